@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# The entry for people; "make help" lists it. Object lists are in Kbuild, the
+# work of the checks in tools/.
+
+KDIR	?= $(firstword $(wildcard /lib/modules/$(shell uname -r)/build) \
+	     $(shell ls -d /lib/modules/*/build 2>/dev/null | sort -rV))
+PREFIX	?= /usr/local
+KERNEL	?= 6.1
+
+# ARCH LLVM CC V W C and the like reach kbuild by themselves.
+kbuild	= $(MAKE) -C $(or $(KDIR),$(error no kernel headers found: give KDIR=)) M=$(CURDIR)
+check	= $(CURDIR)/tools/check.sh
+MAKEFLAGS += --no-print-directory
+
+all: modules
+
+help:
+	@echo 'To use it:'
+	@echo '  modules          build fairwq.ko (default)'
+	@echo '  samples          build it with the sample clients'
+	@echo '  install          install fairwq.ko, and nothing else'
+	@echo '  headers_install  install fairwq.h and Module.symvers below PREFIX ($(PREFIX))'
+	@echo '  dkms-install     let dkms build and install it for every kernel'
+	@echo '  clean            remove what was built'
+	@echo 'To see it work:'
+	@echo '  demo             two clients on real files in a booted stock kernel, in QEMU'
+	@echo 'To test it:'
+	@echo '  check            all suites in QEMU; KERNEL=6.1 (default), 6.12 or 7.3'
+	@echo '  check-uml        all suites on 7.3 user-mode Linux: the fast loop'
+	@echo '  check-mutants    plant bugs one by one; each must be caught'
+	@echo '  check-style      warnings, checkpatch, kernel-doc, sparse, spelling, scripts'
+	@echo '  check-dkms       dkms build and install into a folder of its own'
+	@echo 'Variables: KDIR (kernel build folder), ARCH, LLVM, CC, V, W, C as in kbuild'
+
+modules modules_install:
+	@$(kbuild) $@
+
+samples:
+	@$(kbuild) CONFIG_FAIRWQ_SAMPLES=m modules
+
+install: modules modules_install
+
+headers_install: modules
+	@install -D -m 644 -t $(DESTDIR)$(PREFIX)/include/fairwq fairwq.h Module.symvers
+
+dkms-install:
+	@tools/dkms-install.sh
+
+check:
+	@$(check) $(KERNEL) qemu
+
+check-uml:
+	@$(check) 7.3 uml
+
+check-mutants check-style check-dkms demo:
+	@tools/$@.sh
+
+clean:
+	@$(kbuild) CONFIG_FAIRWQ_SAMPLES=m CONFIG_FAIRWQ_KUNIT_TEST=m clean
+	@rm -rf build
+
+.PHONY: all help modules modules_install samples install headers_install dkms-install \
+	check check-uml check-mutants check-style check-dkms demo clean

@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A batch's life: created, disposed, drained, reaped, freed; and what its
+ * holders may do to it in between.
+ *
+ * The hard part is the end. A queue call that was not refused pushes inside
+ * one RCU read-side section, so a grace period after @disposed was set no push
+ * is under way: then the batch is *closed*. A closed batch with nothing queued
+ * and nothing in flight is *drained*; the one who sees that, under the lock,
+ * has it reaped. It is seen either when the batch is closed or when its last
+ * turn ends, never both times.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/completion.h>
+#include <linux/export.h>
+#include <linux/slab.h>
+
+#include "internal.h"
+#include "trace.h"
+
+#ifdef FAIRWQ_TESTING
+static atomic_long_t fairwq_live_batches;
+#define fairwq_count_live(n) atomic_long_add(n, &fairwq_live_batches)
+
+long fairwq_test_live_batches(void)
+{
+	return atomic_long_read(&fairwq_live_batches);
+}
+EXPORT_SYMBOL_GPL(fairwq_test_live_batches);
+
+/* Whatever was disposed and has drained has left when this returns. */
+void fairwq_test_settle(void)
+{
+	rcu_barrier();
+	flush_workqueue(fairwq_reap_wq);
+	rcu_barrier();
+}
+EXPORT_SYMBOL_GPL(fairwq_test_settle);
+#else
+#define fairwq_count_live(n) do { } while (0)
+#endif
+
+static unsigned int fairwq_prio_rank(enum fairwq_prio prio)
+{
+	return prio == FAIRWQ_PRIO_HIGH ? 0 : prio == FAIRWQ_PRIO_NORMAL ? 1 : 2;
+}
+
+/* ---- the end ---------------------------------------------------------- */
+
+static void fairwq_batch_free_rcu(struct rcu_head *rcu)
+{
+	struct fairwq_batch *batch = container_of(rcu, struct fairwq_batch, rcu);
+
+	fairwq_pool_put(batch->pool);
+	kfree(batch->stats);
+	kfree(batch->name);
+	kfree(batch);
+	fairwq_count_live(-1);
+}
+
+static void fairwq_batch_last_put(struct kref *refs)
+{
+	struct fairwq_batch *batch = container_of(refs, struct fairwq_batch, refs);
+
+	/* A queue call may be looking at @disposed. */
+	call_rcu(&batch->rcu, fairwq_batch_free_rcu);
+}
+
+/* Let go of the pool; what is left is memory with references to it. */
+static void fairwq_batch_leave(struct fairwq_batch *batch)
+{
+	struct fairwq_pool *pool = batch->pool;
+
+	mutex_lock(&pool->mutex);
+	list_del_init(&batch->link);
+	mutex_unlock(&pool->mutex);
+
+	trace_fairwq_batch(batch, FAIRWQ_BATCH_RELEASE);
+	if (batch->released)
+		batch->released(batch, batch->priv);
+
+	mutex_lock(&pool->mutex);
+	pool->nr_batches--;
+	mutex_unlock(&pool->mutex);
+	wake_up_all(&pool->reaped);	/* @pool is kept by @batch's reference */
+	fairwq_batch_put(batch);
+}
+
+/*
+ * First run a grace period after dispose, to close the batch; then, if it had
+ * not drained by then, once more when its last turn has ended.
+ */
+static void fairwq_batch_reap_fn(struct work_struct *work)
+{
+	struct fairwq_batch *batch = container_of(to_rcu_work(work),
+						  struct fairwq_batch, reap_work);
+	struct fairwq_pool *pool = batch->pool;
+	unsigned long flags;
+	bool drained;
+
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	batch->closed = true;
+	drained = fairwq_batch_drained_locked(batch);
+	if (drained) {
+		batch->reaped = true;
+		if (fairwq_mutant(DISPOSE_NONEMPTY) && fairwq_node_eligible(&batch->node))
+			fairwq_tree_del(&pool->tree, &batch->node);
+	}
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	if (drained)
+		fairwq_batch_leave(batch);
+}
+
+static void fairwq_batch_set_paused(struct fairwq_batch *batch, bool paused)
+{
+	struct fairwq_pool *pool = batch->pool;
+	struct fairwq_runner *runner;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	/* What was accepted by a disposed batch still runs. */
+	batch->paused = paused && !READ_ONCE(batch->disposed);
+	fairwq_batch_update_locked(batch);
+	runner = fairwq_kick_locked(pool);
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	fairwq_kick_send(pool, runner);
+}
+
+/* Refuse new items and have the batch reaped when it has drained; once. */
+void fairwq_batch_retire(struct fairwq_batch *batch)
+{
+	if (xchg(&batch->disposed, true) && !fairwq_mutant(DISPOSE_TWICE))
+		return;
+	trace_fairwq_batch(batch, FAIRWQ_BATCH_DISPOSE);
+	/* @disposed is set: nobody can pause it any more. */
+	fairwq_batch_set_paused(batch, false);
+	if (fairwq_mutant(DISPOSE_NO_GRACE))
+		queue_work(fairwq_reap_wq, &batch->reap_work.work);
+	else
+		queue_rcu_work(fairwq_reap_wq, &batch->reap_work);
+}
+
+/**
+ * fairwq_batch_dispose - refuse new items, run the accepted ones, then go
+ * @batch: the batch, or NULL; not a pool's default batch
+ *
+ * Drops the caller's reference. Does not wait: items that were accepted still
+ * run, also if the batch was paused; then it leaves its pool and debugfs, its
+ * released() is called once, and its memory goes after the last reference. Two
+ * holders of references may both dispose, each dropping his own.
+ *
+ * What is not promised: that nothing runs any more when this returns. For
+ * that, flush first, or wait for released().
+ *
+ * Context: Any but NMI; also from one of the batch's own items.
+ */
+void fairwq_batch_dispose(struct fairwq_batch *batch)
+{
+	if (!batch)
+		return;
+	if (WARN_ON_ONCE(batch->is_default))
+		return;
+	fairwq_batch_retire(batch);
+	fairwq_batch_put(batch);
+}
+EXPORT_SYMBOL_GPL(fairwq_batch_dispose);
+
+/**
+ * fairwq_batch_get - take another reference
+ * @batch: a batch that the caller holds a reference to
+ *
+ * Context: Any.
+ * Return: @batch.
+ */
+struct fairwq_batch *fairwq_batch_get(struct fairwq_batch *batch)
+{
+	kref_get(&batch->refs);
+	return batch;
+}
+EXPORT_SYMBOL_GPL(fairwq_batch_get);
+
+/**
+ * fairwq_batch_put - drop a reference
+ * @batch: the batch, or NULL
+ *
+ * The memory goes one RCU grace period after the last reference. A batch that
+ * nobody disposed stays in its pool until the pool is destroyed.
+ *
+ * Context: Any but NMI.
+ */
+void fairwq_batch_put(struct fairwq_batch *batch)
+{
+	if (batch)
+		kref_put(&batch->refs, fairwq_batch_last_put);
+}
+EXPORT_SYMBOL_GPL(fairwq_batch_put);
+
+/* ---- the beginning ---------------------------------------------------- */
+
+static void fairwq_batch_init(struct fairwq_batch *batch, struct fairwq_pool *pool,
+			      const struct fairwq_batch_attrs *attrs)
+{
+	fairwq_node_init(&batch->node,
+			 &pool->tree.rank[fairwq_prio_rank(attrs->prio)],
+			 attrs->weight ?: FAIRWQ_DFL_WEIGHT);
+	init_llist_head(&batch->incoming);
+	INIT_LIST_HEAD(&batch->fifo);
+	INIT_LIST_HEAD(&batch->link);
+	mutex_init(&batch->flush_mutex);
+	INIT_RCU_WORK(&batch->reap_work, fairwq_batch_reap_fn);
+	batch->pool = pool;
+	batch->prio = attrs->prio;
+	batch->max_active = attrs->max_active;
+	batch->max_queued = attrs->max_queued;
+	batch->released = attrs->released;
+	batch->priv = attrs->priv;
+}
+
+/*
+ * A batch that is not in its pool yet, with one reference for the creator and
+ * one for the pool. Takes over @name.
+ */
+static struct fairwq_batch *fairwq_batch_alloc(struct fairwq_pool *pool,
+					       const struct fairwq_batch_attrs *attrs,
+					       const char *name)
+{
+	struct fairwq_batch *batch = kzalloc(sizeof(*batch), GFP_KERNEL);
+
+	if (!batch || !name)
+		goto nomem;
+	batch->stats = kzalloc(sizeof(*batch->stats), GFP_KERNEL);
+	if (!batch->stats)
+		goto nomem;
+	batch->name = name;
+	fairwq_batch_init(batch, pool, attrs);
+	kref_init(&batch->refs);
+	kref_get(&batch->refs);
+	kref_get(&pool->refs);
+	fairwq_count_live(1);
+	return batch;
+
+nomem:
+	kfree(batch);
+	kfree(name);
+	return NULL;
+}
+
+static int fairwq_batch_check_attrs(const struct fairwq_batch_attrs *attrs)
+{
+	if ((unsigned int)attrs->prio > FAIRWQ_PRIO_LOW)
+		return fairwq_bad_arg("attrs->prio is unknown");
+	if (attrs->weight > FAIRWQ_MAX_WEIGHT)
+		return fairwq_bad_arg("attrs->weight is not in 0..10000");
+	if (attrs->max_active > FAIRWQ_MAX_ACTIVE)
+		return fairwq_bad_arg("attrs->max_active is not in 0..512");
+	if (attrs->max_queued > INT_MAX)
+		return fairwq_bad_arg("attrs->max_queued is not in 0..INT_MAX");
+	return 0;
+}
+
+/* Create a batch and put it into its pool. Takes over @name, NULL: no memory. */
+struct fairwq_batch *fairwq_batch_new(struct fairwq_pool *pool,
+				      const struct fairwq_batch_attrs *attrs,
+				      bool is_default, const char *name)
+{
+	struct fairwq_batch *batch = fairwq_batch_alloc(pool, attrs, name);
+
+	if (!batch)
+		return ERR_PTR(-ENOMEM);
+	batch->is_default = is_default;
+	mutex_lock(&pool->mutex);
+	if (pool->dying) {
+		mutex_unlock(&pool->mutex);
+		kref_put(&batch->refs, fairwq_batch_last_put);
+		fairwq_batch_put(batch);
+		return ERR_PTR(-ESHUTDOWN);
+	}
+	batch->seq = pool->next_seq++;
+	list_add_tail(&batch->link, &pool->batches);
+	pool->nr_batches++;
+	mutex_unlock(&pool->mutex);
+	trace_fairwq_batch(batch, FAIRWQ_BATCH_CREATE);
+	return batch;
+}
+
+/**
+ * fairwq_batch_create - create a batch in a pool
+ * @pool: the pool
+ * @attrs: what it is to be like; NULL for a default batch of NORMAL priority
+ * @fmt: printf format of its name, which need not be unique
+ *
+ * The caller holds the one reference, to be dropped by
+ * fairwq_batch_dispose().
+ *
+ * Context: Process context, may sleep; also from an item.
+ * Return: the batch, or ERR_PTR(): -EINVAL, -ENOMEM, or -ESHUTDOWN if the pool
+ * is being destroyed.
+ */
+struct fairwq_batch *fairwq_batch_create(struct fairwq_pool *pool,
+					 const struct fairwq_batch_attrs *attrs,
+					 const char *fmt, ...)
+{
+	static const struct fairwq_batch_attrs dfl;
+	const char *name;
+	va_list args;
+	int err;
+
+	if (!pool)
+		return ERR_PTR(fairwq_bad_arg("pool is NULL"));
+	if (!fmt)
+		return ERR_PTR(fairwq_bad_arg("fmt is NULL"));
+	attrs = attrs ?: &dfl;
+	err = fairwq_batch_check_attrs(attrs);
+	if (err)
+		return ERR_PTR(err);
+	va_start(args, fmt);
+	name = kvasprintf(GFP_KERNEL, fmt, args);
+	va_end(args);
+	return fairwq_batch_new(pool, attrs, false, name);
+}
+EXPORT_SYMBOL_GPL(fairwq_batch_create);
+
+/* ---- in between ------------------------------------------------------- */
+
+/**
+ * fairwq_batch_set_weight - change a batch's share
+ * @batch: the batch
+ * @weight: 1 to FAIRWQ_MAX_WEIGHT; two batches of one priority get service in
+ *	the ratio of their weights while both have items
+ *
+ * Holds from the next turn on, also for what is queued already.
+ *
+ * Context: Any but NMI.
+ * Return: 0, or -EINVAL.
+ */
+int fairwq_batch_set_weight(struct fairwq_batch *batch, unsigned int weight)
+{
+	struct fairwq_pool *pool;
+	unsigned long flags;
+
+	if (!batch)
+		return fairwq_bad_arg("batch is NULL");
+	if (!weight || weight > FAIRWQ_MAX_WEIGHT)
+		return fairwq_bad_arg("weight is not in 1..10000");
+	pool = batch->pool;
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	fairwq_node_set_weight(&batch->node, weight);
+	fairwq_window_join_locked(batch);
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(fairwq_batch_set_weight);
+
+/**
+ * fairwq_batch_pause - start no more items of a batch
+ * @batch: the batch
+ *
+ * Items may still be queued; those that run go on. Not counted: one resume
+ * undoes any number of pauses. A batch that was disposed is not paused. A
+ * paused batch saves up no credit: when resumed, it joins where the others are.
+ *
+ * What is not promised: that nothing of it runs when this returns. For that,
+ * flush before or wait for the items by other means.
+ *
+ * Context: Any but NMI.
+ */
+void fairwq_batch_pause(struct fairwq_batch *batch)
+{
+	if (WARN_ON_ONCE(!batch))
+		return;
+	fairwq_batch_set_paused(batch, true);
+}
+EXPORT_SYMBOL_GPL(fairwq_batch_pause);
+
+/**
+ * fairwq_batch_resume - undo fairwq_batch_pause()
+ * @batch: the batch
+ *
+ * Context: Any but NMI.
+ */
+void fairwq_batch_resume(struct fairwq_batch *batch)
+{
+	if (WARN_ON_ONCE(!batch))
+		return;
+	fairwq_batch_set_paused(batch, false);
+}
+EXPORT_SYMBOL_GPL(fairwq_batch_resume);
+
+/* Wait until every item that is queued now has ended. */
+void fairwq_batch_wait(struct fairwq_batch *batch)
+{
+	DECLARE_COMPLETION_ONSTACK(done);
+	struct fairwq_barrier barrier = { .done = &done };
+	struct fairwq_pool *pool = batch->pool;
+	struct fairwq_runner *runner;
+	unsigned long flags;
+
+	atomic_set(&barrier.entry.state, FAIRWQ_WORK_BARRIER);
+	mutex_lock(&batch->flush_mutex);
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	fairwq_batch_add_barrier_locked(batch, &barrier);
+	runner = fairwq_kick_locked(pool);
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	fairwq_kick_send(pool, runner);
+	wait_for_completion(&done);
+	mutex_unlock(&batch->flush_mutex);
+}
+
+/**
+ * fairwq_batch_flush - wait for the items that are queued now
+ * @batch: the batch; the caller holds a reference
+ *
+ * On return every item that was queued before the call has ended. Items that
+ * are queued meanwhile are not waited for. If the batch is paused, this waits
+ * until it is resumed or disposed.
+ *
+ * Context: Process context, sleeps. From one of the batch's own items it warns
+ * and returns at once: the item would wait for itself.
+ */
+void fairwq_batch_flush(struct fairwq_batch *batch)
+{
+	struct fairwq_runner *runner;
+
+	if (WARN_ON_ONCE(!batch))
+		return;
+	might_sleep();
+	runner = fairwq_current_runner();
+	if (WARN_ONCE(runner && runner->turn.batch == batch,
+		      "fairwq: item %ps of batch %s/%s waits for its own batch\n",
+		      runner->turn.func, batch->pool->name, batch->name))
+		return;
+	fairwq_batch_wait(batch);
+}
+EXPORT_SYMBOL_GPL(fairwq_batch_flush);

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Differences between the supported kernels, each once, each found by what
+ * the headers define and not by the version number: stable kernels carry
+ * backports.
+ */
+#ifndef FAIRWQ_COMPAT_H
+#define FAIRWQ_COMPAT_H
+
+/*
+ * __assign_str(dst, src) became __assign_str(dst) in 6.10. What both of them
+ * do, in words that both headers know.
+ */
+#define fairwq_assign_str(dst, src) \
+	memcpy(__get_str(dst), (src), strlen(src) + 1)
+
+#endif /* FAIRWQ_COMPAT_H */

@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What an operator sees: /sys/kernel/debug/fairwq. The only file that formats.
+ *
+ * debugfs is no ABI: names and columns may change with any version. Root only,
+ * and no raw kernel addresses. A reader takes the pool's lock for one row at a
+ * time; a queue call into a busy batch does not take it at all.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/debugfs.h>
+#include <linux/module.h>
+#include <linux/seq_file.h>
+#include <linux/uaccess.h>
+
+#include "internal.h"
+
+static struct dentry *fairwq_dir;
+
+/* One folder is made at a time, so that a free name stays free. */
+static DEFINE_MUTEX(fairwq_dir_mutex);
+
+static const char * const fairwq_policy_name[] = {
+	[FAIRWQ_ROUND_ROBIN] = "round_robin",
+	[FAIRWQ_FIFO] = "fifo",
+};
+
+static const char * const fairwq_prio_name[] = {
+	[FAIRWQ_PRIO_NORMAL] = "normal",
+	[FAIRWQ_PRIO_HIGH] = "high",
+	[FAIRWQ_PRIO_LOW] = "low",
+};
+
+static const char * const fairwq_counter_name[] = {
+	[FAIRWQ_TURNS] = "turns",
+	[FAIRWQ_KICKS] = "kicks",
+	[FAIRWQ_REQUEUES] = "requeues",
+	[FAIRWQ_HANDED_OVER] = "handed_over",
+	[FAIRWQ_LEAKS] = "leaks",
+	[FAIRWQ_HUNG] = "hung",
+	[FAIRWQ_WINDOWS] = "windows",
+	[FAIRWQ_VIOLATIONS] = "violations",
+};
+static_assert(ARRAY_SIZE(fairwq_counter_name) == FAIRWQ_NR_COUNTERS);
+
+/* ---- version ---------------------------------------------------------- */
+
+static int version_show(struct seq_file *m, void *v)
+{
+	seq_puts(m, FAIRWQ_VERSION "\n");
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(version);
+
+/* ---- summary ---------------------------------------------------------- */
+
+static int summary_show(struct seq_file *m, void *v)
+{
+	struct fairwq_pool *pool = m->private;
+	u64 counter[FAIRWQ_NR_COUNTERS];
+	unsigned int active, max_active, i;
+	enum fairwq_policy policy;
+
+	raw_spin_lock_irq(&pool->lock);
+	memcpy(counter, pool->counter, sizeof(counter));
+	active = pool->nr_active;
+	max_active = pool->max_active;
+	policy = pool->policy;
+	raw_spin_unlock_irq(&pool->lock);
+
+	seq_printf(m, "name: %s\n", pool->name);
+	seq_printf(m, "policy: %s\n", fairwq_policy_name[policy]);
+	seq_printf(m, "runners_active: %u\n", active);
+	seq_printf(m, "max_active: %u\n", max_active);
+	mutex_lock(&pool->mutex);
+	seq_printf(m, "batches: %u\n", pool->nr_batches);
+	mutex_unlock(&pool->mutex);
+	for (i = 0; i < FAIRWQ_NR_COUNTERS; i++)
+		seq_printf(m, "%s: %llu\n", fairwq_counter_name[i], counter[i]);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(summary);
+
+/* ---- fairness --------------------------------------------------------- */
+
+/* In turns of a batch of weight 100, with two decimals. */
+static void fairwq_show_turns(struct seq_file *m, const char *name, u64 hundredths)
+{
+	u32 rest;
+	u64 turns = div_u64_rem(hundredths, 100, &rest);
+
+	seq_printf(m, "%s: %llu.%02u\n", name, turns, rest);
+}
+
+static int fairness_show(struct seq_file *m, void *v)
+{
+	struct fairwq_pool *pool = m->private;
+	struct fairwq_window window;
+	u64 windows, violations;
+
+	raw_spin_lock_irq(&pool->lock);
+	window = pool->window;
+	windows = pool->counter[FAIRWQ_WINDOWS];
+	violations = pool->counter[FAIRWQ_VIOLATIONS];
+	raw_spin_unlock_irq(&pool->lock);
+
+	seq_printf(m, "compared: %u\n", window.nr);
+	fairwq_show_turns(m, "lag", window.lag);
+	fairwq_show_turns(m, "bound", window.bound);
+	seq_printf(m, "worst_lag_percent_of_bound: %llu\n", window.worst_lag);
+	seq_printf(m, "jain: %u.%04u\n", window.jain / 10000, window.jain % 10000);
+	seq_printf(m, "windows: %llu\n", windows);
+	seq_printf(m, "violations: %llu\n", violations);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(fairness);
+
+/* ---- batches ---------------------------------------------------------- */
+
+/* One row, copied out under the lock. */
+struct fairwq_row {
+	const char *state;
+	unsigned int weight, queued, running;
+	u64 turns, done, total;
+	u64 wait50, wait99, wait_max, run50, run99;
+};
+
+static const char *fairwq_batch_state_locked(const struct fairwq_batch *batch)
+{
+	if (batch->disposed)
+		return "disposed";
+	if (batch->paused)
+		return "paused";
+	if (fairwq_node_eligible(&batch->node))
+		return "eligible";
+	return list_empty(&batch->fifo) ? "idle" : "limited";
+}
+
+static void fairwq_row_fill_locked(struct fairwq_row *row, struct fairwq_batch *batch)
+{
+	const struct fairwq_batch_stats *stats = batch->stats;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	fairwq_batch_splice_locked(batch);	/* to count what was pushed */
+	fairwq_batch_update_locked(batch);
+	row->state = fairwq_batch_state_locked(batch);
+	row->weight = batch->node.weight;
+	row->queued = batch->nr_fifo;
+	row->running = batch->in_flight[0] + batch->in_flight[1];
+	row->turns = stats->turns;
+	row->done = stats->done;
+	row->total = batch->pool->counter[FAIRWQ_TURNS];
+	row->wait50 = fairwq_hist_quantile(&stats->wait, 500);
+	row->wait99 = fairwq_hist_quantile(&stats->wait, 990);
+	row->wait_max = stats->wait.max;
+	row->run50 = fairwq_hist_quantile(&stats->run, 500);
+	row->run99 = fairwq_hist_quantile(&stats->run, 990);
+}
+
+static void fairwq_show_row(struct seq_file *m, const struct fairwq_batch *batch,
+			    const struct fairwq_row *row)
+{
+	u64 permille = row->total ? div64_u64(row->turns * 1000, row->total) : 0;
+	u32 tenth;
+	u64 percent = div_u64_rem(permille, 10, &tenth);
+
+	seq_printf(m, "%-24s %-8s %-6s %6u %8u %7u %10llu %4llu.%u %9llu %9llu %9llu %9llu %9llu\n",
+		   batch->name, row->state, fairwq_prio_name[batch->prio], row->weight,
+		   row->queued, row->running, row->done, percent, tenth,
+		   div_u64(row->wait50, 1000), div_u64(row->wait99, 1000),
+		   div_u64(row->wait_max, 1000), div_u64(row->run50, 1000),
+		   div_u64(row->run99, 1000));
+}
+
+static void *batches_start(struct seq_file *m, loff_t *pos)
+{
+	struct fairwq_pool *pool = m->private;
+
+	mutex_lock(&pool->mutex);
+	return seq_list_start_head(&pool->batches, *pos);
+}
+
+static void *batches_next(struct seq_file *m, void *v, loff_t *pos)
+{
+	struct fairwq_pool *pool = m->private;
+
+	return seq_list_next(v, &pool->batches, pos);
+}
+
+static void batches_stop(struct seq_file *m, void *v)
+{
+	struct fairwq_pool *pool = m->private;
+
+	mutex_unlock(&pool->mutex);
+}
+
+static int batches_show(struct seq_file *m, void *v)
+{
+	struct fairwq_pool *pool = m->private;
+	struct fairwq_batch *batch;
+	struct fairwq_row row;
+
+	if (v == &pool->batches) {
+		seq_printf(m, "%-24s %-8s %-6s %6s %8s %7s %10s %6s %9s %9s %9s %9s %9s\n",
+			   "name", "state", "prio", "weight", "queued", "running",
+			   "done", "share%", "wait50us", "wait99us", "waitmaxus",
+			   "run50us", "run99us");
+		return 0;
+	}
+	batch = list_entry(v, struct fairwq_batch, link);
+	raw_spin_lock_irq(&pool->lock);
+	fairwq_row_fill_locked(&row, batch);
+	raw_spin_unlock_irq(&pool->lock);
+	fairwq_show_row(m, batch, &row);
+	return 0;
+}
+
+static const struct seq_operations batches_sops = {
+	.start = batches_start,
+	.next = batches_next,
+	.stop = batches_stop,
+	.show = batches_show,
+};
+
+static int batches_open(struct inode *inode, struct file *file)
+{
+	int err = seq_open(file, &batches_sops);
+
+	if (!err)
+		((struct seq_file *)file->private_data)->private = inode->i_private;
+	return err;
+}
+
+static const struct file_operations batches_fops = {
+	.owner = THIS_MODULE,
+	.open = batches_open,
+	.read = seq_read,
+	.llseek = seq_lseek,
+	.release = seq_release,
+};
+
+/* ---- runners ---------------------------------------------------------- */
+
+/* What one runner does, copied out under the lock. */
+static void fairwq_show_runner(struct seq_file *m, struct fairwq_runner *runner, u64 now)
+{
+	struct fairwq_pool *pool = runner->pool;
+	fairwq_func_t func = NULL;
+	char name[32] = "-";
+	u64 since = 0;
+	bool idle;
+
+	raw_spin_lock_irq(&pool->lock);
+	idle = !list_empty(&runner->idle_node);
+	if (runner->turn.batch) {
+		func = runner->turn.func;
+		strscpy(name, runner->turn.batch->name, sizeof(name));
+		since = now > runner->turn.started ? now - runner->turn.started : 0;
+	}
+	raw_spin_unlock_irq(&pool->lock);
+
+	if (func)
+		seq_printf(m, "%6u %-8s %9llu %-24s %ps\n", runner->id, "running",
+			   div_u64(since, 1000), name, func);
+	else
+		seq_printf(m, "%6u %-8s %9s %-24s -\n", runner->id,
+			   idle ? "idle" : "kicked", "-", "-");
+}
+
+static int runners_show(struct seq_file *m, void *v)
+{
+	struct fairwq_pool *pool = m->private;
+	struct fairwq_runner *runner;
+	u64 now = fairwq_clock();
+
+	seq_printf(m, "%6s %-8s %9s %-24s %s\n", "runner", "state", "sinceus", "batch",
+		   "function");
+	mutex_lock(&pool->mutex);
+	list_for_each_entry(runner, &pool->runners, node)
+		fairwq_show_runner(m, runner, now);
+	mutex_unlock(&pool->mutex);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(runners);
+
+/* ---- knobs ------------------------------------------------------------ */
+
+/*
+ * A knob is a line of text. Anything that is not what it takes gives -EINVAL,
+ * and nothing is changed.
+ */
+struct fairwq_knob {
+	const char *name;
+	void (*show)(struct seq_file *m, struct fairwq_pool *pool);
+	int (*set)(struct fairwq_pool *pool, const char *text);
+};
+
+static void fairwq_show_max_active(struct seq_file *m, struct fairwq_pool *pool)
+{
+	seq_printf(m, "%u\n", READ_ONCE(pool->max_active));
+}
+
+static int fairwq_set_max_active(struct fairwq_pool *pool, const char *text)
+{
+	unsigned int value;
+
+	if (kstrtouint(text, 0, &value) || !value || value > FAIRWQ_MAX_ACTIVE)
+		return -EINVAL;
+	return fairwq_pool_set_max_active(pool, value);
+}
+
+static void fairwq_show_policy(struct seq_file *m, struct fairwq_pool *pool)
+{
+	seq_printf(m, "%s\n", fairwq_policy_name[READ_ONCE(pool->policy)]);
+}
+
+static int fairwq_set_policy(struct fairwq_pool *pool, const char *text)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(fairwq_policy_name); i++) {
+		if (fairwq_policy_name[i] && !strcmp(text, fairwq_policy_name[i])) {
+			fairwq_pool_set_policy(pool, i);
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+static void fairwq_show_hung_ms(struct seq_file *m, struct fairwq_pool *pool)
+{
+	seq_printf(m, "%u\n", READ_ONCE(pool->hung_ms));
+}
+
+static int fairwq_set_hung_ms(struct fairwq_pool *pool, const char *text)
+{
+	unsigned int value;
+
+	if (kstrtouint(text, 0, &value))
+		return -EINVAL;
+	fairwq_watchdog_set(pool, value);
+	return 0;
+}
+
+static void fairwq_show_reset(struct seq_file *m, struct fairwq_pool *pool)
+{
+	seq_puts(m, "write 1 to set the counters and histograms to 0\n");
+}
+
+static int fairwq_set_reset(struct fairwq_pool *pool, const char *text)
+{
+	if (strcmp(text, "1"))
+		return -EINVAL;
+	fairwq_pool_reset_stats(pool);
+	return 0;
+}
+
+/* What a knob's file needs to know: which knob of which pool. */
+static const struct fairwq_knob fairwq_knobs[FAIRWQ_NR_KNOBS] = {
+	{ "max_active", fairwq_show_max_active, fairwq_set_max_active },
+	{ "policy", fairwq_show_policy, fairwq_set_policy },
+	{ "hung_ms", fairwq_show_hung_ms, fairwq_set_hung_ms },
+	{ "reset", fairwq_show_reset, fairwq_set_reset },
+};
+
+static int knob_show(struct seq_file *m, void *v)
+{
+	const struct fairwq_knob_file *file = m->private;
+
+	fairwq_knobs[file->index].show(m, file->pool);
+	return 0;
+}
+
+static int knob_open(struct inode *inode, struct file *file)
+{
+	return single_open(file, knob_show, inode->i_private);
+}
+
+static ssize_t knob_write(struct file *file, const char __user *buf, size_t len,
+			  loff_t *pos)
+{
+	const struct fairwq_knob_file *knob =
+		((struct seq_file *)file->private_data)->private;
+	char text[32];
+	int err;
+
+	if (!len || len >= sizeof(text))
+		return -EINVAL;
+	if (copy_from_user(text, buf, len))
+		return -EFAULT;
+	text[len] = '\0';
+	if (strlen(text) != len)
+		return -EINVAL;
+	err = fairwq_knobs[knob->index].set(knob->pool, strim(text));
+	return err ?: len;
+}
+
+static const struct file_operations knob_fops = {
+	.owner = THIS_MODULE,
+	.open = knob_open,
+	.read = seq_read,
+	.write = knob_write,
+	.llseek = seq_lseek,
+	.release = single_release,
+};
+
+/* ---- folders ---------------------------------------------------------- */
+
+/* Names need not be unique; the second of a name gets a number. */
+static struct dentry *fairwq_make_dir(const char *name)
+{
+	struct dentry *dir, *taken;
+	unsigned int n = 1;
+	char numbered[64];
+
+	strscpy(numbered, name, sizeof(numbered));
+	strreplace(numbered, '/', '!');
+	for (;;) {
+		taken = debugfs_lookup(numbered, fairwq_dir);
+		if (!taken)
+			break;
+		dput(taken);
+		snprintf(numbered, sizeof(numbered), "%.48s-%u", name, ++n);
+		strreplace(numbered, '/', '!');
+	}
+	dir = debugfs_create_dir(numbered, fairwq_dir);
+	return dir;
+}
+
+void fairwq_debugfs_add_pool(struct fairwq_pool *pool)
+{
+	unsigned int i;
+
+	mutex_lock(&fairwq_dir_mutex);
+	pool->dir = fairwq_make_dir(pool->name);
+	mutex_unlock(&fairwq_dir_mutex);
+
+	debugfs_create_file("summary", 0400, pool->dir, pool, &summary_fops);
+	debugfs_create_file("batches", 0400, pool->dir, pool, &batches_fops);
+	debugfs_create_file("runners", 0400, pool->dir, pool, &runners_fops);
+	debugfs_create_file("fairness", 0400, pool->dir, pool, &fairness_fops);
+	for (i = 0; i < FAIRWQ_NR_KNOBS; i++) {
+		pool->knob_file[i].pool = pool;
+		pool->knob_file[i].index = i;
+		debugfs_create_file(fairwq_knobs[i].name, 0600, pool->dir,
+				    &pool->knob_file[i], &knob_fops);
+	}
+}
+
+/* Waits for readers that are inside a file. */
+void fairwq_debugfs_del_pool(struct fairwq_pool *pool)
+{
+	debugfs_remove_recursive(pool->dir);
+}
+
+void fairwq_debugfs_init(void)
+{
+	fairwq_dir = debugfs_create_dir("fairwq", NULL);
+	debugfs_create_file("version", 0400, fairwq_dir, NULL, &version_fops);
+}
+
+void fairwq_debugfs_exit(void)
+{
+	debugfs_remove_recursive(fairwq_dir);
+}

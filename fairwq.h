@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Fair shares of one pool of workers between the clients that queue to it.
+ *
+ * The kernel's workqueues serve one FIFO per worker pool: whoever queues most
+ * is served most. fairwq puts a queue per client, a *batch*, in front of a
+ * workqueue and lets the batches take turns.
+ *
+ *   struct fairwq_pool *pool = fairwq_pool_create(NULL, "mydrv");
+ *   struct fairwq_batch *batch = fairwq_batch_create(pool, NULL, "client-%d", id);
+ *
+ *   fairwq_work_init(&obj->work, my_func);
+ *   fairwq_queue(batch, &obj->work);
+ *   ...
+ *   fairwq_batch_dispose(batch);      what was accepted still runs
+ *   fairwq_pool_destroy(pool);
+ *
+ * Who owns what: the pool belongs to its creator until fairwq_pool_destroy().
+ * A batch is reference counted; its creator holds one reference, which
+ * fairwq_batch_dispose() drops. A work belongs to its caller, except while it
+ * is pending. Once its function was called, fairwq does not touch it again, so
+ * the function may free it.
+ *
+ * What may run at the same time, on one batch B and one work W:
+ *
+ *              queue(B,W)  dispose(B)  flush(B)  pause/resume(B)  free W
+ * queue(B,W)   one wins,   run or      waits     safe             caller
+ *              others 0    refused     or not                     excludes
+ * dispose(B)               one wins    safe      safe             safe
+ * flush(B)                             safe      safe, waits      safe after
+ *
+ * Limits: not from NMI; no item is preempted, a turn lasts as long as its
+ * function; turns are fair within one pool, not between pools.
+ */
+#ifndef FAIRWQ_H
+#define FAIRWQ_H
+
+#include <linux/atomic.h>
+#include <linux/cleanup.h>
+#include <linux/err.h>
+#include <linux/list.h>
+#include <linux/llist.h>
+#include <linux/lockdep.h>
+#include <linux/stringify.h>
+#include <linux/types.h>
+
+#define FAIRWQ_VERSION_MAJOR	0
+#define FAIRWQ_VERSION_MINOR	1
+#define FAIRWQ_VERSION_PATCH	0
+#define FAIRWQ_VERSION		__stringify(FAIRWQ_VERSION_MAJOR) "." \
+				__stringify(FAIRWQ_VERSION_MINOR) "." \
+				__stringify(FAIRWQ_VERSION_PATCH)
+/* True if this header is of version @a.@b.@c or newer. */
+#define FAIRWQ_VERSION_AT_LEAST(a, b, c) \
+	(((FAIRWQ_VERSION_MAJOR) << 16) + ((FAIRWQ_VERSION_MINOR) << 8) + \
+	 (FAIRWQ_VERSION_PATCH) >= ((a) << 16) + ((b) << 8) + (c))
+
+/* Most runners that one pool may have. */
+#define FAIRWQ_MAX_ACTIVE	512U
+/* Weights go from 1 to this; an unset weight counts as the default. */
+#define FAIRWQ_MAX_WEIGHT	10000U
+#define FAIRWQ_DFL_WEIGHT	100U
+
+struct fairwq_pool;
+struct fairwq_batch;
+struct fairwq_work;
+
+/**
+ * enum fairwq_policy - which batch gets the next turn
+ * @FAIRWQ_ROUND_ROBIN: the batches take turns; a turn costs 1 / weight
+ * @FAIRWQ_FIFO: the item that was queued first, over all batches; weights do
+ *	not count. The yardstick: this is what a plain workqueue does
+ */
+enum fairwq_policy {
+	FAIRWQ_ROUND_ROBIN,
+	/* 1 is FAIRWQ_FAIR_TIME's: a turn costs its run time. Not in this version. */
+	FAIRWQ_FIFO = 2,
+};
+
+/**
+ * enum fairwq_prio - which batches are served first
+ * @FAIRWQ_PRIO_NORMAL: the default
+ * @FAIRWQ_PRIO_HIGH: before the others
+ * @FAIRWQ_PRIO_LOW: after the others
+ *
+ * A batch is chosen from the highest priority that has an item, except that a
+ * lower one that has waited for 63 turns of higher ones gets the 64th.
+ */
+enum fairwq_prio {
+	FAIRWQ_PRIO_NORMAL = 0,
+	FAIRWQ_PRIO_HIGH,
+	FAIRWQ_PRIO_LOW,
+};
+
+/* Flags of a pool; the first four mean what WQ_* of the same name means. */
+#define FAIRWQ_MEM_RECLAIM	(1U << 0)
+#define FAIRWQ_HIGHPRI		(1U << 1)
+#define FAIRWQ_FREEZABLE	(1U << 2)
+#define FAIRWQ_SYSFS		(1U << 3)
+#define FAIRWQ_STRICT_TURNS	(1U << 4) /* every turn is decided on its own */
+
+/**
+ * struct fairwq_pool_attrs - what a pool is to be like; all zero is the default
+ * @flags: FAIRWQ_MEM_RECLAIM, FAIRWQ_HIGHPRI, FAIRWQ_FREEZABLE, FAIRWQ_SYSFS,
+ *	FAIRWQ_STRICT_TURNS
+ * @max_active: how many items may run at once, 1 to FAIRWQ_MAX_ACTIVE; 0 for
+ *	as many as there are possible CPUs, at least 2
+ * @policy: which batch gets the next turn
+ */
+struct fairwq_pool_attrs {
+	unsigned int flags;
+	unsigned int max_active;
+	enum fairwq_policy policy;
+};
+
+/**
+ * struct fairwq_batch_attrs - what a batch is to be like; all zero is the default
+ * @prio: FAIRWQ_PRIO_NORMAL, FAIRWQ_PRIO_HIGH or FAIRWQ_PRIO_LOW
+ * @weight: its share, 1 to FAIRWQ_MAX_WEIGHT; 0 for FAIRWQ_DFL_WEIGHT
+ * @max_active: how many of its items may run at once; 0 for no limit but the
+ *	pool's
+ * @max_queued: how many of its items may be queued and not yet started before
+ *	fairwq_queue() returns -EAGAIN; 0 for no limit
+ * @released: called once, from process context, when the batch was disposed,
+ *	has drained and left its pool; or NULL. May sleep; must not wait for
+ *	the pool to be destroyed
+ * @priv: passed to @released
+ */
+struct fairwq_batch_attrs {
+	enum fairwq_prio prio;
+	unsigned int weight;
+	unsigned int max_active;
+	unsigned int max_queued;
+	void (*released)(struct fairwq_batch *batch, void *priv);
+	void *priv;
+};
+
+/**
+ * typedef fairwq_func_t - the function of a work
+ * @work: the work that was queued
+ *
+ * Called in process context from a worker of the kernel's workqueue; may
+ * sleep, queue @work again (it goes to the tail of its batch), free it, or
+ * dispose its batch.
+ */
+typedef void (*fairwq_func_t)(struct fairwq_work *work);
+
+/**
+ * struct fairwq_work - an item, embedded in the caller's object
+ *
+ * Set up by fairwq_work_init(); every field is fairwq's own.
+ */
+struct fairwq_work {
+	/* private: */
+	atomic_t state;			/* FAIRWQ_WORK_* */
+	u32 last_runner;		/* id of the runner that started it last, 0: none */
+	union {
+		struct llist_node llnode;	/* while only pushed */
+		struct list_head node;		/* once sorted into the FIFO */
+	};
+	fairwq_func_t func;
+	struct fairwq_batch *batch;	/* while pending: where it is queued */
+	u64 stamp;			/* when it was queued, ns; 0: not measured */
+#ifdef CONFIG_LOCKDEP
+	struct lockdep_map lockdep_map;
+#endif
+};
+
+/* pool.c */
+
+struct fairwq_pool *fairwq_pool_create(const struct fairwq_pool_attrs *attrs,
+				       const char *fmt, ...) __printf(2, 3);
+void fairwq_pool_destroy(struct fairwq_pool *pool);
+int fairwq_pool_set_max_active(struct fairwq_pool *pool, unsigned int max_active);
+void fairwq_pool_flush(struct fairwq_pool *pool);
+void fairwq_pool_drain(struct fairwq_pool *pool);
+struct fairwq_batch *fairwq_pool_default_batch(struct fairwq_pool *pool,
+					       enum fairwq_prio prio);
+int fairwq_pool_queue(struct fairwq_pool *pool, struct fairwq_work *work);
+
+/* batch.c */
+
+struct fairwq_batch *fairwq_batch_create(struct fairwq_pool *pool,
+					 const struct fairwq_batch_attrs *attrs,
+					 const char *fmt, ...) __printf(3, 4);
+void fairwq_batch_dispose(struct fairwq_batch *batch);
+struct fairwq_batch *fairwq_batch_get(struct fairwq_batch *batch);
+void fairwq_batch_put(struct fairwq_batch *batch);
+int fairwq_batch_set_weight(struct fairwq_batch *batch, unsigned int weight);
+void fairwq_batch_pause(struct fairwq_batch *batch);
+void fairwq_batch_resume(struct fairwq_batch *batch);
+void fairwq_batch_flush(struct fairwq_batch *batch);
+
+/* fairwq.c */
+
+int fairwq_queue(struct fairwq_batch *batch, struct fairwq_work *work);
+bool fairwq_work_pending(const struct fairwq_work *work);
+void __fairwq_work_init(struct fairwq_work *work, fairwq_func_t func,
+			const char *name, struct lock_class_key *key);
+
+/**
+ * fairwq_work_init - set up a work
+ * @work: the work
+ * @func: what to call when its turn comes
+ *
+ * Must not be called on a work that is pending. A work that is running may be
+ * set up again only by its own function. Each place in the source that calls
+ * this is a lockdep class of its own, as with INIT_WORK().
+ *
+ * Context: Any.
+ */
+#define fairwq_work_init(work, func)					\
+	do {								\
+		static struct lock_class_key __fairwq_key;		\
+									\
+		__fairwq_work_init(work, func, "(fairwq_work)" #work,	\
+				   &__fairwq_key);			\
+	} while (0)
+
+/**
+ * fairwq_work_init_onstack - set up a work that lies on the stack
+ * @work: the work
+ * @func: what to call when its turn comes
+ *
+ * The caller must wait until the function has returned before he leaves the
+ * frame that holds @work.
+ *
+ * Context: Any.
+ */
+#define fairwq_work_init_onstack(work, func) fairwq_work_init(work, func)
+
+#ifdef CONFIG_LOCKDEP
+#define __FAIRWQ_WORK_LOCKDEP(name) \
+	.lockdep_map = STATIC_LOCKDEP_MAP_INIT("(fairwq_work)" #name, &(name)),
+#else
+#define __FAIRWQ_WORK_LOCKDEP(name)
+#endif
+
+/**
+ * DEFINE_FAIRWQ_WORK - define a work that is set up at compile time
+ * @name: the variable
+ * @function: what to call when its turn comes
+ */
+#define DEFINE_FAIRWQ_WORK(name, function)				\
+	struct fairwq_work name = {					\
+		.state = ATOMIC_INIT(0),				\
+		.func = (function),					\
+		__FAIRWQ_WORK_LOCKDEP(name)				\
+	}
+
+DEFINE_FREE(fairwq_pool_destroy, struct fairwq_pool *,
+	    if (!IS_ERR_OR_NULL(_T)) fairwq_pool_destroy(_T))
+DEFINE_FREE(fairwq_batch_dispose, struct fairwq_batch *,
+	    if (!IS_ERR_OR_NULL(_T)) fairwq_batch_dispose(_T))
+DEFINE_FREE(fairwq_batch_put, struct fairwq_batch *,
+	    if (!IS_ERR_OR_NULL(_T)) fairwq_batch_put(_T))
+
+#endif /* FAIRWQ_H */

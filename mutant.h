@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Planted bugs: proof that the tests can fail.
+ *
+ * A build with -DFAIRWQ_MUTANT=FAIRWQ_MUTANT_<NAME> has exactly that bug; any
+ * other build has none and pays nothing. "make check-mutants" builds each and
+ * wants to see the suites fail.
+ */
+#ifndef FAIRWQ_MUTANT_H
+#define FAIRWQ_MUTANT_H
+
+enum fairwq_mutants {
+	FAIRWQ_MUTANT_NONE,
+	FAIRWQ_MUTANT_PICK_FROM_OLD_POINTER,	/* the QueuedTaskScheduler fault */
+	FAIRWQ_MUTANT_SAVED_CREDIT,		/* an idle batch saves up turns */
+	FAIRWQ_MUTANT_WEIGHT_IGNORED,
+	FAIRWQ_MUTANT_FIFO_REVERSED,		/* pushed items come out backwards */
+	FAIRWQ_MUTANT_PENDING_AFTER,		/* pending cleared after the function */
+	FAIRWQ_MUTANT_RECHECK_SKIPPED,		/* going idle misses a late push */
+	FAIRWQ_MUTANT_KICK_LOST,		/* no kick while another runner is busy */
+	FAIRWQ_MUTANT_KICK_NOT_CHAINED,		/* a runner leaves a backlog to itself */
+	FAIRWQ_MUTANT_REENTRANT,		/* a running work is started again */
+	FAIRWQ_MUTANT_DISPOSE_NONEMPTY,		/* leaves although items are queued */
+	FAIRWQ_MUTANT_DISPOSE_NO_GRACE,		/* does not wait for late pushes */
+	FAIRWQ_MUTANT_DISPOSE_TWICE,		/* the second dispose removes again */
+	FAIRWQ_MUTANT_DISPOSE_LEAK,		/* the last item does not remove it */
+	FAIRWQ_MUTANT_FLUSH_EARLY,		/* does not wait for what runs */
+	FAIRWQ_MUTANT_PAUSE_IGNORED,
+	FAIRWQ_MUTANT_LIMIT_PLUS_ONE,		/* max_active + 1 items run */
+	FAIRWQ_MUTANT_LEAK_UNSEEN,		/* no check after the function */
+	FAIRWQ_MUTANT_RUNNER_STAYS,		/* never returns to the workqueue */
+};
+
+#ifndef FAIRWQ_MUTANT
+#define FAIRWQ_MUTANT FAIRWQ_MUTANT_NONE
+#endif
+
+#define fairwq_mutant(name) (FAIRWQ_MUTANT == FAIRWQ_MUTANT_##name)
+
+#endif /* FAIRWQ_MUTANT_H */

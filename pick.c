@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The fair tree: start-time fair queueing.
+ *
+ * P. Goyal, H. M. Vin, H. Cheng, "Start-Time Fair Queuing: A Scheduling
+ * Algorithm for Integrated Services Packet Switching Networks", SIGCOMM 1996.
+ *
+ * Every node has a virtual time, the service it has received divided by its
+ * weight. The eligible child with the smallest goes next; a turn adds
+ * cost * 100 / weight. A node that becomes eligible joins at the larger of
+ * its own virtual time and its parent's clock (the start time of the service
+ * in progress), so it neither saves up credit while idle nor loses its debt.
+ * With equal costs and weights that is round robin, exactly: equal keys are
+ * kept in the order in which they were inserted.
+ *
+ * Only eligible nodes are in the tree. Picking costs one pointer per level,
+ * charging O(log n) in the eligible siblings, an idle node nothing.
+ */
+#include <linux/math64.h>
+
+#include "mutant.h"
+#include "pick.h"
+
+#define INV_WEIGHT_SHIFT	20
+#define NODE_DFL_WEIGHT		100U
+
+static struct fairwq_node *to_node(const struct rb_node *rb)
+{
+	return rb_entry(rb, struct fairwq_node, rb);
+}
+
+/* Virtual times wrap; two that are compared are less than half a turn apart. */
+static bool before(u64 a, u64 b)
+{
+	return (s64)(a - b) < 0;
+}
+
+static bool node_less(struct rb_node *a, const struct rb_node *b)
+{
+	return before(to_node(a)->key, to_node(b)->key);
+}
+
+/**
+ * fairwq_node_set_weight - what a node's next turns cost it
+ * @node: the node, eligible or not
+ * @weight: 1 to 10000
+ *
+ * A turn adds cost * inv_weight >> INV_WEIGHT_SHIFT to the virtual time. What
+ * was charged stays charged.
+ */
+void fairwq_node_set_weight(struct fairwq_node *node, u32 weight)
+{
+	node->weight = weight;
+	node->inv_weight = (NODE_DFL_WEIGHT << INV_WEIGHT_SHIFT) / weight;
+}
+
+void fairwq_node_init(struct fairwq_node *node, struct fairwq_node *parent,
+		      u32 weight)
+{
+	RB_CLEAR_NODE(&node->rb);
+	node->children = RB_ROOT_CACHED;
+	node->parent = parent;
+	node->key = 0;
+	node->vtime = 0;
+	node->clock = 0;
+	fairwq_node_set_weight(node, weight);
+}
+
+void fairwq_tree_init(struct fairwq_tree *tree, bool by_arrival)
+{
+	unsigned int i;
+
+	for (i = 0; i < FAIRWQ_NR_RANKS; i++) {
+		fairwq_node_init(&tree->rank[i], NULL, NODE_DFL_WEIGHT);
+		tree->passed_over[i] = 0;
+	}
+	tree->by_arrival = by_arrival;
+}
+
+/* The rank that a node stands below. */
+unsigned int fairwq_node_rank(const struct fairwq_tree *tree,
+			      const struct fairwq_node *node)
+{
+	while (node->parent)
+		node = node->parent;
+	return node - tree->rank;
+}
+
+/* Under arrival order there are no owners: every leaf stands below its rank. */
+static struct fairwq_node *place_of(struct fairwq_tree *tree,
+				    struct fairwq_node *node)
+{
+	if (tree->by_arrival)
+		return &tree->rank[fairwq_node_rank(tree, node)];
+	return node->parent;
+}
+
+/**
+ * fairwq_tree_add - make a node eligible
+ * @tree: the tree
+ * @node: a leaf that is not eligible
+ * @arrival: when its first item arrived; only used under arrival order
+ *
+ * Parents that had no eligible child become eligible too.
+ */
+void fairwq_tree_add(struct fairwq_tree *tree, struct fairwq_node *node,
+		     u64 arrival)
+{
+	struct fairwq_node *parent = place_of(tree, node);
+
+	while (parent && !fairwq_node_eligible(node)) {
+		if (tree->by_arrival) {
+			node->key = arrival;
+		} else {
+			if (before(node->vtime, parent->clock) &&
+			    !fairwq_mutant(SAVED_CREDIT))
+				node->vtime = parent->clock;
+			node->key = node->vtime;
+		}
+		rb_add_cached(&node->rb, &parent->children, node_less);
+		node = parent;
+		parent = node->parent;
+	}
+}
+
+/**
+ * fairwq_tree_del - make a node ineligible
+ * @tree: the tree
+ * @node: an eligible leaf
+ *
+ * Parents that have no eligible child left become ineligible too.
+ */
+void fairwq_tree_del(struct fairwq_tree *tree, struct fairwq_node *node)
+{
+	struct fairwq_node *parent = place_of(tree, node);
+
+	while (parent) {
+		rb_erase_cached(&node->rb, &parent->children);
+		RB_CLEAR_NODE(&node->rb);
+		if (fairwq_node_has_eligible(parent))
+			break;
+		node = parent;
+		parent = node->parent;
+	}
+}
+
+/* The first rank that has something to serve and is not to be passed over. */
+static const struct fairwq_node *pick_rank(const struct fairwq_tree *tree)
+{
+	const struct fairwq_node *best = NULL;
+	unsigned int i;
+
+	for (i = 0; i < FAIRWQ_NR_RANKS; i++) {
+		if (!fairwq_node_has_eligible(&tree->rank[i]))
+			continue;
+		if (tree->passed_over[i] >= FAIRWQ_PRIO_PATIENCE)
+			return &tree->rank[i];
+		if (!best)
+			best = &tree->rank[i];
+	}
+	return best;
+}
+
+/**
+ * fairwq_tree_pick - whose turn is it?
+ * @tree: the tree
+ *
+ * Changes nothing; the turn is taken by fairwq_tree_charge().
+ *
+ * Return: the leaf, or NULL if none is eligible.
+ */
+struct fairwq_node *fairwq_tree_pick(const struct fairwq_tree *tree)
+{
+	const struct fairwq_node *node = pick_rank(tree);
+
+	if (!node)
+		return NULL;
+	do {
+		node = to_node(rb_first_cached(&node->children));
+	} while (fairwq_node_has_eligible(node));
+	return (struct fairwq_node *)node;
+}
+
+/* Lower ranks than the one served, and with something to serve, have waited. */
+static void note_rank(struct fairwq_tree *tree, unsigned int served)
+{
+	unsigned int i;
+
+	tree->passed_over[served] = 0;
+	for (i = served + 1; i < FAIRWQ_NR_RANKS; i++)
+		if (fairwq_node_has_eligible(&tree->rank[i]))
+			tree->passed_over[i]++;
+}
+
+/* Service was given to @node by @parent; put it where it belongs now. */
+static void charge_one(struct fairwq_node *node, struct fairwq_node *parent,
+		       u64 cost)
+{
+	u64 from = fairwq_mutant(PICK_FROM_OLD_POINTER) ? parent->clock :
+							  node->vtime;
+
+	if (before(parent->clock, node->vtime))
+		parent->clock = node->vtime;
+	if (!fairwq_mutant(WEIGHT_IGNORED))
+		cost = mul_u64_u32_shr(cost, node->inv_weight, INV_WEIGHT_SHIFT);
+	node->vtime = from + cost;
+	if (!fairwq_node_eligible(node))
+		return;
+	rb_erase_cached(&node->rb, &parent->children);
+	node->key = node->vtime;
+	rb_add_cached(&node->rb, &parent->children, node_less);
+}
+
+/**
+ * fairwq_tree_charge - a leaf takes its turn
+ * @tree: the tree
+ * @node: what fairwq_tree_pick() returned, still eligible
+ * @cost: what the turn costs
+ *
+ * Under arrival order nothing is charged: the caller takes the leaf out and
+ * adds it again with the arrival of its next item.
+ */
+void fairwq_tree_charge(struct fairwq_tree *tree, struct fairwq_node *node,
+			u64 cost)
+{
+	note_rank(tree, fairwq_node_rank(tree, node));
+	if (tree->by_arrival)
+		return;
+	for (; node->parent; node = node->parent)
+		charge_one(node, node->parent, cost);
+}

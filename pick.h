@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The fair tree: which batch gets the next turn.
+ *
+ * Pure logic. It takes no lock and allocates nothing; the caller serialises
+ * all calls on one tree. It knows nodes, weights and costs, and nothing of
+ * works, runners or time.
+ */
+#ifndef FAIRWQ_PICK_H
+#define FAIRWQ_PICK_H
+
+#include <linux/rbtree.h>
+#include <linux/types.h>
+
+/* What one turn costs where every turn costs the same. */
+#define FAIRWQ_COST_TURN	(1ULL << 20)
+
+/* A lower priority that has been passed over this often gets the next turn. */
+#define FAIRWQ_PRIO_PATIENCE	63
+
+/* Priorities by rank: 0 is served first. */
+#define FAIRWQ_NR_RANKS		3
+
+/*
+ * One place in the tree.
+ *
+ * Invariant: a node is in its parent's @children iff it is eligible, and a
+ * parent below a rank is eligible iff it has eligible children.
+ */
+struct fairwq_node {
+	struct rb_node rb;
+	struct rb_root_cached children;	/* eligible, by key; equals by arrival */
+	struct fairwq_node *parent;	/* NULL: a rank of the tree */
+	u64 key;			/* what the parent sorts by */
+	u64 vtime;			/* service received / weight */
+	u64 clock;			/* vtime of the child that was served last */
+	u32 weight;
+	u32 inv_weight;			/* see fairwq_node_set_weight() */
+};
+
+struct fairwq_tree {
+	struct fairwq_node rank[FAIRWQ_NR_RANKS];
+	unsigned int passed_over[FAIRWQ_NR_RANKS];
+	bool by_arrival;		/* sort by arrival instead of by vtime */
+};
+
+void fairwq_tree_init(struct fairwq_tree *tree, bool by_arrival);
+void fairwq_node_init(struct fairwq_node *node, struct fairwq_node *parent,
+		      u32 weight);
+void fairwq_node_set_weight(struct fairwq_node *node, u32 weight);
+void fairwq_tree_add(struct fairwq_tree *tree, struct fairwq_node *node,
+		     u64 arrival);
+void fairwq_tree_del(struct fairwq_tree *tree, struct fairwq_node *node);
+struct fairwq_node *fairwq_tree_pick(const struct fairwq_tree *tree);
+void fairwq_tree_charge(struct fairwq_tree *tree, struct fairwq_node *node,
+			u64 cost);
+unsigned int fairwq_node_rank(const struct fairwq_tree *tree,
+			      const struct fairwq_node *node);
+
+static inline bool fairwq_node_eligible(const struct fairwq_node *node)
+{
+	return !RB_EMPTY_NODE(&node->rb);
+}
+
+static inline bool fairwq_node_has_eligible(const struct fairwq_node *node)
+{
+	return !RB_EMPTY_ROOT(&node->children.rb_root);
+}
+
+#endif /* FAIRWQ_PICK_H */

@@ -1,0 +1,571 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A pool's life: created, resized, flushed, drained, destroyed.
+ *
+ * Destruction is the hard part. First the gate is closed: from outside nothing
+ * can be queued any more, and a grace period later no such push is under way.
+ * Then the pool is drained: its items may go on queueing until they stop. Then
+ * every batch is retired, and waited for; then nothing is in the tree, so the
+ * runners go idle, and destroying the workqueue waits for them.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/export.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+
+#include "internal.h"
+#include "trace.h"
+
+#define FAIRWQ_ALL_FLAGS (FAIRWQ_MEM_RECLAIM | FAIRWQ_HIGHPRI | FAIRWQ_FREEZABLE | \
+			  FAIRWQ_SYSFS | FAIRWQ_STRICT_TURNS)
+
+static void fairwq_pool_free(struct kref *refs)
+{
+	struct fairwq_pool *pool = container_of(refs, struct fairwq_pool, refs);
+
+	kfree(pool->name);
+	kfree(pool);
+}
+
+/* Any context: batches are freed from RCU callbacks. */
+void fairwq_pool_put(struct fairwq_pool *pool)
+{
+	kref_put(&pool->refs, fairwq_pool_free);
+}
+
+/* ---- runners ---------------------------------------------------------- */
+
+/* Have at least @nr runners. */
+static int fairwq_pool_grow(struct fairwq_pool *pool, unsigned int nr)
+{
+	struct fairwq_runner *runner;
+
+	lockdep_assert_held(&pool->mutex);
+
+	while (pool->nr_runners < nr) {
+		runner = fairwq_runner_alloc(pool);
+		if (!runner)
+			return -ENOMEM;
+		raw_spin_lock_irq(&pool->lock);
+		list_add_tail(&runner->node, &pool->runners);
+		list_add_tail(&runner->idle_node, &pool->idle_runners);
+		raw_spin_unlock_irq(&pool->lock);
+		pool->nr_runners++;
+	}
+	return 0;
+}
+
+static void fairwq_pool_free_runners(struct fairwq_pool *pool)
+{
+	struct fairwq_runner *runner, *next;
+
+	list_for_each_entry_safe(runner, next, &pool->runners, node)
+		fairwq_runner_free(runner);
+}
+
+/**
+ * fairwq_pool_set_max_active - change how many items may run at once
+ * @pool: the pool
+ * @max_active: 1 to FAIRWQ_MAX_ACTIVE
+ *
+ * Items that run go on: when the number is lowered, more than @max_active may
+ * run until they end.
+ *
+ * Context: Process context, may sleep; also from an item.
+ * Return: 0, -EINVAL or -ENOMEM; on an error nothing was changed.
+ */
+int fairwq_pool_set_max_active(struct fairwq_pool *pool, unsigned int max_active)
+{
+	int err;
+
+	if (!pool)
+		return fairwq_bad_arg("pool is NULL");
+	if (!max_active || max_active > FAIRWQ_MAX_ACTIVE)
+		return fairwq_bad_arg("max_active is not in 1..512");
+	mutex_lock(&pool->mutex);
+	err = fairwq_pool_grow(pool, max_active);
+	if (!err) {
+		raw_spin_lock_irq(&pool->lock);
+		pool->max_active = max_active;
+		fairwq_window_start_locked(pool);
+		raw_spin_unlock_irq(&pool->lock);
+	}
+	mutex_unlock(&pool->mutex);
+	if (!err)
+		fairwq_kick(pool);	/* and that runner kicks the next */
+	return err;
+}
+EXPORT_SYMBOL_GPL(fairwq_pool_set_max_active);
+
+/* ---- the beginning ---------------------------------------------------- */
+
+static int fairwq_pool_check_attrs(const struct fairwq_pool_attrs *attrs)
+{
+	if (attrs->flags & ~FAIRWQ_ALL_FLAGS)
+		return fairwq_bad_arg("attrs->flags has an unknown flag");
+	if (attrs->max_active > FAIRWQ_MAX_ACTIVE)
+		return fairwq_bad_arg("attrs->max_active is not in 0..512");
+	if (attrs->policy != FAIRWQ_ROUND_ROBIN && attrs->policy != FAIRWQ_FIFO)
+		return fairwq_bad_arg("attrs->policy is unknown");
+	return 0;
+}
+
+static unsigned int fairwq_wq_flags(unsigned int flags)
+{
+	return WQ_UNBOUND |
+	       (flags & FAIRWQ_MEM_RECLAIM ? WQ_MEM_RECLAIM : 0) |
+	       (flags & FAIRWQ_HIGHPRI ? WQ_HIGHPRI : 0) |
+	       (flags & FAIRWQ_FREEZABLE ? WQ_FREEZABLE : 0) |
+	       (flags & FAIRWQ_SYSFS ? WQ_SYSFS : 0);
+}
+
+static struct fairwq_pool *fairwq_pool_alloc(const struct fairwq_pool_attrs *attrs,
+					     const char *name)
+{
+	struct fairwq_pool *pool = kzalloc(sizeof(*pool), GFP_KERNEL);
+
+	if (!pool || !name) {
+		kfree(pool);
+		kfree(name);
+		return NULL;
+	}
+	pool->name = name;
+	pool->flags = attrs->flags;
+	pool->policy = attrs->policy;
+	pool->max_active = attrs->max_active ?: max(2U, num_possible_cpus());
+	raw_spin_lock_init(&pool->lock);
+	mutex_init(&pool->mutex);
+	kref_init(&pool->refs);
+	INIT_LIST_HEAD(&pool->idle_runners);
+	INIT_LIST_HEAD(&pool->batches);
+	INIT_LIST_HEAD(&pool->runners);
+	init_waitqueue_head(&pool->reaped);
+	fairwq_tree_init(&pool->tree, attrs->policy == FAIRWQ_FIFO);
+	fairwq_watchdog_init(pool);
+	pool->window = (struct fairwq_window){ .seq = 1, .turns_left = 1 };
+	return pool;
+}
+
+static int fairwq_pool_add_default_batches(struct fairwq_pool *pool)
+{
+	static const char * const name[] = {
+		[FAIRWQ_PRIO_NORMAL] = "default",
+		[FAIRWQ_PRIO_HIGH] = "default-high",
+		[FAIRWQ_PRIO_LOW] = "default-low",
+	};
+	struct fairwq_batch_attrs attrs = { };
+	struct fairwq_batch *batch;
+	unsigned int prio;
+
+	for (prio = 0; prio < ARRAY_SIZE(name); prio++) {
+		attrs.prio = prio;
+		batch = fairwq_batch_new(pool, &attrs, true,
+					 kstrdup(name[prio], GFP_KERNEL));
+		if (IS_ERR(batch))
+			return PTR_ERR(batch);
+		pool->default_batch[prio] = batch;
+	}
+	return 0;
+}
+
+static bool fairwq_pool_has_left(struct fairwq_pool *pool)
+{
+	bool left;
+
+	mutex_lock(&pool->mutex);
+	left = !pool->nr_batches;
+	mutex_unlock(&pool->mutex);
+	return left;
+}
+
+/* Retire what is still there, and wait until it has left. */
+static void fairwq_pool_retire_batches(struct fairwq_pool *pool)
+{
+	struct fairwq_batch *batch;
+	unsigned int i;
+
+	mutex_lock(&pool->mutex);
+	list_for_each_entry(batch, &pool->batches, link)
+		fairwq_batch_retire(batch);
+	mutex_unlock(&pool->mutex);
+	wait_event(pool->reaped, fairwq_pool_has_left(pool));
+	for (i = 0; i < ARRAY_SIZE(pool->default_batch); i++)
+		fairwq_batch_put(pool->default_batch[i]);
+}
+
+/* The rest of the way down, also for a pool that did not get all the way up. */
+static void fairwq_pool_teardown(struct fairwq_pool *pool)
+{
+	fairwq_pool_retire_batches(pool);
+	fairwq_debugfs_del_pool(pool);
+	/* Runners that have seen the empty tree may still be on their way out. */
+	destroy_workqueue(pool->wq);
+	timer_delete_sync(&pool->watchdog);
+	fairwq_pool_free_runners(pool);
+	fairwq_pool_put(pool);
+}
+
+static int fairwq_pool_bring_up(struct fairwq_pool *pool)
+{
+	int err;
+
+	mutex_lock(&pool->mutex);
+	err = fairwq_pool_grow(pool, pool->max_active);
+	mutex_unlock(&pool->mutex);
+	if (!err)
+		err = fairwq_pool_add_default_batches(pool);
+	if (!err)
+		fairwq_debugfs_add_pool(pool);
+	return err;
+}
+
+/**
+ * fairwq_pool_create - create a pool of runners with a fair tree of batches
+ * @attrs: what it is to be like; NULL for the default
+ * @fmt: printf format of its name, shown in debugfs and traces; need not be
+ *	unique
+ *
+ * Context: Process context, may sleep.
+ * Return: the pool, or ERR_PTR(): -EINVAL or -ENOMEM.
+ */
+struct fairwq_pool *fairwq_pool_create(const struct fairwq_pool_attrs *attrs,
+				       const char *fmt, ...)
+{
+	static const struct fairwq_pool_attrs dfl;
+	struct fairwq_pool *pool;
+	va_list args;
+	int err;
+
+	if (!fmt)
+		return ERR_PTR(fairwq_bad_arg("fmt is NULL"));
+	attrs = attrs ?: &dfl;
+	err = fairwq_pool_check_attrs(attrs);
+	if (err)
+		return ERR_PTR(err);
+	va_start(args, fmt);
+	pool = fairwq_pool_alloc(attrs, kvasprintf(GFP_KERNEL, fmt, args));
+	va_end(args);
+	if (!pool)
+		return ERR_PTR(-ENOMEM);
+	/* The limit is kept by counting runners: more may be asked for later. */
+	pool->wq = alloc_workqueue("%s", fairwq_wq_flags(attrs->flags),
+				   FAIRWQ_MAX_ACTIVE, pool->name);
+	if (!pool->wq) {
+		fairwq_pool_put(pool);
+		return ERR_PTR(-ENOMEM);
+	}
+	err = fairwq_pool_bring_up(pool);
+	if (err) {
+		fairwq_pool_teardown(pool);
+		return ERR_PTR(err);
+	}
+	return pool;
+}
+EXPORT_SYMBOL_GPL(fairwq_pool_create);
+
+/* ---- waiting ---------------------------------------------------------- */
+
+/* The first batch with a number from @seq to below @end, with a reference. */
+static struct fairwq_batch *fairwq_pool_next_batch(struct fairwq_pool *pool,
+						   u64 seq, u64 end)
+{
+	struct fairwq_batch *batch, *found = NULL;
+
+	mutex_lock(&pool->mutex);
+	list_for_each_entry(batch, &pool->batches, link) {
+		if (batch->seq < seq)
+			continue;
+		if (batch->seq < end)
+			found = fairwq_batch_get(batch);
+		break;
+	}
+	mutex_unlock(&pool->mutex);
+	return found;
+}
+
+/*
+ * One batch after the other: what was queued when the call began is queued
+ * when its batch's turn comes, or has ended. Batches that were created
+ * meanwhile hold nothing that was.
+ */
+static void fairwq_pool_wait(struct fairwq_pool *pool)
+{
+	struct fairwq_batch *batch;
+	u64 seq = 0, end;
+
+	mutex_lock(&pool->mutex);
+	end = pool->next_seq;
+	mutex_unlock(&pool->mutex);
+	while ((batch = fairwq_pool_next_batch(pool, seq, end))) {
+		fairwq_batch_wait(batch);
+		seq = batch->seq + 1;
+		fairwq_batch_put(batch);
+	}
+}
+
+/* Waiting for the pool from one of its own items would never end. */
+static bool fairwq_pool_from_inside(struct fairwq_pool *pool, const char *what)
+{
+	struct fairwq_runner *runner = fairwq_current_runner();
+
+	return WARN_ONCE(runner && runner->turn.batch->pool == pool,
+			 "fairwq: item %ps of batch %s/%s would wait for itself in %s\n",
+			 runner->turn.func, pool->name, runner->turn.batch->name, what);
+}
+
+/**
+ * fairwq_pool_flush - wait for everything that is queued now
+ * @pool: the pool
+ *
+ * On return every item that was queued to any of the pool's batches before the
+ * call has ended. Items that are queued meanwhile are not waited for. Waits
+ * for paused batches until they are resumed or disposed.
+ *
+ * Context: Process context, sleeps. From one of the pool's own items it warns
+ * and returns at once.
+ */
+void fairwq_pool_flush(struct fairwq_pool *pool)
+{
+	if (WARN_ON_ONCE(!pool))
+		return;
+	might_sleep();
+	if (!fairwq_pool_from_inside(pool, __func__))
+		fairwq_pool_wait(pool);
+}
+EXPORT_SYMBOL_GPL(fairwq_pool_flush);
+
+static bool fairwq_batch_is_idle_locked(const struct fairwq_batch *batch)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	return list_empty(&batch->fifo) && llist_empty(&batch->incoming) &&
+	       !batch->in_flight[0] && !batch->in_flight[1];
+}
+
+/*
+ * Nothing is queued and nothing runs: all batches under one hold of the lock,
+ * so that an item in flight cannot queue to one that was looked at already,
+ * and end before its own is.
+ */
+static bool fairwq_pool_is_idle(struct fairwq_pool *pool)
+{
+	struct fairwq_batch *batch;
+	bool idle = true;
+
+	mutex_lock(&pool->mutex);
+	raw_spin_lock_irq(&pool->lock);
+	list_for_each_entry(batch, &pool->batches, link) {
+		idle = fairwq_batch_is_idle_locked(batch);
+		if (!idle)
+			break;
+	}
+	raw_spin_unlock_irq(&pool->lock);
+	mutex_unlock(&pool->mutex);
+	return idle;
+}
+
+/* Close the gate, and wait until the items of the pool have stopped queueing. */
+static void fairwq_pool_wait_drained(struct fairwq_pool *pool)
+{
+	unsigned int tries = 0;
+
+	WRITE_ONCE(pool->draining, true);
+	synchronize_rcu();	/* pairs with fairwq_queue() */
+	do {
+		fairwq_pool_wait(pool);
+		if (++tries == 10 || tries % 100 == 0)
+			pr_warn("pool %s: not drained after %u tries\n",
+				pool->name, tries);
+	} while (!fairwq_pool_is_idle(pool));
+}
+
+/**
+ * fairwq_pool_drain - wait until the pool is empty
+ * @pool: the pool
+ *
+ * While this waits, only items of the pool itself may queue to it; anybody
+ * else gets -ESHUTDOWN. When it returns, everybody may queue again.
+ *
+ * Context: Process context, sleeps. From one of the pool's own items it warns
+ * and returns at once. Not to be called twice at a time.
+ */
+void fairwq_pool_drain(struct fairwq_pool *pool)
+{
+	if (WARN_ON_ONCE(!pool))
+		return;
+	might_sleep();
+	if (fairwq_pool_from_inside(pool, __func__))
+		return;
+	fairwq_pool_wait_drained(pool);
+	WRITE_ONCE(pool->draining, false);
+}
+EXPORT_SYMBOL_GPL(fairwq_pool_drain);
+
+/**
+ * fairwq_pool_destroy - drain a pool and destroy it
+ * @pool: the pool, or NULL
+ *
+ * Every item that was accepted runs before this returns, also those of paused
+ * batches; every batch that is still there is disposed, and has been released
+ * when this returns. References to its batches may outlive the pool: queueing
+ * to them gives -ESHUTDOWN.
+ *
+ * Nobody else may use @pool itself when this is called.
+ *
+ * Context: Process context, sleeps. From one of the pool's own items it warns
+ * and returns with nothing done.
+ */
+void fairwq_pool_destroy(struct fairwq_pool *pool)
+{
+	struct fairwq_batch *batch;
+
+	if (!pool)
+		return;
+	might_sleep();
+	if (fairwq_pool_from_inside(pool, __func__))
+		return;
+	mutex_lock(&pool->mutex);
+	pool->dying = true;
+	list_for_each_entry(batch, &pool->batches, link)
+		fairwq_batch_resume(batch);
+	mutex_unlock(&pool->mutex);
+	fairwq_pool_wait_drained(pool);
+	fairwq_pool_teardown(pool);
+}
+EXPORT_SYMBOL_GPL(fairwq_pool_destroy);
+
+/* ---- in between ------------------------------------------------------- */
+
+/**
+ * fairwq_pool_default_batch - the batch for those who have none of their own
+ * @pool: the pool
+ * @prio: its priority
+ *
+ * The batch belongs to the pool: it goes with it, and must not be disposed.
+ *
+ * Context: Any.
+ * Return: the batch, or NULL if @pool is NULL or @prio unknown.
+ */
+struct fairwq_batch *fairwq_pool_default_batch(struct fairwq_pool *pool,
+					       enum fairwq_prio prio)
+{
+	if (!pool) {
+		fairwq_bad_arg("pool is NULL");
+		return NULL;
+	}
+	if ((unsigned int)prio >= ARRAY_SIZE(pool->default_batch)) {
+		fairwq_bad_arg("prio is unknown");
+		return NULL;
+	}
+	return pool->default_batch[prio];
+}
+EXPORT_SYMBOL_GPL(fairwq_pool_default_batch);
+
+/**
+ * fairwq_pool_queue - queue a work to the default batch of NORMAL priority
+ * @pool: the pool
+ * @work: the work, set up by fairwq_work_init()
+ *
+ * Context: Any but NMI. Allocates nothing.
+ * Return: as fairwq_queue().
+ */
+int fairwq_pool_queue(struct fairwq_pool *pool, struct fairwq_work *work)
+{
+	if (!pool)
+		return fairwq_bad_arg("pool is NULL");
+	return fairwq_queue(pool->default_batch[FAIRWQ_PRIO_NORMAL], work);
+}
+EXPORT_SYMBOL_GPL(fairwq_pool_queue);
+
+static void fairwq_batch_out_of_tree_locked(struct fairwq_batch *batch)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	if (fairwq_node_eligible(&batch->node))
+		fairwq_tree_del(&batch->pool->tree, &batch->node);
+}
+
+/*
+ * Change the order while a backlog stands: every batch is taken out of the
+ * tree and put in again. With thousands of eligible batches that is a long
+ * time under the lock; it is for operators, not for a running system's inner
+ * loop.
+ */
+void fairwq_pool_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy)
+{
+	struct fairwq_batch *batch;
+
+	mutex_lock(&pool->mutex);
+	raw_spin_lock_irq(&pool->lock);
+	list_for_each_entry(batch, &pool->batches, link)
+		fairwq_batch_out_of_tree_locked(batch);
+	WRITE_ONCE(pool->policy, policy);
+	pool->tree.by_arrival = policy == FAIRWQ_FIFO;
+	list_for_each_entry(batch, &pool->batches, link)
+		fairwq_batch_update_locked(batch);
+	fairwq_window_start_locked(pool);
+	raw_spin_unlock_irq(&pool->lock);
+	mutex_unlock(&pool->mutex);
+	fairwq_kick(pool);
+}
+
+void fairwq_pool_reset_stats(struct fairwq_pool *pool)
+{
+	struct fairwq_batch *batch;
+
+	mutex_lock(&pool->mutex);
+	raw_spin_lock_irq(&pool->lock);
+	list_for_each_entry(batch, &pool->batches, link)
+		memset(batch->stats, 0, sizeof(*batch->stats));
+	memset(pool->counter, 0, sizeof(pool->counter));
+	fairwq_window_reset_locked(pool);
+	raw_spin_unlock_irq(&pool->lock);
+	mutex_unlock(&pool->mutex);
+}
+
+#ifdef FAIRWQ_TESTING
+unsigned int fairwq_test_nr_batches(struct fairwq_pool *pool)
+{
+	unsigned int nr;
+
+	mutex_lock(&pool->mutex);
+	nr = pool->nr_batches;
+	mutex_unlock(&pool->mutex);
+	return nr;
+}
+EXPORT_SYMBOL_GPL(fairwq_test_nr_batches);
+
+unsigned int fairwq_test_nr_eligible(struct fairwq_pool *pool)
+{
+	struct fairwq_batch *batch;
+	unsigned int nr = 0;
+
+	mutex_lock(&pool->mutex);
+	raw_spin_lock_irq(&pool->lock);
+	list_for_each_entry(batch, &pool->batches, link)
+		nr += fairwq_node_eligible(&batch->node);
+	raw_spin_unlock_irq(&pool->lock);
+	mutex_unlock(&pool->mutex);
+	return nr;
+}
+EXPORT_SYMBOL_GPL(fairwq_test_nr_eligible);
+
+u64 fairwq_test_counter(struct fairwq_pool *pool, enum fairwq_counter which)
+{
+	u64 value;
+
+	raw_spin_lock_irq(&pool->lock);
+	value = pool->counter[which];
+	raw_spin_unlock_irq(&pool->lock);
+	return value;
+}
+EXPORT_SYMBOL_GPL(fairwq_test_counter);
+
+void fairwq_test_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy)
+{
+	fairwq_pool_set_policy(pool, policy);
+}
+EXPORT_SYMBOL_GPL(fairwq_test_set_policy);
+
+#endif

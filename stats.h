@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What is counted, and how durations are summed up.
+ *
+ * All of it is written and read under the pool's lock.
+ */
+#ifndef FAIRWQ_STATS_H
+#define FAIRWQ_STATS_H
+
+#include <linux/bitops.h>
+#include <linux/log2.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/types.h>
+
+/* Of a pool. Monotonic, except that "reset" sets them to 0. */
+enum fairwq_counter {
+	FAIRWQ_TURNS,		/* items taken by runners */
+	FAIRWQ_KICKS,		/* runners queued to the workqueue from outside */
+	FAIRWQ_REQUEUES,	/* runners that gave the worker back and went on */
+	FAIRWQ_HANDED_OVER,	/* turns of a work that was still running */
+	FAIRWQ_LEAKS,		/* functions that leaked a lock, RCU, irqs, creds */
+	FAIRWQ_HUNG,		/* items that were reported as hung */
+	FAIRWQ_WINDOWS,		/* windows that were checked for fairness */
+	FAIRWQ_VIOLATIONS,	/* windows that broke the bound */
+	FAIRWQ_NR_COUNTERS,
+};
+
+/*
+ * A histogram of durations in ns, two buckets an octave: a percentile read
+ * from it is at most 50 % too high and never too low.
+ */
+#define FAIRWQ_HIST_BUCKETS	80	/* up to 2^40 ns, 18 minutes */
+
+struct fairwq_hist {
+	u32 bucket[FAIRWQ_HIST_BUCKETS];
+	u64 max;
+	u64 count;
+};
+
+struct fairwq_batch_stats {
+	u64 turns;			/* begun */
+	u64 done;			/* ended */
+	u64 run_ns;
+	struct fairwq_hist wait;	/* of the measured ones */
+	struct fairwq_hist run;
+};
+
+/* The last window over which the fairness of the turns was checked. */
+struct fairwq_window {
+	u64 seq;			/* of the window in progress */
+	u64 turns_left;			/* until it ends */
+	unsigned int nr;		/* batches that were compared */
+	u64 lag;			/* largest difference, 1/100 turns at weight 100 */
+	u64 bound;			/* what it may be */
+	u64 worst_lag;			/* since reset, in % of the bound then */
+	unsigned int jain;		/* Jain's index, 1/10000 */
+};
+
+static inline unsigned int fairwq_hist_index(u64 ns)
+{
+	unsigned int octave;
+
+	if (ns < 2)
+		return 0;
+	octave = ilog2(ns);
+	return min_t(unsigned int, 2 * octave + ((ns >> (octave - 1)) & 1),
+		     FAIRWQ_HIST_BUCKETS - 1);
+}
+
+/* The largest duration that falls into a bucket. */
+static inline u64 fairwq_hist_upper(unsigned int index)
+{
+	u64 base = 1ULL << (index / 2);
+
+	return index < 2 ? 1 : base + (base >> 1) * (1 + (index & 1)) - 1;
+}
+
+static inline void fairwq_hist_add(struct fairwq_hist *hist, u64 ns)
+{
+	hist->bucket[fairwq_hist_index(ns)]++;
+	hist->count++;
+	hist->max = max(hist->max, ns);
+}
+
+/* The duration that @permille of the samples do not exceed, from above. */
+static inline u64 fairwq_hist_quantile(const struct fairwq_hist *hist,
+				       unsigned int permille)
+{
+	u64 sum = 0, want = div_u64(hist->count * permille + 999, 1000);
+	unsigned int i;
+
+	if (!hist->count)
+		return 0;
+	for (i = 0; i < FAIRWQ_HIST_BUCKETS; i++) {
+		sum += hist->bucket[i];
+		if (sum >= want)
+			break;
+	}
+	return min(fairwq_hist_upper(i), hist->max);
+}
+
+#endif /* FAIRWQ_STATS_H */

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The tracepoints of fairwq.
+ *
+ * Fields: pool and batch are names; fn is the function of the item; wait and
+ * run are ns. wait is 0 for the few items that were queued before the event
+ * was switched on.
+ */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM fairwq
+
+#if !defined(FAIRWQ_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define FAIRWQ_TRACE_H
+
+#include <linux/tracepoint.h>
+
+#include "compat.h"
+#include "internal.h"
+
+#ifndef FAIRWQ_TRACE_ENUMS
+#define FAIRWQ_TRACE_ENUMS
+enum fairwq_batch_event {
+	FAIRWQ_BATCH_CREATE,
+	FAIRWQ_BATCH_DISPOSE,
+	FAIRWQ_BATCH_RELEASE,
+};
+
+enum fairwq_runner_event {
+	FAIRWQ_RUNNER_KICK,
+	FAIRWQ_RUNNER_IDLE,
+};
+#endif
+
+TRACE_DEFINE_ENUM(FAIRWQ_BATCH_CREATE);
+TRACE_DEFINE_ENUM(FAIRWQ_BATCH_DISPOSE);
+TRACE_DEFINE_ENUM(FAIRWQ_BATCH_RELEASE);
+TRACE_DEFINE_ENUM(FAIRWQ_RUNNER_KICK);
+TRACE_DEFINE_ENUM(FAIRWQ_RUNNER_IDLE);
+
+/* An item was accepted by a batch. */
+TRACE_EVENT(fairwq_queue,
+	TP_PROTO(const struct fairwq_batch *batch, const struct fairwq_work *work),
+	TP_ARGS(batch, work),
+	TP_STRUCT__entry(
+		__string(pool, batch->pool->name)
+		__string(batch, batch->name)
+		__field(const void *, work)
+		__field(fairwq_func_t, fn)
+	),
+	TP_fast_assign(
+		fairwq_assign_str(pool, batch->pool->name);
+		fairwq_assign_str(batch, batch->name);
+		__entry->work = work;
+		__entry->fn = work->func;
+	),
+	TP_printk("pool=%s batch=%s work=%p fn=%ps", __get_str(pool),
+		  __get_str(batch), __entry->work, __entry->fn)
+);
+
+/* A runner is about to call the function of an item. */
+TRACE_EVENT(fairwq_start,
+	TP_PROTO(const struct fairwq_turn *turn),
+	TP_ARGS(turn),
+	TP_STRUCT__entry(
+		__string(pool, turn->batch->pool->name)
+		__string(batch, turn->batch->name)
+		__field(const void *, work)
+		__field(fairwq_func_t, fn)
+		__field(u64, wait)
+	),
+	TP_fast_assign(
+		fairwq_assign_str(pool, turn->batch->pool->name);
+		fairwq_assign_str(batch, turn->batch->name);
+		__entry->work = turn->work;
+		__entry->fn = turn->func;
+		__entry->wait = turn->wait;
+	),
+	TP_printk("pool=%s batch=%s work=%p fn=%ps wait=%llu", __get_str(pool),
+		  __get_str(batch), __entry->work, __entry->fn, __entry->wait)
+);
+
+/* The function has returned; the work is only an address. */
+TRACE_EVENT(fairwq_end,
+	TP_PROTO(const struct fairwq_turn *turn),
+	TP_ARGS(turn),
+	TP_STRUCT__entry(
+		__string(pool, turn->batch->pool->name)
+		__string(batch, turn->batch->name)
+		__field(const void *, work)
+		__field(fairwq_func_t, fn)
+		__field(u64, run)
+	),
+	TP_fast_assign(
+		fairwq_assign_str(pool, turn->batch->pool->name);
+		fairwq_assign_str(batch, turn->batch->name);
+		__entry->work = turn->work;
+		__entry->fn = turn->func;
+		__entry->run = fairwq_clock() - turn->started;
+	),
+	TP_printk("pool=%s batch=%s work=%p fn=%ps run=%llu", __get_str(pool),
+		  __get_str(batch), __entry->work, __entry->fn, __entry->run)
+);
+
+/* A batch was created, disposed, or has left its pool. */
+TRACE_EVENT(fairwq_batch,
+	TP_PROTO(const struct fairwq_batch *batch, enum fairwq_batch_event event),
+	TP_ARGS(batch, event),
+	TP_STRUCT__entry(
+		__string(pool, batch->pool->name)
+		__string(batch, batch->name)
+		__field(int, event)
+	),
+	TP_fast_assign(
+		fairwq_assign_str(pool, batch->pool->name);
+		fairwq_assign_str(batch, batch->name);
+		__entry->event = event;
+	),
+	TP_printk("pool=%s batch=%s %s", __get_str(pool), __get_str(batch),
+		  __print_symbolic(__entry->event,
+				   { FAIRWQ_BATCH_CREATE, "create" },
+				   { FAIRWQ_BATCH_DISPOSE, "dispose" },
+				   { FAIRWQ_BATCH_RELEASE, "release" }))
+);
+
+/* A runner was queued to the workqueue, or found nothing more to do. */
+TRACE_EVENT(fairwq_runner,
+	TP_PROTO(const struct fairwq_pool *pool, const struct fairwq_runner *runner,
+		 enum fairwq_runner_event event),
+	TP_ARGS(pool, runner, event),
+	TP_STRUCT__entry(
+		__string(pool, pool->name)
+		__field(u32, runner)
+		__field(int, event)
+	),
+	TP_fast_assign(
+		fairwq_assign_str(pool, pool->name);
+		__entry->runner = runner->id;
+		__entry->event = event;
+	),
+	TP_printk("pool=%s runner=%u %s", __get_str(pool), __entry->runner,
+		  __print_symbolic(__entry->event,
+				   { FAIRWQ_RUNNER_KICK, "kick" },
+				   { FAIRWQ_RUNNER_IDLE, "idle" }))
+);
+
+#endif /* FAIRWQ_TRACE_H */
+
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH .
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE trace
+#include <trace/define_trace.h>
