@@ -1,0 +1,666 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What /dev/fairhash answers to users who behave, and to users who do not.
+ *
+ * Needs: fairhash
+ *
+ * Prints KTAP. The digests it expects come from a SHA-256 of its own, which
+ * is itself checked against published answers first.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define DEVICE		"/dev/fairhash"
+#define BATCHES		"/sys/kernel/debug/fairwq/fairhash/batches"
+#define MAX_WRITE	1048576U
+#define HEX_LEN		64
+#define LINE_LEN	(HEX_LEN + 1)
+#define MANY		64
+/* Descriptors that keep the pool busy, each with a full backlog. */
+#define HOLDERS		3
+/* How often to try for what depends on who is faster; once is usual. */
+#define ROUNDS		50
+
+/* ------------------------------------------------- an SHA-256 of our own -- */
+
+static const unsigned int round_constant[64] = {
+	0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1,
+	0x923f82a4, 0xab1c5ed5, 0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3,
+	0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174, 0xe49b69c1, 0xefbe4786,
+	0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+	0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147,
+	0x06ca6351, 0x14292967, 0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13,
+	0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85, 0xa2bfe8a1, 0xa81a664b,
+	0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+	0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a,
+	0x5b9cca4f, 0x682e6ff3, 0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208,
+	0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
+};
+
+static unsigned int ror(unsigned int x, int n)
+{
+	return x >> n | x << (32 - n);
+}
+
+static void sha256_expand(unsigned int w[64], const unsigned char *p)
+{
+	for (int i = 0; i < 16; i++, p += 4)
+		w[i] = (unsigned int)p[0] << 24 | p[1] << 16 | p[2] << 8 | p[3];
+	for (int i = 16; i < 64; i++) {
+		unsigned int a = w[i - 15], b = w[i - 2];
+
+		w[i] = w[i - 16] + (ror(a, 7) ^ ror(a, 18) ^ a >> 3) +
+		       w[i - 7] + (ror(b, 17) ^ ror(b, 19) ^ b >> 10);
+	}
+}
+
+static void sha256_block(unsigned int h[8], const unsigned char *p)
+{
+	unsigned int w[64], v[8];
+
+	sha256_expand(w, p);
+	memcpy(v, h, sizeof(v));
+	for (int i = 0; i < 64; i++) {
+		unsigned int e = v[4], a = v[0];
+		unsigned int t1 = v[7] + (ror(e, 6) ^ ror(e, 11) ^ ror(e, 25)) +
+			      ((e & v[5]) ^ (~e & v[6])) + round_constant[i] + w[i];
+		unsigned int t2 = (ror(a, 2) ^ ror(a, 13) ^ ror(a, 22)) +
+			      ((a & v[1]) ^ (a & v[2]) ^ (v[1] & v[2]));
+
+		memmove(v + 1, v, 7 * sizeof(*v));
+		v[4] += t1;
+		v[0] = t1 + t2;
+	}
+	for (int i = 0; i < 8; i++)
+		h[i] += v[i];
+}
+
+/* The last bytes, a one bit, zeros, and the length in bits. */
+static void sha256_tail(unsigned int h[8], const unsigned char *rest, size_t nr_rest,
+			unsigned long long len)
+{
+	unsigned char tail[128] = { 0 };
+	size_t size = nr_rest < 56 ? 64 : 128;
+
+	memcpy(tail, rest, nr_rest);
+	tail[nr_rest] = 0x80;
+	for (int i = 0; i < 8; i++)
+		tail[size - 1 - i] = len * 8 >> 8 * i;
+	for (size_t pos = 0; pos < size; pos += 64)
+		sha256_block(h, tail + pos);
+}
+
+static void sha256_hex(char *hex, const void *data, size_t len)
+{
+	unsigned int h[8] = {
+		0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+		0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
+	};
+	const unsigned char *p = data;
+	size_t full = len / 64 * 64;
+
+	for (size_t pos = 0; pos < full; pos += 64)
+		sha256_block(h, p + pos);
+	sha256_tail(h, p + full, len - full, len);
+	for (int i = 0; i < 8; i++)
+		sprintf(hex + 8 * i, "%08x", h[i]);
+}
+
+/* ------------------------------------------------------------- reporting -- */
+
+static bool passed;
+
+/* A case goes on after a failure, to show all that is wrong. */
+#define expect(cond, ...) do {						\
+	if (!(cond)) {							\
+		passed = false;					\
+		printf("# line %d: %s; ", __LINE__, #cond);		\
+		printf("" __VA_ARGS__);					\
+		printf(" (errno %d: %s)\n", errno, strerror(errno));	\
+	}								\
+} while (0)
+
+#define expect_error(call, error) do {					\
+	errno = 0;							\
+	expect((call) == -1 && errno == (error), "wanted %s", #error);	\
+} while (0)
+
+static int open_device(int flags)
+{
+	int fd = open(DEVICE, O_RDWR | O_CLOEXEC | flags);
+
+	if (fd < 0) {
+		printf("Bail out! cannot open %s: %s\n", DEVICE, strerror(errno));
+		exit(1);
+	}
+	return fd;
+}
+
+static void set_nonblock(int fd, bool on)
+{
+	fcntl(fd, F_SETFL, on ? O_NONBLOCK : 0);
+}
+
+/* Bytes that differ from place to place. One buffer for all of the cases. */
+static unsigned char pattern[2 * MAX_WRITE];
+
+static void fill_pattern(void)
+{
+	unsigned int x = 1;
+
+	for (size_t i = 0; i < sizeof(pattern); i++) {
+		x = x * 1664525 + 1013904223;
+		pattern[i] = x >> 24;
+	}
+}
+
+static void expect_digest(int fd, const void *data, size_t len)
+{
+	char want[LINE_LEN], got[LINE_LEN + 1] = "";
+	ssize_t n = read(fd, got, sizeof(got));
+
+	sha256_hex(want, data, len);
+	expect(n == LINE_LEN, "read gave %zd", n);
+	expect(!memcmp(got, want, HEX_LEN), "digest of %zu bytes: %.64s, not %s", len, got, want);
+	expect(got[HEX_LEN] == '\n', "no newline");
+}
+
+static void write_all(int fd, const void *data, size_t len)
+{
+	ssize_t n = write(fd, data, len);
+
+	expect(n == (ssize_t)len, "wrote %zd of %zu", n, len);
+}
+
+/* Full backlogs on some descriptors: what is written next has to wait. */
+static void hold_pool(int fds[HOLDERS])
+{
+	for (int i = 0; i < HOLDERS; i++) {
+		fds[i] = open_device(O_NONBLOCK);
+		while (write(fds[i], pattern, MAX_WRITE) > 0)
+			;
+		expect(errno == EAGAIN, "full backlog");
+	}
+}
+
+static void release_pool(int fds[HOLDERS])
+{
+	for (int i = 0; i < HOLDERS; i++)
+		close(fds[i]);
+}
+
+/* ----------------------------------------------------------------- cases -- */
+
+static void published_answers(void)
+{
+	static const struct {
+		const char *text, *hex;
+	} answers[] = {
+		{ "abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" },
+		{ "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+		  "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1" },
+	};
+	char hex[LINE_LEN];
+	int fd = open_device(0);
+
+	for (int i = 0; i < 2; i++) {
+		sha256_hex(hex, answers[i].text, strlen(answers[i].text));
+		expect(!strcmp(hex, answers[i].hex), "the test's own SHA-256 is wrong");
+		write_all(fd, answers[i].text, strlen(answers[i].text));
+		expect_digest(fd, answers[i].text, strlen(answers[i].text));
+	}
+	close(fd);
+}
+
+/* Blocks of all kinds of lengths are hashed in the order of the writes. */
+static void many_writes_one_digest(void)
+{
+	int fd = open_device(0);
+	size_t pos = 0, len = 1;
+
+	while (pos < sizeof(pattern)) {
+		if (len > sizeof(pattern) - pos)
+			len = sizeof(pattern) - pos;
+		write_all(fd, pattern + pos, len);
+		pos += len;
+		len = len * 7 % 60013 + 1;
+	}
+	expect_digest(fd, pattern, sizeof(pattern));
+	close(fd);
+}
+
+static void descriptor_is_used_again(void)
+{
+	int fd = open_device(0);
+
+	for (int i = 0; i < 20; i++) {
+		write_all(fd, pattern + i, 1000 * i + 1);
+		expect_digest(fd, pattern + i, 1000 * i + 1);
+	}
+	close(fd);
+}
+
+static void empty_write(void)
+{
+	int fd = open_device(0);
+
+	write_all(fd, "", 0);
+	expect_digest(fd, "", 0);
+	write_all(fd, "ab", 2);
+	write_all(fd, "", 0);
+	write_all(fd, "c", 1);
+	expect_digest(fd, "abc", 3);
+	close(fd);
+}
+
+static void read_before_any_write(void)
+{
+	char line[LINE_LEN];
+	int fd = open_device(0);
+
+	expect_error(read(fd, line, sizeof(line)), ENODATA);
+	write_all(fd, "abc", 3);
+	expect_digest(fd, "abc", 3);
+	expect_error(read(fd, line, sizeof(line)), ENODATA);
+	close(fd);
+}
+
+static void write_over_the_limit(void)
+{
+	int fd = open_device(0);
+
+	expect_error(write(fd, pattern, MAX_WRITE + 1), EMSGSIZE);
+	write_all(fd, pattern, MAX_WRITE);
+	expect_error(write(fd, pattern, MAX_WRITE + 1), EMSGSIZE);
+	expect_digest(fd, pattern, MAX_WRITE);
+	close(fd);
+}
+
+static void partial_reads(void)
+{
+	char want[LINE_LEN], got[LINE_LEN] = "";
+	int fd = open_device(0);
+
+	sha256_hex(want, "abc", 3);
+	write_all(fd, "abc", 3);
+	for (size_t pos = 0; pos < LINE_LEN; pos += 13)
+		expect(read(fd, got + pos, 13) == 13, "at %zu", pos);
+	expect(!memcmp(got, want, HEX_LEN), "got %.64s", got);
+	close(fd);
+}
+
+static void write_while_partly_read(void)
+{
+	char piece[LINE_LEN];
+	int fd = open_device(0);
+
+	write_all(fd, "abc", 3);
+	expect(read(fd, piece, 1) == 1, "first piece");
+	expect_error(write(fd, "d", 1), EBUSY);
+	expect(read(fd, piece, LINE_LEN) == LINE_LEN - 1, "the rest");
+	write_all(fd, "d", 1);
+	expect_digest(fd, "d", 1);
+	close(fd);
+}
+
+static void bad_pointers(void)
+{
+	void *bad = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int fd = open_device(0);
+
+	expect_error(write(fd, bad, 100), EFAULT);
+	expect_error(read(fd, bad, 100), ENODATA);
+	write_all(fd, "abc", 3);
+	expect_error(write(fd, bad, 100), EFAULT);
+	expect_error(read(fd, bad, 100), EFAULT);
+	expect_digest(fd, "abc", 3);
+	close(fd);
+	munmap(bad, 4096);
+}
+
+static void nonblocking(void)
+{
+	char line[LINE_LEN];
+	int fd, holders[HOLDERS];
+	size_t blocks = 0;
+
+	hold_pool(holders);
+	fd = open_device(O_NONBLOCK);
+	while (write(fd, pattern, MAX_WRITE) > 0)
+		blocks++;
+	expect(errno == EAGAIN, "write into a full backlog");
+	expect(blocks >= 1, "%zu blocks were taken", blocks);
+	expect_error(read(fd, line, sizeof(line)), EAGAIN);
+	release_pool(holders);
+	set_nonblock(fd, false);
+	expect(read(fd, line, sizeof(line)) == LINE_LEN, "digest");
+	close(fd);
+}
+
+static short poll_now(int fd, int timeout)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN | POLLOUT };
+
+	poll(&p, 1, timeout);
+	return p.revents;
+}
+
+/* Written and not hashed yet: no reading. Hashed: both. */
+static bool poll_sees_it_outstanding(int fd)
+{
+	struct pollfd in = { .fd = fd, .events = POLLIN };
+	short revents;
+
+	write_all(fd, pattern, MAX_WRITE);
+	revents = poll_now(fd, 0);
+	expect(poll(&in, 1, 60000) == 1 && in.revents == POLLIN, "hashed: %d", in.revents);
+	expect_digest(fd, pattern, MAX_WRITE);
+	return revents == POLLOUT;
+}
+
+static void poll_tells(void)
+{
+	int fd = open_device(0), holders[HOLDERS], round = 0;
+	short revents = poll_now(fd, 0);
+	char piece;
+
+	expect(revents == POLLOUT, "fresh: %d", revents);
+	while (round < ROUNDS && !poll_sees_it_outstanding(fd))
+		round++;
+	expect(round < ROUNDS, "never outstanding");
+	hold_pool(holders);
+	expect(!(poll_now(holders[HOLDERS - 1], 0) & POLLIN), "full backlog");
+	release_pool(holders);
+	write_all(fd, "abc", 3);
+	expect(read(fd, &piece, 1) == 1, "first piece");
+	revents = poll_now(fd, 0);
+	expect(revents == POLLIN, "partly read: %d", revents);
+	close(fd);
+}
+
+static atomic_int signals;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	signals++;
+}
+
+/* From now on a signal every so often, or never again. */
+static void signals_every(int usec, int flags)
+{
+	struct itimerval timer = { .it_value.tv_usec = usec, .it_interval.tv_usec = usec };
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = flags };
+
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+/* A digest that may take several attempts. Returns how many were cut short. */
+static int read_through_signals(int fd, const void *data, size_t len)
+{
+	char want[LINE_LEN], got[LINE_LEN];
+	int interrupted = 0;
+	ssize_t n;
+
+	while ((n = read(fd, got, sizeof(got))) < 0 && errno == EINTR)
+		interrupted++;
+	sha256_hex(want, data, len);
+	expect(n == LINE_LEN && !memcmp(got, want, HEX_LEN), "a signal cost us the digest");
+	return interrupted;
+}
+
+static void signal_while_reading(void)
+{
+	int fd = open_device(0), interrupted = 0;
+
+	signals_every(1000, 0);
+	for (int round = 0; round < ROUNDS && !interrupted; round++) {
+		while (write(fd, pattern, MAX_WRITE) < 0 && errno == EINTR)
+			;
+		interrupted = read_through_signals(fd, pattern, MAX_WRITE);
+	}
+	signals_every(0, 0);
+	expect(interrupted, "no read was interrupted");
+	close(fd);
+}
+
+/* With SA_RESTART the wait goes on by itself. */
+static void signal_and_restart(void)
+{
+	char want[LINE_LEN], got[LINE_LEN];
+	int fd = open_device(0), seen = 0;
+
+	sha256_hex(want, pattern, MAX_WRITE);
+	signals_every(1000, SA_RESTART);
+	for (int round = 0; round < ROUNDS && !seen; round++) {
+		write_all(fd, pattern, MAX_WRITE);
+		signals = 0;
+		expect(read(fd, got, sizeof(got)) == LINE_LEN, "interrupted");
+		seen = signals;
+		expect(!memcmp(got, want, HEX_LEN), "digest");
+	}
+	signals_every(0, 0);
+	expect(seen, "no signal came while it waited");
+	close(fd);
+}
+
+/* Fill the backlog until a write is interrupted. What was taken counts. */
+static void signal_while_writing(void)
+{
+	unsigned char *copy = malloc(ROUNDS * MAX_WRITE);
+	int fd = open_device(0), taken = 0;
+
+	signals_every(1000, 0);
+	while (taken < ROUNDS && write(fd, pattern, MAX_WRITE) == MAX_WRITE)
+		taken++;
+	expect(taken < ROUNDS && errno == EINTR, "no write was interrupted");
+	signals_every(0, 0);
+	for (int i = 0; i < taken; i++)
+		memcpy(copy + i * MAX_WRITE, pattern, MAX_WRITE);
+	if (taken)
+		read_through_signals(fd, copy, taken * MAX_WRITE);
+	free(copy);
+	close(fd);
+}
+
+/* The name under which this process is in the table of batches. */
+static bool batch_exists(void)
+{
+	char line[512], name[64], comm[32] = "";
+	FILE *f = fopen("/proc/self/comm", "r");
+	bool found = false;
+
+	if (!f || fscanf(f, "%31s", comm) != 1)
+		expect(0, "no name");
+	if (f)
+		fclose(f);
+	snprintf(name, sizeof(name), "%s-%d", comm, getpid());
+	f = fopen(BATCHES, "r");
+	expect(f, "no %s", BATCHES);
+	while (f && fgets(line, sizeof(line), f))
+		found = found || strstr(line, name);
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* Disposed when the last of its blocks is done: wait for that, with a limit. */
+static bool batch_goes(void)
+{
+	for (int i = 0; i < 600; i++) {
+		if (!batch_exists())
+			return true;
+		usleep(100000);
+	}
+	return false;
+}
+
+static void batch_of_a_process(void)
+{
+	int first, second;
+
+	expect(batch_goes(), "left over from the cases before");
+	first = open_device(0);
+	second = open_device(0);
+	expect(batch_exists(), "two descriptors are open");
+	close(first);
+	expect(batch_exists(), "one descriptor is open");
+	close(second);
+	expect(batch_goes(), "none is open");
+}
+
+static void close_with_writes_outstanding(void)
+{
+	int holders[HOLDERS];
+
+	hold_pool(holders);
+	release_pool(holders);
+	expect(batch_goes(), "the blocks of closed descriptors are still there");
+}
+
+/* As before, when nobody is left to close anything. */
+static void killed_with_writes_outstanding(void)
+{
+	int ready[2], holders[HOLDERS];
+	char c;
+	pid_t pid;
+
+	expect(!pipe(ready), "pipe");
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		hold_pool(holders);
+		set_nonblock(holders[0], false);
+		expect(write(ready[1], "x", 1) == 1, "ready");
+		for (;;)
+			write_all(holders[0], pattern, MAX_WRITE);
+	}
+	expect(read(ready[0], &c, 1) == 1, "child");
+	kill(pid, SIGKILL);
+	expect(waitpid(pid, NULL, 0) == pid, "killed");
+	close(ready[0]);
+	close(ready[1]);
+}
+
+static void rmmod_while_open(void)
+{
+	int fd = open_device(0);
+
+	expect_error(syscall(SYS_delete_module, "fairhash", O_NONBLOCK), EWOULDBLOCK);
+	write_all(fd, "abc", 3);
+	expect_digest(fd, "abc", 3);
+	close(fd);
+}
+
+static void many_descriptors(void)
+{
+	int fds[MANY];
+
+	for (int i = 0; i < MANY; i++)
+		fds[i] = open_device(0);
+	for (int round = 0; round < 4; round++) {
+		for (int i = 0; i < MANY; i++)
+			write_all(fds[i], pattern + i + round * 5000, 5000);
+	}
+	for (int i = MANY - 1; i >= 0; i--) {
+		expect_digest(fds[i], pattern + i, 20000);
+		close(fds[i]);
+	}
+}
+
+/* Both ends of one descriptor at once: every digest is of whole writes. */
+static void reader_and_writer_at_once(void)
+{
+	char line[LINE_LEN];
+	int fd = open_device(0), digests = 0;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		for (int i = 0; i < 2000; i++) {
+			while (write(fd, pattern, 4096) < 0 && errno == EBUSY)
+				;
+		}
+		_exit(0);
+	}
+	while (waitpid(pid, NULL, WNOHANG) == 0) {
+		ssize_t n = read(fd, line, sizeof(line));
+
+		expect(n == LINE_LEN || errno == ENODATA, "read gave %zd", n);
+		digests += n == LINE_LEN;
+	}
+	close(fd);
+	printf("# %d digests\n", digests);
+}
+
+/*
+ * Closed with a backlog, and not waited for: whoever removes the module next
+ * does so while blocks are outstanding. So this case is the last.
+ */
+static void backlog_left_for_rmmod(void)
+{
+	int holders[HOLDERS];
+
+	hold_pool(holders);
+	release_pool(holders);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} cases[] = {
+#define CASE(name) { #name, name }
+	CASE(published_answers),
+	CASE(many_writes_one_digest),
+	CASE(descriptor_is_used_again),
+	CASE(empty_write),
+	CASE(read_before_any_write),
+	CASE(write_over_the_limit),
+	CASE(partial_reads),
+	CASE(write_while_partly_read),
+	CASE(bad_pointers),
+	CASE(nonblocking),
+	CASE(poll_tells),
+	CASE(signal_while_reading),
+	CASE(signal_and_restart),
+	CASE(signal_while_writing),
+	CASE(batch_of_a_process),
+	CASE(close_with_writes_outstanding),
+	CASE(killed_with_writes_outstanding),
+	CASE(rmmod_while_open),
+	CASE(many_descriptors),
+	CASE(reader_and_writer_at_once),
+	CASE(backlog_left_for_rmmod),
+};
+
+int main(void)
+{
+	const int nr = sizeof(cases) / sizeof(*cases);
+	bool all_ok = true;
+
+	fill_pattern();
+	printf("KTAP version 1\n1..%d\n", nr);
+	for (int i = 0; i < nr; i++) {
+		passed = true;
+		cases[i].run();
+		printf("%s %d %s\n", passed ? "ok" : "not ok", i + 1, cases[i].name);
+		fflush(stdout);
+		all_ok = all_ok && passed;
+	}
+	return !all_ok;
+}
