@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Deferred removal (promise 8): refused or run, never lost; released once;
+ * nothing left behind. The faults T1, T2, T3 of the published pattern.
+ */
+#include <linux/irq_work.h>
+#include <linux/kthread.h>
+#include <linux/sched/task.h>
+#include <linux/wait.h>
+
+#include "mock.h"
+
+/* Counts the calls of released(). */
+struct releases {
+	atomic_t nr;
+	atomic_t atomic_context;
+};
+
+static void count_release(struct fairwq_batch *batch, void *priv)
+{
+	struct releases *releases = priv;
+
+	atomic_add(in_atomic() || irqs_disabled(), &releases->atomic_context);
+	atomic_inc(&releases->nr);
+}
+
+/* Those of the cases before are gone. */
+static long live_batches(void)
+{
+	fairwq_test_settle();
+	return fairwq_test_live_batches();
+}
+
+static struct releases *releases_new(struct kunit *test)
+{
+	struct releases *releases = kunit_kzalloc(test, sizeof(*releases), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, releases);
+	return releases;
+}
+
+static struct fairwq_batch *counted_batch(struct kunit *test, struct releases *releases)
+{
+	struct fairwq_batch_attrs attrs = { .released = count_release, .priv = releases };
+	struct mock *mock = test->priv;
+	struct fairwq_batch *batch = fairwq_batch_create(mock->pool, &attrs, "counted");
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(batch));
+	return batch;
+}
+
+/* A disposed batch refuses; the work is untouched and may go elsewhere. */
+static void disposed_batch_refuses(struct kunit *test)
+{
+	struct mock_item *item = mock_item(test, 'x');
+	struct fairwq_batch *a, *b;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	b = mock_batch(test, "b");
+	fairwq_batch_get(a);
+	fairwq_batch_dispose(a);
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_queue(a, &item->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&item->work));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(b, &item->work));
+	mock_expect(test, "x");
+	fairwq_batch_put(a);
+	fairwq_batch_dispose(b);
+}
+
+/* Accepted items still run; then released() once, from process context (T2). */
+static void accepted_items_run_then_released_once(struct kunit *test)
+{
+	struct releases *releases = releases_new(test);
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = counted_batch(test, releases);
+	mock_queue(test, a, 'a', 5);
+	fairwq_batch_dispose(a);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&releases->nr));
+	mock_expect(test, "aaaaa");
+	mock_until(test, atomic_read(&releases->nr) == 1);
+	mock_until(test, fairwq_test_nr_batches(mock->pool) == 4);
+	KUNIT_EXPECT_EQ(test, 0U, fairwq_test_nr_eligible(mock->pool));
+	fairwq_pool_flush(mock->pool);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&releases->nr));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&releases->atomic_context));
+}
+
+/* Disposed while its last item runs, with nothing queued: it goes after it (T2). */
+static void disposed_while_the_last_item_runs(struct kunit *test)
+{
+	struct releases *releases = releases_new(test);
+	struct mock_gate *gate = kunit_kzalloc(test, sizeof(*gate), GFP_KERNEL);
+	struct fairwq_batch *a;
+
+	KUNIT_ASSERT_NOT_NULL(test, gate);
+	mock_gate_init(gate);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = counted_batch(test, releases);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
+	mock_await(test, &gate->entered);
+	fairwq_batch_dispose(a);
+	fairwq_test_settle();
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&releases->nr));
+	complete_all(&gate->open);
+	mock_until(test, atomic_read(&releases->nr) == 1);
+}
+
+/* An idle batch goes at once; so does one that is the only one of its kind. */
+static void disposed_idle_goes(struct kunit *test)
+{
+	struct releases *releases = releases_new(test);
+	struct mock *mock = test->priv;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	fairwq_batch_dispose(counted_batch(test, releases));
+	mock_until(test, atomic_read(&releases->nr) == 1);
+	mock_until(test, fairwq_test_nr_batches(mock->pool) == 4);
+}
+
+/* Two holders dispose: one removal, one release, each drops his reference (T3). */
+static void two_holders_may_both_dispose(struct kunit *test)
+{
+	struct releases *releases = releases_new(test);
+	long live = live_batches();
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = counted_batch(test, releases);
+	fairwq_batch_get(a);
+	fairwq_batch_get(a);
+	mock_queue(test, a, 'a', 1);
+	fairwq_batch_dispose(a);
+	fairwq_test_settle();
+	fairwq_batch_dispose(a);
+	mock_expect(test, "a");
+	mock_until(test, atomic_read(&releases->nr) == 1);
+	fairwq_test_settle();
+	/* One that was released may still be disposed by who holds it. */
+	fairwq_batch_dispose(a);
+	fairwq_test_settle();
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&releases->nr));
+	KUNIT_EXPECT_EQ(test, 4U, fairwq_test_nr_batches(mock->pool));
+	mock_until(test, fairwq_test_live_batches() == live + 4);
+}
+
+/* Disposing lifts a pause: what was accepted runs. */
+static void disposed_paused_batch_drains(struct kunit *test)
+{
+	struct releases *releases = releases_new(test);
+	struct fairwq_batch *a;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = counted_batch(test, releases);
+	fairwq_batch_get(a);
+	fairwq_batch_pause(a);
+	mock_queue(test, a, 'a', 3);
+	fairwq_batch_dispose(a);
+	fairwq_batch_pause(a);
+	mock_expect(test, "aaa");
+	mock_until(test, atomic_read(&releases->nr) == 1);
+	fairwq_batch_put(a);
+}
+
+/* ---- any context ------------------------------------------------------ */
+
+struct irq_dispose {
+	struct irq_work irq_work;
+	struct fairwq_batch *batch;
+	struct completion done;
+	bool was_hardirq;
+};
+
+static void irq_dispose_fn(struct irq_work *irq_work)
+{
+	struct irq_dispose *irq = container_of(irq_work, struct irq_dispose, irq_work);
+
+	irq->was_hardirq = in_hardirq();
+	fairwq_batch_dispose(irq->batch);
+	complete(&irq->done);
+}
+
+static void dispose_from_hardirq(struct kunit *test)
+{
+	struct irq_dispose *irq = kunit_kzalloc(test, sizeof(*irq), GFP_KERNEL);
+	struct releases *releases = releases_new(test);
+
+	KUNIT_ASSERT_NOT_NULL(test, irq);
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	irq->batch = counted_batch(test, releases);
+	mock_queue(test, irq->batch, 'a', 2);
+	init_completion(&irq->done);
+	irq->irq_work = IRQ_WORK_INIT_HARD(irq_dispose_fn);
+	irq_work_queue(&irq->irq_work);
+	mock_await(test, &irq->done);
+	irq_work_sync(&irq->irq_work);
+	KUNIT_EXPECT_TRUE(test, irq->was_hardirq);
+	mock_expect(test, "aa");
+	mock_until(test, atomic_read(&releases->nr) == 1);
+}
+
+/* ---- queue against dispose (T1), forced both ways --------------------- */
+
+static struct {
+	struct fairwq_batch *batch;
+	struct releases *releases;
+	bool released_too_early;
+} forced;
+
+/*
+ * Between the check and the push another holder disposes. The batch may not
+ * be gone before the push is done; give a wrong removal time to happen.
+ */
+static void dispose_in_the_middle(enum fairwq_test_point point,
+				  struct fairwq_batch *batch)
+{
+	unsigned int i;
+
+	if (point != FAIRWQ_POINT_QUEUE_ACCEPTED || batch != forced.batch)
+		return;
+	forced.batch = NULL;
+	fairwq_batch_dispose(batch);
+	for (i = 0; i < 500 && !atomic_read(&forced.releases->nr); i++)
+		udelay(100);
+	forced.released_too_early = atomic_read(&forced.releases->nr);
+}
+
+/* Dispose comes between the check and the push: the item runs, then it goes. */
+static void dispose_between_check_and_push(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct mock_item *item = mock_item(test, 'x');
+	struct fairwq_batch *a;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	forced.releases = releases_new(test);
+	forced.released_too_early = false;
+	a = counted_batch(test, forced.releases);
+	fairwq_batch_get(a);
+	forced.batch = a;
+	fairwq_test_set_hook(dispose_in_the_middle);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_FALSE(test, forced.released_too_early);
+	mock_expect(test, "x");
+	mock_until(test, atomic_read(&forced.releases->nr) == 1);
+	mock_until(test, fairwq_test_nr_batches(mock->pool) == 4);
+	fairwq_batch_put(a);
+}
+
+/* The push comes between dispose and its grace period's end: the same. */
+static void push_before_the_batch_is_closed(struct kunit *test)
+{
+	struct mock_item *early = mock_item(test, 'a'), *late = mock_item(test, 'x');
+	struct releases *releases = releases_new(test);
+	struct fairwq_batch *a;
+	int ret[2];
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = counted_batch(test, releases);
+	fairwq_batch_get(a);
+	rcu_read_lock();
+	ret[0] = fairwq_queue(a, &early->work);
+	fairwq_batch_dispose(a);
+	ret[1] = fairwq_queue(a, &late->work);
+	rcu_read_unlock();
+	KUNIT_EXPECT_EQ(test, 1, ret[0]);
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, ret[1]);
+	mock_expect(test, "a");
+	mock_until(test, atomic_read(&releases->nr) == 1);
+	fairwq_batch_put(a);
+}
+
+/*
+ * ---- queue against dispose, 100,000 times on two CPUs ------------------
+ *
+ * In passes, as one case that runs for half a minute would look like a hang.
+ */
+
+#define RACE_ROUNDS	10000	/* in each of RACE_PASSES */
+#define RACE_PASSES	10
+#define RACE_BURST	1000	/* batches that may wait for their grace period */
+
+struct race {
+	struct fairwq_pool *pool;
+	struct fairwq_batch *batch;	/* of this round */
+	atomic_t round;			/* set by the queuer, when it begins */
+	atomic_t disposed;		/* rounds that the disposer has ended */
+	atomic_t accepted, ran, released;
+	wait_queue_head_t step;		/* @round or @disposed has changed */
+	struct completion over;
+};
+
+struct race_item {
+	struct fairwq_work work;
+	struct race *race;
+};
+
+static void race_item_fn(struct fairwq_work *work)
+{
+	struct race_item *item = container_of(work, struct race_item, work);
+	struct race *race = item->race;
+
+	kfree(item);
+	atomic_inc(&race->ran);
+}
+
+static void race_released(struct fairwq_batch *batch, void *priv)
+{
+	struct race *race = priv;
+
+	atomic_inc(&race->released);
+}
+
+/* Spin a while, so that both sides meet; then sleep, so that others can run. */
+#define race_until(race, cond)						\
+	do {								\
+		unsigned int __spins = 200;				\
+									\
+		while (!(cond) && __spins--)				\
+			cpu_relax();					\
+		if (!(cond))						\
+			wait_event((race)->step, cond);			\
+	} while (0)
+
+/* Disposes each round's batch as soon as it sees it. */
+static int race_disposer(void *data)
+{
+	struct race *race = data;
+	int round;
+
+	for (round = 1; round <= RACE_ROUNDS; round++) {
+		race_until(race, atomic_read_acquire(&race->round) >= round ||
+			   kthread_should_stop());
+		if (atomic_read_acquire(&race->round) < round)
+			break;
+		fairwq_batch_dispose(race->batch);
+		atomic_set_release(&race->disposed, round);
+		wake_up(&race->step);
+	}
+	complete(&race->over);
+	return 0;
+}
+
+/* One round: the batch is shown to the disposer, then items are queued to it. */
+static int race_round(struct race *race, int round)
+{
+	struct fairwq_batch_attrs attrs = { .released = race_released, .priv = race };
+	struct fairwq_batch *batch = fairwq_batch_create(race->pool, &attrs, "r");
+	struct race_item *item;
+	unsigned int i;
+	int ret;
+
+	if (IS_ERR(batch))
+		return PTR_ERR(batch);
+	race_until(race, atomic_read_acquire(&race->disposed) >= round - 1);
+	race->batch = fairwq_batch_get(batch);
+	atomic_set_release(&race->round, round);
+	wake_up(&race->step);
+	for (i = 0; i < 3; i++) {
+		item = kzalloc(sizeof(*item), GFP_KERNEL);
+		if (!item)
+			return -ENOMEM;
+		fairwq_work_init(&item->work, race_item_fn);
+		item->race = race;
+		ret = fairwq_queue(batch, &item->work);
+		if (ret == 1) {
+			atomic_inc(&race->accepted);
+			continue;
+		}
+		kfree(item);
+		if (ret != -ESHUTDOWN)
+			return ret ?: -EBUSY;
+	}
+	fairwq_batch_put(batch);
+	return 0;
+}
+
+static const unsigned int race_passes[RACE_PASSES] = {
+	1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+};
+
+static void race_pass_desc(const unsigned int *pass, char *desc)
+{
+	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "up to round %u", *pass * RACE_ROUNDS);
+}
+KUNIT_ARRAY_PARAM(race, race_passes, race_pass_desc);
+
+/* Refused or run, never lost, whoever comes first. */
+static void queue_races_dispose(struct kunit *test)
+{
+	struct race *race = kunit_kzalloc(test, sizeof(*race), GFP_KERNEL);
+	long live = live_batches();
+	struct mock *mock = test->priv;
+	struct task_struct *task;
+	int round, err = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, race);
+	mock_pool(test, 3, FAIRWQ_ROUND_ROBIN);
+	mock_open(test);
+	race->pool = mock->pool;
+	init_completion(&race->over);
+	init_waitqueue_head(&race->step);
+	task = kthread_run(race_disposer, race, "race_disposer");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	get_task_struct(task);
+	for (round = 1; !err && round <= RACE_ROUNDS; round++) {
+		err = race_round(race, round);
+		if (!(round % RACE_BURST))
+			mock_until(test, atomic_read(&race->released) == round);
+	}
+	if (err)
+		kthread_stop(task);
+	put_task_struct(task);
+	KUNIT_ASSERT_EQ(test, 0, err);
+	mock_await(test, &race->over);
+	mock_until(test, atomic_read(&race->released) == RACE_ROUNDS);
+	KUNIT_EXPECT_EQ(test, atomic_read(&race->accepted), atomic_read(&race->ran));
+	mock_until(test, fairwq_test_live_batches() == live + 4);
+	kunit_info(test, "%d of %d items were accepted\n",
+		   atomic_read(&race->accepted), 3 * RACE_ROUNDS);
+}
+
+/* 10,000 batches come and go, and leave no memory behind. */
+static void ten_thousand_batches_leave_nothing(struct kunit *test)
+{
+	struct releases *releases = releases_new(test);
+	long live = live_batches();
+	struct mock *mock = test->priv;
+	struct fairwq_batch **batch;
+	unsigned int i;
+
+	batch = kunit_kcalloc(test, 10000, sizeof(*batch), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, batch);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	for (i = 0; i < 10000; i++)
+		batch[i] = counted_batch(test, releases);
+	KUNIT_EXPECT_EQ(test, live + 10004, fairwq_test_live_batches());
+	KUNIT_EXPECT_EQ(test, 0U, fairwq_test_nr_eligible(mock->pool));
+	for (i = 0; i < 10000; i += 100)
+		mock_queue(test, batch[i], 'x', 1);
+	for (i = 0; i < 10000; i++)
+		fairwq_batch_dispose(batch[i]);
+	mock_open(test);
+	mock_until(test, atomic_read(&releases->nr) == 10000);
+	mock_until(test, fairwq_test_nr_batches(mock->pool) == 4);
+	mock_until(test, fairwq_test_live_batches() == live + 4);
+	KUNIT_EXPECT_EQ(test, 100U, mock->log.nr);
+}
+
+static struct kunit_case dispose_cases[] = {
+	KUNIT_CASE(disposed_batch_refuses),
+	KUNIT_CASE(accepted_items_run_then_released_once),
+	KUNIT_CASE(disposed_while_the_last_item_runs),
+	KUNIT_CASE(disposed_idle_goes),
+	KUNIT_CASE(two_holders_may_both_dispose),
+	KUNIT_CASE(disposed_paused_batch_drains),
+	KUNIT_CASE(dispose_from_hardirq),
+	KUNIT_CASE(dispose_between_check_and_push),
+	KUNIT_CASE(push_before_the_batch_is_closed),
+	KUNIT_CASE_PARAM(queue_races_dispose, race_gen_params),
+	KUNIT_CASE(ten_thousand_batches_leave_nothing),
+	{}
+};
+
+static struct kunit_suite dispose_suite = {
+	.name = "fairwq_dispose",
+	.init = mock_init,
+	.exit = mock_exit,
+	.test_cases = dispose_cases,
+};
+kunit_test_suite(dispose_suite);
+
+MODULE_DESCRIPTION("KUnit: deferred removal");
+MODULE_LICENSE("GPL");

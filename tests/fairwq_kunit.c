@@ -1,0 +1,702 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The public interface: what each call returns, and what a work may do.
+ */
+#include <linux/irq_work.h>
+#include <linux/irqflags.h>
+#include <linux/timer.h>
+
+#include "mock.h"
+
+/* ---- bad input (promise 14) ------------------------------------------- */
+
+/* Unknown or out-of-range pool attributes are refused. */
+static void bad_pool_attrs(struct kunit *test)
+{
+	struct fairwq_pool_attrs flag = { .flags = 1U << 31 };
+	struct fairwq_pool_attrs active = { .max_active = FAIRWQ_MAX_ACTIVE + 1 };
+	struct fairwq_pool_attrs policy = { .policy = 77 };
+
+	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(fairwq_pool_create(&flag, "x")));
+	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(fairwq_pool_create(&active, "x")));
+	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(fairwq_pool_create(&policy, "x")));
+	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(fairwq_pool_create(NULL, NULL)));
+}
+
+/* Unknown or out-of-range batch attributes are refused. */
+static void bad_batch_attrs(struct kunit *test)
+{
+	struct fairwq_batch_attrs weight = { .weight = 20000 };
+	struct fairwq_batch_attrs prio = { .prio = 9 };
+	struct fairwq_batch_attrs active = { .max_active = FAIRWQ_MAX_ACTIVE + 1 };
+	struct fairwq_batch_attrs queued = { .max_queued = UINT_MAX };
+	struct mock *mock = test->priv;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			PTR_ERR(fairwq_batch_create(mock->pool, &weight, "x")));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			PTR_ERR(fairwq_batch_create(mock->pool, &prio, "x")));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			PTR_ERR(fairwq_batch_create(mock->pool, &active, "x")));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			PTR_ERR(fairwq_batch_create(mock->pool, &queued, "x")));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			PTR_ERR(fairwq_batch_create(NULL, NULL, "x")));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			PTR_ERR(fairwq_batch_create(mock->pool, NULL, NULL)));
+}
+
+/* NULL arguments, a weight of 0 or 20000, a work without a function. */
+static void bad_arguments(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct mock_item *item = mock_item(test, 'a');
+	struct fairwq_work blank = { };
+	struct fairwq_batch *a;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue(NULL, &item->work));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue(a, NULL));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue(a, &blank));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_pool_queue(NULL, &item->work));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_batch_set_weight(a, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_batch_set_weight(a, 20000));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_batch_set_weight(NULL, 100));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_pool_set_max_active(mock->pool, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			fairwq_pool_set_max_active(mock->pool, FAIRWQ_MAX_ACTIVE + 1));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_pool_set_max_active(NULL, 1));
+	KUNIT_EXPECT_NULL(test, fairwq_pool_default_batch(NULL, FAIRWQ_PRIO_HIGH));
+	KUNIT_EXPECT_NULL(test, fairwq_pool_default_batch(mock->pool, 9));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&item->work));
+	fairwq_batch_dispose(NULL);
+	fairwq_batch_put(NULL);
+	fairwq_pool_destroy(NULL);
+	fairwq_batch_dispose(a);
+}
+
+/* ---- queueing (promises 1 and 3) -------------------------------------- */
+
+/* 1 runs it once; while it is pending, 0 and nothing more. */
+static void queued_runs_exactly_once(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct mock_item *item = mock_item(test, 'x');
+	struct fairwq_batch *a, *b;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	b = mock_batch(test, "b");
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&item->work));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_pending(&item->work));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_queue(a, &item->work));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_queue(b, &item->work));
+	mock_queue(test, a, 'a', 2);
+	mock_expect(test, "xaa");
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(b, &item->work));
+	fairwq_pool_flush(mock->pool);
+	mock_expect(test, "xaax");
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
+}
+
+/* The default batches: one per priority, and pool_queue() goes to NORMAL. */
+static void default_batches(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_pool_queue(mock->pool, &mock_item(test, 'n')->work));
+	mock_queue(test, fairwq_pool_default_batch(mock->pool, FAIRWQ_PRIO_NORMAL), 'm', 1);
+	mock_queue(test, fairwq_pool_default_batch(mock->pool, FAIRWQ_PRIO_HIGH), 'h', 1);
+	mock_expect(test, "hnm");
+}
+
+static DEFINE_FAIRWQ_WORK(static_work, mock_item_fn);
+
+/* A work that was set up at compile time has the right function, and none else. */
+static void defined_work(struct kunit *test)
+{
+	KUNIT_EXPECT_PTR_EQ(test, (void *)mock_item_fn, (void *)static_work.func);
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&static_work));
+}
+
+struct pending_probe {
+	struct fairwq_work work;
+	struct completion done;
+	bool pending_inside;
+	int queue_inside;
+	struct fairwq_batch *batch;
+	unsigned int runs;
+};
+
+static void pending_probe_fn(struct fairwq_work *work)
+{
+	struct pending_probe *probe = container_of(work, struct pending_probe, work);
+
+	if (!probe->runs++) {
+		probe->pending_inside = fairwq_work_pending(work);
+		probe->queue_inside = fairwq_queue(probe->batch, work);
+		if (probe->queue_inside == 1)
+			return;
+	}
+	complete(&probe->done);
+}
+
+/* Pending is cleared before the function: it may queue its own work again. */
+static void pending_is_cleared_before(struct kunit *test)
+{
+	struct pending_probe *probe = kunit_kzalloc(test, sizeof(*probe), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, probe);
+	fairwq_work_init(&probe->work, pending_probe_fn);
+	init_completion(&probe->done);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	probe->batch = mock_batch(test, "a");
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(probe->batch, &probe->work));
+	mock_await(test, &probe->done);
+	KUNIT_EXPECT_FALSE(test, probe->pending_inside);
+	KUNIT_EXPECT_EQ(test, 1, probe->queue_inside);
+	KUNIT_EXPECT_EQ(test, 2U, probe->runs);
+	fairwq_batch_dispose(probe->batch);
+}
+
+struct self_free {
+	struct fairwq_work work;
+	struct completion *done;
+	atomic_t *left;
+};
+
+static void self_free_fn(struct fairwq_work *work)
+{
+	struct self_free *self = container_of(work, struct self_free, work);
+	struct completion *done = self->done;
+	atomic_t *left = self->left;
+
+	memset(self, 0xa5, sizeof(*self));
+	kfree(self);
+	if (atomic_dec_and_test(left))
+		complete(done);
+}
+
+/* A function may free its work. */
+static void function_frees_its_work(struct kunit *test)
+{
+	DECLARE_COMPLETION_ONSTACK(done);
+	atomic_t left = ATOMIC_INIT(1000);
+	struct fairwq_batch *a;
+	struct self_free *self;
+	unsigned int i;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	for (i = 0; i < 1000; i++) {
+		self = kzalloc(sizeof(*self), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, self);
+		fairwq_work_init(&self->work, self_free_fn);
+		self->done = &done;
+		self->left = &left;
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &self->work));
+	}
+	mock_await(test, &done);
+	fairwq_batch_dispose(a);
+}
+
+/* ---- any context (promise 2) ------------------------------------------ */
+
+struct from_irq {
+	struct irq_work irq_work;
+	struct timer_list timer;
+	struct fairwq_batch *batch;
+	struct mock_item *item;
+	struct completion done;
+	bool was_hardirq, was_softirq;
+	int ret;
+};
+
+static void from_hardirq_fn(struct irq_work *irq_work)
+{
+	struct from_irq *irq = container_of(irq_work, struct from_irq, irq_work);
+
+	irq->was_hardirq = in_hardirq();
+	irq->ret = fairwq_queue(irq->batch, &irq->item->work);
+	complete(&irq->done);
+}
+
+static void from_softirq_fn(struct timer_list *timer)
+{
+	struct from_irq *irq = container_of(timer, struct from_irq, timer);
+
+	irq->was_softirq = in_serving_softirq();
+	irq->ret = fairwq_queue(irq->batch, &irq->item->work);
+	complete(&irq->done);
+}
+
+static struct from_irq *from_irq(struct kunit *test)
+{
+	struct from_irq *irq = kunit_kzalloc(test, sizeof(*irq), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, irq);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	init_completion(&irq->done);
+	irq->batch = mock_batch(test, "a");
+	irq->item = mock_item(test, 'i');
+	return irq;
+}
+
+static void from_irq_expect(struct kunit *test, struct from_irq *irq)
+{
+	mock_await(test, &irq->done);
+	KUNIT_EXPECT_EQ(test, 1, irq->ret);
+	mock_expect(test, "i");
+	fairwq_batch_dispose(irq->batch);
+}
+
+static void queue_from_hardirq(struct kunit *test)
+{
+	struct from_irq *irq = from_irq(test);
+
+	irq->irq_work = IRQ_WORK_INIT_HARD(from_hardirq_fn);
+	irq_work_queue(&irq->irq_work);
+	from_irq_expect(test, irq);
+	irq_work_sync(&irq->irq_work);
+	KUNIT_EXPECT_TRUE(test, irq->was_hardirq);
+}
+
+static void queue_from_softirq(struct kunit *test)
+{
+	struct from_irq *irq = from_irq(test);
+
+	timer_setup(&irq->timer, from_softirq_fn, 0);
+	mod_timer(&irq->timer, jiffies + 1);
+	from_irq_expect(test, irq);
+	timer_delete_sync(&irq->timer);
+	KUNIT_EXPECT_TRUE(test, irq->was_softirq);
+}
+
+static void queue_with_interrupts_off(struct kunit *test)
+{
+	struct from_irq *irq = from_irq(test);
+
+	local_irq_disable();
+	irq->ret = fairwq_queue(irq->batch, &irq->item->work);
+	local_irq_enable();
+	complete(&irq->done);
+	from_irq_expect(test, irq);
+}
+
+static void queue_with_preemption_off(struct kunit *test)
+{
+	struct from_irq *irq = from_irq(test);
+
+	preempt_disable();
+	irq->ret = fairwq_queue(irq->batch, &irq->item->work);
+	preempt_enable();
+	complete(&irq->done);
+	from_irq_expect(test, irq);
+}
+
+/* ---- not re-entrant (promise 4) --------------------------------------- */
+
+/* Queued to another batch while it runs, it waits until the run has ended. */
+static void not_reentrant_across_batches(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct mock_gate *gate = kunit_kzalloc(test, sizeof(*gate), GFP_KERNEL);
+	struct fairwq_batch *a, *b;
+
+	KUNIT_ASSERT_NOT_NULL(test, gate);
+	mock_gate_init(gate);
+	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	b = mock_batch(test, "b");
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
+	mock_await(test, &gate->entered);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(b, &gate->work));
+	/* Behind it in b: when this has run, b's turn of the gate was taken. */
+	mock_queue(test, b, 'b', 1);
+	mock_until(test, READ_ONCE(mock->log.nr) == 1);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&gate->runs));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_pending(&gate->work));
+	complete_all(&gate->open);
+	fairwq_batch_flush(b);
+	KUNIT_EXPECT_EQ(test, 2, atomic_read(&gate->runs));
+	KUNIT_EXPECT_EQ(test, 1ULL, fairwq_test_counter(mock->pool, FAIRWQ_HANDED_OVER));
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
+}
+
+/* The same, to a batch of another pool. */
+static void not_reentrant_across_pools(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct mock_gate *gate = kunit_kzalloc(test, sizeof(*gate), GFP_KERNEL);
+	struct fairwq_pool *other;
+	struct fairwq_batch *a;
+
+	KUNIT_ASSERT_NOT_NULL(test, gate);
+	mock_gate_init(gate);
+	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
+	other = fairwq_pool_create(NULL, "other");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(other));
+	a = mock_batch(test, "a");
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
+	mock_await(test, &gate->entered);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_pool_queue(other, &gate->work));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_pool_queue(other, &mock_item(test, 'o')->work));
+	mock_until(test, READ_ONCE(mock->log.nr) == 1);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&gate->runs));
+	complete_all(&gate->open);
+	fairwq_pool_flush(other);
+	KUNIT_EXPECT_EQ(test, 2, atomic_read(&gate->runs));
+	fairwq_batch_flush(a);
+	fairwq_pool_destroy(other);
+	fairwq_batch_dispose(a);
+}
+
+struct recycled {
+	struct mock_gate first;
+	struct completion second_ran;
+};
+
+static void recycled_second_fn(struct fairwq_work *work)
+{
+	struct recycled *r = container_of(work, struct recycled, first.work);
+
+	complete(&r->second_ran);
+}
+
+/* The function's own memory is set up anew while it still runs: no stranger waits. */
+static void recycled_first_fn(struct fairwq_work *work)
+{
+	struct recycled *r = container_of(work, struct recycled, first.work);
+
+	fairwq_work_init(work, recycled_second_fn);
+	complete(&r->first.entered);
+	wait_for_completion(&r->first.open);
+}
+
+static void recycled_memory_waits_for_no_stranger(struct kunit *test)
+{
+	struct recycled *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	struct fairwq_batch *a;
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	mock_gate_init(&r->first);
+	init_completion(&r->second_ran);
+	fairwq_work_init(&r->first.work, recycled_first_fn);
+	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &r->first.work));
+	mock_await(test, &r->first.entered);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &r->first.work));
+	/* The first still blocks; the second is another item by now. */
+	mock_await(test, &r->second_ran);
+	complete_all(&r->first.open);
+	fairwq_batch_flush(a);
+	fairwq_batch_dispose(a);
+}
+
+/* ---- limits ----------------------------------------------------------- */
+
+/* The item over max_queued is refused and untouched; a taken one makes room. */
+static void max_queued_refuses(struct kunit *test)
+{
+	struct fairwq_batch_attrs attrs = { .max_queued = 2 };
+	struct mock *mock = test->priv;
+	struct mock_item *over = mock_item(test, 'x'), *first = mock_item(test, 'a');
+	struct fairwq_batch *a;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = fairwq_batch_create(mock->pool, &attrs, "a");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(a));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &first->work));
+	mock_queue(test, a, 'b', 1);
+	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_queue(a, &over->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&over->work));
+	/* Pending is pending, also when the batch is full. */
+	KUNIT_EXPECT_EQ(test, 0, fairwq_queue(a, &first->work));
+	mock_expect(test, "ab");
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &over->work));
+	mock_expect(test, "abx");
+	fairwq_batch_dispose(a);
+}
+
+/* Of a batch with max_active 2, two items run and the third waits for one. */
+static void batch_max_active(struct kunit *test)
+{
+	struct fairwq_batch_attrs attrs = { .max_active = 2 };
+	struct mock_gate *gate = kunit_kcalloc(test, 3, sizeof(*gate), GFP_KERNEL);
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a, *b;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, gate);
+	mock_pool(test, 5, FAIRWQ_ROUND_ROBIN);
+	a = fairwq_batch_create(mock->pool, &attrs, "a");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(a));
+	b = mock_batch(test, "b");
+	for (i = 0; i < 3; i++) {
+		mock_gate_init(&gate[i]);
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate[i].work));
+	}
+	mock_await(test, &gate[0].entered);
+	mock_await(test, &gate[1].entered);
+	/* Two runners are free: b's items run, a's third does not. */
+	mock_queue(test, b, 'b', 2);
+	mock_until(test, READ_ONCE(mock->log.nr) == 2);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&gate[2].runs));
+	KUNIT_EXPECT_EQ(test, 0U, fairwq_test_nr_eligible(mock->pool));
+	complete_all(&gate[0].open);
+	mock_await(test, &gate[2].entered);
+	complete_all(&gate[1].open);
+	complete_all(&gate[2].open);
+	fairwq_batch_flush(a);
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
+}
+
+/* ---- waiting ---------------------------------------------------------- */
+
+struct flusher {
+	struct work_struct work;
+	struct fairwq_batch *batch;
+	struct fairwq_pool *pool;
+	struct completion done;
+};
+
+static void flusher_fn(struct work_struct *work)
+{
+	struct flusher *f = container_of(work, struct flusher, work);
+
+	if (f->batch)
+		fairwq_batch_flush(f->batch);
+	else
+		fairwq_pool_drain(f->pool);
+	complete(&f->done);
+}
+
+static struct flusher *flusher_start(struct kunit *test, struct workqueue_struct *wq,
+				     struct fairwq_batch *batch)
+{
+	struct flusher *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
+	struct mock *mock = test->priv;
+
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	INIT_WORK(&f->work, flusher_fn);
+	init_completion(&f->done);
+	f->batch = batch;
+	f->pool = mock->pool;
+	queue_work(wq, &f->work);
+	return f;
+}
+
+/* A flush waits for what runs and what is queued, and for nothing later. */
+static void flush_waits_for_what_is_queued(struct kunit *test)
+{
+	struct workqueue_struct *wq = alloc_workqueue("mock", WQ_UNBOUND, 0);
+	struct mock_gate *gate = kunit_kcalloc(test, 2, sizeof(*gate), GFP_KERNEL);
+	struct fairwq_batch *a;
+	struct flusher *f;
+
+	KUNIT_ASSERT_NOT_NULL(test, wq);
+	KUNIT_ASSERT_NOT_NULL(test, gate);
+	mock_gate_init(&gate[0]);
+	mock_gate_init(&gate[1]);
+	mock_pool(test, 3, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate[0].work));
+	mock_await(test, &gate[0].entered);
+	f = flusher_start(test, wq, a);
+	/* The flush has its place in the queue when the color has changed. */
+	mock_until(test, READ_ONCE(a->color) == 1);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate[1].work));
+	mock_await(test, &gate[1].entered);
+	KUNIT_EXPECT_FALSE(test, completion_done(&f->done));
+	complete_all(&gate[0].open);
+	mock_await(test, &f->done);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&gate[1].runs));
+	complete_all(&gate[1].open);
+	fairwq_batch_flush(a);
+	destroy_workqueue(wq);
+	fairwq_batch_dispose(a);
+}
+
+/* A flush of many items on several runners has seen every one of them end. */
+static void flush_has_seen_all_end(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+	unsigned int round;
+
+	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	for (round = 1; round <= 50; round++) {
+		mock_queue(test, a, 'a', 20);
+		fairwq_batch_flush(a);
+		KUNIT_ASSERT_EQ(test, 20 * round, READ_ONCE(mock->log.nr));
+	}
+	fairwq_batch_dispose(a);
+}
+
+struct self_flush {
+	struct fairwq_work work;
+	struct fairwq_batch *batch;
+	struct fairwq_pool *pool;
+	struct completion done;
+};
+
+static void self_flush_fn(struct fairwq_work *work)
+{
+	struct self_flush *self = container_of(work, struct self_flush, work);
+
+	if (self->batch)
+		fairwq_batch_flush(self->batch);
+	else
+		fairwq_pool_drain(self->pool);
+	complete(&self->done);
+}
+
+/* Waiting for oneself is said, and returns. */
+static void waiting_for_oneself_is_caught(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct self_flush *self = kunit_kzalloc(test, sizeof(*self), GFP_KERNEL);
+	struct fairwq_batch *a;
+
+	KUNIT_ASSERT_NOT_NULL(test, self);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	fairwq_work_init(&self->work, self_flush_fn);
+	init_completion(&self->done);
+	self->batch = a;
+	self->pool = mock->pool;
+	pr_info("# expect-splat begin waits for its own batch\n");
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &self->work));
+	mock_await(test, &self->done);
+	pr_info("# expect-splat end\n");
+	fairwq_batch_flush(a);
+	self->batch = NULL;
+	reinit_completion(&self->done);
+	pr_info("# expect-splat begin would wait for itself\n");
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &self->work));
+	mock_await(test, &self->done);
+	pr_info("# expect-splat end\n");
+	fairwq_batch_flush(a);
+	fairwq_batch_dispose(a);
+}
+
+struct chain {
+	struct fairwq_work work;
+	struct fairwq_batch *batch;
+	unsigned int left;
+	int last;
+};
+
+static void chain_fn(struct fairwq_work *work)
+{
+	struct chain *chain = container_of(work, struct chain, work);
+
+	if (chain->left && chain->left--)
+		chain->last = fairwq_queue(chain->batch, work);
+}
+
+/* Drain: items of the pool may go on queueing, others are refused meanwhile. */
+static void drain_lets_only_items_queue(struct kunit *test)
+{
+	struct workqueue_struct *wq = alloc_workqueue("mock", WQ_UNBOUND, 0);
+	struct mock *mock = test->priv;
+	struct chain *chain = kunit_kzalloc(test, sizeof(*chain), GFP_KERNEL);
+	struct mock_item *item = mock_item(test, 'i');
+	struct fairwq_batch *a;
+	struct flusher *f;
+
+	KUNIT_ASSERT_NOT_NULL(test, wq);
+	KUNIT_ASSERT_NOT_NULL(test, chain);
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	fairwq_work_init(&chain->work, chain_fn);
+	chain->batch = a;
+	chain->left = 20;
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &chain->work));
+	f = flusher_start(test, wq, NULL);
+	mock_until(test, READ_ONCE(mock->pool->draining));
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_queue(a, &item->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&item->work));
+	mock_open(test);
+	mock_await(test, &f->done);
+	KUNIT_EXPECT_EQ(test, 0U, chain->left);
+	KUNIT_EXPECT_EQ(test, 1, chain->last);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
+	fairwq_batch_flush(a);
+	destroy_workqueue(wq);
+	fairwq_batch_dispose(a);
+}
+
+/* Destroy runs what was accepted, also of a paused batch, and releases all. */
+static void destroy_runs_what_was_accepted(struct kunit *test)
+{
+	struct fairwq_pool *pool = fairwq_pool_create(NULL, "other");
+	struct mock *mock = test->priv;
+	struct mock_item *late = mock_item(test, 'x');
+	struct fairwq_batch *a, *b;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(pool));
+	a = fairwq_batch_create(pool, NULL, "a");
+	b = fairwq_batch_create(pool, NULL, "b");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(a));
+	KUNIT_ASSERT_FALSE(test, IS_ERR(b));
+	fairwq_batch_pause(b);
+	mock_queue(test, a, 'a', 100);
+	mock_queue(test, b, 'b', 100);
+	fairwq_pool_destroy(pool);
+	KUNIT_EXPECT_EQ(test, 200U, mock->log.nr);
+	/* References outlive the pool. */
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_queue(a, &late->work));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_batch_set_weight(a, 5));
+	fairwq_batch_pause(a);
+	fairwq_batch_resume(a);
+	fairwq_batch_flush(a);
+	fairwq_batch_dispose(a);
+	fairwq_batch_put(b);
+}
+
+static struct kunit_case api_cases[] = {
+	KUNIT_CASE(bad_pool_attrs),
+	KUNIT_CASE(bad_batch_attrs),
+	KUNIT_CASE(bad_arguments),
+	KUNIT_CASE(queued_runs_exactly_once),
+	KUNIT_CASE(default_batches),
+	KUNIT_CASE(defined_work),
+	KUNIT_CASE(pending_is_cleared_before),
+	KUNIT_CASE(function_frees_its_work),
+	KUNIT_CASE(queue_from_hardirq),
+	KUNIT_CASE(queue_from_softirq),
+	KUNIT_CASE(queue_with_interrupts_off),
+	KUNIT_CASE(queue_with_preemption_off),
+	KUNIT_CASE(not_reentrant_across_batches),
+	KUNIT_CASE(not_reentrant_across_pools),
+	KUNIT_CASE(recycled_memory_waits_for_no_stranger),
+	KUNIT_CASE(max_queued_refuses),
+	KUNIT_CASE(batch_max_active),
+	KUNIT_CASE(flush_waits_for_what_is_queued),
+	KUNIT_CASE(flush_has_seen_all_end),
+	KUNIT_CASE(waiting_for_oneself_is_caught),
+	KUNIT_CASE(drain_lets_only_items_queue),
+	KUNIT_CASE(destroy_runs_what_was_accepted),
+	{}
+};
+
+static struct kunit_suite api_suite = {
+	.name = "fairwq",
+	.init = mock_init,
+	.exit = mock_exit,
+	.test_cases = api_cases,
+};
+kunit_test_suite(api_suite);
+
+MODULE_DESCRIPTION("KUnit: the public interface");
+MODULE_LICENSE("GPL");

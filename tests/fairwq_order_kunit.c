@@ -1,0 +1,530 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Who is served when: the exact order of turns, decided one at a time by one
+ * runner. One letter is one item; the log of a run is compared as a string.
+ */
+#include "mock.h"
+
+/* ---- FIFO within a batch (promise 5) ---------------------------------- */
+
+/* Items of one batch start in the order in which they were queued. */
+static void fifo_within_a_batch(struct kunit *test)
+{
+	struct fairwq_batch *a;
+	const char *order = "abcdefghijklmnopqrstuvwxyz0123456789";
+	const char *c;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	for (c = order; *c; c++)
+		mock_queue(test, a, *c, 1);
+	mock_expect(test, order);
+	fairwq_batch_dispose(a);
+}
+
+/* ---- turns (promise 6, faults T4, T5, Q1) ----------------------------- */
+
+struct idle_case {
+	const char *desc;
+	unsigned int idle;
+};
+
+static const struct idle_case idle_cases[] = {
+	{ "no idle batch", 0 }, { "1 idle batch", 1 }, { "2 idle batches", 2 },
+	{ "3 idle batches", 3 }, { "9 idle batches", 9 },
+};
+
+static void idle_case_desc(const struct idle_case *c, char *desc)
+{
+	strscpy(desc, c->desc, KUNIT_PARAM_DESC_SIZE);
+}
+KUNIT_ARRAY_PARAM(idle, idle_cases, idle_case_desc);
+
+/* Idle batches between two busy ones do not skew the turns: 1:1 exactly (Q1). */
+static void one_to_one_with_idle_between(struct kunit *test)
+{
+	const struct idle_case *c = test->param_value;
+	struct fairwq_batch *a, *d, *idle[9];
+	unsigned int i;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	for (i = 0; i < c->idle; i++)
+		idle[i] = mock_batch(test, "idle");
+	d = mock_batch(test, "d");
+	mock_queue(test, a, 'a', 8);
+	mock_queue(test, d, 'd', 8);
+	mock_expect(test, "adadadadadadadad");
+	for (i = 0; i < c->idle; i++)
+		fairwq_batch_dispose(idle[i]);
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(d);
+}
+
+/* Batches that had items, and have none any more, do not skew it either. */
+static void one_to_one_with_drained_between(struct kunit *test)
+{
+	struct fairwq_batch *a, *b, *c;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	b = mock_batch(test, "b");
+	c = mock_batch(test, "c");
+	mock_queue(test, a, 'a', 6);
+	mock_queue(test, b, 'b', 2);
+	mock_queue(test, c, 'c', 4);
+	mock_expect(test, "abcabcacacaa");
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
+	fairwq_batch_dispose(c);
+}
+
+/* A short batch behind a long one finishes after two rounds of its length. */
+static void short_behind_long(struct kunit *test)
+{
+	struct fairwq_batch *a, *b;
+	struct mock *mock = test->priv;
+	const char *last;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "long");
+	b = mock_batch(test, "short");
+	mock_queue(test, a, 'a', 1000);
+	mock_queue(test, b, 'b', 20);
+	mock_open(test);
+	mock_until(test, READ_ONCE(mock->log.nr) == 1020);
+	last = strrchr(mock->log.text, 'b');
+	KUNIT_ASSERT_NOT_NULL(test, last);
+	KUNIT_EXPECT_LE(test, last - mock->log.text, 40L);
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
+}
+
+/* A batch that was idle joins where the others are: no turns are saved up. */
+static void idle_saves_no_credit(struct kunit *test)
+{
+	struct fairwq_batch *a, *b;
+	struct mock *mock = test->priv;
+	struct mock_gate second;
+
+	mock_gate_init(&second);
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	b = mock_batch(test, "b");
+	mock_queue(test, b, 'b', 1);
+	mock_queue(test, a, 'a', 10);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &second.work));
+	mock_open(test);
+	mock_await(test, &second.entered);
+	KUNIT_EXPECT_STREQ(test, "baaaaaaaaaa", &mock->log.text[0]);
+	mock_queue(test, a, 'A', 4);
+	mock_queue(test, b, 'B', 4);
+	complete_all(&second.open);
+	mock_expect(test, "baaaaaaaaaaBABABABA");
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
+	fairwq_pool_flush(mock->pool);	/* second lies on the stack */
+}
+
+/* An item that queues itself goes to the tail of its batch, not past others. */
+struct again {
+	struct mock_item item;
+	struct fairwq_batch *batch;
+	unsigned int left;
+};
+
+static void again_fn(struct fairwq_work *work)
+{
+	struct again *again = container_of(work, struct again, item.work);
+
+	if (again->left-- > 1)
+		fairwq_queue(again->batch, work);
+	mock_log_add(again->item.log, again->item.letter);
+}
+
+static void requeue_goes_to_the_tail(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct again *again = kunit_kzalloc(test, sizeof(*again), GFP_KERNEL);
+	struct fairwq_batch *a, *b;
+
+	KUNIT_ASSERT_NOT_NULL(test, again);
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	b = mock_batch(test, "b");
+	fairwq_work_init(&again->item.work, again_fn);
+	again->item.log = &mock->log;
+	again->item.letter = 'x';
+	again->batch = a;
+	again->left = 3;
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &again->item.work));
+	mock_queue(test, a, 'a', 3);
+	mock_queue(test, b, 'b', 6);
+	/* a: x a a a, then x again behind them, and a third time. */
+	mock_expect(test, "xbababab" "xb" "xb");
+	KUNIT_EXPECT_EQ(test, 0U, again->left);
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
+}
+
+/* ---- weights ---------------------------------------------------------- */
+
+/* Turns in the ratio of the weights, spread as evenly as whole turns allow. */
+static void weights_one_to_two(struct kunit *test)
+{
+	struct fairwq_batch *a, *b;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch_weight(test, "a", 100);
+	b = mock_batch_weight(test, "b", 200);
+	mock_queue(test, a, 'a', 4);
+	mock_queue(test, b, 'b', 8);
+	mock_expect(test, "abbabbabbabb");
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
+}
+
+/* Of the first 80 turns, each batch gets its share by weight, within one. */
+static void weights_one_two_five(struct kunit *test)
+{
+	static const unsigned int weight[] = { 100, 200, 500 };
+	struct mock *mock = test->priv;
+	struct fairwq_batch *batch[3];
+	unsigned int i, got[3] = { };
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	for (i = 0; i < 3; i++) {
+		batch[i] = mock_batch_weight(test, "w", weight[i]);
+		mock_queue(test, batch[i], '0' + i, 60);
+	}
+	mock_open(test);
+	mock_until(test, READ_ONCE(mock->log.nr) == 180);
+	for (i = 0; i < 80; i++)
+		got[mock->log.text[i] - '0']++;
+	for (i = 0; i < 3; i++) {
+		KUNIT_EXPECT_GE(test, got[i] + 1, weight[i] / 10);
+		KUNIT_EXPECT_LE(test, got[i], weight[i] / 10 + 1);
+		fairwq_batch_dispose(batch[i]);
+	}
+}
+
+/* A weight that changes while a backlog stands holds from the next turn on. */
+static void weight_of_a_standing_backlog(struct kunit *test)
+{
+	struct fairwq_batch *a, *b;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	b = mock_batch(test, "b");
+	mock_queue(test, a, 'a', 4);
+	mock_queue(test, b, 'b', 8);
+	KUNIT_EXPECT_EQ(test, 0, fairwq_batch_set_weight(b, 200));
+	mock_expect(test, "abbabbabbabb");
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
+}
+
+/* ---- dispose at the pointer (T3, T4, Q2, Q3) -------------------------- */
+
+struct pointer_case {
+	const char *desc;
+	unsigned int which;	/* of a, b, c: disposed with items queued */
+};
+
+static const struct pointer_case pointer_cases[] = {
+	{ "the one that is next", 0 }, { "the one after it", 1 },
+	{ "the last one", 2 },
+};
+
+static void pointer_case_desc(const struct pointer_case *c, char *desc)
+{
+	strscpy(desc, c->desc, KUNIT_PARAM_DESC_SIZE);
+}
+KUNIT_ARRAY_PARAM(pointer, pointer_cases, pointer_case_desc);
+
+/* A batch that is disposed with items keeps its turns; nobody is served twice. */
+static void dispose_with_items_keeps_the_order(struct kunit *test)
+{
+	const struct pointer_case *c = test->param_value;
+	struct mock *mock = test->priv;
+	struct fairwq_batch *batch[3];
+	unsigned int i;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	for (i = 0; i < 3; i++) {
+		batch[i] = mock_batch(test, "p");
+		mock_queue(test, batch[i], 'a' + i, i == c->which ? 2 : 4);
+	}
+	fairwq_batch_dispose(batch[c->which]);
+	switch (c->which) {
+	case 0:
+		mock_expect(test, "abcabcbcbc");
+		break;
+	case 1:
+		mock_expect(test, "abcabcacac");
+		break;
+	default:
+		mock_expect(test, "abcabcabab");
+	}
+	for (i = 0; i < 3; i++)
+		if (i != c->which)
+			fairwq_batch_dispose(batch[i]);
+	/* Left by itself; the three default ones and the gate's stay. */
+	mock_until(test, fairwq_test_nr_batches(mock->pool) == 4);
+}
+
+/* Disposing an idle batch between two busy ones moves nobody's turn. */
+static void dispose_idle_keeps_the_order(struct kunit *test)
+{
+	struct fairwq_batch *a, *b, *c;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	b = mock_batch(test, "b");
+	c = mock_batch(test, "c");
+	mock_queue(test, a, 'a', 4);
+	mock_queue(test, c, 'c', 4);
+	fairwq_batch_dispose(b);
+	mock_expect(test, "acacacac");
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(c);
+}
+
+/* An item disposes its own batch and the next in turn, while both have items. */
+struct disposer {
+	struct mock_item item;
+	struct fairwq_batch *victim[2];
+};
+
+static void disposer_fn(struct fairwq_work *work)
+{
+	struct disposer *d = container_of(work, struct disposer, item.work);
+
+	mock_log_add(d->item.log, d->item.letter);
+	fairwq_batch_dispose(d->victim[0]);
+	fairwq_batch_dispose(d->victim[1]);
+}
+
+static void dispose_from_an_item_keeps_the_order(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct disposer *d = kunit_kzalloc(test, sizeof(*d), GFP_KERNEL);
+	struct fairwq_batch *a, *b, *c;
+
+	KUNIT_ASSERT_NOT_NULL(test, d);
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	b = mock_batch(test, "b");
+	c = mock_batch(test, "c");
+	fairwq_work_init(&d->item.work, disposer_fn);
+	d->item.log = &mock->log;
+	d->item.letter = 'X';
+	d->victim[0] = a;
+	d->victim[1] = b;
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &d->item.work));
+	mock_queue(test, a, 'a', 2);
+	mock_queue(test, b, 'b', 2);
+	mock_queue(test, c, 'c', 3);
+	mock_expect(test, "Xbcabcac");
+	fairwq_batch_dispose(c);
+	mock_until(test, fairwq_test_nr_batches(mock->pool) == 4);
+}
+
+/* The only batch of a priority goes when it drains; others are served on (Q2, Q3). */
+static void last_batch_of_a_priority_goes(struct kunit *test)
+{
+	struct fairwq_batch_attrs attrs = { .prio = FAIRWQ_PRIO_HIGH };
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a, *high;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	high = fairwq_batch_create(mock->pool, &attrs, "high");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(high));
+	mock_queue(test, a, 'a', 2);
+	mock_queue(test, high, 'h', 2);
+	fairwq_batch_dispose(high);
+	mock_expect(test, "hhaa");
+	mock_until(test, fairwq_test_nr_batches(mock->pool) == 5);
+	high = fairwq_batch_create(mock->pool, &attrs, "high");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(high));
+	mock_queue(test, high, 'H', 1);
+	mock_expect(test, "hhaaH");
+	fairwq_batch_dispose(high);
+	fairwq_batch_dispose(a);
+}
+
+/* ---- pause and limits ------------------------------------------------- */
+
+/* A paused batch is not served, and has saved up nothing when it is resumed. */
+static void pause_holds_back_without_credit(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a, *b;
+	struct mock_gate second;
+
+	mock_gate_init(&second);
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	b = mock_batch(test, "b");
+	mock_queue(test, b, 'b', 4);
+	fairwq_batch_pause(b);
+	mock_queue(test, a, 'a', 5);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &second.work));
+	mock_queue(test, a, 'A', 4);
+	mock_open(test);
+	mock_await(test, &second.entered);
+	KUNIT_EXPECT_STREQ(test, "aaaaa", &mock->log.text[0]);
+	KUNIT_EXPECT_EQ(test, 1U, fairwq_test_nr_eligible(mock->pool));
+	fairwq_batch_resume(b);
+	complete_all(&second.open);
+	mock_expect(test, "aaaaa" "bAbAbAbA");
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
+	fairwq_pool_flush(mock->pool);
+}
+
+/* ---- arrival order ---------------------------------------------------- */
+
+/* FIFO serves in the order of arrival, over all batches, whatever their weight. */
+static void fifo_policy_is_arrival_order(struct kunit *test)
+{
+	struct fairwq_batch *a, *b;
+
+	mock_pool(test, 1, FAIRWQ_FIFO);
+	a = mock_batch_weight(test, "a", 1);
+	b = mock_batch_weight(test, "b", 10000);
+	mock_queue(test, a, 'a', 3);
+	mock_queue(test, b, 'b', 1);
+	mock_queue(test, a, 'A', 1);
+	mock_queue(test, b, 'B', 2);
+	mock_queue(test, a, 'x', 1);
+	mock_expect(test, "aaabABBx");
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
+}
+
+/* The policy may change while a backlog stands, both ways; nothing is lost. */
+static void policy_of_a_standing_backlog(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a, *b;
+
+	mock_pool(test, 1, FAIRWQ_FIFO);
+	a = mock_batch(test, "a");
+	b = mock_batch(test, "b");
+	mock_queue(test, a, 'a', 4);
+	mock_queue(test, b, 'b', 4);
+	fairwq_test_set_policy(mock->pool, FAIRWQ_ROUND_ROBIN);
+	mock_expect(test, "abababab");
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
+}
+
+static void policy_back_to_arrival(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a, *b;
+
+	mock_pool(test, 1, FAIRWQ_FIFO);
+	a = mock_batch(test, "a");
+	b = mock_batch(test, "b");
+	mock_queue(test, a, 'a', 2);
+	mock_queue(test, b, 'b', 2);
+	fairwq_test_set_policy(mock->pool, FAIRWQ_ROUND_ROBIN);
+	fairwq_test_set_policy(mock->pool, FAIRWQ_FIFO);
+	mock_queue(test, a, 'A', 1);
+	mock_expect(test, "aabbA");
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
+}
+
+/* ---- priority (promise 9) --------------------------------------------- */
+
+/* HIGH before NORMAL before LOW, each level by turns. */
+static void priorities_in_order(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_queue(test, fairwq_pool_default_batch(mock->pool, FAIRWQ_PRIO_LOW), 'l', 3);
+	mock_queue(test, fairwq_pool_default_batch(mock->pool, FAIRWQ_PRIO_NORMAL), 'n', 3);
+	mock_queue(test, fairwq_pool_default_batch(mock->pool, FAIRWQ_PRIO_HIGH), 'h', 3);
+	mock_expect(test, "hhhnnnlll");
+}
+
+/* A stream of HIGH items leaves one turn in 64 to the level below (L5). */
+static void lower_priority_is_not_starved(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	char *first, *second;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_queue(test, fairwq_pool_default_batch(mock->pool, FAIRWQ_PRIO_LOW), 'l', 2);
+	mock_queue(test, fairwq_pool_default_batch(mock->pool, FAIRWQ_PRIO_HIGH), 'h', 200);
+	mock_open(test);
+	mock_until(test, READ_ONCE(mock->log.nr) == 202);
+	first = strchr(mock->log.text, 'l');
+	KUNIT_ASSERT_NOT_NULL(test, first);
+	KUNIT_EXPECT_EQ(test, 63L, first - mock->log.text);
+	second = strchr(first + 1, 'l');
+	KUNIT_ASSERT_NOT_NULL(test, second);
+	KUNIT_EXPECT_EQ(test, 127L, second - mock->log.text);
+}
+
+/* ---- the module's own check (promise 6) ------------------------------- */
+
+/* It looks at windows, finds the turns fair, and finds nothing else. */
+static void self_check_sees_fair_turns(struct kunit *test)
+{
+	static const unsigned int weight[] = { 1, 100, 100, 300, 10000 };
+	struct mock *mock = test->priv;
+	struct fairwq_batch *batch[5];
+	unsigned int i;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	for (i = 0; i < ARRAY_SIZE(weight); i++) {
+		batch[i] = mock_batch_weight(test, "w", weight[i]);
+		mock_queue(test, batch[i], 'x', 5000);
+	}
+	mock_open(test);
+	fairwq_pool_flush(mock->pool);
+	KUNIT_EXPECT_GE(test, fairwq_test_counter(mock->pool, FAIRWQ_WINDOWS), 4ULL);
+	for (i = 0; i < ARRAY_SIZE(weight); i++)
+		fairwq_batch_dispose(batch[i]);
+}
+
+static struct kunit_case order_cases[] = {
+	KUNIT_CASE(fifo_within_a_batch),
+	KUNIT_CASE_PARAM(one_to_one_with_idle_between, idle_gen_params),
+	KUNIT_CASE(one_to_one_with_drained_between),
+	KUNIT_CASE(short_behind_long),
+	KUNIT_CASE(idle_saves_no_credit),
+	KUNIT_CASE(requeue_goes_to_the_tail),
+	KUNIT_CASE(weights_one_to_two),
+	KUNIT_CASE(weights_one_two_five),
+	KUNIT_CASE(weight_of_a_standing_backlog),
+	KUNIT_CASE_PARAM(dispose_with_items_keeps_the_order, pointer_gen_params),
+	KUNIT_CASE(dispose_idle_keeps_the_order),
+	KUNIT_CASE(dispose_from_an_item_keeps_the_order),
+	KUNIT_CASE(last_batch_of_a_priority_goes),
+	KUNIT_CASE(pause_holds_back_without_credit),
+	KUNIT_CASE(fifo_policy_is_arrival_order),
+	KUNIT_CASE(policy_of_a_standing_backlog),
+	KUNIT_CASE(policy_back_to_arrival),
+	KUNIT_CASE(priorities_in_order),
+	KUNIT_CASE(lower_priority_is_not_starved),
+	KUNIT_CASE(self_check_sees_fair_turns),
+	{}
+};
+
+static struct kunit_suite order_suite = {
+	.name = "fairwq_order",
+	.init = mock_init,
+	.exit = mock_exit,
+	.test_cases = order_cases,
+};
+kunit_test_suite(order_suite);
+
+MODULE_DESCRIPTION("KUnit: the order of turns");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Runners: work-conserving (promise 7), nothing left waiting by a lost
+ * wake-up, the nets under each item (promise 12), and good manners towards the
+ * workqueue core (promise 13).
+ */
+#include <linux/cred.h>
+#include <linux/irqflags.h>
+
+#include "mock.h"
+
+/* An item that sleeps holds up itself and nobody else. */
+static void sleeper_holds_up_nobody(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	/* The gate stays closed: one runner is held, the other does all. */
+	mock_queue(test, a, 'a', 500);
+	mock_until(test, READ_ONCE(mock->log.nr) == 500);
+	/* And it is kicked again when it had gone idle. */
+	mock_queue(test, a, 'a', 1);
+	mock_until(test, READ_ONCE(mock->log.nr) == 501);
+	fairwq_batch_dispose(a);
+}
+
+/* An item that waits for a later one of its own batch gets it, time and again. */
+struct pair_item {
+	struct fairwq_work work;
+	struct completion *later;
+	bool waits;
+	atomic_t *left;
+	struct completion *all;
+};
+
+static void pair_fn(struct fairwq_work *work)
+{
+	struct pair_item *item = container_of(work, struct pair_item, work);
+
+	if (item->waits)
+		wait_for_completion(item->later);
+	else
+		complete(item->later);
+	if (atomic_dec_and_test(item->left))
+		complete(item->all);
+}
+
+static void first_waits_for_later(struct kunit *test)
+{
+	DECLARE_COMPLETION_ONSTACK(later);
+	DECLARE_COMPLETION_ONSTACK(all);
+	struct pair_item first = { .waits = true }, second = { };
+	struct fairwq_batch *a;
+	unsigned int round;
+	atomic_t left;
+
+	mock_pool(test, 3, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	fairwq_work_init_onstack(&first.work, pair_fn);
+	fairwq_work_init_onstack(&second.work, pair_fn);
+	first.later = second.later = &later;
+	first.left = second.left = &left;
+	first.all = second.all = &all;
+	for (round = 0; round < 10000; round++) {
+		reinit_completion(&later);
+		reinit_completion(&all);
+		atomic_set(&left, 2);
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &first.work));
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &second.work));
+		mock_await(test, &all);
+		fairwq_batch_flush(a);
+	}
+	fairwq_batch_dispose(a);
+}
+
+/* A standing backlog brings in every runner there may be, and not one more. */
+static void backlog_brings_in_max_active(struct kunit *test)
+{
+	struct mock_gate *gate = kunit_kcalloc(test, 6, sizeof(*gate), GFP_KERNEL);
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, gate);
+	mock_pool(test, 5, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	for (i = 0; i < 6; i++) {
+		mock_gate_init(&gate[i]);
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate[i].work));
+	}
+	for (i = 0; i < 4; i++)
+		mock_await(test, &gate[i].entered);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&gate[4].runs));
+	/* One more runner, one more item. */
+	KUNIT_EXPECT_EQ(test, 0, fairwq_pool_set_max_active(mock->pool, 6));
+	mock_await(test, &gate[4].entered);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&gate[5].runs));
+	/* Fewer: those that run go on, and the sixth waits for two to end. */
+	KUNIT_EXPECT_EQ(test, 0, fairwq_pool_set_max_active(mock->pool, 5));
+	complete_all(&gate[0].open);
+	mock_until(test, READ_ONCE(mock->pool->nr_active) == 5);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&gate[5].runs));
+	complete_all(&gate[1].open);
+	mock_await(test, &gate[5].entered);
+	for (i = 2; i < 6; i++)
+		complete_all(&gate[i].open);
+	fairwq_batch_flush(a);
+	fairwq_batch_dispose(a);
+}
+
+/* All runners sleep in one batch after one kick: the kicks are chained. */
+static void kicks_are_chained(struct kunit *test)
+{
+	struct mock_gate *gate = kunit_kcalloc(test, 3, sizeof(*gate), GFP_KERNEL);
+	struct fairwq_batch *a;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, gate);
+	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	fairwq_batch_pause(a);
+	for (i = 0; i < 3; i++) {
+		mock_gate_init(&gate[i]);
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate[i].work));
+	}
+	fairwq_batch_resume(a);
+	for (i = 0; i < 3; i++)
+		mock_await(test, &gate[i].entered);
+	for (i = 0; i < 3; i++)
+		complete_all(&gate[i].open);
+	fairwq_batch_flush(a);
+	fairwq_batch_dispose(a);
+}
+
+/* ---- the late push ---------------------------------------------------- */
+
+static struct {
+	struct fairwq_batch *batch;
+	struct mock_item *item;
+	int ret;
+} late;
+
+/* The batch was seen empty; now, before it is marked so, an item comes. */
+static void push_late(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (point != FAIRWQ_POINT_BATCH_EMPTY || batch != late.batch)
+		return;
+	late.batch = NULL;
+	late.ret = fairwq_queue(batch, &late.item->work);
+}
+
+/* It is not lost: who marks the batch as empty looks again. */
+static void late_push_is_not_lost(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	fairwq_batch_pause(a);
+	mock_queue(test, a, 'a', 1);
+	late.item = mock_item(test, 'l');
+	late.ret = -1;
+	late.batch = a;
+	fairwq_test_set_hook(push_late);
+	fairwq_batch_resume(a);
+	mock_until(test, READ_ONCE(mock->log.nr) == 2);
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_EQ(test, 1, late.ret);
+	KUNIT_EXPECT_STREQ(test, "al", &mock->log.text[0]);
+	fairwq_batch_dispose(a);
+}
+
+/* One item at a time, 30,000 times: every one finds an idle or a busy batch. */
+static void ping_pong(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct mock_item *item = mock_item(test, 'p');
+	DECLARE_COMPLETION_ONSTACK(done);
+	struct fairwq_batch *a;
+	unsigned int round;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	mock_open(test);
+	a = mock_batch(test, "a");
+	item->done = &done;
+	for (round = 0; round < 30000; round++) {
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &item->work));
+		mock_await(test, &done);
+	}
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_GE(test, fairwq_test_counter(mock->pool, FAIRWQ_TURNS), 30001ULL);
+	fairwq_batch_dispose(a);
+}
+
+/* ---- nets under each item --------------------------------------------- */
+
+enum leak { LEAK_PREEMPT, LEAK_RCU, LEAK_IRQS, LEAK_CREDS };
+
+struct leaker {
+	struct fairwq_work work;
+	enum leak leak;
+	struct cred *cred;
+};
+
+static void leaker_fn(struct fairwq_work *work)
+{
+	struct leaker *leaker = container_of(work, struct leaker, work);
+
+	switch (leaker->leak) {
+	case LEAK_PREEMPT:
+		preempt_disable();
+		break;
+	case LEAK_RCU:
+		rcu_read_lock();
+		break;
+	case LEAK_IRQS:
+		local_irq_disable();
+		break;
+	case LEAK_CREDS:
+		override_creds(leaker->cred);
+		break;
+	}
+}
+
+struct sane {
+	struct fairwq_work work;
+	const struct cred *cred;
+	bool atomic, irqs_off;
+};
+
+static void sane_fn(struct fairwq_work *work)
+{
+	struct sane *sane = container_of(work, struct sane, work);
+
+	sane->cred = current_cred();
+	sane->atomic = in_atomic();
+	sane->irqs_off = irqs_disabled();
+}
+
+/* A leak is reported with the item's name, repaired, and not the next one's. */
+static void leak_is_reported_and_repaired(struct kunit *test, enum leak leak)
+{
+	struct mock *mock = test->priv;
+	struct leaker leaker = { .leak = leak };
+	struct sane before = { }, after = { };
+	struct fairwq_batch *a;
+
+	leaker.cred = prepare_creds();
+	KUNIT_ASSERT_NOT_NULL(test, leaker.cred);
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	fairwq_work_init_onstack(&before.work, sane_fn);
+	fairwq_work_init_onstack(&leaker.work, leaker_fn);
+	fairwq_work_init_onstack(&after.work, sane_fn);
+	fairwq_queue(a, &before.work);
+	fairwq_queue(a, &leaker.work);
+	fairwq_queue(a, &after.work);
+	pr_info("# expect-splat begin item leaked atomic, lock, RCU, irqs or creds: leaker_fn\n");
+	mock_open(test);
+	fairwq_batch_flush(a);
+	pr_info("# expect-splat end\n");
+	KUNIT_EXPECT_EQ(test, 1ULL, fairwq_test_counter(mock->pool, FAIRWQ_LEAKS));
+	KUNIT_EXPECT_PTR_EQ(test, before.cred, after.cred);
+	KUNIT_EXPECT_FALSE(test, after.atomic);
+	KUNIT_EXPECT_FALSE(test, after.irqs_off);
+	fairwq_batch_dispose(a);
+	if (leak != LEAK_CREDS)
+		put_cred(leaker.cred);
+}
+
+static void leaked_preempt_count(struct kunit *test)
+{
+	if (!IS_ENABLED(CONFIG_PREEMPT_COUNT))
+		kunit_skip(test, "this kernel does not count");
+	leak_is_reported_and_repaired(test, LEAK_PREEMPT);
+}
+
+static void leaked_rcu_section(struct kunit *test)
+{
+	if (!IS_ENABLED(CONFIG_PREEMPT_RCU))
+		kunit_skip(test, "this kernel does not count");
+	leak_is_reported_and_repaired(test, LEAK_RCU);
+}
+
+static void leaked_irqs_off(struct kunit *test)
+{
+	leak_is_reported_and_repaired(test, LEAK_IRQS);
+}
+
+static void leaked_creds(struct kunit *test)
+{
+	leak_is_reported_and_repaired(test, LEAK_CREDS);
+}
+
+/* An item over hung_ms is reported, once. */
+static void hung_item_is_reported_once(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+	struct mock_gate gate;
+
+	mock_gate_init(&gate);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	mock_open(test);
+	fairwq_batch_flush(mock->gate_batch);
+	pr_info("# expect-splat begin item hung: mock_gate_fn\n");
+	fairwq_test_set_hung_ms(mock->pool, 20);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate.work));
+	mock_until(test, fairwq_test_counter(mock->pool, FAIRWQ_HUNG) == 1);
+	/* The next items of the same pool are looked at, and are not hung. */
+	mock_queue(test, a, 'a', 3);
+	mock_until(test, READ_ONCE(mock->log.nr) == 3);
+	fairwq_test_watchdog(mock->pool);
+	fairwq_test_watchdog(mock->pool);
+	pr_info("# expect-splat end\n");
+	KUNIT_EXPECT_EQ(test, 1ULL, fairwq_test_counter(mock->pool, FAIRWQ_HUNG));
+	complete_all(&gate.open);
+	fairwq_batch_flush(a);
+	fairwq_batch_dispose(a);
+}
+
+/* ---- manners ---------------------------------------------------------- */
+
+static void spin_fn(struct fairwq_work *work)
+{
+	u64 end = fairwq_clock() + FAIRWQ_RUNNER_QUANTUM_NS;
+
+	while (fairwq_clock() <= end)
+		cpu_relax();
+}
+
+/* A runner whose time is up gives the worker back, and the backlog is served on. */
+static void runner_returns_to_the_core(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_work spin[8];
+	struct fairwq_batch *a;
+	unsigned int i;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	for (i = 0; i < ARRAY_SIZE(spin); i++) {
+		fairwq_work_init_onstack(&spin[i], spin_fn);
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &spin[i]));
+	}
+	mock_open(test);
+	fairwq_batch_flush(a);
+	/* After each of them but the last, which leaves nothing to go on with. */
+	KUNIT_EXPECT_GE(test, fairwq_test_counter(mock->pool, FAIRWQ_REQUEUES), 7ULL);
+	fairwq_batch_dispose(a);
+}
+
+/* Another user of the workqueue core is served while a batch is always busy. */
+static void endless_fn(struct fairwq_work *work)
+{
+	struct mock_gate *gate = container_of(work, struct mock_gate, work);
+	struct fairwq_batch *batch = work->batch;
+
+	if (!completion_done(&gate->open))
+		fairwq_queue(batch, work);
+}
+
+static void endless_batch_can_be_flushed(struct kunit *test)
+{
+	struct mock_gate *gate = kunit_kzalloc(test, sizeof(*gate), GFP_KERNEL);
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, gate);
+	mock_gate_init(gate);
+	fairwq_work_init(&gate->work, endless_fn);
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	mock_open(test);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
+	/* It queues itself for ever; a flush ends all the same. */
+	for (i = 0; i < 100; i++)
+		fairwq_batch_flush(a);
+	mock_until(test, fairwq_test_counter(mock->pool, FAIRWQ_REQUEUES) >= 2);
+	complete_all(&gate->open);
+	fairwq_pool_drain(mock->pool);
+	fairwq_batch_dispose(a);
+}
+
+static struct kunit_case runner_cases[] = {
+	KUNIT_CASE(sleeper_holds_up_nobody),
+	KUNIT_CASE(first_waits_for_later),
+	KUNIT_CASE(backlog_brings_in_max_active),
+	KUNIT_CASE(kicks_are_chained),
+	KUNIT_CASE(late_push_is_not_lost),
+	KUNIT_CASE(ping_pong),
+	KUNIT_CASE(leaked_preempt_count),
+	KUNIT_CASE(leaked_rcu_section),
+	KUNIT_CASE(leaked_irqs_off),
+	KUNIT_CASE(leaked_creds),
+	KUNIT_CASE(hung_item_is_reported_once),
+	KUNIT_CASE(runner_returns_to_the_core),
+	KUNIT_CASE(endless_batch_can_be_flushed),
+	{}
+};
+
+static struct kunit_suite runner_suite = {
+	.name = "fairwq_runner",
+	.init = mock_init,
+	.exit = mock_exit,
+	.test_cases = runner_cases,
+};
+kunit_test_suite(runner_suite);
+
+MODULE_DESCRIPTION("KUnit: runners");
+MODULE_LICENSE("GPL");
