@@ -4,7 +4,7 @@
  * holders may do to it in between.
  *
  * The hard part is the end. A queue call that was not refused pushes inside
- * one RCU read-side section, so a grace period after @disposed was set no push
+ * one RCU read-side section, so a grace period after it was marked no push
  * is under way: then the batch is *closed*. A closed batch with nothing queued
  * and nothing in flight is *drained*; the one who sees that, under the lock,
  * has it reaped. It is seen either when the batch is closed or when its last
@@ -77,11 +77,14 @@ static void fairwq_batch_leave(struct fairwq_batch *batch)
 	mutex_unlock(&pool->mutex);
 
 	trace_fairwq_batch(batch, FAIRWQ_BATCH_RELEASE);
-	if (batch->released)
+	if (batch->released) {
+		fairwq_lockdep_run(pool);
 		batch->released(batch, batch->priv);
+		fairwq_lockdep_ran(pool);
+	}
 
 	mutex_lock(&pool->mutex);
-	pool->nr_batches--;
+	WRITE_ONCE(pool->nr_batches, pool->nr_batches - 1);
 	mutex_unlock(&pool->mutex);
 	wake_up_all(&pool->reaped);	/* @pool is kept by @batch's reference */
 	fairwq_batch_put(batch);
@@ -100,12 +103,15 @@ static void fairwq_batch_reap_fn(struct work_struct *work)
 	bool drained;
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
+	if (!batch->closed)
+		fairwq_attention_raise_locked(pool);	/* until it is reaped */
 	batch->closed = true;
 	drained = fairwq_batch_drained_locked(batch);
 	if (drained) {
 		batch->reaped = true;
-		if (fairwq_mutant(DISPOSE_NONEMPTY) && fairwq_node_eligible(&batch->node))
-			fairwq_tree_del(&pool->tree, &batch->node);
+		fairwq_attention_lower_locked(pool);
+		if (fairwq_mutant(DISPOSE_NONEMPTY))
+			fairwq_batch_set_eligible_locked(batch, false);
 	}
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	if (drained)
@@ -118,22 +124,25 @@ static void fairwq_batch_set_paused(struct fairwq_batch *batch, bool paused)
 	struct fairwq_runner *runner;
 	unsigned long flags;
 
+	rcu_read_lock();	/* see fairwq_kick_locked() */
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	/* What was accepted by a disposed batch still runs. */
-	batch->paused = paused && !READ_ONCE(batch->disposed);
+	/* What was accepted still runs, also if the batch or the pool goes. */
+	batch->paused = paused && !fairwq_batch_is_disposed(batch) && !pool->dying;
 	fairwq_batch_update_locked(batch);
 	runner = fairwq_kick_locked(pool);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	fairwq_kick_send(pool, runner);
+	rcu_read_unlock();
 }
 
 /* Refuse new items and have the batch reaped when it has drained; once. */
 void fairwq_batch_retire(struct fairwq_batch *batch)
 {
-	if (xchg(&batch->disposed, true) && !fairwq_mutant(DISPOSE_TWICE))
+	if (test_and_set_bit(FAIRWQ_BATCH_DISPOSED, &batch->flags) &&
+	    !fairwq_mutant(DISPOSE_TWICE))
 		return;
 	trace_fairwq_batch(batch, FAIRWQ_BATCH_DISPOSE);
-	/* @disposed is set: nobody can pause it any more. */
+	/* It is marked: nobody can pause it any more. */
 	fairwq_batch_set_paused(batch, false);
 	if (fairwq_mutant(DISPOSE_NO_GRACE))
 		queue_work(fairwq_reap_wq, &batch->reap_work.work);
@@ -207,6 +216,7 @@ static void fairwq_batch_init(struct fairwq_batch *batch, struct fairwq_pool *po
 	init_llist_head(&batch->incoming);
 	INIT_LIST_HEAD(&batch->fifo);
 	INIT_LIST_HEAD(&batch->link);
+	INIT_LIST_HEAD(&batch->window_node);
 	mutex_init(&batch->flush_mutex);
 	INIT_RCU_WORK(&batch->reap_work, fairwq_batch_reap_fn);
 	batch->pool = pool;
@@ -278,7 +288,7 @@ struct fairwq_batch *fairwq_batch_new(struct fairwq_pool *pool,
 	}
 	batch->seq = pool->next_seq++;
 	list_add_tail(&batch->link, &pool->batches);
-	pool->nr_batches++;
+	WRITE_ONCE(pool->nr_batches, pool->nr_batches + 1);
 	mutex_unlock(&pool->mutex);
 	trace_fairwq_batch(batch, FAIRWQ_BATCH_CREATE);
 	return batch;
@@ -345,8 +355,8 @@ int fairwq_batch_set_weight(struct fairwq_batch *batch, unsigned int weight)
 		return fairwq_bad_arg("weight is not in 1..10000");
 	pool = batch->pool;
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	fairwq_node_set_weight(&batch->node, weight);
-	fairwq_window_join_locked(batch);
+	fairwq_tree_set_weight(&pool->tree, &batch->node, weight);
+	fairwq_window_drop_locked(batch);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	return 0;
 }
@@ -398,11 +408,13 @@ void fairwq_batch_wait(struct fairwq_batch *batch)
 
 	atomic_set(&barrier.entry.state, FAIRWQ_WORK_BARRIER);
 	mutex_lock(&batch->flush_mutex);
+	rcu_read_lock();	/* see fairwq_kick_locked() */
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	fairwq_batch_add_barrier_locked(batch, &barrier);
 	runner = fairwq_kick_locked(pool);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	fairwq_kick_send(pool, runner);
+	rcu_read_unlock();
 	wait_for_completion(&done);
 	mutex_unlock(&batch->flush_mutex);
 }
@@ -420,16 +432,21 @@ void fairwq_batch_wait(struct fairwq_batch *batch)
  */
 void fairwq_batch_flush(struct fairwq_batch *batch)
 {
+	const struct fairwq_slot *slot;
 	struct fairwq_runner *runner;
 
 	if (WARN_ON_ONCE(!batch))
 		return;
 	might_sleep();
 	runner = fairwq_current_runner();
-	if (WARN_ONCE(runner && runner->turn.batch == batch,
+	slot = runner ? fairwq_current_slot(runner) : NULL;
+	if (WARN_ONCE(slot && slot->batch == batch,
 		      "fairwq: item %ps of batch %s/%s waits for its own batch\n",
-		      runner->turn.func, batch->pool->name, batch->name))
+		      slot->func, batch->pool->name, batch->name))
 		return;
+	/* From an item of the pool it may be right; lockdep could not tell. */
+	if (!slot || slot->batch->pool != batch->pool)
+		fairwq_lockdep_wait(batch->pool);
 	fairwq_batch_wait(batch);
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_flush);

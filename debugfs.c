@@ -35,7 +35,8 @@ static const char * const fairwq_counter_name[] = {
 	[FAIRWQ_TURNS] = "turns",
 	[FAIRWQ_KICKS] = "kicks",
 	[FAIRWQ_REQUEUES] = "requeues",
-	[FAIRWQ_HANDED_OVER] = "handed_over",
+	[FAIRWQ_STOLEN] = "stolen",
+	[FAIRWQ_PARKED] = "parked",
 	[FAIRWQ_LEAKS] = "leaks",
 	[FAIRWQ_HUNG] = "hung",
 	[FAIRWQ_WINDOWS] = "windows",
@@ -127,7 +128,7 @@ struct fairwq_row {
 
 static const char *fairwq_batch_state_locked(const struct fairwq_batch *batch)
 {
-	if (batch->disposed)
+	if (fairwq_batch_is_disposed(batch))
 		return "disposed";
 	if (batch->paused)
 		return "paused";
@@ -198,6 +199,7 @@ static void batches_stop(struct seq_file *m, void *v)
 static int batches_show(struct seq_file *m, void *v)
 {
 	struct fairwq_pool *pool = m->private;
+	struct fairwq_runner *kick;
 	struct fairwq_batch *batch;
 	struct fairwq_row row;
 
@@ -211,7 +213,10 @@ static int batches_show(struct seq_file *m, void *v)
 	batch = list_entry(v, struct fairwq_batch, link);
 	raw_spin_lock_irq(&pool->lock);
 	fairwq_row_fill_locked(&row, batch);
+	/* Who was about to tell of a push may have seen that we looked. */
+	kick = fairwq_kick_locked(pool);
 	raw_spin_unlock_irq(&pool->lock);
+	fairwq_kick_send(pool, kick);
 	fairwq_show_row(m, batch, &row);
 	return 0;
 }
@@ -243,42 +248,44 @@ static const struct file_operations batches_fops = {
 /* ---- runners ---------------------------------------------------------- */
 
 /* What one runner does, copied out under the lock. */
-static void fairwq_show_runner(struct seq_file *m, struct fairwq_runner *runner, u64 now)
+static void fairwq_show_runner(struct seq_file *m, struct fairwq_runner *runner)
 {
 	struct fairwq_pool *pool = runner->pool;
+	const struct fairwq_slot *slot;
+	unsigned int planned, since = 0;
 	fairwq_func_t func = NULL;
 	char name[32] = "-";
-	u64 since = 0;
 	bool idle;
 
 	raw_spin_lock_irq(&pool->lock);
 	idle = !list_empty(&runner->idle_node);
-	if (runner->turn.batch) {
-		func = runner->turn.func;
-		strscpy(name, runner->turn.batch->name, sizeof(name));
-		since = now > runner->turn.started ? now - runner->turn.started : 0;
+	planned = runner->plan.nr - min(runner->plan.nr, READ_ONCE(runner->plan.next));
+	slot = fairwq_current_slot(runner);
+	if (slot && READ_ONCE(slot->batch)) {
+		func = slot->func;
+		strscpy(name, READ_ONCE(slot->batch)->name, sizeof(name));
+		since = jiffies_to_msecs(jiffies - READ_ONCE(runner->started));
 	}
 	raw_spin_unlock_irq(&pool->lock);
 
 	if (func)
-		seq_printf(m, "%6u %-8s %9llu %-24s %ps\n", runner->id, "running",
-			   div_u64(since, 1000), name, func);
+		seq_printf(m, "%6u %-8s %7u %7u %-24s %ps\n", runner->id, "running",
+			   since, planned, name, func);
 	else
-		seq_printf(m, "%6u %-8s %9s %-24s -\n", runner->id,
-			   idle ? "idle" : "kicked", "-", "-");
+		seq_printf(m, "%6u %-8s %7s %7u %-24s -\n", runner->id,
+			   idle ? "idle" : "kicked", "-", planned, "-");
 }
 
 static int runners_show(struct seq_file *m, void *v)
 {
 	struct fairwq_pool *pool = m->private;
 	struct fairwq_runner *runner;
-	u64 now = fairwq_clock();
 
-	seq_printf(m, "%6s %-8s %9s %-24s %s\n", "runner", "state", "sinceus", "batch",
-		   "function");
+	seq_printf(m, "%6s %-8s %7s %7s %-24s %s\n", "runner", "state", "sincems",
+		   "planned", "batch", "function");
 	mutex_lock(&pool->mutex);
 	list_for_each_entry(runner, &pool->runners, node)
-		fairwq_show_runner(m, runner, now);
+		fairwq_show_runner(m, runner);
 	mutex_unlock(&pool->mutex);
 	return 0;
 }
@@ -328,18 +335,36 @@ static int fairwq_set_policy(struct fairwq_pool *pool, const char *text)
 	return -EINVAL;
 }
 
+static void fairwq_show_slice_us(struct seq_file *m, struct fairwq_pool *pool)
+{
+	seq_printf(m, "%u\n", READ_ONCE(pool->slice_us));
+}
+
+/* 0: every turn is decided on its own. */
+static int fairwq_set_slice_us(struct fairwq_pool *pool, const char *text)
+{
+	unsigned int value;
+
+	if (kstrtouint(text, 0, &value) || value > FAIRWQ_MAX_SLICE_US)
+		return -EINVAL;
+	raw_spin_lock_irq(&pool->lock);
+	pool->slice_us = value;
+	raw_spin_unlock_irq(&pool->lock);
+	return 0;
+}
+
 static void fairwq_show_hung_ms(struct seq_file *m, struct fairwq_pool *pool)
 {
 	seq_printf(m, "%u\n", READ_ONCE(pool->hung_ms));
 }
 
-static int fairwq_set_hung_ms(struct fairwq_pool *pool, const char *text)
+static int fairwq_knob_hung_ms(struct fairwq_pool *pool, const char *text)
 {
 	unsigned int value;
 
 	if (kstrtouint(text, 0, &value))
 		return -EINVAL;
-	fairwq_watchdog_set(pool, value);
+	fairwq_set_hung_ms(pool, value);
 	return 0;
 }
 
@@ -360,7 +385,8 @@ static int fairwq_set_reset(struct fairwq_pool *pool, const char *text)
 static const struct fairwq_knob fairwq_knobs[FAIRWQ_NR_KNOBS] = {
 	{ "max_active", fairwq_show_max_active, fairwq_set_max_active },
 	{ "policy", fairwq_show_policy, fairwq_set_policy },
-	{ "hung_ms", fairwq_show_hung_ms, fairwq_set_hung_ms },
+	{ "slice_us", fairwq_show_slice_us, fairwq_set_slice_us },
+	{ "hung_ms", fairwq_show_hung_ms, fairwq_knob_hung_ms },
 	{ "reset", fairwq_show_reset, fairwq_set_reset },
 };
 

@@ -4,35 +4,32 @@
  * one priority stay eligible, their turns divided by weight differ by at most
  * the bound.
  *
- * The check knows nothing of virtual time: it counts turns. At the end of a
- * window it compares the batches that were eligible all the while, all with
- * all by comparing the largest with the smallest; then it begins the next. A
- * batch that was held back, ran dry or got another weight sits the window out.
+ * The check knows nothing of virtual time: it counts turns. At the start of a
+ * window it notes some of the eligible batches, at most WINDOW_BATCHES; at its
+ * end it compares, each with each, those that were eligible all the while. A
+ * batch that was held back, ran dry or got another weight drops out.
  */
 #include <linux/math64.h>
 
 #include "internal.h"
 
-/* Turns in a window: enough that its cost, the look at each batch, is spread. */
+#define WINDOW_BATCHES		64
+/* Long enough that each batch has had several turns. */
 #define WINDOW_TURNS		1024
 #define WINDOW_TURNS_PER_BATCH	8
 
-/* Turns are compared in 1/100 turns of a batch of weight 100. */
-#define UNIT			100U
+/* Turns are compared in 1/65536 turns of a batch of weight 100. */
+#define UNIT			(1U << 16)
 
-/* What the batches that are compared have in common. */
+/* What the batches of one rank have in common. */
 struct fairwq_sums {
-	unsigned int seen;	/* eligible now */
-	unsigned int nr;	/* of them, all the while */
-	u64 least, most, total;
-	u32 min_weight;
+	unsigned int nr;
+	u64 least, most, total;	/* of what they got */
+	u64 cost;		/* of a turn of the lightest */
+	s64 low, high;		/* what each may have at least and at most: */
+				/* the largest lower, the smallest upper limit */
 	u64 square;		/* of the share of each, 1000 being the mean */
 };
-
-static struct fairwq_batch *to_batch(struct rb_node *rb)
-{
-	return container_of(rb, struct fairwq_batch, node.rb);
-}
 
 /* What @batch got in this window, by weight. */
 static u64 fairwq_window_service(const struct fairwq_batch *batch)
@@ -41,44 +38,39 @@ static u64 fairwq_window_service(const struct fairwq_batch *batch)
 		       batch->node.weight);
 }
 
-static void fairwq_sum_up(struct fairwq_sums *sums, struct fairwq_node *rank, u64 seq)
+/* What one turn adds to that, rounded up. */
+static u64 fairwq_window_cost(const struct fairwq_batch *batch)
 {
-	struct fairwq_batch *batch;
-	struct rb_node *rb;
-	u64 got;
-
-	for (rb = rb_first_cached(&rank->children); rb; rb = rb_next(rb)) {
-		batch = to_batch(rb);
-		sums->seen++;
-		if (batch->window_seq != seq)
-			continue;
-		got = fairwq_window_service(batch);
-		sums->least = sums->nr ? min(sums->least, got) : got;
-		sums->most = max(sums->most, got);
-		sums->min_weight = sums->nr ? min(sums->min_weight, batch->node.weight) :
-					      batch->node.weight;
-		sums->total += got;
-		sums->nr++;
-	}
+	return DIV_ROUND_UP(100 * UNIT, batch->node.weight);
 }
 
-/* Second pass: the squares, and everybody's start of the next window. */
-static void fairwq_square_up(struct fairwq_sums *sums, struct fairwq_node *rank, u64 seq)
+/*
+ * Two batches may differ by half of max_active + 1 turns of each. So that not
+ * every pair has to be looked at: each has a lower and an upper limit for the
+ * others, and no lower one may be above an upper one.
+ */
+static void fairwq_sum_up(struct fairwq_sums *sums, const struct fairwq_batch *batch)
 {
-	u64 mean = sums->nr ? div_u64(sums->total, sums->nr) : 0;
-	struct fairwq_batch *batch;
-	struct rb_node *rb;
-	u64 share;
+	u64 got = fairwq_window_service(batch), cost = fairwq_window_cost(batch);
+	s64 slack = ((u64)batch->pool->max_active + 1) * cost / 2 + 1;
+	bool first = !sums->nr++;
 
-	for (rb = rb_first_cached(&rank->children); rb; rb = rb_next(rb)) {
-		batch = to_batch(rb);
-		if (batch->window_seq == seq && mean) {
-			share = div64_u64(fairwq_window_service(batch) * 1000, mean);
-			sums->square += share * share;
-		}
-		batch->window_seq = seq + 1;
-		batch->window_base = batch->stats->turns;
-	}
+	sums->least = first ? got : min(sums->least, got);
+	sums->most = max(sums->most, got);
+	sums->cost = max(sums->cost, cost);
+	sums->low = first ? got - slack : max_t(s64, sums->low, got - slack);
+	sums->high = first ? got + slack : min_t(s64, sums->high, got + slack);
+	sums->total += got;
+}
+
+static void fairwq_square_up(struct fairwq_sums *sums, const struct fairwq_batch *batch)
+{
+	u64 mean = div_u64(sums->total, sums->nr), share;
+
+	if (!mean)
+		return;
+	share = div64_u64(fairwq_window_service(batch) * 1000, mean);
+	sums->square += share * share;
 }
 
 /* Jain's index, (sum x)^2 / (n * sum x^2), in 1/10000; x is relative to its mean. */
@@ -93,77 +85,112 @@ static void fairwq_window_judge_locked(struct fairwq_pool *pool,
 				       const struct fairwq_sums *sums)
 {
 	struct fairwq_window *window = &pool->window;
+	u64 lag = sums->most - sums->least;
+	u64 bound = ((u64)pool->max_active + 1) * sums->cost;
 
 	lockdep_assert_held(&pool->lock);
 
 	if (sums->nr < 2)
 		return;
 	window->nr = sums->nr;
-	window->lag = sums->most - sums->least;
-	window->bound = div_u64((u64)(pool->max_active + 1) * 100 * UNIT,
-				sums->min_weight);
+	window->lag = div_u64(lag * 100, UNIT);
+	window->bound = div_u64(bound * 100, UNIT);
 	window->jain = fairwq_jain(sums);
-	window->worst_lag = max(window->worst_lag,
-				div64_u64(window->lag * 100, window->bound));
+	window->worst_lag = max(window->worst_lag, div64_u64(lag * 100, bound));
 	pool->counter[FAIRWQ_WINDOWS]++;
-	if (window->lag > window->bound)
+	if (sums->low > sums->high)
 		pool->counter[FAIRWQ_VIOLATIONS]++;
 }
 
-static void fairwq_window_end_locked(struct fairwq_pool *pool)
+/* The batches of one rank: compare, and forget them. */
+static void fairwq_window_close_locked(struct fairwq_pool *pool, unsigned int rank)
 {
-	struct fairwq_window *window = &pool->window;
-	unsigned int i, seen = 0;
+	struct list_head *members = &pool->window_members[rank];
+	struct fairwq_batch *batch, *next;
+	struct fairwq_sums sums = { };
 
 	lockdep_assert_held(&pool->lock);
 
-	for (i = 0; i < FAIRWQ_NR_RANKS; i++) {
-		struct fairwq_sums sums = { };
-
-		fairwq_sum_up(&sums, &pool->tree.rank[i], window->seq);
-		fairwq_square_up(&sums, &pool->tree.rank[i], window->seq);
-		fairwq_window_judge_locked(pool, &sums);
-		seen += sums.seen;
+	list_for_each_entry(batch, members, window_node)
+		fairwq_sum_up(&sums, batch);
+	list_for_each_entry_safe(batch, next, members, window_node) {
+		fairwq_square_up(&sums, batch);
+		list_del_init(&batch->window_node);
 	}
-	window->seq++;
-	window->turns_left = max(WINDOW_TURNS, seen * WINDOW_TURNS_PER_BATCH);
+	fairwq_window_judge_locked(pool, &sums);
+}
+
+/* Note some of the eligible batches of one rank, the next in line first. */
+static void fairwq_window_open_locked(struct fairwq_pool *pool, unsigned int rank)
+{
+	struct rb_node *rb = rb_first_cached(&pool->tree.rank[rank].children);
+	struct fairwq_batch *batch;
+	unsigned int nr;
+
+	lockdep_assert_held(&pool->lock);
+
+	for (nr = 0; rb && nr < WINDOW_BATCHES; nr++, rb = rb_next(rb)) {
+		batch = container_of(rb, struct fairwq_batch, node.rb);
+		batch->window_base = batch->stats->turns;
+		list_add_tail(&batch->window_node, &pool->window_members[rank]);
+	}
 }
 
 /* Whatever was under way is not judged: what it was judged by has changed. */
 void fairwq_window_start_locked(struct fairwq_pool *pool)
 {
-	lockdep_assert_held(&pool->lock);
-
-	/* Two on: no batch was marked for that one, and 0 is never a window. */
-	pool->window.seq += 2;
-	pool->window.turns_left = WINDOW_TURNS;
-}
-
-void fairwq_window_reset_locked(struct fairwq_pool *pool)
-{
-	u64 seq = pool->window.seq;
+	struct fairwq_batch *batch, *next;
+	unsigned int i;
 
 	lockdep_assert_held(&pool->lock);
 
-	pool->window = (struct fairwq_window){ .seq = seq };
-	fairwq_window_start_locked(pool);
+	for (i = 0; i < FAIRWQ_NR_RANKS; i++) {
+		list_for_each_entry_safe(batch, next, &pool->window_members[i], window_node)
+			list_del_init(&batch->window_node);
+		/* Under arrival order no promise is made. */
+		if (!pool->tree.by_arrival)
+			fairwq_window_open_locked(pool, i);
+	}
+	pool->window.turns_left = max_t(u64, WINDOW_TURNS,
+					WINDOW_TURNS_PER_BATCH * (u64)pool->nr_eligible);
 }
 
 /* A batch took a turn. */
 void fairwq_window_turn_locked(struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;
+	unsigned int i;
 
 	lockdep_assert_held(&pool->lock);
 
-	if (!--pool->window.turns_left)
-		fairwq_window_end_locked(pool);
+	if (--pool->window.turns_left)
+		return;
+	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
+		fairwq_window_close_locked(pool, i);
+	fairwq_window_start_locked(pool);
 }
 
-/* A batch became eligible, or its share changed: not comparable this time. */
-void fairwq_window_join_locked(struct fairwq_batch *batch)
+/* A batch was not eligible all the while, or its share has changed. */
+void fairwq_window_drop_locked(struct fairwq_batch *batch)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	batch->window_seq = 0;
+	list_del_init(&batch->window_node);
+}
+
+void fairwq_window_reset_locked(struct fairwq_pool *pool)
+{
+	lockdep_assert_held(&pool->lock);
+
+	pool->window = (struct fairwq_window){ };
+	fairwq_window_start_locked(pool);
+}
+
+void fairwq_window_init(struct fairwq_pool *pool)
+{
+	unsigned int i;
+
+	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
+		INIT_LIST_HEAD(&pool->window_members[i]);
+	pool->window.turns_left = 1;
 }

@@ -57,6 +57,8 @@
 
 /* Most runners that one pool may have. */
 #define FAIRWQ_MAX_ACTIVE	512U
+/* Longest slice. */
+#define FAIRWQ_MAX_SLICE_US	10000U
 /* Weights go from 1 to this; an unset weight counts as the default. */
 #define FAIRWQ_MAX_WEIGHT	10000U
 #define FAIRWQ_DFL_WEIGHT	100U
@@ -106,11 +108,14 @@ enum fairwq_prio {
  * @max_active: how many items may run at once, 1 to FAIRWQ_MAX_ACTIVE; 0 for
  *	as many as there are possible CPUs, at least 2
  * @policy: which batch gets the next turn
+ * @slice_us: how far ahead a runner plans its turns, in microseconds of work, 1
+ *	to FAIRWQ_MAX_SLICE_US; 0 for the default. FAIRWQ_STRICT_TURNS overrides it
  */
 struct fairwq_pool_attrs {
 	unsigned int flags;
 	unsigned int max_active;
 	enum fairwq_policy policy;
+	unsigned int slice_us;
 };
 
 /**

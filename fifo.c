@@ -10,6 +10,9 @@
 
 #include "internal.h"
 
+/* A longer run time counts as this in the moving average. */
+#define FAIRWQ_RUN_TIME_MAX_NS	(10 * NSEC_PER_MSEC)
+
 /* Put what was pushed into the FIFO. Returns whether the FIFO has an item. */
 bool fairwq_batch_splice_locked(struct fairwq_batch *batch)
 {
@@ -41,7 +44,7 @@ static bool fairwq_batch_idle_locked(struct fairwq_batch *batch)
 	WRITE_ONCE(batch->watched, false);
 	/*
 	 * Store @watched, then load @incoming. Pairs with the full barrier of
-	 * llist_add() in fairwq_queue(): store @incoming, then load @watched.
+	 * llist_add() in fairwq_push(): store @incoming, then load @watched.
 	 * At least one side sees the other.
 	 */
 	smp_mb();
@@ -51,20 +54,53 @@ static bool fairwq_batch_idle_locked(struct fairwq_batch *batch)
 	return fairwq_batch_splice_locked(batch);
 }
 
-static bool fairwq_batch_held_locked(const struct fairwq_batch *batch)
+static bool fairwq_head_is_locked(const struct fairwq_batch *batch, int flag)
+{
+	return atomic_read(&list_first_entry(&batch->fifo, struct fairwq_work,
+					     node)->state) & flag;
+}
+
+/* An item that was put back is in flight already: it takes up no more room. */
+static bool fairwq_batch_at_limit_locked(const struct fairwq_batch *batch)
 {
 	unsigned int in_flight = batch->in_flight[0] + batch->in_flight[1];
 
-	if (batch->paused && !fairwq_mutant(PAUSE_IGNORED))
-		return true;
 	if (fairwq_mutant(LIMIT_PLUS_ONE) && in_flight)
 		in_flight--;
-	return batch->max_active && in_flight >= batch->max_active;
+	return in_flight >= batch->max_active &&
+	       !fairwq_head_is_locked(batch, FAIRWQ_WORK_TAKEN);
+}
+
+static bool fairwq_batch_held_locked(const struct fairwq_batch *batch)
+{
+	if (batch->paused && !fairwq_mutant(PAUSE_IGNORED))
+		return true;
+	return batch->limited;
 }
 
 static u64 fairwq_batch_head_stamp_locked(const struct fairwq_batch *batch)
 {
 	return list_first_entry(&batch->fifo, struct fairwq_work, node)->stamp;
+}
+
+/* Into the tree or out of it, unless it is there already. */
+void fairwq_batch_set_eligible_locked(struct fairwq_batch *batch, bool eligible)
+{
+	struct fairwq_pool *pool = batch->pool;
+
+	lockdep_assert_held(&pool->lock);
+
+	if (eligible == fairwq_node_eligible(&batch->node))
+		return;
+	if (eligible) {
+		fairwq_tree_add(&pool->tree, &batch->node,
+				fairwq_batch_head_stamp_locked(batch));
+		pool->nr_eligible++;
+	} else {
+		fairwq_tree_del(&pool->tree, &batch->node);
+		pool->nr_eligible--;
+		fairwq_window_drop_locked(batch);
+	}
 }
 
 /*
@@ -73,27 +109,28 @@ static u64 fairwq_batch_head_stamp_locked(const struct fairwq_batch *batch)
  */
 void fairwq_batch_update_locked(struct fairwq_batch *batch)
 {
-	struct fairwq_tree *tree = &batch->pool->tree;
-	bool backlog, eligible;
+	bool backlog, eligible, limited, was_limited;
 
 	lockdep_assert_held(&batch->pool->lock);
 
 	backlog = !list_empty(&batch->fifo) || fairwq_batch_splice_locked(batch);
-	if (backlog)
-		WRITE_ONCE(batch->watched, true);
-	else
+	if (!backlog)
 		backlog = fairwq_batch_idle_locked(batch);
+	else if (!batch->watched)	/* the line is the producers' */
+		WRITE_ONCE(batch->watched, true);
 
+	limited = batch->max_active && backlog && fairwq_batch_at_limit_locked(batch);
+	was_limited = batch->limited;
+	batch->limited = limited;
 	eligible = backlog && !fairwq_batch_held_locked(batch);
-	if (eligible == fairwq_node_eligible(&batch->node))
+	fairwq_batch_set_eligible_locked(batch, eligible);
+	if (limited == was_limited)
 		return;
-	if (eligible) {
-		fairwq_tree_add(tree, &batch->node,
-				fairwq_batch_head_stamp_locked(batch));
-		fairwq_window_join_locked(batch);
-	} else {
-		fairwq_tree_del(tree, &batch->node);
-	}
+	/* Last, as it may come back here: turns that have ended are told of. */
+	if (limited)
+		fairwq_attention_raise_locked(batch->pool);
+	else
+		fairwq_attention_lower_locked(batch->pool);
 }
 
 /* Everything that the barrier waits for has ended. */
@@ -102,6 +139,7 @@ static void fairwq_barrier_done_locked(struct fairwq_batch *batch)
 	struct completion *done = batch->barrier->done;
 
 	batch->barrier = NULL;
+	fairwq_attention_lower_locked(batch->pool);
 	complete(done);		/* the barrier is gone from here on */
 }
 
@@ -116,9 +154,9 @@ static void fairwq_batch_fire_barriers_locked(struct fairwq_batch *batch)
 	struct fairwq_work *head;
 
 	while (!list_empty(&batch->fifo)) {
-		head = list_first_entry(&batch->fifo, struct fairwq_work, node);
-		if (!(atomic_read(&head->state) & FAIRWQ_WORK_BARRIER))
+		if (!fairwq_head_is_locked(batch, FAIRWQ_WORK_BARRIER))
 			return;
+		head = list_first_entry(&batch->fifo, struct fairwq_work, node);
 		list_del(&head->node);
 		barrier = container_of(head, struct fairwq_barrier, entry);
 		WARN_ON_ONCE(batch->barrier);
@@ -136,18 +174,17 @@ void fairwq_batch_add_barrier_locked(struct fairwq_batch *batch,
 {
 	lockdep_assert_held(&batch->pool->lock);
 
+	fairwq_attention_raise_locked(batch->pool);	/* until it is done */
 	fairwq_batch_splice_locked(batch);
 	list_add_tail(&barrier->entry.node, &batch->fifo);
 	fairwq_batch_fire_barriers_locked(batch);
 	fairwq_batch_update_locked(batch);
 }
 
-/* Take the first item of an eligible batch. */
-struct fairwq_work *fairwq_batch_pop_locked(struct fairwq_batch *batch)
+/* Take the first item of an eligible batch; it stays pending. */
+static struct fairwq_work *fairwq_batch_pop_locked(struct fairwq_batch *batch)
 {
 	struct fairwq_work *work;
-
-	lockdep_assert_held(&batch->pool->lock);
 
 	work = list_first_entry(&batch->fifo, struct fairwq_work, node);
 	list_del(&work->node);
@@ -157,27 +194,70 @@ struct fairwq_work *fairwq_batch_pop_locked(struct fairwq_batch *batch)
 	return work;
 }
 
-/* The turn is charged, and the batch back at its place in the tree. */
-void fairwq_batch_turn_begin_locked(struct fairwq_batch *batch,
-				    struct fairwq_turn *turn)
+/* The color of a turn that begins, or, of an item that was put back, goes on. */
+static unsigned int fairwq_batch_color_locked(struct fairwq_batch *batch,
+					      const struct fairwq_work *work)
+{
+	int state = atomic_read(&work->state);
+
+	if (state & FAIRWQ_WORK_TAKEN)
+		return !!(state & FAIRWQ_WORK_COLOR);
+	batch->in_flight[batch->color]++;
+	return batch->color;
+}
+
+static void fairwq_slot_fill_locked(struct fairwq_batch *batch, struct fairwq_slot *slot)
+{
+	struct fairwq_work *work = fairwq_batch_pop_locked(batch);
+
+	slot->batch = batch;
+	slot->func = work->func;
+	slot->stamp = work->stamp;
+	slot->run = 0;
+	slot->color = fairwq_batch_color_locked(batch, work);
+	WRITE_ONCE(slot->work, work);
+}
+
+/* A turn: its item into @slot, its cost charged, the batch at its next place. */
+void fairwq_batch_take_locked(struct fairwq_batch *batch, struct fairwq_slot *slot)
 {
 	struct fairwq_tree *tree = &batch->pool->tree;
 
 	lockdep_assert_held(&batch->pool->lock);
 
 	fairwq_tree_charge(tree, &batch->node, FAIRWQ_COST_TURN);
-	turn->batch = batch;
-	turn->work = fairwq_batch_pop_locked(batch);
-	turn->color = batch->color;
-	batch->in_flight[turn->color]++;
+	fairwq_slot_fill_locked(batch, slot);
 	batch->stats->turns++;
 	batch->pool->counter[FAIRWQ_TURNS]++;
 	fairwq_batch_fire_barriers_locked(batch);
 	/* Arrival order: the place in the tree is that of the next item. */
 	if (tree->by_arrival)
-		fairwq_tree_del(tree, &batch->node);
+		fairwq_batch_set_eligible_locked(batch, false);
 	fairwq_batch_update_locked(batch);
 	fairwq_window_turn_locked(batch);
+}
+
+/*
+ * A turn that was taken cannot be used now: its item becomes the batch's first
+ * again, and the turn goes on when it is taken the next time.
+ */
+void fairwq_batch_put_back_locked(struct fairwq_batch *batch, struct fairwq_work *work)
+{
+	struct fairwq_tree *tree = &batch->pool->tree;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	list_add(&work->node, &batch->fifo);
+	batch->nr_fifo++;
+	if (batch->max_queued)
+		atomic_inc(&batch->nr_queued);
+	batch->stats->turns--;
+	batch->pool->counter[FAIRWQ_TURNS]--;
+	if (tree->by_arrival)
+		fairwq_batch_set_eligible_locked(batch, false);
+	fairwq_tree_refund(tree, &batch->node, FAIRWQ_COST_TURN);
+	fairwq_window_drop_locked(batch);
+	fairwq_batch_update_locked(batch);
 }
 
 /* Nothing is queued, nothing runs, and nothing can come. */
@@ -191,31 +271,34 @@ bool fairwq_batch_drained_locked(const struct fairwq_batch *batch)
 	       !batch->in_flight[0] && !batch->in_flight[1];
 }
 
-static void fairwq_turn_account_locked(struct fairwq_turn *turn, u64 now)
+/* What was measured; most turns are not. */
+static void fairwq_slot_stats_locked(const struct fairwq_slot *slot)
 {
-	struct fairwq_batch_stats *stats = turn->batch->stats;
-	u64 run = now - turn->started;
+	struct fairwq_batch_stats *stats = slot->batch->stats;
 
 	stats->done++;
-	stats->run_ns += run;
-	fairwq_hist_add(&stats->run, run);
-	if (turn->wait_measured)
-		fairwq_hist_add(&stats->wait, turn->wait);
+	if (slot->run) {
+		fairwq_hist_add(&stats->run, slot->run);
+		ewma_fairwq_run_add(&stats->run_avg,
+				    min_t(u64, slot->run, FAIRWQ_RUN_TIME_MAX_NS));
+	}
+	if (slot->stamp)
+		fairwq_hist_add(&stats->wait, slot->wait);
 }
 
 /* The function has returned. The batch may be gone when the lock is dropped. */
-void fairwq_batch_turn_end_locked(struct fairwq_turn *turn, u64 now)
+void fairwq_batch_turn_end_locked(struct fairwq_slot *slot)
 {
-	struct fairwq_batch *batch = turn->batch;
+	struct fairwq_batch *batch = slot->batch;
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	fairwq_turn_account_locked(turn, now);
-	batch->in_flight[turn->color]--;
-	if (batch->barrier && batch->barrier->color == turn->color &&
-	    !batch->in_flight[turn->color])
+	fairwq_slot_stats_locked(slot);
+	batch->in_flight[slot->color]--;
+	if (batch->barrier && batch->barrier->color == slot->color &&
+	    !batch->in_flight[slot->color])
 		fairwq_barrier_done_locked(batch);
-	if (batch->max_active)
+	if (batch->limited)
 		fairwq_batch_update_locked(batch);
 	if (fairwq_batch_drained_locked(batch) && !fairwq_mutant(DISPOSE_LEAK))
 		queue_work(fairwq_reap_wq, &batch->reap_work.work);

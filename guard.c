@@ -5,17 +5,15 @@
  *
  * A lock, RCU section, preempt count, disabled interrupts or credentials that
  * an item leaves behind are reported with the item's function, and all but the
- * lock put right; an item that runs too long is reported once with its stack.
+ * lock put right.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/cred.h>
-#include <linux/export.h>
 #include <linux/irqflags.h>
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
-#include <linux/sched/debug.h>
 
 #include "internal.h"
 
@@ -62,8 +60,10 @@ static void fairwq_footing_repair(const struct fairwq_footing *before)
 {
 	if (irqs_disabled())
 		local_irq_enable();
-	while (rcu_preempt_depth() > before->rcu)
+	while (rcu_preempt_depth() > before->rcu) {
+		__acquire(RCU);		/* by the item, unseen by sparse */
 		rcu_read_unlock();
+	}
 	if (preempt_count() != before->preempt)
 		preempt_count_set(before->preempt);
 	if (current_cred() != before->cred)
@@ -87,6 +87,7 @@ static void fairwq_leak(const struct fairwq_footing *before, fairwq_func_t func,
 void fairwq_call(struct fairwq_work *work, fairwq_func_t func,
 		 struct fairwq_batch *batch)
 {
+	struct fairwq_pool *pool = batch->pool;
 	struct fairwq_footing before;
 #ifdef CONFIG_LOCKDEP
 	struct lockdep_map map;
@@ -95,6 +96,7 @@ void fairwq_call(struct fairwq_work *work, fairwq_func_t func,
 	lockdep_copy_map(&map, &work->lockdep_map);
 #endif
 	fairwq_footing_save(&before);
+	fairwq_lockdep_run(pool);
 #ifdef CONFIG_LOCKDEP
 	lock_map_acquire(&map);
 #endif
@@ -102,102 +104,8 @@ void fairwq_call(struct fairwq_work *work, fairwq_func_t func,
 #ifdef CONFIG_LOCKDEP
 	lock_map_release(&map);
 #endif
+	fairwq_lockdep_ran(pool);
 	if (!fairwq_footing_kept(&before) && !fairwq_mutant(LEAK_UNSEEN))
 		fairwq_leak(&before, func, batch);
 	cond_resched();
 }
-
-/* ---- items that hang -------------------------------------------------- */
-
-static void fairwq_report_hung_locked(struct fairwq_runner *runner, u64 now)
-{
-	const struct fairwq_turn *turn = &runner->turn;
-
-	lockdep_assert_held(&runner->pool->lock);
-
-	runner->reported_hung = true;
-	runner->pool->counter[FAIRWQ_HUNG]++;
-	pr_err("BUG: item hung: %ps of batch %s/%s has been running for %llu ms\n",
-	       turn->func, turn->batch->pool->name, turn->batch->name,
-	       div_u64(now - turn->started, NSEC_PER_MSEC));
-	sched_show_task(runner->task);
-}
-
-static struct fairwq_runner *fairwq_next_hung_locked(struct fairwq_pool *pool, u64 now)
-{
-	struct fairwq_runner *runner;
-	u64 limit = (u64)pool->hung_ms * NSEC_PER_MSEC;
-
-	lockdep_assert_held(&pool->lock);
-
-	list_for_each_entry(runner, &pool->runners, node)
-		if (runner->turn.batch && !runner->reported_hung &&
-		    now - runner->turn.started > limit)
-			return runner;
-	return NULL;
-}
-
-static void fairwq_watchdog_fn(struct timer_list *timer)
-{
-	struct fairwq_pool *pool = container_of(timer, struct fairwq_pool, watchdog);
-	struct fairwq_runner *runner;
-	unsigned long flags;
-	u64 now = fairwq_clock();
-
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	if (pool->hung_ms) {
-		while ((runner = fairwq_next_hung_locked(pool, now)))
-			fairwq_report_hung_locked(runner, now);
-	}
-	if (pool->nr_active)
-		fairwq_watchdog_arm_locked(pool);
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
-}
-
-static unsigned long fairwq_watchdog_due(const struct fairwq_pool *pool)
-{
-	return jiffies + 1 + msecs_to_jiffies(pool->hung_ms) / 2;
-}
-
-/* A runner was kicked: look at it after half the time that an item may take. */
-void fairwq_watchdog_arm_locked(struct fairwq_pool *pool)
-{
-	lockdep_assert_held(&pool->lock);
-
-	if (pool->hung_ms && !timer_pending(&pool->watchdog))
-		mod_timer(&pool->watchdog, fairwq_watchdog_due(pool));
-}
-
-/* Look again after the new time, not after the old one. */
-void fairwq_watchdog_set(struct fairwq_pool *pool, unsigned int hung_ms)
-{
-	unsigned long flags;
-
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	pool->hung_ms = hung_ms;
-	/* Also if nothing runs: the timer may still be set for the old time. */
-	if (hung_ms)
-		mod_timer(&pool->watchdog, fairwq_watchdog_due(pool));
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
-}
-
-void fairwq_watchdog_init(struct fairwq_pool *pool)
-{
-	pool->hung_ms = FAIRWQ_DFL_HUNG_MS;
-	timer_setup(&pool->watchdog, fairwq_watchdog_fn, 0);
-}
-
-#ifdef FAIRWQ_TESTING
-void fairwq_test_set_hung_ms(struct fairwq_pool *pool, unsigned int ms)
-{
-	fairwq_watchdog_set(pool, ms);
-}
-EXPORT_SYMBOL_GPL(fairwq_test_set_hung_ms);
-
-/* A look at the runners now, not when the timer is due. */
-void fairwq_test_watchdog(struct fairwq_pool *pool)
-{
-	fairwq_watchdog_fn(&pool->watchdog);
-}
-EXPORT_SYMBOL_GPL(fairwq_test_watchdog);
-#endif

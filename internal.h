@@ -12,7 +12,6 @@
  * F: batch->flush_mutex
  * A: atomic, or a lock-free list; the comment names who pairs with whom
  * R: only the worker that executes the runner
- * S: a flag that is set once and never cleared
  *
  * Order: batch->flush_mutex, pool->mutex, pool->lock.
  * pool->lock is raw and irq-safe, so that a queue call may come from any
@@ -42,25 +41,47 @@
 
 /* fairwq_work.state */
 #define FAIRWQ_WORK_PENDING	BIT(0)	/* queued, not started */
-#define FAIRWQ_WORK_COLOR	BIT(1)	/* of a turn that was handed over */
-#define FAIRWQ_WORK_BARRIER	BIT(2)	/* not a work: the place of a flush */
+#define FAIRWQ_WORK_BARRIER	BIT(1)	/* not a work: the place of a flush */
+#define FAIRWQ_WORK_TAKEN	BIT(2)	/* was put back: its turn has begun already */
+#define FAIRWQ_WORK_COLOR	BIT(3)	/* and this is the color of that turn */
 
 /* A runner goes back to the workqueue core after this long. */
 #define FAIRWQ_RUNNER_QUANTUM_NS	(2 * NSEC_PER_MSEC)
 #define FAIRWQ_DFL_HUNG_MS		30000U
+#define FAIRWQ_DFL_SLICE_US		50U
 
 /*
- * One item given to one batch: from the moment the tree chose the batch until
- * the function has returned and the batch was told.
+ * A planned turn: one item given to one batch, from the moment the tree chose
+ * the batch until the function has returned and the batch was told.
  */
-struct fairwq_turn {
-	struct fairwq_work *work;	/* not to be touched once started */
-	struct fairwq_batch *batch;	/* kept by its in-flight count */
-	fairwq_func_t func;
-	unsigned int color;		/* index into batch->in_flight */
-	u64 wait;			/* ns from queueing to the start, if measured */
-	bool wait_measured;
-	u64 started;			/* clock, ns */
+struct fairwq_slot {
+	struct fairwq_work *work;	/* A: whoever gets it out by xchg() has the turn */
+	struct fairwq_batch *batch;	/* P, R reads: kept by its in-flight count; NULL: */
+					/* the turn was stolen or parked */
+	fairwq_func_t func;		/* P, R reads */
+	u64 stamp;			/* P, R reads: when it was queued; 0: not measured */
+	u64 wait;			/* R: ns from then to the start */
+	u64 run;			/* R: ns, 0: not measured */
+	unsigned int color;		/* P, R reads: index into batch->in_flight */
+};
+
+/* Most turns that a runner takes at once. */
+#define FAIRWQ_PLAN_MAX		32
+
+/*
+ * The turns that a runner took, in start order. R writes @next and @done while
+ * it runs them, and everything under the lock between two plans.
+ *
+ * Invariant: accounted <= done <= next <= nr, except while the last are skipped.
+ */
+struct fairwq_plan {
+	unsigned int nr;		/* P */
+	unsigned int next;		/* R: slots before it have been begun */
+	unsigned int done;		/* R: slots before it have ended */
+	unsigned int accounted;		/* P: of these, the batches know */
+	unsigned int timed;		/* P, R reads: which one is timed */
+	u64 began;			/* P: when it was made, ns */
+	struct fairwq_slot slot[FAIRWQ_PLAN_MAX];
 };
 
 /*
@@ -74,20 +95,18 @@ struct fairwq_runner {
 	u32 id;				/* I: index in fairwq_runners */
 	struct list_head node;		/* P and M to write, either to read: in pool->runners */
 	struct list_head idle_node;	/* P: in pool->idle_runners */
-	struct task_struct *task;	/* P: who executes it, while it takes turns */
-	struct fairwq_turn turn;	/* P, and R reads: what it runs */
-	bool reported_hung;		/* P: this turn was reported */
-	/*
-	 * A: the work whose function runs now, and RUNNER_AGAIN if it was
-	 * queued again meanwhile, and its next turn handed over to us. See
-	 * fairwq_hand_over().
-	 */
-	atomic_long_t current_work;
+	struct list_head parked;	/* P: works that wait for current_work to end */
+	struct task_struct *task;	/* P: who executes it, while it is active */
+	unsigned long started;		/* R: jiffies at the start of the turn */
+	unsigned long reported;		/* P: @started of a turn that was reported as hung */
+	/* R: whose function runs, or ran last; see fairwq_park_locked() */
+	struct fairwq_work *current_work;
 	struct rcu_head rcu;
+	struct fairwq_plan plan;
 };
 
 /* A knob in debugfs: which one, and of which pool. */
-#define FAIRWQ_NR_KNOBS	4
+#define FAIRWQ_NR_KNOBS	5
 
 struct fairwq_knob_file {
 	struct fairwq_pool *pool;
@@ -106,21 +125,28 @@ struct fairwq_pool {
 	enum fairwq_policy policy;	/* p: a push under the old one is re-sorted */
 	bool draining;			/* p: set, then a grace period passes */
 	unsigned int flags;		/* I */
+	/* p: who waits for turns to end; see fairwq_attention_raise_locked() */
+	unsigned int attention;
 
 	raw_spinlock_t lock ____cacheline_aligned_in_smp; /* see the table above */
 	struct fairwq_tree tree;	/* P */
 	struct list_head idle_runners;	/* P: the one that ran last first */
 	unsigned int nr_active;		/* P: runners kicked or running */
 	unsigned int max_active;	/* P */
+	unsigned int slice_us;		/* P: how far a runner plans; 0: one turn */
+	unsigned int plan_seq;		/* P: plans made */
 	u64 counter[FAIRWQ_NR_COUNTERS];/* P */
+	unsigned int nr_eligible;	/* P: batches in the tree */
 	struct fairwq_window window;	/* P: the self-check of promise 6 */
+	struct list_head window_members[FAIRWQ_NR_RANKS]; /* P: batches compared */
 	unsigned int hung_ms;		/* P: 0: never report */
-	struct timer_list watchdog;	/* finds items that hang */
+	bool ticking;			/* P: @tick is due within a jiffy */
+	struct timer_list tick;		/* finds overdue plans and items that hang */
 
 	atomic64_t last_arrival;	/* A: stamps under arrival order */
 
 	struct mutex mutex;		/* see the table above */
-	bool dying;			/* M: being destroyed, no new batches */
+	bool dying;			/* P and M: no new batches, no pause */
 	struct list_head batches;	/* M: by seq */
 	struct list_head runners;	/* P and M to write, either to read */
 	unsigned int nr_runners;	/* M */
@@ -131,7 +157,13 @@ struct fairwq_pool {
 	struct dentry *dir;		/* I */
 	struct fairwq_knob_file knob_file[FAIRWQ_NR_KNOBS]; /* I */
 	struct kref refs;		/* A: the owner and every batch */
+#ifdef CONFIG_LOCKDEP
+	struct lock_class_key runner_key, wait_key; /* I */
+	struct lockdep_map lockdep_map;	/* held around items; taken by who waits */
+#endif
 };
+
+#define FAIRWQ_BATCH_DISPOSED	0	/* bit of batch->flags: refuse items */
 
 /* A place in a batch's FIFO; fires when everything before it has been taken. */
 struct fairwq_barrier {
@@ -156,7 +188,7 @@ struct fairwq_batch {
 	 * push, with a full barrier on both sides; see fairwq_batch_idle_locked().
 	 */
 	bool watched;
-	bool disposed;			/* S: refuse items; by xchg */
+	unsigned long flags;		/* A: FAIRWQ_BATCH_*, set once */
 	unsigned int max_queued;	/* I: 0: no limit */
 	atomic_t nr_queued;		/* A: pushed and not taken, if max_queued */
 
@@ -170,10 +202,11 @@ struct fairwq_batch {
 	bool paused;			/* P */
 	bool closed;			/* P: disposed, and no push is under way */
 	bool reaped;			/* P: has left the pool */
+	bool limited;			/* P: has a backlog that @max_active holds back */
 	bool is_default;		/* I */
 	enum fairwq_prio prio;		/* I */
-	u64 window_seq;			/* P: eligible since that window began; 0: not */
-	u64 window_base;		/* P: stats->turns when it began */
+	struct list_head window_node;	/* P: in pool->window_members, while compared */
+	u64 window_base;		/* P: stats->turns when the window began */
 	struct fairwq_barrier *barrier;	/* P: has fired and waits for its color */
 	struct fairwq_batch_stats *stats; /* I; P for what it points to */
 
@@ -189,27 +222,41 @@ struct fairwq_batch {
 };
 
 static_assert(IS_ENABLED(CONFIG_LOCKDEP) || IS_ENABLED(CONFIG_DEBUG_MUTEXES) ||
+	      IS_ENABLED(CONFIG_DEBUG_OBJECTS) || SMP_CACHE_BYTES > 128 ||
 	      sizeof(struct fairwq_batch) <= 512);
 static_assert(IS_ENABLED(CONFIG_LOCKDEP) || sizeof(struct fairwq_work) <= 64);
 
-/* fairwq.c: queueing and runners */
+static inline bool fairwq_batch_is_disposed(const struct fairwq_batch *batch)
+{
+	return test_bit(FAIRWQ_BATCH_DISPOSED, &batch->flags);
+}
+
+/* fairwq.c: queueing */
 extern struct workqueue_struct *fairwq_reap_wq;
+
+/* runner.c */
 void fairwq_kick(struct fairwq_pool *pool);
 struct fairwq_runner *fairwq_kick_locked(struct fairwq_pool *pool);
 void fairwq_kick_send(struct fairwq_pool *pool, struct fairwq_runner *runner);
+void fairwq_attention_raise_locked(struct fairwq_pool *pool);
+void fairwq_attention_lower_locked(struct fairwq_pool *pool);
 struct fairwq_runner *fairwq_current_runner(void);
+const struct fairwq_slot *fairwq_current_slot(const struct fairwq_runner *runner);
 struct fairwq_runner *fairwq_runner_alloc(struct fairwq_pool *pool);
 void fairwq_runner_free(struct fairwq_runner *runner);
+void fairwq_runners_check(void);
+bool fairwq_plans_open_locked(struct fairwq_pool *pool);
+struct fairwq_runner *fairwq_wake_thief_locked(struct fairwq_pool *pool, u64 now);
 
 /* fifo.c: one batch's items, under the lock */
 bool fairwq_batch_splice_locked(struct fairwq_batch *batch);
+void fairwq_batch_set_eligible_locked(struct fairwq_batch *batch, bool eligible);
 void fairwq_batch_update_locked(struct fairwq_batch *batch);
-struct fairwq_work *fairwq_batch_pop_locked(struct fairwq_batch *batch);
 void fairwq_batch_add_barrier_locked(struct fairwq_batch *batch,
 				     struct fairwq_barrier *barrier);
-void fairwq_batch_turn_begin_locked(struct fairwq_batch *batch,
-				    struct fairwq_turn *turn);
-void fairwq_batch_turn_end_locked(struct fairwq_turn *turn, u64 now);
+void fairwq_batch_take_locked(struct fairwq_batch *batch, struct fairwq_slot *slot);
+void fairwq_batch_put_back_locked(struct fairwq_batch *batch, struct fairwq_work *work);
+void fairwq_batch_turn_end_locked(struct fairwq_slot *slot);
 bool fairwq_batch_drained_locked(const struct fairwq_batch *batch);
 
 /* batch.c */
@@ -225,17 +272,39 @@ void fairwq_pool_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy)
 void fairwq_pool_reset_stats(struct fairwq_pool *pool);
 
 /* fairness.c */
+void fairwq_window_init(struct fairwq_pool *pool);
 void fairwq_window_start_locked(struct fairwq_pool *pool);
 void fairwq_window_reset_locked(struct fairwq_pool *pool);
 void fairwq_window_turn_locked(struct fairwq_batch *batch);
-void fairwq_window_join_locked(struct fairwq_batch *batch);
+void fairwq_window_drop_locked(struct fairwq_batch *batch);
 
 /* guard.c: around the function of an item */
 void fairwq_call(struct fairwq_work *work, fairwq_func_t func,
 		 struct fairwq_batch *batch);
-void fairwq_watchdog_init(struct fairwq_pool *pool);
-void fairwq_watchdog_set(struct fairwq_pool *pool, unsigned int hung_ms);
-void fairwq_watchdog_arm_locked(struct fairwq_pool *pool);
+
+/* tick.c */
+void fairwq_tick_init(struct fairwq_pool *pool);
+void fairwq_tick_arm_locked(struct fairwq_pool *pool);
+void fairwq_tick_soon_locked(struct fairwq_pool *pool);
+void fairwq_set_hung_ms(struct fairwq_pool *pool, unsigned int hung_ms);
+
+/* lockdep.c: what lockdep is told; nothing without CONFIG_LOCKDEP */
+#ifdef CONFIG_LOCKDEP
+void fairwq_lockdep_init_pool(struct fairwq_pool *pool);
+void fairwq_lockdep_exit_pool(struct fairwq_pool *pool);
+void fairwq_lockdep_init_runner(struct fairwq_pool *pool, struct work_struct *work);
+void fairwq_lockdep_run(struct fairwq_pool *pool);
+void fairwq_lockdep_ran(struct fairwq_pool *pool);
+void fairwq_lockdep_wait(struct fairwq_pool *pool);
+#else
+static inline void fairwq_lockdep_init_pool(struct fairwq_pool *pool) { }
+static inline void fairwq_lockdep_exit_pool(struct fairwq_pool *pool) { }
+static inline void fairwq_lockdep_init_runner(struct fairwq_pool *pool,
+					      struct work_struct *work) { }
+static inline void fairwq_lockdep_run(struct fairwq_pool *pool) { }
+static inline void fairwq_lockdep_ran(struct fairwq_pool *pool) { }
+static inline void fairwq_lockdep_wait(struct fairwq_pool *pool) { }
+#endif
 
 /* debugfs.c */
 void fairwq_debugfs_init(void);
@@ -281,7 +350,7 @@ void fairwq_test_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy)
 void fairwq_test_set_hung_ms(struct fairwq_pool *pool, unsigned int ms);
 long fairwq_test_live_batches(void);
 void fairwq_test_settle(void);
-void fairwq_test_watchdog(struct fairwq_pool *pool);
+void fairwq_test_tick(struct fairwq_pool *pool);
 #else
 static inline void fairwq_test_point(enum fairwq_test_point point,
 				     struct fairwq_batch *batch)

@@ -21,8 +21,14 @@
 #include "mutant.h"
 #include "pick.h"
 
-#define INV_WEIGHT_SHIFT	20
+#define INV_WEIGHT_SHIFT	25	/* 100 << 25 fits into 32 bits */
 #define NODE_DFL_WEIGHT		100U
+
+/*
+ * Further ahead than any turn can bring it, a node is not ahead: the virtual
+ * times have wrapped while it was idle.
+ */
+#define MAX_LEAD		(1ULL << 52)
 
 static struct fairwq_node *to_node(const struct rb_node *rb)
 {
@@ -40,15 +46,8 @@ static bool node_less(struct rb_node *a, const struct rb_node *b)
 	return before(to_node(a)->key, to_node(b)->key);
 }
 
-/**
- * fairwq_node_set_weight - what a node's next turns cost it
- * @node: the node, eligible or not
- * @weight: 1 to 10000
- *
- * A turn adds cost * inv_weight >> INV_WEIGHT_SHIFT to the virtual time. What
- * was charged stays charged.
- */
-void fairwq_node_set_weight(struct fairwq_node *node, u32 weight)
+/* A turn adds cost * inv_weight >> INV_WEIGHT_SHIFT to the virtual time. */
+static void set_weight(struct fairwq_node *node, u32 weight)
 {
 	node->weight = weight;
 	node->inv_weight = (NODE_DFL_WEIGHT << INV_WEIGHT_SHIFT) / weight;
@@ -63,7 +62,7 @@ void fairwq_node_init(struct fairwq_node *node, struct fairwq_node *parent,
 	node->key = 0;
 	node->vtime = 0;
 	node->clock = 0;
-	fairwq_node_set_weight(node, weight);
+	set_weight(node, weight);
 }
 
 void fairwq_tree_init(struct fairwq_tree *tree, bool by_arrival)
@@ -95,6 +94,15 @@ static struct fairwq_node *place_of(struct fairwq_tree *tree,
 	return node->parent;
 }
 
+/* Neither credit for the time it was idle, nor a debt forgiven. */
+static void join(struct fairwq_node *node, const struct fairwq_node *parent)
+{
+	u64 lead = node->vtime - parent->clock;
+
+	if (lead > MAX_LEAD && !fairwq_mutant(SAVED_CREDIT))
+		node->vtime = parent->clock;
+}
+
 /**
  * fairwq_tree_add - make a node eligible
  * @tree: the tree
@@ -112,9 +120,7 @@ void fairwq_tree_add(struct fairwq_tree *tree, struct fairwq_node *node,
 		if (tree->by_arrival) {
 			node->key = arrival;
 		} else {
-			if (before(node->vtime, parent->clock) &&
-			    !fairwq_mutant(SAVED_CREDIT))
-				node->vtime = parent->clock;
+			join(node, parent);
 			node->key = node->vtime;
 		}
 		rb_add_cached(&node->rb, &parent->children, node_less);
@@ -138,10 +144,12 @@ void fairwq_tree_del(struct fairwq_tree *tree, struct fairwq_node *node)
 		rb_erase_cached(&node->rb, &parent->children);
 		RB_CLEAR_NODE(&node->rb);
 		if (fairwq_node_has_eligible(parent))
-			break;
+			return;
 		node = parent;
 		parent = node->parent;
 	}
+	/* Who comes next to this rank has not waited yet. */
+	tree->passed_over[node - tree->rank] = 0;
 }
 
 /* The first rank that has something to serve and is not to be passed over. */
@@ -192,6 +200,16 @@ static void note_rank(struct fairwq_tree *tree, unsigned int served)
 			tree->passed_over[i]++;
 }
 
+/* The virtual time of @node has changed. */
+static void resort(struct fairwq_node *node, struct fairwq_node *parent)
+{
+	if (!fairwq_node_eligible(node))
+		return;
+	rb_erase_cached(&node->rb, &parent->children);
+	node->key = node->vtime;
+	rb_add_cached(&node->rb, &parent->children, node_less);
+}
+
 /* Service was given to @node by @parent; put it where it belongs now. */
 static void charge_one(struct fairwq_node *node, struct fairwq_node *parent,
 		       u64 cost)
@@ -204,11 +222,7 @@ static void charge_one(struct fairwq_node *node, struct fairwq_node *parent,
 	if (!fairwq_mutant(WEIGHT_IGNORED))
 		cost = mul_u64_u32_shr(cost, node->inv_weight, INV_WEIGHT_SHIFT);
 	node->vtime = from + cost;
-	if (!fairwq_node_eligible(node))
-		return;
-	rb_erase_cached(&node->rb, &parent->children);
-	node->key = node->vtime;
-	rb_add_cached(&node->rb, &parent->children, node_less);
+	resort(node, parent);
 }
 
 /**
@@ -228,4 +242,51 @@ void fairwq_tree_charge(struct fairwq_tree *tree, struct fairwq_node *node,
 		return;
 	for (; node->parent; node = node->parent)
 		charge_one(node, node->parent, cost);
+}
+
+/**
+ * fairwq_tree_refund - a turn that was charged was not used
+ * @tree: the tree
+ * @node: a leaf, eligible or not
+ * @cost: what fairwq_tree_charge() was given
+ *
+ * The leaf, if it is eligible, is where it was before, so the next in line.
+ */
+void fairwq_tree_refund(struct fairwq_tree *tree, struct fairwq_node *node,
+			u64 cost)
+{
+	if (tree->by_arrival)
+		return;
+	for (; node->parent; node = node->parent) {
+		node->vtime -= mul_u64_u32_shr(cost, node->inv_weight, INV_WEIGHT_SHIFT);
+		resort(node, node->parent);
+	}
+}
+
+/**
+ * fairwq_tree_set_weight - change what a leaf's turns cost it
+ * @tree: the tree
+ * @node: a leaf, eligible or not
+ * @weight: 1 to 10000
+ *
+ * Holds from the next turn on: what the leaf still owes for the last one is
+ * counted by the new weight, too.
+ */
+void fairwq_tree_set_weight(struct fairwq_tree *tree, struct fairwq_node *node,
+			    u32 weight)
+{
+	u32 old = node->inv_weight;
+	u64 lead = node->vtime - node->parent->clock;
+
+	set_weight(node, weight);
+	if (lead > MAX_LEAD)
+		return;
+	/* In two steps where one would overflow. */
+	if (lead < 1ULL << 32)
+		lead = div_u64(lead * node->inv_weight, old);
+	else
+		lead = div_u64(lead, old) * node->inv_weight;
+	node->vtime = node->parent->clock + lead;
+	if (!tree->by_arrival)
+		resort(node, node->parent);
 }

@@ -35,7 +35,7 @@ struct fairwq_node {
 	u64 vtime;			/* service received / weight */
 	u64 clock;			/* vtime of the child that was served last */
 	u32 weight;
-	u32 inv_weight;			/* see fairwq_node_set_weight() */
+	u32 inv_weight;			/* 100 / weight, in fixed point */
 };
 
 struct fairwq_tree {
@@ -47,12 +47,15 @@ struct fairwq_tree {
 void fairwq_tree_init(struct fairwq_tree *tree, bool by_arrival);
 void fairwq_node_init(struct fairwq_node *node, struct fairwq_node *parent,
 		      u32 weight);
-void fairwq_node_set_weight(struct fairwq_node *node, u32 weight);
+void fairwq_tree_set_weight(struct fairwq_tree *tree, struct fairwq_node *node,
+			    u32 weight);
 void fairwq_tree_add(struct fairwq_tree *tree, struct fairwq_node *node,
 		     u64 arrival);
 void fairwq_tree_del(struct fairwq_tree *tree, struct fairwq_node *node);
 struct fairwq_node *fairwq_tree_pick(const struct fairwq_tree *tree);
 void fairwq_tree_charge(struct fairwq_tree *tree, struct fairwq_node *node,
+			u64 cost);
+void fairwq_tree_refund(struct fairwq_tree *tree, struct fairwq_node *node,
 			u64 cost);
 unsigned int fairwq_node_rank(const struct fairwq_tree *tree,
 			      const struct fairwq_node *node);

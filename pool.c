@@ -106,6 +106,8 @@ static int fairwq_pool_check_attrs(const struct fairwq_pool_attrs *attrs)
 		return fairwq_bad_arg("attrs->flags has an unknown flag");
 	if (attrs->max_active > FAIRWQ_MAX_ACTIVE)
 		return fairwq_bad_arg("attrs->max_active is not in 0..512");
+	if (attrs->slice_us > FAIRWQ_MAX_SLICE_US)
+		return fairwq_bad_arg("attrs->slice_us is not in 0..10000");
 	if (attrs->policy != FAIRWQ_ROUND_ROBIN && attrs->policy != FAIRWQ_FIFO)
 		return fairwq_bad_arg("attrs->policy is unknown");
 	return 0;
@@ -133,17 +135,21 @@ static struct fairwq_pool *fairwq_pool_alloc(const struct fairwq_pool_attrs *att
 	pool->name = name;
 	pool->flags = attrs->flags;
 	pool->policy = attrs->policy;
-	pool->max_active = attrs->max_active ?: max(2U, num_possible_cpus());
+	if (!(attrs->flags & FAIRWQ_STRICT_TURNS))
+		pool->slice_us = attrs->slice_us ?: FAIRWQ_DFL_SLICE_US;
+	pool->max_active = attrs->max_active ?:
+			   clamp(num_possible_cpus(), 2U, FAIRWQ_MAX_ACTIVE);
 	raw_spin_lock_init(&pool->lock);
 	mutex_init(&pool->mutex);
 	kref_init(&pool->refs);
+	fairwq_lockdep_init_pool(pool);
 	INIT_LIST_HEAD(&pool->idle_runners);
 	INIT_LIST_HEAD(&pool->batches);
 	INIT_LIST_HEAD(&pool->runners);
 	init_waitqueue_head(&pool->reaped);
 	fairwq_tree_init(&pool->tree, attrs->policy == FAIRWQ_FIFO);
-	fairwq_watchdog_init(pool);
-	pool->window = (struct fairwq_window){ .seq = 1, .turns_left = 1 };
+	fairwq_tick_init(pool);
+	fairwq_window_init(pool);
 	return pool;
 }
 
@@ -169,16 +175,6 @@ static int fairwq_pool_add_default_batches(struct fairwq_pool *pool)
 	return 0;
 }
 
-static bool fairwq_pool_has_left(struct fairwq_pool *pool)
-{
-	bool left;
-
-	mutex_lock(&pool->mutex);
-	left = !pool->nr_batches;
-	mutex_unlock(&pool->mutex);
-	return left;
-}
-
 /* Retire what is still there, and wait until it has left. */
 static void fairwq_pool_retire_batches(struct fairwq_pool *pool)
 {
@@ -189,7 +185,7 @@ static void fairwq_pool_retire_batches(struct fairwq_pool *pool)
 	list_for_each_entry(batch, &pool->batches, link)
 		fairwq_batch_retire(batch);
 	mutex_unlock(&pool->mutex);
-	wait_event(pool->reaped, fairwq_pool_has_left(pool));
+	wait_event(pool->reaped, !READ_ONCE(pool->nr_batches));
 	for (i = 0; i < ARRAY_SIZE(pool->default_batch); i++)
 		fairwq_batch_put(pool->default_batch[i]);
 }
@@ -199,10 +195,13 @@ static void fairwq_pool_teardown(struct fairwq_pool *pool)
 {
 	fairwq_pool_retire_batches(pool);
 	fairwq_debugfs_del_pool(pool);
+	/* Whoever chose a runner to kick has kicked it: see fairwq_kick_locked(). */
+	synchronize_rcu();
 	/* Runners that have seen the empty tree may still be on their way out. */
 	destroy_workqueue(pool->wq);
-	timer_delete_sync(&pool->watchdog);
+	timer_delete_sync(&pool->tick);
 	fairwq_pool_free_runners(pool);
+	fairwq_lockdep_exit_pool(pool);
 	fairwq_pool_put(pool);
 }
 
@@ -252,6 +251,7 @@ struct fairwq_pool *fairwq_pool_create(const struct fairwq_pool_attrs *attrs,
 	pool->wq = alloc_workqueue("%s", fairwq_wq_flags(attrs->flags),
 				   FAIRWQ_MAX_ACTIVE, pool->name);
 	if (!pool->wq) {
+		fairwq_lockdep_exit_pool(pool);
 		fairwq_pool_put(pool);
 		return ERR_PTR(-ENOMEM);
 	}
@@ -266,21 +266,50 @@ EXPORT_SYMBOL_GPL(fairwq_pool_create);
 
 /* ---- waiting ---------------------------------------------------------- */
 
-/* The first batch with a number from @seq to below @end, with a reference. */
-static struct fairwq_batch *fairwq_pool_next_batch(struct fairwq_pool *pool,
-						   u64 seq, u64 end)
+static bool fairwq_batch_is_idle_locked(const struct fairwq_batch *batch)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	return list_empty(&batch->fifo) && llist_empty(&batch->incoming) &&
+	       !batch->in_flight[0] && !batch->in_flight[1];
+}
+
+static bool fairwq_batch_is_idle(struct fairwq_batch *batch)
+{
+	struct fairwq_pool *pool = batch->pool;
+	bool idle;
+
+	raw_spin_lock_irq(&pool->lock);
+	idle = fairwq_batch_is_idle_locked(batch);
+	raw_spin_unlock_irq(&pool->lock);
+	return idle;
+}
+
+/*
+ * The first batch after @last, and numbered below @end, that is not idle, with
+ * a reference; @last's is dropped. If @last has left the list, its successors
+ * are those with a higher number.
+ */
+static struct fairwq_batch *fairwq_pool_next_busy(struct fairwq_pool *pool,
+						  struct fairwq_batch *last, u64 end)
 {
 	struct fairwq_batch *batch, *found = NULL;
 
 	mutex_lock(&pool->mutex);
-	list_for_each_entry(batch, &pool->batches, link) {
-		if (batch->seq < seq)
+	if (last && !list_empty(&last->link))
+		batch = list_next_entry(last, link);
+	else
+		batch = list_first_entry(&pool->batches, struct fairwq_batch, link);
+	list_for_each_entry_from(batch, &pool->batches, link) {
+		if (batch->seq >= end)
+			break;
+		if ((last && batch->seq <= last->seq) || fairwq_batch_is_idle(batch))
 			continue;
-		if (batch->seq < end)
-			found = fairwq_batch_get(batch);
+		found = fairwq_batch_get(batch);
 		break;
 	}
 	mutex_unlock(&pool->mutex);
+	fairwq_batch_put(last);
 	return found;
 }
 
@@ -291,27 +320,25 @@ static struct fairwq_batch *fairwq_pool_next_batch(struct fairwq_pool *pool,
  */
 static void fairwq_pool_wait(struct fairwq_pool *pool)
 {
-	struct fairwq_batch *batch;
-	u64 seq = 0, end;
+	struct fairwq_batch *batch = NULL;
+	u64 end;
 
 	mutex_lock(&pool->mutex);
 	end = pool->next_seq;
 	mutex_unlock(&pool->mutex);
-	while ((batch = fairwq_pool_next_batch(pool, seq, end))) {
+	while ((batch = fairwq_pool_next_busy(pool, batch, end)))
 		fairwq_batch_wait(batch);
-		seq = batch->seq + 1;
-		fairwq_batch_put(batch);
-	}
 }
 
 /* Waiting for the pool from one of its own items would never end. */
 static bool fairwq_pool_from_inside(struct fairwq_pool *pool, const char *what)
 {
 	struct fairwq_runner *runner = fairwq_current_runner();
+	const struct fairwq_slot *slot = runner ? fairwq_current_slot(runner) : NULL;
 
-	return WARN_ONCE(runner && runner->turn.batch->pool == pool,
+	return WARN_ONCE(slot && slot->batch->pool == pool,
 			 "fairwq: item %ps of batch %s/%s would wait for itself in %s\n",
-			 runner->turn.func, pool->name, runner->turn.batch->name, what);
+			 slot->func, pool->name, slot->batch->name, what);
 }
 
 /**
@@ -330,18 +357,12 @@ void fairwq_pool_flush(struct fairwq_pool *pool)
 	if (WARN_ON_ONCE(!pool))
 		return;
 	might_sleep();
-	if (!fairwq_pool_from_inside(pool, __func__))
-		fairwq_pool_wait(pool);
+	if (fairwq_pool_from_inside(pool, __func__))
+		return;
+	fairwq_lockdep_wait(pool);
+	fairwq_pool_wait(pool);
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_flush);
-
-static bool fairwq_batch_is_idle_locked(const struct fairwq_batch *batch)
-{
-	lockdep_assert_held(&batch->pool->lock);
-
-	return list_empty(&batch->fifo) && llist_empty(&batch->incoming) &&
-	       !batch->in_flight[0] && !batch->in_flight[1];
-}
 
 /*
  * Nothing is queued and nothing runs: all batches under one hold of the lock,
@@ -385,7 +406,8 @@ static void fairwq_pool_wait_drained(struct fairwq_pool *pool)
  * @pool: the pool
  *
  * While this waits, only items of the pool itself may queue to it; anybody
- * else gets -ESHUTDOWN. When it returns, everybody may queue again.
+ * else gets -ESHUTDOWN. When it returns, everybody may queue again. Waits for
+ * paused batches until they are resumed or disposed.
  *
  * Context: Process context, sleeps. From one of the pool's own items it warns
  * and returns at once. Not to be called twice at a time.
@@ -397,6 +419,7 @@ void fairwq_pool_drain(struct fairwq_pool *pool)
 	might_sleep();
 	if (fairwq_pool_from_inside(pool, __func__))
 		return;
+	fairwq_lockdep_wait(pool);
 	fairwq_pool_wait_drained(pool);
 	WRITE_ONCE(pool->draining, false);
 }
@@ -425,8 +448,11 @@ void fairwq_pool_destroy(struct fairwq_pool *pool)
 	might_sleep();
 	if (fairwq_pool_from_inside(pool, __func__))
 		return;
+	fairwq_lockdep_wait(pool);
 	mutex_lock(&pool->mutex);
+	raw_spin_lock_irq(&pool->lock);
 	pool->dying = true;
+	raw_spin_unlock_irq(&pool->lock);
 	list_for_each_entry(batch, &pool->batches, link)
 		fairwq_batch_resume(batch);
 	mutex_unlock(&pool->mutex);
@@ -478,14 +504,6 @@ int fairwq_pool_queue(struct fairwq_pool *pool, struct fairwq_work *work)
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_queue);
 
-static void fairwq_batch_out_of_tree_locked(struct fairwq_batch *batch)
-{
-	lockdep_assert_held(&batch->pool->lock);
-
-	if (fairwq_node_eligible(&batch->node))
-		fairwq_tree_del(&batch->pool->tree, &batch->node);
-}
-
 /*
  * Change the order while a backlog stands: every batch is taken out of the
  * tree and put in again. With thousands of eligible batches that is a long
@@ -499,7 +517,7 @@ void fairwq_pool_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy)
 	mutex_lock(&pool->mutex);
 	raw_spin_lock_irq(&pool->lock);
 	list_for_each_entry(batch, &pool->batches, link)
-		fairwq_batch_out_of_tree_locked(batch);
+		fairwq_batch_set_eligible_locked(batch, false);
 	WRITE_ONCE(pool->policy, policy);
 	pool->tree.by_arrival = policy == FAIRWQ_FIFO;
 	list_for_each_entry(batch, &pool->batches, link)
@@ -515,9 +533,13 @@ void fairwq_pool_reset_stats(struct fairwq_pool *pool)
 	struct fairwq_batch *batch;
 
 	mutex_lock(&pool->mutex);
-	raw_spin_lock_irq(&pool->lock);
-	list_for_each_entry(batch, &pool->batches, link)
+	list_for_each_entry(batch, &pool->batches, link) {
+		raw_spin_lock_irq(&pool->lock);
 		memset(batch->stats, 0, sizeof(*batch->stats));
+		fairwq_window_drop_locked(batch);
+		raw_spin_unlock_irq(&pool->lock);
+	}
+	raw_spin_lock_irq(&pool->lock);
 	memset(pool->counter, 0, sizeof(pool->counter));
 	fairwq_window_reset_locked(pool);
 	raw_spin_unlock_irq(&pool->lock);

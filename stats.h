@@ -7,6 +7,7 @@
 #ifndef FAIRWQ_STATS_H
 #define FAIRWQ_STATS_H
 
+#include <linux/average.h>
 #include <linux/bitops.h>
 #include <linux/log2.h>
 #include <linux/math64.h>
@@ -18,7 +19,8 @@ enum fairwq_counter {
 	FAIRWQ_TURNS,		/* items taken by runners */
 	FAIRWQ_KICKS,		/* runners queued to the workqueue from outside */
 	FAIRWQ_REQUEUES,	/* runners that gave the worker back and went on */
-	FAIRWQ_HANDED_OVER,	/* turns of a work that was still running */
+	FAIRWQ_STOLEN,		/* planned items that an idle runner took over */
+	FAIRWQ_PARKED,		/* items that waited for their own last run to end */
 	FAIRWQ_LEAKS,		/* functions that leaked a lock, RCU, irqs, creds */
 	FAIRWQ_HUNG,		/* items that were reported as hung */
 	FAIRWQ_WINDOWS,		/* windows that were checked for fairness */
@@ -28,27 +30,29 @@ enum fairwq_counter {
 
 /*
  * A histogram of durations in ns, two buckets an octave: a percentile read
- * from it is at most 50 % too high and never too low.
+ * from it is at most 50 % too high and never too low; the last one is open.
  */
 #define FAIRWQ_HIST_BUCKETS	80	/* up to 2^40 ns, 18 minutes */
 
 struct fairwq_hist {
-	u32 bucket[FAIRWQ_HIST_BUCKETS];
+	u64 bucket[FAIRWQ_HIST_BUCKETS];
 	u64 max;
 	u64 count;
 };
 
+/* A moving average of run times in ns: 4 bits of fraction, new ones count 1/8. */
+DECLARE_EWMA(fairwq_run, 4, 8)
+
 struct fairwq_batch_stats {
 	u64 turns;			/* begun */
 	u64 done;			/* ended */
-	u64 run_ns;
+	struct ewma_fairwq_run run_avg;	/* 0: never measured */
 	struct fairwq_hist wait;	/* of the measured ones */
-	struct fairwq_hist run;
+	struct fairwq_hist run;		/* of the timed ones */
 };
 
-/* The last window over which the fairness of the turns was checked. */
+/* The last window over which the fairness of the turns was checked; any rank's. */
 struct fairwq_window {
-	u64 seq;			/* of the window in progress */
 	u64 turns_left;			/* until it ends */
 	unsigned int nr;		/* batches that were compared */
 	u64 lag;			/* largest difference, 1/100 turns at weight 100 */
@@ -97,7 +101,8 @@ static inline u64 fairwq_hist_quantile(const struct fairwq_hist *hist,
 		if (sum >= want)
 			break;
 	}
-	return min(fairwq_hist_upper(i), hist->max);
+	return i < FAIRWQ_HIST_BUCKETS - 1 ? min(fairwq_hist_upper(i), hist->max) :
+					     hist->max;
 }
 
 #endif /* FAIRWQ_STATS_H */

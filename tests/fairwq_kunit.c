@@ -324,7 +324,7 @@ static void not_reentrant_across_batches(struct kunit *test)
 	complete_all(&gate->open);
 	fairwq_batch_flush(b);
 	KUNIT_EXPECT_EQ(test, 2, atomic_read(&gate->runs));
-	KUNIT_EXPECT_EQ(test, 1ULL, fairwq_test_counter(mock->pool, FAIRWQ_HANDED_OVER));
+	KUNIT_EXPECT_EQ(test, 1ULL, fairwq_test_counter(mock->pool, FAIRWQ_PARKED));
 	fairwq_batch_dispose(a);
 	fairwq_batch_dispose(b);
 }

@@ -1,9 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who is served when: the exact order of turns, decided one at a time by one
- * runner. One letter is one item; the log of a run is compared as a string.
+ * Who is served when: the exact order of turns of one runner, decided one at a
+ * time, and, at the end, planned ahead. One letter is one item; the log of a
+ * run is compared as a string.
  */
 #include "mock.h"
+
+static int order_init(struct kunit *test)
+{
+	int err = mock_init(test);
+	struct mock *mock = test->priv;
+
+	if (!err)
+		mock->flags = FAIRWQ_STRICT_TURNS;
+	return err;
+}
 
 /* ---- FIFO within a batch (promise 5) ---------------------------------- */
 
@@ -494,6 +505,57 @@ static void self_check_sees_fair_turns(struct kunit *test)
 		fairwq_batch_dispose(batch[i]);
 }
 
+/* ---- planned ahead ---------------------------------------------------- */
+
+/* Short items, planned dozens at a time: the rotation is as exact as one by one. */
+static void planned_rotation_is_exact(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch *batch[16];
+	unsigned int i;
+
+	mock->flags = 0;
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	for (i = 0; i < 16; i++) {
+		batch[i] = mock_batch(test, "p");
+		mock_queue(test, batch[i], 'a' + i, 100);
+	}
+	mock_open(test);
+	mock_until(test, READ_ONCE(mock->log.nr) == 1600);
+	for (i = 0; i < 1600; i++)
+		KUNIT_ASSERT_EQ(test, (char)('a' + i % 16), mock->log.text[i]);
+	for (i = 0; i < 16; i++)
+		fairwq_batch_dispose(batch[i]);
+}
+
+/* The same with weights: 1 to 2 to 5 in every 8 turns. */
+static void planned_weights_are_exact(struct kunit *test)
+{
+	static const unsigned int weight[] = { 100, 200, 500 };
+	unsigned int i, window, got[3];
+	struct mock *mock = test->priv;
+	struct fairwq_batch *batch[3];
+
+	mock->flags = 0;
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	for (i = 0; i < 3; i++) {
+		batch[i] = mock_batch_weight(test, "p", weight[i]);
+		mock_queue(test, batch[i], '0' + i, 100 * weight[i] / 100);
+	}
+	mock_open(test);
+	mock_until(test, READ_ONCE(mock->log.nr) == 800);
+	for (window = 0; window < 100; window++) {
+		memset(got, 0, sizeof(got));
+		for (i = 0; i < 8; i++)
+			got[mock->log.text[8 * window + i] - '0']++;
+		KUNIT_ASSERT_EQ(test, 1U, got[0]);
+		KUNIT_ASSERT_EQ(test, 2U, got[1]);
+		KUNIT_ASSERT_EQ(test, 5U, got[2]);
+	}
+	for (i = 0; i < 3; i++)
+		fairwq_batch_dispose(batch[i]);
+}
+
 static struct kunit_case order_cases[] = {
 	KUNIT_CASE(fifo_within_a_batch),
 	KUNIT_CASE_PARAM(one_to_one_with_idle_between, idle_gen_params),
@@ -515,12 +577,14 @@ static struct kunit_case order_cases[] = {
 	KUNIT_CASE(priorities_in_order),
 	KUNIT_CASE(lower_priority_is_not_starved),
 	KUNIT_CASE(self_check_sees_fair_turns),
+	KUNIT_CASE(planned_rotation_is_exact),
+	KUNIT_CASE(planned_weights_are_exact),
 	{}
 };
 
 static struct kunit_suite order_suite = {
 	.name = "fairwq_order",
-	.init = mock_init,
+	.init = order_init,
 	.exit = mock_exit,
 	.test_cases = order_cases,
 };

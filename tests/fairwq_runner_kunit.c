@@ -75,6 +75,37 @@ static void first_waits_for_later(struct kunit *test)
 	fairwq_batch_dispose(a);
 }
 
+/*
+ * Items that were planned behind one that sleeps are taken from its runner.
+ * The batch is known for short items, so that dozens are planned at once.
+ */
+static void sleeper_is_stolen_from(struct kunit *test)
+{
+	struct mock_gate *gate = kunit_kzalloc(test, sizeof(*gate), GFP_KERNEL);
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	KUNIT_ASSERT_NOT_NULL(test, gate);
+	mock_gate_init(gate);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	mock_queue(test, a, 'a', 1000);
+	fairwq_batch_flush(a);
+	/* All of it is taken by the one free runner, and it gets stuck. */
+	fairwq_batch_pause(a);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
+	mock_queue(test, a, 'b', 10);
+	fairwq_batch_resume(a);
+	mock_await(test, &gate->entered);
+	mock_open(test);
+	mock_until(test, READ_ONCE(mock->log.nr) == 1010);
+	KUNIT_EXPECT_GE(test, fairwq_test_counter(mock->pool, FAIRWQ_STOLEN), 1ULL);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&gate->runs));
+	complete_all(&gate->open);
+	fairwq_batch_flush(a);
+	fairwq_batch_dispose(a);
+}
+
 /* A standing backlog brings in every runner there may be, and not one more. */
 static void backlog_brings_in_max_active(struct kunit *test)
 {
@@ -267,8 +298,7 @@ static void leak_is_reported_and_repaired(struct kunit *test, enum leak leak)
 	KUNIT_EXPECT_FALSE(test, after.atomic);
 	KUNIT_EXPECT_FALSE(test, after.irqs_off);
 	fairwq_batch_dispose(a);
-	if (leak != LEAK_CREDS)
-		put_cred(leaker.cred);
+	put_cred(leaker.cred);
 }
 
 static void leaked_preempt_count(struct kunit *test)
@@ -314,8 +344,8 @@ static void hung_item_is_reported_once(struct kunit *test)
 	/* The next items of the same pool are looked at, and are not hung. */
 	mock_queue(test, a, 'a', 3);
 	mock_until(test, READ_ONCE(mock->log.nr) == 3);
-	fairwq_test_watchdog(mock->pool);
-	fairwq_test_watchdog(mock->pool);
+	fairwq_test_tick(mock->pool);
+	fairwq_test_tick(mock->pool);
 	pr_info("# expect-splat end\n");
 	KUNIT_EXPECT_EQ(test, 1ULL, fairwq_test_counter(mock->pool, FAIRWQ_HUNG));
 	complete_all(&gate.open);
@@ -390,6 +420,7 @@ static void endless_batch_can_be_flushed(struct kunit *test)
 static struct kunit_case runner_cases[] = {
 	KUNIT_CASE(sleeper_holds_up_nobody),
 	KUNIT_CASE(first_waits_for_later),
+	KUNIT_CASE(sleeper_is_stolen_from),
 	KUNIT_CASE(backlog_brings_in_max_active),
 	KUNIT_CASE(kicks_are_chained),
 	KUNIT_CASE(late_push_is_not_lost),

@@ -19,7 +19,8 @@
 
 #include "../internal.h"
 
-#define MOCK_WAIT	(20 * HZ)
+/* Long for a slow machine; short where a planted bug is known to hang it. */
+#define MOCK_WAIT	(FAIRWQ_MUTANT == FAIRWQ_MUTANT_NONE ? 20 * HZ : 3 * HZ)
 #define MOCK_LOG	2048
 
 struct mock_log {
@@ -47,6 +48,7 @@ struct mock_gate {
 /* One pool under test, and what holds it up. */
 struct mock {
 	struct fairwq_pool *pool;
+	unsigned int flags;		/* of the pool to be */
 	struct fairwq_batch *gate_batch;
 	struct mock_gate gate;
 	struct mock_log log;
@@ -128,16 +130,15 @@ static inline void mock_queue(struct kunit *test, struct fairwq_batch *batch,
 
 /*
  * A pool with @max_active runners, one of which is held at the gate. The gate
- * has a batch of its own, of weight 1: its turn is behind it, and it never
- * gets into the way of the others.
+ * has a batch of its own, which has had its turn.
  */
 static inline void mock_pool(struct kunit *test, unsigned int max_active,
 			     enum fairwq_policy policy)
 {
-	struct fairwq_pool_attrs attrs = {
-		.max_active = max_active, .policy = policy,
-	};
 	struct mock *mock = test->priv;
+	struct fairwq_pool_attrs attrs = {
+		.max_active = max_active, .policy = policy, .flags = mock->flags,
+	};
 
 	mock->pool = fairwq_pool_create(&attrs, "mock");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(mock->pool));

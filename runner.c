@@ -1,0 +1,578 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Runners: kicked, planning, running, being stolen from, going idle.
+ *
+ * A runner plans ahead: under one hold of the pool's lock it takes the next
+ * few items in the order in which the tree would have given them one by one,
+ * across batches, so that the cost of choosing is shared and the rotation
+ * stays exact. How far is a time, not a count: about a slice of work by the
+ * moving average of each batch's run times, and one item of a batch that was
+ * not measured yet. Then it runs them without the lock.
+ *
+ * What a runner took along can be taken from it, in start order: a slot of a
+ * plan belongs to whoever takes the work out of it by xchg(). A runner that
+ * would go idle takes from one whose plan is overdue, and while runners are
+ * active a tick looks for those and kicks an idle one. So an item that sleeps
+ * holds up the ones behind it in its runner's plan for a tick or two.
+ *
+ * No wake-up is lost: a runner goes idle only under the lock, having seen that
+ * the tree is empty, and a batch enters the tree only under the same lock.
+ *
+ * Turns that have ended are told to their batches under the next hold of the
+ * lock, which may be a plan later. Whoever needs to know at once (a flush, the
+ * end of a batch, a limit) raises the pool's attention: see
+ * fairwq_attention_raise_locked().
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/export.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+#include <linux/xarray.h>
+
+#include "internal.h"
+#include "trace.h"
+
+/* Every runner by its id, so that a work can name one without a pointer. */
+static DEFINE_XARRAY_ALLOC1(fairwq_runners);
+static u32 fairwq_next_runner_id;
+
+/* What choosing and accounting add to an item, ns; a guess, for short ones. */
+#define PLAN_OVERHEAD_NS	50
+
+/* ---- kicking ---------------------------------------------------------- */
+
+static struct fairwq_runner *fairwq_wake_locked(struct fairwq_pool *pool)
+{
+	struct fairwq_runner *runner;
+
+	lockdep_assert_held(&pool->lock);
+
+	if (pool->nr_active >= pool->max_active)
+		return NULL;
+	if (fairwq_mutant(KICK_LOST) && pool->nr_active)
+		return NULL;
+	runner = list_first_entry_or_null(&pool->idle_runners,
+					  struct fairwq_runner, idle_node);
+	if (!runner)
+		return NULL;
+	list_del_init(&runner->idle_node);
+	pool->nr_active++;
+	pool->counter[FAIRWQ_KICKS]++;
+	fairwq_tick_arm_locked(pool);
+	return runner;
+}
+
+/*
+ * Choose an idle runner for the eligible work that stands in the tree. The
+ * caller sends it, once the lock is dropped, by fairwq_kick_send(). Between
+ * the two the pool may be drained by others: unless the caller is a worker of
+ * the pool, both are in one RCU read-side section, which its destruction waits
+ * for.
+ */
+struct fairwq_runner *fairwq_kick_locked(struct fairwq_pool *pool)
+{
+	return fairwq_tree_pick(&pool->tree) ? fairwq_wake_locked(pool) : NULL;
+}
+
+void fairwq_kick_send(struct fairwq_pool *pool, struct fairwq_runner *runner)
+{
+	if (!runner)
+		return;
+	trace_fairwq_runner(pool, runner, FAIRWQ_RUNNER_KICK);
+	queue_work(pool->wq, &runner->work);
+}
+
+/* Something became eligible, or more runners may run. */
+void fairwq_kick(struct fairwq_pool *pool)
+{
+	struct fairwq_runner *runner;
+	unsigned long flags;
+
+	rcu_read_lock();
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	runner = fairwq_kick_locked(pool);
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	fairwq_kick_send(pool, runner);
+	rcu_read_unlock();
+}
+
+/* ---- turns that have ended -------------------------------------------- */
+
+static void fairwq_account_locked(struct fairwq_runner *runner)
+{
+	struct fairwq_plan *plan = &runner->plan;
+	/* Pairs with the release in fairwq_run_plan(). */
+	unsigned int done = smp_load_acquire(&plan->done);
+
+	lockdep_assert_held(&runner->pool->lock);
+
+	for (; plan->accounted < done; plan->accounted++)
+		if (plan->slot[plan->accounted].batch)
+			fairwq_batch_turn_end_locked(&plan->slot[plan->accounted]);
+}
+
+/*
+ * Somebody waits for turns to end: while the pool's attention is up, runners
+ * tell of each at once, before they call the next function. Turns that have
+ * ended by now are told here. With the barrier, either the runner sees that
+ * attention is up, or we see that its turn has ended; see fairwq_run_slot().
+ */
+void fairwq_attention_raise_locked(struct fairwq_pool *pool)
+{
+	struct fairwq_runner *runner;
+
+	lockdep_assert_held(&pool->lock);
+
+	WRITE_ONCE(pool->attention, pool->attention + 1);
+	/* Store @attention, then load @done; pairs with fairwq_run_slot(). */
+	smp_mb();
+	list_for_each_entry(runner, &pool->runners, node)
+		fairwq_account_locked(runner);
+}
+
+void fairwq_attention_lower_locked(struct fairwq_pool *pool)
+{
+	lockdep_assert_held(&pool->lock);
+
+	WRITE_ONCE(pool->attention, pool->attention - 1);
+}
+
+/* ---- one work never runs twice at once -------------------------------- */
+
+/*
+ * A work remembers who started it last. If that runner still executes it, the
+ * work is parked there, still pending, and put back into its batch when the
+ * function has returned. The check goes by the work's own memory of its run:
+ * an object that was freed by its function and set up again has none, and does
+ * not wait for a stranger.
+ *
+ * Returns whether the work was parked; it then belongs to the other runner.
+ */
+static bool fairwq_park_locked(struct fairwq_runner *other, struct fairwq_work *work)
+{
+	lockdep_assert_held(&other->pool->lock);
+
+	if (READ_ONCE(other->current_work) != work)
+		return false;
+	list_add_tail(&work->node, &other->parked);
+	fairwq_attention_raise_locked(other->pool);
+	/*
+	 * Behind the barrier in raise: if the runner has gone on without
+	 * seeing that attention is up, it has stored another work by now.
+	 */
+	if (READ_ONCE(other->current_work) == work)
+		return true;
+	list_del(&work->node);
+	fairwq_attention_lower_locked(other->pool);
+	return false;
+}
+
+static bool fairwq_park(struct fairwq_work *work, struct fairwq_slot *slot, u32 id)
+{
+	struct fairwq_batch *batch = slot->batch;
+	struct fairwq_runner *other;
+	unsigned long flags;
+	bool parked = false;
+
+	rcu_read_lock();
+	other = xa_load(&fairwq_runners, id);
+	if (other && READ_ONCE(other->current_work) == work) {
+		/* Its turn goes on: whoever takes it again takes it by this. */
+		atomic_or(FAIRWQ_WORK_TAKEN | (slot->color ? FAIRWQ_WORK_COLOR : 0),
+			  &work->state);
+		/* Once parked it may run, and its batch go, at any time. */
+		WRITE_ONCE(slot->batch, NULL);
+		raw_spin_lock_irqsave(&other->pool->lock, flags);
+		parked = fairwq_park_locked(other, work);
+		raw_spin_unlock_irqrestore(&other->pool->lock, flags);
+		if (!parked)
+			WRITE_ONCE(slot->batch, batch);
+	}
+	rcu_read_unlock();
+	return parked;
+}
+
+/* Another runner may execute this work; hardly ever one does. */
+static bool fairwq_still_running(struct fairwq_runner *runner, struct fairwq_work *work,
+				 struct fairwq_slot *slot)
+{
+	u32 id = READ_ONCE(work->last_runner);
+
+	if (!id || id == runner->id || fairwq_mutant(REENTRANT))
+		return false;
+	return fairwq_park(work, slot, id);
+}
+
+/* The function they waited for has returned. Their batches may be of any pool. */
+static void fairwq_unpark(struct list_head *parked)
+{
+	struct fairwq_work *work, *next;
+	struct fairwq_runner *kick;
+	struct fairwq_pool *pool;
+	unsigned long flags;
+
+	list_for_each_entry_safe(work, next, parked, node) {
+		pool = work->batch->pool;
+		rcu_read_lock();
+		raw_spin_lock_irqsave(&pool->lock, flags);
+		pool->counter[FAIRWQ_PARKED]++;
+		fairwq_batch_put_back_locked(work->batch, work);
+		kick = fairwq_kick_locked(pool);
+		raw_spin_unlock_irqrestore(&pool->lock, flags);
+		fairwq_kick_send(pool, kick);
+		rcu_read_unlock();
+	}
+}
+
+/* Take what is parked here, unless the function it waits for still runs. */
+static void fairwq_take_parked_locked(struct fairwq_runner *runner,
+				      struct list_head *parked)
+{
+	struct fairwq_work *work;
+
+	lockdep_assert_held(&runner->pool->lock);
+
+	list_for_each_entry(work, &runner->parked, node)
+		fairwq_attention_lower_locked(runner->pool);
+	list_splice_init(&runner->parked, parked);
+}
+
+/* Attention is up: tell of what has ended, put back what waited for it. */
+static void fairwq_attend_runner(struct fairwq_runner *runner)
+{
+	struct fairwq_pool *pool = runner->pool;
+	struct fairwq_runner *kick;
+	unsigned long flags;
+	LIST_HEAD(parked);
+
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	fairwq_account_locked(runner);
+	fairwq_take_parked_locked(runner, &parked);
+	kick = fairwq_kick_locked(pool);
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	fairwq_kick_send(pool, kick);
+	fairwq_unpark(&parked);
+}
+
+/* ---- planning --------------------------------------------------------- */
+
+static u64 fairwq_slice_ns_locked(const struct fairwq_pool *pool)
+{
+	return (u64)pool->slice_us * NSEC_PER_USEC;
+}
+
+/* What the next item of @batch is likely to take; never measured: a slice. */
+static u64 fairwq_estimate_locked(struct fairwq_batch *batch, u64 slice)
+{
+	unsigned long avg = ewma_fairwq_run_read(&batch->stats->run_avg);
+
+	return avg ? avg + PLAN_OVERHEAD_NS : slice;
+}
+
+/* Take turns in the order of the tree, about a slice of them, at least one. */
+static void fairwq_plan_turns_locked(struct fairwq_runner *runner)
+{
+	struct fairwq_pool *pool = runner->pool;
+	struct fairwq_plan *plan = &runner->plan;
+	u64 slice = fairwq_slice_ns_locked(pool), planned = 0;
+	struct fairwq_batch *batch;
+	struct fairwq_node *node;
+
+	lockdep_assert_held(&pool->lock);
+
+	do {
+		node = fairwq_tree_pick(&pool->tree);
+		if (!node)
+			break;
+		batch = container_of(node, struct fairwq_batch, node);
+		planned += fairwq_estimate_locked(batch, slice);
+		fairwq_batch_take_locked(batch, &plan->slot[plan->nr++]);
+	} while (planned < slice && plan->nr < FAIRWQ_PLAN_MAX);
+	/* One of them is timed, each time another. */
+	plan->timed = plan->nr ? pool->plan_seq++ % plan->nr : 0;
+	if (plan->nr > 1)
+		fairwq_tick_soon_locked(pool);
+}
+
+/* The first turn that is left in @victim's plan becomes ours. */
+static bool fairwq_steal_from_locked(struct fairwq_runner *runner,
+				     struct fairwq_runner *victim)
+{
+	struct fairwq_plan *plan = &runner->plan;
+	struct fairwq_slot *slot;
+	struct fairwq_work *work;
+	unsigned int i;
+
+	for (i = READ_ONCE(victim->plan.next); i < victim->plan.nr; i++) {
+		slot = &victim->plan.slot[i];
+		work = xchg(&slot->work, NULL);
+		if (!work)
+			continue;
+		plan->slot[0] = *slot;
+		plan->slot[0].work = work;
+		slot->batch = NULL;	/* not the victim's to account for */
+		plan->nr = 1;
+		runner->pool->counter[FAIRWQ_STOLEN]++;
+		return true;
+	}
+	return false;
+}
+
+/* It has had twice the time it planned for, and there is something to take. */
+static bool fairwq_overdue_locked(const struct fairwq_runner *runner, u64 now)
+{
+	const struct fairwq_plan *plan = &runner->plan;
+
+	return READ_ONCE(plan->next) < plan->nr &&
+	       now - plan->began > 2 * fairwq_slice_ns_locked(runner->pool);
+}
+
+static void fairwq_steal_locked(struct fairwq_runner *runner, u64 now)
+{
+	struct fairwq_pool *pool = runner->pool;
+	struct fairwq_runner *victim;
+
+	lockdep_assert_held(&pool->lock);
+
+	if (pool->nr_active < 2 || fairwq_mutant(NO_STEALING))
+		return;
+	list_for_each_entry(victim, &pool->runners, node)
+		if (victim != runner && fairwq_overdue_locked(victim, now) &&
+		    fairwq_steal_from_locked(runner, victim))
+			return;
+}
+
+/* A new plan. Returns whether there is anything in it. */
+static bool fairwq_plan_locked(struct fairwq_runner *runner, u64 now)
+{
+	struct fairwq_plan *plan = &runner->plan;
+
+	lockdep_assert_held(&runner->pool->lock);
+
+	plan->nr = 0;
+	plan->next = 0;
+	plan->done = 0;
+	plan->accounted = 0;
+	plan->timed = 0;
+	plan->began = now;
+	if (runner->pool->nr_active > runner->pool->max_active)
+		return false;
+	fairwq_plan_turns_locked(runner);
+	if (!plan->nr)
+		fairwq_steal_locked(runner, now);
+	return plan->nr;
+}
+
+/* ---- running ---------------------------------------------------------- */
+
+/* The function of @slot, around it what makes it a turn. */
+static void fairwq_run_slot(struct fairwq_runner *runner, struct fairwq_slot *slot,
+			    struct fairwq_work *work, bool timed)
+{
+	struct fairwq_pool *pool = runner->pool;
+	u64 start = 0;
+
+	/* What another runner, or an operator, may want to know. */
+	WRITE_ONCE(runner->current_work, work);
+	WRITE_ONCE(work->last_runner, runner->id);
+	WRITE_ONCE(runner->started, jiffies);
+	if (timed || slot->stamp)
+		start = fairwq_clock();
+	slot->wait = slot->stamp && start > slot->stamp ? start - slot->stamp : 0;
+	trace_fairwq_start(slot, work);
+	/*
+	 * Who finds PENDING set from here on has his stores seen by the
+	 * function; who finds it clear queues anew, and sees who runs it.
+	 * Pairs with fairwq_push().
+	 */
+	if (!fairwq_mutant(PENDING_AFTER))
+		atomic_andnot(FAIRWQ_WORK_PENDING | FAIRWQ_WORK_TAKEN |
+			      FAIRWQ_WORK_COLOR, &work->state);
+	/*
+	 * Full barrier, also between the stores of @done and @current_work and
+	 * the load of @attention. Pairs with fairwq_attention_raise_locked().
+	 */
+	smp_mb__after_atomic();
+	if (unlikely(READ_ONCE(pool->attention)))
+		fairwq_attend_runner(runner);
+	fairwq_call(work, slot->func, slot->batch);
+	/* @work may have been freed: from here on it is only an address. */
+	if (fairwq_mutant(PENDING_AFTER))
+		atomic_andnot(FAIRWQ_WORK_PENDING, &work->state);
+	/* The clock may step back a little. */
+	slot->run = start ? max_t(s64, fairwq_clock() - start, 1) : 0;
+	trace_fairwq_end(slot, work);
+}
+
+static void fairwq_run_plan(struct fairwq_runner *runner)
+{
+	struct fairwq_plan *plan = &runner->plan;
+	bool time_all = trace_fairwq_start_enabled() || trace_fairwq_end_enabled();
+	struct fairwq_slot *slot;
+	struct fairwq_work *work;
+	unsigned int i;
+
+	for (i = 0; i < plan->nr; i++) {
+		slot = &plan->slot[i];
+		WRITE_ONCE(plan->next, i + 1);
+		/* Whoever gets the work out of the slot has the turn. */
+		work = xchg(&slot->work, NULL);
+		if (!work)
+			continue;
+		if (likely(!fairwq_still_running(runner, work, slot)))
+			fairwq_run_slot(runner, slot, work, time_all || i == plan->timed);
+		/* Pairs with fairwq_account_locked(). */
+		smp_store_release(&plan->done, i + 1);
+	}
+	/* Stolen slots at the end are nobody's: the plan is through. */
+	smp_store_release(&plan->done, plan->nr);
+	WRITE_ONCE(runner->current_work, NULL);
+}
+
+/* ---- the life of a runner --------------------------------------------- */
+
+static void fairwq_go_idle_locked(struct fairwq_runner *runner)
+{
+	struct fairwq_pool *pool = runner->pool;
+
+	lockdep_assert_held(&pool->lock);
+
+	runner->task = NULL;
+	pool->nr_active--;
+	/* The one that ran last is the one whose caches are warm. */
+	list_add(&runner->idle_node, &pool->idle_runners);
+	trace_fairwq_runner(pool, runner, FAIRWQ_RUNNER_IDLE);
+}
+
+/*
+ * Account for the plan that is through, and make the next. A runner whose time
+ * is up goes back to the workqueue core and queues itself again, so that
+ * freezing, flushing and affinity changes there work as always.
+ */
+static bool fairwq_runner_next(struct fairwq_runner *runner, u64 began)
+{
+	struct fairwq_pool *pool = runner->pool;
+	struct fairwq_runner *kick = NULL;
+	bool more = false, requeue;
+	u64 now = fairwq_clock();
+	unsigned long flags;
+	LIST_HEAD(parked);
+
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	runner->task = current;
+	fairwq_account_locked(runner);
+	fairwq_take_parked_locked(runner, &parked);
+	requeue = now - began > FAIRWQ_RUNNER_QUANTUM_NS &&
+		  !fairwq_mutant(RUNNER_STAYS) && fairwq_tree_pick(&pool->tree);
+	if (requeue)
+		pool->counter[FAIRWQ_REQUEUES]++;
+	else
+		more = fairwq_plan_locked(runner, now);
+	if (!more && !requeue)
+		fairwq_go_idle_locked(runner);
+	if (!fairwq_mutant(KICK_NOT_CHAINED))
+		kick = fairwq_kick_locked(pool);
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+
+	fairwq_kick_send(pool, kick);
+	if (unlikely(!list_empty(&parked)))
+		fairwq_unpark(&parked);
+	if (requeue)
+		queue_work(pool->wq, &runner->work);
+	return more;
+}
+
+static void fairwq_runner_fn(struct work_struct *work)
+{
+	struct fairwq_runner *runner = container_of(work, struct fairwq_runner, work);
+	u64 began = fairwq_clock();
+
+	while (fairwq_runner_next(runner, began))
+		fairwq_run_plan(runner);
+}
+
+/*
+ * The runner that executes the caller, or NULL. current_work() is NULL from
+ * interrupts, which may have come in on top of any item.
+ */
+struct fairwq_runner *fairwq_current_runner(void)
+{
+	struct work_struct *work = current_work();
+
+	if (!work || work->func != fairwq_runner_fn)
+		return NULL;
+	return container_of(work, struct fairwq_runner, work);
+}
+
+/* The turn that a runner is in, for itself, or for who holds the lock. */
+const struct fairwq_slot *fairwq_current_slot(const struct fairwq_runner *runner)
+{
+	unsigned int next = READ_ONCE(runner->plan.next);
+
+	if (!next || READ_ONCE(runner->plan.done) >= next)
+		return NULL;
+	return &runner->plan.slot[next - 1];
+}
+
+/* A runner that is idle and in no list. */
+struct fairwq_runner *fairwq_runner_alloc(struct fairwq_pool *pool)
+{
+	struct fairwq_runner *runner = kzalloc(sizeof(*runner), GFP_KERNEL);
+	int err;
+
+	if (!runner)
+		return NULL;
+	INIT_WORK(&runner->work, fairwq_runner_fn);
+	fairwq_lockdep_init_runner(pool, &runner->work);
+	INIT_LIST_HEAD(&runner->idle_node);
+	INIT_LIST_HEAD(&runner->parked);
+	runner->pool = pool;
+	err = xa_alloc_cyclic(&fairwq_runners, &runner->id, runner, xa_limit_32b,
+			      &fairwq_next_runner_id, GFP_KERNEL);
+	if (err < 0) {
+		kfree(runner);
+		return NULL;
+	}
+	return runner;
+}
+
+/* The runner's work is neither queued nor running. */
+void fairwq_runner_free(struct fairwq_runner *runner)
+{
+	xa_erase(&fairwq_runners, runner->id);
+	kfree_rcu(runner, rcu);		/* fairwq_park() may look at it */
+}
+
+void fairwq_runners_check(void)
+{
+	WARN_ON(!xa_empty(&fairwq_runners));
+}
+
+/* ---- what the tick looks for ------------------------------------------- */
+
+/* Something is planned and not started, and may have to be taken away. */
+bool fairwq_plans_open_locked(struct fairwq_pool *pool)
+{
+	struct fairwq_runner *runner;
+
+	lockdep_assert_held(&pool->lock);
+
+	list_for_each_entry(runner, &pool->runners, node)
+		if (READ_ONCE(runner->plan.next) < runner->plan.nr)
+			return true;
+	return false;
+}
+
+/* An idle runner to take from a plan that is overdue. */
+struct fairwq_runner *fairwq_wake_thief_locked(struct fairwq_pool *pool, u64 now)
+{
+	struct fairwq_runner *runner;
+
+	lockdep_assert_held(&pool->lock);
+
+	list_for_each_entry(runner, &pool->runners, node)
+		if (fairwq_overdue_locked(runner, now))
+			return fairwq_wake_locked(pool);
+	return NULL;
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A pool's timer: a look at its runners from outside.
+ *
+ * While something is planned and not started it is due each jiffy, and has an
+ * idle runner take from a plan that is overdue. Otherwise it is due when an
+ * item may have been running for too long, which is reported once per item,
+ * with its stack. While no runner is active it is not due at all.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/export.h>
+#include <linux/sched/debug.h>
+#include <linux/sched/task.h>
+#include <linux/string.h>
+
+#include "internal.h"
+
+static unsigned long fairwq_hung_due_locked(const struct fairwq_pool *pool)
+{
+	return jiffies + 1 + msecs_to_jiffies(pool->hung_ms) / 2;
+}
+
+/* A runner was kicked: look at it after half the time that an item may take. */
+void fairwq_tick_arm_locked(struct fairwq_pool *pool)
+{
+	lockdep_assert_held(&pool->lock);
+
+	if (pool->hung_ms && !timer_pending(&pool->tick))
+		mod_timer(&pool->tick, fairwq_hung_due_locked(pool));
+}
+
+/* More than one turn was planned: look whether it gets stuck. */
+void fairwq_tick_soon_locked(struct fairwq_pool *pool)
+{
+	lockdep_assert_held(&pool->lock);
+
+	if (pool->ticking)
+		return;
+	pool->ticking = true;
+	mod_timer(&pool->tick, jiffies + 1);
+}
+
+/* An item that hangs, with what its report needs after the lock is dropped. */
+struct fairwq_hung {
+	struct task_struct *task;	/* a reference */
+	fairwq_func_t func;
+	unsigned int ms;
+	char batch[32];
+};
+
+static bool fairwq_is_hung_locked(const struct fairwq_runner *runner)
+{
+	unsigned long started = READ_ONCE(runner->started);
+
+	return runner->task && runner->reported != started &&
+	       time_after(jiffies, started + msecs_to_jiffies(runner->pool->hung_ms));
+}
+
+/* One that was not reported yet. */
+static bool fairwq_find_hung_locked(struct fairwq_pool *pool, struct fairwq_hung *hung)
+{
+	const struct fairwq_slot *slot;
+	struct fairwq_runner *runner;
+	struct fairwq_batch *batch;
+
+	lockdep_assert_held(&pool->lock);
+
+	list_for_each_entry(runner, &pool->runners, node) {
+		slot = fairwq_current_slot(runner);
+		batch = slot ? READ_ONCE(slot->batch) : NULL;
+		if (!batch || !fairwq_is_hung_locked(runner))
+			continue;
+		runner->reported = READ_ONCE(runner->started);
+		pool->counter[FAIRWQ_HUNG]++;
+		hung->task = get_task_struct(runner->task);
+		hung->func = slot->func;
+		hung->ms = jiffies_to_msecs(jiffies - runner->reported);
+		strscpy(hung->batch, batch->name, sizeof(hung->batch));
+		return true;
+	}
+	return false;
+}
+
+/* A console is slow: nothing is printed under the lock. */
+static void fairwq_report_hung(struct fairwq_pool *pool)
+{
+	struct fairwq_hung hung;
+	unsigned long flags;
+	bool found;
+
+	for (;;) {
+		raw_spin_lock_irqsave(&pool->lock, flags);
+		found = pool->hung_ms && fairwq_find_hung_locked(pool, &hung);
+		raw_spin_unlock_irqrestore(&pool->lock, flags);
+		if (!found)
+			return;
+		pr_err("BUG: item hung: %ps of batch %s/%s has been running for %u ms\n",
+		       hung.func, pool->name, hung.batch, hung.ms);
+		sched_show_task(hung.task);
+		put_task_struct(hung.task);
+	}
+}
+
+static void fairwq_tick_fn(struct timer_list *timer)
+{
+	struct fairwq_pool *pool = container_of(timer, struct fairwq_pool, tick);
+	struct fairwq_runner *thief;
+	unsigned long flags;
+
+	fairwq_report_hung(pool);
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	pool->ticking = false;
+	thief = fairwq_wake_thief_locked(pool, fairwq_clock());
+	if (fairwq_plans_open_locked(pool))
+		fairwq_tick_soon_locked(pool);
+	else if (pool->nr_active)
+		fairwq_tick_arm_locked(pool);
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	fairwq_kick_send(pool, thief);
+}
+
+/* Look again after the new time, not after the old one. */
+void fairwq_set_hung_ms(struct fairwq_pool *pool, unsigned int hung_ms)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	pool->hung_ms = hung_ms;
+	/* Also if nothing runs: the timer may still be set for the old time. */
+	if (hung_ms && !pool->ticking)
+		mod_timer(&pool->tick, fairwq_hung_due_locked(pool));
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+}
+
+void fairwq_tick_init(struct fairwq_pool *pool)
+{
+	pool->hung_ms = FAIRWQ_DFL_HUNG_MS;
+	timer_setup(&pool->tick, fairwq_tick_fn, 0);
+}
+
+#ifdef FAIRWQ_TESTING
+void fairwq_test_set_hung_ms(struct fairwq_pool *pool, unsigned int ms)
+{
+	fairwq_set_hung_ms(pool, ms);
+}
+EXPORT_SYMBOL_GPL(fairwq_test_set_hung_ms);
+
+/* A look at the runners now, not when the timer is due. */
+void fairwq_test_tick(struct fairwq_pool *pool)
+{
+	fairwq_tick_fn(&pool->tick);
+}
+EXPORT_SYMBOL_GPL(fairwq_test_tick);
+#endif
