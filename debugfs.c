@@ -159,6 +159,33 @@ static void fairwq_row_fill_locked(struct fairwq_row *row, struct fairwq_batch *
 	row->run99 = fairwq_hist_quantile(&stats->run, 990);
 }
 
+static void fairwq_row_fill(struct fairwq_row *row, struct fairwq_batch *batch)
+{
+	struct fairwq_pool *pool = batch->pool;
+	struct fairwq_runner *kick;
+	unsigned long flags;
+
+	rcu_read_lock();	/* see fairwq_kick_locked() */
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	fairwq_row_fill_locked(row, batch);
+	/* Who was about to tell of a push may have seen that we looked. */
+	kick = fairwq_mutant(READER_KEEPS_QUIET) ? NULL : fairwq_kick_locked(pool);
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	fairwq_kick_send(pool, kick);
+	rcu_read_unlock();
+}
+
+#ifdef FAIRWQ_TESTING
+/* What a reader of "batches" does to one of them. */
+void fairwq_test_look(struct fairwq_batch *batch)
+{
+	struct fairwq_row row;
+
+	fairwq_row_fill(&row, batch);
+}
+EXPORT_SYMBOL_GPL(fairwq_test_look);
+#endif
+
 static void fairwq_show_row(struct seq_file *m, const struct fairwq_batch *batch,
 			    const struct fairwq_row *row)
 {
@@ -199,7 +226,6 @@ static void batches_stop(struct seq_file *m, void *v)
 static int batches_show(struct seq_file *m, void *v)
 {
 	struct fairwq_pool *pool = m->private;
-	struct fairwq_runner *kick;
 	struct fairwq_batch *batch;
 	struct fairwq_row row;
 
@@ -211,12 +237,7 @@ static int batches_show(struct seq_file *m, void *v)
 		return 0;
 	}
 	batch = list_entry(v, struct fairwq_batch, link);
-	raw_spin_lock_irq(&pool->lock);
-	fairwq_row_fill_locked(&row, batch);
-	/* Who was about to tell of a push may have seen that we looked. */
-	kick = fairwq_kick_locked(pool);
-	raw_spin_unlock_irq(&pool->lock);
-	fairwq_kick_send(pool, kick);
+	fairwq_row_fill(&row, batch);
 	fairwq_show_row(m, batch, &row);
 	return 0;
 }

@@ -351,6 +351,7 @@ void fairwq_test_set_hung_ms(struct fairwq_pool *pool, unsigned int ms);
 long fairwq_test_live_batches(void);
 void fairwq_test_settle(void);
 void fairwq_test_tick(struct fairwq_pool *pool);
+void fairwq_test_look(struct fairwq_batch *batch);
 #else
 static inline void fairwq_test_point(enum fairwq_test_point point,
 				     struct fairwq_batch *batch)

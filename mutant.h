@@ -19,6 +19,7 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_RECHECK_SKIPPED,		/* going idle misses a late push */
 	FAIRWQ_MUTANT_KICK_LOST,		/* no kick while another runner is busy */
 	FAIRWQ_MUTANT_KICK_NOT_CHAINED,		/* a runner leaves a backlog to itself */
+	FAIRWQ_MUTANT_READER_KEEPS_QUIET,	/* debugfs hides a push from its runner */
 	FAIRWQ_MUTANT_NO_STEALING,		/* a sleeper keeps what it took along */
 	FAIRWQ_MUTANT_REENTRANT,		/* a running work is started again */
 	FAIRWQ_MUTANT_DISPOSE_NONEMPTY,		/* leaves although items are queued */

@@ -219,6 +219,22 @@ static int fairwq_pool_bring_up(struct fairwq_pool *pool)
 	return err;
 }
 
+/*
+ * The limit is kept by counting runners: more may be asked for later. In sysfs
+ * two workqueues of one name cannot be, and long names are cut: a number in
+ * front tells them apart.
+ */
+static struct workqueue_struct *fairwq_pool_alloc_wq(struct fairwq_pool *pool)
+{
+	static atomic_t seq;
+	unsigned int flags = fairwq_wq_flags(pool->flags);
+
+	if (!(pool->flags & FAIRWQ_SYSFS))
+		return alloc_workqueue("%s", flags, FAIRWQ_MAX_ACTIVE, pool->name);
+	return alloc_workqueue("fairwq%d-%.12s", flags, FAIRWQ_MAX_ACTIVE,
+			       atomic_inc_return(&seq), pool->name);
+}
+
 /**
  * fairwq_pool_create - create a pool of runners with a fair tree of batches
  * @attrs: what it is to be like; NULL for the default
@@ -247,9 +263,7 @@ struct fairwq_pool *fairwq_pool_create(const struct fairwq_pool_attrs *attrs,
 	va_end(args);
 	if (!pool)
 		return ERR_PTR(-ENOMEM);
-	/* The limit is kept by counting runners: more may be asked for later. */
-	pool->wq = alloc_workqueue("%s", fairwq_wq_flags(attrs->flags),
-				   FAIRWQ_MAX_ACTIVE, pool->name);
+	pool->wq = fairwq_pool_alloc_wq(pool);
 	if (!pool->wq) {
 		fairwq_lockdep_exit_pool(pool);
 		fairwq_pool_put(pool);

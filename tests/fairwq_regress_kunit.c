@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * One case for each fault that was found in this module, named after what it
+ * must do.
+ */
+#include <linux/kthread.h>
+
+#include "mock.h"
+
+/* ---- a helper: an item that queues itself, and takes its time ---------- */
+
+struct looper {
+	struct fairwq_work work;
+	struct fairwq_batch *batch;
+	unsigned int left;		/* runs, this one included */
+	unsigned int spin_us;
+};
+
+static void looper_fn(struct fairwq_work *work)
+{
+	struct looper *looper = container_of(work, struct looper, work);
+	u64 end = fairwq_clock() + (u64)looper->spin_us * NSEC_PER_USEC;
+
+	/* Queued first: it is pending while it runs. */
+	if (READ_ONCE(looper->left) > 1) {
+		WRITE_ONCE(looper->left, looper->left - 1);
+		fairwq_queue(looper->batch, work);
+	}
+	while (looper->spin_us && fairwq_clock() < end)
+		cpu_relax();
+}
+
+static struct looper *looper_start(struct kunit *test, struct fairwq_batch *batch,
+				   unsigned int runs, unsigned int spin_us)
+{
+	struct looper *looper = kunit_kzalloc(test, sizeof(*looper), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, looper);
+	fairwq_work_init(&looper->work, looper_fn);
+	looper->batch = batch;
+	looper->left = runs;
+	looper->spin_us = spin_us;
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(batch, &looper->work));
+	return looper;
+}
+
+/* ---- wake-ups --------------------------------------------------------- */
+
+static struct fairwq_batch *looked_at;
+
+static void look_before_told(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (point != FAIRWQ_POINT_QUEUE_PUSHED || batch != looked_at)
+		return;
+	looked_at = NULL;
+	fairwq_test_look(batch);
+}
+
+/* A reader of debugfs between a push and its telling does not strand the item. */
+static void reader_does_not_hide_a_push(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	mock_open(test);
+	fairwq_batch_flush(mock->gate_batch);
+	mock_until(test, !READ_ONCE(mock->pool->nr_active));
+	a = mock_batch(test, "a");
+	looked_at = a;
+	fairwq_test_set_hook(look_before_told);
+	mock_queue(test, a, 'a', 1);
+	fairwq_test_set_hook(NULL);
+	mock_until(test, READ_ONCE(mock->log.nr) == 1);
+	fairwq_batch_dispose(a);
+}
+
+/* A work that is parked each time it runs has one turn for each run. */
+static void requeued_while_running_has_one_turn_each(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	mock_open(test);
+	fairwq_batch_flush(mock->gate_batch);
+	a = mock_batch(test, "a");
+	looper_start(test, a, 40, 3000);
+	fairwq_pool_drain(mock->pool);
+	KUNIT_EXPECT_EQ(test, 41ULL, fairwq_test_counter(mock->pool, FAIRWQ_TURNS));
+	fairwq_batch_dispose(a);
+}
+
+/* ---- a work that goes from pool to pool -------------------------------- */
+
+struct traveller {
+	struct fairwq_work work;
+	struct completion entered, open, arrived, go, done, item_ran;
+	struct fairwq_pool *from, *to;
+	struct mock_item *item;
+	unsigned int runs;
+	bool wait_for_from;
+	unsigned long waited;
+	int ret;
+};
+
+static void traveller_fn(struct fairwq_work *work)
+{
+	struct traveller *t = container_of(work, struct traveller, work);
+
+	if (!t->runs++) {
+		complete(&t->entered);
+		wait_for_completion(&t->open);
+		return;
+	}
+	complete(&t->arrived);
+	if (t->wait_for_from) {
+		fairwq_pool_queue(t->from, &t->item->work);
+		t->waited = wait_for_completion_timeout(&t->item_ran, MOCK_WAIT);
+	} else {
+		wait_for_completion(&t->go);
+		t->ret = fairwq_pool_queue(t->to, &t->item->work);
+	}
+	complete(&t->done);
+}
+
+/* It runs in a pool of one runner, and is queued to the other meanwhile. */
+static struct traveller *traveller_start(struct kunit *test)
+{
+	struct fairwq_pool_attrs one = { .max_active = 1 };
+	struct traveller *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	struct mock *mock = test->priv;
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	mock_open(test);
+	init_completion(&t->entered);
+	init_completion(&t->open);
+	init_completion(&t->arrived);
+	init_completion(&t->go);
+	init_completion(&t->done);
+	init_completion(&t->item_ran);
+	t->from = fairwq_pool_create(&one, "from");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(t->from));
+	t->to = mock->pool;
+	t->item = mock_item(test, 'x');
+	t->item->done = &t->item_ran;
+	fairwq_work_init(&t->work, traveller_fn);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_pool_queue(t->from, &t->work));
+	mock_await(test, &t->entered);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_pool_queue(t->to, &t->work));
+	/* Behind it: when this has run, its turn was taken, and parked. */
+	KUNIT_ASSERT_EQ(test, 1, fairwq_pool_queue(t->to, &mock_item(test, 'o')->work));
+	mock_until(test, READ_ONCE(mock->log.nr) == 1);
+	return t;
+}
+
+/* Its second run is on a runner of the second pool: the first one's is free. */
+static void parked_work_runs_in_its_own_pool(struct kunit *test)
+{
+	struct traveller *t = traveller_start(test);
+
+	t->wait_for_from = true;
+	complete(&t->open);
+	mock_await(test, &t->done);
+	KUNIT_EXPECT_NE(test, 0UL, t->waited);
+	fairwq_pool_flush(t->to);
+	fairwq_pool_destroy(t->from);
+}
+
+static int drainer(void *data)
+{
+	fairwq_pool_drain(data);
+	while (!kthread_should_stop())
+		schedule_timeout_interruptible(1);
+	return 0;
+}
+
+/* And it may queue to that pool while that is being drained. */
+static void parked_work_is_one_of_its_pool(struct kunit *test)
+{
+	struct traveller *t = traveller_start(test);
+	struct task_struct *task;
+
+	complete(&t->open);
+	mock_await(test, &t->arrived);
+	task = kthread_run(drainer, t->to, "drainer");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	mock_until(test, READ_ONCE(t->to->draining));
+	complete(&t->go);
+	mock_await(test, &t->done);
+	KUNIT_EXPECT_EQ(test, 1, t->ret);
+	mock_await(test, &t->item_ran);
+	kthread_stop(task);
+	fairwq_pool_flush(t->to);
+	fairwq_pool_destroy(t->from);
+}
+
+/* ---- fairness --------------------------------------------------------- */
+
+/* Weights whose turns are no round numbers are no violation. */
+static void odd_weights_are_no_violation(struct kunit *test)
+{
+	static const unsigned int weights[][2] = {
+		{ 7000, 9000 }, { 6500, 9900 }, { 300, 301 }, { 5100, 7300 },
+	};
+	struct mock *mock = test->priv;
+	struct fairwq_batch *batch[2];
+	unsigned int i, k;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_open(test);
+	for (i = 0; i < ARRAY_SIZE(weights); i++) {
+		for (k = 0; k < 2; k++) {
+			batch[k] = mock_batch_weight(test, "w", weights[i][k]);
+			fairwq_batch_pause(batch[k]);
+			mock_queue(test, batch[k], 'x', 4000);
+		}
+		fairwq_batch_resume(batch[0]);
+		fairwq_batch_resume(batch[1]);
+		fairwq_pool_flush(mock->pool);
+		fairwq_batch_dispose(batch[0]);
+		fairwq_batch_dispose(batch[1]);
+	}
+	KUNIT_EXPECT_GE(test, fairwq_test_counter(mock->pool, FAIRWQ_WINDOWS), 8ULL);
+}
+
+struct reweigher {
+	struct mock_item item;
+	struct fairwq_batch *batch;
+	unsigned int weight;
+};
+
+static void reweigher_fn(struct fairwq_work *work)
+{
+	struct reweigher *r = container_of(work, struct reweigher, item.work);
+
+	mock_log_add(r->item.log, r->item.letter);
+	fairwq_batch_set_weight(r->batch, r->weight);
+}
+
+/* A weight that is raised counts for what is owed: the next turn comes soon. */
+static void raised_weight_shortens_the_wait(struct kunit *test)
+{
+	struct reweigher *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a, *b;
+	const char *next;
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	mock->flags = FAIRWQ_STRICT_TURNS;
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch_weight(test, "a", 1);
+	b = mock_batch(test, "b");
+	fairwq_work_init(&r->item.work, reweigher_fn);
+	r->item.log = &mock->log;
+	r->item.letter = 'A';
+	r->batch = a;
+	r->weight = 100;
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &r->item.work));
+	mock_queue(test, a, 'a', 5);
+	mock_queue(test, b, 'b', 300);
+	mock_open(test);
+	mock_until(test, READ_ONCE(mock->log.nr) == 306);
+	next = strchr(mock->log.text, 'a');
+	KUNIT_ASSERT_NOT_NULL(test, next);
+	KUNIT_EXPECT_LE(test, next - mock->log.text, 3L);
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
+}
+
+/* A rank that had nothing to serve has not been waiting. */
+static void patience_ends_with_the_backlog(struct kunit *test)
+{
+	struct fairwq_batch_attrs low_attrs = { .prio = FAIRWQ_PRIO_LOW };
+	struct fairwq_batch_attrs high_attrs = { .prio = FAIRWQ_PRIO_HIGH };
+	struct mock_gate *gate = kunit_kzalloc(test, sizeof(*gate), GFP_KERNEL);
+	struct fairwq_batch *low, *high;
+	struct mock *mock = test->priv;
+
+	KUNIT_ASSERT_NOT_NULL(test, gate);
+	mock_gate_init(gate);
+	mock->flags = FAIRWQ_STRICT_TURNS;
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	low = fairwq_batch_create(mock->pool, &low_attrs, "low");
+	high = fairwq_batch_create(mock->pool, &high_attrs, "high");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(low));
+	KUNIT_ASSERT_FALSE(test, IS_ERR(high));
+	mock_queue(test, low, 'l', 1);
+	mock_queue(test, high, 'h', 62);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(high, &gate->work));
+	mock_queue(test, high, 'H', 3);
+	mock_open(test);
+	mock_await(test, &gate->entered);
+	fairwq_batch_pause(low);
+	fairwq_batch_resume(low);
+	complete_all(&gate->open);
+	mock_until(test, READ_ONCE(mock->log.nr) == 66);
+	KUNIT_EXPECT_STREQ(test, "HHHl", &mock->log.text[62]);
+	fairwq_batch_dispose(low);
+	fairwq_batch_dispose(high);
+}
+
+/* Virtual times wrap after some 10^11 turns; who was idle then is not ahead. */
+static void wrapped_time_starves_nobody(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a, *b;
+	const char *first;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	b = mock_batch(test, "b");
+	raw_spin_lock_irq(&mock->pool->lock);
+	b->node.parent->clock += (1ULL << 63) + (1ULL << 40);
+	b->node.vtime = b->node.parent->clock;
+	raw_spin_unlock_irq(&mock->pool->lock);
+	mock_queue(test, b, 'b', 300);
+	mock_queue(test, a, 'a', 3);
+	mock_open(test);
+	mock_until(test, READ_ONCE(mock->log.nr) == 303);
+	first = strchr(mock->log.text, 'a');
+	KUNIT_ASSERT_NOT_NULL(test, first);
+	KUNIT_EXPECT_LE(test, first - mock->log.text, 3L);
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
+}
+
+/* ---- reports and ends ------------------------------------------------- */
+
+/* Looking at a busy pool all the time finds nothing that hangs. */
+static void busy_pool_is_not_hung(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+	unsigned int i;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	mock_open(test);
+	a = mock_batch(test, "a");
+	for (i = 0; i < 4; i++)
+		looper_start(test, a, 20000, 0);
+	for (i = 0; i < 20000; i++)
+		fairwq_test_tick(mock->pool);
+	fairwq_pool_drain(mock->pool);
+	KUNIT_EXPECT_EQ(test, 0ULL, fairwq_test_counter(mock->pool, FAIRWQ_HUNG));
+	fairwq_batch_dispose(a);
+}
+
+struct destroyer {
+	struct fairwq_pool *pool;
+	struct completion done;
+};
+
+static int destroyer_fn(void *data)
+{
+	struct destroyer *d = data;
+
+	fairwq_pool_destroy(d->pool);
+	complete(&d->done);
+	while (!kthread_should_stop())
+		schedule_timeout_interruptible(1);
+	return 0;
+}
+
+/* A holder who pauses his batch while the pool is destroyed does not hang it. */
+static void pause_does_not_hang_destroy(struct kunit *test)
+{
+	struct fairwq_pool_attrs one = { .max_active = 1 };
+	struct destroyer *d = kunit_kzalloc(test, sizeof(*d), GFP_KERNEL);
+	struct mock_gate *gate = kunit_kzalloc(test, sizeof(*gate), GFP_KERNEL);
+	struct task_struct *task;
+	struct fairwq_batch *a;
+
+	KUNIT_ASSERT_NOT_NULL(test, d);
+	KUNIT_ASSERT_NOT_NULL(test, gate);
+	mock_gate_init(gate);
+	init_completion(&d->done);
+	d->pool = fairwq_pool_create(&one, "doomed");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(d->pool));
+	a = fairwq_batch_create(d->pool, NULL, "a");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(a));
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
+	mock_await(test, &gate->entered);
+	mock_queue(test, a, 'a', 1);
+	task = kthread_run(destroyer_fn, d, "destroyer");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	mock_until(test, READ_ONCE(d->pool->dying));
+	fairwq_batch_pause(a);
+	complete_all(&gate->open);
+	mock_await(test, &d->done);
+	kthread_stop(task);
+	fairwq_batch_dispose(a);
+}
+
+/* Two pools of one name may both be shown in sysfs. */
+static void sysfs_pools_may_share_a_name(struct kunit *test)
+{
+	struct fairwq_pool_attrs attrs = { .flags = FAIRWQ_SYSFS };
+	struct fairwq_pool *a = fairwq_pool_create(&attrs, "a_name_of_more_than_24_letters");
+	struct fairwq_pool *b = fairwq_pool_create(&attrs, "a_name_of_more_than_24_letters");
+
+	KUNIT_EXPECT_FALSE(test, IS_ERR(a));
+	KUNIT_EXPECT_FALSE(test, IS_ERR(b));
+	if (!IS_ERR(a))
+		fairwq_pool_destroy(a);
+	if (!IS_ERR(b))
+		fairwq_pool_destroy(b);
+}
+
+static struct kunit_case regress_cases[] = {
+	KUNIT_CASE(reader_does_not_hide_a_push),
+	KUNIT_CASE(requeued_while_running_has_one_turn_each),
+	KUNIT_CASE(parked_work_runs_in_its_own_pool),
+	KUNIT_CASE(parked_work_is_one_of_its_pool),
+	KUNIT_CASE(odd_weights_are_no_violation),
+	KUNIT_CASE(raised_weight_shortens_the_wait),
+	KUNIT_CASE(patience_ends_with_the_backlog),
+	KUNIT_CASE(wrapped_time_starves_nobody),
+	KUNIT_CASE(busy_pool_is_not_hung),
+	KUNIT_CASE(pause_does_not_hang_destroy),
+	KUNIT_CASE(sysfs_pools_may_share_a_name),
+	{}
+};
+
+static struct kunit_suite regress_suite = {
+	.name = "fairwq_regress",
+	.init = mock_init,
+	.exit = mock_exit,
+	.test_cases = regress_cases,
+};
+kunit_test_suite(regress_suite);
+
+MODULE_DESCRIPTION("KUnit: faults that were found");
+MODULE_LICENSE("GPL");
