@@ -70,8 +70,9 @@ static u64 fairwq_stamp(struct fairwq_batch *batch)
 {
 	if (READ_ONCE(batch->pool->policy) == FAIRWQ_FIFO)
 		return fairwq_arrival(batch->pool);
+	/* raw_: that a preempted or interrupted count is lost does no harm. */
 	if (!llist_empty(&batch->incoming) && !trace_fairwq_start_enabled() &&
-	    this_cpu_inc_return(fairwq_sample) % WAIT_SAMPLE)
+	    raw_cpu_inc_return(fairwq_sample) % WAIT_SAMPLE)
 		return 0;
 	return fairwq_clock();
 }
