@@ -21,7 +21,11 @@
 
 #ifdef FAIRWQ_TESTING
 static atomic_long_t fairwq_live_batches;
-#define fairwq_count_live(n) atomic_long_add(n, &fairwq_live_batches)
+
+static void fairwq_count_live(int n)
+{
+	atomic_long_add(n, &fairwq_live_batches);
+}
 
 long fairwq_test_live_batches(void)
 {
@@ -38,7 +42,9 @@ void fairwq_test_settle(void)
 }
 EXPORT_SYMBOL_GPL(fairwq_test_settle);
 #else
-#define fairwq_count_live(n) do { } while (0)
+static void fairwq_count_live(int n)
+{
+}
 #endif
 
 static unsigned int fairwq_prio_rank(enum fairwq_prio prio)
@@ -152,7 +158,8 @@ void fairwq_batch_retire(struct fairwq_batch *batch)
 
 /**
  * fairwq_batch_dispose - refuse new items, run the accepted ones, then go
- * @batch: the batch, or NULL; not a pool's default batch
+ * @batch: the batch, not a pool's default batch; NULL or an ERR_PTR() does
+ *	nothing
  *
  * Drops the caller's reference. Does not wait: items that were accepted still
  * run, also if the batch was paused; then it leaves its pool and debugfs, its
@@ -166,7 +173,7 @@ void fairwq_batch_retire(struct fairwq_batch *batch)
  */
 void fairwq_batch_dispose(struct fairwq_batch *batch)
 {
-	if (!batch)
+	if (IS_ERR_OR_NULL(batch))
 		return;
 	if (WARN_ON_ONCE(batch->is_default))
 		return;
@@ -191,7 +198,7 @@ EXPORT_SYMBOL_GPL(fairwq_batch_get);
 
 /**
  * fairwq_batch_put - drop a reference
- * @batch: the batch, or NULL
+ * @batch: the batch; NULL or an ERR_PTR() does nothing
  *
  * The memory goes one RCU grace period after the last reference. A batch that
  * nobody disposed stays in its pool until the pool is destroyed.
@@ -200,7 +207,7 @@ EXPORT_SYMBOL_GPL(fairwq_batch_get);
  */
 void fairwq_batch_put(struct fairwq_batch *batch)
 {
-	if (batch)
+	if (!IS_ERR_OR_NULL(batch))
 		kref_put(&batch->refs, fairwq_batch_last_put);
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_put);

@@ -11,7 +11,11 @@
  * __assign_str(dst, src) became __assign_str(dst) in 6.10. What both of them
  * do, in words that both headers know.
  */
-#define fairwq_assign_str(dst, src) \
-	memcpy(__get_str(dst), (src), strlen(src) + 1)
+#define fairwq_assign_str(dst, src)					\
+	({								\
+		const char *__src = (src);				\
+									\
+		memcpy(__get_str(dst), __src, strlen(__src) + 1);	\
+	})
 
 #endif /* FAIRWQ_COMPAT_H */

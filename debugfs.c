@@ -42,6 +42,7 @@ static const char * const fairwq_counter_name[] = {
 	[FAIRWQ_WINDOWS] = "windows",
 	[FAIRWQ_VIOLATIONS] = "violations",
 };
+
 static_assert(ARRAY_SIZE(fairwq_counter_name) == FAIRWQ_NR_COUNTERS);
 
 /* ---- version ---------------------------------------------------------- */

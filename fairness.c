@@ -19,7 +19,7 @@
 #define WINDOW_TURNS_PER_BATCH	8
 
 /* Turns are compared in 1/65536 turns of a batch of weight 100. */
-#define UNIT			(1U << 16)
+#define UNIT			65536U
 
 /* What the batches of one rank have in common. */
 struct fairwq_sums {

@@ -36,6 +36,7 @@
 #define FAIRWQ_H
 
 #include <linux/atomic.h>
+#include <linux/bits.h>
 #include <linux/cleanup.h>
 #include <linux/err.h>
 #include <linux/list.h>
@@ -95,11 +96,11 @@ enum fairwq_prio {
 };
 
 /* Flags of a pool; the first four mean what WQ_* of the same name means. */
-#define FAIRWQ_MEM_RECLAIM	(1U << 0)
-#define FAIRWQ_HIGHPRI		(1U << 1)
-#define FAIRWQ_FREEZABLE	(1U << 2)
-#define FAIRWQ_SYSFS		(1U << 3)
-#define FAIRWQ_STRICT_TURNS	(1U << 4) /* every turn is decided on its own */
+#define FAIRWQ_MEM_RECLAIM	BIT(0)
+#define FAIRWQ_HIGHPRI		BIT(1)
+#define FAIRWQ_FREEZABLE	BIT(2)
+#define FAIRWQ_SYSFS		BIT(3)
+#define FAIRWQ_STRICT_TURNS	BIT(4) /* every turn is decided on its own */
 
 /**
  * struct fairwq_pool_attrs - what a pool is to be like; all zero is the default
@@ -253,11 +254,8 @@ void __fairwq_work_init(struct fairwq_work *work, fairwq_func_t func,
 		__FAIRWQ_WORK_LOCKDEP(name)				\
 	}
 
-DEFINE_FREE(fairwq_pool_destroy, struct fairwq_pool *,
-	    if (!IS_ERR_OR_NULL(_T)) fairwq_pool_destroy(_T))
-DEFINE_FREE(fairwq_batch_dispose, struct fairwq_batch *,
-	    if (!IS_ERR_OR_NULL(_T)) fairwq_batch_dispose(_T))
-DEFINE_FREE(fairwq_batch_put, struct fairwq_batch *,
-	    if (!IS_ERR_OR_NULL(_T)) fairwq_batch_put(_T))
+DEFINE_FREE(fairwq_pool_destroy, struct fairwq_pool *, fairwq_pool_destroy(_T))
+DEFINE_FREE(fairwq_batch_dispose, struct fairwq_batch *, fairwq_batch_dispose(_T))
+DEFINE_FREE(fairwq_batch_put, struct fairwq_batch *, fairwq_batch_put(_T))
 
 #endif /* FAIRWQ_H */

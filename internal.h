@@ -336,8 +336,7 @@ void fairwq_test_set_hook(void (*hook)(enum fairwq_test_point point,
 static inline void fairwq_test_point(enum fairwq_test_point point,
 				     struct fairwq_batch *batch)
 {
-	void (*hook)(enum fairwq_test_point, struct fairwq_batch *) =
-		READ_ONCE(fairwq_test_hook);
+	typeof(fairwq_test_hook) hook = READ_ONCE(fairwq_test_hook);
 
 	if (hook)
 		hook(point, batch);

@@ -33,7 +33,9 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_RUNNER_STAYS,		/* never returns to the workqueue */
 };
 
-#ifndef FAIRWQ_MUTANT
+#ifdef FAIRWQ_MUTANT
+#define FAIRWQ_MUTANT_BUILD
+#else
 #define FAIRWQ_MUTANT FAIRWQ_MUTANT_NONE
 #endif
 

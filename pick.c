@@ -16,6 +16,8 @@
  * Only eligible nodes are in the tree. Picking costs one pointer per level,
  * charging O(log n) in the eligible siblings, an idle node nothing.
  */
+#include <linux/bits.h>
+#include <linux/limits.h>
 #include <linux/math64.h>
 
 #include "mutant.h"
@@ -28,7 +30,7 @@
  * Further ahead than any turn can bring it, a node is not ahead: the virtual
  * times have wrapped while it was idle.
  */
-#define MAX_LEAD		(1ULL << 52)
+#define MAX_LEAD		BIT_ULL(52)
 
 static struct fairwq_node *to_node(const struct rb_node *rb)
 {
@@ -282,7 +284,7 @@ void fairwq_tree_set_weight(struct fairwq_tree *tree, struct fairwq_node *node,
 	if (lead > MAX_LEAD)
 		return;
 	/* In two steps where one would overflow. */
-	if (lead < 1ULL << 32)
+	if (lead <= U32_MAX)
 		lead = div_u64(lead * node->inv_weight, old);
 	else
 		lead = div_u64(lead, old) * node->inv_weight;

@@ -9,11 +9,12 @@
 #ifndef FAIRWQ_PICK_H
 #define FAIRWQ_PICK_H
 
+#include <linux/bits.h>
 #include <linux/rbtree.h>
 #include <linux/types.h>
 
 /* What one turn costs where every turn costs the same. */
-#define FAIRWQ_COST_TURN	(1ULL << 20)
+#define FAIRWQ_COST_TURN	BIT_ULL(20)
 
 /* A lower priority that has been passed over this often gets the next turn. */
 #define FAIRWQ_PRIO_PATIENCE	63

@@ -441,7 +441,7 @@ EXPORT_SYMBOL_GPL(fairwq_pool_drain);
 
 /**
  * fairwq_pool_destroy - drain a pool and destroy it
- * @pool: the pool, or NULL
+ * @pool: the pool; NULL or an ERR_PTR() does nothing
  *
  * Every item that was accepted runs before this returns, also those of paused
  * batches; every batch that is still there is disposed, and has been released
@@ -457,7 +457,7 @@ void fairwq_pool_destroy(struct fairwq_pool *pool)
 {
 	struct fairwq_batch *batch;
 
-	if (!pool)
+	if (IS_ERR_OR_NULL(pool))
 		return;
 	might_sleep();
 	if (fairwq_pool_from_inside(pool, __func__))

@@ -5,7 +5,6 @@
  */
 #include <linux/irq_work.h>
 #include <linux/kthread.h>
-#include <linux/sched/task.h>
 #include <linux/wait.h>
 
 #include "mock.h"
@@ -20,7 +19,7 @@ static void count_release(struct fairwq_batch *batch, void *priv)
 {
 	struct releases *releases = priv;
 
-	atomic_add(in_atomic() || irqs_disabled(), &releases->atomic_context);
+	atomic_add(preempt_count() || irqs_disabled(), &releases->atomic_context);
 	atomic_inc(&releases->nr);
 }
 
@@ -218,14 +217,14 @@ static struct {
 static void dispose_in_the_middle(enum fairwq_test_point point,
 				  struct fairwq_batch *batch)
 {
-	unsigned int i;
+	u64 end = fairwq_clock() + 50 * NSEC_PER_MSEC;
 
 	if (point != FAIRWQ_POINT_QUEUE_ACCEPTED || batch != forced.batch)
 		return;
 	forced.batch = NULL;
 	fairwq_batch_dispose(batch);
-	for (i = 0; i < 500 && !atomic_read(&forced.releases->nr); i++)
-		udelay(100);
+	while (!atomic_read(&forced.releases->nr) && fairwq_clock() < end)
+		cpu_relax();
 	forced.released_too_early = atomic_read(&forced.releases->nr);
 }
 
@@ -281,7 +280,12 @@ static void push_before_the_batch_is_closed(struct kunit *test)
  * In passes, as one case that runs for half a minute would look like a hang.
  */
 
-#define RACE_ROUNDS	10000	/* in each of RACE_PASSES */
+/* In each of RACE_PASSES; where bugs are planted, other cases find them. */
+#ifdef FAIRWQ_MUTANT_BUILD
+#define RACE_ROUNDS	1000
+#else
+#define RACE_ROUNDS	10000
+#endif
 #define RACE_PASSES	10
 #define RACE_BURST	1000	/* batches that may wait for their grace period */
 
@@ -292,6 +296,7 @@ struct race {
 	atomic_t disposed;		/* rounds that the disposer has ended */
 	atomic_t accepted, ran, released;
 	wait_queue_head_t step;		/* @round or @disposed has changed */
+	bool stop;			/* the other side gave up */
 	struct completion over;
 };
 
@@ -317,15 +322,17 @@ static void race_released(struct fairwq_batch *batch, void *priv)
 }
 
 /* Spin a while, so that both sides meet; then sleep, so that others can run. */
-#define race_until(race, cond)						\
-	do {								\
-		unsigned int __spins = 200;				\
-									\
-		while (!(cond) && __spins--)				\
-			cpu_relax();					\
-		if (!(cond))						\
-			wait_event((race)->step, cond);			\
-	} while (0)
+static void race_until(struct race *race, const atomic_t *count, int value)
+{
+	unsigned int spins;
+
+	for (spins = 0; spins < 200; spins++) {
+		if (atomic_read_acquire(count) >= value)
+			return;
+		cpu_relax();
+	}
+	wait_event(race->step, atomic_read_acquire(count) >= value);
+}
 
 /* Disposes each round's batch as soon as it sees it. */
 static int race_disposer(void *data)
@@ -334,9 +341,8 @@ static int race_disposer(void *data)
 	int round;
 
 	for (round = 1; round <= RACE_ROUNDS; round++) {
-		race_until(race, atomic_read_acquire(&race->round) >= round ||
-			   kthread_should_stop());
-		if (atomic_read_acquire(&race->round) < round)
+		race_until(race, &race->round, round);
+		if (READ_ONCE(race->stop))
 			break;
 		fairwq_batch_dispose(race->batch);
 		atomic_set_release(&race->disposed, round);
@@ -357,7 +363,7 @@ static int race_round(struct race *race, int round)
 
 	if (IS_ERR(batch))
 		return PTR_ERR(batch);
-	race_until(race, atomic_read_acquire(&race->disposed) >= round - 1);
+	race_until(race, &race->disposed, round - 1);
 	race->batch = fairwq_batch_get(batch);
 	atomic_set_release(&race->round, round);
 	wake_up(&race->step);
@@ -388,6 +394,7 @@ static void race_pass_desc(const unsigned int *pass, char *desc)
 {
 	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "up to round %u", *pass * RACE_ROUNDS);
 }
+
 KUNIT_ARRAY_PARAM(race, race_passes, race_pass_desc);
 
 /* Refused or run, never lost, whoever comes first. */
@@ -407,17 +414,18 @@ static void queue_races_dispose(struct kunit *test)
 	init_waitqueue_head(&race->step);
 	task = kthread_run(race_disposer, race, "race_disposer");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
-	get_task_struct(task);
 	for (round = 1; !err && round <= RACE_ROUNDS; round++) {
 		err = race_round(race, round);
 		if (!(round % RACE_BURST))
 			mock_until(test, atomic_read(&race->released) == round);
 	}
-	if (err)
-		kthread_stop(task);
-	put_task_struct(task);
-	KUNIT_ASSERT_EQ(test, 0, err);
+	if (err) {
+		WRITE_ONCE(race->stop, true);
+		atomic_set_release(&race->round, RACE_ROUNDS);
+		wake_up(&race->step);
+	}
 	mock_await(test, &race->over);
+	KUNIT_ASSERT_EQ(test, 0, err);
 	mock_until(test, atomic_read(&race->released) == RACE_ROUNDS);
 	KUNIT_EXPECT_EQ(test, atomic_read(&race->accepted), atomic_read(&race->ran));
 	mock_until(test, fairwq_test_live_batches() == live + 4);
@@ -473,6 +481,7 @@ static struct kunit_suite dispose_suite = {
 	.exit = mock_exit,
 	.test_cases = dispose_cases,
 };
+
 kunit_test_suite(dispose_suite);
 
 MODULE_DESCRIPTION("KUnit: deferred removal");

@@ -696,6 +696,7 @@ static struct kunit_suite api_suite = {
 	.exit = mock_exit,
 	.test_cases = api_cases,
 };
+
 kunit_test_suite(api_suite);
 
 MODULE_DESCRIPTION("KUnit: the public interface");

@@ -49,6 +49,7 @@ static void idle_case_desc(const struct idle_case *c, char *desc)
 {
 	strscpy(desc, c->desc, KUNIT_PARAM_DESC_SIZE);
 }
+
 KUNIT_ARRAY_PARAM(idle, idle_cases, idle_case_desc);
 
 /* Idle batches between two busy ones do not skew the turns: 1:1 exactly (Q1). */
@@ -172,7 +173,7 @@ static void requeue_goes_to_the_tail(struct kunit *test)
 	mock_queue(test, a, 'a', 3);
 	mock_queue(test, b, 'b', 6);
 	/* a: x a a a, then x again behind them, and a third time. */
-	mock_expect(test, "xbababab" "xb" "xb");
+	mock_expect(test, "xbabababxbxb");
 	KUNIT_EXPECT_EQ(test, 0U, again->left);
 	fairwq_batch_dispose(a);
 	fairwq_batch_dispose(b);
@@ -251,6 +252,7 @@ static void pointer_case_desc(const struct pointer_case *c, char *desc)
 {
 	strscpy(desc, c->desc, KUNIT_PARAM_DESC_SIZE);
 }
+
 KUNIT_ARRAY_PARAM(pointer, pointer_cases, pointer_case_desc);
 
 /* A batch that is disposed with items keeps its turns; nobody is served twice. */
@@ -389,7 +391,7 @@ static void pause_holds_back_without_credit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1U, fairwq_test_nr_eligible(mock->pool));
 	fairwq_batch_resume(b);
 	complete_all(&second.open);
-	mock_expect(test, "aaaaa" "bAbAbAbA");
+	mock_expect(test, "aaaaabAbAbAbA");
 	fairwq_batch_dispose(a);
 	fairwq_batch_dispose(b);
 	fairwq_pool_flush(mock->pool);
@@ -588,6 +590,7 @@ static struct kunit_suite order_suite = {
 	.exit = mock_exit,
 	.test_cases = order_cases,
 };
+
 kunit_test_suite(order_suite);
 
 MODULE_DESCRIPTION("KUnit: the order of turns");

@@ -429,6 +429,7 @@ static struct kunit_suite regress_suite = {
 	.exit = mock_exit,
 	.test_cases = regress_cases,
 };
+
 kunit_test_suite(regress_suite);
 
 MODULE_DESCRIPTION("KUnit: faults that were found");

@@ -60,9 +60,12 @@ static void first_waits_for_later(struct kunit *test)
 	a = mock_batch(test, "a");
 	fairwq_work_init_onstack(&first.work, pair_fn);
 	fairwq_work_init_onstack(&second.work, pair_fn);
-	first.later = second.later = &later;
-	first.left = second.left = &left;
-	first.all = second.all = &all;
+	first.later = &later;
+	first.left = &left;
+	first.all = &all;
+	second.later = &later;
+	second.left = &left;
+	second.all = &all;
 	for (round = 0; round < 10000; round++) {
 		reinit_completion(&later);
 		reinit_completion(&all);
@@ -267,7 +270,7 @@ static void sane_fn(struct fairwq_work *work)
 	struct sane *sane = container_of(work, struct sane, work);
 
 	sane->cred = current_cred();
-	sane->atomic = in_atomic();
+	sane->atomic = preempt_count();
 	sane->irqs_off = irqs_disabled();
 }
 
@@ -441,6 +444,7 @@ static struct kunit_suite runner_suite = {
 	.exit = mock_exit,
 	.test_cases = runner_cases,
 };
+
 kunit_test_suite(runner_suite);
 
 MODULE_DESCRIPTION("KUnit: runners");

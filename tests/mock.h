@@ -20,7 +20,7 @@
 #include "../internal.h"
 
 /* Long for a slow machine; short where a planted bug is known to hang it. */
-#define MOCK_WAIT	(FAIRWQ_MUTANT == FAIRWQ_MUTANT_NONE ? 20 * HZ : 3 * HZ)
+#define MOCK_WAIT	(fairwq_mutant(NONE) ? 20 * HZ : 3 * HZ)
 #define MOCK_LOG	2048
 
 struct mock_log {
@@ -101,10 +101,15 @@ static inline void mock_await(struct kunit *test, struct completion *done)
 #define mock_until(test, cond)						\
 	do {								\
 		unsigned long __end = jiffies + MOCK_WAIT;		\
+		bool __met;						\
 									\
-		while (!(cond) && time_before(jiffies, __end))		\
+		for (;;) {						\
+			__met = (cond);					\
+			if (__met || time_after(jiffies, __end))	\
+				break;					\
 			usleep_range(50, 200);				\
-		KUNIT_ASSERT_TRUE_MSG(test, cond, "timed out: " #cond);	\
+		}							\
+		KUNIT_ASSERT_TRUE_MSG(test, __met, "timed out: " #cond);\
 	} while (0)
 
 static inline struct mock_item *mock_item(struct kunit *test, char letter)
