@@ -1,0 +1,61 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# boot.sh qemu|uml OBJ DIR: boot the kernel in OBJ with DIR/root as its file
+# system until it ends by itself. Leaves console.log, result.log, the command
+# line in cmdline, and the exit status in status (124: time was up) in DIR.
+#
+# FAIRWQ_CPUS    processors of the guest (2)
+# FAIRWQ_LIMIT   seconds that one step in the guest may take (60)
+# FAIRWQ_TIMEOUT seconds for all of it (300)
+# FAIRWQ_STOP    if set, the first suite that fails ends it
+
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+kind=${1:?usage: boot.sh qemu|uml OBJ DIR}
+obj=${2:?usage: boot.sh qemu|uml OBJ DIR}
+dir=${3:?usage: boot.sh qemu|uml OBJ DIR}
+cpus=${FAIRWQ_CPUS:-2}
+
+# After an oops nothing that follows means anything. Tasks that hang are left
+# to init.sh, which gives every step its time: insmod itself looks hung while
+# a long test case runs.
+append="panic=-1 oops=panic printk.time=1 printk.devkmsg=on ignore_loglevel
+	FAIRWQ_LIMIT=${FAIRWQ_LIMIT:-60} ${FAIRWQ_STOP:+FAIRWQ_STOP=1}"
+
+qemu_command() {
+	(cd "$dir/root" && find . | cpio -o -H newc -R 0:0 2>/dev/null) |
+		gzip -1 >"$dir/initramfs.gz"
+	# No KVM: a machine's /dev/kvm may open and yet hang the guest for ever.
+	command=(qemu-system-x86_64 -accel "tcg,thread=multi" -cpu max
+		-smp "$cpus" -m 1G -nodefaults -display none -no-reboot
+		-serial "file:$dir/console.log" -serial "file:$dir/result.log"
+		-kernel "$obj/arch/x86/boot/bzImage" -initrd "$dir/initramfs.gz"
+		-append "console=ttyS0 rdinit=/init FAIRWQ_END=reboot ${append//[$'\n\t']/ }")
+}
+
+uml_command() {
+	touch "$dir/root/result.log"
+	# shellcheck disable=SC2206 # to be split
+	command=("$obj/linux" mem=1G seccomp=on "ncpus=$cpus"
+		rootfstype=hostfs "rootflags=$dir/root" root=none rw init=/init
+		"uml_dir=$dir/"
+		con=null "con0=fd:0,fd:1" FAIRWQ_END=poweroff $append)
+}
+
+# timeout leads a process group of its own and ends all of it: user-mode Linux
+# is several processes. It also takes a polite signal for a wish to shut down,
+# and fills the console while it fails to: hence KILL.
+run() {
+	local rc=0
+	timeout -s KILL "${FAIRWQ_TIMEOUT:-300}" "${command[@]}" \
+		</dev/null >"$dir/stdout.log" 2>&1 || rc=$?
+	[ "$kind" = qemu ] || mv "$dir/stdout.log" "$dir/console.log"
+	[ ! -e "$dir/root/result.log" ] || mv "$dir/root/result.log" "$dir/"
+	echo "$rc" >"$dir/status"
+}
+
+rm -f "$dir"/{console.log,result.log,stdout.log,status}
+"${kind}_command"
+printf '%q ' "${command[@]}" >"$dir/cmdline"
+step "boot and run the suites ($kind, $cpus CPUs)" run

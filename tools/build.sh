@@ -1,0 +1,88 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# build.sh OBJ ARCH DIR [NAME=VALUE...]: build the module, its tests and its
+# samples against the kernel in OBJ, and the user-space tests, in a copy of
+# the sources, DIR/src. What the guest needs comes to lie in DIR/root.
+
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+obj=${1:?usage: build.sh OBJ ARCH DIR [NAME=VALUE...]}
+arch=${2:?usage: build.sh OBJ ARCH DIR [NAME=VALUE...]}
+dir=${3:?usage: build.sh OBJ ARCH DIR [NAME=VALUE...]}
+shift 3
+
+build_modules() {
+	make -C "$obj" ARCH="$arch" M="$dir/src" -j"$jobs" \
+		CONFIG_FAIRWQ_KUNIT_TEST=m CONFIG_FAIRWQ_SAMPLES=m KCFLAGS=-Werror "$@" modules
+}
+
+# The names of the programs that test from user space.
+user_tests() {
+	find "$top/tests/user" -name '*.c' -printf '%f\n' 2>/dev/null |
+		sed 's/\.c$//' | sort
+}
+
+build_user() {
+	local t
+	for t in $(user_tests); do
+		gcc -static -O1 -g -Wall -Wextra -Werror -pthread -I"$top" \
+			-o "$dir/root/user/$t" "$top/tests/user/$t.c"
+	done
+}
+
+# The guest's file system: one program, its links, what is tested.
+fill_root() {
+	local name
+	rm -rf "$dir/root"
+	mkdir -p "$dir/root"/{bin,dev,proc,sys,tmp,modules,user}
+	cp /bin/busybox "$dir/root/bin/"
+	for name in $(/bin/busybox --list | grep -vx busybox); do
+		ln -s busybox "$dir/root/bin/$name"
+	done
+	cp "$top/tests/init.sh" "$dir/root/init"
+	chmod 755 "$dir/root/init"
+	find "$dir/src" "$obj/lib/kunit" -name '*.ko' -exec cp -t "$dir/root/modules" {} +
+	build_user
+}
+
+# The steps of the guest, in order: init.sh does them and reports on each,
+# verdict.py wants to see each of them succeed.
+plan() {
+	local c t need
+	printf 'insmod %s\n' kunit fairwq
+	for c in "$top"/tests/*_kunit.c; do
+		t=$(basename "$c" .c)
+		printf 'insmod %s\nrmmod %s\n' "$t" "$t"
+	done
+	printf 'insmod fairwq_hello\nrmmod fairwq_hello\n'
+	for t in $(user_tests); do
+		need=$(sed -n 's/.*Needs: *\([a-z0-9_ ]*\).*/\1/p; /\*\//q' "$top/tests/user/$t.c")
+		for c in $need; do echo "insmod $c"; done
+		echo "user $t"
+		for c in $need; do echo "rmmod $c"; done
+	done
+	printf 'rmmod %s\n' fairwq kunit
+	echo 'unloaded all'
+}
+
+# The suites that must be seen to have run: every one that the sources name.
+suites() {
+	local c names
+	for c in "$top"/tests/*_kunit.c; do
+		names=$(grep -A5 'struct kunit_suite .*=' "$c" |
+			sed -n 's/.*\.name = "\([^"]*\)".*/\1/p')
+		[ -n "$names" ] || die "no suite found in $c"
+		echo "$names"
+	done
+}
+
+# A copy that was built against another kernel is of no use.
+[ "$(cat "$dir/obj" 2>/dev/null)" = "$obj" ] || rm -rf "$dir/src"
+mkdir -p "$dir"
+echo "$obj" >"$dir/obj"
+copy_sources "$dir/src"
+step "build fairwq and its tests" build_modules "$@"
+step "put the guest together" fill_root
+plan >"$dir/root/plan"
+{ suites; user_tests; } >"$dir/suites"

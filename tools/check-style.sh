@@ -1,0 +1,168 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# check-style.sh: what can be said about the sources without running them.
+# Warnings on every kernel at hand, checkpatch, kernel-doc, sparse, spelling,
+# shell scripts, exports, versions. Logs stay in build/style.
+
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+dir=$top/build/style
+passed=0 failed=0
+
+# check NAME COMMAND...: one line with the outcome; what it said if it failed.
+check() {
+	local name=$1
+	shift
+	local log=$dir/${name//[^A-Za-z0-9.-]/_}.log
+	if step "$name" logged "$log" "$@"; then
+		echo "ok   $name"
+		passed=$((passed + 1))
+	else
+		echo "FAIL $name"
+		tail -n 60 "$log" | sed 's/^/    /'
+		failed=$((failed + 1))
+	fi
+}
+
+logged() {
+	local log=$1
+	shift
+	"$@" >"$log" 2>&1
+}
+
+# Files of ours whose names match; by what git would commit, so that nothing
+# generated is looked at.
+ours() {
+	(cd "$top" && git ls-files --cached --others --exclude-standard -- "$@") |
+		while read -r f; do [ ! -e "$top/$f" ] || echo "$f"; done
+}
+
+# $1: kernel build folder, $2: arch; the rest goes to make.
+kbuild() {
+	local obj=$1 arch=$2
+	shift 2
+	make -C "$obj" ARCH="$arch" M="$dir/src" -j"$jobs" \
+		CONFIG_FAIRWQ_SAMPLES=m CONFIG_FAIRWQ_BENCH=m "$@" modules
+}
+
+# From nothing, so that every file is looked at; without and with the tests
+# and what is there for them. Stock kernels have no KUnit.
+warnings() {
+	local obj=$1 arch=$2
+	rm -rf "$dir/src"
+	copy_sources "$dir/src"
+	kbuild "$obj" "$arch" W=1e || return
+	! grep -qx "CONFIG_KUNIT=[ym]" "$obj/.config" ||
+		kbuild "$obj" "$arch" W=1e CONFIG_FAIRWQ_KUNIT_TEST=m
+}
+
+# sparse in Debian 12 is too old for 7.x, where kbuild then leaves it out and
+# says nothing; so it runs on 6.1 and must be seen to run.
+run_sparse() {
+	rm -rf "$dir/src"
+	copy_sources "$dir/src"
+	kbuild "$1" x86_64 C=2 >"$dir/sparse.out" 2>&1 || { cat "$dir/sparse.out"; return 1; }
+	cat "$dir/sparse.out"
+	[ "$(grep -c '^ *CHECK .*\.c$' "$dir/sparse.out")" -ge \
+		"$(grep '^ *CC \[M\] ' "$dir/sparse.out" | grep -vc '\.mod\.o$')" ] ||
+		{ echo "sparse did not look at every file"; return 1; }
+	! grep -E '(warning|error):' "$dir/sparse.out"
+}
+
+# Spelling is left to codespell below; kzalloc_obj() is not in 6.1.
+checkpatch() {
+	local script=$1/scripts/checkpatch.pl ignore=$2
+	shift 2
+	printf '%s\0' "$@" | GIT_DIR=none xargs -0 -n 3 -P "$jobs" perl "$script" --no-tree --strict --terse \
+		--show-types --ignore "ALLOC_WITH_SIZEOF${ignore:+,$ignore}" -f
+}
+
+# The few rules that do not fit some files: TRACE_EVENT has a layout of its
+# own, a user-space program has no kernel types, DEFINE_x(name) must name its
+# name twice, and both sides of mutant.h's comparison are constants.
+run_checkpatch() {
+	local src=$1 files rc=0
+	# In a copy: it likes to leave a cache where it runs.
+	copy_sources "$dir/copy" && cd "$dir/copy" || return
+	mapfile -t files < <(ours '*.[ch]' ':!tests/user' ':!trace.h' ':!fairwq.h' ':!mutant.h')
+	checkpatch "$src" "" "${files[@]}" || rc=1
+	checkpatch "$src" OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT trace.h || rc=1
+	checkpatch "$src" MACRO_ARG_REUSE fairwq.h || rc=1
+	checkpatch "$src" CONSTANT_COMPARISON mutant.h || rc=1
+	mapfile -t files < <(ours 'tests/user/*.c')
+	[ ${#files[@]} -eq 0 ] ||
+		checkpatch "$src" PREFER_KERNEL_TYPES,BIT_MACRO,VOLATILE "${files[@]}" || rc=1
+	return $rc
+}
+
+# All of ours has to be right, not only what clients call.
+run_kernel_doc() {
+	cd "$top" && ours '*.[ch]' | xargs python3 "$1/tools/docs/kernel-doc" -none -Wall -Werror
+}
+
+run_codespell() {
+	cd "$top" && ours ':!COPYING' | xargs codespell --ignore-words-list=filp
+}
+
+run_shellcheck() {
+	cd "$top" && ours '*.sh' .ci/run | xargs shellcheck -S warning
+}
+
+# After the last build: everything that others may call carries our name and
+# is for GPL modules only.
+exports() {
+	local bad
+	[ -s "$dir/src/Module.symvers" ] || return
+	bad=$(awk '$2 !~ /^(__)?fairwq_/ || $4 != "EXPORT_SYMBOL_GPL"' "$dir/src/Module.symvers")
+	[ -z "$bad" ] || { echo "$bad"; return 1; }
+}
+
+header_version() {
+	sed -n 's/^#define FAIRWQ_VERSION_\(MAJOR\|MINOR\|PATCH\)[ \t]*//p' "$top/fairwq.h" |
+		paste -sd.
+}
+
+version() {
+	local v
+	v=$(header_version)
+	grep -qx "PACKAGE_VERSION=\"$v\"" "$top/dkms.conf" || { echo "dkms.conf is not of $v"; return 1; }
+	[ ! -e "$top/NEWS.md" ] || grep -m 1 '[0-9]\.[0-9]' "$top/NEWS.md" | grep -qF "$v" ||
+		{ echo "the first version in NEWS.md is not $v"; return 1; }
+}
+
+# Nothing in the tree may name the machine it was written on.
+no_machine_paths() {
+	cd "$top" || return
+	! ours ':!tools/check-style.sh' | xargs grep -nIE "(^|[^a-z])(/root/|/home/|$PWD)|https?://(deb|ftp|security)\." --
+}
+
+# The oldest kernel as its users have it, then with the tests; one in between,
+# the newest.
+all_warnings() {
+	check "warnings on stock 6.1" warnings "$stock" x86_64
+	check "warnings on 6.1 (qemu)" warnings "$("$top/tools/kernel.sh" 6.1 qemu)" x86_64
+	check "warnings on 6.12 (qemu)" warnings "$("$top/tools/kernel.sh" 6.12 qemu)" x86_64
+	check "warnings on 7.3 (uml)" warnings "$("$top/tools/kernel.sh" 7.3 uml)" um
+}
+
+main() {
+	rm -rf "$dir"
+	mkdir -p "$dir"
+	all_warnings
+	check "exports" exports
+	check "sparse on the stock kernel" run_sparse "$stock"
+	check "checkpatch --strict" run_checkpatch "$source"
+	check "kernel-doc" run_kernel_doc "$source"
+	check "codespell" run_codespell
+	check "shellcheck" run_shellcheck
+	check "version" version
+	check "no path of this machine" no_machine_paths
+	echo "$passed passed, $failed failed"
+	[ "$failed" -eq 0 ]
+}
+
+need_packages "${build_packages[@]}" git sparse codespell shellcheck linux-headers-amd64
+stock=$(find /lib/modules -mindepth 2 -maxdepth 2 -name build -path '*/6.1.*' | sort -V | tail -n 1)
+source=$("$top/tools/fetch.sh" source 7.3)
+locked "$dir.lock" main

@@ -1,0 +1,57 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# check.sh VERSION qemu|uml: all suites in a kernel of that version, from a
+# bare machine to the verdict. Logs stay in build/check-VERSION-KIND.
+#
+# Exit: 0 all passed, 1 a test failed, 2 no kernel or no module to test,
+# 3 crash or warning, 124 time was up.
+
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+version=${1:?usage: check.sh VERSION qemu|uml}
+kind=${2:?usage: check.sh VERSION qemu|uml}
+dir=$top/build/check-$version-$kind
+export FAIRWQ_LIMIT=${FAIRWQ_LIMIT:-200} FAIRWQ_TIMEOUT=${FAIRWQ_TIMEOUT:-600}
+
+case $kind in
+qemu) arch=x86_64 packages=("${build_packages[@]}" "${qemu_packages[@]}") ;;
+uml) arch=um packages=("${build_packages[@]}" busybox-static) ;;
+*) die "a kernel is booted by qemu or as uml, not by $kind" ;;
+esac
+
+# The judge first: its word on what follows is worth what it says here.
+judge_the_judge() {
+	python3 "$top/tests/verdict/run.py" >"$dir/verdict-tests.log" && return
+	sed '$d' "$dir/verdict-tests.log"
+}
+
+suites() {
+	local obj=$1 rc=0
+	"$top/tools/build.sh" "$obj" "$arch" "$dir" || return 2
+	"$top/tools/boot.sh" "$kind" "$obj" "$dir"
+	grep -hE '^ *(KTAP version|1\.\.|ok |not ok |# )' "$dir/console.log" \
+		>"$dir/ktap.log" || true
+	"$top/tools/verdict.py" "$dir" \
+		"$(readlink -f "$obj/source")/tools/testing/kunit/kunit.py" \
+		>"$dir/verdict.log" || rc=$?
+	sed '$d' "$dir/verdict.log" # its sum: main() adds that up
+	return $rc
+}
+
+main() {
+	local rc=0
+	mkdir -p "$dir"
+	judge_the_judge
+	suites "$@" || rc=$?
+	[ $rc -ne 2 ] || return 2
+	say "  logs: ${dir#"$top"/}"
+	total "$dir/verdict-tests.log" "$dir/verdict.log" | tee "$dir/total"
+	[ $rc -ne 0 ] || ! grep -q ', [1-9]' "$dir/total" || rc=1
+	return $rc
+}
+
+say "All suites on $version ($kind)"
+need_packages "${packages[@]}"
+obj=$("$top/tools/kernel.sh" "$version" "$kind") || exit 2
+locked "$dir.lock" main "$obj"

@@ -1,0 +1,80 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# kernel.sh VERSION CONFIG...: build a test kernel and print its build folder.
+#
+# VERSION is 6.1, 6.12 or 7.3. Each CONFIG names a fragment in tests/configs;
+# the first is "qemu" (x86, from tinyconfig) or "uml" (from um's defconfig).
+# The build is cached under a key of source version, compiler and fragments,
+# so that the same question is answered at once the second time. Count recipe
+# up when a change here must lead to another kernel.
+
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+recipe=1
+version=${1:?usage: kernel.sh VERSION CONFIG...}
+shift
+base=${1:?usage: kernel.sh VERSION CONFIG...}
+
+fragments=()
+for name in "$@"; do
+	fragments+=("$top/tests/configs/$name.config")
+	[ -r "${fragments[-1]}" ] || die "no config fragment $name in tests/configs"
+done
+
+case $base in
+qemu) arch=x86_64 first=tinyconfig target=bzImage image=arch/x86/boot/bzImage ;;
+uml) arch=um first=defconfig target=linux image=linux ;;
+*) die "the first config is qemu or uml, not $base" ;;
+esac
+
+configure() {
+	make -C "$src" O="$obj" ARCH="$arch" "$first" &&
+		(cd "$obj" && ARCH="$arch" "$src/scripts/kconfig/merge_config.sh" -m -O "$obj" \
+			.config "${fragments[@]}") &&
+		make -C "$obj" ARCH="$arch" olddefconfig &&
+		check_config
+}
+
+# A symbol that the kernel does not know, or whose needs are not met, vanishes
+# without a word; a sanitizer that is silently off proves nothing. Lines that
+# end in "# if known" may be dropped by an older or newer kernel.
+check_config() {
+	local line bad=0
+	while read -r line; do
+		grep -qxF -- "$line" "$obj/.config" && continue
+		case $line in
+		*=n) grep -q "^${line%=n}=" "$obj/.config" || continue ;;
+		esac
+		echo "not in the final configuration: $line"
+		bad=1
+	done < <(sed -n '/# if known$/d; s/^\(CONFIG_[A-Za-z0-9_]*=[^ ]*\).*/\1/p' "${fragments[@]}")
+	return $bad
+}
+
+build() {
+	make -C "$obj" ARCH="$arch" -j"$jobs" "$target" modules
+}
+
+main() {
+	if [ ! -e "$obj/.built" ]; then
+		rm -rf "$obj"
+		mkdir -p "$obj"
+		say "Test kernel $version ($*): not in the cache yet"
+		step "configure $version ($*)" configure
+		step "build $version ($*), 3 to 6 minutes on 2 cores" build
+		# Tracked by size: keep what modules are built against, drop the objects.
+		find "$obj" -name '*.o' ! -path '*/scripts/*' ! -path '*/tools/*' \
+			! -path '*/arch/*' -delete
+		touch "$obj/.built"
+	fi
+	[ -e "$obj/$image" ] || die "the build left no $image"
+}
+
+src=$("$top/tools/fetch.sh" source "$version")
+key=$({ gcc --version | head -n 1; cat "${fragments[@]}"; echo "$recipe"; } |
+	sha256sum | cut -c1-12)
+name="$*"
+obj=$cache/obj/${src##*/linux-source-}-${name// /-}-$key
+locked "$obj.lock" main "$@"
+printf '%s\n' "$obj"
