@@ -1,0 +1,173 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# The demo's guest: the first process of a stock kernel. Two clients of
+# /dev/fairhash hash real files, three times over:
+#
+#   alone        the modest client, with nobody beside it
+#   fifo         beside a greedy one, first come first served
+#   round_robin  beside a greedy one, in turns
+#
+# The greedy client uses 64 descriptors at once, the modest one a single one.
+# One block is hashed at a time (max_active=1), so that the pool is what both
+# wait for and each turn counts.
+#
+# What it finds goes to the second serial line, one fact a line; where it is,
+# in lines that begin with "demo:".
+
+export PATH=/bin
+descriptors=64
+block=32768
+backlog=2097152
+# How long the run under FIFO is to take, about.
+fifo_seconds=35
+
+mount_all() {
+	mount -t proc proc /proc
+	mount -t sysfs sysfs /sys
+	mount -t debugfs debugfs /sys/kernel/debug
+	mount -t devtmpfs dev /dev 2>/dev/null
+	mount -t tmpfs tmp /tmp
+}
+
+report() { echo "$*" >&3; }
+
+# The end, whatever led to it: the machine must not stay.
+finish() {
+	report "demo: $*"
+	echo "demo: $*" >/dev/kmsg
+	exec 3>&-
+	reboot -f
+}
+
+must() {
+	"$@" >/tmp/must.out 2>&1 && return
+	echo "demo: failed: $*" >/dev/kmsg
+	head -n 20 /tmp/must.out >/dev/kmsg
+	finish "failed: $*"
+}
+
+load() {
+	must insmod /modules/fairhash.ko policy="$1" max_active=1 max_backlog=$backlog
+}
+
+value() { sed -n "s/^$2=//p" "$1"; }
+
+# How many bytes are to be hashed for FIFO to take as long as it should: the
+# modest client has one turn in 65 there.
+calibrate() {
+	must modest -b $block "$(find files -type f | sort | head -n 1)"
+	want=$(awk -v b="$(value /tmp/must.out bytes)" -v s="$(value /tmp/must.out seconds)" \
+		-v t=$fifo_seconds -v d=$descriptors \
+		'BEGIN { printf "%d", b / s * t / (d + 1) }')
+}
+
+# The modest client's one file is an archive of so many of the files, from the
+# first one on, and over again if there are too few of them.
+make_archive() {
+	find files -type f | sort | xargs ls -l | awk -v want="$want" '
+		{ size[NR] = $5; name[NR] = $NF }
+		END { while (sum < want) { i = n++ % NR + 1; sum += size[i]; print name[i] } }' \
+		>/tmp/members
+	# shellcheck disable=SC2046 # to be split
+	must tar -cf modest.tar $(cat /tmp/members)
+	sha256sum modest.tar >>/tmp/reference
+}
+
+# $1: run, $2: milliseconds between samples. The modest client, watched.
+run_modest() {
+	fairhash_monitor "$2" >"/tmp/$1.samples" 2>/dev/null &
+	monitor=$!
+	modest -b $block modest.tar >"/tmp/$1.modest" 2>"/tmp/$1.modest.err" ||
+		{ cat "/tmp/$1.modest.err" >/dev/kmsg; finish "failed: modest, $1"; }
+	kill $monitor
+	[ "$(wc -l <"/tmp/$1.modest")" -eq 1 ] || finish "failed: modest lost a file, $1"
+}
+
+start_greedy() {
+	greedy -d $descriptors -b $block -r files/* >"/tmp/$1.greedy" 2>"/tmp/$1.greedy.err" &
+	greedy=$!
+	until grep -q '^all descriptors' "/tmp/$1.greedy.err"; do
+		kill -0 $greedy || finish "failed: greedy did not start, $1"
+		usleep 10000
+	done
+}
+
+stop_greedy() {
+	kill -TERM $greedy
+	wait $greedy || { cat "/tmp/$1.greedy.err" >/dev/kmsg; finish "failed: greedy, $1"; }
+}
+
+# The tables in the middle of a run, to be shown to people.
+show_tables() {
+	for t in summary batches runners; do
+		sed "s/^/table $t: /" "/sys/kernel/debug/fairwq/fairhash/$t" >&3
+	done
+}
+
+# $1: policy, $2: milliseconds between samples, $3: when to show the tables
+run_both() {
+	load "$1"
+	start_greedy "$1"
+	[ -z "$3" ] || { sleep "$3"; show_tables; } &
+	tables=$!
+	run_modest "$1" "$2"
+	stop_greedy "$1"
+	wait $tables
+	rmmod fairhash || finish "failed: rmmod, $1"
+}
+
+# $1: run, $2: client
+report_client() {
+	sed -n "s/^\([a-z0-9_]*=\)/$1_$2_\1/p" "/tmp/$1.$2.err" >&3
+	awk -v run="$1_$2" '
+		NR == FNR { want[$2] = $1; next }
+		{ checked++; wrong += $1 != want[$2] }
+		END { print run "_digests=" checked + 0; print run "_wrong=" wrong + 0 }' \
+		/tmp/reference "/tmp/$1.$2" >&3
+}
+
+report_run() {
+	report_client "$1" modest
+	[ ! -e "/tmp/$1.greedy" ] || report_client "$1" greedy
+	sed -n "/ default/d; s/^/sample $1 /p" "/tmp/$1.samples" >&3
+}
+
+# A client that is killed leaves a backlog behind; the module may go then.
+kill_and_unload() {
+	load round_robin
+	start_greedy killed
+	kill -KILL $greedy
+	wait $greedy
+	rmmod fairhash || finish "failed: rmmod with a backlog"
+}
+
+mount_all
+stty -F /dev/ttyS1 -opost
+exec 3>/dev/ttyS1
+cd / || exit
+while read -r module; do
+	must insmod "/modules/$module"
+done </modules/order
+report "kernel=$(uname -r)"
+report "descriptors=$descriptors"
+report "block=$block"
+report "demo: booted"
+sha256sum files/* >/tmp/reference || finish "failed: sha256sum"
+report "demo: reference"
+load round_robin
+calibrate
+make_archive
+run_modest alone 20
+rmmod fairhash || finish "failed: rmmod"
+report_run alone
+report "demo: alone"
+run_both fifo 250 ""
+report_run fifo
+report "demo: fifo"
+run_both round_robin 20 "$(value /tmp/alone.modest.err seconds)"
+report_run round_robin
+report "demo: round_robin"
+kill_and_unload
+rmmod fairwq || finish "failed: rmmod fairwq"
+finish "finished"

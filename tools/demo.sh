@@ -1,0 +1,180 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# demo.sh: what fairwq is for, on real files. Builds fairwq.ko and fairhash.ko
+# against the distribution's own kernel, boots that kernel in QEMU, lets a
+# greedy and a modest client hash files side by side, under FIFO and in turns,
+# and checks every digest. Leaves table, plot and logs in build/demo.
+#
+# Exit status: 0 all is well, 1 a digest or a share is wrong, 2 it could not be
+# built, 3 the guest crashed, warned or gave up, 124 it took too long.
+
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+out=$top/build/demo
+corpus_mib=24
+boot_limit=60
+run_limit=100
+guest_limit=170
+
+packages=(gcc make libc6-dev kmod cpio rsync xz-utils
+	linux-headers-amd64 qemu-system-x86 seabios busybox-static gnuplot-nox)
+
+# The stock kernel's ABI name, by the headers that the meta package stands for.
+stock_abi() {
+	dpkg-query -W -f='${Depends}\n' linux-headers-amd64 |
+		sed -n 's/.*linux-headers-\([^ ,]*-amd64\).*/\1/p'
+}
+
+build_modules() {
+	make -C "/lib/modules/$abi/build" M="$out/src" -j"$jobs" \
+		CONFIG_FAIRWQ_SAMPLES=m KCFLAGS=-Werror modules
+}
+
+build_clients() {
+	local name
+	for name in fairhash_client fairhash_monitor; do
+		gcc -static -O2 -Wall -Wextra -Werror -pthread -o "$out/$name" \
+			"$top/samples/$name.c" || return
+	done
+}
+
+# Real files of this machine, 0.5 to 2 MiB each, always the same ones.
+choose_corpus() {
+	find /usr/bin /usr/lib/x86_64-linux-gnu -xdev -type f -readable \
+		-size +511k -size -2049k -printf '%s %p\n' |
+		LC_ALL=C sort -k 2 | awk -v max=$((corpus_mib << 20)) '
+			/^[0-9]+ [\/A-Za-z0-9._+-]+$/ && sum + $1 <= max { sum += $1; print $2 }'
+}
+
+copy_corpus() {
+	local file
+	mkdir -p "$root/files"
+	choose_corpus >"$out/corpus.txt"
+	[ "$(wc -l <"$out/corpus.txt")" -ge 8 ] || {
+		echo "fewer than 8 files to hash were found"
+		return 1
+	}
+	while read -r file; do
+		cp "$file" "$root/files/$(basename "$file")"
+	done <"$out/corpus.txt"
+}
+
+# The kernel's own SHA-256, where it is not built in, and then ours, in the
+# order in which they are to be loaded.
+copy_modules() {
+	local name file
+	mkdir -p "$root/modules"
+	for name in libsha256 sha256_generic sha256; do
+		file=$(find "$image/lib/modules/$abi/kernel" -name "$name.ko*" | head -n 1)
+		case $file in
+		*.xz) xz -dc "$file" >"$root/modules/$name.ko" ;;
+		*.ko) cp "$file" "$root/modules/" ;;
+		*) continue ;;
+		esac
+		echo "$name.ko"
+	done >"$root/modules/order"
+	cp "$out/src/fairwq.ko" "$out/src/samples/fairhash.ko" "$root/modules/"
+	echo fairwq.ko >>"$root/modules/order"
+}
+
+copy_programs() {
+	local name
+	mkdir -p "$root"/{bin,dev,proc,sys,tmp}
+	cp /bin/busybox "$root/bin/"
+	for name in $(/bin/busybox --list | grep -vx busybox); do
+		ln -s busybox "$root/bin/$name"
+	done
+	# Two names for one program: a client's batch is named after its process.
+	cp "$out/fairhash_client" "$root/bin/greedy"
+	ln "$root/bin/greedy" "$root/bin/modest"
+	cp "$out/fairhash_monitor" "$root/bin/"
+	install -m 755 "$top/tools/demo-guest.sh" "$root/init"
+}
+
+make_initramfs() {
+	rm -rf "$root"
+	copy_programs && copy_modules && copy_corpus &&
+		(cd "$root" && find . | cpio -o -H newc -R 0:0) >"$out/initramfs.cpio"
+}
+
+# Emulated, never KVM: a machine's /dev/kvm may open and yet hang the guest.
+start_guest() {
+	local command=(timeout -k 5 "$guest_limit" qemu-system-x86_64
+		-accel "tcg,thread=multi" -cpu max -smp 2 -m 1G
+		-nodefaults -display none -no-reboot
+		-serial "file:$out/console.log" -serial "file:$out/guest.log"
+		-kernel "$image/boot/vmlinuz-$abi" -initrd "$out/initramfs.cpio"
+		-append "console=ttyS0 panic=-1 oops=panic rdinit=/init")
+	rm -f "$out"/{console,guest,qemu}.log
+	: >"$out/guest.log"
+	printf '%q ' "${command[@]}" >"$out/cmdline"
+	"${command[@]}" </dev/null >"$out/qemu.log" 2>&1 &
+	guest=$!
+	trap 'kill "$guest" 2>/dev/null || :' EXIT
+}
+
+# $1: a step of the guest, $2: seconds. Until the guest says that it is there.
+await() {
+	local end=$((SECONDS + $2))
+	until grep -q "^demo: $1\$" "$out/guest.log"; do
+		if ! kill -0 "$guest" 2>/dev/null || grep -q '^demo: failed' "$out/guest.log"; then
+			! grep -q "^demo: $1\$" "$out/guest.log" || return 0
+			tail -n 20 "$out/console.log"
+			return 3
+		fi
+		[ "$SECONDS" -lt "$end" ] || return 124
+		sleep 0.1
+	done
+}
+
+# $1: text, $2: what the guest says, $3: seconds
+guest_step() {
+	local rc=0
+	step "$1" await "$2" "$3" || rc=$?
+	[ "$rc" -eq 0 ] || code=$rc die "the guest did not get there; see ${out#"$top/"}/console.log"
+}
+
+run_guest() {
+	start_guest
+	guest_step "boot the stock kernel $abi" booted "$boot_limit"
+	guest_step "sha256sum of the files, in the guest" reference "$boot_limit"
+	guest_step "the modest client alone" alone "$boot_limit"
+	guest_step "both, first come first served" fifo "$run_limit"
+	guest_step "both, in turns" round_robin "$run_limit"
+	guest_step "unload with a backlog" finished "$boot_limit"
+	wait "$guest" || code=3 die "QEMU ended with $?"
+	trap - EXIT
+}
+
+# A guest that finished may still have complained.
+check_console() {
+	local bad='WARNING:|BUG:|Oops|Call Trace|Kernel panic|stall|lockup|blocked for more than|refcount_t|fairwq.*violation'
+	! grep -qE "$bad" "$out/console.log" || {
+		grep -nE "$bad" "$out/console.log" | head -n 20 >&2
+		code=3 die "the guest's kernel complained; see ${out#"$top/"}/console.log"
+	}
+}
+
+show_tables() {
+	say "In the middle of the run in turns, /sys/kernel/debug/fairwq/fairhash/:"
+	sed -n 's/^table [a-z]*: /  /p' "$out/guest.log"
+	echo
+}
+
+[ "$(dpkg --print-architecture)" = amd64 ] || die "the demo boots an amd64 kernel"
+need_packages "${packages[@]}"
+mkdir -p "$out"
+root=$out/root
+abi=$(stock_abi)
+[ -d "/lib/modules/$abi/build" ] || die "no headers of the stock kernel: linux-headers-$abi"
+image=$("$top/tools/fetch.sh" package "linux-image-$abi")
+copy_sources "$out/src"
+step "build fairwq.ko and fairhash.ko for $abi" build_modules
+step "build the clients" build_clients
+step "put the guest together" make_initramfs
+run_guest
+check_console
+show_tables
+"$top/tools/demo-report.sh" "$out" || exit
+say "Also in build/demo: result.txt, shares.svg, console.log, guest.log"
