@@ -252,7 +252,8 @@ void fairwq_tree_charge(struct fairwq_tree *tree, struct fairwq_node *node,
  * @node: a leaf, eligible or not
  * @cost: what fairwq_tree_charge() was given
  *
- * The leaf, if it is eligible, is where it was before, so the next in line.
+ * The leaf, if it is eligible, is where it was before, so the next in line,
+ * and its parent's clock is set back to where service goes on.
  */
 void fairwq_tree_refund(struct fairwq_tree *tree, struct fairwq_node *node,
 			u64 cost)
@@ -261,6 +262,8 @@ void fairwq_tree_refund(struct fairwq_tree *tree, struct fairwq_node *node,
 		return;
 	for (; node->parent; node = node->parent) {
 		node->vtime -= mul_u64_u32_shr(cost, node->inv_weight, INV_WEIGHT_SHIFT);
+		if (before(node->vtime, node->parent->clock))
+			node->parent->clock = node->vtime;
 		resort(node, node->parent);
 	}
 }

@@ -13,7 +13,8 @@
  * plan belongs to whoever takes the work out of it by xchg(). A runner that
  * would go idle takes from one whose plan is overdue, and while runners are
  * active a tick looks for those and kicks an idle one. So an item that sleeps
- * holds up the ones behind it in its runner's plan for a tick or two.
+ * holds up the ones behind it in its runner's plan for a tick or two. A runner
+ * that is that late itself gives back what is left of its plan.
  *
  * No wake-up is lost: a runner goes idle only under the lock, having seen that
  * the tree is empty, and a batch enters the tree only under the same lock.
@@ -405,10 +406,46 @@ static void fairwq_run_slot(struct fairwq_runner *runner, struct fairwq_slot *sl
 	trace_fairwq_end(slot, work);
 }
 
+/* An item that was taken goes back to the head of its batch, its turn begun. */
+static void fairwq_give_back_slot_locked(struct fairwq_slot *slot)
+{
+	struct fairwq_work *work = xchg(&slot->work, NULL);
+	struct fairwq_batch *batch = slot->batch;
+
+	if (!work)
+		return;
+	lockdep_assert_held(&batch->pool->lock);
+	atomic_or(FAIRWQ_WORK_TAKEN | (slot->color ? FAIRWQ_WORK_COLOR : 0), &work->state);
+	slot->batch = NULL;
+	fairwq_batch_put_back_locked(batch, work);
+}
+
+/*
+ * The items take much longer than they used to: what is left of the plan may
+ * be served later, and by others. From the last one on, so that each batch has
+ * its items in queue order again.
+ */
+static void fairwq_give_back_rest(struct fairwq_runner *runner)
+{
+	struct fairwq_pool *pool = runner->pool;
+	struct fairwq_plan *plan = &runner->plan;
+	struct fairwq_runner *kick;
+	unsigned long flags;
+	unsigned int i;
+
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	for (i = plan->nr; i-- > plan->next;)
+		fairwq_give_back_slot_locked(&plan->slot[i]);
+	kick = fairwq_kick_locked(pool);
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	fairwq_kick_send(pool, kick);
+}
+
 static void fairwq_run_plan(struct fairwq_runner *runner)
 {
 	struct fairwq_plan *plan = &runner->plan;
 	bool time_all = trace_fairwq_start_enabled() || trace_fairwq_end_enabled();
+	unsigned long overdue = jiffies + 2;
 	struct fairwq_slot *slot;
 	struct fairwq_work *work;
 	unsigned int i;
@@ -424,6 +461,9 @@ static void fairwq_run_plan(struct fairwq_runner *runner)
 			fairwq_run_slot(runner, slot, work, time_all || i == plan->timed);
 		/* Pairs with fairwq_account_locked(). */
 		smp_store_release(&plan->done, i + 1);
+		if (unlikely(time_after_eq(jiffies, overdue)) && i + 1 < plan->nr &&
+		    !fairwq_mutant(PLAN_KEPT))
+			fairwq_give_back_rest(runner);
 	}
 	/* Stolen slots at the end are nobody's: the plan is through. */
 	smp_store_release(&plan->done, plan->nr);

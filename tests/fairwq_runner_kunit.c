@@ -109,6 +109,62 @@ static void sleeper_is_stolen_from(struct kunit *test)
 	fairwq_batch_dispose(a);
 }
 
+struct slow {
+	struct mock_item item;
+	struct completion *entered;
+};
+
+static void slow_fn(struct fairwq_work *work)
+{
+	struct slow *slow = container_of(work, struct slow, item.work);
+	unsigned long end = jiffies + 3;
+
+	mock_log_add(slow->item.log, slow->item.letter);
+	complete(slow->entered);
+	while (time_before(jiffies, end))
+		cpu_relax();
+}
+
+/*
+ * Items that used to be short are planned by the dozen; when they turn out to
+ * be long, what comes meanwhile with a higher priority does not wait for all.
+ */
+static void late_plan_is_given_back(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	DECLARE_COMPLETION_ONSTACK(entered);
+	struct slow *slow = kunit_kcalloc(test, 6, sizeof(*slow), GFP_KERNEL);
+	struct fairwq_batch *a;
+	const char *high;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, slow);
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_open(test);
+	a = mock_batch(test, "a");
+	mock_queue(test, a, 'a', 1000);
+	fairwq_batch_flush(a);
+	fairwq_batch_pause(a);
+	for (i = 0; i < 6; i++) {
+		fairwq_work_init(&slow[i].item.work, slow_fn);
+		slow[i].item.log = &mock->log;
+		slow[i].item.letter = '1' + i;
+		slow[i].entered = &entered;
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &slow[i].item.work));
+	}
+	fairwq_batch_resume(a);
+	mock_await(test, &entered);
+	mock_queue(test, fairwq_pool_default_batch(mock->pool, FAIRWQ_PRIO_HIGH), 'h', 1);
+	fairwq_batch_flush(a);
+	high = strchr(&mock->log.text[1000], 'h');
+	KUNIT_ASSERT_NOT_NULL(test, high);
+	KUNIT_EXPECT_LE(test, high - &mock->log.text[1000], 2L);
+	/* And the batch's own order is kept. */
+	memmove((char *)high, high + 1, strlen(high));
+	KUNIT_EXPECT_STREQ(test, "123456", &mock->log.text[1000]);
+	fairwq_batch_dispose(a);
+}
+
 /* A standing backlog brings in every runner there may be, and not one more. */
 static void backlog_brings_in_max_active(struct kunit *test)
 {
@@ -424,6 +480,7 @@ static struct kunit_case runner_cases[] = {
 	KUNIT_CASE(sleeper_holds_up_nobody),
 	KUNIT_CASE(first_waits_for_later),
 	KUNIT_CASE(sleeper_is_stolen_from),
+	KUNIT_CASE(late_plan_is_given_back),
 	KUNIT_CASE(backlog_brings_in_max_active),
 	KUNIT_CASE(kicks_are_chained),
 	KUNIT_CASE(late_push_is_not_lost),
