@@ -275,6 +275,7 @@ static void fairwq_show_runner(struct seq_file *m, struct fairwq_runner *runner)
 	struct fairwq_pool *pool = runner->pool;
 	const struct fairwq_slot *slot;
 	unsigned int planned, since = 0;
+	struct fairwq_batch *batch;
 	fairwq_func_t func = NULL;
 	char name[32] = "-";
 	bool idle;
@@ -283,9 +284,10 @@ static void fairwq_show_runner(struct seq_file *m, struct fairwq_runner *runner)
 	idle = !list_empty(&runner->idle_node);
 	planned = runner->plan.nr - min(runner->plan.nr, READ_ONCE(runner->plan.next));
 	slot = fairwq_current_slot(runner);
-	if (slot && READ_ONCE(slot->batch)) {
+	batch = slot ? READ_ONCE(slot->batch) : NULL;
+	if (batch) {
 		func = slot->func;
-		strscpy(name, READ_ONCE(slot->batch)->name, sizeof(name));
+		strscpy(name, batch->name, sizeof(name));
 		since = jiffies_to_msecs(jiffies - READ_ONCE(runner->started));
 	}
 	raw_spin_unlock_irq(&pool->lock);

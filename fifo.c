@@ -251,8 +251,11 @@ void fairwq_batch_put_back_locked(struct fairwq_batch *batch, struct fairwq_work
 	batch->nr_fifo++;
 	if (batch->max_queued)
 		atomic_inc(&batch->nr_queued);
-	batch->stats->turns--;
-	batch->pool->counter[FAIRWQ_TURNS]--;
+	/* Unless the counters were reset in between. */
+	if (batch->stats->turns)
+		batch->stats->turns--;
+	if (batch->pool->counter[FAIRWQ_TURNS])
+		batch->pool->counter[FAIRWQ_TURNS]--;
 	if (tree->by_arrival)
 		fairwq_batch_set_eligible_locked(batch, false);
 	fairwq_tree_refund(tree, &batch->node, FAIRWQ_COST_TURN);

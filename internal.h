@@ -80,6 +80,7 @@ struct fairwq_plan {
 	unsigned int done;		/* R: slots before it have ended */
 	unsigned int accounted;		/* P: of these, the batches know */
 	unsigned int timed;		/* P, R reads: which one is timed */
+	bool share;			/* P: long enough to wake another runner for */
 	u64 began;			/* P: when it was made, ns */
 	struct fairwq_slot slot[FAIRWQ_PLAN_MAX];
 };
@@ -135,6 +136,7 @@ struct fairwq_pool {
 	unsigned int max_active;	/* P */
 	unsigned int slice_us;		/* P: how far a runner plans; 0: one turn */
 	unsigned int plan_seq;		/* P: plans made */
+	struct fairwq_runner *planner;	/* P: who made the last plan of several turns */
 	u64 counter[FAIRWQ_NR_COUNTERS];/* P */
 	unsigned int nr_eligible;	/* P: batches in the tree */
 	struct fairwq_window window;	/* P: the self-check of promise 6 */

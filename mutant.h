@@ -21,6 +21,7 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_KICK_NOT_CHAINED,		/* a runner leaves a backlog to itself */
 	FAIRWQ_MUTANT_READER_KEEPS_QUIET,	/* debugfs hides a push from its runner */
 	FAIRWQ_MUTANT_NO_STEALING,		/* a sleeper keeps what it took along */
+	FAIRWQ_MUTANT_PLANS_OVERLAP,		/* two runners plan one batch at a time */
 	FAIRWQ_MUTANT_PLAN_KEPT,		/* a plan of long items is run to its end */
 	FAIRWQ_MUTANT_REENTRANT,		/* a running work is started again */
 	FAIRWQ_MUTANT_DISPOSE_NONEMPTY,		/* leaves although items are queued */

@@ -10,11 +10,15 @@
  * not measured yet. Then it runs them without the lock.
  *
  * What a runner took along can be taken from it, in start order: a slot of a
- * plan belongs to whoever takes the work out of it by xchg(). A runner that
- * would go idle takes from one whose plan is overdue, and while runners are
- * active a tick looks for those and kicks an idle one. So an item that sleeps
- * holds up the ones behind it in its runner's plan for a tick or two. A runner
- * that is that late itself gives back what is left of its plan.
+ * plan belongs to whoever takes the work out of it by xchg(). A plan is what
+ * the tree would have given next, so other runners take from it first, and
+ * only when nothing is left make the next plan: there is one open plan in a
+ * pool, and the order of turns is that of one runner deciding one at a time.
+ *
+ * If there is nothing else to wake other runners for, a tick finds the plan
+ * that is overdue and kicks one. So an item that sleeps holds up the ones
+ * behind it in its runner's plan for a tick or two. A runner that is that late
+ * itself gives back what is left of its plan.
  *
  * No wake-up is lost: a runner goes idle only under the lock, having seen that
  * the tree is empty, and a batch enters the tree only under the same lock.
@@ -40,6 +44,8 @@ static u32 fairwq_next_runner_id;
 
 /* What choosing and accounting add to an item, ns; a guess, for short ones. */
 #define PLAN_OVERHEAD_NS	50
+/* A plan that takes longer is worth waking another runner for; about what that costs. */
+#define PLAN_SHARED_NS		(5 * NSEC_PER_USEC)
 
 /* ---- kicking ---------------------------------------------------------- */
 
@@ -290,10 +296,13 @@ static void fairwq_plan_turns_locked(struct fairwq_runner *runner)
 		planned += fairwq_estimate_locked(batch, slice);
 		fairwq_batch_take_locked(batch, &plan->slot[plan->nr++]);
 	} while (planned < slice && plan->nr < FAIRWQ_PLAN_MAX);
+	plan->share = plan->nr > 1 && planned > PLAN_SHARED_NS;
 	/* One of them is timed, each time another. */
 	plan->timed = plan->nr ? pool->plan_seq++ % plan->nr : 0;
-	if (plan->nr > 1)
+	if (plan->nr > 1) {
+		pool->planner = runner;
 		fairwq_tick_soon_locked(pool);
+	}
 }
 
 /* The first turn that is left in @victim's plan becomes ours. */
@@ -320,16 +329,35 @@ static bool fairwq_steal_from_locked(struct fairwq_runner *runner,
 	return false;
 }
 
-/* It has had twice the time it planned for, and there is something to take. */
+/* There is something in its plan that was not started. */
+static bool fairwq_plan_open_locked(const struct fairwq_runner *runner)
+{
+	return READ_ONCE(runner->plan.next) < runner->plan.nr;
+}
+
+/* And it has had twice the time it planned for. */
 static bool fairwq_overdue_locked(const struct fairwq_runner *runner, u64 now)
 {
 	const struct fairwq_plan *plan = &runner->plan;
 
-	return READ_ONCE(plan->next) < plan->nr &&
+	return fairwq_plan_open_locked(runner) &&
 	       now - plan->began > 2 * fairwq_slice_ns_locked(runner->pool);
 }
 
-static void fairwq_steal_locked(struct fairwq_runner *runner, u64 now)
+/* The turn after those that were begun, if it was planned already. */
+static void fairwq_join_plan_locked(struct fairwq_runner *runner)
+{
+	struct fairwq_runner *planner = runner->pool->planner;
+
+	lockdep_assert_held(&runner->pool->lock);
+
+	if (planner && planner != runner && fairwq_plan_open_locked(planner) &&
+	    !fairwq_mutant(PLANS_OVERLAP))
+		fairwq_steal_from_locked(runner, planner);
+}
+
+/* A turn that another runner took, and does not come to. */
+static void fairwq_rescue_locked(struct fairwq_runner *runner, u64 now)
 {
 	struct fairwq_pool *pool = runner->pool;
 	struct fairwq_runner *victim;
@@ -356,12 +384,15 @@ static bool fairwq_plan_locked(struct fairwq_runner *runner, u64 now)
 	plan->done = 0;
 	plan->accounted = 0;
 	plan->timed = 0;
+	plan->share = false;
 	plan->began = now;
 	if (runner->pool->nr_active > runner->pool->max_active)
 		return false;
-	fairwq_plan_turns_locked(runner);
+	fairwq_join_plan_locked(runner);
 	if (!plan->nr)
-		fairwq_steal_locked(runner, now);
+		fairwq_plan_turns_locked(runner);
+	if (!plan->nr)
+		fairwq_rescue_locked(runner, now);
 	return plan->nr;
 }
 
@@ -377,7 +408,6 @@ static void fairwq_run_slot(struct fairwq_runner *runner, struct fairwq_slot *sl
 	/* What another runner, or an operator, may want to know. */
 	WRITE_ONCE(runner->current_work, work);
 	WRITE_ONCE(work->last_runner, runner->id);
-	WRITE_ONCE(runner->started, jiffies);
 	if (timed || slot->stamp)
 		start = fairwq_clock();
 	slot->wait = slot->stamp && start > slot->stamp ? start - slot->stamp : 0;
@@ -452,7 +482,9 @@ static void fairwq_run_plan(struct fairwq_runner *runner)
 
 	for (i = 0; i < plan->nr; i++) {
 		slot = &plan->slot[i];
-		WRITE_ONCE(plan->next, i + 1);
+		/* First: who sees the turn must not see the start of the last one. */
+		WRITE_ONCE(runner->started, jiffies);
+		smp_store_release(&plan->next, i + 1);
 		/* Whoever gets the work out of the slot has the turn. */
 		work = xchg(&slot->work, NULL);
 		if (!work)
@@ -512,7 +544,8 @@ static bool fairwq_runner_next(struct fairwq_runner *runner, u64 began)
 	if (!more && !requeue)
 		fairwq_go_idle_locked(runner);
 	if (!fairwq_mutant(KICK_NOT_CHAINED))
-		kick = fairwq_kick_locked(pool);
+		kick = runner->plan.share ? fairwq_wake_locked(pool) :
+					    fairwq_kick_locked(pool);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 
 	fairwq_kick_send(pool, kick);
@@ -548,7 +581,8 @@ struct fairwq_runner *fairwq_current_runner(void)
 /* The turn that a runner is in, for itself, or for who holds the lock. */
 const struct fairwq_slot *fairwq_current_slot(const struct fairwq_runner *runner)
 {
-	unsigned int next = READ_ONCE(runner->plan.next);
+	/* Pairs with the release in fairwq_run_plan(): @started is as new. */
+	unsigned int next = smp_load_acquire(&runner->plan.next);
 
 	if (!next || READ_ONCE(runner->plan.done) >= next)
 		return NULL;
@@ -599,7 +633,7 @@ bool fairwq_plans_open_locked(struct fairwq_pool *pool)
 	lockdep_assert_held(&pool->lock);
 
 	list_for_each_entry(runner, &pool->runners, node)
-		if (READ_ONCE(runner->plan.next) < runner->plan.nr)
+		if (fairwq_plan_open_locked(runner))
 			return true;
 	return false;
 }

@@ -558,6 +558,59 @@ static void planned_weights_are_exact(struct kunit *test)
 		fairwq_batch_dispose(batch[i]);
 }
 
+/* ---- several runners -------------------------------------------------- */
+
+struct numbered {
+	struct fairwq_work work;
+	atomic_t *started;
+	unsigned int number;
+	unsigned int off;	/* how many that were queued later started before */
+};
+
+static void numbered_fn(struct fairwq_work *work)
+{
+	struct numbered *n = container_of(work, struct numbered, work);
+	unsigned int place = atomic_inc_return(n->started) - 1;
+
+	n->off = place > n->number ? place - n->number : 0;
+	udelay(1);
+}
+
+/*
+ * Four runners plan ahead in one batch: items start in the order in which they
+ * were queued, but for those that the other runners are about to start. A
+ * runner may be stopped between its choice and its start, so a few are later.
+ */
+static void several_runners_keep_the_order(struct kunit *test)
+{
+	const unsigned int nr = 4000;
+	struct numbered *n = kunit_kcalloc(test, nr, sizeof(*n), GFP_KERNEL);
+	atomic_t started = ATOMIC_INIT(0);
+	struct mock *mock = test->priv;
+	unsigned int i, late = 0;
+	struct fairwq_batch *a;
+
+	KUNIT_ASSERT_NOT_NULL(test, n);
+	mock->flags = 0;
+	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	mock_open(test);
+	fairwq_batch_pause(a);
+	for (i = 0; i < nr; i++) {
+		fairwq_work_init(&n[i].work, numbered_fn);
+		n[i].started = &started;
+		n[i].number = i;
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &n[i].work));
+	}
+	fairwq_batch_resume(a);
+	fairwq_batch_flush(a);
+	for (i = 0; i < nr; i++)
+		late += n[i].off >= 4;
+	/* Plans of dozens that overlap would make it most of them. */
+	KUNIT_EXPECT_LE(test, late, nr / 50);
+	fairwq_batch_dispose(a);
+}
+
 static struct kunit_case order_cases[] = {
 	KUNIT_CASE(fifo_within_a_batch),
 	KUNIT_CASE_PARAM(one_to_one_with_idle_between, idle_gen_params),
@@ -581,6 +634,7 @@ static struct kunit_case order_cases[] = {
 	KUNIT_CASE(self_check_sees_fair_turns),
 	KUNIT_CASE(planned_rotation_is_exact),
 	KUNIT_CASE(planned_weights_are_exact),
+	KUNIT_CASE(several_runners_keep_the_order),
 	{}
 };
 
