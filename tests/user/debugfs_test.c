@@ -1,0 +1,1183 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What an operator finds in /sys/kernel/debug/fairwq and among the
+ * tracepoints, and what the knobs answer to those who write rubbish to them.
+ *
+ * Needs: fairhash
+ *
+ * Prints KTAP. The pool that is looked at is the one of /dev/fairhash; the
+ * process that uses it is called "operator", and so is its batch.
+ */
+#define _GNU_SOURCE
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof(*(a)))
+
+#define FOLDER		"/sys/kernel/debug/fairwq"
+#define POOL		FOLDER "/fairhash"
+#define DEVICE		"/dev/fairhash"
+#define MODULE		"fairhash"
+#define MODULE_FILE	"/modules/fairhash.ko"
+#define TRACEFS		"/sys/kernel/tracing"
+#define EVENTS		TRACEFS "/events/fairwq"
+#define HASHER		"fn=fairhash_hash_block"
+
+/* The heads of the tables, with single spaces. */
+#define BATCHES_HEAD	"name state prio weight queued running done share% wait50us wait99us waitmaxus run50us run99us"
+#define RUNNERS_HEAD	"runner state sincems planned batch function"
+
+/* A digest in hex and its newline. */
+#define LINE_LEN	65
+/* Longer than any of the files, with a line for each of 512 runners. */
+#define TEXT_MAX	262144
+/* A wait that never takes this long. */
+#define PATIENCE_MS	30000
+#define LOADERS		3
+
+static const struct {
+	const char *name;
+	mode_t mode;
+} files[] = {
+	{ "summary", 0400 },
+	{ "batches", 0400 },
+	{ "runners", 0400 },
+	{ "fairness", 0400 },
+	{ "max_active", 0600 },
+	{ "policy", 0600 },
+	{ "slice_us", 0600 },
+	{ "hung_ms", 0600 },
+	{ "reset", 0600 },
+};
+
+/* ------------------------------------------------------------- reporting -- */
+
+static atomic_bool passed;
+static const char *skipped;
+
+/* A case goes on after a failure, to show all that is wrong. */
+#define expect(cond, ...) do {						\
+	if (!(cond)) {							\
+		passed = false;						\
+		printf("# line %d: %s; ", __LINE__, #cond);		\
+		printf("" __VA_ARGS__);					\
+		printf(" (errno %d: %s)\n", errno, strerror(errno));	\
+	}								\
+} while (0)
+
+#define expect_error(call, error) do {					\
+	errno = 0;							\
+	expect((call) == -1 && errno == (error), "wanted %s", #error);	\
+} while (0)
+
+/* Until @cond holds. */
+#define wait_until(cond) do {						\
+	int __ms = 0;							\
+									\
+	while (!(cond) && (__ms += 5) < PATIENCE_MS)			\
+		usleep(5000);						\
+	expect(__ms < PATIENCE_MS, "waited for %s", #cond);		\
+} while (0)
+
+/* ------------------------------------------------------ reading and writing -- */
+
+static const char *pool_path(const char *name)
+{
+	static __thread char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", POOL, name);
+	return path;
+}
+
+/* All of a file, in reads of @piece bytes. Returns its length, or -1. */
+static ssize_t read_pieces(const char *path, char *text, size_t piece)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t len = 0;
+	ssize_t n = -1;
+
+	text[0] = '\0';
+	if (fd < 0)
+		return -1;
+	while (len + piece < TEXT_MAX) {
+		n = read(fd, text + len, piece);
+		if (n <= 0)
+			break;
+		len += n;
+	}
+	text[len] = '\0';
+	close(fd);
+	return n ? -1 : (ssize_t)len;
+}
+
+/* A file of the pool, in a buffer that the thread's next call uses again. */
+static char *read_pool(const char *name)
+{
+	static __thread char *text;
+
+	if (!text)
+		text = malloc(TEXT_MAX);
+	expect(read_pieces(pool_path(name), text, 65536) > 0, "%s", name);
+	return text;
+}
+
+/* The number behind "key: ". -1: there is none. */
+static long long number_of(const char *name, const char *key)
+{
+	char *line = read_pool(name), *rest;
+
+	for (line = strtok_r(line, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		size_t len = strlen(key);
+
+		if (!strncmp(line, key, len) && !strncmp(line + len, ": ", 2) &&
+		    isdigit(line[len + 2]))
+			return strtoll(line + len + 2, NULL, 10);
+	}
+	return -1;
+}
+
+static ssize_t write_file(const char *path, const void *text, size_t len)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), err;
+	ssize_t n;
+
+	if (fd < 0)
+		return -1;
+	n = write(fd, text, len);
+	err = errno;
+	close(fd);
+	errno = err;
+	return n;
+}
+
+static void set_knob(const char *name, const char *text)
+{
+	ssize_t n = write_file(pool_path(name), text, strlen(text));
+
+	expect(n == (ssize_t)strlen(text), "%s into %s", text, name);
+}
+
+/* What is written is accepted, and @want is what is read then. */
+static void expect_set(const char *name, const char *text, const char *want)
+{
+	const char *got;
+
+	set_knob(name, text);
+	got = read_pool(name);
+	expect(!strcmp(got, want), "%s into %s: %s", text, name, got);
+}
+
+/* Every file of the pool, one after the other. To be freed. */
+static char *read_all(void)
+{
+	char *all = malloc(TEXT_MAX);
+	size_t len = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		len += snprintf(all + len, TEXT_MAX - len, "== %s\n%s", files[i].name,
+				read_pool(files[i].name));
+	expect(len < TEXT_MAX, "%zu bytes", len);
+	return all;
+}
+
+/* ---------------------------------------------------------------- hashing -- */
+
+static unsigned char data[1 << 20];
+
+static int open_device(int flags)
+{
+	int fd = open(DEVICE, O_RDWR | O_CLOEXEC | flags);
+
+	if (fd < 0) {
+		printf("Bail out! cannot open %s: %s\n", DEVICE, strerror(errno));
+		exit(1);
+	}
+	return fd;
+}
+
+/* Nothing more can be tested if this never comes. */
+static void wait_for_digest(int fd)
+{
+	struct pollfd in = { .fd = fd, .events = POLLIN };
+
+	if (poll(&in, 1, PATIENCE_MS) == 1)
+		return;
+	printf("Bail out! no digest after %d s\n%s", PATIENCE_MS / 1000, read_pool("summary"));
+	printf("%s", read_pool("batches"));
+	fflush(stdout);
+	_exit(1);
+}
+
+/* The same bytes every time, in several writes. */
+static void hash_once(int fd, char digest[LINE_LEN])
+{
+	for (int i = 0; i < 8; i++) {
+		ssize_t n = write(fd, data + i * 4096, 4096);
+
+		expect(n == 4096, "write gave %zd", n);
+	}
+	wait_for_digest(fd);
+	expect(read(fd, digest, LINE_LEN) == LINE_LEN, "digest");
+}
+
+/* Nothing runs, and nobody but the pool itself has a batch. */
+static bool is_quiet(void)
+{
+	return number_of("summary", "runners_active") == 0 &&
+	       number_of("summary", "batches") == 3;
+}
+
+/* Give the counters something to count. */
+static void hash_and_leave(void)
+{
+	char digest[LINE_LEN];
+	int fd = open_device(0);
+
+	hash_once(fd, digest);
+	close(fd);
+	wait_until(is_quiet());
+}
+
+/* Threads that hash until they are told to stop. */
+static struct load {
+	pthread_t thread[LOADERS];
+	atomic_bool stop;
+	atomic_int rounds[LOADERS];
+	char want[LINE_LEN];
+} load;
+
+static void *load_thread(void *arg)
+{
+	atomic_int *rounds = arg;
+	char got[LINE_LEN];
+	int fd = open_device(0);
+
+	while (!load.stop) {
+		hash_once(fd, got);
+		expect(!memcmp(got, load.want, LINE_LEN), "another digest: %.64s", got);
+		++*rounds;
+	}
+	close(fd);
+	return NULL;
+}
+
+static void begin_load(void)
+{
+	int fd = open_device(0);
+
+	hash_once(fd, load.want);
+	close(fd);
+	wait_until(is_quiet());
+	load.stop = false;
+	for (int i = 0; i < LOADERS; i++) {
+		load.rounds[i] = 0;
+		expect(!pthread_create(&load.thread[i], NULL, load_thread, &load.rounds[i]),
+		       "thread");
+	}
+	for (int i = 0; i < LOADERS; i++)
+		wait_until(load.rounds[i]);
+}
+
+static void end_load(void)
+{
+	for (int i = 0; i < LOADERS; i++) {
+		int before = load.rounds[i];
+
+		wait_until(load.rounds[i] > before);
+	}
+	load.stop = true;
+	for (int i = 0; i < LOADERS; i++)
+		pthread_join(load.thread[i], NULL);
+	wait_until(is_quiet());
+}
+
+/* ------------------------------------------------------ what there is to see -- */
+
+static void version_is_that_of_the_module(void)
+{
+	char debugfs[TEXT_MAX], module[TEXT_MAX];
+	struct stat st;
+
+	expect(read_pieces(FOLDER "/version", debugfs, 4096) > 0, "no version");
+	expect(read_pieces("/sys/module/fairwq/version", module, 4096) > 0, "no module");
+	expect(!strcmp(debugfs, module), "%s is not %s", debugfs, module);
+	expect(!stat(FOLDER "/version", &st) && (st.st_mode & 07777) == 0400, "mode");
+}
+
+static mode_t wanted_mode(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		if (!strcmp(files[i].name, name))
+			return files[i].mode;
+	}
+	return 0;
+}
+
+/* All that is documented is there, and nothing else, and is root's alone. */
+static void folder_is_complete(void)
+{
+	DIR *dir = opendir(POOL);
+	struct dirent *entry;
+	struct stat st;
+	size_t nr = 0;
+
+	expect(dir, "no %s", POOL);
+	while (dir && (entry = readdir(dir))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		expect(!stat(pool_path(entry->d_name), &st), "%s", entry->d_name);
+		expect(S_ISREG(st.st_mode) && st.st_uid == 0 &&
+		       (st.st_mode & 07777) == wanted_mode(entry->d_name),
+		       "%s has mode %o", entry->d_name, st.st_mode);
+		nr++;
+	}
+	expect(nr == ARRAY_SIZE(files), "%zu files", nr);
+	if (dir)
+		closedir(dir);
+}
+
+/* Returns how many files somebody else than root can open. */
+static int count_open_to_others(void)
+{
+	int nr = 0;
+
+	if (setgid(65534) || setuid(65534))
+		return -1;
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		nr += open(pool_path(files[i].name), O_RDONLY) >= 0 || errno != EACCES;
+	return nr;
+}
+
+static void closed_to_others(void)
+{
+	int status = -1;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit(count_open_to_others());
+	expect(waitpid(pid, &status, 0) == pid && status == 0, "status %x", status);
+}
+
+/* Lines of "key: value" in this order; what is no word is a number. */
+static void expect_lines(const char *name, const char * const *keys, size_t nr, size_t words)
+{
+	char *line, *rest, *end;
+	size_t i = 0;
+
+	for (line = strtok_r(read_pool(name), "\n", &rest); line && i < nr; i++) {
+		size_t len = strlen(keys[i]);
+
+		expect(!strncmp(line, keys[i], len) && !strncmp(line + len, ": ", 2),
+		       "%s, not %s", line, keys[i]);
+		if (i >= words) {
+			strtod(line + len + 1, &end);
+			expect(!*end && isdigit(end[-1]), "%s", line);
+		}
+		line = strtok_r(NULL, "\n", &rest);
+	}
+	expect(i == nr && !line, "%zu lines in %s", i, name);
+}
+
+static void summary_has_its_lines(void)
+{
+	static const char * const keys[] = {
+		"name", "policy", "runners_active", "max_active", "batches", "turns", "kicks",
+		"requeues", "stolen", "parked", "leaks", "hung", "windows", "violations",
+	};
+
+	expect_lines("summary", keys, ARRAY_SIZE(keys), 2);
+	expect(strstr(read_pool("summary"), "name: fairhash\npolicy: round_robin\n"),
+	       "%s", read_pool("summary"));
+}
+
+static void fairness_has_its_lines(void)
+{
+	static const char * const keys[] = {
+		"compared", "lag", "bound", "worst_lag_percent_of_bound", "jain", "windows",
+		"violations",
+	};
+
+	expect_lines("fairness", keys, ARRAY_SIZE(keys), 0);
+}
+
+static int count_words(const char *line)
+{
+	int nr = 0;
+
+	for (; *line; line++)
+		nr += *line != ' ' && (line[1] == ' ' || !line[1]);
+	return nr;
+}
+
+/* A head with these names, and rows of as many words. Returns how many rows. */
+static int expect_table(const char *name, const char *names, int min, int max)
+{
+	char *rest, *line = strtok_r(read_pool(name), "\n", &rest), head[256];
+	size_t len = 0;
+	int rows = 0;
+
+	for (char *c = line; *c; c++) {
+		if (*c != ' ' || (len && head[len - 1] != ' '))
+			head[len++] = *c;
+	}
+	head[len] = '\0';
+	expect(!strcmp(head, names), "%s", head);
+	while ((line = strtok_r(NULL, "\n", &rest))) {
+		int words = count_words(line);
+
+		expect(words >= min && words <= max, "%d words: %s", words, line);
+		rows++;
+	}
+	return rows;
+}
+
+static void tables_have_their_columns(void)
+{
+	int batches, runners;
+
+	begin_load();
+	batches = expect_table("batches", BATCHES_HEAD, 13, 13);
+	/* The function is followed by its module. */
+	runners = expect_table("runners", RUNNERS_HEAD, 6, 7);
+	end_load();
+	expect(batches == 4, "%d batches", batches);
+	expect(runners >= number_of("summary", "max_active"), "%d runners", runners);
+}
+
+struct row {
+	char state[16], prio[16];
+	unsigned int weight, queued, running, percent, tenth;
+	unsigned long long done, wait50, wait99, waitmax, run50, run99;
+};
+
+/* This process's own batch in the table. */
+static bool own_row(struct row *row)
+{
+	char name[32], *line;
+
+	snprintf(name, sizeof(name), "\noperator-%d ", getpid());
+	line = strstr(read_pool("batches"), name);
+	return line && sscanf(line, "%*s %15s %15s %u %u %u %llu %u.%u %llu %llu %llu %llu %llu",
+			      row->state, row->prio, &row->weight, &row->queued,
+			      &row->running, &row->done, &row->percent, &row->tenth,
+			      &row->wait50, &row->wait99, &row->waitmax, &row->run50,
+			      &row->run99) == 13;
+}
+
+/* The digest is there a moment before the end of the last turn is counted. */
+static bool own_row_has(struct row *row, unsigned long long done)
+{
+	return own_row(row) && row->done == done && !row->running;
+}
+
+static void row_of_a_client(void)
+{
+	char digest[LINE_LEN];
+	struct row row = { 0 };
+	int fd;
+
+	set_knob("reset", "1");
+	fd = open_device(0);
+	hash_once(fd, digest);
+	wait_until(own_row_has(&row, 8));
+	expect(!strcmp(row.state, "idle") && !strcmp(row.prio, "normal"), "%s %s",
+	       row.state, row.prio);
+	expect(row.weight == 100 && row.queued == 0, "%u %u", row.weight, row.queued);
+	expect(row.percent == 100 && row.tenth == 0, "share %u.%u", row.percent, row.tenth);
+	expect(row.wait50 <= row.wait99 && row.wait99 <= row.waitmax, "waits");
+	expect(row.run50 <= row.run99, "runs");
+	expect(number_of("summary", "turns") == 8, "turns");
+	expect(number_of("summary", "kicks") >= 1, "kicks");
+	close(fd);
+}
+
+static void read_in_small_pieces(void)
+{
+	char *pieces = malloc(TEXT_MAX);
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		expect(read_pieces(pool_path(files[i].name), pieces, 7) > 0, "%s", files[i].name);
+		expect(!strcmp(pieces, read_pool(files[i].name)), "%s", pieces);
+	}
+	free(pieces);
+}
+
+/* ---------------------------------------------------------------- the knobs -- */
+
+struct rubbish {
+	const char *text;
+	size_t len;
+};
+
+#define RUBBISH(text) { text, sizeof(text) - 1 }
+
+static const struct rubbish no_knob_takes[] = {
+	RUBBISH(""), RUBBISH(" "), RUBBISH("\n"), RUBBISH("\n \t"),
+	RUBBISH("-1"), RUBBISH("- 1"), RUBBISH("99999999999999999999"),
+	RUBBISH("0x1ffffffff"), RUBBISH("x"), RUBBISH("0x"), RUBBISH("\xff\xfe"),
+	RUBBISH("\0"), RUBBISH("1\0"), RUBBISH("1\0x"), RUBBISH("\0x"),
+	RUBBISH("1x"), RUBBISH("1 2"), RUBBISH("1\n2"), RUBBISH("1,"), RUBBISH("1.0"),
+	RUBBISH("1e2"), RUBBISH("%s%n"), RUBBISH("fifo\0"), RUBBISH("fifo x"),
+	RUBBISH("1                               "), /* 32 bytes are too many */
+	RUBBISH("fifo                            "),
+};
+
+static const struct rubbish bad_max_active[] = {
+	RUBBISH("0"), RUBBISH("513"), RUBBISH("0x201"), RUBBISH("4294967296"), RUBBISH("fifo"),
+	RUBBISH("-512"), RUBBISH("4294967297"),
+};
+
+static const struct rubbish bad_policy[] = {
+	RUBBISH("0"), RUBBISH("1"), RUBBISH("2"), RUBBISH("FIFO"), RUBBISH("fif"),
+	RUBBISH("fifo2"), RUBBISH("fair_time"), RUBBISH("round-robin"), RUBBISH("round"),
+	RUBBISH("round_robin,fifo"), RUBBISH("round_robin\0"), RUBBISH("(null)"),
+};
+
+static const struct rubbish bad_slice_us[] = {
+	RUBBISH("10001"), RUBBISH("0x2711"), RUBBISH("4294967296"), RUBBISH("-50"),
+	RUBBISH("fifo"), RUBBISH("50us"),
+};
+
+static const struct rubbish bad_hung_ms[] = {
+	RUBBISH("4294967296"), RUBBISH("fifo"), RUBBISH("30 s"), RUBBISH("-30000"),
+};
+
+static const struct rubbish bad_reset[] = {
+	RUBBISH("0"), RUBBISH("2"), RUBBISH("01"), RUBBISH("0x1"), RUBBISH("+1"),
+	RUBBISH("yes"), RUBBISH("11"),
+};
+
+static void expect_refused(const char *knob, const struct rubbish *rubbish, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		ssize_t n;
+
+		errno = 0;
+		n = write_file(pool_path(knob), rubbish[i].text, rubbish[i].len);
+		expect(n == -1 && errno == EINVAL, "'%s' (%zu bytes) into %s gave %zd",
+		       rubbish[i].text, rubbish[i].len, knob, n);
+	}
+}
+
+/* More than a page, and from where there is nothing. */
+static void expect_overlong_refused(const char *knob)
+{
+	char *text = malloc(TEXT_MAX);
+	void *bad = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	memset(text, '1', TEXT_MAX);
+	expect_error(write_file(pool_path(knob), text, 64), EINVAL);
+	expect_error(write_file(pool_path(knob), text, 4097), EINVAL);
+	expect_error(write_file(pool_path(knob), text, TEXT_MAX), EINVAL);
+	memset(text + 1, '\n', TEXT_MAX - 1);
+	expect_error(write_file(pool_path(knob), text, TEXT_MAX), EINVAL);
+	expect_error(write_file(pool_path(knob), bad, 1), EFAULT);
+	munmap(bad, 4096);
+	free(text);
+}
+
+/* Nothing that can be seen has changed: no value and no counter. */
+static void rubbish_is_refused(const char *knob, const struct rubbish *rubbish, size_t nr)
+{
+	char *before, *after;
+
+	hash_and_leave();
+	expect(number_of("summary", "turns") > 0, "nothing that could get lost");
+	before = read_all();
+	expect_refused(knob, no_knob_takes, ARRAY_SIZE(no_knob_takes));
+	expect_refused(knob, rubbish, nr);
+	expect_overlong_refused(knob);
+	after = read_all();
+	expect(!strcmp(before, after), "\n%s\nhas become\n%s\n", before, after);
+	free(before);
+	free(after);
+}
+
+static void rubbish_for_max_active(void)
+{
+	rubbish_is_refused("max_active", bad_max_active, ARRAY_SIZE(bad_max_active));
+}
+
+static void rubbish_for_policy(void)
+{
+	rubbish_is_refused("policy", bad_policy, ARRAY_SIZE(bad_policy));
+}
+
+static void rubbish_for_slice_us(void)
+{
+	rubbish_is_refused("slice_us", bad_slice_us, ARRAY_SIZE(bad_slice_us));
+}
+
+static void rubbish_for_hung_ms(void)
+{
+	rubbish_is_refused("hung_ms", bad_hung_ms, ARRAY_SIZE(bad_hung_ms));
+}
+
+static void rubbish_for_reset(void)
+{
+	rubbish_is_refused("reset", bad_reset, ARRAY_SIZE(bad_reset));
+}
+
+/* The tables take no writes at all. */
+static void tables_take_no_writes(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		if (files[i].mode == 0400)
+			expect_error(write_file(pool_path(files[i].name), "1", 1), EINVAL);
+	}
+}
+
+static void good_values_of_max_active(void)
+{
+	char before[16];
+
+	snprintf(before, sizeof(before), "%s", read_pool("max_active"));
+	expect_set("max_active", "1", "1\n");
+	hash_and_leave();
+	expect_set("max_active", "512\n", "512\n");
+	hash_and_leave();
+	expect_set("max_active", "  3\t\n", "3\n");
+	expect_set("max_active", "0x10", "16\n");
+	expect_set("max_active", "5                              ", "5\n"); /* 31 bytes */
+	expect(number_of("summary", "max_active") == 5, "summary");
+	expect(number_of("summary", "runners_active") == 0, "nobody works");
+	expect_set("max_active", before, before);
+}
+
+static void good_values_of_slice_us(void)
+{
+	char before[16];
+
+	snprintf(before, sizeof(before), "%s", read_pool("slice_us"));
+	expect_set("slice_us", "0", "0\n");
+	hash_and_leave();
+	expect_set("slice_us", "10000\n", "10000\n");
+	hash_and_leave();
+	expect_set("slice_us", "1", "1\n");
+	hash_and_leave();
+	expect_set("slice_us", before, before);
+}
+
+static void good_values_of_hung_ms(void)
+{
+	char before[16];
+
+	snprintf(before, sizeof(before), "%s", read_pool("hung_ms"));
+	expect_set("hung_ms", "0", "0\n");
+	hash_and_leave();
+	expect_set("hung_ms", "4294967295", "4294967295\n");
+	hash_and_leave();
+	expect_set("hung_ms", "60000\n", "60000\n");
+	hash_and_leave();
+	expect(number_of("summary", "hung") == 0, "nothing hung");
+	expect_set("hung_ms", before, before);
+}
+
+static void good_values_of_policy(void)
+{
+	expect_set("policy", "fifo\n", "fifo\n");
+	expect(strstr(read_pool("summary"), "\npolicy: fifo\n"), "summary");
+	hash_and_leave();
+	expect_set("policy", " fifo", "fifo\n");
+	expect_set("policy", "round_robin", "round_robin\n");
+	hash_and_leave();
+}
+
+/* One descriptor may be used for many writes, and to read what they did. */
+static void knob_kept_open(void)
+{
+	int fd = open(pool_path("policy"), O_RDWR | O_CLOEXEC);
+	char text[32];
+
+	expect(fd >= 0, "open");
+	for (int i = 0; i < 3; i++) {
+		expect(write(fd, "fifo\n", 5) == 5, "fifo");
+		expect_error(write(fd, "lifo\n", 5), EINVAL);
+		expect(pread(fd, text, sizeof(text), 0) == 5, "%.5s", text);
+		expect(!memcmp(text, "fifo\n", 5), "%.5s", text);
+		expect(write(fd, "round_robin\n", 12) == 12, "round_robin");
+		expect(pread(fd, text, sizeof(text), 0) == 12, "%.12s", text);
+		expect(!memcmp(text, "round_robin\n", 12), "%.12s", text);
+	}
+	close(fd);
+}
+
+static void reset_zeroes_the_counters(void)
+{
+	static const char * const counters[] = {
+		"turns", "kicks", "requeues", "stolen", "parked", "leaks", "hung", "windows",
+		"violations",
+	};
+	struct row row = { 0 };
+	char digest[LINE_LEN];
+	int fd = open_device(0);
+
+	hash_once(fd, digest);
+	wait_until(own_row(&row) && row.done >= 8 && !row.running);
+	wait_until(number_of("summary", "runners_active") == 0);
+	set_knob("reset", "1\n");
+	for (size_t i = 0; i < ARRAY_SIZE(counters); i++)
+		expect(number_of("summary", counters[i]) == 0, "%s", counters[i]);
+	expect(own_row_has(&row, 0), "%llu done", row.done);
+	expect(!row.percent && !row.tenth && !row.waitmax && !row.run99, "the histograms");
+	expect(number_of("summary", "batches") == 4, "the batches stay");
+	hash_once(fd, digest);
+	wait_until(own_row_has(&row, 8));
+	close(fd);
+}
+
+/* ------------------------------------------------------------- under load -- */
+
+static void policy_switched_under_load(void)
+{
+	begin_load();
+	for (int i = 0; i < 200; i++) {
+		expect_set("policy", "fifo", "fifo\n");
+		usleep(i * 10);
+		expect_set("policy", "round_robin", "round_robin\n");
+	}
+	end_load();
+}
+
+static void max_active_changed_under_load(void)
+{
+	static const char * const values[] = { "1\n", "2\n", "17\n", "1\n", "512\n", "3\n" };
+	char before[16];
+
+	snprintf(before, sizeof(before), "%s", read_pool("max_active"));
+	begin_load();
+	for (int i = 0; i < 120; i++) {
+		const char *value = values[i % ARRAY_SIZE(values)];
+
+		expect_set("max_active", value, value);
+		usleep(i * 10);
+	}
+	end_load();
+	expect_set("max_active", before, before);
+}
+
+static void slice_changed_under_load(void)
+{
+	static const char * const values[] = { "0\n", "10000\n", "1\n", "500\n" };
+	char before[16];
+
+	snprintf(before, sizeof(before), "%s", read_pool("slice_us"));
+	begin_load();
+	for (int i = 0; i < 120; i++) {
+		const char *value = values[i % ARRAY_SIZE(values)];
+
+		expect_set("slice_us", value, value);
+		usleep(i * 10);
+	}
+	end_load();
+	expect_set("slice_us", before, before);
+}
+
+static void reset_under_load(void)
+{
+	begin_load();
+	for (int i = 0; i < 200; i++) {
+		set_knob("reset", "1");
+		usleep(i * 10);
+	}
+	end_load();
+}
+
+/* A raw one: 0x, or as many digits as a pointer has. */
+static bool shows_address(const char *text)
+{
+	size_t digits = 0;
+
+	if (strstr(text, "0x"))
+		return true;
+	for (; *text && digits < 16; text++)
+		digits = isxdigit(*text) ? digits + 1 : 0;
+	return digits >= 16;
+}
+
+static void read_and_check_all(void)
+{
+	char *all = read_all();
+
+	expect(!shows_address(all), "an address in\n%s\n", all);
+	free(all);
+}
+
+/* One file, or with NULL all of them. */
+static void *read_in_a_loop(void *name)
+{
+	while (!load.stop) {
+		if (name)
+			read_pool(name);
+		else
+			read_and_check_all();
+	}
+	return NULL;
+}
+
+/* Readers hold up neither each other nor the writers, and show no address. */
+static void all_read_under_load(void)
+{
+	pthread_t reader;
+
+	begin_load();
+	expect(!pthread_create(&reader, NULL, read_in_a_loop, NULL), "thread");
+	for (int i = 0; i < 100; i++)
+		read_and_check_all();
+	end_load();
+	pthread_join(reader, NULL);
+}
+
+/*
+ * One block at a time, so that each must wake up the pool, and a reader who
+ * looks at the batch at that very moment: no digest stays away.
+ */
+static void reader_loses_no_wakeup(void)
+{
+	int fd = open_device(0);
+	char digest[LINE_LEN];
+	pthread_t reader;
+
+	load.stop = false;
+	expect(!pthread_create(&reader, NULL, read_in_a_loop, "batches"), "thread");
+	for (int i = 0; i < 5000; i++) {
+		expect(write(fd, data, 1) == 1, "write");
+		wait_for_digest(fd);
+		expect(read(fd, digest, LINE_LEN) == LINE_LEN, "digest");
+	}
+	load.stop = true;
+	pthread_join(reader, NULL);
+	close(fd);
+}
+
+/* Always something queued: descriptors with full backlogs. Never returns. */
+static void keep_busy(void)
+{
+	int fds[8];
+
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		fds[i] = open_device(O_NONBLOCK);
+	for (;;) {
+		for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+			if (write(fds[i], data, 4096) < 0)
+				usleep(1000);
+		}
+	}
+}
+
+static bool windows_were_fair(void)
+{
+	return number_of("fairness", "windows") >= 3;
+}
+
+/*
+ * Two processes that are both busy all the while: the module compares what
+ * they get, and finds it fair.
+ */
+static void shares_are_checked(void)
+{
+	pid_t pid[2];
+
+	set_knob("reset", "1");
+	fflush(stdout);
+	for (int i = 0; i < 2; i++) {
+		pid[i] = fork();
+		if (!pid[i])
+			keep_busy();
+	}
+	wait_until(windows_were_fair());
+	expect(number_of("fairness", "compared") == 2, "compared");
+	expect(strstr(read_pool("fairness"), "jain: 1.0000") ||
+	       strstr(read_pool("fairness"), "jain: 0.999"), "%s", read_pool("fairness"));
+	expect(number_of("fairness", "worst_lag_percent_of_bound") <= 100, "lag");
+	for (int i = 0; i < 2; i++) {
+		kill(pid[i], SIGKILL);
+		waitpid(pid[i], NULL, 0);
+	}
+}
+
+/* ---------------------------------------------------------- tracepoints -- */
+
+static const char * const events[] = {
+	"fairwq_queue", "fairwq_start", "fairwq_end", "fairwq_batch", "fairwq_runner",
+};
+
+/* Whether there is a tracefs to look at. */
+static bool mount_tracefs(void)
+{
+	if (!mount("tracefs", TRACEFS, "tracefs", 0, NULL) || errno == EBUSY)
+		return true;
+	skipped = "this kernel has no tracefs";
+	return false;
+}
+
+static bool trace_set(const char *name, const char *text)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", TRACEFS, name);
+	return write_file(path, text, strlen(text)) == (ssize_t)strlen(text);
+}
+
+static void tracepoints_are_there(void)
+{
+	char path[128];
+
+	if (!mount_tracefs())
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
+		snprintf(path, sizeof(path), "%s/%s/format", EVENTS, events[i]);
+		expect(!access(path, F_OK), "no %s", path);
+	}
+}
+
+/* The name of this process's batch, as it stands in a trace. */
+static const char *in_trace(const char *rest)
+{
+	static char text[128];
+
+	snprintf(text, sizeof(text), "pool=fairhash batch=operator-%d %s", getpid(), rest);
+	return text;
+}
+
+/* The lines of an event that have @text in them. */
+static int count_lines(const char *trace, const char *event, const char *text)
+{
+	char line[512], head[64];
+	int nr = 0;
+
+	snprintf(head, sizeof(head), " %s: ", event);
+	for (; *trace; trace += strcspn(trace, "\n"), trace += *trace == '\n') {
+		snprintf(line, sizeof(line), "%.*s", (int)strcspn(trace, "\n"), trace);
+		nr += strstr(line, head) && strstr(line, text);
+	}
+	return nr;
+}
+
+/* Every address is a hashed one, of which the upper half is zero. */
+static void expect_hashed(const char *trace)
+{
+	while ((trace = strstr(trace, "work="))) {
+		trace += strlen("work=");
+		expect(*trace == '(' || sizeof(long) < 8 || !strncmp(trace, "00000000", 8),
+		       "%.20s", trace);
+	}
+}
+
+/* What the hashing of eight blocks by a process that then goes must leave. */
+static void expect_trace(const char *trace)
+{
+	expect(count_lines(trace, "fairwq_batch", in_trace("create")) == 1, "create");
+	expect(count_lines(trace, "fairwq_queue", in_trace("work=")) == 8, "queue");
+	expect(count_lines(trace, "fairwq_queue", HASHER) == 8, "queue");
+	expect(count_lines(trace, "fairwq_start", in_trace("work=")) == 8, "start");
+	expect(count_lines(trace, "fairwq_start", " wait=") == 8, "start");
+	expect(count_lines(trace, "fairwq_end", in_trace("work=")) == 8, "end");
+	expect(count_lines(trace, "fairwq_end", " run=") == 8, "end");
+	expect(count_lines(trace, "fairwq_batch", in_trace("dispose")) == 1, "dispose");
+	expect(count_lines(trace, "fairwq_batch", in_trace("release")) == 1, "release");
+	expect(count_lines(trace, "fairwq_runner", "pool=fairhash runner=") >= 2, "runner");
+	expect(count_lines(trace, "fairwq_runner", " kick") >= 1, "kick");
+	expect(count_lines(trace, "fairwq_runner", " idle") >= 1, "idle");
+	expect_hashed(trace);
+	if (!passed)
+		printf("# the trace:\n%s", trace);
+}
+
+static void tracepoints_tell(void)
+{
+	char *trace = malloc(TEXT_MAX);
+
+	if (!mount_tracefs())
+		goto out;
+	expect(trace_set("trace", "\n"), "empty the trace");
+	expect(trace_set("events/fairwq/enable", "1"), "switch on");
+	hash_and_leave();
+	expect(trace_set("events/fairwq/enable", "0"), "switch off");
+	expect(read_pieces(TRACEFS "/trace", trace, 65536) > 0, "no trace");
+	expect_trace(trace);
+	trace_set("trace", "\n");
+out:
+	free(trace);
+}
+
+static void traced_under_load(void)
+{
+	if (!mount_tracefs())
+		return;
+	begin_load();
+	for (int i = 0; i < 20; i++) {
+		expect(trace_set("events/fairwq/enable", "1"), "switch on");
+		usleep(2000);
+		expect(trace_set("events/fairwq/enable", "0"), "switch off");
+	}
+	end_load();
+	trace_set("trace", "\n");
+}
+
+/* -------------------------------------------------------- the pool goes -- */
+
+static int fds[ARRAY_SIZE(files)];
+
+static void open_all(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		fds[i] = open(pool_path(files[i].name),
+			      (files[i].mode == 0400 ? O_RDONLY : O_RDWR) | O_CLOEXEC);
+		expect(fds[i] >= 0, "%s", files[i].name);
+	}
+}
+
+/* Read the open files over and over while the pool goes. */
+static void *read_open_files(void *arg)
+{
+	char *text = malloc(65536);
+
+	(void)arg;
+	while (!load.stop) {
+		for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+			pread(fds[i], text, 65536, 0);
+	}
+	free(text);
+	return NULL;
+}
+
+static void expect_gone(void)
+{
+	char text[64];
+
+	expect_error(access(POOL, F_OK), ENOENT);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		expect_error(pread(fds[i], text, sizeof(text), 0), EIO);
+		if (files[i].mode == 0600)
+			expect_error(write(fds[i], "1", 1), EIO);
+		close(fds[i]);
+	}
+}
+
+static void load_module_again(void)
+{
+	int fd = open(MODULE_FILE, O_RDONLY | O_CLOEXEC);
+
+	expect(!syscall(SYS_finit_module, fd, "", 0), "load %s", MODULE);
+	close(fd);
+	expect(!access(POOL, F_OK), "no %s", POOL);
+}
+
+/* Files that are open when their pool goes give an error, and no more. */
+static void pool_goes_under_its_readers(void)
+{
+	pthread_t reader;
+
+	if (access(MODULE_FILE, R_OK)) {
+		skipped = "no module to load again";
+		return;
+	}
+	open_all();
+	load.stop = false;
+	expect(!pthread_create(&reader, NULL, read_open_files, NULL), "thread");
+	usleep(20000);
+	expect(!syscall(SYS_delete_module, MODULE, O_NONBLOCK), "unload %s", MODULE);
+	usleep(20000);
+	load.stop = true;
+	pthread_join(reader, NULL);
+	expect_gone();
+	load_module_again();
+}
+
+/* ------------------------------------------------------------------ main -- */
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} cases[] = {
+#define CASE(name) { #name, name }
+	CASE(version_is_that_of_the_module),
+	CASE(folder_is_complete),
+	CASE(closed_to_others),
+	CASE(summary_has_its_lines),
+	CASE(fairness_has_its_lines),
+	CASE(tables_have_their_columns),
+	CASE(row_of_a_client),
+	CASE(read_in_small_pieces),
+	CASE(rubbish_for_max_active),
+	CASE(rubbish_for_policy),
+	CASE(rubbish_for_slice_us),
+	CASE(rubbish_for_hung_ms),
+	CASE(rubbish_for_reset),
+	CASE(tables_take_no_writes),
+	CASE(good_values_of_max_active),
+	CASE(good_values_of_slice_us),
+	CASE(good_values_of_hung_ms),
+	CASE(good_values_of_policy),
+	CASE(knob_kept_open),
+	CASE(reset_zeroes_the_counters),
+	CASE(policy_switched_under_load),
+	CASE(max_active_changed_under_load),
+	CASE(slice_changed_under_load),
+	CASE(reset_under_load),
+	CASE(all_read_under_load),
+	CASE(reader_loses_no_wakeup),
+	CASE(shares_are_checked),
+	CASE(tracepoints_are_there),
+	CASE(tracepoints_tell),
+	CASE(traced_under_load),
+	CASE(pool_goes_under_its_readers),
+};
+
+/* Whatever the case did, the module has found nothing wrong with itself. */
+static void expect_no_complaint(void)
+{
+	static const char * const complaints[] = { "violations", "leaks", "hung" };
+
+	wait_until(is_quiet());
+	for (size_t i = 0; i < ARRAY_SIZE(complaints); i++)
+		expect(number_of("summary", complaints[i]) == 0, "%s", complaints[i]);
+}
+
+static bool run_case(int i)
+{
+	passed = true;
+	skipped = NULL;
+	cases[i].run();
+	expect_no_complaint();
+	printf("%s %d %s", passed ? "ok" : "not ok", i + 1, cases[i].name);
+	if (skipped)
+		printf(" # SKIP %s", skipped);
+	putchar('\n');
+	fflush(stdout);
+	return passed;
+}
+
+int main(void)
+{
+	bool all_ok = true;
+
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = i * 167 >> 3;
+	prctl(PR_SET_NAME, "operator");
+	printf("KTAP version 1\n1..%zu\n", ARRAY_SIZE(cases));
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		all_ok = run_case(i) && all_ok;
+	umount2(TRACEFS, MNT_DETACH);
+	return !all_ok;
+}
