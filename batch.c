@@ -114,7 +114,7 @@ static void fairwq_batch_reap_fn(struct work_struct *work)
 	batch->closed = true;
 	drained = fairwq_batch_drained_locked(batch);
 	if (drained) {
-		batch->reaped = true;
+		WRITE_ONCE(batch->reaped, true);
 		fairwq_attention_lower_locked(pool);
 		if (fairwq_mutant(DISPOSE_NONEMPTY))
 			fairwq_batch_set_eligible_locked(batch, false);
@@ -450,6 +450,9 @@ void fairwq_batch_flush(struct fairwq_batch *batch)
 	if (WARN_ONCE(slot && slot->batch == batch,
 		      "fairwq: item %ps of batch %s/%s waits for its own batch\n",
 		      slot->func, batch->pool->name, batch->name))
+		return;
+	/* Nothing is left to wait for, and the pool may be gone. */
+	if (READ_ONCE(batch->reaped))
 		return;
 	/* From an item of the pool it may be right; lockdep could not tell. */
 	if (!slot || slot->batch->pool != batch->pool)

@@ -203,7 +203,7 @@ struct fairwq_batch {
 	unsigned int nr_fifo;		/* P: works in @fifo */
 	bool paused;			/* P */
 	bool closed;			/* P: disposed, and no push is under way */
-	bool reaped;			/* P: has left the pool */
+	bool reaped;			/* p: has left the pool; set once */
 	bool limited;			/* P: has a backlog that @max_active holds back */
 	bool is_default;		/* I */
 	enum fairwq_prio prio;		/* I */

@@ -6,7 +6,6 @@
 # line in cmdline, and the exit status in status (124: time was up) in DIR.
 #
 # FAIRWQ_CPUS    processors of the guest (2)
-# FAIRWQ_STOP    not empty: go after the first failed case
 # FAIRWQ_LIMIT   seconds that one step in the guest may take (60)
 # FAIRWQ_TIMEOUT seconds for all of it (300)
 # FAIRWQ_STOP    if set, the first suite that fails ends it
