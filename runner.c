@@ -482,8 +482,8 @@ static void fairwq_run_plan(struct fairwq_runner *runner)
 
 	for (i = 0; i < plan->nr; i++) {
 		slot = &plan->slot[i];
-		/* First: who sees the turn must not see the start of the last one. */
 		WRITE_ONCE(runner->started, jiffies);
+		/* Pairs with fairwq_current_slot(): its start is seen with the turn. */
 		smp_store_release(&plan->next, i + 1);
 		/* Whoever gets the work out of the slot has the turn. */
 		work = xchg(&slot->work, NULL);
