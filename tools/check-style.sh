@@ -90,9 +90,9 @@ run_checkpatch() {
 	checkpatch "$src" OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT trace.h || rc=1
 	checkpatch "$src" MACRO_ARG_REUSE fairwq.h || rc=1
 	checkpatch "$src" CONSTANT_COMPARISON mutant.h || rc=1
-	mapfile -t files < <(ours 'tests/user/*.c')
+	mapfile -t files < <(ours 'tests/user/*.[ch]')
 	[ ${#files[@]} -eq 0 ] ||
-		checkpatch "$src" PREFER_KERNEL_TYPES,BIT_MACRO,VOLATILE "${files[@]}" || rc=1
+		checkpatch "$src" PREFER_KERNEL_TYPES,BIT_MACRO,VOLATILE,MACRO_ARG_REUSE "${files[@]}" || rc=1
 	return $rc
 }
 

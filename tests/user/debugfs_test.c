@@ -29,6 +29,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "ktap.h"
+
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof(*(a)))
 
 #define FOLDER		"/sys/kernel/debug/fairwq"
@@ -67,25 +69,7 @@ static const struct {
 	{ "reset", 0600 },
 };
 
-/* ------------------------------------------------------------- reporting -- */
-
-static atomic_bool passed;
-static const char *skipped;
-
-/* A case goes on after a failure, to show all that is wrong. */
-#define expect(cond, ...) do {						\
-	if (!(cond)) {							\
-		passed = false;						\
-		printf("# line %d: %s; ", __LINE__, #cond);		\
-		printf("" __VA_ARGS__);					\
-		printf(" (errno %d: %s)\n", errno, strerror(errno));	\
-	}								\
-} while (0)
-
-#define expect_error(call, error) do {					\
-	errno = 0;							\
-	expect((call) == -1 && errno == (error), "wanted %s", #error);	\
-} while (0)
+/* --------------------------------------------------------------- waiting -- */
 
 /* Until @cond holds. */
 #define wait_until(cond) do {						\
@@ -1156,16 +1140,10 @@ static void expect_no_complaint(void)
 
 static bool run_case(int i)
 {
-	passed = true;
-	skipped = NULL;
+	ktap_case_begin();
 	cases[i].run();
 	expect_no_complaint();
-	printf("%s %d %s", passed ? "ok" : "not ok", i + 1, cases[i].name);
-	if (skipped)
-		printf(" # SKIP %s", skipped);
-	putchar('\n');
-	fflush(stdout);
-	return passed;
+	return ktap_case_end(i + 1, cases[i].name);
 }
 
 int main(void)
@@ -1175,7 +1153,7 @@ int main(void)
 	for (size_t i = 0; i < sizeof(data); i++)
 		data[i] = i * 167 >> 3;
 	prctl(PR_SET_NAME, "operator");
-	printf("KTAP version 1\n1..%zu\n", ARRAY_SIZE(cases));
+	ktap_begin(ARRAY_SIZE(cases));
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		all_ok = run_case(i) && all_ok;
 	umount2(TRACEFS, MNT_DETACH);

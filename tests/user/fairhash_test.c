@@ -23,6 +23,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "ktap.h"
+
 #define DEVICE		"/dev/fairhash"
 #define BATCHES		"/sys/kernel/debug/fairwq/fairhash/batches"
 #define MAX_WRITE	1048576U
@@ -119,24 +121,7 @@ static void sha256_hex(char *hex, const void *data, size_t len)
 		sprintf(hex + 8 * i, "%08x", h[i]);
 }
 
-/* ------------------------------------------------------------- reporting -- */
-
-static bool passed;
-
-/* A case goes on after a failure, to show all that is wrong. */
-#define expect(cond, ...) do {						\
-	if (!(cond)) {							\
-		passed = false;					\
-		printf("# line %d: %s; ", __LINE__, #cond);		\
-		printf("" __VA_ARGS__);					\
-		printf(" (errno %d: %s)\n", errno, strerror(errno));	\
-	}								\
-} while (0)
-
-#define expect_error(call, error) do {					\
-	errno = 0;							\
-	expect((call) == -1 && errno == (error), "wanted %s", #error);	\
-} while (0)
+/* --------------------------------------------------------------- helpers -- */
 
 static int open_device(int flags)
 {
@@ -654,13 +639,11 @@ int main(void)
 	bool all_ok = true;
 
 	fill_pattern();
-	printf("KTAP version 1\n1..%d\n", nr);
+	ktap_begin(nr);
 	for (int i = 0; i < nr; i++) {
-		passed = true;
+		ktap_case_begin();
 		cases[i].run();
-		printf("%s %d %s\n", passed ? "ok" : "not ok", i + 1, cases[i].name);
-		fflush(stdout);
-		all_ok = all_ok && passed;
+		all_ok = ktap_case_end(i + 1, cases[i].name) && all_ok;
 	}
 	return !all_ok;
 }
