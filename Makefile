@@ -25,6 +25,7 @@ help:
 	@echo '  clean            remove what was built'
 	@echo 'To see it work:'
 	@echo '  demo             two clients on real files in a booted stock kernel, in QEMU'
+	@echo '  bench            what it costs next to queue_work(), on user-mode Linux'
 	@echo 'To test it:'
 	@echo '  check            all suites in QEMU; KERNEL=6.1 (default), 6.12 or 7.3'
 	@echo '  check-uml        all suites on 7.3 user-mode Linux: the fast loop'
@@ -53,12 +54,12 @@ check:
 check-uml:
 	@$(check) 7.3 uml
 
-check-mutants check-style check-dkms demo:
+check-mutants check-style check-dkms demo bench:
 	@tools/$@.sh
 
 clean:
-	@$(kbuild) CONFIG_FAIRWQ_SAMPLES=m CONFIG_FAIRWQ_KUNIT_TEST=m clean
+	@$(kbuild) CONFIG_FAIRWQ_SAMPLES=m CONFIG_FAIRWQ_KUNIT_TEST=m CONFIG_FAIRWQ_BENCH=m clean
 	@rm -rf build
 
 .PHONY: all help modules modules_install samples install headers_install dkms-install \
-	check check-uml check-mutants check-style check-dkms demo clean
+	check check-uml check-mutants check-style check-dkms demo bench clean

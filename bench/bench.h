@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the files of the bench share.
+ *
+ * A *row* is one question, such as "what does an empty item cost". A *side* is
+ * one way to get items run: queue_work(), kthread_worker, fairwq. A row asks
+ * all of its sides, one after the other, in every round; each answer is a
+ * *sample*, one line on the console.
+ *
+ * A side runs items on a *bed*: a number of channels, each of which is what
+ * one client queues to. For fairwq a channel is a batch; for a plain workqueue
+ * all channels are the same workqueue.
+ *
+ * Nothing here judges: it measures and prints.
+ */
+#ifndef FAIRWQ_BENCH_H
+#define FAIRWQ_BENCH_H
+
+#include <linux/completion.h>
+#include <linux/kthread.h>
+#include <linux/ktime.h>
+#include <linux/workqueue.h>
+
+#include "fairwq.h"
+
+struct bench_bed;
+struct bench_item;
+struct bench_row;
+
+/* items.c: what is queued, the same for every side */
+
+#define BENCH_ITEMS	100000U
+
+/*
+ * One cache line or two for every side, so that all move as much memory.
+ * What an item does when its side has set it up is nothing.
+ */
+struct bench_item {
+	union {
+		struct work_struct work;
+		struct kthread_work kthread_work;
+		struct fairwq_work fairwq_work;
+	};
+	void (*fn)(struct bench_item *item);	/* NULL: an empty item */
+} ____cacheline_aligned;
+
+/* An item that holds its runner until it is opened. */
+struct bench_gate {
+	struct bench_item item;
+	struct completion entered;
+	struct completion open;
+};
+
+extern struct bench_item *bench_items;		/* BENCH_ITEMS of them */
+extern u64 *bench_times;			/* as many */
+
+int bench_items_alloc(void);
+void bench_items_free(void);
+void bench_items_set_fn(struct bench_item *items, unsigned int nr,
+			void (*fn)(struct bench_item *item));
+void bench_spin(u64 ns);
+void bench_gate_close(struct bench_bed *bed, struct bench_gate *gate);
+void bench_gate_open(struct bench_gate *gate);
+void bench_finish_expect(unsigned int nr);
+void bench_finish_reach(struct bench_item *item);
+u64 bench_finish_wait(void);
+
+/* sides.c: the contenders */
+
+union bench_channel {
+	struct workqueue_struct *wq;
+	struct kthread_worker *worker;
+	struct fairwq_batch *batch;
+};
+
+struct bench_bed {
+	const struct bench_side *side;
+	struct fairwq_pool *pool;		/* of a side of fairwq */
+	union bench_channel *channel;
+	unsigned int nr_channels;
+};
+
+struct bench_ops {
+	int (*open)(struct bench_bed *bed, unsigned int active);
+	void (*close)(struct bench_bed *bed);
+	void (*init)(struct bench_item *items, unsigned int nr);
+	void (*queue)(struct bench_bed *bed, unsigned int at, unsigned int over,
+		      struct bench_item *items, unsigned int nr);
+};
+
+struct bench_side {
+	const char *name;
+	const struct bench_ops *ops;
+	unsigned int flags;		/* WQ_* or FAIRWQ_* */
+	unsigned int active;		/* runners, unless the row says; 0: default */
+	enum fairwq_policy policy;
+};
+
+extern const struct bench_side bench_wq_unbound, bench_wq_percpu, bench_wq_each,
+	bench_kthread, bench_fairwq, bench_fairwq_one, bench_fairwq_strict,
+	bench_fairwq_strict_one, bench_fairwq_fifo;
+
+int bench_open(struct bench_bed *bed, const struct bench_side *side,
+	       unsigned int nr_channels, unsigned int active);
+void bench_close(struct bench_bed *bed);
+
+/* Set up @nr empty items. */
+static inline void bench_init(struct bench_bed *bed, struct bench_item *items,
+			      unsigned int nr)
+{
+	bed->side->ops->init(items, nr);
+	bench_items_set_fn(items, nr, NULL);
+}
+
+/*
+ * Queue @nr items, one by one, to the channels 0 to @over - 1 in rotation,
+ * the first of them to channel @at.
+ */
+static inline void bench_queue(struct bench_bed *bed, unsigned int at, unsigned int over,
+			       struct bench_item *items, unsigned int nr)
+{
+	bed->side->ops->queue(bed, at, over, items, nr);
+}
+
+/* threads.c: who queues */
+
+#define BENCH_THREADS	16U
+
+int bench_threads(unsigned int nr, void (*fn)(void *arg, unsigned int index), void *arg);
+void bench_barrier(void);
+
+/* report.c: what was measured becomes lines */
+
+extern unsigned int bench_round;
+
+__printf(3, 4)
+void bench_say(const struct bench_row *row, const char *side, const char *fmt, ...);
+void bench_say_ns(const struct bench_row *row, const char *side, u64 ns, unsigned int nr);
+void bench_sort_times(unsigned int nr);
+u64 bench_middle_mean(unsigned int nr);
+u64 bench_percentile(unsigned int nr, unsigned int percent);
+
+/* inside.c: what only fairwq's own headers tell */
+
+int bench_size(const struct bench_row *row, const struct bench_side *side);
+void bench_count_violations(struct fairwq_pool *pool);
+u64 bench_violations(void);
+
+/* rows_*.c: the questions. Each takes one sample of one side. */
+
+struct bench_row {
+	const char *name;
+	int (*sample)(const struct bench_row *row, const struct bench_side *side);
+	const struct bench_side * const *sides;	/* to NULL; or NULL: called once */
+	unsigned int channels;
+	unsigned int threads;
+};
+
+int bench_floor(const struct bench_row *row, const struct bench_side *side);
+
+int bench_push(const struct bench_row *row, const struct bench_side *side);
+int bench_empty(const struct bench_row *row, const struct bench_side *side);
+int bench_round_trip(const struct bench_row *row, const struct bench_side *side);
+int bench_one_each(const struct bench_row *row, const struct bench_side *side);
+
+extern const struct bench_side bench_ideal;
+int bench_behind(const struct bench_row *row, const struct bench_side *side);
+int bench_quiet(const struct bench_row *row, const struct bench_side *side);
+
+int bench_pick(const struct bench_row *row, const struct bench_side *side);
+int bench_idle(const struct bench_row *row, const struct bench_side *side);
+int bench_eligible(const struct bench_row *row, const struct bench_side *side);
+
+#endif /* FAIRWQ_BENCH_H */

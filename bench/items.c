@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What is queued: empty items, items that spin, a gate that holds a runner,
+ * and the finish, which notes when the last of the items it expects has run.
+ *
+ * There is one array of items and one finish, as one sample is taken at a
+ * time.
+ */
+#include <linux/mm.h>
+#include <linux/vmalloc.h>
+
+#include "bench.h"
+
+struct bench_item *bench_items;
+u64 *bench_times;
+
+static struct {
+	atomic_t left;
+	struct completion reached;
+	u64 when;
+} bench_finish;
+
+int bench_items_alloc(void)
+{
+	bench_items = vzalloc(array_size(BENCH_ITEMS, sizeof(*bench_items)));
+	bench_times = vzalloc(array_size(BENCH_ITEMS, sizeof(*bench_times)));
+	if (bench_items && bench_times)
+		return 0;
+	bench_items_free();
+	return -ENOMEM;
+}
+
+void bench_items_free(void)
+{
+	vfree(bench_items);
+	vfree(bench_times);
+}
+
+void bench_items_set_fn(struct bench_item *items, unsigned int nr,
+			void (*fn)(struct bench_item *item))
+{
+	for (; nr--; items++)
+		items->fn = fn;
+}
+
+/* Keep the CPU busy for that long, by the clock. */
+void bench_spin(u64 ns)
+{
+	u64 end = ktime_get_ns() + ns;
+
+	while (ktime_get_ns() < end)
+		cpu_relax();
+}
+
+static void bench_gate_fn(struct bench_item *item)
+{
+	struct bench_gate *gate = container_of(item, struct bench_gate, item);
+
+	complete(&gate->entered);
+	wait_for_completion(&gate->open);
+}
+
+/*
+ * Hold one runner of channel 0. The gate may go when the bed was closed: its
+ * item may still be on its way out when it was opened.
+ */
+void bench_gate_close(struct bench_bed *bed, struct bench_gate *gate)
+{
+	bench_init(bed, &gate->item, 1);
+	gate->item.fn = bench_gate_fn;
+	init_completion(&gate->entered);
+	init_completion(&gate->open);
+	bench_queue(bed, 0, 1, &gate->item, 1);
+	wait_for_completion(&gate->entered);
+}
+
+void bench_gate_open(struct bench_gate *gate)
+{
+	complete(&gate->open);
+}
+
+/* @nr items will call bench_finish_reach(). */
+void bench_finish_expect(unsigned int nr)
+{
+	atomic_set(&bench_finish.left, nr);
+	init_completion(&bench_finish.reached);
+}
+
+/* Also the function of an item that is expected and does nothing else. */
+void bench_finish_reach(struct bench_item *item)
+{
+	if (!atomic_dec_and_test(&bench_finish.left))
+		return;
+	bench_finish.when = ktime_get_ns();
+	complete(&bench_finish.reached);
+}
+
+/* When the last of them did. */
+u64 bench_finish_wait(void)
+{
+	wait_for_completion(&bench_finish.reached);
+	return bench_finish.when;
+}

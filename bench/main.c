@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The bench: what fairwq costs, next to what there is without it. Asks every
+ * row of every side when it is loaded, prints each sample, and judges none.
+ * tools/bench.sh boots a kernel for it, tools/bench.py makes the table.
+ *
+ * It is a client like any other: what it measures is what users load.
+ */
+#define pr_fmt(fmt) "fairwq-bench: " fmt
+
+#include <linux/cpumask.h>
+#include <linux/module.h>
+#include <linux/sched.h>
+#include <linux/string.h>
+
+#include "bench.h"
+
+static unsigned int rounds = 7;
+module_param(rounds, uint, 0444);
+MODULE_PARM_DESC(rounds, "how often every side of every row is asked");
+
+static char *rows = "";
+module_param(rows, charp, 0444);
+MODULE_PARM_DESC(rows, "rows to ask by the beginnings of their names, with commas; empty: all");
+
+static const struct bench_side * const call_sides[] = {
+	&bench_wq_unbound, &bench_wq_percpu, &bench_kthread, &bench_fairwq,
+	&bench_fairwq_strict, NULL,
+};
+
+static const struct bench_side * const item_sides[] = {
+	&bench_wq_unbound, &bench_wq_percpu, &bench_wq_each, &bench_kthread, &bench_fairwq,
+	&bench_fairwq_one, &bench_fairwq_strict, &bench_fairwq_strict_one, NULL,
+};
+
+static const struct bench_side * const behind_sides[] = {
+	&bench_ideal, &bench_wq_unbound, &bench_fairwq, &bench_fairwq_strict,
+	&bench_fairwq_fifo, NULL,
+};
+
+static const struct bench_side * const quiet_sides[] = {
+	&bench_wq_unbound, &bench_wq_each, &bench_kthread, &bench_fairwq,
+	&bench_fairwq_strict, &bench_fairwq_fifo, NULL,
+};
+
+static const struct bench_side * const growth_sides[] = {
+	&bench_wq_unbound, &bench_fairwq, &bench_fairwq_strict, NULL,
+};
+
+static const struct bench_side * const shared_sides[] = {
+	&bench_wq_unbound, &bench_wq_percpu, &bench_fairwq, NULL,
+};
+
+static const struct bench_side * const own_sides[] = {
+	&bench_wq_unbound, &bench_wq_each, &bench_fairwq, NULL,
+};
+
+/* Name, question, sides; channels, threads. */
+static const struct bench_row all_rows[] = {
+	{ "size", bench_size, NULL },
+	{ "floor", bench_floor, NULL },
+	{ "push", bench_push, call_sides },
+	{ "empty_1", bench_empty, item_sides, 1, 1 },
+	{ "empty_16", bench_empty, item_sides, 16, 1 },
+	{ "empty_16_p2", bench_empty, item_sides, 16, 2 },
+	{ "trip", bench_round_trip, call_sides, 1, 1 },
+	{ "trip_rested", bench_round_trip, call_sides, 1, 0 },
+	{ "behind", bench_behind, behind_sides },
+	{ "quiet_1", bench_quiet, quiet_sides, 1 },
+	{ "quiet_8", bench_quiet, quiet_sides, 8 },
+	{ "quiet_64", bench_quiet, quiet_sides, 64 },
+	{ "pick_2", bench_pick, NULL, 2 },
+	{ "pick_16", bench_pick, NULL, 16 },
+	{ "pick_256", bench_pick, NULL, 256 },
+	{ "pick_4096", bench_pick, NULL, 4096 },
+	{ "pick_10000", bench_pick, NULL, 10000 },
+	{ "eligible_2", bench_eligible, growth_sides, 2 },
+	{ "eligible_16", bench_eligible, growth_sides, 16 },
+	{ "eligible_256", bench_eligible, growth_sides, 256 },
+	{ "eligible_4096", bench_eligible, growth_sides, 4096 },
+	{ "eligible_10000", bench_eligible, growth_sides, 10000 },
+	{ "idle", bench_idle, NULL, 2 },
+	{ "one_each_2", bench_one_each, shared_sides, 1, 2 },
+	{ "one_each_4", bench_one_each, shared_sides, 1, 4 },
+	{ "one_each_8", bench_one_each, shared_sides, 1, 8 },
+	{ "one_each_2_own", bench_one_each, own_sides, 2, 2 },
+	{ "one_each_4_own", bench_one_each, own_sides, 4, 4 },
+	{ "one_each_8_own", bench_one_each, own_sides, 8, 8 },
+};
+
+static bool bench_is_wanted(const struct bench_row *row)
+{
+	const char *word = rows, *end;
+
+	if (!*rows)
+		return true;
+	for (; *word; word = *end ? end + 1 : end) {
+		end = strchrnul(word, ',');
+		if (end > word && !strncmp(row->name, word, end - word))
+			return true;
+	}
+	return false;
+}
+
+static unsigned int bench_nr_sides(const struct bench_row *row)
+{
+	unsigned int nr = 0;
+
+	while (row->sides[nr])
+		nr++;
+	return nr;
+}
+
+/* Another side begins in each round, so that no one has the better place. */
+static int bench_ask_round(const struct bench_row *row)
+{
+	unsigned int nr, i;
+	int err = 0;
+
+	if (!row->sides)
+		return row->sample(row, NULL);
+	nr = bench_nr_sides(row);
+	for (i = 0; i < nr && !err; i++) {
+		err = row->sample(row, row->sides[(i + bench_round) % nr]);
+		cond_resched();
+	}
+	return err;
+}
+
+static int bench_ask(const struct bench_row *row)
+{
+	int err = 0;
+
+	for (bench_round = 0; bench_round < rounds && !err; bench_round++)
+		err = bench_ask_round(row);
+	if (err)
+		pr_err("row %s failed: %d\n", row->name, err);
+	return err;
+}
+
+static int __init bench_init_module(void)
+{
+	unsigned int i;
+	int err = bench_items_alloc();
+
+	if (err)
+		return err;
+	pr_info("cpus=%u rounds=%u\n", num_online_cpus(), rounds);
+	for (i = 0; i < ARRAY_SIZE(all_rows) && !err; i++)
+		if (bench_is_wanted(&all_rows[i]))
+			err = bench_ask(&all_rows[i]);
+	pr_info("violations=%llu\n", bench_violations());
+	bench_items_free();
+	return err;
+}
+
+static void __exit bench_exit_module(void)
+{
+}
+
+module_init(bench_init_module);
+module_exit(bench_exit_module);
+
+MODULE_DESCRIPTION("What fairwq costs, next to what there is without it");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What an item costs: the call that queues it, its way through, its round
+ * trip, and the call again where many threads make it.
+ */
+#include <linux/delay.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "bench.h"
+
+#define PUSH_ITEMS	20000U
+#define EMPTY_STRETCH	1000U
+#define EMPTY_PATIENCE_NS	(500 * NSEC_PER_MSEC)
+#define TRIPS		2000U
+#define TRIP_PAUSE_NS	5000U
+#define TRIP_REST_US	100U
+#define ONE_EACH_ITEMS	2500U	/* of each thread */
+
+/* What the threads of a sample share. */
+struct bench_cost {
+	const struct bench_row *row;
+	struct bench_bed bed;
+	u64 begin[BENCH_THREADS];
+	unsigned int nr[BENCH_THREADS];	/* items queued */
+	u64 end;
+};
+
+/* ---- push: a queue call while everybody who could run it is held ------ */
+
+static struct bench_gate push_gate;
+
+static void push_thread(void *arg, unsigned int index)
+{
+	struct bench_cost *cost = arg;
+
+	bench_init(&cost->bed, bench_items, PUSH_ITEMS);
+	bench_gate_close(&cost->bed, &push_gate);
+	cost->begin[0] = ktime_get_ns();
+	bench_queue(&cost->bed, 0, 1, bench_items, PUSH_ITEMS);
+	cost->end = ktime_get_ns();
+	bench_gate_open(&push_gate);
+}
+
+int bench_push(const struct bench_row *row, const struct bench_side *side)
+{
+	struct bench_cost cost = { .row = row };
+	int err = bench_open(&cost.bed, side, 1, 1);
+
+	if (err)
+		return err;
+	err = bench_threads(1, push_thread, &cost);
+	bench_close(&cost.bed);
+	if (!err)
+		bench_say_ns(row, side->name, cost.end - cost.begin[0], PUSH_ITEMS);
+	return err;
+}
+
+/* ---- empty: from the first queue call until the last item has run ----- */
+
+/*
+ * Up to @nr items to channels 0 to @over - 1 in rotation, less if they take
+ * longer than it pays to wait for: where more virtual CPUs than real ones
+ * fight for a lock, an item can take milliseconds. Returns how many it were.
+ *
+ * The last item of every channel is expected at the finish. Others that a
+ * second runner took before it may still run then: a few of 100,000. Counting
+ * every item would cost more than what is measured.
+ */
+static unsigned int empty_queue(struct bench_bed *bed, unsigned int at, unsigned int over,
+				struct bench_item *items, unsigned int nr)
+{
+	u64 until = ktime_get_ns() + EMPTY_PATIENCE_NS;
+	unsigned int done = 0, stretch = 16, some;
+
+	while (done < nr - over && ktime_get_ns() < until) {
+		some = min(stretch, nr - over - done);
+		bench_queue(bed, (at + done) % over, over, items + done, some);
+		done += some;
+		stretch = min(2 * stretch, EMPTY_STRETCH);
+	}
+	bench_items_set_fn(items + done, over, bench_finish_reach);
+	bench_queue(bed, (at + done) % over, over, items + done, over);
+	return done + over;
+}
+
+static void empty_thread(void *arg, unsigned int index)
+{
+	struct bench_cost *cost = arg;
+	unsigned int over = cost->row->channels;
+	unsigned int nr = BENCH_ITEMS / cost->row->threads;
+	unsigned int at = index * over / cost->row->threads;
+
+	bench_init(&cost->bed, bench_items + index * nr, nr);
+	bench_barrier();
+	cost->begin[index] = ktime_get_ns();
+	cost->nr[index] = empty_queue(&cost->bed, at, over, bench_items + index * nr, nr);
+}
+
+static void empty_say(struct bench_cost *cost, const char *side)
+{
+	u64 begin = cost->begin[0];
+	unsigned int nr = 0, i;
+
+	for (i = 0; i < cost->row->threads; i++) {
+		begin = min(begin, cost->begin[i]);
+		nr += cost->nr[i];
+	}
+	bench_say_ns(cost->row, side, cost->end - begin, nr);
+}
+
+int bench_empty(const struct bench_row *row, const struct bench_side *side)
+{
+	struct bench_cost cost = { .row = row };
+	int err = bench_open(&cost.bed, side, row->channels, 0);
+
+	if (err)
+		return err;
+	bench_finish_expect(row->channels * row->threads);
+	err = bench_threads(row->threads, empty_thread, &cost);
+	if (!err)
+		cost.end = bench_finish_wait();
+	bench_close(&cost.bed);
+	if (!err)
+		empty_say(&cost, side->name);
+	return err;
+}
+
+/* ---- round trips ------------------------------------------------------ */
+
+struct bench_trip {
+	struct bench_item item;
+	struct completion done;
+};
+
+static void trip_fn(struct bench_item *item)
+{
+	complete(&container_of(item, struct bench_trip, item)->done);
+}
+
+/* One trip; what the queue call alone took goes to @call_ns. */
+static u64 trip_take(struct bench_bed *bed, unsigned int channel,
+		     struct bench_trip *trip, u64 *call_ns)
+{
+	u64 begin = ktime_get_ns();
+
+	bench_queue(bed, channel, bed->nr_channels, &trip->item, 1);
+	*call_ns = ktime_get_ns() - begin;
+	wait_for_completion(&trip->done);
+	return ktime_get_ns() - begin;
+}
+
+static void trip_init(struct bench_bed *bed, struct bench_trip *trip)
+{
+	bench_init(bed, &trip->item, 1);
+	trip->item.fn = trip_fn;
+	init_completion(&trip->done);
+}
+
+static struct bench_trip round_trip;
+
+/* With threads == 0 the CPUs go to sleep before each trip. */
+static void round_trip_thread(void *arg, unsigned int index)
+{
+	struct bench_cost *cost = arg;
+	unsigned int i;
+	u64 call_ns;
+
+	trip_init(&cost->bed, &round_trip);
+	for (i = 0; i < TRIPS; i++) {
+		/* So that whoever ran the last one is idle again. */
+		if (cost->row->threads)
+			bench_spin(TRIP_PAUSE_NS);
+		else
+			usleep_range(TRIP_REST_US, 2 * TRIP_REST_US);
+		cond_resched();
+		bench_times[i] = trip_take(&cost->bed, 0, &round_trip, &call_ns);
+	}
+}
+
+int bench_round_trip(const struct bench_row *row, const struct bench_side *side)
+{
+	struct bench_cost cost = { .row = row };
+	int err = bench_open(&cost.bed, side, 1, 0);
+
+	if (err)
+		return err;
+	err = bench_threads(1, round_trip_thread, &cost);
+	bench_close(&cost.bed);
+	if (err)
+		return err;
+	bench_sort_times(TRIPS);
+	bench_say(row, side->name, "ns=%llu p99_ns=%llu", bench_middle_mean(TRIPS),
+		  bench_percentile(TRIPS, 99));
+	return 0;
+}
+
+/*
+ * ---- one item each: what the kernel's lib/test_workqueue.c measures -----
+ *
+ * Every thread has one item outstanding: it queues it, waits for it, and
+ * queues it again. Thread i queues to channel i, or to the same one as all.
+ */
+
+static struct bench_trip *one_each_trips;
+
+static void one_each_thread(void *arg, unsigned int index)
+{
+	struct bench_cost *cost = arg;
+	struct bench_trip *trip = &one_each_trips[index];
+	unsigned int channel = index % cost->row->channels, i;
+	u64 *call_ns = bench_times + index * ONE_EACH_ITEMS;
+
+	trip_init(&cost->bed, trip);
+	bench_barrier();
+	cost->begin[index] = ktime_get_ns();
+	for (i = 0; i < ONE_EACH_ITEMS; i++)
+		trip_take(&cost->bed, channel, trip, &call_ns[i]);
+}
+
+static void one_each_say(const struct bench_cost *cost, const char *side)
+{
+	unsigned int nr = cost->row->threads * ONE_EACH_ITEMS, i;
+	u64 begin = cost->begin[0];
+
+	for (i = 1; i < cost->row->threads; i++)
+		begin = min(begin, cost->begin[i]);
+	bench_sort_times(nr);
+	bench_say(cost->row, side, "items_s=%llu ns=%llu p50_ns=%llu p90_ns=%llu p95_ns=%llu",
+		  div64_u64((u64)nr * NSEC_PER_SEC, cost->end - begin),
+		  bench_middle_mean(nr), bench_percentile(nr, 50), bench_percentile(nr, 90),
+		  bench_percentile(nr, 95));
+}
+
+int bench_one_each(const struct bench_row *row, const struct bench_side *side)
+{
+	struct bench_cost cost = { .row = row };
+	int err;
+
+	one_each_trips = kcalloc(row->threads, sizeof(*one_each_trips), GFP_KERNEL);
+	if (!one_each_trips)
+		return -ENOMEM;
+	err = bench_open(&cost.bed, side, row->channels, 0);
+	if (!err) {
+		err = bench_threads(row->threads, one_each_thread, &cost);
+		cost.end = ktime_get_ns();
+		bench_close(&cost.bed);
+	}
+	if (!err)
+		one_each_say(&cost, side->name);
+	kfree(one_each_trips);
+	return err;
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the machine asks for the pieces of which everything else is made: no
+ * queue can be cheaper than the pieces it needs. They differ a lot from what
+ * is usual: on user-mode Linux with SMP each change of the interrupt flag is a
+ * system call of the host, and so is each operation on a per-CPU variable that
+ * is safe against interrupts.
+ */
+#include <linux/cpumask.h>
+#include <linux/llist.h>
+#include <linux/percpu.h>
+#include <linux/sched.h>
+#include <linux/spinlock.h>
+
+#include "bench.h"
+
+#define FLOOR_TIMES	20000U
+
+static DEFINE_PER_CPU(unsigned int, floor_percpu);
+static DEFINE_RAW_SPINLOCK(floor_lock);
+static LLIST_HEAD(floor_list);
+static atomic_t floor_word;
+
+static void floor_irq_off_on(struct bench_item *item)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	local_irq_restore(flags);
+}
+
+static void floor_lock_irqsave(struct bench_item *item)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&floor_lock, flags);
+	raw_spin_unlock_irqrestore(&floor_lock, flags);
+}
+
+static void floor_lock_bare(struct bench_item *item)
+{
+	raw_spin_lock(&floor_lock);
+	raw_spin_unlock(&floor_lock);
+}
+
+static void floor_this_cpu_inc(struct bench_item *item)
+{
+	this_cpu_inc(floor_percpu);
+}
+
+static void floor_atomic(struct bench_item *item)
+{
+	atomic_fetch_or(1, &floor_word);
+}
+
+static void floor_llist_add(struct bench_item *item)
+{
+	llist_add(&item->fairwq_work.llnode, &floor_list);
+}
+
+static void floor_clock(struct bench_item *item)
+{
+	ktime_get_mono_fast_ns();
+}
+
+static void floor_nothing(struct bench_item *item)
+{
+}
+
+static const struct {
+	const char *name;
+	void (*fn)(struct bench_item *item);
+} floor_pieces[] = {
+	{ "indirect_call", floor_nothing },	/* the others contain one */
+	{ "atomic", floor_atomic },
+	{ "llist_add", floor_llist_add },
+	{ "lock_bare", floor_lock_bare },
+	{ "lock_irqsave", floor_lock_irqsave },
+	{ "irq_off_on", floor_irq_off_on },
+	{ "this_cpu_inc", floor_this_cpu_inc },
+	{ "clock", floor_clock },
+};
+
+struct bench_floor {
+	void (*fn)(struct bench_item *item);
+	u64 ns;
+};
+
+static void floor_thread(void *arg, unsigned int index)
+{
+	struct bench_floor *floor = arg;
+	void (*fn)(struct bench_item *item);
+	u64 begin = ktime_get_ns();
+	unsigned int i;
+
+	for (i = 0; i < FLOOR_TIMES; i++) {
+		fn = READ_ONCE(floor->fn);
+		fn(&bench_items[i]);
+	}
+	floor->ns = ktime_get_ns() - begin;
+}
+
+/* Two CPUs take turns at writing one line. */
+static void floor_line_thread(void *arg, unsigned int index)
+{
+	struct bench_floor *floor = arg;
+	unsigned int i;
+	u64 begin;
+
+	bench_barrier();
+	begin = ktime_get_ns();
+	for (i = index; i < FLOOR_TIMES; i += 2) {
+		while (atomic_read_acquire(&floor_word) != i)
+			cpu_relax();
+		atomic_set_release(&floor_word, i + 1);
+	}
+	if (index)
+		floor->ns = ktime_get_ns() - begin;
+}
+
+static int floor_line(const struct bench_row *row)
+{
+	struct bench_floor floor = {};
+	int err;
+
+	if (num_online_cpus() < 2)
+		return 0;
+	atomic_set(&floor_word, 0);
+	err = bench_threads(2, floor_line_thread, &floor);
+	if (!err)
+		bench_say_ns(row, "line_moves", floor.ns, FLOOR_TIMES);
+	return err;
+}
+
+int bench_floor(const struct bench_row *row, const struct bench_side *side)
+{
+	struct bench_floor floor;
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < ARRAY_SIZE(floor_pieces); i++) {
+		floor.fn = floor_pieces[i].fn;
+		init_llist_head(&floor_list);
+		err = bench_threads(1, floor_thread, &floor);
+		if (err)
+			return err;
+		bench_say_ns(row, floor_pieces[i].name, floor.ns, FLOOR_TIMES);
+	}
+	return floor_line(row);
+}

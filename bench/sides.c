@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The contenders, each behind the same four operations: open, close, init,
+ * queue.
+ *
+ * The loop that queues is compiled once for each of them, so that what stands
+ * in it is the call that a client would write and no indirect one.
+ */
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "bench.h"
+
+/* Between two looks at whether somebody else wants the CPU. */
+#define BENCH_STRETCH	1024U
+
+static __always_inline void
+bench_rotate(struct bench_bed *bed, unsigned int at, unsigned int over,
+	     struct bench_item *items, unsigned int nr,
+	     void (*queue_one)(union bench_channel channel, struct bench_item *item))
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		queue_one(bed->channel[at], &items[i]);
+		if (++at == over)
+			at = 0;
+		if (i % BENCH_STRETCH == BENCH_STRETCH - 1)
+			cond_resched();
+	}
+}
+
+static __always_inline void bench_run(struct bench_item *item)
+{
+	if (item->fn)
+		item->fn(item);
+}
+
+/* ---- workqueues ------------------------------------------------------- */
+
+static void wq_fn(struct work_struct *work)
+{
+	bench_run(container_of(work, struct bench_item, work));
+}
+
+static void wq_init(struct bench_item *items, unsigned int nr)
+{
+	for (; nr--; items++)
+		INIT_WORK(&items->work, wq_fn);
+}
+
+static __always_inline void wq_queue_one(union bench_channel channel, struct bench_item *item)
+{
+	queue_work(channel.wq, &item->work);
+}
+
+static void wq_queue(struct bench_bed *bed, unsigned int at, unsigned int over,
+		     struct bench_item *items, unsigned int nr)
+{
+	bench_rotate(bed, at, over, items, nr, wq_queue_one);
+}
+
+static struct workqueue_struct *wq_alloc(struct bench_bed *bed, unsigned int active)
+{
+	return alloc_workqueue("fairwq_bench", bed->side->flags, active);
+}
+
+/* One for all. */
+static int wq_open(struct bench_bed *bed, unsigned int active)
+{
+	struct workqueue_struct *wq = wq_alloc(bed, active);
+	unsigned int i;
+
+	if (!wq)
+		return -ENOMEM;
+	for (i = 0; i < bed->nr_channels; i++)
+		bed->channel[i].wq = wq;
+	return 0;
+}
+
+static void wq_close(struct bench_bed *bed)
+{
+	if (bed->channel[0].wq)
+		destroy_workqueue(bed->channel[0].wq);
+}
+
+/* One for each. */
+static int wq_each_open(struct bench_bed *bed, unsigned int active)
+{
+	unsigned int i;
+
+	for (i = 0; i < bed->nr_channels; i++) {
+		bed->channel[i].wq = wq_alloc(bed, active);
+		if (!bed->channel[i].wq)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void wq_each_close(struct bench_bed *bed)
+{
+	unsigned int i;
+
+	for (i = 0; i < bed->nr_channels && bed->channel[i].wq; i++)
+		destroy_workqueue(bed->channel[i].wq);
+}
+
+static const struct bench_ops wq_ops = {
+	.open = wq_open, .close = wq_close, .init = wq_init, .queue = wq_queue,
+};
+
+static const struct bench_ops wq_each_ops = {
+	.open = wq_each_open, .close = wq_each_close, .init = wq_init, .queue = wq_queue,
+};
+
+/* ---- kthread_worker: a thread for each channel ------------------------ */
+
+/* From 6.14 on kthread_create_worker() leaves it to the caller to start it. */
+#ifndef kthread_run_worker
+#define kthread_run_worker kthread_create_worker
+#endif
+
+static void kthread_fn(struct kthread_work *work)
+{
+	bench_run(container_of(work, struct bench_item, kthread_work));
+}
+
+static void kthread_init(struct bench_item *items, unsigned int nr)
+{
+	for (; nr--; items++)
+		kthread_init_work(&items->kthread_work, kthread_fn);
+}
+
+static __always_inline void kthread_queue_one(union bench_channel channel,
+					      struct bench_item *item)
+{
+	kthread_queue_work(channel.worker, &item->kthread_work);
+}
+
+static void kthread_queue(struct bench_bed *bed, unsigned int at, unsigned int over,
+			  struct bench_item *items, unsigned int nr)
+{
+	bench_rotate(bed, at, over, items, nr, kthread_queue_one);
+}
+
+static int kthread_open(struct bench_bed *bed, unsigned int active)
+{
+	struct kthread_worker *worker;
+	unsigned int i;
+
+	for (i = 0; i < bed->nr_channels; i++) {
+		worker = kthread_run_worker(0, "bench/%u", i);
+		if (IS_ERR(worker))
+			return PTR_ERR(worker);
+		bed->channel[i].worker = worker;
+	}
+	return 0;
+}
+
+static void kthread_close(struct bench_bed *bed)
+{
+	unsigned int i;
+
+	for (i = 0; i < bed->nr_channels && bed->channel[i].worker; i++)
+		kthread_destroy_worker(bed->channel[i].worker);
+}
+
+static const struct bench_ops kthread_ops = {
+	.open = kthread_open, .close = kthread_close,
+	.init = kthread_init, .queue = kthread_queue,
+};
+
+/* ---- fairwq: a batch for each channel --------------------------------- */
+
+static void fairwq_fn(struct fairwq_work *work)
+{
+	bench_run(container_of(work, struct bench_item, fairwq_work));
+}
+
+static void fairwq_init_items(struct bench_item *items, unsigned int nr)
+{
+	for (; nr--; items++)
+		fairwq_work_init(&items->fairwq_work, fairwq_fn);
+}
+
+static __always_inline void fairwq_queue_one(union bench_channel channel,
+					     struct bench_item *item)
+{
+	fairwq_queue(channel.batch, &item->fairwq_work);
+}
+
+static void fairwq_queue_items(struct bench_bed *bed, unsigned int at, unsigned int over,
+			       struct bench_item *items, unsigned int nr)
+{
+	bench_rotate(bed, at, over, items, nr, fairwq_queue_one);
+}
+
+static int fairwq_open(struct bench_bed *bed, unsigned int active)
+{
+	const struct fairwq_pool_attrs attrs = {
+		.flags = bed->side->flags,
+		.max_active = active,
+		.policy = bed->side->policy,
+	};
+	struct fairwq_pool *pool = fairwq_pool_create(&attrs, "bench");
+	struct fairwq_batch *batch;
+	unsigned int i;
+
+	if (IS_ERR(pool))
+		return PTR_ERR(pool);
+	bed->pool = pool;
+	for (i = 0; i < bed->nr_channels; i++) {
+		batch = fairwq_batch_create(pool, NULL, "%u", i);
+		if (IS_ERR(batch))
+			return PTR_ERR(batch);
+		bed->channel[i].batch = batch;
+	}
+	return 0;
+}
+
+static void fairwq_close(struct bench_bed *bed)
+{
+	unsigned int i;
+
+	if (!bed->pool)
+		return;
+	fairwq_pool_flush(bed->pool);
+	bench_count_violations(bed->pool);
+	for (i = 0; i < bed->nr_channels && bed->channel[i].batch; i++)
+		fairwq_batch_dispose(bed->channel[i].batch);
+	fairwq_pool_destroy(bed->pool);
+}
+
+static const struct bench_ops fairwq_ops = {
+	.open = fairwq_open, .close = fairwq_close,
+	.init = fairwq_init_items, .queue = fairwq_queue_items,
+};
+
+/* ---- all of them ------------------------------------------------------ */
+
+const struct bench_side bench_wq_unbound = {
+	.name = "wq_unbound", .ops = &wq_ops, .flags = WQ_UNBOUND,
+};
+
+const struct bench_side bench_wq_percpu = {
+	.name = "wq_percpu", .ops = &wq_ops, .flags = BENCH_WQ_PERCPU,
+};
+
+const struct bench_side bench_wq_each = {
+	.name = "wq_each", .ops = &wq_each_ops, .flags = WQ_UNBOUND,
+};
+
+const struct bench_side bench_kthread = {
+	.name = "kthread", .ops = &kthread_ops,
+};
+
+const struct bench_side bench_fairwq = {
+	.name = "fairwq", .ops = &fairwq_ops,
+};
+
+const struct bench_side bench_fairwq_one = {
+	.name = "fairwq_one", .ops = &fairwq_ops, .active = 1,
+};
+
+const struct bench_side bench_fairwq_strict = {
+	.name = "fairwq_strict", .ops = &fairwq_ops, .flags = FAIRWQ_STRICT_TURNS,
+};
+
+const struct bench_side bench_fairwq_strict_one = {
+	.name = "fairwq_strict_one", .ops = &fairwq_ops,
+	.flags = FAIRWQ_STRICT_TURNS, .active = 1,
+};
+
+const struct bench_side bench_fairwq_fifo = {
+	.name = "fairwq_fifo", .ops = &fairwq_ops, .policy = FAIRWQ_FIFO,
+};
+
+/* @active: how many items may run at once; 0: as many as the side likes. */
+int bench_open(struct bench_bed *bed, const struct bench_side *side,
+	       unsigned int nr_channels, unsigned int active)
+{
+	int err;
+
+	*bed = (struct bench_bed) { .side = side, .nr_channels = nr_channels };
+	bed->channel = kvcalloc(nr_channels, sizeof(*bed->channel), GFP_KERNEL);
+	if (!bed->channel)
+		return -ENOMEM;
+	err = side->ops->open(bed, active ?: side->active);
+	if (err)
+		bench_close(bed);
+	return err;
+}
+
+/* Whatever was queued has run when this returns. */
+void bench_close(struct bench_bed *bed)
+{
+	bed->side->ops->close(bed);
+	kvfree(bed->channel);
+}

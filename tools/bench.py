@@ -1,0 +1,273 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Makes a table of what the bench printed, and result.txt for programs.
+
+usage: bench.py DIR [NOTE...]
+
+DIR holds console.log and status of the boot. Written to DIR: samples.txt, the
+lines as they came; table.txt, which is also printed; result.txt, key=value:
+
+  cpus, rounds, violations      of the boot
+  ROW.SIDE.FIGURE               the median of all samples. FIGURE says its unit:
+                                ns (per item, unless ROWS below says otherwise;
+                                of single calls the mean of the middle half),
+                                p50_ns .. max_ns, items_s, bytes
+  ROW.SIDE.FIGURE.min, .max     the spread
+  ROW.SIDE.ratio                how many times better the side's first figure is
+                                than that of the row's yardstick: wq_unbound,
+                                where a row has it. The median over the rounds
+                                of the ratio within the round, in which both
+                                sides were asked one right after the other
+  ROW.SIDE.ratio.min, .max      its spread over the rounds
+  ROW.SIDE.ratio.best           the ratio of the best sample of each: what a busy
+                                machine disturbs least
+  budget.NAME                   the figure that DESIGN budgets, as it puts it
+  budget.NAME.want              the budget
+
+Nothing here judges a figure. Exit: 0 measured, 3 the guest crashed, warned or
+did not finish, 124 time was up.
+"""
+
+import os
+import re
+import sys
+from statistics import median
+
+from verdict import BAD, read
+
+# What each row asks; what ends in a number is found without it.
+ROWS = {
+    'size': 'bytes',
+    'floor': 'ns for the pieces, 20,000 times each in a loop; line_moves: from one CPU to the other',
+    'push': 'ns per queue call into a busy batch, its only runner held',
+    'empty_1': 'ns per empty item, first call to last run; 1 producer, 1 batch',
+    'empty_16': 'the same, 16 batches in rotation',
+    'empty_16_p2': 'the same, 2 producers',
+    'trip': 'ns from queue call to wake-up, nothing else queued',
+    'trip_rested': 'the same, after all CPUs have slept for 0.1 ms',
+    'behind': 'ns until 200 items of 2 us have run that came behind 20,000 of another batch',
+    'quiet': 'ns that an item, one per ms, waits next to N busy batches, 16 items of 20 us each',
+    'pick': 'ns to choose among N nodes and charge, in the tree alone',
+    'eligible': 'ns per empty item, one runner, N batches that all have items',
+    'idle': 'ns per empty item, one runner, 2 batches, next to so many idle ones',
+    'one_each': 'N threads, one item each: items/s; ns of the queue call. "own": a batch each',
+}
+
+# Who: a side's word on itself.
+SIDES = {
+    'wq_unbound': 'queue_work() on one WQ_UNBOUND workqueue',
+    'wq_percpu': 'queue_work() on one per-CPU workqueue',
+    'wq_each': 'a WQ_UNBOUND workqueue per batch',
+    'kthread': 'a kthread_worker per batch',
+    'fairwq': 'default attributes',
+    'fairwq_one': 'max_active 1',
+    'fairwq_strict': 'FAIRWQ_STRICT_TURNS',
+    'fairwq_strict_one': 'FAIRWQ_STRICT_TURNS, max_active 1',
+    'fairwq_fifo': 'policy FIFO',
+    'ideal': 'the items alone, twice as many, spread over the CPUs',
+}
+YARDSTICK = 'wq_unbound'
+
+# Name, row, side, yardstick, how it is put, the budget. "times": yardstick /
+# side; "of": side / yardstick; a figure by its name: the figure itself. A
+# yardstick may be of another row.
+BUDGETS = (
+    ('push', 'push', 'fairwq', YARDSTICK, 'times', '>= 30'),
+    ('empty_1', 'empty_1', 'fairwq', YARDSTICK, 'times', '>= 15'),
+    ('empty_16', 'empty_16', 'fairwq', YARDSTICK, 'times', '>= 12'),
+    ('empty_16_p2', 'empty_16_p2', 'fairwq', YARDSTICK, 'times', '>= 12'),
+    ('strict_1', 'empty_1', 'fairwq_strict', YARDSTICK, 'times', '>= 3'),
+    ('strict_16', 'empty_16', 'fairwq_strict', YARDSTICK, 'times', '>= 3'),
+    ('strict_16_p2', 'empty_16_p2', 'fairwq_strict', YARDSTICK, 'times', '>= 3'),
+    ('trip', 'trip', 'fairwq', YARDSTICK, 'of', '<= 1.05'),
+    ('behind', 'behind', 'fairwq', YARDSTICK, 'times', '>= 30'),
+    ('behind_ideal', 'behind', 'fairwq', 'ideal', 'of', '<= 1.15'),
+    ('pick_10000', 'pick_10000', 'equal', 'pick_2.equal', 'of', '<= 2'),
+    ('idle_10000', 'idle', 'idle_10000', 'idle_0', 'of', '<= 1.02'),
+    ('size_work', 'size', 'fairwq_work', None, 'bytes', '<= 64'),
+    ('size_batch', 'size', 'fairwq_batch', None, 'bytes', '<= 512'),
+)
+
+SAMPLE = re.compile(r'fairwq-bench: row=(\S+) side=(\S+) round=(\d+) (.*)$')
+FACT = re.compile(r'fairwq-bench: (?:cpus=\d+ rounds=\d+|violations=\d+)$')
+
+
+class Samples:
+    """Every value by row, side, figure and round, in the order of the boot."""
+
+    def __init__(self, lines):
+        self.lines, self.facts, self.values = [], {}, {}
+        for line in lines:
+            if m := SAMPLE.search(line):
+                self.lines.append(m[0])
+                for pair in m[4].split():
+                    figure, value = pair.split('=')
+                    self.values.setdefault((m[1], m[2]), {}).setdefault(
+                        figure, {}).setdefault(int(m[3]), []).append(float(value))
+            elif m := FACT.search(line):
+                self.facts |= dict(pair.split('=') for pair in m[0].split()[1:])
+
+    def rows(self):
+        return list(dict.fromkeys(row for row, _ in self.values))
+
+    def sides(self, row):
+        """In the order of SIDES; then those that only one row has."""
+        found = [s for r, s in self.values if r == row]
+        return [s for s in SIDES if s in found] + [s for s in found if s not in SIDES]
+
+    def figures(self, row, side):
+        return list(self.values.get((row, side), {}))
+
+    def all(self, row, side, figure):
+        return [v for r in self.values[row, side][figure].values() for v in r]
+
+    def by_round(self, row, side):
+        """The medians of the first figure."""
+        first = next(iter(self.values.get((row, side), {'': {}}).values()))
+        return {r: median(v) for r, v in first.items()}
+
+    def quotients(self, row, side, base, base_row=None):
+        """BASE / SIDE in each round; of what is better the more, SIDE / BASE."""
+        ours, theirs = self.by_round(row, side), self.by_round(base_row or row, base)
+        up = self.figures(row, side)[:1] == ['items_s']
+        both = [(ours[r], theirs[r]) for r in ours if r in theirs]
+        return [a / b if up else b / a for a, b in both if a and b]
+
+
+    def best_quotient(self, row, side, base):
+        ours, theirs = ([v for v in self.by_round(row, s).values() if v] for s in (side, base))
+        if not ours or not theirs:
+            return None
+        if self.figures(row, side)[:1] == ['items_s']:
+            return max(ours) / max(theirs)
+        return min(theirs) / min(ours)
+
+
+def short(x):
+    """With as many digits as can be meant."""
+    if x >= 1000:
+        return f'{x:,.0f}'
+    return f'{x:.2f}' if x < 10 else f'{x:.1f}' if x < 100 else f'{x:.0f}'
+
+
+def budget(samples, name):
+    """(value, or None if it was not measured, how it is put, what is wanted)."""
+    _, row, side, base, put, want = next(b for b in BUDGETS if b[0] == name)
+    if put not in ('times', 'of'):
+        figures = samples.values.get((row, side), {})
+        return (median(samples.all(row, side, put)) if put in figures else None), put, want
+    base_row, _, base = base.rpartition('.')
+    found = samples.quotients(row, side, base, base_row)
+    if put == 'of':
+        found = [1 / q for q in found]
+    return (median(found) if found else None), put, want
+
+
+def result(samples):
+    """The lines of result.txt."""
+    yield from (f'{k}={v}' for k, v in samples.facts.items())
+    for row in samples.rows():
+        for side in samples.sides(row):
+            key = f'{row}.{side}'
+            for figure in samples.figures(row, side):
+                yield from spread(f'{key}.{figure}', samples.all(row, side, figure))
+            if side != YARDSTICK and (found := samples.quotients(row, side, YARDSTICK)):
+                yield from spread(f'{key}.ratio', found)
+                yield f'{key}.ratio.best={samples.best_quotient(row, side, YARDSTICK):.6g}'
+    for name, *_ in BUDGETS:
+        value, _, want = budget(samples, name)
+        if value is not None:
+            yield f'budget.{name}={value:.4g}'
+            yield f'budget.{name}.want={want}'
+
+
+def spread(key, values):
+    yield f'{key}={median(values):.6g}'
+    if len(values) > 1:
+        yield f'{key}.min={min(values):.6g}'
+        yield f'{key}.max={max(values):.6g}'
+
+
+def says(row):
+    """What a row asks, by its name or by the beginning of it."""
+    stem = re.sub(r'_\d+(_own)?$', '', row)
+    return ROWS.get(row) or ROWS.get(stem, '')
+
+
+def cells(samples, row, side):
+    """One line of the table."""
+    figures = samples.figures(row, side)
+    values = samples.all(row, side, figures[0])
+    found = samples.quotients(row, side, YARDSTICK) if side != YARDSTICK else []
+    more = [f'{f} {short(median(samples.all(row, side, f)))}' for f in figures[1:]]
+    wants = []
+    for name, its_row, its_side, base, _, _ in BUDGETS:
+        if (its_row, its_side) == (row, side):
+            value, put, want = budget(samples, name)
+            if value is not None:
+                to = f' {put} {base}' if base else ''
+                wants.append(f'{short(value)}{to}, budget {want}')
+    return [f'  {side}', short(median(values)),
+            f'{short(min(values))}..{short(max(values))}' if len(values) > 1 else '',
+            f'{short(median(found))}x' if found else '',
+            f'{short(min(found))}..{short(max(found))}' if len(found) > 1 else '',
+            f'{short(samples.best_quotient(row, side, YARDSTICK))}x' if found else '',
+            '; '.join(wants + more)]
+
+
+def table(samples, notes):
+    """The lines of table.txt."""
+    yield f'{samples.facts.get("cpus", "?")} CPUs, {samples.facts.get("rounds", "?")} rounds; ' \
+        'medians, and the least and the most of all samples'
+    yield from notes
+    width = (20, 14, 30, 8, 16, 9)
+    head = ['', 'median', 'spread', 'ratio', 'spread', 'of best',
+            f'ratio: times better than {YARDSTICK}']
+    for row in samples.rows():
+        yield ''
+        yield f'{row}: {says(row)}'
+        for line in ([head] if row == samples.rows()[0] else []) + [
+                cells(samples, row, side) for side in samples.sides(row)]:
+            first, *rest = line
+            yield (first.ljust(width[0]) + ''.join(
+                c.rjust(w) for c, w in zip(rest, width[1:])) + '  ' + rest[-1]).rstrip()
+    yield ''
+    yield from (f'{side}: {text}' for side, text in SIDES.items()
+                if any(side in samples.sides(row) for row in samples.rows()))
+    yield f'violations of fairness that the module saw: {samples.facts.get("violations", "?")}'
+
+
+def write(path, lines):
+    with open(path, 'w', encoding='utf-8') as f:
+        f.writelines(line + '\n' for line in lines)
+
+
+def complaints(console, status):
+    """What makes the figures worth nothing."""
+    yield from (line for line in console if BAD.search(line) or 'fairwq-bench: row' in line
+                and 'failed' in line)
+    if not any(line.endswith('fairwq-bench: done') for line in console):
+        yield 'the guest did not get to its end'
+    if status != '0':
+        yield f'the machine ended with status {status}'
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    top, notes = sys.argv[1], sys.argv[2:]
+    console = read(os.path.join(top, 'console.log'))
+    status = (read(os.path.join(top, 'status')) or ['none'])[0]
+    samples = Samples(console)
+    lines = list(table(samples, notes))
+    write(os.path.join(top, 'samples.txt'), samples.lines)
+    write(os.path.join(top, 'table.txt'), lines)
+    write(os.path.join(top, 'result.txt'), result(samples))
+    print('\n'.join(lines))
+    if bad := list(complaints(console, status)):
+        print('\nNOT TO BE RELIED ON, see console.log:', *bad[:20], sep='\n  ')
+        sys.exit(124 if status in ('124', '137') else 3)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# bench.sh: what fairwq costs, next to what there is without it. Boots 7.3 as
+# user-mode Linux, where kernel code runs natively, asks every row of every
+# side in that one boot, and leaves in build/bench: result.txt (key=value),
+# table.txt, samples.txt (one line each) and console.log. tools/bench.py says
+# what the keys mean. Figures are never judged.
+#
+# BENCH_ROUNDS  how often every side is asked (7; fewer than 5 say little)
+# BENCH_ROWS    rows to ask, by the beginnings of their names, with commas (all)
+# BENCH_CPUS    virtual CPUs, 1 to 8 (2). More than there are real ones that are
+#               free measure the host's scheduler: whoever holds a contended
+#               lock loses his CPU, and the others spin
+# BENCH_LIMIT   seconds for all of it (600)
+#
+# Exit: 0 measured, 2 it could not be built, 3 the guest crashed, warned or
+# did not finish, 124 time was up.
+
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+dir=$top/build/bench
+rounds=${BENCH_ROUNDS:-7}
+rows=${BENCH_ROWS:-}
+cpus=${BENCH_CPUS:-2}
+limit=${BENCH_LIMIT:-600}
+
+# No tests, and nothing that is there for them: what users load.
+build_modules() {
+	make -C "$1" ARCH=um M="$dir/src" -j"$jobs" CONFIG_FAIRWQ_BENCH=m \
+		KCFLAGS=-Werror modules
+}
+
+fill_root() {
+	local name
+	rm -rf "$dir/root"
+	mkdir -p "$dir/root"/{bin,dev,proc,sys,modules}
+	cp /bin/busybox "$dir/root/bin/"
+	for name in $(/bin/busybox --list | grep -vx busybox); do
+		ln -s busybox "$dir/root/bin/$name"
+	done
+	install -m 755 "$top/tools/bench-guest.sh" "$dir/root/init"
+	cp "$dir/src/fairwq.ko" "$dir/src/bench/fairwq_bench.ko" "$dir/root/modules/"
+	echo "rounds=$rounds${rows:+ rows=$rows}" >"$dir/root/bench.args"
+}
+
+main() {
+	local load notes=()
+	# A copy that was built against another kernel is of no use.
+	[ "$(cat "$dir/obj" 2>/dev/null)" = "$1" ] || rm -rf "$dir/src"
+	mkdir -p "$dir"
+	echo "$1" >"$dir/obj"
+	rm -f "$dir"/{result,table,samples}.txt
+	copy_sources "$dir/src"
+	step "build fairwq and the bench" build_modules "$1" || return 2
+	step "put the guest together" fill_root || return 2
+	load=$(cut -d' ' -f1-3 /proc/loadavg)
+	FAIRWQ_CPUS=$cpus FAIRWQ_TIMEOUT=$limit "$top/tools/boot.sh" uml "$1" "$dir"
+	[ "$cpus" -le "$jobs" ] || notes+=("more virtual CPUs than real ones: contended locks are slow")
+	"$top/tools/bench.py" "$dir" "${notes[@]}" "load average of the host's $jobs CPUs: $load before," \
+		"$(cut -d' ' -f1-3 /proc/loadavg) after (this run adds up to $cpus)"
+}
+
+[[ $cpus == [1-8] ]] || die "BENCH_CPUS is 1 to 8, not $cpus"
+[[ $rounds =~ ^[1-9][0-9]*$ ]] || die "BENCH_ROUNDS is a number, not $rounds"
+[[ $rows =~ ^[a-z0-9_,]*$ ]] || die "BENCH_ROWS is a list of names, not $rows"
+need_packages "${build_packages[@]}" busybox-static
+obj=$("$top/tools/kernel.sh" 7.3 uml) || exit 2
+locked "$dir.lock" main "$obj"
