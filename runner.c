@@ -364,7 +364,7 @@ static void fairwq_rescue_locked(struct fairwq_runner *runner, u64 now)
 
 	lockdep_assert_held(&pool->lock);
 
-	if (pool->nr_active < 2 || fairwq_mutant(NO_STEALING))
+	if (pool->nr_active < 2)
 		return;
 	list_for_each_entry(victim, &pool->runners, node)
 		if (victim != runner && fairwq_overdue_locked(victim, now) &&
@@ -645,6 +645,8 @@ struct fairwq_runner *fairwq_wake_thief_locked(struct fairwq_pool *pool, u64 now
 
 	lockdep_assert_held(&pool->lock);
 
+	if (fairwq_mutant(NO_STEALING))
+		return NULL;
 	list_for_each_entry(runner, &pool->runners, node)
 		if (fairwq_overdue_locked(runner, now))
 			return fairwq_wake_locked(pool);
