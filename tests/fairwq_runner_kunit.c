@@ -200,6 +200,26 @@ static void backlog_brings_in_max_active(struct kunit *test)
 	fairwq_batch_dispose(a);
 }
 
+/* One kick serves many items, of many batches; others of the workqueue wait for none (T6). */
+static void one_kick_serves_many(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch *batch[4];
+	unsigned int i;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	for (i = 0; i < ARRAY_SIZE(batch); i++) {
+		batch[i] = mock_batch(test, "k");
+		mock_queue(test, batch[i], 'a' + i, 250);
+	}
+	mock_open(test);
+	mock_until(test, READ_ONCE(mock->log.nr) == 1000);
+	/* That of the gate's item. */
+	KUNIT_EXPECT_EQ(test, 1ULL, fairwq_test_counter(mock->pool, FAIRWQ_KICKS));
+	for (i = 0; i < ARRAY_SIZE(batch); i++)
+		fairwq_batch_dispose(batch[i]);
+}
+
 /* All runners sleep in one batch after one kick: the kicks are chained. */
 static void kicks_are_chained(struct kunit *test)
 {
@@ -482,6 +502,7 @@ static struct kunit_case runner_cases[] = {
 	KUNIT_CASE(sleeper_is_stolen_from),
 	KUNIT_CASE(late_plan_is_given_back),
 	KUNIT_CASE(backlog_brings_in_max_active),
+	KUNIT_CASE(one_kick_serves_many),
 	KUNIT_CASE(kicks_are_chained),
 	KUNIT_CASE(late_push_is_not_lost),
 	KUNIT_CASE(ping_pong),
