@@ -109,20 +109,23 @@ static void sleeper_is_stolen_from(struct kunit *test)
 	fairwq_batch_dispose(a);
 }
 
+/* Takes longer than a plan may, and until something else was queued. */
 struct slow {
 	struct mock_item item;
 	struct completion *entered;
+	const bool *go_on;
 };
 
 static void slow_fn(struct fairwq_work *work)
 {
 	struct slow *slow = container_of(work, struct slow, item.work);
-	unsigned long end = jiffies + 3;
+	unsigned long end = jiffies + 3, late = jiffies + MOCK_WAIT;
 
 	mock_log_add(slow->item.log, slow->item.letter);
 	complete(slow->entered);
-	while (time_before(jiffies, end))
-		cpu_relax();
+	while (time_before(jiffies, end) ||
+	       (!READ_ONCE(*slow->go_on) && time_before(jiffies, late)))
+		cond_resched();
 }
 
 /*
@@ -135,6 +138,7 @@ static void late_plan_is_given_back(struct kunit *test)
 	DECLARE_COMPLETION_ONSTACK(entered);
 	struct slow *slow = kunit_kcalloc(test, 6, sizeof(*slow), GFP_KERNEL);
 	struct fairwq_batch *a;
+	bool go_on = false;
 	const char *high;
 	unsigned int i;
 
@@ -150,11 +154,13 @@ static void late_plan_is_given_back(struct kunit *test)
 		slow[i].item.log = &mock->log;
 		slow[i].item.letter = '1' + i;
 		slow[i].entered = &entered;
+		slow[i].go_on = &go_on;
 		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &slow[i].item.work));
 	}
 	fairwq_batch_resume(a);
 	mock_await(test, &entered);
 	mock_queue(test, fairwq_pool_default_batch(mock->pool, FAIRWQ_PRIO_HIGH), 'h', 1);
+	WRITE_ONCE(go_on, true);
 	fairwq_batch_flush(a);
 	high = strchr(&mock->log.text[1000], 'h');
 	KUNIT_ASSERT_NOT_NULL(test, high);
