@@ -40,6 +40,8 @@ bool fairwq_batch_splice_locked(struct fairwq_batch *batch)
  */
 static bool fairwq_batch_idle_locked(struct fairwq_batch *batch)
 {
+	lockdep_assert_held(&batch->pool->lock);
+
 	fairwq_test_point(FAIRWQ_POINT_BATCH_EMPTY, batch);
 	WRITE_ONCE(batch->watched, false);
 	/*
@@ -54,7 +56,7 @@ static bool fairwq_batch_idle_locked(struct fairwq_batch *batch)
 	return fairwq_batch_splice_locked(batch);
 }
 
-static bool fairwq_head_is_locked(const struct fairwq_batch *batch, int flag)
+static bool fairwq_head_has_locked(const struct fairwq_batch *batch, int flag)
 {
 	return atomic_read(&list_first_entry(&batch->fifo, struct fairwq_work,
 					     node)->state) & flag;
@@ -68,11 +70,13 @@ static bool fairwq_batch_at_limit_locked(const struct fairwq_batch *batch)
 	if (fairwq_mutant(LIMIT_PLUS_ONE) && in_flight)
 		in_flight--;
 	return in_flight >= batch->max_active &&
-	       !fairwq_head_is_locked(batch, FAIRWQ_WORK_TAKEN);
+	       !fairwq_head_has_locked(batch, FAIRWQ_WORK_TAKEN);
 }
 
 static bool fairwq_batch_held_locked(const struct fairwq_batch *batch)
 {
+	lockdep_assert_held(&batch->pool->lock);
+
 	if (batch->paused && !fairwq_mutant(PAUSE_IGNORED))
 		return true;
 	return batch->limited;
@@ -80,6 +84,8 @@ static bool fairwq_batch_held_locked(const struct fairwq_batch *batch)
 
 static u64 fairwq_batch_head_stamp_locked(const struct fairwq_batch *batch)
 {
+	lockdep_assert_held(&batch->pool->lock);
+
 	return list_first_entry(&batch->fifo, struct fairwq_work, node)->stamp;
 }
 
@@ -153,8 +159,10 @@ static void fairwq_batch_fire_barriers_locked(struct fairwq_batch *batch)
 	struct fairwq_barrier *barrier;
 	struct fairwq_work *head;
 
+	lockdep_assert_held(&batch->pool->lock);
+
 	while (!list_empty(&batch->fifo)) {
-		if (!fairwq_head_is_locked(batch, FAIRWQ_WORK_BARRIER))
+		if (!fairwq_head_has_locked(batch, FAIRWQ_WORK_BARRIER))
 			return;
 		head = list_first_entry(&batch->fifo, struct fairwq_work, node);
 		list_del(&head->node);
@@ -263,15 +271,23 @@ void fairwq_batch_put_back_locked(struct fairwq_batch *batch, struct fairwq_work
 	fairwq_batch_update_locked(batch);
 }
 
-/* Nothing is queued, nothing runs, and nothing can come. */
+/* Nothing is queued and nothing runs. */
+bool fairwq_batch_is_idle_locked(const struct fairwq_batch *batch)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	return list_empty(&batch->fifo) && llist_empty(&batch->incoming) &&
+	       !batch->in_flight[0] && !batch->in_flight[1];
+}
+
+/* And nothing can come. */
 bool fairwq_batch_drained_locked(const struct fairwq_batch *batch)
 {
 	if (!batch->closed || (batch->reaped && !fairwq_mutant(DISPOSE_TWICE)))
 		return false;
 	if (fairwq_mutant(DISPOSE_NONEMPTY))
 		return true;
-	return list_empty(&batch->fifo) && llist_empty(&batch->incoming) &&
-	       !batch->in_flight[0] && !batch->in_flight[1];
+	return fairwq_batch_is_idle_locked(batch);
 }
 
 /* What was measured; most turns are not. */

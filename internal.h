@@ -259,6 +259,7 @@ void fairwq_batch_add_barrier_locked(struct fairwq_batch *batch,
 void fairwq_batch_take_locked(struct fairwq_batch *batch, struct fairwq_slot *slot);
 void fairwq_batch_put_back_locked(struct fairwq_batch *batch, struct fairwq_work *work);
 void fairwq_batch_turn_end_locked(struct fairwq_slot *slot);
+bool fairwq_batch_is_idle_locked(const struct fairwq_batch *batch);
 bool fairwq_batch_drained_locked(const struct fairwq_batch *batch);
 
 /* batch.c */

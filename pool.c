@@ -280,14 +280,6 @@ EXPORT_SYMBOL_GPL(fairwq_pool_create);
 
 /* ---- waiting ---------------------------------------------------------- */
 
-static bool fairwq_batch_is_idle_locked(const struct fairwq_batch *batch)
-{
-	lockdep_assert_held(&batch->pool->lock);
-
-	return list_empty(&batch->fifo) && llist_empty(&batch->incoming) &&
-	       !batch->in_flight[0] && !batch->in_flight[1];
-}
-
 static bool fairwq_batch_is_idle(struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;

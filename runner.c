@@ -145,6 +145,12 @@ void fairwq_attention_lower_locked(struct fairwq_pool *pool)
 	WRITE_ONCE(pool->attention, pool->attention - 1);
 }
 
+/* A turn goes on although its item leaves the slot: who takes it again sees this. */
+static void fairwq_mark_taken(struct fairwq_work *work, const struct fairwq_slot *slot)
+{
+	atomic_or(FAIRWQ_WORK_TAKEN | (slot->color ? FAIRWQ_WORK_COLOR : 0), &work->state);
+}
+
 /* ---- one work never runs twice at once -------------------------------- */
 
 /*
@@ -185,9 +191,7 @@ static bool fairwq_park(struct fairwq_work *work, struct fairwq_slot *slot, u32 
 	rcu_read_lock();
 	other = xa_load(&fairwq_runners, id);
 	if (other && READ_ONCE(other->current_work) == work) {
-		/* Its turn goes on: whoever takes it again takes it by this. */
-		atomic_or(FAIRWQ_WORK_TAKEN | (slot->color ? FAIRWQ_WORK_COLOR : 0),
-			  &work->state);
+		fairwq_mark_taken(work, slot);
 		/* Once parked it may run, and its batch go, at any time. */
 		WRITE_ONCE(slot->batch, NULL);
 		raw_spin_lock_irqsave(&other->pool->lock, flags);
@@ -445,7 +449,7 @@ static void fairwq_give_back_slot_locked(struct fairwq_slot *slot)
 	if (!work)
 		return;
 	lockdep_assert_held(&batch->pool->lock);
-	atomic_or(FAIRWQ_WORK_TAKEN | (slot->color ? FAIRWQ_WORK_COLOR : 0), &work->state);
+	fairwq_mark_taken(work, slot);
 	slot->batch = NULL;
 	fairwq_batch_put_back_locked(batch, work);
 }
