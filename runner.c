@@ -318,6 +318,8 @@ static bool fairwq_steal_from_locked(struct fairwq_runner *runner,
 	struct fairwq_work *work;
 	unsigned int i;
 
+	if (fairwq_mutant(NO_STEALING))
+		return false;
 	for (i = READ_ONCE(victim->plan.next); i < victim->plan.nr; i++) {
 		slot = &victim->plan.slot[i];
 		work = xchg(&slot->work, NULL);
@@ -649,8 +651,6 @@ struct fairwq_runner *fairwq_wake_thief_locked(struct fairwq_pool *pool, u64 now
 
 	lockdep_assert_held(&pool->lock);
 
-	if (fairwq_mutant(NO_STEALING))
-		return NULL;
 	list_for_each_entry(runner, &pool->runners, node)
 		if (fairwq_overdue_locked(runner, now))
 			return fairwq_wake_locked(pool);

@@ -79,8 +79,9 @@ static void first_waits_for_later(struct kunit *test)
 }
 
 /*
- * Items that were planned behind one that sleeps are taken from its runner.
- * The batch is known for short items, so that dozens are planned at once.
+ * Items that were planned behind one that sleeps are taken from its runner,
+ * and before what was queued later. The batch is known for short items, so
+ * that dozens are planned at once.
  */
 static void sleeper_is_stolen_from(struct kunit *test)
 {
@@ -100,8 +101,10 @@ static void sleeper_is_stolen_from(struct kunit *test)
 	mock_queue(test, a, 'b', 10);
 	fairwq_batch_resume(a);
 	mock_await(test, &gate->entered);
+	mock_queue(test, a, 'c', 1);
 	mock_open(test);
-	mock_until(test, READ_ONCE(mock->log.nr) == 1010);
+	mock_until(test, READ_ONCE(mock->log.nr) == 1011);
+	KUNIT_EXPECT_STREQ(test, &mock->log.text[1000], "bbbbbbbbbbc");
 	KUNIT_EXPECT_GE(test, fairwq_test_counter(mock->pool, FAIRWQ_STOLEN), 1ULL);
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&gate->runs));
 	complete_all(&gate->open);
