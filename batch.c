@@ -413,7 +413,6 @@ void fairwq_batch_wait(struct fairwq_batch *batch)
 	struct fairwq_runner *runner;
 	unsigned long flags;
 
-	atomic_set(&barrier.entry.state, FAIRWQ_WORK_BARRIER);
 	mutex_lock(&batch->flush_mutex);
 	rcu_read_lock();	/* see fairwq_kick_locked() */
 	raw_spin_lock_irqsave(&pool->lock, flags);

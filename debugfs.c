@@ -37,6 +37,7 @@ static const char * const fairwq_counter_name[] = {
 	[FAIRWQ_REQUEUES] = "requeues",
 	[FAIRWQ_STOLEN] = "stolen",
 	[FAIRWQ_PARKED] = "parked",
+	[FAIRWQ_CANCELED] = "canceled",
 	[FAIRWQ_LEAKS] = "leaks",
 	[FAIRWQ_HUNG] = "hung",
 	[FAIRWQ_WINDOWS] = "windows",

@@ -37,7 +37,7 @@ EXPORT_SYMBOL_GPL(fairwq_test_set_hook);
 /* ---- queueing --------------------------------------------------------- */
 
 /* 0, or why the batch takes no more items. Under rcu_read_lock(). */
-static int fairwq_refusal(struct fairwq_batch *batch)
+int fairwq_refusal(struct fairwq_batch *batch)
 {
 	struct fairwq_runner *runner;
 
@@ -81,24 +81,24 @@ static u64 fairwq_stamp(struct fairwq_batch *batch)
  * Room for one more item than are queued: 1 if there is, else what to return.
  * A work that is pending needs none, and takes none from others meanwhile.
  */
-static int fairwq_reserve(struct fairwq_batch *batch, const struct fairwq_work *work)
+int fairwq_reserve(struct fairwq_batch *batch, const struct fairwq_work *work)
 {
 	if (!batch->max_queued)
 		return 1;
-	/* As in fairwq_push(), for the caller who is told 0 here. */
+	/* As in fairwq_claim(), for the caller who is told 0 here. */
 	smp_mb();
 	if (fairwq_work_pending(work))
 		return 0;
 	return atomic_add_unless(&batch->nr_queued, 1, batch->max_queued) ? 1 : -EAGAIN;
 }
 
-static void fairwq_unreserve(struct fairwq_batch *batch)
+void fairwq_unreserve(struct fairwq_batch *batch)
 {
 	if (batch->max_queued)
 		atomic_dec(&batch->nr_queued);
 }
 
-/* The first push into a batch that nobody watches. */
+/* The first push into a batch that nobody watches, or one that is to be looked at. */
 static void fairwq_attend(struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;
@@ -106,41 +106,132 @@ static void fairwq_attend(struct fairwq_batch *batch)
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
+	if (unlikely(batch->nr_canceled))
+		fairwq_batch_splice_locked(batch);
 	fairwq_batch_update_locked(batch);
+	fairwq_batch_reap_locked(batch);
 	runner = fairwq_kick_locked(pool);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	fairwq_kick_send(pool, runner);
 }
 
-static int fairwq_push(struct fairwq_batch *batch, struct fairwq_work *work)
+/*
+ * A cancel has left word that the work is to be dropped once it arrives; it
+ * need not be. It stays where it is on its way to. Returns whether it does.
+ */
+static bool fairwq_revive(struct fairwq_work *work, long data)
 {
-	int room = fairwq_reserve(batch, work);
+	struct fairwq_batch *batch = fairwq_work_batch(data);
+	struct fairwq_pool *pool = batch->pool;
+	unsigned long flags;
+	bool revived;
 
-	if (room <= 0)
-		return room;
-	/*
-	 * Full barrier, also when it was set already: the stores before the
-	 * call are then seen by the run to come. Pairs with the one in
-	 * fairwq_run_slot().
-	 */
-	if (atomic_fetch_or(FAIRWQ_WORK_PENDING, &work->state) & FAIRWQ_WORK_PENDING) {
-		fairwq_unreserve(batch);
-		return 0;
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	revived = atomic_long_try_cmpxchg(&work->data, &data, data & ~FAIRWQ_WORK_CANCELED);
+	if (revived)
+		WRITE_ONCE(batch->nr_canceled, batch->nr_canceled - 1);
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	return revived;
+}
+
+/* It was claimed while it was being disabled: then it is not queued. */
+static int fairwq_unclaim(struct fairwq_work *work)
+{
+	long data = atomic_long_xchg(&work->data, 0);
+	struct fairwq_batch *batch = fairwq_work_batch(data);
+	unsigned long flags;
+
+	if (!(data & FAIRWQ_WORK_CANCELED))
+		return -ECANCELED;
+	/* Or it was, and was cancelled, and somebody was told so. */
+	raw_spin_lock_irqsave(&batch->pool->lock, flags);
+	WRITE_ONCE(batch->nr_canceled, batch->nr_canceled - 1);
+	raw_spin_unlock_irqrestore(&batch->pool->lock, flags);
+	return FAIRWQ_QUEUED;
+}
+
+/*
+ * Make the work pending, bound for @batch; FAIRWQ_CLAIMED if it was not, and
+ * is now the caller's to push. FAIRWQ_QUEUED: it is queued without that.
+ * Under rcu_read_lock().
+ *
+ * Full barrier, also for the caller who is told 0: the stores before the call
+ * are seen by the run to come. Pairs with the one in fairwq_run_slot().
+ */
+int fairwq_claim(struct fairwq_batch *batch, struct fairwq_work *work, long flags)
+{
+	long data = 0;
+
+	while (!atomic_long_try_cmpxchg(&work->data, &data,
+					(long)batch | FAIRWQ_WORK_PENDING | flags)) {
+		smp_mb();
+		data = atomic_long_read(&work->data);
+		if (READ_ONCE(work->disabled))
+			return -ECANCELED;
+		if ((data & (FAIRWQ_WORK_PENDING | FAIRWQ_WORK_CANCELED)) == FAIRWQ_WORK_PENDING)
+			return 0;
+		if (data && fairwq_revive(work, data))
+			return FAIRWQ_QUEUED;
+		data = 0;
 	}
-	fairwq_test_point(FAIRWQ_POINT_QUEUE_ACCEPTED, batch);
-	work->batch = batch;
+	/* Set PENDING, then load @disabled. Pairs with fairwq_disable(). */
+	return unlikely(READ_ONCE(work->disabled)) ? fairwq_unclaim(work) : FAIRWQ_CLAIMED;
+}
+
+/* Push a work that the caller has claimed. */
+void fairwq_push_claimed(struct fairwq_batch *batch, struct fairwq_work *work)
+{
+	bool first;
+
 	work->stamp = fairwq_stamp(batch);
 	trace_fairwq_queue(batch, work);
 	/*
-	 * Full barrier between the push and the load. Pairs with smp_mb() in
-	 * fairwq_batch_idle_locked(). After it @work may be gone.
+	 * Full barrier between the push and the loads. Pairs with those in
+	 * fairwq_batch_idle_locked() and fairwq_cancel_unlinked_locked().
+	 * After it @work may be gone.
 	 */
-	if (llist_add(&work->llnode, &batch->incoming)) {
+	first = llist_add(&work->llnode, &batch->incoming);
+	if (first)
 		fairwq_test_point(FAIRWQ_POINT_QUEUE_PUSHED, batch);
-		if (!READ_ONCE(batch->watched))
-			fairwq_attend(batch);
+	if ((first && !READ_ONCE(batch->watched)) || unlikely(READ_ONCE(batch->nr_canceled)))
+		fairwq_attend(batch);
+}
+
+static int fairwq_push(struct fairwq_batch *batch, struct fairwq_work *work)
+{
+	int ret = fairwq_reserve(batch, work);
+
+	if (ret <= 0)
+		return ret;
+	ret = fairwq_claim(batch, work, 0);
+	if (unlikely(ret != FAIRWQ_CLAIMED)) {
+		fairwq_unreserve(batch);
+		return ret;
 	}
+	fairwq_test_point(FAIRWQ_POINT_QUEUE_ACCEPTED, batch);
+	fairwq_push_claimed(batch, work);
 	return 1;
+}
+
+/*
+ * A work will be pushed to the batch later: until then it is not drained. The
+ * work was accepted now, so it is not refused then. Under rcu_read_lock(), in
+ * the section that found that it is not refused.
+ */
+void fairwq_hold(struct fairwq_batch *batch)
+{
+	atomic_inc(&batch->nr_held);
+}
+
+void fairwq_unhold(struct fairwq_batch *batch)
+{
+	struct fairwq_pool *pool = batch->pool;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	atomic_dec(&batch->nr_held);
+	fairwq_batch_reap_locked(batch);
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
 }
 
 /**
@@ -159,8 +250,8 @@ static int fairwq_push(struct fairwq_batch *batch, struct fairwq_work *work)
  * function; the item then goes to the tail of @batch.
  * Return: 1 if it was queued; 0 if it was pending already; -ESHUTDOWN if
  * @batch was disposed, or its pool is being drained and the caller is not one
- * of its items; -EAGAIN if @batch holds max_queued items; -EINVAL. On 0 or
- * less nothing was changed.
+ * of its items; -EAGAIN if @batch holds max_queued items; -ECANCELED if @work
+ * is disabled; -EINVAL. On 0 or less nothing was changed.
  */
 int fairwq_queue(struct fairwq_batch *batch, struct fairwq_work *work)
 {
@@ -193,7 +284,9 @@ EXPORT_SYMBOL_GPL(fairwq_queue);
  */
 bool fairwq_work_pending(const struct fairwq_work *work)
 {
-	return atomic_read(&work->state) & FAIRWQ_WORK_PENDING;
+	long data = atomic_long_read(&work->data);
+
+	return (data & (FAIRWQ_WORK_PENDING | FAIRWQ_WORK_CANCELED)) == FAIRWQ_WORK_PENDING;
 }
 EXPORT_SYMBOL_GPL(fairwq_work_pending);
 

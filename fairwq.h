@@ -43,7 +43,9 @@
 #include <linux/llist.h>
 #include <linux/lockdep.h>
 #include <linux/stringify.h>
+#include <linux/timer.h>
 #include <linux/types.h>
+#include <linux/workqueue.h>
 
 #define FAIRWQ_VERSION_MAJOR	0
 #define FAIRWQ_VERSION_MINOR	1
@@ -66,6 +68,7 @@
 
 struct fairwq_pool;
 struct fairwq_batch;
+struct fairwq_slot;
 struct fairwq_work;
 
 /**
@@ -158,18 +161,45 @@ typedef void (*fairwq_func_t)(struct fairwq_work *work);
  */
 struct fairwq_work {
 	/* private: */
-	atomic_t state;			/* FAIRWQ_WORK_* */
+	atomic_long_t data;		/* while pending: its batch, and FAIRWQ_WORK_* */
 	u32 last_runner;		/* id of the runner that started it last, 0: none */
+	u16 place;			/* while linked: FAIRWQ_PLACE_*, where it is */
+	u16 disabled;			/* how often */
 	union {
 		struct llist_node llnode;	/* while only pushed */
 		struct list_head node;		/* once sorted into the FIFO */
+		struct fairwq_slot *slot;	/* once planned */
 	};
 	fairwq_func_t func;
-	struct fairwq_batch *batch;	/* while pending: where it is queued */
 	u64 stamp;			/* when it was queued, ns; 0: not measured */
 #ifdef CONFIG_LOCKDEP
 	struct lockdep_map lockdep_map;
 #endif
+};
+
+/**
+ * struct fairwq_delayed_work - an item that is queued after a delay
+ * @work: the item; its function is called with this, see container_of()
+ *
+ * Set up by fairwq_delayed_work_init(). Once it was queued, fairwq_work_flush()
+ * and its like on @work do what they do for any work.
+ */
+struct fairwq_delayed_work {
+	struct fairwq_work work;
+	/* private: */
+	struct timer_list timer;
+};
+
+/**
+ * struct fairwq_rcu_work - an item that is queued after an RCU grace period
+ * @work: the item; its function is called with this, see container_of()
+ *
+ * Set up by fairwq_rcu_work_init().
+ */
+struct fairwq_rcu_work {
+	struct fairwq_work work;
+	/* private: */
+	struct rcu_work later;
 };
 
 /* pool.c */
@@ -204,6 +234,33 @@ bool fairwq_work_pending(const struct fairwq_work *work);
 void __fairwq_work_init(struct fairwq_work *work, fairwq_func_t func,
 			const char *name, struct lock_class_key *key);
 
+/* work.c */
+
+bool fairwq_work_flush(struct fairwq_work *work);
+bool fairwq_work_cancel(struct fairwq_work *work);
+bool fairwq_work_cancel_sync(struct fairwq_work *work);
+bool fairwq_work_disable(struct fairwq_work *work);
+bool fairwq_work_disable_sync(struct fairwq_work *work);
+bool fairwq_work_enable(struct fairwq_work *work);
+unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
+				  void (*dropped)(struct fairwq_work *work));
+
+/* delay.c */
+
+int fairwq_queue_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
+			 unsigned long delay);
+int fairwq_mod_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
+		       unsigned long delay);
+bool fairwq_delayed_work_flush(struct fairwq_delayed_work *dwork);
+bool fairwq_delayed_work_cancel(struct fairwq_delayed_work *dwork);
+bool fairwq_delayed_work_cancel_sync(struct fairwq_delayed_work *dwork);
+void __fairwq_delayed_work_init(struct fairwq_delayed_work *dwork, fairwq_func_t func,
+				const char *name, struct lock_class_key *key);
+int fairwq_queue_rcu(struct fairwq_batch *batch, struct fairwq_rcu_work *rwork);
+bool fairwq_rcu_work_flush(struct fairwq_rcu_work *rwork);
+void __fairwq_rcu_work_init(struct fairwq_rcu_work *rwork, fairwq_func_t func,
+			    const char *name, struct lock_class_key *key);
+
 /**
  * fairwq_work_init - set up a work
  * @work: the work
@@ -235,6 +292,42 @@ void __fairwq_work_init(struct fairwq_work *work, fairwq_func_t func,
  */
 #define fairwq_work_init_onstack(work, func) fairwq_work_init(work, func)
 
+/**
+ * fairwq_delayed_work_init - set up a delayed work
+ * @dwork: the work
+ * @func: what to call when its turn comes
+ *
+ * As fairwq_work_init().
+ *
+ * Context: Any.
+ */
+#define fairwq_delayed_work_init(dwork, func)				\
+	do {								\
+		static struct lock_class_key __fairwq_key;		\
+									\
+		__fairwq_delayed_work_init(dwork, func,			\
+					   "(fairwq_work)" #dwork,	\
+					   &__fairwq_key);		\
+	} while (0)
+
+/**
+ * fairwq_rcu_work_init - set up a work for after a grace period
+ * @rwork: the work
+ * @func: what to call when its turn comes
+ *
+ * As fairwq_work_init().
+ *
+ * Context: Any.
+ */
+#define fairwq_rcu_work_init(rwork, func)				\
+	do {								\
+		static struct lock_class_key __fairwq_key;		\
+									\
+		__fairwq_rcu_work_init(rwork, func,			\
+				       "(fairwq_work)" #rwork,		\
+				       &__fairwq_key);			\
+	} while (0)
+
 #ifdef CONFIG_LOCKDEP
 #define __FAIRWQ_WORK_LOCKDEP(name) \
 	.lockdep_map = STATIC_LOCKDEP_MAP_INIT("(fairwq_work)" #name, &(name)),
@@ -249,7 +342,7 @@ void __fairwq_work_init(struct fairwq_work *work, fairwq_func_t func,
  */
 #define DEFINE_FAIRWQ_WORK(name, function)				\
 	struct fairwq_work name = {					\
-		.state = ATOMIC_INIT(0),				\
+		.data = ATOMIC_LONG_INIT(0),				\
 		.func = (function),					\
 		__FAIRWQ_WORK_LOCKDEP(name)				\
 	}

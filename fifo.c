@@ -13,6 +13,35 @@
 /* A longer run time counts as this in the moving average. */
 #define FAIRWQ_RUN_TIME_MAX_NS	(10 * NSEC_PER_MSEC)
 
+/* A cancel came while @work was on its way here. Returns whether it is dropped. */
+static bool fairwq_drop_canceled_locked(struct fairwq_batch *batch,
+					struct fairwq_work *work)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	if (!(atomic_long_read(&work->data) & FAIRWQ_WORK_CANCELED))
+		return false;
+	WRITE_ONCE(batch->nr_canceled, batch->nr_canceled - 1);
+	if (batch->max_queued)
+		atomic_dec(&batch->nr_queued);
+	/* From here on it is its caller's. */
+	atomic_long_set_release(&work->data, 0);
+	return true;
+}
+
+static void fairwq_link_locked(struct fairwq_batch *batch, struct fairwq_work *work)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	if (unlikely(batch->nr_canceled) && fairwq_drop_canceled_locked(batch, work))
+		return;
+	atomic_long_set(&work->data,
+			(long)batch | FAIRWQ_WORK_PENDING | FAIRWQ_WORK_LINKED);
+	work->place = FAIRWQ_PLACE_FIFO;
+	list_add_tail(&work->node, &batch->fifo);
+	batch->nr_fifo++;
+}
+
 /* Put what was pushed into the FIFO. Returns whether the FIFO has an item. */
 bool fairwq_batch_splice_locked(struct fairwq_batch *batch)
 {
@@ -25,10 +54,8 @@ bool fairwq_batch_splice_locked(struct fairwq_batch *batch)
 	if (!fairwq_mutant(FIFO_REVERSED))
 		pushed = llist_reverse_order(pushed);
 	/* The list node overlays the llist node: _safe reads it first. */
-	llist_for_each_entry_safe(work, next, pushed, llnode) {
-		list_add_tail(&work->node, &batch->fifo);
-		batch->nr_fifo++;
-	}
+	llist_for_each_entry_safe(work, next, pushed, llnode)
+		fairwq_link_locked(batch, work);
 	return !list_empty(&batch->fifo);
 }
 
@@ -56,10 +83,11 @@ static bool fairwq_batch_idle_locked(struct fairwq_batch *batch)
 	return fairwq_batch_splice_locked(batch);
 }
 
-static bool fairwq_head_has_locked(const struct fairwq_batch *batch, int flag)
+static struct fairwq_work *fairwq_head_locked(const struct fairwq_batch *batch)
 {
-	return atomic_read(&list_first_entry(&batch->fifo, struct fairwq_work,
-					     node)->state) & flag;
+	lockdep_assert_held(&batch->pool->lock);
+
+	return list_first_entry(&batch->fifo, struct fairwq_work, node);
 }
 
 /* An item that was put back is in flight already: it takes up no more room. */
@@ -70,7 +98,7 @@ static bool fairwq_batch_at_limit_locked(const struct fairwq_batch *batch)
 	if (fairwq_mutant(LIMIT_PLUS_ONE) && in_flight)
 		in_flight--;
 	return in_flight >= batch->max_active &&
-	       !fairwq_head_has_locked(batch, FAIRWQ_WORK_TAKEN);
+	       !(fairwq_head_locked(batch)->place & FAIRWQ_PLACE_TAKEN);
 }
 
 static bool fairwq_batch_held_locked(const struct fairwq_batch *batch)
@@ -80,13 +108,6 @@ static bool fairwq_batch_held_locked(const struct fairwq_batch *batch)
 	if (batch->paused && !fairwq_mutant(PAUSE_IGNORED))
 		return true;
 	return batch->limited;
-}
-
-static u64 fairwq_batch_head_stamp_locked(const struct fairwq_batch *batch)
-{
-	lockdep_assert_held(&batch->pool->lock);
-
-	return list_first_entry(&batch->fifo, struct fairwq_work, node)->stamp;
 }
 
 /* Into the tree or out of it, unless it is there already. */
@@ -100,7 +121,7 @@ void fairwq_batch_set_eligible_locked(struct fairwq_batch *batch, bool eligible)
 		return;
 	if (eligible) {
 		fairwq_tree_add(&pool->tree, &batch->node,
-				fairwq_batch_head_stamp_locked(batch));
+				fairwq_head_locked(batch)->stamp);
 		pool->nr_eligible++;
 	} else {
 		fairwq_tree_del(&pool->tree, &batch->node);
@@ -162,11 +183,14 @@ static void fairwq_batch_fire_barriers_locked(struct fairwq_batch *batch)
 	lockdep_assert_held(&batch->pool->lock);
 
 	while (!list_empty(&batch->fifo)) {
-		if (!fairwq_head_has_locked(batch, FAIRWQ_WORK_BARRIER))
+		head = fairwq_head_locked(batch);
+		if (!(head->place & FAIRWQ_PLACE_BARRIER))
 			return;
-		head = list_first_entry(&batch->fifo, struct fairwq_work, node);
 		list_del(&head->node);
 		barrier = container_of(head, struct fairwq_barrier, entry);
+		barrier->fired = true;
+		if (!barrier->done)
+			continue;
 		WARN_ON_ONCE(batch->barrier);
 		barrier->color = batch->color;
 		batch->color ^= 1;
@@ -182,48 +206,65 @@ void fairwq_batch_add_barrier_locked(struct fairwq_batch *batch,
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	fairwq_attention_raise_locked(batch->pool);	/* until it is done */
+	barrier->entry.place = FAIRWQ_PLACE_BARRIER;
+	if (barrier->done)
+		fairwq_attention_raise_locked(batch->pool);	/* until it is done */
 	fairwq_batch_splice_locked(batch);
 	list_add_tail(&barrier->entry.node, &batch->fifo);
 	fairwq_batch_fire_barriers_locked(batch);
 	fairwq_batch_update_locked(batch);
 }
 
-/* Take the first item of an eligible batch; it stays pending. */
-static struct fairwq_work *fairwq_batch_pop_locked(struct fairwq_batch *batch)
+/* Out of the FIFO; it stays pending. */
+static void fairwq_batch_unlink_locked(struct fairwq_batch *batch,
+				       struct fairwq_work *work)
 {
-	struct fairwq_work *work;
+	lockdep_assert_held(&batch->pool->lock);
 
-	work = list_first_entry(&batch->fifo, struct fairwq_work, node);
 	list_del(&work->node);
 	batch->nr_fifo--;
 	if (batch->max_queued)
 		atomic_dec(&batch->nr_queued);
-	return work;
 }
 
 /* The color of a turn that begins, or, of an item that was put back, goes on. */
 static unsigned int fairwq_batch_color_locked(struct fairwq_batch *batch,
 					      const struct fairwq_work *work)
 {
-	int state = atomic_read(&work->state);
-
-	if (state & FAIRWQ_WORK_TAKEN)
-		return !!(state & FAIRWQ_WORK_COLOR);
+	if (work->place & FAIRWQ_PLACE_TAKEN)
+		return !!(work->place & FAIRWQ_PLACE_COLOR);
 	batch->in_flight[batch->color]++;
 	return batch->color;
 }
 
 static void fairwq_slot_fill_locked(struct fairwq_batch *batch, struct fairwq_slot *slot)
 {
-	struct fairwq_work *work = fairwq_batch_pop_locked(batch);
+	struct fairwq_work *work = fairwq_head_locked(batch);
 
+	fairwq_batch_unlink_locked(batch, work);
+	slot->id = work;
 	slot->batch = batch;
 	slot->func = work->func;
 	slot->stamp = work->stamp;
 	slot->run = 0;
 	slot->color = fairwq_batch_color_locked(batch, work);
+	slot->awaited = work->place & FAIRWQ_PLACE_AWAITED;
+	if (unlikely(slot->awaited))
+		fairwq_waiters_plan_locked(batch->pool, work, slot);
+	work->place = FAIRWQ_PLACE_SLOT;
+	work->slot = slot;
 	WRITE_ONCE(slot->work, work);
+}
+
+/* The head of the FIFO has changed. */
+static void fairwq_batch_new_head_locked(struct fairwq_batch *batch)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	/* Arrival order: the place in the tree is that of the first item. */
+	if (batch->pool->tree.by_arrival)
+		fairwq_batch_set_eligible_locked(batch, false);
+	fairwq_batch_update_locked(batch);
 }
 
 /* A turn: its item into @slot, its cost charged, the batch at its next place. */
@@ -238,11 +279,24 @@ void fairwq_batch_take_locked(struct fairwq_batch *batch, struct fairwq_slot *sl
 	batch->stats->turns++;
 	batch->pool->counter[FAIRWQ_TURNS]++;
 	fairwq_batch_fire_barriers_locked(batch);
-	/* Arrival order: the place in the tree is that of the next item. */
-	if (tree->by_arrival)
-		fairwq_batch_set_eligible_locked(batch, false);
-	fairwq_batch_update_locked(batch);
+	fairwq_batch_new_head_locked(batch);
 	fairwq_window_turn_locked(batch);
+}
+
+/* A turn that was taken is not used: it was not one. */
+static void fairwq_batch_untake_locked(struct fairwq_batch *batch)
+{
+	struct fairwq_pool *pool = batch->pool;
+
+	lockdep_assert_held(&pool->lock);
+
+	/* Unless the counters were reset in between. */
+	if (batch->stats->turns)
+		batch->stats->turns--;
+	if (pool->counter[FAIRWQ_TURNS])
+		pool->counter[FAIRWQ_TURNS]--;
+	fairwq_tree_refund(&pool->tree, &batch->node, FAIRWQ_COST_TURN);
+	fairwq_window_drop_locked(batch);
 }
 
 /*
@@ -251,24 +305,15 @@ void fairwq_batch_take_locked(struct fairwq_batch *batch, struct fairwq_slot *sl
  */
 void fairwq_batch_put_back_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 {
-	struct fairwq_tree *tree = &batch->pool->tree;
-
 	lockdep_assert_held(&batch->pool->lock);
 
+	work->place = (work->place & ~FAIRWQ_PLACE_MASK) | FAIRWQ_PLACE_FIFO;
 	list_add(&work->node, &batch->fifo);
 	batch->nr_fifo++;
 	if (batch->max_queued)
 		atomic_inc(&batch->nr_queued);
-	/* Unless the counters were reset in between. */
-	if (batch->stats->turns)
-		batch->stats->turns--;
-	if (batch->pool->counter[FAIRWQ_TURNS])
-		batch->pool->counter[FAIRWQ_TURNS]--;
-	if (tree->by_arrival)
-		fairwq_batch_set_eligible_locked(batch, false);
-	fairwq_tree_refund(tree, &batch->node, FAIRWQ_COST_TURN);
-	fairwq_window_drop_locked(batch);
-	fairwq_batch_update_locked(batch);
+	fairwq_batch_untake_locked(batch);
+	fairwq_batch_new_head_locked(batch);
 }
 
 /* Nothing is queued and nothing runs. */
@@ -287,7 +332,7 @@ bool fairwq_batch_drained_locked(const struct fairwq_batch *batch)
 		return false;
 	if (fairwq_mutant(DISPOSE_NONEMPTY))
 		return true;
-	return fairwq_batch_is_idle_locked(batch);
+	return fairwq_batch_is_idle_locked(batch) && !atomic_read(&batch->nr_held);
 }
 
 /* What was measured; most turns are not. */
@@ -305,7 +350,32 @@ static void fairwq_slot_stats_locked(const struct fairwq_slot *slot)
 		fairwq_hist_add(&stats->wait, slot->wait);
 }
 
-/* The function has returned. The batch may be gone when the lock is dropped. */
+/* The last one to leave a closed batch has it reaped. */
+void fairwq_batch_reap_locked(struct fairwq_batch *batch)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	if (!fairwq_batch_drained_locked(batch) || batch->reaping ||
+	    fairwq_mutant(DISPOSE_LEAK))
+		return;
+	batch->reaping = true;
+	queue_work(fairwq_reap_wq, &batch->reap_work.work);
+}
+
+/* A turn is over. The batch may be gone when the lock is dropped. */
+static void fairwq_batch_turn_over_locked(struct fairwq_batch *batch, unsigned int color)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	batch->in_flight[color]--;
+	if (batch->barrier && batch->barrier->color == color && !batch->in_flight[color])
+		fairwq_barrier_done_locked(batch);
+	if (batch->limited)
+		fairwq_batch_update_locked(batch);
+	fairwq_batch_reap_locked(batch);
+}
+
+/* The function has returned. */
 void fairwq_batch_turn_end_locked(struct fairwq_slot *slot)
 {
 	struct fairwq_batch *batch = slot->batch;
@@ -313,12 +383,30 @@ void fairwq_batch_turn_end_locked(struct fairwq_slot *slot)
 	lockdep_assert_held(&batch->pool->lock);
 
 	fairwq_slot_stats_locked(slot);
-	batch->in_flight[slot->color]--;
-	if (batch->barrier && batch->barrier->color == slot->color &&
-	    !batch->in_flight[slot->color])
-		fairwq_barrier_done_locked(batch);
-	if (batch->limited)
-		fairwq_batch_update_locked(batch);
-	if (fairwq_batch_drained_locked(batch) && !fairwq_mutant(DISPOSE_LEAK))
-		queue_work(fairwq_reap_wq, &batch->reap_work.work);
+	if (unlikely(slot->awaited))
+		fairwq_waiters_done_locked(batch->pool, slot);
+	fairwq_batch_turn_over_locked(batch, slot->color);
+}
+
+/* A turn was taken, and its item is gone without having been started. */
+void fairwq_batch_turn_drop_locked(struct fairwq_batch *batch, unsigned int color)
+{
+	fairwq_batch_untake_locked(batch);
+	fairwq_batch_turn_over_locked(batch, color);
+}
+
+/* Out of the FIFO, for good. */
+void fairwq_batch_remove_locked(struct fairwq_batch *batch, struct fairwq_work *work)
+{
+	unsigned int place = work->place;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	fairwq_batch_unlink_locked(batch, work);
+	fairwq_batch_fire_barriers_locked(batch);
+	fairwq_batch_new_head_locked(batch);
+	if (place & FAIRWQ_PLACE_TAKEN)
+		fairwq_batch_turn_over_locked(batch, !!(place & FAIRWQ_PLACE_COLOR));
+	else
+		fairwq_batch_reap_locked(batch);
 }

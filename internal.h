@@ -10,10 +10,11 @@
  *    stale value does no harm
  * M: pool->mutex
  * F: batch->flush_mutex
+ * K: runner->park_lock
  * A: atomic, or a lock-free list; the comment names who pairs with whom
  * R: only the worker that executes the runner
  *
- * Order: batch->flush_mutex, pool->mutex, pool->lock.
+ * Order: batch->flush_mutex, pool->mutex, pool->lock, runner->park_lock.
  * pool->lock is raw and irq-safe, so that a queue call may come from any
  * context but NMI, on PREEMPT_RT too; under it nothing sleeps and nothing is
  * allocated.
@@ -26,6 +27,7 @@
 #ifndef FAIRWQ_INTERNAL_H
 #define FAIRWQ_INTERNAL_H
 
+#include <linux/completion.h>
 #include <linux/kref.h>
 #include <linux/ktime.h>
 #include <linux/mutex.h>
@@ -39,11 +41,30 @@
 #include "pick.h"
 #include "stats.h"
 
-/* fairwq_work.state */
+/*
+ * fairwq_work.data: 0, or a batch, which is aligned to more than these bits.
+ *
+ * Whoever sets PENDING owns the work until he has pushed it. From the moment
+ * that it is LINKED until it is started, only who holds the lock of the pool
+ * changes the word. Before that, a cancel may leave CANCELED there.
+ */
 #define FAIRWQ_WORK_PENDING	BIT(0)	/* queued, not started */
-#define FAIRWQ_WORK_BARRIER	BIT(1)	/* not a work: the place of a flush */
-#define FAIRWQ_WORK_TAKEN	BIT(2)	/* was put back: its turn has begun already */
-#define FAIRWQ_WORK_COLOR	BIT(3)	/* and this is the color of that turn */
+#define FAIRWQ_WORK_LINKED	BIT(1)	/* has been seen under the lock; @place tells where */
+#define FAIRWQ_WORK_CANCELED	BIT(2)	/* to be dropped by who finds it in @incoming */
+#define FAIRWQ_WORK_DELAYED	BIT(3)	/* waits for its timer */
+#define FAIRWQ_WORK_GRACE	BIT(4)	/* waits for a grace period */
+#define FAIRWQ_WORK_FLAGS	63UL
+
+/* fairwq_work.place, P: where a linked work is, and what is to be known of it. */
+#define FAIRWQ_PLACE_FIFO	0	/* in batch->fifo */
+#define FAIRWQ_PLACE_SLOT	1	/* in a plan: @slot */
+#define FAIRWQ_PLACE_PARKED	2	/* waits for its last run to end */
+#define FAIRWQ_PLACE_DROPPED	3	/* about to be given back by a cancel of its batch */
+#define FAIRWQ_PLACE_MASK	3
+#define FAIRWQ_PLACE_BARRIER	BIT(2)	/* not a work: the place of a flush */
+#define FAIRWQ_PLACE_TAKEN	BIT(3)	/* was put back: its turn has begun already */
+#define FAIRWQ_PLACE_COLOR	BIT(4)	/* and this is the color of that turn */
+#define FAIRWQ_PLACE_AWAITED	BIT(5)	/* a flush waits for it: pool->waiters */
 
 /* A runner goes back to the workqueue core after this long. */
 #define FAIRWQ_RUNNER_QUANTUM_NS	(2 * NSEC_PER_MSEC)
@@ -63,6 +84,8 @@ struct fairwq_slot {
 	u64 wait;			/* R: ns from then to the start */
 	u64 run;			/* R: ns, 0: not measured */
 	unsigned int color;		/* P, R reads: index into batch->in_flight */
+	bool awaited;			/* P: a flush waits for it: pool->waiters */
+	const void *id;			/* P: address of the work, for who looks for it */
 };
 
 /* Most turns that a runner takes at once. */
@@ -96,7 +119,9 @@ struct fairwq_runner {
 	u32 id;				/* I: index in fairwq_runners */
 	struct list_head node;		/* P and M to write, either to read: in pool->runners */
 	struct list_head idle_node;	/* P: in pool->idle_runners */
-	struct list_head parked;	/* P: works that wait for current_work to end */
+	raw_spinlock_t park_lock;	/* of @parked; taken under any pool's lock */
+	struct list_head parked;	/* K: works that wait for current_work to end */
+	bool wanted;			/* K; R reads: @parked is not empty */
 	struct task_struct *task;	/* P: who executes it, while it is active */
 	unsigned long started;		/* R: jiffies at the start of the turn */
 	unsigned long reported;		/* P: @started of a turn that was reported as hung */
@@ -144,6 +169,7 @@ struct fairwq_pool {
 	unsigned int hung_ms;		/* P: 0: never report */
 	bool ticking;			/* P: @tick is due within a jiffy */
 	struct timer_list tick;		/* finds overdue plans and items that hang */
+	struct list_head waiters;	/* P: flushes of one work each */
 
 	atomic64_t last_arrival;	/* A: stamps under arrival order */
 
@@ -167,11 +193,24 @@ struct fairwq_pool {
 
 #define FAIRWQ_BATCH_DISPOSED	0	/* bit of batch->flags: refuse items */
 
-/* A place in a batch's FIFO; fires when everything before it has been taken. */
+/*
+ * A place in a batch's FIFO; fires when everything before it has been taken.
+ * Then @done is completed when the turns of its color have ended; or, without
+ * @done, @fired is set at once.
+ */
 struct fairwq_barrier {
 	struct fairwq_work entry;	/* P: in batch->fifo */
 	unsigned int color;		/* P: of the turns to wait for */
 	struct completion *done;	/* I */
+	bool fired;			/* P */
+};
+
+/* A flush of one work: it waits for one turn to end. */
+struct fairwq_waiter {
+	struct list_head node;		/* P: in pool->waiters */
+	struct fairwq_work *work;	/* I */
+	struct fairwq_slot *slot;	/* P: its turn; NULL: not taken yet */
+	struct completion done;
 };
 
 /*
@@ -190,7 +229,13 @@ struct fairwq_batch {
 	 * push, with a full barrier on both sides; see fairwq_batch_idle_locked().
 	 */
 	bool watched;
+	/*
+	 * p: so many works were cancelled on their way into @incoming; whoever
+	 * pushes has to look. Read as @watched is; see fairwq_cancel_unlinked_locked().
+	 */
+	unsigned int nr_canceled;
 	unsigned long flags;		/* A: FAIRWQ_BATCH_*, set once */
+	atomic_t nr_held;		/* A: works that will be pushed later */
 	unsigned int max_queued;	/* I: 0: no limit */
 	atomic_t nr_queued;		/* A: pushed and not taken, if max_queued */
 
@@ -201,8 +246,10 @@ struct fairwq_batch {
 	unsigned int color;		/* P: of the turns that begin now */
 	unsigned int max_active;	/* I: 0: no limit */
 	unsigned int nr_fifo;		/* P: works in @fifo */
+	unsigned int nr_parked;		/* P: works that wait for their last run to end */
 	bool paused;			/* P */
 	bool closed;			/* P: disposed, and no push is under way */
+	bool reaping;			/* P: will leave the pool; set once */
 	bool reaped;			/* p: has left the pool; set once */
 	bool limited;			/* P: has a backlog that @max_active holds back */
 	bool is_default;		/* I */
@@ -233,13 +280,36 @@ static inline bool fairwq_batch_is_disposed(const struct fairwq_batch *batch)
 	return test_bit(FAIRWQ_BATCH_DISPOSED, &batch->flags);
 }
 
+/* Where a pending work is queued, or will be. */
+static inline struct fairwq_batch *fairwq_work_batch(long data)
+{
+	return (struct fairwq_batch *)(data & ~FAIRWQ_WORK_FLAGS);
+}
+
+static inline unsigned int fairwq_work_place(const struct fairwq_work *work)
+{
+	return work->place & FAIRWQ_PLACE_MASK;
+}
+
 /* fairwq.c: queueing */
+#define FAIRWQ_QUEUED	1	/* what a queue call returns */
+#define FAIRWQ_CLAIMED	2	/* and what it does on the way there */
 extern struct workqueue_struct *fairwq_reap_wq;
+int fairwq_refusal(struct fairwq_batch *batch);
+int fairwq_claim(struct fairwq_batch *batch, struct fairwq_work *work, long flags);
+void fairwq_push_claimed(struct fairwq_batch *batch, struct fairwq_work *work);
+int fairwq_reserve(struct fairwq_batch *batch, const struct fairwq_work *work);
+void fairwq_unreserve(struct fairwq_batch *batch);
+void fairwq_hold(struct fairwq_batch *batch);
+void fairwq_unhold(struct fairwq_batch *batch);
 
 /* runner.c */
 void fairwq_kick(struct fairwq_pool *pool);
 struct fairwq_runner *fairwq_kick_locked(struct fairwq_pool *pool);
 void fairwq_kick_send(struct fairwq_pool *pool, struct fairwq_runner *runner);
+void fairwq_unpark_work_locked(struct fairwq_work *work);
+struct fairwq_work *fairwq_find_parked_locked(struct fairwq_batch *batch);
+struct fairwq_runner *fairwq_runner_find(u32 id);
 void fairwq_attention_raise_locked(struct fairwq_pool *pool);
 void fairwq_attention_lower_locked(struct fairwq_pool *pool);
 struct fairwq_runner *fairwq_current_runner(void);
@@ -259,8 +329,22 @@ void fairwq_batch_add_barrier_locked(struct fairwq_batch *batch,
 void fairwq_batch_take_locked(struct fairwq_batch *batch, struct fairwq_slot *slot);
 void fairwq_batch_put_back_locked(struct fairwq_batch *batch, struct fairwq_work *work);
 void fairwq_batch_turn_end_locked(struct fairwq_slot *slot);
+void fairwq_batch_turn_drop_locked(struct fairwq_batch *batch, unsigned int color);
+void fairwq_batch_remove_locked(struct fairwq_batch *batch, struct fairwq_work *work);
 bool fairwq_batch_is_idle_locked(const struct fairwq_batch *batch);
 bool fairwq_batch_drained_locked(const struct fairwq_batch *batch);
+void fairwq_batch_reap_locked(struct fairwq_batch *batch);
+
+/* work.c: reaching into the queue */
+void fairwq_waiters_plan_locked(struct fairwq_pool *pool, struct fairwq_work *work,
+				struct fairwq_slot *slot);
+void fairwq_waiters_move_locked(struct fairwq_pool *pool, const struct fairwq_slot *from,
+				struct fairwq_slot *to);
+void fairwq_waiters_done_locked(struct fairwq_pool *pool, const struct fairwq_slot *slot);
+int fairwq_try_cancel(struct fairwq_work *work, bool wait);
+
+/* delay.c */
+int fairwq_cancel_delayed(struct fairwq_work *work);
 
 /* batch.c */
 struct fairwq_batch *fairwq_batch_new(struct fairwq_pool *pool,

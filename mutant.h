@@ -29,6 +29,13 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_DISPOSE_TWICE,		/* the second dispose removes again */
 	FAIRWQ_MUTANT_DISPOSE_LEAK,		/* the last item does not remove it */
 	FAIRWQ_MUTANT_FLUSH_EARLY,		/* does not wait for what runs */
+	FAIRWQ_MUTANT_FLUSH_WORK_LOST,		/* the end of a turn is not told */
+	FAIRWQ_MUTANT_CANCEL_PLANNED,		/* what is planned is not found */
+	FAIRWQ_MUTANT_CANCEL_LOST,		/* no word for a push under way */
+	FAIRWQ_MUTANT_CANCEL_NO_WAIT,		/* cancel_sync does not wait */
+	FAIRWQ_MUTANT_CANCEL_NEWER,		/* drops what was queued after the call */
+	FAIRWQ_MUTANT_DISABLE_LATE,		/* a queue call under way is not refused */
+	FAIRWQ_MUTANT_DELAY_NOT_HELD,		/* the batch goes before the timer */
 	FAIRWQ_MUTANT_PAUSE_IGNORED,
 	FAIRWQ_MUTANT_LIMIT_PLUS_ONE,		/* max_active + 1 items run */
 	FAIRWQ_MUTANT_LEAK_UNSEEN,		/* no check after the function */

@@ -146,6 +146,7 @@ static struct fairwq_pool *fairwq_pool_alloc(const struct fairwq_pool_attrs *att
 	INIT_LIST_HEAD(&pool->idle_runners);
 	INIT_LIST_HEAD(&pool->batches);
 	INIT_LIST_HEAD(&pool->runners);
+	INIT_LIST_HEAD(&pool->waiters);
 	init_waitqueue_head(&pool->reaped);
 	fairwq_tree_init(&pool->tree, attrs->policy == FAIRWQ_FIFO);
 	fairwq_tick_init(pool);

@@ -146,124 +146,188 @@ void fairwq_attention_lower_locked(struct fairwq_pool *pool)
 }
 
 /* A turn goes on although its item leaves the slot: who takes it again sees this. */
-static void fairwq_mark_taken(struct fairwq_work *work, const struct fairwq_slot *slot)
+static void fairwq_mark_taken_locked(struct fairwq_work *work,
+				     const struct fairwq_slot *slot, unsigned int place)
 {
-	atomic_or(FAIRWQ_WORK_TAKEN | (slot->color ? FAIRWQ_WORK_COLOR : 0), &work->state);
+	lockdep_assert_held(&slot->batch->pool->lock);
+
+	work->place = place | FAIRWQ_PLACE_TAKEN |
+		      (slot->color ? FAIRWQ_PLACE_COLOR : 0) |
+		      (slot->awaited ? FAIRWQ_PLACE_AWAITED : 0);
+	if (unlikely(slot->awaited))
+		fairwq_waiters_move_locked(slot->batch->pool, slot, NULL);
 }
 
 /* ---- one work never runs twice at once -------------------------------- */
 
 /*
- * A work remembers who started it last. If that runner still executes it, the
- * work is parked there, still pending, and put back into its batch when the
- * function has returned. The check goes by the work's own memory of its run:
- * an object that was freed by its function and set up again has none, and does
- * not wait for a stranger.
+ * A work remembers who started it last. If that runner still executes it when
+ * its next turn is taken, it is parked there, still pending, and put back into
+ * its batch when the function has returned. Later than then it need not be
+ * looked for: what is pending cannot have been started since. The check goes
+ * by the work's own memory of its run: an object that was freed by its
+ * function and set up again has none, and does not wait for a stranger.
  *
- * Returns whether the work was parked; it then belongs to the other runner.
+ * Returns whether the work was parked.
  */
-static bool fairwq_park_locked(struct fairwq_runner *other, struct fairwq_work *work)
+static bool fairwq_park_at(struct fairwq_runner *other, struct fairwq_slot *slot)
 {
-	lockdep_assert_held(&other->pool->lock);
+	struct fairwq_work *work = slot->work;
+	bool parked;
 
-	if (READ_ONCE(other->current_work) != work)
-		return false;
-	list_add_tail(&work->node, &other->parked);
-	fairwq_attention_raise_locked(other->pool);
+	raw_spin_lock(&other->park_lock);
+	WRITE_ONCE(other->wanted, true);
 	/*
-	 * Behind the barrier in raise: if the runner has gone on without
-	 * seeing that attention is up, it has stored another work by now.
+	 * Store @wanted, then load @current_work. Pairs with fairwq_run_slot()
+	 * and fairwq_run_plan(): either @other sees that it is wanted, or it
+	 * has stored another work by now.
 	 */
-	if (READ_ONCE(other->current_work) == work)
-		return true;
-	list_del(&work->node);
-	fairwq_attention_lower_locked(other->pool);
-	return false;
-}
-
-static bool fairwq_park(struct fairwq_work *work, struct fairwq_slot *slot, u32 id)
-{
-	struct fairwq_batch *batch = slot->batch;
-	struct fairwq_runner *other;
-	unsigned long flags;
-	bool parked = false;
-
-	rcu_read_lock();
-	other = xa_load(&fairwq_runners, id);
-	if (other && READ_ONCE(other->current_work) == work) {
-		fairwq_mark_taken(work, slot);
-		/* Once parked it may run, and its batch go, at any time. */
-		WRITE_ONCE(slot->batch, NULL);
-		raw_spin_lock_irqsave(&other->pool->lock, flags);
-		parked = fairwq_park_locked(other, work);
-		raw_spin_unlock_irqrestore(&other->pool->lock, flags);
-		if (!parked)
-			WRITE_ONCE(slot->batch, batch);
+	smp_mb();
+	parked = READ_ONCE(other->current_work) == work;
+	if (parked) {
+		fairwq_mark_taken_locked(work, slot, FAIRWQ_PLACE_PARKED);
+		list_add_tail(&work->node, &other->parked);
+		slot->batch->nr_parked++;
+		slot->batch = NULL;
+		slot->work = NULL;
+	} else {
+		WRITE_ONCE(other->wanted, !list_empty(&other->parked));
 	}
-	rcu_read_unlock();
+	raw_spin_unlock(&other->park_lock);
 	return parked;
 }
 
 /* Another runner may execute this work; hardly ever one does. */
-static bool fairwq_still_running(struct fairwq_runner *runner, struct fairwq_work *work,
-				 struct fairwq_slot *slot)
+static bool fairwq_park_locked(struct fairwq_runner *runner, struct fairwq_slot *slot)
 {
-	u32 id = READ_ONCE(work->last_runner);
+	struct fairwq_runner *other;
+	u32 id = slot->work->last_runner;
+	bool parked;
+
+	lockdep_assert_held(&runner->pool->lock);
 
 	if (!id || id == runner->id || fairwq_mutant(REENTRANT))
 		return false;
-	return fairwq_park(work, slot, id);
+	rcu_read_lock();
+	other = fairwq_runner_find(id);
+	parked = other && READ_ONCE(other->current_work) == slot->work &&
+		 fairwq_park_at(other, slot);
+	rcu_read_unlock();
+	return parked;
 }
 
-/* The function they waited for has returned. Their batches may be of any pool. */
-static void fairwq_unpark(struct list_head *parked)
+/* A parked work need not wait any more; it is its caller's now. */
+void fairwq_unpark_work_locked(struct fairwq_work *work)
 {
-	struct fairwq_work *work, *next;
+	struct fairwq_batch *batch = fairwq_work_batch(atomic_long_read(&work->data));
+	struct fairwq_runner *other = fairwq_runner_find(work->last_runner);
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	raw_spin_lock(&other->park_lock);
+	list_del(&work->node);
+	WRITE_ONCE(other->wanted, !list_empty(&other->parked));
+	raw_spin_unlock(&other->park_lock);
+	batch->nr_parked--;
+}
+
+/* One that is parked at any runner, of any pool. */
+struct fairwq_work *fairwq_find_parked_locked(struct fairwq_batch *batch)
+{
+	struct fairwq_work *work, *found = NULL;
+	struct fairwq_runner *runner;
+	unsigned long id;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	rcu_read_lock();
+	xa_for_each(&fairwq_runners, id, runner) {
+		raw_spin_lock(&runner->park_lock);
+		list_for_each_entry(work, &runner->parked, node) {
+			if (fairwq_work_batch(atomic_long_read(&work->data)) != batch)
+				continue;
+			found = work;
+			break;
+		}
+		raw_spin_unlock(&runner->park_lock);
+		if (found)
+			break;
+	}
+	rcu_read_unlock();
+	return found;
+}
+
+static struct fairwq_work *fairwq_first_parked(struct fairwq_runner *runner,
+					       struct fairwq_batch **batch)
+{
+	struct fairwq_work *work;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&runner->park_lock, flags);
+	work = list_first_entry_or_null(&runner->parked, struct fairwq_work, node);
+	if (work)
+		*batch = fairwq_work_batch(atomic_long_read(&work->data));
+	raw_spin_unlock_irqrestore(&runner->park_lock, flags);
+	return work;
+}
+
+/* Unless it was cancelled, between two holds of the lock. */
+static void fairwq_unpark_first_locked(struct fairwq_runner *runner,
+				       struct fairwq_batch *batch,
+				       struct fairwq_work *work)
+{
+	bool still;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	raw_spin_lock(&runner->park_lock);
+	still = work == list_first_entry_or_null(&runner->parked, struct fairwq_work, node) &&
+		batch == fairwq_work_batch(atomic_long_read(&work->data));
+	raw_spin_unlock(&runner->park_lock);
+	if (!still)
+		return;
+	fairwq_unpark_work_locked(work);
+	batch->pool->counter[FAIRWQ_PARKED]++;
+	fairwq_batch_put_back_locked(batch, work);
+}
+
+/*
+ * The function they waited for has returned. They may be of batches of any
+ * pool; the first one's is kept by it being pending, and until a grace period
+ * after that.
+ */
+static void fairwq_unpark(struct fairwq_runner *runner)
+{
+	struct fairwq_batch *batch;
+	struct fairwq_work *work;
 	struct fairwq_runner *kick;
 	struct fairwq_pool *pool;
 	unsigned long flags;
 
-	list_for_each_entry_safe(work, next, parked, node) {
-		pool = work->batch->pool;
-		rcu_read_lock();
+	rcu_read_lock();
+	while ((work = fairwq_first_parked(runner, &batch))) {
+		pool = batch->pool;
 		raw_spin_lock_irqsave(&pool->lock, flags);
-		pool->counter[FAIRWQ_PARKED]++;
-		fairwq_batch_put_back_locked(work->batch, work);
+		fairwq_unpark_first_locked(runner, batch, work);
 		kick = fairwq_kick_locked(pool);
 		raw_spin_unlock_irqrestore(&pool->lock, flags);
 		fairwq_kick_send(pool, kick);
-		rcu_read_unlock();
 	}
+	rcu_read_unlock();
 }
 
-/* Take what is parked here, unless the function it waits for still runs. */
-static void fairwq_take_parked_locked(struct fairwq_runner *runner,
-				      struct list_head *parked)
-{
-	struct fairwq_work *work;
-
-	lockdep_assert_held(&runner->pool->lock);
-
-	list_for_each_entry(work, &runner->parked, node)
-		fairwq_attention_lower_locked(runner->pool);
-	list_splice_init(&runner->parked, parked);
-}
-
-/* Attention is up: tell of what has ended, put back what waited for it. */
+/* Attention is up: tell of what has ended. */
 static void fairwq_attend_runner(struct fairwq_runner *runner)
 {
 	struct fairwq_pool *pool = runner->pool;
 	struct fairwq_runner *kick;
 	unsigned long flags;
-	LIST_HEAD(parked);
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	fairwq_account_locked(runner);
-	fairwq_take_parked_locked(runner, &parked);
 	kick = fairwq_kick_locked(pool);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	fairwq_kick_send(pool, kick);
-	fairwq_unpark(&parked);
 }
 
 /* ---- planning --------------------------------------------------------- */
@@ -297,8 +361,11 @@ static void fairwq_plan_turns_locked(struct fairwq_runner *runner)
 		if (!node)
 			break;
 		batch = container_of(node, struct fairwq_batch, node);
+		fairwq_batch_take_locked(batch, &plan->slot[plan->nr]);
+		if (unlikely(fairwq_park_locked(runner, &plan->slot[plan->nr])))
+			continue;
 		planned += fairwq_estimate_locked(batch, slice);
-		fairwq_batch_take_locked(batch, &plan->slot[plan->nr++]);
+		plan->nr++;
 	} while (planned < slice && plan->nr < FAIRWQ_PLAN_MAX);
 	plan->share = plan->nr > 1 && planned > PLAN_SHARED_NS;
 	/* One of them is timed, each time another. */
@@ -327,6 +394,9 @@ static bool fairwq_steal_from_locked(struct fairwq_runner *runner,
 			continue;
 		plan->slot[0] = *slot;
 		plan->slot[0].work = work;
+		work->slot = &plan->slot[0];
+		if (unlikely(slot->awaited))
+			fairwq_waiters_move_locked(runner->pool, slot, work->slot);
 		slot->batch = NULL;	/* not the victim's to account for */
 		plan->nr = 1;
 		runner->pool->counter[FAIRWQ_STOLEN]++;
@@ -419,24 +489,24 @@ static void fairwq_run_slot(struct fairwq_runner *runner, struct fairwq_slot *sl
 	slot->wait = slot->stamp && start > slot->stamp ? start - slot->stamp : 0;
 	trace_fairwq_start(slot, work);
 	/*
-	 * Who finds PENDING set from here on has his stores seen by the
-	 * function; who finds it clear queues anew, and sees who runs it.
-	 * Pairs with fairwq_push().
+	 * Whoever finds it clear queues anew, and sees by the release who runs
+	 * it. Whoever found it set has his stores seen by the function, by the
+	 * full barrier; pairs with the one in fairwq_claim(). The barrier is
+	 * also one between the stores of @done and @current_work and the loads
+	 * of @attention and @wanted: pairs with fairwq_attention_raise_locked()
+	 * and fairwq_park_at().
 	 */
 	if (!fairwq_mutant(PENDING_AFTER))
-		atomic_andnot(FAIRWQ_WORK_PENDING | FAIRWQ_WORK_TAKEN |
-			      FAIRWQ_WORK_COLOR, &work->state);
-	/*
-	 * Full barrier, also between the stores of @done and @current_work and
-	 * the load of @attention. Pairs with fairwq_attention_raise_locked().
-	 */
-	smp_mb__after_atomic();
+		atomic_long_set_release(&work->data, 0);
+	smp_mb();
 	if (unlikely(READ_ONCE(pool->attention)))
 		fairwq_attend_runner(runner);
+	if (unlikely(READ_ONCE(runner->wanted)))
+		fairwq_unpark(runner);
 	fairwq_call(work, slot->func, slot->batch);
 	/* @work may have been freed: from here on it is only an address. */
 	if (fairwq_mutant(PENDING_AFTER))
-		atomic_andnot(FAIRWQ_WORK_PENDING, &work->state);
+		atomic_long_set(&work->data, 0);
 	/* The clock may step back a little. */
 	slot->run = start ? max_t(s64, fairwq_clock() - start, 1) : 0;
 	trace_fairwq_end(slot, work);
@@ -451,7 +521,7 @@ static void fairwq_give_back_slot_locked(struct fairwq_slot *slot)
 	if (!work)
 		return;
 	lockdep_assert_held(&batch->pool->lock);
-	fairwq_mark_taken(work, slot);
+	fairwq_mark_taken_locked(work, slot, FAIRWQ_PLACE_FIFO);
 	slot->batch = NULL;
 	fairwq_batch_put_back_locked(batch, work);
 }
@@ -495,8 +565,7 @@ static void fairwq_run_plan(struct fairwq_runner *runner)
 		work = xchg(&slot->work, NULL);
 		if (!work)
 			continue;
-		if (likely(!fairwq_still_running(runner, work, slot)))
-			fairwq_run_slot(runner, slot, work, time_all || i == plan->timed);
+		fairwq_run_slot(runner, slot, work, time_all || i == plan->timed);
 		/* Pairs with fairwq_account_locked(). */
 		smp_store_release(&plan->done, i + 1);
 		if (unlikely(time_after_eq(jiffies, overdue)) && i + 1 < plan->nr &&
@@ -506,6 +575,10 @@ static void fairwq_run_plan(struct fairwq_runner *runner)
 	/* Stolen slots at the end are nobody's: the plan is through. */
 	smp_store_release(&plan->done, plan->nr);
 	WRITE_ONCE(runner->current_work, NULL);
+	/* Store @current_work, then load @wanted. Pairs with fairwq_park_at(). */
+	smp_mb();
+	if (unlikely(READ_ONCE(runner->wanted)))
+		fairwq_unpark(runner);
 }
 
 /* ---- the life of a runner --------------------------------------------- */
@@ -535,12 +608,10 @@ static bool fairwq_runner_next(struct fairwq_runner *runner, u64 began)
 	bool more = false, requeue;
 	u64 now = fairwq_clock();
 	unsigned long flags;
-	LIST_HEAD(parked);
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	runner->task = current;
 	fairwq_account_locked(runner);
-	fairwq_take_parked_locked(runner, &parked);
 	requeue = now - began > FAIRWQ_RUNNER_QUANTUM_NS &&
 		  !fairwq_mutant(RUNNER_STAYS) && fairwq_tree_pick(&pool->tree);
 	if (requeue)
@@ -555,8 +626,6 @@ static bool fairwq_runner_next(struct fairwq_runner *runner, u64 began)
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 
 	fairwq_kick_send(pool, kick);
-	if (unlikely(!list_empty(&parked)))
-		fairwq_unpark(&parked);
 	if (requeue)
 		queue_work(pool->wq, &runner->work);
 	return more;
@@ -595,6 +664,12 @@ const struct fairwq_slot *fairwq_current_slot(const struct fairwq_runner *runner
 	return &runner->plan.slot[next - 1];
 }
 
+/* Under rcu_read_lock(), or while it cannot go. */
+struct fairwq_runner *fairwq_runner_find(u32 id)
+{
+	return xa_load(&fairwq_runners, id);
+}
+
 /* A runner that is idle and in no list. */
 struct fairwq_runner *fairwq_runner_alloc(struct fairwq_pool *pool)
 {
@@ -606,6 +681,7 @@ struct fairwq_runner *fairwq_runner_alloc(struct fairwq_pool *pool)
 	INIT_WORK(&runner->work, fairwq_runner_fn);
 	fairwq_lockdep_init_runner(pool, &runner->work);
 	INIT_LIST_HEAD(&runner->idle_node);
+	raw_spin_lock_init(&runner->park_lock);
 	INIT_LIST_HEAD(&runner->parked);
 	runner->pool = pool;
 	err = xa_alloc_cyclic(&fairwq_runners, &runner->id, runner, xa_limit_32b,
@@ -621,7 +697,7 @@ struct fairwq_runner *fairwq_runner_alloc(struct fairwq_pool *pool)
 void fairwq_runner_free(struct fairwq_runner *runner)
 {
 	xa_erase(&fairwq_runners, runner->id);
-	kfree_rcu(runner, rcu);		/* fairwq_park() may look at it */
+	kfree_rcu(runner, rcu);		/* fairwq_park_locked() may look at it */
 }
 
 void fairwq_runners_check(void)

@@ -21,6 +21,7 @@ enum fairwq_counter {
 	FAIRWQ_REQUEUES,	/* runners that gave the worker back and went on */
 	FAIRWQ_STOLEN,		/* planned items that an idle runner took over */
 	FAIRWQ_PARKED,		/* items that waited for their own last run to end */
+	FAIRWQ_CANCELED,	/* items that were taken out of the queue */
 	FAIRWQ_LEAKS,		/* functions that leaked a lock, RCU, irqs, creds */
 	FAIRWQ_HUNG,		/* items that were reported as hung */
 	FAIRWQ_WINDOWS,		/* windows that were checked for fairness */

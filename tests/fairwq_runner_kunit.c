@@ -473,13 +473,14 @@ static void runner_returns_to_the_core(struct kunit *test)
 }
 
 /* Another user of the workqueue core is served while a batch is always busy. */
+static struct fairwq_batch *endless_batch;
+
 static void endless_fn(struct fairwq_work *work)
 {
 	struct mock_gate *gate = container_of(work, struct mock_gate, work);
-	struct fairwq_batch *batch = work->batch;
 
 	if (!completion_done(&gate->open))
-		fairwq_queue(batch, work);
+		fairwq_queue(endless_batch, work);
 }
 
 static void endless_batch_can_be_flushed(struct kunit *test)
@@ -494,6 +495,7 @@ static void endless_batch_can_be_flushed(struct kunit *test)
 	fairwq_work_init(&gate->work, endless_fn);
 	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
 	a = mock_batch(test, "a");
+	endless_batch = a;
 	mock_open(test);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
 	/* It queues itself for ever; a flush ends all the same. */

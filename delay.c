@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Works that are queued later: after a delay, or after an RCU grace period.
+ *
+ * Such a work is pending from the call on. Until it is pushed it holds its
+ * batch, so that the batch, if it is disposed, waits for it to run.
+ *
+ * A cancel that comes while a call sets the timer, or while the timer fires,
+ * waits for that: both happen with interrupts off, so it is on another CPU.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/export.h>
+#include <linux/rcupdate.h>
+#include <linux/timer.h>
+
+#include "internal.h"
+
+/* How often fairwq_mod_delayed() tries to get hold of a work that is in motion. */
+#define MOD_TRIES	1000
+
+/* Claim the work for later. Returns as fairwq_claim(). Under rcu_read_lock(). */
+static int fairwq_claim_held(struct fairwq_batch *batch, struct fairwq_work *work,
+			     long flag)
+{
+	int ret = fairwq_refusal(batch);
+
+	if (ret)
+		return ret;
+	ret = fairwq_reserve(batch, work);
+	if (ret <= 0)
+		return ret;
+	ret = fairwq_claim(batch, work, flag);
+	if (ret != FAIRWQ_CLAIMED)
+		fairwq_unreserve(batch);
+	else if (!fairwq_mutant(DELAY_NOT_HELD))
+		fairwq_hold(batch);
+	return ret;
+}
+
+static void fairwq_let_go_held(struct fairwq_batch *batch)
+{
+	if (!fairwq_mutant(DELAY_NOT_HELD))
+		fairwq_unhold(batch);
+}
+
+/* The time has come for a work that was claimed so. */
+static void fairwq_push_held(struct fairwq_work *work)
+{
+	struct fairwq_batch *batch = fairwq_work_batch(atomic_long_read(&work->data));
+
+	rcu_read_lock();	/* see fairwq_kick_locked() */
+	atomic_long_set_release(&work->data, (long)batch | FAIRWQ_WORK_PENDING);
+	fairwq_push_claimed(batch, work);
+	fairwq_let_go_held(batch);
+	rcu_read_unlock();
+}
+
+/* ---- a delay ---------------------------------------------------------- */
+
+/* Interrupts are off. */
+static void fairwq_delay_fn(struct timer_list *timer)
+{
+	struct fairwq_delayed_work *dwork = container_of(timer, struct fairwq_delayed_work,
+							 timer);
+
+	fairwq_push_held(&dwork->work);
+}
+
+/* Behind fairwq_delayed_work_init(), which has the description. */
+void __fairwq_delayed_work_init(struct fairwq_delayed_work *dwork, fairwq_func_t func,
+				const char *name, struct lock_class_key *key)
+{
+	if (WARN_ON_ONCE(!dwork))
+		return;
+	__fairwq_work_init(&dwork->work, func, name, key);
+	timer_setup(&dwork->timer, fairwq_delay_fn, TIMER_IRQSAFE);
+}
+EXPORT_SYMBOL_GPL(__fairwq_delayed_work_init);
+
+/* A work that waits for its timer. As fairwq_try_cancel(). */
+int fairwq_cancel_delayed(struct fairwq_work *work)
+{
+	struct fairwq_delayed_work *dwork = container_of(work, struct fairwq_delayed_work,
+							 work);
+	struct fairwq_batch *batch;
+
+	/* Not set yet, or firing: that is soon over, see above. */
+	if (!timer_delete(&dwork->timer))
+		return -EAGAIN;
+	batch = fairwq_work_batch(atomic_long_read(&work->data));
+	fairwq_unreserve(batch);
+	/* From here on it is its caller's. */
+	atomic_long_set_release(&work->data, 0);
+	fairwq_let_go_held(batch);
+	return 1;
+}
+
+/**
+ * fairwq_queue_delayed - queue a work after a delay
+ * @batch: the batch; the caller holds a reference, or knows otherwise that it
+ *	has not been released
+ * @dwork: the work, set up by fairwq_delayed_work_init()
+ * @delay: how long to wait, in jiffies; 0 to queue it at once
+ *
+ * The work is pending from now on, and takes up room in @batch (max_queued).
+ * It gets its place in the order of @batch when the delay is over. If @batch is
+ * disposed meanwhile, it stays until this work has run or was cancelled; so
+ * does fairwq_pool_destroy(). fairwq_batch_flush() does not wait for the delay.
+ *
+ * Context: Any but NMI. Allocates nothing. May be called from @dwork's own
+ * function.
+ * Return: as fairwq_queue().
+ */
+int fairwq_queue_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
+			 unsigned long delay)
+{
+	unsigned long flags;
+	int ret;
+
+	if (!batch)
+		return fairwq_bad_arg("batch is NULL");
+	if (!dwork)
+		return fairwq_bad_arg("dwork is NULL");
+	if (!dwork->work.func)
+		return fairwq_bad_arg("dwork has no function");
+	if (!delay)
+		return fairwq_queue(batch, &dwork->work);
+	rcu_read_lock();	/* as in fairwq_queue() */
+	local_irq_save(flags);	/* see fairwq_cancel_delayed() */
+	ret = fairwq_claim_held(batch, &dwork->work, FAIRWQ_WORK_DELAYED);
+	if (ret == FAIRWQ_CLAIMED) {
+		dwork->timer.expires = jiffies + delay;
+		add_timer(&dwork->timer);
+		ret = FAIRWQ_QUEUED;
+	}
+	local_irq_restore(flags);
+	rcu_read_unlock();
+	return ret;
+}
+EXPORT_SYMBOL_GPL(fairwq_queue_delayed);
+
+/**
+ * fairwq_mod_delayed - queue a work after a delay, or change its delay
+ * @batch: the batch; the caller holds a reference
+ * @dwork: the work, set up by fairwq_delayed_work_init()
+ * @delay: how long to wait from now, in jiffies; 0 to queue it at once
+ *
+ * If @dwork is pending, in whatever state and to whatever batch, it is taken
+ * out of there first.
+ *
+ * What is not promised: if the function is just about to start, and the caller
+ * is an interrupt on top of that, the run that starts is the one.
+ *
+ * Context: Any but NMI. Allocates nothing. May be called from @dwork's own
+ * function.
+ * Return: 1 if it was idle and was queued; 0 if it was pending and its delay
+ * was changed; else as fairwq_queue(). On -EAGAIN, @dwork is not pending, even
+ * if it was.
+ */
+int fairwq_mod_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
+		       unsigned long delay)
+{
+	unsigned int tries = MOD_TRIES;
+	bool was_pending = false;
+	int ret;
+
+	if (!batch)
+		return fairwq_bad_arg("batch is NULL");
+	if (!dwork)
+		return fairwq_bad_arg("dwork is NULL");
+	rcu_read_lock();
+	ret = READ_ONCE(dwork->work.disabled) ? -ECANCELED : fairwq_refusal(batch);
+	while (!ret && tries--) {
+		was_pending |= fairwq_work_cancel(&dwork->work);
+		ret = fairwq_queue_delayed(batch, dwork, delay);
+		/* 0: somebody else has queued it, or it is about to start. */
+	}
+	rcu_read_unlock();
+	return ret == FAIRWQ_QUEUED && was_pending ? 0 : ret;
+}
+EXPORT_SYMBOL_GPL(fairwq_mod_delayed);
+
+/**
+ * fairwq_delayed_work_flush - have a delayed work run now, and wait for it
+ * @dwork: the work
+ *
+ * If it waits for its delay, that is over now. Then as fairwq_work_flush().
+ *
+ * Context: Process context, sleeps. From @dwork's own function it warns and
+ * returns false.
+ * Return: true if it waited, false if there was nothing to wait for.
+ */
+bool fairwq_delayed_work_flush(struct fairwq_delayed_work *dwork)
+{
+	if (WARN_ON_ONCE(!dwork))
+		return false;
+	might_sleep();
+	local_irq_disable();	/* see fairwq_cancel_delayed() */
+	if (timer_delete(&dwork->timer))
+		fairwq_push_held(&dwork->work);
+	local_irq_enable();
+	return fairwq_work_flush(&dwork->work);
+}
+EXPORT_SYMBOL_GPL(fairwq_delayed_work_flush);
+
+/**
+ * fairwq_delayed_work_cancel - cancel a delayed work
+ * @dwork: the work
+ *
+ * As fairwq_work_cancel(), also while it waits for its delay.
+ *
+ * Context: Any but NMI; also from @dwork's own function.
+ * Return: true if it was pending.
+ */
+bool fairwq_delayed_work_cancel(struct fairwq_delayed_work *dwork)
+{
+	if (WARN_ON_ONCE(!dwork))
+		return false;
+	return fairwq_work_cancel(&dwork->work);
+}
+EXPORT_SYMBOL_GPL(fairwq_delayed_work_cancel);
+
+/**
+ * fairwq_delayed_work_cancel_sync - cancel a delayed work, wait for its run
+ * @dwork: the work
+ *
+ * As fairwq_work_cancel_sync(), also while it waits for its delay.
+ *
+ * Context: Process context, sleeps. From @dwork's own function it warns, and
+ * does not wait.
+ * Return: true if it was pending.
+ */
+bool fairwq_delayed_work_cancel_sync(struct fairwq_delayed_work *dwork)
+{
+	if (WARN_ON_ONCE(!dwork))
+		return false;
+	return fairwq_work_cancel_sync(&dwork->work);
+}
+EXPORT_SYMBOL_GPL(fairwq_delayed_work_cancel_sync);
+
+/* ---- a grace period --------------------------------------------------- */
+
+static void fairwq_grace_fn(struct work_struct *work)
+{
+	struct fairwq_rcu_work *rwork = container_of(to_rcu_work(work),
+						     struct fairwq_rcu_work, later);
+
+	fairwq_push_held(&rwork->work);
+}
+
+/* Behind fairwq_rcu_work_init(), which has the description. */
+void __fairwq_rcu_work_init(struct fairwq_rcu_work *rwork, fairwq_func_t func,
+			    const char *name, struct lock_class_key *key)
+{
+	if (WARN_ON_ONCE(!rwork))
+		return;
+	__fairwq_work_init(&rwork->work, func, name, key);
+	INIT_RCU_WORK(&rwork->later, fairwq_grace_fn);
+}
+EXPORT_SYMBOL_GPL(__fairwq_rcu_work_init);
+
+/**
+ * fairwq_queue_rcu - queue a work after an RCU grace period
+ * @batch: the batch; the caller holds a reference, or knows otherwise that it
+ *	has not been released
+ * @rwork: the work, set up by fairwq_rcu_work_init()
+ *
+ * The grace period begins not before this call. As with queue_rcu_work(), the
+ * work cannot be cancelled until it is over. What fairwq_queue_delayed() says
+ * of @batch holds here, too.
+ *
+ * Context: Any but NMI. Allocates nothing.
+ * Return: as fairwq_queue().
+ */
+int fairwq_queue_rcu(struct fairwq_batch *batch, struct fairwq_rcu_work *rwork)
+{
+	int ret;
+
+	if (!batch)
+		return fairwq_bad_arg("batch is NULL");
+	if (!rwork)
+		return fairwq_bad_arg("rwork is NULL");
+	if (!rwork->work.func)
+		return fairwq_bad_arg("rwork has no function");
+	rcu_read_lock();	/* as in fairwq_queue() */
+	ret = fairwq_claim_held(batch, &rwork->work, FAIRWQ_WORK_GRACE);
+	if (ret == FAIRWQ_CLAIMED) {
+		queue_rcu_work(fairwq_reap_wq, &rwork->later);
+		ret = FAIRWQ_QUEUED;
+	}
+	rcu_read_unlock();
+	return ret;
+}
+EXPORT_SYMBOL_GPL(fairwq_queue_rcu);
+
+/**
+ * fairwq_rcu_work_flush - wait for a work that was queued after a grace period
+ * @rwork: the work
+ *
+ * Waits for the grace period, too; then as fairwq_work_flush().
+ *
+ * Context: Process context, sleeps.
+ * Return: true if it waited, false if there was nothing to wait for.
+ */
+bool fairwq_rcu_work_flush(struct fairwq_rcu_work *rwork)
+{
+	bool waited;
+
+	if (WARN_ON_ONCE(!rwork))
+		return false;
+	might_sleep();
+	waited = flush_rcu_work(&rwork->later);
+	return fairwq_work_flush(&rwork->work) || waited;
+}
+EXPORT_SYMBOL_GPL(fairwq_rcu_work_flush);

@@ -1,0 +1,707 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Reaching into the queue: cancel, disable and wait for one work; cancel what
+ * a batch has queued. What they mean is what cancel_work() and the like mean.
+ *
+ * Under the lock of its pool a pending work is in one of these places, and can
+ * be taken out of it: in its batch's FIFO, in a plan, parked. Two it passes
+ * through without the lock. Between the claim and the push it is in the hands
+ * of a queue call, which a cancel from an interrupt may have interrupted and
+ * so cannot wait for: it leaves word, and the item is dropped when it arrives,
+ * by the queue call itself at the latest. Between leaving the plan and the
+ * start it is in the hands of its runner: it counts as started.
+ *
+ * Nothing here costs a queue call or a turn anything while nobody waits or
+ * cancels, but for one look at a field next to those that it reads anyway.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/completion.h>
+#include <linux/delay.h>
+#include <linux/export.h>
+#include <linux/rcupdate.h>
+
+#include "internal.h"
+
+/* Of fairwq_work.disabled, together with the loads that name it. */
+static DEFINE_RAW_SPINLOCK(fairwq_disable_lock);
+
+/* What came of an attempt. */
+#define FAIRWQ_AGAIN	(-EAGAIN)	/* somebody has it in his hands for a moment */
+
+/* ---- flushes of one work ---------------------------------------------- */
+
+/* The work that they wait for has its turn. */
+void fairwq_waiters_plan_locked(struct fairwq_pool *pool, struct fairwq_work *work,
+				struct fairwq_slot *slot)
+{
+	struct fairwq_waiter *waiter;
+
+	lockdep_assert_held(&pool->lock);
+
+	list_for_each_entry(waiter, &pool->waiters, node)
+		if (waiter->work == work && !waiter->slot)
+			waiter->slot = slot;
+}
+
+/* The turn that they wait for is in another slot now; NULL: queued again. */
+void fairwq_waiters_move_locked(struct fairwq_pool *pool, const struct fairwq_slot *from,
+				struct fairwq_slot *to)
+{
+	struct fairwq_waiter *waiter;
+
+	lockdep_assert_held(&pool->lock);
+
+	list_for_each_entry(waiter, &pool->waiters, node)
+		if (waiter->slot == from)
+			waiter->slot = to;
+}
+
+static void fairwq_waiter_add_locked(struct fairwq_pool *pool, struct fairwq_waiter *waiter,
+				     struct fairwq_slot *slot)
+{
+	lockdep_assert_held(&pool->lock);
+
+	waiter->slot = slot;
+	if (slot)
+		slot->awaited = true;
+	list_add_tail(&waiter->node, &pool->waiters);
+	/* Last: if the turn has ended by now, it is told here. */
+	fairwq_attention_raise_locked(pool);
+}
+
+static void fairwq_waiter_done_locked(struct fairwq_pool *pool, struct fairwq_waiter *waiter)
+{
+	lockdep_assert_held(&pool->lock);
+
+	list_del(&waiter->node);
+	fairwq_attention_lower_locked(pool);
+	complete(&waiter->done);	/* @waiter is gone from here on */
+}
+
+/* The turn in @slot is over. */
+void fairwq_waiters_done_locked(struct fairwq_pool *pool, const struct fairwq_slot *slot)
+{
+	struct fairwq_waiter *waiter, *next;
+
+	lockdep_assert_held(&pool->lock);
+
+	if (fairwq_mutant(FLUSH_WORK_LOST))
+		return;
+	list_for_each_entry_safe(waiter, next, &pool->waiters, node)
+		if (waiter->slot == slot)
+			fairwq_waiter_done_locked(pool, waiter);
+}
+
+/* A work that waits for its turn will not have it. */
+static void fairwq_waiters_drop_locked(struct fairwq_pool *pool,
+				       const struct fairwq_work *work)
+{
+	struct fairwq_waiter *waiter, *next;
+
+	lockdep_assert_held(&pool->lock);
+
+	if (!(work->place & FAIRWQ_PLACE_AWAITED))
+		return;
+	list_for_each_entry_safe(waiter, next, &pool->waiters, node)
+		if (waiter->work == work && !waiter->slot)
+			fairwq_waiter_done_locked(pool, waiter);
+}
+
+/* ---- taking a work out of the queue ----------------------------------- */
+
+/* What is planned in @slot is taken out of it, unless its runner has it already. */
+static struct fairwq_work *fairwq_unplan_locked(struct fairwq_slot *slot)
+{
+	struct fairwq_batch *batch = slot->batch;
+	/* Whoever gets the work out of the slot has the turn. */
+	struct fairwq_work *work = xchg(&slot->work, NULL);
+
+	if (!work)
+		return NULL;
+	lockdep_assert_held(&batch->pool->lock);
+	WRITE_ONCE(slot->batch, NULL);
+	if (slot->awaited)
+		fairwq_waiters_done_locked(batch->pool, slot);
+	fairwq_batch_turn_drop_locked(batch, slot->color);
+	return work;
+}
+
+static void fairwq_remove_parked_locked(struct fairwq_batch *batch,
+					struct fairwq_work *work)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	fairwq_unpark_work_locked(work);
+	fairwq_waiters_drop_locked(batch->pool, work);
+	fairwq_batch_turn_drop_locked(batch, !!(work->place & FAIRWQ_PLACE_COLOR));
+}
+
+/*
+ * Take a linked work out of wherever it is. It stays pending, so that nobody
+ * else uses its fields, until the caller has let go of it.
+ *
+ * Returns 1, 0 if it is about to start, or FAIRWQ_AGAIN.
+ */
+static int fairwq_remove_locked(struct fairwq_batch *batch, struct fairwq_work *work)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	switch (fairwq_work_place(work)) {
+	case FAIRWQ_PLACE_SLOT:
+		if (!fairwq_unplan_locked(work->slot))
+			return 0;
+		break;
+	case FAIRWQ_PLACE_PARKED:
+		fairwq_remove_parked_locked(batch, work);
+		break;
+	case FAIRWQ_PLACE_FIFO:
+		fairwq_waiters_drop_locked(batch->pool, work);
+		fairwq_batch_remove_locked(batch, work);
+		break;
+	default:	/* a cancel of its batch has it */
+		return FAIRWQ_AGAIN;
+	}
+	batch->pool->counter[FAIRWQ_CANCELED]++;
+	return 1;
+}
+
+/* From here on it is its caller's. */
+static void fairwq_let_go(struct fairwq_work *work)
+{
+	atomic_long_set_release(&work->data, 0);
+}
+
+/*
+ * The work is on its way into @incoming: leave word that it is to be dropped.
+ * Returns as fairwq_remove_locked().
+ */
+static int fairwq_cancel_unlinked_locked(struct fairwq_batch *batch,
+					 struct fairwq_work *work, long data)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	WRITE_ONCE(batch->nr_canceled, batch->nr_canceled + 1);
+	if (!atomic_long_try_cmpxchg(&work->data, &data, data | FAIRWQ_WORK_CANCELED)) {
+		WRITE_ONCE(batch->nr_canceled, batch->nr_canceled - 1);
+		return FAIRWQ_AGAIN;
+	}
+	/*
+	 * Store @nr_canceled, then look at @incoming; pairs with the push in
+	 * fairwq_push_claimed(). Either we find it there now, or the queue call
+	 * finds that it has to look, and drops it before it returns.
+	 */
+	smp_mb();
+	fairwq_batch_splice_locked(batch);
+	batch->pool->counter[FAIRWQ_CANCELED]++;
+	return 1;
+}
+
+/* A work that is bound for @batch, by what @data was. */
+static int fairwq_cancel_queued_locked(struct fairwq_batch *batch,
+				       struct fairwq_work *work, bool wait)
+{
+	long data;
+	int ret;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	fairwq_batch_splice_locked(batch);
+	data = atomic_long_read(&work->data);
+	if (fairwq_work_batch(data) != batch || (data & FAIRWQ_WORK_DELAYED))
+		return FAIRWQ_AGAIN;
+	if (!(data & FAIRWQ_WORK_LINKED)) {
+		if (wait || (data & FAIRWQ_WORK_CANCELED))
+			return FAIRWQ_AGAIN;
+		return fairwq_cancel_unlinked_locked(batch, work, data);
+	}
+	ret = fairwq_remove_locked(batch, work);
+	if (ret > 0)
+		fairwq_let_go(work);
+	return ret;
+}
+
+static int fairwq_cancel_queued(struct fairwq_batch *batch, struct fairwq_work *work,
+				bool wait)
+{
+	struct fairwq_pool *pool = batch->pool;
+	struct fairwq_runner *runner;
+	unsigned long flags;
+	int ret;
+
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	ret = fairwq_cancel_queued_locked(batch, work, wait);
+	fairwq_batch_update_locked(batch);
+	fairwq_batch_reap_locked(batch);
+	runner = fairwq_kick_locked(pool);
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	fairwq_kick_send(pool, runner);
+	return ret;
+}
+
+/*
+ * One attempt. @wait: the caller can wait for a queue call that is under way;
+ * if not, he leaves word. Returns 1 if it was pending and is not any more, 0
+ * if it was not, or FAIRWQ_AGAIN.
+ */
+int fairwq_try_cancel(struct fairwq_work *work, bool wait)
+{
+	long data;
+	int ret;
+
+	rcu_read_lock();	/* what is pending keeps its batch */
+	data = atomic_long_read(&work->data);
+	if (!(data & FAIRWQ_WORK_PENDING) || (data & FAIRWQ_WORK_GRACE) ||
+	    ((data & FAIRWQ_WORK_CANCELED) && !wait))
+		ret = 0;
+	else if (data & FAIRWQ_WORK_DELAYED)
+		ret = fairwq_cancel_delayed(work);
+	else
+		ret = fairwq_cancel_queued(fairwq_work_batch(data), work, wait);
+	rcu_read_unlock();
+	return ret;
+}
+
+/**
+ * fairwq_work_cancel - take a work out of the queue
+ * @work: the work
+ *
+ * Does not wait: the function may be running when this returns, or be about to
+ * start if this returns false. If it returns true, and the function is not
+ * running from an earlier time, fairwq does not touch @work any more.
+ *
+ * A queue call for @work that is under way on another CPU, or was interrupted
+ * by the caller, is undone, too; it returns 1 all the same. If @work is queued
+ * again before that call has returned, it goes to the batch that the first
+ * call was for.
+ *
+ * Context: Any but NMI; also from @work's own function.
+ * Return: true if it was pending.
+ */
+bool fairwq_work_cancel(struct fairwq_work *work)
+{
+	int ret;
+
+	if (WARN_ON_ONCE(!work))
+		return false;
+	/* Again: another CPU is in the middle of it, with interrupts off. */
+	while ((ret = fairwq_try_cancel(work, false)) < 0)
+		cpu_relax();
+	return ret;
+}
+EXPORT_SYMBOL_GPL(fairwq_work_cancel);
+
+/* ---- waiting for a work ----------------------------------------------- */
+
+static int fairwq_await_pending_locked(struct fairwq_batch *batch,
+				       struct fairwq_work *work,
+				       struct fairwq_waiter *waiter)
+{
+	struct fairwq_slot *slot = NULL;
+	long data;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	fairwq_batch_splice_locked(batch);
+	data = atomic_long_read(&work->data);
+	if (fairwq_work_batch(data) != batch || !(data & FAIRWQ_WORK_LINKED) ||
+	    fairwq_work_place(work) == FAIRWQ_PLACE_DROPPED)
+		return FAIRWQ_AGAIN;
+	if (fairwq_work_place(work) == FAIRWQ_PLACE_SLOT)
+		slot = work->slot;
+	else
+		work->place |= FAIRWQ_PLACE_AWAITED;
+	fairwq_waiter_add_locked(batch->pool, waiter, slot);
+	return 1;
+}
+
+static int fairwq_await_pending(struct fairwq_batch *batch, struct fairwq_work *work,
+				struct fairwq_waiter *waiter)
+{
+	struct fairwq_pool *pool = batch->pool;
+	struct fairwq_runner *runner;
+	unsigned long flags;
+	int ret;
+
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	ret = fairwq_await_pending_locked(batch, work, waiter);
+	fairwq_batch_update_locked(batch);
+	fairwq_batch_reap_locked(batch);
+	runner = fairwq_kick_locked(pool);
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	fairwq_kick_send(pool, runner);
+	return ret;
+}
+
+/* It is not pending: if a runner has started it last, is it still at it? */
+static int fairwq_await_running(struct fairwq_work *work, struct fairwq_waiter *waiter)
+{
+	struct fairwq_runner *runner = fairwq_runner_find(READ_ONCE(work->last_runner));
+	const struct fairwq_slot *slot;
+	unsigned long flags;
+	int ret = 0;
+
+	if (!runner || READ_ONCE(runner->current_work) != work)
+		return 0;
+	raw_spin_lock_irqsave(&runner->pool->lock, flags);
+	slot = fairwq_current_slot(runner);
+	if (slot && slot->id == work && slot->batch &&
+	    READ_ONCE(runner->current_work) == work) {
+		fairwq_waiter_add_locked(runner->pool, waiter, (struct fairwq_slot *)slot);
+		ret = 1;
+	}
+	raw_spin_unlock_irqrestore(&runner->pool->lock, flags);
+	return ret;
+}
+
+/* 1: @waiter will be told; 0: there is nothing to wait for; or FAIRWQ_AGAIN. */
+static int fairwq_await(struct fairwq_work *work, struct fairwq_waiter *waiter)
+{
+	long data;
+	int ret;
+
+	waiter->work = work;
+	init_completion(&waiter->done);
+	rcu_read_lock();
+	data = atomic_long_read(&work->data);
+	if (!(data & FAIRWQ_WORK_PENDING) ||
+	    (data & (FAIRWQ_WORK_DELAYED | FAIRWQ_WORK_GRACE)))
+		ret = fairwq_await_running(work, waiter);
+	else
+		ret = fairwq_await_pending(fairwq_work_batch(data), work, waiter);
+	rcu_read_unlock();
+	return ret;
+}
+
+/* Until the instance that is queued last, or runs, has ended. */
+static bool fairwq_wait(struct fairwq_work *work)
+{
+	struct fairwq_waiter waiter;
+	int ret;
+
+	while ((ret = fairwq_await(work, &waiter)) < 0)
+		usleep_range(20, 100);
+	if (ret)
+		wait_for_completion(&waiter.done);
+	return ret;
+}
+
+/* The caller is the function of @work, and would wait for itself. */
+static bool fairwq_work_from_inside(const struct fairwq_work *work, const char *what)
+{
+	struct fairwq_runner *runner = fairwq_current_runner();
+	const struct fairwq_slot *slot = runner ? fairwq_current_slot(runner) : NULL;
+
+	return WARN_ONCE(slot && slot->id == work && READ_ONCE(runner->current_work) == work,
+			 "fairwq: item %ps of batch %s/%s would wait for itself in %s\n",
+			 slot->func, slot->batch->pool->name, slot->batch->name, what);
+}
+
+/* For lockdep: the caller waits for what the function does. */
+static void fairwq_lockdep_work(struct fairwq_work *work)
+{
+#ifdef CONFIG_LOCKDEP
+	lock_map_acquire(&work->lockdep_map);
+	lock_map_release(&work->lockdep_map);
+#endif
+}
+
+/**
+ * fairwq_work_flush - wait for the run that was queued last
+ * @work: the work
+ *
+ * If @work is pending, waits until that run has ended, or was cancelled; else
+ * for the run that is under way, if there is one. Does not wait for what is
+ * queued meanwhile, also if the function queues itself again; nor for the
+ * delay of a delayed work, see fairwq_delayed_work_flush().
+ *
+ * The caller sees to it that @work is not freed meanwhile.
+ *
+ * Context: Process context, sleeps. From @work's own function it warns and
+ * returns false.
+ * Return: true if it waited, false if there was nothing to wait for.
+ */
+bool fairwq_work_flush(struct fairwq_work *work)
+{
+	if (WARN_ON_ONCE(!work))
+		return false;
+	might_sleep();
+	if (fairwq_work_from_inside(work, __func__))
+		return false;
+	fairwq_lockdep_work(work);
+	return fairwq_wait(work);
+}
+EXPORT_SYMBOL_GPL(fairwq_work_flush);
+
+/* ---- disabling -------------------------------------------------------- */
+
+static void fairwq_disable(struct fairwq_work *work)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&fairwq_disable_lock, flags);
+	if (!WARN_ON_ONCE(work->disabled == U16_MAX))
+		WRITE_ONCE(work->disabled, work->disabled + 1);
+	raw_spin_unlock_irqrestore(&fairwq_disable_lock, flags);
+	/*
+	 * Store @disabled, then look whether it is pending. Pairs with
+	 * fairwq_claim(): either the queue call sees that it is disabled, or
+	 * the cancel that follows sees that it is pending.
+	 */
+	smp_mb();
+}
+
+/* Cancel, and wait until nobody has it in his hands and it does not run. */
+static bool fairwq_cancel_and_wait(struct fairwq_work *work, const char *what)
+{
+	bool inside = fairwq_work_from_inside(work, what);
+	int ret;
+
+	while ((ret = fairwq_try_cancel(work, true)) < 0)
+		usleep_range(20, 100);
+	if (inside)
+		return ret;
+	fairwq_lockdep_work(work);
+	/* It is disabled: the one that runs is the last. */
+	fairwq_wait(work);
+	return ret;
+}
+
+/**
+ * fairwq_work_disable - cancel a work and refuse to queue it
+ * @work: the work
+ *
+ * Counted: until fairwq_work_enable() was called as often, queueing @work gives
+ * -ECANCELED. Does not wait: the function may be running when this returns.
+ *
+ * Context: Any but NMI; also from @work's own function.
+ * Return: true if it was pending.
+ */
+bool fairwq_work_disable(struct fairwq_work *work)
+{
+	if (WARN_ON_ONCE(!work))
+		return false;
+	fairwq_disable(work);
+	return fairwq_work_cancel(work);
+}
+EXPORT_SYMBOL_GPL(fairwq_work_disable);
+
+/**
+ * fairwq_work_disable_sync - disable a work and wait until it does not run
+ * @work: the work
+ *
+ * On return @work is neither pending nor running, and stays so until it is
+ * enabled.
+ *
+ * Context: Process context, sleeps. From @work's own function it warns, and
+ * does not wait.
+ * Return: true if it was pending.
+ */
+bool fairwq_work_disable_sync(struct fairwq_work *work)
+{
+	if (WARN_ON_ONCE(!work))
+		return false;
+	might_sleep();
+	fairwq_disable(work);
+	return fairwq_cancel_and_wait(work, __func__);
+}
+EXPORT_SYMBOL_GPL(fairwq_work_disable_sync);
+
+/**
+ * fairwq_work_enable - undo one fairwq_work_disable()
+ * @work: the work
+ *
+ * What was refused meanwhile is not queued.
+ *
+ * Context: Any but NMI.
+ * Return: true if @work can be queued again, false if it is still disabled.
+ */
+bool fairwq_work_enable(struct fairwq_work *work)
+{
+	unsigned long flags;
+	bool enabled;
+
+	if (WARN_ON_ONCE(!work))
+		return false;
+	raw_spin_lock_irqsave(&fairwq_disable_lock, flags);
+	if (!WARN_ON_ONCE(!work->disabled))
+		WRITE_ONCE(work->disabled, work->disabled - 1);
+	enabled = !work->disabled;
+	raw_spin_unlock_irqrestore(&fairwq_disable_lock, flags);
+	return enabled;
+}
+EXPORT_SYMBOL_GPL(fairwq_work_enable);
+
+/**
+ * fairwq_work_cancel_sync - cancel a work and wait until it does not run
+ * @work: the work
+ *
+ * On return @work is neither pending nor running, also if its function queues
+ * itself: it is disabled meanwhile. Unless somebody else queues it afterwards,
+ * it may be freed. A work that waits for a grace period is not cancelled.
+ *
+ * Context: Process context, sleeps. From @work's own function it warns, and
+ * does not wait.
+ * Return: true if it was pending.
+ */
+bool fairwq_work_cancel_sync(struct fairwq_work *work)
+{
+	bool ret = fairwq_work_disable_sync(work);
+
+	if (work)
+		fairwq_work_enable(work);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(fairwq_work_cancel_sync);
+
+/* ---- cancelling what a batch has queued -------------------------------- */
+
+/* So many in one hold of the lock. */
+#define DROP_CHUNK	32
+
+/* Works that were taken out of a batch, still pending, to be given back. */
+struct fairwq_drop {
+	struct fairwq_work *work[DROP_CHUNK];
+	unsigned int nr;
+};
+
+static void fairwq_drop_locked(struct fairwq_batch *batch, struct fairwq_work *work,
+			       struct fairwq_drop *drop)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	work->place = FAIRWQ_PLACE_DROPPED;
+	drop->work[drop->nr++] = work;
+}
+
+/* What runners took along, and have not started. */
+static void fairwq_drop_planned_locked(struct fairwq_batch *batch,
+				       struct fairwq_drop *drop)
+{
+	struct fairwq_runner *runner;
+	struct fairwq_work *work;
+	unsigned int i;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	list_for_each_entry(runner, &batch->pool->runners, node) {
+		for (i = 0; i < runner->plan.nr && drop->nr < DROP_CHUNK; i++) {
+			if (runner->plan.slot[i].batch != batch)
+				continue;
+			work = fairwq_unplan_locked(&runner->plan.slot[i]);
+			if (!work)
+				continue;
+			batch->pool->counter[FAIRWQ_CANCELED]++;
+			fairwq_drop_locked(batch, work, drop);
+		}
+	}
+}
+
+static void fairwq_drop_parked_locked(struct fairwq_batch *batch, struct fairwq_drop *drop)
+{
+	struct fairwq_work *work;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	while (batch->nr_parked && drop->nr < DROP_CHUNK) {
+		work = fairwq_find_parked_locked(batch);
+		if (WARN_ON_ONCE(!work || fairwq_remove_locked(batch, work) <= 0))
+			return;
+		fairwq_drop_locked(batch, work, drop);
+	}
+}
+
+/* What was queued before the marker. */
+static void fairwq_drop_queued_locked(struct fairwq_batch *batch,
+				      const struct fairwq_barrier *marker,
+				      struct fairwq_drop *drop)
+{
+	struct fairwq_work *work;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	while (!marker->fired && drop->nr < DROP_CHUNK) {
+		/* Not a barrier: those are never at the head. */
+		work = list_first_entry(&batch->fifo, struct fairwq_work, node);
+		if (WARN_ON_ONCE(fairwq_remove_locked(batch, work) <= 0))
+			return;
+		fairwq_drop_locked(batch, work, drop);
+	}
+}
+
+/* Returns whether this is all. */
+static bool fairwq_drop_some(struct fairwq_batch *batch, struct fairwq_barrier *marker,
+			     struct fairwq_drop *drop, bool first)
+{
+	struct fairwq_pool *pool = batch->pool;
+	struct fairwq_runner *runner;
+	unsigned long flags;
+	bool all;
+
+	drop->nr = 0;
+	rcu_read_lock();	/* see fairwq_kick_locked() */
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	if (first)
+		fairwq_batch_add_barrier_locked(batch, marker);
+	fairwq_drop_planned_locked(batch, drop);
+	fairwq_drop_parked_locked(batch, drop);
+	fairwq_drop_queued_locked(batch, marker, drop);
+	all = marker->fired && drop->nr < DROP_CHUNK;
+	runner = fairwq_kick_locked(pool);
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	fairwq_kick_send(pool, runner);
+	rcu_read_unlock();
+	return all;
+}
+
+static void fairwq_give_dropped(const struct fairwq_drop *drop,
+				void (*dropped)(struct fairwq_work *work))
+{
+	unsigned int i;
+
+	for (i = 0; i < drop->nr; i++) {
+		fairwq_let_go(drop->work[i]);
+		if (dropped)
+			dropped(drop->work[i]);
+	}
+}
+
+/**
+ * fairwq_batch_cancel - take everything out of a batch's queue
+ * @batch: the batch; the caller holds a reference
+ * @dropped: called for each item that is dropped, in the order in which they
+ *	were queued, in the caller's context, without a lock; the item is not
+ *	pending any more: it may be freed or queued again. Or NULL
+ *
+ * Drops what was queued to @batch before the call and has not started. What
+ * runs goes on; what is queued meanwhile stays. Delayed works whose time has
+ * not come are not dropped.
+ *
+ * What is not promised: that nothing of @batch runs when this returns. For
+ * that, flush afterwards.
+ *
+ * Context: Any but NMI; also from one of @batch's own items.
+ * Return: how many were dropped.
+ */
+unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
+				  void (*dropped)(struct fairwq_work *work))
+{
+	struct fairwq_barrier marker = { };
+	struct fairwq_drop drop;
+	unsigned long nr = 0;
+	bool first = true, all;
+
+	if (WARN_ON_ONCE(!batch))
+		return 0;
+	/* Nothing is left to cancel, and the pool may be gone. */
+	if (READ_ONCE(batch->reaped))
+		return 0;
+	do {
+		all = fairwq_drop_some(batch, &marker, &drop, first);
+		first = false;
+		nr += drop.nr;
+		fairwq_give_dropped(&drop, dropped);
+	} while (!all);
+	return nr;
+}
+EXPORT_SYMBOL_GPL(fairwq_batch_cancel);
