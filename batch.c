@@ -438,23 +438,23 @@ void fairwq_batch_wait(struct fairwq_batch *batch)
  */
 void fairwq_batch_flush(struct fairwq_batch *batch)
 {
-	const struct fairwq_slot *slot;
+	const struct fairwq_turn *turn;
 	struct fairwq_runner *runner;
 
 	if (WARN_ON_ONCE(!batch))
 		return;
 	might_sleep();
 	runner = fairwq_current_runner();
-	slot = runner ? fairwq_current_slot(runner) : NULL;
-	if (WARN_ONCE(slot && slot->batch == batch,
+	turn = runner ? fairwq_current_turn(runner) : NULL;
+	if (WARN_ONCE(turn && turn->batch == batch,
 		      "fairwq: item %ps of batch %s/%s waits for its own batch\n",
-		      slot->func, batch->pool->name, batch->name))
+		      turn->func, batch->pool->name, batch->name))
 		return;
 	/* Nothing is left to wait for, and the pool may be gone. */
 	if (READ_ONCE(batch->reaped))
 		return;
 	/* From an item of the pool it may be right; lockdep could not tell. */
-	if (!slot || slot->batch->pool != batch->pool)
+	if (!turn || turn->batch->pool != batch->pool)
 		fairwq_lockdep_wait(batch->pool);
 	fairwq_batch_wait(batch);
 }

@@ -274,7 +274,7 @@ static const struct file_operations batches_fops = {
 static void fairwq_show_runner(struct seq_file *m, struct fairwq_runner *runner)
 {
 	struct fairwq_pool *pool = runner->pool;
-	const struct fairwq_slot *slot;
+	const struct fairwq_turn *turn;
 	unsigned int planned, since = 0;
 	struct fairwq_batch *batch;
 	fairwq_func_t func = NULL;
@@ -283,11 +283,11 @@ static void fairwq_show_runner(struct seq_file *m, struct fairwq_runner *runner)
 
 	raw_spin_lock_irq(&pool->lock);
 	idle = !list_empty(&runner->idle_node);
-	planned = runner->plan.nr - min(runner->plan.nr, READ_ONCE(runner->plan.next));
-	slot = fairwq_current_slot(runner);
-	batch = slot ? READ_ONCE(slot->batch) : NULL;
+	planned = fairwq_planned_locked(runner);
+	turn = fairwq_current_turn(runner);
+	batch = turn ? turn->batch : NULL;
 	if (batch) {
-		func = slot->func;
+		func = turn->func;
 		strscpy(name, batch->name, sizeof(name));
 		since = jiffies_to_msecs(jiffies - READ_ONCE(runner->started));
 	}

@@ -156,7 +156,7 @@ static int fairwq_unclaim(struct fairwq_work *work)
  * Under rcu_read_lock().
  *
  * Full barrier, also for the caller who is told 0: the stores before the call
- * are seen by the run to come. Pairs with the one in fairwq_run_slot().
+ * are seen by the run to come. Pairs with the one in fairwq_start_turn().
  */
 int fairwq_claim(struct fairwq_batch *batch, struct fairwq_work *work, long flags)
 {

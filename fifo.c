@@ -29,7 +29,8 @@ static bool fairwq_drop_canceled_locked(struct fairwq_batch *batch,
 	return true;
 }
 
-static void fairwq_link_locked(struct fairwq_batch *batch, struct fairwq_work *work)
+static void fairwq_link_locked(struct fairwq_batch *batch, struct fairwq_work *work,
+			       struct list_head *pushed)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
@@ -38,7 +39,11 @@ static void fairwq_link_locked(struct fairwq_batch *batch, struct fairwq_work *w
 	atomic_long_set(&work->data,
 			(long)batch | FAIRWQ_WORK_PENDING | FAIRWQ_WORK_LINKED);
 	work->place = FAIRWQ_PLACE_FIFO;
-	list_add_tail(&work->node, &batch->fifo);
+	/* The newest comes first, and ends up last. */
+	if (!fairwq_mutant(FIFO_REVERSED))
+		list_add(&work->node, pushed);
+	else
+		list_add_tail(&work->node, pushed);
 	batch->nr_fifo++;
 }
 
@@ -46,16 +51,14 @@ static void fairwq_link_locked(struct fairwq_batch *batch, struct fairwq_work *w
 bool fairwq_batch_splice_locked(struct fairwq_batch *batch)
 {
 	struct fairwq_work *work, *next;
-	struct llist_node *pushed;
+	LIST_HEAD(pushed);
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	pushed = llist_del_all(&batch->incoming);
-	if (!fairwq_mutant(FIFO_REVERSED))
-		pushed = llist_reverse_order(pushed);
 	/* The list node overlays the llist node: _safe reads it first. */
-	llist_for_each_entry_safe(work, next, pushed, llnode)
-		fairwq_link_locked(batch, work);
+	llist_for_each_entry_safe(work, next, llist_del_all(&batch->incoming), llnode)
+		fairwq_link_locked(batch, work, &pushed);
+	list_splice_tail(&pushed, &batch->fifo);
 	return !list_empty(&batch->fifo);
 }
 
@@ -240,17 +243,19 @@ static unsigned int fairwq_batch_color_locked(struct fairwq_batch *batch,
 static void fairwq_slot_fill_locked(struct fairwq_batch *batch, struct fairwq_slot *slot)
 {
 	struct fairwq_work *work = fairwq_head_locked(batch);
+	struct fairwq_turn *turn = &slot->turn;
 
 	fairwq_batch_unlink_locked(batch, work);
-	slot->id = work;
-	slot->batch = batch;
-	slot->func = work->func;
-	slot->stamp = work->stamp;
-	slot->run = 0;
-	slot->color = fairwq_batch_color_locked(batch, work);
-	slot->awaited = work->place & FAIRWQ_PLACE_AWAITED;
-	if (unlikely(slot->awaited))
-		fairwq_waiters_plan_locked(batch->pool, work, slot);
+	turn->batch = batch;
+	turn->func = work->func;
+	turn->id = work;
+	turn->stamp = work->stamp;
+	turn->number = ++batch->pool->turn_number;
+	turn->color = fairwq_batch_color_locked(batch, work);
+	turn->timed = false;
+	turn->helped = false;
+	if (unlikely(work->place & FAIRWQ_PLACE_AWAITED))
+		fairwq_waiters_plan_locked(batch->pool, work, turn->number);
 	work->place = FAIRWQ_PLACE_SLOT;
 	work->slot = slot;
 	WRITE_ONCE(slot->work, work);
@@ -336,18 +341,18 @@ bool fairwq_batch_drained_locked(const struct fairwq_batch *batch)
 }
 
 /* What was measured; most turns are not. */
-static void fairwq_slot_stats_locked(const struct fairwq_slot *slot)
+static void fairwq_turn_stats_locked(const struct fairwq_turn *turn)
 {
-	struct fairwq_batch_stats *stats = slot->batch->stats;
+	struct fairwq_batch_stats *stats = turn->batch->stats;
 
 	stats->done++;
-	if (slot->run) {
-		fairwq_hist_add(&stats->run, slot->run);
+	if (turn->run) {
+		fairwq_hist_add(&stats->run, turn->run);
 		ewma_fairwq_run_add(&stats->run_avg,
-				    min_t(u64, slot->run, FAIRWQ_RUN_TIME_MAX_NS));
+				    min_t(u64, turn->run, FAIRWQ_RUN_TIME_MAX_NS));
 	}
-	if (slot->stamp)
-		fairwq_hist_add(&stats->wait, slot->wait);
+	if (turn->stamp)
+		fairwq_hist_add(&stats->wait, turn->wait);
 }
 
 /* The last one to leave a closed batch has it reaped. */
@@ -376,16 +381,18 @@ static void fairwq_batch_turn_over_locked(struct fairwq_batch *batch, unsigned i
 }
 
 /* The function has returned. */
-void fairwq_batch_turn_end_locked(struct fairwq_slot *slot)
+void fairwq_batch_turn_end_locked(const struct fairwq_turn *turn)
 {
-	struct fairwq_batch *batch = slot->batch;
+	struct fairwq_batch *batch = turn->batch;
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	fairwq_slot_stats_locked(slot);
-	if (unlikely(slot->awaited))
-		fairwq_waiters_done_locked(batch->pool, slot);
-	fairwq_batch_turn_over_locked(batch, slot->color);
+	fairwq_turn_stats_locked(turn);
+	if (turn->helped)
+		batch->pool->counter[FAIRWQ_STOLEN]++;
+	if (unlikely(!list_empty(&batch->pool->waiters)))
+		fairwq_waiters_done_locked(batch->pool, turn->number);
+	fairwq_batch_turn_over_locked(batch, turn->color);
 }
 
 /* A turn was taken, and its item is gone without having been started. */

@@ -72,40 +72,61 @@
 #define FAIRWQ_DFL_SLICE_US		50U
 
 /*
- * A planned turn: one item given to one batch, from the moment the tree chose
- * the batch until the function has returned and the batch was told.
+ * A turn: one item given to one batch, from the moment the tree chose the batch
+ * until the function has returned and the batch was told.
  */
+struct fairwq_turn {
+	struct fairwq_batch *batch;	/* P, R reads: kept by its in-flight count */
+	fairwq_func_t func;		/* P, R reads */
+	const void *id;			/* P, R reads: address of the work; no more than that */
+	u64 stamp;			/* P, R reads: when it was queued; 0: not measured */
+	u64 number;			/* P, R reads: of this turn, in its pool */
+	bool color;			/* P, R reads: index into batch->in_flight */
+	bool timed;			/* P, R reads: @run is to be measured */
+	bool helped;			/* R: taken from another runner's plan */
+	u64 wait;			/* R: ns from @stamp to the start */
+	u64 run;			/* R: ns, 0: not measured */
+};
+
+/* A turn that is planned. */
 struct fairwq_slot {
 	struct fairwq_work *work;	/* A: whoever gets it out by xchg() has the turn */
-	struct fairwq_batch *batch;	/* P, R reads: kept by its in-flight count; NULL: */
-					/* the turn was stolen or parked */
-	fairwq_func_t func;		/* P, R reads */
-	u64 stamp;			/* P, R reads: when it was queued; 0: not measured */
-	u64 wait;			/* R: ns from then to the start */
-	u64 run;			/* R: ns, 0: not measured */
-	unsigned int color;		/* P, R reads: index into batch->in_flight */
-	bool awaited;			/* P: a flush waits for it: pool->waiters */
-	const void *id;			/* P: address of the work, for who looks for it */
+	struct fairwq_turn turn;	/* as long as @work is there, and P or a helper */
 };
 
 /* Most turns that a runner takes at once. */
 #define FAIRWQ_PLAN_MAX		32
 
 /*
- * The turns that a runner took, in start order. R writes @next and @done while
- * it runs them, and everything under the lock between two plans.
+ * The turns that a runner took, in start order. It runs them, and any runner
+ * that has nothing better to do helps: without the pool's lock, each takes the
+ * first that is left. A turn that somebody has is none of the plan's any more:
+ * it is in his log.
  *
- * Invariant: accounted <= done <= next <= nr, except while the last are skipped.
+ * Only its runner makes a plan, under the lock; it closes it first, and waits
+ * for helpers to be out of it, which read what is planned. See
+ * fairwq_plan_close().
  */
 struct fairwq_plan {
-	unsigned int nr;		/* P */
-	unsigned int next;		/* R: slots before it have been begun */
-	unsigned int done;		/* R: slots before it have ended */
-	unsigned int accounted;		/* P: of these, the batches know */
-	unsigned int timed;		/* P, R reads: which one is timed */
+	unsigned int nr;		/* A: slots; 0: closed, helpers keep out */
+	unsigned int next;		/* A: slots before it are taken; a hint, as */
+					/* helpers may set it back */
+	atomic_t helpers;		/* A: who is looking into it */
 	bool share;			/* P: long enough to wake another runner for */
 	u64 began;			/* P: when it was made, ns */
 	struct fairwq_slot slot[FAIRWQ_PLAN_MAX];
+};
+
+/*
+ * The turns that a runner has run since it held the lock last.
+ *
+ * Invariant: accounted <= done <= nr <= done + 1.
+ */
+struct fairwq_log {
+	unsigned int nr;		/* R: begun */
+	unsigned int done;		/* R: ended */
+	unsigned int accounted;		/* P: of these, the batches know */
+	struct fairwq_turn turn[FAIRWQ_PLAN_MAX];
 };
 
 /*
@@ -127,8 +148,10 @@ struct fairwq_runner {
 	unsigned long reported;		/* P: @started of a turn that was reported as hung */
 	/* R: whose function runs, or ran last; see fairwq_park_locked() */
 	struct fairwq_work *current_work;
+	struct fairwq_work *in_hand;	/* R: taken under the lock, to be started */
 	struct rcu_head rcu;
-	struct fairwq_plan plan;
+	struct fairwq_log log;
+	struct fairwq_plan plan ____cacheline_aligned_in_smp;
 };
 
 /* A knob in debugfs: which one, and of which pool. */
@@ -161,7 +184,9 @@ struct fairwq_pool {
 	unsigned int max_active;	/* P */
 	unsigned int slice_us;		/* P: how far a runner plans; 0: one turn */
 	unsigned int plan_seq;		/* P: plans made */
-	struct fairwq_runner *planner;	/* P: who made the last plan of several turns */
+	struct fairwq_runner *planner;	/* p: who made the last plan of several turns; */
+					/* who helps finds out whether it is open */
+	u64 turn_number;		/* P: of the turn that was taken last */
 	u64 counter[FAIRWQ_NR_COUNTERS];/* P */
 	unsigned int nr_eligible;	/* P: batches in the tree */
 	struct fairwq_window window;	/* P: the self-check of promise 6 */
@@ -209,7 +234,7 @@ struct fairwq_barrier {
 struct fairwq_waiter {
 	struct list_head node;		/* P: in pool->waiters */
 	struct fairwq_work *work;	/* I */
-	struct fairwq_slot *slot;	/* P: its turn; NULL: not taken yet */
+	u64 turn;			/* P: number of its turn; 0: not taken yet */
 	struct completion done;
 };
 
@@ -313,10 +338,11 @@ struct fairwq_runner *fairwq_runner_find(u32 id);
 void fairwq_attention_raise_locked(struct fairwq_pool *pool);
 void fairwq_attention_lower_locked(struct fairwq_pool *pool);
 struct fairwq_runner *fairwq_current_runner(void);
-const struct fairwq_slot *fairwq_current_slot(const struct fairwq_runner *runner);
+const struct fairwq_turn *fairwq_current_turn(const struct fairwq_runner *runner);
 struct fairwq_runner *fairwq_runner_alloc(struct fairwq_pool *pool);
 void fairwq_runner_free(struct fairwq_runner *runner);
 void fairwq_runners_check(void);
+unsigned int fairwq_planned_locked(const struct fairwq_runner *runner);
 bool fairwq_plans_open_locked(struct fairwq_pool *pool);
 struct fairwq_runner *fairwq_wake_thief_locked(struct fairwq_pool *pool, u64 now);
 
@@ -328,7 +354,7 @@ void fairwq_batch_add_barrier_locked(struct fairwq_batch *batch,
 				     struct fairwq_barrier *barrier);
 void fairwq_batch_take_locked(struct fairwq_batch *batch, struct fairwq_slot *slot);
 void fairwq_batch_put_back_locked(struct fairwq_batch *batch, struct fairwq_work *work);
-void fairwq_batch_turn_end_locked(struct fairwq_slot *slot);
+void fairwq_batch_turn_end_locked(const struct fairwq_turn *turn);
 void fairwq_batch_turn_drop_locked(struct fairwq_batch *batch, unsigned int color);
 void fairwq_batch_remove_locked(struct fairwq_batch *batch, struct fairwq_work *work);
 bool fairwq_batch_is_idle_locked(const struct fairwq_batch *batch);
@@ -336,11 +362,10 @@ bool fairwq_batch_drained_locked(const struct fairwq_batch *batch);
 void fairwq_batch_reap_locked(struct fairwq_batch *batch);
 
 /* work.c: reaching into the queue */
-void fairwq_waiters_plan_locked(struct fairwq_pool *pool, struct fairwq_work *work,
-				struct fairwq_slot *slot);
-void fairwq_waiters_move_locked(struct fairwq_pool *pool, const struct fairwq_slot *from,
-				struct fairwq_slot *to);
-void fairwq_waiters_done_locked(struct fairwq_pool *pool, const struct fairwq_slot *slot);
+void fairwq_waiters_plan_locked(struct fairwq_pool *pool, const struct fairwq_work *work,
+				u64 turn);
+bool fairwq_waiters_back_locked(struct fairwq_pool *pool, u64 turn);
+void fairwq_waiters_done_locked(struct fairwq_pool *pool, u64 turn);
 int fairwq_try_cancel(struct fairwq_work *work, bool wait);
 
 /* delay.c */

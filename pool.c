@@ -341,11 +341,11 @@ static void fairwq_pool_wait(struct fairwq_pool *pool)
 static bool fairwq_pool_from_inside(struct fairwq_pool *pool, const char *what)
 {
 	struct fairwq_runner *runner = fairwq_current_runner();
-	const struct fairwq_slot *slot = runner ? fairwq_current_slot(runner) : NULL;
+	const struct fairwq_turn *turn = runner ? fairwq_current_turn(runner) : NULL;
 
-	return WARN_ONCE(slot && slot->batch->pool == pool,
+	return WARN_ONCE(turn && turn->batch->pool == pool,
 			 "fairwq: item %ps of batch %s/%s would wait for itself in %s\n",
-			 slot->func, pool->name, slot->batch->name, what);
+			 turn->func, pool->name, turn->batch->name, what);
 }
 
 /**

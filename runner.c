@@ -9,11 +9,12 @@
  * moving average of each batch's run times, and one item of a batch that was
  * not measured yet. Then it runs them without the lock.
  *
- * What a runner took along can be taken from it, in start order: a slot of a
- * plan belongs to whoever takes the work out of it by xchg(). A plan is what
- * the tree would have given next, so other runners take from it first, and
- * only when nothing is left make the next plan: there is one open plan in a
- * pool, and the order of turns is that of one runner deciding one at a time.
+ * What a runner took along is not its own: whoever gets the work out of a slot
+ * by xchg() has the turn. A plan is what the tree would have given next, so
+ * other runners help with it first, each taking the first turn that is left,
+ * without the lock; only when nothing is left is the next plan made. There is
+ * one open plan in a pool, and the order of turns is that of one runner
+ * deciding one at a time.
  *
  * If there is nothing else to wake other runners for, a tick finds the plan
  * that is overdue and kicks one. So an item that sleeps holds up the ones
@@ -108,22 +109,21 @@ void fairwq_kick(struct fairwq_pool *pool)
 
 static void fairwq_account_locked(struct fairwq_runner *runner)
 {
-	struct fairwq_plan *plan = &runner->plan;
-	/* Pairs with the release in fairwq_run_plan(). */
-	unsigned int done = smp_load_acquire(&plan->done);
+	struct fairwq_log *log = &runner->log;
+	/* Pairs with the barriers before @done is stored in fairwq_run_turns(). */
+	unsigned int done = smp_load_acquire(&log->done);
 
 	lockdep_assert_held(&runner->pool->lock);
 
-	for (; plan->accounted < done; plan->accounted++)
-		if (plan->slot[plan->accounted].batch)
-			fairwq_batch_turn_end_locked(&plan->slot[plan->accounted]);
+	for (; log->accounted < done; log->accounted++)
+		fairwq_batch_turn_end_locked(&log->turn[log->accounted]);
 }
 
 /*
  * Somebody waits for turns to end: while the pool's attention is up, runners
  * tell of each at once, before they call the next function. Turns that have
  * ended by now are told here. With the barrier, either the runner sees that
- * attention is up, or we see that its turn has ended; see fairwq_run_slot().
+ * attention is up, or we see that its turn has ended; see fairwq_run_turn().
  */
 void fairwq_attention_raise_locked(struct fairwq_pool *pool)
 {
@@ -132,7 +132,7 @@ void fairwq_attention_raise_locked(struct fairwq_pool *pool)
 	lockdep_assert_held(&pool->lock);
 
 	WRITE_ONCE(pool->attention, pool->attention + 1);
-	/* Store @attention, then load @done; pairs with fairwq_run_slot(). */
+	/* Store @attention, then load @done; pairs with fairwq_start_turn(). */
 	smp_mb();
 	list_for_each_entry(runner, &pool->runners, node)
 		fairwq_account_locked(runner);
@@ -145,17 +145,18 @@ void fairwq_attention_lower_locked(struct fairwq_pool *pool)
 	WRITE_ONCE(pool->attention, pool->attention - 1);
 }
 
-/* A turn goes on although its item leaves the slot: who takes it again sees this. */
+/* A turn goes on although its item leaves the plan: who takes it again sees this. */
 static void fairwq_mark_taken_locked(struct fairwq_work *work,
-				     const struct fairwq_slot *slot, unsigned int place)
+				     const struct fairwq_turn *turn, unsigned int place)
 {
-	lockdep_assert_held(&slot->batch->pool->lock);
+	struct fairwq_pool *pool = turn->batch->pool;
 
-	work->place = place | FAIRWQ_PLACE_TAKEN |
-		      (slot->color ? FAIRWQ_PLACE_COLOR : 0) |
-		      (slot->awaited ? FAIRWQ_PLACE_AWAITED : 0);
-	if (unlikely(slot->awaited))
-		fairwq_waiters_move_locked(slot->batch->pool, slot, NULL);
+	lockdep_assert_held(&pool->lock);
+
+	work->place = place | FAIRWQ_PLACE_TAKEN | (turn->color ? FAIRWQ_PLACE_COLOR : 0);
+	if (unlikely(!list_empty(&pool->waiters)) &&
+	    fairwq_waiters_back_locked(pool, turn->number))
+		work->place |= FAIRWQ_PLACE_AWAITED;
 }
 
 /* ---- one work never runs twice at once -------------------------------- */
@@ -178,18 +179,17 @@ static bool fairwq_park_at(struct fairwq_runner *other, struct fairwq_slot *slot
 	raw_spin_lock(&other->park_lock);
 	WRITE_ONCE(other->wanted, true);
 	/*
-	 * Store @wanted, then load @current_work. Pairs with fairwq_run_slot()
-	 * and fairwq_run_plan(): either @other sees that it is wanted, or it
+	 * Store @wanted, then load @current_work. Pairs with fairwq_start_turn()
+	 * and fairwq_run_turns(): either @other sees that it is wanted, or it
 	 * has stored another work by now.
 	 */
 	smp_mb();
 	parked = READ_ONCE(other->current_work) == work;
 	if (parked) {
-		fairwq_mark_taken_locked(work, slot, FAIRWQ_PLACE_PARKED);
+		fairwq_mark_taken_locked(work, &slot->turn, FAIRWQ_PLACE_PARKED);
 		list_add_tail(&work->node, &other->parked);
-		slot->batch->nr_parked++;
-		slot->batch = NULL;
-		slot->work = NULL;
+		slot->turn.batch->nr_parked++;
+		WRITE_ONCE(slot->work, NULL);
 	} else {
 		WRITE_ONCE(other->wanted, !list_empty(&other->parked));
 	}
@@ -346,13 +346,14 @@ static u64 fairwq_estimate_locked(struct fairwq_batch *batch, u64 slice)
 }
 
 /* Take turns in the order of the tree, about a slice of them, at least one. */
-static void fairwq_plan_turns_locked(struct fairwq_runner *runner)
+static unsigned int fairwq_plan_turns_locked(struct fairwq_runner *runner)
 {
 	struct fairwq_pool *pool = runner->pool;
 	struct fairwq_plan *plan = &runner->plan;
 	u64 slice = fairwq_slice_ns_locked(pool), planned = 0;
 	struct fairwq_batch *batch;
 	struct fairwq_node *node;
+	unsigned int nr = 0;
 
 	lockdep_assert_held(&pool->lock);
 
@@ -361,79 +362,167 @@ static void fairwq_plan_turns_locked(struct fairwq_runner *runner)
 		if (!node)
 			break;
 		batch = container_of(node, struct fairwq_batch, node);
-		fairwq_batch_take_locked(batch, &plan->slot[plan->nr]);
-		if (unlikely(fairwq_park_locked(runner, &plan->slot[plan->nr])))
+		fairwq_batch_take_locked(batch, &plan->slot[nr]);
+		if (unlikely(fairwq_park_locked(runner, &plan->slot[nr])))
 			continue;
 		planned += fairwq_estimate_locked(batch, slice);
-		plan->nr++;
-	} while (planned < slice && plan->nr < FAIRWQ_PLAN_MAX);
-	plan->share = plan->nr > 1 && planned > PLAN_SHARED_NS;
+		nr++;
+	} while (planned < slice && nr < FAIRWQ_PLAN_MAX);
+	plan->share = nr > 1 && planned > PLAN_SHARED_NS;
 	/* One of them is timed, each time another. */
-	plan->timed = plan->nr ? pool->plan_seq++ % plan->nr : 0;
-	if (plan->nr > 1) {
-		pool->planner = runner;
-		fairwq_tick_soon_locked(pool);
-	}
+	if (nr)
+		plan->slot[pool->plan_seq++ % nr].turn.timed = true;
+	return nr;
 }
 
-/* The first turn that is left in @victim's plan becomes ours. */
-static bool fairwq_steal_from_locked(struct fairwq_runner *runner,
-				     struct fairwq_runner *victim)
+/* A new plan, for others to help with if there is more in it than one turn. */
+static unsigned int fairwq_plan_locked(struct fairwq_runner *runner, u64 now)
 {
+	struct fairwq_pool *pool = runner->pool;
 	struct fairwq_plan *plan = &runner->plan;
-	struct fairwq_slot *slot;
+	unsigned int nr;
+
+	lockdep_assert_held(&pool->lock);
+
+	WRITE_ONCE(plan->next, 0);
+	plan->began = now;
+	nr = fairwq_plan_turns_locked(runner);
+	/* What is in the slots is seen with @nr: pairs with fairwq_help(). */
+	smp_store_release(&plan->nr, nr);
+	if (nr > 1) {
+		WRITE_ONCE(pool->planner, runner);
+		fairwq_tick_soon_locked(pool);
+	}
+	return nr;
+}
+
+/* ---- taking turns from a plan ------------------------------------------ */
+
+/*
+ * The first turn that is left in @plan: into @turn, its work is returned. Its
+ * runner calls this, whoever holds the lock, and helpers; there is no order
+ * between them but that each gets what nobody else has.
+ */
+static struct fairwq_work *fairwq_claim_turn(struct fairwq_plan *plan, unsigned int nr,
+					     struct fairwq_turn *turn)
+{
 	struct fairwq_work *work;
+	struct fairwq_slot *slot;
 	unsigned int i;
 
-	if (fairwq_mutant(NO_STEALING))
-		return false;
-	for (i = READ_ONCE(victim->plan.next); i < victim->plan.nr; i++) {
-		slot = &victim->plan.slot[i];
+	for (i = READ_ONCE(plan->next); i < nr; i++) {
+		slot = &plan->slot[i];
+		if (!READ_ONCE(slot->work))
+			continue;
+		/* Whoever gets the work out of the slot has the turn. */
 		work = xchg(&slot->work, NULL);
 		if (!work)
 			continue;
-		plan->slot[0] = *slot;
-		plan->slot[0].work = work;
-		work->slot = &plan->slot[0];
-		if (unlikely(slot->awaited))
-			fairwq_waiters_move_locked(runner->pool, slot, work->slot);
-		slot->batch = NULL;	/* not the victim's to account for */
-		plan->nr = 1;
-		runner->pool->counter[FAIRWQ_STOLEN]++;
-		return true;
+		*turn = slot->turn;
+		WRITE_ONCE(plan->next, i + 1);
+		return work;
 	}
-	return false;
+	return NULL;
 }
 
-/* There is something in its plan that was not started. */
-static bool fairwq_plan_open_locked(const struct fairwq_runner *runner)
+/*
+ * A turn of the open plan, if that is another runner's. Without the lock: the
+ * plan stays what it is as long as we are counted in @helpers, or it was
+ * closed before, and we see that.
+ */
+static struct fairwq_work *fairwq_help(struct fairwq_runner *runner,
+				       struct fairwq_turn *turn)
 {
-	return READ_ONCE(runner->plan.next) < runner->plan.nr;
+	struct fairwq_runner *planner = READ_ONCE(runner->pool->planner);
+	struct fairwq_work *work = NULL;
+	struct fairwq_plan *plan;
+	unsigned int nr;
+
+	if (!planner || planner == runner || fairwq_mutant(PLANS_OVERLAP) ||
+	    fairwq_mutant(NO_STEALING))
+		return NULL;
+	plan = &planner->plan;
+	if (READ_ONCE(plan->next) >= READ_ONCE(plan->nr))
+		return NULL;
+	preempt_disable();	/* somebody may be waiting for us, see below */
+	/* Full barrier: count, then load @nr. Pairs with fairwq_plan_close(). */
+	atomic_inc_return(&plan->helpers);
+	/* And with the release in fairwq_plan_locked(). */
+	nr = smp_load_acquire(&plan->nr);
+	if (nr)
+		work = fairwq_claim_turn(plan, nr, turn);
+	atomic_dec_return_release(&plan->helpers);
+	preempt_enable();
+	if (work)
+		turn->helped = true;
+	return work;
+}
+
+/*
+ * Everything in the plan was taken. Before it is made anew, those must be out
+ * of it who may still read it: a few instructions. Not under the lock, which
+ * an interrupt on top of them may wait for.
+ */
+static void fairwq_plan_close(struct fairwq_plan *plan)
+{
+	if (!READ_ONCE(plan->nr))
+		return;
+	WRITE_ONCE(plan->nr, 0);
+	/* Store @nr, then load @helpers. Pairs with fairwq_help(). */
+	smp_mb();
+	while (atomic_read_acquire(&plan->helpers))
+		cpu_relax();
+}
+
+/* How many turns in its plan nobody has taken. */
+unsigned int fairwq_planned_locked(const struct fairwq_runner *runner)
+{
+	const struct fairwq_plan *plan = &runner->plan;
+	unsigned int i, nr = READ_ONCE(plan->nr), left = 0;
+
+	lockdep_assert_held(&runner->pool->lock);
+
+	for (i = READ_ONCE(plan->next); i < nr; i++)
+		left += !!READ_ONCE(plan->slot[i].work);
+	return left;
 }
 
 /* And it has had twice the time it planned for. */
 static bool fairwq_overdue_locked(const struct fairwq_runner *runner, u64 now)
 {
-	const struct fairwq_plan *plan = &runner->plan;
+	return now - runner->plan.began > 2 * fairwq_slice_ns_locked(runner->pool) &&
+	       fairwq_planned_locked(runner);
+}
 
-	return fairwq_plan_open_locked(runner) &&
-	       now - plan->began > 2 * fairwq_slice_ns_locked(runner->pool);
+/* The first turn that is left in @victim's plan is ours, to be started. */
+static bool fairwq_steal_locked(struct fairwq_runner *runner, struct fairwq_runner *victim)
+{
+	struct fairwq_turn *turn = &runner->log.turn[0];
+
+	lockdep_assert_held(&runner->pool->lock);
+
+	if (fairwq_mutant(NO_STEALING))
+		return false;
+	runner->in_hand = fairwq_claim_turn(&victim->plan, READ_ONCE(victim->plan.nr), turn);
+	if (!runner->in_hand)
+		return false;
+	turn->helped = true;
+	return true;
 }
 
 /* The turn after those that were begun, if it was planned already. */
-static void fairwq_join_plan_locked(struct fairwq_runner *runner)
+static bool fairwq_join_plan_locked(struct fairwq_runner *runner)
 {
 	struct fairwq_runner *planner = runner->pool->planner;
 
 	lockdep_assert_held(&runner->pool->lock);
 
-	if (planner && planner != runner && fairwq_plan_open_locked(planner) &&
-	    !fairwq_mutant(PLANS_OVERLAP))
-		fairwq_steal_from_locked(runner, planner);
+	return planner && planner != runner && !fairwq_mutant(PLANS_OVERLAP) &&
+	       fairwq_steal_locked(runner, planner);
 }
 
 /* A turn that another runner took, and does not come to. */
-static void fairwq_rescue_locked(struct fairwq_runner *runner, u64 now)
+static bool fairwq_rescue_locked(struct fairwq_runner *runner, u64 now)
 {
 	struct fairwq_pool *pool = runner->pool;
 	struct fairwq_runner *victim;
@@ -441,89 +530,87 @@ static void fairwq_rescue_locked(struct fairwq_runner *runner, u64 now)
 	lockdep_assert_held(&pool->lock);
 
 	if (pool->nr_active < 2)
-		return;
+		return false;
 	list_for_each_entry(victim, &pool->runners, node)
 		if (victim != runner && fairwq_overdue_locked(victim, now) &&
-		    fairwq_steal_from_locked(runner, victim))
-			return;
+		    fairwq_steal_locked(runner, victim))
+			return true;
+	return false;
 }
 
-/* A new plan. Returns whether there is anything in it. */
-static bool fairwq_plan_locked(struct fairwq_runner *runner, u64 now)
+/* Returns whether the runner has anything to do now. */
+static bool fairwq_find_turns_locked(struct fairwq_runner *runner, u64 now)
 {
-	struct fairwq_plan *plan = &runner->plan;
+	struct fairwq_pool *pool = runner->pool;
 
-	lockdep_assert_held(&runner->pool->lock);
+	lockdep_assert_held(&pool->lock);
 
-	plan->nr = 0;
-	plan->next = 0;
-	plan->done = 0;
-	plan->accounted = 0;
-	plan->timed = 0;
-	plan->share = false;
-	plan->began = now;
-	if (runner->pool->nr_active > runner->pool->max_active)
+	runner->log.nr = 0;
+	runner->log.done = 0;
+	runner->log.accounted = 0;
+	runner->plan.share = false;
+	if (pool->nr_active > pool->max_active)
 		return false;
-	fairwq_join_plan_locked(runner);
-	if (!plan->nr)
-		fairwq_plan_turns_locked(runner);
-	if (!plan->nr)
-		fairwq_rescue_locked(runner, now);
-	return plan->nr;
+	return fairwq_join_plan_locked(runner) || fairwq_plan_locked(runner, now) ||
+	       fairwq_rescue_locked(runner, now);
 }
 
 /* ---- running ---------------------------------------------------------- */
 
-/* The function of @slot, around it what makes it a turn. */
-static void fairwq_run_slot(struct fairwq_runner *runner, struct fairwq_slot *slot,
-			    struct fairwq_work *work, bool timed)
+/* From here on the work is started. */
+static void fairwq_start_turn(struct fairwq_runner *runner, struct fairwq_turn *turn,
+			      struct fairwq_work *work)
 {
-	struct fairwq_pool *pool = runner->pool;
-	u64 start = 0;
-
 	/* What another runner, or an operator, may want to know. */
 	WRITE_ONCE(runner->current_work, work);
 	WRITE_ONCE(work->last_runner, runner->id);
-	if (timed || slot->stamp)
-		start = fairwq_clock();
-	slot->wait = slot->stamp && start > slot->stamp ? start - slot->stamp : 0;
-	trace_fairwq_start(slot, work);
 	/*
-	 * Whoever finds it clear queues anew, and sees by the release who runs
-	 * it. Whoever found it set has his stores seen by the function, by the
-	 * full barrier; pairs with the one in fairwq_claim(). The barrier is
-	 * also one between the stores of @done and @current_work and the loads
-	 * of @attention and @wanted: pairs with fairwq_attention_raise_locked()
-	 * and fairwq_park_at().
+	 * Whoever finds it clear queues anew, and sees who runs it. Whoever
+	 * found it set has his stores seen by the function. Full barrier, pairs
+	 * with the one in fairwq_claim(). It is also one between the stores of
+	 * @done and @current_work and the loads of @attention and @wanted:
+	 * pairs with fairwq_attention_raise_locked() and fairwq_park_at().
 	 */
 	if (!fairwq_mutant(PENDING_AFTER))
-		atomic_long_set_release(&work->data, 0);
-	smp_mb();
-	if (unlikely(READ_ONCE(pool->attention)))
+		atomic_long_xchg(&work->data, 0);
+	else
+		smp_mb();
+	if (unlikely(READ_ONCE(runner->pool->attention)))
 		fairwq_attend_runner(runner);
 	if (unlikely(READ_ONCE(runner->wanted)))
 		fairwq_unpark(runner);
-	fairwq_call(work, slot->func, slot->batch);
+}
+
+/* The function of a work, around it what makes it a turn. */
+static void fairwq_run_turn(struct fairwq_runner *runner, struct fairwq_turn *turn,
+			    struct fairwq_work *work)
+{
+	bool timed = turn->timed || trace_fairwq_start_enabled() ||
+		     trace_fairwq_end_enabled();
+	u64 start = timed || turn->stamp ? fairwq_clock() : 0;
+
+	turn->wait = turn->stamp && start > turn->stamp ? start - turn->stamp : 0;
+	trace_fairwq_start(turn, work);
+	fairwq_start_turn(runner, turn, work);
+	fairwq_call(work, turn->func, turn->batch);
 	/* @work may have been freed: from here on it is only an address. */
 	if (fairwq_mutant(PENDING_AFTER))
 		atomic_long_set(&work->data, 0);
 	/* The clock may step back a little. */
-	slot->run = start ? max_t(s64, fairwq_clock() - start, 1) : 0;
-	trace_fairwq_end(slot, work);
+	turn->run = start ? max_t(s64, fairwq_clock() - start, 1) : 0;
+	trace_fairwq_end(turn, work);
 }
 
 /* An item that was taken goes back to the head of its batch, its turn begun. */
 static void fairwq_give_back_slot_locked(struct fairwq_slot *slot)
 {
 	struct fairwq_work *work = xchg(&slot->work, NULL);
-	struct fairwq_batch *batch = slot->batch;
 
 	if (!work)
 		return;
-	lockdep_assert_held(&batch->pool->lock);
-	fairwq_mark_taken_locked(work, slot, FAIRWQ_PLACE_FIFO);
-	slot->batch = NULL;
-	fairwq_batch_put_back_locked(batch, work);
+	lockdep_assert_held(&slot->turn.batch->pool->lock);
+	fairwq_mark_taken_locked(work, &slot->turn, FAIRWQ_PLACE_FIFO);
+	fairwq_batch_put_back_locked(slot->turn.batch, work);
 }
 
 /*
@@ -540,41 +627,56 @@ static void fairwq_give_back_rest(struct fairwq_runner *runner)
 	unsigned int i;
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	for (i = plan->nr; i-- > plan->next;)
+	for (i = plan->nr; i-- > 0;)
 		fairwq_give_back_slot_locked(&plan->slot[i]);
 	kick = fairwq_kick_locked(pool);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	fairwq_kick_send(pool, kick);
 }
 
-static void fairwq_run_plan(struct fairwq_runner *runner)
+/* The next turn: the one in hand, else of its own plan, else of another's. */
+static struct fairwq_work *fairwq_next_turn(struct fairwq_runner *runner,
+					    struct fairwq_turn *turn)
 {
-	struct fairwq_plan *plan = &runner->plan;
-	bool time_all = trace_fairwq_start_enabled() || trace_fairwq_end_enabled();
+	struct fairwq_work *work = runner->in_hand;
+
+	runner->in_hand = NULL;
+	if (!work)
+		work = fairwq_claim_turn(&runner->plan, runner->plan.nr, turn);
+	return work ?: fairwq_help(runner, turn);
+}
+
+static void fairwq_run_turns(struct fairwq_runner *runner)
+{
 	unsigned long overdue = jiffies + 2;
-	struct fairwq_slot *slot;
+	struct fairwq_log *log = &runner->log;
 	struct fairwq_work *work;
 	unsigned int i;
 
-	for (i = 0; i < plan->nr; i++) {
-		slot = &plan->slot[i];
-		WRITE_ONCE(runner->started, jiffies);
-		/* Pairs with fairwq_current_slot(): its start is seen with the turn. */
-		smp_store_release(&plan->next, i + 1);
-		/* Whoever gets the work out of the slot has the turn. */
-		work = xchg(&slot->work, NULL);
+	for (i = 0; i < FAIRWQ_PLAN_MAX; i++) {
+		work = fairwq_next_turn(runner, &log->turn[i]);
 		if (!work)
-			continue;
-		fairwq_run_slot(runner, slot, work, time_all || i == plan->timed);
-		/* Pairs with fairwq_account_locked(). */
-		smp_store_release(&plan->done, i + 1);
-		if (unlikely(time_after_eq(jiffies, overdue)) && i + 1 < plan->nr &&
+			break;
+		/*
+		 * The one before has ended. Between its end and this there was a
+		 * full barrier, where this one was taken. Pairs with
+		 * fairwq_account_locked().
+		 */
+		WRITE_ONCE(log->done, i);
+		WRITE_ONCE(runner->started, jiffies);
+		/* Store the turn, then @nr. Pairs with fairwq_current_turn(). */
+		smp_wmb();
+		WRITE_ONCE(log->nr, i + 1);
+		fairwq_run_turn(runner, &log->turn[i], work);
+		if (unlikely(time_after_eq(jiffies, overdue)) &&
+		    READ_ONCE(runner->plan.next) < runner->plan.nr &&
 		    !fairwq_mutant(PLAN_KEPT))
 			fairwq_give_back_rest(runner);
 	}
-	/* Stolen slots at the end are nobody's: the plan is through. */
-	smp_store_release(&plan->done, plan->nr);
+	/* Pairs with fairwq_account_locked(). */
+	smp_store_release(&log->done, i);
 	WRITE_ONCE(runner->current_work, NULL);
+	fairwq_plan_close(&runner->plan);
 	/* Store @current_work, then load @wanted. Pairs with fairwq_park_at(). */
 	smp_mb();
 	if (unlikely(READ_ONCE(runner->wanted)))
@@ -617,7 +719,7 @@ static bool fairwq_runner_next(struct fairwq_runner *runner, u64 began)
 	if (requeue)
 		pool->counter[FAIRWQ_REQUEUES]++;
 	else
-		more = fairwq_plan_locked(runner, now);
+		more = fairwq_find_turns_locked(runner, now);
 	if (!more && !requeue)
 		fairwq_go_idle_locked(runner);
 	if (!fairwq_mutant(KICK_NOT_CHAINED))
@@ -637,7 +739,7 @@ static void fairwq_runner_fn(struct work_struct *work)
 	u64 began = fairwq_clock();
 
 	while (fairwq_runner_next(runner, began))
-		fairwq_run_plan(runner);
+		fairwq_run_turns(runner);
 }
 
 /*
@@ -654,14 +756,15 @@ struct fairwq_runner *fairwq_current_runner(void)
 }
 
 /* The turn that a runner is in, for itself, or for who holds the lock. */
-const struct fairwq_slot *fairwq_current_slot(const struct fairwq_runner *runner)
+const struct fairwq_turn *fairwq_current_turn(const struct fairwq_runner *runner)
 {
-	/* Pairs with the release in fairwq_run_plan(): @started is as new. */
-	unsigned int next = smp_load_acquire(&runner->plan.next);
+	unsigned int nr = READ_ONCE(runner->log.nr);
 
-	if (!next || READ_ONCE(runner->plan.done) >= next)
+	/* Load @nr, then the turn, and @started. Pairs with fairwq_run_turns(). */
+	smp_rmb();
+	if (!nr || READ_ONCE(runner->log.done) >= nr)
 		return NULL;
-	return &runner->plan.slot[next - 1];
+	return &runner->log.turn[nr - 1];
 }
 
 /* Under rcu_read_lock(), or while it cannot go. */
@@ -715,7 +818,7 @@ bool fairwq_plans_open_locked(struct fairwq_pool *pool)
 	lockdep_assert_held(&pool->lock);
 
 	list_for_each_entry(runner, &pool->runners, node)
-		if (fairwq_plan_open_locked(runner))
+		if (fairwq_planned_locked(runner))
 			return true;
 	return false;
 }

@@ -60,21 +60,21 @@ static bool fairwq_is_hung_locked(const struct fairwq_runner *runner)
 /* One that was not reported yet. */
 static bool fairwq_find_hung_locked(struct fairwq_pool *pool, struct fairwq_hung *hung)
 {
-	const struct fairwq_slot *slot;
+	const struct fairwq_turn *turn;
 	struct fairwq_runner *runner;
 	struct fairwq_batch *batch;
 
 	lockdep_assert_held(&pool->lock);
 
 	list_for_each_entry(runner, &pool->runners, node) {
-		slot = fairwq_current_slot(runner);
-		batch = slot ? READ_ONCE(slot->batch) : NULL;
+		turn = fairwq_current_turn(runner);
+		batch = turn ? turn->batch : NULL;
 		if (!batch || !fairwq_is_hung_locked(runner))
 			continue;
 		runner->reported = READ_ONCE(runner->started);
 		pool->counter[FAIRWQ_HUNG]++;
 		hung->task = get_task_struct(runner->task);
-		hung->func = slot->func;
+		hung->func = turn->func;
 		hung->ms = jiffies_to_msecs(jiffies - runner->reported);
 		strscpy(hung->batch, batch->name, sizeof(hung->batch));
 		return true;

@@ -59,21 +59,21 @@ TRACE_EVENT(fairwq_queue,
 
 /* A runner is about to call the function of an item. */
 TRACE_EVENT(fairwq_start,
-	TP_PROTO(const struct fairwq_slot *slot, const void *work),
-	TP_ARGS(slot, work),
+	TP_PROTO(const struct fairwq_turn *turn, const void *work),
+	TP_ARGS(turn, work),
 	TP_STRUCT__entry(
-		__string(pool, slot->batch->pool->name)
-		__string(batch, slot->batch->name)
+		__string(pool, turn->batch->pool->name)
+		__string(batch, turn->batch->name)
 		__field(const void *, work)
 		__field(fairwq_func_t, fn)
 		__field(u64, wait)
 	),
 	TP_fast_assign(
-		fairwq_assign_str(pool, slot->batch->pool->name);
-		fairwq_assign_str(batch, slot->batch->name);
+		fairwq_assign_str(pool, turn->batch->pool->name);
+		fairwq_assign_str(batch, turn->batch->name);
 		__entry->work = work;
-		__entry->fn = slot->func;
-		__entry->wait = slot->wait;
+		__entry->fn = turn->func;
+		__entry->wait = turn->wait;
 	),
 	TP_printk("pool=%s batch=%s work=%p fn=%ps wait=%llu", __get_str(pool),
 		  __get_str(batch), __entry->work, __entry->fn, __entry->wait)
@@ -81,21 +81,21 @@ TRACE_EVENT(fairwq_start,
 
 /* The function has returned; the work is only an address. */
 TRACE_EVENT(fairwq_end,
-	TP_PROTO(const struct fairwq_slot *slot, const void *work),
-	TP_ARGS(slot, work),
+	TP_PROTO(const struct fairwq_turn *turn, const void *work),
+	TP_ARGS(turn, work),
 	TP_STRUCT__entry(
-		__string(pool, slot->batch->pool->name)
-		__string(batch, slot->batch->name)
+		__string(pool, turn->batch->pool->name)
+		__string(batch, turn->batch->name)
 		__field(const void *, work)
 		__field(fairwq_func_t, fn)
 		__field(u64, run)
 	),
 	TP_fast_assign(
-		fairwq_assign_str(pool, slot->batch->pool->name);
-		fairwq_assign_str(batch, slot->batch->name);
+		fairwq_assign_str(pool, turn->batch->pool->name);
+		fairwq_assign_str(batch, turn->batch->name);
 		__entry->work = work;
-		__entry->fn = slot->func;
-		__entry->run = slot->run;
+		__entry->fn = turn->func;
+		__entry->run = turn->run;
 	),
 	TP_printk("pool=%s batch=%s work=%p fn=%ps run=%llu", __get_str(pool),
 		  __get_str(batch), __entry->work, __entry->fn, __entry->run)

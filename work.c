@@ -32,39 +32,41 @@ static DEFINE_RAW_SPINLOCK(fairwq_disable_lock);
 /* ---- flushes of one work ---------------------------------------------- */
 
 /* The work that they wait for has its turn. */
-void fairwq_waiters_plan_locked(struct fairwq_pool *pool, struct fairwq_work *work,
-				struct fairwq_slot *slot)
+void fairwq_waiters_plan_locked(struct fairwq_pool *pool, const struct fairwq_work *work,
+				u64 turn)
 {
 	struct fairwq_waiter *waiter;
 
 	lockdep_assert_held(&pool->lock);
 
 	list_for_each_entry(waiter, &pool->waiters, node)
-		if (waiter->work == work && !waiter->slot)
-			waiter->slot = slot;
+		if (waiter->work == work && !waiter->turn)
+			waiter->turn = turn;
 }
 
-/* The turn that they wait for is in another slot now; NULL: queued again. */
-void fairwq_waiters_move_locked(struct fairwq_pool *pool, const struct fairwq_slot *from,
-				struct fairwq_slot *to)
+/* The turn that they wait for will be taken again. Returns whether anybody does. */
+bool fairwq_waiters_back_locked(struct fairwq_pool *pool, u64 turn)
 {
 	struct fairwq_waiter *waiter;
+	bool any = false;
 
 	lockdep_assert_held(&pool->lock);
 
-	list_for_each_entry(waiter, &pool->waiters, node)
-		if (waiter->slot == from)
-			waiter->slot = to;
+	list_for_each_entry(waiter, &pool->waiters, node) {
+		if (waiter->turn != turn)
+			continue;
+		waiter->turn = 0;
+		any = true;
+	}
+	return any;
 }
 
 static void fairwq_waiter_add_locked(struct fairwq_pool *pool, struct fairwq_waiter *waiter,
-				     struct fairwq_slot *slot)
+				     u64 turn)
 {
 	lockdep_assert_held(&pool->lock);
 
-	waiter->slot = slot;
-	if (slot)
-		slot->awaited = true;
+	waiter->turn = turn;
 	list_add_tail(&waiter->node, &pool->waiters);
 	/* Last: if the turn has ended by now, it is told here. */
 	fairwq_attention_raise_locked(pool);
@@ -79,8 +81,8 @@ static void fairwq_waiter_done_locked(struct fairwq_pool *pool, struct fairwq_wa
 	complete(&waiter->done);	/* @waiter is gone from here on */
 }
 
-/* The turn in @slot is over. */
-void fairwq_waiters_done_locked(struct fairwq_pool *pool, const struct fairwq_slot *slot)
+/* The turn is over. */
+void fairwq_waiters_done_locked(struct fairwq_pool *pool, u64 turn)
 {
 	struct fairwq_waiter *waiter, *next;
 
@@ -89,7 +91,7 @@ void fairwq_waiters_done_locked(struct fairwq_pool *pool, const struct fairwq_sl
 	if (fairwq_mutant(FLUSH_WORK_LOST))
 		return;
 	list_for_each_entry_safe(waiter, next, &pool->waiters, node)
-		if (waiter->slot == slot)
+		if (waiter->turn == turn)
 			fairwq_waiter_done_locked(pool, waiter);
 }
 
@@ -104,26 +106,29 @@ static void fairwq_waiters_drop_locked(struct fairwq_pool *pool,
 	if (!(work->place & FAIRWQ_PLACE_AWAITED))
 		return;
 	list_for_each_entry_safe(waiter, next, &pool->waiters, node)
-		if (waiter->work == work && !waiter->slot)
+		if (waiter->work == work && !waiter->turn)
 			fairwq_waiter_done_locked(pool, waiter);
 }
 
 /* ---- taking a work out of the queue ----------------------------------- */
 
-/* What is planned in @slot is taken out of it, unless its runner has it already. */
-static struct fairwq_work *fairwq_unplan_locked(struct fairwq_slot *slot)
+/*
+ * What is planned in @slot is taken out of it: @work, or if that is NULL,
+ * whatever it is; unless a runner has it already.
+ */
+static struct fairwq_work *fairwq_unplan_locked(struct fairwq_slot *slot,
+						struct fairwq_work *work)
 {
-	struct fairwq_batch *batch = slot->batch;
-	/* Whoever gets the work out of the slot has the turn. */
-	struct fairwq_work *work = xchg(&slot->work, NULL);
+	struct fairwq_turn *turn = &slot->turn;
 
-	if (!work)
+	work = work ?: READ_ONCE(slot->work);
+	/* Whoever gets the work out of the slot has the turn. */
+	if (!work || cmpxchg(&slot->work, work, NULL) != work)
 		return NULL;
-	lockdep_assert_held(&batch->pool->lock);
-	WRITE_ONCE(slot->batch, NULL);
-	if (slot->awaited)
-		fairwq_waiters_done_locked(batch->pool, slot);
-	fairwq_batch_turn_drop_locked(batch, slot->color);
+	lockdep_assert_held(&turn->batch->pool->lock);
+	if (!list_empty(&turn->batch->pool->waiters))
+		fairwq_waiters_done_locked(turn->batch->pool, turn->number);
+	fairwq_batch_turn_drop_locked(turn->batch, turn->color);
 	return work;
 }
 
@@ -149,7 +154,7 @@ static int fairwq_remove_locked(struct fairwq_batch *batch, struct fairwq_work *
 
 	switch (fairwq_work_place(work)) {
 	case FAIRWQ_PLACE_SLOT:
-		if (!fairwq_unplan_locked(work->slot))
+		if (!fairwq_unplan_locked(work->slot, work))
 			return 0;
 		break;
 	case FAIRWQ_PLACE_PARKED:
@@ -297,7 +302,7 @@ static int fairwq_await_pending_locked(struct fairwq_batch *batch,
 				       struct fairwq_work *work,
 				       struct fairwq_waiter *waiter)
 {
-	struct fairwq_slot *slot = NULL;
+	u64 turn = 0;
 	long data;
 
 	lockdep_assert_held(&batch->pool->lock);
@@ -307,11 +312,13 @@ static int fairwq_await_pending_locked(struct fairwq_batch *batch,
 	if (fairwq_work_batch(data) != batch || !(data & FAIRWQ_WORK_LINKED) ||
 	    fairwq_work_place(work) == FAIRWQ_PLACE_DROPPED)
 		return FAIRWQ_AGAIN;
-	if (fairwq_work_place(work) == FAIRWQ_PLACE_SLOT)
-		slot = work->slot;
-	else
+	if (fairwq_work_place(work) != FAIRWQ_PLACE_SLOT)
 		work->place |= FAIRWQ_PLACE_AWAITED;
-	fairwq_waiter_add_locked(batch->pool, waiter, slot);
+	else if (work->slot->turn.id == work)
+		turn = work->slot->turn.number;
+	else
+		return FAIRWQ_AGAIN;	/* about to start, and its slot in use again */
+	fairwq_waiter_add_locked(batch->pool, waiter, turn);
 	return 1;
 }
 
@@ -337,17 +344,16 @@ static int fairwq_await_pending(struct fairwq_batch *batch, struct fairwq_work *
 static int fairwq_await_running(struct fairwq_work *work, struct fairwq_waiter *waiter)
 {
 	struct fairwq_runner *runner = fairwq_runner_find(READ_ONCE(work->last_runner));
-	const struct fairwq_slot *slot;
+	const struct fairwq_turn *turn;
 	unsigned long flags;
 	int ret = 0;
 
 	if (!runner || READ_ONCE(runner->current_work) != work)
 		return 0;
 	raw_spin_lock_irqsave(&runner->pool->lock, flags);
-	slot = fairwq_current_slot(runner);
-	if (slot && slot->id == work && slot->batch &&
-	    READ_ONCE(runner->current_work) == work) {
-		fairwq_waiter_add_locked(runner->pool, waiter, (struct fairwq_slot *)slot);
+	turn = fairwq_current_turn(runner);
+	if (turn && turn->id == work && READ_ONCE(runner->current_work) == work) {
+		fairwq_waiter_add_locked(runner->pool, waiter, turn->number);
 		ret = 1;
 	}
 	raw_spin_unlock_irqrestore(&runner->pool->lock, flags);
@@ -390,11 +396,11 @@ static bool fairwq_wait(struct fairwq_work *work)
 static bool fairwq_work_from_inside(const struct fairwq_work *work, const char *what)
 {
 	struct fairwq_runner *runner = fairwq_current_runner();
-	const struct fairwq_slot *slot = runner ? fairwq_current_slot(runner) : NULL;
+	const struct fairwq_turn *turn = runner ? fairwq_current_turn(runner) : NULL;
 
-	return WARN_ONCE(slot && slot->id == work && READ_ONCE(runner->current_work) == work,
+	return WARN_ONCE(turn && turn->id == work,
 			 "fairwq: item %ps of batch %s/%s would wait for itself in %s\n",
-			 slot->func, slot->batch->pool->name, slot->batch->name, what);
+			 turn->func, turn->batch->pool->name, turn->batch->name, what);
 }
 
 /* For lockdep: the caller waits for what the function does. */
@@ -586,9 +592,9 @@ static void fairwq_drop_planned_locked(struct fairwq_batch *batch,
 
 	list_for_each_entry(runner, &batch->pool->runners, node) {
 		for (i = 0; i < runner->plan.nr && drop->nr < DROP_CHUNK; i++) {
-			if (runner->plan.slot[i].batch != batch)
+			if (runner->plan.slot[i].turn.batch != batch)
 				continue;
-			work = fairwq_unplan_locked(&runner->plan.slot[i]);
+			work = fairwq_unplan_locked(&runner->plan.slot[i], NULL);
 			if (!work)
 				continue;
 			batch->pool->counter[FAIRWQ_CANCELED]++;
