@@ -404,6 +404,33 @@ void fairwq_batch_resume(struct fairwq_batch *batch)
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_resume);
 
+/* Have what was pushed stand in the FIFO, for who wants to see or count it. */
+void fairwq_batch_look(struct fairwq_batch *batch)
+{
+	struct fairwq_pool *pool = batch->pool;
+	struct fairwq_runner *kick;
+	unsigned long flags;
+
+	rcu_read_lock();	/* see fairwq_kick_locked() */
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	fairwq_batch_splice_locked(batch);
+	fairwq_batch_update_locked(batch);
+	/* Who was about to tell of a push may have seen that we looked. */
+	kick = fairwq_mutant(READER_KEEPS_QUIET) ? NULL : fairwq_kick_locked(pool);
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	fairwq_kick_send(pool, kick);
+	rcu_read_unlock();
+}
+
+#ifdef FAIRWQ_TESTING
+/* What a reader of debugfs does to a batch. */
+void fairwq_test_look(struct fairwq_batch *batch)
+{
+	fairwq_batch_look(batch);
+}
+EXPORT_SYMBOL_GPL(fairwq_test_look);
+#endif
+
 /* Wait until every item that is queued now has ended. */
 void fairwq_batch_wait(struct fairwq_batch *batch)
 {

@@ -145,8 +145,6 @@ static void fairwq_row_fill_locked(struct fairwq_row *row, struct fairwq_batch *
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	fairwq_batch_splice_locked(batch);	/* to count what was pushed */
-	fairwq_batch_update_locked(batch);
 	row->state = fairwq_batch_state_locked(batch);
 	row->weight = batch->node.weight;
 	row->queued = batch->nr_fifo;
@@ -163,30 +161,11 @@ static void fairwq_row_fill_locked(struct fairwq_row *row, struct fairwq_batch *
 
 static void fairwq_row_fill(struct fairwq_row *row, struct fairwq_batch *batch)
 {
-	struct fairwq_pool *pool = batch->pool;
-	struct fairwq_runner *kick;
-	unsigned long flags;
-
-	rcu_read_lock();	/* see fairwq_kick_locked() */
-	raw_spin_lock_irqsave(&pool->lock, flags);
+	fairwq_batch_look(batch);
+	raw_spin_lock_irq(&batch->pool->lock);
 	fairwq_row_fill_locked(row, batch);
-	/* Who was about to tell of a push may have seen that we looked. */
-	kick = fairwq_mutant(READER_KEEPS_QUIET) ? NULL : fairwq_kick_locked(pool);
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	fairwq_kick_send(pool, kick);
-	rcu_read_unlock();
+	raw_spin_unlock_irq(&batch->pool->lock);
 }
-
-#ifdef FAIRWQ_TESTING
-/* What a reader of "batches" does to one of them. */
-void fairwq_test_look(struct fairwq_batch *batch)
-{
-	struct fairwq_row row;
-
-	fairwq_row_fill(&row, batch);
-}
-EXPORT_SYMBOL_GPL(fairwq_test_look);
-#endif
 
 static void fairwq_show_row(struct seq_file *m, const struct fairwq_batch *batch,
 			    const struct fairwq_row *row)
@@ -251,18 +230,57 @@ static const struct seq_operations batches_sops = {
 	.show = batches_show,
 };
 
-static int batches_open(struct inode *inode, struct file *file)
+static int pool_seq_open(struct inode *inode, struct file *file,
+			 const struct seq_operations *ops)
 {
-	int err = seq_open(file, &batches_sops);
+	int err = seq_open(file, ops);
 
 	if (!err)
 		((struct seq_file *)file->private_data)->private = inode->i_private;
 	return err;
 }
 
+static int batches_open(struct inode *inode, struct file *file)
+{
+	return pool_seq_open(inode, file, &batches_sops);
+}
+
 static const struct file_operations batches_fops = {
 	.owner = THIS_MODULE,
 	.open = batches_open,
+	.read = seq_read,
+	.llseek = seq_lseek,
+	.release = seq_release,
+};
+
+/* ---- dump: the items of each batch, see dump.c ------------------------- */
+
+static int dump_show(struct seq_file *m, void *v)
+{
+	struct fairwq_pool *pool = m->private;
+
+	if (v == &pool->batches)
+		seq_printf(m, "%-24s %-8s %9s %s\n", "batch", "where", "ageus", "function");
+	else
+		fairwq_dump_batch(m, list_entry(v, struct fairwq_batch, link));
+	return 0;
+}
+
+static const struct seq_operations dump_sops = {
+	.start = batches_start,
+	.next = batches_next,
+	.stop = batches_stop,
+	.show = dump_show,
+};
+
+static int dump_open(struct inode *inode, struct file *file)
+{
+	return pool_seq_open(inode, file, &dump_sops);
+}
+
+static const struct file_operations dump_fops = {
+	.owner = THIS_MODULE,
+	.open = dump_open,
 	.read = seq_read,
 	.llseek = seq_lseek,
 	.release = seq_release,
@@ -491,6 +509,7 @@ void fairwq_debugfs_add_pool(struct fairwq_pool *pool)
 	debugfs_create_file("batches", 0400, pool->dir, pool, &batches_fops);
 	debugfs_create_file("runners", 0400, pool->dir, pool, &runners_fops);
 	debugfs_create_file("fairness", 0400, pool->dir, pool, &fairness_fops);
+	debugfs_create_file("dump", 0400, pool->dir, pool, &dump_fops);
 	for (i = 0; i < FAIRWQ_NR_KNOBS; i++) {
 		pool->knob_file[i].pool = pool;
 		pool->knob_file[i].index = i;

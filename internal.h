@@ -162,6 +162,8 @@ struct fairwq_knob_file {
 	unsigned int index;
 };
 
+struct seq_file;
+
 /*
  * A pool: a fair tree of batches, and runners that serve it.
  *
@@ -377,6 +379,7 @@ struct fairwq_batch *fairwq_batch_new(struct fairwq_pool *pool,
 				      bool is_default, const char *name);
 void fairwq_batch_retire(struct fairwq_batch *batch);
 void fairwq_batch_wait(struct fairwq_batch *batch);
+void fairwq_batch_look(struct fairwq_batch *batch);
 
 /* pool.c */
 void fairwq_pool_put(struct fairwq_pool *pool);
@@ -418,6 +421,9 @@ static inline void fairwq_lockdep_ran(struct fairwq_pool *pool) { }
 static inline void fairwq_lockdep_wait(struct fairwq_pool *pool) { }
 #endif
 
+/* dump.c */
+void fairwq_dump_batch(struct seq_file *m, struct fairwq_batch *batch);
+
 /* debugfs.c */
 void fairwq_debugfs_init(void);
 void fairwq_debugfs_exit(void);
@@ -438,6 +444,7 @@ enum fairwq_test_point {
 	FAIRWQ_POINT_QUEUE_ACCEPTED,	/* not refused, and not yet pushed */
 	FAIRWQ_POINT_QUEUE_PUSHED,	/* pushed, and nobody told yet */
 	FAIRWQ_POINT_BATCH_EMPTY,	/* seen empty, still marked as watched */
+	FAIRWQ_POINT_DUMP_CHUNK,	/* some items copied out, the lock dropped */
 };
 
 #ifdef FAIRWQ_TESTING
@@ -463,6 +470,7 @@ long fairwq_test_live_batches(void);
 void fairwq_test_settle(void);
 void fairwq_test_tick(struct fairwq_pool *pool);
 void fairwq_test_look(struct fairwq_batch *batch);
+size_t fairwq_test_dump(struct fairwq_batch *batch, char *buf, size_t size);
 #else
 static inline void fairwq_test_point(enum fairwq_test_point point,
 				     struct fairwq_batch *batch)

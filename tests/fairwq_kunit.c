@@ -664,6 +664,76 @@ static void destroy_runs_what_was_accepted(struct kunit *test)
 	fairwq_batch_put(b);
 }
 
+/* ---- what an operator can have listed --------------------------------- */
+
+#define DUMP_ITEMS	200
+#define DUMP_SIZE	65536
+
+static unsigned int count_lines(const char *text, const char *word)
+{
+	unsigned int nr = 0;
+
+	for (text = strstr(text, word); text; text = strstr(text + 1, word))
+		nr++;
+	return nr;
+}
+
+/* Every item that is queued, in their order, and the one that runs. */
+static void dump_lists_every_item(struct kunit *test)
+{
+	struct mock_gate *last = kunit_kzalloc(test, sizeof(*last), GFP_KERNEL);
+	char *text = kunit_kzalloc(test, DUMP_SIZE, GFP_KERNEL);
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	KUNIT_ASSERT_NOT_NULL(test, text);
+	KUNIT_ASSERT_NOT_NULL(test, last);
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	mock_gate_init(last);
+	complete_all(&last->open);
+	mock_queue(test, a, 'a', DUMP_ITEMS);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &last->work));
+	KUNIT_EXPECT_LT(test, fairwq_test_dump(a, text, DUMP_SIZE), (size_t)DUMP_SIZE);
+	KUNIT_EXPECT_EQ(test, count_lines(text, " queued "), DUMP_ITEMS + 1);
+	KUNIT_EXPECT_EQ(test, count_lines(text, "mock_item_fn"), DUMP_ITEMS);
+	/* Queued last, listed last. */
+	KUNIT_ASSERT_NOT_NULL(test, strstr(text, "mock_gate_fn"));
+	KUNIT_EXPECT_NULL(test, strstr(strstr(text, "mock_gate_fn"), "mock_item_fn"));
+	memset(text, 0, DUMP_SIZE);
+	fairwq_test_dump(mock->gate_batch, text, DUMP_SIZE);
+	KUNIT_EXPECT_EQ(test, count_lines(text, " running "), 1U);
+	KUNIT_EXPECT_EQ(test, count_lines(text, "mock_gate_fn"), 1U);
+	mock_open(test);
+	fairwq_batch_flush(a);
+	fairwq_batch_dispose(a);
+}
+
+/* What is behind the first chunk goes while that is looked at. */
+static void dump_cancels(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (point == FAIRWQ_POINT_DUMP_CHUNK)
+		fairwq_batch_cancel(batch, NULL);
+}
+
+static void dump_is_overtaken(struct kunit *test)
+{
+	char *text = kunit_kzalloc(test, DUMP_SIZE, GFP_KERNEL);
+	struct fairwq_batch *a;
+
+	KUNIT_ASSERT_NOT_NULL(test, text);
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	mock_queue(test, a, 'a', DUMP_ITEMS);
+	fairwq_test_set_hook(dump_cancels);
+	fairwq_test_dump(a, text, DUMP_SIZE);
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_EQ(test, count_lines(text, " queued "), 2U * FAIRWQ_PLAN_MAX);
+	mock_queue(test, a, 'b', 1);
+	mock_expect(test, "b");
+	fairwq_batch_dispose(a);
+}
+
 static struct kunit_case api_cases[] = {
 	KUNIT_CASE(bad_pool_attrs),
 	KUNIT_CASE(bad_batch_attrs),
@@ -687,6 +757,8 @@ static struct kunit_case api_cases[] = {
 	KUNIT_CASE(waiting_for_oneself_is_caught),
 	KUNIT_CASE(drain_lets_only_items_queue),
 	KUNIT_CASE(destroy_runs_what_was_accepted),
+	KUNIT_CASE(dump_lists_every_item),
+	KUNIT_CASE(dump_is_overtaken),
 	{}
 };
 

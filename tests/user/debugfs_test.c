@@ -44,6 +44,7 @@
 
 /* The heads of the tables, with single spaces. */
 #define BATCHES_HEAD	"name state prio weight queued running done share% wait50us wait99us waitmaxus run50us run99us"
+#define DUMP_HEAD	"batch where ageus function"
 #define RUNNERS_HEAD	"runner state sincems planned batch function"
 
 /* A digest in hex and its newline. */
@@ -62,6 +63,7 @@ static const struct {
 	{ "batches", 0400 },
 	{ "runners", 0400 },
 	{ "fairness", 0400 },
+	{ "dump", 0400 },
 	{ "max_active", 0600 },
 	{ "policy", 0600 },
 	{ "slice_us", 0600 },
@@ -442,6 +444,7 @@ static void tables_have_their_columns(void)
 	batches = expect_table("batches", BATCHES_HEAD, 13, 13);
 	/* The function is followed by its module. */
 	runners = expect_table("runners", RUNNERS_HEAD, 6, 7);
+	expect_table("dump", DUMP_HEAD, 4, 5);
 	end_load();
 	expect(batches == 4, "%d batches", batches);
 	expect(runners >= number_of("summary", "max_active"), "%d runners", runners);

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * "dump" in debugfs: every item that is queued, planned or running, with its
+ * function; batch by batch, in start order.
+ *
+ * A backlog can be long, and the lock is short: items are copied out a chunk
+ * at a time. Between two chunks a cursor keeps the place in the FIFO. What is
+ * shown is a queue in motion, not a snapshot: an item may run between the
+ * chunks, and is then not shown, or was put back, and is shown twice.
+ */
+#include <linux/export.h>
+#include <linux/math64.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+
+#include "internal.h"
+
+/* So many in one hold of the lock; more than one runner can have. */
+#define DUMP_CHUNK	(2 * FAIRWQ_PLAN_MAX)
+
+struct fairwq_dump_line {
+	const char *where;
+	fairwq_func_t func;
+	u64 stamp;
+};
+
+struct fairwq_dump {
+	struct fairwq_dump_line line[DUMP_CHUNK];
+	unsigned int nr;
+	struct fairwq_barrier cursor;
+};
+
+static void fairwq_dump_add_locked(struct fairwq_dump *dump, const char *where,
+				   fairwq_func_t func, u64 stamp)
+{
+	if (dump->nr < DUMP_CHUNK)
+		dump->line[dump->nr++] = (struct fairwq_dump_line){ where, func, stamp };
+}
+
+/* What one runner has of @batch. */
+static void fairwq_dump_runner_locked(struct fairwq_dump *dump, struct fairwq_batch *batch,
+				      struct fairwq_runner *runner)
+{
+	const struct fairwq_turn *turn = fairwq_current_turn(runner);
+	const struct fairwq_slot *slot;
+	unsigned int i;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	if (turn && turn->batch == batch)
+		fairwq_dump_add_locked(dump, "running", turn->func, turn->stamp);
+	for (i = 0; i < READ_ONCE(runner->plan.nr); i++) {
+		slot = &runner->plan.slot[i];
+		if (slot->turn.batch == batch && READ_ONCE(slot->work))
+			fairwq_dump_add_locked(dump, "planned", slot->turn.func,
+					       slot->turn.stamp);
+	}
+}
+
+/* On from the cursor, if it was not overtaken, else from the head. True: there is more. */
+static bool fairwq_dump_fifo_locked(struct fairwq_dump *dump, struct fairwq_batch *batch)
+{
+	struct list_head *pos = &batch->fifo;
+	struct fairwq_work *work;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	if (!dump->cursor.fired) {
+		pos = dump->cursor.entry.node.prev;
+		list_del(&dump->cursor.entry.node);
+	}
+	dump->cursor.fired = true;
+	work = list_entry(pos, struct fairwq_work, node);
+	list_for_each_entry_continue(work, &batch->fifo, node) {
+		if (work->place & FAIRWQ_PLACE_BARRIER)
+			continue;
+		fairwq_dump_add_locked(dump, "queued", work->func, work->stamp);
+		if (dump->nr < DUMP_CHUNK)
+			continue;
+		dump->cursor.entry.place = FAIRWQ_PLACE_BARRIER;
+		dump->cursor.fired = false;
+		list_add(&dump->cursor.entry.node, &work->node);
+		return true;
+	}
+	return false;
+}
+
+static void fairwq_dump_print(struct seq_file *m, struct fairwq_dump *dump,
+			      const struct fairwq_batch *batch, u64 now)
+{
+	const struct fairwq_dump_line *line;
+
+	for (line = dump->line; line < dump->line + dump->nr; line++) {
+		seq_printf(m, "%-24s %-8s ", batch->name, line->where);
+		/* Most are not measured, and under arrival order it need not be a time. */
+		if (line->stamp && line->stamp < now)
+			seq_printf(m, "%9llu", div_u64(now - line->stamp, NSEC_PER_USEC));
+		else
+			seq_printf(m, "%9s", "-");
+		seq_printf(m, " %ps\n", line->func);
+	}
+	dump->nr = 0;
+}
+
+static void fairwq_dump_runners(struct seq_file *m, struct fairwq_dump *dump,
+				struct fairwq_batch *batch)
+{
+	struct fairwq_pool *pool = batch->pool;
+	struct fairwq_runner *runner;
+
+	lockdep_assert_held(&pool->mutex);
+
+	list_for_each_entry(runner, &pool->runners, node) {
+		raw_spin_lock_irq(&pool->lock);
+		fairwq_dump_runner_locked(dump, batch, runner);
+		raw_spin_unlock_irq(&pool->lock);
+		fairwq_dump_print(m, dump, batch, fairwq_clock());
+	}
+}
+
+/* Under pool->mutex. */
+void fairwq_dump_batch(struct seq_file *m, struct fairwq_batch *batch)
+{
+	struct fairwq_dump *dump = kzalloc(sizeof(*dump), GFP_KERNEL);
+	struct fairwq_pool *pool = batch->pool;
+	bool more;
+
+	if (!dump) {
+		seq_printf(m, "%-24s out of memory\n", batch->name);
+		return;
+	}
+	fairwq_batch_look(batch);
+	fairwq_dump_runners(m, dump, batch);
+	dump->cursor.fired = true;
+	do {
+		raw_spin_lock_irq(&pool->lock);
+		more = fairwq_dump_fifo_locked(dump, batch);
+		raw_spin_unlock_irq(&pool->lock);
+		fairwq_test_point(FAIRWQ_POINT_DUMP_CHUNK, batch);
+		fairwq_dump_print(m, dump, batch, fairwq_clock());
+	} while (more);
+	kfree(dump);
+}
+
+#ifdef FAIRWQ_TESTING
+/* Returns the length; @size has to be larger. */
+size_t fairwq_test_dump(struct fairwq_batch *batch, char *buf, size_t size)
+{
+	struct seq_file m = { .buf = buf, .size = size };
+
+	mutex_lock(&batch->pool->mutex);
+	fairwq_dump_batch(&m, batch);
+	mutex_unlock(&batch->pool->mutex);
+	return m.count;
+}
+EXPORT_SYMBOL_GPL(fairwq_test_dump);
+#endif
