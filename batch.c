@@ -14,6 +14,7 @@
 
 #include <linux/completion.h>
 #include <linux/export.h>
+#include <linux/rculist.h>
 #include <linux/slab.h>
 
 #include "internal.h"
@@ -78,9 +79,9 @@ static void fairwq_batch_leave(struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;
 
-	mutex_lock(&pool->mutex);
-	list_del_init(&batch->link);
-	mutex_unlock(&pool->mutex);
+	raw_spin_lock_irq(&pool->lock);
+	list_del_rcu(&batch->link);
+	raw_spin_unlock_irq(&pool->lock);
 
 	trace_fairwq_batch(batch, FAIRWQ_BATCH_RELEASE);
 	if (batch->released) {
@@ -89,9 +90,9 @@ static void fairwq_batch_leave(struct fairwq_batch *batch)
 		fairwq_lockdep_ran(pool);
 	}
 
-	mutex_lock(&pool->mutex);
+	raw_spin_lock_irq(&pool->lock);
 	WRITE_ONCE(pool->nr_batches, pool->nr_batches - 1);
-	mutex_unlock(&pool->mutex);
+	raw_spin_unlock_irq(&pool->lock);
 	wake_up_all(&pool->reaped);	/* @pool is kept by @batch's reference */
 	fairwq_batch_put(batch);
 }
@@ -240,13 +241,13 @@ static void fairwq_batch_init(struct fairwq_batch *batch, struct fairwq_pool *po
  */
 static struct fairwq_batch *fairwq_batch_alloc(struct fairwq_pool *pool,
 					       const struct fairwq_batch_attrs *attrs,
-					       const char *name)
+					       const char *name, gfp_t gfp)
 {
-	struct fairwq_batch *batch = kzalloc(sizeof(*batch), GFP_KERNEL);
+	struct fairwq_batch *batch = kzalloc(sizeof(*batch), gfp);
 
 	if (!batch || !name)
 		goto nomem;
-	batch->stats = kzalloc(sizeof(*batch->stats), GFP_KERNEL);
+	batch->stats = kzalloc(sizeof(*batch->stats), gfp);
 	if (!batch->stats)
 		goto nomem;
 	batch->name = name;
@@ -263,7 +264,7 @@ nomem:
 	return NULL;
 }
 
-static int fairwq_batch_check_attrs(const struct fairwq_batch_attrs *attrs)
+int fairwq_batch_check_attrs(const struct fairwq_batch_attrs *attrs)
 {
 	if ((unsigned int)attrs->prio > FAIRWQ_PRIO_LOW)
 		return fairwq_bad_arg("attrs->prio is unknown");
@@ -276,27 +277,44 @@ static int fairwq_batch_check_attrs(const struct fairwq_batch_attrs *attrs)
 	return 0;
 }
 
-/* Create a batch and put it into its pool. Takes over @name, NULL: no memory. */
+/* The batch is complete: everybody may see it. */
+static int fairwq_batch_join(struct fairwq_batch *batch)
+{
+	struct fairwq_pool *pool = batch->pool;
+	unsigned long flags;
+	bool dying;
+
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	dying = pool->dying;
+	if (!dying) {
+		batch->seq = pool->next_seq++;
+		list_add_tail_rcu(&batch->link, &pool->batches);
+		WRITE_ONCE(pool->nr_batches, pool->nr_batches + 1);
+	}
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	return dying ? -ESHUTDOWN : 0;
+}
+
+/*
+ * Create a batch and put it into its pool; in any context but NMI, if @gfp
+ * says so. Takes over @name, NULL: no memory.
+ */
 struct fairwq_batch *fairwq_batch_new(struct fairwq_pool *pool,
 				      const struct fairwq_batch_attrs *attrs,
-				      bool is_default, const char *name)
+				      bool is_default, const char *name, gfp_t gfp)
 {
-	struct fairwq_batch *batch = fairwq_batch_alloc(pool, attrs, name);
+	struct fairwq_batch *batch = fairwq_batch_alloc(pool, attrs, name, gfp);
+	int err;
 
 	if (!batch)
 		return ERR_PTR(-ENOMEM);
 	batch->is_default = is_default;
-	mutex_lock(&pool->mutex);
-	if (pool->dying) {
-		mutex_unlock(&pool->mutex);
+	err = fairwq_batch_join(batch);
+	if (err) {
 		kref_put(&batch->refs, fairwq_batch_last_put);
 		fairwq_batch_put(batch);
-		return ERR_PTR(-ESHUTDOWN);
+		return ERR_PTR(err);
 	}
-	batch->seq = pool->next_seq++;
-	list_add_tail(&batch->link, &pool->batches);
-	WRITE_ONCE(pool->nr_batches, pool->nr_batches + 1);
-	mutex_unlock(&pool->mutex);
 	trace_fairwq_batch(batch, FAIRWQ_BATCH_CREATE);
 	return batch;
 }
@@ -334,7 +352,7 @@ struct fairwq_batch *fairwq_batch_create(struct fairwq_pool *pool,
 	va_start(args, fmt);
 	name = kvasprintf(GFP_KERNEL, fmt, args);
 	va_end(args);
-	return fairwq_batch_new(pool, attrs, false, name);
+	return fairwq_batch_new(pool, attrs, false, name, GFP_KERNEL);
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_create);
 

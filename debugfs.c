@@ -75,9 +75,7 @@ static int summary_show(struct seq_file *m, void *v)
 	seq_printf(m, "policy: %s\n", fairwq_policy_name[policy]);
 	seq_printf(m, "runners_active: %u\n", active);
 	seq_printf(m, "max_active: %u\n", max_active);
-	mutex_lock(&pool->mutex);
-	seq_printf(m, "batches: %u\n", pool->nr_batches);
-	mutex_unlock(&pool->mutex);
+	seq_printf(m, "batches: %u\n", READ_ONCE(pool->nr_batches));
 	for (i = 0; i < FAIRWQ_NR_COUNTERS; i++)
 		seq_printf(m, "%s: %llu\n", fairwq_counter_name[i], counter[i]);
 	return 0;
@@ -182,26 +180,24 @@ static void fairwq_show_row(struct seq_file *m, const struct fairwq_batch *batch
 		   div_u64(row->run99, 1000));
 }
 
-static void *batches_start(struct seq_file *m, loff_t *pos)
+static void *batches_start(struct seq_file *m, loff_t *pos) __acquires(RCU)
 {
 	struct fairwq_pool *pool = m->private;
 
-	mutex_lock(&pool->mutex);
-	return seq_list_start_head(&pool->batches, *pos);
+	rcu_read_lock();
+	return seq_list_start_head_rcu(&pool->batches, *pos);
 }
 
 static void *batches_next(struct seq_file *m, void *v, loff_t *pos)
 {
 	struct fairwq_pool *pool = m->private;
 
-	return seq_list_next(v, &pool->batches, pos);
+	return seq_list_next_rcu(v, &pool->batches, pos);
 }
 
-static void batches_stop(struct seq_file *m, void *v)
+static void batches_stop(struct seq_file *m, void *v) __releases(RCU)
 {
-	struct fairwq_pool *pool = m->private;
-
-	mutex_unlock(&pool->mutex);
+	rcu_read_unlock();
 }
 
 static int batches_show(struct seq_file *m, void *v)

@@ -201,12 +201,12 @@ struct fairwq_pool {
 	atomic64_t last_arrival;	/* A: stamps under arrival order */
 
 	struct mutex mutex;		/* see the table above */
-	bool dying;			/* P and M: no new batches, no pause */
-	struct list_head batches;	/* M: by seq */
+	bool dying;			/* P: no new batches, no pause */
+	struct list_head batches;	/* P to write, P or RCU to read: by seq */
 	struct list_head runners;	/* P and M to write, either to read */
 	unsigned int nr_runners;	/* M */
-	u64 next_seq;			/* M */
-	unsigned int nr_batches;	/* M */
+	u64 next_seq;			/* P */
+	unsigned int nr_batches;	/* p: who waits for none of them is woken */
 	wait_queue_head_t reaped;	/* woken when a batch has left */
 	struct fairwq_batch *default_batch[FAIRWQ_NR_RANKS]; /* I: by prio */
 	struct dentry *dir;		/* I */
@@ -288,7 +288,7 @@ struct fairwq_batch {
 
 	const char *name;		/* I */
 	u64 seq;			/* I */
-	struct list_head link;		/* M: in pool->batches */
+	struct list_head link;		/* P: in pool->batches, until after @reaped is set */
 	struct mutex flush_mutex;	/* one flush at a time */
 	struct rcu_work reap_work;	/* first after a grace period, then directly */
 	void (*released)(struct fairwq_batch *batch, void *priv); /* I */
@@ -376,7 +376,8 @@ int fairwq_cancel_delayed(struct fairwq_work *work);
 /* batch.c */
 struct fairwq_batch *fairwq_batch_new(struct fairwq_pool *pool,
 				      const struct fairwq_batch_attrs *attrs,
-				      bool is_default, const char *name);
+				      bool is_default, const char *name, gfp_t gfp);
+int fairwq_batch_check_attrs(const struct fairwq_batch_attrs *attrs);
 void fairwq_batch_retire(struct fairwq_batch *batch);
 void fairwq_batch_wait(struct fairwq_batch *batch);
 void fairwq_batch_look(struct fairwq_batch *batch);

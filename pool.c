@@ -11,6 +11,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/export.h>
+#include <linux/rculist.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 
@@ -168,7 +169,7 @@ static int fairwq_pool_add_default_batches(struct fairwq_pool *pool)
 	for (prio = 0; prio < ARRAY_SIZE(name); prio++) {
 		attrs.prio = prio;
 		batch = fairwq_batch_new(pool, &attrs, true,
-					 kstrdup(name[prio], GFP_KERNEL));
+					 kstrdup(name[prio], GFP_KERNEL), GFP_KERNEL);
 		if (IS_ERR(batch))
 			return PTR_ERR(batch);
 		pool->default_batch[prio] = batch;
@@ -182,10 +183,10 @@ static void fairwq_pool_retire_batches(struct fairwq_pool *pool)
 	struct fairwq_batch *batch;
 	unsigned int i;
 
-	mutex_lock(&pool->mutex);
-	list_for_each_entry(batch, &pool->batches, link)
+	rcu_read_lock();
+	list_for_each_entry_rcu(batch, &pool->batches, link)
 		fairwq_batch_retire(batch);
-	mutex_unlock(&pool->mutex);
+	rcu_read_unlock();
 	wait_event(pool->reaped, !READ_ONCE(pool->nr_batches));
 	for (i = 0; i < ARRAY_SIZE(pool->default_batch); i++)
 		fairwq_batch_put(pool->default_batch[i]);
@@ -284,38 +285,44 @@ EXPORT_SYMBOL_GPL(fairwq_pool_create);
 static bool fairwq_batch_is_idle(struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;
+	unsigned long flags;
 	bool idle;
 
-	raw_spin_lock_irq(&pool->lock);
+	raw_spin_lock_irqsave(&pool->lock, flags);
 	idle = fairwq_batch_is_idle_locked(batch);
-	raw_spin_unlock_irq(&pool->lock);
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	return idle;
 }
 
 /*
  * The first batch after @last, and numbered below @end, that is not idle, with
  * a reference; @last's is dropped. If @last has left the list, its successors
- * are those with a higher number.
+ * are those with a higher number. A batch is marked as reaped before it leaves
+ * the list: one that is not is in the list now, and what follows it stays for
+ * as long as we are in the read-side section.
  */
 static struct fairwq_batch *fairwq_pool_next_busy(struct fairwq_pool *pool,
 						  struct fairwq_batch *last, u64 end)
 {
 	struct fairwq_batch *batch, *found = NULL;
 
-	mutex_lock(&pool->mutex);
-	if (last && !list_empty(&last->link))
-		batch = list_next_entry(last, link);
+	rcu_read_lock();
+	if (last && !READ_ONCE(last->reaped))
+		batch = list_entry_rcu(last->link.next, struct fairwq_batch, link);
 	else
-		batch = list_first_entry(&pool->batches, struct fairwq_batch, link);
-	list_for_each_entry_from(batch, &pool->batches, link) {
+		batch = list_entry_rcu(pool->batches.next, struct fairwq_batch, link);
+	list_for_each_entry_from_rcu(batch, &pool->batches, link) {
 		if (batch->seq >= end)
 			break;
 		if ((last && batch->seq <= last->seq) || fairwq_batch_is_idle(batch))
 			continue;
-		found = fairwq_batch_get(batch);
+		/* One that has left meanwhile has ended what it had. */
+		if (!kref_get_unless_zero(&batch->refs))
+			continue;
+		found = batch;
 		break;
 	}
-	mutex_unlock(&pool->mutex);
+	rcu_read_unlock();
 	fairwq_batch_put(last);
 	return found;
 }
@@ -330,9 +337,9 @@ static void fairwq_pool_wait(struct fairwq_pool *pool)
 	struct fairwq_batch *batch = NULL;
 	u64 end;
 
-	mutex_lock(&pool->mutex);
+	raw_spin_lock_irq(&pool->lock);
 	end = pool->next_seq;
-	mutex_unlock(&pool->mutex);
+	raw_spin_unlock_irq(&pool->lock);
 	while ((batch = fairwq_pool_next_busy(pool, batch, end)))
 		fairwq_batch_wait(batch);
 }
@@ -381,7 +388,6 @@ static bool fairwq_pool_is_idle(struct fairwq_pool *pool)
 	struct fairwq_batch *batch;
 	bool idle = true;
 
-	mutex_lock(&pool->mutex);
 	raw_spin_lock_irq(&pool->lock);
 	list_for_each_entry(batch, &pool->batches, link) {
 		idle = fairwq_batch_is_idle_locked(batch);
@@ -389,7 +395,6 @@ static bool fairwq_pool_is_idle(struct fairwq_pool *pool)
 			break;
 	}
 	raw_spin_unlock_irq(&pool->lock);
-	mutex_unlock(&pool->mutex);
 	return idle;
 }
 
@@ -456,13 +461,13 @@ void fairwq_pool_destroy(struct fairwq_pool *pool)
 	if (fairwq_pool_from_inside(pool, __func__))
 		return;
 	fairwq_lockdep_wait(pool);
-	mutex_lock(&pool->mutex);
 	raw_spin_lock_irq(&pool->lock);
 	pool->dying = true;
 	raw_spin_unlock_irq(&pool->lock);
-	list_for_each_entry(batch, &pool->batches, link)
+	rcu_read_lock();
+	list_for_each_entry_rcu(batch, &pool->batches, link)
 		fairwq_batch_resume(batch);
-	mutex_unlock(&pool->mutex);
+	rcu_read_unlock();
 	fairwq_pool_wait_drained(pool);
 	fairwq_pool_teardown(pool);
 }
@@ -521,7 +526,6 @@ void fairwq_pool_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy)
 {
 	struct fairwq_batch *batch;
 
-	mutex_lock(&pool->mutex);
 	raw_spin_lock_irq(&pool->lock);
 	list_for_each_entry(batch, &pool->batches, link)
 		fairwq_batch_set_eligible_locked(batch, false);
@@ -531,7 +535,6 @@ void fairwq_pool_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy)
 		fairwq_batch_update_locked(batch);
 	fairwq_window_start_locked(pool);
 	raw_spin_unlock_irq(&pool->lock);
-	mutex_unlock(&pool->mutex);
 	fairwq_kick(pool);
 }
 
@@ -539,29 +542,24 @@ void fairwq_pool_reset_stats(struct fairwq_pool *pool)
 {
 	struct fairwq_batch *batch;
 
-	mutex_lock(&pool->mutex);
-	list_for_each_entry(batch, &pool->batches, link) {
+	rcu_read_lock();
+	list_for_each_entry_rcu(batch, &pool->batches, link) {
 		raw_spin_lock_irq(&pool->lock);
 		memset(batch->stats, 0, sizeof(*batch->stats));
 		fairwq_window_drop_locked(batch);
 		raw_spin_unlock_irq(&pool->lock);
 	}
+	rcu_read_unlock();
 	raw_spin_lock_irq(&pool->lock);
 	memset(pool->counter, 0, sizeof(pool->counter));
 	fairwq_window_reset_locked(pool);
 	raw_spin_unlock_irq(&pool->lock);
-	mutex_unlock(&pool->mutex);
 }
 
 #ifdef FAIRWQ_TESTING
 unsigned int fairwq_test_nr_batches(struct fairwq_pool *pool)
 {
-	unsigned int nr;
-
-	mutex_lock(&pool->mutex);
-	nr = pool->nr_batches;
-	mutex_unlock(&pool->mutex);
-	return nr;
+	return READ_ONCE(pool->nr_batches);
 }
 EXPORT_SYMBOL_GPL(fairwq_test_nr_batches);
 
@@ -570,12 +568,10 @@ unsigned int fairwq_test_nr_eligible(struct fairwq_pool *pool)
 	struct fairwq_batch *batch;
 	unsigned int nr = 0;
 
-	mutex_lock(&pool->mutex);
 	raw_spin_lock_irq(&pool->lock);
 	list_for_each_entry(batch, &pool->batches, link)
 		nr += fairwq_node_eligible(&batch->node);
 	raw_spin_unlock_irq(&pool->lock);
-	mutex_unlock(&pool->mutex);
 	return nr;
 }
 EXPORT_SYMBOL_GPL(fairwq_test_nr_eligible);
