@@ -13,6 +13,9 @@
  * With equal costs and weights that is round robin, exactly: equal keys are
  * kept in the order in which they were inserted.
  *
+ * A turn's cost may be a guess when the turn is taken; what it turns out to
+ * have cost is put right when it ends, see fairwq_tree_correct().
+ *
  * Only eligible nodes are in the tree. Picking costs one pointer per level,
  * charging O(log n) in the eligible siblings, an idle node nothing.
  */
@@ -48,7 +51,12 @@ static bool node_less(struct rb_node *a, const struct rb_node *b)
 	return before(to_node(a)->key, to_node(b)->key);
 }
 
-/* A turn adds cost * inv_weight >> INV_WEIGHT_SHIFT to the virtual time. */
+/* What a cost adds to the virtual time. */
+static u64 scaled(const struct fairwq_node *node, u64 cost)
+{
+	return mul_u64_u32_shr(cost, node->inv_weight, INV_WEIGHT_SHIFT);
+}
+
 static void set_weight(struct fairwq_node *node, u32 weight)
 {
 	node->weight = weight;
@@ -64,6 +72,7 @@ void fairwq_node_init(struct fairwq_node *node, struct fairwq_node *parent,
 	node->key = 0;
 	node->vtime = 0;
 	node->clock = 0;
+	node->service = 0;
 	set_weight(node, weight);
 }
 
@@ -221,9 +230,8 @@ static void charge_one(struct fairwq_node *node, struct fairwq_node *parent,
 
 	if (before(parent->clock, node->vtime))
 		parent->clock = node->vtime;
-	if (!fairwq_mutant(WEIGHT_IGNORED))
-		cost = mul_u64_u32_shr(cost, node->inv_weight, INV_WEIGHT_SHIFT);
-	node->vtime = from + cost;
+	node->service += cost;
+	node->vtime = from + (fairwq_mutant(WEIGHT_IGNORED) ? cost : scaled(node, cost));
 	resort(node, parent);
 }
 
@@ -261,11 +269,59 @@ void fairwq_tree_refund(struct fairwq_tree *tree, struct fairwq_node *node,
 	if (tree->by_arrival)
 		return;
 	for (; node->parent; node = node->parent) {
-		node->vtime -= mul_u64_u32_shr(cost, node->inv_weight, INV_WEIGHT_SHIFT);
+		node->service -= cost;
+		node->vtime -= scaled(node, cost);
 		if (before(node->vtime, node->parent->clock))
 			node->parent->clock = node->vtime;
 		resort(node, node->parent);
 	}
+}
+
+/* More or less service was given to @node by @parent than was charged. */
+static void correct_one(struct fairwq_node *node, struct fairwq_node *parent,
+			s64 delta)
+{
+	node->service += delta;
+	if (fairwq_mutant(ESTIMATE_KEPT))
+		return;
+	if (delta < 0)
+		node->vtime -= scaled(node, -delta);
+	else
+		node->vtime += scaled(node, delta);
+	/* A larger one would be taken for a virtual time that has wrapped. */
+	if (!before(node->vtime, parent->clock) && node->vtime - parent->clock > MAX_LEAD)
+		node->vtime = parent->clock + MAX_LEAD;
+	resort(node, parent);
+}
+
+/**
+ * fairwq_tree_correct - a turn did not cost what was charged for it
+ * @tree: the tree
+ * @node: a leaf, eligible or not
+ * @delta: what the turn cost, less what fairwq_tree_charge() was given
+ *
+ * Only the leaf and its parents move; their parents' clocks stand still:
+ *
+ * A correction upwards is service that the node has had. The clock is the
+ * start of a service, and this one started where it did.
+ *
+ * A correction downwards may leave the node behind its parent's clock. It has
+ * stood in line since it was charged, so what it is given back is a claim and
+ * no credit saved up, and it is served until it has caught up. If the clock
+ * went back with it, as it does for a turn that was not used, whoever becomes
+ * eligible next would join back there, too, and be given ahead of all others
+ * what only this node is owed. A node that is not eligible when it is
+ * corrected joins at the clock, if it is behind it, as any other.
+ *
+ * A debt of more than MAX_LEAD is forgiven but for that.
+ */
+void fairwq_tree_correct(struct fairwq_tree *tree, struct fairwq_node *node,
+			 s64 delta)
+{
+	if (tree->by_arrival || !delta)
+		return;
+	for (; node->parent; node = node->parent)
+		correct_one(node, node->parent, delta);
 }
 
 /**

@@ -35,6 +35,7 @@ struct fairwq_node {
 	u64 key;			/* what the parent sorts by */
 	u64 vtime;			/* service received / weight */
 	u64 clock;			/* vtime of the child that was served last */
+	u64 service;			/* what turns cost in all, whatever the weight */
 	u32 weight;
 	u32 inv_weight;			/* 100 / weight, in fixed point */
 };
@@ -58,6 +59,8 @@ void fairwq_tree_charge(struct fairwq_tree *tree, struct fairwq_node *node,
 			u64 cost);
 void fairwq_tree_refund(struct fairwq_tree *tree, struct fairwq_node *node,
 			u64 cost);
+void fairwq_tree_correct(struct fairwq_tree *tree, struct fairwq_node *node,
+			 s64 delta);
 unsigned int fairwq_node_rank(const struct fairwq_tree *tree,
 			      const struct fairwq_node *node);
 
