@@ -15,6 +15,7 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_SAVED_CREDIT,		/* an idle batch saves up turns */
 	FAIRWQ_MUTANT_WEIGHT_IGNORED,
 	FAIRWQ_MUTANT_ESTIMATE_KEPT,		/* turns are never charged what they cost */
+	FAIRWQ_MUTANT_FORGIVEN_TWICE,		/* pays for the time in which it was served */
 	FAIRWQ_MUTANT_FIFO_REVERSED,		/* pushed items come out backwards */
 	FAIRWQ_MUTANT_PENDING_AFTER,		/* pending cleared after the function */
 	FAIRWQ_MUTANT_RECHECK_SKIPPED,		/* going idle misses a late push */

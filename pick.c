@@ -29,12 +29,6 @@
 #define INV_WEIGHT_SHIFT	25	/* 100 << 25 fits into 32 bits */
 #define NODE_DFL_WEIGHT		100U
 
-/*
- * Further ahead than any turn can bring it, a node is not ahead: the virtual
- * times have wrapped while it was idle.
- */
-#define MAX_LEAD		BIT_ULL(52)
-
 static struct fairwq_node *to_node(const struct rb_node *rb)
 {
 	return rb_entry(rb, struct fairwq_node, rb);
@@ -73,6 +67,9 @@ void fairwq_node_init(struct fairwq_node *node, struct fairwq_node *parent,
 	node->vtime = 0;
 	node->clock = 0;
 	node->service = 0;
+	node->behind = 0;
+	node->open = 0;
+	node->early = 0;
 	set_weight(node, weight);
 }
 
@@ -110,7 +107,9 @@ static void join(struct fairwq_node *node, const struct fairwq_node *parent)
 {
 	u64 lead = node->vtime - parent->clock;
 
-	if (lead > MAX_LEAD && !fairwq_mutant(SAVED_CREDIT))
+	node->behind = -lead;
+	node->early = node->open;
+	if (lead > FAIRWQ_MAX_LEAD && !fairwq_mutant(SAVED_CREDIT))
 		node->vtime = parent->clock;
 }
 
@@ -231,6 +230,7 @@ static void charge_one(struct fairwq_node *node, struct fairwq_node *parent,
 	if (before(parent->clock, node->vtime))
 		parent->clock = node->vtime;
 	node->service += cost;
+	node->open++;
 	node->vtime = from + (fairwq_mutant(WEIGHT_IGNORED) ? cost : scaled(node, cost));
 	resort(node, parent);
 }
@@ -270,6 +270,9 @@ void fairwq_tree_refund(struct fairwq_tree *tree, struct fairwq_node *node,
 		return;
 	for (; node->parent; node = node->parent) {
 		node->service -= cost;
+		node->open -= !!node->open;
+		if (node->early > node->open)
+			node->early = node->open;
 		node->vtime -= scaled(node, cost);
 		if (before(node->vtime, node->parent->clock))
 			node->parent->clock = node->vtime;
@@ -277,30 +280,58 @@ void fairwq_tree_refund(struct fairwq_tree *tree, struct fairwq_node *node,
 	}
 }
 
+static s64 above_zero(s64 x)
+{
+	return x > 0 ? x : 0;
+}
+
+/*
+ * What a correction of @delta adds to @node's virtual time, which is @delta,
+ * unless the turn was charged before the node joined last. Then it would have
+ * joined elsewhere had the cost been known: as far behind the clock as it was,
+ * or as it would have been, it was forgiven.
+ *
+ * That an older turn ends before a younger one is a guess where both are open.
+ */
+static s64 correction(struct fairwq_node *node, s64 delta)
+{
+	s64 forgiven;
+
+	node->open -= !!node->open;
+	if (!node->early || fairwq_mutant(FORGIVEN_TWICE))
+		return delta;
+	node->early--;
+	forgiven = above_zero(node->behind);
+	node->behind -= delta;
+	return delta + above_zero(node->behind) - forgiven;
+}
+
 /* More or less service was given to @node by @parent than was charged. */
 static void correct_one(struct fairwq_node *node, struct fairwq_node *parent,
 			s64 delta)
 {
+	s64 amount = delta < 0 ? -scaled(node, -delta) : scaled(node, delta);
+
 	node->service += delta;
 	if (fairwq_mutant(ESTIMATE_KEPT))
 		return;
-	if (delta < 0)
-		node->vtime -= scaled(node, -delta);
-	else
-		node->vtime += scaled(node, delta);
+	node->vtime += correction(node, amount);
 	/* A larger one would be taken for a virtual time that has wrapped. */
-	if (!before(node->vtime, parent->clock) && node->vtime - parent->clock > MAX_LEAD)
-		node->vtime = parent->clock + MAX_LEAD;
+	if (!before(node->vtime, parent->clock) && node->vtime - parent->clock > FAIRWQ_MAX_LEAD)
+		node->vtime = parent->clock + FAIRWQ_MAX_LEAD;
 	resort(node, parent);
 }
 
 /**
- * fairwq_tree_correct - a turn did not cost what was charged for it
+ * fairwq_tree_correct - a turn is over, and did not cost what was charged
  * @tree: the tree
  * @node: a leaf, eligible or not
  * @delta: what the turn cost, less what fairwq_tree_charge() was given
  *
- * Only the leaf and its parents move; their parents' clocks stand still:
+ * To be called once for every turn that was charged and not refunded, also if
+ * it cost what was charged; or, where that is so of all turns, for none.
+ *
+ * The leaf and its parents move; the clocks stand still:
  *
  * A correction upwards is service that the node has had. The clock is the
  * start of a service, and this one started where it did.
@@ -313,12 +344,19 @@ static void correct_one(struct fairwq_node *node, struct fairwq_node *parent,
  * what only this node is owed. A node that is not eligible when it is
  * corrected joins at the clock, if it is behind it, as any other.
  *
- * A debt of more than MAX_LEAD is forgiven but for that.
+ * A node that stopped being eligible while the turn was under way, and joined
+ * again, is where it would be had the cost been known from the start: see
+ * correction(). Else a client with one item at a time, who queues the next
+ * before the one before has ended, would pay twice for an item that is longer
+ * than was thought: the clock goes on meanwhile, he is put forward to it, and
+ * what the item cost is added to that.
+ *
+ * A debt of more than FAIRWQ_MAX_LEAD is forgiven but for that.
  */
 void fairwq_tree_correct(struct fairwq_tree *tree, struct fairwq_node *node,
 			 s64 delta)
 {
-	if (tree->by_arrival || !delta)
+	if (tree->by_arrival)
 		return;
 	for (; node->parent; node = node->parent)
 		correct_one(node, node->parent, delta);
@@ -340,7 +378,8 @@ void fairwq_tree_set_weight(struct fairwq_tree *tree, struct fairwq_node *node,
 	u64 lead = node->vtime - node->parent->clock;
 
 	set_weight(node, weight);
-	if (lead > MAX_LEAD)
+	node->early = 0;
+	if (lead > FAIRWQ_MAX_LEAD)
 		return;
 	/* In two steps where one would overflow. */
 	if (lead <= U32_MAX)

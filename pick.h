@@ -23,6 +23,12 @@
 #define FAIRWQ_NR_RANKS		3
 
 /*
+ * A debt goes up to here. A node that is further ahead is not ahead: the
+ * virtual times have wrapped while it was idle.
+ */
+#define FAIRWQ_MAX_LEAD		BIT_ULL(52)
+
+/*
  * One place in the tree.
  *
  * Invariant: a node is in its parent's @children iff it is eligible, and a
@@ -36,6 +42,9 @@ struct fairwq_node {
 	u64 vtime;			/* service received / weight */
 	u64 clock;			/* vtime of the child that was served last */
 	u64 service;			/* what turns cost in all, whatever the weight */
+	s64 behind;			/* how far behind the clock when it joined last */
+	u32 open;			/* turns charged, neither corrected nor refunded */
+	u32 early;			/* of these, charged before it joined last */
 	u32 weight;
 	u32 inv_weight;			/* 100 / weight, in fixed point */
 };

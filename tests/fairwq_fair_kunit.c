@@ -123,6 +123,74 @@ static void corrected_while_idle(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 20ULL, t->node[1].vtime);
 }
 
+/*
+ * 0 has one item at a time, and queues the next before it is known what the
+ * one before has cost. Where does it stand when that is known?
+ */
+static u64 closed_loop(struct kunit *test, u64 charged, unsigned int meanwhile, u64 cost)
+{
+	struct tree_case *t = tree_case(test);
+	u64 stands;
+
+	fairwq_tree_add(&t->tree, &t->node[0], 0);
+	fairwq_tree_add(&t->tree, &t->node[1], 0);
+	KUNIT_ASSERT_EQ(test, 0U, tree_turn(t, charged));
+	fairwq_tree_del(&t->tree, &t->node[0]);
+	while (meanwhile--)
+		tree_turn(t, 10);
+	fairwq_tree_add(&t->tree, &t->node[0], 0);
+	fairwq_tree_correct(&t->tree, &t->node[0], cost - charged);
+	KUNIT_EXPECT_EQ(test, cost, t->node[0].service);
+	stands = t->node[0].vtime;
+	/* That was that: it holds for one turn, and for no other. */
+	fairwq_tree_charge(&t->tree, &t->node[0], 10);
+	fairwq_tree_correct(&t->tree, &t->node[0], 7);
+	KUNIT_EXPECT_EQ(test, stands + 17, t->node[0].vtime);
+	return stands;
+}
+
+/* Where it would stand had the cost been known: at that, or at the clock. */
+static void joined_while_under_way(struct kunit *test)
+{
+	/* Six turns of 1 meanwhile, and the clock is at 50. */
+	KUNIT_EXPECT_EQ(test, 60ULL, closed_loop(test, 10, 6, 60));
+	KUNIT_EXPECT_EQ(test, 50ULL, closed_loop(test, 10, 6, 45));
+	KUNIT_EXPECT_EQ(test, 50ULL, closed_loop(test, 10, 6, 10));
+	KUNIT_EXPECT_EQ(test, 50ULL, closed_loop(test, 10, 6, 5));
+	KUNIT_EXPECT_EQ(test, 50ULL, closed_loop(test, 80, 6, 30));
+	KUNIT_EXPECT_EQ(test, 70ULL, closed_loop(test, 80, 6, 70));
+	KUNIT_EXPECT_EQ(test, 90ULL, closed_loop(test, 80, 6, 90));
+	KUNIT_EXPECT_EQ(test, 15ULL, closed_loop(test, 10, 0, 15));
+}
+
+/* Two turns under way, and only the older one is from before. */
+static void joined_with_two_under_way(struct kunit *test)
+{
+	struct tree_case *t = tree_case(test);
+
+	fairwq_tree_add(&t->tree, &t->node[0], 0);
+	fairwq_tree_add(&t->tree, &t->node[1], 0);
+	KUNIT_ASSERT_EQ(test, 0U, tree_turn(t, 10));
+	fairwq_tree_del(&t->tree, &t->node[0]);
+	tree_expect(test, t, 10, "111111");
+	fairwq_tree_add(&t->tree, &t->node[0], 0);
+	KUNIT_ASSERT_EQ(test, 0U, tree_turn(t, 10));
+	KUNIT_EXPECT_EQ(test, 60ULL, t->node[0].vtime);
+	/* It had been forgiven 40, and 30 of that was service. */
+	fairwq_tree_correct(&t->tree, &t->node[0], 30);
+	KUNIT_EXPECT_EQ(test, 60ULL, t->node[0].vtime);
+	fairwq_tree_correct(&t->tree, &t->node[0], 30);
+	KUNIT_EXPECT_EQ(test, 90ULL, t->node[0].vtime);
+	/* Idle for long with nothing under way: nobody asks how long. */
+	fairwq_tree_del(&t->tree, &t->node[0]);
+	tree_expect(test, t, 10, "1111111111");
+	fairwq_tree_add(&t->tree, &t->node[0], 0);
+	KUNIT_ASSERT_EQ(test, 0U, tree_turn(t, 10));
+	KUNIT_EXPECT_EQ(test, 160ULL, t->node[0].vtime);
+	fairwq_tree_correct(&t->tree, &t->node[0], 5);
+	KUNIT_EXPECT_EQ(test, 165ULL, t->node[0].vtime);
+}
+
 /* By weight, as the charge was, at every level up to the rank. */
 static void corrected_by_weight_in_groups(struct kunit *test)
 {
@@ -171,7 +239,7 @@ static void debt_has_a_limit(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0U, tree_turn(t, 10));
 	for (i = 0; i < 10; i++)
 		fairwq_tree_correct(&t->tree, &t->node[0], BIT_ULL(45));
-	KUNIT_EXPECT_EQ(test, MAX_LEAD, t->node[0].vtime - t->rank->clock);
+	KUNIT_EXPECT_EQ(test, FAIRWQ_MAX_LEAD, t->node[0].vtime - t->rank->clock);
 	fairwq_tree_del(&t->tree, &t->node[0]);
 	fairwq_tree_add(&t->tree, &t->node[0], 0);
 	tree_expect(test, t, 10, "1111");
@@ -182,6 +250,8 @@ static struct kunit_case fair_cases[] = {
 	KUNIT_CASE(cost_less),
 	KUNIT_CASE(cost_less_moves_no_clock),
 	KUNIT_CASE(corrected_while_idle),
+	KUNIT_CASE(joined_while_under_way),
+	KUNIT_CASE(joined_with_two_under_way),
 	KUNIT_CASE(corrected_by_weight_in_groups),
 	KUNIT_CASE(refund_undoes_a_charge),
 	KUNIT_CASE(debt_has_a_limit),
