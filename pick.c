@@ -20,13 +20,13 @@
  * charging O(log n) in the eligible siblings, an idle node nothing.
  */
 #include <linux/bits.h>
+#include <linux/compiler.h>
 #include <linux/limits.h>
 #include <linux/math64.h>
 
 #include "mutant.h"
 #include "pick.h"
 
-#define INV_WEIGHT_SHIFT	25	/* 100 << 25 fits into 32 bits */
 #define NODE_DFL_WEIGHT		100U
 
 static struct fairwq_node *to_node(const struct rb_node *rb)
@@ -45,16 +45,34 @@ static bool node_less(struct rb_node *a, const struct rb_node *b)
 	return before(to_node(a)->key, to_node(b)->key);
 }
 
-/* What a cost adds to the virtual time. */
-static u64 scaled(const struct fairwq_node *node, u64 cost)
+/*
+ * What a cost adds to the virtual time: cost * 100 / weight. What the division
+ * leaves is carried to the next one, so that over any number of turns nothing
+ * is rounded away, or batches with heavy weights or short items would drift
+ * off their shares.
+ */
+static s64 scaled(struct fairwq_node *node, s64 cost)
 {
-	return mul_u64_u32_shr(cost, node->inv_weight, INV_WEIGHT_SHIFT);
+	s64 sum = cost * NODE_DFL_WEIGHT + node->rest;
+	u32 weight = node->weight;
+	u64 quot;
+
+	if (likely(sum >= 0 && sum <= U32_MAX)) {
+		node->rest = (u32)sum % weight;
+		return (u32)sum / weight;
+	}
+	if (sum >= 0)
+		return div_u64_rem(sum, weight, &node->rest);
+	/* Down, as everywhere: what is left is never negative. */
+	quot = div_u64(weight - 1 - sum, weight);
+	node->rest = quot * weight + sum;
+	return -quot;
 }
 
 static void set_weight(struct fairwq_node *node, u32 weight)
 {
 	node->weight = weight;
-	node->inv_weight = (NODE_DFL_WEIGHT << INV_WEIGHT_SHIFT) / weight;
+	node->rest = 0;
 }
 
 void fairwq_node_init(struct fairwq_node *node, struct fairwq_node *parent,
@@ -231,7 +249,7 @@ static void charge_one(struct fairwq_node *node, struct fairwq_node *parent,
 		parent->clock = node->vtime;
 	node->service += cost;
 	node->open++;
-	node->vtime = from + (fairwq_mutant(WEIGHT_IGNORED) ? cost : scaled(node, cost));
+	node->vtime = from + (fairwq_mutant(WEIGHT_IGNORED) ? (s64)cost : scaled(node, cost));
 	resort(node, parent);
 }
 
@@ -273,7 +291,7 @@ void fairwq_tree_refund(struct fairwq_tree *tree, struct fairwq_node *node,
 		node->open -= !!node->open;
 		if (node->early > node->open)
 			node->early = node->open;
-		node->vtime -= scaled(node, cost);
+		node->vtime += scaled(node, -(s64)cost);
 		if (before(node->vtime, node->parent->clock))
 			node->parent->clock = node->vtime;
 		resort(node, node->parent);
@@ -310,12 +328,10 @@ static s64 correction(struct fairwq_node *node, s64 delta)
 static void correct_one(struct fairwq_node *node, struct fairwq_node *parent,
 			s64 delta)
 {
-	s64 amount = delta < 0 ? -scaled(node, -delta) : scaled(node, delta);
-
 	node->service += delta;
 	if (fairwq_mutant(ESTIMATE_KEPT))
 		return;
-	node->vtime += correction(node, amount);
+	node->vtime += correction(node, scaled(node, delta));
 	/* A larger one would be taken for a virtual time that has wrapped. */
 	if (!before(node->vtime, parent->clock) && node->vtime - parent->clock > FAIRWQ_MAX_LEAD)
 		node->vtime = parent->clock + FAIRWQ_MAX_LEAD;
@@ -374,7 +390,7 @@ void fairwq_tree_correct(struct fairwq_tree *tree, struct fairwq_node *node,
 void fairwq_tree_set_weight(struct fairwq_tree *tree, struct fairwq_node *node,
 			    u32 weight)
 {
-	u32 old = node->inv_weight;
+	u32 old = node->weight;
 	u64 lead = node->vtime - node->parent->clock;
 
 	set_weight(node, weight);
@@ -383,9 +399,9 @@ void fairwq_tree_set_weight(struct fairwq_tree *tree, struct fairwq_node *node,
 		return;
 	/* In two steps where one would overflow. */
 	if (lead <= U32_MAX)
-		lead = div_u64(lead * node->inv_weight, old);
+		lead = div_u64(lead * old, weight);
 	else
-		lead = div_u64(lead, old) * node->inv_weight;
+		lead = div_u64(lead, weight) * old;
 	node->vtime = node->parent->clock + lead;
 	if (!tree->by_arrival)
 		resort(node, node->parent);

@@ -46,7 +46,7 @@ struct fairwq_node {
 	u32 open;			/* turns charged, neither corrected nor refunded */
 	u32 early;			/* of these, charged before it joined last */
 	u32 weight;
-	u32 inv_weight;			/* 100 / weight, in fixed point */
+	u32 rest;			/* what vtime lacks, in 1 / weight */
 };
 
 struct fairwq_tree {
