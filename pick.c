@@ -84,6 +84,7 @@ void fairwq_node_init(struct fairwq_node *node, struct fairwq_node *parent,
 	node->key = 0;
 	node->vtime = 0;
 	node->clock = 0;
+	node->claim = 0;
 	node->service = 0;
 	node->behind = 0;
 	node->open = 0;
@@ -120,15 +121,20 @@ static struct fairwq_node *place_of(struct fairwq_tree *tree,
 	return node->parent;
 }
 
-/* Neither credit for the time it was idle, nor a debt forgiven. */
+/*
+ * Neither credit for the time it was idle, nor a debt forgiven; but turns that
+ * it was charged in vain are still to come.
+ */
 static void join(struct fairwq_node *node, const struct fairwq_node *parent)
 {
-	u64 lead = node->vtime - parent->clock;
+	u64 from = parent->clock - node->claim;
+	u64 lead = node->vtime - from;
 
 	node->behind = -lead;
 	node->early = node->open;
 	if (lead > FAIRWQ_MAX_LEAD && !fairwq_mutant(SAVED_CREDIT))
-		node->vtime = parent->clock;
+		node->vtime = from;
+	node->claim = 0;
 }
 
 /**
@@ -272,30 +278,40 @@ void fairwq_tree_charge(struct fairwq_tree *tree, struct fairwq_node *node,
 		charge_one(node, node->parent, cost);
 }
 
+/* Service that was charged to @node by @parent was not given. */
+static void refund_one(struct fairwq_node *node, struct fairwq_node *parent,
+		       u64 cost)
+{
+	s64 back = -scaled(node, -(s64)cost);
+
+	node->service -= cost;
+	node->open -= !!node->open;
+	if (node->early > node->open)
+		node->early = node->open;
+	node->vtime -= back;
+	if (fairwq_node_eligible(node))
+		resort(node, parent);
+	else
+		node->claim += back;
+}
+
 /**
  * fairwq_tree_refund - a turn that was charged was not used
  * @tree: the tree
  * @node: a leaf, eligible or not
  * @cost: what fairwq_tree_charge() was given
  *
- * The leaf, if it is eligible, is where it was before, so the next in line,
- * and its parent's clock is set back to where service goes on.
+ * The leaf is where it was before, or will be when it becomes eligible, and so
+ * the next in line. The clock stands still: whoever joined at a clock that was
+ * set back would be given, ahead of all others, what only this leaf is owed.
  */
 void fairwq_tree_refund(struct fairwq_tree *tree, struct fairwq_node *node,
 			u64 cost)
 {
 	if (tree->by_arrival)
 		return;
-	for (; node->parent; node = node->parent) {
-		node->service -= cost;
-		node->open -= !!node->open;
-		if (node->early > node->open)
-			node->early = node->open;
-		node->vtime += scaled(node, -(s64)cost);
-		if (before(node->vtime, node->parent->clock))
-			node->parent->clock = node->vtime;
-		resort(node, node->parent);
-	}
+	for (; node->parent; node = node->parent)
+		refund_one(node, node->parent, cost);
 }
 
 static s64 above_zero(s64 x)

@@ -41,6 +41,7 @@ struct fairwq_node {
 	u64 key;			/* what the parent sorts by */
 	u64 vtime;			/* service received / weight */
 	u64 clock;			/* vtime of the child that was served last */
+	u64 claim;			/* of vtime, refunded while not eligible */
 	u64 service;			/* what turns cost in all, whatever the weight */
 	s64 behind;			/* how far behind the clock when it joined last */
 	u32 open;			/* turns charged, neither corrected nor refunded */
