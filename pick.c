@@ -23,6 +23,7 @@
 #include <linux/compiler.h>
 #include <linux/limits.h>
 #include <linux/math64.h>
+#include <linux/minmax.h>
 
 #include "mutant.h"
 #include "pick.h"
@@ -401,24 +402,27 @@ void fairwq_tree_correct(struct fairwq_tree *tree, struct fairwq_node *node,
  * @weight: 1 to 10000
  *
  * Holds from the next turn on: what the leaf still owes for the last one is
- * counted by the new weight, too.
+ * counted by the new weight, too, and so is what it is still owed.
  */
 void fairwq_tree_set_weight(struct fairwq_tree *tree, struct fairwq_node *node,
 			    u32 weight)
 {
-	u32 old = node->weight;
 	u64 lead = node->vtime - node->parent->clock;
+	bool behind = before(node->vtime, node->parent->clock);
+	u32 old = node->weight;
 
 	set_weight(node, weight);
 	node->early = 0;
+	if (behind)
+		lead = -lead;
 	if (lead > FAIRWQ_MAX_LEAD)
 		return;
 	/* In two steps where one would overflow. */
 	if (lead <= U32_MAX)
 		lead = div_u64(lead * old, weight);
 	else
-		lead = div_u64(lead, weight) * old;
-	node->vtime = node->parent->clock + lead;
+		lead = min_t(u64, div_u64(lead, weight), div_u64(FAIRWQ_MAX_LEAD, old)) * old;
+	node->vtime = node->parent->clock + (behind ? -lead : lead);
 	if (!tree->by_arrival)
 		resort(node, node->parent);
 }
