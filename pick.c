@@ -124,7 +124,8 @@ static struct fairwq_node *place_of(struct fairwq_tree *tree,
 
 /*
  * Neither credit for the time it was idle, nor a debt forgiven; but turns that
- * it was charged in vain are still to come.
+ * it was charged in vain are still to come. Who was never served has neither,
+ * wherever the clock stands.
  */
 static void join(struct fairwq_node *node, const struct fairwq_node *parent)
 {
@@ -133,7 +134,7 @@ static void join(struct fairwq_node *node, const struct fairwq_node *parent)
 
 	node->behind = -lead;
 	node->early = node->open;
-	if (lead > FAIRWQ_MAX_LEAD && !fairwq_mutant(SAVED_CREDIT))
+	if (!node->service || (lead > FAIRWQ_MAX_LEAD && !fairwq_mutant(SAVED_CREDIT)))
 		node->vtime = from;
 	node->claim = 0;
 }
