@@ -188,17 +188,23 @@ void fairwq_tree_del(struct fairwq_tree *tree, struct fairwq_node *node)
 	tree->passed_over[node - tree->rank] = 0;
 }
 
-/* The first rank that has something to serve and is not to be passed over. */
+/*
+ * The first rank that has something to serve, unless a lower one has waited
+ * long enough. Two that would be due at the same time are served one after the
+ * other, the lower one first, so that neither waits for longer than it may.
+ */
 static const struct fairwq_node *pick_rank(const struct fairwq_tree *tree)
 {
 	const struct fairwq_node *best = NULL;
-	unsigned int i;
+	unsigned int i, due = 0;
 
 	for (i = 0; i < FAIRWQ_NR_RANKS; i++) {
 		if (!fairwq_node_has_eligible(&tree->rank[i]))
 			continue;
-		if (tree->passed_over[i] >= FAIRWQ_PRIO_PATIENCE)
+		if (tree->passed_over[i] + due >= FAIRWQ_PRIO_PATIENCE)
 			return &tree->rank[i];
+		if (tree->passed_over[i] + 1 >= FAIRWQ_PRIO_PATIENCE)
+			due++;
 		if (!best)
 			best = &tree->rank[i];
 	}
@@ -225,15 +231,15 @@ struct fairwq_node *fairwq_tree_pick(const struct fairwq_tree *tree)
 	return (struct fairwq_node *)node;
 }
 
-/* Lower ranks than the one served, and with something to serve, have waited. */
+/* Other ranks than the one served, and with something to serve, have waited. */
 static void note_rank(struct fairwq_tree *tree, unsigned int served)
 {
 	unsigned int i;
 
-	tree->passed_over[served] = 0;
-	for (i = served + 1; i < FAIRWQ_NR_RANKS; i++)
+	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
 		if (fairwq_node_has_eligible(&tree->rank[i]))
 			tree->passed_over[i]++;
+	tree->passed_over[served] = 0;
 }
 
 /* The virtual time of @node has changed. */
