@@ -446,6 +446,8 @@ enum fairwq_test_point {
 	FAIRWQ_POINT_QUEUE_PUSHED,	/* pushed, and nobody told yet */
 	FAIRWQ_POINT_BATCH_EMPTY,	/* seen empty, still marked as watched */
 	FAIRWQ_POINT_DUMP_CHUNK,	/* some items copied out, the lock dropped */
+	FAIRWQ_POINT_STARTING,		/* out of its plan, and still pending */
+	FAIRWQ_POINT_LOOK,		/* a cancel or a flush looks where a work is */
 };
 
 #ifdef FAIRWQ_TESTING

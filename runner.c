@@ -564,6 +564,7 @@ static void fairwq_start_turn(struct fairwq_runner *runner, struct fairwq_turn *
 	/* What another runner, or an operator, may want to know. */
 	WRITE_ONCE(runner->current_work, work);
 	WRITE_ONCE(work->last_runner, runner->id);
+	fairwq_test_point(FAIRWQ_POINT_STARTING, turn->batch);
 	/*
 	 * Whoever finds it clear queues anew, and sees who runs it. Whoever
 	 * found it set has his stores seen by the function. Full barrier, pairs

@@ -142,19 +142,51 @@ static void fairwq_remove_parked_locked(struct fairwq_batch *batch,
 	fairwq_batch_turn_drop_locked(batch, !!(work->place & FAIRWQ_PLACE_COLOR));
 }
 
+/* Where a work of a batch is, as one look has found it. */
+struct fairwq_look {
+	long data;
+	unsigned int place;		/* these are good if @data says that it is linked */
+	struct fairwq_slot *slot;	/* to the batch, under whose lock the look was */
+};
+
+/*
+ * What is planned may be started while we look, without the lock, and be queued
+ * again, also to another pool: then @place and @slot are rubbish. But to be
+ * linked to this batch again takes the lock that we hold. So what was read
+ * before the word holds if the word says that it is linked here.
+ */
+static struct fairwq_look fairwq_look_locked(struct fairwq_batch *batch,
+					     const struct fairwq_work *work)
+{
+	struct fairwq_look look;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	fairwq_batch_splice_locked(batch);
+	/* data_race: rubbish does no harm, see above */
+	look.place = data_race(work->place) & FAIRWQ_PLACE_MASK;
+	look.slot = data_race(work->slot); /* and here */
+	fairwq_test_point(FAIRWQ_POINT_LOOK, batch);
+	/* Load these, then the word. Pairs with the full barrier in fairwq_claim(). */
+	smp_rmb();
+	look.data = atomic_long_read(&work->data);
+	return look;
+}
+
 /*
  * Take a linked work out of wherever it is. It stays pending, so that nobody
  * else uses its fields, until the caller has let go of it.
  *
- * Returns 1, 0 if it is about to start, or FAIRWQ_AGAIN.
+ * Returns 1, or 0 if it is about to start.
  */
-static int fairwq_remove_locked(struct fairwq_batch *batch, struct fairwq_work *work)
+static int fairwq_remove_locked(struct fairwq_batch *batch, struct fairwq_work *work,
+				const struct fairwq_look *look)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	switch (fairwq_work_place(work)) {
+	switch (look->place) {
 	case FAIRWQ_PLACE_SLOT:
-		if (!fairwq_unplan_locked(work->slot, work))
+		if (!fairwq_unplan_locked(look->slot, work))
 			return 0;
 		break;
 	case FAIRWQ_PLACE_PARKED:
@@ -202,25 +234,23 @@ static int fairwq_cancel_unlinked_locked(struct fairwq_batch *batch,
 	return 1;
 }
 
-/* A work that is bound for @batch, by what @data was. */
+/* A work that was bound for @batch. */
 static int fairwq_cancel_queued_locked(struct fairwq_batch *batch,
 				       struct fairwq_work *work, bool wait)
 {
-	long data;
+	struct fairwq_look look = fairwq_look_locked(batch, work);
 	int ret;
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	fairwq_batch_splice_locked(batch);
-	data = atomic_long_read(&work->data);
-	if (fairwq_work_batch(data) != batch || (data & FAIRWQ_WORK_DELAYED))
+	if (fairwq_work_batch(look.data) != batch || (look.data & FAIRWQ_WORK_DELAYED))
 		return FAIRWQ_AGAIN;
-	if (!(data & FAIRWQ_WORK_LINKED)) {
-		if (wait || (data & FAIRWQ_WORK_CANCELED))
+	if (!(look.data & FAIRWQ_WORK_LINKED)) {
+		if (wait || (look.data & FAIRWQ_WORK_CANCELED))
 			return FAIRWQ_AGAIN;
-		return fairwq_cancel_unlinked_locked(batch, work, data);
+		return fairwq_cancel_unlinked_locked(batch, work, look.data);
 	}
-	ret = fairwq_remove_locked(batch, work);
+	ret = fairwq_remove_locked(batch, work, &look);
 	if (ret > 0)
 		fairwq_let_go(work);
 	return ret;
@@ -302,20 +332,18 @@ static int fairwq_await_pending_locked(struct fairwq_batch *batch,
 				       struct fairwq_work *work,
 				       struct fairwq_waiter *waiter)
 {
+	struct fairwq_look look = fairwq_look_locked(batch, work);
 	u64 turn = 0;
-	long data;
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	fairwq_batch_splice_locked(batch);
-	data = atomic_long_read(&work->data);
-	if (fairwq_work_batch(data) != batch || !(data & FAIRWQ_WORK_LINKED) ||
-	    fairwq_work_place(work) == FAIRWQ_PLACE_DROPPED)
+	if (fairwq_work_batch(look.data) != batch || !(look.data & FAIRWQ_WORK_LINKED) ||
+	    look.place == FAIRWQ_PLACE_DROPPED)
 		return FAIRWQ_AGAIN;
-	if (fairwq_work_place(work) != FAIRWQ_PLACE_SLOT)
+	if (look.place != FAIRWQ_PLACE_SLOT)
 		work->place |= FAIRWQ_PLACE_AWAITED;
-	else if (work->slot->turn.id == work)
-		turn = work->slot->turn.number;
+	else if (look.slot->turn.id == work)
+		turn = look.slot->turn.number;
 	else
 		return FAIRWQ_AGAIN;	/* about to start, and its slot in use again */
 	fairwq_waiter_add_locked(batch->pool, waiter, turn);
@@ -383,13 +411,17 @@ static int fairwq_await(struct fairwq_work *work, struct fairwq_waiter *waiter)
 static bool fairwq_wait(struct fairwq_work *work)
 {
 	struct fairwq_waiter waiter;
+	bool waited = false;
 	int ret;
 
-	while ((ret = fairwq_await(work, &waiter)) < 0)
+	while ((ret = fairwq_await(work, &waiter)) < 0) {
+		waited = true;
 		usleep_range(20, 100);
-	if (ret)
-		wait_for_completion(&waiter.done);
-	return ret;
+	}
+	if (!ret)
+		return waited;
+	wait_for_completion(&waiter.done);
+	return true;
 }
 
 /* The caller is the function of @work, and would wait for itself. */
@@ -605,14 +637,16 @@ static void fairwq_drop_planned_locked(struct fairwq_batch *batch,
 
 static void fairwq_drop_parked_locked(struct fairwq_batch *batch, struct fairwq_drop *drop)
 {
+	static const struct fairwq_look parked = { .place = FAIRWQ_PLACE_PARKED };
 	struct fairwq_work *work;
 
 	lockdep_assert_held(&batch->pool->lock);
 
 	while (batch->nr_parked && drop->nr < DROP_CHUNK) {
 		work = fairwq_find_parked_locked(batch);
-		if (WARN_ON_ONCE(!work || fairwq_remove_locked(batch, work) <= 0))
+		if (WARN_ON_ONCE(!work))
 			return;
+		fairwq_remove_locked(batch, work, &parked);
 		fairwq_drop_locked(batch, work, drop);
 	}
 }
@@ -622,6 +656,7 @@ static void fairwq_drop_queued_locked(struct fairwq_batch *batch,
 				      const struct fairwq_barrier *marker,
 				      struct fairwq_drop *drop)
 {
+	static const struct fairwq_look queued = { .place = FAIRWQ_PLACE_FIFO };
 	struct fairwq_work *work;
 
 	lockdep_assert_held(&batch->pool->lock);
@@ -629,8 +664,7 @@ static void fairwq_drop_queued_locked(struct fairwq_batch *batch,
 	while (!marker->fired && drop->nr < DROP_CHUNK) {
 		/* Not a barrier: those are never at the head. */
 		work = list_first_entry(&batch->fifo, struct fairwq_work, node);
-		if (WARN_ON_ONCE(fairwq_remove_locked(batch, work) <= 0))
-			return;
+		fairwq_remove_locked(batch, work, &queued);
 		fairwq_drop_locked(batch, work, drop);
 	}
 }
