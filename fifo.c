@@ -64,7 +64,8 @@ bool fairwq_batch_splice_locked(struct fairwq_batch *batch)
 
 /*
  * The batch has nothing: from here on the next push must call. Unless one came
- * just now; its caller may have seen @watched still set, and be gone.
+ * just now; its caller may have seen @watched still set, and be gone. And
+ * unless that one is to be dropped: then there is nothing again.
  *
  * Returns whether the batch has an item after all.
  */
@@ -72,18 +73,22 @@ static bool fairwq_batch_idle_locked(struct fairwq_batch *batch)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	fairwq_test_point(FAIRWQ_POINT_BATCH_EMPTY, batch);
-	WRITE_ONCE(batch->watched, false);
-	/*
-	 * Store @watched, then load @incoming. Pairs with the full barrier of
-	 * llist_add() in fairwq_push(): store @incoming, then load @watched.
-	 * At least one side sees the other.
-	 */
-	smp_mb();
-	if (llist_empty(&batch->incoming) || fairwq_mutant(RECHECK_SKIPPED))
-		return false;
-	WRITE_ONCE(batch->watched, true);
-	return fairwq_batch_splice_locked(batch);
+	for (;;) {
+		fairwq_test_point(FAIRWQ_POINT_BATCH_EMPTY, batch);
+		WRITE_ONCE(batch->watched, false);
+		/*
+		 * Store @watched, then load @incoming. Pairs with the full
+		 * barrier of llist_add() in fairwq_push_claimed(): store
+		 * @incoming, then load @watched. At least one side sees the
+		 * other.
+		 */
+		smp_mb();
+		if (llist_empty(&batch->incoming) || fairwq_mutant(RECHECK_SKIPPED))
+			return false;
+		WRITE_ONCE(batch->watched, true);
+		if (fairwq_batch_splice_locked(batch))
+			return true;
+	}
 }
 
 static struct fairwq_work *fairwq_head_locked(const struct fairwq_batch *batch)

@@ -116,9 +116,80 @@ static void flush_meets_a_restart(struct kunit *test)
 	fairwq_batch_dispose(again->batch);
 }
 
+static struct {
+	struct fairwq_batch *batch;
+	struct fairwq_work *work;
+	bool canceled, accepted, look, pushed, looked;
+	bool timed_out;
+} dropped;
+
+/*
+ * A queue call has been cancelled half-way. It pushes just when somebody has
+ * seen the batch empty, and does not mark it as such before that.
+ */
+static void dropped_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (batch != dropped.batch || dropped.looked)
+		return;
+	switch (point) {
+	case FAIRWQ_POINT_QUEUE_ACCEPTED:
+		preempt_disable();	/* who looks is on another CPU */
+		dropped.canceled = fairwq_work_cancel(dropped.work);
+		step_done(&dropped.accepted);
+		dropped.timed_out |= !spin_until(&dropped.look);
+		break;
+	case FAIRWQ_POINT_BATCH_EMPTY:
+		if (!READ_ONCE(dropped.accepted))
+			break;
+		step_done(&dropped.look);
+		dropped.timed_out |= !spin_until(&dropped.pushed);
+		break;
+	case FAIRWQ_POINT_QUEUE_PUSHED:
+		step_done(&dropped.pushed);
+		dropped.timed_out |= !spin_until(&dropped.looked);
+		preempt_enable();
+		break;
+	default:
+		break;
+	}
+}
+
+static bool queue_to_dropped(struct fairwq_work *work)
+{
+	return fairwq_queue(dropped.batch, work) == 1;
+}
+
+/* Who drops the only push there is goes on to watch nothing: the next one calls. */
+static void dropped_push_leaves_nobody_watching(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct mock_item *item = mock_item(test, 'd');
+	struct call *call;
+
+	need_two_cpus(test);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	memset(&dropped, 0, sizeof(dropped));
+	dropped.work = &item->work;
+	dropped.batch = mock_batch(test, "a");
+	fairwq_test_set_hook(dropped_hook);
+	call = call_start(test, queue_to_dropped, &item->work);
+	mock_until(test, READ_ONCE(dropped.accepted));
+	fairwq_test_look(dropped.batch);
+	step_done(&dropped.looked);
+	KUNIT_EXPECT_TRUE(test, call_end(test, call));
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_TRUE(test, dropped.canceled);
+	KUNIT_EXPECT_FALSE(test, dropped.timed_out);
+	queue_item(test, dropped.batch, 'x');
+	mock_until(test, READ_ONCE(mock->log.nr) == 1);
+	KUNIT_EXPECT_STREQ(test, "x", &mock->log.text[0]);
+	fairwq_batch_dispose(dropped.batch);
+}
+
 static struct kunit_case work_cases[] = {
 	KUNIT_CASE(cancel_meets_a_restart),
 	KUNIT_CASE(flush_meets_a_restart),
+	KUNIT_CASE(dropped_push_leaves_nobody_watching),
 	{}
 };
 
