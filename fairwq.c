@@ -117,21 +117,28 @@ static void fairwq_attend(struct fairwq_batch *batch)
 
 /*
  * A cancel has left word that the work is to be dropped once it arrives; it
- * need not be. It stays where it is on its way to. Returns whether it does.
+ * need not be. It stays where it is on its way to, unless it was disabled: as
+ * both are done under the lock, either a disable is seen here, or its cancel
+ * sees that it is pending. Returns what fairwq_claim() is to return, or 0.
  */
-static bool fairwq_revive(struct fairwq_work *work, long data)
+static int fairwq_revive(struct fairwq_work *work, long data)
 {
 	struct fairwq_batch *batch = fairwq_work_batch(data);
 	struct fairwq_pool *pool = batch->pool;
 	unsigned long flags;
-	bool revived;
+	int ret = 0;
 
+	fairwq_test_point(FAIRWQ_POINT_QUEUE_REVIVE, batch);
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	revived = atomic_long_try_cmpxchg(&work->data, &data, data & ~FAIRWQ_WORK_CANCELED);
-	if (revived)
+	if (READ_ONCE(work->disabled)) {
+		ret = -ECANCELED;
+	} else if (atomic_long_try_cmpxchg(&work->data, &data,
+					   data & ~FAIRWQ_WORK_CANCELED)) {
 		WRITE_ONCE(batch->nr_canceled, batch->nr_canceled - 1);
+		ret = FAIRWQ_QUEUED;
+	}
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	return revived;
+	return ret;
 }
 
 /* It was claimed while it was being disabled: then it is not queued. */
@@ -161,6 +168,7 @@ static int fairwq_unclaim(struct fairwq_work *work)
 int fairwq_claim(struct fairwq_batch *batch, struct fairwq_work *work, long flags)
 {
 	long data = 0;
+	int ret;
 
 	while (!atomic_long_try_cmpxchg(&work->data, &data,
 					(long)batch | FAIRWQ_WORK_PENDING | flags)) {
@@ -170,8 +178,9 @@ int fairwq_claim(struct fairwq_batch *batch, struct fairwq_work *work, long flag
 			return -ECANCELED;
 		if ((data & (FAIRWQ_WORK_PENDING | FAIRWQ_WORK_CANCELED)) == FAIRWQ_WORK_PENDING)
 			return 0;
-		if (data && fairwq_revive(work, data))
-			return FAIRWQ_QUEUED;
+		ret = data ? fairwq_revive(work, data) : 0;
+		if (ret)
+			return ret;
 		data = 0;
 	}
 	/* Set PENDING, then load @disabled. Pairs with fairwq_disable(). */

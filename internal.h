@@ -443,6 +443,7 @@ static inline u64 fairwq_clock(void)
  */
 enum fairwq_test_point {
 	FAIRWQ_POINT_QUEUE_ACCEPTED,	/* not refused, and not yet pushed */
+	FAIRWQ_POINT_QUEUE_REVIVE,	/* cancelled before it was pushed, and wanted again */
 	FAIRWQ_POINT_QUEUE_PUSHED,	/* pushed, and nobody told yet */
 	FAIRWQ_POINT_BATCH_EMPTY,	/* seen empty, still marked as watched */
 	FAIRWQ_POINT_DUMP_CHUNK,	/* some items copied out, the lock dropped */

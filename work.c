@@ -246,8 +246,10 @@ static int fairwq_cancel_queued_locked(struct fairwq_batch *batch,
 	if (fairwq_work_batch(look.data) != batch || (look.data & FAIRWQ_WORK_DELAYED))
 		return FAIRWQ_AGAIN;
 	if (!(look.data & FAIRWQ_WORK_LINKED)) {
-		if (wait || (look.data & FAIRWQ_WORK_CANCELED))
+		if (wait)
 			return FAIRWQ_AGAIN;
+		if (look.data & FAIRWQ_WORK_CANCELED)
+			return 0;
 		return fairwq_cancel_unlinked_locked(batch, work, look.data);
 	}
 	ret = fairwq_remove_locked(batch, work, &look);
@@ -286,8 +288,7 @@ int fairwq_try_cancel(struct fairwq_work *work, bool wait)
 
 	rcu_read_lock();	/* what is pending keeps its batch */
 	data = atomic_long_read(&work->data);
-	if (!(data & FAIRWQ_WORK_PENDING) || (data & FAIRWQ_WORK_GRACE) ||
-	    ((data & FAIRWQ_WORK_CANCELED) && !wait))
+	if (!(data & FAIRWQ_WORK_PENDING) || (data & FAIRWQ_WORK_GRACE))
 		ret = 0;
 	else if (data & FAIRWQ_WORK_DELAYED)
 		ret = fairwq_cancel_delayed(work);

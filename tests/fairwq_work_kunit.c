@@ -186,10 +186,203 @@ static void dropped_push_leaves_nobody_watching(struct kunit *test)
 	fairwq_batch_dispose(dropped.batch);
 }
 
+/* ---- on top of a queue call ------------------------------------------- */
+
+static struct {
+	struct fairwq_batch *batch;
+	struct fairwq_work *work;
+	enum fairwq_test_point point;
+	void (*then)(void);		/* what is done there */
+	bool canceled, canceled_again, pending, in_hardirq;
+	bool disabled, interrupted, timed_out;
+	int queued;
+} top;
+
+/* Once, when the call for @top.work is there; hooks nest. */
+static void top_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	void (*then)(void) = top.then;
+
+	if (point != top.point || batch != top.batch || !then)
+		return;
+	top.then = NULL;
+	then();
+}
+
+static void top_set(struct fairwq_batch *batch, struct fairwq_work *work,
+		    enum fairwq_test_point point, void (*then)(void))
+{
+	memset(&top, 0, sizeof(top));
+	top.batch = batch;
+	top.work = work;
+	top.point = point;
+	top.then = then;
+	fairwq_test_set_hook(top_hook);
+}
+
+static void cancel_twice(void)
+{
+	top.canceled = fairwq_work_cancel(top.work);
+	top.pending = fairwq_work_pending(top.work);
+	top.canceled_again = fairwq_work_cancel(top.work);
+}
+
+static void cancel_in_hardirq_fn(struct irq_work *irq_work)
+{
+	top.in_hardirq = in_hardirq();
+	cancel_twice();
+	step_done(&top.interrupted);
+}
+
+static struct irq_work top_irq_work;
+
+/* This CPU's interrupt, on top of what is called here. */
+static void cancel_from_hardirq(void)
+{
+	top_irq_work = IRQ_WORK_INIT_HARD(cancel_in_hardirq_fn);
+	preempt_disable();
+	irq_work_queue(&top_irq_work);
+	top.timed_out = !spin_until(&top.interrupted);
+	preempt_enable();
+}
+
+/*
+ * A cancel on top of a queue call, before the push: it was pending, is not any
+ * more, and the call does the rest. Then the work is as new.
+ */
+static void cancel_on_top_of_a_push(struct kunit *test, void (*cancel)(void))
+{
+	struct mock *mock = test->priv;
+	struct mock_item *item = mock_item(test, 'x');
+	struct fairwq_batch *a;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	queue_item(test, a, 'a');
+	top_set(a, &item->work, FAIRWQ_POINT_QUEUE_ACCEPTED, cancel);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
+	KUNIT_EXPECT_TRUE(test, top.canceled);
+	KUNIT_EXPECT_FALSE(test, top.canceled_again);
+	KUNIT_EXPECT_FALSE(test, top.pending);
+	/* It is the caller's again: this is what freeing it would do. */
+	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item->work.data));
+	memset(&item->work, 0x5a, sizeof(item->work));
+	queue_item(test, a, 'b');
+	fairwq_work_init(&item->work, mock_item_fn);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
+	mock_expect(test, "abx");
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 3U, mock->log.nr);
+	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
+	fairwq_batch_dispose(a);
+}
+
+static void cancel_between_claim_and_push(struct kunit *test)
+{
+	cancel_on_top_of_a_push(test, cancel_twice);
+}
+
+static void cancel_from_hardirq_on_top(struct kunit *test)
+{
+	cancel_on_top_of_a_push(test, cancel_from_hardirq);
+	irq_work_sync(&top_irq_work);
+	KUNIT_EXPECT_TRUE(test, top.in_hardirq);
+	KUNIT_EXPECT_FALSE(test, top.timed_out);
+}
+
+/* Pushed, and nobody was told: it is there to be found. */
+static void cancel_behind_the_push(struct kunit *test)
+{
+	struct mock_item *item = mock_item(test, 'x');
+	struct fairwq_batch *a;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	top_set(a, &item->work, FAIRWQ_POINT_QUEUE_PUSHED, cancel_twice);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
+	KUNIT_EXPECT_TRUE(test, top.canceled);
+	KUNIT_EXPECT_FALSE(test, top.canceled_again);
+	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item->work.data));
+	queue_item(test, a, 'b');
+	mock_expect(test, "b");
+	fairwq_batch_dispose(a);
+}
+
+static void cancel_and_queue(void)
+{
+	top.canceled = fairwq_work_cancel(top.work);
+	top.queued = fairwq_queue(top.batch, top.work);
+	top.pending = fairwq_work_pending(top.work);
+}
+
+/* Cancelled and queued again on top of a queue call: it runs once, in its place. */
+static void revived_before_the_push(struct kunit *test)
+{
+	struct mock_item *item = mock_item(test, 'x');
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	queue_item(test, a, 'a');
+	top_set(a, &item->work, FAIRWQ_POINT_QUEUE_ACCEPTED, cancel_and_queue);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
+	KUNIT_EXPECT_TRUE(test, top.canceled);
+	KUNIT_EXPECT_EQ(test, 1, top.queued);
+	KUNIT_EXPECT_TRUE(test, top.pending);
+	KUNIT_EXPECT_EQ(test, 0, fairwq_queue(a, &item->work));
+	queue_item(test, a, 'b');
+	mock_expect(test, "axb");
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 3U, mock->log.nr);
+	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
+	fairwq_batch_dispose(a);
+}
+
+static void disable_top(void)
+{
+	top.disabled = fairwq_work_disable(top.work);
+}
+
+static void cancel_and_queue_but_disable(void)
+{
+	top.canceled = fairwq_work_cancel(top.work);
+	top.point = FAIRWQ_POINT_QUEUE_REVIVE;
+	top.then = disable_top;
+	top.queued = fairwq_queue(top.batch, top.work);
+}
+
+/* And it is refused if it is disabled just then. */
+static void disabled_before_it_is_revived(struct kunit *test)
+{
+	struct mock_item *item = mock_item(test, 'x');
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	top_set(a, &item->work, FAIRWQ_POINT_QUEUE_ACCEPTED, cancel_and_queue_but_disable);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
+	KUNIT_EXPECT_TRUE(test, top.canceled);
+	KUNIT_EXPECT_FALSE(test, top.disabled);
+	KUNIT_EXPECT_EQ(test, -ECANCELED, top.queued);
+	queue_item(test, a, 'b');
+	mock_expect(test, "b");
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 1U, mock->log.nr);
+	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
+	fairwq_batch_dispose(a);
+}
+
 static struct kunit_case work_cases[] = {
 	KUNIT_CASE(cancel_meets_a_restart),
 	KUNIT_CASE(flush_meets_a_restart),
 	KUNIT_CASE(dropped_push_leaves_nobody_watching),
+	KUNIT_CASE(cancel_between_claim_and_push),
+	KUNIT_CASE(cancel_from_hardirq_on_top),
+	KUNIT_CASE(cancel_behind_the_push),
+	KUNIT_CASE(revived_before_the_push),
+	KUNIT_CASE(disabled_before_it_is_revived),
 	{}
 };
 
