@@ -4,6 +4,8 @@
 # build.sh OBJ ARCH DIR [NAME=VALUE...]: build the module, its tests and its
 # samples against the kernel in OBJ, and the user-space tests, in a copy of
 # the sources, DIR/src. What the guest needs comes to lie in DIR/root.
+#
+# FAIRWQ_FIRST   the suite module that the guest is to run before the others
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -46,13 +48,21 @@ fill_root() {
 	build_user
 }
 
+suite_modules() {
+	local c t first=${FAIRWQ_FIRST:-}
+	[ ! -e "$top/tests/$first.c" ] || echo "$first"
+	for c in "$top"/tests/*_kunit.c; do
+		t=$(basename "$c" .c)
+		[ "$t" = "$first" ] || echo "$t"
+	done
+}
+
 # The steps of the guest, in order: init.sh does them and reports on each,
 # verdict.py wants to see each of them succeed.
 plan() {
 	local c t need
 	printf 'insmod %s\n' kunit fairwq
-	for c in "$top"/tests/*_kunit.c; do
-		t=$(basename "$c" .c)
+	for t in $(suite_modules); do
 		printf 'insmod %s\nrmmod %s\n' "$t" "$t"
 	done
 	printf 'insmod fairwq_hello\nrmmod fairwq_hello\n'

@@ -14,10 +14,21 @@ run=$dir/run
 export FAIRWQ_LIMIT=120 FAIRWQ_TIMEOUT=180
 export FAIRWQ_STOP=1
 
+# The suite that is meant to catch the named bug, by what mutant.h says.
+first_suite() {
+	local word
+	word=$(sed -n "s/^\tFAIRWQ_MUTANT_$1,.*\[\([a-z]*\)\].*/\1/p" "$top/mutant.h")
+	case $word in
+	fairwq) echo fairwq_kunit ;;
+	?*) echo "fairwq_${word}_kunit" ;;
+	esac
+}
+
 # Builds with the named bug, boots, judges. Only a build that fails is a
 # failure here.
 try() {
-	"$top/tools/build.sh" "$obj" um "$run" "FAIRWQ_MUTANT=$1" || return 2
+	FAIRWQ_FIRST=$(first_suite "$1") \
+		"$top/tools/build.sh" "$obj" um "$run" "FAIRWQ_MUTANT=$1" || return 2
 	t0=$SECONDS
 	"$top/tools/boot.sh" uml "$obj" "$run"
 	took=$((SECONDS - t0))
