@@ -14,7 +14,7 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_NONE,
 	FAIRWQ_MUTANT_PICK_FROM_OLD_POINTER,	/* [order] the QueuedTaskScheduler fault */
 	FAIRWQ_MUTANT_SAVED_CREDIT,		/* [order] an idle batch saves up turns */
-	FAIRWQ_MUTANT_WEIGHT_IGNORED,
+	FAIRWQ_MUTANT_WEIGHT_IGNORED,		/* [order] weights do not count */
 	FAIRWQ_MUTANT_ESTIMATE_KEPT,		/* [fair] turns are never charged what they cost */
 	FAIRWQ_MUTANT_FORGIVEN_TWICE,		/* [fair] pays for the time in which it was served */
 	FAIRWQ_MUTANT_FIFO_REVERSED,		/* [order] pushed items come out backwards */
@@ -39,7 +39,7 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_CANCEL_NEWER,		/* [work] drops what was queued after the call */
 	FAIRWQ_MUTANT_DISABLE_LATE,		/* [work] a queue call under way is not refused */
 	FAIRWQ_MUTANT_DELAY_NOT_HELD,		/* [work] the batch goes before the timer */
-	FAIRWQ_MUTANT_PAUSE_IGNORED,
+	FAIRWQ_MUTANT_PAUSE_IGNORED,		/* [order] a paused batch is served */
 	FAIRWQ_MUTANT_LIMIT_PLUS_ONE,		/* [fairwq] max_active + 1 items run */
 	FAIRWQ_MUTANT_LEAK_UNSEEN,		/* [runner] no check after the function */
 	FAIRWQ_MUTANT_RUNNER_STAYS,		/* [runner] never returns to the workqueue */
