@@ -402,6 +402,14 @@ void fairwq_tree_correct(struct fairwq_tree *tree, struct fairwq_node *node,
 		correct_one(node, node->parent, delta);
 }
 
+/* A lead by another weight. In two steps where one would overflow. */
+static u64 reweigh(u64 lead, u32 old, u32 weight)
+{
+	if (lead <= U32_MAX)
+		return div_u64(lead * old, weight);
+	return min_t(u64, div_u64(lead, weight), div_u64(FAIRWQ_MAX_LEAD, old)) * old;
+}
+
 /**
  * fairwq_tree_set_weight - change what a leaf's turns cost it
  * @tree: the tree
@@ -420,15 +428,12 @@ void fairwq_tree_set_weight(struct fairwq_tree *tree, struct fairwq_node *node,
 
 	set_weight(node, weight);
 	node->early = 0;
+	node->claim = reweigh(node->claim, old, weight);
 	if (behind)
 		lead = -lead;
 	if (lead > FAIRWQ_MAX_LEAD)
 		return;
-	/* In two steps where one would overflow. */
-	if (lead <= U32_MAX)
-		lead = div_u64(lead * old, weight);
-	else
-		lead = min_t(u64, div_u64(lead, weight), div_u64(FAIRWQ_MAX_LEAD, old)) * old;
+	lead = reweigh(lead, old, weight);
 	node->vtime = node->parent->clock + (behind ? -lead : lead);
 	if (!tree->by_arrival)
 		resort(node, node->parent);
