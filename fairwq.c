@@ -172,7 +172,7 @@ int fairwq_claim(struct fairwq_batch *batch, struct fairwq_work *work, long flag
 
 	while (!atomic_long_try_cmpxchg(&work->data, &data,
 					(long)batch | FAIRWQ_WORK_PENDING | flags)) {
-		smp_mb();
+		smp_mb();	/* see above */
 		data = atomic_long_read(&work->data);
 		if (READ_ONCE(work->disabled))
 			return -ECANCELED;
@@ -183,8 +183,11 @@ int fairwq_claim(struct fairwq_batch *batch, struct fairwq_work *work, long flag
 			return ret;
 		data = 0;
 	}
+	fairwq_test_point(FAIRWQ_POINT_QUEUE_CLAIMED, batch);
 	/* Set PENDING, then load @disabled. Pairs with fairwq_disable(). */
-	return unlikely(READ_ONCE(work->disabled)) ? fairwq_unclaim(work) : FAIRWQ_CLAIMED;
+	if (likely(!READ_ONCE(work->disabled)) || fairwq_mutant(DISABLE_LATE))
+		return FAIRWQ_CLAIMED;
+	return fairwq_unclaim(work);
 }
 
 /* Push a work that the caller has claimed. */
@@ -225,7 +228,8 @@ static int fairwq_push(struct fairwq_batch *batch, struct fairwq_work *work)
 /*
  * A work will be pushed to the batch later: until then it is not drained. The
  * work was accepted now, so it is not refused then. Under rcu_read_lock(), in
- * the section that found that it is not refused.
+ * the section that found that it is not refused; or under the lock, while the
+ * batch is not idle.
  */
 void fairwq_hold(struct fairwq_batch *batch)
 {

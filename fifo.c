@@ -115,7 +115,7 @@ static bool fairwq_batch_held_locked(const struct fairwq_batch *batch)
 
 	if (batch->paused && !fairwq_mutant(PAUSE_IGNORED))
 		return true;
-	return batch->limited;
+	return batch->limited || batch->nr_canceling;
 }
 
 /* Into the tree or out of it, unless it is there already. */

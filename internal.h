@@ -59,7 +59,7 @@
 #define FAIRWQ_PLACE_FIFO	0	/* in batch->fifo */
 #define FAIRWQ_PLACE_SLOT	1	/* in a plan: @slot */
 #define FAIRWQ_PLACE_PARKED	2	/* waits for its last run to end */
-#define FAIRWQ_PLACE_DROPPED	3	/* about to be given back by a cancel of its batch */
+#define FAIRWQ_PLACE_DROPPED	3	/* to be given back by a cancel of its batch */
 #define FAIRWQ_PLACE_MASK	3
 #define FAIRWQ_PLACE_BARRIER	BIT(2)	/* not a work: the place of a flush */
 #define FAIRWQ_PLACE_TAKEN	BIT(3)	/* was put back: its turn has begun already */
@@ -244,7 +244,7 @@ struct fairwq_waiter {
  * A batch: one client's queue.
  *
  * Invariant: the node is in the tree iff an item is in @fifo, @paused is not
- * set and fewer than @max_active are in flight.
+ * set, @nr_canceling is 0 and fewer than @max_active are in flight.
  * Invariant: the head of @fifo is never a barrier.
  */
 struct fairwq_batch {
@@ -262,7 +262,7 @@ struct fairwq_batch {
 	 */
 	unsigned int nr_canceled;
 	unsigned long flags;		/* A: FAIRWQ_BATCH_*, set once */
-	atomic_t nr_held;		/* A: works that will be pushed later */
+	atomic_t nr_held;		/* A: works that will be pushed later, and cancels */
 	unsigned int max_queued;	/* I: 0: no limit */
 	atomic_t nr_queued;		/* A: pushed and not taken, if max_queued */
 
@@ -274,6 +274,7 @@ struct fairwq_batch {
 	unsigned int max_active;	/* I: 0: no limit */
 	unsigned int nr_fifo;		/* P: works in @fifo */
 	unsigned int nr_parked;		/* P: works that wait for their last run to end */
+	unsigned int nr_canceling;	/* P: cancels of it that look for what is queued */
 	bool paused;			/* P */
 	bool closed;			/* P: disposed, and no push is under way */
 	bool reaping;			/* P: will leave the pool; set once */
@@ -442,12 +443,14 @@ static inline u64 fairwq_clock(void)
  * only hit by chance. Nothing in a build without -DFAIRWQ_TESTING.
  */
 enum fairwq_test_point {
+	FAIRWQ_POINT_QUEUE_CLAIMED,	/* pending, and perhaps disabled just now */
 	FAIRWQ_POINT_QUEUE_ACCEPTED,	/* not refused, and not yet pushed */
 	FAIRWQ_POINT_QUEUE_REVIVE,	/* cancelled before it was pushed, and wanted again */
 	FAIRWQ_POINT_QUEUE_PUSHED,	/* pushed, and nobody told yet */
 	FAIRWQ_POINT_BATCH_EMPTY,	/* seen empty, still marked as watched */
 	FAIRWQ_POINT_DUMP_CHUNK,	/* some items copied out, the lock dropped */
 	FAIRWQ_POINT_STARTING,		/* out of its plan, and still pending */
+	FAIRWQ_POINT_CANCEL_STEP,	/* a cancel of a batch goes on looking */
 	FAIRWQ_POINT_LOOK,		/* a cancel or a flush looks where a work is */
 };
 

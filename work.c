@@ -121,6 +121,8 @@ static struct fairwq_work *fairwq_unplan_locked(struct fairwq_slot *slot,
 {
 	struct fairwq_turn *turn = &slot->turn;
 
+	if (fairwq_mutant(CANCEL_PLANNED))
+		return NULL;
 	work = work ?: READ_ONCE(slot->work);
 	/* Whoever gets the work out of the slot has the turn. */
 	if (!work || cmpxchg(&slot->work, work, NULL) != work)
@@ -196,8 +198,9 @@ static int fairwq_remove_locked(struct fairwq_batch *batch, struct fairwq_work *
 		fairwq_waiters_drop_locked(batch->pool, work);
 		fairwq_batch_remove_locked(batch, work);
 		break;
-	default:	/* a cancel of its batch has it */
-		return FAIRWQ_AGAIN;
+	default:	/* a cancel of its batch has it, and will not find it any more */
+		list_del(&work->node);
+		return 1;
 	}
 	batch->pool->counter[FAIRWQ_CANCELED]++;
 	return 1;
@@ -219,7 +222,8 @@ static int fairwq_cancel_unlinked_locked(struct fairwq_batch *batch,
 	lockdep_assert_held(&batch->pool->lock);
 
 	WRITE_ONCE(batch->nr_canceled, batch->nr_canceled + 1);
-	if (!atomic_long_try_cmpxchg(&work->data, &data, data | FAIRWQ_WORK_CANCELED)) {
+	if (!fairwq_mutant(CANCEL_LOST) &&
+	    !atomic_long_try_cmpxchg(&work->data, &data, data | FAIRWQ_WORK_CANCELED)) {
 		WRITE_ONCE(batch->nr_canceled, batch->nr_canceled - 1);
 		return FAIRWQ_AGAIN;
 	}
@@ -329,6 +333,7 @@ EXPORT_SYMBOL_GPL(fairwq_work_cancel);
 
 /* ---- waiting for a work ----------------------------------------------- */
 
+/* As fairwq_await(); 0: it will not run from there. */
 static int fairwq_await_pending_locked(struct fairwq_batch *batch,
 				       struct fairwq_work *work,
 				       struct fairwq_waiter *waiter)
@@ -338,9 +343,10 @@ static int fairwq_await_pending_locked(struct fairwq_batch *batch,
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	if (fairwq_work_batch(look.data) != batch || !(look.data & FAIRWQ_WORK_LINKED) ||
-	    look.place == FAIRWQ_PLACE_DROPPED)
+	if (fairwq_work_batch(look.data) != batch || !(look.data & FAIRWQ_WORK_LINKED))
 		return FAIRWQ_AGAIN;
+	if (look.place == FAIRWQ_PLACE_DROPPED)
+		return 0;
 	if (look.place != FAIRWQ_PLACE_SLOT)
 		work->place |= FAIRWQ_PLACE_AWAITED;
 	else if (look.slot->turn.id == work)
@@ -393,17 +399,17 @@ static int fairwq_await_running(struct fairwq_work *work, struct fairwq_waiter *
 static int fairwq_await(struct fairwq_work *work, struct fairwq_waiter *waiter)
 {
 	long data;
-	int ret;
+	int ret = 0;
 
 	waiter->work = work;
 	init_completion(&waiter->done);
 	rcu_read_lock();
 	data = atomic_long_read(&work->data);
-	if (!(data & FAIRWQ_WORK_PENDING) ||
-	    (data & (FAIRWQ_WORK_DELAYED | FAIRWQ_WORK_GRACE)))
-		ret = fairwq_await_running(work, waiter);
-	else
+	if ((data & FAIRWQ_WORK_PENDING) &&
+	    !(data & (FAIRWQ_WORK_DELAYED | FAIRWQ_WORK_GRACE)))
 		ret = fairwq_await_pending(fairwq_work_batch(data), work, waiter);
+	if (!ret)
+		ret = fairwq_await_running(work, waiter);
 	rcu_read_unlock();
 	return ret;
 }
@@ -502,7 +508,8 @@ static bool fairwq_cancel_and_wait(struct fairwq_work *work, const char *what)
 		return ret;
 	fairwq_lockdep_work(work);
 	/* It is disabled: the one that runs is the last. */
-	fairwq_wait(work);
+	if (!fairwq_mutant(CANCEL_NO_WAIT))
+		fairwq_wait(work);
 	return ret;
 }
 
@@ -598,10 +605,13 @@ EXPORT_SYMBOL_GPL(fairwq_work_cancel_sync);
 /* So many in one hold of the lock. */
 #define DROP_CHUNK	32
 
-/* Works that were taken out of a batch, still pending, to be given back. */
+/*
+ * What one call takes out of its batch. Works on the list are pending until
+ * they are given back one by one, so that another cancel may still take them.
+ */
 struct fairwq_drop {
-	struct fairwq_work *work[DROP_CHUNK];
-	unsigned int nr;
+	struct list_head works;		/* P */
+	struct fairwq_barrier marker;	/* P: behind what is to be dropped */
 };
 
 static void fairwq_drop_locked(struct fairwq_batch *batch, struct fairwq_work *work,
@@ -610,30 +620,7 @@ static void fairwq_drop_locked(struct fairwq_batch *batch, struct fairwq_work *w
 	lockdep_assert_held(&batch->pool->lock);
 
 	work->place = FAIRWQ_PLACE_DROPPED;
-	drop->work[drop->nr++] = work;
-}
-
-/* What runners took along, and have not started. */
-static void fairwq_drop_planned_locked(struct fairwq_batch *batch,
-				       struct fairwq_drop *drop)
-{
-	struct fairwq_runner *runner;
-	struct fairwq_work *work;
-	unsigned int i;
-
-	lockdep_assert_held(&batch->pool->lock);
-
-	list_for_each_entry(runner, &batch->pool->runners, node) {
-		for (i = 0; i < runner->plan.nr && drop->nr < DROP_CHUNK; i++) {
-			if (runner->plan.slot[i].turn.batch != batch)
-				continue;
-			work = fairwq_unplan_locked(&runner->plan.slot[i], NULL);
-			if (!work)
-				continue;
-			batch->pool->counter[FAIRWQ_CANCELED]++;
-			fairwq_drop_locked(batch, work, drop);
-		}
-	}
+	list_add_tail(&work->node, &drop->works);
 }
 
 static void fairwq_drop_parked_locked(struct fairwq_batch *batch, struct fairwq_drop *drop)
@@ -643,7 +630,7 @@ static void fairwq_drop_parked_locked(struct fairwq_batch *batch, struct fairwq_
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	while (batch->nr_parked && drop->nr < DROP_CHUNK) {
+	while (batch->nr_parked) {
 		work = fairwq_find_parked_locked(batch);
 		if (WARN_ON_ONCE(!work))
 			return;
@@ -652,42 +639,109 @@ static void fairwq_drop_parked_locked(struct fairwq_batch *batch, struct fairwq_
 	}
 }
 
-/* What was queued before the marker. */
-static void fairwq_drop_queued_locked(struct fairwq_batch *batch,
-				      const struct fairwq_barrier *marker,
-				      struct fairwq_drop *drop)
+static void fairwq_drop_plan_locked(struct fairwq_batch *batch,
+				    struct fairwq_runner *runner, struct fairwq_drop *drop)
 {
-	static const struct fairwq_look queued = { .place = FAIRWQ_PLACE_FIFO };
+	struct fairwq_plan *plan = &runner->plan;
 	struct fairwq_work *work;
+	unsigned int i;
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	while (!marker->fired && drop->nr < DROP_CHUNK) {
+	for (i = 0; i < plan->nr; i++) {
+		if (plan->slot[i].turn.batch != batch)
+			continue;
+		work = fairwq_unplan_locked(&plan->slot[i], NULL);
+		if (!work)
+			continue;
+		batch->pool->counter[FAIRWQ_CANCELED]++;
+		fairwq_drop_locked(batch, work, drop);
+	}
+}
+
+/* What runners took along, and have not started; the open plan is the newest. */
+static void fairwq_drop_planned_locked(struct fairwq_batch *batch,
+				       struct fairwq_drop *drop)
+{
+	struct fairwq_runner *runner, *planner = batch->pool->planner;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	list_for_each_entry(runner, &batch->pool->runners, node)
+		if (runner != planner)
+			fairwq_drop_plan_locked(batch, runner, drop);
+	if (planner)
+		fairwq_drop_plan_locked(batch, planner, drop);
+}
+
+static bool fairwq_drop_through_locked(const struct fairwq_batch *batch,
+				       const struct fairwq_drop *drop)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	return fairwq_mutant(CANCEL_NEWER) ? list_empty(&batch->fifo) : drop->marker.fired;
+}
+
+/* Some of what was queued before the marker. Returns whether that is all. */
+static bool fairwq_drop_queued_locked(struct fairwq_batch *batch, struct fairwq_drop *drop)
+{
+	static const struct fairwq_look queued = { .place = FAIRWQ_PLACE_FIFO };
+	struct fairwq_work *work;
+	unsigned int nr;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	for (nr = 0; nr < DROP_CHUNK && !fairwq_drop_through_locked(batch, drop); nr++) {
 		/* Not a barrier: those are never at the head. */
 		work = list_first_entry(&batch->fifo, struct fairwq_work, node);
 		fairwq_remove_locked(batch, work, &queued);
 		fairwq_drop_locked(batch, work, drop);
 	}
+	return fairwq_drop_through_locked(batch, drop);
 }
 
-/* Returns whether this is all. */
-static bool fairwq_drop_some(struct fairwq_batch *batch, struct fairwq_barrier *marker,
-			     struct fairwq_drop *drop, bool first)
+/*
+ * From here on until all is found nothing of the batch is planned, so that
+ * what is planned now is all that is planned and older than the call; and
+ * until all is given back the batch is not released. Returns whether there may
+ * be something.
+ */
+static bool fairwq_drop_begin(struct fairwq_batch *batch, struct fairwq_drop *drop)
+{
+	struct fairwq_pool *pool = batch->pool;
+	unsigned long flags;
+	bool busy;
+
+	INIT_LIST_HEAD(&drop->works);
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	busy = !fairwq_batch_is_idle_locked(batch);
+	if (busy) {
+		fairwq_hold(batch);
+		batch->nr_canceling++;
+		fairwq_batch_add_barrier_locked(batch, &drop->marker);
+		fairwq_drop_parked_locked(batch, drop);
+		fairwq_drop_planned_locked(batch, drop);
+	}
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	return busy;
+}
+
+/* A step of it. Returns whether it was the last. */
+static bool fairwq_drop_some(struct fairwq_batch *batch, struct fairwq_drop *drop)
 {
 	struct fairwq_pool *pool = batch->pool;
 	struct fairwq_runner *runner;
 	unsigned long flags;
 	bool all;
 
-	drop->nr = 0;
+	fairwq_test_point(FAIRWQ_POINT_CANCEL_STEP, batch);
 	rcu_read_lock();	/* see fairwq_kick_locked() */
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	if (first)
-		fairwq_batch_add_barrier_locked(batch, marker);
-	fairwq_drop_planned_locked(batch, drop);
-	fairwq_drop_parked_locked(batch, drop);
-	fairwq_drop_queued_locked(batch, marker, drop);
-	all = marker->fired && drop->nr < DROP_CHUNK;
+	all = fairwq_drop_queued_locked(batch, drop);
+	if (all) {
+		batch->nr_canceling--;
+		fairwq_batch_update_locked(batch);
+	}
 	runner = fairwq_kick_locked(pool);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	fairwq_kick_send(pool, runner);
@@ -695,31 +749,43 @@ static bool fairwq_drop_some(struct fairwq_batch *batch, struct fairwq_barrier *
 	return all;
 }
 
-static void fairwq_give_dropped(const struct fairwq_drop *drop,
-				void (*dropped)(struct fairwq_work *work))
+/* The first of what was taken out becomes the caller's. */
+static struct fairwq_work *fairwq_drop_give(struct fairwq_batch *batch,
+					    struct fairwq_drop *drop)
 {
-	unsigned int i;
+	struct fairwq_pool *pool = batch->pool;
+	struct fairwq_work *work;
+	unsigned long flags;
 
-	for (i = 0; i < drop->nr; i++) {
-		fairwq_let_go(drop->work[i]);
-		if (dropped)
-			dropped(drop->work[i]);
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	work = list_first_entry_or_null(&drop->works, struct fairwq_work, node);
+	if (work) {
+		list_del(&work->node);
+		fairwq_let_go(work);
 	}
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	return work;
 }
 
 /**
  * fairwq_batch_cancel - take everything out of a batch's queue
  * @batch: the batch; the caller holds a reference
- * @dropped: called for each item that is dropped, in the order in which they
- *	were queued, in the caller's context, without a lock; the item is not
- *	pending any more: it may be freed or queued again. Or NULL
+ * @dropped: called for each item that is dropped, in the caller's context,
+ *	without a lock; the item is not pending any more: it may be freed or
+ *	queued again. Or NULL
  *
- * Drops what was queued to @batch before the call and has not started. What
- * runs goes on; what is queued meanwhile stays. Delayed works whose time has
- * not come are not dropped.
+ * Drops what was queued to @batch before the call and has not started: first
+ * what runners had taken along, then the rest, in the order in which it was
+ * queued. What runs goes on; what is queued meanwhile stays, also what
+ * @dropped queues. Delayed works whose time has not come are not dropped.
+ *
+ * An item is pending until @dropped is called for it. Whoever cancels it before
+ * that has it, and it is not one of the dropped. A batch that was disposed is
+ * released after the last call of @dropped.
  *
  * What is not promised: that nothing of @batch runs when this returns. For
- * that, flush afterwards.
+ * that, flush afterwards. Nor does fairwq_work_cancel_sync() wait for
+ * @dropped.
  *
  * Context: Any but NMI; also from one of @batch's own items.
  * Return: how many were dropped.
@@ -727,22 +793,22 @@ static void fairwq_give_dropped(const struct fairwq_drop *drop,
 unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
 				  void (*dropped)(struct fairwq_work *work))
 {
-	struct fairwq_barrier marker = { };
-	struct fairwq_drop drop;
+	struct fairwq_drop drop = { };
+	struct fairwq_work *work;
 	unsigned long nr = 0;
-	bool first = true, all;
 
 	if (WARN_ON_ONCE(!batch))
 		return 0;
-	/* Nothing is left to cancel, and the pool may be gone. */
-	if (READ_ONCE(batch->reaped))
+	if (!fairwq_drop_begin(batch, &drop))
 		return 0;
-	do {
-		all = fairwq_drop_some(batch, &marker, &drop, first);
-		first = false;
-		nr += drop.nr;
-		fairwq_give_dropped(&drop, dropped);
-	} while (!all);
+	while (!fairwq_drop_some(batch, &drop))
+		;
+	while ((work = fairwq_drop_give(batch, &drop))) {
+		nr++;
+		if (dropped)
+			dropped(work);
+	}
+	fairwq_unhold(batch);
 	return nr;
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_cancel);

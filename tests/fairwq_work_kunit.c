@@ -374,6 +374,382 @@ static void disabled_before_it_is_revived(struct kunit *test)
 	fairwq_batch_dispose(a);
 }
 
+/* ---- cancelling a batch ----------------------------------------------- */
+
+#define DROP_MANY	100
+
+static struct {
+	struct mock_log *log;
+	struct fairwq_batch *batch;
+	void (*then)(struct mock_item *item);	/* in dropped(), if any */
+	struct mock_item *other;
+	struct releases *releases;
+	unsigned int nr, late;
+	bool pending, ret;
+} drop;
+
+/* Writes the item's letter small; its function writes it as it is. */
+static void drop_fn(struct fairwq_work *work)
+{
+	struct mock_item *item = container_of(work, struct mock_item, work);
+
+	drop.nr++;
+	drop.pending |= fairwq_work_pending(work);
+	mock_log_add(drop.log, item->letter - 'A' + 'a');
+	if (drop.then)
+		drop.then(item);
+}
+
+static void drop_set(struct kunit *test, struct fairwq_batch *batch,
+		     void (*then)(struct mock_item *item))
+{
+	struct mock *mock = test->priv;
+
+	memset(&drop, 0, sizeof(drop));
+	drop.log = &mock->log;
+	drop.batch = batch;
+	drop.then = then;
+}
+
+/* What was queued is dropped in that order, counted, and may be queued again. */
+static void drops_in_order(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct mock_item *c;
+	struct fairwq_batch *a, *b;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	b = mock_batch(test, "b");
+	drop_set(test, a, NULL);
+	KUNIT_EXPECT_EQ(test, 0UL, fairwq_batch_cancel(a, drop_fn));
+	queue_item(test, a, 'A');
+	queue_item(test, b, 'B');
+	c = queue_item(test, a, 'C');
+	queue_item(test, a, 'D');
+	KUNIT_EXPECT_EQ(test, 3UL, fairwq_batch_cancel(a, drop_fn));
+	KUNIT_EXPECT_FALSE(test, drop.pending);
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&c->work));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &c->work));
+	queue_item(test, a, 'E');
+	mock_expect(test, "acdBCE");
+	KUNIT_EXPECT_EQ(test, 0UL, fairwq_batch_cancel(a, NULL));
+	KUNIT_EXPECT_EQ(test, 3ULL, fairwq_test_counter(mock->pool, FAIRWQ_CANCELED));
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
+}
+
+/* More than are looked at in one hold of the lock. */
+static void drops_from_a_chunk_to_the_next(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	fairwq_batch_pause(a);
+	mock_queue(test, a, 'A', DROP_MANY);
+	drop_set(test, a, NULL);
+	fairwq_batch_resume(a);
+	/* A runner is free: what it takes is run, and all else is dropped. */
+	fairwq_batch_cancel(a, drop_fn);
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, (unsigned int)DROP_MANY, mock->log.nr);
+	fairwq_batch_dispose(a);
+}
+
+/* In the middle of a cancel that takes several steps. */
+static void queue_in_a_step(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (point != FAIRWQ_POINT_CANCEL_STEP || batch != drop.batch || drop.late)
+		return;
+	drop.late = 1;
+	drop.ret = fairwq_queue(batch, &drop.other->work) == 1;
+}
+
+static void queue_another(struct mock_item *item)
+{
+	if (drop.late == 1)
+		drop.late += fairwq_queue(drop.batch, &item->work);
+}
+
+/* What is queued meanwhile, also by dropped(), stays. */
+static void drops_only_what_is_older(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	mock_queue(test, a, 'A', DROP_MANY);
+	drop_set(test, a, queue_another);
+	drop.other = mock_item(test, 'X');
+	fairwq_test_set_hook(queue_in_a_step);
+	KUNIT_EXPECT_EQ(test, (unsigned long)DROP_MANY, fairwq_batch_cancel(a, drop_fn));
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_TRUE(test, drop.ret);
+	KUNIT_EXPECT_EQ(test, 2U, drop.late);
+	mock_open(test);
+	mock_until(test, READ_ONCE(mock->log.nr) == DROP_MANY + 2);
+	KUNIT_EXPECT_STREQ(test, "XA", &mock->log.text[DROP_MANY]);
+	fairwq_batch_dispose(a);
+}
+
+/* What a runner took along and has not started is dropped, in order. */
+static void drops_what_is_planned(struct kunit *test)
+{
+	struct mock_gate *gate = gate_new(test);
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a, *b;
+	struct mock_item *c;
+	u64 turns;
+
+	a = plan_begin(test, gate);
+	b = mock_batch(test, "b");
+	mock_queue(test, b, '-', PLAN_WARM_UP);
+	fairwq_batch_flush(b);
+	log_clear(mock);
+	fairwq_batch_pause(b);
+	queue_item(test, a, 'A');
+	queue_item(test, b, 'B');
+	c = queue_item(test, a, 'C');
+	queue_item(test, b, 'D');
+	fairwq_batch_resume(b);
+	plan_go(test, a, gate, c);
+	queue_item(test, a, 'E');
+	turns = fairwq_test_counter(mock->pool, FAIRWQ_TURNS);
+	drop_set(test, a, NULL);
+	KUNIT_EXPECT_EQ(test, 3UL, fairwq_batch_cancel(a, drop_fn));
+	/* Their turns are given back. */
+	KUNIT_EXPECT_EQ(test, turns - 2, fairwq_test_counter(mock->pool, FAIRWQ_TURNS));
+	KUNIT_EXPECT_EQ(test, 1U, a->in_flight[0] + a->in_flight[1]);
+	complete_all(&gate->open);
+	fairwq_pool_flush(mock->pool);
+	KUNIT_EXPECT_STREQ(test, "aceBD", &mock->log.text[0]);
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
+}
+
+/* A gate that runs, and whose next turn has been parked until it is opened. */
+static struct mock_gate *parked_begin(struct kunit *test, struct fairwq_batch *a)
+{
+	struct mock_gate *gate = gate_new(test);
+
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
+	mock_await(test, &gate->entered);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
+	mock_until(test, READ_ONCE(a->nr_parked) == 1);
+	return gate;
+}
+
+static void count_drop(struct fairwq_work *work)
+{
+	drop.nr++;
+}
+
+static void drops_what_is_parked(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct mock_gate *gate;
+	struct fairwq_batch *a;
+
+	mock_pool(test, 3, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	gate = parked_begin(test, a);
+	drop_set(test, a, NULL);
+	KUNIT_EXPECT_EQ(test, 1UL, fairwq_batch_cancel(a, count_drop));
+	KUNIT_EXPECT_EQ(test, 1U, drop.nr);
+	KUNIT_EXPECT_EQ(test, 0U, a->nr_parked);
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&gate->work));
+	complete_all(&gate->open);
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&gate->runs));
+	/* And it is no longer waited for anywhere. */
+	queue_item(test, a, 'x');
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 1U, mock->log.nr);
+	fairwq_batch_dispose(a);
+}
+
+static void cancel_other(struct mock_item *item)
+{
+	drop.ret = fairwq_work_cancel(&drop.other->work);
+	drop.then = NULL;
+}
+
+static void cancel_other_sync(struct mock_item *item)
+{
+	drop.ret = fairwq_work_cancel_sync(&drop.other->work);
+	/* It may be freed. */
+	memset(drop.other, 0x5a, sizeof(*drop.other));
+	drop.then = NULL;
+}
+
+/* From dropped(), the next one is cancelled: it is his who did, and not dropped. */
+static void dropped_may_cancel_the_next(struct kunit *test)
+{
+	void (*const how[])(struct mock_item *) = { cancel_other, cancel_other_sync };
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+	unsigned int i;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	for (i = 0; i < ARRAY_SIZE(how); i++) {
+		drop_set(test, a, how[i]);
+		queue_item(test, a, 'A');
+		queue_item(test, a, 'B');
+		drop.other = queue_item(test, a, 'C');
+		queue_item(test, a, 'D');
+		KUNIT_EXPECT_EQ(test, 3UL, fairwq_batch_cancel(a, drop_fn));
+		KUNIT_EXPECT_TRUE(test, drop.ret);
+	}
+	mock_expect(test, "abdabd");
+	KUNIT_EXPECT_EQ(test, 6U, mock->log.nr);
+	fairwq_batch_dispose(a);
+}
+
+static void cancel_other_from_hardirq(struct mock_item *item)
+{
+	top_set(drop.batch, &drop.other->work, FAIRWQ_POINT_BATCH_EMPTY, NULL);
+	cancel_from_hardirq();
+	drop.ret = top.canceled;
+	drop.then = NULL;
+}
+
+/* An interrupt on top of a cancel of the batch does not wait for it. */
+static void dropped_may_be_canceled_by_others(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	drop_set(test, a, cancel_other_from_hardirq);
+	queue_item(test, a, 'A');
+	drop.other = queue_item(test, a, 'B');
+	queue_item(test, a, 'C');
+	KUNIT_EXPECT_EQ(test, 2UL, fairwq_batch_cancel(a, drop_fn));
+	irq_work_sync(&top_irq_work);
+	KUNIT_EXPECT_TRUE(test, top.in_hardirq);
+	KUNIT_EXPECT_TRUE(test, drop.ret);
+	mock_expect(test, "ac");
+	KUNIT_EXPECT_EQ(test, 2U, mock->log.nr);
+	fairwq_batch_dispose(a);
+}
+
+struct releases {
+	atomic_t nr;
+};
+
+static void count_release(struct fairwq_batch *batch, void *priv)
+{
+	struct releases *releases = priv;
+
+	atomic_inc(&releases->nr);
+}
+
+static void look_for_release(struct mock_item *item)
+{
+	fairwq_test_settle();
+	drop.late += atomic_read(&drop.releases->nr);
+}
+
+/* A batch that was disposed is released after the last dropped(), and it is. */
+static void dropped_before_released(struct kunit *test)
+{
+	struct releases *releases = kunit_kzalloc(test, sizeof(*releases), GFP_KERNEL);
+	struct fairwq_batch_attrs attrs = { .released = count_release, .priv = releases };
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	KUNIT_ASSERT_NOT_NULL(test, releases);
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = fairwq_batch_create(mock->pool, &attrs, "a");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(a));
+	queue_item(test, a, 'A');
+	queue_item(test, a, 'B');
+	fairwq_batch_get(a);
+	fairwq_batch_dispose(a);
+	fairwq_test_settle();
+	drop_set(test, a, look_for_release);
+	drop.releases = releases;
+	KUNIT_EXPECT_EQ(test, 2UL, fairwq_batch_cancel(a, drop_fn));
+	KUNIT_EXPECT_EQ(test, 0U, drop.late);
+	mock_until(test, atomic_read(&releases->nr) == 1);
+	/* Nothing is there to be cancelled any more. */
+	KUNIT_EXPECT_EQ(test, 0UL, fairwq_batch_cancel(a, drop_fn));
+	fairwq_batch_put(a);
+	KUNIT_EXPECT_EQ(test, 0U, pool_attention(mock->pool));
+}
+
+static void flush_other(struct mock_item *item)
+{
+	drop.ret = fairwq_work_flush(&drop.other->work);
+	drop.then = NULL;
+}
+
+/* A flush does not wait for what will not run. */
+static void dropped_item_may_be_flushed(struct kunit *test)
+{
+	struct fairwq_batch *a;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	drop_set(test, a, flush_other);
+	queue_item(test, a, 'A');
+	drop.other = queue_item(test, a, 'B');
+	KUNIT_EXPECT_EQ(test, 2UL, fairwq_batch_cancel(a, drop_fn));
+	KUNIT_EXPECT_FALSE(test, drop.ret);
+	mock_expect(test, "ab");
+	fairwq_batch_dispose(a);
+}
+
+static void cancel_of_a_paused_batch(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	fairwq_batch_pause(a);
+	mock_queue(test, a, 'A', 3);
+	drop_set(test, a, NULL);
+	KUNIT_EXPECT_EQ(test, 3UL, fairwq_batch_cancel(a, drop_fn));
+	queue_item(test, a, 'X');
+	fairwq_batch_resume(a);
+	mock_until(test, READ_ONCE(mock->log.nr) == 4);
+	KUNIT_EXPECT_STREQ(test, "aaaX", &mock->log.text[0]);
+	fairwq_batch_dispose(a);
+}
+
+static bool flush_drop_batch(struct fairwq_work *work)
+{
+	fairwq_batch_flush(drop.batch);
+	return true;
+}
+
+/* A flush of the batch waits for what was dropped no longer. */
+static void cancel_wakes_a_flush(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+	struct call *call;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	mock_queue(test, a, 'A', 3);
+	drop_set(test, a, NULL);
+	call = call_start(test, flush_drop_batch, NULL);
+	mock_until(test, pool_attention(mock->pool) == 1);
+	queue_item(test, a, 'X');
+	KUNIT_EXPECT_EQ(test, 4UL, fairwq_batch_cancel(a, drop_fn));
+	call_end(test, call);
+	KUNIT_EXPECT_EQ(test, 0U, pool_attention(mock->pool));
+	mock_expect(test, "aaax");
+	fairwq_batch_dispose(a);
+}
+
 static struct kunit_case work_cases[] = {
 	KUNIT_CASE(cancel_meets_a_restart),
 	KUNIT_CASE(flush_meets_a_restart),
@@ -383,6 +759,17 @@ static struct kunit_case work_cases[] = {
 	KUNIT_CASE(cancel_behind_the_push),
 	KUNIT_CASE(revived_before_the_push),
 	KUNIT_CASE(disabled_before_it_is_revived),
+	KUNIT_CASE(drops_in_order),
+	KUNIT_CASE(drops_from_a_chunk_to_the_next),
+	KUNIT_CASE(drops_only_what_is_older),
+	KUNIT_CASE(drops_what_is_planned),
+	KUNIT_CASE(drops_what_is_parked),
+	KUNIT_CASE(dropped_may_cancel_the_next),
+	KUNIT_CASE(dropped_may_be_canceled_by_others),
+	KUNIT_CASE(dropped_before_released),
+	KUNIT_CASE(dropped_item_may_be_flushed),
+	KUNIT_CASE(cancel_of_a_paused_batch),
+	KUNIT_CASE(cancel_wakes_a_flush),
 	{}
 };
 

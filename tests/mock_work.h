@@ -96,6 +96,12 @@ static inline struct mock_item *queue_item(struct kunit *test, struct fairwq_bat
 	return item;
 }
 
+static inline void log_clear(struct mock *mock)
+{
+	mock->log.nr = 0;
+	memset(mock->log.text, 0, sizeof(mock->log.text));
+}
+
 /* ---- a plan that is held up ------------------------------------------- */
 
 #define PLAN_WARM_UP	200
@@ -117,8 +123,7 @@ static inline struct fairwq_batch *plan_begin(struct kunit *test, struct mock_ga
 	a = mock_batch(test, "a");
 	mock_queue(test, a, '-', PLAN_WARM_UP);
 	fairwq_batch_flush(a);
-	mock->log.nr = 0;
-	memset(mock->log.text, 0, sizeof(mock->log.text));
+	log_clear(mock);
 	fairwq_batch_pause(a);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
 	return a;
