@@ -184,7 +184,8 @@ static bool fairwq_park_at(struct fairwq_runner *other, struct fairwq_slot *slot
 	 * has stored another work by now.
 	 */
 	smp_mb();
-	parked = READ_ONCE(other->current_work) == work;
+	/* Pairs with the release there: the run to come sees the one that is over. */
+	parked = smp_load_acquire(&other->current_work) == work;
 	if (parked) {
 		fairwq_mark_taken_locked(work, &slot->turn, FAIRWQ_PLACE_PARKED);
 		list_add_tail(&work->node, &other->parked);
@@ -210,7 +211,8 @@ static bool fairwq_park_locked(struct fairwq_runner *runner, struct fairwq_slot 
 		return false;
 	rcu_read_lock();
 	other = fairwq_runner_find(id);
-	parked = other && READ_ONCE(other->current_work) == slot->work &&
+	/* Pairs with fairwq_run_slot() and fairwq_run_plan(). */
+	parked = other && smp_load_acquire(&other->current_work) == slot->work &&
 		 fairwq_park_at(other, slot);
 	rcu_read_unlock();
 	return parked;
@@ -561,7 +563,12 @@ static bool fairwq_find_turns_locked(struct fairwq_runner *runner, u64 now)
 static void fairwq_start_turn(struct fairwq_runner *runner, struct fairwq_turn *turn,
 			      struct fairwq_work *work)
 {
-	/* What another runner, or an operator, may want to know. */
+	/*
+	 * What another runner may want to know. Whoever sees that the one before
+	 * is over sees what it did: between its end and this there was a full
+	 * barrier, where this one was taken. Pairs with fairwq_park_locked(),
+	 * fairwq_park_at() and fairwq_await_running().
+	 */
 	WRITE_ONCE(runner->current_work, work);
 	WRITE_ONCE(work->last_runner, runner->id);
 	fairwq_test_point(FAIRWQ_POINT_STARTING, turn->batch);
@@ -674,9 +681,10 @@ static void fairwq_run_turns(struct fairwq_runner *runner)
 		    !fairwq_mutant(PLAN_KEPT))
 			fairwq_give_back_rest(runner);
 	}
-	/* Pairs with fairwq_account_locked(). */
+	/* Pairs with fairwq_account_locked() and fairwq_current_turn(). */
 	smp_store_release(&log->done, i);
-	WRITE_ONCE(runner->current_work, NULL);
+	/* As in fairwq_start_turn(). */
+	smp_store_release(&runner->current_work, NULL);
 	fairwq_plan_close(&runner->plan);
 	/* Store @current_work, then load @wanted. Pairs with fairwq_park_at(). */
 	smp_mb();
@@ -763,7 +771,8 @@ const struct fairwq_turn *fairwq_current_turn(const struct fairwq_runner *runner
 
 	/* Load @nr, then the turn, and @started. Pairs with fairwq_run_turns(). */
 	smp_rmb();
-	if (!nr || READ_ONCE(runner->log.done) >= nr)
+	/* Pairs with that of @done: if it is over, what it did is seen. */
+	if (!nr || smp_load_acquire(&runner->log.done) >= nr)
 		return NULL;
 	return &runner->log.turn[nr - 1];
 }
