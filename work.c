@@ -383,11 +383,13 @@ static int fairwq_await_running(struct fairwq_work *work, struct fairwq_waiter *
 	unsigned long flags;
 	int ret = 0;
 
-	if (!runner || READ_ONCE(runner->current_work) != work)
+	/* If it is over, what it did is seen. Pairs with fairwq_start_turn(). */
+	if (!runner || smp_load_acquire(&runner->current_work) != work)
 		return 0;
 	raw_spin_lock_irqsave(&runner->pool->lock, flags);
 	turn = fairwq_current_turn(runner);
-	if (turn && turn->id == work && READ_ONCE(runner->current_work) == work) {
+	/* And here. */
+	if (smp_load_acquire(&runner->current_work) == work && turn && turn->id == work) {
 		fairwq_waiter_add_locked(runner->pool, waiter, turn->number);
 		ret = 1;
 	}
@@ -404,7 +406,8 @@ static int fairwq_await(struct fairwq_work *work, struct fairwq_waiter *waiter)
 	waiter->work = work;
 	init_completion(&waiter->done);
 	rcu_read_lock();
-	data = atomic_long_read(&work->data);
+	/* If it was started, by whom is seen. Pairs with fairwq_start_turn(). */
+	data = atomic_long_read_acquire(&work->data);
 	if ((data & FAIRWQ_WORK_PENDING) &&
 	    !(data & (FAIRWQ_WORK_DELAYED | FAIRWQ_WORK_GRACE)))
 		ret = fairwq_await_pending(fairwq_work_batch(data), work, waiter);
@@ -431,13 +434,17 @@ static bool fairwq_wait(struct fairwq_work *work)
 	return true;
 }
 
-/* The caller is the function of @work, and would wait for itself. */
+/*
+ * The caller is the function of @work, and would wait for itself. An object at
+ * the same address that was set up by that function is another one.
+ */
 static bool fairwq_work_from_inside(const struct fairwq_work *work, const char *what)
 {
 	struct fairwq_runner *runner = fairwq_current_runner();
 	const struct fairwq_turn *turn = runner ? fairwq_current_turn(runner) : NULL;
 
-	return WARN_ONCE(turn && turn->id == work,
+	return WARN_ONCE(turn && turn->id == work &&
+			 READ_ONCE(work->last_runner) == runner->id,
 			 "fairwq: item %ps of batch %s/%s would wait for itself in %s\n",
 			 turn->func, turn->batch->pool->name, turn->batch->name, what);
 }

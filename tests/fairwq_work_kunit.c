@@ -750,6 +750,86 @@ static void cancel_wakes_a_flush(struct kunit *test)
 	fairwq_batch_dispose(a);
 }
 
+/* ---- from the own function -------------------------------------------- */
+
+struct insider {
+	struct fairwq_work work;
+	struct fairwq_batch *batch;
+	struct completion done;
+	int queued;
+	bool flushed, ret;
+};
+
+static void nothing_fn(struct fairwq_work *work)
+{
+}
+
+static struct insider *insider_run(struct kunit *test, fairwq_func_t func)
+{
+	struct insider *insider = kunit_kzalloc(test, sizeof(*insider), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, insider);
+	mock_pool(test, 3, FAIRWQ_ROUND_ROBIN);
+	fairwq_work_init(&insider->work, func);
+	init_completion(&insider->done);
+	insider->batch = mock_batch(test, "a");
+	insider->queued = fairwq_queue(insider->batch, &insider->work);
+	mock_await(test, &insider->done);
+	return insider;
+}
+
+static void recycling_fn(struct fairwq_work *work)
+{
+	struct insider *insider = container_of(work, struct insider, work);
+
+	fairwq_work_init(work, nothing_fn);
+	insider->queued = fairwq_queue(insider->batch, work);
+	insider->ret = fairwq_work_flush(work);
+	complete(&insider->done);
+}
+
+/* What a function sets up where its own work was is another work: no warning. */
+static void recycled_work_may_be_flushed(struct kunit *test)
+{
+	struct insider *insider = insider_run(test, recycling_fn);
+
+	KUNIT_EXPECT_EQ(test, 1, insider->queued);
+	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&insider->work.data));
+	fairwq_batch_dispose(insider->batch);
+}
+
+static void self_waiting_fn(struct fairwq_work *work)
+{
+	struct insider *insider = container_of(work, struct insider, work);
+
+	insider->flushed = fairwq_work_flush(work);
+	insider->queued = fairwq_queue(insider->batch, work);
+	insider->ret = fairwq_work_cancel_sync(work);
+	complete(&insider->done);
+}
+
+/* Waiting for oneself warns, and does not wait; the cancel is one all the same. */
+static void waiting_for_oneself_warns(struct kunit *test)
+{
+	struct insider *insider;
+
+	/* Once, though there are two. */
+	pr_info("# expect-splat begin would wait for itself in fairwq_work_flush\n");
+	insider = insider_run(test, self_waiting_fn);
+	pr_info("# expect-splat end\n");
+	KUNIT_EXPECT_FALSE(test, insider->flushed);
+	KUNIT_EXPECT_EQ(test, 1, insider->queued);
+	KUNIT_EXPECT_TRUE(test, insider->ret);
+	fairwq_batch_flush(insider->batch);
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&insider->work));
+	/* It was disabled for no longer than that. */
+	KUNIT_EXPECT_EQ(test, 0, (int)insider->work.disabled);
+	fairwq_work_init(&insider->work, nothing_fn);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(insider->batch, &insider->work));
+	fairwq_batch_flush(insider->batch);
+	fairwq_batch_dispose(insider->batch);
+}
+
 static struct kunit_case work_cases[] = {
 	KUNIT_CASE(cancel_meets_a_restart),
 	KUNIT_CASE(flush_meets_a_restart),
@@ -770,6 +850,8 @@ static struct kunit_case work_cases[] = {
 	KUNIT_CASE(dropped_item_may_be_flushed),
 	KUNIT_CASE(cancel_of_a_paused_batch),
 	KUNIT_CASE(cancel_wakes_a_flush),
+	KUNIT_CASE(recycled_work_may_be_flushed),
+	KUNIT_CASE(waiting_for_oneself_warns),
 	{}
 };
 
