@@ -44,13 +44,21 @@ static void fairwq_let_go_held(struct fairwq_batch *batch)
 		fairwq_unhold(batch);
 }
 
-/* The time has come for a work that was claimed so. */
+/*
+ * The time has come for a work that was claimed so.
+ *
+ * One that waited for a grace period keeps saying so until it is found in the
+ * queue: so it cannot be cancelled on its way there, and be wanted again before
+ * it has arrived, with a grace period that cannot begin any more.
+ */
 static void fairwq_push_held(struct fairwq_work *work)
 {
-	struct fairwq_batch *batch = fairwq_work_batch(atomic_long_read(&work->data));
+	long data = atomic_long_read(&work->data);
+	struct fairwq_batch *batch = fairwq_work_batch(data);
 
 	rcu_read_lock();	/* see fairwq_kick_locked() */
-	atomic_long_set_release(&work->data, (long)batch | FAIRWQ_WORK_PENDING);
+	if (data & FAIRWQ_WORK_DELAYED)
+		atomic_long_set_release(&work->data, data & ~FAIRWQ_WORK_DELAYED);
 	fairwq_push_claimed(batch, work);
 	fairwq_let_go_held(batch);
 	rcu_read_unlock();
@@ -147,10 +155,13 @@ EXPORT_SYMBOL_GPL(fairwq_queue_delayed);
  * @delay: how long to wait from now, in jiffies; 0 to queue it at once
  *
  * If @dwork is pending, in whatever state and to whatever batch, it is taken
- * out of there first.
+ * out of there first. If it is refused for what can be said before that, it
+ * stays where it is.
  *
- * What is not promised: if the function is just about to start, and the caller
- * is an interrupt on top of that, the run that starts is the one.
+ * What is not promised: if @dwork is just about to start on another CPU, or the
+ * caller is an interrupt on top of that, and it takes too long, then the run
+ * that starts is the one. If the caller is an interrupt on top of a queue call
+ * without a delay for @dwork, then that is the one.
  *
  * Context: Any but NMI. Allocates nothing. May be called from @dwork's own
  * function.
@@ -163,16 +174,25 @@ int fairwq_mod_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *d
 {
 	unsigned int tries = MOD_TRIES;
 	bool was_pending = false;
-	int ret;
+	int ret, canceled;
 
 	if (!batch)
 		return fairwq_bad_arg("batch is NULL");
 	if (!dwork)
 		return fairwq_bad_arg("dwork is NULL");
+	if (!dwork->work.func)
+		return fairwq_bad_arg("dwork has no function");
 	rcu_read_lock();
 	ret = READ_ONCE(dwork->work.disabled) ? -ECANCELED : fairwq_refusal(batch);
 	while (!ret && tries--) {
-		was_pending |= fairwq_work_cancel(&dwork->work);
+		/* Rather wait for a push to arrive than leave word: that has no delay. */
+		canceled = tries ? fairwq_try_cancel(&dwork->work, true) :
+				   fairwq_work_cancel(&dwork->work);
+		if (canceled < 0) {
+			cpu_relax();
+			continue;
+		}
+		was_pending |= canceled;
 		ret = fairwq_queue_delayed(batch, dwork, delay);
 		/* 0: somebody else has queued it, or it is about to start. */
 	}

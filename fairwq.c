@@ -195,6 +195,7 @@ void fairwq_push_claimed(struct fairwq_batch *batch, struct fairwq_work *work)
 {
 	bool first;
 
+	fairwq_test_point(FAIRWQ_POINT_QUEUE_ACCEPTED, batch);
 	work->stamp = fairwq_stamp(batch);
 	trace_fairwq_queue(batch, work);
 	/*
@@ -220,9 +221,8 @@ static int fairwq_push(struct fairwq_batch *batch, struct fairwq_work *work)
 		fairwq_unreserve(batch);
 		return ret;
 	}
-	fairwq_test_point(FAIRWQ_POINT_QUEUE_ACCEPTED, batch);
 	fairwq_push_claimed(batch, work);
-	return 1;
+	return FAIRWQ_QUEUED;
 }
 
 /*

@@ -52,7 +52,7 @@
 #define FAIRWQ_WORK_LINKED	BIT(1)	/* has been seen under the lock; @place tells where */
 #define FAIRWQ_WORK_CANCELED	BIT(2)	/* to be dropped by who finds it in @incoming */
 #define FAIRWQ_WORK_DELAYED	BIT(3)	/* waits for its timer */
-#define FAIRWQ_WORK_GRACE	BIT(4)	/* waits for a grace period */
+#define FAIRWQ_WORK_GRACE	BIT(4)	/* waits for a grace period, or is pushed after it */
 #define FAIRWQ_WORK_FLAGS	63UL
 
 /* fairwq_work.place, P: where a linked work is, and what is to be known of it. */

@@ -249,6 +249,8 @@ static int fairwq_cancel_queued_locked(struct fairwq_batch *batch,
 
 	if (fairwq_work_batch(look.data) != batch || (look.data & FAIRWQ_WORK_DELAYED))
 		return FAIRWQ_AGAIN;
+	if (look.data & FAIRWQ_WORK_GRACE)
+		return 0;
 	if (!(look.data & FAIRWQ_WORK_LINKED)) {
 		if (wait)
 			return FAIRWQ_AGAIN;
@@ -292,7 +294,7 @@ int fairwq_try_cancel(struct fairwq_work *work, bool wait)
 
 	rcu_read_lock();	/* what is pending keeps its batch */
 	data = atomic_long_read(&work->data);
-	if (!(data & FAIRWQ_WORK_PENDING) || (data & FAIRWQ_WORK_GRACE))
+	if (!(data & FAIRWQ_WORK_PENDING))
 		ret = 0;
 	else if (data & FAIRWQ_WORK_DELAYED)
 		ret = fairwq_cancel_delayed(work);
@@ -333,7 +335,7 @@ EXPORT_SYMBOL_GPL(fairwq_work_cancel);
 
 /* ---- waiting for a work ----------------------------------------------- */
 
-/* As fairwq_await(); 0: it will not run from there. */
+/* As fairwq_await(); 0: it is not queued, or will not run from there. */
 static int fairwq_await_pending_locked(struct fairwq_batch *batch,
 				       struct fairwq_work *work,
 				       struct fairwq_waiter *waiter)
@@ -343,7 +345,11 @@ static int fairwq_await_pending_locked(struct fairwq_batch *batch,
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	if (fairwq_work_batch(look.data) != batch || !(look.data & FAIRWQ_WORK_LINKED))
+	if (fairwq_work_batch(look.data) != batch)
+		return FAIRWQ_AGAIN;
+	if (look.data & FAIRWQ_WORK_GRACE)
+		return 0;
+	if (!(look.data & FAIRWQ_WORK_LINKED))
 		return FAIRWQ_AGAIN;
 	if (look.place == FAIRWQ_PLACE_DROPPED)
 		return 0;
@@ -408,8 +414,7 @@ static int fairwq_await(struct fairwq_work *work, struct fairwq_waiter *waiter)
 	rcu_read_lock();
 	/* If it was started, by whom is seen. Pairs with fairwq_start_turn(). */
 	data = atomic_long_read_acquire(&work->data);
-	if ((data & FAIRWQ_WORK_PENDING) &&
-	    !(data & (FAIRWQ_WORK_DELAYED | FAIRWQ_WORK_GRACE)))
+	if ((data & FAIRWQ_WORK_PENDING) && !(data & FAIRWQ_WORK_DELAYED))
 		ret = fairwq_await_pending(fairwq_work_batch(data), work, waiter);
 	if (!ret)
 		ret = fairwq_await_running(work, waiter);

@@ -1,0 +1,741 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Works that are queued later: after a delay, or after a grace period
+ * (promises 1, 8 and 11).
+ */
+#include "mock_work.h"
+
+#define HOUR	(3600UL * HZ)	/* never, as far as a test can tell */
+
+/* A delayed item that writes its letter into the log. */
+struct later {
+	struct fairwq_delayed_work dwork;
+	struct mock_log *log;
+	struct fairwq_batch *batch;
+	unsigned long ran_at;		/* jiffies */
+	unsigned int runs;
+	int ret;
+	char letter;
+};
+
+static struct later *to_later(struct fairwq_work *work)
+{
+	return container_of(work, struct later, dwork.work);
+}
+
+static void later_fn(struct fairwq_work *work)
+{
+	struct later *later = to_later(work);
+
+	later->ran_at = jiffies;
+	later->runs++;
+	mock_log_add(later->log, later->letter);
+}
+
+static struct later *later_new(struct kunit *test, struct fairwq_batch *batch,
+			       fairwq_func_t func)
+{
+	struct later *later = kunit_kzalloc(test, sizeof(*later), GFP_KERNEL);
+	struct mock *mock = test->priv;
+
+	KUNIT_ASSERT_NOT_NULL(test, later);
+	fairwq_delayed_work_init(&later->dwork, func);
+	later->log = &mock->log;
+	later->batch = batch;
+	later->letter = 'x';
+	return later;
+}
+
+static struct fairwq_batch *later_pool(struct kunit *test, unsigned int max_active)
+{
+	mock_pool(test, max_active, FAIRWQ_ROUND_ROBIN);
+	return mock_batch(test, "a");
+}
+
+static bool flush_delayed(struct fairwq_work *work)
+{
+	return fairwq_delayed_work_flush(&to_later(work)->dwork);
+}
+
+/* ---- a delay ---------------------------------------------------------- */
+
+/* Bad input: an error, and nothing is changed. */
+static void bad_delays(struct kunit *test)
+{
+	struct fairwq_batch *a = later_pool(test, 1);
+	struct later *later = later_new(test, a, later_fn);
+	struct fairwq_delayed_work no_function = { };
+	struct fairwq_rcu_work no_rcu_function = { };
+
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue_delayed(NULL, &later->dwork, 1));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue_delayed(a, NULL, 1));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue_delayed(a, &no_function, 1));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_mod_delayed(NULL, &later->dwork, 1));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_mod_delayed(a, NULL, 1));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_mod_delayed(a, &no_function, 1));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue_rcu(NULL, &no_rcu_function));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue_rcu(a, NULL));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue_rcu(a, &no_rcu_function));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&later->dwork.work));
+	fairwq_batch_dispose(a);
+}
+
+/* Without a delay it is queued at once, in its place. */
+static void no_delay_is_at_once(struct kunit *test)
+{
+	struct fairwq_batch *a = later_pool(test, 1);
+	struct later *later = later_new(test, a, later_fn);
+
+	queue_item(test, a, 'a');
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, 0));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_queue_delayed(a, &later->dwork, 0));
+	queue_item(test, a, 'b');
+	mock_expect(test, "axb");
+	fairwq_batch_dispose(a);
+}
+
+/* Pending from the call on, not started before the time, started after it. */
+static void runs_after_the_delay(struct kunit *test)
+{
+	struct fairwq_batch *a = later_pool(test, 2);
+	struct later *later = later_new(test, a, later_fn);
+	unsigned long due = jiffies + 3;
+
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, 3));
+	mock_until(test, READ_ONCE(later->runs) == 1);
+	KUNIT_EXPECT_TRUE(test, time_after_eq(later->ran_at, due));
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&later->dwork.work));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
+	fairwq_batch_dispose(a);
+}
+
+/* It takes its place in the order when its time has come. */
+static void place_is_that_of_the_time(struct kunit *test)
+{
+	struct fairwq_batch *a = later_pool(test, 1);
+	struct later *later = later_new(test, a, later_fn);
+
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, 1));
+	queue_item(test, a, 'a');
+	mock_until(test, !atomic_read(&a->nr_held));
+	queue_item(test, a, 'b');
+	mock_expect(test, "axb");
+	fairwq_batch_dispose(a);
+}
+
+/* While it waits it is pending, and a flush of the batch does not wait for it. */
+static void pending_during_the_delay(struct kunit *test)
+{
+	struct fairwq_batch *a = later_pool(test, 2);
+	struct later *later = later_new(test, a, later_fn);
+	struct mock *mock = test->priv;
+
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_pending(&later->dwork.work));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_queue_delayed(a, &later->dwork, 1));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_queue(a, &later->dwork.work));
+	fairwq_batch_flush(a);
+	/* Nor does that of the work, which is not queued yet. */
+	KUNIT_EXPECT_FALSE(test, fairwq_work_flush(&later->dwork.work));
+	KUNIT_EXPECT_EQ(test, 0UL, fairwq_batch_cancel(a, NULL));
+	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel(&later->dwork));
+	KUNIT_EXPECT_FALSE(test, fairwq_delayed_work_cancel(&later->dwork));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&later->dwork.work));
+	KUNIT_EXPECT_FALSE(test, timer_pending(&later->dwork.timer));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
+	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel_sync(&later->dwork));
+	KUNIT_EXPECT_FALSE(test, fairwq_delayed_work_cancel_sync(&later->dwork));
+	KUNIT_EXPECT_EQ(test, 0U, mock->log.nr);
+	fairwq_batch_dispose(a);
+}
+
+/* The time comes at once, and the flush waits for the run. */
+static void flush_does_not_wait_for_the_delay(struct kunit *test)
+{
+	struct fairwq_batch *a = later_pool(test, 2);
+	struct later *later = later_new(test, a, later_fn);
+	struct mock *mock = test->priv;
+	struct call *call;
+
+	KUNIT_EXPECT_FALSE(test, fairwq_delayed_work_flush(&later->dwork));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
+	fairwq_batch_pause(a);
+	call = call_start(test, flush_delayed, &later->dwork.work);
+	mock_until(test, nr_waiters(mock->pool) == 1);
+	KUNIT_EXPECT_FALSE(test, completion_done(&call->done));
+	fairwq_batch_resume(a);
+	KUNIT_EXPECT_TRUE(test, call_end(test, call));
+	KUNIT_EXPECT_EQ(test, 1U, later->runs);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
+	fairwq_batch_dispose(a);
+}
+
+/* Room is taken from the call on, and given back by a cancel. */
+static void max_queued_counts_what_waits(struct kunit *test)
+{
+	struct fairwq_batch_attrs attrs = { .max_queued = 2 };
+	struct mock *mock = test->priv;
+	struct later *later;
+	struct fairwq_batch *a;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = fairwq_batch_create(mock->pool, &attrs, "a");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(a));
+	later = later_new(test, a, later_fn);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
+	queue_item(test, a, 'a');
+	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_queue(a, &mock_item(test, 'b')->work));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_mod_delayed(a, &later->dwork, 2 * HOUR));
+	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_queue(a, &mock_item(test, 'b')->work));
+	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel(&later->dwork));
+	queue_item(test, a, 'c');
+	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_queue_delayed(a, &later->dwork, HOUR));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&later->dwork.work));
+	mock_expect(test, "ac");
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, 1));
+	mock_expect(test, "acx");
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_queued));
+	fairwq_batch_dispose(a);
+}
+
+/* Neither is a disabled one queued, nor does one wait while it is. */
+static void disabled_does_not_wait(struct kunit *test)
+{
+	struct fairwq_batch *a = later_pool(test, 1);
+	struct later *later = later_new(test, a, later_fn);
+	struct fairwq_work *work = &later->dwork.work;
+
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_disable(work));
+	KUNIT_EXPECT_FALSE(test, timer_pending(&later->dwork.timer));
+	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue_delayed(a, &later->dwork, HOUR));
+	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue_delayed(a, &later->dwork, 0));
+	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_mod_delayed(a, &later->dwork, HOUR));
+	KUNIT_EXPECT_FALSE(test, timer_pending(&later->dwork.timer));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_enable(work));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(a, &later->dwork, HOUR));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_disable_sync(work));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_enable(work));
+	fairwq_batch_dispose(a);
+}
+
+/* ---- a new delay ------------------------------------------------------ */
+
+static void mod_of_what_waits(struct kunit *test)
+{
+	struct fairwq_batch *a = later_pool(test, 2);
+	struct later *later = later_new(test, a, later_fn);
+	struct timer_list *timer = &later->dwork.timer;
+	struct mock *mock = test->priv;
+	unsigned long now;
+
+	now = jiffies;
+	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(a, &later->dwork, HOUR));
+	KUNIT_EXPECT_TRUE(test, time_after_eq(timer->expires, now + HOUR));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_mod_delayed(a, &later->dwork, 2 * HOUR));
+	KUNIT_EXPECT_TRUE(test, time_after_eq(timer->expires, now + 2 * HOUR));
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&a->nr_held));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_mod_delayed(a, &later->dwork, 1));
+	mock_expect(test, "x");
+	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(a, &later->dwork, HOUR));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_mod_delayed(a, &later->dwork, 0));
+	mock_expect(test, "xx");
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 2U, mock->log.nr);
+	fairwq_batch_dispose(a);
+}
+
+/* Out of the queue into a delay, into another batch, and back to the tail. */
+static void mod_of_what_is_queued(struct kunit *test)
+{
+	struct fairwq_batch *a = later_pool(test, 1), *b = mock_batch(test, "b");
+	struct later *later = later_new(test, a, later_fn);
+
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, 0));
+	queue_item(test, a, 'a');
+	KUNIT_EXPECT_EQ(test, 0, fairwq_mod_delayed(a, &later->dwork, HOUR));
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&a->nr_held));
+	queue_item(test, b, 'b');
+	KUNIT_EXPECT_EQ(test, 0, fairwq_mod_delayed(b, &later->dwork, 0));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_mod_delayed(a, &later->dwork, 0));
+	queue_item(test, a, 'c');
+	mock_expect(test, "abxc");
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
+}
+
+static void mod_of_what_is_planned(struct kunit *test)
+{
+	struct mock_gate *gate = gate_new(test);
+	struct fairwq_batch *a = plan_begin(test, gate);
+	struct later *later = later_new(test, a, later_fn);
+	struct mock_item *b;
+
+	queue_item(test, a, 'a');
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, 0));
+	b = queue_item(test, a, 'b');
+	plan_go(test, a, gate, b);
+	KUNIT_EXPECT_EQ(test, 0, fairwq_mod_delayed(a, &later->dwork, HOUR));
+	complete_all(&gate->open);
+	fairwq_batch_flush(a);
+	mock_expect(test, "ab");
+	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_flush(&later->dwork));
+	mock_expect(test, "abx");
+	fairwq_batch_dispose(a);
+}
+
+static void mod_itself_fn(struct fairwq_work *work)
+{
+	struct later *later = to_later(work);
+
+	if (!later->runs++)
+		later->ret = fairwq_mod_delayed(later->batch, &later->dwork, 1);
+	mock_log_add(later->log, later->letter);
+}
+
+/* A function may put off its own next run: it is idle by then. */
+static void mod_from_the_own_function(struct kunit *test)
+{
+	struct fairwq_batch *a = later_pool(test, 2);
+	struct later *later = later_new(test, a, mod_itself_fn);
+
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, 0));
+	mock_expect(test, "xx");
+	KUNIT_EXPECT_EQ(test, 1, later->ret);
+	fairwq_batch_dispose(a);
+}
+
+static struct {
+	struct irq_work irq_work;
+	struct later *later;
+	bool in_hardirq, done, timed_out;
+	int ret[3];
+	bool canceled[2];
+} from_irq;
+
+static void from_irq_fn(struct irq_work *irq_work)
+{
+	struct later *later = from_irq.later;
+
+	from_irq.in_hardirq = in_hardirq();
+	from_irq.ret[0] = fairwq_mod_delayed(later->batch, &later->dwork, HOUR);
+	from_irq.ret[1] = fairwq_mod_delayed(later->batch, &later->dwork, 2 * HOUR);
+	from_irq.canceled[0] = fairwq_delayed_work_cancel(&later->dwork);
+	from_irq.canceled[1] = fairwq_delayed_work_cancel(&later->dwork);
+	from_irq.ret[2] = fairwq_queue_delayed(later->batch, &later->dwork, 1);
+	step_done(&from_irq.done);
+}
+
+static void from_hardirq(struct kunit *test)
+{
+	struct fairwq_batch *a = later_pool(test, 1);
+	struct later *later = later_new(test, a, later_fn);
+
+	memset(&from_irq, 0, sizeof(from_irq));
+	from_irq.later = later;
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, 0));
+	from_irq.irq_work = IRQ_WORK_INIT_HARD(from_irq_fn);
+	irq_work_queue(&from_irq.irq_work);
+	mock_until(test, READ_ONCE(from_irq.done));
+	irq_work_sync(&from_irq.irq_work);
+	KUNIT_EXPECT_TRUE(test, from_irq.in_hardirq);
+	KUNIT_EXPECT_EQ(test, 0, from_irq.ret[0]);
+	KUNIT_EXPECT_EQ(test, 0, from_irq.ret[1]);
+	KUNIT_EXPECT_TRUE(test, from_irq.canceled[0]);
+	KUNIT_EXPECT_FALSE(test, from_irq.canceled[1]);
+	KUNIT_EXPECT_EQ(test, 1, from_irq.ret[2]);
+	mock_expect(test, "x");
+	fairwq_batch_dispose(a);
+}
+
+/* ---- on the way into the queue ---------------------------------------- */
+
+static struct {
+	struct fairwq_batch *batch;
+	struct fairwq_work *work;
+	bool (*then)(struct fairwq_work *work);
+	bool ret;
+	int queued;
+} arriving;
+
+/* The work was accepted, or its time has come, and it is not pushed yet; once. */
+static void arriving_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	struct fairwq_work *work = arriving.work;
+
+	if (point != FAIRWQ_POINT_QUEUE_ACCEPTED || batch != arriving.batch || !work)
+		return;
+	arriving.work = NULL;
+	arriving.ret = arriving.then(work);
+}
+
+static void arriving_set(struct fairwq_batch *batch, struct fairwq_work *work,
+			 bool (*then)(struct fairwq_work *work))
+{
+	memset(&arriving, 0, sizeof(arriving));
+	arriving.batch = batch;
+	arriving.work = work;
+	arriving.then = then;
+	fairwq_test_set_hook(arriving_hook);
+}
+
+/* The timer has fired: a cancel from there finds it, and it does not run. */
+static void cancel_while_the_timer_fires(struct kunit *test)
+{
+	struct fairwq_batch *a = later_pool(test, 2);
+	struct later *later = later_new(test, a, later_fn);
+
+	arriving_set(a, &later->dwork.work, fairwq_work_cancel);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, 1));
+	mock_until(test, !atomic_read(&a->nr_held));
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_TRUE(test, arriving.ret);
+	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&later->dwork.work.data));
+	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 0U, later->runs);
+	fairwq_batch_dispose(a);
+}
+
+static bool mod_by_an_hour(struct fairwq_work *work)
+{
+	return fairwq_mod_delayed(arriving.batch, &to_later(work)->dwork, HOUR) == 0;
+}
+
+/* An interrupt on top of a queue call cannot put it off: it runs, once. */
+static void mod_on_top_of_a_push(struct kunit *test)
+{
+	struct fairwq_batch *a = later_pool(test, 2);
+	struct later *later = later_new(test, a, later_fn);
+
+	arriving_set(a, &later->dwork.work, mod_by_an_hour);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, 0));
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_TRUE(test, arriving.ret);
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 1U, later->runs);
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&later->dwork.work));
+	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
+	fairwq_batch_dispose(a);
+}
+
+/* ---- the end of a batch, and of a pool -------------------------------- */
+
+static void count_release(struct fairwq_batch *batch, void *priv)
+{
+	atomic_inc(priv);
+}
+
+static struct fairwq_batch *counted_batch(struct kunit *test, atomic_t *released)
+{
+	struct fairwq_batch_attrs attrs = { .released = count_release, .priv = released };
+	struct mock *mock = test->priv;
+	struct fairwq_batch *batch;
+
+	atomic_set(released, 0);
+	batch = fairwq_batch_create(mock->pool, &attrs, "counted");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(batch));
+	return fairwq_batch_get(batch);
+}
+
+/* What waits was accepted: the batch stays until it has run. */
+static void disposed_batch_waits_for_the_delay(struct kunit *test)
+{
+	atomic_t *released = kunit_kzalloc(test, sizeof(*released), GFP_KERNEL);
+	struct fairwq_batch *a;
+	struct later *later;
+
+	KUNIT_ASSERT_NOT_NULL(test, released);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = counted_batch(test, released);
+	later = later_new(test, a, later_fn);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
+	fairwq_batch_dispose(a);
+	fairwq_test_settle();
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(released));
+	/* Refused, it stays as it is. */
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_mod_delayed(a, &later->dwork, 1));
+	KUNIT_EXPECT_TRUE(test, timer_pending(&later->dwork.timer));
+	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_flush(&later->dwork));
+	KUNIT_EXPECT_EQ(test, 1U, later->runs);
+	mock_until(test, atomic_read(released) == 1);
+	fairwq_batch_put(a);
+}
+
+/* Or was cancelled. */
+static void canceled_delay_lets_the_batch_go(struct kunit *test)
+{
+	atomic_t *released = kunit_kzalloc(test, sizeof(*released), GFP_KERNEL);
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+	struct later *later;
+
+	KUNIT_ASSERT_NOT_NULL(test, released);
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = counted_batch(test, released);
+	later = later_new(test, a, later_fn);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
+	fairwq_batch_dispose(a);
+	fairwq_test_settle();
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(released));
+	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel(&later->dwork));
+	mock_until(test, atomic_read(released) == 1);
+	fairwq_batch_put(a);
+	KUNIT_EXPECT_EQ(test, 0U, pool_attention(mock->pool));
+}
+
+struct destroy {
+	struct fairwq_work work;	/* only to be found by */
+	struct fairwq_pool *pool;
+};
+
+static bool destroy_pool(struct fairwq_work *work)
+{
+	fairwq_pool_destroy(container_of(work, struct destroy, work)->pool);
+	return true;
+}
+
+/* A pool waits for what waits, and it is not refused when its time comes. */
+static void destroyed_pool_waits_for_the_delay(struct kunit *test)
+{
+	struct fairwq_pool_attrs attrs = { .max_active = 1 };
+	struct destroy *destroy = kunit_kzalloc(test, sizeof(*destroy), GFP_KERNEL);
+	struct fairwq_batch *a;
+	struct later *later;
+	struct call *call;
+
+	KUNIT_ASSERT_NOT_NULL(test, destroy);
+	destroy->pool = fairwq_pool_create(&attrs, "doomed");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(destroy->pool));
+	a = fairwq_batch_create(destroy->pool, NULL, "a");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(a));
+	later = later_new(test, a, later_fn);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
+	call = call_start(test, destroy_pool, &destroy->work);
+	/* It has come to the point where the batch refuses. */
+	mock_until(test, fairwq_batch_is_disposed(a));
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN,
+			fairwq_queue_delayed(a, &later_new(test, a, later_fn)->dwork, 1));
+	KUNIT_EXPECT_FALSE(test, completion_done(&call->done));
+	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_flush(&later->dwork));
+	call_end(test, call);
+	KUNIT_EXPECT_EQ(test, 1U, later->runs);
+	fairwq_batch_put(a);
+}
+
+/* ---- a grace period --------------------------------------------------- */
+
+struct graced {
+	struct fairwq_rcu_work rwork;
+	struct mock_log *log;
+	struct fairwq_batch *batch;
+	atomic_t runs;
+	int again;			/* how often it queues itself */
+};
+
+static struct graced *to_graced(struct fairwq_work *work)
+{
+	return container_of(work, struct graced, rwork.work);
+}
+
+static void graced_fn(struct fairwq_work *work)
+{
+	struct graced *graced = to_graced(work);
+
+	mock_log_add(graced->log, 'g');
+	atomic_inc(&graced->runs);
+	if (graced->again-- > 0)
+		fairwq_queue_rcu(graced->batch, &graced->rwork);
+}
+
+static struct graced *graced_new(struct kunit *test, struct fairwq_batch *batch)
+{
+	struct graced *graced = kunit_kzalloc(test, sizeof(*graced), GFP_KERNEL);
+	struct mock *mock = test->priv;
+
+	KUNIT_ASSERT_NOT_NULL(test, graced);
+	fairwq_rcu_work_init(&graced->rwork, graced_fn);
+	graced->log = &mock->log;
+	graced->batch = batch;
+	return graced;
+}
+
+/* Not while a reader may be at it; pending all the while; not to be cancelled. */
+static void runs_after_a_grace_period(struct kunit *test)
+{
+	struct fairwq_batch *a = later_pool(test, 2);
+	struct graced *graced = graced_new(test, a);
+	struct fairwq_work *work = &graced->rwork.work;
+	u64 end = fairwq_clock() + 30 * NSEC_PER_MSEC;
+	bool canceled, pending;
+	int ret[2], runs;
+
+	mock_open(test);
+	KUNIT_EXPECT_FALSE(test, fairwq_rcu_work_flush(&graced->rwork));
+	rcu_read_lock();
+	ret[0] = fairwq_queue_rcu(a, &graced->rwork);
+	ret[1] = fairwq_queue_rcu(a, &graced->rwork);
+	canceled = fairwq_work_cancel(work);
+	pending = fairwq_work_pending(work);
+	while (fairwq_clock() < end && !atomic_read(&graced->runs))
+		cpu_relax();
+	runs = atomic_read(&graced->runs);
+	rcu_read_unlock();
+	KUNIT_EXPECT_EQ(test, 1, ret[0]);
+	KUNIT_EXPECT_EQ(test, 0, ret[1]);
+	KUNIT_EXPECT_FALSE(test, canceled);
+	KUNIT_EXPECT_TRUE(test, pending);
+	KUNIT_EXPECT_EQ(test, 0, runs);
+	KUNIT_EXPECT_TRUE(test, fairwq_rcu_work_flush(&graced->rwork));
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&graced->runs));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(work));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
+	fairwq_batch_dispose(a);
+}
+
+/* Once it is in the queue it is as any other. */
+static void canceled_after_the_grace_period(struct kunit *test)
+{
+	struct fairwq_batch *a = later_pool(test, 1);
+	struct graced *graced = graced_new(test, a);
+	struct fairwq_work *work = &graced->rwork.work;
+
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_rcu(a, &graced->rwork));
+	mock_until(test, !atomic_read(&a->nr_held));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(work));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel_sync(work));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_rcu(a, &graced->rwork));
+	mock_until(test, !atomic_read(&a->nr_held));
+	KUNIT_EXPECT_EQ(test, 1UL, fairwq_batch_cancel(a, NULL));
+	queue_item(test, a, 'a');
+	mock_expect(test, "a");
+	fairwq_batch_dispose(a);
+}
+
+static bool cancel_and_queue_rcu(struct fairwq_work *work)
+{
+	bool canceled = fairwq_work_cancel(work);
+
+	arriving.queued = fairwq_queue_rcu(arriving.batch, &to_graced(work)->rwork);
+	return canceled;
+}
+
+/* On its way into the queue it is pending, and that is all that can be done. */
+static void rcu_work_on_its_way(struct kunit *test)
+{
+	struct fairwq_batch *a = later_pool(test, 2);
+	struct graced *graced = graced_new(test, a);
+
+	arriving_set(a, &graced->rwork.work, cancel_and_queue_rcu);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_rcu(a, &graced->rwork));
+	KUNIT_EXPECT_TRUE(test, fairwq_rcu_work_flush(&graced->rwork));
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_FALSE(test, arriving.ret);
+	KUNIT_EXPECT_EQ(test, 0, arriving.queued);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&graced->runs));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&graced->rwork.work));
+	fairwq_batch_dispose(a);
+}
+
+/* The batch stays for it; and its function may queue it again. */
+static void disposed_batch_waits_for_the_grace_period(struct kunit *test)
+{
+	atomic_t *released = kunit_kzalloc(test, sizeof(*released), GFP_KERNEL);
+	struct graced *graced;
+	struct fairwq_batch *a;
+
+	KUNIT_ASSERT_NOT_NULL(test, released);
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = counted_batch(test, released);
+	graced = graced_new(test, a);
+	graced->again = 1;
+	mock_open(test);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_rcu(a, &graced->rwork));
+	mock_until(test, atomic_read(&graced->runs) == 2);
+	fairwq_batch_pause(a);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_rcu(a, &graced->rwork));
+	fairwq_batch_dispose(a);
+	mock_until(test, atomic_read(released) == 1);
+	KUNIT_EXPECT_EQ(test, 3, atomic_read(&graced->runs));
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_queue_rcu(a, &graced->rwork));
+	fairwq_batch_put(a);
+}
+
+struct self_freeing {
+	struct fairwq_rcu_work rwork;
+	atomic_t *runs;
+};
+
+static void self_freeing_fn(struct fairwq_work *work)
+{
+	struct self_freeing *self = container_of(work, struct self_freeing, rwork.work);
+	atomic_t *runs = self->runs;
+
+	kfree(self);
+	atomic_inc(runs);
+}
+
+/* What the grace period is there for: the function frees the object. */
+static void rcu_work_may_be_freed(struct kunit *test)
+{
+	struct fairwq_batch *a = later_pool(test, 2);
+	struct self_freeing *self;
+	atomic_t runs = ATOMIC_INIT(0);
+	unsigned int i;
+
+	mock_open(test);
+	for (i = 0; i < 20; i++) {
+		self = kzalloc(sizeof(*self), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, self);
+		fairwq_rcu_work_init(&self->rwork, self_freeing_fn);
+		self->runs = &runs;
+		KUNIT_EXPECT_EQ(test, 1, fairwq_queue_rcu(a, &self->rwork));
+	}
+	mock_until(test, atomic_read(&runs) == 20);
+	fairwq_batch_flush(a);
+	fairwq_batch_dispose(a);
+}
+
+static struct kunit_case delay_cases[] = {
+	KUNIT_CASE(bad_delays),
+	KUNIT_CASE(no_delay_is_at_once),
+	KUNIT_CASE(runs_after_the_delay),
+	KUNIT_CASE(place_is_that_of_the_time),
+	KUNIT_CASE(pending_during_the_delay),
+	KUNIT_CASE(flush_does_not_wait_for_the_delay),
+	KUNIT_CASE(max_queued_counts_what_waits),
+	KUNIT_CASE(disabled_does_not_wait),
+	KUNIT_CASE(mod_of_what_waits),
+	KUNIT_CASE(mod_of_what_is_queued),
+	KUNIT_CASE(mod_of_what_is_planned),
+	KUNIT_CASE(mod_from_the_own_function),
+	KUNIT_CASE(from_hardirq),
+	KUNIT_CASE(cancel_while_the_timer_fires),
+	KUNIT_CASE(mod_on_top_of_a_push),
+	KUNIT_CASE(disposed_batch_waits_for_the_delay),
+	KUNIT_CASE(canceled_delay_lets_the_batch_go),
+	KUNIT_CASE(destroyed_pool_waits_for_the_delay),
+	KUNIT_CASE(runs_after_a_grace_period),
+	KUNIT_CASE(canceled_after_the_grace_period),
+	KUNIT_CASE(rcu_work_on_its_way),
+	KUNIT_CASE(disposed_batch_waits_for_the_grace_period),
+	KUNIT_CASE(rcu_work_may_be_freed),
+	{}
+};
+
+static struct kunit_suite delay_suite = {
+	.name = "fairwq_delay",
+	.init = mock_init,
+	.exit = mock_exit,
+	.test_cases = delay_cases,
+};
+
+kunit_test_suite(delay_suite);
+
+MODULE_DESCRIPTION("KUnit: delayed works and works after a grace period");
+MODULE_LICENSE("GPL");
