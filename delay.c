@@ -207,20 +207,23 @@ EXPORT_SYMBOL_GPL(fairwq_mod_delayed);
  *
  * If it waits for its delay, that is over now. Then as fairwq_work_flush().
  *
- * Context: Process context, sleeps. From @dwork's own function it warns and
- * returns false.
+ * Context: Process context, sleeps. From @dwork's own function it warns, and
+ * does not wait.
  * Return: true if it waited, false if there was nothing to wait for.
  */
 bool fairwq_delayed_work_flush(struct fairwq_delayed_work *dwork)
 {
+	bool pushed;
+
 	if (WARN_ON_ONCE(!dwork))
 		return false;
 	might_sleep();
 	local_irq_disable();	/* see fairwq_cancel_delayed() */
-	if (timer_delete(&dwork->timer))
+	pushed = timer_delete(&dwork->timer);
+	if (pushed)
 		fairwq_push_held(&dwork->work);
 	local_irq_enable();
-	return fairwq_work_flush(&dwork->work);
+	return fairwq_work_flush(&dwork->work) || pushed;
 }
 EXPORT_SYMBOL_GPL(fairwq_delayed_work_flush);
 
