@@ -40,6 +40,7 @@ static const char * const fairwq_counter_name[] = {
 	[FAIRWQ_CANCELED] = "canceled",
 	[FAIRWQ_LEAKS] = "leaks",
 	[FAIRWQ_HUNG] = "hung",
+	[FAIRWQ_FLOW_FALLBACKS] = "flow_fallbacks",
 	[FAIRWQ_WINDOWS] = "windows",
 	[FAIRWQ_VIOLATIONS] = "violations",
 };

@@ -15,6 +15,14 @@
  *   fairwq_batch_dispose(batch);      what was accepted still runs
  *   fairwq_pool_destroy(pool);
  *
+ * Who has a number for each client, and no object, lets fairwq make the batches:
+ *
+ *   struct fairwq_flows *flows = fairwq_flows_create(pool, NULL);
+ *
+ *   fairwq_flows_queue(flows, number, &obj->work);
+ *   ...
+ *   fairwq_flows_destroy(flows);      and then the pool
+ *
  * Who owns what: the pool belongs to its creator until fairwq_pool_destroy().
  * A batch is reference counted; its creator holds one reference, which
  * fairwq_batch_dispose() drops. A work belongs to its caller, except while it
@@ -28,6 +36,9 @@
  *              others 0    refused     or not                     excludes
  * dispose(B)               one wins    safe      safe             safe
  * flush(B)                             safe      safe, waits      safe after
+ *
+ * Flows may be queued to, and told another idle time, by any number of callers
+ * at a time; fairwq_flows_destroy() waits for those that were let in.
  *
  * Limits: not from NMI; no item is preempted, a turn lasts as long as its
  * function; turns are fair within one pool, not between pools.
@@ -65,9 +76,12 @@
 /* Weights go from 1 to this; an unset weight counts as the default. */
 #define FAIRWQ_MAX_WEIGHT	10000U
 #define FAIRWQ_DFL_WEIGHT	100U
+/* Longest time that an idle flow may be told to stay; a day. */
+#define FAIRWQ_MAX_IDLE_MS	86400000U
 
 struct fairwq_pool;
 struct fairwq_batch;
+struct fairwq_flows;
 struct fairwq_slot;
 struct fairwq_work;
 
@@ -227,6 +241,15 @@ void fairwq_batch_pause(struct fairwq_batch *batch);
 void fairwq_batch_resume(struct fairwq_batch *batch);
 void fairwq_batch_flush(struct fairwq_batch *batch);
 
+/* flows.c */
+
+struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
+					 const struct fairwq_batch_attrs *attrs);
+void fairwq_flows_destroy(struct fairwq_flows *flows);
+int fairwq_flows_queue(struct fairwq_flows *flows, u64 key, struct fairwq_work *work);
+int fairwq_flows_set_idle_ms(struct fairwq_flows *flows, unsigned int ms);
+u64 fairwq_flows_fallbacks(struct fairwq_flows *flows);
+
 /* fairwq.c */
 
 int fairwq_queue(struct fairwq_batch *batch, struct fairwq_work *work);
@@ -350,5 +373,6 @@ void __fairwq_rcu_work_init(struct fairwq_rcu_work *rwork, fairwq_func_t func,
 DEFINE_FREE(fairwq_pool_destroy, struct fairwq_pool *, fairwq_pool_destroy(_T))
 DEFINE_FREE(fairwq_batch_dispose, struct fairwq_batch *, fairwq_batch_dispose(_T))
 DEFINE_FREE(fairwq_batch_put, struct fairwq_batch *, fairwq_batch_put(_T))
+DEFINE_FREE(fairwq_flows_destroy, struct fairwq_flows *, fairwq_flows_destroy(_T))
 
 #endif /* FAIRWQ_H */

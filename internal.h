@@ -207,6 +207,7 @@ struct fairwq_pool {
 	unsigned int nr_runners;	/* M */
 	u64 next_seq;			/* P */
 	unsigned int nr_batches;	/* p: who waits for none of them is woken */
+	unsigned int nr_flows;		/* p: only to warn if it goes before them */
 	wait_queue_head_t reaped;	/* woken when a batch has left */
 	struct fairwq_batch *default_batch[FAIRWQ_NR_RANKS]; /* I: by prio */
 	struct dentry *dir;		/* I */
@@ -384,6 +385,8 @@ void fairwq_batch_wait(struct fairwq_batch *batch);
 void fairwq_batch_look(struct fairwq_batch *batch);
 
 /* pool.c */
+bool fairwq_batch_is_idle(struct fairwq_batch *batch);
+const struct fairwq_turn *fairwq_pool_own_turn(struct fairwq_pool *pool);
 void fairwq_pool_put(struct fairwq_pool *pool);
 void fairwq_pool_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy);
 void fairwq_pool_reset_stats(struct fairwq_pool *pool);
@@ -452,6 +455,14 @@ enum fairwq_test_point {
 	FAIRWQ_POINT_STARTING,		/* out of its plan, and still pending */
 	FAIRWQ_POINT_CANCEL_STEP,	/* a cancel of a batch goes on looking */
 	FAIRWQ_POINT_LOOK,		/* a cancel or a flush looks where a work is */
+	FAIRWQ_POINT_FLOW_FOUND,	/* open, and not yet marked as used */
+	FAIRWQ_POINT_FLOW_CLOSED,	/* found closed, or not at all */
+	FAIRWQ_POINT_FLOW_MAKING,	/* not there, and not made yet */
+	FAIRWQ_POINT_FLOW_QUEUEING,	/* found, opened or made, and not yet queued to */
+	FAIRWQ_POINT_FLOW_REMOVED,	/* out of the tree, and not yet disposed */
+	FAIRWQ_POINT_FLOWS_SWEEP_CLOSED,/* the next: of flows->shared. Some are closed */
+	FAIRWQ_POINT_FLOWS_SWEEP_WAITED,/* and a grace period has passed */
+	FAIRWQ_POINT_FLOWS_DYING,	/* refuses items, and waits for the rest */
 };
 
 #ifdef FAIRWQ_TESTING
@@ -478,6 +489,9 @@ void fairwq_test_settle(void);
 void fairwq_test_tick(struct fairwq_pool *pool);
 void fairwq_test_look(struct fairwq_batch *batch);
 size_t fairwq_test_dump(struct fairwq_batch *batch, char *buf, size_t size);
+void fairwq_test_flows_fail(unsigned int nth);
+void fairwq_test_flows_sweep(struct fairwq_flows *flows, unsigned long now);
+unsigned int fairwq_test_nr_flows(struct fairwq_flows *flows);
 #else
 static inline void fairwq_test_point(enum fairwq_test_point point,
 				     struct fairwq_batch *batch)

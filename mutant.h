@@ -43,6 +43,15 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_LIMIT_PLUS_ONE,		/* [fairwq] max_active + 1 items run */
 	FAIRWQ_MUTANT_LEAK_UNSEEN,		/* [runner] no check after the function */
 	FAIRWQ_MUTANT_RUNNER_STAYS,		/* [runner] never returns to the workqueue */
+	FAIRWQ_MUTANT_FLOW_SWEEP_BUSY,		/* [flows] removed although it has an item */
+	FAIRWQ_MUTANT_FLOW_NO_GRACE,		/* [flows] removed under who has just found it */
+	FAIRWQ_MUTANT_FLOW_NO_RETRY,		/* [flows] a flow that is closed is queued to */
+	FAIRWQ_MUTANT_FLOW_NOT_OPENED,		/* [flows] goes although it is used again */
+	FAIRWQ_MUTANT_FLOW_MADE_TWICE,		/* [flows] by two who use it first */
+	FAIRWQ_MUTANT_FLOW_FALLBACK_LOST,	/* [flows] without memory the item is dropped */
+	FAIRWQ_MUTANT_FLOW_LEAK,		/* [flows] its batch stays behind */
+	FAIRWQ_MUTANT_FLOWS_DESTROY_EARLY,	/* [flows] does not wait for the items */
+	FAIRWQ_MUTANT_FLOWS_DESTROY_NO_GRACE,	/* [flows] nor for who is queueing one */
 };
 
 #ifdef FAIRWQ_MUTANT

@@ -282,7 +282,7 @@ EXPORT_SYMBOL_GPL(fairwq_pool_create);
 
 /* ---- waiting ---------------------------------------------------------- */
 
-static bool fairwq_batch_is_idle(struct fairwq_batch *batch)
+bool fairwq_batch_is_idle(struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;
 	unsigned long flags;
@@ -344,13 +344,21 @@ static void fairwq_pool_wait(struct fairwq_pool *pool)
 		fairwq_batch_wait(batch);
 }
 
-/* Waiting for the pool from one of its own items would never end. */
-static bool fairwq_pool_from_inside(struct fairwq_pool *pool, const char *what)
+/* The turn that the caller is in, if it is one of @pool's; or NULL. */
+const struct fairwq_turn *fairwq_pool_own_turn(struct fairwq_pool *pool)
 {
 	struct fairwq_runner *runner = fairwq_current_runner();
 	const struct fairwq_turn *turn = runner ? fairwq_current_turn(runner) : NULL;
 
-	return WARN_ONCE(turn && turn->batch->pool == pool,
+	return turn && turn->batch->pool == pool ? turn : NULL;
+}
+
+/* Waiting for the pool from one of its own items would never end. */
+static bool fairwq_pool_from_inside(struct fairwq_pool *pool, const char *what)
+{
+	const struct fairwq_turn *turn = fairwq_pool_own_turn(pool);
+
+	return WARN_ONCE(turn,
 			 "fairwq: item %ps of batch %s/%s would wait for itself in %s\n",
 			 turn->func, pool->name, turn->batch->name, what);
 }
@@ -460,6 +468,8 @@ void fairwq_pool_destroy(struct fairwq_pool *pool)
 	might_sleep();
 	if (fairwq_pool_from_inside(pool, __func__))
 		return;
+	WARN_ONCE(READ_ONCE(pool->nr_flows),
+		  "fairwq: pool %s is destroyed before its flows\n", pool->name);
 	fairwq_lockdep_wait(pool);
 	raw_spin_lock_irq(&pool->lock);
 	pool->dying = true;

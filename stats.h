@@ -24,6 +24,7 @@ enum fairwq_counter {
 	FAIRWQ_CANCELED,	/* items that were taken out of the queue */
 	FAIRWQ_LEAKS,		/* functions that leaked a lock, RCU, irqs, creds */
 	FAIRWQ_HUNG,		/* items that were reported as hung */
+	FAIRWQ_FLOW_FALLBACKS,	/* items of flows for which there was no memory */
 	FAIRWQ_WINDOWS,		/* windows that were checked for fairness */
 	FAIRWQ_VIOLATIONS,	/* windows that broke the bound */
 	FAIRWQ_NR_COUNTERS,

@@ -387,7 +387,8 @@ static void summary_has_its_lines(void)
 {
 	static const char * const keys[] = {
 		"name", "policy", "runners_active", "max_active", "batches", "turns", "kicks",
-		"requeues", "stolen", "parked", "canceled", "leaks", "hung", "windows", "violations",
+		"requeues", "stolen", "parked", "canceled", "leaks", "hung", "flow_fallbacks",
+		"windows", "violations",
 	};
 
 	expect_lines("summary", keys, ARRAY_SIZE(keys), 2);
@@ -711,8 +712,8 @@ static void knob_kept_open(void)
 static void reset_zeroes_the_counters(void)
 {
 	static const char * const counters[] = {
-		"turns", "kicks", "requeues", "stolen", "parked", "canceled", "leaks", "hung", "windows",
-		"violations",
+		"turns", "kicks", "requeues", "stolen", "parked", "canceled", "leaks", "hung",
+		"flow_fallbacks", "windows", "violations",
 	};
 	struct row row = { 0 };
 	char digest[LINE_LEN];

@@ -1,0 +1,650 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Flows: a batch per 64-bit key, made on first use, gone when idle.
+ *
+ * For clients who know whom an item is for, by a number, and do not want to
+ * keep an object for each: a cgroup, a tenant, a source address. A queue call
+ * for a key that is known is a lookup under RCU and fairwq_queue(). The first
+ * one makes the batch, in any context but NMI; if there is no memory for it,
+ * the item goes to a batch that all such keys share.
+ *
+ * The keys are in a latched red-black tree: its readers take no lock, also in
+ * an interrupt on top of its writer, and writing allocates nothing and needs a
+ * raw spinlock only. An rhashtable would do all this from 6.3 on; in 6.1 its
+ * buckets are locked with interrupts on, so a hardirq must not insert.
+ *
+ * The end of a flow is the hard part: no item may be refused since its flow is
+ * about to go, and none may overtake an earlier one of its key that is still in
+ * the old batch. So a sweep *closes* a flow that has expired, waits for a grace
+ * period, and removes it if by then it is closed still and has no item. Queue
+ * calls that found it open have pushed by then. Those that find it closed take
+ * the lock and look again: either the flow is there, and they open it, or it
+ * was removed, having nothing left, and they make it anew.
+ *
+ * Locking: L is flows->lock, raw and irq-safe, outside the pool's lock; S is
+ * flows->sweep_mutex, outside both; the other letters are those of internal.h.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/export.h>
+#include <linux/jiffies.h>
+#include <linux/preempt.h>
+#include <linux/rbtree_latch.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "internal.h"
+
+/* So many flows are looked at under one hold of the lock. */
+#define FLOWS_STEP		64
+#define FLOWS_DFL_IDLE_MS	10000U
+
+/*
+ * Invariant: a flow in the tree that is not closed has a batch that takes
+ * items, unless the pool itself takes none.
+ */
+struct fairwq_flow {
+	struct latch_tree_node node;	/* L to write, RCU to read */
+	u64 key;			/* I */
+	struct fairwq_batch *batch;	/* I: a reference */
+	bool closed;			/* L to write, RCU to read: see above */
+	/*
+	 * Since the sweep's last look there was a queue call, or an item. Written
+	 * without a lock; a store that gets lost makes the flow go a bit early.
+	 */
+	bool used;
+	unsigned long idle_since;	/* L: jiffies */
+	struct list_head link;		/* L: in flows->list; S while it is closed */
+	struct rcu_head rcu;
+};
+
+struct fairwq_flows {
+	/* Read by every queue call. */
+	struct latch_tree_root tree;	/* L to write, RCU to read: by key */
+	struct fairwq_pool *pool;	/* I: kept by @shared */
+	struct fairwq_batch *shared;	/* I: a reference */
+	bool dying;			/* any: set, then a grace period passes */
+
+	raw_spinlock_t lock ____cacheline_aligned_in_smp; /* see above */
+	struct list_head list;		/* L: the flows, as the sweep comes to them */
+	unsigned int nr;		/* L, S to lower, read without: flows in @tree */
+	unsigned long idle;		/* any: jiffies that a flow stays idle; 0: for ever */
+	atomic64_t fallbacks;		/* A: a mere count */
+	struct fairwq_batch_attrs attrs;/* I */
+	struct mutex sweep_mutex;	/* one sweep at a time */
+	struct delayed_work sweep;	/* due while there are flows, unless @idle is 0 */
+};
+
+#ifdef FAIRWQ_TESTING
+static atomic_t fairwq_fail_nth;
+
+/* The @nth allocation from now on fails. */
+void fairwq_test_flows_fail(unsigned int nth)
+{
+	atomic_set(&fairwq_fail_nth, nth);
+}
+EXPORT_SYMBOL_GPL(fairwq_test_flows_fail);
+
+static bool fairwq_flows_fail(void)
+{
+	return atomic_dec_return(&fairwq_fail_nth) == 0;
+}
+#else
+static bool fairwq_flows_fail(void)
+{
+	return false;
+}
+#endif
+
+/* ---- the tree --------------------------------------------------------- */
+
+static struct fairwq_flow *fairwq_flow_of(struct latch_tree_node *node)
+{
+	return container_of(node, struct fairwq_flow, node);
+}
+
+static bool fairwq_flow_less(struct latch_tree_node *a, struct latch_tree_node *b)
+{
+	return fairwq_flow_of(a)->key < fairwq_flow_of(b)->key;
+}
+
+static int fairwq_flow_cmp(void *key, struct latch_tree_node *node)
+{
+	u64 a = *(u64 *)key, b = fairwq_flow_of(node)->key;
+
+	return a < b ? -1 : a > b;
+}
+
+static const struct latch_tree_ops fairwq_flow_ops = {
+	.less = fairwq_flow_less,
+	.comp = fairwq_flow_cmp,
+};
+
+/* Under rcu_read_lock() or the lock. */
+static struct fairwq_flow *fairwq_flow_find(struct fairwq_flows *flows, u64 key)
+{
+	struct latch_tree_node *node;
+
+	node = latch_tree_find(&key, &flows->tree, &fairwq_flow_ops);
+	return node ? fairwq_flow_of(node) : NULL;
+}
+
+static void fairwq_flow_insert_locked(struct fairwq_flows *flows, struct fairwq_flow *flow)
+{
+	lockdep_assert_held(&flows->lock);
+
+	latch_tree_insert(&flow->node, &flows->tree, &fairwq_flow_ops);
+	list_add_tail(&flow->link, &flows->list);
+	WRITE_ONCE(flows->nr, flows->nr + 1);
+}
+
+/* ---- a flow's beginning ----------------------------------------------- */
+
+static void fairwq_flow_free(struct fairwq_flow *flow)
+{
+	fairwq_batch_dispose(flow->batch);
+	kfree_rcu(flow, rcu);
+}
+
+/* On PREEMPT_RT the allocator sleeps, whatever it is told. */
+static bool fairwq_may_allocate(void)
+{
+	return !IS_ENABLED(CONFIG_PREEMPT_RT) || preemptible();
+}
+
+/* A flow that is not in the tree yet; or ERR_PTR(). */
+static struct fairwq_flow *fairwq_flow_new(struct fairwq_flows *flows, u64 key)
+{
+	const gfp_t gfp = GFP_NOWAIT | __GFP_NOWARN;
+	struct fairwq_flow *flow;
+	struct fairwq_batch *batch;
+	const char *name;
+
+	if (!fairwq_may_allocate() || fairwq_flows_fail())
+		return ERR_PTR(-ENOMEM);
+	flow = kzalloc(sizeof(*flow), gfp);
+	if (!flow)
+		return ERR_PTR(-ENOMEM);
+	name = fairwq_flows_fail() ? NULL : kasprintf(gfp, "flow-%016llx", key);
+	batch = fairwq_batch_new(flows->pool, &flows->attrs, false, name, gfp);
+	if (IS_ERR(batch)) {
+		kfree(flow);
+		return ERR_CAST(batch);
+	}
+	flow->key = key;
+	flow->batch = batch;
+	flow->used = true;
+	return flow;
+}
+
+/*
+ * The flow of @key as it is now, opened if it was closed; if there is none,
+ * @new becomes it, or NULL is returned.
+ */
+static struct fairwq_flow *fairwq_flow_claim(struct fairwq_flows *flows, u64 key,
+					     struct fairwq_flow *new)
+{
+	struct fairwq_flow *flow;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&flows->lock, flags);
+	flow = fairwq_flow_find(flows, key);
+	if (flow && !(new && fairwq_mutant(FLOW_MADE_TWICE))) {
+		if (!fairwq_mutant(FLOW_NOT_OPENED))
+			WRITE_ONCE(flow->closed, false);
+		WRITE_ONCE(flow->used, true);
+	} else if (new) {
+		flow = new;
+		fairwq_flow_insert_locked(flows, flow);
+	}
+	raw_spin_unlock_irqrestore(&flows->lock, flags);
+	return flow;
+}
+
+/* How often the sweep comes round: a few times within the idle time. */
+static unsigned long fairwq_flows_period(unsigned long idle)
+{
+	return idle / 4 + 1;
+}
+
+static void fairwq_flows_arm(struct fairwq_flows *flows)
+{
+	unsigned long idle = READ_ONCE(flows->idle);
+
+	if (idle)
+		queue_delayed_work(fairwq_reap_wq, &flows->sweep,
+				   fairwq_flows_period(idle));
+}
+
+/* The slow way to a flow: opened or made under the lock. */
+static struct fairwq_flow *fairwq_flow_obtain(struct fairwq_flows *flows, u64 key)
+{
+	struct fairwq_flow *flow, *new;
+
+	flow = fairwq_flow_claim(flows, key, NULL);
+	if (flow)
+		return flow;
+	fairwq_test_point(FAIRWQ_POINT_FLOW_MAKING, flows->shared);
+	new = fairwq_flow_new(flows, key);
+	if (IS_ERR(new))
+		return new;
+	flow = fairwq_flow_claim(flows, key, new);
+	if (flow != new)
+		fairwq_flow_free(new);
+	/* Destroy waits for our read-side section before it stops the sweep. */
+	fairwq_flows_arm(flows);
+	return flow;
+}
+
+/* ---- queueing --------------------------------------------------------- */
+
+/* A flow to queue to; -ENOMEM: there is no memory for it. Under rcu_read_lock(). */
+static struct fairwq_flow *fairwq_flow_get(struct fairwq_flows *flows, u64 key)
+{
+	struct fairwq_flow *flow = fairwq_flow_find(flows, key);
+
+	/* Pairs with the grace period in fairwq_flows_sweep(). */
+	if (unlikely(!flow || READ_ONCE(flow->closed))) {
+		fairwq_test_point(FAIRWQ_POINT_FLOW_CLOSED,
+				  flow ? flow->batch : flows->shared);
+		if (!flow || !fairwq_mutant(FLOW_NO_RETRY))
+			return fairwq_flow_obtain(flows, key);
+	}
+	fairwq_test_point(FAIRWQ_POINT_FLOW_FOUND, flow->batch);
+	/* The line is everybody's: written only if that says something new. */
+	if (!READ_ONCE(flow->used))
+		WRITE_ONCE(flow->used, true);
+	return flow;
+}
+
+/* There is no memory for a flow. */
+static int fairwq_flows_fall_back(struct fairwq_flows *flows, struct fairwq_work *work)
+{
+	struct fairwq_pool *pool = flows->pool;
+	unsigned long flags;
+	int ret;
+
+	ret = fairwq_mutant(FLOW_FALLBACK_LOST) ? 1 : fairwq_queue(flows->shared, work);
+	if (ret != 1)
+		return ret;
+	atomic64_inc(&flows->fallbacks);
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	pool->counter[FAIRWQ_FLOW_FALLBACKS]++;
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	return 1;
+}
+
+/**
+ * fairwq_flows_queue - queue a work to the batch of a key
+ * @flows: the flows
+ * @key: any number; equal numbers are one flow, and flows take turns
+ * @work: the work, set up by fairwq_work_init()
+ *
+ * The first call for a key makes its batch. If there is no memory for that (on
+ * PREEMPT_RT also if the caller may not be preempted), the item goes to the
+ * batch that @flows has for all such items, and is counted; see
+ * fairwq_flows_fallbacks(). Each further call tries again.
+ *
+ * Items of one key start in the order in which they were queued, as with
+ * fairwq_queue(), also if the flow was idle, went, and was made anew in
+ * between. What is not promised: an order between those of its items that went
+ * to the shared batch and later ones that did not.
+ *
+ * Context: Any but NMI; also from an item. Sleeps for nothing; for a key that
+ * has a flow it takes no lock but those of fairwq_queue().
+ * Return: as fairwq_queue(), and -ESHUTDOWN if @flows is being destroyed.
+ * Memory is never a reason to refuse. A flow that was made stays, until it is
+ * found idle, even if the item was refused.
+ */
+int fairwq_flows_queue(struct fairwq_flows *flows, u64 key, struct fairwq_work *work)
+{
+	struct fairwq_flow *flow;
+	int ret;
+
+	if (!flows)
+		return fairwq_bad_arg("flows is NULL");
+	if (!work || !work->func)
+		return fairwq_bad_arg("work is NULL or has no function");
+	rcu_read_lock();
+	/* Pairs with the grace period in fairwq_flows_destroy(). */
+	if (unlikely(READ_ONCE(flows->dying))) {
+		rcu_read_unlock();
+		return -ESHUTDOWN;
+	}
+	flow = fairwq_flow_get(flows, key);
+	if (!IS_ERR(flow)) {
+		fairwq_test_point(FAIRWQ_POINT_FLOW_QUEUEING, flow->batch);
+		ret = fairwq_queue(flow->batch, work);
+	} else {
+		ret = PTR_ERR(flow);
+		if (ret == -ENOMEM)
+			ret = fairwq_flows_fall_back(flows, work);
+	}
+	rcu_read_unlock();
+	return ret;
+}
+EXPORT_SYMBOL_GPL(fairwq_flows_queue);
+
+/**
+ * fairwq_flows_fallbacks - how many items had to share a batch
+ * @flows: the flows
+ *
+ * Context: Any.
+ * Return: the number of items, since @flows was created, that were queued to
+ * the shared batch as there was no memory for one of their own; 0 if @flows is
+ * NULL.
+ */
+u64 fairwq_flows_fallbacks(struct fairwq_flows *flows)
+{
+	if (!flows) {
+		fairwq_bad_arg("flows is NULL");
+		return 0;
+	}
+	return atomic64_read(&flows->fallbacks);
+}
+EXPORT_SYMBOL_GPL(fairwq_flows_fallbacks);
+
+/* ---- the sweep -------------------------------------------------------- */
+
+/*
+ * Drained, and not queued to, for the idle time. That counts from the first
+ * look that finds nothing new: one that sees an item says so to the next.
+ */
+static bool fairwq_flow_expired_locked(struct fairwq_flows *flows,
+				       struct fairwq_flow *flow, unsigned long now)
+{
+	bool idle = fairwq_batch_is_idle(flow->batch) || fairwq_mutant(FLOW_SWEEP_BUSY);
+	unsigned long limit = READ_ONCE(flows->idle);
+
+	lockdep_assert_held(&flows->lock);
+
+	if (READ_ONCE(flow->used) || !idle)
+		flow->idle_since = now;
+	WRITE_ONCE(flow->used, !idle);
+	if (!limit || !idle)
+		return false;
+	return time_after_eq(now, flow->idle_since + limit);
+}
+
+/* Look at the next @nr flows, and close those that have expired. */
+static void fairwq_flows_close_some(struct fairwq_flows *flows, unsigned long now,
+				    unsigned int nr, struct list_head *closed)
+{
+	struct fairwq_flow *flow;
+	unsigned long flags;
+	bool expired;
+
+	raw_spin_lock_irqsave(&flows->lock, flags);
+	while (nr--) {
+		flow = list_first_entry(&flows->list, struct fairwq_flow, link);
+		expired = fairwq_flow_expired_locked(flows, flow, now);
+		if (expired)
+			WRITE_ONCE(flow->closed, true);
+		list_move_tail(&flow->link, expired ? closed : &flows->list);
+	}
+	raw_spin_unlock_irqrestore(&flows->lock, flags);
+}
+
+/* Closed for a grace period, and nothing has come in: out of the tree. */
+static bool fairwq_flow_remove_locked(struct fairwq_flows *flows, struct fairwq_flow *flow)
+{
+	lockdep_assert_held(&flows->lock);
+
+	if (!flow->closed)
+		return false;
+	if (!fairwq_batch_is_idle(flow->batch) && !fairwq_mutant(FLOW_SWEEP_BUSY)) {
+		WRITE_ONCE(flow->closed, false);
+		return false;
+	}
+	latch_tree_erase(&flow->node, &flows->tree, &fairwq_flow_ops);
+	WRITE_ONCE(flows->nr, flows->nr - 1);
+	return true;
+}
+
+/* Of the flows that were closed, remove the next ones, or put them back. */
+static void fairwq_flows_remove_some(struct fairwq_flows *flows, struct list_head *closed)
+{
+	struct fairwq_flow *flow, *next;
+	unsigned int n = FLOWS_STEP;
+	unsigned long flags;
+	LIST_HEAD(removed);
+
+	raw_spin_lock_irqsave(&flows->lock, flags);
+	list_for_each_entry_safe(flow, next, closed, link) {
+		if (!n--)
+			break;
+		list_move_tail(&flow->link, fairwq_flow_remove_locked(flows, flow) ?
+			       &removed : &flows->list);
+	}
+	raw_spin_unlock_irqrestore(&flows->lock, flags);
+
+	list_for_each_entry_safe(flow, next, &removed, link) {
+		fairwq_test_point(FAIRWQ_POINT_FLOW_REMOVED, flow->batch);
+		if (!fairwq_mutant(FLOW_LEAK))
+			fairwq_flow_free(flow);
+	}
+}
+
+/*
+ * Look at each flow once. Only a sweep takes flows away, so as many as there
+ * are now are in the list; those that are added meanwhile come behind them.
+ */
+static void fairwq_flows_sweep(struct fairwq_flows *flows, unsigned long now)
+{
+	unsigned int left, n;
+	LIST_HEAD(closed);
+
+	mutex_lock(&flows->sweep_mutex);
+	for (left = READ_ONCE(flows->nr); left; left -= n) {
+		n = min_t(unsigned int, left, FLOWS_STEP);
+		fairwq_flows_close_some(flows, now, n, &closed);
+		cond_resched();
+	}
+	if (!list_empty(&closed)) {
+		fairwq_test_point(FAIRWQ_POINT_FLOWS_SWEEP_CLOSED, flows->shared);
+		/* Who found one of them open has pushed. Pairs with fairwq_flow_get(). */
+		if (!fairwq_mutant(FLOW_NO_GRACE))
+			synchronize_rcu();
+		fairwq_test_point(FAIRWQ_POINT_FLOWS_SWEEP_WAITED, flows->shared);
+	}
+	while (!list_empty(&closed)) {
+		fairwq_flows_remove_some(flows, &closed);
+		cond_resched();
+	}
+	mutex_unlock(&flows->sweep_mutex);
+}
+
+static void fairwq_flows_sweep_fn(struct work_struct *work)
+{
+	struct fairwq_flows *flows = container_of(to_delayed_work(work),
+						  struct fairwq_flows, sweep);
+
+	fairwq_flows_sweep(flows, jiffies);
+	/* Without flows it is due again when the next one is made. */
+	if (READ_ONCE(flows->nr))
+		fairwq_flows_arm(flows);
+}
+
+/**
+ * fairwq_flows_set_idle_ms - change how long an idle flow stays
+ * @flows: the flows
+ * @ms: milliseconds from when its last item has ended; up to
+ *	FAIRWQ_MAX_IDLE_MS, a day; 0: until fairwq_flows_destroy(). 10 s unless
+ *	this is called
+ *
+ * It is looked after four times within the idle time, so a flow may stay for
+ * up to half as long again, and at least a few jiffies. A flow that is idle
+ * takes up to 3 KiB of memory, and no time but for being looked at.
+ *
+ * Context: Any but NMI.
+ * Return: 0 or -EINVAL.
+ */
+int fairwq_flows_set_idle_ms(struct fairwq_flows *flows, unsigned int ms)
+{
+	unsigned long idle;
+
+	if (!flows)
+		return fairwq_bad_arg("flows is NULL");
+	if (ms > FAIRWQ_MAX_IDLE_MS)
+		return fairwq_bad_arg("ms is not in 0..86400000");
+	idle = msecs_to_jiffies(ms);
+	WRITE_ONCE(flows->idle, idle);
+	/* It may be due much later, or never. */
+	if (idle)
+		mod_delayed_work(fairwq_reap_wq, &flows->sweep,
+				 fairwq_flows_period(idle));
+	return 0;
+}
+EXPORT_SYMBOL_GPL(fairwq_flows_set_idle_ms);
+
+/* ---- the life of all of them ------------------------------------------ */
+
+static void fairwq_pool_count_flows(struct fairwq_pool *pool, int n)
+{
+	raw_spin_lock_irq(&pool->lock);
+	pool->nr_flows += n;
+	raw_spin_unlock_irq(&pool->lock);
+}
+
+/* Where the items go for which there is no memory: they may be of any key. */
+static struct fairwq_batch *
+fairwq_flows_new_shared(struct fairwq_pool *pool, const struct fairwq_batch_attrs *attrs)
+{
+	struct fairwq_batch_attrs shared = *attrs;
+
+	shared.max_queued = 0;
+	return fairwq_batch_new(pool, &shared, false,
+				kstrdup("flows-shared", GFP_KERNEL), GFP_KERNEL);
+}
+
+static void fairwq_flows_init(struct fairwq_flows *flows, struct fairwq_batch *shared,
+			      const struct fairwq_batch_attrs *attrs)
+{
+	seqcount_latch_init(&flows->tree.seq);
+	raw_spin_lock_init(&flows->lock);
+	INIT_LIST_HEAD(&flows->list);
+	mutex_init(&flows->sweep_mutex);
+	INIT_DELAYED_WORK(&flows->sweep, fairwq_flows_sweep_fn);
+	flows->attrs = *attrs;
+	flows->shared = shared;
+	flows->pool = shared->pool;
+	flows->idle = msecs_to_jiffies(FLOWS_DFL_IDLE_MS);
+}
+
+/**
+ * fairwq_flows_create - prepare batches that are made by key, on first use
+ * @pool: the pool that they are to be in
+ * @attrs: what each of them is to be like; NULL for a default batch of NORMAL
+ *	priority. @released must be NULL: these batches are not the client's,
+ *	and nobody could say whose each was
+ *
+ * In debugfs they are called "flow-" and the key in hexadecimal, and the one
+ * that is shared by items for which there was no memory "flows-shared". That
+ * one is like the others, except that it has no max_queued: those who are in
+ * it through no fault of theirs do not make each other fail.
+ *
+ * Context: Process context, may sleep; also from an item.
+ * Return: the flows, or ERR_PTR(): -EINVAL, -ENOMEM, or -ESHUTDOWN if the pool
+ * is being destroyed. To be ended by fairwq_flows_destroy(), before the pool
+ * is.
+ */
+struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
+					 const struct fairwq_batch_attrs *attrs)
+{
+	static const struct fairwq_batch_attrs dfl;
+	struct fairwq_batch *shared;
+	struct fairwq_flows *flows;
+	int err;
+
+	if (!pool)
+		return ERR_PTR(fairwq_bad_arg("pool is NULL"));
+	attrs = attrs ?: &dfl;
+	err = fairwq_batch_check_attrs(attrs);
+	if (err)
+		return ERR_PTR(err);
+	if (attrs->released)
+		return ERR_PTR(fairwq_bad_arg("attrs->released is set"));
+	flows = kzalloc(sizeof(*flows), GFP_KERNEL);
+	if (!flows)
+		return ERR_PTR(-ENOMEM);
+	shared = fairwq_flows_new_shared(pool, attrs);
+	if (IS_ERR(shared)) {
+		kfree(flows);
+		return ERR_CAST(shared);
+	}
+	fairwq_flows_init(flows, shared, attrs);
+	fairwq_pool_count_flows(pool, 1);
+	return flows;
+}
+EXPORT_SYMBOL_GPL(fairwq_flows_create);
+
+/* Wait for what a batch of the flows holds, and let go of it. */
+static void fairwq_flows_end_batch(struct fairwq_batch *batch)
+{
+	if (!fairwq_mutant(FLOWS_DESTROY_EARLY))
+		fairwq_batch_flush(batch);
+	fairwq_batch_put(batch);
+}
+
+/**
+ * fairwq_flows_destroy - refuse new items, run the rest, and end
+ * @flows: the flows; NULL or an ERR_PTR() does nothing
+ *
+ * As with destroy_workqueue(): every item that was accepted has returned when
+ * this does. New ones are refused with -ESHUTDOWN, also those of the pool's own
+ * items. Nobody else may use @flows once this has returned.
+ *
+ * The batches leave the pool soon after, and at the latest with it. A pool must
+ * not be destroyed before its flows: fairwq_pool_destroy() then warns, but
+ * takes the batches along, and the flows refuse items until they are destroyed.
+ *
+ * Context: Process context, sleeps. From one of the pool's own items it warns
+ * and returns with nothing done.
+ */
+void fairwq_flows_destroy(struct fairwq_flows *flows)
+{
+	const struct fairwq_turn *turn;
+	struct fairwq_flow *flow, *next;
+
+	if (IS_ERR_OR_NULL(flows))
+		return;
+	might_sleep();
+	turn = fairwq_pool_own_turn(flows->pool);
+	if (WARN_ONCE(turn, "fairwq: item %ps of pool %s destroys flows of its own pool\n",
+		      turn->func, flows->pool->name))
+		return;
+	WRITE_ONCE(flows->dying, true);
+	fairwq_test_point(FAIRWQ_POINT_FLOWS_DYING, flows->shared);
+	/* Who has not seen that has pushed by then. Pairs with fairwq_flows_queue(). */
+	if (!fairwq_mutant(FLOWS_DESTROY_NO_GRACE))
+		synchronize_rcu();
+	cancel_delayed_work_sync(&flows->sweep);
+	/* All of them first: what they hold runs while we wait for one. */
+	list_for_each_entry(flow, &flows->list, link)
+		fairwq_batch_retire(flow->batch);
+	fairwq_batch_retire(flows->shared);
+	list_for_each_entry_safe(flow, next, &flows->list, link) {
+		fairwq_flows_end_batch(flow->batch);
+		kfree(flow);
+	}
+	fairwq_pool_count_flows(flows->pool, -1);
+	fairwq_flows_end_batch(flows->shared);
+	kfree(flows);
+}
+EXPORT_SYMBOL_GPL(fairwq_flows_destroy);
+
+#ifdef FAIRWQ_TESTING
+/* A sweep, as if it were @now. */
+void fairwq_test_flows_sweep(struct fairwq_flows *flows, unsigned long now)
+{
+	fairwq_flows_sweep(flows, now);
+}
+EXPORT_SYMBOL_GPL(fairwq_test_flows_sweep);
+
+unsigned int fairwq_test_nr_flows(struct fairwq_flows *flows)
+{
+	return READ_ONCE(flows->nr);
+}
+EXPORT_SYMBOL_GPL(fairwq_test_nr_flows);
+#endif
