@@ -1,0 +1,1057 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Flows: a batch per key, made on first use from anywhere, with or without
+ * memory; gone when idle, and no item lost, refused or overtaken on the way.
+ *
+ * The sweep is run by hand, with a clock of its own, except in the case that
+ * wants to see it come by itself.
+ */
+#include <linux/irq_work.h>
+#include <linux/kthread.h>
+
+#include "mock.h"
+
+#define IDLE_MS		3600000U	/* the sweep itself comes every 15 min */
+#define IDLE		msecs_to_jiffies(IDLE_MS)
+#define OTHER_BATCHES	5U	/* three of the pool's, the gate's, the shared one */
+
+/* What must not happen is given this long to; all of it passes if all is well. */
+#define WRONG_MS	(fairwq_mutant(NONE) ? 50U : 2000U)
+
+struct mock_flows {
+	struct mock mock;		/* test->priv */
+	struct fairwq_flows *flows;
+	unsigned long now;		/* the sweep's clock */
+	struct mock_gate gate;		/* another one */
+};
+
+static struct mock_flows *mock_of(struct kunit *test)
+{
+	return container_of((struct mock *)test->priv, struct mock_flows, mock);
+}
+
+/* Those of the cases before are gone. */
+static long live_batches(void)
+{
+	fairwq_test_settle();
+	return fairwq_test_live_batches();
+}
+
+/* A pool with its gate, and flows that do not go unless the case sweeps. */
+static struct fairwq_flows *mock_flows(struct kunit *test, unsigned int max_active,
+				       const struct fairwq_batch_attrs *attrs)
+{
+	struct mock_flows *mock = mock_of(test);
+
+	mock_pool(test, max_active, FAIRWQ_ROUND_ROBIN);
+	mock->flows = fairwq_flows_create(mock->mock.pool, attrs);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(mock->flows));
+	KUNIT_ASSERT_EQ(test, 0, fairwq_flows_set_idle_ms(mock->flows, IDLE_MS));
+	return mock->flows;
+}
+
+static int queue_letter(struct kunit *test, u64 key, char letter)
+{
+	return fairwq_flows_queue(mock_of(test)->flows, key,
+				  &mock_item(test, letter)->work);
+}
+
+static void queue_letters(struct kunit *test, u64 key, char letter, unsigned int n)
+{
+	while (n--)
+		KUNIT_ASSERT_EQ(test, 1, queue_letter(test, key, letter));
+}
+
+/* The time passes, and then the sweep looks at the flows. */
+static void sweep_after(struct kunit *test, unsigned long passed)
+{
+	struct mock_flows *mock = mock_of(test);
+
+	mock->now += passed;
+	fairwq_test_flows_sweep(mock->flows, mock->now);
+}
+
+static unsigned int nr_flows(struct kunit *test)
+{
+	return fairwq_test_nr_flows(mock_of(test)->flows);
+}
+
+/*
+ * A flow that has never had an item: the work is pending elsewhere, behind the
+ * gate, as a 'p'. That batch has had a turn, so the flow's first one is before
+ * the 'p'.
+ */
+static void make_idle_flow(struct kunit *test, u64 key)
+{
+	struct mock_flows *mock = mock_of(test);
+	struct mock_item *item = mock_item(test, 'p');
+
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(mock->mock.gate_batch, &item->work));
+	KUNIT_ASSERT_EQ(test, 0, fairwq_flows_queue(mock->flows, key, &item->work));
+	KUNIT_ASSERT_EQ(test, 1U, nr_flows(test));
+}
+
+/* ---- bad input -------------------------------------------------------- */
+
+static void released(struct fairwq_batch *batch, void *priv)
+{
+}
+
+static void bad_attrs(struct kunit *test)
+{
+	const struct fairwq_batch_attrs bad[] = {
+		{ .weight = FAIRWQ_MAX_WEIGHT + 1 },
+		{ .max_active = FAIRWQ_MAX_ACTIVE + 1 },
+		{ .prio = FAIRWQ_PRIO_LOW + 1 },
+		{ .released = released },
+	};
+	struct mock *mock = test->priv;
+	unsigned int i;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	KUNIT_EXPECT_EQ(test, -EINVAL, (int)PTR_ERR(fairwq_flows_create(NULL, NULL)));
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		KUNIT_EXPECT_EQ_MSG(test, -EINVAL,
+				    (int)PTR_ERR(fairwq_flows_create(mock->pool, &bad[i])),
+				    "attrs %u", i);
+	KUNIT_EXPECT_EQ(test, 4U, fairwq_test_nr_batches(mock->pool));
+}
+
+static void bad_arguments(struct kunit *test)
+{
+	struct fairwq_flows *flows = mock_flows(test, 1, NULL);
+	struct fairwq_work *work = &mock_item(test, 'x')->work;
+	struct fairwq_work no_func = { };
+
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_flows_queue(NULL, 1, work));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_flows_queue(flows, 1, NULL));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_flows_queue(flows, 1, &no_func));
+	KUNIT_EXPECT_EQ(test, 0U, nr_flows(test));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_flows_set_idle_ms(NULL, 1));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			fairwq_flows_set_idle_ms(flows, FAIRWQ_MAX_IDLE_MS + 1));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_flows_set_idle_ms(flows, FAIRWQ_MAX_IDLE_MS));
+	KUNIT_EXPECT_EQ(test, 0ULL, fairwq_flows_fallbacks(NULL));
+	fairwq_flows_destroy(NULL);
+	fairwq_flows_destroy(ERR_PTR(-ENOMEM));
+}
+
+/* ---- a batch per key -------------------------------------------------- */
+
+/* Keys take turns, however much each has queued; those of one are a FIFO. */
+static void keys_take_turns(struct kunit *test)
+{
+	mock_flows(test, 1, NULL);
+	queue_letters(test, 1, 'a', 4);
+	queue_letters(test, U64_MAX, 'b', 3);
+	queue_letters(test, 0, 'c', 1);
+	queue_letters(test, U64_MAX, 'B', 1);
+	KUNIT_EXPECT_EQ(test, 3U, nr_flows(test));
+	mock_expect(test, "abcababaB");
+	KUNIT_EXPECT_EQ(test, 0ULL, fairwq_flows_fallbacks(mock_of(test)->flows));
+}
+
+/* Weight and limits are each flow's own. */
+static void attrs_are_those_of_each(struct kunit *test)
+{
+	struct fairwq_batch_attrs attrs = { .weight = 200, .max_queued = 8 };
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	mock_flows(test, 1, &attrs);
+	a = mock_batch(test, "a");
+	mock_queue(test, a, 'a', 4);
+	queue_letters(test, 1, 'b', 8);
+	KUNIT_EXPECT_EQ(test, -EAGAIN, queue_letter(test, 1, 'x'));
+	KUNIT_EXPECT_EQ(test, 1, queue_letter(test, 2, 'c'));
+	KUNIT_EXPECT_EQ(test, OTHER_BATCHES + 3, fairwq_test_nr_batches(mock->pool));
+	/* c joins where the others are, behind them. */
+	mock_expect(test, "abcbabbabbabb");
+	fairwq_batch_dispose(a);
+}
+
+/* What a hook is to do, and what came of it. */
+static struct {
+	struct fairwq_flows *flows;
+	u64 key;
+	struct fairwq_work *work;	/* writes an x */
+	int ret;		/* of the queue call that the hook, or the caller, made */
+	unsigned int made;	/* flows that were about to be made */
+	enum fairwq_test_point point;
+	bool armed;
+	struct completion reached, go;
+	atomic_t stage;
+} forced;
+
+static void force(struct kunit *test, u64 key, enum fairwq_test_point point,
+		  void (*hook)(enum fairwq_test_point point, struct fairwq_batch *batch))
+{
+	memset(&forced, 0, sizeof(forced));
+	init_completion(&forced.reached);
+	init_completion(&forced.go);
+	forced.flows = mock_of(test)->flows;
+	forced.work = &mock_item(test, 'x')->work;
+	forced.key = key;
+	forced.point = point;
+	forced.ret = -1;
+	forced.armed = true;
+	fairwq_test_set_hook(hook);
+}
+
+/* At the point that was asked for, and once: queue an x. */
+static void queue_at_point(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	forced.made += point == FAIRWQ_POINT_FLOW_MAKING;
+	if (point != forced.point || !forced.armed)
+		return;
+	forced.armed = false;
+	forced.ret = fairwq_flows_queue(forced.flows, forced.key, forced.work);
+}
+
+/* Two call for a new key at a time: one makes the flow, and both use it. */
+static void two_first_users_make_one_flow(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+
+	mock_flows(test, 1, NULL);
+	force(test, 7, FAIRWQ_POINT_FLOW_MAKING, queue_at_point);
+	KUNIT_EXPECT_EQ(test, 1, queue_letter(test, 7, 'a'));
+	KUNIT_EXPECT_EQ(test, 1, forced.ret);
+	KUNIT_EXPECT_EQ(test, 2U, forced.made);
+	KUNIT_EXPECT_EQ(test, 1U, nr_flows(test));
+	mock_expect(test, "xa");
+	/* The other one that was made is gone. */
+	mock_until(test, fairwq_test_nr_batches(mock->pool) == OTHER_BATCHES + 1);
+}
+
+struct hop {
+	struct fairwq_work work;
+	struct fairwq_flows *flows;
+	struct completion done;
+	unsigned int left;
+	int ret;
+};
+
+static void hop_fn(struct fairwq_work *work)
+{
+	struct hop *hop = container_of(work, struct hop, work);
+
+	if (hop->left--)
+		hop->ret = fairwq_flows_queue(hop->flows, hop->left / 2, work);
+	else
+		complete(&hop->done);
+}
+
+/* An item queues itself to its own flow, and to new ones. */
+static void items_queue_to_flows(struct kunit *test)
+{
+	struct hop *hop = kunit_kzalloc(test, sizeof(*hop), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, hop);
+	hop->flows = mock_flows(test, 2, NULL);
+	fairwq_work_init(&hop->work, hop_fn);
+	init_completion(&hop->done);
+	hop->left = 20;
+	KUNIT_EXPECT_EQ(test, 1, fairwq_flows_queue(hop->flows, 10, &hop->work));
+	mock_await(test, &hop->done);
+	KUNIT_EXPECT_EQ(test, 1, hop->ret);
+	KUNIT_EXPECT_EQ(test, 11U, nr_flows(test));
+}
+
+/* ---- anywhere --------------------------------------------------------- */
+
+struct irq_queue {
+	struct irq_work irq_work;
+	struct kunit *test;
+	struct fairwq_work *work;
+	struct completion done;
+	bool was_hardirq;
+	int ret;
+};
+
+static void irq_queue_fn(struct irq_work *irq_work)
+{
+	struct irq_queue *irq = container_of(irq_work, struct irq_queue, irq_work);
+
+	irq->was_hardirq = in_hardirq();
+	irq->ret = fairwq_flows_queue(mock_of(irq->test)->flows, 5, irq->work);
+	complete(&irq->done);
+}
+
+/* PREEMPT_RT has no memory to give there. */
+static void expect_made_in_atomic(struct kunit *test)
+{
+	unsigned int shared = IS_ENABLED(CONFIG_PREEMPT_RT);
+
+	KUNIT_EXPECT_EQ(test, 1 - shared, nr_flows(test));
+	KUNIT_EXPECT_EQ(test, (u64)shared, fairwq_flows_fallbacks(mock_of(test)->flows));
+	mock_expect(test, "a");
+}
+
+static void first_use_from_hardirq(struct kunit *test)
+{
+	struct irq_queue *irq = kunit_kzalloc(test, sizeof(*irq), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, irq);
+	mock_flows(test, 1, NULL);
+	irq->test = test;
+	irq->work = &mock_item(test, 'a')->work;
+	init_completion(&irq->done);
+	irq->irq_work = IRQ_WORK_INIT_HARD(irq_queue_fn);
+	irq_work_queue(&irq->irq_work);
+	mock_await(test, &irq->done);
+	irq_work_sync(&irq->irq_work);
+	KUNIT_EXPECT_TRUE(test, irq->was_hardirq);
+	KUNIT_EXPECT_EQ(test, 1, irq->ret);
+	expect_made_in_atomic(test);
+}
+
+static void first_use_under_a_raw_lock(struct kunit *test)
+{
+	struct fairwq_flows *flows = mock_flows(test, 1, NULL);
+	struct fairwq_work *work = &mock_item(test, 'a')->work;
+	static DEFINE_RAW_SPINLOCK(lock);
+	unsigned long flags;
+	int ret;
+
+	raw_spin_lock_irqsave(&lock, flags);
+	ret = fairwq_flows_queue(flows, 5, work);
+	raw_spin_unlock_irqrestore(&lock, flags);
+	KUNIT_EXPECT_EQ(test, 1, ret);
+	expect_made_in_atomic(test);
+}
+
+/* ---- without memory --------------------------------------------------- */
+
+static const unsigned int fail_nths[] = { 1, 2 };
+
+static void fail_nth_desc(const unsigned int *nth, char *desc)
+{
+	strscpy(desc, *nth == 1 ? "for the flow" : "for its batch",
+		KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(fail_nth, fail_nths, fail_nth_desc);
+
+/* The item goes to the shared batch, is counted and runs; the next gets a flow. */
+static void no_memory_loses_nothing(struct kunit *test)
+{
+	struct fairwq_batch_attrs attrs = { .max_queued = 1 };
+	struct fairwq_flows *flows = mock_flows(test, 1, &attrs);
+	const unsigned int *nth = test->param_value;
+	struct mock_item *item = mock_item(test, 'b');
+	struct mock *mock = test->priv;
+	long live = live_batches();
+
+	fairwq_test_flows_fail(*nth);
+	KUNIT_EXPECT_EQ(test, 1, queue_letter(test, 1, 'a'));
+	fairwq_test_flows_fail(*nth);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_flows_queue(flows, 1, &item->work));
+	/* Nothing went there. */
+	fairwq_test_flows_fail(*nth);
+	KUNIT_EXPECT_EQ(test, 0, fairwq_flows_queue(flows, 1, &item->work));
+	KUNIT_EXPECT_EQ(test, 2ULL, fairwq_flows_fallbacks(flows));
+	KUNIT_EXPECT_EQ(test, 2ULL,
+			fairwq_test_counter(mock->pool, FAIRWQ_FLOW_FALLBACKS));
+	KUNIT_EXPECT_EQ(test, 0U, nr_flows(test));
+	KUNIT_EXPECT_EQ(test, live, fairwq_test_live_batches());
+	KUNIT_EXPECT_EQ(test, 1, queue_letter(test, 1, 'c'));
+	KUNIT_EXPECT_EQ(test, 1U, nr_flows(test));
+	mock_expect(test, "acb");
+}
+
+/* ---- idle flows go ---------------------------------------------------- */
+
+/* Not before the idle time, counted from when it was seen drained. */
+static void idle_flow_goes(struct kunit *test)
+{
+	long live = live_batches();
+	struct mock *mock = test->priv;
+
+	mock_flows(test, 1, NULL);
+	queue_letters(test, 1, 'a', 3);
+	sweep_after(test, 0);
+	mock_expect(test, "aaa");
+	fairwq_pool_flush(mock->pool);
+	sweep_after(test, 2 * IDLE);
+	KUNIT_EXPECT_EQ(test, 1U, nr_flows(test));
+	sweep_after(test, IDLE - 1);
+	KUNIT_EXPECT_EQ(test, 1U, nr_flows(test));
+	sweep_after(test, 1);
+	KUNIT_EXPECT_EQ(test, 0U, nr_flows(test));
+	mock_until(test, fairwq_test_nr_batches(mock->pool) == OTHER_BATCHES);
+	KUNIT_EXPECT_EQ(test, live + OTHER_BATCHES, live_batches());
+	/* And comes back. */
+	KUNIT_EXPECT_EQ(test, 1, queue_letter(test, 1, 'b'));
+	mock_expect(test, "aaab");
+}
+
+/* A queue call starts the idle time anew, also if its item is long gone. */
+static void used_flow_stays(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+
+	mock_flows(test, 1, NULL);
+	queue_letters(test, 1, 'a', 1);
+	mock_expect(test, "a");
+	fairwq_pool_flush(mock->pool);
+	sweep_after(test, 0);
+	queue_letters(test, 1, 'b', 1);
+	mock_expect(test, "ab");
+	fairwq_pool_flush(mock->pool);
+	sweep_after(test, IDLE);
+	KUNIT_EXPECT_EQ(test, 1U, nr_flows(test));
+	sweep_after(test, IDLE / 2);
+	KUNIT_EXPECT_EQ(test, 1U, nr_flows(test));
+	sweep_after(test, IDLE / 2);
+	KUNIT_EXPECT_EQ(test, 0U, nr_flows(test));
+}
+
+/* One with an item stays, however old that is; and nothing overtakes it. */
+static void flow_with_an_item_stays(struct kunit *test)
+{
+	unsigned int i;
+
+	mock_flows(test, 1, NULL);
+	queue_letters(test, 1, 'a', 1);
+	queue_letters(test, 1, 'b', 1);
+	for (i = 0; i < 4; i++)
+		sweep_after(test, IDLE);
+	KUNIT_EXPECT_EQ(test, 1U, nr_flows(test));
+	queue_letters(test, 1, 'c', 1);
+	mock_expect(test, "abc");
+}
+
+/* So does one whose item runs. */
+static void flow_that_runs_stays(struct kunit *test)
+{
+	struct mock_flows *mock = mock_of(test);
+	unsigned int i;
+
+	mock_flows(test, 2, NULL);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_flows_queue(mock->flows, 1, &mock->gate.work));
+	mock_await(test, &mock->gate.entered);
+	for (i = 0; i < 4; i++)
+		sweep_after(test, IDLE);
+	KUNIT_EXPECT_EQ(test, 1U, nr_flows(test));
+	complete_all(&mock->gate.open);
+	mock_open(test);
+	fairwq_pool_flush(mock->mock.pool);
+	sweep_after(test, 0);
+	sweep_after(test, IDLE);
+	KUNIT_EXPECT_EQ(test, 0U, nr_flows(test));
+}
+
+/* An idle time of 0 is for ever. */
+static void idle_time_0_keeps_flows(struct kunit *test)
+{
+	unsigned int i;
+
+	mock_flows(test, 1, NULL);
+	KUNIT_EXPECT_EQ(test, 0, fairwq_flows_set_idle_ms(mock_of(test)->flows, 0));
+	make_idle_flow(test, 1);
+	for (i = 0; i < 4; i++)
+		sweep_after(test, 1000 * IDLE);
+	KUNIT_EXPECT_EQ(test, 1U, nr_flows(test));
+}
+
+/* The sweep comes by itself, again for flows that are made after it. */
+static void idle_flows_go_by_themselves(struct kunit *test)
+{
+	struct fairwq_flows *flows = mock_flows(test, 2, NULL);
+	unsigned int i;
+
+	KUNIT_EXPECT_EQ(test, 0, fairwq_flows_set_idle_ms(flows, 0));
+	queue_letters(test, 1, 'a', 1);
+	KUNIT_EXPECT_EQ(test, 0, fairwq_flows_set_idle_ms(flows, 20));
+	mock_until(test, !nr_flows(test));
+	for (i = 0; i < 100; i++)
+		queue_letters(test, i, 'b', 1);
+	mock_until(test, !nr_flows(test));
+}
+
+/* ---- the sweep against a queue call, forced every way ------------------ */
+
+struct sweep_case {
+	const char *desc;
+	enum fairwq_test_point point;	/* where the call comes */
+	unsigned int made;		/* flows that it makes */
+};
+
+static const struct sweep_case sweep_cases[] = {
+	{ "closed", FAIRWQ_POINT_FLOWS_SWEEP_CLOSED, 0 },
+	{ "closed for a grace period", FAIRWQ_POINT_FLOWS_SWEEP_WAITED, 0 },
+	{ "removed", FAIRWQ_POINT_FLOW_REMOVED, 1 },
+};
+
+static void sweep_case_desc(const struct sweep_case *c, char *desc)
+{
+	strscpy(desc, c->desc, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(sweep, sweep_cases, sweep_case_desc);
+
+/* The call comes when the flow is on its way out: it opens it, or makes it anew. */
+static void queue_while_the_flow_goes(struct kunit *test)
+{
+	const struct sweep_case *c = test->param_value;
+	struct mock *mock = test->priv;
+
+	mock_flows(test, 1, NULL);
+	make_idle_flow(test, 1);
+	sweep_after(test, 0);
+	force(test, 1, c->point, queue_at_point);
+	sweep_after(test, IDLE);
+	KUNIT_EXPECT_EQ(test, 1, forced.ret);
+	KUNIT_EXPECT_EQ(test, c->made, forced.made);
+	KUNIT_EXPECT_EQ(test, 1U, nr_flows(test));
+	queue_letters(test, 1, 'y', 1);
+	KUNIT_EXPECT_EQ(test, c->made, forced.made);
+	mock_expect(test, "xpy");
+	mock_until(test, fairwq_test_nr_batches(mock->pool) == OTHER_BATCHES + 1);
+}
+
+/* A caller on another CPU. */
+static int caller_fn(void *data)
+{
+	wait_for_completion(&forced.go);
+	forced.ret = fairwq_flows_queue(forced.flows, forced.key, forced.work);
+	complete(&forced.reached);
+	return 0;
+}
+
+/* Spin, at most @ms, until the other side gets to @stage. */
+static bool spin_until_stage(int stage, unsigned int ms)
+{
+	u64 end = fairwq_clock() + (u64)ms * NSEC_PER_MSEC;
+
+	while (atomic_read_acquire(&forced.stage) < stage) {
+		if (fairwq_clock() > end)
+			return false;
+		cpu_relax();
+	}
+	return true;
+}
+
+/*
+ * The caller has found the flow open and not pushed yet, when the sweep closes
+ * it. The sweep may not get past him.
+ */
+static void push_late(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (point == FAIRWQ_POINT_FLOWS_SWEEP_CLOSED)
+		atomic_set_release(&forced.stage, 1);
+	if (point != FAIRWQ_POINT_FLOW_FOUND)
+		return;
+	complete(&forced.reached);
+	spin_until_stage(1, 5000);
+	forced.armed = spin_until_stage(2, WRONG_MS);
+}
+
+static struct task_struct *start_caller(struct kunit *test)
+{
+	struct task_struct *task = kthread_run(caller_fn, NULL, "flows_caller");
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	return task;
+}
+
+static void sweep_waits_for_who_found_it_open(struct kunit *test)
+{
+	mock_flows(test, 1, NULL);
+	make_idle_flow(test, 1);
+	sweep_after(test, 0);
+	force(test, 1, FAIRWQ_POINT_FLOW_FOUND, push_late);
+	start_caller(test);
+	complete(&forced.go);
+	mock_await(test, &forced.reached);
+	sweep_after(test, IDLE);
+	atomic_set_release(&forced.stage, 2);
+	mock_await(test, &forced.reached);
+	KUNIT_EXPECT_FALSE_MSG(test, forced.armed, "the sweep was through before the push");
+	KUNIT_EXPECT_EQ(test, 1, forced.ret);
+	KUNIT_EXPECT_EQ(test, 1U, nr_flows(test));
+	mock_expect(test, "xp");
+}
+
+/*
+ * The caller has found the flow closed; before he gets the lock the sweep has
+ * removed it and disposed its batch.
+ */
+static void look_again_late(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	forced.made += point == FAIRWQ_POINT_FLOW_MAKING;
+	if (point == FAIRWQ_POINT_FLOWS_SWEEP_WAITED) {
+		complete(&forced.go);
+		wait_for_completion_timeout(&forced.reached, MOCK_WAIT);
+	}
+	if (point == FAIRWQ_POINT_FLOW_CLOSED) {
+		complete(&forced.reached);
+		forced.armed = spin_until_stage(1, 5000);
+	}
+}
+
+static void removed_under_who_found_it_closed(struct kunit *test)
+{
+	mock_flows(test, 1, NULL);
+	make_idle_flow(test, 1);
+	sweep_after(test, 0);
+	force(test, 1, FAIRWQ_POINT_FLOW_CLOSED, look_again_late);
+	start_caller(test);
+	sweep_after(test, IDLE);
+	KUNIT_EXPECT_EQ(test, 0U, nr_flows(test));
+	atomic_set_release(&forced.stage, 1);
+	mock_await(test, &forced.reached);
+	KUNIT_EXPECT_TRUE(test, forced.armed);
+	KUNIT_EXPECT_EQ(test, 1, forced.ret);
+	KUNIT_EXPECT_EQ(test, 1U, forced.made);
+	KUNIT_EXPECT_EQ(test, 1U, nr_flows(test));
+	mock_expect(test, "xp");
+}
+
+/*
+ * The caller has found the flow closed and opened it; the sweep goes on before
+ * he pushes, and finds nothing in it.
+ */
+static void push_after_the_sweep(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	forced.made += point == FAIRWQ_POINT_FLOW_MAKING;
+	if (point == FAIRWQ_POINT_FLOWS_SWEEP_WAITED) {
+		complete(&forced.go);
+		wait_for_completion_timeout(&forced.reached, MOCK_WAIT);
+	}
+	if (point == FAIRWQ_POINT_FLOW_QUEUEING) {
+		complete(&forced.reached);
+		forced.armed = spin_until_stage(1, 5000);
+	}
+}
+
+static void opened_flow_is_not_removed(struct kunit *test)
+{
+	mock_flows(test, 1, NULL);
+	make_idle_flow(test, 1);
+	sweep_after(test, 0);
+	force(test, 1, FAIRWQ_POINT_FLOW_QUEUEING, push_after_the_sweep);
+	start_caller(test);
+	sweep_after(test, IDLE);
+	atomic_set_release(&forced.stage, 1);
+	mock_await(test, &forced.reached);
+	KUNIT_EXPECT_TRUE(test, forced.armed);
+	KUNIT_EXPECT_EQ(test, 1, forced.ret);
+	KUNIT_EXPECT_EQ(test, 0U, forced.made);
+	KUNIT_EXPECT_EQ(test, 1U, nr_flows(test));
+	mock_expect(test, "xp");
+}
+
+/* ---- the same without force ------------------------------------------- */
+
+#define RACE_KEYS	3	/* of each of the two */
+#define RACE_BURSTS	30
+#define RACE_BURST	50
+
+struct race {
+	struct fairwq_flows *flows;
+	u64 first_key;
+	unsigned int queued[RACE_KEYS];
+	unsigned int ran[RACE_KEYS];	/* one at a time: max_active is 1 */
+	atomic_t *sweeps;
+	bool stop;			/* no more of them will come */
+	atomic_t disorder;
+	int err;
+	struct completion over;
+};
+
+struct race_item {
+	struct fairwq_work work;
+	struct race *race;
+	unsigned int key, seq;
+};
+
+static void race_item_fn(struct fairwq_work *work)
+{
+	struct race_item *item = container_of(work, struct race_item, work);
+	struct race *race = item->race;
+
+	if (READ_ONCE(race->ran[item->key]) != item->seq)
+		atomic_inc(&race->disorder);
+	WRITE_ONCE(race->ran[item->key], item->seq + 1);
+	kfree(item);
+}
+
+static int race_queue_one(struct race *race, unsigned int key)
+{
+	struct race_item *item = kzalloc(sizeof(*item), GFP_KERNEL);
+	int ret;
+
+	if (!item)
+		return -ENOMEM;
+	fairwq_work_init(&item->work, race_item_fn);
+	item->race = race;
+	item->key = key;
+	item->seq = race->queued[key];
+	ret = fairwq_flows_queue(race->flows, race->first_key + key, &item->work);
+	if (ret != 1) {
+		kfree(item);
+		return ret ?: -EBUSY;
+	}
+	race->queued[key]++;
+	return 0;
+}
+
+/*
+ * A key is used for a while, and left alone for two sweeps or three: then it is
+ * used again just when it goes. The one who sweeps does not wait for us.
+ */
+static int race_fn(void *data)
+{
+	struct race *race = data;
+	unsigned int i, key;
+	int seen;
+
+	for (i = 0; !race->err && i < RACE_BURSTS * RACE_BURST; i++) {
+		key = i / RACE_BURST % RACE_KEYS;
+		race->err = race_queue_one(race, key);
+		if (i % RACE_BURST)
+			continue;
+		seen = atomic_read(race->sweeps) + (i / RACE_BURST % 4 == 0);
+		while (atomic_read(race->sweeps) <= seen && !READ_ONCE(race->stop))
+			usleep_range(10, 50);
+	}
+	complete(&race->over);
+	return 0;
+}
+
+static void race_ended(struct kunit *test, struct race *race)
+{
+	unsigned int i;
+
+	mock_await(test, &race->over);
+	KUNIT_EXPECT_EQ(test, 0, race->err);
+	for (i = 0; i < RACE_KEYS; i++)
+		mock_until(test, READ_ONCE(race->ran[i]) == race->queued[i]);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&race->disorder));
+}
+
+static void count_made(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (point == FAIRWQ_POINT_FLOW_MAKING)
+		atomic_inc(&forced.stage);
+}
+
+/*
+ * Two CPUs queue while flows go as fast as they can: every item runs once, and
+ * those of a key in their order.
+ */
+static void queue_races_sweep(struct kunit *test)
+{
+	struct fairwq_batch_attrs attrs = { .max_active = 1 };
+	struct race *race = kunit_kcalloc(test, 2, sizeof(*race), GFP_KERNEL);
+	unsigned long end = jiffies + MOCK_WAIT;
+	atomic_t sweeps = ATOMIC_INIT(0);
+	struct fairwq_flows *flows;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, race);
+	flows = mock_flows(test, 3, &attrs);
+	mock_open(test);
+	force(test, 0, FAIRWQ_POINT_FLOW_MAKING, count_made);
+	for (i = 0; i < 2; i++) {
+		race[i].flows = flows;
+		race[i].sweeps = &sweeps;
+		race[i].first_key = i * RACE_KEYS;
+		init_completion(&race[i].over);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(race_fn, &race[i], "race")));
+	}
+	while (!completion_done(&race[0].over) || !completion_done(&race[1].over)) {
+		sweep_after(test, IDLE);
+		atomic_inc(&sweeps);
+		if (time_after(jiffies, end))
+			break;
+	}
+	for (i = 0; i < 2; i++) {
+		WRITE_ONCE(race[i].stop, true);
+		race_ended(test, &race[i]);
+	}
+	kunit_info(test, "%d flows made for %d keys\n", atomic_read(&forced.stage),
+		   2 * RACE_KEYS);
+}
+
+/* ---- many ------------------------------------------------------------- */
+
+/* Fewer where an allocation can take milliseconds. */
+#define MANY	(IS_ENABLED(CONFIG_KASAN) ? 300U : 10000U)
+
+struct many_item {
+	struct fairwq_work work;
+	atomic_t *ran;
+};
+
+static void many_fn(struct fairwq_work *work)
+{
+	atomic_inc(container_of(work, struct many_item, work)->ran);
+}
+
+/* 10,000 keys, twice each; then all are gone, and no batch is left. */
+static void ten_thousand_keys(struct kunit *test)
+{
+	struct many_item *item = kvcalloc(MANY, sizeof(*item), GFP_KERNEL);
+	struct mock *mock = test->priv;
+	long live = live_batches();
+	struct fairwq_flows *flows;
+	atomic_t ran = ATOMIC_INIT(0);
+	unsigned int i, pass, refused = 0;
+	u64 began, ns[2];
+
+	KUNIT_ASSERT_NOT_NULL(test, item);
+	flows = mock_flows(test, 3, NULL);
+	for (i = 0; i < MANY; i++) {
+		fairwq_work_init(&item[i].work, many_fn);
+		item[i].ran = &ran;
+	}
+	for (pass = 0; pass < 2; pass++) {
+		began = fairwq_clock();
+		for (i = 0; i < MANY; i++) {
+			refused += fairwq_flows_queue(flows, i * 0x9e3779b97f4a7c15ULL,
+						      &item[i].work) != 1;
+			cond_resched();
+		}
+		ns[pass] = fairwq_clock() - began;
+		mock_open(test);
+		fairwq_pool_flush(mock->pool);
+	}
+	KUNIT_EXPECT_EQ(test, 0U, refused);
+	KUNIT_EXPECT_EQ(test, 2 * MANY, (unsigned int)atomic_read(&ran));
+	KUNIT_EXPECT_EQ(test, MANY, nr_flows(test));
+	KUNIT_EXPECT_EQ(test, 0ULL, fairwq_flows_fallbacks(flows));
+	KUNIT_EXPECT_EQ(test, live + OTHER_BATCHES + MANY, fairwq_test_live_batches());
+	sweep_after(test, 0);
+	sweep_after(test, IDLE);
+	KUNIT_EXPECT_EQ(test, 0U, nr_flows(test));
+	mock_until(test, fairwq_test_nr_batches(mock->pool) == OTHER_BATCHES);
+	KUNIT_EXPECT_EQ(test, live + OTHER_BATCHES, live_batches());
+	kunit_info(test, "queued in %llu ns each the first time, then %llu\n",
+		   div_u64(ns[0], MANY), div_u64(ns[1], MANY));
+	kvfree(item);
+}
+
+/* ---- the end ---------------------------------------------------------- */
+
+struct destroyer {
+	struct kunit *test;
+	struct completion dying, done;
+	int refused;		/* what a queue call got meanwhile */
+	unsigned int ran;	/* items, when it returned */
+};
+
+static struct destroyer destroyer;
+
+static void refuse_while_dying(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (point != FAIRWQ_POINT_FLOWS_DYING)
+		return;
+	destroyer.refused = queue_letter(destroyer.test, 1, 'x');
+	complete(&destroyer.dying);
+}
+
+static int destroyer_fn(void *data)
+{
+	struct mock_flows *mock = mock_of(destroyer.test);
+	struct fairwq_flows *flows = mock->flows;
+
+	fairwq_flows_destroy(flows);
+	mock->flows = NULL;
+	destroyer.ran = READ_ONCE(mock->mock.log.nr);
+	complete(&destroyer.done);
+	return 0;
+}
+
+/* What was accepted has run when it returns, also without memory; no more comes. */
+static void destroy_runs_what_was_accepted(struct kunit *test)
+{
+	long live = live_batches();
+	struct mock *mock = test->priv;
+
+	mock_flows(test, 1, NULL);
+	queue_letters(test, 1, 'a', 3);
+	queue_letters(test, 2, 'b', 2);
+	fairwq_test_flows_fail(1);
+	queue_letters(test, 3, 'c', 1);
+	memset(&destroyer, 0, sizeof(destroyer));
+	destroyer.test = test;
+	init_completion(&destroyer.dying);
+	init_completion(&destroyer.done);
+	fairwq_test_set_hook(refuse_while_dying);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(destroyer_fn, NULL, "destroyer")));
+	mock_await(test, &destroyer.dying);
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, destroyer.refused);
+	/* Nothing can have run: it must not be through. */
+	KUNIT_EXPECT_EQ(test, 0UL,
+			wait_for_completion_timeout(&destroyer.done,
+						    msecs_to_jiffies(WRONG_MS)));
+	mock_expect(test, "abcaba");
+	mock_until(test, !mock_of(test)->flows);
+	KUNIT_EXPECT_EQ(test, 6U, destroyer.ran);
+	KUNIT_EXPECT_EQ(test, live + 4, live_batches());
+	KUNIT_EXPECT_EQ(test, 4U, fairwq_test_nr_batches(mock->pool));
+}
+
+/* A caller was let in and has not pushed yet, when the flows are destroyed. */
+static void push_while_dying(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (point == FAIRWQ_POINT_FLOWS_DYING)
+		atomic_set_release(&forced.stage, 1);
+	if (point != FAIRWQ_POINT_FLOW_FOUND)
+		return;
+	complete(&forced.reached);
+	spin_until_stage(1, 5000);
+	forced.armed = spin_until_stage(2, WRONG_MS);
+}
+
+static void destroy_waits_for_who_was_let_in(struct kunit *test)
+{
+	struct mock_flows *mock = mock_of(test);
+	unsigned int ran;
+
+	mock_flows(test, 2, NULL);
+	queue_letters(test, 1, 'a', 1);
+	mock_until(test, READ_ONCE(mock->mock.log.nr) == 1);
+	force(test, 1, FAIRWQ_POINT_FLOW_FOUND, push_while_dying);
+	start_caller(test);
+	complete(&forced.go);
+	mock_await(test, &forced.reached);
+	fairwq_flows_destroy(mock->flows);
+	atomic_set_release(&forced.stage, 2);
+	mock->flows = NULL;
+	ran = READ_ONCE(mock->mock.log.nr);
+	mock_await(test, &forced.reached);
+	KUNIT_EXPECT_EQ(test, 2U, ran);
+	KUNIT_EXPECT_FALSE_MSG(test, forced.armed, "destroyed before the push");
+	KUNIT_EXPECT_EQ(test, 1, forced.ret);
+}
+
+struct self_destroy {
+	struct fairwq_work work;
+	struct fairwq_flows *flows;
+	struct completion done;
+};
+
+static void self_destroy_fn(struct fairwq_work *work)
+{
+	struct self_destroy *self = container_of(work, struct self_destroy, work);
+
+	fairwq_flows_destroy(self->flows);
+	complete(&self->done);
+}
+
+/* From an item it would wait for itself: said, and nothing is done. */
+static void destroy_from_an_item_is_caught(struct kunit *test)
+{
+	struct self_destroy *self = kunit_kzalloc(test, sizeof(*self), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, self);
+	self->flows = mock_flows(test, 2, NULL);
+	fairwq_work_init(&self->work, self_destroy_fn);
+	init_completion(&self->done);
+	pr_info("# expect-splat begin destroys flows of its own pool\n");
+	KUNIT_EXPECT_EQ(test, 1, fairwq_flows_queue(self->flows, 1, &self->work));
+	mock_await(test, &self->done);
+	pr_info("# expect-splat end\n");
+	KUNIT_EXPECT_EQ(test, 1, queue_letter(test, 1, 'a'));
+	mock_expect(test, "a");
+}
+
+/* The pool goes before its flows: said, and everything is refused and freed. */
+static void pool_that_goes_first_is_caught(struct kunit *test)
+{
+	struct fairwq_pool *pool = fairwq_pool_create(NULL, "other");
+	struct mock_flows *mock = mock_of(test);
+	long live = live_batches();
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(pool));
+	mock->flows = fairwq_flows_create(pool, NULL);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(mock->flows));
+	queue_letters(test, 1, 'a', 100);
+	queue_letters(test, 2, 'b', 100);
+	pr_info("# expect-splat begin is destroyed before its flows\n");
+	fairwq_pool_destroy(pool);
+	pr_info("# expect-splat end\n");
+	KUNIT_EXPECT_EQ(test, 200U, mock->mock.log.nr);
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, queue_letter(test, 1, 'x'));
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, queue_letter(test, 3, 'x'));
+	KUNIT_EXPECT_EQ(test, 2U, nr_flows(test));
+	sweep_after(test, 0);
+	sweep_after(test, IDLE);
+	KUNIT_EXPECT_EQ(test, 0U, nr_flows(test));
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, queue_letter(test, 1, 'x'));
+	fairwq_flows_destroy(mock->flows);
+	mock->flows = NULL;
+	/* The pool's default batches were counted. */
+	KUNIT_EXPECT_EQ(test, live - 3, live_batches());
+}
+
+static int flows_init(struct kunit *test)
+{
+	struct mock_flows *mock = kunit_kzalloc(test, sizeof(*mock), GFP_KERNEL);
+
+	if (!mock)
+		return -ENOMEM;
+	spin_lock_init(&mock->mock.log.lock);
+	mock_gate_init(&mock->mock.gate);
+	mock_gate_init(&mock->gate);
+	mock->now = jiffies;
+	test->priv = &mock->mock;
+	return 0;
+}
+
+static void flows_exit(struct kunit *test)
+{
+	struct mock_flows *mock = mock_of(test);
+
+	fairwq_test_set_hook(NULL);
+	fairwq_test_flows_fail(0);
+	complete_all(&mock->mock.gate.open);
+	complete_all(&mock->gate.open);
+	fairwq_flows_destroy(mock->flows);
+	mock_exit(test);
+}
+
+static struct kunit_case flows_cases[] = {
+	KUNIT_CASE(bad_attrs),
+	KUNIT_CASE(bad_arguments),
+	KUNIT_CASE(keys_take_turns),
+	KUNIT_CASE(attrs_are_those_of_each),
+	KUNIT_CASE(two_first_users_make_one_flow),
+	KUNIT_CASE(items_queue_to_flows),
+	KUNIT_CASE(first_use_from_hardirq),
+	KUNIT_CASE(first_use_under_a_raw_lock),
+	KUNIT_CASE_PARAM(no_memory_loses_nothing, fail_nth_gen_params),
+	KUNIT_CASE(idle_flow_goes),
+	KUNIT_CASE(used_flow_stays),
+	KUNIT_CASE(flow_with_an_item_stays),
+	KUNIT_CASE(flow_that_runs_stays),
+	KUNIT_CASE(idle_time_0_keeps_flows),
+	KUNIT_CASE(idle_flows_go_by_themselves),
+	KUNIT_CASE_PARAM(queue_while_the_flow_goes, sweep_gen_params),
+	KUNIT_CASE(sweep_waits_for_who_found_it_open),
+	KUNIT_CASE(removed_under_who_found_it_closed),
+	KUNIT_CASE(opened_flow_is_not_removed),
+	KUNIT_CASE(queue_races_sweep),
+	KUNIT_CASE(ten_thousand_keys),
+	KUNIT_CASE(destroy_runs_what_was_accepted),
+	KUNIT_CASE(destroy_waits_for_who_was_let_in),
+	KUNIT_CASE(destroy_from_an_item_is_caught),
+	KUNIT_CASE(pool_that_goes_first_is_caught),
+	{}
+};
+
+static struct kunit_suite flows_suite = {
+	.name = "fairwq_flows",
+	.init = flows_init,
+	.exit = flows_exit,
+	.test_cases = flows_cases,
+};
+
+kunit_test_suite(flows_suite);
+
+MODULE_DESCRIPTION("KUnit: flows");
+MODULE_LICENSE("GPL");
