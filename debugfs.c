@@ -22,6 +22,7 @@ static DEFINE_MUTEX(fairwq_dir_mutex);
 
 static const char * const fairwq_policy_name[] = {
 	[FAIRWQ_ROUND_ROBIN] = "round_robin",
+	[FAIRWQ_FAIR_TIME] = "fair_time",
 	[FAIRWQ_FIFO] = "fifo",
 };
 
@@ -367,7 +368,7 @@ static int fairwq_set_policy(struct fairwq_pool *pool, const char *text)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(fairwq_policy_name); i++) {
-		if (fairwq_policy_name[i] && !strcmp(text, fairwq_policy_name[i])) {
+		if (!strcmp(text, fairwq_policy_name[i])) {
 			fairwq_pool_set_policy(pool, i);
 			return 0;
 		}

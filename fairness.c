@@ -148,7 +148,7 @@ void fairwq_window_start_locked(struct fairwq_pool *pool)
 		list_for_each_entry_safe(batch, next, &pool->window_members[i], window_node)
 			list_del_init(&batch->window_node);
 		/* Under arrival order no promise is made. */
-		if (!pool->tree.by_arrival)
+		if (pool->policy == FAIRWQ_ROUND_ROBIN)
 			fairwq_window_open_locked(pool, i);
 	}
 	pool->window.turns_left = max_t(u64, WINDOW_TURNS,

@@ -88,13 +88,17 @@ struct fairwq_work;
 /**
  * enum fairwq_policy - which batch gets the next turn
  * @FAIRWQ_ROUND_ROBIN: the batches take turns; a turn costs 1 / weight
+ * @FAIRWQ_FAIR_TIME: the batches take turns; a turn costs the time that its
+ *	function runs / weight, whether it computes, sleeps or is preempted. An
+ *	item of more than a minute counts as a minute. Every item is timed, at
+ *	one reading of the clock or two
  * @FAIRWQ_FIFO: the item that was queued first, over all batches; weights do
  *	not count. The yardstick: this is what a plain workqueue does
  */
 enum fairwq_policy {
 	FAIRWQ_ROUND_ROBIN,
-	/* 1 is FAIRWQ_FAIR_TIME's: a turn costs its run time. Not in this version. */
-	FAIRWQ_FIFO = 2,
+	FAIRWQ_FAIR_TIME,
+	FAIRWQ_FIFO,
 };
 
 /**

@@ -10,8 +10,11 @@
 
 #include "internal.h"
 
-/* A longer run time counts as this in the moving average. */
-#define FAIRWQ_RUN_TIME_MAX_NS	(10 * NSEC_PER_MSEC)
+/*
+ * A longer run time counts as this in the moving average: for planning, which
+ * does no more than a slice ahead, it is as good as any, and sooner forgotten.
+ */
+#define FAIRWQ_RUN_TIME_MAX_NS	(10ULL * NSEC_PER_MSEC)
 
 /* A cancel came while @work was on its way here. Returns whether it is dropped. */
 static bool fairwq_drop_canceled_locked(struct fairwq_batch *batch,
@@ -280,12 +283,10 @@ static void fairwq_batch_new_head_locked(struct fairwq_batch *batch)
 /* A turn: its item into @slot, its cost charged, the batch at its next place. */
 void fairwq_batch_take_locked(struct fairwq_batch *batch, struct fairwq_slot *slot)
 {
-	struct fairwq_tree *tree = &batch->pool->tree;
-
 	lockdep_assert_held(&batch->pool->lock);
 
-	fairwq_tree_charge(tree, &batch->node, FAIRWQ_COST_TURN);
 	fairwq_slot_fill_locked(batch, slot);
+	fairwq_cost_charge_locked(&slot->turn);
 	batch->stats->turns++;
 	batch->pool->counter[FAIRWQ_TURNS]++;
 	fairwq_batch_fire_barriers_locked(batch);
@@ -293,7 +294,7 @@ void fairwq_batch_take_locked(struct fairwq_batch *batch, struct fairwq_slot *sl
 	fairwq_window_turn_locked(batch);
 }
 
-/* A turn that was taken is not used: it was not one. */
+/* A turn that was taken is not used: it was not one. It has been refunded. */
 static void fairwq_batch_untake_locked(struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;
@@ -305,7 +306,6 @@ static void fairwq_batch_untake_locked(struct fairwq_batch *batch)
 		batch->stats->turns--;
 	if (pool->counter[FAIRWQ_TURNS])
 		pool->counter[FAIRWQ_TURNS]--;
-	fairwq_tree_refund(&pool->tree, &batch->node, FAIRWQ_COST_TURN);
 	fairwq_window_drop_locked(batch);
 }
 
@@ -348,13 +348,15 @@ bool fairwq_batch_drained_locked(const struct fairwq_batch *batch)
 /* What was measured; most turns are not. */
 static void fairwq_turn_stats_locked(const struct fairwq_turn *turn)
 {
+	bool fair_time = turn->batch->pool->policy == FAIRWQ_FAIR_TIME;
+	u64 longest = fair_time ? FAIRWQ_COST_MAX_NS : FAIRWQ_RUN_TIME_MAX_NS;
 	struct fairwq_batch_stats *stats = turn->batch->stats;
 
 	stats->done++;
 	if (turn->run) {
+		stats->run_time += turn->run;
 		fairwq_hist_add(&stats->run, turn->run);
-		ewma_fairwq_run_add(&stats->run_avg,
-				    min_t(u64, turn->run, FAIRWQ_RUN_TIME_MAX_NS));
+		ewma_fairwq_run_add(&stats->run_avg, min(turn->run, longest));
 	}
 	if (turn->stamp)
 		fairwq_hist_add(&stats->wait, turn->wait);
@@ -393,6 +395,7 @@ void fairwq_batch_turn_end_locked(const struct fairwq_turn *turn)
 	lockdep_assert_held(&batch->pool->lock);
 
 	fairwq_turn_stats_locked(turn);
+	fairwq_cost_settle_locked(turn);
 	if (turn->helped)
 		batch->pool->counter[FAIRWQ_STOLEN]++;
 	if (unlikely(!list_empty(&batch->pool->waiters)))

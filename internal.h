@@ -70,6 +70,13 @@
 #define FAIRWQ_RUNNER_QUANTUM_NS	(2 * NSEC_PER_MSEC)
 #define FAIRWQ_DFL_HUNG_MS		30000U
 #define FAIRWQ_DFL_SLICE_US		50U
+/*
+ * Under fair time the tree counts ns with so many bits of fraction: a ns at
+ * the largest weight, where it counts a hundredth, is still 5 of its units.
+ */
+#define FAIRWQ_COST_NS_SHIFT		9
+/* A longer item costs as much as this one. */
+#define FAIRWQ_COST_MAX_NS		(60ULL * NSEC_PER_SEC)
 
 /*
  * A turn: one item given to one batch, from the moment the tree chose the batch
@@ -81,9 +88,11 @@ struct fairwq_turn {
 	const void *id;			/* P, R reads: address of the work; no more than that */
 	u64 stamp;			/* P, R reads: when it was queued; 0: not measured */
 	u64 number;			/* P, R reads: of this turn, in its pool */
-	bool color;			/* P, R reads: index into batch->in_flight */
-	bool timed;			/* P, R reads: @run is to be measured */
-	bool helped;			/* R: taken from another runner's plan */
+	bool color : 1;			/* P, R reads: index into batch->in_flight */
+	bool timed : 1;			/* P, R reads: @run is to be measured */
+	bool helped : 1;		/* R: taken from another runner's plan */
+	u16 era;			/* P: pool->era when it was charged */
+	u32 charged;			/* P: under fair time: what for, ns */
 	u64 wait;			/* R: ns from @stamp to the start */
 	u64 run;			/* R: ns, 0: not measured */
 };
@@ -114,6 +123,7 @@ struct fairwq_plan {
 	atomic_t helpers;		/* A: who is looking into it */
 	bool share;			/* P: long enough to wake another runner for */
 	u64 began;			/* P: when it was made, ns */
+	u64 due;			/* P, R reads: when it is late by its own measure */
 	struct fairwq_slot slot[FAIRWQ_PLAN_MAX];
 };
 
@@ -149,6 +159,7 @@ struct fairwq_runner {
 	/* R: whose function runs, or ran last; see fairwq_park_locked() */
 	struct fairwq_work *current_work;
 	struct fairwq_work *in_hand;	/* R: taken under the lock, to be started */
+	u64 mark;			/* R: when the last turn ended, ns; 0: not known */
 	struct rcu_head rcu;
 	struct fairwq_log log;
 	struct fairwq_plan plan ____cacheline_aligned_in_smp;
@@ -181,6 +192,7 @@ struct fairwq_pool {
 
 	raw_spinlock_t lock ____cacheline_aligned_in_smp; /* see the table above */
 	struct fairwq_tree tree;	/* P */
+	u16 era;			/* P: changes with the policy */
 	struct list_head idle_runners;	/* P: the one that ran last first */
 	unsigned int nr_active;		/* P: runners kicked or running */
 	unsigned int max_active;	/* P */
@@ -375,6 +387,12 @@ int fairwq_try_cancel(struct fairwq_work *work, bool wait);
 /* delay.c */
 int fairwq_cancel_delayed(struct fairwq_work *work);
 
+/* cost.c: what a turn costs */
+void fairwq_cost_charge_locked(struct fairwq_turn *turn);
+void fairwq_cost_refund_locked(const struct fairwq_turn *turn);
+void fairwq_cost_settle_locked(const struct fairwq_turn *turn);
+void fairwq_cost_new_era_locked(struct fairwq_pool *pool);
+
 /* batch.c */
 struct fairwq_batch *fairwq_batch_new(struct fairwq_pool *pool,
 				      const struct fairwq_batch_attrs *attrs,
@@ -492,6 +510,7 @@ size_t fairwq_test_dump(struct fairwq_batch *batch, char *buf, size_t size);
 void fairwq_test_flows_fail(unsigned int nth);
 void fairwq_test_flows_sweep(struct fairwq_flows *flows, unsigned long now);
 unsigned int fairwq_test_nr_flows(struct fairwq_flows *flows);
+void fairwq_test_set_guess(struct fairwq_batch *batch, unsigned long ns);
 #else
 static inline void fairwq_test_point(enum fairwq_test_point point,
 				     struct fairwq_batch *batch)

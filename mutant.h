@@ -17,6 +17,10 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_WEIGHT_IGNORED,		/* [order] weights do not count */
 	FAIRWQ_MUTANT_ESTIMATE_KEPT,		/* [fair] turns are never charged what they cost */
 	FAIRWQ_MUTANT_FORGIVEN_TWICE,		/* [fair] pays for the time in which it was served */
+	FAIRWQ_MUTANT_REFUND_LOST,		/* [fair] a turn that was not used is paid for */
+	FAIRWQ_MUTANT_NO_GUESS,			/* [fair] a turn under way costs nothing */
+	FAIRWQ_MUTANT_OLD_TURN_CORRECTED,	/* [fair] by a policy under which it was not charged */
+	FAIRWQ_MUTANT_OLD_UNIT_KEPT,		/* [fair] turns under one policy, time under the next */
 	FAIRWQ_MUTANT_FIFO_REVERSED,		/* [order] pushed items come out backwards */
 	FAIRWQ_MUTANT_PENDING_AFTER,		/* [fairwq] pending cleared after the function */
 	FAIRWQ_MUTANT_RECHECK_SKIPPED,		/* [runner] going idle misses a late push */

@@ -76,13 +76,9 @@ static void set_weight(struct fairwq_node *node, u32 weight)
 	node->rest = 0;
 }
 
-void fairwq_node_init(struct fairwq_node *node, struct fairwq_node *parent,
-		      u32 weight)
+/* As if it had never been served. Not while it is eligible. */
+void fairwq_node_reset(struct fairwq_node *node)
 {
-	RB_CLEAR_NODE(&node->rb);
-	node->children = RB_ROOT_CACHED;
-	node->parent = parent;
-	node->key = 0;
 	node->vtime = 0;
 	node->clock = 0;
 	node->claim = 0;
@@ -90,6 +86,17 @@ void fairwq_node_init(struct fairwq_node *node, struct fairwq_node *parent,
 	node->behind = 0;
 	node->open = 0;
 	node->early = 0;
+	node->rest = 0;
+}
+
+void fairwq_node_init(struct fairwq_node *node, struct fairwq_node *parent,
+		      u32 weight)
+{
+	RB_CLEAR_NODE(&node->rb);
+	node->children = RB_ROOT_CACHED;
+	node->parent = parent;
+	node->key = 0;
+	fairwq_node_reset(node);
 	set_weight(node, weight);
 }
 

@@ -109,7 +109,7 @@ static int fairwq_pool_check_attrs(const struct fairwq_pool_attrs *attrs)
 		return fairwq_bad_arg("attrs->max_active is not in 0..512");
 	if (attrs->slice_us > FAIRWQ_MAX_SLICE_US)
 		return fairwq_bad_arg("attrs->slice_us is not in 0..10000");
-	if (attrs->policy != FAIRWQ_ROUND_ROBIN && attrs->policy != FAIRWQ_FIFO)
+	if ((unsigned int)attrs->policy > FAIRWQ_FIFO)
 		return fairwq_bad_arg("attrs->policy is unknown");
 	return 0;
 }
@@ -530,20 +530,23 @@ EXPORT_SYMBOL_GPL(fairwq_pool_queue);
  * Change the order while a backlog stands: every batch is taken out of the
  * tree and put in again. With thousands of eligible batches that is a long
  * time under the lock; it is for operators, not for a running system's inner
- * loop.
+ * loop. To what there is already is no change.
  */
 void fairwq_pool_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy)
 {
 	struct fairwq_batch *batch;
 
 	raw_spin_lock_irq(&pool->lock);
+	if (policy == pool->policy)
+		goto unlock;
 	list_for_each_entry(batch, &pool->batches, link)
 		fairwq_batch_set_eligible_locked(batch, false);
 	WRITE_ONCE(pool->policy, policy);
-	pool->tree.by_arrival = policy == FAIRWQ_FIFO;
+	fairwq_cost_new_era_locked(pool);
 	list_for_each_entry(batch, &pool->batches, link)
 		fairwq_batch_update_locked(batch);
 	fairwq_window_start_locked(pool);
+unlock:
 	raw_spin_unlock_irq(&pool->lock);
 	fairwq_kick(pool);
 }

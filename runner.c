@@ -153,6 +153,7 @@ static void fairwq_mark_taken_locked(struct fairwq_work *work,
 
 	lockdep_assert_held(&pool->lock);
 
+	fairwq_cost_refund_locked(turn);
 	work->place = place | FAIRWQ_PLACE_TAKEN | (turn->color ? FAIRWQ_PLACE_COLOR : 0);
 	if (unlikely(!list_empty(&pool->waiters)) &&
 	    fairwq_waiters_back_locked(pool, turn->number))
@@ -388,6 +389,8 @@ static unsigned int fairwq_plan_locked(struct fairwq_runner *runner, u64 now)
 
 	WRITE_ONCE(plan->next, 0);
 	plan->began = now;
+	plan->due = pool->policy == FAIRWQ_FAIR_TIME ?
+		    now + 2 * fairwq_slice_ns_locked(pool) : U64_MAX;
 	nr = fairwq_plan_turns_locked(runner);
 	/* What is in the slots is seen with @nr: pairs with fairwq_help(). */
 	smp_store_release(&plan->nr, nr);
@@ -595,7 +598,8 @@ static void fairwq_run_turn(struct fairwq_runner *runner, struct fairwq_turn *tu
 {
 	bool timed = turn->timed || trace_fairwq_start_enabled() ||
 		     trace_fairwq_end_enabled();
-	u64 start = timed || turn->stamp ? fairwq_clock() : 0;
+	/* The end of one is the start of the next, if they follow at once. */
+	u64 start = timed || turn->stamp ? runner->mark ?: fairwq_clock() : 0;
 
 	turn->wait = turn->stamp && start > turn->stamp ? start - turn->stamp : 0;
 	trace_fairwq_start(turn, work);
@@ -604,8 +608,9 @@ static void fairwq_run_turn(struct fairwq_runner *runner, struct fairwq_turn *tu
 	/* @work may have been freed: from here on it is only an address. */
 	if (fairwq_mutant(PENDING_AFTER))
 		atomic_long_set(&work->data, 0);
+	runner->mark = start ? fairwq_clock() : 0;
 	/* The clock may step back a little. */
-	turn->run = start ? max_t(s64, fairwq_clock() - start, 1) : 0;
+	turn->run = start ? max_t(s64, runner->mark - start, 1) : 0;
 	trace_fairwq_end(turn, work);
 }
 
@@ -640,6 +645,17 @@ static void fairwq_give_back_rest(struct fairwq_runner *runner)
 	kick = fairwq_kick_locked(pool);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	fairwq_kick_send(pool, kick);
+	runner->mark = 0;
+}
+
+/*
+ * The runner's own plan takes much longer than it was made for. By a coarse
+ * clock; and by turns that are timed, where what they take is what they cost:
+ * what was planned by a guess that is wrong is wrong by so much and no more.
+ */
+static bool fairwq_is_late(const struct fairwq_runner *runner, unsigned long overdue)
+{
+	return time_after_eq(jiffies, overdue) || runner->mark > runner->plan.due;
 }
 
 /* The next turn: the one in hand, else of its own plan, else of another's. */
@@ -661,6 +677,7 @@ static void fairwq_run_turns(struct fairwq_runner *runner)
 	struct fairwq_work *work;
 	unsigned int i;
 
+	runner->mark = 0;
 	for (i = 0; i < FAIRWQ_PLAN_MAX; i++) {
 		work = fairwq_next_turn(runner, &log->turn[i]);
 		if (!work)
@@ -676,7 +693,7 @@ static void fairwq_run_turns(struct fairwq_runner *runner)
 		smp_wmb();
 		WRITE_ONCE(log->nr, i + 1);
 		fairwq_run_turn(runner, &log->turn[i], work);
-		if (unlikely(time_after_eq(jiffies, overdue)) &&
+		if (unlikely(fairwq_is_late(runner, overdue)) &&
 		    READ_ONCE(runner->plan.next) < runner->plan.nr &&
 		    !fairwq_mutant(PLAN_KEPT))
 			fairwq_give_back_rest(runner);
@@ -717,7 +734,7 @@ static bool fairwq_runner_next(struct fairwq_runner *runner, u64 began)
 	struct fairwq_pool *pool = runner->pool;
 	struct fairwq_runner *kick = NULL;
 	bool more = false, requeue;
-	u64 now = fairwq_clock();
+	u64 now = runner->mark ?: fairwq_clock();
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
@@ -747,6 +764,7 @@ static void fairwq_runner_fn(struct work_struct *work)
 	struct fairwq_runner *runner = container_of(work, struct fairwq_runner, work);
 	u64 began = fairwq_clock();
 
+	runner->mark = began;
 	while (fairwq_runner_next(runner, began))
 		fairwq_run_turns(runner);
 }

@@ -48,6 +48,7 @@ DECLARE_EWMA(fairwq_run, 4, 8)
 struct fairwq_batch_stats {
 	u64 turns;			/* begun */
 	u64 done;			/* ended */
+	u64 run_time;			/* ns, of the timed ones; fair time: of all */
 	struct ewma_fairwq_run run_avg;	/* 0: never measured */
 	struct fairwq_hist wait;	/* of the measured ones */
 	struct fairwq_hist run;		/* of the timed ones */

@@ -130,6 +130,7 @@ static struct fairwq_work *fairwq_unplan_locked(struct fairwq_slot *slot,
 	lockdep_assert_held(&turn->batch->pool->lock);
 	if (!list_empty(&turn->batch->pool->waiters))
 		fairwq_waiters_done_locked(turn->batch->pool, turn->number);
+	fairwq_cost_refund_locked(turn);
 	fairwq_batch_turn_drop_locked(turn->batch, turn->color);
 	return work;
 }

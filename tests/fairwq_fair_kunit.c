@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What a turn costs and who pays for it: the arithmetic of the tree, on the
- * tree alone, where every figure is exact.
+ * tree alone, where every figure is exact; and turns that cost the time they
+ * take, which nobody knows beforehand. Of those the cases know which is longer
+ * because one item runs while the other ones do, or how many are under way
+ * while none has ended.
  */
 #include "mock.h"
 
@@ -245,6 +248,301 @@ static void debt_has_a_limit(struct kunit *test)
 	tree_expect(test, t, 10, "1111");
 }
 
+/* ---- fair time -------------------------------------------------------- */
+
+/* A turn costs what it takes: one long item weighs as much as many short ones. */
+static void one_long_against_many_short(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct mock_gate hold;
+	struct fairwq_batch *a, *b;
+
+	mock_gate_init(&hold);
+	mock_pool(test, 2, FAIRWQ_FAIR_TIME);
+	a = mock->gate_batch;
+	b = mock_batch(test, "b");
+	/* While a's one item runs, all of b's run: none of them took longer. */
+	mock_queue(test, b, '.', 500);
+	fairwq_batch_flush(b);
+	/* Both runners are held when the two are queued, a's first. */
+	KUNIT_ASSERT_EQ(test, 1, fairwq_pool_queue(mock->pool, &hold.work));
+	mock_await(test, &hold.entered);
+	mock_queue(test, a, 'a', 1);
+	mock_queue(test, b, 'b', 1);
+	mock_open(test);
+	mock_until(test, READ_ONCE(mock->log.nr) == 502);
+	complete_all(&hold.open);
+	KUNIT_EXPECT_STREQ(test, "ba", &mock->log.text[500]);
+	fairwq_pool_flush(mock->pool);
+	fairwq_batch_dispose(b);
+}
+
+/* While turns are under way, each counts as what it is likely to take. */
+static void runners_do_not_pile_up(struct kunit *test)
+{
+	struct mock_gate *gate = kunit_kcalloc(test, 20, sizeof(*gate), GFP_KERNEL);
+	struct mock *mock = test->priv;
+	struct fairwq_batch *batch[2];
+	unsigned int i, runs[2] = { };
+
+	KUNIT_ASSERT_NOT_NULL(test, gate);
+	mock->flags = FAIRWQ_STRICT_TURNS;
+	mock_pool(test, 1, FAIRWQ_FAIR_TIME);
+	for (i = 0; i < 20; i++)
+		mock_gate_init(&gate[i]);
+	for (i = 0; i < 2; i++)
+		batch[i] = mock_batch(test, "p");
+	fairwq_test_set_guess(batch[0], 4 * NSEC_PER_MSEC);
+	fairwq_test_set_guess(batch[1], NSEC_PER_MSEC);
+	for (i = 0; i < 20; i++)
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(batch[i / 10], &gate[i].work));
+	/* Ten turns, and none of them ends. */
+	KUNIT_ASSERT_EQ(test, 0, fairwq_pool_set_max_active(mock->pool, 11));
+	mock_until(test, fairwq_test_counter(mock->pool, FAIRWQ_TURNS) == 11);
+	for (i = 0; i < 2; i++)
+		runs[i] = 10 - READ_ONCE(batch[i]->nr_fifo);
+	for (i = 0; i < 20; i++)
+		complete_all(&gate[i].open);
+	mock_open(test);
+	fairwq_pool_flush(mock->pool);
+	KUNIT_EXPECT_EQ(test, 2U, runs[0]);
+	KUNIT_EXPECT_EQ(test, 8U, runs[1]);
+	for (i = 0; i < 2; i++)
+		fairwq_batch_dispose(batch[i]);
+}
+
+/* Takes more than twice the slice, and until something else was queued. */
+struct slow {
+	struct mock_item item;
+	struct completion *entered;
+	const bool *go_on;
+};
+
+static void slow_fn(struct fairwq_work *work)
+{
+	struct slow *slow = container_of(work, struct slow, item.work);
+	unsigned long late = jiffies + MOCK_WAIT;
+	u64 end = fairwq_clock() + NSEC_PER_MSEC;
+
+	mock_log_add(slow->item.log, slow->item.letter);
+	complete(slow->entered);
+	while (fairwq_clock() < end ||
+	       (!READ_ONCE(*slow->go_on) && time_before(jiffies, late)))
+		cond_resched();
+}
+
+static void slow_init(struct slow *slow, struct mock *mock, char letter,
+		      struct completion *entered, const bool *go_on)
+{
+	fairwq_work_init(&slow->item.work, slow_fn);
+	slow->item.log = &mock->log;
+	slow->item.letter = letter;
+	slow->entered = entered;
+	slow->go_on = go_on;
+}
+
+/* A guess that is wrong is wrong for one item, not for a plan of dozens. */
+static void wrong_guess_ends_the_plan(struct kunit *test)
+{
+	struct slow *slow = kunit_kcalloc(test, 6, sizeof(*slow), GFP_KERNEL);
+	struct mock *mock = test->priv;
+	DECLARE_COMPLETION_ONSTACK(entered);
+	struct fairwq_batch *a;
+	bool go_on = false;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, slow);
+	mock_pool(test, 1, FAIRWQ_FAIR_TIME);
+	a = mock_batch(test, "a");
+	fairwq_test_set_guess(a, 100);
+	for (i = 0; i < 6; i++) {
+		slow_init(&slow[i], mock, '1' + i, &entered, &go_on);
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &slow[i].item.work));
+	}
+	mock_open(test);
+	mock_await(test, &entered);
+	mock_queue(test, fairwq_pool_default_batch(mock->pool, FAIRWQ_PRIO_HIGH), 'h', 1);
+	WRITE_ONCE(go_on, true);
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_STREQ(test, "1h23456", &mock->log.text[0]);
+	fairwq_batch_dispose(a);
+}
+
+/* ---- what is paid is what was had ------------------------------------- */
+
+struct policy_case {
+	const char *desc;
+	enum fairwq_policy policy;
+};
+
+static const struct policy_case policy_cases[] = {
+	{ "round robin", FAIRWQ_ROUND_ROBIN }, { "fair time", FAIRWQ_FAIR_TIME },
+};
+
+static void policy_case_desc(const struct policy_case *c, char *desc)
+{
+	strscpy(desc, c->desc, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(policy, policy_cases, policy_case_desc);
+
+/* Of a batch that is at rest: all that its turns cost, to the last ns. */
+static void expect_paid(struct kunit *test, const struct fairwq_batch *batch)
+{
+	const struct fairwq_batch_stats *stats = batch->stats;
+
+	KUNIT_EXPECT_GE(test, stats->turns, 1ULL);
+	if (batch->pool->policy == FAIRWQ_ROUND_ROBIN)
+		KUNIT_EXPECT_EQ(test, stats->turns * FAIRWQ_COST_TURN, batch->node.service);
+	else
+		KUNIT_EXPECT_EQ(test, stats->run_time << FAIRWQ_COST_NS_SHIFT,
+				batch->node.service);
+}
+
+/* A turn that was parked was charged, and refunded, and charged again. */
+static void parked_is_paid_once(struct kunit *test)
+{
+	const struct policy_case *c = test->param_value;
+	struct mock_gate *gate = kunit_kzalloc(test, sizeof(*gate), GFP_KERNEL);
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a, *b;
+
+	KUNIT_ASSERT_NOT_NULL(test, gate);
+	mock_gate_init(gate);
+	mock_pool(test, 3, c->policy);
+	a = mock_batch(test, "a");
+	b = mock_batch(test, "b");
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
+	mock_await(test, &gate->entered);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(b, &gate->work));
+	mock_queue(test, b, 'b', 3);
+	mock_until(test, READ_ONCE(mock->log.nr) == 3);
+	KUNIT_EXPECT_EQ(test, 1U, READ_ONCE(b->nr_parked));
+	complete_all(&gate->open);
+	fairwq_batch_flush(a);
+	fairwq_batch_flush(b);
+	KUNIT_EXPECT_EQ(test, 1ULL, fairwq_test_counter(mock->pool, FAIRWQ_PARKED));
+	expect_paid(test, a);
+	expect_paid(test, b);
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
+}
+
+/* So is one that was cancelled after it was planned. */
+static void cancelled_is_not_paid(struct kunit *test)
+{
+	const struct policy_case *c = test->param_value;
+	struct mock_gate *gate = kunit_kzalloc(test, sizeof(*gate), GFP_KERNEL);
+	struct mock *mock = test->priv;
+	struct mock_item *item[8];
+	struct fairwq_batch *a;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, gate);
+	mock_gate_init(gate);
+	mock_pool(test, 2, c->policy);
+	a = mock_batch(test, "a");
+	fairwq_test_set_guess(a, 100);
+	fairwq_batch_pause(a);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
+	for (i = 0; i < 8; i++) {
+		item[i] = mock_item(test, 'a' + i);
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &item[i]->work));
+	}
+	fairwq_batch_resume(a);
+	mock_await(test, &gate->entered);
+	/* All are in its plan, and the other runner is held. */
+	KUNIT_EXPECT_EQ(test, 10ULL, fairwq_test_counter(mock->pool, FAIRWQ_TURNS));
+	for (i = 0; i < 8; i += 2)
+		KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[i]->work));
+	complete_all(&gate->open);
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_STREQ(test, "bdfh", &mock->log.text[0]);
+	KUNIT_EXPECT_EQ(test, 5ULL, a->stats->turns);
+	expect_paid(test, a);
+	fairwq_batch_dispose(a);
+}
+
+/* And what a late runner gave back, and took again. */
+static void given_back_is_paid_once(struct kunit *test)
+{
+	const struct policy_case *c = test->param_value;
+	struct mock_gate *gate = kunit_kzalloc(test, sizeof(*gate), GFP_KERNEL);
+	unsigned long late;
+	struct fairwq_batch *a;
+
+	KUNIT_ASSERT_NOT_NULL(test, gate);
+	mock_gate_init(gate);
+	mock_pool(test, 1, c->policy);
+	a = mock_batch(test, "a");
+	fairwq_test_set_guess(a, 100);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
+	mock_queue(test, a, 'a', 8);
+	mock_open(test);
+	mock_await(test, &gate->entered);
+	late = jiffies + 4;
+	mock_until(test, time_after(jiffies, late));
+	complete_all(&gate->open);
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 9ULL, a->stats->turns);
+	expect_paid(test, a);
+	fairwq_batch_dispose(a);
+}
+
+/* ---- another policy --------------------------------------------------- */
+
+/* Under fair time a owes a millisecond; by turns, nobody owes anybody anything. */
+static void another_unit_begins_at_nothing(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a, *b;
+	struct mock_gate hold;
+	u64 end;
+
+	mock_gate_init(&hold);
+	mock_pool(test, 1, FAIRWQ_FAIR_TIME);
+	a = mock->gate_batch;
+	b = mock_batch(test, "b");
+	end = fairwq_clock() + NSEC_PER_MSEC;
+	mock_until(test, fairwq_clock() > end);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_pool_queue(mock->pool, &hold.work));
+	mock_open(test);
+	mock_await(test, &hold.entered);
+	mock_queue(test, a, 'a', 4);
+	mock_queue(test, b, 'b', 4);
+	fairwq_test_set_policy(mock->pool, FAIRWQ_ROUND_ROBIN);
+	complete_all(&hold.open);
+	mock_expect(test, "abababab");
+	fairwq_pool_flush(mock->pool);
+	expect_paid(test, b);
+	fairwq_batch_dispose(b);
+}
+
+/* What was under way when the policy changed is neither corrected nor refunded. */
+static void change_while_under_way(struct kunit *test)
+{
+	static const enum fairwq_policy policy[] = {
+		FAIRWQ_FAIR_TIME, FAIRWQ_ROUND_ROBIN, FAIRWQ_FAIR_TIME, FAIRWQ_FIFO,
+		FAIRWQ_FAIR_TIME,
+	};
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+	unsigned int i;
+
+	mock_pool(test, 1, FAIRWQ_FAIR_TIME);
+	a = mock->gate_batch;
+	mock_queue(test, a, 'a', 3);
+	for (i = 1; i < ARRAY_SIZE(policy); i++)
+		fairwq_test_set_policy(mock->pool, policy[i]);
+	KUNIT_EXPECT_EQ(test, 0ULL, a->node.service);
+	mock_open(test);
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_STREQ(test, "aaa", &mock->log.text[0]);
+	/* The gate's own turn was not of this era. */
+	KUNIT_EXPECT_LT(test, a->node.service, a->stats->run_time << FAIRWQ_COST_NS_SHIFT);
+	KUNIT_EXPECT_GT(test, a->node.service, 0ULL);
+}
+
 static struct kunit_case fair_cases[] = {
 	KUNIT_CASE(cost_more),
 	KUNIT_CASE(cost_less),
@@ -255,6 +553,14 @@ static struct kunit_case fair_cases[] = {
 	KUNIT_CASE(corrected_by_weight_in_groups),
 	KUNIT_CASE(refund_undoes_a_charge),
 	KUNIT_CASE(debt_has_a_limit),
+	KUNIT_CASE(one_long_against_many_short),
+	KUNIT_CASE(runners_do_not_pile_up),
+	KUNIT_CASE(wrong_guess_ends_the_plan),
+	KUNIT_CASE_PARAM(parked_is_paid_once, policy_gen_params),
+	KUNIT_CASE_PARAM(cancelled_is_not_paid, policy_gen_params),
+	KUNIT_CASE_PARAM(given_back_is_paid_once, policy_gen_params),
+	KUNIT_CASE(another_unit_begins_at_nothing),
+	KUNIT_CASE(change_while_under_way),
 	{}
 };
 

@@ -536,7 +536,8 @@ static const struct rubbish bad_max_active[] = {
 
 static const struct rubbish bad_policy[] = {
 	RUBBISH("0"), RUBBISH("1"), RUBBISH("2"), RUBBISH("FIFO"), RUBBISH("fif"),
-	RUBBISH("fifo2"), RUBBISH("fair_time"), RUBBISH("round-robin"), RUBBISH("round"),
+	RUBBISH("fifo2"), RUBBISH("fair"), RUBBISH("fair-time"), RUBBISH("round-robin"),
+	RUBBISH("round"),
 	RUBBISH("round_robin,fifo"), RUBBISH("round_robin\0"), RUBBISH("(null)"),
 };
 
@@ -686,6 +687,9 @@ static void good_values_of_policy(void)
 	expect(strstr(read_pool("summary"), "\npolicy: fifo\n"), "summary");
 	hash_and_leave();
 	expect_set("policy", " fifo", "fifo\n");
+	expect_set("policy", "fair_time", "fair_time\n");
+	expect(strstr(read_pool("summary"), "\npolicy: fair_time\n"), "summary");
+	hash_and_leave();
 	expect_set("policy", "round_robin", "round_robin\n");
 	hash_and_leave();
 }
@@ -740,6 +744,8 @@ static void policy_switched_under_load(void)
 	begin_load();
 	for (int i = 0; i < 200; i++) {
 		expect_set("policy", "fifo", "fifo\n");
+		usleep(i * 10);
+		expect_set("policy", "fair_time", "fair_time\n");
 		usleep(i * 10);
 		expect_set("policy", "round_robin", "round_robin\n");
 	}

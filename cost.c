@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a turn costs the batch that takes it.
+ *
+ * Under round robin: 1. Under fair time: the time that its function runs,
+ * which is known when it has returned. Until then it is charged what it is
+ * likely to cost: a moving average of the batch's run times, or a slice if
+ * there is none. Were nothing charged, then of several runners one after the
+ * other would take a turn of the batch that looks cheapest, until the first
+ * of these turns ends. Under arrival order: nothing.
+ *
+ * Another policy is another unit. Its change begins an era: every virtual
+ * time is set to 0, so that nobody has more of a debt or a claim than others,
+ * and turns that were charged in the era before are neither refunded nor
+ * corrected. What a batch owed or was owed at that moment is forgotten.
+ */
+#include <linux/export.h>
+#include <linux/limits.h>
+#include <linux/minmax.h>
+
+#include "internal.h"
+
+/* The longest item at the smallest weight: a debt that the tree can tell from none. */
+static_assert((FAIRWQ_COST_MAX_NS << FAIRWQ_COST_NS_SHIFT) * 100 <= FAIRWQ_MAX_LEAD);
+
+/* What the next turn of @batch is likely to take, ns. */
+static u32 fairwq_guess_locked(struct fairwq_batch *batch)
+{
+	unsigned int slice_us = batch->pool->slice_us ?: FAIRWQ_DFL_SLICE_US;
+	u64 avg = ewma_fairwq_run_read(&batch->stats->run_avg);
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	return clamp_t(u64, avg ?: (u64)slice_us * NSEC_PER_USEC, 1, U32_MAX);
+}
+
+/* What @turn was charged, as the tree counts. */
+static u64 fairwq_charged(const struct fairwq_turn *turn)
+{
+	if (turn->batch->pool->policy != FAIRWQ_FAIR_TIME)
+		return FAIRWQ_COST_TURN;
+	return (u64)turn->charged << FAIRWQ_COST_NS_SHIFT;
+}
+
+/* The batch takes a turn; it is eligible still. */
+void fairwq_cost_charge_locked(struct fairwq_turn *turn)
+{
+	struct fairwq_batch *batch = turn->batch;
+	struct fairwq_pool *pool = batch->pool;
+
+	lockdep_assert_held(&pool->lock);
+
+	turn->era = pool->era;
+	turn->charged = 0;
+	if (pool->policy == FAIRWQ_FAIR_TIME) {
+		turn->charged = fairwq_mutant(NO_GUESS) ? 1 : fairwq_guess_locked(batch);
+		turn->timed = true;
+	}
+	fairwq_tree_charge(&pool->tree, &batch->node, fairwq_charged(turn));
+}
+
+/* The turn is not used: it cost nothing. If it is taken again, it is charged again. */
+void fairwq_cost_refund_locked(const struct fairwq_turn *turn)
+{
+	struct fairwq_batch *batch = turn->batch;
+	struct fairwq_pool *pool = batch->pool;
+
+	lockdep_assert_held(&pool->lock);
+
+	if (turn->era == pool->era && !fairwq_mutant(REFUND_LOST))
+		fairwq_tree_refund(&pool->tree, &batch->node, fairwq_charged(turn));
+}
+
+/* The turn is over: it cost what it took. */
+void fairwq_cost_settle_locked(const struct fairwq_turn *turn)
+{
+	struct fairwq_batch *batch = turn->batch;
+	struct fairwq_pool *pool = batch->pool;
+	s64 took;
+
+	lockdep_assert_held(&pool->lock);
+
+	if (pool->policy != FAIRWQ_FAIR_TIME)
+		return;
+	if (turn->era != pool->era && !fairwq_mutant(OLD_TURN_CORRECTED))
+		return;
+	took = min(turn->run, FAIRWQ_COST_MAX_NS);
+	fairwq_tree_correct(&pool->tree, &batch->node,
+			    (took - turn->charged) * BIT(FAIRWQ_COST_NS_SHIFT));
+}
+
+/* The policy has changed, while no batch is in the tree. */
+void fairwq_cost_new_era_locked(struct fairwq_pool *pool)
+{
+	struct fairwq_batch *batch;
+	struct fairwq_node *node;
+
+	lockdep_assert_held(&pool->mutex);
+	lockdep_assert_held(&pool->lock);
+
+	pool->era++;
+	fairwq_tree_init(&pool->tree, pool->policy == FAIRWQ_FIFO);
+	if (fairwq_mutant(OLD_UNIT_KEPT))
+		return;
+	list_for_each_entry(batch, &pool->batches, link)
+		for (node = &batch->node; node->parent; node = node->parent)
+			fairwq_node_reset(node);
+}
+
+#ifdef FAIRWQ_TESTING
+/* As if the turns of @batch had always taken @ns. */
+void fairwq_test_set_guess(struct fairwq_batch *batch, unsigned long ns)
+{
+	raw_spin_lock_irq(&batch->pool->lock);
+	ewma_fairwq_run_init(&batch->stats->run_avg);
+	ewma_fairwq_run_add(&batch->stats->run_avg, ns);
+	raw_spin_unlock_irq(&batch->pool->lock);
+}
+EXPORT_SYMBOL_GPL(fairwq_test_set_guess);
+#endif
