@@ -116,8 +116,9 @@ static void place_is_that_of_the_time(struct kunit *test)
 	struct fairwq_batch *a = later_pool(test, 1);
 	struct later *later = later_new(test, a, later_fn);
 
-	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, 1));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
 	queue_item(test, a, 'a');
+	mod_timer(&later->dwork.timer, jiffies + 1);	/* an hour later */
 	mock_until(test, !atomic_read(&a->nr_held));
 	queue_item(test, a, 'b');
 	mock_expect(test, "axb");
