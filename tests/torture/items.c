@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Items that live as long as the test. Anybody may queue, cancel, disable and
+ * flush them, to any batch of any pool; each of them keeps its own books.
+ */
+#define pr_fmt(fmt) "fairwq-torture: " fmt
+
+#include <linux/delay.h>
+#include <linux/hash.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "torture.h"
+
+struct tt_item *tt_items;
+
+/* Time that items take, most of them none. */
+void tt_behave(u32 dice)
+{
+	dice %= 4096;
+	if (dice == 0)
+		schedule_timeout_uninterruptible(1);
+	else if (dice < 8)
+		usleep_range(20, 200);
+	else if (dice < 12)
+		udelay(300);
+	else if (dice < 64)
+		udelay(dice % 16);
+	else if (dice < 80)
+		cond_resched();
+}
+
+int tt_queued(int ret)
+{
+	tt_count(ret > 0 ? TT_QUEUED : ret ? TT_REFUSED : TT_ALREADY, 1);
+	if (ret < 0 && ret != -ESHUTDOWN && ret != -EAGAIN && ret != -ECANCELED)
+		tt_problem("a queue call returned %d\n", ret);
+	return ret;
+}
+
+/* ---- calls that keep the books ----------------------------------------- */
+
+/*
+ * fairwq_mod_delayed() takes out what others queue meanwhile, and does not say
+ * how often. So a delayed item is queued by one at a time, whoever comes first.
+ */
+static bool tt_item_hold(struct tt_item *item)
+{
+	return item->kind != TT_DELAYED || !test_and_set_bit_lock(0, &item->held);
+}
+
+static void tt_item_unhold(struct tt_item *item)
+{
+	if (item->kind == TT_DELAYED)
+		clear_bit_unlock(0, &item->held);
+}
+
+static int tt_item_call(struct tt_item *item, struct fairwq_batch *batch,
+			unsigned long delay)
+{
+	switch (item->kind) {
+	case TT_DELAYED:
+		return fairwq_queue_delayed(batch, &item->dwork, delay);
+	case TT_RCU:
+		return fairwq_queue_rcu(batch, &item->rwork);
+	default:
+		return fairwq_queue(batch, &item->work);
+	}
+}
+
+int tt_item_queue(struct tt_item *item, struct fairwq_batch *batch, unsigned long delay)
+{
+	bool planted = !(atomic_long_read(&item->queued) % 256);
+	int ret;
+
+	if (!tt_item_hold(item))
+		return -EBUSY;
+	if (planted && tt_bug == TT_BUG_LOST)
+		ret = 1;
+	else
+		ret = tt_item_call(item, batch, delay);
+	tt_item_unhold(item);
+	if (ret == 1 && !(planted && tt_bug == TT_BUG_TWICE))
+		atomic_long_inc(&item->queued);
+	else if (ret == 1)
+		return 0;
+	return tt_queued(ret);
+}
+
+/* Around whatever may take the item out of the queue; see tt_check_stamp(). */
+static void tt_cancel_begin(struct tt_item *item)
+{
+	atomic_inc(&item->cancels_begun);
+	smp_mb__after_atomic();	/* pairs with tt_undisturbed() */
+}
+
+static void tt_cancel_end(struct tt_item *item)
+{
+	smp_mb__before_atomic();	/* pairs with tt_undisturbed() */
+	atomic_inc(&item->cancels_ended);
+}
+
+void tt_item_mod(struct tt_item *item, struct fairwq_batch *batch, unsigned long delay)
+{
+	int ret;
+
+	if (item->kind != TT_DELAYED || !tt_item_hold(item))
+		return;
+	tt_cancel_begin(item);
+	ret = fairwq_mod_delayed(batch, &item->dwork, delay);
+	tt_cancel_end(item);
+	tt_item_unhold(item);
+	if (ret == 1)
+		atomic_long_inc(&item->queued);
+	if (ret < 0)
+		atomic_long_inc(&item->unsure);
+	tt_queued(ret);
+}
+
+bool tt_item_cancel(struct tt_item *item, bool (*cancel)(struct fairwq_work *work))
+{
+	bool ret;
+
+	tt_cancel_begin(item);
+	ret = cancel(&item->work);
+	tt_cancel_end(item);
+	if (ret) {
+		atomic_long_inc(&item->canceled);
+		tt_count(TT_CANCELED, 1);
+	}
+	return ret;
+}
+
+void tt_item_flush(struct tt_item *item)
+{
+	switch (item->kind) {
+	case TT_DELAYED:
+		fairwq_delayed_work_flush(&item->dwork);
+		break;
+	case TT_RCU:
+		fairwq_rcu_work_flush(&item->rwork);
+		break;
+	default:
+		fairwq_work_flush(&item->work);
+	}
+}
+
+/* A cancel of its batch has taken it out. */
+void tt_dropped(struct fairwq_work *work)
+{
+	struct tt_item *item = container_of(work, struct tt_item, work);
+
+	if (item < tt_items || item >= tt_items + TT_NR_ITEMS) {
+		tt_shot_dropped(work);
+		return;
+	}
+	atomic_long_inc(&item->dropped);
+	tt_count(TT_DROPPED, 1);
+}
+
+/* ---- the function ------------------------------------------------------ */
+
+static u32 tt_item_enter(struct tt_item *item)
+{
+	unsigned int i;
+
+	if (atomic_xchg(&item->inside, 1))
+		tt_problem("item %u runs twice at once\n", item->nr);
+	for (i = 0; i < tt_nr_threads; i++)
+		WRITE_ONCE(item->seen[i], READ_ONCE(item->stamp[i]));
+	tt_count(TT_RAN, 1);
+	return atomic_long_inc_return(&item->ran);
+}
+
+static void tt_item_leave(struct tt_item *item)
+{
+	atomic_set_release(&item->inside, 0);
+}
+
+/* What an item does to itself and to others. */
+static void tt_item_mischief(struct tt_item *item, u32 dice)
+{
+	struct tt_actor actor = { .nr = -1 };
+	struct fairwq_batch *batch;
+
+	if (READ_ONCE(tt_stopping) || dice % 8)
+		return;
+	prandom_seed_state(&actor.rnd, dice);
+	batch = tt_get_batch(&actor);
+	if (!batch)
+		return;
+	dice /= 8;
+	if (dice % 4)
+		tt_item_queue(item, batch, dice % 2);
+	else if (dice % 64)
+		tt_item_queue(&tt_items[dice % TT_NR_ITEMS], batch, dice % 3);
+	else if (dice % 512)
+		tt_item_cancel(&tt_items[dice % TT_NR_ITEMS], fairwq_work_cancel);
+	else
+		fairwq_batch_dispose(fairwq_batch_get(batch));
+	fairwq_batch_put(batch);
+}
+
+static void tt_item_fn(struct fairwq_work *work)
+{
+	struct tt_item *item = container_of(work, struct tt_item, work);
+	u32 run = tt_item_enter(item);
+	u32 dice = hash_64(((u64)run << 32) | item->nr, 32);
+
+	if (tt_bug == TT_BUG_REENTRANT && !(run % 4096)) {
+		tt_item_enter(item);	/* as a second runner would */
+		atomic_long_dec(&item->ran);
+	}
+	tt_behave(dice);
+	tt_item_mischief(item, dice >> 12);
+	tt_item_leave(item);
+}
+
+/* ---- the beginning and the end ----------------------------------------- */
+
+static void tt_item_init(struct tt_item *item, unsigned int nr)
+{
+	item->nr = nr;
+	item->kind = nr % 4 == 1 ? TT_DELAYED : nr % 16 == 2 ? TT_RCU : TT_PLAIN;
+	switch (item->kind) {
+	case TT_DELAYED:
+		fairwq_delayed_work_init(&item->dwork, tt_item_fn);
+		break;
+	case TT_RCU:
+		fairwq_rcu_work_init(&item->rwork, tt_item_fn);
+		break;
+	default:
+		fairwq_work_init(&item->work, tt_item_fn);
+	}
+}
+
+int tt_items_init(void)
+{
+	unsigned int i;
+
+	tt_items = kvcalloc(TT_NR_ITEMS, sizeof(*tt_items), GFP_KERNEL);
+	if (!tt_items)
+		return -ENOMEM;
+	for (i = 0; i < TT_NR_ITEMS; i++)
+		tt_item_init(&tt_items[i], i);
+	return 0;
+}
+
+static void tt_item_judge(struct tt_item *item)
+{
+	long queued = atomic_long_read(&item->queued);
+	long ended = atomic_long_read(&item->ran) + atomic_long_read(&item->canceled) +
+		     atomic_long_read(&item->dropped);
+
+	if (atomic_read(&item->inside) || fairwq_work_pending(&item->work))
+		tt_problem("item %u has not ended\n", item->nr);
+	if (ended > queued)
+		tt_problem("item %u was queued %ld times and ran more: %ld\n",
+			   item->nr, queued, ended);
+	if (ended < queued - atomic_long_read(&item->unsure))
+		tt_problem("item %u was queued %ld times and %ld are lost (%ld unsure)\n",
+			   item->nr, queued, queued - ended,
+			   atomic_long_read(&item->unsure));
+}
+
+/* Nobody queues any more: some run, some are cancelled; then their books. */
+void tt_items_end(void)
+{
+	struct tt_item *item;
+
+	for (item = tt_items; item < tt_items + TT_NR_ITEMS; item++) {
+		tt_item_flush(item);
+		tt_item_cancel(item, fairwq_work_cancel_sync);
+		tt_item_judge(item);
+	}
+}

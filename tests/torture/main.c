@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Torture of fairwq: parameters, threads, progress, the end and the verdict.
+ *
+ * Loading it starts the test; it ends after "seconds", or when it is unloaded,
+ * and closes with one line: "End of test: SUCCESS" or "FAILURE". The parameter
+ * "state" says the same: running, success, failure.
+ */
+#define pr_fmt(fmt) "fairwq-torture: " fmt
+
+#include <linux/kthread.h>
+#include <linux/module.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "torture.h"
+
+MODULE_DESCRIPTION("Torture of fairwq");
+MODULE_AUTHOR("The fairwq developers");
+MODULE_LICENSE("GPL");
+
+static unsigned int seconds = 60;
+module_param(seconds, uint, 0444);
+MODULE_PARM_DESC(seconds, "How long; 0: until it is unloaded (60)");
+
+static unsigned int threads;
+module_param(threads, uint, 0444);
+MODULE_PARM_DESC(threads, "Threads that act; 0: four for each CPU");
+
+static unsigned int seed = 1;
+module_param(seed, uint, 0444);
+MODULE_PARM_DESC(seed, "Where chance begins (1)");
+
+static unsigned int stutter = 500;
+module_param(stutter, uint, 0444);
+MODULE_PARM_DESC(stutter, "ms to run before a quarter of that is idle; 0: never idle (500)");
+
+static unsigned int progress = 5;
+module_param(progress, uint, 0444);
+MODULE_PARM_DESC(progress, "Seconds between two lines of progress (5)");
+
+unsigned int tt_backlog = 20000;
+module_param_named(backlog, tt_backlog, uint, 0444);
+MODULE_PARM_DESC(backlog, "Most items that are queued once, at a time (20000)");
+
+static char *weights = "";
+module_param(weights, charp, 0444);
+MODULE_PARM_DESC(weights, "How often what is done, NAME=N,...; all=N first, for the rest");
+
+static char *bug = "";
+module_param(bug, charp, 0444);
+MODULE_PARM_DESC(bug, "Break a rule, to see it noticed: see torture.h");
+
+static char *state = "running";
+module_param(state, charp, 0444);
+MODULE_PARM_DESC(state, "Not to be set: running, success or failure");
+
+static const char * const tt_bug_name[] = {
+	[TT_BUG_NONE] = "",
+	[TT_BUG_LOST] = "lost",
+	[TT_BUG_TWICE] = "twice",
+	[TT_BUG_REENTRANT] = "reentrant",
+	[TT_BUG_STALE] = "stale",
+	[TT_BUG_ORDER] = "order",
+	[TT_BUG_FLUSH] = "flush",
+	[TT_BUG_DISABLED] = "disabled",
+	[TT_BUG_RELEASED] = "released",
+};
+
+static const char * const tt_count_name[TT_NR_COUNTS] = {
+	[TT_QUEUED] = "queued",
+	[TT_ALREADY] = "pending already",
+	[TT_REFUSED] = "refused",
+	[TT_RAN] = "ran",
+	[TT_CANCELED] = "canceled",
+	[TT_DROPPED] = "dropped",
+	[TT_BATCHES] = "batches created",
+	[TT_RELEASED] = "batches released",
+	[TT_POOLS] = "pools created",
+	[TT_PROBES] = "flushes checked",
+	[TT_STAMPS] = "stores checked",
+};
+
+struct tt_counts {
+	long nr[TT_NR_COUNTS];
+};
+
+static DEFINE_PER_CPU(struct tt_counts, tt_counts);
+
+enum tt_bug tt_bug;
+unsigned int tt_nr_threads;
+struct fairwq_pool *tt_pools[TT_NR_POOLS];
+struct tt_thread *tt_threads;
+bool tt_stopping;
+
+static struct task_struct *tt_main_task;
+static atomic_t tt_problems;
+static bool tt_halted;
+static unsigned long tt_begin;
+
+/* ---- what all use ------------------------------------------------------ */
+
+/* The first few are told. */
+void tt_problem(const char *fmt, ...)
+{
+	struct va_format vaf = { .fmt = fmt };
+	va_list args;
+
+	if (atomic_inc_return(&tt_problems) > 20)
+		return;
+	va_start(args, fmt);
+	vaf.va = &args;
+	pr_alert("!!! %pV", &vaf);
+	va_end(args);
+}
+
+void tt_count(enum tt_count which, long n)
+{
+	this_cpu_add(tt_counts.nr[which], n);
+}
+
+static long tt_sum(enum tt_count which)
+{
+	long sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(per_cpu(tt_counts, cpu).nr[which]);
+	return sum;
+}
+
+u32 tt_random(struct tt_actor *actor, u32 below)
+{
+	return ((u64)prandom_u32_state(&actor->rnd) * below) >> 32;
+}
+
+/* ---- those who act ----------------------------------------------------- */
+
+static void tt_interrupt(struct tt_actor *actor)
+{
+	unsigned int n = 1 + tt_random(actor, 8);
+
+	while (n-- && !READ_ONCE(tt_stopping))
+		tt_pick_op(actor, true)->act(actor);
+}
+
+static void tt_timer_fn(struct timer_list *timer)
+{
+	tt_interrupt(&container_of(timer, struct tt_thread, timer)->soft);
+}
+
+static enum hrtimer_restart tt_hrtimer_fn(struct hrtimer *timer)
+{
+	tt_interrupt(&container_of(timer, struct tt_thread, hrtimer)->hard);
+	return HRTIMER_NORESTART;
+}
+
+static void tt_irq_work_fn(struct irq_work *work)
+{
+	tt_interrupt(&container_of(work, struct tt_thread, irq_work)->work);
+}
+
+static int tt_thread_fn(void *data)
+{
+	struct tt_thread *thread = data;
+
+	while (!kthread_should_stop()) {
+		if (READ_ONCE(tt_halted)) {
+			schedule_timeout_interruptible(1);
+			continue;
+		}
+		tt_pick_op(&thread->actor, false)->act(&thread->actor);
+		if (atomic_long_read(&tt_live) > tt_backlog)
+			schedule_timeout_interruptible(1);
+		cond_resched();
+	}
+	return 0;
+}
+
+static void tt_actor_init(struct tt_actor *actor, int nr)
+{
+	static u32 count;
+
+	prandom_seed_state(&actor->rnd, ((u64)seed << 32) + ++count);
+	actor->nr = nr;
+}
+
+static void tt_thread_init(struct tt_thread *thread, int nr)
+{
+	tt_actor_init(&thread->actor, nr);
+	tt_actor_init(&thread->soft, -1);
+	tt_actor_init(&thread->hard, -1);
+	tt_actor_init(&thread->work, -1);
+	timer_setup(&thread->timer, tt_timer_fn, 0);
+	init_irq_work(&thread->irq_work, tt_irq_work_fn);
+#ifdef TORTURE_HRTIMER_SETUP
+	hrtimer_setup(&thread->hrtimer, tt_hrtimer_fn, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
+#else
+	hrtimer_init(&thread->hrtimer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
+	thread->hrtimer.function = tt_hrtimer_fn;
+#endif
+}
+
+static int tt_threads_start(void)
+{
+	struct task_struct *task;
+	unsigned int i;
+
+	for (i = 0; i < tt_nr_threads; i++)
+		tt_thread_init(&tt_threads[i], i);
+	for (i = 0; i < tt_nr_threads; i++) {
+		task = kthread_run(tt_thread_fn, &tt_threads[i], "torture/%u", i);
+		if (IS_ERR(task))
+			return PTR_ERR(task);
+		tt_threads[i].task = task;
+	}
+	return 0;
+}
+
+/* Paused batches are resumed meanwhile: see tt_main_fn(). */
+static void tt_threads_stop(void)
+{
+	struct tt_thread *thread;
+
+	for (thread = tt_threads; thread < tt_threads + tt_nr_threads; thread++)
+		if (thread->task)
+			kthread_stop(thread->task);
+	for (thread = tt_threads; thread < tt_threads + tt_nr_threads; thread++) {
+		timer_delete_sync(&thread->timer);
+		hrtimer_cancel(&thread->hrtimer);
+		irq_work_sync(&thread->irq_work);
+		tt_lane_renew(&thread->actor);	/* none from now on */
+	}
+}
+
+/* ---- pools ------------------------------------------------------------- */
+
+static int tt_pools_init(void)
+{
+	static const struct fairwq_pool_attrs attrs[TT_NR_POOLS] = {
+		{ },
+		{ .flags = FAIRWQ_STRICT_TURNS, .max_active = 2 },
+		{ .policy = FAIRWQ_FIFO, .slice_us = 1000, .max_active = 4 },
+		{ .flags = FAIRWQ_MEM_RECLAIM | FAIRWQ_HIGHPRI | FAIRWQ_FREEZABLE |
+			   FAIRWQ_SYSFS, .slice_us = FAIRWQ_MAX_SLICE_US },
+	};
+	unsigned int i;
+
+	for (i = 0; i < TT_NR_POOLS; i++) {
+		tt_pools[i] = fairwq_pool_create(&attrs[i], "torture-%u", i);
+		if (IS_ERR(tt_pools[i]))
+			return PTR_ERR(tt_pools[i]);
+		tt_count(TT_POOLS, 1);
+	}
+	return 0;
+}
+
+static void tt_pools_end(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < TT_NR_POOLS; i++)
+		fairwq_pool_destroy(tt_pools[i]);
+}
+
+/* ---- the course of it -------------------------------------------------- */
+
+static void tt_say_parameters(const char *when)
+{
+	pr_alert("--- %s: seconds=%u threads=%u seed=%u stutter=%u backlog=%u weights=%s bug=%s\n",
+		 when, seconds, tt_nr_threads, seed, stutter, tt_backlog, weights, bug);
+}
+
+/* While the test runs: who waits for a paused batch must not wait for ever. */
+static void tt_progress(void)
+{
+	static long before;
+	long ran = tt_sum(TT_RAN);
+
+	if (ran == before && !READ_ONCE(tt_halted))
+		tt_problem("nothing has run for %u s\n", progress);
+	before = ran;
+	pr_alert("%u s: %ld items ran, %ld canceled, %ld dropped, %ld live, %ld batches%s\n",
+		 jiffies_to_msecs(jiffies - tt_begin) / 1000, ran, tt_sum(TT_CANCELED),
+		 tt_sum(TT_DROPPED), atomic_long_read(&tt_live), tt_sum(TT_BATCHES),
+		 atomic_read(&tt_problems) ? " !!!" : "");
+}
+
+static bool tt_is_halted(void)
+{
+	unsigned int ms = jiffies_to_msecs(jiffies - tt_begin);
+
+	return stutter && ms % (stutter + stutter / 4) >= stutter;
+}
+
+static void tt_torment(void)
+{
+	unsigned long told = jiffies;
+
+	while (!kthread_should_stop() &&
+	       (!seconds || time_before(jiffies, tt_begin + seconds * HZ))) {
+		schedule_timeout_interruptible(HZ / 50 ?: 1);
+		WRITE_ONCE(tt_halted, tt_is_halted());
+		tt_resume_all();
+		if (progress && time_after(jiffies, told + progress * HZ)) {
+			told = jiffies;
+			tt_progress();
+		}
+	}
+}
+
+/* The end must not wait for a batch that somebody has paused last. */
+static int tt_resumer_fn(void *data)
+{
+	while (!kthread_should_stop()) {
+		tt_resume_all();
+		schedule_timeout_interruptible(HZ / 50 ?: 1);
+	}
+	return 0;
+}
+
+static void tt_stop_all(void)
+{
+	struct task_struct *resumer = kthread_run(tt_resumer_fn, NULL, "torture/resume");
+
+	pr_info("ending: threads\n");
+	WRITE_ONCE(tt_stopping, true);
+	tt_threads_stop();
+	pr_info("ending: items\n");
+	tt_items_end();
+	if (!IS_ERR(resumer))
+		kthread_stop(resumer);
+	pr_info("ending: batches and pools\n");
+	tt_slots_end();
+	tt_pools_end();
+}
+
+static void tt_judge(void)
+{
+	long queued = tt_sum(TT_QUEUED);
+	long ended = tt_sum(TT_RAN) + tt_sum(TT_CANCELED) + tt_sum(TT_DROPPED);
+	unsigned int i;
+
+	if (atomic_long_read(&tt_live))
+		tt_problem("%ld items that were queued once are lost\n",
+			   atomic_long_read(&tt_live));
+	if (tt_sum(TT_BATCHES) != tt_sum(TT_RELEASED))
+		tt_problem("%ld batches, %ld released\n", tt_sum(TT_BATCHES),
+			   tt_sum(TT_RELEASED));
+	for (i = 0; i < TT_NR_COUNTS; i++)
+		pr_alert("%s: %ld\n", tt_count_name[i], tt_sum(i));
+	pr_alert("queued and not ended: %ld\n", queued - ended);
+	tt_say_parameters("End of test");
+	if (atomic_read(&tt_problems))
+		pr_alert("!!! %d problems\n", atomic_read(&tt_problems));
+}
+
+static int tt_main_fn(void *unused)
+{
+	bool failed;
+
+	tt_torment();
+	tt_stop_all();
+	tt_judge();
+	failed = atomic_read(&tt_problems);
+	pr_alert("End of test: %s\n", failed ? "FAILURE" : "SUCCESS");
+	WRITE_ONCE(state, failed ? "failure" : "success");
+	while (!kthread_should_stop())
+		schedule_timeout_interruptible(HZ);
+	return 0;
+}
+
+/* ---- parameters -------------------------------------------------------- */
+
+static int tt_parse_bug(void)
+{
+	int i = match_string(tt_bug_name, ARRAY_SIZE(tt_bug_name), bug);
+
+	if (i < 0)
+		pr_err("bug=%s is unknown\n", bug);
+	tt_bug = i < 0 ? TT_BUG_NONE : i;
+	return i < 0 ? -EINVAL : 0;
+}
+
+static int tt_set_weight(const char *name, unsigned int weight)
+{
+	bool all = !strcmp(name, "all"), found = all;
+	unsigned int i;
+
+	for (i = 0; i < tt_nr_ops; i++) {
+		if (!all && strcmp(name, tt_ops[i].name))
+			continue;
+		tt_ops[i].weight = weight;
+		found = true;
+	}
+	return found ? 0 : -EINVAL;
+}
+
+/* At least one that can be done anywhere must be left to do. */
+static int tt_check_weights(void)
+{
+	unsigned int i, sum = 0;
+
+	for (i = 0; i < tt_nr_ops; i++)
+		sum += tt_ops[i].anywhere ? tt_ops[i].weight : 0;
+	return sum ? 0 : -EINVAL;
+}
+
+static int tt_parse_weights(void)
+{
+	char *copy = kstrdup(weights, GFP_KERNEL), *rest = copy, *name, *value;
+	unsigned int weight;
+	int err = copy ? 0 : -ENOMEM;
+
+	while (!err && (name = strsep(&rest, ","))) {
+		if (!*name)
+			continue;
+		value = strchr(name, '=');
+		if (value)
+			*value++ = '\0';
+		err = value ? kstrtouint(value, 0, &weight) : -EINVAL;
+		if (!err && weight > 1000000)
+			err = -EINVAL;
+		if (!err)
+			err = tt_set_weight(name, weight);
+	}
+	kfree(copy);
+	if (!err)
+		err = tt_check_weights();
+	if (err)
+		pr_err("weights=%s cannot be used\n", weights);
+	return err;
+}
+
+static int tt_parse(void)
+{
+	int err = tt_parse_bug();
+
+	tt_nr_threads = clamp(threads ?: 4 * num_online_cpus(), 1U, TT_MAX_THREADS);
+	return err ?: tt_parse_weights();
+}
+
+/* ---- module ------------------------------------------------------------ */
+
+static int tt_begin_all(void)
+{
+	int err = tt_items_init();
+
+	if (!err)
+		err = tt_pools_init();
+	if (!err)
+		err = tt_slots_init();
+	if (err)
+		return err;
+	tt_begin = jiffies;
+	err = tt_threads_start();
+	if (err)
+		return err;
+	tt_main_task = kthread_run(tt_main_fn, NULL, "torture/main");
+	return PTR_ERR_OR_ZERO(tt_main_task);
+}
+
+static int __init tt_init(void)
+{
+	int err = tt_parse();
+
+	if (err)
+		return err;
+	tt_threads = kcalloc(tt_nr_threads, sizeof(*tt_threads), GFP_KERNEL);
+	if (!tt_threads)
+		return -ENOMEM;
+	tt_say_parameters("Start of test");
+	err = tt_begin_all();
+	if (!err)
+		return 0;
+	if (tt_items)
+		tt_stop_all();
+	kvfree(tt_items);
+	kfree(tt_threads);
+	return err;
+}
+
+static void __exit tt_exit(void)
+{
+	kthread_stop(tt_main_task);
+	kvfree(tt_items);
+	kfree(tt_threads);
+}
+
+module_init(tt_init);
+module_exit(tt_exit);
