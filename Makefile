@@ -7,6 +7,8 @@ KDIR	?= $(firstword $(wildcard /lib/modules/$(shell uname -r)/build) \
 	     $(shell ls -d /lib/modules/*/build 2>/dev/null | sort -rV))
 PREFIX	?= /usr/local
 KERNEL	?= 6.1
+KIND	?= uml
+SECONDS	?= 60
 
 # ARCH LLVM CC V W C and the like reach kbuild by themselves.
 kbuild	= $(MAKE) -C $(or $(KDIR),$(error no kernel headers found: give KDIR=)) M=$(CURDIR)
@@ -29,6 +31,7 @@ help:
 	@echo 'To test it:'
 	@echo '  check            all suites in QEMU; KERNEL=6.1 (default), 6.12 or 7.3'
 	@echo '  check-uml        all suites on 7.3 user-mode Linux: the fast loop'
+	@echo '  torture          everything at random for SECONDS=60; KIND=uml (default), uml-debug or qemu'
 	@echo '  check-mutants    plant bugs one by one; each must be caught'
 	@echo '  check-style      warnings, checkpatch, kernel-doc, sparse, spelling, scripts'
 	@echo '  check-dkms       dkms build and install into a folder of its own'
@@ -54,12 +57,16 @@ check:
 check-uml:
 	@$(check) 7.3 uml
 
+torture:
+	@KERNEL=$(KERNEL) tools/torture.sh $(KIND) $(SECONDS)
+
 check-mutants check-style check-dkms demo bench:
 	@tools/$@.sh
 
 clean:
-	@$(kbuild) CONFIG_FAIRWQ_SAMPLES=m CONFIG_FAIRWQ_KUNIT_TEST=m CONFIG_FAIRWQ_BENCH=m clean
+	@$(kbuild) CONFIG_FAIRWQ_SAMPLES=m CONFIG_FAIRWQ_KUNIT_TEST=m CONFIG_FAIRWQ_BENCH=m \
+		CONFIG_FAIRWQ_TORTURE=m clean
 	@rm -rf build
 
 .PHONY: all help modules modules_install samples install headers_install dkms-install \
-	check check-uml check-mutants check-style check-dkms demo bench clean
+	check check-uml torture check-mutants check-style check-dkms demo bench clean

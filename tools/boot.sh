@@ -6,6 +6,7 @@
 # line in cmdline, and the exit status in status (124: time was up) in DIR.
 #
 # FAIRWQ_CPUS    processors of the guest (2)
+# FAIRWQ_MEM     its memory (1G)
 # FAIRWQ_LIMIT   seconds that one step in the guest may take (60)
 # FAIRWQ_TIMEOUT seconds for all of it (300)
 # FAIRWQ_STOP    if set, the first suite that fails ends it
@@ -16,6 +17,7 @@ kind=${1:?usage: boot.sh qemu|uml OBJ DIR}
 obj=${2:?usage: boot.sh qemu|uml OBJ DIR}
 dir=${3:?usage: boot.sh qemu|uml OBJ DIR}
 cpus=${FAIRWQ_CPUS:-2}
+mem=${FAIRWQ_MEM:-1G}
 
 # After an oops nothing that follows means anything. Tasks that hang are left
 # to init.sh, which gives every step its time: insmod itself looks hung while
@@ -28,7 +30,7 @@ qemu_command() {
 		gzip -1 >"$dir/initramfs.gz"
 	# No KVM: a machine's /dev/kvm may open and yet hang the guest for ever.
 	command=(qemu-system-x86_64 -accel "tcg,thread=multi" -cpu max
-		-smp "$cpus" -m 1G -nodefaults -display none -no-reboot
+		-smp "$cpus" -m "$mem" -nodefaults -display none -no-reboot
 		-serial "file:$dir/console.log" -serial "file:$dir/result.log"
 		-kernel "$obj/arch/x86/boot/bzImage" -initrd "$dir/initramfs.gz"
 		-append "console=ttyS0 rdinit=/init FAIRWQ_END=reboot ${append//[$'\n\t']/ }")
@@ -37,7 +39,7 @@ qemu_command() {
 uml_command() {
 	touch "$dir/root/result.log"
 	# shellcheck disable=SC2206 # to be split
-	command=("$obj/linux" mem=1G seccomp=on "ncpus=$cpus"
+	command=("$obj/linux" "mem=$mem" seccomp=on "ncpus=$cpus"
 		rootfstype=hostfs "rootflags=$dir/root" root=none rw init=/init
 		"uml_dir=$dir/"
 		con=null "con0=fd:0,fd:1" FAIRWQ_END=poweroff $append)

@@ -207,7 +207,7 @@ static void tt_item_fn(struct fairwq_work *work)
 	u32 run = tt_item_enter(item);
 	u32 dice = hash_64(((u64)run << 32) | item->nr, 32);
 
-	if (tt_bug == TT_BUG_REENTRANT && !(run % 4096)) {
+	if (tt_bug == TT_BUG_REENTRANT && !(run % 16)) {
 		tt_item_enter(item);	/* as a second runner would */
 		atomic_long_dec(&item->ran);
 	}

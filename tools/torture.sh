@@ -1,0 +1,95 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# torture.sh KIND SECONDS: fairwq under torture (tests/torture), judged by the
+# torture's own verdict, by everything on the console, and by whether all of it
+# can be unloaded. Logs stay in build/torture-KIND.
+#
+# KIND is uml (7.3, native), uml-debug (the same with KASAN, lockdep, debug
+# objects, kmemleak, UBSAN) or qemu (KERNEL, 4 CPUs that go and come back).
+#
+# KERNEL         for qemu: 6.1, 6.12 or 7.3 (6.1)
+# TORTURE_ARGS   more parameters of the module, such as "seed=7 bug=lost"
+# TORTURE_LOADS  how often to load and unload all modules (20)
+# TORTURE_BUILD  more for the build, such as FAIRWQ_MUTANT=NAME
+#
+# Exit: as check.sh.
+
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+kind=${1:?usage: torture.sh uml|uml-debug|qemu SECONDS}
+seconds=${2:?usage: torture.sh uml|uml-debug|qemu SECONDS}
+dir=$top/build/torture-$kind
+loads=${TORTURE_LOADS:-20}
+read -ra build_args <<<"${TORTURE_BUILD:-}"
+
+case $kind in
+uml) boot=uml arch=um kernel=(7.3 uml) cpus=2 slack=120 ;;
+uml-debug) boot=uml arch=um kernel=(7.3 uml debug) cpus=2 slack=300 ;;
+qemu) boot=qemu arch=x86_64 kernel=("${KERNEL:-6.1}" qemu) cpus=4 slack=180 ;;
+*) die "torture is run as uml, uml-debug or qemu, not $kind" ;;
+esac
+[[ $seconds =~ ^[1-9][0-9]*$ ]] || die "SECONDS is a number, not $seconds"
+[[ $loads =~ ^[0-9]+$ ]] || die "TORTURE_LOADS is a number, not $loads"
+
+# No tests, and nothing that is there for them: what users load.
+build_modules() {
+	make -C "$1" ARCH="$arch" M="$dir/src" -j"$jobs" CONFIG_FAIRWQ_TORTURE=m \
+		CONFIG_FAIRWQ_SAMPLES=m KCFLAGS=-Werror "${build_args[@]}" modules
+}
+
+fill_root() {
+	local name
+	rm -rf "$dir/root"
+	mkdir -p "$dir/root"/{bin,dev,proc,sys,tmp,modules,user}
+	cp /bin/busybox "$dir/root/bin/"
+	for name in $(/bin/busybox --list | grep -vx busybox); do
+		ln -s busybox "$dir/root/bin/$name"
+	done
+	install -m 755 "$top/tests/init.sh" "$dir/root/init"
+	for name in torture loads; do
+		install -m 755 "$top/tools/torture-guest.sh" "$dir/root/user/$name"
+	done
+	cp "$dir/src"/{fairwq,tests/torture/fairwq_torture,samples/fairwq_hello}.ko \
+		"$dir/root/modules/"
+	echo "seconds=$seconds ${TORTURE_ARGS:-}" >"$dir/root/torture.args"
+	echo "$loads" >"$dir/root/loads.args"
+}
+
+# What init.sh is to do, and what verdict.py is to find.
+plan() {
+	local steps=(torture)
+	[ "$loads" -eq 0 ] || steps+=(loads)
+	printf '%s\n' "${steps[@]}" >"$dir/suites"
+	{
+		echo "insmod fairwq"
+		printf 'user %s\n' "${steps[@]}"
+		printf '%s\n' "rmmod fairwq" "unloaded all"
+	} >"$dir/root/plan"
+}
+
+main() {
+	local rc=0
+	# A copy that was built otherwise is of no use.
+	[ "$(cat "$dir/obj" 2>/dev/null)" = "$1 ${build_args[*]}" ] || rm -rf "$dir/src"
+	mkdir -p "$dir"
+	echo "$1 ${build_args[*]}" >"$dir/obj"
+	copy_sources "$dir/src"
+	step "build fairwq and its torture" build_modules "$1" || return 2
+	step "put the guest together" fill_root || return 2
+	plan
+	FAIRWQ_CPUS=$cpus FAIRWQ_MEM=2G FAIRWQ_LIMIT=$((seconds + slack + loads * 3)) \
+		FAIRWQ_TIMEOUT=$((seconds + 2 * slack + loads * 6)) \
+		"$top/tools/boot.sh" "$boot" "$1" "$dir"
+	# A '!!!' there is bad in itself; see verdict.py.
+	grep -a 'fairwq-torture: ' "$dir/console.log" | tail -n 20 || true
+	grep -a '^# ' "$dir/result.log" || true
+	"$top/tools/verdict.py" "$dir" || rc=$?
+	say "  logs: ${dir#"$top"/}"
+	return $rc
+}
+
+say "Torture for $seconds s (${kernel[*]})"
+need_packages "${build_packages[@]}" "${qemu_packages[@]}"
+obj=$("$top/tools/kernel.sh" "${kernel[@]}") || exit 2
+locked "$dir.lock" main "$obj"
