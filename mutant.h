@@ -15,21 +15,21 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_PICK_FROM_OLD_POINTER,	/* [order] the QueuedTaskScheduler fault */
 	FAIRWQ_MUTANT_SAVED_CREDIT,		/* [order] an idle batch saves up turns */
 	FAIRWQ_MUTANT_WEIGHT_IGNORED,		/* [order] weights do not count */
-	FAIRWQ_MUTANT_ESTIMATE_KEPT,		/* [fair] turns are never charged what they cost */
-	FAIRWQ_MUTANT_FORGIVEN_TWICE,		/* [fair] pays for the time in which it was served */
+	FAIRWQ_MUTANT_ESTIMATE_KEPT,		/* [fair] never charged what they cost */
+	FAIRWQ_MUTANT_FORGIVEN_TWICE,		/* [fair] pays for time it was served in */
 	FAIRWQ_MUTANT_REFUND_LOST,		/* [fair] a turn that was not used is paid for */
 	FAIRWQ_MUTANT_NO_GUESS,			/* [fair] a turn under way costs nothing */
-	FAIRWQ_MUTANT_OLD_TURN_CORRECTED,	/* [fair] by a policy under which it was not charged */
-	FAIRWQ_MUTANT_OLD_UNIT_KEPT,		/* [fair] turns under one policy, time under the next */
+	FAIRWQ_MUTANT_OLD_TURN_CORRECTED,	/* [fair] by a policy that did not charge it */
+	FAIRWQ_MUTANT_OLD_UNIT_KEPT,		/* [fair] virtual times of another unit */
 	FAIRWQ_MUTANT_FIFO_REVERSED,		/* [order] pushed items come out backwards */
 	FAIRWQ_MUTANT_PENDING_AFTER,		/* [fairwq] pending cleared after the function */
 	FAIRWQ_MUTANT_RECHECK_SKIPPED,		/* [runner] going idle misses a late push */
 	FAIRWQ_MUTANT_KICK_LOST,		/* [runner] no kick while another runner is busy */
-	FAIRWQ_MUTANT_KICK_NOT_CHAINED,		/* [runner] a runner leaves a backlog to itself */
-	FAIRWQ_MUTANT_READER_KEEPS_QUIET,	/* [regress] debugfs hides a push from its runner */
+	FAIRWQ_MUTANT_KICK_NOT_CHAINED,		/* [runner] a runner leaves it to itself */
+	FAIRWQ_MUTANT_READER_KEEPS_QUIET,	/* [regress] debugfs hides a push */
 	FAIRWQ_MUTANT_NO_STEALING,		/* [runner] a sleeper keeps what it took along */
 	FAIRWQ_MUTANT_PLANS_OVERLAP,		/* [runner] two runners plan one batch at a time */
-	FAIRWQ_MUTANT_PLAN_KEPT,		/* [runner] a plan of long items is run to its end */
+	FAIRWQ_MUTANT_PLAN_KEPT,		/* [runner] long items are run to the end */
 	FAIRWQ_MUTANT_REENTRANT,		/* [fairwq] a running work is started again */
 	FAIRWQ_MUTANT_DISPOSE_NONEMPTY,		/* [dispose] leaves although items are queued */
 	FAIRWQ_MUTANT_DISPOSE_NO_GRACE,		/* [dispose] does not wait for late pushes */

@@ -585,7 +585,7 @@ static void fairwq_start_turn(struct fairwq_runner *runner, struct fairwq_turn *
 	if (!fairwq_mutant(PENDING_AFTER))
 		atomic_long_xchg(&work->data, 0);
 	else
-		smp_mb();
+		smp_mb();	/* what the xchg() is, but for the word */
 	if (unlikely(READ_ONCE(runner->pool->attention)))
 		fairwq_attend_runner(runner);
 	if (unlikely(READ_ONCE(runner->wanted)))
