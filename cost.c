@@ -95,7 +95,6 @@ void fairwq_cost_new_era_locked(struct fairwq_pool *pool)
 	struct fairwq_batch *batch;
 	struct fairwq_node *node;
 
-	lockdep_assert_held(&pool->mutex);
 	lockdep_assert_held(&pool->lock);
 
 	pool->era++;
