@@ -46,6 +46,18 @@ static bool node_less(struct rb_node *a, const struct rb_node *b)
 	return before(to_node(a)->key, to_node(b)->key);
 }
 
+static bool node_less_or_equal(struct rb_node *a, const struct rb_node *b)
+{
+	return !before(to_node(b)->key, to_node(a)->key);
+}
+
+/* Who comes to stand next to equals stands behind them; who was there before, in front. */
+static void insert(struct fairwq_node *node, struct fairwq_node *parent, bool again)
+{
+	rb_add_cached(&node->rb, &parent->children,
+		      again ? node_less_or_equal : node_less);
+}
+
 /*
  * What a cost adds to the virtual time: cost * 100 / weight. What the division
  * leaves is carried to the next one, so that over any number of turns nothing
@@ -132,18 +144,21 @@ static struct fairwq_node *place_of(struct fairwq_tree *tree,
 /*
  * Neither credit for the time it was idle, nor a debt forgiven; but turns that
  * it was charged in vain are still to come. Who was never served has neither,
- * wherever the clock stands.
+ * wherever the clock stands. Returns whether it has been here before: it was
+ * refunded the turn that it had from here.
  */
-static void join(struct fairwq_node *node, const struct fairwq_node *parent)
+static bool join(struct fairwq_node *node, const struct fairwq_node *parent)
 {
 	u64 from = parent->clock - node->claim;
 	u64 lead = node->vtime - from;
+	bool again = node->claim && !fairwq_mutant(BACK_AT_THE_END);
 
 	node->behind = -lead;
 	node->early = node->open;
 	if (!node->service || (lead > FAIRWQ_MAX_LEAD && !fairwq_mutant(SAVED_CREDIT)))
 		node->vtime = from;
 	node->claim = 0;
+	return again;
 }
 
 /**
@@ -158,15 +173,16 @@ void fairwq_tree_add(struct fairwq_tree *tree, struct fairwq_node *node,
 		     u64 arrival)
 {
 	struct fairwq_node *parent = place_of(tree, node);
+	bool again = false;
 
 	while (parent && !fairwq_node_eligible(node)) {
 		if (tree->by_arrival) {
 			node->key = arrival;
 		} else {
-			join(node, parent);
+			again = join(node, parent);
 			node->key = node->vtime;
 		}
-		rb_add_cached(&node->rb, &parent->children, node_less);
+		insert(node, parent, again);
 		node = parent;
 		parent = node->parent;
 	}
@@ -249,14 +265,14 @@ static void note_rank(struct fairwq_tree *tree, unsigned int served)
 	tree->passed_over[served] = 0;
 }
 
-/* The virtual time of @node has changed. */
-static void resort(struct fairwq_node *node, struct fairwq_node *parent)
+/* The virtual time of @node has changed; to what it was, if @again. */
+static void resort(struct fairwq_node *node, struct fairwq_node *parent, bool again)
 {
 	if (!fairwq_node_eligible(node))
 		return;
 	rb_erase_cached(&node->rb, &parent->children);
 	node->key = node->vtime;
-	rb_add_cached(&node->rb, &parent->children, node_less);
+	insert(node, parent, again);
 }
 
 /* Service was given to @node by @parent; put it where it belongs now. */
@@ -271,7 +287,7 @@ static void charge_one(struct fairwq_node *node, struct fairwq_node *parent,
 	node->service += cost;
 	node->open++;
 	node->vtime = from + (fairwq_mutant(WEIGHT_IGNORED) ? (s64)cost : scaled(node, cost));
-	resort(node, parent);
+	resort(node, parent, false);
 }
 
 /**
@@ -305,7 +321,7 @@ static void refund_one(struct fairwq_node *node, struct fairwq_node *parent,
 		node->early = node->open;
 	node->vtime -= back;
 	if (fairwq_node_eligible(node))
-		resort(node, parent);
+		resort(node, parent, !fairwq_mutant(BACK_AT_THE_END));
 	else
 		node->claim += back;
 }
@@ -317,7 +333,8 @@ static void refund_one(struct fairwq_node *node, struct fairwq_node *parent,
  * @cost: what fairwq_tree_charge() was given
  *
  * The leaf is where it was before, or will be when it becomes eligible, and so
- * the next in line. The clock stands still: whoever joined at a clock that was
+ * the next in line; of several, those whose turns were charged last have to be
+ * refunded first. The clock stands still: whoever joined at a clock that was
  * set back would be given, ahead of all others, what only this leaf is owed.
  */
 void fairwq_tree_refund(struct fairwq_tree *tree, struct fairwq_node *node,
@@ -366,7 +383,7 @@ static void correct_one(struct fairwq_node *node, struct fairwq_node *parent,
 	/* A larger one would be taken for a virtual time that has wrapped. */
 	if (!before(node->vtime, parent->clock) && node->vtime - parent->clock > FAIRWQ_MAX_LEAD)
 		node->vtime = parent->clock + FAIRWQ_MAX_LEAD;
-	resort(node, parent);
+	resort(node, parent, false);
 }
 
 /**
@@ -443,5 +460,5 @@ void fairwq_tree_set_weight(struct fairwq_tree *tree, struct fairwq_node *node,
 	lead = reweigh(lead, old, weight);
 	node->vtime = node->parent->clock + (behind ? -lead : lead);
 	if (!tree->by_arrival)
-		resort(node, node->parent);
+		resort(node, node->parent, false);
 }

@@ -230,6 +230,28 @@ static void refund_undoes_a_charge(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 10ULL, t->node[1].service);
 }
 
+/* Several that are refunded, the last one first, come in the order they were in. */
+static void refunds_keep_the_order(struct kunit *test)
+{
+	struct tree_case *t = tree_case(test);
+	unsigned int i;
+
+	for (i = 0; i < FEW; i++)
+		fairwq_tree_add(&t->tree, &t->node[i], 0);
+	tree_expect(test, t, 10, "01230123");
+	for (i = 7; i > 0; i--)
+		fairwq_tree_refund(&t->tree, &t->node[i % 4], 10);
+	tree_expect(test, t, 10, "1230123");
+	/* Also those that were not eligible any more. */
+	for (i = 0; i < FEW; i++)
+		fairwq_tree_del(&t->tree, &t->node[i]);
+	for (i = FEW; i-- > 0;) {
+		fairwq_tree_refund(&t->tree, &t->node[i], 10);
+		fairwq_tree_add(&t->tree, &t->node[i], 0);
+	}
+	tree_expect(test, t, 10, "01230123");
+}
+
 /* However large a debt gets, it is not mistaken for a clock that has wrapped. */
 static void debt_has_a_limit(struct kunit *test)
 {
@@ -489,6 +511,40 @@ static void given_back_is_paid_once(struct kunit *test)
 	fairwq_batch_dispose(a);
 }
 
+/* And the rotation goes on where it was. */
+static void given_back_keeps_the_rotation(struct kunit *test)
+{
+	struct slow *slow = kunit_kzalloc(test, sizeof(*slow), GFP_KERNEL);
+	struct mock *mock = test->priv;
+	DECLARE_COMPLETION_ONSTACK(entered);
+	struct fairwq_batch *batch[4];
+	bool go_on = false;
+	unsigned long late;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, slow);
+	slow_init(slow, mock, 'a', &entered, &go_on);
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	for (i = 0; i < 4; i++) {
+		batch[i] = mock_batch(test, "r");
+		fairwq_test_set_guess(batch[i], 100);
+	}
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(batch[0], &slow->item.work));
+	for (i = 0; i < 4; i++)
+		mock_queue(test, batch[i], 'a' + i, i ? 3 : 2);
+	mock_open(test);
+	mock_await(test, &entered);
+	late = jiffies + 4;
+	mock_until(test, time_after(jiffies, late));
+	WRITE_ONCE(go_on, true);
+	mock_expect(test, "abcdabcdabcd");
+	for (i = 0; i < 4; i++) {
+		fairwq_batch_flush(batch[i]);
+		expect_paid(test, batch[i]);
+		fairwq_batch_dispose(batch[i]);
+	}
+}
+
 /* ---- another policy --------------------------------------------------- */
 
 /* Under fair time a owes a millisecond; by turns, nobody owes anybody anything. */
@@ -552,6 +608,7 @@ static struct kunit_case fair_cases[] = {
 	KUNIT_CASE(joined_with_two_under_way),
 	KUNIT_CASE(corrected_by_weight_in_groups),
 	KUNIT_CASE(refund_undoes_a_charge),
+	KUNIT_CASE(refunds_keep_the_order),
 	KUNIT_CASE(debt_has_a_limit),
 	KUNIT_CASE(one_long_against_many_short),
 	KUNIT_CASE(runners_do_not_pile_up),
@@ -559,6 +616,7 @@ static struct kunit_case fair_cases[] = {
 	KUNIT_CASE_PARAM(parked_is_paid_once, policy_gen_params),
 	KUNIT_CASE_PARAM(cancelled_is_not_paid, policy_gen_params),
 	KUNIT_CASE_PARAM(given_back_is_paid_once, policy_gen_params),
+	KUNIT_CASE(given_back_keeps_the_rotation),
 	KUNIT_CASE(another_unit_begins_at_nothing),
 	KUNIT_CASE(change_while_under_way),
 	{}
