@@ -19,8 +19,9 @@
  * context but NMI, on PREEMPT_RT too; under it nothing sleeps and nothing is
  * allocated.
  *
- * When a pointer dies: a runner with its pool's destruction; a pool's memory
- * when it was destroyed and the memory of its last batch is gone (pool->refs);
+ * When a pointer dies: a runner with its pool's destruction, and a grace period
+ * after that its memory; a pool's memory one grace period after it was
+ * destroyed and the memory of its last batch is gone (pool->refs);
  * a batch's memory one RCU grace period after its last reference. An eligible,
  * running or draining batch is kept by its pool's reference.
  */
@@ -225,6 +226,7 @@ struct fairwq_pool {
 	struct dentry *dir;		/* I */
 	struct fairwq_knob_file knob_file[FAIRWQ_NR_KNOBS]; /* I */
 	struct kref refs;		/* A: the owner and every batch */
+	struct rcu_head rcu;
 #ifdef CONFIG_LOCKDEP
 	struct lock_class_key runner_key, wait_key; /* I */
 	struct lockdep_map lockdep_map;	/* held around items; taken by who waits */

@@ -26,7 +26,7 @@ static void fairwq_pool_free(struct kref *refs)
 	struct fairwq_pool *pool = container_of(refs, struct fairwq_pool, refs);
 
 	kfree(pool->name);
-	kfree(pool);
+	kfree_rcu(pool, rcu);	/* fairwq_await_running() may look at it */
 }
 
 /* Any context: batches are freed from RCU callbacks. */
