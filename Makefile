@@ -33,6 +33,7 @@ help:
 	@echo '  check-uml        all suites on 7.3 user-mode Linux: the fast loop'
 	@echo '  torture          everything at random for SECONDS=60; KIND=uml (default), uml-debug or qemu'
 	@echo '  check-mutants    plant bugs one by one; each must be caught'
+	@echo '  models           model-check the lock-free protocols, and their broken variants'
 	@echo '  check-style      warnings, checkpatch, kernel-doc, sparse, spelling, scripts'
 	@echo '  check-dkms       dkms build and install into a folder of its own'
 	@echo 'Variables: KDIR (kernel build folder), ARCH, LLVM, CC, V, W, C as in kbuild'
@@ -60,7 +61,7 @@ check-uml:
 torture:
 	@KERNEL=$(KERNEL) tools/torture.sh $(KIND) $(SECONDS)
 
-check-mutants check-style check-dkms demo bench:
+check-mutants check-style check-dkms models demo bench:
 	@tools/$@.sh
 
 clean:
@@ -69,4 +70,4 @@ clean:
 	@rm -rf build
 
 .PHONY: all help modules modules_install samples install headers_install dkms-install \
-	check check-uml torture check-mutants check-style check-dkms demo bench clean
+	check check-uml torture check-mutants check-style check-dkms models demo bench clean

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Cancelling a work that a queue call has claimed and not pushed yet, from
+ * where one cannot wait for it: fairwq_cancel_unlinked_locked() in work.c,
+ * against fairwq_claim(), fairwq_revive() and fairwq_push_claimed() in
+ * fairwq.c, and fairwq_drop_canceled_locked() in fifo.c.
+ *
+ * A task queues the work, to a batch that a runner watches. Another one cancels
+ * it and then, or not, queues it again.
+ *
+ * Holds: the function runs as often as the work was queued and not cancelled;
+ * when both have returned, no word is left that it is to be dropped; it is
+ * pushed once at a time.
+ *
+ * Broken NO_MB_CANCEL (assertion): none of the three full barriers in
+ *	fairwq_cancel_unlinked_locked(): those of the cmpxchg() and of
+ *	llist_del_all() are two, so that smp_mb() is there for the reader.
+ * Broken NO_MB_PUSH (assertion): llist_add() without its barrier:
+ *	@nr_canceled is loaded before the work can be seen in @incoming.
+ * Broken WORD_UNSEEN (assertion): the queue call does not look at @nr_canceled.
+ * Broken LEFT_BLINDLY (assertion): the cancel does not look at @incoming when it
+ *	has left word.
+ * Broken NOT_REVIVED (invalid end state): a queue call that finds the word left tells its
+ *	caller that the work is pending.
+ * Broken REVIVED_BLINDLY (invalid end state): or takes the word away without seeing
+ *	whether it is still there.
+ * Broken COUNTED_EARLY (assertion): the word is taken from the count before the
+ *	work is let go of: the queue call returns, and the work is still touched.
+ */
+#define CPUS	3		/* 0: queue; 1: cancel, queue; 2: the runner */
+#define LOCK	0		/* pool->lock */
+#define STATE	1		/* work->data, but for the batch */
+#define NR_CANCELED 2		/* batch->nr_canceled */
+#define VARS	3
+
+#include "memory.pml"
+
+#define PENDING		1
+#define LINKED		2
+#define CANCELED	4
+
+bool incoming;			/* the work is in batch->incoming */
+bool fifo;			/* ... and in batch->fifo */
+short owed, runs;		/* what the properties are about */
+short promised;			/* who was told 0 has a run to come */
+byte returned;			/* calls: the first one, and the cancel */
+
+/* batch->nr_canceled is changed under the lock. */
+inline nr_canceled(cpu, less)
+{
+	read_once(cpu, NR_CANCELED, nr);
+	store_release(cpu, NR_CANCELED, nr + 1 - 2 * less);
+	nr = 0
+}
+
+/* fairwq_batch_splice_locked(), fairwq_link_locked(), fairwq_drop_canceled_locked() */
+inline splice_locked(cpu)
+{
+	/* llist_del_all() is an xchg() */
+	d_step { RMW(cpu) -> found = incoming; incoming = false }
+	if
+	:: found ->
+		found = false;
+		read_once(cpu, NR_CANCELED, nr);
+		read_once(cpu, STATE, data);
+		if
+		:: nr && (data & CANCELED) ->
+			nr = 0;
+#ifdef COUNTED_EARLY
+			nr_canceled(cpu, 1);
+			store_release(cpu, STATE, 0)
+#else
+			store_release(cpu, STATE, 0);
+			nr_canceled(cpu, 1)
+#endif
+		:: else ->
+			write_once(cpu, STATE, PENDING | LINKED);
+			assert(!fifo);
+			fifo = true
+		fi;
+		atomic { nr = 0; data = 0 }
+	:: else
+	fi
+}
+
+/* fairwq_revive(), if @data is what is still there */
+inline revive(cpu)
+{
+	spin_lock(cpu);
+	/* atomic_long_try_cmpxchg() */
+#ifdef REVIVED_BLINDLY
+	d_step { RMW(cpu) -> ret = 1; mem[STATE] = data & PENDING };
+#else
+	if
+	:: d_step { RMW(cpu) && mem[STATE] == data -> ret = 1; mem[STATE] = data & PENDING }
+	:: mem[STATE] != data
+	fi;
+#endif
+	if
+	:: ret -> nr_canceled(cpu, 1)
+	:: else
+	fi;
+	spin_unlock(cpu)
+}
+
+/* fairwq_claim() and fairwq_push_claimed(); what is told to the caller: @ret */
+inline queue(cpu)
+{
+	before = runs;
+	do
+	:: d_step { RMW(cpu) && mem[STATE] == 0 -> mem[STATE] = PENDING };
+#ifdef NO_MB_PUSH
+		read_once(cpu, NR_CANCELED, nr);
+#endif
+		/* llist_add() */
+		d_step { RMW(cpu) -> assert(!incoming && !fifo); incoming = true }
+#ifndef NO_MB_PUSH
+		read_once(cpu, NR_CANCELED, nr);
+#endif
+		if
+#ifndef WORD_UNSEEN
+		:: nr ->
+			/* fairwq_attend() */
+			nr = 0;
+			spin_lock(cpu);
+			splice_locked(cpu);
+			spin_unlock(cpu)
+#endif
+		:: else -> nr = 0
+		fi;
+		ret = 1;
+		break
+	:: mem[STATE] != 0 ->
+		smp_mb(cpu);
+		read_once(cpu, STATE, data);
+		if
+#ifdef NOT_REVIVED
+		:: data & PENDING -> break
+#else
+		:: (data & (PENDING | CANCELED)) == PENDING -> break
+		:: data & CANCELED -> revive(cpu)
+#endif
+		:: !data
+		fi;
+		if
+		:: ret -> break
+		:: else
+		fi
+	od;
+	atomic {
+		owed = owed + ret;
+		promised = (!ret && before >= promised -> before + 1 : promised);
+		data = 0;
+		ret = 0
+	}
+}
+
+/* When both have returned, the work is pending, or it is not. */
+inline has_returned()
+{
+	d_step { sb[0].n + sb[1].n == 0 -> returned++; assert(returned < 2 || !(mem[STATE] & CANCELED)) }
+}
+
+/* fairwq_queue() */
+proctype first(byte cpu)
+{
+	byte nr, data, ret;
+	short before;
+	bool found;
+
+	queue(cpu);
+	has_returned()
+}
+
+/* fairwq_work_cancel(): fairwq_cancel_queued_locked(); then fairwq_queue() */
+proctype second(byte cpu)
+{
+	byte nr, data, ret;
+	short before;
+	bool found;
+
+	spin_lock(cpu);
+	splice_locked(cpu);
+	read_once(cpu, STATE, data);
+	if
+	:: !(data & PENDING)
+	:: (data & LINKED) && fifo ->
+		/* fairwq_remove_locked(), fairwq_let_go() */
+		fifo = false;
+		store_release(cpu, STATE, 0);
+		ret = 1
+	:: (data & LINKED) && !fifo	/* it is about to start */
+	:: data == PENDING ->
+		/* fairwq_cancel_unlinked_locked() */
+		nr_canceled(cpu, 0);
+		if
+		/* atomic_long_try_cmpxchg() */
+#ifdef NO_MB_CANCEL
+		:: d_step { mem[STATE] == data -> mem[STATE] = data | CANCELED } ->
+#else
+		:: d_step { RMW(cpu) && mem[STATE] == data ->
+			    mem[STATE] = data | CANCELED } ->
+#endif
+#ifdef NO_MB_CANCEL
+			if
+			:: incoming -> splice_locked(cpu)
+			:: else
+			fi;
+#elif !defined(LEFT_BLINDLY)
+			smp_mb(cpu);
+			splice_locked(cpu);
+#endif
+			ret = 1
+		:: mem[STATE] != data -> nr_canceled(cpu, 1)	/* not found here */
+		fi
+	fi;
+	data = 0;
+	spin_unlock(cpu);
+	atomic { owed = owed - ret; ret = 0 }
+	has_returned();
+	if
+	:: queue(cpu)
+	:: true
+	fi
+}
+
+/* It watches the batch, takes the work and runs it. */
+proctype runner(byte cpu)
+{
+	byte nr, data;
+	bool found;
+
+end:	do
+	:: incoming || fifo ->
+		spin_lock(cpu);
+		splice_locked(cpu);
+		if
+		:: fifo ->
+			/* fairwq_batch_take_locked(), fairwq_start_turn() */
+			fifo = false;
+			spin_unlock(cpu);
+			d_step { RMW(cpu) -> mem[STATE] = 0 }
+			runs++
+		:: else -> spin_unlock(cpu)
+		fi
+	od
+}
+
+proctype waiter()
+{
+	returned == 2 && runs == owed && runs >= promised && !incoming && !fifo &&
+	sb[0].n + sb[1].n + sb[2].n == 0 && mem[STATE] == 0;
+	assert(!mem[NR_CANCELED])
+}
+
+init {
+	atomic {
+		run memory();
+		run first(0);
+		run second(1);
+		run runner(2);
+		run waiter()
+	}
+}

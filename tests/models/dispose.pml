@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The end of a batch: batch.c, fairwq_batch_reap_locked() in fifo.c, and who
+ * may still be at it.
+ *
+ * Two holders of references queue an item each and dispose the batch. A runner
+ * runs what was accepted. Everything here is under the lock, an atomic
+ * read-modify-write, or ordered by RCU: memory is sequentially consistent, and
+ * the store buffers of memory.pml are not used.
+ *
+ * Holds: what was accepted runs, or is cancelled, before the batch is reaped;
+ * nothing is accepted by a call that began after a dispose had returned; the
+ * batch is reaped once, with nothing queued, running or to be queued later; it
+ * is freed, and nobody is at it then.
+ *
+ * Case DELAYED: the first item is queued by fairwq_queue_delayed().
+ * Case CANCEL: somebody cancels the first item, without a reference.
+ * Case PAUSE: the second holder pauses the batch before he disposes it.
+ *
+ * Broken DISPOSE_NO_GRACE (assertion): the batch is closed without waiting for
+ *	a grace period.
+ * Broken DISPOSE_NONEMPTY (assertion): closed is taken for drained.
+ * Broken DISPOSE_LEAK (invalid end state): drained is looked at only when the
+ *	batch is closed.
+ * Broken DISPOSE_TWICE (assertion): whoever disposes has it reaped.
+ * Broken CANCEL NO_REAPED (assertion): drained is looked at without @reaped.
+ * Broken CANCEL NO_REAPING (assertion): ... or without @reaping: it is queued
+ *	again while it is reaped, and runs when it is freed.
+ * Broken CANCEL FREED_AT_ONCE (assertion): the memory goes with the last
+ *	reference.
+ * Broken DELAYED DELAY_NOT_HELD (assertion): who queues later does not hold the
+ *	batch.
+ * Broken DELAYED HELD_LATE (assertion): or does so outside the RCU read-side
+ *	section in which he was not refused.
+ * Broken PAUSE PAUSED_FOR_EVER (invalid end state): a batch can be paused after
+ *	it was disposed.
+ */
+#define ITEMS	2
+
+bool locked;				/* pool->lock */
+bool disposed;				/* FAIRWQ_BATCH_DISPOSED in batch->flags */
+bool closed, reaped, reaping, paused;	/* of the batch */
+byte incoming, fifo;			/* how many */
+bool in_incoming, in_fifo;		/* item 0 among them */
+byte in_flight, nr_held;
+byte refs = 3;				/* two holders, and the pool */
+
+bool reap_grace;			/* queue_rcu_work() was called */
+bool reap_queued;			/* reap_work is queued */
+bool freeing, freed;			/* call_rcu() was called; the memory is gone */
+
+bool pending;				/* item 0, in work->data */
+byte accepted, ran, cancelled, left;	/* what the properties are about */
+bool told;				/* a dispose has returned */
+
+#define NR_READERS 5			/* holders 0 and 1, timer, cancel, runner */
+byte section[NR_READERS];		/* odd: in an RCU read-side section */
+
+#define rcu_read_lock(p)	section[p]++
+#define rcu_read_unlock(p)	section[p]++
+#define at_batch()		assert(!freed)
+
+#define spin_lock()	d_step { !locked -> locked = true; at_batch() }
+#define spin_unlock()	locked = false
+
+#define over(p)		(seen[p] % 2 == 0 || seen[p] != section[p])
+
+/* Every section that was entered before has been left. */
+inline grace_period()
+{
+	d_step {
+		seen[0] = section[0]; seen[1] = section[1]; seen[2] = section[2];
+		seen[3] = section[3]; seen[4] = section[4]
+	}
+	d_step {
+		over(0) && over(1) && over(2) && over(3) && over(4) ->
+		seen[0] = 0; seen[1] = 0; seen[2] = 0; seen[3] = 0; seen[4] = 0
+	}
+}
+
+/* queue_work() of reap_work */
+inline queue_reap_work()
+{
+	d_step { at_batch(); reap_queued = true }
+}
+
+/* fairwq_batch_last_put() */
+inline batch_put()
+{
+	d_step {
+		at_batch();
+		assert(refs);
+		refs--;
+		if
+#ifdef FREED_AT_ONCE
+		:: !refs -> freed = true
+#else
+		:: !refs -> freeing = true
+#endif
+		:: else
+		fi
+	}
+}
+
+#define idle	(!fifo && !incoming && !in_flight)
+#ifdef DISPOSE_NONEMPTY
+#define empty	true
+#else
+#define empty	(idle && !nr_held)
+#endif
+#if defined(DISPOSE_TWICE) || defined(NO_REAPED)
+#define drained	(closed && empty)
+#else
+#define drained	(closed && !reaped && empty)
+#endif
+
+/* fairwq_batch_reap_locked() */
+inline reap_locked()
+{
+	if
+#ifndef DISPOSE_LEAK
+#ifdef NO_REAPING
+	:: drained -> queue_reap_work()
+#else
+	:: drained && !reaping -> reaping = true; queue_reap_work()
+#endif
+#endif
+	:: else
+	fi
+}
+
+/* fairwq_batch_splice_locked() */
+inline splice_locked()
+{
+	d_step {
+		fifo = fifo + incoming;
+		in_fifo = in_fifo || in_incoming;
+		incoming = 0;
+		in_incoming = false
+	}
+}
+
+/* fairwq_push_claimed(); fairwq_attend(): see queue.pml for who calls it */
+inline push_claimed(item)
+{
+	d_step { at_batch(); assert(!reaped); incoming++; in_incoming = (item == 0 || in_incoming) }
+	spin_lock();
+	splice_locked();	/* fairwq_batch_update_locked() */
+	reap_locked();
+	spin_unlock()
+}
+
+#ifdef DELAYED
+bool timer;		/* is set */
+
+/* fairwq_delay_fn(), fairwq_push_held() */
+proctype delay(byte me)
+{
+end:	timer;
+	rcu_read_lock(me);
+	push_claimed(0);
+	/* fairwq_unhold() */
+	spin_lock();
+#ifndef DELAY_NOT_HELD
+	nr_held--;
+#endif
+	reap_locked();
+	spin_unlock();
+	rcu_read_unlock(me)
+}
+#endif
+
+/* fairwq_queue(), or fairwq_queue_delayed() */
+inline queue(me)
+{
+	was = told;
+	rcu_read_lock(me);
+	d_step { at_batch(); refused = disposed }	/* fairwq_refusal() */
+	if
+	:: !refused ->
+		d_step {
+			assert(!was);
+			accepted++;
+			pending = pending || me == 0	/* fairwq_claim() */
+		}
+#ifdef DELAYED
+		if
+		:: me == 0 ->
+#ifdef HELD_LATE
+			rcu_read_unlock(me);
+#endif
+#ifndef DELAY_NOT_HELD
+			d_step { at_batch(); nr_held++ }	/* fairwq_hold() */
+#endif
+#ifdef HELD_LATE
+			rcu_read_lock(me);
+#endif
+			timer = true
+		:: else -> push_claimed(me)
+		fi
+#else
+		push_claimed(me)
+#endif
+	:: else
+	fi;
+	rcu_read_unlock(me)
+}
+
+/* fairwq_batch_dispose(), fairwq_batch_retire() */
+inline dispose(me)
+{
+	d_step { at_batch(); was = disposed; disposed = true }	/* test_and_set_bit() */
+	if
+#ifdef DISPOSE_TWICE
+	:: true ->
+#else
+	:: !was ->
+#endif
+		/* fairwq_batch_set_paused() */
+		rcu_read_lock(me);
+		spin_lock();
+		paused = false;
+		spin_unlock();
+		rcu_read_unlock(me);
+#ifdef DISPOSE_NO_GRACE
+		queue_reap_work()
+#else
+		d_step { at_batch(); reap_grace = true }	/* queue_rcu_work() */
+#endif
+#ifndef DISPOSE_TWICE
+	:: else
+#endif
+	fi;
+	batch_put();
+	told = true
+}
+
+proctype holder(byte me)
+{
+	bool was, refused;
+
+	queue(me);
+#ifdef PAUSE
+	if
+	:: me == 1 ->
+		/* fairwq_batch_pause() */
+		rcu_read_lock(me);
+		spin_lock();
+#ifdef PAUSED_FOR_EVER
+		paused = true;
+#else
+		paused = !disposed;
+#endif
+		spin_unlock();
+		rcu_read_unlock(me)
+	:: else
+	fi;
+#endif
+	dispose(me)
+}
+
+/* A grace period after dispose. */
+proctype rcu_reap()
+{
+	byte seen[NR_READERS];
+
+end:	do
+	:: reap_grace -> grace_period(); reap_grace = false; queue_reap_work()
+	od
+}
+
+/* fairwq_batch_reap_fn() */
+proctype reap_fn()
+{
+	bool go;
+
+end:	do
+	:: d_step { reap_queued -> reap_queued = false; at_batch() };
+		spin_lock();
+		d_step {
+			closed = true;
+			go = drained;
+			reaped = reaped || go
+		}
+		spin_unlock();
+		if
+		:: go ->
+			/* fairwq_batch_leave() */
+			d_step {
+				go = false;
+				left++;
+				assert(left == 1 && idle && !nr_held);
+				assert(ran + cancelled == accepted)
+			}
+			batch_put()
+		:: else
+		fi
+	od
+}
+
+/* fairwq_batch_free_rcu() */
+proctype rcu_free()
+{
+	byte seen[NR_READERS];
+
+end:	freeing;
+	grace_period();
+	freed = true
+}
+
+/* A runner; if it can, it takes item 0 first. */
+proctype runner(byte me)
+{
+end:	do
+	:: d_step {
+		/* fairwq_batch_take_locked() of a batch that is in the tree */
+		!locked && fifo && !paused ->
+		at_batch();
+		fifo--;
+		in_flight++;
+		in_fifo = false;
+		pending = false
+	   }
+		d_step { assert(!reaped); ran++ }	/* the function */
+		spin_lock();
+		/* fairwq_batch_turn_over_locked() */
+		in_flight--;
+		reap_locked();
+		spin_unlock()
+	od
+}
+
+/* fairwq_try_cancel() of item 0 */
+proctype cancel(byte me)
+{
+	bool found;
+
+	rcu_read_lock(me);
+	found = pending;
+	if
+	:: found ->
+		/* fairwq_cancel_queued() */
+		spin_lock();
+		splice_locked();
+		if
+		:: in_fifo ->
+			d_step { fifo--; in_fifo = false; pending = false; cancelled++ }
+		:: else
+		fi;
+		reap_locked();
+		spin_unlock()
+	:: else
+	fi;
+	rcu_read_unlock(me)
+}
+
+proctype waiter()
+{
+	freed;
+	assert(left == 1 && ran + cancelled == accepted)
+}
+
+init {
+	atomic {
+		run holder(0);
+		run holder(1);
+		run rcu_reap();
+		run reap_fn();
+		run rcu_free();
+		run runner(4);
+#ifdef CANCEL
+		run cancel(3);
+#endif
+#ifdef DELAYED
+		run delay(2);
+#endif
+		run waiter()
+	}
+}

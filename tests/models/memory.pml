@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Memory as other CPUs see it: a store waits in its CPU's buffer and gets to
+ * memory at any later time. Included by a model that has defined CPUS and VARS
+ * and names its variables 0 .. VARS - 1, LOCK among them.
+ *
+ * The CPU itself sees its own stores at once; stores to one variable keep
+ * their order. Stores to different ones may get to memory in either order, and
+ * a load may be done before the stores in front of it. So this is weaker than
+ * x86, where stores keep their order, and stronger than arm64 or the kernel's
+ * memory model: loads are done where they stand, and there is one memory for
+ * all. Where a model needs a load to be early, it says so by hand.
+ *
+ * A store_release() waits in the buffer until what was stored before it has
+ * left, which is what ARM's does: it is no barrier for what comes behind it.
+ * smp_mb() waits until the buffer is empty. A read-modify-write that returns a
+ * value (xchg(), atomic_fetch_or(), llist_add(), llist_del_all()) is fully
+ * ordered: RMW() in front of it does the same. One that does not return a
+ * value (atomic_or(), atomic_andnot()) orders nothing, and is a write_once() of
+ * the bits that it changes. Taking a spinlock is an acquire and no more: stores
+ * from before it may still be in the buffer. Letting go of it is a release.
+ */
+
+/* Stores that may be on their way at a time; a CPU with more waits. */
+#define DEPTH	3
+
+byte mem[VARS];
+
+typedef store_buffer {
+	byte var[DEPTH];
+	byte val[DEPTH];
+	bool release[DEPTH];
+	byte n
+}
+store_buffer sb[CPUS];
+
+inline put(cpu, v, x, rel)
+{
+	d_step {
+		sb[cpu].n < DEPTH ->
+		sb[cpu].var[sb[cpu].n] = v;
+		sb[cpu].val[sb[cpu].n] = x;
+		sb[cpu].release[sb[cpu].n] = rel;
+		sb[cpu].n++
+	}
+}
+
+#define write_once(cpu, v, x)		put(cpu, v, x, false)
+#define store_release(cpu, v, x)	put(cpu, v, x, true)
+
+inline read_once(cpu, v, to)
+{
+	d_step {
+		to = mem[v];
+		if
+		:: sb[cpu].n > 0 && sb[cpu].var[0] == v -> to = sb[cpu].val[0]
+		:: else
+		fi;
+		if
+		:: sb[cpu].n > 1 && sb[cpu].var[1] == v -> to = sb[cpu].val[1]
+		:: else
+		fi;
+		if
+		:: sb[cpu].n > 2 && sb[cpu].var[2] == v -> to = sb[cpu].val[2]
+		:: else
+		fi
+	}
+}
+
+#define smp_mb(cpu)	(sb[cpu].n == 0)
+#define RMW(cpu)	(sb[cpu].n == 0)
+
+#define lock(l)			d_step { mem[l] == 0 -> mem[l] = 1 }
+#define unlock(cpu, l)		store_release(cpu, l, 0)
+#define spin_lock(cpu)		lock(LOCK)
+#define spin_unlock(cpu)	unlock(cpu, LOCK)
+
+/* Entry @i may leave: nothing in front of it is to stay in front of it. */
+#define first_of(c, i, j) \
+	(sb[c].var[i] != sb[c].var[j] && !sb[c].release[i])
+#define may_leave_0(c)	(sb[c].n > 0)
+#define may_leave_1(c)	(sb[c].n > 1 && first_of(c, 1, 0))
+#define may_leave_2(c)	(sb[c].n > 2 && first_of(c, 2, 0) && first_of(c, 2, 1))
+
+#define move(c, to, from) \
+	sb[c].var[to] = sb[c].var[from]; \
+	sb[c].val[to] = sb[c].val[from]; \
+	sb[c].release[to] = sb[c].release[from]
+#define clear_last(c) \
+	sb[c].var[2] = 0; sb[c].val[2] = 0; sb[c].release[2] = false; sb[c].n--
+
+#define DRAIN(c) \
+	:: d_step { may_leave_0(c) -> mem[sb[c].var[0]] = sb[c].val[0]; \
+		    move(c, 0, 1); move(c, 1, 2); clear_last(c) } \
+	:: d_step { may_leave_1(c) -> mem[sb[c].var[1]] = sb[c].val[1]; \
+		    move(c, 1, 2); clear_last(c) } \
+	:: d_step { may_leave_2(c) -> mem[sb[c].var[2]] = sb[c].val[2]; \
+		    clear_last(c) }
+
+proctype memory()
+{
+end:	do
+	DRAIN(0)
+	DRAIN(1)
+#if CPUS > 2
+	DRAIN(2)
+#endif
+#if CPUS > 3
+	DRAIN(3)
+#endif
+	od
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Pending: fairwq_claim() and fairwq_reserve() in fairwq.c, against
+ * fairwq_start_turn() in runner.c.
+ *
+ * Two callers store something and then queue the same work, twice each; a
+ * runner makes it no longer pending and calls the function, which looks at what
+ * they have stored. Into a batch with max_queued it is looked first whether the
+ * work is pending, without making it so.
+ *
+ * Holds: whoever was told 1 or 0 has what he stored before seen by a run; the
+ * function is called once for each 1; a work is in no list twice.
+ *
+ * Broken NO_MB_CLAIM (invalid end state): no smp_mb() in fairwq_claim(), behind
+ *	the cmpxchg() that has failed.
+ * Broken NO_MB_RESERVE (invalid end state): no smp_mb() in fairwq_reserve().
+ * Broken XCHG_RELEASE (invalid end state): the xchg() in fairwq_start_turn() is
+ *	a release only.
+ * Broken PENDING_AFTER (invalid end state): the work is pending until the
+ *	function has returned.
+ * Broken PENDING_TESTED (assertion): it is tested, then set.
+ */
+#define CPUS	3		/* 0, 1: callers; 2: the runner */
+#define VARS	4
+#define LOCK	0		/* not used here */
+#define PENDING	1		/* FAIRWQ_WORK_PENDING in work->data */
+#define DATA	2		/* and 3: what each caller stores */
+
+#include "memory.pml"
+
+#define CALLS	2
+
+byte queued;			/* work is in the batch */
+byte accepted, runs;
+byte seen[2];			/* of each caller's data, by a run */
+
+/* fairwq_claim() and fairwq_push_claimed() */
+inline push(cpu)
+{
+	do
+#ifdef PENDING_TESTED
+	:: mem[PENDING] == 0 ->
+		d_step { RMW(cpu) -> mem[PENDING] = 1 }
+#else
+	:: d_step { RMW(cpu) && mem[PENDING] == 0 -> mem[PENDING] = 1 };
+#endif
+		/* llist_add() */
+		d_step { RMW(cpu) -> assert(!queued); queued++; accepted++ }
+		break
+	:: mem[PENDING] != 0 ->
+#ifndef NO_MB_CLAIM
+		smp_mb(cpu);
+#endif
+		read_once(cpu, PENDING, old);
+		if
+		:: old -> old = 0; break
+		:: else
+		fi
+	od
+}
+
+/* fairwq_queue() into a batch with @max_queued or without */
+proctype caller(byte cpu; bool max_queued)
+{
+	byte i, old;
+
+	do
+	:: i < CALLS ->
+		i++;
+		write_once(cpu, DATA + cpu, i);
+		if
+		:: max_queued ->
+			/* fairwq_reserve() */
+#ifndef NO_MB_RESERVE
+			smp_mb(cpu);
+#endif
+			read_once(cpu, PENDING, old);
+			if
+			:: !old -> push(cpu)
+			:: else -> old = 0
+			fi
+		:: else -> push(cpu)
+		fi
+	:: else -> break
+	od
+}
+
+/* What the function looks at: what each caller has stored. */
+inline function(cpu)
+{
+	read_once(cpu, DATA, data);
+	d_step { seen[0] = (data > seen[0] -> data : seen[0]); data = 0 }
+	read_once(cpu, DATA + 1, data);
+	d_step {
+		seen[1] = (data > seen[1] -> data : seen[1]);
+		data = 0;
+		runs++
+	}
+}
+
+proctype runner(byte cpu)
+{
+	byte data;
+
+end:	do
+	:: d_step { queued && RMW(cpu) -> queued-- } ->	/* xchg() on the slot */
+		/* fairwq_start_turn() */
+#if defined(PENDING_AFTER)
+		smp_mb(cpu);
+		function(cpu);
+		d_step { RMW(cpu) -> mem[PENDING] = 0 }
+#elif defined(XCHG_RELEASE)
+		store_release(cpu, PENDING, 0);
+		function(cpu)
+#else
+		d_step { RMW(cpu) -> mem[PENDING] = 0 }		/* xchg() */
+		function(cpu)
+#endif
+	od
+}
+
+/* Who was told 1 or 0 is seen. */
+proctype waiter()
+{
+	seen[0] == CALLS && seen[1] == CALLS && runs == accepted
+}
+
+init {
+	atomic {
+		run memory();
+		run caller(0, false);
+		if
+		:: run caller(1, false)
+		:: run caller(1, true)
+		fi;
+		run runner(2);
+		run waiter()
+	}
+}

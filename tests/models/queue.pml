@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Queueing, going idle and being kicked: fairwq.c, fifo.c, runner.c.
+ *
+ * Two producers push three items to one batch, two runners take them one turn
+ * at a time. The first item may sleep until the last has run; the second
+ * queues itself again.
+ *
+ * Holds: every item that was pushed runs as often as it was pushed, the items
+ * of one producer are taken in order, and no item is left behind while a runner
+ * is idle, also while another item sleeps. A runner is kicked only when it is
+ * idle.
+ *
+ * Case MAX_ACTIVE: without the second item; max_active is lowered and raised.
+ * Case REQUEUE: without it; a runner's time is up, once.
+ *
+ * Broken NO_MB_PUSH (invalid end state): llist_add() without its barrier: the
+ *	load of @watched is done before the item can be seen.
+ * Broken NO_MB_IDLE (invalid end state): no smp_mb() in
+ *	fairwq_batch_idle_locked().
+ * Broken RECHECK_SKIPPED (invalid end state): no look at @incoming there.
+ * Broken WATCHED_LATE (invalid end state): looks first, then clears @watched.
+ * Broken KICK_LOST (invalid end state): no kick while a runner is active.
+ * Broken KICK_NOT_CHAINED (invalid end state): a runner that leaves a backlog
+ *	in the tree does not kick the next.
+ * Broken IDLE_APART (invalid end state): a runner that has seen an empty tree
+ *	goes idle under a later hold of the lock.
+ * Broken KICK_KEEPS_IDLE (assertion): a runner that is kicked stays on the list
+ *	of the idle ones until it runs.
+ * Broken MAX_ACTIVE RAISED_QUIETLY (invalid end state): nobody is kicked when
+ *	max_active is raised.
+ */
+#define CPUS	4		/* 0, 1: producers; 2, 3: runners */
+#define VARS	2
+#define LOCK	0
+#define WATCHED	1		/* batch->watched */
+
+#include "memory.pml"
+
+#define ITEMS	3		/* 0 and 1 of producer 0, 2 of producer 1 */
+#define NONE	9
+
+chan incoming = [ITEMS] of { byte };	/* batch->incoming, oldest first */
+chan fifo = [ITEMS] of { byte };	/* batch->fifo */
+bool eligible;				/* batch->node is in pool->tree */
+bool idle[2] = true;			/* on pool->idle_runners */
+bool kicked[2];				/* runner->work is queued */
+byte nr_active, max_active = 2;
+byte runs[ITEMS], taken[ITEMS];		/* what the properties are about */
+#ifdef REQUEUE
+bool requeued;				/* a runner's time was up, once */
+#else
+bool requeued = true;
+#endif
+#if defined(REQUEUE) || defined(MAX_ACTIVE)
+#define RUNS_1	0			/* item 1 is left out */
+#define FROM_0	1
+#else
+#define RUNS_1	2
+#define FROM_0	2
+#endif
+bool again;				/* item 1 has queued itself */
+
+/* fairwq_wake_locked() */
+inline wake_locked(kick)
+{
+	if
+	:: nr_active >= max_active
+#ifdef KICK_LOST
+	:: nr_active > 0
+#endif
+	:: else ->
+		if
+		:: idle[0] -> kick = 0
+		:: !idle[0] && idle[1] -> kick = 1
+		:: else
+		fi;
+		if
+		:: kick != NONE ->
+#ifndef KICK_KEEPS_IDLE
+			idle[kick] = false;
+#endif
+			nr_active++
+		:: else
+		fi
+	fi
+}
+
+/* fairwq_kick_locked() and dropping the lock */
+inline kick_locked_and_unlock(cpu)
+{
+	d_step {
+		kick = NONE;
+		if
+		:: eligible -> wake_locked(kick)
+		:: else
+		fi;
+		spin_unlock(cpu)
+	}
+}
+
+/* fairwq_kick_send() */
+inline kick_send()
+{
+	atomic {
+		if
+		:: kick != NONE ->
+			assert(!kicked[kick]);
+			kicked[kick] = true
+		:: else
+		fi;
+		kick = NONE
+	}
+}
+
+/* fairwq_batch_splice_locked(): llist_del_all() is an xchg() */
+inline splice_locked(cpu)
+{
+	RMW(cpu);
+	d_step {
+		do
+		:: incoming?work -> fifo!work
+		:: empty(incoming) -> break
+		od;
+		work = NONE
+	}
+}
+
+/* fairwq_batch_idle_locked() */
+inline idle_locked(cpu)
+{
+#ifdef WATCHED_LATE
+	if
+	:: empty(incoming) -> skip; write_once(cpu, WATCHED, 0)
+	:: nempty(incoming) -> splice_locked(cpu)
+	fi
+#else
+	write_once(cpu, WATCHED, 0);
+	atomic {
+#ifndef NO_MB_IDLE
+		smp_mb(cpu);
+#endif
+		if
+		:: empty(incoming)
+#ifndef RECHECK_SKIPPED
+		:: nempty(incoming) ->
+			write_once(cpu, WATCHED, 1);
+			splice_locked(cpu)
+#endif
+		fi
+	}
+#endif
+}
+
+/* fairwq_batch_update_locked() */
+inline update_locked(cpu)
+{
+	atomic {
+		if
+		:: empty(fifo) -> splice_locked(cpu)
+		:: nempty(fifo)
+		fi;
+		read_once(cpu, WATCHED, watched);
+		if
+		:: empty(fifo) -> idle_locked(cpu)
+		:: nempty(fifo) && !watched -> write_once(cpu, WATCHED, 1)
+		:: nempty(fifo) && watched
+		fi
+	}
+	d_step { watched = 0; eligible = nempty(fifo) }
+}
+
+/* fairwq_push_claimed() and, if nobody watches, fairwq_attend() */
+inline push(cpu, item)
+{
+#ifdef NO_MB_PUSH
+	read_once(cpu, WATCHED, watched);
+#endif
+	d_step {
+		RMW(cpu) ->
+		first = empty(incoming);	/* llist_add() */
+		incoming!item
+	}
+	if
+	:: first ->
+		first = false;
+#ifndef NO_MB_PUSH
+		read_once(cpu, WATCHED, watched);
+#endif
+		if
+		:: !watched ->
+			spin_lock(cpu);
+			update_locked(cpu);
+			kick_locked_and_unlock(cpu);
+			kick_send()
+		:: else -> watched = 0
+		fi
+	:: else
+	fi
+}
+
+proctype producer(byte cpu; byte from; byte to)
+{
+	byte work = NONE, watched, kick = NONE;
+	bool first;
+
+	do
+	:: from < to -> push(cpu, from); from++
+	:: else -> break
+	od
+}
+
+/* fairwq_batch_take_locked() */
+inline take_locked(cpu)
+{
+	d_step {
+		fifo?taking;
+		/* In the order of the pushes; item 1's second one is not told apart. */
+		assert(taking != 1 || taken[0] == 1);
+		taken[taking]++
+	}
+	update_locked(cpu)
+}
+
+/*
+ * fairwq_runner_next(): with more, requeue (the runner's time is up, which may
+ * be at any time; here once) or neither.
+ */
+inline runner_next(cpu, me)
+{
+	spin_lock(cpu);
+	if
+	:: eligible && !requeued -> requeue = true; requeued = true
+	:: eligible && nr_active <= max_active ->
+		take_locked(cpu);
+		more = true
+	:: !eligible || nr_active > max_active ->
+#ifdef IDLE_APART
+		spin_unlock(cpu);
+		spin_lock(cpu);
+#endif
+		/* fairwq_go_idle_locked() */
+		d_step { idle[me] = true; nr_active-- }
+	fi;
+#ifdef IDLE_APART
+	if
+	:: idle[me] -> spin_unlock(cpu)
+	:: else -> kick_locked_and_unlock(cpu)
+	fi;
+#elif defined(KICK_NOT_CHAINED)
+	spin_unlock(cpu);
+#else
+	kick_locked_and_unlock(cpu);
+#endif
+	kick_send();
+	if
+	:: requeue -> requeue = false; kicked[me] = true
+	:: else
+	fi
+}
+
+/* fairwq_run_turns() of one turn: the function of the item */
+inline run_turns(cpu)
+{
+	if
+	:: taking == 0 ->
+		if
+		:: true -> runs[2]	/* it sleeps until item 2 has run */
+		:: true			/* or it does not */
+		fi
+	:: d_step { taking == 1 && !again -> again = true } -> push(cpu, 1)
+	:: taking == 1 && again
+	:: taking == 2
+	fi;
+	d_step { runs[taking]++; taking = NONE; more = false }
+}
+
+proctype runner(byte cpu; byte me)
+{
+	byte work = NONE, watched, kick = NONE, taking = NONE;
+	bool first, more, requeue;
+
+end:	do
+	:: d_step {
+		kicked[me] ->
+		kicked[me] = false;
+#ifdef KICK_KEEPS_IDLE
+		idle[me] = false
+#endif
+		};
+		do		/* fairwq_runner_fn() */
+		:: runner_next(cpu, me);
+			if
+			:: more -> run_turns(cpu)
+			:: else -> break
+			fi
+		od
+	od
+}
+
+/* fairwq_pool_set_max_active(), down and up again */
+proctype operator(byte cpu)
+{
+	byte kick = NONE;
+
+	spin_lock(cpu);
+	max_active = 1;
+	spin_unlock(cpu);
+	spin_lock(cpu);
+	max_active = 2;
+#ifdef RAISED_QUIETLY
+	spin_unlock(cpu)
+#else
+	kick_locked_and_unlock(cpu);	/* fairwq_kick() */
+	kick_send()
+#endif
+}
+
+/* Nothing is lost: who does not get here is an invalid end state. */
+proctype waiter()
+{
+	runs[0] == 1 && runs[1] == RUNS_1 && runs[2] == 1;
+	assert(empty(fifo) && empty(incoming))
+}
+
+init {
+	atomic {
+		run memory();
+		run producer(0, 0, FROM_0);
+		run producer(1, 2, 3);
+		run runner(2, 0);
+		run runner(3, 1);
+#ifdef MAX_ACTIVE
+		run operator(1);
+#endif
+		run waiter()
+	}
+}

@@ -1,0 +1,161 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# models.sh [MODEL...]: check the models of tests/models, or those named. Each
+# is searched exhaustively, in each of its cases, and has to hold and to end;
+# each of its broken variants has to be rejected, and for the reason that the
+# model gives. A search that was cut short is a failure. Logs stay in
+# build/models.
+
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+dir=$top/build/models
+limit_s=100 limit_mb=1500
+passed=0 failed=0
+
+# What the head of a model says: "NAME" for each of its cases, the first of
+# which has none; "DEFINE... (REASON)" for each variant.
+cases() {
+	echo
+	sed -n 's/^ \* Case \([A-Z_]*\):.*/\1/p' "$1"
+}
+
+variants() {
+	sed -n 's/^ \* Broken \([A-Z_ ]* ([a-z -]*)\):.*/\1/p' "$1"
+}
+
+# defines DEFINE...: as options of spin; the first may be empty.
+defines() {
+	local d
+	options=()
+	for d; do [ -z "$d" ] || options+=("-D$d"); done
+}
+
+# build NAME ENDS DEFINE...: the checker for tests/models/NAME.pml. ENDS: looks
+# for endless loops; otherwise for assertions and for who waits for ever.
+build() {
+	local name=$1 what=-DSAFETY
+	[ -z "$2" ] || what=-DNP
+	shift 2
+	defines "$@"
+	cp "$top"/tests/models/*.pml .
+	spin "${options[@]}" -a "$name.pml" || return
+	gcc "${opt:--O1}" "$what" -DVECTORSZ=1024 -DMEMLIM=$limit_mb -w -o pan pan.c
+}
+
+# search NAME ENDS DEFINE...: what the checker has to say goes to stdout.
+search() {
+	rm -rf "$dir/work"
+	mkdir -p "$dir/work"
+	cd "$dir/work" || return
+	build "$@" || return
+	timeout "$limit_s" ./pan ${2:+-l} -n -m1000000 -w21
+}
+
+# The steps that led to it.
+explain() {
+	local name=$1
+	shift 2
+	[ -e "$dir/work/$name.pml.trail" ] || return 0
+	defines "$@"
+	(cd "$dir/work" && spin "${options[@]}" -t -p -k "$name.pml.trail" "$name.pml")
+}
+
+# Why it was rejected, or nothing.
+reason() {
+	sed -n 's/^pan:1: \(assertion\|invalid end state\|non-progress cycle\).*/\1/p' "$1"
+}
+
+states() {
+	sed -n 's/^ *\([0-9]*\) states, stored.*/\1/p' "$1"
+}
+
+# Everything was looked at, and nothing was found. pan says nothing of the kind
+# in so many words: no complaint, and an error count.
+complete() {
+	grep -q 'errors: 0$' "$1" && ! grep -qiE 'not completed|too small|out of memory|MEMLIM|^error|aborting' "$1"
+}
+
+# report OK TEXT LOG
+report() {
+	if [ -n "$1" ]; then
+		echo "ok   $2"
+		passed=$((passed + 1))
+	else
+		echo "FAIL $2 (${3#"$top"/})"
+		tail -n 15 "$3" | sed 's/^/    /'
+		failed=$((failed + 1))
+	fi
+}
+
+# A model in one of its cases, or a variant of it.
+try() {
+	local log=$1
+	shift
+	(search "$@") >"$log" 2>&1 || echo "ended with $?" >>"$log"
+	[ -z "$(reason "$log")" ] || explain "$@" >"${log%.log}.trail" 2>&1 || true
+}
+
+check_model() {
+	local name=$1 case=$2 ends=$3 ok='' n log
+	log=$dir/$name${case:+-$case}${ends:+-ends}.log
+	try "$log" "$name" "$ends" "$case"
+	n=$(states "$log")
+	! complete "$log" || ! [ "${n:-0}" -gt 0 ] || ok=y
+	report "$ok" "model $name${case:+ $case}${ends:+ ends}: ${n:-0} states" "$log"
+}
+
+check_variant() {
+	local name=$1 defines=${2% (*} wanted=${2#* (} ends='' got ok='' log
+	wanted=${wanted%)}
+	log=$dir/$name-${defines// /-}.log
+	[ "$wanted" != 'non-progress cycle' ] || ends=y
+	# shellcheck disable=SC2086
+	opt=-O0 try "$log" "$name" "$ends" $defines
+	got=$(reason "$log")
+	[ "$got" != "$wanted" ] || ok=y
+	report "$ok" "broken $name $defines: ${got:+rejected (}${got:-accepted}${got:+)}" "$log"
+}
+
+# Each variant is one that the model knows: a name that it does not ask for
+# would be the model as it is.
+known() {
+	local file=$1 word ok=y log=$dir/names.log
+	: >"$log"
+	for word in $(cases "$file") $(variants "$file" | sed 's/ (.*//'); do
+		grep -qE "^#.*\<$word\>" "$file" || { ok=; echo "$word does nothing" >>"$log"; }
+	done
+	[ "$(grep -c '^ \* Broken' "$file")" -eq "$(variants "$file" | wc -l)" ] ||
+		{ ok=; echo "a variant without a reason" >>"$log"; }
+	[ -n "$ok" ] || report "" "model $(basename "$file" .pml): its head" "$log"
+}
+
+check_file() {
+	local file=$1 name case variant
+	name=$(basename "$file" .pml)
+	known "$file"
+	while read -r case; do
+		check_model "$name" "$case" ''
+		check_model "$name" "$case" y
+	done < <(cases "$file")
+	while read -r variant; do
+		check_variant "$name" "$variant"
+	done < <(variants "$file")
+}
+
+main() {
+	local names=("$@") name
+	[ $# -gt 0 ] || mapfile -t names < <(cd "$top/tests/models" && ls ./*.pml | sed 's,^./,,; s/\.pml$//' | grep -vx memory)
+	rm -rf "$dir"
+	mkdir -p "$dir"
+	for name in "${names[@]}"; do
+		[ -e "$top/tests/models/$name.pml" ] || die "there is no model $name"
+		check_file "$top/tests/models/$name.pml"
+	done
+	rm -rf "$dir/work"
+	echo "$passed passed, $failed failed"
+	[ "$failed" -eq 0 ]
+}
+
+need_packages spin gcc libc6-dev
+locked "$dir.lock" main "$@"
