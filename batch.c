@@ -8,7 +8,7 @@
  * is under way: then the batch is *closed*. A closed batch with nothing queued
  * and nothing in flight is *drained*; the one who sees that, under the lock,
  * has it reaped. It is seen either when the batch is closed or when its last
- * turn ends, never both times.
+ * turn ends, never both times. Model: tests/models/dispose.pml.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

@@ -85,7 +85,10 @@ int fairwq_reserve(struct fairwq_batch *batch, const struct fairwq_work *work)
 {
 	if (!batch->max_queued)
 		return 1;
-	/* As in fairwq_claim(), for the caller who is told 0 here. */
+	/*
+	 * As in fairwq_claim(), for the caller who is told 0 here. Model:
+	 * tests/models/pending.pml.
+	 */
 	smp_mb();
 	if (fairwq_work_pending(work))
 		return 0;
@@ -164,6 +167,7 @@ static int fairwq_unclaim(struct fairwq_work *work)
  *
  * Full barrier, also for the caller who is told 0: the stores before the call
  * are seen by the run to come. Pairs with the one in fairwq_start_turn().
+ * Model: tests/models/pending.pml.
  */
 int fairwq_claim(struct fairwq_batch *batch, struct fairwq_work *work, long flags)
 {
@@ -184,7 +188,10 @@ int fairwq_claim(struct fairwq_batch *batch, struct fairwq_work *work, long flag
 		data = 0;
 	}
 	fairwq_test_point(FAIRWQ_POINT_QUEUE_CLAIMED, batch);
-	/* Set PENDING, then load @disabled. Pairs with fairwq_disable(). */
+	/*
+	 * Set PENDING, then load @disabled. Pairs with fairwq_disable(). Model:
+	 * tests/models/disable.pml.
+	 */
 	if (likely(!READ_ONCE(work->disabled)) || fairwq_mutant(DISABLE_LATE))
 		return FAIRWQ_CLAIMED;
 	return fairwq_unclaim(work);
@@ -201,7 +208,7 @@ void fairwq_push_claimed(struct fairwq_batch *batch, struct fairwq_work *work)
 	/*
 	 * Full barrier between the push and the loads. Pairs with those in
 	 * fairwq_batch_idle_locked() and fairwq_cancel_unlinked_locked().
-	 * After it @work may be gone.
+	 * After it @work may be gone. Models: tests/models/queue.pml, cancel.pml.
 	 */
 	first = llist_add(&work->llnode, &batch->incoming);
 	if (first)
@@ -276,7 +283,10 @@ int fairwq_queue(struct fairwq_batch *batch, struct fairwq_work *work)
 		return fairwq_bad_arg("work is NULL");
 	if (!work->func)
 		return fairwq_bad_arg("work has no function");
-	/* Pairs with the grace period between dispose and reaping. */
+	/*
+	 * Pairs with the grace period between dispose and reaping. Model:
+	 * tests/models/dispose.pml.
+	 */
 	rcu_read_lock();
 	ret = fairwq_refusal(batch);
 	if (!ret)

@@ -27,7 +27,7 @@ static bool fairwq_drop_canceled_locked(struct fairwq_batch *batch,
 	WRITE_ONCE(batch->nr_canceled, batch->nr_canceled - 1);
 	if (batch->max_queued)
 		atomic_dec(&batch->nr_queued);
-	/* From here on it is its caller's. */
+	/* From here on it is its caller's. Model: tests/models/cancel.pml. */
 	atomic_long_set_release(&work->data, 0);
 	return true;
 }
@@ -83,7 +83,7 @@ static bool fairwq_batch_idle_locked(struct fairwq_batch *batch)
 		 * Store @watched, then load @incoming. Pairs with the full
 		 * barrier of llist_add() in fairwq_push_claimed(): store
 		 * @incoming, then load @watched. At least one side sees the
-		 * other.
+		 * other. Model: tests/models/queue.pml.
 		 */
 		smp_mb();
 		if (llist_empty(&batch->incoming) || fairwq_mutant(RECHECK_SKIPPED))

@@ -23,6 +23,7 @@
  *
  * No wake-up is lost: a runner goes idle only under the lock, having seen that
  * the tree is empty, and a batch enters the tree only under the same lock.
+ * Model: tests/models/queue.pml.
  *
  * Turns that have ended are told to their batches under the next hold of the
  * lock, which may be a plan later. Whoever needs to know at once (a flush, the
@@ -110,7 +111,10 @@ void fairwq_kick(struct fairwq_pool *pool)
 static void fairwq_account_locked(struct fairwq_runner *runner)
 {
 	struct fairwq_log *log = &runner->log;
-	/* Pairs with the barriers before @done is stored in fairwq_run_turns(). */
+	/*
+	 * Pairs with the barriers before @done is stored in fairwq_run_turns().
+	 * Model: tests/models/attention.pml.
+	 */
 	unsigned int done = smp_load_acquire(&log->done);
 
 	lockdep_assert_held(&runner->pool->lock);
@@ -132,7 +136,10 @@ void fairwq_attention_raise_locked(struct fairwq_pool *pool)
 	lockdep_assert_held(&pool->lock);
 
 	WRITE_ONCE(pool->attention, pool->attention + 1);
-	/* Store @attention, then load @done; pairs with fairwq_start_turn(). */
+	/*
+	 * Store @attention, then load @done; pairs with fairwq_start_turn(). Model:
+	 * tests/models/attention.pml.
+	 */
 	smp_mb();
 	list_for_each_entry(runner, &pool->runners, node)
 		fairwq_account_locked(runner);
@@ -182,7 +189,7 @@ static bool fairwq_park_at(struct fairwq_runner *other, struct fairwq_slot *slot
 	/*
 	 * Store @wanted, then load @current_work. Pairs with fairwq_start_turn()
 	 * and fairwq_run_turns(): either @other sees that it is wanted, or it
-	 * has stored another work by now.
+	 * has stored another work by now. Model: tests/models/park.pml.
 	 */
 	smp_mb();
 	/* Pairs with the release there: the run to come sees the one that is over. */
@@ -392,7 +399,10 @@ static unsigned int fairwq_plan_locked(struct fairwq_runner *runner, u64 now)
 	plan->due = pool->policy == FAIRWQ_FAIR_TIME ?
 		    now + 2 * fairwq_slice_ns_locked(pool) : U64_MAX;
 	nr = fairwq_plan_turns_locked(runner);
-	/* What is in the slots is seen with @nr: pairs with fairwq_help(). */
+	/*
+	 * What is in the slots is seen with @nr: pairs with fairwq_help(). Model:
+	 * tests/models/steal.pml.
+	 */
 	smp_store_release(&plan->nr, nr);
 	if (nr > 1) {
 		WRITE_ONCE(pool->planner, runner);
@@ -450,7 +460,10 @@ static struct fairwq_work *fairwq_help(struct fairwq_runner *runner,
 	if (READ_ONCE(plan->next) >= READ_ONCE(plan->nr))
 		return NULL;
 	preempt_disable();	/* somebody may be waiting for us, see below */
-	/* Full barrier: count, then load @nr. Pairs with fairwq_plan_close(). */
+	/*
+	 * Full barrier: count, then load @nr. Pairs with fairwq_plan_close().
+	 * Model: tests/models/steal.pml, also of what follows.
+	 */
 	atomic_inc_return(&plan->helpers);
 	/* And with the release in fairwq_plan_locked(). */
 	nr = smp_load_acquire(&plan->nr);
@@ -473,7 +486,10 @@ static void fairwq_plan_close(struct fairwq_plan *plan)
 	if (!READ_ONCE(plan->nr))
 		return;
 	WRITE_ONCE(plan->nr, 0);
-	/* Store @nr, then load @helpers. Pairs with fairwq_help(). */
+	/*
+	 * Store @nr, then load @helpers. Pairs with fairwq_help(). Model:
+	 * tests/models/steal.pml.
+	 */
 	smp_mb();
 	while (atomic_read_acquire(&plan->helpers))
 		cpu_relax();
@@ -581,6 +597,7 @@ static void fairwq_start_turn(struct fairwq_runner *runner, struct fairwq_turn *
 	 * with the one in fairwq_claim(). It is also one between the stores of
 	 * @done and @current_work and the loads of @attention and @wanted:
 	 * pairs with fairwq_attention_raise_locked() and fairwq_park_at().
+	 * Models: tests/models/pending.pml, attention.pml, park.pml.
 	 */
 	if (!fairwq_mutant(PENDING_AFTER))
 		atomic_long_xchg(&work->data, 0);
@@ -689,7 +706,10 @@ static void fairwq_run_turns(struct fairwq_runner *runner)
 		 */
 		WRITE_ONCE(log->done, i);
 		WRITE_ONCE(runner->started, jiffies);
-		/* Store the turn, then @nr. Pairs with fairwq_current_turn(). */
+		/*
+		 * Store the turn, then @nr. Pairs with fairwq_current_turn().
+		 * Model: tests/models/attention.pml, also of what is above.
+		 */
 		smp_wmb();
 		WRITE_ONCE(log->nr, i + 1);
 		fairwq_run_turn(runner, &log->turn[i], work);
@@ -698,12 +718,18 @@ static void fairwq_run_turns(struct fairwq_runner *runner)
 		    !fairwq_mutant(PLAN_KEPT))
 			fairwq_give_back_rest(runner);
 	}
-	/* Pairs with fairwq_account_locked() and fairwq_current_turn(). */
+	/*
+	 * Pairs with fairwq_account_locked() and fairwq_current_turn(). Model:
+	 * tests/models/attention.pml.
+	 */
 	smp_store_release(&log->done, i);
-	/* As in fairwq_start_turn(). */
+	/* As in fairwq_start_turn(). Models: tests/models/park.pml, disable.pml. */
 	smp_store_release(&runner->current_work, NULL);
 	fairwq_plan_close(&runner->plan);
-	/* Store @current_work, then load @wanted. Pairs with fairwq_park_at(). */
+	/*
+	 * Store @current_work, then load @wanted. Pairs with fairwq_park_at().
+	 * Model: tests/models/park.pml.
+	 */
 	smp_mb();
 	if (unlikely(READ_ONCE(runner->wanted)))
 		fairwq_unpark(runner);
@@ -787,7 +813,10 @@ const struct fairwq_turn *fairwq_current_turn(const struct fairwq_runner *runner
 {
 	unsigned int nr = READ_ONCE(runner->log.nr);
 
-	/* Load @nr, then the turn, and @started. Pairs with fairwq_run_turns(). */
+	/*
+	 * Load @nr, then the turn, and @started. Pairs with fairwq_run_turns().
+	 * Model: tests/models/attention.pml.
+	 */
 	smp_rmb();
 	/* Pairs with that of @done: if it is over, what it did is seen. */
 	if (!nr || smp_load_acquire(&runner->log.done) >= nr)

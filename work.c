@@ -231,7 +231,8 @@ static int fairwq_cancel_unlinked_locked(struct fairwq_batch *batch,
 	/*
 	 * Store @nr_canceled, then look at @incoming; pairs with the push in
 	 * fairwq_push_claimed(). Either we find it there now, or the queue call
-	 * finds that it has to look, and drops it before it returns.
+	 * finds that it has to look, and drops it before it returns. Model:
+	 * tests/models/cancel.pml.
 	 */
 	smp_mb();
 	fairwq_batch_splice_locked(batch);
@@ -390,7 +391,10 @@ static int fairwq_await_running(struct fairwq_work *work, struct fairwq_waiter *
 	unsigned long flags;
 	int ret = 0;
 
-	/* If it is over, what it did is seen. Pairs with fairwq_start_turn(). */
+	/*
+	 * If it is over, what it did is seen. Pairs with fairwq_start_turn().
+	 * Model: tests/models/disable.pml, also of the next one.
+	 */
 	if (!runner || smp_load_acquire(&runner->current_work) != work)
 		return 0;
 	raw_spin_lock_irqsave(&runner->pool->lock, flags);
@@ -413,7 +417,10 @@ static int fairwq_await(struct fairwq_work *work, struct fairwq_waiter *waiter)
 	waiter->work = work;
 	init_completion(&waiter->done);
 	rcu_read_lock();
-	/* If it was started, by whom is seen. Pairs with fairwq_start_turn(). */
+	/*
+	 * If it was started, by whom is seen. Pairs with fairwq_start_turn().
+	 * Model: tests/models/disable.pml.
+	 */
 	data = atomic_long_read_acquire(&work->data);
 	if ((data & FAIRWQ_WORK_PENDING) && !(data & FAIRWQ_WORK_DELAYED))
 		ret = fairwq_await_pending(fairwq_work_batch(data), work, waiter);
@@ -504,7 +511,8 @@ static void fairwq_disable(struct fairwq_work *work)
 	/*
 	 * Store @disabled, then look whether it is pending. Pairs with
 	 * fairwq_claim(): either the queue call sees that it is disabled, or
-	 * the cancel that follows sees that it is pending.
+	 * the cancel that follows sees that it is pending. Model:
+	 * tests/models/disable.pml.
 	 */
 	smp_mb();
 }
