@@ -42,6 +42,7 @@ static const char * const fairwq_counter_name[] = {
 	[FAIRWQ_LEAKS] = "leaks",
 	[FAIRWQ_HUNG] = "hung",
 	[FAIRWQ_FLOW_FALLBACKS] = "flow_fallbacks",
+	[FAIRWQ_FAILURES] = "failures",
 	[FAIRWQ_WINDOWS] = "windows",
 	[FAIRWQ_VIOLATIONS] = "violations",
 };
@@ -124,7 +125,7 @@ DEFINE_SHOW_ATTRIBUTE(fairness);
 struct fairwq_row {
 	const char *state;
 	unsigned int weight, queued, running;
-	u64 turns, done, total;
+	u64 turns, done, failures, total;
 	u64 wait50, wait99, wait_max, run50, run99;
 };
 
@@ -151,6 +152,7 @@ static void fairwq_row_fill_locked(struct fairwq_row *row, struct fairwq_batch *
 	row->running = batch->in_flight[0] + batch->in_flight[1];
 	row->turns = stats->turns;
 	row->done = stats->done;
+	row->failures = stats->failures;
 	row->total = batch->pool->counter[FAIRWQ_TURNS];
 	row->wait50 = fairwq_hist_quantile(&stats->wait, 500);
 	row->wait99 = fairwq_hist_quantile(&stats->wait, 990);
@@ -174,12 +176,12 @@ static void fairwq_show_row(struct seq_file *m, const struct fairwq_batch *batch
 	u32 tenth;
 	u64 percent = div_u64_rem(permille, 10, &tenth);
 
-	seq_printf(m, "%-24s %-8s %-6s %6u %8u %7u %10llu %4llu.%u %9llu %9llu %9llu %9llu %9llu\n",
+	seq_printf(m, "%-24s %-8s %-6s %6u %8u %7u %10llu %4llu.%u %9llu %9llu %9llu %9llu %9llu %6llu\n",
 		   batch->name, row->state, fairwq_prio_name[batch->prio], row->weight,
 		   row->queued, row->running, row->done, percent, tenth,
 		   div_u64(row->wait50, 1000), div_u64(row->wait99, 1000),
 		   div_u64(row->wait_max, 1000), div_u64(row->run50, 1000),
-		   div_u64(row->run99, 1000));
+		   div_u64(row->run99, 1000), row->failures);
 }
 
 static void *batches_start(struct seq_file *m, loff_t *pos) __acquires(RCU)
@@ -209,10 +211,10 @@ static int batches_show(struct seq_file *m, void *v)
 	struct fairwq_row row;
 
 	if (v == &pool->batches) {
-		seq_printf(m, "%-24s %-8s %-6s %6s %8s %7s %10s %6s %9s %9s %9s %9s %9s\n",
+		seq_printf(m, "%-24s %-8s %-6s %6s %8s %7s %10s %6s %9s %9s %9s %9s %9s %6s\n",
 			   "name", "state", "prio", "weight", "queued", "running",
 			   "done", "share%", "wait50us", "wait99us", "waitmaxus",
-			   "run50us", "run99us");
+			   "run50us", "run99us", "failed");
 		return 0;
 	}
 	batch = list_entry(v, struct fairwq_batch, link);

@@ -84,6 +84,7 @@ struct fairwq_batch;
 struct fairwq_flows;
 struct fairwq_slot;
 struct fairwq_work;
+struct notifier_block;
 
 /**
  * enum fairwq_policy - which batch gets the next turn
@@ -163,6 +164,14 @@ struct fairwq_batch_attrs {
 };
 
 /**
+ * enum fairwq_event - what a notifier of a pool is told
+ * @FAIRWQ_EVENT_FAILURE: an item has failed; see struct fairwq_failure
+ */
+enum fairwq_event {
+	FAIRWQ_EVENT_FAILURE = 1,
+};
+
+/**
  * typedef fairwq_func_t - the function of a work
  * @work: the work that was queued
  *
@@ -171,6 +180,22 @@ struct fairwq_batch_attrs {
  * dispose its batch.
  */
 typedef void (*fairwq_func_t)(struct fairwq_work *work);
+
+/**
+ * struct fairwq_failure - an item that has failed
+ * @pool: the pool that it runs in
+ * @batch: the batch that it was queued to; to keep it, take a reference
+ * @func: its function
+ * @err: why, a negative error number
+ *
+ * Good until the callback returns.
+ */
+struct fairwq_failure {
+	struct fairwq_pool *pool;
+	struct fairwq_batch *batch;
+	fairwq_func_t func;
+	int err;
+};
 
 /**
  * struct fairwq_work - an item, embedded in the caller's object
@@ -271,6 +296,12 @@ bool fairwq_work_disable_sync(struct fairwq_work *work);
 bool fairwq_work_enable(struct fairwq_work *work);
 unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
 				  void (*dropped)(struct fairwq_work *work));
+
+/* failure.c */
+
+int fairwq_pool_register_notifier(struct fairwq_pool *pool, struct notifier_block *nb);
+int fairwq_pool_unregister_notifier(struct fairwq_pool *pool, struct notifier_block *nb);
+void fairwq_report_failure(int err);
 
 /* delay.c */
 

@@ -32,6 +32,7 @@
 #include <linux/kref.h>
 #include <linux/ktime.h>
 #include <linux/mutex.h>
+#include <linux/notifier.h>
 #include <linux/spinlock.h>
 #include <linux/timer.h>
 #include <linux/wait.h>
@@ -225,6 +226,7 @@ struct fairwq_pool {
 	struct fairwq_batch *default_batch[FAIRWQ_NR_RANKS]; /* I: by prio */
 	struct dentry *dir;		/* I */
 	struct fairwq_knob_file knob_file[FAIRWQ_NR_KNOBS]; /* I */
+	struct blocking_notifier_head failure_chain; /* see failure.c */
 	struct kref refs;		/* A: the owner and every batch */
 	struct rcu_head rcu;
 #ifdef CONFIG_LOCKDEP
@@ -421,6 +423,9 @@ void fairwq_window_drop_locked(struct fairwq_batch *batch);
 /* guard.c: around the function of an item */
 void fairwq_call(struct fairwq_work *work, fairwq_func_t func,
 		 struct fairwq_batch *batch);
+
+/* failure.c */
+void fairwq_failure_init(struct fairwq_pool *pool);
 
 /* tick.c */
 void fairwq_tick_init(struct fairwq_pool *pool);

@@ -44,6 +44,7 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_CANCEL_NEWER,		/* [work] drops what was queued after the call */
 	FAIRWQ_MUTANT_DISABLE_LATE,		/* [work] a queue call under way is not refused */
 	FAIRWQ_MUTANT_DELAY_NOT_HELD,		/* [work] the batch goes before the timer */
+	FAIRWQ_MUTANT_FAILURE_UNTOLD,		/* [failure] notifiers are not called */
 	FAIRWQ_MUTANT_PAUSE_IGNORED,		/* [order] a paused batch is served */
 	FAIRWQ_MUTANT_LIMIT_PLUS_ONE,		/* [fairwq] max_active + 1 items run */
 	FAIRWQ_MUTANT_LEAK_UNSEEN,		/* [runner] no check after the function */

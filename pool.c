@@ -152,6 +152,7 @@ static struct fairwq_pool *fairwq_pool_alloc(const struct fairwq_pool_attrs *att
 	fairwq_tree_init(&pool->tree, attrs->policy == FAIRWQ_FIFO);
 	fairwq_tick_init(pool);
 	fairwq_window_init(pool);
+	fairwq_failure_init(pool);
 	return pool;
 }
 

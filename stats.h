@@ -25,6 +25,7 @@ enum fairwq_counter {
 	FAIRWQ_LEAKS,		/* functions that leaked a lock, RCU, irqs, creds */
 	FAIRWQ_HUNG,		/* items that were reported as hung */
 	FAIRWQ_FLOW_FALLBACKS,	/* items of flows for which there was no memory */
+	FAIRWQ_FAILURES,	/* failures that items have reported */
 	FAIRWQ_WINDOWS,		/* windows that were checked for fairness */
 	FAIRWQ_VIOLATIONS,	/* windows that broke the bound */
 	FAIRWQ_NR_COUNTERS,
@@ -49,6 +50,7 @@ struct fairwq_batch_stats {
 	u64 turns;			/* begun */
 	u64 done;			/* ended */
 	u64 run_time;			/* ns, of the timed ones; fair time: of all */
+	u64 failures;			/* reported by its items */
 	struct ewma_fairwq_run run_avg;	/* 0: never measured */
 	struct fairwq_hist wait;	/* of the measured ones */
 	struct fairwq_hist run;		/* of the timed ones */

@@ -43,7 +43,7 @@
 #define HASHER		"fn=fairhash_hash_block"
 
 /* The heads of the tables, with single spaces. */
-#define BATCHES_HEAD	"name state prio weight queued running done share% wait50us wait99us waitmaxus run50us run99us"
+#define BATCHES_HEAD	"name state prio weight queued running done share% wait50us wait99us waitmaxus run50us run99us failed"
 #define DUMP_HEAD	"batch where ageus function"
 #define RUNNERS_HEAD	"runner state sincems planned batch function"
 
@@ -388,7 +388,7 @@ static void summary_has_its_lines(void)
 	static const char * const keys[] = {
 		"name", "policy", "runners_active", "max_active", "batches", "turns", "kicks",
 		"requeues", "stolen", "parked", "canceled", "leaks", "hung", "flow_fallbacks",
-		"windows", "violations",
+		"failures", "windows", "violations",
 	};
 
 	expect_lines("summary", keys, ARRAY_SIZE(keys), 2);
@@ -717,7 +717,7 @@ static void reset_zeroes_the_counters(void)
 {
 	static const char * const counters[] = {
 		"turns", "kicks", "requeues", "stolen", "parked", "canceled", "leaks", "hung",
-		"flow_fallbacks", "windows", "violations",
+		"flow_fallbacks", "failures", "windows", "violations",
 	};
 	struct row row = { 0 };
 	char digest[LINE_LEN];

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Items that fail: counted, and told to whoever wants to know.
+ *
+ * A function returns nothing, and to fairwq an item that failed has ended like
+ * any other: nothing is skipped after it, nobody waits for it. That it failed
+ * is for people, and for the driver that owns the pool.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/export.h>
+#include <linux/notifier.h>
+
+#include "internal.h"
+
+void fairwq_failure_init(struct fairwq_pool *pool)
+{
+	BLOCKING_INIT_NOTIFIER_HEAD(&pool->failure_chain);
+}
+
+/**
+ * fairwq_pool_register_notifier - be told of what happens in a pool
+ * @pool: the pool
+ * @nb: called with a value of enum fairwq_event and what that one names; those
+ *	with a higher priority first, until one of them returns NOTIFY_STOP
+ *
+ * The callback runs in process context, on top of the item that failed, and
+ * delays that one. It may sleep and queue works. It must not register or
+ * unregister a notifier of @pool, nor wait for @pool or a batch of it.
+ *
+ * Context: Process context, may sleep.
+ * Return: 0, or -EEXIST if @nb is registered already, or -EINVAL.
+ */
+int fairwq_pool_register_notifier(struct fairwq_pool *pool, struct notifier_block *nb)
+{
+	if (!pool)
+		return fairwq_bad_arg("pool is NULL");
+	if (!nb || !nb->notifier_call)
+		return fairwq_bad_arg("nb has no function");
+	return blocking_notifier_chain_register(&pool->failure_chain, nb);
+}
+EXPORT_SYMBOL_GPL(fairwq_pool_register_notifier);
+
+/**
+ * fairwq_pool_unregister_notifier - be told no more
+ * @pool: the pool
+ * @nb: what was registered
+ *
+ * When this returns the callback does not run, and will not.
+ *
+ * Context: Process context, sleeps. Not from a callback.
+ * Return: 0, or -ENOENT if @nb was not registered, or -EINVAL.
+ */
+int fairwq_pool_unregister_notifier(struct fairwq_pool *pool, struct notifier_block *nb)
+{
+	if (!pool)
+		return fairwq_bad_arg("pool is NULL");
+	if (!nb)
+		return fairwq_bad_arg("nb is NULL");
+	return blocking_notifier_chain_unregister(&pool->failure_chain, nb);
+}
+EXPORT_SYMBOL_GPL(fairwq_pool_unregister_notifier);
+
+static void fairwq_failure_count(struct fairwq_batch *batch)
+{
+	struct fairwq_pool *pool = batch->pool;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	pool->counter[FAIRWQ_FAILURES]++;
+	batch->stats->failures++;
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+}
+
+/**
+ * fairwq_report_failure - the item that runs has failed
+ * @err: why, a negative error number
+ *
+ * Counts a failure of the item's batch and pool, which debugfs shows, and calls
+ * the pool's notifiers. Changes nothing else: the item ends when its function
+ * returns, as always, and what comes after it goes on. An item may report as
+ * often as it likes.
+ *
+ * Context: From the function of an item, in process context, may sleep. From
+ * anywhere else it warns and does nothing.
+ */
+void fairwq_report_failure(int err)
+{
+	struct fairwq_runner *runner = fairwq_current_runner();
+	const struct fairwq_turn *turn = runner ? fairwq_current_turn(runner) : NULL;
+	struct fairwq_failure failure;
+
+	if (WARN_ONCE(!turn, "fairwq: a failure (%d) is reported, and no item runs\n", err))
+		return;
+	if (err >= 0) {
+		fairwq_bad_arg("err is not negative");
+		return;
+	}
+	might_sleep();
+	failure = (struct fairwq_failure) {
+		.pool = runner->pool,
+		.batch = turn->batch,
+		.func = turn->func,
+		.err = err,
+	};
+	fairwq_failure_count(turn->batch);
+	if (!fairwq_mutant(FAILURE_UNTOLD))
+		blocking_notifier_call_chain(&runner->pool->failure_chain,
+					     FAIRWQ_EVENT_FAILURE, &failure);
+}
+EXPORT_SYMBOL_GPL(fairwq_report_failure);

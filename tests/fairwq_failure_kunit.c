@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Items that report a failure: counted where they belong, told to whom it
+ * concerns, and nobody else notices.
+ */
+#include <linux/notifier.h>
+
+#include "mock.h"
+
+/* An item that writes its letter into the log, having failed or not. */
+struct failing_item {
+	struct mock_item item;
+	int err;			/* 0: does not fail */
+	unsigned int times;
+};
+
+static void failing_fn(struct fairwq_work *work)
+{
+	struct failing_item *item = container_of(work, struct failing_item, item.work);
+	unsigned int i;
+
+	for (i = 0; i < item->times; i++)
+		fairwq_report_failure(item->err);
+	mock_item_fn(work);
+}
+
+static struct failing_item *queue_failing(struct kunit *test, struct fairwq_batch *batch,
+					  char letter, int err, unsigned int times)
+{
+	struct failing_item *item = kunit_kzalloc(test, sizeof(*item), GFP_KERNEL);
+	struct mock *mock = test->priv;
+
+	KUNIT_ASSERT_NOT_NULL(test, item);
+	fairwq_work_init(&item->item.work, failing_fn);
+	item->item.log = &mock->log;
+	item->item.letter = letter;
+	item->err = err;
+	item->times = times;
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(batch, &item->item.work));
+	return item;
+}
+
+/* Somebody who is told: writes his letter into the log, and keeps the last. */
+struct listener {
+	struct notifier_block nb;
+	struct mock_log *log;
+	char letter;
+	int ret;
+	unsigned int nr;
+	unsigned long event;
+	struct fairwq_failure last;
+	struct fairwq_work *queues;	/* to the batch that failed, or NULL */
+	bool sleeps;
+};
+
+static int listener_fn(struct notifier_block *nb, unsigned long event, void *data)
+{
+	struct listener *listener = container_of(nb, struct listener, nb);
+
+	listener->nr++;
+	listener->event = event;
+	listener->last = *(const struct fairwq_failure *)data;
+	mock_log_add(listener->log, listener->letter);
+	if (listener->queues)
+		fairwq_queue(listener->last.batch, listener->queues);
+	if (listener->sleeps)
+		msleep(20);
+	return listener->ret;
+}
+
+static struct listener *listen_to(struct kunit *test, struct fairwq_pool *pool,
+				  char letter, int priority)
+{
+	struct listener *listener = kunit_kzalloc(test, sizeof(*listener), GFP_KERNEL);
+	struct mock *mock = test->priv;
+
+	KUNIT_ASSERT_NOT_NULL(test, listener);
+	listener->nb.notifier_call = listener_fn;
+	listener->nb.priority = priority;
+	listener->log = &mock->log;
+	listener->letter = letter;
+	listener->ret = NOTIFY_OK;
+	KUNIT_ASSERT_EQ(test, 0, fairwq_pool_register_notifier(pool, &listener->nb));
+	return listener;
+}
+
+static u64 failures_of(struct fairwq_batch *batch)
+{
+	u64 nr;
+
+	raw_spin_lock_irq(&batch->pool->lock);
+	nr = batch->stats->failures;
+	raw_spin_unlock_irq(&batch->pool->lock);
+	return nr;
+}
+
+/* A failing item takes its turn like any other, and so do those behind it. */
+static void others_do_not_notice(struct kunit *test)
+{
+	struct fairwq_batch *a, *b;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	b = mock_batch(test, "b");
+	queue_failing(test, a, 'A', -EIO, 1);
+	mock_queue(test, a, 'a', 1);
+	queue_failing(test, a, 'A', -ENOMEM, 3);
+	mock_queue(test, a, 'a', 1);
+	mock_queue(test, b, 'b', 4);
+	mock_expect(test, "AbabAbab");
+	fairwq_batch_flush(a);
+	fairwq_batch_flush(b);
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
+}
+
+/* Every report counts, for the batch of its item and for the pool. */
+static void counted_where_it_belongs(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a, *b;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	b = mock_batch(test, "b");
+	queue_failing(test, a, 'a', -EIO, 1);
+	queue_failing(test, a, 'a', -EIO, 2);
+	queue_failing(test, a, 'a', -EIO, 0);
+	queue_failing(test, b, 'b', -EIO, 1);
+	mock_open(test);
+	fairwq_batch_flush(a);
+	fairwq_batch_flush(b);
+	KUNIT_EXPECT_EQ(test, 3ULL, failures_of(a));
+	KUNIT_EXPECT_EQ(test, 1ULL, failures_of(b));
+	KUNIT_EXPECT_EQ(test, 0ULL, failures_of(mock->gate_batch));
+	KUNIT_EXPECT_EQ(test, 4ULL, fairwq_test_counter(mock->pool, FAIRWQ_FAILURES));
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
+}
+
+/* The notifier is told which item of which batch it was, before it has ended. */
+static void told_what_has_failed(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct listener *listener;
+	struct fairwq_batch *a;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	listener = listen_to(test, mock->pool, '!', 0);
+	listener->sleeps = true;
+	queue_failing(test, a, 'a', -EIO, 1);
+	mock_queue(test, a, 'b', 1);
+	mock_expect(test, "!ab");
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 1U, listener->nr);
+	KUNIT_EXPECT_EQ(test, (unsigned long)FAIRWQ_EVENT_FAILURE, listener->event);
+	KUNIT_EXPECT_PTR_EQ(test, mock->pool, listener->last.pool);
+	KUNIT_EXPECT_PTR_EQ(test, a, listener->last.batch);
+	KUNIT_EXPECT_TRUE(test, listener->last.func == failing_fn);
+	KUNIT_EXPECT_EQ(test, -EIO, listener->last.err);
+	KUNIT_EXPECT_EQ(test, 0,
+			fairwq_pool_unregister_notifier(mock->pool, &listener->nb));
+	fairwq_batch_dispose(a);
+}
+
+/* The callback may queue: to the batch that failed, which is still there. */
+static void callback_may_queue(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct listener *listener;
+	struct fairwq_batch *a;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	listener = listen_to(test, mock->pool, '!', 0);
+	listener->queues = &mock_item(test, 'r')->work;
+	queue_failing(test, a, 'a', -EIO, 1);
+	mock_queue(test, a, 'b', 1);
+	mock_expect(test, "!abr");
+	fairwq_batch_dispose(a);
+	fairwq_pool_flush(mock->pool);
+	KUNIT_EXPECT_EQ(test, 0,
+			fairwq_pool_unregister_notifier(mock->pool, &listener->nb));
+}
+
+/* By priority, until one stops it; not those of another pool, nor who has gone. */
+static void told_in_order(struct kunit *test)
+{
+	struct listener *first, *second, *third, *stranger, *gone;
+	struct mock *mock = test->priv;
+	struct fairwq_pool *other;
+	struct fairwq_batch *a;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	other = fairwq_pool_create(NULL, "other");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(other));
+	a = mock_batch(test, "a");
+	third = listen_to(test, mock->pool, '3', -1);
+	first = listen_to(test, mock->pool, '1', 1);
+	second = listen_to(test, mock->pool, '2', 0);
+	gone = listen_to(test, mock->pool, 'g', 2);
+	stranger = listen_to(test, other, 's', 0);
+	second->ret = NOTIFY_STOP;
+	KUNIT_EXPECT_EQ(test, 0, fairwq_pool_unregister_notifier(mock->pool, &gone->nb));
+	KUNIT_EXPECT_NE(test, 0, fairwq_pool_unregister_notifier(mock->pool, &gone->nb));
+	queue_failing(test, a, 'a', -EIO, 1);
+	mock_expect(test, "12a");
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 0, fairwq_pool_unregister_notifier(mock->pool, &first->nb));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_pool_unregister_notifier(mock->pool, &second->nb));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_pool_unregister_notifier(mock->pool, &third->nb));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_pool_unregister_notifier(other, &stranger->nb));
+	fairwq_batch_dispose(a);
+	fairwq_pool_destroy(other);
+}
+
+/* What is no error is none, and where no item runs nobody can have failed. */
+static void bad_reports_count_for_nothing(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct listener *listener;
+	struct fairwq_batch *a;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	listener = listen_to(test, mock->pool, '!', 0);
+	queue_failing(test, a, 'a', 0, 1);
+	queue_failing(test, a, 'b', 5, 1);
+	mock_expect(test, "ab");
+	fairwq_batch_flush(a);
+	pr_info("# expect-splat begin is reported, and no item runs\n");
+	fairwq_report_failure(-EIO);
+	pr_info("# expect-splat end\n");
+	KUNIT_EXPECT_EQ(test, 0U, listener->nr);
+	KUNIT_EXPECT_EQ(test, 0ULL, failures_of(a));
+	KUNIT_EXPECT_EQ(test, 0ULL, fairwq_test_counter(mock->pool, FAIRWQ_FAILURES));
+	KUNIT_EXPECT_EQ(test, 0,
+			fairwq_pool_unregister_notifier(mock->pool, &listener->nb));
+	fairwq_batch_dispose(a);
+}
+
+static void bad_notifiers_are_refused(struct kunit *test)
+{
+	struct notifier_block nobody = { };
+	struct mock *mock = test->priv;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_pool_register_notifier(NULL, &nobody));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_pool_register_notifier(mock->pool, NULL));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_pool_register_notifier(mock->pool, &nobody));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_pool_unregister_notifier(NULL, &nobody));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_pool_unregister_notifier(mock->pool, NULL));
+}
+
+static struct kunit_case failure_cases[] = {
+	KUNIT_CASE(others_do_not_notice),
+	KUNIT_CASE(counted_where_it_belongs),
+	KUNIT_CASE(told_what_has_failed),
+	KUNIT_CASE(callback_may_queue),
+	KUNIT_CASE(told_in_order),
+	KUNIT_CASE(bad_reports_count_for_nothing),
+	KUNIT_CASE(bad_notifiers_are_refused),
+	{}
+};
+
+static struct kunit_suite failure_suite = {
+	.name = "fairwq_failure",
+	.init = mock_init,
+	.exit = mock_exit,
+	.test_cases = failure_cases,
+};
+
+kunit_test_suite(failure_suite);
+
+MODULE_DESCRIPTION("KUnit: items that report a failure");
+MODULE_LICENSE("GPL");
