@@ -243,15 +243,22 @@ void fairwq_hold(struct fairwq_batch *batch)
 	atomic_inc(&batch->nr_held);
 }
 
+/*
+ * If it was not disposed yet, the grace period after that is still to come, and
+ * whoever closes the batch then sees the count: see fairwq_batch_reap_fn().
+ */
 void fairwq_unhold(struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;
 	unsigned long flags;
 
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	atomic_dec(&batch->nr_held);
-	fairwq_batch_reap_locked(batch);
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	rcu_read_lock();
+	if (atomic_dec_and_test(&batch->nr_held) && fairwq_batch_is_disposed(batch)) {
+		raw_spin_lock_irqsave(&pool->lock, flags);
+		fairwq_batch_reap_locked(batch);
+		raw_spin_unlock_irqrestore(&pool->lock, flags);
+	}
+	rcu_read_unlock();
 }
 
 /**

@@ -81,6 +81,7 @@
 
 struct fairwq_pool;
 struct fairwq_batch;
+struct fairwq_constraint;
 struct fairwq_flows;
 struct fairwq_slot;
 struct fairwq_work;
@@ -214,6 +215,7 @@ struct fairwq_work {
 		struct fairwq_slot *slot;	/* once planned */
 	};
 	fairwq_func_t func;
+	struct fairwq_constraint *constraint; /* while pending: to be told of its end, or NULL */
 	u64 stamp;			/* when it was queued, ns; 0: not measured */
 #ifdef CONFIG_LOCKDEP
 	struct lockdep_map lockdep_map;
@@ -243,6 +245,71 @@ struct fairwq_rcu_work {
 	struct fairwq_work work;
 	/* private: */
 	struct rcu_work later;
+};
+
+/**
+ * struct fairwq_constraint_ops - what a constraint does
+ * @admit: may @work go on to its batch at once? If not, the constraint keeps it
+ *	back, and lets it go by fairwq_constraint_admit(): one call for each,
+ *	which may come before this has returned. Called with interrupts off;
+ *	from then on @work is not to be touched but by that call
+ * @complete: a work that went on has run, and its function has returned; or it
+ *	was cancelled on the way. Once for each. In any context but NMI, without
+ *	a lock. The constraint may be gone when this returns
+ *
+ * A work that a constraint of the caller's own keeps back cannot be cancelled
+ * there: fairwq_work_cancel() returns false, and fairwq_work_cancel_sync()
+ * waits until it is let go.
+ */
+struct fairwq_constraint_ops {
+	bool (*admit)(struct fairwq_constraint *constraint, struct fairwq_work *work);
+	void (*complete)(struct fairwq_constraint *constraint);
+	/* private: out of what waits, under its lock; false: it is not in there yet */
+	bool (*remove)(struct fairwq_constraint *constraint, struct fairwq_work *work);
+};
+
+/**
+ * struct fairwq_constraint - says when a work may go on to its batch
+ *
+ * Embedded in the caller's own kind of constraint, and set up by
+ * fairwq_constraint_init(). Serializers and limiters are constraints.
+ */
+struct fairwq_constraint {
+	/* private: */
+	const struct fairwq_constraint_ops *ops;
+#ifdef CONFIG_LOCKDEP
+	struct lockdep_map lockdep_map;
+#endif
+};
+
+/**
+ * struct fairwq_serializer - order: one item after the other
+ *
+ * Embedded in the caller's object, and set up by fairwq_serializer_init(). Has
+ * no memory, thread or workqueue of its own.
+ */
+struct fairwq_serializer {
+	/* private: */
+	struct fairwq_constraint constraint;
+	atomic_t count;			/* queued and in flight, and gaps */
+	bool dead;			/* is being destroyed */
+	unsigned int gaps;		/* left in the queue by cancelled items */
+	struct llist_head incoming;	/* pushed, newest first */
+	struct list_head waiting;	/* what was pushed before, in queue order */
+};
+
+/**
+ * struct fairwq_limiter - so many items at a time
+ *
+ * As struct fairwq_serializer; set up by fairwq_limiter_init().
+ */
+struct fairwq_limiter {
+	/* private: */
+	struct fairwq_constraint constraint;
+	unsigned int max;		/* how many may be in flight */
+	unsigned int in_flight;
+	bool dead;			/* is being destroyed */
+	struct list_head waiting;	/* in queue order */
 };
 
 /* pool.c */
@@ -319,6 +386,33 @@ bool fairwq_rcu_work_flush(struct fairwq_rcu_work *rwork);
 void __fairwq_rcu_work_init(struct fairwq_rcu_work *rwork, fairwq_func_t func,
 			    const char *name, struct lock_class_key *key);
 
+/* constraint.c */
+
+int fairwq_queue_constrained(struct fairwq_constraint *constraint,
+			     struct fairwq_batch *batch, struct fairwq_work *work);
+void fairwq_constraint_admit(struct fairwq_work *work);
+void __fairwq_constraint_init(struct fairwq_constraint *constraint,
+			      const struct fairwq_constraint_ops *ops,
+			      const char *name, struct lock_class_key *key);
+
+/* serializer.c */
+
+int fairwq_serializer_queue(struct fairwq_serializer *serializer,
+			    struct fairwq_batch *batch, struct fairwq_work *work);
+void fairwq_serializer_flush(struct fairwq_serializer *serializer);
+void fairwq_serializer_destroy(struct fairwq_serializer *serializer);
+void __fairwq_serializer_init(struct fairwq_serializer *serializer,
+			      const char *name, struct lock_class_key *key);
+
+/* limiter.c */
+
+int fairwq_limiter_queue(struct fairwq_limiter *limiter, struct fairwq_batch *batch,
+			 struct fairwq_work *work);
+void fairwq_limiter_flush(struct fairwq_limiter *limiter);
+void fairwq_limiter_destroy(struct fairwq_limiter *limiter);
+void __fairwq_limiter_init(struct fairwq_limiter *limiter, unsigned int max,
+			   const char *name, struct lock_class_key *key);
+
 /**
  * fairwq_work_init - set up a work
  * @work: the work
@@ -384,6 +478,60 @@ void __fairwq_rcu_work_init(struct fairwq_rcu_work *rwork, fairwq_func_t func,
 		__fairwq_rcu_work_init(rwork, func,			\
 				       "(fairwq_work)" #rwork,		\
 				       &__fairwq_key);			\
+	} while (0)
+
+/**
+ * fairwq_constraint_init - set up a constraint of the caller's own kind
+ * @constraint: the constraint
+ * @ops: what it does
+ *
+ * Each place in the source that calls this is a lockdep class of its own.
+ *
+ * Context: Any.
+ */
+#define fairwq_constraint_init(constraint, ops)				\
+	do {								\
+		static struct lock_class_key __fairwq_key;		\
+									\
+		__fairwq_constraint_init(constraint, ops,		\
+					 "(fairwq_constraint)" #constraint,\
+					 &__fairwq_key);		\
+	} while (0)
+
+/**
+ * fairwq_serializer_init - set up a serializer
+ * @serializer: the serializer
+ *
+ * Allocates nothing, and cannot fail. Each place in the source that calls this
+ * is a lockdep class of its own.
+ *
+ * Context: Any.
+ */
+#define fairwq_serializer_init(serializer)				\
+	do {								\
+		static struct lock_class_key __fairwq_key;		\
+									\
+		__fairwq_serializer_init(serializer,			\
+					 "(fairwq_serializer)" #serializer,\
+					 &__fairwq_key);		\
+	} while (0)
+
+/**
+ * fairwq_limiter_init - set up a limiter
+ * @limiter: the limiter
+ * @max: how many of its items may be in flight at once, at least 1
+ *
+ * As fairwq_serializer_init().
+ *
+ * Context: Any.
+ */
+#define fairwq_limiter_init(limiter, max)				\
+	do {								\
+		static struct lock_class_key __fairwq_key;		\
+									\
+		__fairwq_limiter_init(limiter, max,			\
+				      "(fairwq_limiter)" #limiter,	\
+				      &__fairwq_key);			\
 	} while (0)
 
 #ifdef CONFIG_LOCKDEP

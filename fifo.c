@@ -257,6 +257,7 @@ static void fairwq_slot_fill_locked(struct fairwq_batch *batch, struct fairwq_sl
 	turn->batch = batch;
 	turn->func = work->func;
 	turn->id = work;
+	turn->constraint = work->constraint;
 	turn->stamp = work->stamp;
 	turn->number = ++batch->pool->turn_number;
 	turn->color = fairwq_batch_color_locked(batch, work);

@@ -84,10 +84,9 @@ static void fairwq_leak(const struct fairwq_footing *before, fairwq_func_t func,
 }
 
 /* Call the function of an item; @work may be gone when it returns. */
-void fairwq_call(struct fairwq_work *work, fairwq_func_t func,
-		 struct fairwq_batch *batch)
+void fairwq_call(struct fairwq_work *work, const struct fairwq_turn *turn)
 {
-	struct fairwq_pool *pool = batch->pool;
+	struct fairwq_pool *pool = turn->batch->pool;
 	struct fairwq_footing before;
 #ifdef CONFIG_LOCKDEP
 	struct lockdep_map map;
@@ -97,15 +96,17 @@ void fairwq_call(struct fairwq_work *work, fairwq_func_t func,
 #endif
 	fairwq_footing_save(&before);
 	fairwq_lockdep_run(pool);
+	fairwq_lockdep_run_constrained(turn->constraint);
 #ifdef CONFIG_LOCKDEP
 	lock_map_acquire(&map);
 #endif
-	func(work);
+	turn->func(work);
 #ifdef CONFIG_LOCKDEP
 	lock_map_release(&map);
 #endif
+	fairwq_lockdep_ran_constrained(turn->constraint);
 	fairwq_lockdep_ran(pool);
 	if (!fairwq_footing_kept(&before) && !fairwq_mutant(LEAK_UNSEEN))
-		fairwq_leak(&before, func, batch);
+		fairwq_leak(&before, turn->func, turn->batch);
 	cond_resched();
 }

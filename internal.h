@@ -48,13 +48,15 @@
  *
  * Whoever sets PENDING owns the work until he has pushed it. From the moment
  * that it is LINKED until it is started, only who holds the lock of the pool
- * changes the word. Before that, a cancel may leave CANCELED there.
+ * changes the word. Before that, a cancel may leave CANCELED there; but not
+ * while it is CONSTRAINED: see constraint.c.
  */
 #define FAIRWQ_WORK_PENDING	BIT(0)	/* queued, not started */
 #define FAIRWQ_WORK_LINKED	BIT(1)	/* has been seen under the lock; @place tells where */
 #define FAIRWQ_WORK_CANCELED	BIT(2)	/* to be dropped by who finds it in @incoming */
 #define FAIRWQ_WORK_DELAYED	BIT(3)	/* waits for its timer */
 #define FAIRWQ_WORK_GRACE	BIT(4)	/* waits for a grace period, or is pushed after it */
+#define FAIRWQ_WORK_CONSTRAINED	BIT(5)	/* waits in a constraint; with GRACE: is let go */
 #define FAIRWQ_WORK_FLAGS	63UL
 
 /* fairwq_work.place, P: where a linked work is, and what is to be known of it. */
@@ -67,6 +69,10 @@
 #define FAIRWQ_PLACE_TAKEN	BIT(3)	/* was put back: its turn has begun already */
 #define FAIRWQ_PLACE_COLOR	BIT(4)	/* and this is the color of that turn */
 #define FAIRWQ_PLACE_AWAITED	BIT(5)	/* a flush waits for it: pool->waiters */
+/* And while it is CONSTRAINED, under the lock of its constraint. */
+#define FAIRWQ_PLACE_WAITING	BIT(6)	/* its constraint has kept it back */
+#define FAIRWQ_PLACE_SORTED	BIT(7)	/* and has it in its list */
+#define FAIRWQ_PLACE_FOREIGN	BIT(8)	/* and knows no way to take it out of there */
 
 /* A runner goes back to the workqueue core after this long. */
 #define FAIRWQ_RUNNER_QUANTUM_NS	(2 * NSEC_PER_MSEC)
@@ -88,6 +94,7 @@ struct fairwq_turn {
 	struct fairwq_batch *batch;	/* P, R reads: kept by its in-flight count */
 	fairwq_func_t func;		/* P, R reads */
 	const void *id;			/* P, R reads: address of the work; no more than that */
+	struct fairwq_constraint *constraint; /* P, R reads: to be told of its end, or NULL */
 	u64 stamp;			/* P, R reads: when it was queued; 0: not measured */
 	u64 number;			/* P, R reads: of this turn, in its pool */
 	bool color : 1;			/* P, R reads: index into batch->in_flight */
@@ -249,6 +256,12 @@ struct fairwq_barrier {
 	bool fired;			/* P */
 };
 
+/* In the queue of a constraint: a flush waits for what is before it. */
+struct fairwq_marker {
+	struct fairwq_work entry;	/* its place */
+	struct completion done;
+};
+
 /* A flush of one work: it waits for one turn to end. */
 struct fairwq_waiter {
 	struct list_head node;		/* P: in pool->waiters */
@@ -319,6 +332,7 @@ static_assert(IS_ENABLED(CONFIG_LOCKDEP) || IS_ENABLED(CONFIG_DEBUG_MUTEXES) ||
 	      IS_ENABLED(CONFIG_DEBUG_OBJECTS) || SMP_CACHE_BYTES > 128 ||
 	      sizeof(struct fairwq_batch) <= 512);
 static_assert(IS_ENABLED(CONFIG_LOCKDEP) || sizeof(struct fairwq_work) <= 64);
+static_assert(IS_ENABLED(CONFIG_LOCKDEP) || sizeof(struct fairwq_serializer) <= 64);
 
 static inline bool fairwq_batch_is_disposed(const struct fairwq_batch *batch)
 {
@@ -388,6 +402,15 @@ bool fairwq_waiters_back_locked(struct fairwq_pool *pool, u64 turn);
 void fairwq_waiters_done_locked(struct fairwq_pool *pool, u64 turn);
 int fairwq_try_cancel(struct fairwq_work *work, bool wait);
 
+/* constraint.c: works that wait before they get into their batch */
+raw_spinlock_t *fairwq_constraint_lock(const struct fairwq_constraint *constraint);
+void fairwq_admit_locked(struct fairwq_work *work);
+void fairwq_admit_push(struct fairwq_work *work);
+void fairwq_complete(struct fairwq_constraint *constraint);
+int fairwq_cancel_constrained(struct fairwq_work *work, bool wait);
+bool fairwq_constraint_from_inside(const struct fairwq_constraint *constraint,
+				   const char *what);
+
 /* delay.c */
 int fairwq_cancel_delayed(struct fairwq_work *work);
 
@@ -421,8 +444,7 @@ void fairwq_window_turn_locked(struct fairwq_batch *batch);
 void fairwq_window_drop_locked(struct fairwq_batch *batch);
 
 /* guard.c: around the function of an item */
-void fairwq_call(struct fairwq_work *work, fairwq_func_t func,
-		 struct fairwq_batch *batch);
+void fairwq_call(struct fairwq_work *work, const struct fairwq_turn *turn);
 
 /* failure.c */
 void fairwq_failure_init(struct fairwq_pool *pool);
@@ -441,6 +463,9 @@ void fairwq_lockdep_init_runner(struct fairwq_pool *pool, struct work_struct *wo
 void fairwq_lockdep_run(struct fairwq_pool *pool);
 void fairwq_lockdep_ran(struct fairwq_pool *pool);
 void fairwq_lockdep_wait(struct fairwq_pool *pool);
+void fairwq_lockdep_run_constrained(struct fairwq_constraint *constraint);
+void fairwq_lockdep_ran_constrained(struct fairwq_constraint *constraint);
+void fairwq_lockdep_wait_constrained(struct fairwq_constraint *constraint);
 #else
 static inline void fairwq_lockdep_init_pool(struct fairwq_pool *pool) { }
 static inline void fairwq_lockdep_exit_pool(struct fairwq_pool *pool) { }
@@ -449,6 +474,12 @@ static inline void fairwq_lockdep_init_runner(struct fairwq_pool *pool,
 static inline void fairwq_lockdep_run(struct fairwq_pool *pool) { }
 static inline void fairwq_lockdep_ran(struct fairwq_pool *pool) { }
 static inline void fairwq_lockdep_wait(struct fairwq_pool *pool) { }
+static inline void
+fairwq_lockdep_run_constrained(struct fairwq_constraint *constraint) { }
+static inline void
+fairwq_lockdep_ran_constrained(struct fairwq_constraint *constraint) { }
+static inline void
+fairwq_lockdep_wait_constrained(struct fairwq_constraint *constraint) { }
 #endif
 
 /* dump.c */

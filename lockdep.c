@@ -49,4 +49,26 @@ void fairwq_lockdep_wait(struct fairwq_pool *pool)
 	lock_map_acquire(&pool->lockdep_map);
 	lock_map_release(&pool->lockdep_map);
 }
+
+/*
+ * The same for the items of one constraint: after the pool's map, so that an
+ * item of the pool may wait for a constraint, which lockdep cannot judge.
+ */
+void fairwq_lockdep_run_constrained(struct fairwq_constraint *constraint)
+{
+	if (constraint)
+		lock_map_acquire(&constraint->lockdep_map);
+}
+
+void fairwq_lockdep_ran_constrained(struct fairwq_constraint *constraint)
+{
+	if (constraint)
+		lock_map_release(&constraint->lockdep_map);
+}
+
+void fairwq_lockdep_wait_constrained(struct fairwq_constraint *constraint)
+{
+	lock_map_acquire(&constraint->lockdep_map);
+	lock_map_release(&constraint->lockdep_map);
+}
 #endif

@@ -45,6 +45,12 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_DISABLE_LATE,		/* [work] a queue call under way is not refused */
 	FAIRWQ_MUTANT_DELAY_NOT_HELD,		/* [work] the batch goes before the timer */
 	FAIRWQ_MUTANT_FAILURE_UNTOLD,		/* [failure] notifiers are not called */
+	FAIRWQ_MUTANT_SERIAL_EARLY,		/* [serializer] next started before the return */
+	FAIRWQ_MUTANT_SERIAL_LIFO,		/* [serializer] those that wait come out backwards */
+	FAIRWQ_MUTANT_SERIAL_CANCEL,		/* [serializer] not told that its item was cancelled */
+	FAIRWQ_MUTANT_SERIAL_GHOST,		/* [serializer] a gap is not counted off */
+	FAIRWQ_MUTANT_SERIAL_NOT_HELD,		/* [serializer] the batch goes before its items */
+	FAIRWQ_MUTANT_LIMITER_PLUS_ONE,		/* [serializer] N + 1 items are let go */
 	FAIRWQ_MUTANT_PAUSE_IGNORED,		/* [order] a paused batch is served */
 	FAIRWQ_MUTANT_LIMIT_PLUS_ONE,		/* [fairwq] max_active + 1 items run */
 	FAIRWQ_MUTANT_LEAK_UNSEEN,		/* [runner] no check after the function */

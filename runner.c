@@ -590,6 +590,8 @@ static void fairwq_start_turn(struct fairwq_runner *runner, struct fairwq_turn *
 	 */
 	WRITE_ONCE(runner->current_work, work);
 	WRITE_ONCE(work->last_runner, runner->id);
+	if (unlikely(turn->constraint))
+		WRITE_ONCE(work->constraint, NULL);
 	fairwq_test_point(FAIRWQ_POINT_STARTING, turn->batch);
 	/*
 	 * Whoever finds it clear queues anew, and sees who runs it. Whoever
@@ -621,7 +623,9 @@ static void fairwq_run_turn(struct fairwq_runner *runner, struct fairwq_turn *tu
 	turn->wait = turn->stamp && start > turn->stamp ? start - turn->stamp : 0;
 	trace_fairwq_start(turn, work);
 	fairwq_start_turn(runner, turn, work);
-	fairwq_call(work, turn->func, turn->batch);
+	if (fairwq_mutant(SERIAL_EARLY) && turn->constraint)
+		fairwq_complete(turn->constraint);
+	fairwq_call(work, turn);
 	/* @work may have been freed: from here on it is only an address. */
 	if (fairwq_mutant(PENDING_AFTER))
 		atomic_long_set(&work->data, 0);
@@ -629,6 +633,8 @@ static void fairwq_run_turn(struct fairwq_runner *runner, struct fairwq_turn *tu
 	/* The clock may step back a little. */
 	turn->run = start ? max_t(s64, runner->mark - start, 1) : 0;
 	trace_fairwq_end(turn, work);
+	if (unlikely(turn->constraint) && !fairwq_mutant(SERIAL_EARLY))
+		fairwq_complete(turn->constraint);
 }
 
 /* An item that was taken goes back to the head of its batch, its turn begun. */

@@ -207,10 +207,17 @@ static int fairwq_remove_locked(struct fairwq_batch *batch, struct fairwq_work *
 	return 1;
 }
 
-/* From here on it is its caller's. */
-static void fairwq_let_go(struct fairwq_work *work)
+/*
+ * From here on it is its caller's. Returns its constraint, or NULL, which is to
+ * be told when the lock was dropped: it may push to batches of any pool.
+ */
+static struct fairwq_constraint *fairwq_let_go(struct fairwq_work *work)
 {
+	struct fairwq_constraint *constraint = work->constraint;
+
+	WRITE_ONCE(work->constraint, NULL);
 	atomic_long_set_release(&work->data, 0);
+	return constraint;
 }
 
 /*
@@ -242,14 +249,16 @@ static int fairwq_cancel_unlinked_locked(struct fairwq_batch *batch,
 
 /* A work that was bound for @batch. */
 static int fairwq_cancel_queued_locked(struct fairwq_batch *batch,
-				       struct fairwq_work *work, bool wait)
+				       struct fairwq_work *work, bool wait,
+				       struct fairwq_constraint **constraint)
 {
 	struct fairwq_look look = fairwq_look_locked(batch, work);
 	int ret;
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	if (fairwq_work_batch(look.data) != batch || (look.data & FAIRWQ_WORK_DELAYED))
+	if (fairwq_work_batch(look.data) != batch ||
+	    (look.data & (FAIRWQ_WORK_DELAYED | FAIRWQ_WORK_CONSTRAINED)))
 		return FAIRWQ_AGAIN;
 	if (look.data & FAIRWQ_WORK_GRACE)
 		return 0;
@@ -262,25 +271,28 @@ static int fairwq_cancel_queued_locked(struct fairwq_batch *batch,
 	}
 	ret = fairwq_remove_locked(batch, work, &look);
 	if (ret > 0)
-		fairwq_let_go(work);
+		*constraint = fairwq_let_go(work);
 	return ret;
 }
 
 static int fairwq_cancel_queued(struct fairwq_batch *batch, struct fairwq_work *work,
 				bool wait)
 {
+	struct fairwq_constraint *constraint = NULL;
 	struct fairwq_pool *pool = batch->pool;
 	struct fairwq_runner *runner;
 	unsigned long flags;
 	int ret;
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	ret = fairwq_cancel_queued_locked(batch, work, wait);
+	ret = fairwq_cancel_queued_locked(batch, work, wait, &constraint);
 	fairwq_batch_update_locked(batch);
 	fairwq_batch_reap_locked(batch);
 	runner = fairwq_kick_locked(pool);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	fairwq_kick_send(pool, runner);
+	if (constraint && !fairwq_mutant(SERIAL_CANCEL))
+		fairwq_complete(constraint);
 	return ret;
 }
 
@@ -300,6 +312,8 @@ int fairwq_try_cancel(struct fairwq_work *work, bool wait)
 		ret = 0;
 	else if (data & FAIRWQ_WORK_DELAYED)
 		ret = fairwq_cancel_delayed(work);
+	else if (data & FAIRWQ_WORK_CONSTRAINED)
+		ret = fairwq_cancel_constrained(work, wait);
 	else
 		ret = fairwq_cancel_queued(fairwq_work_batch(data), work, wait);
 	rcu_read_unlock();
@@ -347,7 +361,7 @@ static int fairwq_await_pending_locked(struct fairwq_batch *batch,
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	if (fairwq_work_batch(look.data) != batch)
+	if (fairwq_work_batch(look.data) != batch || (look.data & FAIRWQ_WORK_CONSTRAINED))
 		return FAIRWQ_AGAIN;
 	if (look.data & FAIRWQ_WORK_GRACE)
 		return 0;
@@ -422,8 +436,12 @@ static int fairwq_await(struct fairwq_work *work, struct fairwq_waiter *waiter)
 	 * Model: tests/models/disable.pml.
 	 */
 	data = atomic_long_read_acquire(&work->data);
-	if ((data & FAIRWQ_WORK_PENDING) && !(data & FAIRWQ_WORK_DELAYED))
+	if (data & FAIRWQ_WORK_CONSTRAINED) {
+		fairwq_test_point(FAIRWQ_POINT_LOOK, fairwq_work_batch(data));
+		ret = FAIRWQ_AGAIN;
+	} else if ((data & FAIRWQ_WORK_PENDING) && !(data & FAIRWQ_WORK_DELAYED)) {
 		ret = fairwq_await_pending(fairwq_work_batch(data), work, waiter);
+	}
 	if (!ret)
 		ret = fairwq_await_running(work, waiter);
 	rcu_read_unlock();
@@ -774,6 +792,7 @@ static bool fairwq_drop_some(struct fairwq_batch *batch, struct fairwq_drop *dro
 static struct fairwq_work *fairwq_drop_give(struct fairwq_batch *batch,
 					    struct fairwq_drop *drop)
 {
+	struct fairwq_constraint *constraint = NULL;
 	struct fairwq_pool *pool = batch->pool;
 	struct fairwq_work *work;
 	unsigned long flags;
@@ -782,9 +801,11 @@ static struct fairwq_work *fairwq_drop_give(struct fairwq_batch *batch,
 	work = list_first_entry_or_null(&drop->works, struct fairwq_work, node);
 	if (work) {
 		list_del(&work->node);
-		fairwq_let_go(work);
+		constraint = fairwq_let_go(work);
 	}
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	if (constraint)
+		fairwq_complete(constraint);
 	return work;
 }
 
