@@ -1,0 +1,1300 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Constraints (promise 10): serializers, limiters, and one of the caller's own.
+ */
+#include <linux/sched/task_stack.h>
+#include <linux/vmalloc.h>
+
+#include "mock_work.h"
+
+/* Fewer where each is checked by everything that the kernel has. */
+#define MANY(n)	(IS_ENABLED(CONFIG_KASAN) ? (n) / 20 : (n))
+
+/* ---- what the cases share --------------------------------------------- */
+
+static struct fairwq_serializer *serial_new(struct kunit *test)
+{
+	struct fairwq_serializer *serial = kunit_kzalloc(test, sizeof(*serial), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, serial);
+	fairwq_serializer_init(serial);
+	return serial;
+}
+
+/* It is kept back by its constraint. */
+static bool waits(const struct fairwq_work *work)
+{
+	return (atomic_long_read(&work->data) &
+		(FAIRWQ_WORK_CONSTRAINED | FAIRWQ_WORK_GRACE)) == FAIRWQ_WORK_CONSTRAINED;
+}
+
+static bool admitted(const struct fairwq_work *work)
+{
+	return !(atomic_long_read(&work->data) & FAIRWQ_WORK_CONSTRAINED) &&
+	       fairwq_work_pending(work);
+}
+
+static struct mock_item *serial_item(struct kunit *test, struct fairwq_serializer *serial,
+				     struct fairwq_batch *batch, char letter)
+{
+	struct mock_item *item = mock_item(test, letter);
+
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(serial, batch, &item->work));
+	return item;
+}
+
+/* The first item of @serial stands at a gate. */
+static struct mock_gate *serial_gate(struct kunit *test, struct fairwq_serializer *serial,
+				     struct fairwq_batch *batch)
+{
+	struct mock_gate *gate = gate_new(test);
+
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(serial, batch, &gate->work));
+	mock_await(test, &gate->entered);
+	return gate;
+}
+
+/*
+ * @order has run, and nothing else. If that does not come to be, what waits is
+ * taken out, so that the case ends.
+ */
+static void expect_order(struct kunit *test, const char *order, struct mock_item **items,
+			 unsigned int nr)
+{
+	unsigned long end = jiffies + MOCK_WAIT;
+	struct mock *mock = test->priv;
+	bool ran;
+
+	do {
+		ran = READ_ONCE(mock->log.nr) >= strlen(order);
+		usleep_range(50, 200);
+	} while (!ran && time_before(jiffies, end));
+	KUNIT_EXPECT_TRUE_MSG(test, ran, "timed out");
+	while (nr--)
+		fairwq_work_cancel_sync(&items[nr]->work);
+	KUNIT_EXPECT_STREQ(test, order, &mock->log.text[0]);
+}
+
+/* What the items of one constraint have seen of each other. */
+#define TRACK_PRODUCERS	4
+
+struct track {
+	unsigned int max;		/* so many may be inside */
+	atomic_t inside, overlaps, most, ran;
+	unsigned int disorder;
+	unsigned long plain;		/* written by each, without a lock */
+	u64 last[TRACK_PRODUCERS];
+	unsigned long low, high;	/* depths of the stack */
+};
+
+struct step {
+	struct fairwq_work work;
+	struct track *track;
+	unsigned int producer;
+	u64 seq;
+};
+
+static void track_depth(struct track *track)
+{
+	unsigned long here = (unsigned long)__builtin_frame_address(0) -
+			     (unsigned long)task_stack_page(current);
+
+	track->low = min(track->low, here);
+	track->high = max(track->high, here);
+}
+
+static void step_enter(struct step *step)
+{
+	struct track *track = step->track;
+	int inside = atomic_inc_return(&track->inside);
+
+	if (inside > track->max)
+		atomic_inc(&track->overlaps);
+	if (track->max > 1)
+		return;
+	if (step->seq <= track->last[step->producer])
+		track->disorder++;
+	track->last[step->producer] = step->seq;
+	track->plain++;
+	track_depth(track);
+}
+
+static void step_leave(struct track *track)
+{
+	atomic_dec(&track->inside);
+	atomic_inc(&track->ran);
+}
+
+static void step_fn(struct fairwq_work *work)
+{
+	struct step *step = container_of(work, struct step, work);
+
+	step_enter(step);
+	step_leave(step->track);
+}
+
+static void step_free_fn(struct fairwq_work *work)
+{
+	struct step *step = container_of(work, struct step, work);
+	struct track *track = step->track;
+
+	step_enter(step);
+	kfree(step);
+	step_leave(track);
+}
+
+static struct track *track_new(struct kunit *test, unsigned int max)
+{
+	struct track *track = kunit_kzalloc(test, sizeof(*track), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, track);
+	track->max = max;
+	track->low = ULONG_MAX;
+	return track;
+}
+
+static void track_check(struct kunit *test, const struct track *track)
+{
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&track->overlaps));
+	KUNIT_EXPECT_EQ(test, 0U, track->disorder);
+	if (track->max == 1)
+		KUNIT_EXPECT_EQ(test, (unsigned long)atomic_read(&track->ran), track->plain);
+}
+
+/* Another thread, which does something and says what came of it. */
+struct thread {
+	void (*fn)(struct thread *thread);
+	struct fairwq_serializer *serial;
+	struct fairwq_limiter *limiter;
+	struct fairwq_batch *batch;
+	struct fairwq_work *work;
+	struct track *track;
+	struct step *steps;
+	unsigned int id, nr;
+	struct mutex *mutex;
+	u64 *seq;
+	atomic_t *counts;		/* queued, cancelled */
+	int ret;
+	struct task_struct *task;
+	struct completion done;
+};
+
+static int thread_main(void *data)
+{
+	struct thread *thread = data;
+
+	thread->fn(thread);
+	complete(&thread->done);
+	while (!kthread_should_stop())
+		schedule_timeout_interruptible(1);
+	return 0;
+}
+
+static void thread_start(struct kunit *test, struct thread *thread,
+			 void (*fn)(struct thread *thread))
+{
+	thread->fn = fn;
+	init_completion(&thread->done);
+	thread->task = kthread_run(thread_main, thread, "thread");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(thread->task));
+}
+
+static void thread_end(struct kunit *test, struct thread *thread)
+{
+	mock_await(test, &thread->done);
+	kthread_stop(thread->task);
+}
+
+/* ---- order ------------------------------------------------------------ */
+
+static struct fairwq_batch *batch_prio(struct kunit *test, struct fairwq_pool *pool,
+				       enum fairwq_prio prio)
+{
+	struct fairwq_batch_attrs attrs = { .prio = prio };
+	struct fairwq_batch *batch = fairwq_batch_create(pool, &attrs, "prio%d", prio);
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(batch));
+	return batch;
+}
+
+/* In queue order, whatever the batches, their priorities and their pools are. */
+static void order_across_batches_and_pools(struct kunit *test)
+{
+	static const char * const order = "abcdefghijklmnopqrstuvwxyz";
+	struct mock_item *items[26];
+	struct fairwq_serializer *serial = serial_new(test);
+	struct mock *mock = test->priv;
+	struct fairwq_batch *batch[4];
+	struct fairwq_pool *other;
+	struct mock_gate *gate;
+	unsigned int i;
+
+	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
+	other = fairwq_pool_create(NULL, "other");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(other));
+	batch[0] = batch_prio(test, mock->pool, FAIRWQ_PRIO_LOW);
+	batch[1] = batch_prio(test, mock->pool, FAIRWQ_PRIO_HIGH);
+	batch[2] = batch_prio(test, other, FAIRWQ_PRIO_NORMAL);
+	batch[3] = batch_prio(test, mock->pool, FAIRWQ_PRIO_NORMAL);
+	gate = serial_gate(test, serial, batch[0]);
+	for (i = 0; i < strlen(order); i++)
+		items[i] = serial_item(test, serial, batch[i % 4], order[i]);
+	complete_all(&gate->open);
+	expect_order(test, order, items, strlen(order));
+	fairwq_serializer_destroy(serial);
+	for (i = 0; i < 4; i++)
+		fairwq_batch_dispose(batch[i]);
+	fairwq_pool_destroy(other);
+}
+
+/* Not before the function has returned, though runners are free. */
+static void next_starts_after_the_return(struct kunit *test)
+{
+	struct fairwq_serializer *serial = serial_new(test);
+	struct fairwq_batch *a, *b;
+	struct mock_item *item[2];
+	struct mock_gate *gate;
+
+	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	b = mock_batch(test, "b");
+	item[0] = mock_item(test, 'x');
+	item[1] = mock_item(test, 'y');
+	gate = gate_new(test);
+	/* One that waits when the gate is entered, and one that comes then. */
+	fairwq_batch_pause(a);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(serial, a, &gate->work));
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(serial, b, &item[0]->work));
+	fairwq_batch_resume(a);
+	mock_await(test, &gate->entered);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(serial, b, &item[1]->work));
+	KUNIT_EXPECT_TRUE(test, waits(&item[0]->work));
+	KUNIT_EXPECT_TRUE(test, waits(&item[1]->work));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_pending(&item[1]->work));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_serializer_queue(serial, a, &item[1]->work));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_queue(a, &item[1]->work));
+	complete_all(&gate->open);
+	expect_order(test, "xy", item, 2);
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
+	fairwq_serializer_destroy(serial);
+}
+
+/* Its items are numbered in the order of the calls, so that it is known. */
+static void produce_in_order(struct thread *thread)
+{
+	struct step *step;
+	unsigned int i;
+
+	for (i = 0; i < thread->nr; i++) {
+		step = kzalloc(sizeof(*step), GFP_KERNEL | __GFP_NOFAIL);
+		fairwq_work_init(&step->work, step_free_fn);
+		step->track = thread->track;
+		mutex_lock(thread->mutex);
+		step->seq = ++*thread->seq;
+		thread->ret |= fairwq_serializer_queue(thread->serial, thread->batch,
+						       &step->work) != 1;
+		mutex_unlock(thread->mutex);
+	}
+}
+
+/* Each has its own numbers, and nothing else orders the calls. */
+static void produce(struct thread *thread)
+{
+	struct step *step;
+	unsigned int i;
+
+	for (i = 0; i < thread->nr; i++) {
+		step = kzalloc(sizeof(*step), GFP_KERNEL | __GFP_NOFAIL);
+		fairwq_work_init(&step->work, step_free_fn);
+		step->track = thread->track;
+		step->producer = thread->id;
+		step->seq = i + 1;
+		thread->ret |= fairwq_serializer_queue(thread->serial, thread->batch,
+						       &step->work) != 1;
+	}
+}
+
+static void producers_run(struct kunit *test, void (*fn)(struct thread *thread))
+{
+	struct fairwq_serializer *serial = serial_new(test);
+	struct track *track = track_new(test, 1);
+	struct thread *thread;
+	struct mutex mutex;
+	unsigned int i;
+	u64 seq = 0;
+
+	thread = kunit_kcalloc(test, TRACK_PRODUCERS, sizeof(*thread), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, thread);
+	mutex_init(&mutex);
+	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
+	for (i = 0; i < TRACK_PRODUCERS; i++) {
+		thread[i] = (struct thread) {
+			.serial = serial, .track = track, .id = i, .nr = MANY(2000),
+			.mutex = &mutex, .seq = &seq, .batch = mock_batch(test, "p"),
+		};
+		thread_start(test, &thread[i], fn);
+	}
+	for (i = 0; i < TRACK_PRODUCERS; i++) {
+		thread_end(test, &thread[i]);
+		KUNIT_EXPECT_EQ(test, 0, thread[i].ret);
+		fairwq_batch_dispose(thread[i].batch);
+	}
+	fairwq_serializer_destroy(serial);
+	KUNIT_EXPECT_EQ(test, TRACK_PRODUCERS * MANY(2000), atomic_read(&track->ran));
+	track_check(test, track);
+}
+
+static void order_of_several_producers(struct kunit *test)
+{
+	producers_run(test, produce_in_order);
+}
+
+static void producers_at_the_same_time(struct kunit *test)
+{
+	producers_run(test, produce);
+}
+
+struct from_irq {
+	struct irq_work irq_work;
+	struct fairwq_serializer *serial;
+	struct fairwq_batch *batch;
+	struct fairwq_work *queue, *cancel;
+	int queued;
+	bool canceled, in_irq;
+};
+
+static void from_irq_fn(struct irq_work *irq_work)
+{
+	struct from_irq *from = container_of(irq_work, struct from_irq, irq_work);
+
+	from->in_irq = in_hardirq();
+	from->queued = fairwq_serializer_queue(from->serial, from->batch, from->queue);
+	if (from->cancel)
+		from->canceled = fairwq_work_cancel(from->cancel);
+}
+
+/* Queue and cancel from a hard interrupt, behind others and as the first. */
+static void from_hardirq(struct kunit *test)
+{
+	struct fairwq_serializer *serial = serial_new(test);
+	struct from_irq from = { .serial = serial };
+	struct mock_item *item[3];
+	struct mock_gate *gate;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	from.batch = mock_batch(test, "a");
+	from.irq_work = IRQ_WORK_INIT_HARD(from_irq_fn);
+	gate = serial_gate(test, serial, from.batch);
+	item[0] = serial_item(test, serial, from.batch, 'x');
+	item[1] = mock_item(test, 'y');
+	item[2] = mock_item(test, 'z');
+	from.queue = &item[1]->work;
+	from.cancel = &item[0]->work;
+	irq_work_queue(&from.irq_work);
+	irq_work_sync(&from.irq_work);
+	KUNIT_EXPECT_TRUE(test, from.in_irq);
+	KUNIT_EXPECT_EQ(test, 1, from.queued);
+	KUNIT_EXPECT_TRUE(test, from.canceled);
+	complete_all(&gate->open);
+	fairwq_serializer_flush(serial);
+	from.queue = &item[2]->work;
+	from.cancel = NULL;
+	irq_work_queue(&from.irq_work);
+	irq_work_sync(&from.irq_work);
+	KUNIT_EXPECT_EQ(test, 1, from.queued);
+	expect_order(test, "yz", item, 3);
+	fairwq_batch_dispose(from.batch);
+	fairwq_serializer_destroy(serial);
+}
+
+/* The stack does not grow with the queue. */
+static void many_items_through_one(struct kunit *test)
+{
+	struct fairwq_serializer *serial = serial_new(test);
+	struct track *track = track_new(test, 1);
+	const unsigned int nr = MANY(100000);
+	struct fairwq_batch *a;
+	struct mock_gate *gate;
+	struct step *steps;
+	unsigned int i, refused = 0;
+
+	steps = vzalloc(array_size(nr, sizeof(*steps)));
+	KUNIT_ASSERT_NOT_NULL(test, steps);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	gate = serial_gate(test, serial, a);
+	for (i = 0; i < nr; i++) {
+		fairwq_work_init(&steps[i].work, step_fn);
+		steps[i].track = track;
+		steps[i].seq = i + 1;
+		refused += fairwq_serializer_queue(serial, a, &steps[i].work) != 1;
+	}
+	KUNIT_EXPECT_EQ(test, 0U, refused);
+	complete_all(&gate->open);
+	fairwq_serializer_destroy(serial);
+	KUNIT_EXPECT_EQ(test, (int)nr, atomic_read(&track->ran));
+	KUNIT_EXPECT_LT(test, track->high - track->low, 1024UL);
+	track_check(test, track);
+	fairwq_batch_dispose(a);
+	vfree(steps);
+}
+
+struct object {
+	struct fairwq_serializer serial;
+	struct step step;
+};
+
+/* One item each; and many share a lock. */
+static void many_serializers(struct kunit *test)
+{
+	struct track *track = track_new(test, 1000);
+	const unsigned int nr = MANY(20000);
+	struct object *objects;
+	struct fairwq_batch *a;
+	unsigned int i, refused = 0;
+
+	objects = vzalloc(array_size(nr, sizeof(*objects)));
+	KUNIT_ASSERT_NOT_NULL(test, objects);
+	mock_pool(test, 3, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	for (i = 0; i < nr; i++) {
+		fairwq_serializer_init(&objects[i].serial);
+		fairwq_work_init(&objects[i].step.work, step_fn);
+		objects[i].step.track = track;
+		refused += fairwq_serializer_queue(&objects[i].serial, a,
+						   &objects[i].step.work) != 1;
+	}
+	KUNIT_EXPECT_EQ(test, 0U, refused);
+	for (i = 0; i < nr; i++)
+		fairwq_serializer_destroy(&objects[i].serial);
+	KUNIT_EXPECT_EQ(test, (int)nr, atomic_read(&track->ran));
+	fairwq_batch_dispose(a);
+	vfree(objects);
+}
+
+struct serial_again {
+	struct fairwq_work work;
+	struct fairwq_serializer *serial;
+	struct fairwq_batch *batch;
+	unsigned int left;
+	int ret;
+	struct completion done;
+};
+
+static void serial_again_fn(struct fairwq_work *work)
+{
+	struct serial_again *again = container_of(work, struct serial_again, work);
+
+	if (again->left--)
+		again->ret |= fairwq_serializer_queue(again->serial, again->batch, work) != 1;
+	else
+		complete(&again->done);
+}
+
+/* A function queues its own work to its own serializer. */
+static void item_queues_itself(struct kunit *test)
+{
+	struct serial_again again = { .left = MANY(1000) };
+
+	again.serial = serial_new(test);
+	mock_pool(test, 3, FAIRWQ_ROUND_ROBIN);
+	again.batch = mock_batch(test, "a");
+	init_completion(&again.done);
+	fairwq_work_init_onstack(&again.work, serial_again_fn);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(again.serial, again.batch, &again.work));
+	mock_await(test, &again.done);
+	fairwq_serializer_destroy(again.serial);
+	KUNIT_EXPECT_EQ(test, 0, again.ret);
+	fairwq_batch_dispose(again.batch);
+}
+
+/* ---- the batch that they are bound for --------------------------------- */
+
+static void released_count(struct fairwq_batch *batch, void *priv)
+{
+	atomic_inc(priv);
+}
+
+/* Accepted items run, though their batch was disposed; then it is released. */
+static void disposed_batch_waits(struct kunit *test)
+{
+	struct fairwq_serializer *serial = serial_new(test);
+	atomic_t released = ATOMIC_INIT(0);
+	struct fairwq_batch_attrs attrs = { .released = released_count, .priv = &released };
+	struct mock_item *item[2], *late;
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a, *b;
+	struct mock_gate *gate;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	b = fairwq_batch_create(mock->pool, &attrs, "b");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(b));
+	fairwq_batch_get(b);
+	gate = serial_gate(test, serial, a);
+	item[0] = serial_item(test, serial, b, 'x');
+	item[1] = serial_item(test, serial, b, 'y');
+	fairwq_batch_dispose(b);
+	fairwq_test_settle();
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&released));
+	late = mock_item(test, 'z');
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_serializer_queue(serial, b, &late->work));
+	complete_all(&gate->open);
+	expect_order(test, "xy", item, 2);
+	fairwq_serializer_destroy(serial);
+	mock_until(test, atomic_read(&released));
+	fairwq_test_settle();
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&released));
+	fairwq_batch_put(b);
+	fairwq_batch_dispose(a);
+}
+
+/* And so if what it waits for is cancelled. */
+static void canceled_item_lets_the_batch_go(struct kunit *test)
+{
+	struct fairwq_serializer *serial = serial_new(test);
+	atomic_t released = ATOMIC_INIT(0);
+	struct fairwq_batch_attrs attrs = { .released = released_count, .priv = &released };
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a, *b;
+	struct mock_item *item;
+	struct mock_gate *gate;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	b = fairwq_batch_create(mock->pool, &attrs, "b");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(b));
+	gate = serial_gate(test, serial, a);
+	item = serial_item(test, serial, b, 'x');
+	fairwq_batch_dispose(b);
+	fairwq_test_settle();
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&released));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item->work));
+	mock_until(test, atomic_read(&released));
+	complete_all(&gate->open);
+	fairwq_serializer_destroy(serial);
+	KUNIT_EXPECT_EQ(test, 0U, mock->log.nr);
+	fairwq_batch_dispose(a);
+}
+
+static void max_queued_counts_what_waits(struct kunit *test)
+{
+	struct fairwq_batch_attrs attrs = { .max_queued = 2 };
+	struct fairwq_serializer *serial = serial_new(test);
+	struct mock *mock = test->priv;
+	struct mock_item *item[4];
+	struct fairwq_batch *a, *b;
+	struct mock_gate *gate;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	b = fairwq_batch_create(mock->pool, &attrs, "b");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(b));
+	gate = serial_gate(test, serial, a);
+	item[0] = serial_item(test, serial, b, 'x');
+	item[1] = serial_item(test, serial, b, 'y');
+	item[2] = mock_item(test, 'z');
+	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_serializer_queue(serial, b, &item[2]->work));
+	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_queue(b, &item[2]->work));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[0]->work));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(serial, b, &item[2]->work));
+	complete_all(&gate->open);
+	expect_order(test, "yz", item, 3);
+	fairwq_serializer_flush(serial);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&b->nr_queued));
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
+	fairwq_serializer_destroy(serial);
+}
+
+/* ---- cancelling ------------------------------------------------------- */
+
+/* What waits is taken out; the others keep their order, and it may come again. */
+static void cancel_of_what_waits(struct kunit *test)
+{
+	struct fairwq_serializer *serial = serial_new(test);
+	struct mock_item *item[4];
+	struct mock_gate *gate;
+	struct fairwq_batch *a;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	gate = serial_gate(test, serial, a);
+	item[0] = serial_item(test, serial, a, 'w');
+	item[1] = serial_item(test, serial, a, 'x');
+	item[2] = serial_item(test, serial, a, 'y');
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[1]->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&item[1]->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel(&item[1]->work));
+	item[3] = serial_item(test, serial, a, 'z');
+	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(serial, a, &item[1]->work));
+	/* The one that runs is not pending. */
+	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel(&gate->work));
+	complete_all(&gate->open);
+	expect_order(test, "wyzx", item, 4);
+	fairwq_batch_dispose(a);
+	fairwq_serializer_destroy(serial);
+}
+
+/* All that waits is cancelled: what comes later runs. */
+static void goes_on_after_gaps(struct kunit *test)
+{
+	struct fairwq_serializer *serial = serial_new(test);
+	struct mock_item *item[3];
+	struct mock_gate *gate;
+	struct fairwq_batch *a;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	gate = serial_gate(test, serial, a);
+	item[0] = serial_item(test, serial, a, 'x');
+	item[1] = serial_item(test, serial, a, 'y');
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel_sync(&item[0]->work));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel_sync(&item[1]->work));
+	complete_all(&gate->open);
+	fairwq_work_flush(&gate->work);
+	item[2] = serial_item(test, serial, a, 'z');
+	expect_order(test, "z", item, 3);
+	if (fairwq_mutant(SERIAL_GHOST))
+		return;
+	fairwq_serializer_flush(serial);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&serial->count));
+	fairwq_batch_dispose(a);
+	fairwq_serializer_destroy(serial);
+}
+
+/* 'x' is in its batch, which is paused; 'y' waits behind it. */
+static struct fairwq_batch *admit_to_paused(struct kunit *test, struct mock_item **item,
+					    struct fairwq_serializer *serial)
+{
+	struct fairwq_batch *a, *b;
+	struct mock_gate *gate;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	b = mock_batch(test, "b");
+	fairwq_batch_pause(b);
+	gate = serial_gate(test, serial, a);
+	item[0] = serial_item(test, serial, b, 'x');
+	item[1] = serial_item(test, serial, a, 'y');
+	complete_all(&gate->open);
+	mock_until(test, admitted(&item[0]->work));
+	KUNIT_EXPECT_TRUE(test, waits(&item[1]->work));
+	fairwq_batch_dispose(a);
+	return b;
+}
+
+static void cancel_of_what_went_on(struct kunit *test)
+{
+	struct fairwq_serializer *serial = serial_new(test);
+	struct mock_item *item[2];
+	struct fairwq_batch *b = admit_to_paused(test, item, serial);
+
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[0]->work));
+	expect_order(test, "y", item, 2);
+	fairwq_batch_dispose(b);
+	if (!fairwq_mutant(SERIAL_CANCEL))
+		fairwq_serializer_destroy(serial);
+}
+
+static void batch_cancel_of_what_went_on(struct kunit *test)
+{
+	struct fairwq_serializer *serial = serial_new(test);
+	struct mock_item *item[2];
+	struct fairwq_batch *b = admit_to_paused(test, item, serial);
+
+	KUNIT_EXPECT_EQ(test, 1UL, fairwq_batch_cancel(b, NULL));
+	expect_order(test, "y", item, 2);
+	/* A plain work again. */
+	fairwq_batch_resume(b);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(b, &item[0]->work));
+	fairwq_batch_flush(b);
+	KUNIT_EXPECT_PTR_EQ(test, NULL, item[0]->work.constraint);
+	fairwq_batch_dispose(b);
+	fairwq_serializer_destroy(serial);
+}
+
+/* What a plan holds is taken out of it, and its serializer is told. */
+static void cancel_of_what_is_planned(struct kunit *test)
+{
+	struct fairwq_serializer *serial = serial_new(test);
+	struct mock_gate *gate = gate_new(test);
+	struct fairwq_batch *a = plan_begin(test, gate);
+	struct mock_item *item[2];
+
+	item[0] = serial_item(test, serial, a, 'x');
+	item[1] = serial_item(test, serial, a, 'y');
+	plan_go(test, a, gate, item[0]);
+	KUNIT_EXPECT_TRUE(test, waits(&item[1]->work));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[0]->work));
+	KUNIT_EXPECT_TRUE(test, admitted(&item[1]->work));
+	complete_all(&gate->open);
+	expect_order(test, "y", item, 2);
+	fairwq_batch_dispose(a);
+	if (!fairwq_mutant(SERIAL_CANCEL))
+		fairwq_serializer_destroy(serial);
+}
+
+struct front {
+	struct fairwq_work work;
+	struct fairwq_work *victim;
+	struct completion go, done;
+	bool canceled;
+};
+
+static void front_fn(struct fairwq_work *work)
+{
+	struct front *front = container_of(work, struct front, work);
+
+	wait_for_completion(&front->go);
+	front->canceled = fairwq_work_cancel_sync(front->victim);
+	complete(&front->done);
+}
+
+/* An item cancels the one behind it, and waits for that: no deadlock. */
+static void cancel_from_the_item_in_front(struct kunit *test)
+{
+	struct fairwq_serializer *serial = serial_new(test);
+	struct mock_item *item[2];
+	struct fairwq_batch *a;
+	struct front front = { };
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	init_completion(&front.go);
+	init_completion(&front.done);
+	fairwq_work_init_onstack(&front.work, front_fn);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(serial, a, &front.work));
+	item[0] = serial_item(test, serial, a, 'x');
+	item[1] = serial_item(test, serial, a, 'y');
+	front.victim = &item[0]->work;
+	complete(&front.go);
+	mock_await(test, &front.done);
+	expect_order(test, "y", item, 2);
+	KUNIT_EXPECT_TRUE(test, front.canceled);
+	fairwq_serializer_destroy(serial);
+	fairwq_batch_dispose(a);
+}
+
+/* A disabled work is not queued, and does not count. */
+static void disabled_does_not_enter(struct kunit *test)
+{
+	struct fairwq_serializer *serial = serial_new(test);
+	struct mock_item *item;
+	struct fairwq_batch *a;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	item = mock_item(test, 'x');
+	fairwq_work_disable(&item->work);
+	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_serializer_queue(serial, a, &item->work));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&serial->count));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
+	fairwq_work_enable(&item->work);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(serial, a, &item->work));
+	expect_order(test, "x", &item, 1);
+	fairwq_serializer_destroy(serial);
+	fairwq_batch_dispose(a);
+}
+
+/* ---- waiting ---------------------------------------------------------- */
+
+static void thread_flush(struct thread *thread)
+{
+	if (thread->serial)
+		fairwq_serializer_flush(thread->serial);
+	else
+		fairwq_limiter_flush(thread->limiter);
+}
+
+static void thread_destroy(struct thread *thread)
+{
+	if (thread->serial)
+		fairwq_serializer_destroy(thread->serial);
+	else
+		fairwq_limiter_destroy(thread->limiter);
+}
+
+static void thread_flush_work(struct thread *thread)
+{
+	thread->ret = fairwq_work_flush(thread->work);
+}
+
+/* For what was queued before, and for nothing that came later. */
+static void flush_waits_for_what_is_queued(struct kunit *test)
+{
+	struct fairwq_serializer *serial = serial_new(test);
+	struct thread thread = { .serial = serial };
+	struct mock_gate *gate, *later;
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	fairwq_serializer_flush(serial);
+	gate = serial_gate(test, serial, a);
+	serial_item(test, serial, a, 'x');
+	thread_start(test, &thread, thread_flush);
+	mock_until(test, atomic_read(&serial->count) == 3);
+	later = gate_new(test);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(serial, a, &later->work));
+	KUNIT_EXPECT_FALSE(test, completion_done(&thread.done));
+	complete_all(&gate->open);
+	thread_end(test, &thread);
+	KUNIT_EXPECT_EQ(test, 1U, READ_ONCE(mock->log.nr));
+	complete_all(&later->open);
+	fairwq_serializer_destroy(serial);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&later->runs));
+	fairwq_batch_dispose(a);
+}
+
+static void destroy_refuses_and_waits(struct kunit *test)
+{
+	struct fairwq_serializer *serial = serial_new(test);
+	struct mock_item *item = mock_item(test, 'y');
+	struct thread thread = { .serial = serial };
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+	struct mock_gate *gate;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	gate = serial_gate(test, serial, a);
+	serial_item(test, serial, a, 'x');
+	thread_start(test, &thread, thread_destroy);
+	mock_until(test, READ_ONCE(serial->dead));
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_serializer_queue(serial, a, &item->work));
+	KUNIT_EXPECT_FALSE(test, completion_done(&thread.done));
+	complete_all(&gate->open);
+	thread_end(test, &thread);
+	KUNIT_EXPECT_STREQ(test, "x", &mock->log.text[0]);
+	fairwq_batch_dispose(a);
+}
+
+struct inside {
+	struct fairwq_work work;
+	struct fairwq_serializer *serial;
+	struct fairwq_limiter *limiter;
+	struct completion done;
+};
+
+static void inside_fn(struct fairwq_work *work)
+{
+	struct inside *inside = container_of(work, struct inside, work);
+
+	fairwq_serializer_flush(inside->serial);
+	fairwq_serializer_destroy(inside->serial);
+	complete(&inside->done);
+}
+
+/* An item that waits for its own serializer warns, and does not hang. */
+static void waiting_for_oneself_warns(struct kunit *test)
+{
+	struct inside inside = { .serial = serial_new(test) };
+	struct fairwq_batch *a;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	init_completion(&inside.done);
+	fairwq_work_init_onstack(&inside.work, inside_fn);
+	pr_info("# expect-splat begin would wait for itself in fairwq_serializer_flush\n");
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(inside.serial, a, &inside.work));
+	mock_await(test, &inside.done);
+	fairwq_serializer_destroy(inside.serial);
+	pr_info("# expect-splat end\n");
+	fairwq_batch_dispose(a);
+}
+
+/* The memory goes as soon as destroy has returned: nobody looks back. */
+static void memory_may_go(struct kunit *test)
+{
+	struct track *track = track_new(test, 100);
+	struct fairwq_serializer *serial;
+	struct step *step;
+	struct fairwq_batch *a;
+	unsigned int i, k;
+
+	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	for (i = 0; i < MANY(500); i++) {
+		serial = kzalloc(sizeof(*serial), GFP_KERNEL | __GFP_NOFAIL);
+		fairwq_serializer_init(serial);
+		for (k = 0; k < i % 5; k++) {
+			step = kzalloc(sizeof(*step), GFP_KERNEL | __GFP_NOFAIL);
+			fairwq_work_init(&step->work, step_free_fn);
+			step->track = track;
+			fairwq_serializer_queue(serial, a, &step->work);
+		}
+		fairwq_serializer_destroy(serial);
+		memset(serial, 0x6b, sizeof(*serial));
+		kfree(serial);
+	}
+	KUNIT_EXPECT_EQ(test, 2 * MANY(500), atomic_read(&track->ran));
+	fairwq_batch_dispose(a);
+}
+
+static bool flush_looked;
+
+static void flush_looks_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (point == FAIRWQ_POINT_LOOK)
+		step_done(&flush_looked);
+}
+
+/* fairwq_work_flush() of an item that waits. */
+static void flush_of_a_work_that_waits(struct kunit *test)
+{
+	struct fairwq_serializer *serial = serial_new(test);
+	struct thread thread = { };
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+	struct mock_item *item;
+	struct mock_gate *gate;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	gate = serial_gate(test, serial, a);
+	item = serial_item(test, serial, a, 'x');
+	thread.work = &item->work;
+	flush_looked = false;
+	fairwq_test_set_hook(flush_looks_hook);
+	thread_start(test, &thread, thread_flush_work);
+	mock_until(test, READ_ONCE(flush_looked));
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_FALSE(test, completion_done(&thread.done));
+	complete_all(&gate->open);
+	thread_end(test, &thread);
+	KUNIT_EXPECT_TRUE(test, thread.ret);
+	KUNIT_EXPECT_EQ(test, 1U, READ_ONCE(mock->log.nr));
+	fairwq_serializer_destroy(serial);
+	fairwq_batch_dispose(a);
+}
+
+/* ---- limiters --------------------------------------------------------- */
+
+#define LIMIT	3
+
+/* Exactly so many, not one more, though there are runners. */
+static void limiter_lets_exactly_n_go(struct kunit *test)
+{
+	struct fairwq_limiter limiter;
+	struct mock_gate *gate[LIMIT + 2];
+	struct fairwq_batch *a;
+	unsigned int i;
+
+	mock_pool(test, 2 * LIMIT + 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	fairwq_limiter_init(&limiter, LIMIT);
+	for (i = 0; i < LIMIT + 2; i++) {
+		gate[i] = gate_new(test);
+		KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(&limiter, a, &gate[i]->work));
+	}
+	for (i = 0; i < LIMIT; i++)
+		mock_await(test, &gate[i]->entered);
+	KUNIT_EXPECT_TRUE(test, waits(&gate[LIMIT]->work));
+	KUNIT_EXPECT_TRUE(test, waits(&gate[LIMIT + 1]->work));
+	/* One has ended, one may go on. */
+	complete_all(&gate[1]->open);
+	mock_await(test, &gate[LIMIT]->entered);
+	KUNIT_EXPECT_TRUE(test, waits(&gate[LIMIT + 1]->work));
+	for (i = 0; i < LIMIT + 2; i++)
+		complete_all(&gate[i]->open);
+	fairwq_limiter_destroy(&limiter);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&gate[LIMIT + 1]->runs));
+	KUNIT_EXPECT_EQ(test, 0U, limiter.in_flight);
+	fairwq_batch_dispose(a);
+}
+
+static const struct fairwq_work *limiter_last(struct fairwq_limiter *limiter)
+{
+	return container_of(READ_ONCE(limiter->waiting.prev), struct fairwq_work, node);
+}
+
+static void limiter_cancel_and_flush(struct kunit *test)
+{
+	struct fairwq_limiter limiter;
+	struct thread thread = { .limiter = &limiter };
+	struct mock_gate *gate[2], *later;
+	struct mock *mock = test->priv;
+	struct mock_item *item[3];
+	struct fairwq_batch *a;
+	unsigned int i;
+
+	mock_pool(test, 6, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	fairwq_limiter_init(&limiter, 2);
+	fairwq_limiter_flush(&limiter);
+	for (i = 0; i < 2; i++) {
+		gate[i] = gate_new(test);
+		KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(&limiter, a, &gate[i]->work));
+		mock_await(test, &gate[i]->entered);
+	}
+	for (i = 0; i < 3; i++) {
+		item[i] = mock_item(test, 'x' + i);
+		KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(&limiter, a, &item[i]->work));
+	}
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[1]->work));
+	thread_start(test, &thread, thread_flush);
+	mock_until(test, limiter_last(&limiter) != &item[2]->work);
+	later = gate_new(test);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(&limiter, a, &later->work));
+	complete_all(&gate[0]->open);
+	mock_until(test, READ_ONCE(mock->log.nr) == 2);
+	/* One still runs that came before the flush. */
+	KUNIT_EXPECT_FALSE(test, completion_done(&thread.done));
+	complete_all(&gate[1]->open);
+	thread_end(test, &thread);
+	complete_all(&later->open);
+	expect_order(test, "xz", item, 3);
+	fairwq_limiter_destroy(&limiter);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&later->runs));
+	fairwq_batch_dispose(a);
+}
+
+static void limiter_under_load(struct kunit *test)
+{
+	struct track *track = track_new(test, LIMIT);
+	struct fairwq_limiter limiter;
+	const unsigned int nr = MANY(5000);
+	struct fairwq_batch *a;
+	unsigned int i;
+	struct step *step;
+
+	mock_pool(test, 8, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	fairwq_limiter_init(&limiter, LIMIT);
+	for (i = 0; i < nr; i++) {
+		step = kzalloc(sizeof(*step), GFP_KERNEL | __GFP_NOFAIL);
+		fairwq_work_init(&step->work, step_free_fn);
+		step->track = track;
+		KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(&limiter, a, &step->work));
+	}
+	fairwq_limiter_destroy(&limiter);
+	KUNIT_EXPECT_EQ(test, (int)nr, atomic_read(&track->ran));
+	track_check(test, track);
+	fairwq_batch_dispose(a);
+}
+
+/* ---- a constraint of the caller's own ---------------------------------- */
+
+/* A node goes on when all its predecessors are complete. */
+struct node {
+	struct fairwq_constraint constraint;
+	struct mock_item *item;
+	struct node *next[2];		/* whom it holds up */
+	atomic_t missing;		/* predecessors, and that it is queued */
+};
+
+static bool node_ready(struct node *node)
+{
+	return atomic_dec_and_test(&node->missing);
+}
+
+static bool node_admit(struct fairwq_constraint *constraint, struct fairwq_work *work)
+{
+	return node_ready(container_of(constraint, struct node, constraint));
+}
+
+static void node_complete(struct fairwq_constraint *constraint)
+{
+	struct node *node = container_of(constraint, struct node, constraint);
+	unsigned int i;
+
+	for (i = 0; i < 2; i++)
+		if (node->next[i] && node_ready(node->next[i]))
+			fairwq_constraint_admit(&node->next[i]->item->work);
+}
+
+static const struct fairwq_constraint_ops node_ops = {
+	.admit = node_admit,
+	.complete = node_complete,
+};
+
+/* a before b and c, both before d; queued backwards. */
+static void resolver_of_ones_own(struct kunit *test)
+{
+	struct node *node = kunit_kcalloc(test, 4, sizeof(*node), GFP_KERNEL);
+	static const int missing[] = { 1, 2, 2, 3 };
+	struct mock_item *items[4];
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, node);
+	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	for (i = 0; i < 4; i++) {
+		fairwq_constraint_init(&node[i].constraint, &node_ops);
+		items[i] = node[i].item = mock_item(test, 'a' + i);
+		atomic_set(&node[i].missing, missing[i]);
+	}
+	node[0].next[0] = &node[1];
+	node[0].next[1] = &node[2];
+	node[1].next[0] = node[2].next[0] = &node[3];
+	for (i = 3; i >= 0; i--) {
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue_constrained(&node[i].constraint, a,
+								  &items[i]->work));
+		if (i != 3)
+			continue;
+		/* It cannot be taken out. */
+		KUNIT_EXPECT_TRUE(test, waits(&items[3]->work));
+		KUNIT_EXPECT_FALSE(test, fairwq_work_cancel(&items[3]->work));
+		KUNIT_EXPECT_TRUE(test, fairwq_work_pending(&items[3]->work));
+	}
+	fairwq_work_flush(&items[3]->work);
+	KUNIT_EXPECT_EQ(test, 4U, mock->log.nr);
+	KUNIT_EXPECT_EQ(test, 'a', mock->log.text[0]);
+	KUNIT_EXPECT_EQ(test, 'd', mock->log.text[3]);
+	fairwq_batch_dispose(a);
+}
+
+static void bad_arguments(struct kunit *test)
+{
+	struct fairwq_constraint none = { };
+	struct fairwq_work no_func = { };
+	struct fairwq_serializer *serial = serial_new(test);
+	struct mock_item *item = mock_item(test, 'x');
+	struct fairwq_batch *a;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_serializer_queue(NULL, a, &item->work));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_serializer_queue(serial, NULL, &item->work));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_serializer_queue(serial, a, NULL));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_serializer_queue(serial, a, &no_func));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_limiter_queue(NULL, a, &item->work));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue_constrained(NULL, a, &item->work));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue_constrained(&none, a, &item->work));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&serial->count));
+	fairwq_batch_dispose(a);
+}
+
+/* ---- all of it at once ------------------------------------------------- */
+
+#define RACE_STEPS	64
+#define RACE_ROUNDS	MANY(4000)
+
+/* Queues what is idle of its own, in its order. */
+static void race_produce(struct thread *thread)
+{
+	unsigned int i;
+	u64 seq = 0;
+	int ret;
+
+	for (i = 0; i < RACE_ROUNDS; i++) {
+		struct step *step = &thread->steps[i % RACE_STEPS];
+
+		/* The number is written only while nobody reads it. */
+		if (fairwq_work_cancel_sync(&step->work))
+			atomic_inc(&thread->counts[1]);
+		step->seq = ++seq;
+		ret = fairwq_serializer_queue(thread->serial, thread->batch, &step->work);
+		if (ret == 1)
+			atomic_inc(&thread->counts[0]);
+		else
+			thread->ret = ret ?: thread->ret;
+	}
+}
+
+/* Cancels and flushes what others have queued. */
+static void race_disturb(struct thread *thread)
+{
+	unsigned int i;
+
+	for (i = 0; i < RACE_ROUNDS; i++) {
+		if (fairwq_work_cancel(&thread->steps[i * 7 % (2 * RACE_STEPS)].work))
+			atomic_inc(&thread->counts[1]);
+		if (i % 64 == 0)
+			fairwq_serializer_flush(thread->serial);
+		if (i % 512 == 0)
+			atomic_add(fairwq_batch_cancel(thread->batch, NULL),
+				   &thread->counts[1]);
+	}
+}
+
+/* What was accepted has run or was cancelled, in order, and one at a time. */
+static void race_of_everything(struct kunit *test)
+{
+	struct fairwq_serializer *serial = serial_new(test);
+	struct track *track = track_new(test, 1);
+	struct thread *thread = kunit_kcalloc(test, 3, sizeof(*thread), GFP_KERNEL);
+	struct step *steps = kunit_kcalloc(test, 2 * RACE_STEPS, sizeof(*steps), GFP_KERNEL);
+	atomic_t counts[2] = { };
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, thread);
+	KUNIT_ASSERT_NOT_NULL(test, steps);
+	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
+	for (i = 0; i < 2 * RACE_STEPS; i++) {
+		fairwq_work_init(&steps[i].work, step_fn);
+		steps[i].track = track;
+		steps[i].producer = i / RACE_STEPS;
+	}
+	for (i = 0; i < 3; i++) {
+		thread[i].serial = serial;
+		thread[i].batch = mock_batch(test, "r");
+		thread[i].counts = counts;
+		thread[i].steps = &steps[i % 2 * RACE_STEPS];
+	}
+	thread_start(test, &thread[0], race_produce);
+	thread_start(test, &thread[1], race_produce);
+	thread_start(test, &thread[2], race_disturb);
+	for (i = 0; i < 3; i++)
+		thread_end(test, &thread[i]);
+	fairwq_serializer_destroy(serial);
+	KUNIT_EXPECT_EQ(test, 0, thread[0].ret);
+	KUNIT_EXPECT_EQ(test, 0, thread[1].ret);
+	KUNIT_EXPECT_EQ(test, atomic_read(&counts[0]),
+			atomic_read(&counts[1]) + atomic_read(&track->ran));
+	track_check(test, track);
+	for (i = 0; i < 3; i++) {
+		KUNIT_EXPECT_EQ(test, 0, atomic_read(&thread[i].batch->nr_held));
+		fairwq_batch_dispose(thread[i].batch);
+	}
+}
+
+static struct kunit_case serializer_cases[] = {
+	KUNIT_CASE(bad_arguments),
+	KUNIT_CASE(next_starts_after_the_return),
+	KUNIT_CASE(order_across_batches_and_pools),
+	KUNIT_CASE(cancel_of_what_waits),
+	KUNIT_CASE(goes_on_after_gaps),
+	KUNIT_CASE(cancel_of_what_went_on),
+	KUNIT_CASE(cancel_of_what_is_planned),
+	KUNIT_CASE(batch_cancel_of_what_went_on),
+	KUNIT_CASE(cancel_from_the_item_in_front),
+	KUNIT_CASE(disabled_does_not_enter),
+	KUNIT_CASE(disposed_batch_waits),
+	KUNIT_CASE(canceled_item_lets_the_batch_go),
+	KUNIT_CASE(max_queued_counts_what_waits),
+	KUNIT_CASE(from_hardirq),
+	KUNIT_CASE(item_queues_itself),
+	KUNIT_CASE(flush_waits_for_what_is_queued),
+	KUNIT_CASE(flush_of_a_work_that_waits),
+	KUNIT_CASE(destroy_refuses_and_waits),
+	KUNIT_CASE(waiting_for_oneself_warns),
+	KUNIT_CASE(memory_may_go),
+	KUNIT_CASE(limiter_lets_exactly_n_go),
+	KUNIT_CASE(limiter_cancel_and_flush),
+	KUNIT_CASE(limiter_under_load),
+	KUNIT_CASE(resolver_of_ones_own),
+	KUNIT_CASE(order_of_several_producers),
+	KUNIT_CASE(producers_at_the_same_time),
+	KUNIT_CASE(many_items_through_one),
+	KUNIT_CASE(many_serializers),
+	KUNIT_CASE(race_of_everything),
+	{}
+};
+
+static struct kunit_suite serializer_suite = {
+	.name = "fairwq_serializer",
+	.init = mock_init,
+	.exit = mock_exit,
+	.test_cases = serializer_cases,
+};
+
+kunit_test_suite(serializer_suite);
+
+MODULE_DESCRIPTION("KUnit: serializers, limiters and constraints");
+MODULE_LICENSE("GPL");
