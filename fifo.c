@@ -24,11 +24,15 @@ static bool fairwq_drop_canceled_locked(struct fairwq_batch *batch,
 
 	if (!(atomic_long_read(&work->data) & FAIRWQ_WORK_CANCELED))
 		return false;
-	WRITE_ONCE(batch->nr_canceled, batch->nr_canceled - 1);
 	if (batch->max_queued)
 		atomic_dec(&batch->nr_queued);
 	/* From here on it is its caller's. Model: tests/models/cancel.pml. */
 	atomic_long_set_release(&work->data, 0);
+	/*
+	 * Last: a queue call that sees this need not look, and returns, and the
+	 * work may be freed. Pairs with the load in fairwq_push_claimed().
+	 */
+	smp_store_release(&batch->nr_canceled, batch->nr_canceled - 1);
 	return true;
 }
 

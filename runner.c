@@ -267,6 +267,23 @@ struct fairwq_work *fairwq_find_parked_locked(struct fairwq_batch *batch)
 	return found;
 }
 
+/*
+ * The first that need not wait any more. Not what waits for the function that
+ * is about to be called: another runner would take it and park it here again,
+ * any number of times. Model: tests/models/park.pml.
+ */
+static struct fairwq_work *fairwq_parked_before(struct fairwq_runner *runner)
+{
+	struct fairwq_work *work;
+
+	lockdep_assert_held(&runner->park_lock);
+
+	list_for_each_entry(work, &runner->parked, node)
+		if (work != runner->current_work)
+			return work;
+	return NULL;
+}
+
 static struct fairwq_work *fairwq_first_parked(struct fairwq_runner *runner,
 					       struct fairwq_batch **batch)
 {
@@ -274,7 +291,7 @@ static struct fairwq_work *fairwq_first_parked(struct fairwq_runner *runner,
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&runner->park_lock, flags);
-	work = list_first_entry_or_null(&runner->parked, struct fairwq_work, node);
+	work = fairwq_parked_before(runner);
 	if (work)
 		*batch = fairwq_work_batch(atomic_long_read(&work->data));
 	raw_spin_unlock_irqrestore(&runner->park_lock, flags);
@@ -291,7 +308,7 @@ static void fairwq_unpark_first_locked(struct fairwq_runner *runner,
 	lockdep_assert_held(&batch->pool->lock);
 
 	raw_spin_lock(&runner->park_lock);
-	still = work == list_first_entry_or_null(&runner->parked, struct fairwq_work, node) &&
+	still = work == fairwq_parked_before(runner) &&
 		batch == fairwq_work_batch(atomic_long_read(&work->data));
 	raw_spin_unlock(&runner->park_lock);
 	if (!still)
