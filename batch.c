@@ -224,7 +224,6 @@ static void fairwq_batch_init(struct fairwq_batch *batch, struct fairwq_pool *po
 	init_llist_head(&batch->incoming);
 	INIT_LIST_HEAD(&batch->fifo);
 	INIT_LIST_HEAD(&batch->link);
-	INIT_LIST_HEAD(&batch->window_node);
 	mutex_init(&batch->flush_mutex);
 	INIT_RCU_WORK(&batch->reap_work, fairwq_batch_reap_fn);
 	batch->pool = pool;
@@ -381,7 +380,7 @@ int fairwq_batch_set_weight(struct fairwq_batch *batch, unsigned int weight)
 	pool = batch->pool;
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	fairwq_tree_set_weight(&pool->tree, &batch->node, weight);
-	fairwq_window_drop_locked(batch);
+	fairwq_window_drop_locked(pool, &batch->node);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	return 0;
 }

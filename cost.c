@@ -55,6 +55,7 @@ void fairwq_cost_charge_locked(struct fairwq_turn *turn)
 	if (pool->policy == FAIRWQ_FAIR_TIME) {
 		turn->charged = fairwq_mutant(NO_GUESS) ? 1 : fairwq_guess_locked(batch);
 		turn->timed = true;
+		fairwq_window_cost_locked(batch, turn->charged);
 	}
 	fairwq_tree_charge(&pool->tree, &batch->node, fairwq_charged(turn));
 }
@@ -85,6 +86,7 @@ void fairwq_cost_settle_locked(const struct fairwq_turn *turn)
 	if (turn->era != pool->era && !fairwq_mutant(OLD_TURN_CORRECTED))
 		return;
 	took = min(turn->run, FAIRWQ_COST_MAX_NS);
+	fairwq_window_cost_locked(batch, max_t(u64, took, turn->charged));
 	fairwq_tree_correct(&pool->tree, &batch->node,
 			    (took - turn->charged) * BIT(FAIRWQ_COST_NS_SHIFT));
 }

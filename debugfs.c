@@ -87,13 +87,13 @@ DEFINE_SHOW_ATTRIBUTE(summary);
 
 /* ---- fairness --------------------------------------------------------- */
 
-/* In turns of a batch of weight 100, with two decimals. */
-static void fairwq_show_turns(struct seq_file *m, const char *name, u64 hundredths)
+/* Of a batch of weight 100, with two decimals. */
+static void fairwq_show_hundredths(struct seq_file *m, const char *name, u64 hundredths)
 {
 	u32 rest;
-	u64 turns = div_u64_rem(hundredths, 100, &rest);
+	u64 whole = div_u64_rem(hundredths, 100, &rest);
 
-	seq_printf(m, "%s: %llu.%02u\n", name, turns, rest);
+	seq_printf(m, "%s: %llu.%02u\n", name, whole, rest);
 }
 
 static int fairness_show(struct seq_file *m, void *v)
@@ -108,9 +108,10 @@ static int fairness_show(struct seq_file *m, void *v)
 	violations = pool->counter[FAIRWQ_VIOLATIONS];
 	raw_spin_unlock_irq(&pool->lock);
 
+	seq_printf(m, "unit: %s\n", window.by_time ? "us" : "turns");
 	seq_printf(m, "compared: %u\n", window.nr);
-	fairwq_show_turns(m, "lag", window.lag);
-	fairwq_show_turns(m, "bound", window.bound);
+	fairwq_show_hundredths(m, "lag", window.lag);
+	fairwq_show_hundredths(m, "bound", window.bound);
 	seq_printf(m, "worst_lag_percent_of_bound: %llu\n", window.worst_lag);
 	seq_printf(m, "jain: %u.%04u\n", window.jain / 10000, window.jain % 10000);
 	seq_printf(m, "windows: %llu\n", windows);
@@ -125,7 +126,7 @@ DEFINE_SHOW_ATTRIBUTE(fairness);
 struct fairwq_row {
 	const char *state;
 	unsigned int weight, queued, running;
-	u64 turns, done, failures, total;
+	u64 done, failures, share, total;
 	u64 wait50, wait99, wait_max, run50, run99;
 };
 
@@ -143,17 +144,19 @@ static const char *fairwq_batch_state_locked(const struct fairwq_batch *batch)
 static void fairwq_row_fill_locked(struct fairwq_row *row, struct fairwq_batch *batch)
 {
 	const struct fairwq_batch_stats *stats = batch->stats;
+	const struct fairwq_pool *pool = batch->pool;
+	bool by_time = pool->policy == FAIRWQ_FAIR_TIME;
 
-	lockdep_assert_held(&batch->pool->lock);
+	lockdep_assert_held(&pool->lock);
 
 	row->state = fairwq_batch_state_locked(batch);
 	row->weight = batch->node.weight;
 	row->queued = batch->nr_fifo;
 	row->running = batch->in_flight[0] + batch->in_flight[1];
-	row->turns = stats->turns;
 	row->done = stats->done;
 	row->failures = stats->failures;
-	row->total = batch->pool->counter[FAIRWQ_TURNS];
+	row->share = by_time ? stats->run_time : stats->turns;
+	row->total = by_time ? pool->run_time : pool->counter[FAIRWQ_TURNS];
 	row->wait50 = fairwq_hist_quantile(&stats->wait, 500);
 	row->wait99 = fairwq_hist_quantile(&stats->wait, 990);
 	row->wait_max = stats->wait.max;
@@ -172,7 +175,7 @@ static void fairwq_row_fill(struct fairwq_row *row, struct fairwq_batch *batch)
 static void fairwq_show_row(struct seq_file *m, const struct fairwq_batch *batch,
 			    const struct fairwq_row *row)
 {
-	u64 permille = row->total ? div64_u64(row->turns * 1000, row->total) : 0;
+	u64 permille = row->total ? div64_u64(row->share * 1000, row->total) : 0;
 	u32 tenth;
 	u64 percent = div_u64_rem(permille, 10, &tenth);
 
@@ -392,6 +395,7 @@ static int fairwq_set_slice_us(struct fairwq_pool *pool, const char *text)
 		return -EINVAL;
 	raw_spin_lock_irq(&pool->lock);
 	pool->slice_us = value;
+	fairwq_window_start_locked(pool);
 	raw_spin_unlock_irq(&pool->lock);
 	return 0;
 }

@@ -1,75 +1,108 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The module checks its own promise: over a window in which two batches of
- * one priority stay eligible, their turns divided by weight differ by at most
- * the bound.
+ * one priority stay eligible, their service divided by weight differs by at
+ * most the bound.
  *
- * The check knows nothing of virtual time: it counts turns. At the start of a
- * window it notes some of the eligible batches, at most WINDOW_BATCHES; at its
- * end it compares, each with each, those that were eligible all the while. A
- * batch that was held back, ran dry or got another weight drops out.
+ * The check knows nothing of virtual time: it goes by what turns cost, which
+ * each node of the tree counts beside that. At the start of a window it notes
+ * some of the eligible nodes directly below a priority, at most WINDOW_NODES:
+ * batches without an owner, and owners, with all of their batches as one. At
+ * its end it compares, each with each, those that were eligible all the while.
+ * One that was held back, ran dry or got another weight drops out.
+ *
+ * What is compared is turns under round robin, and ns of run time under fair
+ * time. There the cost of a turn is a guess until it ends, and what a runner
+ * does not know yet is what it planned and one item; it may be all of one
+ * batch, at either end of the window. So each of the two may be off by
+ * max_active + 1 of the longest turn that it had, or of a slice. Under round
+ * robin a turn costs what it costs, and half of that is enough.
  */
 #include <linux/math64.h>
 
 #include "internal.h"
 
-#define WINDOW_BATCHES		64
+#define WINDOW_NODES		64
 /* Long enough that each batch has had several turns. */
 #define WINDOW_TURNS		1024
 #define WINDOW_TURNS_PER_BATCH	8
 
 /* Turns are compared in 1/65536 turns of a batch of weight 100. */
-#define UNIT			65536U
+#define TURN_SHIFT		16
+#define TURN			BIT(TURN_SHIFT)
+static_assert(FAIRWQ_COST_TURN >= TURN);
 
-/* What the batches of one rank have in common. */
+/* What the nodes of one rank have in common. */
 struct fairwq_sums {
 	unsigned int nr;
-	u64 least, most, total;	/* of what they got */
-	u64 cost;		/* of a turn of the lightest */
+	s64 least, most, total;	/* of what they got */
+	u64 slack;		/* how far the one with most of it may be off */
 	s64 low, high;		/* what each may have at least and at most: */
 				/* the largest lower, the smallest upper limit */
 	u64 square;		/* of the share of each, 1000 being the mean */
 };
 
-/* What @batch got in this window, by weight. */
-static u64 fairwq_window_service(const struct fairwq_batch *batch)
+static bool fairwq_by_time(const struct fairwq_pool *pool)
 {
-	return div_u64((batch->stats->turns - batch->window_base) * 100 * UNIT,
-		       batch->node.weight);
+	return pool->policy == FAIRWQ_FAIR_TIME;
 }
 
-/* What one turn adds to that, rounded up. */
-static u64 fairwq_window_cost(const struct fairwq_batch *batch)
+/* What @node got in this window, by weight; in turns, or in ns. */
+static s64 fairwq_window_service(const struct fairwq_pool *pool,
+				 const struct fairwq_node *node)
 {
-	return DIV_ROUND_UP(100 * UNIT, batch->node.weight);
+	s64 cost = node->service - node->member.base;
+
+	if (fairwq_by_time(pool))
+		cost >>= FAIRWQ_COST_NS_SHIFT;
+	else
+		cost >>= ilog2(FAIRWQ_COST_TURN) - TURN_SHIFT;
+	return div_s64(cost * 100, node->weight);
+}
+
+/* How far that may be from what it should have got, rounded up. */
+static u64 fairwq_window_slack(const struct fairwq_pool *pool,
+			       const struct fairwq_node *node)
+{
+	const struct fairwq_member *member = &node->member;
+	u64 turns = (u64)pool->max_active + 1, us;
+
+	if (!fairwq_by_time(pool))
+		return turns * DIV_ROUND_UP(100 * TURN, node->weight) / 2 + 1;
+	us = max3(member->longest_us[0], member->longest_us[1], pool->slice_us);
+	return turns * DIV_ROUND_UP_ULL(us * NSEC_PER_USEC * 100, node->weight) + 1;
 }
 
 /*
- * Two batches may differ by half of max_active + 1 turns of each. So that not
- * every pair has to be looked at: each has a lower and an upper limit for the
+ * Two may differ by the slack of the one and of the other. So that not every
+ * pair has to be looked at: each has a lower and an upper limit for the
  * others, and no lower one may be above an upper one.
  */
-static void fairwq_sum_up(struct fairwq_sums *sums, const struct fairwq_batch *batch)
+static void fairwq_sum_up(struct fairwq_sums *sums, const struct fairwq_pool *pool,
+			  const struct fairwq_node *node)
 {
-	u64 got = fairwq_window_service(batch), cost = fairwq_window_cost(batch);
-	s64 slack = ((u64)batch->pool->max_active + 1) * cost / 2 + 1;
+	s64 got = fairwq_window_service(pool, node);
+	u64 slack = fairwq_window_slack(pool, node);
 	bool first = !sums->nr++;
 
 	sums->least = first ? got : min(sums->least, got);
-	sums->most = max(sums->most, got);
-	sums->cost = max(sums->cost, cost);
+	sums->most = first ? got : max(sums->most, got);
+	sums->slack = max(sums->slack, slack);
 	sums->low = first ? got - slack : max_t(s64, sums->low, got - slack);
 	sums->high = first ? got + slack : min_t(s64, sums->high, got + slack);
 	sums->total += got;
 }
 
-static void fairwq_square_up(struct fairwq_sums *sums, const struct fairwq_batch *batch)
+static void fairwq_square_up(struct fairwq_sums *sums, const struct fairwq_pool *pool,
+			     const struct fairwq_node *node)
 {
-	u64 mean = div_u64(sums->total, sums->nr), share;
+	s64 got = max(fairwq_window_service(pool, node), 0LL), share;
+	s64 mean = div_s64(sums->total, sums->nr);
 
-	if (!mean)
+	/* A thousandth of the mean is the unit, and must be one. */
+	if (mean < 1000)
 		return;
-	share = div64_u64(fairwq_window_service(batch) * 1000, mean);
+	share = div64_s64(got, div_s64(mean, 1000));
 	sums->square += share * share;
 }
 
@@ -81,20 +114,26 @@ static unsigned int fairwq_jain(const struct fairwq_sums *sums)
 	return min_t(u64, 10000, div64_u64(10000000000ULL * sums->nr, sums->square));
 }
 
+/* In 1/100 of what an operator sees: turns, or us. */
+static u64 fairwq_hundredths(const struct fairwq_pool *pool, u64 amount)
+{
+	return fairwq_by_time(pool) ? div_u64(amount, 10) : div_u64(amount * 100, TURN);
+}
+
 static void fairwq_window_judge_locked(struct fairwq_pool *pool,
 				       const struct fairwq_sums *sums)
 {
 	struct fairwq_window *window = &pool->window;
-	u64 lag = sums->most - sums->least;
-	u64 bound = ((u64)pool->max_active + 1) * sums->cost;
+	u64 lag = sums->most - sums->least, bound = 2 * sums->slack;
 
 	lockdep_assert_held(&pool->lock);
 
 	if (sums->nr < 2)
 		return;
 	window->nr = sums->nr;
-	window->lag = div_u64(lag * 100, UNIT);
-	window->bound = div_u64(bound * 100, UNIT);
+	window->by_time = fairwq_by_time(pool);
+	window->lag = fairwq_hundredths(pool, lag);
+	window->bound = fairwq_hundredths(pool, bound);
 	window->jain = fairwq_jain(sums);
 	window->worst_lag = max(window->worst_lag, div64_u64(lag * 100, bound));
 	pool->counter[FAIRWQ_WINDOWS]++;
@@ -102,53 +141,68 @@ static void fairwq_window_judge_locked(struct fairwq_pool *pool,
 		pool->counter[FAIRWQ_VIOLATIONS]++;
 }
 
-/* The batches of one rank: compare, and forget them. */
+/* The nodes of one rank: compare, and forget them. */
 static void fairwq_window_close_locked(struct fairwq_pool *pool, unsigned int rank)
 {
 	struct list_head *members = &pool->window_members[rank];
-	struct fairwq_batch *batch, *next;
+	struct fairwq_node *node, *next;
 	struct fairwq_sums sums = { };
 
 	lockdep_assert_held(&pool->lock);
 
-	list_for_each_entry(batch, members, window_node)
-		fairwq_sum_up(&sums, batch);
-	list_for_each_entry_safe(batch, next, members, window_node) {
-		fairwq_square_up(&sums, batch);
-		list_del_init(&batch->window_node);
+	list_for_each_entry(node, members, member.link)
+		fairwq_sum_up(&sums, pool, node);
+	list_for_each_entry_safe(node, next, members, member.link) {
+		fairwq_square_up(&sums, pool, node);
+		list_del_init(&node->member.link);
 	}
 	fairwq_window_judge_locked(pool, &sums);
 }
 
-/* Note some of the eligible batches of one rank, the next in line first. */
+/*
+ * The longest turns of a node are those of this window, and of the last one in
+ * which it had any: it may still be paying for those.
+ */
+static void fairwq_window_note_locked(struct fairwq_pool *pool, struct fairwq_node *node,
+				      unsigned int rank)
+{
+	struct fairwq_member *member = &node->member;
+
+	lockdep_assert_held(&pool->lock);
+
+	if (node->service != member->base) {
+		member->longest_us[1] = member->longest_us[0];
+		member->longest_us[0] = 0;
+	}
+	member->base = node->service;
+	list_add_tail(&member->link, &pool->window_members[rank]);
+}
+
+/* Note some of the eligible nodes of one rank, the next in line first. */
 static void fairwq_window_open_locked(struct fairwq_pool *pool, unsigned int rank)
 {
 	struct rb_node *rb = rb_first_cached(&pool->tree.rank[rank].children);
-	struct fairwq_batch *batch;
 	unsigned int nr;
 
 	lockdep_assert_held(&pool->lock);
 
-	for (nr = 0; rb && nr < WINDOW_BATCHES; nr++, rb = rb_next(rb)) {
-		batch = container_of(rb, struct fairwq_batch, node.rb);
-		batch->window_base = batch->stats->turns;
-		list_add_tail(&batch->window_node, &pool->window_members[rank]);
-	}
+	for (nr = 0; rb && nr < WINDOW_NODES; nr++, rb = rb_next(rb))
+		fairwq_window_note_locked(pool, rb_entry(rb, struct fairwq_node, rb), rank);
 }
 
 /* Whatever was under way is not judged: what it was judged by has changed. */
 void fairwq_window_start_locked(struct fairwq_pool *pool)
 {
-	struct fairwq_batch *batch, *next;
+	struct fairwq_node *node, *next;
 	unsigned int i;
 
 	lockdep_assert_held(&pool->lock);
 
 	for (i = 0; i < FAIRWQ_NR_RANKS; i++) {
-		list_for_each_entry_safe(batch, next, &pool->window_members[i], window_node)
-			list_del_init(&batch->window_node);
+		list_for_each_entry_safe(node, next, &pool->window_members[i], member.link)
+			list_del_init(&node->member.link);
 		/* Under arrival order no promise is made. */
-		if (pool->policy == FAIRWQ_ROUND_ROBIN)
+		if (!pool->tree.by_arrival)
 			fairwq_window_open_locked(pool, i);
 	}
 	pool->window.turns_left = max_t(u64, WINDOW_TURNS,
@@ -170,12 +224,42 @@ void fairwq_window_turn_locked(struct fairwq_batch *batch)
 	fairwq_window_start_locked(pool);
 }
 
-/* A batch was not eligible all the while, or its share has changed. */
-void fairwq_window_drop_locked(struct fairwq_batch *batch)
+/* The node directly below the rank. */
+static struct fairwq_node *fairwq_window_node(struct fairwq_batch *batch)
 {
+	struct fairwq_node *node = &batch->node;
+
+	while (node->parent->parent)
+		node = node->parent;
+	return node;
+}
+
+/* A turn of @batch was charged so much, or took so long. */
+void fairwq_window_cost_locked(struct fairwq_batch *batch, u64 ns)
+{
+	struct fairwq_member *member = &fairwq_window_node(batch)->member;
+	u32 us = DIV_ROUND_UP_ULL(ns, NSEC_PER_USEC);
+
 	lockdep_assert_held(&batch->pool->lock);
 
-	list_del_init(&batch->window_node);
+	member->longest_us[0] = max(member->longest_us[0], us);
+}
+
+/* The share of @node has changed: it sits the window out. */
+void fairwq_window_drop_locked(struct fairwq_pool *pool, struct fairwq_node *node)
+{
+	lockdep_assert_held(&pool->lock);
+
+	list_del_init(&node->member.link);
+}
+
+/* A batch has left the tree, and its owner with it, if it was the last. */
+void fairwq_window_left_locked(struct fairwq_batch *batch)
+{
+	struct fairwq_node *node = fairwq_window_node(batch);
+
+	if (!fairwq_node_eligible(node))
+		fairwq_window_drop_locked(batch->pool, node);
 }
 
 void fairwq_window_reset_locked(struct fairwq_pool *pool)

@@ -141,7 +141,7 @@ void fairwq_batch_set_eligible_locked(struct fairwq_batch *batch, bool eligible)
 	} else {
 		fairwq_tree_del(&pool->tree, &batch->node);
 		pool->nr_eligible--;
-		fairwq_window_drop_locked(batch);
+		fairwq_window_left_locked(batch);
 	}
 }
 
@@ -311,7 +311,6 @@ static void fairwq_batch_untake_locked(struct fairwq_batch *batch)
 		batch->stats->turns--;
 	if (pool->counter[FAIRWQ_TURNS])
 		pool->counter[FAIRWQ_TURNS]--;
-	fairwq_window_drop_locked(batch);
 }
 
 /*
@@ -360,6 +359,7 @@ static void fairwq_turn_stats_locked(const struct fairwq_turn *turn)
 	stats->done++;
 	if (turn->run) {
 		stats->run_time += turn->run;
+		turn->batch->pool->run_time += turn->run;
 		fairwq_hist_add(&stats->run, turn->run);
 		ewma_fairwq_run_add(&stats->run_avg, min(turn->run, longest));
 	}

@@ -211,9 +211,10 @@ struct fairwq_pool {
 					/* who helps finds out whether it is open */
 	u64 turn_number;		/* P: of the turn that was taken last */
 	u64 counter[FAIRWQ_NR_COUNTERS];/* P */
+	u64 run_time;			/* P: ns, of the timed turns */
 	unsigned int nr_eligible;	/* P: batches in the tree */
 	struct fairwq_window window;	/* P: the self-check of promise 6 */
-	struct list_head window_members[FAIRWQ_NR_RANKS]; /* P: batches compared */
+	struct list_head window_members[FAIRWQ_NR_RANKS]; /* P: nodes compared */
 	unsigned int hung_ms;		/* P: 0: never report */
 	bool ticking;			/* P: @tick is due within a jiffy */
 	struct timer_list tick;		/* finds overdue plans and items that hang */
@@ -312,8 +313,6 @@ struct fairwq_batch {
 	bool limited;			/* P: has a backlog that @max_active holds back */
 	bool is_default;		/* I */
 	enum fairwq_prio prio;		/* I */
-	struct list_head window_node;	/* P: in pool->window_members, while compared */
-	u64 window_base;		/* P: stats->turns when the window began */
 	struct fairwq_barrier *barrier;	/* P: has fired and waits for its color */
 	struct fairwq_batch_stats *stats; /* I; P for what it points to */
 
@@ -441,7 +440,9 @@ void fairwq_window_init(struct fairwq_pool *pool);
 void fairwq_window_start_locked(struct fairwq_pool *pool);
 void fairwq_window_reset_locked(struct fairwq_pool *pool);
 void fairwq_window_turn_locked(struct fairwq_batch *batch);
-void fairwq_window_drop_locked(struct fairwq_batch *batch);
+void fairwq_window_cost_locked(struct fairwq_batch *batch, u64 ns);
+void fairwq_window_drop_locked(struct fairwq_pool *pool, struct fairwq_node *node);
+void fairwq_window_left_locked(struct fairwq_batch *batch);
 
 /* guard.c: around the function of an item */
 void fairwq_call(struct fairwq_work *work, const struct fairwq_turn *turn);

@@ -99,6 +99,8 @@ void fairwq_node_reset(struct fairwq_node *node)
 	node->open = 0;
 	node->early = 0;
 	node->rest = 0;
+	node->member.longest_us[0] = 0;
+	node->member.longest_us[1] = 0;
 }
 
 void fairwq_node_init(struct fairwq_node *node, struct fairwq_node *parent,
@@ -108,6 +110,8 @@ void fairwq_node_init(struct fairwq_node *node, struct fairwq_node *parent,
 	node->children = RB_ROOT_CACHED;
 	node->parent = parent;
 	node->key = 0;
+	node->member = (struct fairwq_member){ };
+	INIT_LIST_HEAD(&node->member.link);
 	fairwq_node_reset(node);
 	set_weight(node, weight);
 }

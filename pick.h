@@ -10,6 +10,7 @@
 #define FAIRWQ_PICK_H
 
 #include <linux/bits.h>
+#include <linux/list.h>
 #include <linux/rbtree.h>
 #include <linux/types.h>
 
@@ -27,6 +28,13 @@
  * virtual times have wrapped while it was idle.
  */
 #define FAIRWQ_MAX_LEAD		BIT_ULL(52)
+
+/* What the self-check knows of a node directly below a rank; see fairness.c. */
+struct fairwq_member {
+	struct list_head link;		/* while it is compared */
+	u64 base;			/* service when the window began */
+	u32 longest_us[2];		/* turns, in this window and in the last */
+};
 
 /*
  * One place in the tree.
@@ -48,6 +56,7 @@ struct fairwq_node {
 	u32 early;			/* of these, charged before it joined last */
 	u32 weight;
 	u32 rest;			/* what vtime lacks, in 1 / weight */
+	struct fairwq_member member;
 };
 
 struct fairwq_tree {

@@ -560,12 +560,12 @@ void fairwq_pool_reset_stats(struct fairwq_pool *pool)
 	list_for_each_entry_rcu(batch, &pool->batches, link) {
 		raw_spin_lock_irq(&pool->lock);
 		memset(batch->stats, 0, sizeof(*batch->stats));
-		fairwq_window_drop_locked(batch);
 		raw_spin_unlock_irq(&pool->lock);
 	}
 	rcu_read_unlock();
 	raw_spin_lock_irq(&pool->lock);
 	memset(pool->counter, 0, sizeof(pool->counter));
+	pool->run_time = 0;
 	fairwq_window_reset_locked(pool);
 	raw_spin_unlock_irq(&pool->lock);
 }

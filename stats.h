@@ -59,8 +59,9 @@ struct fairwq_batch_stats {
 /* The last window over which the fairness of the turns was checked; any rank's. */
 struct fairwq_window {
 	u64 turns_left;			/* until it ends */
-	unsigned int nr;		/* batches that were compared */
-	u64 lag;			/* largest difference, 1/100 turns at weight 100 */
+	unsigned int nr;		/* batches and owners that were compared */
+	bool by_time;			/* what follows is us, not turns */
+	u64 lag;			/* largest difference, 1/100, at weight 100 */
 	u64 bound;			/* what it may be */
 	u64 worst_lag;			/* since reset, in % of the bound then */
 	unsigned int jain;		/* Jain's index, 1/10000 */

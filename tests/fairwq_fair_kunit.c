@@ -390,6 +390,89 @@ static void wrong_guess_ends_the_plan(struct kunit *test)
 	fairwq_batch_dispose(a);
 }
 
+/* ---- the module's own check (promise 6) ------------------------------- */
+
+/* Spins, and sees to it that the next guess is a given one, and wrong. */
+struct liar {
+	struct fairwq_work work;
+	struct fairwq_batch *batch;
+	unsigned long guess;
+	unsigned int spin_us;
+};
+
+static void liar_fn(struct fairwq_work *work)
+{
+	struct liar *liar = container_of(work, struct liar, work);
+	u64 end = fairwq_clock() + (u64)liar->spin_us * NSEC_PER_USEC;
+
+	if (liar->guess)
+		fairwq_test_set_guess(liar->batch, liar->guess);
+	while (liar->spin_us && fairwq_clock() < end)
+		cpu_relax();
+}
+
+static void queue_liars(struct kunit *test, struct fairwq_batch *batch, unsigned int nr,
+			unsigned long guess, unsigned int spin_us)
+{
+	struct liar *liar = kunit_kcalloc(test, nr, sizeof(*liar), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, liar);
+	for (; nr--; liar++) {
+		fairwq_work_init(&liar->work, liar_fn);
+		liar->batch = batch;
+		liar->guess = guess;
+		liar->spin_us = spin_us;
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(batch, &liar->work));
+	}
+}
+
+/*
+ * One batch always looks cheap and takes 400 us, the other looks dear and takes
+ * nothing. That they get the same time, the check sees; mock_exit() sees that
+ * it found nothing else.
+ */
+static void self_check_goes_by_what_was_measured(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a, *b;
+
+	mock->flags = FAIRWQ_STRICT_TURNS;
+	mock_pool(test, 1, FAIRWQ_FAIR_TIME);
+	a = mock_batch(test, "a");
+	b = mock_batch(test, "b");
+	queue_liars(test, a, 1500, 1000, 400);
+	queue_liars(test, b, 3000, 400000, 0);
+	mock_open(test);
+	mock_until(test, fairwq_test_counter(mock->pool, FAIRWQ_WINDOWS) >= 1);
+	KUNIT_EXPECT_TRUE(test, mock->pool->window.by_time);
+	/* The rest of a would take half a second. */
+	fairwq_batch_flush(b);
+	fairwq_batch_cancel(a, NULL);
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
+	fairwq_pool_flush(mock->pool);
+}
+
+/* Times of 1 to 20, all the weights there are, two runners: nothing is found. */
+static void self_check_sees_fair_time(struct kunit *test)
+{
+	static const unsigned int weight[] = { 1, 100, 100, 300, 10000 };
+	struct mock *mock = test->priv;
+	struct fairwq_batch *batch[5];
+	unsigned int i;
+
+	mock_pool(test, 2, FAIRWQ_FAIR_TIME);
+	for (i = 0; i < 5; i++) {
+		batch[i] = mock_batch_weight(test, "w", weight[i]);
+		queue_liars(test, batch[i], 1600, 0, i == 2 ? 20 : i);
+	}
+	mock_open(test);
+	fairwq_pool_flush(mock->pool);
+	KUNIT_EXPECT_GE(test, fairwq_test_counter(mock->pool, FAIRWQ_WINDOWS), 1ULL);
+	for (i = 0; i < 5; i++)
+		fairwq_batch_dispose(batch[i]);
+}
+
 /* ---- what is paid is what was had ------------------------------------- */
 
 struct policy_case {
@@ -613,6 +696,8 @@ static struct kunit_case fair_cases[] = {
 	KUNIT_CASE(one_long_against_many_short),
 	KUNIT_CASE(runners_do_not_pile_up),
 	KUNIT_CASE(wrong_guess_ends_the_plan),
+	KUNIT_CASE(self_check_goes_by_what_was_measured),
+	KUNIT_CASE(self_check_sees_fair_time),
 	KUNIT_CASE_PARAM(parked_is_paid_once, policy_gen_params),
 	KUNIT_CASE_PARAM(cancelled_is_not_paid, policy_gen_params),
 	KUNIT_CASE_PARAM(given_back_is_paid_once, policy_gen_params),

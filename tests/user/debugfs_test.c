@@ -399,11 +399,12 @@ static void summary_has_its_lines(void)
 static void fairness_has_its_lines(void)
 {
 	static const char * const keys[] = {
-		"compared", "lag", "bound", "worst_lag_percent_of_bound", "jain", "windows",
+		"unit", "compared", "lag", "bound", "worst_lag_percent_of_bound", "jain", "windows",
 		"violations",
 	};
 
-	expect_lines("fairness", keys, ARRAY_SIZE(keys), 0);
+	expect_lines("fairness", keys, ARRAY_SIZE(keys), 1);
+	expect(!strncmp(read_pool("fairness"), "unit: turns\n", 12), "the unit");
 }
 
 static int count_words(const char *line)
