@@ -51,11 +51,36 @@ static bool node_less_or_equal(struct rb_node *a, const struct rb_node *b)
 	return !before(to_node(b)->key, to_node(a)->key);
 }
 
-/* Who comes to stand next to equals stands behind them; who was there before, in front. */
+/*
+ * Who comes to stand next to equals stands behind them; who was there before,
+ * in front. Where turns cost much the same, who had one comes last, and there
+ * is no way to be found to that place.
+ */
 static void insert(struct fairwq_node *node, struct fairwq_node *parent, bool again)
 {
+	struct fairwq_node *last = parent->last;
+
+	if (last && !again && !before(node->key, last->key)) {
+		rb_link_node(&node->rb, &last->rb, &last->rb.rb_right);
+		rb_insert_color_cached(&node->rb, &parent->children, false);
+		parent->last = node;
+		return;
+	}
 	rb_add_cached(&node->rb, &parent->children,
 		      again ? node_less_or_equal : node_less);
+	if (!last || before(last->key, node->key))
+		parent->last = node;
+}
+
+static void take_out(struct fairwq_node *node, struct fairwq_node *parent)
+{
+	struct rb_node *prev;
+
+	if (parent->last == node) {
+		prev = rb_prev(&node->rb);
+		parent->last = prev ? to_node(prev) : NULL;
+	}
+	rb_erase_cached(&node->rb, &parent->children);
 }
 
 /*
@@ -108,6 +133,7 @@ void fairwq_node_init(struct fairwq_node *node, struct fairwq_node *parent,
 {
 	RB_CLEAR_NODE(&node->rb);
 	node->children = RB_ROOT_CACHED;
+	node->last = NULL;
 	node->parent = parent;
 	node->key = 0;
 	node->member = (struct fairwq_member){ };
@@ -204,7 +230,7 @@ void fairwq_tree_del(struct fairwq_tree *tree, struct fairwq_node *node)
 	struct fairwq_node *parent = place_of(tree, node);
 
 	while (parent) {
-		rb_erase_cached(&node->rb, &parent->children);
+		take_out(node, parent);
 		RB_CLEAR_NODE(&node->rb);
 		if (fairwq_node_has_eligible(parent))
 			return;
@@ -274,7 +300,7 @@ static void resort(struct fairwq_node *node, struct fairwq_node *parent, bool ag
 {
 	if (!fairwq_node_eligible(node))
 		return;
-	rb_erase_cached(&node->rb, &parent->children);
+	take_out(node, parent);
 	node->key = node->vtime;
 	insert(node, parent, again);
 }

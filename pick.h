@@ -44,13 +44,14 @@ struct fairwq_member {
  */
 struct fairwq_node {
 	struct rb_node rb;
-	struct rb_root_cached children;	/* eligible, by key; equals by arrival */
-	struct fairwq_node *parent;	/* NULL: a rank of the tree */
 	u64 key;			/* what the parent sorts by */
 	u64 vtime;			/* service received / weight */
+	struct fairwq_node *parent;	/* NULL: a rank of the tree */
+	u64 service;			/* what turns cost in all, whatever the weight */
+	struct rb_root_cached children;	/* eligible, by key; equals by arrival */
+	struct fairwq_node *last;	/* of @children; NULL: there are none */
 	u64 clock;			/* vtime of the child that was served last */
 	u64 claim;			/* of vtime, refunded while not eligible */
-	u64 service;			/* what turns cost in all, whatever the weight */
 	s64 behind;			/* how far behind the clock when it joined last */
 	u32 open;			/* turns charged, neither corrected nor refunded */
 	u32 early;			/* of these, charged before it joined last */
