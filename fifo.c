@@ -418,13 +418,16 @@ void fairwq_batch_turn_drop_locked(struct fairwq_batch *batch, unsigned int colo
 /* Out of the FIFO, for good. */
 void fairwq_batch_remove_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 {
+	bool head = list_is_first(&work->node, &batch->fifo);
 	unsigned int place = work->place;
 
 	lockdep_assert_held(&batch->pool->lock);
 
 	fairwq_batch_unlink_locked(batch, work);
-	fairwq_batch_fire_barriers_locked(batch);
-	fairwq_batch_new_head_locked(batch);
+	if (head) {
+		fairwq_batch_fire_barriers_locked(batch);
+		fairwq_batch_new_head_locked(batch);
+	}
 	if (place & FAIRWQ_PLACE_TAKEN)
 		fairwq_batch_turn_over_locked(batch, !!(place & FAIRWQ_PLACE_COLOR));
 	else

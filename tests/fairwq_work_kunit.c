@@ -830,6 +830,109 @@ static void waiting_for_oneself_warns(struct kunit *test)
 	fairwq_batch_dispose(insider->batch);
 }
 
+/* ---- shares ----------------------------------------------------------- */
+
+/*
+ * A turn of a is taken, and parked; b is served meanwhile, for long. What comes
+ * of that turn then, a and b take turns from where b is.
+ */
+static struct mock_gate *credit_begin(struct kunit *test, struct fairwq_batch **a,
+				      struct fairwq_batch **b)
+{
+	struct mock *mock = test->priv;
+	struct mock_gate *gate;
+
+	mock->flags = FAIRWQ_STRICT_TURNS;
+	mock_pool(test, 3, FAIRWQ_ROUND_ROBIN);
+	*a = mock_batch(test, "a");
+	*b = mock_batch(test, "b");
+	gate = parked_begin(test, *a);
+	mock_queue(test, *b, 'b', 100);
+	fairwq_batch_flush(*b);
+	/* One runner from here on: the other two are at gates. */
+	log_clear(mock);
+	return gate;
+}
+
+static void credit_end(struct kunit *test, struct fairwq_batch *a, struct fairwq_batch *b)
+{
+	struct mock *mock = test->priv;
+
+	fairwq_batch_pause(a);
+	fairwq_batch_pause(b);
+	mock_queue(test, a, 'a', 20);
+	mock_queue(test, b, 'b', 20);
+	/* Only one runner takes turns, so their order is that of the log. */
+	KUNIT_ASSERT_EQ(test, 0, fairwq_pool_set_max_active(mock->pool, 1));
+	fairwq_batch_resume(b);
+	fairwq_batch_resume(a);
+	mock_open(test);
+	fairwq_batch_flush(a);
+	fairwq_batch_flush(b);
+	KUNIT_EXPECT_EQ(test, 40U, mock->log.nr);
+	mock->log.text[10] = 0;
+	if (strcmp(&mock->log.text[0], "bababababa"))
+		KUNIT_EXPECT_STREQ(test, "ababababab", &mock->log.text[0]);
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
+}
+
+/* It is cancelled: a gets that turn back, and not all that b had. */
+static void canceled_turn_is_no_credit(struct kunit *test)
+{
+	struct fairwq_batch *a, *b;
+	struct mock_gate *gate = credit_begin(test, &a, &b);
+
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&gate->work));
+	complete_all(&gate->open);
+	fairwq_batch_flush(a);
+	credit_end(test, a, b);
+}
+
+/* Or its item is put back, and runs. */
+static void late_turn_is_no_credit(struct kunit *test)
+{
+	struct fairwq_batch *a, *b;
+	struct mock_gate *gate = credit_begin(test, &a, &b);
+
+	complete_all(&gate->open);
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 2, atomic_read(&gate->runs));
+	credit_end(test, a, b);
+}
+
+/* A lower priority that has waited long enough has not, for a cancel behind its first. */
+static void cancel_of_another_does_not_cost_the_turn(struct kunit *test)
+{
+	struct fairwq_batch_attrs low_attrs = { .prio = FAIRWQ_PRIO_LOW };
+	struct fairwq_batch_attrs high_attrs = { .prio = FAIRWQ_PRIO_HIGH };
+	struct mock_gate *gate = gate_new(test);
+	struct fairwq_batch *low, *high;
+	struct mock *mock = test->priv;
+	struct mock_item *second;
+
+	mock->flags = FAIRWQ_STRICT_TURNS;
+	mock_pool(test, 1, FAIRWQ_FIFO);
+	low = fairwq_batch_create(mock->pool, &low_attrs, "low");
+	high = fairwq_batch_create(mock->pool, &high_attrs, "high");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(low));
+	KUNIT_ASSERT_FALSE(test, IS_ERR(high));
+	queue_item(test, low, 'l');
+	second = queue_item(test, low, 'm');
+	mock_queue(test, high, 'h', FAIRWQ_PRIO_PATIENCE - 1);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(high, &gate->work));
+	mock_queue(test, high, 'H', 3);
+	mock_open(test);
+	mock_await(test, &gate->entered);
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&second->work));
+	complete_all(&gate->open);
+	fairwq_batch_flush(low);
+	fairwq_batch_flush(high);
+	KUNIT_EXPECT_STREQ(test, "lHHH", &mock->log.text[FAIRWQ_PRIO_PATIENCE - 1]);
+	fairwq_batch_dispose(low);
+	fairwq_batch_dispose(high);
+}
+
 static struct kunit_case work_cases[] = {
 	KUNIT_CASE(cancel_meets_a_restart),
 	KUNIT_CASE(flush_meets_a_restart),
@@ -852,6 +955,9 @@ static struct kunit_case work_cases[] = {
 	KUNIT_CASE(cancel_wakes_a_flush),
 	KUNIT_CASE(recycled_work_may_be_flushed),
 	KUNIT_CASE(waiting_for_oneself_warns),
+	KUNIT_CASE(canceled_turn_is_no_credit),
+	KUNIT_CASE(late_turn_is_no_credit),
+	KUNIT_CASE(cancel_of_another_does_not_cost_the_turn),
 	{}
 };
 
