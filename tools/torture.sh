@@ -25,7 +25,7 @@ read -ra build_args <<<"${TORTURE_BUILD:-}"
 
 case $kind in
 uml) boot=uml arch=um kernel=(7.3 uml) cpus=2 slack=120 ;;
-uml-debug) boot=uml arch=um kernel=(7.3 uml debug) cpus=2 slack=300 ;;
+uml-debug) boot=uml arch=um kernel=(7.3 uml debug) cpus=2 slack=400 light="threads=4 backlog=500" ;;
 qemu) boot=qemu arch=x86_64 kernel=("${KERNEL:-6.1}" qemu) cpus=4 slack=180 ;;
 *) die "torture is run as uml, uml-debug or qemu, not $kind" ;;
 esac
@@ -52,7 +52,7 @@ fill_root() {
 	done
 	cp "$dir/src"/{fairwq,tests/torture/fairwq_torture,samples/fairwq_hello}.ko \
 		"$dir/root/modules/"
-	echo "seconds=$seconds ${TORTURE_ARGS:-}" >"$dir/root/torture.args"
+	echo "seconds=$seconds ${light:-} ${TORTURE_ARGS:-}" >"$dir/root/torture.args"
 	echo "$loads" >"$dir/root/loads.args"
 }
 

@@ -44,6 +44,12 @@ MORE = re.compile(r'Call Trace:|Modules linked in|\[ end trace|\bOops\b|^#PF'
                   r'|Kernel panic')
 END = re.compile(r'\[ end trace|\[ end Kernel panic|</TASK>')
 SPLAT_LINES = 80
+# What a kernel says about itself while it boots: the head, and a frame that must
+# be among those that follow; of fairwq there must be none.
+KNOWN = (
+    # User-mode Linux with SMP, lockdep and kmemleak.
+    ('suspicious RCU usage', 'Callback enqueued on offline CPU', 'uml_start_secondary+'),
+)
 SHOWN = 5
 
 STAMP = re.compile(r'^(<\d+>)?(\[ *\d+\.\d+\](\[ *[TC]\d+\])? )?')
@@ -215,6 +221,15 @@ def find_splats(lines):
         i = last + 1
 
 
+def is_known(lines, first):
+    """The splat is none of fairwq's: the kernel, without it, has it too."""
+    frames = '\n'.join(lines[first:first + SPLAT_LINES])
+    frames = frames[:frames.find('\nsmp: Brought up') + 1 or None]
+    return 'fairwq' not in frames and any(
+        head in lines[first] and all(word in frames for word in words)
+        for head, *words in KNOWN)
+
+
 def announced(lines):
     """(first, last, text) of each announced splat; last None: never closed."""
     begin = None
@@ -240,7 +255,7 @@ def judge_console(tally, lines):
     for first, last in find_splats(lines):
         block = lines[first:last + 1]
         if any(a < first and last < b and any(text in line for line in block)
-               for a, b, text in regions):
+               for a, b, text in regions) or is_known(lines, first):
             continue
         head = next((l for l in block if re.search('WARNING|BUG|Oops', l)), block[0])
         problems.append(f'line {first + 1}: {head.strip()}')

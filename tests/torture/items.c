@@ -7,12 +7,21 @@
 
 #include <linux/delay.h>
 #include <linux/hash.h>
+#include <linux/ktime.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "torture.h"
 
 struct tt_item *tt_items;
+
+static void tt_spin(unsigned int us)
+{
+	ktime_t end = ktime_add_us(ktime_get(), us);
+
+	while (ktime_before(ktime_get(), end))
+		cpu_relax();
+}
 
 /* Time that items take, most of them none. */
 void tt_behave(u32 dice)
@@ -23,9 +32,9 @@ void tt_behave(u32 dice)
 	else if (dice < 8)
 		usleep_range(20, 200);
 	else if (dice < 12)
-		udelay(300);
+		tt_spin(300);
 	else if (dice < 64)
-		udelay(dice % 16);
+		tt_spin(dice % 16);
 	else if (dice < 80)
 		cond_resched();
 }

@@ -27,6 +27,9 @@ def sub(pattern, new):
     return edit
 
 
+BOOT = ('=====\nWARNING: suspicious RCU usage\n'
+        'kernel/rcu/tree.c:1 Callback enqueued on offline CPU!!\nCall Trace:\n'
+        ' [<60074f7b>] uml_start_secondary+0x29e/0x2ad\n')
 WARN = ('------------[ cut here ]------------\nWARNING: at foo+0x1/0x2\n'
         'Call Trace:\n---[ end trace 0000000000000000 ]---\n')
 # name, file to spoil, how, expected exit status, expected in the output
@@ -72,6 +75,11 @@ TESTS = [
     ('splat not announced', 'console.log', sub(r'# expect-splat begin', '#'), 3, 'WARNING'),
     ('announced splat without end', 'console.log', sub(r'# expect-splat end', '#'), 3,
      'has no end'),
+    ('known splat of the kernel', 'console.log', 
+     lambda t: BOOT + 'smp: Brought up 1 node\n' + t, 0, '20 passed, 0 failed'),
+    ('known splat with a frame of ours', 'console.log',
+     lambda t: BOOT + ' [<0>] fairwq_queue+1\nsmp: Brought up 1 node\n' + t, 3,
+     'suspicious RCU'),
     ('time was up', 'status', lambda t: '124\n', 124, 'time was up'),
     ('crash of the machine', 'status', lambda t: '134\n', 1, 'ended with status 134'),
     ('no done line', 'result.log', sub(r'^done\n', ''), 1, 'not "done"'),
