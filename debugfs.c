@@ -258,21 +258,61 @@ static const struct file_operations batches_fops = {
 
 /* ---- dump: the items of each batch, see dump.c ------------------------- */
 
-static int dump_show(struct seq_file *m, void *v)
+/*
+ * Dumping a batch sleeps, so that this walks by references and not under RCU.
+ * The position is the number of the batch, so that it holds from one read to
+ * the next, whatever comes and goes; 0 is the head line. Idle batches have
+ * nothing to show.
+ */
+static void *dump_at(struct fairwq_batch *batch, loff_t *pos)
+{
+	*pos = batch ? batch->seq + 1 : *pos + 1;
+	return batch;
+}
+
+static void *dump_start(struct seq_file *m, loff_t *pos)
+{
+	struct fairwq_pool *pool = m->private;
+	struct fairwq_batch *batch = NULL;
+
+	mutex_lock(&pool->mutex);
+	if (!*pos)
+		return SEQ_START_TOKEN;
+	do {
+		batch = fairwq_pool_next_busy(pool, batch, U64_MAX);
+	} while (batch && batch->seq + 1 < *pos);
+	return batch ? dump_at(batch, pos) : NULL;
+}
+
+static void *dump_next(struct seq_file *m, void *v, loff_t *pos)
+{
+	struct fairwq_batch *last = v == SEQ_START_TOKEN ? NULL : v;
+
+	return dump_at(fairwq_pool_next_busy(m->private, last, U64_MAX), pos);
+}
+
+static void dump_stop(struct seq_file *m, void *v)
 {
 	struct fairwq_pool *pool = m->private;
 
-	if (v == &pool->batches)
+	mutex_unlock(&pool->mutex);
+	if (v != SEQ_START_TOKEN)
+		fairwq_batch_put(v);
+}
+
+static int dump_show(struct seq_file *m, void *v)
+{
+	if (v == SEQ_START_TOKEN)
 		seq_printf(m, "%-24s %-8s %9s %s\n", "batch", "where", "ageus", "function");
 	else
-		fairwq_dump_batch(m, list_entry(v, struct fairwq_batch, link));
+		fairwq_dump_batch(m, v);
 	return 0;
 }
 
 static const struct seq_operations dump_sops = {
-	.start = batches_start,
-	.next = batches_next,
-	.stop = batches_stop,
+	.start = dump_start,
+	.next = dump_next,
+	.stop = dump_stop,
 	.show = dump_show,
 };
 

@@ -432,6 +432,8 @@ void fairwq_batch_look(struct fairwq_batch *batch);
 bool fairwq_batch_is_idle(struct fairwq_batch *batch);
 const struct fairwq_turn *fairwq_pool_own_turn(struct fairwq_pool *pool);
 void fairwq_pool_put(struct fairwq_pool *pool);
+struct fairwq_batch *fairwq_pool_next_busy(struct fairwq_pool *pool,
+					   struct fairwq_batch *last, u64 end);
 void fairwq_pool_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy);
 void fairwq_pool_reset_stats(struct fairwq_pool *pool);
 

@@ -302,8 +302,8 @@ bool fairwq_batch_is_idle(struct fairwq_batch *batch)
  * the list: one that is not is in the list now, and what follows it stays for
  * as long as we are in the read-side section.
  */
-static struct fairwq_batch *fairwq_pool_next_busy(struct fairwq_pool *pool,
-						  struct fairwq_batch *last, u64 end)
+struct fairwq_batch *fairwq_pool_next_busy(struct fairwq_pool *pool,
+					   struct fairwq_batch *last, u64 end)
 {
 	struct fairwq_batch *batch, *found = NULL;
 
