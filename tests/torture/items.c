@@ -37,6 +37,8 @@ void tt_behave(u32 dice)
 		tt_spin(dice % 16);
 	else if (dice < 80)
 		cond_resched();
+	else if (dice < 84)
+		fairwq_report_failure(-EIO);
 }
 
 int tt_queued(int ret)

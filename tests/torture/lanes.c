@@ -2,12 +2,13 @@
 /*
  * Items that are queued once and free themselves, and what is made of them: a
  * lane, a batch with one producer that serves one item at a time, so that its
- * order can be checked; and a probe, which shows that a flush has waited.
+ * order can be checked, or a serializer, whose items go to any batch; and a probe, which shows that a flush has waited.
  */
 #define pr_fmt(fmt) "fairwq-torture: " fmt
 
 #include <linux/hash.h>
 #include <linux/irqflags.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "torture.h"
@@ -16,7 +17,8 @@
 atomic_long_t tt_live;
 
 struct tt_lane {
-	struct fairwq_batch *batch;
+	struct fairwq_batch *batch;	/* NULL: it is a serializer */
+	struct fairwq_serializer serializer;
 	u64 sent;			/* its producer's */
 	u64 last;			/* the item's that ran last; one at a time */
 	atomic_t inside;
@@ -103,6 +105,18 @@ void tt_shot_dropped(struct fairwq_work *work)
 	tt_once_dropped(container_of(work, struct tt_once, work));
 }
 
+/* To the lane, if there is one; without a batch, to one of many flows. */
+static int tt_shot_send(struct tt_shot *shot, struct fairwq_batch *batch)
+{
+	struct fairwq_work *work = &shot->once.work;
+
+	if (!batch)
+		return fairwq_flows_queue(tt_flows, hash_ptr(shot, 6), work);
+	if (shot->lane && !shot->lane->batch)
+		return fairwq_serializer_queue(&shot->lane->serializer, batch, work);
+	return fairwq_queue(batch, work);
+}
+
 /* Returns whether it was queued. */
 bool tt_shot(struct fairwq_batch *batch, struct tt_lane *lane, gfp_t gfp)
 {
@@ -123,7 +137,7 @@ bool tt_shot(struct fairwq_batch *batch, struct tt_lane *lane, gfp_t gfp)
 	atomic_long_inc(&tt_live);
 	if (lane)
 		atomic_long_inc(&lane->live);
-	if (tt_queued(fairwq_queue(batch, &shot->once.work)) == 1)
+	if (tt_queued(tt_shot_send(shot, batch)) == 1)
 		return true;
 	tt_shot_free(shot);
 	return false;
@@ -180,13 +194,20 @@ static void tt_lane_released(struct fairwq_batch *batch, void *priv)
 
 static void tt_lane_dispose(struct tt_lane *lane)
 {
-	if (tt_bug == TT_BUG_RELEASED)
-		atomic_long_inc(&lane->live);
-	fairwq_batch_dispose(lane->batch);
+	if (lane->batch) {
+		if (tt_bug == TT_BUG_RELEASED)
+			atomic_long_inc(&lane->live);
+		fairwq_batch_dispose(lane->batch);
+		return;
+	}
+	fairwq_serializer_destroy(&lane->serializer);
+	/* The last word of a drop may be on its way. */
+	while (atomic_long_read_acquire(&lane->live))
+		schedule_timeout_uninterruptible(1);
+	kfree(lane);
 }
 
-/* The thread's lane is a new one, the old one runs dry. */
-void tt_lane_renew(struct tt_actor *actor)
+static struct tt_lane *tt_lane_new(struct tt_actor *actor)
 {
 	struct fairwq_batch_attrs attrs = {
 		.max_active = 1,
@@ -196,40 +217,57 @@ void tt_lane_renew(struct tt_actor *actor)
 	};
 	struct tt_lane *lane = kzalloc(sizeof(*lane), GFP_KERNEL);
 
-	if (actor->lane)
-		tt_lane_dispose(actor->lane);
-	actor->lane = NULL;
-	if (!lane || READ_ONCE(tt_stopping))
-		goto free;
+	if (!lane)
+		return NULL;
+	if (tt_random(actor, 2)) {
+		fairwq_serializer_init(&lane->serializer);
+		return lane;
+	}
 	attrs.priv = lane;
 	lane->batch = fairwq_batch_create(tt_pools[tt_random(actor, TT_NR_POOLS)], &attrs,
 					  "lane-%d", actor->nr);
-	if (IS_ERR(lane->batch))
-		goto free;
+	if (IS_ERR(lane->batch)) {
+		kfree(lane);
+		return NULL;
+	}
 	tt_count(TT_BATCHES, 1);
-	actor->lane = lane;
-	return;
-free:
-	kfree(lane);
+	return lane;
+}
+
+/* The thread's lane is a new one, the old one runs dry. */
+void tt_lane_renew(struct tt_actor *actor)
+{
+	if (actor->lane)
+		tt_lane_dispose(actor->lane);
+	actor->lane = READ_ONCE(tt_stopping) ? NULL : tt_lane_new(actor);
+}
+
+static void tt_lane_queue(struct tt_actor *actor)
+{
+	struct tt_lane *lane = actor->lane;
+	struct fairwq_batch *batch = lane->batch ? fairwq_batch_get(lane->batch) :
+						   tt_get_batch(actor);
+	bool irqs_off = !tt_random(actor, 4);
+	unsigned long flags;
+
+	if (!batch)
+		return;
+	if (irqs_off)
+		local_irq_save(flags);
+	tt_shot(batch, lane, GFP_ATOMIC);
+	if (irqs_off)
+		local_irq_restore(flags);
+	fairwq_batch_put(batch);
 }
 
 void tt_lane_burst(struct tt_actor *actor)
 {
 	unsigned int n = 1 + tt_random(actor, 128);
-	bool irqs_off = !tt_random(actor, 4);
-	unsigned long flags;
 
 	if (!actor->lane)
 		tt_lane_renew(actor);
-	if (!actor->lane)
-		return;
-	while (n--) {
-		if (irqs_off)
-			local_irq_save(flags);
-		tt_shot(actor->lane->batch, actor->lane, GFP_ATOMIC);
-		if (irqs_off)
-			local_irq_restore(flags);
-	}
+	while (actor->lane && n--)
+		tt_lane_queue(actor);
 }
 
 /* Its order is to hold whatever happens to it. */
@@ -237,8 +275,11 @@ void tt_lane_meddle(struct tt_actor *actor)
 {
 	struct fairwq_batch *batch = actor->lane ? actor->lane->batch : NULL;
 
-	if (!batch)
+	if (!batch) {
+		if (actor->lane)
+			fairwq_serializer_flush(&actor->lane->serializer);
 		return;
+	}
 	switch (tt_random(actor, 4)) {
 	case 0:
 		fairwq_batch_pause(batch);

@@ -91,6 +91,7 @@ static DEFINE_PER_CPU(struct tt_counts, tt_counts);
 enum tt_bug tt_bug;
 unsigned int tt_nr_threads;
 struct fairwq_pool *tt_pools[TT_NR_POOLS];
+struct fairwq_flows *tt_flows;
 struct tt_thread *tt_threads;
 bool tt_stopping;
 
@@ -243,7 +244,8 @@ static int tt_pools_init(void)
 		{ .flags = FAIRWQ_STRICT_TURNS, .max_active = 2 },
 		{ .policy = FAIRWQ_FIFO, .slice_us = 1000, .max_active = 4 },
 		{ .flags = FAIRWQ_MEM_RECLAIM | FAIRWQ_HIGHPRI | FAIRWQ_FREEZABLE |
-			   FAIRWQ_SYSFS, .slice_us = FAIRWQ_MAX_SLICE_US },
+			   FAIRWQ_SYSFS, .slice_us = FAIRWQ_MAX_SLICE_US,
+		  .policy = FAIRWQ_FAIR_TIME },
 	};
 	unsigned int i;
 
@@ -253,13 +255,16 @@ static int tt_pools_init(void)
 			return PTR_ERR(tt_pools[i]);
 		tt_count(TT_POOLS, 1);
 	}
-	return 0;
+	tt_flows = fairwq_flows_create(tt_pools[0], NULL);
+	return PTR_ERR_OR_ZERO(tt_flows);
 }
 
 static void tt_pools_end(void)
 {
 	unsigned int i;
 
+	if (!IS_ERR_OR_NULL(tt_flows))
+		fairwq_flows_destroy(tt_flows);
 	for (i = 0; i < TT_NR_POOLS; i++)
 		fairwq_pool_destroy(tt_pools[i]);
 }

@@ -150,6 +150,14 @@ static void tt_op_shots(struct tt_actor *actor)
 	fairwq_batch_put(batch);
 }
 
+static void tt_op_flows(struct tt_actor *actor)
+{
+	unsigned int n = 1 + tt_random(actor, 16);
+
+	while (n-- && tt_shot(NULL, NULL, GFP_ATOMIC))
+		;
+}
+
 static void tt_op_default(struct tt_actor *actor)
 {
 	struct fairwq_pool *pool = tt_any_pool(actor);
@@ -390,7 +398,7 @@ static void tt_op_pool(struct tt_actor *actor)
 	struct fairwq_pool_attrs attrs = {
 		.flags = tt_random(actor, 2) ? 0 : FAIRWQ_STRICT_TURNS,
 		.max_active = tt_random(actor, 4),
-		.policy = tt_random(actor, 4) ? FAIRWQ_ROUND_ROBIN : FAIRWQ_FIFO,
+		.policy = tt_random(actor, 3),
 		.slice_us = tt_random(actor, 500),
 	};
 	struct fairwq_pool *pool = fairwq_pool_create(&attrs, "beside");
@@ -456,6 +464,7 @@ static void tt_op_sleep(struct tt_actor *actor)
 struct tt_op tt_ops[] = {
 	{ "queue",	  4000, true,  tt_op_queue },
 	{ "shots",	  2000, true,  tt_op_shots },
+	{ "flows",	   500, true,  tt_op_flows },
 	{ "default",	   200, true,  tt_op_default },
 	{ "mod",	   200, true,  tt_op_mod },
 	{ "cancel",	   400, true,  tt_op_cancel },

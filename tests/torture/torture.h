@@ -116,6 +116,7 @@ struct tt_op {
 extern enum tt_bug tt_bug;
 extern unsigned int tt_nr_threads, tt_backlog;
 extern struct fairwq_pool *tt_pools[TT_NR_POOLS];
+extern struct fairwq_flows *tt_flows;
 extern struct tt_thread *tt_threads;
 extern bool tt_stopping;
 void tt_problem(const char *fmt, ...) __printf(1, 2);
