@@ -123,6 +123,11 @@ void tt_item_mod(struct tt_item *item, struct fairwq_batch *batch, unsigned long
 	tt_item_unhold(item);
 	if (ret == 1)
 		atomic_long_inc(&item->queued);
+	/*
+	 * It may have been taken out before the call failed. Only -EAGAIN is
+	 * described so; with a dispose or a disable at the same time it is the
+	 * same, and nobody is told.
+	 */
 	if (ret < 0)
 		atomic_long_inc(&item->unsure);
 	tt_queued(ret);

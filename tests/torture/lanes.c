@@ -2,7 +2,8 @@
 /*
  * Items that are queued once and free themselves, and what is made of them: a
  * lane, a batch with one producer that serves one item at a time, so that its
- * order can be checked, or a serializer, whose items go to any batch; and a probe, which shows that a flush has waited.
+ * order can be checked, or a serializer, whose items go to any batch; and a
+ * probe, which shows that a flush has waited.
  */
 #define pr_fmt(fmt) "fairwq-torture: " fmt
 
