@@ -10,7 +10,8 @@
 #
 # KERNEL         for qemu: 6.1, 6.12 or 7.3 (6.1)
 # TORTURE_ARGS   more parameters of the module, such as "seed=7 bug=lost"
-# TORTURE_LOADS  how often to load and unload all modules (20)
+# TORTURE_LOADS  how often to load and unload all modules (20; uml-debug: 0, as
+#                KASAN there takes a module for the one that was in its place)
 # TORTURE_BUILD  more for the build, such as FAIRWQ_MUTANT=NAME
 #
 # Exit: as check.sh.
@@ -20,16 +21,17 @@
 kind=${1:?usage: torture.sh uml|uml-debug|qemu SECONDS}
 seconds=${2:?usage: torture.sh uml|uml-debug|qemu SECONDS}
 dir=$top/build/torture-$kind
-loads=${TORTURE_LOADS:-20}
+loads=20 light=
 read -ra build_args <<<"${TORTURE_BUILD:-}"
 
 case $kind in
 uml) boot=uml arch=um kernel=(7.3 uml) cpus=2 slack=120 ;;
-uml-debug) boot=uml arch=um kernel=(7.3 uml debug) cpus=2 slack=400 light="threads=4 backlog=500" ;;
+uml-debug) boot=uml arch=um kernel=(7.3 uml debug) cpus=2 slack=400 loads=0 light="threads=4 backlog=500" ;;
 qemu) boot=qemu arch=x86_64 kernel=("${KERNEL:-6.1}" qemu) cpus=4 slack=180 ;;
 *) die "torture is run as uml, uml-debug or qemu, not $kind" ;;
 esac
 [[ $seconds =~ ^[1-9][0-9]*$ ]] || die "SECONDS is a number, not $seconds"
+loads=${TORTURE_LOADS:-$loads}
 [[ $loads =~ ^[0-9]+$ ]] || die "TORTURE_LOADS is a number, not $loads"
 
 # No tests, and nothing that is there for them: what users load.
@@ -52,7 +54,7 @@ fill_root() {
 	done
 	cp "$dir/src"/{fairwq,tests/torture/fairwq_torture,samples/fairwq_hello}.ko \
 		"$dir/root/modules/"
-	echo "seconds=$seconds ${light:-} ${TORTURE_ARGS:-}" >"$dir/root/torture.args"
+	echo "seconds=$seconds $light ${TORTURE_ARGS:-}" >"$dir/root/torture.args"
 	echo "$loads" >"$dir/root/loads.args"
 }
 
