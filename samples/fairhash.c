@@ -2,7 +2,8 @@
 /*
  * /dev/fairhash: write bytes, read their SHA-256 in hex.
  *
- * A real client of fairwq. Every write is an item, every process a batch: a
+ * A real client of fairwq. Every write is an item, every descriptor a
+ * serializer, as a hash takes its blocks in order, and every process a batch: a
  * process that hashes over sixty-four descriptors at once gets no more of the
  * pool than one that hashes over a single one.
  *
@@ -109,19 +110,19 @@ struct fairhash_file {
 	unsigned int hex_pos;		/* F: how much of @hex was read */
 	unsigned int hex_len;		/* F: 0, or the digest is in @hex */
 	char hex[FAIRHASH_HEX_LEN + 1];	/* F */
-	spinlock_t blocks_lock;		/* B: blocks and what they add up to */
-	struct list_head blocks;	/* B: accepted, not hashed yet, in order */
-	size_t backlog;			/* B: their bytes; grows only under F as well */
+	spinlock_t blocks_lock;		/* B: what the blocks add up to */
+	size_t backlog;			/* B: bytes of blocks; grows only under F as well */
 	int error;			/* B: of a block that was accepted */
 	wait_queue_head_t wait;		/* for @backlog to shrink */
 	struct shash_desc *desc;	/* H */
+	struct fairwq_serializer serial; /* one block at a time, in order */
+	struct fairwq_work end_work;	/* I: takes the file down */
 };
 
 /* One write. */
 struct fairhash_block {
 	struct fairwq_work work;
 	struct fairhash_file *file;
-	struct list_head node;		/* B: in file->blocks */
 	size_t len;
 	u8 data[];
 };
@@ -235,7 +236,8 @@ static struct fairhash_file *fairhash_file_create(void)
 	refcount_set(&file->users, 1);
 	mutex_init(&file->lock);
 	spin_lock_init(&file->blocks_lock);
-	INIT_LIST_HEAD(&file->blocks);
+	fairwq_serializer_init(&file->serial);
+	fairwq_work_init(&file->end_work, fairhash_file_end_fn);
 	init_waitqueue_head(&file->wait);
 	file->desc = fairhash_desc_create();
 	if (!file->desc) {
@@ -245,12 +247,17 @@ static struct fairhash_file *fairhash_file_create(void)
 	return file;
 }
 
-static void fairhash_file_put(struct fairhash_file *file)
+/* Nobody has it any more, but that the last block may be about to return. */
+static void fairhash_file_end(struct fairhash_file *file)
 {
-	if (!refcount_dec_and_test(&file->users))
-		return;
+	fairwq_serializer_destroy(&file->serial);
 	fairhash_client_put(file->client);
 	fairhash_file_free(file);
+}
+
+static void fairhash_file_end_fn(struct fairwq_work *work)
+{
+	fairhash_file_end(container_of(work, struct fairhash_file, end_work));
 }
 
 /* -------------------------------------------------------------- blocks -- */
@@ -273,82 +280,43 @@ static struct fairhash_block *fairhash_block_create(const char __user *data, siz
 	return block;
 }
 
-/* Append to the file's blocks. True if @block is the only one of them. */
-static bool fairhash_block_append(struct fairhash_file *file, struct fairhash_block *block)
+static void fairhash_block_add(struct fairhash_file *file, struct fairhash_block *block)
 {
-	bool first;
-
 	refcount_inc(&file->users);
 	block->file = file;
 	spin_lock(&file->blocks_lock);
-	first = list_empty(&file->blocks);
-	list_add_tail(&block->node, &file->blocks);
 	file->backlog += block->len;
 	spin_unlock(&file->blocks_lock);
-	return first;
-}
-
-/* The block is done with: take it away. The one that is to follow, or NULL. */
-static struct fairhash_block *fairhash_block_remove(struct fairhash_block *block, int err)
-{
-	struct fairhash_file *file = block->file;
-	struct fairhash_block *next;
-
-	spin_lock(&file->blocks_lock);
-	list_del(&block->node);
-	file->backlog -= block->len;
-	if (err && !file->error)
-		file->error = err;
-	next = list_first_entry_or_null(&file->blocks, struct fairhash_block, node);
-	spin_unlock(&file->blocks_lock);
-	return next;
 }
 
 /* @block leaves its file, which may be the end of the file. */
-static void fairhash_block_free(struct fairhash_block *block)
+static void fairhash_block_done(struct fairhash_block *block, int err)
 {
 	struct fairhash_file *file = block->file;
 
+	spin_lock(&file->blocks_lock);
+	file->backlog -= block->len;
+	if (err && !file->error)
+		file->error = err;
+	spin_unlock(&file->blocks_lock);
 	kvfree(block);
 	wake_up_interruptible(&file->wait);
-	fairhash_file_put(file);
+	/* Not here: this may be an item of the serializer that lies in it. */
+	if (refcount_dec_and_test(&file->users))
+		fairwq_pool_queue(fairhash_pool, &file->end_work);
 }
 
-/*
- * The order of a descriptor's blocks: only the first of them is queued, and
- * the end of each queues the one after it, before fairwq decides whose turn is
- * next. These two functions are all there is to it, and are what a serializer
- * replaces.
- */
+/* The order of a descriptor's blocks is its serializer's affair. */
 static int fairhash_serial_queue(struct fairhash_file *file, struct fairhash_block *block)
 {
 	int ret;
 
-	if (!fairhash_block_append(file, block))
-		return 0;
-	ret = fairwq_queue(file->client->batch, &block->work);
+	fairhash_block_add(file, block);
+	ret = fairwq_serializer_queue(&file->serial, file->client->batch, &block->work);
 	if (ret > 0)
-		return 0;
-	fairhash_block_remove(block, 0);
-	fairhash_block_free(block);
+		return 0;	/* do not touch block after this point */
+	fairhash_block_done(block, 0);
 	return ret ? ret : -EIO;
-}
-
-static void fairhash_serial_next(struct fairhash_block *block, int err)
-{
-	struct fairwq_batch *batch = block->file->client->batch;
-	struct fairhash_block *next = fairhash_block_remove(block, err);
-
-	while (next) {
-		struct fairhash_block *refused = next;
-
-		err = fairwq_queue(batch, &next->work);
-		if (err > 0)
-			break;	/* do not touch next after this point */
-		next = fairhash_block_remove(refused, err ? err : -EIO);
-		fairhash_block_free(refused);
-	}
-	fairhash_block_free(block);
 }
 
 /* The item: its turn has come. */
@@ -357,7 +325,7 @@ static void fairhash_hash_block(struct fairwq_work *work)
 	struct fairhash_block *block = container_of(work, struct fairhash_block, work);
 	int err = crypto_shash_update(block->file->desc, block->data, block->len);
 
-	fairhash_serial_next(block, err);
+	fairhash_block_done(block, err);
 }
 
 /* ------------------------------------------------------------- waiting -- */
@@ -558,7 +526,10 @@ static int fairhash_open(struct inode *inode, struct file *filp)
 /* Does not wait: the blocks that are outstanding keep what they need. */
 static int fairhash_release(struct inode *inode, struct file *filp)
 {
-	fairhash_file_put(filp->private_data);
+	struct fairhash_file *file = filp->private_data;
+
+	if (refcount_dec_and_test(&file->users))
+		fairhash_file_end(file);
 	return 0;
 }
 
@@ -632,8 +603,8 @@ free_sha256:
 
 /*
  * No descriptor is open, or the module could not go. But blocks may be left
- * from descriptors that were closed, and each of them queues the next. The
- * last of them takes its client along; that it has returned as well is for
+ * from descriptors that were closed. The end of a file, which comes after its
+ * last block, takes its client along; that it has returned as well is for
  * fairwq_pool_destroy() to wait for.
  */
 static void __exit fairhash_exit(void)
