@@ -474,7 +474,8 @@ void fairwq_batch_wait(struct fairwq_batch *batch)
  * @batch: the batch; the caller holds a reference
  *
  * On return every item that was queued before the call has ended. Items that
- * are queued meanwhile are not waited for. If the batch is paused, this waits
+ * are queued meanwhile are not waited for, nor are those that wait in a
+ * constraint. If the batch is paused, this waits
  * until it is resumed or disposed.
  *
  * Context: Process context, sleeps. From one of the batch's own items it warns

@@ -496,7 +496,8 @@ static void fairwq_lockdep_work(struct fairwq_work *work)
  * If @work is pending, waits until that run has ended, or was cancelled; else
  * for the run that is under way, if there is one. Does not wait for what is
  * queued meanwhile, also if the function queues itself again; nor for the
- * delay of a delayed work, see fairwq_delayed_work_flush().
+ * delay of a delayed work, see fairwq_delayed_work_flush(). If @work waits in a
+ * constraint, this polls until it is let go, and may then wait for a later run.
  *
  * The caller sees to it that @work is not freed meanwhile.
  *
@@ -819,7 +820,8 @@ static struct fairwq_work *fairwq_drop_give(struct fairwq_batch *batch,
  * Drops what was queued to @batch before the call and has not started: first
  * what runners had taken along, then the rest, in the order in which it was
  * queued. What runs goes on; what is queued meanwhile stays, also what
- * @dropped queues. Delayed works whose time has not come are not dropped.
+ * @dropped queues. Delayed works whose time has not come are not dropped, nor
+ * is what waits in a constraint.
  *
  * An item is pending until @dropped is called for it. Whoever cancels it before
  * that has it, and it is not one of the dropped. A batch that was disposed is
