@@ -114,7 +114,7 @@ check_variant() {
 	opt=-O0 try "$log" "$name" "$ends" $defines
 	got=$(reason "$log")
 	[ "$got" != "$wanted" ] || ok=y
-	report "$ok" "broken $name $defines: ${got:+rejected (}${got:-accepted}${got:+)}" "$log"
+	report "$ok" "broken $name $defines: ${got:+rejected (}${got:-not rejected}${got:+)}" "$log"
 }
 
 # Each variant is one that the model knows: a name that it does not ask for
