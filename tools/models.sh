@@ -40,7 +40,7 @@ build() {
 	defines "$@"
 	cp "$top"/tests/models/*.pml .
 	spin "${options[@]}" -a "$name.pml" || return
-	gcc "${opt:--O1}" "$what" -DVECTORSZ=1024 -DMEMLIM=$limit_mb -w -o pan pan.c
+	gcc "$what" -DVECTORSZ=1024 -DMEMLIM=$limit_mb -w -o pan pan.c
 }
 
 # search NAME ENDS DEFINE...: what the checker has to say goes to stdout.
@@ -111,7 +111,7 @@ check_variant() {
 	log=$dir/$name-${defines// /-}.log
 	[ "$wanted" != 'non-progress cycle' ] || ends=y
 	# shellcheck disable=SC2086
-	opt=-O0 try "$log" "$name" "$ends" $defines
+	try "$log" "$name" "$ends" $defines
 	got=$(reason "$log")
 	[ "$got" != "$wanted" ] || ok=y
 	report "$ok" "broken $name $defines: ${got:+rejected (}${got:-not rejected}${got:+)}" "$log"
