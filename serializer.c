@@ -39,6 +39,7 @@ static struct fairwq_serializer *fairwq_to_serializer(struct fairwq_constraint *
  *
  * Full barriers: the first sees what the items before it did, as the count was
  * lowered after that; the others, as they are pushed by who saw the end.
+ * Model: tests/models/count.pml.
  */
 static bool fairwq_serializer_enter(struct fairwq_serializer *serializer,
 				    struct fairwq_work *work)
