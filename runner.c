@@ -219,7 +219,10 @@ static bool fairwq_park_locked(struct fairwq_runner *runner, struct fairwq_slot 
 		return false;
 	rcu_read_lock();
 	other = fairwq_runner_find(id);
-	/* Pairs with fairwq_start_turn() and fairwq_run_turns(). */
+	/*
+	 * Pairs with fairwq_start_turn() and fairwq_run_turns(). Model:
+	 * tests/models/park.pml.
+	 */
 	parked = other && smp_load_acquire(&other->current_work) == slot->work &&
 		 fairwq_park_at(other, slot);
 	rcu_read_unlock();
