@@ -344,6 +344,17 @@ static inline struct fairwq_batch *fairwq_work_batch(long data)
 	return (struct fairwq_batch *)(data & ~FAIRWQ_WORK_FLAGS);
 }
 
+/*
+ * It is in a constraint. Once it was let go it is about to be pushed, with
+ * interrupts off, or was: then it is CONSTRAINED until it is LINKED, which may
+ * take as long as nobody serves its batch, and has to be looked for there.
+ */
+static inline bool fairwq_work_is_kept_back(long data)
+{
+	return (data & (FAIRWQ_WORK_CONSTRAINED | FAIRWQ_WORK_GRACE)) ==
+	       FAIRWQ_WORK_CONSTRAINED;
+}
+
 static inline unsigned int fairwq_work_place(const struct fairwq_work *work)
 {
 	return work->place & FAIRWQ_PLACE_MASK;

@@ -228,7 +228,8 @@ void fairwq_serializer_destroy(struct fairwq_serializer *serializer)
 	if (fairwq_constraint_from_inside(&serializer->constraint, __func__))
 		return;
 	fairwq_lockdep_wait_constrained(&serializer->constraint);
-	while (atomic_read(&serializer->count))
+	/* Whoever lowered it to 0 is through with it. Pairs with the full barriers there. */
+	while (atomic_read_acquire(&serializer->count))
 		fairwq_serializer_wait(serializer);
 }
 EXPORT_SYMBOL_GPL(fairwq_serializer_destroy);

@@ -312,7 +312,7 @@ int fairwq_try_cancel(struct fairwq_work *work, bool wait)
 		ret = 0;
 	else if (data & FAIRWQ_WORK_DELAYED)
 		ret = fairwq_cancel_delayed(work);
-	else if (data & FAIRWQ_WORK_CONSTRAINED)
+	else if (fairwq_work_is_kept_back(data))
 		ret = fairwq_cancel_constrained(work, wait);
 	else
 		ret = fairwq_cancel_queued(fairwq_work_batch(data), work, wait);
@@ -436,7 +436,7 @@ static int fairwq_await(struct fairwq_work *work, struct fairwq_waiter *waiter)
 	 * Model: tests/models/disable.pml.
 	 */
 	data = atomic_long_read_acquire(&work->data);
-	if (data & FAIRWQ_WORK_CONSTRAINED) {
+	if (fairwq_work_is_kept_back(data)) {
 		fairwq_test_point(FAIRWQ_POINT_LOOK, fairwq_work_batch(data));
 		ret = FAIRWQ_AGAIN;
 	} else if ((data & FAIRWQ_WORK_PENDING) && !(data & FAIRWQ_WORK_DELAYED)) {

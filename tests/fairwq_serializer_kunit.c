@@ -698,6 +698,39 @@ static void cancel_of_what_went_on(struct kunit *test)
 		fairwq_serializer_destroy(serial);
 }
 
+/*
+ * What went on and was only pushed, as its batch has a backlog that nobody
+ * serves, is found there: the cancel does not wait for a runner.
+ */
+static void cancel_of_what_was_only_pushed(struct kunit *test)
+{
+	struct fairwq_serializer *serial = serial_new(test);
+	struct mock *mock = test->priv;
+	unsigned long end = jiffies + MOCK_WAIT;
+	struct mock_item *item[2];
+	struct fairwq_batch *a;
+	struct call *call;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	fairwq_batch_pause(a);
+	mock_queue(test, a, 'a', 1);
+	item[0] = serial_item(test, serial, a, 'x');
+	item[1] = serial_item(test, serial, a, 'y');
+	KUNIT_EXPECT_TRUE(test, waits(&item[1]->work));
+	call = call_start(test, fairwq_work_cancel, &item[0]->work);
+	while (!completion_done(&call->done) && time_before(jiffies, end))
+		usleep_range(50, 200);
+	KUNIT_EXPECT_TRUE_MSG(test, completion_done(&call->done), "it waits for a runner");
+	fairwq_batch_resume(a);
+	KUNIT_EXPECT_TRUE(test, call_end(test, call));
+	fairwq_serializer_flush(serial);
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_STREQ(test, "ay", &mock->log.text[0]);
+	fairwq_batch_dispose(a);
+	fairwq_serializer_destroy(serial);
+}
+
 static void batch_cancel_of_what_went_on(struct kunit *test)
 {
 	struct fairwq_serializer *serial = serial_new(test);
@@ -1262,6 +1295,7 @@ static struct kunit_case serializer_cases[] = {
 	KUNIT_CASE(goes_on_after_gaps),
 	KUNIT_CASE(cancel_of_what_went_on),
 	KUNIT_CASE(cancel_of_what_is_planned),
+	KUNIT_CASE(cancel_of_what_was_only_pushed),
 	KUNIT_CASE(batch_cancel_of_what_went_on),
 	KUNIT_CASE(cancel_from_the_item_in_front),
 	KUNIT_CASE(disabled_does_not_enter),
