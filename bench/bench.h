@@ -19,6 +19,7 @@
 #include <linux/completion.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
+#include <linux/sched.h>
 #include <linux/workqueue.h>
 
 #include "fairwq.h"
@@ -42,6 +43,7 @@ struct bench_item {
 		struct fairwq_work fairwq_work;
 	};
 	void (*fn)(struct bench_item *item);	/* NULL: an empty item */
+	void *object;				/* of sides that need to know */
 } ____cacheline_aligned;
 
 /* An item that holds its runner until it is opened. */
@@ -71,6 +73,7 @@ union bench_channel {
 	struct workqueue_struct *wq;
 	struct kthread_worker *worker;
 	struct fairwq_batch *batch;
+	struct bench_object *object;
 };
 
 struct bench_bed {
@@ -97,6 +100,7 @@ struct bench_side {
 };
 
 extern const struct bench_side bench_wq_unbound, bench_wq_percpu, bench_wq_each,
+	bench_wq_ordered, bench_serial, bench_mutex,
 	bench_kthread, bench_fairwq, bench_fairwq_one, bench_fairwq_strict,
 	bench_fairwq_strict_one, bench_fairwq_fifo;
 
@@ -120,6 +124,35 @@ static inline void bench_queue(struct bench_bed *bed, unsigned int at, unsigned 
 			       struct bench_item *items, unsigned int nr)
 {
 	bed->side->ops->queue(bed, at, over, items, nr);
+}
+
+/*
+ * The loop that queues is compiled once for each side, so that what stands in
+ * it is the call that a client would write and no indirect one.
+ */
+/* Between two looks at whether somebody else wants the CPU. */
+#define BENCH_STRETCH	1024U
+
+static __always_inline void
+bench_rotate(struct bench_bed *bed, unsigned int at, unsigned int over,
+	     struct bench_item *items, unsigned int nr,
+	     void (*queue_one)(union bench_channel channel, struct bench_item *item))
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		queue_one(bed->channel[at], &items[i]);
+		if (++at == over)
+			at = 0;
+		if (i % BENCH_STRETCH == BENCH_STRETCH - 1)
+			cond_resched();
+	}
+}
+
+static __always_inline void bench_run(struct bench_item *item)
+{
+	if (item->fn)
+		item->fn(item);
 }
 
 /* threads.c: who queues */
@@ -166,6 +199,8 @@ int bench_one_each(const struct bench_row *row, const struct bench_side *side);
 extern const struct bench_side bench_ideal;
 int bench_behind(const struct bench_row *row, const struct bench_side *side);
 int bench_quiet(const struct bench_row *row, const struct bench_side *side);
+
+int bench_objects(const struct bench_row *row, const struct bench_side *side);
 
 int bench_pick(const struct bench_row *row, const struct bench_side *side);
 int bench_idle(const struct bench_row *row, const struct bench_side *side);

@@ -2,40 +2,12 @@
 /*
  * The contenders, each behind the same four operations: open, close, init,
  * queue.
- *
- * The loop that queues is compiled once for each of them, so that what stands
- * in it is the call that a client would write and no indirect one.
  */
 #include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "bench.h"
-
-/* Between two looks at whether somebody else wants the CPU. */
-#define BENCH_STRETCH	1024U
-
-static __always_inline void
-bench_rotate(struct bench_bed *bed, unsigned int at, unsigned int over,
-	     struct bench_item *items, unsigned int nr,
-	     void (*queue_one)(union bench_channel channel, struct bench_item *item))
-{
-	unsigned int i;
-
-	for (i = 0; i < nr; i++) {
-		queue_one(bed->channel[at], &items[i]);
-		if (++at == over)
-			at = 0;
-		if (i % BENCH_STRETCH == BENCH_STRETCH - 1)
-			cond_resched();
-	}
-}
-
-static __always_inline void bench_run(struct bench_item *item)
-{
-	if (item->fn)
-		item->fn(item);
-}
 
 /* ---- workqueues ------------------------------------------------------- */
 
@@ -106,12 +78,29 @@ static void wq_each_close(struct bench_bed *bed)
 		destroy_workqueue(bed->channel[i].wq);
 }
 
+/* One for each, in which items never overlap. */
+static int wq_ordered_open(struct bench_bed *bed, unsigned int active)
+{
+	unsigned int i;
+
+	for (i = 0; i < bed->nr_channels; i++) {
+		bed->channel[i].wq = alloc_ordered_workqueue("fairwq_bench", 0);
+		if (!bed->channel[i].wq)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static const struct bench_ops wq_ops = {
 	.open = wq_open, .close = wq_close, .init = wq_init, .queue = wq_queue,
 };
 
 static const struct bench_ops wq_each_ops = {
 	.open = wq_each_open, .close = wq_each_close, .init = wq_init, .queue = wq_queue,
+};
+
+static const struct bench_ops wq_ordered_ops = {
+	.open = wq_ordered_open, .close = wq_each_close, .init = wq_init, .queue = wq_queue,
 };
 
 /* ---- kthread_worker: a thread for each channel ------------------------ */
@@ -249,6 +238,10 @@ const struct bench_side bench_wq_percpu = {
 
 const struct bench_side bench_wq_each = {
 	.name = "wq_each", .ops = &wq_each_ops, .flags = WQ_UNBOUND,
+};
+
+const struct bench_side bench_wq_ordered = {
+	.name = "wq_ordered", .ops = &wq_ordered_ops,
 };
 
 const struct bench_side bench_kthread = {

@@ -50,6 +50,9 @@ ROWS = {
     'pick': 'ns to choose among N nodes and charge, in the tree alone',
     'eligible': 'ns per empty item, one runner, N batches that all have items',
     'idle': 'ns per empty item, one runner, 2 batches, next to so many idle ones',
+    'serial_add': 'ns per queue call for an object whose only item in flight is held',
+    'serial': 'ns per empty item, N objects in rotation, the items of one never overlap; 1 producer',
+    'objects': 'ns to make one of N objects; to destroy it; its memory',
     'one_each': 'N threads, one item each: items/s; ns of the queue call. "own": a batch each',
 }
 
@@ -58,6 +61,9 @@ SIDES = {
     'wq_unbound': 'queue_work() on one WQ_UNBOUND workqueue',
     'wq_percpu': 'queue_work() on one per-CPU workqueue',
     'wq_each': 'a WQ_UNBOUND workqueue per batch',
+    'wq_ordered': 'an ordered workqueue per object',
+    'mutex': 'a mutex per object, taken by plain items of one batch',
+    'serial': 'a serializer per object, all items to one batch',
     'kthread': 'a kthread_worker per batch',
     'fairwq': 'default attributes',
     'fairwq_one': 'max_active 1',
@@ -84,6 +90,10 @@ BUDGETS = (
     ('behind_ideal', 'behind', 'fairwq', 'ideal', 'of', '<= 1.15'),
     ('pick_10000', 'pick_10000', 'equal', 'pick_2.equal', 'of', '<= 2'),
     ('idle_10000', 'idle', 'idle_10000', 'idle_0', 'of', '<= 1.02'),
+    ('serial_add', 'serial_add', 'serial', None, 'ns', '<= 25'),
+    ('serial_item', 'serial_1', 'serial', None, 'ns', '<= 100'),
+    ('serial_ordered', 'serial_1', 'serial', 'wq_ordered', 'times', '>= 10'),
+    ('size_serializer', 'size', 'fairwq_serializer', None, 'bytes', '<= 64'),
     ('size_work', 'size', 'fairwq_work', None, 'bytes', '<= 64'),
     ('size_batch', 'size', 'fairwq_batch', None, 'bytes', '<= 512'),
 )

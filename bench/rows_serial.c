@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Order per object: a serializer, a mutex around plain items, and an ordered
+ * workqueue for each object. A channel is an object here; its items may not
+ * overlap, and all but those of the mutex start in queue order.
+ */
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/slab.h>
+
+#include "bench.h"
+
+struct bench_object {
+	union {
+		struct fairwq_serializer serializer;
+		struct mutex mutex;
+	};
+	struct fairwq_batch *batch;
+};
+
+/* ---- what both sides of fairwq have in common: a batch for all objects ---- */
+
+static int objects_open(struct bench_bed *bed, unsigned int active)
+{
+	const struct fairwq_pool_attrs attrs = { .max_active = active };
+	struct bench_object *objects;
+	struct fairwq_batch *batch;
+	unsigned int i;
+
+	bed->pool = fairwq_pool_create(&attrs, "bench");
+	if (IS_ERR(bed->pool)) {
+		bed->pool = NULL;
+		return -ENOMEM;
+	}
+	batch = fairwq_batch_create(bed->pool, NULL, "objects");
+	if (IS_ERR(batch))
+		return PTR_ERR(batch);
+	objects = kvcalloc(bed->nr_channels, sizeof(*objects), GFP_KERNEL);
+	if (!objects)
+		return -ENOMEM;
+	for (i = 0; i < bed->nr_channels; i++) {
+		objects[i].batch = batch;
+		bed->channel[i].object = &objects[i];
+	}
+	return 0;
+}
+
+static void objects_close(struct bench_bed *bed)
+{
+	if (!bed->pool)
+		return;
+	fairwq_pool_flush(bed->pool);
+	bench_count_violations(bed->pool);
+	fairwq_pool_destroy(bed->pool);		/* and the batch with it */
+	kvfree(bed->channel[0].object);
+}
+
+/* ---- a serializer for each object ------------------------------------- */
+
+static void serial_fn(struct fairwq_work *work)
+{
+	bench_run(container_of(work, struct bench_item, fairwq_work));
+}
+
+static void serial_init(struct bench_item *items, unsigned int nr)
+{
+	for (; nr--; items++)
+		fairwq_work_init(&items->fairwq_work, serial_fn);
+}
+
+static __always_inline void serial_queue_one(union bench_channel channel,
+					     struct bench_item *item)
+{
+	fairwq_serializer_queue(&channel.object->serializer, channel.object->batch,
+				&item->fairwq_work);
+}
+
+static void serial_queue(struct bench_bed *bed, unsigned int at, unsigned int over,
+			 struct bench_item *items, unsigned int nr)
+{
+	bench_rotate(bed, at, over, items, nr, serial_queue_one);
+}
+
+static int serial_open(struct bench_bed *bed, unsigned int active)
+{
+	int err = objects_open(bed, active);
+	unsigned int i;
+
+	for (i = 0; i < bed->nr_channels && !err; i++)
+		fairwq_serializer_init(&bed->channel[i].object->serializer);
+	return err;
+}
+
+static void serial_close(struct bench_bed *bed)
+{
+	unsigned int i;
+
+	for (i = 0; i < bed->nr_channels && bed->channel[i].object; i++)
+		fairwq_serializer_destroy(&bed->channel[i].object->serializer);
+	objects_close(bed);
+}
+
+static const struct bench_ops serial_ops = {
+	.open = serial_open, .close = serial_close, .init = serial_init,
+	.queue = serial_queue,
+};
+
+const struct bench_side bench_serial = {
+	.name = "serial", .ops = &serial_ops,
+};
+
+/* ---- a mutex for each object, that its items take --------------------- */
+
+static void mutex_fn(struct fairwq_work *work)
+{
+	struct bench_item *item = container_of(work, struct bench_item, fairwq_work);
+	struct bench_object *object = item->object;
+
+	mutex_lock(&object->mutex);
+	bench_run(item);
+	mutex_unlock(&object->mutex);
+}
+
+static void mutex_init_items(struct bench_item *items, unsigned int nr)
+{
+	for (; nr--; items++)
+		fairwq_work_init(&items->fairwq_work, mutex_fn);
+}
+
+static __always_inline void mutex_queue_one(union bench_channel channel,
+					    struct bench_item *item)
+{
+	item->object = channel.object;
+	fairwq_queue(channel.object->batch, &item->fairwq_work);
+}
+
+static void mutex_queue(struct bench_bed *bed, unsigned int at, unsigned int over,
+			struct bench_item *items, unsigned int nr)
+{
+	bench_rotate(bed, at, over, items, nr, mutex_queue_one);
+}
+
+static int mutex_open(struct bench_bed *bed, unsigned int active)
+{
+	int err = objects_open(bed, active);
+	unsigned int i;
+
+	for (i = 0; i < bed->nr_channels && !err; i++)
+		mutex_init(&bed->channel[i].object->mutex);
+	return err;
+}
+
+static const struct bench_ops mutex_ops = {
+	.open = mutex_open, .close = objects_close, .init = mutex_init_items,
+	.queue = mutex_queue,
+};
+
+const struct bench_side bench_mutex = {
+	.name = "mutex", .ops = &mutex_ops,
+};
+
+/* ---- objects: what it takes to have many ------------------------------ */
+
+static unsigned long pages_free(void)
+{
+	struct sysinfo info;
+
+	si_meminfo(&info);
+	return info.freeram;
+}
+
+/* A pool and a batch are part of it, where there are any. */
+int bench_objects(const struct bench_row *row, const struct bench_side *side)
+{
+	unsigned long before = pages_free(), after;
+	u64 begin = ktime_get_ns(), made, end;
+	struct bench_bed bed;
+	int err = bench_open(&bed, side, row->channels, 0);
+
+	if (err)
+		return err;
+	made = ktime_get_ns();
+	after = pages_free();
+	end = ktime_get_ns();
+	bench_close(&bed);
+	bench_say(row, side->name, "ns=%llu destroy_ns=%llu bytes=%lu",
+		  div_u64(made - begin, row->channels),
+		  div_u64(ktime_get_ns() - end, row->channels),
+		  (before - min(before, after)) * PAGE_SIZE / row->channels);
+	return 0;
+}
