@@ -871,8 +871,10 @@ static void credit_end(struct kunit *test, struct fairwq_batch *a, struct fairwq
 	fairwq_batch_flush(b);
 	KUNIT_EXPECT_EQ(test, 40U, mock->log.nr);
 	mock->log.text[10] = 0;
-	if (strcmp(&mock->log.text[0], "bababababa"))
-		KUNIT_EXPECT_STREQ(test, "ababababab", &mock->log.text[0]);
+	/* a may have the turn back that it was charged and did not have. */
+	if (strcmp(&mock->log.text[0], "bababababa") &&
+	    strcmp(&mock->log.text[0], "ababababab"))
+		KUNIT_EXPECT_STREQ(test, "aababababa", &mock->log.text[0]);
 	fairwq_batch_dispose(a);
 	fairwq_batch_dispose(b);
 }
