@@ -60,6 +60,7 @@ static void fairwq_batch_free_rcu(struct rcu_head *rcu)
 	struct fairwq_batch *batch = container_of(rcu, struct fairwq_batch, rcu);
 
 	fairwq_pool_put(batch->pool);
+	kfree(batch->group);
 	kfree(batch->stats);
 	kfree(batch->name);
 	kfree(batch);
@@ -70,8 +71,13 @@ static void fairwq_batch_last_put(struct kref *refs)
 {
 	struct fairwq_batch *batch = container_of(refs, struct fairwq_batch, refs);
 
+	struct fairwq_batch *parent = batch->parent;
+
 	/* A queue call may be looking at @disposed. */
 	call_rcu(&batch->rcu, fairwq_batch_free_rcu);
+	/* Its node is in no tree any more. As deep as FAIRWQ_MAX_DEPTH. */
+	if (parent)
+		kref_put(&parent->refs, fairwq_batch_last_put);
 }
 
 /* Let go of the pool; what is left is memory with references to it. */
@@ -232,6 +238,10 @@ static void fairwq_batch_init(struct fairwq_batch *batch, struct fairwq_pool *po
 	batch->max_queued = attrs->max_queued;
 	batch->released = attrs->released;
 	batch->priv = attrs->priv;
+	if (attrs->parent) {
+		batch->parent = fairwq_batch_get(attrs->parent);
+		batch->depth = attrs->parent->depth + 1;
+	}
 }
 
 /*
@@ -276,8 +286,43 @@ int fairwq_batch_check_attrs(const struct fairwq_batch_attrs *attrs)
 	return 0;
 }
 
+static int fairwq_batch_check_parent(const struct fairwq_pool *pool,
+				     const struct fairwq_batch_attrs *attrs)
+{
+	const struct fairwq_batch *parent = attrs->parent;
+
+	if (!parent)
+		return 0;
+	if (parent->pool != pool)
+		return fairwq_bad_arg("attrs->parent is of another pool");
+	if (parent->prio != attrs->prio)
+		return fairwq_bad_arg("attrs->prio is not that of attrs->parent");
+	if (parent->depth >= FAIRWQ_MAX_DEPTH)
+		return fairwq_bad_arg("attrs->parent has too many owners");
+	return fairwq_batch_is_disposed(parent) ? -ESHUTDOWN : 0;
+}
+
+/* The first batch of an owner: its place becomes that of a group. */
+static void fairwq_batch_adopt_locked(struct fairwq_batch *batch,
+				      struct fairwq_node **group)
+{
+	struct fairwq_batch *parent = batch->parent;
+	struct fairwq_pool *pool = batch->pool;
+
+	lockdep_assert_held(&pool->lock);
+
+	if (!parent->group) {
+		fairwq_window_drop_locked(pool, &parent->node);
+		fairwq_tree_make_group(&pool->tree, &parent->node, *group);
+		parent->group = *group;
+		*group = NULL;
+	}
+	if (!fairwq_mutant(OWNER_IGNORED))
+		fairwq_node_init(&batch->node, parent->group, batch->node.weight);
+}
+
 /* The batch is complete: everybody may see it. */
-static int fairwq_batch_join(struct fairwq_batch *batch)
+static int fairwq_batch_join(struct fairwq_batch *batch, struct fairwq_node **group)
 {
 	struct fairwq_pool *pool = batch->pool;
 	unsigned long flags;
@@ -285,6 +330,8 @@ static int fairwq_batch_join(struct fairwq_batch *batch)
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	dying = pool->dying;
+	if (!dying && batch->parent)
+		fairwq_batch_adopt_locked(batch, group);
 	if (!dying) {
 		batch->seq = pool->next_seq++;
 		list_add_tail_rcu(&batch->link, &pool->batches);
@@ -302,13 +349,26 @@ struct fairwq_batch *fairwq_batch_new(struct fairwq_pool *pool,
 				      const struct fairwq_batch_attrs *attrs,
 				      bool is_default, const char *name, gfp_t gfp)
 {
-	struct fairwq_batch *batch = fairwq_batch_alloc(pool, attrs, name, gfp);
-	int err;
+	struct fairwq_node *group = NULL;
+	struct fairwq_batch *batch;
+	int err = fairwq_batch_check_parent(pool, attrs);
 
-	if (!batch)
+	if (!err && attrs->parent) {
+		group = kzalloc(sizeof(*group), gfp);
+		err = group ? 0 : -ENOMEM;
+	}
+	if (err) {
+		kfree(name);
+		return ERR_PTR(err);
+	}
+	batch = fairwq_batch_alloc(pool, attrs, name, gfp);
+	if (!batch) {
+		kfree(group);
 		return ERR_PTR(-ENOMEM);
+	}
 	batch->is_default = is_default;
-	err = fairwq_batch_join(batch);
+	err = fairwq_batch_join(batch, &group);
+	kfree(group);
 	if (err) {
 		kref_put(&batch->refs, fairwq_batch_last_put);
 		fairwq_batch_put(batch);
@@ -329,7 +389,7 @@ struct fairwq_batch *fairwq_batch_new(struct fairwq_pool *pool,
  *
  * Context: Process context, may sleep; also from an item.
  * Return: the batch, or ERR_PTR(): -EINVAL, -ENOMEM, or -ESHUTDOWN if the pool
- * is being destroyed.
+ * is being destroyed, or the owner was disposed.
  */
 struct fairwq_batch *fairwq_batch_create(struct fairwq_pool *pool,
 					 const struct fairwq_batch_attrs *attrs,
@@ -363,7 +423,8 @@ EXPORT_SYMBOL_GPL(fairwq_batch_create);
  * @weight: 1 to FAIRWQ_MAX_WEIGHT; two batches of one priority get service in
  *	the ratio of their weights while both have items
  *
- * Holds from the next turn on, also for what is queued already.
+ * Holds from the next turn on, also for what is queued already. The weight of
+ * an owner is that of all its batches together.
  *
  * Context: Any but NMI.
  * Return: 0, or -EINVAL.
@@ -371,6 +432,7 @@ EXPORT_SYMBOL_GPL(fairwq_batch_create);
 int fairwq_batch_set_weight(struct fairwq_batch *batch, unsigned int weight)
 {
 	struct fairwq_pool *pool;
+	struct fairwq_node *node;
 	unsigned long flags;
 
 	if (!batch)
@@ -379,8 +441,9 @@ int fairwq_batch_set_weight(struct fairwq_batch *batch, unsigned int weight)
 		return fairwq_bad_arg("weight is not in 1..10000");
 	pool = batch->pool;
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	fairwq_tree_set_weight(&pool->tree, &batch->node, weight);
-	fairwq_window_drop_locked(pool, &batch->node);
+	node = batch->group ?: &batch->node;
+	fairwq_tree_set_weight(&pool->tree, node, weight);
+	fairwq_window_drop_locked(pool, node);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	return 0;
 }

@@ -150,7 +150,7 @@ static void fairwq_row_fill_locked(struct fairwq_row *row, struct fairwq_batch *
 	lockdep_assert_held(&pool->lock);
 
 	row->state = fairwq_batch_state_locked(batch);
-	row->weight = batch->node.weight;
+	row->weight = (batch->group ?: &batch->node)->weight;
 	row->queued = batch->nr_fifo;
 	row->running = batch->in_flight[0] + batch->in_flight[1];
 	row->done = stats->done;

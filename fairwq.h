@@ -150,6 +150,12 @@ struct fairwq_pool_attrs {
  *	pool's
  * @max_queued: how many of its items may be queued and not yet started before
  *	fairwq_queue() returns -EAGAIN; 0 for no limit
+ * @parent: its owner, a batch of the same pool and priority, or NULL. All
+ *	batches of an owner together get the owner's share, so that nobody gains
+ *	by having many; they divide it by their weights, and the owner's own items
+ *	have a weight of FAIRWQ_DFL_WEIGHT among them. An owner may have an owner,
+ *	up to 8. Pause, flush and dispose of an owner concern its own items only;
+ *	it may go before its batches do. FAIRWQ_FIFO knows no owners
  * @released: called once, from process context, when the batch was disposed,
  *	has drained and left its pool; or NULL. May sleep; must not wait for
  *	the pool to be destroyed
@@ -160,6 +166,7 @@ struct fairwq_batch_attrs {
 	unsigned int weight;
 	unsigned int max_active;
 	unsigned int max_queued;
+	struct fairwq_batch *parent;
 	void (*released)(struct fairwq_batch *batch, void *priv);
 	void *priv;
 };

@@ -560,6 +560,8 @@ struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
 	if (!pool)
 		return ERR_PTR(fairwq_bad_arg("pool is NULL"));
 	attrs = attrs ?: &dfl;
+	if (attrs->parent)
+		return ERR_PTR(fairwq_bad_arg("attrs->parent is not for flows"));
 	err = fairwq_batch_check_attrs(attrs);
 	if (err)
 		return ERR_PTR(err);

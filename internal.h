@@ -243,6 +243,9 @@ struct fairwq_pool {
 #endif
 };
 
+/* So many owners may one batch have, one being the next one's. */
+#define FAIRWQ_MAX_DEPTH	8
+
 #define FAIRWQ_BATCH_DISPOSED	0	/* bit of batch->flags: refuse items */
 
 /*
@@ -315,6 +318,10 @@ struct fairwq_batch {
 	enum fairwq_prio prio;		/* I */
 	struct fairwq_barrier *barrier;	/* P: has fired and waits for its color */
 	struct fairwq_batch_stats *stats; /* I; P for what it points to */
+
+	struct fairwq_batch *parent;	/* I: its owner, a reference; or NULL */
+	struct fairwq_node *group;	/* P, set once: as an owner, the place of all its batches */
+	unsigned int depth;		/* I: how many owners it has */
 
 	const char *name;		/* I */
 	u64 seq;			/* I */

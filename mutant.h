@@ -19,6 +19,7 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_FORGIVEN_TWICE,		/* [fair] pays for time it was served in */
 	FAIRWQ_MUTANT_REFUND_LOST,		/* [fair] a turn that was not used is paid for */
 	FAIRWQ_MUTANT_BACK_AT_THE_END,		/* [fair] a refunded turn comes after its equals */
+	FAIRWQ_MUTANT_OWNER_IGNORED,		/* [fair] who has many batches gets much */
 	FAIRWQ_MUTANT_NO_GUESS,			/* [fair] a turn under way costs nothing */
 	FAIRWQ_MUTANT_OLD_TURN_CORRECTED,	/* [fair] by a policy that did not charge it */
 	FAIRWQ_MUTANT_OLD_UNIT_KEPT,		/* [fair] virtual times of another unit */

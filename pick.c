@@ -492,3 +492,43 @@ void fairwq_tree_set_weight(struct fairwq_tree *tree, struct fairwq_node *node,
 	if (!tree->by_arrival)
 		resort(node, node->parent, false);
 }
+
+/**
+ * fairwq_tree_make_group - put a group in a leaf's place, and the leaf below it
+ * @tree: the tree
+ * @leaf: the leaf, eligible or not; it gets the default weight
+ * @group: memory for the group, which gets the leaf's place, weight and debt
+ *
+ * Turns of @leaf that are under way are corrected in both.
+ */
+void fairwq_tree_make_group(struct fairwq_tree *tree, struct fairwq_node *leaf,
+			    struct fairwq_node *group)
+{
+	struct fairwq_node *parent = leaf->parent;
+	bool sorted = fairwq_node_eligible(leaf) && !tree->by_arrival;
+
+	fairwq_node_init(group, parent, leaf->weight);
+	group->key = leaf->key;
+	group->vtime = leaf->vtime;
+	group->rest = leaf->rest;
+	group->claim = leaf->claim;
+	group->service = leaf->service;
+	group->behind = leaf->behind;
+	group->open = leaf->open;
+	group->early = leaf->early;
+	if (sorted) {
+		rb_replace_node_cached(&leaf->rb, &group->rb, &parent->children);
+		if (parent->last == leaf)
+			parent->last = group;
+		RB_CLEAR_NODE(&leaf->rb);
+	}
+	set_weight(leaf, NODE_DFL_WEIGHT);
+	leaf->parent = group;
+	leaf->vtime = 0;
+	leaf->claim = 0;
+	leaf->early = 0;
+	if (sorted) {
+		leaf->key = 0;
+		insert(leaf, group, false);
+	}
+}

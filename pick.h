@@ -70,6 +70,8 @@ void fairwq_tree_init(struct fairwq_tree *tree, bool by_arrival);
 void fairwq_node_init(struct fairwq_node *node, struct fairwq_node *parent,
 		      u32 weight);
 void fairwq_node_reset(struct fairwq_node *node);
+void fairwq_tree_make_group(struct fairwq_tree *tree, struct fairwq_node *leaf,
+			    struct fairwq_node *group);
 void fairwq_tree_set_weight(struct fairwq_tree *tree, struct fairwq_node *node,
 			    u32 weight);
 void fairwq_tree_add(struct fairwq_tree *tree, struct fairwq_node *node,

@@ -628,6 +628,112 @@ static void given_back_keeps_the_rotation(struct kunit *test)
 	}
 }
 
+/* ---- owners ----------------------------------------------------------- */
+
+static struct fairwq_batch *owned(struct kunit *test, struct fairwq_batch *parent,
+				  unsigned int weight)
+{
+	struct fairwq_batch_attrs attrs = { .parent = parent, .weight = weight };
+	struct mock *mock = test->priv;
+	struct fairwq_batch *batch = fairwq_batch_create(mock->pool, &attrs, "owned");
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(batch));
+	return batch;
+}
+
+/* Two clients, one of whom has three batches: turn by turn, as with one each. */
+static void many_batches_gain_nothing(struct kunit *test)
+{
+	struct fairwq_batch *a, *b, *c[3];
+	unsigned int i;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	b = mock_batch(test, "b");
+	mock_queue(test, a, 'a', 6);
+	for (i = 0; i < 3; i++) {
+		c[i] = owned(test, b, 0);
+		mock_queue(test, c[i], '1' + i, 2);
+	}
+	mock_expect(test, "a1a2a3a1a2a3");
+	for (i = 0; i < 3; i++)
+		fairwq_batch_dispose(c[i]);
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
+}
+
+/* An owner with a backlog of its own keeps its place, and is one of its batches. */
+static void owner_has_items_of_its_own(struct kunit *test)
+{
+	struct fairwq_batch *a, *b, *c;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	b = mock_batch_weight(test, "b", 200);
+	a = mock_batch(test, "a");
+	mock_queue(test, b, 'b', 4);
+	mock_queue(test, a, 'a', 4);
+	c = owned(test, b, 0);
+	mock_queue(test, c, 'c', 4);
+	/* Twice a's turns, and c's the same as b's. */
+	mock_expect(test, "bacabcabcabc");
+	fairwq_batch_dispose(c);
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
+}
+
+/* A new weight of an owner is that of all its batches, also when it has gone. */
+static void owner_goes_first(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a, *b, *c, *d;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	b = mock_batch(test, "b");
+	c = owned(test, b, 0);
+	d = owned(test, c, 0);
+	fairwq_batch_get(b);
+	fairwq_batch_dispose(b);
+	fairwq_batch_dispose(c);
+	mock_until(test, fairwq_test_nr_batches(mock->pool) == 6);
+	mock_queue(test, a, 'a', 3);
+	mock_queue(test, d, 'd', 6);
+	KUNIT_EXPECT_EQ(test, 0, fairwq_batch_set_weight(b, 200));
+	fairwq_batch_put(b);
+	mock_expect(test, "addaddadd");
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(d);
+}
+
+static void bad_owners(struct kunit *test)
+{
+	struct fairwq_pool *other = fairwq_pool_create(NULL, "other");
+	struct fairwq_batch_attrs attrs = { };
+	struct mock *mock = test->priv;
+	struct fairwq_batch *batch[9];
+	unsigned int i;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(other));
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	attrs.parent = fairwq_pool_default_batch(other, FAIRWQ_PRIO_NORMAL);
+	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(fairwq_batch_create(mock->pool, &attrs, "x")));
+	attrs.parent = fairwq_pool_default_batch(mock->pool, FAIRWQ_PRIO_LOW);
+	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(fairwq_batch_create(mock->pool, &attrs, "x")));
+	batch[0] = mock_batch(test, "top");
+	for (i = 1; i < 9; i++)
+		batch[i] = owned(test, batch[i - 1], 0);
+	attrs.parent = batch[8];
+	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(fairwq_batch_create(mock->pool, &attrs, "x")));
+	attrs.parent = batch[0];
+	fairwq_batch_get(batch[0]);
+	for (i = 0; i < 9; i++)
+		fairwq_batch_dispose(batch[i]);
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN,
+			PTR_ERR(fairwq_batch_create(mock->pool, &attrs, "x")));
+	fairwq_batch_put(batch[0]);
+	fairwq_pool_destroy(other);
+}
+
 /* ---- another policy --------------------------------------------------- */
 
 /* Under fair time a owes a millisecond; by turns, nobody owes anybody anything. */
@@ -702,6 +808,10 @@ static struct kunit_case fair_cases[] = {
 	KUNIT_CASE_PARAM(cancelled_is_not_paid, policy_gen_params),
 	KUNIT_CASE_PARAM(given_back_is_paid_once, policy_gen_params),
 	KUNIT_CASE(given_back_keeps_the_rotation),
+	KUNIT_CASE(many_batches_gain_nothing),
+	KUNIT_CASE(owner_has_items_of_its_own),
+	KUNIT_CASE(owner_goes_first),
+	KUNIT_CASE(bad_owners),
 	KUNIT_CASE(another_unit_begins_at_nothing),
 	KUNIT_CASE(change_while_under_way),
 	{}
