@@ -6,7 +6,8 @@
  * batch, so that the batch, if it is disposed, waits for it to run.
  *
  * A cancel that comes while a call sets the timer, or while the timer fires,
- * waits for that: both happen with interrupts off, so it is on another CPU.
+ * waits until it is set, or until the work is in the queue: both happen with
+ * interrupts off, so it is on another CPU, and soon over.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -47,18 +48,16 @@ static void fairwq_let_go_held(struct fairwq_batch *batch)
 /*
  * The time has come for a work that was claimed so.
  *
- * One that waited for a grace period keeps saying so until it is found in the
- * queue: so it cannot be cancelled on its way there, and be wanted again before
- * it has arrived, with a grace period that cannot begin any more.
+ * It keeps saying what it waited for until it is found in the queue. So nobody
+ * leaves word on its way there that it is to be dropped: whoever cancelled it
+ * could free it, and this would come late; and whoever wanted it again before
+ * it has arrived would get no delay, or grace period, of his own.
  */
 static void fairwq_push_held(struct fairwq_work *work)
 {
-	long data = atomic_long_read(&work->data);
-	struct fairwq_batch *batch = fairwq_work_batch(data);
+	struct fairwq_batch *batch = fairwq_work_batch(atomic_long_read(&work->data));
 
 	rcu_read_lock();	/* see fairwq_kick_locked() */
-	if (data & FAIRWQ_WORK_DELAYED)
-		atomic_long_set_release(&work->data, data & ~FAIRWQ_WORK_DELAYED);
 	fairwq_push_claimed(batch, work);
 	fairwq_let_go_held(batch);
 	rcu_read_unlock();
@@ -69,10 +68,7 @@ static void fairwq_push_held(struct fairwq_work *work)
 /* Interrupts are off. */
 static void fairwq_delay_fn(struct timer_list *timer)
 {
-	struct fairwq_delayed_work *dwork = container_of(timer, struct fairwq_delayed_work,
-							 timer);
-
-	fairwq_push_held(&dwork->work);
+	fairwq_push_held(&container_of(timer, struct fairwq_delayed_work, timer)->work);
 }
 
 /* Behind fairwq_delayed_work_init(), which has the description. */
@@ -86,22 +82,31 @@ void __fairwq_delayed_work_init(struct fairwq_delayed_work *dwork, fairwq_func_t
 }
 EXPORT_SYMBOL_GPL(__fairwq_delayed_work_init);
 
-/* A work that waits for its timer. As fairwq_try_cancel(). */
-int fairwq_cancel_delayed(struct fairwq_work *work)
+static struct fairwq_delayed_work *to_delayed_work_of(struct fairwq_work *work)
 {
-	struct fairwq_delayed_work *dwork = container_of(work, struct fairwq_delayed_work,
-							 work);
+	return container_of(work, struct fairwq_delayed_work, work);
+}
+
+/* A work of which it was said that it waits for its timer: does it? */
+bool fairwq_delay_pending(struct fairwq_work *work)
+{
+	return timer_pending(&to_delayed_work_of(work)->timer);
+}
+
+/* And if so, it does no longer. */
+bool fairwq_cancel_delayed(struct fairwq_work *work)
+{
 	struct fairwq_batch *batch;
 
-	/* Not set yet, or firing: that is soon over, see above. */
-	if (!timer_delete(&dwork->timer))
-		return -EAGAIN;
+	/* Not set yet, or firing, or pushed and not found in the queue yet. */
+	if (!timer_delete(&to_delayed_work_of(work)->timer))
+		return false;
 	batch = fairwq_work_batch(atomic_long_read(&work->data));
 	fairwq_unreserve(batch);
 	/* From here on it is its caller's. */
 	atomic_long_set_release(&work->data, 0);
 	fairwq_let_go_held(batch);
-	return 1;
+	return true;
 }
 
 /**

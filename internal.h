@@ -54,7 +54,7 @@
 #define FAIRWQ_WORK_PENDING	BIT(0)	/* queued, not started */
 #define FAIRWQ_WORK_LINKED	BIT(1)	/* has been seen under the lock; @place tells where */
 #define FAIRWQ_WORK_CANCELED	BIT(2)	/* to be dropped by who finds it in @incoming */
-#define FAIRWQ_WORK_DELAYED	BIT(3)	/* waits for its timer */
+#define FAIRWQ_WORK_DELAYED	BIT(3)	/* waits for its timer, or is pushed by it */
 #define FAIRWQ_WORK_GRACE	BIT(4)	/* waits for a grace period, or is pushed after it */
 #define FAIRWQ_WORK_CONSTRAINED	BIT(5)	/* waits in a constraint; with GRACE: is let go */
 #define FAIRWQ_WORK_FLAGS	63UL
@@ -429,7 +429,8 @@ bool fairwq_constraint_from_inside(const struct fairwq_constraint *constraint,
 				   const char *what);
 
 /* delay.c */
-int fairwq_cancel_delayed(struct fairwq_work *work);
+bool fairwq_delay_pending(struct fairwq_work *work);
+bool fairwq_cancel_delayed(struct fairwq_work *work);
 
 /* cost.c: what a turn costs */
 void fairwq_cost_charge_locked(struct fairwq_turn *turn);

@@ -310,8 +310,8 @@ int fairwq_try_cancel(struct fairwq_work *work, bool wait)
 	data = atomic_long_read(&work->data);
 	if (!(data & FAIRWQ_WORK_PENDING))
 		ret = 0;
-	else if (data & FAIRWQ_WORK_DELAYED)
-		ret = fairwq_cancel_delayed(work);
+	else if ((data & FAIRWQ_WORK_DELAYED) && fairwq_cancel_delayed(work))
+		ret = 1;
 	else if (fairwq_work_is_kept_back(data))
 		ret = fairwq_cancel_constrained(work, wait);
 	else
@@ -365,6 +365,8 @@ static int fairwq_await_pending_locked(struct fairwq_batch *batch,
 		return FAIRWQ_AGAIN;
 	if (look.data & FAIRWQ_WORK_GRACE)
 		return 0;
+	if (look.data & FAIRWQ_WORK_DELAYED)
+		return fairwq_delay_pending(work) ? 0 : FAIRWQ_AGAIN;
 	if (!(look.data & FAIRWQ_WORK_LINKED))
 		return FAIRWQ_AGAIN;
 	if (look.place == FAIRWQ_PLACE_DROPPED)
@@ -439,7 +441,7 @@ static int fairwq_await(struct fairwq_work *work, struct fairwq_waiter *waiter)
 	if (fairwq_work_is_kept_back(data)) {
 		fairwq_test_point(FAIRWQ_POINT_LOOK, fairwq_work_batch(data));
 		ret = FAIRWQ_AGAIN;
-	} else if ((data & FAIRWQ_WORK_PENDING) && !(data & FAIRWQ_WORK_DELAYED)) {
+	} else if (data & FAIRWQ_WORK_PENDING) {
 		ret = fairwq_await_pending(fairwq_work_batch(data), work, waiter);
 	}
 	if (!ret)

@@ -385,22 +385,99 @@ static void arriving_set(struct fairwq_batch *batch, struct fairwq_work *work,
 	fairwq_test_set_hook(arriving_hook);
 }
 
-/* The timer has fired: a cancel from there finds it, and it does not run. */
-static void cancel_while_the_timer_fires(struct kunit *test)
-{
-	struct fairwq_batch *a = later_pool(test, 2);
-	struct later *later = later_new(test, a, later_fn);
+static struct {
+	struct fairwq_batch *batch;
+	bool arriving, looked, pushed, timed_out;
+} firing;
 
-	arriving_set(a, &later->dwork.work, fairwq_work_cancel);
-	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, 1));
-	mock_until(test, !atomic_read(&a->nr_held));
+/* The delay is over, with interrupts off, and somebody else looks for the work. */
+static void firing_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (batch != firing.batch)
+		return;
+	if (point == FAIRWQ_POINT_QUEUE_ACCEPTED) {
+		step_done(&firing.arriving);
+		firing.timed_out |= !spin_until(&firing.looked);
+	} else if (point == FAIRWQ_POINT_LOOK && READ_ONCE(firing.arriving)) {
+		step_done(&firing.looked);
+	} else if (point == FAIRWQ_POINT_QUEUE_PUSHED) {
+		step_done(&firing.pushed);
+	}
+}
+
+/* @held: so that it is not started before it is looked for again. */
+static struct call *firing_begin(struct kunit *test, struct later **later, bool held)
+{
+	struct fairwq_batch *a;
+	struct call *call;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	*later = later_new(test, a, later_fn);
+	memset(&firing, 0, sizeof(firing));
+	firing.batch = a;
+	if (held)
+		fairwq_batch_pause(a);
+	fairwq_test_set_hook(firing_hook);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &(*later)->dwork, HOUR));
+	/* As the timer does. */
+	call = call_start_apart(test, flush_delayed, &(*later)->dwork.work);
+	KUNIT_ASSERT_TRUE(test, spin_until(&firing.arriving));
+	return call;
+}
+
+static void firing_end(struct kunit *test, struct call *call)
+{
+	call_end(test, call);
 	fairwq_test_set_hook(NULL);
-	KUNIT_EXPECT_TRUE(test, arriving.ret);
+	KUNIT_EXPECT_FALSE(test, firing.timed_out);
+	fairwq_batch_resume(firing.batch);
+	fairwq_batch_flush(firing.batch);
+	fairwq_batch_dispose(firing.batch);
+}
+
+/* A cancel waits for the push: when it returns, nobody has the work in his hands. */
+static void cancel_while_the_delay_ends(struct kunit *test)
+{
+	struct later *later;
+	struct call *call;
+
+	need_two_cpus(test);
+	call = firing_begin(test, &later, true);
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&later->dwork.work));
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(firing.pushed));
 	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&later->dwork.work.data));
-	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
-	fairwq_batch_flush(a);
+	firing_end(test, call);
 	KUNIT_EXPECT_EQ(test, 0U, later->runs);
-	fairwq_batch_dispose(a);
+}
+
+/* A flush waits for the run: the delay is over. */
+static void flush_while_the_delay_ends(struct kunit *test)
+{
+	struct later *later;
+	struct call *call;
+
+	need_two_cpus(test);
+	call = firing_begin(test, &later, false);
+	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_flush(&later->dwork));
+	KUNIT_EXPECT_EQ(test, 1U, later->runs);
+	firing_end(test, call);
+}
+
+/* And a new delay comes in its place. */
+static void mod_while_the_delay_ends(struct kunit *test)
+{
+	struct later *later;
+	struct call *call;
+
+	need_two_cpus(test);
+	call = firing_begin(test, &later, true);
+	KUNIT_EXPECT_EQ(test, 0, fairwq_mod_delayed(later->batch, &later->dwork, HOUR));
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(firing.pushed));
+	KUNIT_EXPECT_TRUE(test, timer_pending(&later->dwork.timer));
+	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel_sync(&later->dwork));
+	firing_end(test, call);
+	KUNIT_EXPECT_EQ(test, 0U, later->runs);
 }
 
 static bool mod_by_an_hour(struct fairwq_work *work)
@@ -716,7 +793,9 @@ static struct kunit_case delay_cases[] = {
 	KUNIT_CASE(mod_of_what_is_planned),
 	KUNIT_CASE(mod_from_the_own_function),
 	KUNIT_CASE(from_hardirq),
-	KUNIT_CASE(cancel_while_the_timer_fires),
+	KUNIT_CASE(cancel_while_the_delay_ends),
+	KUNIT_CASE(flush_while_the_delay_ends),
+	KUNIT_CASE(mod_while_the_delay_ends),
 	KUNIT_CASE(mod_on_top_of_a_push),
 	KUNIT_CASE(disposed_batch_waits_for_the_delay),
 	KUNIT_CASE(canceled_delay_lets_the_batch_go),

@@ -33,9 +33,9 @@ static inline int call_thread(void *data)
 	return 0;
 }
 
-static inline struct call *call_start(struct kunit *test,
-				      bool (*fn)(struct fairwq_work *work),
-				      struct fairwq_work *work)
+static inline struct call *call_new(struct kunit *test,
+				    bool (*fn)(struct fairwq_work *work),
+				    struct fairwq_work *work)
 {
 	struct call *call = kunit_kzalloc(test, sizeof(*call), GFP_KERNEL);
 
@@ -43,8 +43,32 @@ static inline struct call *call_start(struct kunit *test,
 	call->fn = fn;
 	call->work = work;
 	init_completion(&call->done);
-	call->task = kthread_run(call_thread, call, "call");
+	call->task = kthread_create(call_thread, call, "call");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(call->task));
+	return call;
+}
+
+static inline struct call *call_start(struct kunit *test,
+				      bool (*fn)(struct fairwq_work *work),
+				      struct fairwq_work *work)
+{
+	struct call *call = call_new(test, fn, work);
+
+	wake_up_process(call->task);
+	return call;
+}
+
+/* On another CPU than the caller, who stays where he is for the rest of the case. */
+static inline struct call *call_start_apart(struct kunit *test,
+					    bool (*fn)(struct fairwq_work *work),
+					    struct fairwq_work *work)
+{
+	struct call *call = call_new(test, fn, work);
+	unsigned int cpu = raw_smp_processor_id();
+
+	KUNIT_ASSERT_EQ(test, 0, set_cpus_allowed_ptr(current, cpumask_of(cpu)));
+	kthread_bind(call->task, cpumask_any_but(cpu_online_mask, cpu));
+	wake_up_process(call->task);
 	return call;
 }
 
@@ -76,6 +100,10 @@ static inline unsigned int pool_attention(struct fairwq_pool *pool)
 }
 
 /* ---- items ------------------------------------------------------------ */
+
+static inline void nothing_fn(struct fairwq_work *work)
+{
+}
 
 static inline struct mock_gate *gate_new(struct kunit *test)
 {
@@ -139,6 +167,20 @@ static inline void plan_go(struct kunit *test, struct fairwq_batch *a,
 			fairwq_work_place(&last->work));
 }
 
+/* ---- a turn that is parked -------------------------------------------- */
+
+/* A gate that runs, and whose next turn has been parked until it is opened. */
+static inline struct mock_gate *parked_begin(struct kunit *test, struct fairwq_batch *a)
+{
+	struct mock_gate *gate = gate_new(test);
+
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
+	mock_await(test, &gate->entered);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
+	mock_until(test, READ_ONCE(a->nr_parked) == 1);
+	return gate;
+}
+
 /* ---- steps between two CPUs ------------------------------------------- */
 
 /* Also with interrupts off: until @flag is set, or for too long. */
@@ -159,6 +201,41 @@ static inline void step_done(bool *flag)
 {
 	/* Pairs with spin_until(). */
 	smp_store_release(flag, true);
+}
+
+/* ---- an interrupt on top ---------------------------------------------- */
+
+struct on_top {
+	struct irq_work irq_work;
+	void (*fn)(void *data);
+	void *data;
+	bool was_hardirq, done;
+};
+
+static inline void on_top_fn(struct irq_work *irq_work)
+{
+	struct on_top *top = container_of(irq_work, struct on_top, irq_work);
+
+	top->was_hardirq = in_hardirq();
+	top->fn(top->data);
+	step_done(&top->done);
+}
+
+/* Call @fn from a hardirq of this CPU, on top of the caller. Returns whether it was. */
+static inline bool call_on_top(void (*fn)(void *data), void *data)
+{
+	static struct on_top top;	/* one at a time */
+	bool ok;
+
+	top = (struct on_top){ .fn = fn, .data = data };
+	top.irq_work = IRQ_WORK_INIT_HARD(on_top_fn);
+	preempt_disable();
+	irq_work_queue(&top.irq_work);
+	ok = spin_until(&top.done);
+	preempt_enable();
+	while (ok && irq_work_is_busy(&top.irq_work))
+		cpu_relax();
+	return ok && top.was_hardirq;
 }
 
 #define need_two_cpus(test)						\
