@@ -1,377 +1,700 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Cancelling, disabling and waiting for single works, and cancelling a batch
- * (promises 1 and 11): wherever the work is, and in the moments in between.
+ * (promises 1 and 11): wherever the work is.
  */
 #include "mock_work.h"
 
-/* ---- interleavings that are forced ------------------------------------ */
+/* ---- cancel ----------------------------------------------------------- */
 
-/* An item that queues itself again, once. */
-struct again {
+/* It is neither queued nor counted anywhere, and can be queued again. */
+static void expect_canceled(struct kunit *test, struct fairwq_work *work)
+{
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(work));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(work));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel(work));
+}
+
+static void cancel_of_an_idle_work(struct kunit *test)
+{
+	struct mock_item *item = mock_item(test, 'x');
+	struct fairwq_batch *a;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel(&item->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel_sync(&item->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_flush(&item->work));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
+	mock_until(test, !fairwq_work_pending(&item->work));
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel(&item->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel_sync(&item->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_flush(&item->work));
+	fairwq_batch_dispose(a);
+}
+
+struct place {
+	unsigned int nr, which;
+	const char *left, *desc;
+};
+
+static const struct place places[] = {
+	{ 4, 0, "bcd", "the first" },
+	{ 4, 2, "abd", "one in the middle" },
+	{ 4, 3, "abc", "the last" },
+	{ 1, 0, "", "the only one" },
+};
+
+static void place_desc(const struct place *place, char *desc)
+{
+	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "%s", place->desc);
+}
+
+KUNIT_ARRAY_PARAM(place, places, place_desc);
+
+/* Out of the queue: the others keep their order, and it runs if queued anew. */
+static void cancel_of_a_queued_work(struct kunit *test)
+{
+	const struct place *place = test->param_value;
+	struct mock_item *item[4];
+	struct fairwq_batch *a;
+	char order[8];
+	unsigned int i;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	for (i = 0; i < place->nr; i++)
+		item[i] = queue_item(test, a, 'a' + i);
+	expect_canceled(test, &item[place->which]->work);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item[place->which]->work));
+	expect_canceled(test, &item[place->which]->work);
+	KUNIT_EXPECT_EQ(test, place->nr > 1, fairwq_node_eligible(&a->node));
+	KUNIT_EXPECT_EQ(test, place->nr - 1, a->nr_fifo);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item[place->which]->work));
+	snprintf(order, sizeof(order), "%s%c", place->left, 'a' + place->which);
+	mock_expect(test, order);
+	fairwq_batch_dispose(a);
+}
+
+static bool flush_batch_of(struct fairwq_work *work)
+{
+	fairwq_batch_flush(fairwq_work_batch(atomic_long_read(&work->data)));
+	return true;
+}
+
+/* A flush of the batch that came before, or after: it waits for what is left. */
+static void cancel_beside_a_flush(struct kunit *test)
+{
+	struct mock_item *before, *after;
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+	struct call *call;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	before = queue_item(test, a, 'b');
+	call = call_start(test, flush_batch_of, &before->work);
+	mock_until(test, pool_attention(mock->pool) == 1);
+	after = queue_item(test, a, 'a');
+	expect_canceled(test, &after->work);
+	KUNIT_EXPECT_FALSE(test, completion_done(&call->done));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &after->work));
+	expect_canceled(test, &before->work);
+	call_end(test, call);
+	KUNIT_EXPECT_EQ(test, 0U, pool_attention(mock->pool));
+	mock_expect(test, "a");
+	fairwq_batch_dispose(a);
+}
+
+/* Its room is free again. */
+static void cancel_gives_room_back(struct kunit *test)
+{
+	struct fairwq_batch_attrs attrs = { .max_queued = 2 };
+	struct mock_item *item = mock_item(test, 'c');
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+	struct mock_item *b;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = fairwq_batch_create(mock->pool, &attrs, "a");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(a));
+	queue_item(test, a, 'a');
+	b = queue_item(test, a, 'b');
+	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_queue(a, &item->work));
+	expect_canceled(test, &b->work);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
+	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_queue(a, &b->work));
+	KUNIT_EXPECT_EQ(test, 2UL, fairwq_batch_cancel(a, NULL));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_queued));
+	queue_item(test, a, 'd');
+	queue_item(test, a, 'e');
+	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_queue(a, &b->work));
+	mock_expect(test, "de");
+	fairwq_batch_dispose(a);
+}
+
+/* A batch at its max_active: what waits for room may go, and what is next comes. */
+static void cancel_in_a_limited_batch(struct kunit *test)
+{
+	struct fairwq_batch_attrs attrs = { .max_active = 1 };
+	struct mock_gate *gate = gate_new(test);
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+	struct mock_item *b;
+
+	mock_pool(test, 3, FAIRWQ_ROUND_ROBIN);
+	a = fairwq_batch_create(mock->pool, &attrs, "a");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(a));
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
+	mock_await(test, &gate->entered);
+	b = queue_item(test, a, 'b');
+	KUNIT_EXPECT_EQ(test, 1U, pool_attention(mock->pool));
+	expect_canceled(test, &b->work);
+	KUNIT_EXPECT_EQ(test, 0U, pool_attention(mock->pool));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &b->work));
+	queue_item(test, a, 'c');
+	expect_canceled(test, &b->work);
+	KUNIT_EXPECT_EQ(test, 1U, pool_attention(mock->pool));
+	complete_all(&gate->open);
+	mock_until(test, READ_ONCE(mock->log.nr) == 1);
+	KUNIT_EXPECT_STREQ(test, "c", &mock->log.text[0]);
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 0U, pool_attention(mock->pool));
+	fairwq_batch_dispose(a);
+}
+
+/* Arrival order: the batch's place is that of the item that is first now. */
+static void cancel_under_arrival_order(struct kunit *test)
+{
+	struct fairwq_batch *a, *b;
+	struct mock_item *first;
+
+	mock_pool(test, 1, FAIRWQ_FIFO);
+	a = mock_batch(test, "a");
+	b = mock_batch(test, "b");
+	first = queue_item(test, a, 'a');
+	queue_item(test, b, 'b');
+	queue_item(test, a, 'c');
+	queue_item(test, b, 'd');
+	expect_canceled(test, &first->work);
+	mock_expect(test, "bcd");
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
+}
+
+static void cancel_fn(void *data)
+{
+	struct fairwq_work **work = data;
+
+	if (!fairwq_work_cancel(*work))
+		*work = NULL;
+}
+
+/* What a runner took along: its turn is given back, the others are started. */
+static void cancel_of_a_planned_work(struct kunit *test)
+{
+	struct mock_gate *gate = gate_new(test);
+	struct fairwq_batch *a = plan_begin(test, gate);
+	struct mock *mock = test->priv;
+	struct mock_item *item[4];
+	struct fairwq_work *work;
+	unsigned int i;
+	u64 turns;
+
+	for (i = 0; i < ARRAY_SIZE(item); i++)
+		item[i] = queue_item(test, a, 'a' + i);
+	plan_go(test, a, gate, item[3]);
+	turns = fairwq_test_counter(mock->pool, FAIRWQ_TURNS);
+	expect_canceled(test, &item[0]->work);
+	/* From an interrupt. */
+	work = &item[2]->work;
+	KUNIT_EXPECT_TRUE(test, call_on_top(cancel_fn, &work));
+	KUNIT_EXPECT_PTR_EQ(test, &item[2]->work, work);
+	KUNIT_EXPECT_EQ(test, turns - 2, fairwq_test_counter(mock->pool, FAIRWQ_TURNS));
+	KUNIT_EXPECT_EQ(test, 3U, a->in_flight[0] + a->in_flight[1]);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item[0]->work));
+	complete_all(&gate->open);
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_STREQ(test, "bda", &mock->log.text[0]);
+	fairwq_batch_dispose(a);
+}
+
+/* A turn that was begun and put back, as the plan was late. */
+static void cancel_of_what_was_put_back(struct kunit *test)
+{
+	struct mock_gate *gate = gate_new(test), *high = gate_new(test);
+	struct fairwq_batch *a = plan_begin(test, gate);
+	struct mock *mock = test->priv;
+	unsigned long late = jiffies + MOCK_WAIT, end;
+	struct mock_item *item[3];
+	struct call *call;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(item); i++)
+		item[i] = queue_item(test, a, 'a' + i);
+	plan_go(test, a, gate, item[2]);
+	KUNIT_ASSERT_EQ(test, 1,
+			fairwq_queue(fairwq_pool_default_batch(mock->pool, FAIRWQ_PRIO_HIGH),
+				     &high->work));
+	end = jiffies + 3;
+	while (time_before(jiffies, end) && time_before(jiffies, late))
+		usleep_range(50, 200);
+	complete_all(&gate->open);
+	mock_await(test, &high->entered);
+	for (i = 0; i < ARRAY_SIZE(item); i++)
+		KUNIT_EXPECT_EQ(test, FAIRWQ_PLACE_TAKEN | FAIRWQ_PLACE_FIFO,
+				item[i]->work.place & (FAIRWQ_PLACE_TAKEN | FAIRWQ_PLACE_MASK));
+	KUNIT_EXPECT_EQ(test, 3U, a->in_flight[0] + a->in_flight[1]);
+	call = call_start(test, fairwq_work_flush, &item[1]->work);
+	mock_until(test, nr_waiters(mock->pool) == 1);
+	expect_canceled(test, &item[1]->work);
+	KUNIT_EXPECT_TRUE(test, call_end(test, call));
+	expect_canceled(test, &item[0]->work);
+	KUNIT_EXPECT_EQ(test, 1U, a->in_flight[0] + a->in_flight[1]);
+	/* One that stays may be waited for. */
+	call = call_start(test, fairwq_work_flush, &item[2]->work);
+	mock_until(test, nr_waiters(mock->pool) == 1);
+	complete_all(&high->open);
+	KUNIT_EXPECT_TRUE(test, call_end(test, call));
+	KUNIT_EXPECT_STREQ(test, "c", &mock->log.text[0]);
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 0U, a->in_flight[0] + a->in_flight[1]);
+	fairwq_batch_dispose(a);
+}
+
+/* Pending behind its own run: that goes on, and there is no other. */
+static void cancel_of_a_parked_work(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct mock_gate *gate;
+	struct fairwq_batch *a;
+
+	mock_pool(test, 3, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	gate = parked_begin(test, a);
+	expect_canceled(test, &gate->work);
+	KUNIT_EXPECT_EQ(test, 0U, a->nr_parked);
+	KUNIT_EXPECT_EQ(test, 1U, a->in_flight[0] + a->in_flight[1]);
+	complete_all(&gate->open);
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&gate->runs));
+	KUNIT_EXPECT_EQ(test, 0ULL, fairwq_test_counter(mock->pool, FAIRWQ_PARKED));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &gate->work));
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 2, atomic_read(&gate->runs));
+	fairwq_batch_dispose(a);
+}
+
+/* Also behind a runner of another pool. */
+static void cancel_of_a_work_parked_elsewhere(struct kunit *test)
+{
+	struct fairwq_pool_attrs attrs = { .max_active = 1 };
+	struct mock_gate *gate = gate_new(test);
+	struct fairwq_pool *elsewhere;
+	struct fairwq_batch *a;
+	struct call *call;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	elsewhere = fairwq_pool_create(&attrs, "elsewhere");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(elsewhere));
+	KUNIT_ASSERT_EQ(test, 1, fairwq_pool_queue(elsewhere, &gate->work));
+	mock_await(test, &gate->entered);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &gate->work));
+	mock_until(test, READ_ONCE(a->nr_parked) == 1);
+	expect_canceled(test, &gate->work);
+	KUNIT_EXPECT_EQ(test, 0U, a->in_flight[0] + a->in_flight[1]);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &gate->work));
+	mock_until(test, READ_ONCE(a->nr_parked) == 1);
+	/* With a wait: for the run in that pool. */
+	call = call_start(test, fairwq_work_cancel_sync, &gate->work);
+	mock_until(test, nr_waiters(elsewhere) == 1);
+	KUNIT_EXPECT_EQ(test, 0U, a->nr_parked);
+	KUNIT_EXPECT_FALSE(test, completion_done(&call->done));
+	complete_all(&gate->open);
+	KUNIT_EXPECT_TRUE(test, call_end(test, call));
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&gate->runs));
+	fairwq_batch_dispose(a);
+	fairwq_pool_destroy(elsewhere);
+}
+
+/* It runs: there is nothing to cancel but a further run. */
+static void cancel_of_a_running_work(struct kunit *test)
+{
+	struct mock_gate *gate = gate_new(test);
+	struct fairwq_batch *a;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
+	mock_await(test, &gate->entered);
+	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel(&gate->work));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &gate->work));
+	expect_canceled(test, &gate->work);
+	complete_all(&gate->open);
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&gate->runs));
+	fairwq_batch_dispose(a);
+}
+
+/* ---- flush ------------------------------------------------------------ */
+
+/* It waits in the queue, is planned, runs; the flush sees to the end of that. */
+static void flush_of_a_queued_work(struct kunit *test)
+{
+	struct mock_gate *gate = gate_new(test);
+	struct mock *mock = test->priv;
+	struct call *call[3];
+	struct fairwq_batch *a;
+	unsigned int i;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	queue_item(test, a, 'a');
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
+	queue_item(test, a, 'b');
+	/* Several at once. */
+	for (i = 0; i < ARRAY_SIZE(call); i++)
+		call[i] = call_start(test, fairwq_work_flush, &gate->work);
+	mock_until(test, nr_waiters(mock->pool) == 3);
+	KUNIT_EXPECT_EQ(test, 3U, pool_attention(mock->pool));
+	mock_open(test);
+	mock_await(test, &gate->entered);
+	KUNIT_EXPECT_EQ(test, 3U, nr_waiters(mock->pool));
+	complete_all(&gate->open);
+	for (i = 0; i < ARRAY_SIZE(call); i++)
+		KUNIT_EXPECT_TRUE(test, call_end(test, call[i]));
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 0U, pool_attention(mock->pool));
+	KUNIT_EXPECT_STREQ(test, "ab", &mock->log.text[0]);
+	fairwq_batch_dispose(a);
+}
+
+/* In a plan; and then taken over by another runner. */
+static void flush_of_a_planned_work(struct kunit *test)
+{
+	struct mock_gate *gate = gate_new(test), *stolen = gate_new(test);
+	struct fairwq_batch *a = plan_begin(test, gate);
+	struct mock *mock = test->priv;
+	struct mock_item *last;
+	struct call *call;
+
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &stolen->work));
+	last = queue_item(test, a, 'z');
+	plan_go(test, a, gate, last);
+	call = call_start(test, fairwq_work_flush, &stolen->work);
+	mock_until(test, nr_waiters(mock->pool) == 1);
+	/* Another runner comes, and takes it. */
+	KUNIT_EXPECT_EQ(test, 0, fairwq_pool_set_max_active(mock->pool, 2));
+	queue_item(test, mock->gate_batch, 'k');
+	mock_await(test, &stolen->entered);
+	KUNIT_EXPECT_EQ(test, 1U, nr_waiters(mock->pool));
+	KUNIT_EXPECT_GE(test, fairwq_test_counter(mock->pool, FAIRWQ_STOLEN), 1ULL);
+	complete_all(&stolen->open);
+	KUNIT_EXPECT_TRUE(test, call_end(test, call));
+	complete_all(&gate->open);
+	fairwq_batch_flush(a);
+	fairwq_batch_dispose(a);
+}
+
+/* The run that is under way is not the last that was queued. */
+static void flush_of_a_parked_work(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct mock_gate *gate;
+	struct fairwq_batch *a;
+	struct call *call;
+
+	mock_pool(test, 3, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	gate = parked_begin(test, a);
+	call = call_start(test, fairwq_work_flush, &gate->work);
+	mock_until(test, nr_waiters(mock->pool) == 1);
+	complete(&gate->open);
+	/* The second run; the first one took one, and it waits for another. */
+	mock_await(test, &gate->entered);
+	KUNIT_EXPECT_EQ(test, 1U, nr_waiters(mock->pool));
+	complete(&gate->open);
+	KUNIT_EXPECT_TRUE(test, call_end(test, call));
+	KUNIT_EXPECT_EQ(test, 2, atomic_read(&gate->runs));
+	fairwq_batch_dispose(a);
+}
+
+static void flush_of_a_running_work(struct kunit *test)
+{
+	struct mock_gate *gate = gate_new(test);
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+	struct call *call;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
+	mock_await(test, &gate->entered);
+	call = call_start(test, fairwq_work_flush, &gate->work);
+	mock_until(test, nr_waiters(mock->pool) == 1);
+	complete_all(&gate->open);
+	KUNIT_EXPECT_TRUE(test, call_end(test, call));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_flush(&gate->work));
+	KUNIT_EXPECT_EQ(test, 0U, pool_attention(mock->pool));
+	fairwq_batch_dispose(a);
+}
+
+/* What is cancelled does not run: nobody waits for it any longer. */
+static void flush_of_a_canceled_work(struct kunit *test)
+{
+	struct mock_gate *gate = gate_new(test);
+	struct fairwq_batch *a = plan_begin(test, gate);
+	struct mock *mock = test->priv;
+	struct mock_item *planned, *queued;
+	struct call *call[2];
+
+	planned = queue_item(test, a, 'p');
+	plan_go(test, a, gate, planned);
+	queued = queue_item(test, a, 'q');
+	call[0] = call_start(test, fairwq_work_flush, &planned->work);
+	call[1] = call_start(test, fairwq_work_flush, &queued->work);
+	mock_until(test, nr_waiters(mock->pool) == 2);
+	expect_canceled(test, &planned->work);
+	KUNIT_EXPECT_TRUE(test, call_end(test, call[0]));
+	KUNIT_EXPECT_EQ(test, 1UL, fairwq_batch_cancel(a, NULL));
+	KUNIT_EXPECT_TRUE(test, call_end(test, call[1]));
+	KUNIT_EXPECT_EQ(test, 0U, pool_attention(mock->pool));
+	complete_all(&gate->open);
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 0U, mock->log.nr);
+	fairwq_batch_dispose(a);
+}
+
+/* An item that queues itself until it is told to stop, or refused. */
+struct endless {
 	struct fairwq_work work;
 	struct fairwq_batch *batch;
-	atomic_t runs;
+	struct completion refused;
+	unsigned int runs;
+	bool stop;
 	int ret;
 };
 
-static void again_fn(struct fairwq_work *work)
+static void endless_fn(struct fairwq_work *work)
 {
-	struct again *again = container_of(work, struct again, work);
+	struct endless *endless = container_of(work, struct endless, work);
 
-	if (atomic_inc_return(&again->runs) == 1)
-		again->ret = fairwq_queue(again->batch, work);
-}
-
-static struct again *again_new(struct kunit *test, struct fairwq_batch *batch)
-{
-	struct again *again = kunit_kzalloc(test, sizeof(*again), GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(test, again);
-	fairwq_work_init(&again->work, again_fn);
-	again->batch = batch;
-	return again;
-}
-
-static struct {
-	struct fairwq_batch *batch;
-	struct completion starting;
-	bool looked, pushed;
-	bool timed_out;
-} restart;
-
-/*
- * The item is about to start, and waits until somebody looks where it is. That
- * one, with the lock held, waits until the item has run and was queued again.
- */
-static void restart_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
-{
-	if (batch != restart.batch)
+	endless->runs++;
+	if (READ_ONCE(endless->stop))
 		return;
-	switch (point) {
-	case FAIRWQ_POINT_STARTING:
-		if (restart.looked)
-			break;
-		preempt_disable();	/* who looks is on another CPU */
-		complete(&restart.starting);
-		restart.timed_out |= !spin_until(&restart.looked);
-		preempt_enable();
-		break;
-	case FAIRWQ_POINT_LOOK:
-		if (restart.looked)
-			break;
-		step_done(&restart.looked);
-		restart.timed_out |= !spin_until(&restart.pushed);
-		break;
-	case FAIRWQ_POINT_QUEUE_PUSHED:
-		if (restart.looked)
-			step_done(&restart.pushed);
-		break;
-	default:
-		break;
-	}
+	endless->ret = fairwq_queue(endless->batch, work);
+	if (endless->ret != 1)
+		complete(&endless->refused);
 }
 
-static struct again *restart_begin(struct kunit *test)
+static struct endless *endless_start(struct kunit *test, struct fairwq_batch *batch)
 {
-	struct fairwq_batch *a;
-	struct again *again;
+	struct endless *endless = kunit_kzalloc(test, sizeof(*endless), GFP_KERNEL);
 
-	need_two_cpus(test);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	again = again_new(test, a);
-	memset(&restart, 0, sizeof(restart));
-	init_completion(&restart.starting);
-	restart.batch = a;
-	fairwq_test_set_hook(restart_hook);
-	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &again->work));
-	mock_await(test, &restart.starting);
-	return again;
+	KUNIT_ASSERT_NOT_NULL(test, endless);
+	fairwq_work_init(&endless->work, endless_fn);
+	init_completion(&endless->refused);
+	endless->batch = batch;
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(batch, &endless->work));
+	return endless;
 }
 
-/* What was planned has run and is queued again while a cancel looks for it. */
-static void cancel_meets_a_restart(struct kunit *test)
-{
-	struct again *again = restart_begin(test);
-	bool canceled = fairwq_work_cancel(&again->work);
-
-	fairwq_test_set_hook(NULL);
-	fairwq_batch_flush(again->batch);
-	KUNIT_EXPECT_FALSE(test, restart.timed_out);
-	KUNIT_EXPECT_EQ(test, 1, again->ret);
-	KUNIT_EXPECT_EQ(test, 2, atomic_read(&again->runs) + canceled);
-	fairwq_batch_dispose(again->batch);
-}
-
-/* And while a flush does. */
-static void flush_meets_a_restart(struct kunit *test)
-{
-	struct again *again = restart_begin(test);
-
-	KUNIT_EXPECT_TRUE(test, fairwq_work_flush(&again->work));
-	fairwq_test_set_hook(NULL);
-	KUNIT_EXPECT_FALSE(test, restart.timed_out);
-	KUNIT_EXPECT_EQ(test, 2, atomic_read(&again->runs));
-	fairwq_batch_dispose(again->batch);
-}
-
-static struct {
-	struct fairwq_batch *batch;
-	struct fairwq_work *work;
-	bool canceled, accepted, look, pushed, looked;
-	bool timed_out;
-} dropped;
-
-/*
- * A queue call has been cancelled half-way. It pushes just when somebody has
- * seen the batch empty, and does not mark it as such before that.
- */
-static void dropped_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
-{
-	if (batch != dropped.batch || dropped.looked)
-		return;
-	switch (point) {
-	case FAIRWQ_POINT_QUEUE_ACCEPTED:
-		preempt_disable();	/* who looks is on another CPU */
-		dropped.canceled = fairwq_work_cancel(dropped.work);
-		step_done(&dropped.accepted);
-		dropped.timed_out |= !spin_until(&dropped.look);
-		break;
-	case FAIRWQ_POINT_BATCH_EMPTY:
-		if (!READ_ONCE(dropped.accepted))
-			break;
-		step_done(&dropped.look);
-		dropped.timed_out |= !spin_until(&dropped.pushed);
-		break;
-	case FAIRWQ_POINT_QUEUE_PUSHED:
-		step_done(&dropped.pushed);
-		dropped.timed_out |= !spin_until(&dropped.looked);
-		preempt_enable();
-		break;
-	default:
-		break;
-	}
-}
-
-static bool queue_to_dropped(struct fairwq_work *work)
-{
-	return fairwq_queue(dropped.batch, work) == 1;
-}
-
-/* Who drops the only push there is goes on to watch nothing: the next one calls. */
-static void dropped_push_leaves_nobody_watching(struct kunit *test)
+/* A flush waits for one run, and not for those that are queued meanwhile. */
+static void flush_of_an_endless_work(struct kunit *test)
 {
 	struct mock *mock = test->priv;
-	struct mock_item *item = mock_item(test, 'd');
+	struct endless *endless;
+	struct fairwq_batch *a;
+	unsigned int i;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	endless = endless_start(test, a);
+	for (i = 0; i < 100; i++)
+		fairwq_work_flush(&endless->work);
+	WRITE_ONCE(endless->stop, true);
+	fairwq_batch_flush(a);
+	fairwq_work_flush(&endless->work);
+	KUNIT_EXPECT_FALSE(test, fairwq_work_flush(&endless->work));
+	KUNIT_EXPECT_EQ(test, 0U, pool_attention(mock->pool));
+	fairwq_batch_dispose(a);
+}
+
+/* A flush of what is held back waits until it is not, or until it must run. */
+static void flush_in_a_paused_batch(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct mock_item *item;
+	struct fairwq_batch *a;
 	struct call *call;
 
-	need_two_cpus(test);
 	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	memset(&dropped, 0, sizeof(dropped));
-	dropped.work = &item->work;
-	dropped.batch = mock_batch(test, "a");
-	fairwq_test_set_hook(dropped_hook);
-	call = call_start(test, queue_to_dropped, &item->work);
-	mock_until(test, READ_ONCE(dropped.accepted));
-	fairwq_test_look(dropped.batch);
-	step_done(&dropped.looked);
+	a = mock_batch(test, "a");
+	fairwq_batch_pause(a);
+	item = queue_item(test, a, 'a');
+	call = call_start(test, fairwq_work_flush, &item->work);
+	mock_until(test, nr_waiters(mock->pool) == 1);
+	fairwq_batch_dispose(a);
 	KUNIT_EXPECT_TRUE(test, call_end(test, call));
-	fairwq_test_set_hook(NULL);
-	KUNIT_EXPECT_TRUE(test, dropped.canceled);
-	KUNIT_EXPECT_FALSE(test, dropped.timed_out);
-	queue_item(test, dropped.batch, 'x');
-	mock_until(test, READ_ONCE(mock->log.nr) == 1);
-	KUNIT_EXPECT_STREQ(test, "x", &mock->log.text[0]);
-	fairwq_batch_dispose(dropped.batch);
-}
-
-/* ---- on top of a queue call ------------------------------------------- */
-
-static struct {
-	struct fairwq_batch *batch;
-	struct fairwq_work *work;
-	enum fairwq_test_point point;
-	void (*then)(void);		/* what is done there */
-	bool canceled, canceled_again, pending, in_hardirq;
-	bool disabled, interrupted, timed_out;
-	int queued;
-} top;
-
-/* Once, when the call for @top.work is there; hooks nest. */
-static void top_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
-{
-	void (*then)(void) = top.then;
-
-	if (point != top.point || batch != top.batch || !then)
-		return;
-	top.then = NULL;
-	then();
-}
-
-static void top_set(struct fairwq_batch *batch, struct fairwq_work *work,
-		    enum fairwq_test_point point, void (*then)(void))
-{
-	memset(&top, 0, sizeof(top));
-	top.batch = batch;
-	top.work = work;
-	top.point = point;
-	top.then = then;
-	fairwq_test_set_hook(top_hook);
-}
-
-static void cancel_twice(void)
-{
-	top.canceled = fairwq_work_cancel(top.work);
-	top.pending = fairwq_work_pending(top.work);
-	top.canceled_again = fairwq_work_cancel(top.work);
-}
-
-static void cancel_in_hardirq_fn(struct irq_work *irq_work)
-{
-	top.in_hardirq = in_hardirq();
-	cancel_twice();
-	step_done(&top.interrupted);
-}
-
-static struct irq_work top_irq_work;
-
-/* This CPU's interrupt, on top of what is called here. */
-static void cancel_from_hardirq(void)
-{
-	top_irq_work = IRQ_WORK_INIT_HARD(cancel_in_hardirq_fn);
-	preempt_disable();
-	irq_work_queue(&top_irq_work);
-	top.timed_out = !spin_until(&top.interrupted);
-	preempt_enable();
-}
-
-/*
- * A cancel on top of a queue call, before the push: it was pending, is not any
- * more, and the call does the rest. Then the work is as new.
- */
-static void cancel_on_top_of_a_push(struct kunit *test, void (*cancel)(void))
-{
-	struct mock *mock = test->priv;
-	struct mock_item *item = mock_item(test, 'x');
-	struct fairwq_batch *a;
-
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	queue_item(test, a, 'a');
-	top_set(a, &item->work, FAIRWQ_POINT_QUEUE_ACCEPTED, cancel);
-	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
-	KUNIT_EXPECT_TRUE(test, top.canceled);
-	KUNIT_EXPECT_FALSE(test, top.canceled_again);
-	KUNIT_EXPECT_FALSE(test, top.pending);
-	/* It is the caller's again: this is what freeing it would do. */
-	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item->work.data));
-	memset(&item->work, 0x5a, sizeof(item->work));
-	queue_item(test, a, 'b');
-	fairwq_work_init(&item->work, mock_item_fn);
-	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
-	mock_expect(test, "abx");
-	fairwq_batch_flush(a);
-	KUNIT_EXPECT_EQ(test, 3U, mock->log.nr);
-	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
-	fairwq_batch_dispose(a);
-}
-
-static void cancel_between_claim_and_push(struct kunit *test)
-{
-	cancel_on_top_of_a_push(test, cancel_twice);
-}
-
-static void cancel_from_hardirq_on_top(struct kunit *test)
-{
-	cancel_on_top_of_a_push(test, cancel_from_hardirq);
-	irq_work_sync(&top_irq_work);
-	KUNIT_EXPECT_TRUE(test, top.in_hardirq);
-	KUNIT_EXPECT_FALSE(test, top.timed_out);
-}
-
-/* Pushed, and nobody was told: it is there to be found. */
-static void cancel_behind_the_push(struct kunit *test)
-{
-	struct mock_item *item = mock_item(test, 'x');
-	struct fairwq_batch *a;
-
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	top_set(a, &item->work, FAIRWQ_POINT_QUEUE_PUSHED, cancel_twice);
-	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
-	KUNIT_EXPECT_TRUE(test, top.canceled);
-	KUNIT_EXPECT_FALSE(test, top.canceled_again);
-	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item->work.data));
-	queue_item(test, a, 'b');
-	mock_expect(test, "b");
-	fairwq_batch_dispose(a);
-}
-
-static void cancel_and_queue(void)
-{
-	top.canceled = fairwq_work_cancel(top.work);
-	top.queued = fairwq_queue(top.batch, top.work);
-	top.pending = fairwq_work_pending(top.work);
-}
-
-/* Cancelled and queued again on top of a queue call: it runs once, in its place. */
-static void revived_before_the_push(struct kunit *test)
-{
-	struct mock_item *item = mock_item(test, 'x');
-	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
-
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	queue_item(test, a, 'a');
-	top_set(a, &item->work, FAIRWQ_POINT_QUEUE_ACCEPTED, cancel_and_queue);
-	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
-	KUNIT_EXPECT_TRUE(test, top.canceled);
-	KUNIT_EXPECT_EQ(test, 1, top.queued);
-	KUNIT_EXPECT_TRUE(test, top.pending);
-	KUNIT_EXPECT_EQ(test, 0, fairwq_queue(a, &item->work));
-	queue_item(test, a, 'b');
-	mock_expect(test, "axb");
-	fairwq_batch_flush(a);
-	KUNIT_EXPECT_EQ(test, 3U, mock->log.nr);
-	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
-	fairwq_batch_dispose(a);
-}
-
-static void disable_top(void)
-{
-	top.disabled = fairwq_work_disable(top.work);
-}
-
-static void cancel_and_queue_but_disable(void)
-{
-	top.canceled = fairwq_work_cancel(top.work);
-	top.point = FAIRWQ_POINT_QUEUE_REVIVE;
-	top.then = disable_top;
-	top.queued = fairwq_queue(top.batch, top.work);
-}
-
-/* And it is refused if it is disabled just then. */
-static void disabled_before_it_is_revived(struct kunit *test)
-{
-	struct mock_item *item = mock_item(test, 'x');
-	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
-
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	top_set(a, &item->work, FAIRWQ_POINT_QUEUE_ACCEPTED, cancel_and_queue_but_disable);
-	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
-	KUNIT_EXPECT_TRUE(test, top.canceled);
-	KUNIT_EXPECT_FALSE(test, top.disabled);
-	KUNIT_EXPECT_EQ(test, -ECANCELED, top.queued);
-	queue_item(test, a, 'b');
-	mock_expect(test, "b");
-	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, 1U, mock->log.nr);
-	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
+}
+
+/* ---- cancel and wait -------------------------------------------------- */
+
+/* The function has returned when the call does. */
+static void cancel_sync_waits_for_the_run(struct kunit *test)
+{
+	struct mock_gate *gate = gate_new(test);
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+	struct call *call;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
+	mock_await(test, &gate->entered);
+	call = call_start(test, fairwq_work_cancel_sync, &gate->work);
+	mock_until(test, nr_waiters(mock->pool) == 1);
+	/* Meanwhile it is refused. */
+	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue(a, &gate->work));
+	KUNIT_EXPECT_FALSE(test, completion_done(&call->done));
+	complete_all(&gate->open);
+	KUNIT_EXPECT_FALSE(test, call_end(test, call));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &gate->work));
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 2, atomic_read(&gate->runs));
 	fairwq_batch_dispose(a);
+}
+
+/* Pending and running: the one is cancelled, the other is waited for. */
+static void cancel_sync_of_both(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct mock_gate *gate;
+	struct fairwq_batch *a;
+	struct call *call[2];
+
+	mock_pool(test, 3, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	gate = parked_begin(test, a);
+	call[0] = call_start(test, fairwq_work_cancel_sync, &gate->work);
+	mock_until(test, nr_waiters(mock->pool) == 1);
+	KUNIT_EXPECT_EQ(test, 0U, a->nr_parked);
+	/* And a second one waits as well. */
+	call[1] = call_start(test, fairwq_work_cancel_sync, &gate->work);
+	mock_until(test, nr_waiters(mock->pool) == 2);
+	complete_all(&gate->open);
+	KUNIT_EXPECT_TRUE(test, call_end(test, call[0]));
+	KUNIT_EXPECT_FALSE(test, call_end(test, call[1]));
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&gate->runs));
+	KUNIT_EXPECT_EQ(test, 0, (int)gate->work.disabled);
+	fairwq_batch_dispose(a);
+}
+
+/* An item that queues itself ends, as it is refused. */
+static void cancel_sync_of_an_endless_work(struct kunit *test)
+{
+	struct endless *endless;
+	struct fairwq_batch *a;
+	unsigned int i, runs;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	for (i = 0; i < 100; i++) {
+		endless = endless_start(test, a);
+		fairwq_work_cancel_sync(&endless->work);
+		runs = READ_ONCE(endless->runs);
+		fairwq_batch_flush(a);
+		KUNIT_EXPECT_EQ(test, runs, READ_ONCE(endless->runs));
+		KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&endless->work));
+		kunit_kfree(test, endless);
+	}
+	fairwq_batch_dispose(a);
+}
+
+/* ---- disable ---------------------------------------------------------- */
+
+/* Counted; what was pending is cancelled, what is queued meanwhile refused. */
+static void disable_is_counted(struct kunit *test)
+{
+	struct fairwq_work *work;
+	struct mock_item *item;
+	struct fairwq_batch *a;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	item = queue_item(test, a, 'x');
+	work = &item->work;
+	KUNIT_EXPECT_TRUE(test, fairwq_work_disable(work));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(work));
+	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue(a, work));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(work));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_disable_sync(work));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_enable(work));
+	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue(a, work));
+	/* A cancel in between leaves it disabled. */
+	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel_sync(work));
+	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue(a, work));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_enable(work));
+	queue_item(test, a, 'a');
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, work));
+	mock_expect(test, "ax");
+	fairwq_batch_dispose(a);
+}
+
+/* The one returns while the function runs, the other waits for it. */
+static void disable_of_a_running_work(struct kunit *test)
+{
+	struct mock_gate *gate = gate_new(test);
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+	struct call *call;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
+	mock_await(test, &gate->entered);
+	KUNIT_EXPECT_FALSE(test, fairwq_work_disable(&gate->work));
+	call = call_start(test, fairwq_work_disable_sync, &gate->work);
+	mock_until(test, nr_waiters(mock->pool) == 1);
+	KUNIT_EXPECT_FALSE(test, completion_done(&call->done));
+	complete_all(&gate->open);
+	KUNIT_EXPECT_FALSE(test, call_end(test, call));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_enable(&gate->work));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_enable(&gate->work));
+	fairwq_batch_dispose(a);
+}
+
+/* A refused work takes no room, and lets the batch go. */
+static void disabled_takes_no_room(struct kunit *test)
+{
+	struct fairwq_batch_attrs attrs = { .max_queued = 1 };
+	struct mock_item *item = mock_item(test, 'x');
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = fairwq_batch_create(mock->pool, &attrs, "a");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(a));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_disable(&item->work));
+	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue(a, &item->work));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_queued));
+	queue_item(test, a, 'a');
+	KUNIT_EXPECT_TRUE(test, fairwq_work_enable(&item->work));
+	mock_expect(test, "a");
+	fairwq_batch_dispose(a);
+}
+
+static void enable_too_often_warns(struct kunit *test)
+{
+	struct mock_item *item = mock_item(test, 'x');
+
+	pr_info("# expect-splat begin fairwq_work_enable\n");
+	KUNIT_EXPECT_TRUE(test, fairwq_work_enable(&item->work));
+	pr_info("# expect-splat end\n");
+	KUNIT_EXPECT_EQ(test, 0, (int)item->work.disabled);
 }
 
 /* ---- cancelling a batch ----------------------------------------------- */
@@ -385,7 +708,7 @@ static struct {
 	struct mock_item *other;
 	struct releases *releases;
 	unsigned int nr, late;
-	bool pending, ret;
+	bool pending, ret, in_hardirq;
 } drop;
 
 /* Writes the item's letter small; its function writes it as it is. */
@@ -530,18 +853,6 @@ static void drops_what_is_planned(struct kunit *test)
 	fairwq_batch_dispose(b);
 }
 
-/* A gate that runs, and whose next turn has been parked until it is opened. */
-static struct mock_gate *parked_begin(struct kunit *test, struct fairwq_batch *a)
-{
-	struct mock_gate *gate = gate_new(test);
-
-	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
-	mock_await(test, &gate->entered);
-	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
-	mock_until(test, READ_ONCE(a->nr_parked) == 1);
-	return gate;
-}
-
 static void count_drop(struct fairwq_work *work)
 {
 	drop.nr++;
@@ -609,12 +920,14 @@ static void dropped_may_cancel_the_next(struct kunit *test)
 	fairwq_batch_dispose(a);
 }
 
+static void cancel_on_top_fn(void *data)
+{
+	cancel_other(NULL);
+}
+
 static void cancel_other_from_hardirq(struct mock_item *item)
 {
-	top_set(drop.batch, &drop.other->work, FAIRWQ_POINT_BATCH_EMPTY, NULL);
-	cancel_from_hardirq();
-	drop.ret = top.canceled;
-	drop.then = NULL;
+	drop.in_hardirq = call_on_top(cancel_on_top_fn, NULL);
 }
 
 /* An interrupt on top of a cancel of the batch does not wait for it. */
@@ -630,8 +943,7 @@ static void dropped_may_be_canceled_by_others(struct kunit *test)
 	drop.other = queue_item(test, a, 'B');
 	queue_item(test, a, 'C');
 	KUNIT_EXPECT_EQ(test, 2UL, fairwq_batch_cancel(a, drop_fn));
-	irq_work_sync(&top_irq_work);
-	KUNIT_EXPECT_TRUE(test, top.in_hardirq);
+	KUNIT_EXPECT_TRUE(test, drop.in_hardirq);
 	KUNIT_EXPECT_TRUE(test, drop.ret);
 	mock_expect(test, "ac");
 	KUNIT_EXPECT_EQ(test, 2U, mock->log.nr);
@@ -759,10 +1071,6 @@ struct insider {
 	int queued;
 	bool flushed, ret;
 };
-
-static void nothing_fn(struct fairwq_work *work)
-{
-}
 
 static struct insider *insider_run(struct kunit *test, fairwq_func_t func)
 {
@@ -936,14 +1244,31 @@ static void cancel_of_another_does_not_cost_the_turn(struct kunit *test)
 }
 
 static struct kunit_case work_cases[] = {
-	KUNIT_CASE(cancel_meets_a_restart),
-	KUNIT_CASE(flush_meets_a_restart),
-	KUNIT_CASE(dropped_push_leaves_nobody_watching),
-	KUNIT_CASE(cancel_between_claim_and_push),
-	KUNIT_CASE(cancel_from_hardirq_on_top),
-	KUNIT_CASE(cancel_behind_the_push),
-	KUNIT_CASE(revived_before_the_push),
-	KUNIT_CASE(disabled_before_it_is_revived),
+	KUNIT_CASE(cancel_of_an_idle_work),
+	KUNIT_CASE_PARAM(cancel_of_a_queued_work, place_gen_params),
+	KUNIT_CASE(cancel_beside_a_flush),
+	KUNIT_CASE(cancel_gives_room_back),
+	KUNIT_CASE(cancel_in_a_limited_batch),
+	KUNIT_CASE(cancel_under_arrival_order),
+	KUNIT_CASE(cancel_of_a_planned_work),
+	KUNIT_CASE(cancel_of_what_was_put_back),
+	KUNIT_CASE(cancel_of_a_parked_work),
+	KUNIT_CASE(cancel_of_a_work_parked_elsewhere),
+	KUNIT_CASE(cancel_of_a_running_work),
+	KUNIT_CASE(flush_of_a_queued_work),
+	KUNIT_CASE(flush_of_a_planned_work),
+	KUNIT_CASE(flush_of_a_parked_work),
+	KUNIT_CASE(flush_of_a_running_work),
+	KUNIT_CASE(flush_of_a_canceled_work),
+	KUNIT_CASE(flush_of_an_endless_work),
+	KUNIT_CASE(flush_in_a_paused_batch),
+	KUNIT_CASE(cancel_sync_waits_for_the_run),
+	KUNIT_CASE(cancel_sync_of_both),
+	KUNIT_CASE(cancel_sync_of_an_endless_work),
+	KUNIT_CASE(disable_is_counted),
+	KUNIT_CASE(disable_of_a_running_work),
+	KUNIT_CASE(disabled_takes_no_room),
+	KUNIT_CASE(enable_too_often_warns),
 	KUNIT_CASE(drops_in_order),
 	KUNIT_CASE(drops_from_a_chunk_to_the_next),
 	KUNIT_CASE(drops_only_what_is_older),

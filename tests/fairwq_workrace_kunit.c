@@ -1,0 +1,916 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Cancelling, disabling and waiting for works while they are on their way:
+ * between the claim and the push, between the plan and the start, forced; and
+ * everything against everything, by chance, with the books kept.
+ */
+#include <linux/prandom.h>
+
+#include "mock_work.h"
+
+/* ---- interleavings that are forced ------------------------------------ */
+
+/* An item that queues itself again, once. */
+struct again {
+	struct fairwq_work work;
+	struct fairwq_batch *batch;
+	atomic_t runs;
+	int ret;
+};
+
+static void again_fn(struct fairwq_work *work)
+{
+	struct again *again = container_of(work, struct again, work);
+
+	if (atomic_inc_return(&again->runs) == 1)
+		again->ret = fairwq_queue(again->batch, work);
+}
+
+static struct again *again_new(struct kunit *test, struct fairwq_batch *batch)
+{
+	struct again *again = kunit_kzalloc(test, sizeof(*again), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, again);
+	fairwq_work_init(&again->work, again_fn);
+	again->batch = batch;
+	return again;
+}
+
+static struct {
+	struct fairwq_batch *batch;
+	struct completion starting;
+	bool looked, pushed;
+	bool timed_out;
+} restart;
+
+/*
+ * The item is about to start, and waits until somebody looks where it is. That
+ * one, with the lock held, waits until the item has run and was queued again.
+ */
+static void restart_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (batch != restart.batch)
+		return;
+	switch (point) {
+	case FAIRWQ_POINT_STARTING:
+		if (restart.looked)
+			break;
+		preempt_disable();	/* who looks is on another CPU */
+		complete(&restart.starting);
+		restart.timed_out |= !spin_until(&restart.looked);
+		preempt_enable();
+		break;
+	case FAIRWQ_POINT_LOOK:
+		if (restart.looked)
+			break;
+		step_done(&restart.looked);
+		restart.timed_out |= !spin_until(&restart.pushed);
+		break;
+	case FAIRWQ_POINT_QUEUE_PUSHED:
+		if (restart.looked)
+			step_done(&restart.pushed);
+		break;
+	default:
+		break;
+	}
+}
+
+static struct again *restart_begin(struct kunit *test)
+{
+	struct fairwq_batch *a;
+	struct again *again;
+
+	need_two_cpus(test);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	again = again_new(test, a);
+	memset(&restart, 0, sizeof(restart));
+	init_completion(&restart.starting);
+	restart.batch = a;
+	fairwq_test_set_hook(restart_hook);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &again->work));
+	mock_await(test, &restart.starting);
+	return again;
+}
+
+/* What was planned has run and is queued again while a cancel looks for it. */
+static void cancel_meets_a_restart(struct kunit *test)
+{
+	struct again *again = restart_begin(test);
+	bool canceled = fairwq_work_cancel(&again->work);
+
+	fairwq_test_set_hook(NULL);
+	fairwq_batch_flush(again->batch);
+	KUNIT_EXPECT_FALSE(test, restart.timed_out);
+	KUNIT_EXPECT_EQ(test, 1, again->ret);
+	KUNIT_EXPECT_EQ(test, 2, atomic_read(&again->runs) + canceled);
+	fairwq_batch_dispose(again->batch);
+}
+
+/* And while a flush does. */
+static void flush_meets_a_restart(struct kunit *test)
+{
+	struct again *again = restart_begin(test);
+
+	KUNIT_EXPECT_TRUE(test, fairwq_work_flush(&again->work));
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_FALSE(test, restart.timed_out);
+	KUNIT_EXPECT_EQ(test, 2, atomic_read(&again->runs));
+	fairwq_batch_dispose(again->batch);
+}
+
+static struct {
+	struct fairwq_batch *batch;
+	struct fairwq_work *work;
+	bool canceled, accepted, look, pushed, looked;
+	bool timed_out;
+} dropped;
+
+/*
+ * A queue call has been cancelled half-way. It pushes just when somebody has
+ * seen the batch empty, and does not mark it as such before that.
+ */
+static void dropped_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (batch != dropped.batch || dropped.looked)
+		return;
+	switch (point) {
+	case FAIRWQ_POINT_QUEUE_ACCEPTED:
+		preempt_disable();	/* who looks is on another CPU */
+		dropped.canceled = fairwq_work_cancel(dropped.work);
+		step_done(&dropped.accepted);
+		dropped.timed_out |= !spin_until(&dropped.look);
+		break;
+	case FAIRWQ_POINT_BATCH_EMPTY:
+		if (!READ_ONCE(dropped.accepted))
+			break;
+		step_done(&dropped.look);
+		dropped.timed_out |= !spin_until(&dropped.pushed);
+		break;
+	case FAIRWQ_POINT_QUEUE_PUSHED:
+		step_done(&dropped.pushed);
+		dropped.timed_out |= !spin_until(&dropped.looked);
+		preempt_enable();
+		break;
+	default:
+		break;
+	}
+}
+
+static bool queue_to_dropped(struct fairwq_work *work)
+{
+	return fairwq_queue(dropped.batch, work) == 1;
+}
+
+/* Who drops the only push there is goes on to watch nothing: the next one calls. */
+static void dropped_push_leaves_nobody_watching(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct mock_item *item = mock_item(test, 'd');
+	struct call *call;
+
+	need_two_cpus(test);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	memset(&dropped, 0, sizeof(dropped));
+	dropped.work = &item->work;
+	dropped.batch = mock_batch(test, "a");
+	fairwq_test_set_hook(dropped_hook);
+	call = call_start(test, queue_to_dropped, &item->work);
+	mock_until(test, READ_ONCE(dropped.accepted));
+	fairwq_test_look(dropped.batch);
+	step_done(&dropped.looked);
+	KUNIT_EXPECT_TRUE(test, call_end(test, call));
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_TRUE(test, dropped.canceled);
+	KUNIT_EXPECT_FALSE(test, dropped.timed_out);
+	queue_item(test, dropped.batch, 'x');
+	mock_until(test, READ_ONCE(mock->log.nr) == 1);
+	KUNIT_EXPECT_STREQ(test, "x", &mock->log.text[0]);
+	fairwq_batch_dispose(dropped.batch);
+}
+
+/* ---- on top of a queue call ------------------------------------------- */
+
+static struct {
+	struct fairwq_batch *batch;
+	struct fairwq_work *work;
+	enum fairwq_test_point point;
+	void (*then)(void);		/* what is done there */
+	bool canceled, canceled_again, pending, in_hardirq;
+	bool disabled;
+	int queued;
+} top;
+
+/* Once, when the call for @top.work is there; hooks nest. */
+static void top_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	void (*then)(void) = top.then;
+
+	if (point != top.point || batch != top.batch || !then)
+		return;
+	top.then = NULL;
+	then();
+}
+
+static void top_set(struct fairwq_batch *batch, struct fairwq_work *work,
+		    enum fairwq_test_point point, void (*then)(void))
+{
+	memset(&top, 0, sizeof(top));
+	top.batch = batch;
+	top.work = work;
+	top.point = point;
+	top.then = then;
+	fairwq_test_set_hook(top_hook);
+}
+
+static void cancel_twice(void)
+{
+	top.canceled = fairwq_work_cancel(top.work);
+	top.pending = fairwq_work_pending(top.work);
+	top.canceled_again = fairwq_work_cancel(top.work);
+}
+
+static void cancel_twice_fn(void *data)
+{
+	cancel_twice();
+}
+
+static void cancel_from_hardirq(void)
+{
+	top.in_hardirq = call_on_top(cancel_twice_fn, NULL);
+}
+
+/*
+ * A cancel on top of a queue call, before the push: it was pending, is not any
+ * more, and the call does the rest. Then the work is as new.
+ */
+static void cancel_on_top_of_a_push(struct kunit *test, void (*cancel)(void))
+{
+	struct mock *mock = test->priv;
+	struct mock_item *item = mock_item(test, 'x');
+	struct fairwq_batch *a;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	queue_item(test, a, 'a');
+	top_set(a, &item->work, FAIRWQ_POINT_QUEUE_ACCEPTED, cancel);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
+	KUNIT_EXPECT_TRUE(test, top.canceled);
+	KUNIT_EXPECT_FALSE(test, top.canceled_again);
+	KUNIT_EXPECT_FALSE(test, top.pending);
+	/* It is the caller's again: this is what freeing it would do. */
+	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item->work.data));
+	memset(&item->work, 0x5a, sizeof(item->work));
+	queue_item(test, a, 'b');
+	fairwq_work_init(&item->work, mock_item_fn);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
+	mock_expect(test, "abx");
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 3U, mock->log.nr);
+	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
+	fairwq_batch_dispose(a);
+}
+
+static void cancel_between_claim_and_push(struct kunit *test)
+{
+	cancel_on_top_of_a_push(test, cancel_twice);
+}
+
+static void cancel_from_hardirq_on_top(struct kunit *test)
+{
+	cancel_on_top_of_a_push(test, cancel_from_hardirq);
+	KUNIT_EXPECT_TRUE(test, top.in_hardirq);
+}
+
+/* Pushed, and nobody was told: it is there to be found. */
+static void cancel_behind_the_push(struct kunit *test)
+{
+	struct mock_item *item = mock_item(test, 'x');
+	struct fairwq_batch *a;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	top_set(a, &item->work, FAIRWQ_POINT_QUEUE_PUSHED, cancel_twice);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
+	KUNIT_EXPECT_TRUE(test, top.canceled);
+	KUNIT_EXPECT_FALSE(test, top.canceled_again);
+	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item->work.data));
+	queue_item(test, a, 'b');
+	mock_expect(test, "b");
+	fairwq_batch_dispose(a);
+}
+
+static void cancel_and_queue(void)
+{
+	top.canceled = fairwq_work_cancel(top.work);
+	top.queued = fairwq_queue(top.batch, top.work);
+	top.pending = fairwq_work_pending(top.work);
+}
+
+/* Cancelled and queued again on top of a queue call: it runs once, in its place. */
+static void revived_before_the_push(struct kunit *test)
+{
+	struct mock_item *item = mock_item(test, 'x');
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	queue_item(test, a, 'a');
+	top_set(a, &item->work, FAIRWQ_POINT_QUEUE_ACCEPTED, cancel_and_queue);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
+	KUNIT_EXPECT_TRUE(test, top.canceled);
+	KUNIT_EXPECT_EQ(test, 1, top.queued);
+	KUNIT_EXPECT_TRUE(test, top.pending);
+	KUNIT_EXPECT_EQ(test, 0, fairwq_queue(a, &item->work));
+	queue_item(test, a, 'b');
+	mock_expect(test, "axb");
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 3U, mock->log.nr);
+	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
+	fairwq_batch_dispose(a);
+}
+
+static void disable_top(void)
+{
+	top.disabled = fairwq_work_disable(top.work);
+}
+
+static void cancel_and_queue_but_disable(void)
+{
+	top.canceled = fairwq_work_cancel(top.work);
+	top.point = FAIRWQ_POINT_QUEUE_REVIVE;
+	top.then = disable_top;
+	top.queued = fairwq_queue(top.batch, top.work);
+}
+
+/* And it is refused if it is disabled just then. */
+static void disabled_before_it_is_revived(struct kunit *test)
+{
+	struct mock_item *item = mock_item(test, 'x');
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	top_set(a, &item->work, FAIRWQ_POINT_QUEUE_ACCEPTED, cancel_and_queue_but_disable);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
+	KUNIT_EXPECT_TRUE(test, top.canceled);
+	KUNIT_EXPECT_FALSE(test, top.disabled);
+	KUNIT_EXPECT_EQ(test, -ECANCELED, top.queued);
+	queue_item(test, a, 'b');
+	mock_expect(test, "b");
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 1U, mock->log.nr);
+	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
+	fairwq_batch_dispose(a);
+}
+
+/* It was disabled half-way: the disable found it pending, so it was queued. */
+static void disable_behind_the_claim(struct kunit *test)
+{
+	struct mock_item *item = mock_item(test, 'x');
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	top_set(a, &item->work, FAIRWQ_POINT_QUEUE_CLAIMED, disable_top);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
+	KUNIT_EXPECT_TRUE(test, top.disabled);
+	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item->work.data));
+	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
+	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue(a, &item->work));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_enable(&item->work));
+	queue_item(test, a, 'a');
+	mock_expect(test, "a");
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 1U, mock->log.nr);
+	fairwq_batch_dispose(a);
+}
+
+static void disable_before_the_push(struct kunit *test)
+{
+	struct mock_item *item = mock_item(test, 'x');
+	struct fairwq_batch *a;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	top_set(a, &item->work, FAIRWQ_POINT_QUEUE_ACCEPTED, disable_top);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
+	KUNIT_EXPECT_TRUE(test, top.disabled);
+	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue(a, &item->work));
+	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
+	queue_item(test, a, 'a');
+	mock_expect(test, "a");
+	fairwq_batch_dispose(a);
+}
+
+static struct {
+	struct fairwq_batch *batch;
+	bool claimed, look, queued;
+	bool timed_out;
+	int ret;
+} late;
+
+/* The work is disabled; the queue call sees that before the cancel sees the call. */
+static void late_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (batch != late.batch)
+		return;
+	if (point == FAIRWQ_POINT_QUEUE_CLAIMED && !late.claimed) {
+		preempt_disable();	/* who disables is on another CPU */
+		step_done(&late.claimed);
+		late.timed_out |= !spin_until(&late.look);
+	} else if (point == FAIRWQ_POINT_LOOK && !late.look) {
+		step_done(&late.look);
+		late.timed_out |= !spin_until(&late.queued);
+	}
+}
+
+static bool queue_late(struct fairwq_work *work)
+{
+	late.ret = fairwq_queue(late.batch, work);
+	step_done(&late.queued);
+	preempt_enable();
+	return true;
+}
+
+static void disable_beside_a_queue_call(struct kunit *test)
+{
+	struct mock_item *item = mock_item(test, 'x');
+	struct mock *mock = test->priv;
+	struct call *call;
+
+	need_two_cpus(test);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	memset(&late, 0, sizeof(late));
+	late.batch = mock_batch(test, "a");
+	fairwq_test_set_hook(late_hook);
+	call = call_start(test, queue_late, &item->work);
+	mock_until(test, READ_ONCE(late.claimed));
+	/* It was never queued, so there was nothing to cancel. */
+	KUNIT_EXPECT_FALSE(test, fairwq_work_disable(&item->work));
+	call_end(test, call);
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_FALSE(test, late.timed_out);
+	KUNIT_EXPECT_EQ(test, -ECANCELED, late.ret);
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&item->work));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_enable(&item->work));
+	queue_item(test, late.batch, 'a');
+	fairwq_batch_flush(late.batch);
+	KUNIT_EXPECT_EQ(test, 1U, mock->log.nr);
+	fairwq_batch_dispose(late.batch);
+}
+
+/* A cancel that can wait leaves no word: when it returns, the queue call has, too. */
+static void cancel_sync_waits_for_the_push(struct kunit *test)
+{
+	struct mock_item *item = mock_item(test, 'x');
+	struct mock *mock = test->priv;
+	struct call *call;
+
+	need_two_cpus(test);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	memset(&late, 0, sizeof(late));
+	late.batch = mock_batch(test, "a");
+	fairwq_test_set_hook(late_hook);
+	call = call_start(test, queue_late, &item->work);
+	mock_until(test, READ_ONCE(late.claimed));
+	/* Here it is seen as disabled, and in the next case it is not. */
+	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel_sync(&item->work));
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(late.queued));
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item->work.data));
+	call_end(test, call);
+	KUNIT_EXPECT_EQ(test, -ECANCELED, late.ret);
+	KUNIT_EXPECT_EQ(test, 0U, mock->log.nr);
+	fairwq_batch_dispose(late.batch);
+}
+
+/* ---- about to start --------------------------------------------------- */
+
+static struct {
+	struct fairwq_batch *batch;
+	struct completion entered, open;
+	bool once;
+} starting;
+
+/* Out of its plan, and not started: the runner stays there. */
+static void starting_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (point != FAIRWQ_POINT_STARTING || batch != starting.batch || starting.once)
+		return;
+	starting.once = true;
+	complete(&starting.entered);
+	wait_for_completion_timeout(&starting.open, MOCK_WAIT);
+}
+
+static struct mock_item *starting_begin(struct kunit *test)
+{
+	struct mock_item *item;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	memset(&starting, 0, sizeof(starting));
+	init_completion(&starting.entered);
+	init_completion(&starting.open);
+	starting.batch = mock_batch(test, "a");
+	fairwq_test_set_hook(starting_hook);
+	item = queue_item(test, starting.batch, 'x');
+	mock_await(test, &starting.entered);
+	return item;
+}
+
+static void starting_end(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+
+	fairwq_batch_flush(starting.batch);
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_EQ(test, 1U, mock->log.nr);
+	KUNIT_EXPECT_EQ(test, 0U, pool_attention(mock->pool));
+	fairwq_batch_dispose(starting.batch);
+}
+
+static void cancel_fn(void *data)
+{
+	*(bool *)data = fairwq_work_cancel(top.work);
+}
+
+/* It counts as started: not to be cancelled, and nobody waits for the moment. */
+static void cancel_of_what_is_about_to_start(struct kunit *test)
+{
+	struct mock_item *item = starting_begin(test);
+	bool canceled = true;
+
+	top.work = &item->work;
+	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel(&item->work));
+	KUNIT_EXPECT_TRUE(test, call_on_top(cancel_fn, &canceled));
+	KUNIT_EXPECT_FALSE(test, canceled);
+	KUNIT_EXPECT_EQ(test, 0UL, fairwq_batch_cancel(starting.batch, NULL));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_disable(&item->work));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_enable(&item->work));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_queue(starting.batch, &item->work));
+	complete_all(&starting.open);
+	starting_end(test);
+}
+
+/* But to be waited for. */
+static void flush_of_what_is_about_to_start(struct kunit *test)
+{
+	struct mock_item *item = starting_begin(test);
+	struct mock *mock = test->priv;
+	struct call *call[2];
+
+	call[0] = call_start(test, fairwq_work_flush, &item->work);
+	mock_until(test, nr_waiters(mock->pool) == 1);
+	call[1] = call_start(test, fairwq_work_cancel_sync, &item->work);
+	mock_until(test, nr_waiters(mock->pool) == 2);
+	KUNIT_EXPECT_EQ(test, 0U, mock->log.nr);
+	complete_all(&starting.open);
+	KUNIT_EXPECT_TRUE(test, call_end(test, call[0]));
+	KUNIT_EXPECT_FALSE(test, call_end(test, call[1]));
+	KUNIT_EXPECT_EQ(test, 1U, mock->log.nr);
+	starting_end(test);
+}
+
+/* ---- everything against everything ------------------------------------ */
+
+#define RACE_THREADS	3
+#define RACE_WORKS	4
+#define RACE_BATCHES	3	/* two of one pool, one of another */
+/* Enough to meet in each way; where bugs are planted, other cases find them. */
+#if defined(FAIRWQ_MUTANT_BUILD)
+#define RACE_ROUNDS	500
+#elif IS_ENABLED(CONFIG_KASAN) || IS_ENABLED(CONFIG_PROVE_LOCKING)
+#define RACE_ROUNDS	3000
+#else
+#define RACE_ROUNDS	20000
+#endif
+
+/* A work, and what became of its queue calls. */
+struct race_work {
+	struct fairwq_delayed_work dwork;
+	atomic_t queued, ran, canceled, dropped;
+	atomic_t running;
+	struct race *race;
+};
+
+struct race {
+	struct fairwq_batch *batch[RACE_BATCHES];
+	struct race_work work[RACE_WORKS];
+	atomic_t twice_at_once, while_disabled, bad_return;
+	atomic_t threads;		/* that have not ended */
+};
+
+struct racer {
+	struct race *race;
+	struct task_struct *task;
+	struct rnd_state rnd;
+};
+
+static struct race_work *to_race_work(struct fairwq_work *work)
+{
+	return container_of(work, struct race_work, dwork.work);
+}
+
+static void race_fn(struct fairwq_work *work)
+{
+	struct race_work *race_work = to_race_work(work);
+	struct race *race = race_work->race;
+	int nr = atomic_inc_return(&race_work->ran);
+
+	if (atomic_inc_return(&race_work->running) != 1)
+		atomic_inc(&race->twice_at_once);
+	/* Now and then it queues itself, or takes its time. */
+	if (nr % 16 == 0 && fairwq_queue(race->batch[nr % RACE_BATCHES], work) == 1)
+		atomic_inc(&race_work->queued);
+	if (nr % 64 == 0)
+		usleep_range(10, 50);
+	atomic_dec(&race_work->running);
+}
+
+static void race_dropped(struct fairwq_work *work)
+{
+	atomic_inc(&to_race_work(work)->dropped);
+}
+
+static void race_queue(struct racer *racer, struct race_work *work)
+{
+	u32 r = prandom_u32_state(&racer->rnd);
+	struct fairwq_batch *batch = racer->race->batch[r % RACE_BATCHES];
+	int ret;
+
+	if (r & 0x30000)
+		ret = fairwq_queue(batch, &work->dwork.work);
+	else
+		ret = fairwq_queue_delayed(batch, &work->dwork, r >> 18 & 1);
+	if (ret == 1)
+		atomic_inc(&work->queued);
+	else if (ret && ret != -ECANCELED)
+		atomic_inc(&racer->race->bad_return);
+}
+
+/* While it is disabled and does not run, it does not run. */
+static void race_disable(struct racer *racer, struct race_work *work)
+{
+	unsigned int i;
+	int ran;
+
+	if (fairwq_work_disable_sync(&work->dwork.work))
+		atomic_inc(&work->canceled);
+	ran = atomic_read(&work->ran);
+	for (i = 0; i < 100; i++) {
+		if (atomic_read(&work->running) || atomic_read(&work->ran) != ran)
+			atomic_inc(&racer->race->while_disabled);
+		cpu_relax();
+	}
+	fairwq_work_enable(&work->dwork.work);
+}
+
+static void race_step(struct racer *racer)
+{
+	struct race *race = racer->race;
+	u32 r = prandom_u32_state(&racer->rnd);
+	struct race_work *work = &race->work[r % RACE_WORKS];
+
+	switch ((r >> 8) % 16) {
+	default:
+		race_queue(racer, work);
+		break;
+	case 0: case 1: case 2:
+		if (fairwq_work_cancel(&work->dwork.work))
+			atomic_inc(&work->canceled);
+		break;
+	case 3:
+		if (fairwq_work_cancel_sync(&work->dwork.work))
+			atomic_inc(&work->canceled);
+		break;
+	case 4:
+		fairwq_work_flush(&work->dwork.work);
+		break;
+	case 5:
+		race_disable(racer, work);
+		break;
+	case 6:
+		fairwq_batch_cancel(race->batch[(r >> 16) % RACE_BATCHES], race_dropped);
+		break;
+	case 7:
+		fairwq_delayed_work_flush(&work->dwork);
+		break;
+	case 8:
+		fairwq_test_look(race->batch[(r >> 16) % RACE_BATCHES]);
+		break;
+	}
+}
+
+static int racer_fn(void *data)
+{
+	struct racer *racer = data;
+	unsigned int i;
+
+	for (i = 0; i < RACE_ROUNDS; i++) {
+		race_step(racer);
+		cond_resched();
+	}
+	atomic_dec(&racer->race->threads);
+	while (!kthread_should_stop())
+		schedule_timeout_interruptible(1);
+	return 0;
+}
+
+/* Each queue call that returned 1 is accounted for: ran, cancelled, or dropped. */
+static void race_check(struct kunit *test, struct race *race)
+{
+	struct race_work *work;
+	unsigned int i;
+
+	for (i = 0; i < RACE_WORKS; i++) {
+		work = &race->work[i];
+		fairwq_delayed_work_flush(&work->dwork);
+		KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&work->dwork.work));
+		KUNIT_EXPECT_EQ(test, atomic_read(&work->queued),
+				atomic_read(&work->ran) + atomic_read(&work->canceled) +
+				atomic_read(&work->dropped));
+		KUNIT_EXPECT_GT(test, atomic_read(&work->ran), 0);
+	}
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&race->twice_at_once));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&race->while_disabled));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&race->bad_return));
+	for (i = 0; i < RACE_BATCHES; i++) {
+		KUNIT_EXPECT_EQ(test, 0U, race->batch[i]->nr_canceled);
+		KUNIT_EXPECT_EQ(test, 0U, race->batch[i]->nr_canceling);
+		KUNIT_EXPECT_EQ(test, 0U, race->batch[i]->nr_parked);
+		KUNIT_EXPECT_EQ(test, 0, atomic_read(&race->batch[i]->nr_held));
+		KUNIT_EXPECT_EQ(test, 0, atomic_read(&race->batch[i]->nr_queued));
+	}
+}
+
+static void race_init(struct kunit *test, struct race *race, struct fairwq_pool *other)
+{
+	/* A limit that is never reached, so that it is counted. */
+	struct fairwq_batch_attrs attrs = { .max_queued = 100, .max_active = 3 };
+	struct mock *mock = test->priv;
+	unsigned int i;
+
+	for (i = 0; i < RACE_BATCHES; i++) {
+		race->batch[i] = fairwq_batch_create(i ? mock->pool : other,
+						     i == 1 ? NULL : &attrs, "race");
+		KUNIT_ASSERT_FALSE(test, IS_ERR(race->batch[i]));
+	}
+	for (i = 0; i < RACE_WORKS; i++) {
+		fairwq_delayed_work_init(&race->work[i].dwork, race_fn);
+		race->work[i].race = race;
+	}
+	atomic_set(&race->threads, RACE_THREADS);
+}
+
+/* Exactly once (promise 1), not twice at a time (4), and not after a wait (11). */
+static void exactly_once(struct kunit *test)
+{
+	struct fairwq_pool_attrs attrs = { .max_active = 2 };
+	struct race *race = kunit_kzalloc(test, sizeof(*race), GFP_KERNEL);
+	struct racer racer[RACE_THREADS];
+	struct mock *mock = test->priv;
+	struct fairwq_pool *other;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, race);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	mock_open(test);
+	other = fairwq_pool_create(&attrs, "other");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(other));
+	race_init(test, race, other);
+	for (i = 0; i < RACE_THREADS; i++) {
+		racer[i].race = race;
+		prandom_seed_state(&racer[i].rnd, 4711 + i);
+		racer[i].task = kthread_run(racer_fn, &racer[i], "racer");
+		KUNIT_ASSERT_FALSE(test, IS_ERR(racer[i].task));
+	}
+	mock_until(test, !atomic_read(&race->threads));
+	for (i = 0; i < RACE_THREADS; i++)
+		kthread_stop(racer[i].task);
+	for (i = 0; i < RACE_BATCHES; i++)
+		fairwq_batch_flush(race->batch[i]);
+	race_check(test, race);
+	KUNIT_EXPECT_EQ(test, 0U, pool_attention(mock->pool));
+	KUNIT_EXPECT_EQ(test, 0U, pool_attention(other));
+	for (i = 0; i < RACE_BATCHES; i++)
+		fairwq_batch_dispose(race->batch[i]);
+	fairwq_pool_destroy(other);
+}
+
+/* ---- freed at once ---------------------------------------------------- */
+
+/* What others do to the batch meanwhile, without knowing its works. */
+struct meddler {
+	struct fairwq_batch *batch;
+	struct task_struct *task;
+};
+
+static int meddler_fn(void *data)
+{
+	struct meddler *meddler = data;
+
+	while (!kthread_should_stop()) {
+		fairwq_batch_cancel(meddler->batch, NULL);
+		fairwq_test_look(meddler->batch);
+		usleep_range(1, 20);
+	}
+	return 0;
+}
+
+struct short_lived {
+	struct fairwq_delayed_work dwork;
+	struct fairwq_batch *batch;
+	unsigned int again;
+};
+
+static void short_lived_fn(struct fairwq_work *work)
+{
+	struct short_lived *obj = container_of(work, struct short_lived, dwork.work);
+
+	if (obj->again)
+		fairwq_queue_delayed(obj->batch, &obj->dwork, obj->again--);
+}
+
+/* Its owner cancels it and frees it, wherever it is. KASAN sees who comes late. */
+static bool short_lived_round(struct fairwq_batch *batch, u32 r)
+{
+	struct short_lived *obj = kzalloc(sizeof(*obj), GFP_KERNEL);
+	bool canceled = false;
+	unsigned int spins;
+
+	if (!obj)
+		return false;
+	fairwq_delayed_work_init(&obj->dwork, short_lived_fn);
+	obj->batch = batch;
+	obj->again = r & 1;
+	if (fairwq_queue_delayed(batch, &obj->dwork, r >> 1 & 1) != 1) {
+		kfree(obj);
+		return false;
+	}
+	for (spins = r >> 8 & 255; spins; spins--)
+		cpu_relax();
+	/* It was queued once, and was pending: so it never ran. */
+	if (!(r & 1) && r & 4)
+		canceled = fairwq_work_cancel(&obj->dwork.work);
+	if (!canceled)
+		fairwq_work_cancel_sync(&obj->dwork.work);
+	kfree(obj);
+	return true;
+}
+
+static void freed_when_canceled(struct kunit *test)
+{
+	struct meddler meddler = { };
+	struct mock *mock = test->priv;
+	struct rnd_state rnd;
+	unsigned int i, done = 0;
+
+	mock_pool(test, 3, FAIRWQ_ROUND_ROBIN);
+	meddler.batch = mock_batch(test, "a");
+	meddler.task = kthread_run(meddler_fn, &meddler, "meddler");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(meddler.task));
+	prandom_seed_state(&rnd, 815);
+	for (i = 0; i < RACE_ROUNDS; i++)
+		done += short_lived_round(meddler.batch, prandom_u32_state(&rnd));
+	kthread_stop(meddler.task);
+	KUNIT_EXPECT_EQ(test, (unsigned int)RACE_ROUNDS, done);
+	fairwq_batch_flush(meddler.batch);
+	KUNIT_EXPECT_EQ(test, 0U, pool_attention(mock->pool));
+	KUNIT_EXPECT_EQ(test, 0U, meddler.batch->nr_canceled);
+	fairwq_batch_dispose(meddler.batch);
+}
+
+static struct kunit_case workrace_cases[] = {
+	KUNIT_CASE(cancel_meets_a_restart),
+	KUNIT_CASE(flush_meets_a_restart),
+	KUNIT_CASE(dropped_push_leaves_nobody_watching),
+	KUNIT_CASE(cancel_between_claim_and_push),
+	KUNIT_CASE(cancel_from_hardirq_on_top),
+	KUNIT_CASE(cancel_behind_the_push),
+	KUNIT_CASE(revived_before_the_push),
+	KUNIT_CASE(disabled_before_it_is_revived),
+	KUNIT_CASE(disable_behind_the_claim),
+	KUNIT_CASE(disable_before_the_push),
+	KUNIT_CASE(disable_beside_a_queue_call),
+	KUNIT_CASE(cancel_sync_waits_for_the_push),
+	KUNIT_CASE(cancel_of_what_is_about_to_start),
+	KUNIT_CASE(flush_of_what_is_about_to_start),
+	KUNIT_CASE(exactly_once),
+	KUNIT_CASE(freed_when_canceled),
+	{}
+};
+
+static struct kunit_suite workrace_suite = {
+	.name = "fairwq_workrace",
+	.init = mock_init,
+	.exit = mock_exit,
+	.test_cases = workrace_cases,
+};
+
+kunit_test_suite(workrace_suite);
+
+MODULE_DESCRIPTION("KUnit: works that are cancelled on their way");
+MODULE_LICENSE("GPL");
