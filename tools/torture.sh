@@ -27,7 +27,7 @@ read -ra build_args <<<"${TORTURE_BUILD:-}"
 case $kind in
 uml) boot=uml arch=um kernel=(7.3 uml) cpus=2 slack=120 ;;
 uml-debug) boot=uml arch=um kernel=(7.3 uml debug) cpus=2 slack=400 loads=0 light="threads=4 backlog=500" ;;
-qemu) boot=qemu arch=x86_64 kernel=("${KERNEL:-6.1}" qemu) cpus=4 slack=180 ;;
+qemu) boot=qemu arch=x86_64 kernel=("${KERNEL:-6.1}" qemu) cpus=4 slack=180 light="threads=4 backlog=500" ;;
 *) die "torture is run as uml, uml-debug or qemu, not $kind" ;;
 esac
 [[ $seconds =~ ^[1-9][0-9]*$ ]] || die "SECONDS is a number, not $seconds"

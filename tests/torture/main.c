@@ -167,7 +167,8 @@ static int tt_thread_fn(void *data)
 	struct tt_thread *thread = data;
 
 	while (!kthread_should_stop()) {
-		if (READ_ONCE(tt_halted)) {
+		/* One is stopped after the other: the rest is to be quiet, too. */
+		if (READ_ONCE(tt_halted) || READ_ONCE(tt_stopping)) {
 			schedule_timeout_interruptible(1);
 			continue;
 		}
