@@ -31,6 +31,7 @@ help:
 	@echo 'To test it:'
 	@echo '  check            all suites in QEMU; KERNEL=6.1 (default), 6.12 or 7.3'
 	@echo '  check-uml        all suites on 7.3 user-mode Linux: the fast loop'
+	@echo '  sim              is it fair? pick.c alone, in user space, over millions of turns; SEED='
 	@echo '  torture          everything at random for SECONDS=60; KIND=uml (default), uml-debug or qemu'
 	@echo '  check-mutants    plant bugs one by one; each must be caught'
 	@echo '  models           model-check the lock-free protocols, and their broken variants'
@@ -61,7 +62,7 @@ check-uml:
 torture:
 	@KERNEL=$(KERNEL) tools/torture.sh $(KIND) $(SECONDS)
 
-check-mutants check-style check-dkms models demo bench:
+check-mutants check-style check-dkms models sim demo bench:
 	@tools/$@.sh
 
 clean:
@@ -70,4 +71,4 @@ clean:
 	@rm -rf build
 
 .PHONY: all help modules modules_install samples install headers_install dkms-install \
-	check check-uml torture check-mutants check-style check-dkms models demo bench clean
+	check check-uml torture check-mutants check-style check-dkms models sim demo bench clean

@@ -43,10 +43,12 @@ main() {
 	local rc=0
 	mkdir -p "$dir"
 	judge_the_judge
+	"$top/tools/sim.sh" "$(readlink -f "$1/source")" >"$dir/sim.log" || true
+	sed '$d' "$dir/sim.log"
 	suites "$@" || rc=$?
 	[ $rc -ne 2 ] || return 2
 	say "  logs: ${dir#"$top"/}"
-	total "$dir/verdict-tests.log" "$dir/verdict.log" | tee "$dir/total"
+	total "$dir/verdict-tests.log" "$dir/sim.log" "$dir/verdict.log" | tee "$dir/total"
 	[ $rc -ne 0 ] || ! grep -q ', [1-9]' "$dir/total" || rc=1
 	return $rc
 }

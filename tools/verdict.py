@@ -3,6 +3,7 @@
 """Says whether a boot of the test kernel was clean; believes nothing by halves.
 
 usage: verdict.py DIR [KUNIT_PY]
+       verdict.py --program NAME LOG STATUS
 
 DIR holds what tools/build.sh planned (suites, root/plan) and tools/boot.sh
 left (console.log, result.log, status). A run is clean if every expected suite
@@ -15,6 +16,9 @@ A test that provokes a splat announces it on the console:
     # expect-splat end
 Between the two, splats and lines that contain TEXT are tolerated, and TEXT
 must appear; anything else counts as ever.
+
+The second form judges a program that ran outside of the guest: the KTAP in
+LOG, and the status that it ended with.
 
 Exit: 0 clean, 1 a test failed, 3 crash or warning, 124 time was up.
 """
@@ -291,7 +295,18 @@ def judge_steps(tally, plan, result):
     tally.check('guest', [f'its last line is not "done" but "{last}"'] * (last != 'done'))
 
 
+def judge_program(name, log, status):
+    tally = Tally()
+    lines = [f'user-begin {name}', *read(log), f'user-end {name}']
+    judge_suites(tally, user_suites(lines), [name])
+    tally.check(name, [f'exit {status}'] * (status != '0'), read(log)[-10:])
+    print(f'{tally.passed} passed, {tally.failed} failed')
+    sys.exit(tally.failed > 0)
+
+
 def main():
+    if len(sys.argv) == 5 and sys.argv[1] == '--program':
+        judge_program(*sys.argv[2:])
     if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
     top = sys.argv[1]

@@ -1,0 +1,917 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Is it fair? Millions of turns in user space, decided by the pick.c that is in
+ * the module, measured by a meter that knows nothing of it (see meter.h), in a
+ * pool with a clock of its own (see sim.h).
+ *
+ * Prints KTAP. Each case is a family of configurations and says how near the
+ * worst lag of any two clients, over any window, came to what is promised. The
+ * last ones have a fault, and pass if the meter sees it.
+ *
+ * The numbers are the same for the same SEED, which is an environment variable.
+ * With the name of a case as argument, only that one runs.
+ */
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <linux/kernel.h>
+
+#include "../user/ktap.h"
+#include "sim.h"
+
+#define SLICE		(50 * SIM_US)
+
+static u64 seed = 1;
+static struct random rnd;	/* what the case that runs draws from */
+
+/* What the configurations of a case came to. */
+static struct {
+	unsigned int configs;
+	u64 turns, windows, violations;
+	double worst, worst_given;
+	char where[200];	/* the configuration that was worst */
+} found;
+
+/* ---- building blocks ------------------------------------------------------ */
+
+static const u64 slices[] = { 0, SLICE };
+static const unsigned int runners[] = { 1, 2, 3, 8, 64 };
+
+static const struct sim_time ten_us = { .kind = SIM_FIXED, .lo = 10 * SIM_US };
+
+static const struct sim_time rarely_long = {
+	.kind = SIM_RARELY, .n = 20, .lo = 1 * SIM_US, .hi = 100 * SIM_US
+};
+
+static const struct sim_time in_runs = {
+	.kind = SIM_RUNS, .n = 20, .lo = 1 * SIM_US, .hi = 100 * SIM_US
+};
+
+static const struct sim_time uniform = {
+	.kind = SIM_UNIFORM, .lo = 1 * SIM_US, .hi = 100 * SIM_US
+};
+
+static const struct sim_arrivals backlog = { .kind = SIM_BACKLOG };
+
+static struct sim_attrs attrs(enum sim_policy policy, unsigned int max_active, u64 slice)
+{
+	return (struct sim_attrs){
+		.picker = &picker_sound,
+		.policy = policy,
+		.max_active = max_active,
+		.slice = slice,
+		.max_clients = 256,
+		.seed = random_next(&rnd),
+	};
+}
+
+static int add_client(struct sim *sim, u32 weight, struct sim_time time,
+		      struct sim_arrivals arrivals)
+{
+	return sim_add(sim, &(struct sim_client_attrs){
+		.owner = METER_NOBODY, .weight = weight, .time = time, .arrivals = arrivals,
+	});
+}
+
+static int add_child(struct sim *sim, int owner, u32 weight, struct sim_time time,
+		     struct sim_arrivals arrivals)
+{
+	return sim_add(sim, &(struct sim_client_attrs){
+		.owner = owner, .weight = weight, .time = time, .arrivals = arrivals,
+	});
+}
+
+static struct sim_time fixed(u64 ns)
+{
+	return (struct sim_time){ .kind = SIM_FIXED, .lo = ns };
+}
+
+static struct sim_arrivals bursts(unsigned int n, u64 gap)
+{
+	return (struct sim_arrivals){ .kind = SIM_BURSTS, .n = n, .gap = gap };
+}
+
+static void note_worst(const struct sim *sim, const struct meter *meter, const char *what)
+{
+	const int *who = meter->worst_pair;
+
+	snprintf(found.where, sizeof(found.where),
+		 "configuration %u: %s, %u runners, slice %llu us, %d clients; %s of clients %d and %d (weights %u and %u)",
+		 found.configs, sim->attrs.policy == SIM_FAIR_TIME ? "fair time" : "turns",
+		 sim->attrs.max_active, (unsigned long long)(sim->attrs.slice / SIM_US),
+		 sim->nr_clients, what, who[0], who[1], sim->client[who[0]].weight,
+		 sim->client[who[1]].weight);
+}
+
+/* Let it run, and add up what came of it. */
+static void observe(struct sim *sim, u64 turns)
+{
+	/* Turns that were put back are given twice; what was started is judged. */
+	bool given = sim->given;
+
+	sim_run(sim, turns);
+	sim_finish(sim);
+	given = given && !sim->nr_put_back;
+	expect(!sim->broken, "%s", sim->broken);
+	found.configs++;
+	found.turns += sim->turns;
+	found.windows += sim->meter->windows;
+	found.violations += sim->meter->violations;
+	if (sim->meter->worst > found.worst) {
+		found.worst = sim->meter->worst;
+		note_worst(sim, sim->meter, "service");
+	}
+	if (!given)
+		return;
+	found.violations += sim->given->violations;
+	if (sim->given->worst > found.worst_given) {
+		found.worst_given = sim->given->worst;
+		if (sim->given->violations)
+			note_worst(sim, sim->given, "turns given");
+	}
+}
+
+static void run_config(struct sim *sim, u64 turns)
+{
+	observe(sim, turns);
+	sim_free(sim);
+}
+
+static void report(void)
+{
+	printf("# %u configurations, %llu turns, %llu windows: worst lag %.1f %% of the bound",
+	       found.configs, (unsigned long long)found.turns,
+	       (unsigned long long)found.windows, 100 * found.worst);
+	if (found.worst_given)
+		printf(", of turns given %.1f %%", 100 * found.worst_given);
+	printf("\n# worst: %s\n", found.where);
+}
+
+/* What is said of a case that has to be fair. */
+static void expect_fair(void)
+{
+	report();
+	expect(found.windows, "nothing was measured");
+	expect(!found.violations, "%llu windows", (unsigned long long)found.violations);
+}
+
+/* And of one that must not be. */
+static void expect_unfair(void)
+{
+	report();
+	expect(found.violations, "a fault that nobody saw");
+}
+
+/* ---- rotation --------------------------------------------------------------- */
+
+struct rotation {
+	int nr, busy[64];
+	u64 turns, wrong;
+};
+
+static void note_turn(void *arg, int client)
+{
+	struct rotation *rotation = arg;
+
+	rotation->wrong += client != rotation->busy[rotation->turns++ % rotation->nr];
+}
+
+/* @nr clients with items of any length, @idle ones between them; who is wrong? */
+static u64 rotate(int nr, int idle, u64 slice, u32 weight)
+{
+	struct sim_attrs a = attrs(SIM_ROUND_ROBIN, 1, slice);
+	struct rotation rotation = { };
+	struct sim *sim;
+
+	a.started = note_turn;
+	a.arg = &rotation;
+	sim = sim_new(&a);
+	for (int i = 0; i < nr + idle; i++) {
+		bool busy = idle <= i / 2 || i % 2;
+		struct sim_arrivals none = { .kind = SIM_IDLE };
+
+		if (busy)
+			rotation.busy[rotation.nr++] = i;
+		add_client(sim, i ? 100 : weight, uniform, busy ? backlog : none);
+	}
+	run_config(sim, 100 * nr);
+	return rotation.wrong;
+}
+
+/* With turns and one runner: one after the other, whatever items and plans. */
+static void exact_rotation(void)
+{
+	static const int nr[] = { 1, 2, 3, 7, 33, 64 }, idle[] = { 0, 1, 9 };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(nr) * ARRAY_SIZE(idle) * 2; i++) {
+		int busy = nr[i / 2 % ARRAY_SIZE(nr)], others = idle[i / 2 / ARRAY_SIZE(nr)];
+		u64 wrong = rotate(busy, others, slices[i % 2], 100);
+
+		expect(!wrong, "%llu turns, %d clients", (unsigned long long)wrong, busy);
+	}
+	report();
+	expect(rotate(3, 0, 0, 200), "one has twice the weight");
+}
+
+/* ---- standing backlogs -------------------------------------------------------- */
+
+static void equal_weights(void)
+{
+	static const int nr[] = { 2, 3, 17, 100 };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(nr) * ARRAY_SIZE(runners) * 2; i++) {
+		struct sim_attrs a = attrs(SIM_ROUND_ROBIN, runners[i / 2 % ARRAY_SIZE(runners)],
+					   slices[i % 2]);
+		struct sim *sim = sim_new(&a);
+
+		for (int k = 0; k < nr[i / 2 / ARRAY_SIZE(runners)]; k++)
+			add_client(sim, 100, ten_us, backlog);
+		run_config(sim, 5000);
+	}
+	expect_fair();
+}
+
+static const u32 weights[][4] = {
+	{ 1, 2, 5 }, { 1, 100, 10000 }, { 10000, 9999 }, { 7777, 3333, 1 },
+	{ 100, 101, 102, 103 }, { 3, 7, 11, 13 },
+};
+
+static struct sim *weighted(const struct picker *picker, enum sim_policy policy,
+			    unsigned int max_active, u64 slice, unsigned int which)
+{
+	struct sim_attrs a = attrs(policy, max_active, slice);
+	struct sim *sim;
+
+	a.picker = picker;
+	sim = sim_new(&a);
+	for (unsigned int k = 0; k < 4 && weights[which][k]; k++)
+		add_client(sim, weights[which][k], fixed(random_between(&rnd, 300, 3000)), backlog);
+	return sim;
+}
+
+static void unequal_weights(void)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(weights) * ARRAY_SIZE(runners) * 2; i++)
+		run_config(weighted(&picker_sound, SIM_ROUND_ROBIN,
+				    runners[i / 2 % ARRAY_SIZE(runners)], slices[i % 2],
+				    i / 2 / ARRAY_SIZE(runners)), 10000);
+	expect_fair();
+}
+
+/* What is rounded away each turn would add up. */
+static void nothing_is_rounded_away(void)
+{
+	run_config(weighted(&picker_sound, SIM_ROUND_ROBIN, 1, 0, 2), 600000);
+	for (unsigned int i = 0; i < ARRAY_SIZE(weights); i++)
+		run_config(weighted(&picker_sound, SIM_FAIR_TIME, 1, 0, i), 50000);
+	expect_fair();
+}
+
+static const struct sim_time times[] = {
+	{ .kind = SIM_FIXED, .lo = 1 * SIM_US }, { .kind = SIM_FIXED, .lo = 100 * SIM_US },
+	{ .kind = SIM_UNIFORM, .lo = 1 * SIM_US, .hi = 100 * SIM_US },
+	{ .kind = SIM_RARELY, .n = 20, .lo = 1 * SIM_US, .hi = 100 * SIM_US },
+	{ .kind = SIM_RUNS, .n = 20, .lo = 1 * SIM_US, .hi = 100 * SIM_US },
+};
+
+/* Turns are counted, so it makes no difference how long they take. */
+static void item_times(void)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(runners) * 4; i++) {
+		struct sim_attrs a = attrs(SIM_ROUND_ROBIN, runners[i / 4], slices[i % 2]);
+		struct sim *sim = sim_new(&a);
+
+		for (unsigned int k = 0; k < 2 * ARRAY_SIZE(times); k++)
+			add_client(sim, i & 2 ? 1 + k : 100, times[k / 2], backlog);
+		run_config(sim, 20000);
+	}
+	expect_fair();
+}
+
+/* ---- clients that come and go -------------------------------------------------- */
+
+static void zipf(void)
+{
+	struct sim_arrivals by_source = { .kind = SIM_BY_SOURCE };
+
+	for (unsigned int i = 0; i < 8; i++) {
+		/* Half of them with more items than the runners can do. */
+		unsigned int max_active = i & 4 ? 4 : 1;
+		u64 gap = (i & 2 ? 7 : 12) * SIM_US / max_active;
+		struct sim_attrs a = attrs(SIM_ROUND_ROBIN, max_active, slices[i % 2]);
+		struct sim *sim = sim_new(&a);
+
+		for (int k = 0; k < 200; k++)
+			add_client(sim, 100, ten_us, by_source);
+		sim_set_source(sim, gap);
+		run_config(sim, 20000);
+	}
+	expect_fair();
+}
+
+/* Some with a backlog, some with bursts, some with a few items at a time. */
+static struct sim *coming_and_going(const struct sim_attrs *a, struct sim_time time,
+				    enum sim_arrival_kind kind)
+{
+	struct sim *sim = sim_new(a);
+
+	for (int k = 0; k < 20; k++) {
+		struct sim_arrivals arrivals = backlog;
+
+		if (k % 4 == 1)
+			arrivals = (struct sim_arrivals){ .kind = SIM_CLOSED, .n = k };
+		else if (k % 4 > 1)
+			arrivals = (struct sim_arrivals){
+				.kind = kind, .n = 3 * k, .gap = k * 20 * SIM_US,
+			};
+		add_client(sim, k % 3 ? 100 : 10 * (k + 1), time, arrivals);
+	}
+	return sim;
+}
+
+static void arrivals(void)
+{
+	for (unsigned int i = 0; i < 2 * ARRAY_SIZE(runners); i++) {
+		struct sim_attrs a = attrs(SIM_ROUND_ROBIN, runners[i / 2], slices[i % 2]);
+
+		run_config(coming_and_going(&a, ten_us, SIM_BURSTS), 30000);
+	}
+	expect_fair();
+}
+
+/* A new client comes in the place of one that has left. */
+static void departures(void)
+{
+	for (unsigned int i = 0; i < 2 * ARRAY_SIZE(runners); i++) {
+		struct sim_attrs a = attrs(SIM_ROUND_ROBIN, runners[i / 2], slices[i % 2]);
+
+		run_config(coming_and_going(&a, ten_us, SIM_LEAVES), 30000);
+	}
+	expect_fair();
+}
+
+/* The same, where virtual times wrap meanwhile. */
+static void times_that_wrap(void)
+{
+	for (unsigned int i = 0; i < 2 * ARRAY_SIZE(runners); i++) {
+		struct sim_attrs a = attrs(SIM_ROUND_ROBIN, runners[i / 2], slices[i % 2]);
+
+		a.near_wrap = true;
+		run_config(coming_and_going(&a, ten_us, SIM_LEAVES), 30000);
+	}
+	expect_fair();
+}
+
+static void limits(void)
+{
+	for (unsigned int i = 0; i < 2 * ARRAY_SIZE(runners); i++) {
+		struct sim_attrs a = attrs(SIM_ROUND_ROBIN, runners[i / 2], slices[i % 2]);
+		struct sim *sim = sim_new(&a);
+
+		for (int k = 0; k < 12; k++)
+			sim_add(sim, &(struct sim_client_attrs){
+				.owner = METER_NOBODY, .weight = 1 + k * k,
+				.max_active = k % 4, .time = uniform, .arrivals = backlog,
+			});
+		run_config(sim, 20000);
+	}
+	expect_fair();
+}
+
+static void pauses(void)
+{
+	for (unsigned int i = 0; i < 2 * ARRAY_SIZE(runners); i++) {
+		struct sim_attrs a = attrs(SIM_ROUND_ROBIN, runners[i / 2], slices[i % 2]);
+
+		a.pause = 20;
+		run_config(coming_and_going(&a, uniform, SIM_BURSTS), 20000);
+	}
+	expect_fair();
+}
+
+static void weight_changes(void)
+{
+	for (unsigned int i = 0; i < 2 * ARRAY_SIZE(runners); i++) {
+		struct sim_attrs a = attrs(SIM_ROUND_ROBIN, runners[i / 2], slices[i % 2]);
+
+		a.reweigh = 100;
+		a.pause = i % 4 ? 0 : 100;
+		run_config(coming_and_going(&a, ten_us, SIM_BURSTS), 30000);
+	}
+	expect_fair();
+}
+
+/* Turns that were taken and not used: parked works, and plans that run late. */
+static void turns_put_back(void)
+{
+	for (unsigned int i = 0; i < 4 * ARRAY_SIZE(runners); i++) {
+		struct sim_attrs a = attrs(SIM_ROUND_ROBIN, runners[i / 4], slices[i % 2]);
+		struct sim_time late = {
+			.kind = SIM_RARELY, .n = 100, .lo = 500, .hi = 10 * SIM_MS,
+		};
+
+		a.park = 10;
+		a.reweigh = 500;
+		a.pause = 500;
+		run_config(coming_and_going(&a, i & 2 ? late : ten_us, SIM_BURSTS), 10000);
+	}
+	expect_fair();
+}
+
+/* ---- owners ------------------------------------------------------------------- */
+
+/* Two levels of owners, and batches without one beside them. */
+static struct sim *family(const struct sim_attrs *a, struct sim_time time)
+{
+	struct sim *sim = sim_new(a);
+	struct sim_arrivals none = { .kind = SIM_IDLE };
+	int owner[6];
+
+	for (int i = 0; i < 6; i++)
+		owner[i] = add_child(sim, i < 3 ? METER_NOBODY : owner[i - 2], 50 * (i + 1), time,
+				     none);
+	for (int i = 0; i < 6; i++)
+		for (int k = 0; k <= i; k++)
+			add_child(sim, owner[i], 100 + k, time,
+				  k % 3 == 2 ? bursts(30, SIM_MS / 2) : backlog);
+	for (int i = 0; i < 3; i++)
+		add_client(sim, 100, time, i ? backlog : bursts(10, 100 * SIM_US));
+	return sim;
+}
+
+static void trees(void)
+{
+	for (unsigned int i = 0; i < 4 * ARRAY_SIZE(runners); i++) {
+		struct sim_attrs a = attrs(SIM_ROUND_ROBIN, runners[i / 4], slices[i % 2]);
+
+		a.pause = i & 2 ? 50 : 0;
+		a.reweigh = i & 2 ? 200 : 0;
+		run_config(family(&a, uniform), 20000);
+	}
+	expect_fair();
+}
+
+/* Turns of an owner with @nr children, while two batches without one have some. */
+static u64 turns_of_owner(int nr, u32 weight, const struct sim_attrs *a)
+{
+	struct sim_arrivals none = { .kind = SIM_IDLE };
+	struct sim *sim = sim_new(a);
+	int owner = add_client(sim, weight, ten_us, nr ? none : backlog);
+	u64 turns = 0;
+
+	add_client(sim, 100, ten_us, backlog);
+	add_client(sim, 100, ten_us, backlog);
+	for (int i = 0; i < nr; i++)
+		add_child(sim, owner, 1 + 100 * i, ten_us, backlog);
+	observe(sim, 30000);
+	for (int i = 0; i < sim->nr_clients; i++)
+		if (i == owner || sim->client[i].owner)
+			turns += sim->client[i].turns;
+	sim_free(sim);
+	return turns;
+}
+
+/* A client gains nothing by being many. */
+static void owner_counts_as_one(void)
+{
+	static const int nr[] = { 1, 2, 10, 60 };
+
+	for (unsigned int i = 0; i < 2 * ARRAY_SIZE(runners); i++) {
+		struct sim_attrs a = attrs(SIM_ROUND_ROBIN, runners[i / 2], 0);
+		u32 weight = i % 2 ? 100 : 37;
+		u64 alone = turns_of_owner(0, weight, &a);
+
+		for (unsigned int k = 0; k < ARRAY_SIZE(nr); k++) {
+			s64 more = turns_of_owner(nr[k], weight, &a) - alone;
+
+			expect(llabs(more) <= a.max_active + 1,
+			       "%lld turns more for %d children", (long long)more, nr[k]);
+		}
+	}
+	expect_fair();
+}
+
+/* ---- priorities ----------------------------------------------------------------- */
+
+/* Two clients of each rank that @busy has the bit of. */
+static struct sim *ranked(const struct sim_attrs *a, unsigned int busy, bool steady)
+{
+	struct sim *sim = sim_new(a);
+
+	for (unsigned int rank = 0; rank < FAIRWQ_NR_RANKS; rank++)
+		for (int k = 0; k < 2 && busy >> rank & 1; k++)
+			sim_add(sim, &(struct sim_client_attrs){
+				.owner = METER_NOBODY, .rank = rank, .weight = 100 + 100 * k,
+				.time = ten_us,
+				.arrivals = steady || k ? backlog : bursts(20, 200 * SIM_US),
+			});
+	return sim;
+}
+
+/* One turn in 64 is for whoever waits below, and no more than that. */
+static bool all_had_their_turns(const struct sim *sim)
+{
+	return sim->most_passed[1] < 64 && sim->most_passed[2] < 64 &&
+	       sim->most_passed[0] <= 2 && sim->least_passed >= 62;
+}
+
+static void priorities(void)
+{
+	for (unsigned int i = 0; i < 16 * ARRAY_SIZE(runners); i++) {
+		struct sim_attrs a = attrs(SIM_ROUND_ROBIN, runners[i / 16], slices[i % 2]);
+		static const unsigned int ranks[] = { 7, 6, 5, 3 };
+		unsigned int busy = ranks[i / 2 % 4];
+		struct sim *sim = ranked(&a, busy, i & 8);
+
+		observe(sim, 10000);
+		expect(all_had_their_turns(sim), "passed over %u, %u, %u times, served after %u",
+		       sim->most_passed[0], sim->most_passed[1], sim->most_passed[2],
+		       sim->least_passed);
+		sim_free(sim);
+	}
+	expect_fair();
+}
+
+/* ---- fair time ------------------------------------------------------------------- */
+
+/* Each client's items always take as long, from 1 to 100. */
+static void time_of_known_items(void)
+{
+	for (unsigned int i = 0; i < 8 * ARRAY_SIZE(runners); i++) {
+		struct sim_attrs a = attrs(SIM_FAIR_TIME, runners[i / 8], slices[i % 2]);
+		struct sim *sim = sim_new(&a);
+
+		for (int k = 0; k < (i & 4 ? 3 : 20); k++)
+			add_client(sim, i & 2 ? 1 + k : 100,
+				   fixed(k % 2 ? 100 * SIM_US : (1 + k) * SIM_US), backlog);
+		run_config(sim, 20000);
+	}
+	expect_fair();
+}
+
+/* How long an item takes is seen when it is over. */
+static void time_of_unknown_items(void)
+{
+	static const struct sim_time *time[] = { &rarely_long, &in_runs, &uniform };
+
+	for (unsigned int i = 0; i < 12 * ARRAY_SIZE(runners); i++) {
+		struct sim_attrs a = attrs(SIM_FAIR_TIME, runners[i / 12], slices[i % 2]);
+		struct sim *sim = sim_new(&a);
+
+		for (int k = 0; k < (i & 2 ? 3 : 20); k++)
+			add_client(sim, 100 + k, *time[i / 4 % 3], backlog);
+		run_config(sim, 10000);
+	}
+	expect_fair();
+}
+
+static void time_of_all_kinds(void)
+{
+	static const struct sim_time *time[] = { &ten_us, &rarely_long, &in_runs, &uniform };
+
+	for (unsigned int i = 0; i < 16 * ARRAY_SIZE(runners); i++) {
+		struct sim_attrs a = attrs(SIM_FAIR_TIME, runners[i / 16], slices[i % 2]);
+
+		a.pause = i & 2 ? 50 : 0;
+		a.reweigh = i & 2 ? 100 : 0;
+		a.park = i & 2 ? 50 : 0;
+		if (i & 4)
+			run_config(family(&a, *time[i / 4 % 4]), 5000);
+		else
+			run_config(coming_and_going(&a, *time[i / 4 % 4], SIM_LEAVES), 5000);
+	}
+	expect_fair();
+}
+
+/*
+ * An owner whose children come with one long item each and go: every one of
+ * them is charged what an item of nobody knows whom takes. Beside it, one batch.
+ */
+static struct sim *strangers(const struct picker *picker)
+{
+	struct sim_attrs a = attrs(SIM_FAIR_TIME, 2, 0);
+	struct sim_arrivals once = { .kind = SIM_LEAVES, .n = 1, .gap = 10 * SIM_US };
+	struct sim_arrivals none = { .kind = SIM_IDLE };
+	struct sim *sim;
+	int owner;
+
+	a.picker = picker;
+	sim = sim_new(&a);
+	owner = add_client(sim, 100, ten_us, none);
+	add_client(sim, 100, fixed(SIM_MS), backlog);
+	for (int i = 0; i < 20; i++)
+		add_child(sim, owner, 100, fixed(SIM_MS), once);
+	return sim;
+}
+
+static void time_of_strangers(void)
+{
+	run_config(strangers(&picker_sound), 20000);
+	expect_fair();
+}
+
+/* Jain's index of what clients got, by weight: 1 if all got the same. */
+static double jain(const struct sim *sim)
+{
+	double sum = 0, squares = 0;
+
+	for (int i = 0; i < sim->nr_clients; i++) {
+		double x = (double)sim->client[i].ran / sim->client[i].weight;
+
+		sum += x;
+		squares += x * x;
+	}
+	return sum * sum / (sim->nr_clients * squares);
+}
+
+/* Item times 1:100 and equal weights; weights 1:2:5 and any items. */
+static void time_is_shared(void)
+{
+	for (unsigned int i = 0; i < 2 * ARRAY_SIZE(runners); i++) {
+		struct sim_attrs a = attrs(SIM_FAIR_TIME, runners[i / 2], slices[i % 2]);
+		struct sim *sim = sim_new(&a);
+
+		for (int k = 0; k < 2; k++)
+			add_client(sim, 100, fixed(k ? 100 * SIM_US : 1 * SIM_US), backlog);
+		observe(sim, 50000);
+		expect(jain(sim) >= 0.999, "%f", jain(sim));
+		sim_free(sim);
+
+		sim = sim_new(&a);
+		for (int k = 0; k < 3; k++)
+			add_client(sim, weights[0][k], k ? uniform : rarely_long, backlog);
+		observe(sim, 50000);
+		expect(jain(sim) >= 0.9999, "%f", jain(sim));
+		sim_free(sim);
+	}
+	expect_fair();
+}
+
+/* ---- everything at once ------------------------------------------------------------ */
+
+static struct sim_arrivals any_arrivals(void)
+{
+	static const enum sim_arrival_kind kind[] = {
+		SIM_BACKLOG, SIM_CLOSED, SIM_BURSTS, SIM_LEAVES, SIM_BY_SOURCE
+	};
+
+	return (struct sim_arrivals){
+		.kind = kind[random_below(&rnd, 5)],
+		.n = random_between(&rnd, 1, 50),
+		.gap = random_between(&rnd, 1, 500 * SIM_US),
+	};
+}
+
+static void any_client(struct sim *sim, int owners)
+{
+	struct sim_client_attrs client = {
+		.owner = owners ? (int)random_below(&rnd, owners + 1) - 1 : METER_NOBODY,
+		.weight = random_one_in(&rnd, 3) ? random_between(&rnd, 1, 10000) : 0,
+		.rank = random_below(&rnd, 3),
+		.max_active = random_below(&rnd, 4),
+		.time = times[random_below(&rnd, ARRAY_SIZE(times))],
+		.arrivals = any_arrivals(),
+	};
+
+	client.time.hi *= random_between(&rnd, 1, 50);
+	if (sim->nr_clients < owners) {
+		client.owner = random_below(&rnd, sim->nr_clients + 1) - 1;
+		client.arrivals.kind = SIM_IDLE;
+	} else if (sim->nr_clients == owners) {
+		client.arrivals.kind = SIM_BACKLOG;
+	}
+	sim_add(sim, &client);
+}
+
+static struct sim *anything(void)
+{
+	struct sim_attrs a = attrs(random_below(&rnd, 2) ? SIM_FAIR_TIME : SIM_ROUND_ROBIN,
+				   random_between(&rnd, 1, SIM_MAX_RUNNERS), 0);
+	int owners = random_below(&rnd, 2) ? random_below(&rnd, 6) : 0;
+	int nr = owners + random_between(&rnd, 2, 30);
+	struct sim *sim;
+
+	if (random_below(&rnd, 2))
+		a.max_active = random_between(&rnd, 1, 3);
+	a.slice = random_below(&rnd, 2) ? random_between(&rnd, 0, 100) * SIM_US : 0;
+	a.pause = random_below(&rnd, 2) * 50;
+	a.reweigh = random_below(&rnd, 2) * 100;
+	a.park = random_below(&rnd, 2) * 50;
+	a.near_wrap = random_below(&rnd, 2);
+	sim = sim_new(&a);
+	while (nr--)
+		any_client(sim, owners);
+	sim_set_source(sim, random_between(&rnd, 10, 40) * SIM_US);
+	return sim;
+}
+
+static void everything_at_once(void)
+{
+	for (int i = 0; i < 250; i++)
+		run_config(anything(), 4000);
+	expect_fair();
+}
+
+/* ---- what it costs -------------------------------------------------------------------- */
+
+struct cost {
+	u64 compared;		/* by one charge, at most */
+	u64 inserted;
+};
+
+/* Of @busy nodes that take turns, besides @idle ones. */
+static struct cost cost_of_turns(const struct picker *picker, int busy, int idle)
+{
+	struct fairwq_node *node = calloc(busy + idle, sizeof(*node));
+	struct fairwq_tree tree;
+	struct cost cost = { };
+
+	picker->tree_init(&tree, false);
+	for (int i = 0; i < busy + idle; i++)
+		picker->node_init(&node[i], &tree.rank[1], 100 + i % 50);
+	for (int i = 0; i < busy; i++)
+		picker->add(&tree, &node[i], 0);
+	for (int i = 0; i < 20000; i++) {
+		u64 compared = *picker->compared, inserted = *picker->inserted;
+
+		picker->charge(&tree, picker->pick(&tree), random_between(&rnd, 1, 1 << 24));
+		compared = *picker->compared - compared;
+		inserted = *picker->inserted - inserted;
+		if (compared > cost.compared)
+			cost.compared = compared;
+		if (inserted > cost.inserted)
+			cost.inserted = inserted;
+	}
+	free(node);
+	return cost;
+}
+
+/* A red-black tree of n nodes is at most 2 * log2(n + 1) high. */
+static bool is_within(struct cost cost, int nr)
+{
+	unsigned int height = 0;
+
+	while (1 << height < nr + 1)
+		height++;
+	return cost.inserted == 1 && cost.compared <= 2 * height;
+}
+
+/* Up to the first number of nodes that it is not true of. */
+static bool is_logarithmic(const struct picker *picker)
+{
+	for (int nr = 2; nr <= 8192; nr *= 8) {
+		struct cost few = cost_of_turns(picker, nr, 0);
+		struct cost many = cost_of_turns(picker, nr, 10000);
+
+		printf("# %d eligible: %llu comparisons at most, with 10000 idle ones %llu\n",
+		       nr, (unsigned long long)few.compared, (unsigned long long)many.compared);
+		if (!is_within(few, nr) || !is_within(many, nr))
+			return false;
+	}
+	return true;
+}
+
+static void cost_is_logarithmic(void)
+{
+	expect(is_logarithmic(&picker_sound), "more comparisons than the tree is high");
+}
+
+/* ---- what has to come out unfair ---------------------------------------------------------- */
+
+/* Arrival order: who queues most is served most. */
+static void arrival_order_is_seen(void)
+{
+	struct sim_attrs a = attrs(SIM_FIFO, 2, 0);
+	struct sim *sim = sim_new(&a);
+
+	for (int k = 0; k < 2; k++)
+		add_client(sim, 100, ten_us, (struct sim_arrivals){
+			.kind = SIM_CLOSED, .n = k ? 1 : 64,
+		});
+	run_config(sim, 20000);
+	expect_unfair();
+}
+
+static void old_pointer_is_seen(void)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(weights); i++)
+		run_config(weighted(&picker_old_pointer, SIM_ROUND_ROBIN, 1, 0, i), 5000);
+	expect_unfair();
+}
+
+static void saved_credit_is_seen(void)
+{
+	struct sim_attrs a = attrs(SIM_ROUND_ROBIN, 1, 0);
+
+	a.picker = &picker_saved_credit;
+	run_config(coming_and_going(&a, ten_us, SIM_BURSTS), 20000);
+	expect_unfair();
+}
+
+static void ignored_weight_is_seen(void)
+{
+	run_config(weighted(&picker_weight_ignored, SIM_ROUND_ROBIN, 1, 0, 0), 5000);
+	expect_unfair();
+}
+
+static void kept_estimate_is_seen(void)
+{
+	run_config(strangers(&picker_estimate_kept), 20000);
+	expect_unfair();
+}
+
+/* The children of an owner beside it, not below. */
+static void ignored_owner_is_seen(void)
+{
+	struct sim_attrs a = attrs(SIM_ROUND_ROBIN, 1, 0);
+
+	a.owners_ignored = true;
+	turns_of_owner(10, 100, &a);
+	expect_unfair();
+}
+
+/* Whoever waits below waits ten times as long as he may. */
+static void starved_priority_is_seen(void)
+{
+	struct sim_attrs a = attrs(SIM_ROUND_ROBIN, 1, 0);
+	struct sim *sim;
+
+	a.picker = &picker_impatient;
+	sim = ranked(&a, 7, true);
+	observe(sim, 10000);
+	expect(!all_had_their_turns(sim), "a fault that nobody saw");
+	sim_free(sim);
+}
+
+/* A picker that looks at all nodes, one by one. */
+static void linear_cost_is_seen(void)
+{
+	expect(!is_logarithmic(&picker_linear), "a fault that nobody saw");
+}
+
+/* ---- all of them ------------------------------------------------------------------------ */
+
+#define CASE(f) { #f, f }
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} cases[] = {
+	CASE(exact_rotation),
+	CASE(equal_weights),
+	CASE(unequal_weights),
+	CASE(nothing_is_rounded_away),
+	CASE(item_times),
+	CASE(zipf),
+	CASE(arrivals),
+	CASE(departures),
+	CASE(times_that_wrap),
+	CASE(limits),
+	CASE(pauses),
+	CASE(weight_changes),
+	CASE(turns_put_back),
+	CASE(trees),
+	CASE(owner_counts_as_one),
+	CASE(priorities),
+	CASE(time_of_known_items),
+	CASE(time_of_unknown_items),
+	CASE(time_of_all_kinds),
+	CASE(time_of_strangers),
+	CASE(time_is_shared),
+	CASE(everything_at_once),
+	CASE(cost_is_logarithmic),
+	CASE(arrival_order_is_seen),
+	CASE(old_pointer_is_seen),
+	CASE(saved_credit_is_seen),
+	CASE(ignored_weight_is_seen),
+	CASE(kept_estimate_is_seen),
+	CASE(ignored_owner_is_seen),
+	CASE(starved_priority_is_seen),
+	CASE(linear_cost_is_seen),
+};
+
+static bool run_case(int number, unsigned int i)
+{
+	ktap_case_begin();
+	memset(&found, 0, sizeof(found));
+	/* So that a case is the same whatever ran before it. */
+	rnd.state = seed * ARRAY_SIZE(cases) + i;
+	cases[i].run();
+	return ktap_case_end(number, cases[i].name);
+}
+
+int main(int argc, char **argv)
+{
+	const char *only = argc > 1 ? argv[1] : NULL;
+	bool good = true;
+	int number = 0;
+
+	if (getenv("SEED"))
+		seed = strtoull(getenv("SEED"), NULL, 0);
+	ktap_begin(only ? 1 : ARRAY_SIZE(cases));
+	printf("# SEED=%llu\n", (unsigned long long)seed);
+	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++)
+		if (!only || !strcmp(only, cases[i].name))
+			good &= run_case(++number, i);
+	return !good || !number;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The meter: how far apart were two that should have got the same?
+ *
+ * It is told who is eligible, who is whose child, what each weighs, and what
+ * service each gets when. It counts for itself, knows nothing of virtual
+ * times and has no line in common with what it measures.
+ *
+ * The measure is that of promise 6, which is Golestani's relative fairness
+ * ("A Self-Clocked Fair Queueing Scheme for Broadband Applications", INFOCOM
+ * 1994): over any window in which two siblings stay eligible,
+ *
+ *	| service(i) / weight(i) - service(j) / weight(j) |  <=  bound
+ *
+ * Any window, exactly, and not a sample of windows: let D(t) be the difference
+ * of the two since they are eligible together. A window from s to t has the
+ * difference D(t) - D(s), so the worst of all windows has max D - min D, and
+ * two extremes for each pair are all that has to be kept (the difference of
+ * prefix sums by which Bentley finds the maximum subarray in one pass,
+ * "Programming Pearls: Algorithm Design Techniques", CACM 27(9), 1984). D is
+ * linear between two events of i or j, so it has its extremes at such events:
+ * an event costs one step for each sibling.
+ *
+ * All of it is in integers, nothing is rounded: instead of s(i)/w(i) - s(j)/w(j)
+ * it looks at s(i) * w(j) - s(j) * w(i), and at a bound that is multiplied by
+ * both weights, too.
+ */
+#ifndef FAIRWQ_SIM_METER_H
+#define FAIRWQ_SIM_METER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define METER_NOBODY	(-1)
+
+/*
+ * Of which form the bound is, where so many turns may be taken and not over,
+ * and a cost is the most that an entry gets at once, by weight.
+ */
+enum meter_bound {
+	/* taken * the larger cost of the two: promise 6, with max_active + 1 */
+	METER_PROMISE,
+	/* taken / 2 * the sum of both: what is said of turns given, with the same */
+	METER_HALVES,
+	/*
+	 * 2 * taken * the larger cost: where what a turn costs is known only when
+	 * it is over, and then put right. All that is under way may be the one's
+	 * and have cost nearly nothing by what was thought, and at another time
+	 * within the window the other's.
+	 */
+	METER_UNKNOWN,
+};
+
+struct meter_entry {
+	int parent;		/* an entry, or METER_NOBODY */
+	int group;		/* who has the same one is compared */
+	uint32_t weight;
+	int64_t largest;	/* the most that it gets at once */
+	int64_t service;	/* what it got */
+	unsigned int running;	/* its service grows by this, each ns */
+	unsigned int eligible;	/* itself, or how many of its children */
+	unsigned int place;	/* among the eligible ones of its group */
+};
+
+/* The extremes of one entry's lead on another, as seen at events of the one. */
+struct meter_pair {
+	int64_t high;
+	int64_t low;
+};
+
+struct meter_group {
+	unsigned int nr;
+	int *member;		/* the eligible ones */
+};
+
+struct meter {
+	int nr, max;
+	enum meter_bound bound;
+	unsigned int taken;
+	int64_t now;
+	struct meter_entry *entry;
+	struct meter_group *group;
+	struct meter_pair *pair;	/* max * max */
+	int nr_running;
+	int *running;
+
+	/* What was found. */
+	uint64_t windows;	/* longest ones, each for one pair */
+	uint64_t violations;	/* of these, with a worse lag than the bound */
+	double worst;		/* the worst lag, as a share of the bound */
+	int worst_pair[2];
+};
+
+struct meter *meter_new(int max, enum meter_bound bound, unsigned int taken);
+void meter_free(struct meter *meter);
+int meter_add(struct meter *meter, int parent, unsigned int rank, uint32_t weight);
+/* That of a parent is the largest of its children. */
+void meter_set_largest(struct meter *meter, int i, int64_t largest);
+
+/* Time goes on; to be called before anything else happens at that time. */
+void meter_at(struct meter *meter, int64_t now);
+
+/* An entry without children becomes eligible, or is no longer. */
+void meter_join(struct meter *meter, int i);
+void meter_leave(struct meter *meter, int i);
+/* What went before is judged by the old weight, what comes by the new one. */
+void meter_set_weight(struct meter *meter, int i, uint32_t weight);
+
+/* Service at one time, or from one time to another. */
+void meter_serve(struct meter *meter, int i, int64_t amount);
+void meter_begin(struct meter *meter, int i);
+void meter_end(struct meter *meter, int i);
+
+/* Judge what is still open. */
+void meter_finish(struct meter *meter);
+
+#endif /* FAIRWQ_SIM_METER_H */

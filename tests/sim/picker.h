@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A picker: pick.c as it is, or with a fault planted. All of them are in one
+ * program; each is an object of its own that shows nothing but its table.
+ */
+#ifndef FAIRWQ_SIM_PICKER_H
+#define FAIRWQ_SIM_PICKER_H
+
+#include "pick.h"
+
+struct picker {
+	const char *name;
+	void (*tree_init)(struct fairwq_tree *tree, bool by_arrival);
+	void (*node_init)(struct fairwq_node *node, struct fairwq_node *parent, u32 weight);
+	void (*set_weight)(struct fairwq_tree *tree, struct fairwq_node *node, u32 weight);
+	void (*add)(struct fairwq_tree *tree, struct fairwq_node *node, u64 arrival);
+	void (*del)(struct fairwq_tree *tree, struct fairwq_node *node);
+	struct fairwq_node *(*pick)(const struct fairwq_tree *tree);
+	void (*charge)(struct fairwq_tree *tree, struct fairwq_node *node, u64 cost);
+	void (*refund)(struct fairwq_tree *tree, struct fairwq_node *node, u64 cost);
+	void (*correct)(struct fairwq_tree *tree, struct fairwq_node *node, s64 delta);
+	/* How often two nodes were compared, and a node put into a tree. */
+	u64 *compared, *inserted;
+};
+
+extern const struct picker picker_sound;
+/* Those of mutant.h. */
+extern const struct picker picker_old_pointer;
+extern const struct picker picker_saved_credit;
+extern const struct picker picker_weight_ignored;
+extern const struct picker picker_estimate_kept;
+/* Those of picker.c. */
+extern const struct picker picker_linear;
+extern const struct picker picker_impatient;
+
+#endif /* FAIRWQ_SIM_PICKER_H */

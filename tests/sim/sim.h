@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A pool without a kernel: clients with items, runners that take turns, and a
+ * clock that jumps from one event to the next. What a turn costs, who gets it
+ * and in which order is decided by a picker (pick.c); around it is what
+ * matters of runner.c and fifo.c: plans, the one open plan, stealing from it
+ * in start order, estimates, turns that are accounted for late, plans that are
+ * given back, items that are put back, limits and pauses.
+ */
+#ifndef FAIRWQ_SIM_SIM_H
+#define FAIRWQ_SIM_SIM_H
+
+#include "meter.h"
+#include "picker.h"
+#include "random.h"
+
+#define SIM_US		1000ULL
+#define SIM_MS		1000000ULL
+
+#define SIM_PLAN_MAX	32	/* FAIRWQ_PLAN_MAX */
+#define SIM_MAX_RUNNERS	64
+
+enum sim_policy { SIM_ROUND_ROBIN, SIM_FAIR_TIME, SIM_FIFO };
+
+enum sim_time_kind {
+	SIM_FIXED,		/* @lo */
+	SIM_UNIFORM,		/* @lo to @hi */
+	SIM_RARELY,		/* one in @n takes @hi, the others @lo */
+	SIM_RUNS,		/* @n of @lo, then @n of @hi, and so on */
+};
+
+/* How long items take, ns. */
+struct sim_time {
+	enum sim_time_kind kind;
+	unsigned int n;
+	u64 lo, hi;
+};
+
+enum sim_arrival_kind {
+	SIM_BACKLOG,		/* there are always more */
+	SIM_CLOSED,		/* @n at a time; one that is done comes again */
+	SIM_BURSTS,		/* @n, and when they are done, after @gap, again */
+	SIM_LEAVES,		/* the same, but then it is another client */
+	SIM_BY_SOURCE,		/* the pool's source says when, see sim_set_source() */
+	SIM_IDLE,		/* none */
+};
+
+struct sim_arrivals {
+	enum sim_arrival_kind kind;
+	unsigned int n;
+	u64 gap;		/* ns; random, up to twice that */
+};
+
+/* A client's batch, or an owner: who has children has no items. */
+struct sim_client_attrs {
+	u32 weight;		/* 0: 100 */
+	unsigned int rank;	/* of one without an owner; 0 is served first */
+	unsigned int max_active; /* 0: no limit */
+	int owner;		/* number of a client; METER_NOBODY: none */
+	struct sim_time time;
+	struct sim_arrivals arrivals;
+};
+
+struct sim_attrs {
+	const struct picker *picker;
+	enum sim_policy policy;
+	unsigned int max_active;
+	u64 slice;		/* ns; 0: one turn at a time */
+	int max_clients;
+	u64 seed;
+	/* One turn in so many, on average; 0: never. */
+	unsigned int pause, reweigh, park;
+	bool owners_ignored;	/* planted: children stand beside their owners */
+	bool near_wrap;		/* virtual times wrap before long */
+	/* Called when a client's item starts. */
+	void (*started)(void *arg, int client);
+	void *arg;
+};
+
+struct sim_client {
+	struct fairwq_node node;
+	struct sim_client_attrs attrs;
+	struct sim_client *owner;
+	int id;			/* also that of its meter entry */
+	u32 weight;
+	bool paused, limited;
+	bool eligible;		/* has something that nothing holds back */
+	bool is_owner;
+	u64 outstanding;	/* items that were queued and have not ended */
+	u64 queued;		/* items that were not taken, of which */
+	unsigned int taken;	/* so many at the head had their turn begun */
+	unsigned int in_flight;
+	unsigned int items;	/* that were made, for SIM_RUNS */
+	u64 average;		/* of run times, 4 bits of fraction; 0: none */
+	/* Under arrival order: of what is queued. A ring, its size in mask + 1. */
+	u64 *stamp;
+	u32 stamp_head, stamp_mask;
+	/* Counted here. */
+	u64 turns;		/* that were started */
+	u64 ran;		/* ns */
+};
+
+struct sim_turn {
+	struct sim_client *client;	/* in a plan, NULL: somebody took it */
+	u64 cost;
+	u64 stamp;
+	u64 ran;
+	bool timed;
+};
+
+struct sim_runner {
+	bool idle;
+	bool share;		/* the plan is worth waking another one for */
+	unsigned int nr;	/* turns planned */
+	struct sim_turn plan[SIM_PLAN_MAX];
+	u64 began;		/* when it was planned */
+	u64 round;		/* when it was last told what was done */
+	unsigned int started, ended, accounted;
+	struct sim_turn log[SIM_PLAN_MAX];
+};
+
+struct sim_event {
+	u64 when, seq;
+	enum { SIM_ITEM_ENDS, SIM_WAKE, SIM_ARRIVAL, SIM_RESUME, SIM_UNPARK } kind;
+	int who;
+	u64 cost;		/* SIM_UNPARK: of the turn */
+};
+
+struct sim {
+	struct sim_attrs attrs;
+	struct fairwq_tree tree;
+	struct random rnd;
+	u64 now, turns, seq;
+	int nr_clients;
+	struct sim_client *client;
+	struct sim_runner runner[SIM_MAX_RUNNERS];
+	struct sim_runner *planner;
+	unsigned int nr_active, nr_parked, attention, plan_seq;
+	unsigned int nr_eligible[FAIRWQ_NR_RANKS];
+	struct sim_event *heap;
+	int nr_events, max_events;
+	u64 last_stamp;
+	/* Zipf's law: how likely each of the clients is, summed up. */
+	double *zipf;
+	u64 zipf_gap;
+	unsigned int passed[FAIRWQ_NR_RANKS];	/* turns that others had */
+	bool begun, unknown;	/* costs are known when a turn ends, not before */
+
+	/* What was found. */
+	struct meter *meter;	/* of what the clients got: items, or ns */
+	struct meter *given;	/* of turns given; NULL under fair time */
+	unsigned int most_passed[FAIRWQ_NR_RANKS];
+	unsigned int least_passed;	/* and then served, before a higher one */
+	u64 nr_stolen, nr_put_back;
+	const char *broken;	/* the first thing that must never happen, or NULL */
+};
+
+struct sim *sim_new(const struct sim_attrs *attrs);
+int sim_add(struct sim *sim, const struct sim_client_attrs *attrs);
+/* Clients of SIM_BY_SOURCE get items every @gap ns, the k-th as often as 1 / k. */
+void sim_set_source(struct sim *sim, u64 gap);
+/* Until so many turns have been started, or nothing is left to do. */
+void sim_run(struct sim *sim, u64 turns);
+/* Judge. After that @meter and @given say what was found. */
+void sim_finish(struct sim *sim);
+void sim_free(struct sim *sim);
+void sim_set_weight(struct sim *sim, int client, u32 weight);
+void sim_pause(struct sim *sim, int client, bool paused);
+
+#endif /* FAIRWQ_SIM_SIM_H */
