@@ -171,8 +171,9 @@ EXPORT_SYMBOL_GPL(fairwq_queue_delayed);
  * Context: Any but NMI. Allocates nothing. May be called from @dwork's own
  * function.
  * Return: 1 if it was idle and was queued; 0 if it was pending and its delay
- * was changed; else as fairwq_queue(). On -EAGAIN, @dwork is not pending, even
- * if it was.
+ * was changed; else as fairwq_queue(). On an error @dwork is not pending, even if
+ * it was: as with mod_delayed_work(), it may have been disabled, or @batch
+ * disposed or filled, after it was taken out.
  */
 int fairwq_mod_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
 		       unsigned long delay)

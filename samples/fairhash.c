@@ -227,6 +227,8 @@ static void fairhash_file_free(struct fairhash_file *file)
 	kfree_sensitive(file);
 }
 
+static void fairhash_file_end_fn(struct fairwq_work *work);
+
 static struct fairhash_file *fairhash_file_create(void)
 {
 	struct fairhash_file *file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
