@@ -47,8 +47,8 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_DELAY_NOT_HELD,		/* [work] the batch goes before the timer */
 	FAIRWQ_MUTANT_FAILURE_UNTOLD,		/* [failure] notifiers are not called */
 	FAIRWQ_MUTANT_SERIAL_EARLY,		/* [serializer] next started before the return */
-	FAIRWQ_MUTANT_SERIAL_LIFO,		/* [serializer] those that wait come out backwards */
-	FAIRWQ_MUTANT_SERIAL_CANCEL,		/* [serializer] not told that its item was cancelled */
+	FAIRWQ_MUTANT_SERIAL_LIFO,		/* [serializer] those that wait come backwards */
+	FAIRWQ_MUTANT_SERIAL_CANCEL,		/* [serializer] not told of a cancelled item */
 	FAIRWQ_MUTANT_SERIAL_GHOST,		/* [serializer] a gap is not counted off */
 	FAIRWQ_MUTANT_SERIAL_NOT_HELD,		/* [serializer] the batch goes before its items */
 	FAIRWQ_MUTANT_LIMITER_PLUS_ONE,		/* [serializer] N + 1 items are let go */

@@ -13,7 +13,7 @@
 struct bench_object {
 	union {
 		struct fairwq_serializer serializer;
-		struct mutex mutex;
+		struct mutex mutex;	/* around the items of this object */
 	};
 	struct fairwq_batch *batch;
 };

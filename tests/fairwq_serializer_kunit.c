@@ -8,7 +8,7 @@
 #include "mock_work.h"
 
 /* Fewer where each is checked by everything that the kernel has. */
-#define MANY(n)	(IS_ENABLED(CONFIG_KASAN) ? (n) / 20 : (n))
+#define MANY(n)	((n) / (IS_ENABLED(CONFIG_KASAN) ? 20 : 1))
 
 /* ---- what the cases share --------------------------------------------- */
 
@@ -178,7 +178,7 @@ struct thread {
 	struct track *track;
 	struct step *steps;
 	unsigned int id, nr;
-	struct mutex *mutex;
+	struct mutex *mutex;		/* @seq, and the order of the queue calls */
 	u64 *seq;
 	atomic_t *counts;		/* queued, cancelled */
 	int ret;
@@ -327,7 +327,7 @@ static void producers_run(struct kunit *test, void (*fn)(struct thread *thread))
 	struct fairwq_serializer *serial = serial_new(test);
 	struct track *track = track_new(test, 1);
 	struct thread *thread;
-	struct mutex mutex;
+	struct mutex mutex;		/* see above */
 	unsigned int i;
 	u64 seq = 0;
 
@@ -1160,12 +1160,14 @@ static void resolver_of_ones_own(struct kunit *test)
 	a = mock_batch(test, "a");
 	for (i = 0; i < 4; i++) {
 		fairwq_constraint_init(&node[i].constraint, &node_ops);
-		items[i] = node[i].item = mock_item(test, 'a' + i);
+		items[i] = mock_item(test, 'a' + i);
+		node[i].item = items[i];
 		atomic_set(&node[i].missing, missing[i]);
 	}
 	node[0].next[0] = &node[1];
 	node[0].next[1] = &node[2];
-	node[1].next[0] = node[2].next[0] = &node[3];
+	node[1].next[0] = &node[3];
+	node[2].next[0] = &node[3];
 	for (i = 3; i >= 0; i--) {
 		KUNIT_ASSERT_EQ(test, 1, fairwq_queue_constrained(&node[i].constraint, a,
 								  &items[i]->work));
