@@ -296,8 +296,8 @@ EXPORT_SYMBOL_GPL(__fairwq_rcu_work_init);
  * @rwork: the work, set up by fairwq_rcu_work_init()
  *
  * The grace period begins not before this call. As with queue_rcu_work(), the
- * work cannot be cancelled until it is over. What fairwq_queue_delayed() says
- * of @batch holds here, too.
+ * work cannot be cancelled until it is over, nor be stopped by disabling it.
+ * What fairwq_queue_delayed() says of @batch holds here, too.
  *
  * Context: Any but NMI. Allocates nothing.
  * Return: as fairwq_queue().

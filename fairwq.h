@@ -37,6 +37,21 @@
  * dispose(B)               one wins    safe      safe             safe
  * flush(B)                             safe      safe, waits      safe after
  *
+ * The same for what takes works out of the queue, or waits for one:
+ *
+ *              queue(B,W)    dispose(B)  cancel(W)   cancel_sync(W)  flush(W)
+ * cancel(W)    before or     safe        one gets    one gets true   ends the
+ *              after it                  true                        wait
+ * cancel_      refused       safe                    both wait       ends the
+ * sync(W)      meanwhile                                             wait
+ * flush(W)     of what was   W runs,                                 both wait
+ *              queued before then it goes
+ * cancel(B)    of what was   released    W goes to   W goes to       ends the
+ *              queued before after it    one of them one of them     wait
+ *
+ * W may be freed after cancel_sync(W), or after a cancel(W) that returned true if
+ * its function does not run; in both cases if nobody queues it meanwhile.
+ *
  * Flows may be queued to, and told another idle time, by any number of callers
  * at a time; fairwq_flows_destroy() waits for those that were let in.
  *

@@ -326,12 +326,13 @@ int fairwq_try_cancel(struct fairwq_work *work, bool wait)
  *
  * Does not wait: the function may be running when this returns, or be about to
  * start if this returns false. If it returns true, and the function is not
- * running from an earlier time, fairwq does not touch @work any more.
+ * running from an earlier time, @work may be freed, unless somebody else is in
+ * the middle of a queue call for it.
  *
- * A queue call for @work that is under way on another CPU, or was interrupted
- * by the caller, is undone, too; it returns 1 all the same. If @work is queued
- * again before that call has returned, it goes to the batch that the first
- * call was for.
+ * Such a call, on another CPU, or interrupted by the caller, is undone, too; it
+ * returns 1 all the same, and touches @work until it returns. If @work is
+ * queued again before that, it goes to the batch that the first call was for,
+ * and without a delay.
  *
  * Context: Any but NMI; also from @work's own function.
  * Return: true if it was pending.
@@ -626,7 +627,8 @@ EXPORT_SYMBOL_GPL(fairwq_work_enable);
  *
  * On return @work is neither pending nor running, also if its function queues
  * itself: it is disabled meanwhile. Unless somebody else queues it afterwards,
- * it may be freed. A work that waits for a grace period is not cancelled.
+ * it may be freed. A work that waits for a grace period is not cancelled. A
+ * call of dropped() is not waited for, see fairwq_batch_cancel().
  *
  * Context: Process context, sleeps. From @work's own function it warns, and
  * does not wait.
