@@ -45,9 +45,9 @@ build() {
 
 # search NAME ENDS DEFINE...: what the checker has to say goes to stdout.
 search() {
-	rm -rf "$dir/work"
-	mkdir -p "$dir/work"
-	cd "$dir/work" || return
+	rm -rf "$dir/search"
+	mkdir -p "$dir/search"
+	cd "$dir/search" || return
 	build "$@" || return
 	timeout "$limit_s" ./pan ${2:+-l} -n -m1000000 -w21
 }
@@ -56,9 +56,9 @@ search() {
 explain() {
 	local name=$1
 	shift 2
-	[ -e "$dir/work/$name.pml.trail" ] || return 0
+	[ -e "$dir/search/$name.pml.trail" ] || return 0
 	defines "$@"
-	(cd "$dir/work" && spin "${options[@]}" -t -p -k "$name.pml.trail" "$name.pml")
+	(cd "$dir/search" && spin "${options[@]}" -t -p -k "$name.pml.trail" "$name.pml")
 }
 
 # Why it was rejected, or nothing.
@@ -152,7 +152,7 @@ main() {
 		[ -e "$top/tests/models/$name.pml" ] || die "there is no model $name"
 		check_file "$top/tests/models/$name.pml"
 	done
-	rm -rf "$dir/work"
+	rm -rf "$dir/search"
 	echo "$passed passed, $failed failed"
 	[ "$failed" -eq 0 ]
 }
