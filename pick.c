@@ -433,9 +433,9 @@ static void correct_one(struct fairwq_node *node, struct fairwq_node *parent,
  * A correction downwards may leave the node behind its parent's clock. It has
  * stood in line since it was charged, so what it is given back is a claim and
  * no credit saved up, and it is served until it has caught up. If the clock
- * went back with it, as it does for a turn that was not used, whoever becomes
- * eligible next would join back there, too, and be given ahead of all others
- * what only this node is owed. A node that is not eligible when it is
+ * went back with it, whoever becomes eligible next would join back there, too,
+ * and be given ahead of all others what only this node is owed: as with a turn
+ * that was not used, fairwq_tree_refund(). A node that is not eligible when it is
  * corrected joins at the clock, if it is behind it, as any other.
  *
  * A node that stopped being eligible while the turn was under way, and joined
