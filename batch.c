@@ -546,14 +546,11 @@ void fairwq_batch_wait(struct fairwq_batch *batch)
  */
 void fairwq_batch_flush(struct fairwq_batch *batch)
 {
-	const struct fairwq_turn *turn;
-	struct fairwq_runner *runner;
+	const struct fairwq_turn *turn = fairwq_own_turn();
 
 	if (WARN_ON_ONCE(!batch))
 		return;
 	might_sleep();
-	runner = fairwq_current_runner();
-	turn = runner ? fairwq_current_turn(runner) : NULL;
 	if (WARN_ONCE(turn && turn->batch == batch,
 		      "fairwq: item %ps of batch %s/%s waits for its own batch\n",
 		      turn->func, batch->pool->name, batch->name))

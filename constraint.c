@@ -258,8 +258,7 @@ int fairwq_cancel_constrained(struct fairwq_work *work, bool wait)
 bool fairwq_constraint_from_inside(const struct fairwq_constraint *constraint,
 				   const char *what)
 {
-	struct fairwq_runner *runner = fairwq_current_runner();
-	const struct fairwq_turn *turn = runner ? fairwq_current_turn(runner) : NULL;
+	const struct fairwq_turn *turn = fairwq_own_turn();
 
 	return WARN_ONCE(turn && turn->constraint == constraint,
 			 "fairwq: item %ps of batch %s/%s would wait for itself in %s of %p\n",

@@ -86,8 +86,7 @@ static void fairwq_failure_count(struct fairwq_batch *batch)
  */
 void fairwq_report_failure(int err)
 {
-	struct fairwq_runner *runner = fairwq_current_runner();
-	const struct fairwq_turn *turn = runner ? fairwq_current_turn(runner) : NULL;
+	const struct fairwq_turn *turn = fairwq_own_turn();
 	struct fairwq_failure failure;
 
 	if (WARN_ONCE(!turn, "fairwq: a failure (%d) is reported, and no item runs\n", err))
@@ -98,14 +97,14 @@ void fairwq_report_failure(int err)
 	}
 	might_sleep();
 	failure = (struct fairwq_failure) {
-		.pool = runner->pool,
+		.pool = turn->batch->pool,
 		.batch = turn->batch,
 		.func = turn->func,
 		.err = err,
 	};
 	fairwq_failure_count(turn->batch);
 	if (!fairwq_mutant(FAILURE_UNTOLD))
-		blocking_notifier_call_chain(&runner->pool->failure_chain,
+		blocking_notifier_call_chain(&failure.pool->failure_chain,
 					     FAIRWQ_EVENT_FAILURE, &failure);
 }
 EXPORT_SYMBOL_GPL(fairwq_report_failure);

@@ -390,6 +390,7 @@ void fairwq_attention_raise_locked(struct fairwq_pool *pool);
 void fairwq_attention_lower_locked(struct fairwq_pool *pool);
 struct fairwq_runner *fairwq_current_runner(void);
 const struct fairwq_turn *fairwq_current_turn(const struct fairwq_runner *runner);
+const struct fairwq_turn *fairwq_own_turn(void);
 struct fairwq_runner *fairwq_runner_alloc(struct fairwq_pool *pool);
 void fairwq_runner_free(struct fairwq_runner *runner);
 void fairwq_runners_check(void);

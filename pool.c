@@ -348,8 +348,7 @@ static void fairwq_pool_wait(struct fairwq_pool *pool)
 /* The turn that the caller is in, if it is one of @pool's; or NULL. */
 const struct fairwq_turn *fairwq_pool_own_turn(struct fairwq_pool *pool)
 {
-	struct fairwq_runner *runner = fairwq_current_runner();
-	const struct fairwq_turn *turn = runner ? fairwq_current_turn(runner) : NULL;
+	const struct fairwq_turn *turn = fairwq_own_turn();
 
 	return turn && turn->batch->pool == pool ? turn : NULL;
 }

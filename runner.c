@@ -850,6 +850,14 @@ const struct fairwq_turn *fairwq_current_turn(const struct fairwq_runner *runner
 	return &runner->log.turn[nr - 1];
 }
 
+/* The turn that the caller is in, as its item; or NULL. */
+const struct fairwq_turn *fairwq_own_turn(void)
+{
+	struct fairwq_runner *runner = fairwq_current_runner();
+
+	return runner ? fairwq_current_turn(runner) : NULL;
+}
+
 /* Under rcu_read_lock(), or while it cannot go. */
 struct fairwq_runner *fairwq_runner_find(u32 id)
 {
