@@ -229,6 +229,8 @@ static void fairwq_batch_init(struct fairwq_batch *batch, struct fairwq_pool *po
 			 attrs->weight ?: FAIRWQ_DFL_WEIGHT);
 	init_llist_head(&batch->incoming);
 	INIT_LIST_HEAD(&batch->fifo);
+	INIT_LIST_HEAD(&batch->sorted);
+	INIT_LIST_HEAD(&batch->sort_link);
 	INIT_LIST_HEAD(&batch->link);
 	mutex_init(&batch->flush_mutex);
 	INIT_RCU_WORK(&batch->reap_work, fairwq_batch_reap_fn);
@@ -484,22 +486,31 @@ void fairwq_batch_resume(struct fairwq_batch *batch)
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_resume);
 
-/* Have what was pushed stand in the FIFO, for who wants to see or count it. */
-void fairwq_batch_look(struct fairwq_batch *batch)
+/* A step of fairwq_batch_look(). Returns whether there is more to be done. */
+static bool fairwq_batch_look_step(struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;
 	struct fairwq_runner *kick;
 	unsigned long flags;
+	bool more;
 
 	rcu_read_lock();	/* see fairwq_kick_locked() */
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	fairwq_batch_splice_locked(batch);
+	more = fairwq_batch_sort_step_locked(batch);
 	fairwq_batch_update_locked(batch);
 	/* Who was about to tell of a push may have seen that we looked. */
 	kick = fairwq_mutant(READER_KEEPS_QUIET) ? NULL : fairwq_kick_locked(pool);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	fairwq_kick_send(pool, kick);
 	rcu_read_unlock();
+	return more;
+}
+
+/* Have what was pushed stand in the FIFO, for who wants to see or count it. */
+void fairwq_batch_look(struct fairwq_batch *batch)
+{
+	while (fairwq_batch_look_step(batch))
+		cond_resched();
 }
 
 #ifdef FAIRWQ_TESTING
@@ -520,6 +531,7 @@ void fairwq_batch_wait(struct fairwq_batch *batch)
 	struct fairwq_runner *runner;
 	unsigned long flags;
 
+	fairwq_batch_look(batch);	/* most of it in small steps */
 	mutex_lock(&batch->flush_mutex);
 	rcu_read_lock();	/* see fairwq_kick_locked() */
 	raw_spin_lock_irqsave(&pool->lock, flags);

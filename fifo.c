@@ -4,7 +4,8 @@
  * and whether the batch stands in the fair tree. All under the pool's lock.
  *
  * A queue call pushes onto @incoming without the lock. Under it, what was
- * pushed is put into queue order at the tail of @fifo, each item once.
+ * pushed is put into queue order at the tail of @fifo, each item once, and some
+ * at a time.
  */
 #include <linux/completion.h>
 
@@ -15,6 +16,11 @@
  * does no more than a slice ahead, it is as good as any, and sooner forgotten.
  */
 #define FAIRWQ_RUN_TIME_MAX_NS	(10ULL * NSEC_PER_MSEC)
+
+/* So many items are put into order under one hold of the lock: about 2 us. */
+#define SORT_STEP		64U
+/* And so often before each plan. */
+#define SORT_STEPS		16U
 
 /* A cancel came while @work was on its way here. Returns whether it is dropped. */
 static bool fairwq_drop_canceled_locked(struct fairwq_batch *batch,
@@ -36,8 +42,7 @@ static bool fairwq_drop_canceled_locked(struct fairwq_batch *batch,
 	return true;
 }
 
-static void fairwq_link_locked(struct fairwq_batch *batch, struct fairwq_work *work,
-			       struct list_head *pushed)
+static void fairwq_link_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
@@ -48,25 +53,83 @@ static void fairwq_link_locked(struct fairwq_batch *batch, struct fairwq_work *w
 	work->place = FAIRWQ_PLACE_FIFO;
 	/* The newest comes first, and ends up last. */
 	if (!fairwq_mutant(FIFO_REVERSED))
-		list_add(&work->node, pushed);
+		list_add(&work->node, &batch->sorted);
 	else
-		list_add_tail(&work->node, pushed);
+		list_add_tail(&work->node, &batch->sorted);
 	batch->nr_fifo++;
 }
 
-/* Put what was pushed into the FIFO. Returns whether the FIFO has an item. */
-bool fairwq_batch_splice_locked(struct fairwq_batch *batch)
+/*
+ * Put some of what was pushed into order, the newest first, and all of it at
+ * the end of the FIFO when the oldest was found. A backlog of any length was
+ * pushed without the lock; it is not gone through in one hold of it.
+ */
+static void fairwq_sort_locked(struct fairwq_batch *batch, unsigned int max)
 {
-	struct fairwq_work *work, *next;
-	LIST_HEAD(pushed);
+	struct llist_node *node = batch->unsorted ?: llist_del_all(&batch->incoming);
+	struct llist_node *next;
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	/* The list node overlays the llist node: _safe reads it first. */
-	llist_for_each_entry_safe(work, next, llist_del_all(&batch->incoming), llnode)
-		fairwq_link_locked(batch, work, &pushed);
-	list_splice_tail(&pushed, &batch->fifo);
-	return !list_empty(&batch->fifo);
+	for (; node && max; node = next, max--) {
+		next = node->next;	/* the list node overlays the llist node */
+		fairwq_link_locked(batch, llist_entry(node, struct fairwq_work, llnode));
+	}
+	batch->unsorted = node;
+	if (!node)
+		list_splice_tail_init(&batch->sorted, &batch->fifo);
+	else if (list_empty(&batch->sort_link) && !fairwq_mutant(SORT_FORGOTTEN))
+		list_add_tail(&batch->sort_link, &batch->pool->sorting);
+}
+
+/* Put all that was pushed into the FIFO. */
+void fairwq_batch_splice_locked(struct fairwq_batch *batch)
+{
+	if (batch->unsorted)
+		fairwq_sort_locked(batch, UINT_MAX);
+	fairwq_sort_locked(batch, UINT_MAX);
+}
+
+/* Or some. Returns whether there is more, for a runner to go on with if need be. */
+bool fairwq_batch_sort_step_locked(struct fairwq_batch *batch)
+{
+	fairwq_sort_locked(batch, fairwq_mutant(SORT_AT_ONCE) ? UINT_MAX : SORT_STEP);
+	return batch->unsorted;
+}
+
+/* Go on with one. Returns whether there was any. */
+static bool fairwq_pool_sort_step(struct fairwq_pool *pool)
+{
+	struct fairwq_batch *batch;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	batch = list_first_entry_or_null(&pool->sorting, struct fairwq_batch, sort_link);
+	if (batch) {
+		list_del_init(&batch->sort_link);
+		fairwq_batch_sort_step_locked(batch);
+		fairwq_batch_update_locked(batch);
+		fairwq_batch_reap_locked(batch);	/* all was cancelled */
+	}
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	if (batch)
+		fairwq_test_point(FAIRWQ_POINT_SORT_STEP, batch);
+	return batch;
+}
+
+/*
+ * By a runner, before it makes a plan: about as long as a plan takes, so that
+ * neither those who have something to run wait for long, nor who was pushed a
+ * lot. Returns whether there was anything to do.
+ */
+bool fairwq_pool_sort(struct fairwq_pool *pool)
+{
+	unsigned int i = 0;
+
+	/* A hint: who goes idle looks again, under the lock. */
+	while (i < SORT_STEPS && !list_empty(&pool->sorting) && fairwq_pool_sort_step(pool))
+		i++;
+	return i;
 }
 
 /*
@@ -74,7 +137,7 @@ bool fairwq_batch_splice_locked(struct fairwq_batch *batch)
  * just now; its caller may have seen @watched still set, and be gone. And
  * unless that one is to be dropped: then there is nothing again.
  *
- * Returns whether the batch has an item after all.
+ * Returns whether the FIFO has an item after all.
  */
 static bool fairwq_batch_idle_locked(struct fairwq_batch *batch)
 {
@@ -93,8 +156,8 @@ static bool fairwq_batch_idle_locked(struct fairwq_batch *batch)
 		if (llist_empty(&batch->incoming) || fairwq_mutant(RECHECK_SKIPPED))
 			return false;
 		WRITE_ONCE(batch->watched, true);
-		if (fairwq_batch_splice_locked(batch))
-			return true;
+		if (fairwq_batch_sort_step_locked(batch) || !list_empty(&batch->fifo))
+			return !list_empty(&batch->fifo);
 	}
 }
 
@@ -155,8 +218,10 @@ void fairwq_batch_update_locked(struct fairwq_batch *batch)
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	backlog = !list_empty(&batch->fifo) || fairwq_batch_splice_locked(batch);
-	if (!backlog)
+	if (list_empty(&batch->fifo) && !batch->unsorted)
+		fairwq_batch_sort_step_locked(batch);
+	backlog = !list_empty(&batch->fifo);
+	if (!backlog && !batch->unsorted)
 		backlog = fairwq_batch_idle_locked(batch);
 	else if (!batch->watched)	/* the line is the producers' */
 		WRITE_ONCE(batch->watched, true);
@@ -335,7 +400,8 @@ bool fairwq_batch_is_idle_locked(const struct fairwq_batch *batch)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	return list_empty(&batch->fifo) && llist_empty(&batch->incoming) &&
+	return list_empty(&batch->fifo) && list_empty(&batch->sort_link) &&
+	       llist_empty(&batch->incoming) &&
 	       !batch->in_flight[0] && !batch->in_flight[1];
 }
 

@@ -213,6 +213,8 @@ struct fairwq_pool {
 	u64 counter[FAIRWQ_NR_COUNTERS];/* P */
 	u64 run_time;			/* P: ns, of the timed turns */
 	unsigned int nr_eligible;	/* P: batches in the tree */
+	struct list_head sorting;	/* P: batches that have something unsorted; */
+					/* read without it: as a hint */
 	struct fairwq_window window;	/* P: the self-check of promise 6 */
 	struct list_head window_members[FAIRWQ_NR_RANKS]; /* P: nodes compared */
 	unsigned int hung_ms;		/* P: 0: never report */
@@ -280,6 +282,9 @@ struct fairwq_waiter {
  * Invariant: the node is in the tree iff an item is in @fifo, @paused is not
  * set, @nr_canceling is 0 and fewer than @max_active are in flight.
  * Invariant: the head of @fifo is never a barrier.
+ * Invariant: what is in @fifo is older than @unsorted, which is older than
+ * @sorted, which is older than @incoming. Without @unsorted nothing is in
+ * @sorted; with it the batch is on pool->sorting.
  */
 struct fairwq_batch {
 	/* What a queue call into a busy batch touches. */
@@ -303,10 +308,12 @@ struct fairwq_batch {
 	/* What a turn touches. */
 	struct fairwq_node node ____cacheline_aligned_in_smp; /* P */
 	struct list_head fifo;		/* P: in queue order, barriers among them */
+	struct llist_node *unsorted;	/* P: out of @incoming, newest first */
+	struct list_head sorted;	/* P: what was pushed after @unsorted, in queue order */
 	unsigned int in_flight[2];	/* P: turns not ended, by color */
 	unsigned int color;		/* P: of the turns that begin now */
 	unsigned int max_active;	/* I: 0: no limit */
-	unsigned int nr_fifo;		/* P: works in @fifo */
+	unsigned int nr_fifo;		/* P: works in @fifo and @sorted */
 	unsigned int nr_parked;		/* P: works that wait for their last run to end */
 	unsigned int nr_canceling;	/* P: cancels of it that look for what is queued */
 	bool paused;			/* P */
@@ -326,6 +333,7 @@ struct fairwq_batch {
 	const char *name;		/* I */
 	u64 seq;			/* I */
 	struct list_head link;		/* P: in pool->batches, until after @reaped is set */
+	struct list_head sort_link;	/* P: in pool->sorting */
 	struct mutex flush_mutex;	/* one flush at a time */
 	struct rcu_work reap_work;	/* first after a grace period, then directly */
 	void (*released)(struct fairwq_batch *batch, void *priv); /* I */
@@ -399,7 +407,9 @@ bool fairwq_plans_open_locked(struct fairwq_pool *pool);
 struct fairwq_runner *fairwq_wake_thief_locked(struct fairwq_pool *pool, u64 now);
 
 /* fifo.c: one batch's items, under the lock */
-bool fairwq_batch_splice_locked(struct fairwq_batch *batch);
+void fairwq_batch_splice_locked(struct fairwq_batch *batch);
+bool fairwq_batch_sort_step_locked(struct fairwq_batch *batch);
+bool fairwq_pool_sort(struct fairwq_pool *pool);
 void fairwq_batch_set_eligible_locked(struct fairwq_batch *batch, bool eligible);
 void fairwq_batch_update_locked(struct fairwq_batch *batch);
 void fairwq_batch_add_barrier_locked(struct fairwq_batch *batch,
@@ -529,6 +539,7 @@ enum fairwq_test_point {
 	FAIRWQ_POINT_QUEUE_ACCEPTED,	/* not refused, and not yet pushed */
 	FAIRWQ_POINT_QUEUE_REVIVE,	/* cancelled before it was pushed, and wanted again */
 	FAIRWQ_POINT_QUEUE_PUSHED,	/* pushed, and nobody told yet */
+	FAIRWQ_POINT_SORT_STEP,		/* some of a backlog was put into order, no lock */
 	FAIRWQ_POINT_BATCH_EMPTY,	/* seen empty, still marked as watched */
 	FAIRWQ_POINT_DUMP_CHUNK,	/* some items copied out, the lock dropped */
 	FAIRWQ_POINT_STARTING,		/* out of its plan, and still pending */

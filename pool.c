@@ -145,6 +145,7 @@ static struct fairwq_pool *fairwq_pool_alloc(const struct fairwq_pool_attrs *att
 	kref_init(&pool->refs);
 	fairwq_lockdep_init_pool(pool);
 	INIT_LIST_HEAD(&pool->idle_runners);
+	INIT_LIST_HEAD(&pool->sorting);
 	INIT_LIST_HEAD(&pool->batches);
 	INIT_LIST_HEAD(&pool->runners);
 	INIT_LIST_HEAD(&pool->waiters);

@@ -72,6 +72,14 @@ static struct fairwq_runner *fairwq_wake_locked(struct fairwq_pool *pool)
 	return runner;
 }
 
+/* Something stands in the tree, or will when it was put into order. */
+static bool fairwq_has_work_locked(const struct fairwq_pool *pool)
+{
+	lockdep_assert_held(&pool->lock);
+
+	return fairwq_tree_pick(&pool->tree) || !list_empty(&pool->sorting);
+}
+
 /*
  * Choose an idle runner for the eligible work that stands in the tree. The
  * caller sends it, once the lock is dropped, by fairwq_kick_send(). Between
@@ -81,7 +89,7 @@ static struct fairwq_runner *fairwq_wake_locked(struct fairwq_pool *pool)
  */
 struct fairwq_runner *fairwq_kick_locked(struct fairwq_pool *pool)
 {
-	return fairwq_tree_pick(&pool->tree) ? fairwq_wake_locked(pool) : NULL;
+	return fairwq_has_work_locked(pool) ? fairwq_wake_locked(pool) : NULL;
 }
 
 void fairwq_kick_send(struct fairwq_pool *pool, struct fairwq_runner *runner)
@@ -579,7 +587,7 @@ static bool fairwq_rescue_locked(struct fairwq_runner *runner, u64 now)
 	return false;
 }
 
-/* Returns whether the runner has anything to do now. */
+/* Returns whether the runner has a turn to run now. */
 static bool fairwq_find_turns_locked(struct fairwq_runner *runner, u64 now)
 {
 	struct fairwq_pool *pool = runner->pool;
@@ -590,8 +598,6 @@ static bool fairwq_find_turns_locked(struct fairwq_runner *runner, u64 now)
 	runner->log.done = 0;
 	runner->log.accounted = 0;
 	runner->plan.share = false;
-	if (pool->nr_active > pool->max_active)
-		return false;
 	return fairwq_join_plan_locked(runner) || fairwq_plan_locked(runner, now) ||
 	       fairwq_rescue_locked(runner, now);
 }
@@ -776,6 +782,17 @@ static void fairwq_go_idle_locked(struct fairwq_runner *runner)
 	trace_fairwq_runner(pool, runner, FAIRWQ_RUNNER_IDLE);
 }
 
+/* There is work for another runner, too; @turns: this one has some. */
+static bool fairwq_is_shared_locked(const struct fairwq_runner *runner, bool turns)
+{
+	const struct fairwq_pool *pool = runner->pool;
+
+	lockdep_assert_held(&pool->lock);
+
+	return (turns && runner->plan.share) || fairwq_tree_pick(&pool->tree) ||
+	       (turns && !list_empty(&pool->sorting));
+}
+
 /*
  * Account for the plan that is through, and make the next. A runner whose time
  * is up goes back to the workqueue core and queues itself again, so that
@@ -784,25 +801,29 @@ static void fairwq_go_idle_locked(struct fairwq_runner *runner)
 static bool fairwq_runner_next(struct fairwq_runner *runner, u64 began)
 {
 	struct fairwq_pool *pool = runner->pool;
+	bool turns = false, more = false, requeue;
 	struct fairwq_runner *kick = NULL;
-	bool more = false, requeue;
-	u64 now = runner->mark ?: fairwq_clock();
 	unsigned long flags;
+	u64 now;
 
+	if (fairwq_pool_sort(pool))
+		runner->mark = 0;
+	now = runner->mark ?: fairwq_clock();
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	runner->task = current;
 	fairwq_account_locked(runner);
 	requeue = now - began > FAIRWQ_RUNNER_QUANTUM_NS &&
-		  !fairwq_mutant(RUNNER_STAYS) && fairwq_tree_pick(&pool->tree);
-	if (requeue)
+		  !fairwq_mutant(RUNNER_STAYS) && fairwq_has_work_locked(pool);
+	if (requeue) {
 		pool->counter[FAIRWQ_REQUEUES]++;
-	else
-		more = fairwq_find_turns_locked(runner, now);
+	} else if (pool->nr_active <= pool->max_active) {
+		turns = fairwq_find_turns_locked(runner, now);
+		more = turns || !list_empty(&pool->sorting);
+	}
 	if (!more && !requeue)
 		fairwq_go_idle_locked(runner);
-	if (!fairwq_mutant(KICK_NOT_CHAINED))
-		kick = runner->plan.share ? fairwq_wake_locked(pool) :
-					    fairwq_kick_locked(pool);
+	if (!fairwq_mutant(KICK_NOT_CHAINED) && fairwq_is_shared_locked(runner, turns))
+		kick = fairwq_wake_locked(pool);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 
 	fairwq_kick_send(pool, kick);

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A long backlog: pushed without the lock, it is put into queue order by the
+ * runners, in steps, the newest first. Here the gate holds the only runner
+ * while it is pushed, and a hook steps in between two steps.
+ */
+#include <linux/vmalloc.h>
+
+#include "mock.h"
+
+#define NR	1000U	/* the first is found alone, by its push: 16 steps for the others */
+
+struct backlog_item {
+	struct fairwq_work work;
+	unsigned int number;
+};
+
+static struct {
+	struct kunit *test;
+	struct fairwq_batch *batch;
+	struct backlog_item *item;
+	void (*meddle)(void);	/* between two steps */
+	unsigned int step;	/* steps so far */
+	unsigned int at;	/* when to meddle */
+	unsigned int largest;	/* of the steps, in items */
+	unsigned int had;	/* items in order after the last step */
+	unsigned int nr;	/* items that have run */
+	unsigned int wrong;	/* of these, out of order */
+	unsigned int last;	/* the number of the last */
+} backlog;
+
+static void backlog_fn(struct fairwq_work *work)
+{
+	struct backlog_item *item = container_of(work, struct backlog_item, work);
+
+	if (backlog.nr && item->number <= backlog.last)
+		backlog.wrong++;
+	backlog.last = item->number;
+	WRITE_ONCE(backlog.nr, backlog.nr + 1);
+}
+
+static void backlog_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	unsigned int has;
+
+	if (point != FAIRWQ_POINT_SORT_STEP || batch != backlog.batch)
+		return;
+	/* The runner is here, and nobody else sorts. */
+	has = READ_ONCE(batch->nr_fifo);
+	if (has > backlog.had)
+		backlog.largest = max(backlog.largest, has - backlog.had);
+	backlog.had = has;
+	if (++backlog.step == backlog.at && backlog.meddle)
+		backlog.meddle();
+}
+
+static int backlog_init(struct kunit *test)
+{
+	int err;
+
+	memset(&backlog, 0, sizeof(backlog));
+	backlog.test = test;
+	backlog.item = vzalloc(NR * sizeof(*backlog.item));
+	if (!backlog.item)
+		return -ENOMEM;
+	err = mock_init(test);
+	if (err)
+		vfree(backlog.item);
+	return err;
+}
+
+static void backlog_exit(struct kunit *test)
+{
+	mock_exit(test);
+	vfree(backlog.item);
+}
+
+/* Push everything; @meddle steps in after step @at of the runner. */
+static void backlog_push(struct kunit *test, unsigned int at, void (*meddle)(void))
+{
+	struct mock *mock = test->priv;
+	unsigned int i;
+
+	mock->flags = FAIRWQ_STRICT_TURNS;
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	backlog.batch = mock_batch(test, "backlog");
+	backlog.at = at;
+	backlog.meddle = meddle;
+	fairwq_test_set_hook(backlog_hook);
+	for (i = 0; i < NR; i++) {
+		fairwq_work_init(&backlog.item[i].work, backlog_fn);
+		backlog.item[i].number = i;
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(backlog.batch, &backlog.item[i].work));
+	}
+}
+
+/* It ran in order, but for those that did not. */
+static void backlog_expect(struct kunit *test, unsigned int nr)
+{
+	mock_open(test);
+	mock_until(test, READ_ONCE(backlog.nr) == nr);
+	fairwq_batch_flush(backlog.batch);
+	KUNIT_EXPECT_EQ(test, nr, backlog.nr);
+	KUNIT_EXPECT_EQ(test, 0U, backlog.wrong);
+}
+
+/* Promise 5, and no hold of the lock is longer than a step. */
+static void sorted_in_steps(struct kunit *test)
+{
+	backlog_push(test, 0, NULL);
+	backlog_expect(test, NR);
+	KUNIT_EXPECT_GE(test, backlog.step, 15U);
+	/* The runner itself made the first, when the FIFO ran dry. */
+	KUNIT_EXPECT_LE(test, backlog.largest, 2 * 64U);
+	fairwq_batch_dispose(backlog.batch);
+}
+
+/* Who has one item, and comes in the midst of it, need not wait for its end. */
+static struct mock_item *late_item;
+
+static void queue_another(void)
+{
+	struct mock *mock = backlog.test->priv;
+
+	fairwq_queue(mock->gate_batch, &late_item->work);
+}
+
+static void late_fn(struct fairwq_work *work)
+{
+	struct mock_item *item = container_of(work, struct mock_item, work);
+
+	mock_log_add(item->log, READ_ONCE(backlog.nr) < NR ? 'e' : 'l');
+}
+
+static void others_come_between(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+
+	late_item = mock_item(test, 'x');
+	fairwq_work_init(&late_item->work, late_fn);
+	backlog_push(test, 3, queue_another);
+	backlog_expect(test, NR);
+	KUNIT_EXPECT_STREQ(test, "e", &mock->log.text[0]);
+	fairwq_batch_dispose(backlog.batch);
+}
+
+/* What is pushed meanwhile comes behind. */
+static struct backlog_item more[3];
+
+static void push_more(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(more); i++) {
+		fairwq_work_init(&more[i].work, backlog_fn);
+		more[i].number = NR + i;
+		KUNIT_EXPECT_EQ(backlog.test, 1, fairwq_queue(backlog.batch, &more[i].work));
+	}
+}
+
+static void pushed_meanwhile_comes_last(struct kunit *test)
+{
+	backlog_push(test, 3, push_more);
+	backlog_expect(test, NR + ARRAY_SIZE(more));
+	fairwq_batch_dispose(backlog.batch);
+}
+
+/* What has its place, and what has none yet, can both be cancelled. */
+static void cancel_some(void)
+{
+	static const unsigned int which[] = { NR - 1, NR - 70, NR / 2, 2, 1 };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(which); i++)
+		KUNIT_EXPECT_TRUE(backlog.test,
+				  fairwq_work_cancel(&backlog.item[which[i]].work));
+}
+
+static void cancelled_in_between(struct kunit *test)
+{
+	backlog_push(test, 3, cancel_some);
+	backlog_expect(test, NR - 5);
+	fairwq_batch_dispose(backlog.batch);
+}
+
+/* All that is left. The first, which was not part of it, runs or is dropped. */
+static unsigned long cancelled;
+
+static void cancel_all(void)
+{
+	cancelled = fairwq_batch_cancel(backlog.batch, NULL);
+}
+
+static void batch_cancelled_in_between(struct kunit *test)
+{
+	cancelled = 0;
+	backlog_push(test, 3, cancel_all);
+	mock_open(test);
+	mock_until(test, READ_ONCE(cancelled));
+	fairwq_batch_flush(backlog.batch);
+	KUNIT_EXPECT_EQ(test, NR, cancelled + backlog.nr);
+	KUNIT_EXPECT_LE(test, backlog.nr, 1U);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(backlog.batch, &backlog.item[0].work));
+	mock_until(test, !fairwq_work_pending(&backlog.item[0].work));
+	fairwq_batch_dispose(backlog.batch);
+}
+
+/* Promise 8: accepted items still run, and then the batch goes. */
+static void dispose_it(void)
+{
+	fairwq_batch_dispose(backlog.batch);
+}
+
+static void disposed_in_between(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+
+	backlog_push(test, 3, dispose_it);
+	mock_open(test);
+	mock_until(test, READ_ONCE(backlog.nr) == NR);
+	/* Of ours the gate's batch is left; three are the pool's own. */
+	mock_until(test, fairwq_test_nr_batches(mock->pool) == 4);
+	KUNIT_EXPECT_EQ(test, 0U, backlog.wrong);
+}
+
+/* And also when what is left of it is dropped. */
+static void cancel_and_dispose(void)
+{
+	cancel_all();
+	dispose_it();
+}
+
+static void disposed_and_dropped(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+
+	cancelled = 0;
+	backlog_push(test, 3, cancel_and_dispose);
+	mock_open(test);
+	mock_until(test, fairwq_test_nr_batches(mock->pool) == 4);
+	KUNIT_EXPECT_EQ(test, NR, cancelled + backlog.nr);
+}
+
+/* A pause in the midst of it: it is in order when it is resumed. */
+static void pause_it(void)
+{
+	fairwq_batch_pause(backlog.batch);
+}
+
+static void paused_in_between(struct kunit *test)
+{
+	backlog_push(test, 3, pause_it);
+	mock_open(test);
+	mock_until(test, READ_ONCE(backlog.batch->nr_fifo) >= NR - 1);
+	KUNIT_EXPECT_LE(test, backlog.nr, 1U);
+	fairwq_batch_resume(backlog.batch);
+	backlog_expect(test, NR);
+	fairwq_batch_dispose(backlog.batch);
+}
+
+/* A reader of debugfs puts it into order, too, and a flush before it waits. */
+static void looked_at(struct kunit *test)
+{
+	backlog_push(test, 0, NULL);
+	fairwq_test_look(backlog.batch);
+	KUNIT_EXPECT_EQ(test, NR, READ_ONCE(backlog.batch->nr_fifo));
+	KUNIT_EXPECT_EQ(test, 0U, backlog.step);
+	backlog_expect(test, NR);
+	fairwq_batch_dispose(backlog.batch);
+}
+
+static struct kunit_case backlog_cases[] = {
+	KUNIT_CASE(sorted_in_steps),
+	KUNIT_CASE(others_come_between),
+	KUNIT_CASE(pushed_meanwhile_comes_last),
+	KUNIT_CASE(cancelled_in_between),
+	KUNIT_CASE(batch_cancelled_in_between),
+	KUNIT_CASE(disposed_in_between),
+	KUNIT_CASE(disposed_and_dropped),
+	KUNIT_CASE(paused_in_between),
+	KUNIT_CASE(looked_at),
+	{}
+};
+
+static struct kunit_suite backlog_suite = {
+	.name = "fairwq_backlog",
+	.init = backlog_init,
+	.exit = backlog_exit,
+	.test_cases = backlog_cases,
+};
+
+kunit_test_suite(backlog_suite);
+
+MODULE_DESCRIPTION("KUnit: a long backlog is put into order in steps");
+MODULE_LICENSE("GPL");
