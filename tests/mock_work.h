@@ -186,7 +186,7 @@ static inline struct mock_gate *parked_begin(struct kunit *test, struct fairwq_b
 /* Also with interrupts off: until @flag is set, or for too long. */
 static inline bool spin_until(const bool *flag)
 {
-	u64 end = fairwq_clock() + 5 * NSEC_PER_SEC;
+	u64 end = fairwq_clock() + 5ULL * NSEC_PER_SEC;
 
 	/* Pairs with step_done(). */
 	while (!smp_load_acquire(flag)) {
