@@ -41,6 +41,7 @@
 #define TRACEFS		"/sys/kernel/tracing"
 #define EVENTS		TRACEFS "/events/fairwq"
 #define HASHER		"fn=fairhash_hash_block"
+#define MINE		" [" MODULE "]"
 
 /* The heads of the tables, with single spaces. */
 #define BATCHES_HEAD	"name state prio weight queued running done share% wait50us wait99us waitmaxus run50us run99us failed"
@@ -985,9 +986,9 @@ static void expect_trace(const char *trace)
 	expect(count_lines(trace, "fairwq_queue", in_trace("work=")) == 8, "queue");
 	expect(count_lines(trace, "fairwq_queue", HASHER) == 8, "queue");
 	expect(count_lines(trace, "fairwq_start", in_trace("work=")) == 8, "start");
-	expect(count_lines(trace, "fairwq_start", " wait=") == 8, "start");
+	expect(count_lines(trace, "fairwq_start", HASHER MINE " wait=") == 8, "start");
 	expect(count_lines(trace, "fairwq_end", in_trace("work=")) == 8, "end");
-	expect(count_lines(trace, "fairwq_end", " run=") == 8, "end");
+	expect(count_lines(trace, "fairwq_end", HASHER MINE " run=") == 8, "end");
 	expect(count_lines(trace, "fairwq_batch", in_trace("dispose")) == 1, "dispose");
 	expect(count_lines(trace, "fairwq_batch", in_trace("release")) == 1, "release");
 	expect(count_lines(trace, "fairwq_runner", "pool=fairhash runner=") >= 2, "runner");
