@@ -281,11 +281,7 @@ static void push_before_the_batch_is_closed(struct kunit *test)
  */
 
 /* In each of RACE_PASSES; where bugs are planted, other cases find them. */
-#ifdef FAIRWQ_MUTANT_BUILD
-#define RACE_ROUNDS	1000
-#else
-#define RACE_ROUNDS	10000
-#endif
+#define RACE_ROUNDS	(fairwq_mutant(NONE) ? MOCK_MANY(10000) : 1000)
 #define RACE_PASSES	10
 #define RACE_BURST	1000	/* batches that may wait for their grace period */
 

@@ -779,7 +779,7 @@ static void queue_races_sweep(struct kunit *test)
 /* ---- many ------------------------------------------------------------- */
 
 /* Fewer where an allocation can take milliseconds. */
-#define MANY	(IS_ENABLED(CONFIG_KASAN) ? 300U : 10000U)
+#define MANY	MOCK_MANY(10000U)
 
 struct many_item {
 	struct fairwq_work work;

@@ -339,8 +339,8 @@ static void busy_pool_is_not_hung(struct kunit *test)
 	mock_open(test);
 	a = mock_batch(test, "a");
 	for (i = 0; i < 4; i++)
-		looper_start(test, a, 20000, 0);
-	for (i = 0; i < 20000; i++)
+		looper_start(test, a, MOCK_MANY(20000), 0);
+	for (i = 0; i < MOCK_MANY(20000); i++)
 		fairwq_test_tick(mock->pool);
 	fairwq_pool_drain(mock->pool);
 	KUNIT_EXPECT_EQ(test, 0ULL, fairwq_test_counter(mock->pool, FAIRWQ_HUNG));

@@ -66,7 +66,7 @@ static void first_waits_for_later(struct kunit *test)
 	second.later = &later;
 	second.left = &left;
 	second.all = &all;
-	for (round = 0; round < 10000; round++) {
+	for (round = 0; round < MOCK_MANY(10000); round++) {
 		reinit_completion(&later);
 		reinit_completion(&all);
 		atomic_set(&left, 2);

@@ -8,7 +8,7 @@
 #include "mock_work.h"
 
 /* Fewer where each is checked by everything that the kernel has. */
-#define MANY(n)	((n) / (IS_ENABLED(CONFIG_KASAN) ? 20 : 1))
+#define MANY(n)	MOCK_MANY(n)
 
 /* ---- what the cases share --------------------------------------------- */
 

@@ -582,7 +582,7 @@ static void flush_of_what_is_about_to_start(struct kunit *test)
 /* Enough to meet in each way; where bugs are planted, other cases find them. */
 #if defined(FAIRWQ_MUTANT_BUILD)
 #define RACE_ROUNDS	500
-#elif IS_ENABLED(CONFIG_KASAN) || IS_ENABLED(CONFIG_PROVE_LOCKING)
+#elif MOCK_WATCHED
 #define RACE_ROUNDS	3000
 #else
 #define RACE_ROUNDS	20000

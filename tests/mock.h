@@ -23,6 +23,11 @@
 #define MOCK_WAIT	(fairwq_mutant(NONE) ? 20 * HZ : 3 * HZ)
 #define MOCK_LOG	2048
 
+/* Who watches every access or every lock is slow: he does less of what is done often. */
+#define MOCK_WATCHED	(IS_ENABLED(CONFIG_KASAN) || IS_ENABLED(CONFIG_KCSAN) || \
+			 IS_ENABLED(CONFIG_PROVE_LOCKING))
+#define MOCK_MANY(n)	((n) / (MOCK_WATCHED ? 20 : 1))
+
 struct mock_log {
 	spinlock_t lock;	/* what follows */
 	unsigned int nr;
