@@ -55,6 +55,11 @@ KNOWN = (
     ('suspicious RCU usage', 'Callback enqueued on offline CPU', 'uml_start_secondary+'),
 )
 SHOWN = 5
+# Who is at the top of a stack on behalf of whoever has called it: what handles
+# the caller's own data.
+HELPER = re.compile(r'^ *(\[<[0-9a-f]+>\] )?(__)?(llist_|list_|rb_|latch_tree_|mem|str|kref_|'
+                    r'kcsan_|tsan_|asan_|refcount_|bitmap_|find_|xa_|xas_|kfree|print_report)')
+OURS = re.compile(r'\[fair(wq|hash)\w*\]$')
 
 STAMP = re.compile(r'^(<\d+>)?(\[ *\d+\.\d+\](\[ *[TC]\d+\])? )?')
 SUBTEST = re.compile(r'^    # Subtest: (\S+)')
@@ -227,11 +232,29 @@ def find_splats(lines):
 
 def is_known(lines, first):
     """The splat is none of fairwq's: the kernel, without it, has it too."""
+    if 'KCSAN: data-race' in lines[first]:
+        return is_others_race(lines[first:first + SPLAT_LINES])
     frames = '\n'.join(lines[first:first + SPLAT_LINES])
     frames = frames[:frames.find('\nsmp: Brought up') + 1 or None]
     return 'fairwq' not in frames and any(
         head in lines[first] and all(word in frames for word in words)
         for head, *words in KNOWN)
+
+
+def is_others_race(lines):
+    """A data race in which neither access is of fairwq's code, or for it."""
+    stacks, frames = [], None
+    for line in lines[1:]:
+        if line.startswith('====='):
+            break
+        if re.search(r' of \d+ bytes by ', line):
+            frames = []
+            stacks.append(frames)
+        elif not line.startswith(' '):
+            frames = None
+        elif frames is not None and not HELPER.match(line):
+            frames.append(line)
+    return all(s and not OURS.search(s[0].rstrip()) for s in stacks) and stacks != []
 
 
 def announced(lines):
@@ -248,7 +271,7 @@ def announced(lines):
 
 
 def judge_console(tally, lines):
-    regions, problems = [], []
+    regions, problems, others = [], [], 0
     for first, last, text in announced(lines):
         if last is None:
             problems.append(f'line {first + 1}: announced splat has no end: {text}')
@@ -259,12 +282,17 @@ def judge_console(tally, lines):
     for first, last in find_splats(lines):
         block = lines[first:last + 1]
         if any(a < first and last < b and any(text in line for line in block)
-               for a, b, text in regions) or is_known(lines, first):
+               for a, b, text in regions):
+            continue
+        if is_known(lines, first):
+            others += 1
             continue
         head = next((l for l in block if re.search('WARNING|BUG|Oops', l)), block[0])
         problems.append(f'line {first + 1}: {head.strip()}')
         if len(problems) <= SHOWN:
             print(''.join(f'      | {line}\n' for line in block[:25]), end='')
+    if others:
+        print(f'console: {others} splats that are none of fairwq\'s')
     tally.splats = len(problems)
     tally.check('console', problems)
 

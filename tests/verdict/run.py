@@ -32,6 +32,21 @@ BOOT = ('=====\nWARNING: suspicious RCU usage\n'
         ' [<60074f7b>] uml_start_secondary+0x29e/0x2ad\n')
 WARN = ('------------[ cut here ]------------\nWARNING: at foo+0x1/0x2\n'
         'Call Trace:\n---[ end trace 0000000000000000 ]---\n')
+
+
+def race(one, other):
+    """What KCSAN says of two accesses, by the frames at the top of their stacks."""
+    stack = ''.join(f'\n{kind} to 0xffff888 of 8 bytes by task {i} on cpu {i}:\n{frames}'
+                    ' process_one_work+0x3/0x4\n' for i, (kind, frames) in
+                    enumerate((('read-write', one), ('read', other))))
+    return ('=' * 66 + f'\nBUG: KCSAN: data-race in a / b\n{stack}\n'
+            'value changed: 0x1 -> 0x2\n\nReported by Kernel Concurrency Sanitizer on:\n'
+            + '=' * 66 + '\n')
+
+
+OURS = ' fairwq_run+0x1/0x2 [fairwq]\n'
+THEIRS = ' insert_work+0x1/0x2\n'
+HELPER = ' llist_add_batch+0x1/0x2\n'
 # name, file to spoil, how, expected exit status, expected in the output
 TESTS = [
     ('good', None, None, 0, '20 passed, 0 failed'),
@@ -80,6 +95,16 @@ TESTS = [
     ('known splat with a frame of ours', 'console.log',
      lambda t: BOOT + ' [<0>] fairwq_queue+1\nsmp: Brought up 1 node\n' + t, 3,
      'suspicious RCU'),
+    ('race of ours', 'console.log', lambda t: race(OURS, OURS) + t, 3, 'KCSAN: data-race'),
+    ('race of ours with the kernel', 'console.log', lambda t: race(THEIRS, OURS) + t, 3,
+     'KCSAN: data-race'),
+    ('race in a helper of ours', 'console.log', lambda t: race(THEIRS, HELPER + OURS) + t,
+     3, 'KCSAN: data-race'),
+    ("race of the kernel's", 'console.log',
+     lambda t: race(THEIRS + OURS, HELPER + THEIRS + OURS) + t, 0,
+     "1 splats that are none of fairwq's"),
+    ('race without a stack', 'console.log', lambda t: 'BUG: KCSAN: data-race in a / b\n' + t,
+     3, 'KCSAN: data-race'),
     ('time was up', 'status', lambda t: '124\n', 124, 'time was up'),
     ('crash of the machine', 'status', lambda t: '134\n', 1, 'ended with status 134'),
     ('no done line', 'result.log', sub(r'^done\n', ''), 1, 'not "done"'),
