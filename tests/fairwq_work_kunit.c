@@ -822,7 +822,7 @@ static void drops_only_what_is_older(struct kunit *test)
 /* What a runner took along and has not started is dropped, in order. */
 static void drops_what_is_planned(struct kunit *test)
 {
-	struct mock_gate *gate = gate_new(test);
+	struct mock_gate *gate = gate_new(test), *hold = gate_new(test);
 	struct mock *mock = test->priv;
 	struct fairwq_batch *a, *b;
 	struct mock_item *c;
@@ -834,11 +834,16 @@ static void drops_what_is_planned(struct kunit *test)
 	fairwq_batch_flush(b);
 	log_clear(mock);
 	fairwq_batch_pause(b);
+	/* The runner finds both batches at once. */
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(mock->gate_batch, &hold->work));
+	mock_await(test, &hold->entered);
 	queue_item(test, a, 'A');
 	queue_item(test, b, 'B');
 	c = queue_item(test, a, 'C');
 	queue_item(test, b, 'D');
+	fairwq_batch_resume(a);
 	fairwq_batch_resume(b);
+	complete_all(&hold->open);
 	plan_go(test, a, gate, c);
 	queue_item(test, a, 'E');
 	turns = fairwq_test_counter(mock->pool, FAIRWQ_TURNS);

@@ -233,7 +233,7 @@ def find_splats(lines):
 def is_known(lines, first):
     """The splat is none of fairwq's: the kernel, without it, has it too."""
     if 'KCSAN: data-race' in lines[first]:
-        return is_others_race(lines[first:first + SPLAT_LINES])
+        return is_others_race(lines[first:first + 10 * SPLAT_LINES])
     frames = '\n'.join(lines[first:first + SPLAT_LINES])
     frames = frames[:frames.find('\nsmp: Brought up') + 1 or None]
     return 'fairwq' not in frames and any(
