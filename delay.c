@@ -57,6 +57,8 @@ static void fairwq_push_held(struct fairwq_work *work)
 {
 	struct fairwq_batch *batch = fairwq_work_batch(atomic_long_read(&work->data));
 
+	if (fairwq_mutant(DELAY_WORD_LEFT))
+		atomic_long_set(&work->data, (long)batch | FAIRWQ_WORK_PENDING);
 	rcu_read_lock();	/* see fairwq_kick_locked() */
 	fairwq_push_claimed(batch, work);
 	fairwq_let_go_held(batch);

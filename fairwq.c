@@ -133,7 +133,7 @@ static int fairwq_revive(struct fairwq_work *work, long data)
 
 	fairwq_test_point(FAIRWQ_POINT_QUEUE_REVIVE, batch);
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	if (READ_ONCE(work->disabled)) {
+	if (READ_ONCE(work->disabled) && !fairwq_mutant(DISABLE_REVIVED)) {
 		ret = -ECANCELED;
 	} else if (atomic_long_try_cmpxchg(&work->data, &data,
 					   data & ~FAIRWQ_WORK_CANCELED)) {

@@ -158,6 +158,8 @@ static bool fairwq_batch_idle_locked(struct fairwq_batch *batch)
 		WRITE_ONCE(batch->watched, true);
 		if (fairwq_batch_sort_step_locked(batch) || !list_empty(&batch->fifo))
 			return !list_empty(&batch->fifo);
+		if (fairwq_mutant(DROP_WATCHED))
+			return false;
 	}
 }
 

@@ -42,11 +42,15 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_FLUSH_EARLY,		/* [fairwq] does not wait for what runs */
 	FAIRWQ_MUTANT_FLUSH_WORK_LOST,		/* [work] the end of a turn is not told */
 	FAIRWQ_MUTANT_CANCEL_PLANNED,		/* [work] what is planned is not found */
-	FAIRWQ_MUTANT_CANCEL_LOST,		/* [work] no word for a push under way */
+	FAIRWQ_MUTANT_CANCEL_LOST,		/* [workrace] no word for a push under way */
 	FAIRWQ_MUTANT_CANCEL_NO_WAIT,		/* [work] cancel_sync does not wait */
 	FAIRWQ_MUTANT_CANCEL_NEWER,		/* [work] drops what was queued after the call */
+	FAIRWQ_MUTANT_CANCEL_NOT_HELD,		/* [work] the batch goes before dropped() */
 	FAIRWQ_MUTANT_DISABLE_LATE,		/* [work] a queue call under way is not refused */
-	FAIRWQ_MUTANT_DELAY_NOT_HELD,		/* [work] the batch goes before the timer */
+	FAIRWQ_MUTANT_DISABLE_REVIVED,		/* [workrace] a cancelled one comes back */
+	FAIRWQ_MUTANT_DROP_WATCHED,		/* [workrace] nothing is left, the mark stays */
+	FAIRWQ_MUTANT_DELAY_NOT_HELD,		/* [delay] the batch goes before the timer */
+	FAIRWQ_MUTANT_DELAY_WORD_LEFT,		/* [delay] a timer's push is not waited for */
 	FAIRWQ_MUTANT_FAILURE_UNTOLD,		/* [failure] notifiers are not called */
 	FAIRWQ_MUTANT_SERIAL_EARLY,		/* [serializer] next started before the return */
 	FAIRWQ_MUTANT_SERIAL_LIFO,		/* [serializer] those that wait come backwards */

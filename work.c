@@ -760,7 +760,8 @@ static bool fairwq_drop_begin(struct fairwq_batch *batch, struct fairwq_drop *dr
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	busy = !fairwq_batch_is_idle_locked(batch);
 	if (busy) {
-		fairwq_hold(batch);
+		if (!fairwq_mutant(CANCEL_NOT_HELD))
+			fairwq_hold(batch);
 		batch->nr_canceling++;
 		fairwq_batch_add_barrier_locked(batch, &drop->marker);
 		fairwq_drop_parked_locked(batch, drop);
@@ -856,7 +857,8 @@ unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
 		if (dropped)
 			dropped(work);
 	}
-	fairwq_unhold(batch);
+	if (!fairwq_mutant(CANCEL_NOT_HELD))
+		fairwq_unhold(batch);
 	return nr;
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_cancel);

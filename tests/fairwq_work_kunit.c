@@ -472,10 +472,8 @@ static void flush_of_a_canceled_work(struct kunit *test)
 struct endless {
 	struct fairwq_work work;
 	struct fairwq_batch *batch;
-	struct completion refused;
 	unsigned int runs;
 	bool stop;
-	int ret;
 };
 
 static void endless_fn(struct fairwq_work *work)
@@ -483,23 +481,31 @@ static void endless_fn(struct fairwq_work *work)
 	struct endless *endless = container_of(work, struct endless, work);
 
 	endless->runs++;
-	if (READ_ONCE(endless->stop))
-		return;
-	endless->ret = fairwq_queue(endless->batch, work);
-	if (endless->ret != 1)
-		complete(&endless->refused);
+	if (!READ_ONCE(endless->stop))
+		fairwq_queue(endless->batch, work);
 }
+
+static struct endless *endless_now;	/* of this case, if any */
 
 static struct endless *endless_start(struct kunit *test, struct fairwq_batch *batch)
 {
 	struct endless *endless = kunit_kzalloc(test, sizeof(*endless), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, endless);
+	endless_now = endless;
 	fairwq_work_init(&endless->work, endless_fn);
-	init_completion(&endless->refused);
 	endless->batch = batch;
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(batch, &endless->work));
 	return endless;
+}
+
+static bool flush_a_hundred_times(struct fairwq_work *work)
+{
+	unsigned int i;
+
+	for (i = 0; i < 100; i++)
+		fairwq_work_flush(work);
+	return true;
 }
 
 /* A flush waits for one run, and not for those that are queued meanwhile. */
@@ -508,16 +514,14 @@ static void flush_of_an_endless_work(struct kunit *test)
 	struct mock *mock = test->priv;
 	struct endless *endless;
 	struct fairwq_batch *a;
-	unsigned int i;
 
 	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
 	a = mock_batch(test, "a");
 	endless = endless_start(test, a);
-	for (i = 0; i < 100; i++)
-		fairwq_work_flush(&endless->work);
+	call_end(test, call_start(test, flush_a_hundred_times, &endless->work));
 	WRITE_ONCE(endless->stop, true);
+	call_end(test, call_start(test, fairwq_work_flush, &endless->work));
 	fairwq_batch_flush(a);
-	fairwq_work_flush(&endless->work);
 	KUNIT_EXPECT_FALSE(test, fairwq_work_flush(&endless->work));
 	KUNIT_EXPECT_EQ(test, 0U, pool_attention(mock->pool));
 	fairwq_batch_dispose(a);
@@ -605,12 +609,11 @@ static void cancel_sync_of_an_endless_work(struct kunit *test)
 	a = mock_batch(test, "a");
 	for (i = 0; i < 100; i++) {
 		endless = endless_start(test, a);
-		fairwq_work_cancel_sync(&endless->work);
+		call_end(test, call_start(test, fairwq_work_cancel_sync, &endless->work));
 		runs = READ_ONCE(endless->runs);
 		fairwq_batch_flush(a);
 		KUNIT_EXPECT_EQ(test, runs, READ_ONCE(endless->runs));
 		KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&endless->work));
-		kunit_kfree(test, endless);
 	}
 	fairwq_batch_dispose(a);
 }
@@ -1105,8 +1108,11 @@ static void recycling_fn(struct fairwq_work *work)
 /* What a function sets up where its own work was is another work: no warning. */
 static void recycled_work_may_be_flushed(struct kunit *test)
 {
-	struct insider *insider = insider_run(test, recycling_fn);
+	struct insider *insider;
 
+	if (fairwq_mutant(FLUSH_WORK_LOST))
+		kunit_skip(test, "an item would wait for ever");
+	insider = insider_run(test, recycling_fn);
 	KUNIT_EXPECT_EQ(test, 1, insider->queued);
 	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&insider->work.data));
 	fairwq_batch_dispose(insider->batch);
@@ -1249,6 +1255,15 @@ static void cancel_of_another_does_not_cost_the_turn(struct kunit *test)
 	fairwq_batch_dispose(high);
 }
 
+/* Also a case that failed leaves nothing running. */
+static void work_exit(struct kunit *test)
+{
+	if (endless_now)
+		WRITE_ONCE(endless_now->stop, true);
+	endless_now = NULL;
+	mock_exit(test);
+}
+
 static struct kunit_case work_cases[] = {
 	KUNIT_CASE(cancel_of_an_idle_work),
 	KUNIT_CASE_PARAM(cancel_of_a_queued_work, place_gen_params),
@@ -1297,7 +1312,7 @@ static struct kunit_case work_cases[] = {
 static struct kunit_suite work_suite = {
 	.name = "fairwq_work",
 	.init = mock_init,
-	.exit = mock_exit,
+	.exit = work_exit,
 	.test_cases = work_cases,
 };
 

@@ -48,6 +48,7 @@ struct mock_gate {
 	struct completion entered;
 	struct completion open;
 	atomic_t runs;
+	struct mock_gate *next;		/* in mock->gates */
 };
 
 /* One pool under test, and what holds it up. */
@@ -56,6 +57,7 @@ struct mock {
 	unsigned int flags;		/* of the pool to be */
 	struct fairwq_batch *gate_batch;
 	struct mock_gate gate;
+	struct mock_gate *gates;	/* more of them, open after every case */
 	struct mock_log log;
 };
 
@@ -215,8 +217,11 @@ static inline int mock_init(struct kunit *test)
 static inline void mock_exit(struct kunit *test)
 {
 	struct mock *mock = test->priv;
+	struct mock_gate *gate;
 
 	fairwq_test_set_hook(NULL);
+	for (gate = mock ? mock->gates : NULL; gate; gate = gate->next)
+		complete_all(&gate->open);
 	if (!mock || IS_ERR_OR_NULL(mock->pool))
 		return;
 	complete_all(&mock->gate.open);

@@ -108,9 +108,12 @@ static inline void nothing_fn(struct fairwq_work *work)
 static inline struct mock_gate *gate_new(struct kunit *test)
 {
 	struct mock_gate *gate = kunit_kzalloc(test, sizeof(*gate), GFP_KERNEL);
+	struct mock *mock = test->priv;
 
 	KUNIT_ASSERT_NOT_NULL(test, gate);
 	mock_gate_init(gate);
+	gate->next = mock->gates;
+	mock->gates = gate;
 	return gate;
 }
 
