@@ -2,10 +2,11 @@
 /*
  * Planted bugs: proof that the tests can fail.
  *
- * A build with -DFAIRWQ_MUTANT=FAIRWQ_MUTANT_<NAME> has exactly that bug; any
- * other build has none and pays nothing. "make check-mutants" builds each and
- * wants to see the suites fail; that in brackets (tests/fairwq_<it>_kunit.c)
- * is tried first.
+ * A build with -DFAIRWQ_MUTANT=FAIRWQ_MUTANT_<NAME> has exactly that bug, and one
+ * with -DFAIRWQ_MUTANTS that which the parameter "mutant" of fairwq.ko says; any
+ * other build has none and pays nothing. "make check-mutants" loads each and
+ * wants to see that suite fail which is named in brackets:
+ * tests/fairwq_<it>_kunit.c.
  */
 #ifndef FAIRWQ_MUTANT_H
 #define FAIRWQ_MUTANT_H
@@ -73,7 +74,11 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_FLOWS_DESTROY_NO_GRACE,	/* [flows] nor for who is queueing one */
 };
 
-#ifdef FAIRWQ_MUTANT
+#if defined(FAIRWQ_MUTANTS)
+#define FAIRWQ_MUTANT_BUILD
+#define FAIRWQ_MUTANT fairwq_mutant_now
+extern unsigned int fairwq_mutant_now;	/* set before anything runs */
+#elif defined(FAIRWQ_MUTANT)
 #define FAIRWQ_MUTANT_BUILD
 #else
 #define FAIRWQ_MUTANT FAIRWQ_MUTANT_NONE

@@ -13,7 +13,7 @@ mount -t devtmpfs dev /dev 2>/dev/null
 mount -t tmpfs tmp /tmp
 
 # From the kernel's command line: FAIRWQ_LIMIT, seconds for one step, and
-# FAIRWQ_STOP, if the first suite that fails is to end it all.
+# FAIRWQ_STOP, if the first case that fails is to end it all.
 limit=${FAIRWQ_LIMIT:-60}
 channel=/result.log
 [ ! -e /dev/ttyS1 ] || [ -e "$channel" ] || channel=/dev/ttyS1
@@ -34,9 +34,17 @@ do_user() {
 	return "$(cat /tmp/rc)"
 }
 
+# load NAME [PARAMETER=VALUE...]
+load() {
+	module=/modules/$1.ko
+	shift
+	insmod "$module" "$@"
+}
+
 do_step() {
+	# shellcheck disable=SC2086 # to be split
 	case $1 in
-	insmod) insmod "/modules/$2.ko" ;;
+	insmod) load $2 ;;
 	rmmod) rmmod "$2" ;;
 	user) do_user "$2" ;;
 	unloaded) lsmod && [ "$(wc -l </proc/modules)" -eq 0 ] ;;
@@ -58,6 +66,10 @@ uptime_s() {
 	echo "${up%.*}"
 }
 
+has_failed() {
+	dmesg | grep -qE 'not ok |(ASSERTION|EXPECTATION) FAILED'
+}
+
 # In the background: a step that never ends must end the run, not hang it.
 # Returns false when time was up.
 timed_step() {
@@ -68,6 +80,10 @@ timed_step() {
 		if [ $(($(uptime_s) - begin)) -ge "$limit" ]; then
 			stuck_tasks 2>/dev/null
 			report "$* timeout after $limit s"
+			return 1
+		fi
+		if [ -n "$FAIRWQ_STOP" ] && has_failed; then
+			report "stopped at the first failure"
 			return 1
 		fi
 		usleep 50000
@@ -90,7 +106,7 @@ leak_scan() {
 
 while read -r action name; do
 	timed_step "$action" "$name" || break
-	[ -z "$FAIRWQ_STOP" ] || ! dmesg | grep -q 'not ok ' || break
+	[ -z "$FAIRWQ_STOP" ] || ! has_failed || break
 done </plan
 leak_scan
 report "done"

@@ -9,7 +9,7 @@
 # FAIRWQ_MEM     its memory (1G)
 # FAIRWQ_LIMIT   seconds that one step in the guest may take (60)
 # FAIRWQ_TIMEOUT seconds for all of it (300)
-# FAIRWQ_STOP    if set, the first suite that fails ends it
+# FAIRWQ_STOP    if set, the first case that fails ends it
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
