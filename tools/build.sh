@@ -65,7 +65,9 @@ plan() {
 	for t in $(suite_modules); do
 		printf 'insmod %s\nrmmod %s\n' "$t" "$t"
 	done
-	printf 'insmod fairwq_hello\nrmmod fairwq_hello\n'
+	for t in fairwq_hello fairwq_resolver; do
+		printf 'insmod %s\nrmmod %s\n' "$t" "$t"
+	done
 	for t in $(user_tests); do
 		need=$(sed -n 's/.*Needs: *\([a-z0-9_ ]*\).*/\1/p; /\*\//q' "$top/tests/user/$t.c")
 		for c in $need; do echo "insmod $c"; done
