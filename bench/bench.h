@@ -102,11 +102,12 @@ struct bench_side {
 extern const struct bench_side bench_wq_unbound, bench_wq_percpu, bench_wq_each,
 	bench_wq_ordered, bench_serial, bench_mutex,
 	bench_kthread, bench_fairwq, bench_fairwq_one, bench_fairwq_strict,
-	bench_fairwq_strict_one, bench_fairwq_fifo;
+	bench_fairwq_strict_one, bench_fairwq_fifo, bench_fairwq_time;
 
 int bench_open(struct bench_bed *bed, const struct bench_side *side,
 	       unsigned int nr_channels, unsigned int active);
 void bench_close(struct bench_bed *bed);
+void bench_set_weight(struct bench_bed *bed, unsigned int channel, unsigned int weight);
 
 /* Set up @nr empty items. */
 static inline void bench_init(struct bench_bed *bed, struct bench_item *items,
@@ -177,7 +178,7 @@ u64 bench_percentile(unsigned int nr, unsigned int percent);
 
 int bench_size(const struct bench_row *row, const struct bench_side *side);
 void bench_count_violations(struct fairwq_pool *pool);
-u64 bench_violations(void);
+u64 bench_violations(u64 *of_windows);
 
 /* rows_*.c: the questions. Each takes one sample of one side. */
 
@@ -199,6 +200,8 @@ int bench_one_each(const struct bench_row *row, const struct bench_side *side);
 extern const struct bench_side bench_ideal;
 int bench_behind(const struct bench_row *row, const struct bench_side *side);
 int bench_quiet(const struct bench_row *row, const struct bench_side *side);
+int bench_time_fair(const struct bench_row *row, const struct bench_side *side);
+int bench_time_weights(const struct bench_row *row, const struct bench_side *side);
 
 int bench_objects(const struct bench_row *row, const struct bench_side *side);
 

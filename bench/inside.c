@@ -6,7 +6,7 @@
 #include "../internal.h"
 #include "bench.h"
 
-static u64 violations;
+static u64 violations, windows;
 
 int bench_size(const struct bench_row *row, const struct bench_side *side)
 {
@@ -26,10 +26,12 @@ int bench_size(const struct bench_row *row, const struct bench_side *side)
 void bench_count_violations(struct fairwq_pool *pool)
 {
 	violations += pool->counter[FAIRWQ_VIOLATIONS];
+	windows += pool->counter[FAIRWQ_WINDOWS];
 }
 
-/* Of all pools so far. */
-u64 bench_violations(void)
+/* Of all pools so far; and in how many windows they were looked for. */
+u64 bench_violations(u64 *of_windows)
 {
+	*of_windows = windows;
 	return violations;
 }

@@ -43,6 +43,10 @@ static const struct bench_side * const quiet_sides[] = {
 	&bench_fairwq_strict, &bench_fairwq_fifo, NULL,
 };
 
+static const struct bench_side * const time_sides[] = {
+	&bench_wq_unbound, &bench_fairwq, &bench_fairwq_time, NULL,
+};
+
 static const struct bench_side * const growth_sides[] = {
 	&bench_wq_unbound, &bench_fairwq, &bench_fairwq_strict, NULL,
 };
@@ -77,6 +81,8 @@ static const struct bench_row all_rows[] = {
 	{ "quiet_1", bench_quiet, quiet_sides, 1 },
 	{ "quiet_8", bench_quiet, quiet_sides, 8 },
 	{ "quiet_64", bench_quiet, quiet_sides, 64 },
+	{ "time_fair", bench_time_fair, time_sides },
+	{ "time_weights", bench_time_weights, time_sides },
 	{ "pick_2", bench_pick, NULL, 2 },
 	{ "pick_16", bench_pick, NULL, 16 },
 	{ "pick_256", bench_pick, NULL, 256 },
@@ -153,6 +159,7 @@ static int bench_ask(const struct bench_row *row)
 
 static int __init bench_init_module(void)
 {
+	u64 violations, windows;
 	unsigned int i;
 	int err = bench_items_alloc();
 
@@ -162,7 +169,8 @@ static int __init bench_init_module(void)
 	for (i = 0; i < ARRAY_SIZE(all_rows) && !err; i++)
 		if (bench_is_wanted(&all_rows[i]))
 			err = bench_ask(&all_rows[i]);
-	pr_info("violations=%llu\n", bench_violations());
+	violations = bench_violations(&windows);
+	pr_info("violations=%llu windows=%llu\n", violations, windows);
 	bench_items_free();
 	return err;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How long one client waits while others keep the pool busy. Every side gets
- * as many runners as there are CPUs, so that all have the same to share.
+ * What clients get who share a pool: how long one waits while others keep it
+ * busy, and how its time is divided. Every side gets as many runners as there
+ * are CPUs, so that all have the same to share.
  */
 #include <linux/cpumask.h>
 #include <linux/delay.h>
@@ -21,6 +22,11 @@
 #define QUIET_SPIN_NS	2000U
 #define BUSY_DEPTH	16U	/* items queued to each busy channel at any time */
 #define BUSY_SPIN_NS	20000U
+
+#define TIME_CLIENTS	3U	/* at most */
+#define TIME_DEPTH	64U	/* items queued to each at any time */
+#define TIME_WARM_MS	50U
+#define TIME_WINDOW_MS	1000U
 
 /* ---- behind: 200 short items arrive behind 20,000 --------------------- */
 
@@ -242,4 +248,157 @@ int bench_quiet(const struct bench_row *row, const struct bench_side *side)
 	kvfree(quiet.busy);
 	kvfree(quiet.item);
 	return err;
+}
+
+/*
+ * ---- time_fair: how is the time of the runners divided? ------------------
+ *
+ * Each client always has TIME_DEPTH items queued, so that it is eligible all
+ * the while. What it gets is what its items have run, by their own clock.
+ */
+struct time_client {
+	unsigned int weight;
+	u64 spin_ns;
+};
+
+static struct {
+	struct bench_bed bed;
+	struct bench_busy_item *item;
+	const struct time_client *client;
+	unsigned int nr;
+	atomic64_t ran[TIME_CLIENTS];	/* ns */
+	bool stop;
+} shared;
+
+static void time_fn(struct bench_item *item)
+{
+	struct bench_busy_item *busy = container_of(item, struct bench_busy_item, item);
+	unsigned int i = busy->channel;
+	u64 begin = ktime_get_ns();
+
+	bench_spin(shared.client[i].spin_ns);
+	if (!READ_ONCE(shared.stop))
+		bench_queue(&shared.bed, i, shared.nr, item, 1);
+	atomic64_add(ktime_get_ns() - begin, &shared.ran[i]);
+}
+
+static void time_start(void)
+{
+	struct bench_busy_item *busy = shared.item;
+	unsigned int i;
+
+	for (i = 0; i < shared.nr; i++)
+		atomic64_set(&shared.ran[i], 0);
+	for (i = 0; i < shared.nr * TIME_DEPTH; i++, busy++) {
+		bench_init(&shared.bed, &busy->item, 1);
+		busy->item.fn = time_fn;
+		busy->channel = i % shared.nr;
+		bench_queue(&shared.bed, busy->channel, shared.nr, &busy->item, 1);
+	}
+}
+
+/* What each got from now on, us. */
+static void time_watch(u64 *us)
+{
+	unsigned int i;
+
+	for (i = 0; i < shared.nr; i++)
+		us[i] = atomic64_read(&shared.ran[i]);
+	msleep(TIME_WINDOW_MS);
+	for (i = 0; i < shared.nr; i++)
+		us[i] = div_u64(atomic64_read(&shared.ran[i]) - us[i], NSEC_PER_USEC);
+}
+
+/* Jain's index of what they got by weight, (sum x)^2 / (n * sum x^2), in 1/100000. */
+static u64 time_jain(const u64 *us)
+{
+	u64 x, sum = 0, squares = 0;
+	unsigned int i;
+
+	for (i = 0; i < shared.nr; i++) {
+		x = div_u64(us[i], shared.client[i].weight);
+		sum += x;
+		squares += x * x;
+	}
+	return squares ? div64_u64(sum * sum * 100000, squares * shared.nr) : 0;
+}
+
+/* By how much of his share one of them missed it, at most; in 1/1000 %. */
+static u64 time_off(const u64 *us)
+{
+	u64 total = 0, weights = 0, share, most = 0;
+	unsigned int i;
+
+	for (i = 0; i < shared.nr; i++) {
+		total += us[i];
+		weights += shared.client[i].weight;
+	}
+	for (i = 0; i < shared.nr; i++) {
+		share = max(div64_u64(total * shared.client[i].weight, weights), 1ULL);
+		most = max(most, div64_u64((max(us[i], share) - min(us[i], share)) * 100000,
+					   share));
+	}
+	return most;
+}
+
+static void time_say(const struct bench_row *row, const char *side, const u64 *us)
+{
+	u64 jain = time_jain(us), off = time_off(us);
+	u32 jain_rest, off_rest;
+
+	jain = div_u64_rem(jain, 100000, &jain_rest);
+	off = div_u64_rem(off, 1000, &off_rest);
+	bench_say(row, side, "off_percent=%llu.%03u jain=%llu.%05u", off, off_rest,
+		  jain, jain_rest);
+}
+
+static int time_measure(const struct bench_row *row, const struct bench_side *side)
+{
+	u64 us[TIME_CLIENTS];
+	unsigned int i;
+	int err = bench_open(&shared.bed, side, shared.nr, num_online_cpus());
+
+	if (err)
+		return err;
+	for (i = 0; i < shared.nr; i++)
+		bench_set_weight(&shared.bed, i, 100 * shared.client[i].weight);
+	shared.stop = false;
+	time_start();
+	msleep(TIME_WARM_MS);
+	time_watch(us);
+	WRITE_ONCE(shared.stop, true);
+	bench_close(&shared.bed);
+	time_say(row, side->name, us);
+	return 0;
+}
+
+static int time_sample(const struct bench_row *row, const struct bench_side *side,
+		       const struct time_client *client, unsigned int nr)
+{
+	int err;
+
+	shared.client = client;
+	shared.nr = nr;
+	shared.item = kvcalloc(nr * TIME_DEPTH, sizeof(*shared.item), GFP_KERNEL);
+	if (!shared.item)
+		return -ENOMEM;
+	err = time_measure(row, side);
+	kvfree(shared.item);
+	return err;
+}
+
+int bench_time_fair(const struct bench_row *row, const struct bench_side *side)
+{
+	static const struct time_client client[] = { { 1, 20000 }, { 1, 2000000 } };
+
+	return time_sample(row, side, client, ARRAY_SIZE(client));
+}
+
+int bench_time_weights(const struct bench_row *row, const struct bench_side *side)
+{
+	static const struct time_client client[] = {
+		{ 1, 20000 }, { 2, 2000000 }, { 5, 200000 },
+	};
+
+	return time_sample(row, side, client, ARRAY_SIZE(client));
 }

@@ -269,6 +269,10 @@ const struct bench_side bench_fairwq_fifo = {
 	.name = "fairwq_fifo", .ops = &fairwq_ops, .policy = FAIRWQ_FIFO,
 };
 
+const struct bench_side bench_fairwq_time = {
+	.name = "fairwq_time", .ops = &fairwq_ops, .policy = FAIRWQ_FAIR_TIME,
+};
+
 /* @active: how many items may run at once; 0: as many as the side likes. */
 int bench_open(struct bench_bed *bed, const struct bench_side *side,
 	       unsigned int nr_channels, unsigned int active)
@@ -290,4 +294,11 @@ void bench_close(struct bench_bed *bed)
 {
 	bed->side->ops->close(bed);
 	kvfree(bed->channel);
+}
+
+/* Of a side that knows weights. */
+void bench_set_weight(struct bench_bed *bed, unsigned int channel, unsigned int weight)
+{
+	if (bed->pool)
+		fairwq_batch_set_weight(bed->channel[channel].batch, weight);
 }

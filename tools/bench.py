@@ -7,11 +7,14 @@ usage: bench.py DIR [NOTE...]
 DIR holds console.log and status of the boot. Written to DIR: samples.txt, the
 lines as they came; table.txt, which is also printed; result.txt, key=value:
 
-  cpus, rounds, violations      of the boot
+  cpus, rounds, violations,
+  windows                       of the boot; in so many windows the module looked
   ROW.SIDE.FIGURE               the median of all samples. FIGURE says its unit:
                                 ns (per item, unless ROWS below says otherwise;
                                 of single calls the mean of the middle half),
-                                p50_ns .. max_ns, items_s, bytes
+                                p50_ns .. max_ns, items_s, bytes; off_percent, by
+                                how much of his share a client missed it, the one
+                                that did most; jain, 1 if nobody did
   ROW.SIDE.FIGURE.min, .max     the spread
   ROW.SIDE.ratio                how many times better the side's first figure is
                                 than that of the row's yardstick: wq_unbound,
@@ -47,6 +50,8 @@ ROWS = {
     'trip_rested': 'the same, after all CPUs have slept for 0.1 ms',
     'behind': 'ns until 200 items of 2 us have run that came behind 20,000 of another batch',
     'quiet': 'ns that an item, one per ms, waits next to N busy batches, 16 items of 20 us each',
+    'time_fair': 'items of 20 us and of 2 ms, always enough of both: what each gets of the time, in 1 s',
+    'time_weights': 'the same with weights 1, 2, 5, whose items take 20 us, 2 ms, 0.2 ms',
     'pick': 'ns to choose among N nodes and charge, in the tree alone',
     'eligible': 'ns per empty item, one runner, N batches that all have items',
     'idle': 'ns per empty item, one runner, 2 batches, next to so many idle ones',
@@ -70,6 +75,7 @@ SIDES = {
     'fairwq_strict': 'FAIRWQ_STRICT_TURNS',
     'fairwq_strict_one': 'FAIRWQ_STRICT_TURNS, max_active 1',
     'fairwq_fifo': 'policy FIFO',
+    'fairwq_time': 'policy FAIR_TIME',
     'ideal': 'the items alone, twice as many, spread over the CPUs',
 }
 YARDSTICK = 'wq_unbound'
@@ -88,6 +94,8 @@ BUDGETS = (
     ('trip', 'trip', 'fairwq', YARDSTICK, 'of', '<= 1.05'),
     ('behind', 'behind', 'fairwq', YARDSTICK, 'times', '>= 30'),
     ('behind_ideal', 'behind', 'fairwq', 'ideal', 'of', '<= 1.15'),
+    ('time_fair', 'time_fair', 'fairwq_time', None, 'jain', '>= 0.999'),
+    ('time_weights', 'time_weights', 'fairwq_time', None, 'off_percent', '<= 1'),
     ('pick_10000', 'pick_10000', 'equal', 'pick_2.equal', 'of', '<= 2'),
     ('idle_10000', 'idle', 'idle_10000', 'idle_0', 'of', '<= 1.02'),
     ('serial_add', 'serial_add', 'serial', None, 'ns', '<= 25'),
@@ -99,7 +107,7 @@ BUDGETS = (
 )
 
 SAMPLE = re.compile(r'fairwq-bench: row=(\S+) side=(\S+) round=(\d+) (.*)$')
-FACT = re.compile(r'fairwq-bench: (?:cpus=\d+ rounds=\d+|violations=\d+)$')
+FACT = re.compile(r'fairwq-bench: (?:cpus=\d+ rounds=\d+|violations=\d+ windows=\d+)$')
 
 
 class Samples:
@@ -155,6 +163,8 @@ class Samples:
 
 def short(x):
     """With as many digits as can be meant."""
+    if 0.99 <= x < 1:
+        return f'{x:.5f}'
     if x >= 1000:
         return f'{x:,.0f}'
     return f'{x:.2f}' if x < 10 else f'{x:.1f}' if x < 100 else f'{x:.0f}'
@@ -244,7 +254,8 @@ def table(samples, notes):
     yield ''
     yield from (f'{side}: {text}' for side, text in SIDES.items()
                 if any(side in samples.sides(row) for row in samples.rows()))
-    yield f'violations of fairness that the module saw: {samples.facts.get("violations", "?")}'
+    yield f'violations of fairness that the module saw: {samples.facts.get("violations", "?")}' \
+        f' in {samples.facts.get("windows", "?")} windows'
 
 
 def write(path, lines):
