@@ -424,8 +424,6 @@ static unsigned int fairwq_plan_locked(struct fairwq_runner *runner, u64 now)
 
 	WRITE_ONCE(plan->next, 0);
 	plan->began = now;
-	plan->due = pool->policy == FAIRWQ_FAIR_TIME ?
-		    now + 2 * fairwq_slice_ns_locked(pool) : U64_MAX;
 	nr = fairwq_plan_turns_locked(runner);
 	/*
 	 * What is in the slots is seen with @nr: pairs with fairwq_help(). Model:
@@ -598,6 +596,8 @@ static bool fairwq_find_turns_locked(struct fairwq_runner *runner, u64 now)
 	runner->log.done = 0;
 	runner->log.accounted = 0;
 	runner->plan.share = false;
+	runner->plan.due = pool->policy == FAIRWQ_FAIR_TIME ?
+			   now + 2 * fairwq_slice_ns_locked(pool) : U64_MAX;
 	return fairwq_join_plan_locked(runner) || fairwq_plan_locked(runner, now) ||
 	       fairwq_rescue_locked(runner, now);
 }
@@ -698,13 +698,27 @@ static void fairwq_give_back_rest(struct fairwq_runner *runner)
 }
 
 /*
- * The runner's own plan takes much longer than it was made for. By a coarse
- * clock; and by turns that are timed, where what they take is what they cost:
- * what was planned by a guess that is wrong is wrong by so much and no more.
+ * What the runner runs since it held the lock takes much longer than it plans
+ * for. By a coarse clock; and by turns that are timed, where what they take is
+ * what they cost: a guess that is wrong is wrong by so much and no more.
  */
 static bool fairwq_is_late(const struct fairwq_runner *runner, unsigned long overdue)
 {
 	return time_after_eq(jiffies, overdue) || runner->mark > runner->plan.due;
+}
+
+/*
+ * The runner is late: what is left of its plan goes back, and what it ran is
+ * told of before it runs more, its own or by helping with another's plan.
+ * Returns whether it has to stop here.
+ */
+static bool fairwq_stop_late(struct fairwq_runner *runner)
+{
+	if (fairwq_mutant(PLAN_KEPT))
+		return false;
+	if (READ_ONCE(runner->plan.next) < runner->plan.nr)
+		fairwq_give_back_rest(runner);
+	return !fairwq_mutant(LATE_UNTOLD);
 }
 
 /* The next turn: the one in hand, else of its own plan, else of another's. */
@@ -745,10 +759,10 @@ static void fairwq_run_turns(struct fairwq_runner *runner)
 		smp_wmb();
 		WRITE_ONCE(log->nr, i + 1);
 		fairwq_run_turn(runner, &log->turn[i], work);
-		if (unlikely(fairwq_is_late(runner, overdue)) &&
-		    READ_ONCE(runner->plan.next) < runner->plan.nr &&
-		    !fairwq_mutant(PLAN_KEPT))
-			fairwq_give_back_rest(runner);
+		if (unlikely(fairwq_is_late(runner, overdue)) && fairwq_stop_late(runner)) {
+			i++;
+			break;
+		}
 	}
 	/*
 	 * Pairs with fairwq_account_locked() and fairwq_current_turn(). Model:

@@ -390,6 +390,65 @@ static void wrong_guess_ends_the_plan(struct kunit *test)
 	fairwq_batch_dispose(a);
 }
 
+/* How many turns of its batch were told of when it ran? */
+struct reader {
+	struct fairwq_work work;
+	const struct fairwq_batch *batch;
+	struct completion seen;
+	u64 done;
+};
+
+static void reader_fn(struct fairwq_work *work)
+{
+	struct reader *reader = container_of(work, struct reader, work);
+
+	raw_spin_lock_irq(&reader->batch->pool->lock);
+	reader->done = reader->batch->stats->done;
+	raw_spin_unlock_irq(&reader->batch->pool->lock);
+	complete(&reader->seen);
+}
+
+static void reader_init(struct reader *reader, const struct fairwq_batch *batch)
+{
+	fairwq_work_init(&reader->work, reader_fn);
+	reader->batch = batch;
+	init_completion(&reader->seen);
+}
+
+/* Nor does who only helps go on before it has told what the long item took. */
+static void late_helper_tells_first(struct kunit *test)
+{
+	struct mock_gate *gate = kunit_kzalloc(test, sizeof(*gate), GFP_KERNEL);
+	struct reader *reader = kunit_kzalloc(test, sizeof(*reader), GFP_KERNEL);
+	struct slow *slow = kunit_kzalloc(test, sizeof(*slow), GFP_KERNEL);
+	DECLARE_COMPLETION_ONSTACK(entered);
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+	bool go_on = true;
+
+	KUNIT_ASSERT_TRUE(test, gate && reader && slow);
+	mock_gate_init(gate);
+	mock_pool(test, 2, FAIRWQ_FAIR_TIME);
+	a = mock_batch(test, "a");
+	fairwq_test_set_guess(a, 100);
+	slow_init(slow, mock, 's', &entered, &go_on);
+	reader_init(reader, a);
+	fairwq_batch_pause(a);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &slow->item.work));
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &reader->work));
+	fairwq_batch_resume(a);
+	/* One runner has planned all three, and is held by the first of them. */
+	mock_await(test, &gate->entered);
+	KUNIT_EXPECT_EQ(test, 4ULL, fairwq_test_counter(mock->pool, FAIRWQ_TURNS));
+	mock_open(test);
+	mock_await(test, &reader->seen);
+	KUNIT_EXPECT_EQ(test, 1ULL, reader->done);
+	complete_all(&gate->open);
+	fairwq_batch_flush(a);
+	fairwq_batch_dispose(a);
+}
+
 /* ---- the module's own check (promise 6) ------------------------------- */
 
 /* Spins, and sees to it that the next guess is a given one, and wrong. */
@@ -802,6 +861,7 @@ static struct kunit_case fair_cases[] = {
 	KUNIT_CASE(one_long_against_many_short),
 	KUNIT_CASE(runners_do_not_pile_up),
 	KUNIT_CASE(wrong_guess_ends_the_plan),
+	KUNIT_CASE(late_helper_tells_first),
 	KUNIT_CASE(self_check_goes_by_what_was_measured),
 	KUNIT_CASE(self_check_sees_fair_time),
 	KUNIT_CASE_PARAM(parked_is_paid_once, policy_gen_params),
