@@ -7,9 +7,13 @@
  * it is pushed as any other. The pool knows nothing of constraints but that one
  * is to be told when a turn has ended, or a work was cancelled.
  *
- * Who is about to put a work into a constraint, or to push what it has let go,
- * has interrupts off. So a cancel, which may be an interrupt, that finds a work
- * half-way there can wait: whoever has it is on another CPU, and soon done.
+ * A cancel, which may be an interrupt, may find a work on its way into a
+ * constraint, or from there into its batch. If another CPU has it there, it can
+ * wait: a queue call runs with preemption off, and who pushes what a constraint
+ * has let go, with interrupts off. If it is on top of the queue call, it leaves
+ * CANCELED in the word, and the queue call takes the work out again when it has
+ * got that far, before it returns, or whoever lets it go first drops it. So that
+ * it can tell, each CPU has a list of the queue calls that it is in the middle of.
  *
  * A work leaves its constraint under one of the locks below, which are not in
  * the constraint: a cancel can take the lock, and find only then whether the
@@ -19,6 +23,7 @@
 
 #include <linux/export.h>
 #include <linux/hash.h>
+#include <linux/percpu.h>
 #include <linux/rcupdate.h>
 
 #include "internal.h"
@@ -41,6 +46,19 @@ raw_spinlock_t *fairwq_constraint_lock(const struct fairwq_constraint *constrain
 
 /* ---- in and out ------------------------------------------------------- */
 
+/* Where it is bound for: while it is kept back, and after that until it is pushed. */
+static struct fairwq_batch *fairwq_kept_batch(const struct fairwq_work *work)
+{
+	return (struct fairwq_batch *)(unsigned long)work->stamp;
+}
+
+/* The word of one that is let go. That it was cancelled is not forgotten. */
+static long fairwq_admitted(const struct fairwq_work *work, long data)
+{
+	return (long)fairwq_kept_batch(work) | FAIRWQ_WORK_PENDING | FAIRWQ_WORK_CONSTRAINED |
+	       FAIRWQ_WORK_GRACE | (data & FAIRWQ_WORK_CANCELED);
+}
+
 /* @work, which waits, may go on: from here on it is the caller's to push. */
 void fairwq_admit_locked(struct fairwq_work *work)
 {
@@ -51,23 +69,56 @@ void fairwq_admit_locked(struct fairwq_work *work)
 	WARN_ON_ONCE((data & (FAIRWQ_WORK_CONSTRAINED | FAIRWQ_WORK_GRACE)) !=
 		     FAIRWQ_WORK_CONSTRAINED);
 	WRITE_ONCE(work->place, 0);
-	atomic_long_set(&work->data, data | FAIRWQ_WORK_GRACE);
+	atomic_long_set(&work->data, fairwq_admitted(work, data));
+}
+
+/* From here on it is its caller's. Returns where it was bound for. */
+static struct fairwq_batch *fairwq_let_go_constrained(struct fairwq_work *work)
+{
+	struct fairwq_batch *batch = fairwq_kept_batch(work);
+
+	fairwq_unreserve(batch);
+	work->stamp = 0;
+	WRITE_ONCE(work->place, 0);
+	WRITE_ONCE(work->constraint, NULL);
+	atomic_long_set_release(&work->data, 0);
+	return batch;
+}
+
+static void fairwq_unhold_constrained(struct fairwq_batch *batch)
+{
+	if (!fairwq_mutant(SERIAL_NOT_HELD))
+		fairwq_unhold(batch);
+}
+
+/* It was let go, and somebody has cancelled it: for its constraint it has ended. */
+static void fairwq_drop_admitted(struct fairwq_work *work)
+{
+	struct fairwq_constraint *constraint = work->constraint;
+
+	fairwq_unhold_constrained(fairwq_let_go_constrained(work));
+	fairwq_complete(constraint);
 }
 
 /*
- * Push what was let go. Interrupts have been off since then.
+ * Push what was let go. Interrupts have been off since then, or it is a queue
+ * call that nobody has kept back.
  *
  * That it was CONSTRAINED is over when it is found in the queue, as with a
  * work that has waited for a grace period: fairwq_link_locked().
  */
 void fairwq_admit_push(struct fairwq_work *work)
 {
-	struct fairwq_batch *batch = fairwq_work_batch(atomic_long_read(&work->data));
+	long data = atomic_long_read(&work->data);
+	struct fairwq_batch *batch = fairwq_work_batch(data);
 
 	rcu_read_lock();	/* see fairwq_kick_locked() */
-	fairwq_push_claimed(batch, work);
-	if (!fairwq_mutant(SERIAL_NOT_HELD))
-		fairwq_unhold(batch);
+	if (unlikely(data & FAIRWQ_WORK_CANCELED)) {
+		fairwq_drop_admitted(work);
+	} else {
+		fairwq_push_claimed(batch, work);
+		fairwq_unhold_constrained(batch);
+	}
 	rcu_read_unlock();
 }
 
@@ -103,24 +154,127 @@ void fairwq_constraint_admit(struct fairwq_work *work)
 }
 EXPORT_SYMBOL_GPL(fairwq_constraint_admit);
 
-/* The work is claimed. Interrupts are off, and under rcu_read_lock(). */
+/* A queue call that is under way. Its address is in the word of what it has claimed. */
+struct fairwq_entry {
+	const struct fairwq_work *work;
+	struct fairwq_entry *under;	/* on top of which other one of this CPU */
+	bool canceled;			/* by an interrupt on top of it */
+} __aligned(FAIRWQ_WORK_FLAGS + 1);
+
+/* The topmost. Each is on the stack of its call, and taken off by that. */
+static DEFINE_PER_CPU(struct fairwq_entry *, fairwq_entries);
+
+static struct fairwq_entry *fairwq_entry_of(const struct fairwq_work *work)
+{
+	struct fairwq_entry *entry = __this_cpu_read(fairwq_entries);
+
+	while (entry && entry->work != work)
+		entry = entry->under;
+	return entry;
+}
+
+/*
+ * Is the caller on top of a queue call for @work? Where preemption is on, he
+ * is on top of nothing.
+ */
+bool fairwq_entering_here(const struct fairwq_work *work)
+{
+	bool here;
+
+	preempt_disable();
+	here = fairwq_entry_of(work);
+	preempt_enable();
+	return here;
+}
+
+/*
+ * An interrupt on top of us has cancelled what is in the constraint by now.
+ * Either we take it out, or whoever has let it go is about to drop it, on
+ * another CPU: before we return, as it may be freed then.
+ */
+static void fairwq_undo(struct fairwq_constraint *constraint, struct fairwq_work *work)
+{
+	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
+	struct fairwq_batch *batch = NULL;
+	unsigned long flags;
+
+	fairwq_test_point(FAIRWQ_POINT_SERIAL_UNDO, NULL);
+	/* Pairs with the release in fairwq_let_go_constrained(). */
+	while (!batch && (atomic_long_read_acquire(&work->data) & FAIRWQ_WORK_CANCELED)) {
+		raw_spin_lock_irqsave(lock, flags);
+		if ((atomic_long_read(&work->data) & FAIRWQ_WORK_CANCELED) &&
+		    READ_ONCE(work->constraint) == constraint &&
+		    (READ_ONCE(work->place) & FAIRWQ_PLACE_WAITING) &&
+		    constraint->ops->remove(constraint, work))
+			batch = fairwq_let_go_constrained(work);
+		raw_spin_unlock_irqrestore(lock, flags);
+		cpu_relax();
+	}
+	if (batch)
+		fairwq_unhold_constrained(batch);
+}
+
+/* The work is claimed, by @entry if there is one. Under rcu_read_lock(). */
 static void fairwq_enter(struct fairwq_constraint *constraint, struct fairwq_batch *batch,
-			 struct fairwq_work *work)
+			 struct fairwq_work *work, struct fairwq_entry *entry)
 {
 	long data = atomic_long_read(&work->data);
 
 	/* Accepted is accepted: if the batch is disposed, it waits for this. */
 	if (!fairwq_mutant(SERIAL_NOT_HELD))
 		fairwq_hold(batch);
-	WRITE_ONCE(work->place, constraint->ops->remove ? 0 : FAIRWQ_PLACE_FOREIGN);
-	/* Store @place, then this. Pairs with fairwq_cancel_constrained(). */
+	WRITE_ONCE(work->place, entry ? 0 : FAIRWQ_PLACE_FOREIGN);
+	work->stamp = (unsigned long)batch;
+	/* Store these, then this. Pairs with fairwq_cancel_constrained(). */
 	smp_store_release(&work->constraint, constraint);
-	if (!constraint->ops->admit(constraint, work))
-		return;		/* it may have gone on by now, and be over */
-	/* Nobody else had it. */
+	if (!constraint->ops->admit(constraint, work)) {
+		/* It may have gone on by now, and be over. */
+		if (entry && unlikely(READ_ONCE(entry->canceled)) &&
+		    !fairwq_mutant(SERIAL_TOP_LOST))
+			fairwq_undo(constraint, work);
+		return;
+	}
+	/* Nobody else had it, but for who has left word by now that it is cancelled. */
 	WRITE_ONCE(work->place, 0);
-	atomic_long_set(&work->data, data | FAIRWQ_WORK_GRACE);
+	while (!atomic_long_try_cmpxchg(&work->data, &data, fairwq_admitted(work, data)))
+		;
 	fairwq_admit_push(work);
+}
+
+static int fairwq_claim_and_enter(struct fairwq_constraint *constraint,
+				  struct fairwq_batch *batch, struct fairwq_work *work,
+				  struct fairwq_entry *entry)
+{
+	int ret = fairwq_claim_as(batch, work, (long)entry | FAIRWQ_WORK_PENDING |
+						FAIRWQ_WORK_CONSTRAINED);
+
+	if (ret != FAIRWQ_CLAIMED) {
+		fairwq_unreserve(batch);
+		return ret;
+	}
+	fairwq_enter(constraint, batch, work, entry);
+	return FAIRWQ_QUEUED;
+}
+
+/*
+ * Of one that works can be taken out of. No interrupt changes the list for
+ * whom it has interrupted.
+ */
+static int fairwq_enter_listed(struct fairwq_constraint *constraint,
+			       struct fairwq_batch *batch, struct fairwq_work *work)
+{
+	struct fairwq_entry entry = { .work = work };
+	int ret;
+
+	preempt_disable();
+	entry.under = __this_cpu_read(fairwq_entries);
+	__this_cpu_write(fairwq_entries, &entry);
+	barrier();	/* before the claim; the claim is on top of nobody else's list */
+	ret = fairwq_claim_and_enter(constraint, batch, work, &entry);
+	barrier();
+	__this_cpu_write(fairwq_entries, entry.under);
+	preempt_enable();
+	return ret;
 }
 
 static int fairwq_queue_through(struct fairwq_constraint *constraint,
@@ -134,14 +288,12 @@ static int fairwq_queue_through(struct fairwq_constraint *constraint,
 	ret = fairwq_reserve(batch, work);
 	if (ret <= 0)
 		return ret;
-	local_irq_save(flags);	/* see fairwq_cancel_constrained() */
-	ret = fairwq_claim(batch, work, FAIRWQ_WORK_CONSTRAINED);
-	if (ret == FAIRWQ_CLAIMED)
-		fairwq_enter(constraint, batch, work);
-	else
-		fairwq_unreserve(batch);
+	if (constraint->ops->remove)
+		return fairwq_enter_listed(constraint, batch, work);
+	local_irq_save(flags);
+	ret = fairwq_claim_and_enter(constraint, batch, work, NULL);
 	local_irq_restore(flags);
-	return ret == FAIRWQ_CLAIMED ? FAIRWQ_QUEUED : ret;
+	return ret;
 }
 
 /**
@@ -205,8 +357,7 @@ static int fairwq_take_out_locked(struct fairwq_constraint *constraint,
 	smp_rmb();
 	data = atomic_long_read(&work->data);
 	if (READ_ONCE(work->constraint) != constraint ||
-	    (data & (FAIRWQ_WORK_CONSTRAINED | FAIRWQ_WORK_GRACE)) !=
-	    FAIRWQ_WORK_CONSTRAINED)
+	    !fairwq_work_is_kept_back(data) || (data & FAIRWQ_WORK_CANCELED))
 		return -EAGAIN;
 	if (place & FAIRWQ_PLACE_FOREIGN)
 		return wait ? -EAGAIN : 0;
@@ -215,21 +366,32 @@ static int fairwq_take_out_locked(struct fairwq_constraint *constraint,
 	return constraint->ops->remove(constraint, work) ? 1 : -EAGAIN;
 }
 
-/* From here on it is its caller's. Returns where it was bound for. */
-static struct fairwq_batch *fairwq_let_go_constrained(struct fairwq_work *work)
+/*
+ * Nobody has it but a queue call. If the caller is on top of that one, it
+ * cannot go on, and is to see to it when it does. While it has not returned,
+ * no other has its address; and what an earlier one there has claimed is in
+ * its constraint by now.
+ */
+static int fairwq_leave_word(struct fairwq_work *work)
 {
-	struct fairwq_batch *batch = fairwq_work_batch(atomic_long_read(&work->data));
+	long data = atomic_long_read(&work->data);
+	struct fairwq_entry *entry;
+	int ret = -EAGAIN;
 
-	fairwq_unreserve(batch);
-	WRITE_ONCE(work->place, 0);
-	WRITE_ONCE(work->constraint, NULL);
-	atomic_long_set_release(&work->data, 0);
-	return batch;
+	preempt_disable();
+	entry = fairwq_entry_of(work);
+	if (entry && data == ((long)entry | FAIRWQ_WORK_PENDING | FAIRWQ_WORK_CONSTRAINED) &&
+	    atomic_long_try_cmpxchg(&work->data, &data, data | FAIRWQ_WORK_CANCELED)) {
+		entry->canceled = true;
+		ret = 1;
+	}
+	preempt_enable();
+	return ret;
 }
 
 /*
  * A work that waits in a constraint. As fairwq_try_cancel(); -EAGAIN: it is on
- * its way in or out, with interrupts off.
+ * its way in or out, on another CPU.
  */
 int fairwq_cancel_constrained(struct fairwq_work *work, bool wait)
 {
@@ -238,17 +400,19 @@ int fairwq_cancel_constrained(struct fairwq_work *work, bool wait)
 	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
 	struct fairwq_batch *batch = NULL;
 	unsigned long flags;
-	int ret;
+	int ret = -EAGAIN;
 
-	if (!constraint)
-		return -EAGAIN;
-	raw_spin_lock_irqsave(lock, flags);
-	ret = fairwq_take_out_locked(constraint, work, wait);
-	if (ret > 0)
-		batch = fairwq_let_go_constrained(work);
-	raw_spin_unlock_irqrestore(lock, flags);
-	if (batch && !fairwq_mutant(SERIAL_NOT_HELD))
-		fairwq_unhold(batch);
+	if (constraint) {
+		raw_spin_lock_irqsave(lock, flags);
+		ret = fairwq_take_out_locked(constraint, work, wait);
+		if (ret > 0)
+			batch = fairwq_let_go_constrained(work);
+		raw_spin_unlock_irqrestore(lock, flags);
+	}
+	if (batch)
+		fairwq_unhold_constrained(batch);
+	if (ret == -EAGAIN && !wait)
+		ret = fairwq_leave_word(work);
 	return ret;
 }
 

@@ -144,6 +144,14 @@ static int fairwq_revive(struct fairwq_work *work, long data)
 	return ret;
 }
 
+/* On its way through a constraint, or where that is wanted now, it would be out of order. */
+static bool fairwq_may_revive(long data, long wanted)
+{
+	if (fairwq_mutant(SERIAL_REVIVED))
+		wanted = 0;
+	return !((data | wanted) & FAIRWQ_WORK_CONSTRAINED);
+}
+
 /* It was claimed while it was being disabled: then it is not queued. */
 static int fairwq_unclaim(struct fairwq_work *work)
 {
@@ -153,6 +161,8 @@ static int fairwq_unclaim(struct fairwq_work *work)
 
 	if (!(data & FAIRWQ_WORK_CANCELED))
 		return -ECANCELED;
+	if (data & FAIRWQ_WORK_CONSTRAINED)	/* of which nobody keeps count */
+		return FAIRWQ_QUEUED;
 	/* Or it was, and was cancelled, and somebody was told so. */
 	raw_spin_lock_irqsave(&batch->pool->lock, flags);
 	WRITE_ONCE(batch->nr_canceled, batch->nr_canceled - 1);
@@ -161,27 +171,28 @@ static int fairwq_unclaim(struct fairwq_work *work)
 }
 
 /*
- * Make the work pending, bound for @batch; FAIRWQ_CLAIMED if it was not, and
- * is now the caller's to push. FAIRWQ_QUEUED: it is queued without that.
- * Under rcu_read_lock().
+ * Make the work pending, with @word, which says so, in it; FAIRWQ_CLAIMED if it
+ * was not, and is now the caller's to push. FAIRWQ_QUEUED: it is queued without
+ * that. Under rcu_read_lock().
  *
  * Full barrier, also for the caller who is told 0: the stores before the call
  * are seen by the run to come. Pairs with the one in fairwq_start_turn().
  * Model: tests/models/pending.pml.
  */
-int fairwq_claim(struct fairwq_batch *batch, struct fairwq_work *work, long flags)
+int fairwq_claim_as(struct fairwq_batch *batch, struct fairwq_work *work, long word)
 {
 	long data = 0;
 	int ret;
 
-	while (!atomic_long_try_cmpxchg(&work->data, &data,
-					(long)batch | FAIRWQ_WORK_PENDING | flags)) {
+	while (!atomic_long_try_cmpxchg(&work->data, &data, word)) {
 		smp_mb();	/* see above */
 		data = atomic_long_read(&work->data);
 		if (READ_ONCE(work->disabled))
 			return -ECANCELED;
 		if ((data & (FAIRWQ_WORK_PENDING | FAIRWQ_WORK_CANCELED)) == FAIRWQ_WORK_PENDING)
 			return 0;
+		if (data && !fairwq_may_revive(data, word))
+			return -EBUSY;
 		ret = data ? fairwq_revive(work, data) : 0;
 		if (ret)
 			return ret;
@@ -195,6 +206,12 @@ int fairwq_claim(struct fairwq_batch *batch, struct fairwq_work *work, long flag
 	if (likely(!READ_ONCE(work->disabled)) || fairwq_mutant(DISABLE_LATE))
 		return FAIRWQ_CLAIMED;
 	return fairwq_unclaim(work);
+}
+
+/* And bound for @batch, if nothing else is said. */
+int fairwq_claim(struct fairwq_batch *batch, struct fairwq_work *work, long flags)
+{
+	return fairwq_claim_as(batch, work, (long)batch | FAIRWQ_WORK_PENDING | flags);
 }
 
 /* Push a work that the caller has claimed. */
@@ -278,7 +295,9 @@ void fairwq_unhold(struct fairwq_batch *batch)
  * Return: 1 if it was queued; 0 if it was pending already; -ESHUTDOWN if
  * @batch was disposed, or its pool is being drained and the caller is not one
  * of its items; -EAGAIN if @batch holds max_queued items; -ECANCELED if @work
- * is disabled; -EINVAL. On 0 or less nothing was changed.
+ * is disabled; -EBUSY if it was cancelled in the middle of another queue call,
+ * through a constraint, that has not returned; -EINVAL. On 0 or less nothing was
+ * changed.
  */
 int fairwq_queue(struct fairwq_batch *batch, struct fairwq_work *work)
 {

@@ -238,7 +238,8 @@ struct fairwq_work {
 	};
 	fairwq_func_t func;
 	struct fairwq_constraint *constraint; /* while pending: to be told of its end, or NULL */
-	u64 stamp;			/* when it was queued, ns; 0: not measured */
+	u64 stamp;			/* when it was queued, ns; 0: not measured; */
+					/* while it is kept back: its batch */
 #ifdef CONFIG_LOCKDEP
 	struct lockdep_map lockdep_map;
 #endif
@@ -313,11 +314,9 @@ struct fairwq_constraint {
 struct fairwq_serializer {
 	/* private: */
 	struct fairwq_constraint constraint;
-	atomic_t count;			/* queued and in flight, and gaps */
-	bool dead;			/* is being destroyed */
-	unsigned int gaps;		/* left in the queue by cancelled items */
-	struct llist_head incoming;	/* pushed, newest first */
+	atomic_long_t head;		/* idle, in use, or what was pushed last */
 	struct list_head waiting;	/* what was pushed before, in queue order */
+	bool dead;			/* is being destroyed */
 };
 
 /**

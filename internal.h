@@ -44,12 +44,13 @@
 #include "stats.h"
 
 /*
- * fairwq_work.data: 0, or a batch, which is aligned to more than these bits.
+ * fairwq_work.data: 0, or a batch, which is aligned to more than these bits;
+ * while a constraint keeps the work back, a struct fairwq_entry in its place.
  *
  * Whoever sets PENDING owns the work until he has pushed it. From the moment
  * that it is LINKED until it is started, only who holds the lock of the pool
- * changes the word. Before that, a cancel may leave CANCELED there; but not
- * while it is CONSTRAINED: see constraint.c.
+ * changes the word. Before that, a cancel may leave CANCELED there; while it is
+ * CONSTRAINED only if it is on top of the queue call: see constraint.c.
  */
 #define FAIRWQ_WORK_PENDING	BIT(0)	/* queued, not started */
 #define FAIRWQ_WORK_LINKED	BIT(1)	/* has been seen under the lock; @place tells where */
@@ -353,16 +354,17 @@ static inline bool fairwq_batch_is_disposed(const struct fairwq_batch *batch)
 	return test_bit(FAIRWQ_BATCH_DISPOSED, &batch->flags);
 }
 
-/* Where a pending work is queued, or will be. */
+/* Where a pending work is queued, or will be; not if it is kept back, see below. */
 static inline struct fairwq_batch *fairwq_work_batch(long data)
 {
 	return (struct fairwq_batch *)(data & ~FAIRWQ_WORK_FLAGS);
 }
 
 /*
- * It is in a constraint. Once it was let go it is about to be pushed, with
- * interrupts off, or was: then it is CONSTRAINED until it is LINKED, which may
- * take as long as nobody serves its batch, and has to be looked for there.
+ * It is in a constraint, or on its way there. Until it is let go the word names
+ * the queue call that has claimed it, and @stamp the batch. Once it was let go it is about to
+ * be pushed, or was: then it is CONSTRAINED until it is LINKED, which may take
+ * as long as nobody serves its batch, and has to be looked for there.
  */
 static inline bool fairwq_work_is_kept_back(long data)
 {
@@ -380,6 +382,7 @@ static inline unsigned int fairwq_work_place(const struct fairwq_work *work)
 #define FAIRWQ_CLAIMED	2	/* and what it does on the way there */
 extern struct workqueue_struct *fairwq_reap_wq;
 int fairwq_refusal(struct fairwq_batch *batch);
+int fairwq_claim_as(struct fairwq_batch *batch, struct fairwq_work *work, long word);
 int fairwq_claim(struct fairwq_batch *batch, struct fairwq_work *work, long flags);
 void fairwq_push_claimed(struct fairwq_batch *batch, struct fairwq_work *work);
 int fairwq_reserve(struct fairwq_batch *batch, const struct fairwq_work *work);
@@ -436,6 +439,7 @@ void fairwq_admit_locked(struct fairwq_work *work);
 void fairwq_admit_push(struct fairwq_work *work);
 void fairwq_complete(struct fairwq_constraint *constraint);
 int fairwq_cancel_constrained(struct fairwq_work *work, bool wait);
+bool fairwq_entering_here(const struct fairwq_work *work);
 bool fairwq_constraint_from_inside(const struct fairwq_constraint *constraint,
 				   const char *what);
 
@@ -545,6 +549,9 @@ enum fairwq_test_point {
 	FAIRWQ_POINT_STARTING,		/* out of its plan, and still pending */
 	FAIRWQ_POINT_CANCEL_STEP,	/* a cancel of a batch goes on looking */
 	FAIRWQ_POINT_LOOK,		/* a cancel or a flush looks where a work is */
+	FAIRWQ_POINT_SERIAL_PUSHING,	/* not first in its serializer, and not yet pushed */
+	FAIRWQ_POINT_SERIAL_UNDO,	/* pushed, and cancelled on top of that */
+	FAIRWQ_POINT_SERIAL_LEAVING,	/* nothing was found that waits */
 	FAIRWQ_POINT_FLOW_FOUND,	/* open, and not yet marked as used */
 	FAIRWQ_POINT_FLOW_CLOSED,	/* found closed, or not at all */
 	FAIRWQ_POINT_FLOW_MAKING,	/* not there, and not made yet */

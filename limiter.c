@@ -29,9 +29,10 @@ static bool fairwq_limiter_admit(struct fairwq_constraint *constraint,
 {
 	struct fairwq_limiter *limiter = fairwq_to_limiter(constraint);
 	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
+	unsigned long flags;
 	bool admit;
 
-	raw_spin_lock(lock);	/* interrupts are off */
+	raw_spin_lock_irqsave(lock, flags);
 	admit = list_empty(&limiter->waiting) && fairwq_limiter_room_locked(limiter);
 	if (admit) {
 		limiter->in_flight++;
@@ -39,7 +40,7 @@ static bool fairwq_limiter_admit(struct fairwq_constraint *constraint,
 		WRITE_ONCE(work->place, work->place | FAIRWQ_PLACE_WAITING);
 		list_add_tail(&work->node, &limiter->waiting);
 	}
-	raw_spin_unlock(lock);
+	raw_spin_unlock_irqrestore(lock, flags);
 	return admit;
 }
 

@@ -57,7 +57,10 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_SERIAL_EARLY,		/* [serializer] next started before the return */
 	FAIRWQ_MUTANT_SERIAL_LIFO,		/* [serializer] those that wait come backwards */
 	FAIRWQ_MUTANT_SERIAL_CANCEL,		/* [serializer] not told of a cancelled item */
-	FAIRWQ_MUTANT_SERIAL_GHOST,		/* [serializer] a gap is not counted off */
+	FAIRWQ_MUTANT_SERIAL_LEFT_BEHIND,	/* [serializer] what is pushed last is not seen */
+	FAIRWQ_MUTANT_SERIAL_STRANDED,		/* [serializer] pushed when the rest has gone */
+	FAIRWQ_MUTANT_SERIAL_TOP_LOST,		/* [serializer] a cancel on top is forgotten */
+	FAIRWQ_MUTANT_SERIAL_REVIVED,		/* [serializer] as a plain item */
 	FAIRWQ_MUTANT_SERIAL_NOT_HELD,		/* [serializer] the batch goes before its items */
 	FAIRWQ_MUTANT_LIMITER_PLUS_ONE,		/* [serializer] N + 1 items are let go */
 	FAIRWQ_MUTANT_PAUSE_IGNORED,		/* [order] a paused batch is served */

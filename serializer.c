@@ -2,24 +2,24 @@
 /*
  * Serializers: the items of one start in queue order, and never overlap.
  *
- * After Dmitry Vyukov's "local serializer": @count is of what is queued and in
- * flight. Who raises it from 0 may start his item; every other one links his
- * behind. When an item has ended the count is lowered, and unless it is 0 then,
- * there is a next one, which is started. So there is one at a time who may
- * start the next, and there is always somebody who will.
+ * What Dmitry Vyukov's "local serializer" keeps in a count and a queue is one
+ * word here, @head: it says that nothing is in flight, or that something is, or
+ * which work was pushed last, each pushed work naming the one before. Who
+ * raises it from idle may start his item; every other one pushes his. Whoever
+ * may start one *has the serializer*, from then on until he has seen that
+ * nothing was pushed behind it, by the cmpxchg() that makes @head idle again,
+ * or until he has started the next. So there is one at a time who may start
+ * the next, and there is always somebody who will.
  *
- * One is counted first and linked then, as with the tail of an MCS lock: the
- * link is the last that a queue call does to the serializer, so that this may
- * go as soon as the items are through. Who is to start the next may have to
- * wait for that link; between the two interrupts are off.
+ * As a push is one cmpxchg(), nothing is ever half-way in the queue. It is the
+ * last that a queue call does to the serializer, which so may go as soon as its
+ * items are through. Under the lock, what was pushed is put into queue order in
+ * @waiting; whatever is cancelled there is just taken out of it.
  *
- * An item that is cancelled while it waits is still counted, as a *gap*: if the
- * count was lowered for it, it could become 0 while somebody is looking for the
- * next. Gaps are taken off the count when nothing else is left to be started.
+ * Invariant: if @head is idle or BUSY, @waiting is empty.
+ * Invariant: nobody touches a serializer after he has made it idle.
  *
- * Invariant: count == items linked or being linked + in flight + gaps + markers.
- * Invariant: nobody touches a serializer after he has lowered its count to 0,
- * or completed a marker behind which nothing was counted.
+ * Model: tests/models/serial.pml.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -32,43 +32,29 @@ static struct fairwq_serializer *fairwq_to_serializer(struct fairwq_constraint *
 	return container_of(constraint, struct fairwq_serializer, constraint);
 }
 
-/* ---- queueing --------------------------------------------------------- */
-
-/*
- * Behind all that is queued; true if that is nothing. Interrupts are off.
- *
- * Full barriers: the first sees what the items before it did, as the count was
- * lowered after that; the others, as they are pushed by who saw the end.
- * Model: tests/models/count.pml.
- */
-static bool fairwq_serializer_enter(struct fairwq_serializer *serializer,
-				    struct fairwq_work *work)
-{
-	if (!atomic_fetch_inc(&serializer->count))
-		return true;
-	WRITE_ONCE(work->place, work->place | FAIRWQ_PLACE_WAITING);
-	/* The last that we do to it. */
-	llist_add(&work->llnode, &serializer->incoming);
-	return false;
-}
-
-static bool fairwq_serializer_admit(struct fairwq_constraint *constraint,
-				    struct fairwq_work *work)
-{
-	return fairwq_serializer_enter(fairwq_to_serializer(constraint), work);
-}
+/* In @head; else it is the work that was pushed last. */
+#define HEAD_IDLE	0L	/* nobody has it */
+#define HEAD_BUSY	1L	/* somebody has it, and nothing waits */
+#define HEAD_LIST	2L	/* somebody has it; what waits is in @waiting, if anything */
+#define HEAD_PUSHED(head) ((unsigned long)(head) > HEAD_LIST)
 
 /* ---- the next one ----------------------------------------------------- */
 
 static void fairwq_serializer_sort_locked(struct fairwq_serializer *serializer)
 {
-	struct fairwq_work *work, *next;
+	struct llist_node *node, *next;
+	struct fairwq_work *work;
 	LIST_HEAD(pushed);
 
 	lockdep_assert_held(fairwq_constraint_lock(&serializer->constraint));
 
-	/* The list node overlays the llist node: _safe reads it first. */
-	llist_for_each_entry_safe(work, next, llist_del_all(&serializer->incoming), llnode) {
+	if (!HEAD_PUSHED(atomic_long_read(&serializer->head)))
+		return;
+	node = (struct llist_node *)atomic_long_xchg(&serializer->head, HEAD_LIST);
+	/* The list node overlays the llist node. */
+	for (; HEAD_PUSHED(node); node = next) {
+		next = node->next;
+		work = llist_entry(node, struct fairwq_work, llnode);
 		WRITE_ONCE(work->place, work->place | FAIRWQ_PLACE_SORTED);
 		if (!fairwq_mutant(SERIAL_LIFO))
 			list_add(&work->node, &pushed);
@@ -85,18 +71,35 @@ static bool fairwq_serializer_remove(struct fairwq_constraint *constraint,
 
 	fairwq_serializer_sort_locked(serializer);
 	if (!(READ_ONCE(work->place) & FAIRWQ_PLACE_SORTED))
-		return false;	/* about to be linked */
+		return false;	/* about to be pushed */
 	list_del(&work->node);
-	serializer->gaps++;
 	return true;
 }
 
 /*
- * The first that waits, or NULL and how many gaps there were. Something is
- * counted; it will be there in a moment.
+ * Nothing waits: the serializer is nobody's, unless something is pushed now.
+ * @head: HEAD_BUSY or HEAD_LIST, and then under the lock.
+ */
+static bool fairwq_serializer_leave(struct fairwq_serializer *serializer, long head)
+{
+	if (fairwq_mutant(SERIAL_LEFT_BEHIND)) {
+		if (atomic_long_read(&serializer->head) != head)
+			return false;
+		fairwq_test_point(FAIRWQ_POINT_SERIAL_LEAVING, NULL);
+		atomic_long_set(&serializer->head, HEAD_IDLE);
+		return true;
+	}
+	fairwq_test_point(FAIRWQ_POINT_SERIAL_LEAVING, NULL);
+	/* Full barrier: whoever has it next sees what the items before did. */
+	return atomic_long_try_cmpxchg(&serializer->head, &head, HEAD_IDLE);
+}
+
+/*
+ * The next that may start. NULL: there is none, and the serializer may be gone.
+ * Markers in front of it go to @through.
  */
 static struct fairwq_work *fairwq_serializer_pop_locked(struct fairwq_serializer *serializer,
-							unsigned int *gaps)
+							struct list_head *through)
 {
 	struct fairwq_work *work;
 
@@ -107,65 +110,94 @@ static struct fairwq_work *fairwq_serializer_pop_locked(struct fairwq_serializer
 			fairwq_serializer_sort_locked(serializer);
 		work = list_first_entry_or_null(&serializer->waiting,
 						struct fairwq_work, node);
-		if (work || serializer->gaps)
-			break;
-		cpu_relax();
-	}
-	if (work) {
-		list_del(&work->node);
+		if (!work) {
+			if (fairwq_serializer_leave(serializer, HEAD_LIST))
+				return NULL;
+			continue;
+		}
 		if (!(work->place & FAIRWQ_PLACE_BARRIER))
-			fairwq_admit_locked(work);
-	} else {
-		*gaps = serializer->gaps;
-		serializer->gaps = 0;
+			break;
+		list_move_tail(&work->node, through);
 	}
+	list_del(&work->node);
+	fairwq_admit_locked(work);
 	return work;
 }
 
-/*
- * The next item to be pushed. NULL: there is none, and the serializer may be
- * gone. Interrupts are off.
- */
-static struct fairwq_work *fairwq_serializer_next(struct fairwq_serializer *serializer)
+/* The waiting calls that were behind what has ended return. */
+static void fairwq_markers_done(struct list_head *through)
 {
-	raw_spinlock_t *lock = fairwq_constraint_lock(&serializer->constraint);
-	struct fairwq_marker *marker;
-	struct fairwq_work *work;
-	unsigned int gaps, left;
+	struct fairwq_work *work, *next;
 
-	do {
-		gaps = 1;
-		raw_spin_lock(lock);
-		work = fairwq_serializer_pop_locked(serializer, &gaps);
-		raw_spin_unlock(lock);
-		if (work && !(work->place & FAIRWQ_PLACE_BARRIER))
-			return work;
-		if (!work && fairwq_mutant(SERIAL_GHOST))
-			return NULL;
-		/* A marker, or gaps. */
-		left = atomic_sub_return(gaps, &serializer->count);
-		if (work) {
-			marker = container_of(work, struct fairwq_marker, entry);
-			complete(&marker->done);	/* it is gone from here on */
-		}
-	} while (left);
-	return NULL;
+	list_for_each_entry_safe(work, next, through, node)
+		complete(&container_of(work, struct fairwq_marker, entry)->done);
 }
 
-/* What was the first has ended. */
-static void fairwq_serializer_complete(struct fairwq_constraint *constraint)
+/* The caller has the serializer, and something was pushed. */
+static void fairwq_serializer_next(struct fairwq_serializer *serializer)
 {
-	struct fairwq_serializer *serializer = fairwq_to_serializer(constraint);
+	raw_spinlock_t *lock = fairwq_constraint_lock(&serializer->constraint);
 	struct fairwq_work *work;
 	unsigned long flags;
+	LIST_HEAD(through);
 
-	if (atomic_dec_and_test(&serializer->count))
-		return;		/* it may be gone */
 	local_irq_save(flags);	/* until it is pushed, see constraint.c */
-	work = fairwq_serializer_next(serializer);
+	raw_spin_lock(lock);
+	work = fairwq_serializer_pop_locked(serializer, &through);
+	raw_spin_unlock(lock);
+	fairwq_markers_done(&through);
 	if (work)
 		fairwq_admit_push(work);
 	local_irq_restore(flags);
+}
+
+/* What was in flight has ended. */
+static void fairwq_serializer_complete(struct fairwq_constraint *constraint)
+{
+	struct fairwq_serializer *serializer = fairwq_to_serializer(constraint);
+
+	if (!fairwq_serializer_leave(serializer, HEAD_BUSY))
+		fairwq_serializer_next(serializer);
+}
+
+/* ---- queueing --------------------------------------------------------- */
+
+/*
+ * Full barrier: it sees what the items before did, as whoever had the
+ * serializer has left it after that.
+ */
+static bool fairwq_serializer_take(struct fairwq_serializer *serializer)
+{
+	long idle = HEAD_IDLE;
+
+	return !atomic_long_read(&serializer->head) &&
+	       atomic_long_try_cmpxchg(&serializer->head, &idle, HEAD_BUSY);
+}
+
+/* Behind all that is queued. Who finds that nobody has the serializer has it. */
+static void fairwq_serializer_push(struct fairwq_serializer *serializer,
+				   struct fairwq_work *work)
+{
+	long head = atomic_long_read(&serializer->head);
+
+	fairwq_test_point(FAIRWQ_POINT_SERIAL_PUSHING, NULL);
+	do {
+		work->llnode.next = (struct llist_node *)(head ?: HEAD_BUSY);
+	} while (!atomic_long_try_cmpxchg(&serializer->head, &head, (long)&work->llnode));
+	if (head == HEAD_IDLE && !fairwq_mutant(SERIAL_STRANDED))
+		fairwq_serializer_next(serializer);
+}
+
+static bool fairwq_serializer_admit(struct fairwq_constraint *constraint,
+				    struct fairwq_work *work)
+{
+	struct fairwq_serializer *serializer = fairwq_to_serializer(constraint);
+
+	if (fairwq_serializer_take(serializer))
+		return true;
+	WRITE_ONCE(work->place, FAIRWQ_PLACE_WAITING);
+	fairwq_serializer_push(serializer, work);
+	return false;
 }
 
 /* ---- waiting ---------------------------------------------------------- */
@@ -173,17 +205,10 @@ static void fairwq_serializer_complete(struct fairwq_constraint *constraint)
 static void fairwq_serializer_wait(struct fairwq_serializer *serializer)
 {
 	struct fairwq_marker marker = { .entry.place = FAIRWQ_PLACE_BARRIER };
-	unsigned long flags;
-	bool first;
 
 	init_completion(&marker.done);
-	local_irq_save(flags);	/* see fairwq_serializer_pop_locked() */
-	first = fairwq_serializer_enter(serializer, &marker.entry);
-	local_irq_restore(flags);
-	if (first)
-		fairwq_serializer_complete(&serializer->constraint);
-	else
-		wait_for_completion(&marker.done);
+	fairwq_serializer_push(serializer, &marker.entry);
+	wait_for_completion(&marker.done);
 }
 
 /**
@@ -228,8 +253,8 @@ void fairwq_serializer_destroy(struct fairwq_serializer *serializer)
 	if (fairwq_constraint_from_inside(&serializer->constraint, __func__))
 		return;
 	fairwq_lockdep_wait_constrained(&serializer->constraint);
-	/* Whoever lowered it to 0 is through with it. Pairs with the full barriers there. */
-	while (atomic_read_acquire(&serializer->count))
+	/* Who left it is through with it. Pairs with fairwq_serializer_leave(). */
+	while (atomic_long_read_acquire(&serializer->head) != HEAD_IDLE)
 		fairwq_serializer_wait(serializer);
 }
 EXPORT_SYMBOL_GPL(fairwq_serializer_destroy);

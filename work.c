@@ -247,6 +247,33 @@ static int fairwq_cancel_unlinked_locked(struct fairwq_batch *batch,
 	return 1;
 }
 
+/*
+ * A constraint has let it go, and whoever is to push it is on another CPU: then
+ * he will in a moment. Or beneath us: then we leave word, as above, and for its
+ * constraint it has ended.
+ */
+static int fairwq_cancel_admitted_locked(struct fairwq_batch *batch,
+					 struct fairwq_work *work, long data,
+					 struct fairwq_constraint **constraint)
+{
+	int ret;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	if (fairwq_work_is_kept_back(data))
+		return FAIRWQ_AGAIN;
+	if (data & FAIRWQ_WORK_CANCELED)
+		return 0;
+	if (!fairwq_entering_here(work))
+		return FAIRWQ_AGAIN;
+	*constraint = work->constraint;
+	/* Nobody else changes it now: it is not linked, and that takes our lock. */
+	WRITE_ONCE(work->constraint, NULL);
+	ret = fairwq_cancel_unlinked_locked(batch, work, data);
+	WARN_ON_ONCE(ret != 1);
+	return ret;
+}
+
 /* A work that was bound for @batch. */
 static int fairwq_cancel_queued_locked(struct fairwq_batch *batch,
 				       struct fairwq_work *work, bool wait,
@@ -257,9 +284,10 @@ static int fairwq_cancel_queued_locked(struct fairwq_batch *batch,
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	if (fairwq_work_batch(look.data) != batch ||
-	    (look.data & (FAIRWQ_WORK_DELAYED | FAIRWQ_WORK_CONSTRAINED)))
+	if (fairwq_work_batch(look.data) != batch || (look.data & FAIRWQ_WORK_DELAYED))
 		return FAIRWQ_AGAIN;
+	if (look.data & FAIRWQ_WORK_CONSTRAINED)
+		return fairwq_cancel_admitted_locked(batch, work, look.data, constraint);
 	if (look.data & FAIRWQ_WORK_GRACE)
 		return 0;
 	if (!(look.data & FAIRWQ_WORK_LINKED)) {
@@ -312,6 +340,8 @@ int fairwq_try_cancel(struct fairwq_work *work, bool wait)
 		ret = 0;
 	else if ((data & FAIRWQ_WORK_DELAYED) && fairwq_cancel_delayed(work))
 		ret = 1;
+	else if (fairwq_work_is_kept_back(data) && (data & FAIRWQ_WORK_CANCELED))
+		ret = wait ? FAIRWQ_AGAIN : 0;
 	else if (fairwq_work_is_kept_back(data))
 		ret = fairwq_cancel_constrained(work, wait);
 	else
@@ -343,7 +373,7 @@ bool fairwq_work_cancel(struct fairwq_work *work)
 
 	if (WARN_ON_ONCE(!work))
 		return false;
-	/* Again: another CPU is in the middle of it, with interrupts off. */
+	/* Again: another CPU is in the middle of it, and cannot be preempted. */
 	while ((ret = fairwq_try_cancel(work, false)) < 0)
 		cpu_relax();
 	return ret;
@@ -440,7 +470,7 @@ static int fairwq_await(struct fairwq_work *work, struct fairwq_waiter *waiter)
 	 */
 	data = atomic_long_read_acquire(&work->data);
 	if (fairwq_work_is_kept_back(data)) {
-		fairwq_test_point(FAIRWQ_POINT_LOOK, fairwq_work_batch(data));
+		fairwq_test_point(FAIRWQ_POINT_LOOK, NULL);
 		ret = FAIRWQ_AGAIN;
 	} else if (data & FAIRWQ_WORK_PENDING) {
 		ret = fairwq_await_pending(fairwq_work_batch(data), work, waiter);

@@ -21,6 +21,12 @@ static struct fairwq_serializer *serial_new(struct kunit *test)
 	return serial;
 }
 
+/* Nothing of it is queued or in flight. */
+static bool serial_idle(const struct fairwq_serializer *serial)
+{
+	return !atomic_long_read(&serial->head);
+}
+
 /* It is kept back by its constraint. */
 static bool waits(const struct fairwq_work *work)
 {
@@ -78,7 +84,7 @@ static void expect_order(struct kunit *test, const char *order, struct mock_item
 /* All of it has ended, or will have soon; else the case fails, and does not hang. */
 static void serial_end(struct kunit *test, struct fairwq_serializer *serial)
 {
-	mock_until(test, !atomic_read(&serial->count));
+	mock_until(test, serial_idle(serial));
 	fairwq_serializer_destroy(serial);
 }
 
@@ -404,7 +410,7 @@ static void from_hardirq(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, from.queued);
 	KUNIT_EXPECT_TRUE(test, from.canceled);
 	complete_all(&gate->open);
-	mock_until(test, !atomic_read(&serial->count));
+	mock_until(test, serial_idle(serial));
 	from.queue = &item[2]->work;
 	from.cancel = NULL;
 	irq_work_queue(&from.irq_work);
@@ -823,13 +829,274 @@ static void disabled_does_not_enter(struct kunit *test)
 	item = mock_item(test, 'x');
 	fairwq_work_disable(&item->work);
 	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_serializer_queue(serial, a, &item->work));
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&serial->count));
+	KUNIT_EXPECT_TRUE(test, serial_idle(serial));
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
 	fairwq_work_enable(&item->work);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(serial, a, &item->work));
 	expect_order(test, "x", &item, 1);
 	serial_end(test, serial);
 	fairwq_batch_dispose(a);
+}
+
+/* ---- in the middle of a queue call ------------------------------------- */
+
+/* What happens once, at one point of the next call that gets there. */
+static struct mid {
+	enum fairwq_test_point point;
+	void (*fn)(struct mid *mid);
+	bool on_top;			/* from a hardirq */
+	bool reached, ok;
+	struct fairwq_work *work;
+	struct fairwq_serializer *serial;
+	struct fairwq_batch *batch;
+	struct mock_gate *gate;
+	bool canceled[2];
+	int again, plain;
+} mid;
+
+static void mid_call(void *data)
+{
+	mid.fn(data);
+}
+
+static void mid_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (point != mid.point || READ_ONCE(mid.reached))
+		return;
+	WRITE_ONCE(mid.reached, true);
+	if (mid.on_top) {
+		mid.ok = call_on_top(mid_call, &mid);
+	} else {
+		mid.fn(&mid);
+		mid.ok = true;
+	}
+}
+
+static void mid_begin(enum fairwq_test_point point, bool on_top, void (*fn)(struct mid *mid))
+{
+	mid.point = point;
+	mid.on_top = on_top;
+	mid.fn = fn;
+	mid.reached = false;
+	mid.ok = false;
+	fairwq_test_set_hook(mid_hook);
+}
+
+static void mid_end(struct kunit *test)
+{
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_TRUE(test, mid.reached);
+	KUNIT_EXPECT_TRUE(test, mid.ok);
+}
+
+/* Twice: the second finds nothing. And it is wanted again, which is refused. */
+static void mid_cancel(struct mid *mid)
+{
+	mid->canceled[0] = fairwq_work_cancel(mid->work);
+	mid->canceled[1] = fairwq_work_cancel(mid->work);
+	mid->again = fairwq_serializer_queue(mid->serial, mid->batch, mid->work);
+	mid->plain = fairwq_queue(mid->batch, mid->work);
+}
+
+/*
+ * Behind an item at a gate, or as the first. When the queue call has returned
+ * nobody looks at the work again: the memory may go.
+ */
+static void cancel_on_top_at(struct kunit *test, struct fairwq_batch *a,
+			     enum fairwq_test_point point, bool behind)
+{
+	struct fairwq_serializer *serial = serial_new(test);
+	struct mock_gate *gate = behind ? serial_gate(test, serial, a) : NULL;
+	struct mock_item *item[2] = { mock_item(test, 'x'), mock_item(test, 'y') };
+
+	mid = (struct mid){ .work = &item[0]->work, .serial = serial, .batch = a };
+	mid_begin(point, true, mid_cancel);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(serial, a, &item[0]->work));
+	mid_end(test);
+	KUNIT_EXPECT_TRUE(test, mid.canceled[0]);
+	KUNIT_EXPECT_FALSE(test, mid.canceled[1]);
+	KUNIT_EXPECT_EQ(test, -EBUSY, mid.again);
+	KUNIT_EXPECT_EQ(test, -EBUSY, mid.plain);
+	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item[0]->work.data));
+	KUNIT_EXPECT_PTR_EQ(test, NULL, item[0]->work.constraint);
+	if (!atomic_long_read(&item[0]->work.data))
+		memset(&item[0]->work, 0x6b, sizeof(item[0]->work));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(serial, a, &item[1]->work));
+	if (gate)
+		complete_all(&gate->open);
+	mock_until(test, serial_idle(serial));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
+	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
+	fairwq_serializer_destroy(serial);
+}
+
+static void cancel_on_top_of_the_queue_call(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	need_two_cpus(test);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	cancel_on_top_at(test, a, FAIRWQ_POINT_QUEUE_CLAIMED, false);
+	cancel_on_top_at(test, a, FAIRWQ_POINT_QUEUE_CLAIMED, true);
+	cancel_on_top_at(test, a, FAIRWQ_POINT_SERIAL_PUSHING, true);
+	cancel_on_top_at(test, a, FAIRWQ_POINT_QUEUE_ACCEPTED, false);
+	KUNIT_EXPECT_STREQ(test, "yyyy", &mock->log.text[0]);
+	fairwq_batch_dispose(a);
+}
+
+static void mid_cancel_once(struct mid *mid)
+{
+	mid->canceled[0] = fairwq_work_cancel(mid->work);
+}
+
+static bool mid_spin_until_dropped(void)
+{
+	u64 end = fairwq_clock() + 5 * NSEC_PER_SEC;
+
+	while (atomic_long_read(&mid.work->data)) {
+		if (fairwq_clock() > end)
+			return false;
+		cpu_relax();
+	}
+	return true;
+}
+
+/* Preemption is off. */
+static void undo_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (point == FAIRWQ_POINT_SERIAL_PUSHING && !mid.reached) {
+		mid.reached = true;
+		mid.ok = call_on_top(mid_call, &mid);
+	} else if (point == FAIRWQ_POINT_SERIAL_UNDO) {
+		complete_all(&mid.gate->open);
+		mid.ok = mid.ok && mid_spin_until_dropped();
+	}
+}
+
+/* Whoever lets the next one go meets one that was cancelled so, and drops it. */
+static void canceled_on_top_and_let_go(struct kunit *test)
+{
+	struct fairwq_serializer *serial = serial_new(test);
+	unsigned int cpu = raw_smp_processor_id();
+	struct mock_item *item[2];
+	struct fairwq_batch *a;
+
+	need_two_cpus(test);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	KUNIT_ASSERT_EQ(test, 0, set_cpus_allowed_ptr(current, cpumask_of(cpu)));
+	item[0] = mock_item(test, 'x');
+	mid = (struct mid){ .work = &item[0]->work, .fn = mid_cancel_once };
+	mid.gate = serial_gate(test, serial, a);
+	fairwq_test_set_hook(undo_hook);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(serial, a, &item[0]->work));
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_TRUE(test, mid.ok);
+	KUNIT_EXPECT_TRUE(test, mid.canceled[0]);
+	complete_all(&mid.gate->open);
+	item[1] = serial_item(test, serial, a, 'y');
+	expect_order(test, "y", item, 2);
+	serial_end(test, serial);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
+	fairwq_batch_dispose(a);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+
+static void mid_want_in_order(struct mid *mid)
+{
+	mid->canceled[0] = fairwq_work_cancel(mid->work);
+	mid->again = fairwq_serializer_queue(mid->serial, mid->batch, mid->work);
+}
+
+/* What a plain queue call still has in its hands does not come back past the order. */
+static void plain_call_is_not_revived_in_order(struct kunit *test)
+{
+	struct fairwq_serializer *serial = serial_new(test);
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+	struct mock_item *item;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	item = mock_item(test, 'x');
+	mid = (struct mid){ .work = &item->work, .serial = serial, .batch = a };
+	mid_begin(FAIRWQ_POINT_QUEUE_ACCEPTED, false, mid_want_in_order);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
+	mid_end(test);
+	KUNIT_EXPECT_TRUE(test, mid.canceled[0]);
+	KUNIT_EXPECT_EQ(test, -EBUSY, mid.again);
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 0U, mock->log.nr);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(serial, a, &item->work));
+	expect_order(test, "x", &item, 1);
+	serial_end(test, serial);
+	fairwq_batch_dispose(a);
+}
+
+static void mid_queue(struct mid *mid)
+{
+	mid->again = fairwq_serializer_queue(mid->serial, mid->batch, mid->work);
+}
+
+/* Pushed when it was seen that nothing waits: it is not left behind. */
+static void pushed_while_it_is_left(struct kunit *test)
+{
+	struct fairwq_serializer *serial = serial_new(test);
+	struct mock_gate *gate;
+	struct mock_item *item;
+	struct fairwq_batch *a;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	item = mock_item(test, 'x');
+	gate = serial_gate(test, serial, a);
+	mid = (struct mid){ .work = &item->work, .serial = serial, .batch = a };
+	mid_begin(FAIRWQ_POINT_SERIAL_LEAVING, false, mid_queue);
+	complete_all(&gate->open);
+	mock_until(test, READ_ONCE(mid.ok));
+	KUNIT_EXPECT_EQ(test, 1, mid.again);
+	expect_order(test, "x", &item, 1);
+	mid_end(test);
+	serial_end(test, serial);
+	fairwq_batch_dispose(a);
+}
+
+static void left_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	u64 end = fairwq_clock() + 5 * NSEC_PER_SEC;
+
+	if (point != FAIRWQ_POINT_SERIAL_PUSHING)
+		return;
+	complete_all(&mid.gate->open);
+	while (!serial_idle(mid.serial) && fairwq_clock() < end)
+		cpu_relax();
+	mid.ok = serial_idle(mid.serial);
+}
+
+/* Nobody has it any more when the item is pushed: who has pushed it, starts it. */
+static void left_before_the_push(struct kunit *test)
+{
+	struct fairwq_serializer *serial = serial_new(test);
+	unsigned int cpu = raw_smp_processor_id();
+	struct mock_item *item;
+	struct fairwq_batch *a;
+
+	need_two_cpus(test);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	KUNIT_ASSERT_EQ(test, 0, set_cpus_allowed_ptr(current, cpumask_of(cpu)));
+	item = mock_item(test, 'x');
+	mid = (struct mid){ .serial = serial, .gate = serial_gate(test, serial, a) };
+	fairwq_test_set_hook(left_hook);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(serial, a, &item->work));
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_TRUE(test, mid.ok);
+	expect_order(test, "x", &item, 1);
+	serial_end(test, serial);
+	fairwq_batch_dispose(a);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 
 /* ---- waiting ---------------------------------------------------------- */
@@ -863,14 +1130,15 @@ static void flush_waits_for_what_is_queued(struct kunit *test)
 	struct mock_gate *gate, *later;
 	struct mock *mock = test->priv;
 	struct fairwq_batch *a;
+	struct mock_item *item;
 
 	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
 	a = mock_batch(test, "a");
 	fairwq_serializer_flush(serial);
 	gate = serial_gate(test, serial, a);
-	serial_item(test, serial, a, 'x');
+	item = serial_item(test, serial, a, 'x');
 	thread_start(test, &thread, thread_flush);
-	mock_until(test, atomic_read(&serial->count) == 3);
+	mock_until(test, atomic_long_read(&serial->head) != (long)&item->work.llnode);
 	later = gate_new(test);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(serial, a, &later->work));
 	KUNIT_EXPECT_FALSE(test, completion_done(&thread.done));
@@ -1202,7 +1470,7 @@ static void bad_arguments(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_limiter_queue(NULL, a, &item->work));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue_constrained(NULL, a, &item->work));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue_constrained(&none, a, &item->work));
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&serial->count));
+	KUNIT_EXPECT_TRUE(test, serial_idle(serial));
 	fairwq_batch_dispose(a);
 }
 
@@ -1302,6 +1570,11 @@ static struct kunit_case serializer_cases[] = {
 	KUNIT_CASE(batch_cancel_of_what_went_on),
 	KUNIT_CASE(cancel_from_the_item_in_front),
 	KUNIT_CASE(disabled_does_not_enter),
+	KUNIT_CASE(cancel_on_top_of_the_queue_call),
+	KUNIT_CASE(canceled_on_top_and_let_go),
+	KUNIT_CASE(plain_call_is_not_revived_in_order),
+	KUNIT_CASE(pushed_while_it_is_left),
+	KUNIT_CASE(left_before_the_push),
 	KUNIT_CASE(disposed_batch_waits),
 	KUNIT_CASE(canceled_item_lets_the_batch_go),
 	KUNIT_CASE(max_queued_counts_what_waits),
