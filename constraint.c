@@ -46,12 +46,6 @@ raw_spinlock_t *fairwq_constraint_lock(const struct fairwq_constraint *constrain
 
 /* ---- in and out ------------------------------------------------------- */
 
-/* Where it is bound for: while it is kept back, and after that until it is pushed. */
-static struct fairwq_batch *fairwq_kept_batch(const struct fairwq_work *work)
-{
-	return (struct fairwq_batch *)(unsigned long)work->stamp;
-}
-
 /* The word of one that is let go. That it was cancelled is not forgotten. */
 static long fairwq_admitted(const struct fairwq_work *work, long data)
 {
@@ -70,6 +64,19 @@ void fairwq_admit_locked(struct fairwq_work *work)
 		     FAIRWQ_WORK_CONSTRAINED);
 	WRITE_ONCE(work->place, 0);
 	atomic_long_set(&work->data, fairwq_admitted(work, data));
+}
+
+/* As if it had never been let go. What it had there is the caller's to settle. */
+void fairwq_keep_back_locked(struct fairwq_constraint *constraint, struct fairwq_work *work,
+			     struct fairwq_batch *batch)
+{
+	lockdep_assert_held(fairwq_constraint_lock(constraint));
+
+	work->stamp = (unsigned long)batch;
+	WRITE_ONCE(work->place, FAIRWQ_PLACE_WAITING | FAIRWQ_PLACE_SORTED);
+	/* As in fairwq_enter(). */
+	smp_store_release(&work->constraint, constraint);
+	atomic_long_set_release(&work->data, FAIRWQ_WORK_PENDING | FAIRWQ_WORK_CONSTRAINED);
 }
 
 /* From here on it is its caller's. Returns where it was bound for. */

@@ -37,24 +37,29 @@ static void fairwq_dump_add_locked(struct fairwq_dump *dump, const char *where,
 		dump->line[dump->nr++] = (struct fairwq_dump_line){ where, func, stamp };
 }
 
+static void fairwq_dump_slots_locked(struct fairwq_dump *dump, struct fairwq_batch *batch,
+				     const struct fairwq_slot *slot, unsigned int nr)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	for (; nr--; slot++)
+		if (slot->turn.batch == batch && READ_ONCE(slot->work))
+			fairwq_dump_add_locked(dump, "planned", slot->turn.func,
+					       slot->turn.stamp);
+}
+
 /* What one runner has of @batch. */
 static void fairwq_dump_runner_locked(struct fairwq_dump *dump, struct fairwq_batch *batch,
 				      struct fairwq_runner *runner)
 {
 	const struct fairwq_turn *turn = fairwq_current_turn(runner);
-	const struct fairwq_slot *slot;
-	unsigned int i;
 
 	lockdep_assert_held(&batch->pool->lock);
 
 	if (turn && turn->batch == batch)
 		fairwq_dump_add_locked(dump, "running", turn->func, turn->stamp);
-	for (i = 0; i < READ_ONCE(runner->plan.nr); i++) {
-		slot = &runner->plan.slot[i];
-		if (slot->turn.batch == batch && READ_ONCE(slot->work))
-			fairwq_dump_add_locked(dump, "planned", slot->turn.func,
-					       slot->turn.stamp);
-	}
+	fairwq_dump_slots_locked(dump, batch, runner->streak.slot, runner->streak.nr);
+	fairwq_dump_slots_locked(dump, batch, runner->plan.slot, READ_ONCE(runner->plan.nr));
 }
 
 /* On from the cursor, if it was not overtaken, else from the head. True: there is more. */

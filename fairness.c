@@ -17,6 +17,8 @@
  * batch, at either end of the window. So each of the two may be off by
  * max_active + 1 of the longest turn that it had, or of a slice. Under round
  * robin a turn costs what it costs, and half of that is enough.
+ *
+ * A streak (streak.c) counts as one turn: as long as its budget, or as many.
  */
 #include <linux/math64.h>
 
@@ -67,8 +69,10 @@ static u64 fairwq_window_slack(const struct fairwq_pool *pool,
 	const struct fairwq_member *member = &node->member;
 	u64 turns = (u64)pool->max_active + 1, us;
 
-	if (!fairwq_by_time(pool))
+	if (!fairwq_by_time(pool)) {
+		turns *= 1 + max(member->longest_streak[0], member->longest_streak[1]);
 		return turns * DIV_ROUND_UP(100 * TURN, node->weight) / 2 + 1;
+	}
 	us = max3(member->longest_us[0], member->longest_us[1], pool->slice_us);
 	return turns * DIV_ROUND_UP_ULL(us * NSEC_PER_USEC * 100, node->weight) + 1;
 }
@@ -173,6 +177,8 @@ static void fairwq_window_note_locked(struct fairwq_pool *pool, struct fairwq_no
 	if (node->service != member->base) {
 		member->longest_us[1] = member->longest_us[0];
 		member->longest_us[0] = 0;
+		member->longest_streak[1] = member->longest_streak[0];
+		member->longest_streak[0] = 0;
 	}
 	member->base = node->service;
 	list_add_tail(&member->link, &pool->window_members[rank]);
@@ -243,6 +249,18 @@ void fairwq_window_cost_locked(struct fairwq_batch *batch, u64 ns)
 	lockdep_assert_held(&batch->pool->lock);
 
 	member->longest_us[0] = max(member->longest_us[0], us);
+}
+
+/* So many turns in a streak were or may be @batch's, for so long. */
+void fairwq_window_streak_locked(struct fairwq_batch *batch, unsigned int turns, u64 ns)
+{
+	struct fairwq_member *member = &fairwq_window_node(batch)->member;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	member->longest_streak[0] = max(member->longest_streak[0], turns);
+	if (fairwq_by_time(batch->pool))
+		fairwq_window_cost_locked(batch, ns);
 }
 
 /* The share of @node has changed: it sits the window out. */

@@ -66,7 +66,7 @@ static u64 fairwq_arrival(struct fairwq_pool *pool)
  * When the item was queued, or 0. Reading the clock costs as much as the rest
  * of the call, so into a busy batch only one in WAIT_SAMPLE is measured.
  */
-static u64 fairwq_stamp(struct fairwq_batch *batch)
+u64 fairwq_stamp(struct fairwq_batch *batch)
 {
 	if (READ_ONCE(batch->pool->policy) == FAIRWQ_FIFO)
 		return fairwq_arrival(batch->pool);

@@ -88,6 +88,8 @@
 #define FAIRWQ_MAX_ACTIVE	512U
 /* Longest slice. */
 #define FAIRWQ_MAX_SLICE_US	10000U
+/* Longest time that a runner may be told to go on with one serializer. */
+#define FAIRWQ_MAX_INLINE_US	10000U
 /* Weights go from 1 to this; an unset weight counts as the default. */
 #define FAIRWQ_MAX_WEIGHT	10000U
 #define FAIRWQ_DFL_WEIGHT	100U
@@ -316,6 +318,7 @@ struct fairwq_serializer {
 	struct fairwq_constraint constraint;
 	atomic_long_t head;		/* idle, in use, or what was pushed last */
 	struct list_head waiting;	/* what was pushed before, in queue order */
+	unsigned int inline_us;		/* how long a runner may go on with it */
 	bool dead;			/* is being destroyed */
 };
 
@@ -420,6 +423,7 @@ void __fairwq_constraint_init(struct fairwq_constraint *constraint,
 
 int fairwq_serializer_queue(struct fairwq_serializer *serializer,
 			    struct fairwq_batch *batch, struct fairwq_work *work);
+int fairwq_serializer_set_inline(struct fairwq_serializer *serializer, unsigned int budget_us);
 void fairwq_serializer_flush(struct fairwq_serializer *serializer);
 void fairwq_serializer_destroy(struct fairwq_serializer *serializer);
 void __fairwq_serializer_init(struct fairwq_serializer *serializer,

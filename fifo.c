@@ -10,6 +10,7 @@
 #include <linux/completion.h>
 
 #include "internal.h"
+#include "trace.h"
 
 /*
  * A longer run time counts as this in the moving average: for planning, which
@@ -319,12 +320,11 @@ static unsigned int fairwq_batch_color_locked(struct fairwq_batch *batch,
 	return batch->color;
 }
 
-static void fairwq_slot_fill_locked(struct fairwq_batch *batch, struct fairwq_slot *slot)
+static void fairwq_slot_fill_locked(struct fairwq_batch *batch, struct fairwq_slot *slot,
+				    struct fairwq_work *work)
 {
-	struct fairwq_work *work = fairwq_head_locked(batch);
 	struct fairwq_turn *turn = &slot->turn;
 
-	fairwq_batch_unlink_locked(batch, work);
 	turn->batch = batch;
 	turn->func = work->func;
 	turn->id = work;
@@ -334,6 +334,7 @@ static void fairwq_slot_fill_locked(struct fairwq_batch *batch, struct fairwq_sl
 	turn->color = fairwq_batch_color_locked(batch, work);
 	turn->timed = false;
 	turn->helped = false;
+	turn->streak = false;
 	if (unlikely(work->place & FAIRWQ_PLACE_AWAITED))
 		fairwq_waiters_plan_locked(batch->pool, work, turn->number);
 	work->place = FAIRWQ_PLACE_SLOT;
@@ -355,15 +356,65 @@ static void fairwq_batch_new_head_locked(struct fairwq_batch *batch)
 /* A turn: its item into @slot, its cost charged, the batch at its next place. */
 void fairwq_batch_take_locked(struct fairwq_batch *batch, struct fairwq_slot *slot)
 {
-	lockdep_assert_held(&batch->pool->lock);
+	struct fairwq_work *work = fairwq_head_locked(batch);
 
-	fairwq_slot_fill_locked(batch, slot);
+	fairwq_batch_unlink_locked(batch, work);
+	fairwq_slot_fill_locked(batch, slot, work);
 	fairwq_cost_charge_locked(&slot->turn);
 	batch->stats->turns++;
 	batch->pool->counter[FAIRWQ_TURNS]++;
 	fairwq_batch_fire_barriers_locked(batch);
 	fairwq_batch_new_head_locked(batch);
 	fairwq_window_turn_locked(batch);
+}
+
+/* What its constraint has let go is the batch's; it was held for it. */
+static void fairwq_batch_got_locked(struct fairwq_batch *batch, struct fairwq_work *work)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	atomic_long_set(&work->data,
+			(long)batch | FAIRWQ_WORK_PENDING | FAIRWQ_WORK_LINKED);
+	if (!fairwq_mutant(SERIAL_NOT_HELD))
+		atomic_dec(&batch->nr_held);
+}
+
+/*
+ * A turn for a work that waits in a constraint, and was taken out of there. It
+ * is not queued; the batch is in the tree only to be charged.
+ */
+void fairwq_batch_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_slot *slot,
+				      struct fairwq_work *work)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	work->stamp = 0;
+	trace_fairwq_queue(batch, work);
+	work->place = 0;
+	WRITE_ONCE(work->constraint, NULL);
+	fairwq_slot_fill_locked(batch, slot, work);
+	fairwq_batch_got_locked(batch, work);
+	if (batch->max_queued)
+		atomic_dec(&batch->nr_queued);
+	if (!fairwq_mutant(STREAK_FREE))
+		fairwq_cost_charge_locked(&slot->turn);
+	batch->stats->turns++;
+	batch->pool->counter[FAIRWQ_TURNS]++;
+	fairwq_window_turn_locked(batch);
+}
+
+/* It is queued, behind what was pushed by now. */
+void fairwq_batch_link_waiting_locked(struct fairwq_batch *batch, struct fairwq_work *work)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	fairwq_batch_splice_locked(batch);
+	work->stamp = fairwq_stamp(batch);
+	trace_fairwq_queue(batch, work);
+	work->place = FAIRWQ_PLACE_FIFO;
+	list_add_tail(&work->node, &batch->fifo);
+	batch->nr_fifo++;
+	fairwq_batch_got_locked(batch, work);
 }
 
 /* A turn that was taken is not used: it was not one. It has been refunded. */

@@ -14,7 +14,8 @@
  * A: atomic, or a lock-free list; the comment names who pairs with whom
  * R: only the worker that executes the runner
  *
- * Order: batch->flush_mutex, pool->mutex, pool->lock, runner->park_lock.
+ * Order: batch->flush_mutex, pool->mutex, pool->lock, runner->park_lock, or in
+ * place of that one the lock of a constraint.
  * pool->lock is raw and irq-safe, so that a queue call may come from any
  * context but NMI, on PREEMPT_RT too; under it nothing sleeps and nothing is
  * allocated.
@@ -101,6 +102,7 @@ struct fairwq_turn {
 	bool color : 1;			/* P, R reads: index into batch->in_flight */
 	bool timed : 1;			/* P, R reads: @run is to be measured */
 	bool helped : 1;		/* R: taken from another runner's plan */
+	bool streak : 1;		/* P, R reads: its constraint is not told of each */
 	u16 era;			/* P: pool->era when it was charged */
 	u32 charged;			/* P: under fair time: what for, ns */
 	u64 wait;			/* R: ns from @stamp to the start */
@@ -149,6 +151,22 @@ struct fairwq_log {
 	struct fairwq_turn turn[FAIRWQ_PLAN_MAX];
 };
 
+/* Most items of a serializer that a runner takes along at once. */
+#define FAIRWQ_STREAK_MAX	32
+
+/* The items of one serializer that a runner goes on with; see streak.c. */
+struct fairwq_streak {
+	/* R, and P to let go of it: the runner has it, and others wait; or NULL */
+	struct fairwq_serializer *serializer;
+	unsigned int nr;		/* P, R reads: slots */
+	unsigned int next;		/* R: slots before it are through */
+	unsigned int turns;		/* R: taken in this streak */
+	u64 budget;			/* R: ns; 0: none is taken */
+	u64 due;			/* R: when it is used up, ns; 0: has not begun */
+	unsigned long overdue;		/* R: the same in jiffies, and later */
+	struct fairwq_slot slot[FAIRWQ_STREAK_MAX];
+};
+
 /*
  * A runner: a work of the backing workqueue that takes turns.
  *
@@ -172,6 +190,7 @@ struct fairwq_runner {
 	u64 mark;			/* R: when the last turn ended, ns; 0: not known */
 	struct rcu_head rcu;
 	struct fairwq_log log;
+	struct fairwq_streak streak;
 	struct fairwq_plan plan ____cacheline_aligned_in_smp;
 };
 
@@ -274,6 +293,7 @@ struct fairwq_waiter {
 	struct list_head node;		/* P: in pool->waiters */
 	struct fairwq_work *work;	/* I */
 	u64 turn;			/* P: number of its turn; 0: not taken yet */
+	bool again;			/* P: the turn is off, and the work where it was */
 	struct completion done;
 };
 
@@ -372,6 +392,12 @@ static inline bool fairwq_work_is_kept_back(long data)
 	       FAIRWQ_WORK_CONSTRAINED;
 }
 
+/* Where it is bound for: while it is kept back, and after that until it is pushed. */
+static inline struct fairwq_batch *fairwq_kept_batch(const struct fairwq_work *work)
+{
+	return (struct fairwq_batch *)(unsigned long)work->stamp;
+}
+
 static inline unsigned int fairwq_work_place(const struct fairwq_work *work)
 {
 	return work->place & FAIRWQ_PLACE_MASK;
@@ -384,6 +410,7 @@ extern struct workqueue_struct *fairwq_reap_wq;
 int fairwq_refusal(struct fairwq_batch *batch);
 int fairwq_claim_as(struct fairwq_batch *batch, struct fairwq_work *work, long word);
 int fairwq_claim(struct fairwq_batch *batch, struct fairwq_work *work, long flags);
+u64 fairwq_stamp(struct fairwq_batch *batch);
 void fairwq_push_claimed(struct fairwq_batch *batch, struct fairwq_work *work);
 int fairwq_reserve(struct fairwq_batch *batch, const struct fairwq_work *work);
 void fairwq_unreserve(struct fairwq_batch *batch);
@@ -406,6 +433,8 @@ struct fairwq_runner *fairwq_runner_alloc(struct fairwq_pool *pool);
 void fairwq_runner_free(struct fairwq_runner *runner);
 void fairwq_runners_check(void);
 unsigned int fairwq_planned_locked(const struct fairwq_runner *runner);
+u64 fairwq_estimate_locked(struct fairwq_batch *batch, u64 slice);
+bool fairwq_runs_elsewhere_locked(struct fairwq_runner *runner, const struct fairwq_work *work);
 bool fairwq_plans_open_locked(struct fairwq_pool *pool);
 struct fairwq_runner *fairwq_wake_thief_locked(struct fairwq_pool *pool, u64 now);
 
@@ -418,6 +447,9 @@ void fairwq_batch_update_locked(struct fairwq_batch *batch);
 void fairwq_batch_add_barrier_locked(struct fairwq_batch *batch,
 				     struct fairwq_barrier *barrier);
 void fairwq_batch_take_locked(struct fairwq_batch *batch, struct fairwq_slot *slot);
+void fairwq_batch_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_slot *slot,
+				      struct fairwq_work *work);
+void fairwq_batch_link_waiting_locked(struct fairwq_batch *batch, struct fairwq_work *work);
 void fairwq_batch_put_back_locked(struct fairwq_batch *batch, struct fairwq_work *work);
 void fairwq_batch_turn_end_locked(const struct fairwq_turn *turn);
 void fairwq_batch_turn_drop_locked(struct fairwq_batch *batch, unsigned int color);
@@ -431,17 +463,40 @@ void fairwq_waiters_plan_locked(struct fairwq_pool *pool, const struct fairwq_wo
 				u64 turn);
 bool fairwq_waiters_back_locked(struct fairwq_pool *pool, u64 turn);
 void fairwq_waiters_done_locked(struct fairwq_pool *pool, u64 turn);
+void fairwq_waiters_retry_locked(struct fairwq_pool *pool, u64 turn);
 int fairwq_try_cancel(struct fairwq_work *work, bool wait);
 
 /* constraint.c: works that wait before they get into their batch */
 raw_spinlock_t *fairwq_constraint_lock(const struct fairwq_constraint *constraint);
 void fairwq_admit_locked(struct fairwq_work *work);
 void fairwq_admit_push(struct fairwq_work *work);
+void fairwq_keep_back_locked(struct fairwq_constraint *constraint, struct fairwq_work *work,
+			     struct fairwq_batch *batch);
 void fairwq_complete(struct fairwq_constraint *constraint);
 int fairwq_cancel_constrained(struct fairwq_work *work, bool wait);
 bool fairwq_entering_here(const struct fairwq_work *work);
 bool fairwq_constraint_from_inside(const struct fairwq_constraint *constraint,
 				   const char *what);
+
+/* serializer.c: for who has one */
+struct fairwq_serializer *fairwq_serializer_ended(struct fairwq_constraint *constraint);
+struct fairwq_work *fairwq_serializer_first_locked(struct fairwq_serializer *serializer,
+						   struct list_head *through);
+bool fairwq_serializer_leave_locked(struct fairwq_serializer *serializer);
+bool fairwq_serializer_leave_last_locked(struct fairwq_serializer *serializer);
+void fairwq_serializer_next(struct fairwq_serializer *serializer);
+void fairwq_serializer_put_back(struct fairwq_serializer *serializer,
+				struct fairwq_work *work, struct fairwq_batch *batch);
+void fairwq_markers_done(struct list_head *through);
+
+/* streak.c: a runner that goes on with the items of one */
+void fairwq_streak_begin(struct fairwq_runner *runner, struct fairwq_serializer *serializer);
+bool fairwq_streak_refill_locked(struct fairwq_runner *runner, u64 now);
+void fairwq_streak_give_back_locked(struct fairwq_runner *runner);
+struct fairwq_serializer *fairwq_streak_end_locked(struct fairwq_runner *runner);
+bool fairwq_streak_is_over(const struct fairwq_runner *runner);
+bool fairwq_streak_detach(struct fairwq_runner *runner, struct fairwq_serializer *serializer);
+struct fairwq_work *fairwq_streak_next(struct fairwq_runner *runner, struct fairwq_turn *turn);
 
 /* delay.c */
 bool fairwq_delay_pending(struct fairwq_work *work);
@@ -477,6 +532,7 @@ void fairwq_window_start_locked(struct fairwq_pool *pool);
 void fairwq_window_reset_locked(struct fairwq_pool *pool);
 void fairwq_window_turn_locked(struct fairwq_batch *batch);
 void fairwq_window_cost_locked(struct fairwq_batch *batch, u64 ns);
+void fairwq_window_streak_locked(struct fairwq_batch *batch, unsigned int turns, u64 ns);
 void fairwq_window_drop_locked(struct fairwq_pool *pool, struct fairwq_node *node);
 void fairwq_window_left_locked(struct fairwq_batch *batch);
 

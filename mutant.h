@@ -62,6 +62,10 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_SERIAL_TOP_LOST,		/* [serializer] a cancel on top is forgotten */
 	FAIRWQ_MUTANT_SERIAL_REVIVED,		/* [serializer] as a plain item */
 	FAIRWQ_MUTANT_SERIAL_NOT_HELD,		/* [serializer] the batch goes before its items */
+	FAIRWQ_MUTANT_STREAK_ENDLESS,		/* [streak] goes on, whatever the budget */
+	FAIRWQ_MUTANT_STREAK_KEPT,		/* [streak] not given back when somebody waits */
+	FAIRWQ_MUTANT_STREAK_BACKWARDS,		/* [streak] given back in the wrong order */
+	FAIRWQ_MUTANT_STREAK_FREE,		/* [streak] the batch is not charged */
 	FAIRWQ_MUTANT_LIMITER_PLUS_ONE,		/* [serializer] N + 1 items are let go */
 	FAIRWQ_MUTANT_PAUSE_IGNORED,		/* [order] a paused batch is served */
 	FAIRWQ_MUTANT_LIMIT_PLUS_ONE,		/* [fairwq] max_active + 1 items run */

@@ -126,6 +126,8 @@ void fairwq_node_reset(struct fairwq_node *node)
 	node->rest = 0;
 	node->member.longest_us[0] = 0;
 	node->member.longest_us[1] = 0;
+	node->member.longest_streak[0] = 0;
+	node->member.longest_streak[1] = 0;
 }
 
 void fairwq_node_init(struct fairwq_node *node, struct fairwq_node *parent,

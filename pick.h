@@ -34,6 +34,7 @@ struct fairwq_member {
 	struct list_head link;		/* while it is compared */
 	u64 base;			/* service when the window began */
 	u32 longest_us[2];		/* turns, in this window and in the last */
+	u32 longest_streak[2];		/* turns taken by one runner at once, likewise */
 };
 
 /*

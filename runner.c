@@ -149,8 +149,10 @@ void fairwq_attention_raise_locked(struct fairwq_pool *pool)
 	 * tests/models/attention.pml.
 	 */
 	smp_mb();
-	list_for_each_entry(runner, &pool->runners, node)
+	list_for_each_entry(runner, &pool->runners, node) {
 		fairwq_account_locked(runner);
+		fairwq_streak_give_back_locked(runner);
+	}
 }
 
 void fairwq_attention_lower_locked(struct fairwq_pool *pool)
@@ -235,6 +237,25 @@ static bool fairwq_park_locked(struct fairwq_runner *runner, struct fairwq_slot 
 		 fairwq_park_at(other, slot);
 	rcu_read_unlock();
 	return parked;
+}
+
+/* The same, without parking it. */
+bool fairwq_runs_elsewhere_locked(struct fairwq_runner *runner, const struct fairwq_work *work)
+{
+	u32 id = work->last_runner;
+	struct fairwq_runner *other;
+	bool runs;
+
+	lockdep_assert_held(&runner->pool->lock);
+
+	if (!id || id == runner->id)
+		return false;
+	rcu_read_lock();
+	other = fairwq_runner_find(id);
+	/* As there: if it is over, what it did is seen. */
+	runs = other && smp_load_acquire(&other->current_work) == work;
+	rcu_read_unlock();
+	return runs;
 }
 
 /* A parked work need not wait any more; it is its caller's now. */
@@ -376,7 +397,7 @@ static u64 fairwq_slice_ns_locked(const struct fairwq_pool *pool)
 }
 
 /* What the next item of @batch is likely to take; never measured: a slice. */
-static u64 fairwq_estimate_locked(struct fairwq_batch *batch, u64 slice)
+u64 fairwq_estimate_locked(struct fairwq_batch *batch, u64 slice)
 {
 	unsigned long avg = ewma_fairwq_run_read(&batch->stats->run_avg);
 
@@ -637,6 +658,16 @@ static void fairwq_start_turn(struct fairwq_runner *runner, struct fairwq_turn *
 		fairwq_unpark(runner);
 }
 
+/* The function of an item has returned, that others may wait for. */
+static void fairwq_end_constrained(struct fairwq_runner *runner,
+				   struct fairwq_constraint *constraint)
+{
+	struct fairwq_serializer *serializer = fairwq_serializer_ended(constraint);
+
+	if (serializer)
+		fairwq_streak_begin(runner, serializer);	/* or what there is of one */
+}
+
 /* The function of a work, around it what makes it a turn. */
 static void fairwq_run_turn(struct fairwq_runner *runner, struct fairwq_turn *turn,
 			    struct fairwq_work *work)
@@ -649,7 +680,7 @@ static void fairwq_run_turn(struct fairwq_runner *runner, struct fairwq_turn *tu
 	turn->wait = turn->stamp && start > turn->stamp ? start - turn->stamp : 0;
 	trace_fairwq_start(turn, work);
 	fairwq_start_turn(runner, turn, work);
-	if (fairwq_mutant(SERIAL_EARLY) && turn->constraint)
+	if (fairwq_mutant(SERIAL_EARLY) && turn->constraint && !turn->streak)
 		fairwq_complete(turn->constraint);
 	fairwq_call(work, turn);
 	/* @work may have been freed: from here on it is only an address. */
@@ -659,8 +690,8 @@ static void fairwq_run_turn(struct fairwq_runner *runner, struct fairwq_turn *tu
 	/* The clock may step back a little. */
 	turn->run = start ? max_t(s64, runner->mark - start, 1) : 0;
 	trace_fairwq_end(turn, work);
-	if (unlikely(turn->constraint) && !fairwq_mutant(SERIAL_EARLY))
-		fairwq_complete(turn->constraint);
+	if (unlikely(turn->constraint) && !turn->streak && !fairwq_mutant(SERIAL_EARLY))
+		fairwq_end_constrained(runner, turn->constraint);
 }
 
 /* An item that was taken goes back to the head of its batch, its turn begun. */
@@ -730,7 +761,68 @@ static struct fairwq_work *fairwq_next_turn(struct fairwq_runner *runner,
 	runner->in_hand = NULL;
 	if (!work)
 		work = fairwq_claim_turn(&runner->plan, runner->plan.nr, turn);
-	return work ?: fairwq_help(runner, turn);
+	/* With a serializer in its hands it is not to keep that waiting. */
+	return work || runner->streak.serializer ? work : fairwq_help(runner, turn);
+}
+
+/*
+ * More of the streak, or its end. As if the runner had run all that it planned:
+ * its turns are told of, and the log is empty. Returns whether there is more.
+ */
+static bool fairwq_streak_refill(struct fairwq_runner *runner, unsigned int *i)
+{
+	struct fairwq_serializer *serializer = NULL;
+	struct fairwq_pool *pool = runner->pool;
+	struct fairwq_runner *kick = NULL;
+	u64 now = fairwq_clock();
+	unsigned long flags;
+	bool more;
+
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	WRITE_ONCE(runner->log.done, *i);
+	fairwq_account_locked(runner);
+	WRITE_ONCE(runner->log.nr, 0);
+	WRITE_ONCE(runner->log.done, 0);
+	runner->log.accounted = 0;
+	more = fairwq_streak_refill_locked(runner, now);
+	if (!more)
+		serializer = fairwq_streak_end_locked(runner);
+	/* With nothing else planned, the runner has the next one itself. */
+	if (more || READ_ONCE(runner->plan.next) < runner->plan.nr)
+		kick = fairwq_kick_locked(pool);
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	fairwq_kick_send(pool, kick);
+	if (serializer)
+		fairwq_serializer_next(serializer);
+	runner->mark = 0;
+	*i = 0;
+	return more;
+}
+
+/*
+ * The runner has a serializer of which others wait. With a budget it goes on
+ * with the first of them. Without, that one goes to its batch: now, or, if
+ * nothing else is planned, when the next plan is made, which is at once.
+ *
+ * Returns the number of turns in the log.
+ */
+static unsigned int fairwq_go_on(struct fairwq_runner *runner, unsigned int i)
+{
+	struct fairwq_streak *streak = &runner->streak;
+	struct fairwq_serializer *serializer = streak->serializer;
+
+	if (!streak->budget) {
+		if (READ_ONCE(runner->plan.next) >= runner->plan.nr)
+			return i;
+		streak->serializer = NULL;
+		fairwq_serializer_next(serializer);
+		return i;
+	}
+	if (streak->due && !fairwq_streak_is_over(runner))
+		runner->in_hand = fairwq_streak_next(runner, &runner->log.turn[i]);
+	while (!runner->in_hand && fairwq_streak_refill(runner, &i))
+		runner->in_hand = fairwq_streak_next(runner, &runner->log.turn[i]);
+	return i;
 }
 
 static void fairwq_run_turns(struct fairwq_runner *runner)
@@ -739,9 +831,10 @@ static void fairwq_run_turns(struct fairwq_runner *runner)
 	struct fairwq_log *log = &runner->log;
 	struct fairwq_work *work;
 	unsigned int i;
+	bool late;
 
 	runner->mark = 0;
-	for (i = 0; i < FAIRWQ_PLAN_MAX; i++) {
+	for (i = 0; i < FAIRWQ_PLAN_MAX;) {
 		work = fairwq_next_turn(runner, &log->turn[i]);
 		if (!work)
 			break;
@@ -758,11 +851,12 @@ static void fairwq_run_turns(struct fairwq_runner *runner)
 		 */
 		smp_wmb();
 		WRITE_ONCE(log->nr, i + 1);
-		fairwq_run_turn(runner, &log->turn[i], work);
-		if (unlikely(fairwq_is_late(runner, overdue)) && fairwq_stop_late(runner)) {
-			i++;
+		fairwq_run_turn(runner, &log->turn[i++], work);
+		late = unlikely(fairwq_is_late(runner, overdue)) && fairwq_stop_late(runner);
+		if (unlikely(runner->streak.serializer))
+			i = fairwq_go_on(runner, i);
+		if (late && !runner->in_hand)
 			break;
-		}
 	}
 	/*
 	 * Pairs with fairwq_account_locked() and fairwq_current_turn(). Model:
@@ -816,6 +910,7 @@ static bool fairwq_runner_next(struct fairwq_runner *runner, u64 began)
 {
 	struct fairwq_pool *pool = runner->pool;
 	bool turns = false, more = false, requeue;
+	struct fairwq_serializer *serializer = NULL;
 	struct fairwq_runner *kick = NULL;
 	unsigned long flags;
 	u64 now;
@@ -826,6 +921,8 @@ static bool fairwq_runner_next(struct fairwq_runner *runner, u64 began)
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	runner->task = current;
 	fairwq_account_locked(runner);
+	if (unlikely(runner->streak.serializer))
+		serializer = fairwq_streak_end_locked(runner);
 	requeue = now - began > FAIRWQ_RUNNER_QUANTUM_NS &&
 		  !fairwq_mutant(RUNNER_STAYS) && fairwq_has_work_locked(pool);
 	if (requeue) {
@@ -841,6 +938,8 @@ static bool fairwq_runner_next(struct fairwq_runner *runner, u64 began)
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 
 	fairwq_kick_send(pool, kick);
+	if (serializer)
+		fairwq_serializer_next(serializer);
 	if (requeue)
 		queue_work(pool->wq, &runner->work);
 	return more;

@@ -61,6 +61,30 @@ bool fairwq_waiters_back_locked(struct fairwq_pool *pool, u64 turn)
 	return any;
 }
 
+static void fairwq_waiter_done_locked(struct fairwq_pool *pool, struct fairwq_waiter *waiter)
+{
+	lockdep_assert_held(&pool->lock);
+
+	list_del(&waiter->node);
+	fairwq_attention_lower_locked(pool);
+	complete(&waiter->done);	/* @waiter is gone from here on */
+}
+
+/* The turn that they wait for is off: they look for the work again. */
+void fairwq_waiters_retry_locked(struct fairwq_pool *pool, u64 turn)
+{
+	struct fairwq_waiter *waiter, *next;
+
+	lockdep_assert_held(&pool->lock);
+
+	list_for_each_entry_safe(waiter, next, &pool->waiters, node) {
+		if (waiter->turn != turn)
+			continue;
+		waiter->again = true;
+		fairwq_waiter_done_locked(pool, waiter);
+	}
+}
+
 static void fairwq_waiter_add_locked(struct fairwq_pool *pool, struct fairwq_waiter *waiter,
 				     u64 turn)
 {
@@ -70,15 +94,6 @@ static void fairwq_waiter_add_locked(struct fairwq_pool *pool, struct fairwq_wai
 	list_add_tail(&waiter->node, &pool->waiters);
 	/* Last: if the turn has ended by now, it is told here. */
 	fairwq_attention_raise_locked(pool);
-}
-
-static void fairwq_waiter_done_locked(struct fairwq_pool *pool, struct fairwq_waiter *waiter)
-{
-	lockdep_assert_held(&pool->lock);
-
-	list_del(&waiter->node);
-	fairwq_attention_lower_locked(pool);
-	complete(&waiter->done);	/* @waiter is gone from here on */
 }
 
 /* The turn is over. */
@@ -462,6 +477,7 @@ static int fairwq_await(struct fairwq_work *work, struct fairwq_waiter *waiter)
 	int ret = 0;
 
 	waiter->work = work;
+	waiter->again = false;
 	init_completion(&waiter->done);
 	rcu_read_lock();
 	/*
@@ -488,13 +504,16 @@ static bool fairwq_wait(struct fairwq_work *work)
 	bool waited = false;
 	int ret;
 
-	while ((ret = fairwq_await(work, &waiter)) < 0) {
+	do {
+		while ((ret = fairwq_await(work, &waiter)) < 0) {
+			waited = true;
+			usleep_range(20, 100);
+		}
+		if (!ret)
+			return waited;
+		wait_for_completion(&waiter.done);
 		waited = true;
-		usleep_range(20, 100);
-	}
-	if (!ret)
-		return waited;
-	wait_for_completion(&waiter.done);
+	} while (waiter.again);
 	return true;
 }
 
@@ -713,24 +732,29 @@ static void fairwq_drop_parked_locked(struct fairwq_batch *batch, struct fairwq_
 	}
 }
 
-static void fairwq_drop_plan_locked(struct fairwq_batch *batch,
-				    struct fairwq_runner *runner, struct fairwq_drop *drop)
+static void fairwq_drop_slots_locked(struct fairwq_batch *batch, struct fairwq_slot *slot,
+				     unsigned int nr, struct fairwq_drop *drop)
 {
-	struct fairwq_plan *plan = &runner->plan;
 	struct fairwq_work *work;
-	unsigned int i;
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	for (i = 0; i < plan->nr; i++) {
-		if (plan->slot[i].turn.batch != batch)
+	for (; nr--; slot++) {
+		if (slot->turn.batch != batch)
 			continue;
-		work = fairwq_unplan_locked(&plan->slot[i], NULL);
+		work = fairwq_unplan_locked(slot, NULL);
 		if (!work)
 			continue;
 		batch->pool->counter[FAIRWQ_CANCELED]++;
 		fairwq_drop_locked(batch, work, drop);
 	}
+}
+
+static void fairwq_drop_plan_locked(struct fairwq_batch *batch,
+				    struct fairwq_runner *runner, struct fairwq_drop *drop)
+{
+	fairwq_drop_slots_locked(batch, runner->streak.slot, runner->streak.nr, drop);
+	fairwq_drop_slots_locked(batch, runner->plan.slot, runner->plan.nr, drop);
 }
 
 /* What runners took along, and have not started; the open plan is the newest. */

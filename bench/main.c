@@ -60,7 +60,7 @@ static const struct bench_side * const own_sides[] = {
 };
 
 static const struct bench_side * const object_sides[] = {
-	&bench_wq_ordered, &bench_mutex, &bench_serial, NULL,
+	&bench_wq_ordered, &bench_mutex, &bench_serial, &bench_serial_inline, NULL,
 };
 
 static const struct bench_side * const many_object_sides[] = {

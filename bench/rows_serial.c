@@ -81,14 +81,29 @@ static void serial_queue(struct bench_bed *bed, unsigned int at, unsigned int ov
 	bench_rotate(bed, at, over, items, nr, serial_queue_one);
 }
 
-static int serial_open(struct bench_bed *bed, unsigned int active)
+static int serial_open_with(struct bench_bed *bed, unsigned int active,
+			    unsigned int budget_us)
 {
 	int err = objects_open(bed, active);
+	struct fairwq_serializer *serializer;
 	unsigned int i;
 
-	for (i = 0; i < bed->nr_channels && !err; i++)
-		fairwq_serializer_init(&bed->channel[i].object->serializer);
+	for (i = 0; i < bed->nr_channels && !err; i++) {
+		serializer = &bed->channel[i].object->serializer;
+		fairwq_serializer_init(serializer);
+		err = fairwq_serializer_set_inline(serializer, budget_us);
+	}
 	return err;
+}
+
+static int serial_open(struct bench_bed *bed, unsigned int active)
+{
+	return serial_open_with(bed, active, 0);
+}
+
+static int serial_inline_open(struct bench_bed *bed, unsigned int active)
+{
+	return serial_open_with(bed, active, 50);
 }
 
 static void serial_close(struct bench_bed *bed)
@@ -107,6 +122,15 @@ static const struct bench_ops serial_ops = {
 
 const struct bench_side bench_serial = {
 	.name = "serial", .ops = &serial_ops,
+};
+
+static const struct bench_ops serial_inline_ops = {
+	.open = serial_inline_open, .close = serial_close, .init = serial_init,
+	.queue = serial_queue,
+};
+
+const struct bench_side bench_serial_inline = {
+	.name = "serial_inline", .ops = &serial_inline_ops,
 };
 
 /* ---- a mutex for each object, that its items take --------------------- */

@@ -12,12 +12,16 @@
 
 /* ---- what the cases share --------------------------------------------- */
 
+/* Of the serializers; some cases are run again with it. */
+static unsigned int inline_us;
+
 static struct fairwq_serializer *serial_new(struct kunit *test)
 {
 	struct fairwq_serializer *serial = kunit_kzalloc(test, sizeof(*serial), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, serial);
 	fairwq_serializer_init(serial);
+	fairwq_serializer_set_inline(serial, inline_us);
 	return serial;
 }
 
@@ -1558,6 +1562,32 @@ static void race_of_everything(struct kunit *test)
 	}
 }
 
+/* ---- the same while a runner goes on with one --------------------------- */
+
+#define CASE_INLINE(name)						\
+	static void name##_inline(struct kunit *test)			\
+	{								\
+		inline_us = 100;					\
+		name(test);						\
+	}
+
+CASE_INLINE(next_starts_after_the_return)
+CASE_INLINE(order_across_batches_and_pools)
+CASE_INLINE(item_queues_itself)
+CASE_INLINE(flush_waits_for_what_is_queued)
+CASE_INLINE(destroy_refuses_and_waits)
+CASE_INLINE(disposed_batch_waits)
+CASE_INLINE(order_of_several_producers)
+CASE_INLINE(producers_at_the_same_time)
+CASE_INLINE(many_items_through_one)
+CASE_INLINE(race_of_everything)
+
+static int serializer_init(struct kunit *test)
+{
+	inline_us = 0;
+	return mock_init(test);
+}
+
 static struct kunit_case serializer_cases[] = {
 	KUNIT_CASE(bad_arguments),
 	KUNIT_CASE(next_starts_after_the_return),
@@ -1594,12 +1624,22 @@ static struct kunit_case serializer_cases[] = {
 	KUNIT_CASE(many_items_through_one),
 	KUNIT_CASE(many_serializers),
 	KUNIT_CASE(race_of_everything),
+	KUNIT_CASE(next_starts_after_the_return_inline),
+	KUNIT_CASE(order_across_batches_and_pools_inline),
+	KUNIT_CASE(item_queues_itself_inline),
+	KUNIT_CASE(flush_waits_for_what_is_queued_inline),
+	KUNIT_CASE(destroy_refuses_and_waits_inline),
+	KUNIT_CASE(disposed_batch_waits_inline),
+	KUNIT_CASE(order_of_several_producers_inline),
+	KUNIT_CASE(producers_at_the_same_time_inline),
+	KUNIT_CASE(many_items_through_one_inline),
+	KUNIT_CASE(race_of_everything_inline),
 	{}
 };
 
 static struct kunit_suite serializer_suite = {
 	.name = "fairwq_serializer",
-	.init = mock_init,
+	.init = serializer_init,
 	.exit = mock_exit,
 	.test_cases = serializer_cases,
 };

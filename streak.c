@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Streaks: a runner goes on with the items of one serializer.
+ *
+ * When an item of a serializer has ended and others wait, the next may start at
+ * once, on the same runner, without a way through its batch. If the serializer
+ * has a budget for that, the runner takes some of them along under one hold of
+ * the lock, into slots of its own, charges each to its batch, and runs them one
+ * after the other. When the budget is used up, or the next one may not go on
+ * like that, the next goes to its batch as always.
+ *
+ * Unlike those of a plan the slots are not helped with or stolen: none of them
+ * may start before the one in front has ended. Whoever holds the pool's lock
+ * may take works out of them, to cancel them, or to put them back where they
+ * were: into the serializer. That is done when anybody waits for turns to end,
+ * as these may be behind an item that itself waits for him.
+ *
+ * Invariant: while there is a work in a slot, the runner has the serializer,
+ * and it lets go of it only under the pool's lock.
+ */
+#include "internal.h"
+#include "trace.h"
+
+/* So many in one streak, however short they are. */
+#define STREAK_TURNS	(32 * FAIRWQ_STREAK_MAX)
+
+/* A batch that has nothing queued, and is in the tree to be charged; or NULL. */
+struct fairwq_guest {
+	struct fairwq_batch *batch;
+};
+
+static void fairwq_guest_leave_locked(struct fairwq_guest *guest)
+{
+	struct fairwq_batch *batch = guest->batch;
+
+	if (!batch)
+		return;
+	lockdep_assert_held(&batch->pool->lock);
+	fairwq_tree_del(&batch->pool->tree, &batch->node);
+	fairwq_window_left_locked(batch);
+	guest->batch = NULL;
+}
+
+/* Only what is eligible is charged; what was idle joins as if it were queued now. */
+static void fairwq_guest_join_locked(struct fairwq_guest *guest, struct fairwq_batch *batch)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	if (batch->pool->tree.by_arrival || fairwq_node_eligible(&batch->node))
+		return;
+	fairwq_guest_leave_locked(guest);
+	fairwq_tree_add(&batch->pool->tree, &batch->node, 0);
+	guest->batch = batch;
+}
+
+/*
+ * May the runner go on with @work? Not if its batch is held back, or has a
+ * limit: those in front of others in the slots would keep others out.
+ */
+static bool fairwq_streak_may_take_locked(struct fairwq_runner *runner,
+					  const struct fairwq_work *work)
+{
+	struct fairwq_batch *batch = fairwq_kept_batch(work);
+
+	lockdep_assert_held(&runner->pool->lock);
+
+	return batch->pool == runner->pool && !batch->paused && !batch->nr_canceling &&
+	       !batch->max_active && !fairwq_runs_elsewhere_locked(runner, work) &&
+	       !(atomic_long_read(&work->data) & FAIRWQ_WORK_CANCELED);
+}
+
+/* @work was taken out of the serializer, into the next slot. */
+static void fairwq_streak_take_locked(struct fairwq_runner *runner, struct fairwq_work *work,
+				      struct fairwq_guest *guest)
+{
+	struct fairwq_streak *streak = &runner->streak;
+	struct fairwq_slot *slot = &streak->slot[streak->nr++];
+	struct fairwq_batch *batch = fairwq_kept_batch(work);
+
+	lockdep_assert_held(&runner->pool->lock);
+
+	streak->turns++;
+	fairwq_window_streak_locked(batch, streak->turns, streak->budget);
+	fairwq_guest_join_locked(guest, batch);
+	fairwq_batch_take_waiting_locked(batch, slot, work);
+	slot->turn.constraint = &streak->serializer->constraint;
+	slot->turn.streak = true;
+}
+
+/*
+ * As many as are likely to fit into what is left of the budget. Both locks are
+ * held: what is taken from the serializer gets into a slot at once.
+ */
+static void fairwq_streak_fill_locked(struct fairwq_runner *runner, u64 left,
+				      struct list_head *through)
+{
+	struct fairwq_streak *streak = &runner->streak;
+	struct fairwq_guest guest = { };
+	struct fairwq_work *work;
+	u64 planned = 0;
+
+	lockdep_assert_held(&runner->pool->lock);
+
+	while (streak->nr < FAIRWQ_STREAK_MAX && planned < left) {
+		work = fairwq_serializer_first_locked(streak->serializer,
+						      streak->nr ? NULL : through);
+		if (!work || !fairwq_streak_may_take_locked(runner, work))
+			break;
+		list_del(&work->node);
+		planned += fairwq_estimate_locked(fairwq_kept_batch(work), left);
+		fairwq_streak_take_locked(runner, work, &guest);
+	}
+	fairwq_guest_leave_locked(&guest);
+	/* One of them is timed, each time another. */
+	if (streak->nr)
+		streak->slot[runner->pool->plan_seq++ % streak->nr].turn.timed = true;
+}
+
+/* The runner has @serializer, of which others wait. */
+void fairwq_streak_begin(struct fairwq_runner *runner, struct fairwq_serializer *serializer)
+{
+	struct fairwq_streak *streak = &runner->streak;
+
+	streak->serializer = serializer;
+	streak->budget = (u64)READ_ONCE(serializer->inline_us) * NSEC_PER_USEC;
+	streak->turns = 0;
+	streak->due = 0;
+	streak->overdue = jiffies + usecs_to_jiffies(serializer->inline_us) + 1;
+}
+
+/*
+ * By turns that are timed, and by a coarse clock; if what was taken along takes
+ * much longer than it used to, the rest of it goes back.
+ */
+bool fairwq_streak_is_over(const struct fairwq_runner *runner)
+{
+	const struct fairwq_streak *streak = &runner->streak;
+
+	return runner->mark > streak->due || time_after(jiffies, streak->overdue);
+}
+
+/* More of it, unless that is enough. Returns whether there is more to run. */
+bool fairwq_streak_refill_locked(struct fairwq_runner *runner, u64 now)
+{
+	struct fairwq_streak *streak = &runner->streak;
+	struct fairwq_pool *pool = runner->pool;
+	raw_spinlock_t *lock = fairwq_constraint_lock(&streak->serializer->constraint);
+	LIST_HEAD(through);
+
+	lockdep_assert_held(&pool->lock);
+
+	fairwq_streak_give_back_locked(runner);
+	streak->nr = 0;
+	streak->next = 0;
+	if (!streak->due)
+		streak->due = now + streak->budget;
+	if (pool->attention || pool->nr_active > pool->max_active)
+		return false;
+	if ((now >= streak->due || streak->turns >= STREAK_TURNS) &&
+	    !fairwq_mutant(STREAK_ENDLESS))
+		return false;
+	raw_spin_lock(lock);
+	fairwq_streak_fill_locked(runner, streak->due - now, &through);
+	raw_spin_unlock(lock);
+	fairwq_markers_done(&through);
+	return streak->nr;
+}
+
+/* The turn is off, and the work where it was before. */
+static void fairwq_streak_put_back_locked(struct fairwq_serializer *serializer,
+					  struct fairwq_slot *slot, struct fairwq_work *work)
+{
+	struct fairwq_batch *batch = slot->turn.batch;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	fairwq_waiters_retry_locked(batch->pool, slot->turn.number);
+	fairwq_cost_refund_locked(&slot->turn);
+	fairwq_hold(batch);
+	if (batch->max_queued)
+		atomic_inc(&batch->nr_queued);
+	fairwq_serializer_put_back(serializer, work, batch);
+	fairwq_batch_turn_drop_locked(batch, slot->turn.color);
+}
+
+/*
+ * What is left of the streak waits again. From the last one on, so that the
+ * serializer has its items in queue order. As long as there is a work in a slot,
+ * so is the serializer.
+ */
+void fairwq_streak_give_back_locked(struct fairwq_runner *runner)
+{
+	struct fairwq_streak *streak = &runner->streak;
+	struct fairwq_work *work;
+	unsigned int i;
+
+	lockdep_assert_held(&runner->pool->lock);
+
+	for (i = streak->nr; i-- > 0 && !fairwq_mutant(STREAK_KEPT);) {
+		work = xchg(&streak->slot[i].work, NULL);
+		if (work)
+			fairwq_streak_put_back_locked(streak->serializer, &streak->slot[i], work);
+	}
+}
+
+/*
+ * The streak is over, and the serializer is not the runner's any more. If the
+ * next item cannot be put into its batch here, the serializer is returned: that
+ * is for the caller to do without the lock.
+ */
+struct fairwq_serializer *fairwq_streak_end_locked(struct fairwq_runner *runner)
+{
+	struct fairwq_serializer *serializer = runner->streak.serializer;
+	raw_spinlock_t *lock = fairwq_constraint_lock(&serializer->constraint);
+	struct fairwq_batch *batch = NULL;
+	struct fairwq_work *work;
+	LIST_HEAD(through);
+
+	lockdep_assert_held(&runner->pool->lock);
+
+	runner->streak.serializer = NULL;
+	raw_spin_lock(lock);
+	do {
+		work = fairwq_serializer_first_locked(serializer, &through);
+	} while (!work && !fairwq_serializer_leave_locked(serializer));
+	if (work) {
+		batch = fairwq_kept_batch(work);
+		if (batch->pool != runner->pool ||
+		    (atomic_long_read(&work->data) & FAIRWQ_WORK_CANCELED))
+			batch = NULL;
+		else
+			list_del(&work->node);
+	}
+	if (batch)
+		fairwq_batch_link_waiting_locked(batch, work);
+	raw_spin_unlock(lock);
+	fairwq_markers_done(&through);
+	if (batch)
+		fairwq_batch_update_locked(batch);
+	return work && !batch ? serializer : NULL;
+}
+
+/*
+ * The item that calls this is to be the last of its serializer. If nothing
+ * waits behind it, nobody has the serializer from here on, and it may go.
+ */
+bool fairwq_streak_detach(struct fairwq_runner *runner, struct fairwq_serializer *serializer)
+{
+	raw_spinlock_t *lock = fairwq_constraint_lock(&serializer->constraint);
+	struct fairwq_turn *turn = &runner->log.turn[runner->log.nr - 1];
+	struct fairwq_streak *streak = &runner->streak;
+	unsigned long flags;
+	unsigned int i;
+	bool last = true;
+
+	raw_spin_lock_irqsave(&runner->pool->lock, flags);
+	for (i = 0; i < streak->nr; i++)
+		last = last && !READ_ONCE(streak->slot[i].work);
+	raw_spin_lock(lock);
+	last = last && fairwq_serializer_leave_last_locked(serializer);
+	raw_spin_unlock(lock);
+	if (last)
+		streak->serializer = NULL;
+	raw_spin_unlock_irqrestore(&runner->pool->lock, flags);
+	if (!last)
+		return false;
+	fairwq_lockdep_ran_constrained(turn->constraint);
+	turn->constraint = NULL;
+	return true;
+}
+
+/* The next of the streak, into @turn. */
+struct fairwq_work *fairwq_streak_next(struct fairwq_runner *runner, struct fairwq_turn *turn)
+{
+	struct fairwq_streak *streak = &runner->streak;
+	struct fairwq_work *work;
+	struct fairwq_slot *slot;
+
+	while (streak->next < streak->nr) {
+		slot = &streak->slot[streak->next++];
+		/* Unless it was taken out of the slot under the lock. */
+		work = xchg(&slot->work, NULL);
+		if (work) {
+			*turn = slot->turn;
+			return work;
+		}
+	}
+	return NULL;
+}

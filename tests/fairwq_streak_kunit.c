@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Streaks (promise 10): a runner goes on with the items of one serializer.
+ *
+ * One runner is free. An item of the serializer stands at a gate; when that is
+ * opened, the runner has what was queued behind it.
+ */
+#include <linux/vmalloc.h>
+
+#include "mock_work.h"
+
+/* So that none is used up by accident; more than may be asked for. */
+#define LONG_BUDGET	(10 * USEC_PER_SEC)
+
+struct streak {
+	struct fairwq_serializer serial;
+	struct fairwq_batch *front;	/* of the gates */
+	struct fairwq_batch *a, *b;	/* whose items are known to be short */
+	struct mock_gate *gate;
+};
+
+static struct fairwq_batch *short_batch(struct kunit *test, const char *name)
+{
+	struct fairwq_batch *batch = mock_batch(test, name);
+
+	fairwq_test_set_guess(batch, 100);
+	return batch;
+}
+
+static void streak_queue_gate(struct kunit *test, struct streak *s)
+{
+	s->gate = gate_new(test);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&s->serial, s->front, &s->gate->work));
+}
+
+static struct streak *streak_begin(struct kunit *test, unsigned int budget_us)
+{
+	struct streak *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, s);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	s->front = short_batch(test, "front");
+	s->a = short_batch(test, "a");
+	s->b = short_batch(test, "b");
+	fairwq_serializer_init(&s->serial);
+	s->serial.inline_us = budget_us;
+	streak_queue_gate(test, s);
+	mock_await(test, &s->gate->entered);
+	return s;
+}
+
+static struct mock_item *streak_item(struct kunit *test, struct streak *s,
+				     struct fairwq_batch *batch, char letter)
+{
+	struct mock_item *item = mock_item(test, letter);
+
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&s->serial, batch, &item->work));
+	return item;
+}
+
+/*
+ * Behind a second gate: 'x' and 'y' of a, 'z' of b. The runner has taken them
+ * along, and stands at that gate.
+ */
+static struct streak *streak_taken(struct kunit *test, struct mock_item **item)
+{
+	struct streak *s = streak_begin(test, LONG_BUDGET);
+	struct mock_gate *first = s->gate;
+
+	streak_queue_gate(test, s);
+	item[0] = streak_item(test, s, s->a, 'x');
+	item[1] = streak_item(test, s, s->a, 'y');
+	item[2] = streak_item(test, s, s->b, 'z');
+	complete_all(&first->open);
+	mock_await(test, &s->gate->entered);
+	return s;
+}
+
+static bool in_slot(const struct mock_item *item)
+{
+	return (atomic_long_read(&item->work.data) & FAIRWQ_WORK_LINKED) &&
+	       fairwq_work_place(&item->work) == FAIRWQ_PLACE_SLOT;
+}
+
+static bool waits(const struct mock_item *item)
+{
+	return fairwq_work_is_kept_back(atomic_long_read(&item->work.data));
+}
+
+/* Open the gate; @order has run, and that is all. */
+static void streak_end(struct kunit *test, struct streak *s, const char *order)
+{
+	struct mock *mock = test->priv;
+
+	complete_all(&s->gate->open);
+	mock_until(test, READ_ONCE(mock->log.nr) >= strlen(order));
+	fairwq_serializer_destroy(&s->serial);
+	KUNIT_EXPECT_STREQ(test, order, &mock->log.text[0]);
+	fairwq_batch_flush(s->a);
+	fairwq_batch_flush(s->b);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&s->a->nr_held));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&s->b->nr_held));
+	KUNIT_EXPECT_EQ(test, 0U, s->a->in_flight[0] + s->a->in_flight[1]);
+	KUNIT_EXPECT_EQ(test, 0U, pool_attention(mock->pool));
+	fairwq_batch_dispose(s->front);
+	fairwq_batch_dispose(s->a);
+	fairwq_batch_dispose(s->b);
+}
+
+/* ---- going on --------------------------------------------------------- */
+
+/* Past what is queued elsewhere; and their batch pays for it. */
+static void goes_on_and_is_charged(struct kunit *test)
+{
+	struct streak *s = streak_begin(test, LONG_BUDGET);
+
+	mock_queue(test, s->a, 'a', 2);
+	mock_queue(test, s->b, 'b', 5);
+	streak_item(test, s, s->a, 'x');
+	streak_item(test, s, s->a, 'y');
+	streak_item(test, s, s->a, 'z');
+	streak_end(test, s, "xyzbbbabab");
+}
+
+static void without_a_budget_takes_turns(struct kunit *test)
+{
+	struct streak *s = streak_begin(test, 0);
+	struct mock *mock = test->priv;
+
+	mock_queue(test, s->b, 'b', 2);
+	streak_item(test, s, s->a, 'x');
+	streak_item(test, s, s->a, 'y');
+	streak_item(test, s, s->a, 'z');
+	complete_all(&s->gate->open);
+	mock_until(test, READ_ONCE(mock->log.nr) == 5);
+	KUNIT_EXPECT_NE(test, 0, strncmp(mock->log.text, "xyz", 3));
+	fairwq_serializer_destroy(&s->serial);
+	fairwq_batch_dispose(s->front);
+	fairwq_batch_dispose(s->a);
+	fairwq_batch_dispose(s->b);
+}
+
+/* One that is known to take longer than the budget is the only one. */
+static void stops_when_the_budget_is_used_up(struct kunit *test)
+{
+	struct streak *s = streak_begin(test, 1);
+	struct mock *mock = test->priv;
+
+	fairwq_test_set_guess(s->a, NSEC_PER_MSEC);
+	mock_queue(test, s->b, 'b', 2);
+	streak_item(test, s, s->a, 'x');
+	streak_item(test, s, s->a, 'y');
+	streak_item(test, s, s->a, 'z');
+	raw_spin_lock_irq(&mock->pool->lock);
+	mock->pool->slice_us = FAIRWQ_MAX_SLICE_US;
+	raw_spin_unlock_irq(&mock->pool->lock);
+	complete_all(&s->gate->open);
+	mock_until(test, READ_ONCE(mock->log.nr) == 5);
+	KUNIT_EXPECT_NE(test, 0, strncmp(mock->log.text, "xyz", 3));
+	fairwq_serializer_destroy(&s->serial);
+	fairwq_batch_dispose(s->front);
+	fairwq_batch_dispose(s->a);
+	fairwq_batch_dispose(s->b);
+}
+
+/* Not past a batch's pause, nor its limit, nor into another pool. */
+static void not_where_it_may_not(struct kunit *test)
+{
+	struct streak *s = streak_begin(test, LONG_BUDGET);
+	struct mock_item *item = streak_item(test, s, s->a, 'x');
+	struct mock *mock = test->priv;
+	struct fairwq_pool *other = fairwq_pool_create(NULL, "other");
+	struct fairwq_batch *far;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(other));
+	far = fairwq_batch_create(other, NULL, "far");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(far));
+	fairwq_batch_pause(s->a);
+	streak_item(test, s, far, 'y');
+	streak_item(test, s, s->b, 'z');
+	complete_all(&s->gate->open);
+	mock_until(test, !waits(item));
+	fairwq_serializer_set_inline(&s->serial, 0);
+	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->log.nr));
+	KUNIT_EXPECT_FALSE(test, in_slot(item));
+	fairwq_batch_resume(s->a);
+	streak_end(test, s, "xyz");
+	fairwq_batch_dispose(far);
+	fairwq_pool_destroy(other);
+}
+
+static void fails_fn(struct fairwq_work *work)
+{
+	fairwq_report_failure(-EIO);
+	mock_item_fn(work);
+}
+
+/* It is its own batch that counts it, and the next one runs. */
+static void a_failure_does_not_end_it(struct kunit *test)
+{
+	struct streak *s = streak_begin(test, LONG_BUDGET);
+	struct mock *mock = test->priv;
+	struct mock_item *item = mock_item(test, 'x');
+
+	item->work.func = fails_fn;
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&s->serial, s->a, &item->work));
+	streak_item(test, s, s->b, 'y');
+	complete_all(&s->gate->open);
+	mock_until(test, READ_ONCE(mock->log.nr) == 2);
+	KUNIT_EXPECT_EQ(test, 1ULL, fairwq_test_counter(mock->pool, FAIRWQ_FAILURES));
+	KUNIT_EXPECT_EQ(test, 1ULL, (u64)s->a->stats->failures);
+	streak_end(test, s, "xy");
+}
+
+/* ---- what was taken along --------------------------------------------- */
+
+static void cancel_of_what_was_taken_along(struct kunit *test)
+{
+	struct mock_item *item[3];
+	struct streak *s = streak_taken(test, item);
+
+	KUNIT_EXPECT_TRUE(test, in_slot(item[1]));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[1]->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel(&item[1]->work));
+	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item[1]->work.data));
+	/* It goes to the end. */
+	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(&s->serial, s->b, &item[1]->work));
+	streak_end(test, s, "xzy");
+}
+
+/* All of it: the serializer goes on with what came later. */
+static void cancel_of_all_that_was_taken_along(struct kunit *test)
+{
+	struct mock_item *item[3];
+	struct streak *s = streak_taken(test, item);
+
+	KUNIT_EXPECT_EQ(test, 2UL, fairwq_batch_cancel(s->a, NULL));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel_sync(&item[2]->work));
+	streak_item(test, s, s->a, 'w');
+	streak_end(test, s, "w");
+}
+
+/* Who waits for one of them waits until it has run. */
+static void flush_of_what_was_taken_along(struct kunit *test)
+{
+	struct mock_item *item[3];
+	struct streak *s = streak_taken(test, item);
+	struct mock *mock = test->priv;
+	struct call *call;
+
+	KUNIT_EXPECT_TRUE(test, in_slot(item[2]));
+	call = call_start(test, fairwq_work_flush, &item[2]->work);
+	/* They are put back, in their order. */
+	mock_until(test, waits(item[2]));
+	KUNIT_EXPECT_TRUE(test, waits(item[0]));
+	KUNIT_EXPECT_FALSE(test, completion_done(&call->done));
+	KUNIT_EXPECT_EQ(test, 0U, s->b->in_flight[0] + s->b->in_flight[1]);
+	streak_item(test, s, s->a, 'w');
+	complete_all(&s->gate->open);
+	KUNIT_EXPECT_TRUE(test, call_end(test, call));
+	KUNIT_EXPECT_GE(test, READ_ONCE(mock->log.nr), 3U);
+	streak_end(test, s, "xyzw");
+}
+
+static bool flush_batch(struct fairwq_work *data)
+{
+	fairwq_batch_flush((void *)data);
+	return true;
+}
+
+/* An item may wait for a batch that one behind it is bound for. */
+static void flush_of_a_batch_from_in_front(struct kunit *test)
+{
+	struct mock_item *item[3];
+	struct streak *s = streak_taken(test, item);
+	unsigned long end = jiffies + MOCK_WAIT;
+	struct call *call = call_start(test, flush_batch, (void *)s->b);
+
+	while (!completion_done(&call->done) && time_before(jiffies, end))
+		usleep_range(50, 200);
+	KUNIT_EXPECT_TRUE_MSG(test, completion_done(&call->done), "it waits for what is behind");
+	complete_all(&s->gate->open);
+	call_end(test, call);
+	streak_end(test, s, "xyz");
+}
+
+static void released_count(struct fairwq_batch *batch, void *priv)
+{
+	atomic_inc(priv);
+}
+
+static void disposed_batch_has_its_item(struct kunit *test)
+{
+	struct streak *s = streak_begin(test, LONG_BUDGET);
+	atomic_t released = ATOMIC_INIT(0);
+	struct fairwq_batch_attrs attrs = { .released = released_count, .priv = &released };
+	struct mock *mock = test->priv;
+	struct fairwq_batch *c = fairwq_batch_create(mock->pool, &attrs, "c");
+	struct mock_gate *first = s->gate;
+	struct mock_item *item;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(c));
+	streak_queue_gate(test, s);
+	item = streak_item(test, s, c, 'x');
+	complete_all(&first->open);
+	mock_await(test, &s->gate->entered);
+	KUNIT_EXPECT_TRUE(test, in_slot(item));
+	fairwq_batch_dispose(c);
+	fairwq_test_settle();
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&released));
+	streak_end(test, s, "x");
+	mock_until(test, atomic_read(&released) == 1);
+}
+
+/* ---- the end of an object ---------------------------------------------- */
+
+struct object {
+	struct fairwq_serializer serial;
+	struct mock_item first, last;
+};
+
+static void last_fn(struct fairwq_work *work)
+{
+	struct object *object = container_of(work, struct object, last.work);
+	struct mock_item item = object->last;
+
+	fairwq_serializer_destroy(&object->serial);
+	memset(object, 0x6b, sizeof(*object));
+	kfree(object);
+	mock_item_fn(&item.work);
+}
+
+/* The last item frees the object that it and its serializer are in. */
+static void last_item_frees_the_object(struct kunit *test)
+{
+	static const unsigned int budgets[] = { 0, LONG_BUDGET };
+	struct streak *s = streak_begin(test, LONG_BUDGET);
+	struct mock *mock = test->priv;
+	struct object *object;
+	unsigned int i, k;
+
+	complete_all(&s->gate->open);
+	for (i = 0; i < 4; i++) {
+		object = kzalloc(sizeof(*object), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, object);
+		fairwq_serializer_init(&object->serial);
+		object->serial.inline_us = budgets[i % 2];
+		fairwq_work_init(&object->first.work, mock_item_fn);
+		fairwq_work_init(&object->last.work, last_fn);
+		object->first.log = &mock->log;
+		object->last.log = &mock->log;
+		object->first.letter = 'f';
+		object->last.letter = 'l';
+		/* Alone, or behind another. */
+		fairwq_batch_pause(s->a);
+		for (k = i / 2; k < 2; k++)
+			KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(&object->serial, s->a,
+					k ? &object->last.work : &object->first.work));
+		fairwq_batch_resume(s->a);
+		mock_until(test, READ_ONCE(mock->log.nr) >= (i < 2 ? 2 * i + 2 : i + 3));
+	}
+	streak_end(test, s, "flflll");
+}
+
+/* ---- shares ----------------------------------------------------------- */
+
+#define BACKLOG	3000
+
+/* Charged as they are, and the module's own check finds nothing: mock_exit(). */
+static void streaks_do_not_upset_the_check(struct kunit *test)
+{
+	struct streak *s = streak_begin(test, 200);
+	struct fairwq_work *works = vzalloc(array_size(3 * BACKLOG, sizeof(*works)));
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, works);
+	for (i = 0; i < 3 * BACKLOG; i++) {
+		fairwq_work_init(&works[i], nothing_fn);
+		if (i % 3 == 0)
+			fairwq_serializer_queue(&s->serial, s->a, &works[i]);
+		else
+			fairwq_queue(i % 3 == 1 ? s->a : s->b, &works[i]);
+	}
+	complete_all(&s->gate->open);
+	fairwq_serializer_flush(&s->serial);
+	streak_end(test, s, "");
+	vfree(works);
+}
+
+static void bad_budget(struct kunit *test)
+{
+	struct fairwq_serializer serial;
+
+	fairwq_serializer_init(&serial);
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_serializer_set_inline(NULL, 1));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			fairwq_serializer_set_inline(&serial, FAIRWQ_MAX_INLINE_US + 1));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_serializer_set_inline(&serial, FAIRWQ_MAX_INLINE_US));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_serializer_set_inline(&serial, 0));
+}
+
+static struct kunit_case streak_cases[] = {
+	KUNIT_CASE(bad_budget),
+	KUNIT_CASE(goes_on_and_is_charged),
+	KUNIT_CASE(without_a_budget_takes_turns),
+	KUNIT_CASE(stops_when_the_budget_is_used_up),
+	KUNIT_CASE(not_where_it_may_not),
+	KUNIT_CASE(a_failure_does_not_end_it),
+	KUNIT_CASE(cancel_of_what_was_taken_along),
+	KUNIT_CASE(cancel_of_all_that_was_taken_along),
+	KUNIT_CASE(flush_of_what_was_taken_along),
+	KUNIT_CASE(flush_of_a_batch_from_in_front),
+	KUNIT_CASE(disposed_batch_has_its_item),
+	KUNIT_CASE(last_item_frees_the_object),
+	KUNIT_CASE(streaks_do_not_upset_the_check),
+	{}
+};
+
+static struct kunit_suite streak_suite = {
+	.name = "fairwq_streak",
+	.init = mock_init,
+	.exit = mock_exit,
+	.test_cases = streak_cases,
+};
+
+kunit_test_suite(streak_suite);
+
+MODULE_DESCRIPTION("KUnit: going on with the items of a serializer");
+MODULE_LICENSE("GPL");
