@@ -139,6 +139,7 @@ static void fairwq_batch_set_paused(struct fairwq_batch *batch, bool paused)
 
 	rcu_read_lock();	/* see fairwq_kick_locked() */
 	raw_spin_lock_irqsave(&pool->lock, flags);
+	fairwq_think_again_locked(pool);
 	/* What was accepted still runs, also if the batch or the pool goes. */
 	batch->paused = paused && !fairwq_batch_is_disposed(batch) && !pool->dying;
 	fairwq_batch_update_locked(batch);
@@ -314,6 +315,7 @@ static void fairwq_batch_adopt_locked(struct fairwq_batch *batch,
 	lockdep_assert_held(&pool->lock);
 
 	if (!parent->group) {
+		fairwq_think_again_locked(pool);
 		fairwq_window_drop_locked(pool, &parent->node);
 		fairwq_tree_make_group(&pool->tree, &parent->node, *group);
 		parent->group = *group;
@@ -443,6 +445,7 @@ int fairwq_batch_set_weight(struct fairwq_batch *batch, unsigned int weight)
 		return fairwq_bad_arg("weight is not in 1..10000");
 	pool = batch->pool;
 	raw_spin_lock_irqsave(&pool->lock, flags);
+	fairwq_think_again_locked(pool);
 	node = batch->group ?: &batch->node;
 	fairwq_tree_set_weight(&pool->tree, node, weight);
 	fairwq_window_drop_locked(pool, node);

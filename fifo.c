@@ -221,6 +221,7 @@ void fairwq_batch_update_locked(struct fairwq_batch *batch)
 
 	lockdep_assert_held(&batch->pool->lock);
 
+	fairwq_think_again_locked(batch->pool);
 	if (list_empty(&batch->fifo) && !batch->unsorted)
 		fairwq_batch_sort_step_locked(batch);
 	backlog = !list_empty(&batch->fifo);
@@ -289,6 +290,7 @@ void fairwq_batch_add_barrier_locked(struct fairwq_batch *batch,
 {
 	lockdep_assert_held(&batch->pool->lock);
 
+	fairwq_think_again_locked(batch->pool);
 	barrier->entry.place = FAIRWQ_PLACE_BARRIER;
 	if (barrier->done)
 		fairwq_attention_raise_locked(batch->pool);	/* until it is done */
@@ -388,6 +390,7 @@ void fairwq_batch_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_
 {
 	lockdep_assert_held(&batch->pool->lock);
 
+	fairwq_think_again_locked(batch->pool);
 	work->stamp = 0;
 	trace_fairwq_queue(batch, work);
 	work->place = 0;
@@ -439,6 +442,7 @@ void fairwq_batch_put_back_locked(struct fairwq_batch *batch, struct fairwq_work
 {
 	lockdep_assert_held(&batch->pool->lock);
 
+	fairwq_think_again_locked(batch->pool);	/* those come behind */
 	work->place = (work->place & ~FAIRWQ_PLACE_MASK) | FAIRWQ_PLACE_FIFO;
 	list_add(&work->node, &batch->fifo);
 	batch->nr_fifo++;

@@ -112,6 +112,7 @@ struct fairwq_turn {
 /* A turn that is planned. */
 struct fairwq_slot {
 	struct fairwq_work *work;	/* A: whoever gets it out by xchg() has the turn */
+	struct fairwq_mark mark;	/* P: of the tree before the turn; see @foresight */
 	struct fairwq_turn turn;	/* as long as @work is there, and P or a helper */
 };
 
@@ -227,6 +228,8 @@ struct fairwq_pool {
 	unsigned int max_active;	/* P */
 	unsigned int slice_us;		/* P: how far a runner plans; 0: one turn */
 	unsigned int plan_seq;		/* P: plans made */
+	unsigned int ahead;		/* P: how many turns to foresee; see @foresight */
+	bool foresight;			/* P: @planner's plan goes back if anything changes */
 	struct fairwq_runner *planner;	/* p: who made the last plan of several turns; */
 					/* who helps finds out whether it is open */
 	u64 turn_number;		/* P: of the turn that was taken last */
@@ -419,6 +422,7 @@ void fairwq_unhold(struct fairwq_batch *batch);
 
 /* runner.c */
 void fairwq_kick(struct fairwq_pool *pool);
+void fairwq_think_again_locked(struct fairwq_pool *pool);
 struct fairwq_runner *fairwq_kick_locked(struct fairwq_pool *pool);
 void fairwq_kick_send(struct fairwq_pool *pool, struct fairwq_runner *runner);
 void fairwq_unpark_work_locked(struct fairwq_work *work);
@@ -640,6 +644,7 @@ void fairwq_test_set_hung_ms(struct fairwq_pool *pool, unsigned int ms);
 long fairwq_test_live_batches(void);
 void fairwq_test_settle(void);
 void fairwq_test_tick(struct fairwq_pool *pool);
+extern bool fairwq_test_no_foresight;
 void fairwq_test_look(struct fairwq_batch *batch);
 size_t fairwq_test_dump(struct fairwq_batch *batch, char *buf, size_t size);
 void fairwq_test_flows_fail(unsigned int nth);

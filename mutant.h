@@ -26,6 +26,8 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_OLD_TURN_CORRECTED,	/* [fair] by a policy that did not charge it */
 	FAIRWQ_MUTANT_OLD_UNIT_KEPT,		/* [fair] virtual times of another unit */
 	FAIRWQ_MUTANT_SORT_AT_ONCE,		/* [backlog] all of it under one hold of the lock */
+	FAIRWQ_MUTANT_FORESIGHT_KEPT,		/* [foresight] decided before things changed */
+	FAIRWQ_MUTANT_CLOCK_NOT_REWOUND,	/* [foresight] who comes waits for what was undone */
 	FAIRWQ_MUTANT_SORT_FORGOTTEN,		/* [backlog] what was sorted in part is left there */
 	FAIRWQ_MUTANT_FIFO_REVERSED,		/* [order] pushed items come out backwards */
 	FAIRWQ_MUTANT_PENDING_AFTER,		/* [fairwq] pending cleared after the function */

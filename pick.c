@@ -187,7 +187,7 @@ static bool join(struct fairwq_node *node, const struct fairwq_node *parent)
 
 	node->behind = -lead;
 	node->early = node->open;
-	if (!node->service || (lead > FAIRWQ_MAX_LEAD && !fairwq_mutant(SAVED_CREDIT)))
+	if ((!node->service && !node->claim) || (lead > FAIRWQ_MAX_LEAD && !fairwq_mutant(SAVED_CREDIT)))
 		node->vtime = from;
 	node->claim = 0;
 	return again;
@@ -376,6 +376,44 @@ void fairwq_tree_refund(struct fairwq_tree *tree, struct fairwq_node *node,
 		return;
 	for (; node->parent; node = node->parent)
 		refund_one(node, node->parent, cost);
+}
+
+/**
+ * fairwq_tree_mark - note what a turn is about to change
+ * @tree: the tree
+ * @node: what fairwq_tree_pick() returned, directly below a rank
+ * @mark: where to
+ */
+void fairwq_tree_mark(const struct fairwq_tree *tree, const struct fairwq_node *node,
+		      struct fairwq_mark *mark)
+{
+	unsigned int i;
+
+	mark->clock = node->parent->clock;
+	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
+		mark->passed_over[i] = tree->passed_over[i];
+}
+
+/**
+ * fairwq_tree_rewind - a turn never was
+ * @tree: the tree
+ * @node: the leaf that was charged for it
+ * @mark: what fairwq_tree_mark() noted before that
+ *
+ * To be followed by fairwq_tree_refund(); then the tree is what it was before
+ * the turn. Only the last turn that was taken can be undone, and then the one
+ * before; and only if nothing else was done to the tree since.
+ */
+void fairwq_tree_rewind(struct fairwq_tree *tree, const struct fairwq_node *node,
+			const struct fairwq_mark *mark)
+{
+	unsigned int i;
+
+	if (fairwq_mutant(CLOCK_NOT_REWOUND))
+		return;
+	node->parent->clock = mark->clock;
+	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
+		tree->passed_over[i] = mark->passed_over[i];
 }
 
 static s64 above_zero(s64 x)

@@ -61,6 +61,12 @@ struct fairwq_node {
 	struct fairwq_member member;
 };
 
+/* What a turn changes besides the node that takes it. */
+struct fairwq_mark {
+	u64 clock;			/* of its rank */
+	u8 passed_over[FAIRWQ_NR_RANKS];
+};
+
 struct fairwq_tree {
 	struct fairwq_node rank[FAIRWQ_NR_RANKS];
 	unsigned int passed_over[FAIRWQ_NR_RANKS];
@@ -83,6 +89,10 @@ void fairwq_tree_charge(struct fairwq_tree *tree, struct fairwq_node *node,
 			u64 cost);
 void fairwq_tree_refund(struct fairwq_tree *tree, struct fairwq_node *node,
 			u64 cost);
+void fairwq_tree_mark(const struct fairwq_tree *tree, const struct fairwq_node *node,
+		      struct fairwq_mark *mark);
+void fairwq_tree_rewind(struct fairwq_tree *tree, const struct fairwq_node *node,
+			const struct fairwq_mark *mark);
 void fairwq_tree_correct(struct fairwq_tree *tree, struct fairwq_node *node,
 			 s64 delta);
 unsigned int fairwq_node_rank(const struct fairwq_tree *tree,

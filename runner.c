@@ -72,12 +72,21 @@ static struct fairwq_runner *fairwq_wake_locked(struct fairwq_pool *pool)
 	return runner;
 }
 
+/* Turns that were foreseen, and are to be had as if they stood in the tree. */
+static unsigned int fairwq_foreseen_locked(const struct fairwq_pool *pool)
+{
+	lockdep_assert_held(&pool->lock);
+
+	return pool->foresight ? fairwq_planned_locked(pool->planner) : 0;
+}
+
 /* Something stands in the tree, or will when it was put into order. */
 static bool fairwq_has_work_locked(const struct fairwq_pool *pool)
 {
 	lockdep_assert_held(&pool->lock);
 
-	return fairwq_tree_pick(&pool->tree) || !list_empty(&pool->sorting);
+	return fairwq_tree_pick(&pool->tree) || !list_empty(&pool->sorting) ||
+	       fairwq_foreseen_locked(pool);
 }
 
 /*
@@ -404,30 +413,81 @@ u64 fairwq_estimate_locked(struct fairwq_batch *batch, u64 slice)
 	return avg ? avg + PLAN_OVERHEAD_NS : slice;
 }
 
+/*
+ * Under strict turns nothing is planned: each turn is decided when it is taken.
+ * What is decided can be foreseen, though, as long as nothing happens: who has
+ * how much, and who is next. So some turns are decided at once; but before
+ * anything happens that could change what is decided, they are taken back, and
+ * the tree is what it was: fairwq_think_again_locked(). Nobody can tell, except
+ * by the time that it takes.
+ *
+ * How many pays for itself is found by trying. Returns 0 if it cannot be done:
+ * what a turn costs is known when it has ended, or it is @node's, which is not
+ * directly below a rank; or some batch is about to be eligible, or may be when
+ * a turn ends.
+ */
+static unsigned int fairwq_foresee_locked(const struct fairwq_pool *pool,
+					  const struct fairwq_node *node)
+{
+	lockdep_assert_held(&pool->lock);
+
+	if (pool->policy != FAIRWQ_ROUND_ROBIN || node->parent->parent ||
+	    !list_empty(&pool->sorting) || pool->attention)
+		return 0;
+#ifdef FAIRWQ_TESTING
+	if (READ_ONCE(fairwq_test_no_foresight))
+		return 0;
+#endif
+	return pool->ahead;
+}
+
+#ifdef FAIRWQ_TESTING
+bool fairwq_test_no_foresight;
+EXPORT_SYMBOL_GPL(fairwq_test_no_foresight);
+#endif
+
+/* The last plan was run as it was foreseen: look further. Or it was not. */
+static void fairwq_learn_locked(struct fairwq_pool *pool, bool held)
+{
+	lockdep_assert_held(&pool->lock);
+
+	pool->foresight = false;
+	pool->ahead = held ? min(2 * pool->ahead, FAIRWQ_PLAN_MAX) : max(pool->ahead / 2, 2U);
+}
+
 /* Take turns in the order of the tree, about a slice of them, at least one. */
 static unsigned int fairwq_plan_turns_locked(struct fairwq_runner *runner)
 {
 	struct fairwq_pool *pool = runner->pool;
 	struct fairwq_plan *plan = &runner->plan;
 	u64 slice = fairwq_slice_ns_locked(pool), planned = 0;
+	unsigned int nr = 0, ahead = 1;
 	struct fairwq_batch *batch;
 	struct fairwq_node *node;
-	unsigned int nr = 0;
 
 	lockdep_assert_held(&pool->lock);
 
+	if (pool->foresight)
+		fairwq_learn_locked(pool, true);
 	do {
 		node = fairwq_tree_pick(&pool->tree);
 		if (!node)
 			break;
+		if (!slice) {
+			ahead = fairwq_foresee_locked(pool, node);
+			if (nr && !ahead)
+				break;
+			fairwq_tree_mark(&pool->tree, node, &plan->slot[nr].mark);
+		}
 		batch = container_of(node, struct fairwq_batch, node);
 		fairwq_batch_take_locked(batch, &plan->slot[nr]);
 		if (unlikely(fairwq_park_locked(runner, &plan->slot[nr])))
 			continue;
 		planned += fairwq_estimate_locked(batch, slice);
 		nr++;
-	} while (planned < slice && nr < FAIRWQ_PLAN_MAX);
-	plan->share = nr > 1 && planned > PLAN_SHARED_NS;
+	} while ((planned < slice || nr < ahead) && nr < FAIRWQ_PLAN_MAX);
+	pool->foresight = !slice && nr > 1;
+	plan->share = nr > 1 && (planned > PLAN_SHARED_NS || !slice);
 	/* One of them is timed, each time another. */
 	if (nr)
 		plan->slot[pool->plan_seq++ % nr].turn.timed = true;
@@ -695,15 +755,39 @@ static void fairwq_run_turn(struct fairwq_runner *runner, struct fairwq_turn *tu
 }
 
 /* An item that was taken goes back to the head of its batch, its turn begun. */
-static void fairwq_give_back_slot_locked(struct fairwq_slot *slot)
+static void fairwq_give_back_slot_locked(struct fairwq_slot *slot, bool rewind)
 {
 	struct fairwq_work *work = xchg(&slot->work, NULL);
+	struct fairwq_batch *batch = slot->turn.batch;
 
 	if (!work)
 		return;
-	lockdep_assert_held(&slot->turn.batch->pool->lock);
+	lockdep_assert_held(&batch->pool->lock);
+	if (rewind)
+		fairwq_tree_rewind(&batch->pool->tree, &batch->node, &slot->mark);
 	fairwq_mark_taken_locked(work, &slot->turn, FAIRWQ_PLACE_FIFO);
-	fairwq_batch_put_back_locked(slot->turn.batch, work);
+	fairwq_batch_put_back_locked(batch, work);
+}
+
+/*
+ * Something is about to happen that may change whose turn it is: turns that
+ * were foreseen, and that nobody has taken from the plan, never were. From the
+ * last one on; others may take them, from the first one on, meanwhile.
+ */
+void fairwq_think_again_locked(struct fairwq_pool *pool)
+{
+	struct fairwq_plan *plan;
+	unsigned int nr;
+
+	lockdep_assert_held(&pool->lock);
+
+	if (likely(!pool->foresight) || fairwq_mutant(FORESIGHT_KEPT))
+		return;
+	plan = &pool->planner->plan;
+	nr = READ_ONCE(plan->nr);	/* 0: all were taken */
+	fairwq_learn_locked(pool, !nr || !READ_ONCE(plan->slot[nr - 1].work));
+	while (nr-- > 0)
+		fairwq_give_back_slot_locked(&plan->slot[nr], true);
 }
 
 /*
@@ -720,8 +804,10 @@ static void fairwq_give_back_rest(struct fairwq_runner *runner)
 	unsigned int i;
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
+	if (pool->planner == runner)
+		fairwq_think_again_locked(pool);
 	for (i = plan->nr; i-- > 0;)
-		fairwq_give_back_slot_locked(&plan->slot[i]);
+		fairwq_give_back_slot_locked(&plan->slot[i], false);
 	kick = fairwq_kick_locked(pool);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	fairwq_kick_send(pool, kick);
@@ -898,7 +984,8 @@ static bool fairwq_is_shared_locked(const struct fairwq_runner *runner, bool tur
 	lockdep_assert_held(&pool->lock);
 
 	return (turns && runner->plan.share) || fairwq_tree_pick(&pool->tree) ||
-	       (turns && !list_empty(&pool->sorting));
+	       (turns && !list_empty(&pool->sorting)) ||
+	       (pool->planner != runner && fairwq_foreseen_locked(pool));
 }
 
 /*

@@ -181,6 +181,7 @@ static struct fairwq_look fairwq_look_locked(struct fairwq_batch *batch,
 	lockdep_assert_held(&batch->pool->lock);
 
 	fairwq_batch_splice_locked(batch);
+	fairwq_think_again_locked(batch->pool);
 	/* data_race: rubbish does no harm, see above */
 	look.place = data_race(work->place) & FAIRWQ_PLACE_MASK;
 	look.slot = data_race(work->slot); /* and here */
@@ -812,6 +813,7 @@ static bool fairwq_drop_begin(struct fairwq_batch *batch, struct fairwq_drop *dr
 
 	INIT_LIST_HEAD(&drop->works);
 	raw_spin_lock_irqsave(&pool->lock, flags);
+	fairwq_think_again_locked(pool);
 	busy = !fairwq_batch_is_idle_locked(batch);
 	if (busy) {
 		if (!fairwq_mutant(CANCEL_NOT_HELD))
