@@ -101,10 +101,13 @@ static inline void mock_gate_init(struct mock_gate *gate)
 static inline void mock_await(struct kunit *test, struct completion *done)
 {
 	KUNIT_ASSERT_NE_MSG(test, wait_for_completion_timeout(done, MOCK_WAIT), 0UL,
-			    "timed out");
+			    "timed out\n");
 }
 
-/* Until @cond holds, at most MOCK_WAIT. */
+/*
+ * Until @cond holds, at most MOCK_WAIT. The line ends: one that does not is not
+ * seen before the next, and what hangs after it has none.
+ */
 #define mock_until(test, cond)						\
 	do {								\
 		unsigned long __end = jiffies + MOCK_WAIT;		\
@@ -116,7 +119,7 @@ static inline void mock_await(struct kunit *test, struct completion *done)
 				break;					\
 			usleep_range(50, 200);				\
 		}							\
-		KUNIT_ASSERT_TRUE_MSG(test, __met, "timed out: " #cond);\
+		KUNIT_ASSERT_TRUE_MSG(test, __met, "timed out: " #cond "\n");\
 	} while (0)
 
 static inline struct mock_item *mock_item(struct kunit *test, char letter)

@@ -35,8 +35,12 @@ meddle() {
 		for pool in "$pools"/torture-*; do
 			grep -h '^violations: *[1-9]' "$pool/summary" 2>/dev/null
 			echo $((i * 37 % 500 + 1)) >"$pool/slice_us"
-			[ $((i % 8)) != 0 ] || echo fifo >"$pool/policy"
-			[ $((i % 8)) != 4 ] || echo round_robin >"$pool/policy"
+			echo $((i % 6 + 1)) >"$pool/max_active"
+			case $((i % 8)) in
+			0) echo fifo >"$pool/policy" ;;
+			3) echo fair_time >"$pool/policy" ;;
+			5) echo round_robin >"$pool/policy" ;;
+			esac
 		done 2>/dev/null
 		usleep 300000
 	done >/tmp/violations

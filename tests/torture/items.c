@@ -23,22 +23,36 @@ static void tt_spin(unsigned int us)
 		cpu_relax();
 }
 
+static void tt_fail(void)
+{
+	tt_count(TT_FAILED, 1);
+	if (tt_bug != TT_BUG_FAILURE)
+		fairwq_report_failure(-EIO);
+}
+
 /* Time that items take, most of them none. */
 void tt_behave(u32 dice)
 {
-	dice %= 4096;
-	if (dice == 0)
+	dice %= 1024;
+	if (dice < 2)
 		schedule_timeout_uninterruptible(1);
-	else if (dice < 8)
+	else if (dice < 16)
 		usleep_range(20, 200);
-	else if (dice < 12)
+	else if (dice < 20)
 		tt_spin(300);
 	else if (dice < 64)
 		tt_spin(dice % 16);
 	else if (dice < 80)
 		cond_resched();
 	else if (dice < 84)
-		fairwq_report_failure(-EIO);
+		tt_fail();
+}
+
+/* The same of one in many, where there are many. */
+void tt_behave_seldom(u32 dice)
+{
+	if (unlikely(!(dice % 256)))
+		tt_behave(dice / 256);
 }
 
 int tt_queued(int ret)
@@ -79,6 +93,14 @@ static int tt_item_call(struct tt_item *item, struct fairwq_batch *batch,
 	}
 }
 
+/* Whoever has queued it by another call than ours says what that returned. */
+void tt_item_queued(struct tt_item *item, int ret)
+{
+	if (ret == 1)
+		atomic_long_inc(&item->queued);
+	tt_queued(ret);
+}
+
 int tt_item_queue(struct tt_item *item, struct fairwq_batch *batch, unsigned long delay)
 {
 	bool planted = !(atomic_long_read(&item->queued) % 256);
@@ -99,13 +121,13 @@ int tt_item_queue(struct tt_item *item, struct fairwq_batch *batch, unsigned lon
 }
 
 /* Around whatever may take the item out of the queue; see tt_check_stamp(). */
-static void tt_cancel_begin(struct tt_item *item)
+static void tt_item_cancel_begin(struct tt_item *item)
 {
 	atomic_inc(&item->cancels_begun);
 	smp_mb__after_atomic();	/* pairs with tt_undisturbed() */
 }
 
-static void tt_cancel_end(struct tt_item *item)
+static void tt_item_cancel_end(struct tt_item *item)
 {
 	smp_mb__before_atomic();	/* pairs with tt_undisturbed() */
 	atomic_inc(&item->cancels_ended);
@@ -117,9 +139,9 @@ void tt_item_mod(struct tt_item *item, struct fairwq_batch *batch, unsigned long
 
 	if (item->kind != TT_DELAYED || !tt_item_hold(item))
 		return;
-	tt_cancel_begin(item);
+	tt_item_cancel_begin(item);
 	ret = fairwq_mod_delayed(batch, &item->dwork, delay);
-	tt_cancel_end(item);
+	tt_item_cancel_end(item);
 	tt_item_unhold(item);
 	if (ret == 1)
 		atomic_long_inc(&item->queued);
@@ -137,9 +159,9 @@ bool tt_item_cancel(struct tt_item *item, bool (*cancel)(struct fairwq_work *wor
 {
 	bool ret;
 
-	tt_cancel_begin(item);
+	tt_item_cancel_begin(item);
 	ret = cancel(&item->work);
-	tt_cancel_end(item);
+	tt_item_cancel_end(item);
 	if (ret) {
 		atomic_long_inc(&item->canceled);
 		tt_count(TT_CANCELED, 1);
@@ -166,10 +188,10 @@ void tt_dropped(struct fairwq_work *work)
 {
 	struct tt_item *item = container_of(work, struct tt_item, work);
 
-	if (item < tt_items || item >= tt_items + TT_NR_ITEMS) {
-		tt_shot_dropped(work);
-		return;
-	}
+	if (tt_is_bead(work))
+		return tt_bead_dropped(work);
+	if (item < tt_items || item >= tt_items + TT_NR_ITEMS)
+		return tt_shot_dropped(work);
 	atomic_long_inc(&item->dropped);
 	tt_count(TT_DROPPED, 1);
 }
@@ -227,8 +249,9 @@ static void tt_item_fn(struct fairwq_work *work)
 		tt_item_enter(item);	/* as a second runner would */
 		atomic_long_dec(&item->ran);
 	}
-	tt_behave(dice);
+	/* Then it may run twice, but not at once. */
 	tt_item_mischief(item, dice >> 12);
+	tt_behave(dice);
 	tt_item_leave(item);
 }
 

@@ -1,290 +1,608 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Items that are queued once and free themselves, and what is made of them: a
- * lane, a batch with one producer that serves one item at a time, so that its
- * order can be checked, or a serializer, whose items go to any batch; and a
- * probe, which shows that a flush has waited.
+ * Most of the items. A lane is a ring of items, its beads, with one producer,
+ * who queues them in turn, each as soon as it has ended. What is between the
+ * lane and a runner differs: a batch of its own, of one or more items at a
+ * time, a serializer, a limiter, a constraint of our own kind, a flow, or
+ * whatever batch comes along. So what is promised of their order differs, too.
+ *
+ * Every bead has a number and a check value that are written before the queue
+ * call. Its function, which does next to nothing else, finds that it sees them,
+ * that it is not inside already, that it has not run under this number, and how
+ * many of its lane are inside; and where that is one at most, that its number is
+ * higher than the last. In the end the lane has seen as many as were accepted.
  */
 #define pr_fmt(fmt) "fairwq-torture: " fmt
 
+#include <linux/delay.h>
 #include <linux/hash.h>
 #include <linux/irqflags.h>
+#include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "torture.h"
 
-/* How many are queued, or about to be. */
-atomic_long_t tt_live;
+#define NR_BEADS	512U
+
+/* How it gets to a runner. */
+enum tt_way {
+	TT_WAY_BATCH,		/* a batch of its own with max_active */
+	TT_WAY_SERIALIZER,	/* then any batch, as with the next two */
+	TT_WAY_LIMITER,
+	TT_WAY_OWN,		/* struct tt_own */
+	TT_WAY_FLOW,		/* of tt_flows, which have max_active 1 */
+	TT_WAY_ANY,		/* any batch */
+	TT_NR_WAYS,
+};
+
+/* A constraint as users may write one: first come, first served. */
+struct tt_own {
+	struct fairwq_constraint constraint;
+	raw_spinlock_t lock;		/* what follows */
+	unsigned int in_flight, max;
+	struct list_head waiting;
+};
+
+struct tt_bead {
+	struct fairwq_work work;
+	struct tt_lane *lane;
+	u64 nr;				/* the producer's: how many were sent before, and 1 */
+	unsigned long check;		/* the producer's: made of @nr; its function clears it */
+	u64 ended;			/* the last @nr that is over */
+	atomic_t inside;
+	struct list_head waiting;	/* in struct tt_own */
+} ____cacheline_aligned;
 
 struct tt_lane {
-	struct fairwq_batch *batch;	/* NULL: it is a serializer */
-	struct fairwq_serializer serializer;
-	u64 sent;			/* its producer's */
-	u64 last;			/* the item's that ran last; one at a time */
+	enum tt_way way;
+	unsigned int width;		/* how many may be inside at once; 0: any number */
+	struct fairwq_batch *batch;	/* TT_WAY_BATCH */
+	union {
+		struct fairwq_serializer serializer;
+		struct fairwq_limiter limiter;
+		struct tt_own own;
+	};
+
+	/* The producer's. */
+	u64 sent ____cacheline_aligned;
+	long accepted;			/* of these */
+
+	/* The items'. */
+	atomic_long_t ended ____cacheline_aligned;
 	atomic_t inside;
-	atomic_long_t live;
+	u64 last;			/* that ran; one at a time */
+	struct tt_bead bead[NR_BEADS];
 };
 
-enum tt_once_type { TT_SHOT, TT_PROBE };
-
-/* What a shot and a probe begin with. */
-struct tt_once {
-	struct fairwq_work work;
-	enum tt_once_type type;
-};
-
-struct tt_shot {
-	struct tt_once once;
-	unsigned long check;
-	struct tt_lane *lane;
-	u64 seq;
-};
-
-struct tt_probe {
-	struct tt_once once;
-	bool ended;
-};
-
-static unsigned long tt_shot_check(const struct tt_shot *shot)
+static unsigned long tt_bead_check(const struct tt_bead *bead, u64 nr)
 {
-	return ~(unsigned long)shot ^ (unsigned long)shot->seq;
+	return (unsigned long)(nr * GOLDEN_RATIO_64) ^ (unsigned long)bead;
 }
 
-/* It was seen once: whoever sees it again sees that. */
-static void tt_shot_free(struct tt_shot *shot)
+/* ---- what an item of a lane does --------------------------------------- */
+
+/* Without memory a flow's items go where there is no order. */
+static bool tt_lane_is_unsure(const struct tt_lane *lane)
 {
-	if (READ_ONCE(shot->check) != tt_shot_check(shot))
-		tt_problem("an item that frees itself sees %lx, not %lx\n",
-			   shot->check, tt_shot_check(shot));
-	WRITE_ONCE(shot->check, 0);
-	if (shot->lane)
-		atomic_long_dec_return_release(&shot->lane->live);
-	kfree(shot);
-	atomic_long_dec(&tt_live);
+	return lane->way == TT_WAY_FLOW && fairwq_flows_fallbacks(tt_flows);
 }
 
-static void tt_lane_enter(struct tt_lane *lane, u64 seq)
+void tt_lane_enter(struct tt_lane *lane, u64 nr)
 {
-	if (atomic_xchg(&lane->inside, 1))
-		tt_problem("two items of a batch with max_active 1 run at once\n");
-	if (seq <= lane->last)
-		tt_problem("item %llu of a batch runs after %llu\n", seq, lane->last);
-	lane->last = seq;
-}
+	unsigned int inside = atomic_inc_return(&lane->inside);
 
-static void tt_shot_fn(struct fairwq_work *work)
-{
-	struct tt_shot *shot = container_of(work, struct tt_shot, once.work);
-	u32 dice = hash_64((unsigned long)shot ^ shot->seq, 32);
-	struct tt_lane *lane = shot->lane;
-
-	tt_count(TT_RAN, 1);
-	if (lane) {
-		tt_lane_enter(lane, shot->seq);
-		tt_behave(dice);
-		atomic_set_release(&lane->inside, 0);
-		tt_shot_free(shot);
+	if (!lane->width)
 		return;
-	}
-	/* Fairwq does not touch it any more, whatever it does from here on. */
-	tt_shot_free(shot);
-	tt_behave(dice);
+	if (inside > lane->width && !tt_lane_is_unsure(lane))
+		tt_problem("%u items of a lane of kind %d run at once, of %u\n",
+			   inside, lane->way, lane->width);
+	if (lane->width > 1)
+		return;
+	if (nr <= READ_ONCE(lane->last) && !tt_lane_is_unsure(lane))
+		tt_problem("item %llu of a lane of kind %d runs after %llu\n",
+			   nr, lane->way, lane->last);
+	WRITE_ONCE(lane->last, nr);
 }
 
-static void tt_once_dropped(struct tt_once *once)
+void tt_lane_leave(struct tt_lane *lane)
 {
-	if (once->type == TT_PROBE)
-		WRITE_ONCE(container_of(once, struct tt_probe, once)->ended, true);
+	smp_mb__before_atomic();	/* what it did, then this */
+	atomic_dec(&lane->inside);
+}
+
+/* One of its items is over, or was cancelled. */
+void tt_lane_ended(struct tt_lane *lane)
+{
+	if (!(atomic_long_inc_return_release(&lane->ended) % 64))
+		tt_count(TT_RAN, 64);
+}
+
+/* That was none that ran. */
+static void tt_bead_taken_out(enum tt_count how)
+{
+	tt_count(how, 1);
+	tt_count(TT_RAN, -1);
+}
+
+/* It may be sent again, or the lane may be gone. */
+static void tt_bead_end(struct tt_bead *bead)
+{
+	struct tt_lane *lane = bead->lane;
+
+	/* Pairs with tt_bead_send(). */
+	smp_store_release(&bead->ended, bead->nr);
+	tt_lane_ended(lane);
+}
+
+static void tt_bead_judge(struct tt_bead *bead)
+{
+	u64 nr = READ_ONCE(bead->nr);
+
+	if (atomic_xchg(&bead->inside, 1))
+		tt_problem("bead %llu runs twice at once\n", nr);
+	if (READ_ONCE(bead->ended) == nr)
+		tt_problem("bead %llu runs again\n", nr);
+	else if (READ_ONCE(bead->check) != tt_bead_check(bead, nr))
+		tt_problem("bead %llu sees %lx, not %lx\n", nr, bead->check,
+			   tt_bead_check(bead, nr));
+	WRITE_ONCE(bead->check, 0);
+}
+
+static void tt_bead_fn(struct fairwq_work *work)
+{
+	struct tt_bead *bead = container_of(work, struct tt_bead, work);
+	struct tt_lane *lane = bead->lane;
+
+	bool planted = tt_bug && !(bead->nr % 256);
+
+	if (planted && tt_bug == TT_BUG_CROWD)
+		atomic_add(lane->width, &lane->inside);
+	tt_bead_judge(bead);
+	tt_lane_enter(lane, bead->nr);
+	if (planted && tt_bug == TT_BUG_REENTRANT)
+		tt_bead_judge(bead);	/* as a second runner would */
+	tt_behave_seldom(hash_64((unsigned long)bead ^ bead->nr, 32));
+	tt_lane_leave(lane);
+	if (planted && tt_bug == TT_BUG_CROWD)
+		atomic_sub(lane->width, &lane->inside);
+	atomic_set(&bead->inside, 0);
+	tt_bead_end(bead);
+}
+
+/* A cancel of its batch has taken it out. */
+void tt_bead_dropped(struct fairwq_work *work)
+{
+	struct tt_bead *bead = container_of(work, struct tt_bead, work);
+
+	tt_bead_taken_out(TT_DROPPED);
+	tt_bead_end(bead);
+}
+
+bool tt_is_bead(const struct fairwq_work *work)
+{
+	return work->func == tt_bead_fn;
+}
+
+/* ---- a constraint of our own ------------------------------------------- */
+
+static bool tt_own_admit(struct fairwq_constraint *constraint, struct fairwq_work *work)
+{
+	struct tt_own *own = container_of(constraint, struct tt_own, constraint);
+	unsigned long flags;
+	bool go;
+
+	raw_spin_lock_irqsave(&own->lock, flags);
+	go = own->in_flight < own->max;
+	if (go)
+		own->in_flight++;
 	else
-		tt_shot_free(container_of(once, struct tt_shot, once));
+		list_add_tail(&container_of(work, struct tt_bead, work)->waiting,
+			      &own->waiting);
+	raw_spin_unlock_irqrestore(&own->lock, flags);
+	return go;
 }
 
-void tt_shot_dropped(struct fairwq_work *work)
+static void tt_own_complete(struct fairwq_constraint *constraint)
 {
-	tt_count(TT_DROPPED, 1);
-	tt_once_dropped(container_of(work, struct tt_once, work));
+	struct tt_own *own = container_of(constraint, struct tt_own, constraint);
+	struct tt_bead *next;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&own->lock, flags);
+	next = list_first_entry_or_null(&own->waiting, struct tt_bead, waiting);
+	if (next)
+		list_del(&next->waiting);
+	else
+		own->in_flight--;
+	raw_spin_unlock_irqrestore(&own->lock, flags);
+	if (next)
+		fairwq_constraint_admit(&next->work);
 }
 
-/* To the lane, if there is one; without a batch, to one of many flows. */
-static int tt_shot_send(struct tt_shot *shot, struct fairwq_batch *batch)
+/* It was told of the end of each, and may go. */
+static bool tt_own_is_idle(struct tt_own *own)
 {
-	struct fairwq_work *work = &shot->once.work;
+	unsigned long flags;
+	bool idle;
 
-	if (!batch)
-		return fairwq_flows_queue(tt_flows, hash_ptr(shot, 6), work);
-	if (shot->lane && !shot->lane->batch)
-		return fairwq_serializer_queue(&shot->lane->serializer, batch, work);
-	return fairwq_queue(batch, work);
+	raw_spin_lock_irqsave(&own->lock, flags);
+	idle = !own->in_flight;
+	raw_spin_unlock_irqrestore(&own->lock, flags);
+	return idle;
 }
 
-/* Returns whether it was queued. */
-bool tt_shot(struct fairwq_batch *batch, struct tt_lane *lane, gfp_t gfp)
-{
-	struct tt_shot *shot;
+static const struct fairwq_constraint_ops tt_own_ops = {
+	.admit = tt_own_admit,
+	.complete = tt_own_complete,
+};
 
-	if (atomic_long_read(&tt_live) > tt_backlog)
+static void tt_own_init(struct tt_own *own, unsigned int max)
+{
+	fairwq_constraint_init(&own->constraint, &tt_own_ops);
+	raw_spin_lock_init(&own->lock);
+	INIT_LIST_HEAD(&own->waiting);
+	own->max = max;
+	own->in_flight = 0;
+}
+
+/* ---- sending ----------------------------------------------------------- */
+
+/* For a while: which batch the lane's items go to. NULL: there is none. */
+static struct fairwq_batch *tt_lane_batch(struct tt_lane *lane, struct tt_actor *actor)
+{
+	struct fairwq_pool *pool;
+
+	if (lane->batch)
+		return fairwq_batch_get(lane->batch);
+	if (tt_random(actor, 8))
+		return tt_get_batch(actor);
+	pool = tt_pools[tt_random(actor, TT_NR_POOLS)];
+	return fairwq_batch_get(fairwq_pool_default_batch(pool, tt_random(actor, 3)));
+}
+
+int tt_lane_queue(struct tt_lane *lane, struct fairwq_batch *batch, struct fairwq_work *work)
+{
+	switch (lane->way) {
+	case TT_WAY_SERIALIZER:
+		return fairwq_serializer_queue(&lane->serializer, batch, work);
+	case TT_WAY_LIMITER:
+		return fairwq_limiter_queue(&lane->limiter, batch, work);
+	case TT_WAY_FLOW:
+		return fairwq_flows_queue(tt_flows, (unsigned long)lane, work);
+	default:
+		return fairwq_queue(batch, work);
+	}
+}
+
+/* Only beads can wait in a constraint of our own. */
+static int tt_bead_queue(struct tt_bead *bead, struct fairwq_batch *batch)
+{
+	struct tt_lane *lane = bead->lane;
+
+	if (tt_bug == TT_BUG_LOST && !(bead->nr % 4096))
+		return 1;
+	if (lane->way == TT_WAY_OWN)
+		return fairwq_queue_constrained(&lane->own.constraint, batch, &bead->work);
+	return tt_lane_queue(lane, batch, &bead->work);
+}
+
+/* The number of what is about to be sent. */
+u64 tt_lane_next(struct tt_lane *lane)
+{
+	u64 nr = ++lane->sent;
+
+	return tt_bug == TT_BUG_ORDER && !(nr % 256) ? nr - 1 : nr;
+}
+
+/* How many more are counted as accepted: before the call, and if it refused. */
+void tt_lane_accept(struct tt_lane *lane, long n)
+{
+	lane->accepted += n;
+}
+
+/* Returns whether it was queued: not if the ring is full, or it is refused. */
+static bool tt_bead_send(struct tt_lane *lane, struct fairwq_batch *batch, long *nr_queued)
+{
+	struct tt_bead *bead = &lane->bead[lane->sent % NR_BEADS];
+	int ret;
+
+	/* Pairs with tt_bead_end(). */
+	if (smp_load_acquire(&bead->ended) != bead->nr)
 		return false;
-	shot = kmalloc(sizeof(*shot), gfp | __GFP_NOWARN);
-	if (!shot)
-		return false;
-	fairwq_work_init(&shot->once.work, tt_shot_fn);
-	shot->once.type = TT_SHOT;
-	shot->lane = lane;
-	shot->seq = lane ? ++lane->sent : 0;
-	if (lane && tt_bug == TT_BUG_ORDER && !(lane->sent % 256))
-		shot->seq--;
-	shot->check = tt_shot_check(shot);
-	atomic_long_inc(&tt_live);
-	if (lane)
-		atomic_long_inc(&lane->live);
-	if (tt_queued(tt_shot_send(shot, batch)) == 1)
+	bead->nr = tt_lane_next(lane);
+	WRITE_ONCE(bead->check, tt_bug == TT_BUG_STALE && !(bead->nr % 256) ? 0 :
+					tt_bead_check(bead, bead->nr));
+	lane->accepted++;
+	ret = tt_bead_queue(bead, batch);
+	if (ret == 1) {
+		++*nr_queued;
 		return true;
-	tt_shot_free(shot);
+	}
+	lane->accepted--;
+	bead->ended = bead->nr;
+	if (!ret)
+		tt_problem("a bead that has ended is pending\n");
+	tt_queued(ret);
 	return false;
 }
 
-/* ---- probes ------------------------------------------------------------ */
-
-static void tt_probe_fn(struct fairwq_work *work)
+/* Some, all to one batch. Returns whether there is room for more. */
+static bool tt_lane_send(struct tt_lane *lane, struct tt_actor *actor, unsigned int n)
 {
-	struct tt_probe *probe = container_of(work, struct tt_probe, once.work);
-
-	tt_count(TT_RAN, 1);
-	WRITE_ONCE(probe->ended, true);
-}
-
-/* What was queued before a flush of its batch, or its pool, has ended after. */
-void tt_probe(struct fairwq_batch *batch, struct fairwq_pool *pool)
-{
-	struct tt_probe probe = { .once.type = TT_PROBE };
-
-	fairwq_work_init_onstack(&probe.once.work, tt_probe_fn);
-	if (tt_queued(fairwq_queue(batch, &probe.once.work)) != 1)
-		return;
-	if (tt_bug == TT_BUG_FLUSH)
-		;
-	else if (pool)
-		fairwq_pool_flush(pool);
-	else
-		fairwq_batch_flush(batch);
-	/* Or it was dropped: that may still be on its way. */
-	if (tt_cancels_quiet() && !READ_ONCE(probe.ended))
-		tt_problem("a flush of a %s did not wait\n", pool ? "pool" : "batch");
-	tt_count(TT_PROBES, 1);
-	if (fairwq_work_cancel_sync(&probe.once.work)) {
-		tt_count(TT_CANCELED, 1);
-		return;
-	}
-	while (!READ_ONCE(probe.ended))	/* neither waits for the last word of a drop */
-		schedule_timeout_uninterruptible(1);
-}
-
-/* ---- lanes ------------------------------------------------------------- */
-
-static void tt_lane_released(struct fairwq_batch *batch, void *priv)
-{
-	struct tt_lane *lane = priv;
-	long live = atomic_long_read(&lane->live);
-
-	tt_count(TT_RELEASED, 1);
-	if (live)
-		tt_problem("a batch was released before %ld of its items\n", live);
-	kfree(lane);
-}
-
-static void tt_lane_dispose(struct tt_lane *lane)
-{
-	if (lane->batch) {
-		if (tt_bug == TT_BUG_RELEASED)
-			atomic_long_inc(&lane->live);
-		fairwq_batch_dispose(lane->batch);
-		return;
-	}
-	fairwq_serializer_destroy(&lane->serializer);
-	/* The last word of a drop may be on its way. */
-	while (atomic_long_read_acquire(&lane->live))
-		schedule_timeout_uninterruptible(1);
-	kfree(lane);
-}
-
-static struct tt_lane *tt_lane_new(struct tt_actor *actor)
-{
-	struct fairwq_batch_attrs attrs = {
-		.max_active = 1,
-		.prio = tt_random(actor, 3),
-		.weight = tt_random(actor, 200),
-		.released = tt_lane_released,
-	};
-	struct tt_lane *lane = kzalloc(sizeof(*lane), GFP_KERNEL);
-
-	if (!lane)
-		return NULL;
-	if (tt_random(actor, 2)) {
-		fairwq_serializer_init(&lane->serializer);
-		return lane;
-	}
-	attrs.priv = lane;
-	lane->batch = fairwq_batch_create(tt_pools[tt_random(actor, TT_NR_POOLS)], &attrs,
-					  "lane-%d", actor->nr);
-	if (IS_ERR(lane->batch)) {
-		kfree(lane);
-		return NULL;
-	}
-	tt_count(TT_BATCHES, 1);
-	return lane;
-}
-
-/* The thread's lane is a new one, the old one runs dry. */
-void tt_lane_renew(struct tt_actor *actor)
-{
-	if (actor->lane)
-		tt_lane_dispose(actor->lane);
-	actor->lane = READ_ONCE(tt_stopping) ? NULL : tt_lane_new(actor);
-}
-
-static void tt_lane_queue(struct tt_actor *actor)
-{
-	struct tt_lane *lane = actor->lane;
-	struct fairwq_batch *batch = lane->batch ? fairwq_batch_get(lane->batch) :
-						   tt_get_batch(actor);
-	bool irqs_off = !tt_random(actor, 4);
+	struct fairwq_batch *batch = tt_lane_batch(lane, actor);
+	bool irqs_off = !tt_random(actor, 8), more = true;
+	bool shots = lane->way != TT_WAY_OWN && !tt_random(actor, 16);
 	unsigned long flags;
+	long nr_queued = 0;
 
 	if (!batch)
-		return;
+		return false;
 	if (irqs_off)
 		local_irq_save(flags);
-	tt_shot(batch, lane, GFP_ATOMIC);
+	while (n-- && more)
+		more = shots ? tt_shot(batch, lane, GFP_ATOMIC) :
+			       tt_bead_send(lane, batch, &nr_queued);
 	if (irqs_off)
 		local_irq_restore(flags);
+	tt_count(TT_QUEUED, nr_queued);
 	fairwq_batch_put(batch);
+	return more;
+}
+
+/* One of the actor's own, or NULL. */
+static struct tt_lane *tt_any_lane(struct tt_actor *actor)
+{
+	return actor->lane[tt_random(actor, TT_NR_LANES)];
 }
 
 void tt_lane_burst(struct tt_actor *actor)
 {
-	unsigned int n = 1 + tt_random(actor, 128);
+	struct tt_lane *lane = tt_any_lane(actor);
+	unsigned int n = 1 + tt_random(actor, 4);
 
-	if (!actor->lane)
-		tt_lane_renew(actor);
-	while (actor->lane && n--)
-		tt_lane_queue(actor);
+	while (lane && n-- && tt_lane_send(lane, actor, 1 + tt_random(actor, 64)))
+		;
 }
 
-/* Its order is to hold whatever happens to it. */
-void tt_lane_meddle(struct tt_actor *actor)
-{
-	struct fairwq_batch *batch = actor->lane ? actor->lane->batch : NULL;
+/* ---- waiting ----------------------------------------------------------- */
 
-	if (!batch) {
-		if (actor->lane)
-			fairwq_serializer_flush(&actor->lane->serializer);
+static void tt_lane_flush_bead(struct tt_lane *lane)
+{
+	struct tt_bead *bead = &lane->bead[(lane->sent - 1) % NR_BEADS];
+
+	if (!lane->sent)
 		return;
+	fairwq_work_flush(&bead->work);
+	/* Pairs with tt_bead_end(). */
+	if (tt_cancels_quiet() && smp_load_acquire(&bead->ended) != bead->nr)
+		tt_problem("a flush of a bead did not wait\n");
+}
+
+/* Everything that was sent has ended, or was cancelled. Of the producer. */
+static void tt_lane_flush(struct tt_lane *lane)
+{
+	tt_count(TT_PROBES, 1);
+	if (tt_bug == TT_BUG_FLUSH)
+		;
+	else if (lane->way == TT_WAY_BATCH)
+		fairwq_batch_flush(lane->batch);
+	else if (lane->way == TT_WAY_SERIALIZER)
+		fairwq_serializer_flush(&lane->serializer);
+	else if (lane->way == TT_WAY_LIMITER)
+		fairwq_limiter_flush(&lane->limiter);
+	else
+		return tt_lane_flush_bead(lane);
+	/* Or it was cancelled: the last word of that may still be on its way. */
+	if (tt_cancels_quiet() && atomic_long_read_acquire(&lane->ended) != lane->accepted)
+		tt_problem("a flush of a lane of kind %d did not wait\n", lane->way);
+}
+
+/*
+ * Sends until the ring is full. To wait until it has run dry each time would
+ * leave the CPUs idle: mostly the thread goes on, and rests if that is no use.
+ */
+void tt_lane_stream(struct tt_actor *actor)
+{
+	struct tt_lane *lane = tt_any_lane(actor);
+	unsigned int n;
+
+	for (n = 0; lane && n < NR_BEADS; n += 64)
+		if (!tt_lane_send(lane, actor, 64))
+			break;
+	if (n)
+		actor->stuck = 0;
+	else if (lane && !tt_random(actor, 32))
+		tt_lane_flush(lane);
+	else if (++actor->stuck >= TT_NR_LANES)
+		usleep_range(200, 1000);
+}
+
+/* ---- a lane's beginning and end ---------------------------------------- */
+
+static bool tt_lane_is_through(struct tt_lane *lane)
+{
+	return atomic_long_read_acquire(&lane->ended) == lane->accepted &&
+	       (lane->way != TT_WAY_OWN || tt_own_is_idle(&lane->own));
+}
+
+/* Nobody uses it any more. */
+static void tt_lane_free(struct tt_lane *lane)
+{
+	tt_count(TT_RAN, atomic_long_read(&lane->ended) % 64);
+	kvfree(lane);
+}
+
+static void tt_lane_released(struct fairwq_batch *batch, void *priv)
+{
+	struct tt_lane *lane = priv;
+
+	tt_count(TT_RELEASED, 1);
+	if (!tt_lane_is_through(lane))
+		tt_problem("a batch was released, and of %ld items %ld have ended\n",
+			   lane->accepted, atomic_long_read(&lane->ended));
+	tt_lane_free(lane);
+}
+
+/* The last word of a drop may be on its way, or what waits for no flush. */
+static void tt_lane_await(struct tt_lane *lane)
+{
+	unsigned long end = (READ_ONCE(tt_stopping) ? tt_stopped : jiffies) + TT_PATIENCE_S * HZ;
+
+	while (!tt_lane_is_through(lane) && time_before(jiffies, end))
+		schedule_timeout_uninterruptible(1);
+	if (tt_lane_is_through(lane))
+		return tt_lane_free(lane);
+	tt_problem("of %ld items of a lane of kind %d %ld have ended\n",
+		   lane->accepted, lane->way, atomic_long_read(&lane->ended));
+}
+
+static void tt_lane_dispose(struct tt_lane *lane)
+{
+	if (tt_bug == TT_BUG_RELEASED)
+		lane->accepted++;
+	switch (lane->way) {
+	case TT_WAY_BATCH:
+		fairwq_batch_dispose(lane->batch);	/* then tt_lane_released() */
+		return;
+	case TT_WAY_SERIALIZER:
+		fairwq_serializer_destroy(&lane->serializer);
+		break;
+	case TT_WAY_LIMITER:
+		fairwq_limiter_destroy(&lane->limiter);
+		break;
+	default:
+		break;
 	}
+	tt_lane_await(lane);
+}
+
+static bool tt_lane_open(struct tt_lane *lane, struct tt_actor *actor)
+{
+	struct fairwq_batch_attrs attrs = {
+		.max_active = lane->width,
+		.max_queued = tt_random(actor, 4) ? 0 : 1 + tt_random(actor, NR_BEADS),
+		.released = tt_lane_released,
+		.priv = lane,
+	};
+
+	switch (lane->way) {
+	case TT_WAY_BATCH:
+		lane->batch = tt_batch_create(actor, &attrs);
+		return lane->batch;
+	case TT_WAY_SERIALIZER:
+		fairwq_serializer_init(&lane->serializer);
+		return true;
+	case TT_WAY_LIMITER:
+		fairwq_limiter_init(&lane->limiter, lane->width);
+		return true;
+	case TT_WAY_OWN:
+		tt_own_init(&lane->own, lane->width);
+		return true;
+	default:
+		return true;
+	}
+}
+
+static unsigned int tt_lane_width(enum tt_way way, struct tt_actor *actor)
+{
+	switch (way) {
+	case TT_WAY_BATCH:
+		return tt_random(actor, 4);
+	case TT_WAY_LIMITER:
+	case TT_WAY_OWN:
+		return 1 + tt_random(actor, 3);
+	case TT_WAY_ANY:
+		return 0;
+	default:
+		return 1;
+	}
+}
+
+static struct tt_lane *tt_lane_new(struct tt_actor *actor)
+{
+	struct tt_lane *lane = kvzalloc(sizeof(*lane), GFP_KERNEL);
+	unsigned int i;
+
+	if (!lane)
+		return NULL;
+	lane->way = tt_random(actor, 2) ? TT_WAY_BATCH : tt_random(actor, TT_NR_WAYS);
+	lane->width = tt_lane_width(lane->way, actor);
+	for (i = 0; i < NR_BEADS; i++) {
+		fairwq_work_init(&lane->bead[i].work, tt_bead_fn);
+		lane->bead[i].lane = lane;
+	}
+	if (tt_lane_open(lane, actor))
+		return lane;
+	kvfree(lane);
+	return NULL;
+}
+
+void tt_lanes_init(struct tt_actor *actor)
+{
+	unsigned int i;
+
+	for (i = 0; i < TT_NR_LANES; i++)
+		actor->lane[i] = tt_lane_new(actor);
+}
+
+void tt_lanes_end(struct tt_actor *actor)
+{
+	unsigned int i;
+
+	for (i = 0; i < TT_NR_LANES; i++) {
+		if (actor->lane[i])
+			tt_lane_dispose(actor->lane[i]);
+		actor->lane[i] = NULL;
+	}
+}
+
+/* One of the thread's lanes is a new one, the old one runs dry. */
+void tt_lane_renew(struct tt_actor *actor)
+{
+	unsigned int i = tt_random(actor, TT_NR_LANES);
+
+	if (actor->lane[i])
+		tt_lane_dispose(actor->lane[i]);
+	actor->lane[i] = tt_lane_new(actor);
+}
+
+/* ---- its order is to hold whatever happens to it ----------------------- */
+
+static void tt_lane_cancel_bead(struct tt_lane *lane, bool (*cancel)(struct fairwq_work *),
+				u32 dice)
+{
+	struct tt_bead *bead = &lane->bead[dice % NR_BEADS];
+
+	tt_cancel_begin();
+	if (cancel(&bead->work)) {
+		tt_bead_taken_out(TT_CANCELED);
+		tt_bead_end(bead);
+	}
+	tt_cancel_end();
+	if (cancel == fairwq_work_disable)
+		fairwq_work_enable(&bead->work);
+}
+
+/* In any context. */
+void tt_lane_cancel(struct tt_actor *actor)
+{
+	struct tt_lane *lane = tt_any_lane(actor);
+	unsigned int n = 1 + tt_random(actor, 8);
+
+	while (lane && n--)
+		tt_lane_cancel_bead(lane, tt_random(actor, 4) ? fairwq_work_cancel :
+				    fairwq_work_disable, tt_random(actor, NR_BEADS));
+}
+
+static void tt_lane_meddle_batch(struct tt_lane *lane, struct tt_actor *actor)
+{
+	struct fairwq_batch *batch = lane->batch;
+
 	switch (tt_random(actor, 4)) {
 	case 0:
 		fairwq_batch_pause(batch);
-		tt_lane_burst(actor);
+		tt_lane_send(lane, actor, 64);
 		fairwq_batch_resume(batch);
 		break;
 	case 1:
@@ -296,4 +614,26 @@ void tt_lane_meddle(struct tt_actor *actor)
 	default:
 		tt_probe(batch, NULL);
 	}
+}
+
+/* Also to those of the thread's interrupts, which live as long as the test. */
+void tt_lane_meddle(struct tt_actor *actor)
+{
+	struct tt_thread *thread = &tt_threads[actor->nr];
+	struct tt_actor *whose[] = { actor, &thread->soft, &thread->hard, &thread->work };
+	unsigned int who = tt_random(actor, ARRAY_SIZE(whose));
+	struct tt_lane *lane = whose[who]->lane[tt_random(actor, TT_NR_LANES)];
+
+	if (!lane)
+		return;
+	if (tt_random(actor, 2))
+		tt_lane_cancel_bead(lane, fairwq_work_cancel_sync, tt_random(actor, NR_BEADS));
+	else if (!who && lane->batch)
+		tt_lane_meddle_batch(lane, actor);
+	else if (!who)
+		tt_lane_flush(lane);
+	else if (lane->batch && tt_random(actor, 2))
+		tt_cancel_batch(lane->batch);
+	else if (lane->batch)
+		fairwq_batch_flush(lane->batch);
 }

@@ -10,6 +10,7 @@
 
 #include <linux/kthread.h>
 #include <linux/module.h>
+#include <linux/notifier.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -66,6 +67,8 @@ static const char * const tt_bug_name[] = {
 	[TT_BUG_FLUSH] = "flush",
 	[TT_BUG_DISABLED] = "disabled",
 	[TT_BUG_RELEASED] = "released",
+	[TT_BUG_CROWD] = "crowd",
+	[TT_BUG_FAILURE] = "failure",
 };
 
 static const char * const tt_count_name[TT_NR_COUNTS] = {
@@ -80,6 +83,8 @@ static const char * const tt_count_name[TT_NR_COUNTS] = {
 	[TT_POOLS] = "pools created",
 	[TT_PROBES] = "flushes checked",
 	[TT_STAMPS] = "stores checked",
+	[TT_FAILED] = "failed",
+	[TT_TOLD] = "failures told",
 };
 
 struct tt_counts {
@@ -94,6 +99,7 @@ struct fairwq_pool *tt_pools[TT_NR_POOLS];
 struct fairwq_flows *tt_flows;
 struct tt_thread *tt_threads;
 bool tt_stopping;
+unsigned long tt_stopped;
 
 static struct task_struct *tt_main_task;
 static atomic_t tt_problems;
@@ -116,6 +122,7 @@ void tt_problem(const char *fmt, ...)
 	va_end(args);
 }
 
+/* Of some, seldom: on user-mode Linux it costs two system calls. */
 void tt_count(enum tt_count which, long n)
 {
 	this_cpu_add(tt_counts.nr[which], n);
@@ -143,7 +150,7 @@ static void tt_interrupt(struct tt_actor *actor)
 	unsigned int n = 1 + tt_random(actor, 8);
 
 	while (n-- && !READ_ONCE(tt_stopping))
-		tt_pick_op(actor, true)->act(actor);
+		tt_act(actor, true);
 }
 
 static void tt_timer_fn(struct timer_list *timer)
@@ -172,7 +179,7 @@ static int tt_thread_fn(void *data)
 			schedule_timeout_interruptible(1);
 			continue;
 		}
-		tt_pick_op(&thread->actor, false)->act(&thread->actor);
+		tt_act(&thread->actor, false);
 		if (atomic_long_read(&tt_live) > tt_backlog)
 			schedule_timeout_interruptible(1);
 		cond_resched();
@@ -186,6 +193,7 @@ static void tt_actor_init(struct tt_actor *actor, int nr)
 
 	prandom_seed_state(&actor->rnd, ((u64)seed << 32) + ++count);
 	actor->nr = nr;
+	tt_lanes_init(actor);
 }
 
 static void tt_thread_init(struct tt_thread *thread, int nr)
@@ -229,17 +237,38 @@ static void tt_threads_stop(void)
 		if (thread->task)
 			kthread_stop(thread->task);
 	for (thread = tt_threads; thread < tt_threads + tt_nr_threads; thread++) {
+		if (!thread->timer.function)
+			continue;	/* it did not get that far */
 		timer_delete_sync(&thread->timer);
 		hrtimer_cancel(&thread->hrtimer);
 		irq_work_sync(&thread->irq_work);
-		tt_lane_renew(&thread->actor);	/* none from now on */
+		tt_lanes_end(&thread->actor);
+		tt_lanes_end(&thread->soft);
+		tt_lanes_end(&thread->hard);
+		tt_lanes_end(&thread->work);
 	}
 }
 
 /* ---- pools ------------------------------------------------------------- */
 
+/* The pool's notifiers are called in the item's context, and so are counted there. */
+int tt_told(struct notifier_block *nb, unsigned long event, void *data)
+{
+	const struct fairwq_failure *failure = data;
+
+	if (event != FAIRWQ_EVENT_FAILURE || failure->err != -EIO || !failure->func)
+		tt_problem("a notifier was told %lu, error %d\n", event, failure->err);
+	tt_count(TT_TOLD, 1);
+	return NOTIFY_OK;
+}
+
+static struct notifier_block tt_notifiers[TT_NR_POOLS];
+
 static int tt_pools_init(void)
 {
+	/* So that the order of each flow can be checked. */
+	static const struct fairwq_batch_attrs flow_attrs = { .max_active = 1 };
+
 	static const struct fairwq_pool_attrs attrs[TT_NR_POOLS] = {
 		{ },
 		{ .flags = FAIRWQ_STRICT_TURNS, .max_active = 2 },
@@ -255,8 +284,10 @@ static int tt_pools_init(void)
 		if (IS_ERR(tt_pools[i]))
 			return PTR_ERR(tt_pools[i]);
 		tt_count(TT_POOLS, 1);
+		tt_notifiers[i].notifier_call = tt_told;
+		fairwq_pool_register_notifier(tt_pools[i], &tt_notifiers[i]);
 	}
-	tt_flows = fairwq_flows_create(tt_pools[0], NULL);
+	tt_flows = fairwq_flows_create(tt_pools[0], &flow_attrs);
 	return PTR_ERR_OR_ZERO(tt_flows);
 }
 
@@ -278,9 +309,6 @@ static void tt_say_parameters(const char *when)
 		 when, seconds, tt_nr_threads, seed, stutter, tt_backlog, weights, bug);
 }
 
-/* A machine that others keep busy may stand still for a while; not so long. */
-#define STALL_S		30
-
 static void tt_progress(void)
 {
 	static unsigned long changed;
@@ -289,8 +317,8 @@ static void tt_progress(void)
 
 	if (ran != before)
 		changed = jiffies;
-	else if (time_after(jiffies, changed + STALL_S * HZ))
-		tt_problem("nothing has run for %u s\n", STALL_S);
+	else if (time_after(jiffies, changed + TT_PATIENCE_S * HZ))
+		tt_problem("nothing has run for %u s\n", TT_PATIENCE_S);
 	before = ran;
 	pr_alert("%u s: %ld items ran, %ld canceled, %ld dropped, %ld live, %ld batches%s\n",
 		 jiffies_to_msecs(jiffies - tt_begin) / 1000, ran, tt_sum(TT_CANCELED),
@@ -315,6 +343,7 @@ static void tt_torment(void)
 		schedule_timeout_interruptible(HZ / 50 ?: 1);
 		WRITE_ONCE(tt_halted, tt_is_halted());
 		tt_resume_all();
+		tt_shots_bury();
 		if (progress && time_after(jiffies, told + progress * HZ)) {
 			told = jiffies;
 			tt_progress();
@@ -336,7 +365,8 @@ static void tt_stop_all(void)
 {
 	struct task_struct *resumer = kthread_run(tt_resumer_fn, NULL, "torture/resume");
 
-	pr_info("ending: threads\n");
+	pr_info("ending: threads and lanes\n");
+	tt_stopped = jiffies;
 	WRITE_ONCE(tt_stopping, true);
 	tt_threads_stop();
 	pr_info("ending: items\n");
@@ -346,6 +376,7 @@ static void tt_stop_all(void)
 	pr_info("ending: batches and pools\n");
 	tt_slots_end();
 	tt_pools_end();
+	tt_shots_bury();
 }
 
 static void tt_judge(void)
@@ -360,6 +391,11 @@ static void tt_judge(void)
 	if (tt_sum(TT_BATCHES) != tt_sum(TT_RELEASED))
 		tt_problem("%ld batches, %ld released\n", tt_sum(TT_BATCHES),
 			   tt_sum(TT_RELEASED));
+	if (tt_sum(TT_FAILED) != tt_sum(TT_TOLD))
+		tt_problem("%ld items failed, the notifiers were told of %ld\n",
+			   tt_sum(TT_FAILED), tt_sum(TT_TOLD));
+	for (i = 0; i < tt_nr_ops; i++)
+		pr_info("done: %s %ld\n", tt_ops[i].name, atomic_long_read(&tt_ops[i].done));
 	for (i = 0; i < TT_NR_COUNTS; i++)
 		pr_alert("%s: %ld\n", tt_count_name[i], tt_sum(i));
 	pr_alert("queued and not ended: %ld\n", queued - ended);

@@ -7,40 +7,45 @@
 
 #include <linux/delay.h>
 #include <linux/mutex.h>
+#include <linux/notifier.h>
 #include <linux/sched.h>
 
 #include "torture.h"
 
 static struct tt_slot tt_slots[TT_NR_SLOTS];
 
-/* Cancels of batches, which may take out any item. */
+/* Cancels of batches, which may take out any item, and of beads. */
 static atomic_t tt_cancels_begun, tt_cancels_ended;
 
 /* ---- batches that all can reach ---------------------------------------- */
 
-void tt_batch_released(struct fairwq_batch *batch, void *priv)
+static void tt_batch_released(struct fairwq_batch *batch, void *priv)
 {
 	tt_count(TT_RELEASED, 1);
 }
 
-static struct fairwq_batch *tt_slot_get(struct tt_slot *slot)
+static struct fairwq_batch *tt_slot_get(struct tt_slot *slot, struct tt_nature *nature)
 {
 	struct fairwq_batch *batch;
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&slot->lock, flags);
 	batch = slot->batch ? fairwq_batch_get(slot->batch) : NULL;
+	if (nature)
+		*nature = slot->nature;
 	raw_spin_unlock_irqrestore(&slot->lock, flags);
 	return batch;
 }
 
 /* Whoever takes a batch out of its slot has its reference. */
-static struct fairwq_batch *tt_slot_swap(struct tt_slot *slot, struct fairwq_batch *batch)
+static struct fairwq_batch *tt_slot_swap(struct tt_slot *slot, struct fairwq_batch *batch,
+					 struct tt_nature nature)
 {
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&slot->lock, flags);
 	swap(slot->batch, batch);
+	slot->nature = nature;
 	raw_spin_unlock_irqrestore(&slot->lock, flags);
 	return batch;
 }
@@ -53,7 +58,7 @@ static struct tt_slot *tt_any_slot(struct tt_actor *actor)
 /* With a reference; NULL if there is none. */
 struct fairwq_batch *tt_get_batch(struct tt_actor *actor)
 {
-	return tt_slot_get(tt_any_slot(actor));
+	return tt_slot_get(tt_any_slot(actor), NULL);
 }
 
 /* So that nothing waits for ever. */
@@ -63,7 +68,7 @@ void tt_resume_all(void)
 	unsigned int i;
 
 	for (i = 0; i < TT_NR_SLOTS; i++) {
-		batch = tt_slot_get(&tt_slots[i]);
+		batch = tt_slot_get(&tt_slots[i], NULL);
 		if (!batch)
 			continue;
 		fairwq_batch_resume(batch);
@@ -71,27 +76,64 @@ void tt_resume_all(void)
 	}
 }
 
-static struct fairwq_batch *tt_new_batch(struct tt_actor *actor, struct fairwq_pool *pool)
+static struct fairwq_pool *tt_any_pool(struct tt_actor *actor)
 {
-	struct fairwq_batch_attrs attrs = {
-		.prio = tt_random(actor, 3),
-		.weight = tt_random(actor, 2) ? 0 : 1 + tt_random(actor, FAIRWQ_MAX_WEIGHT),
-		.max_active = tt_random(actor, 3),
-		.max_queued = tt_random(actor, 4) ? 0 : 1 + tt_random(actor, 100),
-		.released = tt_batch_released,
-	};
-	struct fairwq_batch *batch = fairwq_batch_create(pool, &attrs, "b%u",
-							 tt_random(actor, 1000));
+	return tt_pools[tt_random(actor, TT_NR_POOLS)];
+}
 
+/* Who may own a batch in @nature's pool, with a reference; or NULL. */
+static struct fairwq_batch *tt_get_owner(struct tt_actor *actor, struct tt_nature *nature)
+{
+	struct tt_nature of;
+	struct fairwq_batch *owner = tt_slot_get(tt_any_slot(actor), &of);
+
+	if (!owner || of.pool != nature->pool || of.depth >= TT_MAX_DEPTH) {
+		fairwq_batch_put(owner);
+		return NULL;
+	}
+	nature->prio = of.prio;
+	nature->depth = of.depth + 1;
+	return owner;
+}
+
+/* In the pool of @nature, the rest of which is told; may have an owner. */
+static struct fairwq_batch *tt_batch_make(struct tt_actor *actor,
+					  struct fairwq_batch_attrs *attrs,
+					  struct tt_nature *nature)
+{
+	struct fairwq_batch *batch;
+
+	nature->prio = tt_random(actor, 3);
+	nature->depth = 0;
+	attrs->parent = tt_random(actor, 4) ? NULL : tt_get_owner(actor, nature);
+	attrs->prio = nature->prio;
+	attrs->weight = tt_random(actor, 2) ? 0 : 1 + tt_random(actor, FAIRWQ_MAX_WEIGHT);
+	batch = fairwq_batch_create(nature->pool, attrs, "b%u", tt_random(actor, 1000));
+	fairwq_batch_put(attrs->parent);
 	if (IS_ERR(batch))
 		return NULL;
 	tt_count(TT_BATCHES, 1);
 	return batch;
 }
 
-static struct fairwq_pool *tt_any_pool(struct tt_actor *actor)
+/* In any pool. */
+struct fairwq_batch *tt_batch_create(struct tt_actor *actor, struct fairwq_batch_attrs *attrs)
 {
-	return tt_pools[tt_random(actor, TT_NR_POOLS)];
+	struct tt_nature nature = { .pool = tt_any_pool(actor) };
+
+	return tt_batch_make(actor, attrs, &nature);
+}
+
+/* One for all. */
+static struct fairwq_batch *tt_new_batch(struct tt_actor *actor, struct tt_nature *nature)
+{
+	struct fairwq_batch_attrs attrs = {
+		.max_active = tt_random(actor, 3),
+		.max_queued = tt_random(actor, 4) ? 0 : 1 + tt_random(actor, 100),
+		.released = tt_batch_released,
+	};
+
+	return tt_batch_make(actor, &attrs, nature);
 }
 
 static struct tt_item *tt_any_item(struct tt_actor *actor)
@@ -107,22 +149,24 @@ static unsigned long tt_any_delay(struct tt_actor *actor)
 int tt_slots_init(void)
 {
 	struct tt_actor actor = { .nr = -1 };
-	unsigned int i;
+	struct tt_slot *slot;
 
 	prandom_seed_state(&actor.rnd, 1);
-	for (i = 0; i < TT_NR_SLOTS; i++) {
-		raw_spin_lock_init(&tt_slots[i].lock);
-		tt_slots[i].batch = tt_new_batch(&actor, tt_pools[i % TT_NR_POOLS]);
+	for (slot = tt_slots; slot < tt_slots + TT_NR_SLOTS; slot++)
+		raw_spin_lock_init(&slot->lock);
+	for (slot = tt_slots; slot < tt_slots + TT_NR_SLOTS; slot++) {
+		slot->nature.pool = tt_pools[(slot - tt_slots) % TT_NR_POOLS];
+		slot->batch = tt_new_batch(&actor, &slot->nature);
 	}
 	return 0;
 }
 
 void tt_slots_end(void)
 {
-	unsigned int i;
+	struct tt_slot *slot;
 
-	for (i = 0; i < TT_NR_SLOTS; i++)
-		fairwq_batch_dispose(tt_slot_swap(&tt_slots[i], NULL));
+	for (slot = tt_slots; slot < tt_slots + TT_NR_SLOTS; slot++)
+		fairwq_batch_dispose(tt_slot_swap(slot, NULL, slot->nature));
 }
 
 /* ---- queueing ---------------------------------------------------------- */
@@ -163,6 +207,10 @@ static void tt_op_default(struct tt_actor *actor)
 	struct fairwq_pool *pool = tt_any_pool(actor);
 	struct tt_item *item = tt_any_item(actor);
 
+	if (item->kind == TT_PLAIN && tt_random(actor, 2)) {
+		tt_item_queued(item, fairwq_pool_queue(pool, &item->work));
+		return;
+	}
 	tt_item_queue(item, fairwq_pool_default_batch(pool, tt_random(actor, 3)), 0);
 }
 
@@ -174,21 +222,6 @@ static void tt_op_mod(struct tt_actor *actor)
 		return;
 	tt_item_mod(tt_any_item(actor), batch, tt_any_delay(actor));
 	fairwq_batch_put(batch);
-}
-
-static void tt_op_lane(struct tt_actor *actor)
-{
-	tt_lane_burst(actor);
-}
-
-static void tt_op_lane_meddle(struct tt_actor *actor)
-{
-	tt_lane_meddle(actor);
-}
-
-static void tt_op_lane_renew(struct tt_actor *actor)
-{
-	tt_lane_renew(actor);
 }
 
 /* ---- reaching into the queue ------------------------------------------- */
@@ -229,22 +262,36 @@ static void tt_op_disable_sync(struct tt_actor *actor)
 		fairwq_work_enable(&item->work);
 }
 
-/* No cancel of a batch is under way. */
+/*
+ * Around what takes out items by themselves, other than those of items.c, and
+ * tells of it.
+ */
+void tt_cancel_begin(void)
+{
+	atomic_inc(&tt_cancels_begun);
+	smp_mb__after_atomic();		/* pairs with tt_cancels_quiet() */
+}
+
+void tt_cancel_end(void)
+{
+	smp_mb__before_atomic();	/* pairs with tt_cancels_quiet() */
+	atomic_inc(&tt_cancels_ended);
+}
+
+/* No such cancel is under way. */
 bool tt_cancels_quiet(void)
 {
 	int ended = atomic_read(&tt_cancels_ended);
 
-	smp_rmb();	/* load ended, then begun; pairs with tt_cancel_batch() */
+	smp_rmb();	/* load ended, then begun; pairs with tt_cancel_begin() */
 	return ended == atomic_read(&tt_cancels_begun);
 }
 
 void tt_cancel_batch(struct fairwq_batch *batch)
 {
-	atomic_inc(&tt_cancels_begun);
-	smp_mb__after_atomic();		/* pairs with tt_cancels_quiet() */
+	tt_cancel_begin();
 	fairwq_batch_cancel(batch, tt_dropped);
-	smp_mb__before_atomic();	/* and this, too */
-	atomic_inc(&tt_cancels_ended);
+	tt_cancel_end();
 }
 
 static void tt_op_batch_cancel(struct tt_actor *actor)
@@ -264,7 +311,7 @@ static int tt_disturbances(struct tt_item *item)
 {
 	int nr = atomic_read(&item->cancels_begun) + atomic_read(&tt_cancels_begun);
 
-	smp_mb();	/* pairs with tt_cancel_begin() and tt_cancel_batch() */
+	smp_mb();	/* pairs with both of the *_cancel_begin() */
 	return nr;
 }
 
@@ -272,7 +319,7 @@ static bool tt_undisturbed(struct tt_item *item)
 {
 	int ended = atomic_read(&item->cancels_ended);
 
-	smp_rmb();	/* load ended, then begun; pairs with tt_cancel_end() */
+	smp_rmb();	/* load ended, then begun; pairs with tt_item_cancel_end() */
 	return ended == atomic_read(&item->cancels_begun) && tt_cancels_quiet();
 }
 
@@ -299,7 +346,7 @@ static void tt_op_stamp(struct tt_actor *actor)
 	if (ret < 0 || (!ret && item->kind != TT_PLAIN))
 		return;
 	tt_item_flush(item);
-	smp_mb();	/* flush, then look; pairs with tt_cancel_begin() */
+	smp_mb();	/* flush, then look; pairs with the same */
 	if (!quiet || disturbances != tt_disturbances(item))
 		return;
 	tt_count(TT_STAMPS, 1);
@@ -345,10 +392,11 @@ static void tt_op_drain(struct tt_actor *actor)
 
 static void tt_op_renew(struct tt_actor *actor)
 {
-	struct fairwq_batch *batch = tt_new_batch(actor, tt_any_pool(actor));
+	struct tt_nature nature = { .pool = tt_any_pool(actor) };
+	struct fairwq_batch *batch = tt_new_batch(actor, &nature);
 
 	if (batch)
-		fairwq_batch_dispose(tt_slot_swap(tt_any_slot(actor), batch));
+		fairwq_batch_dispose(tt_slot_swap(tt_any_slot(actor), batch, nature));
 }
 
 /* The slot keeps what refuses everything, until it is renewed. */
@@ -392,9 +440,51 @@ static void tt_op_limit(struct tt_actor *actor)
 	fairwq_pool_set_max_active(tt_any_pool(actor), 1 + tt_random(actor, 6));
 }
 
+/* Whoever is added or gone, those that are there are told. */
+static int tt_heard(struct notifier_block *nb, unsigned long event, void *data)
+{
+	return NOTIFY_DONE;
+}
+
+static void tt_op_notifier(struct tt_actor *actor)
+{
+	struct notifier_block nb = { .notifier_call = tt_heard };
+	struct fairwq_pool *pool = tt_any_pool(actor);
+
+	if (fairwq_pool_register_notifier(pool, &nb))
+		return;
+	tt_lane_burst(actor);
+	if (fairwq_pool_unregister_notifier(pool, &nb))
+		tt_problem("a notifier was not there any more\n");
+}
+
+static void tt_op_flows_idle(struct tt_actor *actor)
+{
+	fairwq_flows_set_idle_ms(tt_flows, 1 + tt_random(actor, 100));
+}
+
+/* Flows beside, which go with a backlog. */
+static void tt_op_flows_beside(struct tt_actor *actor)
+{
+	struct fairwq_batch_attrs attrs = { .weight = tt_random(actor, 200) };
+	struct fairwq_flows *flows = fairwq_flows_create(tt_any_pool(actor), &attrs);
+	unsigned int n;
+
+	if (IS_ERR(flows))
+		return;
+	for (n = tt_random(actor, 100); n; n--) {
+		struct tt_item *item = tt_any_item(actor);
+
+		if (item->kind == TT_PLAIN)
+			tt_item_queued(item, fairwq_flows_queue(flows, n % 8, &item->work));
+	}
+	fairwq_flows_destroy(flows);
+}
+
 /* A pool beside: items that live longer come by, and it goes with a backlog. */
 static void tt_op_pool(struct tt_actor *actor)
 {
+	struct notifier_block told = { .notifier_call = tt_told };
 	struct fairwq_pool_attrs attrs = {
 		.flags = tt_random(actor, 2) ? 0 : FAIRWQ_STRICT_TURNS,
 		.max_active = tt_random(actor, 4),
@@ -402,13 +492,15 @@ static void tt_op_pool(struct tt_actor *actor)
 		.slice_us = tt_random(actor, 500),
 	};
 	struct fairwq_pool *pool = fairwq_pool_create(&attrs, "beside");
+	struct tt_nature nature = { .pool = pool };
 	struct fairwq_batch *batch;
 	unsigned int n;
 
 	if (IS_ERR(pool))
 		return;
 	tt_count(TT_POOLS, 1);
-	batch = tt_new_batch(actor, pool);
+	fairwq_pool_register_notifier(pool, &told);
+	batch = tt_new_batch(actor, &nature);
 	for (n = tt_random(actor, 200); n && batch; n--) {
 		tt_shot(batch, NULL, GFP_KERNEL);
 		tt_item_queue(tt_any_item(actor), batch, tt_any_delay(actor));
@@ -434,7 +526,7 @@ static void tt_op_irqs_off(struct tt_actor *actor)
 
 	local_irq_save(flags);
 	while (n--)
-		tt_pick_op(actor, true)->act(actor);
+		tt_act(actor, true);
 	local_irq_restore(flags);
 }
 
@@ -462,42 +554,47 @@ static void tt_op_sleep(struct tt_actor *actor)
 /* ---- the table --------------------------------------------------------- */
 
 struct tt_op tt_ops[] = {
-	{ "queue",	  4000, true,  tt_op_queue },
-	{ "shots",	  2000, true,  tt_op_shots },
-	{ "flows",	   500, true,  tt_op_flows },
-	{ "default",	   200, true,  tt_op_default },
-	{ "mod",	   200, true,  tt_op_mod },
-	{ "cancel",	   400, true,  tt_op_cancel },
-	{ "disable",	   100, true,  tt_op_disable },
-	{ "batch_cancel", 10, true,  tt_op_batch_cancel },
+	{ "stream",	  3000, false, tt_lane_stream },
+	{ "lane",	  1000, true,  tt_lane_burst },
+	{ "lane_cancel",    50, true,  tt_lane_cancel },
+	{ "queue",	  1000, true,  tt_op_queue },
+	{ "shots",	   300, true,  tt_op_shots },
+	{ "flows",	   100, true,  tt_op_flows },
+	{ "default",	   100, true,  tt_op_default },
+	{ "mod",	   100, true,  tt_op_mod },
+	{ "cancel",	   200, true,  tt_op_cancel },
+	{ "disable",	    50, true,  tt_op_disable },
+	{ "batch_cancel",   10, true,  tt_op_batch_cancel },
 	{ "dispose",	    20, true,  tt_op_dispose },
-	{ "pause",	    20, true,  tt_op_pause },
-	{ "resume",	   100, true,  tt_op_resume },
-	{ "weight",	   100, true,  tt_op_weight },
-	{ "lane",	  2000, false, tt_op_lane },
-	{ "lane_meddle", 10, false, tt_op_lane_meddle },
-	{ "lane_renew", 10, false, tt_op_lane_renew },
-	{ "cancel_sync", 20, false, tt_op_cancel_sync },
-	{ "disable_sync", 20, false, tt_op_disable_sync },
-	{ "stamp",	    40, false, tt_op_stamp },
-	{ "flush",	    10, false, tt_op_flush },
-	{ "batch_flush", 10, false, tt_op_batch_flush },
-	{ "pool_flush",	     5, false, tt_op_pool_flush },
-	{ "drain",	     2, false, tt_op_drain },
+	{ "pause",	    10, true,  tt_op_pause },
+	{ "resume",	    50, true,  tt_op_resume },
+	{ "weight",	    50, true,  tt_op_weight },
+	{ "lane_meddle",    30, false, tt_lane_meddle },
+	{ "lane_renew",	    20, false, tt_lane_renew },
+	{ "cancel_sync",    30, false, tt_op_cancel_sync },
+	{ "disable_sync",  100, false, tt_op_disable_sync },
+	{ "stamp",	   100, false, tt_op_stamp },
+	{ "flush",	    20, false, tt_op_flush },
+	{ "batch_flush",    20, false, tt_op_batch_flush },
+	{ "pool_flush",	     2, false, tt_op_pool_flush },
+	{ "drain",	     1, false, tt_op_drain },
 	{ "renew",	    40, false, tt_op_renew },
 	{ "limit",	    10, false, tt_op_limit },
+	{ "notifier",	    10, false, tt_op_notifier },
+	{ "flows_idle",	     5, false, tt_op_flows_idle },
+	{ "flows_beside",    2, false, tt_op_flows_beside },
 	{ "pool",	     2, false, tt_op_pool },
-	{ "irqs_off",	   400, false, tt_op_irqs_off },
-	{ "timer",	   100, false, tt_op_timer },
-	{ "hrtimer",	   200, false, tt_op_hrtimer },
-	{ "irq_work",	   200, false, tt_op_irq_work },
-	{ "sleep",	    10, false, tt_op_sleep },
+	{ "irqs_off",	   200, false, tt_op_irqs_off },
+	{ "timer",	    50, false, tt_op_timer },
+	{ "hrtimer",	   100, false, tt_op_hrtimer },
+	{ "irq_work",	   100, false, tt_op_irq_work },
+	{ "sleep",	     5, false, tt_op_sleep },
 };
 
 const unsigned int tt_nr_ops = ARRAY_SIZE(tt_ops);
 
-/* By weight; @anywhere: one that any context may do. */
-const struct tt_op *tt_pick_op(struct tt_actor *actor, bool anywhere)
+/* Anything, by weight; @anywhere: what any context may do. */
+void tt_act(struct tt_actor *actor, bool anywhere)
 {
 	unsigned int total = 0, i, at;
 
@@ -511,5 +608,6 @@ const struct tt_op *tt_pick_op(struct tt_actor *actor, bool anywhere)
 			break;
 		at -= tt_ops[i].weight;
 	}
-	return &tt_ops[i];
+	atomic_long_inc(&tt_ops[i].done);
+	tt_ops[i].act(actor);
 }

@@ -9,11 +9,14 @@
  *   lost, twice   a queue call that returned 1 ran once, or a cancel said so
  *   reentrant     one item never runs twice at once
  *   stale         what was stored before the call is seen by the run to come
- *   order         the items of one producer of one batch start in order, and
- *                 with max_active 1 do not overlap
+ *   order         the items of one producer start in order: of one batch with
+ *                 max_active 1, one serializer, one flow
+ *   crowd         no more of them run at once than a batch, a serializer or a
+ *                 limiter lets
  *   flush         what was queued before has ended after
  *   disabled      after disable_sync an item is not pending and does not run
  *   released      once for each batch, after its last item
+ *   failure       the pool's notifiers are told of each item that fails
  *
  * Each of these names is also one for the parameter bug=: then the torture
  * breaks its own rule, and its check has to say so.
@@ -34,6 +37,9 @@
 #define TT_NR_ITEMS	256U	/* shared by all, as long as the test lasts */
 #define TT_NR_SLOTS	24U	/* batches that all can reach */
 #define TT_NR_POOLS	4U
+#define TT_MAX_DEPTH	6U	/* of the owners */
+#define TT_NR_LANES	4U	/* of each who acts */
+#define TT_PATIENCE_S	30	/* others may keep the machine busy; not so long */
 
 enum tt_bug {
 	TT_BUG_NONE,
@@ -45,6 +51,8 @@ enum tt_bug {
 	TT_BUG_FLUSH,
 	TT_BUG_DISABLED,
 	TT_BUG_RELEASED,
+	TT_BUG_CROWD,
+	TT_BUG_FAILURE,
 };
 
 enum tt_count {
@@ -59,15 +67,20 @@ enum tt_count {
 	TT_POOLS,	/* created */
 	TT_PROBES,	/* checks of a flush */
 	TT_STAMPS,	/* checks of what a run saw */
+	TT_FAILED,	/* items that said so */
+	TT_TOLD,	/* and what the notifiers heard of that */
 	TT_NR_COUNTS,
 };
 
 /* Who acts: a thread, or one of the interrupts that it sets off. */
+struct tt_lane;
+
 struct tt_actor {
 	struct rnd_state rnd;
 	int nr;				/* of the thread; interrupts: -1 */
 	u32 stamp;			/* of a thread: the last it has given */
-	struct tt_lane *lane;		/* of a thread */
+	struct tt_lane *lane[TT_NR_LANES];
+	unsigned int stuck;		/* tries in a row that found a lane full */
 };
 
 struct tt_thread {
@@ -102,6 +115,11 @@ struct tt_item {
 struct tt_slot {
 	raw_spinlock_t lock;
 	struct fairwq_batch *batch;	/* with a reference */
+	struct tt_nature {
+		struct fairwq_pool *pool;
+		enum fairwq_prio prio;
+		unsigned int depth;	/* how many owners it has */
+	} nature;			/* of @batch, to find out if it can be an owner */
 };
 
 /* One thing that can be done. */
@@ -110,6 +128,7 @@ struct tt_op {
 	unsigned int weight;
 	bool anywhere;			/* in any context */
 	void (*act)(struct tt_actor *actor);
+	atomic_long_t done;
 };
 
 /* main.c */
@@ -119,19 +138,24 @@ extern struct fairwq_pool *tt_pools[TT_NR_POOLS];
 extern struct fairwq_flows *tt_flows;
 extern struct tt_thread *tt_threads;
 extern bool tt_stopping;
+extern unsigned long tt_stopped;	/* jiffies, if tt_stopping */
 void tt_problem(const char *fmt, ...) __printf(1, 2);
 void tt_count(enum tt_count which, long n);
 u32 tt_random(struct tt_actor *actor, u32 below);
 
+int tt_told(struct notifier_block *nb, unsigned long event, void *data);
+
 /* ops.c */
 extern struct tt_op tt_ops[];
 extern const unsigned int tt_nr_ops;
-const struct tt_op *tt_pick_op(struct tt_actor *actor, bool anywhere);
+void tt_act(struct tt_actor *actor, bool anywhere);
 struct fairwq_batch *tt_get_batch(struct tt_actor *actor);
 void tt_resume_all(void);
 int tt_slots_init(void);
 void tt_slots_end(void);
-void tt_batch_released(struct fairwq_batch *batch, void *priv);
+struct fairwq_batch *tt_batch_create(struct tt_actor *actor, struct fairwq_batch_attrs *attrs);
+void tt_cancel_begin(void);
+void tt_cancel_end(void);
 bool tt_cancels_quiet(void);
 void tt_cancel_batch(struct fairwq_batch *batch);
 
@@ -140,20 +164,37 @@ extern struct tt_item *tt_items;
 int tt_items_init(void);
 void tt_items_end(void);
 int tt_item_queue(struct tt_item *item, struct fairwq_batch *batch, unsigned long delay);
+void tt_item_queued(struct tt_item *item, int ret);
 void tt_item_mod(struct tt_item *item, struct fairwq_batch *batch, unsigned long delay);
 bool tt_item_cancel(struct tt_item *item, bool (*cancel)(struct fairwq_work *work));
 void tt_item_flush(struct tt_item *item);
 void tt_dropped(struct fairwq_work *work);
 int tt_queued(int ret);
 void tt_behave(u32 dice);
+void tt_behave_seldom(u32 dice);
 
-/* lanes.c: items that free themselves; one producer, one order */
+/* shots.c: items that free themselves */
 extern atomic_long_t tt_live;
 bool tt_shot(struct fairwq_batch *batch, struct tt_lane *lane, gfp_t gfp);
 void tt_shot_dropped(struct fairwq_work *work);
+void tt_shots_bury(void);
 void tt_probe(struct fairwq_batch *batch, struct fairwq_pool *pool);
+
+/* lanes.c: one producer, one order */
+void tt_lanes_init(struct tt_actor *actor);
+void tt_lanes_end(struct tt_actor *actor);
 void tt_lane_renew(struct tt_actor *actor);
+void tt_lane_stream(struct tt_actor *actor);
 void tt_lane_burst(struct tt_actor *actor);
+void tt_lane_cancel(struct tt_actor *actor);
 void tt_lane_meddle(struct tt_actor *actor);
+bool tt_is_bead(const struct fairwq_work *work);
+void tt_bead_dropped(struct fairwq_work *work);
+int tt_lane_queue(struct tt_lane *lane, struct fairwq_batch *batch, struct fairwq_work *work);
+u64 tt_lane_next(struct tt_lane *lane);
+void tt_lane_accept(struct tt_lane *lane, long n);
+void tt_lane_enter(struct tt_lane *lane, u64 nr);
+void tt_lane_leave(struct tt_lane *lane);
+void tt_lane_ended(struct tt_lane *lane);
 
 #endif /* FAIRWQ_TORTURE_H */

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Items that are queued once and free themselves, on their own or in a lane;
+ * and probes, which show that a flush has waited.
+ */
+#define pr_fmt(fmt) "fairwq-torture: " fmt
+
+#include <linux/hash.h>
+#include <linux/preempt.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "torture.h"
+
+/* How many are queued, or about to be. */
+atomic_long_t tt_live;
+
+static LLIST_HEAD(tt_graves);
+
+enum tt_once_type { TT_SHOT, TT_PROBE };
+
+/* What a shot and a probe begin with. */
+struct tt_once {
+	struct fairwq_work work;
+	enum tt_once_type type;
+};
+
+struct tt_shot {
+	struct tt_once once;
+	unsigned long check;
+	struct tt_lane *lane;		/* or NULL */
+	u64 seq;			/* in the lane */
+	struct llist_node grave;
+};
+
+struct tt_probe {
+	struct tt_once once;
+	bool ended;
+};
+
+static unsigned long tt_shot_check(const struct tt_shot *shot)
+{
+	return ~(unsigned long)shot ^ (unsigned long)shot->seq;
+}
+
+/* PREEMPT_RT allocates and frees where it may sleep. */
+static bool tt_may_allocate(void)
+{
+	return !IS_ENABLED(CONFIG_PREEMPT_RT) || preemptible();
+}
+
+/* It was seen once: whoever sees it again sees that. */
+static void tt_shot_free(struct tt_shot *shot)
+{
+	if (READ_ONCE(shot->check) != tt_shot_check(shot))
+		tt_problem("an item that frees itself sees %lx, not %lx\n",
+			   shot->check, tt_shot_check(shot));
+	WRITE_ONCE(shot->check, 0);
+	if (tt_may_allocate())
+		kfree(shot);
+	else
+		llist_add(&shot->grave, &tt_graves);
+	atomic_long_dec(&tt_live);
+}
+
+/* Those that could not be freed where they ended. */
+void tt_shots_bury(void)
+{
+	struct tt_shot *shot, *next;
+
+	llist_for_each_entry_safe(shot, next, llist_del_all(&tt_graves), grave)
+		kfree(shot);
+}
+
+/* It has run, or was cancelled. */
+static void tt_shot_end(struct tt_shot *shot)
+{
+	struct tt_lane *lane = shot->lane;
+
+	tt_shot_free(shot);
+	if (lane)
+		tt_lane_ended(lane);
+}
+
+static void tt_shot_fn(struct fairwq_work *work)
+{
+	struct tt_shot *shot = container_of(work, struct tt_shot, once.work);
+	u32 dice = hash_64((unsigned long)shot ^ shot->seq, 32);
+	struct tt_lane *lane = shot->lane;
+
+	if (lane) {
+		tt_lane_enter(lane, shot->seq);
+		tt_behave_seldom(dice);
+		tt_lane_leave(lane);
+		tt_shot_end(shot);
+		return;
+	}
+	tt_count(TT_RAN, 1);
+	/* Fairwq does not touch it any more, whatever it does from here on. */
+	tt_shot_end(shot);
+	tt_behave_seldom(dice);
+}
+
+static void tt_once_dropped(struct tt_once *once)
+{
+	if (once->type == TT_PROBE)
+		WRITE_ONCE(container_of(once, struct tt_probe, once)->ended, true);
+	else
+		tt_shot_end(container_of(once, struct tt_shot, once));
+}
+
+void tt_shot_dropped(struct fairwq_work *work)
+{
+	struct tt_once *once = container_of(work, struct tt_once, work);
+
+	tt_count(TT_DROPPED, 1);
+	if (once->type == TT_SHOT && container_of(once, struct tt_shot, once)->lane)
+		tt_count(TT_RAN, -1);	/* what the lane counts as run */
+	tt_once_dropped(once);
+}
+
+/* To the lane, if there is one; without a batch, to one of many flows. */
+static int tt_shot_send(struct tt_shot *shot, struct fairwq_batch *batch)
+{
+	struct fairwq_work *work = &shot->once.work;
+
+	if (shot->lane)
+		return tt_lane_queue(shot->lane, batch, work);
+	if (!batch)
+		return fairwq_flows_queue(tt_flows, hash_ptr(shot, 6), work);
+	return fairwq_queue(batch, work);
+}
+
+static struct tt_shot *tt_shot_new(struct tt_lane *lane, gfp_t gfp)
+{
+	struct tt_shot *shot;
+
+	if (!tt_may_allocate() || atomic_long_read(&tt_live) > tt_backlog)
+		return NULL;
+	shot = kmalloc(sizeof(*shot), gfp | __GFP_NOWARN);
+	if (!shot)
+		return NULL;
+	fairwq_work_init(&shot->once.work, tt_shot_fn);
+	shot->once.type = TT_SHOT;
+	shot->lane = lane;
+	shot->seq = lane ? tt_lane_next(lane) : 0;
+	shot->check = tt_shot_check(shot);
+	atomic_long_inc(&tt_live);
+	return shot;
+}
+
+/* Returns whether it was queued. */
+bool tt_shot(struct fairwq_batch *batch, struct tt_lane *lane, gfp_t gfp)
+{
+	struct tt_shot *shot = tt_shot_new(lane, gfp);
+
+	if (!shot)
+		return false;
+	if (lane)
+		tt_lane_accept(lane, 1);
+	if (tt_queued(tt_shot_send(shot, batch)) == 1)
+		return true;
+	if (lane)
+		tt_lane_accept(lane, -1);
+	tt_shot_free(shot);
+	return false;
+}
+
+/* ---- probes ------------------------------------------------------------ */
+
+static void tt_probe_fn(struct fairwq_work *work)
+{
+	struct tt_probe *probe = container_of(work, struct tt_probe, once.work);
+
+	tt_count(TT_RAN, 1);
+	WRITE_ONCE(probe->ended, true);
+}
+
+/* What was queued before a flush of its batch, or its pool, has ended after. */
+void tt_probe(struct fairwq_batch *batch, struct fairwq_pool *pool)
+{
+	struct tt_probe probe = { .once.type = TT_PROBE };
+
+	fairwq_work_init_onstack(&probe.once.work, tt_probe_fn);
+	if (tt_queued(fairwq_queue(batch, &probe.once.work)) != 1)
+		return;
+	if (tt_bug == TT_BUG_FLUSH)
+		;
+	else if (pool)
+		fairwq_pool_flush(pool);
+	else
+		fairwq_batch_flush(batch);
+	/* Or it was dropped: that may still be on its way. */
+	if (tt_cancels_quiet() && !READ_ONCE(probe.ended))
+		tt_problem("a flush of a %s did not wait\n", pool ? "pool" : "batch");
+	tt_count(TT_PROBES, 1);
+	if (fairwq_work_cancel_sync(&probe.once.work)) {
+		tt_count(TT_CANCELED, 1);
+		return;
+	}
+	while (!READ_ONCE(probe.ended))	/* neither waits for the last word of a drop */
+		schedule_timeout_uninterruptible(1);
+}
