@@ -141,6 +141,17 @@ static struct tt_item *tt_any_item(struct tt_actor *actor)
 	return &tt_items[tt_random(actor, TT_NR_ITEMS)];
 }
 
+/* One that runs just now, if it does not take long to find; or any. */
+static struct tt_item *tt_busy_item(struct tt_actor *actor)
+{
+	struct tt_item *item = tt_any_item(actor);
+	unsigned int n;
+
+	for (n = 0; n < TT_NR_ITEMS / 2 && !atomic_read(&item->inside); n++)
+		item = &tt_items[(item->nr + 1) % TT_NR_ITEMS];
+	return item;
+}
+
 static unsigned long tt_any_delay(struct tt_actor *actor)
 {
 	return tt_random(actor, 2) ? 0 : 1 + tt_random(actor, HZ / 50 + 1);
@@ -174,7 +185,7 @@ void tt_slots_end(void)
 static void tt_op_queue(struct tt_actor *actor)
 {
 	struct fairwq_batch *batch = tt_get_batch(actor);
-	struct tt_item *item = tt_any_item(actor);
+	struct tt_item *item = tt_random(actor, 4) ? tt_any_item(actor) : tt_busy_item(actor);
 
 	if (!batch)
 		return;
@@ -233,7 +244,7 @@ static void tt_op_cancel(struct tt_actor *actor)
 
 static void tt_op_cancel_sync(struct tt_actor *actor)
 {
-	tt_item_cancel(tt_any_item(actor), fairwq_work_cancel_sync);
+	tt_item_cancel(tt_busy_item(actor), fairwq_work_cancel_sync);
 }
 
 static void tt_op_disable(struct tt_actor *actor)
@@ -246,7 +257,7 @@ static void tt_op_disable(struct tt_actor *actor)
 
 static void tt_op_disable_sync(struct tt_actor *actor)
 {
-	struct tt_item *item = tt_any_item(actor);
+	struct tt_item *item = tt_busy_item(actor);
 
 	if (item->kind == TT_RCU)	/* not while it waits for its grace period */
 		return;
@@ -357,7 +368,7 @@ static void tt_op_stamp(struct tt_actor *actor)
 
 static void tt_op_flush(struct tt_actor *actor)
 {
-	tt_item_flush(tt_any_item(actor));
+	tt_item_flush(tt_busy_item(actor));
 }
 
 static void tt_op_batch_flush(struct tt_actor *actor)
