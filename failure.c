@@ -96,6 +96,8 @@ void fairwq_report_failure(int err)
 		return;
 	}
 	might_sleep();
+	if (fairwq_mutant(SERIAL_FAILED))
+		((struct fairwq_turn *)turn)->constraint = NULL;
 	failure = (struct fairwq_failure) {
 		.pool = turn->batch->pool,
 		.batch = turn->batch,

@@ -59,6 +59,7 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_SERIAL_EARLY,		/* [serializer] next started before the return */
 	FAIRWQ_MUTANT_SERIAL_LIFO,		/* [serializer] those that wait come backwards */
 	FAIRWQ_MUTANT_SERIAL_CANCEL,		/* [serializer] not told of a cancelled item */
+	FAIRWQ_MUTANT_SERIAL_FAILED,		/* [serialmix] nor of one that has failed */
 	FAIRWQ_MUTANT_SERIAL_LEFT_BEHIND,	/* [serializer] what is pushed last is not seen */
 	FAIRWQ_MUTANT_SERIAL_STRANDED,		/* [serializer] pushed when the rest has gone */
 	FAIRWQ_MUTANT_SERIAL_TOP_LOST,		/* [serializer] a cancel on top is forgotten */
