@@ -10,6 +10,7 @@
 # FAIRWQ_LIMIT   seconds that one step in the guest may take (60)
 # FAIRWQ_TIMEOUT seconds for all of it (300)
 # FAIRWQ_STOP    if set, the first case that fails ends it
+# FAIRWQ_APPEND  more for the kernel's command line, such as FUZZ_SEED=7
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -23,7 +24,8 @@ mem=${FAIRWQ_MEM:-1G}
 # to init.sh, which gives every step its time: insmod itself looks hung while
 # a long test case runs.
 append="panic=-1 oops=panic printk.time=1 printk.devkmsg=on ignore_loglevel
-	FAIRWQ_LIMIT=${FAIRWQ_LIMIT:-60} ${FAIRWQ_STOP:+FAIRWQ_STOP=1}"
+	FAIRWQ_LIMIT=${FAIRWQ_LIMIT:-60} ${FAIRWQ_STOP:+FAIRWQ_STOP=1}
+	${FAIRWQ_APPEND:-}"
 
 qemu_command() {
 	(cd "$dir/root" && find . | cpio -o -H newc -R 0:0 2>/dev/null) |
