@@ -4,7 +4,6 @@
  * workqueue for each object. A channel is an object here; its items may not
  * overlap, and all but those of the mutex start in queue order.
  */
-#include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
 
@@ -182,34 +181,3 @@ static const struct bench_ops mutex_ops = {
 const struct bench_side bench_mutex = {
 	.name = "mutex", .ops = &mutex_ops,
 };
-
-/* ---- objects: what it takes to have many ------------------------------ */
-
-static unsigned long pages_free(void)
-{
-	struct sysinfo info;
-
-	si_meminfo(&info);
-	return info.freeram;
-}
-
-/* A pool and a batch are part of it, where there are any. */
-int bench_objects(const struct bench_row *row, const struct bench_side *side)
-{
-	unsigned long before = pages_free(), after;
-	u64 begin = ktime_get_ns(), made, end;
-	struct bench_bed bed;
-	int err = bench_open(&bed, side, row->channels, 0);
-
-	if (err)
-		return err;
-	made = ktime_get_ns();
-	after = pages_free();
-	end = ktime_get_ns();
-	bench_close(&bed);
-	bench_say(row, side->name, "ns=%llu destroy_ns=%llu bytes=%lu",
-		  div_u64(made - begin, row->channels),
-		  div_u64(ktime_get_ns() - end, row->channels),
-		  (before - min(before, after)) * PAGE_SIZE / row->channels);
-	return 0;
-}

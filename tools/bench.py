@@ -57,7 +57,7 @@ ROWS = {
     'idle': 'ns per empty item, one runner, 2 batches, next to so many idle ones',
     'serial_add': 'ns per queue call for an object whose only item in flight is held',
     'serial': 'ns per empty item, N objects in rotation, the items of one never overlap; 1 producer',
-    'objects': 'ns to make one of N objects; to destroy it; its memory',
+    'objects': 'ns to set up the order of one of N objects; to take it down; memory; how many there were',
     'one_each': 'N threads, one item each: items/s; ns of the queue call. "own": a batch each',
 }
 
