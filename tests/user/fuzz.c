@@ -765,8 +765,10 @@ static void use_what_is_there(void)
 static void use_for_ever(void)
 {
 	complaints = MAX_COMPLAINTS;	/* a file that ends while it is read is none */
-	for (;;)
+	for (;;) {
 		use_what_is_there();
+		usleep(below(3000));
+	}
 }
 
 /*
