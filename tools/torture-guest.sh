@@ -5,7 +5,7 @@
 # fairwq_torture.ko run with the parameters in /torture.args, and meanwhile
 # does what only user space can do: reads and turns what is in debugfs, takes
 # CPUs away and brings them back. The second loads and unloads all modules as
-# often as /loads.args says. Both print KTAP.
+# often as /loads.args says, while clients come and go. Both print KTAP.
 
 pools=/sys/kernel/debug/fairwq
 state=/sys/module/fairwq_torture/parameters/state
@@ -86,39 +86,102 @@ torture() {
 	result "the torture is unloaded" rmmod fairwq_torture
 }
 
+# While there is somebody who uses it, it stays.
+unload_used() {
+	tries=0
+	until rmmod "$1" 2>/dev/null; do
+		tries=$((tries + 1))
+		[ $tries -lt 1000 ] || return 1
+		usleep 2000
+	done
+}
+
 load_once() {
-	insmod /modules/fairwq_torture.ko seconds=0 progress=0 stutter=0 \
-		threads=1 backlog=500 &&
+	insmod /modules/fairhash.ko &&
+		insmod /modules/fairwq_torture.ko seconds=0 progress=0 stutter=0 \
+			threads=1 backlog=500 &&
 		insmod /modules/fairwq_hello.ko &&
+		insmod /modules/fairwq_resolver.ko &&
 		usleep 20000 &&
 		rmmod fairwq_hello &&
+		rmmod fairwq_resolver &&
 		rmmod fairwq_torture &&
+		unload_used fairhash &&
 		rmmod fairwq &&
 		insmod /modules/fairwq.ko
+}
+
+# Processes that use what is loaded, and die in whatever they do.
+clients=
+clients_come() {
+	for seed in 1 2; do
+		FUZZ_SEED=1$seed /user/fuzz clients &
+		clients="$clients $!"
+	done
+}
+
+clients_go() {
+	for client in $clients; do
+		kill -9 "$client"
+		wait "$client"
+	done 2>/dev/null
+	clients=
 }
 
 kernel_kib() {
 	awk '/^(SUnreclaim|VmallocUsed):/ {n += $2} END {print n}' /proc/meminfo
 }
 
+# The objects in each cache, when nothing is kept there for later use.
+slab_counts() {
+	sleep 1
+	echo 3 >/proc/sys/vm/drop_caches
+	for shrink in /sys/kernel/slab/*/shrink; do echo 1 >"$shrink"; done
+	awk 'NR > 2 {print $1, $2}' /proc/slabinfo
+}
+
+# Caches that have grown by half an object or more for each of $1 loads, and by
+# more than what each CPU may have for later use. It takes hundreds of loads to
+# be sure of that.
+slabs_grown() {
+	awk -v loads="$1" 'NR == FNR {before[$1] = $2; next}
+		$2 - before[$1] >= loads / 2 + 200 {print $1 ": " before[$1] " -> " $2; bad = 1}
+		END {exit !bad}' /tmp/slab.before /tmp/slab.after
+}
+
 # A tenth of it first, so that what is kept for later use is there.
 loads() {
 	todo=$(cat /loads.args)
 	echo "KTAP version 1"
-	echo 1..2
+	echo 1..3
 	done=0
-	before=0
 	while [ "$done" -lt "$todo" ]; do
-		[ "$done" -ne $((todo / 10)) ] || before=$(kernel_kib)
+		if [ "$done" -eq $((todo / 10)) ]; then
+			clients_go
+			slab_counts >/tmp/slab.before 2>/dev/null
+			before=$(kernel_kib)
+		fi
+		if [ $((done % 10)) -eq 0 ]; then
+			clients_go
+			clients_come
+		fi
 		load_once || break
 		done=$((done + 1))
 	done
-	sleep 1
+	clients_go
+	slab_counts >/tmp/slab.after 2>/dev/null
 	grown=$(($(kernel_kib) - before))
 	echo "# $done loads; the kernel's memory grew by $grown KiB"
 	result "loaded and unloaded $todo times" [ "$done" -eq "$todo" ]
 	# A page for each load would be a leak.
 	result "memory is given back" [ "$grown" -lt $((1024 + todo * 4)) ]
+	slabs_grown $((todo - todo / 10)) >/tmp/slab.grown
+	sed 's/^/# /' /tmp/slab.grown
+	if [ -s /tmp/slab.after ]; then
+		result "no cache has grown" [ ! -s /tmp/slab.grown ]
+	else
+		echo "ok 3 no cache has grown # SKIP this kernel does not tell"
+	fi
 }
 
 "${0##*/}"

@@ -52,8 +52,9 @@ fill_root() {
 	for name in torture loads; do
 		install -m 755 "$top/tools/torture-guest.sh" "$dir/root/user/$name"
 	done
-	cp "$dir/src"/{fairwq,tests/torture/fairwq_torture,samples/fairwq_hello}.ko \
+	cp "$dir/src"/{fairwq,tests/torture/fairwq_torture}.ko "$dir/src"/samples/*.ko \
 		"$dir/root/modules/"
+	gcc -static -O1 -g -pthread -I"$top" -o "$dir/root/user/fuzz" "$top/tests/user/fuzz.c"
 	echo "seconds=$seconds $light ${TORTURE_ARGS:-}" >"$dir/root/torture.args"
 	echo "$loads" >"$dir/root/loads.args"
 }
