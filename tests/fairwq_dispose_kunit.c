@@ -277,11 +277,13 @@ static void push_before_the_batch_is_closed(struct kunit *test)
 /*
  * ---- queue against dispose, 100,000 times on two CPUs ------------------
  *
- * In passes, as one case that runs for half a minute would look like a hang.
+ * In passes, as one case that runs for half a minute would look like a hang; and
+ * on a slow machine, as often as there is time for.
  */
 
 /* In each of RACE_PASSES; where bugs are planted, other cases find them. */
-#define RACE_ROUNDS	(fairwq_mutant(NONE) ? MOCK_MANY(10000) : 1000)
+#define RACE_ROUNDS	(fairwq_mutant(NONE) ? 10000 : 1000)
+#define RACE_TIME	(3 * HZ)
 #define RACE_PASSES	10
 #define RACE_BURST	1000	/* batches that may wait for their grace period */
 
@@ -292,7 +294,7 @@ struct race {
 	atomic_t disposed;		/* rounds that the disposer has ended */
 	atomic_t accepted, ran, released;
 	wait_queue_head_t step;		/* @round or @disposed has changed */
-	bool stop;			/* the other side gave up */
+	bool stop;			/* there is no other round */
 	struct completion over;
 };
 
@@ -399,8 +401,9 @@ static void queue_races_dispose(struct kunit *test)
 	struct race *race = kunit_kzalloc(test, sizeof(*race), GFP_KERNEL);
 	long live = live_batches();
 	struct mock *mock = test->priv;
+	unsigned long end = jiffies + RACE_TIME;
 	struct task_struct *task;
-	int round, err = 0;
+	int round = 0, err = 0;
 
 	KUNIT_ASSERT_NOT_NULL(test, race);
 	mock_pool(test, 3, FAIRWQ_ROUND_ROBIN);
@@ -410,23 +413,22 @@ static void queue_races_dispose(struct kunit *test)
 	init_waitqueue_head(&race->step);
 	task = kthread_run(race_disposer, race, "race_disposer");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
-	for (round = 1; !err && round <= RACE_ROUNDS; round++) {
-		err = race_round(race, round);
+	while (!err && round < RACE_ROUNDS && time_before(jiffies, end)) {
+		err = race_round(race, ++round);
 		if (!(round % RACE_BURST))
 			mock_until(test, atomic_read(&race->released) == round);
 	}
-	if (err) {
-		WRITE_ONCE(race->stop, true);
-		atomic_set_release(&race->round, RACE_ROUNDS);
-		wake_up(&race->step);
-	}
+	mock_until(test, err || atomic_read(&race->disposed) == round);
+	WRITE_ONCE(race->stop, true);
+	atomic_set_release(&race->round, INT_MAX);
+	wake_up(&race->step);
 	mock_await(test, &race->over);
 	KUNIT_ASSERT_EQ(test, 0, err);
-	mock_until(test, atomic_read(&race->released) == RACE_ROUNDS);
+	mock_until(test, atomic_read(&race->released) == round);
 	KUNIT_EXPECT_EQ(test, atomic_read(&race->accepted), atomic_read(&race->ran));
 	mock_until(test, fairwq_test_live_batches() == live + 4);
 	kunit_info(test, "%d of %d items were accepted\n",
-		   atomic_read(&race->accepted), 3 * RACE_ROUNDS);
+		   atomic_read(&race->accepted), 3 * round);
 }
 
 /* 10,000 batches come and go, and leave no memory behind. */
