@@ -7,7 +7,6 @@ KDIR	?= $(firstword $(wildcard /lib/modules/$(shell uname -r)/build) \
 	     $(shell ls -d /lib/modules/*/build 2>/dev/null | sort -rV))
 PREFIX	?= /usr/local
 KERNEL	?= 6.1
-KIND	?= uml
 SECONDS	?= 60
 
 # ARCH LLVM CC V W C and the like reach kbuild by themselves.
@@ -29,10 +28,12 @@ help:
 	@echo '  demo             two clients on real files in a booted stock kernel, in QEMU'
 	@echo '  bench            what it costs next to queue_work(), on user-mode Linux'
 	@echo 'To test it:'
-	@echo '  check            all suites in QEMU; KERNEL=6.1 (default), 6.12 or 7.3'
+	@echo '  check            all suites; KERNEL=6.1 (default), 6.12 or 7.3, KIND=qemu (default),'
+	@echo '                   or qemu-debug, qemu-kcsan, qemu-rt, uml, uml-debug'
 	@echo '  check-uml        all suites on 7.3 user-mode Linux: the fast loop'
 	@echo '  sim              is it fair? pick.c alone, in user space, over millions of turns; SEED='
-	@echo '  torture          everything at random for SECONDS=60; KIND=uml (default), uml-debug or qemu'
+	@echo '  matrix           every supported kernel and architecture; CELLS="6.1-qemu ...": only these'
+	@echo '  torture          everything at random for SECONDS=60; KIND=uml (default) and as for check'
 	@echo '  check-mutants    plant bugs one by one; each must be caught'
 	@echo '  models           model-check the lock-free protocols, and their broken variants'
 	@echo '  check-style      warnings, checkpatch, kernel-doc, sparse, spelling, scripts'
@@ -54,13 +55,16 @@ dkms-install:
 	@tools/dkms-install.sh
 
 check:
-	@$(check) $(KERNEL) qemu
+	@$(check) $(KERNEL) $(or $(KIND),qemu)
 
 check-uml:
 	@$(check) 7.3 uml
 
 torture:
-	@KERNEL=$(KERNEL) tools/torture.sh $(KIND) $(SECONDS)
+	@KERNEL=$(KERNEL) tools/torture.sh $(or $(KIND),uml) $(SECONDS)
+
+matrix:
+	@tools/matrix.sh $(CELLS)
 
 check-mutants check-style check-dkms models sim demo bench:
 	@tools/$@.sh
@@ -71,4 +75,4 @@ clean:
 	@rm -rf build
 
 .PHONY: all help modules modules_install samples install headers_install dkms-install \
-	check check-uml torture check-mutants check-style check-dkms models sim demo bench clean
+	check check-uml matrix torture check-mutants check-style check-dkms models sim demo bench clean

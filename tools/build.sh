@@ -6,6 +6,7 @@
 # the sources, DIR/src. What the guest needs comes to lie in DIR/root.
 #
 # FAIRWQ_FIRST   the suite module that the guest is to run before the others
+# FAIRWQ_SUITES  the suite modules and programs to run, instead of all of them
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -22,7 +23,16 @@ build_modules() {
 # The names of the programs that test from user space.
 user_tests() {
 	find "$top/tests/user" -name '*.c' -printf '%f\n' 2>/dev/null |
-		sed 's/\.c$//' | sort
+		sed 's/\.c$//' | sort | wanted
+}
+
+# Of the names that it reads, those that are to run.
+wanted() {
+	if [ -n "${FAIRWQ_SUITES:-}" ]; then
+		grep -xF "${FAIRWQ_SUITES// /$'\n'}" || true
+	else
+		cat
+	fi
 }
 
 build_user() {
@@ -54,7 +64,7 @@ suite_modules() {
 	for c in "$top"/tests/*_kunit.c; do
 		t=$(basename "$c" .c)
 		[ "$t" = "$first" ] || echo "$t"
-	done
+	done | wanted
 }
 
 # The steps of the guest, in order: init.sh does them and reports on each,
@@ -80,8 +90,9 @@ plan() {
 
 # The suites that must be seen to have run: every one that the sources name.
 suites() {
-	local c names
-	for c in "$top"/tests/*_kunit.c; do
+	local c t names
+	for t in $(suite_modules); do
+		c=$top/tests/$t.c
 		names=$(grep -A5 'struct kunit_suite .*=' "$c" |
 			sed -n 's/.*\.name = "\([^"]*\)".*/\1/p')
 		[ -n "$names" ] || die "no suite found in $c"

@@ -1,24 +1,36 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# check.sh VERSION qemu|uml: all suites in a kernel of that version, from a
-# bare machine to the verdict. Logs stay in build/check-VERSION-KIND.
+# check.sh VERSION KIND: all suites in a kernel of that version, from a bare
+# machine to the verdict. Logs stay in build/check-VERSION-KIND.
+#
+# KIND is qemu or uml, alone or with what tests/configs has on top of it:
+# uml-debug, qemu-debug, qemu-kcsan, qemu-rt.
 #
 # Exit: 0 all passed, 1 a test failed, 2 no kernel or no module to test,
 # 3 crash or warning, 124 time was up.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-version=${1:?usage: check.sh VERSION qemu|uml}
-kind=${2:?usage: check.sh VERSION qemu|uml}
+version=${1:?usage: check.sh VERSION KIND}
+kind=${2:?usage: check.sh VERSION KIND}
 dir=$top/build/check-$version-$kind
-export FAIRWQ_LIMIT=${FAIRWQ_LIMIT:-200} FAIRWQ_TIMEOUT=${FAIRWQ_TIMEOUT:-600}
 
 case $kind in
-qemu) arch=x86_64 packages=("${build_packages[@]}" "${qemu_packages[@]}") ;;
-uml) arch=um packages=("${build_packages[@]}" busybox-static) ;;
+qemu | qemu-*) arch=x86_64 packages=("${build_packages[@]}" "${qemu_packages[@]}") ;;
+uml | uml-*) arch=um packages=("${build_packages[@]}" busybox-static) ;;
 *) die "a kernel is booted by qemu or as uml, not by $kind" ;;
 esac
+
+# Who watches every access takes his time; races want more than two CPUs.
+case $kind in
+*-*) : "${FAIRWQ_LIMIT=400}" "${FAIRWQ_TIMEOUT=1500}" "${FAIRWQ_MEM=2G}" ;;
+*) : "${FAIRWQ_LIMIT=300}" "${FAIRWQ_TIMEOUT=1200}" ;;
+esac
+# Those that race on purpose; all of them would take half an hour there.
+[ "$kind" != qemu-kcsan ] || : "${FAIRWQ_CPUS=4}" \
+	"${FAIRWQ_SUITES=fairwq_kunit fairwq_runner_kunit fairwq_serializer_kunit fairwq_workrace_kunit}"
+export FAIRWQ_LIMIT FAIRWQ_TIMEOUT FAIRWQ_MEM FAIRWQ_CPUS FAIRWQ_SUITES
 
 # The judge first: its word on what follows is worth what it says here.
 judge_the_judge() {
@@ -28,8 +40,8 @@ judge_the_judge() {
 
 suites() {
 	local obj=$1 rc=0
-	"$top/tools/build.sh" "$obj" "$arch" "$dir" || return 2
-	"$top/tools/boot.sh" "$kind" "$obj" "$dir"
+	"$top/tools/build.sh" "$obj" "$arch" "$dir" W=1e || return 2
+	"$top/tools/boot.sh" "${kind%%-*}" "$obj" "$dir"
 	grep -hE '^ *(KTAP version|1\.\.|ok |not ok |# )' "$dir/console.log" \
 		>"$dir/ktap.log" || true
 	"$top/tools/verdict.py" "$dir" \
@@ -74,5 +86,6 @@ main() {
 
 say "All suites on $version ($kind)"
 need_packages "${packages[@]}"
-obj=$("$top/tools/kernel.sh" "$version" "$kind") || exit 2
+# shellcheck disable=SC2086 # to be split
+obj=$("$top/tools/kernel.sh" "$version" ${kind//-/ }) || exit 2
 locked "$dir.lock" main "$obj"

@@ -4,7 +4,8 @@
 # kernel.sh VERSION CONFIG...: build a test kernel and print its build folder.
 #
 # VERSION is 6.1, 6.12 or 7.3. Each CONFIG names a fragment in tests/configs;
-# the first is "qemu" (x86, from tinyconfig) or "uml" (from um's defconfig).
+# the first is "qemu" (x86, from tinyconfig), "uml" (from um's defconfig), or, only
+# to build modules against, "arm64" or "arm" (from their defconfigs).
 # The build is cached under a key of source version, compiler and fragments,
 # so that the same question is answered at once the second time. Count recipe
 # up when a change here must lead to another kernel.
@@ -23,22 +24,27 @@ for name in "$@"; do
 done
 
 case $base in
-qemu) arch=x86_64 first=tinyconfig target=bzImage image=arch/x86/boot/bzImage ;;
-uml) arch=um first=defconfig target=linux image=linux ;;
-*) die "the first config is qemu or uml, not $base" ;;
+qemu) arch=x86_64 first=tinyconfig targets="bzImage modules" image=arch/x86/boot/bzImage ;;
+uml) arch=um first=defconfig targets="linux modules" image=linux ;;
+arm64) arch=arm64 first=defconfig targets=modules_prepare image=scripts/module.lds ;;
+arm) arch=arm first=multi_v7_defconfig targets=modules_prepare image=scripts/module.lds ;;
+*) die "the first config is qemu, uml, arm64 or arm, not $base" ;;
 esac
 
+kbuild_arch "$arch"
+
 configure() {
-	make -C "$src" O="$obj" ARCH="$arch" "$first" &&
+	make -C "$src" O="$obj" "${make_arch[@]}" "$first" &&
 		(cd "$obj" && ARCH="$arch" "$src/scripts/kconfig/merge_config.sh" -m -O "$obj" \
 			.config "${fragments[@]}") &&
-		make -C "$obj" ARCH="$arch" olddefconfig &&
+		make -C "$obj" "${make_arch[@]}" olddefconfig &&
 		check_config
 }
 
 # A symbol that the kernel does not know, or whose needs are not met, vanishes
-# without a word; a sanitizer that is silently off proves nothing. Lines that
-# end in "# if known" may be dropped by an older or newer kernel.
+# without a word; a sanitizer that is silently off proves nothing. What a later
+# fragment says counts. Lines that end in "# if known" may be dropped by an older
+# or newer kernel.
 check_config() {
 	local line bad=0
 	while read -r line; do
@@ -48,12 +54,14 @@ check_config() {
 		esac
 		echo "not in the final configuration: $line"
 		bad=1
-	done < <(sed -n '/# if known$/d; s/^\(CONFIG_[A-Za-z0-9_]*=[^ ]*\).*/\1/p' "${fragments[@]}")
+	done < <(sed -n '/# if known$/d; s/^\(CONFIG_[A-Za-z0-9_]*=[^ ]*\).*/\1/p' "${fragments[@]}" |
+		tac | awk -F= '!seen[$1]++')
 	return $bad
 }
 
 build() {
-	make -C "$obj" ARCH="$arch" -j"$jobs" "$target" modules
+	# shellcheck disable=SC2086 # to be split
+	make -C "$obj" "${make_arch[@]}" -j"$jobs" $targets
 }
 
 main() {

@@ -79,6 +79,15 @@ build_packages=(gcc make bc flex bison libelf-dev libssl-dev libc6-dev kmod cpio
 # What boots a kernel and fills its file system.
 qemu_packages=(qemu-system-x86 seabios busybox-static cpio)
 
+# kbuild_arch ARCH: what kbuild has to be told of it, in make_arch.
+kbuild_arch() {
+	make_arch=("ARCH=$1")
+	case $1 in
+	arm64) make_arch+=(CROSS_COMPILE=aarch64-linux-gnu-) ;;
+	arm) make_arch+=(CROSS_COMPILE=arm-linux-gnueabihf-) ;;
+	esac
+}
+
 # copy_sources DIR: what kbuild needs, so that builds for several kernels do
 # not meet. Only what differs is written, whatever its date, and objects are
 # left alone: the next build does what is new and nothing else.

@@ -6,7 +6,8 @@
 # can be unloaded. Logs stay in build/torture-KIND.
 #
 # KIND is uml (7.3, native), uml-debug (the same with KASAN, lockdep, debug
-# objects, kmemleak, UBSAN) or qemu (KERNEL, 4 CPUs that go and come back).
+# objects, kmemleak, UBSAN), qemu (KERNEL, 4 CPUs that go and come back), or 7.3
+# there with more: qemu-debug, qemu-kcsan (data races), qemu-rt (PREEMPT_RT).
 #
 # KERNEL         for qemu: 6.1, 6.12 or 7.3 (6.1)
 # TORTURE_ARGS   more parameters of the module, such as "seed=7 bug=lost"
@@ -18,8 +19,8 @@
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-kind=${1:?usage: torture.sh uml|uml-debug|qemu SECONDS}
-seconds=${2:?usage: torture.sh uml|uml-debug|qemu SECONDS}
+kind=${1:?usage: torture.sh KIND SECONDS}
+seconds=${2:?usage: torture.sh KIND SECONDS}
 dir=$top/build/torture-$kind
 loads=20 light=
 read -ra build_args <<<"${TORTURE_BUILD:-}"
@@ -28,7 +29,11 @@ case $kind in
 uml) boot=uml arch=um kernel=(7.3 uml) cpus=2 slack=120 ;;
 uml-debug) boot=uml arch=um kernel=(7.3 uml debug) cpus=2 slack=400 loads=0 light="threads=4 backlog=500" ;;
 qemu) boot=qemu arch=x86_64 kernel=("${KERNEL:-6.1}" qemu) cpus=4 slack=180 light="threads=4 backlog=500" ;;
-*) die "torture is run as uml, uml-debug or qemu, not $kind" ;;
+qemu-debug | qemu-kcsan | qemu-rt)
+	boot=qemu arch=x86_64 kernel=(7.3 "${kind%%-*}" "${kind#*-}") cpus=4 slack=400 loads=0
+	light="threads=4 backlog=500"
+	;;
+*) die "torture is run as uml or qemu, alone or with -debug, -kcsan or -rt, not $kind" ;;
 esac
 [[ $seconds =~ ^[1-9][0-9]*$ ]] || die "SECONDS is a number, not $seconds"
 loads=${TORTURE_LOADS:-$loads}
