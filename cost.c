@@ -3,11 +3,14 @@
  * What a turn costs the batch that takes it.
  *
  * Under round robin: 1. Under fair time: the time that its function runs,
- * which is known when it has returned. Until then it is charged what it is
- * likely to cost: a moving average of the batch's run times, or a slice if
- * there is none. Were nothing charged, then of several runners one after the
- * other would take a turn of the batch that looks cheapest, until the first
- * of these turns ends. Under arrival order: nothing.
+ * which is known when it has returned. Until then it is charged what it may
+ * cost: the longest of the batch's last turns, or a slice if there were none.
+ * Were nothing charged, then of several runners one after the other would take
+ * a turn of the batch that looks cheapest, until the first of these turns
+ * ends; and were it the average, they would do so when all of them are longer
+ * than that. What is charged too much is given back, and nobody was given
+ * anything meanwhile that he has to give back: see fairness.c for what that
+ * makes of the bound. Under arrival order: nothing.
  *
  * Another policy is another unit. Its change begins an era: every virtual
  * time is set to 0, so that nobody has more of a debt or a claim than others,
@@ -23,15 +26,38 @@
 /* The longest item at the smallest weight: a debt that the tree can tell from none. */
 static_assert((FAIRWQ_COST_MAX_NS << FAIRWQ_COST_NS_SHIFT) * 100 <= FAIRWQ_MAX_LEAD);
 
-/* What the next turn of @batch is likely to take, ns. */
+/*
+ * The longest of the last turns is that of so many and as many again: long
+ * enough to know of what comes now and then, and soon over where turns are
+ * short and one of them was interrupted.
+ */
+#define FAIRWQ_RECENT_TURNS	256
+
+/* What the next turn of @batch may take, ns. */
 static u32 fairwq_guess_locked(struct fairwq_batch *batch)
 {
 	unsigned int slice_us = batch->pool->slice_us ?: FAIRWQ_DFL_SLICE_US;
-	u64 avg = ewma_fairwq_run_read(&batch->stats->run_avg);
+	struct fairwq_batch_stats *stats = batch->stats;
+	u64 guess = ewma_fairwq_run_read(&stats->run_avg);
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	return clamp_t(u64, avg ?: (u64)slice_us * NSEC_PER_USEC, 1, U32_MAX);
+	if (!fairwq_mutant(AVERAGE_CHARGED))
+		guess = max3(guess, (u64)stats->longest[0], (u64)stats->longest[1]);
+	return clamp_t(u64, guess ?: (u64)slice_us * NSEC_PER_USEC, 1, U32_MAX);
+}
+
+static void fairwq_note_longest_locked(struct fairwq_batch *batch, u64 ns)
+{
+	struct fairwq_batch_stats *stats = batch->stats;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	stats->longest[0] = max_t(u32, stats->longest[0], min_t(u64, ns, U32_MAX));
+	if (++stats->measured % FAIRWQ_RECENT_TURNS)
+		return;
+	stats->longest[1] = stats->longest[0];
+	stats->longest[0] = 0;
 }
 
 /* What @turn was charged, as the tree counts. */
@@ -86,6 +112,7 @@ void fairwq_cost_settle_locked(const struct fairwq_turn *turn)
 	if (turn->era != pool->era && !fairwq_mutant(OLD_TURN_CORRECTED))
 		return;
 	took = min(turn->run, FAIRWQ_COST_MAX_NS);
+	fairwq_note_longest_locked(batch, took);
 	fairwq_window_cost_locked(batch, max_t(u64, took, turn->charged));
 	fairwq_tree_correct(&pool->tree, &batch->node,
 			    (took - turn->charged) * BIT(FAIRWQ_COST_NS_SHIFT));
@@ -115,6 +142,8 @@ void fairwq_test_set_guess(struct fairwq_batch *batch, unsigned long ns)
 	raw_spin_lock_irq(&batch->pool->lock);
 	ewma_fairwq_run_init(&batch->stats->run_avg);
 	ewma_fairwq_run_add(&batch->stats->run_avg, ns);
+	batch->stats->longest[0] = ns;
+	batch->stats->longest[1] = 0;
 	raw_spin_unlock_irq(&batch->pool->lock);
 }
 EXPORT_SYMBOL_GPL(fairwq_test_set_guess);

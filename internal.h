@@ -136,7 +136,7 @@ struct fairwq_plan {
 	atomic_t helpers;		/* A: who is looking into it */
 	bool share;			/* P: long enough to wake another runner for */
 	u64 began;			/* P: when it was made, ns */
-	u64 due;			/* P, R reads: when it is late by its own measure */
+	s64 due;			/* R: when it is late, ns, under fair time */
 	struct fairwq_slot slot[FAIRWQ_PLAN_MAX];
 };
 

@@ -22,6 +22,7 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_BACK_AT_THE_END,		/* [fair] a refunded turn comes after its equals */
 	FAIRWQ_MUTANT_OWNER_IGNORED,		/* [fair] who has many batches gets much */
 	FAIRWQ_MUTANT_NO_GUESS,			/* [fair] a turn under way costs nothing */
+	FAIRWQ_MUTANT_AVERAGE_CHARGED,		/* [fair] what a turn is likely to cost, not may */
 	FAIRWQ_MUTANT_LATE_UNTOLD,		/* [fair] a late runner goes on, and tells later */
 	FAIRWQ_MUTANT_OLD_TURN_CORRECTED,	/* [fair] by a policy that did not charge it */
 	FAIRWQ_MUTANT_OLD_UNIT_KEPT,		/* [fair] virtual times of another unit */

@@ -483,7 +483,9 @@ static unsigned int fairwq_plan_turns_locked(struct fairwq_runner *runner)
 		fairwq_batch_take_locked(batch, &plan->slot[nr]);
 		if (unlikely(fairwq_park_locked(runner, &plan->slot[nr])))
 			continue;
-		planned += fairwq_estimate_locked(batch, slice);
+		/* Under fair time, what was charged: see fairness.c. */
+		planned += max_t(u64, fairwq_estimate_locked(batch, slice),
+				 plan->slot[nr].turn.charged);
 		nr++;
 	} while ((planned < slice || nr < ahead) && nr < FAIRWQ_PLAN_MAX);
 	pool->foresight = !slice && nr > 1;
@@ -678,7 +680,7 @@ static bool fairwq_find_turns_locked(struct fairwq_runner *runner, u64 now)
 	runner->log.accounted = 0;
 	runner->plan.share = false;
 	runner->plan.due = pool->policy == FAIRWQ_FAIR_TIME ?
-			   now + 2 * fairwq_slice_ns_locked(pool) : U64_MAX;
+			   now + fairwq_slice_ns_locked(pool) : S64_MAX;
 	return fairwq_join_plan_locked(runner) || fairwq_plan_locked(runner, now) ||
 	       fairwq_rescue_locked(runner, now);
 }
@@ -816,12 +818,16 @@ static void fairwq_give_back_rest(struct fairwq_runner *runner)
 
 /*
  * What the runner runs since it held the lock takes much longer than it plans
- * for. By a coarse clock; and by turns that are timed, where what they take is
- * what they cost: a guess that is wrong is wrong by so much and no more.
+ * for. By a coarse clock; and under fair time by what turns cost, so that a
+ * guess that is wrong is wrong by so much and no more. Also one that was too
+ * high: what was charged in vain is time that the batch was kept from.
  */
-static bool fairwq_is_late(const struct fairwq_runner *runner, unsigned long overdue)
+static bool fairwq_is_late(struct fairwq_runner *runner, const struct fairwq_turn *turn,
+			   unsigned long overdue)
 {
-	return time_after_eq(jiffies, overdue) || runner->mark > runner->plan.due;
+	if (turn->charged > turn->run)
+		runner->plan.due -= turn->charged - turn->run;
+	return time_after_eq(jiffies, overdue) || (s64)runner->mark > runner->plan.due;
 }
 
 /*
@@ -938,7 +944,8 @@ static void fairwq_run_turns(struct fairwq_runner *runner)
 		smp_wmb();
 		WRITE_ONCE(log->nr, i + 1);
 		fairwq_run_turn(runner, &log->turn[i++], work);
-		late = unlikely(fairwq_is_late(runner, overdue)) && fairwq_stop_late(runner);
+		late = unlikely(fairwq_is_late(runner, &log->turn[i - 1], overdue)) &&
+		       fairwq_stop_late(runner);
 		if (unlikely(runner->streak.serializer))
 			i = fairwq_go_on(runner, i);
 		if (late && !runner->in_hand)

@@ -52,6 +52,8 @@ struct fairwq_batch_stats {
 	u64 run_time;			/* ns, of the timed ones; fair time: of all */
 	u64 failures;			/* reported by its items */
 	struct ewma_fairwq_run run_avg;	/* 0: never measured */
+	u32 longest[2];			/* fair time: run times, ns; see cost.c */
+	u32 measured;			/* turns that @longest knows of */
 	struct fairwq_hist wait;	/* of the measured ones */
 	struct fairwq_hist run;		/* of the timed ones */
 };

@@ -333,6 +333,49 @@ static void runners_do_not_pile_up(struct kunit *test)
 		fairwq_batch_dispose(batch[i]);
 }
 
+/* What @batch was charged for the turn that it is in, ns. */
+static u64 charged_for(struct kunit *test, struct fairwq_batch *batch)
+{
+	struct mock_gate *gate = kunit_kzalloc(test, sizeof(*gate), GFP_KERNEL);
+	u64 before = batch->node.service, during;
+
+	KUNIT_ASSERT_NOT_NULL(test, gate);
+	mock_gate_init(gate);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(batch, &gate->work));
+	mock_await(test, &gate->entered);
+	during = batch->node.service;
+	complete_all(&gate->open);
+	fairwq_batch_flush(batch);
+	return (during - before) >> FAIRWQ_COST_NS_SHIFT;
+}
+
+/* What a turn may take is what the longest of the last ones took. */
+static void longest_turn_is_charged(struct kunit *test)
+{
+	struct fairwq_batch *a;
+	unsigned int i;
+	u64 longest;
+
+	mock_pool(test, 1, FAIRWQ_FAIR_TIME);
+	mock_open(test);
+	a = mock_batch(test, "a");
+	KUNIT_EXPECT_EQ(test, (u64)FAIRWQ_DFL_SLICE_US * NSEC_PER_USEC, charged_for(test, a));
+	fairwq_test_set_guess(a, NSEC_PER_SEC);
+	for (i = 0; i < 200; i++)
+		mock_queue(test, a, 'a', 1);
+	fairwq_batch_flush(a);
+	/* None of those took a second. */
+	KUNIT_EXPECT_EQ(test, (u64)NSEC_PER_SEC, charged_for(test, a));
+	/* And after as many again and again it is forgotten. */
+	for (i = 0; i < 512; i++)
+		mock_queue(test, a, 'a', 1);
+	fairwq_batch_flush(a);
+	longest = max(a->stats->longest[0], a->stats->longest[1]);
+	KUNIT_EXPECT_EQ(test, longest, charged_for(test, a));
+	KUNIT_EXPECT_LT(test, longest, (u64)NSEC_PER_SEC);
+	fairwq_batch_dispose(a);
+}
+
 /* Takes more than twice the slice, and until something else was queued. */
 struct slow {
 	struct mock_item item;
@@ -486,8 +529,8 @@ static void queue_liars(struct kunit *test, struct fairwq_batch *batch, unsigned
 }
 
 /*
- * One batch always looks cheap and takes 400 us, the other looks dear and takes
- * nothing. That they get the same time, the check sees; mock_exit() sees that
+ * One batch takes 400 us a turn, the other looks as if it did and takes nothing.
+ * That they get the same time, the check sees; mock_exit() sees that
  * it found nothing else.
  */
 static void self_check_goes_by_what_was_measured(struct kunit *test)
@@ -860,6 +903,7 @@ static struct kunit_case fair_cases[] = {
 	KUNIT_CASE(debt_has_a_limit),
 	KUNIT_CASE(one_long_against_many_short),
 	KUNIT_CASE(runners_do_not_pile_up),
+	KUNIT_CASE(longest_turn_is_charged),
 	KUNIT_CASE(wrong_guess_ends_the_plan),
 	KUNIT_CASE(late_helper_tells_first),
 	KUNIT_CASE(self_check_goes_by_what_was_measured),

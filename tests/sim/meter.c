@@ -95,7 +95,7 @@ static int64_t bound_of(const struct meter *meter, int i, int j)
 
 	if (meter->bound == METER_HALVES)
 		bound = meter->taken * (cost_a + cost_b) / 2;
-	else if (meter->bound == METER_UNKNOWN)
+	else if (meter->bound == METER_SURPRISED)
 		bound *= 2;
 	return bound + bound / METER_FINEST;
 }

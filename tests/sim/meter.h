@@ -40,15 +40,18 @@
 enum meter_bound {
 	/* taken * the larger cost of the two: promise 6, with max_active + 1 */
 	METER_PROMISE,
-	/* taken / 2 * the sum of both: what is said of turns given, with the same */
+	/*
+	 * taken / 2 * the sum of both: what fairness.c checks; of turns given with
+	 * the same, of time that was charged with twice that
+	 */
 	METER_HALVES,
 	/*
-	 * 2 * taken * the larger cost: where what a turn costs is known only when
-	 * it is over, and then put right. All that is under way may be the one's
+	 * 2 * taken * the larger cost: where nobody knows of an item that it will
+	 * be longer than those before it. All that is under way may be the one's
 	 * and have cost nearly nothing by what was thought, and at another time
 	 * within the window the other's.
 	 */
-	METER_UNKNOWN,
+	METER_SURPRISED,
 };
 
 struct meter_entry {

@@ -18,7 +18,7 @@
 /* As a kernel with HZ=250 has it. */
 #define JIFFY_NS		(4 * SIM_MS)
 #define OVERDUE_JIFFIES		2
-#define OVERDUE_SLICES		2
+#define RECENT_TURNS		256	/* FAIRWQ_RECENT_TURNS */
 
 /* From a kick to the runner's first look. */
 #define KICK_MIN_NS		(1 * SIM_US)
@@ -59,10 +59,10 @@ static bool event_before(const struct sim_event *a, const struct sim_event *b)
 	return a->when != b->when ? a->when < b->when : a->seq < b->seq;
 }
 
-static void event_add(struct sim *sim, int kind, int who, u64 delay, u64 cost)
+static void event_add(struct sim *sim, int kind, int who, u64 delay)
 {
 	struct sim_event event = {
-		.when = sim->now + delay, .seq = sim->seq++, .kind = kind, .who = who, .cost = cost,
+		.when = sim->now + delay, .seq = sim->seq++, .kind = kind, .who = who,
 	};
 	int i = sim->nr_events++;
 
@@ -105,7 +105,7 @@ static void wake(struct sim *sim)
 	runner->idle = false;
 	sim->nr_active++;
 	event_add(sim, SIM_WAKE, runner - sim->runner,
-		  random_between(&sim->rnd, KICK_MIN_NS, KICK_MAX_NS), 0);
+		  random_between(&sim->rnd, KICK_MIN_NS, KICK_MAX_NS));
 }
 
 static void kick(struct sim *sim)
@@ -194,9 +194,9 @@ static void set_eligible(struct sim *sim, struct sim_client *client, bool eligib
 			sim->passed[client->attrs.rank] = 0;
 		meter_leave(sim->meter, client->id);
 	}
-	if (sim->given && eligible)
+	if (eligible)
 		meter_join(sim->given, client->id);
-	else if (sim->given)
+	else
 		meter_leave(sim->given, client->id);
 }
 
@@ -227,21 +227,43 @@ static void queue(struct sim *sim, struct sim_client *client, unsigned int n)
 
 /* ---- turns: taken, put back, ended ---------------------------------------- */
 
-/* What the client's next item is likely to take; never measured: a slice. */
+static u64 larger(u64 a, u64 b)
+{
+	return a > b ? a : b;
+}
+
+/* What the next item may take, by the longest of those before it. */
+static u64 guess(const struct sim *sim, const struct sim_client *client)
+{
+	u64 known = larger(client->longest[0], client->longest[1]);
+
+	if (sim->attrs.average_charged)
+		known = client->average >> AVERAGE_FRACTION;
+	return known ?: sim->attrs.slice ?: DFL_SLICE_NS;
+}
+
+/* What it is likely to take; never measured: a slice. Under fair time, what it may. */
 static u64 estimate(const struct sim *sim, const struct sim_client *client)
 {
 	u64 average = client->average >> AVERAGE_FRACTION;
 
-	return average ? average + PLAN_OVERHEAD_NS : sim->attrs.slice;
+	average = average ? average + PLAN_OVERHEAD_NS : sim->attrs.slice;
+	return sim->attrs.policy == SIM_FAIR_TIME ? larger(average, guess(sim, client)) : average;
 }
 
 static u64 cost_of(const struct sim *sim, const struct sim_client *client)
 {
-	u64 guess = client->average >> AVERAGE_FRACTION ?: sim->attrs.slice ?: DFL_SLICE_NS;
-
 	if (sim->attrs.policy != SIM_FAIR_TIME)
 		return FAIRWQ_COST_TURN;
-	return guess << COST_NS_SHIFT;
+	return guess(sim, client) << COST_NS_SHIFT;
+}
+
+/* How much was given, as it is counted: turns, or ns that were charged. */
+static void note_given(struct sim *sim, struct sim_client *client, s64 cost)
+{
+	bool turns = sim->attrs.policy != SIM_FAIR_TIME;
+
+	meter_serve(sim->given, client->id, turns ? 1 : cost >> COST_NS_SHIFT);
 }
 
 /* A turn of one rank: the others that have something were passed over. */
@@ -279,16 +301,23 @@ static void take(struct sim *sim, struct sim_client *client, struct sim_turn *tu
 		client->taken--;
 	else
 		client->in_flight++;
-	if (sim->given)
-		meter_serve(sim->given, client->id, 1);
+	note_given(sim, client, turn->cost);
 	/* Arrival order: the place in the tree is that of the next item. */
 	if (sim->attrs.policy == SIM_FIFO)
 		set_in_tree(sim, client, false);
 	update(sim, client);
 }
 
-/* A turn that was taken cannot be used now: its item is the first again. */
-static void put_back(struct sim *sim, struct sim_client *client, u64 cost, u64 stamp)
+/* A turn that was taken cannot be used now. */
+static void refund(struct sim *sim, struct sim_client *client, u64 cost)
+{
+	sim->attrs.picker->refund(&sim->tree, &client->node, cost);
+	if (sim->attrs.policy == SIM_FAIR_TIME)
+		note_given(sim, client, -(s64)cost);
+}
+
+/* Its item is the first again. */
+static void put_back(struct sim *sim, struct sim_client *client, u64 stamp)
 {
 	sim->nr_put_back++;
 	stamp_put(sim, client, true, stamp);
@@ -297,7 +326,6 @@ static void put_back(struct sim *sim, struct sim_client *client, u64 cost, u64 s
 	client->taken++;
 	if (sim->attrs.policy == SIM_FIFO)
 		set_in_tree(sim, client, false);
-	sim->attrs.picker->refund(&sim->tree, &client->node, cost);
 	update(sim, client);
 }
 
@@ -310,6 +338,26 @@ static void average_add(struct sim_client *client, u64 ran)
 	client->average = new;
 }
 
+static void longest_add(struct sim_client *client, u64 ran)
+{
+	client->longest[0] = larger(client->longest[0], ran);
+	if (++client->measured % RECENT_TURNS)
+		return;
+	client->longest[1] = client->longest[0];
+	client->longest[0] = 0;
+}
+
+/* It cost what it took. */
+static void settle(struct sim *sim, const struct sim_turn *turn)
+{
+	struct sim_client *client = turn->client;
+	s64 delta = (turn->ran << COST_NS_SHIFT) - turn->cost;
+
+	longest_add(client, turn->ran);
+	sim->attrs.picker->correct(&sim->tree, &client->node, delta);
+	note_given(sim, client, delta);
+}
+
 static void turn_ended(struct sim *sim, const struct sim_turn *turn)
 {
 	struct sim_client *client = turn->client;
@@ -317,8 +365,7 @@ static void turn_ended(struct sim *sim, const struct sim_turn *turn)
 	if (turn->timed)
 		average_add(client, turn->ran);
 	if (sim->attrs.policy == SIM_FAIR_TIME)
-		sim->attrs.picker->correct(&sim->tree, &client->node,
-					   (turn->ran << COST_NS_SHIFT) - turn->cost);
+		settle(sim, turn);
 	must(sim, client->in_flight, "more turns have ended than were taken");
 	client->in_flight--;
 	if (client->limited)
@@ -349,13 +396,25 @@ static struct sim_turn *first_left(struct sim_runner *planner)
 	return NULL;
 }
 
+/* The work still runs elsewhere: it comes back, its turn is begun. */
+static bool park(struct sim *sim, const struct sim_turn *turn)
+{
+	if (!random_one_in(&sim->rnd, sim->attrs.park) || sim->attrs.policy == SIM_FIFO ||
+	    sim->nr_parked == sim->attrs.max_active)
+		return false;
+	sim->nr_parked++;
+	refund(sim, turn->client, turn->cost);
+	event_add(sim, SIM_UNPARK, turn->client->id,
+		  random_between(&sim->rnd, 1, PARKED_MAX_NS));
+	return true;
+}
+
 /* Turns in the order of the tree, about a slice of them, at least one. */
 static void plan_turns(struct sim *sim, struct sim_runner *runner)
 {
 	u64 planned = 0;
 
 	runner->nr = 0;
-	runner->began = sim->now;
 	do {
 		struct fairwq_node *node = sim->attrs.picker->pick(&sim->tree);
 		struct sim_client *client;
@@ -363,8 +422,11 @@ static void plan_turns(struct sim *sim, struct sim_runner *runner)
 		if (!node)
 			break;
 		client = container_of(node, struct sim_client, node);
+		take(sim, client, &runner->plan[runner->nr]);
+		if (park(sim, &runner->plan[runner->nr]))
+			continue;
 		planned += estimate(sim, client);
-		take(sim, client, &runner->plan[runner->nr++]);
+		runner->nr++;
 	} while (planned < sim->attrs.slice && runner->nr < SIM_PLAN_MAX);
 	runner->share = runner->nr > 1 && planned > PLAN_SHARED_NS;
 	if (runner->nr)
@@ -397,6 +459,7 @@ static bool find_turns(struct sim *sim, struct sim_runner *runner)
 	runner->accounted = 0;
 	runner->share = false;
 	runner->round = sim->now;
+	runner->due = sim->now + sim->attrs.slice;
 	if (sim->planner && sim->planner != runner && first_left(sim->planner))
 		return true;
 	plan_turns(sim, runner);
@@ -428,7 +491,7 @@ static void disturb(struct sim *sim, int who)
 		return;
 	if (random_one_in(&sim->rnd, sim->attrs.pause) && !sim->client[who].paused) {
 		sim_pause(sim, who, true);
-		event_add(sim, SIM_RESUME, who, random_between(&sim->rnd, 1, PAUSE_MAX_NS), 0);
+		event_add(sim, SIM_RESUME, who, random_between(&sim->rnd, 1, PAUSE_MAX_NS));
 	}
 	if (random_one_in(&sim->rnd, sim->attrs.reweigh))
 		sim_set_weight(sim, who, random_weight(&sim->rnd));
@@ -453,52 +516,28 @@ static void start(struct sim *sim, struct sim_runner *runner, struct sim_turn *t
 		meter_serve(sim->meter, client->id, 1);
 	if (sim->attrs.started)
 		sim->attrs.started(sim->attrs.arg, client->id);
-	event_add(sim, SIM_ITEM_ENDS, runner - sim->runner, turn->ran, 0);
+	event_add(sim, SIM_ITEM_ENDS, runner - sim->runner, turn->ran);
 	disturb(sim, random_below(&sim->rnd, sim->nr_clients));
 }
 
-/* The work still runs elsewhere: it comes back, its turn is begun. */
-static bool park(struct sim *sim, const struct sim_turn *turn)
+/* What was begun takes longer than a plan should; fair time is timed. */
+static bool is_late(const struct sim *sim, const struct sim_runner *runner)
 {
-	if (!random_one_in(&sim->rnd, sim->attrs.park) || sim->attrs.policy == SIM_FIFO ||
-	    sim->nr_parked == sim->attrs.max_active)
-		return false;
-	sim->nr_parked++;
-	event_add(sim, SIM_UNPARK, turn->client->id,
-		  random_between(&sim->rnd, 1, PARKED_MAX_NS), turn->cost);
-	return true;
-}
-
-/* What was begun takes much longer than a plan should; fair time is timed. */
-static bool is_late(const struct sim *sim, u64 began)
-{
-	if (sim->attrs.policy == SIM_FAIR_TIME &&
-	    sim->now > began + OVERDUE_SLICES * sim->attrs.slice)
+	if (sim->attrs.policy == SIM_FAIR_TIME && (s64)sim->now > runner->due)
 		return true;
-	return sim->now / JIFFY_NS >= began / JIFFY_NS + OVERDUE_JIFFIES;
+	return sim->now / JIFFY_NS >= runner->round / JIFFY_NS + OVERDUE_JIFFIES;
 }
 
-/*
- * Start the next turn that there is, unless it is time to tell of the others.
- * runner.c tells of them after 32 turns or when there is none left to help with,
- * late or not; what that adds under fair time is not in the bound here.
- */
+/* Start the next turn that there is, unless it is time to tell of the others. */
 static bool run_next(struct sim *sim, struct sim_runner *runner)
 {
-	if (runner->started && is_late(sim, runner->round))
+	if (runner->started && is_late(sim, runner))
 		return false;
-	while (runner->started < SIM_PLAN_MAX) {
-		struct sim_turn *turn = &runner->log[runner->started];
-
-		if (!next_turn(sim, runner, turn))
-			return false;
-		if (park(sim, turn))
-			continue;
-		runner->started++;
-		start(sim, runner, turn);
-		return true;
-	}
-	return false;
+	if (runner->started == SIM_PLAN_MAX ||
+	    !next_turn(sim, runner, &runner->log[runner->started]))
+		return false;
+	start(sim, runner, &runner->log[runner->started++]);
+	return true;
 }
 
 /* The turns at hand, then what is found under the lock, or nothing to do. */
@@ -509,6 +548,7 @@ static void run(struct sim *sim, struct sim_runner *runner)
 		if (!find_turns(sim, runner)) {
 			runner->idle = true;
 			sim->nr_active--;
+			kick(sim);
 			return;
 		}
 		if (runner->share)
@@ -527,7 +567,8 @@ static void give_back_rest(struct sim *sim, struct sim_runner *runner)
 		if (!turn.client)
 			continue;
 		runner->plan[i].client = NULL;
-		put_back(sim, turn.client, turn.cost, turn.stamp);
+		refund(sim, turn.client, turn.cost);
+		put_back(sim, turn.client, turn.stamp);
 	}
 	kick(sim);
 }
@@ -536,17 +577,21 @@ static void burst_is_done(struct sim *sim, struct sim_client *client)
 {
 	u64 gap = client->attrs.arrivals.gap;
 
-	event_add(sim, SIM_ARRIVAL, client->id, random_between(&sim->rnd, 0, 2 * gap), 0);
+	event_add(sim, SIM_ARRIVAL, client->id, random_between(&sim->rnd, 0, 2 * gap));
 }
 
 static void item_ends(struct sim *sim, struct sim_runner *runner)
 {
-	struct sim_client *client = runner->log[runner->started - 1].client;
+	const struct sim_turn *turn = &runner->log[runner->started - 1];
+	struct sim_client *client = turn->client;
 	const struct sim_arrivals *arrivals = &client->attrs.arrivals;
 
 	if (sim->attrs.policy == SIM_FAIR_TIME)
 		meter_end(sim->meter, client->id);
 	runner->ended = runner->started;
+	/* What was charged and not used has to be given back as soon. */
+	if (turn->cost >> COST_NS_SHIFT > turn->ran)
+		runner->due -= (turn->cost >> COST_NS_SHIFT) - turn->ran;
 	if (arrivals->kind != SIM_BACKLOG)
 		client->outstanding--;
 	if (arrivals->kind == SIM_CLOSED)
@@ -554,7 +599,7 @@ static void item_ends(struct sim *sim, struct sim_runner *runner)
 	else if ((arrivals->kind == SIM_BURSTS || arrivals->kind == SIM_LEAVES) &&
 		 !client->outstanding)
 		burst_is_done(sim, client);
-	if (first_left(runner) && is_late(sim, runner->began))
+	if (first_left(runner) && is_late(sim, runner))
 		give_back_rest(sim, runner);
 	run(sim, runner);
 }
@@ -565,8 +610,7 @@ static void set_weight(struct sim *sim, struct sim_client *client, u32 weight)
 {
 	client->weight = weight;
 	meter_set_weight(sim->meter, client->id, weight);
-	if (sim->given)
-		meter_set_weight(sim->given, client->id, weight);
+	meter_set_weight(sim->given, client->id, weight);
 }
 
 void sim_set_weight(struct sim *sim, int who, u32 weight)
@@ -592,12 +636,22 @@ static void node_init(struct sim *sim, struct sim_client *client)
 	sim->attrs.picker->node_init(&client->node, parent, client->weight);
 }
 
+/* What it had before this began. */
+static void init_longest(const struct sim *sim, struct sim_client *client)
+{
+	const struct sim_time *time = &client->attrs.time;
+
+	client->longest[0] = 0;
+	client->longest[1] = sim->attrs.strangers ? 0 : larger(time->lo, time->hi);
+}
+
 /* Another client comes, in the place of one that has gone. */
 static void replace(struct sim *sim, struct sim_client *client)
 {
 	if (client->in_flight || client->eligible)
 		return;
 	client->average = 0;
+	init_longest(sim, client);
 	set_weight(sim, client, random_weight(&sim->rnd));
 	node_init(sim, client);
 }
@@ -616,7 +670,7 @@ static void source(struct sim *sim)
 			to = mid;
 	}
 	event_add(sim, SIM_ARRIVAL, METER_NOBODY,
-		  random_between(&sim->rnd, 0, 2 * sim->zipf_gap), 0);
+		  random_between(&sim->rnd, 0, 2 * sim->zipf_gap));
 	if (sim->client[from].attrs.arrivals.kind == SIM_BY_SOURCE)
 		queue(sim, &sim->client[from], 1);
 }
@@ -652,7 +706,7 @@ static void handle(struct sim *sim, const struct sim_event *event)
 		break;
 	case SIM_UNPARK:
 		sim->nr_parked--;
-		put_back(sim, &sim->client[event->who], event->cost, 0);
+		put_back(sim, &sim->client[event->who], 0);
 		disturb(sim, event->who);
 		kick(sim);
 		break;
@@ -671,9 +725,8 @@ struct sim *sim_new(const struct sim_attrs *attrs)
 	sim->client = calloc(attrs->max_clients, sizeof(*sim->client));
 	sim->meter = meter_new(attrs->max_clients, METER_PROMISE,
 			       attrs->max_active + 1);
-	if (turns)
-		sim->given = meter_new(attrs->max_clients, METER_HALVES,
-				       attrs->max_active + 1);
+	sim->given = meter_new(attrs->max_clients, METER_HALVES,
+			       (attrs->max_active + 1) * (turns ? 1 : 2));
 	attrs->picker->tree_init(&sim->tree, attrs->policy == SIM_FIFO);
 	for (int i = 0; i < FAIRWQ_NR_RANKS && attrs->near_wrap; i++)
 		sim->tree.rank[i].clock = -NEAR_WRAP;
@@ -697,9 +750,9 @@ int sim_add(struct sim *sim, const struct sim_client_attrs *attrs)
 		client->attrs.rank = client->owner->attrs.rank;
 	}
 	meter_add(sim->meter, attrs->owner, client->attrs.rank, client->weight);
-	if (sim->given)
-		meter_add(sim->given, attrs->owner, client->attrs.rank, client->weight);
+	meter_add(sim->given, attrs->owner, client->attrs.rank, client->weight);
 	node_init(sim, client);
+	init_longest(sim, client);
 	if (sim->attrs.near_wrap)
 		client->node.vtime = -NEAR_WRAP;
 	return id;
@@ -713,7 +766,7 @@ void sim_set_source(struct sim *sim, u64 gap)
 	sim->zipf = calloc(sim->nr_clients, sizeof(*sim->zipf));
 	for (int i = 0; i < sim->nr_clients; i++)
 		sim->zipf[i] = sum += 1.0 / (i + 1);
-	event_add(sim, SIM_ARRIVAL, METER_NOBODY, gap, 0);
+	event_add(sim, SIM_ARRIVAL, METER_NOBODY, gap);
 }
 
 static bool is_varying(const struct sim_client *client)
@@ -735,19 +788,18 @@ static s64 turns_of_plan(const struct sim *sim)
 }
 
 /*
- * The most that a client gets at once, ns: a slice, or an item. What takes
- * longer than was thought is seen when the runner is late, and the item that
- * made it so ends.
+ * The most that a client gets at once, ns: what is planned, which is a slice,
+ * and the item that goes on when that time is up. If what items take is known
+ * a plan ends where it should: then it is a slice or an item.
  */
 static s64 time_of_plan(const struct sim *sim, const struct sim_client *client)
 {
 	const struct sim_time *time = &client->attrs.time;
 	u64 longest = is_varying(client) ? time->hi : time->lo;
-	u64 slice = sim->attrs.slice ?: DFL_SLICE_NS;
 
 	if (sim->attrs.slice && sim->unknown)
-		return OVERDUE_SLICES * slice + longest;
-	return longest > slice ? longest : slice;
+		return sim->attrs.slice + longest;
+	return larger(longest, sim->attrs.slice ?: DFL_SLICE_NS);
 }
 
 /* What the bound is made of. */
@@ -758,20 +810,20 @@ static void set_bound(struct sim *sim)
 
 	for (int i = 0; i < sim->nr_clients; i++)
 		sim->unknown |= !turns && is_varying(&sim->client[i]);
-	if (sim->unknown || sim->attrs.park) {
-		sim->meter->bound = METER_UNKNOWN;
-		/* Behind each item that runs one may be parked; the open plan. */
-		sim->meter->taken = sim->attrs.max_active * (sim->attrs.park ? 2 : 1) +
-				    !!sim->attrs.slice;
+	if (sim->unknown && sim->attrs.strangers) {
+		sim->meter->bound = METER_SURPRISED;
+		sim->given->taken *= 2;
 	}
+	/* Behind each item that runs one may be parked, and be owed its turn. */
+	if (sim->attrs.park)
+		sim->meter->taken += sim->attrs.max_active;
 	for (int i = 0; i < sim->nr_clients; i++) {
 		const struct sim_client *client = &sim->client[i];
 
 		if (client->is_owner)
 			continue;
 		meter_set_largest(sim->meter, i, turns ? planned : time_of_plan(sim, client));
-		if (turns)
-			meter_set_largest(sim->given, i, 1);
+		meter_set_largest(sim->given, i, turns ? 1 : time_of_plan(sim, client));
 	}
 }
 
@@ -813,8 +865,7 @@ void sim_run(struct sim *sim, u64 turns)
 void sim_finish(struct sim *sim)
 {
 	meter_finish(sim->meter);
-	if (sim->given)
-		meter_finish(sim->given);
+	meter_finish(sim->given);
 }
 
 void sim_free(struct sim *sim)
@@ -822,8 +873,7 @@ void sim_free(struct sim *sim)
 	for (int i = 0; i < sim->nr_clients; i++)
 		free(sim->client[i].stamp);
 	meter_free(sim->meter);
-	if (sim->given)
-		meter_free(sim->given);
+	meter_free(sim->given);
 	free(sim->zipf);
 	free(sim->heap);
 	free(sim->client);

@@ -72,6 +72,8 @@ struct sim_attrs {
 	unsigned int pause, reweigh, park;
 	bool owners_ignored;	/* planted: children stand beside their owners */
 	bool near_wrap;		/* virtual times wrap before long */
+	bool average_charged;	/* planted: what a turn is likely to take, not may */
+	bool strangers;		/* nobody knows how long items are before one was */
 	/* Called when a client's item starts. */
 	void (*started)(void *arg, int client);
 	void *arg;
@@ -92,6 +94,8 @@ struct sim_client {
 	unsigned int in_flight;
 	unsigned int items;	/* that were made, for SIM_RUNS */
 	u64 average;		/* of run times, 4 bits of fraction; 0: none */
+	u64 longest[2];		/* of so many turns that are measured now, and before */
+	unsigned int measured;
 	/* Under arrival order: of what is queued. A ring, its size in mask + 1. */
 	u64 *stamp;
 	u32 stamp_head, stamp_mask;
@@ -113,8 +117,8 @@ struct sim_runner {
 	bool share;		/* the plan is worth waking another one for */
 	unsigned int nr;	/* turns planned */
 	struct sim_turn plan[SIM_PLAN_MAX];
-	u64 began;		/* when it was planned */
 	u64 round;		/* when it was last told what was done */
+	s64 due;		/* and when that has to be done again, at the latest */
 	unsigned int started, ended, accounted;
 	struct sim_turn log[SIM_PLAN_MAX];
 };
@@ -123,7 +127,6 @@ struct sim_event {
 	u64 when, seq;
 	enum { SIM_ITEM_ENDS, SIM_WAKE, SIM_ARRIVAL, SIM_RESUME, SIM_UNPARK } kind;
 	int who;
-	u64 cost;		/* SIM_UNPARK: of the turn */
 };
 
 struct sim {
@@ -148,7 +151,7 @@ struct sim {
 
 	/* What was found. */
 	struct meter *meter;	/* of what the clients got: items, or ns */
-	struct meter *given;	/* of turns given; NULL under fair time */
+	struct meter *given;	/* of what they were given; fair time: were charged */
 	unsigned int most_passed[FAIRWQ_NR_RANKS];
 	unsigned int least_passed;	/* and then served, before a higher one */
 	u64 nr_stolen, nr_put_back;
