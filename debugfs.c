@@ -179,13 +179,28 @@ static void fairwq_show_row(struct seq_file *m, const struct fairwq_batch *batch
 	u32 tenth;
 	u64 percent = div_u64_rem(permille, 10, &tenth);
 
-	seq_printf(m, "%-24s %-8s %-6s %6u %8u %7u %10llu %4llu.%u %9llu %9llu %9llu %9llu %9llu %6llu\n",
+	seq_printf(m, "%-24s %-8s %-6s %6u %8u %7u %10llu %4llu.%u %9llu %9llu %9llu %9llu %9llu %6llu %s\n",
 		   batch->name, row->state, fairwq_prio_name[batch->prio], row->weight,
 		   row->queued, row->running, row->done, percent, tenth,
 		   div_u64(row->wait50, 1000), div_u64(row->wait99, 1000),
 		   div_u64(row->wait_max, 1000), div_u64(row->run50, 1000),
-		   div_u64(row->run99, 1000), row->failures);
+		   div_u64(row->run99, 1000), row->failures,
+		   batch->parent ? batch->parent->name : "-");
 }
+
+#ifdef FAIRWQ_TESTING
+/* Its line of the table. */
+void fairwq_test_row(struct fairwq_batch *batch, char *buf, size_t size)
+{
+	struct seq_file m = { .buf = buf, .size = size };
+	struct fairwq_row row;
+
+	fairwq_row_fill(&row, batch);
+	fairwq_show_row(&m, batch, &row);
+	buf[min(m.count, size - 1)] = '\0';
+}
+EXPORT_SYMBOL_GPL(fairwq_test_row);
+#endif
 
 static void *batches_start(struct seq_file *m, loff_t *pos) __acquires(RCU)
 {
@@ -214,10 +229,10 @@ static int batches_show(struct seq_file *m, void *v)
 	struct fairwq_row row;
 
 	if (v == &pool->batches) {
-		seq_printf(m, "%-24s %-8s %-6s %6s %8s %7s %10s %6s %9s %9s %9s %9s %9s %6s\n",
+		seq_printf(m, "%-24s %-8s %-6s %6s %8s %7s %10s %6s %9s %9s %9s %9s %9s %6s %s\n",
 			   "name", "state", "prio", "weight", "queued", "running",
 			   "done", "share%", "wait50us", "wait99us", "waitmaxus",
-			   "run50us", "run99us", "failed");
+			   "run50us", "run99us", "failed", "owner");
 		return 0;
 	}
 	batch = list_entry(v, struct fairwq_batch, link);

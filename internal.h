@@ -647,6 +647,7 @@ void fairwq_test_tick(struct fairwq_pool *pool);
 extern bool fairwq_test_no_foresight;
 void fairwq_test_look(struct fairwq_batch *batch);
 size_t fairwq_test_dump(struct fairwq_batch *batch, char *buf, size_t size);
+void fairwq_test_row(struct fairwq_batch *batch, char *buf, size_t size);
 void fairwq_test_flows_fail(unsigned int nth);
 void fairwq_test_flows_sweep(struct fairwq_flows *flows, unsigned long now);
 unsigned int fairwq_test_nr_flows(struct fairwq_flows *flows);

@@ -783,6 +783,33 @@ static void owner_has_items_of_its_own(struct kunit *test)
 	fairwq_batch_dispose(b);
 }
 
+/* The last word of @batch's line in debugfs. */
+static void expect_owner(struct kunit *test, struct fairwq_batch *batch, const char *owner)
+{
+	char *text = kunit_kzalloc(test, 512, GFP_KERNEL), *word;
+
+	KUNIT_ASSERT_NOT_NULL(test, text);
+	fairwq_test_row(batch, text, 512);
+	word = strrchr(strim(text), ' ');
+	KUNIT_ASSERT_NOT_NULL(test, word);
+	KUNIT_EXPECT_STREQ(test, owner, word + 1);
+}
+
+static void owner_is_shown(struct kunit *test)
+{
+	struct fairwq_batch *a, *b;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	b = owned(test, a, 0);
+	expect_owner(test, a, "-");
+	expect_owner(test, b, "a");
+	/* Also when it has been disposed. */
+	fairwq_batch_dispose(a);
+	expect_owner(test, b, "a");
+	fairwq_batch_dispose(b);
+}
+
 /* A new weight of an owner is that of all its batches, also when it has gone. */
 static void owner_goes_first(struct kunit *test)
 {
@@ -914,6 +941,7 @@ static struct kunit_case fair_cases[] = {
 	KUNIT_CASE(given_back_keeps_the_rotation),
 	KUNIT_CASE(many_batches_gain_nothing),
 	KUNIT_CASE(owner_has_items_of_its_own),
+	KUNIT_CASE(owner_is_shown),
 	KUNIT_CASE(owner_goes_first),
 	KUNIT_CASE(bad_owners),
 	KUNIT_CASE(another_unit_begins_at_nothing),

@@ -44,7 +44,7 @@
 #define MINE		" [" MODULE "]"
 
 /* The heads of the tables, with single spaces. */
-#define BATCHES_HEAD	"name state prio weight queued running done share% wait50us wait99us waitmaxus run50us run99us failed"
+#define BATCHES_HEAD	"name state prio weight queued running done share% wait50us wait99us waitmaxus run50us run99us failed owner"
 #define DUMP_HEAD	"batch where ageus function"
 #define RUNNERS_HEAD	"runner state sincems planned batch function"
 
@@ -444,7 +444,7 @@ static void tables_have_their_columns(void)
 	int batches, runners;
 
 	begin_load();
-	batches = expect_table("batches", BATCHES_HEAD, 14, 14);
+	batches = expect_table("batches", BATCHES_HEAD, 15, 15);
 	/* The function is followed by its module. */
 	runners = expect_table("runners", RUNNERS_HEAD, 6, 7);
 	expect_table("dump", DUMP_HEAD, 4, 5);
@@ -456,7 +456,8 @@ static void tables_have_their_columns(void)
 struct row {
 	char state[16], prio[16];
 	unsigned int weight, queued, running, percent, tenth;
-	unsigned long long done, wait50, wait99, waitmax, run50, run99;
+	unsigned long long done, wait50, wait99, waitmax, run50, run99, failed;
+	char owner[32];
 };
 
 /* This process's own batch in the table. */
@@ -466,11 +467,11 @@ static bool own_row(struct row *row)
 
 	snprintf(name, sizeof(name), "\noperator-%d ", getpid());
 	line = strstr(read_pool("batches"), name);
-	return line && sscanf(line, "%*s %15s %15s %u %u %u %llu %u.%u %llu %llu %llu %llu %llu",
+	return line && sscanf(line, "%*s %15s %15s %u %u %u %llu %u.%u %llu %llu %llu %llu %llu %llu %31s",
 			      row->state, row->prio, &row->weight, &row->queued,
 			      &row->running, &row->done, &row->percent, &row->tenth,
 			      &row->wait50, &row->wait99, &row->waitmax, &row->run50,
-			      &row->run99) == 13;
+			      &row->run99, &row->failed, row->owner) == 15;
 }
 
 /* The digest is there a moment before the end of the last turn is counted. */
@@ -727,6 +728,7 @@ static void reset_zeroes_the_counters(void)
 
 	hash_once(fd, digest);
 	wait_until(own_row(&row) && row.done >= 8 && !row.running);
+	expect(!strcmp(row.owner, "-"), "owner %s", row.owner);
 	wait_until(number_of("summary", "runners_active") == 0);
 	set_knob("reset", "1\n");
 	for (size_t i = 0; i < ARRAY_SIZE(counters); i++)
