@@ -48,11 +48,6 @@ static void fairwq_count_live(int n)
 }
 #endif
 
-static unsigned int fairwq_prio_rank(enum fairwq_prio prio)
-{
-	return prio == FAIRWQ_PRIO_HIGH ? 0 : prio == FAIRWQ_PRIO_NORMAL ? 1 : 2;
-}
-
 /* ---- the end ---------------------------------------------------------- */
 
 static void fairwq_batch_free_rcu(struct rcu_head *rcu)

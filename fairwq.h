@@ -318,6 +318,7 @@ struct fairwq_serializer {
 	struct fairwq_constraint constraint;
 	atomic_long_t head;		/* idle, in use, or what was pushed last */
 	struct list_head waiting;	/* what was pushed before, in queue order */
+	unsigned long prios;		/* BIT(prio) of each that an item was queued with */
 	unsigned int inline_us;		/* how long a runner may go on with it */
 	bool dead;			/* is being destroyed */
 };

@@ -162,6 +162,7 @@ struct fairwq_streak {
 	unsigned int nr;		/* P, R reads: slots */
 	unsigned int next;		/* R: slots before it are through */
 	unsigned int turns;		/* R: taken in this streak */
+	unsigned int lift;		/* R: of the slots, run whatever the budget */
 	u64 budget;			/* R: ns; 0: none is taken */
 	u64 due;			/* R: when it is used up, ns; 0: has not begun */
 	unsigned long overdue;		/* R: the same in jiffies, and later */
@@ -328,6 +329,7 @@ struct fairwq_batch {
 	atomic_t nr_held;		/* A: works that will be pushed later, and cancels */
 	unsigned int max_queued;	/* I: 0: no limit */
 	atomic_t nr_queued;		/* A: pushed and not taken, if max_queued */
+	enum fairwq_prio prio;		/* I */
 
 	/* What a turn touches. */
 	struct fairwq_node node ____cacheline_aligned_in_smp; /* P */
@@ -346,7 +348,6 @@ struct fairwq_batch {
 	bool reaped;			/* p: has left the pool; set once */
 	bool limited;			/* P: has a backlog that @max_active holds back */
 	bool is_default;		/* I */
-	enum fairwq_prio prio;		/* I */
 	struct fairwq_barrier *barrier;	/* P: has fired and waits for its color */
 	struct fairwq_batch_stats *stats; /* I; P for what it points to */
 
@@ -404,6 +405,12 @@ static inline struct fairwq_batch *fairwq_kept_batch(const struct fairwq_work *w
 static inline unsigned int fairwq_work_place(const struct fairwq_work *work)
 {
 	return work->place & FAIRWQ_PLACE_MASK;
+}
+
+/* 0 is served first. */
+static inline unsigned int fairwq_prio_rank(enum fairwq_prio prio)
+{
+	return prio == FAIRWQ_PRIO_HIGH ? 0 : prio == FAIRWQ_PRIO_NORMAL ? 1 : 2;
 }
 
 /* fairwq.c: queueing */
@@ -488,6 +495,9 @@ struct fairwq_work *fairwq_serializer_first_locked(struct fairwq_serializer *ser
 						   struct list_head *through);
 bool fairwq_serializer_leave_locked(struct fairwq_serializer *serializer);
 bool fairwq_serializer_leave_last_locked(struct fairwq_serializer *serializer);
+bool fairwq_serializer_is_mixed(const struct fairwq_serializer *serializer);
+unsigned int fairwq_serializer_lift_locked(struct fairwq_serializer *serializer,
+					   unsigned int max);
 void fairwq_serializer_next(struct fairwq_serializer *serializer);
 void fairwq_serializer_put_back(struct fairwq_serializer *serializer,
 				struct fairwq_work *work, struct fairwq_batch *batch);

@@ -892,8 +892,8 @@ static bool fairwq_streak_refill(struct fairwq_runner *runner, unsigned int *i)
 }
 
 /*
- * The runner has a serializer of which others wait. With a budget it goes on
- * with the first of them. Without, that one goes to its batch: now, or, if
+ * The runner has a serializer of which others wait. With a budget, or if one of
+ * them may lift others, it goes on with the first. Without, that one goes to its batch: now, or, if
  * nothing else is planned, when the next plan is made, which is at once.
  *
  * Returns the number of turns in the log.
@@ -903,7 +903,7 @@ static unsigned int fairwq_go_on(struct fairwq_runner *runner, unsigned int i)
 	struct fairwq_streak *streak = &runner->streak;
 	struct fairwq_serializer *serializer = streak->serializer;
 
-	if (!streak->budget) {
+	if (!streak->budget && !fairwq_serializer_is_mixed(serializer)) {
 		if (READ_ONCE(runner->plan.next) >= runner->plan.nr)
 			return i;
 		streak->serializer = NULL;

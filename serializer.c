@@ -164,6 +164,41 @@ void fairwq_markers_done(struct list_head *through)
 		complete(&container_of(work, struct fairwq_marker, entry)->done);
 }
 
+/* Items of several priorities were queued to it. */
+bool fairwq_serializer_is_mixed(const struct fairwq_serializer *serializer)
+{
+	unsigned long prios = READ_ONCE(serializer->prios);
+
+	return prios & (prios - 1);
+}
+
+/*
+ * How many of those that wait are in front of one of a higher priority than the
+ * first; 0 if they are more than @max.
+ */
+unsigned int fairwq_serializer_lift_locked(struct fairwq_serializer *serializer,
+					   unsigned int max)
+{
+	unsigned int nr = 0, first = 0, rank;
+	struct fairwq_work *work;
+
+	lockdep_assert_held(fairwq_constraint_lock(&serializer->constraint));
+
+	fairwq_serializer_sort_locked(serializer);
+	list_for_each_entry(work, &serializer->waiting, node) {
+		if (work->place & FAIRWQ_PLACE_BARRIER)
+			continue;
+		rank = fairwq_prio_rank(fairwq_kept_batch(work)->prio);
+		if (!nr)
+			first = rank;
+		else if (rank < first)
+			return nr;
+		if (nr++ == max && !fairwq_mutant(LIFT_ENDLESS))
+			break;
+	}
+	return 0;
+}
+
 /* What was to be next waits again, in front of all others. Somebody has the serializer. */
 void fairwq_serializer_put_back(struct fairwq_serializer *serializer,
 				struct fairwq_work *work, struct fairwq_batch *batch)
@@ -389,9 +424,12 @@ static const struct fairwq_constraint_ops fairwq_serializer_ops = {
  * come. See fairwq_queue_constrained() for what else that means. An item that
  * waits, or is on its way, and is cancelled does not hold up the others.
  *
- * What is not promised: anything about priorities. An item of a HIGH batch
- * waits for those before it in the serializer, whatever their batches are.
- * An item must not wait for one behind it.
+ * An item of a higher priority lifts those that wait in front of it, if these are
+ * no more than 32: when the one in flight has ended, its runner runs them at
+ * once, as with fairwq_serializer_set_inline().
+ *
+ * What is not promised: that the one in flight is lifted, too. It keeps its place
+ * in its batch. An item must not wait for one behind it.
  *
  * Context: Any but NMI. Allocates nothing, takes no lock unless @batch was
  * idle. May be called from @work's own function.
@@ -402,8 +440,12 @@ int fairwq_serializer_queue(struct fairwq_serializer *serializer,
 {
 	if (!serializer)
 		return fairwq_bad_arg("serializer is NULL");
+	if (!batch)
+		return fairwq_bad_arg("batch is NULL");
 	if (READ_ONCE(serializer->dead))
 		return -ESHUTDOWN;
+	if (unlikely(!test_bit(batch->prio, &serializer->prios)))
+		set_bit(batch->prio, &serializer->prios);
 	return fairwq_queue_constrained(&serializer->constraint, batch, work);
 }
 EXPORT_SYMBOL_GPL(fairwq_serializer_queue);

@@ -9,6 +9,10 @@
  * after the other. When the budget is used up, or the next one may not go on
  * like that, the next goes to its batch as always.
  *
+ * The same goes for items in front of one that has a higher priority than they
+ * have, whatever the budget: it would have to wait until they have had their
+ * turns among those of theirs.
+ *
  * Unlike those of a plan the slots are not helped with or stolen: none of them
  * may start before the one in front has ended. Whoever holds the pool's lock
  * may take works out of them, to cancel them, or to put them back where they
@@ -17,6 +21,8 @@
  *
  * Invariant: while there is a work in a slot, the runner has the serializer,
  * and it lets go of it only under the pool's lock.
+ *
+ * Model: tests/models/streak.pml.
  */
 #include "internal.h"
 #include "trace.h"
@@ -87,9 +93,20 @@ static void fairwq_streak_take_locked(struct fairwq_runner *runner, struct fairw
 	slot->turn.streak = true;
 }
 
+/* So many are to be run whatever the budget, and not more in one streak. */
+static unsigned int fairwq_streak_lift_locked(const struct fairwq_streak *streak)
+{
+	if (streak->turns >= FAIRWQ_STREAK_MAX || fairwq_mutant(LIFT_IGNORED) ||
+	    !fairwq_serializer_is_mixed(streak->serializer))
+		return 0;
+	return fairwq_serializer_lift_locked(streak->serializer,
+					     FAIRWQ_STREAK_MAX - streak->turns);
+}
+
 /*
- * As many as are likely to fit into what is left of the budget. Both locks are
- * held: what is taken from the serializer gets into a slot at once.
+ * As many as are likely to fit into what is left of the budget, or are in front
+ * of one of a higher priority. Both locks are held: what is taken from the
+ * serializer gets into a slot at once.
  */
 static void fairwq_streak_fill_locked(struct fairwq_runner *runner, u64 left,
 				      struct list_head *through)
@@ -101,7 +118,8 @@ static void fairwq_streak_fill_locked(struct fairwq_runner *runner, u64 left,
 
 	lockdep_assert_held(&runner->pool->lock);
 
-	while (streak->nr < FAIRWQ_STREAK_MAX && planned < left) {
+	streak->lift = fairwq_streak_lift_locked(streak);
+	while (streak->nr < FAIRWQ_STREAK_MAX && (planned < left || streak->nr < streak->lift)) {
 		work = fairwq_serializer_first_locked(streak->serializer,
 						      streak->nr ? NULL : through);
 		if (!work || !fairwq_streak_may_take_locked(runner, work))
@@ -124,6 +142,7 @@ void fairwq_streak_begin(struct fairwq_runner *runner, struct fairwq_serializer 
 	streak->serializer = serializer;
 	streak->budget = (u64)READ_ONCE(serializer->inline_us) * NSEC_PER_USEC;
 	streak->turns = 0;
+	streak->lift = 0;
 	streak->due = 0;
 	streak->overdue = jiffies + usecs_to_jiffies(serializer->inline_us) + 1;
 }
@@ -136,6 +155,8 @@ bool fairwq_streak_is_over(const struct fairwq_runner *runner)
 {
 	const struct fairwq_streak *streak = &runner->streak;
 
+	if (streak->next < streak->lift)
+		return false;
 	return runner->mark > streak->due || time_after(jiffies, streak->overdue);
 }
 
@@ -146,6 +167,7 @@ bool fairwq_streak_refill_locked(struct fairwq_runner *runner, u64 now)
 	struct fairwq_pool *pool = runner->pool;
 	raw_spinlock_t *lock = fairwq_constraint_lock(&streak->serializer->constraint);
 	LIST_HEAD(through);
+	u64 left = 0;
 
 	lockdep_assert_held(&pool->lock);
 
@@ -156,11 +178,10 @@ bool fairwq_streak_refill_locked(struct fairwq_runner *runner, u64 now)
 		streak->due = now + streak->budget;
 	if (pool->attention || pool->nr_active > pool->max_active)
 		return false;
-	if ((now >= streak->due || streak->turns >= STREAK_TURNS) &&
-	    !fairwq_mutant(STREAK_ENDLESS))
-		return false;
+	if ((now < streak->due && streak->turns < STREAK_TURNS) || fairwq_mutant(STREAK_ENDLESS))
+		left = streak->due - now;
 	raw_spin_lock(lock);
-	fairwq_streak_fill_locked(runner, streak->due - now, &through);
+	fairwq_streak_fill_locked(runner, left, &through);
 	raw_spin_unlock(lock);
 	fairwq_markers_done(&through);
 	return streak->nr;

@@ -212,6 +212,56 @@ static void a_failure_does_not_end_it(struct kunit *test)
 	streak_end(test, s, "xy");
 }
 
+/* ---- priorities -------------------------------------------------------- */
+
+static struct fairwq_batch *prio_batch(struct kunit *test, enum fairwq_prio prio)
+{
+	struct fairwq_batch_attrs attrs = { .prio = prio };
+	struct mock *mock = test->priv;
+	struct fairwq_batch *batch = fairwq_batch_create(mock->pool, &attrs, "prio%d", prio);
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(batch));
+	fairwq_test_set_guess(batch, 100);
+	return batch;
+}
+
+/* Items of LOW behind @nr others of LOW, then one of HIGH; 'n' is queued in between. */
+static struct streak *lift_begin(struct kunit *test, unsigned int nr)
+{
+	struct streak *s = streak_begin(test, 0);
+	struct fairwq_batch *low = prio_batch(test, FAIRWQ_PRIO_LOW);
+	struct fairwq_batch *high = prio_batch(test, FAIRWQ_PRIO_HIGH);
+
+	mock_queue(test, s->b, 'n', 3);
+	while (nr--)
+		streak_item(test, s, low, 'l');
+	streak_item(test, s, high, 'h');
+	streak_item(test, s, low, 'l');
+	fairwq_batch_dispose(low);
+	fairwq_batch_dispose(high);
+	return s;
+}
+
+static void high_lifts_those_in_front(struct kunit *test)
+{
+	streak_end(test, lift_begin(test, 2), "llhnnnl");
+}
+
+/* Not any number of them. */
+static void high_does_not_lift_too_many(struct kunit *test)
+{
+	struct streak *s = lift_begin(test, FAIRWQ_STREAK_MAX + 1);
+	struct mock *mock = test->priv;
+
+	complete_all(&s->gate->open);
+	mock_until(test, READ_ONCE(mock->log.nr) == FAIRWQ_STREAK_MAX + 6);
+	KUNIT_EXPECT_EQ(test, 0, strncmp(mock->log.text, "nnnl", 4));
+	fairwq_serializer_destroy(&s->serial);
+	fairwq_batch_dispose(s->front);
+	fairwq_batch_dispose(s->a);
+	fairwq_batch_dispose(s->b);
+}
+
 /* ---- what was taken along --------------------------------------------- */
 
 static void cancel_of_what_was_taken_along(struct kunit *test)
@@ -406,6 +456,8 @@ static struct kunit_case streak_cases[] = {
 	KUNIT_CASE(stops_when_the_budget_is_used_up),
 	KUNIT_CASE(not_where_it_may_not),
 	KUNIT_CASE(a_failure_does_not_end_it),
+	KUNIT_CASE(high_lifts_those_in_front),
+	KUNIT_CASE(high_does_not_lift_too_many),
 	KUNIT_CASE(cancel_of_what_was_taken_along),
 	KUNIT_CASE(cancel_of_all_that_was_taken_along),
 	KUNIT_CASE(flush_of_what_was_taken_along),
