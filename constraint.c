@@ -166,14 +166,14 @@ struct fairwq_entry {
 	const struct fairwq_work *work;
 	struct fairwq_entry *under;	/* on top of which other one of this CPU */
 	bool canceled;			/* by an interrupt on top of it */
-} __aligned(FAIRWQ_WORK_FLAGS + 1);
+};
 
 /* The topmost. Each is on the stack of its call, and taken off by that. */
 static DEFINE_PER_CPU(struct fairwq_entry *, fairwq_entries);
 
 static struct fairwq_entry *fairwq_entry_of(const struct fairwq_work *work)
 {
-	struct fairwq_entry *entry = __this_cpu_read(fairwq_entries);
+	struct fairwq_entry *entry = READ_ONCE(*this_cpu_ptr(&fairwq_entries));
 
 	while (entry && entry->work != work)
 		entry = entry->under;
@@ -270,16 +270,20 @@ static int fairwq_claim_and_enter(struct fairwq_constraint *constraint,
 static int fairwq_enter_listed(struct fairwq_constraint *constraint,
 			       struct fairwq_batch *batch, struct fairwq_work *work)
 {
-	struct fairwq_entry entry = { .work = work };
+	/* The variable, not the type: no more is to be cleared than there is. */
+	struct fairwq_entry entry __aligned(FAIRWQ_WORK_FLAGS + 1);
+	struct fairwq_entry **top;
 	int ret;
 
 	preempt_disable();
-	entry.under = __this_cpu_read(fairwq_entries);
-	__this_cpu_write(fairwq_entries, &entry);
-	barrier();	/* before the claim; the claim is on top of nobody else's list */
+	top = this_cpu_ptr(&fairwq_entries);
+	entry.work = work;
+	entry.under = *top;
+	entry.canceled = false;
+	/* Then the claim: its cmpxchg() keeps the compiler from changing the order. */
+	WRITE_ONCE(*top, &entry);
 	ret = fairwq_claim_and_enter(constraint, batch, work, &entry);
-	barrier();
-	__this_cpu_write(fairwq_entries, entry.under);
+	WRITE_ONCE(*top, entry.under);
 	preempt_enable();
 	return ret;
 }
@@ -292,7 +296,7 @@ static int fairwq_queue_through(struct fairwq_constraint *constraint,
 
 	if (ret)
 		return ret;
-	ret = fairwq_reserve(batch, work);
+	ret = batch->max_queued ? fairwq_reserve(batch, work) : 1;
 	if (ret <= 0)
 		return ret;
 	if (constraint->ops->remove)
