@@ -492,6 +492,8 @@ static bool tt_lane_open(struct tt_lane *lane, struct tt_actor *actor)
 		return lane->batch;
 	case TT_WAY_SERIALIZER:
 		fairwq_serializer_init(&lane->serializer);
+		if (tt_random(actor, 2))
+			fairwq_serializer_set_inline(&lane->serializer, tt_random(actor, 200));
 		return true;
 	case TT_WAY_LIMITER:
 		fairwq_limiter_init(&lane->limiter, lane->width);
