@@ -370,20 +370,10 @@ void fairwq_batch_take_locked(struct fairwq_batch *batch, struct fairwq_slot *sl
 	fairwq_window_turn_locked(batch);
 }
 
-/* What its constraint has let go is the batch's; it was held for it. */
-static void fairwq_batch_got_locked(struct fairwq_batch *batch, struct fairwq_work *work)
-{
-	lockdep_assert_held(&batch->pool->lock);
-
-	atomic_long_set(&work->data,
-			(long)batch | FAIRWQ_WORK_PENDING | FAIRWQ_WORK_LINKED);
-	if (!fairwq_mutant(SERIAL_NOT_HELD))
-		atomic_dec(&batch->nr_held);
-}
-
 /*
  * A turn for a work that waits in a constraint, and was taken out of there. It
- * is not queued; the batch is in the tree only to be charged.
+ * is not queued; the batch is in the tree only to be charged. That the batch is
+ * held for it is the caller's to undo.
  */
 void fairwq_batch_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_slot *slot,
 				      struct fairwq_work *work)
@@ -396,7 +386,8 @@ void fairwq_batch_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_
 	work->place = 0;
 	WRITE_ONCE(work->constraint, NULL);
 	fairwq_slot_fill_locked(batch, slot, work);
-	fairwq_batch_got_locked(batch, work);
+	atomic_long_set(&work->data,
+			(long)batch | FAIRWQ_WORK_PENDING | FAIRWQ_WORK_LINKED);
 	if (batch->max_queued)
 		atomic_dec(&batch->nr_queued);
 	if (!fairwq_mutant(STREAK_FREE))
@@ -406,7 +397,7 @@ void fairwq_batch_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_
 	fairwq_window_turn_locked(batch);
 }
 
-/* It is queued, behind what was pushed by now. */
+/* It is queued, behind what was pushed by now; and the batch not held any more. */
 void fairwq_batch_link_waiting_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 {
 	lockdep_assert_held(&batch->pool->lock);
@@ -417,7 +408,10 @@ void fairwq_batch_link_waiting_locked(struct fairwq_batch *batch, struct fairwq_
 	work->place = FAIRWQ_PLACE_FIFO;
 	list_add_tail(&work->node, &batch->fifo);
 	batch->nr_fifo++;
-	fairwq_batch_got_locked(batch, work);
+	atomic_long_set(&work->data,
+			(long)batch | FAIRWQ_WORK_PENDING | FAIRWQ_WORK_LINKED);
+	if (!fairwq_mutant(SERIAL_NOT_HELD))
+		atomic_dec(&batch->nr_held);
 }
 
 /* A turn that was taken is not used: it was not one. It has been refunded. */

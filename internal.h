@@ -493,6 +493,8 @@ bool fairwq_constraint_from_inside(const struct fairwq_constraint *constraint,
 struct fairwq_serializer *fairwq_serializer_ended(struct fairwq_constraint *constraint);
 struct fairwq_work *fairwq_serializer_first_locked(struct fairwq_serializer *serializer,
 						   struct list_head *through);
+struct fairwq_work *fairwq_serializer_after_locked(struct fairwq_serializer *serializer,
+						   struct fairwq_work *work);
 bool fairwq_serializer_leave_locked(struct fairwq_serializer *serializer);
 bool fairwq_serializer_leave_last_locked(struct fairwq_serializer *serializer);
 bool fairwq_serializer_is_mixed(const struct fairwq_serializer *serializer);

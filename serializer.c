@@ -105,8 +105,8 @@ bool fairwq_serializer_leave_locked(struct fairwq_serializer *serializer)
 }
 
 /*
- * The first that waits, and stays there, or NULL. Markers in front of it go to
- * @through; without that, nothing is behind one.
+ * The first work that waits, and stays there, or NULL. Markers in front of it go
+ * to @through; without that, nothing is behind one.
  */
 struct fairwq_work *fairwq_serializer_first_locked(struct fairwq_serializer *serializer,
 						   struct list_head *through)
@@ -126,6 +126,19 @@ struct fairwq_work *fairwq_serializer_first_locked(struct fairwq_serializer *ser
 			return NULL;
 		list_move_tail(&work->node, through);
 	}
+}
+
+/* What waits behind @work, a marker perhaps; NULL if nothing was pushed behind it. */
+struct fairwq_work *fairwq_serializer_after_locked(struct fairwq_serializer *serializer,
+						   struct fairwq_work *work)
+{
+	lockdep_assert_held(fairwq_constraint_lock(&serializer->constraint));
+
+	if (list_is_last(&work->node, &serializer->waiting))
+		fairwq_serializer_sort_locked(serializer);
+	if (list_is_last(&work->node, &serializer->waiting))
+		return NULL;
+	return list_next_entry(work, node);
 }
 
 /* The same for whoever does not know whether anything was pushed. */

@@ -30,9 +30,16 @@
 /* So many in one streak, however short they are. */
 #define STREAK_TURNS	(32 * FAIRWQ_STREAK_MAX)
 
-/* A batch that has nothing queued, and is in the tree to be charged; or NULL. */
+/*
+ * What is done once for several items of a batch, if they follow each other: to
+ * put it into the tree, as only what is eligible is charged, and to say that
+ * it is not held for them any more. Lines that a queue call touches are left
+ * alone as far as can be.
+ */
 struct fairwq_guest {
-	struct fairwq_batch *batch;
+	struct fairwq_batch *batch;	/* or NULL */
+	unsigned int nr;		/* items */
+	bool joined;			/* it had nothing queued */
 };
 
 static void fairwq_guest_leave_locked(struct fairwq_guest *guest)
@@ -42,21 +49,27 @@ static void fairwq_guest_leave_locked(struct fairwq_guest *guest)
 	if (!batch)
 		return;
 	lockdep_assert_held(&batch->pool->lock);
+	if (!fairwq_mutant(SERIAL_NOT_HELD))
+		atomic_sub(guest->nr, &batch->nr_held);
+	if (!guest->joined)
+		return;
 	fairwq_tree_del(&batch->pool->tree, &batch->node);
 	fairwq_window_left_locked(batch);
-	guest->batch = NULL;
 }
 
-/* Only what is eligible is charged; what was idle joins as if it were queued now. */
+/* What was idle joins as if it were queued now. */
 static void fairwq_guest_join_locked(struct fairwq_guest *guest, struct fairwq_batch *batch)
 {
+	struct fairwq_tree *tree = &batch->pool->tree;
+
 	lockdep_assert_held(&batch->pool->lock);
 
-	if (batch->pool->tree.by_arrival || fairwq_node_eligible(&batch->node))
-		return;
 	fairwq_guest_leave_locked(guest);
-	fairwq_tree_add(&batch->pool->tree, &batch->node, 0);
 	guest->batch = batch;
+	guest->nr = 0;
+	guest->joined = !tree->by_arrival && !fairwq_node_eligible(&batch->node);
+	if (guest->joined)
+		fairwq_tree_add(tree, &batch->node, 0);
 }
 
 /*
@@ -85,9 +98,13 @@ static void fairwq_streak_take_locked(struct fairwq_runner *runner, struct fairw
 
 	lockdep_assert_held(&runner->pool->lock);
 
+	if (guest->batch != batch) {
+		fairwq_guest_join_locked(guest, batch);
+		fairwq_window_streak_locked(batch, streak->turns + FAIRWQ_STREAK_MAX,
+					    streak->budget);
+	}
+	guest->nr++;
 	streak->turns++;
-	fairwq_window_streak_locked(batch, streak->turns, streak->budget);
-	fairwq_guest_join_locked(guest, batch);
 	fairwq_batch_take_waiting_locked(batch, slot, work);
 	slot->turn.constraint = &streak->serializer->constraint;
 	slot->turn.streak = true;
@@ -104,30 +121,54 @@ static unsigned int fairwq_streak_lift_locked(const struct fairwq_streak *streak
 }
 
 /*
- * As many as are likely to fit into what is left of the budget, or are in front
- * of one of a higher priority. Both locks are held: what is taken from the
- * serializer gets into a slot at once.
+ * How far to go: as many as are likely to fit into what is left of the budget, or
+ * are in front of one of a higher priority. Returns where to stop.
  */
-static void fairwq_streak_fill_locked(struct fairwq_runner *runner, u64 left,
-				      struct list_head *through)
+static struct list_head *fairwq_streak_reach_locked(struct fairwq_runner *runner, u64 left,
+						    struct fairwq_work *work)
 {
 	struct fairwq_streak *streak = &runner->streak;
-	struct fairwq_guest guest = { };
-	struct fairwq_work *work;
+	struct fairwq_serializer *serializer = streak->serializer;
+	unsigned int nr = 0;
 	u64 planned = 0;
 
 	lockdep_assert_held(&runner->pool->lock);
 
 	streak->lift = fairwq_streak_lift_locked(streak);
-	while (streak->nr < FAIRWQ_STREAK_MAX && (planned < left || streak->nr < streak->lift)) {
-		work = fairwq_serializer_first_locked(streak->serializer,
-						      streak->nr ? NULL : through);
-		if (!work || !fairwq_streak_may_take_locked(runner, work))
-			break;
-		list_del(&work->node);
+	for (; work; work = fairwq_serializer_after_locked(serializer, work)) {
+		if (nr == FAIRWQ_STREAK_MAX || (planned >= left && nr >= streak->lift) ||
+		    (work->place & FAIRWQ_PLACE_BARRIER) ||
+		    !fairwq_streak_may_take_locked(runner, work))
+			return &work->node;
 		planned += fairwq_estimate_locked(fairwq_kept_batch(work), left);
-		fairwq_streak_take_locked(runner, work, &guest);
+		nr++;
 	}
+	return NULL;
+}
+
+/*
+ * Both locks are held: what is taken from the serializer gets into a slot at
+ * once.
+ */
+static void fairwq_streak_fill_locked(struct fairwq_runner *runner, u64 left,
+				      struct list_head *through)
+{
+	struct fairwq_streak *streak = &runner->streak;
+	struct list_head *waiting = &streak->serializer->waiting, *end;
+	struct fairwq_work *work, *next;
+	struct fairwq_guest guest = { };
+	LIST_HEAD(taken);
+
+	lockdep_assert_held(&runner->pool->lock);
+
+	work = fairwq_serializer_first_locked(streak->serializer, through);
+	if (!work)
+		return;
+	end = fairwq_streak_reach_locked(runner, left, work);
+	list_cut_before(&taken, waiting, end ?: waiting);
+	/* The slot overlays the list node: _safe reads it first. */
+	list_for_each_entry_safe(work, next, &taken, node)
+		fairwq_streak_take_locked(runner, work, &guest);
 	fairwq_guest_leave_locked(&guest);
 	/* One of them is timed, each time another. */
 	if (streak->nr)
