@@ -397,19 +397,28 @@ void fairwq_batch_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_
 	fairwq_window_turn_locked(batch);
 }
 
-/* It is queued, behind what was pushed by now; and the batch not held any more. */
+/*
+ * It is queued, and the batch not held for it any more. What was pushed by now
+ * is in front of it: if that is not in order yet, it is pushed, too.
+ */
 void fairwq_batch_link_waiting_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 {
+	bool pushed = !list_empty(&batch->sort_link) || !llist_empty(&batch->incoming);
+
 	lockdep_assert_held(&batch->pool->lock);
 
-	fairwq_batch_splice_locked(batch);
+	fairwq_admit_locked(work);
 	work->stamp = fairwq_stamp(batch);
 	trace_fairwq_queue(batch, work);
-	work->place = FAIRWQ_PLACE_FIFO;
-	list_add_tail(&work->node, &batch->fifo);
-	batch->nr_fifo++;
-	atomic_long_set(&work->data,
-			(long)batch | FAIRWQ_WORK_PENDING | FAIRWQ_WORK_LINKED);
+	if (pushed) {
+		llist_add(&work->llnode, &batch->incoming);
+	} else {
+		atomic_long_set(&work->data,
+				(long)batch | FAIRWQ_WORK_PENDING | FAIRWQ_WORK_LINKED);
+		work->place = FAIRWQ_PLACE_FIFO;
+		list_add_tail(&work->node, &batch->fifo);
+		batch->nr_fifo++;
+	}
 	if (!fairwq_mutant(SERIAL_NOT_HELD))
 		atomic_dec(&batch->nr_held);
 }
