@@ -317,6 +317,9 @@ static void fairwq_serializer_wait(struct fairwq_serializer *serializer)
 {
 	struct fairwq_marker marker = { .entry.place = FAIRWQ_PLACE_BARRIER };
 
+	/* All has ended. Pairs with fairwq_serializer_leave(). */
+	if (atomic_long_read_acquire(&serializer->head) == HEAD_IDLE)
+		return;
 	init_completion(&marker.done);
 	fairwq_serializer_push(serializer, &marker.entry);
 	wait_for_completion(&marker.done);

@@ -1039,6 +1039,24 @@ static void plain_call_is_not_revived_in_order(struct kunit *test)
 	fairwq_batch_dispose(a);
 }
 
+/* @item runs. If it was lost, it is found again, so that the case ends. */
+static void expect_not_lost(struct kunit *test, struct fairwq_serializer *serial,
+			    struct mock_item *item)
+{
+	unsigned long end = jiffies + MOCK_WAIT;
+	struct mock *mock = test->priv;
+
+	while (!(READ_ONCE(mock->log.nr) && serial_idle(serial)) && time_before(jiffies, end))
+		usleep_range(50, 200);
+	KUNIT_EXPECT_EQ(test, 1U, READ_ONCE(mock->log.nr));
+	if (!waits(&item->work))
+		return;
+	if (serial_idle(serial))
+		atomic_long_set(&serial->head, (long)&item->work.llnode);
+	fairwq_work_cancel_sync(&item->work);
+	atomic_long_set(&serial->head, 0);
+}
+
 static void mid_queue(struct mid *mid)
 {
 	mid->again = fairwq_serializer_queue(mid->serial, mid->batch, mid->work);
@@ -1061,7 +1079,7 @@ static void pushed_while_it_is_left(struct kunit *test)
 	complete_all(&gate->open);
 	mock_until(test, READ_ONCE(mid.ok));
 	KUNIT_EXPECT_EQ(test, 1, mid.again);
-	expect_order(test, "x", &item, 1);
+	expect_not_lost(test, serial, item);
 	mid_end(test);
 	serial_end(test, serial);
 	fairwq_batch_dispose(a);
@@ -1097,7 +1115,7 @@ static void left_before_the_push(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(serial, a, &item->work));
 	fairwq_test_set_hook(NULL);
 	KUNIT_EXPECT_TRUE(test, mid.ok);
-	expect_order(test, "x", &item, 1);
+	expect_not_lost(test, serial, item);
 	serial_end(test, serial);
 	fairwq_batch_dispose(a);
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
