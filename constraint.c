@@ -222,8 +222,9 @@ static void fairwq_undo(struct fairwq_constraint *constraint, struct fairwq_work
 }
 
 /* The work is claimed, by @entry if there is one. Under rcu_read_lock(). */
-static void fairwq_enter(struct fairwq_constraint *constraint, struct fairwq_batch *batch,
-			 struct fairwq_work *work, struct fairwq_entry *entry)
+static __always_inline
+void fairwq_enter(struct fairwq_constraint *constraint, struct fairwq_batch *batch,
+		  struct fairwq_work *work, struct fairwq_entry *entry)
 {
 	long data = atomic_long_read(&work->data);
 
@@ -248,9 +249,9 @@ static void fairwq_enter(struct fairwq_constraint *constraint, struct fairwq_bat
 	fairwq_admit_push(work);
 }
 
-static int fairwq_claim_and_enter(struct fairwq_constraint *constraint,
-				  struct fairwq_batch *batch, struct fairwq_work *work,
-				  struct fairwq_entry *entry)
+static __always_inline
+int fairwq_claim_and_enter(struct fairwq_constraint *constraint, struct fairwq_batch *batch,
+			   struct fairwq_work *work, struct fairwq_entry *entry)
 {
 	int ret = fairwq_claim_as(batch, work, (long)entry | FAIRWQ_WORK_PENDING |
 						FAIRWQ_WORK_CONSTRAINED);

@@ -36,15 +36,13 @@ EXPORT_SYMBOL_GPL(fairwq_test_set_hook);
 
 /* ---- queueing --------------------------------------------------------- */
 
-/* 0, or why the batch takes no more items. Under rcu_read_lock(). */
-int fairwq_refusal(struct fairwq_batch *batch)
+/* Why the batch takes no more items, or 0 if it does from the caller. */
+int fairwq_refusal_of(struct fairwq_batch *batch)
 {
 	struct fairwq_runner *runner;
 
 	if (fairwq_batch_is_disposed(batch))
 		return -ESHUTDOWN;
-	if (likely(!READ_ONCE(batch->pool->draining)))
-		return 0;
 	/* As with drain_workqueue(): an item of the pool may go on queueing. */
 	runner = fairwq_current_runner();
 	return runner && runner->pool == batch->pool ? 0 : -ESHUTDOWN;
@@ -153,7 +151,7 @@ static bool fairwq_may_revive(long data, long wanted)
 }
 
 /* It was claimed while it was being disabled: then it is not queued. */
-static int fairwq_unclaim(struct fairwq_work *work)
+int fairwq_unclaim(struct fairwq_work *work)
 {
 	long data = atomic_long_xchg(&work->data, 0);
 	struct fairwq_batch *batch = fairwq_work_batch(data);
@@ -170,22 +168,14 @@ static int fairwq_unclaim(struct fairwq_work *work)
 	return FAIRWQ_QUEUED;
 }
 
-/*
- * Make the work pending, with @word, which says so, in it; FAIRWQ_CLAIMED if it
- * was not, and is now the caller's to push. FAIRWQ_QUEUED: it is queued without
- * that. Under rcu_read_lock().
- *
- * Full barrier, also for the caller who is told 0: the stores before the call
- * are seen by the run to come. Pairs with the one in fairwq_start_turn().
- * Model: tests/models/pending.pml.
- */
-int fairwq_claim_as(struct fairwq_batch *batch, struct fairwq_work *work, long word)
+/* The work is not free, or was not a moment ago. As fairwq_claim_as(). */
+int fairwq_claim_taken(struct fairwq_work *work, long word)
 {
 	long data = 0;
 	int ret;
 
 	while (!atomic_long_try_cmpxchg(&work->data, &data, word)) {
-		smp_mb();	/* see above */
+		smp_mb();	/* see there */
 		data = atomic_long_read(&work->data);
 		if (READ_ONCE(work->disabled))
 			return -ECANCELED;
@@ -198,14 +188,7 @@ int fairwq_claim_as(struct fairwq_batch *batch, struct fairwq_work *work, long w
 			return ret;
 		data = 0;
 	}
-	fairwq_test_point(FAIRWQ_POINT_QUEUE_CLAIMED, batch);
-	/*
-	 * Set PENDING, then load @disabled. Pairs with fairwq_disable(). Model:
-	 * tests/models/disable.pml.
-	 */
-	if (likely(!READ_ONCE(work->disabled)) || fairwq_mutant(DISABLE_LATE))
-		return FAIRWQ_CLAIMED;
-	return fairwq_unclaim(work);
+	return FAIRWQ_CLAIMED;
 }
 
 /* And bound for @batch, if nothing else is said. */
@@ -247,17 +230,6 @@ static int fairwq_push(struct fairwq_batch *batch, struct fairwq_work *work)
 	}
 	fairwq_push_claimed(batch, work);
 	return FAIRWQ_QUEUED;
-}
-
-/*
- * A work will be pushed to the batch later: until then it is not drained. The
- * work was accepted now, so it is not refused then. Under rcu_read_lock(), in
- * the section that found that it is not refused; or under the lock, while the
- * batch is not idle.
- */
-void fairwq_hold(struct fairwq_batch *batch)
-{
-	atomic_inc(&batch->nr_held);
 }
 
 /*
