@@ -165,7 +165,9 @@ struct fairwq_streak {
 	unsigned int lift;		/* R: of the slots, run whatever the budget */
 	u64 budget;			/* R: ns; 0: none is taken */
 	u64 due;			/* R: when it is used up, ns; 0: has not begun */
-	unsigned long overdue;		/* R: the same in jiffies, and later */
+	u64 lift_budget;		/* R: the same of what is lifted */
+	u64 lift_due;			/* R */
+	unsigned long overdue;		/* R: of the later one, in jiffies */
 	struct fairwq_slot slot[FAIRWQ_STREAK_MAX];
 };
 

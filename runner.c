@@ -879,8 +879,10 @@ static bool fairwq_streak_refill(struct fairwq_runner *runner, unsigned int *i)
 	more = fairwq_streak_refill_locked(runner, now);
 	if (!more)
 		serializer = fairwq_streak_end_locked(runner);
-	/* With nothing else planned, the runner has the next one itself. */
-	if (more || READ_ONCE(runner->plan.next) < runner->plan.nr)
+	/* What is planned is for others now; with nothing planned we have the next ourselves. */
+	if (READ_ONCE(runner->plan.next) < runner->plan.nr)
+		kick = fairwq_wake_locked(pool);
+	else if (more)
 		kick = fairwq_kick_locked(pool);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	fairwq_kick_send(pool, kick);

@@ -442,7 +442,7 @@ static const struct fairwq_constraint_ops fairwq_serializer_ops = {
  *
  * An item of a higher priority lifts those that wait in front of it, if these are
  * no more than 32: when the one in flight has ended, its runner runs them at
- * once, as with fairwq_serializer_set_inline().
+ * once, as with fairwq_serializer_set_inline(), for a slice of the pool at most.
  *
  * What is not promised: that the one in flight is lifted, too. It keeps its place
  * in its batch. An item must not wait for one behind it.

@@ -101,7 +101,7 @@ static void fairwq_streak_take_locked(struct fairwq_runner *runner, struct fairw
 	if (guest->batch != batch) {
 		fairwq_guest_join_locked(guest, batch);
 		fairwq_window_streak_locked(batch, streak->turns + FAIRWQ_STREAK_MAX,
-					    streak->budget);
+					    max(streak->budget, streak->lift_budget));
 	}
 	guest->nr++;
 	streak->turns++;
@@ -110,31 +110,48 @@ static void fairwq_streak_take_locked(struct fairwq_runner *runner, struct fairw
 	slot->turn.streak = true;
 }
 
-/* So many are to be run whatever the budget, and not more in one streak. */
-static unsigned int fairwq_streak_lift_locked(const struct fairwq_streak *streak)
+/*
+ * So many are to be run whatever the budget; not more in one streak, and while
+ * there is time @left for that.
+ */
+static unsigned int fairwq_streak_lift_locked(const struct fairwq_streak *streak, u64 left)
 {
-	if (streak->turns >= FAIRWQ_STREAK_MAX || fairwq_mutant(LIFT_IGNORED) ||
+	if (streak->turns >= FAIRWQ_STREAK_MAX || fairwq_mutant(LIFT_IGNORED) || !left ||
 	    !fairwq_serializer_is_mixed(streak->serializer))
 		return 0;
 	return fairwq_serializer_lift_locked(streak->serializer,
 					     FAIRWQ_STREAK_MAX - streak->turns);
 }
 
+static u64 fairwq_left(u64 due, u64 now)
+{
+	return now < due ? due - now : 0;
+}
+
+/* Of the budget, ns. */
+static u64 fairwq_streak_left(const struct fairwq_streak *streak, u64 now)
+{
+	if (fairwq_mutant(STREAK_ENDLESS))
+		return U64_MAX;
+	return streak->turns < STREAK_TURNS ? fairwq_left(streak->due, now) : 0;
+}
+
 /*
  * How far to go: as many as are likely to fit into what is left of the budget, or
  * are in front of one of a higher priority. Returns where to stop.
  */
-static struct list_head *fairwq_streak_reach_locked(struct fairwq_runner *runner, u64 left,
+static struct list_head *fairwq_streak_reach_locked(struct fairwq_runner *runner, u64 now,
 						    struct fairwq_work *work)
 {
 	struct fairwq_streak *streak = &runner->streak;
 	struct fairwq_serializer *serializer = streak->serializer;
+	u64 left = fairwq_streak_left(streak, now);
 	unsigned int nr = 0;
 	u64 planned = 0;
 
 	lockdep_assert_held(&runner->pool->lock);
 
-	streak->lift = fairwq_streak_lift_locked(streak);
+	streak->lift = fairwq_streak_lift_locked(streak, fairwq_left(streak->lift_due, now));
 	for (; work; work = fairwq_serializer_after_locked(serializer, work)) {
 		if (nr == FAIRWQ_STREAK_MAX || (planned >= left && nr >= streak->lift) ||
 		    (work->place & FAIRWQ_PLACE_BARRIER) ||
@@ -150,7 +167,7 @@ static struct list_head *fairwq_streak_reach_locked(struct fairwq_runner *runner
  * Both locks are held: what is taken from the serializer gets into a slot at
  * once.
  */
-static void fairwq_streak_fill_locked(struct fairwq_runner *runner, u64 left,
+static void fairwq_streak_fill_locked(struct fairwq_runner *runner, u64 now,
 				      struct list_head *through)
 {
 	struct fairwq_streak *streak = &runner->streak;
@@ -164,7 +181,7 @@ static void fairwq_streak_fill_locked(struct fairwq_runner *runner, u64 left,
 	work = fairwq_serializer_first_locked(streak->serializer, through);
 	if (!work)
 		return;
-	end = fairwq_streak_reach_locked(runner, left, work);
+	end = fairwq_streak_reach_locked(runner, now, work);
 	list_cut_before(&taken, waiting, end ?: waiting);
 	/* The slot overlays the list node: _safe reads it first. */
 	list_for_each_entry_safe(work, next, &taken, node)
@@ -185,7 +202,20 @@ void fairwq_streak_begin(struct fairwq_runner *runner, struct fairwq_serializer 
 	streak->turns = 0;
 	streak->lift = 0;
 	streak->due = 0;
-	streak->overdue = jiffies + usecs_to_jiffies(serializer->inline_us) + 1;
+}
+
+/* It begins now. What is lifted has a slice, or the budget if that is longer. */
+static void fairwq_streak_set_due_locked(struct fairwq_runner *runner, u64 now)
+{
+	struct fairwq_streak *streak = &runner->streak;
+	u64 slice = runner->pool->slice_us ?: FAIRWQ_DFL_SLICE_US;
+
+	lockdep_assert_held(&runner->pool->lock);
+
+	streak->lift_budget = max(slice * NSEC_PER_USEC, streak->budget);
+	streak->due = now + streak->budget;
+	streak->lift_due = now + streak->lift_budget;
+	streak->overdue = jiffies + nsecs_to_jiffies(streak->lift_budget) + 1;
 }
 
 /*
@@ -195,10 +225,9 @@ void fairwq_streak_begin(struct fairwq_runner *runner, struct fairwq_serializer 
 bool fairwq_streak_is_over(const struct fairwq_runner *runner)
 {
 	const struct fairwq_streak *streak = &runner->streak;
+	u64 due = streak->next < streak->lift ? streak->lift_due : streak->due;
 
-	if (streak->next < streak->lift)
-		return false;
-	return runner->mark > streak->due || time_after(jiffies, streak->overdue);
+	return runner->mark > due || time_after(jiffies, streak->overdue);
 }
 
 /* More of it, unless that is enough. Returns whether there is more to run. */
@@ -208,7 +237,6 @@ bool fairwq_streak_refill_locked(struct fairwq_runner *runner, u64 now)
 	struct fairwq_pool *pool = runner->pool;
 	raw_spinlock_t *lock = fairwq_constraint_lock(&streak->serializer->constraint);
 	LIST_HEAD(through);
-	u64 left = 0;
 
 	lockdep_assert_held(&pool->lock);
 
@@ -216,13 +244,11 @@ bool fairwq_streak_refill_locked(struct fairwq_runner *runner, u64 now)
 	streak->nr = 0;
 	streak->next = 0;
 	if (!streak->due)
-		streak->due = now + streak->budget;
+		fairwq_streak_set_due_locked(runner, now);
 	if (pool->attention || pool->nr_active > pool->max_active)
 		return false;
-	if ((now < streak->due && streak->turns < STREAK_TURNS) || fairwq_mutant(STREAK_ENDLESS))
-		left = streak->due - now;
 	raw_spin_lock(lock);
-	fairwq_streak_fill_locked(runner, left, &through);
+	fairwq_streak_fill_locked(runner, now, &through);
 	raw_spin_unlock(lock);
 	fairwq_markers_done(&through);
 	return streak->nr;

@@ -232,6 +232,10 @@ static struct streak *lift_begin(struct kunit *test, unsigned int nr)
 	struct fairwq_batch *low = prio_batch(test, FAIRWQ_PRIO_LOW);
 	struct fairwq_batch *high = prio_batch(test, FAIRWQ_PRIO_HIGH);
 
+	/* The time for it is a slice. */
+	raw_spin_lock_irq(&s->b->pool->lock);
+	s->b->pool->slice_us = LONG_BUDGET;
+	raw_spin_unlock_irq(&s->b->pool->lock);
 	mock_queue(test, s->b, 'n', 3);
 	while (nr--)
 		streak_item(test, s, low, 'l');
