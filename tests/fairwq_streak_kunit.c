@@ -33,12 +33,13 @@ static void streak_queue_gate(struct kunit *test, struct streak *s)
 	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&s->serial, s->front, &s->gate->work));
 }
 
-static struct streak *streak_begin(struct kunit *test, unsigned int budget_us)
+static struct streak *streak_begin_by(struct kunit *test, unsigned int budget_us,
+				      enum fairwq_policy policy)
 {
 	struct streak *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, s);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 2, policy);
 	s->front = short_batch(test, "front");
 	s->a = short_batch(test, "a");
 	s->b = short_batch(test, "b");
@@ -47,6 +48,11 @@ static struct streak *streak_begin(struct kunit *test, unsigned int budget_us)
 	streak_queue_gate(test, s);
 	mock_await(test, &s->gate->entered);
 	return s;
+}
+
+static struct streak *streak_begin(struct kunit *test, unsigned int budget_us)
+{
+	return streak_begin_by(test, budget_us, FAIRWQ_ROUND_ROBIN);
 }
 
 static struct mock_item *streak_item(struct kunit *test, struct streak *s,
@@ -424,9 +430,10 @@ static void last_item_frees_the_object(struct kunit *test)
 #define BACKLOG	3000
 
 /* Charged as they are, and the module's own check finds nothing: mock_exit(). */
-static void streaks_do_not_upset_the_check(struct kunit *test)
+static void check_beside_streaks(struct kunit *test, enum fairwq_policy policy)
 {
-	struct streak *s = streak_begin(test, 200);
+	struct streak *s = streak_begin_by(test, 200, policy);
+	struct mock *mock = test->priv;
 	struct fairwq_work *works = vzalloc(array_size(3 * BACKLOG, sizeof(*works)));
 	unsigned int i;
 
@@ -441,7 +448,18 @@ static void streaks_do_not_upset_the_check(struct kunit *test)
 	complete_all(&s->gate->open);
 	fairwq_serializer_flush(&s->serial);
 	streak_end(test, s, "");
+	KUNIT_EXPECT_GT(test, fairwq_test_counter(mock->pool, FAIRWQ_WINDOWS), 0ULL);
 	vfree(works);
+}
+
+static void streaks_do_not_upset_the_check(struct kunit *test)
+{
+	check_beside_streaks(test, FAIRWQ_ROUND_ROBIN);
+}
+
+static void streaks_do_not_upset_the_check_of_time(struct kunit *test)
+{
+	check_beside_streaks(test, FAIRWQ_FAIR_TIME);
 }
 
 static void bad_budget(struct kunit *test)
@@ -472,6 +490,7 @@ static struct kunit_case streak_cases[] = {
 	KUNIT_CASE(disposed_batch_has_its_item),
 	KUNIT_CASE(last_item_frees_the_object),
 	KUNIT_CASE(streaks_do_not_upset_the_check),
+	KUNIT_CASE(streaks_do_not_upset_the_check_of_time),
 	{}
 };
 
