@@ -431,11 +431,8 @@ void fairwq_unhold(struct fairwq_batch *batch);
 
 /* runner.c */
 void fairwq_kick(struct fairwq_pool *pool);
-void fairwq_think_again_locked(struct fairwq_pool *pool);
 struct fairwq_runner *fairwq_kick_locked(struct fairwq_pool *pool);
 void fairwq_kick_send(struct fairwq_pool *pool, struct fairwq_runner *runner);
-void fairwq_unpark_work_locked(struct fairwq_work *work);
-struct fairwq_work *fairwq_find_parked_locked(struct fairwq_batch *batch);
 struct fairwq_runner *fairwq_runner_find(u32 id);
 void fairwq_attention_raise_locked(struct fairwq_pool *pool);
 void fairwq_attention_lower_locked(struct fairwq_pool *pool);
@@ -445,11 +442,30 @@ const struct fairwq_turn *fairwq_own_turn(void);
 struct fairwq_runner *fairwq_runner_alloc(struct fairwq_pool *pool);
 void fairwq_runner_free(struct fairwq_runner *runner);
 void fairwq_runners_check(void);
-unsigned int fairwq_planned_locked(const struct fairwq_runner *runner);
-u64 fairwq_estimate_locked(struct fairwq_batch *batch, u64 slice);
-bool fairwq_runs_elsewhere_locked(struct fairwq_runner *runner, const struct fairwq_work *work);
-bool fairwq_plans_open_locked(struct fairwq_pool *pool);
 struct fairwq_runner *fairwq_wake_thief_locked(struct fairwq_pool *pool, u64 now);
+extern struct xarray fairwq_runners;
+
+/* plan.c: what a runner takes along */
+bool fairwq_find_turns_locked(struct fairwq_runner *runner, u64 now);
+struct fairwq_work *fairwq_claim_own(struct fairwq_runner *runner, struct fairwq_turn *turn);
+struct fairwq_work *fairwq_help(struct fairwq_runner *runner, struct fairwq_turn *turn);
+void fairwq_plan_close(struct fairwq_plan *plan);
+void fairwq_think_again_locked(struct fairwq_pool *pool);
+void fairwq_give_back_rest(struct fairwq_runner *runner);
+void fairwq_mark_taken_locked(struct fairwq_work *work, const struct fairwq_turn *turn,
+			      unsigned int place);
+unsigned int fairwq_planned_locked(const struct fairwq_runner *runner);
+unsigned int fairwq_foreseen_locked(const struct fairwq_pool *pool);
+bool fairwq_overdue_locked(const struct fairwq_runner *runner, u64 now);
+bool fairwq_plans_open_locked(struct fairwq_pool *pool);
+u64 fairwq_estimate_locked(struct fairwq_batch *batch, u64 slice);
+
+/* park.c: one work never runs twice at once */
+bool fairwq_park_locked(struct fairwq_runner *runner, struct fairwq_slot *slot);
+bool fairwq_runs_elsewhere_locked(struct fairwq_runner *runner, const struct fairwq_work *work);
+void fairwq_unpark(struct fairwq_runner *runner);
+void fairwq_unpark_work_locked(struct fairwq_work *work);
+struct fairwq_work *fairwq_find_parked_locked(struct fairwq_batch *batch);
 
 /* fifo.c: one batch's items, under the lock */
 void fairwq_batch_splice_locked(struct fairwq_batch *batch);

@@ -3,7 +3,7 @@
  * A work that is queued again while it runs is not run twice at once: when its
  * next turn is taken it is parked with the runner that executes it.
  * fairwq_start_turn(), fairwq_run_turns(), fairwq_park_locked(),
- * fairwq_park_at() and fairwq_unpark() in runner.c.
+ * fairwq_park_at() and fairwq_unpark() in park.c.
  *
  * Runner 1 has a plan of the work and, or not, of another item, which sleeps
  * until the work has run as often as it is queued; so nothing else will happen

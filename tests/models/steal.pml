@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What is planned belongs to whoever takes it: the slots of a plan, in
- * runner.c. fairwq_claim_turn() by the runner that planned, by helpers and by
+ * plan.c. fairwq_claim_turn() by the runner that planned, by helpers and by
  * who holds the lock; fairwq_plan_close(), fairwq_give_back_rest(), and
  * fairwq_unplan_locked() of work.c.
  *

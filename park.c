@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Parking: one work never runs twice at once.
+ *
+ * A work remembers who started it last. If that runner still executes it when
+ * its next turn is taken, it is parked there, still pending, and put back into
+ * its batch when the function has returned. Later than then it need not be
+ * looked for: what is pending cannot have been started since. The check goes
+ * by the work's own memory of its run: an object that was freed by its
+ * function and set up again has none, and does not wait for a stranger.
+ */
+#include <linux/rcupdate.h>
+#include <linux/xarray.h>
+
+#include "internal.h"
+
+/* Returns whether the work was parked. */
+static bool fairwq_park_at(struct fairwq_runner *other, struct fairwq_slot *slot)
+{
+	struct fairwq_work *work = slot->work;
+	bool parked;
+
+	raw_spin_lock(&other->park_lock);
+	WRITE_ONCE(other->wanted, true);
+	/*
+	 * Store @wanted, then load @current_work. Pairs with fairwq_start_turn()
+	 * and fairwq_run_turns(): either @other sees that it is wanted, or it
+	 * has stored another work by now. Model: tests/models/park.pml.
+	 */
+	smp_mb();
+	/* Pairs with the release there: the run to come sees the one that is over. */
+	parked = smp_load_acquire(&other->current_work) == work;
+	if (parked) {
+		fairwq_mark_taken_locked(work, &slot->turn, FAIRWQ_PLACE_PARKED);
+		list_add_tail(&work->node, &other->parked);
+		slot->turn.batch->nr_parked++;
+		WRITE_ONCE(slot->work, NULL);
+	} else {
+		WRITE_ONCE(other->wanted, !list_empty(&other->parked));
+	}
+	raw_spin_unlock(&other->park_lock);
+	return parked;
+}
+
+/* Another runner may execute this work; hardly ever one does. */
+bool fairwq_park_locked(struct fairwq_runner *runner, struct fairwq_slot *slot)
+{
+	struct fairwq_runner *other;
+	u32 id = slot->work->last_runner;
+	bool parked;
+
+	lockdep_assert_held(&runner->pool->lock);
+
+	if (!id || id == runner->id || fairwq_mutant(REENTRANT))
+		return false;
+	rcu_read_lock();
+	other = fairwq_runner_find(id);
+	/*
+	 * Pairs with fairwq_start_turn() and fairwq_run_turns(). Model:
+	 * tests/models/park.pml.
+	 */
+	parked = other && smp_load_acquire(&other->current_work) == slot->work &&
+		 fairwq_park_at(other, slot);
+	rcu_read_unlock();
+	return parked;
+}
+
+/* The same, without parking it. */
+bool fairwq_runs_elsewhere_locked(struct fairwq_runner *runner, const struct fairwq_work *work)
+{
+	u32 id = work->last_runner;
+	struct fairwq_runner *other;
+	bool runs;
+
+	lockdep_assert_held(&runner->pool->lock);
+
+	if (!id || id == runner->id)
+		return false;
+	rcu_read_lock();
+	other = fairwq_runner_find(id);
+	/* As there: if it is over, what it did is seen. */
+	runs = other && smp_load_acquire(&other->current_work) == work;
+	rcu_read_unlock();
+	return runs;
+}
+
+/* A parked work need not wait any more; it is its caller's now. */
+void fairwq_unpark_work_locked(struct fairwq_work *work)
+{
+	struct fairwq_batch *batch = fairwq_work_batch(atomic_long_read(&work->data));
+	struct fairwq_runner *other = fairwq_runner_find(work->last_runner);
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	raw_spin_lock(&other->park_lock);
+	list_del(&work->node);
+	WRITE_ONCE(other->wanted, !list_empty(&other->parked));
+	raw_spin_unlock(&other->park_lock);
+	batch->nr_parked--;
+}
+
+/* One that is parked at any runner, of any pool. */
+struct fairwq_work *fairwq_find_parked_locked(struct fairwq_batch *batch)
+{
+	struct fairwq_work *work, *found = NULL;
+	struct fairwq_runner *runner;
+	unsigned long id;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	rcu_read_lock();
+	xa_for_each(&fairwq_runners, id, runner) {
+		raw_spin_lock(&runner->park_lock);
+		list_for_each_entry(work, &runner->parked, node) {
+			if (fairwq_work_batch(atomic_long_read(&work->data)) != batch)
+				continue;
+			found = work;
+			break;
+		}
+		raw_spin_unlock(&runner->park_lock);
+		if (found)
+			break;
+	}
+	rcu_read_unlock();
+	return found;
+}
+
+/*
+ * The first that need not wait any more. Not what waits for the function that
+ * is about to be called: another runner would take it and park it here again,
+ * any number of times. Model: tests/models/park.pml.
+ */
+static struct fairwq_work *fairwq_parked_before(struct fairwq_runner *runner)
+{
+	struct fairwq_work *work;
+
+	lockdep_assert_held(&runner->park_lock);
+
+	list_for_each_entry(work, &runner->parked, node)
+		if (work != runner->current_work)
+			return work;
+	return NULL;
+}
+
+static struct fairwq_work *fairwq_first_parked(struct fairwq_runner *runner,
+					       struct fairwq_batch **batch)
+{
+	struct fairwq_work *work;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&runner->park_lock, flags);
+	work = fairwq_parked_before(runner);
+	if (work)
+		*batch = fairwq_work_batch(atomic_long_read(&work->data));
+	raw_spin_unlock_irqrestore(&runner->park_lock, flags);
+	return work;
+}
+
+/* Unless it was cancelled, between two holds of the lock. */
+static void fairwq_unpark_first_locked(struct fairwq_runner *runner,
+				       struct fairwq_batch *batch,
+				       struct fairwq_work *work)
+{
+	bool still;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	raw_spin_lock(&runner->park_lock);
+	still = work == fairwq_parked_before(runner) &&
+		batch == fairwq_work_batch(atomic_long_read(&work->data));
+	raw_spin_unlock(&runner->park_lock);
+	if (!still)
+		return;
+	fairwq_unpark_work_locked(work);
+	batch->pool->counter[FAIRWQ_PARKED]++;
+	fairwq_batch_put_back_locked(batch, work);
+}
+
+/*
+ * The function they waited for has returned. They may be of batches of any
+ * pool; the first one's is kept by it being pending, and until a grace period
+ * after that.
+ */
+void fairwq_unpark(struct fairwq_runner *runner)
+{
+	struct fairwq_batch *batch;
+	struct fairwq_work *work;
+	struct fairwq_runner *kick;
+	struct fairwq_pool *pool;
+	unsigned long flags;
+
+	rcu_read_lock();
+	while ((work = fairwq_first_parked(runner, &batch))) {
+		pool = batch->pool;
+		raw_spin_lock_irqsave(&pool->lock, flags);
+		fairwq_unpark_first_locked(runner, batch, work);
+		kick = fairwq_kick_locked(pool);
+		raw_spin_unlock_irqrestore(&pool->lock, flags);
+		fairwq_kick_send(pool, kick);
+	}
+	rcu_read_unlock();
+}
