@@ -350,12 +350,12 @@ struct fairwq_batch {
 	bool reaped;			/* p: has left the pool; set once */
 	bool limited;			/* P: has a backlog that @max_active holds back */
 	bool is_default;		/* I */
+	u8 depth;			/* I: how many owners it has */
 	struct fairwq_barrier *barrier;	/* P: has fired and waits for its color */
 	struct fairwq_batch_stats *stats; /* I; P for what it points to */
 
 	struct fairwq_batch *parent;	/* I: its owner, a reference; or NULL */
 	struct fairwq_node *group;	/* P, set once: as an owner, the place of all its batches */
-	unsigned int depth;		/* I: how many owners it has */
 
 	const char *name;		/* I */
 	u64 seq;			/* I */
