@@ -212,13 +212,13 @@ static void fairwq_window_note_locked(struct fairwq_pool *pool, struct fairwq_no
 /* Note some of the eligible nodes of one rank, the next in line first. */
 static void fairwq_window_open_locked(struct fairwq_pool *pool, unsigned int rank)
 {
-	struct rb_node *rb = rb_first_cached(&pool->tree.rank[rank].children);
+	struct fairwq_node *node = fairwq_node_first(&pool->tree.rank[rank]);
 	unsigned int nr;
 
 	lockdep_assert_held(&pool->lock);
 
-	for (nr = 0; rb && nr < WINDOW_NODES; nr++, rb = rb_next(rb))
-		fairwq_window_note_locked(pool, rb_entry(rb, struct fairwq_node, rb), rank);
+	for (nr = 0; node && nr < WINDOW_NODES; nr++, node = fairwq_node_next(node))
+		fairwq_window_note_locked(pool, node, rank);
 }
 
 /* Whatever was under way is not judged: what it was judged by has changed. */

@@ -17,7 +17,10 @@
  * have cost is put right when it ends, see fairwq_tree_correct().
  *
  * Only eligible nodes are in the tree. Picking costs one pointer per level,
- * charging O(log n) in the eligible siblings, an idle node nothing.
+ * charging O(log n) in the virtual times that there are among the eligible
+ * siblings, an idle node nothing: those with the same one stand in a ring, of
+ * which one is in the red-black tree. With equal costs and weights there are
+ * two of them, however many nodes.
  */
 #include <linux/bits.h>
 #include <linux/compiler.h>
@@ -41,38 +44,84 @@ static bool before(u64 a, u64 b)
 	return (s64)(a - b) < 0;
 }
 
-static bool node_less(struct rb_node *a, const struct rb_node *b)
+/* The first of those with its key that there is. */
+static void insert_lead(struct fairwq_node *node, struct fairwq_node *parent,
+			struct rb_node *above, struct rb_node **link, bool leftmost)
 {
-	return before(to_node(a)->key, to_node(b)->key);
+	node->standing = FAIRWQ_NODE_LEADS;
+	INIT_LIST_HEAD(&node->equals);
+	rb_link_node(&node->rb, above, link);
+	rb_insert_color_cached(&node->rb, &parent->children, leftmost);
 }
 
-static bool node_less_or_equal(struct rb_node *a, const struct rb_node *b)
+/* @node leads in the place of @old, whose ring it is in. */
+static void take_lead(struct fairwq_node *node, struct fairwq_node *old,
+		      struct fairwq_node *parent)
 {
-	return !before(to_node(b)->key, to_node(a)->key);
+	node->standing = FAIRWQ_NODE_LEADS;
+	rb_replace_node_cached(&old->rb, &node->rb, &parent->children);
+	if (parent->last == old)
+		parent->last = node;
+}
+
+/* To those with its key: who was there before in front, others behind them. */
+static void insert_equal(struct fairwq_node *node, struct fairwq_node *lead,
+			 struct fairwq_node *parent, bool again)
+{
+	list_add_tail(&node->equals, &lead->equals);
+	if (!again) {
+		node->standing = FAIRWQ_NODE_FOLLOWS;
+		return;
+	}
+	lead->standing = FAIRWQ_NODE_FOLLOWS;
+	take_lead(node, lead, parent);
+}
+
+/* Where its key says. */
+static void insert_sorted(struct fairwq_node *node, struct fairwq_node *parent, bool again)
+{
+	struct rb_node **link = &parent->children.rb_root.rb_node, *above = NULL;
+	struct fairwq_node *other;
+	bool leftmost = true;
+
+	while (*link) {
+		above = *link;
+		other = to_node(above);
+		if (node->key == other->key) {
+			insert_equal(node, other, parent, again);
+			return;
+		}
+		if (before(node->key, other->key)) {
+			link = &above->rb_left;
+		} else {
+			link = &above->rb_right;
+			leftmost = false;
+		}
+	}
+	insert_lead(node, parent, above, link, leftmost);
+	if (!parent->last)
+		parent->last = node;
 }
 
 /*
- * Who comes to stand next to equals stands behind them; who was there before,
- * in front. Where turns cost much the same, who had one comes last, and there
- * is no way to be found to that place.
+ * Where turns cost much the same, who had one comes last, next to others that
+ * had one: there is no way to be found to that place, and the tree is small.
  */
 static void insert(struct fairwq_node *node, struct fairwq_node *parent, bool again)
 {
 	struct fairwq_node *last = parent->last;
 
-	if (last && !again && !before(node->key, last->key)) {
-		rb_link_node(&node->rb, &last->rb, &last->rb.rb_right);
-		rb_insert_color_cached(&node->rb, &parent->children, false);
+	if (!last || before(node->key, last->key)) {
+		insert_sorted(node, parent, again);
+	} else if (node->key == last->key) {
+		insert_equal(node, last, parent, again);
+	} else {
+		insert_lead(node, parent, &last->rb, &last->rb.rb_right, false);
 		parent->last = node;
-		return;
 	}
-	rb_add_cached(&node->rb, &parent->children,
-		      again ? node_less_or_equal : node_less);
-	if (!last || before(last->key, node->key))
-		parent->last = node;
 }
 
-static void take_out(struct fairwq_node *node, struct fairwq_node *parent)
+static void erase_lead(struct fairwq_node *node, struct fairwq_node *parent)
 {
 	struct rb_node *prev;
 
@@ -81,6 +130,41 @@ static void take_out(struct fairwq_node *node, struct fairwq_node *parent)
 		parent->last = prev ? to_node(prev) : NULL;
 	}
 	rb_erase_cached(&node->rb, &parent->children);
+}
+
+static void take_out(struct fairwq_node *node, struct fairwq_node *parent)
+{
+	struct fairwq_node *next = list_next_entry(node, equals);
+
+	if (next == node)
+		erase_lead(node, parent);
+	else if (node->standing == FAIRWQ_NODE_LEADS)
+		take_lead(next, node, parent);
+	if (next != node)
+		list_del(&node->equals);
+	node->standing = FAIRWQ_NODE_OUT;
+	node->claim = 0;
+}
+
+/* The first of the eligible children, or NULL: who is served next. */
+struct fairwq_node *fairwq_node_first(const struct fairwq_node *parent)
+{
+	struct rb_node *rb = rb_first_cached(&parent->children);
+
+	return rb ? to_node(rb) : NULL;
+}
+
+/* Who is served after @node, if nothing changes; or NULL. */
+struct fairwq_node *fairwq_node_next(const struct fairwq_node *node)
+{
+	const struct fairwq_node *next = list_entry(node->equals.next, struct fairwq_node, equals);
+	struct rb_node *rb;
+
+	if (next->standing == FAIRWQ_NODE_FOLLOWS)
+		return (struct fairwq_node *)next;
+	/* Once around the ring. */
+	rb = rb_next(&next->rb);
+	return rb ? to_node(rb) : NULL;
 }
 
 /*
@@ -133,7 +217,7 @@ void fairwq_node_reset(struct fairwq_node *node)
 void fairwq_node_init(struct fairwq_node *node, struct fairwq_node *parent,
 		      u32 weight)
 {
-	RB_CLEAR_NODE(&node->rb);
+	node->standing = FAIRWQ_NODE_OUT;
 	node->children = RB_ROOT_CACHED;
 	node->last = NULL;
 	node->parent = parent;
@@ -233,7 +317,6 @@ void fairwq_tree_del(struct fairwq_tree *tree, struct fairwq_node *node)
 
 	while (parent) {
 		take_out(node, parent);
-		RB_CLEAR_NODE(&node->rb);
 		if (fairwq_node_has_eligible(parent))
 			return;
 		node = parent;
@@ -522,7 +605,8 @@ void fairwq_tree_set_weight(struct fairwq_tree *tree, struct fairwq_node *node,
 
 	set_weight(node, weight);
 	node->early = 0;
-	node->claim = reweigh(node->claim, old, weight);
+	if (!fairwq_node_eligible(node))
+		node->claim = reweigh(node->claim, old, weight);
 	if (behind)
 		lead = -lead;
 	if (lead > FAIRWQ_MAX_LEAD)
@@ -531,6 +615,20 @@ void fairwq_tree_set_weight(struct fairwq_tree *tree, struct fairwq_node *node,
 	node->vtime = node->parent->clock + (behind ? -lead : lead);
 	if (!tree->by_arrival)
 		resort(node, node->parent, false);
+}
+
+/* @node, which is in no ring and no tree, stands where @old did; @old is out. */
+static void replace(struct fairwq_node *node, struct fairwq_node *old,
+		    struct fairwq_node *parent)
+{
+	node->standing = old->standing;
+	INIT_LIST_HEAD(&node->equals);
+	list_add(&node->equals, &old->equals);
+	list_del(&old->equals);
+	if (node->standing == FAIRWQ_NODE_LEADS)
+		take_lead(node, old, parent);
+	old->standing = FAIRWQ_NODE_OUT;
+	old->claim = 0;
 }
 
 /**
@@ -551,21 +649,19 @@ void fairwq_tree_make_group(struct fairwq_tree *tree, struct fairwq_node *leaf,
 	group->key = leaf->key;
 	group->vtime = leaf->vtime;
 	group->rest = leaf->rest;
-	group->claim = leaf->claim;
 	group->service = leaf->service;
 	group->behind = leaf->behind;
 	group->open = leaf->open;
 	group->early = leaf->early;
-	if (sorted) {
-		rb_replace_node_cached(&leaf->rb, &group->rb, &parent->children);
-		if (parent->last == leaf)
-			parent->last = group;
-		RB_CLEAR_NODE(&leaf->rb);
+	if (!fairwq_node_eligible(leaf)) {
+		group->claim = leaf->claim;
+		leaf->claim = 0;
+	} else if (sorted) {
+		replace(group, leaf, parent);
 	}
 	set_weight(leaf, NODE_DFL_WEIGHT);
 	leaf->parent = group;
 	leaf->vtime = 0;
-	leaf->claim = 0;
 	leaf->early = 0;
 	if (sorted) {
 		leaf->key = 0;

@@ -37,26 +37,38 @@ struct fairwq_member {
 	u32 longest_streak[2];		/* turns taken by one runner at once, likewise */
 };
 
+/* How a node stands among its siblings. */
+enum fairwq_standing {
+	FAIRWQ_NODE_OUT,	/* not eligible */
+	FAIRWQ_NODE_LEADS,	/* in the red-black tree: the first with its key */
+	FAIRWQ_NODE_FOLLOWS,	/* has the same key as one that leads */
+};
+
 /*
  * One place in the tree.
  *
- * Invariant: a node is in its parent's @children iff it is eligible, and a
- * parent below a rank is eligible iff it has eligible children.
+ * Invariant: a node is in its parent's @children, or in the ring of one that
+ * is, iff it is eligible; and a parent below a rank is eligible iff it has
+ * eligible children. No two in @children have the same key.
  */
 struct fairwq_node {
-	struct rb_node rb;
+	struct rb_node rb;		/* while it leads */
 	u64 key;			/* what the parent sorts by */
 	u64 vtime;			/* service received / weight */
 	struct fairwq_node *parent;	/* NULL: a rank of the tree */
 	u64 service;			/* what turns cost in all, whatever the weight */
-	struct rb_root_cached children;	/* eligible, by key; equals by arrival */
+	union {
+		struct list_head equals; /* eligible: a ring, by arrival, from who leads on */
+		u64 claim;		/* not eligible: of vtime, refunded meanwhile */
+	};
+	struct rb_root_cached children;	/* eligible, by key; the first of equals */
 	struct fairwq_node *last;	/* of @children; NULL: there are none */
 	u64 clock;			/* vtime of the child that was served last */
-	u64 claim;			/* of vtime, refunded while not eligible */
 	s64 behind;			/* how far behind the clock when it joined last */
 	u32 open;			/* turns charged, neither corrected nor refunded */
 	u32 early;			/* of these, charged before it joined last */
-	u32 weight;
+	u16 weight;
+	u8 standing;			/* enum fairwq_standing */
 	u32 rest;			/* what vtime lacks, in 1 / weight */
 	struct fairwq_member member;
 };
@@ -95,12 +107,14 @@ void fairwq_tree_rewind(struct fairwq_tree *tree, const struct fairwq_node *node
 			const struct fairwq_mark *mark);
 void fairwq_tree_correct(struct fairwq_tree *tree, struct fairwq_node *node,
 			 s64 delta);
+struct fairwq_node *fairwq_node_first(const struct fairwq_node *parent);
+struct fairwq_node *fairwq_node_next(const struct fairwq_node *node);
 unsigned int fairwq_node_rank(const struct fairwq_tree *tree,
 			      const struct fairwq_node *node);
 
 static inline bool fairwq_node_eligible(const struct fairwq_node *node)
 {
-	return !RB_EMPTY_NODE(&node->rb);
+	return node->standing != FAIRWQ_NODE_OUT;
 }
 
 static inline bool fairwq_node_has_eligible(const struct fairwq_node *node)

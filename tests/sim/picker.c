@@ -4,34 +4,31 @@
  * times, with -DPICKER=picker_<name> and, by FAIRWQ_MUTANT, one of the faults
  * of mutant.h; or one of these two:
  *
- * PICKER_LINEAR	looks for the place of a node one by one
+ * PICKER_LINEAR	counts as if it looked for the place of a node one by one
  * PICKER_PATIENCE	how often a lower priority is passed over
  */
 #include <linux/rbtree.h>
 
 static u64 compared, inserted;
-static bool (*less_of)(struct rb_node *a, const struct rb_node *b);
 
-static bool counted_less(struct rb_node *a, const struct rb_node *b)
+/* Every node above it was compared with it, on the way to its place. */
+static inline void counted_link(struct rb_node *node, struct rb_node *above,
+				struct rb_node **link)
 {
-	compared++;
-	return less_of(a, b);
-}
-
-static inline void counted_add(struct rb_node *node, struct rb_root_cached *tree,
-			       bool (*less)(struct rb_node *a, const struct rb_node *b))
-{
-	less_of = less;
 	inserted++;
 #ifdef PICKER_LINEAR
-	for (struct rb_node *rb = rb_first_cached(tree); rb; rb = rb_next(rb))
-		if (counted_less(node, rb))
-			break;
+	for (struct rb_node *rb = above; rb; rb = rb_next(rb))
+		compared++;
+	for (struct rb_node *rb = above; rb; rb = rb_prev(rb))
+		compared++;
+#else
+	for (struct rb_node *rb = above; rb; rb = rb_parent(rb))
+		compared++;
 #endif
-	rb_add_cached(node, tree, counted_less);
+	rb_link_node(node, above, link);
 }
 
-#define rb_add_cached counted_add
+#define rb_link_node counted_link
 
 #include "picker.h"
 
