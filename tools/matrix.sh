@@ -11,7 +11,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 dir=$top/build/matrix
-all=(6.1-qemu 6.12-qemu 7.3-qemu 7.3-uml 6.1-stock 7.3-arm64 7.3-arm 6.1-arm64 6.1-arm)
+all=(6.1-qemu 6.12-qemu 7.3-qemu 7.3-uml 6.1-stock 7.3-arm64 7.3-arm)
 passed=0 failed=0
 
 # $1: version, $2: kind
