@@ -339,11 +339,11 @@ struct fairwq_batch {
 	struct llist_node *unsorted;	/* P: out of @incoming, newest first */
 	struct list_head sorted;	/* P: what was pushed after @unsorted, in queue order */
 	unsigned int in_flight[2];	/* P: turns not ended, by color */
-	unsigned int color;		/* P: of the turns that begin now */
 	unsigned int max_active;	/* I: 0: no limit */
 	unsigned int nr_fifo;		/* P: works in @fifo and @sorted */
 	unsigned int nr_parked;		/* P: works that wait for their last run to end */
 	unsigned int nr_canceling;	/* P: cancels of it that look for what is queued */
+	u8 color;			/* P: of the turns that begin now */
 	bool paused;			/* P */
 	bool closed;			/* P: disposed, and no push is under way */
 	bool reaping;			/* P: will leave the pool; set once */
