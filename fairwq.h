@@ -140,7 +140,7 @@ enum fairwq_prio {
 #define FAIRWQ_HIGHPRI		BIT(1)
 #define FAIRWQ_FREEZABLE	BIT(2)
 #define FAIRWQ_SYSFS		BIT(3)
-#define FAIRWQ_STRICT_TURNS	BIT(4) /* every turn is decided on its own */
+#define FAIRWQ_STRICT_TURNS	BIT(4) /* every turn is decided when it is taken */
 
 /**
  * struct fairwq_pool_attrs - what a pool is to be like; all zero is the default

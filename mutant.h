@@ -28,8 +28,8 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_OLD_UNIT_KEPT,		/* [fair] virtual times of another unit */
 	FAIRWQ_MUTANT_SORT_AT_ONCE,		/* [backlog] all of it under one hold of the lock */
 	FAIRWQ_MUTANT_FORESIGHT_KEPT,		/* [foresight] decided before things changed */
-	FAIRWQ_MUTANT_CLOCK_NOT_REWOUND,	/* [foresight] who comes waits for what was undone */
-	FAIRWQ_MUTANT_SORT_FORGOTTEN,		/* [backlog] what was sorted in part is left there */
+	FAIRWQ_MUTANT_CLOCK_NOT_REWOUND,	/* [foresight] who comes waits for what never was */
+	FAIRWQ_MUTANT_SORT_FORGOTTEN,		/* [backlog] what was sorted in part stays so */
 	FAIRWQ_MUTANT_FIFO_REVERSED,		/* [order] pushed items come out backwards */
 	FAIRWQ_MUTANT_PENDING_AFTER,		/* [fairwq] pending cleared after the function */
 	FAIRWQ_MUTANT_RECHECK_SKIPPED,		/* [runner] going idle misses a late push */

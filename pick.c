@@ -271,7 +271,10 @@ static bool join(struct fairwq_node *node, const struct fairwq_node *parent)
 
 	node->behind = -lead;
 	node->early = node->open;
-	if ((!node->service && !node->claim) || (lead > FAIRWQ_MAX_LEAD && !fairwq_mutant(SAVED_CREDIT)))
+	/* It had one turn, and did not use it: then it has its place already. */
+	if (!node->service && !node->claim)
+		node->vtime = from;
+	else if (lead > FAIRWQ_MAX_LEAD && !fairwq_mutant(SAVED_CREDIT))
 		node->vtime = from;
 	node->claim = 0;
 	return again;

@@ -417,8 +417,10 @@ static void last_item_frees_the_object(struct kunit *test)
 		/* Alone, or behind another. */
 		fairwq_batch_pause(s->a);
 		for (k = i / 2; k < 2; k++)
-			KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(&object->serial, s->a,
-					k ? &object->last.work : &object->first.work));
+			KUNIT_EXPECT_EQ(test, 1,
+					fairwq_serializer_queue(&object->serial, s->a,
+								k ? &object->last.work :
+								    &object->first.work));
 		fairwq_batch_resume(s->a);
 		mock_until(test, READ_ONCE(mock->log.nr) >= (i < 2 ? 2 * i + 2 : i + 3));
 	}

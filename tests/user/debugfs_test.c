@@ -460,6 +460,8 @@ struct row {
 	char owner[32];
 };
 
+#define BATCHES_ROW "%*s %15s %15s %u %u %u %llu %u.%u %llu %llu %llu %llu %llu %llu %31s"
+
 /* This process's own batch in the table. */
 static bool own_row(struct row *row)
 {
@@ -467,8 +469,7 @@ static bool own_row(struct row *row)
 
 	snprintf(name, sizeof(name), "\noperator-%d ", getpid());
 	line = strstr(read_pool("batches"), name);
-	return line && sscanf(line, "%*s %15s %15s %u %u %u %llu %u.%u "
-			      "%llu %llu %llu %llu %llu %llu %31s",
+	return line && sscanf(line, BATCHES_ROW,
 			      row->state, row->prio, &row->weight, &row->queued,
 			      &row->running, &row->done, &row->percent, &row->tenth,
 			      &row->wait50, &row->wait99, &row->waitmax, &row->run50,
