@@ -121,6 +121,7 @@ void fairwq_cost_settle_locked(const struct fairwq_turn *turn)
 /* The policy has changed, while no batch is in the tree. */
 void fairwq_cost_new_era_locked(struct fairwq_pool *pool)
 {
+	unsigned int patience = pool->tree.patience;
 	struct fairwq_batch *batch;
 	struct fairwq_node *node;
 
@@ -128,6 +129,7 @@ void fairwq_cost_new_era_locked(struct fairwq_pool *pool)
 
 	pool->era++;
 	fairwq_tree_init(&pool->tree, pool->policy == FAIRWQ_FIFO);
+	pool->tree.patience = patience;
 	if (fairwq_mutant(OLD_UNIT_KEPT))
 		return;
 	list_for_each_entry(batch, &pool->batches, link)

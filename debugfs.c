@@ -455,6 +455,27 @@ static int fairwq_set_slice_us(struct fairwq_pool *pool, const char *text)
 	return 0;
 }
 
+/* So often a lower priority gets a turn: one in so many; 0: never. */
+static void fairwq_show_low_turns(struct seq_file *m, struct fairwq_pool *pool)
+{
+	unsigned int patience = READ_ONCE(pool->tree.patience);
+
+	seq_printf(m, "%u\n", patience ? patience + 1 : 0);
+}
+
+static int fairwq_set_low_turns(struct fairwq_pool *pool, const char *text)
+{
+	unsigned int value;
+
+	if (kstrtouint(text, 0, &value) || value == 1 || value > FAIRWQ_MAX_PATIENCE + 1)
+		return -EINVAL;
+	raw_spin_lock_irq(&pool->lock);
+	fairwq_think_again_locked(pool);
+	WRITE_ONCE(pool->tree.patience, value ? value - 1 : 0);
+	raw_spin_unlock_irq(&pool->lock);
+	return 0;
+}
+
 static void fairwq_show_hung_ms(struct seq_file *m, struct fairwq_pool *pool)
 {
 	seq_printf(m, "%u\n", READ_ONCE(pool->hung_ms));
@@ -488,6 +509,7 @@ static const struct fairwq_knob fairwq_knobs[FAIRWQ_NR_KNOBS] = {
 	{ "max_active", fairwq_show_max_active, fairwq_set_max_active },
 	{ "policy", fairwq_show_policy, fairwq_set_policy },
 	{ "slice_us", fairwq_show_slice_us, fairwq_set_slice_us },
+	{ "low_turns", fairwq_show_low_turns, fairwq_set_low_turns },
 	{ "hung_ms", fairwq_show_hung_ms, fairwq_knob_hung_ms },
 	{ "reset", fairwq_show_reset, fairwq_set_reset },
 };

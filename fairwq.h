@@ -127,7 +127,8 @@ enum fairwq_policy {
  * @FAIRWQ_PRIO_LOW: after the others
  *
  * A batch is chosen from the highest priority that has an item, except that a
- * lower one that has waited for 63 turns of higher ones gets the 64th.
+ * lower one that has waited for 63 turns of higher ones gets the 64th. Not with
+ * FAIRWQ_STRICT_PRIO; and debugfs can change it.
  */
 enum fairwq_prio {
 	FAIRWQ_PRIO_NORMAL = 0,
@@ -141,11 +142,12 @@ enum fairwq_prio {
 #define FAIRWQ_FREEZABLE	BIT(2)
 #define FAIRWQ_SYSFS		BIT(3)
 #define FAIRWQ_STRICT_TURNS	BIT(4) /* every turn is decided when it is taken */
+#define FAIRWQ_STRICT_PRIO	BIT(5) /* lower priorities get what higher ones leave */
 
 /**
  * struct fairwq_pool_attrs - what a pool is to be like; all zero is the default
  * @flags: FAIRWQ_MEM_RECLAIM, FAIRWQ_HIGHPRI, FAIRWQ_FREEZABLE, FAIRWQ_SYSFS,
- *	FAIRWQ_STRICT_TURNS. In sysfs the workqueue is called fairwq<number>-<name>
+ *	FAIRWQ_STRICT_TURNS, FAIRWQ_STRICT_PRIO. In sysfs the workqueue is called fairwq<number>-<name>
  * @max_active: how many items may run at once, 1 to FAIRWQ_MAX_ACTIVE; 0 for
  *	as many as there are possible CPUs, at least 2
  * @policy: which batch gets the next turn

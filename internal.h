@@ -199,7 +199,7 @@ struct fairwq_runner {
 };
 
 /* A knob in debugfs: which one, and of which pool. */
-#define FAIRWQ_NR_KNOBS	5
+#define FAIRWQ_NR_KNOBS	6
 
 struct fairwq_knob_file {
 	struct fairwq_pool *pool;

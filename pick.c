@@ -237,6 +237,7 @@ void fairwq_tree_init(struct fairwq_tree *tree, bool by_arrival)
 		tree->passed_over[i] = 0;
 	}
 	tree->by_arrival = by_arrival;
+	tree->patience = FAIRWQ_PRIO_PATIENCE;
 }
 
 /* The rank that a node stands below. */
@@ -329,6 +330,12 @@ void fairwq_tree_del(struct fairwq_tree *tree, struct fairwq_node *node)
 	tree->passed_over[node - tree->rank] = 0;
 }
 
+/* With so many more turns of others it has waited long enough. */
+static bool is_due(const struct fairwq_tree *tree, unsigned int rank, unsigned int more)
+{
+	return tree->patience && tree->passed_over[rank] + more >= tree->patience;
+}
+
 /*
  * The first rank that has something to serve, unless a lower one has waited
  * long enough. Two that would be due at the same time are served one after the
@@ -342,9 +349,9 @@ static const struct fairwq_node *pick_rank(const struct fairwq_tree *tree)
 	for (i = 0; i < FAIRWQ_NR_RANKS; i++) {
 		if (!fairwq_node_has_eligible(&tree->rank[i]))
 			continue;
-		if (tree->passed_over[i] + due >= FAIRWQ_PRIO_PATIENCE)
+		if (is_due(tree, i, due))
 			return &tree->rank[i];
-		if (tree->passed_over[i] + 1 >= FAIRWQ_PRIO_PATIENCE)
+		if (is_due(tree, i, 1))
 			due++;
 		if (!best)
 			best = &tree->rank[i];
@@ -378,7 +385,8 @@ static void note_rank(struct fairwq_tree *tree, unsigned int served)
 	unsigned int i;
 
 	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
-		if (fairwq_node_has_eligible(&tree->rank[i]))
+		if (fairwq_node_has_eligible(&tree->rank[i]) &&
+		    tree->passed_over[i] < FAIRWQ_MAX_PATIENCE)
 			tree->passed_over[i]++;
 	tree->passed_over[served] = 0;
 }

@@ -17,8 +17,10 @@
 /* What one turn costs where every turn costs the same. */
 #define FAIRWQ_COST_TURN	BIT_ULL(20)
 
-/* A lower priority that has been passed over this often gets the next turn. */
+/* A lower priority that has been passed over this often gets the next turn; by default. */
 #define FAIRWQ_PRIO_PATIENCE	63
+/* The most that may be set; it is counted no further. */
+#define FAIRWQ_MAX_PATIENCE	199
 
 /* Priorities by rank: 0 is served first. */
 #define FAIRWQ_NR_RANKS		3
@@ -82,6 +84,7 @@ struct fairwq_mark {
 struct fairwq_tree {
 	struct fairwq_node rank[FAIRWQ_NR_RANKS];
 	unsigned int passed_over[FAIRWQ_NR_RANKS];
+	unsigned int patience;		/* FAIRWQ_PRIO_PATIENCE; 0: lower ones get what is left */
 	bool by_arrival;		/* sort by arrival instead of by vtime */
 };
 

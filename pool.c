@@ -19,7 +19,7 @@
 #include "trace.h"
 
 #define FAIRWQ_ALL_FLAGS (FAIRWQ_MEM_RECLAIM | FAIRWQ_HIGHPRI | FAIRWQ_FREEZABLE | \
-			  FAIRWQ_SYSFS | FAIRWQ_STRICT_TURNS)
+			  FAIRWQ_SYSFS | FAIRWQ_STRICT_TURNS | FAIRWQ_STRICT_PRIO)
 
 static void fairwq_pool_free(struct kref *refs)
 {
@@ -152,6 +152,8 @@ static struct fairwq_pool *fairwq_pool_alloc(const struct fairwq_pool_attrs *att
 	INIT_LIST_HEAD(&pool->waiters);
 	init_waitqueue_head(&pool->reaped);
 	fairwq_tree_init(&pool->tree, attrs->policy == FAIRWQ_FIFO);
+	if (attrs->flags & FAIRWQ_STRICT_PRIO)
+		pool->tree.patience = 0;
 	fairwq_tick_init(pool);
 	fairwq_window_init(pool);
 	fairwq_failure_init(pool);

@@ -485,6 +485,26 @@ static void lower_priority_is_not_starved(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 127L, second - mock->log.text);
 }
 
+/* Unless that is not wanted. */
+static void strict_priority_leaves_nothing(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	char *first;
+
+	mock->flags |= FAIRWQ_STRICT_PRIO;
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_queue(test, fairwq_pool_default_batch(mock->pool, FAIRWQ_PRIO_LOW), 'l', 2);
+	mock_queue(test, fairwq_pool_default_batch(mock->pool, FAIRWQ_PRIO_HIGH), 'h', 400);
+	/* Also after the unit of all that was counted has changed. */
+	fairwq_test_set_policy(mock->pool, FAIRWQ_FAIR_TIME);
+	fairwq_test_set_policy(mock->pool, FAIRWQ_ROUND_ROBIN);
+	mock_open(test);
+	mock_until(test, READ_ONCE(mock->log.nr) == 402);
+	first = strchr(mock->log.text, 'l');
+	KUNIT_ASSERT_NOT_NULL(test, first);
+	KUNIT_EXPECT_EQ(test, 400L, first - mock->log.text);
+}
+
 /* ---- the module's own check (promise 6) ------------------------------- */
 
 /* It looks at windows, finds the turns fair, and finds nothing else. */
@@ -631,6 +651,7 @@ static struct kunit_case order_cases[] = {
 	KUNIT_CASE(policy_back_to_arrival),
 	KUNIT_CASE(priorities_in_order),
 	KUNIT_CASE(lower_priority_is_not_starved),
+	KUNIT_CASE(strict_priority_leaves_nothing),
 	KUNIT_CASE(self_check_sees_fair_turns),
 	KUNIT_CASE(planned_rotation_is_exact),
 	KUNIT_CASE(planned_weights_are_exact),

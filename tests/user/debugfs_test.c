@@ -68,6 +68,7 @@ static const struct {
 	{ "max_active", 0600 },
 	{ "policy", 0600 },
 	{ "slice_us", 0600 },
+	{ "low_turns", 0600 },
 	{ "hung_ms", 0600 },
 	{ "reset", 0600 },
 };
@@ -551,6 +552,10 @@ static const struct rubbish bad_slice_us[] = {
 	RUBBISH("fifo"), RUBBISH("50us"),
 };
 
+static const struct rubbish bad_low_turns[] = {
+	RUBBISH("1"), RUBBISH("201"), RUBBISH("4294967296"), RUBBISH("-64"), RUBBISH("1/64"),
+};
+
 static const struct rubbish bad_hung_ms[] = {
 	RUBBISH("4294967296"), RUBBISH("fifo"), RUBBISH("30 s"), RUBBISH("-30000"),
 };
@@ -621,6 +626,11 @@ static void rubbish_for_slice_us(void)
 	rubbish_is_refused("slice_us", bad_slice_us, ARRAY_SIZE(bad_slice_us));
 }
 
+static void rubbish_for_low_turns(void)
+{
+	rubbish_is_refused("low_turns", bad_low_turns, ARRAY_SIZE(bad_low_turns));
+}
+
 static void rubbish_for_hung_ms(void)
 {
 	rubbish_is_refused("hung_ms", bad_hung_ms, ARRAY_SIZE(bad_hung_ms));
@@ -669,6 +679,17 @@ static void good_values_of_slice_us(void)
 	expect_set("slice_us", "1", "1\n");
 	hash_and_leave();
 	expect_set("slice_us", before, before);
+}
+
+static void good_values_of_low_turns(void)
+{
+	expect(!strcmp(read_pool("low_turns"), "64\n"), "one turn in 64");
+	expect_set("low_turns", "0", "0\n");
+	hash_and_leave();
+	expect_set("low_turns", "200\n", "200\n");
+	expect_set("low_turns", "2", "2\n");
+	hash_and_leave();
+	expect_set("low_turns", "64", "64\n");
 }
 
 static void good_values_of_hung_ms(void)
@@ -1122,11 +1143,13 @@ static const struct {
 	CASE(rubbish_for_max_active),
 	CASE(rubbish_for_policy),
 	CASE(rubbish_for_slice_us),
+	CASE(rubbish_for_low_turns),
 	CASE(rubbish_for_hung_ms),
 	CASE(rubbish_for_reset),
 	CASE(tables_take_no_writes),
 	CASE(good_values_of_max_active),
 	CASE(good_values_of_slice_us),
+	CASE(good_values_of_low_turns),
 	CASE(good_values_of_hung_ms),
 	CASE(good_values_of_policy),
 	CASE(knob_kept_open),

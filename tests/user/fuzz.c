@@ -168,7 +168,9 @@ static void finish(void)
 
 /* -------------------------------------------------------- a model of knobs -- */
 
-static const char * const knobs[] = { "max_active", "policy", "slice_us", "hung_ms", "reset" };
+static const char * const knobs[] = {
+	"max_active", "policy", "slice_us", "low_turns", "hung_ms", "reset",
+};
 static const char * const policies[] = { "round_robin", "fair_time", "fifo" };
 
 /* As the kernel's kstrtouint() with base 0. */
@@ -227,6 +229,7 @@ static bool knob_takes(const char *knob, const void *data, size_t len, char show
 		return false;
 	snprintf(shown, 32, "%lu\n", value);
 	return !strcmp(knob, "max_active") ? value >= 1 && value <= 512 :
+	       !strcmp(knob, "low_turns") ? value != 1 && value <= 200 :
 	       !strcmp(knob, "slice_us") ? value <= 10000 : true;
 }
 
@@ -327,7 +330,7 @@ static void fuzz_knobs(void)
 
 static const char * const files[] = {
 	"summary", "batches", "runners", "fairness", "dump", "max_active", "policy",
-	"slice_us", "hung_ms", "reset", "../version",
+	"slice_us", "low_turns", "hung_ms", "reset", "../version",
 };
 
 /* Text, and nothing that somebody has left in memory. */
