@@ -61,6 +61,18 @@ stuck_tasks() {
 	done
 }
 
+# An allocation may fail, also one that may sleep, in a task that asks for it.
+# See tests/fairwq_alloc_kunit.c.
+let_allocations_fail() {
+	cd /sys/kernel/debug/failslab 2>/dev/null || return 0
+	echo Y >task-filter
+	echo 0 >verbose
+	echo -1 >times
+	echo 100 >probability
+	echo N >ignore-gfp-wait
+	cd / || exit
+}
+
 uptime_s() {
 	read -r up _ </proc/uptime
 	echo "${up%.*}"
@@ -104,6 +116,7 @@ leak_scan() {
 	cat /sys/kernel/debug/kmemleak >/dev/kmsg
 }
 
+let_allocations_fail
 while read -r action name; do
 	timed_step "$action" "$name" || break
 	[ -z "$FAIRWQ_STOP" ] || ! has_failed || break

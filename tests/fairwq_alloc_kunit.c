@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Without memory: every allocation that a call makes fails once, one at a time.
+ * The call says so or does without; it leaves nothing behind, and what was there
+ * before is as it was. What promises to need no memory gets none at all.
+ *
+ * Needs CONFIG_FAILSLAB, and a failslab that is told to fail, in tasks that ask
+ * for it, also those who may sleep: init.sh tells it. What is not freed is found
+ * by kmemleak, when all is unloaded.
+ */
+#include <linux/sched.h>
+
+#include "mock.h"
+
+#define MOST		200	/* no call makes so many allocations */
+#define RUNNERS		4
+#define MORE_RUNNERS	9
+
+/* What a call has made; at most one of each. */
+struct mock_alloc {
+	struct mock mock;		/* test->priv */
+	struct fairwq_pool_attrs pool_attrs;
+	struct fairwq_batch_attrs batch_attrs;
+	struct fairwq_pool *pool;	/* to be changed, not the gate's */
+	struct fairwq_batch *parent;
+	struct fairwq_batch *batch;
+	struct fairwq_flows *flows;
+	struct mock_item *item;
+	int err;			/* what the call has said */
+};
+
+/* A call: @ready and @undo have all the memory that they want. */
+struct call {
+	void (*ready)(struct kunit *test, struct mock_alloc *mock);
+	void (*make)(struct mock_alloc *mock);
+	void (*undo)(struct kunit *test, struct mock_alloc *mock);
+};
+
+struct tally {
+	unsigned int failed;		/* allocations */
+	unsigned int refused;		/* calls that said so */
+};
+
+static struct mock_alloc *mock_of(struct kunit *test)
+{
+	return container_of((struct mock *)test->priv, struct mock_alloc, mock);
+}
+
+/* ---- failing ---------------------------------------------------------- */
+
+#ifdef CONFIG_FAILSLAB
+/* This task's @nth allocation from now on fails; returns what was left of that. */
+static unsigned int fail_nth(unsigned int nth)
+{
+	unsigned int left = READ_ONCE(current->fail_nth);
+
+	WRITE_ONCE(current->fail_nth, nth);
+	return left;
+}
+
+/* And so does each, until told otherwise. */
+static void fail_all(bool fail)
+{
+	current->make_it_fail = fail;
+}
+#else
+static unsigned int fail_nth(unsigned int nth)
+{
+	return 0;
+}
+
+static void fail_all(bool fail)
+{
+}
+#endif
+
+static bool gets_memory(void)
+{
+	void *memory = kmalloc(16, GFP_KERNEL);
+
+	kfree(memory);
+	return memory;
+}
+
+static bool fails_as_told(void)
+{
+	bool got_first, got_any, got_later;
+
+	fail_nth(1);
+	got_first = gets_memory();
+	fail_nth(0);
+	fail_all(true);
+	got_any = gets_memory();
+	fail_all(false);
+	got_later = gets_memory();
+	return !got_first && !got_any && got_later;
+}
+
+/* Those of the cases before are gone. */
+static long live_batches(void)
+{
+	fairwq_test_settle();
+	return fairwq_test_live_batches();
+}
+
+/*
+ * Makes the call with another allocation failing each time, until there is none
+ * left to fail, and wants all batches to be gone then. Returns how often that was.
+ */
+static struct tally walk(struct kunit *test, const struct call *call)
+{
+	struct mock_alloc *mock = mock_of(test);
+	long live = live_batches();
+	struct tally tally = { };
+	unsigned int nth, left;
+
+	for (nth = 1; nth < MOST; nth++) {
+		if (call->ready)
+			call->ready(test, mock);
+		fail_nth(nth);
+		call->make(mock);
+		left = fail_nth(0);
+		if (mock->err) {
+			KUNIT_EXPECT_EQ(test, -ENOMEM, mock->err);
+			KUNIT_EXPECT_EQ(test, 0U, left);
+			tally.refused++;
+		}
+		call->undo(test, mock);
+		if (left)
+			break;
+		tally.failed++;
+	}
+	KUNIT_EXPECT_GT(test, MOST, nth);
+	mock_open(test);
+	mock_until(test, live_batches() == live);
+	kunit_info(test, "%u allocations failed, and %u calls\n", tally.failed, tally.refused);
+	return tally;
+}
+
+/* ---- calls ------------------------------------------------------------ */
+
+static void make_pool(struct mock_alloc *mock)
+{
+	mock->pool = fairwq_pool_create(&mock->pool_attrs, "alloc-%s", "pool");
+	mock->err = PTR_ERR_OR_ZERO(mock->pool);
+}
+
+static void undo_pool(struct kunit *test, struct mock_alloc *mock)
+{
+	if (!mock->err)
+		fairwq_pool_destroy(mock->pool);
+	mock->pool = NULL;
+}
+
+static const struct call call_pool = { .make = make_pool, .undo = undo_pool };
+
+static void ready_pool(struct kunit *test, struct mock_alloc *mock)
+{
+	make_pool(mock);
+	KUNIT_ASSERT_EQ(test, 0, mock->err);
+}
+
+static void make_runners(struct mock_alloc *mock)
+{
+	mock->err = fairwq_pool_set_max_active(mock->pool, MORE_RUNNERS);
+}
+
+/* The pool works as before, whatever was said. */
+static void undo_runners(struct kunit *test, struct mock_alloc *mock)
+{
+	struct mock_item *item = mock_item(test, 'a');
+
+	KUNIT_EXPECT_EQ(test, mock->err ? (unsigned int)RUNNERS : MORE_RUNNERS,
+			READ_ONCE(mock->pool->max_active));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_pool_queue(mock->pool, &item->work));
+	mock->err = 0;
+	undo_pool(test, mock);
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&item->work));
+}
+
+static const struct call call_runners = {
+	.ready = ready_pool, .make = make_runners, .undo = undo_runners,
+};
+
+/* Without a name of its own, an owner would have another number of allocations. */
+static void ready_parent(struct kunit *test, struct mock_alloc *mock)
+{
+	mock->parent = mock_batch(test, "owner");
+	mock->batch_attrs.parent = mock->parent;
+}
+
+static void make_batch(struct mock_alloc *mock)
+{
+	mock->batch = fairwq_batch_create(mock->mock.pool, &mock->batch_attrs, "b-%d", 1);
+	mock->err = PTR_ERR_OR_ZERO(mock->batch);
+}
+
+static void undo_batch(struct kunit *test, struct mock_alloc *mock)
+{
+	if (!mock->err)
+		fairwq_batch_dispose(mock->batch);
+}
+
+/* An owner whose first child was not made is a batch as any other. */
+static void undo_child(struct kunit *test, struct mock_alloc *mock)
+{
+	undo_batch(test, mock);
+	mock_queue(test, mock->parent, 'p', 1);
+	fairwq_batch_dispose(mock->parent);
+}
+
+static const struct call call_batch = { .make = make_batch, .undo = undo_batch };
+static const struct call call_child = {
+	.ready = ready_parent, .make = make_batch, .undo = undo_child,
+};
+
+static void make_flows(struct mock_alloc *mock)
+{
+	mock->flows = fairwq_flows_create(mock->mock.pool, NULL);
+	mock->err = PTR_ERR_OR_ZERO(mock->flows);
+}
+
+static void undo_flows(struct kunit *test, struct mock_alloc *mock)
+{
+	if (!mock->err)
+		fairwq_flows_destroy(mock->flows);
+}
+
+static const struct call call_flows = { .make = make_flows, .undo = undo_flows };
+
+static void ready_flow(struct kunit *test, struct mock_alloc *mock)
+{
+	make_flows(mock);
+	KUNIT_ASSERT_EQ(test, 0, mock->err);
+	mock->item = mock_item(test, 'f');
+}
+
+static void make_flow(struct mock_alloc *mock)
+{
+	int queued = fairwq_flows_queue(mock->flows, 7, &mock->item->work);
+
+	mock->err = queued == 1 ? 0 : queued;
+}
+
+/* Whatever could not be allocated, the item runs. */
+static void undo_flow(struct kunit *test, struct mock_alloc *mock)
+{
+	KUNIT_EXPECT_EQ(test, 0, mock->err);
+	fairwq_flows_destroy(mock->flows);
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&mock->item->work));
+}
+
+static const struct call call_flow = {
+	.ready = ready_flow, .make = make_flow, .undo = undo_flow,
+};
+
+static int no_notice(struct notifier_block *nb, unsigned long event, void *data)
+{
+	return NOTIFY_OK;
+}
+
+/* ---- cases ------------------------------------------------------------ */
+
+/* A pool, its name, its workqueue, its runners, its default batches. */
+static void pool_is_refused(struct kunit *test)
+{
+	struct mock_alloc *mock = mock_of(test);
+
+	mock->pool_attrs.max_active = RUNNERS;
+	KUNIT_EXPECT_LE(test, 3U + RUNNERS + 9U, walk(test, &call_pool).refused);
+}
+
+/* And with a rescuer, which is a thread. */
+static void pool_with_rescuer_is_refused(struct kunit *test)
+{
+	struct mock_alloc *mock = mock_of(test);
+
+	mock->pool_attrs.max_active = RUNNERS;
+	mock->pool_attrs.flags = FAIRWQ_MEM_RECLAIM;
+	KUNIT_EXPECT_LE(test, 3U + RUNNERS + 9U + 1U, walk(test, &call_pool).refused);
+}
+
+/* Not all runners: the limit stays as it was. */
+static void more_runners_are_refused(struct kunit *test)
+{
+	struct mock_alloc *mock = mock_of(test);
+
+	mock->pool_attrs.max_active = RUNNERS;
+	KUNIT_EXPECT_LE(test, (unsigned int)MORE_RUNNERS - RUNNERS,
+			walk(test, &call_runners).refused);
+}
+
+/* A batch, its statistics, its name. */
+static void batch_is_refused(struct kunit *test)
+{
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	KUNIT_EXPECT_LE(test, 3U, walk(test, &call_batch).refused);
+}
+
+/* And the node in the tree under which an owner's batches come. */
+static void batch_of_an_owner_is_refused(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	unsigned int n;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	n = walk(test, &call_child).failed;
+	KUNIT_EXPECT_LE(test, 4U, n);
+	KUNIT_EXPECT_EQ(test, n + 1, mock->log.nr);
+}
+
+/* The flows and the batch that they share. */
+static void flows_are_refused(struct kunit *test)
+{
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_open(test);
+	KUNIT_EXPECT_LE(test, 4U, walk(test, &call_flows).refused);
+}
+
+/* A flow, its name, its batch: an item for which they are not to be had runs all the same. */
+static void flow_is_done_without(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct tally tally;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_open(test);
+	tally = walk(test, &call_flow);
+	KUNIT_EXPECT_LE(test, 4U, tally.failed);
+	KUNIT_EXPECT_EQ(test, 0U, tally.refused);
+	KUNIT_EXPECT_EQ(test, tally.failed + 1, mock->log.nr);
+	KUNIT_EXPECT_LE(test, 4ULL, fairwq_test_counter(mock->pool, FAIRWQ_FLOW_FALLBACKS));
+}
+
+/* What a task without any memory can do; true: all of it. */
+static bool do_without_memory(struct mock *mock, struct fairwq_batch *batch,
+			      struct fairwq_serializer *serializer,
+			      struct fairwq_limiter *limiter, struct mock_item *item[5])
+{
+	static struct notifier_block nb = { .notifier_call = no_notice };
+	bool ok;
+
+	fairwq_batch_pause(batch);
+	ok = fairwq_queue(batch, &item[0]->work) == 1;
+	fairwq_serializer_init(serializer);
+	fairwq_limiter_init(limiter, 1);
+	ok &= fairwq_serializer_queue(serializer, batch, &item[1]->work) == 1;
+	ok &= fairwq_serializer_queue(serializer, batch, &item[2]->work) == 1;
+	ok &= fairwq_limiter_queue(limiter, batch, &item[3]->work) == 1;
+	ok &= fairwq_limiter_queue(limiter, batch, &item[4]->work) == 1;
+	ok &= !fairwq_batch_set_weight(batch, 7);
+	ok &= fairwq_work_cancel(&item[2]->work);
+	ok &= fairwq_serializer_queue(serializer, batch, &item[2]->work) == 1;
+	fairwq_batch_resume(batch);
+	ok &= !fairwq_pool_register_notifier(mock->pool, &nb);
+	ok &= !fairwq_pool_unregister_notifier(mock->pool, &nb);
+	ok &= !fairwq_pool_set_max_active(mock->pool, 1);
+	complete_all(&mock->gate.open);
+	fairwq_batch_flush(batch);
+	fairwq_serializer_destroy(serializer);
+	fairwq_limiter_destroy(limiter);
+	fairwq_batch_dispose(batch);
+	return ok;
+}
+
+/* Promise 2: queueing, ordering, cancelling, waiting and letting go need none. */
+static void no_memory_is_needed(struct kunit *test)
+{
+	struct fairwq_serializer *serializer;
+	struct mock *mock = test->priv;
+	struct fairwq_limiter *limiter;
+	struct mock_item *item[5];
+	struct fairwq_batch *batch;
+	unsigned int i;
+	bool ok;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	batch = mock_batch(test, "a");
+	serializer = kunit_kzalloc(test, sizeof(*serializer), GFP_KERNEL);
+	limiter = kunit_kzalloc(test, sizeof(*limiter), GFP_KERNEL);
+	KUNIT_ASSERT_TRUE(test, serializer && limiter);
+	for (i = 0; i < ARRAY_SIZE(item); i++)
+		item[i] = mock_item(test, 'a' + i);
+	fail_all(true);
+	ok = do_without_memory(mock, batch, serializer, limiter, item);
+	fail_all(false);
+	KUNIT_EXPECT_TRUE(test, ok);
+	KUNIT_EXPECT_EQ(test, 5U, mock->log.nr);
+}
+
+static int alloc_init(struct kunit *test)
+{
+	struct mock_alloc *mock = kunit_kzalloc(test, sizeof(*mock), GFP_KERNEL);
+
+	if (!mock)
+		return -ENOMEM;
+	spin_lock_init(&mock->mock.log.lock);
+	mock_gate_init(&mock->mock.gate);
+	test->priv = &mock->mock;
+	if (!IS_ENABLED(CONFIG_FAILSLAB))
+		kunit_skip(test, "a kernel without CONFIG_FAILSLAB");
+	KUNIT_ASSERT_TRUE_MSG(test, fails_as_told(), "failslab does not do what it is told");
+	return 0;
+}
+
+static struct kunit_case alloc_cases[] = {
+	KUNIT_CASE(pool_is_refused),
+	KUNIT_CASE(pool_with_rescuer_is_refused),
+	KUNIT_CASE(more_runners_are_refused),
+	KUNIT_CASE(batch_is_refused),
+	KUNIT_CASE(batch_of_an_owner_is_refused),
+	KUNIT_CASE(flows_are_refused),
+	KUNIT_CASE(flow_is_done_without),
+	KUNIT_CASE(no_memory_is_needed),
+	{ }
+};
+
+static struct kunit_suite alloc_suite = {
+	.name = "fairwq_alloc",
+	.init = alloc_init,
+	.exit = mock_exit,
+	.test_cases = alloc_cases,
+};
+
+kunit_test_suite(alloc_suite);
+
+MODULE_DESCRIPTION("KUnit: failing allocations");
+MODULE_LICENSE("GPL");
