@@ -267,7 +267,7 @@ static void pool_is_refused(struct kunit *test)
 	struct mock_alloc *mock = mock_of(test);
 
 	mock->pool_attrs.max_active = RUNNERS;
-	KUNIT_EXPECT_LE(test, 3U + RUNNERS + 9U, walk(test, &call_pool).refused);
+	KUNIT_EXPECT_LE(test, 3U + 9U, walk(test, &call_pool).refused);
 }
 
 /* And with a rescuer, which is a thread. */
@@ -277,7 +277,7 @@ static void pool_with_rescuer_is_refused(struct kunit *test)
 
 	mock->pool_attrs.max_active = RUNNERS;
 	mock->pool_attrs.flags = FAIRWQ_MEM_RECLAIM;
-	KUNIT_EXPECT_LE(test, 3U + RUNNERS + 9U + 1U, walk(test, &call_pool).refused);
+	KUNIT_EXPECT_LE(test, 3U + 9U + 1U, walk(test, &call_pool).refused);
 }
 
 /* Not all runners: the limit stays as it was. */
@@ -285,6 +285,9 @@ static void more_runners_are_refused(struct kunit *test)
 {
 	struct mock_alloc *mock = mock_of(test);
 
+	/* With lockdep it may be too large for the slab, where failslab is. */
+	if (sizeof(struct fairwq_runner) > KMALLOC_MAX_CACHE_SIZE)
+		kunit_skip(test, "a runner is made of whole pages");
 	mock->pool_attrs.max_active = RUNNERS;
 	KUNIT_EXPECT_LE(test, (unsigned int)MORE_RUNNERS - RUNNERS,
 			walk(test, &call_runners).refused);
