@@ -147,7 +147,8 @@ enum fairwq_prio {
 /**
  * struct fairwq_pool_attrs - what a pool is to be like; all zero is the default
  * @flags: FAIRWQ_MEM_RECLAIM, FAIRWQ_HIGHPRI, FAIRWQ_FREEZABLE, FAIRWQ_SYSFS,
- *	FAIRWQ_STRICT_TURNS, FAIRWQ_STRICT_PRIO. In sysfs the workqueue is called fairwq<number>-<name>
+ *	FAIRWQ_STRICT_TURNS, FAIRWQ_STRICT_PRIO. In sysfs the workqueue is
+ *	called fairwq<number>-<name>
  * @max_active: how many items may run at once, 1 to FAIRWQ_MAX_ACTIVE; 0 for
  *	as many as there are possible CPUs, at least 2
  * @policy: which batch gets the next turn

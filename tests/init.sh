@@ -67,7 +67,7 @@ let_allocations_fail() {
 	cd /sys/kernel/debug/failslab 2>/dev/null || return 0
 	echo Y >task-filter
 	echo 0 >verbose
-	echo -1 >times
+	echo -1 >./times
 	echo 100 >probability
 	echo N >ignore-gfp-wait
 	cd / || exit

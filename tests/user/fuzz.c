@@ -171,6 +171,7 @@ static void finish(void)
 static const char * const knobs[] = {
 	"max_active", "policy", "slice_us", "low_turns", "hung_ms", "reset",
 };
+
 static const char * const policies[] = { "round_robin", "fair_time", "fifo" };
 
 /* As the kernel's kstrtouint() with base 0. */
