@@ -504,11 +504,14 @@ static bool fairwq_batch_look_step(struct fairwq_batch *batch)
 	return more;
 }
 
-/* Have what was pushed stand in the FIFO, for who wants to see or count it. */
+/*
+ * Have what was pushed stand in the FIFO, for who wants to see or count it; also
+ * under rcu_read_lock().
+ */
 void fairwq_batch_look(struct fairwq_batch *batch)
 {
 	while (fairwq_batch_look_step(batch))
-		cond_resched();
+		cpu_relax();
 }
 
 #ifdef FAIRWQ_TESTING
