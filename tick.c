@@ -72,7 +72,6 @@ static bool fairwq_find_hung_locked(struct fairwq_pool *pool, struct fairwq_hung
 		if (!batch || !fairwq_is_hung_locked(runner))
 			continue;
 		runner->reported = READ_ONCE(runner->started);
-		pool->counter[FAIRWQ_HUNG]++;
 		hung->task = get_task_struct(runner->task);
 		hung->func = turn->func;
 		hung->ms = jiffies_to_msecs(jiffies - runner->reported);
@@ -82,15 +81,19 @@ static bool fairwq_find_hung_locked(struct fairwq_pool *pool, struct fairwq_hung
 	return false;
 }
 
-/* A console is slow: nothing is printed under the lock. */
+/*
+ * A console is slow: nothing is printed under the lock. Who sees the count sees
+ * the report, too.
+ */
 static void fairwq_report_hung(struct fairwq_pool *pool)
 {
 	struct fairwq_hung hung;
 	unsigned long flags;
-	bool found;
+	bool found = false;
 
 	for (;;) {
 		raw_spin_lock_irqsave(&pool->lock, flags);
+		pool->counter[FAIRWQ_HUNG] += found;
 		found = pool->hung_ms && fairwq_find_hung_locked(pool, &hung);
 		raw_spin_unlock_irqrestore(&pool->lock, flags);
 		if (!found)
