@@ -380,7 +380,6 @@ void fairwq_batch_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	fairwq_think_again_locked(batch->pool);
 	work->stamp = 0;
 	trace_fairwq_queue(batch, work);
 	work->place = 0;

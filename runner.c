@@ -303,8 +303,9 @@ static bool fairwq_streak_refill(struct fairwq_runner *runner, unsigned int *i)
 
 /*
  * The runner has a serializer of which others wait. With a budget, or if one of
- * them may lift others, it goes on with the first. Without, that one goes to its batch: now, or, if
- * nothing else is planned, when the next plan is made, which is at once.
+ * them may lift others, it goes on with the first. Without, that one goes to its
+ * batch: now, or, if nothing else is planned, when the next plan is made, which
+ * is at once.
  *
  * Returns the number of turns in the log.
  */

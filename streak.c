@@ -240,6 +240,8 @@ bool fairwq_streak_refill_locked(struct fairwq_runner *runner, u64 now)
 
 	lockdep_assert_held(&pool->lock);
 
+	/* Before any batch is put into the tree as a guest: it may be no guest then. */
+	fairwq_think_again_locked(pool);
 	fairwq_streak_give_back_locked(runner);
 	streak->nr = 0;
 	streak->next = 0;

@@ -204,6 +204,31 @@ static void sleepers_do_not_keep_what_was_foreseen(struct kunit *test)
 	fairwq_batch_dispose(a);
 }
 
+/*
+ * A runner that goes on with a serializer charges a batch of which it foresees a
+ * plain item: that one goes back, and is not forgotten there.
+ */
+static void streak_gives_back_what_was_foreseen(struct kunit *test)
+{
+	struct mock_item *first, *second;
+	struct fairwq_serializer serial;
+	struct fairwq_batch *a;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	first = mock_item(test, '1');
+	second = mock_item(test, '2');
+	fairwq_serializer_init(&serial);
+	fairwq_serializer_set_inline(&serial, 10000);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&serial, a, &first->work));
+	mock_queue(test, a, 'x', 1);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&serial, a, &second->work));
+	mock_expect(test, "12x");
+	fairwq_batch_flush(a);
+	fairwq_serializer_destroy(&serial);
+	fairwq_batch_dispose(a);
+}
+
 static int foresight_init(struct kunit *test)
 {
 	int err = mock_init(test);
@@ -223,6 +248,7 @@ static void foresight_exit(struct kunit *test)
 static struct kunit_case foresight_cases[] = {
 	KUNIT_CASE(foreseen_turns_are_strict),
 	KUNIT_CASE(sleepers_do_not_keep_what_was_foreseen),
+	KUNIT_CASE(streak_gives_back_what_was_foreseen),
 	{}
 };
 
