@@ -7,6 +7,8 @@
 #ifndef FAIRWQ_COMPAT_H
 #define FAIRWQ_COMPAT_H
 
+#include <linux/prefetch.h>
+
 /*
  * __assign_str(dst, src) became __assign_str(dst) in 6.10. What both of them
  * do, in words that both headers know.
@@ -17,5 +19,18 @@
 									\
 		memcpy(__get_str(dst), __src, strlen(__src) + 1);	\
 	})
+
+/*
+ * Where the compiler is told not to use SSE, as for user-mode Linux, its own
+ * prefetch is nothing.
+ */
+static inline void fairwq_prefetchw(const void *p)
+{
+#if defined(CONFIG_UML) && defined(__x86_64__)
+	asm volatile("prefetchw %0" : : "m" (*(const char *)p));
+#else
+	prefetchw(p);
+#endif
+}
 
 #endif /* FAIRWQ_COMPAT_H */

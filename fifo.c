@@ -9,6 +9,7 @@
  */
 #include <linux/completion.h>
 
+#include "compat.h"
 #include "internal.h"
 #include "trace.h"
 
@@ -361,6 +362,8 @@ void fairwq_batch_take_locked(struct fairwq_batch *batch, struct fairwq_slot *sl
 	struct fairwq_work *work = fairwq_head_locked(batch);
 
 	fairwq_batch_unlink_locked(batch, work);
+	/* The one after the next: it is written to when the next is taken out. */
+	fairwq_prefetchw(batch->fifo.next->next);
 	fairwq_slot_fill_locked(batch, slot, work);
 	fairwq_cost_charge_locked(&slot->turn);
 	batch->stats->turns++;

@@ -25,14 +25,6 @@ struct fairwq_footing {
 	const struct cred *cred;
 };
 
-static void fairwq_footing_save(struct fairwq_footing *before)
-{
-	before->preempt = preempt_count();
-	before->locks = lockdep_depth(current);
-	before->rcu = rcu_preempt_depth();
-	before->cred = current_cred();
-}
-
 static bool fairwq_footing_kept(const struct fairwq_footing *before)
 {
 	return likely(preempt_count() == before->preempt &&
@@ -87,14 +79,18 @@ static void fairwq_leak(const struct fairwq_footing *before, fairwq_func_t func,
 void fairwq_call(struct fairwq_work *work, const struct fairwq_turn *turn)
 {
 	struct fairwq_pool *pool = turn->batch->pool;
-	struct fairwq_footing before;
+	struct fairwq_footing before = {
+		.preempt = preempt_count(),
+		.locks = lockdep_depth(current),
+		.rcu = rcu_preempt_depth(),
+		.cred = current_cred(),
+	};
 #ifdef CONFIG_LOCKDEP
 	struct lockdep_map map;
 
 	/* A copy: the function may free the work, and lockdep needs the map. */
 	lockdep_copy_map(&map, &work->lockdep_map);
 #endif
-	fairwq_footing_save(&before);
 	fairwq_lockdep_run(pool);
 	fairwq_lockdep_run_constrained(turn->constraint);
 #ifdef CONFIG_LOCKDEP
