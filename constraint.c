@@ -228,13 +228,19 @@ void fairwq_enter(struct fairwq_constraint *constraint, struct fairwq_batch *bat
 {
 	long data = atomic_long_read(&work->data);
 
-	/* Accepted is accepted: if the batch is disposed, it waits for this. */
-	if (!fairwq_mutant(SERIAL_NOT_HELD))
-		fairwq_hold(batch);
 	WRITE_ONCE(work->place, entry ? 0 : FAIRWQ_PLACE_FOREIGN);
 	work->stamp = (unsigned long)batch;
-	/* Store these, then this. Pairs with fairwq_cancel_constrained(). */
-	smp_store_release(&work->constraint, constraint);
+	/*
+	 * Accepted is accepted: if the batch is disposed, it waits for this.
+	 *
+	 * Full barrier: store the two, then @constraint. Pairs with
+	 * fairwq_cancel_constrained().
+	 */
+	if (!fairwq_mutant(SERIAL_NOT_HELD))
+		fairwq_hold(batch);
+	else
+		smp_mb();	/* what that is, too */
+	WRITE_ONCE(work->constraint, constraint);
 	if (!constraint->ops->admit(constraint, work)) {
 		/* It may have gone on by now, and be over. */
 		if (entry && unlikely(READ_ONCE(entry->canceled)) &&
@@ -264,6 +270,24 @@ int fairwq_claim_and_enter(struct fairwq_constraint *constraint, struct fairwq_b
 	return FAIRWQ_QUEUED;
 }
 
+/* On top of @under, as far as this CPU is concerned. */
+static int fairwq_enter_on_top(struct fairwq_constraint *constraint,
+			       struct fairwq_batch *batch, struct fairwq_work *work,
+			       struct fairwq_entry **top, struct fairwq_entry *under)
+{
+	/* The variable, not the type: no more is to be cleared than there is. */
+	struct fairwq_entry entry __aligned(FAIRWQ_WORK_FLAGS + 1) = {
+		.work = work, .under = under,
+	};
+	int ret;
+
+	/* Then the claim: its cmpxchg() keeps the compiler from changing the order. */
+	WRITE_ONCE(*top, &entry);
+	ret = fairwq_claim_and_enter(constraint, batch, work, &entry);
+	WRITE_ONCE(*top, under);
+	return ret;
+}
+
 /*
  * Of one that works can be taken out of. No interrupt changes the list for
  * whom it has interrupted.
@@ -271,20 +295,12 @@ int fairwq_claim_and_enter(struct fairwq_constraint *constraint, struct fairwq_b
 static int fairwq_enter_listed(struct fairwq_constraint *constraint,
 			       struct fairwq_batch *batch, struct fairwq_work *work)
 {
-	/* The variable, not the type: no more is to be cleared than there is. */
-	struct fairwq_entry entry __aligned(FAIRWQ_WORK_FLAGS + 1);
 	struct fairwq_entry **top;
 	int ret;
 
 	preempt_disable();
 	top = this_cpu_ptr(&fairwq_entries);
-	entry.work = work;
-	entry.under = *top;
-	entry.canceled = false;
-	/* Then the claim: its cmpxchg() keeps the compiler from changing the order. */
-	WRITE_ONCE(*top, &entry);
-	ret = fairwq_claim_and_enter(constraint, batch, work, &entry);
-	WRITE_ONCE(*top, entry.under);
+	ret = fairwq_enter_on_top(constraint, batch, work, top, *top);
 	preempt_enable();
 	return ret;
 }

@@ -737,7 +737,7 @@ static inline int fairwq_claim_as(struct fairwq_batch *batch, struct fairwq_work
  */
 static inline void fairwq_hold(struct fairwq_batch *batch)
 {
-	atomic_inc(&batch->nr_held);
+	atomic_inc_return(&batch->nr_held);
 }
 
 /* Bad input: one line that names the argument, and -EINVAL. */
