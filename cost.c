@@ -68,8 +68,8 @@ static u64 fairwq_charged(const struct fairwq_turn *turn)
 	return (u64)turn->charged << FAIRWQ_COST_NS_SHIFT;
 }
 
-/* The batch takes a turn; it is eligible still. */
-void fairwq_cost_charge_locked(struct fairwq_turn *turn)
+/* What the batch is to be charged for a turn, as the tree counts. */
+u64 fairwq_cost_guess_locked(struct fairwq_turn *turn)
 {
 	struct fairwq_batch *batch = turn->batch;
 	struct fairwq_pool *pool = batch->pool;
@@ -83,7 +83,15 @@ void fairwq_cost_charge_locked(struct fairwq_turn *turn)
 		turn->timed = true;
 		fairwq_window_cost_locked(batch, turn->charged);
 	}
-	fairwq_tree_charge(&pool->tree, &batch->node, fairwq_charged(turn));
+	return fairwq_charged(turn);
+}
+
+/* It takes the turn; it is eligible still. */
+void fairwq_cost_charge_locked(struct fairwq_turn *turn)
+{
+	struct fairwq_batch *batch = turn->batch;
+
+	fairwq_tree_charge(&batch->pool->tree, &batch->node, fairwq_cost_guess_locked(turn));
 }
 
 /* The turn is not used: it cost nothing. If it is taken again, it is charged again. */

@@ -240,16 +240,18 @@ void fairwq_window_start_locked(struct fairwq_pool *pool)
 					WINDOW_TURNS_PER_BATCH * (u64)pool->nr_eligible);
 }
 
-/* A batch took a turn. */
-void fairwq_window_turn_locked(struct fairwq_batch *batch)
+/* A batch took so many turns. */
+void fairwq_window_turns_locked(struct fairwq_batch *batch, unsigned int nr)
 {
 	struct fairwq_pool *pool = batch->pool;
 	unsigned int i;
 
 	lockdep_assert_held(&pool->lock);
 
-	if (--pool->window.turns_left)
+	if (pool->window.turns_left > nr) {
+		pool->window.turns_left -= nr;
 		return;
+	}
 	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
 		fairwq_window_close_locked(pool, i);
 	fairwq_window_start_locked(pool);

@@ -356,6 +356,15 @@ static void fairwq_batch_new_head_locked(struct fairwq_batch *batch)
 	fairwq_batch_update_locked(batch);
 }
 
+/* It has taken so many. */
+void fairwq_batch_turns_locked(struct fairwq_batch *batch, unsigned int nr)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	batch->stats->turns += nr;
+	batch->pool->counter[FAIRWQ_TURNS] += nr;
+}
+
 /* A turn: its item into @slot, its cost charged, the batch at its next place. */
 void fairwq_batch_take_locked(struct fairwq_batch *batch, struct fairwq_slot *slot)
 {
@@ -366,17 +375,16 @@ void fairwq_batch_take_locked(struct fairwq_batch *batch, struct fairwq_slot *sl
 	fairwq_prefetchw(batch->fifo.next->next);
 	fairwq_slot_fill_locked(batch, slot, work);
 	fairwq_cost_charge_locked(&slot->turn);
-	batch->stats->turns++;
-	batch->pool->counter[FAIRWQ_TURNS]++;
+	fairwq_batch_turns_locked(batch, 1);
 	fairwq_batch_fire_barriers_locked(batch);
 	fairwq_batch_new_head_locked(batch);
-	fairwq_window_turn_locked(batch);
+	fairwq_window_turns_locked(batch, 1);
 }
 
 /*
  * A turn for a work that waits in a constraint, and was taken out of there. It
- * is not queued; the batch is in the tree only to be charged. That the batch is
- * held for it is the caller's to undo.
+ * is not queued. To charge the turn, and to undo that the batch is held for it,
+ * is the caller's.
  */
 void fairwq_batch_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_slot *slot,
 				      struct fairwq_work *work)
@@ -392,11 +400,6 @@ void fairwq_batch_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_
 			(long)batch | FAIRWQ_WORK_PENDING | FAIRWQ_WORK_LINKED);
 	if (batch->max_queued)
 		atomic_dec(&batch->nr_queued);
-	if (!fairwq_mutant(STREAK_FREE))
-		fairwq_cost_charge_locked(&slot->turn);
-	batch->stats->turns++;
-	batch->pool->counter[FAIRWQ_TURNS]++;
-	fairwq_window_turn_locked(batch);
 }
 
 /*

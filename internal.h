@@ -160,7 +160,7 @@ struct fairwq_streak {
 	/* R, and P to let go of it: the runner has it, and others wait; or NULL */
 	struct fairwq_serializer *serializer;
 	unsigned int nr;		/* P, R reads: slots */
-	unsigned int next;		/* R: slots before it are through */
+	unsigned int next;		/* R: slots before it are through; others read a hint */
 	unsigned int turns;		/* R: taken in this streak */
 	unsigned int lift;		/* R: of the slots, run whatever the budget */
 	u64 budget;			/* R: ns; 0: none is taken */
@@ -476,6 +476,7 @@ void fairwq_batch_update_locked(struct fairwq_batch *batch);
 void fairwq_batch_add_barrier_locked(struct fairwq_batch *batch,
 				     struct fairwq_barrier *barrier);
 void fairwq_batch_take_locked(struct fairwq_batch *batch, struct fairwq_slot *slot);
+void fairwq_batch_turns_locked(struct fairwq_batch *batch, unsigned int nr);
 void fairwq_batch_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_slot *slot,
 				      struct fairwq_work *work);
 void fairwq_batch_link_waiting_locked(struct fairwq_batch *batch, struct fairwq_work *work);
@@ -537,6 +538,7 @@ bool fairwq_delay_pending(struct fairwq_work *work);
 bool fairwq_cancel_delayed(struct fairwq_work *work);
 
 /* cost.c: what a turn costs */
+u64 fairwq_cost_guess_locked(struct fairwq_turn *turn);
 void fairwq_cost_charge_locked(struct fairwq_turn *turn);
 void fairwq_cost_refund_locked(const struct fairwq_turn *turn);
 void fairwq_cost_settle_locked(const struct fairwq_turn *turn);
@@ -564,7 +566,7 @@ void fairwq_pool_reset_stats(struct fairwq_pool *pool);
 void fairwq_window_init(struct fairwq_pool *pool);
 void fairwq_window_start_locked(struct fairwq_pool *pool);
 void fairwq_window_reset_locked(struct fairwq_pool *pool);
-void fairwq_window_turn_locked(struct fairwq_batch *batch);
+void fairwq_window_turns_locked(struct fairwq_batch *batch, unsigned int nr);
 void fairwq_window_cost_locked(struct fairwq_batch *batch, u64 ns);
 void fairwq_window_streak_locked(struct fairwq_batch *batch, unsigned int turns, u64 ns);
 void fairwq_window_drop_locked(struct fairwq_pool *pool, struct fairwq_node *node);

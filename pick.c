@@ -380,14 +380,15 @@ struct fairwq_node *fairwq_tree_pick(const struct fairwq_tree *tree)
 }
 
 /* Other ranks than the one served, and with something to serve, have waited. */
-static void note_rank(struct fairwq_tree *tree, unsigned int served)
+static void note_rank(struct fairwq_tree *tree, unsigned int served, unsigned int turns)
 {
-	unsigned int i;
+	unsigned int i, more;
 
-	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
-		if (fairwq_node_has_eligible(&tree->rank[i]) &&
-		    tree->passed_over[i] < FAIRWQ_MAX_PATIENCE)
-			tree->passed_over[i]++;
+	for (i = 0; i < FAIRWQ_NR_RANKS; i++) {
+		more = FAIRWQ_MAX_PATIENCE - tree->passed_over[i];
+		if (fairwq_node_has_eligible(&tree->rank[i]))
+			tree->passed_over[i] += turns < more ? turns : more;
+	}
 	tree->passed_over[served] = 0;
 }
 
@@ -401,6 +402,14 @@ static void resort(struct fairwq_node *node, struct fairwq_node *parent, bool ag
 	insert(node, parent, again);
 }
 
+/* So many turns. */
+static void serve(struct fairwq_node *node, u64 from, u64 cost, unsigned int turns)
+{
+	node->service += cost;
+	node->open += turns;
+	node->vtime = from + (fairwq_mutant(WEIGHT_IGNORED) ? (s64)cost : scaled(node, cost));
+}
+
 /* Service was given to @node by @parent; put it where it belongs now. */
 static void charge_one(struct fairwq_node *node, struct fairwq_node *parent,
 		       u64 cost)
@@ -410,9 +419,7 @@ static void charge_one(struct fairwq_node *node, struct fairwq_node *parent,
 
 	if (before(parent->clock, node->vtime))
 		parent->clock = node->vtime;
-	node->service += cost;
-	node->open++;
-	node->vtime = from + (fairwq_mutant(WEIGHT_IGNORED) ? (s64)cost : scaled(node, cost));
+	serve(node, from, cost, 1);
 	resort(node, parent, false);
 }
 
@@ -428,11 +435,31 @@ static void charge_one(struct fairwq_node *node, struct fairwq_node *parent,
 void fairwq_tree_charge(struct fairwq_tree *tree, struct fairwq_node *node,
 			u64 cost)
 {
-	note_rank(tree, fairwq_node_rank(tree, node));
+	note_rank(tree, fairwq_node_rank(tree, node), 1);
 	if (tree->by_arrival)
 		return;
 	for (; node->parent; node = node->parent)
 		charge_one(node, node->parent, cost);
+}
+
+/**
+ * fairwq_tree_charge_ahead - a leaf takes turns, and one more right after them
+ * @tree: the tree
+ * @node: the leaf, eligible
+ * @cost: what they cost together, but for the last
+ * @turns: how many, but for the last
+ *
+ * To be followed by fairwq_tree_charge() for the last one, which puts the leaf
+ * where it belongs.
+ */
+void fairwq_tree_charge_ahead(struct fairwq_tree *tree, struct fairwq_node *node,
+			      u64 cost, unsigned int turns)
+{
+	note_rank(tree, fairwq_node_rank(tree, node), turns);
+	if (tree->by_arrival)
+		return;
+	for (; node->parent; node = node->parent)
+		serve(node, node->vtime, cost, turns);
 }
 
 /* Service that was charged to @node by @parent was not given. */

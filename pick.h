@@ -102,6 +102,8 @@ void fairwq_tree_del(struct fairwq_tree *tree, struct fairwq_node *node);
 struct fairwq_node *fairwq_tree_pick(const struct fairwq_tree *tree);
 void fairwq_tree_charge(struct fairwq_tree *tree, struct fairwq_node *node,
 			u64 cost);
+void fairwq_tree_charge_ahead(struct fairwq_tree *tree, struct fairwq_node *node,
+			      u64 cost, unsigned int turns);
 void fairwq_tree_refund(struct fairwq_tree *tree, struct fairwq_node *node,
 			u64 cost);
 void fairwq_tree_mark(const struct fairwq_tree *tree, const struct fairwq_node *node,

@@ -32,15 +32,34 @@
 
 /*
  * What is done once for several items of a batch, if they follow each other: to
- * put it into the tree, as only what is eligible is charged, and to say that
- * it is not held for them any more. Lines that a queue call touches are left
- * alone as far as can be.
+ * put it into the tree, as only what is eligible is charged, to charge it, and
+ * to say that it is not held for them any more. Lines that a queue call touches
+ * are left alone as far as can be.
  */
 struct fairwq_guest {
 	struct fairwq_batch *batch;	/* or NULL */
 	unsigned int nr;		/* items */
+	u64 ahead;			/* what they cost, but for the last */
+	u64 last;			/* and that one */
 	bool joined;			/* it had nothing queued */
 };
+
+static void fairwq_guest_charge_locked(const struct fairwq_guest *guest)
+{
+	struct fairwq_batch *batch = guest->batch;
+	struct fairwq_tree *tree = &batch->pool->tree;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	if (!fairwq_mutant(STREAK_FREE)) {
+		if (guest->nr > 1)
+			fairwq_tree_charge_ahead(tree, &batch->node, guest->ahead,
+						 guest->nr - 1);
+		fairwq_tree_charge(tree, &batch->node, guest->last);
+	}
+	fairwq_batch_turns_locked(batch, guest->nr);
+	fairwq_window_turns_locked(batch, guest->nr);
+}
 
 static void fairwq_guest_leave_locked(struct fairwq_guest *guest)
 {
@@ -49,6 +68,7 @@ static void fairwq_guest_leave_locked(struct fairwq_guest *guest)
 	if (!batch)
 		return;
 	lockdep_assert_held(&batch->pool->lock);
+	fairwq_guest_charge_locked(guest);
 	if (!fairwq_mutant(SERIAL_NOT_HELD))
 		atomic_sub(guest->nr, &batch->nr_held);
 	if (!guest->joined)
@@ -67,6 +87,8 @@ static void fairwq_guest_join_locked(struct fairwq_guest *guest, struct fairwq_b
 	fairwq_guest_leave_locked(guest);
 	guest->batch = batch;
 	guest->nr = 0;
+	guest->ahead = 0;
+	guest->last = 0;
 	guest->joined = !tree->by_arrival && !fairwq_node_eligible(&batch->node);
 	if (guest->joined)
 		fairwq_tree_add(tree, &batch->node, 0);
@@ -106,6 +128,8 @@ static void fairwq_streak_take_locked(struct fairwq_runner *runner, struct fairw
 	guest->nr++;
 	streak->turns++;
 	fairwq_batch_take_waiting_locked(batch, slot, work);
+	guest->ahead += guest->last;
+	guest->last = fairwq_cost_guess_locked(&slot->turn);
 	slot->turn.constraint = &streak->serializer->constraint;
 	slot->turn.streak = true;
 }
@@ -286,7 +310,8 @@ void fairwq_streak_give_back_locked(struct fairwq_runner *runner)
 
 	lockdep_assert_held(&runner->pool->lock);
 
-	for (i = streak->nr; i-- > 0 && !fairwq_mutant(STREAK_KEPT);) {
+	/* Those in front the runner has, or it is about to. */
+	for (i = streak->nr; i-- > READ_ONCE(streak->next) && !fairwq_mutant(STREAK_KEPT);) {
 		work = xchg(&streak->slot[i].work, NULL);
 		if (work)
 			fairwq_streak_put_back_locked(streak->serializer, &streak->slot[i], work);
@@ -367,7 +392,8 @@ struct fairwq_work *fairwq_streak_next(struct fairwq_runner *runner, struct fair
 	struct fairwq_slot *slot;
 
 	while (streak->next < streak->nr) {
-		slot = &streak->slot[streak->next++];
+		slot = &streak->slot[streak->next];
+		WRITE_ONCE(streak->next, streak->next + 1);
 		/* Unless it was taken out of the slot under the lock. */
 		work = xchg(&slot->work, NULL);
 		if (work) {
