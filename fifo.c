@@ -487,7 +487,6 @@ static void fairwq_turn_stats_locked(const struct fairwq_turn *turn)
 	u64 longest = fair_time ? FAIRWQ_COST_MAX_NS : FAIRWQ_RUN_TIME_MAX_NS;
 	struct fairwq_batch_stats *stats = turn->batch->stats;
 
-	stats->done++;
 	if (turn->run) {
 		stats->run_time += turn->run;
 		turn->batch->pool->run_time += turn->run;
@@ -510,12 +509,13 @@ void fairwq_batch_reap_locked(struct fairwq_batch *batch)
 	queue_work(fairwq_reap_wq, &batch->reap_work.work);
 }
 
-/* A turn is over. The batch may be gone when the lock is dropped. */
-static void fairwq_batch_turn_over_locked(struct fairwq_batch *batch, unsigned int color)
+/* Turns are over. The batch may be gone when the lock is dropped. */
+static void fairwq_batch_turns_over_locked(struct fairwq_batch *batch, unsigned int color,
+					   unsigned int nr)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	batch->in_flight[color]--;
+	batch->in_flight[color] -= nr;
 	if (batch->barrier && batch->barrier->color == color && !batch->in_flight[color])
 		fairwq_barrier_done_locked(batch);
 	if (batch->limited)
@@ -523,27 +523,60 @@ static void fairwq_batch_turn_over_locked(struct fairwq_batch *batch, unsigned i
 	fairwq_batch_reap_locked(batch);
 }
 
-/* The function has returned. */
-void fairwq_batch_turn_end_locked(const struct fairwq_turn *turn)
+/* There is nothing to be told of @turn but that it is over. */
+static bool fairwq_turn_is_plain_locked(const struct fairwq_turn *turn)
+{
+	const struct fairwq_pool *pool = turn->batch->pool;
+
+	lockdep_assert_held(&pool->lock);
+
+	return !turn->run && !turn->stamp && !turn->helped &&
+	       pool->policy != FAIRWQ_FAIR_TIME && list_empty(&pool->waiters);
+}
+
+/* How many in a row are plain, and differ in nothing that is told. */
+static unsigned int fairwq_turns_alike_locked(const struct fairwq_turn *turn,
+					      unsigned int max)
+{
+	unsigned int i;
+
+	for (i = 0; i < max; i++)
+		if (turn[i].batch != turn->batch || turn[i].color != turn->color ||
+		    !fairwq_turn_is_plain_locked(&turn[i]))
+			break;
+	return i;
+}
+
+/*
+ * The functions of the first of these @nr turns have returned: of as many as
+ * can be told of at once. Returns how many.
+ */
+unsigned int fairwq_batch_turns_end_locked(const struct fairwq_turn *turn, unsigned int nr)
 {
 	struct fairwq_batch *batch = turn->batch;
+	unsigned int alike = fairwq_turns_alike_locked(turn, nr);
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	fairwq_turn_stats_locked(turn);
-	fairwq_cost_settle_locked(turn);
-	if (turn->helped)
-		batch->pool->counter[FAIRWQ_STOLEN]++;
-	if (unlikely(!list_empty(&batch->pool->waiters)))
-		fairwq_waiters_done_locked(batch->pool, turn->number);
-	fairwq_batch_turn_over_locked(batch, turn->color);
+	nr = alike ?: 1;
+	batch->stats->done += nr;
+	if (!alike) {
+		fairwq_turn_stats_locked(turn);
+		fairwq_cost_settle_locked(turn);
+		if (turn->helped)
+			batch->pool->counter[FAIRWQ_STOLEN]++;
+		if (unlikely(!list_empty(&batch->pool->waiters)))
+			fairwq_waiters_done_locked(batch->pool, turn->number);
+	}
+	fairwq_batch_turns_over_locked(batch, turn->color, nr);
+	return nr;
 }
 
 /* A turn was taken, and its item is gone without having been started. */
 void fairwq_batch_turn_drop_locked(struct fairwq_batch *batch, unsigned int color)
 {
 	fairwq_batch_untake_locked(batch);
-	fairwq_batch_turn_over_locked(batch, color);
+	fairwq_batch_turns_over_locked(batch, color, 1);
 }
 
 /* Out of the FIFO, for good. */
@@ -560,7 +593,7 @@ void fairwq_batch_remove_locked(struct fairwq_batch *batch, struct fairwq_work *
 		fairwq_batch_new_head_locked(batch);
 	}
 	if (place & FAIRWQ_PLACE_TAKEN)
-		fairwq_batch_turn_over_locked(batch, !!(place & FAIRWQ_PLACE_COLOR));
+		fairwq_batch_turns_over_locked(batch, !!(place & FAIRWQ_PLACE_COLOR), 1);
 	else
 		fairwq_batch_reap_locked(batch);
 }

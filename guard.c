@@ -79,11 +79,13 @@ static void fairwq_leak(const struct fairwq_footing *before, fairwq_func_t func,
 void fairwq_call(struct fairwq_work *work, const struct fairwq_turn *turn)
 {
 	struct fairwq_pool *pool = turn->batch->pool;
+	const struct task_struct *task = current;
+	/* Member by member: some kernels clear what is left, and take long. */
 	struct fairwq_footing before = {
 		.preempt = preempt_count(),
-		.locks = lockdep_depth(current),
+		.locks = lockdep_depth(task),
 		.rcu = rcu_preempt_depth(),
-		.cred = current_cred(),
+		.cred = task->cred,
 	};
 #ifdef CONFIG_LOCKDEP
 	struct lockdep_map map;
@@ -104,5 +106,4 @@ void fairwq_call(struct fairwq_work *work, const struct fairwq_turn *turn)
 	fairwq_lockdep_ran(pool);
 	if (!fairwq_footing_kept(&before) && !fairwq_mutant(LEAK_UNSEEN))
 		fairwq_leak(&before, turn->func, turn->batch);
-	cond_resched();
 }

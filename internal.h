@@ -112,12 +112,11 @@ struct fairwq_turn {
 /* A turn that is planned. */
 struct fairwq_slot {
 	struct fairwq_work *work;	/* A: whoever gets it out by xchg() has the turn */
-	struct fairwq_mark mark;	/* P: of the tree before the turn; see @foresight */
 	struct fairwq_turn turn;	/* as long as @work is there, and P or a helper */
 };
 
 /* Most turns that a runner takes at once. */
-#define FAIRWQ_PLAN_MAX		32
+#define FAIRWQ_PLAN_MAX		64
 
 /*
  * The turns that a runner took, in start order. It runs them, and any runner
@@ -138,6 +137,8 @@ struct fairwq_plan {
 	u64 began;			/* P: when it was made, ns */
 	s64 due;			/* R: when it is late, ns, under fair time */
 	struct fairwq_slot slot[FAIRWQ_PLAN_MAX];
+	/* P: of the tree before each turn; see @foresight */
+	struct fairwq_mark mark[FAIRWQ_PLAN_MAX];
 };
 
 /*
@@ -153,7 +154,7 @@ struct fairwq_log {
 };
 
 /* Most items of a serializer that a runner takes along at once. */
-#define FAIRWQ_STREAK_MAX	32
+#define FAIRWQ_STREAK_MAX	64
 
 /* The items of one serializer that a runner goes on with; see streak.c. */
 struct fairwq_streak {
@@ -481,7 +482,7 @@ void fairwq_batch_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_
 				      struct fairwq_work *work);
 void fairwq_batch_link_waiting_locked(struct fairwq_batch *batch, struct fairwq_work *work);
 void fairwq_batch_put_back_locked(struct fairwq_batch *batch, struct fairwq_work *work);
-void fairwq_batch_turn_end_locked(const struct fairwq_turn *turn);
+unsigned int fairwq_batch_turns_end_locked(const struct fairwq_turn *turn, unsigned int nr);
 void fairwq_batch_turn_drop_locked(struct fairwq_batch *batch, unsigned int color);
 void fairwq_batch_remove_locked(struct fairwq_batch *batch, struct fairwq_work *work);
 bool fairwq_batch_is_idle_locked(const struct fairwq_batch *batch);
@@ -520,6 +521,7 @@ bool fairwq_serializer_is_mixed(const struct fairwq_serializer *serializer);
 unsigned int fairwq_serializer_lift_locked(struct fairwq_serializer *serializer,
 					   unsigned int max);
 void fairwq_serializer_next(struct fairwq_serializer *serializer);
+void fairwq_serializer_sort(struct fairwq_serializer *serializer);
 void fairwq_serializer_put_back(struct fairwq_serializer *serializer,
 				struct fairwq_work *work, struct fairwq_batch *batch);
 void fairwq_markers_done(struct list_head *through);

@@ -109,7 +109,7 @@ static unsigned int fairwq_plan_turns_locked(struct fairwq_runner *runner)
 			ahead = fairwq_foresee_locked(pool, node);
 			if (nr && !ahead)
 				break;
-			fairwq_tree_mark(&pool->tree, node, &plan->slot[nr].mark);
+			fairwq_tree_mark(&pool->tree, node, &plan->mark[nr]);
 		}
 		batch = container_of(node, struct fairwq_batch, node);
 		fairwq_batch_take_locked(batch, &plan->slot[nr]);
@@ -363,7 +363,8 @@ void fairwq_mark_taken_locked(struct fairwq_work *work,
 }
 
 /* An item that was taken goes back to the head of its batch, its turn begun. */
-static void fairwq_give_back_slot_locked(struct fairwq_slot *slot, bool rewind)
+static void fairwq_give_back_slot_locked(struct fairwq_slot *slot,
+					 const struct fairwq_mark *mark)
 {
 	struct fairwq_work *work = xchg(&slot->work, NULL);
 	struct fairwq_batch *batch = slot->turn.batch;
@@ -371,8 +372,8 @@ static void fairwq_give_back_slot_locked(struct fairwq_slot *slot, bool rewind)
 	if (!work)
 		return;
 	lockdep_assert_held(&batch->pool->lock);
-	if (rewind)
-		fairwq_tree_rewind(&batch->pool->tree, &batch->node, &slot->mark);
+	if (mark)
+		fairwq_tree_rewind(&batch->pool->tree, &batch->node, mark);
 	fairwq_mark_taken_locked(work, &slot->turn, FAIRWQ_PLACE_FIFO);
 	fairwq_batch_put_back_locked(batch, work);
 }
@@ -395,7 +396,7 @@ void fairwq_think_again_locked(struct fairwq_pool *pool)
 	nr = READ_ONCE(plan->nr);	/* 0: all were taken */
 	fairwq_learn_locked(pool, !nr || !READ_ONCE(plan->slot[nr - 1].work));
 	while (nr-- > 0)
-		fairwq_give_back_slot_locked(&plan->slot[nr], true);
+		fairwq_give_back_slot_locked(&plan->slot[nr], &plan->mark[nr]);
 }
 
 /*
@@ -415,7 +416,7 @@ void fairwq_give_back_rest(struct fairwq_runner *runner)
 	if (pool->planner == runner)
 		fairwq_think_again_locked(pool);
 	for (i = plan->nr; i-- > 0;)
-		fairwq_give_back_slot_locked(&plan->slot[i], false);
+		fairwq_give_back_slot_locked(&plan->slot[i], NULL);
 	kick = fairwq_kick_locked(pool);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	fairwq_kick_send(pool, kick);

@@ -104,8 +104,9 @@ static void fairwq_account_locked(struct fairwq_runner *runner)
 
 	lockdep_assert_held(&runner->pool->lock);
 
-	for (; log->accounted < done; log->accounted++)
-		fairwq_batch_turn_end_locked(&log->turn[log->accounted]);
+	while (log->accounted < done)
+		log->accounted += fairwq_batch_turns_end_locked(&log->turn[log->accounted],
+								done - log->accounted);
 }
 
 /*
@@ -214,6 +215,9 @@ static void fairwq_run_turn(struct fairwq_runner *runner, struct fairwq_turn *tu
 		fairwq_complete(turn->constraint);
 	fairwq_call(work, turn);
 	/* @work may have been freed: from here on it is only an address. */
+	/* Where there is nothing to it, between short items, once a tick is enough. */
+	if (unlikely(need_resched() || jiffies != runner->started))
+		cond_resched();
 	if (fairwq_mutant(PENDING_AFTER))
 		atomic_long_set(&work->data, 0);
 	runner->mark = start ? fairwq_clock() : 0;
@@ -278,7 +282,10 @@ static bool fairwq_streak_refill(struct fairwq_runner *runner, unsigned int *i)
 	unsigned long flags;
 	bool more;
 
-	raw_spin_lock_irqsave(&pool->lock, flags);
+	local_irq_save(flags);
+	/* Here it keeps nobody from the lock. */
+	fairwq_serializer_sort(runner->streak.serializer);
+	raw_spin_lock(&pool->lock);
 	WRITE_ONCE(runner->log.done, *i);
 	fairwq_account_locked(runner);
 	WRITE_ONCE(runner->log.nr, 0);

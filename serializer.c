@@ -66,6 +66,16 @@ static void fairwq_serializer_sort_locked(struct fairwq_serializer *serializer)
 	list_splice_tail(&pushed, &serializer->waiting);
 }
 
+/* What was pushed by now; by who has it, and has interrupts off. */
+void fairwq_serializer_sort(struct fairwq_serializer *serializer)
+{
+	raw_spinlock_t *lock = fairwq_constraint_lock(&serializer->constraint);
+
+	raw_spin_lock(lock);
+	fairwq_serializer_sort_locked(serializer);
+	raw_spin_unlock(lock);
+}
+
 static bool fairwq_serializer_remove(struct fairwq_constraint *constraint,
 				     struct fairwq_work *work)
 {

@@ -28,7 +28,7 @@
 #include "trace.h"
 
 /* So many in one streak, however short they are. */
-#define STREAK_TURNS	(32 * FAIRWQ_STREAK_MAX)
+#define STREAK_TURNS	(16 * FAIRWQ_STREAK_MAX)
 
 /*
  * What is done once for several items of a batch, if they follow each other: to
