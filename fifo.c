@@ -204,10 +204,10 @@ void fairwq_batch_set_eligible_locked(struct fairwq_batch *batch, bool eligible)
 	if (eligible) {
 		fairwq_tree_add(&pool->tree, &batch->node,
 				fairwq_head_locked(batch)->stamp);
-		pool->nr_eligible++;
+		WRITE_ONCE(pool->nr_eligible, pool->nr_eligible + 1);
 	} else {
 		fairwq_tree_del(&pool->tree, &batch->node);
-		pool->nr_eligible--;
+		WRITE_ONCE(pool->nr_eligible, pool->nr_eligible - 1);
 		fairwq_window_left_locked(batch);
 	}
 }

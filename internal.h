@@ -165,6 +165,7 @@ struct fairwq_streak {
 	unsigned int turns;		/* R: taken in this streak */
 	unsigned int lift;		/* R: of the slots, run whatever the budget */
 	u64 budget;			/* R: ns; 0: none is taken */
+	bool alone;			/* R: @budget holds as long as nothing else waits */
 	u64 due;			/* R: when it is used up, ns; 0: has not begun */
 	u64 lift_budget;		/* R: the same of what is lifted */
 	u64 lift_due;			/* R */
@@ -239,7 +240,7 @@ struct fairwq_pool {
 	u64 turn_number;		/* P: of the turn that was taken last */
 	u64 counter[FAIRWQ_NR_COUNTERS];/* P */
 	u64 run_time;			/* P: ns, of the timed turns */
-	unsigned int nr_eligible;	/* P: batches in the tree */
+	unsigned int nr_eligible;	/* p: batches in the tree; a hint for who has one */
 	struct list_head sorting;	/* P: batches that have something unsorted; */
 					/* read without it: as a hint */
 	struct fairwq_window window;	/* P: the self-check of promise 6 */
@@ -432,6 +433,7 @@ void fairwq_unhold(struct fairwq_batch *batch);
 
 /* runner.c */
 void fairwq_kick(struct fairwq_pool *pool);
+bool fairwq_has_work_locked(const struct fairwq_pool *pool);
 struct fairwq_runner *fairwq_kick_locked(struct fairwq_pool *pool);
 void fairwq_kick_send(struct fairwq_pool *pool, struct fairwq_runner *runner);
 struct fairwq_runner *fairwq_runner_find(u32 id);
@@ -531,6 +533,7 @@ void fairwq_streak_begin(struct fairwq_runner *runner, struct fairwq_serializer 
 bool fairwq_streak_refill_locked(struct fairwq_runner *runner, u64 now);
 void fairwq_streak_give_back_locked(struct fairwq_runner *runner);
 struct fairwq_serializer *fairwq_streak_end_locked(struct fairwq_runner *runner);
+bool fairwq_streak_alone(struct fairwq_runner *runner);
 bool fairwq_streak_is_over(const struct fairwq_runner *runner);
 bool fairwq_streak_detach(struct fairwq_runner *runner, struct fairwq_serializer *serializer);
 struct fairwq_work *fairwq_streak_next(struct fairwq_runner *runner, struct fairwq_turn *turn);

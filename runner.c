@@ -49,7 +49,7 @@ static struct fairwq_runner *fairwq_wake_locked(struct fairwq_pool *pool)
 }
 
 /* Something stands in the tree, or will when it was put into order. */
-static bool fairwq_has_work_locked(const struct fairwq_pool *pool)
+bool fairwq_has_work_locked(const struct fairwq_pool *pool)
 {
 	lockdep_assert_held(&pool->lock);
 
@@ -310,9 +310,9 @@ static bool fairwq_streak_refill(struct fairwq_runner *runner, unsigned int *i)
 
 /*
  * The runner has a serializer of which others wait. With a budget, or if one of
- * them may lift others, it goes on with the first. Without, that one goes to its
- * batch: now, or, if nothing else is planned, when the next plan is made, which
- * is at once.
+ * them may lift others, or if there is nothing else to run, it goes on with the
+ * first. Else that one goes to its batch: now, or, if nothing else is planned,
+ * when the next plan is made, which is at once.
  *
  * Returns the number of turns in the log.
  */
@@ -322,11 +322,13 @@ static unsigned int fairwq_go_on(struct fairwq_runner *runner, unsigned int i)
 	struct fairwq_serializer *serializer = streak->serializer;
 
 	if (!streak->budget && !fairwq_serializer_is_mixed(serializer)) {
-		if (READ_ONCE(runner->plan.next) >= runner->plan.nr)
+		if (READ_ONCE(runner->plan.next) < runner->plan.nr) {
+			streak->serializer = NULL;
+			fairwq_serializer_next(serializer);
 			return i;
-		streak->serializer = NULL;
-		fairwq_serializer_next(serializer);
-		return i;
+		}
+		if (!fairwq_streak_alone(runner))
+			return i;
 	}
 	if (streak->due && !fairwq_streak_is_over(runner))
 		runner->in_hand = fairwq_streak_next(runner, &runner->log.turn[i]);

@@ -223,9 +223,40 @@ void fairwq_streak_begin(struct fairwq_runner *runner, struct fairwq_serializer 
 
 	streak->serializer = serializer;
 	streak->budget = (u64)READ_ONCE(serializer->inline_us) * NSEC_PER_USEC;
+	streak->alone = false;
 	streak->turns = 0;
 	streak->lift = 0;
 	streak->due = 0;
+}
+
+/*
+ * Nothing stands in the tree, it seems: what goes to its batch now is what is
+ * planned next, and after it what comes then. So they are taken along, as far
+ * as a plan goes, and as long as that is so. Not with strict turns.
+ */
+bool fairwq_streak_alone(struct fairwq_runner *runner)
+{
+	struct fairwq_streak *streak = &runner->streak;
+	struct fairwq_pool *pool = runner->pool;
+	unsigned int slice_us = READ_ONCE(pool->slice_us);
+
+	if (READ_ONCE(pool->nr_eligible) || !slice_us)
+		return false;
+	streak->budget = (u64)slice_us * NSEC_PER_USEC;
+	streak->alone = true;
+	return true;
+}
+
+/* There is something to be had before the next of the serializer is. */
+static bool fairwq_streak_interrupted_locked(const struct fairwq_runner *runner)
+{
+	const struct fairwq_pool *pool = runner->pool;
+
+	lockdep_assert_held(&pool->lock);
+
+	return runner->streak.alone &&
+	       (fairwq_has_work_locked(pool) ||
+		(pool->planner && fairwq_planned_locked(pool->planner)));
 }
 
 /* It begins now. What is lifted has a slice, or the budget if that is longer. */
@@ -271,7 +302,8 @@ bool fairwq_streak_refill_locked(struct fairwq_runner *runner, u64 now)
 	streak->next = 0;
 	if (!streak->due)
 		fairwq_streak_set_due_locked(runner, now);
-	if (pool->attention || pool->nr_active > pool->max_active)
+	if (pool->attention || pool->nr_active > pool->max_active ||
+	    fairwq_streak_interrupted_locked(runner))
 		return false;
 	raw_spin_lock(lock);
 	fairwq_streak_fill_locked(runner, now, &through);
