@@ -339,8 +339,8 @@ static void fairwq_serializer_wait(struct fairwq_serializer *serializer)
  * fairwq_serializer_set_inline - let a runner go on with the next item
  * @serializer: the serializer
  * @budget_us: for how long, in microseconds of the items behind the first, up
- *	to FAIRWQ_MAX_INLINE_US; 0: each item goes to its batch, which is how it
- *	is set up
+ *	to FAIRWQ_MAX_INLINE_US; 0: each item goes to its batch, unless there is
+ *	nothing else to run, which is how it is set up
  *
  * When an item of @serializer has ended, and the next ones are bound for batches
  * of the same pool, its runner goes on with them, one after the other, for about
@@ -451,7 +451,7 @@ static const struct fairwq_constraint_ops fairwq_serializer_ops = {
  * waits, or is on its way, and is cancelled does not hold up the others.
  *
  * An item of a higher priority lifts those that wait in front of it, if these are
- * no more than 32: when the one in flight has ended, its runner runs them at
+ * no more than 64: when the one in flight has ended, its runner runs them at
  * once, as with fairwq_serializer_set_inline(), for a slice of the pool at most.
  *
  * What is not promised: that the one in flight is lifted, too. It keeps its place

@@ -11,7 +11,8 @@
  *
  * The same goes for items in front of one that has a higher priority than they
  * have, whatever the budget: it would have to wait until they have had their
- * turns among those of theirs.
+ * turns among those of theirs. And, as far as a plan goes, for those of any
+ * serializer while there is nothing else to run: they are what would be planned.
  *
  * Unlike those of a plan the slots are not helped with or stolen: none of them
  * may start before the one in front has ended. Whoever holds the pool's lock
@@ -254,7 +255,7 @@ static bool fairwq_streak_interrupted_locked(const struct fairwq_runner *runner)
 
 	lockdep_assert_held(&pool->lock);
 
-	return runner->streak.alone &&
+	return runner->streak.alone && !fairwq_mutant(STREAK_NOT_ALONE) &&
 	       (fairwq_has_work_locked(pool) ||
 		(pool->planner && fairwq_planned_locked(pool->planner)));
 }

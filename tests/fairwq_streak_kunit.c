@@ -129,6 +129,42 @@ static void goes_on_and_is_charged(struct kunit *test)
 	streak_end(test, s, "xyzbbbabab");
 }
 
+/* There is nothing else to run, so it is planned ahead as anything else would be. */
+static void without_a_budget_alone_goes_on(struct kunit *test)
+{
+	struct mock_item *item[3];
+	struct streak *s = streak_begin(test, 0);
+	struct mock_gate *first = s->gate;
+
+	streak_queue_gate(test, s);
+	item[0] = streak_item(test, s, s->a, 'x');
+	item[1] = streak_item(test, s, s->b, 'y');
+	item[2] = streak_item(test, s, s->a, 'z');
+	complete_all(&first->open);
+	mock_await(test, &s->gate->entered);
+	KUNIT_EXPECT_TRUE(test, in_slot(item[0]));
+	KUNIT_EXPECT_TRUE(test, in_slot(item[1]));
+	KUNIT_EXPECT_TRUE(test, in_slot(item[2]));
+	streak_end(test, s, "xyz");
+}
+
+/* And no longer. They are planned together with the one that goes to its batch. */
+static void without_a_budget_others_end_it(struct kunit *test)
+{
+	struct streak *s = streak_begin(test, 0);
+	struct mock_gate *first = s->gate;
+	struct mock_item *item;
+
+	streak_queue_gate(test, s);
+	complete_all(&first->open);
+	mock_await(test, &s->gate->entered);
+	item = streak_item(test, s, s->a, 'x');
+	streak_item(test, s, s->a, 'y');
+	KUNIT_EXPECT_TRUE(test, waits(item));
+	mock_queue(test, s->b, 'b', 3);
+	streak_end(test, s, "bxbby");
+}
+
 static void without_a_budget_takes_turns(struct kunit *test)
 {
 	struct streak *s = streak_begin(test, 0);
@@ -480,6 +516,8 @@ static void bad_budget(struct kunit *test)
 static struct kunit_case streak_cases[] = {
 	KUNIT_CASE(bad_budget),
 	KUNIT_CASE(goes_on_and_is_charged),
+	KUNIT_CASE(without_a_budget_alone_goes_on),
+	KUNIT_CASE(without_a_budget_others_end_it),
 	KUNIT_CASE(without_a_budget_takes_turns),
 	KUNIT_CASE(stops_when_the_budget_is_used_up),
 	KUNIT_CASE(not_where_it_may_not),
