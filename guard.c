@@ -79,13 +79,12 @@ static void fairwq_leak(const struct fairwq_footing *before, fairwq_func_t func,
 void fairwq_call(struct fairwq_work *work, const struct fairwq_turn *turn)
 {
 	struct fairwq_pool *pool = turn->batch->pool;
-	const struct task_struct *task = current;
 	/* Member by member: some kernels clear what is left, and take long. */
 	struct fairwq_footing before = {
 		.preempt = preempt_count(),
-		.locks = lockdep_depth(task),
+		.locks = lockdep_depth(current),
 		.rcu = rcu_preempt_depth(),
-		.cred = task->cred,
+		.cred = current_cred(),
 	};
 #ifdef CONFIG_LOCKDEP
 	struct lockdep_map map;
