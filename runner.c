@@ -216,7 +216,7 @@ static void fairwq_run_turn(struct fairwq_runner *runner, struct fairwq_turn *tu
 	fairwq_call(work, turn);
 	/* @work may have been freed: from here on it is only an address. */
 	/* Where there is nothing to it, between short items, once a tick is enough. */
-	if (unlikely(need_resched() || jiffies != runner->started))
+	if (unlikely(need_resched() || time_after(jiffies, runner->started)))
 		cond_resched();
 	if (fairwq_mutant(PENDING_AFTER))
 		atomic_long_set(&work->data, 0);

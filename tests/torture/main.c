@@ -69,6 +69,7 @@ static const char * const tt_bug_name[] = {
 	[TT_BUG_RELEASED] = "released",
 	[TT_BUG_CROWD] = "crowd",
 	[TT_BUG_FAILURE] = "failure",
+	[TT_BUG_RACE] = "race",
 };
 
 static const char * const tt_count_name[TT_NR_COUNTS] = {
@@ -171,6 +172,7 @@ static void tt_irq_work_fn(struct irq_work *work)
 
 static int tt_thread_fn(void *data)
 {
+	static unsigned long raced;
 	struct tt_thread *thread = data;
 
 	while (!kthread_should_stop()) {
@@ -179,6 +181,8 @@ static int tt_thread_fn(void *data)
 			schedule_timeout_interruptible(1);
 			continue;
 		}
+		if (tt_bug == TT_BUG_RACE)
+			raced++;
 		tt_act(&thread->actor, false);
 		if (atomic_long_read(&tt_live) > tt_backlog)
 			schedule_timeout_interruptible(1);

@@ -53,6 +53,7 @@ enum tt_bug {
 	TT_BUG_RELEASED,
 	TT_BUG_CROWD,
 	TT_BUG_FAILURE,
+	TT_BUG_RACE,	/* for KCSAN alone: a count that all threads add to as they like */
 };
 
 enum tt_count {
