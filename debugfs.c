@@ -449,7 +449,7 @@ static int fairwq_set_slice_us(struct fairwq_pool *pool, const char *text)
 	if (kstrtouint(text, 0, &value) || value > FAIRWQ_MAX_SLICE_US)
 		return -EINVAL;
 	raw_spin_lock_irq(&pool->lock);
-	pool->slice_us = value;
+	WRITE_ONCE(pool->slice_us, value);
 	fairwq_window_start_locked(pool);
 	raw_spin_unlock_irq(&pool->lock);
 	return 0;

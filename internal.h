@@ -231,7 +231,7 @@ struct fairwq_pool {
 	struct list_head idle_runners;	/* P: the one that ran last first */
 	unsigned int nr_active;		/* P: runners kicked or running */
 	unsigned int max_active;	/* P */
-	unsigned int slice_us;		/* P: how far a runner plans; 0: one turn */
+	unsigned int slice_us;		/* p: how far a runner plans; 0: one turn; a hint then */
 	unsigned int plan_seq;		/* P: plans made */
 	unsigned int ahead;		/* P: how many turns to foresee; see @foresight */
 	bool foresight;			/* P: @planner's plan goes back if anything changes */
