@@ -281,7 +281,8 @@ static int fairwq_enter_on_top(struct fairwq_constraint *constraint,
 	};
 	int ret;
 
-	/* Then the claim: its cmpxchg() keeps the compiler from changing the order. */
+	/* What is in it, for an interrupt; then the claim, whose cmpxchg() is a barrier, too. */
+	barrier();
 	WRITE_ONCE(*top, &entry);
 	ret = fairwq_claim_and_enter(constraint, batch, work, &entry);
 	WRITE_ONCE(*top, under);

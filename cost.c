@@ -47,6 +47,12 @@ static u32 fairwq_guess_locked(struct fairwq_batch *batch)
 	return clamp_t(u64, guess ?: (u64)slice_us * NSEC_PER_USEC, 1, U32_MAX);
 }
 
+/* What it is charged for that, ns; 0 where it is no time that is charged. */
+u64 fairwq_cost_to_come_locked(struct fairwq_batch *batch)
+{
+	return batch->pool->policy == FAIRWQ_FAIR_TIME ? fairwq_guess_locked(batch) : 0;
+}
+
 static void fairwq_note_longest_locked(struct fairwq_batch *batch, u64 ns)
 {
 	struct fairwq_batch_stats *stats = batch->stats;

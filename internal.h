@@ -161,7 +161,7 @@ struct fairwq_streak {
 	/* R, and P to let go of it: the runner has it, and others wait; or NULL */
 	struct fairwq_serializer *serializer;
 	unsigned int nr;		/* P, R reads: slots */
-	unsigned int next;		/* R: slots before it are through; others read a hint */
+	unsigned int next;		/* R: slots before it are through */
 	unsigned int turns;		/* R: taken in this streak */
 	unsigned int lift;		/* R: of the slots, run whatever the budget */
 	u64 budget;			/* R: ns; 0: none is taken */
@@ -544,6 +544,7 @@ bool fairwq_cancel_delayed(struct fairwq_work *work);
 
 /* cost.c: what a turn costs */
 u64 fairwq_cost_guess_locked(struct fairwq_turn *turn);
+u64 fairwq_cost_to_come_locked(struct fairwq_batch *batch);
 void fairwq_cost_charge_locked(struct fairwq_turn *turn);
 void fairwq_cost_refund_locked(const struct fairwq_turn *turn);
 void fairwq_cost_settle_locked(const struct fairwq_turn *turn);

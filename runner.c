@@ -215,7 +215,7 @@ static void fairwq_run_turn(struct fairwq_runner *runner, struct fairwq_turn *tu
 		fairwq_complete(turn->constraint);
 	fairwq_call(work, turn);
 	/* @work may have been freed: from here on it is only an address. */
-	/* Where there is nothing to it, between short items, once a tick is enough. */
+	/* Between short items, with nothing to it, about once a tick is enough. */
 	if (unlikely(need_resched() || time_after(jiffies, runner->started)))
 		cond_resched();
 	if (fairwq_mutant(PENDING_AFTER))
@@ -278,13 +278,14 @@ static bool fairwq_streak_refill(struct fairwq_runner *runner, unsigned int *i)
 	struct fairwq_serializer *serializer = NULL;
 	struct fairwq_pool *pool = runner->pool;
 	struct fairwq_runner *kick = NULL;
-	u64 now = fairwq_clock();
 	unsigned long flags;
 	bool more;
+	u64 now;
 
 	local_irq_save(flags);
 	/* Here it keeps nobody from the lock. */
 	fairwq_serializer_sort(runner->streak.serializer);
+	now = fairwq_clock();
 	raw_spin_lock(&pool->lock);
 	WRITE_ONCE(runner->log.done, *i);
 	fairwq_account_locked(runner);
@@ -294,10 +295,13 @@ static bool fairwq_streak_refill(struct fairwq_runner *runner, unsigned int *i)
 	more = fairwq_streak_refill_locked(runner, now);
 	if (!more)
 		serializer = fairwq_streak_end_locked(runner);
-	/* What is planned is for others now; with nothing planned we have the next ourselves. */
+	/*
+	 * What is planned is for others now. With nothing planned we have the next
+	 * ourselves, unless we go on with this, or help with another's plan.
+	 */
 	if (READ_ONCE(runner->plan.next) < runner->plan.nr)
 		kick = fairwq_wake_locked(pool);
-	else if (more)
+	else if (more || (pool->planner && fairwq_planned_locked(pool->planner)))
 		kick = fairwq_kick_locked(pool);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	fairwq_kick_send(pool, kick);

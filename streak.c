@@ -11,8 +11,9 @@
  *
  * The same goes for items in front of one that has a higher priority than they
  * have, whatever the budget: it would have to wait until they have had their
- * turns among those of theirs. And, as far as a plan goes, for those of any
- * serializer while there is nothing else to run: they are what would be planned.
+ * turns among those of theirs. And, as far as a plan goes, for those of a
+ * serializer that has seen one priority only, while there is nothing else to run:
+ * they are what would be planned.
  *
  * Unlike those of a plan the slots are not helped with or stolen: none of them
  * may start before the one in front has ended. Whoever holds the pool's lock
@@ -27,6 +28,9 @@
  */
 #include "internal.h"
 #include "trace.h"
+
+/* Each has a turn in the log, from the first one on. */
+static_assert(FAIRWQ_STREAK_MAX <= FAIRWQ_PLAN_MAX);
 
 /* So many in one streak, however short they are. */
 #define STREAK_TURNS	(16 * FAIRWQ_STREAK_MAX)
@@ -123,8 +127,9 @@ static void fairwq_streak_take_locked(struct fairwq_runner *runner, struct fairw
 
 	if (guest->batch != batch) {
 		fairwq_guest_join_locked(guest, batch);
-		fairwq_window_streak_locked(batch, streak->turns + FAIRWQ_STREAK_MAX,
-					    max(streak->budget, streak->lift_budget));
+		if (!streak->alone)	/* then it keeps nobody waiting */
+			fairwq_window_streak_locked(batch, streak->turns + FAIRWQ_STREAK_MAX,
+						    max(streak->budget, streak->lift_budget));
 	}
 	guest->nr++;
 	streak->turns++;
@@ -182,7 +187,9 @@ static struct list_head *fairwq_streak_reach_locked(struct fairwq_runner *runner
 		    (work->place & FAIRWQ_PLACE_BARRIER) ||
 		    !fairwq_streak_may_take_locked(runner, work))
 			return &work->node;
-		planned += fairwq_estimate_locked(fairwq_kept_batch(work), left);
+		/* As in a plan. */
+		planned += max(fairwq_estimate_locked(fairwq_kept_batch(work), left),
+			       fairwq_cost_to_come_locked(fairwq_kept_batch(work)));
 		nr++;
 	}
 	return NULL;
@@ -241,11 +248,20 @@ bool fairwq_streak_alone(struct fairwq_runner *runner)
 	struct fairwq_pool *pool = runner->pool;
 	unsigned int slice_us = READ_ONCE(pool->slice_us);
 
-	if (READ_ONCE(pool->nr_eligible) || !slice_us)
+	if (READ_ONCE(pool->nr_eligible) || READ_ONCE(pool->attention) || !slice_us)
 		return false;
 	streak->budget = (u64)slice_us * NSEC_PER_USEC;
 	streak->alone = true;
 	return true;
+}
+
+/* One that was alone has one of a higher priority now: that may lift others. */
+static void fairwq_streak_begin_lift(struct fairwq_streak *streak)
+{
+	streak->alone = false;
+	streak->budget = 0;
+	streak->turns = 0;
+	streak->due = 0;
 }
 
 /* There is something to be had before the next of the serializer is. */
@@ -301,6 +317,9 @@ bool fairwq_streak_refill_locked(struct fairwq_runner *runner, u64 now)
 	fairwq_streak_give_back_locked(runner);
 	streak->nr = 0;
 	streak->next = 0;
+	if (streak->alone && fairwq_serializer_is_mixed(streak->serializer) &&
+	    !fairwq_mutant(LIFT_IGNORED))
+		fairwq_streak_begin_lift(streak);
 	if (!streak->due)
 		fairwq_streak_set_due_locked(runner, now);
 	if (pool->attention || pool->nr_active > pool->max_active ||
@@ -343,9 +362,11 @@ void fairwq_streak_give_back_locked(struct fairwq_runner *runner)
 
 	lockdep_assert_held(&runner->pool->lock);
 
-	/* Those in front the runner has, or it is about to. */
-	for (i = streak->nr; i-- > READ_ONCE(streak->next) && !fairwq_mutant(STREAK_KEPT);) {
-		work = xchg(&streak->slot[i].work, NULL);
+	for (i = streak->nr; i-- > 0 && !fairwq_mutant(STREAK_KEPT);) {
+		/* Most are not there any more; and none comes but under the lock. */
+		work = READ_ONCE(streak->slot[i].work);
+		if (work)
+			work = xchg(&streak->slot[i].work, NULL);
 		if (work)
 			fairwq_streak_put_back_locked(streak->serializer, &streak->slot[i], work);
 	}
@@ -425,8 +446,7 @@ struct fairwq_work *fairwq_streak_next(struct fairwq_runner *runner, struct fair
 	struct fairwq_slot *slot;
 
 	while (streak->next < streak->nr) {
-		slot = &streak->slot[streak->next];
-		WRITE_ONCE(streak->next, streak->next + 1);
+		slot = &streak->slot[streak->next++];
 		/* Unless it was taken out of the slot under the lock. */
 		work = xchg(&slot->work, NULL);
 		if (work) {

@@ -305,6 +305,28 @@ static void high_lifts_those_in_front(struct kunit *test)
 	streak_end(test, lift_begin(test, 2), "llhnnnl");
 }
 
+/* Low items that are alone; then comes a high one, and others, of normal priority. */
+static void alone_is_lifted_by_high(struct kunit *test)
+{
+	struct streak *s = streak_begin_alone(test);
+	struct fairwq_batch *low = prio_batch(test, FAIRWQ_PRIO_LOW);
+	struct fairwq_batch *high = prio_batch(test, FAIRWQ_PRIO_HIGH);
+	struct fairwq_batch *front = s->front;
+	struct mock_gate *first = s->gate;
+
+	WRITE_ONCE(s->serial.prios, 0);	/* the first gate is none of them */
+	s->front = low;
+	streak_queue_gate(test, s);
+	complete_all(&first->open);
+	mock_await(test, &s->gate->entered);
+	streak_item(test, s, low, 'l');
+	streak_item(test, s, high, 'h');
+	mock_queue(test, s->b, 'n', 3);
+	streak_end(test, s, "lhnnn");
+	fairwq_batch_dispose(front);
+	fairwq_batch_dispose(high);
+}
+
 /* Not any number of them. */
 static void high_does_not_lift_too_many(struct kunit *test)
 {
@@ -529,6 +551,7 @@ static struct kunit_case streak_cases[] = {
 	KUNIT_CASE(goes_on_and_is_charged),
 	KUNIT_CASE(without_a_budget_alone_goes_on),
 	KUNIT_CASE(without_a_budget_others_end_it),
+	KUNIT_CASE(alone_is_lifted_by_high),
 	KUNIT_CASE(without_a_budget_takes_turns),
 	KUNIT_CASE(stops_when_the_budget_is_used_up),
 	KUNIT_CASE(not_where_it_may_not),
