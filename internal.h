@@ -458,6 +458,7 @@ void fairwq_give_back_rest(struct fairwq_runner *runner);
 void fairwq_mark_taken_locked(struct fairwq_work *work, const struct fairwq_turn *turn,
 			      unsigned int place);
 unsigned int fairwq_planned_locked(const struct fairwq_runner *runner);
+unsigned int fairwq_open_turns_locked(const struct fairwq_pool *pool);
 unsigned int fairwq_foreseen_locked(const struct fairwq_pool *pool);
 bool fairwq_overdue_locked(const struct fairwq_runner *runner, u64 now);
 bool fairwq_plans_open_locked(struct fairwq_pool *pool);

@@ -324,12 +324,20 @@ bool fairwq_find_turns_locked(struct fairwq_runner *runner, u64 now)
 
 /* ---- what is left of a plan -------------------------------------------- */
 
+/* Turns of the open plan that nobody has taken: what comes next, whoever runs it. */
+unsigned int fairwq_open_turns_locked(const struct fairwq_pool *pool)
+{
+	lockdep_assert_held(&pool->lock);
+
+	return pool->planner ? fairwq_planned_locked(pool->planner) : 0;
+}
+
 /* Turns that were foreseen, and are to be had as if they stood in the tree. */
 unsigned int fairwq_foreseen_locked(const struct fairwq_pool *pool)
 {
 	lockdep_assert_held(&pool->lock);
 
-	return pool->foresight ? fairwq_planned_locked(pool->planner) : 0;
+	return pool->foresight ? fairwq_open_turns_locked(pool) : 0;
 }
 
 /* Something is planned and not started, and may have to be taken away. */

@@ -255,15 +255,6 @@ bool fairwq_streak_alone(struct fairwq_runner *runner)
 	return true;
 }
 
-/* One that was alone has one of a higher priority now: that may lift others. */
-static void fairwq_streak_begin_lift(struct fairwq_streak *streak)
-{
-	streak->alone = false;
-	streak->budget = 0;
-	streak->turns = 0;
-	streak->due = 0;
-}
-
 /* There is something to be had before the next of the serializer is. */
 static bool fairwq_streak_interrupted_locked(const struct fairwq_runner *runner)
 {
@@ -272,8 +263,7 @@ static bool fairwq_streak_interrupted_locked(const struct fairwq_runner *runner)
 	lockdep_assert_held(&pool->lock);
 
 	return runner->streak.alone && !fairwq_mutant(STREAK_NOT_ALONE) &&
-	       (fairwq_has_work_locked(pool) ||
-		(pool->planner && fairwq_planned_locked(pool->planner)));
+	       (fairwq_has_work_locked(pool) || fairwq_open_turns_locked(pool));
 }
 
 /* It begins now. What is lifted has a slice, or the budget if that is longer. */
@@ -317,9 +307,10 @@ bool fairwq_streak_refill_locked(struct fairwq_runner *runner, u64 now)
 	fairwq_streak_give_back_locked(runner);
 	streak->nr = 0;
 	streak->next = 0;
+	/* One that was alone has one of a higher priority now: that may lift others. */
 	if (streak->alone && fairwq_serializer_is_mixed(streak->serializer) &&
 	    !fairwq_mutant(LIFT_IGNORED))
-		fairwq_streak_begin_lift(streak);
+		fairwq_streak_begin(runner, streak->serializer);
 	if (!streak->due)
 		fairwq_streak_set_due_locked(runner, now);
 	if (pool->attention || pool->nr_active > pool->max_active ||

@@ -68,9 +68,8 @@ static struct mock_item *streak_item(struct kunit *test, struct streak *s,
  * Behind a second gate: 'x' and 'y' of a, 'z' of b. The runner has taken them
  * along, and stands at that gate.
  */
-static struct streak *streak_taken(struct kunit *test, struct mock_item **item)
+static void streak_take(struct kunit *test, struct streak *s, struct mock_item **item)
 {
-	struct streak *s = streak_begin(test, LONG_BUDGET);
 	struct mock_gate *first = s->gate;
 
 	streak_queue_gate(test, s);
@@ -79,6 +78,13 @@ static struct streak *streak_taken(struct kunit *test, struct mock_item **item)
 	item[2] = streak_item(test, s, s->b, 'z');
 	complete_all(&first->open);
 	mock_await(test, &s->gate->entered);
+}
+
+static struct streak *streak_taken(struct kunit *test, struct mock_item **item)
+{
+	struct streak *s = streak_begin(test, LONG_BUDGET);
+
+	streak_take(test, s, item);
 	return s;
 }
 
@@ -129,7 +135,7 @@ static void goes_on_and_is_charged(struct kunit *test)
 	streak_end(test, s, "xyzbbbabab");
 }
 
-/* Without a budget of its own, in a pool that plans far ahead. */
+/* Without a budget of its own; the time there is for it is a slice, and that is long. */
 static struct streak *streak_begin_alone(struct kunit *test)
 {
 	struct streak *s = streak_begin(test, 0);
@@ -146,14 +152,8 @@ static void without_a_budget_alone_goes_on(struct kunit *test)
 {
 	struct mock_item *item[3];
 	struct streak *s = streak_begin_alone(test);
-	struct mock_gate *first = s->gate;
 
-	streak_queue_gate(test, s);
-	item[0] = streak_item(test, s, s->a, 'x');
-	item[1] = streak_item(test, s, s->b, 'y');
-	item[2] = streak_item(test, s, s->a, 'z');
-	complete_all(&first->open);
-	mock_await(test, &s->gate->entered);
+	streak_take(test, s, item);
 	KUNIT_EXPECT_TRUE(test, in_slot(item[0]));
 	KUNIT_EXPECT_TRUE(test, in_slot(item[1]));
 	KUNIT_EXPECT_TRUE(test, in_slot(item[2]));
@@ -282,14 +282,10 @@ static struct fairwq_batch *prio_batch(struct kunit *test, enum fairwq_prio prio
 /* Items of LOW behind @nr others of LOW, then one of HIGH; 'n' is queued in between. */
 static struct streak *lift_begin(struct kunit *test, unsigned int nr)
 {
-	struct streak *s = streak_begin(test, 0);
+	struct streak *s = streak_begin_alone(test);
 	struct fairwq_batch *low = prio_batch(test, FAIRWQ_PRIO_LOW);
 	struct fairwq_batch *high = prio_batch(test, FAIRWQ_PRIO_HIGH);
 
-	/* The time for it is a slice. */
-	raw_spin_lock_irq(&s->b->pool->lock);
-	s->b->pool->slice_us = LONG_BUDGET;
-	raw_spin_unlock_irq(&s->b->pool->lock);
 	mock_queue(test, s->b, 'n', 3);
 	while (nr--)
 		streak_item(test, s, low, 'l');
