@@ -301,7 +301,7 @@ static bool fairwq_streak_refill(struct fairwq_runner *runner, unsigned int *i)
 	 */
 	if (READ_ONCE(runner->plan.next) < runner->plan.nr)
 		kick = fairwq_wake_locked(pool);
-	else if (more || fairwq_open_turns_locked(pool))
+	else if (more || (fairwq_open_turns_locked(pool) && !fairwq_mutant(STREAK_UNTOLD)))
 		kick = fairwq_kick_locked(pool);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	fairwq_kick_send(pool, kick);

@@ -248,7 +248,8 @@ bool fairwq_streak_alone(struct fairwq_runner *runner)
 	struct fairwq_pool *pool = runner->pool;
 	unsigned int slice_us = READ_ONCE(pool->slice_us);
 
-	if (READ_ONCE(pool->nr_eligible) || READ_ONCE(pool->attention) || !slice_us)
+	if (READ_ONCE(pool->nr_eligible) || READ_ONCE(pool->attention) || !slice_us ||
+	    fairwq_mutant(STREAK_NEVER_ALONE))
 		return false;
 	streak->budget = (u64)slice_us * NSEC_PER_USEC;
 	streak->alone = true;

@@ -176,6 +176,34 @@ static void without_a_budget_others_end_it(struct kunit *test)
 	streak_end(test, s, "bx");
 }
 
+/*
+ * The next goes to its batch, as another runner's plan comes first; then the
+ * runner helps with that plan, and stays there. A third one has to be told.
+ */
+static void who_goes_off_to_help_tells_another(struct kunit *test)
+{
+	struct streak *s = streak_begin_alone(test);
+	struct mock_gate *first = s->gate, *planned[2];
+	struct mock *mock = test->priv;
+	unsigned int i;
+
+	KUNIT_ASSERT_EQ(test, 0, fairwq_pool_set_max_active(mock->pool, 4));
+	fairwq_batch_pause(s->b);
+	for (i = 0; i < ARRAY_SIZE(planned); i++) {
+		planned[i] = gate_new(test);
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(s->b, &planned[i]->work));
+	}
+	fairwq_batch_resume(s->b);
+	mock_await(test, &planned[0]->entered);
+	streak_item(test, s, s->a, 'x');
+	KUNIT_EXPECT_FALSE(test, completion_done(&planned[1]->entered));
+	complete_all(&first->open);
+	mock_until(test, READ_ONCE(mock->log.nr) == 1);
+	for (i = 0; i < ARRAY_SIZE(planned); i++)
+		complete_all(&planned[i]->open);
+	streak_end(test, s, "x");
+}
+
 static void without_a_budget_takes_turns(struct kunit *test)
 {
 	struct streak *s = streak_begin(test, 0);
@@ -547,6 +575,7 @@ static struct kunit_case streak_cases[] = {
 	KUNIT_CASE(goes_on_and_is_charged),
 	KUNIT_CASE(without_a_budget_alone_goes_on),
 	KUNIT_CASE(without_a_budget_others_end_it),
+	KUNIT_CASE(who_goes_off_to_help_tells_another),
 	KUNIT_CASE(alone_is_lifted_by_high),
 	KUNIT_CASE(without_a_budget_takes_turns),
 	KUNIT_CASE(stops_when_the_budget_is_used_up),
