@@ -108,7 +108,11 @@ void fairwq_cost_refund_locked(const struct fairwq_turn *turn)
 
 	lockdep_assert_held(&pool->lock);
 
-	if (turn->era == pool->era && !fairwq_mutant(REFUND_LOST))
+	if (turn->era != pool->era || fairwq_mutant(REFUND_LOST))
+		return;
+	if (turn->streak)
+		fairwq_tree_refund_streak(&pool->tree, &batch->node, fairwq_charged(turn));
+	else
 		fairwq_tree_refund(&pool->tree, &batch->node, fairwq_charged(turn));
 }
 

@@ -74,6 +74,7 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_STREAK_NOT_ALONE,		/* [streak] goes on although others wait */
 	FAIRWQ_MUTANT_STREAK_NEVER_ALONE,	/* [streak] each item goes through its batch */
 	FAIRWQ_MUTANT_STREAK_UNTOLD,		/* [streak] off to help, and nobody has the next */
+	FAIRWQ_MUTANT_STREAK_CLAIM,		/* [fair] what was put back is saved up */
 	FAIRWQ_MUTANT_STREAK_FREE,		/* [streak] the batch is not charged */
 	FAIRWQ_MUTANT_LIMITER_PLUS_ONE,		/* [serializer] N + 1 items are let go */
 	FAIRWQ_MUTANT_PAUSE_IGNORED,		/* [order] a paused batch is served */

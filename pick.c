@@ -462,9 +462,12 @@ void fairwq_tree_charge_ahead(struct fairwq_tree *tree, struct fairwq_node *node
 		serve(node, node->vtime, cost, turns);
 }
 
-/* Service that was charged to @node by @parent was not given. */
+/*
+ * Service that was charged to @node by @parent was not given. If it stood in line
+ * for that, it has a claim to its place there.
+ */
 static void refund_one(struct fairwq_node *node, struct fairwq_node *parent,
-		       u64 cost)
+		       u64 cost, bool in_line)
 {
 	s64 back = -scaled(node, -(s64)cost);
 
@@ -474,8 +477,8 @@ static void refund_one(struct fairwq_node *node, struct fairwq_node *parent,
 		node->early = node->open;
 	node->vtime -= back;
 	if (fairwq_node_eligible(node))
-		resort(node, parent, !fairwq_mutant(BACK_AT_THE_END));
-	else
+		resort(node, parent, in_line && !fairwq_mutant(BACK_AT_THE_END));
+	else if (in_line)
 		node->claim += back;
 }
 
@@ -496,7 +499,25 @@ void fairwq_tree_refund(struct fairwq_tree *tree, struct fairwq_node *node,
 	if (tree->by_arrival)
 		return;
 	for (; node->parent; node = node->parent)
-		refund_one(node, node->parent, cost);
+		refund_one(node, node->parent, cost, true);
+}
+
+/**
+ * fairwq_tree_refund_streak - the last turn of a streak was not used
+ * @tree: the tree
+ * @node: a leaf, eligible or not
+ * @cost: what fairwq_tree_charge_ahead() or fairwq_tree_charge() was given for it
+ *
+ * As above; but the leaf was not in line for it, and so has no claim to a place
+ * there, which it could save up while it is idle.
+ */
+void fairwq_tree_refund_streak(struct fairwq_tree *tree, struct fairwq_node *node,
+			       u64 cost)
+{
+	if (tree->by_arrival)
+		return;
+	for (; node->parent; node = node->parent)
+		refund_one(node, node->parent, cost, fairwq_mutant(STREAK_CLAIM));
 }
 
 /**

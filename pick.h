@@ -106,6 +106,8 @@ void fairwq_tree_charge_ahead(struct fairwq_tree *tree, struct fairwq_node *node
 			      u64 cost, unsigned int turns);
 void fairwq_tree_refund(struct fairwq_tree *tree, struct fairwq_node *node,
 			u64 cost);
+void fairwq_tree_refund_streak(struct fairwq_tree *tree, struct fairwq_node *node,
+			       u64 cost);
 void fairwq_tree_mark(const struct fairwq_tree *tree, const struct fairwq_node *node,
 		      struct fairwq_mark *mark);
 void fairwq_tree_rewind(struct fairwq_tree *tree, const struct fairwq_node *node,

@@ -252,6 +252,27 @@ static void refunds_keep_the_order(struct kunit *test)
 	tree_expect(test, t, 10, "01230123");
 }
 
+/* What was put back was no place in line: nothing of it is saved up. */
+static void a_streak_that_is_put_back_is_no_claim(struct kunit *test)
+{
+	struct tree_case *t = tree_case(test);
+	unsigned int i;
+
+	for (i = 0; i < 3; i++)
+		fairwq_tree_add(&t->tree, &t->node[i], 0);
+	tree_expect(test, t, 10, "012");
+	fairwq_tree_charge_ahead(&t->tree, &t->node[2], 30, 3);
+	fairwq_tree_charge(&t->tree, &t->node[2], 10);
+	fairwq_tree_del(&t->tree, &t->node[2]);
+	for (i = 0; i < 4; i++)
+		fairwq_tree_refund_streak(&t->tree, &t->node[2], 10);
+	KUNIT_EXPECT_EQ(test, 10ULL, t->node[2].vtime);
+	KUNIT_EXPECT_EQ(test, 10ULL, t->node[2].service);
+	tree_expect(test, t, 10, "0101010101");
+	fairwq_tree_add(&t->tree, &t->node[2], 0);
+	tree_expect(test, t, 10, "2012");
+}
+
 /* However large a debt gets, it is not mistaken for a clock that has wrapped. */
 static void debt_has_a_limit(struct kunit *test)
 {
@@ -927,6 +948,7 @@ static struct kunit_case fair_cases[] = {
 	KUNIT_CASE(corrected_by_weight_in_groups),
 	KUNIT_CASE(refund_undoes_a_charge),
 	KUNIT_CASE(refunds_keep_the_order),
+	KUNIT_CASE(a_streak_that_is_put_back_is_no_claim),
 	KUNIT_CASE(debt_has_a_limit),
 	KUNIT_CASE(one_long_against_many_short),
 	KUNIT_CASE(runners_do_not_pile_up),
