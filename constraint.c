@@ -73,7 +73,8 @@ void fairwq_keep_back_locked(struct fairwq_constraint *constraint, struct fairwq
 	lockdep_assert_held(fairwq_constraint_lock(constraint));
 
 	work->stamp = (unsigned long)batch;
-	WRITE_ONCE(work->place, FAIRWQ_PLACE_WAITING | FAIRWQ_PLACE_SORTED);
+	WRITE_ONCE(work->place, FAIRWQ_PLACE_WAITING | FAIRWQ_PLACE_SORTED |
+				FAIRWQ_PLACE_TOLD);
 	/* As in fairwq_enter(). */
 	smp_store_release(&work->constraint, constraint);
 	atomic_long_set_release(&work->data, FAIRWQ_WORK_PENDING | FAIRWQ_WORK_CONSTRAINED);

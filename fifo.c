@@ -392,7 +392,8 @@ void fairwq_batch_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_
 	lockdep_assert_held(&batch->pool->lock);
 
 	work->stamp = 0;
-	trace_fairwq_queue(batch, work);
+	if (!(work->place & FAIRWQ_PLACE_TOLD))
+		trace_fairwq_queue(batch, work);
 	work->place = 0;
 	WRITE_ONCE(work->constraint, NULL);
 	fairwq_slot_fill_locked(batch, slot, work);
@@ -409,12 +410,14 @@ void fairwq_batch_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_
 void fairwq_batch_link_waiting_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 {
 	bool pushed = !list_empty(&batch->sort_link) || !llist_empty(&batch->incoming);
+	bool told = work->place & FAIRWQ_PLACE_TOLD;
 
 	lockdep_assert_held(&batch->pool->lock);
 
 	fairwq_admit_locked(work);
 	work->stamp = fairwq_stamp(batch);
-	trace_fairwq_queue(batch, work);
+	if (!told)
+		trace_fairwq_queue(batch, work);
 	if (pushed) {
 		llist_add(&work->llnode, &batch->incoming);
 	} else {

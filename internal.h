@@ -75,6 +75,7 @@
 #define FAIRWQ_PLACE_WAITING	BIT(6)	/* its constraint has kept it back */
 #define FAIRWQ_PLACE_SORTED	BIT(7)	/* and has it in its list */
 #define FAIRWQ_PLACE_FOREIGN	BIT(8)	/* and knows no way to take it out of there */
+#define FAIRWQ_PLACE_TOLD	BIT(9)	/* it was on its way before: that was traced */
 
 /* A runner goes back to the workqueue core after this long. */
 #define FAIRWQ_RUNNER_QUANTUM_NS	(2 * NSEC_PER_MSEC)
@@ -684,6 +685,7 @@ long fairwq_test_live_batches(void);
 void fairwq_test_settle(void);
 void fairwq_test_tick(struct fairwq_pool *pool);
 extern bool fairwq_test_no_foresight;
+extern unsigned int fairwq_test_patience;	/* jiffies later than else a runner is late */
 void fairwq_test_look(struct fairwq_batch *batch);
 size_t fairwq_test_dump(struct fairwq_batch *batch, char *buf, size_t size);
 void fairwq_test_row(struct fairwq_batch *batch, char *buf, size_t size);

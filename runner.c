@@ -341,9 +341,24 @@ static unsigned int fairwq_go_on(struct fairwq_runner *runner, unsigned int i)
 	return i;
 }
 
+#ifdef FAIRWQ_TESTING
+unsigned int fairwq_test_patience;
+EXPORT_SYMBOL_GPL(fairwq_test_patience);
+#endif
+
+/* In jiffies; how long a runner may be at what it planned. */
+static unsigned long fairwq_patience(void)
+{
+#ifdef FAIRWQ_TESTING
+	return 2 + READ_ONCE(fairwq_test_patience);
+#else
+	return 2;
+#endif
+}
+
 static void fairwq_run_turns(struct fairwq_runner *runner)
 {
-	unsigned long overdue = jiffies + 2;
+	unsigned long overdue = jiffies + fairwq_patience();
 	struct fairwq_log *log = &runner->log;
 	struct fairwq_work *work;
 	unsigned int i;
