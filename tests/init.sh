@@ -64,12 +64,14 @@ stuck_tasks() {
 # An allocation may fail, also one that may sleep, in a task that asks for it.
 # See tests/fairwq_alloc_kunit.c.
 let_allocations_fail() {
-	cd /sys/kernel/debug/failslab 2>/dev/null || return 0
-	echo Y >task-filter
-	echo 0 >verbose
-	echo -1 >./times
-	echo 100 >probability
-	echo N >ignore-gfp-wait
+	for fault in /sys/kernel/debug/failslab /sys/kernel/debug/fail_page_alloc; do
+		cd "$fault" 2>/dev/null || continue
+		echo Y >task-filter
+		echo 0 >verbose
+		echo -1 >./times
+		echo 100 >probability
+		echo N >ignore-gfp-wait
+	done
 	cd / || exit
 }
 
@@ -107,9 +109,13 @@ timed_step() {
 }
 
 # After everything was unloaded and before the last line: what is still
-# allocated now has no owner. Two scans, as the first sees young objects.
+# allocated now has no owner. Two scans, as the first sees young objects; and
+# before that, the lists of free objects that still name what was taken from them.
 leak_scan() {
 	[ -w /sys/kernel/debug/kmemleak ] || return 0
+	for shrink in /sys/kernel/slab/*/shrink; do
+		[ ! -w "$shrink" ] || echo 1 >"$shrink"
+	done
 	echo scan >/sys/kernel/debug/kmemleak
 	sleep 6
 	echo scan >/sys/kernel/debug/kmemleak
