@@ -34,6 +34,7 @@ help:
 	@echo '  sim              is it fair? pick.c alone, in user space, over millions of turns; SEED='
 	@echo '  matrix           every supported kernel and architecture; CELLS="6.1-qemu ...": only these'
 	@echo '  torture          everything at random for SECONDS=60; KIND=uml (default) and as for check'
+	@echo '  torture-bugs     the torture breaks its own rules; each must be noticed'
 	@echo '  check-mutants    plant bugs one by one; each must be caught'
 	@echo '  models           model-check the lock-free protocols, and their broken variants'
 	@echo '  check-style      warnings, checkpatch, kernel-doc, sparse, spelling, scripts'
@@ -66,7 +67,7 @@ torture:
 matrix:
 	@tools/matrix.sh $(CELLS)
 
-check-mutants check-style check-dkms models sim demo bench:
+check-mutants check-style check-dkms models sim demo bench torture-bugs:
 	@tools/$@.sh
 
 clean:
@@ -75,4 +76,4 @@ clean:
 	@rm -rf build
 
 .PHONY: all help modules modules_install samples install headers_install dkms-install \
-	check check-uml matrix torture check-mutants check-style check-dkms models sim demo bench clean
+	check check-uml matrix torture torture-bugs check-mutants check-style check-dkms models sim demo bench clean

@@ -170,9 +170,20 @@ static void tt_irq_work_fn(struct irq_work *work)
 	tt_interrupt(&container_of(work, struct tt_thread, irq_work)->work);
 }
 
-static int tt_thread_fn(void *data)
+/* KCSAN looks at one access in thousands, for a moment: so there are many of them. */
+static void tt_race(void)
 {
 	static unsigned long raced;
+	unsigned int i;
+
+	for (i = 0; i < 10000; i++) {
+		raced++;
+		barrier();
+	}
+}
+
+static int tt_thread_fn(void *data)
+{
 	struct tt_thread *thread = data;
 
 	while (!kthread_should_stop()) {
@@ -182,7 +193,7 @@ static int tt_thread_fn(void *data)
 			continue;
 		}
 		if (tt_bug == TT_BUG_RACE)
-			raced++;
+			tt_race();
 		tt_act(&thread->actor, false);
 		if (atomic_long_read(&tt_live) > tt_backlog)
 			schedule_timeout_interruptible(1);
@@ -311,6 +322,7 @@ static void tt_say_parameters(const char *when)
 {
 	pr_alert("--- %s: seconds=%u threads=%u seed=%u stutter=%u backlog=%u weights=%s bug=%s\n",
 		 when, seconds, tt_nr_threads, seed, stutter, tt_backlog, weights, bug);
+	tt_hotplug_say(when);
 }
 
 static void tt_progress(void)
@@ -321,8 +333,8 @@ static void tt_progress(void)
 
 	if (ran != before)
 		changed = jiffies;
-	else if (time_after(jiffies, changed + TT_PATIENCE_S * HZ))
-		tt_problem("nothing has run for %u s\n", TT_PATIENCE_S);
+	else if (time_after(jiffies, changed + TT_QUIET_S * HZ))
+		tt_problem("nothing has run for %u s\n", TT_QUIET_S);
 	before = ran;
 	pr_alert("%u s: %ld items ran, %ld canceled, %ld dropped, %ld live, %ld batches%s\n",
 		 jiffies_to_msecs(jiffies - tt_begin) / 1000, ran, tt_sum(TT_CANCELED),
@@ -369,6 +381,7 @@ static void tt_stop_all(void)
 {
 	struct task_struct *resumer = kthread_run(tt_resumer_fn, NULL, "torture/resume");
 
+	tt_hotplug_end();
 	pr_info("ending: threads and lanes\n");
 	tt_stopped = jiffies;
 	WRITE_ONCE(tt_stopping, true);
@@ -506,7 +519,7 @@ static int tt_begin_all(void)
 	if (err)
 		return err;
 	tt_begin = jiffies;
-	err = tt_threads_start();
+	err = tt_threads_start() ?: tt_hotplug_begin();
 	if (err)
 		return err;
 	tt_main_task = kthread_run(tt_main_fn, NULL, "torture/main");

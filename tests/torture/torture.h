@@ -17,6 +17,7 @@
  *   disabled      after disable_sync an item is not pending and does not run
  *   released      once for each batch, after its last item
  *   failure       the pool's notifiers are told of each item that fails
+ *   race          no data race; by KCSAN
  *
  * Each of these names is also one for the parameter bug=: then the torture
  * breaks its own rule, and its check has to say so.
@@ -39,7 +40,9 @@
 #define TT_NR_POOLS	4U
 #define TT_MAX_DEPTH	6U	/* of the owners */
 #define TT_NR_LANES	4U	/* of each who acts */
-#define TT_PATIENCE_S	30	/* others may keep the machine busy; not so long */
+#define TT_QUIET_S	30	/* others may keep the machine busy; not so long */
+/* For the last of a lane's items; who watches each access takes his time. */
+#define TT_PATIENCE_S	(IS_ENABLED(CONFIG_KCSAN) ? 180 : 30)
 
 enum tt_bug {
 	TT_BUG_NONE,
@@ -197,5 +200,10 @@ void tt_lane_accept(struct tt_lane *lane, long n);
 void tt_lane_enter(struct tt_lane *lane, u64 nr);
 void tt_lane_leave(struct tt_lane *lane);
 void tt_lane_ended(struct tt_lane *lane);
+
+/* hotplug.c: CPUs that go and come back */
+int tt_hotplug_begin(void);
+void tt_hotplug_end(void);
+void tt_hotplug_say(const char *when);
 
 #endif /* FAIRWQ_TORTURE_H */
