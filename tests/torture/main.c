@@ -8,6 +8,7 @@
  */
 #define pr_fmt(fmt) "fairwq-torture: " fmt
 
+#include <linux/hash.h>
 #include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/notifier.h>
@@ -109,13 +110,15 @@ static unsigned long tt_begin;
 
 /* ---- what all use ------------------------------------------------------ */
 
-/* The first few are told. */
+/* The first few of each kind are told. */
 void tt_problem(const char *fmt, ...)
 {
+	static atomic_t told[256];
 	struct va_format vaf = { .fmt = fmt };
 	va_list args;
 
-	if (atomic_inc_return(&tt_problems) > 20)
+	atomic_inc(&tt_problems);
+	if (atomic_inc_return(&told[hash_ptr(fmt, 8)]) > 5)
 		return;
 	va_start(args, fmt);
 	vaf.va = &args;
