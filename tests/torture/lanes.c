@@ -49,7 +49,7 @@ struct tt_bead {
 	struct tt_lane *lane;
 	u64 nr;				/* the producer's: how many were sent before, and 1 */
 	unsigned long check;		/* the producer's: made of @nr; its function clears it */
-	u64 ended;			/* the last @nr that is over */
+	unsigned long ended;		/* the last @nr that is over, as far as a long goes */
 	atomic_t inside;
 	struct list_head waiting;	/* in struct tt_own */
 } ____cacheline_aligned;
@@ -131,7 +131,7 @@ static void tt_bead_end(struct tt_bead *bead)
 	struct tt_lane *lane = bead->lane;
 
 	/* Pairs with tt_bead_send(). */
-	smp_store_release(&bead->ended, bead->nr);
+	smp_store_release(&bead->ended, (unsigned long)bead->nr);
 	tt_lane_ended(lane);
 }
 
@@ -141,7 +141,7 @@ static void tt_bead_judge(struct tt_bead *bead)
 
 	if (atomic_xchg(&bead->inside, 1))
 		tt_problem("bead %llu runs twice at once\n", nr);
-	if (READ_ONCE(bead->ended) == nr)
+	if (READ_ONCE(bead->ended) == (unsigned long)nr)
 		tt_problem("bead %llu runs again\n", nr);
 	else if (READ_ONCE(bead->check) != tt_bead_check(bead, nr))
 		tt_problem("bead %llu sees %lx, not %lx\n", nr, bead->check,
@@ -308,7 +308,7 @@ static bool tt_bead_send(struct tt_lane *lane, struct fairwq_batch *batch, long 
 	int ret;
 
 	/* Pairs with tt_bead_end(). */
-	if (smp_load_acquire(&bead->ended) != bead->nr)
+	if (smp_load_acquire(&bead->ended) != (unsigned long)bead->nr)
 		return false;
 	bead->nr = tt_lane_next(lane);
 	WRITE_ONCE(bead->check, tt_bug == TT_BUG_STALE && !(bead->nr % 256) ? 0 :
@@ -375,7 +375,7 @@ static void tt_lane_flush_bead(struct tt_lane *lane)
 		return;
 	fairwq_work_flush(&bead->work);
 	/* Pairs with tt_bead_end(). */
-	if (tt_cancels_quiet() && smp_load_acquire(&bead->ended) != bead->nr)
+	if (tt_cancels_quiet() && smp_load_acquire(&bead->ended) != (unsigned long)bead->nr)
 		tt_problem("a flush of a bead did not wait\n");
 }
 
