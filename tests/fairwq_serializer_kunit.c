@@ -957,7 +957,7 @@ static void mid_cancel_once(struct mid *mid)
 
 static bool mid_spin_until_dropped(void)
 {
-	u64 end = fairwq_clock() + 5 * NSEC_PER_SEC;
+	u64 end = fairwq_clock() + 5ULL * NSEC_PER_SEC;
 
 	while (atomic_long_read(&mid.work->data)) {
 		if (fairwq_clock() > end)
@@ -1087,7 +1087,7 @@ static void pushed_while_it_is_left(struct kunit *test)
 
 static void left_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
-	u64 end = fairwq_clock() + 5 * NSEC_PER_SEC;
+	u64 end = fairwq_clock() + 5ULL * NSEC_PER_SEC;
 
 	if (point != FAIRWQ_POINT_SERIAL_PUSHING)
 		return;
@@ -1403,26 +1403,26 @@ static void limiter_under_load(struct kunit *test)
 /* ---- a constraint of the caller's own ---------------------------------- */
 
 /* A node goes on when all its predecessors are complete. */
-struct node {
+struct serial_node {
 	struct fairwq_constraint constraint;
 	struct mock_item *item;
-	struct node *next[2];		/* whom it holds up */
+	struct serial_node *next[2];	/* whom it holds up */
 	atomic_t missing;		/* predecessors, and that it is queued */
 };
 
-static bool node_ready(struct node *node)
+static bool node_ready(struct serial_node *node)
 {
 	return atomic_dec_and_test(&node->missing);
 }
 
 static bool node_admit(struct fairwq_constraint *constraint, struct fairwq_work *work)
 {
-	return node_ready(container_of(constraint, struct node, constraint));
+	return node_ready(container_of(constraint, struct serial_node, constraint));
 }
 
 static void node_complete(struct fairwq_constraint *constraint)
 {
-	struct node *node = container_of(constraint, struct node, constraint);
+	struct serial_node *node = container_of(constraint, struct serial_node, constraint);
 	unsigned int i;
 
 	for (i = 0; i < 2; i++)
@@ -1438,7 +1438,7 @@ static const struct fairwq_constraint_ops node_ops = {
 /* a before b and c, both before d; queued backwards. */
 static void resolver_of_ones_own(struct kunit *test)
 {
-	struct node *node = kunit_kcalloc(test, 4, sizeof(*node), GFP_KERNEL);
+	struct serial_node *node = kunit_kcalloc(test, 4, sizeof(*node), GFP_KERNEL);
 	static const int missing[] = { 1, 2, 2, 3 };
 	struct mock_item *items[4];
 	struct mock *mock = test->priv;
