@@ -41,7 +41,7 @@ torture() {
 		>"$dir/$1.log" 2>&1 || rc=$?
 	[ $rc -eq 1 ] || [ $rc -eq 3 ] || return 2
 	cp "$top/build/torture-$kind/console.log" "$dir/$1.console" || return 2
-	grep -q "Start of test.*bug=$1\$" "$dir/$1.console" || return 2
+	grep -aq "Start of test.*bug=$1[[:space:]]*\$" "$dir/$1.console" || return 2
 	[ "$1" = race ] || grep -q 'End of test: FAILURE' "$dir/$1.console"
 }
 
