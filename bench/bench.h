@@ -89,6 +89,8 @@ struct bench_ops {
 	void (*init)(struct bench_item *items, unsigned int nr);
 	void (*queue)(struct bench_bed *bed, unsigned int at, unsigned int over,
 		      struct bench_item *items, unsigned int nr);
+	/* The last items have been seen to run: until all have, to the end. */
+	void (*settle)(struct bench_bed *bed);
 };
 
 struct bench_side {
@@ -107,6 +109,7 @@ extern const struct bench_side bench_wq_unbound, bench_wq_percpu, bench_wq_each,
 int bench_open(struct bench_bed *bed, const struct bench_side *side,
 	       unsigned int nr_channels, unsigned int active);
 void bench_close(struct bench_bed *bed);
+void bench_pool_settle(struct bench_bed *bed);
 void bench_set_weight(struct bench_bed *bed, unsigned int channel, unsigned int weight);
 
 /* Set up @nr empty items. */

@@ -14,6 +14,8 @@
 #define PUSH_ITEMS	20000U
 #define EMPTY_STRETCH	1000U
 #define EMPTY_PATIENCE_NS	(500 * NSEC_PER_MSEC)
+#define EMPTY_WARM_NS	(20 * NSEC_PER_MSEC)
+#define EMPTY_ENOUGH_NS	(100 * NSEC_PER_MSEC)
 #define TRIPS		2000U
 #define TRIP_PAUSE_NS	5000U
 #define TRIP_REST_US	100U
@@ -25,6 +27,7 @@ struct bench_cost {
 	struct bench_bed bed;
 	u64 begin[BENCH_THREADS];
 	unsigned int nr[BENCH_THREADS];	/* items queued */
+	u64 patience;			/* for queueing them, ns */
 	u64 end;
 };
 
@@ -69,10 +72,12 @@ int bench_push(const struct bench_row *row, const struct bench_side *side)
  * second runner took before it may still run then: a few of 100,000. Counting
  * every item would cost more than what is measured.
  */
-static unsigned int empty_queue(struct bench_bed *bed, unsigned int at, unsigned int over,
+static unsigned int empty_queue(struct bench_cost *cost, unsigned int at,
 				struct bench_item *items, unsigned int nr)
 {
-	u64 until = ktime_get_ns() + EMPTY_PATIENCE_NS;
+	u64 until = ktime_get_ns() + cost->patience;
+	unsigned int over = cost->row->channels;
+	struct bench_bed *bed = &cost->bed;
 	unsigned int done = 0, stretch = 16, some;
 
 	while (done < nr - over && ktime_get_ns() < until) {
@@ -96,35 +101,53 @@ static void empty_thread(void *arg, unsigned int index)
 	bench_init(&cost->bed, bench_items + index * nr, nr);
 	bench_barrier();
 	cost->begin[index] = ktime_get_ns();
-	cost->nr[index] = empty_queue(&cost->bed, at, over, bench_items + index * nr, nr);
+	cost->nr[index] = empty_queue(cost, at, bench_items + index * nr, nr);
 }
 
-static void empty_say(struct bench_cost *cost, const char *side)
+/* Up to BENCH_ITEMS once, on a bed that is open: how many are added to @nr, ns to @ns. */
+static int empty_run(struct bench_cost *cost, u64 patience, unsigned int *nr, u64 *ns)
 {
-	u64 begin = cost->begin[0];
-	unsigned int nr = 0, i;
+	const struct bench_row *row = cost->row;
+	unsigned int i;
+	u64 begin;
+	int err;
 
-	for (i = 0; i < cost->row->threads; i++) {
+	cost->patience = patience;
+	bench_finish_expect(row->channels * row->threads);
+	err = bench_threads(row->threads, empty_thread, cost);
+	if (err)
+		return err;
+	cost->end = bench_finish_wait();
+	begin = cost->begin[0];
+	for (i = 0; i < row->threads; i++) {
 		begin = min(begin, cost->begin[i]);
-		nr += cost->nr[i];
+		*nr += cost->nr[i];
 	}
-	bench_say_ns(cost->row, side, cost->end - begin, nr);
+	*ns += cost->end - begin;
+	cost->bed.side->ops->settle(&cost->bed);
+	return 0;
 }
 
+/*
+ * As often as it takes for a sample to take about as long for every side, behind
+ * a run that does not count: one that needs a tenth of the time per item would
+ * else be measured while the CPU is still waking up.
+ */
 int bench_empty(const struct bench_row *row, const struct bench_side *side)
 {
 	struct bench_cost cost = { .row = row };
 	int err = bench_open(&cost.bed, side, row->channels, 0);
+	unsigned int nr = 0;
+	u64 ns = 0;
 
 	if (err)
 		return err;
-	bench_finish_expect(row->channels * row->threads);
-	err = bench_threads(row->threads, empty_thread, &cost);
-	if (!err)
-		cost.end = bench_finish_wait();
+	err = empty_run(&cost, EMPTY_WARM_NS, &nr, &ns);
+	for (nr = 0, ns = 0; !err && ns < EMPTY_ENOUGH_NS;)
+		err = empty_run(&cost, EMPTY_PATIENCE_NS, &nr, &ns);
 	bench_close(&cost.bed);
 	if (!err)
-		empty_say(&cost, side->name);
+		bench_say_ns(row, side->name, ns, nr);
 	return err;
 }
 

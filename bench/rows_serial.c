@@ -116,7 +116,7 @@ static void serial_close(struct bench_bed *bed)
 
 static const struct bench_ops serial_ops = {
 	.open = serial_open, .close = serial_close, .init = serial_init,
-	.queue = serial_queue,
+	.queue = serial_queue, .settle = bench_pool_settle,
 };
 
 const struct bench_side bench_serial = {
@@ -125,7 +125,7 @@ const struct bench_side bench_serial = {
 
 static const struct bench_ops serial_inline_ops = {
 	.open = serial_inline_open, .close = serial_close, .init = serial_init,
-	.queue = serial_queue,
+	.queue = serial_queue, .settle = bench_pool_settle,
 };
 
 const struct bench_side bench_serial_inline = {
@@ -175,7 +175,7 @@ static int mutex_open(struct bench_bed *bed, unsigned int active)
 
 static const struct bench_ops mutex_ops = {
 	.open = mutex_open, .close = objects_close, .init = mutex_init_items,
-	.queue = mutex_queue,
+	.queue = mutex_queue, .settle = bench_pool_settle,
 };
 
 const struct bench_side bench_mutex = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The contenders, each behind the same four operations: open, close, init,
- * queue.
+ * The contenders, each behind the same five operations: open, close, init,
+ * queue, settle.
  */
 #include <linux/mm.h>
 #include <linux/sched.h>
@@ -57,6 +57,11 @@ static void wq_close(struct bench_bed *bed)
 		destroy_workqueue(bed->channel[0].wq);
 }
 
+static void wq_settle(struct bench_bed *bed)
+{
+	flush_workqueue(bed->channel[0].wq);
+}
+
 /* One for each. */
 static int wq_each_open(struct bench_bed *bed, unsigned int active)
 {
@@ -78,6 +83,14 @@ static void wq_each_close(struct bench_bed *bed)
 		destroy_workqueue(bed->channel[i].wq);
 }
 
+static void wq_each_settle(struct bench_bed *bed)
+{
+	unsigned int i;
+
+	for (i = 0; i < bed->nr_channels; i++)
+		flush_workqueue(bed->channel[i].wq);
+}
+
 /* One for each, in which items never overlap. */
 static int wq_ordered_open(struct bench_bed *bed, unsigned int active)
 {
@@ -93,14 +106,17 @@ static int wq_ordered_open(struct bench_bed *bed, unsigned int active)
 
 static const struct bench_ops wq_ops = {
 	.open = wq_open, .close = wq_close, .init = wq_init, .queue = wq_queue,
+	.settle = wq_settle,
 };
 
 static const struct bench_ops wq_each_ops = {
 	.open = wq_each_open, .close = wq_each_close, .init = wq_init, .queue = wq_queue,
+	.settle = wq_each_settle,
 };
 
 static const struct bench_ops wq_ordered_ops = {
 	.open = wq_ordered_open, .close = wq_each_close, .init = wq_init, .queue = wq_queue,
+	.settle = wq_each_settle,
 };
 
 /* ---- kthread_worker: a thread for each channel ------------------------ */
@@ -155,9 +171,17 @@ static void kthread_close(struct bench_bed *bed)
 		kthread_destroy_worker(bed->channel[i].worker);
 }
 
+static void kthread_settle(struct bench_bed *bed)
+{
+	unsigned int i;
+
+	for (i = 0; i < bed->nr_channels; i++)
+		kthread_flush_worker(bed->channel[i].worker);
+}
+
 static const struct bench_ops kthread_ops = {
 	.open = kthread_open, .close = kthread_close,
-	.init = kthread_init, .queue = kthread_queue,
+	.init = kthread_init, .queue = kthread_queue, .settle = kthread_settle,
 };
 
 /* ---- fairwq: a batch for each channel --------------------------------- */
@@ -221,9 +245,15 @@ static void fairwq_close(struct bench_bed *bed)
 	fairwq_pool_destroy(bed->pool);
 }
 
+/* Of any side that has a pool. */
+void bench_pool_settle(struct bench_bed *bed)
+{
+	fairwq_pool_flush(bed->pool);
+}
+
 static const struct bench_ops fairwq_ops = {
-	.open = fairwq_open, .close = fairwq_close,
-	.init = fairwq_init_items, .queue = fairwq_queue_items,
+	.open = fairwq_open, .close = fairwq_close, .init = fairwq_init_items,
+	.queue = fairwq_queue_items, .settle = bench_pool_settle,
 };
 
 /* ---- all of them ------------------------------------------------------ */
