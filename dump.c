@@ -15,9 +15,6 @@
 
 #include "internal.h"
 
-/* So many in one hold of the lock; more than one runner can have. */
-#define DUMP_CHUNK	(2 * FAIRWQ_PLAN_MAX)
-
 struct fairwq_dump_line {
 	const char *where;
 	fairwq_func_t func;
@@ -25,7 +22,7 @@ struct fairwq_dump_line {
 };
 
 struct fairwq_dump {
-	struct fairwq_dump_line line[DUMP_CHUNK];
+	struct fairwq_dump_line line[FAIRWQ_DUMP_CHUNK];
 	unsigned int nr;
 	struct fairwq_barrier cursor;
 };
@@ -33,7 +30,7 @@ struct fairwq_dump {
 static void fairwq_dump_add_locked(struct fairwq_dump *dump, const char *where,
 				   fairwq_func_t func, u64 stamp)
 {
-	if (dump->nr < DUMP_CHUNK)
+	if (dump->nr < FAIRWQ_DUMP_CHUNK)
 		dump->line[dump->nr++] = (struct fairwq_dump_line){ where, func, stamp };
 }
 
@@ -80,7 +77,7 @@ static bool fairwq_dump_fifo_locked(struct fairwq_dump *dump, struct fairwq_batc
 		if (work->place & FAIRWQ_PLACE_BARRIER)
 			continue;
 		fairwq_dump_add_locked(dump, "queued", work->func, work->stamp);
-		if (dump->nr < DUMP_CHUNK)
+		if (dump->nr < FAIRWQ_DUMP_CHUNK)
 			continue;
 		dump->cursor.entry.place = FAIRWQ_PLACE_BARRIER;
 		dump->cursor.fired = false;

@@ -19,18 +19,24 @@
 
 /* What an item must leave as it found it. */
 struct fairwq_footing {
+	struct task_struct *self;	/* who runs it; to ask for that costs a call somewhere */
 	int preempt;
 	int locks;
 	int rcu;
 	const struct cred *cred;
 };
 
+static const struct cred *fairwq_cred_of(const struct task_struct *self)
+{
+	return rcu_dereference_protected(self->cred, self == current);
+}
+
 static bool fairwq_footing_kept(const struct fairwq_footing *before)
 {
 	return likely(preempt_count() == before->preempt &&
-		      lockdep_depth(current) == before->locks &&
+		      lockdep_depth(before->self) == before->locks &&
 		      rcu_preempt_depth() == before->rcu &&
-		      current_cred() == before->cred && !irqs_disabled());
+		      fairwq_cred_of(before->self) == before->cred && !irqs_disabled());
 }
 
 static void fairwq_footing_report(const struct fairwq_footing *before,
@@ -79,12 +85,14 @@ static void fairwq_leak(const struct fairwq_footing *before, fairwq_func_t func,
 void fairwq_call(struct fairwq_work *work, const struct fairwq_turn *turn)
 {
 	struct fairwq_pool *pool = turn->batch->pool;
+	struct task_struct *self = current;
 	/* Member by member: some kernels clear what is left, and take long. */
 	struct fairwq_footing before = {
+		.self = self,
 		.preempt = preempt_count(),
-		.locks = lockdep_depth(current),
+		.locks = lockdep_depth(self),
 		.rcu = rcu_preempt_depth(),
-		.cred = current_cred(),
+		.cred = fairwq_cred_of(self),
 	};
 #ifdef CONFIG_LOCKDEP
 	struct lockdep_map map;

@@ -100,15 +100,21 @@ struct fairwq_turn {
 	struct fairwq_constraint *constraint; /* P, R reads: to be told of its end, or NULL */
 	u64 stamp;			/* P, R reads: when it was queued; 0: not measured */
 	u64 number;			/* P, R reads: of this turn, in its pool */
-	bool color : 1;			/* P, R reads: index into batch->in_flight */
-	bool timed : 1;			/* P, R reads: @run is to be measured */
-	bool helped : 1;		/* R: taken from another runner's plan */
-	bool streak : 1;		/* P, R reads: its constraint is not told of each */
-	u16 era;			/* P: pool->era when it was charged */
-	u32 charged;			/* P: under fair time: what for, ns */
+	union {
+		struct {
+			bool color : 1;		/* P, R reads: index into batch->in_flight */
+			bool timed : 1;		/* P, R reads: @run is to be measured */
+			bool helped : 1;	/* R: taken from another runner's plan */
+			bool streak : 1;	/* P, R reads: its constraint is not told of each */
+			u16 era;		/* P: pool->era when it was charged */
+			u32 charged;		/* P: under fair time: what for, ns */
+		};
+		u64 terms;			/* all of these, to copy them */
+	};
 	u64 wait;			/* R: ns from @stamp to the start */
 	u64 run;			/* R: ns, 0: not measured */
 };
+static_assert(offsetofend(struct fairwq_turn, charged) == offsetofend(struct fairwq_turn, terms));
 
 /* A turn that is planned. */
 struct fairwq_slot {
@@ -116,8 +122,33 @@ struct fairwq_slot {
 	struct fairwq_turn turn;	/* as long as @work is there, and P or a helper */
 };
 
-/* Most turns that a runner takes at once. */
-#define FAIRWQ_PLAN_MAX		64
+/*
+ * Whoever has taken the work out of @slot goes on with the turn in a place of
+ * his own. Member by member: where the compiler copies structs with a string
+ * instruction, that takes longer than all else here. @wait and @run are not known yet.
+ */
+static __always_inline void fairwq_turn_take(struct fairwq_turn *turn,
+					     const struct fairwq_slot *slot)
+{
+	turn->batch = slot->turn.batch;
+	turn->func = slot->turn.func;
+	turn->id = slot->turn.id;
+	turn->constraint = slot->turn.constraint;
+	turn->stamp = slot->turn.stamp;
+	turn->number = slot->turn.number;
+	turn->terms = slot->turn.terms;
+}
+
+/* Most turns that a runner plans at once. */
+#define FAIRWQ_PLAN_MAX		64U
+/* Most items of a serializer that it takes along at once; see streak.c. */
+#define FAIRWQ_STREAK_MAX	128U
+/* Most of them that one of a higher priority lifts. */
+#define FAIRWQ_LIFT_MAX		64U
+/* Most turns between two holds of the lock: those of a plan, or of a streak. */
+#define FAIRWQ_LOG_MAX		FAIRWQ_STREAK_MAX
+/* So many are shown per hold of the lock; more than one runner can have. */
+#define FAIRWQ_DUMP_CHUNK	(FAIRWQ_PLAN_MAX + FAIRWQ_STREAK_MAX + 1)
 
 /*
  * The turns that a runner took, in start order. It runs them, and any runner
@@ -151,11 +182,8 @@ struct fairwq_log {
 	unsigned int nr;		/* R: begun */
 	unsigned int done;		/* R: ended */
 	unsigned int accounted;		/* P: of these, the batches know */
-	struct fairwq_turn turn[FAIRWQ_PLAN_MAX];
+	struct fairwq_turn turn[FAIRWQ_LOG_MAX];
 };
-
-/* Most items of a serializer that a runner takes along at once. */
-#define FAIRWQ_STREAK_MAX	64
 
 /* The items of one serializer that a runner goes on with; see streak.c. */
 struct fairwq_streak {

@@ -174,7 +174,7 @@ static struct fairwq_work *fairwq_claim_turn(struct fairwq_plan *plan, unsigned 
 		work = xchg(&slot->work, NULL);
 		if (!work)
 			continue;
-		*turn = slot->turn;
+		fairwq_turn_take(turn, slot);
 		WRITE_ONCE(plan->next, i + 1);
 		return work;
 	}

@@ -365,7 +365,8 @@ static void fairwq_run_turns(struct fairwq_runner *runner)
 	bool late;
 
 	runner->mark = 0;
-	for (i = 0; i < FAIRWQ_PLAN_MAX;) {
+	/* Of its own plan or others', so many; or what is in its hands, a streak. */
+	for (i = 0; i < FAIRWQ_PLAN_MAX || runner->in_hand;) {
 		work = fairwq_next_turn(runner, &log->turn[i]);
 		if (!work)
 			break;

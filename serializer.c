@@ -25,6 +25,7 @@
 
 #include <linux/export.h>
 
+#include "compat.h"
 #include "internal.h"
 
 static const struct fairwq_constraint_ops fairwq_serializer_ops;
@@ -56,6 +57,7 @@ static void fairwq_serializer_sort_locked(struct fairwq_serializer *serializer)
 	/* The list node overlays the llist node. */
 	for (; HEAD_PUSHED(node); node = next) {
 		next = node->next;
+		fairwq_prefetchw(next);	/* to be written to; an end is no address */
 		work = llist_entry(node, struct fairwq_work, llnode);
 		WRITE_ONCE(work->place, work->place | FAIRWQ_PLACE_SORTED);
 		if (!fairwq_mutant(SERIAL_LIFO))

@@ -26,14 +26,16 @@
  *
  * Model: tests/models/streak.pml.
  */
+#include "compat.h"
 #include "internal.h"
 #include "trace.h"
 
 /* Each has a turn in the log, from the first one on. */
-static_assert(FAIRWQ_STREAK_MAX <= FAIRWQ_PLAN_MAX);
+static_assert(FAIRWQ_STREAK_MAX <= FAIRWQ_LOG_MAX && FAIRWQ_PLAN_MAX <= FAIRWQ_LOG_MAX);
+static_assert(FAIRWQ_LIFT_MAX <= FAIRWQ_STREAK_MAX);
 
 /* So many in one streak, however short they are. */
-#define STREAK_TURNS	(16 * FAIRWQ_STREAK_MAX)
+#define STREAK_TURNS	1024
 
 /*
  * What is done once for several items of a batch, if they follow each other: to
@@ -43,9 +45,9 @@ static_assert(FAIRWQ_STREAK_MAX <= FAIRWQ_PLAN_MAX);
  */
 struct fairwq_guest {
 	struct fairwq_batch *batch;	/* or NULL */
+	const struct fairwq_turn *first;	/* its first turn, priced */
 	unsigned int nr;		/* items */
-	u64 ahead;			/* what they cost, but for the last */
-	u64 last;			/* and that one */
+	u64 cost;			/* what each costs */
 	bool joined;			/* it had nothing queued */
 };
 
@@ -58,9 +60,10 @@ static void fairwq_guest_charge_locked(const struct fairwq_guest *guest)
 
 	if (!fairwq_mutant(STREAK_FREE)) {
 		if (guest->nr > 1)
-			fairwq_tree_charge_ahead(tree, &batch->node, guest->ahead,
+			fairwq_tree_charge_ahead(tree, &batch->node,
+						 (guest->nr - 1) * guest->cost,
 						 guest->nr - 1);
-		fairwq_tree_charge(tree, &batch->node, guest->last);
+		fairwq_tree_charge(tree, &batch->node, guest->cost);
 	}
 	fairwq_batch_turns_locked(batch, guest->nr);
 	fairwq_window_turns_locked(batch, guest->nr);
@@ -92,27 +95,46 @@ static void fairwq_guest_join_locked(struct fairwq_guest *guest, struct fairwq_b
 	fairwq_guest_leave_locked(guest);
 	guest->batch = batch;
 	guest->nr = 0;
-	guest->ahead = 0;
-	guest->last = 0;
 	guest->joined = !tree->by_arrival && !fairwq_node_eligible(&batch->node);
 	if (guest->joined)
 		fairwq_tree_add(tree, &batch->node, 0);
 }
 
+/* The same estimate holds for all of them: nothing is learned under the lock. */
+static void fairwq_guest_price_locked(struct fairwq_guest *guest, struct fairwq_turn *turn)
+{
+	if (guest->nr++) {
+		turn->era = guest->first->era;
+		turn->charged = guest->first->charged;
+		turn->timed = guest->first->timed;
+		return;
+	}
+	guest->first = turn;
+	guest->cost = fairwq_cost_guess_locked(turn);
+}
+
 /*
- * May the runner go on with @work? Not if its batch is held back, or has a
+ * May the runner go on with items of @batch? Not if that is held back, or has a
  * limit: those in front of others in the slots would keep others out.
  */
-static bool fairwq_streak_may_take_locked(struct fairwq_runner *runner,
-					  const struct fairwq_work *work)
+static bool fairwq_streak_may_enter_locked(const struct fairwq_runner *runner,
+					   const struct fairwq_batch *batch)
 {
-	struct fairwq_batch *batch = fairwq_kept_batch(work);
-
 	lockdep_assert_held(&runner->pool->lock);
 
 	return batch->pool == runner->pool && !batch->paused && !batch->nr_canceling &&
-	       !batch->max_active && !fairwq_runs_elsewhere_locked(runner, work) &&
-	       !(atomic_long_read(&work->data) & FAIRWQ_WORK_CANCELED);
+	       !batch->max_active;
+}
+
+/* And with @work, of such a batch? */
+static bool fairwq_streak_may_take_locked(struct fairwq_runner *runner,
+					  const struct fairwq_work *work)
+{
+	lockdep_assert_held(&runner->pool->lock);
+
+	return !(work->place & FAIRWQ_PLACE_BARRIER) &&
+	       !(atomic_long_read(&work->data) & FAIRWQ_WORK_CANCELED) &&
+	       !fairwq_runs_elsewhere_locked(runner, work);
 }
 
 /* @work was taken out of the serializer, into the next slot. */
@@ -120,6 +142,7 @@ static void fairwq_streak_take_locked(struct fairwq_runner *runner, struct fairw
 				      struct fairwq_guest *guest)
 {
 	struct fairwq_streak *streak = &runner->streak;
+	unsigned int most = streak->budget ? FAIRWQ_STREAK_MAX : FAIRWQ_LIFT_MAX;
 	struct fairwq_slot *slot = &streak->slot[streak->nr++];
 	struct fairwq_batch *batch = fairwq_kept_batch(work);
 
@@ -128,14 +151,12 @@ static void fairwq_streak_take_locked(struct fairwq_runner *runner, struct fairw
 	if (guest->batch != batch) {
 		fairwq_guest_join_locked(guest, batch);
 		if (!streak->alone)	/* then it keeps nobody waiting */
-			fairwq_window_streak_locked(batch, streak->turns + FAIRWQ_STREAK_MAX,
+			fairwq_window_streak_locked(batch, streak->turns + most,
 						    max(streak->budget, streak->lift_budget));
 	}
-	guest->nr++;
 	streak->turns++;
 	fairwq_batch_take_waiting_locked(batch, slot, work);
-	guest->ahead += guest->last;
-	guest->last = fairwq_cost_guess_locked(&slot->turn);
+	fairwq_guest_price_locked(guest, &slot->turn);
 	slot->turn.constraint = &streak->serializer->constraint;
 	slot->turn.streak = true;
 }
@@ -146,11 +167,11 @@ static void fairwq_streak_take_locked(struct fairwq_runner *runner, struct fairw
  */
 static unsigned int fairwq_streak_lift_locked(const struct fairwq_streak *streak, u64 left)
 {
-	if (streak->turns >= FAIRWQ_STREAK_MAX || fairwq_mutant(LIFT_IGNORED) || !left ||
+	if (streak->turns >= FAIRWQ_LIFT_MAX || fairwq_mutant(LIFT_IGNORED) || !left ||
 	    !fairwq_serializer_is_mixed(streak->serializer))
 		return 0;
 	return fairwq_serializer_lift_locked(streak->serializer,
-					     FAIRWQ_STREAK_MAX - streak->turns);
+					     FAIRWQ_LIFT_MAX - streak->turns);
 }
 
 static u64 fairwq_left(u64 due, u64 now)
@@ -166,33 +187,42 @@ static u64 fairwq_streak_left(const struct fairwq_streak *streak, u64 now)
 	return streak->turns < STREAK_TURNS ? fairwq_left(streak->due, now) : 0;
 }
 
+/* How far the runner goes with what waits. */
+struct fairwq_reach {
+	u64 left;			/* of the budget, ns */
+	u64 planned;			/* of that */
+	const struct fairwq_batch *batch;	/* the last one, or NULL */
+	u64 each;			/* what an item of it is likely to take */
+};
+
 /*
- * How far to go: as many as are likely to fit into what is left of the budget, or
- * are in front of one of a higher priority. Returns where to stop.
+ * Does it go on with @work? With as many as are likely to fit into what is left of
+ * the budget, or are in front of one of a higher priority.
  */
-static struct list_head *fairwq_streak_reach_locked(struct fairwq_runner *runner, u64 now,
-						    struct fairwq_work *work)
+static bool fairwq_streak_reaches_locked(struct fairwq_runner *runner,
+					 struct fairwq_reach *reach,
+					 const struct fairwq_work *work)
 {
-	struct fairwq_streak *streak = &runner->streak;
-	struct fairwq_serializer *serializer = streak->serializer;
-	u64 left = fairwq_streak_left(streak, now);
-	unsigned int nr = 0;
-	u64 planned = 0;
+	const struct fairwq_streak *streak = &runner->streak;
+	struct fairwq_batch *batch;
 
 	lockdep_assert_held(&runner->pool->lock);
 
-	streak->lift = fairwq_streak_lift_locked(streak, fairwq_left(streak->lift_due, now));
-	for (; work; work = fairwq_serializer_after_locked(serializer, work)) {
-		if (nr == FAIRWQ_STREAK_MAX || (planned >= left && nr >= streak->lift) ||
-		    (work->place & FAIRWQ_PLACE_BARRIER) ||
-		    !fairwq_streak_may_take_locked(runner, work))
-			return &work->node;
+	if (streak->nr == FAIRWQ_STREAK_MAX ||
+	    (reach->planned >= reach->left && streak->nr >= streak->lift) ||
+	    !fairwq_streak_may_take_locked(runner, work))
+		return false;
+	batch = fairwq_kept_batch(work);
+	if (batch != reach->batch) {
+		if (!fairwq_streak_may_enter_locked(runner, batch))
+			return false;
+		reach->batch = batch;
 		/* As in a plan. */
-		planned += max(fairwq_estimate_locked(fairwq_kept_batch(work), left),
-			       fairwq_cost_to_come_locked(fairwq_kept_batch(work)));
-		nr++;
+		reach->each = max(fairwq_estimate_locked(batch, reach->left),
+				  fairwq_cost_to_come_locked(batch));
 	}
-	return NULL;
+	reach->planned += reach->each;
+	return true;
 }
 
 /*
@@ -203,21 +233,26 @@ static void fairwq_streak_fill_locked(struct fairwq_runner *runner, u64 now,
 				      struct list_head *through)
 {
 	struct fairwq_streak *streak = &runner->streak;
-	struct list_head *waiting = &streak->serializer->waiting, *end;
+	struct fairwq_serializer *serializer = streak->serializer;
+	struct fairwq_reach reach = { .left = fairwq_streak_left(streak, now) };
+	struct list_head *waiting = &serializer->waiting;
 	struct fairwq_work *work, *next;
 	struct fairwq_guest guest = { };
-	LIST_HEAD(taken);
 
 	lockdep_assert_held(&runner->pool->lock);
 
-	work = fairwq_serializer_first_locked(streak->serializer, through);
+	work = fairwq_serializer_first_locked(serializer, through);
 	if (!work)
 		return;
-	end = fairwq_streak_reach_locked(runner, now, work);
-	list_cut_before(&taken, waiting, end ?: waiting);
-	/* The slot overlays the list node: _safe reads it first. */
-	list_for_each_entry_safe(work, next, &taken, node)
+	streak->lift = fairwq_streak_lift_locked(streak, fairwq_left(streak->lift_due, now));
+	for (; work && fairwq_streak_reaches_locked(runner, &reach, work); work = next) {
+		/* The slot overlays the list node. */
+		next = fairwq_serializer_after_locked(serializer, work);
+		fairwq_prefetchw(next);
 		fairwq_streak_take_locked(runner, work, &guest);
+	}
+	/* All that were taken at once. */
+	__list_del(waiting, work ? &work->node : waiting);
 	fairwq_guest_leave_locked(&guest);
 	/* One of them is timed, each time another. */
 	if (streak->nr)
@@ -305,7 +340,8 @@ bool fairwq_streak_refill_locked(struct fairwq_runner *runner, u64 now)
 
 	/* Before any batch is put into the tree as a guest: it may be no guest then. */
 	fairwq_think_again_locked(pool);
-	fairwq_streak_give_back_locked(runner);
+	if (streak->next < streak->nr)
+		fairwq_streak_give_back_locked(runner);
 	streak->nr = 0;
 	streak->next = 0;
 	/* One that was alone has one of a higher priority now: that may lift others. */
@@ -442,7 +478,7 @@ struct fairwq_work *fairwq_streak_next(struct fairwq_runner *runner, struct fair
 		/* Unless it was taken out of the slot under the lock. */
 		work = xchg(&slot->work, NULL);
 		if (work) {
-			*turn = slot->turn;
+			fairwq_turn_take(turn, slot);
 			return work;
 		}
 	}

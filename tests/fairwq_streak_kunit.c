@@ -357,11 +357,11 @@ static void alone_is_lifted_by_high(struct kunit *test)
 /* Not any number of them. */
 static void high_does_not_lift_too_many(struct kunit *test)
 {
-	struct streak *s = lift_begin(test, FAIRWQ_STREAK_MAX + 1);
+	struct streak *s = lift_begin(test, FAIRWQ_LIFT_MAX + 1);
 	struct mock *mock = test->priv;
 
 	complete_all(&s->gate->open);
-	mock_until(test, READ_ONCE(mock->log.nr) == FAIRWQ_STREAK_MAX + 6);
+	mock_until(test, READ_ONCE(mock->log.nr) == FAIRWQ_LIFT_MAX + 6);
 	KUNIT_EXPECT_EQ(test, 0, strncmp(mock->log.text, "nnnl", 4));
 	fairwq_serializer_destroy(&s->serial);
 	fairwq_batch_dispose(s->front);
