@@ -10,18 +10,21 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/hash.h>
 #include <linux/module.h>
 #include <linux/rcupdate.h>
 
 #include "internal.h"
 #include "trace.h"
+#include "trail.h"
 
 /* Where batches are reaped: not in a pool's workqueue, which may be destroyed. */
 struct workqueue_struct *fairwq_reap_wq;
 
-/* One queue call in so many into a busy batch is measured. */
-#define WAIT_SAMPLE	16
-static DEFINE_PER_CPU(unsigned int, fairwq_sample);
+/* One queue call in 1 << so many into a busy batch is measured. */
+#define WAIT_SAMPLE_BITS	4
+
+DEFINE_PER_CPU_ALIGNED(struct fairwq_trail, fairwq_trail);
 
 #ifdef FAIRWQ_TESTING
 void (*fairwq_test_hook)(enum fairwq_test_point point, struct fairwq_batch *batch);
@@ -62,15 +65,15 @@ static u64 fairwq_arrival(struct fairwq_pool *pool)
 
 /*
  * When the item was queued, or 0. Reading the clock costs as much as the rest
- * of the call, so into a busy batch only one in WAIT_SAMPLE is measured.
+ * of the call, so into a busy batch only some are measured, by their number on this CPU, @seq:
+ * mixed, as it may take turns with others.
  */
-u64 fairwq_stamp(struct fairwq_batch *batch)
+u64 fairwq_stamp(struct fairwq_batch *batch, unsigned int seq)
 {
 	if (READ_ONCE(batch->pool->policy) == FAIRWQ_FIFO)
 		return fairwq_arrival(batch->pool);
-	/* raw_: that a preempted or interrupted count is lost does no harm. */
-	if (!llist_empty(&batch->incoming) && !trace_fairwq_start_enabled() &&
-	    raw_cpu_inc_return(fairwq_sample) % WAIT_SAMPLE)
+	if (hash_32(seq, WAIT_SAMPLE_BITS) && !llist_empty(&batch->incoming) &&
+	    !trace_fairwq_start_enabled())
 		return 0;
 	return fairwq_clock();
 }
@@ -203,7 +206,7 @@ void fairwq_push_claimed(struct fairwq_batch *batch, struct fairwq_work *work)
 	bool first;
 
 	fairwq_test_point(FAIRWQ_POINT_QUEUE_ACCEPTED, batch);
-	work->stamp = fairwq_stamp(batch);
+	work->stamp = fairwq_stamp(batch, fairwq_leave_trail(work));
 	trace_fairwq_queue(batch, work);
 	/*
 	 * Full barrier between the push and the loads. Pairs with those in

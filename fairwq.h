@@ -237,7 +237,10 @@ struct fairwq_work {
 	u16 place;			/* while linked: FAIRWQ_PLACE_*, where it is */
 	u16 disabled;			/* how often */
 	union {
-		struct llist_node llnode;	/* while only pushed */
+		struct {			/* while only pushed */
+			struct llist_node llnode;
+			unsigned long ahead;	/* another that was pushed, to be prefetched */
+		};
 		struct list_head node;		/* once sorted into the FIFO */
 		struct fairwq_slot *slot;	/* once planned */
 	};

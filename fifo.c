@@ -12,6 +12,7 @@
 #include "compat.h"
 #include "internal.h"
 #include "trace.h"
+#include "trail.h"
 
 /*
  * A longer run time counts as this in the moving average: for planning, which
@@ -69,13 +70,16 @@ static void fairwq_link_locked(struct fairwq_batch *batch, struct fairwq_work *w
 static void fairwq_sort_locked(struct fairwq_batch *batch, unsigned int max)
 {
 	struct llist_node *node = batch->unsorted ?: llist_del_all(&batch->incoming);
+	struct fairwq_work *work;
 	struct llist_node *next;
 
 	lockdep_assert_held(&batch->pool->lock);
 
 	for (; node && max; node = next, max--) {
 		next = node->next;	/* the list node overlays the llist node */
-		fairwq_link_locked(batch, llist_entry(node, struct fairwq_work, llnode));
+		work = llist_entry(node, struct fairwq_work, llnode);
+		fairwq_follow_trail(work);
+		fairwq_link_locked(batch, work);
 	}
 	batch->unsorted = node;
 	if (!node)
@@ -415,7 +419,7 @@ void fairwq_batch_link_waiting_locked(struct fairwq_batch *batch, struct fairwq_
 	lockdep_assert_held(&batch->pool->lock);
 
 	fairwq_admit_locked(work);
-	work->stamp = fairwq_stamp(batch);
+	work->stamp = fairwq_stamp(batch, fairwq_leave_trail(work));
 	if (!told)
 		trace_fairwq_queue(batch, work);
 	if (pushed) {
