@@ -67,6 +67,7 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_SERIAL_REVIVED,		/* [serializer] as a plain item */
 	FAIRWQ_MUTANT_SERIAL_NOT_HELD,		/* [serializer] the batch goes before its items */
 	FAIRWQ_MUTANT_STREAK_ENDLESS,		/* [streak] goes on, whatever the budget */
+	FAIRWQ_MUTANT_STREAK_LONGER,		/* [streak] is counted only when it takes more */
 	FAIRWQ_MUTANT_STREAK_KEPT,		/* [streak] not given back when somebody waits */
 	FAIRWQ_MUTANT_STREAK_BACKWARDS,		/* [streak] given back in the wrong order */
 	FAIRWQ_MUTANT_LIFT_IGNORED,		/* [streak] a high item waits for those in front */

@@ -182,9 +182,17 @@ static u64 fairwq_left(u64 due, u64 now)
 /* Of the budget, ns. */
 static u64 fairwq_streak_left(const struct fairwq_streak *streak, u64 now)
 {
-	if (fairwq_mutant(STREAK_ENDLESS))
-		return U64_MAX;
-	return streak->turns < STREAK_TURNS ? fairwq_left(streak->due, now) : 0;
+	return fairwq_mutant(STREAK_ENDLESS) ? U64_MAX : fairwq_left(streak->due, now);
+}
+
+/* It has had all the turns that one may have. */
+static bool fairwq_streak_is_long(const struct fairwq_streak *streak)
+{
+	unsigned int turns = streak->turns;
+
+	if (fairwq_mutant(STREAK_LONGER))
+		turns -= streak->nr;
+	return turns >= STREAK_TURNS && !fairwq_mutant(STREAK_ENDLESS);
 }
 
 /* How far the runner goes with what waits. */
@@ -208,7 +216,7 @@ static bool fairwq_streak_reaches_locked(struct fairwq_runner *runner,
 
 	lockdep_assert_held(&runner->pool->lock);
 
-	if (streak->nr == FAIRWQ_STREAK_MAX ||
+	if (streak->nr == FAIRWQ_STREAK_MAX || fairwq_streak_is_long(streak) ||
 	    (reach->planned >= reach->left && streak->nr >= streak->lift) ||
 	    !fairwq_streak_may_take_locked(runner, work))
 		return false;
@@ -225,6 +233,15 @@ static bool fairwq_streak_reaches_locked(struct fairwq_runner *runner,
 	return true;
 }
 
+/* One of @nr, from @first on. */
+static void fairwq_streak_time_one_locked(struct fairwq_runner *runner, unsigned int first,
+					  unsigned int nr)
+{
+	lockdep_assert_held(&runner->pool->lock);
+
+	runner->streak.slot[first + runner->pool->plan_seq++ % nr].turn.timed = true;
+}
+
 /*
  * Both locks are held: what is taken from the serializer gets into a slot at
  * once.
@@ -238,6 +255,7 @@ static void fairwq_streak_fill_locked(struct fairwq_runner *runner, u64 now,
 	struct list_head *waiting = &serializer->waiting;
 	struct fairwq_work *work, *next;
 	struct fairwq_guest guest = { };
+	unsigned int i;
 
 	lockdep_assert_held(&runner->pool->lock);
 
@@ -254,9 +272,9 @@ static void fairwq_streak_fill_locked(struct fairwq_runner *runner, u64 now,
 	/* All that were taken at once. */
 	__list_del(waiting, work ? &work->node : waiting);
 	fairwq_guest_leave_locked(&guest);
-	/* One of them is timed, each time another. */
-	if (streak->nr)
-		streak->slot[runner->pool->plan_seq++ % streak->nr].turn.timed = true;
+	/* One in so many is timed, as in a plan, each time another. */
+	for (i = 0; i < streak->nr; i += FAIRWQ_PLAN_MAX)
+		fairwq_streak_time_one_locked(runner, i, min(streak->nr - i, FAIRWQ_PLAN_MAX));
 }
 
 /* The runner has @serializer, of which others wait. */

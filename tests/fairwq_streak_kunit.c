@@ -248,6 +248,56 @@ static void stops_when_the_budget_is_used_up(struct kunit *test)
 	fairwq_batch_dispose(s->b);
 }
 
+/* More than a streak is long, and what it takes along at once does not divide that. */
+#define MANY		1200U
+#define MANY_AT_FIRST	99U
+
+static struct {
+	unsigned int nr;		/* have run */
+	unsigned int before;		/* the other one */
+} many;
+
+static void many_fn(struct fairwq_work *work)
+{
+	WRITE_ONCE(many.nr, many.nr + 1);
+}
+
+static void other_fn(struct fairwq_work *work)
+{
+	WRITE_ONCE(many.before, READ_ONCE(many.nr));
+}
+
+/* Whatever is left of the budget: 1024, and with them the gate. */
+static void ends_after_so_many(struct kunit *test)
+{
+	struct fairwq_work *works = vzalloc(array_size(MANY, sizeof(*works))), other;
+	struct streak *s = streak_begin(test, LONG_BUDGET);
+	struct mock_gate *first = s->gate;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, works);
+	many.nr = 0;
+	many.before = 0;
+	streak_queue_gate(test, s);
+	for (i = 0; i < MANY; i++) {
+		if (i == MANY_AT_FIRST) {
+			complete_all(&first->open);
+			mock_await(test, &s->gate->entered);
+		}
+		fairwq_work_init(&works[i], many_fn);
+		fairwq_serializer_queue(&s->serial, s->a, &works[i]);
+	}
+	fairwq_work_init_onstack(&other, other_fn);
+	fairwq_queue(s->b, &other);
+	complete_all(&s->gate->open);
+	fairwq_serializer_flush(&s->serial);
+	fairwq_work_flush(&other);
+	KUNIT_EXPECT_EQ(test, MANY, many.nr);
+	KUNIT_EXPECT_EQ(test, 1023U, many.before);
+	streak_end(test, s, "");
+	vfree(works);
+}
+
 /* Not past a batch's pause, nor its limit, nor into another pool. */
 static void not_where_it_may_not(struct kunit *test)
 {
@@ -582,6 +632,7 @@ static struct kunit_case streak_cases[] = {
 	KUNIT_CASE(alone_is_lifted_by_high),
 	KUNIT_CASE(without_a_budget_takes_turns),
 	KUNIT_CASE(stops_when_the_budget_is_used_up),
+	KUNIT_CASE(ends_after_so_many),
 	KUNIT_CASE(not_where_it_may_not),
 	KUNIT_CASE(a_failure_does_not_end_it),
 	KUNIT_CASE(high_lifts_those_in_front),
