@@ -330,11 +330,33 @@ EXPORT_SYMBOL_GPL(__fairwq_work_init);
 
 /* ---- module ----------------------------------------------------------- */
 
+/* What cannot be done without. */
+static int fairwq_load(struct workqueue_struct **reap_wq)
+{
+	*reap_wq = alloc_workqueue("fairwq_reap", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	return *reap_wq ? 0 : -ENOMEM;
+}
+
+#ifdef FAIRWQ_TESTING
+/* As if it was loaded once more, and unloaded. */
+int fairwq_test_load(void)
+{
+	struct workqueue_struct *reap_wq;
+	int err = fairwq_load(&reap_wq);
+
+	if (!err)
+		destroy_workqueue(reap_wq);
+	return err;
+}
+EXPORT_SYMBOL_GPL(fairwq_test_load);
+#endif
+
 static int __init fairwq_init(void)
 {
-	fairwq_reap_wq = alloc_workqueue("fairwq_reap", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	if (!fairwq_reap_wq)
-		return -ENOMEM;
+	int err = fairwq_load(&fairwq_reap_wq);
+
+	if (err)
+		return err;
 	fairwq_debugfs_init();
 	return 0;
 }

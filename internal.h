@@ -710,6 +710,7 @@ u64 fairwq_test_counter(struct fairwq_pool *pool, enum fairwq_counter which);
 void fairwq_test_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy);
 void fairwq_test_set_hung_ms(struct fairwq_pool *pool, unsigned int ms);
 long fairwq_test_live_batches(void);
+int fairwq_test_load(void);
 void fairwq_test_settle(void);
 void fairwq_test_tick(struct fairwq_pool *pool);
 extern bool fairwq_test_no_foresight;

@@ -159,6 +159,17 @@ static struct tally walk(struct kunit *test, const struct call *call)
 
 /* ---- calls ------------------------------------------------------------ */
 
+static void make_load(struct mock_alloc *mock)
+{
+	mock->err = fairwq_test_load();
+}
+
+static void undo_load(struct kunit *test, struct mock_alloc *mock)
+{
+}
+
+static const struct call call_load = { .make = make_load, .undo = undo_load };
+
 static void make_pool(struct mock_alloc *mock)
 {
 	mock->pool = fairwq_pool_create(&mock->pool_attrs, "alloc-%s", "pool");
@@ -285,6 +296,13 @@ static int no_notice(struct notifier_block *nb, unsigned long event, void *data)
 }
 
 /* ---- cases ------------------------------------------------------------ */
+
+/* The workqueue, with a rescuer, that is made when the module is loaded. */
+static void load_is_refused(struct kunit *test)
+{
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	KUNIT_EXPECT_LE(test, 3U, walk(test, &call_load).refused);
+}
 
 /* A pool, its name, its workqueue, its runners, its default batches. */
 static void pool_is_refused(struct kunit *test)
@@ -432,6 +450,7 @@ static int alloc_init(struct kunit *test)
 }
 
 static struct kunit_case alloc_cases[] = {
+	KUNIT_CASE(load_is_refused),
 	KUNIT_CASE(pool_is_refused),
 	KUNIT_CASE(pool_with_rescuer_is_refused),
 	KUNIT_CASE(more_runners_are_refused),
