@@ -495,7 +495,7 @@ u64 fairwq_estimate_locked(struct fairwq_batch *batch, u64 slice);
 
 /* park.c: one work never runs twice at once */
 bool fairwq_park_locked(struct fairwq_runner *runner, struct fairwq_slot *slot);
-bool fairwq_runs_elsewhere_locked(struct fairwq_runner *runner, const struct fairwq_work *work);
+bool fairwq_runs_on_other_locked(struct fairwq_runner *runner, const struct fairwq_work *work);
 void fairwq_unpark(struct fairwq_runner *runner);
 void fairwq_unpark_work_locked(struct fairwq_work *work);
 struct fairwq_work *fairwq_find_parked_locked(struct fairwq_batch *batch);
@@ -530,7 +530,9 @@ void fairwq_waiters_retry_locked(struct fairwq_pool *pool, u64 turn);
 int fairwq_try_cancel(struct fairwq_work *work, bool wait);
 
 /* constraint.c: works that wait before they get into their batch */
-raw_spinlock_t *fairwq_constraint_lock(const struct fairwq_constraint *constraint);
+/* const: lockdep_assert_held() asks for it also where nothing is checked. */
+raw_spinlock_t *fairwq_constraint_lock(const struct fairwq_constraint *constraint)
+	__attribute_const__;
 void fairwq_admit_locked(struct fairwq_work *work);
 void fairwq_admit_push(struct fairwq_work *work);
 void fairwq_keep_back_locked(struct fairwq_constraint *constraint, struct fairwq_work *work,

@@ -65,19 +65,16 @@ bool fairwq_park_locked(struct fairwq_runner *runner, struct fairwq_slot *slot)
 	return parked;
 }
 
-/* The same, without parking it. */
-bool fairwq_runs_elsewhere_locked(struct fairwq_runner *runner, const struct fairwq_work *work)
+/* The same, without parking it: it ran last on another runner, and does so still. */
+bool fairwq_runs_on_other_locked(struct fairwq_runner *runner, const struct fairwq_work *work)
 {
-	u32 id = work->last_runner;
 	struct fairwq_runner *other;
 	bool runs;
 
 	lockdep_assert_held(&runner->pool->lock);
 
-	if (!id || id == runner->id)
-		return false;
 	rcu_read_lock();
-	other = fairwq_runner_find(id);
+	other = fairwq_runner_find(work->last_runner);
 	/* As there: if it is over, what it did is seen. */
 	runs = other && smp_load_acquire(&other->current_work) == work;
 	rcu_read_unlock();

@@ -140,14 +140,13 @@ struct fairwq_work *fairwq_serializer_first_locked(struct fairwq_serializer *ser
 	}
 }
 
-/* What waits behind @work, a marker perhaps; NULL if nothing was pushed behind it. */
+/* What waits behind @work, which is the last that is in order, or NULL. */
 struct fairwq_work *fairwq_serializer_after_locked(struct fairwq_serializer *serializer,
 						   struct fairwq_work *work)
 {
 	lockdep_assert_held(fairwq_constraint_lock(&serializer->constraint));
 
-	if (list_is_last(&work->node, &serializer->waiting))
-		fairwq_serializer_sort_locked(serializer);
+	fairwq_serializer_sort_locked(serializer);
 	if (list_is_last(&work->node, &serializer->waiting))
 		return NULL;
 	return list_next_entry(work, node);

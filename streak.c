@@ -126,7 +126,7 @@ static bool fairwq_streak_may_enter_locked(const struct fairwq_runner *runner,
 	       !batch->max_active;
 }
 
-/* And with @work, of such a batch? */
+/* And with @work, of such a batch? Not if it still runs elsewhere, or was cancelled. */
 static bool fairwq_streak_may_take_locked(struct fairwq_runner *runner,
 					  const struct fairwq_work *work)
 {
@@ -134,7 +134,19 @@ static bool fairwq_streak_may_take_locked(struct fairwq_runner *runner,
 
 	return !(work->place & FAIRWQ_PLACE_BARRIER) &&
 	       !(atomic_long_read(&work->data) & FAIRWQ_WORK_CANCELED) &&
-	       !fairwq_runs_elsewhere_locked(runner, work);
+	       (!work->last_runner || work->last_runner == runner->id ||
+		!fairwq_runs_on_other_locked(runner, work));
+}
+
+/* What waits behind @work, or NULL. */
+static struct fairwq_work *fairwq_streak_after_locked(const struct fairwq_streak *streak,
+						      struct fairwq_work *work)
+{
+	struct fairwq_serializer *serializer = streak->serializer;
+
+	if (likely(!list_is_last(&work->node, &serializer->waiting)))
+		return list_next_entry(work, node);
+	return fairwq_serializer_after_locked(serializer, work);
 }
 
 /* @work was taken out of the serializer, into the next slot. */
@@ -265,7 +277,7 @@ static void fairwq_streak_fill_locked(struct fairwq_runner *runner, u64 now,
 	streak->lift = fairwq_streak_lift_locked(streak, fairwq_left(streak->lift_due, now));
 	for (; work && fairwq_streak_reaches_locked(runner, &reach, work); work = next) {
 		/* The slot overlays the list node. */
-		next = fairwq_serializer_after_locked(serializer, work);
+		next = fairwq_streak_after_locked(streak, work);
 		fairwq_prefetchw(next);
 		fairwq_streak_take_locked(runner, work, &guest);
 	}
