@@ -105,7 +105,10 @@ bool fairwq_cancel_delayed(struct fairwq_work *work)
 		return false;
 	batch = fairwq_work_batch(atomic_long_read(&work->data));
 	fairwq_unreserve(batch);
-	/* From here on it is its caller's. */
+	/*
+	 * From here on it is its caller's. Pairs with the cmpxchg() of the next queue
+	 * call. Model: tests/models/dispose.pml.
+	 */
 	atomic_long_set_release(&work->data, 0);
 	fairwq_let_go_held(batch);
 	return true;

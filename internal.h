@@ -102,10 +102,10 @@ struct fairwq_turn {
 	u64 number;			/* P, R reads: of this turn, in its pool */
 	union {
 		struct {
-			bool color : 1;		/* P, R reads: index into batch->in_flight */
-			bool timed : 1;		/* P, R reads: @run is to be measured */
-			bool helped : 1;	/* R: taken from another runner's plan */
-			bool streak : 1;	/* P, R reads: its constraint is not told of each */
+			u8 color : 1;		/* P, R reads: index into batch->in_flight */
+			u8 timed : 1;		/* P, R reads: @run is to be measured */
+			u8 helped : 1;		/* R: taken from another runner's plan */
+			u8 streak : 1;		/* P, R reads: its constraint is not told of each */
 			u16 era;		/* P: pool->era when it was charged */
 			u32 charged;		/* P: under fair time: what for, ns */
 		};
@@ -114,6 +114,7 @@ struct fairwq_turn {
 	u64 wait;			/* R: ns from @stamp to the start */
 	u64 run;			/* R: ns, 0: not measured */
 };
+
 static_assert(offsetofend(struct fairwq_turn, charged) == offsetofend(struct fairwq_turn, terms));
 
 /* A turn that is planned. */

@@ -104,7 +104,11 @@ static bool fairwq_serializer_leave(struct fairwq_serializer *serializer, long h
 		return true;
 	}
 	fairwq_test_point(FAIRWQ_POINT_SERIAL_LEAVING, NULL);
-	/* Full barrier: whoever has it next sees what the items before did. */
+	/*
+	 * Full barrier: whoever has it next sees what the items before did. Pairs
+	 * with fairwq_serializer_take() and fairwq_serializer_push(). Model:
+	 * tests/models/serial.pml.
+	 */
 	return atomic_long_try_cmpxchg(&serializer->head, &head, HEAD_IDLE);
 }
 
@@ -286,7 +290,8 @@ struct fairwq_serializer *fairwq_serializer_ended(struct fairwq_constraint *cons
 
 /*
  * Full barrier: it sees what the items before did, as whoever had the
- * serializer has left it after that.
+ * serializer has left it after that. Pairs with fairwq_serializer_leave().
+ * Model: tests/models/serial.pml.
  */
 static bool fairwq_serializer_take(struct fairwq_serializer *serializer)
 {
@@ -328,7 +333,10 @@ static void fairwq_serializer_wait(struct fairwq_serializer *serializer)
 {
 	struct fairwq_marker marker = { .entry.place = FAIRWQ_PLACE_BARRIER };
 
-	/* All has ended. Pairs with fairwq_serializer_leave(). */
+	/*
+	 * All has ended. Pairs with fairwq_serializer_leave(). Model:
+	 * tests/models/serial.pml.
+	 */
 	if (atomic_long_read_acquire(&serializer->head) == HEAD_IDLE)
 		return;
 	init_completion(&marker.done);
@@ -423,7 +431,10 @@ void fairwq_serializer_destroy(struct fairwq_serializer *serializer)
 	if (fairwq_constraint_from_inside(&serializer->constraint, __func__))
 		return;
 	fairwq_lockdep_wait_constrained(&serializer->constraint);
-	/* Who left it is through with it. Pairs with fairwq_serializer_leave(). */
+	/*
+	 * Who left it is through with it. Pairs with fairwq_serializer_leave(). Model:
+	 * tests/models/serial.pml.
+	 */
 	while (atomic_long_read_acquire(&serializer->head) != HEAD_IDLE)
 		fairwq_serializer_wait(serializer);
 }

@@ -186,7 +186,10 @@ static struct fairwq_look fairwq_look_locked(struct fairwq_batch *batch,
 	look.place = data_race(work->place) & FAIRWQ_PLACE_MASK;
 	look.slot = data_race(work->slot); /* and here */
 	fairwq_test_point(FAIRWQ_POINT_LOOK, batch);
-	/* Load these, then the word. Pairs with the full barrier in fairwq_claim(). */
+	/*
+	 * Load these, then the word. Pairs with the full barrier in fairwq_claim(). No
+	 * model.
+	 */
 	smp_rmb();
 	look.data = atomic_long_read(&work->data);
 	return look;
@@ -232,6 +235,7 @@ static struct fairwq_constraint *fairwq_let_go(struct fairwq_work *work)
 	struct fairwq_constraint *constraint = work->constraint;
 
 	WRITE_ONCE(work->constraint, NULL);
+	/* Pairs with the cmpxchg() of the next queue call. Model: tests/models/steal.pml. */
 	atomic_long_set_release(&work->data, 0);
 	return constraint;
 }
