@@ -27,11 +27,12 @@ read -ra build_args <<<"${TORTURE_BUILD:-}"
 
 case $kind in
 uml) boot=uml arch=um kernel=(7.3 uml) cpus=2 slack=120 ;;
-uml-debug) boot=uml arch=um kernel=(7.3 uml debug) cpus=2 slack=400 loads=3 light="threads=4 backlog=500" ;;
+uml-debug) boot=uml arch=um kernel=(7.3 uml debug) cpus=2 slack=400 loads=3 light="threads=4 backlog=500 fail=1" ;;
 qemu) boot=qemu arch=x86_64 kernel=("${KERNEL:-6.1}" qemu) cpus=4 slack=180 light="threads=4 backlog=500 hotplug=100" ;;
 qemu-debug | qemu-kcsan | qemu-rt)
 	boot=qemu arch=x86_64 kernel=(7.3 "${kind%%-*}" "${kind#*-}") cpus=4 slack=400 loads=0
 	light="threads=4 backlog=500 hotplug=100"
+	[ "$kind" != qemu-debug ] || light="$light fail=1"
 	[ "$kind" != qemu-kcsan ] || light="threads=4 backlog=100 hotplug=500"
 	;;
 *) die "torture is run as uml or qemu, alone or with -debug, -kcsan or -rt, not $kind" ;;

@@ -521,14 +521,14 @@ static unsigned int tt_lane_width(enum tt_way way, struct tt_actor *actor)
 	}
 }
 
-static struct tt_lane *tt_lane_new(struct tt_actor *actor)
+static struct tt_lane *tt_lane_new_way(struct tt_actor *actor, enum tt_way way)
 {
 	struct tt_lane *lane = kvzalloc(sizeof(*lane), GFP_KERNEL);
 	unsigned int i;
 
 	if (!lane)
 		return NULL;
-	lane->way = tt_random(actor, 2) ? TT_WAY_BATCH : tt_random(actor, TT_NR_WAYS);
+	lane->way = way;
 	lane->width = tt_lane_width(lane->way, actor);
 	for (i = 0; i < NR_BEADS; i++) {
 		fairwq_work_init(&lane->bead[i].work, tt_bead_fn);
@@ -538,6 +538,12 @@ static struct tt_lane *tt_lane_new(struct tt_actor *actor)
 		return lane;
 	kvfree(lane);
 	return NULL;
+}
+
+static struct tt_lane *tt_lane_new(struct tt_actor *actor)
+{
+	return tt_lane_new_way(actor, tt_random(actor, 2) ? TT_WAY_BATCH :
+					tt_random(actor, TT_NR_WAYS));
 }
 
 void tt_lanes_init(struct tt_actor *actor)
@@ -567,6 +573,45 @@ void tt_lane_renew(struct tt_actor *actor)
 	if (actor->lane[i])
 		tt_lane_dispose(actor->lane[i]);
 	actor->lane[i] = tt_lane_new(actor);
+}
+
+/* ---- one that all send to ---------------------------------------------- */
+
+static DEFINE_RAW_SPINLOCK(tt_shared_lock);	/* who has it is the producer */
+static struct tt_lane *tt_shared;
+
+int tt_shared_init(void)
+{
+	struct tt_actor actor = { .nr = -1 };
+
+	prandom_seed_state(&actor.rnd, 2);
+	tt_shared = tt_lane_new_way(&actor, TT_WAY_SERIALIZER);
+	return tt_shared ? 0 : -ENOMEM;
+}
+
+void tt_shared_end(void)
+{
+	if (tt_shared)
+		tt_lane_dispose(tt_shared);
+	tt_shared = NULL;
+}
+
+/* In any context: in the order in which they got the lock. */
+void tt_shared_burst(struct tt_actor *actor)
+{
+	struct fairwq_batch *batch = tt_get_batch(actor);
+	unsigned int n = 1 + tt_random(actor, 16);
+	unsigned long flags;
+	long nr_queued = 0;
+
+	if (!batch)
+		return;
+	raw_spin_lock_irqsave(&tt_shared_lock, flags);
+	while (n-- && tt_bead_send(tt_shared, batch, &nr_queued))
+		;
+	raw_spin_unlock_irqrestore(&tt_shared_lock, flags);
+	tt_count(TT_QUEUED, nr_queued);
+	fairwq_batch_put(batch);
 }
 
 /* ---- its order is to hold whatever happens to it ----------------------- */
@@ -628,6 +673,8 @@ void tt_lane_meddle(struct tt_actor *actor)
 
 	if (!lane)
 		return;
+	if (lane->way == TT_WAY_SERIALIZER && tt_random(actor, 2))
+		fairwq_serializer_set_inline(&lane->serializer, tt_random(actor, 200));
 	if (tt_random(actor, 2))
 		tt_lane_cancel_bead(lane, fairwq_work_cancel_sync, tt_random(actor, NR_BEADS));
 	else if (!who && lane->batch)

@@ -46,6 +46,10 @@ unsigned int tt_backlog = 20000;
 module_param_named(backlog, tt_backlog, uint, 0444);
 MODULE_PARM_DESC(backlog, "Most items that are queued once, at a time (20000)");
 
+bool tt_starve;
+module_param_named(fail, tt_starve, bool, 0444);
+MODULE_PARM_DESC(fail, "Make allocations fail, where there is failslab; see tests/init.sh (N)");
+
 static char *weights = "";
 module_param(weights, charp, 0444);
 MODULE_PARM_DESC(weights, "How often what is done, NAME=N,...; all=N first, for the rest");
@@ -87,6 +91,7 @@ static const char * const tt_count_name[TT_NR_COUNTS] = {
 	[TT_STAMPS] = "stores checked",
 	[TT_FAILED] = "failed",
 	[TT_TOLD] = "failures told",
+	[TT_STARVED] = "without memory",
 };
 
 struct tt_counts {
@@ -389,6 +394,7 @@ static void tt_stop_all(void)
 	tt_stopped = jiffies;
 	WRITE_ONCE(tt_stopping, true);
 	tt_threads_stop();
+	tt_shared_end();
 	pr_info("ending: items\n");
 	tt_items_end();
 	if (!IS_ERR(resumer))
@@ -519,6 +525,8 @@ static int tt_begin_all(void)
 		err = tt_pools_init();
 	if (!err)
 		err = tt_slots_init();
+	if (!err)
+		err = tt_shared_init();
 	if (err)
 		return err;
 	tt_begin = jiffies;

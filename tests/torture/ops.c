@@ -8,6 +8,7 @@
 #include <linux/delay.h>
 #include <linux/mutex.h>
 #include <linux/notifier.h>
+#include <linux/preempt.h>
 #include <linux/sched.h>
 
 #include "torture.h"
@@ -16,6 +17,32 @@ static struct tt_slot tt_slots[TT_NR_SLOTS];
 
 /* Cancels of batches, which may take out any item, and of beads. */
 static atomic_t tt_cancels_begun, tt_cancels_ended;
+
+/* ---- without memory ---------------------------------------------------- */
+
+#ifdef CONFIG_FAILSLAB
+/* One of the next allocations of this task may fail, until tt_fail_end(). */
+static void tt_fail_begin(struct tt_actor *actor)
+{
+	if (tt_starve && in_task() && tt_random(actor, 2))
+		WRITE_ONCE(current->fail_nth, 1 + tt_random(actor, 16));
+}
+
+static void tt_fail_end(bool refused)
+{
+	WRITE_ONCE(current->fail_nth, 0);
+	if (refused)
+		tt_count(TT_STARVED, 1);
+}
+#else
+static void tt_fail_begin(struct tt_actor *actor)
+{
+}
+
+static void tt_fail_end(bool refused)
+{
+}
+#endif
 
 /* ---- batches that all can reach ---------------------------------------- */
 
@@ -108,7 +135,9 @@ static struct fairwq_batch *tt_batch_make(struct tt_actor *actor,
 	attrs->parent = tt_random(actor, 4) ? NULL : tt_get_owner(actor, nature);
 	attrs->prio = nature->prio;
 	attrs->weight = tt_random(actor, 2) ? 0 : 1 + tt_random(actor, FAIRWQ_MAX_WEIGHT);
+	tt_fail_begin(actor);
 	batch = fairwq_batch_create(nature->pool, attrs, "b%u", tt_random(actor, 1000));
+	tt_fail_end(batch == ERR_PTR(-ENOMEM));
 	fairwq_batch_put(attrs->parent);
 	if (IS_ERR(batch))
 		return NULL;
@@ -237,14 +266,30 @@ static void tt_op_mod(struct tt_actor *actor)
 
 /* ---- reaching into the queue ------------------------------------------- */
 
+static bool tt_cancel_delayed(struct fairwq_work *work)
+{
+	return fairwq_delayed_work_cancel(container_of(work, struct fairwq_delayed_work, work));
+}
+
+static bool tt_cancel_delayed_sync(struct fairwq_work *work)
+{
+	return fairwq_delayed_work_cancel_sync(container_of(work, struct fairwq_delayed_work,
+							    work));
+}
+
 static void tt_op_cancel(struct tt_actor *actor)
 {
-	tt_item_cancel(tt_any_item(actor), fairwq_work_cancel);
+	struct tt_item *item = tt_any_item(actor);
+
+	tt_item_cancel(item, item->kind == TT_DELAYED ? tt_cancel_delayed : fairwq_work_cancel);
 }
 
 static void tt_op_cancel_sync(struct tt_actor *actor)
 {
-	tt_item_cancel(tt_busy_item(actor), fairwq_work_cancel_sync);
+	struct tt_item *item = tt_busy_item(actor);
+
+	tt_item_cancel(item, item->kind == TT_DELAYED ? tt_cancel_delayed_sync :
+							fairwq_work_cancel_sync);
 }
 
 static void tt_op_disable(struct tt_actor *actor)
@@ -448,7 +493,9 @@ static void tt_op_weight(struct tt_actor *actor)
 
 static void tt_op_limit(struct tt_actor *actor)
 {
-	fairwq_pool_set_max_active(tt_any_pool(actor), 1 + tt_random(actor, 6));
+	tt_fail_begin(actor);
+	tt_fail_end(fairwq_pool_set_max_active(tt_any_pool(actor),
+					       1 + tt_random(actor, 6)) == -ENOMEM);
 }
 
 /* Whoever is added or gone, those that are there are told. */
@@ -478,16 +525,22 @@ static void tt_op_flows_idle(struct tt_actor *actor)
 static void tt_op_flows_beside(struct tt_actor *actor)
 {
 	struct fairwq_batch_attrs attrs = { .weight = tt_random(actor, 200) };
-	struct fairwq_flows *flows = fairwq_flows_create(tt_any_pool(actor), &attrs);
+	struct fairwq_flows *flows;
 	unsigned int n;
 
+	tt_fail_begin(actor);
+	flows = fairwq_flows_create(tt_any_pool(actor), &attrs);
+	tt_fail_end(flows == ERR_PTR(-ENOMEM));
 	if (IS_ERR(flows))
 		return;
 	for (n = tt_random(actor, 100); n; n--) {
 		struct tt_item *item = tt_any_item(actor);
 
-		if (item->kind == TT_PLAIN)
-			tt_item_queued(item, fairwq_flows_queue(flows, n % 8, &item->work));
+		if (item->kind != TT_PLAIN)
+			continue;
+		tt_fail_begin(actor);
+		tt_item_queued(item, fairwq_flows_queue(flows, n % 8, &item->work));
+		tt_fail_end(false);	/* it does without a flow of its own */
 	}
 	fairwq_flows_destroy(flows);
 }
@@ -497,18 +550,24 @@ static void tt_op_pool(struct tt_actor *actor)
 {
 	struct notifier_block told = { .notifier_call = tt_told };
 	struct fairwq_pool_attrs attrs = {
-		.flags = tt_random(actor, 2) ? 0 : FAIRWQ_STRICT_TURNS,
+		.flags = tt_random(actor, 32) & ~FAIRWQ_SYSFS,
 		.max_active = tt_random(actor, 4),
 		.policy = tt_random(actor, 3),
 		.slice_us = tt_random(actor, 500),
 	};
-	struct fairwq_pool *pool = fairwq_pool_create(&attrs, "beside");
-	struct tt_nature nature = { .pool = pool };
 	struct fairwq_batch *batch;
+	struct tt_nature nature;
+	struct fairwq_pool *pool;
 	unsigned int n;
 
+	if (tt_random(actor, 2))
+		attrs.flags |= FAIRWQ_STRICT_PRIO;
+	tt_fail_begin(actor);
+	pool = fairwq_pool_create(&attrs, "beside");
+	tt_fail_end(pool == ERR_PTR(-ENOMEM));
 	if (IS_ERR(pool))
 		return;
+	nature.pool = pool;
 	tt_count(TT_POOLS, 1);
 	fairwq_pool_register_notifier(pool, &told);
 	batch = tt_new_batch(actor, &nature);
@@ -568,6 +627,7 @@ struct tt_op tt_ops[] = {
 	{ "stream",	  3000, false, tt_lane_stream },
 	{ "lane",	  1000, true,  tt_lane_burst },
 	{ "lane_cancel",    50, true,  tt_lane_cancel },
+	{ "shared",	   200, true,  tt_shared_burst },
 	{ "queue",	  1000, true,  tt_op_queue },
 	{ "shots",	   300, true,  tt_op_shots },
 	{ "flows",	   100, true,  tt_op_flows },

@@ -73,6 +73,7 @@ enum tt_count {
 	TT_STAMPS,	/* checks of what a run saw */
 	TT_FAILED,	/* items that said so */
 	TT_TOLD,	/* and what the notifiers heard of that */
+	TT_STARVED,	/* calls of which an allocation was made to fail */
 	TT_NR_COUNTS,
 };
 
@@ -138,6 +139,7 @@ struct tt_op {
 /* main.c */
 extern enum tt_bug tt_bug;
 extern unsigned int tt_nr_threads, tt_backlog;
+extern bool tt_starve;
 extern struct fairwq_pool *tt_pools[TT_NR_POOLS];
 extern struct fairwq_flows *tt_flows;
 extern struct tt_thread *tt_threads;
@@ -190,6 +192,9 @@ void tt_lanes_end(struct tt_actor *actor);
 void tt_lane_renew(struct tt_actor *actor);
 void tt_lane_stream(struct tt_actor *actor);
 void tt_lane_burst(struct tt_actor *actor);
+int tt_shared_init(void);
+void tt_shared_end(void);
+void tt_shared_burst(struct tt_actor *actor);
 void tt_lane_cancel(struct tt_actor *actor);
 void tt_lane_meddle(struct tt_actor *actor);
 bool tt_is_bead(const struct fairwq_work *work);
