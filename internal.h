@@ -545,6 +545,7 @@ bool fairwq_constraint_from_inside(const struct fairwq_constraint *constraint,
 				   const char *what);
 
 /* serializer.c: for who has one */
+bool fairwq_is_serializer(const struct fairwq_constraint *constraint);
 struct fairwq_serializer *fairwq_serializer_ended(struct fairwq_constraint *constraint);
 struct fairwq_work *fairwq_serializer_first_locked(struct fairwq_serializer *serializer,
 						   struct list_head *through);

@@ -30,6 +30,11 @@
 
 static const struct fairwq_constraint_ops fairwq_serializer_ops;
 
+bool fairwq_is_serializer(const struct fairwq_constraint *constraint)
+{
+	return constraint->ops == &fairwq_serializer_ops;
+}
+
 static struct fairwq_serializer *fairwq_to_serializer(struct fairwq_constraint *constraint)
 {
 	return container_of(constraint, struct fairwq_serializer, constraint);
@@ -279,7 +284,7 @@ struct fairwq_serializer *fairwq_serializer_ended(struct fairwq_constraint *cons
 {
 	struct fairwq_serializer *serializer = fairwq_to_serializer(constraint);
 
-	if (constraint->ops != &fairwq_serializer_ops) {
+	if (!fairwq_is_serializer(constraint)) {
 		fairwq_complete(constraint);
 		return NULL;
 	}
@@ -467,7 +472,9 @@ static const struct fairwq_constraint_ops fairwq_serializer_ops = {
  * once, as with fairwq_serializer_set_inline(), for a slice of the pool at most.
  *
  * What is not promised: that the one in flight is lifted, too. It keeps its place
- * in its batch. An item must not wait for one behind it.
+ * in its batch. Nor those behind one that is bound for another pool, or for a batch
+ * that is paused or has a max_active; and none while somebody waits for items of the
+ * pool. An item must not wait for one behind it.
  *
  * Context: Any but NMI. Allocates nothing, takes no lock unless @batch was
  * idle. May be called from @work's own function.

@@ -502,6 +502,18 @@ static int fairwq_await(struct fairwq_work *work, struct fairwq_waiter *waiter)
 	return ret;
 }
 
+/* The caller is an item of a serializer in which @work waits until it returns. */
+static bool fairwq_work_is_behind(const struct fairwq_work *work)
+{
+	const struct fairwq_turn *turn = fairwq_own_turn();
+
+	return WARN_ONCE(turn && turn->constraint &&
+			 turn->constraint == READ_ONCE(work->constraint) &&
+			 fairwq_is_serializer(turn->constraint),
+			 "fairwq: item %ps of batch %s/%s would wait for %ps, behind it in its serializer\n",
+			 turn->func, turn->batch->pool->name, turn->batch->name, work->func);
+}
+
 /* Until the instance that is queued last, or runs, has ended. */
 static bool fairwq_wait(struct fairwq_work *work)
 {
@@ -511,6 +523,8 @@ static bool fairwq_wait(struct fairwq_work *work)
 
 	do {
 		while ((ret = fairwq_await(work, &waiter)) < 0) {
+			if (fairwq_work_is_behind(work))
+				return false;
 			waited = true;
 			usleep_range(20, 100);
 		}
@@ -559,7 +573,8 @@ static void fairwq_lockdep_work(struct fairwq_work *work)
  * The caller sees to it that @work is not freed meanwhile.
  *
  * Context: Process context, sleeps. From @work's own function it warns and
- * returns false.
+ * returns false; and so it does from an item behind which @work waits in a
+ * serializer.
  * Return: true if it waited, false if there was nothing to wait for.
  */
 bool fairwq_work_flush(struct fairwq_work *work)

@@ -1199,7 +1199,8 @@ static void destroy_refuses_and_waits(struct kunit *test)
 struct inside {
 	struct fairwq_work work;
 	struct fairwq_serializer *serial;
-	struct fairwq_limiter *limiter;
+	struct fairwq_work *behind;
+	struct mock *mock;
 	struct completion done;
 };
 
@@ -1227,6 +1228,48 @@ static void waiting_for_oneself_warns(struct kunit *test)
 	mock_await(test, &inside.done);
 	fairwq_serializer_destroy(inside.serial);
 	pr_info("# expect-splat end\n");
+	fairwq_batch_dispose(a);
+}
+
+static void in_front_fn(struct fairwq_work *work)
+{
+	struct inside *inside = container_of(work, struct inside, work);
+
+	if (fairwq_work_flush(inside->behind))
+		mock_log_add(&inside->mock->log, '!');
+	complete(&inside->done);
+}
+
+static void wait_for_one_behind(struct kunit *test, struct fairwq_batch *a,
+				unsigned int budget_us)
+{
+	struct inside inside = { .serial = serial_new(test), .mock = test->priv };
+	struct mock_gate *gate;
+
+	KUNIT_ASSERT_EQ(test, 0, fairwq_serializer_set_inline(inside.serial, budget_us));
+	gate = serial_gate(test, inside.serial, a);
+	init_completion(&inside.done);
+	fairwq_work_init_onstack(&inside.work, in_front_fn);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(inside.serial, a, &inside.work));
+	inside.behind = &serial_item(test, inside.serial, a, 'x')->work;
+	complete_all(&gate->open);
+	mock_await(test, &inside.done);
+	fairwq_serializer_destroy(inside.serial);
+}
+
+/* And so does one that waits for another that waits for it; also if both were taken along. */
+static void waiting_for_one_behind_warns(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	pr_info("# expect-splat begin behind it in its serializer\n");
+	wait_for_one_behind(test, a, 0);
+	wait_for_one_behind(test, a, FAIRWQ_MAX_INLINE_US);
+	pr_info("# expect-splat end\n");
+	KUNIT_EXPECT_STREQ(test, "xx", &mock->log.text[0]);
 	fairwq_batch_dispose(a);
 }
 
@@ -1632,6 +1675,7 @@ static struct kunit_case serializer_cases[] = {
 	KUNIT_CASE(flush_of_a_work_that_waits),
 	KUNIT_CASE(destroy_refuses_and_waits),
 	KUNIT_CASE(waiting_for_oneself_warns),
+	KUNIT_CASE(waiting_for_one_behind_warns),
 	KUNIT_CASE(memory_may_go),
 	KUNIT_CASE(limiter_lets_exactly_n_go),
 	KUNIT_CASE(limiter_cancel_and_flush),
