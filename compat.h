@@ -2,7 +2,8 @@
 /*
  * Differences between the supported kernels, each once, each found by what
  * the headers define and not by the version number: stable kernels carry
- * backports.
+ * backports. What only the bench and the torture need of that is theirs: see
+ * bench/sides.c, and the Kbuild files there.
  */
 #ifndef FAIRWQ_COMPAT_H
 #define FAIRWQ_COMPAT_H

@@ -372,7 +372,8 @@ static bool fairwq_pool_from_inside(struct fairwq_pool *pool, const char *what)
  * @pool: the pool
  *
  * On return every item that was queued to any of the pool's batches before the
- * call has ended. Items that are queued meanwhile are not waited for. Waits
+ * call has ended. Items that are queued meanwhile are not waited for, nor are
+ * those that wait in a constraint. Waits
  * for paused batches until they are resumed or disposed.
  *
  * Context: Process context, sleeps. From one of the pool's own items it warns
@@ -431,7 +432,8 @@ static void fairwq_pool_wait_drained(struct fairwq_pool *pool)
  *
  * While this waits, only items of the pool itself may queue to it; anybody
  * else gets -ESHUTDOWN. When it returns, everybody may queue again. Waits for
- * paused batches until they are resumed or disposed.
+ * paused batches until they are resumed or disposed. What was accepted before, and
+ * waits in a constraint, is not waited for, and comes in when it is let go.
  *
  * Context: Process context, sleeps. From one of the pool's own items it warns
  * and returns at once. Not to be called twice at a time.

@@ -226,7 +226,7 @@ static void line_end(struct kunit *test)
 		   line.high - line.low);
 }
 
-/* All of them wait before the first is let go, from batches of all priorities. */
+/* All of them wait before the first is let go. */
 static void million_items_that_wait(struct kunit *test)
 {
 	struct mock_gate *gate = gate_new(test);
