@@ -130,9 +130,12 @@ void fairwq_set_hung_ms(struct fairwq_pool *pool, unsigned int hung_ms)
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	pool->hung_ms = hung_ms;
-	/* Also if nothing runs: the timer may still be set for the old time. */
-	if (hung_ms && !pool->ticking)
-		mod_timer(&pool->tick, fairwq_hung_due_locked(pool));
+	/*
+	 * Also if nothing runs: the timer may still be set for the old time. Never
+	 * later than that, or who writes it again and again would see nothing.
+	 */
+	if (hung_ms)
+		timer_reduce(&pool->tick, fairwq_hung_due_locked(pool));
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 }
 

@@ -442,6 +442,32 @@ static void hung_item_is_reported_once(struct kunit *test)
 	fairwq_batch_dispose(a);
 }
 
+/* Also if the time is set again and again. */
+static void hung_item_is_reported_whoever_writes(struct kunit *test)
+{
+	unsigned long end = jiffies + MOCK_WAIT;
+	struct mock *mock = test->priv;
+	struct mock_gate gate;
+	struct fairwq_batch *a;
+
+	mock_gate_init(&gate);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	mock_open(test);
+	fairwq_batch_flush(mock->gate_batch);
+	pr_info("# expect-splat begin item hung: mock_gate_fn\n");
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate.work));
+	while (!fairwq_test_counter(mock->pool, FAIRWQ_HUNG) && time_before(jiffies, end)) {
+		fairwq_test_set_hung_ms(mock->pool, 200);
+		usleep_range(2000, 5000);
+	}
+	pr_info("# expect-splat end\n");
+	KUNIT_EXPECT_EQ(test, 1ULL, fairwq_test_counter(mock->pool, FAIRWQ_HUNG));
+	complete_all(&gate.open);
+	fairwq_batch_flush(a);
+	fairwq_batch_dispose(a);
+}
+
 /* ---- manners ---------------------------------------------------------- */
 
 static void spin_fn(struct fairwq_work *work)
@@ -523,6 +549,7 @@ static struct kunit_case runner_cases[] = {
 	KUNIT_CASE(leaked_irqs_off),
 	KUNIT_CASE(leaked_creds),
 	KUNIT_CASE(hung_item_is_reported_once),
+	KUNIT_CASE(hung_item_is_reported_whoever_writes),
 	KUNIT_CASE(runner_returns_to_the_core),
 	KUNIT_CASE(endless_batch_can_be_flushed),
 	{}
