@@ -107,7 +107,7 @@ bool fairwq_cancel_delayed(struct fairwq_work *work)
 	fairwq_unreserve(batch);
 	/*
 	 * From here on it is its caller's. Pairs with the cmpxchg() of the next queue
-	 * call. Model: tests/models/dispose.pml.
+	 * call. No model.
 	 */
 	atomic_long_set_release(&work->data, 0);
 	fairwq_let_go_held(batch);
@@ -219,7 +219,8 @@ EXPORT_SYMBOL_GPL(fairwq_mod_delayed);
  * If it waits for its delay, that is over now. Then as fairwq_work_flush().
  *
  * Context: Process context, sleeps. From @dwork's own function it warns, and
- * does not wait.
+ * does not wait, as from an item behind which it waits in a
+ * serializer.
  * Return: true if it waited, false if there was nothing to wait for.
  */
 bool fairwq_delayed_work_flush(struct fairwq_delayed_work *dwork)

@@ -235,7 +235,7 @@ static struct fairwq_constraint *fairwq_let_go(struct fairwq_work *work)
 	struct fairwq_constraint *constraint = work->constraint;
 
 	WRITE_ONCE(work->constraint, NULL);
-	/* Pairs with the cmpxchg() of the next queue call. Model: tests/models/steal.pml. */
+	/* Pairs with the cmpxchg() of the next queue call. No model. */
 	atomic_long_set_release(&work->data, 0);
 	return constraint;
 }
@@ -574,7 +574,7 @@ static void fairwq_lockdep_work(struct fairwq_work *work)
  *
  * Context: Process context, sleeps. From @work's own function it warns and
  * returns false; and so it does from an item behind which @work waits in a
- * serializer.
+ * serializer, where it stays.
  * Return: true if it waited, false if there was nothing to wait for.
  */
 bool fairwq_work_flush(struct fairwq_work *work)
