@@ -25,14 +25,17 @@ dir=$top/build/torture-$kind
 loads=20 light=
 read -ra build_args <<<"${TORTURE_BUILD:-}"
 
+# With failing allocations, and more of what allocates.
+starved="fail=1 weights=pool=20,flows_beside=20,renew=200"
+
 case $kind in
 uml) boot=uml arch=um kernel=(7.3 uml) cpus=2 slack=120 ;;
-uml-debug) boot=uml arch=um kernel=(7.3 uml debug) cpus=2 slack=400 loads=3 light="threads=4 backlog=500 fail=1" ;;
+uml-debug) boot=uml arch=um kernel=(7.3 uml debug) cpus=2 slack=400 loads=3 light="threads=4 backlog=500 $starved" ;;
 qemu) boot=qemu arch=x86_64 kernel=("${KERNEL:-6.1}" qemu) cpus=4 slack=180 light="threads=4 backlog=500 hotplug=100" ;;
 qemu-debug | qemu-kcsan | qemu-rt)
 	boot=qemu arch=x86_64 kernel=(7.3 "${kind%%-*}" "${kind#*-}") cpus=4 slack=400 loads=0
 	light="threads=4 backlog=500 hotplug=100"
-	[ "$kind" != qemu-debug ] || light="$light fail=1"
+	[ "$kind" != qemu-debug ] || light="$light $starved"
 	[ "$kind" != qemu-kcsan ] || light="threads=4 backlog=100 hotplug=500"
 	;;
 *) die "torture is run as uml or qemu, alone or with -debug, -kcsan or -rt, not $kind" ;;

@@ -328,8 +328,9 @@ static void tt_pools_end(void)
 
 static void tt_say_parameters(const char *when)
 {
-	pr_alert("--- %s: seconds=%u threads=%u seed=%u stutter=%u backlog=%u weights=%s bug=%s\n",
-		 when, seconds, tt_nr_threads, seed, stutter, tt_backlog, weights, bug);
+	pr_alert("--- %s: seconds=%u threads=%u seed=%u stutter=%u backlog=%u fail=%d weights=%s bug=%s\n",
+		 when, seconds, tt_nr_threads, seed, stutter, tt_backlog, tt_starve, weights,
+		 bug);
 	tt_hotplug_say(when);
 }
 
@@ -417,6 +418,8 @@ static void tt_judge(void)
 	if (tt_sum(TT_BATCHES) != tt_sum(TT_RELEASED))
 		tt_problem("%ld batches, %ld released\n", tt_sum(TT_BATCHES),
 			   tt_sum(TT_RELEASED));
+	if (tt_starve && seconds >= 30 && !tt_sum(TT_STARVED))
+		tt_problem("no allocation has failed\n");
 	if (tt_sum(TT_FAILED) != tt_sum(TT_TOLD))
 		tt_problem("%ld items failed, the notifiers were told of %ld\n",
 			   tt_sum(TT_FAILED), tt_sum(TT_TOLD));
@@ -511,6 +514,10 @@ static int tt_parse(void)
 {
 	int err = tt_parse_bug();
 
+	if (tt_starve && !IS_ENABLED(CONFIG_FAILSLAB)) {
+		pr_err("fail=1 needs a kernel with CONFIG_FAILSLAB\n");
+		return -EINVAL;
+	}
 	tt_nr_threads = clamp(threads ?: 4 * num_online_cpus(), 1U, TT_MAX_THREADS);
 	return err ?: tt_parse_weights();
 }

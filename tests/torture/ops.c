@@ -24,7 +24,7 @@ static atomic_t tt_cancels_begun, tt_cancels_ended;
 /* One of the next allocations of this task may fail, until tt_fail_end(). */
 static void tt_fail_begin(struct tt_actor *actor)
 {
-	if (tt_starve && in_task() && tt_random(actor, 2))
+	if (tt_starve && in_task())
 		WRITE_ONCE(current->fail_nth, 1 + tt_random(actor, 16));
 }
 
@@ -493,9 +493,7 @@ static void tt_op_weight(struct tt_actor *actor)
 
 static void tt_op_limit(struct tt_actor *actor)
 {
-	tt_fail_begin(actor);
-	tt_fail_end(fairwq_pool_set_max_active(tt_any_pool(actor),
-					       1 + tt_random(actor, 6)) == -ENOMEM);
+	fairwq_pool_set_max_active(tt_any_pool(actor), 1 + tt_random(actor, 6));
 }
 
 /* Whoever is added or gone, those that are there are told. */
@@ -569,6 +567,8 @@ static void tt_op_pool(struct tt_actor *actor)
 		return;
 	nature.pool = pool;
 	tt_count(TT_POOLS, 1);
+	tt_fail_begin(actor);
+	tt_fail_end(fairwq_pool_set_max_active(pool, 1 + tt_random(actor, 8)) == -ENOMEM);
 	fairwq_pool_register_notifier(pool, &told);
 	batch = tt_new_batch(actor, &nature);
 	for (n = tt_random(actor, 200); n && batch; n--) {
