@@ -518,7 +518,9 @@ void fairwq_batch_look(struct fairwq_batch *batch)
 /* What a reader of debugfs does to a batch. */
 void fairwq_test_look(struct fairwq_batch *batch)
 {
+	rcu_read_lock();
 	fairwq_batch_look(batch);
+	rcu_read_unlock();
 }
 EXPORT_SYMBOL_GPL(fairwq_test_look);
 #endif

@@ -165,6 +165,26 @@ static void disposed_paused_batch_drains(struct kunit *test)
 	fairwq_batch_put(a);
 }
 
+/* Who holds a batch of a pool that is gone has nothing to wait for, nor to queue to. */
+static void released_batch_outlives_its_pool(struct kunit *test)
+{
+	const struct fairwq_pool_attrs attrs = { .max_active = 1 };
+	struct fairwq_pool *pool = fairwq_pool_create(&attrs, "short-lived");
+	struct mock_item *item = mock_item(test, 'a');
+	struct fairwq_batch *a;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(pool));
+	a = fairwq_batch_create(pool, NULL, "a");
+	KUNIT_EXPECT_FALSE(test, IS_ERR(a));
+	fairwq_pool_destroy(pool);
+	if (IS_ERR(a))
+		return;
+	rcu_barrier();		/* its memory, too */
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_queue(a, &item->work));
+	fairwq_batch_dispose(a);
+}
+
 /* ---- any context ------------------------------------------------------ */
 
 struct irq_dispose {
@@ -465,6 +485,7 @@ static struct kunit_case dispose_cases[] = {
 	KUNIT_CASE(disposed_idle_goes),
 	KUNIT_CASE(two_holders_may_both_dispose),
 	KUNIT_CASE(disposed_paused_batch_drains),
+	KUNIT_CASE(released_batch_outlives_its_pool),
 	KUNIT_CASE(dispose_from_hardirq),
 	KUNIT_CASE(dispose_between_check_and_push),
 	KUNIT_CASE(push_before_the_batch_is_closed),
