@@ -414,6 +414,20 @@ static void leaked_creds(struct kunit *test)
 	leak_is_reported_and_repaired(test, LEAK_CREDS);
 }
 
+/* A batch whose items will be the only ones that run, and a gate to be queued to it. */
+static struct fairwq_batch *hung_begin(struct kunit *test, struct mock_gate *gate)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	mock_gate_init(gate);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	mock_open(test);
+	fairwq_batch_flush(mock->gate_batch);
+	return a;
+}
+
 /* An item over hung_ms is reported, once. */
 static void hung_item_is_reported_once(struct kunit *test)
 {
@@ -421,11 +435,7 @@ static void hung_item_is_reported_once(struct kunit *test)
 	struct fairwq_batch *a;
 	struct mock_gate gate;
 
-	mock_gate_init(&gate);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	mock_open(test);
-	fairwq_batch_flush(mock->gate_batch);
+	a = hung_begin(test, &gate);
 	pr_info("# expect-splat begin item hung: mock_gate_fn\n");
 	fairwq_test_set_hung_ms(mock->pool, 20);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate.work));
@@ -450,11 +460,7 @@ static void hung_item_is_reported_whoever_writes(struct kunit *test)
 	struct mock_gate gate;
 	struct fairwq_batch *a;
 
-	mock_gate_init(&gate);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	mock_open(test);
-	fairwq_batch_flush(mock->gate_batch);
+	a = hung_begin(test, &gate);
 	pr_info("# expect-splat begin item hung: mock_gate_fn\n");
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate.work));
 	while (!fairwq_test_counter(mock->pool, FAIRWQ_HUNG) && time_before(jiffies, end)) {
