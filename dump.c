@@ -55,7 +55,7 @@ static void fairwq_dump_runner_locked(struct fairwq_dump *dump, struct fairwq_ba
 
 	if (turn && turn->batch == batch)
 		fairwq_dump_add_locked(dump, "running", turn->func, turn->stamp);
-	fairwq_dump_slots_locked(dump, batch, runner->streak.slot, runner->streak.nr);
+	fairwq_dump_slots_locked(dump, batch, runner->log.slot, runner->streak.nr);
 	fairwq_dump_slots_locked(dump, batch, runner->plan.slot, READ_ONCE(runner->plan.nr));
 }
 

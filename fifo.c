@@ -342,6 +342,7 @@ static void fairwq_slot_fill_locked(struct fairwq_batch *batch, struct fairwq_sl
 	turn->timed = false;
 	turn->helped = false;
 	turn->streak = false;
+	turn->off = false;
 	if (unlikely(work->place & FAIRWQ_PLACE_AWAITED))
 		fairwq_waiters_plan_locked(batch->pool, work, turn->number);
 	work->place = FAIRWQ_PLACE_SLOT;
@@ -531,40 +532,45 @@ static void fairwq_batch_turns_over_locked(struct fairwq_batch *batch, unsigned 
 }
 
 /* There is nothing to be told of @turn but that it is over. */
-static bool fairwq_turn_is_plain_locked(const struct fairwq_turn *turn)
+static bool fairwq_turn_is_plain(const struct fairwq_turn *turn)
 {
-	const struct fairwq_pool *pool = turn->batch->pool;
-
-	lockdep_assert_held(&pool->lock);
-
-	return !turn->run && !turn->stamp && !turn->helped &&
-	       pool->policy != FAIRWQ_FAIR_TIME && list_empty(&pool->waiters);
+	return !turn->run && !turn->stamp && !turn->helped && !turn->off;
 }
 
 /* How many in a row are plain, and differ in nothing that is told. */
-static unsigned int fairwq_turns_alike_locked(const struct fairwq_turn *turn,
+static unsigned int fairwq_turns_alike_locked(const struct fairwq_slot *slot,
 					      unsigned int max)
 {
+	const struct fairwq_turn *first = &slot->turn;
+	const struct fairwq_pool *pool = first->batch->pool;
 	unsigned int i;
 
+	lockdep_assert_held(&pool->lock);
+
+	if (pool->policy == FAIRWQ_FAIR_TIME || !list_empty(&pool->waiters))
+		return 0;
 	for (i = 0; i < max; i++)
-		if (turn[i].batch != turn->batch || turn[i].color != turn->color ||
-		    !fairwq_turn_is_plain_locked(&turn[i]))
+		if (slot[i].turn.batch != first->batch || slot[i].turn.color != first->color ||
+		    !fairwq_turn_is_plain(&slot[i].turn))
 			break;
 	return i;
 }
 
 /*
  * The functions of the first of these @nr turns have returned: of as many as
- * can be told of at once. Returns how many.
+ * can be told of at once. Returns how many. Not of one that is off: its batch
+ * may be gone.
  */
-unsigned int fairwq_batch_turns_end_locked(const struct fairwq_turn *turn, unsigned int nr)
+unsigned int fairwq_batch_turns_end_locked(const struct fairwq_slot *slot, unsigned int nr)
 {
+	const struct fairwq_turn *turn = &slot->turn;
 	struct fairwq_batch *batch = turn->batch;
-	unsigned int alike = fairwq_turns_alike_locked(turn, nr);
+	unsigned int alike;
 
+	if (turn->off)
+		return 1;
 	lockdep_assert_held(&batch->pool->lock);
-
+	alike = fairwq_turns_alike_locked(slot, nr);
 	nr = alike ?: 1;
 	batch->stats->done += nr;
 	if (!alike) {

@@ -17,18 +17,19 @@
 
 #include "internal.h"
 
-/* What an item must leave as it found it. */
-struct fairwq_footing {
-	struct task_struct *self;	/* who runs it; to ask for that costs a call somewhere */
-	int preempt;
-	int locks;
-	int rcu;
-	const struct cred *cred;
-};
-
 static const struct cred *fairwq_cred_of(const struct task_struct *self)
 {
 	return rcu_dereference_protected(self->cred, self == current);
+}
+
+/* By who runs items, before the first: what one leaves as it was is so for the next. */
+void fairwq_footing_take(struct fairwq_footing *footing)
+{
+	footing->self = current;
+	footing->preempt = preempt_count();
+	footing->locks = lockdep_depth(footing->self);
+	footing->rcu = rcu_preempt_depth();
+	footing->cred = fairwq_cred_of(footing->self);
 }
 
 static bool fairwq_footing_kept(const struct fairwq_footing *before)
@@ -68,7 +69,7 @@ static void fairwq_footing_repair(const struct fairwq_footing *before)
 		revert_creds(before->cred);
 }
 
-static void fairwq_leak(const struct fairwq_footing *before, fairwq_func_t func,
+static void fairwq_leak(struct fairwq_footing *before, fairwq_func_t func,
 			struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;
@@ -76,24 +77,17 @@ static void fairwq_leak(const struct fairwq_footing *before, fairwq_func_t func,
 
 	fairwq_footing_report(before, func, batch);
 	fairwq_footing_repair(before);
+	fairwq_footing_take(before);
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	pool->counter[FAIRWQ_LEAKS]++;
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 }
 
 /* Call the function of an item; @work may be gone when it returns. */
-void fairwq_call(struct fairwq_work *work, const struct fairwq_turn *turn)
+void fairwq_call(struct fairwq_work *work, const struct fairwq_turn *turn,
+		 struct fairwq_footing *footing)
 {
 	struct fairwq_pool *pool = turn->batch->pool;
-	struct task_struct *self = current;
-	/* Member by member: some kernels clear what is left, and take long. */
-	struct fairwq_footing before = {
-		.self = self,
-		.preempt = preempt_count(),
-		.locks = lockdep_depth(self),
-		.rcu = rcu_preempt_depth(),
-		.cred = fairwq_cred_of(self),
-	};
 #ifdef CONFIG_LOCKDEP
 	struct lockdep_map map;
 
@@ -111,6 +105,6 @@ void fairwq_call(struct fairwq_work *work, const struct fairwq_turn *turn)
 #endif
 	fairwq_lockdep_ran_constrained(turn->constraint);
 	fairwq_lockdep_ran(pool);
-	if (!fairwq_footing_kept(&before) && !fairwq_mutant(LEAK_UNSEEN))
-		fairwq_leak(&before, turn->func, turn->batch);
+	if (!fairwq_footing_kept(footing) && !fairwq_mutant(LEAK_UNSEEN))
+		fairwq_leak(footing, turn->func, turn->batch);
 }

@@ -106,6 +106,7 @@ struct fairwq_turn {
 			u8 timed : 1;		/* P, R reads: @run is to be measured */
 			u8 helped : 1;		/* R: taken from another runner's plan */
 			u8 streak : 1;		/* P, R reads: its constraint is not told of each */
+			u8 off : 1;		/* R: there was none, its work was taken out */
 			u16 era;		/* P: pool->era when it was charged */
 			u32 charged;		/* P: under fair time: what for, ns */
 		};
@@ -174,8 +175,18 @@ struct fairwq_plan {
 	struct fairwq_mark mark[FAIRWQ_PLAN_MAX];
 };
 
+/* What an item must leave as it found it. */
+struct fairwq_footing {
+	struct task_struct *self;	/* who runs it; to ask for that costs a call somewhere */
+	int preempt;
+	int locks;
+	int rcu;
+	const struct cred *cred;
+};
+
 /*
- * The turns that a runner has run since it held the lock last.
+ * The turns that a runner has run since it held the lock last, and behind them,
+ * with their works, those of the streak that it is in.
  *
  * Invariant: accounted <= done <= nr <= done + 1.
  */
@@ -183,15 +194,15 @@ struct fairwq_log {
 	unsigned int nr;		/* R: begun */
 	unsigned int done;		/* R: ended */
 	unsigned int accounted;		/* P: of these, the batches know */
-	struct fairwq_turn turn[FAIRWQ_LOG_MAX];
+	struct fairwq_slot slot[FAIRWQ_LOG_MAX];
 };
 
 /* The items of one serializer that a runner goes on with; see streak.c. */
 struct fairwq_streak {
 	/* R, and P to let go of it: the runner has it, and others wait; or NULL */
 	struct fairwq_serializer *serializer;
-	unsigned int nr;		/* P, R reads: slots */
-	unsigned int next;		/* R: slots before it are through */
+	unsigned int nr;		/* P, R reads: slots of the log */
+	unsigned int next;		/* R: those before it are through */
 	unsigned int turns;		/* R: taken in this streak */
 	unsigned int lift;		/* R: of the slots, run whatever the budget */
 	u64 budget;			/* R: ns; 0: none is taken */
@@ -200,7 +211,6 @@ struct fairwq_streak {
 	u64 lift_budget;		/* R: the same of what is lifted */
 	u64 lift_due;			/* R */
 	unsigned long overdue;		/* R: of the later one, in jiffies */
-	struct fairwq_slot slot[FAIRWQ_STREAK_MAX];
 };
 
 /*
@@ -515,7 +525,7 @@ void fairwq_batch_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_
 				      struct fairwq_work *work);
 void fairwq_batch_link_waiting_locked(struct fairwq_batch *batch, struct fairwq_work *work);
 void fairwq_batch_put_back_locked(struct fairwq_batch *batch, struct fairwq_work *work);
-unsigned int fairwq_batch_turns_end_locked(const struct fairwq_turn *turn, unsigned int nr);
+unsigned int fairwq_batch_turns_end_locked(const struct fairwq_slot *slot, unsigned int nr);
 void fairwq_batch_turn_drop_locked(struct fairwq_batch *batch, unsigned int color);
 void fairwq_batch_remove_locked(struct fairwq_batch *batch, struct fairwq_work *work);
 bool fairwq_batch_is_idle_locked(const struct fairwq_batch *batch);
@@ -570,7 +580,7 @@ struct fairwq_serializer *fairwq_streak_end_locked(struct fairwq_runner *runner)
 bool fairwq_streak_alone(struct fairwq_runner *runner);
 bool fairwq_streak_is_over(const struct fairwq_runner *runner);
 bool fairwq_streak_detach(struct fairwq_runner *runner, struct fairwq_serializer *serializer);
-struct fairwq_work *fairwq_streak_next(struct fairwq_runner *runner, struct fairwq_turn *turn);
+struct fairwq_work *fairwq_streak_next(struct fairwq_runner *runner, unsigned int *i);
 
 /* delay.c */
 bool fairwq_delay_pending(struct fairwq_work *work);
@@ -613,7 +623,9 @@ void fairwq_window_drop_locked(struct fairwq_pool *pool, struct fairwq_node *nod
 void fairwq_window_left_locked(struct fairwq_batch *batch);
 
 /* guard.c: around the function of an item */
-void fairwq_call(struct fairwq_work *work, const struct fairwq_turn *turn);
+void fairwq_footing_take(struct fairwq_footing *footing);
+void fairwq_call(struct fairwq_work *work, const struct fairwq_turn *turn,
+		 struct fairwq_footing *footing);
 
 /* failure.c */
 void fairwq_failure_init(struct fairwq_pool *pool);

@@ -264,7 +264,7 @@ bool fairwq_overdue_locked(const struct fairwq_runner *runner, u64 now)
 /* The first turn that is left in @victim's plan is ours, to be started. */
 static bool fairwq_steal_locked(struct fairwq_runner *runner, struct fairwq_runner *victim)
 {
-	struct fairwq_turn *turn = &runner->log.turn[0];
+	struct fairwq_turn *turn = &runner->log.slot[0].turn;
 
 	lockdep_assert_held(&runner->pool->lock);
 

@@ -105,7 +105,7 @@ static void fairwq_account_locked(struct fairwq_runner *runner)
 	lockdep_assert_held(&runner->pool->lock);
 
 	while (log->accounted < done)
-		log->accounted += fairwq_batch_turns_end_locked(&log->turn[log->accounted],
+		log->accounted += fairwq_batch_turns_end_locked(&log->slot[log->accounted],
 								done - log->accounted);
 }
 
@@ -201,7 +201,7 @@ static void fairwq_end_constrained(struct fairwq_runner *runner,
 
 /* The function of a work, around it what makes it a turn. */
 static void fairwq_run_turn(struct fairwq_runner *runner, struct fairwq_turn *turn,
-			    struct fairwq_work *work)
+			    struct fairwq_work *work, struct fairwq_footing *footing)
 {
 	bool timed = turn->timed || trace_fairwq_start_enabled() ||
 		     trace_fairwq_end_enabled();
@@ -213,7 +213,7 @@ static void fairwq_run_turn(struct fairwq_runner *runner, struct fairwq_turn *tu
 	fairwq_start_turn(runner, turn, work);
 	if (fairwq_mutant(SERIAL_EARLY) && turn->constraint && !turn->streak)
 		fairwq_complete(turn->constraint);
-	fairwq_call(work, turn);
+	fairwq_call(work, turn, footing);
 	/* @work may have been freed: from here on it is only an address. */
 	/* Between short items, with nothing to it, about once a tick is enough. */
 	if (unlikely(need_resched() || time_after(jiffies, runner->started)))
@@ -335,9 +335,9 @@ static unsigned int fairwq_go_on(struct fairwq_runner *runner, unsigned int i)
 			return i;
 	}
 	if (streak->due && !fairwq_streak_is_over(runner))
-		runner->in_hand = fairwq_streak_next(runner, &runner->log.turn[i]);
+		runner->in_hand = fairwq_streak_next(runner, &i);
 	while (!runner->in_hand && fairwq_streak_refill(runner, &i))
-		runner->in_hand = fairwq_streak_next(runner, &runner->log.turn[i]);
+		runner->in_hand = fairwq_streak_next(runner, &i);
 	return i;
 }
 
@@ -360,14 +360,16 @@ static void fairwq_run_turns(struct fairwq_runner *runner)
 {
 	unsigned long overdue = jiffies + fairwq_patience();
 	struct fairwq_log *log = &runner->log;
+	struct fairwq_footing footing;
 	struct fairwq_work *work;
 	unsigned int i;
 	bool late;
 
+	fairwq_footing_take(&footing);
 	runner->mark = 0;
 	/* Of its own plan or others', so many; or what is in its hands, a streak. */
 	for (i = 0; i < FAIRWQ_PLAN_MAX || runner->in_hand;) {
-		work = fairwq_next_turn(runner, &log->turn[i]);
+		work = fairwq_next_turn(runner, &log->slot[i].turn);
 		if (!work)
 			break;
 		/*
@@ -383,8 +385,8 @@ static void fairwq_run_turns(struct fairwq_runner *runner)
 		 */
 		smp_wmb();
 		WRITE_ONCE(log->nr, i + 1);
-		fairwq_run_turn(runner, &log->turn[i++], work);
-		late = unlikely(fairwq_is_late(runner, &log->turn[i - 1], overdue)) &&
+		fairwq_run_turn(runner, &log->slot[i++].turn, work, &footing);
+		late = unlikely(fairwq_is_late(runner, &log->slot[i - 1].turn, overdue)) &&
 		       fairwq_stop_late(runner);
 		if (unlikely(runner->streak.serializer))
 			i = fairwq_go_on(runner, i);
@@ -515,7 +517,7 @@ const struct fairwq_turn *fairwq_current_turn(const struct fairwq_runner *runner
 	/* Pairs with that of @done: if it is over, what it did is seen. */
 	if (!nr || smp_load_acquire(&runner->log.done) >= nr)
 		return NULL;
-	return &runner->log.turn[nr - 1];
+	return &runner->log.slot[nr - 1].turn;
 }
 
 /* The turn that the caller is in, as its item; or NULL. */

@@ -155,7 +155,7 @@ static void fairwq_streak_take_locked(struct fairwq_runner *runner, struct fairw
 {
 	struct fairwq_streak *streak = &runner->streak;
 	unsigned int most = streak->budget ? FAIRWQ_STREAK_MAX : FAIRWQ_LIFT_MAX;
-	struct fairwq_slot *slot = &streak->slot[streak->nr++];
+	struct fairwq_slot *slot = &runner->log.slot[streak->nr++];
 	struct fairwq_batch *batch = fairwq_kept_batch(work);
 
 	lockdep_assert_held(&runner->pool->lock);
@@ -251,7 +251,7 @@ static void fairwq_streak_time_one_locked(struct fairwq_runner *runner, unsigned
 {
 	lockdep_assert_held(&runner->pool->lock);
 
-	runner->streak.slot[first + runner->pool->plan_seq++ % nr].turn.timed = true;
+	runner->log.slot[first + runner->pool->plan_seq++ % nr].turn.timed = true;
 }
 
 /*
@@ -415,18 +415,20 @@ static void fairwq_streak_put_back_locked(struct fairwq_serializer *serializer,
 void fairwq_streak_give_back_locked(struct fairwq_runner *runner)
 {
 	struct fairwq_streak *streak = &runner->streak;
+	struct fairwq_slot *slot;
 	struct fairwq_work *work;
 	unsigned int i;
 
 	lockdep_assert_held(&runner->pool->lock);
 
 	for (i = streak->nr; i-- > 0 && !fairwq_mutant(STREAK_KEPT);) {
+		slot = &runner->log.slot[i];
 		/* Most are not there any more; and none comes but under the lock. */
-		work = READ_ONCE(streak->slot[i].work);
+		work = READ_ONCE(slot->work);
 		if (work)
-			work = xchg(&streak->slot[i].work, NULL);
+			work = xchg(&slot->work, NULL);
 		if (work)
-			fairwq_streak_put_back_locked(streak->serializer, &streak->slot[i], work);
+			fairwq_streak_put_back_locked(streak->serializer, slot, work);
 	}
 }
 
@@ -474,7 +476,7 @@ struct fairwq_serializer *fairwq_streak_end_locked(struct fairwq_runner *runner)
 bool fairwq_streak_detach(struct fairwq_runner *runner, struct fairwq_serializer *serializer)
 {
 	raw_spinlock_t *lock = fairwq_constraint_lock(&serializer->constraint);
-	struct fairwq_turn *turn = &runner->log.turn[runner->log.nr - 1];
+	struct fairwq_turn *turn = &runner->log.slot[runner->log.nr - 1].turn;
 	struct fairwq_streak *streak = &runner->streak;
 	unsigned long flags;
 	unsigned int i;
@@ -482,7 +484,7 @@ bool fairwq_streak_detach(struct fairwq_runner *runner, struct fairwq_serializer
 
 	raw_spin_lock_irqsave(&runner->pool->lock, flags);
 	for (i = 0; i < streak->nr; i++)
-		last = last && !READ_ONCE(streak->slot[i].work);
+		last = last && !READ_ONCE(runner->log.slot[i].work);
 	raw_spin_lock(lock);
 	last = last && fairwq_serializer_leave_last_locked(serializer);
 	raw_spin_unlock(lock);
@@ -496,21 +498,23 @@ bool fairwq_streak_detach(struct fairwq_runner *runner, struct fairwq_serializer
 	return true;
 }
 
-/* The next of the streak, into @turn. */
-struct fairwq_work *fairwq_streak_next(struct fairwq_runner *runner, struct fairwq_turn *turn)
+/*
+ * The next of the streak, whose turn is the one of the log where its slot is:
+ * @i, for which there may be one that has none any more.
+ */
+struct fairwq_work *fairwq_streak_next(struct fairwq_runner *runner, unsigned int *i)
 {
 	struct fairwq_streak *streak = &runner->streak;
 	struct fairwq_work *work;
 	struct fairwq_slot *slot;
 
-	while (streak->next < streak->nr) {
-		slot = &streak->slot[streak->next++];
+	for (; streak->next < streak->nr; *i = streak->next) {
+		slot = &runner->log.slot[streak->next++];
 		/* Unless it was taken out of the slot under the lock. */
 		work = xchg(&slot->work, NULL);
-		if (work) {
-			fairwq_turn_take(turn, slot);
+		if (work)
 			return work;
-		}
+		slot->turn.off = true;
 	}
 	return NULL;
 }

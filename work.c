@@ -773,7 +773,7 @@ static void fairwq_drop_slots_locked(struct fairwq_batch *batch, struct fairwq_s
 static void fairwq_drop_plan_locked(struct fairwq_batch *batch,
 				    struct fairwq_runner *runner, struct fairwq_drop *drop)
 {
-	fairwq_drop_slots_locked(batch, runner->streak.slot, runner->streak.nr, drop);
+	fairwq_drop_slots_locked(batch, runner->log.slot, runner->streak.nr, drop);
 	fairwq_drop_slots_locked(batch, runner->plan.slot, runner->plan.nr, drop);
 }
 
