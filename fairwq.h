@@ -324,9 +324,16 @@ struct fairwq_serializer {
 	struct fairwq_constraint constraint;
 	atomic_long_t head;		/* idle, in use, or what was pushed last */
 	struct list_head waiting;	/* what was pushed before, in queue order */
-	unsigned long prios;		/* BIT(prio) of each that an item was queued with */
+	union {
+		struct {
+			struct fairwq_work *front;	/* in flight, and queued */
+			unsigned long where;	/* the pool where it is, or 0 */
+		};
+		struct list_head lifted;	/* it was taken out of there; see lift.c */
+	};
 	unsigned int inline_us;		/* how long a runner may go on with it */
 	bool dead;			/* is being destroyed */
+	bool seen[3];			/* items of this priority were queued to it */
 };
 
 /**

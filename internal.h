@@ -283,6 +283,8 @@ struct fairwq_pool {
 	unsigned int nr_eligible;	/* p: batches in the tree; a hint for who has one */
 	struct list_head sorting;	/* P: batches that have something unsorted; */
 					/* read without it: as a hint */
+	struct list_head lifted;	/* P: serializers for a runner to go on with */
+	bool lifted_last;		/* P: one did, and has made no plan since */
 	struct fairwq_window window;	/* P: the self-check of promise 6 */
 	struct list_head window_members[FAIRWQ_NR_RANKS]; /* P: nodes compared */
 	unsigned int hung_ms;		/* P: 0: never report */
@@ -506,7 +508,7 @@ u64 fairwq_estimate_locked(struct fairwq_batch *batch, u64 slice);
 
 /* park.c: one work never runs twice at once */
 bool fairwq_park_locked(struct fairwq_runner *runner, struct fairwq_slot *slot);
-bool fairwq_runs_on_other_locked(struct fairwq_runner *runner, const struct fairwq_work *work);
+bool fairwq_runs_locked(const struct fairwq_pool *pool, const struct fairwq_work *work);
 void fairwq_unpark(struct fairwq_runner *runner);
 void fairwq_unpark_work_locked(struct fairwq_work *work);
 struct fairwq_work *fairwq_find_parked_locked(struct fairwq_batch *batch);
@@ -564,6 +566,9 @@ struct fairwq_work *fairwq_serializer_after_locked(struct fairwq_serializer *ser
 bool fairwq_serializer_leave_locked(struct fairwq_serializer *serializer);
 bool fairwq_serializer_leave_last_locked(struct fairwq_serializer *serializer);
 bool fairwq_serializer_is_mixed(const struct fairwq_serializer *serializer);
+bool fairwq_serializer_push(struct fairwq_serializer *serializer, struct fairwq_work *work);
+bool fairwq_serializer_lifts_locked(struct fairwq_serializer *serializer, unsigned int rank,
+				    unsigned int max);
 unsigned int fairwq_serializer_lift_locked(struct fairwq_serializer *serializer,
 					   unsigned int max);
 void fairwq_serializer_next(struct fairwq_serializer *serializer);
@@ -572,7 +577,18 @@ void fairwq_serializer_put_back(struct fairwq_serializer *serializer,
 				struct fairwq_work *work, struct fairwq_batch *batch);
 void fairwq_markers_done(struct list_head *through);
 
+/* lift.c: the one in flight */
+void fairwq_lift_let_go(struct fairwq_serializer *serializer, const struct fairwq_batch *batch);
+void fairwq_lift_ended(struct fairwq_serializer *serializer);
+void fairwq_lift_linked_locked(struct fairwq_batch *batch, struct fairwq_work *work);
+void fairwq_lift_unlinked_locked(struct fairwq_batch *batch, const struct fairwq_work *work);
+bool fairwq_lift_pushed_locked(struct fairwq_batch *batch, struct fairwq_work *work);
+bool fairwq_lift_push(struct fairwq_serializer *serializer, struct fairwq_work *work);
+bool fairwq_lift_begin_locked(struct fairwq_runner *runner);
+
 /* streak.c: a runner that goes on with the items of one */
+bool fairwq_streak_may_begin_locked(const struct fairwq_batch *batch,
+				    const struct fairwq_work *work);
 void fairwq_streak_begin(struct fairwq_runner *runner, struct fairwq_serializer *serializer);
 bool fairwq_streak_refill_locked(struct fairwq_runner *runner, u64 now);
 void fairwq_streak_give_back_locked(struct fairwq_runner *runner);

@@ -66,12 +66,12 @@ bool fairwq_park_locked(struct fairwq_runner *runner, struct fairwq_slot *slot)
 }
 
 /* The same, without parking it: it ran last on another runner, and does so still. */
-bool fairwq_runs_on_other_locked(struct fairwq_runner *runner, const struct fairwq_work *work)
+bool fairwq_runs_locked(const struct fairwq_pool *pool, const struct fairwq_work *work)
 {
 	struct fairwq_runner *other;
 	bool runs;
 
-	lockdep_assert_held(&runner->pool->lock);
+	lockdep_assert_held(&pool->lock);
 
 	rcu_read_lock();
 	other = fairwq_runner_find(work->last_runner);

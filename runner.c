@@ -54,7 +54,7 @@ bool fairwq_has_work_locked(const struct fairwq_pool *pool)
 	lockdep_assert_held(&pool->lock);
 
 	return fairwq_tree_pick(&pool->tree) || !list_empty(&pool->sorting) ||
-	       fairwq_foreseen_locked(pool);
+	       !list_empty(&pool->lifted) || fairwq_foreseen_locked(pool);
 }
 
 /*
@@ -362,13 +362,15 @@ static void fairwq_run_turns(struct fairwq_runner *runner)
 	struct fairwq_log *log = &runner->log;
 	struct fairwq_footing footing;
 	struct fairwq_work *work;
-	unsigned int i;
+	unsigned int i = 0;
 	bool late;
 
 	fairwq_footing_take(&footing);
 	runner->mark = 0;
+	if (unlikely(runner->streak.serializer))	/* with what is lifted */
+		i = fairwq_go_on(runner, i);
 	/* Of its own plan or others', so many; or what is in its hands, a streak. */
-	for (i = 0; i < FAIRWQ_PLAN_MAX || runner->in_hand;) {
+	while (i < FAIRWQ_PLAN_MAX || runner->in_hand) {
 		work = fairwq_next_turn(runner, &log->slot[i].turn);
 		if (!work)
 			break;
@@ -433,7 +435,7 @@ static bool fairwq_is_shared_locked(const struct fairwq_runner *runner, bool tur
 	lockdep_assert_held(&pool->lock);
 
 	return (turns && runner->plan.share) || fairwq_tree_pick(&pool->tree) ||
-	       (turns && !list_empty(&pool->sorting)) ||
+	       (turns && !list_empty(&pool->sorting)) || !list_empty(&pool->lifted) ||
 	       (pool->planner != runner && fairwq_foreseen_locked(pool));
 }
 

@@ -181,6 +181,7 @@ static struct fairwq_work *fairwq_serializer_pop_locked(struct fairwq_serializer
 		work = fairwq_serializer_first_locked(serializer, through);
 		if (work) {
 			list_del(&work->node);
+			fairwq_lift_let_go(serializer, fairwq_kept_batch(work));
 			fairwq_admit_locked(work);
 			return work;
 		}
@@ -200,9 +201,8 @@ void fairwq_markers_done(struct list_head *through)
 /* Items of several priorities were queued to it. */
 bool fairwq_serializer_is_mixed(const struct fairwq_serializer *serializer)
 {
-	unsigned long prios = READ_ONCE(serializer->prios);
-
-	return prios & (prios - 1);
+	return READ_ONCE(serializer->seen[0]) + READ_ONCE(serializer->seen[1]) +
+	       READ_ONCE(serializer->seen[2]) > 1;
 }
 
 /*
@@ -230,6 +230,27 @@ unsigned int fairwq_serializer_lift_locked(struct fairwq_serializer *serializer,
 			break;
 	}
 	return 0;
+}
+
+/* One of a higher priority than @rank waits, behind @max others at most. */
+bool fairwq_serializer_lifts_locked(struct fairwq_serializer *serializer, unsigned int rank,
+				    unsigned int max)
+{
+	struct fairwq_work *work;
+	unsigned int nr = 0;
+
+	lockdep_assert_held(fairwq_constraint_lock(&serializer->constraint));
+
+	fairwq_serializer_sort_locked(serializer);
+	list_for_each_entry(work, &serializer->waiting, node) {
+		if (work->place & FAIRWQ_PLACE_BARRIER)
+			continue;
+		if (fairwq_prio_rank(fairwq_kept_batch(work)->prio) < rank)
+			return true;
+		if (nr++ == max && !fairwq_mutant(LIFT_MANY))
+			break;
+	}
+	return false;
 }
 
 /* What was to be next waits again, in front of all others. Somebody has the serializer. */
@@ -272,6 +293,7 @@ static void fairwq_serializer_complete(struct fairwq_constraint *constraint)
 {
 	struct fairwq_serializer *serializer = fairwq_to_serializer(constraint);
 
+	fairwq_lift_ended(serializer);
 	if (!fairwq_serializer_leave(serializer, HEAD_BUSY))
 		fairwq_serializer_next(serializer);
 }
@@ -288,6 +310,7 @@ struct fairwq_serializer *fairwq_serializer_ended(struct fairwq_constraint *cons
 		fairwq_complete(constraint);
 		return NULL;
 	}
+	fairwq_lift_ended(serializer);
 	return fairwq_serializer_leave(serializer, HEAD_BUSY) ? NULL : serializer;
 }
 
@@ -306,9 +329,8 @@ static bool fairwq_serializer_take(struct fairwq_serializer *serializer)
 	       atomic_long_try_cmpxchg(&serializer->head, &idle, HEAD_BUSY);
 }
 
-/* Behind all that is queued. Who finds that nobody has the serializer has it. */
-static void fairwq_serializer_push(struct fairwq_serializer *serializer,
-				   struct fairwq_work *work)
+/* Behind all that is queued. Returns whether nobody had the serializer: the caller has it. */
+bool fairwq_serializer_push(struct fairwq_serializer *serializer, struct fairwq_work *work)
 {
 	long head = atomic_long_read(&serializer->head);
 
@@ -316,19 +338,35 @@ static void fairwq_serializer_push(struct fairwq_serializer *serializer,
 	do {
 		work->llnode.next = (struct llist_node *)(head ?: HEAD_BUSY);
 	} while (!atomic_long_try_cmpxchg(&serializer->head, &head, (long)&work->llnode));
-	if (head == HEAD_IDLE && !fairwq_mutant(SERIAL_STRANDED))
-		fairwq_serializer_next(serializer);
+	return head == HEAD_IDLE && !fairwq_mutant(SERIAL_STRANDED);
+}
+
+/* There may be something in front of it that is to be lifted. */
+static bool fairwq_serializer_may_lift(const struct fairwq_serializer *serializer,
+				       const struct fairwq_work *work)
+{
+	enum fairwq_prio prio = fairwq_kept_batch(work)->prio;
+
+	return prio != FAIRWQ_PRIO_LOW &&
+	       (READ_ONCE(serializer->seen[FAIRWQ_PRIO_LOW]) ||
+		(prio == FAIRWQ_PRIO_HIGH && READ_ONCE(serializer->seen[FAIRWQ_PRIO_NORMAL])));
 }
 
 static bool fairwq_serializer_admit(struct fairwq_constraint *constraint,
 				    struct fairwq_work *work)
 {
 	struct fairwq_serializer *serializer = fairwq_to_serializer(constraint);
+	bool idle;
 
-	if (fairwq_serializer_take(serializer))
+	if (fairwq_serializer_take(serializer)) {
+		fairwq_lift_let_go(serializer, fairwq_kept_batch(work));
 		return true;
+	}
 	WRITE_ONCE(work->place, FAIRWQ_PLACE_WAITING);
-	fairwq_serializer_push(serializer, work);
+	idle = unlikely(fairwq_serializer_may_lift(serializer, work)) ?
+	       fairwq_lift_push(serializer, work) : fairwq_serializer_push(serializer, work);
+	if (idle)
+		fairwq_serializer_next(serializer);
 	return false;
 }
 
@@ -345,7 +383,8 @@ static void fairwq_serializer_wait(struct fairwq_serializer *serializer)
 	if (atomic_long_read_acquire(&serializer->head) == HEAD_IDLE)
 		return;
 	init_completion(&marker.done);
-	fairwq_serializer_push(serializer, &marker.entry);
+	if (fairwq_serializer_push(serializer, &marker.entry))
+		fairwq_serializer_next(serializer);
 	wait_for_completion(&marker.done);
 }
 
@@ -412,8 +451,9 @@ EXPORT_SYMBOL_GPL(fairwq_serializer_flush);
  * @serializer: the serializer
  *
  * On return the memory may go. The caller sees to it that no call for it is
- * under way then; a queue call that comes while this waits is refused, or its
- * item is waited for.
+ * under way then, but for a queue call whose item has ended by now, as it does
+ * not touch the serializer any more; one that comes while this waits is refused,
+ * or its item is waited for.
  *
  * One of its own items may call this if it is the last, and nothing waits behind
  * it: then the memory may go at once, and the function may free it, together
@@ -467,17 +507,17 @@ static const struct fairwq_constraint_ops fairwq_serializer_ops = {
  * come. See fairwq_queue_constrained() for what else that means. An item that
  * waits, or is on its way, and is cancelled does not hold up the others.
  *
- * An item of a higher priority lifts those that wait in front of it, if these are
- * no more than 64: when the one in flight has ended, its runner runs them at
- * once, as with fairwq_serializer_set_inline(), for a slice of the pool at most.
+ * An item of a higher priority lifts those in front of it, if these are no more
+ * than 64: a runner runs them at once, as with fairwq_serializer_set_inline(), for
+ * a slice of the pool at most. Also the one in flight, if it has not been planned
+ * yet: it waits again, as those do, and its batch sees no more of it than of them.
  *
- * What is not promised: that the one in flight is lifted, too. It keeps its place
- * in its batch. Nor those behind one that is bound for another pool, or for a batch
- * that is paused or has a max_active; and none while somebody waits for items of the
- * pool. An item must not wait for one behind it.
+ * What is not promised: that any are lifted behind one that is bound for another
+ * pool, or for a batch that is paused or has a max_active; or while somebody waits
+ * for items of the pool. An item must not wait for one behind it.
  *
  * Context: Any but NMI. Allocates nothing, takes no lock unless @batch was
- * idle. May be called from @work's own function.
+ * idle, or @work may lift others. May be called from @work's own function.
  * Return: as fairwq_queue(); -ESHUTDOWN also if @serializer is being destroyed.
  */
 int fairwq_serializer_queue(struct fairwq_serializer *serializer,
@@ -489,8 +529,8 @@ int fairwq_serializer_queue(struct fairwq_serializer *serializer,
 		return fairwq_bad_arg("batch is NULL");
 	if (READ_ONCE(serializer->dead))
 		return -ESHUTDOWN;
-	if (unlikely(!test_bit(batch->prio, &serializer->prios)))
-		set_bit(batch->prio, &serializer->prios);
+	if (unlikely(!READ_ONCE(serializer->seen[batch->prio])))
+		WRITE_ONCE(serializer->seen[batch->prio], true);
 	return fairwq_queue_constrained(&serializer->constraint, batch, work);
 }
 EXPORT_SYMBOL_GPL(fairwq_serializer_queue);

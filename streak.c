@@ -11,7 +11,7 @@
  *
  * The same goes for items in front of one that has a higher priority than they
  * have, whatever the budget: it would have to wait until they have had their
- * turns among those of theirs. And, as far as a plan goes, for those of a
+ * turns among those of theirs; see also lift.c. And, as far as a plan goes, for those of a
  * serializer that has seen one priority only, while there is nothing else to run:
  * they are what would be planned.
  *
@@ -117,13 +117,24 @@ static void fairwq_guest_price_locked(struct fairwq_guest *guest, struct fairwq_
  * May the runner go on with items of @batch? Not if that is held back, or has a
  * limit: those in front of others in the slots would keep others out.
  */
-static bool fairwq_streak_may_enter_locked(const struct fairwq_runner *runner,
+static bool fairwq_streak_may_enter_locked(const struct fairwq_pool *pool,
 					   const struct fairwq_batch *batch)
 {
-	lockdep_assert_held(&runner->pool->lock);
+	lockdep_assert_held(&pool->lock);
 
-	return batch->pool == runner->pool && !batch->paused && !batch->nr_canceling &&
+	return batch->pool == pool && !batch->paused && !batch->nr_canceling &&
 	       !batch->max_active;
+}
+
+/* May any runner, with @work of @batch first? */
+bool fairwq_streak_may_begin_locked(const struct fairwq_batch *batch,
+				    const struct fairwq_work *work)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	return fairwq_streak_may_enter_locked(batch->pool, batch) &&
+	       !(atomic_long_read(&work->data) & FAIRWQ_WORK_CANCELED) &&
+	       (!work->last_runner || !fairwq_runs_locked(batch->pool, work));
 }
 
 /* And with @work, of such a batch? Not if it still runs elsewhere, or was cancelled. */
@@ -135,7 +146,7 @@ static bool fairwq_streak_may_take_locked(struct fairwq_runner *runner,
 	return !(work->place & FAIRWQ_PLACE_BARRIER) &&
 	       !(atomic_long_read(&work->data) & FAIRWQ_WORK_CANCELED) &&
 	       (!work->last_runner || work->last_runner == runner->id ||
-		!fairwq_runs_on_other_locked(runner, work));
+		!fairwq_runs_locked(runner->pool, work));
 }
 
 /* What waits behind @work, or NULL. */
@@ -234,7 +245,7 @@ static bool fairwq_streak_reaches_locked(struct fairwq_runner *runner,
 		return false;
 	batch = fairwq_kept_batch(work);
 	if (batch != reach->batch) {
-		if (!fairwq_streak_may_enter_locked(runner, batch))
+		if (!fairwq_streak_may_enter_locked(runner->pool, batch))
 			return false;
 		reach->batch = batch;
 		/* As in a plan. */
@@ -460,8 +471,10 @@ struct fairwq_serializer *fairwq_streak_end_locked(struct fairwq_runner *runner)
 		else
 			list_del(&work->node);
 	}
-	if (batch)
+	if (batch) {
+		fairwq_lift_let_go(serializer, batch);
 		fairwq_batch_link_waiting_locked(batch, work);
+	}
 	raw_spin_unlock(lock);
 	fairwq_markers_done(&through);
 	if (batch)
