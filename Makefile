@@ -34,7 +34,7 @@ help:
 	@echo '  sim              is it fair? pick.c alone, in user space, over millions of turns; SEED='
 	@echo '  matrix           every supported kernel and architecture; CELLS="6.1-qemu ...": only these'
 	@echo '  torture          everything at random for SECONDS=60; KIND=uml (default) and as for check'
-	@echo '  torture-bugs     the torture breaks its own rules; each must be noticed'
+	@echo '  torture-bugs     the torture breaks its own rules; each must be noticed; BUGS="lost ..."'
 	@echo '  check-mutants    plant bugs one by one; each must be caught'
 	@echo '  models           model-check the lock-free protocols, and their broken variants'
 	@echo '  check-style      warnings, checkpatch, kernel-doc, sparse, spelling, scripts'

@@ -2,10 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # torture-bugs.sh [NAME...]: the torture breaks its own rules, one at a time, by
-# its parameter bug=, and the check that is there for it has to say so, and the
-# verdict to be FAILURE. Logs stay in build/torture-bugs.
+# its parameter bug=, and each of the checks that are there for it has to say so,
+# and the verdict to be FAILURE. After all of them, nothing is left that the torture
+# could say and has not said. Logs stay in build/torture-bugs.
 #
-# A few seconds each on user-mode Linux; "race", which only KCSAN sees, in QEMU.
+# A few seconds each on user-mode Linux; "race", which only KCSAN sees, and
+# "hotplug" in QEMU; "starved" where allocations can fail.
+#
+# BUGS  names, if there is no argument (all)
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -15,49 +19,136 @@ named() {
 	sed -n 's/^\t\[TT_BUG_[A-Z]*\] = "\(.\+\)",$/\1/p' "$top/tests/torture/main.c"
 }
 
-# What is to be read on the console.
-complaint() {
+# of_lanes TEXT KIND...: the same of lanes of each kind.
+of_lanes() {
+	local text=$1
+	shift
+	printf "!!! .*a lane \\\\(%s\\\\) $text\n" "$@"
+}
+
+# What is to be read on the console, each line of it.
+complaints() {
 	case $1 in
-	lost) echo '!!! .*(are lost|of kind [0-9]+ [0-9]+ have ended)' ;;
-	twice) echo '!!! .*and ran more' ;;
-	reentrant) echo '!!! .*runs twice at once' ;;
-	stale) echo '!!! bead .* sees ' ;;
-	order) echo '!!! .* runs after ' ;;
-	crowd) echo '!!! .* run at once, of ' ;;
-	flush) echo '!!! a flush of .* did not wait' ;;
-	disabled) echo '!!! item .* although disabled' ;;
-	released) echo '!!! a batch was released, and of ' ;;
-	failure) echo '!!! .* the notifiers were told of ' ;;
+	lost)
+		echo '!!! item .* are lost'
+		of_lanes '[0-9]+ have ended' serializer limiter constraint flow 'any batch'
+		echo '!!! .* items that were queued once are lost'
+		;;
+	twice)
+		echo '!!! item .* and ran more'
+		echo '!!! bead .* runs again'
+		echo '!!! a bead that has ended is pending'
+		;;
+	reentrant)
+		echo '!!! item .* runs twice at once'
+		echo '!!! bead .* runs twice at once'
+		;;
+	stale)
+		echo '!!! item .* was told .* and saw '
+		echo '!!! bead .* sees '
+		echo '!!! an item that frees itself sees '
+		;;
+	order) of_lanes 'runs after ' batch serializer limiter constraint flow ;;
+	crowd) of_lanes 'run at once, of ' batch serializer limiter constraint flow ;;
+	flush)
+		of_lanes 'did not wait' batch serializer limiter
+		printf '!!! a flush of a %s did not wait\n' bead batch pool
+		;;
+	disabled) printf '!!! item .* %s although disabled\n' 'is pending' runs ;;
+	released)
+		echo '!!! a batch was released, and of '
+		echo '!!! .* batches, .* released'
+		;;
+	failure)
+		echo '!!! a notifier was told '
+		echo '!!! .* items failed, the notifiers were told of '
+		echo '!!! a notifier was not there any more'
+		;;
+	refused)
+		echo '!!! a queue call returned '
+		echo '!!! a batch of a pool that is gone took an item'
+		;;
+	hung)
+		echo '!!! nothing has run for '
+		echo '!!! item .* has not ended'
+		;;
+	starved) echo '!!! no allocation has failed' ;;
+	hotplug)
+		echo '!!! CPU .* does not come back'
+		echo '!!! no CPU went and came back'
+		;;
 	race) echo 'BUG: KCSAN: data-race in tt_(race|thread_fn)' ;;
 	*) return 1 ;;
 	esac
 }
 
+# KIND SECONDS PARAMETER...: how it is run. What is done seldom is done more often
+# where that is what matters.
+conditions() {
+	case $1 in
+	lost) echo uml 8 patience=10 ;;
+	flush) echo uml 8 weights=pool_flush=50,batch_flush=100,lane_meddle=300 ;;
+	failure) echo uml 8 weights=notifier=100 ;;
+	refused) echo uml 8 weights=pool=50 ;;
+	hung) echo uml 8 progress=1 patience=2 ;;
+	starved) echo uml-debug 30 ;;
+	hotplug) echo qemu 20 ;;
+	race) echo qemu-kcsan 20 ;;
+	*) echo uml 8 ;;
+	esac
+}
+
 # Runs it, which is to be red; by the torture's own word, unless that is KCSAN's to say.
 torture() {
-	local kind=uml seconds=8 rc=0
-	[ "$1" != race ] || kind=qemu-kcsan seconds=20
-	TORTURE_ARGS="bug=$1" TORTURE_LOADS=0 "$top/tools/torture.sh" "$kind" "$seconds" \
-		>"$dir/$1.log" 2>&1 || rc=$?
+	local name=$1 kind seconds rc=0 args
+	read -r kind seconds args < <(conditions "$name")
+	TORTURE_ARGS="$args bug=$name" TORTURE_LOADS=0 \
+		"$top/tools/torture.sh" "$kind" "$seconds" >"$dir/$name.log" 2>&1 || rc=$?
 	[ $rc -eq 1 ] || [ $rc -eq 3 ] || return 2
-	cp "$top/build/torture-$kind/console.log" "$dir/$1.console" || return 2
-	grep -aq "Start of test.*bug=$1[[:space:]]*\$" "$dir/$1.console" || return 2
-	[ "$1" = race ] || grep -q 'End of test: FAILURE' "$dir/$1.console"
+	cp "$top/build/torture-$kind/console.log" "$dir/$name.console" || return 2
+	grep -aq "Start of test.*bug=${name}[[:space:]]*\$" "$dir/$name.console" || return 2
+	[ "$name" = race ] || grep -aq 'End of test: FAILURE' "$dir/$name.console"
+}
+
+# The first complaint of it that is not on the console.
+unsaid() {
+	local line
+	while read -r line; do
+		grep -aqE "$line" "$dir/$1.console" || { echo "${line#'!!! '}" && return; }
+	done < <(complaints "$1")
 }
 
 judge() {
-	local seen t0=$SECONDS wanted
-	if ! wanted=$(complaint "$1"); then
+	local missing t0=$SECONDS
+	if ! complaints "$1" >/dev/null; then
 		echo "bug $1: FAILED, nobody knows what is to be said of it"
 	elif ! torture "$1"; then
 		echo "bug $1: FAILED, no verdict; $(tail -n 1 "$dir/$1.log")"
-	elif ! seen=$(grep -aoEm 1 "$wanted.*" "$dir/$1.console"); then
-		echo "bug $1: FAILED, nobody has said ${wanted#'!!! '}"
+	elif missing=$(unsaid "$1") && [ -n "$missing" ]; then
+		echo "bug $1: FAILED, nobody has said $missing"
 	else
-		echo "bug $1: found, \"${seen#'!!! '}\" ($((SECONDS - t0)) s)"
+		echo "bug $1: found, by $(complaints "$1" | wc -l) of its checks ($((SECONDS - t0)) s)"
 		return 0
 	fi
 	return 1
+}
+
+# The problems that the torture can report, as expressions.
+problems() {
+	cat "$top"/tests/torture/*.c | grep -zoE 'tt_problem(_of)?\([^"()]*"[^"]*"' |
+		sed -zE 's/^[^"]*"//; s/(\\n)?"$//; s/[][().*^$+?{}|\\]/\\&/g; s/%l*[a-z]/.+/g' |
+		tr '\0' '\n'
+}
+
+# Each of them was one, of one bug or another.
+judge_all() {
+	local line silent=0
+	while read -r line; do
+		grep -aqhE "!!! $line" "$dir"/*.console && continue
+		echo "no bug: FAILED, the torture could say $line, and never did"
+		silent=$((silent + 1))
+	done < <(problems)
+	[ $silent -eq 0 ] && echo "all that the torture could say, it has said"
 }
 
 main() {
@@ -67,11 +158,17 @@ main() {
 	for name in "$@"; do
 		if judge "$name"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
 	done
+	if [ "$*" = "$(named | xargs)" ]; then
+		if judge_all; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+	fi
 	echo "$passed passed, $failed failed"
 	[ "$failed" -eq 0 ]
 }
 
-if [ $# -eq 0 ]; then
+if [ $# -eq 0 ] && [ -n "${BUGS:-}" ]; then
+	read -ra names <<<"$BUGS"
+	set -- "${names[@]}"
+elif [ $# -eq 0 ]; then
 	mapfile -t names < <(named)
 	set -- "${names[@]}"
 fi

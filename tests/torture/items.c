@@ -23,11 +23,13 @@ static void tt_spin(unsigned int us)
 		cpu_relax();
 }
 
-static void tt_fail(void)
+static void tt_fail(u32 dice)
 {
 	tt_count(TT_FAILED, 1);
 	if (tt_bug != TT_BUG_FAILURE)
 		fairwq_report_failure(-EIO);
+	else if (dice % 2)
+		fairwq_report_failure(-EPERM);
 }
 
 /* Time that items take, most of them none. */
@@ -45,7 +47,7 @@ void tt_behave(u32 dice)
 	else if (dice < 80)
 		cond_resched();
 	else if (dice < 84)
-		tt_fail();
+		tt_fail(dice);
 }
 
 /* The same of one in many, where there are many. */
@@ -310,6 +312,8 @@ void tt_items_end(void)
 	for (item = tt_items; item < tt_items + TT_NR_ITEMS; item++) {
 		tt_item_flush(item);
 		tt_item_cancel(item, fairwq_work_cancel_sync);
+		if (tt_bug == TT_BUG_HUNG)
+			atomic_inc(&item->inside);
 		tt_item_judge(item);
 	}
 }

@@ -36,6 +36,15 @@ enum tt_way {
 	TT_NR_WAYS,
 };
 
+static const char * const tt_way_name[TT_NR_WAYS] = {
+	[TT_WAY_BATCH] = "batch",
+	[TT_WAY_SERIALIZER] = "serializer",
+	[TT_WAY_LIMITER] = "limiter",
+	[TT_WAY_OWN] = "constraint",
+	[TT_WAY_FLOW] = "flow",
+	[TT_WAY_ANY] = "any batch",
+};
+
 /* A constraint as users may write one: first come, first served. */
 struct tt_own {
 	struct fairwq_constraint constraint;
@@ -95,13 +104,13 @@ void tt_lane_enter(struct tt_lane *lane, u64 nr)
 	if (!lane->width)
 		return;
 	if (inside > lane->width && !tt_lane_is_unsure(lane))
-		tt_problem("%u items of a lane of kind %d run at once, of %u\n",
-			   inside, lane->way, lane->width);
+		tt_problem_of(lane->way, "%u items of a lane (%s) run at once, of %u\n",
+			      inside, tt_way_name[lane->way], lane->width);
 	if (lane->width > 1)
 		return;
 	if (nr <= READ_ONCE(lane->last) && !tt_lane_is_unsure(lane))
-		tt_problem("item %llu of a lane of kind %d runs after %llu\n",
-			   nr, lane->way, lane->last);
+		tt_problem_of(lane->way, "item %llu of a lane (%s) runs after %llu\n",
+			      nr, tt_way_name[lane->way], lane->last);
 	WRITE_ONCE(lane->last, nr);
 }
 
@@ -280,7 +289,7 @@ static int tt_bead_queue(struct tt_bead *bead, struct fairwq_batch *batch)
 {
 	struct tt_lane *lane = bead->lane;
 
-	if (tt_bug == TT_BUG_LOST && !(bead->nr % 4096))
+	if (tt_bug == TT_BUG_LOST && !(bead->nr % 1024))
 		return 1;
 	if (lane->way == TT_WAY_OWN)
 		return fairwq_queue_constrained(&lane->own.constraint, batch, &bead->work);
@@ -313,6 +322,8 @@ static bool tt_bead_send(struct tt_lane *lane, struct fairwq_batch *batch, long 
 	bead->nr = tt_lane_next(lane);
 	WRITE_ONCE(bead->check, tt_bug == TT_BUG_STALE && !(bead->nr % 256) ? 0 :
 					tt_bead_check(bead, bead->nr));
+	if (tt_bug == TT_BUG_TWICE && !(bead->nr % 256))
+		WRITE_ONCE(bead->ended, (unsigned long)bead->nr);
 	lane->accepted++;
 	ret = tt_bead_queue(bead, batch);
 	if (ret == 1) {
@@ -373,29 +384,35 @@ static void tt_lane_flush_bead(struct tt_lane *lane)
 
 	if (!lane->sent)
 		return;
-	fairwq_work_flush(&bead->work);
+	if (tt_bug != TT_BUG_FLUSH)
+		fairwq_work_flush(&bead->work);
 	/* Pairs with tt_bead_end(). */
 	if (tt_cancels_quiet() && smp_load_acquire(&bead->ended) != (unsigned long)bead->nr)
 		tt_problem("a flush of a bead did not wait\n");
+}
+
+static void tt_lane_flush_all(struct tt_lane *lane)
+{
+	if (lane->way == TT_WAY_BATCH)
+		fairwq_batch_flush(lane->batch);
+	else if (lane->way == TT_WAY_SERIALIZER)
+		fairwq_serializer_flush(&lane->serializer);
+	else
+		fairwq_limiter_flush(&lane->limiter);
 }
 
 /* Everything that was sent has ended, or was cancelled. Of the producer. */
 static void tt_lane_flush(struct tt_lane *lane)
 {
 	tt_count(TT_PROBES, 1);
-	if (tt_bug == TT_BUG_FLUSH)
-		;
-	else if (lane->way == TT_WAY_BATCH)
-		fairwq_batch_flush(lane->batch);
-	else if (lane->way == TT_WAY_SERIALIZER)
-		fairwq_serializer_flush(&lane->serializer);
-	else if (lane->way == TT_WAY_LIMITER)
-		fairwq_limiter_flush(&lane->limiter);
-	else
+	if (lane->way > TT_WAY_LIMITER)		/* nothing to flush but the bead */
 		return tt_lane_flush_bead(lane);
+	if (tt_bug != TT_BUG_FLUSH)
+		tt_lane_flush_all(lane);
 	/* Or it was cancelled: the last word of that may still be on its way. */
 	if (tt_cancels_quiet() && atomic_long_read_acquire(&lane->ended) != lane->accepted)
-		tt_problem("a flush of a lane of kind %d did not wait\n", lane->way);
+		tt_problem_of(lane->way, "a flush of a lane (%s) did not wait\n",
+			      tt_way_name[lane->way]);
 }
 
 /*
@@ -447,19 +464,20 @@ static void tt_lane_released(struct fairwq_batch *batch, void *priv)
 /* The last word of a drop may be on its way, or what waits for no flush. */
 static void tt_lane_await(struct tt_lane *lane)
 {
-	unsigned long end = (READ_ONCE(tt_stopping) ? tt_stopped : jiffies) + TT_PATIENCE_S * HZ;
+	unsigned long end = (READ_ONCE(tt_stopping) ? tt_stopped : jiffies) + tt_patience * HZ;
 
 	while (!tt_lane_is_through(lane) && time_before(jiffies, end))
 		schedule_timeout_uninterruptible(1);
 	if (tt_lane_is_through(lane))
 		return tt_lane_free(lane);
-	tt_problem("of %ld items of a lane of kind %d %ld have ended\n",
-		   lane->accepted, lane->way, atomic_long_read(&lane->ended));
+	tt_problem_of(lane->way, "of %ld items of a lane (%s) %ld have ended\n",
+		      lane->accepted, tt_way_name[lane->way],
+		      atomic_long_read(&lane->ended));
 }
 
 static void tt_lane_dispose(struct tt_lane *lane)
 {
-	if (tt_bug == TT_BUG_RELEASED)
+	if (tt_bug == TT_BUG_RELEASED && lane->way == TT_WAY_BATCH)
 		lane->accepted++;
 	switch (lane->way) {
 	case TT_WAY_BATCH:

@@ -46,6 +46,10 @@ unsigned int tt_backlog = 20000;
 module_param_named(backlog, tt_backlog, uint, 0444);
 MODULE_PARM_DESC(backlog, "Most items that are queued once, at a time (20000)");
 
+unsigned int tt_patience = IS_ENABLED(CONFIG_KCSAN) ? 180 : 30;
+module_param_named(patience, tt_patience, uint, 0444);
+MODULE_PARM_DESC(patience, "Seconds to wait for the last of a lane's items (30; KCSAN: 180)");
+
 bool tt_starve;
 module_param_named(fail, tt_starve, bool, 0444);
 MODULE_PARM_DESC(fail, "Make allocations fail, where there is failslab; see tests/init.sh (N)");
@@ -74,6 +78,10 @@ static const char * const tt_bug_name[] = {
 	[TT_BUG_RELEASED] = "released",
 	[TT_BUG_CROWD] = "crowd",
 	[TT_BUG_FAILURE] = "failure",
+	[TT_BUG_REFUSED] = "refused",
+	[TT_BUG_HUNG] = "hung",
+	[TT_BUG_STARVED] = "starved",
+	[TT_BUG_HOTPLUG] = "hotplug",
 	[TT_BUG_RACE] = "race",
 };
 
@@ -115,15 +123,15 @@ static unsigned long tt_begin;
 
 /* ---- what all use ------------------------------------------------------ */
 
-/* The first few of each kind are told. */
-void tt_problem(const char *fmt, ...)
+/* The first few of each kind are told: of those of one format, by @kind. */
+void tt_problem_of(unsigned int kind, const char *fmt, ...)
 {
 	static atomic_t told[256];
 	struct va_format vaf = { .fmt = fmt };
 	va_list args;
 
 	atomic_inc(&tt_problems);
-	if (atomic_inc_return(&told[hash_ptr(fmt, 8)]) > 5)
+	if (atomic_inc_return(&told[hash_ptr(fmt + kind, 8)]) > 5)
 		return;
 	va_start(args, fmt);
 	vaf.va = &args;
@@ -338,12 +346,13 @@ static void tt_progress(void)
 {
 	static unsigned long changed;
 	static long before = -1;
+	unsigned int quiet = min(tt_patience, TT_QUIET_S);
 	long ran = tt_sum(TT_RAN);
 
 	if (ran != before)
 		changed = jiffies;
-	else if (time_after(jiffies, changed + TT_QUIET_S * HZ))
-		tt_problem("nothing has run for %u s\n", TT_QUIET_S);
+	else if (time_after(jiffies, changed + quiet * HZ))
+		tt_problem("nothing has run for %u s\n", quiet);
 	before = ran;
 	pr_alert("%u s: %ld items ran, %ld canceled, %ld dropped, %ld live, %ld batches%s\n",
 		 jiffies_to_msecs(jiffies - tt_begin) / 1000, ran, tt_sum(TT_CANCELED),
@@ -355,7 +364,8 @@ static bool tt_is_halted(void)
 {
 	unsigned int ms = jiffies_to_msecs(jiffies - tt_begin);
 
-	return stutter && ms % (stutter + stutter / 4) >= stutter;
+	return tt_bug == TT_BUG_HUNG ||
+	       (stutter && ms % (stutter + stutter / 4) >= stutter);
 }
 
 /* Who waits for a paused batch must not wait for ever. */

@@ -24,7 +24,7 @@ static atomic_t tt_cancels_begun, tt_cancels_ended;
 /* One of the next allocations of this task may fail, until tt_fail_end(). */
 static void tt_fail_begin(struct tt_actor *actor)
 {
-	if (tt_starve && in_task())
+	if (tt_starve && in_task() && tt_bug != TT_BUG_STARVED)
 		WRITE_ONCE(current->fail_nth, 1 + tt_random(actor, 16));
 }
 
@@ -48,7 +48,7 @@ static void tt_fail_end(bool refused)
 
 static void tt_batch_released(struct fairwq_batch *batch, void *priv)
 {
-	tt_count(TT_RELEASED, 1);
+	tt_count(TT_RELEASED, tt_bug != TT_BUG_RELEASED);
 }
 
 static struct fairwq_batch *tt_slot_get(struct tt_slot *slot, struct tt_nature *nature)
@@ -218,7 +218,7 @@ static void tt_op_queue(struct tt_actor *actor)
 
 	if (!batch)
 		return;
-	tt_item_queue(item, batch, tt_any_delay(actor));
+	tt_item_queue(item, tt_bug != TT_BUG_REFUSED ? batch : NULL, tt_any_delay(actor));
 	fairwq_batch_put(batch);
 }
 
@@ -510,6 +510,8 @@ static void tt_op_notifier(struct tt_actor *actor)
 	if (fairwq_pool_register_notifier(pool, &nb))
 		return;
 	tt_lane_burst(actor);
+	if (tt_bug == TT_BUG_FAILURE)
+		fairwq_pool_unregister_notifier(pool, &nb);
 	if (fairwq_pool_unregister_notifier(pool, &nb))
 		tt_problem("a notifier was not there any more\n");
 }
@@ -541,6 +543,13 @@ static void tt_op_flows_beside(struct tt_actor *actor)
 		tt_fail_end(false);	/* it does without a flow of its own */
 	}
 	fairwq_flows_destroy(flows);
+}
+
+static bool tt_takes_item(struct fairwq_batch *batch)
+{
+	if (tt_bug == TT_BUG_REFUSED)
+		batch = fairwq_pool_default_batch(tt_pools[0], 0);
+	return fairwq_queue(batch, &tt_items[0].work) == 1;
 }
 
 /* A pool beside: items that live longer come by, and it goes with a backlog. */
@@ -582,7 +591,7 @@ static void tt_op_pool(struct tt_actor *actor)
 		batch = NULL;
 	}
 	fairwq_pool_destroy(pool);
-	if (batch && fairwq_queue(batch, &tt_items[0].work) == 1)
+	if (batch && tt_takes_item(batch))
 		tt_problem("a batch of a pool that is gone took an item\n");
 	fairwq_batch_put(batch);
 }

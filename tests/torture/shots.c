@@ -124,6 +124,8 @@ static int tt_shot_send(struct tt_shot *shot, struct fairwq_batch *batch)
 {
 	struct fairwq_work *work = &shot->once.work;
 
+	if (tt_bug == TT_BUG_LOST && !hash_ptr(shot, 8))
+		return 1;
 	if (shot->lane)
 		return tt_lane_queue(shot->lane, batch, work);
 	if (!batch)
@@ -144,7 +146,7 @@ static struct tt_shot *tt_shot_new(struct tt_lane *lane, gfp_t gfp)
 	shot->once.type = TT_SHOT;
 	shot->lane = lane;
 	shot->seq = lane ? tt_lane_next(lane) : 0;
-	shot->check = tt_shot_check(shot);
+	shot->check = tt_bug == TT_BUG_STALE && !hash_ptr(shot, 8) ? 0 : tt_shot_check(shot);
 	atomic_long_inc(&tt_live);
 	return shot;
 }
@@ -192,7 +194,7 @@ void tt_probe(struct fairwq_batch *batch, struct fairwq_pool *pool)
 		fairwq_batch_flush(batch);
 	/* Or it was dropped: that may still be on its way. */
 	if (tt_cancels_quiet() && !READ_ONCE(probe.ended))
-		tt_problem("a flush of a %s did not wait\n", pool ? "pool" : "batch");
+		tt_problem_of(!!pool, "a flush of a %s did not wait\n", pool ? "pool" : "batch");
 	tt_count(TT_PROBES, 1);
 	if (fairwq_work_cancel_sync(&probe.once.work)) {
 		tt_count(TT_CANCELED, 1);

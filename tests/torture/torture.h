@@ -17,10 +17,17 @@
  *   disabled      after disable_sync an item is not pending and does not run
  *   released      once for each batch, after its last item
  *   failure       the pool's notifiers are told of each item that fails
+ *   refused       a queue call refuses when it has to, and says why
+ *   hung          nothing stands still, and all has ended in the end
  *   race          no data race; by KCSAN
  *
+ * And that the torture does what it was told to:
+ *
+ *   starved       allocations fail
+ *   hotplug       CPUs go and come back
+ *
  * Each of these names is also one for the parameter bug=: then the torture
- * breaks its own rule, and its check has to say so.
+ * breaks its own rule, and each of the checks that are there for it has to say so.
  */
 #ifndef FAIRWQ_TORTURE_H
 #define FAIRWQ_TORTURE_H
@@ -40,9 +47,7 @@
 #define TT_NR_POOLS	4U
 #define TT_MAX_DEPTH	6U	/* of the owners */
 #define TT_NR_LANES	4U	/* of each who acts */
-#define TT_QUIET_S	30	/* others may keep the machine busy; not so long */
-/* For the last of a lane's items; who watches each access takes his time. */
-#define TT_PATIENCE_S	(IS_ENABLED(CONFIG_KCSAN) ? 180 : 30)
+#define TT_QUIET_S	30U	/* others may keep the machine busy; not so long */
 
 enum tt_bug {
 	TT_BUG_NONE,
@@ -56,6 +61,10 @@ enum tt_bug {
 	TT_BUG_RELEASED,
 	TT_BUG_CROWD,
 	TT_BUG_FAILURE,
+	TT_BUG_REFUSED,
+	TT_BUG_HUNG,
+	TT_BUG_STARVED,
+	TT_BUG_HOTPLUG,
 	TT_BUG_RACE,	/* for KCSAN alone: a count that all threads add to as they like */
 };
 
@@ -138,14 +147,15 @@ struct tt_op {
 
 /* main.c */
 extern enum tt_bug tt_bug;
-extern unsigned int tt_nr_threads, tt_backlog;
+extern unsigned int tt_nr_threads, tt_backlog, tt_patience;
 extern bool tt_starve;
 extern struct fairwq_pool *tt_pools[TT_NR_POOLS];
 extern struct fairwq_flows *tt_flows;
 extern struct tt_thread *tt_threads;
 extern bool tt_stopping;
 extern unsigned long tt_stopped;	/* jiffies, if tt_stopping */
-void tt_problem(const char *fmt, ...) __printf(1, 2);
+void tt_problem_of(unsigned int kind, const char *fmt, ...) __printf(2, 3);
+#define tt_problem(...)	tt_problem_of(0, __VA_ARGS__)
 void tt_count(enum tt_count which, long n);
 u32 tt_random(struct tt_actor *actor, u32 below);
 
