@@ -72,6 +72,7 @@ complaints() {
 		echo '!!! nothing has run for '
 		echo '!!! item .* has not ended'
 		;;
+	object) echo '!!! .* objects, .* freed' ;;
 	starved) echo '!!! no allocation has failed' ;;
 	hotplug)
 		echo '!!! CPU .* does not come back'

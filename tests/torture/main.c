@@ -80,6 +80,7 @@ static const char * const tt_bug_name[] = {
 	[TT_BUG_FAILURE] = "failure",
 	[TT_BUG_REFUSED] = "refused",
 	[TT_BUG_HUNG] = "hung",
+	[TT_BUG_OBJECT] = "object",
 	[TT_BUG_STARVED] = "starved",
 	[TT_BUG_HOTPLUG] = "hotplug",
 	[TT_BUG_RACE] = "race",
@@ -97,6 +98,8 @@ static const char * const tt_count_name[TT_NR_COUNTS] = {
 	[TT_POOLS] = "pools created",
 	[TT_PROBES] = "flushes checked",
 	[TT_STAMPS] = "stores checked",
+	[TT_OBJECTS] = "objects created",
+	[TT_OBJECTS_FREED] = "objects freed",
 	[TT_FAILED] = "failed",
 	[TT_TOLD] = "failures told",
 	[TT_STARVED] = "without memory",
@@ -428,6 +431,9 @@ static void tt_judge(void)
 	if (tt_sum(TT_BATCHES) != tt_sum(TT_RELEASED))
 		tt_problem("%ld batches, %ld released\n", tt_sum(TT_BATCHES),
 			   tt_sum(TT_RELEASED));
+	if (tt_sum(TT_OBJECTS) != tt_sum(TT_OBJECTS_FREED))
+		tt_problem("%ld objects, %ld freed\n", tt_sum(TT_OBJECTS),
+			   tt_sum(TT_OBJECTS_FREED));
 	if (tt_starve && seconds >= 30 && !tt_sum(TT_STARVED))
 		tt_problem("no allocation has failed\n");
 	if (tt_sum(TT_FAILED) != tt_sum(TT_TOLD))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Items that are queued once and free themselves, on their own or in a lane;
- * and probes, which show that a flush has waited.
+ * Items that are queued once and free themselves, on their own, in a lane, or with
+ * the object that they are part of; and probes, which show that a flush has waited.
  */
 #define pr_fmt(fmt) "fairwq-torture: " fmt
 
@@ -16,10 +16,11 @@
 atomic_long_t tt_live;
 
 static LLIST_HEAD(tt_graves);
+static LLIST_HEAD(tt_object_graves);
 
-enum tt_once_type { TT_SHOT, TT_PROBE };
+enum tt_once_type { TT_SHOT, TT_PROBE, TT_OBJECT_ITEM };
 
-/* What a shot and a probe begin with. */
+/* What each of these begins with. */
 struct tt_once {
 	struct fairwq_work work;
 	enum tt_once_type type;
@@ -36,6 +37,19 @@ struct tt_shot {
 struct tt_probe {
 	struct tt_once once;
 	bool ended;
+};
+
+#define TT_OBJECT_ITEMS	8U
+
+/* Goes with its serializer and its items, when the last of these has ended. */
+struct tt_object {
+	struct fairwq_serializer serializer;
+	struct tt_object_item {
+		struct tt_once once;
+		struct tt_object *object;
+	} item[TT_OBJECT_ITEMS];
+	atomic_t left;			/* items that did not end yet */
+	struct llist_node grave;
 };
 
 static unsigned long tt_shot_check(const struct tt_shot *shot)
@@ -63,13 +77,25 @@ static void tt_shot_free(struct tt_shot *shot)
 	atomic_long_dec(&tt_live);
 }
 
+/* It waits, unless one of its own items calls it; that is the last, then. */
+static void tt_object_free(struct tt_object *object)
+{
+	fairwq_serializer_destroy(&object->serializer);
+	kfree(object);
+	tt_count(TT_OBJECTS_FREED, 1);
+	atomic_long_dec(&tt_live);
+}
+
 /* Those that could not be freed where they ended. */
 void tt_shots_bury(void)
 {
+	struct tt_object *object, *next_object;
 	struct tt_shot *shot, *next;
 
 	llist_for_each_entry_safe(shot, next, llist_del_all(&tt_graves), grave)
 		kfree(shot);
+	llist_for_each_entry_safe(object, next_object, llist_del_all(&tt_object_graves), grave)
+		tt_object_free(object);
 }
 
 /* It has run, or was cancelled. */
@@ -101,12 +127,24 @@ static void tt_shot_fn(struct fairwq_work *work)
 	tt_behave_seldom(dice);
 }
 
+static void tt_object_dropped(struct tt_object *object)
+{
+	if (atomic_dec_and_test(&object->left))
+		llist_add(&object->grave, &tt_object_graves);
+}
+
 static void tt_once_dropped(struct tt_once *once)
 {
-	if (once->type == TT_PROBE)
+	switch (once->type) {
+	case TT_PROBE:
 		WRITE_ONCE(container_of(once, struct tt_probe, once)->ended, true);
-	else
+		break;
+	case TT_OBJECT_ITEM:
+		tt_object_dropped(container_of(once, struct tt_object_item, once)->object);
+		break;
+	default:
 		tt_shot_end(container_of(once, struct tt_shot, once));
+	}
 }
 
 void tt_shot_dropped(struct fairwq_work *work)
@@ -166,6 +204,68 @@ bool tt_shot(struct fairwq_batch *batch, struct tt_lane *lane, gfp_t gfp)
 		tt_lane_accept(lane, -1);
 	tt_shot_free(shot);
 	return false;
+}
+
+/* ---- objects that go with their last item ------------------------------ */
+
+/* Where it is the last, the others have ended or were dropped, and none waits behind it. */
+static void tt_object_fn(struct fairwq_work *work)
+{
+	struct tt_object_item *item = container_of(work, struct tt_object_item, once.work);
+	struct tt_object *object = item->object;
+
+	tt_count(TT_RAN, 1);
+	if (atomic_dec_and_test(&object->left) && tt_bug != TT_BUG_OBJECT)
+		tt_object_free(object);
+	/* Fairwq touches neither any more, whatever it does from here on. */
+	tt_behave_seldom(hash_ptr(item, 32));
+}
+
+static struct tt_object *tt_object_new(struct tt_actor *actor, unsigned int n)
+{
+	struct tt_object *object;
+	unsigned int i;
+
+	if (atomic_long_read(&tt_live) > tt_backlog)
+		return NULL;
+	object = kmalloc(sizeof(*object), GFP_KERNEL | __GFP_NOWARN);
+	if (!object)
+		return NULL;
+	fairwq_serializer_init(&object->serializer);
+	if (tt_random(actor, 2))
+		fairwq_serializer_set_inline(&object->serializer, tt_random(actor, 200));
+	atomic_set(&object->left, n);
+	for (i = 0; i < n; i++) {
+		fairwq_work_init(&object->item[i].once.work, tt_object_fn);
+		object->item[i].once.type = TT_OBJECT_ITEM;
+		object->item[i].object = object;
+	}
+	tt_count(TT_OBJECTS, 1);
+	atomic_long_inc(&tt_live);
+	return object;
+}
+
+/* To any batch. It may be gone as soon as the last one is queued. */
+static void tt_object_send(struct tt_object *object, struct tt_actor *actor, unsigned int i)
+{
+	struct fairwq_work *work = &object->item[i].once.work;
+	struct fairwq_batch *batch = tt_get_batch(actor);
+	int ret = -ESHUTDOWN;
+
+	if (batch)
+		ret = tt_queued(fairwq_serializer_queue(&object->serializer, batch, work));
+	if (ret != 1 && atomic_dec_and_test(&object->left))
+		tt_object_free(object);
+	fairwq_batch_put(batch);
+}
+
+void tt_object(struct tt_actor *actor)
+{
+	unsigned int n = 1 + tt_random(actor, TT_OBJECT_ITEMS), i;
+	struct tt_object *object = tt_object_new(actor, n);
+
+	for (i = 0; object && i < n; i++)
+		tt_object_send(object, actor, i);
 }
 
 /* ---- probes ------------------------------------------------------------ */

@@ -18,6 +18,7 @@
  *   released      once for each batch, after its last item
  *   failure       the pool's notifiers are told of each item that fails
  *   refused       a queue call refuses when it has to, and says why
+ *   object        the last item of a serializer may destroy and free all of it
  *   hung          nothing stands still, and all has ended in the end
  *   race          no data race; by KCSAN
  *
@@ -63,6 +64,7 @@ enum tt_bug {
 	TT_BUG_FAILURE,
 	TT_BUG_REFUSED,
 	TT_BUG_HUNG,
+	TT_BUG_OBJECT,
 	TT_BUG_STARVED,
 	TT_BUG_HOTPLUG,
 	TT_BUG_RACE,	/* for KCSAN alone: a count that all threads add to as they like */
@@ -80,6 +82,8 @@ enum tt_count {
 	TT_POOLS,	/* created */
 	TT_PROBES,	/* checks of a flush */
 	TT_STAMPS,	/* checks of what a run saw */
+	TT_OBJECTS,	/* created: with a serializer that their last item destroys */
+	TT_OBJECTS_FREED,
 	TT_FAILED,	/* items that said so */
 	TT_TOLD,	/* and what the notifiers heard of that */
 	TT_STARVED,	/* calls of which an allocation was made to fail */
@@ -189,11 +193,12 @@ int tt_queued(int ret);
 void tt_behave(u32 dice);
 void tt_behave_seldom(u32 dice);
 
-/* shots.c: items that free themselves */
+/* shots.c: items that free themselves, also with all that is theirs */
 extern atomic_long_t tt_live;
 bool tt_shot(struct fairwq_batch *batch, struct tt_lane *lane, gfp_t gfp);
 void tt_shot_dropped(struct fairwq_work *work);
 void tt_shots_bury(void);
+void tt_object(struct tt_actor *actor);
 void tt_probe(struct fairwq_batch *batch, struct fairwq_pool *pool);
 
 /* lanes.c: one producer, one order */
