@@ -137,7 +137,8 @@ judge() {
 # The problems that the torture can report, as expressions.
 problems() {
 	cat "$top"/tests/torture/*.c | grep -zoE 'tt_problem(_of)?\([^"()]*"[^"]*"' |
-		sed -zE 's/^[^"]*"//; s/(\\n)?"$//; s/[][().*^$+?{}|\\]/\\&/g; s/%l*[a-z]/.+/g' |
+		sed -zE 's/^[^"]*"//; s/(\\n)?"$//' |
+		sed -zE 's/[][().*^$+?{}|\\]/\\&/g; s/%l*[a-z]/.+/g' |
 		tr '\0' '\n'
 }
 

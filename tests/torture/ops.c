@@ -639,7 +639,7 @@ struct tt_op tt_ops[] = {
 	{ "shared",	   200, true,  tt_shared_burst },
 	{ "queue",	  1000, true,  tt_op_queue },
 	{ "shots",	   300, true,  tt_op_shots },
-	{ "object",	   100, false, tt_object },
+	{ "object",	   300, false, tt_object },
 	{ "flows",	   100, true,  tt_op_flows },
 	{ "default",	   100, true,  tt_op_default },
 	{ "mod",	   100, true,  tt_op_mod },
