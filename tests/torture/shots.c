@@ -57,6 +57,14 @@ static unsigned long tt_shot_check(const struct tt_shot *shot)
 	return ~(unsigned long)shot ^ (unsigned long)shot->seq;
 }
 
+/* One in many, and not by its address: the memory of a few is used over and over. */
+static bool tt_shot_is_planted(enum tt_bug bug)
+{
+	static atomic_t nr;
+
+	return unlikely(tt_bug == bug) && !(atomic_inc_return(&nr) % 64);
+}
+
 /* PREEMPT_RT allocates and frees where it may sleep. */
 static bool tt_may_allocate(void)
 {
@@ -162,7 +170,7 @@ static int tt_shot_send(struct tt_shot *shot, struct fairwq_batch *batch)
 {
 	struct fairwq_work *work = &shot->once.work;
 
-	if (tt_bug == TT_BUG_LOST && !hash_ptr(shot, 8))
+	if (tt_shot_is_planted(TT_BUG_LOST))
 		return 1;
 	if (shot->lane)
 		return tt_lane_queue(shot->lane, batch, work);
@@ -184,7 +192,7 @@ static struct tt_shot *tt_shot_new(struct tt_lane *lane, gfp_t gfp)
 	shot->once.type = TT_SHOT;
 	shot->lane = lane;
 	shot->seq = lane ? tt_lane_next(lane) : 0;
-	shot->check = tt_bug == TT_BUG_STALE && !hash_ptr(shot, 8) ? 0 : tt_shot_check(shot);
+	shot->check = tt_shot_is_planted(TT_BUG_STALE) ? 0 : tt_shot_check(shot);
 	atomic_long_inc(&tt_live);
 	return shot;
 }
