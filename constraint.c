@@ -450,20 +450,6 @@ int fairwq_cancel_constrained(struct fairwq_work *work, bool wait)
 	return ret;
 }
 
-/* ---- waiting ---------------------------------------------------------- */
-
-/* The caller is an item of it, and would wait for itself. */
-bool fairwq_constraint_from_inside(const struct fairwq_constraint *constraint,
-				   const char *what)
-{
-	const struct fairwq_turn *turn = fairwq_own_turn();
-
-	return WARN_ONCE(turn && turn->constraint == constraint,
-			 "fairwq: item %ps of batch %s/%s would wait for itself in %s of %p\n",
-			 turn->func, turn->batch->pool->name, turn->batch->name, what,
-			 constraint);
-}
-
 /* Behind fairwq_constraint_init(), which has the description. */
 void __fairwq_constraint_init(struct fairwq_constraint *constraint,
 			      const struct fairwq_constraint_ops *ops,

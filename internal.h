@@ -552,9 +552,20 @@ void fairwq_keep_back_locked(struct fairwq_constraint *constraint, struct fairwq
 			     struct fairwq_batch *batch);
 void fairwq_complete(struct fairwq_constraint *constraint);
 int fairwq_cancel_constrained(struct fairwq_work *work, bool wait);
+
+/* The caller is an item of it, and would wait for itself. Each place says so once. */
+#define fairwq_constraint_from_inside(whose, what)			\
+({									\
+	const struct fairwq_constraint *__own = (whose);			\
+	const struct fairwq_turn *__turn = fairwq_own_turn();		\
+									\
+	WARN_ONCE(__turn && __turn->constraint == __own,		\
+		  "fairwq: item %ps of batch %s/%s would wait for itself in %s of %p\n", \
+		  __turn->func, __turn->batch->pool->name,		\
+		  __turn->batch->name, what, __own);			\
+})
+
 bool fairwq_entering_here(const struct fairwq_work *work);
-bool fairwq_constraint_from_inside(const struct fairwq_constraint *constraint,
-				   const char *what);
 
 /* serializer.c: for who has one */
 bool fairwq_is_serializer(const struct fairwq_constraint *constraint);
@@ -712,6 +723,7 @@ enum fairwq_test_point {
 	FAIRWQ_POINT_SERIAL_PUSHING,	/* not first in its serializer, and not yet pushed */
 	FAIRWQ_POINT_SERIAL_UNDO,	/* pushed, and cancelled on top of that */
 	FAIRWQ_POINT_SERIAL_LEAVING,	/* nothing was found that waits */
+	FAIRWQ_POINT_LIMITER_ENDED,	/* one less is in flight, under the lock */
 	FAIRWQ_POINT_FLOW_FOUND,	/* open, and not yet marked as used */
 	FAIRWQ_POINT_FLOW_CLOSED,	/* found closed, or not at all */
 	FAIRWQ_POINT_FLOW_MAKING,	/* not there, and not made yet */
@@ -754,6 +766,7 @@ void fairwq_test_flows_fail(unsigned int nth);
 void fairwq_test_flows_sweep(struct fairwq_flows *flows, unsigned long now);
 unsigned int fairwq_test_nr_flows(struct fairwq_flows *flows);
 void fairwq_test_set_guess(struct fairwq_batch *batch, unsigned long ns);
+bool fairwq_test_limiter_wanted(struct fairwq_limiter *limiter);
 #else
 static inline void fairwq_test_point(enum fairwq_test_point point,
 				     struct fairwq_batch *batch)

@@ -38,7 +38,10 @@ static bool fairwq_limiter_admit(struct fairwq_constraint *constraint,
 		limiter->in_flight++;
 	} else {
 		WRITE_ONCE(work->place, work->place | FAIRWQ_PLACE_WAITING);
-		list_add_tail(&work->node, &limiter->waiting);
+		if (!fairwq_mutant(LIMITER_LIFO))
+			list_add_tail(&work->node, &limiter->waiting);
+		else
+			list_add(&work->node, &limiter->waiting);
 	}
 	raw_spin_unlock_irqrestore(lock, flags);
 	return admit;
@@ -62,7 +65,7 @@ static void fairwq_limiter_next_locked(struct fairwq_limiter *limiter, struct li
 
 	list_for_each_entry_safe(work, next, &limiter->waiting, node) {
 		if (work->place & FAIRWQ_PLACE_BARRIER) {
-			if (limiter->in_flight)
+			if (limiter->in_flight && !fairwq_mutant(LIMITER_FLUSH_EARLY))
 				break;
 		} else {
 			if (!fairwq_limiter_room_locked(limiter))
@@ -85,6 +88,7 @@ static void fairwq_limiter_complete(struct fairwq_constraint *constraint)
 	local_irq_save(flags);	/* until all is pushed, see constraint.c */
 	raw_spin_lock(lock);
 	limiter->in_flight--;
+	fairwq_test_point(FAIRWQ_POINT_LIMITER_ENDED, NULL);
 	fairwq_limiter_next_locked(limiter, &go);
 	raw_spin_unlock(lock);
 	/* From here on the limiter may be gone. */
@@ -130,7 +134,8 @@ void fairwq_limiter_flush(struct fairwq_limiter *limiter)
 	if (WARN_ON_ONCE(!limiter))
 		return;
 	might_sleep();
-	if (fairwq_constraint_from_inside(&limiter->constraint, __func__))
+	if (!fairwq_mutant(LIMITER_SELF) &&
+	    fairwq_constraint_from_inside(&limiter->constraint, __func__))
 		return;
 	fairwq_lockdep_wait_constrained(&limiter->constraint);
 	fairwq_limiter_wait(limiter);
@@ -144,6 +149,8 @@ static bool fairwq_limiter_busy(struct fairwq_limiter *limiter)
 	unsigned long flags;
 	bool busy;
 
+	if (fairwq_mutant(LIMITER_GONE_EARLY))
+		return READ_ONCE(limiter->in_flight);
 	raw_spin_lock_irqsave(lock, flags);
 	busy = limiter->in_flight;
 	raw_spin_unlock_irqrestore(lock, flags);
@@ -165,7 +172,8 @@ void fairwq_limiter_destroy(struct fairwq_limiter *limiter)
 		return;
 	might_sleep();
 	WRITE_ONCE(limiter->dead, true);
-	if (fairwq_constraint_from_inside(&limiter->constraint, __func__))
+	if (!fairwq_mutant(LIMITER_SELF) &&
+	    fairwq_constraint_from_inside(&limiter->constraint, __func__))
 		return;
 	fairwq_lockdep_wait_constrained(&limiter->constraint);
 	while (fairwq_limiter_busy(limiter))
@@ -198,7 +206,7 @@ int fairwq_limiter_queue(struct fairwq_limiter *limiter, struct fairwq_batch *ba
 {
 	if (!limiter)
 		return fairwq_bad_arg("limiter is NULL");
-	if (READ_ONCE(limiter->dead))
+	if (READ_ONCE(limiter->dead) && !fairwq_mutant(LIMITER_OPEN))
 		return -ESHUTDOWN;
 	return fairwq_queue_constrained(&limiter->constraint, batch, work);
 }
@@ -216,3 +224,12 @@ void __fairwq_limiter_init(struct fairwq_limiter *limiter, unsigned int max,
 	__fairwq_constraint_init(&limiter->constraint, &fairwq_limiter_ops, name, key);
 }
 EXPORT_SYMBOL_GPL(__fairwq_limiter_init);
+
+#ifdef FAIRWQ_TESTING
+/* Somebody waits for its lock, as far as the kernel's kind of lock shows that. */
+bool fairwq_test_limiter_wanted(struct fairwq_limiter *limiter)
+{
+	return raw_spin_is_contended(fairwq_constraint_lock(&limiter->constraint));
+}
+EXPORT_SYMBOL_GPL(fairwq_test_limiter_wanted);
+#endif

@@ -82,7 +82,12 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_STREAK_UNTOLD,		/* [streak] off to help, and nobody has the next */
 	FAIRWQ_MUTANT_STREAK_CLAIM,		/* [fair] what was put back is saved up */
 	FAIRWQ_MUTANT_STREAK_FREE,		/* [streak] the batch is not charged */
-	FAIRWQ_MUTANT_LIMITER_PLUS_ONE,		/* [serializer] N + 1 items are let go */
+	FAIRWQ_MUTANT_LIMITER_PLUS_ONE,		/* [limiter] N + 1 items are let go */
+	FAIRWQ_MUTANT_LIMITER_LIFO,		/* [limiter] those that wait come backwards */
+	FAIRWQ_MUTANT_LIMITER_FLUSH_EARLY,	/* [limiter] does not wait for those in flight */
+	FAIRWQ_MUTANT_LIMITER_OPEN,		/* [limiter] takes items while it is destroyed */
+	FAIRWQ_MUTANT_LIMITER_GONE_EARLY,	/* [limiter] destroyed while somebody has it */
+	FAIRWQ_MUTANT_LIMITER_SELF,		/* [limiter] an item waits for itself */
 	FAIRWQ_MUTANT_PAUSE_IGNORED,		/* [order] a paused batch is served */
 	FAIRWQ_MUTANT_LIMIT_PLUS_ONE,		/* [fairwq] max_active + 1 items run */
 	FAIRWQ_MUTANT_LEAK_UNSEEN,		/* [runner] no check after the function */

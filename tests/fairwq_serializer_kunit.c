@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Constraints (promise 10): serializers, limiters, and one of the caller's own.
+ * Constraints (promise 10): serializers, and one of the caller's own. Limiters are
+ * in fairwq_limiter_kunit.c.
  */
-#include <linux/sched/task_stack.h>
 #include <linux/vmalloc.h>
 
-#include "mock_work.h"
-
-/* Fewer where each is checked by everything that the kernel has. */
-#define MANY(n)	MOCK_MANY(n)
+#include "mock_constraint.h"
 
 /* ---- what the cases share --------------------------------------------- */
 
@@ -31,19 +28,6 @@ static bool serial_idle(const struct fairwq_serializer *serial)
 	return !atomic_long_read(&serial->head);
 }
 
-/* It is kept back by its constraint. */
-static bool waits(const struct fairwq_work *work)
-{
-	return (atomic_long_read(&work->data) &
-		(FAIRWQ_WORK_CONSTRAINED | FAIRWQ_WORK_GRACE)) == FAIRWQ_WORK_CONSTRAINED;
-}
-
-static bool admitted(const struct fairwq_work *work)
-{
-	return !(atomic_long_read(&work->data) & FAIRWQ_WORK_CONSTRAINED) &&
-	       fairwq_work_pending(work);
-}
-
 static struct mock_item *serial_item(struct kunit *test, struct fairwq_serializer *serial,
 				     struct fairwq_batch *batch, char letter)
 {
@@ -64,162 +48,11 @@ static struct mock_gate *serial_gate(struct kunit *test, struct fairwq_serialize
 	return gate;
 }
 
-/*
- * @order has run, and nothing else. If that does not come to be, what waits is
- * taken out, so that the case ends.
- */
-static void expect_order(struct kunit *test, const char *order, struct mock_item **items,
-			 unsigned int nr)
-{
-	unsigned long end = jiffies + MOCK_WAIT;
-	struct mock *mock = test->priv;
-	bool ran;
-
-	do {
-		ran = READ_ONCE(mock->log.nr) >= strlen(order);
-		usleep_range(50, 200);
-	} while (!ran && time_before(jiffies, end));
-	KUNIT_EXPECT_TRUE_MSG(test, ran, "timed out");
-	while (nr--)
-		fairwq_work_cancel_sync(&items[nr]->work);
-	KUNIT_EXPECT_STREQ(test, order, &mock->log.text[0]);
-}
-
 /* All of it has ended, or will have soon; else the case fails, and does not hang. */
 static void serial_end(struct kunit *test, struct fairwq_serializer *serial)
 {
 	mock_until(test, serial_idle(serial));
 	fairwq_serializer_destroy(serial);
-}
-
-/* What the items of one constraint have seen of each other. */
-#define TRACK_PRODUCERS	4
-
-struct track {
-	unsigned int max;		/* so many may be inside */
-	atomic_t inside, overlaps, most, ran;
-	unsigned int disorder;
-	unsigned long plain;		/* written by each, without a lock */
-	u64 last[TRACK_PRODUCERS];
-	unsigned long low, high;	/* depths of the stack */
-};
-
-struct step {
-	struct fairwq_work work;
-	struct track *track;
-	unsigned int producer;
-	u64 seq;
-};
-
-static void track_depth(struct track *track)
-{
-	unsigned long here = (unsigned long)__builtin_frame_address(0) -
-			     (unsigned long)task_stack_page(current);
-
-	track->low = min(track->low, here);
-	track->high = max(track->high, here);
-}
-
-static void step_enter(struct step *step)
-{
-	struct track *track = step->track;
-	int inside = atomic_inc_return(&track->inside);
-
-	if (inside > track->max)
-		atomic_inc(&track->overlaps);
-	if (track->max > 1)
-		return;
-	if (step->seq <= track->last[step->producer])
-		track->disorder++;
-	track->last[step->producer] = step->seq;
-	track->plain++;
-	track_depth(track);
-}
-
-static void step_leave(struct track *track)
-{
-	atomic_dec(&track->inside);
-	atomic_inc(&track->ran);
-}
-
-static void step_fn(struct fairwq_work *work)
-{
-	struct step *step = container_of(work, struct step, work);
-
-	step_enter(step);
-	step_leave(step->track);
-}
-
-static void step_free_fn(struct fairwq_work *work)
-{
-	struct step *step = container_of(work, struct step, work);
-	struct track *track = step->track;
-
-	step_enter(step);
-	kfree(step);
-	step_leave(track);
-}
-
-static struct track *track_new(struct kunit *test, unsigned int max)
-{
-	struct track *track = kunit_kzalloc(test, sizeof(*track), GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(test, track);
-	track->max = max;
-	track->low = ULONG_MAX;
-	return track;
-}
-
-static void track_check(struct kunit *test, const struct track *track)
-{
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&track->overlaps));
-	KUNIT_EXPECT_EQ(test, 0U, track->disorder);
-	if (track->max == 1)
-		KUNIT_EXPECT_EQ(test, (unsigned long)atomic_read(&track->ran), track->plain);
-}
-
-/* Another thread, which does something and says what came of it. */
-struct thread {
-	void (*fn)(struct thread *thread);
-	struct fairwq_serializer *serial;
-	struct fairwq_limiter *limiter;
-	struct fairwq_batch *batch;
-	struct fairwq_work *work;
-	struct track *track;
-	struct step *steps;
-	unsigned int id, nr;
-	struct mutex *mutex;		/* @seq, and the order of the queue calls */
-	u64 *seq;
-	atomic_t *counts;		/* queued, cancelled */
-	int ret;
-	struct task_struct *task;
-	struct completion done;
-};
-
-static int thread_main(void *data)
-{
-	struct thread *thread = data;
-
-	thread->fn(thread);
-	complete(&thread->done);
-	while (!kthread_should_stop())
-		schedule_timeout_interruptible(1);
-	return 0;
-}
-
-static void thread_start(struct kunit *test, struct thread *thread,
-			 void (*fn)(struct thread *thread))
-{
-	thread->fn = fn;
-	init_completion(&thread->done);
-	thread->task = kthread_run(thread_main, thread, "thread");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(thread->task));
-}
-
-static void thread_end(struct kunit *test, struct thread *thread)
-{
-	mock_await(test, &thread->done);
-	kthread_stop(thread->task);
 }
 
 /* ---- order ------------------------------------------------------------ */
@@ -527,11 +360,6 @@ static void item_queues_itself(struct kunit *test)
 }
 
 /* ---- the batch that they are bound for --------------------------------- */
-
-static void released_count(struct fairwq_batch *batch, void *priv)
-{
-	atomic_inc(priv);
-}
 
 /* Accepted items run, though their batch was disposed; then it is released. */
 static void disposed_batch_waits(struct kunit *test)
@@ -844,64 +672,6 @@ static void disabled_does_not_enter(struct kunit *test)
 
 /* ---- in the middle of a queue call ------------------------------------- */
 
-/* What happens once, at one point of the next call that gets there. */
-static struct mid {
-	enum fairwq_test_point point;
-	void (*fn)(struct mid *mid);
-	bool on_top;			/* from a hardirq */
-	bool reached, ok;
-	struct fairwq_work *work;
-	struct fairwq_serializer *serial;
-	struct fairwq_batch *batch;
-	struct mock_gate *gate;
-	bool canceled[2];
-	int again, plain;
-} mid;
-
-static void mid_call(void *data)
-{
-	mid.fn(data);
-}
-
-static void mid_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
-{
-	if (point != mid.point || READ_ONCE(mid.reached))
-		return;
-	WRITE_ONCE(mid.reached, true);
-	if (mid.on_top) {
-		mid.ok = call_on_top(mid_call, &mid);
-	} else {
-		mid.fn(&mid);
-		mid.ok = true;
-	}
-}
-
-static void mid_begin(enum fairwq_test_point point, bool on_top, void (*fn)(struct mid *mid))
-{
-	mid.point = point;
-	mid.on_top = on_top;
-	mid.fn = fn;
-	mid.reached = false;
-	mid.ok = false;
-	fairwq_test_set_hook(mid_hook);
-}
-
-static void mid_end(struct kunit *test)
-{
-	fairwq_test_set_hook(NULL);
-	KUNIT_EXPECT_TRUE(test, mid.reached);
-	KUNIT_EXPECT_TRUE(test, mid.ok);
-}
-
-/* Twice: the second finds nothing. And it is wanted again, which is refused. */
-static void mid_cancel(struct mid *mid)
-{
-	mid->canceled[0] = fairwq_work_cancel(mid->work);
-	mid->canceled[1] = fairwq_work_cancel(mid->work);
-	mid->again = fairwq_serializer_queue(mid->serial, mid->batch, mid->work);
-	mid->plain = fairwq_queue(mid->batch, mid->work);
-}
-
 /*
  * Behind an item at a gate, or as the first. When the queue call has returned
  * nobody looks at the work again: the memory may go.
@@ -950,35 +720,6 @@ static void cancel_on_top_of_the_queue_call(struct kunit *test)
 	fairwq_batch_dispose(a);
 }
 
-static void mid_cancel_once(struct mid *mid)
-{
-	mid->canceled[0] = fairwq_work_cancel(mid->work);
-}
-
-static bool mid_spin_until_dropped(void)
-{
-	u64 end = fairwq_clock() + 5ULL * NSEC_PER_SEC;
-
-	while (atomic_long_read(&mid.work->data)) {
-		if (fairwq_clock() > end)
-			return false;
-		cpu_relax();
-	}
-	return true;
-}
-
-/* Preemption is off. */
-static void undo_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
-{
-	if (point == FAIRWQ_POINT_SERIAL_PUSHING && !mid.reached) {
-		mid.reached = true;
-		mid.ok = call_on_top(mid_call, &mid);
-	} else if (point == FAIRWQ_POINT_SERIAL_UNDO) {
-		complete_all(&mid.gate->open);
-		mid.ok = mid.ok && mid_spin_until_dropped();
-	}
-}
-
 /* Whoever lets the next one go meets one that was cancelled so, and drops it. */
 static void canceled_on_top_and_let_go(struct kunit *test)
 {
@@ -992,7 +733,8 @@ static void canceled_on_top_and_let_go(struct kunit *test)
 	a = mock_batch(test, "a");
 	KUNIT_ASSERT_EQ(test, 0, set_cpus_allowed_ptr(current, cpumask_of(cpu)));
 	item[0] = mock_item(test, 'x');
-	mid = (struct mid){ .work = &item[0]->work, .fn = mid_cancel_once };
+	mid = (struct mid){ .work = &item[0]->work, .fn = mid_cancel_once,
+			    .point = FAIRWQ_POINT_SERIAL_PUSHING };
 	mid.gate = serial_gate(test, serial, a);
 	fairwq_test_set_hook(undo_hook);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(serial, a, &item[0]->work));
@@ -1010,8 +752,8 @@ static void canceled_on_top_and_let_go(struct kunit *test)
 
 static void mid_want_in_order(struct mid *mid)
 {
-	mid->canceled[0] = fairwq_work_cancel(mid->work);
-	mid->again = fairwq_serializer_queue(mid->serial, mid->batch, mid->work);
+	mid_cancel_once(mid);
+	mid_queue(mid);
 }
 
 /* What a plain queue call still has in its hands does not come back past the order. */
@@ -1055,11 +797,6 @@ static void expect_not_lost(struct kunit *test, struct fairwq_serializer *serial
 		atomic_long_set(&serial->head, (long)&item->work.llnode);
 	fairwq_work_cancel_sync(&item->work);
 	atomic_long_set(&serial->head, 0);
-}
-
-static void mid_queue(struct mid *mid)
-{
-	mid->again = fairwq_serializer_queue(mid->serial, mid->batch, mid->work);
 }
 
 /* Pushed when it was seen that nothing waits: it is not left behind. */
@@ -1122,22 +859,6 @@ static void left_before_the_push(struct kunit *test)
 }
 
 /* ---- waiting ---------------------------------------------------------- */
-
-static void thread_flush(struct thread *thread)
-{
-	if (thread->serial)
-		fairwq_serializer_flush(thread->serial);
-	else
-		fairwq_limiter_flush(thread->limiter);
-}
-
-static void thread_destroy(struct thread *thread)
-{
-	if (thread->serial)
-		fairwq_serializer_destroy(thread->serial);
-	else
-		fairwq_limiter_destroy(thread->limiter);
-}
 
 static void thread_flush_work(struct thread *thread)
 {
@@ -1336,111 +1057,6 @@ static void flush_of_a_work_that_waits(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, thread.ret);
 	KUNIT_EXPECT_EQ(test, 1U, READ_ONCE(mock->log.nr));
 	fairwq_serializer_destroy(serial);
-	fairwq_batch_dispose(a);
-}
-
-/* ---- limiters --------------------------------------------------------- */
-
-#define LIMIT	3
-
-/* Exactly so many, not one more, though there are runners. */
-static void limiter_lets_exactly_n_go(struct kunit *test)
-{
-	struct fairwq_limiter limiter;
-	struct mock_gate *gate[LIMIT + 2];
-	struct fairwq_batch *a;
-	unsigned int i;
-
-	mock_pool(test, 2 * LIMIT + 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	fairwq_limiter_init(&limiter, LIMIT);
-	for (i = 0; i < LIMIT + 2; i++) {
-		gate[i] = gate_new(test);
-		KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(&limiter, a, &gate[i]->work));
-	}
-	for (i = 0; i < LIMIT; i++)
-		mock_await(test, &gate[i]->entered);
-	KUNIT_EXPECT_TRUE(test, waits(&gate[LIMIT]->work));
-	KUNIT_EXPECT_TRUE(test, waits(&gate[LIMIT + 1]->work));
-	/* One has ended, one may go on. */
-	complete_all(&gate[1]->open);
-	mock_await(test, &gate[LIMIT]->entered);
-	KUNIT_EXPECT_TRUE(test, waits(&gate[LIMIT + 1]->work));
-	for (i = 0; i < LIMIT + 2; i++)
-		complete_all(&gate[i]->open);
-	fairwq_limiter_destroy(&limiter);
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&gate[LIMIT + 1]->runs));
-	KUNIT_EXPECT_EQ(test, 0U, limiter.in_flight);
-	fairwq_batch_dispose(a);
-}
-
-static const struct fairwq_work *limiter_last(struct fairwq_limiter *limiter)
-{
-	return container_of(READ_ONCE(limiter->waiting.prev), struct fairwq_work, node);
-}
-
-static void limiter_cancel_and_flush(struct kunit *test)
-{
-	struct fairwq_limiter limiter;
-	struct thread thread = { .limiter = &limiter };
-	struct mock_gate *gate[2], *later;
-	struct mock *mock = test->priv;
-	struct mock_item *item[3];
-	struct fairwq_batch *a;
-	unsigned int i;
-
-	mock_pool(test, 6, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	fairwq_limiter_init(&limiter, 2);
-	fairwq_limiter_flush(&limiter);
-	for (i = 0; i < 2; i++) {
-		gate[i] = gate_new(test);
-		KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(&limiter, a, &gate[i]->work));
-		mock_await(test, &gate[i]->entered);
-	}
-	for (i = 0; i < 3; i++) {
-		item[i] = mock_item(test, 'x' + i);
-		KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(&limiter, a, &item[i]->work));
-	}
-	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[1]->work));
-	thread_start(test, &thread, thread_flush);
-	mock_until(test, limiter_last(&limiter) != &item[2]->work);
-	later = gate_new(test);
-	KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(&limiter, a, &later->work));
-	complete_all(&gate[0]->open);
-	mock_until(test, READ_ONCE(mock->log.nr) == 2);
-	/* One still runs that came before the flush. */
-	KUNIT_EXPECT_FALSE(test, completion_done(&thread.done));
-	complete_all(&gate[1]->open);
-	thread_end(test, &thread);
-	complete_all(&later->open);
-	expect_order(test, "xz", item, 3);
-	fairwq_limiter_destroy(&limiter);
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&later->runs));
-	fairwq_batch_dispose(a);
-}
-
-static void limiter_under_load(struct kunit *test)
-{
-	struct track *track = track_new(test, LIMIT);
-	struct fairwq_limiter limiter;
-	const unsigned int nr = MANY(5000);
-	struct fairwq_batch *a;
-	unsigned int i;
-	struct step *step;
-
-	mock_pool(test, 8, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	fairwq_limiter_init(&limiter, LIMIT);
-	for (i = 0; i < nr; i++) {
-		step = kzalloc(sizeof(*step), GFP_KERNEL | __GFP_NOFAIL);
-		fairwq_work_init(&step->work, step_free_fn);
-		step->track = track;
-		KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(&limiter, a, &step->work));
-	}
-	fairwq_limiter_destroy(&limiter);
-	KUNIT_EXPECT_EQ(test, (int)nr, atomic_read(&track->ran));
-	track_check(test, track);
 	fairwq_batch_dispose(a);
 }
 
@@ -1678,9 +1294,6 @@ static struct kunit_case serializer_cases[] = {
 	KUNIT_CASE(waiting_for_oneself_warns),
 	KUNIT_CASE(waiting_for_one_behind_warns),
 	KUNIT_CASE(memory_may_go),
-	KUNIT_CASE(limiter_lets_exactly_n_go),
-	KUNIT_CASE(limiter_cancel_and_flush),
-	KUNIT_CASE(limiter_under_load),
 	KUNIT_CASE(resolver_of_ones_own),
 	KUNIT_CASE(order_of_several_producers),
 	KUNIT_CASE(producers_at_the_same_time),
@@ -1709,5 +1322,5 @@ static struct kunit_suite serializer_suite = {
 
 kunit_test_suite(serializer_suite);
 
-MODULE_DESCRIPTION("KUnit: serializers, limiters and constraints");
+MODULE_DESCRIPTION("KUnit: serializers and constraints");
 MODULE_LICENSE("GPL");

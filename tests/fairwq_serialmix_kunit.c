@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Serializers and limiters in great numbers, and mixed with all else that they
- * are meant to go with. What can be forced is in fairwq_serializer_kunit.c;
- * here every item checks, inside its function, that it is the next, that it is
- * alone, and that it runs once.
+ * are meant to go with. What can be forced is in fairwq_serializer_kunit.c and
+ * fairwq_limiter_kunit.c; here every item checks, inside its function, that it is
+ * the next, that it is alone, and that it runs once.
  *
  * Seen to fail with each of these bugs planted: SERIAL_EARLY, SERIAL_LIFO,
  * SERIAL_CANCEL, SERIAL_FAILED, LIMITER_PLUS_ONE.

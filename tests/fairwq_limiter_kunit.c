@@ -1,0 +1,623 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Limiters (promise 10): so many items are in flight and no more, those that wait
+ * start in queue order, none is lost, and there is a moment when all is over.
+ */
+#include "mock_constraint.h"
+
+/* ---- what the cases share --------------------------------------------- */
+
+#define LIMIT	3
+
+static struct fairwq_limiter *limiter_new(struct kunit *test, unsigned int max)
+{
+	struct fairwq_limiter *limiter = kunit_kzalloc(test, sizeof(*limiter), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, limiter);
+	fairwq_limiter_init(limiter, max);
+	return limiter;
+}
+
+static struct mock_item *limiter_item(struct kunit *test, struct fairwq_limiter *limiter,
+				      struct fairwq_batch *batch, char letter)
+{
+	struct mock_item *item = mock_item(test, letter);
+
+	KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(limiter, batch, &item->work));
+	return item;
+}
+
+/* One item of @limiter stands at a gate. */
+static struct mock_gate *limiter_gate(struct kunit *test, struct fairwq_limiter *limiter,
+				      struct fairwq_batch *batch)
+{
+	struct mock_gate *gate = gate_new(test);
+
+	KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(limiter, batch, &gate->work));
+	mock_await(test, &gate->entered);
+	return gate;
+}
+
+/* All of it has ended, or will have soon; else the case fails, and does not hang. */
+static void limiter_end(struct kunit *test, struct fairwq_limiter *limiter)
+{
+	mock_until(test, !READ_ONCE(limiter->in_flight));
+	fairwq_limiter_destroy(limiter);
+}
+
+/* ---- so many ----------------------------------------------------------- */
+
+/* Exactly so many, not one more, though there are runners. */
+static void exactly_n_go(struct kunit *test)
+{
+	struct fairwq_limiter limiter;
+	struct mock_gate *gate[LIMIT + 2];
+	struct fairwq_batch *a;
+	unsigned int i;
+
+	mock_pool(test, 2 * LIMIT + 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	fairwq_limiter_init(&limiter, LIMIT);
+	for (i = 0; i < LIMIT + 2; i++) {
+		gate[i] = gate_new(test);
+		KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(&limiter, a, &gate[i]->work));
+	}
+	for (i = 0; i < LIMIT; i++)
+		mock_await(test, &gate[i]->entered);
+	KUNIT_EXPECT_TRUE(test, waits(&gate[LIMIT]->work));
+	KUNIT_EXPECT_TRUE(test, waits(&gate[LIMIT + 1]->work));
+	/* One has ended, one may go on. */
+	complete_all(&gate[1]->open);
+	mock_await(test, &gate[LIMIT]->entered);
+	KUNIT_EXPECT_TRUE(test, waits(&gate[LIMIT + 1]->work));
+	for (i = 0; i < LIMIT + 2; i++)
+		complete_all(&gate[i]->open);
+	fairwq_limiter_destroy(&limiter);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&gate[LIMIT + 1]->runs));
+	KUNIT_EXPECT_EQ(test, 0U, limiter.in_flight);
+	fairwq_batch_dispose(a);
+}
+
+static const struct fairwq_work *limiter_last(struct fairwq_limiter *limiter)
+{
+	return container_of(READ_ONCE(limiter->waiting.prev), struct fairwq_work, node);
+}
+
+static void flush_waits_for_what_is_queued(struct kunit *test)
+{
+	struct fairwq_limiter limiter;
+	struct thread thread = { .limiter = &limiter };
+	struct mock_gate *gate[2], *later;
+	struct mock *mock = test->priv;
+	struct mock_item *item[3];
+	struct fairwq_batch *a;
+	unsigned int i;
+
+	mock_pool(test, 6, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	fairwq_limiter_init(&limiter, 2);
+	fairwq_limiter_flush(&limiter);
+	for (i = 0; i < 2; i++) {
+		gate[i] = gate_new(test);
+		KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(&limiter, a, &gate[i]->work));
+		mock_await(test, &gate[i]->entered);
+	}
+	for (i = 0; i < 3; i++) {
+		item[i] = mock_item(test, 'x' + i);
+		KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(&limiter, a, &item[i]->work));
+	}
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[1]->work));
+	thread_start(test, &thread, thread_flush);
+	mock_until(test, limiter_last(&limiter) != &item[2]->work);
+	later = gate_new(test);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(&limiter, a, &later->work));
+	complete_all(&gate[0]->open);
+	mock_until(test, READ_ONCE(mock->log.nr) == 2);
+	/* One still runs that came before the flush. */
+	KUNIT_EXPECT_FALSE(test, completion_done(&thread.done));
+	complete_all(&gate[1]->open);
+	thread_end(test, &thread);
+	complete_all(&later->open);
+	expect_order(test, "xz", item, 3);
+	fairwq_limiter_destroy(&limiter);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&later->runs));
+	fairwq_batch_dispose(a);
+}
+
+static void never_more_under_load(struct kunit *test)
+{
+	struct track *track = track_new(test, LIMIT);
+	struct fairwq_limiter limiter;
+	const unsigned int nr = MANY(5000);
+	struct fairwq_batch *a;
+	unsigned int i;
+	struct step *step;
+
+	mock_pool(test, 8, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	fairwq_limiter_init(&limiter, LIMIT);
+	for (i = 0; i < nr; i++) {
+		step = kzalloc(sizeof(*step), GFP_KERNEL | __GFP_NOFAIL);
+		fairwq_work_init(&step->work, step_free_fn);
+		step->track = track;
+		KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(&limiter, a, &step->work));
+	}
+	fairwq_limiter_destroy(&limiter);
+	KUNIT_EXPECT_EQ(test, (int)nr, atomic_read(&track->ran));
+	track_check(test, track);
+	fairwq_batch_dispose(a);
+}
+
+/* ---- items that end otherwise ------------------------------------------ */
+
+static void failing_fn(struct fairwq_work *work)
+{
+	fairwq_report_failure(-EIO);
+	mock_item_fn(work);
+}
+
+/* One that has failed has ended: those behind it go on. */
+static void failed_item_is_an_end(struct kunit *test)
+{
+	struct fairwq_limiter *limiter = limiter_new(test, 1);
+	struct mock_item *item[4];
+	struct mock *mock = test->priv;
+	struct mock_gate *gate;
+	struct fairwq_batch *a;
+	unsigned int i;
+
+	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	gate = limiter_gate(test, limiter, a);
+	for (i = 0; i < 4; i++) {
+		item[i] = mock_item(test, 'w' + i);
+		if (i < 2)
+			item[i]->work.func = failing_fn;
+		KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(limiter, a, &item[i]->work));
+	}
+	complete_all(&gate->open);
+	expect_order(test, "wxyz", item, 4);
+	limiter_end(test, limiter);
+	KUNIT_EXPECT_EQ(test, 2ULL, fairwq_test_counter(mock->pool, FAIRWQ_FAILURES));
+	fairwq_batch_dispose(a);
+}
+
+/* What waits is taken out; the others keep their order, and it may come again. */
+static void cancel_of_what_waits(struct kunit *test)
+{
+	struct fairwq_limiter *limiter = limiter_new(test, 1);
+	struct mock_item *item[4];
+	struct mock_gate *gate;
+	struct fairwq_batch *a;
+
+	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	gate = limiter_gate(test, limiter, a);
+	item[0] = limiter_item(test, limiter, a, 'w');
+	item[1] = limiter_item(test, limiter, a, 'x');
+	item[2] = limiter_item(test, limiter, a, 'y');
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[1]->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&item[1]->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel(&item[1]->work));
+	item[3] = limiter_item(test, limiter, a, 'z');
+	KUNIT_EXPECT_EQ(test, 1, fairwq_limiter_queue(limiter, a, &item[1]->work));
+	/* The one that runs is not pending. */
+	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel(&gate->work));
+	complete_all(&gate->open);
+	expect_order(test, "wyzx", item, 4);
+	limiter_end(test, limiter);
+	fairwq_batch_dispose(a);
+}
+
+/* One that was let go and does not run makes room, too. */
+static void cancel_of_what_went_on(struct kunit *test)
+{
+	struct fairwq_limiter *limiter = limiter_new(test, 1);
+	struct mock_item *item[2];
+	struct fairwq_batch *a, *b;
+	struct mock_gate *gate;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	b = mock_batch(test, "b");
+	fairwq_batch_pause(b);
+	gate = limiter_gate(test, limiter, a);
+	item[0] = limiter_item(test, limiter, b, 'x');
+	item[1] = limiter_item(test, limiter, a, 'y');
+	complete_all(&gate->open);
+	mock_until(test, admitted(&item[0]->work));
+	KUNIT_EXPECT_TRUE(test, waits(&item[1]->work));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[0]->work));
+	expect_order(test, "y", item, 2);
+	limiter_end(test, limiter);
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
+}
+
+/*
+ * Behind an item at a gate, or as the first. When the queue call has returned
+ * nobody looks at the work again: the memory may go. And there is room again.
+ */
+static void cancel_on_top_at(struct kunit *test, struct fairwq_batch *a,
+			     enum fairwq_test_point point, bool behind)
+{
+	struct fairwq_limiter *limiter = limiter_new(test, 1);
+	struct mock_gate *gate = behind ? limiter_gate(test, limiter, a) : NULL;
+	struct mock_item *item[2] = { mock_item(test, 'x'), mock_item(test, 'y') };
+
+	mid = (struct mid){ .work = &item[0]->work, .limiter = limiter, .batch = a };
+	mid_begin(point, true, mid_cancel);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_limiter_queue(limiter, a, &item[0]->work));
+	mid_end(test);
+	KUNIT_EXPECT_TRUE(test, mid.canceled[0]);
+	KUNIT_EXPECT_FALSE(test, mid.canceled[1]);
+	KUNIT_EXPECT_EQ(test, -EBUSY, mid.again);
+	KUNIT_EXPECT_EQ(test, -EBUSY, mid.plain);
+	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item[0]->work.data));
+	KUNIT_EXPECT_PTR_EQ(test, NULL, item[0]->work.constraint);
+	if (!atomic_long_read(&item[0]->work.data))
+		memset(&item[0]->work, 0x6b, sizeof(item[0]->work));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_limiter_queue(limiter, a, &item[1]->work));
+	if (gate)
+		complete_all(&gate->open);
+	limiter_end(test, limiter);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
+}
+
+static void cancel_on_top_of_the_queue_call(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	need_two_cpus(test);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	cancel_on_top_at(test, a, FAIRWQ_POINT_QUEUE_CLAIMED, false);
+	cancel_on_top_at(test, a, FAIRWQ_POINT_QUEUE_CLAIMED, true);
+	cancel_on_top_at(test, a, FAIRWQ_POINT_QUEUE_ACCEPTED, false);
+	KUNIT_EXPECT_STREQ(test, "yyy", &mock->log.text[0]);
+	fairwq_batch_dispose(a);
+}
+
+/* The end of the one before lets it go, and drops it. That makes room, too. */
+static void canceled_on_top_and_let_go(struct kunit *test)
+{
+	struct fairwq_limiter *limiter = limiter_new(test, 1);
+	unsigned int cpu = raw_smp_processor_id();
+	struct mock_item *item[2];
+	struct fairwq_batch *a;
+
+	need_two_cpus(test);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	KUNIT_ASSERT_EQ(test, 0, set_cpus_allowed_ptr(current, cpumask_of(cpu)));
+	item[0] = mock_item(test, 'x');
+	mid = (struct mid){ .work = &item[0]->work, .fn = mid_cancel_once,
+			    .point = FAIRWQ_POINT_QUEUE_CLAIMED };
+	mid.gate = limiter_gate(test, limiter, a);
+	fairwq_test_set_hook(undo_hook);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_limiter_queue(limiter, a, &item[0]->work));
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_TRUE(test, mid.ok);
+	KUNIT_EXPECT_TRUE(test, mid.canceled[0]);
+	complete_all(&mid.gate->open);
+	item[1] = limiter_item(test, limiter, a, 'y');
+	expect_order(test, "y", item, 2);
+	limiter_end(test, limiter);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
+	fairwq_batch_dispose(a);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+
+/* ---- the batch that they are bound for --------------------------------- */
+
+static void released_log(struct fairwq_batch *batch, void *priv)
+{
+	mock_log_add(priv, 'R');
+}
+
+/* The caller has a reference. */
+static struct fairwq_batch *batch_logged(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch_attrs attrs = { .released = released_log, .priv = &mock->log };
+	struct fairwq_batch *batch = fairwq_batch_create(mock->pool, &attrs, "logged");
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(batch));
+	fairwq_batch_get(batch);
+	return batch;
+}
+
+/* Accepted items run, though their batch was disposed; then it is released. */
+static void disposed_batch_waits(struct kunit *test)
+{
+	struct fairwq_limiter *limiter = limiter_new(test, 1);
+	struct mock *mock = test->priv;
+	struct mock_item *item[4], *late;
+	struct fairwq_batch *a, *b;
+	struct mock_gate *gate;
+
+	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	b = batch_logged(test);
+	gate = limiter_gate(test, limiter, a);
+	item[0] = limiter_item(test, limiter, b, 'w');
+	item[1] = limiter_item(test, limiter, a, 'x');
+	item[2] = limiter_item(test, limiter, b, 'y');
+	fairwq_batch_dispose(b);
+	fairwq_test_settle();
+	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->log.nr));
+	late = mock_item(test, '-');
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_limiter_queue(limiter, b, &late->work));
+	complete_all(&gate->open);
+	expect_order(test, "wxyR", item, 3);
+	/* For others it goes on. */
+	item[3] = limiter_item(test, limiter, a, 'z');
+	expect_order(test, "wxyRz", &item[3], 1);
+	limiter_end(test, limiter);
+	fairwq_batch_put(b);
+	fairwq_batch_dispose(a);
+}
+
+/* And so if what it waits for is cancelled. */
+static void canceled_item_lets_the_batch_go(struct kunit *test)
+{
+	struct fairwq_limiter *limiter = limiter_new(test, 1);
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a, *b;
+	struct mock_item *item[2];
+	struct mock_gate *gate;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	b = batch_logged(test);
+	gate = limiter_gate(test, limiter, a);
+	item[0] = limiter_item(test, limiter, b, 'x');
+	item[1] = limiter_item(test, limiter, a, 'y');
+	fairwq_batch_dispose(b);
+	fairwq_test_settle();
+	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->log.nr));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[0]->work));
+	mock_until(test, READ_ONCE(mock->log.nr));
+	complete_all(&gate->open);
+	expect_order(test, "Ry", item, 2);
+	limiter_end(test, limiter);
+	fairwq_batch_put(b);
+	fairwq_batch_dispose(a);
+}
+
+/* ---- its end ------------------------------------------------------------ */
+
+/* What is refused meanwhile is as it was, and may go elsewhere. */
+static void destroy_refuses_and_waits(struct kunit *test)
+{
+	struct fairwq_limiter *limiter = limiter_new(test, 1);
+	struct fairwq_limiter *other = limiter_new(test, 1);
+	struct thread thread = { .limiter = limiter };
+	struct mock_item *item = mock_item(test, 'y');
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a, *b;
+	struct mock_gate *gate;
+
+	mock_pool(test, 3, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	b = mock_batch(test, "b");
+	gate = limiter_gate(test, limiter, a);
+	limiter_item(test, limiter, a, 'x');
+	thread_start(test, &thread, thread_destroy);
+	mock_until(test, READ_ONCE(limiter->dead));
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_limiter_queue(limiter, b, &item->work));
+	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item->work.data));
+	KUNIT_EXPECT_PTR_EQ(test, NULL, item->work.constraint);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&b->nr_held));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_limiter_queue(other, b, &item->work));
+	fairwq_limiter_flush(other);
+	KUNIT_EXPECT_STREQ(test, "y", &mock->log.text[0]);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(b, &item->work));
+	fairwq_batch_flush(b);
+	KUNIT_EXPECT_FALSE(test, completion_done(&thread.done));
+	complete_all(&gate->open);
+	thread_end(test, &thread);
+	KUNIT_EXPECT_STREQ(test, "yyx", &mock->log.text[0]);
+	limiter_end(test, other);
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
+}
+
+struct inside {
+	struct fairwq_work work;
+	struct fairwq_limiter *limiter;
+	void (*wait)(struct fairwq_limiter *limiter);
+	struct completion done;
+};
+
+static void inside_fn(struct fairwq_work *work)
+{
+	struct inside *inside = container_of(work, struct inside, work);
+
+	inside->wait(inside->limiter);
+	complete(&inside->done);
+}
+
+static void wait_inside(struct kunit *test, struct fairwq_batch *a,
+			void (*wait)(struct fairwq_limiter *limiter))
+{
+	struct inside *inside = kunit_kzalloc(test, sizeof(*inside), GFP_KERNEL);
+	struct fairwq_limiter *limiter = limiter_new(test, 2);
+	struct mock_gate *gate = limiter_gate(test, limiter, a);
+
+	KUNIT_ASSERT_NOT_NULL(test, inside);
+	inside->limiter = limiter;
+	inside->wait = wait;
+	init_completion(&inside->done);
+	fairwq_work_init(&inside->work, inside_fn);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(limiter, a, &inside->work));
+	mock_await(test, &inside->done);
+	complete_all(&gate->open);
+	limiter_end(test, limiter);
+}
+
+/* An item that waits for its own limiter warns, and waits for nobody. */
+static void waiting_for_oneself_warns(struct kunit *test)
+{
+	struct fairwq_batch *a;
+
+	mock_pool(test, 3, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	pr_info("# expect-splat begin item inside_fn [fairwq_limiter_kunit] of batch mock/a would wait for itself in fairwq_limiter_flush of\n");
+	wait_inside(test, a, fairwq_limiter_flush);
+	pr_info("# expect-splat end\n");
+	pr_info("# expect-splat begin item inside_fn [fairwq_limiter_kunit] of batch mock/a would wait for itself in fairwq_limiter_destroy of\n");
+	wait_inside(test, a, fairwq_limiter_destroy);
+	pr_info("# expect-splat end\n");
+	fairwq_batch_dispose(a);
+}
+
+/* The last end of a limiter that is being destroyed. */
+static struct last_end {
+	struct fairwq_limiter *limiter;
+	struct mock_gate *gate;
+	bool reached, destroyed, too_early;
+} last_end;
+
+/* Until the other CPU waits for the lock, or for long enough, if that does not show. */
+static void last_end_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	u64 end = fairwq_clock() + 200ULL * NSEC_PER_MSEC;
+
+	if (point != FAIRWQ_POINT_LIMITER_ENDED || last_end.reached)
+		return;
+	step_done(&last_end.reached);
+	while (!READ_ONCE(last_end.destroyed) && fairwq_clock() < end &&
+	       !fairwq_test_limiter_wanted(last_end.limiter))
+		cpu_relax();
+	last_end.too_early = READ_ONCE(last_end.destroyed);
+}
+
+static void thread_destroy_at_the_end(struct thread *thread)
+{
+	/* This CPU is not for the runner. */
+	preempt_disable();
+	complete_all(&last_end.gate->open);
+	thread->ret = spin_until(&last_end.reached);
+	preempt_enable();
+	fairwq_limiter_destroy(thread->limiter);
+	WRITE_ONCE(last_end.destroyed, true);
+}
+
+/* Nothing is in flight, but who has seen to that is not through with the limiter. */
+static void destroy_waits_for_the_last_look(struct kunit *test)
+{
+	struct fairwq_limiter *limiter = limiter_new(test, 1);
+	struct thread thread = { .limiter = limiter };
+	struct fairwq_batch *a;
+
+	need_two_cpus(test);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	last_end = (struct last_end){ .limiter = limiter };
+	last_end.gate = limiter_gate(test, limiter, a);
+	fairwq_test_set_hook(last_end_hook);
+	thread_start(test, &thread, thread_destroy_at_the_end);
+	thread_end(test, &thread);
+	fairwq_batch_flush(a);
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_TRUE(test, thread.ret);
+	KUNIT_EXPECT_TRUE(test, last_end.destroyed);
+	KUNIT_EXPECT_FALSE(test, last_end.too_early);
+	fairwq_batch_dispose(a);
+}
+
+/* Items that go through their end together. */
+struct meeting {
+	unsigned int nr;
+	atomic_t inside;
+	struct completion all, go;
+};
+
+struct guest {
+	struct fairwq_work work;
+	struct meeting *meeting;
+};
+
+static void guest_fn(struct fairwq_work *work)
+{
+	struct meeting *meeting = container_of(work, struct guest, work)->meeting;
+
+	if (atomic_inc_return(&meeting->inside) == meeting->nr)
+		complete(&meeting->all);
+	wait_for_completion(&meeting->go);
+}
+
+/* @nr of them end at once, and let @more go; then the memory goes. */
+static void meet_and_go(struct kunit *test, struct fairwq_batch *a, struct guest *guest,
+			struct meeting *meeting, unsigned int more)
+{
+	struct fairwq_limiter *limiter = kzalloc(sizeof(*limiter), GFP_KERNEL | __GFP_NOFAIL);
+	unsigned int i;
+
+	fairwq_limiter_init(limiter, meeting->nr);
+	atomic_set(&meeting->inside, 0);
+	init_completion(&meeting->all);
+	init_completion(&meeting->go);
+	for (i = 0; i < meeting->nr + more; i++) {
+		guest[i].meeting = meeting;
+		fairwq_work_init(&guest[i].work, guest_fn);
+		KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(limiter, a, &guest[i].work));
+	}
+	mock_await(test, &meeting->all);
+	complete_all(&meeting->go);
+	fairwq_limiter_destroy(limiter);
+	memset(limiter, 0x6b, sizeof(*limiter));
+	kfree(limiter);
+	KUNIT_EXPECT_EQ(test, (int)(meeting->nr + more), atomic_read(&meeting->inside));
+}
+
+/* As soon as destroy has returned nobody looks back: KASAN would see him. */
+static void memory_may_go(struct kunit *test)
+{
+	struct guest *guest = kunit_kcalloc(test, 8, sizeof(*guest), GFP_KERNEL);
+	struct meeting *meeting = kunit_kzalloc(test, sizeof(*meeting), GFP_KERNEL);
+	struct fairwq_batch *a;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, guest);
+	KUNIT_ASSERT_NOT_NULL(test, meeting);
+	mock_pool(test, 5, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	for (i = 0; i < MANY(1000); i++) {
+		meeting->nr = 1 + i % 4;
+		meet_and_go(test, a, guest, meeting, i % 3);
+	}
+	fairwq_batch_dispose(a);
+}
+
+static struct kunit_case limiter_cases[] = {
+	KUNIT_CASE(exactly_n_go),
+	KUNIT_CASE(never_more_under_load),
+	KUNIT_CASE(flush_waits_for_what_is_queued),
+	KUNIT_CASE(failed_item_is_an_end),
+	KUNIT_CASE(cancel_of_what_waits),
+	KUNIT_CASE(cancel_of_what_went_on),
+	KUNIT_CASE(cancel_on_top_of_the_queue_call),
+	KUNIT_CASE(canceled_on_top_and_let_go),
+	KUNIT_CASE(disposed_batch_waits),
+	KUNIT_CASE(canceled_item_lets_the_batch_go),
+	KUNIT_CASE(destroy_refuses_and_waits),
+	KUNIT_CASE(waiting_for_oneself_warns),
+	KUNIT_CASE(destroy_waits_for_the_last_look),
+	KUNIT_CASE(memory_may_go),
+	{}
+};
+
+static struct kunit_suite limiter_suite = {
+	.name = "fairwq_limiter",
+	.init = mock_init,
+	.exit = mock_exit,
+	.test_cases = limiter_cases,
+};
+
+kunit_test_suite(limiter_suite);
+
+MODULE_DESCRIPTION("KUnit: limiters");
+MODULE_LICENSE("GPL");
