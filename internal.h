@@ -724,6 +724,7 @@ enum fairwq_test_point {
 	FAIRWQ_POINT_SERIAL_UNDO,	/* pushed, and cancelled on top of that */
 	FAIRWQ_POINT_SERIAL_LEAVING,	/* nothing was found that waits */
 	FAIRWQ_POINT_LIMITER_ENDED,	/* one less is in flight, under the lock */
+	FAIRWQ_POINT_LIMITER_LEFT,	/* no lock, and perhaps no limiter any more */
 	FAIRWQ_POINT_FLOW_FOUND,	/* open, and not yet marked as used */
 	FAIRWQ_POINT_FLOW_CLOSED,	/* found closed, or not at all */
 	FAIRWQ_POINT_FLOW_MAKING,	/* not there, and not made yet */

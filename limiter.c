@@ -92,6 +92,9 @@ static void fairwq_limiter_complete(struct fairwq_constraint *constraint)
 	fairwq_limiter_next_locked(limiter, &go);
 	raw_spin_unlock(lock);
 	/* From here on the limiter may be gone. */
+	fairwq_test_point(FAIRWQ_POINT_LIMITER_LEFT, NULL);
+	if (fairwq_mutant(LIMITER_LOOKS_BACK))
+		limiter->max = (u8)limiter->max;	/* what it is, as long as it is */
 	list_for_each_entry_safe(work, next, &go, node) {
 		list_del(&work->node);
 		if (work->place & FAIRWQ_PLACE_BARRIER)

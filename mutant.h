@@ -87,6 +87,7 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_LIMITER_FLUSH_EARLY,	/* [limiter] does not wait for those in flight */
 	FAIRWQ_MUTANT_LIMITER_OPEN,		/* [limiter] takes items while it is destroyed */
 	FAIRWQ_MUTANT_LIMITER_GONE_EARLY,	/* [limiter] destroyed while somebody has it */
+	FAIRWQ_MUTANT_LIMITER_LOOKS_BACK,	/* [limiter] written to by who has let go of it */
 	FAIRWQ_MUTANT_LIMITER_SELF,		/* [limiter] an item waits for itself */
 	FAIRWQ_MUTANT_PAUSE_IGNORED,		/* [order] a paused batch is served */
 	FAIRWQ_MUTANT_LIMIT_PLUS_ONE,		/* [fairwq] max_active + 1 items run */

@@ -50,17 +50,16 @@ static void limiter_end(struct kunit *test, struct fairwq_limiter *limiter)
 /* Exactly so many, not one more, though there are runners. */
 static void exactly_n_go(struct kunit *test)
 {
-	struct fairwq_limiter limiter;
+	struct fairwq_limiter *limiter = limiter_new(test, LIMIT);
 	struct mock_gate *gate[LIMIT + 2];
 	struct fairwq_batch *a;
 	unsigned int i;
 
 	mock_pool(test, 2 * LIMIT + 2, FAIRWQ_ROUND_ROBIN);
 	a = mock_batch(test, "a");
-	fairwq_limiter_init(&limiter, LIMIT);
 	for (i = 0; i < LIMIT + 2; i++) {
 		gate[i] = gate_new(test);
-		KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(&limiter, a, &gate[i]->work));
+		KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(limiter, a, &gate[i]->work));
 	}
 	for (i = 0; i < LIMIT; i++)
 		mock_await(test, &gate[i]->entered);
@@ -72,9 +71,9 @@ static void exactly_n_go(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, waits(&gate[LIMIT + 1]->work));
 	for (i = 0; i < LIMIT + 2; i++)
 		complete_all(&gate[i]->open);
-	fairwq_limiter_destroy(&limiter);
+	fairwq_limiter_destroy(limiter);
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&gate[LIMIT + 1]->runs));
-	KUNIT_EXPECT_EQ(test, 0U, limiter.in_flight);
+	KUNIT_EXPECT_EQ(test, 0U, limiter->in_flight);
 	fairwq_batch_dispose(a);
 }
 
@@ -85,8 +84,8 @@ static const struct fairwq_work *limiter_last(struct fairwq_limiter *limiter)
 
 static void flush_waits_for_what_is_queued(struct kunit *test)
 {
-	struct fairwq_limiter limiter;
-	struct thread thread = { .limiter = &limiter };
+	struct fairwq_limiter *limiter = limiter_new(test, 2);
+	struct thread thread = { .limiter = limiter };
 	struct mock_gate *gate[2], *later;
 	struct mock *mock = test->priv;
 	struct mock_item *item[3];
@@ -95,22 +94,16 @@ static void flush_waits_for_what_is_queued(struct kunit *test)
 
 	mock_pool(test, 6, FAIRWQ_ROUND_ROBIN);
 	a = mock_batch(test, "a");
-	fairwq_limiter_init(&limiter, 2);
-	fairwq_limiter_flush(&limiter);
-	for (i = 0; i < 2; i++) {
-		gate[i] = gate_new(test);
-		KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(&limiter, a, &gate[i]->work));
-		mock_await(test, &gate[i]->entered);
-	}
-	for (i = 0; i < 3; i++) {
-		item[i] = mock_item(test, 'x' + i);
-		KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(&limiter, a, &item[i]->work));
-	}
+	fairwq_limiter_flush(limiter);
+	for (i = 0; i < 2; i++)
+		gate[i] = limiter_gate(test, limiter, a);
+	for (i = 0; i < 3; i++)
+		item[i] = limiter_item(test, limiter, a, 'x' + i);
 	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[1]->work));
 	thread_start(test, &thread, thread_flush);
-	mock_until(test, limiter_last(&limiter) != &item[2]->work);
+	mock_until(test, limiter_last(limiter) != &item[2]->work);
 	later = gate_new(test);
-	KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(&limiter, a, &later->work));
+	KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(limiter, a, &later->work));
 	complete_all(&gate[0]->open);
 	mock_until(test, READ_ONCE(mock->log.nr) == 2);
 	/* One still runs that came before the flush. */
@@ -119,15 +112,15 @@ static void flush_waits_for_what_is_queued(struct kunit *test)
 	thread_end(test, &thread);
 	complete_all(&later->open);
 	expect_order(test, "xz", item, 3);
-	fairwq_limiter_destroy(&limiter);
+	fairwq_limiter_destroy(limiter);
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&later->runs));
 	fairwq_batch_dispose(a);
 }
 
 static void never_more_under_load(struct kunit *test)
 {
+	struct fairwq_limiter *limiter = limiter_new(test, LIMIT);
 	struct track *track = track_new(test, LIMIT);
-	struct fairwq_limiter limiter;
 	const unsigned int nr = MANY(5000);
 	struct fairwq_batch *a;
 	unsigned int i;
@@ -135,14 +128,13 @@ static void never_more_under_load(struct kunit *test)
 
 	mock_pool(test, 8, FAIRWQ_ROUND_ROBIN);
 	a = mock_batch(test, "a");
-	fairwq_limiter_init(&limiter, LIMIT);
 	for (i = 0; i < nr; i++) {
 		step = kzalloc(sizeof(*step), GFP_KERNEL | __GFP_NOFAIL);
 		fairwq_work_init(&step->work, step_free_fn);
 		step->track = track;
-		KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(&limiter, a, &step->work));
+		KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(limiter, a, &step->work));
 	}
-	fairwq_limiter_destroy(&limiter);
+	fairwq_limiter_destroy(limiter);
 	KUNIT_EXPECT_EQ(test, (int)nr, atomic_read(&track->ran));
 	track_check(test, track);
 	fairwq_batch_dispose(a);
@@ -477,21 +469,29 @@ static void waiting_for_oneself_warns(struct kunit *test)
 static struct last_end {
 	struct fairwq_limiter *limiter;
 	struct mock_gate *gate;
-	bool reached, destroyed, too_early;
+	bool reached, let_go, destroyed, too_early, waited;
 } last_end;
 
-/* Until the other CPU waits for the lock, or for long enough, if that does not show. */
-static void last_end_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
+/* The other CPU waits for the lock, or has had the time to, if that does not show. */
+static void last_end_await_waiter(void)
 {
 	u64 end = fairwq_clock() + 200ULL * NSEC_PER_MSEC;
 
-	if (point != FAIRWQ_POINT_LIMITER_ENDED || last_end.reached)
-		return;
-	step_done(&last_end.reached);
 	while (!READ_ONCE(last_end.destroyed) && fairwq_clock() < end &&
 	       !fairwq_test_limiter_wanted(last_end.limiter))
 		cpu_relax();
 	last_end.too_early = READ_ONCE(last_end.destroyed);
+	WRITE_ONCE(last_end.let_go, true);
+}
+
+static void last_end_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (point == FAIRWQ_POINT_LIMITER_ENDED) {
+		step_done(&last_end.reached);
+		last_end_await_waiter();
+	} else if (point == FAIRWQ_POINT_LIMITER_LEFT) {
+		last_end.waited = spin_until(&last_end.destroyed);
+	}
 }
 
 static void thread_destroy_at_the_end(struct thread *thread)
@@ -502,10 +502,15 @@ static void thread_destroy_at_the_end(struct thread *thread)
 	thread->ret = spin_until(&last_end.reached);
 	preempt_enable();
 	fairwq_limiter_destroy(thread->limiter);
-	WRITE_ONCE(last_end.destroyed, true);
+	if (READ_ONCE(last_end.let_go))
+		memset(thread->limiter, 0x6b, sizeof(*thread->limiter));
+	step_done(&last_end.destroyed);
 }
 
-/* Nothing is in flight, but who has seen to that is not through with the limiter. */
+/*
+ * Nothing is in flight, but who has seen to that is not through with the limiter:
+ * it does not go before he is, and he does not come back to it.
+ */
 static void destroy_waits_for_the_last_look(struct kunit *test)
 {
 	struct fairwq_limiter *limiter = limiter_new(test, 1);
@@ -523,8 +528,9 @@ static void destroy_waits_for_the_last_look(struct kunit *test)
 	fairwq_batch_flush(a);
 	fairwq_test_set_hook(NULL);
 	KUNIT_EXPECT_TRUE(test, thread.ret);
-	KUNIT_EXPECT_TRUE(test, last_end.destroyed);
 	KUNIT_EXPECT_FALSE(test, last_end.too_early);
+	KUNIT_EXPECT_TRUE(test, last_end.waited);
+	KUNIT_EXPECT_PTR_EQ(test, NULL, memchr_inv(limiter, 0x6b, sizeof(*limiter)));
 	fairwq_batch_dispose(a);
 }
 
