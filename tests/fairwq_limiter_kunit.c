@@ -38,10 +38,17 @@ static struct mock_gate *limiter_gate(struct kunit *test, struct fairwq_limiter 
 	return gate;
 }
 
+/* Nothing of it is in flight. */
+static bool limiter_idle(struct fairwq_limiter *limiter)
+{
+	/* It is written under a lock that we do not have. */
+	return !data_race(READ_ONCE(limiter->in_flight));
+}
+
 /* All of it has ended, or will have soon; else the case fails, and does not hang. */
 static void limiter_end(struct kunit *test, struct fairwq_limiter *limiter)
 {
-	mock_until(test, !READ_ONCE(limiter->in_flight));
+	mock_until(test, limiter_idle(limiter));
 	fairwq_limiter_destroy(limiter);
 }
 
@@ -79,7 +86,9 @@ static void exactly_n_go(struct kunit *test)
 
 static const struct fairwq_work *limiter_last(struct fairwq_limiter *limiter)
 {
-	return container_of(READ_ONCE(limiter->waiting.prev), struct fairwq_work, node);
+	/* It is written under a lock that we do not have. */
+	return container_of(data_race(READ_ONCE(limiter->waiting.prev)), struct fairwq_work,
+			    node);
 }
 
 static void flush_waits_for_what_is_queued(struct kunit *test)

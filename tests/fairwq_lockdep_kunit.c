@@ -157,19 +157,18 @@ static int judge(const struct lockdep_map *held, const struct lockdep_map *wante
 #define EXPECT_TAKEN(test, map, wait, what)				\
 	do {								\
 		static struct lock_class_key __key;			\
-		struct lockdep_map __new, __held;			\
+		struct lockdep_map *__map = (map), __new, __held;	\
 									\
 		lockdep_init_map(&__new, #wait, &__key, 0);		\
-		lockdep_copy_map(&__held, map);				\
-		lockdep_set_lock_cmp_fn(map, judge, NULL);		\
+		lockdep_copy_map(&__held, __map);			\
+		lockdep_set_lock_cmp_fn(__map, judge, NULL);		\
 		judged = NULL;						\
 		lock_map_acquire(&__new);				\
 		lock_map_acquire(&__held);				\
 		wait(what);						\
 		lock_map_release(&__held);				\
 		lock_map_release(&__new);				\
-		KUNIT_EXPECT_PTR_EQ_MSG(test, judged,			\
-					(const struct lockdep_map *)(map), #wait "\n");\
+		KUNIT_EXPECT_TRUE_MSG(test, judged == __map, #wait "\n");\
 	} while (0)
 
 static void who_waits_takes_the_map(struct kunit *test)
