@@ -75,7 +75,10 @@ void fairwq_keep_back_locked(struct fairwq_constraint *constraint, struct fairwq
 	work->stamp = (unsigned long)batch;
 	WRITE_ONCE(work->place, FAIRWQ_PLACE_WAITING | FAIRWQ_PLACE_SORTED |
 				FAIRWQ_PLACE_TOLD);
-	/* Pairs with fairwq_cancel_constrained(), as in fairwq_enter(). No model. */
+	/*
+	 * Pairs with fairwq_cancel_constrained(), as in fairwq_enter(). No model: who
+	 * takes it out waits for the lock first.
+	 */
 	smp_store_release(&work->constraint, constraint);
 	atomic_long_set_release(&work->data, FAIRWQ_WORK_PENDING | FAIRWQ_WORK_CONSTRAINED);
 }
@@ -89,7 +92,10 @@ static struct fairwq_batch *fairwq_let_go_constrained(struct fairwq_work *work)
 	work->stamp = 0;
 	WRITE_ONCE(work->place, 0);
 	WRITE_ONCE(work->constraint, NULL);
-	/* Pairs with the cmpxchg() of the next queue call, and with fairwq_undo(). No model. */
+	/*
+	 * Pairs with the cmpxchg() of the next queue call, and with fairwq_undo().
+	 * Model: tests/models/enter.pml.
+	 */
 	atomic_long_set_release(&work->data, 0);
 	return batch;
 }
@@ -208,7 +214,10 @@ static void fairwq_undo(struct fairwq_constraint *constraint, struct fairwq_work
 	unsigned long flags;
 
 	fairwq_test_point(FAIRWQ_POINT_SERIAL_UNDO, NULL);
-	/* Pairs with the release in fairwq_let_go_constrained(). No model. */
+	/*
+	 * Pairs with the release in fairwq_let_go_constrained(). Model:
+	 * tests/models/enter.pml.
+	 */
 	while (!batch && (atomic_long_read_acquire(&work->data) & FAIRWQ_WORK_CANCELED)) {
 		raw_spin_lock_irqsave(lock, flags);
 		if ((atomic_long_read(&work->data) & FAIRWQ_WORK_CANCELED) &&
@@ -236,7 +245,8 @@ void fairwq_enter(struct fairwq_constraint *constraint, struct fairwq_batch *bat
 	 * Accepted is accepted: if the batch is disposed, it waits for this.
 	 *
 	 * Full barrier: store the two, then @constraint. Pairs with
-	 * fairwq_cancel_constrained() and fairwq_take_out_locked(). No model.
+	 * fairwq_cancel_constrained() and fairwq_take_out_locked(). Model:
+	 * tests/models/enter.pml, which holds without it, too.
 	 */
 	if (!fairwq_mutant(SERIAL_NOT_HELD))
 		fairwq_hold(batch);
@@ -386,7 +396,7 @@ static int fairwq_take_out_locked(struct fairwq_constraint *constraint,
 	place = READ_ONCE(work->place);
 	/*
 	 * Load @place, then these: it was good if they say so. Pairs with fairwq_enter().
-	 * No model.
+	 * Model: tests/models/enter.pml, BY_PLACE, which says how far that goes.
 	 */
 	smp_rmb();
 	data = atomic_long_read(&work->data);
@@ -429,7 +439,10 @@ static int fairwq_leave_word(struct fairwq_work *work)
  */
 int fairwq_cancel_constrained(struct fairwq_work *work, bool wait)
 {
-	/* Pairs with fairwq_enter() and fairwq_keep_back_locked(). No model. */
+	/*
+	 * Pairs with fairwq_enter() and fairwq_keep_back_locked(). Model:
+	 * tests/models/enter.pml.
+	 */
 	struct fairwq_constraint *constraint = smp_load_acquire(&work->constraint);
 	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
 	struct fairwq_batch *batch = NULL;

@@ -235,7 +235,7 @@ static struct fairwq_constraint *fairwq_let_go(struct fairwq_work *work)
 	struct fairwq_constraint *constraint = work->constraint;
 
 	WRITE_ONCE(work->constraint, NULL);
-	/* Pairs with the cmpxchg() of the next queue call. No model. */
+	/* Pairs with the cmpxchg() of the next queue call. Model: tests/models/enter.pml. */
 	atomic_long_set_release(&work->data, 0);
 	return constraint;
 }
