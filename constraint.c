@@ -124,11 +124,16 @@ static void fairwq_drop_admitted(struct fairwq_work *work)
  */
 void fairwq_admit_push(struct fairwq_work *work)
 {
-	long data = atomic_long_read(&work->data);
+	/*
+	 * Load the word, then @constraint: who has cancelled it since it was let go has
+	 * told that, and it is dropped where it arrives. Pairs with
+	 * fairwq_cancel_admitted_locked(). Model: tests/models/enter.pml.
+	 */
+	long data = atomic_long_read_acquire(&work->data);
 	struct fairwq_batch *batch = fairwq_work_batch(data);
 
 	rcu_read_lock();	/* see fairwq_kick_locked() */
-	if (unlikely(data & FAIRWQ_WORK_CANCELED)) {
+	if (unlikely(data & FAIRWQ_WORK_CANCELED) && READ_ONCE(work->constraint)) {
 		fairwq_drop_admitted(work);
 	} else {
 		fairwq_push_claimed(batch, work);
@@ -179,33 +184,48 @@ struct fairwq_entry {
 /* The topmost. Each is on the stack of its call, and taken off by that. */
 static DEFINE_PER_CPU(struct fairwq_entry *, fairwq_entries);
 
-static struct fairwq_entry *fairwq_entry_of(const struct fairwq_work *work)
+static struct fairwq_entry *fairwq_top_entry(void)
 {
-	struct fairwq_entry *entry = READ_ONCE(*this_cpu_ptr(&fairwq_entries));
-
-	while (entry && entry->work != work)
-		entry = entry->under;
-	return entry;
+	return READ_ONCE(*this_cpu_ptr(&fairwq_entries));
 }
 
 /*
- * Is the caller on top of a queue call for @work? Where preemption is on, he
- * is on top of nothing.
+ * If the caller is on top of a queue call for @work, that one does not return
+ * before @work was dropped: the lowest one, as it may be the one that is to push
+ * it. Where preemption is on, he is on top of nothing.
  */
-bool fairwq_entering_here(const struct fairwq_work *work)
+bool fairwq_cancel_entering(const struct fairwq_work *work)
 {
-	bool here;
+	struct fairwq_entry *entry, *lowest = NULL;
 
 	preempt_disable();
-	here = fairwq_entry_of(work);
+	for (entry = fairwq_top_entry(); entry; entry = entry->under)
+		if (entry->work == work)
+			lowest = entry;
+	if (lowest)
+		WRITE_ONCE(lowest->canceled, true);
 	preempt_enable();
-	return here;
+	return lowest;
+}
+
+/* As in fairwq_take_out_locked(): load @place, then the others. */
+static bool fairwq_undo_locked(struct fairwq_constraint *constraint, struct fairwq_work *work)
+{
+	bool waits = READ_ONCE(work->place) & FAIRWQ_PLACE_WAITING;
+
+	lockdep_assert_held(fairwq_constraint_lock(constraint));
+
+	/* Pairs with fairwq_enter(). Model: tests/models/enter.pml, BY_PLACE. */
+	smp_rmb();
+	return waits && READ_ONCE(work->constraint) == constraint &&
+	       (atomic_long_read(&work->data) & FAIRWQ_WORK_CANCELED) &&
+	       constraint->ops->remove(constraint, work);
 }
 
 /*
- * An interrupt on top of us has cancelled what is in the constraint by now.
- * Either we take it out, or whoever has let it go is about to drop it, on
- * another CPU: before we return, as it may be freed then.
+ * An interrupt on top of us has cancelled it. If it is in the constraint, we take
+ * it out, or else whoever has let it go is about to drop it, on another CPU: before
+ * we return, as it may be freed then.
  */
 static void fairwq_undo(struct fairwq_constraint *constraint, struct fairwq_work *work)
 {
@@ -220,10 +240,7 @@ static void fairwq_undo(struct fairwq_constraint *constraint, struct fairwq_work
 	 */
 	while (!batch && (atomic_long_read_acquire(&work->data) & FAIRWQ_WORK_CANCELED)) {
 		raw_spin_lock_irqsave(lock, flags);
-		if ((atomic_long_read(&work->data) & FAIRWQ_WORK_CANCELED) &&
-		    READ_ONCE(work->constraint) == constraint &&
-		    (READ_ONCE(work->place) & FAIRWQ_PLACE_WAITING) &&
-		    constraint->ops->remove(constraint, work))
+		if (fairwq_undo_locked(constraint, work))
 			batch = fairwq_let_go_constrained(work);
 		raw_spin_unlock_irqrestore(lock, flags);
 		cpu_relax();
@@ -253,13 +270,8 @@ void fairwq_enter(struct fairwq_constraint *constraint, struct fairwq_batch *bat
 	else
 		smp_mb();	/* what that is, too */
 	WRITE_ONCE(work->constraint, constraint);
-	if (!constraint->ops->admit(constraint, work)) {
-		/* It may have gone on by now, and be over. */
-		if (entry && unlikely(READ_ONCE(entry->canceled)) &&
-		    !fairwq_mutant(SERIAL_TOP_LOST))
-			fairwq_undo(constraint, work);
-		return;
-	}
+	if (!constraint->ops->admit(constraint, work))
+		return;		/* it may have gone on by now, and be over */
 	/* Nobody else had it, but for who has left word by now that it is cancelled. */
 	WRITE_ONCE(work->place, 0);
 	while (!atomic_long_try_cmpxchg(&work->data, &data, fairwq_admitted(work, data)))
@@ -298,6 +310,9 @@ static int fairwq_enter_on_top(struct fairwq_constraint *constraint,
 	WRITE_ONCE(*top, &entry);
 	ret = fairwq_claim_and_enter(constraint, batch, work, &entry);
 	WRITE_ONCE(*top, under);
+	/* From here on no cancel counts on this call. */
+	if (unlikely(READ_ONCE(entry.canceled)) && !fairwq_mutant(SERIAL_TOP_LOST))
+		fairwq_undo(constraint, work);
 	return ret;
 }
 
@@ -423,10 +438,14 @@ static int fairwq_leave_word(struct fairwq_work *work)
 	int ret = -EAGAIN;
 
 	preempt_disable();
-	entry = fairwq_entry_of(work);
-	if (entry && data == ((long)entry | FAIRWQ_WORK_PENDING | FAIRWQ_WORK_CONSTRAINED) &&
+	/* There may be one on top of it, for the same work, that did not get it. */
+	for (entry = fairwq_top_entry(); entry; entry = entry->under)
+		if (entry->work == work &&
+		    data == ((long)entry | FAIRWQ_WORK_PENDING | FAIRWQ_WORK_CONSTRAINED))
+			break;
+	if (entry &&
 	    atomic_long_try_cmpxchg(&work->data, &data, data | FAIRWQ_WORK_CANCELED)) {
-		entry->canceled = true;
+		WRITE_ONCE(entry->canceled, true);
 		ret = 1;
 	}
 	preempt_enable();

@@ -565,7 +565,7 @@ int fairwq_cancel_constrained(struct fairwq_work *work, bool wait);
 		  __turn->batch->name, what, __own);			\
 })
 
-bool fairwq_entering_here(const struct fairwq_work *work);
+bool fairwq_cancel_entering(const struct fairwq_work *work);
 
 /* serializer.c: for who has one */
 bool fairwq_is_serializer(const struct fairwq_constraint *constraint);

@@ -269,8 +269,8 @@ static int fairwq_cancel_unlinked_locked(struct fairwq_batch *batch,
 
 /*
  * A constraint has let it go, and whoever is to push it is on another CPU: then
- * he will in a moment. Or beneath us: then we leave word, as above, and for its
- * constraint it has ended.
+ * he will in a moment. But if we are on top of a queue call for it, that may be
+ * the one: then we leave word, as above, and for its constraint it has ended.
  */
 static int fairwq_cancel_admitted_locked(struct fairwq_batch *batch,
 					 struct fairwq_work *work, long data,
@@ -284,7 +284,7 @@ static int fairwq_cancel_admitted_locked(struct fairwq_batch *batch,
 		return FAIRWQ_AGAIN;
 	if (data & FAIRWQ_WORK_CANCELED)
 		return 0;
-	if (!fairwq_entering_here(work))
+	if (!fairwq_cancel_entering(work))
 		return FAIRWQ_AGAIN;
 	*constraint = work->constraint;
 	/* Nobody else changes it now: it is not linked, and that takes our lock. */

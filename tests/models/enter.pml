@@ -19,8 +19,7 @@
  *
  * It is not yet the code. That a work waits is told by a bit of @constraint here.
  * In the code it is told by @place: that is Case BY_PLACE, good for two queue
- * calls, and not for three (BY_PLACE THRICE). And the code is, also with this,
- * as in DROPPED_BLINDLY, NOT_AWAITED, LOOKED_EARLY, TOPMOST and WORD_FIRST.
+ * calls, and not for three (BY_PLACE THRICE).
  *
  * Nothing needs the full barrier in front of the first store of @constraint
  * (NO_MB_ENTER holds): who lets go of a work has stored @place and @stamp before
@@ -296,10 +295,10 @@ inline undo(cpu, c)
 		:: else
 		fi;
 		d_step { mem[c - 1] == 0 -> mem[c - 1] = 1; masked = true }
-#if defined(BY_PLACE)
-		read_once(cpu, DATA, d);
-		read_once(cpu, CONSTRAINT, k);
+#ifdef BY_PLACE
 		read_once(cpu, PLACE, p);
+		read_once(cpu, CONSTRAINT, k);
+		read_once(cpu, DATA, d);
 		if
 		:: (d & CANCELED) && k == c && (p & WAITING) -> remove_locked(cpu, c)
 #else
