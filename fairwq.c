@@ -84,6 +84,8 @@ u64 fairwq_stamp(struct fairwq_batch *batch, unsigned int seq)
  */
 int fairwq_reserve(struct fairwq_batch *batch, const struct fairwq_work *work)
 {
+	int nr;
+
 	if (!batch->max_queued)
 		return 1;
 	/*
@@ -93,7 +95,13 @@ int fairwq_reserve(struct fairwq_batch *batch, const struct fairwq_work *work)
 	smp_mb();
 	if (fairwq_work_pending(work))
 		return 0;
-	return atomic_add_unless(&batch->nr_queued, 1, batch->max_queued) ? 1 : -EAGAIN;
+	/* It may be more than that: what was taken is put back, whoever came meanwhile. */
+	nr = atomic_read(&batch->nr_queued);
+	do {
+		if ((unsigned int)nr >= batch->max_queued)
+			return -EAGAIN;
+	} while (!atomic_try_cmpxchg(&batch->nr_queued, &nr, nr + 1));
+	return 1;
 }
 
 void fairwq_unreserve(struct fairwq_batch *batch)

@@ -393,6 +393,30 @@ static void pause_does_not_hang_destroy(struct kunit *test)
 	fairwq_batch_dispose(a);
 }
 
+/*
+ * What was taken and is put back takes up room again, that others may have taken
+ * meanwhile. Then there are more than max_queued, and none may come.
+ */
+static void room_ends_when_it_is_exceeded(struct kunit *test)
+{
+	struct fairwq_batch_attrs attrs = { .max_queued = 2 };
+	struct mock *mock = test->priv;
+	struct mock_item *over;
+	struct fairwq_batch *a;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = fairwq_batch_create(mock->pool, &attrs, "a");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(a));
+	over = mock_item(test, 'o');
+	mock_queue(test, a, 'a', 2);
+	atomic_inc(&a->nr_queued);
+	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_queue(a, &over->work));
+	atomic_dec(&a->nr_queued);
+	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_queue(a, &over->work));
+	mock_expect(test, "aa");
+	fairwq_batch_dispose(a);
+}
+
 /* Two pools of one name may both be shown in sysfs. */
 static void sysfs_pools_may_share_a_name(struct kunit *test)
 {
@@ -419,6 +443,7 @@ static struct kunit_case regress_cases[] = {
 	KUNIT_CASE(wrapped_time_starves_nobody),
 	KUNIT_CASE(busy_pool_is_not_hung),
 	KUNIT_CASE(pause_does_not_hang_destroy),
+	KUNIT_CASE(room_ends_when_it_is_exceeded),
 	KUNIT_CASE(sysfs_pools_may_share_a_name),
 	{}
 };
