@@ -9,7 +9,7 @@
  *
  * A cancel, which may be an interrupt, may find a work on its way into a
  * constraint, or from there into its batch. If another CPU has it there, it can
- * wait: a queue call runs with preemption off, and who pushes what a constraint
+ * wait: such a queue call runs with preemption off, and who pushes what a constraint
  * has let go, with interrupts off. If it is on top of the queue call, it leaves
  * CANCELED in the word, and the queue call takes the work out again when it has
  * got that far, before it returns, or whoever lets it go first drops it. So that
@@ -56,14 +56,20 @@ static long fairwq_admitted(const struct fairwq_work *work, long data)
 /* @work, which waits, may go on: from here on it is the caller's to push. */
 void fairwq_admit_locked(struct fairwq_work *work)
 {
+	struct fairwq_constraint *constraint = fairwq_constraint_named(work->constraint);
 	long data = atomic_long_read(&work->data);
 
-	lockdep_assert_held(fairwq_constraint_lock(work->constraint));
+	lockdep_assert_held(fairwq_constraint_lock(constraint));
 
 	WARN_ON_ONCE((data & (FAIRWQ_WORK_CONSTRAINED | FAIRWQ_WORK_GRACE)) !=
 		     FAIRWQ_WORK_CONSTRAINED);
 	WRITE_ONCE(work->place, 0);
-	atomic_long_set(&work->data, fairwq_admitted(work, data));
+	WRITE_ONCE(work->constraint, constraint);
+	/*
+	 * Store @constraint, then the word. Pairs with fairwq_cancel_admitted_locked().
+	 * Model: tests/models/enter.pml.
+	 */
+	atomic_long_set_release(&work->data, fairwq_admitted(work, data));
 }
 
 /* As if it had never been let go. What it had there is the caller's to settle. */
@@ -73,13 +79,12 @@ void fairwq_keep_back_locked(struct fairwq_constraint *constraint, struct fairwq
 	lockdep_assert_held(fairwq_constraint_lock(constraint));
 
 	work->stamp = (unsigned long)batch;
-	WRITE_ONCE(work->place, FAIRWQ_PLACE_WAITING | FAIRWQ_PLACE_SORTED |
-				FAIRWQ_PLACE_TOLD);
+	WRITE_ONCE(work->place, FAIRWQ_PLACE_SORTED | FAIRWQ_PLACE_TOLD);
 	/*
 	 * Pairs with fairwq_cancel_constrained(), as in fairwq_enter(). No model: who
 	 * takes it out waits for the lock first.
 	 */
-	smp_store_release(&work->constraint, constraint);
+	smp_store_release(&work->constraint, fairwq_waits_in(constraint));
 	atomic_long_set_release(&work->data, FAIRWQ_WORK_PENDING | FAIRWQ_WORK_CONSTRAINED);
 }
 
@@ -110,9 +115,11 @@ static void fairwq_unhold_constrained(struct fairwq_batch *batch)
 static void fairwq_drop_admitted(struct fairwq_work *work)
 {
 	struct fairwq_constraint *constraint = work->constraint;
+	struct fairwq_batch *batch = fairwq_let_go_constrained(work);
 
-	fairwq_unhold_constrained(fairwq_let_go_constrained(work));
+	/* First, as it may name @batch until then: see lift.c. */
 	fairwq_complete(constraint);
+	fairwq_unhold_constrained(batch);
 }
 
 /*
@@ -124,14 +131,17 @@ static void fairwq_drop_admitted(struct fairwq_work *work)
  */
 void fairwq_admit_push(struct fairwq_work *work)
 {
+	struct fairwq_batch *batch;
+	long data;
+
+	fairwq_test_point(FAIRWQ_POINT_ADMITTED, NULL);
 	/*
 	 * Load the word, then @constraint: who has cancelled it since it was let go has
 	 * told that, and it is dropped where it arrives. Pairs with
 	 * fairwq_cancel_admitted_locked(). Model: tests/models/enter.pml.
 	 */
-	long data = atomic_long_read_acquire(&work->data);
-	struct fairwq_batch *batch = fairwq_work_batch(data);
-
+	data = atomic_long_read_acquire(&work->data);
+	batch = fairwq_work_batch(data);
 	rcu_read_lock();	/* see fairwq_kick_locked() */
 	if (unlikely(data & FAIRWQ_WORK_CANCELED) && READ_ONCE(work->constraint)) {
 		fairwq_drop_admitted(work);
@@ -165,7 +175,7 @@ void fairwq_constraint_admit(struct fairwq_work *work)
 	if (WARN_ON_ONCE(!work || !work->constraint))
 		return;
 	local_irq_save(flags);
-	lock = fairwq_constraint_lock(work->constraint);
+	lock = fairwq_constraint_lock(fairwq_constraint_named(work->constraint));
 	raw_spin_lock(lock);
 	fairwq_admit_locked(work);
 	raw_spin_unlock(lock);
@@ -208,17 +218,20 @@ bool fairwq_cancel_entering(const struct fairwq_work *work)
 	return lowest;
 }
 
-/* As in fairwq_take_out_locked(): load @place, then the others. */
+/* It was cancelled on its way through a constraint. */
+static bool fairwq_word_is_left(long data)
+{
+	return (data & FAIRWQ_WORK_CANCELED) && (data & FAIRWQ_WORK_CONSTRAINED);
+}
+
+/* As fairwq_take_out_locked(), of what was cancelled. */
 static bool fairwq_undo_locked(struct fairwq_constraint *constraint, struct fairwq_work *work)
 {
-	bool waits = READ_ONCE(work->place) & FAIRWQ_PLACE_WAITING;
-
 	lockdep_assert_held(fairwq_constraint_lock(constraint));
 
-	/* Pairs with fairwq_enter(). Model: tests/models/enter.pml, BY_PLACE. */
-	smp_rmb();
-	return waits && READ_ONCE(work->constraint) == constraint &&
-	       (atomic_long_read(&work->data) & FAIRWQ_WORK_CANCELED) &&
+	/* Load this, then the word: pairs with the claim of it. Model: enter.pml. */
+	return smp_load_acquire(&work->constraint) == fairwq_waits_in(constraint) &&
+	       fairwq_word_is_left(atomic_long_read(&work->data)) &&
 	       constraint->ops->remove(constraint, work);
 }
 
@@ -238,7 +251,7 @@ static void fairwq_undo(struct fairwq_constraint *constraint, struct fairwq_work
 	 * Pairs with the release in fairwq_let_go_constrained(). Model:
 	 * tests/models/enter.pml.
 	 */
-	while (!batch && (atomic_long_read_acquire(&work->data) & FAIRWQ_WORK_CANCELED)) {
+	while (!batch && fairwq_word_is_left(atomic_long_read_acquire(&work->data))) {
 		raw_spin_lock_irqsave(lock, flags);
 		if (fairwq_undo_locked(constraint, work))
 			batch = fairwq_let_go_constrained(work);
@@ -247,6 +260,17 @@ static void fairwq_undo(struct fairwq_constraint *constraint, struct fairwq_work
 	}
 	if (batch)
 		fairwq_unhold_constrained(batch);
+}
+
+/* The word was free: what was cancelled before that is over, and may be forgotten. */
+static __always_inline void fairwq_entry_claimed(struct fairwq_entry *entry)
+{
+	if (likely(!READ_ONCE(entry->canceled)))
+		return;
+	WRITE_ONCE(entry->canceled, false);
+	barrier();	/* an interrupt on top may cancel it now */
+	if (atomic_long_read(&entry->work->data) & FAIRWQ_WORK_CANCELED)
+		WRITE_ONCE(entry->canceled, true);
 }
 
 /* The work is claimed, by @entry if there is one. Under rcu_read_lock(). */
@@ -262,16 +286,19 @@ void fairwq_enter(struct fairwq_constraint *constraint, struct fairwq_batch *bat
 	 * Accepted is accepted: if the batch is disposed, it waits for this.
 	 *
 	 * Full barrier: store the two, then @constraint. Pairs with
-	 * fairwq_cancel_constrained() and fairwq_take_out_locked(). Model:
-	 * tests/models/enter.pml, which holds without it, too.
+	 * fairwq_cancel_constrained(). Model: tests/models/enter.pml, which holds
+	 * without it, too.
 	 */
 	if (!fairwq_mutant(SERIAL_NOT_HELD))
 		fairwq_hold(batch);
 	else
 		smp_mb();	/* what that is, too */
 	WRITE_ONCE(work->constraint, constraint);
-	if (!constraint->ops->admit(constraint, work))
-		return;		/* it may have gone on by now, and be over */
+	if (!constraint->ops->admit(constraint, work)) {
+		/* It may have gone on by now, and be over. */
+		fairwq_test_point(FAIRWQ_POINT_ENTERED, NULL);
+		return;
+	}
 	/* Nobody else had it, but for who has left word by now that it is cancelled. */
 	WRITE_ONCE(work->place, 0);
 	while (!atomic_long_try_cmpxchg(&work->data, &data, fairwq_admitted(work, data)))
@@ -290,6 +317,8 @@ int fairwq_claim_and_enter(struct fairwq_constraint *constraint, struct fairwq_b
 		fairwq_unreserve(batch);
 		return ret;
 	}
+	if (entry)
+		fairwq_entry_claimed(entry);
 	fairwq_enter(constraint, batch, work, entry);
 	return FAIRWQ_QUEUED;
 }
@@ -395,34 +424,26 @@ EXPORT_SYMBOL_GPL(fairwq_queue_constrained);
 /* ---- cancelling what waits -------------------------------------------- */
 
 /*
- * As fairwq_try_cancel(). Under the lock what is marked as WAITING cannot leave
- * its constraint, and so that exists.
+ * As fairwq_try_cancel(). What names it as one in which it waits does so as long
+ * as we have the lock: it cannot leave it, and so that exists.
  */
 static int fairwq_take_out_locked(struct fairwq_constraint *constraint,
 				  struct fairwq_work *work, bool wait)
 {
-	unsigned int place;
-	long data;
+	/* Load this, then the word: pairs with the claim of it. Model: enter.pml. */
+	const struct fairwq_constraint *named = smp_load_acquire(&work->constraint);
+	long data = atomic_long_read(&work->data);
 
 	lockdep_assert_held(fairwq_constraint_lock(constraint));
 
-	if (READ_ONCE(work->constraint) != constraint)
+	if (!fairwq_work_is_kept_back(data) || (data & FAIRWQ_WORK_CANCELED))
 		return -EAGAIN;
-	place = READ_ONCE(work->place);
-	/*
-	 * Load @place, then these: it was good if they say so. Pairs with fairwq_enter().
-	 * Model: tests/models/enter.pml, BY_PLACE, which says how far that goes.
-	 */
-	smp_rmb();
-	data = atomic_long_read(&work->data);
-	if (READ_ONCE(work->constraint) != constraint ||
-	    !fairwq_work_is_kept_back(data) || (data & FAIRWQ_WORK_CANCELED))
-		return -EAGAIN;
-	if (place & FAIRWQ_PLACE_FOREIGN)
-		return wait ? -EAGAIN : 0;
-	if (!(place & FAIRWQ_PLACE_WAITING))
-		return -EAGAIN;
-	return constraint->ops->remove(constraint, work) ? 1 : -EAGAIN;
+	if (named == fairwq_waits_in(constraint))
+		return constraint->ops->remove(constraint, work) ? 1 : -EAGAIN;
+	/* One that is not asked, whatever it is about to do with it. */
+	if (named == constraint && (READ_ONCE(work->place) & FAIRWQ_PLACE_FOREIGN) && !wait)
+		return 0;
+	return -EAGAIN;
 }
 
 /*
@@ -462,7 +483,8 @@ int fairwq_cancel_constrained(struct fairwq_work *work, bool wait)
 	 * Pairs with fairwq_enter() and fairwq_keep_back_locked(). Model:
 	 * tests/models/enter.pml.
 	 */
-	struct fairwq_constraint *constraint = smp_load_acquire(&work->constraint);
+	struct fairwq_constraint *named = smp_load_acquire(&work->constraint);
+	struct fairwq_constraint *constraint = fairwq_constraint_named(named);
 	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
 	struct fairwq_batch *batch = NULL;
 	unsigned long flags;

@@ -40,7 +40,7 @@ static void fairwq_dump_slots_locked(struct fairwq_dump *dump, struct fairwq_bat
 	lockdep_assert_held(&batch->pool->lock);
 
 	for (; nr--; slot++)
-		if (slot->turn.batch == batch && READ_ONCE(slot->work))
+		if (READ_ONCE(slot->work) && slot->turn.batch == batch)
 			fairwq_dump_add_locked(dump, "planned", slot->turn.func,
 					       slot->turn.stamp);
 }

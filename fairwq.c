@@ -277,8 +277,8 @@ void fairwq_unhold(struct fairwq_batch *batch)
  * function; the item then goes to the tail of @batch.
  * Return: 1 if it was queued; 0 if it was pending already; -ESHUTDOWN if
  * @batch was disposed, or its pool is being drained and the caller is not one
- * of its items; -EAGAIN if @batch holds max_queued items; -ECANCELED if @work
- * is disabled; -EBUSY if it was cancelled in the middle of another queue call,
+ * of its items; -EAGAIN if @batch holds max_queued items, or more; -ECANCELED if
+ * @work is disabled; -EBUSY if it was cancelled in the middle of another queue call,
  * through a constraint, that has not returned; -EINVAL. On 0 or less nothing was
  * changed.
  */

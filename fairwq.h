@@ -327,9 +327,9 @@ struct fairwq_serializer {
 	union {
 		struct {
 			struct fairwq_work *front;	/* in flight, and queued */
-			unsigned long where;	/* the pool where it is, or 0 */
+			unsigned long where;	/* the pool where it is; see lift.c */
 		};
-		struct list_head lifted;	/* it was taken out of there; see lift.c */
+		struct list_head lifted;	/* it was taken out of there */
 	};
 	unsigned int inline_us;		/* how long a runner may go on with it */
 	bool dead;			/* is being destroyed */

@@ -72,7 +72,6 @@
 #define FAIRWQ_PLACE_COLOR	BIT(4)	/* and this is the color of that turn */
 #define FAIRWQ_PLACE_AWAITED	BIT(5)	/* a flush waits for it: pool->waiters */
 /* And while it is CONSTRAINED, under the lock of its constraint. */
-#define FAIRWQ_PLACE_WAITING	BIT(6)	/* its constraint has kept it back */
 #define FAIRWQ_PLACE_SORTED	BIT(7)	/* and has it in its list */
 #define FAIRWQ_PLACE_FOREIGN	BIT(8)	/* and knows no way to take it out of there */
 #define FAIRWQ_PLACE_TOLD	BIT(9)	/* it was on its way before: that was traced */
@@ -106,7 +105,7 @@ struct fairwq_turn {
 			u8 timed : 1;		/* P, R reads: @run is to be measured */
 			u8 helped : 1;		/* R: taken from another runner's plan */
 			u8 streak : 1;		/* P, R reads: its constraint is not told of each */
-			u8 off : 1;		/* R: there was none, its work was taken out */
+			u8 off;			/* R, P reads: its work was taken out before */
 			u16 era;		/* P: pool->era when it was charged */
 			u32 charged;		/* P: under fair time: what for, ns */
 		};
@@ -185,10 +184,10 @@ struct fairwq_footing {
 };
 
 /*
- * The turns that a runner has run since it held the lock last, and behind them,
- * with their works, those of the streak that it is in.
+ * The turns that a runner has run since it held the lock last; in a streak also
+ * those that it took along, with their works.
  *
- * Invariant: accounted <= done <= nr <= done + 1.
+ * Invariant: accounted <= done, nr <= done + 1.
  */
 struct fairwq_log {
 	unsigned int nr;		/* R: begun */
@@ -207,6 +206,7 @@ struct fairwq_streak {
 	unsigned int lift;		/* R: of the slots, run whatever the budget */
 	u64 budget;			/* R: ns; 0: none is taken */
 	bool alone;			/* R: @budget holds as long as nothing else waits */
+	bool lifted;			/* R: it began with what was lifted, see lift.c */
 	u64 due;			/* R: when it is used up, ns; 0: has not begun */
 	u64 lift_budget;		/* R: the same of what is lifted */
 	u64 lift_due;			/* R */
@@ -550,6 +550,20 @@ void fairwq_admit_locked(struct fairwq_work *work);
 void fairwq_admit_push(struct fairwq_work *work);
 void fairwq_keep_back_locked(struct fairwq_constraint *constraint, struct fairwq_work *work,
 			     struct fairwq_batch *batch);
+/* In fairwq_work.constraint: it waits there, or is about to. Not any more: under the lock. */
+static inline struct fairwq_constraint *
+fairwq_waits_in(const struct fairwq_constraint *constraint)
+{
+	return (void *)((unsigned long)constraint | 1UL);
+}
+
+/* Which one that is, whether it waits or not. */
+static inline struct fairwq_constraint *
+fairwq_constraint_named(const struct fairwq_constraint *constraint)
+{
+	return (void *)((unsigned long)constraint & ~1UL);
+}
+
 void fairwq_complete(struct fairwq_constraint *constraint);
 int fairwq_cancel_constrained(struct fairwq_work *work, bool wait);
 
@@ -578,8 +592,9 @@ bool fairwq_serializer_leave_locked(struct fairwq_serializer *serializer);
 bool fairwq_serializer_leave_last_locked(struct fairwq_serializer *serializer);
 bool fairwq_serializer_is_mixed(const struct fairwq_serializer *serializer);
 bool fairwq_serializer_push(struct fairwq_serializer *serializer, struct fairwq_work *work);
-bool fairwq_serializer_lifts_locked(struct fairwq_serializer *serializer, unsigned int rank,
-				    unsigned int max);
+void fairwq_serializer_sort_locked(struct fairwq_serializer *serializer);
+bool fairwq_serializer_high_waits_locked(const struct fairwq_serializer *serializer,
+					 unsigned int max);
 unsigned int fairwq_serializer_lift_locked(struct fairwq_serializer *serializer,
 					   unsigned int max);
 void fairwq_serializer_next(struct fairwq_serializer *serializer);
@@ -647,6 +662,7 @@ void fairwq_window_turns_locked(struct fairwq_batch *batch, unsigned int nr);
 void fairwq_window_cost_locked(struct fairwq_batch *batch, u64 ns);
 void fairwq_window_streak_locked(struct fairwq_batch *batch, unsigned int turns, u64 ns);
 void fairwq_window_drop_locked(struct fairwq_pool *pool, struct fairwq_node *node);
+void fairwq_window_lifted_locked(struct fairwq_batch *batch);
 void fairwq_window_left_locked(struct fairwq_batch *batch);
 
 /* guard.c: around the function of an item */
@@ -721,6 +737,8 @@ enum fairwq_test_point {
 	FAIRWQ_POINT_CANCEL_STEP,	/* a cancel of a batch goes on looking */
 	FAIRWQ_POINT_LOOK,		/* a cancel or a flush looks where a work is */
 	FAIRWQ_POINT_SERIAL_PUSHING,	/* not first in its serializer, and not yet pushed */
+	FAIRWQ_POINT_ENTERED,		/* kept back, and the queue call returns */
+	FAIRWQ_POINT_ADMITTED,		/* let go by its constraint, and not yet pushed */
 	FAIRWQ_POINT_SERIAL_UNDO,	/* pushed, and cancelled on top of that */
 	FAIRWQ_POINT_SERIAL_LEAVING,	/* nothing was found that waits */
 	FAIRWQ_POINT_LIMITER_ENDED,	/* one less is in flight, under the lock */

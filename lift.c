@@ -7,14 +7,18 @@
  * of a low priority, behind a backlog of others there. Then it is taken out of
  * it, and waits in the serializer again, in front of all others, as if it had
  * never been let go; and the pool has the serializer, until a runner comes and
- * runs a streak of it. Runners do so in turn with plans, of which a streak takes
- * about as long: what is lifted keeps nobody out.
+ * runs a streak of it: for a slice of the pool, and in turn with plans, so that
+ * what is lifted keeps nobody out. Only HIGH lifts so, as nothing is above that.
  *
- * So the serializer says where that item is. Whoever finds it in the FIFO has
- * the lock that it is taken out of there under. If it is not in order yet, that
- * is seen to, and then it is looked at again.
+ * So the serializer says where that item is, in @where: 0, if that is not known;
+ * a batch, and WHERE_PUSHED, if it was let go for that; a pool, if it was put into
+ * order there, in @fifo or @sorted of a batch. Whoever finds it there has the lock
+ * that it is taken out under. If it is not in order yet, that is seen to, and it is
+ * looked at again when it is. While the pool has the serializer it is a pointer of
+ * a list, which is neither of these.
  *
- * Invariant: if where == pool, @front is in the FIFO of a batch of that pool.
+ * Invariant: if @where is a pool, @front is linked in a batch of it.
+ * Invariant: a batch that is named in @where has an item that has not ended.
  */
 #include "internal.h"
 
@@ -69,7 +73,7 @@ void fairwq_lift_unlinked_locked(struct fairwq_batch *batch, const struct fairwq
 		fairwq_lift_ended(serializer);
 }
 
-/* May a streak begin with @work, of @batch? */
+/* Does HIGH wait behind @work, of @batch, so that a streak is to begin with that? */
 static bool fairwq_lift_may_locked(struct fairwq_serializer *serializer,
 				   struct fairwq_batch *batch, struct fairwq_work *work)
 {
@@ -78,14 +82,14 @@ static bool fairwq_lift_may_locked(struct fairwq_serializer *serializer,
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	if (!fairwq_serializer_is_mixed(serializer) || batch->pool->attention ||
+	if (!fairwq_prio_rank(batch->prio) || !serializer->seen[FAIRWQ_PRIO_HIGH] ||
+	    batch->pool->attention ||
 	    (work->place & (FAIRWQ_PLACE_TAKEN | FAIRWQ_PLACE_AWAITED)) ||
 	    fairwq_mutant(LIFT_IGNORED) || fairwq_mutant(LIFT_NOT_FRONT) ||
 	    !fairwq_streak_may_begin_locked(batch, work))
 		return false;
 	raw_spin_lock(lock);
-	may = fairwq_serializer_lifts_locked(serializer, fairwq_prio_rank(batch->prio),
-					     FAIRWQ_LIFT_MAX - 1);
+	may = fairwq_serializer_high_waits_locked(serializer, FAIRWQ_LIFT_MAX - 1);
 	raw_spin_unlock(lock);
 	return may;
 }
@@ -107,29 +111,27 @@ bool fairwq_lift_pushed_locked(struct fairwq_batch *batch, struct fairwq_work *w
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	if (!serializer || !fairwq_prio_rank(batch->prio) ||
-	    !fairwq_lift_may_locked(serializer, batch, work))
+	if (!serializer || !fairwq_lift_may_locked(serializer, batch, work))
 		return false;
 	fairwq_hold(batch);
 	fairwq_lift_locked(serializer, batch, work);
 	return true;
 }
 
-/* As far as it is in the FIFO, and that of a lower priority than @rank. */
-static void fairwq_lift_front_locked(struct fairwq_serializer *serializer, unsigned int rank)
+/* It is linked. */
+static void fairwq_lift_front_locked(struct fairwq_serializer *serializer)
 {
 	struct fairwq_work *work = serializer->front;
 	struct fairwq_batch *batch = fairwq_work_batch(atomic_long_read(&work->data));
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	if (fairwq_prio_rank(batch->prio) <= rank ||
-	    !fairwq_lift_may_locked(serializer, batch, work))
+	if (!fairwq_lift_may_locked(serializer, batch, work))
 		return;
 	fairwq_hold(batch);
+	fairwq_batch_remove_locked(batch, work);
 	if (batch->max_queued)
 		atomic_inc(&batch->nr_queued);
-	fairwq_batch_remove_locked(batch, work);
 	fairwq_lift_locked(serializer, batch, work);
 }
 
@@ -145,41 +147,64 @@ static void fairwq_lift_sort_locked(struct fairwq_batch *batch)
 }
 
 /*
- * Push @work, that may lift what is in front of it. Under the lock of its pool
- * it does not start, so that the serializer stays while we look at it. What is
- * in the FIFO of that pool does not leave it meanwhile, and has the serializer.
- * A batch that is named there stays, as this is under rcu_read_lock(). Returns
- * whether nobody had the serializer.
+ * Push @work, of HIGH, that may lift what is in front of it, under the lock of its pool,
+ * so that it does not start. Returns what the serializer says, or 0 if nobody had
+ * it. Under the other lock, too, so that it is not cancelled, and the serializer
+ * stays until we have looked.
+ */
+static unsigned long fairwq_lift_push_locked(struct fairwq_serializer *serializer,
+					     struct fairwq_work *work, bool *idle)
+{
+	raw_spinlock_t *lock = fairwq_constraint_lock(&serializer->constraint);
+	unsigned long where = 0;
+
+	lockdep_assert_held(&fairwq_kept_batch(work)->pool->lock);
+
+	raw_spin_lock(lock);
+	*idle = fairwq_serializer_push(serializer, work);
+	if (!*idle) {
+		fairwq_serializer_sort_locked(serializer);
+		/* As others have it, it may be a pointer of a list by now. */
+		where = data_race(READ_ONCE(serializer->where));
+	}
+	raw_spin_unlock(lock);
+	return where;
+}
+
+/*
+ * The same, and lift it. What is linked in that pool is so as long as we have the
+ * lock, and so has the serializer. A batch that is named stays, as this is under
+ * rcu_read_lock(). Returns whether nobody had the serializer: the caller has it.
  */
 bool fairwq_lift_push(struct fairwq_serializer *serializer, struct fairwq_work *work)
 {
-	raw_spinlock_t *lock = fairwq_constraint_lock(&serializer->constraint);
-	struct fairwq_batch *batch = fairwq_kept_batch(work);
-	unsigned int rank = fairwq_prio_rank(batch->prio);
-	struct fairwq_pool *pool = batch->pool;
+	struct fairwq_pool *pool = fairwq_kept_batch(work)->pool;
 	struct fairwq_runner *kick = NULL;
+	struct fairwq_batch *batch;
 	unsigned long flags, where;
 	bool idle;
 
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	raw_spin_lock(lock);	/* nor is it cancelled */
-	idle = fairwq_serializer_push(serializer, work);
-	/* Of a list, if it is lifted. */
-	where = idle ? 0 : data_race(READ_ONCE(serializer->where));
-	raw_spin_unlock(lock);
+	local_irq_save(flags);
+	/* Most of it. Here it keeps nobody from the lock. */
+	fairwq_serializer_sort(serializer);
+	raw_spin_lock(&pool->lock);
+	where = fairwq_lift_push_locked(serializer, work, &idle);
 	batch = (void *)(where & ~WHERE_PUSHED);
 	if (where == (unsigned long)pool)
-		fairwq_lift_front_locked(serializer, rank);
+		fairwq_lift_front_locked(serializer);
 	else if ((where & WHERE_PUSHED) && batch->pool == pool)
 		fairwq_lift_sort_locked(batch);
-	if (!list_empty(&pool->lifted))
+	/* Who was about to tell of a push may have seen that we looked. */
+	if (where && !fairwq_mutant(LIFT_UNKICKED))
 		kick = fairwq_kick_locked(pool);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	fairwq_kick_send(pool, kick);
 	return idle;
 }
 
-/* A runner goes on with one. Not always, if there is something to plan. */
+/* ---- the runner's part -------------------------------------------------- */
+
+/* The runner goes on with one, if there is any. */
 bool fairwq_lift_begin_locked(struct fairwq_runner *runner)
 {
 	struct fairwq_pool *pool = runner->pool;
@@ -188,12 +213,15 @@ bool fairwq_lift_begin_locked(struct fairwq_runner *runner)
 	lockdep_assert_held(&pool->lock);
 
 	serializer = list_first_entry_or_null(&pool->lifted, struct fairwq_serializer, lifted);
-	if (!serializer)
+	if (likely(!serializer))
 		return false;
 	list_del(&serializer->lifted);
 	serializer->front = NULL;
-	serializer->where = 0;
+	WRITE_ONCE(serializer->where, 0);
 	pool->lifted_last = true;
 	fairwq_streak_begin(runner, serializer);
+	/* A slice is for what is lifted, and no more than that. */
+	runner->streak.budget = 0;
+	runner->streak.lifted = true;
 	return true;
 }

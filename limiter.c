@@ -37,7 +37,7 @@ static bool fairwq_limiter_admit(struct fairwq_constraint *constraint,
 	if (admit) {
 		limiter->in_flight++;
 	} else {
-		WRITE_ONCE(work->place, work->place | FAIRWQ_PLACE_WAITING);
+		WRITE_ONCE(work->constraint, fairwq_waits_in(constraint));
 		if (!fairwq_mutant(LIMITER_LIFO))
 			list_add_tail(&work->node, &limiter->waiting);
 		else

@@ -76,6 +76,7 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_LIFT_UNSORTED,		/* [lift] unless what was pushed is in order */
 	FAIRWQ_MUTANT_LIFT_MANY,		/* [lift] however many are behind it */
 	FAIRWQ_MUTANT_LIFT_STALE,		/* [lift] it was cancelled, and is looked at */
+	FAIRWQ_MUTANT_LIFT_UNKICKED,		/* [lift] what was put into order is left there */
 	FAIRWQ_MUTANT_LIFT_ALWAYS,		/* [lift] no plan is made while there is any */
 	FAIRWQ_MUTANT_STREAK_NOT_ALONE,		/* [streak] goes on although others wait */
 	FAIRWQ_MUTANT_STREAK_NEVER_ALONE,	/* [streak] each item goes through its batch */

@@ -71,6 +71,7 @@ struct fairwq_node {
 	u32 early;			/* of these, charged before it joined last */
 	u16 weight;
 	u8 standing;			/* enum fairwq_standing */
+	bool lifted;			/* ahead by turns that were not its own; of the caller */
 	u32 rest;			/* what vtime lacks, in 1 / weight */
 	struct fairwq_member member;
 };

@@ -48,7 +48,7 @@ static struct fairwq_serializer *fairwq_to_serializer(struct fairwq_constraint *
 
 /* ---- the next one ----------------------------------------------------- */
 
-static void fairwq_serializer_sort_locked(struct fairwq_serializer *serializer)
+void fairwq_serializer_sort_locked(struct fairwq_serializer *serializer)
 {
 	struct llist_node *node, *next;
 	struct fairwq_work *work;
@@ -73,7 +73,7 @@ static void fairwq_serializer_sort_locked(struct fairwq_serializer *serializer)
 	list_splice_tail(&pushed, &serializer->waiting);
 }
 
-/* What was pushed by now; by who has it, and has interrupts off. */
+/* What was pushed by now; by who has it, or is to push, and has interrupts off. */
 void fairwq_serializer_sort(struct fairwq_serializer *serializer)
 {
 	raw_spinlock_t *lock = fairwq_constraint_lock(&serializer->constraint);
@@ -232,20 +232,19 @@ unsigned int fairwq_serializer_lift_locked(struct fairwq_serializer *serializer,
 	return 0;
 }
 
-/* One of a higher priority than @rank waits, behind @max others at most. */
-bool fairwq_serializer_lifts_locked(struct fairwq_serializer *serializer, unsigned int rank,
-				    unsigned int max)
+/* One of HIGH waits, behind @max others at most, as far as they are in order. */
+bool fairwq_serializer_high_waits_locked(const struct fairwq_serializer *serializer,
+					 unsigned int max)
 {
-	struct fairwq_work *work;
+	const struct fairwq_work *work;
 	unsigned int nr = 0;
 
 	lockdep_assert_held(fairwq_constraint_lock(&serializer->constraint));
 
-	fairwq_serializer_sort_locked(serializer);
 	list_for_each_entry(work, &serializer->waiting, node) {
 		if (work->place & FAIRWQ_PLACE_BARRIER)
 			continue;
-		if (fairwq_prio_rank(fairwq_kept_batch(work)->prio) < rank)
+		if (fairwq_kept_batch(work)->prio == FAIRWQ_PRIO_HIGH)
 			return true;
 		if (nr++ == max && !fairwq_mutant(LIFT_MANY))
 			break;
@@ -334,22 +333,18 @@ bool fairwq_serializer_push(struct fairwq_serializer *serializer, struct fairwq_
 {
 	long head = atomic_long_read(&serializer->head);
 
-	fairwq_test_point(FAIRWQ_POINT_SERIAL_PUSHING, NULL);
 	do {
 		work->llnode.next = (struct llist_node *)(head ?: HEAD_BUSY);
 	} while (!atomic_long_try_cmpxchg(&serializer->head, &head, (long)&work->llnode));
 	return head == HEAD_IDLE && !fairwq_mutant(SERIAL_STRANDED);
 }
 
-/* There may be something in front of it that is to be lifted. */
+/* There may be something in flight that is to be lifted. */
 static bool fairwq_serializer_may_lift(const struct fairwq_serializer *serializer,
 				       const struct fairwq_work *work)
 {
-	enum fairwq_prio prio = fairwq_kept_batch(work)->prio;
-
-	return prio != FAIRWQ_PRIO_LOW &&
-	       (READ_ONCE(serializer->seen[FAIRWQ_PRIO_LOW]) ||
-		(prio == FAIRWQ_PRIO_HIGH && READ_ONCE(serializer->seen[FAIRWQ_PRIO_NORMAL])));
+	return fairwq_kept_batch(work)->prio == FAIRWQ_PRIO_HIGH &&
+	       fairwq_serializer_is_mixed(serializer);
 }
 
 static bool fairwq_serializer_admit(struct fairwq_constraint *constraint,
@@ -362,7 +357,8 @@ static bool fairwq_serializer_admit(struct fairwq_constraint *constraint,
 		fairwq_lift_let_go(serializer, fairwq_kept_batch(work));
 		return true;
 	}
-	WRITE_ONCE(work->place, FAIRWQ_PLACE_WAITING);
+	WRITE_ONCE(work->constraint, fairwq_waits_in(constraint));
+	fairwq_test_point(FAIRWQ_POINT_SERIAL_PUSHING, NULL);
 	idle = unlikely(fairwq_serializer_may_lift(serializer, work)) ?
 	       fairwq_lift_push(serializer, work) : fairwq_serializer_push(serializer, work);
 	if (idle)
@@ -383,6 +379,7 @@ static void fairwq_serializer_wait(struct fairwq_serializer *serializer)
 	if (atomic_long_read_acquire(&serializer->head) == HEAD_IDLE)
 		return;
 	init_completion(&marker.done);
+	fairwq_test_point(FAIRWQ_POINT_SERIAL_PUSHING, NULL);
 	if (fairwq_serializer_push(serializer, &marker.entry))
 		fairwq_serializer_next(serializer);
 	wait_for_completion(&marker.done);
@@ -507,10 +504,12 @@ static const struct fairwq_constraint_ops fairwq_serializer_ops = {
  * come. See fairwq_queue_constrained() for what else that means. An item that
  * waits, or is on its way, and is cancelled does not hold up the others.
  *
- * An item of a higher priority lifts those in front of it, if these are no more
- * than 64: a runner runs them at once, as with fairwq_serializer_set_inline(), for
- * a slice of the pool at most. Also the one in flight, if it has not been planned
- * yet: it waits again, as those do, and its batch sees no more of it than of them.
+ * An item of a higher priority lifts those that wait in front of it, if these are
+ * no more than 64: when the one in flight has ended, its runner runs them at once,
+ * as with fairwq_serializer_set_inline(), for a slice of the pool at most. One of
+ * HIGH lifts the one in flight, too, if that has not been planned yet: it waits
+ * again, as those do, and its batch sees no more of it than of them; if nothing
+ * comes of that, it gets its place there anew.
  *
  * What is not promised: that any are lifted behind one that is bound for another
  * pool, or for a batch that is paused or has a max_active; or while somebody waits

@@ -11,9 +11,9 @@
  *
  * The same goes for items in front of one that has a higher priority than they
  * have, whatever the budget: it would have to wait until they have had their
- * turns among those of theirs; see also lift.c. And, as far as a plan goes, for those of a
- * serializer that has seen one priority only, while there is nothing else to run:
- * they are what would be planned.
+ * turns among those of theirs; see also lift.c. And, as far as a plan goes, for
+ * those of a serializer that has seen one priority only, while there is nothing
+ * else to run: they are what would be planned.
  *
  * Unlike those of a plan the slots are not helped with or stolen: none of them
  * may start before the one in front has ended. Whoever holds the pool's lock
@@ -176,6 +176,8 @@ static void fairwq_streak_take_locked(struct fairwq_runner *runner, struct fairw
 		if (!streak->alone)	/* then it keeps nobody waiting */
 			fairwq_window_streak_locked(batch, streak->turns + most,
 						    max(streak->budget, streak->lift_budget));
+		if (streak->lifted)
+			fairwq_window_lifted_locked(batch);
 	}
 	streak->turns++;
 	fairwq_batch_take_waiting_locked(batch, slot, work);
@@ -308,6 +310,7 @@ void fairwq_streak_begin(struct fairwq_runner *runner, struct fairwq_serializer 
 	streak->serializer = serializer;
 	streak->budget = (u64)READ_ONCE(serializer->inline_us) * NSEC_PER_USEC;
 	streak->alone = false;
+	streak->lifted = false;
 	streak->turns = 0;
 	streak->lift = 0;
 	streak->due = 0;
@@ -501,8 +504,10 @@ bool fairwq_streak_detach(struct fairwq_runner *runner, struct fairwq_serializer
 	raw_spin_lock(lock);
 	last = last && fairwq_serializer_leave_last_locked(serializer);
 	raw_spin_unlock(lock);
-	if (last)
+	if (last) {
 		streak->serializer = NULL;
+		streak->next = streak->nr;
+	}
 	raw_spin_unlock_irqrestore(&runner->pool->lock, flags);
 	if (!last)
 		return false;
@@ -527,7 +532,7 @@ struct fairwq_work *fairwq_streak_next(struct fairwq_runner *runner, unsigned in
 		work = xchg(&slot->work, NULL);
 		if (work)
 			return work;
-		slot->turn.off = true;
+		WRITE_ONCE(slot->turn.off, true);
 	}
 	return NULL;
 }

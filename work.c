@@ -286,7 +286,10 @@ static int fairwq_cancel_admitted_locked(struct fairwq_batch *batch,
 		return 0;
 	if (!fairwq_cancel_entering(work))
 		return FAIRWQ_AGAIN;
+	/* Load the word, then @constraint. Pairs with fairwq_admit_locked(). Model: enter.pml. */
+	smp_rmb();
 	*constraint = work->constraint;
+	fairwq_lift_unlinked_locked(batch, work);	/* it is not named any more */
 	/* Nobody else changes it now: it is not linked, and that takes our lock. */
 	WRITE_ONCE(work->constraint, NULL);
 	ret = fairwq_cancel_unlinked_locked(batch, work, data);
@@ -508,7 +511,7 @@ static bool fairwq_work_is_behind(const struct fairwq_work *work)
 	const struct fairwq_turn *turn = fairwq_own_turn();
 
 	return WARN_ONCE(turn && turn->constraint &&
-			 turn->constraint == READ_ONCE(work->constraint) &&
+			 turn->constraint == fairwq_constraint_named(READ_ONCE(work->constraint)) &&
 			 fairwq_is_serializer(turn->constraint),
 			 "fairwq: item %ps of batch %s/%s would wait for %ps, behind it in its serializer\n",
 			 turn->func, turn->batch->pool->name, turn->batch->name, work->func);
@@ -760,7 +763,7 @@ static void fairwq_drop_slots_locked(struct fairwq_batch *batch, struct fairwq_s
 	lockdep_assert_held(&batch->pool->lock);
 
 	for (; nr--; slot++) {
-		if (slot->turn.batch != batch)
+		if (!READ_ONCE(slot->work) || slot->turn.batch != batch)
 			continue;
 		work = fairwq_unplan_locked(slot, NULL);
 		if (!work)

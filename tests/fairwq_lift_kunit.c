@@ -9,6 +9,8 @@
 #include "mock_work.h"
 
 #define NR_SERIALS	3
+/* What is lifted has as long, also where all is slow. */
+#define LONG_SLICE	(10 * USEC_PER_SEC)
 
 struct lift {
 	struct fairwq_batch *low, *normal, *high;
@@ -27,19 +29,35 @@ static struct fairwq_batch *prio_batch(struct kunit *test, enum fairwq_prio prio
 	return batch;
 }
 
-static struct lift *lift_pool(struct kunit *test, unsigned int low_active)
+static void set_slice(struct kunit *test, unsigned int slice_us)
+{
+	struct mock *mock = test->priv;
+
+	raw_spin_lock_irq(&mock->pool->lock);
+	WRITE_ONCE(mock->pool->slice_us, slice_us);
+	raw_spin_unlock_irq(&mock->pool->lock);
+}
+
+static struct lift *lift_pool_of(struct kunit *test, unsigned int max_active,
+				 unsigned int low_active)
 {
 	struct lift *lift = kunit_kzalloc(test, sizeof(*lift), GFP_KERNEL);
 	unsigned int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, lift);
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, max_active, FAIRWQ_ROUND_ROBIN);
+	set_slice(test, LONG_SLICE);
 	lift->low = prio_batch(test, FAIRWQ_PRIO_LOW, low_active);
 	lift->normal = prio_batch(test, FAIRWQ_PRIO_NORMAL, 0);
 	lift->high = prio_batch(test, FAIRWQ_PRIO_HIGH, 0);
 	for (i = 0; i < NR_SERIALS; i++)
 		fairwq_serializer_init(&lift->serial[i]);
 	return lift;
+}
+
+static struct lift *lift_pool(struct kunit *test, unsigned int low_active)
+{
+	return lift_pool_of(test, 1, low_active);
 }
 
 static struct mock_item *lift_item(struct kunit *test, struct lift *lift, unsigned int serial,
@@ -97,14 +115,14 @@ static void high_lifts_the_one_in_flight(struct kunit *test)
 	lift_end(test, lift, "xhnnnll");
 }
 
-/* So does NORMAL: after others of its batch, but before LOW. */
-static void normal_lifts_low(struct kunit *test)
+/* NORMAL does not: it would come before all of HIGH. */
+static void normal_lifts_none(struct kunit *test)
 {
 	struct mock_item *x;
 	struct lift *lift = lift_low(test, 2, 0, &x);
 
 	lift_item(test, lift, 0, lift->normal, 'm');
-	lift_end(test, lift, "xnnnmll");
+	lift_end(test, lift, "nnnllxm");
 }
 
 /* What a cancel goes through is in order after that. */
@@ -298,7 +316,9 @@ static void batch_of_the_lifted_is_disposed(struct kunit *test)
 	lift_item(test, lift, 0, lift->high, 'h');
 	fairwq_batch_dispose(lift->low);
 	KUNIT_EXPECT_FALSE(test, READ_ONCE(low->reaped));
-	mock_expect(test, "xhnnn");
+	mock_open(test);
+	/* In which order depends: while the batch is waited for, nothing is lifted. */
+	mock_until(test, READ_ONCE(mock->log.nr) == 5);
 	mock_until(test, READ_ONCE(low->reaped));
 	fairwq_batch_put(low);
 	fairwq_serializer_destroy(&lift->serial[0]);
@@ -322,9 +342,45 @@ static void not_while_somebody_waits(struct kunit *test)
 	lift_over(test, lift);
 }
 
+static struct {
+	struct lift *lift;
+	struct fairwq_work *high;
+	int ret;
+} while_pushed;
+
+static void while_pushed_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (point != FAIRWQ_POINT_QUEUE_PUSHED || batch != while_pushed.lift->low)
+		return;
+	fairwq_test_set_hook(NULL);
+	while_pushed.ret = fairwq_serializer_queue(&while_pushed.lift->serial[0],
+						   while_pushed.lift->high, while_pushed.high);
+}
+
+/*
+ * An item of an idle batch is in the queue, and before that is told of, one that
+ * might lift it looks into the batch. Then it is for that one to tell.
+ */
+static void looked_at_before_it_is_told_of(struct kunit *test)
+{
+	struct lift *lift = lift_pool_of(test, 2, 1);
+	struct mock *mock = test->priv;
+
+	lift->serial[0].seen[FAIRWQ_PRIO_LOW] = true;
+	while_pushed.lift = lift;
+	while_pushed.high = &mock_item(test, 'h')->work;
+	while_pushed.ret = -EIO;
+	fairwq_test_set_hook(while_pushed_hook);
+	lift_item(test, lift, 0, lift->low, 'x');
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_EQ(test, 1, while_pushed.ret);
+	mock_until(test, READ_ONCE(mock->log.nr) == 2);
+	lift_end(test, lift, "xh");
+}
+
 static struct kunit_case lift_cases[] = {
 	KUNIT_CASE(high_lifts_the_one_in_flight),
-	KUNIT_CASE(normal_lifts_low),
+	KUNIT_CASE(normal_lifts_none),
 	KUNIT_CASE(from_the_middle_of_the_fifo),
 	KUNIT_CASE(behind_a_long_backlog),
 	KUNIT_CASE(with_those_behind_it),
@@ -339,6 +395,7 @@ static struct kunit_case lift_cases[] = {
 	KUNIT_CASE(front_that_runs_is_left_alone),
 	KUNIT_CASE(batch_of_the_lifted_is_disposed),
 	KUNIT_CASE(not_while_somebody_waits),
+	KUNIT_CASE(looked_at_before_it_is_told_of),
 	{}
 };
 

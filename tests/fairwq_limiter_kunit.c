@@ -425,6 +425,71 @@ static void destroy_refuses_and_waits(struct kunit *test)
 	fairwq_batch_dispose(b);
 }
 
+static struct {
+	struct fairwq_work *work;
+	struct mock_gate *gate;
+	int cpu;			/* of the queue call */
+	bool let_go, waited, on_top, canceled;
+} await;
+
+static void await_cancel(void *data)
+{
+	await.canceled = fairwq_work_cancel(await.work);
+}
+
+static void await_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (raw_smp_processor_id() != await.cpu) {
+		if (point != FAIRWQ_POINT_ADMITTED)
+			return;
+		/* It is let go here, and cancelled there, and not yet pushed. */
+		step_done(&await.let_go);
+		spin_until(&await.waited);
+	} else if (point == FAIRWQ_POINT_ENTERED) {
+		complete_all(&await.gate->open);
+		if (spin_until(&await.let_go))
+			await.on_top = call_on_top(await_cancel, NULL);
+	} else if (point == FAIRWQ_POINT_SERIAL_UNDO) {
+		step_done(&await.waited);
+	}
+}
+
+/*
+ * Another CPU has let it go, and is about to push it, when an interrupt on top of
+ * its queue call cancels it. When that call returns, nobody has it in his hands.
+ */
+static void queue_call_waits_for_who_lets_go(struct kunit *test)
+{
+	struct fairwq_limiter *limiter = limiter_new(test, 1);
+	struct mock_item *item = mock_item(test, 'x');
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	need_two_cpus(test);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	memset(&await, 0, sizeof(await));
+	await.work = &item->work;
+	await.gate = limiter_gate(test, limiter, a);
+	await.cpu = raw_smp_processor_id();
+	KUNIT_ASSERT_EQ(test, 0, set_cpus_allowed_ptr(current, cpumask_of(await.cpu)));
+	fairwq_test_set_hook(await_hook);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_limiter_queue(limiter, a, &item->work));
+	KUNIT_EXPECT_TRUE(test, await.on_top);
+	KUNIT_EXPECT_TRUE(test, await.canceled);
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(await.waited));
+	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item->work.data));
+	step_done(&await.waited);
+	fairwq_test_set_hook(NULL);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	limiter_end(test, limiter);
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 0U, mock->log.nr);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
+	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
+	fairwq_batch_dispose(a);
+}
+
 struct inside {
 	struct fairwq_work work;
 	struct fairwq_limiter *limiter;
@@ -616,6 +681,7 @@ static struct kunit_case limiter_cases[] = {
 	KUNIT_CASE(cancel_of_what_went_on),
 	KUNIT_CASE(cancel_on_top_of_the_queue_call),
 	KUNIT_CASE(canceled_on_top_and_let_go),
+	KUNIT_CASE(queue_call_waits_for_who_lets_go),
 	KUNIT_CASE(disposed_batch_waits),
 	KUNIT_CASE(canceled_item_lets_the_batch_go),
 	KUNIT_CASE(destroy_refuses_and_waits),

@@ -715,8 +715,9 @@ static void cancel_on_top_of_the_queue_call(struct kunit *test)
 	cancel_on_top_at(test, a, FAIRWQ_POINT_QUEUE_CLAIMED, false);
 	cancel_on_top_at(test, a, FAIRWQ_POINT_QUEUE_CLAIMED, true);
 	cancel_on_top_at(test, a, FAIRWQ_POINT_SERIAL_PUSHING, true);
+	cancel_on_top_at(test, a, FAIRWQ_POINT_ADMITTED, false);
 	cancel_on_top_at(test, a, FAIRWQ_POINT_QUEUE_ACCEPTED, false);
-	KUNIT_EXPECT_STREQ(test, "yyyy", &mock->log.text[0]);
+	KUNIT_EXPECT_STREQ(test, "yyyyy", &mock->log.text[0]);
 	fairwq_batch_dispose(a);
 }
 

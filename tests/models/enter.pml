@@ -17,16 +17,19 @@
  * a queue call has returned, nobody touches what was cancelled under it; all
  * calls return.
  *
- * It is not yet the code. That a work waits is told by a bit of @constraint here.
- * In the code it is told by @place: that is Case BY_PLACE, good for two queue
- * calls, and not for three (BY_PLACE THRICE).
+ * That a work waits is told by a bit of @constraint. It was told by @place before:
+ * that is Case BY_PLACE, good for two queue calls, and not for three.
+ *
+ * Loads are where they stand here. That the code needs barriers between some of
+ * them, on CPUs that do not keep their order, is not shown, but for NO_ACQUIRE. Nor
+ * is that an item may free itself, nor what is put back: see lift.c, streak.c.
  *
  * Nothing needs the full barrier in front of the first store of @constraint
  * (NO_MB_ENTER holds): who lets go of a work has stored @place and @stamp before
  * it can be claimed again, and what is pushed has them stored before.
  *
  * Case LIMITER: the constraints are limiters.
- * Case BY_PLACE: as the code is, for two queue calls.
+ * Case BY_PLACE: by @place, for two queue calls.
  * Case ON_TOP: the task queues the work once, another CPU does so, too, and the
  *	cancel is by an interrupt on top of the task's call. Then the work may be
  *	freed.
@@ -521,8 +524,8 @@ inline cancel(cpu, top)
 					taken = true
 				/* fairwq_cancel_admitted_locked() */
 				:: top && d == ADMITTED ->
-					k = named(mem[CONSTRAINT]);
-					assert(k);
+					k = mem[CONSTRAINT];
+					assert(k && k <= WAITS);
 					mem[CONSTRAINT] = 0;
 					mem[DATA] = ADMITTED | CANCELED;
 					nr_canceled++;
