@@ -62,7 +62,8 @@ static void fairwq_link_locked(struct fairwq_batch *batch, struct fairwq_work *w
 	else
 		list_add_tail(&work->node, &batch->sorted);
 	batch->nr_fifo++;
-	fairwq_lift_linked_locked(batch, work);
+	if (unlikely(work->constraint))
+		fairwq_lift_linked_locked(batch, work);
 }
 
 /*
@@ -314,7 +315,8 @@ static void fairwq_batch_unlink_locked(struct fairwq_batch *batch,
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	fairwq_lift_unlinked_locked(batch, work);
+	if (unlikely(work->constraint))
+		fairwq_lift_unlinked_locked(batch, work);
 	list_del(&work->node);
 	batch->nr_fifo--;
 	if (batch->max_queued)
@@ -467,7 +469,8 @@ void fairwq_batch_put_back_locked(struct fairwq_batch *batch, struct fairwq_work
 	work->place = (work->place & ~FAIRWQ_PLACE_MASK) | FAIRWQ_PLACE_FIFO;
 	list_add(&work->node, &batch->fifo);
 	batch->nr_fifo++;
-	fairwq_lift_linked_locked(batch, work);
+	if (unlikely(work->constraint))
+		fairwq_lift_linked_locked(batch, work);
 	if (batch->max_queued)
 		atomic_inc(&batch->nr_queued);
 	fairwq_batch_untake_locked(batch);

@@ -126,6 +126,17 @@ static bool fairwq_streak_may_enter_locked(const struct fairwq_pool *pool,
 	       !batch->max_active;
 }
 
+/* Not if it was cancelled, or still runs on another runner than @id; 0: on any. */
+static bool fairwq_streak_is_free_locked(const struct fairwq_pool *pool, u32 id,
+					 const struct fairwq_work *work)
+{
+	lockdep_assert_held(&pool->lock);
+
+	return !(atomic_long_read(&work->data) & FAIRWQ_WORK_CANCELED) &&
+	       (!work->last_runner || work->last_runner == id ||
+		!fairwq_runs_locked(pool, work));
+}
+
 /* May any runner, with @work of @batch first? */
 bool fairwq_streak_may_begin_locked(const struct fairwq_batch *batch,
 				    const struct fairwq_work *work)
@@ -133,20 +144,17 @@ bool fairwq_streak_may_begin_locked(const struct fairwq_batch *batch,
 	lockdep_assert_held(&batch->pool->lock);
 
 	return fairwq_streak_may_enter_locked(batch->pool, batch) &&
-	       !(atomic_long_read(&work->data) & FAIRWQ_WORK_CANCELED) &&
-	       (!work->last_runner || !fairwq_runs_locked(batch->pool, work));
+	       fairwq_streak_is_free_locked(batch->pool, 0, work);
 }
 
-/* And with @work, of such a batch? Not if it still runs elsewhere, or was cancelled. */
+/* And with @work, of such a batch? */
 static bool fairwq_streak_may_take_locked(struct fairwq_runner *runner,
 					  const struct fairwq_work *work)
 {
 	lockdep_assert_held(&runner->pool->lock);
 
 	return !(work->place & FAIRWQ_PLACE_BARRIER) &&
-	       !(atomic_long_read(&work->data) & FAIRWQ_WORK_CANCELED) &&
-	       (!work->last_runner || work->last_runner == runner->id ||
-		!fairwq_runs_locked(runner->pool, work));
+	       fairwq_streak_is_free_locked(runner->pool, runner->id, work);
 }
 
 /* What waits behind @work, or NULL. */
