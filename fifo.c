@@ -344,11 +344,8 @@ static void fairwq_slot_fill_locked(struct fairwq_batch *batch, struct fairwq_sl
 	turn->constraint = work->constraint;
 	turn->stamp = work->stamp;
 	turn->number = ++batch->pool->turn_number;
+	turn->terms = 0;
 	turn->color = fairwq_batch_color_locked(batch, work);
-	turn->timed = false;
-	turn->helped = false;
-	turn->streak = false;
-	turn->off = false;
 	if (unlikely(work->place & FAIRWQ_PLACE_AWAITED))
 		fairwq_waiters_plan_locked(batch->pool, work, turn->number);
 	work->place = FAIRWQ_PLACE_SLOT;

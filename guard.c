@@ -15,12 +15,8 @@
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 
+#include "guard.h"
 #include "internal.h"
-
-static const struct cred *fairwq_cred_of(const struct task_struct *self)
-{
-	return rcu_dereference_protected(self->cred, self == current);
-}
 
 /* By who runs items, before the first: what one leaves as it was is so for the next. */
 void fairwq_footing_take(struct fairwq_footing *footing)
@@ -30,14 +26,6 @@ void fairwq_footing_take(struct fairwq_footing *footing)
 	footing->locks = lockdep_depth(footing->self);
 	footing->rcu = rcu_preempt_depth();
 	footing->cred = fairwq_cred_of(footing->self);
-}
-
-static bool fairwq_footing_kept(const struct fairwq_footing *before)
-{
-	return likely(preempt_count() == before->preempt &&
-		      lockdep_depth(before->self) == before->locks &&
-		      rcu_preempt_depth() == before->rcu &&
-		      fairwq_cred_of(before->self) == before->cred && !irqs_disabled());
 }
 
 static void fairwq_footing_report(const struct fairwq_footing *before,
@@ -69,8 +57,8 @@ static void fairwq_footing_repair(const struct fairwq_footing *before)
 		revert_creds(before->cred);
 }
 
-static void fairwq_leak(struct fairwq_footing *before, fairwq_func_t func,
-			struct fairwq_batch *batch)
+/* An item has left something behind. */
+void fairwq_leak(struct fairwq_footing *before, fairwq_func_t func, struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;
 	unsigned long flags;
@@ -81,30 +69,4 @@ static void fairwq_leak(struct fairwq_footing *before, fairwq_func_t func,
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	pool->counter[FAIRWQ_LEAKS]++;
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
-}
-
-/* Call the function of an item; @work may be gone when it returns. */
-void fairwq_call(struct fairwq_work *work, const struct fairwq_turn *turn,
-		 struct fairwq_footing *footing)
-{
-	struct fairwq_pool *pool = turn->batch->pool;
-#ifdef CONFIG_LOCKDEP
-	struct lockdep_map map;
-
-	/* A copy: the function may free the work, and lockdep needs the map. */
-	lockdep_copy_map(&map, &work->lockdep_map);
-#endif
-	fairwq_lockdep_run(pool);
-	fairwq_lockdep_run_constrained(turn->constraint);
-#ifdef CONFIG_LOCKDEP
-	lock_map_acquire(&map);
-#endif
-	turn->func(work);
-#ifdef CONFIG_LOCKDEP
-	lock_map_release(&map);
-#endif
-	fairwq_lockdep_ran_constrained(turn->constraint);
-	fairwq_lockdep_ran(pool);
-	if (!fairwq_footing_kept(footing) && !fairwq_mutant(LEAK_UNSEEN))
-		fairwq_leak(footing, turn->func, turn->batch);
 }

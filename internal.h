@@ -174,15 +174,6 @@ struct fairwq_plan {
 	struct fairwq_mark mark[FAIRWQ_PLAN_MAX];
 };
 
-/* What an item must leave as it found it. */
-struct fairwq_footing {
-	struct task_struct *self;	/* who runs it; to ask for that costs a call somewhere */
-	int preempt;
-	int locks;
-	int rcu;
-	const struct cred *cred;
-};
-
 /*
  * The turns that a runner has run since it held the lock last; in a streak also
  * those that it took along, with their works.
@@ -620,9 +611,7 @@ bool fairwq_streak_refill_locked(struct fairwq_runner *runner, u64 now);
 void fairwq_streak_give_back_locked(struct fairwq_runner *runner);
 struct fairwq_serializer *fairwq_streak_end_locked(struct fairwq_runner *runner);
 bool fairwq_streak_alone(struct fairwq_runner *runner);
-bool fairwq_streak_is_over(const struct fairwq_runner *runner);
 bool fairwq_streak_detach(struct fairwq_runner *runner, struct fairwq_serializer *serializer);
-struct fairwq_work *fairwq_streak_next(struct fairwq_runner *runner, unsigned int *i);
 
 /* delay.c */
 bool fairwq_delay_pending(struct fairwq_work *work);
@@ -664,11 +653,6 @@ void fairwq_window_streak_locked(struct fairwq_batch *batch, unsigned int turns,
 void fairwq_window_drop_locked(struct fairwq_pool *pool, struct fairwq_node *node);
 void fairwq_window_lifted_locked(struct fairwq_batch *batch);
 void fairwq_window_left_locked(struct fairwq_batch *batch);
-
-/* guard.c: around the function of an item */
-void fairwq_footing_take(struct fairwq_footing *footing);
-void fairwq_call(struct fairwq_work *work, const struct fairwq_turn *turn,
-		 struct fairwq_footing *footing);
 
 /* failure.c */
 void fairwq_failure_init(struct fairwq_pool *pool);

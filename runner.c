@@ -18,7 +18,9 @@
 #include <linux/slab.h>
 #include <linux/xarray.h>
 
+#include "guard.h"
 #include "internal.h"
+#include "streak.h"
 #include "trace.h"
 
 /* Every runner by its id, so that a work can name one without a pointer. */
@@ -320,7 +322,7 @@ static bool fairwq_streak_refill(struct fairwq_runner *runner, unsigned int *i)
  *
  * Returns the number of turns in the log.
  */
-static unsigned int fairwq_go_on(struct fairwq_runner *runner, unsigned int i)
+static noinline unsigned int fairwq_go_on_or_leave(struct fairwq_runner *runner, unsigned int i)
 {
 	struct fairwq_streak *streak = &runner->streak;
 	struct fairwq_serializer *serializer = streak->serializer;
@@ -334,11 +336,17 @@ static unsigned int fairwq_go_on(struct fairwq_runner *runner, unsigned int i)
 		if (!fairwq_streak_alone(runner))
 			return i;
 	}
-	if (streak->due && !fairwq_streak_is_over(runner))
-		runner->in_hand = fairwq_streak_next(runner, &i);
 	while (!runner->in_hand && fairwq_streak_refill(runner, &i))
 		runner->in_hand = fairwq_streak_next(runner, &i);
 	return i;
+}
+
+/* The same; nearly always it has begun to go on, and there is more in its slots. */
+static __always_inline unsigned int fairwq_go_on(struct fairwq_runner *runner, unsigned int i)
+{
+	if (likely(runner->streak.due) && !fairwq_streak_is_over(runner))
+		runner->in_hand = fairwq_streak_next(runner, &i);
+	return likely(runner->in_hand) ? i : fairwq_go_on_or_leave(runner, i);
 }
 
 #ifdef FAIRWQ_TESTING

@@ -28,6 +28,7 @@
  */
 #include "compat.h"
 #include "internal.h"
+#include "streak.h"
 #include "trace.h"
 
 /* Each has a turn in the log, from the first one on. */
@@ -45,7 +46,7 @@ static_assert(FAIRWQ_LIFT_MAX <= FAIRWQ_STREAK_MAX);
  */
 struct fairwq_guest {
 	struct fairwq_batch *batch;	/* or NULL */
-	const struct fairwq_turn *first;	/* its first turn, priced */
+	const struct fairwq_turn *first;	/* its first turn */
 	unsigned int nr;		/* items */
 	u64 cost;			/* what each costs */
 	bool joined;			/* it had nothing queued */
@@ -100,17 +101,19 @@ static void fairwq_guest_join_locked(struct fairwq_guest *guest, struct fairwq_b
 		fairwq_tree_add(tree, &batch->node, 0);
 }
 
-/* The same estimate holds for all of them: nothing is learned under the lock. */
-static void fairwq_guest_price_locked(struct fairwq_guest *guest, struct fairwq_turn *turn)
+/*
+ * @turn is one of a streak, and what it costs is known. The same estimate holds
+ * for all of them: nothing is learned under the lock. So do all other terms.
+ */
+static void fairwq_guest_terms_locked(struct fairwq_guest *guest, struct fairwq_turn *turn)
 {
 	if (guest->nr++) {
-		turn->era = guest->first->era;
-		turn->charged = guest->first->charged;
-		turn->timed = guest->first->timed;
+		turn->terms = guest->first->terms;
 		return;
 	}
 	guest->first = turn;
 	guest->cost = fairwq_cost_guess_locked(turn);
+	turn->streak = true;
 }
 
 /*
@@ -189,9 +192,8 @@ static void fairwq_streak_take_locked(struct fairwq_runner *runner, struct fairw
 	}
 	streak->turns++;
 	fairwq_batch_take_waiting_locked(batch, slot, work);
-	fairwq_guest_price_locked(guest, &slot->turn);
+	fairwq_guest_terms_locked(guest, &slot->turn);
 	slot->turn.constraint = &streak->serializer->constraint;
-	slot->turn.streak = true;
 }
 
 /*
@@ -368,18 +370,6 @@ static void fairwq_streak_set_due_locked(struct fairwq_runner *runner, u64 now)
 	streak->overdue = jiffies + nsecs_to_jiffies(streak->lift_budget) + 1;
 }
 
-/*
- * By turns that are timed, and by a coarse clock; if what was taken along takes
- * much longer than it used to, the rest of it goes back.
- */
-bool fairwq_streak_is_over(const struct fairwq_runner *runner)
-{
-	const struct fairwq_streak *streak = &runner->streak;
-	u64 due = streak->next < streak->lift ? streak->lift_due : streak->due;
-
-	return runner->mark > due || time_after(jiffies, streak->overdue);
-}
-
 /* More of it, unless that is enough. Returns whether there is more to run. */
 bool fairwq_streak_refill_locked(struct fairwq_runner *runner, u64 now)
 {
@@ -522,25 +512,4 @@ bool fairwq_streak_detach(struct fairwq_runner *runner, struct fairwq_serializer
 	fairwq_lockdep_ran_constrained(turn->constraint);
 	turn->constraint = NULL;
 	return true;
-}
-
-/*
- * The next of the streak, whose turn is the one of the log where its slot is:
- * @i, for which there may be one that has none any more.
- */
-struct fairwq_work *fairwq_streak_next(struct fairwq_runner *runner, unsigned int *i)
-{
-	struct fairwq_streak *streak = &runner->streak;
-	struct fairwq_work *work;
-	struct fairwq_slot *slot;
-
-	for (; streak->next < streak->nr; *i = streak->next) {
-		slot = &runner->log.slot[streak->next++];
-		/* Unless it was taken out of the slot under the lock. */
-		work = xchg(&slot->work, NULL);
-		if (work)
-			return work;
-		WRITE_ONCE(slot->turn.off, true);
-	}
-	return NULL;
 }

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Around the function of an item, see guard.c. What is done for each is here, to
+ * be inline.
+ */
+#ifndef FAIRWQ_GUARD_H
+#define FAIRWQ_GUARD_H
+
+#include <linux/cred.h>
+#include <linux/irqflags.h>
+#include <linux/preempt.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+
+#include "internal.h"
+
+/* What an item must leave as it found it. */
+struct fairwq_footing {
+	struct task_struct *self;	/* who runs it; to ask for that costs a call somewhere */
+	int preempt;
+	int locks;
+	int rcu;
+	const struct cred *cred;
+};
+
+void fairwq_footing_take(struct fairwq_footing *footing);
+void fairwq_leak(struct fairwq_footing *before, fairwq_func_t func, struct fairwq_batch *batch);
+
+static inline const struct cred *fairwq_cred_of(const struct task_struct *self)
+{
+	return rcu_dereference_protected(self->cred, self == current);
+}
+
+static inline bool fairwq_footing_kept(const struct fairwq_footing *before)
+{
+	return likely(preempt_count() == before->preempt &&
+		      lockdep_depth(before->self) == before->locks &&
+		      rcu_preempt_depth() == before->rcu &&
+		      fairwq_cred_of(before->self) == before->cred && !irqs_disabled());
+}
+
+/* Call the function of an item; @work may be gone when it returns. */
+static __always_inline void fairwq_call(struct fairwq_work *work,
+					const struct fairwq_turn *turn,
+					struct fairwq_footing *footing)
+{
+	struct fairwq_pool *pool = turn->batch->pool;
+#ifdef CONFIG_LOCKDEP
+	struct lockdep_map map;
+
+	/* A copy: the function may free the work, and lockdep needs the map. */
+	lockdep_copy_map(&map, &work->lockdep_map);
+#endif
+	fairwq_lockdep_run(pool);
+	fairwq_lockdep_run_constrained(turn->constraint);
+#ifdef CONFIG_LOCKDEP
+	lock_map_acquire(&map);
+#endif
+	turn->func(work);
+#ifdef CONFIG_LOCKDEP
+	lock_map_release(&map);
+#endif
+	fairwq_lockdep_ran_constrained(turn->constraint);
+	fairwq_lockdep_ran(pool);
+	if (!fairwq_footing_kept(footing) && !fairwq_mutant(LEAK_UNSEEN))
+		fairwq_leak(footing, turn->func, turn->batch);
+}
+
+#endif /* FAIRWQ_GUARD_H */
