@@ -26,6 +26,7 @@
 
 struct bench_bed;
 struct bench_item;
+struct bench_object;
 struct bench_row;
 
 /* items.c: what is queued, the same for every side */
@@ -33,8 +34,9 @@ struct bench_row;
 #define BENCH_ITEMS	100000U
 
 /*
- * One cache line or two for every side, so that all move as much memory.
- * What an item does when its side has set it up is nothing.
+ * One cache line for every side, so that all move as much memory, and no more
+ * than a client with one word of its own next to the work would. What an item
+ * does when its side has set it up is nothing.
  */
 struct bench_item {
 	union {
@@ -42,9 +44,13 @@ struct bench_item {
 		struct kthread_work kthread_work;
 		struct fairwq_work fairwq_work;
 	};
-	void (*fn)(struct bench_item *item);	/* NULL: an empty item */
-	void *object;				/* of sides that need to know */
+	union {
+		void (*fn)(struct bench_item *item);	/* NULL: an empty item */
+		struct bench_object *object;	/* of the mutexes, once queued */
+	};
 } ____cacheline_aligned;
+
+static_assert(IS_ENABLED(CONFIG_LOCKDEP) || sizeof(struct bench_item) == SMP_CACHE_BYTES);
 
 /* An item that holds its runner until it is opened. */
 struct bench_gate {

@@ -14,6 +14,8 @@ struct bench_object {
 		struct fairwq_serializer serializer;
 		struct mutex mutex;	/* around the items of this object */
 	};
+	struct bench_item *eventful;	/* the one that is not empty, until it has run */
+	void (*fn)(struct bench_item *item);	/* what that does */
 	struct fairwq_batch *batch;
 };
 
@@ -134,13 +136,17 @@ const struct bench_side bench_serial_inline = {
 
 /* ---- a mutex for each object, that its items take --------------------- */
 
+/* The word that an item has is for its object, which knows the rest. */
 static void mutex_fn(struct fairwq_work *work)
 {
 	struct bench_item *item = container_of(work, struct bench_item, fairwq_work);
 	struct bench_object *object = item->object;
 
 	mutex_lock(&object->mutex);
-	bench_run(item);
+	if (READ_ONCE(object->eventful) == item) {
+		WRITE_ONCE(object->eventful, NULL);
+		object->fn(item);
+	}
 	mutex_unlock(&object->mutex);
 }
 
@@ -153,6 +159,10 @@ static void mutex_init_items(struct bench_item *items, unsigned int nr)
 static __always_inline void mutex_queue_one(union bench_channel channel,
 					    struct bench_item *item)
 {
+	if (item->fn) {
+		channel.object->fn = item->fn;
+		WRITE_ONCE(channel.object->eventful, item);
+	}
 	item->object = channel.object;
 	fairwq_queue(channel.object->batch, &item->fairwq_work);
 }
