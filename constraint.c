@@ -209,9 +209,13 @@ bool fairwq_cancel_entering(const struct fairwq_work *work)
 	struct fairwq_entry *entry, *lowest = NULL;
 
 	preempt_disable();
-	for (entry = fairwq_top_entry(); entry; entry = entry->under)
-		if (entry->work == work)
-			lowest = entry;
+	for (entry = fairwq_top_entry(); entry; entry = entry->under) {
+		if (entry->work != work)
+			continue;
+		lowest = entry;
+		if (fairwq_mutant(ENTRY_HIDDEN))
+			break;
+	}
 	if (lowest)
 		WRITE_ONCE(lowest->canceled, true);
 	preempt_enable();
@@ -227,11 +231,21 @@ static bool fairwq_word_is_left(long data)
 /* As fairwq_take_out_locked(), of what was cancelled. */
 static bool fairwq_undo_locked(struct fairwq_constraint *constraint, struct fairwq_work *work)
 {
+	bool left = fairwq_mutant(UNDO_WORD_FIRST) &&
+		    fairwq_word_is_left(atomic_long_read(&work->data));
+	const struct fairwq_constraint *named;
+
 	lockdep_assert_held(fairwq_constraint_lock(constraint));
 
+	if (fairwq_mutant(UNDO_WORD_FIRST))
+		fairwq_test_point(FAIRWQ_POINT_UNDO_LOOK, NULL);
 	/* Load this, then the word: pairs with the claim of it. Model: enter.pml. */
-	return smp_load_acquire(&work->constraint) == fairwq_waits_in(constraint) &&
-	       fairwq_word_is_left(atomic_long_read(&work->data)) &&
+	named = smp_load_acquire(&work->constraint);
+	if (!fairwq_mutant(UNDO_WORD_FIRST)) {
+		fairwq_test_point(FAIRWQ_POINT_UNDO_LOOK, NULL);
+		left = fairwq_word_is_left(atomic_long_read(&work->data));
+	}
+	return left && named == fairwq_waits_in(constraint) &&
 	       constraint->ops->remove(constraint, work);
 }
 
@@ -314,6 +328,7 @@ int fairwq_claim_and_enter(struct fairwq_constraint *constraint, struct fairwq_b
 						FAIRWQ_WORK_CONSTRAINED);
 
 	if (ret != FAIRWQ_CLAIMED) {
+		fairwq_test_point(FAIRWQ_POINT_ENTER_REFUSED, batch);
 		fairwq_unreserve(batch);
 		return ret;
 	}
@@ -438,7 +453,7 @@ static int fairwq_take_out_locked(struct fairwq_constraint *constraint,
 
 	if (!fairwq_work_is_kept_back(data) || (data & FAIRWQ_WORK_CANCELED))
 		return -EAGAIN;
-	if (named == fairwq_waits_in(constraint))
+	if (named == fairwq_waits_in(constraint) || fairwq_mutant(TAKEN_UNSEEN))
 		return constraint->ops->remove(constraint, work) ? 1 : -EAGAIN;
 	/* One that is not asked, whatever it is about to do with it. */
 	if (named == constraint && (READ_ONCE(work->place) & FAIRWQ_PLACE_FOREIGN) && !wait)
@@ -464,6 +479,8 @@ static int fairwq_leave_word(struct fairwq_work *work)
 		if (entry->work == work &&
 		    data == ((long)entry | FAIRWQ_WORK_PENDING | FAIRWQ_WORK_CONSTRAINED))
 			break;
+	if (fairwq_mutant(ENTRY_HIDDEN) && entry != fairwq_top_entry())
+		entry = NULL;
 	if (entry &&
 	    atomic_long_try_cmpxchg(&work->data, &data, data | FAIRWQ_WORK_CANCELED)) {
 		WRITE_ONCE(entry->canceled, true);
@@ -491,6 +508,7 @@ int fairwq_cancel_constrained(struct fairwq_work *work, bool wait)
 	int ret = -EAGAIN;
 
 	if (constraint) {
+		fairwq_test_point(FAIRWQ_POINT_TAKE_OUT, NULL);
 		raw_spin_lock_irqsave(lock, flags);
 		ret = fairwq_take_out_locked(constraint, work, wait);
 		if (ret > 0)

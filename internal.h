@@ -721,9 +721,12 @@ enum fairwq_test_point {
 	FAIRWQ_POINT_CANCEL_STEP,	/* a cancel of a batch goes on looking */
 	FAIRWQ_POINT_LOOK,		/* a cancel or a flush looks where a work is */
 	FAIRWQ_POINT_SERIAL_PUSHING,	/* not first in its serializer, and not yet pushed */
+	FAIRWQ_POINT_ENTER_REFUSED,	/* somebody else has it, and the queue call returns */
 	FAIRWQ_POINT_ENTERED,		/* kept back, and the queue call returns */
 	FAIRWQ_POINT_ADMITTED,		/* let go by its constraint, and not yet pushed */
 	FAIRWQ_POINT_SERIAL_UNDO,	/* pushed, and cancelled on top of that */
+	FAIRWQ_POINT_UNDO_LOOK,		/* half way through looking where it is, under the lock */
+	FAIRWQ_POINT_TAKE_OUT,		/* seen to wait, and the lock not yet taken */
 	FAIRWQ_POINT_SERIAL_LEAVING,	/* nothing was found that waits */
 	FAIRWQ_POINT_LIMITER_ENDED,	/* one less is in flight, under the lock */
 	FAIRWQ_POINT_LIMITER_LEFT,	/* no lock, and perhaps no limiter any more */

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The way of a work into a constraint and out of it again, where cancels and queue
+ * calls meet on it: what tests/models/enter.pml has found, in the code.
+ */
+#include "mock_constraint.h"
+
+/* ---- a constraint that keeps one work, and sees who asks for it -------- */
+
+struct keeper {
+	struct fairwq_constraint constraint;
+	struct fairwq_work *waits;	/* what it keeps back, or NULL */
+	unsigned int removed;		/* cancels that took that out, */
+	unsigned int strangers;		/* or something that did not wait here */
+	void (*admit)(void);		/* before it says that a work waits */
+	void (*complete)(void);
+};
+
+static bool keeper_admit(struct fairwq_constraint *constraint, struct fairwq_work *work)
+{
+	struct keeper *keeper = container_of(constraint, struct keeper, constraint);
+
+	if (keeper->admit)
+		keeper->admit();
+	WRITE_ONCE(keeper->waits, work);
+	smp_store_release(&work->constraint, fairwq_waits_in(constraint));
+	return false;
+}
+
+static void keeper_complete(struct fairwq_constraint *constraint)
+{
+	struct keeper *keeper = container_of(constraint, struct keeper, constraint);
+
+	if (keeper->complete)
+		keeper->complete();
+}
+
+/* Under its lock. */
+static bool keeper_remove(struct fairwq_constraint *constraint, struct fairwq_work *work)
+{
+	struct keeper *keeper = container_of(constraint, struct keeper, constraint);
+
+	if (READ_ONCE(keeper->waits) == work)
+		keeper->removed++;
+	else
+		keeper->strangers++;
+	WRITE_ONCE(keeper->waits, NULL);
+	return true;
+}
+
+static const struct fairwq_constraint_ops keeper_ops = {
+	.admit = keeper_admit, .complete = keeper_complete, .remove = keeper_remove,
+};
+
+static struct keeper *keeper_new(struct kunit *test)
+{
+	struct keeper *keeper = kunit_kzalloc(test, sizeof(*keeper), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, keeper);
+	fairwq_constraint_init(&keeper->constraint, &keeper_ops);
+	return keeper;
+}
+
+static void keeper_let_go(struct keeper *keeper)
+{
+	struct fairwq_work *work = READ_ONCE(keeper->waits);
+
+	WRITE_ONCE(keeper->waits, NULL);
+	fairwq_constraint_admit(work);
+}
+
+/* ---- one work, two keepers, two CPUs ------------------------------------ */
+
+/* What each of the two has come to; spin_until() has a bound. */
+static struct meet {
+	struct keeper *first, *second;
+	struct fairwq_batch *batch;
+	struct fairwq_work *work;
+	struct thread other;
+	struct task_struct *self;	/* of that thread, when it has begun */
+	bool go, ready, again, gone;	/* each is waited for by one of the two */
+	bool canceled;
+	bool ok;
+} meet;
+
+static void meet_begin(struct kunit *test, struct mock_item **item)
+{
+	struct mock *mock = test->priv;
+
+	need_two_cpus(test);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	*item = mock_item(test, 'x');
+	meet = (struct meet){ .first = keeper_new(test), .second = keeper_new(test),
+			      .batch = mock_batch(test, "a"), .work = &(*item)->work, .ok = true };
+	KUNIT_ASSERT_EQ(test, 0U, mock->log.nr);
+}
+
+static int meet_queue(struct keeper *keeper)
+{
+	return fairwq_queue_constrained(&keeper->constraint, meet.batch, meet.work);
+}
+
+static void meet_wait(const bool *flag)
+{
+	meet.ok = spin_until(flag) && meet.ok;
+}
+
+static bool meet_is_other(void)
+{
+	return current == READ_ONCE(meet.self);
+}
+
+/* The one work ends, wherever it is by now, and its batch goes. */
+static void meet_end(struct kunit *test, struct mock_item *item)
+{
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_TRUE(test, meet.ok);
+	KUNIT_EXPECT_EQ(test, 0U, meet.first->strangers);
+	KUNIT_EXPECT_EQ(test, 0U, meet.second->strangers);
+	fairwq_work_cancel_sync(&item->work);
+	fairwq_batch_flush(meet.batch);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&meet.batch->nr_held));
+	KUNIT_EXPECT_EQ(test, 0U, meet.batch->nr_canceled);
+	fairwq_batch_dispose(meet.batch);
+}
+
+/* ---- a cancel, and what it has seen before it has the lock -------------- */
+
+static void cancel_main(struct thread *thread)
+{
+	WRITE_ONCE(meet.self, current);
+	meet.canceled = fairwq_work_cancel(meet.work);
+}
+
+/* The other one has seen where the work waits; and comes again, if that was in vain. */
+static void cancel_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (point != FAIRWQ_POINT_TAKE_OUT || !meet_is_other())
+		return;
+	if (READ_ONCE(meet.ready)) {
+		step_done(&meet.again);
+		return;
+	}
+	step_done(&meet.ready);
+	meet_wait(&meet.go);
+}
+
+/* The other one cancels, and has seen that it waits in the first keeper; it is out there. */
+static void cancel_begin(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, 1, meet_queue(meet.first));
+	fairwq_test_set_hook(cancel_hook);
+	thread_start(test, &meet.other, cancel_main);
+	mock_until(test, READ_ONCE(meet.ready));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(meet.work));
+	KUNIT_EXPECT_EQ(test, 1U, meet.first->removed);
+}
+
+/* It waits in another one by now: that one has to be asked. */
+static void cancel_looks_again(struct kunit *test)
+{
+	struct mock_item *item;
+
+	meet_begin(test, &item);
+	cancel_begin(test);
+	KUNIT_EXPECT_EQ(test, 1, meet_queue(meet.second));
+	step_done(&meet.go);
+	thread_end(test, &meet.other);
+	KUNIT_EXPECT_TRUE(test, meet.canceled);
+	KUNIT_EXPECT_EQ(test, 1U, meet.first->removed);
+	KUNIT_EXPECT_EQ(test, 1U, meet.second->removed);
+	meet_end(test, item);
+}
+
+/* The third queueing is on its way into the first keeper, and not in there. */
+static void cancel_third_queueing_admit(void)
+{
+	meet.first->admit = NULL;
+	step_done(&meet.go);
+	/* The cancel cannot have it yet, and has to look again. */
+	meet_wait(&meet.again);
+}
+
+static void cancel_waits_for_the_third_queueing(struct kunit *test)
+{
+	struct mock_item *item;
+
+	meet_begin(test, &item);
+	cancel_begin(test);
+	KUNIT_EXPECT_EQ(test, 1, meet_queue(meet.second));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(meet.work));
+	KUNIT_EXPECT_EQ(test, 1U, meet.second->removed);
+	meet.first->admit = cancel_third_queueing_admit;
+	KUNIT_EXPECT_EQ(test, 1, meet_queue(meet.first));
+	thread_end(test, &meet.other);
+	KUNIT_EXPECT_TRUE(test, meet.canceled);
+	KUNIT_EXPECT_EQ(test, 2U, meet.first->removed);
+	meet_end(test, item);
+}
+
+/* ---- a queue call that takes back what was cancelled on top of it ------- */
+
+static void undo_cancel(void *unused)
+{
+	meet.canceled = fairwq_work_cancel(meet.work);
+}
+
+/* The other one lets it go, is told that it was cancelled, and queues it again. */
+static void undo_main(struct thread *thread)
+{
+	WRITE_ONCE(meet.self, current);
+	meet_wait(&meet.go);
+	keeper_let_go(meet.first);
+}
+
+static void undo_requeue(void)
+{
+	meet.first->complete = NULL;
+	meet.ok = meet_queue(meet.first) == 1 && meet.ok;
+	step_done(&meet.gone);
+}
+
+static void drop_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (meet_is_other()) {
+		if (point == FAIRWQ_POINT_ADMITTED && !READ_ONCE(meet.ready)) {
+			step_done(&meet.ready);
+			meet_wait(&meet.again);
+		}
+	} else if (point == FAIRWQ_POINT_QUEUE_CLAIMED) {
+		meet.ok = call_on_top(undo_cancel, NULL) && meet.ok;
+	} else if (point == FAIRWQ_POINT_SERIAL_UNDO) {
+		step_done(&meet.go);
+		meet_wait(&meet.ready);
+	} else if (point == FAIRWQ_POINT_UNDO_LOOK && !READ_ONCE(meet.again)) {
+		step_done(&meet.again);
+		meet_wait(&meet.gone);
+	}
+}
+
+/* The work is not what was cancelled any more, but its next queueing. */
+static void next_queueing_is_not_undone(struct kunit *test)
+{
+	unsigned int cpu = raw_smp_processor_id();
+	struct mock_item *item;
+
+	meet_begin(test, &item);
+	meet.first->complete = undo_requeue;
+	KUNIT_ASSERT_EQ(test, 0, set_cpus_allowed_ptr(current, cpumask_of(cpu)));
+	thread_start(test, &meet.other, undo_main);
+	fairwq_test_set_hook(drop_hook);
+	KUNIT_EXPECT_EQ(test, 1, meet_queue(meet.first));
+	thread_end(test, &meet.other);
+	fairwq_test_set_hook(NULL);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	KUNIT_EXPECT_TRUE(test, meet.canceled);
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(meet.gone));
+	KUNIT_EXPECT_EQ(test, 0U, meet.first->removed);
+	KUNIT_EXPECT_TRUE(test, waits(meet.work));
+	if (waits(meet.work)) {
+		keeper_let_go(meet.first);
+		expect_order(test, "x", &item, 1);
+	}
+	meet_end(test, item);
+}
+
+/* ---- a second queue call on top of the one that has it ------------------ */
+
+/* In the middle of that one, which is told that the work is pending, a cancel. */
+static void hidden_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (point == mid.point && !mid.reached) {
+		mid.reached = true;
+		mid.ok = call_on_top(mid_call, &mid);
+	} else if (point == FAIRWQ_POINT_ENTER_REFUSED) {
+		mid_cancel_once(&mid);
+	}
+}
+
+static void hidden_at(struct kunit *test, struct fairwq_batch *a, enum fairwq_test_point point,
+		      bool behind)
+{
+	struct fairwq_serializer *serial = kunit_kzalloc(test, sizeof(*serial), GFP_KERNEL);
+	struct mock_gate *gate = behind ? gate_new(test) : NULL;
+	struct mock_item *item = mock_item(test, 'x');
+
+	KUNIT_ASSERT_NOT_NULL(test, serial);
+	fairwq_serializer_init(serial);
+	if (gate) {
+		KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(serial, a, &gate->work));
+		mock_await(test, &gate->entered);
+	}
+	mid = (struct mid){ .work = &item->work, .serial = serial, .batch = a,
+			    .point = point, .fn = mid_queue, .again = -1 };
+	fairwq_test_set_hook(hidden_hook);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(serial, a, &item->work));
+	mid_end(test);
+	KUNIT_EXPECT_EQ(test, 0, mid.again);
+	KUNIT_EXPECT_TRUE(test, mid.canceled[0]);
+	/* When the queue call has returned nobody looks at the work again. */
+	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item->work.data));
+	if (!atomic_long_read(&item->work.data))
+		memset(&item->work, 0x6b, sizeof(item->work));
+	if (gate)
+		complete_all(&gate->open);
+	fairwq_serializer_destroy(serial);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
+}
+
+static void cancel_past_a_second_queue_call(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	need_two_cpus(test);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	hidden_at(test, a, FAIRWQ_POINT_QUEUE_CLAIMED, false);
+	hidden_at(test, a, FAIRWQ_POINT_QUEUE_CLAIMED, true);
+	hidden_at(test, a, FAIRWQ_POINT_SERIAL_PUSHING, true);
+	hidden_at(test, a, FAIRWQ_POINT_ADMITTED, false);
+	hidden_at(test, a, FAIRWQ_POINT_QUEUE_ACCEPTED, false);
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
+	KUNIT_EXPECT_EQ(test, 0U, mock->log.nr);
+	fairwq_batch_dispose(a);
+}
+
+static struct kunit_case constraint_cases[] = {
+	KUNIT_CASE(cancel_looks_again),
+	KUNIT_CASE(cancel_waits_for_the_third_queueing),
+	KUNIT_CASE(next_queueing_is_not_undone),
+	KUNIT_CASE(cancel_past_a_second_queue_call),
+	{}
+};
+
+static struct kunit_suite constraint_suite = {
+	.name = "fairwq_constraint",
+	.init = mock_init,
+	.exit = mock_exit,
+	.test_cases = constraint_cases,
+};
+
+kunit_test_suite(constraint_suite);
+
+MODULE_DESCRIPTION("KUnit: into a constraint and out of it");
+MODULE_LICENSE("GPL");
