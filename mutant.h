@@ -66,7 +66,7 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_SERIAL_FAILED,		/* [serialmix] nor of one that has failed */
 	FAIRWQ_MUTANT_SERIAL_LEFT_BEHIND,	/* [serializer] what is pushed last is not seen */
 	FAIRWQ_MUTANT_SERIAL_STRANDED,		/* [serializer] pushed when the rest has gone */
-	FAIRWQ_MUTANT_SERIAL_TOP_LOST,		/* [serializer] a cancel on top is forgotten */
+	FAIRWQ_MUTANT_SERIAL_TOP_LOST,		/* [constraint] a cancel on top is forgotten */
 	FAIRWQ_MUTANT_SERIAL_REVIVED,		/* [serializer] as a plain item */
 	FAIRWQ_MUTANT_SERIAL_NOT_HELD,		/* [serializer] the batch goes before its items */
 	FAIRWQ_MUTANT_STREAK_ENDLESS,		/* [streak] goes on, whatever the budget */

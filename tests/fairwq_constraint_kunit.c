@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The way of a work into a constraint and out of it again, where cancels and queue
- * calls meet on it: what tests/models/enter.pml has found, in the code.
+ * calls meet on it; among that what tests/models/enter.pml has found, in the code.
  */
 #include "mock_constraint.h"
 
@@ -23,6 +23,7 @@ static bool keeper_admit(struct fairwq_constraint *constraint, struct fairwq_wor
 	if (keeper->admit)
 		keeper->admit();
 	WRITE_ONCE(keeper->waits, work);
+	/* As a serializer does. Pairs with fairwq_cancel_constrained(). */
 	smp_store_release(&work->constraint, fairwq_waits_in(constraint));
 	return false;
 }
@@ -264,6 +265,221 @@ static void next_queueing_is_not_undone(struct kunit *test)
 	meet_end(test, item);
 }
 
+/* ---- an order: a serializer, or a limiter that lets one go -------------- */
+
+struct order {
+	struct fairwq_serializer *serial;
+	struct fairwq_limiter *limiter;	/* if there is no serializer */
+};
+
+static struct order order_new(struct kunit *test, bool limited)
+{
+	struct order order = { };
+
+	if (limited) {
+		order.limiter = kunit_kzalloc(test, sizeof(*order.limiter), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, order.limiter);
+		fairwq_limiter_init(order.limiter, 1);
+	} else {
+		order.serial = kunit_kzalloc(test, sizeof(*order.serial), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, order.serial);
+		fairwq_serializer_init(order.serial);
+	}
+	return order;
+}
+
+static int order_queue(const struct order *order, struct fairwq_batch *batch,
+		       struct fairwq_work *work)
+{
+	return order->serial ? fairwq_serializer_queue(order->serial, batch, work) :
+			       fairwq_limiter_queue(order->limiter, batch, work);
+}
+
+/* One item stands at a gate. */
+static struct mock_gate *order_gate(struct kunit *test, const struct order *order,
+				    struct fairwq_batch *batch)
+{
+	struct mock_gate *gate = gate_new(test);
+
+	KUNIT_ASSERT_EQ(test, 1, order_queue(order, batch, &gate->work));
+	mock_await(test, &gate->entered);
+	return gate;
+}
+
+static bool order_idle(const struct order *order)
+{
+	if (order->serial)
+		return !atomic_long_read(&order->serial->head);
+	/* It is written under a lock that we do not have. */
+	return !data_race(READ_ONCE(order->limiter->in_flight));
+}
+
+/* All of it has ended, or will have soon; else the case fails, and does not hang. */
+static void order_end(struct kunit *test, const struct order *order, struct fairwq_batch *batch)
+{
+	mock_until(test, order_idle(order));
+	if (order->serial)
+		fairwq_serializer_destroy(order->serial);
+	else
+		fairwq_limiter_destroy(order->limiter);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&batch->nr_held));
+	KUNIT_EXPECT_EQ(test, 0U, batch->nr_canceled);
+}
+
+static void order_mid(const struct order *order, struct fairwq_batch *batch,
+		      struct mock_item *item)
+{
+	mid = (struct mid){ .serial = order->serial, .limiter = order->limiter,
+			    .batch = batch, .work = &item->work, .again = -1 };
+}
+
+/* The queue call has returned: nobody looks at the work again, and it may go. */
+static void expect_gone(struct kunit *test, struct mock_item *item)
+{
+	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item->work.data));
+	KUNIT_EXPECT_PTR_EQ(test, NULL, item->work.constraint);
+	if (!atomic_long_read(&item->work.data))
+		memset(&item->work, 0x6b, sizeof(item->work));
+}
+
+/* Where something can be on top of a queue call. */
+static const struct spot {
+	enum fairwq_test_point point;
+	bool behind;			/* an item at a gate, or as the first */
+	bool limited;			/* of a limiter, else a serializer */
+} spots[] = {
+	{ FAIRWQ_POINT_QUEUE_CLAIMED, false, false },
+	{ FAIRWQ_POINT_QUEUE_CLAIMED, true, false },
+	{ FAIRWQ_POINT_SERIAL_PUSHING, true, false },
+	{ FAIRWQ_POINT_ADMITTED, false, false },
+	{ FAIRWQ_POINT_QUEUE_ACCEPTED, false, false },
+	{ FAIRWQ_POINT_QUEUE_CLAIMED, false, true },
+	{ FAIRWQ_POINT_QUEUE_CLAIMED, true, true },
+	{ FAIRWQ_POINT_ADMITTED, false, true },
+	{ FAIRWQ_POINT_QUEUE_ACCEPTED, false, true },
+};
+
+/* @check at each of them. */
+static void at_all_spots(struct kunit *test,
+			 void (*check)(struct kunit *test, struct fairwq_batch *a,
+				       const struct spot *spot))
+{
+	struct fairwq_batch *a;
+	unsigned int i;
+
+	need_two_cpus(test);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	for (i = 0; i < ARRAY_SIZE(spots); i++)
+		check(test, a, &spots[i]);
+	fairwq_batch_dispose(a);
+}
+
+/* ---- a cancel on top of the queue call ---------------------------------- */
+
+/* Twice: the second finds nothing. And it is wanted again, which is refused. */
+static void mid_cancel(struct mid *mid)
+{
+	mid->canceled[0] = fairwq_work_cancel(mid->work);
+	mid->canceled[1] = fairwq_work_cancel(mid->work);
+	mid_queue(mid);
+	mid->plain = fairwq_queue(mid->batch, mid->work);
+}
+
+static void cancel_on_top_at(struct kunit *test, struct fairwq_batch *a, const struct spot *spot)
+{
+	struct order order = order_new(test, spot->limited);
+	struct mock_gate *gate = spot->behind ? order_gate(test, &order, a) : NULL;
+	struct mock_item *item[2] = { mock_item(test, 'x'), mock_item(test, 'y') };
+
+	order_mid(&order, a, item[0]);
+	mid_begin(spot->point, true, mid_cancel);
+	KUNIT_EXPECT_EQ(test, 1, order_queue(&order, a, &item[0]->work));
+	mid_end(test);
+	KUNIT_EXPECT_TRUE(test, mid.canceled[0]);
+	KUNIT_EXPECT_FALSE(test, mid.canceled[1]);
+	KUNIT_EXPECT_EQ(test, -EBUSY, mid.again);
+	KUNIT_EXPECT_EQ(test, -EBUSY, mid.plain);
+	expect_gone(test, item[0]);
+	/* There is room again. */
+	KUNIT_EXPECT_EQ(test, 1, order_queue(&order, a, &item[1]->work));
+	if (gate)
+		complete_all(&gate->open);
+	order_end(test, &order, a);
+}
+
+static void cancel_on_top_of_the_queue_call(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+
+	at_all_spots(test, cancel_on_top_at);
+	KUNIT_EXPECT_STREQ(test, "yyyyyyyyy", &mock->log.text[0]);
+}
+
+static bool mid_spin_until_dropped(void)
+{
+	u64 end = fairwq_clock() + 5ULL * NSEC_PER_SEC;
+
+	while (atomic_long_read(&mid.work->data)) {
+		if (fairwq_clock() > end)
+			return false;
+		cpu_relax();
+	}
+	return true;
+}
+
+/* What is cancelled at @mid.point is let go before its queue call has it out again. */
+static void undo_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	/* Preemption is off. */
+	if (point == mid.point && !mid.reached) {
+		mid.reached = true;
+		mid.ok = call_on_top(mid_call, &mid);
+	} else if (point == FAIRWQ_POINT_SERIAL_UNDO) {
+		complete_all(&mid.gate->open);
+		mid.ok = mid.ok && mid_spin_until_dropped();
+	}
+}
+
+/* Whoever lets the next one go meets one that was cancelled so, and drops it. */
+static void canceled_on_top_and_let_go_by(struct kunit *test, struct fairwq_batch *a,
+					  bool limited)
+{
+	struct order order = order_new(test, limited);
+	struct mock_item *item[2] = { mock_item(test, 'x'), mock_item(test, 'y') };
+
+	order_mid(&order, a, item[0]);
+	mid.fn = mid_cancel_once;
+	mid.point = limited ? FAIRWQ_POINT_QUEUE_CLAIMED : FAIRWQ_POINT_SERIAL_PUSHING;
+	mid.gate = order_gate(test, &order, a);
+	fairwq_test_set_hook(undo_hook);
+	KUNIT_EXPECT_EQ(test, 1, order_queue(&order, a, &item[0]->work));
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_TRUE(test, mid.ok);
+	KUNIT_EXPECT_TRUE(test, mid.canceled[0]);
+	expect_gone(test, item[0]);
+	complete_all(&mid.gate->open);
+	KUNIT_EXPECT_EQ(test, 1, order_queue(&order, a, &item[1]->work));
+	order_end(test, &order, a);
+}
+
+static void canceled_on_top_and_let_go(struct kunit *test)
+{
+	unsigned int cpu = raw_smp_processor_id();
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	need_two_cpus(test);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	KUNIT_ASSERT_EQ(test, 0, set_cpus_allowed_ptr(current, cpumask_of(cpu)));
+	canceled_on_top_and_let_go_by(test, a, false);
+	canceled_on_top_and_let_go_by(test, a, true);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	KUNIT_EXPECT_STREQ(test, "yy", &mock->log.text[0]);
+	fairwq_batch_dispose(a);
+}
+
 /* ---- a second queue call on top of the one that has it ------------------ */
 
 /* In the middle of that one, which is told that the work is pending, a cancel. */
@@ -277,59 +493,40 @@ static void hidden_hook(enum fairwq_test_point point, struct fairwq_batch *batch
 	}
 }
 
-static void hidden_at(struct kunit *test, struct fairwq_batch *a, enum fairwq_test_point point,
-		      bool behind)
+static void hidden_at(struct kunit *test, struct fairwq_batch *a, const struct spot *spot)
 {
-	struct fairwq_serializer *serial = kunit_kzalloc(test, sizeof(*serial), GFP_KERNEL);
-	struct mock_gate *gate = behind ? gate_new(test) : NULL;
+	struct order order = order_new(test, spot->limited);
+	struct mock_gate *gate = spot->behind ? order_gate(test, &order, a) : NULL;
 	struct mock_item *item = mock_item(test, 'x');
 
-	KUNIT_ASSERT_NOT_NULL(test, serial);
-	fairwq_serializer_init(serial);
-	if (gate) {
-		KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(serial, a, &gate->work));
-		mock_await(test, &gate->entered);
-	}
-	mid = (struct mid){ .work = &item->work, .serial = serial, .batch = a,
-			    .point = point, .fn = mid_queue, .again = -1 };
+	order_mid(&order, a, item);
+	mid.point = spot->point;
+	mid.fn = mid_queue;
 	fairwq_test_set_hook(hidden_hook);
-	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(serial, a, &item->work));
+	KUNIT_EXPECT_EQ(test, 1, order_queue(&order, a, &item->work));
 	mid_end(test);
 	KUNIT_EXPECT_EQ(test, 0, mid.again);
 	KUNIT_EXPECT_TRUE(test, mid.canceled[0]);
-	/* When the queue call has returned nobody looks at the work again. */
-	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item->work.data));
-	if (!atomic_long_read(&item->work.data))
-		memset(&item->work, 0x6b, sizeof(item->work));
+	expect_gone(test, item);
 	if (gate)
 		complete_all(&gate->open);
-	fairwq_serializer_destroy(serial);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
+	order_end(test, &order, a);
 }
 
 static void cancel_past_a_second_queue_call(struct kunit *test)
 {
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
 
-	need_two_cpus(test);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	hidden_at(test, a, FAIRWQ_POINT_QUEUE_CLAIMED, false);
-	hidden_at(test, a, FAIRWQ_POINT_QUEUE_CLAIMED, true);
-	hidden_at(test, a, FAIRWQ_POINT_SERIAL_PUSHING, true);
-	hidden_at(test, a, FAIRWQ_POINT_ADMITTED, false);
-	hidden_at(test, a, FAIRWQ_POINT_QUEUE_ACCEPTED, false);
-	fairwq_batch_flush(a);
-	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
+	at_all_spots(test, hidden_at);
 	KUNIT_EXPECT_EQ(test, 0U, mock->log.nr);
-	fairwq_batch_dispose(a);
 }
 
 static struct kunit_case constraint_cases[] = {
 	KUNIT_CASE(cancel_looks_again),
 	KUNIT_CASE(cancel_waits_for_the_third_queueing),
 	KUNIT_CASE(next_queueing_is_not_undone),
+	KUNIT_CASE(cancel_on_top_of_the_queue_call),
+	KUNIT_CASE(canceled_on_top_and_let_go),
 	KUNIT_CASE(cancel_past_a_second_queue_call),
 	{}
 };

@@ -235,81 +235,6 @@ static void cancel_of_what_went_on(struct kunit *test)
 	fairwq_batch_dispose(b);
 }
 
-/*
- * Behind an item at a gate, or as the first. When the queue call has returned
- * nobody looks at the work again: the memory may go. And there is room again.
- */
-static void cancel_on_top_at(struct kunit *test, struct fairwq_batch *a,
-			     enum fairwq_test_point point, bool behind)
-{
-	struct fairwq_limiter *limiter = limiter_new(test, 1);
-	struct mock_gate *gate = behind ? limiter_gate(test, limiter, a) : NULL;
-	struct mock_item *item[2] = { mock_item(test, 'x'), mock_item(test, 'y') };
-
-	mid = (struct mid){ .work = &item[0]->work, .limiter = limiter, .batch = a };
-	mid_begin(point, true, mid_cancel);
-	KUNIT_EXPECT_EQ(test, 1, fairwq_limiter_queue(limiter, a, &item[0]->work));
-	mid_end(test);
-	KUNIT_EXPECT_TRUE(test, mid.canceled[0]);
-	KUNIT_EXPECT_FALSE(test, mid.canceled[1]);
-	KUNIT_EXPECT_EQ(test, -EBUSY, mid.again);
-	KUNIT_EXPECT_EQ(test, -EBUSY, mid.plain);
-	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item[0]->work.data));
-	KUNIT_EXPECT_PTR_EQ(test, NULL, item[0]->work.constraint);
-	if (!atomic_long_read(&item[0]->work.data))
-		memset(&item[0]->work, 0x6b, sizeof(item[0]->work));
-	KUNIT_EXPECT_EQ(test, 1, fairwq_limiter_queue(limiter, a, &item[1]->work));
-	if (gate)
-		complete_all(&gate->open);
-	limiter_end(test, limiter);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
-}
-
-static void cancel_on_top_of_the_queue_call(struct kunit *test)
-{
-	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
-
-	need_two_cpus(test);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	cancel_on_top_at(test, a, FAIRWQ_POINT_QUEUE_CLAIMED, false);
-	cancel_on_top_at(test, a, FAIRWQ_POINT_QUEUE_CLAIMED, true);
-	cancel_on_top_at(test, a, FAIRWQ_POINT_QUEUE_ACCEPTED, false);
-	KUNIT_EXPECT_STREQ(test, "yyy", &mock->log.text[0]);
-	fairwq_batch_dispose(a);
-}
-
-/* The end of the one before lets it go, and drops it. That makes room, too. */
-static void canceled_on_top_and_let_go(struct kunit *test)
-{
-	struct fairwq_limiter *limiter = limiter_new(test, 1);
-	unsigned int cpu = raw_smp_processor_id();
-	struct mock_item *item[2];
-	struct fairwq_batch *a;
-
-	need_two_cpus(test);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	KUNIT_ASSERT_EQ(test, 0, set_cpus_allowed_ptr(current, cpumask_of(cpu)));
-	item[0] = mock_item(test, 'x');
-	mid = (struct mid){ .work = &item[0]->work, .fn = mid_cancel_once,
-			    .point = FAIRWQ_POINT_QUEUE_CLAIMED };
-	mid.gate = limiter_gate(test, limiter, a);
-	fairwq_test_set_hook(undo_hook);
-	KUNIT_EXPECT_EQ(test, 1, fairwq_limiter_queue(limiter, a, &item[0]->work));
-	fairwq_test_set_hook(NULL);
-	KUNIT_EXPECT_TRUE(test, mid.ok);
-	KUNIT_EXPECT_TRUE(test, mid.canceled[0]);
-	complete_all(&mid.gate->open);
-	item[1] = limiter_item(test, limiter, a, 'y');
-	expect_order(test, "y", item, 2);
-	limiter_end(test, limiter);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
-	fairwq_batch_dispose(a);
-	set_cpus_allowed_ptr(current, cpu_possible_mask);
-}
-
 /* ---- the batch that they are bound for --------------------------------- */
 
 static void released_log(struct fairwq_batch *batch, void *priv)
@@ -679,8 +604,6 @@ static struct kunit_case limiter_cases[] = {
 	KUNIT_CASE(failed_item_is_an_end),
 	KUNIT_CASE(cancel_of_what_waits),
 	KUNIT_CASE(cancel_of_what_went_on),
-	KUNIT_CASE(cancel_on_top_of_the_queue_call),
-	KUNIT_CASE(canceled_on_top_and_let_go),
 	KUNIT_CASE(queue_call_waits_for_who_lets_go),
 	KUNIT_CASE(disposed_batch_waits),
 	KUNIT_CASE(canceled_item_lets_the_batch_go),

@@ -672,85 +672,6 @@ static void disabled_does_not_enter(struct kunit *test)
 
 /* ---- in the middle of a queue call ------------------------------------- */
 
-/*
- * Behind an item at a gate, or as the first. When the queue call has returned
- * nobody looks at the work again: the memory may go.
- */
-static void cancel_on_top_at(struct kunit *test, struct fairwq_batch *a,
-			     enum fairwq_test_point point, bool behind)
-{
-	struct fairwq_serializer *serial = serial_new(test);
-	struct mock_gate *gate = behind ? serial_gate(test, serial, a) : NULL;
-	struct mock_item *item[2] = { mock_item(test, 'x'), mock_item(test, 'y') };
-
-	mid = (struct mid){ .work = &item[0]->work, .serial = serial, .batch = a };
-	mid_begin(point, true, mid_cancel);
-	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(serial, a, &item[0]->work));
-	mid_end(test);
-	KUNIT_EXPECT_TRUE(test, mid.canceled[0]);
-	KUNIT_EXPECT_FALSE(test, mid.canceled[1]);
-	KUNIT_EXPECT_EQ(test, -EBUSY, mid.again);
-	KUNIT_EXPECT_EQ(test, -EBUSY, mid.plain);
-	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item[0]->work.data));
-	KUNIT_EXPECT_PTR_EQ(test, NULL, item[0]->work.constraint);
-	if (!atomic_long_read(&item[0]->work.data))
-		memset(&item[0]->work, 0x6b, sizeof(item[0]->work));
-	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(serial, a, &item[1]->work));
-	if (gate)
-		complete_all(&gate->open);
-	mock_until(test, serial_idle(serial));
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
-	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
-	fairwq_serializer_destroy(serial);
-}
-
-static void cancel_on_top_of_the_queue_call(struct kunit *test)
-{
-	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
-
-	need_two_cpus(test);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	cancel_on_top_at(test, a, FAIRWQ_POINT_QUEUE_CLAIMED, false);
-	cancel_on_top_at(test, a, FAIRWQ_POINT_QUEUE_CLAIMED, true);
-	cancel_on_top_at(test, a, FAIRWQ_POINT_SERIAL_PUSHING, true);
-	cancel_on_top_at(test, a, FAIRWQ_POINT_ADMITTED, false);
-	cancel_on_top_at(test, a, FAIRWQ_POINT_QUEUE_ACCEPTED, false);
-	KUNIT_EXPECT_STREQ(test, "yyyyy", &mock->log.text[0]);
-	fairwq_batch_dispose(a);
-}
-
-/* Whoever lets the next one go meets one that was cancelled so, and drops it. */
-static void canceled_on_top_and_let_go(struct kunit *test)
-{
-	struct fairwq_serializer *serial = serial_new(test);
-	unsigned int cpu = raw_smp_processor_id();
-	struct mock_item *item[2];
-	struct fairwq_batch *a;
-
-	need_two_cpus(test);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	KUNIT_ASSERT_EQ(test, 0, set_cpus_allowed_ptr(current, cpumask_of(cpu)));
-	item[0] = mock_item(test, 'x');
-	mid = (struct mid){ .work = &item[0]->work, .fn = mid_cancel_once,
-			    .point = FAIRWQ_POINT_SERIAL_PUSHING };
-	mid.gate = serial_gate(test, serial, a);
-	fairwq_test_set_hook(undo_hook);
-	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(serial, a, &item[0]->work));
-	fairwq_test_set_hook(NULL);
-	KUNIT_EXPECT_TRUE(test, mid.ok);
-	KUNIT_EXPECT_TRUE(test, mid.canceled[0]);
-	complete_all(&mid.gate->open);
-	item[1] = serial_item(test, serial, a, 'y');
-	expect_order(test, "y", item, 2);
-	serial_end(test, serial);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
-	fairwq_batch_dispose(a);
-	set_cpus_allowed_ptr(current, cpu_possible_mask);
-}
-
 static void mid_want_in_order(struct mid *mid)
 {
 	mid_cancel_once(mid);
@@ -1279,8 +1200,6 @@ static struct kunit_case serializer_cases[] = {
 	KUNIT_CASE(batch_cancel_of_what_went_on),
 	KUNIT_CASE(cancel_from_the_item_in_front),
 	KUNIT_CASE(disabled_does_not_enter),
-	KUNIT_CASE(cancel_on_top_of_the_queue_call),
-	KUNIT_CASE(canceled_on_top_and_let_go),
 	KUNIT_CASE(plain_call_is_not_revived_in_order),
 	KUNIT_CASE(pushed_while_it_is_left),
 	KUNIT_CASE(left_before_the_push),

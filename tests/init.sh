@@ -119,7 +119,10 @@ leak_scan() {
 	echo scan >/sys/kernel/debug/kmemleak
 	sleep 6
 	echo scan >/sys/kernel/debug/kmemleak
-	cat /sys/kernel/debug/kmemleak >/dev/kmsg
+	# Line by line: the log takes no more than one kilobyte at a time.
+	while IFS= read -r line; do
+		echo "$line" >/dev/kmsg
+	done </sys/kernel/debug/kmemleak
 }
 
 let_allocations_fail

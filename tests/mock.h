@@ -122,25 +122,39 @@ static inline void mock_await(struct kunit *test, struct completion *done)
 		KUNIT_ASSERT_TRUE_MSG(test, __met, "timed out: " #cond "\n");\
 	} while (0)
 
+static inline void mock_item_init(struct mock_item *item, struct mock_log *log, char letter)
+{
+	fairwq_work_init(&item->work, mock_item_fn);
+	item->log = log;
+	item->letter = letter;
+}
+
 static inline struct mock_item *mock_item(struct kunit *test, char letter)
 {
 	struct mock *mock = test->priv;
 	struct mock_item *item = kunit_kzalloc(test, sizeof(*item), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, item);
-	fairwq_work_init(&item->work, mock_item_fn);
-	item->log = &mock->log;
-	item->letter = letter;
+	mock_item_init(item, &mock->log, letter);
 	return item;
 }
 
-/* Queue @n items with the same letter. */
+/*
+ * Queue @n items with the same letter. One array: where everything is checked, to
+ * free thousands one by one takes so long that the kernel takes it for a lockup.
+ */
 static inline void mock_queue(struct kunit *test, struct fairwq_batch *batch,
 			      char letter, unsigned int n)
 {
-	while (n--)
-		KUNIT_ASSERT_EQ(test, 1,
-				fairwq_queue(batch, &mock_item(test, letter)->work));
+	struct mock_item *items = kunit_kcalloc(test, n, sizeof(*items), GFP_KERNEL);
+	struct mock *mock = test->priv;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, items);
+	for (i = 0; i < n; i++) {
+		mock_item_init(&items[i], &mock->log, letter);
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(batch, &items[i].work));
+	}
 }
 
 /*

@@ -265,43 +265,9 @@ static inline void mid_queue(struct mid *mid)
 		mid->again = fairwq_limiter_queue(mid->limiter, mid->batch, mid->work);
 }
 
-/* Twice: the second finds nothing. And it is wanted again, which is refused. */
-static inline void mid_cancel(struct mid *mid)
-{
-	mid->canceled[0] = fairwq_work_cancel(mid->work);
-	mid->canceled[1] = fairwq_work_cancel(mid->work);
-	mid_queue(mid);
-	mid->plain = fairwq_queue(mid->batch, mid->work);
-}
-
 static inline void mid_cancel_once(struct mid *mid)
 {
 	mid->canceled[0] = fairwq_work_cancel(mid->work);
-}
-
-static inline bool mid_spin_until_dropped(void)
-{
-	u64 end = fairwq_clock() + 5ULL * NSEC_PER_SEC;
-
-	while (atomic_long_read(&mid.work->data)) {
-		if (fairwq_clock() > end)
-			return false;
-		cpu_relax();
-	}
-	return true;
-}
-
-/* What is cancelled at @mid.point is let go before its queue call has it out again. */
-static inline void undo_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
-{
-	/* Preemption is off. */
-	if (point == mid.point && !mid.reached) {
-		mid.reached = true;
-		mid.ok = call_on_top(mid_call, &mid);
-	} else if (point == FAIRWQ_POINT_SERIAL_UNDO) {
-		complete_all(&mid.gate->open);
-		mid.ok = mid.ok && mid_spin_until_dropped();
-	}
 }
 
 #endif /* FAIRWQ_MOCK_CONSTRAINT_H */

@@ -29,7 +29,7 @@ case $kind in
 esac
 # Those that race on purpose; all of them would take half an hour there.
 [ "$kind" != qemu-kcsan ] || : "${FAIRWQ_CPUS=4}" \
-	"${FAIRWQ_SUITES=fairwq_kunit fairwq_runner_kunit fairwq_serializer_kunit fairwq_limiter_kunit fairwq_workrace_kunit}"
+	"${FAIRWQ_SUITES=fairwq_kunit fairwq_runner_kunit fairwq_constraint_kunit fairwq_serializer_kunit fairwq_limiter_kunit fairwq_workrace_kunit}"
 export FAIRWQ_LIMIT FAIRWQ_TIMEOUT FAIRWQ_MEM FAIRWQ_CPUS FAIRWQ_SUITES
 
 # The judge first: its word on what follows is worth what it says here.
