@@ -28,7 +28,6 @@
  */
 #include "compat.h"
 #include "internal.h"
-#include "streak.h"
 #include "trace.h"
 
 /* Each has a turn in the log, from the first one on. */

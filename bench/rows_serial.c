@@ -12,10 +12,12 @@
 struct bench_object {
 	union {
 		struct fairwq_serializer serializer;
-		struct mutex mutex;	/* around the items of this object */
+		struct {
+			struct mutex mutex;	/* around the items of this object */
+			struct bench_item *eventful;	/* not empty, until it has run */
+			void (*fn)(struct bench_item *item);	/* what that does */
+		};
 	};
-	struct bench_item *eventful;	/* the one that is not empty, until it has run */
-	void (*fn)(struct bench_item *item);	/* what that does */
 	struct fairwq_batch *batch;
 };
 
@@ -136,7 +138,10 @@ const struct bench_side bench_serial_inline = {
 
 /* ---- a mutex for each object, that its items take --------------------- */
 
-/* The word that an item has is for its object, which knows the rest. */
+/*
+ * The word that an item has is for its object, which knows the rest: one item at
+ * a time that does anything, and each set up before it is queued.
+ */
 static void mutex_fn(struct fairwq_work *work)
 {
 	struct bench_item *item = container_of(work, struct bench_item, fairwq_work);
@@ -160,6 +165,7 @@ static __always_inline void mutex_queue_one(union bench_channel channel,
 					    struct bench_item *item)
 {
 	if (item->fn) {
+		WARN_ON_ONCE(channel.object->eventful);
 		channel.object->fn = item->fn;
 		WRITE_ONCE(channel.object->eventful, item);
 	}

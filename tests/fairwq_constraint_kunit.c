@@ -77,8 +77,8 @@ static struct meet {
 	struct keeper *first, *second;
 	struct fairwq_batch *batch;
 	struct fairwq_work *work;
-	struct thread other;
-	struct task_struct *self;	/* of that thread, when it has begun */
+	struct call *call;		/* of the other CPU */
+	struct task_struct *other;	/* who makes it, when it has begun */
 	bool go, ready, again, gone;	/* each is waited for by one of the two */
 	bool canceled;
 	bool ok;
@@ -86,14 +86,11 @@ static struct meet {
 
 static void meet_begin(struct kunit *test, struct mock_item **item)
 {
-	struct mock *mock = test->priv;
-
 	need_two_cpus(test);
 	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
 	*item = mock_item(test, 'x');
 	meet = (struct meet){ .first = keeper_new(test), .second = keeper_new(test),
 			      .batch = mock_batch(test, "a"), .work = &(*item)->work, .ok = true };
-	KUNIT_ASSERT_EQ(test, 0U, mock->log.nr);
 }
 
 static int meet_queue(struct keeper *keeper)
@@ -108,7 +105,7 @@ static void meet_wait(const bool *flag)
 
 static bool meet_is_other(void)
 {
-	return current == READ_ONCE(meet.self);
+	return current == READ_ONCE(meet.other);
 }
 
 /* The one work ends, wherever it is by now, and its batch goes. */
@@ -127,10 +124,10 @@ static void meet_end(struct kunit *test, struct mock_item *item)
 
 /* ---- a cancel, and what it has seen before it has the lock -------------- */
 
-static void cancel_main(struct thread *thread)
+static bool cancel_other(struct fairwq_work *work)
 {
-	WRITE_ONCE(meet.self, current);
-	meet.canceled = fairwq_work_cancel(meet.work);
+	WRITE_ONCE(meet.other, current);
+	return fairwq_work_cancel(work);
 }
 
 /* The other one has seen where the work waits; and comes again, if that was in vain. */
@@ -151,8 +148,8 @@ static void cancel_begin(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, 1, meet_queue(meet.first));
 	fairwq_test_set_hook(cancel_hook);
-	thread_start(test, &meet.other, cancel_main);
-	mock_until(test, READ_ONCE(meet.ready));
+	meet.call = call_start_apart(test, cancel_other, meet.work);
+	meet_wait(&meet.ready);
 	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(meet.work));
 	KUNIT_EXPECT_EQ(test, 1U, meet.first->removed);
 }
@@ -166,8 +163,7 @@ static void cancel_looks_again(struct kunit *test)
 	cancel_begin(test);
 	KUNIT_EXPECT_EQ(test, 1, meet_queue(meet.second));
 	step_done(&meet.go);
-	thread_end(test, &meet.other);
-	KUNIT_EXPECT_TRUE(test, meet.canceled);
+	KUNIT_EXPECT_TRUE(test, call_end(test, meet.call));
 	KUNIT_EXPECT_EQ(test, 1U, meet.first->removed);
 	KUNIT_EXPECT_EQ(test, 1U, meet.second->removed);
 	meet_end(test, item);
@@ -193,8 +189,7 @@ static void cancel_waits_for_the_third_queueing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1U, meet.second->removed);
 	meet.first->admit = cancel_third_queueing_admit;
 	KUNIT_EXPECT_EQ(test, 1, meet_queue(meet.first));
-	thread_end(test, &meet.other);
-	KUNIT_EXPECT_TRUE(test, meet.canceled);
+	KUNIT_EXPECT_TRUE(test, call_end(test, meet.call));
 	KUNIT_EXPECT_EQ(test, 2U, meet.first->removed);
 	meet_end(test, item);
 }
@@ -207,11 +202,12 @@ static void undo_cancel(void *unused)
 }
 
 /* The other one lets it go, is told that it was cancelled, and queues it again. */
-static void undo_main(struct thread *thread)
+static bool undo_other(struct fairwq_work *work)
 {
-	WRITE_ONCE(meet.self, current);
+	WRITE_ONCE(meet.other, current);
 	meet_wait(&meet.go);
 	keeper_let_go(meet.first);
+	return true;
 }
 
 static void undo_requeue(void)
@@ -242,18 +238,15 @@ static void drop_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 /* The work is not what was cancelled any more, but its next queueing. */
 static void next_queueing_is_not_undone(struct kunit *test)
 {
-	unsigned int cpu = raw_smp_processor_id();
 	struct mock_item *item;
 
 	meet_begin(test, &item);
 	meet.first->complete = undo_requeue;
-	KUNIT_ASSERT_EQ(test, 0, set_cpus_allowed_ptr(current, cpumask_of(cpu)));
-	thread_start(test, &meet.other, undo_main);
 	fairwq_test_set_hook(drop_hook);
+	meet.call = call_start_apart(test, undo_other, meet.work);
 	KUNIT_EXPECT_EQ(test, 1, meet_queue(meet.first));
-	thread_end(test, &meet.other);
+	KUNIT_EXPECT_TRUE(test, call_end(test, meet.call));
 	fairwq_test_set_hook(NULL);
-	set_cpus_allowed_ptr(current, cpu_possible_mask);
 	KUNIT_EXPECT_TRUE(test, meet.canceled);
 	KUNIT_EXPECT_TRUE(test, READ_ONCE(meet.gone));
 	KUNIT_EXPECT_EQ(test, 0U, meet.first->removed);
@@ -314,10 +307,17 @@ static bool order_idle(const struct order *order)
 	return !data_race(READ_ONCE(order->limiter->in_flight));
 }
 
-/* All of it has ended, or will have soon; else the case fails, and does not hang. */
-static void order_end(struct kunit *test, const struct order *order, struct fairwq_batch *batch)
+/* All of it has ended, or will have soon; else what was lost is taken out, to end the case. */
+static void order_end(struct kunit *test, const struct order *order, struct fairwq_batch *batch,
+		      struct mock_item **items, unsigned int nr)
 {
-	mock_until(test, order_idle(order));
+	unsigned long end = jiffies + MOCK_WAIT;
+
+	while (!order_idle(order) && time_before(jiffies, end))
+		usleep_range(50, 200);
+	KUNIT_EXPECT_TRUE(test, order_idle(order));
+	while (nr--)
+		fairwq_work_cancel_sync(&items[nr]->work);
 	if (order->serial)
 		fairwq_serializer_destroy(order->serial);
 	else
@@ -405,7 +405,7 @@ static void cancel_on_top_at(struct kunit *test, struct fairwq_batch *a, const s
 	KUNIT_EXPECT_EQ(test, 1, order_queue(&order, a, &item[1]->work));
 	if (gate)
 		complete_all(&gate->open);
-	order_end(test, &order, a);
+	order_end(test, &order, a, &item[1], 1);
 }
 
 static void cancel_on_top_of_the_queue_call(struct kunit *test)
@@ -460,7 +460,7 @@ static void canceled_on_top_and_let_go_by(struct kunit *test, struct fairwq_batc
 	expect_gone(test, item[0]);
 	complete_all(&mid.gate->open);
 	KUNIT_EXPECT_EQ(test, 1, order_queue(&order, a, &item[1]->work));
-	order_end(test, &order, a);
+	order_end(test, &order, a, &item[1], 1);
 }
 
 static void canceled_on_top_and_let_go(struct kunit *test)
@@ -510,7 +510,7 @@ static void hidden_at(struct kunit *test, struct fairwq_batch *a, const struct s
 	expect_gone(test, item);
 	if (gate)
 		complete_all(&gate->open);
-	order_end(test, &order, a);
+	order_end(test, &order, a, NULL, 0);
 }
 
 static void cancel_past_a_second_queue_call(struct kunit *test)

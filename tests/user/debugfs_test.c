@@ -769,7 +769,7 @@ static void reset_zeroes_the_counters(void)
 static void policy_switched_under_load(void)
 {
 	begin_load();
-	for (int i = 0; i < 200; i++) {
+	for (int i = 0; i < many(200); i++) {
 		expect_set("policy", "fifo", "fifo\n");
 		usleep(i * 10);
 		expect_set("policy", "fair_time", "fair_time\n");
@@ -786,7 +786,7 @@ static void max_active_changed_under_load(void)
 
 	snprintf(before, sizeof(before), "%s", read_pool("max_active"));
 	begin_load();
-	for (int i = 0; i < 120; i++) {
+	for (int i = 0; i < many(120); i++) {
 		const char *value = values[i % ARRAY_SIZE(values)];
 
 		expect_set("max_active", value, value);
@@ -803,7 +803,7 @@ static void slice_changed_under_load(void)
 
 	snprintf(before, sizeof(before), "%s", read_pool("slice_us"));
 	begin_load();
-	for (int i = 0; i < 120; i++) {
+	for (int i = 0; i < many(120); i++) {
 		const char *value = values[i % ARRAY_SIZE(values)];
 
 		expect_set("slice_us", value, value);
@@ -816,7 +816,7 @@ static void slice_changed_under_load(void)
 static void reset_under_load(void)
 {
 	begin_load();
-	for (int i = 0; i < 200; i++) {
+	for (int i = 0; i < many(200); i++) {
 		set_knob("reset", "1");
 		usleep(i * 10);
 	}
@@ -862,7 +862,7 @@ static void all_read_under_load(void)
 
 	begin_load();
 	expect(!pthread_create(&reader, NULL, read_in_a_loop, NULL), "thread");
-	for (int i = 0; i < 100; i++)
+	for (int i = 0; i < many(100); i++)
 		read_and_check_all();
 	end_load();
 	pthread_join(reader, NULL);
@@ -880,7 +880,7 @@ static void reader_loses_no_wakeup(void)
 
 	load.stop = false;
 	expect(!pthread_create(&reader, NULL, read_in_a_loop, "batches"), "thread");
-	for (int i = 0; i < 5000; i++) {
+	for (int i = 0; i < many(5000); i++) {
 		expect(write(fd, data, 1) == 1, "write");
 		wait_for_digest(fd);
 		expect(read(fd, digest, LINE_LEN) == LINE_LEN, "digest");

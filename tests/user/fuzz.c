@@ -57,7 +57,7 @@
 #define MAX_COMPLAINTS	5
 
 static unsigned long long seed;
-static unsigned long rounds = 2000;
+static unsigned long rounds;
 
 /* --------------------------------------------------------------- chance -- */
 
@@ -854,8 +854,7 @@ static void read_parameters(void)
 		seed = strtoull(s, NULL, 0);
 	else
 		getrandom(&seed, 4, 0);
-	if (r)
-		rounds = strtoul(r, NULL, 0);
+	rounds = r ? strtoul(r, NULL, 0) : (unsigned long)many(2000);
 	chance_begin(0);
 	bytes_begin();
 }
