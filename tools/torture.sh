@@ -94,8 +94,9 @@ main() {
 	FAIRWQ_CPUS=$cpus FAIRWQ_MEM=2G FAIRWQ_LIMIT=$((seconds + slack + loads * 3)) \
 		FAIRWQ_TIMEOUT=$((seconds + 2 * slack + loads * 6)) \
 		"$top/tools/boot.sh" "$boot" "$1" "$dir"
-	# A '!!!' there is bad in itself; see verdict.py.
-	grep -a 'fairwq-torture: ' "$dir/console.log" | tail -n 20 || true
+	# The sums, and not those of the loads that follow. A '!!!' there is bad in itself;
+	# see verdict.py.
+	grep -a 'fairwq-torture: ' "$dir/console.log" | sed '/End of test: [SF]/q' | tail -n 20 || true
 	grep -a '^# ' "$dir/result.log" || true
 	"$top/tools/verdict.py" "$dir" || rc=$?
 	say "  logs: ${dir#"$top"/}"
