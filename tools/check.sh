@@ -24,7 +24,7 @@ esac
 
 # Who watches every access takes his time; races want more than two CPUs.
 case $kind in
-*-*) : "${FAIRWQ_LIMIT=400}" "${FAIRWQ_TIMEOUT=1500}" "${FAIRWQ_MEM=2G}" ;;
+*-*) : "${FAIRWQ_LIMIT=400}" "${FAIRWQ_TIMEOUT=2400}" "${FAIRWQ_MEM=2G}" ;;
 *) : "${FAIRWQ_LIMIT=300}" "${FAIRWQ_TIMEOUT=1200}" ;;
 esac
 # Those that race on purpose; all of them would take half an hour there.
