@@ -230,16 +230,18 @@ static void line_end(struct kunit *test)
 static void million_items_that_wait(struct kunit *test)
 {
 	struct mock_gate *gate = gate_new(test);
+	struct fairwq_batch *g;
 
 	line_begin(test, true);
-	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&line.serial, mock_batch(test, "g"),
-							 &gate->work));
+	g = mock_batch(test, "g");
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&line.serial, g, &gate->work));
 	mock_await(test, &gate->entered);
 	producers_start(test, produce_shared);
 	producers_end(test);
 	KUNIT_EXPECT_EQ(test, 0U, line.ran);
 	complete_all(&gate->open);
 	line_end(test);
+	fairwq_batch_dispose(g);
 }
 
 /* They run while others are queued, so that the serializer is often empty. */
