@@ -85,6 +85,7 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_STREAK_NEVER_ALONE,	/* [streak] each item goes through its batch */
 	FAIRWQ_MUTANT_STREAK_UNTOLD,		/* [streak] off to help, and nobody has the next */
 	FAIRWQ_MUTANT_STREAK_CLAIM,		/* [fair] what was put back is saved up */
+	FAIRWQ_MUTANT_REST_LOST,		/* [streak] what is left of a plan is forgotten */
 	FAIRWQ_MUTANT_STREAK_FREE,		/* [streak] the batch is not charged */
 	FAIRWQ_MUTANT_LIMITER_PLUS_ONE,		/* [limiter] N + 1 items are let go */
 	FAIRWQ_MUTANT_LIMITER_LIFO,		/* [limiter] those that wait come backwards */

@@ -410,6 +410,9 @@ static void fairwq_run_turns(struct fairwq_runner *runner)
 	smp_store_release(&log->done, i);
 	/* As in fairwq_start_turn(). Models: tests/models/park.pml, disable.pml. */
 	smp_store_release(&runner->current_work, NULL);
+	/* So many were run, and in them a streak that ended with its serializer: more are left. */
+	if (unlikely(READ_ONCE(runner->plan.next) < runner->plan.nr) && !fairwq_mutant(REST_LOST))
+		fairwq_give_back_rest(runner);
 	fairwq_plan_close(&runner->plan);
 	/*
 	 * Store @current_work, then load @wanted. Pairs with fairwq_park_at().

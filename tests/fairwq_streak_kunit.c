@@ -540,6 +540,72 @@ static void last_fn(struct fairwq_work *work)
 	mock_item_fn(&item.work);
 }
 
+/* Whatever its items have taken so far. */
+static void set_estimate(struct fairwq_batch *batch, unsigned long ns)
+{
+	raw_spin_lock_irq(&batch->pool->lock);
+	ewma_fairwq_run_init(&batch->stats->run_avg);
+	ewma_fairwq_run_add(&batch->stats->run_avg, ns);
+	raw_spin_unlock_irq(&batch->pool->lock);
+}
+
+struct ender {
+	struct fairwq_work work;
+	struct fairwq_serializer serial;
+	atomic_t ran;
+};
+
+static void ender_fn(struct fairwq_work *work)
+{
+	struct ender *ender = container_of(work, struct ender, work);
+
+	fairwq_serializer_destroy(&ender->serial);
+	atomic_inc(&ender->ran);
+}
+
+/*
+ * A plan with more turns than a runner runs in one go, with those of a streak that
+ * is planned first, and that ends with its serializer.
+ */
+static void what_is_planned_behind_it_is_kept(struct kunit *test)
+{
+	struct ender *ender = kunit_kzalloc(test, sizeof(*ender), GFP_KERNEL);
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a, *b, *c;
+	struct mock_gate *gate;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, ender);
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_open(test);
+	raw_spin_lock_irq(&mock->pool->lock);
+	mock->pool->slice_us = FAIRWQ_MAX_SLICE_US;
+	raw_spin_unlock_irq(&mock->pool->lock);
+	a = mock_batch(test, "a");
+	b = mock_batch(test, "b");
+	c = mock_batch(test, "c");
+	set_estimate(a, NSEC_PER_USEC);
+	set_estimate(b, NSEC_PER_USEC);
+	gate = gate_new(test);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(c, &gate->work));
+	mock_await(test, &gate->entered);
+	fairwq_serializer_init(&ender->serial);
+	fairwq_serializer_set_inline(&ender->serial, FAIRWQ_MAX_INLINE_US);
+	fairwq_work_init(&ender->work, ender_fn);
+	for (i = 0; i < 8; i++)
+		KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(&ender->serial, a,
+								 &mock_item(test, 'a')->work));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(&ender->serial, a, &ender->work));
+	mock_queue(test, b, 'b', 2 * FAIRWQ_PLAN_MAX);
+	fairwq_test_look(b);	/* so that all of it can be planned */
+	complete_all(&gate->open);
+	mock_until(test, READ_ONCE(mock->log.nr) == 8 + 2 * FAIRWQ_PLAN_MAX);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&ender->ran));
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
+	fairwq_batch_dispose(c);
+}
+
 /* The last item frees the object that it and its serializer are in. */
 static void last_item_frees_the_object(struct kunit *test)
 {
@@ -643,6 +709,7 @@ static struct kunit_case streak_cases[] = {
 	KUNIT_CASE(flush_of_a_batch_from_in_front),
 	KUNIT_CASE(disposed_batch_has_its_item),
 	KUNIT_CASE(last_item_frees_the_object),
+	KUNIT_CASE(what_is_planned_behind_it_is_kept),
 	KUNIT_CASE(streaks_do_not_upset_the_check),
 	KUNIT_CASE(streaks_do_not_upset_the_check_of_time),
 	{}
