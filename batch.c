@@ -147,6 +147,10 @@ static void fairwq_batch_set_paused(struct fairwq_batch *batch, bool paused)
 /* Refuse new items and have the batch reaped when it has drained; once. */
 void fairwq_batch_retire(struct fairwq_batch *batch)
 {
+	/*
+	 * Once. Who has not seen it is in a section that the grace period waits for.
+	 * Pairs with fairwq_refusal(). Model: tests/models/dispose.pml.
+	 */
 	if (test_and_set_bit(FAIRWQ_BATCH_DISPOSED, &batch->flags) &&
 	    !fairwq_mutant(DISPOSE_TWICE))
 		return;
@@ -531,19 +535,26 @@ void fairwq_batch_wait(struct fairwq_batch *batch)
 	DECLARE_COMPLETION_ONSTACK(done);
 	struct fairwq_barrier barrier = { .done = &done };
 	struct fairwq_pool *pool = batch->pool;
-	struct fairwq_runner *runner;
+	struct fairwq_runner *runner = NULL;
 	unsigned long flags;
+	bool reaped;
 
 	fairwq_batch_look(batch);	/* most of it in small steps */
 	mutex_lock(&batch->flush_mutex);
+	fairwq_test_point(FAIRWQ_POINT_BATCH_WAIT, batch);
 	rcu_read_lock();	/* see fairwq_kick_locked() */
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	fairwq_batch_add_barrier_locked(batch, &barrier);
-	runner = fairwq_kick_locked(pool);
+	/* Then the pool may be without runners by now. */
+	reaped = batch->reaped;
+	if (!reaped) {
+		fairwq_batch_add_barrier_locked(batch, &barrier);
+		runner = fairwq_kick_locked(pool);
+	}
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	fairwq_kick_send(pool, runner);
 	rcu_read_unlock();
-	wait_for_completion(&done);
+	if (!reaped)
+		wait_for_completion(&done);
 	mutex_unlock(&batch->flush_mutex);
 }
 
@@ -562,6 +573,7 @@ void fairwq_batch_wait(struct fairwq_batch *batch)
 void fairwq_batch_flush(struct fairwq_batch *batch)
 {
 	const struct fairwq_turn *turn = fairwq_own_turn();
+	bool reaped;
 
 	if (WARN_ON_ONCE(!batch))
 		return;
@@ -570,12 +582,17 @@ void fairwq_batch_flush(struct fairwq_batch *batch)
 		      "fairwq: item %ps of batch %s/%s waits for its own batch\n",
 		      turn->func, batch->pool->name, batch->name))
 		return;
-	/* Nothing is left to wait for, and the pool may be gone. */
-	if (READ_ONCE(batch->reaped))
-		return;
+	/*
+	 * When it has been reaped nothing is left to wait for, and the pool may be gone;
+	 * but what lockdep has of it is there for a grace period after that.
+	 */
+	rcu_read_lock();
+	reaped = READ_ONCE(batch->reaped);
 	/* From an item of the pool it may be right; lockdep could not tell. */
-	if (!turn || turn->batch->pool != batch->pool)
+	if (!reaped && (!turn || turn->batch->pool != batch->pool))
 		fairwq_lockdep_wait(batch->pool);
-	fairwq_batch_wait(batch);
+	rcu_read_unlock();
+	if (!reaped)
+		fairwq_batch_wait(batch);
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_flush);

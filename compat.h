@@ -34,4 +34,21 @@ static inline void fairwq_prefetchw(const void *p)
 #endif
 }
 
+/*
+ * User-mode Linux has the generic smp_load_acquire(), with a fence that takes as long as a
+ * whole queue call. On x86 a load is one.
+ */
+static inline unsigned int fairwq_load_acquire(const unsigned int *p)
+{
+#if defined(CONFIG_UML) && defined(__x86_64__)
+	unsigned int value = READ_ONCE(*p);
+
+	barrier();	/* the compiler's part of it */
+	return value;
+#else
+	/* Pairs with what the caller says. */
+	return smp_load_acquire(p);
+#endif
+}
+
 #endif /* FAIRWQ_COMPAT_H */

@@ -165,8 +165,8 @@ EXPORT_SYMBOL_GPL(fairwq_queue_delayed);
  * @delay: how long to wait from now, in jiffies; 0 to queue it at once
  *
  * If @dwork is pending, in whatever state and to whatever batch, it is taken
- * out of there first. If it is refused for what can be said before that, it
- * stays where it is.
+ * out of there first. A bad argument, or a work or a batch that refuses already,
+ * is found before that, and then it stays where it is.
  *
  * What is not promised: if @dwork is just about to start on another CPU, or the
  * caller is an interrupt on top of that, and it takes too long, then the run
@@ -176,9 +176,9 @@ EXPORT_SYMBOL_GPL(fairwq_queue_delayed);
  * Context: Any but NMI. Allocates nothing. May be called from @dwork's own
  * function.
  * Return: 1 if it was idle and was queued; 0 if it was pending and its delay
- * was changed; else as fairwq_queue(). On an error @dwork is not pending, even if
- * it was: as with mod_delayed_work(), it may have been disabled, or @batch
- * disposed or filled, after it was taken out.
+ * was changed; else as fairwq_queue(). After an error @dwork may be where it was,
+ * or not be pending any more: it may have been disabled, or @batch disposed or
+ * filled, after it was taken out, and fairwq_work_pending() tells.
  */
 int fairwq_mod_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
 		       unsigned long delay)
@@ -306,7 +306,8 @@ EXPORT_SYMBOL_GPL(__fairwq_rcu_work_init);
  * What fairwq_queue_delayed() says of @batch holds here, too.
  *
  * Context: Any but NMI. Allocates nothing.
- * Return: as fairwq_queue().
+ * Return: as fairwq_queue(); -EBUSY also if it was cancelled in the middle of a
+ * fairwq_queue() that still goes on.
  */
 int fairwq_queue_rcu(struct fairwq_batch *batch, struct fairwq_rcu_work *rwork)
 {

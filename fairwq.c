@@ -57,6 +57,7 @@ static u64 fairwq_arrival(struct fairwq_pool *pool)
 	u64 now = fairwq_clock();
 	s64 last = atomic64_read(&pool->last_arrival), next;
 
+	/* A number, which orders nothing else. */
 	do {
 		next = max_t(s64, now, last + 1);
 	} while (!atomic64_try_cmpxchg(&pool->last_arrival, &last, next));
@@ -89,13 +90,17 @@ int fairwq_reserve(struct fairwq_batch *batch, const struct fairwq_work *work)
 	if (!batch->max_queued)
 		return 1;
 	/*
-	 * As in fairwq_claim(), for the caller who is told 0 here. Model:
+	 * What the caller has stored, then the word: as in fairwq_claim_as(), for
+	 * who is told 0 here. Pairs with fairwq_start_turn(). Model:
 	 * tests/models/pending.pml.
 	 */
 	smp_mb();
 	if (fairwq_work_pending(work))
 		return 0;
-	/* It may be more than that: what was taken is put back, whoever came meanwhile. */
+	/*
+	 * It may be more than that: what was taken is put back, whoever came meanwhile.
+	 * A count, which orders nothing else.
+	 */
 	nr = atomic_read(&batch->nr_queued);
 	do {
 		if ((unsigned int)nr >= batch->max_queued)
@@ -146,6 +151,10 @@ static int fairwq_revive(struct fairwq_work *work, long data)
 		ret = -ECANCELED;
 	} else if (atomic_long_try_cmpxchg(&work->data, &data,
 					   data & ~FAIRWQ_WORK_CANCELED)) {
+		/*
+		 * Full barrier, as in fairwq_claim_as(): the caller is told that it is
+		 * queued. Pairs with fairwq_start_turn(). Model: tests/models/cancel.pml.
+		 */
 		WRITE_ONCE(batch->nr_canceled, batch->nr_canceled - 1);
 		ret = FAIRWQ_QUEUED;
 	}
@@ -153,17 +162,26 @@ static int fairwq_revive(struct fairwq_work *work, long data)
 	return ret;
 }
 
-/* On its way through a constraint, or where that is wanted now, it would be out of order. */
+/*
+ * On its way through a constraint, or where that is wanted now, it would be out of order;
+ * and it would not wait for a grace period.
+ */
 static bool fairwq_may_revive(long data, long wanted)
 {
 	if (fairwq_mutant(SERIAL_REVIVED))
-		wanted = 0;
-	return !((data | wanted) & FAIRWQ_WORK_CONSTRAINED);
+		wanted &= ~FAIRWQ_WORK_CONSTRAINED;
+	if (fairwq_mutant(GRACE_REVIVED))
+		wanted &= ~FAIRWQ_WORK_GRACE;
+	return !((data | wanted) & FAIRWQ_WORK_CONSTRAINED) && !(wanted & FAIRWQ_WORK_GRACE);
 }
 
 /* It was claimed while it was being disabled: then it is not queued. */
 int fairwq_unclaim(struct fairwq_work *work)
 {
+	/*
+	 * Who finds it free sees all that was done with it. Pairs with the cmpxchg() of
+	 * the next queue call. Model: tests/models/disable.pml.
+	 */
 	long data = atomic_long_xchg(&work->data, 0);
 	struct fairwq_batch *batch = fairwq_work_batch(data);
 	unsigned long flags;
@@ -186,7 +204,11 @@ int fairwq_claim_taken(struct fairwq_work *work, long word)
 	int ret;
 
 	while (!atomic_long_try_cmpxchg(&work->data, &data, word)) {
-		smp_mb();	/* see there */
+		/*
+		 * What the caller has stored, then the word: he may be told 0. Pairs
+		 * with fairwq_start_turn(). Model: tests/models/pending.pml.
+		 */
+		smp_mb();
 		data = atomic_long_read(&work->data);
 		if (READ_ONCE(work->disabled))
 			return -ECANCELED;
@@ -211,6 +233,7 @@ int fairwq_claim(struct fairwq_batch *batch, struct fairwq_work *work, long flag
 /* Push a work that the caller has claimed. */
 void fairwq_push_claimed(struct fairwq_batch *batch, struct fairwq_work *work)
 {
+	unsigned int canceled;
 	bool first;
 
 	fairwq_test_point(FAIRWQ_POINT_QUEUE_ACCEPTED, batch);
@@ -224,7 +247,12 @@ void fairwq_push_claimed(struct fairwq_batch *batch, struct fairwq_work *work)
 	first = llist_add(&work->llnode, &batch->incoming);
 	if (first)
 		fairwq_test_point(FAIRWQ_POINT_QUEUE_PUSHED, batch);
-	if ((first && !READ_ONCE(batch->watched)) || unlikely(READ_ONCE(batch->nr_canceled)))
+	/*
+	 * If @work was dropped, who may free it now does so after that. Pairs with
+	 * fairwq_drop_canceled_locked(). Model: tests/models/cancel.pml.
+	 */
+	canceled = fairwq_load_acquire(&batch->nr_canceled);
+	if ((first && !READ_ONCE(batch->watched)) || unlikely(canceled))
 		fairwq_attend(batch);
 }
 

@@ -35,11 +35,15 @@ static bool fairwq_drop_canceled_locked(struct fairwq_batch *batch,
 		return false;
 	if (batch->max_queued)
 		atomic_dec(&batch->nr_queued);
-	/* From here on it is its caller's. Model: tests/models/cancel.pml. */
+	/*
+	 * From here on it is its caller's. Pairs with the cmpxchg() of the next queue
+	 * call. Model: tests/models/cancel.pml.
+	 */
 	atomic_long_set_release(&work->data, 0);
 	/*
 	 * Last: a queue call that sees this need not look, and returns, and the
-	 * work may be freed. Pairs with the load in fairwq_push_claimed().
+	 * work may be freed. Pairs with the load in fairwq_push_claimed(). Model:
+	 * tests/models/cancel.pml.
 	 */
 	smp_store_release(&batch->nr_canceled, batch->nr_canceled - 1);
 	return true;
@@ -427,6 +431,7 @@ void fairwq_batch_link_waiting_locked(struct fairwq_batch *batch, struct fairwq_
 	if (!told)
 		trace_fairwq_queue(batch, work);
 	if (pushed) {
+		/* Who has the lock next puts it into order: no barrier is needed. */
 		llist_add(&work->llnode, &batch->incoming);
 	} else {
 		atomic_long_set(&work->data,

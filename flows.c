@@ -489,11 +489,18 @@ int fairwq_flows_set_idle_ms(struct fairwq_flows *flows, unsigned int ms)
 	if (ms > FAIRWQ_MAX_IDLE_MS)
 		return fairwq_bad_arg("ms is not in 0..86400000");
 	idle = msecs_to_jiffies(ms);
+	/*
+	 * A destroy cancels what is armed here: it waits for those that have not seen that
+	 * it has begun. Pairs with the grace period in fairwq_flows_destroy(). No model.
+	 */
+	rcu_read_lock();
 	WRITE_ONCE(flows->idle, idle);
+	fairwq_test_point(FAIRWQ_POINT_FLOWS_IDLE, flows->shared);
 	/* It may be due much later, or never. */
-	if (idle)
+	if (idle && !READ_ONCE(flows->dying))
 		mod_delayed_work(fairwq_reap_wq, &flows->sweep,
 				 fairwq_flows_period(idle));
+	rcu_read_unlock();
 	return 0;
 }
 EXPORT_SYMBOL_GPL(fairwq_flows_set_idle_ms);

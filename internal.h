@@ -715,6 +715,7 @@ enum fairwq_test_point {
 	FAIRWQ_POINT_QUEUE_REVIVE,	/* cancelled before it was pushed, and wanted again */
 	FAIRWQ_POINT_QUEUE_PUSHED,	/* pushed, and nobody told yet */
 	FAIRWQ_POINT_SORT_STEP,		/* some of a backlog was put into order, no lock */
+	FAIRWQ_POINT_BATCH_WAIT,	/* a flush has seen it in its pool, and has no lock yet */
 	FAIRWQ_POINT_BATCH_EMPTY,	/* seen empty, still marked as watched */
 	FAIRWQ_POINT_DUMP_CHUNK,	/* some items copied out, the lock dropped */
 	FAIRWQ_POINT_STARTING,		/* out of its plan, and still pending */
@@ -737,6 +738,7 @@ enum fairwq_test_point {
 	FAIRWQ_POINT_FLOW_REMOVED,	/* out of the tree, and not yet disposed */
 	FAIRWQ_POINT_FLOWS_SWEEP_CLOSED,/* the next: of flows->shared. Some are closed */
 	FAIRWQ_POINT_FLOWS_SWEEP_WAITED,/* and a grace period has passed */
+	FAIRWQ_POINT_FLOWS_IDLE,	/* the idle time is set, and nothing armed for it */
 	FAIRWQ_POINT_FLOWS_DYING,	/* refuses items, and waits for the rest */
 };
 

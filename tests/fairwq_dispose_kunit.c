@@ -185,6 +185,42 @@ static void released_batch_outlives_its_pool(struct kunit *test)
 	fairwq_batch_dispose(a);
 }
 
+static struct fairwq_pool *late_pool;
+
+static void late_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	struct fairwq_pool *pool = late_pool;
+
+	if (point != FAIRWQ_POINT_BATCH_WAIT || !pool || batch->pool != pool)
+		return;
+	late_pool = NULL;
+	fairwq_pool_destroy(pool);
+}
+
+/* And so has a flush that has begun before. KASAN sees what it would look at. */
+static void pool_goes_during_a_flush(struct kunit *test)
+{
+	const struct fairwq_pool_attrs attrs = { .max_active = 2 };
+	struct fairwq_pool *pool = fairwq_pool_create(&attrs, "short-lived");
+	struct fairwq_batch *a;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(pool));
+	a = fairwq_batch_create(pool, NULL, "a");
+	if (IS_ERR(a)) {
+		fairwq_pool_destroy(pool);
+		KUNIT_FAIL(test, "no batch");
+		return;
+	}
+	late_pool = pool;
+	fairwq_test_set_hook(late_hook);
+	fairwq_batch_flush(a);
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_PTR_EQ(test, NULL, late_pool);
+	KUNIT_EXPECT_TRUE(test, a->reaped);
+	KUNIT_EXPECT_TRUE(test, list_empty(&a->fifo));
+	fairwq_batch_dispose(a);
+}
+
 /* ---- any context ------------------------------------------------------ */
 
 struct irq_dispose {
@@ -489,6 +525,7 @@ static struct kunit_case dispose_cases[] = {
 	KUNIT_CASE(two_holders_may_both_dispose),
 	KUNIT_CASE(disposed_paused_batch_drains),
 	KUNIT_CASE(released_batch_outlives_its_pool),
+	KUNIT_CASE(pool_goes_during_a_flush),
 	KUNIT_CASE(dispose_from_hardirq),
 	KUNIT_CASE(dispose_between_check_and_push),
 	KUNIT_CASE(push_before_the_batch_is_closed),

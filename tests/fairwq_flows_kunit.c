@@ -907,6 +907,41 @@ static void push_while_dying(enum fairwq_test_point point, struct fairwq_batch *
 	forced.armed = spin_until_stage(2, WRONG_MS);
 }
 
+/* Somebody is about to arm the sweep, when the flows are destroyed. */
+static void arm_while_dying(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (point == FAIRWQ_POINT_FLOWS_DYING)
+		atomic_set_release(&forced.stage, 1);
+	if (point != FAIRWQ_POINT_FLOWS_IDLE)
+		return;
+	complete(&forced.reached);
+	spin_until_stage(1, 5000);
+	forced.armed = spin_until_stage(2, WRONG_MS);
+}
+
+static int arming_fn(void *data)
+{
+	forced.ret = fairwq_flows_set_idle_ms(forced.flows, 1000);
+	complete(&forced.reached);
+	return 0;
+}
+
+static void destroy_waits_for_who_sets_the_idle_time(struct kunit *test)
+{
+	struct mock_flows *mock = mock_of(test);
+
+	mock_flows(test, 2, NULL);
+	force(test, 1, FAIRWQ_POINT_FLOWS_IDLE, arm_while_dying);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(arming_fn, NULL, "arming")));
+	mock_await(test, &forced.reached);
+	fairwq_flows_destroy(mock->flows);
+	atomic_set_release(&forced.stage, 2);
+	mock->flows = NULL;
+	mock_await(test, &forced.reached);
+	KUNIT_EXPECT_FALSE_MSG(test, forced.armed, "destroyed before the sweep was armed");
+	KUNIT_EXPECT_EQ(test, 0, forced.ret);
+}
+
 static void destroy_waits_for_who_was_let_in(struct kunit *test)
 {
 	struct mock_flows *mock = mock_of(test);
@@ -1039,6 +1074,7 @@ static struct kunit_case flows_cases[] = {
 	KUNIT_CASE(ten_thousand_keys),
 	KUNIT_CASE(destroy_runs_what_was_accepted),
 	KUNIT_CASE(destroy_waits_for_who_was_let_in),
+	KUNIT_CASE(destroy_waits_for_who_sets_the_idle_time),
 	KUNIT_CASE(destroy_from_an_item_is_caught),
 	KUNIT_CASE(pool_that_goes_first_is_caught),
 	{}
