@@ -7,17 +7,27 @@
  * it is pushed as any other. The pool knows nothing of constraints but that one
  * is to be told when a turn has ended, or a work was cancelled.
  *
- * A cancel, which may be an interrupt, may find a work on its way into a
- * constraint, or from there into its batch. If another CPU has it there, it can
- * wait: such a queue call runs with preemption off, and who pushes what a constraint
- * has let go, with interrupts off. If it is on top of the queue call, it leaves
- * CANCELED in the word, and the queue call takes the work out again when it has
- * got that far, before it returns, or whoever lets it go first drops it. So that
- * it can tell, each CPU has a list of the queue calls that it is in the middle of.
+ * A cancel may find a work on its way into a constraint, or from there into its
+ * batch. Who pushes what a constraint has let go has interrupts off, and a cancel
+ * can wait for that. But a queue call has them on, and what has interrupted it may
+ * wait for a lock that the cancel is under, or be the cancel. So a cancel waits for none:
+ * it marks the entry of the queue call, and leaves CANCELED in the word. That call drops
+ * the work before it returns. Nobody else does: what is CANCELED is left aside when it is
+ * put into order, and so the work is there until the call has looked; which looks, after
+ * it has pushed the work, at its mark alone.
  *
  * A work leaves its constraint under one of the locks below, which are not in
  * the constraint: a cancel can take the lock, and find only then whether the
- * work is still in there, and so whether the constraint still exists.
+ * work is still in there, and so whether the constraint still exists. Which lock is said
+ * by the word, beside the entry: one for each queue call that a CPU may be in the middle
+ * of. So under that lock, and with that word, it does not matter which queueing it is.
+ *
+ * Invariant: what waits in a constraint, and is in order there, is not CANCELED.
+ * Invariant: under the lock that the word of a work names, which is kept back: it waits in
+ * a constraint of that lock; or it is not pushed yet, and the queue call whose entry the
+ * word names is under way; or it is aside, and that call has not dropped it yet.
+ *
+ * Model: tests/models/enter.pml.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -39,9 +49,38 @@ static struct {
 	},
 };
 
+static unsigned int fairwq_lock_index(const struct fairwq_constraint *constraint)
+{
+	return hash_ptr(constraint, LOCK_BITS);
+}
+
 raw_spinlock_t *fairwq_constraint_lock(const struct fairwq_constraint *constraint)
 {
-	return &fairwq_constraint_locks[hash_ptr(constraint, LOCK_BITS)].lock;
+	return &fairwq_constraint_locks[fairwq_lock_index(constraint)].lock;
+}
+
+/*
+ * The word of a work that is kept back: the flags, which lock, and whose entry; 0: of a
+ * call that has none, as it has interrupts off, or is over.
+ */
+#define WORD_LOCK_SHIFT		const_ilog2(FAIRWQ_WORK_FLAGS + 1)
+#define WORD_ENTRY_SHIFT	(WORD_LOCK_SHIFT + LOCK_BITS)
+
+static long fairwq_kept_word(const struct fairwq_constraint *constraint, unsigned int entry)
+{
+	return (long)entry << WORD_ENTRY_SHIFT |
+	       (long)fairwq_lock_index(constraint) << WORD_LOCK_SHIFT |
+	       FAIRWQ_WORK_PENDING | FAIRWQ_WORK_CONSTRAINED;
+}
+
+static unsigned int fairwq_word_lock(long data)
+{
+	return (data >> WORD_LOCK_SHIFT) & ((1 << LOCK_BITS) - 1);
+}
+
+static unsigned int fairwq_word_entry(long data)
+{
+	return (unsigned long)data >> WORD_ENTRY_SHIFT;
 }
 
 /* ---- in and out ------------------------------------------------------- */
@@ -85,7 +124,7 @@ void fairwq_keep_back_locked(struct fairwq_constraint *constraint, struct fairwq
 	 * takes it out waits for the lock first.
 	 */
 	smp_store_release(&work->constraint, fairwq_waits_in(constraint));
-	atomic_long_set_release(&work->data, FAIRWQ_WORK_PENDING | FAIRWQ_WORK_CONSTRAINED);
+	atomic_long_set_release(&work->data, fairwq_kept_word(constraint, 0));
 }
 
 /* From here on it is its caller's. Returns where it was bound for. */
@@ -184,124 +223,72 @@ void fairwq_constraint_admit(struct fairwq_work *work)
 }
 EXPORT_SYMBOL_GPL(fairwq_constraint_admit);
 
-/* A queue call that is under way. Its address is in the word of what it has claimed. */
-struct fairwq_entry {
-	const struct fairwq_work *work;
-	struct fairwq_entry *under;	/* on top of which other one of this CPU */
-	bool canceled;			/* by an interrupt on top of it */
-};
+/* As an interrupt may be on top of another queue call: task, softirq, hardirq, and one more. */
+#define ENTRIES		4U
 
-/* The topmost. Each is on the stack of its call, and taken off by that. */
-static DEFINE_PER_CPU(struct fairwq_entry *, fairwq_entries);
+/*
+ * The queue calls that a CPU is in the middle of, on top of each other, each with an entry:
+ * a mark, which is the word of what it is to drop without the flags, or 0. Any CPU may mark
+ * it, at any time; if that turns out to be for one that is over by then, it is taken back.
+ */
+static DEFINE_PER_CPU(struct fairwq_entering {
+	unsigned int nr;
+	unsigned int first;		/* what the first one is called; 0: not known yet */
+	long mark[ENTRIES];
+}, fairwq_entering);
 
-static struct fairwq_entry *fairwq_top_entry(void)
+static long fairwq_mark_of(long data)
 {
-	return READ_ONCE(*this_cpu_ptr(&fairwq_entries));
+	return data & ~FAIRWQ_WORK_FLAGS;
+}
+
+/* Of the entry that @data names. */
+static long *fairwq_mark(long data)
+{
+	unsigned int entry = fairwq_word_entry(data) - 1;
+
+	return &per_cpu_ptr(&fairwq_entering, entry / ENTRIES)->mark[entry % ENTRIES];
 }
 
 /*
- * If the caller is on top of a queue call for @work, that one does not return
- * before @work was dropped: the lowest one, as it may be the one that is to push
- * it. Where preemption is on, he is on top of nothing.
+ * A mark is for the work that we have pushed, with @word in it. If it is still there, that
+ * was cancelled, and nobody else drops it: only then it is touched. If it is not in order
+ * yet, the constraint exists.
  */
-bool fairwq_cancel_entering(const struct fairwq_work *work)
-{
-	struct fairwq_entry *entry, *lowest = NULL;
-
-	preempt_disable();
-	for (entry = fairwq_top_entry(); entry; entry = entry->under) {
-		if (entry->work != work)
-			continue;
-		lowest = entry;
-		if (fairwq_mutant(ENTRY_HIDDEN))
-			break;
-	}
-	if (lowest)
-		WRITE_ONCE(lowest->canceled, true);
-	preempt_enable();
-	return lowest;
-}
-
-/* It was cancelled on its way through a constraint. */
-static bool fairwq_word_is_left(long data)
-{
-	return (data & FAIRWQ_WORK_CANCELED) && (data & FAIRWQ_WORK_CONSTRAINED);
-}
-
-/* As fairwq_take_out_locked(), of what was cancelled. */
-static bool fairwq_undo_locked(struct fairwq_constraint *constraint, struct fairwq_work *work)
-{
-	bool left = fairwq_mutant(UNDO_WORD_FIRST) &&
-		    fairwq_word_is_left(atomic_long_read(&work->data));
-	const struct fairwq_constraint *named;
-
-	lockdep_assert_held(fairwq_constraint_lock(constraint));
-
-	if (fairwq_mutant(UNDO_WORD_FIRST))
-		fairwq_test_point(FAIRWQ_POINT_UNDO_LOOK, NULL);
-	/* Load this, then the word: pairs with the claim of it. Model: enter.pml. */
-	named = smp_load_acquire(&work->constraint);
-	if (!fairwq_mutant(UNDO_WORD_FIRST)) {
-		fairwq_test_point(FAIRWQ_POINT_UNDO_LOOK, NULL);
-		left = fairwq_word_is_left(atomic_long_read(&work->data));
-	}
-	return left && named == fairwq_waits_in(constraint) &&
-	       constraint->ops->remove(constraint, work);
-}
-
-/*
- * An interrupt on top of us has cancelled it. If it is in the constraint, we take
- * it out, or else whoever has let it go is about to drop it, on another CPU: before
- * we return, as it may be freed then.
- */
-static void fairwq_undo(struct fairwq_constraint *constraint, struct fairwq_work *work)
+static void fairwq_undo(struct fairwq_constraint *constraint, struct fairwq_work *work, long word)
 {
 	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
 	struct fairwq_batch *batch = NULL;
+	long *mark = fairwq_mark(word);
 	unsigned long flags;
 
 	fairwq_test_point(FAIRWQ_POINT_SERIAL_UNDO, NULL);
-	/*
-	 * Pairs with the release in fairwq_let_go_constrained(). Model:
-	 * tests/models/enter.pml.
-	 */
-	while (!batch && fairwq_word_is_left(atomic_long_read_acquire(&work->data))) {
-		raw_spin_lock_irqsave(lock, flags);
-		if (fairwq_undo_locked(constraint, work))
-			batch = fairwq_let_go_constrained(work);
-		raw_spin_unlock_irqrestore(lock, flags);
-		cpu_relax();
+	raw_spin_lock_irqsave(lock, flags);
+	if (READ_ONCE(*mark) == fairwq_mark_of(word) || fairwq_mutant(UNDO_UNASKED)) {
+		if (!(READ_ONCE(work->place) & FAIRWQ_PLACE_ASIDE))
+			constraint->ops->remove(constraint, work);
+		batch = fairwq_let_go_constrained(work);
+		WRITE_ONCE(*mark, 0);
 	}
+	raw_spin_unlock_irqrestore(lock, flags);
 	if (batch)
 		fairwq_unhold_constrained(batch);
 }
 
-/* The word was free: what was cancelled before that is over, and may be forgotten. */
-static __always_inline void fairwq_entry_claimed(struct fairwq_entry *entry)
-{
-	if (likely(!READ_ONCE(entry->canceled)))
-		return;
-	WRITE_ONCE(entry->canceled, false);
-	barrier();	/* an interrupt on top may cancel it now */
-	if (atomic_long_read(&entry->work->data) & FAIRWQ_WORK_CANCELED)
-		WRITE_ONCE(entry->canceled, true);
-}
-
-/* The work is claimed, by @entry if there is one. Under rcu_read_lock(). */
+/* The work is claimed, with @word. Under rcu_read_lock(). */
 static __always_inline
 void fairwq_enter(struct fairwq_constraint *constraint, struct fairwq_batch *batch,
-		  struct fairwq_work *work, struct fairwq_entry *entry)
+		  struct fairwq_work *work, long word, long *mark)
 {
-	long data = atomic_long_read(&work->data);
+	long data = word;
 
-	WRITE_ONCE(work->place, entry ? 0 : FAIRWQ_PLACE_FOREIGN);
+	WRITE_ONCE(work->place, constraint->ops->remove ? 0 : FAIRWQ_PLACE_FOREIGN);
 	work->stamp = (unsigned long)batch;
 	/*
 	 * Accepted is accepted: if the batch is disposed, it waits for this.
 	 *
 	 * Full barrier: store the two, then @constraint. Pairs with
-	 * fairwq_cancel_constrained(). Model: tests/models/enter.pml, which holds
-	 * without it, too.
+	 * fairwq_take_out_locked(). Model: tests/models/enter.pml.
 	 */
 	if (!fairwq_mutant(SERIAL_NOT_HELD))
 		fairwq_hold(batch);
@@ -311,68 +298,91 @@ void fairwq_enter(struct fairwq_constraint *constraint, struct fairwq_batch *bat
 	if (!constraint->ops->admit(constraint, work)) {
 		/* It may have gone on by now, and be over. */
 		fairwq_test_point(FAIRWQ_POINT_ENTERED, NULL);
+		/*
+		 * Push, then look. Pairs with fairwq_leave_word_locked(), which marks it,
+		 * then looks for what was pushed. Model: tests/models/enter.pml.
+		 */
+		if (mark && unlikely(READ_ONCE(*mark) == fairwq_mark_of(word)) &&
+		    !fairwq_mutant(SERIAL_TOP_LOST))
+			fairwq_undo(constraint, work, word);
 		return;
 	}
-	/* Nobody else had it, but for who has left word by now that it is cancelled. */
-	WRITE_ONCE(work->place, 0);
+	/*
+	 * Nobody else had it, but for who has left word by now that it is cancelled.
+	 * Pairs with fairwq_leave_word_locked(). Model: tests/models/enter.pml.
+	 */
+	/* With interrupts off a cancel can wait for it to be pushed. */
+	WRITE_ONCE(work->place, mark ? FAIRWQ_PLACE_OWN : 0);
 	while (!atomic_long_try_cmpxchg(&work->data, &data, fairwq_admitted(work, data)))
 		;
+	/* Who has marked it, too: it is dropped there. */
+	if (unlikely(data & FAIRWQ_WORK_CANCELED) && !fairwq_mutant(MARK_KEPT))
+		WRITE_ONCE(*mark, 0);
 	fairwq_admit_push(work);
 }
 
+/* @entry: 1 and more, with its @mark; or 0, with interrupts off. */
 static __always_inline
 int fairwq_claim_and_enter(struct fairwq_constraint *constraint, struct fairwq_batch *batch,
-			   struct fairwq_work *work, struct fairwq_entry *entry)
+			   struct fairwq_work *work, unsigned int entry, long *mark)
 {
-	int ret = fairwq_claim_as(batch, work, (long)entry | FAIRWQ_WORK_PENDING |
-						FAIRWQ_WORK_CONSTRAINED);
+	long word = fairwq_kept_word(constraint, entry);
+	int ret = fairwq_claim_as(batch, work, word);
 
-	if (ret != FAIRWQ_CLAIMED) {
-		fairwq_test_point(FAIRWQ_POINT_ENTER_REFUSED, batch);
-		fairwq_unreserve(batch);
-		return ret;
+	if (ret == FAIRWQ_CLAIMED) {
+		fairwq_enter(constraint, batch, work, word, mark);
+		return FAIRWQ_QUEUED;
 	}
-	if (entry)
-		fairwq_entry_claimed(entry);
-	fairwq_enter(constraint, batch, work, entry);
-	return FAIRWQ_QUEUED;
+	fairwq_test_point(FAIRWQ_POINT_ENTER_REFUSED, batch);
+	/* It was cancelled while it was being disabled, and is free: see fairwq_unclaim(). */
+	if (unlikely(ret == FAIRWQ_QUEUED) && mark)
+		WRITE_ONCE(*mark, 0);
+	fairwq_unreserve(batch);
+	return ret;
 }
 
-/* On top of @under, as far as this CPU is concerned. */
-static int fairwq_enter_on_top(struct fairwq_constraint *constraint,
-			       struct fairwq_batch *batch, struct fairwq_work *work,
-			       struct fairwq_entry **top, struct fairwq_entry *under)
+static int fairwq_enter_masked(struct fairwq_constraint *constraint,
+			       struct fairwq_batch *batch, struct fairwq_work *work)
 {
-	/* The variable, not the type: no more is to be cleared than there is. */
-	struct fairwq_entry entry __aligned(FAIRWQ_WORK_FLAGS + 1) = {
-		.work = work, .under = under,
-	};
+	unsigned long flags;
 	int ret;
 
-	/* What is in it, for an interrupt; then the claim, whose cmpxchg() is a barrier, too. */
-	barrier();
-	WRITE_ONCE(*top, &entry);
-	ret = fairwq_claim_and_enter(constraint, batch, work, &entry);
-	WRITE_ONCE(*top, under);
-	/* From here on no cancel counts on this call. */
-	if (unlikely(READ_ONCE(entry.canceled)) && !fairwq_mutant(SERIAL_TOP_LOST))
-		fairwq_undo(constraint, work);
+	local_irq_save(flags);
+	ret = fairwq_claim_and_enter(constraint, batch, work, 0, NULL);
+	local_irq_restore(flags);
 	return ret;
 }
 
 /*
- * Of one that works can be taken out of. No interrupt changes the list for
- * whom it has interrupted.
+ * Of one that works can be taken out of, with an entry of this CPU. Who interrupts us
+ * takes the next one, and is through with it before we go on.
  */
 static int fairwq_enter_listed(struct fairwq_constraint *constraint,
 			       struct fairwq_batch *batch, struct fairwq_work *work)
 {
-	struct fairwq_entry **top;
+	struct fairwq_entering *entering;
+	unsigned int nr;
 	int ret;
 
 	preempt_disable();
-	top = this_cpu_ptr(&fairwq_entries);
-	ret = fairwq_enter_on_top(constraint, batch, work, top, *top);
+	entering = this_cpu_ptr(&fairwq_entering);
+	nr = READ_ONCE(entering->nr);
+	/* To ask for the CPU takes a call on user-mode Linux. */
+	if (unlikely(!READ_ONCE(entering->first)))
+		WRITE_ONCE(entering->first, raw_smp_processor_id() * ENTRIES + 1);
+	if (likely(nr < ENTRIES)) {
+		WRITE_ONCE(entering->nr, nr + 1);
+		/* It is ours, then it is used. Pairs with the same, in an interrupt on this CPU. */
+		barrier();
+		ret = fairwq_claim_and_enter(constraint, batch, work,
+					     READ_ONCE(entering->first) + nr,
+					     &entering->mark[nr]);
+		/* And no longer. */
+		barrier();
+		WRITE_ONCE(entering->nr, nr);
+	} else {
+		ret = fairwq_enter_masked(constraint, batch, work);
+	}
 	preempt_enable();
 	return ret;
 }
@@ -381,7 +391,6 @@ static int fairwq_queue_through(struct fairwq_constraint *constraint,
 				struct fairwq_batch *batch, struct fairwq_work *work)
 {
 	int ret = fairwq_refusal(batch);
-	unsigned long flags;
 
 	if (ret)
 		return ret;
@@ -390,10 +399,7 @@ static int fairwq_queue_through(struct fairwq_constraint *constraint,
 		return ret;
 	if (constraint->ops->remove)
 		return fairwq_enter_listed(constraint, batch, work);
-	local_irq_save(flags);
-	ret = fairwq_claim_and_enter(constraint, batch, work, NULL);
-	local_irq_restore(flags);
-	return ret;
+	return fairwq_enter_masked(constraint, batch, work);
 }
 
 /**
@@ -409,6 +415,9 @@ static int fairwq_queue_through(struct fairwq_constraint *constraint,
  * @batch is disposed meanwhile, it stays until this work has run or was
  * cancelled; so does fairwq_pool_destroy(). What only flushes or drains does
  * not wait for it, but fairwq_work_flush().
+ *
+ * The call does not touch @work, @constraint or @batch any more once @work has run. If
+ * it was cancelled in the middle of the call, it does so until it returns.
  *
  * Context: Any but NMI. Allocates nothing. May be called from @work's own
  * function.
@@ -438,87 +447,98 @@ EXPORT_SYMBOL_GPL(fairwq_queue_constrained);
 
 /* ---- cancelling what waits -------------------------------------------- */
 
-/*
- * As fairwq_try_cancel(). What names it as one in which it waits does so as long
- * as we have the lock: it cannot leave it, and so that exists.
- */
-static int fairwq_take_out_locked(struct fairwq_constraint *constraint,
-				  struct fairwq_work *work, bool wait)
-{
-	/* Load this, then the word: pairs with the claim of it. Model: enter.pml. */
-	const struct fairwq_constraint *named = smp_load_acquire(&work->constraint);
-	long data = atomic_long_read(&work->data);
-
-	lockdep_assert_held(fairwq_constraint_lock(constraint));
-
-	if (!fairwq_work_is_kept_back(data) || (data & FAIRWQ_WORK_CANCELED))
-		return -EAGAIN;
-	if (named == fairwq_waits_in(constraint) || fairwq_mutant(TAKEN_UNSEEN))
-		return constraint->ops->remove(constraint, work) ? 1 : -EAGAIN;
-	/* One that is not asked, whatever it is about to do with it. */
-	if (named == constraint && (READ_ONCE(work->place) & FAIRWQ_PLACE_FOREIGN) && !wait)
-		return 0;
-	return -EAGAIN;
-}
-
-/*
- * Nobody has it but a queue call. If the caller is on top of that one, it
- * cannot go on, and is to see to it when it does. While it has not returned,
- * no other has its address; and what an earlier one there has claimed is in
- * its constraint by now.
- */
-static int fairwq_leave_word(struct fairwq_work *work)
-{
-	long data = atomic_long_read(&work->data);
-	struct fairwq_entry *entry;
-	int ret = -EAGAIN;
-
-	preempt_disable();
-	/* There may be one on top of it, for the same work, that did not get it. */
-	for (entry = fairwq_top_entry(); entry; entry = entry->under)
-		if (entry->work == work &&
-		    data == ((long)entry | FAIRWQ_WORK_PENDING | FAIRWQ_WORK_CONSTRAINED))
-			break;
-	if (fairwq_mutant(ENTRY_HIDDEN) && entry != fairwq_top_entry())
-		entry = NULL;
-	if (entry &&
-	    atomic_long_try_cmpxchg(&work->data, &data, data | FAIRWQ_WORK_CANCELED)) {
-		WRITE_ONCE(entry->canceled, true);
-		ret = 1;
-	}
-	preempt_enable();
-	return ret;
-}
-
-/*
- * A work that waits in a constraint. As fairwq_try_cancel(); -EAGAIN: it is on
- * its way in or out, on another CPU.
- */
-int fairwq_cancel_constrained(struct fairwq_work *work, bool wait)
+/* It waits in there, in a constraint of the lock that is held; and is taken out. */
+static bool fairwq_remove_waiting(struct fairwq_work *work, long data)
 {
 	/*
-	 * Pairs with fairwq_enter() and fairwq_keep_back_locked(). Model:
-	 * tests/models/enter.pml.
+	 * Load the word, then this: see the callers. Pairs with fairwq_enter() and
+	 * fairwq_keep_back_locked(). Model: tests/models/enter.pml.
 	 */
-	struct fairwq_constraint *named = smp_load_acquire(&work->constraint);
+	const struct fairwq_constraint *named = READ_ONCE(work->constraint);
 	struct fairwq_constraint *constraint = fairwq_constraint_named(named);
-	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
+
+	if (!constraint || (named == constraint && !fairwq_mutant(TAKEN_UNSEEN)))
+		return false;
+	/* Of a later queueing, which has another word: one that we know nothing of. */
+	if (fairwq_lock_index(constraint) != fairwq_word_lock(data))
+		return false;
+	return constraint->ops->remove(constraint, work);
+}
+
+/*
+ * The work is not in the list: the queue call that has claimed it, with @data in the word,
+ * is under way, and has not pushed it yet. It is to drop it. As fairwq_take_out_locked().
+ */
+static int fairwq_leave_word_locked(struct fairwq_work *work, long data,
+				    struct fairwq_batch **batch)
+{
+	long *mark = fairwq_mark(data), mine = fairwq_mark_of(data);
+
+	if (fairwq_mutant(WORD_ON_TOP) &&
+	    (fairwq_word_entry(data) - 1) / ENTRIES != raw_smp_processor_id())
+		return FAIRWQ_AGAIN;
+	fairwq_test_point(FAIRWQ_POINT_LEAVE_WORD, NULL);
+	/*
+	 * Mark it, then look whether it was pushed. Pairs with fairwq_enter(): either it is
+	 * in the list now, or the queue call sees the mark. Model: tests/models/enter.pml.
+	 */
+	if (cmpxchg(mark, 0, mine))
+		return FAIRWQ_AGAIN;	/* of another one: then ours was pushed by now */
+	fairwq_test_point(FAIRWQ_POINT_MARKED, NULL);
+	if (!fairwq_mutant(LOOKED_ONCE) && fairwq_remove_waiting(work, data))
+		*batch = fairwq_let_go_constrained(work);
+	/* Then the word. Pairs with the same in fairwq_enter(). Model: tests/models/enter.pml. */
+	else if (atomic_long_try_cmpxchg(&work->data, &data, data | FAIRWQ_WORK_CANCELED))
+		return 1;
+	/* Nobody else has seen it but a queue call that waits for the lock. Model: the same. */
+	WRITE_ONCE(*mark, 0);
+	return *batch ? 1 : FAIRWQ_AGAIN;
+}
+
+/*
+ * As fairwq_try_cancel(). What names it as one in which it waits does so as long
+ * as we have the lock: it cannot leave it, and so that exists. So does one of whose
+ * queue call it is known that it is under way.
+ */
+static int fairwq_take_out_locked(struct fairwq_work *work, long data, bool wait,
+				  struct fairwq_batch **batch)
+{
+	/*
+	 * Load the word, then @constraint and @place. Pairs with the claim of it, and with
+	 * fairwq_let_go_constrained(). Model: tests/models/enter.pml.
+	 */
+	if (atomic_long_read_acquire(&work->data) != data)
+		return FAIRWQ_AGAIN;
+	if (fairwq_remove_waiting(work, data)) {
+		*batch = fairwq_let_go_constrained(work);
+		return 1;
+	}
+	if (wait)
+		return FAIRWQ_AGAIN;
+	if (fairwq_word_entry(data))
+		return fairwq_leave_word_locked(work, data, batch);
+	/* One that is not asked, whatever it is about to do with it. Or interrupts are off. */
+	return READ_ONCE(work->constraint) && (READ_ONCE(work->place) & FAIRWQ_PLACE_FOREIGN) ?
+	       0 : FAIRWQ_AGAIN;
+}
+
+/*
+ * A work that is kept back, with @data in the word. As fairwq_try_cancel(); FAIRWQ_AGAIN:
+ * it is on its way in or out, on a CPU that has interrupts off.
+ */
+int fairwq_cancel_constrained(struct fairwq_work *work, long data, bool wait)
+{
+	raw_spinlock_t *lock = &fairwq_constraint_locks[fairwq_word_lock(data)].lock;
 	struct fairwq_batch *batch = NULL;
 	unsigned long flags;
-	int ret = -EAGAIN;
+	int ret;
 
-	if (constraint) {
-		fairwq_test_point(FAIRWQ_POINT_TAKE_OUT, NULL);
-		raw_spin_lock_irqsave(lock, flags);
-		ret = fairwq_take_out_locked(constraint, work, wait);
-		if (ret > 0)
-			batch = fairwq_let_go_constrained(work);
-		raw_spin_unlock_irqrestore(lock, flags);
-	}
+	fairwq_test_point(FAIRWQ_POINT_TAKE_OUT, NULL);
+	raw_spin_lock_irqsave(lock, flags);
+	ret = fairwq_take_out_locked(work, data, wait, &batch);
+	raw_spin_unlock_irqrestore(lock, flags);
 	if (batch)
 		fairwq_unhold_constrained(batch);
-	if (ret == -EAGAIN && !wait)
-		ret = fairwq_leave_word(work);
 	return ret;
 }
 

@@ -46,12 +46,12 @@
 
 /*
  * fairwq_work.data: 0, or a batch, which is aligned to more than these bits;
- * while a constraint keeps the work back, a struct fairwq_entry in its place.
+ * while a constraint keeps the work back, which lock and which queue call.
  *
  * Whoever sets PENDING owns the work until he has pushed it. From the moment
  * that it is LINKED until it is started, only who holds the lock of the pool
  * changes the word. Before that, a cancel may leave CANCELED there; while it is
- * CONSTRAINED only if it is on top of the queue call: see constraint.c.
+ * CONSTRAINED only for the queue call to drop it: see constraint.c.
  */
 #define FAIRWQ_WORK_PENDING	BIT(0)	/* queued, not started */
 #define FAIRWQ_WORK_LINKED	BIT(1)	/* has been seen under the lock; @place tells where */
@@ -71,10 +71,12 @@
 #define FAIRWQ_PLACE_TAKEN	BIT(3)	/* was put back: its turn has begun already */
 #define FAIRWQ_PLACE_COLOR	BIT(4)	/* and this is the color of that turn */
 #define FAIRWQ_PLACE_AWAITED	BIT(5)	/* a flush waits for it: pool->waiters */
+#define FAIRWQ_PLACE_OWN	BIT(6)	/* CONSTRAINED, and let go by its queue call */
 /* And while it is CONSTRAINED, under the lock of its constraint. */
 #define FAIRWQ_PLACE_SORTED	BIT(7)	/* and has it in its list */
 #define FAIRWQ_PLACE_FOREIGN	BIT(8)	/* and knows no way to take it out of there */
 #define FAIRWQ_PLACE_TOLD	BIT(9)	/* it was on its way before: that was traced */
+#define FAIRWQ_PLACE_ASIDE	BIT(10)	/* CANCELED, in no list: its queue call drops it */
 
 /* A runner goes back to the workqueue core after this long. */
 #define FAIRWQ_RUNNER_QUANTUM_NS	(2 * NSEC_PER_MSEC)
@@ -556,7 +558,10 @@ fairwq_constraint_named(const struct fairwq_constraint *constraint)
 }
 
 void fairwq_complete(struct fairwq_constraint *constraint);
-int fairwq_cancel_constrained(struct fairwq_work *work, bool wait);
+int fairwq_cancel_constrained(struct fairwq_work *work, long data, bool wait);
+
+/* What came of an attempt to cancel: somebody has it in his hands for a moment. */
+#define FAIRWQ_AGAIN	(-EAGAIN)
 
 /* The caller is an item of it, and would wait for itself. Each place says so once. */
 #define fairwq_constraint_from_inside(whose, what)			\
@@ -569,8 +574,6 @@ int fairwq_cancel_constrained(struct fairwq_work *work, bool wait);
 		  __turn->func, __turn->batch->pool->name,		\
 		  __turn->batch->name, what, __own);			\
 })
-
-bool fairwq_cancel_entering(const struct fairwq_work *work);
 
 /* serializer.c: for who has one */
 bool fairwq_is_serializer(const struct fairwq_constraint *constraint);
@@ -725,8 +728,9 @@ enum fairwq_test_point {
 	FAIRWQ_POINT_ENTER_REFUSED,	/* somebody else has it, and the queue call returns */
 	FAIRWQ_POINT_ENTERED,		/* kept back, and the queue call returns */
 	FAIRWQ_POINT_ADMITTED,		/* let go by its constraint, and not yet pushed */
-	FAIRWQ_POINT_SERIAL_UNDO,	/* pushed, and cancelled on top of that */
-	FAIRWQ_POINT_UNDO_LOOK,		/* half way through looking where it is, under the lock */
+	FAIRWQ_POINT_SERIAL_UNDO,	/* pushed, and found to be marked */
+	FAIRWQ_POINT_LEAVE_WORD,	/* it was not pushed a moment ago, under the lock */
+	FAIRWQ_POINT_MARKED,		/* and its queue call is marked now */
 	FAIRWQ_POINT_TAKE_OUT,		/* seen to wait, and the lock not yet taken */
 	FAIRWQ_POINT_SERIAL_LEAVING,	/* nothing was found that waits */
 	FAIRWQ_POINT_LIMITER_ENDED,	/* one less is in flight, under the lock */
@@ -827,6 +831,8 @@ static inline int fairwq_claim_as(struct fairwq_batch *batch, struct fairwq_work
  * work was accepted now, so it is not refused then. Under rcu_read_lock(), in
  * the section that found that it is not refused; or under the lock, while the
  * batch is not idle.
+ *
+ * Full barrier: see fairwq_enter(). Otherwise a count; see fairwq_unhold().
  */
 static inline void fairwq_hold(struct fairwq_batch *batch)
 {

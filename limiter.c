@@ -38,7 +38,10 @@ static bool fairwq_limiter_admit(struct fairwq_constraint *constraint,
 		limiter->in_flight++;
 	} else {
 		WRITE_ONCE(work->constraint, fairwq_waits_in(constraint));
-		if (!fairwq_mutant(LIMITER_LIFO))
+		/* The queue call drops it: see constraint.c. */
+		if (unlikely(atomic_long_read(&work->data) & FAIRWQ_WORK_CANCELED))
+			WRITE_ONCE(work->place, FAIRWQ_PLACE_ASIDE);
+		else if (!fairwq_mutant(LIMITER_LIFO))
 			list_add_tail(&work->node, &limiter->waiting);
 		else
 			list_add(&work->node, &limiter->waiting);

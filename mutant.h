@@ -58,8 +58,12 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_GRACE_REVIVED,		/* [delay] it runs without its grace period */
 	FAIRWQ_MUTANT_DELAY_WORD_LEFT,		/* [delay] a timer's push is not waited for */
 	FAIRWQ_MUTANT_FAILURE_UNTOLD,		/* [failure] notifiers are not called */
-	FAIRWQ_MUTANT_ENTRY_HIDDEN,		/* [constraint] who has a work is not looked for */
-	FAIRWQ_MUTANT_UNDO_WORD_FIRST,		/* [constraint] its next queueing is undone */
+	FAIRWQ_MUTANT_WORD_ON_TOP,		/* [constraint] a cancel waits for a queue call */
+	FAIRWQ_MUTANT_UNDO_UNASKED,		/* [constraint] unmarked, and undone */
+	FAIRWQ_MUTANT_LOOKED_ONCE,		/* [constraint] pushed, and not seen */
+	FAIRWQ_MUTANT_MARK_KEPT,		/* [constraint] the mark stays, for the next one */
+	FAIRWQ_MUTANT_NOT_ASIDE,		/* [constraint] what is cancelled is let go, too */
+	FAIRWQ_MUTANT_ADMITTED_BY_OTHERS,	/* [constraint] dropped when it may be freed */
 	FAIRWQ_MUTANT_TAKEN_UNSEEN,		/* [constraint] taken out of where it was before */
 	FAIRWQ_MUTANT_SERIAL_EARLY,		/* [serializer] next started before the return */
 	FAIRWQ_MUTANT_SERIAL_LIFO,		/* [serializer] those that wait come backwards */
@@ -67,7 +71,7 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_SERIAL_FAILED,		/* [serialmix] nor of one that has failed */
 	FAIRWQ_MUTANT_SERIAL_LEFT_BEHIND,	/* [serializer] what is pushed last is not seen */
 	FAIRWQ_MUTANT_SERIAL_STRANDED,		/* [serializer] pushed when the rest has gone */
-	FAIRWQ_MUTANT_SERIAL_TOP_LOST,		/* [constraint] a cancel on top is forgotten */
+	FAIRWQ_MUTANT_SERIAL_TOP_LOST,		/* [constraint] a mark is not looked at */
 	FAIRWQ_MUTANT_SERIAL_REVIVED,		/* [serializer] as a plain item */
 	FAIRWQ_MUTANT_SERIAL_NOT_HELD,		/* [serializer] the batch goes before its items */
 	FAIRWQ_MUTANT_STREAK_ENDLESS,		/* [streak] goes on, whatever the budget */

@@ -58,12 +58,22 @@ void fairwq_serializer_sort_locked(struct fairwq_serializer *serializer)
 
 	if (!HEAD_PUSHED(atomic_long_read(&serializer->head)))
 		return;
+	/*
+	 * What was pushed is seen. Pairs with fairwq_serializer_push(). Model:
+	 * tests/models/serial.pml.
+	 */
 	node = (struct llist_node *)atomic_long_xchg(&serializer->head, HEAD_LIST);
 	/* The list node overlays the llist node. */
 	for (; HEAD_PUSHED(node); node = next) {
 		next = node->next;
 		fairwq_prefetchw(next);	/* to be written to; an end is no address */
 		work = llist_entry(node, struct fairwq_work, llnode);
+		/* The queue call drops it: see constraint.c. */
+		if (unlikely(atomic_long_read(&work->data) & FAIRWQ_WORK_CANCELED) &&
+		    !fairwq_mutant(NOT_ASIDE)) {
+			WRITE_ONCE(work->place, FAIRWQ_PLACE_ASIDE);
+			continue;
+		}
 		WRITE_ONCE(work->place, work->place | FAIRWQ_PLACE_SORTED);
 		if (!fairwq_mutant(SERIAL_LIFO))
 			list_add(&work->node, &pushed);
@@ -328,7 +338,12 @@ static bool fairwq_serializer_take(struct fairwq_serializer *serializer)
 	       atomic_long_try_cmpxchg(&serializer->head, &idle, HEAD_BUSY);
 }
 
-/* Behind all that is queued. Returns whether nobody had the serializer: the caller has it. */
+/*
+ * Behind all that is queued. Returns whether nobody had the serializer: the caller has
+ * it. Full barrier: what is pushed is seen by who has it, and if nobody has, as in
+ * fairwq_serializer_take(). Pairs with fairwq_serializer_sort_locked() and
+ * fairwq_serializer_leave(). Model: tests/models/serial.pml.
+ */
 bool fairwq_serializer_push(struct fairwq_serializer *serializer, struct fairwq_work *work)
 {
 	long head = atomic_long_read(&serializer->head);
@@ -448,9 +463,10 @@ EXPORT_SYMBOL_GPL(fairwq_serializer_flush);
  * @serializer: the serializer
  *
  * On return the memory may go. The caller sees to it that no call for it is
- * under way then, but for a queue call whose item has ended by now, as it does
- * not touch the serializer any more; one that comes while this waits is refused,
- * or its item is waited for.
+ * under way then, but for a queue call whose item has run by now, as it does
+ * not touch the serializer any more; one whose item was cancelled under it is under
+ * way until it returns. One that comes while this waits is refused, or its item is
+ * waited for.
  *
  * One of its own items may call this if it is the last, and nothing waits behind
  * it: then the memory may go at once, and the function may free it, together

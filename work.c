@@ -26,9 +26,6 @@
 /* Of fairwq_work.disabled, together with the loads that name it. */
 static DEFINE_RAW_SPINLOCK(fairwq_disable_lock);
 
-/* What came of an attempt. */
-#define FAIRWQ_AGAIN	(-EAGAIN)	/* somebody has it in his hands for a moment */
-
 /* ---- flushes of one work ---------------------------------------------- */
 
 /* The work that they wait for has its turn. */
@@ -139,7 +136,11 @@ static struct fairwq_work *fairwq_unplan_locked(struct fairwq_slot *slot,
 	if (fairwq_mutant(CANCEL_PLANNED))
 		return NULL;
 	work = work ?: READ_ONCE(slot->work);
-	/* Whoever gets the work out of the slot has the turn. */
+	/*
+	 * Whoever gets the work out of the slot has the turn. Pairs with
+	 * fairwq_claim_turn() and fairwq_streak_next(). Models: tests/models/steal.pml,
+	 * streak.pml.
+	 */
 	if (!work || cmpxchg(&slot->work, work, NULL) != work)
 		return NULL;
 	lockdep_assert_held(&turn->batch->pool->lock);
@@ -249,6 +250,7 @@ static int fairwq_cancel_unlinked_locked(struct fairwq_batch *batch,
 {
 	lockdep_assert_held(&batch->pool->lock);
 
+	/* Count, then leave word. Pairs with fairwq_link_locked(). Model: cancel.pml. */
 	WRITE_ONCE(batch->nr_canceled, batch->nr_canceled + 1);
 	if (!fairwq_mutant(CANCEL_LOST) &&
 	    !atomic_long_try_cmpxchg(&work->data, &data, data | FAIRWQ_WORK_CANCELED)) {
@@ -268,12 +270,12 @@ static int fairwq_cancel_unlinked_locked(struct fairwq_batch *batch,
 }
 
 /*
- * A constraint has let it go, and whoever is to push it is on another CPU: then
- * he will in a moment. But if we are on top of a queue call for it, that may be
- * the one: then we leave word, as above, and for its constraint it has ended.
+ * A constraint has let it go, and whoever has made it do so is to push it: with
+ * interrupts off, and so in a moment. But if that is the queue call, we leave word, as
+ * above: it drops it before it returns. For its constraint it has ended.
  */
 static int fairwq_cancel_admitted_locked(struct fairwq_batch *batch,
-					 struct fairwq_work *work, long data,
+					 struct fairwq_work *work, long data, bool wait,
 					 struct fairwq_constraint **constraint)
 {
 	int ret;
@@ -283,11 +285,15 @@ static int fairwq_cancel_admitted_locked(struct fairwq_batch *batch,
 	if (fairwq_work_is_kept_back(data))
 		return FAIRWQ_AGAIN;
 	if (data & FAIRWQ_WORK_CANCELED)
-		return 0;
-	if (!fairwq_cancel_entering(work))
-		return FAIRWQ_AGAIN;
-	/* Load the word, then @constraint. Pairs with fairwq_admit_locked(). Model: enter.pml. */
+		return wait ? FAIRWQ_AGAIN : 0;
+	/*
+	 * Load the word, then @place and @constraint. Pairs with fairwq_admit_locked() and
+	 * fairwq_enter(). Model: tests/models/enter.pml.
+	 */
 	smp_rmb();
+	if (wait || (!(READ_ONCE(work->place) & FAIRWQ_PLACE_OWN) &&
+		     !fairwq_mutant(ADMITTED_BY_OTHERS)))
+		return FAIRWQ_AGAIN;
 	*constraint = work->constraint;
 	fairwq_lift_unlinked_locked(batch, work);	/* it is not named any more */
 	/* Nobody else changes it now: it is not linked, and that takes our lock. */
@@ -310,7 +316,7 @@ static int fairwq_cancel_queued_locked(struct fairwq_batch *batch,
 	if (fairwq_work_batch(look.data) != batch || (look.data & FAIRWQ_WORK_DELAYED))
 		return FAIRWQ_AGAIN;
 	if (look.data & FAIRWQ_WORK_CONSTRAINED)
-		return fairwq_cancel_admitted_locked(batch, work, look.data, constraint);
+		return fairwq_cancel_admitted_locked(batch, work, look.data, wait, constraint);
 	if (look.data & FAIRWQ_WORK_GRACE)
 		return 0;
 	if (!(look.data & FAIRWQ_WORK_LINKED)) {
@@ -366,7 +372,7 @@ int fairwq_try_cancel(struct fairwq_work *work, bool wait)
 	else if (fairwq_work_is_kept_back(data) && (data & FAIRWQ_WORK_CANCELED))
 		ret = wait ? FAIRWQ_AGAIN : 0;
 	else if (fairwq_work_is_kept_back(data))
-		ret = fairwq_cancel_constrained(work, wait);
+		ret = fairwq_cancel_constrained(work, data, wait);
 	else
 		ret = fairwq_cancel_queued(fairwq_work_batch(data), work, wait);
 	rcu_read_unlock();
@@ -383,9 +389,11 @@ int fairwq_try_cancel(struct fairwq_work *work, bool wait)
  * the middle of a queue call for it.
  *
  * Such a call, on another CPU, or interrupted by the caller, is undone, too; it
- * returns 1 all the same, and touches @work until it returns. If @work is
+ * returns 1 all the same, and touches @work, and what constraint it goes through,
+ * until it returns. If @work is
  * queued again before that, it goes to the batch that the first call was for,
- * and without a delay.
+ * and without a delay; where a constraint or a grace period is involved, that is
+ * refused with -EBUSY.
  *
  * Context: Any but NMI; also from @work's own function.
  * Return: true if it was pending.
@@ -396,7 +404,7 @@ bool fairwq_work_cancel(struct fairwq_work *work)
 
 	if (WARN_ON_ONCE(!work))
 		return false;
-	/* Again: another CPU is in the middle of it, and cannot be preempted. */
+	/* Again: another CPU is in the middle of it, and has interrupts off. */
 	while ((ret = fairwq_try_cancel(work, false)) < 0)
 		cpu_relax();
 	return ret;
@@ -463,13 +471,13 @@ static int fairwq_await_running(struct fairwq_work *work, struct fairwq_waiter *
 
 	/*
 	 * If it is over, what it did is seen. Pairs with fairwq_start_turn().
-	 * Model: tests/models/disable.pml, also of the next one.
+	 * Model: tests/models/disable.pml.
 	 */
 	if (!runner || smp_load_acquire(&runner->current_work) != work)
 		return 0;
 	raw_spin_lock_irqsave(&runner->pool->lock, flags);
 	turn = fairwq_current_turn(runner);
-	/* And here. */
+	/* As above, and under the lock now: pairs with the same. Model: disable.pml. */
 	if (smp_load_acquire(&runner->current_work) == work && turn && turn->id == work) {
 		fairwq_waiter_add_locked(runner->pool, waiter, turn->number);
 		ret = 1;

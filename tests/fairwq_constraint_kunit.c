@@ -13,7 +13,6 @@ struct keeper {
 	unsigned int removed;		/* cancels that took that out, */
 	unsigned int strangers;		/* or something that did not wait here */
 	void (*admit)(void);		/* before it says that a work waits */
-	void (*complete)(void);
 };
 
 static bool keeper_admit(struct fairwq_constraint *constraint, struct fairwq_work *work)
@@ -22,18 +21,18 @@ static bool keeper_admit(struct fairwq_constraint *constraint, struct fairwq_wor
 
 	if (keeper->admit)
 		keeper->admit();
-	WRITE_ONCE(keeper->waits, work);
-	/* As a serializer does. Pairs with fairwq_cancel_constrained(). */
+	/* As a limiter does under its lock, but that nobody comes in between here. */
+	if (atomic_long_read(&work->data) & FAIRWQ_WORK_CANCELED)
+		WRITE_ONCE(work->place, FAIRWQ_PLACE_ASIDE);
+	else
+		WRITE_ONCE(keeper->waits, work);
+	/* Pairs with fairwq_cancel_constrained(). */
 	smp_store_release(&work->constraint, fairwq_waits_in(constraint));
 	return false;
 }
 
 static void keeper_complete(struct fairwq_constraint *constraint)
 {
-	struct keeper *keeper = container_of(constraint, struct keeper, constraint);
-
-	if (keeper->complete)
-		keeper->complete();
 }
 
 /* Under its lock. */
@@ -62,14 +61,6 @@ static struct keeper *keeper_new(struct kunit *test)
 	return keeper;
 }
 
-static void keeper_let_go(struct keeper *keeper)
-{
-	struct fairwq_work *work = READ_ONCE(keeper->waits);
-
-	WRITE_ONCE(keeper->waits, NULL);
-	fairwq_constraint_admit(work);
-}
-
 /* ---- one work, two keepers, two CPUs ------------------------------------ */
 
 /* What each of the two has come to; spin_until() has a bound. */
@@ -79,8 +70,7 @@ static struct meet {
 	struct fairwq_work *work;
 	struct call *call;		/* of the other CPU */
 	struct task_struct *other;	/* who makes it, when it has begun */
-	bool go, ready, again, gone;	/* each is waited for by one of the two */
-	bool canceled;
+	bool go, ready, gone;		/* each is waited for by one of the two */
 	bool ok;
 } meet;
 
@@ -126,19 +116,19 @@ static void meet_end(struct kunit *test, struct mock_item *item)
 
 static bool cancel_other(struct fairwq_work *work)
 {
+	bool ret;
+
 	WRITE_ONCE(meet.other, current);
-	return fairwq_work_cancel(work);
+	ret = fairwq_work_cancel(work);
+	step_done(&meet.gone);
+	return ret;
 }
 
-/* The other one has seen where the work waits; and comes again, if that was in vain. */
+/* The other one has seen where the work waits, once. */
 static void cancel_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
-	if (point != FAIRWQ_POINT_TAKE_OUT || !meet_is_other())
+	if (point != FAIRWQ_POINT_TAKE_OUT || !meet_is_other() || READ_ONCE(meet.ready))
 		return;
-	if (READ_ONCE(meet.ready)) {
-		step_done(&meet.again);
-		return;
-	}
 	step_done(&meet.ready);
 	meet_wait(&meet.go);
 }
@@ -174,11 +164,11 @@ static void cancel_third_queueing_admit(void)
 {
 	meet.first->admit = NULL;
 	step_done(&meet.go);
-	/* The cancel cannot have it yet, and has to look again. */
-	meet_wait(&meet.again);
+	/* The cancel leaves word, and does not wait. */
+	meet_wait(&meet.gone);
 }
 
-static void cancel_waits_for_the_third_queueing(struct kunit *test)
+static void cancel_of_the_third_queueing(struct kunit *test)
 {
 	struct mock_item *item;
 
@@ -189,72 +179,9 @@ static void cancel_waits_for_the_third_queueing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1U, meet.second->removed);
 	meet.first->admit = cancel_third_queueing_admit;
 	KUNIT_EXPECT_EQ(test, 1, meet_queue(meet.first));
+	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&meet.work->data));
 	KUNIT_EXPECT_TRUE(test, call_end(test, meet.call));
-	KUNIT_EXPECT_EQ(test, 2U, meet.first->removed);
-	meet_end(test, item);
-}
-
-/* ---- a queue call that takes back what was cancelled on top of it ------- */
-
-static void undo_cancel(void *unused)
-{
-	meet.canceled = fairwq_work_cancel(meet.work);
-}
-
-/* The other one lets it go, is told that it was cancelled, and queues it again. */
-static bool undo_other(struct fairwq_work *work)
-{
-	WRITE_ONCE(meet.other, current);
-	meet_wait(&meet.go);
-	keeper_let_go(meet.first);
-	return true;
-}
-
-static void undo_requeue(void)
-{
-	meet.first->complete = NULL;
-	meet.ok = meet_queue(meet.first) == 1 && meet.ok;
-	step_done(&meet.gone);
-}
-
-static void drop_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
-{
-	if (meet_is_other()) {
-		if (point == FAIRWQ_POINT_ADMITTED && !READ_ONCE(meet.ready)) {
-			step_done(&meet.ready);
-			meet_wait(&meet.again);
-		}
-	} else if (point == FAIRWQ_POINT_QUEUE_CLAIMED) {
-		meet.ok = call_on_top(undo_cancel, NULL) && meet.ok;
-	} else if (point == FAIRWQ_POINT_SERIAL_UNDO) {
-		step_done(&meet.go);
-		meet_wait(&meet.ready);
-	} else if (point == FAIRWQ_POINT_UNDO_LOOK && !READ_ONCE(meet.again)) {
-		step_done(&meet.again);
-		meet_wait(&meet.gone);
-	}
-}
-
-/* The work is not what was cancelled any more, but its next queueing. */
-static void next_queueing_is_not_undone(struct kunit *test)
-{
-	struct mock_item *item;
-
-	meet_begin(test, &item);
-	meet.first->complete = undo_requeue;
-	fairwq_test_set_hook(drop_hook);
-	meet.call = call_start_apart(test, undo_other, meet.work);
-	KUNIT_EXPECT_EQ(test, 1, meet_queue(meet.first));
-	KUNIT_EXPECT_TRUE(test, call_end(test, meet.call));
-	fairwq_test_set_hook(NULL);
-	KUNIT_EXPECT_TRUE(test, meet.canceled);
-	KUNIT_EXPECT_TRUE(test, READ_ONCE(meet.gone));
-	KUNIT_EXPECT_EQ(test, 0U, meet.first->removed);
-	KUNIT_EXPECT_TRUE(test, waits(meet.work));
-	if (waits(meet.work)) {
-		keeper_let_go(meet.first);
-		expect_order(test, "x", &item, 1);
-	}
+	KUNIT_EXPECT_EQ(test, 1U, meet.first->removed);
 	meet_end(test, item);
 }
 
@@ -313,7 +240,8 @@ static void order_end(struct kunit *test, const struct order *order, struct fair
 {
 	unsigned long end = jiffies + MOCK_WAIT;
 
-	while (!order_idle(order) && time_before(jiffies, end))
+	/* Who has pushed the last one may still be about to let go of its batch. */
+	while ((!order_idle(order) || atomic_read(&batch->nr_held)) && time_before(jiffies, end))
 		usleep_range(50, 200);
 	KUNIT_EXPECT_TRUE(test, order_idle(order));
 	while (nr--)
@@ -416,19 +344,14 @@ static void cancel_on_top_of_the_queue_call(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, "yyyyyyyyy", &mock->log.text[0]);
 }
 
-static bool mid_spin_until_dropped(void)
+static bool mid_idle(void)
 {
-	u64 end = fairwq_clock() + 5ULL * NSEC_PER_SEC;
+	const struct order order = { .serial = mid.serial, .limiter = mid.limiter };
 
-	while (atomic_long_read(&mid.work->data)) {
-		if (fairwq_clock() > end)
-			return false;
-		cpu_relax();
-	}
-	return true;
+	return order_idle(&order);
 }
 
-/* What is cancelled at @mid.point is let go before its queue call has it out again. */
+/* What is cancelled at @mid.point would be let go before its queue call has dropped it. */
 static void undo_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
 	/* Preemption is off. */
@@ -437,11 +360,11 @@ static void undo_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 		mid.ok = call_on_top(mid_call, &mid);
 	} else if (point == FAIRWQ_POINT_SERIAL_UNDO) {
 		complete_all(&mid.gate->open);
-		mid.ok = mid.ok && mid_spin_until_dropped();
+		mid.ok = mid.ok && spin_while_not(mid_idle);
 	}
 }
 
-/* Whoever lets the next one go meets one that was cancelled so, and drops it. */
+/* Whoever lets the next one go leaves one that was cancelled so to its queue call. */
 static void canceled_on_top_and_let_go_by(struct kunit *test, struct fairwq_batch *a,
 					  bool limited)
 {
@@ -521,13 +444,246 @@ static void cancel_past_a_second_queue_call(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, mock->log.nr);
 }
 
+/* ---- a cancel on another CPU, which is not to wait for the queue call ---- */
+
+/* What the two have come to; each step is waited for by the other one. */
+static struct {
+	struct task_struct *queuer;
+	struct fairwq_work *work;
+	struct fairwq_batch *batch;
+	enum fairwq_test_point point;
+	bool at, looks, pushed, marked, seen, done;
+	unsigned int looked;
+	bool ok;
+} race;
+
+static void race_wait(const bool *step)
+{
+	race.ok = spin_until(step) && race.ok;
+}
+
+static void race_begin(struct kunit *test, struct fairwq_batch *batch, struct mock_item *item,
+		       enum fairwq_test_point point,
+		       void (*hook)(enum fairwq_test_point point, struct fairwq_batch *batch))
+{
+	memset(&race, 0, sizeof(race));
+	race.queuer = current;
+	race.work = &item->work;
+	race.batch = batch;
+	race.point = point;
+	race.ok = true;
+	fairwq_test_set_hook(hook);
+}
+
+static bool race_cancel(struct fairwq_work *work)
+{
+	bool ret;
+
+	race_wait(&race.at);
+	ret = fairwq_work_cancel(work);
+	step_done(&race.done);
+	return ret;
+}
+
+/* The queue call stands still until the cancel has returned. */
+static void still_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (point != race.point || current != race.queuer || READ_ONCE(race.at))
+		return;
+	step_done(&race.at);
+	race_wait(&race.done);
+}
+
+static void still_at(struct kunit *test, struct fairwq_batch *a, const struct spot *spot)
+{
+	struct order order = order_new(test, spot->limited);
+	struct mock_gate *gate = spot->behind ? order_gate(test, &order, a) : NULL;
+	struct mock_item *item = mock_item(test, 'x');
+	struct call *call;
+
+	race_begin(test, a, item, spot->point, still_hook);
+	call = call_start_apart(test, race_cancel, &item->work);
+	KUNIT_EXPECT_EQ(test, 1, order_queue(&order, a, &item->work));
+	KUNIT_EXPECT_TRUE(test, call_end(test, call));
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_TRUE(test, race.ok);
+	expect_gone(test, item);
+	if (gate)
+		complete_all(&gate->open);
+	order_end(test, &order, a, NULL, 0);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+
+/* It may have been interrupted by one that waits for a lock of who cancels. */
+static void cancel_does_not_wait_for_the_queue_call(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+
+	at_all_spots(test, still_at);
+	KUNIT_EXPECT_EQ(test, 0U, mock->log.nr);
+}
+
+/* ---- pushed between the two looks of the cancel -------------------------- */
+
+/* Behind the cancel the work is queued again, runs, and goes. */
+static bool between_cancel(struct fairwq_work *work)
+{
+	bool ret;
+
+	race_wait(&race.at);
+	ret = fairwq_work_cancel(work);
+	race.ok = fairwq_queue(race.batch, work) == 1 && race.ok;
+	fairwq_batch_flush(race.batch);
+	memset(work, 0x6b, sizeof(*work));
+	step_done(&race.done);
+	return ret;
+}
+
+static void between_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (current == race.queuer) {
+		if (point == FAIRWQ_POINT_SERIAL_PUSHING) {
+			step_done(&race.at);
+			race_wait(&race.looks);
+		} else if (point == FAIRWQ_POINT_ENTERED) {
+			step_done(&race.pushed);
+			race_wait(&race.marked);
+		} else if (point == FAIRWQ_POINT_SERIAL_UNDO) {
+			step_done(&race.seen);
+			race_wait(&race.done);
+		}
+	} else if (point == FAIRWQ_POINT_LEAVE_WORD) {
+		step_done(&race.looks);
+		race_wait(&race.pushed);
+	} else if (point == FAIRWQ_POINT_MARKED) {
+		step_done(&race.marked);
+		race_wait(&race.seen);
+	}
+}
+
+/* It is in the list, and taken out of there: the queue call, which was marked, lets it be. */
+static void pushed_when_the_cancel_looks_again(struct kunit *test)
+{
+	struct order order = order_new(test, false);
+	struct fairwq_batch *a, *b;
+	struct mock_gate *gate;
+	struct mock_item *item;
+	struct call *call;
+
+	need_two_cpus(test);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	mock_open(test);
+	a = mock_batch(test, "a");
+	b = mock_batch(test, "b");
+	item = mock_item(test, 'x');
+	gate = order_gate(test, &order, a);
+	race_begin(test, b, item, FAIRWQ_POINT_SERIAL_PUSHING, between_hook);
+	call = call_start_apart(test, between_cancel, &item->work);
+	KUNIT_EXPECT_EQ(test, 1, order_queue(&order, a, &item->work));
+	KUNIT_EXPECT_TRUE(test, call_end(test, call));
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_TRUE(test, race.ok);
+	KUNIT_EXPECT_PTR_EQ(test, NULL, memchr_inv(&item->work, 0x6b, sizeof(item->work)));
+	complete_all(&gate->open);
+	order_end(test, &order, a, NULL, 0);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
+}
+
+static void over_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (current == race.queuer && point == FAIRWQ_POINT_SERIAL_PUSHING) {
+		step_done(&race.at);
+		race_wait(&race.looks);
+	} else if (current != race.queuer && point == FAIRWQ_POINT_LEAVE_WORD) {
+		step_done(&race.looks);
+		race_wait(&race.pushed);
+	}
+}
+
+/* The queue call has returned by then: nobody but the cancel can drop it. */
+static void queue_call_has_looked_before_it_is_marked(struct kunit *test)
+{
+	struct order order = order_new(test, false);
+	struct fairwq_batch *a;
+	struct mock_gate *gate;
+	struct mock_item *item;
+	struct call *call;
+
+	need_two_cpus(test);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	mock_open(test);
+	a = mock_batch(test, "a");
+	item = mock_item(test, 'x');
+	gate = order_gate(test, &order, a);
+	race_begin(test, a, item, FAIRWQ_POINT_SERIAL_PUSHING, over_hook);
+	call = call_start_apart(test, race_cancel, &item->work);
+	KUNIT_EXPECT_EQ(test, 1, order_queue(&order, a, &item->work));
+	step_done(&race.pushed);
+	KUNIT_EXPECT_TRUE(test, call_end(test, call));
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_TRUE(test, race.ok);
+	expect_gone(test, item);
+	complete_all(&gate->open);
+	order_end(test, &order, a, NULL, 0);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	fairwq_batch_dispose(a);
+}
+
+/* ---- let go by another CPU, which has it in its hands -------------------- */
+
+/* The runner is about to push it; the cancel comes by twice, at least. */
+static void hands_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (current == race.queuer) {
+		if (point == FAIRWQ_POINT_LOOK && ++race.looked == 2)
+			step_done(&race.looks);
+	} else if (point == FAIRWQ_POINT_ADMITTED && !READ_ONCE(race.at)) {
+		step_done(&race.at);
+		race_wait(&race.looks);
+	}
+}
+
+/* Its queue call has returned: who cancels it may free it. */
+static void what_another_pushes_is_waited_for(struct kunit *test)
+{
+	struct order order = order_new(test, true);
+	struct fairwq_batch *a, *b;
+	struct mock_gate *gate;
+	struct mock_item *item;
+
+	need_two_cpus(test);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	mock_open(test);
+	a = mock_batch(test, "a");
+	b = mock_batch(test, "b");
+	fairwq_batch_pause(b);	/* so that it does not start when it is there */
+	item = mock_item(test, 'x');
+	gate = order_gate(test, &order, a);
+	KUNIT_EXPECT_EQ(test, 1, order_queue(&order, b, &item->work));
+	race_begin(test, a, item, FAIRWQ_POINT_ADMITTED, hands_hook);
+	complete_all(&gate->open);
+	race_wait(&race.at);
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item->work));
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_TRUE(test, race.ok);
+	expect_gone(test, item);
+	order_end(test, &order, b, NULL, 0);
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
+}
+
 static struct kunit_case constraint_cases[] = {
 	KUNIT_CASE(cancel_looks_again),
-	KUNIT_CASE(cancel_waits_for_the_third_queueing),
-	KUNIT_CASE(next_queueing_is_not_undone),
+	KUNIT_CASE(cancel_of_the_third_queueing),
 	KUNIT_CASE(cancel_on_top_of_the_queue_call),
 	KUNIT_CASE(canceled_on_top_and_let_go),
 	KUNIT_CASE(cancel_past_a_second_queue_call),
+	KUNIT_CASE(cancel_does_not_wait_for_the_queue_call),
+	KUNIT_CASE(pushed_when_the_cancel_looks_again),
+	KUNIT_CASE(queue_call_has_looked_before_it_is_marked),
+	KUNIT_CASE(what_another_pushes_is_waited_for),
 	{}
 };
 

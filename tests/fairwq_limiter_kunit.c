@@ -354,6 +354,7 @@ static struct {
 	struct fairwq_work *work;
 	struct mock_gate *gate;
 	int cpu;			/* of the queue call */
+	unsigned int looked;
 	bool let_go, waited, on_top, canceled;
 } await;
 
@@ -367,39 +368,41 @@ static void await_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 	if (raw_smp_processor_id() != await.cpu) {
 		if (point != FAIRWQ_POINT_ADMITTED)
 			return;
-		/* It is let go here, and cancelled there, and not yet pushed. */
+		/* It is let go here, and looked for there, twice, and not yet pushed. */
 		step_done(&await.let_go);
 		spin_until(&await.waited);
 	} else if (point == FAIRWQ_POINT_ENTERED) {
 		complete_all(&await.gate->open);
 		if (spin_until(&await.let_go))
 			await.on_top = call_on_top(await_cancel, NULL);
-	} else if (point == FAIRWQ_POINT_SERIAL_UNDO) {
+	} else if (point == FAIRWQ_POINT_LOOK && ++await.looked == 2) {
 		step_done(&await.waited);
 	}
 }
 
 /*
  * Another CPU has let it go, and is about to push it, when an interrupt on top of
- * its queue call cancels it. When that call returns, nobody has it in his hands.
+ * its queue call cancels it, and waits for that: then nobody has it in his hands.
  */
-static void queue_call_waits_for_who_lets_go(struct kunit *test)
+static void cancel_on_top_waits_for_who_lets_go(struct kunit *test)
 {
 	struct fairwq_limiter *limiter = limiter_new(test, 1);
 	struct mock_item *item = mock_item(test, 'x');
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a, *b;
 
 	need_two_cpus(test);
 	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
 	a = mock_batch(test, "a");
+	b = mock_batch(test, "b");
+	fairwq_batch_pause(b);	/* so that it does not start when it is there */
 	memset(&await, 0, sizeof(await));
 	await.work = &item->work;
 	await.gate = limiter_gate(test, limiter, a);
 	await.cpu = raw_smp_processor_id();
 	KUNIT_ASSERT_EQ(test, 0, set_cpus_allowed_ptr(current, cpumask_of(await.cpu)));
 	fairwq_test_set_hook(await_hook);
-	KUNIT_EXPECT_EQ(test, 1, fairwq_limiter_queue(limiter, a, &item->work));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_limiter_queue(limiter, b, &item->work));
 	KUNIT_EXPECT_TRUE(test, await.on_top);
 	KUNIT_EXPECT_TRUE(test, await.canceled);
 	KUNIT_EXPECT_TRUE(test, READ_ONCE(await.waited));
@@ -408,11 +411,13 @@ static void queue_call_waits_for_who_lets_go(struct kunit *test)
 	fairwq_test_set_hook(NULL);
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 	limiter_end(test, limiter);
-	fairwq_batch_flush(a);
+	fairwq_batch_resume(b);
+	fairwq_batch_flush(b);
 	KUNIT_EXPECT_EQ(test, 0U, mock->log.nr);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
-	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
+	mock_until(test, !atomic_read(&b->nr_held));
+	KUNIT_EXPECT_EQ(test, 0U, b->nr_canceled);
 	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
 }
 
 struct inside {
@@ -604,7 +609,7 @@ static struct kunit_case limiter_cases[] = {
 	KUNIT_CASE(failed_item_is_an_end),
 	KUNIT_CASE(cancel_of_what_waits),
 	KUNIT_CASE(cancel_of_what_went_on),
-	KUNIT_CASE(queue_call_waits_for_who_lets_go),
+	KUNIT_CASE(cancel_on_top_waits_for_who_lets_go),
 	KUNIT_CASE(disposed_batch_waits),
 	KUNIT_CASE(canceled_item_lets_the_batch_go),
 	KUNIT_CASE(destroy_refuses_and_waits),

@@ -200,6 +200,19 @@ static inline bool spin_until(const bool *flag)
 	return true;
 }
 
+/* The same, of what is not one flag. */
+static inline bool spin_while_not(bool (*done)(void))
+{
+	u64 end = fairwq_clock() + 5ULL * NSEC_PER_SEC;
+
+	while (!done()) {
+		if (fairwq_clock() > end)
+			return false;
+		cpu_relax();
+	}
+	return true;
+}
+
 static inline void step_done(bool *flag)
 {
 	/* Pairs with spin_until(). */

@@ -65,7 +65,7 @@ inline lower_locked(cpu)
 	attention = 0
 }
 
-/* fairwq_batch_turn_end_locked(), fairwq_barrier_done_locked() */
+/* fairwq_batch_turns_end_locked(), fairwq_barrier_done_locked() */
 inline turn_end_locked(cpu, b)
 {
 	in_flight[b]--;

@@ -224,7 +224,7 @@ inline call(cpu)
 		read_once(cpu, DATA, data);
 		assert(data == runs);
 		write_once(cpu, DATA, data + 1);
-		/* The turn ends: fairwq_batch_turn_end_locked(), in attention.pml. */
+		/* The turn ends: fairwq_batch_turns_end_locked(), in attention.pml. */
 		d_step { data = 0; assert(in_flight); in_flight--; runs++; inside = false }
 	:: mine == OTHER -> runs == RUNS	/* it sleeps until then */
 	fi
