@@ -28,7 +28,10 @@ static bool fairwq_park_at(struct fairwq_runner *other, struct fairwq_slot *slot
 	 * has stored another work by now. Model: tests/models/park.pml.
 	 */
 	smp_mb();
-	/* Pairs with the release there: the run to come sees the one that is over. */
+	/*
+	 * The run to come sees the one that is over. Pairs with the release in
+	 * fairwq_run_turns(). Model: tests/models/park.pml.
+	 */
 	parked = smp_load_acquire(&other->current_work) == work;
 	if (parked) {
 		fairwq_mark_taken_locked(work, &slot->turn, FAIRWQ_PLACE_PARKED);
@@ -75,7 +78,10 @@ bool fairwq_runs_locked(const struct fairwq_pool *pool, const struct fairwq_work
 
 	rcu_read_lock();
 	other = fairwq_runner_find(work->last_runner);
-	/* As there: if it is over, what it did is seen. */
+	/*
+	 * If it is over, what it did is seen. Pairs with fairwq_start_turn() and
+	 * fairwq_run_turns(). Model: tests/models/park.pml.
+	 */
 	runs = other && smp_load_acquire(&other->current_work) == work;
 	rcu_read_unlock();
 	return runs;

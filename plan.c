@@ -170,7 +170,11 @@ static struct fairwq_work *fairwq_claim_turn(struct fairwq_plan *plan, unsigned 
 		slot = &plan->slot[i];
 		if (!READ_ONCE(slot->work))
 			continue;
-		/* Whoever gets the work out of the slot has the turn. */
+		/*
+		 * Whoever gets the work out of the slot has the turn. Full barrier,
+		 * also between the item before and this one: see fairwq_run_turns().
+		 * Pairs with the same, wherever it is done. Model: tests/models/steal.pml.
+		 */
 		work = xchg(&slot->work, NULL);
 		if (!work)
 			continue;
@@ -208,13 +212,20 @@ struct fairwq_work *fairwq_help(struct fairwq_runner *runner, struct fairwq_turn
 	preempt_disable();	/* somebody may be waiting for us, see below */
 	/*
 	 * Full barrier: count, then load @nr. Pairs with fairwq_plan_close().
-	 * Model: tests/models/steal.pml, also of what follows.
+	 * Model: tests/models/steal.pml.
 	 */
 	atomic_inc_return(&plan->helpers);
-	/* And with the release in fairwq_plan_locked(). */
+	/*
+	 * What is in the slots is seen with @nr. Pairs with the release in
+	 * fairwq_plan_locked(). Model: tests/models/steal.pml.
+	 */
 	nr = smp_load_acquire(&plan->nr);
 	if (nr)
 		work = fairwq_claim_turn(plan, nr, turn);
+	/*
+	 * We are through with the slots. Pairs with the load in fairwq_plan_close().
+	 * Model: tests/models/steal.pml.
+	 */
 	atomic_dec_return_release(&plan->helpers);
 	preempt_enable();
 	if (work)
@@ -237,6 +248,7 @@ void fairwq_plan_close(struct fairwq_plan *plan)
 	 * tests/models/steal.pml.
 	 */
 	smp_mb();
+	/* They are through with the slots: pairs with the release there. Model: the same. */
 	while (atomic_read_acquire(&plan->helpers))
 		cpu_relax();
 }
@@ -379,6 +391,10 @@ void fairwq_mark_taken_locked(struct fairwq_work *work,
 static void fairwq_give_back_slot_locked(struct fairwq_slot *slot,
 					 const struct fairwq_mark *mark)
 {
+	/*
+	 * Unless a helper has got it by now. Pairs with fairwq_claim_turn(). Model:
+	 * tests/models/steal.pml.
+	 */
 	struct fairwq_work *work = xchg(&slot->work, NULL);
 	struct fairwq_batch *batch = slot->turn.batch;
 

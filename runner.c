@@ -385,13 +385,13 @@ static void fairwq_run_turns(struct fairwq_runner *runner)
 		/*
 		 * The one before has ended. Between its end and this there was a
 		 * full barrier, where this one was taken. Pairs with
-		 * fairwq_account_locked().
+		 * fairwq_account_locked(). Model: tests/models/attention.pml.
 		 */
 		WRITE_ONCE(log->done, i);
 		WRITE_ONCE(runner->started, jiffies);
 		/*
 		 * Store the turn, then @nr. Pairs with fairwq_current_turn().
-		 * Model: tests/models/attention.pml, also of what is above.
+		 * Model: tests/models/attention.pml.
 		 */
 		smp_wmb();
 		WRITE_ONCE(log->nr, i + 1);
@@ -408,7 +408,11 @@ static void fairwq_run_turns(struct fairwq_runner *runner)
 	 * tests/models/attention.pml.
 	 */
 	smp_store_release(&log->done, i);
-	/* As in fairwq_start_turn(). Models: tests/models/park.pml, disable.pml. */
+	/*
+	 * Whoever sees that it is over sees what it did. Pairs with fairwq_park_locked(),
+	 * fairwq_park_at() and fairwq_await_running(). Models: tests/models/park.pml,
+	 * disable.pml.
+	 */
 	smp_store_release(&runner->current_work, NULL);
 	/* So many were run, and in them a streak that ended with its serializer: more are left. */
 	if (unlikely(READ_ONCE(runner->plan.next) < runner->plan.nr) && !fairwq_mutant(REST_LOST))
@@ -527,7 +531,10 @@ const struct fairwq_turn *fairwq_current_turn(const struct fairwq_runner *runner
 	 * Model: tests/models/attention.pml.
 	 */
 	smp_rmb();
-	/* Pairs with that of @done: if it is over, what it did is seen. */
+	/*
+	 * If it is over, what it did is seen. Pairs with the release of @done in
+	 * fairwq_run_turns(). Model: tests/models/attention.pml.
+	 */
 	if (!nr || smp_load_acquire(&runner->log.done) >= nr)
 		return NULL;
 	return &runner->log.slot[nr - 1].turn;

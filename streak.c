@@ -434,7 +434,10 @@ void fairwq_streak_give_back_locked(struct fairwq_runner *runner)
 
 	for (i = streak->nr; i-- > 0 && !fairwq_mutant(STREAK_KEPT);) {
 		slot = &runner->log.slot[i];
-		/* Most are not there any more; and none comes but under the lock. */
+		/*
+		 * Most are not there any more; and none comes but under the lock. Pairs
+		 * with fairwq_streak_next(). Model: tests/models/streak.pml.
+		 */
 		work = READ_ONCE(slot->work);
 		if (work)
 			work = xchg(&slot->work, NULL);

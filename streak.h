@@ -35,7 +35,12 @@ fairwq_streak_next(struct fairwq_runner *runner, unsigned int *i)
 
 	for (; streak->next < streak->nr; *i = streak->next) {
 		slot = &runner->log.slot[streak->next++];
-		/* Unless it was taken out of the slot under the lock. */
+		/*
+		 * Unless it was taken out of the slot under the lock. Full barrier, also
+		 * between the item before and this one: see fairwq_run_turns(). Pairs with
+		 * fairwq_streak_give_back_locked() and fairwq_unplan_locked(). Model:
+		 * tests/models/streak.pml.
+		 */
 		work = xchg(&slot->work, NULL);
 		if (work)
 			return work;
