@@ -8,6 +8,7 @@
 #include <linux/slab.h>
 
 #include "bench.h"
+#include "compat.h"
 
 /* ---- workqueues ------------------------------------------------------- */
 
@@ -120,11 +121,6 @@ static const struct bench_ops wq_ordered_ops = {
 };
 
 /* ---- kthread_worker: a thread for each channel ------------------------ */
-
-/* From 6.14 on kthread_create_worker() leaves it to the caller to start it. */
-#ifndef kthread_run_worker
-#define kthread_run_worker kthread_create_worker
-#endif
 
 static void kthread_fn(struct kthread_work *work)
 {
@@ -263,7 +259,7 @@ const struct bench_side bench_wq_unbound = {
 };
 
 const struct bench_side bench_wq_percpu = {
-	.name = "wq_percpu", .ops = &wq_ops, .flags = BENCH_WQ_PERCPU,
+	.name = "wq_percpu", .ops = &wq_ops, .flags = WQ_PERCPU,
 };
 
 const struct bench_side bench_wq_each = {

@@ -8,9 +8,10 @@
  * comes later. Seen to fail with each of the calls left out that tell it: the two
  * pairs in fairwq_call(), and that in each function below that waits.
  */
+#include "compat.h"
 #include "mock_constraint.h"
 
-#if defined(CONFIG_PROVE_LOCKING) && defined(lock_set_cmp_fn)
+#ifdef FAIRWQ_HAS_LOCK_CMP_FN
 
 #define need_lockdep(test)						\
 	do {								\

@@ -42,13 +42,18 @@ complaints() {
 	reentrant)
 		echo '!!! item .* runs twice at once'
 		echo '!!! bead .* runs twice at once'
+		echo '!!! two items of an object run at once'
 		;;
 	stale)
 		echo '!!! item .* was told .* and saw '
 		echo '!!! bead .* sees '
 		echo '!!! an item that frees itself sees '
+		echo '!!! an item of an object sees '
 		;;
-	order) of_lanes 'runs after ' batch serializer limiter constraint flow ;;
+	order)
+		of_lanes 'runs after ' batch serializer limiter constraint flow
+		echo '!!! item .* of an object runs after '
+		;;
 	crowd) of_lanes 'run at once, of ' batch serializer limiter constraint flow ;;
 	flush)
 		of_lanes 'did not wait' batch serializer limiter

@@ -17,7 +17,7 @@
 #define SIM_US		1000ULL
 #define SIM_MS		1000000ULL
 
-#define SIM_PLAN_MAX	32	/* FAIRWQ_PLAN_MAX */
+#define SIM_PLAN_MAX	64	/* FAIRWQ_PLAN_MAX */
 #define SIM_MAX_RUNNERS	64
 
 enum sim_policy { SIM_ROUND_ROBIN, SIM_FAIR_TIME, SIM_FIFO };

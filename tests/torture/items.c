@@ -60,7 +60,8 @@ void tt_behave_seldom(u32 dice)
 int tt_queued(int ret)
 {
 	tt_count(ret > 0 ? TT_QUEUED : ret ? TT_REFUSED : TT_ALREADY, 1);
-	if (ret < 0 && ret != -ESHUTDOWN && ret != -EAGAIN && ret != -ECANCELED)
+	/* -EBUSY: cancelled in the middle of another call, which has not returned. */
+	if (ret < 0 && ret != -ESHUTDOWN && ret != -EAGAIN && ret != -ECANCELED && ret != -EBUSY)
 		tt_problem("a queue call returned %d\n", ret);
 	return ret;
 }
@@ -82,8 +83,8 @@ static void tt_item_unhold(struct tt_item *item)
 		clear_bit_unlock(0, &item->held);
 }
 
-static int tt_item_call(struct tt_item *item, struct fairwq_batch *batch,
-			unsigned long delay)
+static int tt_item_call(struct tt_item *item, struct tt_lane *way,
+			struct fairwq_batch *batch, unsigned long delay)
 {
 	switch (item->kind) {
 	case TT_DELAYED:
@@ -91,7 +92,8 @@ static int tt_item_call(struct tt_item *item, struct fairwq_batch *batch,
 	case TT_RCU:
 		return fairwq_queue_rcu(batch, &item->rwork);
 	default:
-		return fairwq_queue(batch, &item->work);
+		return way ? tt_lane_queue(way, batch, &item->work) :
+			     fairwq_queue(batch, &item->work);
 	}
 }
 
@@ -103,7 +105,9 @@ void tt_item_queued(struct tt_item *item, int ret)
 	tt_queued(ret);
 }
 
-int tt_item_queue(struct tt_item *item, struct fairwq_batch *batch, unsigned long delay)
+/* By @way if it is a plain one: from one time to the next, it is another one, or none. */
+int tt_item_queue(struct tt_item *item, struct tt_lane *way, struct fairwq_batch *batch,
+		  unsigned long delay)
 {
 	bool planted = !(atomic_long_read(&item->queued) % 256);
 	int ret;
@@ -113,7 +117,7 @@ int tt_item_queue(struct tt_item *item, struct fairwq_batch *batch, unsigned lon
 	if (planted && tt_bug == TT_BUG_LOST)
 		ret = 1;
 	else
-		ret = tt_item_call(item, batch, delay);
+		ret = tt_item_call(item, way, batch, delay);
 	tt_item_unhold(item);
 	if (ret == 1 && !(planted && tt_bug == TT_BUG_TWICE))
 		atomic_long_inc(&item->queued);
@@ -122,7 +126,7 @@ int tt_item_queue(struct tt_item *item, struct fairwq_batch *batch, unsigned lon
 	return tt_queued(ret);
 }
 
-/* Around whatever may take the item out of the queue; see tt_check_stamp(). */
+/* Around whatever may take the item out of the queue; see tt_op_stamp(). */
 static void tt_item_cancel_begin(struct tt_item *item)
 {
 	atomic_inc(&item->cancels_begun);
@@ -204,6 +208,7 @@ static u32 tt_item_enter(struct tt_item *item)
 {
 	unsigned int i;
 
+	/* Full barrier: pairs with tt_items_quiesce(). */
 	if (atomic_xchg(&item->inside, 1))
 		tt_problem("item %u runs twice at once\n", item->nr);
 	for (i = 0; i < tt_nr_threads; i++)
@@ -217,7 +222,7 @@ static void tt_item_leave(struct tt_item *item)
 	atomic_set_release(&item->inside, 0);
 }
 
-/* What an item does to itself and to others. */
+/* What an item does to itself, by any way; or whatever may be done anywhere. */
 static void tt_item_mischief(struct tt_item *item, u32 dice)
 {
 	struct tt_actor actor = { .nr = -1 };
@@ -226,18 +231,13 @@ static void tt_item_mischief(struct tt_item *item, u32 dice)
 	if (READ_ONCE(tt_stopping) || dice % 8)
 		return;
 	prandom_seed_state(&actor.rnd, dice);
-	batch = tt_get_batch(&actor);
-	if (!batch)
+	if (!tt_random(&actor, 3)) {
+		tt_act(&actor, true);
 		return;
-	dice /= 8;
-	if (dice % 4)
-		tt_item_queue(item, batch, dice % 2);
-	else if (dice % 64)
-		tt_item_queue(&tt_items[dice % TT_NR_ITEMS], batch, dice % 3);
-	else if (dice % 512)
-		tt_item_cancel(&tt_items[dice % TT_NR_ITEMS], fairwq_work_cancel);
-	else
-		fairwq_batch_dispose(fairwq_batch_get(batch));
+	}
+	batch = tt_get_batch(&actor);
+	if (batch)
+		tt_item_queue(item, tt_shared_any(&actor), batch, tt_random(&actor, 2));
 	fairwq_batch_put(batch);
 }
 
@@ -262,6 +262,7 @@ static void tt_item_fn(struct fairwq_work *work)
 static void tt_item_init(struct tt_item *item, unsigned int nr)
 {
 	item->nr = nr;
+	item->waiting.work = &item->work;
 	item->kind = nr % 4 == 1 ? TT_DELAYED : nr % 16 == 2 ? TT_RCU : TT_PLAIN;
 	switch (item->kind) {
 	case TT_DELAYED:
@@ -302,6 +303,17 @@ static void tt_item_judge(struct tt_item *item)
 		tt_problem("item %u was queued %ld times and %ld are lost (%ld unsure)\n",
 			   item->nr, queued, queued - ended,
 			   atomic_long_read(&item->unsure));
+}
+
+/* None is about to queue another: who begins now sees that it is to stop. */
+void tt_items_quiesce(void)
+{
+	struct tt_item *item;
+
+	smp_mb();	/* store tt_stopping, load inside; pairs with tt_item_enter() */
+	for (item = tt_items; item < tt_items + TT_NR_ITEMS; item++)
+		while (atomic_read(&item->inside))
+			schedule_timeout_uninterruptible(1);
 }
 
 /* Nobody queues any more: some run, some are cancelled; then their books. */

@@ -60,7 +60,7 @@ struct tt_bead {
 	unsigned long check;		/* the producer's: made of @nr; its function clears it */
 	unsigned long ended;		/* the last @nr that is over, as far as a long goes */
 	atomic_t inside;
-	struct list_head waiting;	/* in struct tt_own */
+	struct tt_waiting waiting;	/* in struct tt_own */
 } ____cacheline_aligned;
 
 struct tt_lane {
@@ -116,7 +116,8 @@ void tt_lane_enter(struct tt_lane *lane, u64 nr)
 
 void tt_lane_leave(struct tt_lane *lane)
 {
-	smp_mb__before_atomic();	/* what it did, then this */
+	/* What it did, then this: pairs with atomic_inc_return() in tt_lane_enter(). */
+	smp_mb__before_atomic();
 	atomic_dec(&lane->inside);
 }
 
@@ -139,7 +140,7 @@ static void tt_bead_end(struct tt_bead *bead)
 {
 	struct tt_lane *lane = bead->lane;
 
-	/* Pairs with tt_bead_send(). */
+	/* Pairs with the load in tt_bead_send(). */
 	smp_store_release(&bead->ended, (unsigned long)bead->nr);
 	tt_lane_ended(lane);
 }
@@ -195,6 +196,14 @@ bool tt_is_bead(const struct fairwq_work *work)
 
 /* ---- a constraint of our own ------------------------------------------- */
 
+/* Those that free themselves, and objects, go another way. */
+static struct tt_waiting *tt_waiting_of(struct fairwq_work *work)
+{
+	if (tt_is_bead(work))
+		return &container_of(work, struct tt_bead, work)->waiting;
+	return &container_of(work, struct tt_item, work)->waiting;
+}
+
 static bool tt_own_admit(struct fairwq_constraint *constraint, struct fairwq_work *work)
 {
 	struct tt_own *own = container_of(constraint, struct tt_own, constraint);
@@ -206,8 +215,7 @@ static bool tt_own_admit(struct fairwq_constraint *constraint, struct fairwq_wor
 	if (go)
 		own->in_flight++;
 	else
-		list_add_tail(&container_of(work, struct tt_bead, work)->waiting,
-			      &own->waiting);
+		list_add_tail(&tt_waiting_of(work)->node, &own->waiting);
 	raw_spin_unlock_irqrestore(&own->lock, flags);
 	return go;
 }
@@ -215,18 +223,18 @@ static bool tt_own_admit(struct fairwq_constraint *constraint, struct fairwq_wor
 static void tt_own_complete(struct fairwq_constraint *constraint)
 {
 	struct tt_own *own = container_of(constraint, struct tt_own, constraint);
-	struct tt_bead *next;
+	struct tt_waiting *next;
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&own->lock, flags);
-	next = list_first_entry_or_null(&own->waiting, struct tt_bead, waiting);
+	next = list_first_entry_or_null(&own->waiting, struct tt_waiting, node);
 	if (next)
-		list_del(&next->waiting);
+		list_del(&next->node);
 	else
 		own->in_flight--;
 	raw_spin_unlock_irqrestore(&own->lock, flags);
 	if (next)
-		fairwq_constraint_admit(&next->work);
+		fairwq_constraint_admit(next->work);
 }
 
 /* It was told of the end of each, and may go. */
@@ -277,6 +285,8 @@ int tt_lane_queue(struct tt_lane *lane, struct fairwq_batch *batch, struct fairw
 		return fairwq_serializer_queue(&lane->serializer, batch, work);
 	case TT_WAY_LIMITER:
 		return fairwq_limiter_queue(&lane->limiter, batch, work);
+	case TT_WAY_OWN:
+		return fairwq_queue_constrained(&lane->own.constraint, batch, work);
 	case TT_WAY_FLOW:
 		return fairwq_flows_queue(tt_flows, (unsigned long)lane, work);
 	default:
@@ -284,16 +294,11 @@ int tt_lane_queue(struct tt_lane *lane, struct fairwq_batch *batch, struct fairw
 	}
 }
 
-/* Only beads can wait in a constraint of our own. */
 static int tt_bead_queue(struct tt_bead *bead, struct fairwq_batch *batch)
 {
-	struct tt_lane *lane = bead->lane;
-
 	if (tt_bug == TT_BUG_LOST && !(bead->nr % 1024))
 		return 1;
-	if (lane->way == TT_WAY_OWN)
-		return fairwq_queue_constrained(&lane->own.constraint, batch, &bead->work);
-	return tt_lane_queue(lane, batch, &bead->work);
+	return tt_lane_queue(bead->lane, batch, &bead->work);
 }
 
 /* The number of what is about to be sent. */
@@ -511,7 +516,7 @@ static bool tt_lane_open(struct tt_lane *lane, struct tt_actor *actor)
 	case TT_WAY_SERIALIZER:
 		fairwq_serializer_init(&lane->serializer);
 		if (tt_random(actor, 2))
-			fairwq_serializer_set_inline(&lane->serializer, tt_random(actor, 200));
+			fairwq_serializer_set_inline(&lane->serializer, tt_any_budget(actor));
 		return true;
 	case TT_WAY_LIMITER:
 		fairwq_limiter_init(&lane->limiter, lane->width);
@@ -551,6 +556,7 @@ static struct tt_lane *tt_lane_new_way(struct tt_actor *actor, enum tt_way way)
 	for (i = 0; i < NR_BEADS; i++) {
 		fairwq_work_init(&lane->bead[i].work, tt_bead_fn);
 		lane->bead[i].lane = lane;
+		lane->bead[i].waiting.work = &lane->bead[i].work;
 	}
 	if (tt_lane_open(lane, actor))
 		return lane;
@@ -593,30 +599,57 @@ void tt_lane_renew(struct tt_actor *actor)
 	actor->lane[i] = tt_lane_new(actor);
 }
 
-/* ---- one that all send to ---------------------------------------------- */
+/* ---- those that all send to -------------------------------------------- */
 
-static DEFINE_RAW_SPINLOCK(tt_shared_lock);	/* who has it is the producer */
-static struct tt_lane *tt_shared;
+static const enum tt_way tt_shared_ways[TT_NR_SHARED] = {
+	TT_WAY_SERIALIZER, TT_WAY_SERIALIZER, TT_WAY_LIMITER, TT_WAY_LIMITER,
+	TT_WAY_OWN, TT_WAY_FLOW,
+};
+
+/* Who has the lock is the producer of its beads. Items that stay go by it as well. */
+static struct tt_shared {
+	raw_spinlock_t lock;
+	struct tt_lane *lane;
+} tt_shared[TT_NR_SHARED];
 
 int tt_shared_init(void)
 {
 	struct tt_actor actor = { .nr = -1 };
+	unsigned int i;
 
 	prandom_seed_state(&actor.rnd, 2);
-	tt_shared = tt_lane_new_way(&actor, TT_WAY_SERIALIZER);
-	return tt_shared ? 0 : -ENOMEM;
+	for (i = 0; i < TT_NR_SHARED; i++) {
+		raw_spin_lock_init(&tt_shared[i].lock);
+		tt_shared[i].lane = tt_lane_new_way(&actor, tt_shared_ways[i]);
+		if (!tt_shared[i].lane)
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 void tt_shared_end(void)
 {
-	if (tt_shared)
-		tt_lane_dispose(tt_shared);
-	tt_shared = NULL;
+	unsigned int i;
+
+	for (i = 0; i < TT_NR_SHARED; i++) {
+		if (tt_shared[i].lane)
+			tt_lane_dispose(tt_shared[i].lane);
+		tt_shared[i].lane = NULL;
+	}
+}
+
+/* One of them; or NULL, most of the time: there is a crowd. */
+struct tt_lane *tt_shared_any(struct tt_actor *actor)
+{
+	unsigned int i = tt_random(actor, 4 * TT_NR_SHARED);
+
+	return i < TT_NR_SHARED ? tt_shared[i].lane : NULL;
 }
 
 /* In any context: in the order in which they got the lock. */
 void tt_shared_burst(struct tt_actor *actor)
 {
+	struct tt_shared *shared = &tt_shared[tt_random(actor, TT_NR_SHARED)];
 	struct fairwq_batch *batch = tt_get_batch(actor);
 	unsigned int n = 1 + tt_random(actor, 16);
 	unsigned long flags;
@@ -624,10 +657,10 @@ void tt_shared_burst(struct tt_actor *actor)
 
 	if (!batch)
 		return;
-	raw_spin_lock_irqsave(&tt_shared_lock, flags);
-	while (n-- && tt_bead_send(tt_shared, batch, &nr_queued))
+	raw_spin_lock_irqsave(&shared->lock, flags);
+	while (n-- && tt_bead_send(shared->lane, batch, &nr_queued))
 		;
-	raw_spin_unlock_irqrestore(&tt_shared_lock, flags);
+	raw_spin_unlock_irqrestore(&shared->lock, flags);
 	tt_count(TT_QUEUED, nr_queued);
 	fairwq_batch_put(batch);
 }
@@ -692,7 +725,7 @@ void tt_lane_meddle(struct tt_actor *actor)
 	if (!lane)
 		return;
 	if (lane->way == TT_WAY_SERIALIZER && tt_random(actor, 2))
-		fairwq_serializer_set_inline(&lane->serializer, tt_random(actor, 200));
+		fairwq_serializer_set_inline(&lane->serializer, tt_any_budget(actor));
 	if (tt_random(actor, 2))
 		tt_lane_cancel_bead(lane, fairwq_work_cancel_sync, tt_random(actor, NR_BEADS));
 	else if (!who && lane->batch)

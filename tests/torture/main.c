@@ -16,6 +16,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "compat.h"
 #include "torture.h"
 
 MODULE_DESCRIPTION("Torture of fairwq");
@@ -238,12 +239,7 @@ static void tt_thread_init(struct tt_thread *thread, int nr)
 	tt_actor_init(&thread->work, -1);
 	timer_setup(&thread->timer, tt_timer_fn, 0);
 	init_irq_work(&thread->irq_work, tt_irq_work_fn);
-#ifdef TORTURE_HRTIMER_SETUP
 	hrtimer_setup(&thread->hrtimer, tt_hrtimer_fn, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
-#else
-	hrtimer_init(&thread->hrtimer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
-	thread->hrtimer.function = tt_hrtimer_fn;
-#endif
 }
 
 static int tt_threads_start(void)
@@ -339,9 +335,9 @@ static void tt_pools_end(void)
 
 static void tt_say_parameters(const char *when)
 {
-	pr_alert("--- %s: seconds=%u threads=%u seed=%u stutter=%u backlog=%u fail=%d weights=%s bug=%s\n",
-		 when, seconds, tt_nr_threads, seed, stutter, tt_backlog, tt_starve, weights,
-		 bug);
+	pr_alert("--- %s: seconds=%u threads=%u seed=%u stutter=%u progress=%u backlog=%u patience=%u fail=%d weights=%s bug=%s\n",
+		 when, seconds, tt_nr_threads, seed, stutter, progress, tt_backlog, tt_patience,
+		 tt_starve, weights, bug);
 	tt_hotplug_say(when);
 }
 
@@ -408,9 +404,11 @@ static void tt_stop_all(void)
 	tt_stopped = jiffies;
 	WRITE_ONCE(tt_stopping, true);
 	tt_threads_stop();
-	tt_shared_end();
 	pr_info("ending: items\n");
+	tt_items_quiesce();
 	tt_items_end();
+	pr_info("ending: lanes of all\n");
+	tt_shared_end();
 	if (!IS_ERR(resumer))
 		kthread_stop(resumer);
 	pr_info("ending: batches and pools\n");
@@ -582,7 +580,9 @@ static int __init tt_init(void)
 
 static void __exit tt_exit(void)
 {
-	kthread_stop(tt_main_task);
+	/* Or it was stopped before it came to its function. */
+	if (kthread_stop(tt_main_task) == -EINTR)
+		tt_stop_all();
 	kvfree(tt_items);
 	kfree(tt_threads);
 }

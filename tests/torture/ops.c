@@ -186,6 +186,12 @@ static unsigned long tt_any_delay(struct tt_actor *actor)
 	return tt_random(actor, 2) ? 0 : 1 + tt_random(actor, HZ / 50 + 1);
 }
 
+/* How long a runner may go on with a serializer, in us; seldom as long as may be. */
+unsigned int tt_any_budget(struct tt_actor *actor)
+{
+	return tt_random(actor, tt_random(actor, 8) ? 200 : FAIRWQ_MAX_INLINE_US + 1);
+}
+
 int tt_slots_init(void)
 {
 	struct tt_actor actor = { .nr = -1 };
@@ -218,7 +224,8 @@ static void tt_op_queue(struct tt_actor *actor)
 
 	if (!batch)
 		return;
-	tt_item_queue(item, tt_bug != TT_BUG_REFUSED ? batch : NULL, tt_any_delay(actor));
+	tt_item_queue(item, tt_shared_any(actor), tt_bug != TT_BUG_REFUSED ? batch : NULL,
+		      tt_any_delay(actor));
 	fairwq_batch_put(batch);
 }
 
@@ -234,10 +241,27 @@ static void tt_op_shots(struct tt_actor *actor)
 	fairwq_batch_put(batch);
 }
 
+/* Flows that are about to be destroyed; see tt_op_flows_beside(). */
+static struct fairwq_flows __rcu *tt_beside;
+
+static void tt_queue_beside(struct tt_actor *actor)
+{
+	struct tt_item *item = tt_any_item(actor);
+	struct fairwq_flows *flows;
+
+	rcu_read_lock();
+	flows = rcu_dereference(tt_beside);
+	if (flows && item->kind == TT_PLAIN)
+		tt_item_queued(item, fairwq_flows_queue(flows, tt_random(actor, 16),
+							&item->work));
+	rcu_read_unlock();
+}
+
 static void tt_op_flows(struct tt_actor *actor)
 {
 	unsigned int n = 1 + tt_random(actor, 16);
 
+	tt_queue_beside(actor);
 	while (n-- && tt_shot(NULL, NULL, GFP_ATOMIC))
 		;
 }
@@ -251,7 +275,8 @@ static void tt_op_default(struct tt_actor *actor)
 		tt_item_queued(item, fairwq_pool_queue(pool, &item->work));
 		return;
 	}
-	tt_item_queue(item, fairwq_pool_default_batch(pool, tt_random(actor, 3)), 0);
+	tt_item_queue(item, tt_shared_any(actor),
+		      fairwq_pool_default_batch(pool, tt_random(actor, 3)), 0);
 }
 
 static void tt_op_mod(struct tt_actor *actor)
@@ -397,7 +422,7 @@ static void tt_op_stamp(struct tt_actor *actor)
 	disturbances = tt_disturbances(item);
 	if (tt_bug != TT_BUG_STALE)
 		WRITE_ONCE(item->stamp[actor->nr], stamp);
-	ret = tt_item_queue(item, batch, tt_any_delay(actor));
+	ret = tt_item_queue(item, tt_shared_any(actor), batch, tt_any_delay(actor));
 	fairwq_batch_put(batch);
 	if (ret < 0 || (!ret && item->kind != TT_PLAIN))
 		return;
@@ -521,10 +546,17 @@ static void tt_op_flows_idle(struct tt_actor *actor)
 	fairwq_flows_set_idle_ms(tt_flows, 1 + tt_random(actor, 100));
 }
 
-/* Flows beside, which go with a backlog. */
+/* Flows beside, which go with a backlog; others may queue to them to the end. */
 static void tt_op_flows_beside(struct tt_actor *actor)
 {
-	struct fairwq_batch_attrs attrs = { .weight = tt_random(actor, 200) };
+	struct fairwq_batch_attrs attrs = {
+		.weight = tt_random(actor, 200),
+		.prio = tt_random(actor, 3),
+		.max_active = tt_random(actor, 3),
+		.max_queued = tt_random(actor, 2) ? 0 : 1 + tt_random(actor, 10),
+	};
+	static DEFINE_MUTEX(mutex);
+	bool open = mutex_trylock(&mutex);
 	struct fairwq_flows *flows;
 	unsigned int n;
 
@@ -532,7 +564,9 @@ static void tt_op_flows_beside(struct tt_actor *actor)
 	flows = fairwq_flows_create(tt_any_pool(actor), &attrs);
 	tt_fail_end(flows == ERR_PTR(-ENOMEM));
 	if (IS_ERR(flows))
-		return;
+		goto out;
+	if (open)
+		rcu_assign_pointer(tt_beside, flows);
 	for (n = tt_random(actor, 100); n; n--) {
 		struct tt_item *item = tt_any_item(actor);
 
@@ -542,7 +576,13 @@ static void tt_op_flows_beside(struct tt_actor *actor)
 		tt_item_queued(item, fairwq_flows_queue(flows, n % 8, &item->work));
 		tt_fail_end(false);	/* it does without a flow of its own */
 	}
+	/* Who has found them is under rcu_read_lock(), which the destroy waits for. */
+	if (open)
+		RCU_INIT_POINTER(tt_beside, NULL);
 	fairwq_flows_destroy(flows);
+out:
+	if (open)
+		mutex_unlock(&mutex);
 }
 
 static bool tt_takes_item(struct fairwq_batch *batch)
@@ -582,7 +622,8 @@ static void tt_op_pool(struct tt_actor *actor)
 	batch = tt_new_batch(actor, &nature);
 	for (n = tt_random(actor, 200); n && batch; n--) {
 		tt_shot(batch, NULL, GFP_KERNEL);
-		tt_item_queue(tt_any_item(actor), batch, tt_any_delay(actor));
+		tt_item_queue(tt_any_item(actor), tt_shared_any(actor), batch,
+			      tt_any_delay(actor));
 	}
 	if (!tt_random(actor, 4))
 		fairwq_pool_flush(pool);

@@ -47,7 +47,11 @@ struct tt_object {
 	struct tt_object_item {
 		struct tt_once once;
 		struct tt_object *object;
+		unsigned int nr;	/* from 1, in the order of the queue calls */
+		unsigned long check;
 	} item[TT_OBJECT_ITEMS];
+	atomic_t inside;
+	unsigned int last;		/* that ran; one at a time */
 	atomic_t left;			/* items that did not end yet */
 	struct llist_node grave;
 };
@@ -216,6 +220,27 @@ bool tt_shot(struct fairwq_batch *batch, struct tt_lane *lane, gfp_t gfp)
 
 /* ---- objects that go with their last item ------------------------------ */
 
+static unsigned long tt_object_check(const struct tt_object_item *item)
+{
+	return ~(unsigned long)item ^ item->nr;
+}
+
+/* One at a time, in order, and it sees what was stored before the call. */
+static void tt_object_judge(struct tt_object *object, struct tt_object_item *item)
+{
+	if (tt_shot_is_planted(TT_BUG_REENTRANT))
+		atomic_set(&object->inside, 1);	/* as a second runner would */
+	if (atomic_xchg(&object->inside, 1))
+		tt_problem("two items of an object run at once\n");
+	if (READ_ONCE(item->check) != tt_object_check(item))
+		tt_problem("an item of an object sees %lx, not %lx\n", item->check,
+			   tt_object_check(item));
+	if (item->nr <= READ_ONCE(object->last))
+		tt_problem("item %u of an object runs after %u\n", item->nr, object->last);
+	WRITE_ONCE(object->last, item->nr);
+	atomic_set_release(&object->inside, 0);	/* pairs with atomic_xchg() here */
+}
+
 /* Where it is the last, the others have ended or were dropped, and none waits behind it. */
 static void tt_object_fn(struct fairwq_work *work)
 {
@@ -223,10 +248,22 @@ static void tt_object_fn(struct fairwq_work *work)
 	struct tt_object *object = item->object;
 
 	tt_count(TT_RAN, 1);
+	tt_object_judge(object, item);
 	if (atomic_dec_and_test(&object->left) && tt_bug != TT_BUG_OBJECT)
 		tt_object_free(object);
 	/* Fairwq touches neither any more, whatever it does from here on. */
 	tt_behave_seldom(hash_ptr(item, 32));
+}
+
+static void tt_object_item_init(struct tt_object *object, unsigned int i)
+{
+	struct tt_object_item *item = &object->item[i];
+
+	fairwq_work_init(&item->once.work, tt_object_fn);
+	item->once.type = TT_OBJECT_ITEM;
+	item->object = object;
+	item->nr = tt_shot_is_planted(TT_BUG_ORDER) ? i : i + 1;
+	item->check = tt_shot_is_planted(TT_BUG_STALE) ? 0 : tt_object_check(item);
 }
 
 static struct tt_object *tt_object_new(struct tt_actor *actor, unsigned int n)
@@ -241,13 +278,12 @@ static struct tt_object *tt_object_new(struct tt_actor *actor, unsigned int n)
 		return NULL;
 	fairwq_serializer_init(&object->serializer);
 	if (tt_random(actor, 2))
-		fairwq_serializer_set_inline(&object->serializer, tt_random(actor, 200));
+		fairwq_serializer_set_inline(&object->serializer, tt_any_budget(actor));
+	atomic_set(&object->inside, 0);
+	object->last = 0;
 	atomic_set(&object->left, n);
-	for (i = 0; i < n; i++) {
-		fairwq_work_init(&object->item[i].once.work, tt_object_fn);
-		object->item[i].once.type = TT_OBJECT_ITEM;
-		object->item[i].object = object;
-	}
+	for (i = 0; i < n; i++)
+		tt_object_item_init(object, i);
 	tt_count(TT_OBJECTS, 1);
 	atomic_long_inc(&tt_live);
 	return object;

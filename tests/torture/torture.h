@@ -48,6 +48,7 @@
 #define TT_NR_POOLS	4U
 #define TT_MAX_DEPTH	6U	/* of the owners */
 #define TT_NR_LANES	4U	/* of each who acts */
+#define TT_NR_SHARED	6U	/* lanes that all send to */
 #define TT_QUIET_S	30U	/* others may keep the machine busy; not so long */
 
 enum tt_bug {
@@ -112,6 +113,12 @@ struct tt_thread {
 
 enum tt_kind { TT_PLAIN, TT_DELAYED, TT_RCU, TT_NR_KINDS };
 
+/* Among what waits in a constraint of our own. */
+struct tt_waiting {
+	struct list_head node;
+	struct fairwq_work *work;
+};
+
 /* An item that lives as long as the test. */
 struct tt_item {
 	union {
@@ -119,6 +126,7 @@ struct tt_item {
 		struct fairwq_delayed_work dwork;
 		struct fairwq_rcu_work rwork;
 	};
+	struct tt_waiting waiting;
 	enum tt_kind kind;
 	unsigned int nr;
 	unsigned long held;		/* bit 0: somebody queues or modifies it */
@@ -171,6 +179,7 @@ extern const unsigned int tt_nr_ops;
 void tt_act(struct tt_actor *actor, bool anywhere);
 struct fairwq_batch *tt_get_batch(struct tt_actor *actor);
 void tt_resume_all(void);
+unsigned int tt_any_budget(struct tt_actor *actor);
 int tt_slots_init(void);
 void tt_slots_end(void);
 struct fairwq_batch *tt_batch_create(struct tt_actor *actor, struct fairwq_batch_attrs *attrs);
@@ -182,8 +191,10 @@ void tt_cancel_batch(struct fairwq_batch *batch);
 /* items.c */
 extern struct tt_item *tt_items;
 int tt_items_init(void);
+void tt_items_quiesce(void);
 void tt_items_end(void);
-int tt_item_queue(struct tt_item *item, struct fairwq_batch *batch, unsigned long delay);
+int tt_item_queue(struct tt_item *item, struct tt_lane *way, struct fairwq_batch *batch,
+		  unsigned long delay);
 void tt_item_queued(struct tt_item *item, int ret);
 void tt_item_mod(struct tt_item *item, struct fairwq_batch *batch, unsigned long delay);
 bool tt_item_cancel(struct tt_item *item, bool (*cancel)(struct fairwq_work *work));
@@ -208,6 +219,7 @@ void tt_lane_renew(struct tt_actor *actor);
 void tt_lane_stream(struct tt_actor *actor);
 void tt_lane_burst(struct tt_actor *actor);
 int tt_shared_init(void);
+struct tt_lane *tt_shared_any(struct tt_actor *actor);
 void tt_shared_end(void);
 void tt_shared_burst(struct tt_actor *actor);
 void tt_lane_cancel(struct tt_actor *actor);
