@@ -43,18 +43,20 @@ kbuild() {
 	local obj=$1 arch=$2
 	shift 2
 	make -C "$obj" ARCH="$arch" M="$dir/src" -j"$jobs" \
-		CONFIG_FAIRWQ_SAMPLES=m CONFIG_FAIRWQ_BENCH=m "$@" modules
+		CONFIG_FAIRWQ_SAMPLES=m CONFIG_FAIRWQ_BENCH=m CONFIG_FAIRWQ_TORTURE=m \
+		"$@" modules
 }
 
 # From nothing, so that every file is looked at; without and with the tests
 # and what is there for them. Stock kernels have no KUnit.
 warnings() {
 	local obj=$1 arch=$2
+	shift 2
 	rm -rf "$dir/src"
 	copy_sources "$dir/src"
-	kbuild "$obj" "$arch" W=1e || return
+	kbuild "$obj" "$arch" W=1e "$@" || return
 	! grep -qx "CONFIG_KUNIT=[ym]" "$obj/.config" ||
-		kbuild "$obj" "$arch" W=1e CONFIG_FAIRWQ_KUNIT_TEST=m
+		kbuild "$obj" "$arch" W=1e CONFIG_FAIRWQ_KUNIT_TEST=m "$@"
 }
 
 # sparse in Debian 12 is too old for 7.x, where kbuild then leaves it out and
@@ -139,12 +141,12 @@ no_machine_paths() {
 	! ours ':!tools/check-style.sh' | xargs grep -nIE "(^|[^a-z])(/root/|/home/|$PWD)|https?://(deb|ftp|security)\." --
 }
 
-# The oldest kernel as its users have it, then with the tests; one in between,
-# the newest.
+# The oldest kernel as its users have it, then with the tests; one in between, which
+# has headers and no symbols; the newest.
 all_warnings() {
 	check "warnings on stock 6.1" warnings "$stock" x86_64
 	check "warnings on 6.1 (qemu)" warnings "$("$top/tools/kernel.sh" 6.1 qemu)" x86_64
-	check "warnings on 6.12 (qemu)" warnings "$("$top/tools/kernel.sh" 6.12 qemu)" x86_64
+	check "warnings on 6.12" warnings "$("$top/tools/kernel.sh" 6.12 headers)" x86_64 KBUILD_MODPOST_WARN=1
 	check "warnings on 7.3 (uml)" warnings "$("$top/tools/kernel.sh" 7.3 uml)" um
 }
 

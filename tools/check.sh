@@ -7,6 +7,8 @@
 # KIND is qemu or uml, alone or with what tests/configs has on top of it:
 # uml-debug, qemu-debug, qemu-kcsan, qemu-rt.
 #
+# FAIRWQ_BUILD   more for the build, such as CONFIG_FAIRWQ_TORTURE=m
+#
 # Exit: 0 all passed, 1 a test failed, 2 no kernel or no module to test,
 # 3 crash or warning, 124 time was up.
 
@@ -39,8 +41,9 @@ judge_the_judge() {
 }
 
 suites() {
-	local obj=$1 rc=0
-	"$top/tools/build.sh" "$obj" "$arch" "$dir" W=1e || return 2
+	local obj=$1 rc=0 more=${FAIRWQ_BUILD:-}
+	# shellcheck disable=SC2086 # to be split
+	"$top/tools/build.sh" "$obj" "$arch" "$dir" W=1e $more || return 2
 	"$top/tools/boot.sh" "${kind%%-*}" "$obj" "$dir"
 	grep -hE '^ *(KTAP version|1\.\.|ok |not ok |# )' "$dir/console.log" \
 		>"$dir/ktap.log" || true

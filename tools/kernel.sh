@@ -5,7 +5,8 @@
 #
 # VERSION is 6.1, 6.12 or 7.3. Each CONFIG names a fragment in tests/configs;
 # the first is "qemu" (x86, from tinyconfig), "uml" (from um's defconfig), or, only
-# to build modules against, "arm64" or "arm" (from their defconfigs).
+# to build modules against, "arm64" or "arm" (from their defconfigs) or "headers"
+# (as "qemu").
 # The build is cached under a key of source version, compiler and fragments,
 # so that the same question is answered at once the second time. Count recipe
 # up when a change here must lead to another kernel.
@@ -18,7 +19,7 @@ shift
 base=${1:?usage: kernel.sh VERSION CONFIG...}
 
 fragments=()
-for name in "$@"; do
+for name in "${@/#headers/qemu}"; do
 	fragments+=("$top/tests/configs/$name.config")
 	[ -r "${fragments[-1]}" ] || die "no config fragment $name in tests/configs"
 done
@@ -26,9 +27,10 @@ done
 case $base in
 qemu) arch=x86_64 first=tinyconfig targets="bzImage modules" image=arch/x86/boot/bzImage ;;
 uml) arch=um first=defconfig targets="linux modules" image=linux ;;
+headers) arch=x86_64 first=tinyconfig targets=modules_prepare image=scripts/module.lds ;;
 arm64) arch=arm64 first=defconfig targets=modules_prepare image=scripts/module.lds ;;
 arm) arch=arm first=multi_v7_defconfig targets=modules_prepare image=scripts/module.lds ;;
-*) die "the first config is qemu, uml, arm64 or arm, not $base" ;;
+*) die "the first config is qemu, uml, headers, arm64 or arm, not $base" ;;
 esac
 
 kbuild_arch "$arch"

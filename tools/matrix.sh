@@ -18,7 +18,8 @@ passed=0 failed=0
 suites() {
 	local rc=0 log from=$top/build/check-$1-$2
 	rm -f "$from"/{console,result,verdict}.log
-	"$top/tools/check.sh" "$1" "$2" || rc=$?
+	FAIRWQ_BUILD="CONFIG_FAIRWQ_BENCH=m CONFIG_FAIRWQ_TORTURE=m" \
+		"$top/tools/check.sh" "$1" "$2" || rc=$?
 	for log in console result verdict; do
 		[ ! -e "$from/$log.log" ] || cp "$from/$log.log" "$dir/$1-$2/"
 	done

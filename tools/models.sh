@@ -11,7 +11,6 @@
 
 dir=$top/build/models
 limit_s=100 limit_mb=1500
-passed=0 failed=0
 
 # What the head of a model says: "NAME" for each of its cases, the first of
 # which has none; "DEFINE... (REASON)" for each variant.
@@ -45,9 +44,9 @@ build() {
 
 # search NAME ENDS DEFINE...: what the checker has to say goes to stdout.
 search() {
-	rm -rf "$dir/search"
-	mkdir -p "$dir/search"
-	cd "$dir/search" || return
+	rm -rf "$dir/search/$1"
+	mkdir -p "$dir/search/$1"
+	cd "$dir/search/$1" || return
 	build "$@" || return
 	timeout "$limit_s" ./pan ${2:+-l} -n -m1000000 -w21
 }
@@ -56,9 +55,9 @@ search() {
 explain() {
 	local name=$1
 	shift 2
-	[ -e "$dir/search/$name.pml.trail" ] || return 0
+	[ -e "$dir/search/$name/$name.pml.trail" ] || return 0
 	defines "$@"
-	(cd "$dir/search" && spin "${options[@]}" -t -p -k "$name.pml.trail" "$name.pml")
+	(cd "$dir/search/$name" && spin "${options[@]}" -t -p -k "$name.pml.trail" "$name.pml")
 }
 
 # Why it was rejected, or nothing.
@@ -80,11 +79,9 @@ complete() {
 report() {
 	if [ -n "$1" ]; then
 		echo "ok   $2"
-		passed=$((passed + 1))
 	else
 		echo "FAIL $2 (${3#"$top"/})"
 		tail -n 15 "$3" | sed 's/^/    /'
-		failed=$((failed + 1))
 	fi
 }
 
@@ -143,16 +140,30 @@ check_file() {
 	done < <(variants "$file")
 }
 
+# A model and all that is asked of it, in one piece.
+model() {
+	local out
+	out=$(check_file "$top/tests/models/$1.pml")
+	printf '%s\n' "$out" | tee -a "$dir/results"
+}
+
+# As many at a time as there are CPUs.
 main() {
-	local names=("$@") name
+	local names=("$@") name passed failed
 	[ $# -gt 0 ] || mapfile -t names < <(cd "$top/tests/models" && ls ./*.pml | sed 's,^./,,; s/\.pml$//' | grep -vx memory)
 	rm -rf "$dir"
 	mkdir -p "$dir"
 	for name in "${names[@]}"; do
 		[ -e "$top/tests/models/$name.pml" ] || die "there is no model $name"
-		check_file "$top/tests/models/$name.pml"
 	done
+	for name in "${names[@]}"; do
+		while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n || true; done
+		model "$name" || echo "FAIL model $name: no answer" | tee -a "$dir/results" &
+	done
+	wait
 	rm -rf "$dir/search"
+	passed=$(grep -c '^ok   ' "$dir/results" || true)
+	failed=$(grep -c '^FAIL ' "$dir/results" || true)
 	echo "$passed passed, $failed failed"
 	[ "$failed" -eq 0 ]
 }
