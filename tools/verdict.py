@@ -242,7 +242,10 @@ def is_known(lines, first):
 
 
 def is_others_race(lines):
-    """A data race in which neither access is of fairwq's code, or for it."""
+    """
+    A data race in which neither access is of fairwq's code, or for it. Of one of the
+    two the kernel may not know where it was: then the other one says whose memory it is.
+    """
     stacks, frames = [], None
     for line in lines[1:]:
         if line.startswith('====='):
@@ -254,7 +257,8 @@ def is_others_race(lines):
             frames = None
         elif frames is not None and not HELPER.match(line):
             frames.append(line)
-    return all(s and not OURS.search(s[0].rstrip()) for s in stacks) and stacks != []
+    known = [s[0].rstrip() for s in stacks if s]
+    return known != [] and not any(OURS.search(frame) for frame in known)
 
 
 def announced(lines):

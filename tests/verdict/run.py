@@ -36,8 +36,8 @@ WARN = ('------------[ cut here ]------------\nWARNING: at foo+0x1/0x2\n'
 
 def race(one, other):
     """What KCSAN says of two accesses, by the frames at the top of their stacks."""
-    stack = ''.join(f'\n{kind} to 0xffff888 of 8 bytes by task {i} on cpu {i}:\n{frames}'
-                    ' process_one_work+0x3/0x4\n' for i, (kind, frames) in
+    stack = ''.join(f'\n{kind} to 0xffff888 of 8 bytes by task {i} on cpu {i}:\n' +
+                    (frames and frames + ' process_one_work+0x3/0x4\n') for i, (kind, frames) in
                     enumerate((('read-write', one), ('read', other))))
     return ('=' * 66 + f'\nBUG: KCSAN: data-race in a / b\n{stack}\n'
             'value changed: 0x1 -> 0x2\n\nReported by Kernel Concurrency Sanitizer on:\n'
@@ -95,6 +95,11 @@ TESTS = [
     ('known splat with a frame of ours', 'console.log',
      lambda t: BOOT + ' [<0>] fairwq_queue+1\nsmp: Brought up 1 node\n' + t, 3,
      'suspicious RCU'),
+    ('race with one unknown', 'console.log', lambda t: race('', THEIRS) + t, 0,
+     "1 splats that are none of fairwq's"),
+    ('race of ours with one unknown', 'console.log', lambda t: race('', OURS) + t, 3,
+     'KCSAN: data-race'),
+    ('race of two unknown', 'console.log', lambda t: race('', '') + t, 3, 'KCSAN: data-race'),
     ('race of ours', 'console.log', lambda t: race(OURS, OURS) + t, 3, 'KCSAN: data-race'),
     ('race of ours with the kernel', 'console.log', lambda t: race(THEIRS, OURS) + t, 3,
      'KCSAN: data-race'),
