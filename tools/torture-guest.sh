@@ -158,8 +158,8 @@ loads() {
 	sed 's/^/# /' /tmp/slab.grown
 	if [ ! -s /tmp/slab.after ]; then
 		echo "ok 3 no cache has grown # SKIP this kernel does not tell"
-	elif [ "$todo" -lt 500 ]; then
-		echo "ok 3 no cache has grown # SKIP that takes 500 loads to tell"
+	elif [ "$todo" -lt 3 ]; then
+		echo "ok 3 no cache has grown # SKIP too few loads to tell"
 	else
 		result "no cache has grown" [ ! -s /tmp/slab.grown ]
 	fi

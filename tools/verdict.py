@@ -255,10 +255,10 @@ def is_others_race(lines):
             stacks.append(frames)
         elif not line.startswith(' '):
             frames = None
-        elif frames is not None and not HELPER.match(line):
+        elif frames is not None:
             frames.append(line)
-    known = [s[0].rstrip() for s in stacks if s]
-    return known != [] and not any(OURS.search(frame) for frame in known)
+    known = [[f for f in s if not HELPER.match(f)] for s in stacks if s]
+    return known != [] and all(s and not OURS.search(s[0].rstrip()) for s in known)
 
 
 def announced(lines):
