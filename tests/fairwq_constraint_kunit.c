@@ -449,7 +449,6 @@ static void cancel_past_a_second_queue_call(struct kunit *test)
 /* What the two have come to; each step is waited for by the other one. */
 static struct {
 	struct task_struct *queuer;
-	struct fairwq_work *work;
 	struct fairwq_batch *batch;
 	enum fairwq_test_point point;
 	bool at, looks, pushed, marked, seen, done;
@@ -462,17 +461,29 @@ static void race_wait(const bool *step)
 	race.ok = spin_until(step) && race.ok;
 }
 
-static void race_begin(struct kunit *test, struct fairwq_batch *batch, struct mock_item *item,
-		       enum fairwq_test_point point,
+static void race_begin(struct fairwq_batch *batch, enum fairwq_test_point point,
 		       void (*hook)(enum fairwq_test_point point, struct fairwq_batch *batch))
 {
 	memset(&race, 0, sizeof(race));
 	race.queuer = current;
-	race.work = &item->work;
 	race.batch = batch;
 	race.point = point;
 	race.ok = true;
 	fairwq_test_set_hook(hook);
+}
+
+/* A queue call here, and a cancel apart; when both have returned, nobody was waited for in vain. */
+static void race_run(struct kunit *test, const struct order *order, struct fairwq_batch *batch,
+		     struct mock_item *item, bool (*cancel)(struct fairwq_work *work))
+{
+	struct call *call = call_start_apart(test, cancel, &item->work);
+
+	KUNIT_EXPECT_EQ(test, 1, order_queue(order, batch, &item->work));
+	step_done(&race.pushed);
+	KUNIT_EXPECT_TRUE(test, call_end(test, call));
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_TRUE(test, race.ok);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 
 static bool race_cancel(struct fairwq_work *work)
@@ -499,19 +510,13 @@ static void still_at(struct kunit *test, struct fairwq_batch *a, const struct sp
 	struct order order = order_new(test, spot->limited);
 	struct mock_gate *gate = spot->behind ? order_gate(test, &order, a) : NULL;
 	struct mock_item *item = mock_item(test, 'x');
-	struct call *call;
 
-	race_begin(test, a, item, spot->point, still_hook);
-	call = call_start_apart(test, race_cancel, &item->work);
-	KUNIT_EXPECT_EQ(test, 1, order_queue(&order, a, &item->work));
-	KUNIT_EXPECT_TRUE(test, call_end(test, call));
-	fairwq_test_set_hook(NULL);
-	KUNIT_EXPECT_TRUE(test, race.ok);
+	race_begin(a, spot->point, still_hook);
+	race_run(test, &order, a, item, race_cancel);
 	expect_gone(test, item);
 	if (gate)
 		complete_all(&gate->open);
 	order_end(test, &order, a, NULL, 0);
-	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 
 /* It may have been interrupted by one that waits for a lock of who cancels. */
@@ -568,7 +573,6 @@ static void pushed_when_the_cancel_looks_again(struct kunit *test)
 	struct fairwq_batch *a, *b;
 	struct mock_gate *gate;
 	struct mock_item *item;
-	struct call *call;
 
 	need_two_cpus(test);
 	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
@@ -577,16 +581,11 @@ static void pushed_when_the_cancel_looks_again(struct kunit *test)
 	b = mock_batch(test, "b");
 	item = mock_item(test, 'x');
 	gate = order_gate(test, &order, a);
-	race_begin(test, b, item, FAIRWQ_POINT_SERIAL_PUSHING, between_hook);
-	call = call_start_apart(test, between_cancel, &item->work);
-	KUNIT_EXPECT_EQ(test, 1, order_queue(&order, a, &item->work));
-	KUNIT_EXPECT_TRUE(test, call_end(test, call));
-	fairwq_test_set_hook(NULL);
-	KUNIT_EXPECT_TRUE(test, race.ok);
+	race_begin(b, FAIRWQ_POINT_SERIAL_PUSHING, between_hook);
+	race_run(test, &order, a, item, between_cancel);
 	KUNIT_EXPECT_PTR_EQ(test, NULL, memchr_inv(&item->work, 0x6b, sizeof(item->work)));
 	complete_all(&gate->open);
 	order_end(test, &order, a, NULL, 0);
-	set_cpus_allowed_ptr(current, cpu_possible_mask);
 	fairwq_batch_dispose(a);
 	fairwq_batch_dispose(b);
 }
@@ -609,7 +608,6 @@ static void queue_call_has_looked_before_it_is_marked(struct kunit *test)
 	struct fairwq_batch *a;
 	struct mock_gate *gate;
 	struct mock_item *item;
-	struct call *call;
 
 	need_two_cpus(test);
 	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
@@ -617,17 +615,11 @@ static void queue_call_has_looked_before_it_is_marked(struct kunit *test)
 	a = mock_batch(test, "a");
 	item = mock_item(test, 'x');
 	gate = order_gate(test, &order, a);
-	race_begin(test, a, item, FAIRWQ_POINT_SERIAL_PUSHING, over_hook);
-	call = call_start_apart(test, race_cancel, &item->work);
-	KUNIT_EXPECT_EQ(test, 1, order_queue(&order, a, &item->work));
-	step_done(&race.pushed);
-	KUNIT_EXPECT_TRUE(test, call_end(test, call));
-	fairwq_test_set_hook(NULL);
-	KUNIT_EXPECT_TRUE(test, race.ok);
+	race_begin(a, FAIRWQ_POINT_SERIAL_PUSHING, over_hook);
+	race_run(test, &order, a, item, race_cancel);
 	expect_gone(test, item);
 	complete_all(&gate->open);
 	order_end(test, &order, a, NULL, 0);
-	set_cpus_allowed_ptr(current, cpu_possible_mask);
 	fairwq_batch_dispose(a);
 }
 
@@ -662,7 +654,7 @@ static void what_another_pushes_is_waited_for(struct kunit *test)
 	item = mock_item(test, 'x');
 	gate = order_gate(test, &order, a);
 	KUNIT_EXPECT_EQ(test, 1, order_queue(&order, b, &item->work));
-	race_begin(test, a, item, FAIRWQ_POINT_ADMITTED, hands_hook);
+	race_begin(a, FAIRWQ_POINT_ADMITTED, hands_hook);
 	complete_all(&gate->open);
 	race_wait(&race.at);
 	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item->work));

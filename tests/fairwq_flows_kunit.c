@@ -895,30 +895,19 @@ static void destroy_runs_what_was_accepted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 4U, fairwq_test_nr_batches(mock->pool));
 }
 
-/* A caller was let in and has not pushed yet, when the flows are destroyed. */
-static void push_while_dying(enum fairwq_test_point point, struct fairwq_batch *batch)
+/* A caller was let in and is not through, at @forced.point, when the flows are destroyed. */
+static void wait_while_dying(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
 	if (point == FAIRWQ_POINT_FLOWS_DYING)
 		atomic_set_release(&forced.stage, 1);
-	if (point != FAIRWQ_POINT_FLOW_FOUND)
+	if (point != forced.point)
 		return;
 	complete(&forced.reached);
 	spin_until_stage(1, 5000);
 	forced.armed = spin_until_stage(2, WRONG_MS);
 }
 
-/* Somebody is about to arm the sweep, when the flows are destroyed. */
-static void arm_while_dying(enum fairwq_test_point point, struct fairwq_batch *batch)
-{
-	if (point == FAIRWQ_POINT_FLOWS_DYING)
-		atomic_set_release(&forced.stage, 1);
-	if (point != FAIRWQ_POINT_FLOWS_IDLE)
-		return;
-	complete(&forced.reached);
-	spin_until_stage(1, 5000);
-	forced.armed = spin_until_stage(2, WRONG_MS);
-}
-
+/* The same of who is about to arm the sweep. */
 static int arming_fn(void *data)
 {
 	forced.ret = fairwq_flows_set_idle_ms(forced.flows, 1000);
@@ -931,7 +920,7 @@ static void destroy_waits_for_who_sets_the_idle_time(struct kunit *test)
 	struct mock_flows *mock = mock_of(test);
 
 	mock_flows(test, 2, NULL);
-	force(test, 1, FAIRWQ_POINT_FLOWS_IDLE, arm_while_dying);
+	force(test, 1, FAIRWQ_POINT_FLOWS_IDLE, wait_while_dying);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(arming_fn, NULL, "arming")));
 	mock_await(test, &forced.reached);
 	fairwq_flows_destroy(mock->flows);
@@ -950,7 +939,7 @@ static void destroy_waits_for_who_was_let_in(struct kunit *test)
 	mock_flows(test, 2, NULL);
 	queue_letters(test, 1, 'a', 1);
 	mock_until(test, READ_ONCE(mock->mock.log.nr) == 1);
-	force(test, 1, FAIRWQ_POINT_FLOW_FOUND, push_while_dying);
+	force(test, 1, FAIRWQ_POINT_FLOW_FOUND, wait_while_dying);
 	start_caller(test);
 	complete(&forced.go);
 	mock_await(test, &forced.reached);

@@ -576,11 +576,7 @@ static void what_is_planned_behind_it_is_kept(struct kunit *test)
 	unsigned int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, ender);
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	mock_open(test);
-	raw_spin_lock_irq(&mock->pool->lock);
-	mock->pool->slice_us = FAIRWQ_MAX_SLICE_US;
-	raw_spin_unlock_irq(&mock->pool->lock);
+	plan_pool(test);
 	a = mock_batch(test, "a");
 	b = mock_batch(test, "b");
 	c = mock_batch(test, "c");

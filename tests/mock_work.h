@@ -137,6 +137,18 @@ static inline void log_clear(struct mock *mock)
 
 #define PLAN_WARM_UP	200
 
+/* A pool with one runner, which plans as far as can be. */
+static inline void plan_pool(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_open(test);
+	raw_spin_lock_irq(&mock->pool->lock);
+	mock->pool->slice_us = FAIRWQ_MAX_SLICE_US;
+	raw_spin_unlock_irq(&mock->pool->lock);
+}
+
 /*
  * A pool with one runner, and a batch whose items are known to be short. What
  * the test queues to the batch before plan_go() is planned behind @gate.
@@ -146,11 +158,7 @@ static inline struct fairwq_batch *plan_begin(struct kunit *test, struct mock_ga
 	struct mock *mock = test->priv;
 	struct fairwq_batch *a;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	mock_open(test);
-	raw_spin_lock_irq(&mock->pool->lock);
-	mock->pool->slice_us = FAIRWQ_MAX_SLICE_US;
-	raw_spin_unlock_irq(&mock->pool->lock);
+	plan_pool(test);
 	a = mock_batch(test, "a");
 	mock_queue(test, a, '-', PLAN_WARM_UP);
 	fairwq_batch_flush(a);
