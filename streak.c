@@ -128,15 +128,14 @@ static bool fairwq_streak_may_enter_locked(const struct fairwq_pool *pool,
 	       !batch->max_active;
 }
 
-/* Not if it was cancelled, or still runs on another runner than @id; 0: on any. */
+/* Not if it still runs on another runner than @id; 0: on any. */
 static bool fairwq_streak_is_free_locked(const struct fairwq_pool *pool, u32 id,
 					 const struct fairwq_work *work)
 {
 	lockdep_assert_held(&pool->lock);
 
-	return !(atomic_long_read(&work->data) & FAIRWQ_WORK_CANCELED) &&
-	       (!work->last_runner || work->last_runner == id ||
-		!fairwq_runs_locked(pool, work));
+	return !work->last_runner || work->last_runner == id ||
+	       !fairwq_runs_locked(pool, work);
 }
 
 /* May any runner, with @work of @batch first? */
@@ -466,15 +465,9 @@ struct fairwq_serializer *fairwq_streak_end_locked(struct fairwq_runner *runner)
 	do {
 		work = fairwq_serializer_first_locked(serializer, &through);
 	} while (!work && !fairwq_serializer_leave_locked(serializer));
-	if (work) {
+	if (work && fairwq_kept_batch(work)->pool == runner->pool) {
 		batch = fairwq_kept_batch(work);
-		if (batch->pool != runner->pool ||
-		    (atomic_long_read(&work->data) & FAIRWQ_WORK_CANCELED))
-			batch = NULL;
-		else
-			list_del(&work->node);
-	}
-	if (batch) {
+		list_del(&work->node);
 		fairwq_lift_let_go(serializer, batch);
 		fairwq_batch_link_waiting_locked(batch, work);
 	}
