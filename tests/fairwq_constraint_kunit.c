@@ -185,12 +185,7 @@ static void cancel_of_the_third_queueing(struct kunit *test)
 	meet_end(test, item);
 }
 
-/* ---- an order: a serializer, or a limiter that lets one go -------------- */
-
-struct order {
-	struct fairwq_serializer *serial;
-	struct fairwq_limiter *limiter;	/* if there is no serializer */
-};
+/* ---- an order, and one that holds it up --------------------------------- */
 
 static struct order order_new(struct kunit *test, bool limited)
 {
@@ -206,13 +201,6 @@ static struct order order_new(struct kunit *test, bool limited)
 		fairwq_serializer_init(order.serial);
 	}
 	return order;
-}
-
-static int order_queue(const struct order *order, struct fairwq_batch *batch,
-		       struct fairwq_work *work)
-{
-	return order->serial ? fairwq_serializer_queue(order->serial, batch, work) :
-			       fairwq_limiter_queue(order->limiter, batch, work);
 }
 
 /* One item stands at a gate. */
@@ -257,8 +245,7 @@ static void order_end(struct kunit *test, const struct order *order, struct fair
 static void order_mid(const struct order *order, struct fairwq_batch *batch,
 		      struct mock_item *item)
 {
-	mid = (struct mid){ .serial = order->serial, .limiter = order->limiter,
-			    .batch = batch, .work = &item->work, .again = -1 };
+	mid = (struct mid){ .order = *order, .batch = batch, .work = &item->work, .again = -1 };
 }
 
 /* The queue call has returned: nobody looks at the work again, and it may go. */
@@ -344,13 +331,6 @@ static void cancel_on_top_of_the_queue_call(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, "yyyyyyyyy", &mock->log.text[0]);
 }
 
-static bool mid_idle(void)
-{
-	const struct order order = { .serial = mid.serial, .limiter = mid.limiter };
-
-	return order_idle(&order);
-}
-
 /* What is cancelled at @mid.point would be let go before its queue call has dropped it. */
 static void undo_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
@@ -360,7 +340,7 @@ static void undo_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 		mid.ok = call_on_top(mid_call, &mid);
 	} else if (point == FAIRWQ_POINT_SERIAL_UNDO) {
 		complete_all(&mid.gate->open);
-		mid.ok = mid.ok && spin_while_not(mid_idle);
+		mid.ok = mid.ok && spin_for(MOCK_SPIN_MS, order_idle(&mid.order));
 	}
 }
 

@@ -650,9 +650,8 @@ static void runs_after_a_grace_period(struct kunit *test)
 	struct fairwq_batch *a = later_pool(test, 2);
 	struct graced *graced = graced_new(test, a);
 	struct fairwq_work *work = &graced->rwork.work;
-	u64 end = fairwq_clock() + 30 * NSEC_PER_MSEC;
-	bool canceled, pending;
-	int ret[2], runs;
+	bool canceled, pending, runs;
+	int ret[2];
 
 	mock_open(test);
 	KUNIT_EXPECT_FALSE(test, fairwq_rcu_work_flush(&graced->rwork));
@@ -661,9 +660,7 @@ static void runs_after_a_grace_period(struct kunit *test)
 	ret[1] = fairwq_queue_rcu(a, &graced->rwork);
 	canceled = fairwq_work_cancel(work);
 	pending = fairwq_work_pending(work);
-	while (fairwq_clock() < end && !atomic_read(&graced->runs))
-		cpu_relax();
-	runs = atomic_read(&graced->runs);
+	runs = spin_for(30, atomic_read(&graced->runs));
 	rcu_read_unlock();
 	KUNIT_EXPECT_EQ(test, 1, ret[0]);
 	KUNIT_EXPECT_EQ(test, 0, ret[1]);

@@ -273,15 +273,11 @@ static struct {
 static void dispose_in_the_middle(enum fairwq_test_point point,
 				  struct fairwq_batch *batch)
 {
-	u64 end = fairwq_clock() + 50 * NSEC_PER_MSEC;
-
 	if (point != FAIRWQ_POINT_QUEUE_ACCEPTED || batch != forced.batch)
 		return;
 	forced.batch = NULL;
 	fairwq_batch_dispose(batch);
-	while (!atomic_read(&forced.releases->nr) && fairwq_clock() < end)
-		cpu_relax();
-	forced.released_too_early = atomic_read(&forced.releases->nr);
+	forced.released_too_early = spin_for(50, atomic_read(&forced.releases->nr));
 }
 
 /* Dispose comes between the check and the push: the item runs, then it goes. */

@@ -523,14 +523,7 @@ static int caller_fn(void *data)
 /* Spin, at most @ms, until the other side gets to @stage. */
 static bool spin_until_stage(int stage, unsigned int ms)
 {
-	u64 end = fairwq_clock() + (u64)ms * NSEC_PER_MSEC;
-
-	while (atomic_read_acquire(&forced.stage) < stage) {
-		if (fairwq_clock() > end)
-			return false;
-		cpu_relax();
-	}
-	return true;
+	return spin_for(ms, atomic_read_acquire(&forced.stage) >= stage);
 }
 
 /*

@@ -479,11 +479,8 @@ static struct last_end {
 /* The other CPU waits for the lock, or has had the time to, if that does not show. */
 static void last_end_await_waiter(void)
 {
-	u64 end = fairwq_clock() + 200ULL * NSEC_PER_MSEC;
-
-	while (!READ_ONCE(last_end.destroyed) && fairwq_clock() < end &&
-	       !fairwq_test_limiter_wanted(last_end.limiter))
-		cpu_relax();
+	spin_for(200, READ_ONCE(last_end.destroyed) ||
+		 fairwq_test_limiter_wanted(last_end.limiter));
 	last_end.too_early = READ_ONCE(last_end.destroyed);
 	WRITE_ONCE(last_end.let_go, true);
 }

@@ -689,7 +689,7 @@ static void plain_call_is_not_revived_in_order(struct kunit *test)
 	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
 	a = mock_batch(test, "a");
 	item = mock_item(test, 'x');
-	mid = (struct mid){ .work = &item->work, .serial = serial, .batch = a };
+	mid = (struct mid){ .work = &item->work, .order.serial = serial, .batch = a };
 	mid_begin(FAIRWQ_POINT_QUEUE_ACCEPTED, false, mid_want_in_order);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
 	mid_end(test);
@@ -733,7 +733,7 @@ static void pushed_while_it_is_left(struct kunit *test)
 	a = mock_batch(test, "a");
 	item = mock_item(test, 'x');
 	gate = serial_gate(test, serial, a);
-	mid = (struct mid){ .work = &item->work, .serial = serial, .batch = a };
+	mid = (struct mid){ .work = &item->work, .order.serial = serial, .batch = a };
 	mid_begin(FAIRWQ_POINT_SERIAL_LEAVING, false, mid_queue);
 	complete_all(&gate->open);
 	mock_until(test, READ_ONCE(mid.ok));
@@ -746,14 +746,10 @@ static void pushed_while_it_is_left(struct kunit *test)
 
 static void left_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
-	u64 end = fairwq_clock() + 5ULL * NSEC_PER_SEC;
-
 	if (point != FAIRWQ_POINT_SERIAL_PUSHING)
 		return;
 	complete_all(&mid.gate->open);
-	while (!serial_idle(mid.serial) && fairwq_clock() < end)
-		cpu_relax();
-	mid.ok = serial_idle(mid.serial);
+	mid.ok = spin_for(MOCK_SPIN_MS, serial_idle(mid.order.serial));
 }
 
 /* Nobody has it any more when the item is pushed: who has pushed it, starts it. */
@@ -769,7 +765,7 @@ static void left_before_the_push(struct kunit *test)
 	a = mock_batch(test, "a");
 	KUNIT_ASSERT_EQ(test, 0, set_cpus_allowed_ptr(current, cpumask_of(cpu)));
 	item = mock_item(test, 'x');
-	mid = (struct mid){ .serial = serial, .gate = serial_gate(test, serial, a) };
+	mid = (struct mid){ .order.serial = serial, .gate = serial_gate(test, serial, a) };
 	fairwq_test_set_hook(left_hook);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(serial, a, &item->work));
 	fairwq_test_set_hook(NULL);

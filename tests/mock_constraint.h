@@ -204,6 +204,20 @@ static inline void thread_destroy(struct thread *thread)
 		fairwq_limiter_destroy(thread->limiter);
 }
 
+/* ---- an order: a serializer, or a limiter that lets one go -------------- */
+
+struct order {
+	struct fairwq_serializer *serial;
+	struct fairwq_limiter *limiter;	/* if there is no serializer */
+};
+
+static inline int order_queue(const struct order *order, struct fairwq_batch *batch,
+			      struct fairwq_work *work)
+{
+	return order->serial ? fairwq_serializer_queue(order->serial, batch, work) :
+			       fairwq_limiter_queue(order->limiter, batch, work);
+}
+
 /* ---- in the middle of a queue call -------------------------------------- */
 
 /* What happens once, at one point of the next call that gets there. */
@@ -213,8 +227,7 @@ static struct mid {
 	bool on_top;			/* from a hardirq */
 	bool reached, ok;
 	struct fairwq_work *work;
-	struct fairwq_serializer *serial;
-	struct fairwq_limiter *limiter;	/* if there is no serializer */
+	struct order order;
 	struct fairwq_batch *batch;
 	struct mock_gate *gate;
 	bool canceled[2];
@@ -259,10 +272,7 @@ static inline void mid_end(struct kunit *test)
 
 static inline void mid_queue(struct mid *mid)
 {
-	if (mid->serial)
-		mid->again = fairwq_serializer_queue(mid->serial, mid->batch, mid->work);
-	else
-		mid->again = fairwq_limiter_queue(mid->limiter, mid->batch, mid->work);
+	mid->again = order_queue(&mid->order, mid->batch, mid->work);
 }
 
 static inline void mid_cancel_once(struct mid *mid)

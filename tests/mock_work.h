@@ -194,31 +194,11 @@ static inline struct mock_gate *parked_begin(struct kunit *test, struct fairwq_b
 
 /* ---- steps between two CPUs ------------------------------------------- */
 
-/* Also with interrupts off: until @flag is set, or for too long. */
+/* Also with interrupts off. */
 static inline bool spin_until(const bool *flag)
 {
-	u64 end = fairwq_clock() + 5ULL * NSEC_PER_SEC;
-
 	/* Pairs with step_done(). */
-	while (!smp_load_acquire(flag)) {
-		if (fairwq_clock() > end)
-			return false;
-		cpu_relax();
-	}
-	return true;
-}
-
-/* The same, of what is not one flag. */
-static inline bool spin_while_not(bool (*done)(void))
-{
-	u64 end = fairwq_clock() + 5ULL * NSEC_PER_SEC;
-
-	while (!done()) {
-		if (fairwq_clock() > end)
-			return false;
-		cpu_relax();
-	}
-	return true;
+	return spin_for(MOCK_SPIN_MS, smp_load_acquire(flag));
 }
 
 static inline void step_done(bool *flag)
