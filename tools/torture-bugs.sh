@@ -33,6 +33,7 @@ complaints() {
 		echo '!!! item .* are lost'
 		of_lanes '[0-9]+ have ended' serializer limiter constraint flow 'any batch'
 		echo '!!! .* items that were queued once are lost'
+		echo '!!! a batch took .* items: '
 		;;
 	twice)
 		echo '!!! item .* and ran more'
@@ -92,7 +93,7 @@ complaints() {
 # where that is what matters.
 conditions() {
 	case $1 in
-	lost) echo uml 8 patience=10 ;;
+	lost) echo uml 8 patience=10 weights=empty=100 ;;
 	flush) echo uml 8 weights=pool_flush=50,batch_flush=100,lane_meddle=300 ;;
 	failure) echo uml 8 weights=notifier=100 ;;
 	refused) echo uml 8 weights=pool=50 ;;

@@ -385,6 +385,21 @@ static void tt_op_batch_cancel(struct tt_actor *actor)
 	fairwq_batch_put(batch);
 }
 
+/* All that a batch has; one that nobody else knows. */
+static void tt_op_empty(struct tt_actor *actor)
+{
+	struct fairwq_batch_attrs attrs = {
+		.max_active = tt_random(actor, 3),
+		.released = tt_batch_released,
+	};
+	struct fairwq_batch *batch = tt_batch_create(actor, &attrs);
+
+	if (!batch)
+		return;
+	tt_empty(batch, actor);
+	fairwq_batch_dispose(batch);
+}
+
 /* ---- waiting ----------------------------------------------------------- */
 
 /* What may have taken an item out since @then was taken. */
@@ -687,6 +702,7 @@ struct tt_op tt_ops[] = {
 	{ "cancel",	   200, true,  tt_op_cancel },
 	{ "disable",	    50, true,  tt_op_disable },
 	{ "batch_cancel",   10, true,  tt_op_batch_cancel },
+	{ "empty",	    20, false, tt_op_empty },
 	{ "dispose",	    20, true,  tt_op_dispose },
 	{ "pause",	    10, true,  tt_op_pause },
 	{ "resume",	    50, true,  tt_op_resume },

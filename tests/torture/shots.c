@@ -347,3 +347,38 @@ void tt_probe(struct fairwq_batch *batch, struct fairwq_pool *pool)
 	while (!READ_ONCE(probe.ended))	/* neither waits for the last word of a drop */
 		schedule_timeout_uninterruptible(1);
 }
+
+/* ---- a batch that is emptied ------------------------------------------- */
+
+#define TT_EMPTY_ITEMS	16U
+
+/*
+ * Of all that a batch has taken, each has run or was taken out by a cancel that tells
+ * nobody which; and if it was, nobody touches it any more.
+ */
+void tt_empty(struct fairwq_batch *batch, struct tt_actor *actor)
+{
+	struct tt_probe *probe = kcalloc(TT_EMPTY_ITEMS, sizeof(*probe), GFP_KERNEL);
+	unsigned long dropped = 0, ended = 0, queued = 0;
+	unsigned int i, at = tt_random(actor, TT_EMPTY_ITEMS + 1);
+
+	if (!probe)
+		return;
+	for (i = 0; i < TT_EMPTY_ITEMS; i++) {
+		fairwq_work_init(&probe[i].once.work, tt_probe_fn);
+		queued += tt_queued(fairwq_queue(batch, &probe[i].once.work)) == 1;
+		if (i == at)
+			dropped += fairwq_batch_cancel(batch, NULL);
+	}
+	dropped += fairwq_batch_cancel(batch, NULL);
+	fairwq_batch_flush(batch);
+	for (i = 0; i < TT_EMPTY_ITEMS; i++)
+		ended += READ_ONCE(probe[i].ended);
+	if (tt_shot_is_planted(TT_BUG_LOST))
+		queued++;
+	if (queued != ended + dropped)
+		tt_problem("a batch took %lu items: %lu ran, %lu were dropped\n", queued,
+			   ended, dropped);
+	tt_count(TT_DROPPED, dropped);
+	kfree(probe);
+}

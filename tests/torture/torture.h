@@ -211,6 +211,7 @@ void tt_shot_dropped(struct fairwq_work *work);
 void tt_shots_bury(void);
 void tt_object(struct tt_actor *actor);
 void tt_probe(struct fairwq_batch *batch, struct fairwq_pool *pool);
+void tt_empty(struct fairwq_batch *batch, struct tt_actor *actor);
 
 /* lanes.c: one producer, one order */
 void tt_lanes_init(struct tt_actor *actor);
