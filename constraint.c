@@ -120,8 +120,8 @@ void fairwq_keep_back_locked(struct fairwq_constraint *constraint, struct fairwq
 	work->stamp = (unsigned long)batch;
 	WRITE_ONCE(work->place, FAIRWQ_PLACE_SORTED | FAIRWQ_PLACE_TOLD);
 	/*
-	 * Pairs with fairwq_cancel_constrained(), as in fairwq_enter(). No model: who
-	 * takes it out waits for the lock first.
+	 * Pairs with fairwq_cancel_constrained(), as in fairwq_enter(). Model:
+	 * tests/models/enter.pml; there the lock alone would do.
 	 */
 	smp_store_release(&work->constraint, fairwq_waits_in(constraint));
 	atomic_long_set_release(&work->data, fairwq_kept_word(constraint, 0));

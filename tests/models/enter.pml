@@ -25,12 +25,13 @@
  *
  * Loads are where they stand here, but for NO_ACQUIRE. What is done under the lock
  * of the pool is one step, but for a streak's two stores: for @nr_canceled, and who
- * looks at @incoming after it, see cancel.pml. What is put back, by a streak or by
- * lift.c, is not here. There is one level on each CPU, and one work.
+ * looks at @incoming after it, see cancel.pml. There is one level on each CPU, and
+ * one work.
  *
  * Nothing here needs the release in fairwq_admit_locked() (NO_RELEASE_ADMIT holds):
  * a cancel that finds ADMITTED looks into the work only if it is its own queue
- * call's, which has a full barrier there.
+ * call's, which has a full barrier there. Nor those in fairwq_keep_back_locked()
+ * (BACK NO_RELEASE_BACK): who finds that word has had the lock since.
  *
  * Case LIMITER: the constraints are limiters.
  * Case SHARED: both of them have the same lock.
@@ -40,6 +41,8 @@
  * Case TWO: one queue call; an interrupt on top of it cancels, and another CPU.
  * Case AGAIN: one queue call; who has cancelled it queues it again at once, through
  *	any of the two, and the function of that frees it.
+ * Case BACK: what was let go is put back once, by the runner: what is left of a
+ *	streak, or what lift.c takes out of a batch.
  * Case STOPPED: one queue call, which may stop, wherever it has interrupts on, until
  *	the cancel has returned.
  *
@@ -74,6 +77,7 @@
  * Broken NOT_OWN (assertion): what was let go by another CPU is cancelled all the
  *	same: that CPU pushes it when it may be freed.
  * Broken ON_TOP NOT_OWN (assertion): as above.
+ * Broken BACK UNLOCKED (assertion): it is put back without the lock.
  * Broken STOPPED SPIN (invalid end state): the cancel waits for the queue call.
  */
 #define CPUS	3		/* 0: queue; 1: the runner; 2: cancel, and queue */
@@ -103,11 +107,13 @@
 #define TWO_CONSTRAINTS
 #endif
 
-/* @DATA: 1 to 4: kept back, with which entry, and through which lock; or */
+/* @DATA: 1 to 6: kept back, with which entry, and through which lock; or */
 #define ADMITTED 8
 #define LINKED	16
 #define CANCELED 32
 #define kept(d)	((d) & 7)
+#define word_back(c) (5 + lock_of(c))	/* entry 0: of no call */
+#define has_entry(d) (kept(d) < 5)
 
 /* @CONSTRAINT: 0, 1 or 2, and */
 #define WAITS	2
@@ -153,6 +159,9 @@ byte ended;			/* of which constraint, if it is in @fifo */
 bool pool_locked;		/* for more than one step */
 byte nr_canceled;		/* batch->nr_canceled */
 byte held;			/* batch->nr_held */
+#ifdef BACK
+bool back;			/* it was put back, once */
+#endif
 
 bool called;			/* CPU 0 is in its queue call, */
 bool masked;			/* with interrupts off, */
@@ -263,6 +272,29 @@ inline streak_locked(cpu, c)
 	store(cpu, DATA, LINKED);
 	d_step { ended = c; fifo = true; held-- }
 }
+
+#ifdef BACK
+/* fairwq_keep_back_locked(); CPU 1 has the lock of the pool */
+inline put_back(cpu, c)
+{
+#ifndef UNLOCKED
+	lock(lock_of(c));
+#endif
+	store(cpu, STAMP, bound);
+	store(cpu, PLACE, SORTED);
+#ifdef NO_RELEASE_BACK
+	store(cpu, CONSTRAINT, c + WAITS);
+	store(cpu, DATA, word_back(c));
+#else
+	store_release(cpu, CONSTRAINT, c + WAITS);
+	store_release(cpu, DATA, word_back(c));
+#endif
+	sorted[c - 1] = true
+#ifndef UNLOCKED
+	;unlock(cpu, lock_of(c))
+#endif
+}
+#endif
 
 /* Do @act, and what comes of it; @k: of which constraint. */
 inline settle(cpu)
@@ -541,7 +573,7 @@ inline cancel_constrained(cpu)
 		:: !taken && entry[entry_in(d)] == n -> leave_word_locked(cpu)
 		:: !taken && entry[entry_in(d)] != n
 #else
-		:: !taken -> leave_word_locked(cpu)
+		:: !taken && has_entry(d) -> leave_word_locked(cpu)
 #endif
 		:: else
 		fi;
@@ -719,6 +751,14 @@ proctype runner(byte cpu)
 
 end:	do
 	:: d_step { RMW(cpu) && incoming -> link() }
+#ifdef BACK
+	:: d_step { RMW(cpu) && fifo && !back -> back = true; fifo = false; k = ended;
+		    held++; pool_locked = true };
+		/* fairwq_streak_give_back_locked(), fairwq_lift_locked() */
+		put_back(cpu, k);
+		d_step { RMW(cpu) -> pool_locked = false; act = NEXT }
+		settle(cpu)
+#endif
 	:: d_step { RMW(cpu) && fifo -> fifo = false; k = ended };
 		/* fairwq_start_turn() */
 		store(cpu, CONSTRAINT, 0);
