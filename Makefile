@@ -22,7 +22,7 @@ help:
 	@echo '  samples          build it with the sample clients'
 	@echo '  install          install fairwq.ko, and nothing else'
 	@echo '  headers_install  install fairwq.h and Module.symvers below PREFIX ($(PREFIX))'
-	@echo '  dkms-install     let dkms build and install it for every kernel'
+	@echo '  dkms-install     let dkms build and install it, now and for every new kernel'
 	@echo '  clean            remove what was built'
 	@echo 'To see it work:'
 	@echo '  demo             two clients on real files in a booted stock kernel, in QEMU'

@@ -5,10 +5,10 @@
  *
  * The hard part is the end. A queue call that was not refused pushes inside
  * one RCU read-side section, so a grace period after it was marked no push
- * is under way: then the batch is *closed*. A closed batch with nothing queued
- * and nothing in flight is *drained*; the one who sees that, under the lock,
- * has it reaped. It is seen either when the batch is closed or when its last
- * turn ends, never both times. Model: tests/models/dispose.pml.
+ * is under way: then the batch is *closed*. A closed batch with nothing queued,
+ * held or in flight is *drained*; the one who sees that, under the lock, has it
+ * reaped. It is seen when the batch is closed, or when the last of these is over,
+ * and never twice. Model: tests/models/dispose.pml.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -191,14 +191,15 @@ EXPORT_SYMBOL_GPL(fairwq_batch_dispose);
 
 /**
  * fairwq_batch_get - take another reference
- * @batch: a batch that the caller holds a reference to
+ * @batch: a batch that the caller holds a reference to, or NULL
  *
  * Context: Any.
  * Return: @batch.
  */
 struct fairwq_batch *fairwq_batch_get(struct fairwq_batch *batch)
 {
-	kref_get(&batch->refs);
+	if (batch)
+		kref_get(&batch->refs);
 	return batch;
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_get);

@@ -51,7 +51,7 @@ static inline unsigned int fairwq_load_acquire(const unsigned int *p)
 #endif
 }
 
-/* The suite that asks lockdep what it knows: since 6.3. */
+/* The suite that asks lockdep what it knows. */
 #if defined(CONFIG_PROVE_LOCKING) && defined(lock_set_cmp_fn)
 #define FAIRWQ_HAS_LOCK_CMP_FN
 #endif

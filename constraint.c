@@ -120,7 +120,7 @@ void fairwq_keep_back_locked(struct fairwq_constraint *constraint, struct fairwq
 	work->stamp = (unsigned long)batch;
 	WRITE_ONCE(work->place, FAIRWQ_PLACE_SORTED | FAIRWQ_PLACE_TOLD);
 	/*
-	 * Pairs with fairwq_cancel_constrained(), as in fairwq_enter(). Model:
+	 * Pairs with fairwq_take_out_locked(), as in fairwq_enter(). Model:
 	 * tests/models/enter.pml; there the lock alone would do.
 	 */
 	smp_store_release(&work->constraint, fairwq_waits_in(constraint));
@@ -137,7 +137,8 @@ static struct fairwq_batch *fairwq_let_go_constrained(struct fairwq_work *work)
 	WRITE_ONCE(work->place, 0);
 	WRITE_ONCE(work->constraint, NULL);
 	/*
-	 * Pairs with the cmpxchg() of the next queue call, and with fairwq_undo().
+	 * Pairs with the cmpxchg() of the next queue call, and with
+	 * fairwq_take_out_locked().
 	 * Model: tests/models/enter.pml.
 	 */
 	atomic_long_set_release(&work->data, 0);
@@ -372,7 +373,7 @@ static int fairwq_enter_listed(struct fairwq_constraint *constraint,
 		WRITE_ONCE(entering->first, raw_smp_processor_id() * ENTRIES + 1);
 	if (likely(nr < ENTRIES)) {
 		WRITE_ONCE(entering->nr, nr + 1);
-		/* It is ours, then it is used. Pairs with the same, in an interrupt on this CPU. */
+		/* It is ours, then used. Pairs with the same, in an interrupt here. No model. */
 		barrier();
 		ret = fairwq_claim_and_enter(constraint, batch, work,
 					     READ_ONCE(entering->first) + nr,

@@ -344,8 +344,13 @@ EXPORT_SYMBOL_GPL(fairwq_queue);
  */
 bool fairwq_work_pending(const struct fairwq_work *work)
 {
-	long data = atomic_long_read(&work->data);
+	long data;
 
+	if (!work) {
+		fairwq_bad_arg("work is NULL");
+		return false;
+	}
+	data = atomic_long_read(&work->data);
 	return (data & (FAIRWQ_WORK_PENDING | FAIRWQ_WORK_CANCELED)) == FAIRWQ_WORK_PENDING;
 }
 EXPORT_SYMBOL_GPL(fairwq_work_pending);

@@ -232,7 +232,7 @@ struct fairwq_failure {
  */
 struct fairwq_work {
 	/* private: */
-	atomic_long_t data;		/* while pending: its batch, and FAIRWQ_WORK_* */
+	atomic_long_t data;		/* FAIRWQ_WORK_*, and its batch, or who keeps it back */
 	u32 last_runner;		/* id of the runner that started it last, 0: none */
 	u16 place;			/* while linked: FAIRWQ_PLACE_*, where it is */
 	u16 disabled;			/* how often */

@@ -244,7 +244,7 @@ static struct fairwq_flow *fairwq_flow_get(struct fairwq_flows *flows, u64 key)
 {
 	struct fairwq_flow *flow = fairwq_flow_find(flows, key);
 
-	/* Pairs with the grace period in fairwq_flows_sweep(). */
+	/* Pairs with the grace period in fairwq_flows_sweep(). No model. */
 	if (unlikely(!flow || READ_ONCE(flow->closed))) {
 		fairwq_test_point(FAIRWQ_POINT_FLOW_CLOSED,
 				  flow ? flow->batch : flows->shared);
@@ -307,7 +307,7 @@ int fairwq_flows_queue(struct fairwq_flows *flows, u64 key, struct fairwq_work *
 	if (!work || !work->func)
 		return fairwq_bad_arg("work is NULL or has no function");
 	rcu_read_lock();
-	/* Pairs with the grace period in fairwq_flows_destroy(). */
+	/* Pairs with the grace period in fairwq_flows_destroy(). No model. */
 	if (unlikely(READ_ONCE(flows->dying))) {
 		rcu_read_unlock();
 		return -ESHUTDOWN;
@@ -443,7 +443,7 @@ static void fairwq_flows_sweep(struct fairwq_flows *flows, unsigned long now)
 	}
 	if (!list_empty(&closed)) {
 		fairwq_test_point(FAIRWQ_POINT_FLOWS_SWEEP_CLOSED, flows->shared);
-		/* Who found one of them open has pushed. Pairs with fairwq_flow_get(). */
+		/* Who found one open has pushed. Pairs with fairwq_flow_get(). No model. */
 		if (!fairwq_mutant(FLOW_NO_GRACE))
 			synchronize_rcu();
 		fairwq_test_point(FAIRWQ_POINT_FLOWS_SWEEP_WAITED, flows->shared);
@@ -625,7 +625,7 @@ void fairwq_flows_destroy(struct fairwq_flows *flows)
 		return;
 	WRITE_ONCE(flows->dying, true);
 	fairwq_test_point(FAIRWQ_POINT_FLOWS_DYING, flows->shared);
-	/* Who has not seen that has pushed by then. Pairs with fairwq_flows_queue(). */
+	/* Who has not seen that has pushed. Pairs with fairwq_flows_queue(). No model. */
 	if (!fairwq_mutant(FLOWS_DESTROY_NO_GRACE))
 		synchronize_rcu();
 	cancel_delayed_work_sync(&flows->sweep);

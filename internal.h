@@ -344,7 +344,8 @@ struct fairwq_waiter {
  * A batch: one client's queue.
  *
  * Invariant: the node is in the tree iff an item is in @fifo, @paused is not
- * set, @nr_canceling is 0 and fewer than @max_active are in flight.
+ * set, @nr_canceling is 0 and fewer than @max_active are in flight, or the head was
+ * put back; but for a guest of a streak, under one hold of the lock.
  * Invariant: the head of @fifo is never a barrier.
  * Invariant: what is in @fifo is older than @unsorted, which is older than
  * @sorted, which is older than @incoming. Without @unsorted nothing is in

@@ -418,7 +418,7 @@ static void fairwq_pool_wait_drained(struct fairwq_pool *pool)
 	unsigned int tries = 0;
 
 	WRITE_ONCE(pool->draining, true);
-	synchronize_rcu();	/* pairs with fairwq_queue() */
+	synchronize_rcu();	/* pairs with fairwq_queue(); no model */
 	do {
 		fairwq_pool_wait(pool);
 		if (++tries == 10 || tries % 100 == 0)

@@ -3,7 +3,7 @@
  * Runners: kicked, running what they took along (plan.c), going idle.
  *
  * No wake-up is lost: a runner goes idle only under the lock, having seen that
- * the tree is empty, and a batch enters the tree only under the same lock.
+ * the tree is empty or too many work, and a batch enters the tree only under the same lock.
  * Model: tests/models/queue.pml.
  *
  * Turns that have ended are told to their batches under the next hold of the
@@ -166,7 +166,8 @@ static void fairwq_start_turn(struct fairwq_runner *runner, struct fairwq_turn *
 	 * What another runner may want to know. Whoever sees that the one before
 	 * is over sees what it did: between its end and this there was a full
 	 * barrier, where this one was taken. Pairs with fairwq_park_locked(),
-	 * fairwq_park_at() and fairwq_await_running().
+	 * fairwq_park_at() and fairwq_await_running(). Models: tests/models/park.pml,
+	 * disable.pml.
 	 */
 	WRITE_ONCE(runner->current_work, work);
 	WRITE_ONCE(work->last_runner, runner->id);
@@ -176,7 +177,7 @@ static void fairwq_start_turn(struct fairwq_runner *runner, struct fairwq_turn *
 	/*
 	 * Whoever finds it clear queues anew, and sees who runs it. Whoever
 	 * found it set has his stores seen by the function. Full barrier, pairs
-	 * with the one in fairwq_claim(). It is also one between the stores of
+	 * with the one in fairwq_claim_taken(). It is also one between the stores of
 	 * @done and @current_work and the loads of @attention and @wanted:
 	 * pairs with fairwq_attention_raise_locked() and fairwq_park_at().
 	 * Models: tests/models/pending.pml, attention.pml, park.pml.

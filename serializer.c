@@ -13,8 +13,10 @@
  *
  * As a push is one cmpxchg(), nothing is ever half-way in the queue. It is the
  * last that a queue call does to the serializer, which so may go as soon as its
- * items are through. Under the lock, what was pushed is put into queue order in
- * @waiting; whatever is cancelled there is just taken out of it.
+ * items are through; unless nobody has it by then, or the item was cancelled under
+ * the call (constraint.c), or may lift others (lift.c). Under the lock, what was
+ * pushed is put into queue order in @waiting; whatever is cancelled there is just
+ * taken out of it.
  *
  * Invariant: if @head is idle or BUSY, @waiting is empty.
  * Invariant: nobody touches a serializer after he has made it idle.

@@ -17,7 +17,7 @@
 /* Of a pool. Monotonic, except that "reset" sets them to 0. */
 enum fairwq_counter {
 	FAIRWQ_TURNS,		/* items taken by runners */
-	FAIRWQ_KICKS,		/* runners queued to the workqueue from outside */
+	FAIRWQ_KICKS,		/* idle runners queued to the workqueue */
 	FAIRWQ_REQUEUES,	/* runners that gave the worker back and went on */
 	FAIRWQ_STOLEN,		/* planned items that an idle runner took over */
 	FAIRWQ_PARKED,		/* items that waited for their own last run to end */

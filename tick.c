@@ -5,7 +5,8 @@
  * While something is planned and not started it is due each jiffy, and has an
  * idle runner take from a plan that is overdue. Otherwise it is due when an
  * item may have been running for too long, which is reported once per item,
- * with its stack. While no runner is active it is not due at all.
+ * with its stack. While no runner is active nothing needs it: it may be due once
+ * more, and then no longer.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

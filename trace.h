@@ -4,7 +4,7 @@
  *
  * Fields: pool and batch are names; fn is the function of the item; wait and
  * run are ns. wait is 0 for the few items that were queued before the event
- * was switched on.
+ * was switched on, and for those of a streak; run for those that had started.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM fairwq

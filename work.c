@@ -3,10 +3,11 @@
  * Reaching into the queue: cancel, disable and wait for one work; cancel what
  * a batch has queued. What they mean is what cancel_work() and the like mean.
  *
- * Under the lock of its pool a pending work is in one of these places, and can
- * be taken out of it: in its batch's FIFO, in a plan, parked. Two it passes
- * through without the lock. Between the claim and the push it is in the hands
- * of a queue call, which a cancel from an interrupt may have interrupted and
+ * Under the lock of its pool a work that has got there is in one of these places, and
+ * can be taken out of it: in its batch's FIFO, in a plan or a streak, parked. Before,
+ * it may be in a constraint, see constraint.c, or wait for a timer or a grace period,
+ * see delay.c. Two places it passes through without the lock. Between the claim and
+ * the push it is in the hands of a queue call, which a cancel from an interrupt may have interrupted and
  * so cannot wait for: it leaves word, and the item is dropped when it arrives,
  * by the queue call itself at the latest. Between leaving the plan and the
  * start it is in the hands of its runner: it counts as started.
@@ -188,7 +189,7 @@ static struct fairwq_look fairwq_look_locked(struct fairwq_batch *batch,
 	look.slot = data_race(work->slot); /* and here */
 	fairwq_test_point(FAIRWQ_POINT_LOOK, batch);
 	/*
-	 * Load these, then the word. Pairs with the full barrier in fairwq_claim(). No
+	 * Load these, then the word. Pairs with the full barrier in fairwq_claim_as(). No
 	 * model.
 	 */
 	smp_rmb();
@@ -612,7 +613,7 @@ static void fairwq_disable(struct fairwq_work *work)
 	raw_spin_unlock_irqrestore(&fairwq_disable_lock, flags);
 	/*
 	 * Store @disabled, then look whether it is pending. Pairs with
-	 * fairwq_claim(): either the queue call sees that it is disabled, or
+	 * fairwq_claim_as(): either the queue call sees that it is disabled, or
 	 * the cancel that follows sees that it is pending. Model:
 	 * tests/models/disable.pml.
 	 */

@@ -26,7 +26,7 @@ static bool keeper_admit(struct fairwq_constraint *constraint, struct fairwq_wor
 		WRITE_ONCE(work->place, FAIRWQ_PLACE_ASIDE);
 	else
 		WRITE_ONCE(keeper->waits, work);
-	/* Pairs with fairwq_cancel_constrained(). */
+	/* Pairs with fairwq_take_out_locked(). */
 	smp_store_release(&work->constraint, fairwq_waits_in(constraint));
 	return false;
 }

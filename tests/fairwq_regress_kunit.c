@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One case for each fault that was found in this module, named after what it
- * must do.
+ * Cases for faults that were found in this module and fit into no other suite,
+ * named after what it must do.
  */
 #include <linux/kthread.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Disabling a work and waiting until it does not run, after which it may be
- * freed: fairwq_work_disable_sync() in work.c, against fairwq_claim() in
- * fairwq.c and fairwq_start_turn() in runner.c.
+ * freed: fairwq_work_disable_sync() in work.c, against fairwq_claim_as() in
+ * internal.h and fairwq_start_turn() in runner.c.
  *
  * One task queues the work twice, another disables it. A runner runs it.
  *
@@ -11,7 +11,7 @@
  * but a refused queue call looks at it again; the call does return.
  *
  * Broken NO_MB_DISABLE (assertion): no smp_mb() in fairwq_disable().
- * Broken NO_MB_CLAIM (assertion): the cmpxchg() in fairwq_claim() without its
+ * Broken NO_MB_CLAIM (assertion): the cmpxchg() in fairwq_claim_as() without its
  *	barrier: @disabled is loaded before the work can be seen to be pending.
  * Broken CLAIMED_BLINDLY (assertion): @disabled is not looked at behind it.
  * Broken NO_ACQUIRE_DATA (assertion): fairwq_await() loads @last_runner before

@@ -175,7 +175,7 @@ bool freed;
 byte returned;			/* calls */
 byte cancels;			/* that have returned */
 #ifdef BY_ENTRY
-byte entry[2];			/* fairwq_entry.constraint */
+byte entry[2];			/* of which constraint an entry is */
 #endif
 
 /* To the work, on their way. */

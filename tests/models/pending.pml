@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Pending: fairwq_claim() and fairwq_reserve() in fairwq.c, against
- * fairwq_start_turn() in runner.c.
+ * Pending: fairwq_claim_as() in internal.h, fairwq_claim_taken() and
+ * fairwq_reserve() in fairwq.c, against fairwq_start_turn() in runner.c.
  *
  * Two callers store something and then queue the same work, twice each; a
  * runner makes it no longer pending and calls the function, which looks at what
@@ -11,7 +11,7 @@
  * Holds: whoever was told 1 or 0 has what he stored before seen by a run; the
  * function is called once for each 1; a work is in no list twice.
  *
- * Broken NO_MB_CLAIM (invalid end state): no smp_mb() in fairwq_claim(), behind
+ * Broken NO_MB_CLAIM (invalid end state): no smp_mb() in fairwq_claim_taken(), behind
  *	the cmpxchg() that has failed.
  * Broken NO_MB_RESERVE (invalid end state): no smp_mb() in fairwq_reserve().
  * Broken XCHG_RELEASE (invalid end state): the xchg() in fairwq_start_turn() is

@@ -11,10 +11,9 @@
  * stored; the items of one task start in queue order; each runs, or is
  * cancelled; the destroying call returns, and nobody is at the serializer then.
  *
- * Case CANCEL: the second item is cancelled by another CPU, if it waits.
- * Case ON_TOP: it is cancelled by an interrupt on top of its queue call, at any
- *	moment of that; constraint.c: fairwq_leave_word(), fairwq_undo(),
- *	fairwq_drop_admitted(). When the call has returned, nobody looks at it.
+ * Case CANCEL: the second item is cancelled by another CPU, wherever it is until it
+ *	is let go; constraint.c: fairwq_take_out_locked(), fairwq_leave_word_locked(),
+ *	fairwq_undo(). With interrupts and two serializers: enter.pml.
  *
  * Broken LEFT_BLINDLY (invalid end state): who has seen that nothing waits
  *	stores that it is idle.
@@ -23,10 +22,10 @@
  * Broken NO_MB_LEAVE (assertion): it is left without a barrier.
  * Broken CANCEL NOT_MARKED (invalid end state): who sorts does not say that
  *	something is in the list.
- * Broken CANCEL UNLOCKED (invalid end state): a cancel takes out what it finds
+ * Broken CANCEL UNLOCKED (assertion): a cancel takes out what it finds
  *	without the lock.
- * Broken ON_TOP FORGOTTEN (assertion): the queue call does not take it out.
- * Broken ON_TOP NOT_DROPPED (assertion): nor does who lets it go.
+ * Broken CANCEL NOT_ASIDE (assertion): what was cancelled is sorted as any other.
+ * Broken CANCEL FORGOTTEN (invalid end state): the queue call does not drop it.
  */
 #define CPUS	4		/* 0, 1: queue; 2, 3: runners */
 #define LOCK	0		/* fairwq_constraint_lock() */
@@ -60,9 +59,8 @@ bool told;				/* the marker's completion */
 bool gone;				/* the serializer */
 bool queued;				/* all of the first task */
 byte word;				/* of item 1 */
-bool entry_canceled;			/* fairwq_entry.canceled of its queue call */
-bool entered, returned;			/* that call */
-bool masked, on_top;			/* interrupts of its CPU */
+bool mark;				/* of its queue call's entry */
+bool aside;				/* it was cancelled before it was sorted */
 
 /* fairwq_serializer_sort_locked(): xchg() */
 inline sort_locked(cpu)
@@ -76,7 +74,11 @@ inline sort_locked(cpu)
 			head = LIST;
 #endif
 			do
-			:: incoming?got ->
+#ifndef NOT_ASIDE
+			:: incoming??[1] && word == CANCELED -> incoming??1; aside = true
+#endif
+			:: nempty(incoming) ->
+				incoming?got;
 				waiting!got;
 #ifdef SERIAL_LIFO
 				got = len(waiting) - 1;
@@ -132,7 +134,8 @@ inline pop_locked(cpu)
 			waiting?work;
 			if
 			:: work == MARKER -> passed = true; work = NONE
-			:: work == 1 -> goto_admit(); break
+			/* fairwq_admit_locked() */
+			:: work == 1 -> word = GONE_ON; break
 			:: else -> break
 			fi
 		:: empty(waiting) ->
@@ -149,47 +152,18 @@ inline pop_locked(cpu)
 	od
 }
 
-/* fairwq_admit_locked() */
-inline goto_admit()
-{
-	d_step {
-		assert(!(returned && word == CANCELED));
-#ifdef NOT_DROPPED
-		word = GONE_ON
-#else
-		word = (word == CANCELED -> CANCELED : GONE_ON)
-#endif
-	}
-}
-
-/* fairwq_serializer_next(): what it finds is pushed, or dropped */
+/* fairwq_serializer_next(), fairwq_admit_push() */
 inline next(cpu)
 {
-	do
-	:: true ->
-		masked = masked || cpu == 0;
-		spin_lock(cpu);
-		pop_locked(cpu);
-		spin_unlock(cpu);
-		/* complete() */
-		d_step { told = told || passed; passed = false }
-		if
-		:: work == NONE -> break
-		:: work == 1 && word == CANCELED ->
-			/* fairwq_drop_admitted(), fairwq_serializer_complete() */
-			d_step { assert(!returned); word = 0; work = NONE }
-			leave(cpu, BUSY);
-			if
-			:: left -> left = false; break
-			:: else
-			fi
-		:: else ->
-			/* fairwq_admit_push() */
-			d_step { RMW(cpu) -> pushed!work; work = NONE }
-			break
-		fi
-	od;
-	masked = masked && cpu != 0
+	spin_lock(cpu);
+	pop_locked(cpu);
+	spin_unlock(cpu);
+	/* complete() */
+	d_step { told = told || passed; passed = false }
+	if
+	:: work == NONE
+	:: else -> d_step { RMW(cpu) -> pushed!work; work = NONE }
+	fi
 }
 
 /* fairwq_serializer_take(), else fairwq_serializer_push() */
@@ -210,8 +184,8 @@ inline enter(cpu, work_)
 		}
 		if
 		:: left ->
-			left = false;
-			word = 0;
+			/* fairwq_drop_admitted() */
+			d_step { left = false; word = 0; mark = false }
 			leave(cpu, BUSY);
 			if
 			:: left -> left = false
@@ -240,32 +214,23 @@ inline enter(cpu, work_)
 /* fairwq_undo() */
 inline undo(cpu)
 {
-	do
-	:: word == CANCELED ->
-		masked = true;
-		spin_lock(cpu);
+	spin_lock(cpu);
+	if
+	:: mark ->
 		if
-		:: word == CANCELED ->
-			sort_locked(cpu);
-			if
-			:: waiting??[1] -> d_step { waiting??1; word = 0 }
-			:: !waiting??[1] ->
-				/* Another CPU has it, and is about to drop it. */
-progress_dropping:		skip
-			fi
-		:: word != CANCELED
+		:: !aside -> sort_locked(cpu)
+		:: aside
 		fi;
-		spin_unlock(cpu);
-		masked = false
-	:: word != CANCELED -> break
-	od
+		d_step { assert(word == CANCELED); word = 0; mark = false }
+	:: !mark
+	fi;
+	spin_unlock(cpu)
 }
 
 /*
  * fairwq_serializer_queue() of items @from .. @to - 1; fairwq_serializer_destroy().
- * The first one is process 2.
  */
-proctype task(byte cpu; byte from; byte to) provided (!on_top || _pid != 2)
+proctype task(byte cpu; byte from; byte to)
 {
 	byte work = NONE, got = NONE, other = NONE;
 	bool first, left, passed;
@@ -273,17 +238,16 @@ proctype task(byte cpu; byte from; byte to) provided (!on_top || _pid != 2)
 	do
 	:: from < to ->
 		if
-		:: from == 1 -> d_step { RMW(cpu) -> word = KEPT; entered = true }
+		:: from == 1 -> d_step { RMW(cpu) -> word = KEPT }
 		:: else
 		fi;
 		enter(cpu, from);
 #ifndef FORGOTTEN
 		if
-		:: from == 1 && entry_canceled -> undo(cpu)
+		:: from == 1 && mark -> undo(cpu)
 		:: else
 		fi;
 #endif
-		returned = returned || from == 1;
 		from++
 	:: else -> break
 	od;
@@ -330,18 +294,27 @@ end:	do
 	od
 }
 
-/* A cancel of item 1: fairwq_cancel_constrained() */
-inline cancel_item(cpu)
+/* Of item 1: fairwq_cancel_constrained(). On the CPU of the first task. */
+proctype cancel(byte cpu)
 {
+	byte got = NONE, other = NONE;
+
 #ifndef UNLOCKED
 	spin_lock(cpu);
 #endif
 	if
 	:: word == KEPT ->
+		/* In the code, only if it is not waiting by now. */
+		d_step { RMW(cpu) -> mark = true }
 		sort_locked(cpu);
 		if
-		:: waiting??[1] -> d_step { waiting??1; cancelled = true; word = 0 }
-		:: !waiting??[1]
+		:: waiting??[1] -> d_step { waiting??1; cancelled = true; word = 0; mark = false }
+		:: !waiting??[1] ->
+			d_step {
+				RMW(cpu) -> cancelled = (word == KEPT);
+				word = (cancelled -> CANCELED : word);
+				mark = mark && cancelled
+			}
 		fi
 	:: word != KEPT		/* the serializer is not looked at: it may be gone */
 	fi;
@@ -350,37 +323,9 @@ inline cancel_item(cpu)
 #endif
 }
 
-/* From the CPU of the second task, before its items. */
-proctype cancel(byte cpu)
-{
-	byte got = NONE, other = NONE;
-
-	cancel_item(cpu)
-}
-
-/* On top of the first task. */
-proctype interrupt(byte cpu)
-{
-	byte got = NONE, other = NONE;
-
-	if
-	:: d_step { entered && !returned && !masked -> on_top = true }
-		cancel_item(cpu);
-		/* fairwq_leave_word() */
-		d_step {
-			if
-			:: word == KEPT -> word = CANCELED; entry_canceled = true; cancelled = true
-			:: else
-			fi
-		}
-		on_top = false
-	:: returned
-	fi
-}
-
 proctype waiter()
 {
-	gone && begun[0] && (begun[1] || cancelled) && begun[2];
+	gone && begun[0] && (begun[1] || cancelled) && begun[2] && !mark;
 	assert(head == IDLE && runs == ITEMS - cancelled && word != CANCELED)
 }
 
@@ -393,9 +338,6 @@ init {
 		run runner(3);
 #ifdef CANCEL
 		run cancel(0);
-#endif
-#ifdef ON_TOP
-		run interrupt(0);
 #endif
 		run waiter()
 	}
