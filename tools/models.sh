@@ -147,10 +147,10 @@ model() {
 	printf '%s\n' "$out" | tee -a "$dir/results"
 }
 
-# As many at a time as there are CPUs.
+# As many at a time as there are CPUs, the longest first.
 main() {
 	local names=("$@") name passed failed
-	[ $# -gt 0 ] || mapfile -t names < <(cd "$top/tests/models" && ls ./*.pml | sed 's,^./,,; s/\.pml$//' | grep -vx memory)
+	[ $# -gt 0 ] || mapfile -t names < <(cd "$top/tests/models" && ls -S ./*.pml | sed 's,^./,,; s/\.pml$//' | grep -vx memory)
 	rm -rf "$dir"
 	mkdir -p "$dir"
 	for name in "${names[@]}"; do
