@@ -73,7 +73,10 @@ void fairwq_lift_unlinked_locked(struct fairwq_batch *batch, const struct fairwq
 		fairwq_lift_ended(serializer);
 }
 
-/* Does HIGH wait behind @work, of @batch, so that a streak is to begin with that? */
+/*
+ * Does HIGH wait behind @work, of @batch, so that a streak is to begin with that?
+ * It was not cancelled: what is linked never was, what is about to be has been asked.
+ */
 static bool fairwq_lift_may_locked(struct fairwq_serializer *serializer,
 				   struct fairwq_batch *batch, struct fairwq_work *work)
 {

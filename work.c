@@ -3,14 +3,15 @@
  * Reaching into the queue: cancel, disable and wait for one work; cancel what
  * a batch has queued. What they mean is what cancel_work() and the like mean.
  *
- * Under the lock of its pool a work that has got there is in one of these places, and
- * can be taken out of it: in its batch's FIFO, in a plan or a streak, parked. Before,
- * it may be in a constraint, see constraint.c, or wait for a timer or a grace period,
- * see delay.c. Two places it passes through without the lock. Between the claim and
- * the push it is in the hands of a queue call, which a cancel from an interrupt may have interrupted and
- * so cannot wait for: it leaves word, and the item is dropped when it arrives,
- * by the queue call itself at the latest. Between leaving the plan and the
- * start it is in the hands of its runner: it counts as started.
+ * Under the lock of its pool a work that has got there is in one of these
+ * places, and can be taken out of it: in its batch's FIFO, in a plan or a
+ * streak, parked. Before, it may be in a constraint, see constraint.c, or wait
+ * for a timer or a grace period, see delay.c. Two places it passes through
+ * without the lock. Between the claim and the push it is in the hands of a queue
+ * call, which a cancel from an interrupt may have interrupted and so cannot wait
+ * for: it leaves word, and the item is dropped when it arrives, by the queue
+ * call itself at the latest. Between leaving the plan and the start it is in the
+ * hands of its runner: it counts as started.
  *
  * Nothing here costs a queue call or a turn anything while nobody waits or
  * cancels, but for one look at a field next to those that it reads anyway.

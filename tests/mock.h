@@ -122,18 +122,16 @@ static inline void mock_await(struct kunit *test, struct completion *done)
 		KUNIT_ASSERT_TRUE_MSG(test, __met, "timed out: " #cond "\n");\
 	} while (0)
 
-/* How long a spin is for what has to come. */
-#define MOCK_SPIN_MS	5000
+#define MOCK_SPIN_MS	5000	/* for what has to come */
 
-/* The same with interrupts off, at most @ms. Returns whether it holds. */
+/* Until @cond holds, at most @ms, also with interrupts off. Returns whether it does. */
 #define spin_for(ms, cond)						\
 	({								\
 		u64 __end = fairwq_clock() + (u64)(ms) * NSEC_PER_MSEC;	\
-		bool __met;						\
 									\
-		while (!(__met = (cond)) && fairwq_clock() <= __end)	\
+		while (!(cond) && fairwq_clock() <= __end)		\
 			cpu_relax();					\
-		__met;							\
+		!!(cond);	/* time may have passed since */	\
 	})
 
 static inline void mock_item_init(struct mock_item *item, struct mock_log *log, char letter)

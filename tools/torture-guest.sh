@@ -35,10 +35,7 @@ meddle() {
 		for pool in "$pools"/torture-*; do
 			echo $((i * 37 % 500 + 1)) >"$pool/slice_us"
 			echo $((i % 6 + 1)) >"$pool/max_active"
-			case $pool in
-			*-3) ;;	# it stays with FAIRWQ_STRICT_PRIO
-			*) echo $((i * 11 % 199 + 2)) >"$pool/low_turns" ;;
-			esac
+			echo $((i * 11 % 199 + 2)) >"$pool/low_turns"
 			echo $((60000 + i)) >"$pool/hung_ms"
 			[ $((i % 16)) -ne 1 ] || echo 1 >"$pool/reset"
 			case $((i % 8)) in

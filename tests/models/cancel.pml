@@ -2,8 +2,8 @@
 /*
  * Cancelling a work that a queue call has claimed and not pushed yet, from
  * where one cannot wait for it: fairwq_cancel_unlinked_locked() in work.c,
- * against fairwq_claim(), fairwq_revive() and fairwq_push_claimed() in
- * fairwq.c, and fairwq_drop_canceled_locked() in fifo.c.
+ * against fairwq_claim_as() in internal.h, fairwq_revive() and
+ * fairwq_push_claimed() in fairwq.c, and fairwq_drop_canceled_locked() in fifo.c.
  *
  * A task queues the work, to a batch that a runner watches. Another one cancels
  * it and then, or not, queues it again.

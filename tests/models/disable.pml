@@ -60,7 +60,7 @@ proctype caller(byte cpu)
 	do
 	:: i < CALLS ->
 		i++;
-		/* fairwq_claim() */
+		/* fairwq_claim_as() */
 		if
 #ifdef NO_MB_CLAIM
 		:: mem[STATE] == 0 ->

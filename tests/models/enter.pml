@@ -2,8 +2,8 @@
 /*
  * The way of a work into a constraint, and out of it. constraint.c:
  * fairwq_enter(), fairwq_undo(), fairwq_cancel_constrained(),
- * fairwq_leave_word_locked(), fairwq_let_go_constrained(), fairwq_admit_locked() and
- * fairwq_admit_push(); work.c: fairwq_let_go() and fairwq_cancel_admitted_locked().
+ * fairwq_leave_word_locked(), fairwq_let_go_constrained(), fairwq_admit_locked(),
+ * fairwq_keep_back_locked() and fairwq_admit_push(); work.c: fairwq_let_go() and fairwq_cancel_admitted_locked().
  *
  * A queue call has an entry, one for each CPU and level. The word of what it has
  * claimed names the entry, and the lock of the constraint. A cancel takes that
@@ -24,14 +24,14 @@
  * the end no mark is left.
  *
  * Loads are where they stand here, but for NO_ACQUIRE. What is done under the lock
- * of the pool is one step, but for a streak's two stores: for @nr_canceled, and who
+ * of the pool is one step, but for a streak's stores, and what is put back: for @nr_canceled, and who
  * looks at @incoming after it, see cancel.pml. There is one level on each CPU, and
  * one work.
  *
  * Nothing here needs the release in fairwq_admit_locked() (NO_RELEASE_ADMIT holds):
  * a cancel that finds ADMITTED looks into the work only if it is its own queue
  * call's, which has a full barrier there. Nor those in fairwq_keep_back_locked()
- * (BACK NO_RELEASE_BACK): who finds that word has had the lock since.
+ * (BACK NO_RELEASE_BACK): who looks further takes the lock first.
  *
  * Case LIMITER: the constraints are limiters.
  * Case SHARED: both of them have the same lock.

@@ -34,7 +34,7 @@ byte queued;			/* work is in the batch */
 byte accepted, runs;
 byte seen[2];			/* of each caller's data, by a run */
 
-/* fairwq_claim() and fairwq_push_claimed() */
+/* fairwq_claim_as(), fairwq_claim_taken() and fairwq_push_claimed() */
 inline push(cpu)
 {
 	do

@@ -294,7 +294,7 @@ end:	do
 	od
 }
 
-/* Of item 1: fairwq_cancel_constrained(). On the CPU of the first task. */
+/* Of item 1: fairwq_cancel_constrained(). On the CPU of the second task. */
 proctype cancel(byte cpu)
 {
 	byte got = NONE, other = NONE;
@@ -337,7 +337,7 @@ init {
 		run runner(2);
 		run runner(3);
 #ifdef CANCEL
-		run cancel(0);
+		run cancel(1);
 #endif
 		run waiter()
 	}

@@ -304,7 +304,7 @@ static int tt_pools_init(void)
 		{ .flags = FAIRWQ_STRICT_TURNS, .max_active = 2 },
 		{ .policy = FAIRWQ_FIFO, .slice_us = 1000, .max_active = 4 },
 		{ .flags = FAIRWQ_MEM_RECLAIM | FAIRWQ_HIGHPRI | FAIRWQ_FREEZABLE |
-			   FAIRWQ_SYSFS | FAIRWQ_STRICT_PRIO, .slice_us = FAIRWQ_MAX_SLICE_US,
+			   FAIRWQ_SYSFS, .slice_us = FAIRWQ_MAX_SLICE_US,
 		  .policy = FAIRWQ_FAIR_TIME },
 	};
 	unsigned int i;

@@ -366,6 +366,7 @@ void tt_empty(struct fairwq_batch *batch, struct tt_actor *actor)
 		return;
 	for (i = 0; i < TT_EMPTY_ITEMS; i++) {
 		fairwq_work_init(&probe[i].once.work, tt_probe_fn);
+		probe[i].once.type = TT_PROBE;
 		queued += tt_queued(fairwq_queue(batch, &probe[i].once.work)) == 1;
 		if (i == at)
 			dropped += fairwq_batch_cancel(batch, NULL);

@@ -367,13 +367,24 @@ static void signal_while_writing(void)
 	unsigned char *copy = malloc(ROUNDS * MAX_WRITE);
 	int fd = open_device(0), taken = 0;
 
-	signals_every(1000, 0);
-	while (taken < ROUNDS && write(fd, pattern, MAX_WRITE) == MAX_WRITE)
-		taken++;
-	expect(taken < ROUNDS && errno == EINTR, "no write was interrupted");
-	signals_every(0, 0);
-	for (int i = 0; i < taken; i++)
+	if (!copy) {
+		printf("Bail out! no memory\n");
+		exit(1);
+	}
+	for (int i = 0; i < ROUNDS; i++)
 		memcpy(copy + i * MAX_WRITE, pattern, MAX_WRITE);
+	signals_every(1000, 0);
+	for (int round = 0; round < TIMER_ROUNDS; round++) {
+		if (write(fd, pattern, MAX_WRITE) != MAX_WRITE)
+			break;
+		if (++taken < ROUNDS)
+			continue;
+		read_through_signals(fd, copy, taken * MAX_WRITE);
+		taken = 0;
+		errno = 0;
+	}
+	expect(errno == EINTR, "no write was interrupted");
+	signals_every(0, 0);
 	if (taken)
 		read_through_signals(fd, copy, taken * MAX_WRITE);
 	free(copy);
