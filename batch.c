@@ -546,7 +546,7 @@ void fairwq_batch_wait(struct fairwq_batch *batch)
 	rcu_read_lock();	/* see fairwq_kick_locked() */
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	/* Then the pool may be without runners by now. */
-	reaped = batch->reaped;
+	reaped = batch->reaped && !fairwq_mutant(FLUSH_REAPED);
 	if (!reaped) {
 		fairwq_batch_add_barrier_locked(batch, &barrier);
 		runner = fairwq_kick_locked(pool);
