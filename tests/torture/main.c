@@ -8,7 +8,6 @@
  */
 #define pr_fmt(fmt) "fairwq-torture: " fmt
 
-#include <linux/hash.h>
 #include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/notifier.h>
@@ -127,15 +126,13 @@ static unsigned long tt_begin;
 
 /* ---- what all use ------------------------------------------------------ */
 
-/* The first few of each kind are told: of those of one format, by @kind. */
-void tt_problem_of(unsigned int kind, const char *fmt, ...)
+void tt_tell_problem(atomic_t *told, const char *fmt, ...)
 {
-	static atomic_t told[256];
 	struct va_format vaf = { .fmt = fmt };
 	va_list args;
 
 	atomic_inc(&tt_problems);
-	if (atomic_inc_return(&told[hash_ptr(fmt + kind, 8)]) > 5)
+	if (atomic_inc_return(told) > 5)
 		return;
 	va_start(args, fmt);
 	vaf.va = &args;

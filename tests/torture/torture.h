@@ -49,6 +49,7 @@
 #define TT_MAX_DEPTH	6U	/* of the owners */
 #define TT_NR_LANES	4U	/* of each who acts */
 #define TT_NR_SHARED	6U	/* lanes that all send to */
+#define TT_PROBLEM_KINDS 8U	/* more than there are of lanes */
 #define TT_QUIET_S	30U	/* others may keep the machine busy; not so long */
 
 enum tt_bug {
@@ -166,7 +167,14 @@ extern struct fairwq_flows *tt_flows;
 extern struct tt_thread *tt_threads;
 extern bool tt_stopping;
 extern unsigned long tt_stopped;	/* jiffies, if tt_stopping */
-void tt_problem_of(unsigned int kind, const char *fmt, ...) __printf(2, 3);
+void tt_tell_problem(atomic_t *told, const char *fmt, ...) __printf(2, 3);
+/* The first few are told, of each place that finds some, and there of each @kind. */
+#define tt_problem_of(kind, ...)					\
+	do {								\
+		static atomic_t __told[TT_PROBLEM_KINDS];		\
+									\
+		tt_tell_problem(&__told[(kind) % TT_PROBLEM_KINDS], __VA_ARGS__);\
+	} while (0)
 #define tt_problem(...)	tt_problem_of(0, __VA_ARGS__)
 void tt_count(enum tt_count which, long n);
 u32 tt_random(struct tt_actor *actor, u32 below);
