@@ -128,10 +128,15 @@ static inline void mock_await(struct kunit *test, struct completion *done)
 #define spin_for(ms, cond)						\
 	({								\
 		u64 __end = fairwq_clock() + (u64)(ms) * NSEC_PER_MSEC;	\
+		bool __met, __late;					\
 									\
-		while (!(cond) && fairwq_clock() <= __end)		\
+		do {							\
+			/* First: time may pass in between. */		\
+			__late = fairwq_clock() > __end;		\
+			__met = (cond);					\
 			cpu_relax();					\
-		!!(cond);	/* time may have passed since */	\
+		} while (!__met && !__late);				\
+		__met;							\
 	})
 
 static inline void mock_item_init(struct mock_item *item, struct mock_log *log, char letter)
