@@ -466,6 +466,37 @@ static void race_run(struct kunit *test, const struct order *order, struct fairw
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 
+/* An order that is held up, and an item that is to wait in it. */
+struct held_up {
+	struct order order;
+	struct mock_gate *gate;		/* of an item of @a */
+	struct fairwq_batch *a, *b;
+	struct mock_item *item;
+};
+
+static struct held_up held_up_new(struct kunit *test, bool limited)
+{
+	struct held_up up = { .order = order_new(test, limited) };
+
+	need_two_cpus(test);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	mock_open(test);
+	up.a = mock_batch(test, "a");
+	up.b = mock_batch(test, "b");
+	up.item = mock_item(test, 'x');
+	up.gate = order_gate(test, &up.order, up.a);
+	return up;
+}
+
+/* Nothing is left of the item, which was bound for @batch. */
+static void held_up_end(struct kunit *test, struct held_up *up, struct fairwq_batch *batch)
+{
+	complete_all(&up->gate->open);
+	order_end(test, &up->order, batch, NULL, 0);
+	fairwq_batch_dispose(up->a);
+	fairwq_batch_dispose(up->b);
+}
+
 static bool race_cancel(struct fairwq_work *work)
 {
 	bool ret;
@@ -549,25 +580,13 @@ static void between_hook(enum fairwq_test_point point, struct fairwq_batch *batc
 /* It is in the list, and taken out of there: the queue call, which was marked, lets it be. */
 static void pushed_when_the_cancel_looks_again(struct kunit *test)
 {
-	struct order order = order_new(test, false);
-	struct fairwq_batch *a, *b;
-	struct mock_gate *gate;
-	struct mock_item *item;
+	struct held_up up = held_up_new(test, false);
+	struct fairwq_work *work = &up.item->work;
 
-	need_two_cpus(test);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	mock_open(test);
-	a = mock_batch(test, "a");
-	b = mock_batch(test, "b");
-	item = mock_item(test, 'x');
-	gate = order_gate(test, &order, a);
-	race_begin(b, FAIRWQ_POINT_SERIAL_PUSHING, between_hook);
-	race_run(test, &order, a, item, between_cancel);
-	KUNIT_EXPECT_PTR_EQ(test, NULL, memchr_inv(&item->work, 0x6b, sizeof(item->work)));
-	complete_all(&gate->open);
-	order_end(test, &order, a, NULL, 0);
-	fairwq_batch_dispose(a);
-	fairwq_batch_dispose(b);
+	race_begin(up.b, FAIRWQ_POINT_SERIAL_PUSHING, between_hook);
+	race_run(test, &up.order, up.a, up.item, between_cancel);
+	KUNIT_EXPECT_PTR_EQ(test, NULL, memchr_inv(work, 0x6b, sizeof(*work)));
+	held_up_end(test, &up, up.a);
 }
 
 static void over_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
@@ -584,23 +603,12 @@ static void over_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 /* The queue call has returned by then: nobody but the cancel can drop it. */
 static void queue_call_has_looked_before_it_is_marked(struct kunit *test)
 {
-	struct order order = order_new(test, false);
-	struct fairwq_batch *a;
-	struct mock_gate *gate;
-	struct mock_item *item;
+	struct held_up up = held_up_new(test, false);
 
-	need_two_cpus(test);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	mock_open(test);
-	a = mock_batch(test, "a");
-	item = mock_item(test, 'x');
-	gate = order_gate(test, &order, a);
-	race_begin(a, FAIRWQ_POINT_SERIAL_PUSHING, over_hook);
-	race_run(test, &order, a, item, race_cancel);
-	expect_gone(test, item);
-	complete_all(&gate->open);
-	order_end(test, &order, a, NULL, 0);
-	fairwq_batch_dispose(a);
+	race_begin(up.a, FAIRWQ_POINT_SERIAL_PUSHING, over_hook);
+	race_run(test, &up.order, up.a, up.item, race_cancel);
+	expect_gone(test, up.item);
+	held_up_end(test, &up, up.a);
 }
 
 /* ---- let go by another CPU, which has it in its hands -------------------- */
@@ -620,30 +628,18 @@ static void hands_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 /* Its queue call has returned: who cancels it may free it. */
 static void what_another_pushes_is_waited_for(struct kunit *test)
 {
-	struct order order = order_new(test, true);
-	struct fairwq_batch *a, *b;
-	struct mock_gate *gate;
-	struct mock_item *item;
+	struct held_up up = held_up_new(test, true);
 
-	need_two_cpus(test);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	mock_open(test);
-	a = mock_batch(test, "a");
-	b = mock_batch(test, "b");
-	fairwq_batch_pause(b);	/* so that it does not start when it is there */
-	item = mock_item(test, 'x');
-	gate = order_gate(test, &order, a);
-	KUNIT_EXPECT_EQ(test, 1, order_queue(&order, b, &item->work));
-	race_begin(a, FAIRWQ_POINT_ADMITTED, hands_hook);
-	complete_all(&gate->open);
+	fairwq_batch_pause(up.b);	/* so that it does not start when it is there */
+	KUNIT_EXPECT_EQ(test, 1, order_queue(&up.order, up.b, &up.item->work));
+	race_begin(up.a, FAIRWQ_POINT_ADMITTED, hands_hook);
+	complete_all(&up.gate->open);
 	race_wait(&race.at);
-	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item->work));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&up.item->work));
 	fairwq_test_set_hook(NULL);
 	KUNIT_EXPECT_TRUE(test, race.ok);
-	expect_gone(test, item);
-	order_end(test, &order, b, NULL, 0);
-	fairwq_batch_dispose(a);
-	fairwq_batch_dispose(b);
+	expect_gone(test, up.item);
+	held_up_end(test, &up, up.b);
 }
 
 static struct kunit_case constraint_cases[] = {
