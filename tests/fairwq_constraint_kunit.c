@@ -629,13 +629,18 @@ static void hands_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 static void what_another_pushes_is_waited_for(struct kunit *test)
 {
 	struct held_up up = held_up_new(test, true);
+	bool canceled;
 
 	fairwq_batch_pause(up.b);	/* so that it does not start when it is there */
 	KUNIT_EXPECT_EQ(test, 1, order_queue(&up.order, up.b, &up.item->work));
 	race_begin(up.a, FAIRWQ_POINT_ADMITTED, hands_hook);
+	/* So that who has it in its hands, with interrupts off, is on another CPU. */
+	preempt_disable();
 	complete_all(&up.gate->open);
 	race_wait(&race.at);
-	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&up.item->work));
+	canceled = fairwq_work_cancel(&up.item->work);
+	preempt_enable();
+	KUNIT_EXPECT_TRUE(test, canceled);
 	fairwq_test_set_hook(NULL);
 	KUNIT_EXPECT_TRUE(test, race.ok);
 	expect_gone(test, up.item);
