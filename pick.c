@@ -259,24 +259,37 @@ static struct fairwq_node *place_of(struct fairwq_tree *tree,
 }
 
 /*
- * Neither credit for the time it was idle, nor a debt forgiven; but turns that
- * it was charged in vain are still to come. Who was never served has neither,
- * wherever the clock stands. Returns whether it has been here before: it was
- * refunded the turn that it had from here.
+ * Where @node would join its siblings: neither credit for the time it was idle,
+ * nor a debt forgiven; but turns that it was charged in vain are still to come.
+ * Who was never served has neither, wherever the clock stands.
  */
-static bool join(struct fairwq_node *node, const struct fairwq_node *parent)
+static u64 joins_at(const struct fairwq_node *node, const struct fairwq_node *parent)
 {
 	u64 from = parent->clock - node->claim;
 	u64 lead = node->vtime - from;
-	bool again = node->claim && !fairwq_mutant(BACK_AT_THE_END);
 
-	node->behind = -lead;
-	node->early = node->open;
 	/* It had one turn, and did not use it: then it has its place already. */
 	if (!node->service && !node->claim)
-		node->vtime = from;
-	else if (lead > FAIRWQ_MAX_LEAD && !fairwq_mutant(SAVED_CREDIT))
-		node->vtime = from;
+		return from;
+	if (lead > FAIRWQ_MAX_LEAD && !fairwq_mutant(SAVED_CREDIT))
+		return from;
+	return node->vtime;
+}
+
+/* A node that was refunded the turn that it had from here joins before its equals. */
+static bool joins_in_front(const struct fairwq_node *node)
+{
+	return node->claim && !fairwq_mutant(BACK_AT_THE_END);
+}
+
+/* Returns whether it joins before its equals. */
+static bool join(struct fairwq_node *node, const struct fairwq_node *parent)
+{
+	bool again = joins_in_front(node);
+
+	node->behind = parent->clock - node->claim - node->vtime;
+	node->early = node->open;
+	node->vtime = joins_at(node, parent);
 	node->claim = 0;
 	return again;
 }
@@ -377,6 +390,52 @@ struct fairwq_node *fairwq_tree_pick(const struct fairwq_tree *tree)
 		node = to_node(rb_first_cached(&node->children));
 	} while (fairwq_node_has_eligible(node));
 	return (struct fairwq_node *)node;
+}
+
+/* How many levels @node is below its rank. */
+static unsigned int depth(const struct fairwq_node *node)
+{
+	unsigned int nr = 0;
+
+	for (; node->parent; node = node->parent)
+		nr++;
+	return nr;
+}
+
+/**
+ * fairwq_tree_precedes - would a leaf that is not in the tree be served first?
+ * @a: a leaf that is not eligible
+ * @b: what fairwq_tree_pick() returned, still eligible
+ *
+ * Changes nothing. Of different ranks, the first is served first. Under arrival
+ * order that is all that is compared.
+ *
+ * Return: whether fairwq_tree_pick() would return @a if @a were added now.
+ */
+bool fairwq_tree_precedes(const struct fairwq_node *a, const struct fairwq_node *b)
+{
+	unsigned int depth_a = depth(a), depth_b = depth(b);
+
+	while (depth_a > depth_b) {
+		a = a->parent;
+		depth_a--;
+	}
+	while (depth_b > depth_a) {
+		b = b->parent;
+		depth_b--;
+	}
+	while (a->parent != b->parent) {
+		a = a->parent;
+		b = b->parent;
+	}
+	if (!a->parent)		/* two ranks */
+		return a < b;
+	/* @b comes first of those that are in the tree. */
+	if (fairwq_node_eligible(a))
+		return false;
+	if (joins_in_front(a))
+		return !before(b->vtime, joins_at(a, a->parent));
+	return before(joins_at(a, a->parent), b->vtime);
 }
 
 /* Other ranks than the one served, and with something to serve, have waited. */

@@ -101,6 +101,7 @@ void fairwq_tree_add(struct fairwq_tree *tree, struct fairwq_node *node,
 		     u64 arrival);
 void fairwq_tree_del(struct fairwq_tree *tree, struct fairwq_node *node);
 struct fairwq_node *fairwq_tree_pick(const struct fairwq_tree *tree);
+bool fairwq_tree_precedes(const struct fairwq_node *a, const struct fairwq_node *b);
 void fairwq_tree_charge(struct fairwq_tree *tree, struct fairwq_node *node,
 			u64 cost);
 void fairwq_tree_charge_ahead(struct fairwq_tree *tree, struct fairwq_node *node,
