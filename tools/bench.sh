@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # bench.sh: what fairwq costs, next to what there is without it. Boots 7.3 as
-# user-mode Linux, where kernel code runs natively, asks every row of every
+# user-mode Linux, where kernel code runs natively, with interrupts and barriers
+# that cost what they cost on hardware (tests/configs/native.patch); asks every row of every
 # side in that one boot, and leaves in build/bench: result.txt (key=value),
 # table.txt, samples.txt (one line each) and console.log. tools/bench.py says
 # what the keys mean. Figures are never judged.
 #
 # BENCH_ROUNDS  how often every side is asked (7; fewer than 5 say little)
 # BENCH_ROWS    rows to ask, by the beginnings of their names, with commas (all)
+# BENCH_KERNEL  uml-native, or uml: there each change of the interrupt flag is a
+#               system call of the host, a hundred times too dear
 # BENCH_CPUS    virtual CPUs, 1 to 8 (2). More than there are real ones that are
 #               free measure the host's scheduler: whoever holds a contended
 #               lock loses his CPU, and the others spin
@@ -24,6 +27,7 @@ rounds=${BENCH_ROUNDS:-7}
 rows=${BENCH_ROWS:-}
 cpus=${BENCH_CPUS:-2}
 limit=${BENCH_LIMIT:-600}
+kernel=${BENCH_KERNEL:-uml-native}
 
 # No tests, and nothing that is there for them: what users load.
 build_modules() {
@@ -56,6 +60,7 @@ main() {
 	step "put the guest together" fill_root || return 2
 	load=$(cut -d' ' -f1-3 /proc/loadavg)
 	FAIRWQ_CPUS=$cpus FAIRWQ_TIMEOUT=$limit "$top/tools/boot.sh" uml "$1" "$dir"
+	notes+=("kernel: $kernel")
 	[ "$cpus" -le "$jobs" ] || notes+=("more virtual CPUs than real ones: contended locks are slow")
 	"$top/tools/bench.py" "$dir" "${notes[@]}" "load average of the host's $jobs CPUs: $load before," \
 		"$(cut -d' ' -f1-3 /proc/loadavg) after (this run adds up to $cpus)"
@@ -64,6 +69,7 @@ main() {
 [[ $cpus == [1-8] ]] || die "BENCH_CPUS is 1 to 8, not $cpus"
 [[ $rounds =~ ^[1-9][0-9]*$ ]] || die "BENCH_ROUNDS is a number, not $rounds"
 [[ $rows =~ ^[a-z0-9_,]*$ ]] || die "BENCH_ROWS is a list of names, not $rows"
+[[ $kernel == uml || $kernel == uml-native ]] || die "BENCH_KERNEL is uml-native or uml, not $kernel"
 need_packages "${build_packages[@]}" busybox-static
-obj=$("$top/tools/kernel.sh" 7.3 uml) || exit 2
+obj=$("$top/tools/kernel.sh" 7.3 ${kernel//-/ }) || exit 2
 locked "$dir.lock" main "$obj"

@@ -7,7 +7,9 @@
 # the first is "qemu" (x86, from tinyconfig), "uml" (from um's defconfig), or, only
 # to build modules against, "arm64" or "arm" (from their defconfigs) or "headers"
 # (as "qemu").
-# The build is cached under a key of source version, compiler and fragments,
+# A fragment may have a patch beside it, CONFIG.patch: then the kernel is built from
+# a copy of its source with that patch applied.
+# The build is cached under a key of source version, compiler, fragments and patches,
 # so that the same question is answered at once the second time. Count recipe
 # up when a change here must lead to another kernel.
 
@@ -18,10 +20,11 @@ version=${1:?usage: kernel.sh VERSION CONFIG...}
 shift
 base=${1:?usage: kernel.sh VERSION CONFIG...}
 
-fragments=()
+fragments=() patches=()
 for name in "${@/#headers/qemu}"; do
 	fragments+=("$top/tests/configs/$name.config")
 	[ -r "${fragments[-1]}" ] || die "no config fragment $name in tests/configs"
+	[ ! -e "$top/tests/configs/$name.patch" ] || patches+=("$top/tests/configs/$name.patch")
 done
 
 case $base in
@@ -66,11 +69,26 @@ build() {
 	make -C "$obj" "${make_arch[@]}" -j"$jobs" $targets
 }
 
+# A copy of the source, of which only what the patches change takes up room: patch
+# writes a new file in the place of the old one.
+patched() {
+	local copy=$obj-source patch
+	rm -rf "$copy"
+	cp -al "$src" "$copy" || return
+	for patch in "${patches[@]}"; do
+		patch -d "$copy" -p1 --fuzz=0 <"$patch" || return
+	done
+}
+
 main() {
 	if [ ! -e "$obj/.built" ]; then
 		rm -rf "$obj"
 		mkdir -p "$obj"
 		say "Test kernel $version ($*): not in the cache yet"
+		if [ ${#patches[@]} -gt 0 ]; then
+			step "patch the source of $version" patched
+			src=$obj-source
+		fi
 		step "configure $version ($*)" configure
 		step "build $version ($*), 3 to 6 minutes on 2 cores" build
 		# Tracked by size: keep what modules are built against, drop the objects.
@@ -82,7 +100,7 @@ main() {
 }
 
 src=$("$top/tools/fetch.sh" source "$version")
-key=$({ gcc --version | head -n 1; cat "${fragments[@]}"; echo "$recipe"; } |
+key=$({ gcc --version | head -n 1; cat "${fragments[@]}" "${patches[@]}"; echo "$recipe"; } |
 	sha256sum | cut -c1-12)
 name="$*"
 obj=$cache/obj/${src##*/linux-source-}-${name// /-}-$key

@@ -74,7 +74,7 @@ need_packages() {
 }
 
 # The C toolchain and what a kernel build wants.
-build_packages=(gcc make bc flex bison libelf-dev libssl-dev libc6-dev kmod cpio
+build_packages=(gcc make patch bc flex bison libelf-dev libssl-dev libc6-dev kmod cpio
 	rsync xz-utils perl python3)
 # What boots a kernel and fills its file system.
 qemu_packages=(qemu-system-x86 seabios busybox-static cpio)
