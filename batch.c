@@ -52,7 +52,7 @@ static void fairwq_count_live(int n)
 
 static void fairwq_batch_free_rcu(struct rcu_head *rcu)
 {
-	struct fairwq_batch *batch = container_of(rcu, struct fairwq_batch, rcu);
+	struct fairwq_batch *batch = container_of(rcu, struct fairwq_batch, reap_work.rcu);
 
 	fairwq_pool_put(batch->pool);
 	kfree(batch->group);
@@ -68,8 +68,8 @@ static void fairwq_batch_last_put(struct kref *refs)
 
 	struct fairwq_batch *parent = batch->parent;
 
-	/* A queue call may be looking at @disposed. */
-	call_rcu(&batch->rcu, fairwq_batch_free_rcu);
+	/* A queue call may be looking at @flags. The batch has been reaped, or was never seen. */
+	call_rcu(&batch->reap_work.rcu, fairwq_batch_free_rcu);
 	/* Its node is in no tree any more. As deep as FAIRWQ_MAX_DEPTH. */
 	if (parent)
 		kref_put(&parent->refs, fairwq_batch_last_put);
@@ -111,13 +111,13 @@ static void fairwq_batch_reap_fn(struct work_struct *work)
 	bool drained;
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	if (!batch->closed)
-		fairwq_attention_raise_locked(pool);	/* until it is reaped */
 	batch->closed = true;
+	batch->reaping = true;		/* by us, if it is drained by now */
+	fairwq_batch_attend_locked(batch);
 	drained = fairwq_batch_drained_locked(batch);
+	batch->reaping = drained;
 	if (drained) {
 		WRITE_ONCE(batch->reaped, true);
-		fairwq_attention_lower_locked(pool);
 		if (fairwq_mutant(DISPOSE_NONEMPTY))
 			fairwq_batch_set_eligible_locked(batch, false);
 	}
@@ -137,6 +137,8 @@ static void fairwq_batch_set_paused(struct fairwq_batch *batch, bool paused)
 	fairwq_think_again_locked(pool);
 	/* What was accepted still runs, also if the batch or the pool goes. */
 	batch->paused = paused && !fairwq_batch_is_disposed(batch) && !pool->dying;
+	if (batch->paused && !fairwq_mutant(PAUSE_LATE))
+		fairwq_withdraw_locked(batch);
 	fairwq_batch_update_locked(batch);
 	runner = fairwq_kick_locked(pool);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
@@ -232,6 +234,7 @@ static void fairwq_batch_init(struct fairwq_batch *batch, struct fairwq_pool *po
 	INIT_LIST_HEAD(&batch->fifo);
 	INIT_LIST_HEAD(&batch->sorted);
 	INIT_LIST_HEAD(&batch->sort_link);
+	INIT_LIST_HEAD(&batch->away_link);
 	INIT_LIST_HEAD(&batch->link);
 	mutex_init(&batch->flush_mutex);
 	INIT_RCU_WORK(&batch->reap_work, fairwq_batch_reap_fn);
@@ -318,6 +321,8 @@ static void fairwq_batch_adopt_locked(struct fairwq_batch *batch,
 		fairwq_think_again_locked(pool);
 		fairwq_window_drop_locked(pool, &parent->node);
 		fairwq_tree_make_group(&pool->tree, &parent->node, *group);
+		if (fairwq_node_eligible(*group))
+			fairwq_window_joined_locked(parent);
 		parent->group = *group;
 		*group = NULL;
 	}
@@ -447,8 +452,8 @@ int fairwq_batch_set_weight(struct fairwq_batch *batch, unsigned int weight)
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	fairwq_think_again_locked(pool);
 	node = batch->group ?: &batch->node;
+	fairwq_window_weight_locked(pool, node, weight);
 	fairwq_tree_set_weight(&pool->tree, node, weight);
-	fairwq_window_drop_locked(pool, node);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	return 0;
 }
@@ -458,9 +463,11 @@ EXPORT_SYMBOL_GPL(fairwq_batch_set_weight);
  * fairwq_batch_pause - start no more items of a batch
  * @batch: the batch
  *
- * Items may still be queued; those that run go on. Not counted: one resume
- * undoes any number of pauses. A batch that was disposed is not paused. A
- * paused batch saves up no credit: when resumed, it joins where the others are.
+ * Items may still be queued; those that run go on. What a runner has planned and not
+ * begun is taken back: when this returns, only an item that a runner had already taken
+ * out of its plan, to call its function, may still begin. Not counted: one resume undoes
+ * any number of pauses. A batch that was disposed is not paused. A paused batch saves up
+ * no credit: when resumed, it joins where the others are.
  *
  * What is not promised: that nothing of it runs when this returns. For that,
  * flush before or wait for the items by other means.

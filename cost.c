@@ -33,6 +33,13 @@ static_assert((FAIRWQ_COST_MAX_NS << FAIRWQ_COST_NS_SHIFT) * 100 <= FAIRWQ_MAX_L
  */
 #define FAIRWQ_RECENT_TURNS	256
 
+/*
+ * No more than this is charged before a turn has ended. A guess can feed itself: an item
+ * that waits for a later one of its own batch waits for as long as the batch was charged,
+ * and what it waited is the next guess. The rest is charged when the turn has ended.
+ */
+#define FAIRWQ_GUESS_MAX_NS	FAIRWQ_RUN_TIME_MAX_NS
+
 /* What the next turn of @batch may take, ns. */
 static u32 fairwq_guess_locked(struct fairwq_batch *batch)
 {
@@ -44,6 +51,8 @@ static u32 fairwq_guess_locked(struct fairwq_batch *batch)
 
 	if (!fairwq_mutant(AVERAGE_CHARGED))
 		guess = max3(guess, (u64)stats->longest[0], (u64)stats->longest[1]);
+	if (!fairwq_mutant(GUESS_UNBOUNDED))
+		guess = min(guess, FAIRWQ_GUESS_MAX_NS);
 	return clamp_t(u64, guess ?: (u64)slice_us * NSEC_PER_USEC, 1, U32_MAX);
 }
 
@@ -132,6 +141,7 @@ void fairwq_cost_settle_locked(const struct fairwq_turn *turn)
 	took = min(turn->run, FAIRWQ_COST_MAX_NS);
 	fairwq_note_longest_locked(batch, took);
 	fairwq_window_cost_locked(batch, max_t(u64, took, turn->charged));
+	fairwq_window_took_locked(batch, took);
 	fairwq_tree_correct(&pool->tree, &batch->node,
 			    (took - turn->charged) * BIT(FAIRWQ_COST_NS_SHIFT));
 }

@@ -45,6 +45,8 @@ static const char * const fairwq_counter_name[] = {
 	[FAIRWQ_FAILURES] = "failures",
 	[FAIRWQ_WINDOWS] = "windows",
 	[FAIRWQ_VIOLATIONS] = "violations",
+	[FAIRWQ_STARVED] = "starved",
+	[FAIRWQ_LEAKED] = "leaked",
 };
 
 static_assert(ARRAY_SIZE(fairwq_counter_name) == FAIRWQ_NR_COUNTERS);
@@ -100,12 +102,14 @@ static int fairness_show(struct seq_file *m, void *v)
 {
 	struct fairwq_pool *pool = m->private;
 	struct fairwq_window window;
-	u64 windows, violations;
+	u64 windows, violations, starved, leaked;
 
 	raw_spin_lock_irq(&pool->lock);
 	window = pool->window;
 	windows = pool->counter[FAIRWQ_WINDOWS];
 	violations = pool->counter[FAIRWQ_VIOLATIONS];
+	starved = pool->counter[FAIRWQ_STARVED];
+	leaked = pool->counter[FAIRWQ_LEAKED];
 	raw_spin_unlock_irq(&pool->lock);
 
 	seq_printf(m, "unit: %s\n", window.by_time ? "us" : "turns");
@@ -116,6 +120,10 @@ static int fairness_show(struct seq_file *m, void *v)
 	seq_printf(m, "jain: %u.%04u\n", window.jain / 10000, window.jain % 10000);
 	seq_printf(m, "windows: %llu\n", windows);
 	seq_printf(m, "violations: %llu\n", violations);
+	seq_printf(m, "starved: %llu\n", starved);
+	seq_printf(m, "leaked: %llu\n", leaked);
+	seq_printf(m, "longest_wait_turns: %llu\n", window.longest_wait);
+	seq_printf(m, "longest_wait_clients: %u\n", window.clients);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(fairness);

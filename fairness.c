@@ -8,8 +8,21 @@
  * each node of the tree counts beside that. At the start of a window it notes
  * some of the eligible nodes directly below a priority, at most WINDOW_NODES:
  * batches without an owner, and owners, with all of their batches as one. At
- * its end it compares, each with each, those that were eligible all the while.
- * One that was held back, ran dry or got another weight drops out.
+ * its end it compares, each with each, those that had a backlog all the while.
+ * One that was paused, ran dry or got another weight drops out. One that left the tree
+ * for a turn of its own, as it reached its max_active or its items were all in flight,
+ * and that is back before the next plan begins, has missed nothing: it stays.
+ *
+ * That alone does not see a client that is starved by others that come and go. So each
+ * of them is compared with an ideal server, too, that serves all clients of one rank
+ * which have a backlog at once, by weight: each of them has got @vtime by now, whatever
+ * the module did. A client that was served less than an eighth of that, beyond what is
+ * planned and in flight, is starved. Less than its share may be right: a client that was
+ * away is served before others that had more, and has no part in what the ideal server
+ * shares out after it is gone.
+ *
+ * And a lower priority must not have had more than its turn in so many while a higher one
+ * had a backlog all the time.
  *
  * What is compared is turns under round robin, and ns of run time under fair
  * time. Turns: when i is chosen its virtual time is not above that of j, so
@@ -69,10 +82,89 @@ struct fairwq_sums {
 	u64 square;		/* of the share of each, 1000 being the mean */
 };
 
+/* The node directly below the rank. */
+static struct fairwq_node *fairwq_window_node(struct fairwq_batch *batch)
+{
+	struct fairwq_node *node = &batch->node;
+
+	while (node->parent->parent)
+		node = node->parent;
+	return node;
+}
+
+static unsigned int fairwq_window_rank(const struct fairwq_batch *batch)
+{
+	return fairwq_prio_rank(batch->prio);
+}
+
 static bool fairwq_by_time(const struct fairwq_pool *pool)
 {
 	return pool->policy == FAIRWQ_FAIR_TIME;
 }
+
+/* ---- the ideal server --------------------------------------------------- */
+
+/* Service that is still to be shared is shared: who shares it is about to change. */
+static void fairwq_ideal_share_locked(struct fairwq_pool *pool, struct fairwq_ideal *ideal)
+{
+	lockdep_assert_held(&pool->lock);
+
+	if (ideal->pending && ideal->weight)
+		ideal->vtime += div_u64(ideal->pending * 100, ideal->weight);
+	ideal->pending = 0;
+}
+
+/* A client of that rank was served so much. */
+static void fairwq_ideal_serve_locked(struct fairwq_pool *pool, unsigned int rank, u64 cost)
+{
+	struct fairwq_ideal *ideal = &pool->ideal[rank];
+
+	lockdep_assert_held(&pool->lock);
+
+	if (pool->tree.by_arrival)
+		return;
+	ideal->pending += cost;
+	ideal->got += cost;
+	ideal->longest = max(ideal->longest, cost);
+}
+
+/* @node has a backlog from now on, or no longer. */
+static void fairwq_ideal_count_locked(struct fairwq_pool *pool, struct fairwq_node *node,
+				      bool waits)
+{
+	struct fairwq_ideal *ideal = &pool->ideal[fairwq_node_rank(&pool->tree, node)];
+
+	lockdep_assert_held(&pool->lock);
+
+	if (node->member.waits == waits)
+		return;
+	fairwq_ideal_share_locked(pool, ideal);
+	node->member.waits = waits;
+	ideal->weight += waits ? node->weight : -node->weight;
+	ideal->nr += waits ? 1 : -1;
+	if (!ideal->nr)
+		ideal->emptied = pool->plan_nr;
+	else if (waits && ideal->nr == 1 && ideal->emptied != pool->plan_nr)
+		ideal->busy = false;
+}
+
+static void fairwq_ideal_start_locked(struct fairwq_pool *pool)
+{
+	struct fairwq_ideal *ideal;
+
+	lockdep_assert_held(&pool->lock);
+
+	for (ideal = pool->ideal; ideal < pool->ideal + FAIRWQ_NR_RANKS; ideal++) {
+		fairwq_ideal_share_locked(pool, ideal);
+		ideal->base = ideal->vtime;
+		ideal->got = 0;
+		ideal->longest = 0;
+		ideal->busy = ideal->nr;
+		ideal->streak = false;
+	}
+}
+
+/* ---- the window --------------------------------------------------------- */
 
 /* What @node got in this window, by weight; in turns, or in ns. */
 static s64 fairwq_window_service(const struct fairwq_pool *pool,
@@ -170,17 +262,88 @@ static void fairwq_window_judge_locked(struct fairwq_pool *pool,
 		pool->counter[FAIRWQ_VIOLATIONS]++;
 }
 
+/* What one of @rank would have got in this window from the ideal server, by weight. */
+static u64 fairwq_ideal_service_locked(struct fairwq_pool *pool, unsigned int rank)
+{
+	struct fairwq_ideal *ideal = &pool->ideal[rank];
+
+	lockdep_assert_held(&pool->lock);
+
+	fairwq_ideal_share_locked(pool, ideal);
+	return ideal->vtime - ideal->base;
+}
+
+/*
+ * Less than an eighth of its share, beyond what is planned and in flight? Clients that are
+ * served at once and are gone have no part in what the ideal server shares out afterwards,
+ * so less than the share itself may be right.
+ */
+static bool fairwq_is_starved_locked(struct fairwq_pool *pool, const struct fairwq_node *node,
+				     unsigned int rank, u64 ideal)
+{
+	s64 got = max(fairwq_window_service(pool, node), 0LL);
+	u64 others = (pool->max_active + 1) * pool->ideal[rank].longest;
+
+	lockdep_assert_held(&pool->lock);
+
+	/* What is shared out goes to no less than the node itself. */
+	others = div_u64(others * 100, node->weight);
+	return 8 * (got + fairwq_window_slack(pool, node)) + others < ideal;
+}
+
+/*
+ * A lower priority, while a higher one had a backlog all the time: no more than its turn in
+ * so many, and one under way.
+ */
+static void fairwq_window_judge_ranks_locked(struct fairwq_pool *pool)
+{
+	unsigned int rank, patience = pool->tree.patience;
+	u64 all = 0, its, turn = TURN;
+	bool higher = false;
+
+	lockdep_assert_held(&pool->lock);
+
+	if (fairwq_by_time(pool) || pool->tree.by_arrival)
+		return;		/* a guess that was wrong is no violation */
+	for (rank = 0; rank < FAIRWQ_NR_RANKS; rank++)
+		all += pool->ideal[rank].got;
+	for (rank = 0; rank < FAIRWQ_NR_RANKS; rank++) {
+		its = patience ? div_u64(all, patience + 1) + 2 * turn : turn;
+		if (higher && !pool->ideal[rank].streak && pool->ideal[rank].got > its) {
+			pool->counter[FAIRWQ_LEAKED]++;
+			pool->counter[FAIRWQ_VIOLATIONS]++;
+		}
+		if (!pool->ideal[rank].nr)
+			pool->ideal[rank].busy = false;
+		higher |= pool->ideal[rank].busy;
+	}
+}
+
 /* The nodes of one rank: compare, and forget them. */
 static void fairwq_window_close_locked(struct fairwq_pool *pool, unsigned int rank)
 {
 	struct list_head *members = &pool->window_members[rank];
+	u64 ideal = fairwq_ideal_service_locked(pool, rank);
 	struct fairwq_node *node, *next;
 	struct fairwq_sums sums = { };
+	bool starved = false;
 
 	lockdep_assert_held(&pool->lock);
 
-	list_for_each_entry(node, members, member.link)
+	list_for_each_entry_safe(node, next, members, member.link) {
+		/* Out of the tree, and nobody knows for how long. */
+		if (!fairwq_node_eligible(node)) {
+			list_del_init(&node->member.link);
+			continue;
+		}
 		fairwq_sum_up(&sums, pool, node);
+		if (fairwq_is_starved_locked(pool, node, rank, ideal))
+			starved = true;
+	}
+	if (starved) {
+		pool->counter[FAIRWQ_STARVED]++;
+		pool->counter[FAIRWQ_VIOLATIONS]++;
+	}
 	list_for_each_entry_safe(node, next, members, member.link) {
 		fairwq_square_up(&sums, pool, node);
 		list_del_init(&node->member.link);
@@ -241,8 +404,26 @@ void fairwq_window_start_locked(struct fairwq_pool *pool)
 		if (!pool->tree.by_arrival)
 			fairwq_window_open_locked(pool, i);
 	}
+	fairwq_ideal_start_locked(pool);
 	pool->window.turns_left = max_t(u64, WINDOW_TURNS,
 					WINDOW_TURNS_PER_BATCH * (u64)pool->nr_eligible);
+}
+
+/* A turn of @batch: how many others had one since it had one, or joined? */
+static void fairwq_window_waited_locked(struct fairwq_batch *batch)
+{
+	struct fairwq_node *node = fairwq_window_node(batch);
+	struct fairwq_pool *pool = batch->pool;
+	u32 waited = (u32)pool->turn_number - node->member.since;
+
+	lockdep_assert_held(&pool->lock);
+
+	/* Its own is the last. */
+	if (node->member.waits && waited > pool->window.longest_wait + 1) {
+		pool->window.longest_wait = waited - 1;
+		pool->window.clients = pool->ideal[fairwq_window_rank(batch)].nr;
+	}
+	node->member.since = pool->turn_number;
 }
 
 /* A batch took so many turns. */
@@ -253,23 +434,23 @@ void fairwq_window_turns_locked(struct fairwq_batch *batch, unsigned int nr)
 
 	lockdep_assert_held(&pool->lock);
 
+	fairwq_window_waited_locked(batch);
+	if (!fairwq_by_time(pool))
+		fairwq_ideal_serve_locked(pool, fairwq_window_rank(batch), (u64)nr * TURN);
 	if (pool->window.turns_left > nr) {
 		pool->window.turns_left -= nr;
 		return;
 	}
 	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
 		fairwq_window_close_locked(pool, i);
+	fairwq_window_judge_ranks_locked(pool);
 	fairwq_window_start_locked(pool);
 }
 
-/* The node directly below the rank. */
-static struct fairwq_node *fairwq_window_node(struct fairwq_batch *batch)
+/* A turn of @batch is over, and took so long; under fair time. */
+void fairwq_window_took_locked(struct fairwq_batch *batch, u64 ns)
 {
-	struct fairwq_node *node = &batch->node;
-
-	while (node->parent->parent)
-		node = node->parent;
-	return node;
+	fairwq_ideal_serve_locked(batch->pool, fairwq_window_rank(batch), ns);
 }
 
 /* A turn of @batch was charged so much, or took so long. */
@@ -290,7 +471,7 @@ void fairwq_window_streak_locked(struct fairwq_batch *batch, unsigned int turns,
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	member->longest_streak[0] = max(member->longest_streak[0], turns);
+	member->longest_streak[0] = clamp_t(unsigned int, turns, member->longest_streak[0], U16_MAX);
 	if (fairwq_by_time(batch->pool))
 		fairwq_window_cost_locked(batch, ns);
 }
@@ -312,13 +493,99 @@ void fairwq_window_lifted_locked(struct fairwq_batch *batch)
 	fairwq_window_drop_locked(batch->pool, node);
 }
 
-/* A batch has left the tree, and its owner with it, if it was the last. */
-void fairwq_window_left_locked(struct fairwq_batch *batch)
+/* Its share is another one from now on: it sits the window out. */
+void fairwq_window_weight_locked(struct fairwq_pool *pool, struct fairwq_node *node, u32 weight)
+{
+	struct fairwq_ideal *ideal = &pool->ideal[fairwq_node_rank(&pool->tree, node)];
+
+	lockdep_assert_held(&pool->lock);
+
+	fairwq_window_drop_locked(pool, node);
+	if (!node->member.waits)
+		return;
+	fairwq_ideal_share_locked(pool, ideal);
+	ideal->weight += weight - node->weight;
+}
+
+/* A batch has come into the tree, and its owner with it, if it is the first. */
+void fairwq_window_joined_locked(struct fairwq_batch *batch)
 {
 	struct fairwq_node *node = fairwq_window_node(batch);
+	struct fairwq_pool *pool = batch->pool;
+
+	lockdep_assert_held(&pool->lock);
+
+	if (node->member.left != pool->plan_nr)
+		fairwq_window_drop_locked(pool, node);
+	if (!node->member.waits)
+		node->member.since = pool->turn_number;
+	fairwq_ideal_count_locked(pool, node, true);
+}
+
+/* A client has left the tree, with its last batch. */
+static void fairwq_window_node_left_locked(struct fairwq_pool *pool, struct fairwq_node *node)
+{
+	lockdep_assert_held(&pool->lock);
 
 	if (!fairwq_node_eligible(node))
-		fairwq_window_drop_locked(batch->pool, node);
+		fairwq_ideal_count_locked(pool, node, false);
+}
+
+/*
+ * A batch has left the tree, and its owner with it, if it was the last. If that was for a
+ * turn that it took, it has a backlog until the plan ends; and if it is back before the next
+ * one begins, it had one all the time.
+ */
+void fairwq_window_left_locked(struct fairwq_batch *batch)
+{
+	struct fairwq_node *node;
+	struct fairwq_pool *pool = batch->pool;
+
+	lockdep_assert_held(&pool->lock);
+
+	for (node = &batch->node; node->parent && !fairwq_node_eligible(node); node = node->parent)
+		node->member.left = pool->plan_nr;
+	node = fairwq_window_node(batch);
+	if (pool->planning || fairwq_node_eligible(node))
+		return;
+	fairwq_window_drop_locked(pool, node);
+	fairwq_window_node_left_locked(pool, node);
+}
+
+/* Turns of @batch that are of no plan: what is out of the tree now misses them. */
+void fairwq_window_guest_locked(struct fairwq_batch *batch)
+{
+	struct fairwq_pool *pool = batch->pool;
+
+	lockdep_assert_held(&pool->lock);
+
+	pool->plan_nr++;
+	pool->ideal[fairwq_window_rank(batch)].streak = true;
+}
+
+void fairwq_window_plan_begins_locked(struct fairwq_pool *pool)
+{
+	lockdep_assert_held(&pool->lock);
+
+	pool->plan_nr++;
+	pool->planning = true;
+}
+
+/* Of so many turns. */
+void fairwq_window_plan_ends_locked(struct fairwq_runner *runner, unsigned int nr)
+{
+	struct fairwq_pool *pool = runner->pool;
+	struct fairwq_batch *batch;
+
+	lockdep_assert_held(&pool->lock);
+
+	pool->planning = false;
+	while (nr--)
+		fairwq_window_node_left_locked(pool,
+					       fairwq_window_node(runner->plan.slot[nr].turn.batch));
+	/* And those whose turn was none, as the work is parked. */
+	list_for_each_entry(batch, &pool->away, away_link)
+		fairwq_window_node_left_locked(pool, fairwq_window_node(batch));
 }
 
 void fairwq_window_reset_locked(struct fairwq_pool *pool)

@@ -14,12 +14,6 @@
 #include "trace.h"
 #include "trail.h"
 
-/*
- * A longer run time counts as this in the moving average: for planning, which
- * does no more than a slice ahead, it is as good as any, and sooner forgotten.
- */
-#define FAIRWQ_RUN_TIME_MAX_NS	(10ULL * NSEC_PER_MSEC)
-
 /* So many items are put into order under one hold of the lock: about 2 us. */
 #define SORT_STEP		64U
 /* And so often before each plan. */
@@ -201,7 +195,18 @@ static bool fairwq_batch_held_locked(const struct fairwq_batch *batch)
 
 	if (batch->paused && !fairwq_mutant(PAUSE_IGNORED))
 		return true;
-	return batch->limited || batch->nr_canceling;
+	return batch->nr_canceling;
+}
+
+/* It will be back in the tree when a turn of it ends; or it is not away. */
+static void fairwq_batch_set_away_locked(struct fairwq_batch *batch, bool away)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	if (!away)
+		list_del_init(&batch->away_link);
+	else if (list_empty(&batch->away_link))
+		list_add_tail(&batch->away_link, &batch->pool->away);
 }
 
 /* Into the tree or out of it, unless it is there already. */
@@ -214,9 +219,11 @@ void fairwq_batch_set_eligible_locked(struct fairwq_batch *batch, bool eligible)
 	if (eligible == fairwq_node_eligible(&batch->node))
 		return;
 	if (eligible) {
+		fairwq_tree_keep_place(&pool->tree, &batch->node, pool->plan_nr);
 		fairwq_tree_add(&pool->tree, &batch->node,
 				fairwq_head_locked(batch)->stamp);
 		WRITE_ONCE(pool->nr_eligible, pool->nr_eligible + 1);
+		fairwq_window_joined_locked(batch);
 	} else {
 		fairwq_tree_del(&pool->tree, &batch->node);
 		WRITE_ONCE(pool->nr_eligible, pool->nr_eligible - 1);
@@ -230,7 +237,7 @@ void fairwq_batch_set_eligible_locked(struct fairwq_batch *batch, bool eligible)
  */
 void fairwq_batch_update_locked(struct fairwq_batch *batch)
 {
-	bool backlog, eligible, limited, was_limited;
+	bool backlog, limited, held;
 
 	lockdep_assert_held(&batch->pool->lock);
 
@@ -243,18 +250,44 @@ void fairwq_batch_update_locked(struct fairwq_batch *batch)
 	else if (!batch->watched)	/* the line is the producers' */
 		WRITE_ONCE(batch->watched, true);
 
+	held = fairwq_batch_held_locked(batch);
 	limited = batch->max_active && backlog && fairwq_batch_at_limit_locked(batch);
-	was_limited = batch->limited;
-	batch->limited = limited;
-	eligible = backlog && !fairwq_batch_held_locked(batch);
-	fairwq_batch_set_eligible_locked(batch, eligible);
-	if (limited == was_limited)
+	fairwq_batch_set_away_locked(batch, !held && (limited || (batch->nr_parked && !backlog)));
+	fairwq_batch_set_eligible_locked(batch, !held && !limited && backlog);
+}
+
+/* Something waits for turns of the batch to end, and some are in flight. */
+static bool fairwq_batch_is_awaited_locked(const struct fairwq_batch *batch)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	return (batch->in_flight[0] || batch->in_flight[1]) &&
+	       (batch->barrier || batch->closed);
+}
+
+/*
+ * A flush, or the end of the batch, begins to wait for turns: the pool's attention is
+ * up until they have ended. Of turns that a closed batch takes later each says so itself.
+ */
+void fairwq_batch_attend_locked(struct fairwq_batch *batch)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	if (batch->attended || !fairwq_batch_is_awaited_locked(batch))
 		return;
-	/* Last, as it may come back here: turns that have ended are told of. */
-	if (limited)
-		fairwq_attention_raise_locked(batch->pool);
-	else
-		fairwq_attention_lower_locked(batch->pool);
+	batch->attended = true;
+	/* Last: turns that have ended are told of, and this may be over. */
+	fairwq_attention_raise_locked(batch->pool);
+}
+
+static void fairwq_batch_unattend_locked(struct fairwq_batch *batch)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	if (!batch->attended || fairwq_batch_is_awaited_locked(batch))
+		return;
+	batch->attended = false;
+	fairwq_attention_lower_locked(batch->pool);
 }
 
 /* Everything that the barrier waits for has ended. */
@@ -263,7 +296,6 @@ static void fairwq_barrier_done_locked(struct fairwq_batch *batch)
 	struct completion *done = batch->barrier->done;
 
 	batch->barrier = NULL;
-	fairwq_attention_lower_locked(batch->pool);
 	complete(done);		/* the barrier is gone from here on */
 }
 
@@ -294,6 +326,8 @@ static void fairwq_batch_fire_barriers_locked(struct fairwq_batch *batch)
 		batch->barrier = barrier;
 		if (!batch->in_flight[barrier->color] || fairwq_mutant(FLUSH_EARLY))
 			fairwq_barrier_done_locked(batch);
+		else
+			fairwq_batch_attend_locked(batch);
 	}
 }
 
@@ -305,8 +339,6 @@ void fairwq_batch_add_barrier_locked(struct fairwq_batch *batch,
 
 	fairwq_think_again_locked(batch->pool);
 	barrier->entry.place = FAIRWQ_PLACE_BARRIER;
-	if (barrier->done)
-		fairwq_attention_raise_locked(batch->pool);	/* until it is done */
 	fairwq_batch_splice_locked(batch);
 	list_add_tail(&barrier->entry.node, &batch->fifo);
 	fairwq_batch_fire_barriers_locked(batch);
@@ -350,8 +382,12 @@ static void fairwq_slot_fill_locked(struct fairwq_batch *batch, struct fairwq_sl
 	turn->number = ++batch->pool->turn_number;
 	turn->terms = 0;
 	turn->color = fairwq_batch_color_locked(batch, work);
-	if (unlikely(work->place & FAIRWQ_PLACE_AWAITED))
+	/* A limit, or the end of the batch, may wait for it; or a flush, see there. */
+	turn->tell = batch->max_active || batch->closed;
+	if (unlikely(work->place & FAIRWQ_PLACE_AWAITED)) {
 		fairwq_waiters_plan_locked(batch->pool, work, turn->number);
+		turn->tell = true;
+	}
 	work->place = FAIRWQ_PLACE_SLOT;
 	work->slot = slot;
 	WRITE_ONCE(slot->work, work);
@@ -502,15 +538,13 @@ bool fairwq_batch_drained_locked(const struct fairwq_batch *batch)
 /* What was measured; most turns are not. */
 static void fairwq_turn_stats_locked(const struct fairwq_turn *turn)
 {
-	bool fair_time = turn->batch->pool->policy == FAIRWQ_FAIR_TIME;
-	u64 longest = fair_time ? FAIRWQ_COST_MAX_NS : FAIRWQ_RUN_TIME_MAX_NS;
 	struct fairwq_batch_stats *stats = turn->batch->stats;
 
 	if (turn->run) {
 		stats->run_time += turn->run;
 		turn->batch->pool->run_time += turn->run;
 		fairwq_hist_add(&stats->run, turn->run);
-		ewma_fairwq_run_add(&stats->run_avg, min(turn->run, longest));
+		ewma_fairwq_run_add(&stats->run_avg, min(turn->run, FAIRWQ_RUN_TIME_MAX_NS));
 	}
 	if (turn->stamp)
 		fairwq_hist_add(&stats->wait, turn->wait);
@@ -537,7 +571,8 @@ static void fairwq_batch_turns_over_locked(struct fairwq_batch *batch, unsigned 
 	batch->in_flight[color] -= nr;
 	if (batch->barrier && batch->barrier->color == color && !batch->in_flight[color])
 		fairwq_barrier_done_locked(batch);
-	if (batch->limited)
+	fairwq_batch_unattend_locked(batch);
+	if (!list_empty(&batch->away_link))
 		fairwq_batch_update_locked(batch);
 	fairwq_batch_reap_locked(batch);
 }

@@ -87,6 +87,11 @@
  * the largest weight, where it counts a hundredth, is still 5 of its units.
  */
 #define FAIRWQ_COST_NS_SHIFT		9
+/*
+ * A longer run time counts as this in the moving average: for planning, which
+ * does no more than a slice ahead, it is as good as any, and sooner forgotten.
+ */
+#define FAIRWQ_RUN_TIME_MAX_NS		(10ULL * NSEC_PER_MSEC)
 /* A longer item costs as much as this one. */
 #define FAIRWQ_COST_MAX_NS		(60ULL * NSEC_PER_SEC)
 
@@ -107,6 +112,7 @@ struct fairwq_turn {
 			u8 timed : 1;		/* P, R reads: @run is to be measured */
 			u8 helped : 1;		/* R: taken from another runner's plan */
 			u8 streak : 1;		/* P, R reads: its constraint is not told of each */
+			u8 tell : 1;		/* P, R reads: its end is told at once */
 			u8 off;			/* R, P reads: its work was taken out before */
 			u16 era;		/* P: pool->era when it was charged */
 			u32 charged;		/* P: under fair time: what for, ns */
@@ -244,6 +250,23 @@ struct fairwq_knob_file {
 struct seq_file;
 
 /*
+ * What an ideal server would do, that serves all clients of a rank that have a backlog at
+ * once, by weight; for the self-check, see fairness.c.
+ */
+struct fairwq_ideal {
+	u64 vtime;			/* P: service that each has had by now, by weight */
+	u64 pending;			/* P: service that is not in @vtime yet, whatever the weight */
+	u64 base;			/* P: @vtime when the window began */
+	u64 got;			/* P: service of all in this window, whatever the weight */
+	u64 longest;			/* P: the most of it at once */
+	u32 weight;			/* P: of those that have a backlog, together */
+	u32 nr;				/* P: how many these are */
+	u32 emptied;			/* P: the plan in which the last one left */
+	bool busy;			/* P: there has been one in the whole window */
+	bool streak;			/* P: one had several turns for one in this window */
+};
+
+/*
  * A pool: a fair tree of batches, and runners that serve it.
  *
  * Invariant: nr_active == number of runners that are not on idle_runners.
@@ -276,10 +299,14 @@ struct fairwq_pool {
 	unsigned int nr_eligible;	/* p: batches in the tree; a hint for who has one */
 	struct list_head sorting;	/* P: batches that have something unsorted; */
 					/* read without it: as a hint */
+	struct list_head away;		/* P: batches out of the tree until a turn of theirs ends */
 	struct list_head lifted;	/* P: serializers for a runner to go on with */
 	bool lifted_last;		/* P: one did, and has made no plan since */
 	struct fairwq_window window;	/* P: the self-check of promise 6 */
 	struct list_head window_members[FAIRWQ_NR_RANKS]; /* P: nodes compared */
+	struct fairwq_ideal ideal[FAIRWQ_NR_RANKS]; /* P: and what they are compared with */
+	u32 plan_nr;			/* P: of the plan that was begun last */
+	bool planning;			/* P: who leaves the tree may be back before the next */
 	unsigned int hung_ms;		/* P: 0: never report */
 	bool ticking;			/* P: @tick is due within a jiffy */
 	struct timer_list tick;		/* finds overdue plans and items that hang */
@@ -337,6 +364,7 @@ struct fairwq_waiter {
 	struct fairwq_work *work;	/* I */
 	u64 turn;			/* P: number of its turn; 0: not taken yet */
 	bool again;			/* P: the turn is off, and the work where it was */
+	bool raised;			/* P: raises the attention, as the turn was in flight */
 	struct completion done;
 };
 
@@ -384,9 +412,9 @@ struct fairwq_batch {
 	u8 color;			/* P: of the turns that begin now */
 	bool paused;			/* P */
 	bool closed;			/* P: disposed, and no push is under way */
-	bool reaping;			/* P: will leave the pool; set once */
+	bool reaping;			/* P: will leave the pool */
 	bool reaped;			/* p: has left the pool; set once */
-	bool limited;			/* P: has a backlog that @max_active holds back */
+	bool attended;			/* P: raises the attention until its turns have ended */
 	bool is_default;		/* I */
 	u8 depth;			/* I: how many owners it has */
 	struct fairwq_barrier *barrier;	/* P: has fired and waits for its color */
@@ -399,12 +427,13 @@ struct fairwq_batch {
 	u64 seq;			/* I */
 	struct list_head link;		/* P: in pool->batches, until after @reaped is set */
 	struct list_head sort_link;	/* P: in pool->sorting */
+	struct list_head away_link;	/* P: in pool->away */
 	struct mutex flush_mutex;	/* one flush at a time */
-	struct rcu_work reap_work;	/* first after a grace period, then directly */
+	struct rcu_work reap_work;	/* first after a grace period, then directly; its */
+					/* rcu_head once more for the memory */
 	void (*released)(struct fairwq_batch *batch, void *priv); /* I */
 	void *priv;			/* I */
 	struct kref refs;		/* A: holders, and the pool until it is reaped */
-	struct rcu_head rcu;
 };
 
 static_assert(IS_ENABLED(CONFIG_LOCKDEP) || IS_ENABLED(CONFIG_DEBUG_MUTEXES) ||
@@ -490,6 +519,7 @@ struct fairwq_work *fairwq_claim_own(struct fairwq_runner *runner, struct fairwq
 struct fairwq_work *fairwq_help(struct fairwq_runner *runner, struct fairwq_turn *turn);
 void fairwq_plan_close(struct fairwq_plan *plan);
 void fairwq_think_again_locked(struct fairwq_pool *pool);
+void fairwq_withdraw_locked(struct fairwq_batch *batch);
 void fairwq_give_back_rest(struct fairwq_runner *runner);
 void fairwq_mark_taken_locked(struct fairwq_work *work, const struct fairwq_turn *turn,
 			      unsigned int place);
@@ -511,6 +541,7 @@ struct fairwq_work *fairwq_find_parked_locked(struct fairwq_batch *batch);
 void fairwq_batch_splice_locked(struct fairwq_batch *batch);
 bool fairwq_batch_sort_step_locked(struct fairwq_batch *batch);
 bool fairwq_pool_sort(struct fairwq_pool *pool);
+void fairwq_batch_attend_locked(struct fairwq_batch *batch);
 void fairwq_batch_set_eligible_locked(struct fairwq_batch *batch, bool eligible);
 void fairwq_batch_update_locked(struct fairwq_batch *batch);
 void fairwq_batch_add_barrier_locked(struct fairwq_batch *batch,
@@ -613,6 +644,7 @@ bool fairwq_streak_may_begin_locked(const struct fairwq_batch *batch,
 void fairwq_streak_begin(struct fairwq_runner *runner, struct fairwq_serializer *serializer);
 bool fairwq_streak_refill_locked(struct fairwq_runner *runner, u64 now);
 void fairwq_streak_give_back_locked(struct fairwq_runner *runner);
+void fairwq_streak_withdraw_locked(struct fairwq_runner *runner, const struct fairwq_batch *batch);
 struct fairwq_serializer *fairwq_streak_end_locked(struct fairwq_runner *runner);
 bool fairwq_streak_alone(struct fairwq_runner *runner);
 bool fairwq_streak_detach(struct fairwq_runner *runner, struct fairwq_serializer *serializer);
@@ -656,7 +688,13 @@ void fairwq_window_cost_locked(struct fairwq_batch *batch, u64 ns);
 void fairwq_window_streak_locked(struct fairwq_batch *batch, unsigned int turns, u64 ns);
 void fairwq_window_drop_locked(struct fairwq_pool *pool, struct fairwq_node *node);
 void fairwq_window_lifted_locked(struct fairwq_batch *batch);
+void fairwq_window_joined_locked(struct fairwq_batch *batch);
 void fairwq_window_left_locked(struct fairwq_batch *batch);
+void fairwq_window_guest_locked(struct fairwq_batch *batch);
+void fairwq_window_plan_begins_locked(struct fairwq_pool *pool);
+void fairwq_window_plan_ends_locked(struct fairwq_runner *runner, unsigned int nr);
+void fairwq_window_took_locked(struct fairwq_batch *batch, u64 ns);
+void fairwq_window_weight_locked(struct fairwq_pool *pool, struct fairwq_node *node, u32 weight);
 
 /* failure.c */
 void fairwq_failure_init(struct fairwq_pool *pool);

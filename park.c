@@ -45,7 +45,10 @@ static bool fairwq_park_at(struct fairwq_runner *other, struct fairwq_slot *slot
 	return parked;
 }
 
-/* Another runner may execute this work; hardly ever one does. */
+/*
+ * Another runner may execute this work; hardly ever one does. Returns whether the work
+ * was parked: then its batch is looked after.
+ */
 bool fairwq_park_locked(struct fairwq_runner *runner, struct fairwq_slot *slot)
 {
 	struct fairwq_runner *other;
@@ -65,6 +68,8 @@ bool fairwq_park_locked(struct fairwq_runner *runner, struct fairwq_slot *slot)
 	parked = other && smp_load_acquire(&other->current_work) == slot->work &&
 		 fairwq_park_at(other, slot);
 	rcu_read_unlock();
+	if (parked)
+		fairwq_batch_update_locked(slot->turn.batch);
 	return parked;
 }
 

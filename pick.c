@@ -322,6 +322,26 @@ void fairwq_tree_add(struct fairwq_tree *tree, struct fairwq_node *node,
 }
 
 /**
+ * fairwq_tree_keep_place - a leaf joins again, and has missed nothing
+ * @tree: the tree
+ * @node: a leaf that is not eligible; fairwq_tree_add() is to follow
+ * @plan: what the caller has noted in @left of a node that has missed nothing
+ *
+ * Turns may have been decided while the leaf was out of the tree, but none that it could
+ * have had. So its place is where it is: also behind the clock, if its last turn cost less
+ * than was charged. The same goes for parents that are not eligible.
+ */
+void fairwq_tree_keep_place(struct fairwq_tree *tree, struct fairwq_node *node, u32 plan)
+{
+	if (tree->by_arrival || fairwq_mutant(PLACE_LOST))
+		return;
+	for (; node->parent && !fairwq_node_eligible(node); node = node->parent)
+		if (node->service && node->member.left == plan &&
+		    before(node->vtime, node->parent->clock))
+			node->claim = node->parent->clock - node->vtime;
+}
+
+/**
  * fairwq_tree_del - make a node ineligible
  * @tree: the tree
  * @node: an eligible leaf

@@ -36,7 +36,10 @@ struct fairwq_member {
 	struct list_head link;		/* while it is compared */
 	u64 base;			/* service when the window began */
 	u32 longest_us[2];		/* turns, in this window and in the last */
-	u32 longest_streak[2];		/* turns taken by one runner at once, likewise */
+	u16 longest_streak[2];		/* turns taken by one runner at once, likewise */
+	u32 left;			/* the plan that it left the tree in */
+	u32 since;			/* number of its last turn, or of that before it joined */
+	bool waits;			/* is counted among those that have a backlog */
 };
 
 /* How a node stands among its siblings. */
@@ -99,6 +102,7 @@ void fairwq_tree_set_weight(struct fairwq_tree *tree, struct fairwq_node *node,
 			    u32 weight);
 void fairwq_tree_add(struct fairwq_tree *tree, struct fairwq_node *node,
 		     u64 arrival);
+void fairwq_tree_keep_place(struct fairwq_tree *tree, struct fairwq_node *node, u32 plan);
 void fairwq_tree_del(struct fairwq_tree *tree, struct fairwq_node *node);
 struct fairwq_node *fairwq_tree_pick(const struct fairwq_tree *tree);
 bool fairwq_tree_precedes(const struct fairwq_node *a, const struct fairwq_node *b);

@@ -87,6 +87,66 @@ static void fairwq_learn_locked(struct fairwq_pool *pool, bool held)
 	pool->ahead = held ? min(2 * pool->ahead, FAIRWQ_PLAN_MAX) : max(pool->ahead / 2, 2U);
 }
 
+/* So many owners of batches that are away are told apart in a plan; see below. */
+#define PLAN_MAX_AWAY	8U
+
+/*
+ * Batches that are away: out of the tree, but only for as long as turns of theirs are in
+ * flight, or until what was pushed to them is in order. A batch is away at its max_active,
+ * or while all that it has is parked, or unsorted, or when it ran dry in this plan: its
+ * items may queue themselves again. A plan ends where such a batch would be next. Else it would be a
+ * turn for each plan that it gets, and not its share, however long the plan is.
+ *
+ * Of several with one owner the first is enough.
+ */
+struct fairwq_away {
+	const struct fairwq_node *node[PLAN_MAX_AWAY];
+	unsigned int nr;		/* PLAN_MAX_AWAY: there may be more */
+};
+
+static void fairwq_away_add(struct fairwq_away *away, const struct fairwq_node *node)
+{
+	unsigned int i;
+
+	for (i = 0; i < away->nr; i++) {
+		if (away->node[i]->parent != node->parent)
+			continue;
+		if (fairwq_tree_precedes(node, away->node[i]))
+			away->node[i] = node;
+		return;
+	}
+	if (away->nr < PLAN_MAX_AWAY)
+		away->node[away->nr++] = node;
+}
+
+/* Those that are away before the plan begins. */
+static void fairwq_away_begin_locked(struct fairwq_away *away, const struct fairwq_pool *pool)
+{
+	struct fairwq_batch *batch;
+
+	lockdep_assert_held(&pool->lock);
+
+	away->nr = 0;
+	list_for_each_entry(batch, &pool->away, away_link)
+		fairwq_away_add(away, &batch->node);
+	list_for_each_entry(batch, &pool->sorting, sort_link)
+		if (!fairwq_node_eligible(&batch->node) && !batch->paused)
+			fairwq_away_add(away, &batch->node);
+}
+
+/* Is one that is away due before @node, which the tree has picked? */
+static bool fairwq_away_is_due(const struct fairwq_away *away, const struct fairwq_node *node)
+{
+	unsigned int i;
+
+	if (away->nr == PLAN_MAX_AWAY)
+		return true;
+	for (i = 0; i < away->nr; i++)
+		if (fairwq_tree_precedes(away->node[i], node))
+			return !fairwq_mutant(PLANNED_PAST);
+	return false;
+}
+
 /* Take turns in the order of the tree, about a slice of them, at least one. */
 static unsigned int fairwq_plan_turns_locked(struct fairwq_runner *runner)
 {
@@ -95,15 +155,18 @@ static unsigned int fairwq_plan_turns_locked(struct fairwq_runner *runner)
 	u64 slice = fairwq_slice_ns_locked(pool), planned = 0;
 	unsigned int nr = 0, ahead = 1;
 	struct fairwq_batch *batch;
+	struct fairwq_away away;
 	struct fairwq_node *node;
 
 	lockdep_assert_held(&pool->lock);
 
 	if (pool->foresight)
 		fairwq_learn_locked(pool, true);
+	fairwq_away_begin_locked(&away, pool);
+	fairwq_window_plan_begins_locked(pool);
 	do {
 		node = fairwq_tree_pick(&pool->tree);
-		if (!node)
+		if (!node || (nr && fairwq_away_is_due(&away, node)))
 			break;
 		if (!slice) {
 			ahead = fairwq_foresee_locked(pool, node);
@@ -113,6 +176,8 @@ static unsigned int fairwq_plan_turns_locked(struct fairwq_runner *runner)
 		}
 		batch = container_of(node, struct fairwq_batch, node);
 		fairwq_batch_take_locked(batch, &plan->slot[nr]);
+		if (!fairwq_node_eligible(node))
+			fairwq_away_add(&away, node);
 		if (unlikely(fairwq_park_locked(runner, &plan->slot[nr])))
 			continue;
 		/* Under fair time, what was charged: see fairness.c. */
@@ -120,6 +185,7 @@ static unsigned int fairwq_plan_turns_locked(struct fairwq_runner *runner)
 				 plan->slot[nr].turn.charged);
 		nr++;
 	} while ((planned < slice || nr < ahead) && nr < FAIRWQ_PLAN_MAX);
+	fairwq_window_plan_ends_locked(runner, nr);
 	pool->foresight = !slice && nr > 1;
 	plan->share = nr > 1 && (planned > PLAN_SHARED_NS || !slice);
 	/* One of them is timed, each time another. */
@@ -426,6 +492,36 @@ void fairwq_think_again_locked(struct fairwq_pool *pool)
 	fairwq_learn_locked(pool, !nr || !READ_ONCE(plan->slot[nr - 1].work));
 	while (nr-- > 0)
 		fairwq_give_back_slot_locked(&plan->slot[nr], &plan->mark[nr]);
+}
+
+static void fairwq_withdraw_from_locked(struct fairwq_batch *batch, struct fairwq_runner *runner)
+{
+	struct fairwq_plan *plan = &runner->plan;
+	unsigned int i;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	for (i = READ_ONCE(plan->nr); i-- > 0;)
+		if (READ_ONCE(plan->slot[i].work) && plan->slot[i].turn.batch == batch)
+			fairwq_give_back_slot_locked(&plan->slot[i], NULL);
+	fairwq_streak_withdraw_locked(runner, batch);
+}
+
+/*
+ * The batch is held back now: what runners have taken along of it, and not begun, is at the
+ * head of its queue again, or in its serializer. The open plan is the newest.
+ */
+void fairwq_withdraw_locked(struct fairwq_batch *batch)
+{
+	struct fairwq_runner *runner, *planner = batch->pool->planner;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	if (planner)
+		fairwq_withdraw_from_locked(batch, planner);
+	list_for_each_entry(runner, &batch->pool->runners, node)
+		if (runner != planner)
+			fairwq_withdraw_from_locked(batch, runner);
 }
 
 /*

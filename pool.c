@@ -146,6 +146,7 @@ static struct fairwq_pool *fairwq_pool_alloc(const struct fairwq_pool_attrs *att
 	fairwq_lockdep_init_pool(pool);
 	INIT_LIST_HEAD(&pool->idle_runners);
 	INIT_LIST_HEAD(&pool->sorting);
+	INIT_LIST_HEAD(&pool->away);
 	INIT_LIST_HEAD(&pool->lifted);
 	pool->ahead = 2;
 	INIT_LIST_HEAD(&pool->batches);

@@ -7,9 +7,10 @@
  * Model: tests/models/queue.pml.
  *
  * Turns that have ended are told to their batches under the next hold of the
- * lock, which may be a plan later. Whoever needs to know at once (a flush, the
- * end of a batch, a limit) raises the pool's attention: see
- * fairwq_attention_raise_locked().
+ * lock, which may be a plan later. A turn whose end may be waited for (a limit, a
+ * batch that was disposed, a flush of its work) says so itself when it is taken, and
+ * is told of at once. A flush or a dispose that comes later, and waits for turns in
+ * flight, raises the pool's attention for as long: see fairwq_attention_raise_locked().
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -156,6 +157,17 @@ static void fairwq_attend_runner(struct fairwq_runner *runner)
 	fairwq_kick_send(pool, kick);
 }
 
+/* The turn that has ended last, the @done-th of the log, is one that is told of at once. */
+static void fairwq_tell(struct fairwq_runner *runner, unsigned int done)
+{
+	/*
+	 * Pairs with fairwq_account_locked() and fairwq_current_turn(). Model:
+	 * tests/models/attention.pml.
+	 */
+	smp_store_release(&runner->log.done, done);
+	fairwq_attend_runner(runner);
+}
+
 /* ---- running ---------------------------------------------------------- */
 
 /* From here on the work is started. */
@@ -202,6 +214,24 @@ static void fairwq_end_constrained(struct fairwq_runner *runner,
 		fairwq_streak_begin(runner, serializer);	/* or what there is of one */
 }
 
+/* It is over: what is parked until then is put back. */
+static void fairwq_end_current(struct fairwq_runner *runner)
+{
+	/*
+	 * The run to come sees what this one did. Pairs with fairwq_park_locked(),
+	 * fairwq_park_at() and fairwq_await_running(). Models: tests/models/park.pml,
+	 * disable.pml.
+	 */
+	smp_store_release(&runner->current_work, NULL);
+	/*
+	 * Store @current_work, then load @wanted. Pairs with fairwq_park_at().
+	 * Model: tests/models/park.pml.
+	 */
+	smp_mb();
+	if (unlikely(READ_ONCE(runner->wanted)))
+		fairwq_unpark(runner);
+}
+
 /* The function of a work, around it what makes it a turn. */
 static void fairwq_run_turn(struct fairwq_runner *runner, struct fairwq_turn *turn,
 			    struct fairwq_work *work, struct fairwq_footing *footing)
@@ -227,6 +257,9 @@ static void fairwq_run_turn(struct fairwq_runner *runner, struct fairwq_turn *tu
 	/* The clock may step back a little. */
 	turn->run = start ? max_t(s64, runner->mark - start, 1) : 0;
 	trace_fairwq_end(turn, work);
+	/* A hint: it is looked at again when the next one starts. */
+	if (unlikely(READ_ONCE(runner->wanted)))
+		fairwq_end_current(runner);
 	if (unlikely(turn->constraint) && !turn->streak && !fairwq_mutant(SERIAL_EARLY))
 		fairwq_end_constrained(runner, turn->constraint);
 }
@@ -397,6 +430,8 @@ static void fairwq_run_turns(struct fairwq_runner *runner)
 		smp_wmb();
 		WRITE_ONCE(log->nr, i + 1);
 		fairwq_run_turn(runner, &log->slot[i++].turn, work, &footing);
+		if (unlikely(log->slot[i - 1].turn.tell) && !fairwq_mutant(END_UNTOLD))
+			fairwq_tell(runner, i);
 		late = unlikely(fairwq_is_late(runner, &log->slot[i - 1].turn, overdue)) &&
 		       fairwq_stop_late(runner);
 		if (unlikely(runner->streak.serializer))
@@ -409,23 +444,11 @@ static void fairwq_run_turns(struct fairwq_runner *runner)
 	 * tests/models/attention.pml.
 	 */
 	smp_store_release(&log->done, i);
-	/*
-	 * Whoever sees that it is over sees what it did. Pairs with fairwq_park_locked(),
-	 * fairwq_park_at() and fairwq_await_running(). Models: tests/models/park.pml,
-	 * disable.pml.
-	 */
-	smp_store_release(&runner->current_work, NULL);
+	fairwq_end_current(runner);
 	/* So many were run, and in them a streak that ended with its serializer: more are left. */
 	if (unlikely(READ_ONCE(runner->plan.next) < runner->plan.nr) && !fairwq_mutant(REST_LOST))
 		fairwq_give_back_rest(runner);
 	fairwq_plan_close(&runner->plan);
-	/*
-	 * Store @current_work, then load @wanted. Pairs with fairwq_park_at().
-	 * Model: tests/models/park.pml.
-	 */
-	smp_mb();
-	if (unlikely(READ_ONCE(runner->wanted)))
-		fairwq_unpark(runner);
 }
 
 /* ---- the life of a runner --------------------------------------------- */

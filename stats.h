@@ -28,6 +28,8 @@ enum fairwq_counter {
 	FAIRWQ_FAILURES,	/* failures that items have reported */
 	FAIRWQ_WINDOWS,		/* windows that were checked for fairness */
 	FAIRWQ_VIOLATIONS,	/* windows that broke the bound */
+	FAIRWQ_STARVED,		/* of these: a client got less than an eighth of its share */
+	FAIRWQ_LEAKED,		/* of these: a lower priority got more than is its */
 	FAIRWQ_NR_COUNTERS,
 };
 
@@ -43,7 +45,10 @@ struct fairwq_hist {
 	u64 count;
 };
 
-/* A moving average of run times in ns: 4 bits of fraction, new ones count 1/8. */
+/*
+ * A moving average of run times in ns: 4 bits of fraction, new ones count 1/8. Where a
+ * long has 32 bits it holds 33 ms: FAIRWQ_RUN_TIME_MAX_NS keeps below that.
+ */
 DECLARE_EWMA(fairwq_run, 4, 8)
 
 struct fairwq_batch_stats {
@@ -67,6 +72,8 @@ struct fairwq_window {
 	u64 bound;			/* what it may be */
 	u64 worst_lag;			/* since reset, in % of the bound then */
 	unsigned int jain;		/* Jain's index, 1/10000 */
+	u64 longest_wait;		/* turns of others, in a row, while one had a backlog; since reset */
+	unsigned int clients;		/* that had one then */
 };
 
 static inline unsigned int fairwq_hist_index(u64 ns)

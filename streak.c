@@ -66,6 +66,7 @@ static void fairwq_guest_charge_locked(const struct fairwq_guest *guest)
 		fairwq_tree_charge(tree, &batch->node, guest->cost);
 	}
 	fairwq_batch_turns_locked(batch, guest->nr);
+	fairwq_window_guest_locked(batch);
 	fairwq_window_turns_locked(batch, guest->nr);
 }
 
@@ -442,6 +443,22 @@ void fairwq_streak_give_back_locked(struct fairwq_runner *runner)
 			work = xchg(&slot->work, NULL);
 		if (work)
 			fairwq_streak_put_back_locked(streak->serializer, slot, work);
+	}
+}
+
+/* The same, if an item of @batch is among them: it must not begin. */
+void fairwq_streak_withdraw_locked(struct fairwq_runner *runner, const struct fairwq_batch *batch)
+{
+	const struct fairwq_slot *slot = runner->log.slot;
+	unsigned int i;
+
+	lockdep_assert_held(&runner->pool->lock);
+
+	for (i = 0; i < runner->streak.nr; i++, slot++) {
+		if (READ_ONCE(slot->work) && slot->turn.batch == batch) {
+			fairwq_streak_give_back_locked(runner);
+			return;
+		}
 	}
 }
 

@@ -43,6 +43,15 @@ void fairwq_waiters_plan_locked(struct fairwq_pool *pool, const struct fairwq_wo
 			waiter->turn = turn;
 }
 
+static void fairwq_waiter_lower_locked(struct fairwq_pool *pool, struct fairwq_waiter *waiter)
+{
+	lockdep_assert_held(&pool->lock);
+
+	if (waiter->raised)
+		fairwq_attention_lower_locked(pool);
+	waiter->raised = false;
+}
+
 /* The turn that they wait for will be taken again. Returns whether anybody does. */
 bool fairwq_waiters_back_locked(struct fairwq_pool *pool, u64 turn)
 {
@@ -55,6 +64,7 @@ bool fairwq_waiters_back_locked(struct fairwq_pool *pool, u64 turn)
 		if (waiter->turn != turn)
 			continue;
 		waiter->turn = 0;
+		fairwq_waiter_lower_locked(pool, waiter);
 		any = true;
 	}
 	return any;
@@ -65,7 +75,7 @@ static void fairwq_waiter_done_locked(struct fairwq_pool *pool, struct fairwq_wa
 	lockdep_assert_held(&pool->lock);
 
 	list_del(&waiter->node);
-	fairwq_attention_lower_locked(pool);
+	fairwq_waiter_lower_locked(pool, waiter);
 	complete(&waiter->done);	/* @waiter is gone from here on */
 }
 
@@ -90,9 +100,11 @@ static void fairwq_waiter_add_locked(struct fairwq_pool *pool, struct fairwq_wai
 	lockdep_assert_held(&pool->lock);
 
 	waiter->turn = turn;
+	waiter->raised = turn;	/* else that turn will say itself that it is waited for */
 	list_add_tail(&waiter->node, &pool->waiters);
 	/* Last: if the turn has ended by now, it is told here. */
-	fairwq_attention_raise_locked(pool);
+	if (turn)
+		fairwq_attention_raise_locked(pool);
 }
 
 /* The turn is over. */

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Shares as a client sees them: promise 6 from outside.
+ *
+ * Nothing here asks the module what it did. Each item reads a clock, runs for as long
+ * as it is told, and counts for its client: turns, and the time that they took. Then it
+ * queues itself again. What each client got is compared with what an ideal server would
+ * have given it.
+ *
+ * A virtual CPU of a busy machine may stand still in the middle of an item. What has a
+ * limit of one can have nothing else meanwhile; so what others begin is counted only while
+ * it could have been served instead. And of three tries one has to be right: a client that
+ * is starved is starved in each.
+ */
+#include "mock.h"
+
+#define MAX_CLIENTS	6U
+#define TRIES		3U
+#define LENGTH_MS	80U	/* of a try, in time that items run */
+
+struct share_client {
+	struct fairwq_batch *batch;
+	struct share *share;
+	u32 length;			/* ns that an item runs */
+	atomic64_t sum_turns, sum_time;	/* of all its items */
+};
+
+struct share_item {
+	struct fairwq_work work;
+	struct share_client *client;
+};
+
+struct share {
+	struct share_client client[MAX_CLIENTS];
+	unsigned int nr;
+	atomic_t running;		/* items of the first client */
+	bool alone;			/* that one runs one item at a time */
+	atomic64_t left;		/* ns to run in all */
+	bool over;
+	struct completion done;
+};
+
+/* What a try is like. */
+struct share_case {
+	const char *name;
+	enum fairwq_policy policy;
+	unsigned int runners;
+	u32 length_us;
+};
+
+#define SHARE_CASES(policy, name)	\
+	{ name " 1 runner 2 us", policy, 1, 2 }, { name " 2 runners 2 us", policy, 2, 2 },	\
+	{ name " 1 runner 20 us", policy, 1, 20 }, { name " 2 runners 20 us", policy, 2, 20 },	\
+	{ name " 1 runner 50 us", policy, 1, 50 }, { name " 2 runners 50 us", policy, 2, 50 }
+
+static const struct share_case share_cases[] = {
+	SHARE_CASES(FAIRWQ_ROUND_ROBIN, "turns"),
+	SHARE_CASES(FAIRWQ_FAIR_TIME, "time"),
+};
+
+static void share_case_desc(const struct share_case *c, char *desc)
+{
+	strscpy(desc, c->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(share, share_cases, share_case_desc);
+
+static void share_fn(struct fairwq_work *work)
+{
+	struct share_item *item = container_of(work, struct share_item, work);
+	struct share_client *client = item->client;
+	struct share *share = client->share;
+	bool first = client == &share->client[0], counts;
+	u64 begin = ktime_get_ns(), took;
+
+	counts = first || !share->alone || !atomic_read(&share->running);
+	if (first)
+		atomic_inc(&share->running);
+	do {
+		cpu_relax();
+		took = ktime_get_ns() - begin;
+	} while (took < client->length);
+	if (first)
+		atomic_dec(&share->running);
+	if (READ_ONCE(share->over))
+		return;
+	atomic64_add(counts, &client->sum_turns);
+	atomic64_add(counts ? took : 0, &client->sum_time);
+	if (atomic64_sub_return(client->length, &share->left) < 0) {
+		WRITE_ONCE(share->over, true);
+		complete_all(&share->done);
+		return;
+	}
+	fairwq_queue(client->batch, work);
+}
+
+static struct share *share_new(struct kunit *test, const struct share_case *c, unsigned int flags)
+{
+	struct share *share = kunit_kzalloc(test, sizeof(*share), GFP_KERNEL);
+	struct mock *mock = test->priv;
+	struct fairwq_pool_attrs attrs = {
+		.max_active = c->runners, .policy = c->policy, .flags = flags,
+	};
+
+	KUNIT_ASSERT_NOT_NULL(test, share);
+	init_completion(&share->done);
+	atomic64_set(&share->left, (u64)LENGTH_MS * NSEC_PER_MSEC);
+	mock->pool = fairwq_pool_create(&attrs, "share");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(mock->pool));
+	return share;
+}
+
+static struct share_client *share_add(struct kunit *test, struct share *share,
+				      const struct fairwq_batch_attrs *attrs, u32 length_us)
+{
+	struct share_client *client = &share->client[share->nr++];
+	struct mock *mock = test->priv;
+
+	client->share = share;
+	client->length = length_us * NSEC_PER_USEC;
+	client->batch = fairwq_batch_create(mock->pool, attrs, "client-%u", share->nr);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(client->batch));
+	fairwq_batch_pause(client->batch);
+	return client;
+}
+
+/* So many items that circulate. They begin when all clients are there. */
+static void share_queue(struct kunit *test, struct share_client *client, unsigned int nr)
+{
+	struct share_item *item = kunit_kcalloc(test, nr, sizeof(*item), GFP_KERNEL);
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, item);
+	for (i = 0; i < nr; i++) {
+		item[i].client = client;
+		fairwq_work_init(&item[i].work, share_fn);
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(client->batch, &item[i].work));
+	}
+}
+
+static void share_run(struct kunit *test, struct share *share)
+{
+	unsigned int i;
+
+	for (i = 0; i < share->nr; i++)
+		fairwq_batch_resume(share->client[i].batch);
+	mock_await(test, &share->done);
+}
+
+static void share_end(struct kunit *test, struct share *share)
+{
+	struct mock *mock = test->priv;
+	unsigned int i;
+
+	for (i = 0; i < share->nr; i++)
+		fairwq_batch_dispose(share->client[i].batch);
+	KUNIT_EXPECT_EQ_MSG(test, 0ULL, fairwq_test_counter(mock->pool, FAIRWQ_VIOLATIONS),
+			    "%llu starved, %llu leaked, the worst lag %llu %% of the bound\n",
+			    fairwq_test_counter(mock->pool, FAIRWQ_STARVED),
+			    fairwq_test_counter(mock->pool, FAIRWQ_LEAKED),
+			    mock->pool->window.worst_lag);
+	fairwq_pool_destroy(mock->pool);
+	mock->pool = NULL;
+}
+
+/* Of all turns, or under fair time of all the time, in thousandths. */
+static unsigned int share_of(struct share *share, const struct share_client *client,
+			     enum fairwq_policy policy)
+{
+	u64 all = 0, its = 0, got;
+	unsigned int i;
+
+	for (i = 0; i < share->nr; i++) {
+		got = policy == FAIRWQ_FAIR_TIME ? atomic64_read(&share->client[i].sum_time) :
+						   atomic64_read(&share->client[i].sum_turns);
+		all += got;
+		if (&share->client[i] == client)
+			its = got;
+	}
+	return all ? div64_u64(1000 * its, all) : 0;
+}
+
+/*
+ * Two clients; the share that the first one gets in one try. If it can run one item at a
+ * time: of what begins while none of it runs.
+ */
+static unsigned int share_try(struct kunit *test, const struct share_case *c, unsigned int flags,
+			      const struct fairwq_batch_attrs *a, unsigned int nr_a,
+			      const struct fairwq_batch_attrs *b, unsigned int nr_b)
+{
+	struct share *share = share_new(test, c, flags);
+	struct share_client *first = share_add(test, share, a, c->length_us);
+	struct share_client *second = share_add(test, share, b, c->length_us);
+	unsigned int got;
+
+	share->alone = nr_a == 1 || (a && a->max_active == 1);
+	share_queue(test, first, nr_a);
+	share_queue(test, second, nr_b);
+	share_run(test, share);
+	/* All that it is judged by stands still: the pool is empty. */
+	fairwq_pool_flush(share->client[0].batch->pool);
+	got = share_of(share, first, c->policy);
+	share_end(test, share);
+	return got;
+}
+
+/* The share is within @low and @high, thousandths, in one of some tries. */
+static void expect_share(struct kunit *test, unsigned int low, unsigned int high,
+			 const struct share_case *c, unsigned int flags,
+			 const struct fairwq_batch_attrs *a, unsigned int nr_a,
+			 const struct fairwq_batch_attrs *b, unsigned int nr_b)
+{
+	unsigned int i, got = 0;
+
+	for (i = 0; i < TRIES; i++) {
+		got = share_try(test, c, flags, a, nr_a, b, nr_b);
+		if (got >= low && got <= high)
+			break;
+	}
+	kunit_info(test, "%s: %u.%u %%\n", c->name, got / 10, got % 10);
+	KUNIT_EXPECT_GE(test, got, low);
+	KUNIT_EXPECT_LE(test, got, high);
+}
+
+static const struct fairwq_batch_attrs plain;
+static const struct fairwq_batch_attrs ordered = { .max_active = 1 };
+static const struct fairwq_batch_attrs high = { .prio = FAIRWQ_PRIO_HIGH };
+static const struct fairwq_batch_attrs low = { .prio = FAIRWQ_PRIO_LOW };
+
+/* Promise 6: one at a time is its limit, and it can use half with that. */
+static void limited_batch_gets_its_share(struct kunit *test)
+{
+	expect_share(test, 400, 1000, test->param_value, 0, &ordered, 20, &plain, 20);
+}
+
+/* Promise 6: the size of a backlog makes no difference. */
+static void small_backlog_gets_its_share(struct kunit *test)
+{
+	const struct share_case *c = test->param_value;
+	unsigned int off = c->policy == FAIRWQ_FAIR_TIME ? 80 : 10;
+
+	expect_share(test, 500 - off, 500 + off, c, 0, &plain, 20, &plain, 100);
+}
+
+/*
+ * The same of a single item that queues itself again. With two runners it is parked until
+ * its last run has ended, which its runner has to come to; what begins meanwhile counts.
+ */
+static void single_item_gets_its_share(struct kunit *test)
+{
+	const struct share_case *c = test->param_value;
+
+	expect_share(test, c->runners > 1 ? 250 : 450, 1000, c, 0, &plain, 1, &plain, 100);
+}
+
+/* Promise 9: no more than 1 in 64, however many items circulate above. */
+static void low_priority_gets_no_more(struct kunit *test)
+{
+	static const unsigned int nr[] = { 100, 300, 5000 };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(nr); i++)
+		expect_share(test, 0, 1000 / 64 + 4, test->param_value, 0, &low, 100, &high,
+			     nr[i]);
+}
+
+/* Promise 9: nothing, where priorities are strict. */
+static void strict_priority_does_not_leak(struct kunit *test)
+{
+	static const unsigned int nr[] = { 100, 300, 5000 };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(nr); i++)
+		expect_share(test, 0, 3, test->param_value, FAIRWQ_STRICT_PRIO, &low, 100,
+			     &high, nr[i]);
+}
+
+/* ---- a guess that feeds itself ------------------------------------------------ */
+
+struct later {
+	struct fairwq_work first, second;
+	struct fairwq_batch *batch;
+	struct completion ran, done;
+	u64 waited;
+};
+
+static void later_second_fn(struct fairwq_work *work)
+{
+	complete(&container_of(work, struct later, second)->ran);
+}
+
+static void later_first_fn(struct fairwq_work *work)
+{
+	struct later *later = container_of(work, struct later, first);
+	u64 begin = ktime_get_ns();
+
+	wait_for_completion(&later->ran);
+	later->waited = ktime_get_ns() - begin;
+	complete(&later->done);
+}
+
+/* An item waits for a later one of its batch, again and again: not for ever longer. */
+static void wait_does_not_feed_itself(struct kunit *test)
+{
+	static const struct share_case c = { "", FAIRWQ_FAIR_TIME, 2, 10000 };
+	struct share *share = share_new(test, &c, 0);
+	struct later *later = kunit_kzalloc(test, sizeof(*later), GFP_KERNEL);
+	u64 first = 0;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, later);
+	for (i = 0; i < 3; i++)
+		share_queue(test, share_add(test, share, NULL, 10000), 20);
+	later->batch = share_add(test, share, NULL, 0)->batch;
+	atomic64_set(&share->left, S64_MAX);
+	for (i = 0; i < share->nr; i++)
+		fairwq_batch_resume(share->client[i].batch);
+	init_completion(&later->done);
+	fairwq_work_init(&later->first, later_first_fn);
+	fairwq_work_init(&later->second, later_second_fn);
+	for (i = 0; i < 5; i++) {
+		init_completion(&later->ran);
+		reinit_completion(&later->done);
+		KUNIT_EXPECT_EQ(test, 1, fairwq_queue(later->batch, &later->first));
+		KUNIT_EXPECT_EQ(test, 1, fairwq_queue(later->batch, &later->second));
+		wait_for_completion(&later->done);
+		kunit_info(test, "waited %llu ms\n", div_u64(later->waited, NSEC_PER_MSEC));
+		if (i == 1)
+			first = later->waited;
+	}
+	WRITE_ONCE(share->over, true);
+	fairwq_pool_flush(later->batch->pool);
+	/* The first has no guess yet. By a factor of 3.5 each time it would be 40. */
+	KUNIT_EXPECT_LT(test, later->waited, 8 * first);
+	share_end(test, share);
+}
+
+/* ---- what is planned ------------------------------------------------------------ */
+
+/* A pause takes back what is planned, also behind an item that runs; in its order. */
+static void pause_takes_back_what_is_planned(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct mock_gate *gate = kunit_kzalloc(test, sizeof(*gate), GFP_KERNEL);
+	struct fairwq_batch *a, *b;
+
+	KUNIT_ASSERT_NOT_NULL(test, gate);
+	mock_gate_init(gate);
+	gate->next = mock->gates;
+	mock->gates = gate;
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	b = mock_batch(test, "b");
+	fairwq_test_set_guess(a, NSEC_PER_USEC);
+	fairwq_test_set_guess(b, NSEC_PER_USEC);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
+	mock_queue(test, b, 'b', 1);
+	mock_queue(test, b, 'c', 1);
+	mock_queue(test, b, 'd', 1);
+	mock_queue(test, a, 'a', 1);
+	mock_open(test);
+	mock_await(test, &gate->entered);
+	/* One plan has all of them. */
+	fairwq_batch_pause(b);
+	mock_queue(test, b, 'e', 1);
+	complete_all(&gate->open);
+	mock_until(test, READ_ONCE(mock->log.nr) == 1);
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_STREQ(test, "a", &mock->log.text[0]);
+	fairwq_batch_resume(b);
+	fairwq_batch_flush(b);
+	KUNIT_EXPECT_STREQ(test, "abcde", &mock->log.text[0]);
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
+}
+
+static struct kunit_case share_test_cases[] = {
+	KUNIT_CASE_PARAM(limited_batch_gets_its_share, share_gen_params),
+	KUNIT_CASE_PARAM(small_backlog_gets_its_share, share_gen_params),
+	KUNIT_CASE_PARAM(single_item_gets_its_share, share_gen_params),
+	KUNIT_CASE_PARAM(low_priority_gets_no_more, share_gen_params),
+	KUNIT_CASE_PARAM(strict_priority_does_not_leak, share_gen_params),
+	KUNIT_CASE(wait_does_not_feed_itself),
+	KUNIT_CASE(pause_takes_back_what_is_planned),
+	{}
+};
+
+static struct kunit_suite share_suite = {
+	.name = "fairwq_share",
+	.init = mock_init,
+	.exit = mock_exit,
+	.test_cases = share_test_cases,
+};
+kunit_test_suite(share_suite);
+
+MODULE_DESCRIPTION("Shares as a client sees them");
+MODULE_LICENSE("GPL");
