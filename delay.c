@@ -5,9 +5,9 @@
  * Such a work is pending from the call on. Until it is pushed it holds its
  * batch, so that the batch, if it is disposed, waits for it to run.
  *
- * A cancel that comes while a call sets the timer, or while the timer fires,
- * waits until it is set, or until the work is in the queue: both happen with
- * interrupts off, so it is on another CPU, and soon over.
+ * While a call sets the timer or deletes it, and while the timer fires, the word
+ * does not say what is so. A cancel that comes then waits. All three happen with
+ * interrupts off, so each is on another CPU than the cancel, and soon over.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -89,27 +89,42 @@ static struct fairwq_delayed_work *to_delayed_work_of(struct fairwq_work *work)
 	return container_of(work, struct fairwq_delayed_work, work);
 }
 
-/* A work of which it was said that it waits for its timer: does it? */
+/* Check whether a work, of which it was said that it waits for its timer, does so. */
 bool fairwq_delay_pending(struct fairwq_work *work)
 {
 	return timer_pending(&to_delayed_work_of(work)->timer);
 }
 
-/* And if so, it does no longer. */
+/*
+ * Delete the timer of a work, and let go of the work. Interrupts are off over both
+ * steps: in between the word still says that it waits for a timer. An interrupt
+ * that comes then, or on PREEMPT_RT a task that preempts, would wait for what it
+ * keeps from going on.
+ *
+ * Return: false if the timer is not set: a call on another CPU is about to set it,
+ * or it fires there, or the work is pushed and not found in the queue yet.
+ */
 bool fairwq_cancel_delayed(struct fairwq_work *work)
 {
 	struct fairwq_batch *batch;
+	unsigned long flags;
 
-	/* Not set yet, or firing, or pushed and not found in the queue yet. */
-	if (!timer_delete(&to_delayed_work_of(work)->timer))
+	local_irq_save(flags);
+	if (!timer_delete(&to_delayed_work_of(work)->timer)) {
+		local_irq_restore(flags);
 		return false;
+	}
+	if (fairwq_mutant(DELAY_TWO_STEPS))
+		local_irq_restore(flags);
 	batch = fairwq_work_batch(atomic_long_read(&work->data));
+	fairwq_test_point(FAIRWQ_POINT_DELAY_DELETED, batch);
 	fairwq_unreserve(batch);
 	/*
 	 * From here on it is its caller's. Pairs with the cmpxchg() of the next queue
 	 * call. No model.
 	 */
 	atomic_long_set_release(&work->data, 0);
+	local_irq_restore(flags);
 	fairwq_let_go_held(batch);
 	return true;
 }

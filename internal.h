@@ -760,6 +760,7 @@ enum fairwq_test_point {
 	FAIRWQ_POINT_BATCH_WAIT,	/* a flush has seen it in its pool, and has no lock yet */
 	FAIRWQ_POINT_BATCH_EMPTY,	/* seen empty, still marked as watched */
 	FAIRWQ_POINT_DUMP_CHUNK,	/* some items copied out, the lock dropped */
+	FAIRWQ_POINT_DELAY_DELETED,	/* its timer was deleted, and it is pending still */
 	FAIRWQ_POINT_STARTING,		/* out of its plan, and still pending */
 	FAIRWQ_POINT_CANCEL_STEP,	/* a cancel of a batch goes on looking */
 	FAIRWQ_POINT_LOOK,		/* a cancel or a flush looks where a work is */

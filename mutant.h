@@ -61,6 +61,7 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_DISABLE_REVIVED,		/* [workrace] a cancelled one comes back */
 	FAIRWQ_MUTANT_DROP_WATCHED,		/* [workrace] nothing is left, the mark stays */
 	FAIRWQ_MUTANT_DELAY_NOT_HELD,		/* [delay] the batch goes before the timer */
+	FAIRWQ_MUTANT_DELAY_TWO_STEPS,		/* [delay] a cancel is interrupted in between */
 	FAIRWQ_MUTANT_GRACE_REVIVED,		/* [delay] it runs without its grace period */
 	FAIRWQ_MUTANT_DELAY_WORD_LEFT,		/* [delay] a timer's push is not waited for */
 	FAIRWQ_MUTANT_FAILURE_UNTOLD,		/* [failure] notifiers are not called */

@@ -503,6 +503,121 @@ static void mod_on_top_of_a_push(struct kunit *test)
 	fairwq_batch_dispose(a);
 }
 
+/* ---- a hard interrupt on top of a cancel ------------------------------ */
+
+#define DELETED_LOOKS	20000	/* more than that is for ever */
+
+/* What an interrupt does that comes when the timer was deleted. */
+static struct {
+	struct irq_work irq_work;
+	struct later *later;
+	bool (*then)(struct fairwq_work *work);
+	unsigned int looks;
+	bool reached, on_top, done, stuck, ret, timed_out;
+} deleted;
+
+static void deleted_irq_fn(struct irq_work *irq_work)
+{
+	deleted.on_top = in_hardirq();
+	deleted.ret = deleted.then(&deleted.later->dwork.work);
+	step_done(&deleted.done);
+}
+
+/*
+ * The interrupt is sent. It comes here, if interrupts are on, or when the cancel is
+ * through. If it finds no end, it is helped out.
+ */
+static void deleted_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (batch != deleted.later->batch)
+		return;
+	if (point == FAIRWQ_POINT_DELAY_DELETED && !deleted.reached) {
+		deleted.reached = true;
+		irq_work_queue(&deleted.irq_work);
+		spin_for(20, smp_load_acquire(&deleted.done));
+	} else if (point == FAIRWQ_POINT_LOOK && in_hardirq() &&
+		   ++deleted.looks > DELETED_LOOKS) {
+		deleted.stuck = true;
+		atomic_long_set(&deleted.later->dwork.work.data, 0);
+	}
+}
+
+/* A delayed work is cancelled, and on top of that a hard interrupt does @then. */
+static struct later *deleted_begin(struct kunit *test, bool (*then)(struct fairwq_work *work))
+{
+	struct fairwq_batch *a = later_pool(test, 1);
+	struct later *later = later_new(test, a, later_fn);
+	bool canceled;
+
+	memset(&deleted, 0, sizeof(deleted));
+	deleted.later = later;
+	deleted.then = then;
+	deleted.irq_work = IRQ_WORK_INIT_HARD(deleted_irq_fn);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
+	fairwq_test_set_hook(deleted_hook);
+	canceled = fairwq_work_cancel(&later->dwork.work);
+	deleted.timed_out = !spin_until(&deleted.done);
+	fairwq_test_set_hook(NULL);
+	irq_work_sync(&deleted.irq_work);
+	KUNIT_EXPECT_TRUE(test, canceled);
+	KUNIT_EXPECT_TRUE(test, deleted.reached && deleted.on_top);
+	KUNIT_EXPECT_FALSE(test, deleted.timed_out);
+	KUNIT_EXPECT_FALSE_MSG(test, deleted.stuck, "the interrupt finds no end\n");
+	return later;
+}
+
+/* It is as after the cancel, and then as the interrupt has left it. */
+static void deleted_end(struct kunit *test, struct later *later)
+{
+	struct fairwq_batch *a = later->batch;
+
+	if (deleted.stuck) {		/* nothing is as it should be */
+		timer_delete_sync(&later->dwork.timer);
+		atomic_set(&a->nr_held, 0);
+	}
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&later->dwork.work));
+	KUNIT_EXPECT_FALSE(test, timer_pending(&later->dwork.timer));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
+	KUNIT_EXPECT_EQ(test, 0U, later->runs);
+	fairwq_batch_dispose(a);
+}
+
+static void cancel_on_top_of_a_cancel(struct kunit *test)
+{
+	struct later *later = deleted_begin(test, fairwq_work_cancel);
+
+	KUNIT_EXPECT_FALSE(test, deleted.ret);
+	deleted_end(test, later);
+}
+
+static void disable_on_top_of_a_cancel(struct kunit *test)
+{
+	struct later *later = deleted_begin(test, fairwq_work_disable);
+
+	KUNIT_EXPECT_FALSE(test, deleted.ret);
+	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue_delayed(later->batch, &later->dwork, 1));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_enable(&later->dwork.work));
+	deleted_end(test, later);
+}
+
+static bool deleted_mod(struct fairwq_work *work)
+{
+	struct later *later = to_later(work);
+
+	later->ret = fairwq_mod_delayed(later->batch, &later->dwork, HOUR);
+	return true;
+}
+
+static void mod_on_top_of_a_cancel(struct kunit *test)
+{
+	struct later *later = deleted_begin(test, deleted_mod);
+
+	KUNIT_EXPECT_EQ(test, 1, later->ret);
+	if (!deleted.stuck)
+		KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&later->dwork.work));
+	deleted_end(test, later);
+}
+
 /* ---- the end of a batch, and of a pool -------------------------------- */
 
 static void count_release(struct fairwq_batch *batch, void *priv)
@@ -814,6 +929,9 @@ static struct kunit_case delay_cases[] = {
 	KUNIT_CASE(flush_while_the_delay_ends),
 	KUNIT_CASE(mod_while_the_delay_ends),
 	KUNIT_CASE(mod_on_top_of_a_push),
+	KUNIT_CASE(cancel_on_top_of_a_cancel),
+	KUNIT_CASE(disable_on_top_of_a_cancel),
+	KUNIT_CASE(mod_on_top_of_a_cancel),
 	KUNIT_CASE(disposed_batch_waits_for_the_delay),
 	KUNIT_CASE(canceled_delay_lets_the_batch_go),
 	KUNIT_CASE(destroyed_pool_waits_for_the_delay),
