@@ -71,7 +71,15 @@ int tt_queued(int ret)
 /*
  * fairwq_mod_delayed() takes out what others queue meanwhile, and does not say
  * how often. So a delayed item is queued by one at a time, whoever comes first.
+ * A few are modified at any time: of these some may be lost, it seems.
  */
+#define TT_MOD_UNSURE	4	/* more than one call takes out uncounted */
+
+static bool tt_item_is_loose(const struct tt_item *item)
+{
+	return item->nr % 64 == 1;
+}
+
 static bool tt_item_hold(struct tt_item *item)
 {
 	return item->kind != TT_DELAYED || !test_and_set_bit_lock(0, &item->held);
@@ -141,14 +149,21 @@ static void tt_item_cancel_end(struct tt_item *item)
 
 void tt_item_mod(struct tt_item *item, struct fairwq_batch *batch, unsigned long delay)
 {
+	bool held;
 	int ret;
 
-	if (item->kind != TT_DELAYED || !tt_item_hold(item))
+	if (item->kind != TT_DELAYED)
 		return;
+	held = tt_item_hold(item);
+	if (!held && !tt_item_is_loose(item))
+		return;
+	if (!held)
+		atomic_long_add(TT_MOD_UNSURE, &item->unsure);
 	tt_item_cancel_begin(item);
 	ret = fairwq_mod_delayed(batch, &item->dwork, delay);
 	tt_item_cancel_end(item);
-	tt_item_unhold(item);
+	if (held)
+		tt_item_unhold(item);
 	if (ret == 1)
 		atomic_long_inc(&item->queued);
 	/*

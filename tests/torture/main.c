@@ -234,9 +234,12 @@ static void tt_thread_init(struct tt_thread *thread, int nr)
 	tt_actor_init(&thread->soft, -1);
 	tt_actor_init(&thread->hard, -1);
 	tt_actor_init(&thread->work, -1);
+	tt_actor_init(&thread->duel, -1);
 	timer_setup(&thread->timer, tt_timer_fn, 0);
 	init_irq_work(&thread->irq_work, tt_irq_work_fn);
 	hrtimer_setup(&thread->hrtimer, tt_hrtimer_fn, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
+	hrtimer_setup(&thread->duel_timer, tt_duel_fn, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_PINNED_HARD);
 }
 
 static int tt_threads_start(void)
@@ -273,6 +276,7 @@ static void tt_threads_stop(void)
 		tt_lanes_end(&thread->soft);
 		tt_lanes_end(&thread->hard);
 		tt_lanes_end(&thread->work);
+		tt_lanes_end(&thread->duel);
 	}
 }
 

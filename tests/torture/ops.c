@@ -302,11 +302,14 @@ static bool tt_cancel_delayed_sync(struct fairwq_work *work)
 							    work));
 }
 
+static void tt_cancel_one(struct tt_item *item)
+{
+	tt_item_cancel(item, item->kind == TT_DELAYED ? tt_cancel_delayed : fairwq_work_cancel);
+}
+
 static void tt_op_cancel(struct tt_actor *actor)
 {
-	struct tt_item *item = tt_any_item(actor);
-
-	tt_item_cancel(item, item->kind == TT_DELAYED ? tt_cancel_delayed : fairwq_work_cancel);
+	tt_cancel_one(tt_any_item(actor));
 }
 
 static void tt_op_cancel_sync(struct tt_actor *actor)
@@ -317,12 +320,15 @@ static void tt_op_cancel_sync(struct tt_actor *actor)
 							fairwq_work_cancel_sync);
 }
 
-static void tt_op_disable(struct tt_actor *actor)
+static void tt_disable_one(struct tt_item *item)
 {
-	struct tt_item *item = tt_any_item(actor);
-
 	tt_item_cancel(item, fairwq_work_disable);
 	fairwq_work_enable(&item->work);
+}
+
+static void tt_op_disable(struct tt_actor *actor)
+{
+	tt_disable_one(tt_any_item(actor));
 }
 
 static void tt_op_disable_sync(struct tt_actor *actor)
@@ -398,6 +404,70 @@ static void tt_op_empty(struct tt_actor *actor)
 		return;
 	tt_empty(batch, actor);
 	fairwq_batch_dispose(batch);
+}
+
+/* ---- a hard interrupt on top ------------------------------------------- */
+
+/* Queue @item, or do what takes it out of the queue and does not sleep. */
+static void tt_duel_act(struct tt_actor *actor, struct tt_item *item)
+{
+	struct fairwq_batch *batch = tt_get_batch(actor);
+
+	switch (tt_random(actor, 5)) {
+	case 0:
+		tt_cancel_one(item);
+		break;
+	case 1:
+		tt_disable_one(item);
+		break;
+	case 2:
+		if (batch)
+			tt_item_mod(item, batch, tt_any_delay(actor));
+		break;
+	default:
+		if (batch)
+			tt_item_queue(item, tt_shared_any(actor), batch, tt_any_delay(actor));
+	}
+	fairwq_batch_put(batch);
+}
+
+/* Until the next interrupt, ns. */
+static u64 tt_duel_pause(struct tt_actor *actor)
+{
+	return 1000 + tt_random(actor, 30000);
+}
+
+enum hrtimer_restart tt_duel_fn(struct hrtimer *timer)
+{
+	struct tt_thread *thread = container_of(timer, struct tt_thread, duel_timer);
+	struct tt_item *item = READ_ONCE(thread->rival);
+
+	if (!item)
+		return HRTIMER_NORESTART;
+	tt_duel_act(&thread->duel, item);
+	hrtimer_forward_now(timer, ns_to_ktime(tt_duel_pause(&thread->duel)));
+	return HRTIMER_RESTART;
+}
+
+/*
+ * A thread and a hard interrupt act upon one item, most of the time a delayed one: the
+ * interrupt comes in the middle of what the thread does.
+ */
+static void tt_op_duel(struct tt_actor *actor)
+{
+	struct tt_thread *thread = &tt_threads[actor->nr];
+	unsigned int n = 32 + tt_random(actor, 128);
+	struct tt_item *item = tt_any_item(actor);
+
+	if (tt_random(actor, 4))
+		item = &tt_items[item->nr / 4 * 4 + 1];
+	WRITE_ONCE(thread->rival, item);
+	hrtimer_start(&thread->duel_timer, ns_to_ktime(tt_duel_pause(actor)),
+		      HRTIMER_MODE_REL_PINNED_HARD);
+	while (n--)
+		tt_duel_act(actor, item);
+	WRITE_ONCE(thread->rival, NULL);
+	hrtimer_cancel(&thread->duel_timer);
 }
 
 /* ---- waiting ----------------------------------------------------------- */
@@ -701,6 +771,7 @@ struct tt_op tt_ops[] = {
 	{ "mod",	   100, true,  tt_op_mod },
 	{ "cancel",	   200, true,  tt_op_cancel },
 	{ "disable",	    50, true,  tt_op_disable },
+	{ "duel",	    20, false, tt_op_duel },
 	{ "batch_cancel",   10, true,  tt_op_batch_cancel },
 	{ "empty",	    20, false, tt_op_empty },
 	{ "dispose",	    20, true,  tt_op_dispose },

@@ -105,9 +105,11 @@ struct tt_actor {
 
 struct tt_thread {
 	struct tt_actor actor;
-	struct tt_actor soft, hard, work;	/* one each, never twice at a time */
+	struct tt_actor soft, hard, work, duel;	/* one each, never twice at a time */
 	struct timer_list timer;
 	struct hrtimer hrtimer;
+	struct hrtimer duel_timer;	/* acts upon @rival, again and again */
+	struct tt_item *rival;		/* the thread works on it; or NULL */
 	struct irq_work irq_work;
 	struct task_struct *task;
 };
@@ -185,6 +187,7 @@ int tt_told(struct notifier_block *nb, unsigned long event, void *data);
 extern struct tt_op tt_ops[];
 extern const unsigned int tt_nr_ops;
 void tt_act(struct tt_actor *actor, bool anywhere);
+enum hrtimer_restart tt_duel_fn(struct hrtimer *timer);
 struct fairwq_batch *tt_get_batch(struct tt_actor *actor);
 void tt_resume_all(void);
 unsigned int tt_any_budget(struct tt_actor *actor);
