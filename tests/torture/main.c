@@ -103,6 +103,7 @@ static const char * const tt_count_name[TT_NR_COUNTS] = {
 	[TT_FAILED] = "failed",
 	[TT_TOLD] = "failures told",
 	[TT_STARVED] = "without memory",
+	[TT_MEDDLED] = "meddled with",
 };
 
 struct tt_counts {

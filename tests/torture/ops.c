@@ -445,6 +445,7 @@ enum hrtimer_restart tt_duel_fn(struct hrtimer *timer)
 	if (!item)
 		return HRTIMER_NORESTART;
 	tt_duel_act(&thread->duel, item);
+	tt_count(TT_MEDDLED, 1);
 	hrtimer_forward_now(timer, ns_to_ktime(tt_duel_pause(&thread->duel)));
 	return HRTIMER_RESTART;
 }
@@ -771,7 +772,7 @@ struct tt_op tt_ops[] = {
 	{ "mod",	   100, true,  tt_op_mod },
 	{ "cancel",	   200, true,  tt_op_cancel },
 	{ "disable",	    50, true,  tt_op_disable },
-	{ "duel",	    20, false, tt_op_duel },
+	{ "duel",	    50, false, tt_op_duel },
 	{ "batch_cancel",   10, true,  tt_op_batch_cancel },
 	{ "empty",	    20, false, tt_op_empty },
 	{ "dispose",	    20, true,  tt_op_dispose },

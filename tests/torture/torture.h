@@ -89,6 +89,7 @@ enum tt_count {
 	TT_FAILED,	/* items that said so */
 	TT_TOLD,	/* and what the notifiers heard of that */
 	TT_STARVED,	/* calls of which an allocation was made to fail */
+	TT_MEDDLED,	/* by a hard interrupt, with what its thread works on */
 	TT_NR_COUNTS,
 };
 
