@@ -308,6 +308,7 @@ struct fairwq_pool {
 	u32 plan_nr;			/* P: of the plan that was begun last */
 	bool planning;			/* P: who leaves the tree may be back before the next */
 	unsigned int hung_ms;		/* P: 0: never report */
+	unsigned long hung_reported;	/* P: jiffies of the last report */
 	bool ticking;			/* P: @tick is due within a jiffy */
 	struct timer_list tick;		/* finds overdue plans and items that hang */
 	struct list_head waiters;	/* P: flushes of one work each */

@@ -112,6 +112,7 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_RUNNER_STAYS,		/* [runner] never returns to the workqueue */
 	FAIRWQ_MUTANT_FLOW_SWEEP_BUSY,		/* [flows] removed although it has an item */
 	FAIRWQ_MUTANT_FLOW_NO_GRACE,		/* [flows] removed under who has just found it */
+	FAIRWQ_MUTANT_HUNG_AT_ONCE,		/* [runner] all stacks in one look */
 	FAIRWQ_MUTANT_FLOW_NO_RETRY,		/* [flows] a flow that is closed is queued to */
 	FAIRWQ_MUTANT_FLOW_NOT_OPENED,		/* [flows] goes although it is used again */
 	FAIRWQ_MUTANT_FLOW_MADE_TWICE,		/* [flows] by two who use it first */

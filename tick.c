@@ -5,7 +5,7 @@
  * While something is planned and not started it is due each jiffy, and has an
  * idle runner take from a plan that is overdue. Otherwise it is due when an
  * item may have been running for too long, which is reported once per item,
- * with its stack. While no runner is active nothing needs it: it may be due once
+ * with its stack, and ten times a second at most. While no runner is active nothing needs it: it may be due once
  * more, and then no longer.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -16,6 +16,9 @@
 #include <linux/string.h>
 
 #include "internal.h"
+
+/* Between two reports of items that hang, of one pool. */
+#define HUNG_PAUSE	(HZ / 10)
 
 static unsigned long fairwq_hung_due_locked(const struct fairwq_pool *pool)
 {
@@ -83,26 +86,47 @@ static bool fairwq_find_hung_locked(struct fairwq_pool *pool, struct fairwq_hung
 }
 
 /*
- * A console is slow: nothing is printed under the lock. Who sees the count sees
- * the report, too.
+ * Check whether the next report has to wait. A stack takes the CPU for some
+ * milliseconds, and on a slow console for much longer: all in one look would lock
+ * it up if many items hang.
  */
+static bool fairwq_reported_just_now_locked(const struct fairwq_pool *pool)
+{
+	lockdep_assert_held(&pool->lock);
+
+	return time_in_range_open(jiffies, pool->hung_reported,
+				  pool->hung_reported + HUNG_PAUSE) &&
+	       !fairwq_mutant(HUNG_AT_ONCE);
+}
+
+/* Find an item to report. Whoever sees the count has seen the report, too. */
+static bool fairwq_next_hung(struct fairwq_pool *pool, struct fairwq_hung *hung)
+{
+	unsigned long flags;
+	bool found;
+
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	found = pool->hung_ms && !fairwq_reported_just_now_locked(pool) &&
+		fairwq_find_hung_locked(pool, hung);
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	return found;
+}
+
+/* Report one item. A console is slow: nothing is printed under the lock. */
 static void fairwq_report_hung(struct fairwq_pool *pool)
 {
 	struct fairwq_hung hung;
 	unsigned long flags;
-	bool found = false;
 
-	for (;;) {
-		raw_spin_lock_irqsave(&pool->lock, flags);
-		pool->counter[FAIRWQ_HUNG] += found;
-		found = pool->hung_ms && fairwq_find_hung_locked(pool, &hung);
-		raw_spin_unlock_irqrestore(&pool->lock, flags);
-		if (!found)
-			return;
+	while (fairwq_next_hung(pool, &hung)) {
 		pr_err("BUG: item hung: %ps of batch %s/%s has been running for %u ms\n",
 		       hung.func, pool->name, hung.batch, hung.ms);
 		sched_show_task(hung.task);
 		put_task_struct(hung.task);
+		raw_spin_lock_irqsave(&pool->lock, flags);
+		pool->counter[FAIRWQ_HUNG]++;
+		pool->hung_reported = jiffies;
+		raw_spin_unlock_irqrestore(&pool->lock, flags);
 	}
 }
 
@@ -118,6 +142,8 @@ static void fairwq_tick_fn(struct timer_list *timer)
 	thief = fairwq_wake_thief_locked(pool, fairwq_clock());
 	if (fairwq_plans_open_locked(pool))
 		fairwq_tick_soon_locked(pool);
+	else if (fairwq_reported_just_now_locked(pool))
+		mod_timer(&pool->tick, jiffies + HUNG_PAUSE);	/* there may be more */
 	else if (pool->nr_active)
 		fairwq_tick_arm_locked(pool);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);

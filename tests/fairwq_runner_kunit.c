@@ -474,6 +474,48 @@ static void hung_item_is_reported_whoever_writes(struct kunit *test)
 	fairwq_batch_dispose(a);
 }
 
+#define HUNG_ITEMS	6U
+
+/* A stack takes its time: a look at the runners tells of one that hangs. */
+static void hung_items_are_reported_by_and_by(struct kunit *test)
+{
+	struct mock_gate *gates = kunit_kcalloc(test, HUNG_ITEMS, sizeof(*gates), GFP_KERNEL);
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+	unsigned int i;
+	u64 first;
+
+	KUNIT_ASSERT_NOT_NULL(test, gates);
+	mock_pool(test, HUNG_ITEMS, FAIRWQ_ROUND_ROBIN);
+	mock_open(test);
+	a = mock_batch(test, "a");
+	fairwq_batch_flush(mock->gate_batch);
+	for (i = 0; i < HUNG_ITEMS; i++) {
+		mock_gate_init(&gates[i]);
+		gates[i].next = mock->gates;
+		mock->gates = &gates[i];
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gates[i].work));
+		mock_await(test, &gates[i].entered);
+	}
+	msleep(50);
+	pr_info("# expect-splat begin item hung: mock_gate_fn\n");
+	/* Without the timer, which is set by the first look. */
+	raw_spin_lock_irq(&mock->pool->lock);
+	mock->pool->hung_ms = 20;
+	raw_spin_unlock_irq(&mock->pool->lock);
+	fairwq_test_tick(mock->pool);
+	first = fairwq_test_counter(mock->pool, FAIRWQ_HUNG);
+	mock_until(test, fairwq_test_counter(mock->pool, FAIRWQ_HUNG) == HUNG_ITEMS);
+	fairwq_test_tick(mock->pool);
+	pr_info("# expect-splat end\n");
+	KUNIT_EXPECT_EQ(test, 1ULL, first);
+	KUNIT_EXPECT_EQ(test, (u64)HUNG_ITEMS, fairwq_test_counter(mock->pool, FAIRWQ_HUNG));
+	for (i = 0; i < HUNG_ITEMS; i++)
+		complete_all(&gates[i].open);
+	fairwq_batch_flush(a);
+	fairwq_batch_dispose(a);
+}
+
 /* ---- manners ---------------------------------------------------------- */
 
 static void spin_fn(struct fairwq_work *work)
@@ -556,6 +598,7 @@ static struct kunit_case runner_cases[] = {
 	KUNIT_CASE(leaked_creds),
 	KUNIT_CASE(hung_item_is_reported_once),
 	KUNIT_CASE(hung_item_is_reported_whoever_writes),
+	KUNIT_CASE(hung_items_are_reported_by_and_by),
 	KUNIT_CASE(runner_returns_to_the_core),
 	KUNIT_CASE(endless_batch_can_be_flushed),
 	{}
