@@ -317,7 +317,9 @@ EXPORT_SYMBOL_GPL(__fairwq_rcu_work_init);
  * @rwork: the work, set up by fairwq_rcu_work_init()
  *
  * The grace period begins not before this call. As with queue_rcu_work(), the
- * work cannot be cancelled until it is over, nor be stopped by disabling it.
+ * work cannot be cancelled until it is over, nor be stopped by disabling it:
+ * fairwq_work_cancel() and fairwq_work_disable() leave it pending, and
+ * fairwq_work_cancel_sync() and fairwq_work_disable_sync() wait until it is over.
  * What fairwq_queue_delayed() says of @batch holds here, too.
  *
  * Context: Any but NMI. Allocates nothing.
@@ -344,6 +346,15 @@ int fairwq_queue_rcu(struct fairwq_batch *batch, struct fairwq_rcu_work *rwork)
 	return ret;
 }
 EXPORT_SYMBOL_GPL(fairwq_queue_rcu);
+
+/*
+ * Wait until a work that waits for a grace period was pushed. Return: false if its
+ * queue call has not come to the point where that can be waited for.
+ */
+bool fairwq_wait_grace(struct fairwq_work *work)
+{
+	return flush_rcu_work(&container_of(work, struct fairwq_rcu_work, work)->later);
+}
 
 /**
  * fairwq_rcu_work_flush - wait for a work that was queued after a grace period

@@ -466,6 +466,12 @@ static inline bool fairwq_work_is_kept_back(long data)
 	       FAIRWQ_WORK_CONSTRAINED;
 }
 
+/* It waits for its grace period, or was pushed after that and not found there yet. */
+static inline bool fairwq_work_is_graced(long data)
+{
+	return (data & (FAIRWQ_WORK_CONSTRAINED | FAIRWQ_WORK_GRACE)) == FAIRWQ_WORK_GRACE;
+}
+
 /* Where it is bound for: while it is kept back, and after that until it is pushed. */
 static inline struct fairwq_batch *fairwq_kept_batch(const struct fairwq_work *work)
 {
@@ -655,6 +661,7 @@ bool fairwq_delay_pending(struct fairwq_work *work);
 bool fairwq_cancel_delayed(struct fairwq_work *work);
 
 /* cost.c: what a turn costs */
+bool fairwq_wait_grace(struct fairwq_work *work);
 u64 fairwq_cost_guess_locked(struct fairwq_turn *turn);
 u64 fairwq_cost_to_come_locked(struct fairwq_batch *batch);
 void fairwq_cost_charge_locked(struct fairwq_turn *turn);

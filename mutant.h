@@ -63,6 +63,7 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_DELAY_NOT_HELD,		/* [delay] the batch goes before the timer */
 	FAIRWQ_MUTANT_DELAY_TWO_STEPS,		/* [delay] a cancel is interrupted in between */
 	FAIRWQ_MUTANT_GRACE_REVIVED,		/* [delay] it runs without its grace period */
+	FAIRWQ_MUTANT_GRACE_NOT_AWAITED,	/* [delay] cancel_sync returns, and it comes */
 	FAIRWQ_MUTANT_DELAY_WORD_LEFT,		/* [delay] a timer's push is not waited for */
 	FAIRWQ_MUTANT_FAILURE_UNTOLD,		/* [failure] notifiers are not called */
 	FAIRWQ_MUTANT_WORD_ON_TOP,		/* [constraint] a cancel waits for a queue call */

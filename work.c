@@ -332,7 +332,7 @@ static int fairwq_cancel_queued_locked(struct fairwq_batch *batch,
 	if (look.data & FAIRWQ_WORK_CONSTRAINED)
 		return fairwq_cancel_admitted_locked(batch, work, look.data, wait, constraint);
 	if (look.data & FAIRWQ_WORK_GRACE)
-		return 0;
+		return wait && !fairwq_mutant(GRACE_NOT_AWAITED) ? FAIRWQ_AGAIN : 0;
 	if (!(look.data & FAIRWQ_WORK_LINKED)) {
 		if (wait)
 			return FAIRWQ_AGAIN;
@@ -368,9 +368,12 @@ static int fairwq_cancel_queued(struct fairwq_batch *batch, struct fairwq_work *
 }
 
 /*
- * One attempt. @wait: the caller can wait for a queue call that is under way;
- * if not, he leaves word. Returns 1 if it was pending and is not any more, 0
- * if it was not, or FAIRWQ_AGAIN.
+ * Try once to take a work out of the queue. @wait: the caller can wait, for a queue
+ * call that is under way and for a grace period. Otherwise word is left for such a
+ * call, and a work that waits for its grace period stays.
+ *
+ * Return: 1 if it was pending and is not any more; 0 if it was not, or stays; or
+ * FAIRWQ_AGAIN.
  */
 int fairwq_try_cancel(struct fairwq_work *work, bool wait)
 {
@@ -633,14 +636,33 @@ static void fairwq_disable(struct fairwq_work *work)
 	smp_mb();
 }
 
-/* Cancel, and wait until nobody has it in his hands and it does not run. */
+/*
+ * Wait before the next attempt of a cancel, for the end of a grace period. All else
+ * that is waited for is polled.
+ */
+static void fairwq_cancel_pause(struct fairwq_work *work)
+{
+	long data = atomic_long_read(&work->data);
+
+	if (fairwq_work_is_graced(data) && fairwq_wait_grace(work))
+		return;
+	usleep_range(20, 100);
+}
+
+/*
+ * Cancel, and wait until no call has the work in its hands and it does not run. From
+ * its own function neither that nor the end of a grace period is waited for.
+ */
 static bool fairwq_cancel_and_wait(struct fairwq_work *work, const char *what)
 {
 	bool inside = fairwq_work_from_inside(work, what);
 	int ret;
 
-	while ((ret = fairwq_try_cancel(work, true)) < 0)
-		usleep_range(20, 100);
+	while ((ret = fairwq_try_cancel(work, true)) < 0) {
+		if (inside && fairwq_work_is_graced(atomic_long_read(&work->data)))
+			return false;
+		fairwq_cancel_pause(work);
+	}
 	if (inside)
 		return ret;
 	fairwq_lockdep_work(work);
@@ -674,7 +696,7 @@ EXPORT_SYMBOL_GPL(fairwq_work_disable);
  * @work: the work
  *
  * On return @work is neither pending nor running, and stays so until it is
- * enabled.
+ * enabled. Waits as fairwq_work_cancel_sync() does.
  *
  * Context: Process context, sleeps. From @work's own function it warns, and
  * does not wait.
@@ -721,8 +743,9 @@ EXPORT_SYMBOL_GPL(fairwq_work_enable);
  *
  * On return @work is neither pending nor running, also if its function queues
  * itself: it is disabled meanwhile. Unless somebody else queues it afterwards,
- * it may be freed. A work that waits for a grace period is not cancelled. A
- * call of dropped() is not waited for, see fairwq_batch_cancel().
+ * it may be freed. The end of a grace period that @work waits for is waited for, as
+ * cancel_work_sync() does; so is a constraint of the caller's own that keeps @work
+ * back. A call of dropped() is not waited for, see fairwq_batch_cancel().
  *
  * Context: Process context, sleeps. From @work's own function it warns, and
  * does not wait.

@@ -730,6 +730,7 @@ struct graced {
 	struct fairwq_batch *batch;
 	atomic_t runs;
 	int again;			/* how often it queues itself */
+	bool canceled;
 };
 
 static struct graced *to_graced(struct fairwq_work *work)
@@ -786,6 +787,117 @@ static void runs_after_a_grace_period(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&graced->runs));
 	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(work));
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
+	fairwq_batch_dispose(a);
+}
+
+static struct {
+	bool (*take)(struct fairwq_work *work);
+	bool go, pending, timed_out;
+} grace;
+
+/* As soon as it is queued; and what is so when the call has returned. */
+static bool grace_take(struct fairwq_work *work)
+{
+	bool ret;
+
+	grace.timed_out = !spin_until(&grace.go);
+	ret = grace.take(work);
+	grace.pending = fairwq_work_pending(work);
+	return ret;
+}
+
+/* What takes a work out and waits does not return before the grace period is over. */
+static void grace_is_awaited_by(struct kunit *test, struct fairwq_batch *a,
+				bool (*take)(struct fairwq_work *work))
+{
+	struct graced *graced = graced_new(test, a);
+	struct fairwq_work *work = &graced->rwork.work;
+	struct call *call;
+	bool early, canceled;
+	int ret;
+
+	memset(&grace, 0, sizeof(grace));
+	grace.take = take;
+	call = call_start_apart(test, grace_take, work);
+	rcu_read_lock();
+	ret = fairwq_queue_rcu(a, &graced->rwork);
+	step_done(&grace.go);
+	early = spin_for(50, completion_done(&call->done));
+	rcu_read_unlock();
+	KUNIT_EXPECT_EQ(test, 1, ret);
+	KUNIT_EXPECT_FALSE(test, early);
+	canceled = call_end(test, call);
+	/* No runner is free, so it was taken out of the queue. */
+	KUNIT_EXPECT_TRUE(test, canceled);
+	if (!canceled)
+		mock_open(test);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	KUNIT_EXPECT_FALSE(test, grace.timed_out);
+	KUNIT_EXPECT_FALSE(test, grace.pending);
+	fairwq_rcu_work_flush(&graced->rwork);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&graced->runs));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
+}
+
+static void cancel_sync_waits_for_the_grace_period(struct kunit *test)
+{
+	struct fairwq_batch *a;
+
+	need_two_cpus(test);
+	a = later_pool(test, 1);
+	grace_is_awaited_by(test, a, fairwq_work_cancel_sync);
+	grace_is_awaited_by(test, a, fairwq_work_disable_sync);
+	fairwq_batch_dispose(a);
+}
+
+/* If it runs by then, that is waited for, too. */
+static void cancel_sync_waits_for_the_graced_run(struct kunit *test)
+{
+	struct fairwq_batch *a = later_pool(test, 2);
+	struct graced *graced = graced_new(test, a);
+	unsigned int i, canceled = 0;
+
+	mock_open(test);
+	graced->batch = a;
+	for (i = 0; i < 20; i++) {
+		graced->again = 1;
+		KUNIT_EXPECT_EQ(test, 1, fairwq_queue_rcu(a, &graced->rwork));
+		canceled += fairwq_work_cancel_sync(&graced->rwork.work);
+		KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&graced->rwork.work));
+		KUNIT_EXPECT_EQ(test, i + 1, canceled + atomic_read(&graced->runs));
+	}
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 20U, canceled + atomic_read(&graced->runs));
+	fairwq_batch_dispose(a);
+}
+
+static void graced_self_fn(struct fairwq_work *work)
+{
+	struct graced *graced = to_graced(work);
+
+	if (atomic_inc_return(&graced->runs) > 1)
+		return;
+	fairwq_queue_rcu(graced->batch, &graced->rwork);
+	graced->canceled = fairwq_work_cancel_sync(work);
+	mock_log_add(graced->log, 'g');
+}
+
+/* From its own function nothing is waited for: it comes again. */
+static void cancel_sync_from_the_graced_run(struct kunit *test)
+{
+	struct fairwq_batch *a = later_pool(test, 2);
+	struct graced *graced = graced_new(test, a);
+
+	fairwq_rcu_work_init(&graced->rwork, graced_self_fn);
+	pr_info("# expect-splat begin would wait for itself in fairwq_work_disable_sync\n");
+	mock_open(test);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &graced->rwork.work));
+	mock_expect(test, "g");
+	pr_info("# expect-splat end\n");
+	/* It was disabled, but once it waits that does not stop it. */
+	mock_until(test, atomic_read(&graced->runs) == 2);
+	KUNIT_EXPECT_FALSE(test, graced->canceled);
+	fairwq_batch_flush(a);
 	fairwq_batch_dispose(a);
 }
 
@@ -936,6 +1048,9 @@ static struct kunit_case delay_cases[] = {
 	KUNIT_CASE(canceled_delay_lets_the_batch_go),
 	KUNIT_CASE(destroyed_pool_waits_for_the_delay),
 	KUNIT_CASE(runs_after_a_grace_period),
+	KUNIT_CASE(cancel_sync_waits_for_the_grace_period),
+	KUNIT_CASE(cancel_sync_waits_for_the_graced_run),
+	KUNIT_CASE(cancel_sync_from_the_graced_run),
 	KUNIT_CASE(canceled_after_the_grace_period),
 	KUNIT_CASE(rcu_work_on_its_way),
 	KUNIT_CASE(plain_call_is_not_revived_after_a_grace_period),

@@ -335,8 +335,6 @@ static void tt_op_disable_sync(struct tt_actor *actor)
 {
 	struct tt_item *item = tt_busy_item(actor);
 
-	if (item->kind == TT_RCU)	/* not while it waits for its grace period */
-		return;
 	if (tt_bug != TT_BUG_DISABLED)
 		tt_item_cancel(item, fairwq_work_disable_sync);
 	if (fairwq_work_pending(&item->work))
