@@ -40,9 +40,13 @@
 
 #define LOCK_BITS	7
 
-/* Of those constraints whose addresses fall together. Nothing is locked under them. */
-static struct {
+/*
+ * Of those constraints whose addresses fall together. Nothing of fairwq's is locked under
+ * them. @waiters, under the lock: calls that sleep until a work leaves a constraint.
+ */
+static struct fairwq_constraint_lock {
 	raw_spinlock_t lock ____cacheline_aligned_in_smp;
+	struct hlist_head waiters;
 } fairwq_constraint_locks[1 << LOCK_BITS] = {
 	[0 ... (1 << LOCK_BITS) - 1] = {
 		.lock = __RAW_SPIN_LOCK_UNLOCKED(fairwq_constraint_locks.lock),
@@ -83,6 +87,125 @@ static unsigned int fairwq_word_entry(long data)
 	return (unsigned long)data >> WORD_ENTRY_SHIFT;
 }
 
+/* ---- waiting until a work is let go ------------------------------------ */
+
+/* A call that sleeps until @work is not kept back as @data says. */
+struct fairwq_kept_waiter {
+	struct hlist_node node;
+	struct fairwq_work *work;
+	long data;
+	struct completion done;
+};
+
+/*
+ * Wake the calls that wait for @work, which has left a constraint of this lock, or for any
+ * work that is seen to have left. @work by its address: it may be queued again by now,
+ * with the same word. While no call waits this is one look beside the lock. Otherwise it
+ * looks at each call that waits for any work of this lock.
+ */
+static void fairwq_left_locked(struct fairwq_constraint_lock *lock,
+			       const struct fairwq_work *work)
+{
+	struct fairwq_kept_waiter *waiter;
+	struct hlist_node *next;
+
+	lockdep_assert_held(&lock->lock);
+
+	if (likely(hlist_empty(&lock->waiters)) || fairwq_mutant(KEPT_UNTOLD))
+		return;
+	hlist_for_each_entry_safe(waiter, next, &lock->waiters, node) {
+		if (waiter->work != work &&
+		    atomic_long_read(&waiter->work->data) == waiter->data)
+			continue;
+		hlist_del(&waiter->node);
+		complete(&waiter->done);	/* @waiter is gone from here on */
+	}
+}
+
+static struct fairwq_constraint_lock *
+fairwq_lock_of(const struct fairwq_constraint *constraint)
+{
+	return &fairwq_constraint_locks[fairwq_lock_index(constraint)];
+}
+
+/* Works were taken out of @constraint, and cannot come back before the lock is dropped. */
+void fairwq_kept_left_locked(const struct fairwq_constraint *constraint)
+{
+	fairwq_left_locked(fairwq_lock_of(constraint), NULL);
+}
+
+/* Tell the calls that wait that a constraint has let @work go without the lock. */
+static void fairwq_admitted_unlocked(const struct fairwq_constraint *constraint,
+				     const struct fairwq_work *work)
+{
+	struct fairwq_constraint_lock *lock = fairwq_lock_of(constraint);
+	unsigned long flags;
+
+	/* After the word was changed. Pairs with fairwq_wait_kept(). No model. */
+	if (likely(hlist_empty(&lock->waiters)))
+		return;
+	raw_spin_lock_irqsave(&lock->lock, flags);
+	fairwq_left_locked(lock, work);
+	raw_spin_unlock_irqrestore(&lock->lock, flags);
+}
+
+/*
+ * Check whether a work, with @data in the word, stays in its constraint until that
+ * lets it go, and waiters are told: not if its queue call is on the way there. @any:
+ * else only if it cannot be taken out.
+ */
+static bool fairwq_stays_locked(const struct fairwq_work *work, long data, bool any)
+{
+	const struct fairwq_constraint *named;
+
+	lockdep_assert_held(&fairwq_constraint_locks[fairwq_word_lock(data)].lock);
+
+	/*
+	 * Load the word, then @constraint and @place. Pairs as in
+	 * fairwq_take_out_locked(). Model: tests/models/enter.pml.
+	 */
+	if (atomic_long_read_acquire(&work->data) != data)
+		return false;
+	named = READ_ONCE(work->constraint);
+	if (READ_ONCE(work->place) & FAIRWQ_PLACE_FOREIGN)
+		return named;
+	return any && named && named != fairwq_constraint_named(named) &&
+	       fairwq_lock_index(fairwq_constraint_named(named)) == fairwq_word_lock(data);
+}
+
+/*
+ * Sleep until a work is not kept back any more, as @data, its word, says; @any: as above.
+ * Return: false if that cannot be waited for, or was over at once.
+ */
+bool fairwq_wait_kept(struct fairwq_work *work, long data, bool any)
+{
+	struct fairwq_constraint_lock *lock = &fairwq_constraint_locks[fairwq_word_lock(data)];
+	struct fairwq_kept_waiter waiter = { .work = work, .data = data };
+	unsigned long flags;
+	bool waits;
+
+	if (fairwq_mutant(KEPT_POLLED))
+		return false;
+	init_completion(&waiter.done);
+	raw_spin_lock_irqsave(&lock->lock, flags);
+	waits = fairwq_stays_locked(work, data, any);
+	if (waits) {
+		hlist_add_head(&waiter.node, &lock->waiters);
+		/*
+		 * Store @waiters, then load the word. Pairs with the cmpxchg() in
+		 * fairwq_enter(), which does not take the lock. No model.
+		 */
+		smp_mb();
+		waits = atomic_long_read(&work->data) == data;
+		if (!waits)
+			hlist_del(&waiter.node);
+	}
+	raw_spin_unlock_irqrestore(&lock->lock, flags);
+	if (waits)
+		wait_for_completion(&waiter.done);
+	return waits;
+}
+
 /* ---- in and out ------------------------------------------------------- */
 
 /* The word of one that is let go. That it was cancelled is not forgotten. */
@@ -109,6 +232,7 @@ void fairwq_admit_locked(struct fairwq_work *work)
 	 * Model: tests/models/enter.pml.
 	 */
 	atomic_long_set_release(&work->data, fairwq_admitted(work, data));
+	fairwq_left_locked(fairwq_lock_of(constraint), work);
 }
 
 /* As if it had never been let go. What it had there is the caller's to settle. */
@@ -269,6 +393,7 @@ static void fairwq_undo(struct fairwq_constraint *constraint, struct fairwq_work
 		if (!(READ_ONCE(work->place) & FAIRWQ_PLACE_ASIDE))
 			constraint->ops->remove(constraint, work);
 		batch = fairwq_let_go_constrained(work);
+		fairwq_left_locked(fairwq_lock_of(constraint), work);
 		WRITE_ONCE(*mark, 0);
 	}
 	raw_spin_unlock_irqrestore(lock, flags);
@@ -316,6 +441,9 @@ void fairwq_enter(struct fairwq_constraint *constraint, struct fairwq_batch *bat
 	WRITE_ONCE(work->place, mark ? FAIRWQ_PLACE_OWN : 0);
 	while (!atomic_long_try_cmpxchg(&work->data, &data, fairwq_admitted(work, data)))
 		;
+	/* With a mark it was never in the list, and so is not waited for: fairwq_stays_locked(). */
+	if (!mark)
+		fairwq_admitted_unlocked(constraint, work);
 	/* Who has marked it, too: it is dropped there. */
 	if (unlikely(data & FAIRWQ_WORK_CANCELED) && !fairwq_mutant(MARK_KEPT))
 		WRITE_ONCE(*mark, 0);
@@ -529,15 +657,17 @@ static int fairwq_take_out_locked(struct fairwq_work *work, long data, bool wait
  */
 int fairwq_cancel_constrained(struct fairwq_work *work, long data, bool wait)
 {
-	raw_spinlock_t *lock = &fairwq_constraint_locks[fairwq_word_lock(data)].lock;
+	struct fairwq_constraint_lock *lock = &fairwq_constraint_locks[fairwq_word_lock(data)];
 	struct fairwq_batch *batch = NULL;
 	unsigned long flags;
 	int ret;
 
 	fairwq_test_point(FAIRWQ_POINT_TAKE_OUT, NULL);
-	raw_spin_lock_irqsave(lock, flags);
+	raw_spin_lock_irqsave(&lock->lock, flags);
 	ret = fairwq_take_out_locked(work, data, wait, &batch);
-	raw_spin_unlock_irqrestore(lock, flags);
+	if (batch)
+		fairwq_left_locked(lock, work);
+	raw_spin_unlock_irqrestore(&lock->lock, flags);
 	if (batch)
 		fairwq_unhold_constrained(batch);
 	return ret;

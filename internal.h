@@ -596,6 +596,8 @@ fairwq_constraint_named(const struct fairwq_constraint *constraint)
 	return (void *)((unsigned long)constraint & ~1UL);
 }
 
+void fairwq_kept_left_locked(const struct fairwq_constraint *constraint);
+bool fairwq_wait_kept(struct fairwq_work *work, long data, bool any);
 void fairwq_complete(struct fairwq_constraint *constraint);
 int fairwq_cancel_constrained(struct fairwq_work *work, long data, bool wait);
 
@@ -659,9 +661,9 @@ bool fairwq_streak_detach(struct fairwq_runner *runner, struct fairwq_serializer
 /* delay.c */
 bool fairwq_delay_pending(struct fairwq_work *work);
 bool fairwq_cancel_delayed(struct fairwq_work *work);
+bool fairwq_wait_grace(struct fairwq_work *work);
 
 /* cost.c: what a turn costs */
-bool fairwq_wait_grace(struct fairwq_work *work);
 u64 fairwq_cost_guess_locked(struct fairwq_turn *turn);
 u64 fairwq_cost_to_come_locked(struct fairwq_batch *batch);
 void fairwq_cost_charge_locked(struct fairwq_turn *turn);

@@ -72,6 +72,8 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_MARK_KEPT,		/* [constraint] the mark stays, for the next one */
 	FAIRWQ_MUTANT_NOT_ASIDE,		/* [constraint] what is cancelled is let go, too */
 	FAIRWQ_MUTANT_ADMITTED_BY_OTHERS,	/* [constraint] dropped when it may be freed */
+	FAIRWQ_MUTANT_KEPT_POLLED,		/* [constraint] who waits does not sleep */
+	FAIRWQ_MUTANT_KEPT_UNTOLD,		/* [constraint] or is never woken */
 	FAIRWQ_MUTANT_TAKEN_UNSEEN,		/* [constraint] taken out of where it was before */
 	FAIRWQ_MUTANT_SERIAL_EARLY,		/* [serializer] next started before the return */
 	FAIRWQ_MUTANT_SERIAL_LIFO,		/* [serializer] those that wait come backwards */
@@ -110,10 +112,10 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_PAUSE_IGNORED,		/* [order] a paused batch is served */
 	FAIRWQ_MUTANT_LIMIT_PLUS_ONE,		/* [fairwq] max_active + 1 items run */
 	FAIRWQ_MUTANT_LEAK_UNSEEN,		/* [runner] no check after the function */
+	FAIRWQ_MUTANT_HUNG_AT_ONCE,		/* [runner] all stacks in one look */
 	FAIRWQ_MUTANT_RUNNER_STAYS,		/* [runner] never returns to the workqueue */
 	FAIRWQ_MUTANT_FLOW_SWEEP_BUSY,		/* [flows] removed although it has an item */
 	FAIRWQ_MUTANT_FLOW_NO_GRACE,		/* [flows] removed under who has just found it */
-	FAIRWQ_MUTANT_HUNG_AT_ONCE,		/* [runner] all stacks in one look */
 	FAIRWQ_MUTANT_FLOW_NO_RETRY,		/* [flows] a flow that is closed is queued to */
 	FAIRWQ_MUTANT_FLOW_NOT_OPENED,		/* [flows] goes although it is used again */
 	FAIRWQ_MUTANT_FLOW_MADE_TWICE,		/* [flows] by two who use it first */

@@ -396,6 +396,7 @@ bool fairwq_streak_refill_locked(struct fairwq_runner *runner, u64 now)
 		return false;
 	raw_spin_lock(lock);
 	fairwq_streak_fill_locked(runner, now, &through);
+	fairwq_kept_left_locked(&streak->serializer->constraint);
 	raw_spin_unlock(lock);
 	fairwq_markers_done(&through);
 	return streak->nr;

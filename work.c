@@ -542,6 +542,18 @@ static bool fairwq_work_is_behind(const struct fairwq_work *work)
 			 turn->func, turn->batch->pool->name, turn->batch->name, work->func);
 }
 
+/*
+ * Wait before looking for a work again: until its constraint has let it go, or for
+ * a moment, as it is on its way in or out.
+ */
+static void fairwq_wait_pause(struct fairwq_work *work)
+{
+	long data = atomic_long_read(&work->data);
+
+	if (!fairwq_work_is_kept_back(data) || !fairwq_wait_kept(work, data, true))
+		usleep_range(20, 100);
+}
+
 /* Until the instance that is queued last, or runs, has ended. */
 static bool fairwq_wait(struct fairwq_work *work)
 {
@@ -554,7 +566,7 @@ static bool fairwq_wait(struct fairwq_work *work)
 			if (fairwq_work_is_behind(work))
 				return false;
 			waited = true;
-			usleep_range(20, 100);
+			fairwq_wait_pause(work);
 		}
 		if (!ret)
 			return waited;
@@ -596,7 +608,7 @@ static void fairwq_lockdep_work(struct fairwq_work *work)
  * for the run that is under way, if there is one. Does not wait for what is
  * queued meanwhile, also if the function queues itself again; nor for the
  * delay of a delayed work, see fairwq_delayed_work_flush(). If @work waits in a
- * constraint, this polls until it is let go, and may then wait for a later run.
+ * constraint, this sleeps until it is let go, and may then wait for a later run.
  *
  * The caller sees to it that @work is not freed meanwhile.
  *
@@ -637,13 +649,17 @@ static void fairwq_disable(struct fairwq_work *work)
 }
 
 /*
- * Wait before the next attempt of a cancel, for the end of a grace period. All else
- * that is waited for is polled.
+ * Wait before the next attempt of a cancel: for the end of a grace period, or until
+ * a constraint that knows no way to take a work out lets it go. All else that is
+ * waited for is a queue call, or a push, that is under way on another CPU or was
+ * preempted. That is soon over, so it is polled.
  */
 static void fairwq_cancel_pause(struct fairwq_work *work)
 {
 	long data = atomic_long_read(&work->data);
 
+	if (fairwq_work_is_kept_back(data) && fairwq_wait_kept(work, data, false))
+		return;
 	if (fairwq_work_is_graced(data) && fairwq_wait_grace(work))
 		return;
 	usleep_range(20, 100);

@@ -647,6 +647,104 @@ static void what_another_pushes_is_waited_for(struct kunit *test)
 	held_up_end(test, &up, up.b);
 }
 
+/* ---- to wait for what waits ---------------------------------------------- */
+
+/* One of a client's own, that takes nothing out and lets go when it is told. */
+static bool owned_admit(struct fairwq_constraint *constraint, struct fairwq_work *work)
+{
+	return false;
+}
+
+static const struct fairwq_constraint_ops owned_ops = {
+	.admit = owned_admit, .complete = keeper_complete,
+};
+
+/* It waits, and is not on a CPU again and again. */
+static void expect_asleep(struct kunit *test, struct call *call)
+{
+	unsigned long before;
+
+	msleep(30);			/* it is there by then */
+	before = READ_ONCE(call->task->nvcsw);
+	msleep(300);
+	before = READ_ONCE(call->task->nvcsw) - before;
+	kunit_info(test, "%lu context switches in 300 ms", before);
+	KUNIT_EXPECT_FALSE(test, completion_done(&call->done));
+	KUNIT_EXPECT_LE(test, before, 20UL);
+}
+
+static void flush_sleeps_by(struct kunit *test, bool limited)
+{
+	struct held_up up = held_up_new(test, limited);
+	struct mock *mock = test->priv;
+	struct call *call[2];
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		mock->log.nr = 0;
+		KUNIT_EXPECT_EQ(test, 1, order_queue(&up.order, up.b, &up.item->work));
+		call[0] = call_start(test, fairwq_work_flush, &up.item->work);
+		call[1] = call_start(test, fairwq_work_flush, &up.item->work);
+		expect_asleep(test, call[0]);
+		/* First it is cancelled, then it runs: both are told. */
+		if (!i)
+			KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&up.item->work));
+		else
+			complete_all(&up.gate->open);
+		KUNIT_EXPECT_TRUE(test, call_end(test, call[0]));
+		KUNIT_EXPECT_TRUE(test, call_end(test, call[1]));
+		KUNIT_EXPECT_EQ(test, i, READ_ONCE(mock->log.nr));
+	}
+	held_up_end(test, &up, up.b);
+}
+
+/* Fairwq tells it of each way out; it does not look for itself. */
+static void flush_sleeps_until_it_is_let_go(struct kunit *test)
+{
+	flush_sleeps_by(test, true);
+}
+
+static void flush_sleeps_behind_a_serializer(struct kunit *test)
+{
+	flush_sleeps_by(test, false);
+}
+
+/* What a client's own constraint keeps cannot be taken out: that is waited for, too. */
+static void own_constraint_by(struct kunit *test, struct fairwq_batch *a,
+			      bool (*wait)(struct fairwq_work *work), bool runs)
+{
+	struct fairwq_constraint *own = kunit_kzalloc(test, sizeof(*own), GFP_KERNEL);
+	struct mock_item *item = mock_item(test, 'x');
+	struct mock *mock = test->priv;
+	struct call *call;
+
+	KUNIT_ASSERT_NOT_NULL(test, own);
+	fairwq_constraint_init(own, &owned_ops);
+	log_clear(mock);
+	if (!runs)
+		fairwq_batch_pause(a);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_constrained(own, a, &item->work));
+	call = call_start(test, wait, &item->work);
+	expect_asleep(test, call);
+	fairwq_constraint_admit(&item->work);
+	KUNIT_EXPECT_TRUE(test, call_end(test, call));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&item->work));
+	KUNIT_EXPECT_EQ(test, (unsigned int)runs, READ_ONCE(mock->log.nr));
+	fairwq_batch_resume(a);
+}
+
+static void waits_asleep_for_an_own_constraint(struct kunit *test)
+{
+	struct fairwq_batch *a;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	mock_open(test);
+	a = mock_batch(test, "a");
+	own_constraint_by(test, a, fairwq_work_flush, true);
+	own_constraint_by(test, a, fairwq_work_cancel_sync, false);
+	fairwq_batch_dispose(a);
+}
+
 static struct kunit_case constraint_cases[] = {
 	KUNIT_CASE(cancel_looks_again),
 	KUNIT_CASE(cancel_of_the_third_queueing),
@@ -657,6 +755,9 @@ static struct kunit_case constraint_cases[] = {
 	KUNIT_CASE(pushed_when_the_cancel_looks_again),
 	KUNIT_CASE(queue_call_has_looked_before_it_is_marked),
 	KUNIT_CASE(what_another_pushes_is_waited_for),
+	KUNIT_CASE(flush_sleeps_until_it_is_let_go),
+	KUNIT_CASE(flush_sleeps_behind_a_serializer),
+	KUNIT_CASE(waits_asleep_for_an_own_constraint),
 	{}
 };
 
