@@ -92,6 +92,7 @@ u64 fairwq_cost_guess_locked(struct fairwq_turn *turn)
 	lockdep_assert_held(&pool->lock);
 
 	turn->era = pool->era;
+	turn->jumps = fairwq_tree_jumps(&pool->tree, &batch->node);
 	turn->charged = 0;
 	if (pool->policy == FAIRWQ_FAIR_TIME) {
 		turn->charged = fairwq_mutant(NO_GUESS) ? 1 : fairwq_guess_locked(batch);
@@ -123,6 +124,8 @@ void fairwq_cost_refund_locked(const struct fairwq_turn *turn)
 		fairwq_tree_refund_streak(&pool->tree, &batch->node, fairwq_charged(turn));
 	else
 		fairwq_tree_refund(&pool->tree, &batch->node, fairwq_charged(turn));
+	if (turn->jumps)
+		fairwq_tree_pay(&pool->tree, &batch->node, -(s64)fairwq_charged(turn));
 }
 
 /* The turn is over: it cost what it took. */
@@ -130,7 +133,7 @@ void fairwq_cost_settle_locked(const struct fairwq_turn *turn)
 {
 	struct fairwq_batch *batch = turn->batch;
 	struct fairwq_pool *pool = batch->pool;
-	s64 took;
+	s64 took, delta;
 
 	lockdep_assert_held(&pool->lock);
 
@@ -142,8 +145,21 @@ void fairwq_cost_settle_locked(const struct fairwq_turn *turn)
 	fairwq_note_longest_locked(batch, took);
 	fairwq_window_cost_locked(batch, max_t(u64, took, turn->charged));
 	fairwq_window_took_locked(batch, took);
-	fairwq_tree_correct(&pool->tree, &batch->node,
-			    (took - turn->charged) * BIT(FAIRWQ_COST_NS_SHIFT));
+	delta = (took - turn->charged) * BIT(FAIRWQ_COST_NS_SHIFT);
+	fairwq_tree_correct(&pool->tree, &batch->node, delta);
+	if (turn->jumps)
+		fairwq_tree_pay(&pool->tree, &batch->node, delta);
+}
+
+/* Tell the tree what a turn costs that was not measured yet, as it counts. */
+void fairwq_cost_set_turn_locked(struct fairwq_pool *pool)
+{
+	unsigned int slice_us = pool->slice_us ?: FAIRWQ_DFL_SLICE_US;
+	u64 cost = FAIRWQ_COST_TURN;
+
+	if (pool->policy == FAIRWQ_FAIR_TIME)
+		cost = (u64)slice_us * NSEC_PER_USEC << FAIRWQ_COST_NS_SHIFT;
+	fairwq_tree_set_turn(&pool->tree, cost);
 }
 
 /* The policy has changed, while no batch is in the tree. */
@@ -158,6 +174,7 @@ void fairwq_cost_new_era_locked(struct fairwq_pool *pool)
 	pool->era++;
 	fairwq_tree_init(&pool->tree, pool->policy == FAIRWQ_FIFO);
 	pool->tree.patience = patience;
+	fairwq_cost_set_turn_locked(pool);
 	if (fairwq_mutant(OLD_UNIT_KEPT))
 		return;
 	list_for_each_entry(batch, &pool->batches, link)

@@ -458,6 +458,7 @@ static int fairwq_set_slice_us(struct fairwq_pool *pool, const char *text)
 		return -EINVAL;
 	raw_spin_lock_irq(&pool->lock);
 	WRITE_ONCE(pool->slice_us, value);
+	fairwq_cost_set_turn_locked(pool);
 	fairwq_window_start_locked(pool);
 	raw_spin_unlock_irq(&pool->lock);
 	return 0;

@@ -113,6 +113,7 @@ struct fairwq_turn {
 			u8 helped : 1;		/* R: taken from another runner's plan */
 			u8 streak : 1;		/* P, R reads: its constraint is not told of each */
 			u8 tell : 1;		/* P, R reads: its end is told at once */
+			u8 jumps : 1;		/* P: taken before one of a higher priority */
 			u8 off;			/* R, P reads: its work was taken out before */
 			u16 era;		/* P: pool->era when it was charged */
 			u32 charged;		/* P: under fair time: what for, ns */
@@ -669,6 +670,7 @@ u64 fairwq_cost_to_come_locked(struct fairwq_batch *batch);
 void fairwq_cost_charge_locked(struct fairwq_turn *turn);
 void fairwq_cost_refund_locked(const struct fairwq_turn *turn);
 void fairwq_cost_settle_locked(const struct fairwq_turn *turn);
+void fairwq_cost_set_turn_locked(struct fairwq_pool *pool);
 void fairwq_cost_new_era_locked(struct fairwq_pool *pool);
 
 /* batch.c */

@@ -19,6 +19,10 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_ESTIMATE_KEPT,		/* [fair] never charged what they cost */
 	FAIRWQ_MUTANT_FORGIVEN_TWICE,		/* [fair] pays for time it was served in */
 	FAIRWQ_MUTANT_REFUND_LOST,		/* [fair] a turn that was not used is paid for */
+	FAIRWQ_MUTANT_NEWCOMER_FIRST,		/* [fair] a newcomer goes before all that wait */
+	FAIRWQ_MUTANT_CLOCK_AHEAD,		/* [fair] it passes those that wait */
+	FAIRWQ_MUTANT_OLD_DEBT_KEPT,		/* [fair] however long ago that was */
+	FAIRWQ_MUTANT_LOW_BY_TURNS,		/* [fair] the low share counts turns, not time */
 	FAIRWQ_MUTANT_BACK_AT_THE_END,		/* [fair] a refunded turn comes after its equals */
 	FAIRWQ_MUTANT_OWNER_IGNORED,		/* [fair] who has many batches gets much */
 	FAIRWQ_MUTANT_NO_GUESS,			/* [fair] a turn under way costs nothing */

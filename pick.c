@@ -13,6 +13,10 @@
  * With equal costs and weights that is round robin, exactly: equal keys are
  * kept in the order in which they were inserted.
  *
+ * A newcomer, which was never served, joins one turn after the clock. At the
+ * clock it would go before all nodes that wait. Then a node that waits could
+ * starve behind newcomers, each of which comes when the last one has gone.
+ *
  * A turn's cost may be a guess when the turn is taken; what it turns out to
  * have cost is put right when it ends, see fairwq_tree_correct().
  *
@@ -32,6 +36,12 @@
 #include "pick.h"
 
 #define NODE_DFL_WEIGHT		100U
+
+/*
+ * A lap of a clock. No debt outlasts a whole one, see FAIRWQ_MAX_LEAD, and a
+ * clock that is less than two laps further is told from one that was set back.
+ */
+#define CLOCK_LAP_SHIFT		60
 
 static struct fairwq_node *to_node(const struct rb_node *rb)
 {
@@ -144,6 +154,7 @@ static void take_out(struct fairwq_node *node, struct fairwq_node *parent)
 		list_del(&node->equals);
 	node->standing = FAIRWQ_NODE_OUT;
 	node->claim = 0;
+	node->left = parent->lap;
 }
 
 /* The first of the eligible children, or NULL: who is served next. */
@@ -202,6 +213,8 @@ void fairwq_node_reset(struct fairwq_node *node)
 {
 	node->vtime = 0;
 	node->clock = 0;
+	node->lap = 0;
+	node->left = 0;
 	node->claim = 0;
 	node->service = 0;
 	node->behind = 0;
@@ -234,10 +247,27 @@ void fairwq_tree_init(struct fairwq_tree *tree, bool by_arrival)
 
 	for (i = 0; i < FAIRWQ_NR_RANKS; i++) {
 		fairwq_node_init(&tree->rank[i], NULL, NODE_DFL_WEIGHT);
-		tree->passed_over[i] = 0;
+		tree->waited[i] = 0;
 	}
 	tree->by_arrival = by_arrival;
 	tree->patience = FAIRWQ_PRIO_PATIENCE;
+	fairwq_tree_set_turn(tree, FAIRWQ_COST_TURN);
+}
+
+/**
+ * fairwq_tree_set_turn - say what a turn costs that was not measured yet
+ * @tree: the tree
+ * @cost: the cost; FAIRWQ_COST_TURN unless this is called
+ *
+ * A newcomer joins so much, by its weight, after the clock. A lower priority
+ * that was idle waits for so much, times the patience, of service of others.
+ */
+void fairwq_tree_set_turn(struct fairwq_tree *tree, u64 cost)
+{
+	unsigned int i;
+
+	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
+		tree->rank[i].turn = cost;
 }
 
 /* The rank that a node stands below. */
@@ -258,20 +288,42 @@ static struct fairwq_node *place_of(struct fairwq_tree *tree,
 	return node->parent;
 }
 
+/* Return what its first turn is to cost a newcomer, in its virtual time. */
+static u64 newcomer_turn(const struct fairwq_node *node)
+{
+	const struct fairwq_node *rank = node;
+
+	while (rank->parent)
+		rank = rank->parent;
+	return div_u64(rank->turn * NODE_DFL_WEIGHT, node->weight);
+}
+
 /*
- * Where @node would join its siblings: neither credit for the time it was idle,
- * nor a debt forgiven; but turns that it was charged in vain are still to come.
- * Who was never served has neither, wherever the clock stands.
+ * Its parent's clock may have been through all of its range since @node left.
+ * Then their difference says nothing. A debt of then is paid.
+ */
+static bool was_long_away(const struct fairwq_node *node, const struct fairwq_node *parent)
+{
+	return parent->lap - node->left > 1 && !fairwq_mutant(OLD_DEBT_KEPT);
+}
+
+/*
+ * Return where @node would join its siblings. It gets no credit for the time
+ * that it was idle, and keeps its debt. What it was charged for in vain is
+ * still to come. A newcomer has neither, wherever the clock stands. It joins
+ * one turn after the clock, so that it goes behind those that wait.
  */
 static u64 joins_at(const struct fairwq_node *node, const struct fairwq_node *parent)
 {
 	u64 from = parent->clock - node->claim;
 	u64 lead = node->vtime - from;
 
-	/* It had one turn, and did not use it: then it has its place already. */
+	/* If it had one turn and did not use it, then it has its place already. */
 	if (!node->service && !node->claim)
-		return from;
-	if (lead > FAIRWQ_MAX_LEAD && !fairwq_mutant(SAVED_CREDIT))
+		return from + (fairwq_mutant(NEWCOMER_FIRST) ? 0 : newcomer_turn(node));
+	if (fairwq_mutant(SAVED_CREDIT))
+		return node->vtime;
+	if (was_long_away(node, parent) || lead > FAIRWQ_MAX_LEAD)
 		return from;
 	return node->vtime;
 }
@@ -321,6 +373,18 @@ void fairwq_tree_add(struct fairwq_tree *tree, struct fairwq_node *node,
 	}
 }
 
+/*
+ * Others had service of @cost. A rank with nothing to serve, and one that is
+ * never to wait, pays its debt by that, and saves up nothing.
+ */
+static void note_waited(struct fairwq_tree *tree, unsigned int rank, s64 cost)
+{
+	bool waits = tree->patience && fairwq_node_has_eligible(&tree->rank[rank]);
+	s64 most = waits ? (s64)FAIRWQ_MAX_LEAD : 0;
+
+	tree->waited[rank] = min(tree->waited[rank] + cost, most);
+}
+
 /**
  * fairwq_tree_keep_place - a leaf joins again, and has missed nothing
  * @tree: the tree
@@ -359,14 +423,17 @@ void fairwq_tree_del(struct fairwq_tree *tree, struct fairwq_node *node)
 		node = parent;
 		parent = node->parent;
 	}
-	/* Who comes next to this rank has not waited yet. */
-	tree->passed_over[node - tree->rank] = 0;
+	/* A node that comes next to this rank has not waited yet. */
+	note_waited(tree, node - tree->rank, 0);
 }
 
-/* With so many more turns of others it has waited long enough. */
+/* Has it waited for long enough, after so many more turns of others? */
 static bool is_due(const struct fairwq_tree *tree, unsigned int rank, unsigned int more)
 {
-	return tree->patience && tree->passed_over[rank] + more >= tree->patience;
+	u64 turn = tree->rank[rank].turn;
+
+	return tree->patience &&
+	       tree->waited[rank] + (s64)(more * turn) >= (s64)(tree->patience * turn);
 }
 
 /*
@@ -458,17 +525,64 @@ bool fairwq_tree_precedes(const struct fairwq_node *a, const struct fairwq_node 
 	return before(joins_at(a, a->parent), b->vtime);
 }
 
-/* Other ranks than the one served, and with something to serve, have waited. */
-static void note_rank(struct fairwq_tree *tree, unsigned int served, unsigned int turns)
+/* Every rank but that of @node has waited for service of @cost. */
+static void note_others(struct fairwq_tree *tree, const struct fairwq_node *node, s64 cost)
 {
-	unsigned int i, more;
+	unsigned int i, served = fairwq_node_rank(tree, node);
 
-	for (i = 0; i < FAIRWQ_NR_RANKS; i++) {
-		more = FAIRWQ_MAX_PATIENCE - tree->passed_over[i];
+	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
+		if (i != served)
+			note_waited(tree, i, cost);
+}
+
+/**
+ * fairwq_tree_jumps - would a turn be taken before one of a higher priority?
+ * @tree: the tree
+ * @node: the leaf that is to take the turn
+ *
+ * Return: whether a higher priority has something to serve.
+ */
+bool fairwq_tree_jumps(const struct fairwq_tree *tree, const struct fairwq_node *node)
+{
+	unsigned int i, rank = fairwq_node_rank(tree, node);
+
+	for (i = 0; i < rank; i++)
 		if (fairwq_node_has_eligible(&tree->rank[i]))
-			tree->passed_over[i] += turns < more ? turns : more;
-	}
-	tree->passed_over[served] = 0;
+			return true;
+	return false;
+}
+
+/**
+ * fairwq_tree_pay - a turn before one of a higher priority cost more or less
+ * @tree: the tree
+ * @node: the leaf that took it
+ * @cost: how much more it cost than was charged; less than 0: it cost less
+ *
+ * To be called besides fairwq_tree_refund() or fairwq_tree_correct(), if
+ * fairwq_tree_jumps() was true when the turn was charged. The priority then
+ * waits until others have had so much, times the patience.
+ */
+void fairwq_tree_pay(struct fairwq_tree *tree, const struct fairwq_node *node,
+		     s64 cost)
+{
+	if (fairwq_mutant(LOW_BY_TURNS))
+		return;
+	tree->waited[fairwq_node_rank(tree, node)] -= tree->patience * cost;
+}
+
+/* A turn of @node is charged. */
+static void note_rank(struct fairwq_tree *tree, const struct fairwq_node *node, u64 cost,
+		      unsigned int turns)
+{
+	unsigned int rank = fairwq_node_rank(tree, node);
+
+	if (fairwq_mutant(LOW_BY_TURNS))
+		cost = turns * tree->rank[rank].turn;
+	note_others(tree, node, cost);
+	if (fairwq_tree_jumps(tree, node))
+		tree->waited[rank] -= (s64)(tree->patience * cost);
+	else
+		tree->waited[rank] = min_t(s64, tree->waited[rank], 0);
 }
 
 /* The virtual time of @node has changed; to what it was, if @again. */
@@ -489,17 +603,35 @@ static void serve(struct fairwq_node *node, u64 from, u64 cost, unsigned int tur
 	node->vtime = from + (fairwq_mutant(WEIGHT_IGNORED) ? (s64)cost : scaled(node, cost));
 }
 
-/* Service was given to @node by @parent; put it where it belongs now. */
+/* The clock goes on to the start of a service, if that is later. */
+static void advance_clock(struct fairwq_node *parent, u64 start)
+{
+	if (!before(parent->clock, start))
+		return;
+	parent->lap += start >> CLOCK_LAP_SHIFT != parent->clock >> CLOCK_LAP_SHIFT;
+	parent->clock = start;
+}
+
+/*
+ * Service was given to @node by @parent; put it where it belongs now. The clock
+ * does not pass siblings that wait, if @node was served out of its order.
+ */
 static void charge_one(struct fairwq_node *node, struct fairwq_node *parent,
 		       u64 cost)
 {
 	u64 from = fairwq_mutant(PICK_FROM_OLD_POINTER) ? parent->clock :
 							  node->vtime;
+	struct fairwq_node *first;
 
-	if (before(parent->clock, node->vtime))
-		parent->clock = node->vtime;
+	take_out(node, parent);
+	first = fairwq_node_first(parent);
+	if (first && before(first->key, node->vtime) && !fairwq_mutant(CLOCK_AHEAD))
+		advance_clock(parent, first->key);
+	else
+		advance_clock(parent, node->vtime);
 	serve(node, from, cost, 1);
-	resort(node, parent, false);
+	node->key = node->vtime;
+	insert(node, parent, false);
 }
 
 /**
@@ -514,7 +646,7 @@ static void charge_one(struct fairwq_node *node, struct fairwq_node *parent,
 void fairwq_tree_charge(struct fairwq_tree *tree, struct fairwq_node *node,
 			u64 cost)
 {
-	note_rank(tree, fairwq_node_rank(tree, node), 1);
+	note_rank(tree, node, cost, 1);
 	if (tree->by_arrival)
 		return;
 	for (; node->parent; node = node->parent)
@@ -534,7 +666,7 @@ void fairwq_tree_charge(struct fairwq_tree *tree, struct fairwq_node *node,
 void fairwq_tree_charge_ahead(struct fairwq_tree *tree, struct fairwq_node *node,
 			      u64 cost, unsigned int turns)
 {
-	note_rank(tree, fairwq_node_rank(tree, node), turns);
+	note_rank(tree, node, cost, turns);
 	if (tree->by_arrival)
 		return;
 	for (; node->parent; node = node->parent)
@@ -561,6 +693,13 @@ static void refund_one(struct fairwq_node *node, struct fairwq_node *parent,
 		node->claim += back;
 }
 
+/* No rank has waited for what was not used. */
+static void refund_waited(struct fairwq_tree *tree, const struct fairwq_node *node, u64 cost)
+{
+	if (!fairwq_mutant(LOW_BY_TURNS))
+		note_others(tree, node, -(s64)cost);
+}
+
 /**
  * fairwq_tree_refund - a turn that was charged was not used
  * @tree: the tree
@@ -575,6 +714,7 @@ static void refund_one(struct fairwq_node *node, struct fairwq_node *parent,
 void fairwq_tree_refund(struct fairwq_tree *tree, struct fairwq_node *node,
 			u64 cost)
 {
+	refund_waited(tree, node, cost);
 	if (tree->by_arrival)
 		return;
 	for (; node->parent; node = node->parent)
@@ -593,6 +733,7 @@ void fairwq_tree_refund(struct fairwq_tree *tree, struct fairwq_node *node,
 void fairwq_tree_refund_streak(struct fairwq_tree *tree, struct fairwq_node *node,
 			       u64 cost)
 {
+	refund_waited(tree, node, cost);
 	if (tree->by_arrival)
 		return;
 	for (; node->parent; node = node->parent)
@@ -612,7 +753,7 @@ void fairwq_tree_mark(const struct fairwq_tree *tree, const struct fairwq_node *
 
 	mark->clock = node->parent->clock;
 	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
-		mark->passed_over[i] = tree->passed_over[i];
+		mark->waited[i] = tree->waited[i];
 }
 
 /**
@@ -634,7 +775,13 @@ void fairwq_tree_rewind(struct fairwq_tree *tree, const struct fairwq_node *node
 		return;
 	node->parent->clock = mark->clock;
 	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
-		tree->passed_over[i] = mark->passed_over[i];
+		tree->waited[i] = mark->waited[i];
+	/* As they are before fairwq_tree_refund() and fairwq_tree_pay(). */
+	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
+		if (i != fairwq_node_rank(tree, node))
+			tree->waited[i] += FAIRWQ_COST_TURN;
+	if (fairwq_tree_jumps(tree, node))
+		fairwq_tree_pay(tree, node, FAIRWQ_COST_TURN);
 }
 
 static s64 above_zero(s64 x)
@@ -711,6 +858,8 @@ static void correct_one(struct fairwq_node *node, struct fairwq_node *parent,
 void fairwq_tree_correct(struct fairwq_tree *tree, struct fairwq_node *node,
 			 s64 delta)
 {
+	if (!fairwq_mutant(LOW_BY_TURNS))
+		note_others(tree, node, delta);
 	if (tree->by_arrival)
 		return;
 	for (; node->parent; node = node->parent)
@@ -747,7 +896,8 @@ void fairwq_tree_set_weight(struct fairwq_tree *tree, struct fairwq_node *node,
 		node->claim = reweigh(node->claim, old, weight);
 	if (behind)
 		lead = -lead;
-	if (lead > FAIRWQ_MAX_LEAD)
+	if (lead > FAIRWQ_MAX_LEAD || (!fairwq_node_eligible(node) &&
+				       was_long_away(node, node->parent)))
 		return;
 	lead = reweigh(lead, old, weight);
 	node->vtime = node->parent->clock + (behind ? -lead : lead);
@@ -791,6 +941,7 @@ void fairwq_tree_make_group(struct fairwq_tree *tree, struct fairwq_node *leaf,
 	group->behind = leaf->behind;
 	group->open = leaf->open;
 	group->early = leaf->early;
+	group->left = leaf->left;
 	if (!fairwq_node_eligible(leaf)) {
 		group->claim = leaf->claim;
 		leaf->claim = 0;
@@ -800,6 +951,7 @@ void fairwq_tree_make_group(struct fairwq_tree *tree, struct fairwq_node *leaf,
 	set_weight(leaf, NODE_DFL_WEIGHT);
 	leaf->parent = group;
 	leaf->vtime = 0;
+	leaf->left = 0;
 	leaf->early = 0;
 	if (sorted) {
 		leaf->key = 0;

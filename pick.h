@@ -17,9 +17,12 @@
 /* What one turn costs where every turn costs the same. */
 #define FAIRWQ_COST_TURN	BIT_ULL(20)
 
-/* A lower priority that has been passed over this often gets the next turn; by default. */
+/*
+ * A lower priority gets so much less than the ones above it, by default. It
+ * gets its first turn after so many turns of others.
+ */
 #define FAIRWQ_PRIO_PATIENCE	63
-/* The most that may be set; it is counted no further. */
+/* The most that may be set. */
 #define FAIRWQ_MAX_PATIENCE	199
 
 /* Priorities by rank: 0 is served first. */
@@ -59,7 +62,10 @@ enum fairwq_standing {
 struct fairwq_node {
 	struct rb_node rb;		/* while it leads */
 	u64 key;			/* what the parent sorts by */
-	u64 vtime;			/* service received / weight */
+	union {
+		u64 vtime;		/* service received / weight */
+		u64 turn;		/* of a rank: what a turn costs a newcomer */
+	};
 	struct fairwq_node *parent;	/* NULL: a rank of the tree */
 	u64 service;			/* what turns cost in all, whatever the weight */
 	union {
@@ -76,23 +82,26 @@ struct fairwq_node {
 	u8 standing;			/* enum fairwq_standing */
 	bool lifted;			/* ahead by turns that were not its own; of the caller */
 	u32 rest;			/* what vtime lacks, in 1 / weight */
+	u32 lap;			/* of @clock: how often it has been through a lap */
+	u32 left;			/* @lap of its parent when it left last */
 	struct fairwq_member member;
 };
 
 /* What a turn changes besides the node that takes it. */
 struct fairwq_mark {
 	u64 clock;			/* of its rank */
-	u8 passed_over[FAIRWQ_NR_RANKS];
+	s64 waited[FAIRWQ_NR_RANKS];
 };
 
 struct fairwq_tree {
 	struct fairwq_node rank[FAIRWQ_NR_RANKS];
-	unsigned int passed_over[FAIRWQ_NR_RANKS];
+	s64 waited[FAIRWQ_NR_RANKS];	/* while others had service of that cost */
 	unsigned int patience;		/* FAIRWQ_PRIO_PATIENCE; 0: lower ones get what is left */
 	bool by_arrival;		/* sort by arrival instead of by vtime */
 };
 
 void fairwq_tree_init(struct fairwq_tree *tree, bool by_arrival);
+void fairwq_tree_set_turn(struct fairwq_tree *tree, u64 cost);
 void fairwq_node_init(struct fairwq_node *node, struct fairwq_node *parent,
 		      u32 weight);
 void fairwq_node_reset(struct fairwq_node *node);
@@ -114,6 +123,9 @@ void fairwq_tree_refund(struct fairwq_tree *tree, struct fairwq_node *node,
 			u64 cost);
 void fairwq_tree_refund_streak(struct fairwq_tree *tree, struct fairwq_node *node,
 			       u64 cost);
+bool fairwq_tree_jumps(const struct fairwq_tree *tree, const struct fairwq_node *node);
+void fairwq_tree_pay(struct fairwq_tree *tree, const struct fairwq_node *node,
+		     s64 cost);
 void fairwq_tree_mark(const struct fairwq_tree *tree, const struct fairwq_node *node,
 		      struct fairwq_mark *mark);
 void fairwq_tree_rewind(struct fairwq_tree *tree, const struct fairwq_node *node,

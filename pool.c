@@ -154,6 +154,7 @@ static struct fairwq_pool *fairwq_pool_alloc(const struct fairwq_pool_attrs *att
 	INIT_LIST_HEAD(&pool->waiters);
 	init_waitqueue_head(&pool->reaped);
 	fairwq_tree_init(&pool->tree, attrs->policy == FAIRWQ_FIFO);
+	fairwq_cost_set_turn_locked(pool);
 	if (attrs->flags & FAIRWQ_STRICT_PRIO)
 		pool->tree.patience = 0;
 	fairwq_tick_init(pool);

@@ -28,6 +28,8 @@ static struct tree_case *tree_case(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
 	fairwq_tree_init(&t->tree, false);
+	/* Newcomers join at the clock, but for cases that are about newcomers. */
+	fairwq_tree_set_turn(&t->tree, 0);
 	t->rank = &t->tree.rank[0];
 	for (i = 0; i < FEW; i++)
 		fairwq_node_init(&t->node[i], t->rank, 100);
@@ -289,6 +291,261 @@ static void debt_has_a_limit(struct kunit *test)
 	fairwq_tree_del(&t->tree, &t->node[0]);
 	fairwq_tree_add(&t->tree, &t->node[0], 0);
 	tree_expect(test, t, 10, "1111");
+}
+
+/* ---- newcomers -------------------------------------------------------- */
+
+/* Turns of node 0 among 120, beside so many newcomers at a time below @parent. */
+static unsigned int turns_beside_newcomers(struct tree_case *t, struct fairwq_node *parent,
+					   unsigned int nr)
+{
+	unsigned int i, who, turns = 0;
+
+	fairwq_tree_set_turn(&t->tree, 10);
+	for (i = 0; i <= nr; i++) {
+		fairwq_node_init(&t->node[i], parent, 100);
+		fairwq_tree_add(&t->tree, &t->node[i], 0);
+	}
+	for (i = 0; i < 120; i++) {
+		who = tree_turn(t, 10);
+		turns += !who;
+		if (!who)
+			continue;
+		/* It goes, and another one comes. */
+		fairwq_tree_del(&t->tree, &t->node[who]);
+		fairwq_node_init(&t->node[who], parent, 100);
+		fairwq_tree_add(&t->tree, &t->node[who], 0);
+	}
+	return turns;
+}
+
+/* However many come, one after the other, the batch that waits has its share. */
+static void newcomers_starve_no_batch(struct kunit *test)
+{
+	struct tree_case *t = tree_case(test);
+
+	KUNIT_EXPECT_EQ(test, 60U, turns_beside_newcomers(t, t->rank, 1));
+	t = tree_case(test);
+	KUNIT_EXPECT_EQ(test, 30U, turns_beside_newcomers(t, t->rank, 3));
+}
+
+/* Nor do children that come below an owner. */
+static void newcomers_below_an_owner(struct kunit *test)
+{
+	struct tree_case *t = tree_case(test);
+	struct fairwq_node *owner = kunit_kzalloc(test, sizeof(*owner), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, owner);
+	fairwq_node_init(owner, t->rank, 100);
+	KUNIT_EXPECT_EQ(test, 60U, turns_beside_newcomers(t, owner, 1));
+}
+
+/* A light newcomer waits longer than a heavy one. */
+static void newcomers_by_weight(struct kunit *test)
+{
+	struct tree_case *t = tree_case(test);
+
+	fairwq_tree_set_turn(&t->tree, 10);
+	fairwq_node_init(&t->node[1], t->rank, 25);
+	fairwq_node_init(&t->node[2], t->rank, 400);
+	fairwq_tree_add(&t->tree, &t->node[0], 0);
+	tree_expect(test, t, 10, "00");
+	fairwq_tree_add(&t->tree, &t->node[1], 0);
+	fairwq_tree_add(&t->tree, &t->node[2], 0);
+	tree_expect(test, t, 10, "222202222022220222210");
+}
+
+/* A newcomer whose first turn is refunded has its place, no other one. */
+static void newcomer_is_refunded(struct kunit *test)
+{
+	struct tree_case *t = tree_case(test);
+	unsigned int i;
+
+	fairwq_tree_set_turn(&t->tree, 10);
+	for (i = 0; i < 3; i++)
+		fairwq_tree_add(&t->tree, &t->node[i], 0);
+	tree_expect(test, t, 10, "01");
+	fairwq_tree_refund(&t->tree, &t->node[1], 10);
+	tree_expect(test, t, 10, "12012");
+	/* Likewise if it has left the tree by then. */
+	fairwq_node_init(&t->node[3], t->rank, 100);
+	fairwq_tree_add(&t->tree, &t->node[3], 0);
+	tree_expect(test, t, 10, "0123");
+	fairwq_tree_del(&t->tree, &t->node[3]);
+	fairwq_tree_refund(&t->tree, &t->node[3], 10);
+	fairwq_tree_add(&t->tree, &t->node[3], 0);
+	tree_expect(test, t, 10, "30123");
+}
+
+/* A leaf served out of its order does not take the clock past those that wait. */
+static void clock_waits_for_those_that_wait(struct kunit *test)
+{
+	struct tree_case *t = tree_case(test);
+
+	fairwq_tree_add(&t->tree, &t->node[0], 0);
+	fairwq_tree_add(&t->tree, &t->node[1], 0);
+	tree_expect(test, t, 10, "01");
+	fairwq_tree_charge_ahead(&t->tree, &t->node[1], 90, 9);
+	fairwq_tree_charge(&t->tree, &t->node[1], 10);
+	KUNIT_EXPECT_EQ(test, 10ULL, t->rank->clock);
+	fairwq_tree_add(&t->tree, &t->node[2], 0);
+	tree_expect(test, t, 10, "02020202");
+}
+
+/* ---- a clock that wraps ------------------------------------------------ */
+
+/*
+ * The clock has been through all of its range but for a little since node 0 was
+ * served. What it owed then was paid long ago.
+ */
+static void old_debt_is_forgotten(struct kunit *test)
+{
+	struct tree_case *t = tree_case(test);
+	unsigned int i;
+
+	fairwq_tree_add(&t->tree, &t->node[0], 0);
+	KUNIT_ASSERT_EQ(test, 0U, tree_turn(t, BIT_ULL(40)));
+	fairwq_tree_del(&t->tree, &t->node[0]);
+	fairwq_tree_add(&t->tree, &t->node[1], 0);
+	for (i = 0; i < 8192; i++)
+		KUNIT_ASSERT_EQ(test, 1U, tree_turn(t, BIT_ULL(51)));
+	KUNIT_ASSERT_LT(test, t->node[0].vtime - t->rank->clock, FAIRWQ_MAX_LEAD);
+	fairwq_tree_add(&t->tree, &t->node[0], 0);
+	KUNIT_EXPECT_EQ(test, 0U, tree_turn(t, 10));
+}
+
+/* A debt of a short time ago is not, also where the clock begins a new lap. */
+static void young_debt_is_kept(struct kunit *test)
+{
+	struct tree_case *t = tree_case(test);
+
+	t->rank->clock = BIT_ULL(60) - 5;
+	t->node[0].vtime = t->rank->clock;
+	t->node[0].service = 1;
+	t->node[1].vtime = t->rank->clock;
+	t->node[1].service = 1;
+	fairwq_tree_add(&t->tree, &t->node[0], 0);
+	KUNIT_ASSERT_EQ(test, 0U, tree_turn(t, 40));
+	fairwq_tree_del(&t->tree, &t->node[0]);
+	fairwq_tree_add(&t->tree, &t->node[1], 0);
+	tree_expect(test, t, 10, "11");
+	KUNIT_ASSERT_EQ(test, 1U, t->rank->lap);
+	fairwq_tree_add(&t->tree, &t->node[0], 0);
+	tree_expect(test, t, 10, "1101");
+}
+
+/* ---- the share of a lower priority -------------------------------------- */
+
+/* What node 1, of the last rank, gets in a while, beside node 0, of the first. */
+static u64 low_share(struct kunit *test, u64 high_cost, u64 low_cost, bool guessed)
+{
+	struct tree_case *t = tree_case(test);
+	struct fairwq_node *low = &t->node[1], *node;
+	u64 charged = guessed ? 50 : 0, cost;
+	bool jumps;
+
+	fairwq_tree_set_turn(&t->tree, 10);
+	fairwq_node_init(low, &t->tree.rank[FAIRWQ_NR_RANKS - 1], 100);
+	fairwq_tree_add(&t->tree, &t->node[0], 0);
+	fairwq_tree_add(&t->tree, low, 0);
+	while (low->service + t->node[0].service < 640000) {
+		node = fairwq_tree_pick(&t->tree);
+		cost = node == low ? low_cost : high_cost;
+		jumps = fairwq_tree_jumps(&t->tree, node);
+		KUNIT_EXPECT_EQ(test, node == low, jumps);
+		fairwq_tree_charge(&t->tree, node, charged ?: cost);
+		if (!guessed)
+			continue;
+		fairwq_tree_correct(&t->tree, node, (s64)(cost - charged));
+		if (jumps)
+			fairwq_tree_pay(&t->tree, node, (s64)(cost - charged));
+	}
+	return low->service;
+}
+
+static void expect_low_share(struct kunit *test, u64 high_cost, u64 low_cost)
+{
+	u64 share = 640000 / 64, slack = high_cost + 2 * low_cost, got;
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		got = low_share(test, high_cost, low_cost, i);
+		KUNIT_EXPECT_LE(test, got, share + slack);
+		KUNIT_EXPECT_GE(test, got + slack, share);
+	}
+}
+
+/* One in 64 of what turns cost, not of turns. */
+static void low_share_is_of_cost(struct kunit *test)
+{
+	expect_low_share(test, 10, 10);
+	expect_low_share(test, 1, 500);
+	expect_low_share(test, 500, 1);
+	expect_low_share(test, 30, 90);
+}
+
+/* A turn that was not used is not paid for, and no rank has waited for it. */
+static void low_share_is_refunded(struct kunit *test)
+{
+	struct tree_case *t = tree_case(test);
+	struct fairwq_node *low = &t->node[1];
+	s64 before[FAIRWQ_NR_RANKS];
+	unsigned int i;
+
+	fairwq_tree_set_turn(&t->tree, 10);
+	fairwq_node_init(low, &t->tree.rank[1], 100);
+	fairwq_tree_add(&t->tree, &t->node[0], 0);
+	fairwq_tree_add(&t->tree, low, 0);
+	for (i = 0; i < 63; i++)
+		KUNIT_ASSERT_EQ(test, 0U, tree_turn(t, 10));
+	memcpy(before, t->tree.waited, sizeof(before));
+	KUNIT_ASSERT_TRUE(test, fairwq_tree_jumps(&t->tree, low));
+	KUNIT_ASSERT_EQ(test, 1U, tree_turn(t, 10));
+	fairwq_tree_refund(&t->tree, low, 10);
+	fairwq_tree_pay(&t->tree, low, -10);
+	KUNIT_EXPECT_EQ(test, before[1], t->tree.waited[1]);
+	KUNIT_ASSERT_EQ(test, 1U, tree_turn(t, 10));
+	KUNIT_ASSERT_EQ(test, 0U, tree_turn(t, 10));
+	fairwq_tree_refund(&t->tree, &t->node[0], 10);
+	KUNIT_EXPECT_EQ(test, 0LL, t->tree.waited[1]);
+	/* It keeps its debt when it goes, and saves up nothing. */
+	KUNIT_ASSERT_EQ(test, 0U, tree_turn(t, 10));
+	fairwq_tree_del(&t->tree, low);
+	KUNIT_EXPECT_EQ(test, 0LL, t->tree.waited[1]);
+	fairwq_tree_pay(&t->tree, low, 1);
+	KUNIT_EXPECT_EQ(test, -63LL, t->tree.waited[1]);
+	tree_expect(test, t, 10, "0000000");
+	KUNIT_EXPECT_EQ(test, 0LL, t->tree.waited[1]);
+}
+
+/* ---- where a plan ends --------------------------------------------------- */
+
+/* Whether a leaf would be served first is what is seen when it is added. */
+static void precedes_says_what_is_picked(struct kunit *test)
+{
+	struct tree_case *t = tree_case(test);
+	struct fairwq_node *group = &t->node[0], *leaf = &t->node[1], *low = &t->node[3];
+
+	fairwq_node_init(group, t->rank, 100);
+	fairwq_node_init(leaf, group, 100);
+	fairwq_node_init(low, &t->tree.rank[1], 100);
+	fairwq_tree_add(&t->tree, leaf, 0);
+	fairwq_tree_add(&t->tree, &t->node[2], 0);
+	fairwq_tree_add(&t->tree, low, 0);
+	tree_expect(test, t, 10, "12");
+	fairwq_tree_del(&t->tree, leaf);
+	/* Both at 10: it would stand behind its equal. */
+	KUNIT_EXPECT_FALSE(test, fairwq_tree_precedes(leaf, fairwq_tree_pick(&t->tree)));
+	tree_expect(test, t, 10, "2");
+	KUNIT_EXPECT_TRUE(test, fairwq_tree_precedes(leaf, fairwq_tree_pick(&t->tree)));
+	/* Its claim puts it before its equals. */
+	fairwq_tree_refund(&t->tree, &t->node[2], 10);
+	KUNIT_EXPECT_FALSE(test, fairwq_tree_precedes(leaf, fairwq_tree_pick(&t->tree)));
+	fairwq_tree_refund(&t->tree, leaf, 10);
+	KUNIT_EXPECT_TRUE(test, fairwq_tree_precedes(leaf, fairwq_tree_pick(&t->tree)));
+	/* Ranks come first of all. */
+	KUNIT_EXPECT_TRUE(test, fairwq_tree_precedes(leaf, low));
+	KUNIT_EXPECT_FALSE(test, fairwq_tree_precedes(low, &t->node[2]));
 }
 
 /* ---- fair time -------------------------------------------------------- */
@@ -798,7 +1055,7 @@ static void owner_has_items_of_its_own(struct kunit *test)
 	c = owned(test, b, 0);
 	mock_queue(test, c, 'c', 4);
 	/* Twice a's turns, and c's the same as b's. */
-	mock_expect(test, "bacabcabcabc");
+	mock_expect(test, "bacbacbacbac");
 	fairwq_batch_dispose(c);
 	fairwq_batch_dispose(a);
 	fairwq_batch_dispose(b);
@@ -850,7 +1107,7 @@ static void owner_goes_first(struct kunit *test)
 	mock_queue(test, d, 'd', 6);
 	KUNIT_EXPECT_EQ(test, 0, fairwq_batch_set_weight(b, 200));
 	fairwq_batch_put(b);
-	mock_expect(test, "addaddadd");
+	mock_expect(test, "daddaddad");
 	fairwq_batch_dispose(a);
 	fairwq_batch_dispose(d);
 }
@@ -950,6 +1207,16 @@ static struct kunit_case fair_cases[] = {
 	KUNIT_CASE(refunds_keep_the_order),
 	KUNIT_CASE(a_streak_that_is_put_back_is_no_claim),
 	KUNIT_CASE(debt_has_a_limit),
+	KUNIT_CASE(newcomers_starve_no_batch),
+	KUNIT_CASE(newcomers_below_an_owner),
+	KUNIT_CASE(newcomers_by_weight),
+	KUNIT_CASE(newcomer_is_refunded),
+	KUNIT_CASE(clock_waits_for_those_that_wait),
+	KUNIT_CASE(old_debt_is_forgotten),
+	KUNIT_CASE(young_debt_is_kept),
+	KUNIT_CASE(low_share_is_of_cost),
+	KUNIT_CASE(low_share_is_refunded),
+	KUNIT_CASE(precedes_says_what_is_picked),
 	KUNIT_CASE(one_long_against_many_short),
 	KUNIT_CASE(runners_do_not_pile_up),
 	KUNIT_CASE(longest_turn_is_charged),

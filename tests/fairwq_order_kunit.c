@@ -191,7 +191,7 @@ static void weights_one_to_two(struct kunit *test)
 	b = mock_batch_weight(test, "b", 200);
 	mock_queue(test, a, 'a', 4);
 	mock_queue(test, b, 'b', 8);
-	mock_expect(test, "abbabbabbabb");
+	mock_expect(test, "babbabbabbab");
 	fairwq_batch_dispose(a);
 	fairwq_batch_dispose(b);
 }
@@ -231,7 +231,7 @@ static void weight_of_a_standing_backlog(struct kunit *test)
 	mock_queue(test, a, 'a', 4);
 	mock_queue(test, b, 'b', 8);
 	KUNIT_EXPECT_EQ(test, 0, fairwq_batch_set_weight(b, 200));
-	mock_expect(test, "abbabbabbabb");
+	mock_expect(test, "babbabbabbab");
 	fairwq_batch_dispose(a);
 	fairwq_batch_dispose(b);
 }
@@ -391,7 +391,7 @@ static void pause_holds_back_without_credit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1U, fairwq_test_nr_eligible(mock->pool));
 	fairwq_batch_resume(b);
 	complete_all(&second.open);
-	mock_expect(test, "aaaaabAbAbAbA");
+	mock_expect(test, "aaaaaAbAbAbAb");
 	fairwq_batch_dispose(a);
 	fairwq_batch_dispose(b);
 	fairwq_pool_flush(mock->pool);

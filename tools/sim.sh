@@ -29,12 +29,15 @@ build() {
 		picker saved_credit -DFAIRWQ_MUTANT=FAIRWQ_MUTANT_SAVED_CREDIT &&
 		picker weight_ignored -DFAIRWQ_MUTANT=FAIRWQ_MUTANT_WEIGHT_IGNORED &&
 		picker estimate_kept -DFAIRWQ_MUTANT=FAIRWQ_MUTANT_ESTIMATE_KEPT &&
+		picker newcomer_first -DFAIRWQ_MUTANT=FAIRWQ_MUTANT_NEWCOMER_FIRST &&
+		picker old_debt_kept -DFAIRWQ_MUTANT=FAIRWQ_MUTANT_OLD_DEBT_KEPT &&
+		picker low_by_turns -DFAIRWQ_MUTANT=FAIRWQ_MUTANT_LOW_BY_TURNS &&
 		picker linear -DPICKER_LINEAR &&
 		picker impatient -DPICKER_PATIENCE=640 || return
-	for f in meter sim fairwq_sim; do
+	for f in meter judge sim fairwq_sim; do
 		gcc "${flags[@]}" -c "$sim/$f.c" -o "$dir/$f.o" || return
 	done
-	gcc "${flags[@]}" -o "$dir/fairwq_sim" "$dir"/*.o
+	gcc "${flags[@]}" -o "$dir/fairwq_sim" "$dir"/*.o -lm
 }
 
 main() {

@@ -11,14 +11,18 @@
 struct picker {
 	const char *name;
 	void (*tree_init)(struct fairwq_tree *tree, bool by_arrival);
+	void (*set_turn)(struct fairwq_tree *tree, u64 cost);
 	void (*node_init)(struct fairwq_node *node, struct fairwq_node *parent, u32 weight);
 	void (*set_weight)(struct fairwq_tree *tree, struct fairwq_node *node, u32 weight);
 	void (*add)(struct fairwq_tree *tree, struct fairwq_node *node, u64 arrival);
 	void (*del)(struct fairwq_tree *tree, struct fairwq_node *node);
 	struct fairwq_node *(*pick)(const struct fairwq_tree *tree);
+	bool (*precedes)(const struct fairwq_node *a, const struct fairwq_node *b);
+	bool (*jumps)(const struct fairwq_tree *tree, const struct fairwq_node *node);
 	void (*charge)(struct fairwq_tree *tree, struct fairwq_node *node, u64 cost);
 	void (*refund)(struct fairwq_tree *tree, struct fairwq_node *node, u64 cost);
 	void (*correct)(struct fairwq_tree *tree, struct fairwq_node *node, s64 delta);
+	void (*pay)(struct fairwq_tree *tree, const struct fairwq_node *node, s64 cost);
 	/* How often two nodes were compared, and a node put into a tree. */
 	u64 *compared, *inserted;
 };
@@ -29,6 +33,9 @@ extern const struct picker picker_old_pointer;
 extern const struct picker picker_saved_credit;
 extern const struct picker picker_weight_ignored;
 extern const struct picker picker_estimate_kept;
+extern const struct picker picker_newcomer_first;
+extern const struct picker picker_old_debt_kept;
+extern const struct picker picker_low_by_turns;
 /* Those of picker.c. */
 extern const struct picker picker_linear;
 extern const struct picker picker_impatient;

@@ -210,6 +210,18 @@ static void update(struct sim *sim, struct sim_client *client)
 	set_limited(sim, client, limited);
 }
 
+/* What is to be seen of a client from outside, for the judge. */
+static void show(struct sim *sim, const struct sim_client *client)
+{
+	bool endless = client->attrs.arrivals.kind == SIM_BACKLOG;
+	unsigned int begun = client->running + client->parked;
+	bool busy = endless || client->outstanding, waits = endless || client->outstanding > begun;
+	bool may = !client->attrs.max_active || begun < client->attrs.max_active;
+
+	judge_set_state(sim->judge, client->id, busy && !client->paused,
+			waits && may && !client->paused);
+}
+
 static void queue(struct sim *sim, struct sim_client *client, unsigned int n)
 {
 	bool was = client->eligible;
@@ -221,6 +233,7 @@ static void queue(struct sim *sim, struct sim_client *client, unsigned int n)
 		client->queued++;
 	}
 	update(sim, client);
+	show(sim, client);
 	if (!was)
 		kick(sim);
 }
@@ -287,7 +300,11 @@ static void note_ranks(struct sim *sim, unsigned int served)
 
 static void take(struct sim *sim, struct sim_client *client, struct sim_turn *turn)
 {
-	*turn = (struct sim_turn){ .client = client, .cost = cost_of(sim, client) };
+	*turn = (struct sim_turn){
+		.client = client,
+		.cost = cost_of(sim, client),
+		.jumps = sim->attrs.picker->jumps(&sim->tree, &client->node),
+	};
 	must(sim, client->eligible, "one was picked that is not eligible");
 	note_ranks(sim, client->attrs.rank);
 	sim->attrs.picker->charge(&sim->tree, &client->node, turn->cost);
@@ -309,11 +326,15 @@ static void take(struct sim *sim, struct sim_client *client, struct sim_turn *tu
 }
 
 /* A turn that was taken cannot be used now. */
-static void refund(struct sim *sim, struct sim_client *client, u64 cost)
+static void refund(struct sim *sim, const struct sim_turn *turn)
 {
-	sim->attrs.picker->refund(&sim->tree, &client->node, cost);
+	struct sim_client *client = turn->client;
+
+	sim->attrs.picker->refund(&sim->tree, &client->node, turn->cost);
+	if (turn->jumps)
+		sim->attrs.picker->pay(&sim->tree, &client->node, -(s64)turn->cost);
 	if (sim->attrs.policy == SIM_FAIR_TIME)
-		note_given(sim, client, -(s64)cost);
+		note_given(sim, client, -(s64)turn->cost);
 }
 
 /* Its item is the first again. */
@@ -355,6 +376,8 @@ static void settle(struct sim *sim, const struct sim_turn *turn)
 
 	longest_add(client, turn->ran);
 	sim->attrs.picker->correct(&sim->tree, &client->node, delta);
+	if (turn->jumps)
+		sim->attrs.picker->pay(&sim->tree, &client->node, delta);
 	note_given(sim, client, delta);
 }
 
@@ -403,10 +426,32 @@ static bool park(struct sim *sim, const struct sim_turn *turn)
 	    sim->nr_parked == sim->attrs.max_active)
 		return false;
 	sim->nr_parked++;
-	refund(sim, turn->client, turn->cost);
+	refund(sim, turn);
+	turn->client->parked++;
+	show(sim, turn->client);
 	event_add(sim, SIM_UNPARK, turn->client->id,
 		  random_between(&sim->rnd, 1, PARKED_MAX_NS));
 	return true;
+}
+
+/*
+ * Would a client go before @node if it came back now? It may do so at any time
+ * if its own limit keeps it out, or if it has turns under way and nothing else.
+ */
+static bool plan_ends(const struct sim *sim, const struct fairwq_node *node)
+{
+	if (sim->attrs.policy == SIM_FIFO || sim->attrs.plans_go_on)
+		return false;
+	for (int i = 0; i < sim->nr_clients; i++) {
+		const struct sim_client *client = &sim->client[i];
+
+		if (client->eligible || client->paused || client->is_owner)
+			continue;
+		if ((client->limited || client->in_flight) &&
+		    sim->attrs.picker->precedes(&client->node, node))
+			return true;
+	}
+	return false;
 }
 
 /* Turns in the order of the tree, about a slice of them, at least one. */
@@ -419,7 +464,7 @@ static void plan_turns(struct sim *sim, struct sim_runner *runner)
 		struct fairwq_node *node = sim->attrs.picker->pick(&sim->tree);
 		struct sim_client *client;
 
-		if (!node)
+		if (!node || (runner->nr && plan_ends(sim, node)))
 			break;
 		client = container_of(node, struct sim_client, node);
 		take(sim, client, &runner->plan[runner->nr]);
@@ -507,6 +552,9 @@ static void start(struct sim *sim, struct sim_runner *runner, struct sim_turn *t
 	}
 	turn->ran = time_of(sim, client);
 	turn->timed |= sim->attrs.policy == SIM_FAIR_TIME;
+	judge_serve(sim->judge, client->id, sim->attrs.policy == SIM_FAIR_TIME ? turn->ran : 1);
+	client->running++;
+	show(sim, client);
 	client->turns++;
 	client->ran += turn->ran;
 	sim->turns++;
@@ -567,7 +615,7 @@ static void give_back_rest(struct sim *sim, struct sim_runner *runner)
 		if (!turn.client)
 			continue;
 		runner->plan[i].client = NULL;
-		refund(sim, turn.client, turn.cost);
+		refund(sim, &turn);
 		put_back(sim, turn.client, turn.stamp);
 	}
 	kick(sim);
@@ -592,13 +640,17 @@ static void item_ends(struct sim *sim, struct sim_runner *runner)
 	/* What was charged and not used has to be given back as soon. */
 	if (turn->cost >> COST_NS_SHIFT > turn->ran)
 		runner->due -= (turn->cost >> COST_NS_SHIFT) - turn->ran;
+	client->running--;
 	if (arrivals->kind != SIM_BACKLOG)
 		client->outstanding--;
+	if (sim->attrs.ended)
+		sim->attrs.ended(sim, client->id);
 	if (arrivals->kind == SIM_CLOSED)
 		queue(sim, client, 1);
 	else if ((arrivals->kind == SIM_BURSTS || arrivals->kind == SIM_LEAVES) &&
 		 !client->outstanding)
 		burst_is_done(sim, client);
+	show(sim, client);
 	if (first_left(runner) && is_late(sim, runner))
 		give_back_rest(sim, runner);
 	run(sim, runner);
@@ -611,6 +663,7 @@ static void set_weight(struct sim *sim, struct sim_client *client, u32 weight)
 	client->weight = weight;
 	meter_set_weight(sim->meter, client->id, weight);
 	meter_set_weight(sim->given, client->id, weight);
+	judge_set_weight(sim->judge, client->id, weight);
 }
 
 void sim_set_weight(struct sim *sim, int who, u32 weight)
@@ -623,8 +676,46 @@ void sim_pause(struct sim *sim, int who, bool paused)
 {
 	sim->client[who].paused = paused;
 	update(sim, &sim->client[who]);
+	show(sim, &sim->client[who]);
 	if (!paused)
 		kick(sim);
+}
+
+void sim_queue(struct sim *sim, int who, unsigned int n)
+{
+	queue(sim, &sim->client[who], n);
+}
+
+/* What is planned is given back first, from the last one on. */
+void sim_cancel(struct sim *sim, int who)
+{
+	struct sim_client *client = &sim->client[who];
+
+	for (unsigned int i = 0; i < sim->attrs.max_active; i++) {
+		struct sim_runner *runner = &sim->runner[i];
+
+		for (unsigned int k = runner->nr; k-- > 0;) {
+			struct sim_turn turn = runner->plan[k];
+
+			if (turn.client != client)
+				continue;
+			runner->plan[k].client = NULL;
+			refund(sim, &turn);
+			client->in_flight--;
+			client->outstanding--;
+		}
+	}
+	client->outstanding -= client->queued;
+	client->in_flight -= client->taken;
+	client->queued = 0;
+	client->taken = 0;
+	update(sim, client);
+	show(sim, client);
+}
+
+void sim_wait(struct sim *sim, int who, u64 delay)
+{
+	event_add(sim, SIM_WOKEN, who, delay);
 }
 
 static void node_init(struct sim *sim, struct sim_client *client)
@@ -645,15 +736,26 @@ static void init_longest(const struct sim *sim, struct sim_client *client)
 	client->longest[1] = sim->attrs.strangers ? 0 : larger(time->lo, time->hi);
 }
 
+bool sim_renew(struct sim *sim, int who)
+{
+	struct sim_client *client = &sim->client[who];
+
+	if (client->in_flight || client->eligible || fairwq_node_eligible(&client->node))
+		return false;
+	client->average = 0;
+	init_longest(sim, client);
+	judge_replace(sim->judge, who, client->weight);
+	node_init(sim, client);
+	return true;
+}
+
 /* Another client comes, in the place of one that has gone. */
 static void replace(struct sim *sim, struct sim_client *client)
 {
 	if (client->in_flight || client->eligible)
 		return;
-	client->average = 0;
-	init_longest(sim, client);
 	set_weight(sim, client, random_weight(&sim->rnd));
-	node_init(sim, client);
+	sim_renew(sim, client->id);
 }
 
 static void source(struct sim *sim)
@@ -706,9 +808,14 @@ static void handle(struct sim *sim, const struct sim_event *event)
 		break;
 	case SIM_UNPARK:
 		sim->nr_parked--;
+		sim->client[event->who].parked--;
 		put_back(sim, &sim->client[event->who], 0);
+		show(sim, &sim->client[event->who]);
 		disturb(sim, event->who);
 		kick(sim);
+		break;
+	case SIM_WOKEN:
+		sim->attrs.woken(sim, event->who);
 		break;
 	}
 }
@@ -727,7 +834,13 @@ struct sim *sim_new(const struct sim_attrs *attrs)
 			       attrs->max_active + 1);
 	sim->given = meter_new(attrs->max_clients, METER_HALVES,
 			       (attrs->max_active + 1) * (turns ? 1 : 2));
+	sim->judge = judge_new(attrs->max_clients, attrs->max_active + 1);
 	attrs->picker->tree_init(&sim->tree, attrs->policy == SIM_FIFO);
+	if (!turns)
+		attrs->picker->set_turn(&sim->tree,
+					(attrs->slice ?: DFL_SLICE_NS) << COST_NS_SHIFT);
+	if (attrs->strict_ranks)
+		sim->tree.patience = 0;
 	for (int i = 0; i < FAIRWQ_NR_RANKS && attrs->near_wrap; i++)
 		sim->tree.rank[i].clock = -NEAR_WRAP;
 	for (unsigned int i = 0; i < attrs->max_active; i++)
@@ -751,6 +864,7 @@ int sim_add(struct sim *sim, const struct sim_client_attrs *attrs)
 	}
 	meter_add(sim->meter, attrs->owner, client->attrs.rank, client->weight);
 	meter_add(sim->given, attrs->owner, client->attrs.rank, client->weight);
+	judge_add(sim->judge, attrs->owner, client->attrs.rank, client->weight);
 	node_init(sim, client);
 	init_longest(sim, client);
 	if (sim->attrs.near_wrap)
@@ -774,6 +888,11 @@ static bool is_varying(const struct sim_client *client)
 	return !client->is_owner && client->attrs.time.kind != SIM_FIXED;
 }
 
+static u64 longest_item(const struct sim_client *client)
+{
+	return is_varying(client) ? client->attrs.time.hi : client->attrs.time.lo;
+}
+
 /* How many turns at most a plan has of a client. */
 static s64 turns_of_plan(const struct sim *sim)
 {
@@ -794,8 +913,7 @@ static s64 turns_of_plan(const struct sim *sim)
  */
 static s64 time_of_plan(const struct sim *sim, const struct sim_client *client)
 {
-	const struct sim_time *time = &client->attrs.time;
-	u64 longest = is_varying(client) ? time->hi : time->lo;
+	u64 longest = longest_item(client);
 
 	if (sim->attrs.slice && sim->unknown)
 		return sim->attrs.slice + longest;
@@ -814,9 +932,12 @@ static void set_bound(struct sim *sim)
 		sim->meter->bound = METER_SURPRISED;
 		sim->given->taken *= 2;
 	}
+	sim->judge->surprised = sim->unknown;
 	/* Behind each item that runs one may be parked, and be owed its turn. */
-	if (sim->attrs.park)
+	if (sim->attrs.park) {
 		sim->meter->taken += sim->attrs.max_active;
+		sim->judge->taken += sim->attrs.max_active;
+	}
 	for (int i = 0; i < sim->nr_clients; i++) {
 		const struct sim_client *client = &sim->client[i];
 
@@ -824,6 +945,8 @@ static void set_bound(struct sim *sim)
 			continue;
 		meter_set_largest(sim->meter, i, turns ? planned : time_of_plan(sim, client));
 		meter_set_largest(sim->given, i, turns ? 1 : time_of_plan(sim, client));
+		judge_set_largest(sim->judge, i, turns ? 1 : longest_item(client),
+				  turns ? planned : time_of_plan(sim, client));
 	}
 }
 
@@ -874,6 +997,7 @@ void sim_free(struct sim *sim)
 		free(sim->client[i].stamp);
 	meter_free(sim->meter);
 	meter_free(sim->given);
+	judge_free(sim->judge);
 	free(sim->zipf);
 	free(sim->heap);
 	free(sim->client);

@@ -10,6 +10,7 @@
 #ifndef FAIRWQ_SIM_SIM_H
 #define FAIRWQ_SIM_SIM_H
 
+#include "judge.h"
 #include "meter.h"
 #include "picker.h"
 #include "random.h"
@@ -19,6 +20,8 @@
 
 #define SIM_PLAN_MAX	64	/* FAIRWQ_PLAN_MAX */
 #define SIM_MAX_RUNNERS	64
+
+struct sim;
 
 enum sim_policy { SIM_ROUND_ROBIN, SIM_FAIR_TIME, SIM_FIFO };
 
@@ -74,8 +77,14 @@ struct sim_attrs {
 	bool near_wrap;		/* virtual times wrap before long */
 	bool average_charged;	/* planted: what a turn is likely to take, not may */
 	bool strangers;		/* nobody knows how long items are before one was */
+	bool plans_go_on;	/* planted: past clients that would come back */
+	bool strict_ranks;	/* a lower priority has no share */
 	/* Called when a client's item starts. */
 	void (*started)(void *arg, int client);
+	/* Called when one has ended. May queue, cancel and so on. */
+	void (*ended)(struct sim *sim, int client);
+	/* And at times that sim_wait() asks for. */
+	void (*woken)(struct sim *sim, int client);
 	void *arg;
 };
 
@@ -92,6 +101,8 @@ struct sim_client {
 	u64 queued;		/* items that were not taken, of which */
 	unsigned int taken;	/* so many at the head had their turn begun */
 	unsigned int in_flight;
+	unsigned int running;	/* so many of its items */
+	unsigned int parked;	/* likewise */
 	unsigned int items;	/* that were made, for SIM_RUNS */
 	u64 average;		/* of run times, 4 bits of fraction; 0: none */
 	u64 longest[2];		/* of so many turns that are measured now, and before */
@@ -110,6 +121,7 @@ struct sim_turn {
 	u64 stamp;
 	u64 ran;
 	bool timed;
+	bool jumps;		/* before one of a higher priority */
 };
 
 struct sim_runner {
@@ -125,7 +137,8 @@ struct sim_runner {
 
 struct sim_event {
 	u64 when, seq;
-	enum { SIM_ITEM_ENDS, SIM_WAKE, SIM_ARRIVAL, SIM_RESUME, SIM_UNPARK } kind;
+	enum { SIM_ITEM_ENDS, SIM_WAKE, SIM_ARRIVAL, SIM_RESUME, SIM_UNPARK,
+	       SIM_WOKEN } kind;
 	int who;
 };
 
@@ -151,6 +164,7 @@ struct sim {
 
 	/* What was found. */
 	struct meter *meter;	/* of what the clients got: items, or ns */
+	struct judge *judge;	/* of the same, against an ideal server */
 	struct meter *given;	/* of what they were given; fair time: were charged */
 	unsigned int most_passed[FAIRWQ_NR_RANKS];
 	unsigned int least_passed;	/* and then served, before a higher one */
@@ -169,5 +183,11 @@ void sim_finish(struct sim *sim);
 void sim_free(struct sim *sim);
 void sim_set_weight(struct sim *sim, int client, u32 weight);
 void sim_pause(struct sim *sim, int client, bool paused);
+/* More items; and all that have not started are gone. */
+void sim_queue(struct sim *sim, int client, unsigned int n);
+void sim_cancel(struct sim *sim, int client);
+/* Another client comes in its place. False: its turns have not all ended yet. */
+bool sim_renew(struct sim *sim, int client);
+void sim_wait(struct sim *sim, int client, u64 delay);
 
 #endif /* FAIRWQ_SIM_SIM_H */
