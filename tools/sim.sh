@@ -34,7 +34,7 @@ build() {
 		picker low_by_turns -DFAIRWQ_MUTANT=FAIRWQ_MUTANT_LOW_BY_TURNS &&
 		picker linear -DPICKER_LINEAR &&
 		picker impatient -DPICKER_PATIENCE=640 || return
-	for f in meter judge sim fairwq_sim; do
+	for f in meter judge sim adversary fairwq_sim; do
 		gcc "${flags[@]}" -c "$sim/$f.c" -o "$dir/$f.o" || return
 	done
 	gcc "${flags[@]}" -o "$dir/fairwq_sim" "$dir"/*.o -lm

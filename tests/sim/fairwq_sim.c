@@ -17,9 +17,16 @@
 #include <linux/kernel.h>
 
 #include "../user/ktap.h"
+#include "adversary.h"
 #include "sim.h"
 
 #define SLICE		(50 * SIM_US)
+
+/* An adversary plays so long, and may be ahead by so many items at the end. */
+#define PLOT_TURNS	4000
+#define PLOT_SLACK	3
+/* What may be measured beyond a share. */
+#define PLOT_EXTRA	0.01
 
 static u64 seed = 1;
 static struct random rnd;	/* what the case that runs draws from */
@@ -30,6 +37,10 @@ static struct {
 	u64 turns, windows, violations;
 	u64 judged, starved;
 	bool any;		/* configurations are made by chance */
+	bool not_judged;	/* as the ideal server has no right idea of this */
+	double least;		/* what a client got that must have as much as another */
+	double more;		/* the most that an adversary got, less its share */
+	char plot[200];		/* in what pool */
 	double worst, worst_given, worst_judged;
 	char where[200];	/* the configuration that was worst */
 	char starving[200];	/* likewise, by the judge */
@@ -116,6 +127,8 @@ static bool not_judged(const struct sim *sim)
 {
 	const struct sim_attrs *a = &sim->attrs;
 
+	if (found.not_judged)
+		return true;
 	if (found.any && (a->max_active > 1 || a->reweigh))
 		return true;
 	return a->policy == SIM_FIFO || (a->park && a->reweigh && a->policy == SIM_ROUND_ROBIN);
@@ -204,7 +217,7 @@ static void expect_unfair(void)
 }
 
 /* And of one in which a client got less than its share. */
-static void __attribute__((unused)) expect_starved(void)
+static void expect_starved(void)
 {
 	report();
 	expect(found.starved, "a fault that the judge did not see");
@@ -775,6 +788,187 @@ static void everything_at_once(void)
 	expect_fair();
 }
 
+/* ---- adversaries ------------------------------------------------------------------- */
+
+static const u64 lengths[] = { 2 * SIM_US, 20 * SIM_US, 50 * SIM_US };
+static const unsigned int few_runners[] = { 1, 2, 3 };
+
+/* One plot in one pool. Returns by how much more than its share it got. */
+static double play(const struct plot *plot, const struct sim_attrs *a, u64 length)
+{
+	struct sim *sim = plot_begin(plot, a, length);
+	double more;
+
+	observe(sim, plot->turns ?: PLOT_TURNS);
+	more = plot_share(sim) - plot->share - PLOT_SLACK * plot_slack(sim);
+	if (more > found.more) {
+		found.more = more;
+		snprintf(found.plot, sizeof(found.plot),
+			 "%s got %.1f %% of %s; %u runners, slice %llu us, items of %llu us",
+			 plot->name, 100 * plot_share(sim),
+			 a->policy == SIM_FAIR_TIME ? "time" : "turns", a->max_active,
+			 (unsigned long long)(a->slice / SIM_US),
+			 (unsigned long long)(length / SIM_US));
+	}
+	sim_free(sim);
+	return more;
+}
+
+/* In pools of all kinds. */
+static void play_all(const struct plot *plot, const struct picker *picker, bool plans_go_on)
+{
+	for (unsigned int i = 0; i < 2 * 2 * ARRAY_SIZE(lengths) * ARRAY_SIZE(few_runners); i++) {
+		enum sim_policy policy = i % 2 ? SIM_FAIR_TIME : SIM_ROUND_ROBIN;
+		struct sim_attrs a = attrs(policy, few_runners[i / 4 % 3], slices[i / 2 % 2]);
+
+		if (plot->by_time && policy != SIM_FAIR_TIME)
+			continue;
+		a.picker = picker;
+		a.plans_go_on = plans_go_on;
+		play(plot, &a, lengths[i / 12]);
+	}
+}
+
+static void adversaries(void)
+{
+	for (unsigned int i = 0; i < nr_plots; i++) {
+		found.more = -1;
+		/* The ideal server goes by the weight that is seen when an item starts. */
+		found.not_judged = plots[i].weight_flaps;
+		play_all(&plots[i], &picker_sound, false);
+		printf("# %s\n", found.plot);
+		expect(found.more <= PLOT_EXTRA, "%s: %.2f %% more than its share",
+		       plots[i].name, 100 * found.more);
+	}
+	report();
+	expect(!found.starved, "%llu windows", (unsigned long long)found.starved);
+}
+
+/* ---- the share of a short backlog -------------------------------------------------- */
+
+/* Two with so many items, which queue themselves again. Returns the share of the first. */
+static double circulate(struct sim_attrs *a, u64 length, unsigned int first, unsigned int other)
+{
+	struct sim *sim = sim_new(a);
+	double share;
+
+	add_client(sim, 100, fixed(length), (struct sim_arrivals){
+		.kind = SIM_CLOSED, .n = first,
+	});
+	add_client(sim, 100, fixed(length), (struct sim_arrivals){
+		.kind = SIM_CLOSED, .n = other,
+	});
+	observe(sim, 5000);
+	share = (double)sim->client[0].turns / sim->turns;
+	sim_free(sim);
+	return share;
+}
+
+static void all_that_circulate(bool plans_go_on)
+{
+	static const unsigned int nr[][2] = { { 20, 100 }, { 1, 100 }, { 3, 5000 } };
+
+	for (unsigned int i = 0; i < 2 * 2 * 2 * ARRAY_SIZE(lengths) * ARRAY_SIZE(nr); i++) {
+		enum sim_policy policy = i % 2 ? SIM_FAIR_TIME : SIM_ROUND_ROBIN;
+		struct sim_attrs a = attrs(policy, 1 + i / 4 % 2, slices[i / 2 % 2]);
+		const unsigned int *n = nr[i / 24];
+		double share;
+
+		a.plans_go_on = plans_go_on;
+		share = circulate(&a, lengths[i / 8 % 3], n[0], n[1]);
+		if (share < found.least || !found.least)
+			found.least = share;
+		expect(plans_go_on || share > 0.49, "%.1f %%, with %u items beside %u",
+		       100 * share, n[0], n[1]);
+	}
+	printf("# at least %.1f %% for the one with fewer items\n", 100 * found.least);
+}
+
+/* How many items it has makes no difference. */
+static void short_backlogs(void)
+{
+	all_that_circulate(false);
+	expect_fair();
+}
+
+/*
+ * One with a limit of 1, beside an equal one without, and, for some, a third one
+ * with items of 20 us. Returns its turns, as a share of the second one's.
+ */
+static double limit_one(struct sim_attrs *a, u64 length, bool third)
+{
+	struct sim *sim = sim_new(a);
+	double share;
+
+	for (int k = 0; k < 2 + third; k++)
+		sim_add(sim, &(struct sim_client_attrs){
+			.owner = METER_NOBODY, .max_active = !k, .arrivals = backlog,
+			.time = fixed(k < 2 ? length : 20 * SIM_US),
+		});
+	observe(sim, 5000);
+	share = (double)sim->client[0].turns / sim->client[1].turns;
+	sim_free(sim);
+	return share;
+}
+
+static void all_limits_of_one(bool plans_go_on)
+{
+	for (unsigned int i = 0; i < 2 * 2 * 2 * 2 * ARRAY_SIZE(lengths); i++) {
+		enum sim_policy policy = i % 2 ? SIM_FAIR_TIME : SIM_ROUND_ROBIN;
+		struct sim_attrs a = attrs(policy, 1 + i / 4 % 2, slices[i / 2 % 2]);
+		double share;
+
+		a.plans_go_on = plans_go_on;
+		share = limit_one(&a, lengths[i / 16], i / 8 % 2);
+		if (share < found.least || !found.least)
+			found.least = share;
+		expect(plans_go_on || share > (a.max_active == 1 ? 0.99 : 0.9),
+		       "%.1f %% of the other one's, %u runners", 100 * share, a.max_active);
+	}
+	printf("# at least %.1f %% of what an equal client without a limit got\n",
+	       100 * found.least);
+}
+
+/* A limit takes nothing from a client but what it says. */
+static void limits_of_one(void)
+{
+	all_limits_of_one(false);
+	expect_fair();
+}
+
+/* ---- a clock that wraps ------------------------------------------------------------- */
+
+/* A client comes back when the clock has been through nearly all of its range. */
+static void come_back_late(const struct picker *picker)
+{
+	struct sim_attrs a = attrs(SIM_ROUND_ROBIN, 1, 0);
+	struct fairwq_node *rank, *standing;
+	struct sim *sim;
+
+	a.picker = picker;
+	sim = sim_new(&a);
+	add_client(sim, 100, ten_us, backlog);
+	add_client(sim, 100, ten_us, (struct sim_arrivals){ .kind = SIM_IDLE });
+	sim_run(sim, 1);
+	sim_queue(sim, 1, 1);
+	sim_run(sim, 10);
+	rank = &sim->tree.rank[0];
+	standing = &sim->client[0].node;
+	rank->clock -= 1ULL << 40;
+	rank->lap += 16;
+	standing->vtime -= 1ULL << 40;
+	standing->key = standing->vtime;
+	sim_queue(sim, 1, 5000);
+	observe(sim, 5000);
+	sim_free(sim);
+}
+
+static void late_return(void)
+{
+	come_back_late(&picker_sound);
+	expect_fair();
+}
+
 /* ---- what it costs -------------------------------------------------------------------- */
 
 struct cost {
@@ -920,6 +1114,52 @@ static void starved_priority_is_seen(void)
 	sim_free(sim);
 }
 
+/* Newcomers before all that wait. */
+static void newcomers_first_is_seen(void)
+{
+	found.more = -1;
+	play_all(plot_find("new_keys"), &picker_newcomer_first, false);
+	expect(found.more > 0.3, "%.2f %% more than its share", 100 * found.more);
+	expect_starved();
+}
+
+/* A plan that takes no notice of who comes back: of a limit, and of a short backlog. */
+static void passed_limit_is_seen(void)
+{
+	all_limits_of_one(true);
+	expect(found.least < 0.2, "%.1f %%", 100 * found.least);
+	expect_starved();
+}
+
+static void size_of_backlog_is_seen(void)
+{
+	all_that_circulate(true);
+	expect(found.least < 0.2, "%.1f %%", 100 * found.least);
+	expect_starved();
+}
+
+/* A higher priority that leaves the tree within a plan. */
+static void leaking_priority_is_seen(void)
+{
+	found.more = -1;
+	play_all(plot_find("low_strict_few"), &picker_sound, true);
+	expect(found.more > 0.01, "%.2f %% more than its share", 100 * found.more);
+}
+
+/* Turns of a lower priority, however long they are. */
+static void low_by_turns_is_seen(void)
+{
+	found.more = -1;
+	play_all(plot_find("low_long"), &picker_low_by_turns, false);
+	expect(found.more > 0.3, "%.2f %% more than its share", 100 * found.more);
+}
+
+static void old_debt_is_seen(void)
+{
+	come_back_late(&picker_old_debt_kept);
+	expect_starved();
+}
+
 /* A picker that looks at all nodes, one by one. */
 static void linear_cost_is_seen(void)
 {
@@ -957,6 +1197,10 @@ static const struct {
 	CASE(time_of_strangers),
 	CASE(time_is_shared),
 	CASE(everything_at_once),
+	CASE(adversaries),
+	CASE(short_backlogs),
+	CASE(limits_of_one),
+	CASE(late_return),
 	CASE(cost_is_logarithmic),
 	CASE(arrival_order_is_seen),
 	CASE(old_pointer_is_seen),
@@ -966,6 +1210,12 @@ static const struct {
 	CASE(charged_average_is_seen),
 	CASE(ignored_owner_is_seen),
 	CASE(starved_priority_is_seen),
+	CASE(newcomers_first_is_seen),
+	CASE(passed_limit_is_seen),
+	CASE(size_of_backlog_is_seen),
+	CASE(leaking_priority_is_seen),
+	CASE(low_by_turns_is_seen),
+	CASE(old_debt_is_seen),
 	CASE(linear_cost_is_seen),
 };
 
