@@ -127,8 +127,9 @@ enum fairwq_policy {
  * @FAIRWQ_PRIO_LOW: after the others
  *
  * A batch is chosen from the highest priority that has an item, except that a
- * lower one that has waited for 63 turns of higher ones gets the 64th. Not with
- * FAIRWQ_STRICT_PRIO; and debugfs can change it.
+ * lower one that has waited for 63 turns of higher ones gets the 64th. Under
+ * FAIRWQ_FAIR_TIME that is 1/64 of the time. Not with FAIRWQ_STRICT_PRIO; and
+ * debugfs can change it.
  */
 enum fairwq_prio {
 	FAIRWQ_PRIO_NORMAL = 0,

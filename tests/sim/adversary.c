@@ -263,7 +263,7 @@ static void enter_high_short(struct sim *sim, u64 time)
 
 /* ---- all of them ----------------------------------------------------------------------- */
 
-#define RANK_TURNS	20000
+#define MANY_TURNS	20000
 
 #define STANDING	.victim = { .arrivals = { .kind = SIM_BACKLOG } }
 #define CIRCLING	.victim = { .arrivals = { .kind = SIM_CLOSED, .n = CIRCULATING } }
@@ -283,7 +283,8 @@ const struct plot plots[] = {
 	{ "split_owned", 1 / 2., .enter = enter_many_owned, STANDING },
 	{ "long_by_turns", 1 / 2., true, .enter = enter_by_turns, STANDING },
 	{ "long_rarely", 1 / 2., true, .enter = enter_rarely_long, STANDING },
-	{ "long_very_rarely", 1 / 2., true, .enter = enter_very_rarely_long, STANDING },
+	{ "long_very_rarely", 1 / 2., true, .enter = enter_very_rarely_long, STANDING,
+	  .turns = MANY_TURNS },
 	{ "sleeping", 1 / 2., .enter = enter_idle, .ended = sleep_a_while, .woken = wake_up,
 	  STANDING },
 	{ "cancel_and_queue", 1 / 2., .enter = enter_idle, .ended = cancel_and_queue,
@@ -294,21 +295,21 @@ const struct plot plots[] = {
 	  .weight_flaps = true },
 	{ "flapping_pause", 1 / 2., .enter = enter_deep, .ended = flap_pause, STANDING },
 	{ "low", 1 / 64., .enter = enter_low,
-	  CIRCLING, .turns = RANK_TURNS },
+	  CIRCLING, .turns = MANY_TURNS },
 	{ "low_long", 1 / 64., true, .enter = enter_low_long,
-	  CIRCLING, .turns = RANK_TURNS },
+	  CIRCLING, .turns = MANY_TURNS },
 	{ "low_strict", 0, .strict_ranks = true, .enter = enter_low,
-	  CIRCLING, .turns = RANK_TURNS },
+	  CIRCLING, .turns = MANY_TURNS },
 	{ "low_few", 1 / 64., .enter = enter_low,
-	  FEW, .turns = RANK_TURNS },
+	  FEW, .turns = MANY_TURNS },
 	{ "low_strict_few", 0, .strict_ranks = true, .enter = enter_low,
-	  FEW, .turns = RANK_TURNS },
+	  FEW, .turns = MANY_TURNS },
 	{ "high", 63 / 64., .enter = enter_high,
-	  LOWER, .turns = RANK_TURNS },
+	  LOWER, .turns = MANY_TURNS },
 	{ "high_long", 63 / 64., true, .enter = enter_high_long,
-	  LOWER, .turns = RANK_TURNS },
+	  LOWER, .turns = MANY_TURNS },
 	{ "high_short", 63 / 64., true, .enter = enter_high_short,
-	  LOWER, .turns = RANK_TURNS },
+	  LOWER, .turns = MANY_TURNS },
 };
 
 const unsigned int nr_plots = ARRAY_SIZE(plots);

@@ -22,9 +22,9 @@
 
 #define SLICE		(50 * SIM_US)
 
-/* An adversary plays so long, and may be ahead by so many items at the end. */
+/* An adversary plays so long. It may be ahead by so many items and one per runner. */
 #define PLOT_TURNS	4000
-#define PLOT_SLACK	3
+#define PLOT_SLACK	2
 /* What may be measured beyond a share. */
 #define PLOT_EXTRA	0.01
 
@@ -800,7 +800,8 @@ static double play(const struct plot *plot, const struct sim_attrs *a, u64 lengt
 	double more;
 
 	observe(sim, plot->turns ?: PLOT_TURNS);
-	more = plot_share(sim) - plot->share - PLOT_SLACK * plot_slack(sim);
+	more = plot_share(sim) - plot->share -
+	       (PLOT_SLACK + a->max_active) * plot_slack(sim);
 	if (more > found.more) {
 		found.more = more;
 		snprintf(found.plot, sizeof(found.plot),
