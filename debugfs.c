@@ -16,6 +16,8 @@
 #include "internal.h"
 
 static struct dentry *fairwq_dir;
+/* Pools that were created before debugfs was there. Under fairwq_dir_mutex. */
+static LIST_HEAD(fairwq_not_shown);
 
 /* One folder is made at a time, so that a free name stays free. */
 static DEFINE_MUTEX(fairwq_dir_mutex);
@@ -587,13 +589,13 @@ static struct dentry *fairwq_make_dir(const char *name)
 	return dir;
 }
 
-void fairwq_debugfs_add_pool(struct fairwq_pool *pool)
+static void fairwq_show_pool_locked(struct fairwq_pool *pool)
 {
 	unsigned int i;
 
-	mutex_lock(&fairwq_dir_mutex);
+	lockdep_assert_held(&fairwq_dir_mutex);
+
 	pool->dir = fairwq_make_dir(pool->name);
-	mutex_unlock(&fairwq_dir_mutex);
 
 	debugfs_create_file("summary", 0400, pool->dir, pool, &summary_fops);
 	debugfs_create_file("batches", 0400, pool->dir, pool, &batches_fops);
@@ -608,16 +610,38 @@ void fairwq_debugfs_add_pool(struct fairwq_pool *pool)
 	}
 }
 
+/* Show a pool; one that is created before debugfs is there is shown later. */
+void fairwq_debugfs_add_pool(struct fairwq_pool *pool)
+{
+	mutex_lock(&fairwq_dir_mutex);
+	if (fairwq_dir)
+		fairwq_show_pool_locked(pool);
+	else
+		list_add_tail(&pool->dir_link, &fairwq_not_shown);
+	mutex_unlock(&fairwq_dir_mutex);
+}
+
 /* Waits for readers that are inside a file. */
 void fairwq_debugfs_del_pool(struct fairwq_pool *pool)
 {
+	mutex_lock(&fairwq_dir_mutex);
+	list_del_init(&pool->dir_link);
+	mutex_unlock(&fairwq_dir_mutex);
 	debugfs_remove_recursive(pool->dir);
 }
 
 void fairwq_debugfs_init(void)
 {
+	struct fairwq_pool *pool, *next;
+
+	mutex_lock(&fairwq_dir_mutex);
 	fairwq_dir = debugfs_create_dir("fairwq", NULL);
 	debugfs_create_file("version", 0400, fairwq_dir, NULL, &version_fops);
+	list_for_each_entry_safe(pool, next, &fairwq_not_shown, dir_link) {
+		list_del_init(&pool->dir_link);
+		fairwq_show_pool_locked(pool);
+	}
+	mutex_unlock(&fairwq_dir_mutex);
 }
 
 void fairwq_debugfs_exit(void)

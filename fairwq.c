@@ -392,14 +392,22 @@ int fairwq_test_load(void)
 EXPORT_SYMBOL_GPL(fairwq_test_load);
 #endif
 
+#ifdef FAIRWQ_TESTING
+/* As if memory was short: what the module itself has to do is done by one worker. */
+void fairwq_test_one_reaper(bool one)
+{
+	workqueue_set_max_active(fairwq_reap_wq, one ? 1 : WQ_DFL_ACTIVE);
+}
+EXPORT_SYMBOL_GPL(fairwq_test_one_reaper);
+#endif
+
+/*
+ * Start before every client that is built in, too. Workqueues are there by then;
+ * debugfs, which is started by a core_initcall(), is not.
+ */
 static int __init fairwq_init(void)
 {
-	int err = fairwq_load(&fairwq_reap_wq);
-
-	if (err)
-		return err;
-	fairwq_debugfs_init();
-	return 0;
+	return fairwq_load(&fairwq_reap_wq);
 }
 
 static void __exit fairwq_exit(void)
@@ -412,7 +420,23 @@ static void __exit fairwq_exit(void)
 	fairwq_runners_check();
 }
 
-module_init(fairwq_init);
+static int __init fairwq_init_debugfs(void)
+{
+	if (fairwq_reap_wq)
+		fairwq_debugfs_init();
+	return 0;
+}
+
+#ifdef MODULE
+static int __init fairwq_init_module(void)
+{
+	return fairwq_init() ?: fairwq_init_debugfs();
+}
+module_init(fairwq_init_module);
+#else
+early_initcall(fairwq_init);
+postcore_initcall(fairwq_init_debugfs);
+#endif
 module_exit(fairwq_exit);
 
 MODULE_DESCRIPTION("Fair shares of one pool of workers");

@@ -326,7 +326,8 @@ struct fairwq_pool {
 	unsigned int nr_flows;		/* p: only to warn if it goes before them */
 	wait_queue_head_t reaped;	/* woken when a batch has left */
 	struct fairwq_batch *default_batch[FAIRWQ_NR_RANKS]; /* I: by prio */
-	struct dentry *dir;		/* I */
+	struct dentry *dir;		/* in debugfs; see debugfs.c */
+	struct list_head dir_link;	/* until there is debugfs; see debugfs.c */
 	struct fairwq_knob_file knob_file[FAIRWQ_NR_KNOBS]; /* I */
 	struct blocking_notifier_head failure_chain; /* see failure.c */
 	struct kref refs;		/* A: the owner and every batch */
@@ -819,6 +820,7 @@ void fairwq_test_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy)
 void fairwq_test_set_hung_ms(struct fairwq_pool *pool, unsigned int ms);
 long fairwq_test_live_batches(void);
 int fairwq_test_load(void);
+void fairwq_test_one_reaper(bool one);
 void fairwq_test_settle(void);
 void fairwq_test_tick(struct fairwq_pool *pool);
 extern bool fairwq_test_no_foresight;

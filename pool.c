@@ -152,6 +152,7 @@ static struct fairwq_pool *fairwq_pool_alloc(const struct fairwq_pool_attrs *att
 	INIT_LIST_HEAD(&pool->batches);
 	INIT_LIST_HEAD(&pool->runners);
 	INIT_LIST_HEAD(&pool->waiters);
+	INIT_LIST_HEAD(&pool->dir_link);
 	init_waitqueue_head(&pool->reaped);
 	fairwq_tree_init(&pool->tree, attrs->policy == FAIRWQ_FIFO);
 	fairwq_cost_set_turn_locked(pool);
@@ -251,8 +252,12 @@ static struct workqueue_struct *fairwq_pool_alloc_wq(struct fairwq_pool *pool)
  * @fmt: printf format of its name, shown in debugfs and traces; need not be
  *	unique
  *
+ * In a kernel that has fairwq built in, clients may call this from their
+ * core_initcall() on.
+ *
  * Context: Process context, may sleep.
- * Return: the pool, or ERR_PTR(): -EINVAL or -ENOMEM.
+ * Return: the pool, or ERR_PTR(): -EINVAL, -ENOMEM, or -ENODEV if fairwq has not
+ * been started yet.
  */
 struct fairwq_pool *fairwq_pool_create(const struct fairwq_pool_attrs *attrs,
 				       const char *fmt, ...)
@@ -264,6 +269,8 @@ struct fairwq_pool *fairwq_pool_create(const struct fairwq_pool_attrs *attrs,
 
 	if (!fmt)
 		return ERR_PTR(fairwq_bad_arg("fmt is NULL"));
+	if (!fairwq_reap_wq)
+		return ERR_PTR(-ENODEV);
 	attrs = attrs ?: &dfl;
 	err = fairwq_pool_check_attrs(attrs);
 	if (err)

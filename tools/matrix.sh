@@ -6,12 +6,13 @@
 #
 # A cell is VERSION-KIND. Of the kinds that check.sh knows, everything is built
 # with W=1e and every suite runs. "stock" is the distribution's own kernel: the
-# demo loads, works and unloads. "arm64" and "arm" are only built.
+# demo loads, works and unloads. "builtin" has it in the kernel itself, together with
+# clients. "arm64" and "arm" are only built.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 dir=$top/build/matrix
-all=(6.1-qemu 6.12-qemu 7.3-qemu 7.3-uml 6.1-stock 7.3-arm64 7.3-arm)
+all=(6.1-qemu 6.12-qemu 7.3-qemu 7.3-uml 7.3-builtin 6.1-stock 7.3-arm64 7.3-arm)
 passed=0 failed=0
 
 # $1: version, $2: kind
@@ -29,6 +30,14 @@ suites() {
 stock() {
 	"$top/tools/demo.sh" || return
 	cp "$top"/build/demo/{console,guest}.log "$top/build/demo/result.txt" "$dir/6.1-stock/"
+}
+
+# $1: version
+builtin_clients() {
+	local rc=0
+	"$top/tools/builtin.sh" "$1" || rc=$?
+	cp "$top/build/builtin-$1"/{console,verdict}.log "$dir/$1-builtin/" || true
+	return $rc
 }
 
 # Without and with the tests, as check-style.sh does. There is no kernel whose
@@ -73,6 +82,7 @@ cell() {
 	local version=${1%%-*} kind=${1#*-}
 	case $kind in
 	stock) stock ;;
+	builtin) builtin_clients "$version" ;;
 	arm | arm64) cross "$version" "$kind" ;;
 	*) suites "$version" "$kind" ;;
 	esac
