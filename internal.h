@@ -775,6 +775,7 @@ enum fairwq_test_point {
 	FAIRWQ_POINT_DUMP_CHUNK,	/* some items copied out, the lock dropped */
 	FAIRWQ_POINT_DELAY_DELETED,	/* its timer was deleted, and it is pending still */
 	FAIRWQ_POINT_STARTING,		/* out of its plan, and still pending */
+	FAIRWQ_POINT_RESCHED,		/* a function has returned, and others may run now */
 	FAIRWQ_POINT_CANCEL_STEP,	/* a cancel of a batch goes on looking */
 	FAIRWQ_POINT_LOOK,		/* a cancel or a flush looks where a work is */
 	FAIRWQ_POINT_SERIAL_PUSHING,	/* not first in its serializer, and not yet pushed */

@@ -232,6 +232,16 @@ static void fairwq_end_current(struct fairwq_runner *runner)
 		fairwq_unpark(runner);
 }
 
+/* Neither @turn, which is over, nor the next one is charged for what others do. */
+static noinline void fairwq_let_others_run(struct fairwq_runner *runner,
+					   const struct fairwq_turn *turn)
+{
+	fairwq_test_point(FAIRWQ_POINT_RESCHED, turn->batch);
+	cond_resched();
+	if (runner->mark && !fairwq_mutant(RESCHED_CHARGED))
+		runner->mark = fairwq_clock();
+}
+
 /* The function of a work, around it what makes it a turn. */
 static void fairwq_run_turn(struct fairwq_runner *runner, struct fairwq_turn *turn,
 			    struct fairwq_work *work, struct fairwq_footing *footing)
@@ -248,9 +258,6 @@ static void fairwq_run_turn(struct fairwq_runner *runner, struct fairwq_turn *tu
 		fairwq_complete(turn->constraint);
 	fairwq_call(work, turn, footing);
 	/* @work may have been freed: from here on it is only an address. */
-	/* Between short items, with nothing to it, about once a tick is enough. */
-	if (unlikely(need_resched() || time_after(jiffies, runner->started)))
-		cond_resched();
 	if (fairwq_mutant(PENDING_AFTER))
 		atomic_long_set(&work->data, 0);
 	runner->mark = start ? fairwq_clock() : 0;
@@ -260,6 +267,9 @@ static void fairwq_run_turn(struct fairwq_runner *runner, struct fairwq_turn *tu
 	/* A hint: it is looked at again when the next one starts. */
 	if (unlikely(READ_ONCE(runner->wanted)))
 		fairwq_end_current(runner);
+	/* Between short items, with nothing to it, about once a tick is enough. */
+	if (unlikely(need_resched() || time_after(jiffies, runner->started)))
+		fairwq_let_others_run(runner, turn);
 	if (unlikely(turn->constraint) && !turn->streak && !fairwq_mutant(SERIAL_EARLY))
 		fairwq_end_constrained(runner, turn->constraint);
 }

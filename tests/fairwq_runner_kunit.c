@@ -582,6 +582,59 @@ static void endless_batch_can_be_flushed(struct kunit *test)
 	fairwq_batch_dispose(a);
 }
 
+/* ---- what an item pays for ---------------------------------------------- */
+
+#define OTHERS_MS	500
+
+static struct fairwq_batch *slow_batch;
+
+/* After the first item of the batch, others have the CPU for a while. */
+static void others_run(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (point != FAIRWQ_POINT_RESCHED || batch != READ_ONCE(slow_batch))
+		return;
+	WRITE_ONCE(slow_batch, NULL);
+	msleep(OTHERS_MS);
+}
+
+/* Until the next tick, so that the runner offers the CPU to others. */
+static void tick_fn(struct fairwq_work *work)
+{
+	unsigned long now = jiffies;
+
+	while (jiffies == now)
+		cpu_relax();
+	mock_item_fn(work);
+}
+
+/* Neither the item before nor the one after pays for what others do in between. */
+static void others_are_not_charged(struct kunit *test)
+{
+	struct mock_item *item[2];
+	struct fairwq_batch *a;
+	unsigned int i;
+	u64 ns;
+
+	mock_pool(test, 1, FAIRWQ_FAIR_TIME);
+	a = mock_batch(test, "a");
+	for (i = 0; i < 2; i++) {
+		item[i] = mock_item(test, 'a');
+		fairwq_work_init(&item[i]->work, tick_fn);
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &item[i]->work));
+	}
+	WRITE_ONCE(slow_batch, a);
+	fairwq_test_set_hook(others_run);
+	mock_expect(test, "aa");
+	fairwq_batch_flush(a);
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_PTR_EQ(test, NULL, slow_batch);
+	raw_spin_lock_irq(&a->pool->lock);
+	ns = a->stats->run_time;
+	raw_spin_unlock_irq(&a->pool->lock);
+	KUNIT_EXPECT_LT(test, ns, (u64)OTHERS_MS * NSEC_PER_MSEC);
+	fairwq_batch_dispose(a);
+}
+
 static struct kunit_case runner_cases[] = {
 	KUNIT_CASE(sleeper_holds_up_nobody),
 	KUNIT_CASE(first_waits_for_later),
@@ -601,6 +654,7 @@ static struct kunit_case runner_cases[] = {
 	KUNIT_CASE(hung_items_are_reported_by_and_by),
 	KUNIT_CASE(runner_returns_to_the_core),
 	KUNIT_CASE(endless_batch_can_be_flushed),
+	KUNIT_CASE(others_are_not_charged),
 	{}
 };
 
