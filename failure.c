@@ -15,7 +15,23 @@
 
 void fairwq_failure_init(struct fairwq_pool *pool)
 {
-	BLOCKING_INIT_NOTIFIER_HEAD(&pool->failure_chain);
+	RAW_INIT_NOTIFIER_HEAD(&pool->failure_chain);
+	init_rwsem(&pool->failure_rwsem);
+}
+
+/* The kernel's chains refuse a second registration, too, but warn of it. */
+static bool fairwq_is_registered_locked(const struct fairwq_pool *pool,
+					const struct notifier_block *nb)
+{
+	const struct notifier_block *other;
+
+	lockdep_assert_held(&pool->failure_rwsem);
+
+	for (other = rcu_dereference_raw(pool->failure_chain.head); other;
+	     other = rcu_dereference_raw(other->next))
+		if (other == nb)
+			return true;
+	return false;
 }
 
 /**
@@ -33,11 +49,19 @@ void fairwq_failure_init(struct fairwq_pool *pool)
  */
 int fairwq_pool_register_notifier(struct fairwq_pool *pool, struct notifier_block *nb)
 {
-	if (!pool)
-		return fairwq_bad_arg("pool is NULL");
+	int err;
+
+	if (fairwq_is_no_pointer(pool))
+		return fairwq_bad_arg("pool is NULL or an error");
 	if (!nb || !nb->notifier_call)
 		return fairwq_bad_arg("nb has no function");
-	return blocking_notifier_chain_register(&pool->failure_chain, nb);
+	down_write(&pool->failure_rwsem);
+	if (!fairwq_is_registered_locked(pool, nb))
+		err = raw_notifier_chain_register(&pool->failure_chain, nb);
+	else
+		err = -EEXIST;
+	up_write(&pool->failure_rwsem);
+	return err;
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_register_notifier);
 
@@ -53,11 +77,16 @@ EXPORT_SYMBOL_GPL(fairwq_pool_register_notifier);
  */
 int fairwq_pool_unregister_notifier(struct fairwq_pool *pool, struct notifier_block *nb)
 {
-	if (!pool)
-		return fairwq_bad_arg("pool is NULL");
+	int err;
+
+	if (fairwq_is_no_pointer(pool))
+		return fairwq_bad_arg("pool is NULL or an error");
 	if (!nb)
 		return fairwq_bad_arg("nb is NULL");
-	return blocking_notifier_chain_unregister(&pool->failure_chain, nb);
+	down_write(&pool->failure_rwsem);
+	err = raw_notifier_chain_unregister(&pool->failure_chain, nb);
+	up_write(&pool->failure_rwsem);
+	return err;
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_unregister_notifier);
 
@@ -105,8 +134,10 @@ void fairwq_report_failure(int err)
 		.err = err,
 	};
 	fairwq_failure_count(turn->batch);
-	if (!fairwq_mutant(FAILURE_UNTOLD))
-		blocking_notifier_call_chain(&failure.pool->failure_chain,
-					     FAIRWQ_EVENT_FAILURE, &failure);
+	if (fairwq_mutant(FAILURE_UNTOLD))
+		return;
+	down_read(&failure.pool->failure_rwsem);
+	raw_notifier_call_chain(&failure.pool->failure_chain, FAIRWQ_EVENT_FAILURE, &failure);
+	up_read(&failure.pool->failure_rwsem);
 }
 EXPORT_SYMBOL_GPL(fairwq_report_failure);

@@ -253,6 +253,30 @@ static void bad_notifiers_are_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_pool_unregister_notifier(mock->pool, NULL));
 }
 
+/* The kernel's own chains warn of that; the second call is refused, and the first one holds. */
+static void registered_once(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct listener *first, *second;
+	struct fairwq_batch *a;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	first = listen_to(test, mock->pool, '1', 0);
+	second = listen_to(test, mock->pool, '2', -1);
+	KUNIT_EXPECT_EQ(test, -EEXIST, fairwq_pool_register_notifier(mock->pool, &first->nb));
+	KUNIT_EXPECT_EQ(test, -EEXIST, fairwq_pool_register_notifier(mock->pool, &second->nb));
+	queue_failing(test, a, 'a', -EIO, 1);
+	mock_expect(test, "12a");
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 0, fairwq_pool_unregister_notifier(mock->pool, &first->nb));
+	KUNIT_EXPECT_EQ(test, -ENOENT, fairwq_pool_unregister_notifier(mock->pool, &first->nb));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_pool_register_notifier(mock->pool, &first->nb));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_pool_unregister_notifier(mock->pool, &first->nb));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_pool_unregister_notifier(mock->pool, &second->nb));
+	fairwq_batch_dispose(a);
+}
+
 static struct kunit_case failure_cases[] = {
 	KUNIT_CASE(others_do_not_notice),
 	KUNIT_CASE(counted_where_it_belongs),
@@ -261,6 +285,7 @@ static struct kunit_case failure_cases[] = {
 	KUNIT_CASE(told_in_order),
 	KUNIT_CASE(bad_reports_count_for_nothing),
 	KUNIT_CASE(bad_notifiers_are_refused),
+	KUNIT_CASE(registered_once),
 	{}
 };
 
