@@ -193,14 +193,15 @@ EXPORT_SYMBOL_GPL(fairwq_batch_dispose);
 
 /**
  * fairwq_batch_get - take another reference
- * @batch: a batch that the caller holds a reference to, or NULL
+ * @batch: a batch that the caller holds a reference to; NULL or an ERR_PTR() is
+ *	returned as it is
  *
  * Context: Any.
  * Return: @batch.
  */
 struct fairwq_batch *fairwq_batch_get(struct fairwq_batch *batch)
 {
-	if (batch)
+	if (!IS_ERR_OR_NULL(batch))
 		kref_get(&batch->refs);
 	return batch;
 }
@@ -299,6 +300,8 @@ static int fairwq_batch_check_parent(const struct fairwq_pool *pool,
 
 	if (!parent)
 		return 0;
+	if (IS_ERR(parent))
+		return fairwq_bad_arg("attrs->parent is an error");
 	if (parent->pool != pool)
 		return fairwq_bad_arg("attrs->parent is of another pool");
 	if (parent->prio != attrs->prio)
@@ -409,8 +412,8 @@ struct fairwq_batch *fairwq_batch_create(struct fairwq_pool *pool,
 	va_list args;
 	int err;
 
-	if (!pool)
-		return ERR_PTR(fairwq_bad_arg("pool is NULL"));
+	if (fairwq_is_no_pointer(pool))
+		return ERR_PTR(fairwq_bad_arg("pool is NULL or an error"));
 	if (!fmt)
 		return ERR_PTR(fairwq_bad_arg("fmt is NULL"));
 	attrs = attrs ?: &dfl;
@@ -418,7 +421,7 @@ struct fairwq_batch *fairwq_batch_create(struct fairwq_pool *pool,
 	if (err)
 		return ERR_PTR(err);
 	va_start(args, fmt);
-	name = kvasprintf(GFP_KERNEL, fmt, args);
+	name = fairwq_make_name(fmt, args);
 	va_end(args);
 	return fairwq_batch_new(pool, attrs, false, name, GFP_KERNEL);
 }
@@ -444,8 +447,8 @@ int fairwq_batch_set_weight(struct fairwq_batch *batch, unsigned int weight)
 	struct fairwq_node *node;
 	unsigned long flags;
 
-	if (!batch)
-		return fairwq_bad_arg("batch is NULL");
+	if (fairwq_is_no_pointer(batch))
+		return fairwq_bad_arg("batch is NULL or an error");
 	if (!weight || weight > FAIRWQ_MAX_WEIGHT)
 		return fairwq_bad_arg("weight is not in 1..10000");
 	pool = batch->pool;
@@ -476,7 +479,7 @@ EXPORT_SYMBOL_GPL(fairwq_batch_set_weight);
  */
 void fairwq_batch_pause(struct fairwq_batch *batch)
 {
-	if (WARN_ON_ONCE(!batch))
+	if (WARN_ON_ONCE(fairwq_is_no_pointer(batch)))
 		return;
 	fairwq_batch_set_paused(batch, true);
 }
@@ -490,7 +493,7 @@ EXPORT_SYMBOL_GPL(fairwq_batch_pause);
  */
 void fairwq_batch_resume(struct fairwq_batch *batch)
 {
-	if (WARN_ON_ONCE(!batch))
+	if (WARN_ON_ONCE(fairwq_is_no_pointer(batch)))
 		return;
 	fairwq_batch_set_paused(batch, false);
 }
@@ -583,7 +586,7 @@ void fairwq_batch_flush(struct fairwq_batch *batch)
 	const struct fairwq_turn *turn = fairwq_own_turn();
 	bool reaped;
 
-	if (WARN_ON_ONCE(!batch))
+	if (WARN_ON_ONCE(fairwq_is_no_pointer(batch)))
 		return;
 	might_sleep();
 	if (WARN_ONCE(turn && turn->batch == batch,

@@ -522,13 +522,23 @@ static int fairwq_queue_through(struct fairwq_constraint *constraint,
 	int ret = fairwq_refusal(batch);
 
 	if (ret)
-		return ret;
+		return fairwq_unless_pending(work, ret);
 	ret = batch->max_queued ? fairwq_reserve(batch, work) : 1;
 	if (ret <= 0)
 		return ret;
 	if (constraint->ops->remove)
 		return fairwq_enter_listed(constraint, batch, work);
 	return fairwq_enter_masked(constraint, batch, work);
+}
+
+/* The constraint takes no more. Returns what its queue call is to return. */
+int fairwq_refuse_constrained(struct fairwq_batch *batch, struct fairwq_work *work)
+{
+	if (fairwq_is_no_pointer(batch))
+		return fairwq_bad_arg("batch is NULL or an error");
+	if (!work || !work->func)
+		return fairwq_bad_arg("work is NULL or has no function");
+	return fairwq_unless_pending(work, -ESHUTDOWN);
 }
 
 /**
@@ -561,8 +571,8 @@ int fairwq_queue_constrained(struct fairwq_constraint *constraint,
 		return fairwq_bad_arg("constraint is NULL");
 	if (!constraint->ops || !constraint->ops->admit || !constraint->ops->complete)
 		return fairwq_bad_arg("constraint is not set up");
-	if (!batch)
-		return fairwq_bad_arg("batch is NULL");
+	if (fairwq_is_no_pointer(batch))
+		return fairwq_bad_arg("batch is NULL or an error");
 	if (!work)
 		return fairwq_bad_arg("work is NULL");
 	if (!work->func)

@@ -27,7 +27,7 @@ static int fairwq_claim_held(struct fairwq_batch *batch, struct fairwq_work *wor
 	int ret = fairwq_refusal(batch);
 
 	if (ret)
-		return ret;
+		return fairwq_unless_pending(work, ret);
 	ret = fairwq_reserve(batch, work);
 	if (ret <= 0)
 		return ret;
@@ -151,8 +151,8 @@ int fairwq_queue_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work 
 	unsigned long flags;
 	int ret;
 
-	if (!batch)
-		return fairwq_bad_arg("batch is NULL");
+	if (fairwq_is_no_pointer(batch))
+		return fairwq_bad_arg("batch is NULL or an error");
 	if (!dwork)
 		return fairwq_bad_arg("dwork is NULL");
 	if (!dwork->work.func)
@@ -202,8 +202,8 @@ int fairwq_mod_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *d
 	bool was_pending = false;
 	int ret, canceled;
 
-	if (!batch)
-		return fairwq_bad_arg("batch is NULL");
+	if (fairwq_is_no_pointer(batch))
+		return fairwq_bad_arg("batch is NULL or an error");
 	if (!dwork)
 		return fairwq_bad_arg("dwork is NULL");
 	if (!dwork->work.func)
@@ -330,8 +330,8 @@ int fairwq_queue_rcu(struct fairwq_batch *batch, struct fairwq_rcu_work *rwork)
 {
 	int ret;
 
-	if (!batch)
-		return fairwq_bad_arg("batch is NULL");
+	if (fairwq_is_no_pointer(batch))
+		return fairwq_bad_arg("batch is NULL or an error");
 	if (!rwork)
 		return fairwq_bad_arg("rwork is NULL");
 	if (!rwork->work.func)

@@ -18,6 +18,9 @@
 #include "trace.h"
 #include "trail.h"
 
+/* By this name the module speaks in the kernel's log, whatever its objects are called. */
+static_assert(sizeof(KBUILD_MODNAME) == sizeof("fairwq"));
+
 /* Where batches are reaped: not in a pool's workqueue, which may be destroyed. */
 struct workqueue_struct *fairwq_reap_wq;
 
@@ -89,13 +92,7 @@ int fairwq_reserve(struct fairwq_batch *batch, const struct fairwq_work *work)
 
 	if (!batch->max_queued)
 		return 1;
-	/*
-	 * What the caller has stored, then the word: as in fairwq_claim_as(), for
-	 * who is told 0 here. Pairs with fairwq_start_turn(). Model:
-	 * tests/models/pending.pml.
-	 */
-	smp_mb();
-	if (fairwq_work_pending(work))
+	if (!fairwq_unless_pending(work, 1))
 		return 0;
 	/*
 	 * It may be more than that: what was taken is put back, whoever came meanwhile.
@@ -303,19 +300,20 @@ void fairwq_unhold(struct fairwq_batch *batch)
  *
  * Context: Any but NMI. Allocates nothing. May be called from @work's own
  * function; the item then goes to the tail of @batch.
- * Return: 1 if it was queued; 0 if it was pending already; -ESHUTDOWN if
- * @batch was disposed, or its pool is being drained and the caller is not one
- * of its items; -EAGAIN if @batch holds max_queued items, or more; -ECANCELED if
- * @work is disabled; -EBUSY if it was cancelled in the middle of another queue call,
- * through a constraint, that has not returned; -EINVAL. On 0 or less nothing was
- * changed.
+ * Return: 1 if it was queued; 0 if it was pending already, whatever else there
+ * is to say against it; -ESHUTDOWN if @batch was disposed, or its pool is being
+ * drained and the caller is not one of its items; -EAGAIN if @batch holds
+ * max_queued items, or more; -ECANCELED if @work is disabled; -EBUSY if it was
+ * cancelled in the middle of another queue call, through a constraint, that has
+ * not returned; -EINVAL. If several hold, the first of these is returned, but
+ * -EINVAL comes before all. On 0 or less nothing was changed.
  */
 int fairwq_queue(struct fairwq_batch *batch, struct fairwq_work *work)
 {
 	int ret;
 
-	if (!batch)
-		return fairwq_bad_arg("batch is NULL");
+	if (fairwq_is_no_pointer(batch))
+		return fairwq_bad_arg("batch is NULL or an error");
 	if (!work)
 		return fairwq_bad_arg("work is NULL");
 	if (!work->func)
@@ -326,8 +324,10 @@ int fairwq_queue(struct fairwq_batch *batch, struct fairwq_work *work)
 	 */
 	rcu_read_lock();
 	ret = fairwq_refusal(batch);
-	if (!ret)
+	if (likely(!ret))
 		ret = fairwq_push(batch, work);
+	else
+		ret = fairwq_unless_pending(work, ret);
 	rcu_read_unlock();
 	return ret;
 }

@@ -302,15 +302,15 @@ int fairwq_flows_queue(struct fairwq_flows *flows, u64 key, struct fairwq_work *
 	struct fairwq_flow *flow;
 	int ret;
 
-	if (!flows)
-		return fairwq_bad_arg("flows is NULL");
+	if (fairwq_is_no_pointer(flows))
+		return fairwq_bad_arg("flows is NULL or an error");
 	if (!work || !work->func)
 		return fairwq_bad_arg("work is NULL or has no function");
 	rcu_read_lock();
 	/* Pairs with the grace period in fairwq_flows_destroy(). No model. */
 	if (unlikely(READ_ONCE(flows->dying))) {
 		rcu_read_unlock();
-		return -ESHUTDOWN;
+		return fairwq_unless_pending(work, -ESHUTDOWN);
 	}
 	flow = fairwq_flow_get(flows, key);
 	if (!IS_ERR(flow)) {
@@ -320,6 +320,8 @@ int fairwq_flows_queue(struct fairwq_flows *flows, u64 key, struct fairwq_work *
 		ret = PTR_ERR(flow);
 		if (ret == -ENOMEM)
 			ret = fairwq_flows_fall_back(flows, work);
+		else
+			ret = fairwq_unless_pending(work, ret);
 	}
 	rcu_read_unlock();
 	return ret;
@@ -337,8 +339,8 @@ EXPORT_SYMBOL_GPL(fairwq_flows_queue);
  */
 u64 fairwq_flows_fallbacks(struct fairwq_flows *flows)
 {
-	if (!flows) {
-		fairwq_bad_arg("flows is NULL");
+	if (fairwq_is_no_pointer(flows)) {
+		fairwq_bad_arg("flows is NULL or an error");
 		return 0;
 	}
 	return atomic64_read(&flows->fallbacks);
@@ -484,8 +486,8 @@ int fairwq_flows_set_idle_ms(struct fairwq_flows *flows, unsigned int ms)
 {
 	unsigned long idle;
 
-	if (!flows)
-		return fairwq_bad_arg("flows is NULL");
+	if (fairwq_is_no_pointer(flows))
+		return fairwq_bad_arg("flows is NULL or an error");
 	if (ms > FAIRWQ_MAX_IDLE_MS)
 		return fairwq_bad_arg("ms is not in 0..86400000");
 	idle = msecs_to_jiffies(ms);
@@ -564,8 +566,8 @@ struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
 	struct fairwq_flows *flows;
 	int err;
 
-	if (!pool)
-		return ERR_PTR(fairwq_bad_arg("pool is NULL"));
+	if (fairwq_is_no_pointer(pool))
+		return ERR_PTR(fairwq_bad_arg("pool is NULL or an error"));
 	attrs = attrs ?: &dfl;
 	if (attrs->parent)
 		return ERR_PTR(fairwq_bad_arg("attrs->parent is not for flows"));

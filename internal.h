@@ -602,6 +602,7 @@ fairwq_constraint_named(const struct fairwq_constraint *constraint)
 
 void fairwq_kept_left_locked(const struct fairwq_constraint *constraint);
 bool fairwq_wait_kept(struct fairwq_work *work, long data, bool any);
+int fairwq_refuse_constrained(struct fairwq_batch *batch, struct fairwq_work *work);
 void fairwq_complete(struct fairwq_constraint *constraint);
 int fairwq_cancel_constrained(struct fairwq_work *work, long data, bool wait);
 
@@ -854,6 +855,22 @@ static inline int fairwq_refusal(struct fairwq_batch *batch)
 }
 
 /*
+ * Return 0 for a work that is pending, else @ret. Not pending is also a work that is
+ * disabled: the queue call that has claimed it may still take it back.
+ */
+static inline int fairwq_unless_pending(const struct fairwq_work *work, int ret)
+{
+	/*
+	 * The caller's stores, then the word, as in fairwq_claim_taken(): the caller may
+	 * be told 0. Pairs with fairwq_start_turn(). Model: tests/models/pending.pml.
+	 */
+	smp_mb();
+	if (!fairwq_work_pending(work) || READ_ONCE(work->disabled))
+		return ret;
+	return fairwq_mutant(PENDING_REFUSED) ? ret : 0;
+}
+
+/*
  * Make the work pending, with @word, which says so, in it; FAIRWQ_CLAIMED if it
  * was not, and is now the caller's to push. FAIRWQ_QUEUED: it is queued without
  * that. Under rcu_read_lock().
@@ -894,6 +911,12 @@ static inline int fairwq_claim_as(struct fairwq_batch *batch, struct fairwq_work
 static inline void fairwq_hold(struct fairwq_batch *batch)
 {
 	atomic_inc_return(&batch->nr_held);
+}
+
+/* NULL or an ERR_PTR(), found by one comparison. */
+static __always_inline bool fairwq_is_no_pointer(const void *p)
+{
+	return unlikely((unsigned long)p - 1 >= (unsigned long)-MAX_ERRNO - 1);
 }
 
 /* Bad input: one line that names the argument, and -EINVAL. */

@@ -169,18 +169,18 @@ static bool fairwq_limiter_busy(struct fairwq_limiter *limiter)
  *
  * As fairwq_serializer_destroy().
  *
- * Context: Process context, sleeps. From one of its own items it warns and does
- * not wait.
+ * Context: Process context, sleeps. From one of its own items it warns and
+ * returns with nothing done.
  */
 void fairwq_limiter_destroy(struct fairwq_limiter *limiter)
 {
 	if (WARN_ON_ONCE(!limiter))
 		return;
 	might_sleep();
-	WRITE_ONCE(limiter->dead, true);
 	if (!fairwq_mutant(LIMITER_SELF) &&
 	    fairwq_constraint_from_inside(&limiter->constraint, __func__))
 		return;
+	WRITE_ONCE(limiter->dead, true);
 	fairwq_lockdep_wait_constrained(&limiter->constraint);
 	while (fairwq_limiter_busy(limiter))
 		fairwq_limiter_wait(limiter);
@@ -213,7 +213,7 @@ int fairwq_limiter_queue(struct fairwq_limiter *limiter, struct fairwq_batch *ba
 	if (!limiter)
 		return fairwq_bad_arg("limiter is NULL");
 	if (READ_ONCE(limiter->dead) && !fairwq_mutant(LIMITER_OPEN))
-		return -ESHUTDOWN;
+		return fairwq_refuse_constrained(batch, work);
 	return fairwq_queue_constrained(&limiter->constraint, batch, work);
 }
 EXPORT_SYMBOL_GPL(fairwq_limiter_queue);

@@ -10,6 +10,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/ctype.h>
 #include <linux/export.h>
 #include <linux/rculist.h>
 #include <linux/rcupdate.h>
@@ -80,8 +81,8 @@ int fairwq_pool_set_max_active(struct fairwq_pool *pool, unsigned int max_active
 {
 	int err;
 
-	if (!pool)
-		return fairwq_bad_arg("pool is NULL");
+	if (fairwq_is_no_pointer(pool))
+		return fairwq_bad_arg("pool is NULL or an error");
 	if (!max_active || max_active > FAIRWQ_MAX_ACTIVE)
 		return fairwq_bad_arg("max_active is not in 1..512");
 	mutex_lock(&pool->mutex);
@@ -100,6 +101,17 @@ int fairwq_pool_set_max_active(struct fairwq_pool *pool, unsigned int max_active
 EXPORT_SYMBOL_GPL(fairwq_pool_set_max_active);
 
 /* ---- the beginning ---------------------------------------------------- */
+
+/* A name goes into the kernel's log and into tables: control characters become '?'. */
+char *fairwq_make_name(const char *fmt, va_list args)
+{
+	char *name = kvasprintf(GFP_KERNEL, fmt, args), *c;
+
+	for (c = name; c && *c; c++)
+		if (iscntrl(*c))
+			*c = '?';
+	return name;
+}
 
 static int fairwq_pool_check_attrs(const struct fairwq_pool_attrs *attrs)
 {
@@ -276,7 +288,7 @@ struct fairwq_pool *fairwq_pool_create(const struct fairwq_pool_attrs *attrs,
 	if (err)
 		return ERR_PTR(err);
 	va_start(args, fmt);
-	pool = fairwq_pool_alloc(attrs, kvasprintf(GFP_KERNEL, fmt, args));
+	pool = fairwq_pool_alloc(attrs, fairwq_make_name(fmt, args));
 	va_end(args);
 	if (!pool)
 		return ERR_PTR(-ENOMEM);
@@ -391,7 +403,7 @@ static bool fairwq_pool_from_inside(struct fairwq_pool *pool, const char *what)
  */
 void fairwq_pool_flush(struct fairwq_pool *pool)
 {
-	if (WARN_ON_ONCE(!pool))
+	if (WARN_ON_ONCE(fairwq_is_no_pointer(pool)))
 		return;
 	might_sleep();
 	if (fairwq_pool_from_inside(pool, __func__))
@@ -450,7 +462,7 @@ static void fairwq_pool_wait_drained(struct fairwq_pool *pool)
  */
 void fairwq_pool_drain(struct fairwq_pool *pool)
 {
-	if (WARN_ON_ONCE(!pool))
+	if (WARN_ON_ONCE(fairwq_is_no_pointer(pool)))
 		return;
 	might_sleep();
 	if (fairwq_pool_from_inside(pool, __func__))
@@ -514,8 +526,8 @@ EXPORT_SYMBOL_GPL(fairwq_pool_destroy);
 struct fairwq_batch *fairwq_pool_default_batch(struct fairwq_pool *pool,
 					       enum fairwq_prio prio)
 {
-	if (!pool) {
-		fairwq_bad_arg("pool is NULL");
+	if (fairwq_is_no_pointer(pool)) {
+		fairwq_bad_arg("pool is NULL or an error");
 		return NULL;
 	}
 	if ((unsigned int)prio >= ARRAY_SIZE(pool->default_batch)) {
@@ -536,8 +548,8 @@ EXPORT_SYMBOL_GPL(fairwq_pool_default_batch);
  */
 int fairwq_pool_queue(struct fairwq_pool *pool, struct fairwq_work *work)
 {
-	if (!pool)
-		return fairwq_bad_arg("pool is NULL");
+	if (fairwq_is_no_pointer(pool))
+		return fairwq_bad_arg("pool is NULL or an error");
 	return fairwq_queue(pool->default_batch[FAIRWQ_PRIO_NORMAL], work);
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_queue);

@@ -472,24 +472,30 @@ EXPORT_SYMBOL_GPL(fairwq_serializer_flush);
  *
  * One of its own items may call this if it is the last, and nothing waits behind
  * it: then the memory may go at once, and the function may free it, together
- * with the item. Otherwise it warns there, and does not wait.
+ * with the item. Otherwise it warns there, does not wait, and the serializer
+ * goes on taking items: it was not destroyed.
  *
  * Context: Process context, sleeps.
  */
 void fairwq_serializer_destroy(struct fairwq_serializer *serializer)
 {
 	const struct fairwq_turn *turn;
+	bool dead;
 
 	if (WARN_ON_ONCE(!serializer))
 		return;
 	might_sleep();
+	dead = READ_ONCE(serializer->dead);
 	WRITE_ONCE(serializer->dead, true);
 	turn = fairwq_own_turn();
 	if (turn && turn->constraint == &serializer->constraint &&
 	    fairwq_streak_detach(fairwq_current_runner(), serializer))
 		return;
-	if (fairwq_constraint_from_inside(&serializer->constraint, __func__))
+	if (fairwq_constraint_from_inside(&serializer->constraint, __func__)) {
+		if (!fairwq_mutant(UNDESTROYED_DEAD))
+			WRITE_ONCE(serializer->dead, dead);
 		return;
+	}
 	fairwq_lockdep_wait_constrained(&serializer->constraint);
 	/*
 	 * Who left it is through with it. Pairs with fairwq_serializer_leave(). Model:
@@ -542,10 +548,10 @@ int fairwq_serializer_queue(struct fairwq_serializer *serializer,
 {
 	if (!serializer)
 		return fairwq_bad_arg("serializer is NULL");
-	if (!batch)
-		return fairwq_bad_arg("batch is NULL");
+	if (fairwq_is_no_pointer(batch))
+		return fairwq_bad_arg("batch is NULL or an error");
 	if (READ_ONCE(serializer->dead))
-		return -ESHUTDOWN;
+		return fairwq_refuse_constrained(batch, work);
 	if (unlikely(!READ_ONCE(serializer->seen[batch->prio])))
 		WRITE_ONCE(serializer->seen[batch->prio], true);
 	return fairwq_queue_constrained(&serializer->constraint, batch, work);

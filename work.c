@@ -985,7 +985,7 @@ unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
 	struct fairwq_work *work;
 	unsigned long nr = 0;
 
-	if (WARN_ON_ONCE(!batch))
+	if (WARN_ON_ONCE(fairwq_is_no_pointer(batch)))
 		return 0;
 	if (!fairwq_drop_begin(batch, &drop))
 		return 0;

@@ -833,6 +833,8 @@ struct destroyer {
 	struct kunit *test;
 	struct completion dying, done;
 	int refused;		/* what a queue call got meanwhile */
+	int pending[2];		/* and those for a work that is pending */
+	struct fairwq_work *work;
 	unsigned int ran;	/* items, when it returned */
 };
 
@@ -843,6 +845,10 @@ static void refuse_while_dying(enum fairwq_test_point point, struct fairwq_batch
 	if (point != FAIRWQ_POINT_FLOWS_DYING)
 		return;
 	destroyer.refused = queue_letter(destroyer.test, 1, 'x');
+	destroyer.pending[0] = fairwq_flows_queue(mock_of(destroyer.test)->flows, 1,
+						  destroyer.work);
+	destroyer.pending[1] = fairwq_flows_queue(mock_of(destroyer.test)->flows, 99,
+						  destroyer.work);
 	complete(&destroyer.dying);
 }
 
@@ -862,14 +868,17 @@ static int destroyer_fn(void *data)
 static void destroy_runs_what_was_accepted(struct kunit *test)
 {
 	long live = live_batches();
+	struct mock_item *last = mock_item(test, 'b');
 	struct mock *mock = test->priv;
 
 	mock_flows(test, 1, NULL);
 	queue_letters(test, 1, 'a', 3);
-	queue_letters(test, 2, 'b', 2);
+	queue_letters(test, 2, 'b', 1);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_flows_queue(mock_of(test)->flows, 2, &last->work));
 	fairwq_test_flows_fail(1);
 	queue_letters(test, 3, 'c', 1);
 	memset(&destroyer, 0, sizeof(destroyer));
+	destroyer.work = &last->work;
 	destroyer.test = test;
 	init_completion(&destroyer.dying);
 	init_completion(&destroyer.done);
@@ -877,6 +886,8 @@ static void destroy_runs_what_was_accepted(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(destroyer_fn, NULL, "destroyer")));
 	mock_await(test, &destroyer.dying);
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, destroyer.refused);
+	KUNIT_EXPECT_EQ(test, 0, destroyer.pending[0]);
+	KUNIT_EXPECT_EQ(test, 0, destroyer.pending[1]);
 	/* Nothing can have run: it must not be through. */
 	KUNIT_EXPECT_EQ(test, 0UL,
 			wait_for_completion_timeout(&destroyer.done,

@@ -441,6 +441,7 @@ static void wait_inside(struct kunit *test, struct fairwq_batch *a,
 	struct inside *inside = kunit_kzalloc(test, sizeof(*inside), GFP_KERNEL);
 	struct fairwq_limiter *limiter = limiter_new(test, 2);
 	struct mock_gate *gate = limiter_gate(test, limiter, a);
+	struct mock_item *item = mock_item(test, 'x');
 
 	KUNIT_ASSERT_NOT_NULL(test, inside);
 	inside->limiter = limiter;
@@ -449,6 +450,8 @@ static void wait_inside(struct kunit *test, struct fairwq_batch *a,
 	fairwq_work_init(&inside->work, inside_fn);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(limiter, a, &inside->work));
 	mock_await(test, &inside->done);
+	/* It was not destroyed. */
+	KUNIT_EXPECT_EQ(test, 1, fairwq_limiter_queue(limiter, a, &item->work));
 	complete_all(&gate->open);
 	limiter_end(test, limiter);
 }

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Queue calls that are refused, and why: which reason comes first, and that no pointer that
+ * an error was stored in brings the kernel down. Promises 3 and 14.
+ */
+#include <linux/jiffies.h>
+
+#include "mock.h"
+
+#define LATER	(3600 * HZ)
+
+/* A batch that takes no more items, and whose memory the caller keeps. */
+static struct fairwq_batch *disposed_batch(struct kunit *test)
+{
+	struct fairwq_batch *batch = mock_batch(test, "disposed");
+
+	fairwq_batch_get(batch);
+	fairwq_batch_dispose(batch);
+	return batch;
+}
+
+static void plain_fn(struct fairwq_work *work)
+{
+}
+
+/* ---- a work that is pending, and a batch that was disposed ------------- */
+
+static void pending_comes_before_disposed(struct kunit *test)
+{
+	struct mock_item *item = mock_item(test, 'x'), *other = mock_item(test, 'y');
+	struct fairwq_batch *a, *dead;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	dead = disposed_batch(test);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &item->work));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_queue(dead, &item->work));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_pending(&item->work));
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_queue(dead, &other->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&other->work));
+	/* Cancelled, it is its caller's, and refused. */
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item->work));
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_queue(dead, &item->work));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
+	mock_expect(test, "x");
+	fairwq_batch_put(dead);
+	fairwq_batch_dispose(a);
+}
+
+static void pending_and_delayed(struct kunit *test)
+{
+	struct fairwq_delayed_work *dwork = kunit_kzalloc(test, sizeof(*dwork), GFP_KERNEL);
+	struct fairwq_batch *a, *dead;
+
+	KUNIT_ASSERT_NOT_NULL(test, dwork);
+	fairwq_delayed_work_init(dwork, plain_fn);
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	dead = disposed_batch(test);
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_queue_delayed(dead, dwork, LATER));
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue_delayed(a, dwork, LATER));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_queue_delayed(dead, dwork, LATER));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_queue_delayed(dead, dwork, 0));
+	/* 0 would say that its delay was changed. */
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_mod_delayed(dead, dwork, 0));
+	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel_sync(dwork));
+	fairwq_batch_put(dead);
+	fairwq_batch_dispose(a);
+}
+
+static void pending_for_a_grace_period(struct kunit *test)
+{
+	struct fairwq_rcu_work *rwork = kunit_kzalloc(test, sizeof(*rwork), GFP_KERNEL);
+	struct fairwq_batch *a, *dead;
+
+	KUNIT_ASSERT_NOT_NULL(test, rwork);
+	fairwq_rcu_work_init(rwork, plain_fn);
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	dead = disposed_batch(test);
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_queue_rcu(dead, rwork));
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue_rcu(a, rwork));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_queue_rcu(dead, rwork));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_queue(dead, &rwork->work));
+	mock_open(test);
+	fairwq_rcu_work_flush(rwork);
+	fairwq_batch_put(dead);
+	fairwq_batch_dispose(a);
+}
+
+static void pending_and_constrained(struct kunit *test)
+{
+	struct mock_item *item = mock_item(test, 'x'), *other = mock_item(test, 'y');
+	struct fairwq_serializer serializer, dead_serializer;
+	struct fairwq_limiter limiter, dead_limiter;
+	struct fairwq_batch *a, *dead;
+
+	fairwq_serializer_init(&serializer);
+	fairwq_serializer_init(&dead_serializer);
+	fairwq_serializer_destroy(&dead_serializer);
+	fairwq_limiter_init(&limiter, 1);
+	fairwq_limiter_init(&dead_limiter, 1);
+	fairwq_limiter_destroy(&dead_limiter);
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	dead = disposed_batch(test);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&serializer, a, &item->work));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_serializer_queue(&serializer, dead, &item->work));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_serializer_queue(&dead_serializer, a, &item->work));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_serializer_queue(&dead_serializer, dead, &item->work));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_limiter_queue(&limiter, dead, &item->work));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_limiter_queue(&dead_limiter, a, &item->work));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_queue_constrained(&limiter.constraint, dead,
+							  &item->work));
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN,
+			fairwq_serializer_queue(&dead_serializer, a, &other->work));
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_limiter_queue(&dead_limiter, a, &other->work));
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_serializer_queue(&serializer, dead,
+								  &other->work));
+	mock_expect(test, "x");
+	fairwq_serializer_destroy(&serializer);
+	fairwq_limiter_destroy(&limiter);
+	fairwq_batch_put(dead);
+	fairwq_batch_dispose(a);
+}
+
+/* A work that is disabled is told so last: the batch, its room, then the work. */
+static void order_of_the_reasons(struct kunit *test)
+{
+	const struct fairwq_batch_attrs attrs = { .max_queued = 1 };
+	struct mock_item *item = mock_item(test, 'x'), *other = mock_item(test, 'y');
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a, *dead;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = fairwq_batch_create(mock->pool, &attrs, "a");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(a));
+	dead = disposed_batch(test);
+	fairwq_work_disable(&other->work);
+	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue(a, &other->work));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
+	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_queue(a, &other->work));
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_queue(dead, &other->work));
+	/* Pending, where there is no room for another. */
+	KUNIT_EXPECT_EQ(test, 0, fairwq_queue(a, &item->work));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_queue(dead, &item->work));
+	mock_expect(test, "x");
+	fairwq_batch_put(dead);
+	fairwq_batch_dispose(a);
+}
+
+/*
+ * Between the claim of a queue call and its look whether the work is disabled, others see it
+ * as pending; but it will not run, so they must not be told 0.
+ */
+static struct {
+	struct fairwq_batch *dead, *full;
+	struct fairwq_work *work;
+	int ret[2];
+} claimed;
+
+static void queue_claimed(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (point != FAIRWQ_POINT_QUEUE_CLAIMED || !claimed.work)
+		return;
+	fairwq_test_set_hook(NULL);
+	fairwq_work_disable(claimed.work);
+	claimed.ret[0] = fairwq_queue(claimed.dead, claimed.work);
+	claimed.ret[1] = fairwq_queue(claimed.full, claimed.work);
+}
+
+static void disabled_while_it_is_claimed(struct kunit *test)
+{
+	const struct fairwq_batch_attrs attrs = { .max_queued = 1 };
+	struct mock_item *item = mock_item(test, 'x'), *other = mock_item(test, 'y');
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	claimed.full = fairwq_batch_create(mock->pool, &attrs, "full");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(claimed.full));
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(claimed.full, &item->work));
+	claimed.dead = disposed_batch(test);
+	claimed.work = &other->work;
+	fairwq_test_set_hook(queue_claimed);
+	/* The disable has cancelled what was claimed, so this one was queued. */
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &other->work));
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, claimed.ret[0]);
+	KUNIT_EXPECT_EQ(test, -EAGAIN, claimed.ret[1]);
+	mock_expect(test, "x");
+	fairwq_batch_put(claimed.dead);
+	fairwq_batch_dispose(claimed.full);
+	fairwq_batch_dispose(a);
+}
+
+/* ---- pointers that are none -------------------------------------------- */
+
+/* Each entry point that takes a batch, a pool or flows. */
+static void error_pointers_are_refused(struct kunit *test)
+{
+	struct fairwq_batch_attrs attrs = { .parent = ERR_PTR(-ENOMEM) };
+	struct fairwq_batch *batch = ERR_PTR(-ENOMEM);
+	struct fairwq_flows *flows = ERR_PTR(-ENOMEM);
+	struct fairwq_pool *pool = ERR_PTR(-ENOMEM);
+	struct notifier_block nb = { };
+	struct mock_item *item = mock_item(test, 'x');
+	struct fairwq_work *work = &item->work;
+	struct fairwq_serializer serializer;
+	struct fairwq_delayed_work dwork;
+	struct fairwq_limiter limiter;
+	struct fairwq_rcu_work rwork;
+	struct mock *mock = test->priv;
+
+	fairwq_serializer_init(&serializer);
+	fairwq_limiter_init(&limiter, 1);
+	fairwq_delayed_work_init(&dwork, plain_fn);
+	fairwq_rcu_work_init(&rwork, plain_fn);
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue(batch, work));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue_delayed(batch, &dwork, 1));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue_delayed(batch, &dwork, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_mod_delayed(batch, &dwork, 1));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue_rcu(batch, &rwork));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_serializer_queue(&serializer, batch, work));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_limiter_queue(&limiter, batch, work));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue_constrained(&limiter.constraint, batch, work));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_batch_set_weight(batch, 1));
+	KUNIT_EXPECT_PTR_EQ(test, batch, fairwq_batch_get(batch));
+	fairwq_batch_put(batch);
+	fairwq_batch_dispose(batch);
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_flows_queue(flows, 1, work));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_flows_set_idle_ms(flows, 1));
+	KUNIT_EXPECT_EQ(test, 0ULL, fairwq_flows_fallbacks(flows));
+	fairwq_flows_destroy(flows);
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_pool_queue(pool, work));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_pool_set_max_active(pool, 1));
+	KUNIT_EXPECT_NULL(test, fairwq_pool_default_batch(pool, FAIRWQ_PRIO_NORMAL));
+	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(fairwq_batch_create(pool, NULL, "a")));
+	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(fairwq_flows_create(pool, NULL)));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_pool_register_notifier(pool, &nb));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_pool_unregister_notifier(pool, &nb));
+	fairwq_pool_destroy(pool);
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(fairwq_batch_create(mock->pool, &attrs, "a")));
+}
+
+/* Those that return nothing warn once, as for NULL; of the tests only this one calls them so. */
+static void error_pointers_are_warned_of(struct kunit *test)
+{
+	struct fairwq_batch *batch = ERR_PTR(-ENOMEM);
+	struct fairwq_pool *pool = ERR_PTR(-ENOMEM);
+
+	pr_info("# expect-splat begin WARNING\n");
+	fairwq_batch_pause(batch);
+	fairwq_batch_resume(batch);
+	fairwq_batch_flush(batch);
+	fairwq_pool_flush(pool);
+	fairwq_pool_drain(pool);
+	KUNIT_EXPECT_EQ(test, 0UL, fairwq_batch_cancel(batch, NULL));
+	pr_info("# expect-splat end\n");
+}
+
+/* ---- names ------------------------------------------------------------- */
+
+static void names_are_one_line(struct kunit *test)
+{
+	struct fairwq_pool *pool = fairwq_pool_create(NULL, "pool\n%s", "a\tb\x7f");
+	struct fairwq_batch *batch;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(pool));
+	KUNIT_EXPECT_STREQ(test, "pool?a?b?", pool->name);
+	batch = fairwq_batch_create(pool, NULL, "x\r\n<0>y\x1b %s", "gr\xc3\xbcn");
+	if (!IS_ERR(batch)) {
+		KUNIT_EXPECT_STREQ(test, "x??<0>y? gr\xc3\xbcn", batch->name);
+		fairwq_batch_dispose(batch);
+	}
+	fairwq_pool_destroy(pool);
+}
+
+/* ---- what was not destroyed --------------------------------------------- */
+
+/* An item that destroys what it is in, although that is in use. */
+struct self_destroyer {
+	struct fairwq_work work;
+	struct fairwq_serializer *serializer;
+	struct completion done;
+};
+
+static void self_destroyer_fn(struct fairwq_work *work)
+{
+	struct self_destroyer *self = container_of(work, struct self_destroyer, work);
+
+	fairwq_serializer_destroy(self->serializer);
+	complete(&self->done);
+}
+
+static struct self_destroyer *self_destroyer(struct kunit *test)
+{
+	struct self_destroyer *self = kunit_kzalloc(test, sizeof(*self), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, self);
+	fairwq_work_init(&self->work, self_destroyer_fn);
+	init_completion(&self->done);
+	return self;
+}
+
+static void serializer_stays_that_was_not_destroyed(struct kunit *test)
+{
+	struct mock_item *behind = mock_item(test, 'b'), *later = mock_item(test, 'c');
+	struct self_destroyer *self = self_destroyer(test);
+	struct fairwq_serializer serializer;
+	struct fairwq_batch *a;
+
+	fairwq_serializer_init(&serializer);
+	self->serializer = &serializer;
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&serializer, a, &self->work));
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&serializer, a, &behind->work));
+	pr_info("# expect-splat begin would wait for itself\n");
+	mock_open(test);
+	mock_await(test, &self->done);
+	pr_info("# expect-splat end\n");
+	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(&serializer, a, &later->work));
+	mock_expect(test, "bc");
+	fairwq_serializer_destroy(&serializer);
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_serializer_queue(&serializer, a, &later->work));
+	fairwq_batch_dispose(a);
+}
+
+static struct kunit_case refuse_cases[] = {
+	KUNIT_CASE(pending_comes_before_disposed),
+	KUNIT_CASE(pending_and_delayed),
+	KUNIT_CASE(pending_for_a_grace_period),
+	KUNIT_CASE(pending_and_constrained),
+	KUNIT_CASE(order_of_the_reasons),
+	KUNIT_CASE(disabled_while_it_is_claimed),
+	KUNIT_CASE(names_are_one_line),
+	KUNIT_CASE(serializer_stays_that_was_not_destroyed),
+	KUNIT_CASE(error_pointers_are_refused),
+	KUNIT_CASE(error_pointers_are_warned_of),
+	{}
+};
+
+static struct kunit_suite refuse_suite = {
+	.name = "fairwq_refuse",
+	.init = mock_init,
+	.exit = mock_exit,
+	.test_cases = refuse_cases,
+};
+
+kunit_test_suite(refuse_suite);
+
+MODULE_DESCRIPTION("KUnit: queue calls that are refused");
+MODULE_LICENSE("GPL");
