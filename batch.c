@@ -34,16 +34,30 @@ long fairwq_test_live_batches(void)
 }
 EXPORT_SYMBOL_GPL(fairwq_test_live_batches);
 
+/* Batches whose released() is to come, or runs. */
+static atomic_long_t fairwq_releasing;
+
+static void fairwq_count_releasing(int n)
+{
+	atomic_long_add(n, &fairwq_releasing);
+}
+
 /* Whatever was disposed and has drained has left when this returns. */
 void fairwq_test_settle(void)
 {
 	rcu_barrier();
 	flush_workqueue(fairwq_reap_wq);
+	while (atomic_long_read(&fairwq_releasing))
+		schedule_timeout_uninterruptible(1);
 	rcu_barrier();
 }
 EXPORT_SYMBOL_GPL(fairwq_test_settle);
 #else
 static void fairwq_count_live(int n)
+{
+}
+
+static void fairwq_count_releasing(int n)
 {
 }
 #endif
@@ -81,21 +95,47 @@ static void fairwq_batch_leave(struct fairwq_batch *batch)
 	struct fairwq_pool *pool = batch->pool;
 
 	raw_spin_lock_irq(&pool->lock);
-	list_del_rcu(&batch->link);
-	raw_spin_unlock_irq(&pool->lock);
-
-	trace_fairwq_batch(batch, FAIRWQ_BATCH_RELEASE);
-	if (batch->released) {
-		fairwq_lockdep_run(pool);
-		batch->released(batch, batch->priv);
-		fairwq_lockdep_ran(pool);
-	}
-
-	raw_spin_lock_irq(&pool->lock);
 	WRITE_ONCE(pool->nr_batches, pool->nr_batches - 1);
 	raw_spin_unlock_irq(&pool->lock);
 	wake_up_all(&pool->reaped);	/* @pool is kept by @batch's reference */
 	fairwq_batch_put(batch);
+}
+
+/* In a workqueue of the pool's own, which is destroyed after the batch has left. */
+static void fairwq_batch_release_fn(struct work_struct *work)
+{
+	struct fairwq_batch *batch = container_of(to_rcu_work(work),
+						  struct fairwq_batch, reap_work);
+	struct fairwq_pool *pool = batch->pool;
+
+	fairwq_lockdep_run(pool);
+	batch->released(batch, batch->priv);
+	fairwq_lockdep_ran(pool);
+	fairwq_batch_leave(batch);
+	fairwq_count_releasing(-1);
+}
+
+/*
+ * Nothing of the batch is left but its holders. Its released() may sleep, and so
+ * is called where no other pool and nothing of the module waits behind it.
+ */
+static void fairwq_batch_release(struct fairwq_batch *batch)
+{
+	struct fairwq_pool *pool = batch->pool;
+
+	raw_spin_lock_irq(&pool->lock);
+	list_del_rcu(&batch->link);
+	raw_spin_unlock_irq(&pool->lock);
+
+	trace_fairwq_batch(batch, FAIRWQ_BATCH_RELEASE);
+	if (!batch->released) {
+		fairwq_batch_leave(batch);
+		return;
+	}
+	fairwq_count_releasing(1);
+	INIT_WORK(&batch->reap_work.work, fairwq_batch_release_fn);
+	queue_work(fairwq_mutant(RELEASE_SHARED) ? fairwq_reap_wq : pool->release_wq,
+		   &batch->reap_work.work);
 }
 
 /*
@@ -123,7 +163,7 @@ static void fairwq_batch_reap_fn(struct work_struct *work)
 	}
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	if (drained)
-		fairwq_batch_leave(batch);
+		fairwq_batch_release(batch);
 }
 
 static void fairwq_batch_set_paused(struct fairwq_batch *batch, bool paused)
@@ -420,6 +460,11 @@ struct fairwq_batch *fairwq_batch_create(struct fairwq_pool *pool,
 	err = fairwq_batch_check_attrs(attrs);
 	if (err)
 		return ERR_PTR(err);
+	if (attrs->released) {
+		err = fairwq_pool_need_release_wq(pool);
+		if (err)
+			return ERR_PTR(err);
+	}
 	va_start(args, fmt);
 	name = fairwq_make_name(fmt, args);
 	va_end(args);

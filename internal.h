@@ -326,6 +326,7 @@ struct fairwq_pool {
 	unsigned int nr_batches;	/* p: who waits for none of them is woken */
 	unsigned int nr_flows;		/* p: only to warn if it goes before them */
 	wait_queue_head_t reaped;	/* woken when a batch has left */
+	struct workqueue_struct *release_wq; /* M, set once: for released(), if a batch has one */
 	struct fairwq_batch *default_batch[FAIRWQ_NR_RANKS]; /* I: by prio */
 	struct dentry *dir;		/* in debugfs; see debugfs.c */
 	struct list_head dir_link;	/* until there is debugfs; see debugfs.c */
@@ -436,6 +437,8 @@ struct fairwq_batch {
 	struct mutex flush_mutex;	/* one flush at a time */
 	struct rcu_work reap_work;	/* first after a grace period, then directly; its */
 					/* rcu_head once more for the memory */
+	struct rcu_work reap_work;	/* first after a grace period, then directly; */
+					/* last in pool->release_wq */
 	void (*released)(struct fairwq_batch *batch, void *priv); /* I */
 	void *priv;			/* I */
 	struct kref refs;		/* A: holders, and the pool until it is reaped */
@@ -690,6 +693,8 @@ void fairwq_batch_look(struct fairwq_batch *batch);
 bool fairwq_batch_is_idle(struct fairwq_batch *batch);
 const struct fairwq_turn *fairwq_pool_own_turn(struct fairwq_pool *pool);
 void fairwq_pool_put(struct fairwq_pool *pool);
+int fairwq_pool_need_release_wq(struct fairwq_pool *pool);
+char *fairwq_make_name(const char *fmt, va_list args) __printf(1, 0);
 struct fairwq_batch *fairwq_pool_next_busy(struct fairwq_pool *pool,
 					   struct fairwq_batch *last, u64 end);
 void fairwq_pool_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy);

@@ -222,6 +222,8 @@ static void fairwq_pool_teardown(struct fairwq_pool *pool)
 	synchronize_rcu();
 	/* Runners that have seen the empty tree may still be on their way out. */
 	destroy_workqueue(pool->wq);
+	if (pool->release_wq)
+		destroy_workqueue(pool->release_wq);
 	timer_delete_sync(&pool->tick);
 	fairwq_pool_free_runners(pool);
 	fairwq_lockdep_exit_pool(pool);
@@ -306,6 +308,18 @@ struct fairwq_pool *fairwq_pool_create(const struct fairwq_pool_attrs *attrs,
 	return pool;
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_create);
+
+/* A batch is to be created that has a released(), the first one perhaps. */
+int fairwq_pool_need_release_wq(struct fairwq_pool *pool)
+{
+	unsigned int flags = WQ_UNBOUND | (fairwq_wq_flags(pool->flags) & WQ_MEM_RECLAIM);
+
+	mutex_lock(&pool->mutex);
+	if (!pool->release_wq)
+		pool->release_wq = alloc_workqueue("%s", flags, 0, pool->name);
+	mutex_unlock(&pool->mutex);
+	return pool->release_wq ? 0 : -ENOMEM;
+}
 
 /* ---- waiting ---------------------------------------------------------- */
 

@@ -223,6 +223,88 @@ static void pool_goes_during_a_flush(struct kunit *test)
 	fairwq_batch_dispose(a);
 }
 
+/* ---- released() that sleeps ------------------------------------------- */
+
+/* Whether @cond comes to hold within so many jiffies. */
+#define within(jiffies_, cond)						\
+	({								\
+		unsigned long __end = jiffies + (jiffies_);		\
+									\
+		while (!(cond) && time_before(jiffies, __end))		\
+			usleep_range(50, 200);				\
+		(cond);							\
+	})
+
+struct sleeping_release {
+	struct completion entered, leave;
+};
+
+static void sleep_in_release(struct fairwq_batch *batch, void *priv)
+{
+	struct sleeping_release *sleeping = priv;
+
+	complete(&sleeping->entered);
+	wait_for_completion(&sleeping->leave);
+}
+
+struct rcu_item {
+	struct fairwq_rcu_work rwork;
+	struct completion done;
+};
+
+static void rcu_item_fn(struct fairwq_work *work)
+{
+	complete_all(&container_of(work, struct rcu_item, rwork.work)->done);
+}
+
+/*
+ * A client's released() sleeps, and the module has one worker for what it needs itself, as
+ * when memory is short: batches of other pools are released, grace periods pass, flows go.
+ */
+static void released_that_sleeps_stalls_nobody(struct kunit *test)
+{
+	struct sleeping_release *sleeping = kunit_kzalloc(test, sizeof(*sleeping), GFP_KERNEL);
+	struct rcu_item *rcu_item = kunit_kzalloc(test, sizeof(*rcu_item), GFP_KERNEL);
+	struct fairwq_batch_attrs attrs = { .released = sleep_in_release, .priv = sleeping };
+	struct releases *releases = releases_new(test);
+	struct fairwq_pool *other;
+	struct fairwq_flows *flows;
+	struct fairwq_batch *a, *b;
+	struct mock *mock = test->priv;
+
+	KUNIT_ASSERT_NOT_NULL(test, sleeping);
+	KUNIT_ASSERT_NOT_NULL(test, rcu_item);
+	init_completion(&sleeping->entered);
+	init_completion(&sleeping->leave);
+	init_completion(&rcu_item->done);
+	fairwq_rcu_work_init(&rcu_item->rwork, rcu_item_fn);
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_open(test);
+	a = counted_batch(test, releases);
+	b = mock_batch(test, "b");
+	other = fairwq_pool_create(NULL, "sleeps");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(other));
+	flows = fairwq_flows_create(mock->pool, NULL);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(flows));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_flows_set_idle_ms(flows, 1));
+	fairwq_test_one_reaper(true);
+	fairwq_batch_dispose(fairwq_batch_create(other, &attrs, "sleeper"));
+	/* From here on to the end nothing may leave the case. */
+	KUNIT_EXPECT_NE(test, 0UL, wait_for_completion_timeout(&sleeping->entered, MOCK_WAIT));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_rcu(b, &rcu_item->rwork));
+	KUNIT_EXPECT_NE(test, 0UL, wait_for_completion_timeout(&rcu_item->done, 2 * HZ));
+	fairwq_batch_dispose(a);
+	KUNIT_EXPECT_TRUE(test, within(2 * HZ, atomic_read(&releases->nr) == 1));
+	KUNIT_EXPECT_GE(test, fairwq_flows_queue(flows, 1, &mock_item(test, 'x')->work), 0);
+	KUNIT_EXPECT_TRUE(test, within(2 * HZ, !fairwq_test_nr_flows(flows)));
+	complete_all(&sleeping->leave);
+	wait_for_completion(&rcu_item->done);
+	fairwq_test_one_reaper(false);
+	fairwq_flows_destroy(flows);
+	fairwq_pool_destroy(other);
+	fairwq_batch_dispose(b);
+}
+
 /* ---- any context ------------------------------------------------------ */
 
 struct irq_dispose {
@@ -524,6 +606,7 @@ static struct kunit_case dispose_cases[] = {
 	KUNIT_CASE(disposed_paused_batch_drains),
 	KUNIT_CASE(released_batch_outlives_its_pool),
 	KUNIT_CASE(pool_goes_during_a_flush),
+	KUNIT_CASE(released_that_sleeps_stalls_nobody),
 	KUNIT_CASE(dispose_from_hardirq),
 	KUNIT_CASE(dispose_between_check_and_push),
 	KUNIT_CASE(push_before_the_batch_is_closed),
