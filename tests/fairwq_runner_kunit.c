@@ -597,13 +597,10 @@ static void others_run(enum fairwq_test_point point, struct fairwq_batch *batch)
 	msleep(OTHERS_MS);
 }
 
-/* Until the next tick, so that the runner offers the CPU to others. */
-static void tick_fn(struct fairwq_work *work)
+/* Somebody else wants the CPU. */
+static void resched_fn(struct fairwq_work *work)
 {
-	unsigned long now = jiffies;
-
-	while (jiffies == now)
-		cpu_relax();
+	set_tsk_need_resched(current);
 	mock_item_fn(work);
 }
 
@@ -617,9 +614,12 @@ static void others_are_not_charged(struct kunit *test)
 
 	mock_pool(test, 1, FAIRWQ_FAIR_TIME);
 	a = mock_batch(test, "a");
+	/* Both are in one plan, and that is not late. */
+	fairwq_test_set_guess(a, 1000);
+	WRITE_ONCE(fairwq_test_patience, 2 * OTHERS_MS);
 	for (i = 0; i < 2; i++) {
 		item[i] = mock_item(test, 'a');
-		fairwq_work_init(&item[i]->work, tick_fn);
+		fairwq_work_init(&item[i]->work, resched_fn);
 		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &item[i]->work));
 	}
 	WRITE_ONCE(slow_batch, a);
