@@ -151,7 +151,7 @@ static void fairwq_batch_reap_fn(struct work_struct *work)
 	bool drained;
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	batch->closed = true;
+	WRITE_ONCE(batch->closed, true);
 	batch->reaping = true;		/* by us, if it is drained by now */
 	fairwq_batch_attend_locked(batch);
 	drained = fairwq_batch_drained_locked(batch);
@@ -199,10 +199,12 @@ void fairwq_batch_retire(struct fairwq_batch *batch)
 	trace_fairwq_batch(batch, FAIRWQ_BATCH_DISPOSE);
 	/* It is marked: nobody can pause it any more. */
 	fairwq_batch_set_paused(batch, false);
-	if (fairwq_mutant(DISPOSE_NO_GRACE))
+	if (READ_ONCE(batch->pool->quiet) || fairwq_mutant(DISPOSE_NO_GRACE)) {
 		queue_work(fairwq_reap_wq, &batch->reap_work.work);
-	else
+	} else {
+		fairwq_count_grace();
 		queue_rcu_work(fairwq_reap_wq, &batch->reap_work);
+	}
 }
 
 /**

@@ -319,6 +319,7 @@ struct fairwq_pool {
 
 	struct mutex mutex;		/* see the table above */
 	bool dying;			/* P: no new batches, no pause */
+	bool quiet;			/* p: set once: nothing can come in, no push is under way */
 	struct list_head batches;	/* P to write, P or RCU to read: by seq */
 	struct list_head runners;	/* P and M to write, either to read */
 	unsigned int nr_runners;	/* M */
@@ -417,7 +418,7 @@ struct fairwq_batch {
 	unsigned int nr_canceling;	/* P: cancels of it that look for what is queued */
 	u8 color;			/* P: of the turns that begin now */
 	bool paused;			/* P */
-	bool closed;			/* P: disposed, and no push is under way */
+	bool closed;			/* p: disposed, and no push is under way; set once */
 	bool reaping;			/* P: will leave the pool */
 	bool reaped;			/* p: has left the pool; set once */
 	bool attended;			/* P: raises the attention until its turns have ended */
@@ -435,10 +436,8 @@ struct fairwq_batch {
 	struct list_head sort_link;	/* P: in pool->sorting */
 	struct list_head away_link;	/* P: in pool->away */
 	struct mutex flush_mutex;	/* one flush at a time */
-	struct rcu_work reap_work;	/* first after a grace period, then directly; its */
-					/* rcu_head once more for the memory */
-	struct rcu_work reap_work;	/* first after a grace period, then directly; */
-					/* last in pool->release_wq */
+	struct rcu_work reap_work;	/* first after a grace period, then directly; last in */
+					/* pool->release_wq; its rcu_head for the memory, too */
 	void (*released)(struct fairwq_batch *batch, void *priv); /* I */
 	void *priv;			/* I */
 	struct kref refs;		/* A: holders, and the pool until it is reaped */
@@ -822,6 +821,12 @@ static inline void fairwq_test_point(enum fairwq_test_point point,
 		hook(point, batch);
 }
 
+extern atomic_t fairwq_test_graces;
+static inline void fairwq_count_grace(void)
+{
+	atomic_inc(&fairwq_test_graces);
+}
+
 unsigned int fairwq_test_nr_batches(struct fairwq_pool *pool);
 unsigned int fairwq_test_nr_eligible(struct fairwq_pool *pool);
 u64 fairwq_test_counter(struct fairwq_pool *pool, enum fairwq_counter which);
@@ -845,6 +850,10 @@ bool fairwq_test_limiter_wanted(struct fairwq_limiter *limiter);
 #else
 static inline void fairwq_test_point(enum fairwq_test_point point,
 				     struct fairwq_batch *batch)
+{
+}
+
+static inline void fairwq_count_grace(void)
 {
 }
 #endif

@@ -53,6 +53,7 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_DISPOSE_NO_GRACE,		/* [dispose] does not wait for late pushes */
 	FAIRWQ_MUTANT_DISPOSE_TWICE,		/* [dispose] the second dispose removes again */
 	FAIRWQ_MUTANT_DISPOSE_LEAK,		/* [dispose] the last item does not remove it */
+	FAIRWQ_MUTANT_DESTROY_NO_GRACE,		/* [dispose] a pool goes under a push */
 	FAIRWQ_MUTANT_RELEASE_SHARED,		/* [dispose] a released() that sleeps stalls all */
 	FAIRWQ_MUTANT_FLUSH_REAPED,		/* [dispose] does not see that the pool went */
 	FAIRWQ_MUTANT_FLUSH_EARLY,		/* [fairwq] does not wait for what runs */

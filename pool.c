@@ -7,6 +7,10 @@
  * Then the pool is drained: its items may go on queueing until they stop. Then
  * every batch is retired, and waited for; then nothing is in the tree, so the
  * runners go idle, and destroying the workqueue waits for them.
+ *
+ * A grace period takes long, and whoever destroys many pools does so one after
+ * the other. So there is one at most, if nothing comes late; and none for a pool
+ * that only its owner could queue to.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -198,6 +202,18 @@ static int fairwq_pool_add_default_batches(struct fairwq_pool *pool)
 	return 0;
 }
 
+#ifdef FAIRWQ_TESTING
+/* So often the end of a pool has waited for one, or has had a batch wait for one. */
+atomic_t fairwq_test_graces;
+EXPORT_SYMBOL_GPL(fairwq_test_graces);
+#endif
+
+static void fairwq_pool_wait_grace(void)
+{
+	fairwq_count_grace();
+	synchronize_rcu();
+}
+
 /* Retire what is still there, and wait until it has left. */
 static void fairwq_pool_retire_batches(struct fairwq_pool *pool)
 {
@@ -213,13 +229,27 @@ static void fairwq_pool_retire_batches(struct fairwq_pool *pool)
 		fairwq_batch_put(pool->default_batch[i]);
 }
 
+static bool fairwq_pool_is_active(struct fairwq_pool *pool)
+{
+	bool active;
+
+	raw_spin_lock_irq(&pool->lock);
+	active = pool->nr_active;
+	raw_spin_unlock_irq(&pool->lock);
+	return active;
+}
+
 /* The rest of the way down, also for a pool that did not get all the way up. */
 static void fairwq_pool_teardown(struct fairwq_pool *pool)
 {
 	fairwq_pool_retire_batches(pool);
 	fairwq_debugfs_del_pool(pool);
-	/* Whoever chose a runner to kick has kicked it: see fairwq_kick_locked(). */
-	synchronize_rcu();
+	/*
+	 * Whoever chose a runner to kick has to have kicked it: see fairwq_kick_locked().
+	 * A runner that was chosen is active until it has been kicked and has run.
+	 */
+	if (fairwq_pool_is_active(pool))
+		fairwq_pool_wait_grace();
 	/* Runners that have seen the empty tree may still be on their way out. */
 	destroy_workqueue(pool->wq);
 	if (pool->release_wq)
@@ -430,16 +460,17 @@ EXPORT_SYMBOL_GPL(fairwq_pool_flush);
 /*
  * Nothing is queued and nothing runs: all batches under one hold of the lock,
  * so that an item in flight cannot queue to one that was looked at already,
- * and end before its own is.
+ * and end before its own is. With @for_good also: nothing waits to be pushed.
  */
-static bool fairwq_pool_is_idle(struct fairwq_pool *pool)
+static bool fairwq_pool_is_idle(struct fairwq_pool *pool, bool for_good)
 {
 	struct fairwq_batch *batch;
 	bool idle = true;
 
 	raw_spin_lock_irq(&pool->lock);
 	list_for_each_entry(batch, &pool->batches, link) {
-		idle = fairwq_batch_is_idle_locked(batch);
+		idle = fairwq_batch_is_idle_locked(batch) &&
+		       !(for_good && atomic_read(&batch->nr_held));
 		if (!idle)
 			break;
 	}
@@ -447,19 +478,45 @@ static bool fairwq_pool_is_idle(struct fairwq_pool *pool)
 	return idle;
 }
 
-/* Close the gate, and wait until the items of the pool have stopped queueing. */
-static void fairwq_pool_wait_drained(struct fairwq_pool *pool)
+/*
+ * Nobody from outside can be in the middle of a queue call: a batch either takes
+ * nothing since a grace period, or is a default batch, with no holder but the pool,
+ * whose owner does not queue while it destroys it.
+ */
+static bool fairwq_pool_is_private(struct fairwq_pool *pool)
+{
+	struct fairwq_batch *batch;
+	bool private = true;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(batch, &pool->batches, link) {
+		private = READ_ONCE(batch->closed) ||
+			  (batch->is_default && kref_read(&batch->refs) == 2) ||
+			  fairwq_mutant(DESTROY_NO_GRACE);
+		if (!private)
+			break;
+	}
+	rcu_read_unlock();
+	return private;
+}
+
+/*
+ * Close the gate, and wait until the items of the pool have stopped queueing. With
+ * @private no queue call from outside has to be waited for.
+ */
+static void fairwq_pool_wait_drained(struct fairwq_pool *pool, bool private)
 {
 	unsigned int tries = 0;
 
 	WRITE_ONCE(pool->draining, true);
-	synchronize_rcu();	/* pairs with fairwq_queue(); no model */
+	if (!private)
+		fairwq_pool_wait_grace();	/* pairs with fairwq_queue(); no model */
 	do {
 		fairwq_pool_wait(pool);
 		if (++tries == 10 || tries % 100 == 0)
 			pr_warn("pool %s: not drained after %u tries\n",
 				pool->name, tries);
-	} while (!fairwq_pool_is_idle(pool));
+	} while (!fairwq_pool_is_idle(pool, false));
 }
 
 /**
@@ -482,7 +539,7 @@ void fairwq_pool_drain(struct fairwq_pool *pool)
 	if (fairwq_pool_from_inside(pool, __func__))
 		return;
 	fairwq_lockdep_wait(pool);
-	fairwq_pool_wait_drained(pool);
+	fairwq_pool_wait_drained(pool, false);
 	WRITE_ONCE(pool->draining, false);
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_drain);
@@ -496,7 +553,11 @@ EXPORT_SYMBOL_GPL(fairwq_pool_drain);
  * when this returns. References to its batches may outlive the pool: queueing
  * to them gives -ESHUTDOWN.
  *
- * Nobody else may use @pool itself when this is called.
+ * Nobody else may use @pool itself when this is called, nor its default batches,
+ * but its own items, and whoever holds a reference to one.
+ *
+ * This takes an RCU grace period, some milliseconds; not if the pool had no
+ * batches but its default ones, or all others were disposed some time ago.
  *
  * Context: Process context, sleeps. From one of the pool's own items it warns
  * and returns with nothing done.
@@ -520,7 +581,9 @@ void fairwq_pool_destroy(struct fairwq_pool *pool)
 	list_for_each_entry_rcu(batch, &pool->batches, link)
 		fairwq_batch_resume(batch);
 	rcu_read_unlock();
-	fairwq_pool_wait_drained(pool);
+	fairwq_pool_wait_drained(pool, fairwq_pool_is_private(pool));
+	/* Without anything that may still come in, no push can be under way any more. */
+	WRITE_ONCE(pool->quiet, fairwq_pool_is_idle(pool, true));
 	fairwq_pool_teardown(pool);
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_destroy);

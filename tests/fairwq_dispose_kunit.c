@@ -305,6 +305,129 @@ static void released_that_sleeps_stalls_nobody(struct kunit *test)
 	fairwq_batch_dispose(b);
 }
 
+/* ---- pools that go --------------------------------------------------- */
+
+#define POOLS	50
+
+/* A pool that has run an item in its default batch, or in one of its own as well. */
+static struct fairwq_pool *used_pool(struct kunit *test, struct mock_item *item,
+				     struct fairwq_batch **own)
+{
+	const struct fairwq_pool_attrs attrs = { .max_active = 1 };
+	struct fairwq_pool *pool = fairwq_pool_create(&attrs, "used");
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(pool));
+	fairwq_pool_queue(pool, &item->work);
+	fairwq_pool_flush(pool);
+	if (own) {
+		*own = fairwq_batch_create(pool, NULL, "own");
+		fairwq_queue(*own, &item->work);
+		fairwq_batch_flush(*own);
+	}
+	return pool;
+}
+
+enum { DEFAULT_ONLY, OWN_DISPOSED, OWN_KEPT, NR_POOL_KINDS };
+
+static void destroy_pool_of(struct kunit *test, struct mock_item *item, int kind, s64 *us)
+{
+	struct fairwq_batch *own = NULL;
+	struct fairwq_pool *pool = used_pool(test, item, kind == DEFAULT_ONLY ? NULL : &own);
+	ktime_t began = ktime_get();
+
+	if (kind == OWN_DISPOSED)
+		fairwq_batch_dispose(own);
+	fairwq_pool_destroy(pool);
+	*us += ktime_us_delta(ktime_get(), began);
+	if (kind == OWN_KEPT)
+		fairwq_batch_dispose(own);
+}
+
+/*
+ * One after the other, so how long each takes counts: the number of grace periods. One that
+ * is told of a late runner may need another; most do not.
+ */
+static void fifty_pools_go(struct kunit *test)
+{
+	static const char * const name[] = { "default only", "own, disposed", "own, kept" };
+	/* The owner's dispose has its own, while the pool waits for one. */
+	static const int graces[] = { 0, 2, 1 };
+	struct mock_item *item = mock_item(test, 'x');
+	s64 us[NR_POOL_KINDS] = { };
+	int i, kind, nr;
+
+	for (kind = 0; kind < NR_POOL_KINDS; kind++) {
+		nr = atomic_read(&fairwq_test_graces);
+		for (i = 0; i < POOLS; i++)
+			destroy_pool_of(test, item, kind, &us[kind]);
+		nr = atomic_read(&fairwq_test_graces) - nr;
+		KUNIT_EXPECT_LE(test, nr, graces[kind] * POOLS + POOLS / 2);
+		kunit_info(test, "%s: %lld us and %d/%d grace periods for each pool\n", name[kind],
+			   div_s64(us[kind], POOLS), nr, POOLS);
+	}
+}
+
+static struct {
+	struct fairwq_pool *pool;
+	struct fairwq_batch *batch;
+	struct fairwq_work *work;
+	struct completion reached, done;
+	int ret;
+	bool destroyed, too_early;
+} pushing;
+
+/* Not refused, and not yet pushed: give a pool that does not wait for us time to go. */
+static void push_late(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (point != FAIRWQ_POINT_QUEUE_ACCEPTED || batch != pushing.batch)
+		return;
+	complete(&pushing.reached);
+	pushing.too_early = spin_for(200, READ_ONCE(pushing.destroyed));
+}
+
+static int pushing_fn(void *data)
+{
+	pushing.ret = fairwq_queue(pushing.batch, pushing.work);
+	complete(&pushing.done);
+	return 0;
+}
+
+/* @disposes: the batch of that push is disposed right before, else a holder keeps it. */
+static void destroy_under_a_push(struct kunit *test, bool disposes)
+{
+	struct mock_item *item = mock_item(test, 'x');
+	struct mock *mock = test->priv;
+
+	memset(&pushing, 0, sizeof(pushing));
+	init_completion(&pushing.reached);
+	init_completion(&pushing.done);
+	pushing.work = &item->work;
+	pushing.pool = fairwq_pool_create(NULL, "pushed-to");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(pushing.pool));
+	pushing.batch = fairwq_batch_get(fairwq_batch_create(pushing.pool, NULL, "a"));
+	fairwq_test_set_hook(push_late);
+	KUNIT_EXPECT_FALSE(test, IS_ERR(kthread_run(pushing_fn, NULL, "pushing")));
+	wait_for_completion(&pushing.reached);
+	if (disposes)
+		fairwq_batch_dispose(pushing.batch);
+	fairwq_pool_destroy(pushing.pool);
+	WRITE_ONCE(pushing.destroyed, true);
+	wait_for_completion(&pushing.done);
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_FALSE_MSG(test, pushing.too_early, "destroyed before the push");
+	KUNIT_EXPECT_EQ(test, 1, pushing.ret);
+	if (!disposes)
+		fairwq_batch_dispose(pushing.batch);
+	fairwq_batch_put(pushing.batch);
+	KUNIT_EXPECT_EQ(test, disposes ? 2U : 1U, READ_ONCE(mock->log.nr));
+}
+
+static void pool_waits_for_a_push(struct kunit *test)
+{
+	destroy_under_a_push(test, false);
+	destroy_under_a_push(test, true);
+}
+
 /* ---- any context ------------------------------------------------------ */
 
 struct irq_dispose {
@@ -606,6 +729,8 @@ static struct kunit_case dispose_cases[] = {
 	KUNIT_CASE(disposed_paused_batch_drains),
 	KUNIT_CASE(released_batch_outlives_its_pool),
 	KUNIT_CASE(pool_goes_during_a_flush),
+	KUNIT_CASE(fifty_pools_go),
+	KUNIT_CASE(pool_waits_for_a_push),
 	KUNIT_CASE(released_that_sleeps_stalls_nobody),
 	KUNIT_CASE(dispose_from_hardirq),
 	KUNIT_CASE(dispose_between_check_and_push),
