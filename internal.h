@@ -153,7 +153,7 @@ static __always_inline void fairwq_turn_take(struct fairwq_turn *turn,
 /* Most turns that a runner plans at once. */
 #define FAIRWQ_PLAN_MAX		64U
 /* Most items of a serializer that it takes along at once; see streak.c. */
-#define FAIRWQ_STREAK_MAX	128U
+#define FAIRWQ_STREAK_MAX	120U
 /* Most of them that one of a higher priority lifts. */
 #define FAIRWQ_LIFT_MAX		64U
 /* Most turns between two holds of the lock: those of a plan, or of a streak. */
@@ -240,6 +240,11 @@ struct fairwq_runner {
 	struct fairwq_streak streak;
 	struct fairwq_plan plan ____cacheline_aligned_in_smp;
 };
+
+/* kmalloc() has nothing between 16 and 32 KiB. */
+static_assert(IS_ENABLED(CONFIG_LOCKDEP) || IS_ENABLED(CONFIG_DEBUG_SPINLOCK) ||
+	      IS_ENABLED(CONFIG_DEBUG_OBJECTS) || SMP_CACHE_BYTES > 128 ||
+	      sizeof(struct fairwq_runner) <= 16384);
 
 /* A knob in debugfs: which one, and of which pool. */
 #define FAIRWQ_NR_KNOBS	6
