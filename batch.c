@@ -436,7 +436,8 @@ struct fairwq_batch *fairwq_batch_new(struct fairwq_pool *pool,
  * fairwq_batch_create - create a batch in a pool
  * @pool: the pool
  * @attrs: what it is to be like; NULL for a default batch of NORMAL priority
- * @fmt: printf format of its name, which need not be unique
+ * @fmt: printf format of its name, which need not be unique; control characters
+ *	become '?'
  *
  * The caller holds the one reference, to be dropped by
  * fairwq_batch_dispose().

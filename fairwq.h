@@ -178,8 +178,8 @@ struct fairwq_pool_attrs {
  *	up to 8. Pause, flush and dispose of an owner concern its own items only;
  *	it may go before its batches do. FAIRWQ_FIFO knows no owners
  * @released: called once, from process context, when the batch was disposed,
- *	has drained and left its pool; or NULL. May sleep; must not wait for
- *	the pool to be destroyed
+ *	has drained and left its pool; or NULL. May sleep, and then holds up
+ *	only the destruction of the pool; must not wait for that
  * @priv: passed to @released
  */
 struct fairwq_batch_attrs {

@@ -294,7 +294,7 @@ static struct workqueue_struct *fairwq_pool_alloc_wq(struct fairwq_pool *pool)
  * fairwq_pool_create - create a pool of runners with a fair tree of batches
  * @attrs: what it is to be like; NULL for the default
  * @fmt: printf format of its name, shown in debugfs and traces; need not be
- *	unique
+ *	unique. Control characters become '?'
  *
  * In a kernel that has fairwq built in, clients may call this from their
  * core_initcall() on.
