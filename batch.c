@@ -158,6 +158,8 @@ static void fairwq_batch_reap_fn(struct work_struct *work)
 	batch->reaping = drained;
 	if (drained) {
 		WRITE_ONCE(batch->reaped, true);
+		WARN_ON_ONCE(!list_empty(&batch->away_link));
+		fairwq_window_gone_locked(batch);
 		if (fairwq_mutant(DISPOSE_NONEMPTY))
 			fairwq_batch_set_eligible_locked(batch, false);
 	}

@@ -136,10 +136,10 @@ static void fairwq_ideal_count_locked(struct fairwq_pool *pool, struct fairwq_no
 
 	lockdep_assert_held(&pool->lock);
 
-	if (node->member.waits == waits)
+	if (node->waits == waits)
 		return;
 	fairwq_ideal_share_locked(pool, ideal);
-	node->member.waits = waits;
+	node->waits = waits;
 	ideal->weight += waits ? node->weight : -node->weight;
 	ideal->nr += waits ? 1 : -1;
 	if (!ideal->nr)
@@ -175,7 +175,7 @@ static s64 fairwq_window_service(const struct fairwq_pool *pool,
 	if (fairwq_by_time(pool))
 		cost >>= FAIRWQ_COST_NS_SHIFT;
 	else
-		cost >>= ilog2(FAIRWQ_COST_TURN) - TURN_SHIFT;
+		cost >>= FAIRWQ_COST_TURN_SHIFT - TURN_SHIFT;
 	return div_s64(cost * 100, node->weight);
 }
 
@@ -414,16 +414,16 @@ static void fairwq_window_waited_locked(struct fairwq_batch *batch)
 {
 	struct fairwq_node *node = fairwq_window_node(batch);
 	struct fairwq_pool *pool = batch->pool;
-	u32 waited = (u32)pool->turn_number - node->member.since;
+	u32 waited = (u32)pool->turn_number - node->since;
 
 	lockdep_assert_held(&pool->lock);
 
 	/* Its own is the last. */
-	if (node->member.waits && waited > pool->window.longest_wait + 1) {
+	if (node->waits && waited > pool->window.longest_wait + 1) {
 		pool->window.longest_wait = waited - 1;
 		pool->window.clients = pool->ideal[fairwq_window_rank(batch)].nr;
 	}
-	node->member.since = pool->turn_number;
+	node->since = pool->turn_number;
 }
 
 /* A batch took so many turns. */
@@ -501,7 +501,7 @@ void fairwq_window_weight_locked(struct fairwq_pool *pool, struct fairwq_node *n
 	lockdep_assert_held(&pool->lock);
 
 	fairwq_window_drop_locked(pool, node);
-	if (!node->member.waits)
+	if (!node->waits)
 		return;
 	fairwq_ideal_share_locked(pool, ideal);
 	ideal->weight += weight - node->weight;
@@ -517,8 +517,8 @@ void fairwq_window_joined_locked(struct fairwq_batch *batch)
 
 	if (node->member.left != pool->plan_nr)
 		fairwq_window_drop_locked(pool, node);
-	if (!node->member.waits)
-		node->member.since = pool->turn_number;
+	if (!node->waits)
+		node->since = pool->turn_number;
 	fairwq_ideal_count_locked(pool, node, true);
 }
 
@@ -547,6 +547,20 @@ void fairwq_window_left_locked(struct fairwq_batch *batch)
 		node->member.left = pool->plan_nr;
 	node = fairwq_window_node(batch);
 	if (pool->planning || fairwq_node_eligible(node))
+		return;
+	fairwq_window_drop_locked(pool, node);
+	fairwq_window_node_left_locked(pool, node);
+}
+
+/* A batch will not come back. It may have left the tree for its last turn: see above. */
+void fairwq_window_gone_locked(struct fairwq_batch *batch)
+{
+	struct fairwq_node *node = fairwq_window_node(batch);
+	struct fairwq_pool *pool = batch->pool;
+
+	lockdep_assert_held(&pool->lock);
+
+	if (fairwq_node_eligible(node))
 		return;
 	fairwq_window_drop_locked(pool, node);
 	fairwq_window_node_left_locked(pool, node);

@@ -152,6 +152,8 @@ static __always_inline void fairwq_turn_take(struct fairwq_turn *turn,
 
 /* Most turns that a runner plans at once. */
 #define FAIRWQ_PLAN_MAX		64U
+/* And under strict turns. */
+#define FAIRWQ_FORESEE_MAX	32U
 /* Most items of a serializer that it takes along at once; see streak.c. */
 #define FAIRWQ_STREAK_MAX	120U
 /* Most of them that one of a higher priority lifts. */
@@ -181,7 +183,7 @@ struct fairwq_plan {
 	s64 due;			/* R: when it is late, ns, under fair time */
 	struct fairwq_slot slot[FAIRWQ_PLAN_MAX];
 	/* P: of the tree before each turn; see @foresight */
-	struct fairwq_mark mark[FAIRWQ_PLAN_MAX];
+	struct fairwq_mark mark[FAIRWQ_FORESEE_MAX];
 };
 
 /*
@@ -715,6 +717,7 @@ void fairwq_window_drop_locked(struct fairwq_pool *pool, struct fairwq_node *nod
 void fairwq_window_lifted_locked(struct fairwq_batch *batch);
 void fairwq_window_joined_locked(struct fairwq_batch *batch);
 void fairwq_window_left_locked(struct fairwq_batch *batch);
+void fairwq_window_gone_locked(struct fairwq_batch *batch);
 void fairwq_window_guest_locked(struct fairwq_batch *batch);
 void fairwq_window_plan_begins_locked(struct fairwq_pool *pool);
 void fairwq_window_plan_ends_locked(struct fairwq_runner *runner, unsigned int nr);

@@ -187,15 +187,18 @@ struct fairwq_node *fairwq_node_next(const struct fairwq_node *node)
 static s64 scaled(struct fairwq_node *node, s64 cost)
 {
 	s64 sum = cost * NODE_DFL_WEIGHT + node->rest;
-	u32 weight = node->weight;
+	u32 weight = node->weight, rest;
 	u64 quot;
 
 	if (likely(sum >= 0 && sum <= U32_MAX)) {
 		node->rest = (u32)sum % weight;
 		return (u32)sum / weight;
 	}
-	if (sum >= 0)
-		return div_u64_rem(sum, weight, &node->rest);
+	if (sum >= 0) {
+		quot = div_u64_rem(sum, weight, &rest);
+		node->rest = rest;
+		return quot;
+	}
 	/* Down, as everywhere: what is left is never negative. */
 	quot = div_u64(weight - 1 - sum, weight);
 	node->rest = quot * weight + sum;
@@ -753,7 +756,7 @@ void fairwq_tree_mark(const struct fairwq_tree *tree, const struct fairwq_node *
 
 	mark->clock = node->parent->clock;
 	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
-		mark->waited[i] = tree->waited[i];
+		mark->waited[i] = tree->waited[i] >> FAIRWQ_COST_TURN_SHIFT;
 }
 
 /**
@@ -775,7 +778,7 @@ void fairwq_tree_rewind(struct fairwq_tree *tree, const struct fairwq_node *node
 		return;
 	node->parent->clock = mark->clock;
 	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
-		tree->waited[i] = mark->waited[i];
+		tree->waited[i] = (s64)mark->waited[i] << FAIRWQ_COST_TURN_SHIFT;
 	/* As they are before fairwq_tree_refund() and fairwq_tree_pay(). */
 	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
 		if (i != fairwq_node_rank(tree, node))

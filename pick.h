@@ -15,7 +15,8 @@
 #include <linux/types.h>
 
 /* What one turn costs where every turn costs the same. */
-#define FAIRWQ_COST_TURN	BIT_ULL(20)
+#define FAIRWQ_COST_TURN_SHIFT	20
+#define FAIRWQ_COST_TURN	BIT_ULL(FAIRWQ_COST_TURN_SHIFT)
 
 /*
  * A lower priority gets so much less than the ones above it, by default. It
@@ -41,8 +42,6 @@ struct fairwq_member {
 	u32 longest_us[2];		/* turns, in this window and in the last */
 	u16 longest_streak[2];		/* turns taken by one runner at once, likewise */
 	u32 left;			/* the plan that it left the tree in */
-	u32 since;			/* number of its last turn, or of that before it joined */
-	bool waits;			/* is counted among those that have a backlog */
 };
 
 /* How a node stands among its siblings. */
@@ -76,12 +75,14 @@ struct fairwq_node {
 	struct fairwq_node *last;	/* of @children; NULL: there are none */
 	u64 clock;			/* vtime of the child that was served last */
 	s64 behind;			/* how far behind the clock when it joined last */
-	u32 open;			/* turns charged, neither corrected nor refunded */
-	u32 early;			/* of these, charged before it joined last */
+	u16 open;			/* turns charged, neither corrected nor refunded */
+	u16 early;			/* of these, charged before it joined last */
 	u16 weight;
+	u16 rest;			/* what vtime lacks, in 1 / weight */
 	u8 standing;			/* enum fairwq_standing */
 	bool lifted;			/* ahead by turns that were not its own; of the caller */
-	u32 rest;			/* what vtime lacks, in 1 / weight */
+	bool waits;			/* is counted among those that have a backlog; of the caller */
+	u32 since;			/* number of its last turn, or of that before it joined; the same */
 	u32 lap;			/* of @clock: how often it has been through a lap */
 	u32 left;			/* @lap of its parent when it left last */
 	struct fairwq_member member;
@@ -90,7 +91,7 @@ struct fairwq_node {
 /* What a turn changes besides the node that takes it. */
 struct fairwq_mark {
 	u64 clock;			/* of its rank */
-	s64 waited[FAIRWQ_NR_RANKS];
+	s32 waited[FAIRWQ_NR_RANKS];	/* of @waited, in turns: all of them cost the same */
 };
 
 struct fairwq_tree {

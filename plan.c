@@ -84,7 +84,7 @@ static void fairwq_learn_locked(struct fairwq_pool *pool, bool held)
 	lockdep_assert_held(&pool->lock);
 
 	pool->foresight = false;
-	pool->ahead = held ? min(2 * pool->ahead, FAIRWQ_PLAN_MAX) : max(pool->ahead / 2, 2U);
+	pool->ahead = held ? min(2 * pool->ahead, FAIRWQ_FORESEE_MAX) : max(pool->ahead / 2, 2U);
 }
 
 /* So many owners of batches that are away are told apart in a plan; see below. */
