@@ -34,7 +34,7 @@ long fairwq_test_live_batches(void)
 }
 EXPORT_SYMBOL_GPL(fairwq_test_live_batches);
 
-/* Batches whose released() is to come, or runs. */
+/* Batches with a released() that is to come, or runs. */
 static atomic_long_t fairwq_releasing;
 
 static void fairwq_count_releasing(int n)

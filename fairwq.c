@@ -270,8 +270,8 @@ static int fairwq_push(struct fairwq_batch *batch, struct fairwq_work *work)
 
 /*
  * If it was not disposed yet, the grace period after that is still to come, and
- * whoever closes the batch then sees the count: see fairwq_batch_reap_fn(). The
- * end of a pool may do without one, but has seen the count before: pool->quiet.
+ * fairwq_batch_reap_fn() then sees the count when it closes the batch. The end of
+ * a pool may do without a grace period, but has seen the count before: pool->quiet.
  */
 void fairwq_unhold(struct fairwq_batch *batch)
 {

@@ -11,6 +11,8 @@
  * The runners of a pool have a class of their own: an item may destroy another
  * pool, and wait for its workqueue.
  */
+#include <linux/rcupdate.h>
+
 #include "internal.h"
 
 #ifdef CONFIG_LOCKDEP
@@ -23,6 +25,8 @@ void fairwq_lockdep_init_pool(struct fairwq_pool *pool)
 
 void fairwq_lockdep_exit_pool(struct fairwq_pool *pool)
 {
+	/* A flush that has not seen its batch reaped may use the map: fairwq_batch_flush(). */
+	synchronize_rcu();
 	lockdep_unregister_key(&pool->runner_key);
 	lockdep_unregister_key(&pool->wait_key);
 }

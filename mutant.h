@@ -120,8 +120,8 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_LEAK_UNSEEN,		/* [runner] no check after the function */
 	FAIRWQ_MUTANT_HUNG_AT_ONCE,		/* [runner] all stacks in one look */
 	FAIRWQ_MUTANT_RUNNER_STAYS,		/* [runner] never returns to the workqueue */
-	FAIRWQ_MUTANT_RESCHED_CHARGED,		/* [runner] an item pays for who had the CPU */
-	FAIRWQ_MUTANT_PENDING_REFUSED,		/* [refuse] pending, and refused as if it was free */
+	FAIRWQ_MUTANT_RESCHED_CHARGED,		/* [runner] an item pays for what others ran */
+	FAIRWQ_MUTANT_PENDING_REFUSED,		/* [refuse] pending, and refused as if free */
 	FAIRWQ_MUTANT_UNDESTROYED_DEAD,		/* [refuse] not destroyed, and takes no items */
 	FAIRWQ_MUTANT_FLOW_SWEEP_BUSY,		/* [flows] removed although it has an item */
 	FAIRWQ_MUTANT_FLOW_NO_GRACE,		/* [flows] removed under who has just found it */

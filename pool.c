@@ -8,9 +8,9 @@
  * every batch is retired, and waited for; then nothing is in the tree, so the
  * runners go idle, and destroying the workqueue waits for them.
  *
- * A grace period takes long, and whoever destroys many pools does so one after
- * the other. So there is one at most, if nothing comes late; and none for a pool
- * that only its owner could queue to.
+ * A grace period takes long, and a driver destroys its pools one after the other.
+ * So there is one at most, if nothing comes late; and none for a pool that only
+ * its owner could queue to.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -245,8 +245,8 @@ static void fairwq_pool_teardown(struct fairwq_pool *pool)
 	fairwq_pool_retire_batches(pool);
 	fairwq_debugfs_del_pool(pool);
 	/*
-	 * Whoever chose a runner to kick has to have kicked it: see fairwq_kick_locked().
-	 * A runner that was chosen is active until it has been kicked and has run.
+	 * A runner that was chosen must have been kicked: see fairwq_kick_locked(). It
+	 * is active until it has been kicked, and has run.
 	 */
 	if (fairwq_pool_is_active(pool))
 		fairwq_pool_wait_grace();
@@ -479,9 +479,9 @@ static bool fairwq_pool_is_idle(struct fairwq_pool *pool, bool for_good)
 }
 
 /*
- * Nobody from outside can be in the middle of a queue call: a batch either takes
- * nothing since a grace period, or is a default batch, with no holder but the pool,
- * whose owner does not queue while it destroys it.
+ * Tell that no queue call from outside can be under way. Each batch either has
+ * refused items for a grace period, or is a default batch without a holder but the
+ * pool. The owner of the pool must not queue to that one while it destroys the pool.
  */
 static bool fairwq_pool_is_private(struct fairwq_pool *pool)
 {
@@ -553,8 +553,8 @@ EXPORT_SYMBOL_GPL(fairwq_pool_drain);
  * when this returns. References to its batches may outlive the pool: queueing
  * to them gives -ESHUTDOWN.
  *
- * Nobody else may use @pool itself when this is called, nor its default batches,
- * but its own items, and whoever holds a reference to one.
+ * No other caller may use @pool itself when this is called. Only items of the
+ * pool, and holders of a reference to one, may use its default batches.
  *
  * This takes an RCU grace period, some milliseconds; not if the pool had no
  * batches but its default ones, or all others were disposed some time ago.

@@ -65,7 +65,7 @@ bool fairwq_has_work_locked(const struct fairwq_pool *pool)
  * caller sends it, once the lock is dropped, by fairwq_kick_send(). Between
  * the two the pool may be drained by others: unless the caller is a worker of
  * the pool, both are in one RCU read-side section, which its destruction waits
- * for.
+ * for if it finds a runner active.
  */
 struct fairwq_runner *fairwq_kick_locked(struct fairwq_pool *pool)
 {

@@ -229,10 +229,15 @@ static void pool_goes_during_a_flush(struct kunit *test)
 #define within(jiffies_, cond)						\
 	({								\
 		unsigned long __end = jiffies + (jiffies_);		\
+		bool __met;						\
 									\
-		while (!(cond) && time_before(jiffies, __end))		\
+		for (;;) {						\
+			__met = (cond);					\
+			if (__met || time_after(jiffies, __end))	\
+				break;					\
 			usleep_range(50, 200);				\
-		(cond);							\
+		}							\
+		__met;							\
 	})
 
 struct sleeping_release {

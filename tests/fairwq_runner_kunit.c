@@ -597,7 +597,7 @@ static void others_run(enum fairwq_test_point point, struct fairwq_batch *batch)
 	msleep(OTHERS_MS);
 }
 
-/* Somebody else wants the CPU. */
+/* Ask for another task to run. */
 static void resched_fn(struct fairwq_work *work)
 {
 	set_tsk_need_resched(current);

@@ -162,6 +162,7 @@ static struct kunit_suite builtin_suite = {
 	.name = "fairwq_builtin",
 	.test_cases = builtin_cases,
 };
+
 kunit_test_suite(builtin_suite);
 
 MODULE_DESCRIPTION("Built-in clients of fairwq");
