@@ -334,7 +334,7 @@ struct fairwq_pool {
 	unsigned int nr_batches;	/* p: who waits for none of them is woken */
 	unsigned int nr_flows;		/* p: only to warn if it goes before them */
 	wait_queue_head_t reaped;	/* woken when a batch has left */
-	struct workqueue_struct *release_wq; /* M, set once: for released(), if a batch has one */
+	struct workqueue_struct *release_wq; /* A, set once: for released(), if a batch has one */
 	struct fairwq_batch *default_batch[FAIRWQ_NR_RANKS]; /* I: by prio */
 	struct dentry *dir;		/* in debugfs; see debugfs.c */
 	struct list_head dir_link;	/* until there is debugfs; see debugfs.c */

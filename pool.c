@@ -339,16 +339,21 @@ struct fairwq_pool *fairwq_pool_create(const struct fairwq_pool_attrs *attrs,
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_create);
 
-/* A batch is to be created that has a released(), the first one perhaps. */
+/* Have a workqueue for released(), as a batch with one is to be created. */
 int fairwq_pool_need_release_wq(struct fairwq_pool *pool)
 {
 	unsigned int flags = WQ_UNBOUND | (fairwq_wq_flags(pool->flags) & WQ_MEM_RECLAIM);
+	struct workqueue_struct *wq;
 
-	mutex_lock(&pool->mutex);
-	if (!pool->release_wq)
-		pool->release_wq = alloc_workqueue("%s", flags, 0, pool->name);
-	mutex_unlock(&pool->mutex);
-	return pool->release_wq ? 0 : -ENOMEM;
+	if (READ_ONCE(pool->release_wq))
+		return 0;
+	wq = alloc_workqueue("%s", flags, 0, pool->name);
+	if (!wq)
+		return -ENOMEM;
+	/* The batch is seen by others after it has joined the pool, under the lock. */
+	if (cmpxchg(&pool->release_wq, NULL, wq))
+		destroy_workqueue(wq);
+	return 0;
 }
 
 /* ---- waiting ---------------------------------------------------------- */
