@@ -337,8 +337,8 @@ int fairwq_batch_check_attrs(const struct fairwq_batch_attrs *attrs)
 	return 0;
 }
 
-static int fairwq_batch_check_parent(const struct fairwq_pool *pool,
-				     const struct fairwq_batch_attrs *attrs)
+int fairwq_batch_check_parent(const struct fairwq_pool *pool,
+			      const struct fairwq_batch_attrs *attrs)
 {
 	const struct fairwq_batch *parent = attrs->parent;
 
@@ -407,15 +407,14 @@ struct fairwq_batch *fairwq_batch_new(struct fairwq_pool *pool,
 {
 	struct fairwq_node *group = NULL;
 	struct fairwq_batch *batch;
-	int err = fairwq_batch_check_parent(pool, attrs);
+	int err;
 
-	if (!err && attrs->parent) {
+	if (attrs->parent) {
 		group = kzalloc(sizeof(*group), gfp);
-		err = group ? 0 : -ENOMEM;
-	}
-	if (err) {
-		kfree(name);
-		return ERR_PTR(err);
+		if (!group) {
+			kfree(name);
+			return ERR_PTR(-ENOMEM);
+		}
 	}
 	batch = fairwq_batch_alloc(pool, attrs, name, gfp);
 	if (!batch) {
@@ -462,7 +461,7 @@ struct fairwq_batch *fairwq_batch_create(struct fairwq_pool *pool,
 	if (!fmt)
 		return ERR_PTR(fairwq_bad_arg("fmt is NULL"));
 	attrs = attrs ?: &dfl;
-	err = fairwq_batch_check_attrs(attrs);
+	err = fairwq_batch_check_attrs(attrs) ?: fairwq_batch_check_parent(pool, attrs);
 	if (err)
 		return ERR_PTR(err);
 	if (attrs->released) {

@@ -536,6 +536,7 @@ static void fairwq_flows_init(struct fairwq_flows *flows, struct fairwq_batch *s
 	mutex_init(&flows->sweep_mutex);
 	INIT_DELAYED_WORK(&flows->sweep, fairwq_flows_sweep_fn);
 	flows->attrs = *attrs;
+	fairwq_batch_get(attrs->parent);	/* whose memory it names */
 	flows->shared = shared;
 	flows->pool = shared->pool;
 	flows->idle = msecs_to_jiffies(FLOWS_DFL_IDLE_MS);
@@ -546,7 +547,10 @@ static void fairwq_flows_init(struct fairwq_flows *flows, struct fairwq_batch *s
  * @pool: the pool that they are to be in
  * @attrs: what each of them is to be like; NULL for a default batch of NORMAL
  *	priority. @released must be NULL: these batches are not the client's,
- *	and nobody could say whose each was
+ *	and nobody could say whose each was. With a @parent all of them together
+ *	get the owner's share: without one, a client that uses ever new keys gets
+ *	a share for each of them. @flows keeps the owner's memory; an owner that is
+ *	disposed meanwhile goes on being their owner
  *
  * In debugfs they are called "flow-" and the key in hexadecimal, and the one
  * that is shared by items for which there was no memory "flows-shared". That
@@ -569,9 +573,7 @@ struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
 	if (fairwq_is_no_pointer(pool))
 		return ERR_PTR(fairwq_bad_arg("pool is NULL or an error"));
 	attrs = attrs ?: &dfl;
-	if (attrs->parent)
-		return ERR_PTR(fairwq_bad_arg("attrs->parent is not for flows"));
-	err = fairwq_batch_check_attrs(attrs);
+	err = fairwq_batch_check_attrs(attrs) ?: fairwq_batch_check_parent(pool, attrs);
 	if (err)
 		return ERR_PTR(err);
 	if (attrs->released)
@@ -641,6 +643,7 @@ void fairwq_flows_destroy(struct fairwq_flows *flows)
 	}
 	fairwq_pool_count_flows(flows->pool, -1);
 	fairwq_flows_end_batch(flows->shared);
+	fairwq_batch_put(flows->attrs.parent);
 	kfree(flows);
 }
 EXPORT_SYMBOL_GPL(fairwq_flows_destroy);

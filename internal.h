@@ -691,6 +691,8 @@ struct fairwq_batch *fairwq_batch_new(struct fairwq_pool *pool,
 				      const struct fairwq_batch_attrs *attrs,
 				      bool is_default, const char *name, gfp_t gfp);
 int fairwq_batch_check_attrs(const struct fairwq_batch_attrs *attrs);
+int fairwq_batch_check_parent(const struct fairwq_pool *pool,
+			      const struct fairwq_batch_attrs *attrs);
 void fairwq_batch_retire(struct fairwq_batch *batch);
 void fairwq_batch_wait(struct fairwq_batch *batch);
 void fairwq_batch_look(struct fairwq_batch *batch);

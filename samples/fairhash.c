@@ -5,7 +5,8 @@
  * A real client of fairwq. Every write is an item, every descriptor a
  * serializer, as a hash takes its blocks in order, and every process a batch: a
  * process that hashes over sixty-four descriptors at once gets no more of the
- * pool than one that hashes over a single one.
+ * pool than one that hashes over a single one. The processes of a user have one
+ * owner, so a user gains nothing by starting many of them, or new ones.
  *
  *   exec 3<>/dev/fairhash; cat file >&3; read -r digest <&3
  *
@@ -56,6 +57,8 @@
 #include <linux/spinlock.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
+#include <linux/uidgid.h>
+#include <linux/user_namespace.h>
 #include <linux/wait.h>
 #include <linux/wait_bit.h>
 
@@ -92,6 +95,17 @@ MODULE_PARM_DESC(max_backlog, "bytes a descriptor may have outstanding before it
  * H: whoever hashes: the item that runs, or, while there are no blocks, a
  *    holder of F
  */
+
+/*
+ * A user that has had the device open: the owner of the batches of its processes. Kept
+ * until the module goes: with a new owner for each new process, what the last one has
+ * had would be forgotten.
+ */
+struct fairhash_user {
+	struct list_head node;		/* C: in fairhash_users */
+	kuid_t uid;			/* I */
+	struct fairwq_batch *batch;	/* I */
+};
 
 /* A process that has the device open. */
 struct fairhash_client {
@@ -131,6 +145,7 @@ static struct fairwq_pool *fairhash_pool;
 static struct crypto_shash *fairhash_sha256;
 static DEFINE_MUTEX(fairhash_clients_lock);
 static LIST_HEAD(fairhash_clients);	/* C */
+static LIST_HEAD(fairhash_users);	/* C */
 static atomic_t fairhash_nr_clients;	/* on the list, or on their way out */
 
 /* ------------------------------------------------------------- clients -- */
@@ -148,15 +163,52 @@ static void fairhash_client_name(char *name, size_t size)
 	}
 }
 
-static struct fairhash_client *fairhash_client_create(void)
+/* The user that runs the calling process; a new one if it was not seen yet; or ERR_PTR(). */
+static struct fairhash_user *fairhash_user_get(void)
+{
+	struct fairhash_user *user;
+	void *err;
+
+	lockdep_assert_held(&fairhash_clients_lock);
+
+	list_for_each_entry(user, &fairhash_users, node)
+		if (uid_eq(user->uid, current_uid()))
+			return user;
+	user = kzalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
+	if (!user)
+		return ERR_PTR(-ENOMEM);
+	user->uid = current_uid();
+	user->batch = fairwq_batch_create(fairhash_pool, NULL, "user-%u",
+					  from_kuid(&init_user_ns, user->uid));
+	if (IS_ERR(user->batch)) {
+		err = user->batch;
+		kfree(user);
+		return err;
+	}
+	list_add(&user->node, &fairhash_users);
+	return user;
+}
+
+static void fairhash_free_users(void)
+{
+	struct fairhash_user *user, *next;
+
+	list_for_each_entry_safe(user, next, &fairhash_users, node) {
+		fairwq_batch_dispose(user->batch);
+		kfree(user);
+	}
+}
+
+static struct fairhash_client *fairhash_client_create(const struct fairhash_user *user)
 {
 	struct fairhash_client *client = kzalloc(sizeof(*client), GFP_KERNEL_ACCOUNT);
+	const struct fairwq_batch_attrs attrs = { .parent = user->batch };
 	char name[TASK_COMM_LEN + 16];
 
 	if (!client)
 		return ERR_PTR(-ENOMEM);
 	fairhash_client_name(name, sizeof(name));
-	client->batch = fairwq_batch_create(fairhash_pool, NULL, "%s", name);
+	client->batch = fairwq_batch_create(fairhash_pool, &attrs, "%s", name);
 	if (IS_ERR(client->batch)) {
 		void *err = client->batch;
 
@@ -171,13 +223,15 @@ static struct fairhash_client *fairhash_client_create(void)
 static struct fairhash_client *fairhash_client_get(void)
 {
 	struct fairhash_client *client;
+	struct fairhash_user *user;
 
 	mutex_lock(&fairhash_clients_lock);
 	list_for_each_entry(client, &fairhash_clients, node) {
 		if (client->tgid == task_tgid(current))
 			goto found;
 	}
-	client = fairhash_client_create();
+	user = fairhash_user_get();
+	client = IS_ERR(user) ? ERR_CAST(user) : fairhash_client_create(user);
 	if (IS_ERR(client))
 		goto out;
 	list_add(&client->node, &fairhash_clients);
@@ -613,6 +667,7 @@ static void __exit fairhash_exit(void)
 {
 	misc_deregister(&fairhash_device);
 	wait_var_event(&fairhash_nr_clients, !atomic_read(&fairhash_nr_clients));
+	fairhash_free_users();
 	fairwq_pool_destroy(fairhash_pool);
 	crypto_free_shash(fairhash_sha256);
 }
