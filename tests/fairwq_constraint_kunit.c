@@ -745,6 +745,57 @@ static void waits_asleep_for_an_own_constraint(struct kunit *test)
 	fairwq_batch_dispose(a);
 }
 
+/* A client's own constraint that lets go at once, when a flush sleeps by then. */
+static struct {
+	struct task_struct *task;	/* of the flush */
+	bool asked, asleep;
+} at_once;
+
+static bool at_once_admit(struct fairwq_constraint *constraint, struct fairwq_work *work)
+{
+	step_done(&at_once.asked);
+	at_once.asleep = spin_for(MOCK_SPIN_MS,
+				  READ_ONCE(at_once.task->__state) == TASK_UNINTERRUPTIBLE);
+	return true;
+}
+
+static const struct fairwq_constraint_ops at_once_ops = {
+	.admit = at_once_admit, .complete = keeper_complete,
+};
+
+static bool at_once_flush(struct fairwq_work *work)
+{
+	return spin_until(&at_once.asked) && fairwq_work_flush(work);
+}
+
+/* It takes no lock, and the flush is told all the same. */
+static void admitted_at_once_while_a_flush_sleeps(struct kunit *test)
+{
+	struct fairwq_constraint *own = kunit_kzalloc(test, sizeof(*own), GFP_KERNEL);
+	struct mock_item *item;
+	struct fairwq_batch *a;
+	struct call *call;
+
+	KUNIT_ASSERT_NOT_NULL(test, own);
+	need_two_cpus(test);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	mock_open(test);
+	a = mock_batch(test, "a");
+	item = mock_item(test, 'x');
+	fairwq_constraint_init(own, &at_once_ops);
+	memset(&at_once, 0, sizeof(at_once));
+	call = call_new(test, at_once_flush, &item->work);
+	at_once.task = call->task;
+	call_go_apart(test, call);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_constrained(own, a, &item->work));
+	KUNIT_EXPECT_TRUE(test, call_end(test, call));
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	KUNIT_EXPECT_TRUE(test, at_once.asleep);
+	mock_expect(test, "x");
+	fairwq_batch_flush(a);
+	fairwq_batch_dispose(a);
+}
+
 static struct kunit_case constraint_cases[] = {
 	KUNIT_CASE(cancel_looks_again),
 	KUNIT_CASE(cancel_of_the_third_queueing),
@@ -758,6 +809,7 @@ static struct kunit_case constraint_cases[] = {
 	KUNIT_CASE(flush_sleeps_until_it_is_let_go),
 	KUNIT_CASE(flush_sleeps_behind_a_serializer),
 	KUNIT_CASE(waits_asleep_for_an_own_constraint),
+	KUNIT_CASE(admitted_at_once_while_a_flush_sleeps),
 	{}
 };
 

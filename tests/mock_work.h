@@ -59,16 +59,22 @@ static inline struct call *call_start(struct kunit *test,
 }
 
 /* On another CPU than the caller, who stays where he is for the rest of the case. */
-static inline struct call *call_start_apart(struct kunit *test,
-					    bool (*fn)(struct fairwq_work *work),
-					    struct fairwq_work *work)
+static inline void call_go_apart(struct kunit *test, struct call *call)
 {
-	struct call *call = call_new(test, fn, work);
 	unsigned int cpu = raw_smp_processor_id();
 
 	KUNIT_ASSERT_EQ(test, 0, set_cpus_allowed_ptr(current, cpumask_of(cpu)));
 	kthread_bind(call->task, cpumask_any_but(cpu_online_mask, cpu));
 	wake_up_process(call->task);
+}
+
+static inline struct call *call_start_apart(struct kunit *test,
+					    bool (*fn)(struct fairwq_work *work),
+					    struct fairwq_work *work)
+{
+	struct call *call = call_new(test, fn, work);
+
+	call_go_apart(test, call);
 	return call;
 }
 
