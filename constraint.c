@@ -41,8 +41,9 @@
 #define LOCK_BITS	7
 
 /*
- * Of those constraints whose addresses fall together. Nothing of fairwq's is locked under
- * them. @waiters, under the lock: calls that sleep until a work leaves a constraint.
+ * Of those constraints whose addresses fall together. Nothing of fairwq's is
+ * locked under them. @waiters, under the lock: calls that sleep until a work
+ * leaves a constraint.
  */
 static struct fairwq_constraint_lock {
 	raw_spinlock_t lock ____cacheline_aligned_in_smp;
@@ -98,10 +99,11 @@ struct fairwq_kept_waiter {
 };
 
 /*
- * Wake the calls that wait for @work, which has left a constraint of this lock, or for any
- * work that is seen to have left. @work by its address: it may be queued again by now,
- * with the same word. While no call waits this is one look beside the lock. Otherwise it
- * looks at each call that waits for any work of this lock.
+ * Wake the calls that wait for @work, which has left a constraint of this lock,
+ * or for any work that is seen to have left. @work by its address: it may be
+ * queued again by now, with the same word. While no call waits this is one look
+ * beside the lock. Otherwise it looks at each call that waits for any work of
+ * this lock.
  */
 static void fairwq_left_locked(struct fairwq_constraint_lock *lock,
 			       const struct fairwq_work *work)
@@ -128,20 +130,27 @@ fairwq_lock_of(const struct fairwq_constraint *constraint)
 	return &fairwq_constraint_locks[fairwq_lock_index(constraint)];
 }
 
-/* Works were taken out of @constraint, and cannot come back before the lock is dropped. */
+/*
+ * Wake the calls that wait for works that were taken out of @constraint. The
+ * works cannot come back before the lock is dropped.
+ */
 void fairwq_kept_left_locked(const struct fairwq_constraint *constraint)
 {
 	fairwq_left_locked(fairwq_lock_of(constraint), NULL);
 }
 
-/* Tell the calls that wait that a constraint has let @work go without the lock. */
+/*
+ * Tell the calls that wait that a constraint has let @work go without the lock.
+ */
 static void fairwq_admitted_unlocked(const struct fairwq_constraint *constraint,
 				     const struct fairwq_work *work)
 {
 	struct fairwq_constraint_lock *lock = fairwq_lock_of(constraint);
 	unsigned long flags;
 
-	/* After the word was changed. Pairs with fairwq_wait_kept(). No model. */
+	/*
+	 * After the word was changed. Pairs with fairwq_wait_kept(). No model.
+	 */
 	if (likely(hlist_empty(&lock->waiters)))
 		return;
 	raw_spin_lock_irqsave(&lock->lock, flags);
@@ -150,9 +159,9 @@ static void fairwq_admitted_unlocked(const struct fairwq_constraint *constraint,
 }
 
 /*
- * Check whether a work, with @data in the word, stays in its constraint until that
- * lets it go, and waiters are told: not if its queue call is on the way there. @any:
- * else only if it cannot be taken out.
+ * Check whether a work, with @data in the word, stays in its constraint until
+ * that lets it go, and waiters are told: not if its queue call is on the way
+ * there. @any: else only if it cannot be taken out.
  */
 static bool fairwq_stays_locked(const struct fairwq_work *work, long data, bool any)
 {
@@ -174,8 +183,8 @@ static bool fairwq_stays_locked(const struct fairwq_work *work, long data, bool 
 }
 
 /*
- * Sleep until a work is not kept back any more, as @data, its word, says; @any: as above.
- * Return: false if that cannot be waited for, or was over at once.
+ * Sleep until a work is not kept back any more, as @data, its word, says; @any:
+ * as above. Return: false if that cannot be waited for, or was over at once.
  */
 bool fairwq_wait_kept(struct fairwq_work *work, long data, bool any)
 {
@@ -192,8 +201,8 @@ bool fairwq_wait_kept(struct fairwq_work *work, long data, bool any)
 	if (waits) {
 		hlist_add_head(&waiter.node, &lock->waiters);
 		/*
-		 * Store @waiters, then load the word. Pairs with the cmpxchg() in
-		 * fairwq_enter(), which does not take the lock. No model.
+		 * Store @waiters, then load the word. Pairs with the cmpxchg()
+		 * in fairwq_enter(), which does not take the lock. No model.
 		 */
 		smp_mb();
 		waits = atomic_long_read(&work->data) == data;
@@ -441,7 +450,10 @@ void fairwq_enter(struct fairwq_constraint *constraint, struct fairwq_batch *bat
 	WRITE_ONCE(work->place, mark ? FAIRWQ_PLACE_OWN : 0);
 	while (!atomic_long_try_cmpxchg(&work->data, &data, fairwq_admitted(work, data)))
 		;
-	/* With a mark it was never in the list, and so is not waited for: fairwq_stays_locked(). */
+	/*
+	 * With a mark it was never in the list, and so is not waited for:
+	 * fairwq_stays_locked().
+	 */
 	if (!mark)
 		fairwq_admitted_unlocked(constraint, work);
 	/* Who has marked it, too: it is dropped there. */

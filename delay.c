@@ -5,9 +5,10 @@
  * Such a work is pending from the call on. Until it is pushed it holds its
  * batch, so that the batch, if it is disposed, waits for it to run.
  *
- * While a call sets the timer or deletes it, and while the timer fires, the word
- * does not say what is so. A cancel that comes then waits. All three happen with
- * interrupts off, so each is on another CPU than the cancel, and soon over.
+ * While a call sets the timer or deletes it, and while the timer fires, the
+ * word does not say what is so. A cancel that comes then waits. All three
+ * happen with interrupts off, so each is on another CPU than the cancel, and
+ * soon over.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -89,20 +90,23 @@ static struct fairwq_delayed_work *to_delayed_work_of(struct fairwq_work *work)
 	return container_of(work, struct fairwq_delayed_work, work);
 }
 
-/* Check whether a work, of which it was said that it waits for its timer, does so. */
+/*
+ * Check whether a work, of which it was said that it waits for its timer, does
+ * so.
+ */
 bool fairwq_delay_pending(struct fairwq_work *work)
 {
 	return timer_pending(&to_delayed_work_of(work)->timer);
 }
 
 /*
- * Delete the timer of a work, and let go of the work. Interrupts are off over both
- * steps: in between the word still says that it waits for a timer. An interrupt
- * that comes then, or on PREEMPT_RT a task that preempts, would wait for what it
- * keeps from going on.
+ * Delete the timer of a work, and let go of the work. Interrupts are off over
+ * both steps: in between the word still says that it waits for a timer. An
+ * interrupt that comes then, or on PREEMPT_RT a task that preempts, would wait
+ * for what it keeps from going on.
  *
- * Return: false if the timer is not set: a call on another CPU is about to set it,
- * or it fires there, or the work is pushed and not found in the queue yet.
+ * Return: false if the timer is not set: a call on another CPU is about to set
+ * it, or it fires there, or the work is pushed and not found in the queue yet.
  */
 bool fairwq_cancel_delayed(struct fairwq_work *work)
 {
@@ -319,8 +323,8 @@ EXPORT_SYMBOL_GPL(__fairwq_rcu_work_init);
  * The grace period begins not before this call. As with queue_rcu_work(), the
  * work cannot be cancelled until it is over, nor be stopped by disabling it:
  * fairwq_work_cancel() and fairwq_work_disable() leave it pending, and
- * fairwq_work_cancel_sync() and fairwq_work_disable_sync() wait until it is over.
- * What fairwq_queue_delayed() says of @batch holds here, too.
+ * fairwq_work_cancel_sync() and fairwq_work_disable_sync() wait until it is
+ * over. What fairwq_queue_delayed() says of @batch holds here, too.
  *
  * Context: Any but NMI. Allocates nothing.
  * Return: as fairwq_queue(); -EBUSY also if it was cancelled in the middle of a
@@ -348,8 +352,8 @@ int fairwq_queue_rcu(struct fairwq_batch *batch, struct fairwq_rcu_work *rwork)
 EXPORT_SYMBOL_GPL(fairwq_queue_rcu);
 
 /*
- * Wait until a work that waits for a grace period was pushed. Return: false if its
- * queue call has not come to the point where that can be waited for.
+ * Wait until a work that waits for a grace period was pushed. Return: false if
+ * its queue call has not come to the point where that can be waited for.
  */
 bool fairwq_wait_grace(struct fairwq_work *work)
 {

@@ -479,7 +479,10 @@ static inline bool fairwq_work_is_kept_back(long data)
 	       FAIRWQ_WORK_CONSTRAINED;
 }
 
-/* It waits for its grace period, or was pushed after that and not found there yet. */
+/*
+ * Check whether a work waits for its grace period, or was pushed after that and
+ * is not linked yet.
+ */
 static inline bool fairwq_work_is_graced(long data)
 {
 	return (data & (FAIRWQ_WORK_CONSTRAINED | FAIRWQ_WORK_GRACE)) == FAIRWQ_WORK_GRACE;

@@ -5,8 +5,8 @@
  * While something is planned and not started it is due each jiffy, and has an
  * idle runner take from a plan that is overdue. Otherwise it is due when an
  * item may have been running for too long, which is reported once per item,
- * with its stack, and ten times a second at most. While no runner is active nothing needs it: it may be due once
- * more, and then no longer.
+ * with its stack, and ten times a second at most. While no runner is active
+ * nothing needs it: it may be due once more, and then no longer.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -87,8 +87,8 @@ static bool fairwq_find_hung_locked(struct fairwq_pool *pool, struct fairwq_hung
 
 /*
  * Check whether the next report has to wait. A stack takes the CPU for some
- * milliseconds, and on a slow console for much longer: all in one look would lock
- * it up if many items hang.
+ * milliseconds, and on a slow console for much longer: all in one look would
+ * lock it up if many items hang.
  */
 static bool fairwq_reported_just_now_locked(const struct fairwq_pool *pool)
 {
@@ -99,7 +99,7 @@ static bool fairwq_reported_just_now_locked(const struct fairwq_pool *pool)
 	       !fairwq_mutant(HUNG_AT_ONCE);
 }
 
-/* Find an item to report. Whoever sees the count has seen the report, too. */
+/* Find an item to report. */
 static bool fairwq_next_hung(struct fairwq_pool *pool, struct fairwq_hung *hung)
 {
 	unsigned long flags;
@@ -112,7 +112,10 @@ static bool fairwq_next_hung(struct fairwq_pool *pool, struct fairwq_hung *hung)
 	return found;
 }
 
-/* Report one item. A console is slow: nothing is printed under the lock. */
+/*
+ * Report one item. A console is slow, so nothing is printed under the lock. The
+ * count is written last: a reader of it finds the report in the log.
+ */
 static void fairwq_report_hung(struct fairwq_pool *pool)
 {
 	struct fairwq_hung hung;

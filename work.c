@@ -368,12 +368,12 @@ static int fairwq_cancel_queued(struct fairwq_batch *batch, struct fairwq_work *
 }
 
 /*
- * Try once to take a work out of the queue. @wait: the caller can wait, for a queue
- * call that is under way and for a grace period. Otherwise word is left for such a
- * call, and a work that waits for its grace period stays.
+ * Try once to take a work out of the queue. @wait: the caller can wait, for a
+ * queue call that is under way and for a grace period. Otherwise word is left
+ * for such a call, and a work that waits for its grace period stays.
  *
- * Return: 1 if it was pending and is not any more; 0 if it was not, or stays; or
- * FAIRWQ_AGAIN.
+ * Return: 1 if it was pending and is not any more; 0 if it was not, or stays;
+ * or FAIRWQ_AGAIN.
  */
 int fairwq_try_cancel(struct fairwq_work *work, bool wait)
 {
@@ -543,8 +543,8 @@ static bool fairwq_work_is_behind(const struct fairwq_work *work)
 }
 
 /*
- * Wait before looking for a work again: until its constraint has let it go, or for
- * a moment, as it is on its way in or out.
+ * Wait before looking for a work again: until its constraint has let it go, or
+ * for a moment, as it is on its way in or out.
  */
 static void fairwq_wait_pause(struct fairwq_work *work)
 {
@@ -606,9 +606,10 @@ static void fairwq_lockdep_work(struct fairwq_work *work)
  *
  * If @work is pending, waits until that run has ended, or was cancelled; else
  * for the run that is under way, if there is one. Does not wait for what is
- * queued meanwhile, also if the function queues itself again; nor for the
- * delay of a delayed work, see fairwq_delayed_work_flush(). If @work waits in a
- * constraint, this sleeps until it is let go, and may then wait for a later run.
+ * queued meanwhile, also if the function queues itself again; nor for the delay
+ * of a delayed work, see fairwq_delayed_work_flush(). If @work waits in a
+ * constraint, this sleeps until it is let go, and may then wait for a later
+ * run.
  *
  * The caller sees to it that @work is not freed meanwhile.
  *
@@ -649,10 +650,10 @@ static void fairwq_disable(struct fairwq_work *work)
 }
 
 /*
- * Wait before the next attempt of a cancel: for the end of a grace period, or until
- * a constraint that knows no way to take a work out lets it go. All else that is
- * waited for is a queue call, or a push, that is under way on another CPU or was
- * preempted. That is soon over, so it is polled.
+ * Wait before the next attempt of a cancel: for the end of a grace period, or
+ * until a constraint that knows no way to take a work out lets it go. All else
+ * that is waited for is a queue call, or a push, that is under way on another
+ * CPU or was preempted. That is soon over, so it is polled.
  */
 static void fairwq_cancel_pause(struct fairwq_work *work)
 {
@@ -666,8 +667,9 @@ static void fairwq_cancel_pause(struct fairwq_work *work)
 }
 
 /*
- * Cancel, and wait until no call has the work in its hands and it does not run. From
- * its own function neither that nor the end of a grace period is waited for.
+ * Cancel, and wait until no call has the work in its hands and it does not run.
+ * From its own function neither that nor the end of a grace period is waited
+ * for.
  */
 static bool fairwq_cancel_and_wait(struct fairwq_work *work, const char *what)
 {
@@ -759,9 +761,10 @@ EXPORT_SYMBOL_GPL(fairwq_work_enable);
  *
  * On return @work is neither pending nor running, also if its function queues
  * itself: it is disabled meanwhile. Unless somebody else queues it afterwards,
- * it may be freed. The end of a grace period that @work waits for is waited for, as
- * cancel_work_sync() does; so is a constraint of the caller's own that keeps @work
- * back. A call of dropped() is not waited for, see fairwq_batch_cancel().
+ * it may be freed. The end of a grace period that @work waits for is waited
+ * for, as cancel_work_sync() does; so is a constraint of the caller's own that
+ * keeps @work back. A call of dropped() is not waited for, see
+ * fairwq_batch_cancel().
  *
  * Context: Process context, sleeps. From @work's own function it warns, and
  * does not wait.

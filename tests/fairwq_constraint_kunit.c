@@ -709,7 +709,10 @@ static void flush_sleeps_behind_a_serializer(struct kunit *test)
 	flush_sleeps_by(test, false);
 }
 
-/* What a client's own constraint keeps cannot be taken out: that is waited for, too. */
+/*
+ * What a client's own constraint keeps cannot be taken out: that is waited for,
+ * too.
+ */
 static void own_constraint_by(struct kunit *test, struct fairwq_batch *a,
 			      bool (*wait)(struct fairwq_work *work), bool runs)
 {
@@ -745,7 +748,9 @@ static void waits_asleep_for_an_own_constraint(struct kunit *test)
 	fairwq_batch_dispose(a);
 }
 
-/* A client's own constraint that lets go at once, when a flush sleeps by then. */
+/*
+ * A client's own constraint that lets go at once, when a flush sleeps by then.
+ */
 static struct {
 	struct task_struct *task;	/* of the flush */
 	bool asked, asleep;

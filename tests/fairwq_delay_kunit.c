@@ -524,8 +524,8 @@ static void deleted_irq_fn(struct irq_work *irq_work)
 }
 
 /*
- * The interrupt is sent. It comes here, if interrupts are on, or when the cancel is
- * through. If it finds no end, it is helped out.
+ * The interrupt is sent. It comes here, if interrupts are on, or when the
+ * cancel is through. If it finds no end, it is helped out.
  */
 static void deleted_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
@@ -534,6 +534,7 @@ static void deleted_hook(enum fairwq_test_point point, struct fairwq_batch *batc
 	if (point == FAIRWQ_POINT_DELAY_DELETED && !deleted.reached) {
 		deleted.reached = true;
 		irq_work_queue(&deleted.irq_work);
+		/* Pairs with step_done(). */
 		spin_for(20, smp_load_acquire(&deleted.done));
 	} else if (point == FAIRWQ_POINT_LOOK && in_hardirq() &&
 		   ++deleted.looks > DELETED_LOOKS) {
@@ -542,7 +543,9 @@ static void deleted_hook(enum fairwq_test_point point, struct fairwq_batch *batc
 	}
 }
 
-/* A delayed work is cancelled, and on top of that a hard interrupt does @then. */
+/*
+ * A delayed work is cancelled, and on top of that a hard interrupt does @then.
+ */
 static struct later *deleted_begin(struct kunit *test, bool (*then)(struct fairwq_work *work))
 {
 	struct fairwq_batch *a = later_pool(test, 1);
@@ -806,7 +809,10 @@ static bool grace_take(struct fairwq_work *work)
 	return ret;
 }
 
-/* What takes a work out and waits does not return before the grace period is over. */
+/*
+ * What takes a work out and waits does not return before the grace period is
+ * over.
+ */
 static void grace_is_awaited_by(struct kunit *test, struct fairwq_batch *a,
 				bool (*take)(struct fairwq_work *work))
 {

@@ -73,7 +73,7 @@ int tt_queued(int ret)
  * how often. So a delayed item is queued by one at a time, whoever comes first.
  * A few are modified at any time: of these some may be lost, it seems.
  */
-#define TT_MOD_UNSURE	4	/* more than one call takes out uncounted */
+#define TT_MOD_UNSURE	4	/* more than a call takes out uncounted */
 
 static bool tt_item_is_loose(const struct tt_item *item)
 {

@@ -449,8 +449,8 @@ enum hrtimer_restart tt_duel_fn(struct hrtimer *timer)
 }
 
 /*
- * A thread and a hard interrupt act upon one item, most of the time a delayed one: the
- * interrupt comes in the middle of what the thread does.
+ * A thread and a hard interrupt act upon one item, most of the time a delayed
+ * one: the interrupt comes in the middle of what the thread does.
  */
 static void tt_op_duel(struct tt_actor *actor)
 {
