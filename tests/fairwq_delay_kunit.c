@@ -733,7 +733,6 @@ struct graced {
 	struct fairwq_batch *batch;
 	atomic_t runs;
 	int again;			/* how often it queues itself */
-	bool canceled;
 };
 
 static struct graced *to_graced(struct fairwq_work *work)
@@ -874,36 +873,6 @@ static void cancel_sync_waits_for_the_graced_run(struct kunit *test)
 	}
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, 20U, canceled + atomic_read(&graced->runs));
-	fairwq_batch_dispose(a);
-}
-
-static void graced_self_fn(struct fairwq_work *work)
-{
-	struct graced *graced = to_graced(work);
-
-	if (atomic_inc_return(&graced->runs) > 1)
-		return;
-	fairwq_queue_rcu(graced->batch, &graced->rwork);
-	graced->canceled = fairwq_work_cancel_sync(work);
-	mock_log_add(graced->log, 'g');
-}
-
-/* From its own function nothing is waited for: it comes again. */
-static void cancel_sync_from_the_graced_run(struct kunit *test)
-{
-	struct fairwq_batch *a = later_pool(test, 2);
-	struct graced *graced = graced_new(test, a);
-
-	fairwq_rcu_work_init(&graced->rwork, graced_self_fn);
-	pr_info("# expect-splat begin would wait for itself in fairwq_work_disable_sync\n");
-	mock_open(test);
-	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &graced->rwork.work));
-	mock_expect(test, "g");
-	pr_info("# expect-splat end\n");
-	/* It was disabled, but once it waits that does not stop it. */
-	mock_until(test, atomic_read(&graced->runs) == 2);
-	KUNIT_EXPECT_FALSE(test, graced->canceled);
-	fairwq_batch_flush(a);
 	fairwq_batch_dispose(a);
 }
 
@@ -1056,7 +1025,6 @@ static struct kunit_case delay_cases[] = {
 	KUNIT_CASE(runs_after_a_grace_period),
 	KUNIT_CASE(cancel_sync_waits_for_the_grace_period),
 	KUNIT_CASE(cancel_sync_waits_for_the_graced_run),
-	KUNIT_CASE(cancel_sync_from_the_graced_run),
 	KUNIT_CASE(canceled_after_the_grace_period),
 	KUNIT_CASE(rcu_work_on_its_way),
 	KUNIT_CASE(plain_call_is_not_revived_after_a_grace_period),

@@ -1164,6 +1164,51 @@ static void waiting_for_oneself_warns(struct kunit *test)
 	fairwq_batch_dispose(insider->batch);
 }
 
+struct graced_insider {
+	struct fairwq_rcu_work rwork;
+	struct fairwq_batch *batch;
+	struct completion done;
+	unsigned int runs;
+	bool canceled, pending;
+};
+
+static void graced_insider_fn(struct fairwq_work *work)
+{
+	struct graced_insider *insider = container_of(work, struct graced_insider, rwork.work);
+
+	if (!insider->runs++) {
+		fairwq_queue_rcu(insider->batch, &insider->rwork);
+		insider->canceled = fairwq_work_cancel_sync(work);
+		insider->pending = fairwq_work_pending(work);
+	}
+	complete(&insider->done);
+}
+
+/*
+ * Nor is a grace period waited for: the work comes again. Behind the case above,
+ * which has the warning, as that comes once.
+ */
+static void waiting_for_the_own_grace_period(struct kunit *test)
+{
+	struct graced_insider *insider = kunit_kzalloc(test, sizeof(*insider), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, insider);
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_open(test);
+	insider->batch = mock_batch(test, "a");
+	fairwq_rcu_work_init(&insider->rwork, graced_insider_fn);
+	init_completion(&insider->done);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(insider->batch, &insider->rwork.work));
+	mock_await(test, &insider->done);
+	/* Unless the grace period was over so soon. */
+	KUNIT_EXPECT_NE(test, insider->canceled, insider->pending);
+	if (insider->pending)
+		mock_await(test, &insider->done);
+	fairwq_batch_flush(insider->batch);
+	KUNIT_EXPECT_EQ(test, insider->pending ? 2U : 1U, insider->runs);
+	fairwq_batch_dispose(insider->batch);
+}
+
 /* ---- shares ----------------------------------------------------------- */
 
 /*
@@ -1317,6 +1362,7 @@ static struct kunit_case work_cases[] = {
 	KUNIT_CASE(cancel_wakes_a_flush),
 	KUNIT_CASE(recycled_work_may_be_flushed),
 	KUNIT_CASE(waiting_for_oneself_warns),
+	KUNIT_CASE(waiting_for_the_own_grace_period),
 	KUNIT_CASE(canceled_turn_is_no_credit),
 	KUNIT_CASE(late_turn_is_no_credit),
 	KUNIT_CASE(cancel_of_another_does_not_cost_the_turn),
