@@ -165,8 +165,8 @@ static void attrs_are_those_of_each(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EAGAIN, queue_letter(test, 1, 'x'));
 	KUNIT_EXPECT_EQ(test, 1, queue_letter(test, 2, 'c'));
 	KUNIT_EXPECT_EQ(test, OTHER_BATCHES + 3, fairwq_test_nr_batches(mock->pool));
-	/* c joins where the others are, behind them. */
-	mock_expect(test, "abcbabbabbabb");
+	/* Each joins a turn after the clock, by its weight. */
+	mock_expect(test, "bcabbabbabbab");
 	fairwq_batch_dispose(a);
 }
 
@@ -507,7 +507,7 @@ static void queue_while_the_flow_goes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1U, nr_flows(test));
 	queue_letters(test, 1, 'y', 1);
 	KUNIT_EXPECT_EQ(test, c->made, forced.made);
-	mock_expect(test, "xpy");
+	mock_expect(test, "pxy");
 	mock_until(test, fairwq_test_nr_batches(mock->pool) == OTHER_BATCHES + 1);
 }
 
@@ -564,7 +564,7 @@ static void sweep_waits_for_who_found_it_open(struct kunit *test)
 	KUNIT_EXPECT_FALSE_MSG(test, forced.armed, "the sweep was through before the push");
 	KUNIT_EXPECT_EQ(test, 1, forced.ret);
 	KUNIT_EXPECT_EQ(test, 1U, nr_flows(test));
-	mock_expect(test, "xp");
+	mock_expect(test, "px");
 }
 
 /*
@@ -599,7 +599,7 @@ static void removed_under_who_found_it_closed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, forced.ret);
 	KUNIT_EXPECT_EQ(test, 1U, forced.made);
 	KUNIT_EXPECT_EQ(test, 1U, nr_flows(test));
-	mock_expect(test, "xp");
+	mock_expect(test, "px");
 }
 
 /*
@@ -633,7 +633,7 @@ static void opened_flow_is_not_removed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, forced.ret);
 	KUNIT_EXPECT_EQ(test, 0U, forced.made);
 	KUNIT_EXPECT_EQ(test, 1U, nr_flows(test));
-	mock_expect(test, "xp");
+	mock_expect(test, "px");
 }
 
 /* ---- the same without force ------------------------------------------- */

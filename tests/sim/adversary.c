@@ -104,9 +104,11 @@ static bool is_free(const struct sim_client *client)
 
 static void new_owner(struct sim *sim, int client)
 {
-	if (client ? sim->client[client].outstanding ||
-		     sim->client[3 * ((client - 1) / 3) + 2].outstanding ||
-		     sim->client[3 * ((client - 1) / 3) + 3].outstanding : !begins(sim))
+	int first = client ? client - (client - 1) % 3 + 1 : 0;
+
+	if (!client && !begins(sim))
+		return;
+	if (client && (sim->client[first].outstanding || sim->client[first + 1].outstanding))
 		return;
 	for (int i = 1; i < sim->nr_clients; i += 3) {
 		if (!is_free(&sim->client[i + 1]) || !is_free(&sim->client[i + 2]))
@@ -201,7 +203,9 @@ static void cancel_and_queue(struct sim *sim, int client)
 /* The same, but it queues it when others have had their turns. */
 static void cancel_and_wait(struct sim *sim, int client)
 {
-	if (sim->client[1].outstanding > (client == 1)) {
+	unsigned int begun = client == 1;
+
+	if (sim->client[1].outstanding > begun) {
 		if (!random_one_in(&sim->rnd, 3))
 			return;
 		sim_cancel(sim, 1);

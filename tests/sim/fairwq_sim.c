@@ -196,8 +196,9 @@ static void report(void)
 	if (found.worst_given)
 		printf(", of what was given %.1f %%", 100 * found.worst_given);
 	printf("\n# worst: %s\n", found.where);
-	printf("# beside an ideal server, %llu windows: at most %.1f %% of the bound behind\n# worst: %s\n",
-	       (unsigned long long)found.judged, 100 * found.worst_judged, found.starving);
+	printf("# beside an ideal server, %llu windows: at most %.1f %% of the bound behind\n",
+	       (unsigned long long)found.judged, 100 * found.worst_judged);
+	printf("# worst: %s\n", found.starving);
 }
 
 /* What is said of a case that has to be fair. */
