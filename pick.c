@@ -492,15 +492,22 @@ static unsigned int depth(const struct fairwq_node *node)
 	return nr;
 }
 
+/* Return where @node stands among its siblings, or would if it joined now. */
+static u64 stands_at(const struct fairwq_node *node)
+{
+	return fairwq_node_eligible(node) ? node->vtime : joins_at(node, node->parent);
+}
+
 /**
- * fairwq_tree_precedes - would a leaf that is not in the tree be served first?
+ * fairwq_tree_precedes - would a leaf be served before another one?
  * @a: a leaf that is not eligible
- * @b: what fairwq_tree_pick() returned, still eligible
+ * @b: what fairwq_tree_pick() returned, still eligible; or one that is not, too
  *
  * Changes nothing. Of different ranks, the first is served first. Under arrival
  * order that is all that is compared.
  *
- * Return: whether fairwq_tree_pick() would return @a if @a were added now.
+ * Return: whether @a would be served before @b if @a were added now. If @b is not
+ * eligible, it is added first.
  */
 bool fairwq_tree_precedes(const struct fairwq_node *a, const struct fairwq_node *b)
 {
@@ -520,12 +527,9 @@ bool fairwq_tree_precedes(const struct fairwq_node *a, const struct fairwq_node 
 	}
 	if (!a->parent)		/* two ranks */
 		return a < b;
-	/* @b comes first of those that are in the tree. */
-	if (fairwq_node_eligible(a))
-		return false;
-	if (joins_in_front(a))
-		return !before(b->vtime, joins_at(a, a->parent));
-	return before(joins_at(a, a->parent), b->vtime);
+	if (!fairwq_node_eligible(a) && joins_in_front(a))
+		return !before(stands_at(b), stands_at(a));
+	return before(stands_at(a), stands_at(b));
 }
 
 /* Every rank but that of @node has waited for service of @cost. */

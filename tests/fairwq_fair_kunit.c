@@ -531,7 +531,6 @@ static void precedes_says_what_is_picked(struct kunit *test)
 	fairwq_node_init(low, &t->tree.rank[1], 100);
 	fairwq_tree_add(&t->tree, leaf, 0);
 	fairwq_tree_add(&t->tree, &t->node[2], 0);
-	fairwq_tree_add(&t->tree, low, 0);
 	tree_expect(test, t, 10, "12");
 	fairwq_tree_del(&t->tree, leaf);
 	/* Both at 10: it would stand behind its equal. */
@@ -543,7 +542,13 @@ static void precedes_says_what_is_picked(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, fairwq_tree_precedes(leaf, fairwq_tree_pick(&t->tree)));
 	fairwq_tree_refund(&t->tree, leaf, 10);
 	KUNIT_EXPECT_TRUE(test, fairwq_tree_precedes(leaf, fairwq_tree_pick(&t->tree)));
+	/* Of two that are out of the tree, a newcomer joins after the clock. */
+	fairwq_tree_set_turn(&t->tree, 10);
+	fairwq_node_init(low, t->rank, 100);
+	KUNIT_EXPECT_TRUE(test, fairwq_tree_precedes(leaf, low));
+	KUNIT_EXPECT_FALSE(test, fairwq_tree_precedes(low, leaf));
 	/* Ranks come first of all. */
+	fairwq_node_init(low, &t->tree.rank[1], 100);
 	KUNIT_EXPECT_TRUE(test, fairwq_tree_precedes(leaf, low));
 	KUNIT_EXPECT_FALSE(test, fairwq_tree_precedes(low, &t->node[2]));
 }
