@@ -342,9 +342,13 @@ static bool join(struct fairwq_node *node, const struct fairwq_node *parent)
 {
 	bool again = joins_in_front(node);
 
-	node->behind = parent->clock - node->claim - node->vtime;
-	node->early = node->open;
-	node->vtime = joins_at(node, parent);
+	/* Else it never left: turns of before are corrected in full. */
+	if (!node->stays) {
+		node->behind = parent->clock - node->claim - node->vtime;
+		node->early = node->open;
+		node->vtime = joins_at(node, parent);
+	}
+	node->stays = false;
 	node->claim = 0;
 	return again;
 }
@@ -395,17 +399,15 @@ static void note_waited(struct fairwq_tree *tree, unsigned int rank, s64 cost)
  * @plan: what the caller has noted in @left of a node that has missed nothing
  *
  * Turns may have been decided while the leaf was out of the tree, but none that it could
- * have had. So its place is where it is: also behind the clock, if its last turn cost less
- * than was charged. The same goes for parents that are not eligible.
+ * have had. So it joins as if it had never left: also behind the clock, if its last turn
+ * cost less than was charged. The same goes for parents that are not eligible.
  */
 void fairwq_tree_keep_place(struct fairwq_tree *tree, struct fairwq_node *node, u32 plan)
 {
 	if (tree->by_arrival || fairwq_mutant(PLACE_LOST))
 		return;
 	for (; node->parent && !fairwq_node_eligible(node); node = node->parent)
-		if (node->service && node->member.left == plan &&
-		    before(node->vtime, node->parent->clock))
-			node->claim = node->parent->clock - node->vtime;
+		node->stays = node->service && node->member.left == plan;
 }
 
 /**

@@ -81,6 +81,7 @@ struct fairwq_node {
 	u16 rest;			/* what vtime lacks, in 1 / weight */
 	u8 standing;			/* enum fairwq_standing */
 	bool lifted;			/* ahead by turns that were not its own; of the caller */
+	bool stays;			/* is about to join as if it had never left */
 	bool waits;			/* is counted among those that have a backlog; of the caller */
 	u32 since;			/* number of its last turn, or of that before it joined; the same */
 	u32 lap;			/* of @clock: how often it has been through a lap */

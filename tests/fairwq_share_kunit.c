@@ -250,7 +250,7 @@ static void single_item_gets_its_share(struct kunit *test)
 {
 	const struct share_case *c = test->param_value;
 
-	expect_share(test, c->runners > 1 ? 250 : 450, 1000, c, 0, &plain, 1, &plain, 100);
+	expect_share(test, c->runners > 1 ? 250 : 400, 1000, c, 0, &plain, 1, &plain, 100);
 }
 
 /* Promise 9: no more than 1 in 64, however many items circulate above. */

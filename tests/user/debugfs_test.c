@@ -752,7 +752,7 @@ static void reset_zeroes_the_counters(void)
 
 	hash_once(fd, digest);
 	wait_until(own_row(&row) && row.done >= 8 && !row.running);
-	expect(!strcmp(row.owner, "-"), "owner %s", row.owner);
+	expect(!strcmp(row.owner, "user-0"), "owner %s", row.owner);
 	wait_until(number_of("summary", "runners_active") == 0);
 	set_knob("reset", "1\n");
 	for (size_t i = 0; i < ARRAY_SIZE(counters); i++)
