@@ -424,6 +424,7 @@ static void fairwq_window_waited_locked(struct fairwq_batch *batch)
 		pool->window.clients = pool->ideal[fairwq_window_rank(batch)].nr;
 	}
 	node->since = pool->turn_number;
+	batch->node.since = pool->turn_number;
 }
 
 /* A batch took so many turns. */

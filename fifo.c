@@ -198,17 +198,6 @@ static bool fairwq_batch_held_locked(const struct fairwq_batch *batch)
 	return batch->nr_canceling;
 }
 
-/* It will be back in the tree when a turn of it ends; or it is not away. */
-static void fairwq_batch_set_away_locked(struct fairwq_batch *batch, bool away)
-{
-	lockdep_assert_held(&batch->pool->lock);
-
-	if (!away)
-		list_del_init(&batch->away_link);
-	else if (list_empty(&batch->away_link))
-		list_add_tail(&batch->away_link, &batch->pool->away);
-}
-
 /* Into the tree or out of it, unless it is there already. */
 void fairwq_batch_set_eligible_locked(struct fairwq_batch *batch, bool eligible)
 {
@@ -231,13 +220,35 @@ void fairwq_batch_set_eligible_locked(struct fairwq_batch *batch, bool eligible)
 	}
 }
 
+static bool fairwq_batch_in_flight_locked(const struct fairwq_batch *batch)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	return batch->in_flight[0] || batch->in_flight[1];
+}
+
+/*
+ * Out of the tree only because of turns in flight: it is at its max_active, or all that it
+ * has is in flight, and may queue itself again. See fairwq_plan_turns_locked().
+ */
+static void fairwq_batch_set_away_locked(struct fairwq_batch *batch)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	if (fairwq_node_eligible(&batch->node) || !fairwq_batch_in_flight_locked(batch) ||
+	    fairwq_batch_held_locked(batch))
+		list_del_init(&batch->away_link);
+	else if (list_empty(&batch->away_link))
+		list_add_tail(&batch->away_link, &batch->pool->away);
+}
+
 /*
  * Put the batch into the tree if it is eligible, take it out if it is not.
  * To be called after anything that may have changed that.
  */
 void fairwq_batch_update_locked(struct fairwq_batch *batch)
 {
-	bool backlog, limited, held;
+	bool backlog, eligible;
 
 	lockdep_assert_held(&batch->pool->lock);
 
@@ -250,10 +261,10 @@ void fairwq_batch_update_locked(struct fairwq_batch *batch)
 	else if (!batch->watched)	/* the line is the producers' */
 		WRITE_ONCE(batch->watched, true);
 
-	held = fairwq_batch_held_locked(batch);
-	limited = batch->max_active && backlog && fairwq_batch_at_limit_locked(batch);
-	fairwq_batch_set_away_locked(batch, !held && (limited || (batch->nr_parked && !backlog)));
-	fairwq_batch_set_eligible_locked(batch, !held && !limited && backlog);
+	eligible = backlog && !fairwq_batch_held_locked(batch) &&
+		   !(batch->max_active && fairwq_batch_at_limit_locked(batch));
+	fairwq_batch_set_eligible_locked(batch, eligible);
+	fairwq_batch_set_away_locked(batch);
 }
 
 /* Something waits for turns of the batch to end, and some are in flight. */
@@ -261,8 +272,7 @@ static bool fairwq_batch_is_awaited_locked(const struct fairwq_batch *batch)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	return (batch->in_flight[0] || batch->in_flight[1]) &&
-	       (batch->barrier || batch->closed);
+	return fairwq_batch_in_flight_locked(batch) && (batch->barrier || batch->closed);
 }
 
 /*
@@ -572,8 +582,10 @@ static void fairwq_batch_turns_over_locked(struct fairwq_batch *batch, unsigned 
 	if (batch->barrier && batch->barrier->color == color && !batch->in_flight[color])
 		fairwq_barrier_done_locked(batch);
 	fairwq_batch_unattend_locked(batch);
-	if (!list_empty(&batch->away_link))
-		fairwq_batch_update_locked(batch);
+	if (batch->max_active && !list_empty(&batch->away_link))
+		fairwq_batch_update_locked(batch);	/* there may be room for the next */
+	else
+		fairwq_batch_set_away_locked(batch);
 	fairwq_batch_reap_locked(batch);
 }
 

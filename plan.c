@@ -89,25 +89,32 @@ static void fairwq_learn_locked(struct fairwq_pool *pool, bool held)
 
 /* So many owners of batches that are away are told apart in a plan; see below. */
 #define PLAN_MAX_AWAY	8U
+/* A batch whose items take so many slices misses no more than an eighth of its share. */
+#define PLAN_AWAY_SLICES	8U
+/* One that was away for so many turns of others has an item that is long for once. */
+#define PLAN_AWAY_TURNS		1024U
 
 /*
  * Batches that are away: out of the tree, but only for as long as turns of theirs are in
  * flight, or until what was pushed to them is in order. A batch is away at its max_active,
- * or while all that it has is parked, or unsorted, or when it ran dry in this plan: its
- * items may queue themselves again. A plan ends where such a batch would be next. Else it would be a
- * turn for each plan that it gets, and not its share, however long the plan is.
+ * or while all that it has is in flight, as its items may queue themselves again. A plan
+ * ends where such a batch would be next. Else it would get one turn for each plan, and
+ * not its share, however long the plan is.
  *
- * Of several with one owner the first is enough.
+ * Of several with one owner the first is enough; an owner all of whose batches are out of
+ * the tree stands for them. Of more owners than PLAN_MAX_AWAY the rest is not looked at.
  */
 struct fairwq_away {
 	const struct fairwq_node *node[PLAN_MAX_AWAY];
-	unsigned int nr;		/* PLAN_MAX_AWAY: there may be more */
+	unsigned int nr;
 };
 
 static void fairwq_away_add(struct fairwq_away *away, const struct fairwq_node *node)
 {
 	unsigned int i;
 
+	while (node->parent->parent && !fairwq_node_eligible(node->parent))
+		node = node->parent;
 	for (i = 0; i < away->nr; i++) {
 		if (away->node[i]->parent != node->parent)
 			continue;
@@ -119,6 +126,22 @@ static void fairwq_away_add(struct fairwq_away *away, const struct fairwq_node *
 		away->node[away->nr++] = node;
 }
 
+/*
+ * Is @batch, which is out of the tree while turns of it are in flight, likely to be back
+ * before a plan has ended? Not if it was not measured yet, nor if its items are long, nor
+ * if this one is: others would pay for that with plans of one turn.
+ */
+static bool fairwq_is_soon_back_locked(const struct fairwq_batch *batch)
+{
+	const struct fairwq_pool *pool = batch->pool;
+	unsigned long avg = ewma_fairwq_run_read(&batch->stats->run_avg);
+
+	lockdep_assert_held(&pool->lock);
+
+	return avg && avg < PLAN_AWAY_SLICES * fairwq_slice_ns_locked(pool) &&
+	       (u32)pool->turn_number - batch->node.since < PLAN_AWAY_TURNS;
+}
+
 /* Those that are away before the plan begins. */
 static void fairwq_away_begin_locked(struct fairwq_away *away, const struct fairwq_pool *pool)
 {
@@ -128,7 +151,8 @@ static void fairwq_away_begin_locked(struct fairwq_away *away, const struct fair
 
 	away->nr = 0;
 	list_for_each_entry(batch, &pool->away, away_link)
-		fairwq_away_add(away, &batch->node);
+		if (fairwq_is_soon_back_locked(batch))
+			fairwq_away_add(away, &batch->node);
 	list_for_each_entry(batch, &pool->sorting, sort_link)
 		if (!fairwq_node_eligible(&batch->node) && !batch->paused)
 			fairwq_away_add(away, &batch->node);
@@ -139,8 +163,6 @@ static bool fairwq_away_is_due(const struct fairwq_away *away, const struct fair
 {
 	unsigned int i;
 
-	if (away->nr == PLAN_MAX_AWAY)
-		return true;
 	for (i = 0; i < away->nr; i++)
 		if (fairwq_tree_precedes(away->node[i], node))
 			return !fairwq_mutant(PLANNED_PAST);

@@ -545,8 +545,9 @@ static void precedes_says_what_is_picked(struct kunit *test)
 	/* Of two that are out of the tree, a newcomer joins after the clock. */
 	fairwq_tree_set_turn(&t->tree, 10);
 	fairwq_node_init(low, t->rank, 100);
-	KUNIT_EXPECT_TRUE(test, fairwq_tree_precedes(leaf, low));
-	KUNIT_EXPECT_FALSE(test, fairwq_tree_precedes(low, leaf));
+	fairwq_tree_del(&t->tree, &t->node[2]);
+	KUNIT_EXPECT_TRUE(test, fairwq_tree_precedes(&t->node[2], low));
+	KUNIT_EXPECT_FALSE(test, fairwq_tree_precedes(low, &t->node[2]));
 	/* Ranks come first of all. */
 	fairwq_node_init(low, &t->tree.rank[1], 100);
 	KUNIT_EXPECT_TRUE(test, fairwq_tree_precedes(leaf, low));

@@ -18,8 +18,16 @@
 #define TRIES		3U
 #define LENGTH_MS	80U	/* of a try, in time that items run */
 
+/* Where an item goes that has run. */
+enum share_next {
+	SHARE_SAME,			/* to its batch again */
+	SHARE_NEW_BATCH,		/* to a new one, that is disposed at once */
+	SHARE_NEW_KEY,			/* to the flow of a new key */
+};
+
 struct share_client {
 	struct fairwq_batch *batch;
+	enum share_next next;
 	struct share *share;
 	u32 length;			/* ns that an item runs */
 	atomic64_t sum_turns, sum_time;	/* of all its items */
@@ -33,6 +41,9 @@ struct share_item {
 struct share {
 	struct share_client client[MAX_CLIENTS];
 	unsigned int nr;
+	struct fairwq_batch *owner;	/* of batches and flows that are new, or NULL */
+	struct fairwq_flows *flows;
+	atomic64_t key;
 	atomic_t running;		/* items of the first client */
 	bool alone;			/* that one runs one item at a time */
 	atomic64_t left;		/* ns to run in all */
@@ -65,6 +76,28 @@ static void share_case_desc(const struct share_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(share, share_cases, share_case_desc);
 
+static void share_queue_next(struct share_client *client, struct fairwq_work *work)
+{
+	struct share *share = client->share;
+	const struct fairwq_batch_attrs attrs = { .parent = share->owner };
+	struct fairwq_batch *batch;
+
+	switch (client->next) {
+	case SHARE_SAME:
+		fairwq_queue(client->batch, work);
+		break;
+	case SHARE_NEW_BATCH:
+		batch = fairwq_batch_create(client->batch->pool, &attrs, "new");
+		if (!IS_ERR(batch))
+			fairwq_queue(batch, work);
+		fairwq_batch_dispose(batch);
+		break;
+	case SHARE_NEW_KEY:
+		fairwq_flows_queue(share->flows, atomic64_inc_return(&share->key), work);
+		break;
+	}
+}
+
 static void share_fn(struct fairwq_work *work)
 {
 	struct share_item *item = container_of(work, struct share_item, work);
@@ -91,7 +124,7 @@ static void share_fn(struct fairwq_work *work)
 		complete_all(&share->done);
 		return;
 	}
-	fairwq_queue(client->batch, work);
+	share_queue_next(client, work);
 }
 
 static struct share *share_new(struct kunit *test, const struct share_case *c, unsigned int flags)
@@ -275,6 +308,77 @@ static void strict_priority_does_not_leak(struct kunit *test)
 			     &high, nr[i]);
 }
 
+/* ---- clients that are new each time ------------------------------------------- */
+
+/* The share of a client with a backlog, beside @nr items that go to others each time. */
+static unsigned int renew_try(struct kunit *test, const struct share_case *c,
+			      enum share_next next, bool owner, unsigned int nr)
+{
+	struct share *share = share_new(test, c, 0);
+	struct share_client *first = share_add(test, share, NULL, c->length_us);
+	struct share_client *second = share_add(test, share, NULL, c->length_us);
+	struct mock *mock = test->priv;
+	struct fairwq_batch_attrs attrs = { };
+	unsigned int got;
+
+	second->next = next;
+	if (owner) {
+		share->owner = fairwq_batch_create(mock->pool, NULL, "owner");
+		KUNIT_ASSERT_FALSE(test, IS_ERR(share->owner));
+	}
+	attrs.parent = share->owner;
+	share->flows = fairwq_flows_create(mock->pool, &attrs);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(share->flows));
+	share_queue(test, first, 20);
+	share_queue(test, second, nr);
+	share_run(test, share);
+	fairwq_flows_destroy(share->flows);
+	fairwq_pool_flush(mock->pool);
+	got = share_of(share, first, c->policy);
+	fairwq_batch_dispose(share->owner);
+	share_end(test, share);
+	return got;
+}
+
+static void expect_renewed(struct kunit *test, const struct share_case *c, enum share_next next,
+			   bool owner, unsigned int nr, unsigned int low)
+{
+	unsigned int i, got = 0;
+
+	for (i = 0; i < TRIES && got < low; i++)
+		got = renew_try(test, c, next, owner, nr);
+	kunit_info(test, "%s, %u at a time: %u.%u %%\n", c->name, nr, got / 10, got % 10);
+	KUNIT_EXPECT_GE(test, got, low);
+}
+
+static const struct share_case turns_20 = { "20 us", FAIRWQ_ROUND_ROBIN, 1, 20 };
+static const struct share_case turns_20_2 = { "2 runners", FAIRWQ_ROUND_ROBIN, 2, 20 };
+
+/* Promise 6: with others that were never served a backlog gets its share. */
+static void new_batches_do_not_starve(struct kunit *test)
+{
+	expect_renewed(test, &turns_20, SHARE_NEW_BATCH, false, 1, 450);
+	expect_renewed(test, &turns_20, SHARE_NEW_BATCH, false, 3, 220);
+	expect_renewed(test, &turns_20_2, SHARE_NEW_BATCH, false, 3, 220);
+}
+
+static void new_keys_do_not_starve(struct kunit *test)
+{
+	expect_renewed(test, &turns_20, SHARE_NEW_KEY, false, 1, 450);
+	expect_renewed(test, &turns_20, SHARE_NEW_KEY, false, 3, 220);
+	expect_renewed(test, &turns_20_2, SHARE_NEW_KEY, false, 3, 220);
+}
+
+/* An owner does not forget what the batches had that are gone; nor are they many. */
+static void owner_of_new_ones_gets_one_share(struct kunit *test)
+{
+	static const struct share_case time = { "2 ms", FAIRWQ_FAIR_TIME, 1, 2000 };
+
+	expect_renewed(test, &time, SHARE_NEW_BATCH, true, 1, 400);
+	expect_renewed(test, &time, SHARE_NEW_KEY, true, 3, 400);
+	expect_renewed(test, &turns_20, SHARE_NEW_KEY, true, 3, 450);
+}
+
 /* ---- a guess that feeds itself ------------------------------------------------ */
 
 struct later {
@@ -380,6 +484,9 @@ static struct kunit_case share_test_cases[] = {
 	KUNIT_CASE_PARAM(single_item_gets_its_share, share_gen_params),
 	KUNIT_CASE_PARAM(low_priority_gets_no_more, share_gen_params),
 	KUNIT_CASE_PARAM(strict_priority_does_not_leak, share_gen_params),
+	KUNIT_CASE(new_batches_do_not_starve),
+	KUNIT_CASE(new_keys_do_not_starve),
+	KUNIT_CASE(owner_of_new_ones_gets_one_share),
 	KUNIT_CASE(wait_does_not_feed_itself),
 	KUNIT_CASE(pause_takes_back_what_is_planned),
 	{}
