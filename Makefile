@@ -29,11 +29,11 @@ help:
 	@echo '  bench            what it costs next to queue_work(), on user-mode Linux'
 	@echo 'To test it:'
 	@echo '  check            all suites; KERNEL=6.1 (default), 6.12 or 7.3, KIND=qemu (default),'
-	@echo '                   or qemu-debug, qemu-kcsan, qemu-rt, uml, uml-debug'
-	@echo '  check-uml        all suites on 7.3 user-mode Linux: the fast loop'
+	@echo '                   or qemu-debug, qemu-kcsan, qemu-rt, uml, uml-debug, uml-native'
+	@echo '  check-uml        all suites on 7.3 user-mode Linux, interrupts as on hardware: the fast loop'
 	@echo '  sim              is it fair? pick.c alone, in user space, over millions of turns; SEED='
 	@echo '  matrix           every supported kernel and architecture; CELLS="6.1-qemu ...": only these'
-	@echo '  torture          everything at random for SECONDS=60; KIND=uml (default) and as for check'
+	@echo '  torture          everything at random for SECONDS=60; KIND=uml-native (default) and as for check'
 	@echo '  torture-bugs     the torture breaks its own rules; each must be noticed; BUGS="lost ..."'
 	@echo '  check-mutants    plant bugs one by one; each must be caught'
 	@echo '  models           model-check the lock-free protocols, and their broken variants'
@@ -59,10 +59,10 @@ check:
 	@$(check) $(KERNEL) $(or $(KIND),qemu)
 
 check-uml:
-	@$(check) 7.3 uml
+	@$(check) 7.3 uml-native
 
 torture:
-	@KERNEL=$(KERNEL) tools/torture.sh $(or $(KIND),uml) $(SECONDS)
+	@KERNEL=$(KERNEL) tools/torture.sh $(or $(KIND),uml-native) $(SECONDS)
 
 matrix:
 	@tools/matrix.sh $(CELLS)

@@ -584,6 +584,7 @@ void fairwq_window_plan_begins_locked(struct fairwq_pool *pool)
 
 	pool->plan_nr++;
 	pool->planning = true;
+	pool->sorts_left = FAIRWQ_PLAN_SORTS;
 }
 
 /* Of so many turns. */

@@ -98,10 +98,22 @@ void fairwq_batch_splice_locked(struct fairwq_batch *batch)
 	fairwq_sort_locked(batch, UINT_MAX);
 }
 
-/* Or some. Returns whether there is more, for a runner to go on with if need be. */
+/*
+ * Or some. Returns whether there is more, for a runner to go on with if need be. Of all the
+ * batches in one plan only the first few are sorted: the lock is not given up in between.
+ */
 bool fairwq_batch_sort_step_locked(struct fairwq_batch *batch)
 {
-	fairwq_sort_locked(batch, fairwq_mutant(SORT_AT_ONCE) ? UINT_MAX : SORT_STEP);
+	struct fairwq_pool *pool = batch->pool;
+	unsigned int max = SORT_STEP;
+
+	lockdep_assert_held(&pool->lock);
+
+	if (pool->planning && !fairwq_mutant(SORT_IN_PLANS))
+		max = pool->sorts_left ? SORT_STEP : 0;
+	if (pool->planning && pool->sorts_left)
+		pool->sorts_left--;
+	fairwq_sort_locked(batch, fairwq_mutant(SORT_AT_ONCE) ? UINT_MAX : max);
 	return batch->unsorted;
 }
 

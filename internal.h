@@ -150,6 +150,8 @@ static __always_inline void fairwq_turn_take(struct fairwq_turn *turn,
 	turn->terms = slot->turn.terms;
 }
 
+/* Steps of 64 items each that may sort while a plan is made. */
+#define FAIRWQ_PLAN_SORTS	8U
 /* Most turns that a runner plans at once. */
 #define FAIRWQ_PLAN_MAX		64U
 /* And under strict turns. */
@@ -316,6 +318,7 @@ struct fairwq_pool {
 	struct fairwq_ideal ideal[FAIRWQ_NR_RANKS]; /* P: and what they are compared with */
 	u32 plan_nr;			/* P: of the plan that was begun last */
 	bool planning;			/* P: who leaves the tree may be back before the next */
+	u8 sorts_left;			/* P: so many steps may sort while a plan is made */
 	unsigned int hung_ms;		/* P: 0: never report */
 	unsigned long hung_reported;	/* P: jiffies of the last report */
 	bool ticking;			/* P: @tick is due within a jiffy */
@@ -412,6 +415,9 @@ struct fairwq_batch {
 	unsigned int max_queued;	/* I: 0: no limit */
 	atomic_t nr_queued;		/* A: pushed and not taken, if max_queued */
 	enum fairwq_prio prio;		/* I */
+	/* Not for that, but there is room. */
+	const char *name;		/* I */
+	u64 seq;			/* I */
 
 	/* What a turn touches. */
 	struct fairwq_node node ____cacheline_aligned_in_smp; /* P */
@@ -437,8 +443,6 @@ struct fairwq_batch {
 	struct fairwq_batch *parent;	/* I: its owner, a reference; or NULL */
 	struct fairwq_node *group;	/* P, set once: as an owner, the place of all its batches */
 
-	const char *name;		/* I */
-	u64 seq;			/* I */
 	struct list_head link;		/* P: in pool->batches, until after @reaped is set */
 	struct list_head sort_link;	/* P: in pool->sorting */
 	struct list_head away_link;	/* P: in pool->away */

@@ -38,6 +38,7 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_SORT_AT_ONCE,		/* [backlog] all of it under one hold of the lock */
 	FAIRWQ_MUTANT_FORESIGHT_KEPT,		/* [foresight] decided before things changed */
 	FAIRWQ_MUTANT_CLOCK_NOT_REWOUND,	/* [foresight] who comes waits for what never was */
+	FAIRWQ_MUTANT_SORT_IN_PLANS,		/* [backlog] one plan sorts what 64 batches have */
 	FAIRWQ_MUTANT_SORT_FORGOTTEN,		/* [backlog] what was sorted in part stays so */
 	FAIRWQ_MUTANT_FIFO_REVERSED,		/* [order] pushed items come out backwards */
 	FAIRWQ_MUTANT_PENDING_AFTER,		/* [fairwq] pending cleared after the function */

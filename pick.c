@@ -307,7 +307,7 @@ static u64 newcomer_turn(const struct fairwq_node *node)
  */
 static bool was_long_away(const struct fairwq_node *node, const struct fairwq_node *parent)
 {
-	return parent->lap - node->left > 1 && !fairwq_mutant(OLD_DEBT_KEPT);
+	return (u8)(parent->lap - node->left) > 1 && !fairwq_mutant(OLD_DEBT_KEPT);
 }
 
 /*

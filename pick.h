@@ -83,9 +83,9 @@ struct fairwq_node {
 	bool lifted;			/* ahead by turns that were not its own; of the caller */
 	bool stays;			/* is about to join as if it had never left */
 	bool waits;			/* is counted among those that have a backlog; of the caller */
+	u8 lap;				/* of @clock: how often it has been through a lap */
+	u8 left;			/* @lap of its parent when it left last */
 	u32 since;			/* number of its last turn, or of that before it joined; the same */
-	u32 lap;			/* of @clock: how often it has been through a lap */
-	u32 left;			/* @lap of its parent when it left last */
 	struct fairwq_member member;
 };
 

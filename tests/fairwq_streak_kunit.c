@@ -191,6 +191,8 @@ static void who_goes_off_to_help_tells_another(struct kunit *test)
 	s = streak_begin_alone(test);
 	first = s->gate;
 	KUNIT_ASSERT_EQ(test, 0, fairwq_pool_set_max_active(mock->pool, 4));
+	/* The batch of what runs is not expected to be back soon: one plan has both. */
+	fairwq_test_set_guess(s->front, 0);
 	fairwq_batch_pause(s->b);
 	for (i = 0; i < ARRAY_SIZE(planned); i++) {
 		planned[i] = gate_new(test);

@@ -134,7 +134,7 @@ main() {
 }
 
 need_packages "${build_packages[@]}" busybox-static
-obj=$("$top/tools/kernel.sh" 7.3 uml) || exit 2
+obj=$("$top/tools/kernel.sh" 7.3 uml native) || exit 2
 mkdir -p "$dir"
 names=("$@")
 [ ${#names[@]} -gt 0 ] || mapfile -t names < <(named)

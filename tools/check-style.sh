@@ -146,7 +146,7 @@ no_machine_paths() {
 all_warnings() {
 	check "warnings on stock 6.1" warnings "$stock" x86_64
 	check "warnings on 6.12" warnings "$("$top/tools/kernel.sh" 6.12 headers)" x86_64 KBUILD_MODPOST_WARN=1
-	check "warnings on 7.3 (uml)" warnings "$("$top/tools/kernel.sh" 7.3 uml)" um
+	check "warnings on 7.3 (uml)" warnings "$("$top/tools/kernel.sh" 7.3 uml native)" um
 }
 
 main() {

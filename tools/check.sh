@@ -5,7 +5,7 @@
 # machine to the verdict. Logs stay in build/check-VERSION-KIND.
 #
 # KIND is qemu or uml, alone or with what tests/configs has on top of it:
-# uml-debug, qemu-debug, qemu-kcsan, qemu-rt.
+# uml-debug, uml-native, qemu-debug, qemu-kcsan, qemu-rt.
 #
 # FAIRWQ_BUILD   more for the build, such as CONFIG_FAIRWQ_TORTURE=m
 #
@@ -26,6 +26,7 @@ esac
 
 # Who watches every access takes his time; races want more than two CPUs.
 case $kind in
+uml-native) : "${FAIRWQ_LIMIT=300}" "${FAIRWQ_TIMEOUT=1200}" ;;
 *-*) : "${FAIRWQ_LIMIT=400}" "${FAIRWQ_TIMEOUT=2400}" "${FAIRWQ_MEM=2G}" ;;
 *) : "${FAIRWQ_LIMIT=300}" "${FAIRWQ_TIMEOUT=1200}" ;;
 esac
@@ -77,7 +78,7 @@ main() {
 	sed '$d' "$dir/sim.log"
 	suites "$@" || rc=$?
 	[ $rc -ne 2 ] || return 2
-	if [ "$kind" = uml ]; then
+	if [[ $kind == uml || $kind == uml-native ]]; then
 		four_cpus "$1" || rc=$?
 		logs+=("$dir/four-cpus/verdict.log")
 	fi

@@ -76,7 +76,7 @@ patched() {
 	rm -rf "$copy"
 	cp -al "$src" "$copy" || return
 	for patch in "${patches[@]}"; do
-		patch -d "$copy" -p1 --fuzz=0 <"$patch" || return
+		patch -d "$copy" -p1 <"$patch" || return
 	done
 }
 
