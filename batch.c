@@ -366,7 +366,7 @@ static void fairwq_batch_adopt_locked(struct fairwq_batch *batch,
 
 	if (!parent->group) {
 		fairwq_think_again_locked(pool);
-		fairwq_window_drop_locked(pool, &parent->node);
+		fairwq_window_forget_locked(pool, &parent->node);
 		fairwq_tree_make_group(&pool->tree, &parent->node, *group);
 		if (fairwq_node_eligible(*group))
 			fairwq_window_joined_locked(parent);

@@ -482,7 +482,8 @@ static int fairwq_set_low_turns(struct fairwq_pool *pool, const char *text)
 		return -EINVAL;
 	raw_spin_lock_irq(&pool->lock);
 	fairwq_think_again_locked(pool);
-	WRITE_ONCE(pool->tree.patience, value ? value - 1 : 0);
+	fairwq_tree_set_patience(&pool->tree, value ? value - 1 : 0);
+	fairwq_window_start_locked(pool);
 	raw_spin_unlock_irq(&pool->lock);
 	return 0;
 }

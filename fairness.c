@@ -553,18 +553,24 @@ void fairwq_window_left_locked(struct fairwq_batch *batch)
 	fairwq_window_node_left_locked(pool, node);
 }
 
+/* The place of @node is to be another one's, or it will not come back. */
+void fairwq_window_forget_locked(struct fairwq_pool *pool, struct fairwq_node *node)
+{
+	lockdep_assert_held(&pool->lock);
+
+	fairwq_window_drop_locked(pool, node);
+	fairwq_ideal_count_locked(pool, node, false);
+}
+
 /* A batch will not come back. It may have left the tree for its last turn: see above. */
 void fairwq_window_gone_locked(struct fairwq_batch *batch)
 {
 	struct fairwq_node *node = fairwq_window_node(batch);
-	struct fairwq_pool *pool = batch->pool;
 
-	lockdep_assert_held(&pool->lock);
+	lockdep_assert_held(&batch->pool->lock);
 
-	if (fairwq_node_eligible(node))
-		return;
-	fairwq_window_drop_locked(pool, node);
-	fairwq_window_node_left_locked(pool, node);
+	if (!fairwq_node_eligible(node))
+		fairwq_window_forget_locked(batch->pool, node);
 }
 
 /* Turns of @batch that are of no plan: what is out of the tree now misses them. */

@@ -273,6 +273,22 @@ void fairwq_tree_set_turn(struct fairwq_tree *tree, u64 cost)
 		tree->rank[i].turn = cost;
 }
 
+/**
+ * fairwq_tree_set_patience - change how long a lower priority waits
+ * @tree: the tree
+ * @patience: turns of others; 0: for ever
+ *
+ * What a priority has waited by now counts for one turn at most.
+ */
+void fairwq_tree_set_patience(struct fairwq_tree *tree, unsigned int patience)
+{
+	unsigned int i;
+
+	WRITE_ONCE(tree->patience, patience);
+	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
+		tree->waited[i] = min_t(s64, tree->waited[i], patience * tree->rank[i].turn);
+}
+
 /* The rank that a node stands below. */
 unsigned int fairwq_node_rank(const struct fairwq_tree *tree,
 			      const struct fairwq_node *node)

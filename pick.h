@@ -103,6 +103,7 @@ struct fairwq_tree {
 };
 
 void fairwq_tree_init(struct fairwq_tree *tree, bool by_arrival);
+void fairwq_tree_set_patience(struct fairwq_tree *tree, unsigned int patience);
 void fairwq_tree_set_turn(struct fairwq_tree *tree, u64 cost);
 void fairwq_node_init(struct fairwq_node *node, struct fairwq_node *parent,
 		      u32 weight);
