@@ -472,7 +472,7 @@ void fairwq_window_streak_locked(struct fairwq_batch *batch, unsigned int turns,
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	member->longest_streak[0] = clamp_t(unsigned int, turns, member->longest_streak[0], U16_MAX);
+	member->longest_streak[0] = clamp_t(u32, turns, member->longest_streak[0], U16_MAX);
 	if (fairwq_by_time(batch->pool))
 		fairwq_window_cost_locked(batch, ns);
 }
@@ -602,9 +602,10 @@ void fairwq_window_plan_ends_locked(struct fairwq_runner *runner, unsigned int n
 	lockdep_assert_held(&pool->lock);
 
 	pool->planning = false;
-	while (nr--)
-		fairwq_window_node_left_locked(pool,
-					       fairwq_window_node(runner->plan.slot[nr].turn.batch));
+	while (nr--) {
+		batch = runner->plan.slot[nr].turn.batch;
+		fairwq_window_node_left_locked(pool, fairwq_window_node(batch));
+	}
 	/* And those whose turn was none, as the work is parked. */
 	list_for_each_entry(batch, &pool->away, away_link)
 		fairwq_window_node_left_locked(pool, fairwq_window_node(batch));

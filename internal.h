@@ -266,7 +266,7 @@ struct seq_file;
  */
 struct fairwq_ideal {
 	u64 vtime;			/* P: service that each has had by now, by weight */
-	u64 pending;			/* P: service that is not in @vtime yet, whatever the weight */
+	u64 pending;			/* P: service that is not in @vtime yet, by no weight */
 	u64 base;			/* P: @vtime when the window began */
 	u64 got;			/* P: service of all in this window, whatever the weight */
 	u64 longest;			/* P: the most of it at once */

@@ -27,7 +27,7 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_OWNER_IGNORED,		/* [fair] who has many batches gets much */
 	FAIRWQ_MUTANT_NO_GUESS,			/* [fair] a turn under way costs nothing */
 	FAIRWQ_MUTANT_AVERAGE_CHARGED,		/* [fair] what a turn is likely to cost, not may */
-	FAIRWQ_MUTANT_PLACE_LOST,		/* [share] what was charged too much is not given back */
+	FAIRWQ_MUTANT_PLACE_LOST,		/* [share] what was charged in vain is lost */
 	FAIRWQ_MUTANT_PAUSE_LATE,		/* [share] what is planned begins after a pause */
 	FAIRWQ_MUTANT_END_UNTOLD,		/* [share] a limit waits for the plan to end */
 	FAIRWQ_MUTANT_PLANNED_PAST,		/* [share] a plan goes on past who is to be next */

@@ -82,10 +82,10 @@ struct fairwq_node {
 	u8 standing;			/* enum fairwq_standing */
 	bool lifted;			/* ahead by turns that were not its own; of the caller */
 	bool stays;			/* is about to join as if it had never left */
-	bool waits;			/* is counted among those that have a backlog; of the caller */
+	bool waits;			/* of the caller: has a backlog, and is counted */
 	u8 lap;				/* of @clock: how often it has been through a lap */
 	u8 left;			/* @lap of its parent when it left last */
-	u32 since;			/* number of its last turn, or of that before it joined; the same */
+	u32 since;			/* of the caller: number of its last turn */
 	struct fairwq_member member;
 };
 

@@ -72,7 +72,7 @@ struct fairwq_window {
 	u64 bound;			/* what it may be */
 	u64 worst_lag;			/* since reset, in % of the bound then */
 	unsigned int jain;		/* Jain's index, 1/10000 */
-	u64 longest_wait;		/* turns of others, in a row, while one had a backlog; since reset */
+	u64 longest_wait;		/* turns of others in a row while one had a backlog */
 	unsigned int clients;		/* that had one then */
 };
 

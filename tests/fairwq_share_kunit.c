@@ -59,14 +59,19 @@ struct share_case {
 	u32 length_us;
 };
 
-#define SHARE_CASES(policy, name)	\
-	{ name " 1 runner 2 us", policy, 1, 2 }, { name " 2 runners 2 us", policy, 2, 2 },	\
-	{ name " 1 runner 20 us", policy, 1, 20 }, { name " 2 runners 20 us", policy, 2, 20 },	\
-	{ name " 1 runner 50 us", policy, 1, 50 }, { name " 2 runners 50 us", policy, 2, 50 }
-
 static const struct share_case share_cases[] = {
-	SHARE_CASES(FAIRWQ_ROUND_ROBIN, "turns"),
-	SHARE_CASES(FAIRWQ_FAIR_TIME, "time"),
+	{ "turns 1 runner 2 us", FAIRWQ_ROUND_ROBIN, 1, 2 },
+	{ "turns 2 runners 2 us", FAIRWQ_ROUND_ROBIN, 2, 2 },
+	{ "turns 1 runner 20 us", FAIRWQ_ROUND_ROBIN, 1, 20 },
+	{ "turns 2 runners 20 us", FAIRWQ_ROUND_ROBIN, 2, 20 },
+	{ "turns 1 runner 50 us", FAIRWQ_ROUND_ROBIN, 1, 50 },
+	{ "turns 2 runners 50 us", FAIRWQ_ROUND_ROBIN, 2, 50 },
+	{ "time 1 runner 2 us", FAIRWQ_FAIR_TIME, 1, 2 },
+	{ "time 2 runners 2 us", FAIRWQ_FAIR_TIME, 2, 2 },
+	{ "time 1 runner 20 us", FAIRWQ_FAIR_TIME, 1, 20 },
+	{ "time 2 runners 20 us", FAIRWQ_FAIR_TIME, 2, 20 },
+	{ "time 1 runner 50 us", FAIRWQ_FAIR_TIME, 1, 50 },
+	{ "time 2 runners 50 us", FAIRWQ_FAIR_TIME, 2, 50 },
 };
 
 static void share_case_desc(const struct share_case *c, char *desc)
@@ -498,6 +503,7 @@ static struct kunit_suite share_suite = {
 	.exit = mock_exit,
 	.test_cases = share_test_cases,
 };
+
 kunit_test_suite(share_suite);
 
 MODULE_DESCRIPTION("Shares as a client sees them");

@@ -147,7 +147,10 @@ static void cancel_gives_room_back(struct kunit *test)
 	fairwq_batch_dispose(a);
 }
 
-/* A batch at its max_active: what waits for room may go, and what is next comes. Others pay nothing. */
+/*
+ * A batch at its max_active: what waits for room may go, and what is next comes. Others
+ * pay nothing for it.
+ */
 static void cancel_in_a_limited_batch(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .max_active = 1 };
