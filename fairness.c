@@ -104,7 +104,7 @@ static bool fairwq_by_time(const struct fairwq_pool *pool)
 
 /* ---- the ideal server --------------------------------------------------- */
 
-/* Service that is still to be shared is shared: who shares it is about to change. */
+/* Share out what is pending, before the clients that share it change. */
 static void fairwq_ideal_share_locked(struct fairwq_pool *pool, struct fairwq_ideal *ideal)
 {
 	lockdep_assert_held(&pool->lock);
@@ -331,7 +331,7 @@ static void fairwq_window_close_locked(struct fairwq_pool *pool, unsigned int ra
 	lockdep_assert_held(&pool->lock);
 
 	list_for_each_entry_safe(node, next, members, member.link) {
-		/* Out of the tree, and nobody knows for how long. */
+		/* Out of the tree, for an unknown time. */
 		if (!fairwq_node_eligible(node)) {
 			list_del_init(&node->member.link);
 			continue;
@@ -549,8 +549,7 @@ void fairwq_window_left_locked(struct fairwq_batch *batch)
 	node = fairwq_window_node(batch);
 	if (pool->planning || fairwq_node_eligible(node))
 		return;
-	fairwq_window_drop_locked(pool, node);
-	fairwq_window_node_left_locked(pool, node);
+	fairwq_window_forget_locked(pool, node);
 }
 
 /* The place of @node is to be another one's, or it will not come back. */

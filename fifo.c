@@ -190,6 +190,13 @@ static struct fairwq_work *fairwq_head_locked(const struct fairwq_batch *batch)
 	return list_first_entry(&batch->fifo, struct fairwq_work, node);
 }
 
+static bool fairwq_batch_in_flight_locked(const struct fairwq_batch *batch)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	return batch->in_flight[0] || batch->in_flight[1];
+}
+
 /* An item that was put back is in flight already: it takes up no more room. */
 static bool fairwq_batch_at_limit_locked(const struct fairwq_batch *batch)
 {
@@ -230,13 +237,6 @@ void fairwq_batch_set_eligible_locked(struct fairwq_batch *batch, bool eligible)
 		WRITE_ONCE(pool->nr_eligible, pool->nr_eligible - 1);
 		fairwq_window_left_locked(batch);
 	}
-}
-
-static bool fairwq_batch_in_flight_locked(const struct fairwq_batch *batch)
-{
-	lockdep_assert_held(&batch->pool->lock);
-
-	return batch->in_flight[0] || batch->in_flight[1];
 }
 
 /*
@@ -543,8 +543,7 @@ bool fairwq_batch_is_idle_locked(const struct fairwq_batch *batch)
 	lockdep_assert_held(&batch->pool->lock);
 
 	return list_empty(&batch->fifo) && list_empty(&batch->sort_link) &&
-	       llist_empty(&batch->incoming) &&
-	       !batch->in_flight[0] && !batch->in_flight[1];
+	       llist_empty(&batch->incoming) && !fairwq_batch_in_flight_locked(batch);
 }
 
 /* And nothing can come. */

@@ -317,7 +317,7 @@ struct fairwq_pool {
 	struct list_head window_members[FAIRWQ_NR_RANKS]; /* P: nodes compared */
 	struct fairwq_ideal ideal[FAIRWQ_NR_RANKS]; /* P: and what they are compared with */
 	u32 plan_nr;			/* P: of the plan that was begun last */
-	bool planning;			/* P: who leaves the tree may be back before the next */
+	bool planning;			/* P: what leaves the tree may be back before the next */
 	u8 sorts_left;			/* P: so many steps may sort while a plan is made */
 	unsigned int hung_ms;		/* P: 0: never report */
 	unsigned long hung_reported;	/* P: jiffies of the last report */

@@ -30,7 +30,7 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_PLACE_LOST,		/* [share] what was charged in vain is lost */
 	FAIRWQ_MUTANT_PAUSE_LATE,		/* [share] what is planned begins after a pause */
 	FAIRWQ_MUTANT_END_UNTOLD,		/* [foresight] a limit waits for the plan to end */
-	FAIRWQ_MUTANT_PLANNED_PAST,		/* [share] a plan goes on past who is to be next */
+	FAIRWQ_MUTANT_PLANNED_PAST,		/* [share] a plan goes on past a batch that is due */
 	FAIRWQ_MUTANT_GUESS_UNBOUNDED,		/* [share] a wait is charged, and is longer then */
 	FAIRWQ_MUTANT_LATE_UNTOLD,		/* [fair] a late runner goes on, and tells later */
 	FAIRWQ_MUTANT_OLD_TURN_CORRECTED,	/* [fair] by a policy that did not charge it */
@@ -79,7 +79,7 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_MARK_KEPT,		/* [constraint] the mark stays, for the next one */
 	FAIRWQ_MUTANT_NOT_ASIDE,		/* [constraint] what is cancelled is let go, too */
 	FAIRWQ_MUTANT_ADMITTED_BY_OTHERS,	/* [constraint] dropped when it may be freed */
-	FAIRWQ_MUTANT_KEPT_POLLED,		/* [constraint] who waits does not sleep */
+	FAIRWQ_MUTANT_KEPT_POLLED,		/* [constraint] a waiting task does not sleep */
 	FAIRWQ_MUTANT_KEPT_UNTOLD,		/* [constraint] or is never woken */
 	FAIRWQ_MUTANT_TAKEN_UNSEEN,		/* [constraint] taken out of where it was before */
 	FAIRWQ_MUTANT_SERIAL_EARLY,		/* [serializer] next started before the return */
