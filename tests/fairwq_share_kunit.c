@@ -388,9 +388,9 @@ static void owner_of_new_ones_gets_one_share(struct kunit *test)
 
 struct later {
 	struct fairwq_work first, second;
-	struct fairwq_batch *batch;
+	struct share_client *other;
 	struct completion ran, done;
-	u64 waited;
+	u64 turns;			/* of the other client, between first and second */
 };
 
 static void later_second_fn(struct fairwq_work *work)
@@ -401,46 +401,46 @@ static void later_second_fn(struct fairwq_work *work)
 static void later_first_fn(struct fairwq_work *work)
 {
 	struct later *later = container_of(work, struct later, first);
-	u64 begin = ktime_get_ns();
+	u64 before = atomic64_read(&later->other->sum_turns);
 
 	wait_for_completion(&later->ran);
-	later->waited = ktime_get_ns() - begin;
+	later->turns = atomic64_read(&later->other->sum_turns) - before;
 	complete(&later->done);
 }
 
-/* An item waits for a later one of its batch, again and again: not for ever longer. */
+/*
+ * An item waits for a later one of its batch. The next guess is as long as that wait, and
+ * the next wait as long as what is charged for the guess: so that must be bounded. Counted
+ * in turns of another batch, each of which takes 1 ms at least: 10 ms are charged, and some
+ * turns are planned before that.
+ */
 static void wait_does_not_feed_itself(struct kunit *test)
 {
-	static const struct share_case c = { "", FAIRWQ_FAIR_TIME, 2, 10000 };
+	static const struct share_case c = { "", FAIRWQ_FAIR_TIME, 2, 1000 };
 	struct share *share = share_new(test, &c, 0);
 	struct later *later = kunit_kzalloc(test, sizeof(*later), GFP_KERNEL);
-	u64 first = 0;
-	unsigned int i;
+	struct fairwq_batch *batch;
 
 	KUNIT_ASSERT_NOT_NULL(test, later);
-	for (i = 0; i < 3; i++)
-		share_queue(test, share_add(test, share, NULL, 10000), 20);
-	later->batch = share_add(test, share, NULL, 0)->batch;
-	atomic64_set(&share->left, S64_MAX);
-	for (i = 0; i < share->nr; i++)
-		fairwq_batch_resume(share->client[i].batch);
+	later->other = share_add(test, share, NULL, c.length_us);
+	share_queue(test, later->other, 20);
+	batch = share_add(test, share, NULL, 0)->batch;
+	fairwq_test_set_guess(batch, NSEC_PER_SEC);
+	init_completion(&later->ran);
 	init_completion(&later->done);
 	fairwq_work_init(&later->first, later_first_fn);
 	fairwq_work_init(&later->second, later_second_fn);
-	for (i = 0; i < 5; i++) {
-		init_completion(&later->ran);
-		reinit_completion(&later->done);
-		KUNIT_EXPECT_EQ(test, 1, fairwq_queue(later->batch, &later->first));
-		KUNIT_EXPECT_EQ(test, 1, fairwq_queue(later->batch, &later->second));
-		wait_for_completion(&later->done);
-		kunit_info(test, "waited %llu ms\n", div_u64(later->waited, NSEC_PER_MSEC));
-		if (i == 1)
-			first = later->waited;
-	}
-	WRITE_ONCE(share->over, true);
-	fairwq_pool_flush(later->batch->pool);
-	/* The first has no guess yet. By a factor of 3.5 each time it would be 40. */
-	KUNIT_EXPECT_LT(test, later->waited, 8 * first);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(batch, &later->first));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(batch, &later->second));
+	/* What is charged is over before: 400 turns. */
+	atomic64_set(&share->left, 400 * NSEC_PER_MSEC);
+	fairwq_batch_resume(batch);
+	fairwq_batch_resume(later->other->batch);
+	mock_await(test, &later->done);
+	kunit_info(test, "waited for %llu turns\n", later->turns);
+	KUNIT_EXPECT_LT(test, later->turns, 100ULL);
+	mock_await(test, &share->done);
+	fairwq_pool_flush(batch->pool);
 	share_end(test, share);
 }
 
