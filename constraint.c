@@ -290,9 +290,8 @@ static void fairwq_drop_admitted(struct fairwq_work *work)
 	struct fairwq_constraint *constraint = work->constraint;
 	struct fairwq_batch *batch = fairwq_let_go_constrained(work);
 
-	/* First, as it may name @batch until then: see lift.c. */
-	fairwq_complete(constraint);
 	fairwq_unhold_constrained(batch);
+	fairwq_complete(constraint);
 }
 
 /*

@@ -380,13 +380,8 @@ static void fairwq_window_open_locked(struct fairwq_pool *pool, unsigned int ran
 
 	lockdep_assert_held(&pool->lock);
 
-	for (nr = 0; node && nr < WINDOW_NODES; nr++, node = fairwq_node_next(node)) {
-		/* Who is ahead by what was lifted is not, once he is next. */
-		if (!nr)
-			node->lifted = false;
-		if (!node->lifted)
-			fairwq_window_note_locked(pool, node, rank);
-	}
+	for (nr = 0; node && nr < WINDOW_NODES; nr++, node = fairwq_node_next(node))
+		fairwq_window_note_locked(pool, node, rank);
 }
 
 /* Whatever was under way is not judged: what it was judged by has changed. */
@@ -483,15 +478,6 @@ void fairwq_window_drop_locked(struct fairwq_pool *pool, struct fairwq_node *nod
 	lockdep_assert_held(&pool->lock);
 
 	list_del_init(&node->member.link);
-}
-
-/* It has turns that the tree did not give it, and pays for them. */
-void fairwq_window_lifted_locked(struct fairwq_batch *batch)
-{
-	struct fairwq_node *node = fairwq_window_node(batch);
-
-	node->lifted = true;
-	fairwq_window_drop_locked(batch->pool, node);
 }
 
 /* Its share is another one from now on: it sits the window out. */

@@ -325,13 +325,6 @@ struct fairwq_serializer {
 	struct fairwq_constraint constraint;
 	atomic_long_t head;		/* idle, in use, or what was pushed last */
 	struct list_head waiting;	/* what was pushed before, in queue order */
-	union {
-		struct {
-			struct fairwq_work *front;	/* in flight, and queued */
-			unsigned long where;	/* the pool where it is; see lift.c */
-		};
-		struct list_head lifted;	/* it was taken out of there */
-	};
 	unsigned int inline_us;		/* how long a runner may go on with it */
 	bool dead;			/* is being destroyed */
 	bool seen[3];			/* items of this priority were queued to it */

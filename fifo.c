@@ -49,8 +49,6 @@ static void fairwq_link_locked(struct fairwq_batch *batch, struct fairwq_work *w
 
 	if (unlikely(batch->nr_canceled) && fairwq_drop_canceled_locked(batch, work))
 		return;
-	if (unlikely(work->constraint) && fairwq_lift_pushed_locked(batch, work))
-		return;
 	atomic_long_set(&work->data,
 			(long)batch | FAIRWQ_WORK_PENDING | FAIRWQ_WORK_LINKED);
 	work->place = FAIRWQ_PLACE_FIFO;
@@ -60,8 +58,6 @@ static void fairwq_link_locked(struct fairwq_batch *batch, struct fairwq_work *w
 	else
 		list_add_tail(&work->node, &batch->sorted);
 	batch->nr_fifo++;
-	if (unlikely(work->constraint))
-		fairwq_lift_linked_locked(batch, work);
 }
 
 /*
@@ -373,8 +369,6 @@ static void fairwq_batch_unlink_locked(struct fairwq_batch *batch,
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	if (unlikely(work->constraint))
-		fairwq_lift_unlinked_locked(batch, work);
 	list_del(&work->node);
 	batch->nr_fifo--;
 	if (batch->max_queued)
@@ -497,7 +491,6 @@ void fairwq_batch_link_waiting_locked(struct fairwq_batch *batch, struct fairwq_
 		work->place = FAIRWQ_PLACE_FIFO;
 		list_add_tail(&work->node, &batch->fifo);
 		batch->nr_fifo++;
-		fairwq_lift_linked_locked(batch, work);
 	}
 	if (!fairwq_mutant(SERIAL_NOT_HELD))
 		atomic_dec(&batch->nr_held);
@@ -529,8 +522,6 @@ void fairwq_batch_put_back_locked(struct fairwq_batch *batch, struct fairwq_work
 	work->place = (work->place & ~FAIRWQ_PLACE_MASK) | FAIRWQ_PLACE_FIFO;
 	list_add(&work->node, &batch->fifo);
 	batch->nr_fifo++;
-	if (unlikely(work->constraint))
-		fairwq_lift_linked_locked(batch, work);
 	if (batch->max_queued)
 		atomic_inc(&batch->nr_queued);
 	fairwq_batch_untake_locked(batch);

@@ -211,7 +211,6 @@ struct fairwq_streak {
 	unsigned int lift;		/* R: of the slots, run whatever the budget */
 	u64 budget;			/* R: ns; 0: none is taken */
 	bool alone;			/* R: @budget holds as long as nothing else waits */
-	bool lifted;			/* R: it began with what was lifted, see lift.c */
 	u64 due;			/* R: when it is used up, ns; 0: has not begun */
 	u64 lift_budget;		/* R: the same of what is lifted */
 	u64 lift_due;			/* R */
@@ -311,8 +310,6 @@ struct fairwq_pool {
 	struct list_head sorting;	/* P: batches that have something unsorted; */
 					/* read without it: as a hint */
 	struct list_head away;		/* P: batches out of the tree until a turn of theirs ends */
-	struct list_head lifted;	/* P: serializers for a runner to go on with */
-	bool lifted_last;		/* P: one did, and has made no plan since */
 	struct fairwq_window window;	/* P: the self-check of promise 6 */
 	struct list_head window_members[FAIRWQ_NR_RANKS]; /* P: nodes compared */
 	struct fairwq_ideal ideal[FAIRWQ_NR_RANKS]; /* P: and what they are compared with */
@@ -647,10 +644,6 @@ struct fairwq_work *fairwq_serializer_after_locked(struct fairwq_serializer *ser
 bool fairwq_serializer_leave_locked(struct fairwq_serializer *serializer);
 bool fairwq_serializer_leave_last_locked(struct fairwq_serializer *serializer);
 bool fairwq_serializer_is_mixed(const struct fairwq_serializer *serializer);
-bool fairwq_serializer_push(struct fairwq_serializer *serializer, struct fairwq_work *work);
-void fairwq_serializer_sort_locked(struct fairwq_serializer *serializer);
-bool fairwq_serializer_high_waits_locked(const struct fairwq_serializer *serializer,
-					 unsigned int max);
 unsigned int fairwq_serializer_lift_locked(struct fairwq_serializer *serializer,
 					   unsigned int max);
 void fairwq_serializer_next(struct fairwq_serializer *serializer);
@@ -659,18 +652,7 @@ void fairwq_serializer_put_back(struct fairwq_serializer *serializer,
 				struct fairwq_work *work, struct fairwq_batch *batch);
 void fairwq_markers_done(struct list_head *through);
 
-/* lift.c: the one in flight */
-void fairwq_lift_let_go(struct fairwq_serializer *serializer, const struct fairwq_batch *batch);
-void fairwq_lift_ended(struct fairwq_serializer *serializer);
-void fairwq_lift_linked_locked(struct fairwq_batch *batch, struct fairwq_work *work);
-void fairwq_lift_unlinked_locked(struct fairwq_batch *batch, const struct fairwq_work *work);
-bool fairwq_lift_pushed_locked(struct fairwq_batch *batch, struct fairwq_work *work);
-bool fairwq_lift_push(struct fairwq_serializer *serializer, struct fairwq_work *work);
-bool fairwq_lift_begin_locked(struct fairwq_runner *runner);
-
 /* streak.c: a runner that goes on with the items of one */
-bool fairwq_streak_may_begin_locked(const struct fairwq_batch *batch,
-				    const struct fairwq_work *work);
 void fairwq_streak_begin(struct fairwq_runner *runner, struct fairwq_serializer *serializer);
 bool fairwq_streak_refill_locked(struct fairwq_runner *runner, u64 now);
 void fairwq_streak_give_back_locked(struct fairwq_runner *runner);
@@ -724,7 +706,6 @@ void fairwq_window_cost_locked(struct fairwq_batch *batch, u64 ns);
 void fairwq_window_streak_locked(struct fairwq_batch *batch, unsigned int turns, u64 ns);
 void fairwq_window_drop_locked(struct fairwq_pool *pool, struct fairwq_node *node);
 void fairwq_window_forget_locked(struct fairwq_pool *pool, struct fairwq_node *node);
-void fairwq_window_lifted_locked(struct fairwq_batch *batch);
 void fairwq_window_joined_locked(struct fairwq_batch *batch);
 void fairwq_window_left_locked(struct fairwq_batch *batch);
 void fairwq_window_gone_locked(struct fairwq_batch *batch);

@@ -97,12 +97,6 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_STREAK_BACKWARDS,		/* [streak] given back in the wrong order */
 	FAIRWQ_MUTANT_LIFT_IGNORED,		/* [streak] a high item waits for those in front */
 	FAIRWQ_MUTANT_LIFT_ENDLESS,		/* [streak] however many they are */
-	FAIRWQ_MUTANT_LIFT_NOT_FRONT,		/* [lift] the one in flight stays where it is */
-	FAIRWQ_MUTANT_LIFT_UNSORTED,		/* [lift] unless what was pushed is in order */
-	FAIRWQ_MUTANT_LIFT_MANY,		/* [lift] however many are behind it */
-	FAIRWQ_MUTANT_LIFT_STALE,		/* [lift] it was cancelled, and is looked at */
-	FAIRWQ_MUTANT_LIFT_UNKICKED,		/* [lift] what was put into order is left there */
-	FAIRWQ_MUTANT_LIFT_ALWAYS,		/* [lift] no plan is made while there is any */
 	FAIRWQ_MUTANT_STREAK_NOT_ALONE,		/* [streak] goes on although others wait */
 	FAIRWQ_MUTANT_STREAK_NEVER_ALONE,	/* [streak] each item goes through its batch */
 	FAIRWQ_MUTANT_STREAK_UNTOLD,		/* [streak] off to help, and nobody has the next */

@@ -80,7 +80,6 @@ struct fairwq_node {
 	u16 weight;
 	u16 rest;			/* what vtime lacks, in 1 / weight */
 	u8 standing;			/* enum fairwq_standing */
-	bool lifted;			/* ahead by turns that were not its own; of the caller */
 	bool stays;			/* is about to join as if it had never left */
 	bool waits;			/* of the caller: has a backlog, and is counted */
 	u8 lap;				/* of @clock: how often it has been through a lap */

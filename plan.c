@@ -418,13 +418,8 @@ bool fairwq_find_turns_locked(struct fairwq_runner *runner, u64 now)
 	runner->plan.share = false;
 	runner->plan.due = pool->policy == FAIRWQ_FAIR_TIME ?
 			   now + fairwq_slice_ns_locked(pool) : S64_MAX;
-	if ((!pool->lifted_last || fairwq_mutant(LIFT_ALWAYS)) &&
-	    fairwq_lift_begin_locked(runner))
-		return true;
-	pool->lifted_last = false;
 	return fairwq_join_plan_locked(runner) || fairwq_plan_locked(runner, now) ||
-	       fairwq_rescue_locked(runner, now) ||
-	       fairwq_lift_begin_locked(runner);
+	       fairwq_rescue_locked(runner, now);
 }
 
 /* ---- what is left of a plan -------------------------------------------- */

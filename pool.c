@@ -163,7 +163,6 @@ static struct fairwq_pool *fairwq_pool_alloc(const struct fairwq_pool_attrs *att
 	INIT_LIST_HEAD(&pool->idle_runners);
 	INIT_LIST_HEAD(&pool->sorting);
 	INIT_LIST_HEAD(&pool->away);
-	INIT_LIST_HEAD(&pool->lifted);
 	pool->ahead = 2;
 	INIT_LIST_HEAD(&pool->batches);
 	INIT_LIST_HEAD(&pool->runners);

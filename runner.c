@@ -57,7 +57,7 @@ bool fairwq_has_work_locked(const struct fairwq_pool *pool)
 	lockdep_assert_held(&pool->lock);
 
 	return fairwq_tree_pick(&pool->tree) || !list_empty(&pool->sorting) ||
-	       !list_empty(&pool->lifted) || fairwq_foreseen_locked(pool);
+	       fairwq_foreseen_locked(pool);
 }
 
 /*
@@ -419,8 +419,6 @@ static void fairwq_run_turns(struct fairwq_runner *runner)
 
 	fairwq_footing_take(&footing);
 	runner->mark = 0;
-	if (unlikely(runner->streak.serializer))	/* with what is lifted */
-		i = fairwq_go_on(runner, i);
 	/* Of its own plan or others', so many; or what is in its hands, a streak. */
 	while (i < FAIRWQ_PLAN_MAX || runner->in_hand) {
 		work = fairwq_next_turn(runner, &log->slot[i].turn);
@@ -484,7 +482,7 @@ static bool fairwq_is_shared_locked(const struct fairwq_runner *runner, bool tur
 	lockdep_assert_held(&pool->lock);
 
 	return (turns && runner->plan.share) || fairwq_tree_pick(&pool->tree) ||
-	       (turns && !list_empty(&pool->sorting)) || !list_empty(&pool->lifted) ||
+	       (turns && !list_empty(&pool->sorting)) ||
 	       (pool->planner != runner && fairwq_foreseen_locked(pool));
 }
 

@@ -14,7 +14,7 @@
  * As a push is one cmpxchg(), nothing is ever half-way in the queue. It is the
  * last that a queue call does to the serializer, which so may go as soon as its
  * items are through; unless nobody has it by then, or the item was cancelled under
- * the call (constraint.c), or may lift others (lift.c). Under the lock, what was
+ * the call (constraint.c). Under the lock, what was
  * pushed is put into queue order in @waiting; whatever is cancelled there is just
  * taken out of it.
  *
@@ -50,7 +50,7 @@ static struct fairwq_serializer *fairwq_to_serializer(struct fairwq_constraint *
 
 /* ---- the next one ----------------------------------------------------- */
 
-void fairwq_serializer_sort_locked(struct fairwq_serializer *serializer)
+static void fairwq_serializer_sort_locked(struct fairwq_serializer *serializer)
 {
 	struct llist_node *node, *next;
 	struct fairwq_work *work;
@@ -85,7 +85,7 @@ void fairwq_serializer_sort_locked(struct fairwq_serializer *serializer)
 	list_splice_tail(&pushed, &serializer->waiting);
 }
 
-/* What was pushed by now; by who has it, or is to push, and has interrupts off. */
+/* What was pushed by now; by who has it, and has interrupts off. */
 void fairwq_serializer_sort(struct fairwq_serializer *serializer)
 {
 	raw_spinlock_t *lock = fairwq_constraint_lock(&serializer->constraint);
@@ -193,7 +193,6 @@ static struct fairwq_work *fairwq_serializer_pop_locked(struct fairwq_serializer
 		work = fairwq_serializer_first_locked(serializer, through);
 		if (work) {
 			list_del(&work->node);
-			fairwq_lift_let_go(serializer, fairwq_kept_batch(work));
 			fairwq_admit_locked(work);
 			return work;
 		}
@@ -244,26 +243,6 @@ unsigned int fairwq_serializer_lift_locked(struct fairwq_serializer *serializer,
 	return 0;
 }
 
-/* One of HIGH waits, behind @max others at most, as far as they are in order. */
-bool fairwq_serializer_high_waits_locked(const struct fairwq_serializer *serializer,
-					 unsigned int max)
-{
-	const struct fairwq_work *work;
-	unsigned int nr = 0;
-
-	lockdep_assert_held(fairwq_constraint_lock(&serializer->constraint));
-
-	list_for_each_entry(work, &serializer->waiting, node) {
-		if (work->place & FAIRWQ_PLACE_BARRIER)
-			continue;
-		if (fairwq_kept_batch(work)->prio == FAIRWQ_PRIO_HIGH)
-			return true;
-		if (nr++ == max && !fairwq_mutant(LIFT_MANY))
-			break;
-	}
-	return false;
-}
-
 /* What was to be next waits again, in front of all others. Somebody has the serializer. */
 void fairwq_serializer_put_back(struct fairwq_serializer *serializer,
 				struct fairwq_work *work, struct fairwq_batch *batch)
@@ -304,7 +283,6 @@ static void fairwq_serializer_complete(struct fairwq_constraint *constraint)
 {
 	struct fairwq_serializer *serializer = fairwq_to_serializer(constraint);
 
-	fairwq_lift_ended(serializer);
 	if (!fairwq_serializer_leave(serializer, HEAD_BUSY))
 		fairwq_serializer_next(serializer);
 }
@@ -321,7 +299,6 @@ struct fairwq_serializer *fairwq_serializer_ended(struct fairwq_constraint *cons
 		fairwq_complete(constraint);
 		return NULL;
 	}
-	fairwq_lift_ended(serializer);
 	return fairwq_serializer_leave(serializer, HEAD_BUSY) ? NULL : serializer;
 }
 
@@ -346,7 +323,7 @@ static bool fairwq_serializer_take(struct fairwq_serializer *serializer)
  * fairwq_serializer_take(). Pairs with fairwq_serializer_sort_locked() and
  * fairwq_serializer_leave(). Model: tests/models/serial.pml.
  */
-bool fairwq_serializer_push(struct fairwq_serializer *serializer, struct fairwq_work *work)
+static bool fairwq_serializer_push(struct fairwq_serializer *serializer, struct fairwq_work *work)
 {
 	long head = atomic_long_read(&serializer->head);
 
@@ -356,29 +333,16 @@ bool fairwq_serializer_push(struct fairwq_serializer *serializer, struct fairwq_
 	return head == HEAD_IDLE && !fairwq_mutant(SERIAL_STRANDED);
 }
 
-/* There may be something in flight that is to be lifted. */
-static bool fairwq_serializer_may_lift(const struct fairwq_serializer *serializer,
-				       const struct fairwq_work *work)
-{
-	return fairwq_kept_batch(work)->prio == FAIRWQ_PRIO_HIGH &&
-	       fairwq_serializer_is_mixed(serializer);
-}
-
 static bool fairwq_serializer_admit(struct fairwq_constraint *constraint,
 				    struct fairwq_work *work)
 {
 	struct fairwq_serializer *serializer = fairwq_to_serializer(constraint);
-	bool idle;
 
-	if (fairwq_serializer_take(serializer)) {
-		fairwq_lift_let_go(serializer, fairwq_kept_batch(work));
+	if (fairwq_serializer_take(serializer))
 		return true;
-	}
 	WRITE_ONCE(work->constraint, fairwq_waits_in(constraint));
 	fairwq_test_point(FAIRWQ_POINT_SERIAL_PUSHING, NULL);
-	idle = unlikely(fairwq_serializer_may_lift(serializer, work)) ?
-	       fairwq_lift_push(serializer, work) : fairwq_serializer_push(serializer, work);
-	if (idle)
+	if (fairwq_serializer_push(serializer, work))
 		fairwq_serializer_next(serializer);
 	return false;
 }
@@ -530,17 +494,14 @@ static const struct fairwq_constraint_ops fairwq_serializer_ops = {
  *
  * An item of a higher priority lifts those that wait in front of it, if these are
  * no more than 64: when the one in flight has ended, its runner runs them at once,
- * as with fairwq_serializer_set_inline(), for a slice of the pool at most. One of
- * HIGH lifts the one in flight, too, if that has not been planned yet: it waits
- * again, as those do, and its batch sees no more of it than of them; if nothing
- * comes of that, it gets its place there anew.
+ * as with fairwq_serializer_set_inline(), for a slice of the pool at most. The one
+ * in flight stays where it is in its batch, behind what is queued there.
  *
  * What is not promised: that any are lifted behind one that is bound for another
  * pool, or for a batch that is paused or has a max_active; or while somebody waits
  * for items of the pool. An item must not wait for one behind it.
  *
- * Context: Any but NMI. Allocates nothing, takes no lock unless @batch was
- * idle, or @work may lift others. May be called from @work's own function.
+ * Context: Any but NMI. Allocates nothing. May be called from @work's own function.
  * Return: as fairwq_queue(); -ESHUTDOWN also if @serializer is being destroyed.
  */
 int fairwq_serializer_queue(struct fairwq_serializer *serializer,

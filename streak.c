@@ -11,7 +11,7 @@
  *
  * The same goes for items in front of one that has a higher priority than they
  * have, whatever the budget: it would have to wait until they have had their
- * turns among those of theirs; see also lift.c. And, as far as a plan goes, for
+ * turns among those of theirs. And, as far as a plan goes, for
  * those of a serializer that has seen one priority only, while there is nothing
  * else to run: they are what would be planned.
  *
@@ -129,34 +129,15 @@ static bool fairwq_streak_may_enter_locked(const struct fairwq_pool *pool,
 	       !batch->max_active;
 }
 
-/* Not if it still runs on another runner than @id; 0: on any. */
-static bool fairwq_streak_is_free_locked(const struct fairwq_pool *pool, u32 id,
-					 const struct fairwq_work *work)
-{
-	lockdep_assert_held(&pool->lock);
-
-	return !work->last_runner || work->last_runner == id ||
-	       !fairwq_runs_locked(pool, work);
-}
-
-/* May any runner, with @work of @batch first? */
-bool fairwq_streak_may_begin_locked(const struct fairwq_batch *batch,
-				    const struct fairwq_work *work)
-{
-	lockdep_assert_held(&batch->pool->lock);
-
-	return fairwq_streak_may_enter_locked(batch->pool, batch) &&
-	       fairwq_streak_is_free_locked(batch->pool, 0, work);
-}
-
-/* And with @work, of such a batch? */
+/* And with @work, of such a batch? Not if that still runs on another runner. */
 static bool fairwq_streak_may_take_locked(struct fairwq_runner *runner,
 					  const struct fairwq_work *work)
 {
 	lockdep_assert_held(&runner->pool->lock);
 
 	return !(work->place & FAIRWQ_PLACE_BARRIER) &&
-	       fairwq_streak_is_free_locked(runner->pool, runner->id, work);
+	       (!work->last_runner || work->last_runner == runner->id ||
+		!fairwq_runs_locked(runner->pool, work));
 }
 
 /* What waits behind @work, or NULL. */
@@ -186,8 +167,6 @@ static void fairwq_streak_take_locked(struct fairwq_runner *runner, struct fairw
 		if (!streak->alone)	/* then it keeps nobody waiting */
 			fairwq_window_streak_locked(batch, streak->turns + most,
 						    max(streak->budget, streak->lift_budget));
-		if (streak->lifted)
-			fairwq_window_lifted_locked(batch);
 	}
 	streak->turns++;
 	fairwq_batch_take_waiting_locked(batch, slot, work);
@@ -319,7 +298,6 @@ void fairwq_streak_begin(struct fairwq_runner *runner, struct fairwq_serializer 
 	streak->serializer = serializer;
 	streak->budget = (u64)READ_ONCE(serializer->inline_us) * NSEC_PER_USEC;
 	streak->alone = false;
-	streak->lifted = false;
 	streak->turns = 0;
 	streak->lift = 0;
 	streak->due = 0;
@@ -486,7 +464,6 @@ struct fairwq_serializer *fairwq_streak_end_locked(struct fairwq_runner *runner)
 	if (work && fairwq_kept_batch(work)->pool == runner->pool) {
 		batch = fairwq_kept_batch(work);
 		list_del(&work->node);
-		fairwq_lift_let_go(serializer, batch);
 		fairwq_batch_link_waiting_locked(batch, work);
 	}
 	raw_spin_unlock(lock);

@@ -309,7 +309,6 @@ static int fairwq_cancel_admitted_locked(struct fairwq_batch *batch,
 		     !fairwq_mutant(ADMITTED_BY_OTHERS)))
 		return FAIRWQ_AGAIN;
 	*constraint = work->constraint;
-	fairwq_lift_unlinked_locked(batch, work);	/* it is not named any more */
 	/* Nobody else changes it now: it is not linked, and that takes our lock. */
 	WRITE_ONCE(work->constraint, NULL);
 	ret = fairwq_cancel_unlinked_locked(batch, work, data);

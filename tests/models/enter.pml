@@ -41,8 +41,8 @@
  * Case TWO: one queue call; an interrupt on top of it cancels, and another CPU.
  * Case AGAIN: one queue call; who has cancelled it queues it again at once, through
  *	any of the two, and the function of that frees it.
- * Case BACK: what was let go is put back once, by the runner: what is left of a
- *	streak, or what lift.c takes out of a batch.
+ * Case BACK: what was taken along is put back once, by the runner: what is left of a
+ *	streak.
  * Case STOPPED: one queue call, which may stop, wherever it has interrupts on, until
  *	the cancel has returned.
  *
@@ -754,7 +754,7 @@ end:	do
 #ifdef BACK
 	:: d_step { RMW(cpu) && fifo && !back -> back = true; fifo = false; k = ended;
 		    held++; pool_locked = true };
-		/* fairwq_streak_give_back_locked(), fairwq_lift_locked() */
+		/* fairwq_streak_give_back_locked() */
 		put_back(cpu, k);
 		d_step { RMW(cpu) -> pool_locked = false; act = NEXT }
 		settle(cpu)
