@@ -327,7 +327,7 @@ EXPORT_SYMBOL_GPL(__fairwq_rcu_work_init);
  * over. What fairwq_queue_delayed() says of @batch holds here, too.
  *
  * Context: Any but NMI. Allocates nothing.
- * Return: as fairwq_queue(); -EBUSY also if it was cancelled in the middle of a
+ * Return: as fairwq_queue(); -EBUSY if it was cancelled in the middle of a
  * fairwq_queue() that still goes on.
  */
 int fairwq_queue_rcu(struct fairwq_batch *batch, struct fairwq_rcu_work *rwork)

@@ -160,16 +160,16 @@ static int fairwq_revive(struct fairwq_work *work, long data)
 }
 
 /*
- * On its way through a constraint, or where that is wanted now, it would be out of order;
- * and it would not wait for a grace period.
+ * It would pass what waits in the constraint that is wanted now; and it would not wait for
+ * a grace period.
  */
-static bool fairwq_may_revive(long data, long wanted)
+static bool fairwq_may_revive(long wanted)
 {
 	if (fairwq_mutant(SERIAL_REVIVED))
 		wanted &= ~FAIRWQ_WORK_CONSTRAINED;
 	if (fairwq_mutant(GRACE_REVIVED))
 		wanted &= ~FAIRWQ_WORK_GRACE;
-	return !((data | wanted) & FAIRWQ_WORK_CONSTRAINED) && !(wanted & FAIRWQ_WORK_GRACE);
+	return !(wanted & (FAIRWQ_WORK_CONSTRAINED | FAIRWQ_WORK_GRACE));
 }
 
 /* It was claimed while it was being disabled: then it is not queued. */
@@ -185,8 +185,6 @@ int fairwq_unclaim(struct fairwq_work *work)
 
 	if (!(data & FAIRWQ_WORK_CANCELED))
 		return -ECANCELED;
-	if (data & FAIRWQ_WORK_CONSTRAINED)	/* of which nobody keeps count */
-		return FAIRWQ_QUEUED;
 	/* Or it was, and was cancelled, and somebody was told so. */
 	raw_spin_lock_irqsave(&batch->pool->lock, flags);
 	WRITE_ONCE(batch->nr_canceled, batch->nr_canceled - 1);
@@ -211,7 +209,7 @@ int fairwq_claim_taken(struct fairwq_work *work, long word)
 			return -ECANCELED;
 		if ((data & (FAIRWQ_WORK_PENDING | FAIRWQ_WORK_CANCELED)) == FAIRWQ_WORK_PENDING)
 			return 0;
-		if (data && !fairwq_may_revive(data, word))
+		if (data && !fairwq_may_revive(word))
 			return -EBUSY;
 		ret = data ? fairwq_revive(work, data) : 0;
 		if (ret)
@@ -304,10 +302,9 @@ void fairwq_unhold(struct fairwq_batch *batch)
  * Return: 1 if it was queued; 0 if it was pending already, whatever else there
  * is to say against it; -ESHUTDOWN if @batch was disposed, or its pool is being
  * drained and the caller is not one of its items; -EAGAIN if @batch holds
- * max_queued items, or more; -ECANCELED if @work is disabled; -EBUSY if it was
- * cancelled in the middle of another queue call, through a constraint, that has
- * not returned; -EINVAL. If several hold, the first of these is returned, but
- * -EINVAL comes before all. On 0 or less nothing was changed.
+ * max_queued items, or more; -ECANCELED if @work is disabled; -EINVAL. If several
+ * hold, the first of these is returned, but -EINVAL comes before all. On 0 or less
+ * nothing was changed.
  */
 int fairwq_queue(struct fairwq_batch *batch, struct fairwq_work *work)
 {

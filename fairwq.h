@@ -296,8 +296,8 @@ struct fairwq_rcu_work {
 struct fairwq_constraint_ops {
 	bool (*admit)(struct fairwq_constraint *constraint, struct fairwq_work *work);
 	void (*complete)(struct fairwq_constraint *constraint);
-	/* private: out of what waits, under its lock; false: it is not in there yet */
-	bool (*remove)(struct fairwq_constraint *constraint, struct fairwq_work *work);
+	/* private: out of what waits. With this, it and admit() are called under fairwq's lock */
+	void (*remove)(struct fairwq_constraint *constraint, struct fairwq_work *work);
 };
 
 /**
@@ -309,6 +309,7 @@ struct fairwq_constraint_ops {
 struct fairwq_constraint {
 	/* private: */
 	const struct fairwq_constraint_ops *ops;
+	bool dead;			/* is being destroyed */
 #ifdef CONFIG_LOCKDEP
 	struct lockdep_map lockdep_map;
 #endif
@@ -323,11 +324,10 @@ struct fairwq_constraint {
 struct fairwq_serializer {
 	/* private: */
 	struct fairwq_constraint constraint;
-	atomic_long_t head;		/* idle, in use, or what was pushed last */
-	struct list_head waiting;	/* what was pushed before, in queue order */
+	struct list_head waiting;	/* in queue order */
 	unsigned int inline_us;		/* how long a runner may go on with it */
-	bool dead;			/* is being destroyed */
-	bool seen[3];			/* items of this priority were queued to it */
+	bool busy;			/* one is in flight, or about to be */
+	u8 seen;			/* priorities of what was queued to it, a bit each */
 };
 
 /**
@@ -340,7 +340,6 @@ struct fairwq_limiter {
 	struct fairwq_constraint constraint;
 	unsigned int max;		/* how many may be in flight */
 	unsigned int in_flight;
-	bool dead;			/* is being destroyed */
 	struct list_head waiting;	/* in queue order */
 };
 

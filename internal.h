@@ -46,20 +46,24 @@
 #include "stats.h"
 
 /*
- * fairwq_work.data: 0, or a batch, which is aligned to more than these bits;
- * while a constraint keeps the work back, which lock and which queue call.
+ * fairwq_work.data: 0, or a batch, which is aligned to more than these bits; no batch
+ * while a constraint keeps the work back.
  *
  * Whoever sets PENDING owns the work until he has pushed it. From the moment
  * that it is LINKED until it is started, only who holds the lock of the pool
- * changes the word. Before that, a cancel may leave CANCELED there; while it is
- * CONSTRAINED only for the queue call to drop it: see constraint.c.
+ * changes the word. Before that, a cancel may leave CANCELED there, but not while it
+ * is CONSTRAINED: see constraint.c.
  */
 #define FAIRWQ_WORK_PENDING	BIT(0)	/* queued, not started */
 #define FAIRWQ_WORK_LINKED	BIT(1)	/* has been seen under the lock; @place tells where */
 #define FAIRWQ_WORK_CANCELED	BIT(2)	/* to be dropped by who finds it in @incoming */
 #define FAIRWQ_WORK_DELAYED	BIT(3)	/* waits for its timer, or is pushed by it */
 #define FAIRWQ_WORK_GRACE	BIT(4)	/* waits for a grace period, or is pushed after it */
-#define FAIRWQ_WORK_CONSTRAINED	BIT(5)	/* waits in a constraint; with GRACE: is let go */
+/*
+ * Waits in a constraint; with LINKED: in the list of a serializer or limiter, under its
+ * lock; with GRACE: is let go, and about to be pushed, or was.
+ */
+#define FAIRWQ_WORK_CONSTRAINED	BIT(5)
 #define FAIRWQ_WORK_FLAGS	63UL
 
 /* fairwq_work.place, P: where a linked work is, and what is to be known of it. */
@@ -72,12 +76,8 @@
 #define FAIRWQ_PLACE_TAKEN	BIT(3)	/* was put back: its turn has begun already */
 #define FAIRWQ_PLACE_COLOR	BIT(4)	/* and this is the color of that turn */
 #define FAIRWQ_PLACE_AWAITED	BIT(5)	/* a flush waits for it: pool->waiters */
-#define FAIRWQ_PLACE_OWN	BIT(6)	/* CONSTRAINED, and let go by its queue call */
 /* And while it is CONSTRAINED, under the lock of its constraint. */
-#define FAIRWQ_PLACE_SORTED	BIT(7)	/* and has it in its list */
-#define FAIRWQ_PLACE_FOREIGN	BIT(8)	/* and knows no way to take it out of there */
-#define FAIRWQ_PLACE_TOLD	BIT(9)	/* it was on its way before: that was traced */
-#define FAIRWQ_PLACE_ASIDE	BIT(10)	/* CANCELED, in no list: its queue call drops it */
+#define FAIRWQ_PLACE_TOLD	BIT(6)	/* it was on its way before: that was traced */
 
 /* A runner goes back to the workqueue core after this long. */
 #define FAIRWQ_RUNNER_QUANTUM_NS	(2 * NSEC_PER_MSEC)
@@ -469,10 +469,10 @@ static inline struct fairwq_batch *fairwq_work_batch(long data)
 }
 
 /*
- * It is in a constraint, or on its way there. Until it is let go the word names
- * the queue call that has claimed it, and @stamp the batch. Once it was let go it is about to
- * be pushed, or was: then it is CONSTRAINED until it is LINKED, which may take
- * as long as nobody serves its batch, and has to be looked for there.
+ * It is in a constraint, or on its way there. Until it is let go @stamp says the batch.
+ * Once it was let go it is about to be pushed, or was: then it is CONSTRAINED until it is
+ * found there, which may take as long as its batch is not served, and has to be looked
+ * for there.
  */
 static inline bool fairwq_work_is_kept_back(long data)
 {
@@ -599,23 +599,8 @@ void fairwq_admit_locked(struct fairwq_work *work);
 void fairwq_admit_push(struct fairwq_work *work);
 void fairwq_keep_back_locked(struct fairwq_constraint *constraint, struct fairwq_work *work,
 			     struct fairwq_batch *batch);
-/* In fairwq_work.constraint: it waits there, or is about to. Not any more: under the lock. */
-static inline struct fairwq_constraint *
-fairwq_waits_in(const struct fairwq_constraint *constraint)
-{
-	return (void *)((unsigned long)constraint | 1UL);
-}
-
-/* Which one that is, whether it waits or not. */
-static inline struct fairwq_constraint *
-fairwq_constraint_named(const struct fairwq_constraint *constraint)
-{
-	return (void *)((unsigned long)constraint & ~1UL);
-}
-
 void fairwq_kept_left_locked(const struct fairwq_constraint *constraint);
-bool fairwq_wait_kept(struct fairwq_work *work, long data, bool any);
-int fairwq_refuse_constrained(struct fairwq_batch *batch, struct fairwq_work *work);
+bool fairwq_wait_kept(struct fairwq_work *work, bool listed);
 void fairwq_complete(struct fairwq_constraint *constraint);
 int fairwq_cancel_constrained(struct fairwq_work *work, long data, bool wait);
 
@@ -639,15 +624,11 @@ bool fairwq_is_serializer(const struct fairwq_constraint *constraint);
 struct fairwq_serializer *fairwq_serializer_ended(struct fairwq_constraint *constraint);
 struct fairwq_work *fairwq_serializer_first_locked(struct fairwq_serializer *serializer,
 						   struct list_head *through);
-struct fairwq_work *fairwq_serializer_after_locked(struct fairwq_serializer *serializer,
-						   struct fairwq_work *work);
 bool fairwq_serializer_leave_locked(struct fairwq_serializer *serializer);
-bool fairwq_serializer_leave_last_locked(struct fairwq_serializer *serializer);
 bool fairwq_serializer_is_mixed(const struct fairwq_serializer *serializer);
 unsigned int fairwq_serializer_lift_locked(struct fairwq_serializer *serializer,
 					   unsigned int max);
 void fairwq_serializer_next(struct fairwq_serializer *serializer);
-void fairwq_serializer_sort(struct fairwq_serializer *serializer);
 void fairwq_serializer_put_back(struct fairwq_serializer *serializer,
 				struct fairwq_work *work, struct fairwq_batch *batch);
 void fairwq_markers_done(struct list_head *through);
@@ -784,15 +765,8 @@ enum fairwq_test_point {
 	FAIRWQ_POINT_RESCHED,		/* a function has returned, and others may run now */
 	FAIRWQ_POINT_CANCEL_STEP,	/* a cancel of a batch goes on looking */
 	FAIRWQ_POINT_LOOK,		/* a cancel or a flush looks where a work is */
-	FAIRWQ_POINT_SERIAL_PUSHING,	/* not first in its serializer, and not yet pushed */
-	FAIRWQ_POINT_ENTER_REFUSED,	/* somebody else has it, and the queue call returns */
-	FAIRWQ_POINT_ENTERED,		/* kept back, and the queue call returns */
 	FAIRWQ_POINT_ADMITTED,		/* let go by its constraint, and not yet pushed */
-	FAIRWQ_POINT_SERIAL_UNDO,	/* pushed, and found to be marked */
-	FAIRWQ_POINT_LEAVE_WORD,	/* it was not pushed a moment ago, under the lock */
-	FAIRWQ_POINT_MARKED,		/* and its queue call is marked now */
 	FAIRWQ_POINT_TAKE_OUT,		/* seen to wait, and the lock not yet taken */
-	FAIRWQ_POINT_SERIAL_LEAVING,	/* nothing was found that waits */
 	FAIRWQ_POINT_LIMITER_ENDED,	/* one less is in flight, under the lock */
 	FAIRWQ_POINT_LIMITER_LEFT,	/* no lock, and perhaps no limiter any more */
 	FAIRWQ_POINT_FLOW_FOUND,	/* open, and not yet marked as used */
@@ -919,11 +893,11 @@ static inline int fairwq_claim_as(struct fairwq_batch *batch, struct fairwq_work
  * the section that found that it is not refused; or under the lock, while the
  * batch is not idle.
  *
- * Full barrier: see fairwq_enter(). Otherwise a count; see fairwq_unhold().
+ * A count, which orders nothing; see fairwq_unhold().
  */
 static inline void fairwq_hold(struct fairwq_batch *batch)
 {
-	atomic_inc_return(&batch->nr_held);
+	atomic_inc(&batch->nr_held);
 }
 
 /* NULL or an ERR_PTR(), found by one comparison. */

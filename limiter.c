@@ -28,35 +28,26 @@ static bool fairwq_limiter_admit(struct fairwq_constraint *constraint,
 				 struct fairwq_work *work)
 {
 	struct fairwq_limiter *limiter = fairwq_to_limiter(constraint);
-	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
-	unsigned long flags;
-	bool admit;
 
-	raw_spin_lock_irqsave(lock, flags);
-	admit = list_empty(&limiter->waiting) && fairwq_limiter_room_locked(limiter);
-	if (admit) {
+	lockdep_assert_held(fairwq_constraint_lock(constraint));
+
+	if (list_empty(&limiter->waiting) && fairwq_limiter_room_locked(limiter)) {
 		limiter->in_flight++;
-	} else {
-		WRITE_ONCE(work->constraint, fairwq_waits_in(constraint));
-		/* The queue call drops it: see constraint.c. */
-		if (unlikely(atomic_long_read(&work->data) & FAIRWQ_WORK_CANCELED))
-			WRITE_ONCE(work->place, FAIRWQ_PLACE_ASIDE);
-		else if (!fairwq_mutant(LIMITER_LIFO))
-			list_add_tail(&work->node, &limiter->waiting);
-		else
-			list_add(&work->node, &limiter->waiting);
+		return true;
 	}
-	raw_spin_unlock_irqrestore(lock, flags);
-	return admit;
+	if (!fairwq_mutant(LIMITER_LIFO))
+		list_add_tail(&work->node, &limiter->waiting);
+	else
+		list_add(&work->node, &limiter->waiting);
+	return false;
 }
 
-static bool fairwq_limiter_remove(struct fairwq_constraint *constraint,
+static void fairwq_limiter_remove(struct fairwq_constraint *constraint,
 				  struct fairwq_work *work)
 {
 	lockdep_assert_held(fairwq_constraint_lock(constraint));
 
 	list_del(&work->node);
-	return true;
 }
 
 /* What may go on now: works, or markers that are through. */
@@ -180,7 +171,7 @@ void fairwq_limiter_destroy(struct fairwq_limiter *limiter)
 	if (!fairwq_mutant(LIMITER_SELF) &&
 	    fairwq_constraint_from_inside(&limiter->constraint, __func__))
 		return;
-	WRITE_ONCE(limiter->dead, true);
+	WRITE_ONCE(limiter->constraint.dead, !fairwq_mutant(LIMITER_OPEN));
 	fairwq_lockdep_wait_constrained(&limiter->constraint);
 	while (fairwq_limiter_busy(limiter))
 		fairwq_limiter_wait(limiter);
@@ -205,15 +196,13 @@ static const struct fairwq_constraint_ops fairwq_limiter_ops = {
  *
  * Context: Any but NMI. Allocates nothing. May be called from @work's own
  * function.
- * Return: as fairwq_queue(); -ESHUTDOWN also if @limiter is being destroyed.
+ * Return: as fairwq_queue_constrained(); -ESHUTDOWN also if @limiter is being destroyed.
  */
 int fairwq_limiter_queue(struct fairwq_limiter *limiter, struct fairwq_batch *batch,
 			 struct fairwq_work *work)
 {
 	if (!limiter)
 		return fairwq_bad_arg("limiter is NULL");
-	if (READ_ONCE(limiter->dead) && !fairwq_mutant(LIMITER_OPEN))
-		return fairwq_refuse_constrained(batch, work);
 	return fairwq_queue_constrained(&limiter->constraint, batch, work);
 }
 EXPORT_SYMBOL_GPL(fairwq_limiter_queue);

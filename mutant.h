@@ -73,12 +73,8 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_GRACE_NOT_AWAITED,	/* [delay] cancel_sync returns, and it comes */
 	FAIRWQ_MUTANT_DELAY_WORD_LEFT,		/* [delay] a timer's push is not waited for */
 	FAIRWQ_MUTANT_FAILURE_UNTOLD,		/* [failure] notifiers are not called */
-	FAIRWQ_MUTANT_WORD_ON_TOP,		/* [constraint] a cancel waits for a queue call */
-	FAIRWQ_MUTANT_UNDO_UNASKED,		/* [constraint] unmarked, and undone */
-	FAIRWQ_MUTANT_LOOKED_ONCE,		/* [constraint] pushed, and not seen */
-	FAIRWQ_MUTANT_MARK_KEPT,		/* [constraint] the mark stays, for the next one */
-	FAIRWQ_MUTANT_NOT_ASIDE,		/* [constraint] what is cancelled is let go, too */
-	FAIRWQ_MUTANT_ADMITTED_BY_OTHERS,	/* [constraint] dropped when it may be freed */
+	FAIRWQ_MUTANT_ENTER_UNMASKED,		/* [constraint] a queue call is interrupted */
+	FAIRWQ_MUTANT_ADMITTED_BY_OTHERS,	/* [constraint] what is let go is not waited for */
 	FAIRWQ_MUTANT_KEPT_POLLED,		/* [constraint] a waiting task does not sleep */
 	FAIRWQ_MUTANT_KEPT_UNTOLD,		/* [constraint] or is never woken */
 	FAIRWQ_MUTANT_TAKEN_UNSEEN,		/* [constraint] taken out of where it was before */
@@ -86,9 +82,6 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_SERIAL_LIFO,		/* [serializer] those that wait come backwards */
 	FAIRWQ_MUTANT_SERIAL_CANCEL,		/* [serializer] not told of a cancelled item */
 	FAIRWQ_MUTANT_SERIAL_FAILED,		/* [serialmix] nor of one that has failed */
-	FAIRWQ_MUTANT_SERIAL_LEFT_BEHIND,	/* [serializer] what is pushed last is not seen */
-	FAIRWQ_MUTANT_SERIAL_STRANDED,		/* [serializer] pushed when the rest has gone */
-	FAIRWQ_MUTANT_SERIAL_TOP_LOST,		/* [constraint] a mark is not looked at */
 	FAIRWQ_MUTANT_SERIAL_REVIVED,		/* [serializer] as a plain item */
 	FAIRWQ_MUTANT_SERIAL_NOT_HELD,		/* [serializer] the batch goes before its items */
 	FAIRWQ_MUTANT_STREAK_ENDLESS,		/* [streak] goes on, whatever the budget */

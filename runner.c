@@ -328,11 +328,8 @@ static bool fairwq_streak_refill(struct fairwq_runner *runner, unsigned int *i)
 	bool more;
 	u64 now;
 
-	local_irq_save(flags);
-	/* Here it keeps nobody from the lock. */
-	fairwq_serializer_sort(runner->streak.serializer);
 	now = fairwq_clock();
-	raw_spin_lock(&pool->lock);
+	raw_spin_lock_irqsave(&pool->lock, flags);
 	WRITE_ONCE(runner->log.done, *i);
 	fairwq_account_locked(runner);
 	WRITE_ONCE(runner->log.nr, 0);

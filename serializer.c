@@ -2,26 +2,18 @@
 /*
  * Serializers: the items of one start in queue order, and never overlap.
  *
- * What Dmitry Vyukov's "local serializer" keeps in a count and a queue is one
- * word here, @head: it says that nothing is in flight, or that something is, or
- * which work was pushed last, each pushed work naming the one before. Who
- * raises it from idle may start his item; every other one pushes his. Whoever
- * may start one *has the serializer*, from then on until he has seen that
- * nothing was pushed behind it, by the cmpxchg() that makes @head idle again,
- * or until he has started the next. So there is one at a time who may start
- * the next, and there is always somebody who will.
+ * What Dmitry Vyukov's "local serializer" keeps in a count and a queue is @busy and
+ * @waiting here, under the lock of the constraint. The queue call that finds it idle may
+ * start its item; every other one puts its item into the list. What may start the next
+ * one *has the serializer*, from then on until it has seen, under the lock, that nothing
+ * waits, and has made it idle; or until it has started the next. So there is one at a
+ * time that may start the next, and always one that will.
  *
- * As a push is one cmpxchg(), nothing is ever half-way in the queue. It is the
- * last that a queue call does to the serializer, which so may go as soon as its
- * items are through; unless nobody has it by then, or the item was cancelled under
- * the call (constraint.c). Under the lock, what was
- * pushed is put into queue order in @waiting; whatever is cancelled there is just
- * taken out of it.
+ * The lock is not in the serializer, and the list is the last of it that a queue call
+ * touches. So it may go as soon as its items are through.
  *
- * Invariant: if @head is idle or BUSY, @waiting is empty.
- * Invariant: nobody touches a serializer after he has made it idle.
- *
- * Model: tests/models/serial.pml.
+ * Invariant: unless @busy, @waiting is empty.
+ * Invariant: nothing touches a serializer after it has made it idle.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -42,105 +34,28 @@ static struct fairwq_serializer *fairwq_to_serializer(struct fairwq_constraint *
 	return container_of(constraint, struct fairwq_serializer, constraint);
 }
 
-/* In @head; else it is the work that was pushed last. */
-#define HEAD_IDLE	0L	/* nobody has it */
-#define HEAD_BUSY	1L	/* somebody has it, and nothing waits */
-#define HEAD_LIST	2L	/* somebody has it; what waits is in @waiting, if anything */
-#define HEAD_PUSHED(head) ((unsigned long)(head) > HEAD_LIST)
-
 /* ---- the next one ----------------------------------------------------- */
 
-static void fairwq_serializer_sort_locked(struct fairwq_serializer *serializer)
-{
-	struct llist_node *node, *next;
-	struct fairwq_work *work;
-	LIST_HEAD(pushed);
-
-	lockdep_assert_held(fairwq_constraint_lock(&serializer->constraint));
-
-	if (!HEAD_PUSHED(atomic_long_read(&serializer->head)))
-		return;
-	/*
-	 * What was pushed is seen. Pairs with fairwq_serializer_push(). Model:
-	 * tests/models/serial.pml.
-	 */
-	node = (struct llist_node *)atomic_long_xchg(&serializer->head, HEAD_LIST);
-	/* The list node overlays the llist node. */
-	for (; HEAD_PUSHED(node); node = next) {
-		next = node->next;
-		fairwq_prefetchw(next);	/* to be written to; an end is no address */
-		work = llist_entry(node, struct fairwq_work, llnode);
-		/* The queue call drops it: see constraint.c. */
-		if (unlikely(atomic_long_read(&work->data) & FAIRWQ_WORK_CANCELED) &&
-		    !fairwq_mutant(NOT_ASIDE)) {
-			WRITE_ONCE(work->place, FAIRWQ_PLACE_ASIDE);
-			continue;
-		}
-		WRITE_ONCE(work->place, work->place | FAIRWQ_PLACE_SORTED);
-		if (!fairwq_mutant(SERIAL_LIFO))
-			list_add(&work->node, &pushed);
-		else
-			list_add_tail(&work->node, &pushed);
-	}
-	list_splice_tail(&pushed, &serializer->waiting);
-}
-
-/* What was pushed by now; by who has it, and has interrupts off. */
-void fairwq_serializer_sort(struct fairwq_serializer *serializer)
-{
-	raw_spinlock_t *lock = fairwq_constraint_lock(&serializer->constraint);
-
-	raw_spin_lock(lock);
-	fairwq_serializer_sort_locked(serializer);
-	raw_spin_unlock(lock);
-}
-
-static bool fairwq_serializer_remove(struct fairwq_constraint *constraint,
+static void fairwq_serializer_remove(struct fairwq_constraint *constraint,
 				     struct fairwq_work *work)
 {
-	struct fairwq_serializer *serializer = fairwq_to_serializer(constraint);
+	lockdep_assert_held(fairwq_constraint_lock(constraint));
 
-	fairwq_serializer_sort_locked(serializer);
-	if (!(READ_ONCE(work->place) & FAIRWQ_PLACE_SORTED))
-		return false;	/* about to be pushed */
 	list_del(&work->node);
-	return true;
 }
 
-/*
- * Nothing waits: the serializer is nobody's, unless something is pushed now.
- * @head: HEAD_BUSY or HEAD_LIST, and then under the lock.
- */
-static bool fairwq_serializer_leave(struct fairwq_serializer *serializer, long head)
-{
-	if (fairwq_mutant(SERIAL_LEFT_BEHIND)) {
-		if (atomic_long_read(&serializer->head) != head)
-			return false;
-		fairwq_test_point(FAIRWQ_POINT_SERIAL_LEAVING, NULL);
-		atomic_long_set(&serializer->head, HEAD_IDLE);
-		return true;
-	}
-	fairwq_test_point(FAIRWQ_POINT_SERIAL_LEAVING, NULL);
-	/*
-	 * Full barrier: whoever has it next sees what the items before did. Pairs
-	 * with fairwq_serializer_take() and fairwq_serializer_push(). Model:
-	 * tests/models/serial.pml.
-	 */
-	return atomic_long_try_cmpxchg(&serializer->head, &head, HEAD_IDLE);
-}
-
-/* And it is so under the lock. */
+/* If nothing waits, the serializer is idle from here on, and may be gone. */
 bool fairwq_serializer_leave_locked(struct fairwq_serializer *serializer)
 {
 	lockdep_assert_held(fairwq_constraint_lock(&serializer->constraint));
 
-	return fairwq_serializer_leave(serializer, HEAD_LIST);
+	if (!list_empty(&serializer->waiting))
+		return false;
+	serializer->busy = false;
+	return true;
 }
 
-/*
- * The first work that waits, and stays there, or NULL. Markers in front of it go
- * to @through; without that, nothing is behind one.
- */
+/* The first work that waits, and stays there, or NULL. Markers in front of it go to @through. */
 struct fairwq_work *fairwq_serializer_first_locked(struct fairwq_serializer *serializer,
 						   struct list_head *through)
 {
@@ -149,55 +64,29 @@ struct fairwq_work *fairwq_serializer_first_locked(struct fairwq_serializer *ser
 	lockdep_assert_held(fairwq_constraint_lock(&serializer->constraint));
 
 	for (;;) {
-		if (list_empty(&serializer->waiting))
-			fairwq_serializer_sort_locked(serializer);
 		work = list_first_entry_or_null(&serializer->waiting,
 						struct fairwq_work, node);
 		if (!work || !(work->place & FAIRWQ_PLACE_BARRIER))
 			return work;
-		if (!through)
-			return NULL;
 		list_move_tail(&work->node, through);
 	}
-}
-
-/* What waits behind @work, which is the last that is in order, or NULL. */
-struct fairwq_work *fairwq_serializer_after_locked(struct fairwq_serializer *serializer,
-						   struct fairwq_work *work)
-{
-	lockdep_assert_held(fairwq_constraint_lock(&serializer->constraint));
-
-	fairwq_serializer_sort_locked(serializer);
-	if (list_is_last(&work->node, &serializer->waiting))
-		return NULL;
-	return list_next_entry(work, node);
-}
-
-/* The same for whoever does not know whether anything was pushed. */
-bool fairwq_serializer_leave_last_locked(struct fairwq_serializer *serializer)
-{
-	return fairwq_serializer_leave(serializer, HEAD_BUSY) ||
-	       (!fairwq_serializer_first_locked(serializer, NULL) &&
-		list_empty(&serializer->waiting) && fairwq_serializer_leave_locked(serializer));
 }
 
 /* The next that may start. NULL: there is none, and the serializer may be gone. */
 static struct fairwq_work *fairwq_serializer_pop_locked(struct fairwq_serializer *serializer,
 							struct list_head *through)
 {
-	struct fairwq_work *work;
+	struct fairwq_work *work = fairwq_serializer_first_locked(serializer, through);
 
 	lockdep_assert_held(fairwq_constraint_lock(&serializer->constraint));
 
-	do {
-		work = fairwq_serializer_first_locked(serializer, through);
-		if (work) {
-			list_del(&work->node);
-			fairwq_admit_locked(work);
-			return work;
-		}
-	} while (!fairwq_serializer_leave_locked(serializer));
-	return NULL;
+	if (work) {
+		list_del(&work->node);
+		fairwq_admit_locked(work);
+	} else {
+		fairwq_serializer_leave_locked(serializer);
+	}
+	return work;
 }
 
 /* The waiting calls that were behind what has ended return. */
@@ -212,8 +101,9 @@ void fairwq_markers_done(struct list_head *through)
 /* Items of several priorities were queued to it. */
 bool fairwq_serializer_is_mixed(const struct fairwq_serializer *serializer)
 {
-	return READ_ONCE(serializer->seen[0]) + READ_ONCE(serializer->seen[1]) +
-	       READ_ONCE(serializer->seen[2]) > 1;
+	unsigned int seen = READ_ONCE(serializer->seen);
+
+	return seen & (seen - 1);
 }
 
 /*
@@ -228,7 +118,6 @@ unsigned int fairwq_serializer_lift_locked(struct fairwq_serializer *serializer,
 
 	lockdep_assert_held(fairwq_constraint_lock(&serializer->constraint));
 
-	fairwq_serializer_sort_locked(serializer);
 	list_for_each_entry(work, &serializer->waiting, node) {
 		if (work->place & FAIRWQ_PLACE_BARRIER)
 			continue;
@@ -281,10 +170,7 @@ void fairwq_serializer_next(struct fairwq_serializer *serializer)
 /* What was in flight has ended. */
 static void fairwq_serializer_complete(struct fairwq_constraint *constraint)
 {
-	struct fairwq_serializer *serializer = fairwq_to_serializer(constraint);
-
-	if (!fairwq_serializer_leave(serializer, HEAD_BUSY))
-		fairwq_serializer_next(serializer);
+	fairwq_serializer_next(fairwq_to_serializer(constraint));
 }
 
 /*
@@ -294,76 +180,62 @@ static void fairwq_serializer_complete(struct fairwq_constraint *constraint)
 struct fairwq_serializer *fairwq_serializer_ended(struct fairwq_constraint *constraint)
 {
 	struct fairwq_serializer *serializer = fairwq_to_serializer(constraint);
+	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
+	unsigned long flags;
+	bool left;
 
 	if (!fairwq_is_serializer(constraint)) {
 		fairwq_complete(constraint);
 		return NULL;
 	}
-	return fairwq_serializer_leave(serializer, HEAD_BUSY) ? NULL : serializer;
+	raw_spin_lock_irqsave(lock, flags);
+	left = fairwq_serializer_leave_locked(serializer);
+	raw_spin_unlock_irqrestore(lock, flags);
+	return left ? NULL : serializer;
 }
 
 /* ---- queueing --------------------------------------------------------- */
-
-/*
- * Full barrier: it sees what the items before did, as whoever had the
- * serializer has left it after that. Pairs with fairwq_serializer_leave().
- * Model: tests/models/serial.pml.
- */
-static bool fairwq_serializer_take(struct fairwq_serializer *serializer)
-{
-	long idle = HEAD_IDLE;
-
-	return !atomic_long_read(&serializer->head) &&
-	       atomic_long_try_cmpxchg(&serializer->head, &idle, HEAD_BUSY);
-}
-
-/*
- * Behind all that is queued. Returns whether nobody had the serializer: the caller has
- * it. Full barrier: what is pushed is seen by who has it, and if nobody has, as in
- * fairwq_serializer_take(). Pairs with fairwq_serializer_sort_locked() and
- * fairwq_serializer_leave(). Model: tests/models/serial.pml.
- */
-static bool fairwq_serializer_push(struct fairwq_serializer *serializer, struct fairwq_work *work)
-{
-	long head = atomic_long_read(&serializer->head);
-
-	do {
-		work->llnode.next = (struct llist_node *)(head ?: HEAD_BUSY);
-	} while (!atomic_long_try_cmpxchg(&serializer->head, &head, (long)&work->llnode));
-	return head == HEAD_IDLE && !fairwq_mutant(SERIAL_STRANDED);
-}
 
 static bool fairwq_serializer_admit(struct fairwq_constraint *constraint,
 				    struct fairwq_work *work)
 {
 	struct fairwq_serializer *serializer = fairwq_to_serializer(constraint);
+	unsigned int prio = BIT(fairwq_kept_batch(work)->prio);
 
-	if (fairwq_serializer_take(serializer))
+	lockdep_assert_held(fairwq_constraint_lock(constraint));
+
+	if (unlikely(!(serializer->seen & prio)))
+		WRITE_ONCE(serializer->seen, serializer->seen | prio);
+	if (!serializer->busy) {
+		serializer->busy = true;
 		return true;
-	WRITE_ONCE(work->constraint, fairwq_waits_in(constraint));
-	fairwq_test_point(FAIRWQ_POINT_SERIAL_PUSHING, NULL);
-	if (fairwq_serializer_push(serializer, work))
-		fairwq_serializer_next(serializer);
+	}
+	if (!fairwq_mutant(SERIAL_LIFO))
+		list_add_tail(&work->node, &serializer->waiting);
+	else
+		list_add(&work->node, &serializer->waiting);
 	return false;
 }
 
 /* ---- waiting ---------------------------------------------------------- */
 
-static void fairwq_serializer_wait(struct fairwq_serializer *serializer)
+/* Until all that is queued now has ended. Returns whether there was anything. */
+static bool fairwq_serializer_wait(struct fairwq_serializer *serializer)
 {
 	struct fairwq_marker marker = { .entry.place = FAIRWQ_PLACE_BARRIER };
+	raw_spinlock_t *lock = fairwq_constraint_lock(&serializer->constraint);
+	unsigned long flags;
+	bool busy;
 
-	/*
-	 * All has ended. Pairs with fairwq_serializer_leave(). Model:
-	 * tests/models/serial.pml.
-	 */
-	if (atomic_long_read_acquire(&serializer->head) == HEAD_IDLE)
-		return;
 	init_completion(&marker.done);
-	fairwq_test_point(FAIRWQ_POINT_SERIAL_PUSHING, NULL);
-	if (fairwq_serializer_push(serializer, &marker.entry))
-		fairwq_serializer_next(serializer);
-	wait_for_completion(&marker.done);
+	raw_spin_lock_irqsave(lock, flags);
+	busy = serializer->busy;
+	if (busy)
+		list_add_tail(&marker.entry.node, &serializer->waiting);
+	raw_spin_unlock_irqrestore(lock, flags);
+	if (busy)
+		wait_for_completion(&marker.done);
+	return busy;
 }
 
 /**
@@ -429,10 +301,9 @@ EXPORT_SYMBOL_GPL(fairwq_serializer_flush);
  * @serializer: the serializer
  *
  * On return the memory may go. The caller sees to it that no call for it is
- * under way then, but for a queue call whose item has run by now, as it does
- * not touch the serializer any more; one whose item was cancelled under it is under
- * way until it returns. One that comes while this waits is refused, or its item is
- * waited for.
+ * under way then, but for a queue call whose item has run, or was cancelled, by now: it
+ * does not touch the serializer any more. One that comes while this waits is refused, or
+ * its item is waited for.
  *
  * One of its own items may call this if it is the last, and nothing waits behind
  * it: then the memory may go at once, and the function may free it, together
@@ -449,24 +320,20 @@ void fairwq_serializer_destroy(struct fairwq_serializer *serializer)
 	if (WARN_ON_ONCE(!serializer))
 		return;
 	might_sleep();
-	dead = READ_ONCE(serializer->dead);
-	WRITE_ONCE(serializer->dead, true);
+	dead = READ_ONCE(serializer->constraint.dead);
+	WRITE_ONCE(serializer->constraint.dead, true);
 	turn = fairwq_own_turn();
 	if (turn && turn->constraint == &serializer->constraint &&
 	    fairwq_streak_detach(fairwq_current_runner(), serializer))
 		return;
 	if (fairwq_constraint_from_inside(&serializer->constraint, __func__)) {
 		if (!fairwq_mutant(UNDESTROYED_DEAD))
-			WRITE_ONCE(serializer->dead, dead);
+			WRITE_ONCE(serializer->constraint.dead, dead);
 		return;
 	}
 	fairwq_lockdep_wait_constrained(&serializer->constraint);
-	/*
-	 * Who left it is through with it. Pairs with fairwq_serializer_leave(). Model:
-	 * tests/models/serial.pml.
-	 */
-	while (atomic_long_read_acquire(&serializer->head) != HEAD_IDLE)
-		fairwq_serializer_wait(serializer);
+	while (fairwq_serializer_wait(serializer))
+		;
 }
 EXPORT_SYMBOL_GPL(fairwq_serializer_destroy);
 
@@ -502,19 +369,14 @@ static const struct fairwq_constraint_ops fairwq_serializer_ops = {
  * for items of the pool. An item must not wait for one behind it.
  *
  * Context: Any but NMI. Allocates nothing. May be called from @work's own function.
- * Return: as fairwq_queue(); -ESHUTDOWN also if @serializer is being destroyed.
+ * Return: as fairwq_queue_constrained(); -ESHUTDOWN also if @serializer is being
+ * destroyed.
  */
 int fairwq_serializer_queue(struct fairwq_serializer *serializer,
 			    struct fairwq_batch *batch, struct fairwq_work *work)
 {
 	if (!serializer)
 		return fairwq_bad_arg("serializer is NULL");
-	if (fairwq_is_no_pointer(batch))
-		return fairwq_bad_arg("batch is NULL or an error");
-	if (READ_ONCE(serializer->dead))
-		return fairwq_refuse_constrained(batch, work);
-	if (unlikely(!READ_ONCE(serializer->seen[batch->prio])))
-		WRITE_ONCE(serializer->seen[batch->prio], true);
 	return fairwq_queue_constrained(&serializer->constraint, batch, work);
 }
 EXPORT_SYMBOL_GPL(fairwq_serializer_queue);

@@ -140,17 +140,6 @@ static bool fairwq_streak_may_take_locked(struct fairwq_runner *runner,
 		!fairwq_runs_locked(runner->pool, work));
 }
 
-/* What waits behind @work, or NULL. */
-static struct fairwq_work *fairwq_streak_after_locked(const struct fairwq_streak *streak,
-						      struct fairwq_work *work)
-{
-	struct fairwq_serializer *serializer = streak->serializer;
-
-	if (likely(!list_is_last(&work->node, &serializer->waiting)))
-		return list_next_entry(work, node);
-	return fairwq_serializer_after_locked(serializer, work);
-}
-
 /* @work was taken out of the serializer, into the next slot. */
 static void fairwq_streak_take_locked(struct fairwq_runner *runner, struct fairwq_work *work,
 				      struct fairwq_guest *guest)
@@ -278,7 +267,7 @@ static void fairwq_streak_fill_locked(struct fairwq_runner *runner, u64 now,
 	streak->lift = fairwq_streak_lift_locked(streak, fairwq_left(streak->lift_due, now));
 	for (; work && fairwq_streak_reaches_locked(runner, &reach, work); work = next) {
 		/* The slot overlays the list node. */
-		next = fairwq_streak_after_locked(streak, work);
+		next = list_is_last(&work->node, waiting) ? NULL : list_next_entry(work, node);
 		fairwq_prefetchw(next);
 		fairwq_streak_take_locked(runner, work, &guest);
 	}
@@ -458,9 +447,9 @@ struct fairwq_serializer *fairwq_streak_end_locked(struct fairwq_runner *runner)
 
 	runner->streak.serializer = NULL;
 	raw_spin_lock(lock);
-	do {
-		work = fairwq_serializer_first_locked(serializer, &through);
-	} while (!work && !fairwq_serializer_leave_locked(serializer));
+	work = fairwq_serializer_first_locked(serializer, &through);
+	if (!work)
+		fairwq_serializer_leave_locked(serializer);
 	if (work && fairwq_kept_batch(work)->pool == runner->pool) {
 		batch = fairwq_kept_batch(work);
 		list_del(&work->node);
@@ -490,7 +479,7 @@ bool fairwq_streak_detach(struct fairwq_runner *runner, struct fairwq_serializer
 	for (i = 0; i < streak->nr; i++)
 		last = last && !READ_ONCE(runner->log.slot[i].work);
 	raw_spin_lock(lock);
-	last = last && fairwq_serializer_leave_last_locked(serializer);
+	last = last && fairwq_serializer_leave_locked(serializer);
 	raw_spin_unlock(lock);
 	if (last) {
 		streak->serializer = NULL;

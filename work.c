@@ -283,39 +283,6 @@ static int fairwq_cancel_unlinked_locked(struct fairwq_batch *batch,
 	return 1;
 }
 
-/*
- * A constraint has let it go, and whoever has made it do so is to push it: with
- * interrupts off, and so in a moment. But if that is the queue call, we leave word, as
- * above: it drops it before it returns. For its constraint it has ended.
- */
-static int fairwq_cancel_admitted_locked(struct fairwq_batch *batch,
-					 struct fairwq_work *work, long data, bool wait,
-					 struct fairwq_constraint **constraint)
-{
-	int ret;
-
-	lockdep_assert_held(&batch->pool->lock);
-
-	if (fairwq_work_is_kept_back(data))
-		return FAIRWQ_AGAIN;
-	if (data & FAIRWQ_WORK_CANCELED)
-		return wait ? FAIRWQ_AGAIN : 0;
-	/*
-	 * Load the word, then @place and @constraint. Pairs with fairwq_admit_locked() and
-	 * fairwq_enter(). Model: tests/models/enter.pml.
-	 */
-	smp_rmb();
-	if (wait || (!(READ_ONCE(work->place) & FAIRWQ_PLACE_OWN) &&
-		     !fairwq_mutant(ADMITTED_BY_OTHERS)))
-		return FAIRWQ_AGAIN;
-	*constraint = work->constraint;
-	/* Nobody else changes it now: it is not linked, and that takes our lock. */
-	WRITE_ONCE(work->constraint, NULL);
-	ret = fairwq_cancel_unlinked_locked(batch, work, data);
-	WARN_ON_ONCE(ret != 1);
-	return ret;
-}
-
 /* A work that was bound for @batch. */
 static int fairwq_cancel_queued_locked(struct fairwq_batch *batch,
 				       struct fairwq_work *work, bool wait,
@@ -328,8 +295,9 @@ static int fairwq_cancel_queued_locked(struct fairwq_batch *batch,
 
 	if (fairwq_work_batch(look.data) != batch || (look.data & FAIRWQ_WORK_DELAYED))
 		return FAIRWQ_AGAIN;
-	if (look.data & FAIRWQ_WORK_CONSTRAINED)
-		return fairwq_cancel_admitted_locked(batch, work, look.data, wait, constraint);
+	/* A constraint has let it go: it is pushed in a moment, with interrupts off. */
+	if ((look.data & FAIRWQ_WORK_CONSTRAINED) && !fairwq_mutant(ADMITTED_BY_OTHERS))
+		return FAIRWQ_AGAIN;
 	if (look.data & FAIRWQ_WORK_GRACE)
 		return wait && !fairwq_mutant(GRACE_NOT_AWAITED) ? FAIRWQ_AGAIN : 0;
 	if (!(look.data & FAIRWQ_WORK_LINKED)) {
@@ -385,8 +353,6 @@ int fairwq_try_cancel(struct fairwq_work *work, bool wait)
 		ret = 0;
 	else if ((data & FAIRWQ_WORK_DELAYED) && fairwq_cancel_delayed(work))
 		ret = 1;
-	else if (fairwq_work_is_kept_back(data) && (data & FAIRWQ_WORK_CANCELED))
-		ret = wait ? FAIRWQ_AGAIN : 0;
 	else if (fairwq_work_is_kept_back(data))
 		ret = fairwq_cancel_constrained(work, data, wait);
 	else
@@ -405,11 +371,10 @@ int fairwq_try_cancel(struct fairwq_work *work, bool wait)
  * the middle of a queue call for it.
  *
  * Such a call, on another CPU, or interrupted by the caller, is undone, too; it
- * returns 1 all the same, and touches @work, and what constraint it goes through,
- * until it returns. If @work is
- * queued again before that, it goes to the batch that the first call was for,
- * and without a delay; where a constraint or a grace period is involved, that is
- * refused with -EBUSY.
+ * returns 1 all the same, and touches @work until it returns. If @work is queued
+ * again before that, it goes to the batch that the first call was for, and without a
+ * delay; through a constraint, or after a grace period, that is refused with -EBUSY. A
+ * call through a constraint is not undone, but waited for, as it has interrupts off.
  *
  * Context: Any but NMI; also from @work's own function.
  * Return: true if it was pending.
@@ -535,7 +500,7 @@ static bool fairwq_work_is_behind(const struct fairwq_work *work)
 	const struct fairwq_turn *turn = fairwq_own_turn();
 
 	return WARN_ONCE(turn && turn->constraint &&
-			 turn->constraint == fairwq_constraint_named(READ_ONCE(work->constraint)) &&
+			 turn->constraint == READ_ONCE(work->constraint) &&
 			 fairwq_is_serializer(turn->constraint),
 			 "fairwq: item %ps of batch %s/%s would wait for %ps, behind it in its serializer\n",
 			 turn->func, turn->batch->pool->name, turn->batch->name, work->func);
@@ -547,9 +512,8 @@ static bool fairwq_work_is_behind(const struct fairwq_work *work)
  */
 static void fairwq_wait_pause(struct fairwq_work *work)
 {
-	long data = atomic_long_read(&work->data);
-
-	if (!fairwq_work_is_kept_back(data) || !fairwq_wait_kept(work, data, true))
+	if (!fairwq_work_is_kept_back(atomic_long_read(&work->data)) ||
+	    !fairwq_wait_kept(work, true))
 		usleep_range(20, 100);
 }
 
@@ -658,7 +622,7 @@ static void fairwq_cancel_pause(struct fairwq_work *work)
 {
 	long data = atomic_long_read(&work->data);
 
-	if (fairwq_work_is_kept_back(data) && fairwq_wait_kept(work, data, false))
+	if (fairwq_work_is_kept_back(data) && fairwq_wait_kept(work, false))
 		return;
 	if (fairwq_work_is_graced(data) && fairwq_wait_grace(work))
 		return;

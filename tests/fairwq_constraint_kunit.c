@@ -12,7 +12,7 @@ struct keeper {
 	struct fairwq_work *waits;	/* what it keeps back, or NULL */
 	unsigned int removed;		/* cancels that took that out, */
 	unsigned int strangers;		/* or something that did not wait here */
-	void (*admit)(void);		/* before it says that a work waits */
+	void (*admit)(void);		/* on the way there, under its lock */
 };
 
 static bool keeper_admit(struct fairwq_constraint *constraint, struct fairwq_work *work)
@@ -21,13 +21,7 @@ static bool keeper_admit(struct fairwq_constraint *constraint, struct fairwq_wor
 
 	if (keeper->admit)
 		keeper->admit();
-	/* As a limiter does under its lock, but that nobody comes in between here. */
-	if (atomic_long_read(&work->data) & FAIRWQ_WORK_CANCELED)
-		WRITE_ONCE(work->place, FAIRWQ_PLACE_ASIDE);
-	else
-		WRITE_ONCE(keeper->waits, work);
-	/* Pairs with fairwq_take_out_locked(). */
-	smp_store_release(&work->constraint, fairwq_waits_in(constraint));
+	WRITE_ONCE(keeper->waits, work);
 	return false;
 }
 
@@ -36,7 +30,7 @@ static void keeper_complete(struct fairwq_constraint *constraint)
 }
 
 /* Under its lock. */
-static bool keeper_remove(struct fairwq_constraint *constraint, struct fairwq_work *work)
+static void keeper_remove(struct fairwq_constraint *constraint, struct fairwq_work *work)
 {
 	struct keeper *keeper = container_of(constraint, struct keeper, constraint);
 
@@ -45,7 +39,6 @@ static bool keeper_remove(struct fairwq_constraint *constraint, struct fairwq_wo
 	else
 		keeper->strangers++;
 	WRITE_ONCE(keeper->waits, NULL);
-	return true;
 }
 
 static const struct fairwq_constraint_ops keeper_ops = {
@@ -70,7 +63,7 @@ static struct meet {
 	struct fairwq_work *work;
 	struct call *call;		/* of the other CPU */
 	struct task_struct *other;	/* who makes it, when it has begun */
-	bool go, ready, gone;		/* each is waited for by one of the two */
+	bool go, ready;			/* each is waited for by one of the two */
 	bool ok;
 } meet;
 
@@ -116,12 +109,8 @@ static void meet_end(struct kunit *test, struct mock_item *item)
 
 static bool cancel_other(struct fairwq_work *work)
 {
-	bool ret;
-
 	WRITE_ONCE(meet.other, current);
-	ret = fairwq_work_cancel(work);
-	step_done(&meet.gone);
-	return ret;
+	return fairwq_work_cancel(work);
 }
 
 /* The other one has seen where the work waits, once. */
@@ -159,13 +148,12 @@ static void cancel_looks_again(struct kunit *test)
 	meet_end(test, item);
 }
 
-/* The third queueing is on its way into the first keeper, and not in there. */
+/* The third queueing is on its way into the first keeper, and not in there: that is waited for. */
 static void cancel_third_queueing_admit(void)
 {
 	meet.first->admit = NULL;
 	step_done(&meet.go);
-	/* The cancel leaves word, and does not wait. */
-	meet_wait(&meet.gone);
+	udelay(MOCK_LOOK_US);
 }
 
 static void cancel_of_the_third_queueing(struct kunit *test)
@@ -179,9 +167,8 @@ static void cancel_of_the_third_queueing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1U, meet.second->removed);
 	meet.first->admit = cancel_third_queueing_admit;
 	KUNIT_EXPECT_EQ(test, 1, meet_queue(meet.first));
-	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&meet.work->data));
 	KUNIT_EXPECT_TRUE(test, call_end(test, meet.call));
-	KUNIT_EXPECT_EQ(test, 1U, meet.first->removed);
+	KUNIT_EXPECT_EQ(test, 2U, meet.first->removed);
 	meet_end(test, item);
 }
 
@@ -217,8 +204,8 @@ static struct mock_gate *order_gate(struct kunit *test, const struct order *orde
 static bool order_idle(const struct order *order)
 {
 	if (order->serial)
-		return !atomic_long_read(&order->serial->head);
-	/* It is written under a lock that we do not have. */
+		return !data_race(READ_ONCE(order->serial->busy));
+	/* They are written under a lock that we do not have. */
 	return !data_race(READ_ONCE(order->limiter->in_flight));
 }
 
@@ -242,12 +229,6 @@ static void order_end(struct kunit *test, const struct order *order, struct fair
 	KUNIT_EXPECT_EQ(test, 0U, batch->nr_canceled);
 }
 
-static void order_mid(const struct order *order, struct fairwq_batch *batch,
-		      struct mock_item *item)
-{
-	mid = (struct mid){ .order = *order, .batch = batch, .work = &item->work, .again = -1 };
-}
-
 /* The queue call has returned: nobody looks at the work again, and it may go. */
 static void expect_gone(struct kunit *test, struct mock_item *item)
 {
@@ -257,7 +238,7 @@ static void expect_gone(struct kunit *test, struct mock_item *item)
 		memset(&item->work, 0x6b, sizeof(item->work));
 }
 
-/* Where something can be on top of a queue call. */
+/* Where a queue call can be found by a cancel on another CPU. */
 static const struct spot {
 	enum fairwq_test_point point;
 	bool behind;			/* an item at a gate, or as the first */
@@ -265,175 +246,21 @@ static const struct spot {
 } spots[] = {
 	{ FAIRWQ_POINT_QUEUE_CLAIMED, false, false },
 	{ FAIRWQ_POINT_QUEUE_CLAIMED, true, false },
-	{ FAIRWQ_POINT_SERIAL_PUSHING, true, false },
-	{ FAIRWQ_POINT_ADMITTED, false, false },
 	{ FAIRWQ_POINT_QUEUE_ACCEPTED, false, false },
 	{ FAIRWQ_POINT_QUEUE_CLAIMED, false, true },
 	{ FAIRWQ_POINT_QUEUE_CLAIMED, true, true },
-	{ FAIRWQ_POINT_ADMITTED, false, true },
 	{ FAIRWQ_POINT_QUEUE_ACCEPTED, false, true },
 };
 
-/* @check at each of them. */
-static void at_all_spots(struct kunit *test,
-			 void (*check)(struct kunit *test, struct fairwq_batch *a,
-				       const struct spot *spot))
-{
-	struct fairwq_batch *a;
-	unsigned int i;
-
-	need_two_cpus(test);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	for (i = 0; i < ARRAY_SIZE(spots); i++)
-		check(test, a, &spots[i]);
-	fairwq_batch_dispose(a);
-}
-
-/* ---- a cancel on top of the queue call ---------------------------------- */
-
-/* Twice: the second finds nothing. And it is wanted again, which is refused. */
-static void mid_cancel(struct mid *mid)
-{
-	mid->canceled[0] = fairwq_work_cancel(mid->work);
-	mid->canceled[1] = fairwq_work_cancel(mid->work);
-	mid_queue(mid);
-	mid->plain = fairwq_queue(mid->batch, mid->work);
-}
-
-static void cancel_on_top_at(struct kunit *test, struct fairwq_batch *a, const struct spot *spot)
-{
-	struct order order = order_new(test, spot->limited);
-	struct mock_gate *gate = spot->behind ? order_gate(test, &order, a) : NULL;
-	struct mock_item *item[2] = { mock_item(test, 'x'), mock_item(test, 'y') };
-
-	order_mid(&order, a, item[0]);
-	mid_begin(spot->point, true, mid_cancel);
-	KUNIT_EXPECT_EQ(test, 1, order_queue(&order, a, &item[0]->work));
-	mid_end(test);
-	KUNIT_EXPECT_TRUE(test, mid.canceled[0]);
-	KUNIT_EXPECT_FALSE(test, mid.canceled[1]);
-	KUNIT_EXPECT_EQ(test, -EBUSY, mid.again);
-	KUNIT_EXPECT_EQ(test, -EBUSY, mid.plain);
-	expect_gone(test, item[0]);
-	/* There is room again. */
-	KUNIT_EXPECT_EQ(test, 1, order_queue(&order, a, &item[1]->work));
-	if (gate)
-		complete_all(&gate->open);
-	order_end(test, &order, a, &item[1], 1);
-}
-
-static void cancel_on_top_of_the_queue_call(struct kunit *test)
-{
-	struct mock *mock = test->priv;
-
-	at_all_spots(test, cancel_on_top_at);
-	KUNIT_EXPECT_STREQ(test, "yyyyyyyyy", &mock->log.text[0]);
-}
-
-/* What is cancelled at @mid.point would be let go before its queue call has dropped it. */
-static void undo_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
-{
-	/* Preemption is off. */
-	if (point == mid.point && !mid.reached) {
-		mid.reached = true;
-		mid.ok = call_on_top(mid_call, &mid);
-	} else if (point == FAIRWQ_POINT_SERIAL_UNDO) {
-		complete_all(&mid.gate->open);
-		mid.ok = mid.ok && spin_for(MOCK_SPIN_MS, order_idle(&mid.order));
-	}
-}
-
-/* Whoever lets the next one go leaves one that was cancelled so to its queue call. */
-static void canceled_on_top_and_let_go_by(struct kunit *test, struct fairwq_batch *a,
-					  bool limited)
-{
-	struct order order = order_new(test, limited);
-	struct mock_item *item[2] = { mock_item(test, 'x'), mock_item(test, 'y') };
-
-	order_mid(&order, a, item[0]);
-	mid.fn = mid_cancel_once;
-	mid.point = limited ? FAIRWQ_POINT_QUEUE_CLAIMED : FAIRWQ_POINT_SERIAL_PUSHING;
-	mid.gate = order_gate(test, &order, a);
-	fairwq_test_set_hook(undo_hook);
-	KUNIT_EXPECT_EQ(test, 1, order_queue(&order, a, &item[0]->work));
-	fairwq_test_set_hook(NULL);
-	KUNIT_EXPECT_TRUE(test, mid.ok);
-	KUNIT_EXPECT_TRUE(test, mid.canceled[0]);
-	expect_gone(test, item[0]);
-	complete_all(&mid.gate->open);
-	KUNIT_EXPECT_EQ(test, 1, order_queue(&order, a, &item[1]->work));
-	order_end(test, &order, a, &item[1], 1);
-}
-
-static void canceled_on_top_and_let_go(struct kunit *test)
-{
-	unsigned int cpu = raw_smp_processor_id();
-	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
-
-	need_two_cpus(test);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	KUNIT_ASSERT_EQ(test, 0, set_cpus_allowed_ptr(current, cpumask_of(cpu)));
-	canceled_on_top_and_let_go_by(test, a, false);
-	canceled_on_top_and_let_go_by(test, a, true);
-	set_cpus_allowed_ptr(current, cpu_possible_mask);
-	KUNIT_EXPECT_STREQ(test, "yy", &mock->log.text[0]);
-	fairwq_batch_dispose(a);
-}
-
-/* ---- a second queue call on top of the one that has it ------------------ */
-
-/* In the middle of that one, which is told that the work is pending, a cancel. */
-static void hidden_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
-{
-	if (point == mid.point && !mid.reached) {
-		mid.reached = true;
-		mid.ok = call_on_top(mid_call, &mid);
-	} else if (point == FAIRWQ_POINT_ENTER_REFUSED) {
-		mid_cancel_once(&mid);
-	}
-}
-
-static void hidden_at(struct kunit *test, struct fairwq_batch *a, const struct spot *spot)
-{
-	struct order order = order_new(test, spot->limited);
-	struct mock_gate *gate = spot->behind ? order_gate(test, &order, a) : NULL;
-	struct mock_item *item = mock_item(test, 'x');
-
-	order_mid(&order, a, item);
-	mid.point = spot->point;
-	mid.fn = mid_queue;
-	fairwq_test_set_hook(hidden_hook);
-	KUNIT_EXPECT_EQ(test, 1, order_queue(&order, a, &item->work));
-	mid_end(test);
-	KUNIT_EXPECT_EQ(test, 0, mid.again);
-	KUNIT_EXPECT_TRUE(test, mid.canceled[0]);
-	expect_gone(test, item);
-	if (gate)
-		complete_all(&gate->open);
-	order_end(test, &order, a, NULL, 0);
-}
-
-static void cancel_past_a_second_queue_call(struct kunit *test)
-{
-	struct mock *mock = test->priv;
-
-	at_all_spots(test, hidden_at);
-	KUNIT_EXPECT_EQ(test, 0U, mock->log.nr);
-}
-
-/* ---- a cancel on another CPU, which is not to wait for the queue call ---- */
+/* ---- a cancel on another CPU, which waits for the queue call ------------- */
 
 /* What the two have come to; each step is waited for by the other one. */
 static struct {
 	struct task_struct *queuer;
-	struct fairwq_batch *batch;
 	enum fairwq_test_point point;
-	bool at, looks, pushed, marked, seen, done;
+	bool at, looks;
 	unsigned int looked;
-	bool ok;
+	bool masked, ok;
 } race;
 
 static void race_wait(const bool *step)
@@ -441,29 +268,14 @@ static void race_wait(const bool *step)
 	race.ok = spin_until(step) && race.ok;
 }
 
-static void race_begin(struct fairwq_batch *batch, enum fairwq_test_point point,
+static void race_begin(enum fairwq_test_point point,
 		       void (*hook)(enum fairwq_test_point point, struct fairwq_batch *batch))
 {
 	memset(&race, 0, sizeof(race));
 	race.queuer = current;
-	race.batch = batch;
 	race.point = point;
 	race.ok = true;
 	fairwq_test_set_hook(hook);
-}
-
-/* A queue call here, and a cancel apart; when both have returned, nobody was waited for in vain. */
-static void race_run(struct kunit *test, const struct order *order, struct fairwq_batch *batch,
-		     struct mock_item *item, bool (*cancel)(struct fairwq_work *work))
-{
-	struct call *call = call_start_apart(test, cancel, &item->work);
-
-	KUNIT_EXPECT_EQ(test, 1, order_queue(order, batch, &item->work));
-	step_done(&race.pushed);
-	KUNIT_EXPECT_TRUE(test, call_end(test, call));
-	fairwq_test_set_hook(NULL);
-	KUNIT_EXPECT_TRUE(test, race.ok);
-	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 
 /* An order that is held up, and an item that is to wait in it. */
@@ -499,116 +311,65 @@ static void held_up_end(struct kunit *test, struct held_up *up, struct fairwq_ba
 
 static bool race_cancel(struct fairwq_work *work)
 {
-	bool ret;
-
 	race_wait(&race.at);
-	ret = fairwq_work_cancel(work);
-	step_done(&race.done);
-	return ret;
+	step_done(&race.looks);
+	return fairwq_work_cancel(work);
 }
 
-/* The queue call stands still until the cancel has returned. */
+/* The queue call stands still when the cancel comes, and nothing can interrupt it. */
 static void still_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
 	if (point != race.point || current != race.queuer || READ_ONCE(race.at))
 		return;
+	race.masked = irqs_disabled();
 	step_done(&race.at);
-	race_wait(&race.done);
+	race_wait(&race.looks);
+	udelay(MOCK_LOOK_US);
 }
 
-static void still_at(struct kunit *test, struct fairwq_batch *a, const struct spot *spot)
+static void still_at(struct kunit *test, struct fairwq_batch *a, struct fairwq_batch *b,
+		     const struct spot *spot)
 {
 	struct order order = order_new(test, spot->limited);
-	struct mock_gate *gate = spot->behind ? order_gate(test, &order, a) : NULL;
-	struct mock_item *item = mock_item(test, 'x');
+	struct mock_gate *gate = spot->behind ? order_gate(test, &order, b) : NULL;
+	struct mock_item *item[2] = { mock_item(test, 'x'), mock_item(test, 'y') };
+	struct call *call;
 
-	race_begin(a, spot->point, still_hook);
-	race_run(test, &order, a, item, race_cancel);
-	expect_gone(test, item);
+	race_begin(spot->point, still_hook);
+	call = call_start_apart(test, race_cancel, &item[0]->work);
+	KUNIT_EXPECT_EQ(test, 1, order_queue(&order, a, &item[0]->work));
+	KUNIT_EXPECT_TRUE(test, call_end(test, call));
+	fairwq_test_set_hook(NULL);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	KUNIT_EXPECT_TRUE(test, race.ok);
+	KUNIT_EXPECT_TRUE(test, race.masked);
+	expect_gone(test, item[0]);
+	/* There is room again. */
+	KUNIT_EXPECT_EQ(test, 1, order_queue(&order, b, &item[1]->work));
 	if (gate)
 		complete_all(&gate->open);
-	order_end(test, &order, a, NULL, 0);
+	order_end(test, &order, b, &item[1], 1);
 }
 
-/* It may have been interrupted by one that waits for a lock of who cancels. */
-static void cancel_does_not_wait_for_the_queue_call(struct kunit *test)
+/* Wherever that is, both are soon over, and the work is nobody's. */
+static void cancel_waits_for_the_queue_call(struct kunit *test)
 {
 	struct mock *mock = test->priv;
+	struct fairwq_batch *a, *b;
+	unsigned int i;
 
-	at_all_spots(test, still_at);
-	KUNIT_EXPECT_EQ(test, 0U, mock->log.nr);
-}
-
-/* ---- pushed between the two looks of the cancel -------------------------- */
-
-/* Behind the cancel the work is queued again, runs, and goes. */
-static bool between_cancel(struct fairwq_work *work)
-{
-	bool ret;
-
-	race_wait(&race.at);
-	ret = fairwq_work_cancel(work);
-	race.ok = fairwq_queue(race.batch, work) == 1 && race.ok;
-	fairwq_batch_flush(race.batch);
-	memset(work, 0x6b, sizeof(*work));
-	step_done(&race.done);
-	return ret;
-}
-
-static void between_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
-{
-	if (current == race.queuer) {
-		if (point == FAIRWQ_POINT_SERIAL_PUSHING) {
-			step_done(&race.at);
-			race_wait(&race.looks);
-		} else if (point == FAIRWQ_POINT_ENTERED) {
-			step_done(&race.pushed);
-			race_wait(&race.marked);
-		} else if (point == FAIRWQ_POINT_SERIAL_UNDO) {
-			step_done(&race.seen);
-			race_wait(&race.done);
-		}
-	} else if (point == FAIRWQ_POINT_LEAVE_WORD) {
-		step_done(&race.looks);
-		race_wait(&race.pushed);
-	} else if (point == FAIRWQ_POINT_MARKED) {
-		step_done(&race.marked);
-		race_wait(&race.seen);
-	}
-}
-
-/* It is in the list, and taken out of there: the queue call, which was marked, lets it be. */
-static void pushed_when_the_cancel_looks_again(struct kunit *test)
-{
-	struct held_up up = held_up_new(test, false);
-	struct fairwq_work *work = &up.item->work;
-
-	race_begin(up.b, FAIRWQ_POINT_SERIAL_PUSHING, between_hook);
-	race_run(test, &up.order, up.a, up.item, between_cancel);
-	KUNIT_EXPECT_PTR_EQ(test, NULL, memchr_inv(work, 0x6b, sizeof(*work)));
-	held_up_end(test, &up, up.a);
-}
-
-static void over_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
-{
-	if (current == race.queuer && point == FAIRWQ_POINT_SERIAL_PUSHING) {
-		step_done(&race.at);
-		race_wait(&race.looks);
-	} else if (current != race.queuer && point == FAIRWQ_POINT_LEAVE_WORD) {
-		step_done(&race.looks);
-		race_wait(&race.pushed);
-	}
-}
-
-/* The queue call has returned by then: nobody but the cancel can drop it. */
-static void queue_call_has_looked_before_it_is_marked(struct kunit *test)
-{
-	struct held_up up = held_up_new(test, false);
-
-	race_begin(up.a, FAIRWQ_POINT_SERIAL_PUSHING, over_hook);
-	race_run(test, &up.order, up.a, up.item, race_cancel);
-	expect_gone(test, up.item);
-	held_up_end(test, &up, up.a);
+	need_two_cpus(test);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	b = mock_batch(test, "b");
+	fairwq_batch_pause(a);	/* so that it does not start before it is cancelled */
+	for (i = 0; i < ARRAY_SIZE(spots); i++)
+		still_at(test, a, b, &spots[i]);
+	KUNIT_EXPECT_STREQ(test, "yyyyyy", &mock->log.text[0]);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
+	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
 }
 
 /* ---- let go by another CPU, which has it in its hands -------------------- */
@@ -633,7 +394,7 @@ static void what_another_pushes_is_waited_for(struct kunit *test)
 
 	fairwq_batch_pause(up.b);	/* so that it does not start when it is there */
 	KUNIT_EXPECT_EQ(test, 1, order_queue(&up.order, up.b, &up.item->work));
-	race_begin(up.a, FAIRWQ_POINT_ADMITTED, hands_hook);
+	race_begin(FAIRWQ_POINT_ADMITTED, hands_hook);
 	/* So that who has it in its hands, with interrupts off, is on another CPU. */
 	preempt_disable();
 	complete_all(&up.gate->open);
@@ -748,6 +509,42 @@ static void waits_asleep_for_an_own_constraint(struct kunit *test)
 	fairwq_batch_dispose(a);
 }
 
+/* One that lets go at once, but in the middle of the queue call it is cancelled from there. */
+static struct {
+	bool canceled, pending;
+} own_cancel;
+
+static bool own_cancel_admit(struct fairwq_constraint *constraint, struct fairwq_work *work)
+{
+	own_cancel.canceled = fairwq_work_cancel(work);
+	own_cancel.pending = fairwq_work_pending(work);
+	return true;
+}
+
+static const struct fairwq_constraint_ops own_cancel_ops = {
+	.admit = own_cancel_admit, .complete = keeper_complete,
+};
+
+/* The one may hold a lock that the other waits for. */
+static void cancel_does_not_wait_for_an_own_constraint(struct kunit *test)
+{
+	struct fairwq_constraint own;
+	struct mock_item *item;
+	struct fairwq_batch *a;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	item = mock_item(test, 'x');
+	fairwq_constraint_init(&own, &own_cancel_ops);
+	memset(&own_cancel, 0, sizeof(own_cancel));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_constrained(&own, a, &item->work));
+	KUNIT_EXPECT_FALSE(test, own_cancel.canceled);
+	KUNIT_EXPECT_TRUE(test, own_cancel.pending);
+	mock_expect(test, "x");
+	fairwq_batch_flush(a);
+	fairwq_batch_dispose(a);
+}
+
 /*
  * A client's own constraint that lets go at once, when a flush sleeps by then.
  */
@@ -773,7 +570,7 @@ static bool at_once_flush(struct fairwq_work *work)
 	return spin_until(&at_once.asked) && fairwq_work_flush(work);
 }
 
-/* It takes no lock, and the flush is told all the same. */
+/* The flush is told all the same. */
 static void admitted_at_once_while_a_flush_sleeps(struct kunit *test)
 {
 	struct fairwq_constraint *own = kunit_kzalloc(test, sizeof(*own), GFP_KERNEL);
@@ -804,16 +601,12 @@ static void admitted_at_once_while_a_flush_sleeps(struct kunit *test)
 static struct kunit_case constraint_cases[] = {
 	KUNIT_CASE(cancel_looks_again),
 	KUNIT_CASE(cancel_of_the_third_queueing),
-	KUNIT_CASE(cancel_on_top_of_the_queue_call),
-	KUNIT_CASE(canceled_on_top_and_let_go),
-	KUNIT_CASE(cancel_past_a_second_queue_call),
-	KUNIT_CASE(cancel_does_not_wait_for_the_queue_call),
-	KUNIT_CASE(pushed_when_the_cancel_looks_again),
-	KUNIT_CASE(queue_call_has_looked_before_it_is_marked),
+	KUNIT_CASE(cancel_waits_for_the_queue_call),
 	KUNIT_CASE(what_another_pushes_is_waited_for),
 	KUNIT_CASE(flush_sleeps_until_it_is_let_go),
 	KUNIT_CASE(flush_sleeps_behind_a_serializer),
 	KUNIT_CASE(waits_asleep_for_an_own_constraint),
+	KUNIT_CASE(cancel_does_not_wait_for_an_own_constraint),
 	KUNIT_CASE(admitted_at_once_while_a_flush_sleeps),
 	{}
 };

@@ -331,7 +331,7 @@ static void destroy_refuses_and_waits(struct kunit *test)
 	gate = limiter_gate(test, limiter, a);
 	limiter_item(test, limiter, a, 'x');
 	thread_start(test, &thread, thread_destroy);
-	mock_until(test, READ_ONCE(limiter->dead));
+	mock_until(test, READ_ONCE(limiter->constraint.dead));
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_limiter_queue(limiter, b, &item->work));
 	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item->work.data));
 	KUNIT_EXPECT_PTR_EQ(test, NULL, item->work.constraint);
@@ -353,7 +353,7 @@ static void destroy_refuses_and_waits(struct kunit *test)
 static struct {
 	struct fairwq_work *work;
 	struct mock_gate *gate;
-	int cpu;			/* of the queue call */
+	int cpu;			/* of the cancel */
 	unsigned int looked;
 	bool let_go, waited, on_top, canceled;
 } await;
@@ -371,18 +371,14 @@ static void await_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 		/* It is let go here, and looked for there, twice, and not yet pushed. */
 		step_done(&await.let_go);
 		spin_until(&await.waited);
-	} else if (point == FAIRWQ_POINT_ENTERED) {
-		complete_all(&await.gate->open);
-		if (spin_until(&await.let_go))
-			await.on_top = call_on_top(await_cancel, NULL);
 	} else if (point == FAIRWQ_POINT_LOOK && ++await.looked == 2) {
 		step_done(&await.waited);
 	}
 }
 
 /*
- * Another CPU has let it go, and is about to push it, when an interrupt on top of
- * its queue call cancels it, and waits for that: then nobody has it in his hands.
+ * Another CPU has let it go, and is about to push it, when an interrupt cancels it, and
+ * waits for that: then nobody has it in his hands.
  */
 static void cancel_on_top_waits_for_who_lets_go(struct kunit *test)
 {
@@ -403,6 +399,12 @@ static void cancel_on_top_waits_for_who_lets_go(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, set_cpus_allowed_ptr(current, cpumask_of(await.cpu)));
 	fairwq_test_set_hook(await_hook);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_limiter_queue(limiter, b, &item->work));
+	/* So that whoever lets it go, with interrupts off, is on the other CPU. */
+	preempt_disable();
+	complete_all(&await.gate->open);
+	if (spin_until(&await.let_go))
+		await.on_top = call_on_top(await_cancel, NULL);
+	preempt_enable();
 	KUNIT_EXPECT_TRUE(test, await.on_top);
 	KUNIT_EXPECT_TRUE(test, await.canceled);
 	KUNIT_EXPECT_TRUE(test, READ_ONCE(await.waited));

@@ -25,7 +25,7 @@ static struct fairwq_serializer *serial_new(struct kunit *test)
 /* Nothing of it is queued or in flight. */
 static bool serial_idle(const struct fairwq_serializer *serial)
 {
-	return !atomic_long_read(&serial->head);
+	return !data_race(READ_ONCE(serial->busy));	/* under a lock that we do not have */
 }
 
 static struct mock_item *serial_item(struct kunit *test, struct fairwq_serializer *serial,
@@ -703,79 +703,6 @@ static void plain_call_is_not_revived_in_order(struct kunit *test)
 	fairwq_batch_dispose(a);
 }
 
-/* @item runs. If it was lost, it is found again, so that the case ends. */
-static void expect_not_lost(struct kunit *test, struct fairwq_serializer *serial,
-			    struct mock_item *item)
-{
-	unsigned long end = jiffies + MOCK_WAIT;
-	struct mock *mock = test->priv;
-
-	while (!(READ_ONCE(mock->log.nr) && serial_idle(serial)) && time_before(jiffies, end))
-		usleep_range(50, 200);
-	KUNIT_EXPECT_EQ(test, 1U, READ_ONCE(mock->log.nr));
-	if (!waits(&item->work))
-		return;
-	if (serial_idle(serial))
-		atomic_long_set(&serial->head, (long)&item->work.llnode);
-	fairwq_work_cancel_sync(&item->work);
-	atomic_long_set(&serial->head, 0);
-}
-
-/* Pushed when it was seen that nothing waits: it is not left behind. */
-static void pushed_while_it_is_left(struct kunit *test)
-{
-	struct fairwq_serializer *serial = serial_new(test);
-	struct mock_gate *gate;
-	struct mock_item *item;
-	struct fairwq_batch *a;
-
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	item = mock_item(test, 'x');
-	gate = serial_gate(test, serial, a);
-	mid = (struct mid){ .work = &item->work, .order.serial = serial, .batch = a };
-	mid_begin(FAIRWQ_POINT_SERIAL_LEAVING, false, mid_queue);
-	complete_all(&gate->open);
-	mock_until(test, READ_ONCE(mid.ok));
-	KUNIT_EXPECT_EQ(test, 1, mid.again);
-	expect_not_lost(test, serial, item);
-	mid_end(test);
-	serial_end(test, serial);
-	fairwq_batch_dispose(a);
-}
-
-static void left_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
-{
-	if (point != FAIRWQ_POINT_SERIAL_PUSHING)
-		return;
-	complete_all(&mid.gate->open);
-	mid.ok = spin_for(MOCK_SPIN_MS, serial_idle(mid.order.serial));
-}
-
-/* Nobody has it any more when the item is pushed: who has pushed it, starts it. */
-static void left_before_the_push(struct kunit *test)
-{
-	struct fairwq_serializer *serial = serial_new(test);
-	unsigned int cpu = raw_smp_processor_id();
-	struct mock_item *item;
-	struct fairwq_batch *a;
-
-	need_two_cpus(test);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	KUNIT_ASSERT_EQ(test, 0, set_cpus_allowed_ptr(current, cpumask_of(cpu)));
-	item = mock_item(test, 'x');
-	mid = (struct mid){ .order.serial = serial, .gate = serial_gate(test, serial, a) };
-	fairwq_test_set_hook(left_hook);
-	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(serial, a, &item->work));
-	fairwq_test_set_hook(NULL);
-	KUNIT_EXPECT_TRUE(test, mid.ok);
-	expect_not_lost(test, serial, item);
-	serial_end(test, serial);
-	fairwq_batch_dispose(a);
-	set_cpus_allowed_ptr(current, cpu_possible_mask);
-}
-
 /* ---- waiting ---------------------------------------------------------- */
 
 static void thread_flush_work(struct thread *thread)
@@ -799,7 +726,8 @@ static void flush_waits_for_what_is_queued(struct kunit *test)
 	gate = serial_gate(test, serial, a);
 	item = serial_item(test, serial, a, 'x');
 	thread_start(test, &thread, thread_flush);
-	mock_until(test, atomic_long_read(&serial->head) != (long)&item->work.llnode);
+	/* The flush is behind it. */
+	mock_until(test, data_race(READ_ONCE(serial->waiting.prev)) != &item->work.node);
 	later = gate_new(test);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(serial, a, &later->work));
 	KUNIT_EXPECT_FALSE(test, completion_done(&thread.done));
@@ -826,7 +754,7 @@ static void destroy_refuses_and_waits(struct kunit *test)
 	gate = serial_gate(test, serial, a);
 	serial_item(test, serial, a, 'x');
 	thread_start(test, &thread, thread_destroy);
-	mock_until(test, READ_ONCE(serial->dead));
+	mock_until(test, READ_ONCE(serial->constraint.dead));
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_serializer_queue(serial, a, &item->work));
 	KUNIT_EXPECT_FALSE(test, completion_done(&thread.done));
 	complete_all(&gate->open);
@@ -1197,8 +1125,6 @@ static struct kunit_case serializer_cases[] = {
 	KUNIT_CASE(cancel_from_the_item_in_front),
 	KUNIT_CASE(disabled_does_not_enter),
 	KUNIT_CASE(plain_call_is_not_revived_in_order),
-	KUNIT_CASE(pushed_while_it_is_left),
-	KUNIT_CASE(left_before_the_push),
 	KUNIT_CASE(disposed_batch_waits),
 	KUNIT_CASE(canceled_item_lets_the_batch_go),
 	KUNIT_CASE(max_queued_counts_what_waits),

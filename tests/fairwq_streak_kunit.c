@@ -393,7 +393,7 @@ static void alone_is_lifted_by_high(struct kunit *test)
 	struct fairwq_batch *front = s->front;
 	struct mock_gate *first = s->gate;
 
-	s->serial.seen[FAIRWQ_PRIO_NORMAL] = false;	/* the first gate is none of them */
+	s->serial.seen = BIT(FAIRWQ_PRIO_LOW);	/* the first gate is none of them */
 	s->front = low;
 	streak_queue_gate(test, s);
 	complete_all(&first->open);

@@ -213,6 +213,9 @@ static inline void step_done(bool *flag)
 	smp_store_release(flag, true);
 }
 
+/* By then a call on another CPU, which was about to look, has looked, as a rule. */
+#define MOCK_LOOK_US	200
+
 /* ---- an interrupt on top ---------------------------------------------- */
 
 struct on_top {
