@@ -99,7 +99,8 @@ static void fairwq_limiter_complete(struct fairwq_constraint *constraint)
 	local_irq_restore(flags);
 }
 
-static void fairwq_limiter_wait(struct fairwq_limiter *limiter)
+/* Until all that is queued now has ended. Returns whether there was anything. */
+static bool fairwq_limiter_wait(struct fairwq_limiter *limiter)
 {
 	struct fairwq_marker marker = { .entry.place = FAIRWQ_PLACE_BARRIER };
 	raw_spinlock_t *lock = fairwq_constraint_lock(&limiter->constraint);
@@ -107,6 +108,9 @@ static void fairwq_limiter_wait(struct fairwq_limiter *limiter)
 	bool busy;
 
 	init_completion(&marker.done);
+	/* Under the lock: what has ended last may still be at the limiter. */
+	if (fairwq_mutant(LIMITER_GONE_EARLY) && !READ_ONCE(limiter->in_flight))
+		return false;
 	raw_spin_lock_irqsave(lock, flags);
 	busy = limiter->in_flight;
 	if (busy)
@@ -114,6 +118,7 @@ static void fairwq_limiter_wait(struct fairwq_limiter *limiter)
 	raw_spin_unlock_irqrestore(lock, flags);
 	if (busy)
 		wait_for_completion(&marker.done);
+	return busy;
 }
 
 /**
@@ -139,21 +144,6 @@ void fairwq_limiter_flush(struct fairwq_limiter *limiter)
 }
 EXPORT_SYMBOL_GPL(fairwq_limiter_flush);
 
-/* Under the lock: who lets go of it last may have it still. */
-static bool fairwq_limiter_busy(struct fairwq_limiter *limiter)
-{
-	raw_spinlock_t *lock = fairwq_constraint_lock(&limiter->constraint);
-	unsigned long flags;
-	bool busy;
-
-	if (fairwq_mutant(LIMITER_GONE_EARLY))
-		return READ_ONCE(limiter->in_flight);
-	raw_spin_lock_irqsave(lock, flags);
-	busy = limiter->in_flight;
-	raw_spin_unlock_irqrestore(lock, flags);
-	return busy;
-}
-
 /**
  * fairwq_limiter_destroy - refuse new items, wait until all have ended
  * @limiter: the limiter
@@ -173,8 +163,8 @@ void fairwq_limiter_destroy(struct fairwq_limiter *limiter)
 		return;
 	WRITE_ONCE(limiter->constraint.dead, !fairwq_mutant(LIMITER_OPEN));
 	fairwq_lockdep_wait_constrained(&limiter->constraint);
-	while (fairwq_limiter_busy(limiter))
-		fairwq_limiter_wait(limiter);
+	while (fairwq_limiter_wait(limiter))
+		;
 }
 EXPORT_SYMBOL_GPL(fairwq_limiter_destroy);
 

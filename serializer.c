@@ -19,7 +19,6 @@
 
 #include <linux/export.h>
 
-#include "compat.h"
 #include "internal.h"
 
 static const struct fairwq_constraint_ops fairwq_serializer_ops;
@@ -70,23 +69,6 @@ struct fairwq_work *fairwq_serializer_first_locked(struct fairwq_serializer *ser
 			return work;
 		list_move_tail(&work->node, through);
 	}
-}
-
-/* The next that may start. NULL: there is none, and the serializer may be gone. */
-static struct fairwq_work *fairwq_serializer_pop_locked(struct fairwq_serializer *serializer,
-							struct list_head *through)
-{
-	struct fairwq_work *work = fairwq_serializer_first_locked(serializer, through);
-
-	lockdep_assert_held(fairwq_constraint_lock(&serializer->constraint));
-
-	if (work) {
-		list_del(&work->node);
-		fairwq_admit_locked(work);
-	} else {
-		fairwq_serializer_leave_locked(serializer);
-	}
-	return work;
 }
 
 /* The waiting calls that were behind what has ended return. */
@@ -149,7 +131,7 @@ void fairwq_serializer_put_back(struct fairwq_serializer *serializer,
 	raw_spin_unlock(lock);
 }
 
-/* The caller has the serializer, and something was pushed. */
+/* The caller has the serializer: the next one starts, if there is any. */
 void fairwq_serializer_next(struct fairwq_serializer *serializer)
 {
 	raw_spinlock_t *lock = fairwq_constraint_lock(&serializer->constraint);
@@ -159,7 +141,13 @@ void fairwq_serializer_next(struct fairwq_serializer *serializer)
 
 	local_irq_save(flags);	/* until it is pushed, see constraint.c */
 	raw_spin_lock(lock);
-	work = fairwq_serializer_pop_locked(serializer, &through);
+	work = fairwq_serializer_first_locked(serializer, &through);
+	if (work) {
+		list_del(&work->node);
+		fairwq_admit_locked(work);
+	} else {
+		fairwq_serializer_leave_locked(serializer);	/* and it may be gone */
+	}
 	raw_spin_unlock(lock);
 	fairwq_markers_done(&through);
 	if (work)

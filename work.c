@@ -10,7 +10,8 @@
  * without the lock. Between the claim and the push it is in the hands of a queue
  * call, which a cancel from an interrupt may have interrupted and so cannot wait
  * for: it leaves word, and the item is dropped when it arrives, by the queue
- * call itself at the latest. Between leaving the plan and the start it is in the
+ * call itself at the latest. What comes through a constraint is pushed with
+ * interrupts off, and is waited for. Between leaving the plan and the start it is in the
  * hands of its runner: it counts as started.
  *
  * Nothing here costs a queue call or a turn anything while nobody waits or

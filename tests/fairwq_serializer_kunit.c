@@ -672,10 +672,21 @@ static void disabled_does_not_enter(struct kunit *test)
 
 /* ---- in the middle of a queue call ------------------------------------- */
 
-static void mid_want_in_order(struct mid *mid)
+static struct {
+	struct fairwq_serializer *serial;
+	struct fairwq_batch *batch;
+	struct fairwq_work *work;
+	bool canceled;
+	int again;
+} wanted;
+
+static void wanted_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
-	mid_cancel_once(mid);
-	mid_queue(mid);
+	if (point != FAIRWQ_POINT_QUEUE_ACCEPTED)
+		return;
+	fairwq_test_set_hook(NULL);
+	wanted.canceled = fairwq_work_cancel(wanted.work);
+	wanted.again = fairwq_serializer_queue(wanted.serial, wanted.batch, wanted.work);
 }
 
 /* What a plain queue call still has in its hands does not come back past the order. */
@@ -689,12 +700,15 @@ static void plain_call_is_not_revived_in_order(struct kunit *test)
 	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
 	a = mock_batch(test, "a");
 	item = mock_item(test, 'x');
-	mid = (struct mid){ .work = &item->work, .order.serial = serial, .batch = a };
-	mid_begin(FAIRWQ_POINT_QUEUE_ACCEPTED, false, mid_want_in_order);
+	wanted.work = &item->work;
+	wanted.serial = serial;
+	wanted.batch = a;
+	wanted.canceled = false;
+	fairwq_test_set_hook(wanted_hook);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
-	mid_end(test);
-	KUNIT_EXPECT_TRUE(test, mid.canceled[0]);
-	KUNIT_EXPECT_EQ(test, -EBUSY, mid.again);
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_TRUE(test, wanted.canceled);
+	KUNIT_EXPECT_EQ(test, -EBUSY, wanted.again);
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, 0U, mock->log.nr);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(serial, a, &item->work));

@@ -60,7 +60,7 @@ void tt_behave_seldom(u32 dice)
 int tt_queued(int ret)
 {
 	tt_count(ret > 0 ? TT_QUEUED : ret ? TT_REFUSED : TT_ALREADY, 1);
-	/* -EBUSY: cancelled in the middle of another call, which has not returned. */
+	/* -EBUSY: cancelled in the middle of a plain call, which has not returned. */
 	if (ret < 0 && ret != -ESHUTDOWN && ret != -EAGAIN && ret != -ECANCELED && ret != -EBUSY)
 		tt_problem("a queue call returned %d\n", ret);
 	return ret;
