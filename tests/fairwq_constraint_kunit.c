@@ -351,7 +351,7 @@ static void still_at(struct kunit *test, struct fairwq_batch *a, struct fairwq_b
 	order_end(test, &order, b, &item[1], 1);
 }
 
-/* Wherever that is, both are soon over, and the work is nobody's. */
+/* Wherever that is, both are soon over, and the work may go. */
 static void cancel_waits_for_the_queue_call(struct kunit *test)
 {
 	struct mock *mock = test->priv;

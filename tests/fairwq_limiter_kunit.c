@@ -378,7 +378,7 @@ static void await_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 
 /*
  * Another CPU has let it go, and is about to push it, when an interrupt cancels it, and
- * waits for that: then nobody has it in his hands.
+ * waits for that: then it may be freed.
  */
 static void cancel_on_top_waits_for_who_lets_go(struct kunit *test)
 {
@@ -399,7 +399,7 @@ static void cancel_on_top_waits_for_who_lets_go(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, set_cpus_allowed_ptr(current, cpumask_of(await.cpu)));
 	fairwq_test_set_hook(await_hook);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_limiter_queue(limiter, b, &item->work));
-	/* So that whoever lets it go, with interrupts off, is on the other CPU. */
+	/* So that it is let go, with interrupts off, on the other CPU. */
 	preempt_disable();
 	complete_all(&await.gate->open);
 	if (spin_until(&await.let_go))
