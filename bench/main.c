@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The bench: what fairwq costs, next to what there is without it. Asks every
- * row of every side when it is loaded, prints each sample, and judges none.
- * tools/bench.sh boots a kernel for it, tools/bench.py makes the table.
+ * row of every side when its parameter "run" is written, prints each sample, and
+ * judges none. tools/bench.sh boots a kernel for it, tools/bench.py makes the table.
  *
- * It is a client like any other: what it measures is what users load.
+ * It is a client like any other: it calls what all clients call.
  */
 #define pr_fmt(fmt) "fairwq-bench: " fmt
 
@@ -16,11 +16,11 @@
 #include "bench.h"
 
 static unsigned int rounds = 7;
-module_param(rounds, uint, 0444);
+module_param(rounds, uint, 0644);
 MODULE_PARM_DESC(rounds, "how often every side of every row is asked");
 
 static char *rows = "";
-module_param(rows, charp, 0444);
+module_param(rows, charp, 0644);
 MODULE_PARM_DESC(rows, "rows to ask by the beginnings of their names, with commas; empty: all");
 
 static const struct bench_side * const call_sides[] = {
@@ -162,7 +162,13 @@ static int bench_ask(const struct bench_row *row)
 	return err;
 }
 
-static int __init bench_init_module(void)
+#ifdef MODULE
+static const char bench_built[] = "modules";
+#else
+static const char bench_built[] = "linked";
+#endif
+
+static int bench_set_run(const char *val, const struct kernel_param *kp)
 {
 	u64 violations, windows;
 	unsigned int i;
@@ -170,7 +176,8 @@ static int __init bench_init_module(void)
 
 	if (err)
 		return err;
-	pr_info("cpus=%u rounds=%u\n", num_online_cpus(), rounds);
+	pr_info("cpus=%u rounds=%u built=%s\n", num_online_cpus(), rounds,
+		bench_built);
 	for (i = 0; i < ARRAY_SIZE(all_rows) && !err; i++)
 		if (bench_is_wanted(&all_rows[i]))
 			err = bench_ask(&all_rows[i]);
@@ -180,12 +187,9 @@ static int __init bench_init_module(void)
 	return err;
 }
 
-static void __exit bench_exit_module(void)
-{
-}
-
-module_init(bench_init_module);
-module_exit(bench_exit_module);
+static const struct kernel_param_ops bench_run_ops = { .set = bench_set_run };
+module_param_cb(run, &bench_run_ops, NULL, 0200);
+MODULE_PARM_DESC(run, "whatever is written: ask now; the write returns when all is measured");
 
 MODULE_DESCRIPTION("What fairwq costs, next to what there is without it");
 MODULE_LICENSE("GPL");

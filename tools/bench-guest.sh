@@ -1,23 +1,31 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The guest of the bench: loads fairwq and the bench, whose parameters stand
-# in /bench.args, unloads both, and goes. What was measured is on the console.
+# The guest of the bench: loads fairwq and the bench, unless they are in the kernel
+# itself, sets the parameters that stand in /bench.args, measures, and goes. What
+# was measured is on the console.
 
 export PATH=/bin
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t debugfs debugfs /sys/kernel/debug
+parameters=/sys/module/fairwq_bench/parameters
 
 report() {
 	echo "fairwq-bench: $*" >/dev/kmsg
 }
 
 measure() {
-	insmod /modules/fairwq.ko &&
-		xargs insmod /modules/fairwq_bench.ko </bench.args &&
-		rmmod fairwq_bench &&
-		rmmod fairwq
+	for name in fairwq fairwq_bench; do
+		[ ! -e /modules/$name.ko ] || insmod /modules/$name.ko || return
+	done
+	while IFS== read -r name value; do
+		printf %s "$value" >"$parameters/$name" || return
+	done </bench.args
+	echo 1 >"$parameters/run" || return
+	for name in fairwq_bench fairwq; do
+		[ ! -e /modules/$name.ko ] || rmmod $name || return
+	done
 }
 
 end=failed

@@ -7,7 +7,8 @@ usage: bench.py DIR [NOTE...]
 DIR holds console.log and status of the boot. Written to DIR: samples.txt, the
 lines as they came; table.txt, which is also printed; result.txt, key=value:
 
-  cpus, rounds, violations,
+  cpus, rounds, built,
+  violations,
   windows                       of the boot; in so many windows the module looked
   ROW.SIDE.FIGURE               the median of all samples. FIGURE says its unit:
                                 ns (per item, unless ROWS below says otherwise;
@@ -108,7 +109,7 @@ BUDGETS = (
 )
 
 SAMPLE = re.compile(r'fairwq-bench: row=(\S+) side=(\S+) round=(\d+) (.*)$')
-FACT = re.compile(r'fairwq-bench: (?:cpus=\d+ rounds=\d+|violations=\d+ windows=\d+)$')
+FACT = re.compile(r'fairwq-bench: (?:cpus=\d+ rounds=\d+ built=\w+|violations=\d+ windows=\d+)$')
 
 
 class Samples:

@@ -3,15 +3,18 @@
 #
 # bench.sh: what fairwq costs, next to what there is without it. Boots 7.3 as
 # user-mode Linux, where kernel code runs natively, with interrupts and barriers
-# that cost what they cost on hardware (tests/configs/native.patch); asks every row of every
+# that cost what they cost on hardware (tests/configs/native.patch), and with fairwq
+# and the bench in the kernel itself, as workqueues are. Asks every row of every
 # side in that one boot, and leaves in build/bench: result.txt (key=value),
 # table.txt, samples.txt (one line each) and console.log. tools/bench.py says
-# what the keys mean. Figures are never judged.
+# what the keys mean. Figures never fail the run.
 #
 # BENCH_ROUNDS  how often every side is asked (7; fewer than 5 say little)
 # BENCH_ROWS    rows to ask, by the beginnings of their names, with commas (all)
+# BENCH_BUILT   linked, or modules: these call the kernel and each other through a
+#               register on user-mode Linux
 # BENCH_KERNEL  uml-native, or uml: there each change of the interrupt flag is a
-#               system call of the host, a hundred times too dear
+#               system call of the host, a hundred times too dear; as modules only
 # BENCH_CPUS    virtual CPUs, 1 to 8 (2). More than there are real ones that are
 #               free measure the host's scheduler: whoever holds a contended
 #               lock loses his CPU, and the others spin
@@ -28,6 +31,7 @@ rows=${BENCH_ROWS:-}
 cpus=${BENCH_CPUS:-2}
 limit=${BENCH_LIMIT:-600}
 kernel=${BENCH_KERNEL:-uml-native}
+built=${BENCH_BUILT:-$([ "$kernel" = uml ] && echo modules || echo linked)}
 
 # No tests, and nothing that is there for them: what users load.
 build_modules() {
@@ -44,23 +48,33 @@ fill_root() {
 		ln -s busybox "$dir/root/bin/$name"
 	done
 	install -m 755 "$top/tools/bench-guest.sh" "$dir/root/init"
-	cp "$dir/src/fairwq.ko" "$dir/src/bench/fairwq_bench.ko" "$dir/root/modules/"
-	echo "rounds=$rounds${rows:+ rows=$rows}" >"$dir/root/bench.args"
+	[ "$built" = linked ] ||
+		cp "$dir/src/fairwq.ko" "$dir/src/bench/fairwq_bench.ko" "$dir/root/modules/"
+	printf '%s\n' "rounds=$rounds" "rows=$rows" >"$dir/root/bench.args"
+}
+
+build() {
+	if [ "$built" = linked ]; then
+		"$top/tools/plant.sh" "$obj" "$dir" linked CONFIG_FAIRWQ_BENCH=y || return
+		obj=$dir/tree/objects
+		return
+	fi
+	# A copy that was built against another kernel is of no use.
+	[ "$(cat "$dir/obj" 2>/dev/null)" = "$obj" ] || rm -rf "$dir/src"
+	echo "$obj" >"$dir/obj"
+	copy_sources "$dir/src"
+	step "build fairwq and the bench" build_modules "$obj"
 }
 
 main() {
 	local load notes=()
-	# A copy that was built against another kernel is of no use.
-	[ "$(cat "$dir/obj" 2>/dev/null)" = "$1" ] || rm -rf "$dir/src"
 	mkdir -p "$dir"
-	echo "$1" >"$dir/obj"
 	rm -f "$dir"/{result,table,samples}.txt
-	copy_sources "$dir/src"
-	step "build fairwq and the bench" build_modules "$1" || return 2
+	build || return 2
 	step "put the guest together" fill_root || return 2
 	load=$(cut -d' ' -f1-3 /proc/loadavg)
-	FAIRWQ_CPUS=$cpus FAIRWQ_TIMEOUT=$limit "$top/tools/boot.sh" uml "$1" "$dir"
-	notes+=("kernel: $kernel")
+	FAIRWQ_CPUS=$cpus FAIRWQ_TIMEOUT=$limit "$top/tools/boot.sh" uml "$obj" "$dir"
+	notes+=("kernel: $kernel; fairwq and the bench: $built")
 	[ "$cpus" -le "$jobs" ] || notes+=("more virtual CPUs than real ones: contended locks are slow")
 	"$top/tools/bench.py" "$dir" "${notes[@]}" "load average of the host's $jobs CPUs: $load before," \
 		"$(cut -d' ' -f1-3 /proc/loadavg) after (this run adds up to $cpus)"
@@ -70,6 +84,8 @@ main() {
 [[ $rounds =~ ^[1-9][0-9]*$ ]] || die "BENCH_ROUNDS is a number, not $rounds"
 [[ $rows =~ ^[a-z0-9_,]*$ ]] || die "BENCH_ROWS is a list of names, not $rows"
 [[ $kernel == uml || $kernel == uml-native ]] || die "BENCH_KERNEL is uml-native or uml, not $kernel"
+[[ $built == linked && $kernel != uml || $built == modules ]] ||
+	die "BENCH_BUILT is linked or modules, and modules for BENCH_KERNEL=uml"
 need_packages "${build_packages[@]}" busybox-static
 obj=$("$top/tools/kernel.sh" 7.3 ${kernel//-/ }) || exit 2
-locked "$dir.lock" main "$obj"
+locked "$dir.lock" main

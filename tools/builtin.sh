@@ -12,38 +12,6 @@
 version=${1:?usage: builtin.sh VERSION}
 dir=$top/build/builtin-$version
 tree=$dir/tree
-obj=$dir/obj
-
-# The files are those of the cache, by hard link: each that is changed here has to
-# be replaced, as rsync and sed -i do, and never written to.
-plant() {
-	if [ "$(cat "$dir/source" 2>/dev/null)" != "$source" ]; then
-		rm -rf "$tree" "$obj"
-		mkdir -p "$dir"
-		cp -al "$source" "$tree" 2>/dev/null || { rm -rf "$tree" && cp -a "$source" "$tree"; }
-		# shellcheck disable=SC2016 # for make
-		sed -i '$a obj-$(CONFIG_FAIRWQ) += fairwq/' "$tree/lib/Makefile"
-		sed -i '$a source "lib/fairwq/Kconfig"' "$tree/lib/Kconfig"
-		echo "$source" >"$dir/source"
-	fi
-	copy_sources "$tree/lib/fairwq"
-}
-
-configure() {
-	local fragment=$top/tests/configs line
-	mkdir -p "$obj"
-	make -C "$tree" O="$obj" ARCH=um defconfig &&
-		(cd "$obj" && ARCH=um "$tree/scripts/kconfig/merge_config.sh" -m -O "$obj" \
-			.config "$fragment/uml.config" "$fragment/builtin.config") &&
-		make -C "$obj" ARCH=um olddefconfig || return
-	for line in CONFIG_FAIRWQ=y CONFIG_FAIRWQ_BUILTIN_TEST=y CONFIG_DEBUG_FS=y; do
-		grep -qx "$line" "$obj/.config" || { echo "not in the configuration: $line"; return 1; }
-	done
-}
-
-build() {
-	make -C "$obj" ARCH=um -j"$jobs" linux
-}
 
 fill_root() {
 	local name
@@ -61,13 +29,9 @@ fill_root() {
 
 main() {
 	local rc=0
-	step "put fairwq into a tree of $version" plant || return 2
-	[ "$obj/.config" -nt "$tree/lib/fairwq/Kconfig" ] &&
-		[ "$obj/.config" -nt "$top/tests/configs/builtin.config" ] ||
-		step "configure it" configure || return 2
-	step "build it, 3 to 6 minutes on 2 cores" build || return 2
+	"$top/tools/plant.sh" "$source" "$dir" uml builtin || return 2
 	fill_root
-	"$top/tools/boot.sh" uml "$obj" "$dir"
+	"$top/tools/boot.sh" uml "$tree/objects" "$dir"
 	"$top/tools/verdict.py" "$dir" "$tree/tools/testing/kunit/kunit.py" >"$dir/verdict.log" ||
 		rc=$?
 	cat "$dir/verdict.log"

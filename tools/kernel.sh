@@ -8,7 +8,9 @@
 # to build modules against, "arm64" or "arm" (from their defconfigs) or "headers"
 # (as "qemu").
 # A fragment may have a patch beside it, CONFIG.patch: then the kernel is built from
-# a copy of its source with that patch applied.
+# a copy of its source with that patch applied. The objects lie in the copy and are
+# kept. So every path in them is relative, and a copy of all of it, elsewhere, builds
+# only what differs (tools/plant.sh).
 # The build is cached under a key of source version, compiler, fragments and patches,
 # so that the same question is answered at once the second time. Count recipe
 # up when a change here must lead to another kernel.
@@ -43,25 +45,7 @@ configure() {
 		(cd "$obj" && ARCH="$arch" "$src/scripts/kconfig/merge_config.sh" -m -O "$obj" \
 			.config "${fragments[@]}") &&
 		make -C "$obj" "${make_arch[@]}" olddefconfig &&
-		check_config
-}
-
-# A symbol that the kernel does not know, or whose needs are not met, vanishes
-# without a word; a sanitizer that is silently off proves nothing. What a later
-# fragment says counts. Lines that end in "# if known" may be dropped by an older
-# or newer kernel.
-check_config() {
-	local line bad=0
-	while read -r line; do
-		grep -qxF -- "$line" "$obj/.config" && continue
-		case $line in
-		*=n) grep -q "^${line%=n}=" "$obj/.config" || continue ;;
-		esac
-		echo "not in the final configuration: $line"
-		bad=1
-	done < <(sed -n '/# if known$/d; s/^\(CONFIG_[A-Za-z0-9_]*=[^ ]*\).*/\1/p' "${fragments[@]}" |
-		tac | awk -F= '!seen[$1]++')
-	return $bad
+		check_config "$obj/.config" "${fragments[@]}"
 }
 
 build() {
@@ -72,37 +56,38 @@ build() {
 # A copy of the source, of which only what the patches change takes up room: patch
 # writes a new file in the place of the old one.
 patched() {
-	local copy=$obj-source patch
-	rm -rf "$copy"
-	cp -al "$src" "$copy" || return
+	local patch
+	cp -al "$src" "$home" || return
 	for patch in "${patches[@]}"; do
-		patch -d "$copy" -p1 <"$patch" || return
+		patch -d "$home" -p1 <"$patch" || return
 	done
 }
 
 main() {
 	if [ ! -e "$obj/.built" ]; then
-		rm -rf "$obj"
-		mkdir -p "$obj"
+		rm -rf "$home"
 		say "Test kernel $version ($*): not in the cache yet"
 		if [ ${#patches[@]} -gt 0 ]; then
 			step "patch the source of $version" patched
-			src=$obj-source
+			src=$home
 		fi
+		mkdir -p "$obj"
 		step "configure $version ($*)" configure
 		step "build $version ($*), 3 to 6 minutes on 2 cores" build
 		# Tracked by size: keep what modules are built against, drop the objects.
-		find "$obj" -name '*.o' ! -path '*/scripts/*' ! -path '*/tools/*' \
-			! -path '*/arch/*' -delete
+		[ "$obj" != "$home" ] || find "$obj" -name '*.o' ! -path '*/scripts/*' \
+			! -path '*/tools/*' ! -path '*/arch/*' -delete
 		touch "$obj/.built"
 	fi
 	[ -e "$obj/$image" ] || die "the build left no $image"
 }
 
 src=$("$top/tools/fetch.sh" source "$version")
-key=$({ gcc --version | head -n 1; cat "${fragments[@]}" "${patches[@]}"; echo "$recipe"; } |
+key=$({ gcc --version | head -n 1; cat "${fragments[@]}" "${patches[@]}"
+	echo "$recipe${patches:+ in its source}"; } |
 	sha256sum | cut -c1-12)
 name="$*"
-obj=$cache/obj/${src##*/linux-source-}-${name// /-}-$key
-locked "$obj.lock" main "$@"
+home=$cache/obj/${src##*/linux-source-}-${name// /-}-$key
+obj=$home${patches:+/objects}
+locked "$home.lock" main "$@"
 printf '%s\n' "$obj"

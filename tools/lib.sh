@@ -88,6 +88,25 @@ kbuild_arch() {
 	esac
 }
 
+# check_config CONFIG FRAGMENT...: whether all of it is there. A symbol that the
+# kernel does not know, or whose needs are not met, vanishes without a word; a
+# sanitizer that is silently off proves nothing. What a later fragment says counts.
+# Lines that end in "# if known" may be dropped by an older or newer kernel.
+check_config() {
+	local config=$1 line bad=0
+	shift
+	while read -r line; do
+		grep -qxF -- "$line" "$config" && continue
+		case $line in
+		*=n) grep -q "^${line%=n}=" "$config" || continue ;;
+		esac
+		echo "not in the final configuration: $line"
+		bad=1
+	done < <(sed -n '/# if known$/d; s/^\(CONFIG_[A-Za-z0-9_]*=[^ ]*\).*/\1/p' "$@" |
+		tac | awk -F= '!seen[$1]++')
+	return $bad
+}
+
 # copy_sources DIR: what kbuild needs, so that builds for several kernels do
 # not meet. Only what differs is written, whatever its date, and objects are
 # left alone: the next build does what is new and nothing else.
