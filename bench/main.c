@@ -74,8 +74,8 @@ static const struct bench_side * const many_order_sides[] = {
 
 /* Name, question, sides; channels, threads. */
 static const struct bench_row all_rows[] = {
-	{ "size", bench_size, NULL },
 	{ "floor", bench_floor, NULL },
+	{ "size", bench_size, NULL },
 	{ "push", bench_push, call_sides },
 	{ "empty_1", bench_empty, item_sides, 1, 1 },
 	{ "empty_16", bench_empty, item_sides, 16, 1 },
@@ -116,7 +116,7 @@ static bool bench_is_wanted(const struct bench_row *row)
 {
 	const char *word = rows, *end;
 
-	if (!*rows)
+	if (!*rows || row->sample == bench_floor)
 		return true;
 	for (; *word; word = *end ? end + 1 : end) {
 		end = strchrnul(word, ',');

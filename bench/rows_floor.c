@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What the machine asks for the pieces of which everything else is made: no
- * queue can be cheaper than the pieces it needs. They differ a lot from what
- * is usual: on user-mode Linux with SMP each change of the interrupt flag is a
- * system call of the host, and so is each operation on a per-CPU variable that
- * is safe against interrupts.
+ * queue can be cheaper than the pieces it needs. They are asked first, and in
+ * every run, as they say on which ground the other figures were had. On stock
+ * user-mode Linux with SMP each change of the interrupt flag is a system call of
+ * the host, and so is each operation on a per-CPU variable that is safe against
+ * interrupts: a hundred times what hardware asks.
  */
 #include <linux/cpumask.h>
 #include <linux/llist.h>
+#include <linux/minmax.h>
 #include <linux/percpu.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
@@ -15,6 +17,7 @@
 #include "bench.h"
 
 #define FLOOR_TIMES	20000U
+#define FLOOR_REPEATS	5U
 
 static DEFINE_PER_CPU(unsigned int, floor_percpu);
 static DEFINE_RAW_SPINLOCK(floor_lock);
@@ -71,12 +74,12 @@ static const struct {
 	const char *name;
 	void (*fn)(struct bench_item *item);
 } floor_pieces[] = {
+	{ "irq_off_on", floor_irq_off_on },
 	{ "indirect_call", floor_nothing },	/* the others contain one */
 	{ "atomic", floor_atomic },
 	{ "llist_add", floor_llist_add },
 	{ "lock_bare", floor_lock_bare },
 	{ "lock_irqsave", floor_lock_irqsave },
-	{ "irq_off_on", floor_irq_off_on },
 	{ "this_cpu_inc", floor_this_cpu_inc },
 	{ "clock", floor_clock },
 };
@@ -86,18 +89,29 @@ struct bench_floor {
 	u64 ns;
 };
 
-static void floor_thread(void *arg, unsigned int index)
+static u64 floor_take(struct bench_floor *floor)
 {
-	struct bench_floor *floor = arg;
 	void (*fn)(struct bench_item *item);
 	u64 begin = ktime_get_ns();
 	unsigned int i;
 
+	init_llist_head(&floor_list);
 	for (i = 0; i < FLOOR_TIMES; i++) {
 		fn = READ_ONCE(floor->fn);
 		fn(&bench_items[i]);
 	}
-	floor->ns = ktime_get_ns() - begin;
+	return ktime_get_ns() - begin;
+}
+
+/* The best of some: the first have to fetch the items, and wake up the CPU. */
+static void floor_thread(void *arg, unsigned int index)
+{
+	struct bench_floor *floor = arg;
+	unsigned int i;
+
+	floor->ns = U64_MAX;
+	for (i = 0; i < FLOOR_REPEATS; i++)
+		floor->ns = min(floor->ns, floor_take(floor));
 }
 
 /* Two CPUs take turns at writing one line. */
@@ -140,7 +154,6 @@ int bench_floor(const struct bench_row *row, const struct bench_side *side)
 
 	for (i = 0; i < ARRAY_SIZE(floor_pieces); i++) {
 		floor.fn = floor_pieces[i].fn;
-		init_llist_head(&floor_list);
 		err = bench_threads(1, floor_thread, &floor);
 		if (err)
 			return err;

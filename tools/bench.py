@@ -25,6 +25,7 @@ lines as they came; table.txt, which is also printed; result.txt, key=value:
   ROW.SIDE.ratio.min, .max      its spread over the rounds
   ROW.SIDE.ratio.best           the ratio of the best sample of each: what a busy
                                 machine disturbs least
+  floor.PIECE.ns                what the pieces cost: the ground of all other figures
   budget.NAME                   the figure that DESIGN budgets, as it puts it
   budget.NAME.want              the budget
 
@@ -42,7 +43,7 @@ from verdict import BAD, read
 # What each row asks; what ends in a number is found without it.
 ROWS = {
     'size': 'bytes',
-    'floor': 'ns for the pieces, 20,000 times each in a loop; line_moves: from one CPU to the other',
+    'floor': 'ns for the pieces, each with an indirect call; line_moves: from one CPU to the other',
     'push': 'ns per queue call into a busy batch, its only runner held',
     'empty_1': 'ns per empty item, first call to last run; 1 producer, 1 batch',
     'empty_16': 'the same, 16 batches in rotation',
@@ -81,6 +82,9 @@ SIDES = {
     'ideal': 'the items alone, twice as many, spread over the CPUs',
 }
 YARDSTICK = 'wq_unbound'
+# Interrupts off and on: 9 ns where they cost what they cost on hardware, and 530 to 825
+# on stock user-mode Linux.
+DEAR_IRQ_NS = 50
 
 # Name, row, side, yardstick, how it is put, the budget. "times": yardstick /
 # side; "of": side / yardstick; a figure by its name: the figure itself. A
@@ -237,10 +241,22 @@ def cells(samples, row, side):
             '; '.join(wants + more)]
 
 
+def ground(samples):
+    """What the pieces cost, in a line, and whether that is what hardware asks."""
+    pieces = {p: median(samples.all('floor', p, 'ns')) for p in samples.sides('floor')}
+    if not pieces:
+        return
+    yield 'ground, ns: ' + ', '.join(f'{p} {short(ns)}' for p, ns in pieces.items())
+    if pieces['irq_off_on'] > DEAR_IRQ_NS:
+        yield f'NOT AS ON HARDWARE: interrupts off and on cost {short(pieces["irq_off_on"])} ns.' \
+            ' No figure below is one of speed.'
+
+
 def table(samples, notes):
     """The lines of table.txt."""
     yield f'{samples.facts.get("cpus", "?")} CPUs, {samples.facts.get("rounds", "?")} rounds; ' \
         'medians, and the least and the most of all samples'
+    yield from ground(samples)
     yield from notes
     width = (20, 14, 30, 8, 16, 9)
     head = ['', 'median', 'spread', 'ratio', 'spread', 'of best',
