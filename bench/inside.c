@@ -17,6 +17,7 @@ int bench_size(const struct bench_row *row, const struct bench_side *side)
 	bench_say(row, "fairwq_serializer", "bytes=%zu", sizeof(struct fairwq_serializer));
 	bench_say(row, "fairwq_limiter", "bytes=%zu", sizeof(struct fairwq_limiter));
 	bench_say(row, "fairwq_batch_stats", "bytes=%zu", sizeof(struct fairwq_batch_stats));
+	bench_say(row, "fairwq_runner", "bytes=%zu", sizeof(struct fairwq_runner));
 	bench_say(row, "fairwq_pool", "bytes=%zu", sizeof(struct fairwq_pool));
 	bench_say(row, "bench_item", "bytes=%zu", sizeof(struct bench_item));
 	return 0;
