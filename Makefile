@@ -27,6 +27,7 @@ help:
 	@echo 'To see it work:'
 	@echo '  demo             two clients on real files in a booted stock kernel, in QEMU'
 	@echo '  bench            what it costs next to queue_work(), on user-mode Linux'
+	@echo '  bench-profile    where the time of an item goes; BENCH_ROWS=empty_1'
 	@echo 'To test it:'
 	@echo '  check            all suites; KERNEL=6.1 (default), 6.12 or 7.3, KIND=qemu (default),'
 	@echo '                   or qemu-debug, qemu-kcsan, qemu-rt, uml, uml-debug, uml-native'
@@ -70,10 +71,13 @@ matrix:
 check-mutants check-style check-dkms models sim demo bench torture-bugs:
 	@tools/$@.sh
 
+bench-profile:
+	@BENCH_PROFILE=1 tools/bench.sh
+
 clean:
 	@$(kbuild) CONFIG_FAIRWQ_SAMPLES=m CONFIG_FAIRWQ_KUNIT_TEST=m CONFIG_FAIRWQ_BENCH=m \
 		CONFIG_FAIRWQ_TORTURE=m clean
 	@rm -rf build
 
 .PHONY: all help modules modules_install samples install headers_install dkms-install \
-	check check-uml matrix torture torture-bugs check-mutants check-style check-dkms models sim demo bench clean
+	check check-uml matrix torture torture-bugs check-mutants check-style check-dkms models sim demo bench bench-profile clean

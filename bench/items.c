@@ -6,6 +6,7 @@
  * There is one array of items and one finish, as one sample is taken at a
  * time.
  */
+#include <linux/cpumask.h>
 #include <linux/mm.h>
 #include <linux/vmalloc.h>
 
@@ -19,6 +20,18 @@ static struct {
 	struct completion reached;
 	u64 when;
 } bench_finish;
+
+DEFINE_PER_CPU(unsigned long, bench_queued);
+
+u64 bench_items_queued(void)
+{
+	unsigned int cpu;
+	u64 sum = 0;
+
+	for_each_possible_cpu(cpu)
+		sum += per_cpu(bench_queued, cpu);
+	return sum;
+}
 
 int bench_items_alloc(void)
 {

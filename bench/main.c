@@ -21,7 +21,11 @@ MODULE_PARM_DESC(rounds, "how often every side of every row is asked");
 
 static char *rows = "";
 module_param(rows, charp, 0644);
-MODULE_PARM_DESC(rows, "rows to ask by the beginnings of their names, with commas; empty: all");
+MODULE_PARM_DESC(rows, "rows to ask, with commas, by names or by how these begin; empty: all");
+
+static char *sides = "";
+module_param(sides, charp, 0644);
+MODULE_PARM_DESC(sides, "sides to ask, with commas; empty: all");
 
 static const struct bench_side * const call_sides[] = {
 	&bench_wq_unbound, &bench_wq_percpu, &bench_kthread, &bench_fairwq,
@@ -112,18 +116,57 @@ static const struct bench_row all_rows[] = {
 	{ "one_each_8_own", bench_one_each, own_sides, 8, 8 },
 };
 
+/* The next of the words between commas, and behind it the rest; NULL at the end. */
+static const char *bench_word(const char **rest, size_t *len)
+{
+	const char *word = *rest + strspn(*rest, ",");
+
+	*len = strcspn(word, ",");
+	*rest = word + *len;
+	return *len ? word : NULL;
+}
+
+static bool bench_is(const char *name, const char *word, size_t len)
+{
+	return !strncmp(name, word, len) && !name[len];
+}
+
+static bool bench_is_row(const char *word, size_t len)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(all_rows); i++)
+		if (bench_is(all_rows[i].name, word, len))
+			return true;
+	return false;
+}
+
+static bool bench_has_run;
+
+/* By its name or, if the word is none, by how it begins. */
 static bool bench_is_wanted(const struct bench_row *row)
 {
-	const char *word = rows, *end;
+	const char *rest = rows, *word;
+	size_t len;
 
-	if (!*rows || row->sample == bench_floor)
+	if (!*rows || (row->sample == bench_floor && !bench_has_run))
 		return true;
-	for (; *word; word = *end ? end + 1 : end) {
-		end = strchrnul(word, ',');
-		if (end > word && !strncmp(row->name, word, end - word))
+	while ((word = bench_word(&rest, &len)))
+		if (bench_is_row(word, len) ? bench_is(row->name, word, len) :
+					      !strncmp(row->name, word, len))
 			return true;
-	}
 	return false;
+}
+
+static bool bench_side_is_wanted(const struct bench_side *side)
+{
+	const char *rest = sides, *word;
+	size_t len;
+
+	while ((word = bench_word(&rest, &len)))
+		if (bench_is(side->name, word, len))
+			return true;
+	return !*sides;
 }
 
 static unsigned int bench_nr_sides(const struct bench_row *row)
@@ -138,6 +181,7 @@ static unsigned int bench_nr_sides(const struct bench_row *row)
 /* Another side begins in each round, so that no one has the better place. */
 static int bench_ask_round(const struct bench_row *row)
 {
+	const struct bench_side *side;
 	unsigned int nr, i;
 	int err = 0;
 
@@ -145,7 +189,9 @@ static int bench_ask_round(const struct bench_row *row)
 		return row->sample(row, NULL);
 	nr = bench_nr_sides(row);
 	for (i = 0; i < nr && !err; i++) {
-		err = row->sample(row, row->sides[(i + bench_round) % nr]);
+		side = row->sides[(i + bench_round) % nr];
+		if (bench_side_is_wanted(side))
+			err = row->sample(row, side);
 		cond_resched();
 	}
 	return err;
@@ -182,8 +228,10 @@ static int bench_set_run(const char *val, const struct kernel_param *kp)
 		if (bench_is_wanted(&all_rows[i]))
 			err = bench_ask(&all_rows[i]);
 	violations = bench_violations(&windows);
-	pr_info("violations=%llu windows=%llu\n", violations, windows);
+	pr_info("violations=%llu windows=%llu items=%llu\n", violations, windows,
+		bench_items_queued());
 	bench_items_free();
+	bench_has_run = true;
 	return err;
 }
 

@@ -15,13 +15,26 @@ report() {
 	echo "fairwq-bench: $*" >/dev/kmsg
 }
 
+set_all() {
+	while IFS="=" read -r name value; do
+		printf %s "$value" >"$parameters/$name" || return
+	done
+}
+
+# In this folder guest and host tell each other how far they are. The floor is asked
+# before, as it is once in every boot.
+wait_for_profiler() {
+	[ -e /profiler ] || return 0
+	echo rows=floor | set_all && echo 1 >"$parameters/run" || return
+	echo >/profiler/ready
+	until [ -e /profiler/begun ]; do usleep 50000; done
+}
+
 measure() {
 	for name in fairwq fairwq_bench; do
 		[ ! -e /modules/$name.ko ] || insmod /modules/$name.ko || return
 	done
-	while IFS== read -r name value; do
-		printf %s "$value" >"$parameters/$name" || return
-	done </bench.args
+	wait_for_profiler && set_all </bench.args || return
 	echo 1 >"$parameters/run" || return
 	for name in fairwq_bench fairwq; do
 		[ ! -e /modules/$name.ko ] || rmmod $name || return

@@ -9,7 +9,8 @@ lines as they came; table.txt, which is also printed; result.txt, key=value:
 
   cpus, rounds, built,
   violations,
-  windows                       of the boot; in so many windows the module looked
+  windows, items                of the boot; in so many windows the module looked, and
+                                so many items were queued, also where nothing is measured
   ROW.SIDE.FIGURE               the median of all samples. FIGURE says its unit:
                                 ns (per item, unless ROWS below says otherwise;
                                 of single calls the mean of the middle half),
@@ -123,7 +124,8 @@ BUDGETS = (
 )
 
 SAMPLE = re.compile(r'fairwq-bench: row=(\S+) side=(\S+) round=(\d+) (.*)$')
-FACT = re.compile(r'fairwq-bench: (?:cpus=\d+ rounds=\d+ built=\w+|violations=\d+ windows=\d+)$')
+FACT = re.compile(r'fairwq-bench: (?:cpus=\d+ rounds=\d+ built=\w+|'
+                  r'violations=\d+ windows=\d+ items=\d+)$')
 
 
 class Samples:

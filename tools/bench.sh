@@ -10,7 +10,11 @@
 # what the keys mean. Figures never fail the run.
 #
 # BENCH_ROUNDS  how often every side is asked (7; fewer than 5 say little)
-# BENCH_ROWS    rows to ask, by the beginnings of their names, with commas (all)
+# BENCH_ROWS    rows to ask, with commas, by their names or by how these begin (all)
+# BENCH_SIDES   sides to ask, with commas (all)
+# BENCH_PROFILE 1: where the time of an item goes, by perf on the host, in profile.txt.
+#               Figures of such a run are too dear by what perf takes. One row and
+#               one side: empty_1 and fairwq, unless BENCH_ROWS and BENCH_SIDES say
 # BENCH_BUILT   linked, or modules: these call the kernel and each other through a
 #               register on user-mode Linux
 # BENCH_KERNEL  uml-native, or uml: there each change of the interrupt flag is a
@@ -27,7 +31,9 @@
 
 dir=$top/build/bench
 rounds=${BENCH_ROUNDS:-7}
-rows=${BENCH_ROWS:-}
+profile=${BENCH_PROFILE:-}
+rows=${BENCH_ROWS:-${profile:+empty_1}}
+sides=${BENCH_SIDES:-${profile:+fairwq}}
 cpus=${BENCH_CPUS:-2}
 limit=${BENCH_LIMIT:-600}
 kernel=${BENCH_KERNEL:-uml-native}
@@ -50,7 +56,8 @@ fill_root() {
 	install -m 755 "$top/tools/bench-guest.sh" "$dir/root/init"
 	[ "$built" = linked ] ||
 		cp "$dir/src/fairwq.ko" "$dir/src/bench/fairwq_bench.ko" "$dir/root/modules/"
-	printf '%s\n' "rounds=$rounds" "rows=$rows" >"$dir/root/bench.args"
+	printf '%s\n' "rounds=$rounds" "rows=$rows" "sides=$sides" >"$dir/root/bench.args"
+	[ -z "$profile" ] || mkdir "$dir/root/profiler"
 }
 
 build() {
@@ -66,6 +73,41 @@ build() {
 	step "build fairwq and the bench" build_modules "$obj"
 }
 
+# From the moment on that the guest is ready: booting is of no interest. A sample
+# is a period of the CPU's time.
+period_ns=100000
+boot() {
+	local control=$dir/control wrap
+	if [ -z "$profile" ]; then
+		"$top/tools/boot.sh" uml "$obj" "$dir"
+		return
+	fi
+	rm -f "$control" "$dir"/perf.data*
+	mkfifo "$control"
+	wrap="perf record -q -e cpu-clock -c $period_ns -D -1 --control fifo:$control"
+	(
+		until [ -e "$dir/root/profiler/ready" ]; do sleep 0.1; done
+		echo enable >"$control"
+		sleep 0.2
+		touch "$dir/root/profiler/begun"
+	) &
+	FAIRWQ_WRAP="$wrap -o $dir/perf.data --" "$top/tools/boot.sh" uml "$obj" "$dir"
+	kill $! 2>/dev/null || true
+}
+
+# Of all CPUs together, with what the samples themselves need to be set up.
+say_profile() {
+	local items
+	items=$(sed -n 's/^items=//p' "$dir/result.txt")
+	echo "$rows, $sides: ns of CPU time per item, of $items items, by function"
+	perf report -i "$dir/perf.data" --stdio -q -g none -F sample,sym 2>/dev/null |
+		awk -v each="$period_ns" -v items="$items" '
+			$1 > 0 { ns = $1 * each / items; sum += ns
+				host = $2 == "[k]" ? "the host: " : ""; $1 = $2 = ""
+				if (++n <= 30) printf "%8.2f   %s\n", ns, host substr($0, 3) }
+			END { printf "%8.2f   all\n", sum }'
+}
+
 main() {
 	local load notes=()
 	mkdir -p "$dir"
@@ -73,11 +115,13 @@ main() {
 	build || return 2
 	step "put the guest together" fill_root || return 2
 	load=$(cut -d' ' -f1-3 /proc/loadavg)
-	FAIRWQ_CPUS=$cpus FAIRWQ_TIMEOUT=$limit "$top/tools/boot.sh" uml "$obj" "$dir"
+	FAIRWQ_CPUS=$cpus FAIRWQ_TIMEOUT=$limit boot
 	notes+=("kernel: $kernel; fairwq and the bench: $built")
 	[ "$cpus" -le "$jobs" ] || notes+=("more virtual CPUs than real ones: contended locks are slow")
+	[ -z "$profile" ] || notes+=("UNDER A PROFILER: the figures are too dear")
 	"$top/tools/bench.py" "$dir" "${notes[@]}" "load average of the host's $jobs CPUs: $load before," \
-		"$(cut -d' ' -f1-3 /proc/loadavg) after (this run adds up to $cpus)"
+		"$(cut -d' ' -f1-3 /proc/loadavg) after (this run adds up to $cpus)" || return
+	[ -z "$profile" ] || say_profile | tee "$dir/profile.txt"
 }
 
 [[ $cpus == [1-8] ]] || die "BENCH_CPUS is 1 to 8, not $cpus"
@@ -86,6 +130,7 @@ main() {
 [[ $kernel == uml || $kernel == uml-native ]] || die "BENCH_KERNEL is uml-native or uml, not $kernel"
 [[ $built == linked && $kernel != uml || $built == modules ]] ||
 	die "BENCH_BUILT is linked or modules, and modules for BENCH_KERNEL=uml"
-need_packages "${build_packages[@]}" busybox-static
+[[ $sides =~ ^[a-z0-9_,]*$ ]] || die "BENCH_SIDES is a list of names, not $sides"
+need_packages "${build_packages[@]}" busybox-static ${profile:+linux-perf}
 obj=$("$top/tools/kernel.sh" 7.3 ${kernel//-/ }) || exit 2
 locked "$dir.lock" main

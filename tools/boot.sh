@@ -10,6 +10,7 @@
 # FAIRWQ_LIMIT   seconds that one step in the guest may take (60)
 # FAIRWQ_TIMEOUT seconds for all of it (300)
 # FAIRWQ_STOP    if set, the first case that fails ends it
+# FAIRWQ_WRAP    what runs it, such as perf
 # FAIRWQ_APPEND  more for the kernel's command line, such as FUZZ_SEED=7
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -53,7 +54,8 @@ uml_command() {
 # and fills the console while it fails to: hence KILL.
 run() {
 	local rc=0
-	timeout -s KILL "${FAIRWQ_TIMEOUT:-300}" "${command[@]}" \
+	# shellcheck disable=SC2086 # to be split
+	timeout -s KILL "${FAIRWQ_TIMEOUT:-300}" ${FAIRWQ_WRAP:-} "${command[@]}" \
 		</dev/null >"$dir/stdout.log" 2>&1 || rc=$?
 	[ "$kind" = qemu ] || mv "$dir/stdout.log" "$dir/console.log"
 	[ ! -e "$dir/root/result.log" ] || mv "$dir/root/result.log" "$dir/"
