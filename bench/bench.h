@@ -44,6 +44,7 @@ struct bench_item {
 		struct work_struct work;
 		struct kthread_work kthread_work;
 		struct fairwq_work fairwq_work;
+		struct list_head list_node;
 	};
 	union {
 		void (*fn)(struct bench_item *item);	/* NULL: an empty item */
@@ -86,11 +87,13 @@ union bench_channel {
 	struct kthread_worker *worker;
 	struct fairwq_batch *batch;
 	struct bench_object *object;
+	struct bench_list *list;
 };
 
 struct bench_bed {
 	const struct bench_side *side;
 	struct fairwq_pool *pool;		/* of a side of fairwq */
+	struct bench_bed *each;			/* of a side that has a pool per channel */
 	union bench_channel *channel;
 	unsigned int nr_channels;
 };
@@ -114,8 +117,8 @@ struct bench_side {
 };
 
 extern const struct bench_side bench_wq_unbound, bench_wq_percpu, bench_wq_each,
-	bench_wq_ordered, bench_serial, bench_serial_inline, bench_mutex,
-	bench_kthread, bench_fairwq, bench_fairwq_one, bench_fairwq_strict,
+	bench_wq_ordered, bench_list, bench_serial, bench_serial_inline, bench_mutex,
+	bench_kthread, bench_fairwq, bench_fairwq_each, bench_fairwq_one, bench_fairwq_strict,
 	bench_fairwq_strict_one, bench_fairwq_fifo, bench_fairwq_time;
 
 int bench_open(struct bench_bed *bed, const struct bench_side *side,
@@ -204,6 +207,7 @@ struct bench_row {
 	const struct bench_side * const *sides;	/* to NULL; or NULL: called once */
 	unsigned int channels;
 	unsigned int threads;
+	unsigned int active;		/* runners; 0: as many as the side likes */
 };
 
 int bench_floor(const struct bench_row *row, const struct bench_side *side);

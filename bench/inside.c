@@ -3,23 +3,34 @@
  * What only fairwq's own headers tell: how large things are, and whether the
  * module's check of its fairness found something while it was measured.
  */
+#include <linux/slab.h>
+
 #include "../internal.h"
 #include "bench.h"
 
 static u64 violations, windows;
 
+/* And what the allocator makes of it. */
+static void size_say(const struct bench_row *row, const char *name, size_t size)
+{
+	void *one = kmalloc(size, GFP_KERNEL);
+
+	bench_say(row, name, "bytes=%zu allocated_bytes=%zu", size, ksize(one));
+	kfree(one);
+}
+
 int bench_size(const struct bench_row *row, const struct bench_side *side)
 {
-	bench_say(row, "fairwq_work", "bytes=%zu", sizeof(struct fairwq_work));
-	bench_say(row, "work_struct", "bytes=%zu", sizeof(struct work_struct));
-	bench_say(row, "kthread_work", "bytes=%zu", sizeof(struct kthread_work));
-	bench_say(row, "fairwq_batch", "bytes=%zu", sizeof(struct fairwq_batch));
-	bench_say(row, "fairwq_serializer", "bytes=%zu", sizeof(struct fairwq_serializer));
-	bench_say(row, "fairwq_limiter", "bytes=%zu", sizeof(struct fairwq_limiter));
-	bench_say(row, "fairwq_batch_stats", "bytes=%zu", sizeof(struct fairwq_batch_stats));
-	bench_say(row, "fairwq_runner", "bytes=%zu", sizeof(struct fairwq_runner));
-	bench_say(row, "fairwq_pool", "bytes=%zu", sizeof(struct fairwq_pool));
-	bench_say(row, "bench_item", "bytes=%zu", sizeof(struct bench_item));
+	size_say(row, "fairwq_work", sizeof(struct fairwq_work));
+	size_say(row, "work_struct", sizeof(struct work_struct));
+	size_say(row, "kthread_work", sizeof(struct kthread_work));
+	size_say(row, "fairwq_batch", sizeof(struct fairwq_batch));
+	size_say(row, "fairwq_batch_stats", sizeof(struct fairwq_batch_stats));
+	size_say(row, "fairwq_serializer", sizeof(struct fairwq_serializer));
+	size_say(row, "fairwq_limiter", sizeof(struct fairwq_limiter));
+	size_say(row, "fairwq_pool", sizeof(struct fairwq_pool));
+	size_say(row, "fairwq_runner", sizeof(struct fairwq_runner));
+	size_say(row, "bench_item", sizeof(struct bench_item));
 	return 0;
 }
 

@@ -28,13 +28,13 @@ module_param(sides, charp, 0644);
 MODULE_PARM_DESC(sides, "sides to ask, with commas; empty: all");
 
 static const struct bench_side * const call_sides[] = {
-	&bench_wq_unbound, &bench_wq_percpu, &bench_kthread, &bench_fairwq,
+	&bench_wq_unbound, &bench_wq_percpu, &bench_list, &bench_kthread, &bench_fairwq,
 	&bench_fairwq_strict, NULL,
 };
 
 static const struct bench_side * const item_sides[] = {
-	&bench_wq_unbound, &bench_wq_percpu, &bench_wq_each, &bench_kthread, &bench_fairwq,
-	&bench_fairwq_one, &bench_fairwq_strict, &bench_fairwq_strict_one, NULL,
+	&bench_wq_unbound, &bench_wq_percpu, &bench_wq_each, &bench_list, &bench_kthread,
+	&bench_fairwq, &bench_fairwq_one, &bench_fairwq_strict, &bench_fairwq_strict_one, NULL,
 };
 
 static const struct bench_side * const behind_sides[] = {
@@ -63,6 +63,15 @@ static const struct bench_side * const own_sides[] = {
 	&bench_wq_unbound, &bench_wq_each, &bench_fairwq, NULL,
 };
 
+/* One client is one device: something of its own for each, or one for all. */
+static const struct bench_side * const device_sides[] = {
+	&bench_wq_unbound, &bench_wq_each, &bench_fairwq, &bench_fairwq_each, NULL,
+};
+
+static const struct bench_side * const runner_sides[] = {
+	&bench_wq_unbound, &bench_fairwq, NULL,
+};
+
 static const struct bench_side * const object_sides[] = {
 	&bench_wq_ordered, &bench_mutex, &bench_serial, &bench_serial_inline, NULL,
 };
@@ -72,11 +81,19 @@ static const struct bench_side * const order_sides[] = {
 	&bench_wq_ordered, &bench_mutex, &bench_serial, NULL,
 };
 
+static const struct bench_side * const pool_sides[] = {
+	&bench_wq_each, &bench_fairwq_each, NULL,
+};
+
+static const struct bench_side * const batch_sides[] = {
+	&bench_fairwq, NULL,
+};
+
 static const struct bench_side * const many_order_sides[] = {
 	&bench_mutex, &bench_serial, NULL,
 };
 
-/* Name, question, sides; channels, threads. */
+/* Name, question, sides; channels, threads, runners. */
 static const struct bench_row all_rows[] = {
 	{ "floor", bench_floor, NULL },
 	{ "size", bench_size, NULL },
@@ -84,6 +101,13 @@ static const struct bench_row all_rows[] = {
 	{ "empty_1", bench_empty, item_sides, 1, 1 },
 	{ "empty_16", bench_empty, item_sides, 16, 1 },
 	{ "empty_16_p2", bench_empty, item_sides, 16, 2 },
+	{ "devices_1", bench_empty, device_sides, 1, 1 },
+	{ "devices_8", bench_empty, device_sides, 8, 1 },
+	{ "devices_64", bench_empty, device_sides, 64, 1 },
+	{ "runners_1", bench_empty, runner_sides, 16, 1, 1 },
+	{ "runners_2", bench_empty, runner_sides, 16, 1, 2 },
+	{ "runners_4", bench_empty, runner_sides, 16, 1, 4 },
+	{ "runners_8", bench_empty, runner_sides, 16, 1, 8 },
 	{ "trip", bench_round_trip, call_sides, 1, 1 },
 	{ "trip_rested", bench_round_trip, call_sides, 1, 0 },
 	{ "behind", bench_behind, behind_sides },
@@ -108,6 +132,8 @@ static const struct bench_row all_rows[] = {
 	{ "serial_1000", bench_empty, object_sides, 1000, 1 },
 	{ "objects_1000", bench_objects, order_sides, 1000 },
 	{ "objects_100000", bench_objects, many_order_sides, 100000 },
+	{ "pools_64", bench_objects, pool_sides, 64 },
+	{ "batches_10000", bench_objects, batch_sides, 10000 },
 	{ "one_each_2", bench_one_each, shared_sides, 1, 2 },
 	{ "one_each_4", bench_one_each, shared_sides, 1, 4 },
 	{ "one_each_8", bench_one_each, shared_sides, 1, 8 },

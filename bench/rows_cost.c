@@ -136,7 +136,7 @@ static int empty_run(struct bench_cost *cost, u64 patience, unsigned int *nr, u6
 int bench_empty(const struct bench_row *row, const struct bench_side *side)
 {
 	struct bench_cost cost = { .row = row };
-	int err = bench_open(&cost.bed, side, row->channels, 0);
+	int err = bench_open(&cost.bed, side, row->channels, row->active);
 	unsigned int nr = 0;
 	u64 ns = 0;
 

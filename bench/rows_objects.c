@@ -17,7 +17,12 @@ union order {
 	struct fairwq_serializer serializer;
 	struct mutex mutex;		/* of items of one object */
 	struct workqueue_struct *wq;
+	struct fairwq_pool *pool;
+	struct fairwq_batch *batch;
 };
+
+/* In which the batches are. */
+static struct fairwq_pool *order_pool;
 
 static unsigned long pages_free(void)
 {
@@ -27,81 +32,145 @@ static unsigned long pages_free(void)
 	return info.freeram;
 }
 
-static size_t order_size(const struct bench_side *side)
+static bool serializer_make(union order *order)
 {
-	return side == &bench_serial ? sizeof(struct fairwq_serializer) :
-	       side == &bench_mutex ? sizeof(struct mutex) :
-	       sizeof(struct workqueue_struct *);
+	fairwq_serializer_init(&order->serializer);
+	return true;
 }
 
-static bool order_make(const struct bench_side *side, void *place)
+static void serializer_end(union order *order)
 {
-	union order *order = place;
-
-	if (side == &bench_serial)
-		fairwq_serializer_init(&order->serializer);
-	else if (side == &bench_mutex)
-		mutex_init(&order->mutex);
-	else
-		order->wq = alloc_ordered_workqueue("fairwq_bench", 0);
-	return side != &bench_wq_ordered || order->wq;
+	fairwq_serializer_destroy(&order->serializer);
 }
 
-static void order_end(const struct bench_side *side, void *place)
+static bool mutex_make(union order *order)
 {
-	union order *order = place;
+	mutex_init(&order->mutex);
+	return true;
+}
 
-	if (side == &bench_serial)
-		fairwq_serializer_destroy(&order->serializer);
-	else if (side == &bench_mutex)
-		mutex_destroy(&order->mutex);
-	else
-		destroy_workqueue(order->wq);
+static void mutex_end(union order *order)
+{
+	mutex_destroy(&order->mutex);
+}
+
+static bool ordered_make(union order *order)
+{
+	order->wq = alloc_ordered_workqueue("fairwq_bench", 0);
+	return order->wq;
+}
+
+static bool wq_make(union order *order)
+{
+	order->wq = alloc_workqueue("fairwq_bench", WQ_UNBOUND, 0);
+	return order->wq;
+}
+
+static void wq_end(union order *order)
+{
+	destroy_workqueue(order->wq);
+}
+
+static bool pool_make(union order *order)
+{
+	order->pool = fairwq_pool_create(NULL, "bench");
+	return !IS_ERR(order->pool);
+}
+
+static void pool_end(union order *order)
+{
+	fairwq_pool_destroy(order->pool);
+}
+
+static bool batch_make(union order *order)
+{
+	order->batch = fairwq_batch_create(order_pool, NULL, "bench");
+	return !IS_ERR(order->batch);
+}
+
+static void batch_end(union order *order)
+{
+	fairwq_batch_dispose(order->batch);
+}
+
+static const struct order_kind {
+	const struct bench_side *side;
+	size_t size;
+	bool (*make)(union order *order);
+	void (*end)(union order *order);
+} order_kinds[] = {
+	{ &bench_serial, sizeof(struct fairwq_serializer), serializer_make, serializer_end },
+	{ &bench_mutex, sizeof(struct mutex), mutex_make, mutex_end },
+	{ &bench_wq_ordered, sizeof(void *), ordered_make, wq_end },
+	{ &bench_wq_each, sizeof(void *), wq_make, wq_end },
+	{ &bench_fairwq_each, sizeof(void *), pool_make, pool_end },
+	{ &bench_fairwq, sizeof(void *), batch_make, batch_end },
+};
+
+static const struct order_kind *order_kind(const struct bench_side *side)
+{
+	const struct order_kind *kind = order_kinds;
+
+	while (kind->side != side)
+		kind++;
+	return kind;
 }
 
 /* How many of them there can be, if not all. */
-static unsigned int orders_make(const struct bench_side *side, void *orders, unsigned int nr)
+static unsigned int orders_make(const struct order_kind *kind, void *orders, unsigned int nr)
 {
 	unsigned int i;
 
-	for (i = 0; i < nr && order_make(side, orders + i * order_size(side)); i++)
+	for (i = 0; i < nr && kind->make(orders + i * kind->size); i++)
 		if (i % BENCH_STRETCH == BENCH_STRETCH - 1)
 			cond_resched();
 	return i;
 }
 
-static void orders_end(const struct bench_side *side, void *orders, unsigned int nr)
+static void orders_end(const struct order_kind *kind, void *orders, unsigned int nr)
 {
 	unsigned int i;
 
 	for (i = 0; i < nr; i++) {
-		order_end(side, orders + i * order_size(side));
+		kind->end(orders + i * kind->size);
 		if (i % BENCH_STRETCH == BENCH_STRETCH - 1)
 			cond_resched();
 	}
 }
 
 /* The array is touched before, so that its pages are not part of the time. */
-int bench_objects(const struct bench_row *row, const struct bench_side *side)
+static void orders_measure(const struct bench_row *row, const struct order_kind *kind,
+			   void *orders)
 {
-	size_t size = order_size(side);
-	void *orders = kvcalloc(row->channels, size, GFP_KERNEL);
 	unsigned long before = pages_free(), after;
 	u64 begin = ktime_get_ns(), made, end;
 	unsigned int nr;
 
-	if (!orders)
-		return -ENOMEM;
-	nr = orders_make(side, orders, row->channels);
+	nr = orders_make(kind, orders, row->channels);
 	made = ktime_get_ns();
 	after = pages_free();
 	end = ktime_get_ns();
-	orders_end(side, orders, nr);
-	bench_say(row, side->name, "ns=%llu destroy_ns=%llu bytes=%lu made=%u",
+	orders_end(kind, orders, nr);
+	bench_say(row, kind->side->name, "ns=%llu destroy_ns=%llu bytes=%lu made=%u",
 		  div_u64(made - begin, max(nr, 1U)),
 		  div_u64(ktime_get_ns() - end, max(nr, 1U)),
-		  size + (before - min(before, after)) * PAGE_SIZE / max(nr, 1U), nr);
+		  kind->size + (before - min(before, after)) * PAGE_SIZE / max(nr, 1U), nr);
+}
+
+int bench_objects(const struct bench_row *row, const struct bench_side *side)
+{
+	const struct order_kind *kind = order_kind(side);
+	void *orders = kvcalloc(row->channels, kind->size, GFP_KERNEL);
+	int err = -ENOMEM;
+
+	order_pool = fairwq_pool_create(NULL, "bench-batches");
+	if (orders && !IS_ERR(order_pool)) {
+		orders_measure(row, kind, orders);
+		err = 0;
+	}
+	if (!IS_ERR(order_pool))
+		fairwq_pool_destroy(order_pool);
 	kvfree(orders);
 	rcu_barrier();	/* a workqueue goes after a grace period */
-	return 0;
+	return err;
 }

@@ -3,9 +3,11 @@
  * The contenders, each behind the same five operations: open, close, init,
  * queue, settle.
  */
+#include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/spinlock.h>
 
 #include "bench.h"
 #include "compat.h"
@@ -118,6 +120,90 @@ static const struct bench_ops wq_each_ops = {
 static const struct bench_ops wq_ordered_ops = {
 	.open = wq_ordered_open, .close = wq_each_close, .init = wq_init, .queue = wq_queue,
 	.settle = wq_each_settle,
+};
+
+/* ---- what drivers write by hand: a list, a lock and one work ----------- */
+
+/* No item can be queued twice, cancelled or flushed, and none has a turn. */
+struct bench_list {
+	spinlock_t lock;
+	struct list_head items;
+	struct work_struct work;
+	struct workqueue_struct *wq;
+};
+
+static void list_fn(struct work_struct *work)
+{
+	struct bench_list *list = container_of(work, struct bench_list, work);
+	struct bench_item *item, *next;
+	LIST_HEAD(taken);
+
+	spin_lock_irq(&list->lock);
+	list_splice_init(&list->items, &taken);
+	spin_unlock_irq(&list->lock);
+	list_for_each_entry_safe(item, next, &taken, list_node) {
+		bench_run(item);
+		cond_resched();
+	}
+}
+
+static void list_init(struct bench_item *items, unsigned int nr)
+{
+	for (; nr--; items++)
+		INIT_LIST_HEAD(&items->list_node);
+}
+
+static __always_inline void list_queue_one(union bench_channel channel, struct bench_item *item)
+{
+	struct bench_list *list = channel.list;
+	unsigned long flags;
+
+	spin_lock_irqsave(&list->lock, flags);
+	list_add_tail(&item->list_node, &list->items);
+	spin_unlock_irqrestore(&list->lock, flags);
+	queue_work(list->wq, &list->work);
+}
+
+static void list_queue(struct bench_bed *bed, unsigned int at, unsigned int over,
+		       struct bench_item *items, unsigned int nr)
+{
+	bench_rotate(bed, at, over, items, nr, list_queue_one);
+}
+
+/* One for all. */
+static int list_open(struct bench_bed *bed, unsigned int active)
+{
+	struct bench_list *list = kzalloc(sizeof(*list), GFP_KERNEL);
+	unsigned int i;
+
+	if (!list)
+		return -ENOMEM;
+	for (i = 0; i < bed->nr_channels; i++)
+		bed->channel[i].list = list;
+	spin_lock_init(&list->lock);
+	INIT_LIST_HEAD(&list->items);
+	INIT_WORK(&list->work, list_fn);
+	list->wq = wq_alloc(bed, active);
+	return list->wq ? 0 : -ENOMEM;
+}
+
+static void list_close(struct bench_bed *bed)
+{
+	struct bench_list *list = bed->channel[0].list;
+
+	if (list && list->wq)
+		destroy_workqueue(list->wq);
+	kfree(list);
+}
+
+static void list_settle(struct bench_bed *bed)
+{
+	flush_work(&bed->channel[0].list->work);
+}
+
+static const struct bench_ops list_ops = {
+	.open = list_open, .close = list_close, .init = list_init, .queue = list_queue,
+	.settle = list_settle,
 };
 
 /* ---- kthread_worker: a thread for each channel ------------------------ */
@@ -252,6 +338,46 @@ static const struct bench_ops fairwq_ops = {
 	.queue = fairwq_queue_items, .settle = bench_pool_settle,
 };
 
+/* ---- fairwq: a pool for each channel ----------------------------------- */
+
+static int each_open(struct bench_bed *bed, unsigned int active)
+{
+	unsigned int i;
+	int err = 0;
+
+	bed->each = kvcalloc(bed->nr_channels, sizeof(*bed->each), GFP_KERNEL);
+	if (!bed->each)
+		return -ENOMEM;
+	for (i = 0; i < bed->nr_channels && !err; i++) {
+		err = bench_open(&bed->each[i], &bench_fairwq, 1, active);
+		if (!err)
+			bed->channel[i] = bed->each[i].channel[0];
+	}
+	return err;
+}
+
+static void each_close(struct bench_bed *bed)
+{
+	unsigned int i;
+
+	for (i = 0; i < bed->nr_channels && bed->channel[i].batch; i++)
+		bench_close(&bed->each[i]);
+	kvfree(bed->each);
+}
+
+static void each_settle(struct bench_bed *bed)
+{
+	unsigned int i;
+
+	for (i = 0; i < bed->nr_channels; i++)
+		bench_pool_settle(&bed->each[i]);
+}
+
+static const struct bench_ops each_ops = {
+	.open = each_open, .close = each_close, .init = fairwq_init_items,
+	.queue = fairwq_queue_items, .settle = each_settle,
+};
+
 /* ---- all of them ------------------------------------------------------ */
 
 const struct bench_side bench_wq_unbound = {
@@ -270,12 +396,20 @@ const struct bench_side bench_wq_ordered = {
 	.name = "wq_ordered", .ops = &wq_ordered_ops,
 };
 
+const struct bench_side bench_list = {
+	.name = "list", .ops = &list_ops, .flags = WQ_UNBOUND,
+};
+
 const struct bench_side bench_kthread = {
 	.name = "kthread", .ops = &kthread_ops,
 };
 
 const struct bench_side bench_fairwq = {
 	.name = "fairwq", .ops = &fairwq_ops,
+};
+
+const struct bench_side bench_fairwq_each = {
+	.name = "fairwq_each", .ops = &each_ops,
 };
 
 const struct bench_side bench_fairwq_one = {

@@ -44,12 +44,14 @@ from verdict import BAD, read
 
 # What each row asks; what ends in a number is found without it.
 ROWS = {
-    'size': 'bytes',
+    'size': 'bytes, and what kmalloc() makes of them',
     'floor': 'ns for the pieces, each with an indirect call; line_moves: from one CPU to the other',
     'push': 'ns per queue call into a busy batch, its only runner held',
     'empty_1': 'ns per empty item, first call to last run; 1 producer, 1 batch',
     'empty_16': 'the same, 16 batches in rotation',
     'empty_16_p2': 'the same, 2 producers',
+    'devices': 'the same, N clients, 1 producer: something of its own for each, or one for all',
+    'runners': 'the same, 16 batches, N runners at most, on as many CPUs as the first line says',
     'trip': 'ns from queue call to wake-up, nothing else queued',
     'trip_rested': 'the same, after all CPUs have slept for 0.1 ms',
     'behind': 'ns until 200 items of 2 us have run that came behind 20,000 of another batch',
@@ -61,7 +63,9 @@ ROWS = {
     'idle': 'ns per empty item, one runner, 2 batches, next to so many idle ones',
     'serial_add': 'ns per queue call for an object whose only item in flight is held',
     'serial': 'ns per empty item, N objects in rotation, the items of one never overlap; 1 producer',
-    'objects': 'ns to set up the order of one of N objects; to take it down; memory; how many there were',
+    'objects': 'ns to set up the order of one of N objects; to take it down; bytes; how many it was',
+    'pools': 'the same of N pools, or unbound workqueues, and all that they bring',
+    'batches': 'the same of N batches in one pool, and all that they bring',
     'one_each': 'N threads, one item each: items/s; ns of the queue call. "own": a batch each',
 }
 
@@ -74,8 +78,10 @@ SIDES = {
     'mutex': 'a mutex per object, taken by plain items of one batch',
     'serial': 'a serializer per object, all items to one batch',
     'serial_inline': 'the same, a runner goes on with one for 50 us',
+    'list': 'a list_head, a spinlock, and one work on a WQ_UNBOUND workqueue; no turns, no cancel',
     'kthread': 'a kthread_worker per batch',
     'fairwq': 'default attributes',
+    'fairwq_each': 'a pool per batch',
     'fairwq_one': 'max_active 1',
     'fairwq_strict': 'FAIRWQ_STRICT_TURNS',
     'fairwq_strict_one': 'FAIRWQ_STRICT_TURNS, max_active 1',
