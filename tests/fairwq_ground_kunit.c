@@ -1,0 +1,540 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The ground that the other suites and the bench stand on: interrupts between CPUs, wake-ups
+ * from idle, timers and barriers. tests/configs/native.patch changes how user-mode Linux does
+ * all of these. A kernel that loses one makes every other figure and verdict worthless.
+ * Nothing of fairwq is used here.
+ *
+ * What is late is not lost: times only say how long a case goes on, and how long it waits for
+ * what never comes. On a busy machine it gets less far.
+ */
+#include <kunit/test.h>
+#include <linux/completion.h>
+#include <linux/cpumask.h>
+#include <linux/hrtimer.h>
+#include <linux/irqflags.h>
+#include <linux/jiffies.h>
+#include <linux/kthread.h>
+#include <linux/ktime.h>
+#include <linux/minmax.h>
+#include <linux/module.h>
+#include <linux/sched.h>
+#include <linux/sched/task.h>
+#include <linux/smp.h>
+#include <linux/string.h>
+
+#define GROUND_CPUS	8U
+#define GO_ON_FOR	HZ
+#define LOST_AFTER	(20 * HZ)
+
+/* ---- a thread on each CPU ---- */
+
+static struct {
+	void (*fn)(unsigned int index);
+	struct task_struct *task[GROUND_CPUS];
+	unsigned int cpu[GROUND_CPUS];
+	unsigned int nr;
+	atomic_t arrived;
+	atomic_t left;
+	struct completion finished;
+	unsigned long until;		/* jiffies */
+	unsigned int last;		/* round */
+	bool gave_up;
+} crew;
+
+static bool crew_gave_up(void)
+{
+	return READ_ONCE(crew.gave_up);
+}
+
+static bool spin_until(bool (*is_true)(unsigned int arg), unsigned int arg)
+{
+	unsigned long end = jiffies + LOST_AFTER;
+
+	while (!is_true(arg)) {
+		if (time_after(jiffies, end))
+			WRITE_ONCE(crew.gave_up, true);
+		if (crew_gave_up())
+			return false;
+		cpu_relax();
+		cond_resched();
+	}
+	return true;
+}
+
+static bool is_time_left(void)
+{
+	return time_before(jiffies, crew.until) && !crew_gave_up();
+}
+
+/*
+ * Of threads that go in step: the first says which round is the last, before it lets the
+ * others into it.
+ */
+static void may_be_last(unsigned int round)
+{
+	if (!is_time_left())
+		WRITE_ONCE(crew.last, round);
+}
+
+static bool was_last(unsigned int round)
+{
+	return round >= READ_ONCE(crew.last) || crew_gave_up();
+}
+
+static bool have_arrived(unsigned int count)
+{
+	return (unsigned int)atomic_read_acquire(&crew.arrived) >= count;
+}
+
+/* Returns when every thread has called it as often as this one. */
+static bool meet(unsigned int time)
+{
+	/* What was done before the meeting is seen behind it. */
+	smp_mb__before_atomic();
+	atomic_inc(&crew.arrived);
+	return spin_until(have_arrived, time * crew.nr);
+}
+
+static int crew_fn(void *data)
+{
+	crew.fn((unsigned long)data);
+	if (atomic_dec_and_test(&crew.left))
+		complete(&crew.finished);
+	while (!kthread_should_stop())
+		schedule_timeout_interruptible(1);
+	return 0;
+}
+
+static void crew_create(struct kunit *test)
+{
+	unsigned int cpu, i = 0;
+
+	for_each_online_cpu(cpu) {
+		if (i == crew.nr)
+			break;
+		crew.cpu[i] = cpu;
+		crew.task[i] = kthread_create(crew_fn, (void *)(unsigned long)i, "ground/%u", i);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(crew.task[i]));
+		kthread_bind(crew.task[i], cpu);
+		get_task_struct(crew.task[i]);
+		i++;
+	}
+}
+
+static void crew_wake(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < crew.nr; i++)
+		wake_up_process(crew.task[i]);
+}
+
+/* Runs @fn on the first @most CPUs until all have returned. */
+static void run_crew(struct kunit *test, unsigned int most, void (*fn)(unsigned int index))
+{
+	unsigned int i;
+
+	memset(&crew, 0, sizeof(crew));
+	crew.fn = fn;
+	crew.nr = min3(most, num_online_cpus(), GROUND_CPUS);
+	if (crew.nr < 2)
+		kunit_skip(test, "needs two CPUs");
+	atomic_set(&crew.left, crew.nr);
+	init_completion(&crew.finished);
+	crew.last = UINT_MAX;
+	crew_create(test);
+	crew.until = jiffies + GO_ON_FOR;
+	crew_wake();
+	if (!wait_for_completion_timeout(&crew.finished, 2 * LOST_AFTER)) {
+		WRITE_ONCE(crew.gave_up, true);
+		while (!wait_for_completion_timeout(&crew.finished, HZ))
+			crew_wake();
+	}
+	for (i = 0; i < crew.nr; i++) {
+		kthread_stop(crew.task[i]);
+		put_task_struct(crew.task[i]);
+	}
+	KUNIT_EXPECT_FALSE_MSG(test, crew.gave_up, "something never came");
+}
+
+/* ---- interrupts from CPU to CPU ---- */
+
+/* Of each CPU. One at a time comes to it, from the CPU before it. */
+static struct ground {
+	call_single_data_t csd;
+	unsigned int sent;		/* to the next */
+	unsigned int received;
+	unsigned int unwanted;		/* while interrupts were off */
+	bool irqs_off;
+} ____cacheline_aligned ground[GROUND_CPUS];
+
+static void ground_ipi(void *info)
+{
+	struct ground *g = info;
+
+	if (READ_ONCE(g->irqs_off))
+		g->unwanted++;
+	WRITE_ONCE(g->received, g->received + 1);
+}
+
+static void ground_reset(void)
+{
+	unsigned int i;
+
+	memset(ground, 0, sizeof(ground));
+	for (i = 0; i < GROUND_CPUS; i++)
+		INIT_CSD(&ground[i].csd, ground_ipi, &ground[i]);
+}
+
+static void ground_judge(struct kunit *test)
+{
+	unsigned int i;
+
+	for (i = 0; i < crew.nr; i++) {
+		KUNIT_EXPECT_EQ(test, ground[i].sent, ground[(i + 1) % crew.nr].received);
+		KUNIT_EXPECT_EQ(test, 0, ground[i].unwanted);
+	}
+}
+
+static bool is_received(unsigned int index)
+{
+	return READ_ONCE(ground[(index + 1) % crew.nr].received) == ground[index].sent;
+}
+
+static bool send(unsigned int index)
+{
+	unsigned int to = (index + 1) % crew.nr;
+
+	if (smp_call_function_single_async(crew.cpu[to], &ground[to].csd))
+		return false;
+	ground[index].sent++;
+	return true;
+}
+
+static void irqs_off_for(unsigned int index, unsigned int spins)
+{
+	struct ground *g = &ground[index];
+	unsigned long flags;
+
+	local_irq_save(flags);
+	WRITE_ONCE(g->irqs_off, true);
+	while (spins--)
+		cpu_relax();
+	WRITE_ONCE(g->irqs_off, false);
+	local_irq_restore(flags);
+}
+
+/* Every CPU sends to the next, and has its own interrupts off now and then. */
+static void storm(unsigned int index)
+{
+	unsigned int i;
+
+	meet(1);
+	for (i = 0; is_time_left(); i++) {
+		if (!send(index))
+			break;
+		irqs_off_for(index, i % 512);
+		if (!spin_until(is_received, index))
+			break;
+	}
+	meet(2);
+}
+
+static void ground_test_no_ipi_is_lost(struct kunit *test)
+{
+	ground_reset();
+	run_crew(test, GROUND_CPUS, storm);
+	ground_judge(test);
+}
+
+/* One that comes while interrupts are off waits until they are on, and then comes. */
+#define MASKED_SPINS	2000U
+
+static unsigned int masked_round;
+
+static bool is_masked(unsigned int round)
+{
+	/* Pairs with the release in masked_look_out(). */
+	return smp_load_acquire(&masked_round) == round;
+}
+
+static bool is_sent(unsigned int round)
+{
+	return READ_ONCE(ground[0].sent) == round;
+}
+
+static void masked_send(void)
+{
+	unsigned int round;
+
+	for (round = 1; spin_until(is_masked, round) && send(0) && !was_last(round); round++)
+		;
+}
+
+/* For a while only: a task of the other CPU may itself wait for this one, in a TLB flush. */
+static void masked_look_out(unsigned int round)
+{
+	unsigned long flags;
+	unsigned int i;
+
+	local_irq_save(flags);
+	WRITE_ONCE(ground[1].irqs_off, true);
+	/* With interrupts off before: the other side sends when it sees this. */
+	smp_store_release(&masked_round, round);
+	for (i = 0; i < MASKED_SPINS && !is_sent(round); i++)
+		cpu_relax();
+	for (i = 0; i < MASKED_SPINS / 10; i++)
+		cpu_relax();
+	WRITE_ONCE(ground[1].irqs_off, false);
+	local_irq_restore(flags);
+}
+
+static void masked_wait(void)
+{
+	unsigned int round;
+
+	for (round = 1;; round++) {
+		may_be_last(round);
+		masked_look_out(round);
+		if (!spin_until(is_sent, round) || !spin_until(is_received, 0) ||
+		    was_last(round))
+			break;
+	}
+}
+
+static void masked(unsigned int index)
+{
+	if (index)
+		masked_wait();
+	else
+		masked_send();
+}
+
+static void ground_test_masked_ipi_waits(struct kunit *test)
+{
+	ground_reset();
+	masked_round = 0;
+	run_crew(test, 2, masked);
+	KUNIT_EXPECT_EQ(test, ground[0].sent, ground[1].received);
+	KUNIT_EXPECT_EQ(test, 0, ground[1].unwanted);
+}
+
+/* ---- a CPU that sleeps wakes up ---- */
+
+#define LATE_AFTER	(HZ / 5)
+#define LOOK_AGAIN_FOR	(10 * HZ)
+
+/*
+ * A CPU that loses what was to wake it goes on with its next timer, which may be that of
+ * another task. So the next best sign is that it is late. A host that stops a CPU for that
+ * long looks the same: one is let pass, and then looked for another.
+ */
+static struct {
+	struct completion turn[2];
+	unsigned long woken;	/* jiffies */
+	unsigned int late;
+} sleeps;
+
+static void sleeps_look(void)
+{
+	if (time_before(jiffies, READ_ONCE(sleeps.woken) + LATE_AFTER))
+		return;
+	if (!sleeps.late++)
+		crew.until = jiffies + LOOK_AGAIN_FOR;
+}
+
+static void sleeps_run(struct kunit *test, void (*fn)(unsigned int index))
+{
+	ground_reset();
+	init_completion(&sleeps.turn[0]);
+	init_completion(&sleeps.turn[1]);
+	sleeps.late = 0;
+	run_crew(test, 2, fn);
+	KUNIT_EXPECT_LE(test, sleeps.late, 1);
+}
+
+static void sleep_for_turn(unsigned int index)
+{
+	while (!wait_for_completion_timeout(&sleeps.turn[index], LATE_AFTER + 1))
+		if (crew_gave_up())
+			return;
+	sleeps_look();
+}
+
+/* Two tasks in turn, of which one sleeps while the other runs. */
+static void in_turn(unsigned int index)
+{
+	unsigned int round;
+
+	for (round = 1;; round++) {
+		if (index)
+			sleep_for_turn(index);
+		else
+			may_be_last(round);
+		/* Now and then the other CPU has the time to fall asleep. */
+		irqs_off_for(index, round % 1000);
+		WRITE_ONCE(sleeps.woken, jiffies);
+		complete(&sleeps.turn[!index]);
+		if (!index)
+			sleep_for_turn(index);
+		if (was_last(round))
+			break;
+	}
+}
+
+static void ground_test_sleeping_cpu_wakes(struct kunit *test)
+{
+	sleeps_run(test, in_turn);
+}
+
+/* The other CPU has nothing to do, and gets the next one as it falls asleep again. */
+static void poke(unsigned int index)
+{
+	unsigned int i, spins;
+
+	if (index) {
+		wait_for_completion(&sleeps.turn[1]);
+		return;
+	}
+	for (i = 0; is_time_left(); i++) {
+		for (spins = i % 100; spins; spins--)
+			cpu_relax();
+		WRITE_ONCE(sleeps.woken, jiffies);
+		if (!send(0) || !spin_until(is_received, 0))
+			break;
+		sleeps_look();
+	}
+	complete(&sleeps.turn[1]);
+}
+
+static void ground_test_idle_cpu_takes_ipi(struct kunit *test)
+{
+	sleeps_run(test, poke);
+}
+
+/* ---- a timer fires, whatever else its CPU gets ---- */
+
+static unsigned int timers_lost[GROUND_CPUS];
+
+static void timed(unsigned int index)
+{
+	unsigned int i;
+	ktime_t time;
+
+	for (i = 0; is_time_left(); i++) {
+		send(index);
+		irqs_off_for(index, i % 500);
+		time = (20 + i % 50) * NSEC_PER_USEC;
+		set_current_state(TASK_UNINTERRUPTIBLE);
+		/* Not 0: it was woken by hand. */
+		if (schedule_hrtimeout(&time, HRTIMER_MODE_REL_PINNED))
+			timers_lost[index]++;
+	}
+	meet(1);
+	spin_until(is_received, index);
+}
+
+static void ground_test_no_timer_is_lost(struct kunit *test)
+{
+	unsigned int i;
+
+	ground_reset();
+	memset(timers_lost, 0, sizeof(timers_lost));
+	run_crew(test, GROUND_CPUS, timed);
+	for (i = 0; i < crew.nr; i++)
+		KUNIT_EXPECT_EQ(test, 0, timers_lost[i]);
+	ground_judge(test);
+}
+
+/* ---- barriers order what they are there for ---- */
+
+static struct {
+	unsigned int x ____cacheline_aligned;
+	unsigned int y ____cacheline_aligned;
+	unsigned int seen[2] ____cacheline_aligned;
+	unsigned int wrong;
+} litmus;
+
+/* Store, fence, load, on two CPUs: one of them sees what the other has stored. */
+static void store_buffer(unsigned int index)
+{
+	unsigned int *mine = index ? &litmus.y : &litmus.x;
+	unsigned int *other = index ? &litmus.x : &litmus.y;
+	unsigned int round;
+
+	for (round = 1;; round++) {
+		if (!index)
+			may_be_last(round);
+		if (!meet(2 * round - 1))
+			return;
+		if (round % 2) {
+			WRITE_ONCE(*mine, round);
+			smp_mb(); /* is what is tested */
+		} else {
+			smp_store_mb(*mine, round); /* so is this one */
+		}
+		litmus.seen[index] = READ_ONCE(*other);
+		if (!meet(2 * round))
+			return;
+		if (!index && litmus.seen[0] != round && litmus.seen[1] != round)
+			litmus.wrong++;
+		if (was_last(round))
+			return;
+	}
+}
+
+/* Two stores in order, seen by two loads in order. */
+static void message(unsigned int index)
+{
+	unsigned int flag = 0, i;
+
+	meet(1);
+	for (i = 1; index && is_time_left(); i++) {
+		WRITE_ONCE(litmus.x, i);
+		smp_store_release(&litmus.y, i); /* is what is tested */
+	}
+	while (!index && is_time_left()) {
+		flag = smp_load_acquire(&litmus.y); /* so is this one */
+		if (READ_ONCE(litmus.x) < flag)
+			litmus.wrong++;
+	}
+}
+
+static void run_litmus(struct kunit *test, void (*fn)(unsigned int index))
+{
+	memset(&litmus, 0, sizeof(litmus));
+	run_crew(test, 2, fn);
+	KUNIT_EXPECT_EQ(test, 0, litmus.wrong);
+}
+
+static void ground_test_fence_orders_store_and_load(struct kunit *test)
+{
+	run_litmus(test, store_buffer);
+}
+
+static void ground_test_release_orders_stores(struct kunit *test)
+{
+	run_litmus(test, message);
+}
+
+static struct kunit_case ground_cases[] = {
+	KUNIT_CASE(ground_test_no_ipi_is_lost),
+	KUNIT_CASE(ground_test_masked_ipi_waits),
+	KUNIT_CASE(ground_test_sleeping_cpu_wakes),
+	KUNIT_CASE(ground_test_idle_cpu_takes_ipi),
+	KUNIT_CASE(ground_test_no_timer_is_lost),
+	KUNIT_CASE(ground_test_fence_orders_store_and_load),
+	KUNIT_CASE(ground_test_release_orders_stores),
+	{ }
+};
+
+static struct kunit_suite ground_suite = {
+	.name = "fairwq_ground",
+	.test_cases = ground_cases,
+};
+
+kunit_test_suite(ground_suite);
+
+MODULE_DESCRIPTION("Tests of the kernel that the other tests run on");
+MODULE_LICENSE("GPL");
