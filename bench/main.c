@@ -15,6 +15,9 @@
 
 #include "bench.h"
 
+#define ROW_ROUNDS	3U	/* at least */
+#define ROW_PATIENCE_NS	(20 * NSEC_PER_SEC)
+
 static unsigned int rounds = 7;
 module_param(rounds, uint, 0644);
 MODULE_PARM_DESC(rounds, "how often every side of every row is asked");
@@ -132,7 +135,7 @@ static const struct bench_row all_rows[] = {
 	{ "serial_1000", bench_empty, object_sides, 1000, 1 },
 	{ "objects_1000", bench_objects, order_sides, 1000 },
 	{ "objects_100000", bench_objects, many_order_sides, 100000 },
-	{ "pools_64", bench_objects, pool_sides, 64 },
+	{ "pools_256", bench_objects, pool_sides, 256 },
 	{ "batches_10000", bench_objects, batch_sides, 10000 },
 	{ "one_each_2", bench_one_each, shared_sides, 1, 2 },
 	{ "one_each_4", bench_one_each, shared_sides, 1, 4 },
@@ -223,12 +226,17 @@ static int bench_ask_round(const struct bench_row *row)
 	return err;
 }
 
+/* On a busy machine a row gets fewer rounds than it should; tools/bench.py tells. */
 static int bench_ask(const struct bench_row *row)
 {
+	u64 until = ktime_get_ns() + ROW_PATIENCE_NS;
 	int err = 0;
 
-	for (bench_round = 0; bench_round < rounds && !err; bench_round++)
+	for (bench_round = 0; bench_round < rounds && !err; bench_round++) {
+		if (bench_round >= ROW_ROUNDS && ktime_get_ns() > until)
+			break;
 		err = bench_ask_round(row);
+	}
 	if (err)
 		pr_err("row %s failed: %d\n", row->name, err);
 	return err;

@@ -71,9 +71,12 @@ static void wq_end(union order *order)
 	destroy_workqueue(order->wq);
 }
 
+/* Each by a name of its own, as those of drivers have. */
 static bool pool_make(union order *order)
 {
-	order->pool = fairwq_pool_create(NULL, "bench");
+	static unsigned int nr;
+
+	order->pool = fairwq_pool_create(NULL, "bench-%u", nr++);
 	return !IS_ERR(order->pool);
 }
 

@@ -126,7 +126,7 @@ static const struct bench_ops wq_ordered_ops = {
 
 /* No item can be queued twice, cancelled or flushed, and none has a turn. */
 struct bench_list {
-	spinlock_t lock;
+	spinlock_t lock;		/* of @items */
 	struct list_head items;
 	struct work_struct work;
 	struct workqueue_struct *wq;

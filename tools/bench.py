@@ -3,6 +3,9 @@
 """Makes a table of what the bench printed, and result.txt for programs.
 
 usage: bench.py DIR [NOTE...]
+       bench.py --rst DIR
+
+The second prints the tables of Documentation/bench.rst from an earlier run.
 
 DIR holds console.log and status of the boot. Written to DIR: samples.txt, the
 lines as they came; table.txt, which is also printed; result.txt, key=value:
@@ -129,6 +132,42 @@ BUDGETS = (
     ('size_runner', 'size', 'fairwq_runner', None, 'bytes', '<= 8192'),
 )
 
+# Tables of the documentation: title, rows, sides, and the figure, if not the first.
+RST_TABLES = (
+    ('Queue call and empty items, ns per item',
+     ('push', 'empty_1', 'empty_16', 'empty_16_p2'),
+     ('wq_unbound', 'wq_percpu', 'list', 'kthread', 'fairwq', 'fairwq_strict'), None),
+    ('One item, there and back, ns', ('trip', 'trip_rested'),
+     ('wq_unbound', 'wq_percpu', 'list', 'kthread', 'fairwq', 'fairwq_strict'), None),
+    ('One item outstanding per thread, items a second',
+     ('one_each_2', 'one_each_8', 'one_each_2_own', 'one_each_8_own'),
+     ('wq_unbound', 'wq_percpu', 'wq_each', 'fairwq'), None),
+    ('Order per object, ns per item', ('serial_add', 'serial_1', 'serial_1000'),
+     ('wq_ordered', 'mutex', 'serial', 'serial_inline'), None),
+    ('Devices and runners, ns per empty item',
+     ('devices_1', 'devices_8', 'devices_64', 'runners_1', 'runners_2', 'runners_4',
+      'runners_8'), ('wq_unbound', 'wq_each', 'fairwq', 'fairwq_each'), None),
+    ('One runner, N batches that all have items, ns per empty item',
+     ('eligible_2', 'eligible_16', 'eligible_256', 'eligible_4096', 'eligible_10000'),
+     ('wq_unbound', 'fairwq', 'fairwq_strict'), None),
+    ('200 items behind 20,000, ns', ('behind',),
+     ('ideal', 'wq_unbound', 'fairwq', 'fairwq_strict', 'fairwq_fifo'), None),
+    ('A short item beside N busy clients: how long it waits, median, ns',
+     ('quiet_1', 'quiet_8', 'quiet_64'),
+     ('wq_unbound', 'wq_each', 'kthread', 'fairwq', 'fairwq_strict', 'fairwq_fifo'), 'p50_ns'),
+    ('Time, 1:100 by item: how even it is (Jain)', ('time_fair', 'time_weights'),
+     ('wq_unbound', 'fairwq', 'fairwq_time'), 'jain'),
+    ('The same: by how much of its share a client misses it, percent',
+     ('time_fair', 'time_weights'), ('wq_unbound', 'fairwq', 'fairwq_time'), 'off_percent'),
+    ('To set one up, ns', ('objects_1000', 'pools_256', 'batches_10000'),
+     ('wq_ordered', 'wq_each', 'mutex', 'serial', 'fairwq_each', 'fairwq'), None),
+    ('To take one down, ns', ('objects_1000', 'pools_256', 'batches_10000'),
+     ('wq_ordered', 'wq_each', 'mutex', 'serial', 'fairwq_each', 'fairwq'), 'destroy_ns'),
+    ('Memory of one with all that it brings, bytes',
+     ('objects_1000', 'pools_256', 'batches_10000'),
+     ('wq_ordered', 'wq_each', 'mutex', 'serial', 'fairwq_each', 'fairwq'), 'bytes'),
+)
+
 SAMPLE = re.compile(r'fairwq-bench: row=(\S+) side=(\S+) round=(\d+) (.*)$')
 FACT = re.compile(r'fairwq-bench: (?:cpus=\d+ rounds=\d+ built=\w+|'
                   r'violations=\d+ windows=\d+ items=\d+)$')
@@ -213,6 +252,10 @@ def missed_by(value, want):
     return max(over if how == '<=' else -over, 0)
 
 
+def says_missed(percent):
+    return f'missed by {short(percent)} %' if percent else 'holds'
+
+
 def budgets(samples):
     """(name, text, value, want) of what was measured."""
     for name, row, side, base, put, want in BUDGETS:
@@ -276,11 +319,19 @@ def ground(samples):
             ' No figure below is one of speed.'
 
 
+def cut_short(samples):
+    """Which rows had fewer rounds than asked for."""
+    asked = int(samples.facts.get('rounds', 0))
+    had = {row: min(len(samples.by_round(row, s)) for s in samples.sides(row))
+           for row in samples.rows()}
+    if few := [f'{row} {n}' for row, n in had.items() if n < asked]:
+        yield 'Fewer rounds, as the machine is busy: ' + ', '.join(few)
+
+
 def budget_lines(samples):
     for name, text, value, want in budgets(samples):
-        missed = missed_by(value, want)
-        yield f'  {name:<16}{short(value):>10}  wanted {want:<10}' + (
-            f'missed by {short(missed)} %' if missed else 'holds').ljust(20) + text
+        missed = says_missed(missed_by(value, want))
+        yield f'  {name:<16}{short(value):>10}  wanted {want:<10}{missed:<20}{text}'
 
 
 def table(samples, notes):
@@ -288,6 +339,7 @@ def table(samples, notes):
     yield f'{samples.facts.get("cpus", "?")} CPUs, {samples.facts.get("rounds", "?")} rounds; ' \
         'medians, and the least and the most of all samples'
     yield from ground(samples)
+    yield from cut_short(samples)
     yield from notes
     width = (20, 14, 30, 8, 16, 9)
     head = ['', 'median', 'spread', 'ratio', 'spread', 'of best',
@@ -309,6 +361,48 @@ def table(samples, notes):
         f' in {samples.facts.get("windows", "?")} windows'
 
 
+def rst_grid(lines):
+    """A simple table of which the first line is the head."""
+    width = [max(map(len, column)) for column in zip(*lines)]
+    rule = '  '.join('=' * w for w in width)
+    body = ['  '.join(c.ljust(w) for c, w in zip(line, width)).rstrip() for line in lines]
+    return [rule, body[0], rule, *body[1:], rule, '']
+
+
+def rst_cell(samples, row, side, figure):
+    figures = samples.figures(row, side)
+    if not figures or figure and figure not in figures:
+        return '-'
+    text = short(median(samples.all(row, side, figure or figures[0])))
+    found = samples.quotients(row, side, YARDSTICK) if not figure and side != YARDSTICK else []
+    return f'{text} ({short(median(found))}x)' if found else text
+
+
+def rst(samples):
+    """The tables of the documentation."""
+    yield from [f'{samples.facts["cpus"]} CPUs, {samples.facts["rounds"]} rounds. '
+                f'The ground, in ns:', '']
+    yield from rst_grid([['piece', 'ns']] + [
+        [p, short(median(samples.all('floor', p, 'ns')))] for p in samples.sides('floor')])
+    for title, rows, sides, figure in RST_TABLES:
+        sides = [s for s in sides if any(samples.figures(row, s) for row in rows)]
+        rows = [r for r in rows if any(samples.figures(r, s) for s in sides)]
+        if rows:
+            yield from [title + ':', '']
+            yield from rst_grid([['', *sides]] + [
+                [r, *(rst_cell(samples, r, s, figure) for s in sides)] for r in rows])
+    sizes = [[s, *(short(median(samples.all('size', s, f))) for f in samples.figures('size', s))]
+             for s in samples.sides('size')]
+    if sizes:
+        yield from ['Sizes, and what kmalloc() makes of them, bytes:', '']
+        yield from rst_grid([['', 'size', 'allocated']] + sizes)
+    wanted = [[name, short(value), want, says_missed(missed_by(value, want))]
+              for name, _, value, want in budgets(samples)]
+    if wanted:
+        yield from ['Budgets:', '']
+        yield from rst_grid([['budget', 'is', 'wanted', 'it']] + wanted)
+
+
 def write(path, lines):
     with open(path, 'w', encoding='utf-8') as f:
         f.writelines(line + '\n' for line in lines)
@@ -325,8 +419,11 @@ def complaints(console, status):
 
 
 def main():
-    if len(sys.argv) < 2:
+    if len(sys.argv) < 2 or sys.argv[1:] == ['--rst']:
         sys.exit(__doc__)
+    if sys.argv[1] == '--rst':
+        print('\n'.join(rst(Samples(read(os.path.join(sys.argv[2], 'console.log'))))))
+        return
     top, notes = sys.argv[1], sys.argv[2:]
     console = read(os.path.join(top, 'console.log'))
     status = (read(os.path.join(top, 'status')) or ['none'])[0]
