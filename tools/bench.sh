@@ -20,8 +20,8 @@
 # BENCH_KERNEL  uml-native, or uml: there each change of the interrupt flag is a
 #               system call of the host, a hundred times too dear; as modules only
 # BENCH_CPUS    virtual CPUs, 1 to 8 (2). More than there are real ones that are
-#               free measure the host's scheduler: whoever holds a contended
-#               lock loses his CPU, and the others spin
+#               free measure the host's scheduler: the holder of a contended
+#               lock loses its CPU, and the others spin
 # BENCH_LIMIT   seconds for all of it (600)
 #
 # Exit: 0 measured, 2 it could not be built, 3 the guest crashed, warned or
