@@ -120,6 +120,7 @@ void fairwq_cost_refund_locked(const struct fairwq_turn *turn)
 
 	if (turn->era != pool->era || fairwq_mutant(REFUND_LOST))
 		return;
+	fairwq_window_refund_locked(batch);
 	if (turn->streak)
 		fairwq_tree_refund_streak(&pool->tree, &batch->node, fairwq_charged(turn));
 	else

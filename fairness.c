@@ -15,14 +15,19 @@
  *
  * That alone does not see a client that is starved by others that come and go. So each
  * of them is compared with an ideal server, too, that serves all clients of one rank
- * which have a backlog at once, by weight: each of them has got @vtime by now, whatever
- * the module did. A client that was served less than an eighth of that, beyond what is
- * planned and in flight, is starved. Less than its share may be right: a client that was
- * away is served before others that had more, and has no part in what the ideal server
- * shares out after it is gone.
+ * which have a backlog at once, by weight: each of them gets as much of @vtime as goes by
+ * while it has one, whatever the module did. A client that was served less than an eighth
+ * of that, beyond a turn of each other one and what is planned and in flight, is starved.
+ * Less than its share may be right: a client that was away is served before others that
+ * had more, and has no part in what the ideal server shares out after it is gone.
  *
  * And a lower priority must not have had more than its turn in so many while a higher one
- * had a backlog all the time.
+ * had a backlog all the time. What it had waited for by then is not lost: after a streak
+ * of a higher one that is several turns at once.
+ *
+ * Turns that were taken and not used are given back, and come first when they are taken
+ * again. Until then they are owed to the node. One that is owed some when a window begins
+ * is not compared with others; and others may wait for it.
  *
  * What is compared is turns under round robin, and ns of run time under fair
  * time. Turns: when i is chosen its virtual time is not above that of j, so
@@ -71,6 +76,8 @@
 #define TURN_SHIFT		16
 #define TURN			BIT(TURN_SHIFT)
 static_assert(FAIRWQ_COST_TURN >= TURN);
+/* And what was given back of them less exactly, in 32 bits. */
+#define PEAK_SHIFT		16
 
 /* What the nodes of one rank have in common. */
 struct fairwq_sums {
@@ -102,6 +109,14 @@ static bool fairwq_by_time(const struct fairwq_pool *pool)
 	return pool->policy == FAIRWQ_FAIR_TIME;
 }
 
+/* What the tree counts, in turns or in ns. */
+static s64 fairwq_window_unit(const struct fairwq_pool *pool, s64 cost)
+{
+	if (fairwq_by_time(pool))
+		return cost >> FAIRWQ_COST_NS_SHIFT;
+	return cost >> (FAIRWQ_COST_TURN_SHIFT - TURN_SHIFT);
+}
+
 /* ---- the ideal server --------------------------------------------------- */
 
 /* Share out what is pending, before the clients that share it change. */
@@ -110,22 +125,31 @@ static void fairwq_ideal_share_locked(struct fairwq_pool *pool, struct fairwq_id
 	lockdep_assert_held(&pool->lock);
 
 	if (ideal->pending && ideal->weight)
-		ideal->vtime += div_u64(ideal->pending * 100, ideal->weight);
+		ideal->vtime += div64_s64(ideal->pending * 100, ideal->weight);
 	ideal->pending = 0;
 }
 
-/* A client of that rank was served so much. */
-static void fairwq_ideal_serve_locked(struct fairwq_pool *pool, unsigned int rank, u64 cost)
+/* @node was served so much; less than 0: that was not used after all. */
+static void fairwq_ideal_serve_locked(struct fairwq_pool *pool, struct fairwq_node *node,
+				      unsigned int rank, s64 cost)
 {
 	struct fairwq_ideal *ideal = &pool->ideal[rank];
+	s64 share;
 
 	lockdep_assert_held(&pool->lock);
 
 	if (pool->tree.by_arrival)
 		return;
-	ideal->pending += cost;
-	ideal->got += cost;
-	ideal->longest = max(ideal->longest, cost);
+	ideal->longest = max_t(s64, ideal->longest, cost);
+	if (likely(node->waits)) {
+		ideal->pending += cost;
+		return;
+	}
+	/* All that it has is in flight: it has its part in that. */
+	fairwq_ideal_share_locked(pool, ideal);
+	share = div64_s64(cost * 100, ideal->weight + node->weight);
+	ideal->vtime += share;
+	node->member.ideal += share;
 }
 
 /* @node has a backlog from now on, or no longer. */
@@ -140,7 +164,9 @@ static void fairwq_ideal_count_locked(struct fairwq_pool *pool, struct fairwq_no
 		return;
 	fairwq_ideal_share_locked(pool, ideal);
 	node->waits = waits;
+	node->member.ideal += waits ? -ideal->vtime : ideal->vtime;
 	ideal->weight += waits ? node->weight : -node->weight;
+	ideal->least = min(ideal->least, ideal->weight);
 	ideal->nr += waits ? 1 : -1;
 	if (!ideal->nr)
 		ideal->emptied = pool->plan_nr;
@@ -150,15 +176,23 @@ static void fairwq_ideal_count_locked(struct fairwq_pool *pool, struct fairwq_no
 
 static void fairwq_ideal_start_locked(struct fairwq_pool *pool)
 {
+	s64 most = pool->max_active * (s64)WINDOW_TURNS * TURN;
 	struct fairwq_ideal *ideal;
+	unsigned int rank;
 
 	lockdep_assert_held(&pool->lock);
 
-	for (ideal = pool->ideal; ideal < pool->ideal + FAIRWQ_NR_RANKS; ideal++) {
+	for (rank = 0; rank < FAIRWQ_NR_RANKS; rank++) {
+		ideal = &pool->ideal[rank];
 		fairwq_ideal_share_locked(pool, ideal);
-		ideal->base = ideal->vtime;
+		ideal->waited = clamp_t(s64, fairwq_window_unit(pool, pool->tree.waited[rank]),
+					0, most);
 		ideal->got = 0;
+		ideal->undone = 0;
+		ideal->owed = 0;
 		ideal->longest = 0;
+		ideal->least = ideal->weight;
+		ideal->began = ideal->nr;
 		ideal->busy = ideal->nr;
 		ideal->streak = false;
 	}
@@ -166,17 +200,30 @@ static void fairwq_ideal_start_locked(struct fairwq_pool *pool)
 
 /* ---- the window --------------------------------------------------------- */
 
-/* What @node got in this window, by weight; in turns, or in ns. */
+/* What @node got in this window, by weight. */
 static s64 fairwq_window_service(const struct fairwq_pool *pool,
 				 const struct fairwq_node *node)
 {
-	s64 cost = node->service - node->member.base;
+	s64 cost = fairwq_window_unit(pool, node->service - node->member.base);
 
-	if (fairwq_by_time(pool))
-		cost >>= FAIRWQ_COST_NS_SHIFT;
-	else
-		cost >>= FAIRWQ_COST_TURN_SHIFT - TURN_SHIFT;
 	return div_s64(cost * 100, node->weight);
+}
+
+/* What @node was charged for, was given back, and has not had again. */
+static u64 fairwq_window_owed(const struct fairwq_pool *pool, const struct fairwq_node *node)
+{
+	s32 owed = node->peak - (u32)(node->service >> PEAK_SHIFT);
+
+	return owed > 0 ? fairwq_window_unit(pool, (s64)owed << PEAK_SHIFT) : 0;
+}
+
+/* From now on @node is owed what it is given back. */
+static void fairwq_window_set_peak(struct fairwq_node *node)
+{
+	u32 service = node->service >> PEAK_SHIFT;
+
+	if ((s32)(service - node->peak) > 0)
+		node->peak = service;
 }
 
 /* How far that may be from what it should have got, rounded up. */
@@ -184,14 +231,15 @@ static u64 fairwq_window_slack(const struct fairwq_pool *pool,
 			       const struct fairwq_node *node)
 {
 	const struct fairwq_member *member = &node->member;
+	u64 owed = div_u64(fairwq_window_owed(pool, node) * 100, node->weight);
 	u64 turns = (u64)pool->max_active + 1, us;
 
 	if (!fairwq_by_time(pool)) {
 		turns *= 1 + max(member->longest_streak[0], member->longest_streak[1]);
-		return turns * DIV_ROUND_UP(100 * TURN, node->weight) / 2 + 1;
+		return turns * DIV_ROUND_UP(100 * TURN, node->weight) / 2 + 1 + owed;
 	}
 	us = pool->slice_us + max(member->longest_us[0], member->longest_us[1]);
-	return turns * DIV_ROUND_UP_ULL(us * NSEC_PER_USEC * 100, node->weight) + 1;
+	return turns * DIV_ROUND_UP_ULL(us * NSEC_PER_USEC * 100, node->weight) + 1 + owed;
 }
 
 /*
@@ -262,60 +310,55 @@ static void fairwq_window_judge_locked(struct fairwq_pool *pool,
 		pool->counter[FAIRWQ_VIOLATIONS]++;
 }
 
-/* What one of @rank would have got in this window from the ideal server, by weight. */
-static u64 fairwq_ideal_service_locked(struct fairwq_pool *pool, unsigned int rank)
-{
-	struct fairwq_ideal *ideal = &pool->ideal[rank];
-
-	lockdep_assert_held(&pool->lock);
-
-	fairwq_ideal_share_locked(pool, ideal);
-	return ideal->vtime - ideal->base;
-}
-
 /*
  * Less than an eighth of its share, beyond what is planned and in flight? Clients that are
  * served at once and are gone have no part in what the ideal server shares out afterwards,
- * so less than the share itself may be right.
+ * so less than the share itself may be right. And each other one that was there may be
+ * served before it once, and what that was owed.
  */
 static bool fairwq_is_starved_locked(struct fairwq_pool *pool, const struct fairwq_node *node,
-				     unsigned int rank, u64 ideal)
+				     unsigned int rank)
 {
-	s64 got = max(fairwq_window_service(pool, node), 0LL);
-	u64 others = (pool->max_active + 1) * pool->ideal[rank].longest;
+	const struct fairwq_ideal *ideal = &pool->ideal[rank];
+	s64 should = node->member.ideal + ideal->vtime;
+	u64 got = max(fairwq_window_service(pool, node), 0LL);
+	u64 others = (pool->max_active + 1 + ideal->began) * ideal->longest + ideal->owed;
 
 	lockdep_assert_held(&pool->lock);
 
-	/* What is shared out goes to no less than the node itself. */
-	others = div_u64(others * 100, node->weight);
-	return 8 * (got + fairwq_window_slack(pool, node)) + others < ideal;
+	/* What is shared out goes to no less than these. */
+	others = div_u64(others * 100, max_t(u32, ideal->least, node->weight));
+	return (s64)(8 * (got + fairwq_window_slack(pool, node)) + others) < should;
 }
 
 /*
  * A lower priority, while a higher one had a backlog all the time: no more than its turn in
- * so many, and one under way.
+ * so many, one under way, and what it has waited for before.
  */
 static void fairwq_window_judge_ranks_locked(struct fairwq_pool *pool)
 {
-	unsigned int rank, patience = pool->tree.patience;
-	u64 all = 0, its, turn = TURN;
+	unsigned int patience = pool->tree.patience;
+	struct fairwq_ideal *ideal;
 	bool higher = false;
+	s64 all = 0, its;
 
 	lockdep_assert_held(&pool->lock);
 
 	if (fairwq_by_time(pool) || pool->tree.by_arrival)
 		return;		/* a guess that was wrong is no violation */
-	for (rank = 0; rank < FAIRWQ_NR_RANKS; rank++)
-		all += pool->ideal[rank].got;
-	for (rank = 0; rank < FAIRWQ_NR_RANKS; rank++) {
-		its = patience ? div_u64(all, patience + 1) + 2 * turn : turn;
-		if (higher && !pool->ideal[rank].streak && pool->ideal[rank].got > its) {
+	for (ideal = pool->ideal; ideal < pool->ideal + FAIRWQ_NR_RANKS; ideal++)
+		all += ideal->got;
+	for (ideal = pool->ideal; ideal < pool->ideal + FAIRWQ_NR_RANKS; ideal++) {
+		its = TURN;
+		if (patience)
+			its += TURN + div_u64(all + ideal->waited, patience + 1);
+		if (higher && !ideal->streak && ideal->got - ideal->undone > its) {
 			pool->counter[FAIRWQ_LEAKED]++;
 			pool->counter[FAIRWQ_VIOLATIONS]++;
 		}
-		if (!pool->ideal[rank].nr)
-			pool->ideal[rank].busy = false;
-		higher |= pool->ideal[rank].busy;
+		if (!ideal->nr)
+			ideal->busy = false;
+		higher |= ideal->busy;
 	}
 }
 
@@ -323,21 +366,22 @@ static void fairwq_window_judge_ranks_locked(struct fairwq_pool *pool)
 static void fairwq_window_close_locked(struct fairwq_pool *pool, unsigned int rank)
 {
 	struct list_head *members = &pool->window_members[rank];
-	u64 ideal = fairwq_ideal_service_locked(pool, rank);
 	struct fairwq_node *node, *next;
 	struct fairwq_sums sums = { };
 	bool starved = false;
 
 	lockdep_assert_held(&pool->lock);
 
+	fairwq_ideal_share_locked(pool, &pool->ideal[rank]);
 	list_for_each_entry_safe(node, next, members, member.link) {
-		/* Out of the tree, for an unknown time. */
-		if (!fairwq_node_eligible(node)) {
+		/* Out of the tree, for an unknown time; or there only for a streak. */
+		if (!fairwq_node_eligible(node) || !node->waits) {
 			list_del_init(&node->member.link);
 			continue;
 		}
-		fairwq_sum_up(&sums, pool, node);
-		if (fairwq_is_starved_locked(pool, node, rank, ideal))
+		if (!node->claims)
+			fairwq_sum_up(&sums, pool, node);
+		if (fairwq_is_starved_locked(pool, node, rank))
 			starved = true;
 	}
 	if (starved) {
@@ -345,7 +389,8 @@ static void fairwq_window_close_locked(struct fairwq_pool *pool, unsigned int ra
 		pool->counter[FAIRWQ_VIOLATIONS]++;
 	}
 	list_for_each_entry_safe(node, next, members, member.link) {
-		fairwq_square_up(&sums, pool, node);
+		if (!node->claims)
+			fairwq_square_up(&sums, pool, node);
 		list_del_init(&node->member.link);
 	}
 	fairwq_window_judge_locked(pool, &sums);
@@ -359,6 +404,7 @@ static void fairwq_window_note_locked(struct fairwq_pool *pool, struct fairwq_no
 				      unsigned int rank)
 {
 	struct fairwq_member *member = &node->member;
+	u64 owed = fairwq_window_owed(pool, node);
 
 	lockdep_assert_held(&pool->lock);
 
@@ -369,6 +415,10 @@ static void fairwq_window_note_locked(struct fairwq_pool *pool, struct fairwq_no
 		member->longest_streak[0] = 0;
 	}
 	member->base = node->service;
+	member->ideal = -pool->ideal[rank].vtime;	/* nothing yet */
+	node->claims = owed;
+	pool->ideal[rank].owed += owed;
+	fairwq_window_set_peak(node);
 	list_add_tail(&member->link, &pool->window_members[rank]);
 }
 
@@ -381,7 +431,8 @@ static void fairwq_window_open_locked(struct fairwq_pool *pool, unsigned int ran
 	lockdep_assert_held(&pool->lock);
 
 	for (nr = 0; node && nr < WINDOW_NODES; nr++, node = fairwq_node_next(node))
-		fairwq_window_note_locked(pool, node, rank);
+		if (node->waits)
+			fairwq_window_note_locked(pool, node, rank);
 }
 
 /* Whatever was under way is not judged: what it was judged by has changed. */
@@ -392,6 +443,7 @@ void fairwq_window_start_locked(struct fairwq_pool *pool)
 
 	lockdep_assert_held(&pool->lock);
 
+	fairwq_ideal_start_locked(pool);
 	for (i = 0; i < FAIRWQ_NR_RANKS; i++) {
 		list_for_each_entry_safe(node, next, &pool->window_members[i], member.link)
 			list_del_init(&node->member.link);
@@ -399,54 +451,8 @@ void fairwq_window_start_locked(struct fairwq_pool *pool)
 		if (!pool->tree.by_arrival)
 			fairwq_window_open_locked(pool, i);
 	}
-	fairwq_ideal_start_locked(pool);
 	pool->window.turns_left = max_t(u64, WINDOW_TURNS,
 					WINDOW_TURNS_PER_BATCH * (u64)pool->nr_eligible);
-}
-
-/* A turn of @batch: how many others had one since it had one, or joined? */
-static void fairwq_window_waited_locked(struct fairwq_batch *batch)
-{
-	struct fairwq_node *node = fairwq_window_node(batch);
-	struct fairwq_pool *pool = batch->pool;
-	u32 waited = (u32)pool->turn_number - node->since;
-
-	lockdep_assert_held(&pool->lock);
-
-	/* Its own is the last. */
-	if (node->waits && waited > pool->window.longest_wait + 1) {
-		pool->window.longest_wait = waited - 1;
-		pool->window.clients = pool->ideal[fairwq_window_rank(batch)].nr;
-	}
-	node->since = pool->turn_number;
-	batch->node.since = pool->turn_number;
-}
-
-/* A batch took so many turns. */
-void fairwq_window_turns_locked(struct fairwq_batch *batch, unsigned int nr)
-{
-	struct fairwq_pool *pool = batch->pool;
-	unsigned int i;
-
-	lockdep_assert_held(&pool->lock);
-
-	fairwq_window_waited_locked(batch);
-	if (!fairwq_by_time(pool))
-		fairwq_ideal_serve_locked(pool, fairwq_window_rank(batch), (u64)nr * TURN);
-	if (pool->window.turns_left > nr) {
-		pool->window.turns_left -= nr;
-		return;
-	}
-	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
-		fairwq_window_close_locked(pool, i);
-	fairwq_window_judge_ranks_locked(pool);
-	fairwq_window_start_locked(pool);
-}
-
-/* A turn of @batch is over, and took so long; under fair time. */
-void fairwq_window_took_locked(struct fairwq_batch *batch, u64 ns)
-{
-	fairwq_ideal_serve_locked(batch->pool, fairwq_window_rank(batch), ns);
 }
 
 /* A turn of @batch was charged so much, or took so long. */
@@ -458,6 +464,74 @@ void fairwq_window_cost_locked(struct fairwq_batch *batch, u64 ns)
 	lockdep_assert_held(&batch->pool->lock);
 
 	member->longest_us[0] = max(member->longest_us[0], us);
+}
+
+/* A turn of @batch: how many others had one since it had one, or joined? */
+static void fairwq_window_waited_locked(struct fairwq_batch *batch, struct fairwq_node *node,
+					unsigned int rank)
+{
+	struct fairwq_pool *pool = batch->pool;
+	u32 waited = (u32)pool->turn_number - node->since;
+
+	lockdep_assert_held(&pool->lock);
+
+	/* Its own is the last. */
+	if (node->waits && waited > pool->window.longest_wait + 1) {
+		pool->window.longest_wait = waited - 1;
+		pool->window.clients = pool->ideal[rank].nr;
+	}
+	node->since = pool->turn_number;
+	batch->node.since = pool->turn_number;
+}
+
+/* A batch took so many turns. */
+void fairwq_window_turns_locked(struct fairwq_batch *batch, unsigned int nr)
+{
+	struct fairwq_node *node = fairwq_window_node(batch);
+	unsigned int i, rank = fairwq_window_rank(batch);
+	struct fairwq_pool *pool = batch->pool;
+
+	lockdep_assert_held(&pool->lock);
+
+	fairwq_window_waited_locked(batch, node, rank);
+	if (!fairwq_by_time(pool)) {
+		fairwq_ideal_serve_locked(pool, node, rank, (u64)nr * TURN);
+		pool->ideal[rank].got += (u64)nr * TURN;
+	} else if (nr > 1) {
+		/* Charged at once, and given back where it does not get that far. */
+		fairwq_window_cost_locked(batch, nr * fairwq_cost_to_come_locked(batch));
+	}
+	if (pool->window.turns_left > nr) {
+		pool->window.turns_left -= nr;
+		return;
+	}
+	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
+		fairwq_window_close_locked(pool, i);
+	fairwq_window_judge_ranks_locked(pool);
+	fairwq_window_start_locked(pool);
+}
+
+/* A turn of @batch that was taken is not used. */
+void fairwq_window_refund_locked(struct fairwq_batch *batch)
+{
+	struct fairwq_node *node = fairwq_window_node(batch);
+	unsigned int rank = fairwq_window_rank(batch);
+	struct fairwq_pool *pool = batch->pool;
+
+	lockdep_assert_held(&pool->lock);
+
+	fairwq_window_set_peak(node);
+	if (fairwq_by_time(pool))
+		return;
+	fairwq_ideal_serve_locked(pool, node, rank, -(s64)TURN);
+	pool->ideal[rank].undone += TURN;
+}
+
+/* A turn of @batch is over, and took so long; under fair time. */
+void fairwq_window_took_locked(struct fairwq_batch *batch, u64 ns)
+{
+	fairwq_ideal_serve_locked(batch->pool, fairwq_window_node(batch),
+				  fairwq_window_rank(batch), ns);
 }
 
 /* So many turns in a streak were or may be @batch's, for so long. */

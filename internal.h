@@ -265,12 +265,16 @@ struct seq_file;
  */
 struct fairwq_ideal {
 	u64 vtime;			/* P: service that each has had by now, by weight */
-	u64 pending;			/* P: service that is not in @vtime yet, by no weight */
-	u64 base;			/* P: @vtime when the window began */
-	u64 got;			/* P: service of all in this window, whatever the weight */
-	u64 longest;			/* P: the most of it at once */
+	s64 pending;			/* P: service that is not in @vtime yet, by no weight */
+	s64 got;			/* P: turns of all in this window, whatever the weight */
+	s64 undone;			/* P: of these and earlier ones, given back in it */
+	s64 waited;			/* P: for so many turns of others, when it began */
+	u64 longest;			/* P: the most service at once in this window */
+	u64 owed;			/* P: to all that are compared, when it began */
 	u32 weight;			/* P: of those that have a backlog, together */
+	u32 least;			/* P: the least of it in this window */
 	u32 nr;				/* P: how many these are */
+	u32 began;			/* P: and were when it began */
 	u32 emptied;			/* P: the plan in which the last one left */
 	bool busy;			/* P: there has been one in the whole window */
 	bool streak;			/* P: one had several turns for one in this window */
@@ -683,6 +687,7 @@ void fairwq_window_init(struct fairwq_pool *pool);
 void fairwq_window_start_locked(struct fairwq_pool *pool);
 void fairwq_window_reset_locked(struct fairwq_pool *pool);
 void fairwq_window_turns_locked(struct fairwq_batch *batch, unsigned int nr);
+void fairwq_window_refund_locked(struct fairwq_batch *batch);
 void fairwq_window_cost_locked(struct fairwq_batch *batch, u64 ns);
 void fairwq_window_streak_locked(struct fairwq_batch *batch, unsigned int turns, u64 ns);
 void fairwq_window_drop_locked(struct fairwq_pool *pool, struct fairwq_node *node);

@@ -224,6 +224,7 @@ void fairwq_node_reset(struct fairwq_node *node)
 	node->open = 0;
 	node->early = 0;
 	node->rest = 0;
+	node->peak = 0;
 	node->member.longest_us[0] = 0;
 	node->member.longest_us[1] = 0;
 	node->member.longest_streak[0] = 0;

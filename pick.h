@@ -39,6 +39,7 @@
 struct fairwq_member {
 	struct list_head link;		/* while it is compared */
 	u64 base;			/* service when the window began */
+	u64 ideal;			/* what the ideal server gave it since, less @vtime there */
 	u32 longest_us[2];		/* turns, in this window and in the last */
 	u16 longest_streak[2];		/* turns taken by one runner at once, likewise */
 	u32 left;			/* the plan that it left the tree in */
@@ -82,9 +83,11 @@ struct fairwq_node {
 	u8 standing;			/* enum fairwq_standing */
 	bool stays;			/* is about to join as if it had never left */
 	bool waits;			/* of the caller: has a backlog, and is counted */
+	bool claims;			/* likewise: was owed something when the window began */
 	u8 lap;				/* of @clock: how often it has been through a lap */
 	u8 left;			/* @lap of its parent when it left last */
 	u32 since;			/* of the caller: number of its last turn */
+	u32 peak;			/* likewise: the most of @service, before refunds */
 	struct fairwq_member member;
 };
 
