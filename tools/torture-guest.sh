@@ -60,8 +60,7 @@ torture() {
 	result "End of test: SUCCESS" [ "$(cat $state 2>/dev/null)" = success ]
 	result "debugfs was readable" [ -e /tmp/noted ]
 	sort -u /tmp/noted | head -n 3 | sed 's/^/# /'
-	# Violations are only shown: the knobs were turned meanwhile.
-	result "nothing has leaked or hung" [ "$(grep -vc violations /tmp/noted)" = 0 ]
+	result "nothing has leaked or hung, no client was starved" [ ! -s /tmp/noted ]
 	result "the torture is unloaded" rmmod fairwq_torture
 }
 
