@@ -124,7 +124,8 @@ void fairwq_cost_refund_locked(const struct fairwq_turn *turn)
 	if (turn->streak)
 		fairwq_tree_refund_streak(&pool->tree, &batch->node, fairwq_charged(turn));
 	else
-		fairwq_tree_refund(&pool->tree, &batch->node, fairwq_charged(turn));
+		fairwq_tree_refund(&pool->tree, &batch->node,
+				   fairwq_charged(turn) << fairwq_mutant(REFUND_TWICE));
 	if (turn->jumps)
 		fairwq_tree_pay(&pool->tree, &batch->node, -(s64)fairwq_charged(turn));
 }
@@ -147,6 +148,8 @@ void fairwq_cost_settle_locked(const struct fairwq_turn *turn)
 	fairwq_window_cost_locked(batch, max_t(u64, took, turn->charged));
 	fairwq_window_took_locked(batch, took);
 	delta = (took - turn->charged) * BIT(FAIRWQ_COST_NS_SHIFT);
+	if (fairwq_mutant(EXCESS_FORGIVEN))
+		delta = min(delta, 0LL);
 	fairwq_tree_correct(&pool->tree, &batch->node, delta);
 	if (turn->jumps)
 		fairwq_tree_pay(&pool->tree, &batch->node, delta);

@@ -31,6 +31,9 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_PAUSE_LATE,		/* [share] what is planned begins after a pause */
 	FAIRWQ_MUTANT_END_UNTOLD,		/* [foresight] a limit waits for the plan to end */
 	FAIRWQ_MUTANT_PLANNED_PAST,		/* [share] a plan goes on past one that is due */
+	FAIRWQ_MUTANT_DEBT_FORGOTTEN,		/* [share] who changes weights pays for nothing */
+	FAIRWQ_MUTANT_REFUND_TWICE,		/* [share] a turn that was not used is a gain */
+	FAIRWQ_MUTANT_EXCESS_FORGIVEN,		/* [share] what took longer costs no more */
 	FAIRWQ_MUTANT_GUESS_UNBOUNDED,		/* [share] a wait is charged, and is longer then */
 	FAIRWQ_MUTANT_LATE_UNTOLD,		/* [fair] a late runner goes on, and tells later */
 	FAIRWQ_MUTANT_OLD_TURN_CORRECTED,	/* [fair] by a policy that did not charge it */

@@ -922,6 +922,8 @@ void fairwq_tree_set_weight(struct fairwq_tree *tree, struct fairwq_node *node,
 		node->claim = reweigh(node->claim, old, weight);
 	if (behind)
 		lead = -lead;
+	if (fairwq_mutant(DEBT_FORGOTTEN))
+		lead = 0;
 	if (lead > FAIRWQ_MAX_LEAD || (!fairwq_node_eligible(node) &&
 				       was_long_away(node, node->parent)))
 		return;

@@ -12,6 +12,8 @@
  * it could have been served instead. And of three tries one has to be right: a client that
  * is starved is starved in each.
  */
+#include <linux/hash.h>
+
 #include "mock.h"
 
 #define MAX_CLIENTS	6U
@@ -23,6 +25,17 @@ enum share_next {
 	SHARE_SAME,			/* to its batch again */
 	SHARE_NEW_BATCH,		/* to a new one, that is disposed at once */
 	SHARE_NEW_KEY,			/* to the flow of a new key */
+	SHARE_SERIALIZER,		/* behind the others, one at a time */
+	SHARE_LIMITER,			/* one at a time, too, by its batch each time */
+};
+
+/* What is done to the second client whenever an item has ended. */
+enum share_trick {
+	SHARE_HONEST,			/* nothing */
+	SHARE_CANCEL,			/* what it has queued is cancelled, and queued again */
+	SHARE_WEIGHT,			/* its weight is 1 or 100 */
+	SHARE_PAUSE,			/* it is paused and resumed */
+	SHARE_AWAY,			/* it has no items, or all of them at once */
 };
 
 struct share_client {
@@ -30,12 +43,17 @@ struct share_client {
 	enum share_next next;
 	struct share *share;
 	u32 length;			/* ns that an item runs */
+	u32 longer;			/* and one in @every */
+	unsigned int every;		/* or 0 */
+	bool sleeps;			/* it does not run, but sleep as long */
+	atomic_t nr;			/* items that have begun */
 	atomic64_t sum_turns, sum_time;	/* of all its items */
 };
 
 struct share_item {
 	struct fairwq_work work;
 	struct share_client *client;
+	struct llist_node node;		/* in share->held, while it is not queued */
 };
 
 struct share {
@@ -43,6 +61,12 @@ struct share {
 	unsigned int nr;
 	struct fairwq_batch *owner;	/* of batches and flows that are new, or NULL */
 	struct fairwq_flows *flows;
+	struct fairwq_serializer serializer;
+	struct fairwq_limiter limiter;
+	enum share_trick trick;
+	spinlock_t lock;		/* a trick, or its end */
+	atomic_t ended;			/* items */
+	struct llist_head held;		/* of the second client */
 	atomic64_t key;
 	atomic_t running;		/* items of the first client */
 	bool alone;			/* that one runs one item at a time */
@@ -100,7 +124,89 @@ static void share_queue_next(struct share_client *client, struct fairwq_work *wo
 	case SHARE_NEW_KEY:
 		fairwq_flows_queue(share->flows, atomic64_inc_return(&share->key), work);
 		break;
+	case SHARE_SERIALIZER:
+		fairwq_serializer_queue(&share->serializer, client->batch, work);
+		break;
+	case SHARE_LIMITER:
+		fairwq_limiter_queue(&share->limiter, client->batch, work);
+		break;
 	}
+}
+
+static void share_hold(struct fairwq_work *work)
+{
+	struct share_item *item = container_of(work, struct share_item, work);
+
+	llist_add(&item->node, &item->client->share->held);
+}
+
+static void share_queue_held(struct share *share)
+{
+	struct share_item *item, *next;
+
+	llist_for_each_entry_safe(item, next, llist_del_all(&share->held), node)
+		share_queue_next(item->client, &item->work);
+}
+
+/* So many items end, and then as many, in which the second client is away or paused. */
+#define PHASE	20U
+
+static bool share_is_off(unsigned int ended)
+{
+	return ended / PHASE % 2;
+}
+
+/* One in two, at no interval that a plan could have. */
+static bool share_is_hit(unsigned int ended)
+{
+	return !hash_32(ended, 1);
+}
+
+static void share_play_trick(struct share *share)
+{
+	unsigned int ended = atomic_inc_return(&share->ended);
+	struct fairwq_batch *batch = share->client[1].batch;
+
+	switch (share->trick) {
+	case SHARE_HONEST:
+		break;
+	case SHARE_CANCEL:
+		if (!share_is_hit(ended))
+			break;
+		fairwq_batch_cancel(batch, share_hold);
+		share_queue_held(share);
+		break;
+	case SHARE_WEIGHT:
+		if (share_is_hit(ended))
+			fairwq_batch_set_weight(batch, ended % 2 ? 1 : 100);
+		break;
+	case SHARE_PAUSE:
+		spin_lock(&share->lock);
+		if (READ_ONCE(share->over) || !share_is_off(ended))
+			fairwq_batch_resume(batch);
+		else
+			fairwq_batch_pause(batch);
+		spin_unlock(&share->lock);
+		break;
+	case SHARE_AWAY:
+		if (!share_is_off(ended))
+			share_queue_held(share);
+		break;
+	}
+}
+
+/* Run for so long, or sleep. Returns how long that was. */
+static u64 share_pass_time(const struct share_client *client, u32 length)
+{
+	u64 begin = ktime_get_ns(), took;
+
+	if (client->sleeps)
+		usleep_range(length / NSEC_PER_USEC, length / NSEC_PER_USEC);
+	do {
+		cpu_relax();
+		took = ktime_get_ns() - begin;
+	} while (took < length);
+	return took;
 }
 
 static void share_fn(struct fairwq_work *work)
@@ -109,27 +215,31 @@ static void share_fn(struct fairwq_work *work)
 	struct share_client *client = item->client;
 	struct share *share = client->share;
 	bool first = client == &share->client[0], counts;
-	u64 begin = ktime_get_ns(), took;
+	u32 length = client->length;
+	u64 took;
 
+	if (client->every && !(atomic_inc_return(&client->nr) % client->every))
+		length = client->longer;
 	counts = first || !share->alone || !atomic_read(&share->running);
 	if (first)
 		atomic_inc(&share->running);
-	do {
-		cpu_relax();
-		took = ktime_get_ns() - begin;
-	} while (took < client->length);
+	took = share_pass_time(client, length);
 	if (first)
 		atomic_dec(&share->running);
 	if (READ_ONCE(share->over))
 		return;
 	atomic64_add(counts, &client->sum_turns);
 	atomic64_add(counts ? took : 0, &client->sum_time);
-	if (atomic64_sub_return(client->length, &share->left) < 0) {
+	if (atomic64_sub_return(length, &share->left) < 0) {
 		WRITE_ONCE(share->over, true);
 		complete_all(&share->done);
 		return;
 	}
-	share_queue_next(client, work);
+	share_play_trick(share);
+	if (share->trick == SHARE_AWAY && !first && share_is_off(atomic_read(&share->ended)))
+		share_hold(work);
+	else
+		share_queue_next(client, work);
 }
 
 static struct share *share_new(struct kunit *test, const struct share_case *c, unsigned int flags)
@@ -142,6 +252,10 @@ static struct share *share_new(struct kunit *test, const struct share_case *c, u
 
 	KUNIT_ASSERT_NOT_NULL(test, share);
 	init_completion(&share->done);
+	spin_lock_init(&share->lock);
+	fairwq_serializer_init(&share->serializer);
+	fairwq_serializer_set_inline(&share->serializer, 200);
+	fairwq_limiter_init(&share->limiter, 1);
 	atomic64_set(&share->left, (u64)LENGTH_MS * NSEC_PER_MSEC);
 	mock->pool = fairwq_pool_create(&attrs, "share");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(mock->pool));
@@ -192,6 +306,8 @@ static void share_end(struct kunit *test, struct share *share)
 
 	for (i = 0; i < share->nr; i++)
 		fairwq_batch_dispose(share->client[i].batch);
+	fairwq_serializer_destroy(&share->serializer);
+	fairwq_limiter_destroy(&share->limiter);
 	KUNIT_EXPECT_EQ_MSG(test, 0ULL, fairwq_test_counter(mock->pool, FAIRWQ_VIOLATIONS),
 			    "%llu starved, %llu leaked, the worst lag %llu %% of the bound\n",
 			    fairwq_test_counter(mock->pool, FAIRWQ_STARVED),
@@ -390,6 +506,137 @@ static void owner_of_new_ones_gets_one_share(struct kunit *test)
 	expect_renewed(test, &turns_20, SHARE_NEW_KEY, true, 3, 450);
 }
 
+/* ---- adversaries -------------------------------------------------------------- */
+
+/* Others have items of 20 us; these are the adversary's. */
+struct adversary {
+	const char *name;
+	enum share_next next;
+	enum share_trick trick;
+	bool by_time;			/* it makes no sense where turns are counted */
+	bool sleeps;
+	u32 length_us, longer_us;
+	unsigned int every;
+	unsigned int nr;		/* items that circulate, or 0: 20 */
+	const struct fairwq_batch_attrs *other, *its;
+	unsigned int low, high;		/* what the other one gets, thousandths */
+};
+
+static const struct adversary adversaries[] = {
+	{ "long by turns", .by_time = true, .length_us = 10, .longer_us = 200, .every = 2,
+	  .low = 450, .high = 550 },
+	{ "long now and then", .by_time = true, .length_us = 10, .longer_us = 400, .every = 20,
+	  .low = 450, .high = 550 },
+	/* As rarely as the longest of the last turns is forgotten. */
+	{ "long very rarely", .by_time = true, .length_us = 10, .longer_us = 3000, .every = 600,
+	  .low = 430, .high = 570 },
+	{ "sleeps", .sleeps = true, .length_us = 50, .low = 450, .high = 600 },
+	{ "cancels and queues again", .trick = SHARE_CANCEL, .length_us = 20, .low = 450,
+	  .high = 1000 },
+	{ "changes its weight", .trick = SHARE_WEIGHT, .length_us = 20, .low = 450,
+	  .high = 1000 },
+	/* In one half of the items that end it has a half: that is a quarter. */
+	{ "pauses", .trick = SHARE_PAUSE, .length_us = 20, .low = 650, .high = 850 },
+	/* The same, and five are left when it goes. */
+	{ "comes and goes", .trick = SHARE_AWAY, .length_us = 20, .nr = 5, .low = 560,
+	  .high = 750 },
+	{ "serializer with a budget", .next = SHARE_SERIALIZER, .length_us = 20, .low = 450,
+	  .high = 1000 },
+	{ "limiter", .next = SHARE_LIMITER, .length_us = 20, .low = 450, .high = 1000 },
+	{ "high priority", .other = &low, .its = &high, .length_us = 20, .low = 1000 / 64 - 4,
+	  .high = 1000 / 64 + 4 },
+	{ "high priority, long", .by_time = true, .other = &low, .its = &high,
+	  .length_us = 200, .low = 1000 / 64 - 6, .high = 1000 / 64 + 6 },
+};
+
+static void adversary_desc(const struct adversary *adversary, char *desc)
+{
+	strscpy(desc, adversary->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(adversary, adversaries, adversary_desc);
+
+static unsigned int adversary_try(struct kunit *test, const struct share_case *c,
+				  const struct adversary *a)
+{
+	struct share *share = share_new(test, c, 0);
+	struct share_client *other = share_add(test, share, a->other, c->length_us);
+	struct share_client *its = share_add(test, share, a->its, a->length_us);
+	struct mock *mock = test->priv;
+	unsigned int got;
+
+	its->next = a->next;
+	its->longer = a->longer_us * NSEC_PER_USEC;
+	its->every = a->every;
+	its->sleeps = a->sleeps;
+	share->trick = a->trick;
+	share_queue(test, other, 20);
+	share_queue(test, its, a->nr ?: 20);
+	share_run(test, share);
+	spin_lock(&share->lock);	/* what is paused from now on is resumed again */
+	fairwq_batch_resume(its->batch);
+	spin_unlock(&share->lock);
+	fairwq_serializer_flush(&share->serializer);
+	fairwq_limiter_flush(&share->limiter);
+	fairwq_pool_flush(mock->pool);
+	got = share_of(share, other, c->policy);
+	share_end(test, share);
+	return got;
+}
+
+/* Promise 6: whatever others do, a backlog gets its share; and they get theirs. */
+static void adversary_gets_no_more(struct kunit *test)
+{
+	static const struct share_case cases[] = {
+		{ "turns, 1 runner", FAIRWQ_ROUND_ROBIN, 1, 20 },
+		{ "turns, 2 runners", FAIRWQ_ROUND_ROBIN, 2, 20 },
+		{ "time, 1 runner", FAIRWQ_FAIR_TIME, 1, 20 },
+		{ "time, 2 runners", FAIRWQ_FAIR_TIME, 2, 20 },
+	};
+	const struct adversary *a = test->param_value;
+	const struct share_case *c;
+	unsigned int i, got;
+
+	for (c = cases; c < cases + ARRAY_SIZE(cases); c++) {
+		if (a->by_time && c->policy != FAIRWQ_FAIR_TIME)
+			continue;
+		for (i = 0, got = 0; i < TRIES; i++) {
+			got = adversary_try(test, c, a);
+			if (got >= a->low && got <= a->high)
+				break;
+		}
+		kunit_info(test, "%s, %s: %u.%u %%\n", a->name, c->name, got / 10, got % 10);
+		KUNIT_EXPECT_GE(test, got, a->low);
+		KUNIT_EXPECT_LE(test, got, a->high);
+	}
+}
+
+/* ---- what the self-check must not take for starvation ------------------------------ */
+
+/* After a streak above it a lower priority has several turns at once. */
+static void self_check_knows_streaks(struct kunit *test)
+{
+	static const struct share_case c = { "", FAIRWQ_ROUND_ROBIN, 1, 2 };
+	struct share *share = share_new(test, &c, 0);
+	struct share_client *above = share_add(test, share, &high, 1);
+	struct share_client *streaks = share_add(test, share, &high, 1);
+	struct share_client *below = share_add(test, share, &low, 1);
+	struct mock *mock = test->priv;
+
+	raw_spin_lock_irq(&mock->pool->lock);
+	mock->pool->tree.patience = 3;
+	raw_spin_unlock_irq(&mock->pool->lock);
+	streaks->next = SHARE_SERIALIZER;
+	share_queue(test, above, 20);
+	share_queue(test, streaks, 200);
+	share_queue(test, below, 200);
+	share_run(test, share);
+	fairwq_serializer_flush(&share->serializer);
+	fairwq_pool_flush(mock->pool);
+	KUNIT_EXPECT_GE(test, fairwq_test_counter(mock->pool, FAIRWQ_TURNS), 10000ULL);
+	share_end(test, share);
+}
+
 /* ---- a guess that feeds itself ------------------------------------------------ */
 
 struct later {
@@ -490,6 +737,9 @@ static void pause_takes_back_what_is_planned(struct kunit *test)
 }
 
 static struct kunit_case share_test_cases[] = {
+	KUNIT_CASE(pause_takes_back_what_is_planned),
+	KUNIT_CASE(self_check_knows_streaks),
+	KUNIT_CASE_PARAM(adversary_gets_no_more, adversary_gen_params),
 	KUNIT_CASE_PARAM(limited_batch_gets_its_share, share_gen_params),
 	KUNIT_CASE_PARAM(small_backlog_gets_its_share, share_gen_params),
 	KUNIT_CASE_PARAM(single_item_gets_its_share, share_gen_params),
@@ -499,7 +749,6 @@ static struct kunit_case share_test_cases[] = {
 	KUNIT_CASE(new_keys_do_not_starve),
 	KUNIT_CASE(owner_of_new_ones_gets_one_share),
 	KUNIT_CASE(wait_does_not_feed_itself),
-	KUNIT_CASE(pause_takes_back_what_is_planned),
 	{}
 };
 

@@ -119,7 +119,7 @@ main() {
 	rm -f "$dir"/*.log
 	"$top/tools/build.sh" "$obj" um "$run" FAIRWQ_MUTANT=ALL || return
 	# A bug that hangs a test is caught when time is up.
-	export FAIRWQ_STOP=1 FAIRWQ_LIMIT=30 FAIRWQ_TIMEOUT=60
+	export FAIRWQ_STOP=1 FAIRWQ_LIMIT=60 FAIRWQ_TIMEOUT=90
 	for name in "$@"; do
 		if if [ "$name" = NONE ]; then sound; else judge "$name"; fi; then
 			passed=$((passed + 1))
