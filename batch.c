@@ -153,12 +153,11 @@ static void fairwq_batch_reap_fn(struct work_struct *work)
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	WRITE_ONCE(batch->closed, true);
 	batch->reaping = true;		/* by us, if it is drained by now */
-	fairwq_batch_attend_locked(batch);
+	fairwq_yield_locked(pool);	/* of its turns */
 	drained = fairwq_batch_drained_locked(batch);
 	batch->reaping = drained;
 	if (drained) {
 		WRITE_ONCE(batch->reaped, true);
-		WARN_ON_ONCE(!list_empty(&batch->away_link));
 		fairwq_window_gone_locked(batch);
 		if (fairwq_mutant(DISPOSE_NONEMPTY))
 			fairwq_batch_set_eligible_locked(batch, false);
@@ -176,11 +175,10 @@ static void fairwq_batch_set_paused(struct fairwq_batch *batch, bool paused)
 
 	rcu_read_lock();	/* see fairwq_kick_locked() */
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	fairwq_think_again_locked(pool);
 	/* What was accepted still runs, also if the batch or the pool goes. */
 	batch->paused = paused && !fairwq_batch_is_disposed(batch) && !pool->dying;
-	if (batch->paused && !fairwq_mutant(PAUSE_LATE))
-		fairwq_withdraw_locked(batch);
+	if (batch->paused)
+		fairwq_yield_locked(pool);
 	fairwq_batch_update_locked(batch);
 	runner = fairwq_kick_locked(pool);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
@@ -279,7 +277,6 @@ static void fairwq_batch_init(struct fairwq_batch *batch, struct fairwq_pool *po
 	INIT_LIST_HEAD(&batch->fifo);
 	INIT_LIST_HEAD(&batch->sorted);
 	INIT_LIST_HEAD(&batch->sort_link);
-	INIT_LIST_HEAD(&batch->away_link);
 	INIT_LIST_HEAD(&batch->link);
 	mutex_init(&batch->flush_mutex);
 	INIT_RCU_WORK(&batch->reap_work, fairwq_batch_reap_fn);
@@ -365,7 +362,6 @@ static void fairwq_batch_adopt_locked(struct fairwq_batch *batch,
 	lockdep_assert_held(&pool->lock);
 
 	if (!parent->group) {
-		fairwq_think_again_locked(pool);
 		fairwq_window_forget_locked(pool, &parent->node);
 		fairwq_tree_make_group(&pool->tree, &parent->node, *group);
 		if (fairwq_node_eligible(*group))
@@ -502,7 +498,6 @@ int fairwq_batch_set_weight(struct fairwq_batch *batch, unsigned int weight)
 		return fairwq_bad_arg("weight is not in 1..10000");
 	pool = batch->pool;
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	fairwq_think_again_locked(pool);
 	node = batch->group ?: &batch->node;
 	fairwq_window_weight_locked(pool, node, weight);
 	fairwq_tree_set_weight(&pool->tree, node, weight);
@@ -515,9 +510,8 @@ EXPORT_SYMBOL_GPL(fairwq_batch_set_weight);
  * fairwq_batch_pause - start no more items of a batch
  * @batch: the batch
  *
- * Items may still be queued; those that run go on. What a runner has planned and not
- * begun is taken back: when this returns, only an item that a runner had already taken
- * out of its plan, to call its function, may still begin. Not counted: one resume undoes
+ * Items may still be queued; those that run go on. When this returns, only an item that a
+ * runner had already taken, to call its function, may still begin. Not counted: one resume undoes
  * any number of pauses. A batch that was disposed is not paused. A paused batch saves up
  * no credit: when resumed, it joins where the others are.
  *

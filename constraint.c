@@ -175,18 +175,6 @@ void fairwq_admit_locked(struct fairwq_work *work)
 	fairwq_left_locked(fairwq_lock_of(work->constraint), work);
 }
 
-/* As if it had never been let go. What it had there is the caller's to settle. */
-void fairwq_keep_back_locked(struct fairwq_constraint *constraint, struct fairwq_work *work,
-			     struct fairwq_batch *batch)
-{
-	lockdep_assert_held(fairwq_constraint_lock(constraint));
-
-	work->stamp = (unsigned long)batch;
-	work->place = FAIRWQ_PLACE_TOLD;
-	WRITE_ONCE(work->constraint, constraint);
-	atomic_long_set(&work->data, WORD_LISTED);
-}
-
 /* From here on it is its caller's. Returns where it was bound for. */
 static struct fairwq_batch *fairwq_let_go_constrained(struct fairwq_work *work)
 {

@@ -4,7 +4,7 @@
  *
  * Under round robin: 1. Under fair time: the time that its function runs,
  * which is known when it has returned. Until then it is charged what it may
- * cost: the longest of the batch's last turns, or a slice if there were none.
+ * cost: the longest of the batch's last turns, or @slice_us if there were none.
  * Were nothing charged, then of several runners one after the other would take
  * a turn of the batch that looks cheapest, until the first of these turns
  * ends; and were it the average, they would do so when all of them are longer
@@ -56,12 +56,6 @@ static u32 fairwq_guess_locked(struct fairwq_batch *batch)
 	return clamp_t(u64, guess ?: (u64)slice_us * NSEC_PER_USEC, 1, U32_MAX);
 }
 
-/* What it is charged for that, ns; 0 where it is no time that is charged. */
-u64 fairwq_cost_to_come_locked(struct fairwq_batch *batch)
-{
-	return batch->pool->policy == FAIRWQ_FAIR_TIME ? fairwq_guess_locked(batch) : 0;
-}
-
 static void fairwq_note_longest_locked(struct fairwq_batch *batch, u64 ns)
 {
 	struct fairwq_batch_stats *stats = batch->stats;
@@ -75,19 +69,12 @@ static void fairwq_note_longest_locked(struct fairwq_batch *batch, u64 ns)
 	stats->longest[0] = 0;
 }
 
-/* What @turn was charged, as the tree counts. */
-static u64 fairwq_charged(const struct fairwq_turn *turn)
-{
-	if (turn->batch->pool->policy != FAIRWQ_FAIR_TIME)
-		return FAIRWQ_COST_TURN;
-	return (u64)turn->charged << FAIRWQ_COST_NS_SHIFT;
-}
-
-/* What the batch is to be charged for a turn, as the tree counts. */
-u64 fairwq_cost_guess_locked(struct fairwq_turn *turn)
+/* Charge the batch for a turn that it takes; it is eligible still. */
+void fairwq_cost_charge_locked(struct fairwq_turn *turn)
 {
 	struct fairwq_batch *batch = turn->batch;
 	struct fairwq_pool *pool = batch->pool;
+	u64 cost = FAIRWQ_COST_TURN;
 
 	lockdep_assert_held(&pool->lock);
 
@@ -98,61 +85,63 @@ u64 fairwq_cost_guess_locked(struct fairwq_turn *turn)
 		turn->charged = fairwq_mutant(NO_GUESS) ? 1 : fairwq_guess_locked(batch);
 		turn->timed = true;
 		fairwq_window_cost_locked(batch, turn->charged);
+		cost = (u64)turn->charged << FAIRWQ_COST_NS_SHIFT;
 	}
-	return fairwq_charged(turn);
+	fairwq_tree_charge(&pool->tree, &batch->node, cost);
 }
 
-/* It takes the turn; it is eligible still. */
-void fairwq_cost_charge_locked(struct fairwq_turn *turn)
+/*
+ * What counts is turns: a streak that was charged as one had more items. The tree is told
+ * of the others, too: a batch may have come back to it while its streak was under way.
+ */
+static s64 fairwq_settle_turns_locked(const struct fairwq_turn *turn)
+{
+	lockdep_assert_held(&turn->batch->pool->lock);
+
+	return fairwq_mutant(STREAK_FREE) ? 0 : (turn->nr - 1) * FAIRWQ_COST_TURN;
+}
+
+/* What counts is time: the turn was charged a guess. */
+static s64 fairwq_settle_time_locked(const struct fairwq_turn *turn)
 {
 	struct fairwq_batch *batch = turn->batch;
+	s64 took = min(turn->took, FAIRWQ_COST_MAX_NS);
 
-	fairwq_tree_charge(&batch->pool->tree, &batch->node, fairwq_cost_guess_locked(turn));
+	lockdep_assert_held(&batch->pool->lock);
+
+	fairwq_note_longest_locked(batch, div_u64(took, turn->nr));
+	fairwq_window_cost_locked(batch, max_t(u64, took, turn->charged));
+	fairwq_window_took_locked(batch, took);
+	return (took - turn->charged) * BIT(FAIRWQ_COST_NS_SHIFT);
 }
 
-/* The turn is not used: it cost nothing. If it is taken again, it is charged again. */
-void fairwq_cost_refund_locked(const struct fairwq_turn *turn)
-{
-	struct fairwq_batch *batch = turn->batch;
-	struct fairwq_pool *pool = batch->pool;
-
-	lockdep_assert_held(&pool->lock);
-
-	if (turn->era != pool->era || fairwq_mutant(REFUND_LOST))
-		return;
-	fairwq_window_refund_locked(batch);
-	if (turn->streak)
-		fairwq_tree_refund_streak(&pool->tree, &batch->node, fairwq_charged(turn));
-	else
-		fairwq_tree_refund(&pool->tree, &batch->node,
-				   fairwq_charged(turn) << fairwq_mutant(REFUND_TWICE));
-	if (turn->jumps)
-		fairwq_tree_pay(&pool->tree, &batch->node, -(s64)fairwq_charged(turn));
-}
-
-/* The turn is over: it cost what it took. */
+/* The turn is over: it cost what it took, and under fair time that is time. */
 void fairwq_cost_settle_locked(const struct fairwq_turn *turn)
 {
 	struct fairwq_batch *batch = turn->batch;
 	struct fairwq_pool *pool = batch->pool;
-	s64 took, delta;
+	s64 delta;
 
 	lockdep_assert_held(&pool->lock);
 
-	if (pool->policy != FAIRWQ_FAIR_TIME)
-		return;
+	/* Several turns of the streak may be the batch's. */
+	if (unlikely(turn->streak))
+		fairwq_window_streak_locked(batch, turn->streak, turn->took);
+	if (unlikely(turn->nr > 1))
+		fairwq_batch_turns_locked(batch, turn->nr - 1);
 	if (turn->era != pool->era && !fairwq_mutant(OLD_TURN_CORRECTED))
 		return;
-	took = min(turn->run, FAIRWQ_COST_MAX_NS);
-	fairwq_note_longest_locked(batch, took);
-	fairwq_window_cost_locked(batch, max_t(u64, took, turn->charged));
-	fairwq_window_took_locked(batch, took);
-	delta = (took - turn->charged) * BIT(FAIRWQ_COST_NS_SHIFT);
+	if (pool->policy == FAIRWQ_FAIR_TIME)
+		delta = fairwq_settle_time_locked(turn);
+	else
+		delta = fairwq_settle_turns_locked(turn);
 	if (fairwq_mutant(EXCESS_FORGIVEN))
 		delta = min(delta, 0LL);
 	fairwq_tree_correct(&pool->tree, &batch->node, delta);
-	if (turn->jumps)
+	if (delta && turn->jumps)
 		fairwq_tree_pay(&pool->tree, &batch->node, delta);
+	if (unlikely(turn->nr > 1))
+		fairwq_window_turns_locked(batch, turn->nr - 1);
 }
 
 /* Tell the tree what a turn costs that was not measured yet, as it counts. */

@@ -38,7 +38,6 @@ static const char * const fairwq_counter_name[] = {
 	[FAIRWQ_TURNS] = "turns",
 	[FAIRWQ_KICKS] = "kicks",
 	[FAIRWQ_REQUEUES] = "requeues",
-	[FAIRWQ_STOLEN] = "stolen",
 	[FAIRWQ_PARKED] = "parked",
 	[FAIRWQ_CANCELED] = "canceled",
 	[FAIRWQ_LEAKS] = "leaks",
@@ -361,7 +360,7 @@ static void fairwq_show_runner(struct seq_file *m, struct fairwq_runner *runner)
 {
 	struct fairwq_pool *pool = runner->pool;
 	const struct fairwq_turn *turn;
-	unsigned int planned, since = 0;
+	unsigned int since = 0;
 	struct fairwq_batch *batch;
 	fairwq_func_t func = NULL;
 	char name[32] = "-";
@@ -369,22 +368,21 @@ static void fairwq_show_runner(struct seq_file *m, struct fairwq_runner *runner)
 
 	raw_spin_lock_irq(&pool->lock);
 	idle = !list_empty(&runner->idle_node);
-	planned = fairwq_planned_locked(runner);
 	turn = fairwq_current_turn(runner);
 	batch = turn ? turn->batch : NULL;
 	if (batch) {
-		func = turn->func;
+		func = READ_ONCE(turn->func);
 		strscpy(name, batch->name, sizeof(name));
 		since = jiffies_to_msecs(jiffies - READ_ONCE(runner->started));
 	}
 	raw_spin_unlock_irq(&pool->lock);
 
 	if (func)
-		seq_printf(m, "%6u %-8s %7u %7u %-24s %ps\n", runner->id, "running",
-			   since, planned, name, func);
+		seq_printf(m, "%6u %-8s %7u %-24s %ps\n", runner->id, "running",
+			   since, name, func);
 	else
-		seq_printf(m, "%6u %-8s %7s %7u %-24s -\n", runner->id,
-			   idle ? "idle" : "kicked", "-", planned, "-");
+		seq_printf(m, "%6u %-8s %7s %-24s -\n", runner->id,
+			   idle ? "idle" : "kicked", "-", "-");
 }
 
 static int runners_show(struct seq_file *m, void *v)
@@ -392,8 +390,8 @@ static int runners_show(struct seq_file *m, void *v)
 	struct fairwq_pool *pool = m->private;
 	struct fairwq_runner *runner;
 
-	seq_printf(m, "%6s %-8s %7s %7s %-24s %s\n", "runner", "state", "sincems",
-		   "planned", "batch", "function");
+	seq_printf(m, "%6s %-8s %7s %-24s %s\n", "runner", "state", "sincems", "batch",
+		   "function");
 	mutex_lock(&pool->mutex);
 	list_for_each_entry(runner, &pool->runners, node)
 		fairwq_show_runner(m, runner);
@@ -451,7 +449,6 @@ static void fairwq_show_slice_us(struct seq_file *m, struct fairwq_pool *pool)
 	seq_printf(m, "%u\n", READ_ONCE(pool->slice_us));
 }
 
-/* 0: every turn is decided on its own. */
 static int fairwq_set_slice_us(struct fairwq_pool *pool, const char *text)
 {
 	unsigned int value;
@@ -481,7 +478,6 @@ static int fairwq_set_low_turns(struct fairwq_pool *pool, const char *text)
 	if (kstrtouint(text, 0, &value) || value == 1 || value > FAIRWQ_MAX_PATIENCE + 1)
 		return -EINVAL;
 	raw_spin_lock_irq(&pool->lock);
-	fairwq_think_again_locked(pool);
 	fairwq_tree_set_patience(&pool->tree, value ? value - 1 : 0);
 	fairwq_window_start_locked(pool);
 	raw_spin_unlock_irq(&pool->lock);

@@ -187,10 +187,9 @@ EXPORT_SYMBOL_GPL(fairwq_queue_delayed);
  * out of there first. A bad argument, or a work or a batch that refuses already,
  * is found before that, and then it stays where it is.
  *
- * What is not promised: if @dwork is just about to start on another CPU, or the
- * caller is an interrupt on top of that, and it takes too long, then the run
- * that starts is the one. If the caller is an interrupt on top of a queue call
- * without a delay for @dwork, then that is the one.
+ * What is not promised: if the caller is an interrupt on top of a queue call
+ * without a delay for @dwork, or others queue @dwork again and again, then that
+ * run is the one.
  *
  * Context: Any but NMI. Allocates nothing. May be called from @dwork's own
  * function.
@@ -224,7 +223,7 @@ int fairwq_mod_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *d
 		}
 		was_pending |= canceled;
 		ret = fairwq_queue_delayed(batch, dwork, delay);
-		/* 0: somebody else has queued it, or it is about to start. */
+		/* 0: somebody else has queued it. */
 	}
 	rcu_read_unlock();
 	return ret == FAIRWQ_QUEUED && was_pending ? 0 : ret;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * "dump" in debugfs: every item that is queued, planned or running, with its
+ * "dump" in debugfs: every item that is queued or running, with its
  * function; batch by batch, in start order.
  *
  * A backlog can be long, and the lock is short: items are copied out a chunk
@@ -34,17 +34,6 @@ static void fairwq_dump_add_locked(struct fairwq_dump *dump, const char *where,
 		dump->line[dump->nr++] = (struct fairwq_dump_line){ where, func, stamp };
 }
 
-static void fairwq_dump_slots_locked(struct fairwq_dump *dump, struct fairwq_batch *batch,
-				     const struct fairwq_slot *slot, unsigned int nr)
-{
-	lockdep_assert_held(&batch->pool->lock);
-
-	for (; nr--; slot++)
-		if (READ_ONCE(slot->work) && slot->turn.batch == batch)
-			fairwq_dump_add_locked(dump, "planned", slot->turn.func,
-					       slot->turn.stamp);
-}
-
 /* What one runner has of @batch. */
 static void fairwq_dump_runner_locked(struct fairwq_dump *dump, struct fairwq_batch *batch,
 				      struct fairwq_runner *runner)
@@ -54,9 +43,8 @@ static void fairwq_dump_runner_locked(struct fairwq_dump *dump, struct fairwq_ba
 	lockdep_assert_held(&batch->pool->lock);
 
 	if (turn && turn->batch == batch)
-		fairwq_dump_add_locked(dump, "running", turn->func, turn->stamp);
-	fairwq_dump_slots_locked(dump, batch, runner->log.slot, runner->streak.nr);
-	fairwq_dump_slots_locked(dump, batch, runner->plan.slot, READ_ONCE(runner->plan.nr));
+		fairwq_dump_add_locked(dump, "running", READ_ONCE(turn->func),
+				       READ_ONCE(turn->stamp));
 }
 
 /* On from the cursor, if it was not overtaken, else from the head. True: there is more. */

@@ -11,23 +11,19 @@
  * its end it compares, each with each, those that had a backlog all the while.
  * One that was paused, ran dry or got another weight drops out. One that left the tree
  * for a turn of its own, as it reached its max_active or its items were all in flight,
- * and that is back before the next plan begins, has missed nothing: it stays.
+ * and that is back before the next turn is decided, has missed nothing: it stays.
  *
  * That alone does not see a client that is starved by others that come and go. So each
  * of them is compared with an ideal server, too, that serves all clients of one rank
  * which have a backlog at once, by weight: each of them gets as much of @vtime as goes by
  * while it has one, whatever the module did. A client that was served less than an eighth
- * of that, beyond a turn of each other one and what is planned and in flight, is starved.
+ * of that, beyond a turn of each other one and what is in flight, is starved.
  * Less than its share may be right: a client that was away is served before others that
  * had more, and has no part in what the ideal server shares out after it is gone.
  *
  * And a lower priority must not have had more than its turn in so many while a higher one
  * had a backlog all the time. What it had waited for by then is not lost: after a streak
  * of a higher one that is several turns at once.
- *
- * Turns that were taken and not used are given back, and come first when they are taken
- * again. Until then they are owed to the node. One that is owed some when a window begins
- * is not compared with others; and others may wait for it.
  *
  * What is compared is turns under round robin, and ns of run time under fair
  * time. Turns: when i is chosen its virtual time is not above that of j, so
@@ -38,23 +34,22 @@
  * Time: a turn is charged what it may cost, u, and given back what it did not.
  * So what i was charged and has not had, P(i), is never less than 0; its
  * virtual time is V(i) = A(i) + P(i), where A(i) is what it had; all by weight.
- * P of what one runner has to do with is at most what it planned, a slice S,
- * and one item: it tells what it ran before it runs more than that. With N for
- * max_active:
+ * P of what one runner has to do with is at most one item: it tells what it ran
+ * before it takes the next. With N for max_active:
  *
  * - When i is chosen, A(i) + P(i) <= A(j) + P(j). Until it is chosen again it
  *   has no more than P(i) and that turn. So it is never ahead of j by more than
- *   P(j) + u(i), where N - 1 runners have to do with j: (N - 1) (S + u(j)) + u(i).
+ *   P(j) + u(i), where N - 1 runners have to do with j: (N - 1) u(j) + u(i).
  * - The same holds for j. Over any window the lead changes by no more than the
- *   sum, which is less than N (S + u(i)) + N (S + u(j)).
+ *   sum, which is less than N u(i) + N u(j).
  * - Of two that are alone, i only gets further ahead while more runners have
  *   turns of i than of j, so that it is (N - 1) / 2 above, and by no more than
- *   (N + 1) (S + u) of the one that has more of it. That is what is promised;
+ *   (N + 1) u of the one that has more of it. That is what is promised;
  *   with others beside them it is what tests/sim has measured.
  *
  * What is at hand here is V and not A. V(i) - V(j) is at most u(i), when i is
- * chosen, and N (S + u(j)) more when all of j's turns are given back. So what
- * is checked is (N + 1) (S + u(i)) + (N + 1) (S + u(j)), for every pair.
+ * chosen, and N u(j) more when all of j's turns are corrected. So what is checked
+ * is (N + 1) u(i) + (N + 1) u(j), for every pair.
  *
  * u is the longest turn that the batch had, or that it was charged for. A turn
  * that is longer than all that was known of its batch is so many ns more of a
@@ -76,8 +71,6 @@
 #define TURN_SHIFT		16
 #define TURN			BIT(TURN_SHIFT)
 static_assert(FAIRWQ_COST_TURN >= TURN);
-/* And what was given back of them less exactly, in 32 bits. */
-#define PEAK_SHIFT		16
 
 /* What the nodes of one rank have in common. */
 struct fairwq_sums {
@@ -129,9 +122,9 @@ static void fairwq_ideal_share_locked(struct fairwq_pool *pool, struct fairwq_id
 	ideal->pending = 0;
 }
 
-/* @node was served so much; less than 0: that was not used after all. */
+/* @node was served so much. */
 static void fairwq_ideal_serve_locked(struct fairwq_pool *pool, struct fairwq_node *node,
-				      unsigned int rank, s64 cost)
+				      unsigned int rank, u64 cost)
 {
 	struct fairwq_ideal *ideal = &pool->ideal[rank];
 	s64 share;
@@ -140,7 +133,7 @@ static void fairwq_ideal_serve_locked(struct fairwq_pool *pool, struct fairwq_no
 
 	if (pool->tree.by_arrival)
 		return;
-	ideal->longest = max_t(s64, ideal->longest, cost);
+	ideal->longest = max(ideal->longest, cost);
 	if (likely(node->waits)) {
 		ideal->pending += cost;
 		return;
@@ -169,8 +162,8 @@ static void fairwq_ideal_count_locked(struct fairwq_pool *pool, struct fairwq_no
 	ideal->least = min(ideal->least, ideal->weight);
 	ideal->nr += waits ? 1 : -1;
 	if (!ideal->nr)
-		ideal->emptied = pool->plan_nr;
-	else if (waits && ideal->nr == 1 && ideal->emptied != pool->plan_nr)
+		ideal->emptied = pool->turn_number;
+	else if (waits && ideal->nr == 1 && ideal->emptied != (u32)pool->turn_number)
 		ideal->busy = false;
 }
 
@@ -188,8 +181,6 @@ static void fairwq_ideal_start_locked(struct fairwq_pool *pool)
 		ideal->waited = clamp_t(s64, fairwq_window_unit(pool, pool->tree.waited[rank]),
 					0, most);
 		ideal->got = 0;
-		ideal->undone = 0;
-		ideal->owed = 0;
 		ideal->longest = 0;
 		ideal->least = ideal->weight;
 		ideal->began = ideal->nr;
@@ -209,37 +200,19 @@ static s64 fairwq_window_service(const struct fairwq_pool *pool,
 	return div_s64(cost * 100, node->weight);
 }
 
-/* What @node was charged for, was given back, and has not had again. */
-static u64 fairwq_window_owed(const struct fairwq_pool *pool, const struct fairwq_node *node)
-{
-	s32 owed = node->peak - (u32)(node->service >> PEAK_SHIFT);
-
-	return owed > 0 ? fairwq_window_unit(pool, (s64)owed << PEAK_SHIFT) : 0;
-}
-
-/* From now on @node is owed what it is given back. */
-static void fairwq_window_set_peak(struct fairwq_node *node)
-{
-	u32 service = node->service >> PEAK_SHIFT;
-
-	if ((s32)(service - node->peak) > 0)
-		node->peak = service;
-}
-
 /* How far that may be from what it should have got, rounded up. */
 static u64 fairwq_window_slack(const struct fairwq_pool *pool,
 			       const struct fairwq_node *node)
 {
 	const struct fairwq_member *member = &node->member;
-	u64 owed = div_u64(fairwq_window_owed(pool, node) * 100, node->weight);
 	u64 turns = (u64)pool->max_active + 1, us;
 
 	if (!fairwq_by_time(pool)) {
 		turns *= 1 + max(member->longest_streak[0], member->longest_streak[1]);
-		return turns * DIV_ROUND_UP(100 * TURN, node->weight) / 2 + 1 + owed;
+		return turns * DIV_ROUND_UP(100 * TURN, node->weight) / 2 + 1;
 	}
-	us = pool->slice_us + max(member->longest_us[0], member->longest_us[1]);
-	return turns * DIV_ROUND_UP_ULL(us * NSEC_PER_USEC * 100, node->weight) + 1 + owed;
+	us = max3(pool->slice_us, member->longest_us[0], member->longest_us[1]);
+	return turns * DIV_ROUND_UP_ULL(us * NSEC_PER_USEC * 100, node->weight) + 1;
 }
 
 /*
@@ -311,10 +284,10 @@ static void fairwq_window_judge_locked(struct fairwq_pool *pool,
 }
 
 /*
- * Less than an eighth of its share, beyond what is planned and in flight? Clients that are
+ * Less than an eighth of its share, beyond what is in flight? Clients that are
  * served at once and are gone have no part in what the ideal server shares out afterwards,
  * so less than the share itself may be right. And each other one that was there may be
- * served before it once, and what that was owed.
+ * served before it once.
  */
 static bool fairwq_is_starved_locked(struct fairwq_pool *pool, const struct fairwq_node *node,
 				     unsigned int rank)
@@ -322,7 +295,7 @@ static bool fairwq_is_starved_locked(struct fairwq_pool *pool, const struct fair
 	const struct fairwq_ideal *ideal = &pool->ideal[rank];
 	s64 should = node->member.ideal + ideal->vtime;
 	u64 got = max(fairwq_window_service(pool, node), 0LL);
-	u64 others = (pool->max_active + 1 + ideal->began) * ideal->longest + ideal->owed;
+	u64 others = (pool->max_active + 1 + ideal->began) * ideal->longest;
 
 	lockdep_assert_held(&pool->lock);
 
@@ -352,7 +325,7 @@ static void fairwq_window_judge_ranks_locked(struct fairwq_pool *pool)
 		its = TURN;
 		if (patience)
 			its += TURN + div_u64(all + ideal->waited, patience + 1);
-		if (higher && !ideal->streak && ideal->got - ideal->undone > its) {
+		if (higher && !ideal->streak && ideal->got > its) {
 			pool->counter[FAIRWQ_LEAKED]++;
 			pool->counter[FAIRWQ_VIOLATIONS]++;
 		}
@@ -379,8 +352,7 @@ static void fairwq_window_close_locked(struct fairwq_pool *pool, unsigned int ra
 			list_del_init(&node->member.link);
 			continue;
 		}
-		if (!node->claims)
-			fairwq_sum_up(&sums, pool, node);
+		fairwq_sum_up(&sums, pool, node);
 		if (fairwq_is_starved_locked(pool, node, rank))
 			starved = true;
 	}
@@ -389,8 +361,7 @@ static void fairwq_window_close_locked(struct fairwq_pool *pool, unsigned int ra
 		pool->counter[FAIRWQ_VIOLATIONS]++;
 	}
 	list_for_each_entry_safe(node, next, members, member.link) {
-		if (!node->claims)
-			fairwq_square_up(&sums, pool, node);
+		fairwq_square_up(&sums, pool, node);
 		list_del_init(&node->member.link);
 	}
 	fairwq_window_judge_locked(pool, &sums);
@@ -404,7 +375,6 @@ static void fairwq_window_note_locked(struct fairwq_pool *pool, struct fairwq_no
 				      unsigned int rank)
 {
 	struct fairwq_member *member = &node->member;
-	u64 owed = fairwq_window_owed(pool, node);
 
 	lockdep_assert_held(&pool->lock);
 
@@ -416,9 +386,6 @@ static void fairwq_window_note_locked(struct fairwq_pool *pool, struct fairwq_no
 	}
 	member->base = node->service;
 	member->ideal = -pool->ideal[rank].vtime;	/* nothing yet */
-	node->claims = owed;
-	pool->ideal[rank].owed += owed;
-	fairwq_window_set_peak(node);
 	list_add_tail(&member->link, &pool->window_members[rank]);
 }
 
@@ -497,9 +464,6 @@ void fairwq_window_turns_locked(struct fairwq_batch *batch, unsigned int nr)
 	if (!fairwq_by_time(pool)) {
 		fairwq_ideal_serve_locked(pool, node, rank, (u64)nr * TURN);
 		pool->ideal[rank].got += (u64)nr * TURN;
-	} else if (nr > 1) {
-		/* Charged at once, and given back where it does not get that far. */
-		fairwq_window_cost_locked(batch, nr * fairwq_cost_to_come_locked(batch));
 	}
 	if (pool->window.turns_left > nr) {
 		pool->window.turns_left -= nr;
@@ -511,22 +475,6 @@ void fairwq_window_turns_locked(struct fairwq_batch *batch, unsigned int nr)
 	fairwq_window_start_locked(pool);
 }
 
-/* A turn of @batch that was taken is not used. */
-void fairwq_window_refund_locked(struct fairwq_batch *batch)
-{
-	struct fairwq_node *node = fairwq_window_node(batch);
-	unsigned int rank = fairwq_window_rank(batch);
-	struct fairwq_pool *pool = batch->pool;
-
-	lockdep_assert_held(&pool->lock);
-
-	fairwq_window_set_peak(node);
-	if (fairwq_by_time(pool))
-		return;
-	fairwq_ideal_serve_locked(pool, node, rank, -(s64)TURN);
-	pool->ideal[rank].undone += TURN;
-}
-
 /* A turn of @batch is over, and took so long; under fair time. */
 void fairwq_window_took_locked(struct fairwq_batch *batch, u64 ns)
 {
@@ -534,7 +482,7 @@ void fairwq_window_took_locked(struct fairwq_batch *batch, u64 ns)
 				  fairwq_window_rank(batch), ns);
 }
 
-/* So many turns in a streak were or may be @batch's, for so long. */
+/* A turn of @batch had so many items, and took so long. */
 void fairwq_window_streak_locked(struct fairwq_batch *batch, unsigned int turns, u64 ns)
 {
 	struct fairwq_member *member = &fairwq_window_node(batch)->member;
@@ -542,6 +490,7 @@ void fairwq_window_streak_locked(struct fairwq_batch *batch, unsigned int turns,
 	lockdep_assert_held(&batch->pool->lock);
 
 	member->longest_streak[0] = clamp_t(u32, turns, member->longest_streak[0], U16_MAX);
+	batch->pool->ideal[fairwq_window_rank(batch)].streak = true;
 	if (fairwq_by_time(batch->pool))
 		fairwq_window_cost_locked(batch, ns);
 }
@@ -576,40 +525,41 @@ void fairwq_window_joined_locked(struct fairwq_batch *batch)
 
 	lockdep_assert_held(&pool->lock);
 
-	if (node->member.left != pool->plan_nr)
-		fairwq_window_drop_locked(pool, node);
+	if (pool->just_left == node)
+		pool->just_left = NULL;
 	if (!node->waits)
 		node->since = pool->turn_number;
 	fairwq_ideal_count_locked(pool, node, true);
 }
 
-/* A client has left the tree, with its last batch. */
-static void fairwq_window_node_left_locked(struct fairwq_pool *pool, struct fairwq_node *node)
-{
-	lockdep_assert_held(&pool->lock);
-
-	if (!fairwq_node_eligible(node))
-		fairwq_ideal_count_locked(pool, node, false);
-}
-
 /*
- * A batch has left the tree, and its owner with it, if it was the last. If that was for a
- * turn that it took, it has a backlog until the plan ends; and if it is back before the next
- * one begins, it had one all the time.
+ * A batch has left the tree, and its owner with it, if it was the last. If it is back before
+ * the next turn is decided, it has missed nothing: it had a backlog all the time.
  */
 void fairwq_window_left_locked(struct fairwq_batch *batch)
 {
-	struct fairwq_node *node;
 	struct fairwq_pool *pool = batch->pool;
+	struct fairwq_node *node;
 
 	lockdep_assert_held(&pool->lock);
 
 	for (node = &batch->node; node->parent && !fairwq_node_eligible(node); node = node->parent)
-		node->member.left = pool->plan_nr;
+		node->gone = pool->turn_number;
 	node = fairwq_window_node(batch);
-	if (pool->planning || fairwq_node_eligible(node))
+	if (fairwq_node_eligible(node))
 		return;
-	fairwq_window_forget_locked(pool, node);
+	if (pool->just_left)
+		fairwq_window_forget_locked(pool, pool->just_left);
+	pool->just_left = node;
+}
+
+/* A turn is decided: what has left the tree before may miss it. */
+void fairwq_window_turn_begins_locked(struct fairwq_pool *pool)
+{
+	lockdep_assert_held(&pool->lock);
+
+	if (unlikely(pool->just_left))
+		fairwq_window_forget_locked(pool, pool->just_left);
 }
 
 /* The place of @node is to be another one's, or it will not come back. */
@@ -617,6 +567,8 @@ void fairwq_window_forget_locked(struct fairwq_pool *pool, struct fairwq_node *n
 {
 	lockdep_assert_held(&pool->lock);
 
+	if (pool->just_left == node)
+		pool->just_left = NULL;
 	fairwq_window_drop_locked(pool, node);
 	fairwq_ideal_count_locked(pool, node, false);
 }
@@ -630,44 +582,6 @@ void fairwq_window_gone_locked(struct fairwq_batch *batch)
 
 	if (!fairwq_node_eligible(node))
 		fairwq_window_forget_locked(batch->pool, node);
-}
-
-/* Turns of @batch that are of no plan: what is out of the tree now misses them. */
-void fairwq_window_guest_locked(struct fairwq_batch *batch)
-{
-	struct fairwq_pool *pool = batch->pool;
-
-	lockdep_assert_held(&pool->lock);
-
-	pool->plan_nr++;
-	pool->ideal[fairwq_window_rank(batch)].streak = true;
-}
-
-void fairwq_window_plan_begins_locked(struct fairwq_pool *pool)
-{
-	lockdep_assert_held(&pool->lock);
-
-	pool->plan_nr++;
-	pool->planning = true;
-	pool->sorts_left = FAIRWQ_PLAN_SORTS;
-}
-
-/* Of so many turns. */
-void fairwq_window_plan_ends_locked(struct fairwq_runner *runner, unsigned int nr)
-{
-	struct fairwq_pool *pool = runner->pool;
-	struct fairwq_batch *batch;
-
-	lockdep_assert_held(&pool->lock);
-
-	pool->planning = false;
-	while (nr--) {
-		batch = runner->plan.slot[nr].turn.batch;
-		fairwq_window_node_left_locked(pool, fairwq_window_node(batch));
-	}
-	/* And those whose turn was none, as the work is parked. */
-	list_for_each_entry(batch, &pool->away, away_link)
-		fairwq_window_node_left_locked(pool, fairwq_window_node(batch));
 }
 
 void fairwq_window_reset_locked(struct fairwq_pool *pool)

@@ -5,8 +5,8 @@
  * The way of an item: fairwq_queue() pushes it onto its batch without a lock.
  * The push that finds nobody watching the batch takes the pool's lock, puts
  * the batch into the fair tree and kicks a runner. A runner (runner.c) is a
- * work of the pool's workqueue: it asks the tree whose turns are next, plans
- * the first items of those batches, and runs them in that order.
+ * work of the pool's workqueue: it asks the tree whose turn is next, and runs the
+ * first item of that batch.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -150,7 +150,7 @@ static int fairwq_revive(struct fairwq_work *work, long data)
 					   data & ~FAIRWQ_WORK_CANCELED)) {
 		/*
 		 * Full barrier, as in fairwq_claim_as(): the caller is told that it is
-		 * queued. Pairs with fairwq_start_turn(). Model: tests/models/cancel.pml.
+		 * queued. Pairs with fairwq_start_item(). Model: tests/models/cancel.pml.
 		 */
 		WRITE_ONCE(batch->nr_canceled, batch->nr_canceled - 1);
 		ret = FAIRWQ_QUEUED;
@@ -201,7 +201,7 @@ int fairwq_claim_taken(struct fairwq_work *work, long word)
 	while (!atomic_long_try_cmpxchg(&work->data, &data, word)) {
 		/*
 		 * What the caller has stored, then the word: he may be told 0. Pairs
-		 * with fairwq_start_turn(). Model: tests/models/pending.pml.
+		 * with fairwq_start_item(). Model: tests/models/pending.pml.
 		 */
 		smp_mb();
 		data = atomic_long_read(&work->data);

@@ -86,7 +86,7 @@
 
 /* Most runners that one pool may have. */
 #define FAIRWQ_MAX_ACTIVE	512U
-/* Longest slice. */
+/* Longest slice_us. */
 #define FAIRWQ_MAX_SLICE_US	10000U
 /* Longest time that a runner may be told to go on with one serializer. */
 #define FAIRWQ_MAX_INLINE_US	10000U
@@ -100,7 +100,6 @@ struct fairwq_pool;
 struct fairwq_batch;
 struct fairwq_constraint;
 struct fairwq_flows;
-struct fairwq_slot;
 struct fairwq_work;
 struct notifier_block;
 
@@ -110,7 +109,7 @@ struct notifier_block;
  * @FAIRWQ_FAIR_TIME: the batches take turns; a turn costs the time that its
  *	function runs / weight, whether it computes, sleeps or is preempted. An
  *	item of more than a minute counts as a minute. Every item is timed, at
- *	one reading of the clock or two
+ *	two readings of the clock
  * @FAIRWQ_FIFO: the item that was queued first, over all batches; weights do
  *	not count. The yardstick: this is what a plain workqueue does
  */
@@ -142,7 +141,7 @@ enum fairwq_prio {
 #define FAIRWQ_HIGHPRI		BIT(1)
 #define FAIRWQ_FREEZABLE	BIT(2)
 #define FAIRWQ_SYSFS		BIT(3)
-#define FAIRWQ_STRICT_TURNS	BIT(4) /* every turn is decided when it is taken */
+#define FAIRWQ_STRICT_TURNS	BIT(4) /* every turn is decided when it is taken: always so */
 #define FAIRWQ_STRICT_PRIO	BIT(5) /* lower priorities get what higher ones leave */
 
 /**
@@ -153,8 +152,9 @@ enum fairwq_prio {
  * @max_active: how many items may run at once, 1 to FAIRWQ_MAX_ACTIVE; 0 for
  *	as many as there are possible CPUs, at least 2
  * @policy: which batch gets the next turn
- * @slice_us: how far ahead a runner plans its turns, in microseconds of work, 1
- *	to FAIRWQ_MAX_SLICE_US; 0 for the default. FAIRWQ_STRICT_TURNS overrides it
+ * @slice_us: what a turn is taken to cost of which nothing is known yet, in microseconds,
+ *	1 to FAIRWQ_MAX_SLICE_US; 0 for the default, which is 50. It is also for how long
+ *	an item of a higher priority takes along those in front of it in its serializer
  */
 struct fairwq_pool_attrs {
 	unsigned int flags;
@@ -243,7 +243,6 @@ struct fairwq_work {
 			unsigned long ahead;	/* another that was pushed, to be prefetched */
 		};
 		struct list_head node;		/* once sorted into the FIFO */
-		struct fairwq_slot *slot;	/* once planned */
 	};
 	fairwq_func_t func;
 	struct fairwq_constraint *constraint; /* while pending: to be told of its end, or NULL */

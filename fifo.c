@@ -14,9 +14,11 @@
 #include "trace.h"
 #include "trail.h"
 
+/* An item that has slept counts as this in the average, at least, ns. */
+#define SLEPT_NS		16000ULL
 /* So many items are put into order under one hold of the lock: about 2 us. */
 #define SORT_STEP		64U
-/* And so often before each plan. */
+/* And so often before a turn. */
 #define SORT_STEPS		16U
 
 /* A cancel came while @work was on its way here. Returns whether it is dropped. */
@@ -94,58 +96,45 @@ void fairwq_batch_splice_locked(struct fairwq_batch *batch)
 	fairwq_sort_locked(batch, UINT_MAX);
 }
 
-/*
- * Or some. Returns whether there is more, for a runner to go on with if need be. Of all the
- * batches in one plan only the first few are sorted: the lock is not given up in between.
- */
+/* Or some. Returns whether there is more, for a runner to go on with if need be. */
 bool fairwq_batch_sort_step_locked(struct fairwq_batch *batch)
 {
-	struct fairwq_pool *pool = batch->pool;
-	unsigned int max = SORT_STEP;
-
-	lockdep_assert_held(&pool->lock);
-
-	if (pool->planning && !fairwq_mutant(SORT_IN_PLANS))
-		max = pool->sorts_left ? SORT_STEP : 0;
-	if (pool->planning && pool->sorts_left)
-		pool->sorts_left--;
-	fairwq_sort_locked(batch, fairwq_mutant(SORT_AT_ONCE) ? UINT_MAX : max);
+	fairwq_sort_locked(batch, fairwq_mutant(SORT_AT_ONCE) ? UINT_MAX : SORT_STEP);
 	return batch->unsorted;
 }
 
-/* Go on with one. Returns whether there was any. */
-static bool fairwq_pool_sort_step(struct fairwq_pool *pool)
+/* Go on with one. */
+static struct fairwq_batch *fairwq_pool_sort_step_locked(struct fairwq_pool *pool)
 {
-	struct fairwq_batch *batch;
-	unsigned long flags;
+	struct fairwq_batch *batch = list_first_entry(&pool->sorting, struct fairwq_batch,
+						      sort_link);
 
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	batch = list_first_entry_or_null(&pool->sorting, struct fairwq_batch, sort_link);
-	if (batch) {
-		list_del_init(&batch->sort_link);
-		fairwq_batch_sort_step_locked(batch);
-		fairwq_batch_update_locked(batch);
-		fairwq_batch_reap_locked(batch);	/* all was cancelled */
-	}
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	if (batch)
-		fairwq_test_point(FAIRWQ_POINT_SORT_STEP, batch);
+	lockdep_assert_held(&pool->lock);
+
+	list_del_init(&batch->sort_link);
+	fairwq_batch_sort_step_locked(batch);
+	fairwq_batch_update_locked(batch);
+	fairwq_batch_reap_locked(batch);	/* all was cancelled */
 	return batch;
 }
 
 /*
- * By a runner, before it makes a plan: about as long as a plan takes, so that
- * neither those who have something to run wait for long, nor who was pushed a
- * lot. Returns whether there was anything to do.
+ * By a runner, before it takes a turn: neither those who have something to run wait for
+ * long, nor who was pushed a lot. Drops the lock between two steps.
  */
-bool fairwq_pool_sort(struct fairwq_pool *pool)
+void fairwq_pool_sort_locked(struct fairwq_pool *pool)
 {
-	unsigned int i = 0;
+	struct fairwq_batch *batch;
+	unsigned int i;
 
-	/* A hint: who goes idle looks again, under the lock. */
-	while (i < SORT_STEPS && !list_empty(&pool->sorting) && fairwq_pool_sort_step(pool))
-		i++;
-	return i;
+	lockdep_assert_held(&pool->lock);
+
+	for (i = 0; i < SORT_STEPS && !list_empty(&pool->sorting); i++) {
+		batch = fairwq_pool_sort_step_locked(pool);
+		raw_spin_unlock_irq(&pool->lock);
+		fairwq_test_point(FAIRWQ_POINT_SORT_STEP, batch);
+		raw_spin_lock_irq(&pool->lock);
+	}
 }
 
 /*
@@ -179,7 +168,8 @@ static bool fairwq_batch_idle_locked(struct fairwq_batch *batch)
 	}
 }
 
-static struct fairwq_work *fairwq_head_locked(const struct fairwq_batch *batch)
+/* The next item; not a barrier. */
+struct fairwq_work *fairwq_head_locked(const struct fairwq_batch *batch)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
@@ -223,7 +213,7 @@ void fairwq_batch_set_eligible_locked(struct fairwq_batch *batch, bool eligible)
 	if (eligible == fairwq_node_eligible(&batch->node))
 		return;
 	if (eligible) {
-		fairwq_tree_keep_place(&pool->tree, &batch->node, pool->plan_nr);
+		fairwq_tree_keep_place(&pool->tree, &batch->node, pool->turn_number);
 		fairwq_tree_add(&pool->tree, &batch->node,
 				fairwq_head_locked(batch)->stamp);
 		WRITE_ONCE(pool->nr_eligible, pool->nr_eligible + 1);
@@ -236,21 +226,6 @@ void fairwq_batch_set_eligible_locked(struct fairwq_batch *batch, bool eligible)
 }
 
 /*
- * Out of the tree only because of turns in flight: it is at its max_active, or all that it
- * has is in flight, and may queue itself again. See fairwq_plan_turns_locked().
- */
-static void fairwq_batch_set_away_locked(struct fairwq_batch *batch)
-{
-	lockdep_assert_held(&batch->pool->lock);
-
-	if (fairwq_node_eligible(&batch->node) || !fairwq_batch_in_flight_locked(batch) ||
-	    fairwq_batch_held_locked(batch))
-		list_del_init(&batch->away_link);
-	else if (list_empty(&batch->away_link))
-		list_add_tail(&batch->away_link, &batch->pool->away);
-}
-
-/*
  * Put the batch into the tree if it is eligible, take it out if it is not.
  * To be called after anything that may have changed that.
  */
@@ -260,7 +235,6 @@ void fairwq_batch_update_locked(struct fairwq_batch *batch)
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	fairwq_think_again_locked(batch->pool);
 	if (list_empty(&batch->fifo) && !batch->unsorted)
 		fairwq_batch_sort_step_locked(batch);
 	backlog = !list_empty(&batch->fifo);
@@ -272,40 +246,6 @@ void fairwq_batch_update_locked(struct fairwq_batch *batch)
 	eligible = backlog && !fairwq_batch_held_locked(batch) &&
 		   !(batch->max_active && fairwq_batch_at_limit_locked(batch));
 	fairwq_batch_set_eligible_locked(batch, eligible);
-	fairwq_batch_set_away_locked(batch);
-}
-
-/* Something waits for turns of the batch to end, and some are in flight. */
-static bool fairwq_batch_is_awaited_locked(const struct fairwq_batch *batch)
-{
-	lockdep_assert_held(&batch->pool->lock);
-
-	return fairwq_batch_in_flight_locked(batch) && (batch->barrier || batch->closed);
-}
-
-/*
- * A flush, or the end of the batch, begins to wait for turns: the pool's attention is
- * up until they have ended. Of turns that a closed batch takes later each says so itself.
- */
-void fairwq_batch_attend_locked(struct fairwq_batch *batch)
-{
-	lockdep_assert_held(&batch->pool->lock);
-
-	if (batch->attended || !fairwq_batch_is_awaited_locked(batch))
-		return;
-	batch->attended = true;
-	/* Last: turns that have ended are told of, and this may be over. */
-	fairwq_attention_raise_locked(batch->pool);
-}
-
-static void fairwq_batch_unattend_locked(struct fairwq_batch *batch)
-{
-	lockdep_assert_held(&batch->pool->lock);
-
-	if (!batch->attended || fairwq_batch_is_awaited_locked(batch))
-		return;
-	batch->attended = false;
-	fairwq_attention_lower_locked(batch->pool);
 }
 
 /* Everything that the barrier waits for has ended. */
@@ -345,7 +285,7 @@ static void fairwq_batch_fire_barriers_locked(struct fairwq_batch *batch)
 		if (!batch->in_flight[barrier->color] || fairwq_mutant(FLUSH_EARLY))
 			fairwq_barrier_done_locked(batch);
 		else
-			fairwq_batch_attend_locked(batch);
+			fairwq_yield_locked(batch->pool);
 	}
 }
 
@@ -355,7 +295,6 @@ void fairwq_batch_add_barrier_locked(struct fairwq_batch *batch,
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	fairwq_think_again_locked(batch->pool);
 	barrier->entry.place = FAIRWQ_PLACE_BARRIER;
 	fairwq_batch_splice_locked(batch);
 	list_add_tail(&barrier->entry.node, &batch->fifo);
@@ -385,28 +324,25 @@ static unsigned int fairwq_batch_color_locked(struct fairwq_batch *batch,
 	return batch->color;
 }
 
-static void fairwq_slot_fill_locked(struct fairwq_batch *batch, struct fairwq_slot *slot,
+static void fairwq_turn_fill_locked(struct fairwq_batch *batch, struct fairwq_turn *turn,
 				    struct fairwq_work *work)
 {
-	struct fairwq_turn *turn = &slot->turn;
-
 	turn->batch = batch;
 	turn->func = work->func;
 	turn->id = work;
 	turn->constraint = work->constraint;
 	turn->stamp = work->stamp;
 	turn->number = ++batch->pool->turn_number;
-	turn->terms = 0;
 	turn->color = fairwq_batch_color_locked(batch, work);
-	/* A limit, or the end of the batch, may wait for it; or a flush, see there. */
-	turn->tell = batch->max_active || batch->closed;
-	if (unlikely(work->place & FAIRWQ_PLACE_AWAITED)) {
-		fairwq_waiters_plan_locked(batch->pool, work, turn->number);
-		turn->tell = true;
-	}
-	work->place = FAIRWQ_PLACE_SLOT;
-	work->slot = slot;
-	WRITE_ONCE(slot->work, work);
+	turn->timed = false;
+	turn->slept = false;
+	turn->nr = 1;
+	turn->streak = 0;
+	turn->held = 0;
+	turn->wait = 0;
+	turn->took = 0;
+	if (unlikely(work->place & FAIRWQ_PLACE_AWAITED))
+		fairwq_waiters_take_locked(batch->pool, work, turn->number);
 }
 
 /* The head of the FIFO has changed. */
@@ -429,16 +365,17 @@ void fairwq_batch_turns_locked(struct fairwq_batch *batch, unsigned int nr)
 	batch->pool->counter[FAIRWQ_TURNS] += nr;
 }
 
-/* A turn: its item into @slot, its cost charged, the batch at its next place. */
-void fairwq_batch_take_locked(struct fairwq_batch *batch, struct fairwq_slot *slot)
+/* A turn: its item is the caller's to start, its cost charged, the batch at its next place. */
+void fairwq_batch_take_locked(struct fairwq_batch *batch, struct fairwq_turn *turn)
 {
 	struct fairwq_work *work = fairwq_head_locked(batch);
 
+	fairwq_window_turn_begins_locked(batch->pool);
 	fairwq_batch_unlink_locked(batch, work);
 	/* The one after the next: it is written to when the next is taken out. */
 	fairwq_prefetchw(batch->fifo.next->next);
-	fairwq_slot_fill_locked(batch, slot, work);
-	fairwq_cost_charge_locked(&slot->turn);
+	fairwq_turn_fill_locked(batch, turn, work);
+	fairwq_cost_charge_locked(turn);
 	fairwq_batch_turns_locked(batch, 1);
 	fairwq_batch_fire_barriers_locked(batch);
 	fairwq_batch_new_head_locked(batch);
@@ -446,85 +383,56 @@ void fairwq_batch_take_locked(struct fairwq_batch *batch, struct fairwq_slot *sl
 }
 
 /*
- * A turn for a work that waits in a constraint, and was taken out of there. It
- * is not queued. To charge the turn, and to undo that the batch is held for it,
- * is the caller's.
+ * A turn for a work that waits in a constraint, and is taken out of there: it is not queued,
+ * and the batch may not stand in the tree. Then it joins as if it was queued now.
  */
-void fairwq_batch_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_slot *slot,
+void fairwq_batch_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_turn *turn,
 				      struct fairwq_work *work)
 {
+	struct fairwq_tree *tree = &batch->pool->tree;
+	bool joins = !tree->by_arrival && !fairwq_node_eligible(&batch->node);
+
 	lockdep_assert_held(&batch->pool->lock);
 
-	work->stamp = 0;
-	if (!(work->place & FAIRWQ_PLACE_TOLD))
-		trace_fairwq_queue(batch, work);
+	fairwq_window_turn_begins_locked(batch->pool);
 	work->place = 0;
-	WRITE_ONCE(work->constraint, NULL);
-	fairwq_slot_fill_locked(batch, slot, work);
-	atomic_long_set(&work->data,
-			(long)batch | FAIRWQ_WORK_PENDING | FAIRWQ_WORK_LINKED);
-	if (batch->max_queued)
-		atomic_dec(&batch->nr_queued);
+	work->stamp = 0;
+	fairwq_turn_fill_locked(batch, turn, work);
+	if (joins)
+		fairwq_tree_add(tree, &batch->node, 0);
+	fairwq_cost_charge_locked(turn);
+	if (joins)
+		fairwq_tree_del(tree, &batch->node);
+	fairwq_batch_turns_locked(batch, 1);
+	fairwq_window_turns_locked(batch, 1);
 }
 
-/*
- * It is queued, and the batch not held for it any more. What was pushed by now
- * is in front of it: if that is not in order yet, it is pushed, too.
- */
-void fairwq_batch_link_waiting_locked(struct fairwq_batch *batch, struct fairwq_work *work)
+/* The head of the FIFO runs still: it waits for that. It is in flight from now on. */
+void fairwq_batch_park_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 {
-	bool pushed = !list_empty(&batch->sort_link) || !llist_empty(&batch->incoming);
-	bool told = work->place & FAIRWQ_PLACE_TOLD;
+	unsigned int color;
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	fairwq_admit_locked(work);
-	work->stamp = fairwq_stamp(batch, fairwq_leave_trail(work));
-	if (!told)
-		trace_fairwq_queue(batch, work);
-	if (pushed) {
-		/* Who has the lock next puts it into order: no barrier is needed. */
-		llist_add(&work->llnode, &batch->incoming);
-	} else {
-		atomic_long_set(&work->data,
-				(long)batch | FAIRWQ_WORK_PENDING | FAIRWQ_WORK_LINKED);
-		work->place = FAIRWQ_PLACE_FIFO;
-		list_add_tail(&work->node, &batch->fifo);
-		batch->nr_fifo++;
-	}
-	if (!fairwq_mutant(SERIAL_NOT_HELD))
-		atomic_dec(&batch->nr_held);
+	fairwq_batch_unlink_locked(batch, work);
+	color = fairwq_batch_color_locked(batch, work);
+	work->place = FAIRWQ_PLACE_PARKED | FAIRWQ_PLACE_TAKEN |
+		      (color ? FAIRWQ_PLACE_COLOR : 0) | (work->place & FAIRWQ_PLACE_AWAITED);
+	batch->nr_parked++;
+	fairwq_batch_fire_barriers_locked(batch);
+	fairwq_batch_new_head_locked(batch);
 }
 
-/* A turn that was taken is not used: it was not one. It has been refunded. */
-static void fairwq_batch_untake_locked(struct fairwq_batch *batch)
-{
-	struct fairwq_pool *pool = batch->pool;
-
-	lockdep_assert_held(&pool->lock);
-
-	/* Unless the counters were reset in between. */
-	if (batch->stats->turns)
-		batch->stats->turns--;
-	if (pool->counter[FAIRWQ_TURNS])
-		pool->counter[FAIRWQ_TURNS]--;
-}
-
-/*
- * A turn that was taken cannot be used now: its item becomes the batch's first
- * again, and the turn goes on when it is taken the next time.
- */
+/* An item was parked, and need not wait any more: it becomes the first again. */
 void fairwq_batch_put_back_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	fairwq_think_again_locked(batch->pool);	/* those come behind */
 	work->place = (work->place & ~FAIRWQ_PLACE_MASK) | FAIRWQ_PLACE_FIFO;
 	list_add(&work->node, &batch->fifo);
 	batch->nr_fifo++;
 	if (batch->max_queued)
 		atomic_inc(&batch->nr_queued);
-	fairwq_batch_untake_locked(batch);
 	fairwq_batch_new_head_locked(batch);
 }
 
@@ -551,13 +459,19 @@ bool fairwq_batch_drained_locked(const struct fairwq_batch *batch)
 static void fairwq_turn_stats_locked(const struct fairwq_turn *turn)
 {
 	struct fairwq_batch_stats *stats = turn->batch->stats;
+	u64 each = turn->took, known;
 
-	if (turn->run) {
-		stats->run_time += turn->run;
-		turn->batch->pool->run_time += turn->run;
-		fairwq_hist_add(&stats->run, turn->run);
-		ewma_fairwq_run_add(&stats->run_avg, min(turn->run, FAIRWQ_RUN_TIME_MAX_NS));
+	if (turn->took) {
+		stats->run_time += turn->took;
+		turn->batch->pool->run_time += turn->took;
+		if (turn->nr > 1)
+			each = max(div_u64(each, turn->nr), 1ULL);
+		fairwq_hist_add(&stats->run, each);
 	}
+	/* Where an item sleeps, the next one is not expected to be over at once. */
+	known = turn->slept ? max(each, SLEPT_NS) : each;
+	if (known)
+		ewma_fairwq_run_add(&stats->run_avg, min(known, FAIRWQ_RUN_TIME_MAX_NS));
 	if (turn->stamp)
 		fairwq_hist_add(&stats->wait, turn->wait);
 }
@@ -574,82 +488,36 @@ void fairwq_batch_reap_locked(struct fairwq_batch *batch)
 	queue_work(fairwq_reap_wq, &batch->reap_work.work);
 }
 
-/* Turns are over. The batch may be gone when the lock is dropped. */
-static void fairwq_batch_turns_over_locked(struct fairwq_batch *batch, unsigned int color,
-					   unsigned int nr)
+/* A turn is over. The batch may be gone when the lock is dropped. */
+void fairwq_batch_turn_over_locked(struct fairwq_batch *batch, unsigned int color)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	batch->in_flight[color] -= nr;
-	if (batch->barrier && batch->barrier->color == color && !batch->in_flight[color])
+	batch->in_flight[color]--;
+	if (unlikely(batch->barrier) && batch->barrier->color == color &&
+	    !batch->in_flight[color])
 		fairwq_barrier_done_locked(batch);
-	fairwq_batch_unattend_locked(batch);
-	if (batch->max_active && !list_empty(&batch->away_link))
+	if (batch->max_active)
 		fairwq_batch_update_locked(batch);	/* there may be room for the next */
-	else
-		fairwq_batch_set_away_locked(batch);
 	fairwq_batch_reap_locked(batch);
 }
 
-/* There is nothing to be told of @turn but that it is over. */
-static bool fairwq_turn_is_plain(const struct fairwq_turn *turn)
+/* The last function of @turn has returned. */
+void fairwq_batch_turn_end_locked(const struct fairwq_turn *turn)
 {
-	return !turn->run && !turn->stamp && !turn->helped && !turn->off;
-}
-
-/* How many in a row are plain, and differ in nothing that is told. */
-static unsigned int fairwq_turns_alike_locked(const struct fairwq_slot *slot,
-					      unsigned int max)
-{
-	const struct fairwq_turn *first = &slot->turn;
-	const struct fairwq_pool *pool = first->batch->pool;
-	unsigned int i;
-
-	lockdep_assert_held(&pool->lock);
-
-	if (pool->policy == FAIRWQ_FAIR_TIME || !list_empty(&pool->waiters))
-		return 0;
-	for (i = 0; i < max; i++)
-		if (slot[i].turn.batch != first->batch || slot[i].turn.color != first->color ||
-		    !fairwq_turn_is_plain(&slot[i].turn))
-			break;
-	return i;
-}
-
-/*
- * The functions of the first of these @nr turns have returned: of as many as
- * can be told of at once. Returns how many. Not of one that is off: its batch
- * may be gone.
- */
-unsigned int fairwq_batch_turns_end_locked(const struct fairwq_slot *slot, unsigned int nr)
-{
-	const struct fairwq_turn *turn = &slot->turn;
 	struct fairwq_batch *batch = turn->batch;
-	unsigned int alike;
 
-	if (turn->off)
-		return 1;
 	lockdep_assert_held(&batch->pool->lock);
-	alike = fairwq_turns_alike_locked(slot, nr);
-	nr = alike ?: 1;
-	batch->stats->done += nr;
-	if (!alike) {
-		fairwq_turn_stats_locked(turn);
-		fairwq_cost_settle_locked(turn);
-		if (turn->helped)
-			batch->pool->counter[FAIRWQ_STOLEN]++;
-		if (unlikely(!list_empty(&batch->pool->waiters)))
-			fairwq_waiters_done_locked(batch->pool, turn->number);
-	}
-	fairwq_batch_turns_over_locked(batch, turn->color, nr);
-	return nr;
-}
 
-/* A turn was taken, and its item is gone without having been started. */
-void fairwq_batch_turn_drop_locked(struct fairwq_batch *batch, unsigned int color)
-{
-	fairwq_batch_untake_locked(batch);
-	fairwq_batch_turns_over_locked(batch, color, 1);
+	batch->stats->done += turn->nr;
+	if (turn->took || turn->stamp || turn->slept)
+		fairwq_turn_stats_locked(turn);
+	fairwq_cost_settle_locked(turn);
+	if (unlikely(!list_empty(&batch->pool->waiters)))
+		fairwq_waiters_done_locked(batch->pool, turn->number);
+	if (turn->held && !fairwq_mutant(SERIAL_NOT_HELD))
+		atomic_sub(turn->held, &batch->nr_held);
+	fairwq_batch_turn_over_locked(batch, turn->color);
 }
 
 /* Out of the FIFO, for good. */
@@ -666,7 +534,7 @@ void fairwq_batch_remove_locked(struct fairwq_batch *batch, struct fairwq_work *
 		fairwq_batch_new_head_locked(batch);
 	}
 	if (place & FAIRWQ_PLACE_TAKEN)
-		fairwq_batch_turns_over_locked(batch, !!(place & FAIRWQ_PLACE_COLOR), 1);
+		fairwq_batch_turn_over_locked(batch, !!(place & FAIRWQ_PLACE_COLOR));
 	else
 		fairwq_batch_reap_locked(batch);
 }

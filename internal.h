@@ -68,13 +68,12 @@
 
 /* fairwq_work.place, P: where a linked work is, and what is to be known of it. */
 #define FAIRWQ_PLACE_FIFO	0	/* in batch->fifo */
-#define FAIRWQ_PLACE_SLOT	1	/* in a plan: @slot */
-#define FAIRWQ_PLACE_PARKED	2	/* waits for its last run to end */
-#define FAIRWQ_PLACE_DROPPED	3	/* to be given back by a cancel of its batch */
+#define FAIRWQ_PLACE_PARKED	1	/* waits for its last run to end */
+#define FAIRWQ_PLACE_DROPPED	2	/* to be given back by a cancel of its batch */
 #define FAIRWQ_PLACE_MASK	3
 #define FAIRWQ_PLACE_BARRIER	BIT(2)	/* not a work: the place of a flush */
-#define FAIRWQ_PLACE_TAKEN	BIT(3)	/* was put back: its turn has begun already */
-#define FAIRWQ_PLACE_COLOR	BIT(4)	/* and this is the color of that turn */
+#define FAIRWQ_PLACE_TAKEN	BIT(3)	/* is or was parked: it is in flight already */
+#define FAIRWQ_PLACE_COLOR	BIT(4)	/* and this is its color */
 #define FAIRWQ_PLACE_AWAITED	BIT(5)	/* a flush waits for it: pool->waiters */
 /* And while it is CONSTRAINED, under the lock of its constraint. */
 #define FAIRWQ_PLACE_TOLD	BIT(6)	/* it was on its way before: that was traced */
@@ -89,132 +88,52 @@
  */
 #define FAIRWQ_COST_NS_SHIFT		9
 /*
- * A longer run time counts as this in the moving average: for planning, which
- * does no more than a slice ahead, it is as good as any, and sooner forgotten.
+ * A longer run time counts as this in the moving average: it is sooner forgotten.
  */
 #define FAIRWQ_RUN_TIME_MAX_NS		(10ULL * NSEC_PER_MSEC)
 /* A longer item costs as much as this one. */
 #define FAIRWQ_COST_MAX_NS		(60ULL * NSEC_PER_SEC)
 
 /*
- * A turn: one item given to one batch, from the moment the tree chose the batch
- * until the function has returned and the batch was told.
+ * A turn: one item given to one batch, from the moment the tree chose the batch until the
+ * function has returned and the batch was told. A streak (streak.c) is one turn with
+ * several items, and shows the one that runs.
  */
 struct fairwq_turn {
-	struct fairwq_batch *batch;	/* P, R reads: kept by its in-flight count */
-	fairwq_func_t func;		/* P, R reads */
-	const void *id;			/* P, R reads: address of the work; no more than that */
-	struct fairwq_constraint *constraint; /* P, R reads: to be told of its end, or NULL */
-	u64 stamp;			/* P, R reads: when it was queued; 0: not measured */
-	u64 number;			/* P, R reads: of this turn, in its pool */
-	union {
-		struct {
-			u8 color : 1;		/* P, R reads: index into batch->in_flight */
-			u8 timed : 1;		/* P, R reads: @run is to be measured */
-			u8 helped : 1;		/* R: taken from another runner's plan */
-			u8 streak : 1;		/* P, R reads: its constraint is not told of each */
-			u8 tell : 1;		/* P, R reads: its end is told at once */
-			u8 jumps : 1;		/* P: taken before one of a higher priority */
-			u8 off;			/* R, P reads: its work was taken out before */
-			u16 era;		/* P: pool->era when it was charged */
-			u32 charged;		/* P: under fair time: what for, ns */
-		};
-		u64 terms;			/* all of these, to copy them */
-	};
+	struct fairwq_batch *batch;	/* P: kept by its in-flight count; NULL: no turn */
+	fairwq_func_t func;		/* P to begin, R in a streak; read by who has either */
+	const void *id;			/* likewise: address of the work; no more than that */
+	struct fairwq_constraint *constraint; /* R: to be told of its end, or NULL */
+	u64 stamp;			/* as @func: when it was queued; 0: not measured */
+	u64 number;			/* P: of this turn, in its pool */
+	u8 color;			/* P: index into batch->in_flight */
+	bool timed;			/* P, R reads: @run is to be measured */
+	bool quick;			/* P: as a rule its batch's items are over at once */
+	bool jumps;			/* P: taken before one of a higher priority */
+	bool slept;			/* R, P at the end: an item of it */
+	u16 era;			/* P: pool->era when it was charged */
+	u32 charged;			/* P: under fair time: what for, ns */
+	unsigned int nr;		/* R, P at the end: items it had */
+	unsigned int streak;		/* R, P at the end: items of its streak by now, or 0 */
+	unsigned int held;		/* R, P at the end: of these, its batch was held for */
 	u64 wait;			/* R: ns from @stamp to the start */
-	u64 run;			/* R: ns, 0: not measured */
+	u64 run;			/* R: ns, of the last item; 0: not measured */
+	u64 took;			/* R: of all of them */
 };
 
-static_assert(offsetofend(struct fairwq_turn, charged) == offsetofend(struct fairwq_turn, terms));
-
-/* A turn that is planned. */
-struct fairwq_slot {
-	struct fairwq_work *work;	/* A: whoever gets it out by xchg() has the turn */
-	struct fairwq_turn turn;	/* as long as @work is there, and P or a helper */
-};
-
-/*
- * Whoever has taken the work out of @slot goes on with the turn in a place of
- * his own. Member by member: where the compiler copies structs with a string
- * instruction, that takes longer than all else here. @wait and @run are not known yet.
- */
-static __always_inline void fairwq_turn_take(struct fairwq_turn *turn,
-					     const struct fairwq_slot *slot)
-{
-	turn->batch = slot->turn.batch;
-	turn->func = slot->turn.func;
-	turn->id = slot->turn.id;
-	turn->constraint = slot->turn.constraint;
-	turn->stamp = slot->turn.stamp;
-	turn->number = slot->turn.number;
-	turn->terms = slot->turn.terms;
-}
-
-/* Steps of 64 items each that may sort while a plan is made. */
-#define FAIRWQ_PLAN_SORTS	8U
-/* Most turns that a runner plans at once. */
-#define FAIRWQ_PLAN_MAX		64U
-/* And under strict turns. */
-#define FAIRWQ_FORESEE_MAX	32U
-/* Most items of a serializer that it takes along at once; see streak.c. */
-#define FAIRWQ_STREAK_MAX	120U
-/* Most of them that one of a higher priority lifts. */
+/* Most items of a serializer that one of a higher priority takes along. */
 #define FAIRWQ_LIFT_MAX		64U
-/* Most turns between two holds of the lock: those of a plan, or of a streak. */
-#define FAIRWQ_LOG_MAX		FAIRWQ_STREAK_MAX
-/* So many are shown per hold of the lock; more than one runner can have. */
-#define FAIRWQ_DUMP_CHUNK	(FAIRWQ_PLAN_MAX + FAIRWQ_STREAK_MAX + 1)
+/* So many are shown per hold of the lock. */
+#define FAIRWQ_DUMP_CHUNK	128U
 
-/*
- * The turns that a runner took, in start order. It runs them, and any runner
- * that has nothing better to do helps: without the pool's lock, each takes the
- * first that is left. A turn that somebody has is none of the plan's any more:
- * it is in his log.
- *
- * Only its runner makes a plan, under the lock; it closes it first, and waits
- * for helpers to be out of it, which read what is planned. See
- * fairwq_plan_close().
- */
-struct fairwq_plan {
-	unsigned int nr;		/* A: slots; 0: closed, helpers keep out */
-	unsigned int next;		/* A: slots before it are taken; a hint, as */
-					/* helpers may set it back */
-	atomic_t helpers;		/* A: who is looking into it */
-	bool share;			/* P: long enough to wake another runner for */
-	u64 began;			/* P: when it was made, ns */
-	s64 due;			/* R: when it is late, ns, under fair time */
-	struct fairwq_slot slot[FAIRWQ_PLAN_MAX];
-	/* P: of the tree before each turn; see @foresight */
-	struct fairwq_mark mark[FAIRWQ_FORESEE_MAX];
-};
-
-/*
- * The turns that a runner has run since it held the lock last; in a streak also
- * those that it took along, with their works.
- *
- * Invariant: accounted <= done, nr <= done + 1.
- */
-struct fairwq_log {
-	unsigned int nr;		/* R: begun */
-	unsigned int done;		/* R: ended */
-	unsigned int accounted;		/* P: of these, the batches know */
-	struct fairwq_slot slot[FAIRWQ_LOG_MAX];
-};
-
-/* The items of one serializer that a runner goes on with; see streak.c. */
+/* A runner goes on with the items of one serializer; see streak.c. */
 struct fairwq_streak {
-	/* R, and P to let go of it: the runner has it, and others wait; or NULL */
-	struct fairwq_serializer *serializer;
-	unsigned int nr;		/* P, R reads: slots of the log */
-	unsigned int next;		/* R: those before it are through */
-	unsigned int turns;		/* R: taken in this streak */
-	unsigned int lift;		/* R: of the slots, run whatever the budget */
-	u64 budget;			/* R: ns; 0: none is taken */
-	bool alone;			/* R: @budget holds as long as nothing else waits */
-	u64 due;			/* R: when it is used up, ns; 0: has not begun */
-	u64 lift_budget;		/* R: the same of what is lifted */
-	u64 lift_due;			/* R */
-	unsigned long overdue;		/* R: of the later one, in jiffies */
+	unsigned int nr;		/* R: items in it; 0: it has not begun */
+	u64 budget;			/* R: ns; 0: none */
+	u64 due;			/* R: when it is used up, ns */
+	u64 lift_due;			/* R: and what is lifted has had its time */
+	unsigned int left;		/* R: items before the clock is looked at again */
+	bool alone;			/* R: it has none, and nothing else waits */
 };
 
 /*
@@ -232,22 +151,18 @@ struct fairwq_runner {
 	struct list_head parked;	/* K: works that wait for current_work to end */
 	bool wanted;			/* K; R reads: @parked is not empty */
 	struct task_struct *task;	/* P: who executes it, while it is active */
-	unsigned long started;		/* R: jiffies at the start of the turn */
+	unsigned long started;		/* R: jiffies at the start of the item */
 	unsigned long reported;		/* P: @started of a turn that was reported as hung */
 	/* R: whose function runs, or ran last; see fairwq_park_locked() */
 	struct fairwq_work *current_work;
-	struct fairwq_work *in_hand;	/* R: taken under the lock, to be started */
-	u64 mark;			/* R: when the last turn ended, ns; 0: not known */
+	/* R reads: its streak is to end, as something waits for turns; set under P */
+	bool yield;
+	int cpu;			/* P: where it ran last */
+	u64 began, now;			/* R: the first and the last clock of this run, ns */
+	struct fairwq_turn turn;	/* see there */
+	struct fairwq_streak streak;	/* R */
 	struct rcu_head rcu;
-	struct fairwq_log log;
-	struct fairwq_streak streak;
-	struct fairwq_plan plan ____cacheline_aligned_in_smp;
 };
-
-/* kmalloc() has nothing between 16 and 32 KiB. */
-static_assert(IS_ENABLED(CONFIG_LOCKDEP) || IS_ENABLED(CONFIG_DEBUG_SPINLOCK) ||
-	      IS_ENABLED(CONFIG_DEBUG_OBJECTS) || SMP_CACHE_BYTES > 128 ||
-	      sizeof(struct fairwq_runner) <= 16384);
 
 /* A knob in debugfs: which one, and of which pool. */
 #define FAIRWQ_NR_KNOBS	6
@@ -267,15 +182,13 @@ struct fairwq_ideal {
 	u64 vtime;			/* P: service that each has had by now, by weight */
 	s64 pending;			/* P: service that is not in @vtime yet, by no weight */
 	s64 got;			/* P: turns of all in this window, whatever the weight */
-	s64 undone;			/* P: of these and earlier ones, given back in it */
 	s64 waited;			/* P: for so many turns of others, when it began */
 	u64 longest;			/* P: the most service at once in this window */
-	u64 owed;			/* P: to all that are compared, when it began */
 	u32 weight;			/* P: of those that have a backlog, together */
 	u32 least;			/* P: the least of it in this window */
 	u32 nr;				/* P: how many these are */
 	u32 began;			/* P: and were when it began */
-	u32 emptied;			/* P: the plan in which the last one left */
+	u32 emptied;			/* P: the turn before which the last one left */
 	bool busy;			/* P: there has been one in the whole window */
 	bool streak;			/* P: one had several turns for one in this window */
 };
@@ -292,8 +205,6 @@ struct fairwq_pool {
 	enum fairwq_policy policy;	/* p: a push under the old one is re-sorted */
 	bool draining;			/* p: set, then a grace period passes */
 	unsigned int flags;		/* I */
-	/* p: who waits for turns to end; see fairwq_attention_raise_locked() */
-	unsigned int attention;
 
 	raw_spinlock_t lock ____cacheline_aligned_in_smp; /* see the table above */
 	struct fairwq_tree tree;	/* P */
@@ -301,29 +212,23 @@ struct fairwq_pool {
 	struct list_head idle_runners;	/* P: the one that ran last first */
 	unsigned int nr_active;		/* P: runners kicked or running */
 	unsigned int max_active;	/* P */
-	unsigned int slice_us;		/* p: how far a runner plans; 0: one turn; a hint then */
-	unsigned int plan_seq;		/* P: plans made */
-	unsigned int ahead;		/* P: how many turns to foresee; see @foresight */
-	bool foresight;			/* P: @planner's plan goes back if anything changes */
-	struct fairwq_runner *planner;	/* p: who made the last plan of several turns; */
-					/* who helps finds out whether it is open */
+	unsigned int slice_us;		/* p: what an unknown turn is likely to take; a hint */
+	unsigned int nr_quick;		/* P: turns under way that are over at once, as a rule */
+	unsigned long quick_at;		/* P: jiffies when the last of these began */
 	u64 turn_number;		/* P: of the turn that was taken last */
 	u64 counter[FAIRWQ_NR_COUNTERS];/* P */
 	u64 run_time;			/* P: ns, of the timed turns */
 	unsigned int nr_eligible;	/* p: batches in the tree; a hint for who has one */
 	struct list_head sorting;	/* P: batches that have something unsorted; */
 					/* read without it: as a hint */
-	struct list_head away;		/* P: batches out of the tree until a turn of theirs ends */
 	struct fairwq_window window;	/* P: the self-check of promise 6 */
 	struct list_head window_members[FAIRWQ_NR_RANKS]; /* P: nodes compared */
 	struct fairwq_ideal ideal[FAIRWQ_NR_RANKS]; /* P: and what they are compared with */
-	u32 plan_nr;			/* P: of the plan that was begun last */
-	bool planning;			/* P: what leaves the tree may be back before the next */
-	u8 sorts_left;			/* P: so many steps may sort while a plan is made */
+	struct fairwq_node *just_left;	/* P: left the tree with the last turn, and may be back */
 	unsigned int hung_ms;		/* P: 0: never report */
 	unsigned long hung_reported;	/* P: jiffies of the last report */
 	bool ticking;			/* P: @tick is due within a jiffy */
-	struct timer_list tick;		/* finds overdue plans and items that hang */
+	struct timer_list tick;		/* finds turns that take long, and items that hang */
 	struct list_head waiters;	/* P: flushes of one work each */
 
 	atomic64_t last_arrival;	/* A: stamps under arrival order */
@@ -381,8 +286,6 @@ struct fairwq_waiter {
 	struct list_head node;		/* P: in pool->waiters */
 	struct fairwq_work *work;	/* I */
 	u64 turn;			/* P: number of its turn; 0: not taken yet */
-	bool again;			/* P: the turn is off, and the work where it was */
-	bool raised;			/* P: raises the attention, as the turn was in flight */
 	struct completion done;
 };
 
@@ -435,7 +338,6 @@ struct fairwq_batch {
 	bool closed;			/* p: disposed, and no push is under way; set once */
 	bool reaping;			/* P: will leave the pool */
 	bool reaped;			/* p: has left the pool; set once */
-	bool attended;			/* P: raises the attention until its turns have ended */
 	bool is_default;		/* I */
 	u8 depth;			/* I: how many owners it has */
 	struct fairwq_barrier *barrier;	/* P: has fired and waits for its color */
@@ -446,7 +348,6 @@ struct fairwq_batch {
 
 	struct list_head link;		/* P: in pool->batches, until after @reaped is set */
 	struct list_head sort_link;	/* P: in pool->sorting */
-	struct list_head away_link;	/* P: in pool->away */
 	struct mutex flush_mutex;	/* one flush at a time */
 	struct rcu_work reap_work;	/* first after a grace period, then directly; last in */
 					/* pool->release_wq; its rcu_head for the memory, too */
@@ -525,42 +426,28 @@ void fairwq_unreserve(struct fairwq_batch *batch);
 void fairwq_unhold(struct fairwq_batch *batch);
 
 /* runner.c */
+void fairwq_end_current(struct fairwq_runner *runner);
+void fairwq_start_item(struct fairwq_runner *runner, struct fairwq_work *work);
+void fairwq_turn_begin_locked(struct fairwq_runner *runner, struct fairwq_batch *batch);
+void fairwq_turn_end_locked(struct fairwq_runner *runner);
 void fairwq_kick(struct fairwq_pool *pool);
 bool fairwq_has_work_locked(const struct fairwq_pool *pool);
 struct fairwq_runner *fairwq_kick_locked(struct fairwq_pool *pool);
 void fairwq_kick_send(struct fairwq_pool *pool, struct fairwq_runner *runner);
 struct fairwq_runner *fairwq_runner_find(u32 id);
-void fairwq_attention_raise_locked(struct fairwq_pool *pool);
-void fairwq_attention_lower_locked(struct fairwq_pool *pool);
+void fairwq_yield_locked(struct fairwq_pool *pool);
 struct fairwq_runner *fairwq_current_runner(void);
 const struct fairwq_turn *fairwq_current_turn(const struct fairwq_runner *runner);
 const struct fairwq_turn *fairwq_own_turn(void);
 struct fairwq_runner *fairwq_runner_alloc(struct fairwq_pool *pool);
 void fairwq_runner_free(struct fairwq_runner *runner);
 void fairwq_runners_check(void);
-struct fairwq_runner *fairwq_wake_thief_locked(struct fairwq_pool *pool, u64 now);
+struct fairwq_runner *fairwq_wake_locked(struct fairwq_pool *pool);
 extern struct xarray fairwq_runners;
 
-/* plan.c: what a runner takes along */
-bool fairwq_find_turns_locked(struct fairwq_runner *runner, u64 now);
-struct fairwq_work *fairwq_claim_own(struct fairwq_runner *runner, struct fairwq_turn *turn);
-struct fairwq_work *fairwq_help(struct fairwq_runner *runner, struct fairwq_turn *turn);
-void fairwq_plan_close(struct fairwq_plan *plan);
-void fairwq_think_again_locked(struct fairwq_pool *pool);
-void fairwq_withdraw_locked(struct fairwq_batch *batch);
-void fairwq_give_back_rest(struct fairwq_runner *runner);
-void fairwq_mark_taken_locked(struct fairwq_work *work, const struct fairwq_turn *turn,
-			      unsigned int place);
-unsigned int fairwq_planned_locked(const struct fairwq_runner *runner);
-unsigned int fairwq_open_turns_locked(const struct fairwq_pool *pool);
-unsigned int fairwq_foreseen_locked(const struct fairwq_pool *pool);
-bool fairwq_overdue_locked(const struct fairwq_runner *runner, u64 now);
-bool fairwq_plans_open_locked(struct fairwq_pool *pool);
-u64 fairwq_estimate_locked(struct fairwq_batch *batch, u64 slice);
-
 /* park.c: one work never runs twice at once */
-bool fairwq_park_locked(struct fairwq_runner *runner, struct fairwq_slot *slot);
-bool fairwq_runs_locked(const struct fairwq_pool *pool, const struct fairwq_work *work);
+bool fairwq_park_locked(struct fairwq_runner *runner, struct fairwq_batch *batch);
+bool fairwq_runs_elsewhere(const struct fairwq_work *work, u32 id);
 void fairwq_unpark(struct fairwq_runner *runner);
 void fairwq_unpark_work_locked(struct fairwq_work *work);
 struct fairwq_work *fairwq_find_parked_locked(struct fairwq_batch *batch);
@@ -568,31 +455,29 @@ struct fairwq_work *fairwq_find_parked_locked(struct fairwq_batch *batch);
 /* fifo.c: one batch's items, under the lock */
 void fairwq_batch_splice_locked(struct fairwq_batch *batch);
 bool fairwq_batch_sort_step_locked(struct fairwq_batch *batch);
-bool fairwq_pool_sort(struct fairwq_pool *pool);
-void fairwq_batch_attend_locked(struct fairwq_batch *batch);
+void fairwq_pool_sort_locked(struct fairwq_pool *pool);
 void fairwq_batch_set_eligible_locked(struct fairwq_batch *batch, bool eligible);
 void fairwq_batch_update_locked(struct fairwq_batch *batch);
 void fairwq_batch_add_barrier_locked(struct fairwq_batch *batch,
 				     struct fairwq_barrier *barrier);
-void fairwq_batch_take_locked(struct fairwq_batch *batch, struct fairwq_slot *slot);
+struct fairwq_work *fairwq_head_locked(const struct fairwq_batch *batch);
 void fairwq_batch_turns_locked(struct fairwq_batch *batch, unsigned int nr);
-void fairwq_batch_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_slot *slot,
+void fairwq_batch_take_locked(struct fairwq_batch *batch, struct fairwq_turn *turn);
+void fairwq_batch_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_turn *turn,
 				      struct fairwq_work *work);
-void fairwq_batch_link_waiting_locked(struct fairwq_batch *batch, struct fairwq_work *work);
+void fairwq_batch_park_locked(struct fairwq_batch *batch, struct fairwq_work *work);
 void fairwq_batch_put_back_locked(struct fairwq_batch *batch, struct fairwq_work *work);
-unsigned int fairwq_batch_turns_end_locked(const struct fairwq_slot *slot, unsigned int nr);
-void fairwq_batch_turn_drop_locked(struct fairwq_batch *batch, unsigned int color);
+void fairwq_batch_turn_end_locked(const struct fairwq_turn *turn);
+void fairwq_batch_turn_over_locked(struct fairwq_batch *batch, unsigned int color);
 void fairwq_batch_remove_locked(struct fairwq_batch *batch, struct fairwq_work *work);
 bool fairwq_batch_is_idle_locked(const struct fairwq_batch *batch);
 bool fairwq_batch_drained_locked(const struct fairwq_batch *batch);
 void fairwq_batch_reap_locked(struct fairwq_batch *batch);
 
 /* work.c: reaching into the queue */
-void fairwq_waiters_plan_locked(struct fairwq_pool *pool, const struct fairwq_work *work,
+void fairwq_waiters_take_locked(struct fairwq_pool *pool, const struct fairwq_work *work,
 				u64 turn);
-bool fairwq_waiters_back_locked(struct fairwq_pool *pool, u64 turn);
 void fairwq_waiters_done_locked(struct fairwq_pool *pool, u64 turn);
-void fairwq_waiters_retry_locked(struct fairwq_pool *pool, u64 turn);
 int fairwq_try_cancel(struct fairwq_work *work, bool wait);
 
 /* constraint.c: works that wait before they get into their batch */
@@ -601,8 +486,6 @@ raw_spinlock_t *fairwq_constraint_lock(const struct fairwq_constraint *constrain
 	__attribute_const__;
 void fairwq_admit_locked(struct fairwq_work *work);
 void fairwq_admit_push(struct fairwq_work *work);
-void fairwq_keep_back_locked(struct fairwq_constraint *constraint, struct fairwq_work *work,
-			     struct fairwq_batch *batch);
 void fairwq_kept_left_locked(const struct fairwq_constraint *constraint);
 bool fairwq_wait_kept(struct fairwq_work *work, bool listed);
 void fairwq_complete(struct fairwq_constraint *constraint);
@@ -633,17 +516,11 @@ bool fairwq_serializer_is_mixed(const struct fairwq_serializer *serializer);
 unsigned int fairwq_serializer_lift_locked(struct fairwq_serializer *serializer,
 					   unsigned int max);
 void fairwq_serializer_next(struct fairwq_serializer *serializer);
-void fairwq_serializer_put_back(struct fairwq_serializer *serializer,
-				struct fairwq_work *work, struct fairwq_batch *batch);
 void fairwq_markers_done(struct list_head *through);
 
 /* streak.c: a runner that goes on with the items of one */
-void fairwq_streak_begin(struct fairwq_runner *runner, struct fairwq_serializer *serializer);
-bool fairwq_streak_refill_locked(struct fairwq_runner *runner, u64 now);
-void fairwq_streak_give_back_locked(struct fairwq_runner *runner);
-void fairwq_streak_withdraw_locked(struct fairwq_runner *runner, const struct fairwq_batch *batch);
-struct fairwq_serializer *fairwq_streak_end_locked(struct fairwq_runner *runner);
-bool fairwq_streak_alone(struct fairwq_runner *runner);
+struct fairwq_work *fairwq_streak_next(struct fairwq_runner *runner,
+				       struct fairwq_serializer *serializer);
 bool fairwq_streak_detach(struct fairwq_runner *runner, struct fairwq_serializer *serializer);
 
 /* delay.c */
@@ -652,10 +529,7 @@ bool fairwq_cancel_delayed(struct fairwq_work *work);
 bool fairwq_wait_grace(struct fairwq_work *work);
 
 /* cost.c: what a turn costs */
-u64 fairwq_cost_guess_locked(struct fairwq_turn *turn);
-u64 fairwq_cost_to_come_locked(struct fairwq_batch *batch);
 void fairwq_cost_charge_locked(struct fairwq_turn *turn);
-void fairwq_cost_refund_locked(const struct fairwq_turn *turn);
 void fairwq_cost_settle_locked(const struct fairwq_turn *turn);
 void fairwq_cost_set_turn_locked(struct fairwq_pool *pool);
 void fairwq_cost_new_era_locked(struct fairwq_pool *pool);
@@ -687,7 +561,6 @@ void fairwq_window_init(struct fairwq_pool *pool);
 void fairwq_window_start_locked(struct fairwq_pool *pool);
 void fairwq_window_reset_locked(struct fairwq_pool *pool);
 void fairwq_window_turns_locked(struct fairwq_batch *batch, unsigned int nr);
-void fairwq_window_refund_locked(struct fairwq_batch *batch);
 void fairwq_window_cost_locked(struct fairwq_batch *batch, u64 ns);
 void fairwq_window_streak_locked(struct fairwq_batch *batch, unsigned int turns, u64 ns);
 void fairwq_window_drop_locked(struct fairwq_pool *pool, struct fairwq_node *node);
@@ -695,9 +568,7 @@ void fairwq_window_forget_locked(struct fairwq_pool *pool, struct fairwq_node *n
 void fairwq_window_joined_locked(struct fairwq_batch *batch);
 void fairwq_window_left_locked(struct fairwq_batch *batch);
 void fairwq_window_gone_locked(struct fairwq_batch *batch);
-void fairwq_window_guest_locked(struct fairwq_batch *batch);
-void fairwq_window_plan_begins_locked(struct fairwq_pool *pool);
-void fairwq_window_plan_ends_locked(struct fairwq_runner *runner, unsigned int nr);
+void fairwq_window_turn_begins_locked(struct fairwq_pool *pool);
 void fairwq_window_took_locked(struct fairwq_batch *batch, u64 ns);
 void fairwq_window_weight_locked(struct fairwq_pool *pool, struct fairwq_node *node, u32 weight);
 
@@ -766,7 +637,6 @@ enum fairwq_test_point {
 	FAIRWQ_POINT_BATCH_EMPTY,	/* seen empty, still marked as watched */
 	FAIRWQ_POINT_DUMP_CHUNK,	/* some items copied out, the lock dropped */
 	FAIRWQ_POINT_DELAY_DELETED,	/* its timer was deleted, and it is pending still */
-	FAIRWQ_POINT_STARTING,		/* out of its plan, and still pending */
 	FAIRWQ_POINT_RESCHED,		/* a function has returned, and others may run now */
 	FAIRWQ_POINT_CANCEL_STEP,	/* a cancel of a batch goes on looking */
 	FAIRWQ_POINT_LOOK,		/* a cancel or a flush looks where a work is */
@@ -815,8 +685,6 @@ int fairwq_test_load(void);
 void fairwq_test_one_reaper(bool one);
 void fairwq_test_settle(void);
 void fairwq_test_tick(struct fairwq_pool *pool);
-extern bool fairwq_test_no_foresight;
-extern unsigned int fairwq_test_patience;	/* jiffies later than else a runner is late */
 void fairwq_test_look(struct fairwq_batch *batch);
 size_t fairwq_test_dump(struct fairwq_batch *batch, char *buf, size_t size);
 void fairwq_test_row(struct fairwq_batch *batch, char *buf, size_t size);
@@ -854,7 +722,7 @@ static inline int fairwq_unless_pending(const struct fairwq_work *work, int ret)
 {
 	/*
 	 * The caller's stores, then the word, as in fairwq_claim_taken(): the caller may
-	 * be told 0. Pairs with fairwq_start_turn(). Model: tests/models/pending.pml.
+	 * be told 0. Pairs with fairwq_start_item(). Model: tests/models/pending.pml.
 	 */
 	smp_mb();
 	if (!fairwq_work_pending(work) || READ_ONCE(work->disabled))
@@ -868,7 +736,7 @@ static inline int fairwq_unless_pending(const struct fairwq_work *work, int ret)
  * that. Under rcu_read_lock().
  *
  * Full barrier, also for the caller who is told 0: the stores before the call
- * are seen by the run to come. Pairs with the one in fairwq_start_turn().
+ * are seen by the run to come. Pairs with the one in fairwq_start_item().
  * Model: tests/models/pending.pml.
  */
 static inline int fairwq_claim_as(struct fairwq_batch *batch, struct fairwq_work *work,

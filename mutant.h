@@ -18,40 +18,29 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_WEIGHT_IGNORED,		/* [order] weights do not count */
 	FAIRWQ_MUTANT_ESTIMATE_KEPT,		/* [fair] never charged what they cost */
 	FAIRWQ_MUTANT_FORGIVEN_TWICE,		/* [fair] pays for time it was served in */
-	FAIRWQ_MUTANT_REFUND_LOST,		/* [fair] a turn that was not used is paid for */
 	FAIRWQ_MUTANT_NEWCOMER_FIRST,		/* [fair] a newcomer goes before all that wait */
 	FAIRWQ_MUTANT_CLOCK_AHEAD,		/* [fair] it passes those that wait */
 	FAIRWQ_MUTANT_OLD_DEBT_KEPT,		/* [fair] however long ago that was */
 	FAIRWQ_MUTANT_LOW_BY_TURNS,		/* [fair] the low share counts turns, not time */
-	FAIRWQ_MUTANT_BACK_AT_THE_END,		/* [fair] a refunded turn comes after its equals */
 	FAIRWQ_MUTANT_OWNER_IGNORED,		/* [fair] who has many batches gets much */
 	FAIRWQ_MUTANT_NO_GUESS,			/* [fair] a turn under way costs nothing */
 	FAIRWQ_MUTANT_AVERAGE_CHARGED,		/* [fair] what a turn is likely to cost, not may */
 	FAIRWQ_MUTANT_PLACE_LOST,		/* [share] what was charged in vain is lost */
-	FAIRWQ_MUTANT_PAUSE_LATE,		/* [share] what is planned begins after a pause */
-	FAIRWQ_MUTANT_END_UNTOLD,		/* [foresight] a limit waits for the plan to end */
-	FAIRWQ_MUTANT_PLANNED_PAST,		/* [share] a plan goes on past one that is due */
 	FAIRWQ_MUTANT_DEBT_FORGOTTEN,		/* [share] who changes weights pays for nothing */
-	FAIRWQ_MUTANT_REFUND_TWICE,		/* [share] a turn that was not used is a gain */
 	FAIRWQ_MUTANT_EXCESS_FORGIVEN,		/* [share] what took longer costs no more */
 	FAIRWQ_MUTANT_GUESS_UNBOUNDED,		/* [share] a wait is charged, and is longer then */
-	FAIRWQ_MUTANT_LATE_UNTOLD,		/* [fair] a late runner goes on, and tells later */
 	FAIRWQ_MUTANT_OLD_TURN_CORRECTED,	/* [fair] by a policy that did not charge it */
 	FAIRWQ_MUTANT_OLD_UNIT_KEPT,		/* [fair] virtual times of another unit */
 	FAIRWQ_MUTANT_SORT_AT_ONCE,		/* [backlog] all of it under one hold of the lock */
-	FAIRWQ_MUTANT_FORESIGHT_KEPT,		/* [foresight] decided before things changed */
-	FAIRWQ_MUTANT_CLOCK_NOT_REWOUND,	/* [foresight] who comes waits for what never was */
-	FAIRWQ_MUTANT_SORT_IN_PLANS,		/* [backlog] one plan sorts what 64 batches have */
 	FAIRWQ_MUTANT_SORT_FORGOTTEN,		/* [backlog] what was sorted in part stays so */
 	FAIRWQ_MUTANT_FIFO_REVERSED,		/* [order] pushed items come out backwards */
 	FAIRWQ_MUTANT_PENDING_AFTER,		/* [fairwq] pending cleared after the function */
 	FAIRWQ_MUTANT_RECHECK_SKIPPED,		/* [runner] going idle misses a late push */
 	FAIRWQ_MUTANT_KICK_LOST,		/* [runner] no kick while another runner is busy */
+	FAIRWQ_MUTANT_SLEEP_UNSEEN,		/* [runner] what is behind a sleeper waits */
+	FAIRWQ_MUTANT_TICK_BLIND,		/* [runner] and is never found */
 	FAIRWQ_MUTANT_KICK_NOT_CHAINED,		/* [runner] a runner leaves it to itself */
 	FAIRWQ_MUTANT_READER_KEEPS_QUIET,	/* [regress] debugfs hides a push */
-	FAIRWQ_MUTANT_NO_STEALING,		/* [runner] a sleeper keeps what it took along */
-	FAIRWQ_MUTANT_PLANS_OVERLAP,		/* [runner] two runners plan one batch at a time */
-	FAIRWQ_MUTANT_PLAN_KEPT,		/* [runner] long items are run to the end */
 	FAIRWQ_MUTANT_REENTRANT,		/* [fairwq] a running work is started again */
 	FAIRWQ_MUTANT_DISPOSE_NONEMPTY,		/* [dispose] leaves although items are queued */
 	FAIRWQ_MUTANT_DISPOSE_NO_GRACE,		/* [dispose] does not wait for late pushes */
@@ -62,7 +51,6 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_FLUSH_REAPED,		/* [dispose] does not see that the pool went */
 	FAIRWQ_MUTANT_FLUSH_EARLY,		/* [fairwq] does not wait for what runs */
 	FAIRWQ_MUTANT_FLUSH_WORK_LOST,		/* [work] the end of a turn is not told */
-	FAIRWQ_MUTANT_CANCEL_PLANNED,		/* [work] what is planned is not found */
 	FAIRWQ_MUTANT_CANCEL_LOST,		/* [workrace] no word for a push under way */
 	FAIRWQ_MUTANT_CANCEL_NO_WAIT,		/* [work] cancel_sync does not wait */
 	FAIRWQ_MUTANT_CANCEL_NEWER,		/* [work] drops what was queued after the call */
@@ -88,16 +76,11 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_SERIAL_REVIVED,		/* [serializer] as a plain item */
 	FAIRWQ_MUTANT_SERIAL_NOT_HELD,		/* [serializer] the batch goes before its items */
 	FAIRWQ_MUTANT_STREAK_ENDLESS,		/* [streak] goes on, whatever the budget */
-	FAIRWQ_MUTANT_STREAK_LONGER,		/* [streak] is counted only when it takes more */
 	FAIRWQ_MUTANT_STREAK_KEPT,		/* [streak] not given back when somebody waits */
-	FAIRWQ_MUTANT_STREAK_BACKWARDS,		/* [streak] given back in the wrong order */
 	FAIRWQ_MUTANT_LIFT_IGNORED,		/* [streak] a high item waits for those in front */
 	FAIRWQ_MUTANT_LIFT_ENDLESS,		/* [streak] however many they are */
 	FAIRWQ_MUTANT_STREAK_NOT_ALONE,		/* [streak] goes on although others wait */
 	FAIRWQ_MUTANT_STREAK_NEVER_ALONE,	/* [streak] each item goes through its batch */
-	FAIRWQ_MUTANT_STREAK_UNTOLD,		/* [streak] off to help, and nobody has the next */
-	FAIRWQ_MUTANT_STREAK_CLAIM,		/* [fair] what was put back is saved up */
-	FAIRWQ_MUTANT_REST_LOST,		/* [streak] what is left of a plan is forgotten */
 	FAIRWQ_MUTANT_STREAK_FREE,		/* [streak] the batch is not charged */
 	FAIRWQ_MUTANT_LIMITER_PLUS_ONE,		/* [limiter] N + 1 items are let go */
 	FAIRWQ_MUTANT_LIMITER_LIFO,		/* [limiter] those that wait come backwards */
@@ -111,7 +94,6 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_LEAK_UNSEEN,		/* [runner] no check after the function */
 	FAIRWQ_MUTANT_HUNG_AT_ONCE,		/* [runner] all stacks in one look */
 	FAIRWQ_MUTANT_RUNNER_STAYS,		/* [runner] never returns to the workqueue */
-	FAIRWQ_MUTANT_RESCHED_CHARGED,		/* [runner] an item pays for what others ran */
 	FAIRWQ_MUTANT_PENDING_REFUSED,		/* [refuse] pending, and refused as if free */
 	FAIRWQ_MUTANT_UNDESTROYED_DEAD,		/* [refuse] not destroyed, and takes no items */
 	FAIRWQ_MUTANT_FLOW_SWEEP_BUSY,		/* [flows] removed although it has an item */

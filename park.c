@@ -15,29 +15,27 @@
 #include "internal.h"
 
 /* Returns whether the work was parked. */
-static bool fairwq_park_at(struct fairwq_runner *other, struct fairwq_slot *slot)
+static bool fairwq_park_at(struct fairwq_runner *other, struct fairwq_batch *batch,
+			   struct fairwq_work *work)
 {
-	struct fairwq_work *work = slot->work;
 	bool parked;
 
 	raw_spin_lock(&other->park_lock);
 	WRITE_ONCE(other->wanted, true);
 	/*
-	 * Store @wanted, then load @current_work. Pairs with fairwq_start_turn()
-	 * and fairwq_run_turns(): either @other sees that it is wanted, or it
-	 * has stored another work by now. Model: tests/models/park.pml.
+	 * Store @wanted, then load @current_work. Pairs with the full barriers in
+	 * fairwq_start_item() and fairwq_end_current(): either @other sees that it is
+	 * wanted, or it has stored another work by now. Model: tests/models/park.pml.
 	 */
 	smp_mb();
 	/*
-	 * The run to come sees the one that is over. Pairs with the release in
-	 * fairwq_run_turns(). Model: tests/models/park.pml.
+	 * The run to come sees the one that is over. Pairs with the releases in
+	 * fairwq_start_item() and fairwq_end_current(). Model: tests/models/park.pml.
 	 */
 	parked = smp_load_acquire(&other->current_work) == work;
 	if (parked) {
-		fairwq_mark_taken_locked(work, &slot->turn, FAIRWQ_PLACE_PARKED);
+		fairwq_batch_park_locked(batch, work);
 		list_add_tail(&work->node, &other->parked);
-		slot->turn.batch->nr_parked++;
-		WRITE_ONCE(slot->work, NULL);
 	} else {
 		WRITE_ONCE(other->wanted, !list_empty(&other->parked));
 	}
@@ -45,51 +43,57 @@ static bool fairwq_park_at(struct fairwq_runner *other, struct fairwq_slot *slot
 	return parked;
 }
 
-/*
- * Another runner may execute this work; hardly ever one does. Returns whether the work
- * was parked: then its batch is looked after.
- */
-bool fairwq_park_locked(struct fairwq_runner *runner, struct fairwq_slot *slot)
+/* It ran last on another runner than @id. */
+static bool fairwq_ran_elsewhere(const struct fairwq_work *work, u32 id)
 {
+	return unlikely(work->last_runner && work->last_runner != id);
+}
+
+/* The runner that a work ran on last, if it runs there still. Under rcu_read_lock(). */
+static struct fairwq_runner *fairwq_runs_at(const struct fairwq_work *work)
+{
+	struct fairwq_runner *other = fairwq_runner_find(work->last_runner);
+
+	/*
+	 * If it is over, what it did is seen. Pairs with the releases in
+	 * fairwq_start_item() and fairwq_end_current(). Model: tests/models/park.pml.
+	 */
+	return other && smp_load_acquire(&other->current_work) == work ? other : NULL;
+}
+
+/* Check whether a work runs still, on another runner than @id: the one it ran on last. */
+bool fairwq_runs_elsewhere(const struct fairwq_work *work, u32 id)
+{
+	bool runs;
+
+	if (!fairwq_ran_elsewhere(work, id))
+		return false;
+	rcu_read_lock();
+	runs = fairwq_runs_at(work);
+	rcu_read_unlock();
+	return runs;
+}
+
+/*
+ * Another runner may execute the next item of @batch; hardly ever one does. Returns whether
+ * that was parked: then the batch has another one, or none.
+ */
+bool fairwq_park_locked(struct fairwq_runner *runner, struct fairwq_batch *batch)
+{
+	struct fairwq_work *work = fairwq_head_locked(batch);
 	struct fairwq_runner *other;
-	u32 id = slot->work->last_runner;
 	bool parked;
 
 	lockdep_assert_held(&runner->pool->lock);
 
-	if (!id || id == runner->id || fairwq_mutant(REENTRANT))
+	if (!fairwq_ran_elsewhere(work, runner->id) || fairwq_mutant(REENTRANT))
 		return false;
+	/* In one section: the other runner may go with its pool, and is not found any more. */
 	rcu_read_lock();
-	other = fairwq_runner_find(id);
-	/*
-	 * Pairs with fairwq_start_turn() and fairwq_run_turns(). Model:
-	 * tests/models/park.pml.
-	 */
-	parked = other && smp_load_acquire(&other->current_work) == slot->work &&
-		 fairwq_park_at(other, slot);
+	other = fairwq_runs_at(work);
+	parked = other && fairwq_park_at(other, batch, work);
 	rcu_read_unlock();
-	if (parked)
-		fairwq_batch_update_locked(slot->turn.batch);
 	return parked;
-}
-
-/* The same, without parking it: it ran last on another runner, and does so still. */
-bool fairwq_runs_locked(const struct fairwq_pool *pool, const struct fairwq_work *work)
-{
-	struct fairwq_runner *other;
-	bool runs;
-
-	lockdep_assert_held(&pool->lock);
-
-	rcu_read_lock();
-	other = fairwq_runner_find(work->last_runner);
-	/*
-	 * If it is over, what it did is seen. Pairs with fairwq_start_turn() and
-	 * fairwq_run_turns(). Model: tests/models/park.pml.
-	 */
-	runs = other && smp_load_acquire(&other->current_work) == work;
-	rcu_read_unlock();
-	return runs;
 }
 
 /* A parked work need not wait any more; it is its caller's now. */

@@ -74,21 +74,15 @@ static void take_lead(struct fairwq_node *node, struct fairwq_node *old,
 		parent->last = node;
 }
 
-/* To those with its key: who was there before in front, others behind them. */
-static void insert_equal(struct fairwq_node *node, struct fairwq_node *lead,
-			 struct fairwq_node *parent, bool again)
+/* Behind those with its key. */
+static void insert_equal(struct fairwq_node *node, struct fairwq_node *lead)
 {
 	list_add_tail(&node->equals, &lead->equals);
-	if (!again) {
-		node->standing = FAIRWQ_NODE_FOLLOWS;
-		return;
-	}
-	lead->standing = FAIRWQ_NODE_FOLLOWS;
-	take_lead(node, lead, parent);
+	node->standing = FAIRWQ_NODE_FOLLOWS;
 }
 
 /* Where its key says. */
-static void insert_sorted(struct fairwq_node *node, struct fairwq_node *parent, bool again)
+static void insert_sorted(struct fairwq_node *node, struct fairwq_node *parent)
 {
 	struct rb_node **link = &parent->children.rb_root.rb_node, *above = NULL;
 	struct fairwq_node *other;
@@ -98,7 +92,7 @@ static void insert_sorted(struct fairwq_node *node, struct fairwq_node *parent, 
 		above = *link;
 		other = to_node(above);
 		if (node->key == other->key) {
-			insert_equal(node, other, parent, again);
+			insert_equal(node, other);
 			return;
 		}
 		if (before(node->key, other->key)) {
@@ -117,14 +111,14 @@ static void insert_sorted(struct fairwq_node *node, struct fairwq_node *parent, 
  * Where turns cost much the same, who had one comes last, next to others that
  * had one: there is no way to be found to that place, and the tree is small.
  */
-static void insert(struct fairwq_node *node, struct fairwq_node *parent, bool again)
+static void insert(struct fairwq_node *node, struct fairwq_node *parent)
 {
 	struct fairwq_node *last = parent->last;
 
 	if (!last || before(node->key, last->key)) {
-		insert_sorted(node, parent, again);
+		insert_sorted(node, parent);
 	} else if (node->key == last->key) {
-		insert_equal(node, last, parent, again);
+		insert_equal(node, last);
 	} else {
 		insert_lead(node, parent, &last->rb, &last->rb.rb_right, false);
 		parent->last = node;
@@ -153,7 +147,6 @@ static void take_out(struct fairwq_node *node, struct fairwq_node *parent)
 	if (next != node)
 		list_del(&node->equals);
 	node->standing = FAIRWQ_NODE_OUT;
-	node->claim = 0;
 	node->left = parent->lap;
 }
 
@@ -218,13 +211,11 @@ void fairwq_node_reset(struct fairwq_node *node)
 	node->clock = 0;
 	node->lap = 0;
 	node->left = 0;
-	node->claim = 0;
 	node->service = 0;
 	node->behind = 0;
 	node->open = 0;
 	node->early = 0;
 	node->rest = 0;
-	node->peak = 0;
 	node->member.longest_us[0] = 0;
 	node->member.longest_us[1] = 0;
 	node->member.longest_streak[0] = 0;
@@ -329,45 +320,31 @@ static bool was_long_away(const struct fairwq_node *node, const struct fairwq_no
 
 /*
  * Return where @node would join its siblings. It gets no credit for the time
- * that it was idle, and keeps its debt. What it was charged for in vain is
- * still to come. A newcomer has neither, wherever the clock stands. It joins
+ * that it was idle, and keeps its debt. A newcomer has neither, wherever the clock stands. It joins
  * one turn after the clock, so that it goes behind those that wait.
  */
 static u64 joins_at(const struct fairwq_node *node, const struct fairwq_node *parent)
 {
-	u64 from = parent->clock - node->claim;
-	u64 lead = node->vtime - from;
+	u64 lead = node->vtime - parent->clock;
 
-	/* If it had one turn and did not use it, then it has its place already. */
-	if (!node->service && !node->claim)
-		return from + (fairwq_mutant(NEWCOMER_FIRST) ? 0 : newcomer_turn(node));
+	if (!node->service)
+		return parent->clock + (fairwq_mutant(NEWCOMER_FIRST) ? 0 : newcomer_turn(node));
 	if (fairwq_mutant(SAVED_CREDIT))
 		return node->vtime;
 	if (was_long_away(node, parent) || lead > FAIRWQ_MAX_LEAD)
-		return from;
+		return parent->clock;
 	return node->vtime;
 }
 
-/* A node that was refunded the turn that it had from here joins before its equals. */
-static bool joins_in_front(const struct fairwq_node *node)
+static void join(struct fairwq_node *node, const struct fairwq_node *parent)
 {
-	return node->claim && !fairwq_mutant(BACK_AT_THE_END);
-}
-
-/* Returns whether it joins before its equals. */
-static bool join(struct fairwq_node *node, const struct fairwq_node *parent)
-{
-	bool again = joins_in_front(node);
-
 	/* Else it never left: turns of before are corrected in full. */
 	if (!node->stays) {
-		node->behind = parent->clock - node->claim - node->vtime;
+		node->behind = parent->clock - node->vtime;
 		node->early = node->open;
 		node->vtime = joins_at(node, parent);
 	}
 	node->stays = false;
-	node->claim = 0;
-	return again;
 }
 
 /**
@@ -382,16 +359,15 @@ void fairwq_tree_add(struct fairwq_tree *tree, struct fairwq_node *node,
 		     u64 arrival)
 {
 	struct fairwq_node *parent = place_of(tree, node);
-	bool again = false;
 
 	while (parent && !fairwq_node_eligible(node)) {
 		if (tree->by_arrival) {
 			node->key = arrival;
 		} else {
-			again = join(node, parent);
+			join(node, parent);
 			node->key = node->vtime;
 		}
-		insert(node, parent, again);
+		insert(node, parent);
 		node = parent;
 		parent = node->parent;
 	}
@@ -413,18 +389,18 @@ static void note_waited(struct fairwq_tree *tree, unsigned int rank, s64 cost)
  * fairwq_tree_keep_place - a leaf joins again, and has missed nothing
  * @tree: the tree
  * @node: a leaf that is not eligible; fairwq_tree_add() is to follow
- * @plan: what the caller has noted in @left of a node that has missed nothing
+ * @turn: what the caller has noted in @gone of a node that has missed nothing
  *
- * Turns may have been decided while the leaf was out of the tree, but none that it could
- * have had. So it joins as if it had never left: also behind the clock, if its last turn
- * cost less than was charged. The same goes for parents that are not eligible.
+ * No turn was decided while the leaf was out of the tree. So it joins as if it had never
+ * left: also behind the clock, if its last turn cost less than was charged. The same goes
+ * for parents that are not eligible.
  */
-void fairwq_tree_keep_place(struct fairwq_tree *tree, struct fairwq_node *node, u32 plan)
+void fairwq_tree_keep_place(struct fairwq_tree *tree, struct fairwq_node *node, u32 turn)
 {
 	if (tree->by_arrival || fairwq_mutant(PLACE_LOST))
 		return;
 	for (; node->parent && !fairwq_node_eligible(node); node = node->parent)
-		node->stays = node->service && node->member.left == plan;
+		node->stays = node->service && node->gone == turn;
 }
 
 /**
@@ -501,56 +477,6 @@ struct fairwq_node *fairwq_tree_pick(const struct fairwq_tree *tree)
 	return (struct fairwq_node *)node;
 }
 
-/* How many levels @node is below its rank. */
-static unsigned int depth(const struct fairwq_node *node)
-{
-	unsigned int nr = 0;
-
-	for (; node->parent; node = node->parent)
-		nr++;
-	return nr;
-}
-
-/* Return where @node stands among its siblings, or would if it joined now. */
-static u64 stands_at(const struct fairwq_node *node)
-{
-	return fairwq_node_eligible(node) ? node->vtime : joins_at(node, node->parent);
-}
-
-/**
- * fairwq_tree_precedes - would a leaf be served before another one?
- * @a: a leaf that is not eligible
- * @b: what fairwq_tree_pick() returned, still eligible; or one that is not, too
- *
- * Changes nothing. Of different ranks, the first is served first. Under arrival
- * order that is all that is compared.
- *
- * Return: whether @a would be served before @b if @a were added now. If @b is not
- * eligible, it is added first.
- */
-bool fairwq_tree_precedes(const struct fairwq_node *a, const struct fairwq_node *b)
-{
-	unsigned int depth_a = depth(a), depth_b = depth(b);
-
-	while (depth_a > depth_b) {
-		a = a->parent;
-		depth_a--;
-	}
-	while (depth_b > depth_a) {
-		b = b->parent;
-		depth_b--;
-	}
-	while (a->parent != b->parent) {
-		a = a->parent;
-		b = b->parent;
-	}
-	if (!a->parent)		/* two ranks */
-		return a < b;
-	if (!fairwq_node_eligible(a) && joins_in_front(a))
-		return !before(stands_at(b), stands_at(a));
-	return before(stands_at(a), stands_at(b));
-}
-
 /* Every rank but that of @node has waited for service of @cost. */
 static void note_others(struct fairwq_tree *tree, const struct fairwq_node *node, s64 cost)
 {
@@ -584,9 +510,9 @@ bool fairwq_tree_jumps(const struct fairwq_tree *tree, const struct fairwq_node 
  * @node: the leaf that took it
  * @cost: how much more it cost than was charged; less than 0: it cost less
  *
- * To be called besides fairwq_tree_refund() or fairwq_tree_correct(), if
- * fairwq_tree_jumps() was true when the turn was charged. The priority then
- * waits until others have had so much, times the patience.
+ * To be called besides fairwq_tree_correct(), if fairwq_tree_jumps() was true
+ * when the turn was charged. The priority then waits until others have had so
+ * much, times the patience.
  */
 void fairwq_tree_pay(struct fairwq_tree *tree, const struct fairwq_node *node,
 		     s64 cost)
@@ -597,13 +523,12 @@ void fairwq_tree_pay(struct fairwq_tree *tree, const struct fairwq_node *node,
 }
 
 /* A turn of @node is charged. */
-static void note_rank(struct fairwq_tree *tree, const struct fairwq_node *node, u64 cost,
-		      unsigned int turns)
+static void note_rank(struct fairwq_tree *tree, const struct fairwq_node *node, u64 cost)
 {
 	unsigned int rank = fairwq_node_rank(tree, node);
 
 	if (fairwq_mutant(LOW_BY_TURNS))
-		cost = turns * tree->rank[rank].turn;
+		cost = tree->rank[rank].turn;
 	note_others(tree, node, cost);
 	if (fairwq_tree_jumps(tree, node))
 		tree->waited[rank] -= (s64)(tree->patience * cost);
@@ -611,21 +536,19 @@ static void note_rank(struct fairwq_tree *tree, const struct fairwq_node *node, 
 		tree->waited[rank] = min_t(s64, tree->waited[rank], 0);
 }
 
-/* The virtual time of @node has changed; to what it was, if @again. */
-static void resort(struct fairwq_node *node, struct fairwq_node *parent, bool again)
+/* The virtual time of @node has changed. */
+static void resort(struct fairwq_node *node, struct fairwq_node *parent)
 {
 	if (!fairwq_node_eligible(node))
 		return;
 	take_out(node, parent);
 	node->key = node->vtime;
-	insert(node, parent, again);
+	insert(node, parent);
 }
 
-/* So many turns. */
-static void serve(struct fairwq_node *node, u64 from, u64 cost, unsigned int turns)
+static void serve(struct fairwq_node *node, u64 from, u64 cost)
 {
 	node->service += cost;
-	node->open += turns;
 	node->vtime = from + (fairwq_mutant(WEIGHT_IGNORED) ? (s64)cost : scaled(node, cost));
 }
 
@@ -655,9 +578,10 @@ static void charge_one(struct fairwq_node *node, struct fairwq_node *parent,
 		advance_clock(parent, first->key);
 	else
 		advance_clock(parent, node->vtime);
-	serve(node, from, cost, 1);
+	serve(node, from, cost);
+	node->open++;
 	node->key = node->vtime;
-	insert(node, parent, false);
+	insert(node, parent);
 }
 
 /**
@@ -672,142 +596,11 @@ static void charge_one(struct fairwq_node *node, struct fairwq_node *parent,
 void fairwq_tree_charge(struct fairwq_tree *tree, struct fairwq_node *node,
 			u64 cost)
 {
-	note_rank(tree, node, cost, 1);
+	note_rank(tree, node, cost);
 	if (tree->by_arrival)
 		return;
 	for (; node->parent; node = node->parent)
 		charge_one(node, node->parent, cost);
-}
-
-/**
- * fairwq_tree_charge_ahead - a leaf takes turns, and one more right after them
- * @tree: the tree
- * @node: the leaf, eligible
- * @cost: what they cost together, but for the last
- * @turns: how many, but for the last
- *
- * To be followed by fairwq_tree_charge() for the last one, which puts the leaf
- * where it belongs.
- */
-void fairwq_tree_charge_ahead(struct fairwq_tree *tree, struct fairwq_node *node,
-			      u64 cost, unsigned int turns)
-{
-	note_rank(tree, node, cost, turns);
-	if (tree->by_arrival)
-		return;
-	for (; node->parent; node = node->parent)
-		serve(node, node->vtime, cost, turns);
-}
-
-/*
- * Service that was charged to @node by @parent was not given. If it stood in line
- * for that, it has a claim to its place there.
- */
-static void refund_one(struct fairwq_node *node, struct fairwq_node *parent,
-		       u64 cost, bool in_line)
-{
-	s64 back = -scaled(node, -(s64)cost);
-
-	node->service -= cost;
-	node->open -= !!node->open;
-	if (node->early > node->open)
-		node->early = node->open;
-	node->vtime -= back;
-	if (fairwq_node_eligible(node))
-		resort(node, parent, in_line && !fairwq_mutant(BACK_AT_THE_END));
-	else if (in_line)
-		node->claim += back;
-}
-
-/* No rank has waited for what was not used. */
-static void refund_waited(struct fairwq_tree *tree, const struct fairwq_node *node, u64 cost)
-{
-	if (!fairwq_mutant(LOW_BY_TURNS))
-		note_others(tree, node, -(s64)cost);
-}
-
-/**
- * fairwq_tree_refund - a turn that was charged was not used
- * @tree: the tree
- * @node: a leaf, eligible or not
- * @cost: what fairwq_tree_charge() was given
- *
- * The leaf is where it was before, or will be when it becomes eligible, and so
- * the next in line; of several, those whose turns were charged last have to be
- * refunded first. The clock stands still: whoever joined at a clock that was
- * set back would be given, ahead of all others, what only this leaf is owed.
- */
-void fairwq_tree_refund(struct fairwq_tree *tree, struct fairwq_node *node,
-			u64 cost)
-{
-	refund_waited(tree, node, cost);
-	if (tree->by_arrival)
-		return;
-	for (; node->parent; node = node->parent)
-		refund_one(node, node->parent, cost, true);
-}
-
-/**
- * fairwq_tree_refund_streak - the last turn of a streak was not used
- * @tree: the tree
- * @node: a leaf, eligible or not
- * @cost: what fairwq_tree_charge_ahead() or fairwq_tree_charge() was given for it
- *
- * As above; but the leaf was not in line for it, and so has no claim to a place
- * there, which it could save up while it is idle.
- */
-void fairwq_tree_refund_streak(struct fairwq_tree *tree, struct fairwq_node *node,
-			       u64 cost)
-{
-	refund_waited(tree, node, cost);
-	if (tree->by_arrival)
-		return;
-	for (; node->parent; node = node->parent)
-		refund_one(node, node->parent, cost, fairwq_mutant(STREAK_CLAIM));
-}
-
-/**
- * fairwq_tree_mark - note what a turn is about to change
- * @tree: the tree
- * @node: what fairwq_tree_pick() returned, directly below a rank
- * @mark: where to
- */
-void fairwq_tree_mark(const struct fairwq_tree *tree, const struct fairwq_node *node,
-		      struct fairwq_mark *mark)
-{
-	unsigned int i;
-
-	mark->clock = node->parent->clock;
-	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
-		mark->waited[i] = tree->waited[i] >> FAIRWQ_COST_TURN_SHIFT;
-}
-
-/**
- * fairwq_tree_rewind - a turn never was
- * @tree: the tree
- * @node: the leaf that was charged for it
- * @mark: what fairwq_tree_mark() noted before that
- *
- * To be followed by fairwq_tree_refund(); then the tree is what it was before
- * the turn. Only the last turn that was taken can be undone, and then the one
- * before; and only if nothing else was done to the tree since.
- */
-void fairwq_tree_rewind(struct fairwq_tree *tree, const struct fairwq_node *node,
-			const struct fairwq_mark *mark)
-{
-	unsigned int i;
-
-	if (fairwq_mutant(CLOCK_NOT_REWOUND))
-		return;
-	node->parent->clock = mark->clock;
-	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
-		tree->waited[i] = (s64)mark->waited[i] << FAIRWQ_COST_TURN_SHIFT;
-	/* As they are before fairwq_tree_refund() and fairwq_tree_pay(). */
-	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
-		if (i != fairwq_node_rank(tree, node))
-			tree->waited[i] += FAIRWQ_COST_TURN;
-	if (fairwq_tree_jumps(tree, node))
-		fairwq_tree_pay(tree, node, FAIRWQ_COST_TURN);
 }
 
 static s64 above_zero(s64 x)
@@ -840,6 +633,10 @@ static s64 correction(struct fairwq_node *node, s64 delta)
 static void correct_one(struct fairwq_node *node, struct fairwq_node *parent,
 			s64 delta)
 {
+	if (!delta) {
+		correction(node, 0);	/* the turn is over, and the node stays where it is */
+		return;
+	}
 	node->service += delta;
 	if (fairwq_mutant(ESTIMATE_KEPT))
 		return;
@@ -847,7 +644,7 @@ static void correct_one(struct fairwq_node *node, struct fairwq_node *parent,
 	/* A larger one would be taken for a virtual time that has wrapped. */
 	if (!before(node->vtime, parent->clock) && node->vtime - parent->clock > FAIRWQ_MAX_LEAD)
 		node->vtime = parent->clock + FAIRWQ_MAX_LEAD;
-	resort(node, parent, false);
+	resort(node, parent);
 }
 
 /**
@@ -856,8 +653,8 @@ static void correct_one(struct fairwq_node *node, struct fairwq_node *parent,
  * @node: a leaf, eligible or not
  * @delta: what the turn cost, less what fairwq_tree_charge() was given
  *
- * To be called once for every turn that was charged and not refunded, also if
- * it cost what was charged; or, where that is so of all turns, for none.
+ * To be called once for every turn that was charged, also if it cost what was charged: it
+ * is known then which turns are under way when the node joins again.
  *
  * The leaf and its parents move; the clocks stand still:
  *
@@ -868,9 +665,8 @@ static void correct_one(struct fairwq_node *node, struct fairwq_node *parent,
  * stood in line since it was charged, so what it is given back is a claim and
  * no credit saved up, and it is served until it has caught up. If the clock
  * went back with it, whoever becomes eligible next would join back there, too,
- * and be given ahead of all others what only this node is owed: as with a turn
- * that was not used, fairwq_tree_refund(). A node that is not eligible when it is
- * corrected joins at the clock, if it is behind it, as any other.
+ * and be given ahead of all others what only this node is owed. A node that is not
+ * eligible when it is corrected joins at the clock, if it is behind it, as any other.
  *
  * A node that stopped being eligible while the turn was under way, and joined
  * again, is where it would be had the cost been known from the start: see
@@ -884,7 +680,7 @@ static void correct_one(struct fairwq_node *node, struct fairwq_node *parent,
 void fairwq_tree_correct(struct fairwq_tree *tree, struct fairwq_node *node,
 			 s64 delta)
 {
-	if (!fairwq_mutant(LOW_BY_TURNS))
+	if (delta && !fairwq_mutant(LOW_BY_TURNS))
 		note_others(tree, node, delta);
 	if (tree->by_arrival)
 		return;
@@ -918,8 +714,6 @@ void fairwq_tree_set_weight(struct fairwq_tree *tree, struct fairwq_node *node,
 
 	set_weight(node, weight);
 	node->early = 0;
-	if (!fairwq_node_eligible(node))
-		node->claim = reweigh(node->claim, old, weight);
 	if (behind)
 		lead = -lead;
 	if (fairwq_mutant(DEBT_FORGOTTEN))
@@ -930,7 +724,7 @@ void fairwq_tree_set_weight(struct fairwq_tree *tree, struct fairwq_node *node,
 	lead = reweigh(lead, old, weight);
 	node->vtime = node->parent->clock + (behind ? -lead : lead);
 	if (!tree->by_arrival)
-		resort(node, node->parent, false);
+		resort(node, node->parent);
 }
 
 /* @node, which is in no ring and no tree, stands where @old did; @old is out. */
@@ -944,7 +738,6 @@ static void replace(struct fairwq_node *node, struct fairwq_node *old,
 	if (node->standing == FAIRWQ_NODE_LEADS)
 		take_lead(node, old, parent);
 	old->standing = FAIRWQ_NODE_OUT;
-	old->claim = 0;
 }
 
 /**
@@ -960,6 +753,7 @@ void fairwq_tree_make_group(struct fairwq_tree *tree, struct fairwq_node *leaf,
 {
 	struct fairwq_node *parent = leaf->parent;
 	bool sorted = fairwq_node_eligible(leaf) && !tree->by_arrival;
+	unsigned int i;
 
 	fairwq_node_init(group, parent, leaf->weight);
 	group->key = leaf->key;
@@ -970,12 +764,14 @@ void fairwq_tree_make_group(struct fairwq_tree *tree, struct fairwq_node *leaf,
 	group->open = leaf->open;
 	group->early = leaf->early;
 	group->left = leaf->left;
-	if (!fairwq_node_eligible(leaf)) {
-		group->claim = leaf->claim;
-		leaf->claim = 0;
-	} else if (sorted) {
-		replace(group, leaf, parent);
+	group->gone = leaf->gone;
+	/* It pays for these. */
+	for (i = 0; i < 2; i++) {
+		group->member.longest_us[i] = leaf->member.longest_us[i];
+		group->member.longest_streak[i] = leaf->member.longest_streak[i];
 	}
+	if (sorted)
+		replace(group, leaf, parent);
 	set_weight(leaf, NODE_DFL_WEIGHT);
 	leaf->parent = group;
 	leaf->vtime = 0;
@@ -983,6 +779,6 @@ void fairwq_tree_make_group(struct fairwq_tree *tree, struct fairwq_node *leaf,
 	leaf->early = 0;
 	if (sorted) {
 		leaf->key = 0;
-		insert(leaf, group, false);
+		insert(leaf, group);
 	}
 }

@@ -42,7 +42,6 @@ struct fairwq_member {
 	u64 ideal;			/* what the ideal server gave it since, less @vtime there */
 	u32 longest_us[2];		/* turns, in this window and in the last */
 	u16 longest_streak[2];		/* turns taken by one runner at once, likewise */
-	u32 left;			/* the plan that it left the tree in */
 };
 
 /* How a node stands among its siblings. */
@@ -68,33 +67,23 @@ struct fairwq_node {
 	};
 	struct fairwq_node *parent;	/* NULL: a rank of the tree */
 	u64 service;			/* what turns cost in all, whatever the weight */
-	union {
-		struct list_head equals; /* eligible: a ring, by arrival, from who leads on */
-		u64 claim;		/* not eligible: of vtime, refunded meanwhile */
-	};
+	struct list_head equals;	/* eligible: a ring, by arrival, from who leads on */
 	struct rb_root_cached children;	/* eligible, by key; the first of equals */
 	struct fairwq_node *last;	/* of @children; NULL: there are none */
 	u64 clock;			/* vtime of the child that was served last */
 	s64 behind;			/* how far behind the clock when it joined last */
-	u16 open;			/* turns charged, neither corrected nor refunded */
+	u16 open;			/* turns charged and not corrected */
 	u16 early;			/* of these, charged before it joined last */
 	u16 weight;
 	u16 rest;			/* what vtime lacks, in 1 / weight */
 	u8 standing;			/* enum fairwq_standing */
 	bool stays;			/* is about to join as if it had never left */
 	bool waits;			/* of the caller: has a backlog, and is counted */
-	bool claims;			/* likewise: was owed something when the window began */
 	u8 lap;				/* of @clock: how often it has been through a lap */
 	u8 left;			/* @lap of its parent when it left last */
 	u32 since;			/* of the caller: number of its last turn */
-	u32 peak;			/* likewise: the most of @service, before refunds */
+	u32 gone;			/* likewise: of the last one of any, when it left */
 	struct fairwq_member member;
-};
-
-/* What a turn changes besides the node that takes it. */
-struct fairwq_mark {
-	u64 clock;			/* of its rank */
-	s32 waited[FAIRWQ_NR_RANKS];	/* of @waited, in turns: all of them cost the same */
 };
 
 struct fairwq_tree {
@@ -116,25 +105,14 @@ void fairwq_tree_set_weight(struct fairwq_tree *tree, struct fairwq_node *node,
 			    u32 weight);
 void fairwq_tree_add(struct fairwq_tree *tree, struct fairwq_node *node,
 		     u64 arrival);
-void fairwq_tree_keep_place(struct fairwq_tree *tree, struct fairwq_node *node, u32 plan);
+void fairwq_tree_keep_place(struct fairwq_tree *tree, struct fairwq_node *node, u32 turn);
 void fairwq_tree_del(struct fairwq_tree *tree, struct fairwq_node *node);
 struct fairwq_node *fairwq_tree_pick(const struct fairwq_tree *tree);
-bool fairwq_tree_precedes(const struct fairwq_node *a, const struct fairwq_node *b);
 void fairwq_tree_charge(struct fairwq_tree *tree, struct fairwq_node *node,
 			u64 cost);
-void fairwq_tree_charge_ahead(struct fairwq_tree *tree, struct fairwq_node *node,
-			      u64 cost, unsigned int turns);
-void fairwq_tree_refund(struct fairwq_tree *tree, struct fairwq_node *node,
-			u64 cost);
-void fairwq_tree_refund_streak(struct fairwq_tree *tree, struct fairwq_node *node,
-			       u64 cost);
 bool fairwq_tree_jumps(const struct fairwq_tree *tree, const struct fairwq_node *node);
 void fairwq_tree_pay(struct fairwq_tree *tree, const struct fairwq_node *node,
 		     s64 cost);
-void fairwq_tree_mark(const struct fairwq_tree *tree, const struct fairwq_node *node,
-		      struct fairwq_mark *mark);
-void fairwq_tree_rewind(struct fairwq_tree *tree, const struct fairwq_node *node,
-			const struct fairwq_mark *mark);
 void fairwq_tree_correct(struct fairwq_tree *tree, struct fairwq_node *node,
 			 s64 delta);
 struct fairwq_node *fairwq_node_first(const struct fairwq_node *parent);

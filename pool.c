@@ -162,8 +162,6 @@ static struct fairwq_pool *fairwq_pool_alloc(const struct fairwq_pool_attrs *att
 	fairwq_lockdep_init_pool(pool);
 	INIT_LIST_HEAD(&pool->idle_runners);
 	INIT_LIST_HEAD(&pool->sorting);
-	INIT_LIST_HEAD(&pool->away);
-	pool->ahead = 2;
 	INIT_LIST_HEAD(&pool->batches);
 	INIT_LIST_HEAD(&pool->runners);
 	INIT_LIST_HEAD(&pool->waiters);
@@ -648,7 +646,6 @@ void fairwq_pool_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy)
 	raw_spin_lock_irq(&pool->lock);
 	if (policy == pool->policy)
 		goto unlock;
-	fairwq_think_again_locked(pool);
 	list_for_each_entry(batch, &pool->batches, link)
 		fairwq_batch_set_eligible_locked(batch, false);
 	WRITE_ONCE(pool->policy, policy);

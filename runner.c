@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Runners: kicked, running what they took along (plan.c), going idle.
+ * Runners: kicked, running turns, going idle.
+ *
+ * A runner decides one turn at a time. It holds the pool's lock once between two items:
+ * it tells the batch of the item that has ended, asks the tree for the next one, and
+ * charges it. So what is in flight is what runs, and nothing that was decided has to be
+ * taken back. The workqueue core takes a lock for each of its works, too.
  *
  * No wake-up is lost: a runner goes idle only under the lock, having seen that
  * the tree is empty or too many work, and a batch enters the tree only under the same lock.
  * Model: tests/models/queue.pml.
  *
- * Turns that have ended are told to their batches under the next hold of the
- * lock, which may be a plan later. A turn whose end may be waited for (a limit, a
- * batch that was disposed, a flush of its work) says so itself when it is taken, and
- * is told of at once. A flush or a dispose that comes later, and waits for turns in
- * flight, raises the pool's attention for as long: see fairwq_attention_raise_locked().
+ * More runners are woken as long as something waits, but not for items that are over at
+ * once: another CPU takes longer to get at them than they take. If one of these takes
+ * longer for once, the pool's timer finds it within two ticks, see tick.c.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -21,8 +24,12 @@
 
 #include "guard.h"
 #include "internal.h"
-#include "streak.h"
 #include "trace.h"
+
+/* Items that take less, on average, are over at once, ns. */
+#define QUICK_NS	1000U
+/* One turn in so many is timed, where all are over at once and nothing else asks for it. */
+#define TIMED_TURNS	64U
 
 /* Every runner by its id, so that a work can name one without a pointer. */
 DEFINE_XARRAY_ALLOC1(fairwq_runners);
@@ -30,7 +37,25 @@ static u32 fairwq_next_runner_id;
 
 /* ---- kicking ---------------------------------------------------------- */
 
-static struct fairwq_runner *fairwq_wake_locked(struct fairwq_pool *pool)
+/*
+ * The idle runner that ran last on this CPU, else the one that ran last. The core
+ * may still be at the end of its last run, and sends it where that was.
+ */
+static struct fairwq_runner *fairwq_idle_runner_locked(struct fairwq_pool *pool)
+{
+	struct fairwq_runner *runner;
+	int cpu = raw_smp_processor_id();
+
+	lockdep_assert_held(&pool->lock);
+
+	list_for_each_entry(runner, &pool->idle_runners, idle_node)
+		if (runner->cpu == cpu)
+			return runner;
+	return list_first_entry_or_null(&pool->idle_runners, struct fairwq_runner, idle_node);
+}
+
+/* Choose an idle runner, if one more may run. */
+struct fairwq_runner *fairwq_wake_locked(struct fairwq_pool *pool)
 {
 	struct fairwq_runner *runner;
 
@@ -40,8 +65,7 @@ static struct fairwq_runner *fairwq_wake_locked(struct fairwq_pool *pool)
 		return NULL;
 	if (fairwq_mutant(KICK_LOST) && pool->nr_active)
 		return NULL;
-	runner = list_first_entry_or_null(&pool->idle_runners,
-					  struct fairwq_runner, idle_node);
+	runner = fairwq_idle_runner_locked(pool);
 	if (!runner)
 		return NULL;
 	list_del_init(&runner->idle_node);
@@ -56,8 +80,21 @@ bool fairwq_has_work_locked(const struct fairwq_pool *pool)
 {
 	lockdep_assert_held(&pool->lock);
 
-	return fairwq_tree_pick(&pool->tree) || !list_empty(&pool->sorting) ||
-	       fairwq_foreseen_locked(pool);
+	return fairwq_tree_pick(&pool->tree) || !list_empty(&pool->sorting);
+}
+
+/*
+ * Some runner is at an item that will be over at once: it takes what waits. If it does
+ * not, the tick finds that. Not if all of these have been at it for longer by now.
+ */
+static bool fairwq_is_soon_free_locked(struct fairwq_pool *pool)
+{
+	lockdep_assert_held(&pool->lock);
+
+	if (!pool->nr_quick || time_after(jiffies, pool->quick_at))
+		return false;
+	fairwq_tick_soon_locked(pool);
+	return true;
 }
 
 /*
@@ -69,7 +106,9 @@ bool fairwq_has_work_locked(const struct fairwq_pool *pool)
  */
 struct fairwq_runner *fairwq_kick_locked(struct fairwq_pool *pool)
 {
-	return fairwq_has_work_locked(pool) ? fairwq_wake_locked(pool) : NULL;
+	if (!fairwq_has_work_locked(pool) || fairwq_is_soon_free_locked(pool))
+		return NULL;
+	return fairwq_wake_locked(pool);
 }
 
 void fairwq_kick_send(struct fairwq_pool *pool, struct fairwq_runner *runner)
@@ -94,366 +133,185 @@ void fairwq_kick(struct fairwq_pool *pool)
 	rcu_read_unlock();
 }
 
-/* ---- turns that have ended -------------------------------------------- */
-
-static void fairwq_account_locked(struct fairwq_runner *runner)
-{
-	struct fairwq_log *log = &runner->log;
-	/*
-	 * Pairs with the barriers before @done is stored in fairwq_run_turns().
-	 * Model: tests/models/attention.pml.
-	 */
-	unsigned int done = smp_load_acquire(&log->done);
-
-	lockdep_assert_held(&runner->pool->lock);
-
-	while (log->accounted < done)
-		log->accounted += fairwq_batch_turns_end_locked(&log->slot[log->accounted],
-								done - log->accounted);
-}
-
 /*
- * Somebody waits for turns to end: while the pool's attention is up, runners
- * tell of each at once, before they call the next function. Turns that have
- * ended by now are told here. With the barrier, either the runner sees that
- * attention is up, or we see that its turn has ended; see fairwq_run_turn().
+ * Something waits for turns to end: streaks end with the item that runs. No barrier: at
+ * most what the runner has taken before it sees this goes on. Model:
+ * tests/models/streak.pml, FLUSH and PAUSE.
  */
-void fairwq_attention_raise_locked(struct fairwq_pool *pool)
+void fairwq_yield_locked(struct fairwq_pool *pool)
 {
 	struct fairwq_runner *runner;
 
 	lockdep_assert_held(&pool->lock);
 
-	WRITE_ONCE(pool->attention, pool->attention + 1);
-	/*
-	 * Store @attention, then load @done; pairs with fairwq_start_turn(). Model:
-	 * tests/models/attention.pml.
-	 */
-	smp_mb();
-	list_for_each_entry(runner, &pool->runners, node) {
-		fairwq_account_locked(runner);
-		fairwq_streak_give_back_locked(runner);
-	}
+	list_for_each_entry(runner, &pool->runners, node)
+		WRITE_ONCE(runner->yield, true);
 }
 
-void fairwq_attention_lower_locked(struct fairwq_pool *pool)
-{
-	lockdep_assert_held(&pool->lock);
+/* ---- one turn --------------------------------------------------------- */
 
-	WRITE_ONCE(pool->attention, pool->attention - 1);
-}
-
-/* Attention is up: tell of what has ended. */
-static void fairwq_attend_runner(struct fairwq_runner *runner)
-{
-	struct fairwq_pool *pool = runner->pool;
-	struct fairwq_runner *kick;
-	unsigned long flags;
-
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	fairwq_account_locked(runner);
-	kick = fairwq_kick_locked(pool);
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	fairwq_kick_send(pool, kick);
-}
-
-/* The turn that has ended last, the @done-th of the log, is one that is told of at once. */
-static void fairwq_tell(struct fairwq_runner *runner, unsigned int done)
+/*
+ * From here on the work is started. Under the pool's lock, or that of the constraint in
+ * which it has waited.
+ */
+void fairwq_start_item(struct fairwq_runner *runner, struct fairwq_work *work)
 {
 	/*
-	 * Pairs with fairwq_account_locked() and fairwq_current_turn(). Model:
-	 * tests/models/attention.pml.
+	 * What another runner may want to know. If it sees that the one before is over it
+	 * sees what that did: the lock that was taken since is no such barrier. Pairs with
+	 * fairwq_runs_elsewhere(), fairwq_park_at() and fairwq_await_running(). Models:
+	 * tests/models/park.pml, disable.pml.
 	 */
-	smp_store_release(&runner->log.done, done);
-	fairwq_attend_runner(runner);
-}
-
-/* ---- running ---------------------------------------------------------- */
-
-/* From here on the work is started. */
-static void fairwq_start_turn(struct fairwq_runner *runner, struct fairwq_turn *turn,
-			      struct fairwq_work *work)
-{
-	/*
-	 * What another runner may want to know. Whoever sees that the one before
-	 * is over sees what it did: between its end and this there was a full
-	 * barrier, where this one was taken. Pairs with fairwq_park_locked(),
-	 * fairwq_park_at() and fairwq_await_running(). Models: tests/models/park.pml,
-	 * disable.pml.
-	 */
-	WRITE_ONCE(runner->current_work, work);
+	smp_store_release(&runner->current_work, work);
 	WRITE_ONCE(work->last_runner, runner->id);
-	if (unlikely(turn->constraint))
-		WRITE_ONCE(work->constraint, NULL);
-	fairwq_test_point(FAIRWQ_POINT_STARTING, turn->batch);
+	WRITE_ONCE(work->constraint, NULL);
+	WRITE_ONCE(runner->started, jiffies);
 	/*
 	 * Whoever finds it clear queues anew, and sees who runs it. Whoever
 	 * found it set has his stores seen by the function. Full barrier, pairs
-	 * with the one in fairwq_claim_taken(). It is also one between the stores of
-	 * @done and @current_work and the loads of @attention and @wanted:
-	 * pairs with fairwq_attention_raise_locked() and fairwq_park_at().
-	 * Models: tests/models/pending.pml, attention.pml, park.pml.
+	 * with the one in fairwq_claim_taken(). It is also one between the store of
+	 * @current_work and the load of @wanted, in fairwq_run_item(): pairs with
+	 * fairwq_park_at().
+	 * Models: tests/models/pending.pml, park.pml.
 	 */
 	if (!fairwq_mutant(PENDING_AFTER))
 		atomic_long_xchg(&work->data, 0);
 	else
 		smp_mb();	/* what the xchg() is, but for the word */
-	if (unlikely(READ_ONCE(runner->pool->attention)))
-		fairwq_attend_runner(runner);
-	if (unlikely(READ_ONCE(runner->wanted)))
-		fairwq_unpark(runner);
-}
-
-/* The function of an item has returned, that others may wait for. */
-static void fairwq_end_constrained(struct fairwq_runner *runner,
-				   struct fairwq_constraint *constraint)
-{
-	struct fairwq_serializer *serializer = fairwq_serializer_ended(constraint);
-
-	if (serializer)
-		fairwq_streak_begin(runner, serializer);	/* or what there is of one */
 }
 
 /* It is over: what is parked until then is put back. */
-static void fairwq_end_current(struct fairwq_runner *runner)
+void fairwq_end_current(struct fairwq_runner *runner)
 {
 	/*
-	 * The run to come sees what this one did. Pairs with fairwq_park_locked(),
-	 * fairwq_park_at() and fairwq_await_running(). Models: tests/models/park.pml,
-	 * disable.pml.
+	 * The run to come sees what this one did, and so does who waits for it. Pairs with
+	 * fairwq_runs_elsewhere(), fairwq_park_at() and fairwq_await_running(). Models:
+	 * tests/models/park.pml, disable.pml.
 	 */
 	smp_store_release(&runner->current_work, NULL);
 	/*
-	 * Store @current_work, then load @wanted. Pairs with fairwq_park_at().
-	 * Model: tests/models/park.pml.
+	 * Store @current_work, then load @wanted, and in a streak @yield. Pairs with
+	 * fairwq_park_at() and fairwq_await_running(). Models: tests/models/park.pml,
+	 * streak.pml.
 	 */
 	smp_mb();
 	if (unlikely(READ_ONCE(runner->wanted)))
 		fairwq_unpark(runner);
 }
 
-/* Neither @turn, which is over, nor the next one is charged for what others do. */
-static noinline void fairwq_let_others_run(struct fairwq_runner *runner,
-					   const struct fairwq_turn *turn)
+/* The function of a work, around it what makes it an item. */
+static void fairwq_run_item(struct fairwq_runner *runner, struct fairwq_work *work,
+			    struct fairwq_footing *footing)
 {
-	fairwq_test_point(FAIRWQ_POINT_RESCHED, turn->batch);
-	cond_resched();
-	if (runner->mark && !fairwq_mutant(RESCHED_CHARGED))
-		runner->mark = fairwq_clock();
-}
+	struct fairwq_turn *turn = &runner->turn;
+	bool timed = turn->timed || trace_fairwq_start_enabled() || trace_fairwq_end_enabled();
+	u64 start = timed || turn->stamp ? fairwq_clock() : 0, end;
+	unsigned long switches = footing->self->nvcsw;
 
-/* The function of a work, around it what makes it a turn. */
-static void fairwq_run_turn(struct fairwq_runner *runner, struct fairwq_turn *turn,
-			    struct fairwq_work *work, struct fairwq_footing *footing)
-{
-	bool timed = turn->timed || trace_fairwq_start_enabled() ||
-		     trace_fairwq_end_enabled();
-	/* The end of one is the start of the next, if they follow at once. */
-	u64 start = timed || turn->stamp ? runner->mark ?: fairwq_clock() : 0;
-
-	turn->wait = turn->stamp && start > turn->stamp ? start - turn->stamp : 0;
+	/* What the last item was parked for, and what is parked here, is told of it now. */
+	if (unlikely(READ_ONCE(runner->wanted)))
+		fairwq_unpark(runner);
+	if (turn->stamp)
+		turn->wait = start > turn->stamp ? start - turn->stamp : 0;
 	trace_fairwq_start(turn, work);
-	fairwq_start_turn(runner, turn, work);
-	if (fairwq_mutant(SERIAL_EARLY) && turn->constraint && !turn->streak)
+	if (fairwq_mutant(SERIAL_EARLY) && turn->constraint)
 		fairwq_complete(turn->constraint);
 	fairwq_call(work, turn, footing);
 	/* @work may have been freed: from here on it is only an address. */
 	if (fairwq_mutant(PENDING_AFTER))
 		atomic_long_set(&work->data, 0);
-	runner->mark = start ? fairwq_clock() : 0;
-	/* The clock may step back a little. */
-	turn->run = start ? max_t(s64, runner->mark - start, 1) : 0;
+	turn->run = 0;
+	if (timed) {
+		end = fairwq_clock();
+		/* The clock may step back a little. */
+		turn->run = max_t(s64, end - start, 1);
+		turn->took += turn->run;
+		runner->began = runner->began ?: start;
+		runner->now = end;
+	}
+	if (unlikely(footing->self->nvcsw != switches) && !fairwq_mutant(SLEEP_UNSEEN))
+		turn->slept = true;
 	trace_fairwq_end(turn, work);
 	/* A hint: it is looked at again when the next one starts. */
 	if (unlikely(READ_ONCE(runner->wanted)))
 		fairwq_end_current(runner);
 	/* Between short items, with nothing to it, about once a tick is enough. */
-	if (unlikely(need_resched() || time_after(jiffies, runner->started)))
-		fairwq_let_others_run(runner, turn);
-	if (unlikely(turn->constraint) && !turn->streak && !fairwq_mutant(SERIAL_EARLY))
-		fairwq_end_constrained(runner, turn->constraint);
+	if (unlikely(need_resched() || time_after(jiffies, runner->started))) {
+		fairwq_test_point(FAIRWQ_POINT_RESCHED, turn->batch);
+		cond_resched();
+	}
 }
 
 /*
- * What the runner runs since it held the lock takes much longer than it plans
- * for. By a coarse clock; and under fair time by what turns cost, so that a
- * guess that is wrong is wrong by so much and no more. Also one that was too
- * high: what was charged in vain is time that the batch was kept from.
+ * The function of an item has returned. If others wait for that, they are told; if the
+ * runner goes on with one of them, it is returned, started.
  */
-static bool fairwq_is_late(struct fairwq_runner *runner, const struct fairwq_turn *turn,
-			   unsigned long overdue)
+static struct fairwq_work *fairwq_go_on(struct fairwq_runner *runner)
 {
-	if (turn->charged > turn->run)
-		runner->plan.due -= turn->charged - turn->run;
-	return time_after_eq(jiffies, overdue) || (s64)runner->mark > runner->plan.due;
+	struct fairwq_constraint *constraint = runner->turn.constraint;
+	struct fairwq_serializer *serializer;
+
+	if (likely(!constraint) || fairwq_mutant(SERIAL_EARLY))
+		return NULL;
+	serializer = fairwq_serializer_ended(constraint);
+	return serializer ? fairwq_streak_next(runner, serializer) : NULL;
 }
 
-/*
- * The runner is late: what is left of its plan goes back, and what it ran is
- * told of before it runs more, its own or by helping with another's plan.
- * Returns whether it has to stop here.
- */
-static bool fairwq_stop_late(struct fairwq_runner *runner)
+static void fairwq_run_turn(struct fairwq_runner *runner, struct fairwq_footing *footing)
 {
-	if (fairwq_mutant(PLAN_KEPT))
-		return false;
-	if (READ_ONCE(runner->plan.next) < runner->plan.nr)
-		fairwq_give_back_rest(runner);
-	return !fairwq_mutant(LATE_UNTOLD);
+	struct fairwq_work *work = runner->current_work;
+
+	do {
+		fairwq_run_item(runner, work, footing);
+		work = fairwq_go_on(runner);
+	} while (unlikely(work));
 }
 
-/* The next turn: the one in hand, else of its own plan, else of another's. */
-static struct fairwq_work *fairwq_next_turn(struct fairwq_runner *runner,
-					    struct fairwq_turn *turn)
+/* The next item is to be the first of a turn of @batch. */
+void fairwq_turn_begin_locked(struct fairwq_runner *runner, struct fairwq_batch *batch)
 {
-	struct fairwq_work *work = runner->in_hand;
-
-	runner->in_hand = NULL;
-	if (!work)
-		work = fairwq_claim_own(runner, turn);
-	/* With a serializer in its hands it is not to keep that waiting. */
-	return work || runner->streak.serializer ? work : fairwq_help(runner, turn);
-}
-
-/*
- * More of the streak, or its end. As if the runner had run all that it planned:
- * its turns are told of, and the log is empty. Returns whether there is more.
- */
-static bool fairwq_streak_refill(struct fairwq_runner *runner, unsigned int *i)
-{
-	struct fairwq_serializer *serializer = NULL;
+	struct fairwq_turn *turn = &runner->turn;
+	unsigned long avg = ewma_fairwq_run_read(&batch->stats->run_avg);
 	struct fairwq_pool *pool = runner->pool;
-	struct fairwq_runner *kick = NULL;
-	unsigned long flags;
-	bool more;
-	u64 now;
 
-	now = fairwq_clock();
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	WRITE_ONCE(runner->log.done, *i);
-	fairwq_account_locked(runner);
-	WRITE_ONCE(runner->log.nr, 0);
-	WRITE_ONCE(runner->log.done, 0);
-	runner->log.accounted = 0;
-	more = fairwq_streak_refill_locked(runner, now);
-	if (!more)
-		serializer = fairwq_streak_end_locked(runner);
-	/*
-	 * What is planned is for others now. With nothing planned we have the next
-	 * ourselves, unless we go on with this, or help with another's plan.
-	 */
-	if (READ_ONCE(runner->plan.next) < runner->plan.nr)
-		kick = fairwq_wake_locked(pool);
-	else if (more || (fairwq_open_turns_locked(pool) && !fairwq_mutant(STREAK_UNTOLD)))
-		kick = fairwq_kick_locked(pool);
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	fairwq_kick_send(pool, kick);
-	if (serializer)
-		fairwq_serializer_next(serializer);
-	runner->mark = 0;
-	*i = 0;
-	return more;
-}
+	lockdep_assert_held(&pool->lock);
 
-/*
- * The runner has a serializer of which others wait. With a budget, or if one of
- * them may lift others, or if there is nothing else to run, it goes on with the
- * first. Else that one goes to its batch: now, or, if nothing else is planned,
- * when the next plan is made, which is at once.
- *
- * Returns the number of turns in the log.
- */
-static noinline unsigned int fairwq_go_on_or_leave(struct fairwq_runner *runner, unsigned int i)
-{
-	struct fairwq_streak *streak = &runner->streak;
-	struct fairwq_serializer *serializer = streak->serializer;
-
-	if (!streak->budget && !fairwq_serializer_is_mixed(serializer)) {
-		if (READ_ONCE(runner->plan.next) < runner->plan.nr) {
-			streak->serializer = NULL;
-			fairwq_serializer_next(serializer);
-			return i;
-		}
-		if (!fairwq_streak_alone(runner))
-			return i;
+	turn->quick = avg && avg < QUICK_NS;
+	turn->timed |= !turn->quick || !(turn->number % TIMED_TURNS);
+	if (turn->quick) {
+		pool->nr_quick++;
+		pool->quick_at = jiffies;
 	}
-	while (!runner->in_hand && fairwq_streak_refill(runner, &i))
-		runner->in_hand = fairwq_streak_next(runner, &i);
-	return i;
+	WRITE_ONCE(runner->yield, false);
 }
 
-/* The same; nearly always it has begun to go on, and there is more in its slots. */
-static __always_inline unsigned int fairwq_go_on(struct fairwq_runner *runner, unsigned int i)
+/* The runner's turn is over: its batch is told. */
+void fairwq_turn_end_locked(struct fairwq_runner *runner)
 {
-	if (likely(runner->streak.due) && !fairwq_streak_is_over(runner))
-		runner->in_hand = fairwq_streak_next(runner, &i);
-	return likely(runner->in_hand) ? i : fairwq_go_on_or_leave(runner, i);
+	struct fairwq_turn *turn = &runner->turn;
+
+	lockdep_assert_held(&runner->pool->lock);
+
+	runner->pool->nr_quick -= turn->quick;
+	fairwq_batch_turn_end_locked(turn);
+	turn->batch = NULL;
 }
 
-#ifdef FAIRWQ_TESTING
-unsigned int fairwq_test_patience;
-EXPORT_SYMBOL_GPL(fairwq_test_patience);
-#endif
-
-/* In jiffies; how long a runner may be at what it planned. */
-static unsigned long fairwq_patience(void)
+/* Take the turn of the batch that the tree has picked. Returns whether there is an item. */
+static bool fairwq_take_turn_locked(struct fairwq_runner *runner, struct fairwq_node *node)
 {
-#ifdef FAIRWQ_TESTING
-	return 2 + READ_ONCE(fairwq_test_patience);
-#else
-	return 2;
-#endif
-}
+	struct fairwq_batch *batch = container_of(node, struct fairwq_batch, node);
+	struct fairwq_work *work = fairwq_head_locked(batch);
 
-static void fairwq_run_turns(struct fairwq_runner *runner)
-{
-	unsigned long overdue = jiffies + fairwq_patience();
-	struct fairwq_log *log = &runner->log;
-	struct fairwq_footing footing;
-	struct fairwq_work *work;
-	unsigned int i = 0;
-	bool late;
+	lockdep_assert_held(&runner->pool->lock);
 
-	fairwq_footing_take(&footing);
-	runner->mark = 0;
-	/* Of its own plan or others', so many; or what is in its hands, a streak. */
-	while (i < FAIRWQ_PLAN_MAX || runner->in_hand) {
-		work = fairwq_next_turn(runner, &log->slot[i].turn);
-		if (!work)
-			break;
-		/*
-		 * The one before has ended. Between its end and this there was a
-		 * full barrier, where this one was taken. Pairs with
-		 * fairwq_account_locked(). Model: tests/models/attention.pml.
-		 */
-		WRITE_ONCE(log->done, i);
-		WRITE_ONCE(runner->started, jiffies);
-		/*
-		 * Store the turn, then @nr. Pairs with fairwq_current_turn().
-		 * Model: tests/models/attention.pml.
-		 */
-		smp_wmb();
-		WRITE_ONCE(log->nr, i + 1);
-		fairwq_run_turn(runner, &log->slot[i++].turn, work, &footing);
-		if (unlikely(log->slot[i - 1].turn.tell) && !fairwq_mutant(END_UNTOLD))
-			fairwq_tell(runner, i);
-		late = unlikely(fairwq_is_late(runner, &log->slot[i - 1].turn, overdue)) &&
-		       fairwq_stop_late(runner);
-		if (unlikely(runner->streak.serializer))
-			i = fairwq_go_on(runner, i);
-		if (late && !runner->in_hand)
-			break;
-	}
-	/*
-	 * Pairs with fairwq_account_locked() and fairwq_current_turn(). Model:
-	 * tests/models/attention.pml.
-	 */
-	smp_store_release(&log->done, i);
-	fairwq_end_current(runner);
-	/* So many were run, and in them a streak that ended with its serializer: more are left. */
-	if (unlikely(READ_ONCE(runner->plan.next) < runner->plan.nr) && !fairwq_mutant(REST_LOST))
-		fairwq_give_back_rest(runner);
-	fairwq_plan_close(&runner->plan);
+	if (unlikely(fairwq_park_locked(runner, batch)))
+		return false;
+	fairwq_batch_take_locked(batch, &runner->turn);
+	fairwq_turn_begin_locked(runner, batch);
+	runner->streak.nr = 0;
+	fairwq_start_item(runner, work);
+	return true;
 }
 
 /* ---- the life of a runner --------------------------------------------- */
@@ -471,70 +329,94 @@ static void fairwq_go_idle_locked(struct fairwq_runner *runner)
 	trace_fairwq_runner(pool, runner, FAIRWQ_RUNNER_IDLE);
 }
 
-/* There is work for another runner, too; @turns: this one has some. */
-static bool fairwq_is_shared_locked(const struct fairwq_runner *runner, bool turns)
+/*
+ * Two runners at items that are over at once take turns at waiting for the lock. One gets
+ * through as much, or more: the other one goes.
+ */
+static bool fairwq_is_one_too_many_locked(const struct fairwq_runner *runner)
 {
-	const struct fairwq_pool *pool = runner->pool;
+	lockdep_assert_held(&runner->pool->lock);
 
-	lockdep_assert_held(&pool->lock);
+	return runner->turn.quick && fairwq_is_soon_free_locked(runner->pool);
+}
 
-	return (turns && runner->plan.share) || fairwq_tree_pick(&pool->tree) ||
-	       (turns && !list_empty(&pool->sorting)) ||
-	       (pool->planner != runner && fairwq_foreseen_locked(pool));
+/* By items that were timed, else by a coarse clock. */
+static bool fairwq_time_is_up(const struct fairwq_runner *runner, unsigned long until)
+{
+	return unlikely(runner->now - runner->began > FAIRWQ_RUNNER_QUANTUM_NS ||
+			time_after(jiffies, until)) && !fairwq_mutant(RUNNER_STAYS);
 }
 
 /*
- * Account for the plan that is through, and make the next. A runner whose time
- * is up goes back to the workqueue core and queues itself again, so that
- * freezing, flushing and affinity changes there work as always.
+ * The next turn, or none: then the runner is idle, or is to be queued again, if @requeue is
+ * set. A runner whose time is up goes back to the workqueue core, so that freezing,
+ * flushing and affinity changes there work as always.
  */
-static bool fairwq_runner_next(struct fairwq_runner *runner, u64 began)
+static bool fairwq_runner_next_locked(struct fairwq_runner *runner, unsigned long until,
+				      bool *requeue)
 {
 	struct fairwq_pool *pool = runner->pool;
-	bool turns = false, more = false, requeue;
-	struct fairwq_serializer *serializer = NULL;
-	struct fairwq_runner *kick = NULL;
-	unsigned long flags;
-	u64 now;
+	struct fairwq_node *node;
 
-	if (fairwq_pool_sort(pool))
-		runner->mark = 0;
-	now = runner->mark ?: fairwq_clock();
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	runner->task = current;
-	fairwq_account_locked(runner);
-	if (unlikely(runner->streak.serializer))
-		serializer = fairwq_streak_end_locked(runner);
-	requeue = now - began > FAIRWQ_RUNNER_QUANTUM_NS &&
-		  !fairwq_mutant(RUNNER_STAYS) && fairwq_has_work_locked(pool);
-	if (requeue) {
-		pool->counter[FAIRWQ_REQUEUES]++;
-	} else if (pool->nr_active <= pool->max_active) {
-		turns = fairwq_find_turns_locked(runner, now);
-		more = turns || !list_empty(&pool->sorting);
-	}
-	if (!more && !requeue)
-		fairwq_go_idle_locked(runner);
-	if (!fairwq_mutant(KICK_NOT_CHAINED) && fairwq_is_shared_locked(runner, turns))
-		kick = fairwq_wake_locked(pool);
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	lockdep_assert_held(&pool->lock);
 
-	fairwq_kick_send(pool, kick);
-	if (serializer)
-		fairwq_serializer_next(serializer);
-	if (requeue)
-		queue_work(pool->wq, &runner->work);
-	return more;
+	do {
+		if (unlikely(!list_empty(&pool->sorting)))
+			fairwq_pool_sort_locked(pool);
+		node = fairwq_tree_pick(&pool->tree);
+		if (fairwq_time_is_up(runner, until) && fairwq_has_work_locked(pool)) {
+			pool->counter[FAIRWQ_REQUEUES]++;
+			*requeue = true;
+			return false;
+		}
+		if (pool->nr_active > pool->max_active ||
+		    (!node && list_empty(&pool->sorting)) ||
+		    fairwq_is_one_too_many_locked(runner)) {
+			fairwq_go_idle_locked(runner);
+			return false;
+		}
+	} while (!node || !fairwq_take_turn_locked(runner, node));
+	return true;
+}
+
+/* A runner for what waits beside the turn that this one has. */
+static struct fairwq_runner *fairwq_kick_next_locked(const struct fairwq_runner *runner)
+{
+	lockdep_assert_held(&runner->pool->lock);
+
+	return fairwq_mutant(KICK_NOT_CHAINED) ? NULL : fairwq_kick_locked(runner->pool);
 }
 
 static void fairwq_runner_fn(struct work_struct *work)
 {
 	struct fairwq_runner *runner = container_of(work, struct fairwq_runner, work);
-	u64 began = fairwq_clock();
+	unsigned long until = jiffies + nsecs_to_jiffies(FAIRWQ_RUNNER_QUANTUM_NS);
+	struct fairwq_pool *pool = runner->pool;
+	struct fairwq_footing footing;
+	struct fairwq_runner *kick;
+	bool requeue = false;
 
-	runner->mark = began;
-	while (fairwq_runner_next(runner, began))
-		fairwq_run_turns(runner);
+	fairwq_footing_take(&footing);
+	raw_spin_lock_irq(&pool->lock);
+	runner->task = footing.self;
+	runner->cpu = raw_smp_processor_id();
+	runner->turn.quick = false;
+	runner->began = 0;
+	runner->now = 0;
+	while (fairwq_runner_next_locked(runner, until, &requeue)) {
+		kick = fairwq_kick_next_locked(runner);
+		raw_spin_unlock_irq(&pool->lock);
+		fairwq_kick_send(pool, kick);
+		fairwq_run_turn(runner, &footing);
+		raw_spin_lock_irq(&pool->lock);
+		fairwq_turn_end_locked(runner);
+	}
+	kick = requeue ? NULL : fairwq_kick_next_locked(runner);
+	raw_spin_unlock_irq(&pool->lock);
+	fairwq_end_current(runner);
+	fairwq_kick_send(pool, kick);
+	if (requeue)
+		queue_work(pool->wq, &runner->work);
 }
 
 /*
@@ -553,20 +435,7 @@ struct fairwq_runner *fairwq_current_runner(void)
 /* The turn that a runner is in, for itself, or for who holds the lock. */
 const struct fairwq_turn *fairwq_current_turn(const struct fairwq_runner *runner)
 {
-	unsigned int nr = READ_ONCE(runner->log.nr);
-
-	/*
-	 * Load @nr, then the turn, and @started. Pairs with fairwq_run_turns().
-	 * Model: tests/models/attention.pml.
-	 */
-	smp_rmb();
-	/*
-	 * If it is over, what it did is seen. Pairs with the release of @done in
-	 * fairwq_run_turns(). Model: tests/models/attention.pml.
-	 */
-	if (!nr || smp_load_acquire(&runner->log.done) >= nr)
-		return NULL;
-	return &runner->log.slot[nr - 1].turn;
+	return runner->turn.batch ? &runner->turn : NULL;
 }
 
 /* The turn that the caller is in, as its item; or NULL. */
@@ -616,19 +485,4 @@ void fairwq_runner_free(struct fairwq_runner *runner)
 void fairwq_runners_check(void)
 {
 	WARN_ON(!xa_empty(&fairwq_runners));
-}
-
-/* ---- what the tick looks for ------------------------------------------- */
-
-/* An idle runner to take from a plan that is overdue. */
-struct fairwq_runner *fairwq_wake_thief_locked(struct fairwq_pool *pool, u64 now)
-{
-	struct fairwq_runner *runner;
-
-	lockdep_assert_held(&pool->lock);
-
-	list_for_each_entry(runner, &pool->runners, node)
-		if (fairwq_overdue_locked(runner, now))
-			return fairwq_wake_locked(pool);
-	return NULL;
 }

@@ -114,23 +114,6 @@ unsigned int fairwq_serializer_lift_locked(struct fairwq_serializer *serializer,
 	return 0;
 }
 
-/* What was to be next waits again, in front of all others. Somebody has the serializer. */
-void fairwq_serializer_put_back(struct fairwq_serializer *serializer,
-				struct fairwq_work *work, struct fairwq_batch *batch)
-{
-	raw_spinlock_t *lock = fairwq_constraint_lock(&serializer->constraint);
-
-	lockdep_assert_held(&batch->pool->lock);
-
-	raw_spin_lock(lock);
-	fairwq_keep_back_locked(&serializer->constraint, work, batch);
-	if (!fairwq_mutant(STREAK_BACKWARDS))
-		list_add(&work->node, &serializer->waiting);
-	else
-		list_add_tail(&work->node, &serializer->waiting);
-	raw_spin_unlock(lock);
-}
-
 /* The caller has the serializer: the next one starts, if there is any. */
 void fairwq_serializer_next(struct fairwq_serializer *serializer)
 {
@@ -349,7 +332,7 @@ static const struct fairwq_constraint_ops fairwq_serializer_ops = {
  *
  * An item of a higher priority lifts those that wait in front of it, if these are
  * no more than 64: when the one in flight has ended, its runner runs them at once,
- * as with fairwq_serializer_set_inline(), for a slice of the pool at most. The one
+ * as with fairwq_serializer_set_inline(), for slice_us of the pool at most. The one
  * in flight stays where it is in its batch, behind what is queued there.
  *
  * What is not promised: that any are lifted behind one that is bound for another

@@ -19,7 +19,6 @@ enum fairwq_counter {
 	FAIRWQ_TURNS,		/* items taken by runners */
 	FAIRWQ_KICKS,		/* idle runners queued to the workqueue */
 	FAIRWQ_REQUEUES,	/* runners that gave the worker back and went on */
-	FAIRWQ_STOLEN,		/* planned items that an idle runner took over */
 	FAIRWQ_PARKED,		/* items that waited for their own last run to end */
 	FAIRWQ_CANCELED,	/* items that were taken out of the queue */
 	FAIRWQ_LEAKS,		/* functions that leaked a lock, RCU, irqs, creds */

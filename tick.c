@@ -2,11 +2,12 @@
 /*
  * A pool's timer: a look at its runners from outside.
  *
- * While something is planned and not started it is due each jiffy, and has an
- * idle runner take from a plan that is overdue. Otherwise it is due when an
- * item may have been running for too long, which is reported once per item,
- * with its stack, and ten times a second at most. While no runner is active
- * nothing needs it: it may be due once more, and then no longer.
+ * While something waits, and no runner was kicked because one is at an item that
+ * is over at once, as a rule, it is due each jiffy. It kicks a runner when such an
+ * item has seen a whole tick. Otherwise it is due when an item may have been
+ * running for too long, which is reported once per item, with its stack, and ten
+ * times a second at most. While no runner is active nothing needs it: it may be due
+ * once more, and then no longer. Model: tests/models/queue.pml, QUICK.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -34,7 +35,7 @@ void fairwq_tick_arm_locked(struct fairwq_pool *pool)
 		mod_timer(&pool->tick, fairwq_hung_due_locked(pool));
 }
 
-/* More than one turn was planned: look whether it gets stuck. */
+/* Something waits for an item that is over at once, as a rule: look whether it is. */
 void fairwq_tick_soon_locked(struct fairwq_pool *pool)
 {
 	lockdep_assert_held(&pool->lock);
@@ -77,7 +78,7 @@ static bool fairwq_find_hung_locked(struct fairwq_pool *pool, struct fairwq_hung
 			continue;
 		runner->reported = READ_ONCE(runner->started);
 		hung->task = get_task_struct(runner->task);
-		hung->func = turn->func;
+		hung->func = READ_ONCE(turn->func);
 		hung->ms = jiffies_to_msecs(jiffies - runner->reported);
 		strscpy(hung->batch, batch->name, sizeof(hung->batch));
 		return true;
@@ -133,24 +134,43 @@ static void fairwq_report_hung(struct fairwq_pool *pool)
 	}
 }
 
+/* An item that is over at once, as a rule, has seen a whole tick. */
+static bool fairwq_is_slow_locked(const struct fairwq_pool *pool)
+{
+	const struct fairwq_runner *runner;
+
+	lockdep_assert_held(&pool->lock);
+
+	if (!pool->nr_quick)
+		return false;
+	list_for_each_entry(runner, &pool->runners, node)
+		if (runner->turn.batch && runner->turn.quick &&
+		    time_after(jiffies, READ_ONCE(runner->started) + 1))
+			return true;
+	return false;
+}
+
 static void fairwq_tick_fn(struct timer_list *timer)
 {
 	struct fairwq_pool *pool = container_of(timer, struct fairwq_pool, tick);
-	struct fairwq_runner *thief;
+	struct fairwq_runner *kick = NULL;
+	bool slow;
 	unsigned long flags;
 
 	fairwq_report_hung(pool);
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	pool->ticking = false;
-	thief = fairwq_wake_thief_locked(pool, fairwq_clock());
-	if (fairwq_plans_open_locked(pool))
+	slow = fairwq_is_slow_locked(pool) && !fairwq_mutant(TICK_BLIND);
+	if (slow && fairwq_has_work_locked(pool))
+		kick = fairwq_wake_locked(pool);
+	if (pool->nr_quick && !slow)
 		fairwq_tick_soon_locked(pool);
 	else if (fairwq_reported_just_now_locked(pool))
 		mod_timer(&pool->tick, jiffies + HUNG_PAUSE);	/* there may be more */
 	else if (pool->nr_active)
 		fairwq_tick_arm_locked(pool);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	fairwq_kick_send(pool, thief);
+	fairwq_kick_send(pool, kick);
 }
 
 /* Look again after the new time, not after the old one. */

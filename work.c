@@ -3,16 +3,15 @@
  * Reaching into the queue: cancel, disable and wait for one work; cancel what
  * a batch has queued. What they mean is what cancel_work() and the like mean.
  *
- * Under the lock of its pool a work that has got there is in one of these
- * places, and can be taken out of it: in its batch's FIFO, in a plan or a
- * streak, parked. Before, it may be in a constraint, see constraint.c, or wait
- * for a timer or a grace period, see delay.c. Two places it passes through
- * without the lock. Between the claim and the push it is in the hands of a queue
+ * Under the lock of its pool a work that has got there is in its batch's FIFO or
+ * parked, and can be taken out of there. Before, it may be in a constraint, see
+ * constraint.c, or wait for a timer or a grace period, see delay.c. One place it
+ * passes through without a lock. Between the claim and the push it is in the hands of a queue
  * call, which a cancel from an interrupt may have interrupted and so cannot wait
  * for: it leaves word, and the item is dropped when it arrives, by the queue
  * call itself at the latest. What comes through a constraint is pushed with
- * interrupts off, and is waited for. Between leaving the plan and the start it is in the
- * hands of its runner: it counts as started.
+ * interrupts off, and is waited for. A runner starts a work in the hold of the lock in
+ * which it takes it out.
  *
  * Nothing here costs a queue call or a turn anything while nobody waits or
  * cancels, but for one look at a field next to those that it reads anyway.
@@ -32,7 +31,7 @@ static DEFINE_RAW_SPINLOCK(fairwq_disable_lock);
 /* ---- flushes of one work ---------------------------------------------- */
 
 /* The work that they wait for has its turn. */
-void fairwq_waiters_plan_locked(struct fairwq_pool *pool, const struct fairwq_work *work,
+void fairwq_waiters_take_locked(struct fairwq_pool *pool, const struct fairwq_work *work,
 				u64 turn)
 {
 	struct fairwq_waiter *waiter;
@@ -44,55 +43,12 @@ void fairwq_waiters_plan_locked(struct fairwq_pool *pool, const struct fairwq_wo
 			waiter->turn = turn;
 }
 
-static void fairwq_waiter_lower_locked(struct fairwq_pool *pool, struct fairwq_waiter *waiter)
-{
-	lockdep_assert_held(&pool->lock);
-
-	if (waiter->raised)
-		fairwq_attention_lower_locked(pool);
-	waiter->raised = false;
-}
-
-/* The turn that they wait for will be taken again. Returns whether anybody does. */
-bool fairwq_waiters_back_locked(struct fairwq_pool *pool, u64 turn)
-{
-	struct fairwq_waiter *waiter;
-	bool any = false;
-
-	lockdep_assert_held(&pool->lock);
-
-	list_for_each_entry(waiter, &pool->waiters, node) {
-		if (waiter->turn != turn)
-			continue;
-		waiter->turn = 0;
-		fairwq_waiter_lower_locked(pool, waiter);
-		any = true;
-	}
-	return any;
-}
-
 static void fairwq_waiter_done_locked(struct fairwq_pool *pool, struct fairwq_waiter *waiter)
 {
 	lockdep_assert_held(&pool->lock);
 
 	list_del(&waiter->node);
-	fairwq_waiter_lower_locked(pool, waiter);
 	complete(&waiter->done);	/* @waiter is gone from here on */
-}
-
-/* The turn that they wait for is off: they look for the work again. */
-void fairwq_waiters_retry_locked(struct fairwq_pool *pool, u64 turn)
-{
-	struct fairwq_waiter *waiter, *next;
-
-	lockdep_assert_held(&pool->lock);
-
-	list_for_each_entry_safe(waiter, next, &pool->waiters, node) {
-		if (waiter->turn != turn)
-			continue;
-		waiter->again = true;
-		fairwq_waiter_done_locked(pool, waiter);
-	}
 }
 
 static void fairwq_waiter_add_locked(struct fairwq_pool *pool, struct fairwq_waiter *waiter,
@@ -101,11 +57,7 @@ static void fairwq_waiter_add_locked(struct fairwq_pool *pool, struct fairwq_wai
 	lockdep_assert_held(&pool->lock);
 
 	waiter->turn = turn;
-	waiter->raised = turn;	/* else that turn will say itself that it is waited for */
 	list_add_tail(&waiter->node, &pool->waiters);
-	/* Last: if the turn has ended by now, it is told here. */
-	if (turn)
-		fairwq_attention_raise_locked(pool);
 }
 
 /* The turn is over. */
@@ -139,33 +91,6 @@ static void fairwq_waiters_drop_locked(struct fairwq_pool *pool,
 
 /* ---- taking a work out of the queue ----------------------------------- */
 
-/*
- * What is planned in @slot is taken out of it: @work, or if that is NULL,
- * whatever it is; unless a runner has it already.
- */
-static struct fairwq_work *fairwq_unplan_locked(struct fairwq_slot *slot,
-						struct fairwq_work *work)
-{
-	struct fairwq_turn *turn = &slot->turn;
-
-	if (fairwq_mutant(CANCEL_PLANNED))
-		return NULL;
-	work = work ?: READ_ONCE(slot->work);
-	/*
-	 * Whoever gets the work out of the slot has the turn. Pairs with
-	 * fairwq_claim_turn() and fairwq_streak_next(). Models: tests/models/steal.pml,
-	 * streak.pml.
-	 */
-	if (!work || cmpxchg(&slot->work, work, NULL) != work)
-		return NULL;
-	lockdep_assert_held(&turn->batch->pool->lock);
-	if (!list_empty(&turn->batch->pool->waiters))
-		fairwq_waiters_done_locked(turn->batch->pool, turn->number);
-	fairwq_cost_refund_locked(turn);
-	fairwq_batch_turn_drop_locked(turn->batch, turn->color);
-	return work;
-}
-
 static void fairwq_remove_parked_locked(struct fairwq_batch *batch,
 					struct fairwq_work *work)
 {
@@ -173,60 +98,31 @@ static void fairwq_remove_parked_locked(struct fairwq_batch *batch,
 
 	fairwq_unpark_work_locked(work);
 	fairwq_waiters_drop_locked(batch->pool, work);
-	fairwq_batch_turn_drop_locked(batch, !!(work->place & FAIRWQ_PLACE_COLOR));
+	fairwq_batch_turn_over_locked(batch, !!(work->place & FAIRWQ_PLACE_COLOR));
 }
 
-/* Where a work of a batch is, as one look has found it. */
-struct fairwq_look {
-	long data;
-	unsigned int place;		/* these are good if @data says that it is linked */
-	struct fairwq_slot *slot;	/* to the batch, under whose lock the look was */
-};
-
 /*
- * What is planned may be started while we look, without the lock, and be queued
- * again, also to another pool: then @place and @slot are rubbish. But to be
- * linked to this batch again takes the lock that we hold. So what was read
- * before the word holds if the word says that it is linked here.
+ * The word of a work, all that was pushed to @batch being linked. If it says that the work
+ * is linked there, that and its place stay so under the lock.
  */
-static struct fairwq_look fairwq_look_locked(struct fairwq_batch *batch,
-					     const struct fairwq_work *work)
+static long fairwq_look_locked(struct fairwq_batch *batch, const struct fairwq_work *work)
 {
-	struct fairwq_look look;
-
 	lockdep_assert_held(&batch->pool->lock);
 
 	fairwq_batch_splice_locked(batch);
-	fairwq_think_again_locked(batch->pool);
-	/* data_race: rubbish does no harm, see above */
-	look.place = data_race(work->place) & FAIRWQ_PLACE_MASK;
-	look.slot = data_race(work->slot); /* and here */
 	fairwq_test_point(FAIRWQ_POINT_LOOK, batch);
-	/*
-	 * Load these, then the word. Pairs with the full barrier in fairwq_claim_as(). No
-	 * model.
-	 */
-	smp_rmb();
-	look.data = atomic_long_read(&work->data);
-	return look;
+	return atomic_long_read(&work->data);
 }
 
 /*
  * Take a linked work out of wherever it is. It stays pending, so that nobody
  * else uses its fields, until the caller has let go of it.
- *
- * Returns 1, or 0 if it is about to start.
  */
-static int fairwq_remove_locked(struct fairwq_batch *batch, struct fairwq_work *work,
-				const struct fairwq_look *look)
+static void fairwq_remove_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	switch (look->place) {
-	case FAIRWQ_PLACE_SLOT:
-		if (!fairwq_unplan_locked(look->slot, work))
-			return 0;
-		break;
+	switch (fairwq_work_place(work)) {
 	case FAIRWQ_PLACE_PARKED:
 		fairwq_remove_parked_locked(batch, work);
 		break;
@@ -236,10 +132,9 @@ static int fairwq_remove_locked(struct fairwq_batch *batch, struct fairwq_work *
 		break;
 	default:	/* a cancel of its batch has it, and will not find it any more */
 		list_del(&work->node);
-		return 1;
+		return;
 	}
 	batch->pool->counter[FAIRWQ_CANCELED]++;
-	return 1;
 }
 
 /*
@@ -258,7 +153,7 @@ static struct fairwq_constraint *fairwq_let_go(struct fairwq_work *work)
 
 /*
  * The work is on its way into @incoming: leave word that it is to be dropped.
- * Returns as fairwq_remove_locked().
+ * Returns 1, or FAIRWQ_AGAIN.
  */
 static int fairwq_cancel_unlinked_locked(struct fairwq_batch *batch,
 					 struct fairwq_work *work, long data)
@@ -289,29 +184,27 @@ static int fairwq_cancel_queued_locked(struct fairwq_batch *batch,
 				       struct fairwq_work *work, bool wait,
 				       struct fairwq_constraint **constraint)
 {
-	struct fairwq_look look = fairwq_look_locked(batch, work);
-	int ret;
+	long data = fairwq_look_locked(batch, work);
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	if (fairwq_work_batch(look.data) != batch || (look.data & FAIRWQ_WORK_DELAYED))
+	if (fairwq_work_batch(data) != batch || (data & FAIRWQ_WORK_DELAYED))
 		return FAIRWQ_AGAIN;
 	/* A constraint has let it go: it is pushed in a moment, with interrupts off. */
-	if ((look.data & FAIRWQ_WORK_CONSTRAINED) && !fairwq_mutant(ADMITTED_BY_OTHERS))
+	if ((data & FAIRWQ_WORK_CONSTRAINED) && !fairwq_mutant(ADMITTED_BY_OTHERS))
 		return FAIRWQ_AGAIN;
-	if (look.data & FAIRWQ_WORK_GRACE)
+	if (data & FAIRWQ_WORK_GRACE)
 		return wait && !fairwq_mutant(GRACE_NOT_AWAITED) ? FAIRWQ_AGAIN : 0;
-	if (!(look.data & FAIRWQ_WORK_LINKED)) {
+	if (!(data & FAIRWQ_WORK_LINKED)) {
 		if (wait)
 			return FAIRWQ_AGAIN;
-		if (look.data & FAIRWQ_WORK_CANCELED)
+		if (data & FAIRWQ_WORK_CANCELED)
 			return 0;
-		return fairwq_cancel_unlinked_locked(batch, work, look.data);
+		return fairwq_cancel_unlinked_locked(batch, work, data);
 	}
-	ret = fairwq_remove_locked(batch, work, &look);
-	if (ret > 0)
-		*constraint = fairwq_let_go(work);
-	return ret;
+	fairwq_remove_locked(batch, work);
+	*constraint = fairwq_let_go(work);
+	return 1;
 }
 
 static int fairwq_cancel_queued(struct fairwq_batch *batch, struct fairwq_work *work,
@@ -400,28 +293,22 @@ static int fairwq_await_pending_locked(struct fairwq_batch *batch,
 				       struct fairwq_work *work,
 				       struct fairwq_waiter *waiter)
 {
-	struct fairwq_look look = fairwq_look_locked(batch, work);
-	u64 turn = 0;
+	long data = fairwq_look_locked(batch, work);
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	if (fairwq_work_batch(look.data) != batch || (look.data & FAIRWQ_WORK_CONSTRAINED))
+	if (fairwq_work_batch(data) != batch || (data & FAIRWQ_WORK_CONSTRAINED))
 		return FAIRWQ_AGAIN;
-	if (look.data & FAIRWQ_WORK_GRACE)
+	if (data & FAIRWQ_WORK_GRACE)
 		return 0;
-	if (look.data & FAIRWQ_WORK_DELAYED)
+	if (data & FAIRWQ_WORK_DELAYED)
 		return fairwq_delay_pending(work) ? 0 : FAIRWQ_AGAIN;
-	if (!(look.data & FAIRWQ_WORK_LINKED))
+	if (!(data & FAIRWQ_WORK_LINKED))
 		return FAIRWQ_AGAIN;
-	if (look.place == FAIRWQ_PLACE_DROPPED)
+	if (fairwq_work_place(work) == FAIRWQ_PLACE_DROPPED)
 		return 0;
-	if (look.place != FAIRWQ_PLACE_SLOT)
-		work->place |= FAIRWQ_PLACE_AWAITED;
-	else if (look.slot->turn.id == work)
-		turn = look.slot->turn.number;
-	else
-		return FAIRWQ_AGAIN;	/* about to start, and its slot in use again */
-	fairwq_waiter_add_locked(batch->pool, waiter, turn);
+	work->place |= FAIRWQ_PLACE_AWAITED;
+	fairwq_waiter_add_locked(batch->pool, waiter, 0);
 	return 1;
 }
 
@@ -452,17 +339,26 @@ static int fairwq_await_running(struct fairwq_work *work, struct fairwq_waiter *
 	int ret = 0;
 
 	/*
-	 * If it is over, what it did is seen. Pairs with fairwq_start_turn().
-	 * Model: tests/models/disable.pml.
+	 * If it is over, what it did is seen. Pairs with fairwq_start_item() and
+	 * fairwq_end_current(). Model: tests/models/disable.pml.
 	 */
 	if (!runner || smp_load_acquire(&runner->current_work) != work)
 		return 0;
 	raw_spin_lock_irqsave(&runner->pool->lock, flags);
 	turn = fairwq_current_turn(runner);
-	/* As above, and under the lock now: pairs with the same. Model: disable.pml. */
-	if (smp_load_acquire(&runner->current_work) == work && turn && turn->id == work) {
-		fairwq_waiter_add_locked(runner->pool, waiter, turn->number);
-		ret = 1;
+	if (turn) {
+		WRITE_ONCE(runner->yield, true);
+		/*
+		 * Store @yield, then load @current_work. Pairs with fairwq_end_current(), in
+		 * fairwq_streak_next(): the runner ends its turn after the item, or is at
+		 * another one by now. Model: tests/models/streak.pml.
+		 */
+		smp_mb();
+		/* As above: pairs with the same. Model: disable.pml. */
+		if (smp_load_acquire(&runner->current_work) == work) {
+			fairwq_waiter_add_locked(runner->pool, waiter, turn->number);
+			ret = 1;
+		}
 	}
 	raw_spin_unlock_irqrestore(&runner->pool->lock, flags);
 	return ret;
@@ -475,11 +371,10 @@ static int fairwq_await(struct fairwq_work *work, struct fairwq_waiter *waiter)
 	int ret = 0;
 
 	waiter->work = work;
-	waiter->again = false;
 	init_completion(&waiter->done);
 	rcu_read_lock();
 	/*
-	 * If it was started, by whom is seen. Pairs with fairwq_start_turn().
+	 * If it was started, by whom is seen. Pairs with fairwq_start_item().
 	 * Model: tests/models/disable.pml.
 	 */
 	data = atomic_long_read_acquire(&work->data);
@@ -525,18 +420,15 @@ static bool fairwq_wait(struct fairwq_work *work)
 	bool waited = false;
 	int ret;
 
-	do {
-		while ((ret = fairwq_await(work, &waiter)) < 0) {
-			if (fairwq_work_is_behind(work))
-				return false;
-			waited = true;
-			fairwq_wait_pause(work);
-		}
-		if (!ret)
-			return waited;
-		wait_for_completion(&waiter.done);
+	while ((ret = fairwq_await(work, &waiter)) < 0) {
+		if (fairwq_work_is_behind(work))
+			return false;
 		waited = true;
-	} while (waiter.again);
+		fairwq_wait_pause(work);
+	}
+	if (!ret)
+		return waited;
+	wait_for_completion(&waiter.done);
 	return true;
 }
 
@@ -769,7 +661,6 @@ static void fairwq_drop_locked(struct fairwq_batch *batch, struct fairwq_work *w
 
 static void fairwq_drop_parked_locked(struct fairwq_batch *batch, struct fairwq_drop *drop)
 {
-	static const struct fairwq_look parked = { .place = FAIRWQ_PLACE_PARKED };
 	struct fairwq_work *work;
 
 	lockdep_assert_held(&batch->pool->lock);
@@ -778,49 +669,9 @@ static void fairwq_drop_parked_locked(struct fairwq_batch *batch, struct fairwq_
 		work = fairwq_find_parked_locked(batch);
 		if (WARN_ON_ONCE(!work))
 			return;
-		fairwq_remove_locked(batch, work, &parked);
+		fairwq_remove_locked(batch, work);
 		fairwq_drop_locked(batch, work, drop);
 	}
-}
-
-static void fairwq_drop_slots_locked(struct fairwq_batch *batch, struct fairwq_slot *slot,
-				     unsigned int nr, struct fairwq_drop *drop)
-{
-	struct fairwq_work *work;
-
-	lockdep_assert_held(&batch->pool->lock);
-
-	for (; nr--; slot++) {
-		if (!READ_ONCE(slot->work) || slot->turn.batch != batch)
-			continue;
-		work = fairwq_unplan_locked(slot, NULL);
-		if (!work)
-			continue;
-		batch->pool->counter[FAIRWQ_CANCELED]++;
-		fairwq_drop_locked(batch, work, drop);
-	}
-}
-
-static void fairwq_drop_plan_locked(struct fairwq_batch *batch,
-				    struct fairwq_runner *runner, struct fairwq_drop *drop)
-{
-	fairwq_drop_slots_locked(batch, runner->log.slot, runner->streak.nr, drop);
-	fairwq_drop_slots_locked(batch, runner->plan.slot, runner->plan.nr, drop);
-}
-
-/* What runners took along, and have not started; the open plan is the newest. */
-static void fairwq_drop_planned_locked(struct fairwq_batch *batch,
-				       struct fairwq_drop *drop)
-{
-	struct fairwq_runner *runner, *planner = batch->pool->planner;
-
-	lockdep_assert_held(&batch->pool->lock);
-
-	list_for_each_entry(runner, &batch->pool->runners, node)
-		if (runner != planner)
-			fairwq_drop_plan_locked(batch, runner, drop);
-	if (planner)
-		fairwq_drop_plan_locked(batch, planner, drop);
 }
 
 static bool fairwq_drop_through_locked(const struct fairwq_batch *batch,
@@ -834,7 +685,6 @@ static bool fairwq_drop_through_locked(const struct fairwq_batch *batch,
 /* Some of what was queued before the marker. Returns whether that is all. */
 static bool fairwq_drop_queued_locked(struct fairwq_batch *batch, struct fairwq_drop *drop)
 {
-	static const struct fairwq_look queued = { .place = FAIRWQ_PLACE_FIFO };
 	struct fairwq_work *work;
 	unsigned int nr;
 
@@ -843,17 +693,15 @@ static bool fairwq_drop_queued_locked(struct fairwq_batch *batch, struct fairwq_
 	for (nr = 0; nr < DROP_CHUNK && !fairwq_drop_through_locked(batch, drop); nr++) {
 		/* Not a barrier: those are never at the head. */
 		work = list_first_entry(&batch->fifo, struct fairwq_work, node);
-		fairwq_remove_locked(batch, work, &queued);
+		fairwq_remove_locked(batch, work);
 		fairwq_drop_locked(batch, work, drop);
 	}
 	return fairwq_drop_through_locked(batch, drop);
 }
 
 /*
- * From here on until all is found nothing of the batch is planned, so that
- * what is planned now is all that is planned and older than the call; and
- * until all is given back the batch is not released. Returns whether there may
- * be something.
+ * From here on until all is found nothing of the batch is started; and until all is given
+ * back the batch is not released. Returns whether there may be something.
  */
 static bool fairwq_drop_begin(struct fairwq_batch *batch, struct fairwq_drop *drop)
 {
@@ -863,7 +711,6 @@ static bool fairwq_drop_begin(struct fairwq_batch *batch, struct fairwq_drop *dr
 
 	INIT_LIST_HEAD(&drop->works);
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	fairwq_think_again_locked(pool);
 	busy = !fairwq_batch_is_idle_locked(batch);
 	if (busy) {
 		if (!fairwq_mutant(CANCEL_NOT_HELD))
@@ -871,7 +718,6 @@ static bool fairwq_drop_begin(struct fairwq_batch *batch, struct fairwq_drop *dr
 		batch->nr_canceling++;
 		fairwq_batch_add_barrier_locked(batch, &drop->marker);
 		fairwq_drop_parked_locked(batch, drop);
-		fairwq_drop_planned_locked(batch, drop);
 	}
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	return busy;
@@ -929,8 +775,8 @@ static struct fairwq_work *fairwq_drop_give(struct fairwq_batch *batch,
  *	queued again. Or NULL
  *
  * Drops what was queued to @batch before the call and has not started: first
- * what runners had taken along, then the rest, in the order in which it was
- * queued. What runs goes on; what is queued meanwhile stays, also what
+ * what waits for its own last run to end, then the rest, in the order in which it
+ * was queued. What runs goes on; what is queued meanwhile stays, also what
  * @dropped queues. Delayed works whose time has not come are not dropped, nor
  * is what waits in a constraint.
  *

@@ -269,44 +269,9 @@ static void looked_at(struct kunit *test)
 	fairwq_batch_dispose(backlog.batch);
 }
 
-/* A plan of 64 turns sorts what a few batches have, and not what all of them have. */
-static void plan_sorts_some(struct kunit *test)
-{
-	struct fairwq_batch *batch[FAIRWQ_PLAN_MAX];
-	struct mock *mock = test->priv;
-	struct mock_gate *gate = kunit_kzalloc(test, sizeof(*gate), GFP_KERNEL);
-	unsigned int i, unsorted = 0;
-
-	KUNIT_ASSERT_NOT_NULL(test, gate);
-	mock_gate_init(gate);
-	gate->next = mock->gates;
-	mock->gates = gate;
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	for (i = 0; i < ARRAY_SIZE(batch); i++) {
-		batch[i] = mock_batch(test, "many");
-		fairwq_test_set_guess(batch[i], 1);
-		if (!i)
-			KUNIT_ASSERT_EQ(test, 1, fairwq_queue(batch[i], &gate->work));
-		mock_queue(test, batch[i], 'a', 10);
-	}
-	mock_open(test);
-	mock_await(test, &gate->entered);
-	raw_spin_lock_irq(&mock->pool->lock);
-	for (i = 0; i < ARRAY_SIZE(batch); i++)
-		unsorted += batch[i]->unsorted || !llist_empty(&batch[i]->incoming);
-	raw_spin_unlock_irq(&mock->pool->lock);
-	complete_all(&gate->open);
-	KUNIT_EXPECT_GE(test, unsorted, FAIRWQ_PLAN_MAX - 2 * FAIRWQ_PLAN_SORTS);
-	fairwq_pool_flush(mock->pool);
-	KUNIT_EXPECT_EQ(test, 10U * ARRAY_SIZE(batch), mock->log.nr);
-	for (i = 0; i < ARRAY_SIZE(batch); i++)
-		fairwq_batch_dispose(batch[i]);
-}
-
 static struct kunit_case backlog_cases[] = {
 	KUNIT_CASE(sorted_in_steps),
 	KUNIT_CASE(others_come_between),
-	KUNIT_CASE(plan_sorts_some),
 	KUNIT_CASE(pushed_meanwhile_comes_last),
 	KUNIT_CASE(cancelled_in_between),
 	KUNIT_CASE(batch_cancelled_in_between),

@@ -270,17 +270,17 @@ static void mod_of_what_is_queued(struct kunit *test)
 	fairwq_batch_dispose(b);
 }
 
-static void mod_of_what_is_planned(struct kunit *test)
+static void mod_of_what_is_held_up(struct kunit *test)
 {
 	struct mock_gate *gate = gate_new(test);
-	struct fairwq_batch *a = plan_begin(test, gate);
+	struct fairwq_batch *a = held_begin(test, gate);
 	struct later *later = later_new(test, a, later_fn);
 	struct mock_item *b;
 
 	queue_item(test, a, 'a');
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, 0));
 	b = queue_item(test, a, 'b');
-	plan_go(test, a, gate, b);
+	held_go(test, a, gate, b);
 	KUNIT_EXPECT_EQ(test, 0, fairwq_mod_delayed(a, &later->dwork, HOUR));
 	complete_all(&gate->open);
 	fairwq_batch_flush(a);
@@ -683,7 +683,7 @@ static void canceled_delay_lets_the_batch_go(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel(&later->dwork));
 	mock_until(test, atomic_read(released) == 1);
 	fairwq_batch_put(a);
-	KUNIT_EXPECT_EQ(test, 0U, pool_attention(mock->pool));
+	KUNIT_EXPECT_EQ(test, 0U, nr_waiters(mock->pool));
 }
 
 struct destroy {
@@ -1009,7 +1009,7 @@ static struct kunit_case delay_cases[] = {
 	KUNIT_CASE(disabled_does_not_wait),
 	KUNIT_CASE(mod_of_what_waits),
 	KUNIT_CASE(mod_of_what_is_queued),
-	KUNIT_CASE(mod_of_what_is_planned),
+	KUNIT_CASE(mod_of_what_is_held_up),
 	KUNIT_CASE(mod_from_the_own_function),
 	KUNIT_CASE(from_hardirq),
 	KUNIT_CASE(cancel_while_the_delay_ends),

@@ -218,44 +218,8 @@ static void corrected_by_weight_in_groups(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 200ULL, group->service);
 }
 
-/* A turn that is refunded was never one. */
-static void refund_undoes_a_charge(struct kunit *test)
-{
-	struct tree_case *t = tree_case(test);
-
-	fairwq_tree_add(&t->tree, &t->node[0], 0);
-	fairwq_tree_add(&t->tree, &t->node[1], 0);
-	tree_expect(test, t, 10, "010");
-	fairwq_tree_refund(&t->tree, &t->node[0], 10);
-	KUNIT_EXPECT_EQ(test, 10ULL, t->node[0].service);
-	KUNIT_EXPECT_EQ(test, 10ULL, t->node[0].vtime);
-	KUNIT_EXPECT_EQ(test, 10ULL, t->node[1].service);
-}
-
-/* Several that are refunded, the last one first, come in the order they were in. */
-static void refunds_keep_the_order(struct kunit *test)
-{
-	struct tree_case *t = tree_case(test);
-	unsigned int i;
-
-	for (i = 0; i < FEW; i++)
-		fairwq_tree_add(&t->tree, &t->node[i], 0);
-	tree_expect(test, t, 10, "01230123");
-	for (i = 7; i > 0; i--)
-		fairwq_tree_refund(&t->tree, &t->node[i % 4], 10);
-	tree_expect(test, t, 10, "1230123");
-	/* Also those that were not eligible any more. */
-	for (i = 0; i < FEW; i++)
-		fairwq_tree_del(&t->tree, &t->node[i]);
-	for (i = FEW; i-- > 0;) {
-		fairwq_tree_refund(&t->tree, &t->node[i], 10);
-		fairwq_tree_add(&t->tree, &t->node[i], 0);
-	}
-	tree_expect(test, t, 10, "01230123");
-}
-
-/* What was put back was no place in line: nothing of it is saved up. */
-static void a_streak_that_is_put_back_is_no_claim(struct kunit *test)
+/* A streak has its place behind those that had less, also if it is not eligible. */
+static void more_is_charged_later(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
 	unsigned int i;
@@ -263,16 +227,13 @@ static void a_streak_that_is_put_back_is_no_claim(struct kunit *test)
 	for (i = 0; i < 3; i++)
 		fairwq_tree_add(&t->tree, &t->node[i], 0);
 	tree_expect(test, t, 10, "012");
-	fairwq_tree_charge_ahead(&t->tree, &t->node[2], 30, 3);
-	fairwq_tree_charge(&t->tree, &t->node[2], 10);
+	fairwq_tree_correct(&t->tree, &t->node[2], 20);
+	tree_expect(test, t, 10, "010120120");
 	fairwq_tree_del(&t->tree, &t->node[2]);
-	for (i = 0; i < 4; i++)
-		fairwq_tree_refund_streak(&t->tree, &t->node[2], 10);
-	KUNIT_EXPECT_EQ(test, 10ULL, t->node[2].vtime);
-	KUNIT_EXPECT_EQ(test, 10ULL, t->node[2].service);
-	tree_expect(test, t, 10, "0101010101");
+	fairwq_tree_correct(&t->tree, &t->node[2], 10);
+	KUNIT_EXPECT_EQ(test, 60ULL, t->node[2].service);
 	fairwq_tree_add(&t->tree, &t->node[2], 0);
-	tree_expect(test, t, 10, "2012");
+	tree_expect(test, t, 10, "1012012");
 }
 
 /* However large a debt gets, it is not mistaken for a clock that has wrapped. */
@@ -355,28 +316,6 @@ static void newcomers_by_weight(struct kunit *test)
 	tree_expect(test, t, 10, "222202222022220222210");
 }
 
-/* A newcomer whose first turn is refunded has its place, no other one. */
-static void newcomer_is_refunded(struct kunit *test)
-{
-	struct tree_case *t = tree_case(test);
-	unsigned int i;
-
-	fairwq_tree_set_turn(&t->tree, 10);
-	for (i = 0; i < 3; i++)
-		fairwq_tree_add(&t->tree, &t->node[i], 0);
-	tree_expect(test, t, 10, "01");
-	fairwq_tree_refund(&t->tree, &t->node[1], 10);
-	tree_expect(test, t, 10, "12012");
-	/* Likewise if it has left the tree by then. */
-	fairwq_node_init(&t->node[3], t->rank, 100);
-	fairwq_tree_add(&t->tree, &t->node[3], 0);
-	tree_expect(test, t, 10, "0123");
-	fairwq_tree_del(&t->tree, &t->node[3]);
-	fairwq_tree_refund(&t->tree, &t->node[3], 10);
-	fairwq_tree_add(&t->tree, &t->node[3], 0);
-	tree_expect(test, t, 10, "30123");
-}
-
 /* A leaf served out of its order does not take the clock past those that wait. */
 static void clock_waits_for_those_that_wait(struct kunit *test)
 {
@@ -385,8 +324,8 @@ static void clock_waits_for_those_that_wait(struct kunit *test)
 	fairwq_tree_add(&t->tree, &t->node[0], 0);
 	fairwq_tree_add(&t->tree, &t->node[1], 0);
 	tree_expect(test, t, 10, "01");
-	fairwq_tree_charge_ahead(&t->tree, &t->node[1], 90, 9);
 	fairwq_tree_charge(&t->tree, &t->node[1], 10);
+	fairwq_tree_correct(&t->tree, &t->node[1], 90);
 	KUNIT_EXPECT_EQ(test, 10ULL, t->rank->clock);
 	fairwq_tree_add(&t->tree, &t->node[2], 0);
 	tree_expect(test, t, 10, "02020202");
@@ -482,76 +421,6 @@ static void low_share_is_of_cost(struct kunit *test)
 	expect_low_share(test, 1, 500);
 	expect_low_share(test, 500, 1);
 	expect_low_share(test, 30, 90);
-}
-
-/* A turn that was not used is not paid for, and no rank has waited for it. */
-static void low_share_is_refunded(struct kunit *test)
-{
-	struct tree_case *t = tree_case(test);
-	struct fairwq_node *low = &t->node[1];
-	s64 before[FAIRWQ_NR_RANKS];
-	unsigned int i;
-
-	fairwq_tree_set_turn(&t->tree, 10);
-	fairwq_node_init(low, &t->tree.rank[1], 100);
-	fairwq_tree_add(&t->tree, &t->node[0], 0);
-	fairwq_tree_add(&t->tree, low, 0);
-	for (i = 0; i < 63; i++)
-		KUNIT_ASSERT_EQ(test, 0U, tree_turn(t, 10));
-	memcpy(before, t->tree.waited, sizeof(before));
-	KUNIT_ASSERT_TRUE(test, fairwq_tree_jumps(&t->tree, low));
-	KUNIT_ASSERT_EQ(test, 1U, tree_turn(t, 10));
-	fairwq_tree_refund(&t->tree, low, 10);
-	fairwq_tree_pay(&t->tree, low, -10);
-	KUNIT_EXPECT_EQ(test, before[1], t->tree.waited[1]);
-	KUNIT_ASSERT_EQ(test, 1U, tree_turn(t, 10));
-	KUNIT_ASSERT_EQ(test, 0U, tree_turn(t, 10));
-	fairwq_tree_refund(&t->tree, &t->node[0], 10);
-	KUNIT_EXPECT_EQ(test, 0LL, t->tree.waited[1]);
-	/* It keeps its debt when it goes, and saves up nothing. */
-	KUNIT_ASSERT_EQ(test, 0U, tree_turn(t, 10));
-	fairwq_tree_del(&t->tree, low);
-	KUNIT_EXPECT_EQ(test, 0LL, t->tree.waited[1]);
-	fairwq_tree_pay(&t->tree, low, 1);
-	KUNIT_EXPECT_EQ(test, -63LL, t->tree.waited[1]);
-	tree_expect(test, t, 10, "0000000");
-	KUNIT_EXPECT_EQ(test, 0LL, t->tree.waited[1]);
-}
-
-/* ---- where a plan ends --------------------------------------------------- */
-
-/* Whether a leaf would be served first is what is seen when it is added. */
-static void precedes_says_what_is_picked(struct kunit *test)
-{
-	struct tree_case *t = tree_case(test);
-	struct fairwq_node *group = &t->node[0], *leaf = &t->node[1], *low = &t->node[3];
-
-	fairwq_node_init(group, t->rank, 100);
-	fairwq_node_init(leaf, group, 100);
-	fairwq_node_init(low, &t->tree.rank[1], 100);
-	fairwq_tree_add(&t->tree, leaf, 0);
-	fairwq_tree_add(&t->tree, &t->node[2], 0);
-	tree_expect(test, t, 10, "12");
-	fairwq_tree_del(&t->tree, leaf);
-	/* Both at 10: it would stand behind its equal. */
-	KUNIT_EXPECT_FALSE(test, fairwq_tree_precedes(leaf, fairwq_tree_pick(&t->tree)));
-	tree_expect(test, t, 10, "2");
-	KUNIT_EXPECT_TRUE(test, fairwq_tree_precedes(leaf, fairwq_tree_pick(&t->tree)));
-	/* Its claim puts it before its equals. */
-	fairwq_tree_refund(&t->tree, &t->node[2], 10);
-	KUNIT_EXPECT_FALSE(test, fairwq_tree_precedes(leaf, fairwq_tree_pick(&t->tree)));
-	fairwq_tree_refund(&t->tree, leaf, 10);
-	KUNIT_EXPECT_TRUE(test, fairwq_tree_precedes(leaf, fairwq_tree_pick(&t->tree)));
-	/* Of two that are out of the tree, a newcomer joins after the clock. */
-	fairwq_tree_set_turn(&t->tree, 10);
-	fairwq_node_init(low, t->rank, 100);
-	fairwq_tree_del(&t->tree, &t->node[2]);
-	KUNIT_EXPECT_TRUE(test, fairwq_tree_precedes(&t->node[2], low));
-	KUNIT_EXPECT_FALSE(test, fairwq_tree_precedes(low, &t->node[2]));
-	/* Ranks come first of all. */
-	fairwq_node_init(low, &t->tree.rank[1], 100);
-	KUNIT_EXPECT_TRUE(test, fairwq_tree_precedes(leaf, low));
-	KUNIT_EXPECT_FALSE(test, fairwq_tree_precedes(low, &t->node[2]));
 }
 
 /* ---- fair time -------------------------------------------------------- */
@@ -690,8 +559,8 @@ static void slow_init(struct slow *slow, struct mock *mock, char letter,
 	slow->go_on = go_on;
 }
 
-/* A guess that is wrong is wrong for one item, not for a plan of dozens. */
-static void wrong_guess_ends_the_plan(struct kunit *test)
+/* A guess that is wrong is wrong for one item, and not for those behind it. */
+static void wrong_guess_is_for_one_item(struct kunit *test)
 {
 	struct slow *slow = kunit_kcalloc(test, 6, sizeof(*slow), GFP_KERNEL);
 	struct mock *mock = test->priv;
@@ -714,65 +583,6 @@ static void wrong_guess_ends_the_plan(struct kunit *test)
 	WRITE_ONCE(go_on, true);
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_STREQ(test, "1h23456", &mock->log.text[0]);
-	fairwq_batch_dispose(a);
-}
-
-/* How many turns of its batch were told of when it ran? */
-struct reader {
-	struct fairwq_work work;
-	const struct fairwq_batch *batch;
-	struct completion seen;
-	u64 done;
-};
-
-static void reader_fn(struct fairwq_work *work)
-{
-	struct reader *reader = container_of(work, struct reader, work);
-
-	raw_spin_lock_irq(&reader->batch->pool->lock);
-	reader->done = reader->batch->stats->done;
-	raw_spin_unlock_irq(&reader->batch->pool->lock);
-	complete(&reader->seen);
-}
-
-static void reader_init(struct reader *reader, const struct fairwq_batch *batch)
-{
-	fairwq_work_init(&reader->work, reader_fn);
-	reader->batch = batch;
-	init_completion(&reader->seen);
-}
-
-/* Nor does who only helps go on before it has told what the long item took. */
-static void late_helper_tells_first(struct kunit *test)
-{
-	struct mock_gate *gate = kunit_kzalloc(test, sizeof(*gate), GFP_KERNEL);
-	struct reader *reader = kunit_kzalloc(test, sizeof(*reader), GFP_KERNEL);
-	struct slow *slow = kunit_kzalloc(test, sizeof(*slow), GFP_KERNEL);
-	DECLARE_COMPLETION_ONSTACK(entered);
-	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
-	bool go_on = true;
-
-	KUNIT_ASSERT_TRUE(test, gate && reader && slow);
-	mock_gate_init(gate);
-	mock_pool(test, 2, FAIRWQ_FAIR_TIME);
-	a = mock_batch(test, "a");
-	fairwq_test_set_guess(a, 100);
-	slow_init(slow, mock, 's', &entered, &go_on);
-	reader_init(reader, a);
-	fairwq_batch_pause(a);
-	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
-	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &slow->item.work));
-	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &reader->work));
-	fairwq_batch_resume(a);
-	/* One runner has planned all three, and is held by the first of them. */
-	mock_await(test, &gate->entered);
-	KUNIT_EXPECT_EQ(test, 4ULL, fairwq_test_counter(mock->pool, FAIRWQ_TURNS));
-	mock_open(test);
-	mock_await(test, &reader->seen);
-	KUNIT_EXPECT_EQ(test, 1ULL, reader->done);
-	complete_all(&gate->open);
-	fairwq_batch_flush(a);
 	fairwq_batch_dispose(a);
 }
 
@@ -890,7 +700,7 @@ static void expect_paid(struct kunit *test, const struct fairwq_batch *batch)
 				batch->node.service);
 }
 
-/* A turn that was parked was charged, and refunded, and charged again. */
+/* An item that was parked is charged when it runs. */
 static void parked_is_paid_once(struct kunit *test)
 {
 	const struct policy_case *c = test->param_value;
@@ -919,7 +729,7 @@ static void parked_is_paid_once(struct kunit *test)
 	fairwq_batch_dispose(b);
 }
 
-/* So is one that was cancelled after it was planned. */
+/* One that was cancelled is not. */
 static void cancelled_is_not_paid(struct kunit *test)
 {
 	const struct policy_case *c = test->param_value;
@@ -942,8 +752,6 @@ static void cancelled_is_not_paid(struct kunit *test)
 	}
 	fairwq_batch_resume(a);
 	mock_await(test, &gate->entered);
-	/* All are in its plan, and the other runner is held. */
-	KUNIT_EXPECT_EQ(test, 10ULL, fairwq_test_counter(mock->pool, FAIRWQ_TURNS));
 	for (i = 0; i < 8; i += 2)
 		KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[i]->work));
 	complete_all(&gate->open);
@@ -952,66 +760,6 @@ static void cancelled_is_not_paid(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 5ULL, a->stats->turns);
 	expect_paid(test, a);
 	fairwq_batch_dispose(a);
-}
-
-/* And what a late runner gave back, and took again. */
-static void given_back_is_paid_once(struct kunit *test)
-{
-	const struct policy_case *c = test->param_value;
-	struct mock_gate *gate = kunit_kzalloc(test, sizeof(*gate), GFP_KERNEL);
-	unsigned long late;
-	struct fairwq_batch *a;
-
-	KUNIT_ASSERT_NOT_NULL(test, gate);
-	mock_gate_init(gate);
-	mock_pool(test, 1, c->policy);
-	a = mock_batch(test, "a");
-	fairwq_test_set_guess(a, 100);
-	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
-	mock_queue(test, a, 'a', 8);
-	mock_open(test);
-	mock_await(test, &gate->entered);
-	late = jiffies + 4;
-	mock_until(test, time_after(jiffies, late));
-	complete_all(&gate->open);
-	fairwq_batch_flush(a);
-	KUNIT_EXPECT_EQ(test, 9ULL, a->stats->turns);
-	expect_paid(test, a);
-	fairwq_batch_dispose(a);
-}
-
-/* And the rotation goes on where it was. */
-static void given_back_keeps_the_rotation(struct kunit *test)
-{
-	struct slow *slow = kunit_kzalloc(test, sizeof(*slow), GFP_KERNEL);
-	struct mock *mock = test->priv;
-	DECLARE_COMPLETION_ONSTACK(entered);
-	struct fairwq_batch *batch[4];
-	bool go_on = false;
-	unsigned long late;
-	unsigned int i;
-
-	KUNIT_ASSERT_NOT_NULL(test, slow);
-	slow_init(slow, mock, 'a', &entered, &go_on);
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	for (i = 0; i < 4; i++) {
-		batch[i] = mock_batch(test, "r");
-		fairwq_test_set_guess(batch[i], 100);
-	}
-	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(batch[0], &slow->item.work));
-	for (i = 0; i < 4; i++)
-		mock_queue(test, batch[i], 'a' + i, i ? 3 : 2);
-	mock_open(test);
-	mock_await(test, &entered);
-	late = jiffies + 4;
-	mock_until(test, time_after(jiffies, late));
-	WRITE_ONCE(go_on, true);
-	mock_expect(test, "abcdabcdabcd");
-	for (i = 0; i < 4; i++) {
-		fairwq_batch_flush(batch[i]);
-		expect_paid(test, batch[i]);
-		fairwq_batch_dispose(batch[i]);
-	}
 }
 
 /* ---- owners ----------------------------------------------------------- */
@@ -1209,31 +957,23 @@ static struct kunit_case fair_cases[] = {
 	KUNIT_CASE(joined_while_under_way),
 	KUNIT_CASE(joined_with_two_under_way),
 	KUNIT_CASE(corrected_by_weight_in_groups),
-	KUNIT_CASE(refund_undoes_a_charge),
-	KUNIT_CASE(refunds_keep_the_order),
-	KUNIT_CASE(a_streak_that_is_put_back_is_no_claim),
+	KUNIT_CASE(more_is_charged_later),
 	KUNIT_CASE(debt_has_a_limit),
 	KUNIT_CASE(newcomers_starve_no_batch),
 	KUNIT_CASE(newcomers_below_an_owner),
 	KUNIT_CASE(newcomers_by_weight),
-	KUNIT_CASE(newcomer_is_refunded),
 	KUNIT_CASE(clock_waits_for_those_that_wait),
 	KUNIT_CASE(old_debt_is_forgotten),
 	KUNIT_CASE(young_debt_is_kept),
 	KUNIT_CASE(low_share_is_of_cost),
-	KUNIT_CASE(low_share_is_refunded),
-	KUNIT_CASE(precedes_says_what_is_picked),
 	KUNIT_CASE(one_long_against_many_short),
 	KUNIT_CASE(runners_do_not_pile_up),
 	KUNIT_CASE(longest_turn_is_charged),
-	KUNIT_CASE(wrong_guess_ends_the_plan),
-	KUNIT_CASE(late_helper_tells_first),
+	KUNIT_CASE(wrong_guess_is_for_one_item),
 	KUNIT_CASE(self_check_goes_by_what_was_measured),
 	KUNIT_CASE(self_check_sees_fair_time),
 	KUNIT_CASE_PARAM(parked_is_paid_once, policy_gen_params),
 	KUNIT_CASE_PARAM(cancelled_is_not_paid, policy_gen_params),
-	KUNIT_CASE_PARAM(given_back_is_paid_once, policy_gen_params),
-	KUNIT_CASE(given_back_keeps_the_rotation),
 	KUNIT_CASE(many_batches_gain_nothing),
 	KUNIT_CASE(owner_has_items_of_its_own),
 	KUNIT_CASE(owner_is_shown),

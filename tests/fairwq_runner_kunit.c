@@ -78,12 +78,39 @@ static void first_waits_for_later(struct kunit *test)
 	fairwq_batch_dispose(a);
 }
 
+/* Where an item has slept, the next ones are not expected to be over at once. */
+static void sleeper_is_not_quick(struct kunit *test)
+{
+	struct mock_gate *gate = kunit_kzalloc(test, sizeof(*gate), GFP_KERNEL);
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	KUNIT_ASSERT_NOT_NULL(test, gate);
+	mock_gate_init(gate);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_batch(test, "a");
+	fairwq_test_set_guess(a, 100);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
+	mock_await(test, &gate->entered);
+	KUNIT_EXPECT_EQ(test, 1U, READ_ONCE(mock->pool->nr_quick));
+	complete_all(&gate->open);
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->pool->nr_quick));
+	reinit_completion(&gate->entered);
+	reinit_completion(&gate->open);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
+	mock_await(test, &gate->entered);
+	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->pool->nr_quick));
+	complete_all(&gate->open);
+	fairwq_batch_flush(a);
+	fairwq_batch_dispose(a);
+}
+
 /*
- * Items that were planned behind one that sleeps are taken from its runner,
- * and before what was queued later. The batch is known for short items, so
- * that dozens are planned at once.
+ * No other runner is woken for items that are over at once. If one of them sleeps, the
+ * pool's timer finds that, and those behind it run in their order.
  */
-static void sleeper_is_stolen_from(struct kunit *test)
+static void sleeper_among_quick_ones_is_found(struct kunit *test)
 {
 	struct mock_gate *gate = kunit_kzalloc(test, sizeof(*gate), GFP_KERNEL);
 	struct mock *mock = test->priv;
@@ -95,7 +122,6 @@ static void sleeper_is_stolen_from(struct kunit *test)
 	a = mock_batch(test, "a");
 	mock_queue(test, a, 'a', 1000);
 	fairwq_batch_flush(a);
-	/* All of it is taken by the one free runner, and it gets stuck. */
 	fairwq_batch_pause(a);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
 	mock_queue(test, a, 'b', 10);
@@ -105,73 +131,9 @@ static void sleeper_is_stolen_from(struct kunit *test)
 	mock_open(test);
 	mock_until(test, READ_ONCE(mock->log.nr) == 1011);
 	KUNIT_EXPECT_STREQ(test, &mock->log.text[1000], "bbbbbbbbbbc");
-	/* Counted when the thief takes the lock the next time. */
-	mock_until(test, fairwq_test_counter(mock->pool, FAIRWQ_STOLEN) >= 1);
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&gate->runs));
 	complete_all(&gate->open);
 	fairwq_batch_flush(a);
-	fairwq_batch_dispose(a);
-}
-
-/* Takes longer than a plan may, and until something else was queued. */
-struct slow {
-	struct mock_item item;
-	struct completion *entered;
-	const bool *go_on;
-};
-
-static void slow_fn(struct fairwq_work *work)
-{
-	struct slow *slow = container_of(work, struct slow, item.work);
-	unsigned long end = jiffies + 3, late = jiffies + MOCK_WAIT;
-
-	mock_log_add(slow->item.log, slow->item.letter);
-	complete(slow->entered);
-	while (time_before(jiffies, end) ||
-	       (!READ_ONCE(*slow->go_on) && time_before(jiffies, late)))
-		cond_resched();
-}
-
-/*
- * Items that used to be short are planned by the dozen; when they turn out to
- * be long, what comes meanwhile with a higher priority does not wait for all.
- */
-static void late_plan_is_given_back(struct kunit *test)
-{
-	struct mock *mock = test->priv;
-	DECLARE_COMPLETION_ONSTACK(entered);
-	struct slow *slow = kunit_kcalloc(test, 6, sizeof(*slow), GFP_KERNEL);
-	struct fairwq_batch *a;
-	bool go_on = false;
-	const char *high;
-	unsigned int i;
-
-	KUNIT_ASSERT_NOT_NULL(test, slow);
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	mock_open(test);
-	a = mock_batch(test, "a");
-	mock_queue(test, a, 'a', 1000);
-	fairwq_batch_flush(a);
-	fairwq_batch_pause(a);
-	for (i = 0; i < 6; i++) {
-		fairwq_work_init(&slow[i].item.work, slow_fn);
-		slow[i].item.log = &mock->log;
-		slow[i].item.letter = '1' + i;
-		slow[i].entered = &entered;
-		slow[i].go_on = &go_on;
-		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &slow[i].item.work));
-	}
-	fairwq_batch_resume(a);
-	mock_await(test, &entered);
-	mock_queue(test, fairwq_pool_default_batch(mock->pool, FAIRWQ_PRIO_HIGH), 'h', 1);
-	WRITE_ONCE(go_on, true);
-	fairwq_batch_flush(a);
-	high = strchr(&mock->log.text[1000], 'h');
-	KUNIT_ASSERT_NOT_NULL(test, high);
-	KUNIT_EXPECT_LE(test, high - &mock->log.text[1000], 2L);
-	/* And the batch's own order is kept. */
-	memmove((char *)high, high + 1, strlen(high));
-	KUNIT_EXPECT_STREQ(test, "123456", &mock->log.text[1000]);
 	fairwq_batch_dispose(a);
 }
 
@@ -617,9 +579,6 @@ static void others_are_not_charged(struct kunit *test)
 
 	mock_pool(test, 1, FAIRWQ_FAIR_TIME);
 	a = mock_batch(test, "a");
-	/* All are in one plan, and that is not late. */
-	fairwq_test_set_guess(a, 1000);
-	WRITE_ONCE(fairwq_test_patience, 2 * OTHERS_MS);
 	for (i = 0; i < ARRAY_SIZE(item); i++) {
 		item[i] = mock_item(test, 'a');
 		fairwq_work_init(&item[i]->work, resched_fn);
@@ -641,8 +600,8 @@ static void others_are_not_charged(struct kunit *test)
 static struct kunit_case runner_cases[] = {
 	KUNIT_CASE(sleeper_holds_up_nobody),
 	KUNIT_CASE(first_waits_for_later),
-	KUNIT_CASE(sleeper_is_stolen_from),
-	KUNIT_CASE(late_plan_is_given_back),
+	KUNIT_CASE(sleeper_is_not_quick),
+	KUNIT_CASE(sleeper_among_quick_ones_is_found),
 	KUNIT_CASE(backlog_brings_in_max_active),
 	KUNIT_CASE(one_kick_serves_many),
 	KUNIT_CASE(kicks_are_chained),

@@ -588,17 +588,17 @@ static void batch_cancel_of_what_went_on(struct kunit *test)
 	serial_end(test, serial);
 }
 
-/* What a plan holds is taken out of it, and its serializer is told. */
-static void cancel_of_what_is_planned(struct kunit *test)
+/* What its serializer has let go is taken out of its batch, and the serializer is told. */
+static void cancel_of_what_is_held_up(struct kunit *test)
 {
 	struct fairwq_serializer *serial = serial_new(test);
 	struct mock_gate *gate = gate_new(test);
-	struct fairwq_batch *a = plan_begin(test, gate);
+	struct fairwq_batch *a = held_begin(test, gate);
 	struct mock_item *item[2];
 
 	item[0] = serial_item(test, serial, a, 'x');
 	item[1] = serial_item(test, serial, a, 'y');
-	plan_go(test, a, gate, item[0]);
+	held_go(test, a, gate, item[0]);
 	KUNIT_EXPECT_TRUE(test, waits(&item[1]->work));
 	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[0]->work));
 	KUNIT_EXPECT_TRUE(test, admitted(&item[1]->work));
@@ -1133,7 +1133,7 @@ static struct kunit_case serializer_cases[] = {
 	KUNIT_CASE(cancel_of_what_waits),
 	KUNIT_CASE(goes_on_after_gaps),
 	KUNIT_CASE(cancel_of_what_went_on),
-	KUNIT_CASE(cancel_of_what_is_planned),
+	KUNIT_CASE(cancel_of_what_is_held_up),
 	KUNIT_CASE(cancel_of_what_was_only_pushed),
 	KUNIT_CASE(batch_cancel_of_what_went_on),
 	KUNIT_CASE(cancel_from_the_item_in_front),

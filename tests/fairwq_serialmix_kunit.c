@@ -50,12 +50,13 @@ MODULE_PARM_DESC(divisor, "of a million items or serializers one in so many is m
 	})
 
 /*
- * With more than two CPUs less, too: they may be more than there really are, and
- * then who holds a lock loses his CPU, and all others wait for him.
+ * With more than two CPUs much less: they may be more than there really are. A spinlock is
+ * handed on in the order of arrival. So where the next virtual CPU does not run just then,
+ * all others wait until the host lets it.
  */
 static unsigned int million(void)
 {
-	unsigned int dfl = num_online_cpus() > 2 ? 10 * DFL_DIVISOR : DFL_DIVISOR;
+	unsigned int dfl = num_online_cpus() > 2 ? 200 * DFL_DIVISOR : DFL_DIVISOR;
 
 	return rounddown(1000000 / (divisor ?: dfl), PRODUCERS);
 }

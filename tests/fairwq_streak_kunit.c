@@ -65,8 +65,7 @@ static struct mock_item *streak_item(struct kunit *test, struct streak *s,
 }
 
 /*
- * Behind a second gate: 'x' and 'y' of a, 'z' of b. The runner has taken them
- * along, and stands at that gate.
+ * Behind a second gate: 'x' and 'y' of a, 'z' of b. The runner stands at that gate.
  */
 static void streak_take(struct kunit *test, struct streak *s, struct mock_item **item)
 {
@@ -86,12 +85,6 @@ static struct streak *streak_taken(struct kunit *test, struct mock_item **item)
 
 	streak_take(test, s, item);
 	return s;
-}
-
-static bool in_slot(const struct mock_item *item)
-{
-	return (atomic_long_read(&item->work.data) & FAIRWQ_WORK_LINKED) &&
-	       fairwq_work_place(&item->work) == FAIRWQ_PLACE_SLOT;
 }
 
 static bool waits(const struct mock_item *item)
@@ -114,7 +107,7 @@ static void streak_end(struct kunit *test, struct streak *s, const char *order)
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&s->b->nr_held));
 	KUNIT_EXPECT_EQ(test, 0U, s->a->in_flight[0] + s->a->in_flight[1]);
 	/* A batch that was disposed lets go of it when it is reaped. */
-	mock_until(test, !pool_attention(mock->pool));
+	mock_until(test, !nr_waiters(mock->pool));
 	fairwq_batch_dispose(s->front);
 	fairwq_batch_dispose(s->a);
 	fairwq_batch_dispose(s->b);
@@ -147,16 +140,29 @@ static struct streak *streak_begin_alone(struct kunit *test)
 	return s;
 }
 
-/* There is nothing else to run, so it is planned ahead as anything else would be. */
+static u64 turn_number(struct fairwq_pool *pool)
+{
+	u64 number;
+
+	raw_spin_lock_irq(&pool->lock);
+	number = pool->turn_number;
+	raw_spin_unlock_irq(&pool->lock);
+	return number;
+}
+
+/* There is nothing else to run: what is of one batch is one turn. */
 static void without_a_budget_alone_goes_on(struct kunit *test)
 {
+	struct mock *mock = test->priv;
 	struct mock_item *item[3];
 	struct streak *s = streak_begin_alone(test);
+	u64 before;
 
 	streak_take(test, s, item);
-	KUNIT_EXPECT_TRUE(test, in_slot(item[0]));
-	KUNIT_EXPECT_TRUE(test, in_slot(item[1]));
-	KUNIT_EXPECT_TRUE(test, in_slot(item[2]));
+	before = turn_number(mock->pool);
+	complete_all(&s->gate->open);
+	fairwq_serializer_flush(&s->serial);
+	KUNIT_EXPECT_EQ(test, 2ULL, turn_number(mock->pool) - before);
 	streak_end(test, s, "xyz");
 }
 
@@ -174,39 +180,6 @@ static void without_a_budget_others_end_it(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, waits(item));
 	mock_queue(test, s->b, 'b', 1);
 	streak_end(test, s, "bx");
-}
-
-/*
- * The next goes to its batch, as another runner's plan comes first; then the
- * runner helps with that plan, and stays there. A third one has to be told.
- */
-static void who_goes_off_to_help_tells_another(struct kunit *test)
-{
-	struct mock_gate *first, *planned[2];
-	struct mock *mock = test->priv;
-	struct streak *s;
-	unsigned int i;
-
-	WRITE_ONCE(fairwq_test_patience, MOCK_WAIT);	/* who is late does not help */
-	s = streak_begin_alone(test);
-	first = s->gate;
-	KUNIT_ASSERT_EQ(test, 0, fairwq_pool_set_max_active(mock->pool, 4));
-	/* The batch of what runs is not expected to be back soon: one plan has both. */
-	fairwq_test_set_guess(s->front, 0);
-	fairwq_batch_pause(s->b);
-	for (i = 0; i < ARRAY_SIZE(planned); i++) {
-		planned[i] = gate_new(test);
-		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(s->b, &planned[i]->work));
-	}
-	fairwq_batch_resume(s->b);
-	mock_await(test, &planned[0]->entered);
-	streak_item(test, s, s->a, 'x');
-	KUNIT_EXPECT_FALSE(test, completion_done(&planned[1]->entered));
-	complete_all(&first->open);
-	mock_until(test, READ_ONCE(mock->log.nr) == 1);
-	for (i = 0; i < ARRAY_SIZE(planned); i++)
-		complete_all(&planned[i]->open);
-	streak_end(test, s, "x");
 }
 
 static void without_a_budget_takes_turns(struct kunit *test)
@@ -319,7 +292,6 @@ static void not_where_it_may_not(struct kunit *test)
 	mock_until(test, !waits(item));
 	fairwq_serializer_set_inline(&s->serial, 0);
 	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->log.nr));
-	KUNIT_EXPECT_FALSE(test, in_slot(item));
 	fairwq_batch_resume(s->a);
 	streak_end(test, s, "xyz");
 	fairwq_batch_dispose(far);
@@ -421,14 +393,13 @@ static void high_does_not_lift_too_many(struct kunit *test)
 	fairwq_batch_dispose(s->b);
 }
 
-/* ---- what was taken along --------------------------------------------- */
+/* ---- what is about to be next ------------------------------------------- */
 
-static void cancel_of_what_was_taken_along(struct kunit *test)
+static void cancel_of_what_is_next(struct kunit *test)
 {
 	struct mock_item *item[3];
 	struct streak *s = streak_taken(test, item);
 
-	KUNIT_EXPECT_TRUE(test, in_slot(item[1]));
 	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[1]->work));
 	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel(&item[1]->work));
 	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item[1]->work.data));
@@ -438,40 +409,57 @@ static void cancel_of_what_was_taken_along(struct kunit *test)
 }
 
 /* All of it: the serializer goes on with what came later. */
-static void cancel_of_all_that_was_taken_along(struct kunit *test)
+static void cancel_of_all_that_is_next(struct kunit *test)
 {
 	struct mock_item *item[3];
 	struct streak *s = streak_taken(test, item);
 
-	KUNIT_EXPECT_EQ(test, 2UL, fairwq_batch_cancel(s->a, NULL));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[0]->work));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[1]->work));
 	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel_sync(&item[2]->work));
 	streak_item(test, s, s->a, 'w');
 	streak_end(test, s, "w");
 }
 
-/* Who waits for one of them waits until it has run. */
-static void flush_of_what_was_taken_along(struct kunit *test)
+struct follower {
+	struct fairwq_work work;
+	struct completion go;
+	bool in_time;
+};
+
+/* Waits for what a task does after it has waited for the item before. */
+static void follower_fn(struct fairwq_work *work)
 {
-	struct mock_item *item[3];
-	struct streak *s = streak_taken(test, item);
-	unsigned long end = jiffies + MOCK_WAIT;
+	struct follower *follower = container_of(work, struct follower, work);
+
+	follower->in_time = wait_for_completion_timeout(&follower->go, MOCK_WAIT);
+}
+
+/* A flush of an item that runs waits for that, and not for the next in its streak. */
+static void flush_waits_for_no_later_item(struct kunit *test)
+{
+	struct streak *s = streak_begin(test, LONG_BUDGET);
+	struct follower *follower = kunit_kzalloc(test, sizeof(*follower), GFP_KERNEL);
+	struct mock_gate *first = s->gate;
 	struct mock *mock = test->priv;
 	struct call *call;
 
-	KUNIT_EXPECT_TRUE(test, in_slot(item[2]));
-	call = call_start(test, fairwq_work_flush, &item[2]->work);
-	/* They are put back, in their order. If not, the gate is to be opened all the same. */
-	while (!waits(item[2]) && time_before(jiffies, end))
-		usleep_range(50, 200);
-	KUNIT_EXPECT_TRUE(test, waits(item[2]));
-	KUNIT_EXPECT_TRUE(test, waits(item[0]));
-	KUNIT_EXPECT_FALSE(test, completion_done(&call->done));
-	KUNIT_EXPECT_EQ(test, 0U, s->b->in_flight[0] + s->b->in_flight[1]);
-	streak_item(test, s, s->a, 'w');
+	KUNIT_ASSERT_NOT_NULL(test, follower);
+	streak_queue_gate(test, s);
+	init_completion(&follower->go);
+	fairwq_work_init(&follower->work, follower_fn);
+	/* Of the same batch: it would be in the same turn. */
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&s->serial, s->front, &follower->work));
+	complete_all(&first->open);
+	mock_await(test, &s->gate->entered);
+	call = call_start(test, fairwq_work_flush, &s->gate->work);
+	mock_until(test, nr_waiters(mock->pool) == 1);
 	complete_all(&s->gate->open);
 	KUNIT_EXPECT_TRUE(test, call_end(test, call));
-	KUNIT_EXPECT_GE(test, READ_ONCE(mock->log.nr), 3U);
-	streak_end(test, s, "xyzw");
+	complete(&follower->go);
+	fairwq_serializer_flush(&s->serial);
+	KUNIT_EXPECT_TRUE_MSG(test, follower->in_time, "it waits for what is behind");
+	streak_end(test, s, "");
 }
 
 static bool flush_batch(struct fairwq_work *data)
@@ -516,7 +504,7 @@ static void disposed_batch_has_its_item(struct kunit *test)
 	item = streak_item(test, s, c, 'x');
 	complete_all(&first->open);
 	mock_await(test, &s->gate->entered);
-	KUNIT_EXPECT_TRUE(test, in_slot(item));
+	KUNIT_EXPECT_TRUE(test, waits(item));
 	fairwq_batch_dispose(c);
 	fairwq_test_settle();
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&released));
@@ -540,68 +528,6 @@ static void last_fn(struct fairwq_work *work)
 	memset(object, 0x6b, sizeof(*object));
 	kfree(object);
 	mock_item_fn(&item.work);
-}
-
-/* Whatever its items have taken so far. */
-static void set_estimate(struct fairwq_batch *batch, unsigned long ns)
-{
-	raw_spin_lock_irq(&batch->pool->lock);
-	ewma_fairwq_run_init(&batch->stats->run_avg);
-	ewma_fairwq_run_add(&batch->stats->run_avg, ns);
-	raw_spin_unlock_irq(&batch->pool->lock);
-}
-
-struct ender {
-	struct fairwq_work work;
-	struct fairwq_serializer serial;
-	atomic_t ran;
-};
-
-static void ender_fn(struct fairwq_work *work)
-{
-	struct ender *ender = container_of(work, struct ender, work);
-
-	fairwq_serializer_destroy(&ender->serial);
-	atomic_inc(&ender->ran);
-}
-
-/*
- * A plan with more turns than a runner runs in one go, with those of a streak that
- * is planned first, and that ends with its serializer.
- */
-static void what_is_planned_behind_it_is_kept(struct kunit *test)
-{
-	struct ender *ender = kunit_kzalloc(test, sizeof(*ender), GFP_KERNEL);
-	struct mock *mock = test->priv;
-	struct fairwq_batch *a, *b, *c;
-	struct mock_gate *gate;
-	unsigned int i;
-
-	KUNIT_ASSERT_NOT_NULL(test, ender);
-	plan_pool(test);
-	a = mock_batch(test, "a");
-	b = mock_batch(test, "b");
-	c = mock_batch(test, "c");
-	set_estimate(a, NSEC_PER_USEC);
-	set_estimate(b, NSEC_PER_USEC);
-	gate = gate_new(test);
-	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(c, &gate->work));
-	mock_await(test, &gate->entered);
-	fairwq_serializer_init(&ender->serial);
-	fairwq_serializer_set_inline(&ender->serial, FAIRWQ_MAX_INLINE_US);
-	fairwq_work_init(&ender->work, ender_fn);
-	for (i = 0; i < 8; i++)
-		KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(&ender->serial, a,
-								 &mock_item(test, 'a')->work));
-	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(&ender->serial, a, &ender->work));
-	mock_queue(test, b, 'b', 2 * FAIRWQ_PLAN_MAX);
-	fairwq_test_look(b);	/* so that all of it can be planned */
-	complete_all(&gate->open);
-	mock_until(test, READ_ONCE(mock->log.nr) == 8 + 2 * FAIRWQ_PLAN_MAX);
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&ender->ran));
-	fairwq_batch_dispose(a);
-	fairwq_batch_dispose(b);
-	fairwq_batch_dispose(c);
 }
 
 /* The last item frees the object that it and its serializer are in. */
@@ -692,7 +618,6 @@ static struct kunit_case streak_cases[] = {
 	KUNIT_CASE(goes_on_and_is_charged),
 	KUNIT_CASE(without_a_budget_alone_goes_on),
 	KUNIT_CASE(without_a_budget_others_end_it),
-	KUNIT_CASE(who_goes_off_to_help_tells_another),
 	KUNIT_CASE(alone_is_lifted_by_high),
 	KUNIT_CASE(without_a_budget_takes_turns),
 	KUNIT_CASE(stops_when_the_budget_is_used_up),
@@ -701,13 +626,12 @@ static struct kunit_case streak_cases[] = {
 	KUNIT_CASE(a_failure_does_not_end_it),
 	KUNIT_CASE(high_lifts_those_in_front),
 	KUNIT_CASE(high_does_not_lift_too_many),
-	KUNIT_CASE(cancel_of_what_was_taken_along),
-	KUNIT_CASE(cancel_of_all_that_was_taken_along),
-	KUNIT_CASE(flush_of_what_was_taken_along),
+	KUNIT_CASE(cancel_of_what_is_next),
+	KUNIT_CASE(cancel_of_all_that_is_next),
+	KUNIT_CASE(flush_waits_for_no_later_item),
 	KUNIT_CASE(flush_of_a_batch_from_in_front),
 	KUNIT_CASE(disposed_batch_has_its_item),
 	KUNIT_CASE(last_item_frees_the_object),
-	KUNIT_CASE(what_is_planned_behind_it_is_kept),
 	KUNIT_CASE(streaks_do_not_upset_the_check),
 	KUNIT_CASE(streaks_do_not_upset_the_check_of_time),
 	{}

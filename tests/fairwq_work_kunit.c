@@ -115,7 +115,7 @@ static void cancel_beside_a_flush(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &after->work));
 	expect_canceled(test, &before->work);
 	call_end(test, call);
-	KUNIT_EXPECT_EQ(test, 0U, pool_attention(mock->pool));
+	KUNIT_EXPECT_EQ(test, 0U, nr_waiters(mock->pool));
 	mock_expect(test, "a");
 	fairwq_batch_dispose(a);
 }
@@ -165,18 +165,18 @@ static void cancel_in_a_limited_batch(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
 	mock_await(test, &gate->entered);
 	b = queue_item(test, a, 'b');
-	KUNIT_EXPECT_EQ(test, 0U, pool_attention(mock->pool));
+	KUNIT_EXPECT_EQ(test, 0U, nr_waiters(mock->pool));
 	expect_canceled(test, &b->work);
-	KUNIT_EXPECT_EQ(test, 0U, pool_attention(mock->pool));
+	KUNIT_EXPECT_EQ(test, 0U, nr_waiters(mock->pool));
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &b->work));
 	queue_item(test, a, 'c');
 	expect_canceled(test, &b->work);
-	KUNIT_EXPECT_EQ(test, 0U, pool_attention(mock->pool));
+	KUNIT_EXPECT_EQ(test, 0U, nr_waiters(mock->pool));
 	complete_all(&gate->open);
 	mock_until(test, READ_ONCE(mock->log.nr) == 1);
 	KUNIT_EXPECT_STREQ(test, "c", &mock->log.text[0]);
 	fairwq_batch_flush(a);
-	KUNIT_EXPECT_EQ(test, 0U, pool_attention(mock->pool));
+	KUNIT_EXPECT_EQ(test, 0U, nr_waiters(mock->pool));
 	fairwq_batch_dispose(a);
 }
 
@@ -207,11 +207,11 @@ static void cancel_fn(void *data)
 		*work = NULL;
 }
 
-/* What a runner took along: its turn is given back, the others are started. */
-static void cancel_of_a_planned_work(struct kunit *test)
+/* What waits behind an item that runs; the others are started. */
+static void cancel_of_a_held_up_work(struct kunit *test)
 {
 	struct mock_gate *gate = gate_new(test);
-	struct fairwq_batch *a = plan_begin(test, gate);
+	struct fairwq_batch *a = held_begin(test, gate);
 	struct mock *mock = test->priv;
 	struct mock_item *item[4];
 	struct fairwq_work *work;
@@ -220,62 +220,19 @@ static void cancel_of_a_planned_work(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(item); i++)
 		item[i] = queue_item(test, a, 'a' + i);
-	plan_go(test, a, gate, item[3]);
+	held_go(test, a, gate, item[3]);
 	turns = fairwq_test_counter(mock->pool, FAIRWQ_TURNS);
 	expect_canceled(test, &item[0]->work);
 	/* From an interrupt. */
 	work = &item[2]->work;
 	KUNIT_EXPECT_TRUE(test, call_on_top(cancel_fn, &work));
 	KUNIT_EXPECT_PTR_EQ(test, &item[2]->work, work);
-	KUNIT_EXPECT_EQ(test, turns - 2, fairwq_test_counter(mock->pool, FAIRWQ_TURNS));
-	KUNIT_EXPECT_EQ(test, 3U, a->in_flight[0] + a->in_flight[1]);
+	KUNIT_EXPECT_EQ(test, turns, fairwq_test_counter(mock->pool, FAIRWQ_TURNS));
+	KUNIT_EXPECT_EQ(test, 1U, a->in_flight[0] + a->in_flight[1]);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item[0]->work));
 	complete_all(&gate->open);
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_STREQ(test, "bda", &mock->log.text[0]);
-	fairwq_batch_dispose(a);
-}
-
-/* A turn that was begun and put back, as the plan was late. */
-static void cancel_of_what_was_put_back(struct kunit *test)
-{
-	struct mock_gate *gate = gate_new(test), *high = gate_new(test);
-	struct fairwq_batch *a = plan_begin(test, gate);
-	struct mock *mock = test->priv;
-	unsigned long late = jiffies + MOCK_WAIT, end;
-	struct mock_item *item[3];
-	struct call *call;
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(item); i++)
-		item[i] = queue_item(test, a, 'a' + i);
-	plan_go(test, a, gate, item[2]);
-	KUNIT_ASSERT_EQ(test, 1,
-			fairwq_queue(fairwq_pool_default_batch(mock->pool, FAIRWQ_PRIO_HIGH),
-				     &high->work));
-	end = jiffies + 3;
-	while (time_before(jiffies, end) && time_before(jiffies, late))
-		usleep_range(50, 200);
-	complete_all(&gate->open);
-	mock_await(test, &high->entered);
-	for (i = 0; i < ARRAY_SIZE(item); i++)
-		KUNIT_EXPECT_EQ(test, FAIRWQ_PLACE_TAKEN | FAIRWQ_PLACE_FIFO,
-				item[i]->work.place & (FAIRWQ_PLACE_TAKEN | FAIRWQ_PLACE_MASK));
-	KUNIT_EXPECT_EQ(test, 3U, a->in_flight[0] + a->in_flight[1]);
-	call = call_start(test, fairwq_work_flush, &item[1]->work);
-	mock_until(test, nr_waiters(mock->pool) == 1);
-	expect_canceled(test, &item[1]->work);
-	KUNIT_EXPECT_TRUE(test, call_end(test, call));
-	expect_canceled(test, &item[0]->work);
-	KUNIT_EXPECT_EQ(test, 1U, a->in_flight[0] + a->in_flight[1]);
-	/* One that stays may be waited for. */
-	call = call_start(test, fairwq_work_flush, &item[2]->work);
-	mock_until(test, nr_waiters(mock->pool) == 1);
-	complete_all(&high->open);
-	KUNIT_EXPECT_TRUE(test, call_end(test, call));
-	KUNIT_EXPECT_STREQ(test, "c", &mock->log.text[0]);
-	fairwq_batch_flush(a);
-	KUNIT_EXPECT_EQ(test, 0U, a->in_flight[0] + a->in_flight[1]);
 	fairwq_batch_dispose(a);
 }
 
@@ -356,7 +313,7 @@ static void cancel_of_a_running_work(struct kunit *test)
 
 /* ---- flush ------------------------------------------------------------ */
 
-/* It waits in the queue, is planned, runs; the flush sees to the end of that. */
+/* It waits in the queue, is held, runs; the flush sees to the end of that. */
 static void flush_of_a_queued_work(struct kunit *test)
 {
 	struct mock_gate *gate = gate_new(test);
@@ -374,8 +331,6 @@ static void flush_of_a_queued_work(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(call); i++)
 		call[i] = call_start(test, fairwq_work_flush, &gate->work);
 	mock_until(test, nr_waiters(mock->pool) == 3);
-	/* Nobody else pays for that: nothing that they wait for is in flight. */
-	KUNIT_EXPECT_EQ(test, 0U, pool_attention(mock->pool));
 	mock_open(test);
 	mock_await(test, &gate->entered);
 	KUNIT_EXPECT_EQ(test, 3U, nr_waiters(mock->pool));
@@ -383,36 +338,8 @@ static void flush_of_a_queued_work(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(call); i++)
 		KUNIT_EXPECT_TRUE(test, call_end(test, call[i]));
 	fairwq_batch_flush(a);
-	KUNIT_EXPECT_EQ(test, 0U, pool_attention(mock->pool));
+	KUNIT_EXPECT_EQ(test, 0U, nr_waiters(mock->pool));
 	KUNIT_EXPECT_STREQ(test, "ab", &mock->log.text[0]);
-	fairwq_batch_dispose(a);
-}
-
-/* In a plan; and then taken over by another runner. */
-static void flush_of_a_planned_work(struct kunit *test)
-{
-	struct mock_gate *gate = gate_new(test), *stolen = gate_new(test);
-	struct fairwq_batch *a = plan_begin(test, gate);
-	struct mock *mock = test->priv;
-	struct mock_item *last;
-	struct call *call;
-
-	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &stolen->work));
-	last = queue_item(test, a, 'z');
-	plan_go(test, a, gate, last);
-	call = call_start(test, fairwq_work_flush, &stolen->work);
-	mock_until(test, nr_waiters(mock->pool) == 1);
-	/* Another runner comes, and takes it. */
-	KUNIT_EXPECT_EQ(test, 0, fairwq_pool_set_max_active(mock->pool, 2));
-	queue_item(test, mock->gate_batch, 'k');
-	mock_await(test, &stolen->entered);
-	KUNIT_EXPECT_EQ(test, 1U, nr_waiters(mock->pool));
-	complete_all(&stolen->open);
-	KUNIT_EXPECT_TRUE(test, call_end(test, call));
-	/* Counted when the turn is told of, which the flush waited for. */
-	KUNIT_EXPECT_GE(test, fairwq_test_counter(mock->pool, FAIRWQ_STOLEN), 1ULL);
-	complete_all(&gate->open);
-	fairwq_batch_flush(a);
 	fairwq_batch_dispose(a);
 }
 
@@ -455,7 +382,7 @@ static void flush_of_a_running_work(struct kunit *test)
 	complete_all(&gate->open);
 	KUNIT_EXPECT_TRUE(test, call_end(test, call));
 	KUNIT_EXPECT_FALSE(test, fairwq_work_flush(&gate->work));
-	KUNIT_EXPECT_EQ(test, 0U, pool_attention(mock->pool));
+	KUNIT_EXPECT_EQ(test, 0U, nr_waiters(mock->pool));
 	fairwq_batch_dispose(a);
 }
 
@@ -463,22 +390,22 @@ static void flush_of_a_running_work(struct kunit *test)
 static void flush_of_a_canceled_work(struct kunit *test)
 {
 	struct mock_gate *gate = gate_new(test);
-	struct fairwq_batch *a = plan_begin(test, gate);
+	struct fairwq_batch *a = held_begin(test, gate);
 	struct mock *mock = test->priv;
-	struct mock_item *planned, *queued;
+	struct mock_item *held, *queued;
 	struct call *call[2];
 
-	planned = queue_item(test, a, 'p');
-	plan_go(test, a, gate, planned);
+	held = queue_item(test, a, 'p');
+	held_go(test, a, gate, held);
 	queued = queue_item(test, a, 'q');
-	call[0] = call_start(test, fairwq_work_flush, &planned->work);
+	call[0] = call_start(test, fairwq_work_flush, &held->work);
 	call[1] = call_start(test, fairwq_work_flush, &queued->work);
 	mock_until(test, nr_waiters(mock->pool) == 2);
-	expect_canceled(test, &planned->work);
+	expect_canceled(test, &held->work);
 	KUNIT_EXPECT_TRUE(test, call_end(test, call[0]));
 	KUNIT_EXPECT_EQ(test, 1UL, fairwq_batch_cancel(a, NULL));
 	KUNIT_EXPECT_TRUE(test, call_end(test, call[1]));
-	KUNIT_EXPECT_EQ(test, 0U, pool_attention(mock->pool));
+	KUNIT_EXPECT_EQ(test, 0U, nr_waiters(mock->pool));
 	complete_all(&gate->open);
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, 0U, mock->log.nr);
@@ -540,7 +467,7 @@ static void flush_of_an_endless_work(struct kunit *test)
 	call_end(test, call_start(test, fairwq_work_flush, &endless->work));
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_FALSE(test, fairwq_work_flush(&endless->work));
-	KUNIT_EXPECT_EQ(test, 0U, pool_attention(mock->pool));
+	KUNIT_EXPECT_EQ(test, 0U, nr_waiters(mock->pool));
 	fairwq_batch_dispose(a);
 }
 
@@ -839,46 +766,6 @@ static void drops_only_what_is_older(struct kunit *test)
 	fairwq_batch_dispose(a);
 }
 
-/* What a runner took along and has not started is dropped, in order. */
-static void drops_what_is_planned(struct kunit *test)
-{
-	struct mock_gate *gate = gate_new(test), *hold = gate_new(test);
-	struct mock *mock = test->priv;
-	struct fairwq_batch *a, *b;
-	struct mock_item *c;
-	u64 turns;
-
-	a = plan_begin(test, gate);
-	b = mock_batch(test, "b");
-	mock_queue(test, b, '-', PLAN_WARM_UP);
-	fairwq_batch_flush(b);
-	log_clear(mock);
-	fairwq_batch_pause(b);
-	/* The runner finds both batches at once. */
-	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(mock->gate_batch, &hold->work));
-	mock_await(test, &hold->entered);
-	queue_item(test, a, 'A');
-	queue_item(test, b, 'B');
-	c = queue_item(test, a, 'C');
-	queue_item(test, b, 'D');
-	fairwq_batch_resume(a);
-	fairwq_batch_resume(b);
-	complete_all(&hold->open);
-	plan_go(test, a, gate, c);
-	queue_item(test, a, 'E');
-	turns = fairwq_test_counter(mock->pool, FAIRWQ_TURNS);
-	drop_set(test, a, NULL);
-	KUNIT_EXPECT_EQ(test, 3UL, fairwq_batch_cancel(a, drop_fn));
-	/* Their turns are given back. */
-	KUNIT_EXPECT_EQ(test, turns - 2, fairwq_test_counter(mock->pool, FAIRWQ_TURNS));
-	KUNIT_EXPECT_EQ(test, 1U, a->in_flight[0] + a->in_flight[1]);
-	complete_all(&gate->open);
-	fairwq_pool_flush(mock->pool);
-	KUNIT_EXPECT_STREQ(test, "aceBD", &mock->log.text[0]);
-	fairwq_batch_dispose(a);
-	fairwq_batch_dispose(b);
-}
-
 static void count_drop(struct fairwq_work *work)
 {
 	drop.nr++;
@@ -1018,7 +905,7 @@ static void dropped_before_released(struct kunit *test)
 	/* Nothing is there to be cancelled any more. */
 	KUNIT_EXPECT_EQ(test, 0UL, fairwq_batch_cancel(a, drop_fn));
 	fairwq_batch_put(a);
-	KUNIT_EXPECT_EQ(test, 0U, pool_attention(mock->pool));
+	KUNIT_EXPECT_EQ(test, 0U, nr_waiters(mock->pool));
 }
 
 static void flush_other(struct mock_item *item)
@@ -1083,7 +970,7 @@ static void cancel_wakes_a_flush(struct kunit *test)
 	queue_item(test, a, 'X');
 	KUNIT_EXPECT_EQ(test, 4UL, fairwq_batch_cancel(a, drop_fn));
 	call_end(test, call);
-	KUNIT_EXPECT_EQ(test, 0U, pool_attention(mock->pool));
+	KUNIT_EXPECT_EQ(test, 0U, nr_waiters(mock->pool));
 	mock_expect(test, "aaax");
 	fairwq_batch_dispose(a);
 }
@@ -1333,13 +1220,11 @@ static struct kunit_case work_cases[] = {
 	KUNIT_CASE(cancel_gives_room_back),
 	KUNIT_CASE(cancel_in_a_limited_batch),
 	KUNIT_CASE(cancel_under_arrival_order),
-	KUNIT_CASE(cancel_of_a_planned_work),
-	KUNIT_CASE(cancel_of_what_was_put_back),
+	KUNIT_CASE(cancel_of_a_held_up_work),
 	KUNIT_CASE(cancel_of_a_parked_work),
 	KUNIT_CASE(cancel_of_a_work_parked_elsewhere),
 	KUNIT_CASE(cancel_of_a_running_work),
 	KUNIT_CASE(flush_of_a_queued_work),
-	KUNIT_CASE(flush_of_a_planned_work),
 	KUNIT_CASE(flush_of_a_parked_work),
 	KUNIT_CASE(flush_of_a_running_work),
 	KUNIT_CASE(flush_of_a_canceled_work),
@@ -1355,7 +1240,6 @@ static struct kunit_case work_cases[] = {
 	KUNIT_CASE(drops_in_order),
 	KUNIT_CASE(drops_from_a_chunk_to_the_next),
 	KUNIT_CASE(drops_only_what_is_older),
-	KUNIT_CASE(drops_what_is_planned),
 	KUNIT_CASE(drops_what_is_parked),
 	KUNIT_CASE(dropped_may_cancel_the_next),
 	KUNIT_CASE(dropped_may_be_canceled_by_others),

@@ -1,123 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Cancelling, disabling and waiting for works while they are on their way:
- * between the claim and the push, between the plan and the start, forced; and
- * everything against everything, by chance, with the books kept.
+ * between the claim and the push, forced; and everything against everything, by
+ * chance, with the books kept.
  */
 #include <linux/prandom.h>
 
 #include "mock_work.h"
 
 /* ---- interleavings that are forced ------------------------------------ */
-
-/* An item that queues itself again, once. */
-struct again {
-	struct fairwq_work work;
-	struct fairwq_batch *batch;
-	atomic_t runs;
-	int ret;
-};
-
-static void again_fn(struct fairwq_work *work)
-{
-	struct again *again = container_of(work, struct again, work);
-
-	if (atomic_inc_return(&again->runs) == 1)
-		again->ret = fairwq_queue(again->batch, work);
-}
-
-static struct again *again_new(struct kunit *test, struct fairwq_batch *batch)
-{
-	struct again *again = kunit_kzalloc(test, sizeof(*again), GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(test, again);
-	fairwq_work_init(&again->work, again_fn);
-	again->batch = batch;
-	return again;
-}
-
-static struct {
-	struct fairwq_batch *batch;
-	struct completion starting;
-	bool looked, pushed;
-	bool timed_out;
-} restart;
-
-/*
- * The item is about to start, and waits until somebody looks where it is. That
- * one, with the lock held, waits until the item has run and was queued again.
- */
-static void restart_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
-{
-	if (batch != restart.batch)
-		return;
-	switch (point) {
-	case FAIRWQ_POINT_STARTING:
-		if (restart.looked)
-			break;
-		preempt_disable();	/* who looks is on another CPU */
-		complete(&restart.starting);
-		restart.timed_out |= !spin_until(&restart.looked);
-		preempt_enable();
-		break;
-	case FAIRWQ_POINT_LOOK:
-		if (restart.looked)
-			break;
-		step_done(&restart.looked);
-		restart.timed_out |= !spin_until(&restart.pushed);
-		break;
-	case FAIRWQ_POINT_QUEUE_PUSHED:
-		if (restart.looked)
-			step_done(&restart.pushed);
-		break;
-	default:
-		break;
-	}
-}
-
-static struct again *restart_begin(struct kunit *test)
-{
-	struct fairwq_batch *a;
-	struct again *again;
-
-	need_two_cpus(test);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	again = again_new(test, a);
-	memset(&restart, 0, sizeof(restart));
-	init_completion(&restart.starting);
-	restart.batch = a;
-	fairwq_test_set_hook(restart_hook);
-	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &again->work));
-	mock_await(test, &restart.starting);
-	return again;
-}
-
-/* What was planned has run and is queued again while a cancel looks for it. */
-static void cancel_meets_a_restart(struct kunit *test)
-{
-	struct again *again = restart_begin(test);
-	bool canceled = fairwq_work_cancel(&again->work);
-
-	fairwq_test_set_hook(NULL);
-	fairwq_batch_flush(again->batch);
-	KUNIT_EXPECT_FALSE(test, restart.timed_out);
-	KUNIT_EXPECT_EQ(test, 1, again->ret);
-	KUNIT_EXPECT_EQ(test, 2, atomic_read(&again->runs) + canceled);
-	fairwq_batch_dispose(again->batch);
-}
-
-/* And while a flush does. */
-static void flush_meets_a_restart(struct kunit *test)
-{
-	struct again *again = restart_begin(test);
-
-	KUNIT_EXPECT_TRUE(test, fairwq_work_flush(&again->work));
-	fairwq_test_set_hook(NULL);
-	KUNIT_EXPECT_FALSE(test, restart.timed_out);
-	KUNIT_EXPECT_EQ(test, 2, atomic_read(&again->runs));
-	fairwq_batch_dispose(again->batch);
-}
 
 static struct {
 	struct fairwq_batch *batch;
@@ -488,92 +379,6 @@ static void cancel_sync_waits_for_the_push(struct kunit *test)
 	fairwq_batch_dispose(late.batch);
 }
 
-/* ---- about to start --------------------------------------------------- */
-
-static struct {
-	struct fairwq_batch *batch;
-	struct completion entered, open;
-	bool once;
-} starting;
-
-/* Out of its plan, and not started: the runner stays there. */
-static void starting_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
-{
-	if (point != FAIRWQ_POINT_STARTING || batch != starting.batch || starting.once)
-		return;
-	starting.once = true;
-	complete(&starting.entered);
-	wait_for_completion_timeout(&starting.open, MOCK_WAIT);
-}
-
-static struct mock_item *starting_begin(struct kunit *test)
-{
-	struct mock_item *item;
-
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	memset(&starting, 0, sizeof(starting));
-	init_completion(&starting.entered);
-	init_completion(&starting.open);
-	starting.batch = mock_batch(test, "a");
-	fairwq_test_set_hook(starting_hook);
-	item = queue_item(test, starting.batch, 'x');
-	mock_await(test, &starting.entered);
-	return item;
-}
-
-static void starting_end(struct kunit *test)
-{
-	struct mock *mock = test->priv;
-
-	fairwq_batch_flush(starting.batch);
-	fairwq_test_set_hook(NULL);
-	KUNIT_EXPECT_EQ(test, 1U, mock->log.nr);
-	KUNIT_EXPECT_EQ(test, 0U, pool_attention(mock->pool));
-	fairwq_batch_dispose(starting.batch);
-}
-
-static void cancel_fn(void *data)
-{
-	*(bool *)data = fairwq_work_cancel(top.work);
-}
-
-/* It counts as started: not to be cancelled, and nobody waits for the moment. */
-static void cancel_of_what_is_about_to_start(struct kunit *test)
-{
-	struct mock_item *item = starting_begin(test);
-	bool canceled = true;
-
-	top.work = &item->work;
-	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel(&item->work));
-	KUNIT_EXPECT_TRUE(test, call_on_top(cancel_fn, &canceled));
-	KUNIT_EXPECT_FALSE(test, canceled);
-	KUNIT_EXPECT_EQ(test, 0UL, fairwq_batch_cancel(starting.batch, NULL));
-	KUNIT_EXPECT_FALSE(test, fairwq_work_disable(&item->work));
-	KUNIT_EXPECT_TRUE(test, fairwq_work_enable(&item->work));
-	KUNIT_EXPECT_EQ(test, 0, fairwq_queue(starting.batch, &item->work));
-	complete_all(&starting.open);
-	starting_end(test);
-}
-
-/* But to be waited for. */
-static void flush_of_what_is_about_to_start(struct kunit *test)
-{
-	struct mock_item *item = starting_begin(test);
-	struct mock *mock = test->priv;
-	struct call *call[2];
-
-	call[0] = call_start(test, fairwq_work_flush, &item->work);
-	mock_until(test, nr_waiters(mock->pool) == 1);
-	call[1] = call_start(test, fairwq_work_cancel_sync, &item->work);
-	mock_until(test, nr_waiters(mock->pool) == 2);
-	KUNIT_EXPECT_EQ(test, 0U, mock->log.nr);
-	complete_all(&starting.open);
-	KUNIT_EXPECT_TRUE(test, call_end(test, call[0]));
-	KUNIT_EXPECT_FALSE(test, call_end(test, call[1]));
-	KUNIT_EXPECT_EQ(test, 1U, mock->log.nr);
-	starting_end(test);
-}
-
 /* ---- everything against everything ------------------------------------ */
 
 #define RACE_THREADS	3
@@ -793,8 +598,8 @@ static void exactly_once(struct kunit *test)
 	for (i = 0; i < RACE_BATCHES; i++)
 		fairwq_batch_flush(race->batch[i]);
 	race_check(test, race);
-	KUNIT_EXPECT_EQ(test, 0U, pool_attention(mock->pool));
-	KUNIT_EXPECT_EQ(test, 0U, pool_attention(other));
+	KUNIT_EXPECT_EQ(test, 0U, nr_waiters(mock->pool));
+	KUNIT_EXPECT_EQ(test, 0U, nr_waiters(other));
 	for (i = 0; i < RACE_BATCHES; i++)
 		fairwq_batch_dispose(race->batch[i]);
 	fairwq_pool_destroy(other);
@@ -878,14 +683,12 @@ static void freed_when_canceled(struct kunit *test)
 	kthread_stop(meddler.task);
 	KUNIT_EXPECT_EQ(test, (unsigned int)RACE_ROUNDS, done);
 	fairwq_batch_flush(meddler.batch);
-	KUNIT_EXPECT_EQ(test, 0U, pool_attention(mock->pool));
+	KUNIT_EXPECT_EQ(test, 0U, nr_waiters(mock->pool));
 	KUNIT_EXPECT_EQ(test, 0U, meddler.batch->nr_canceled);
 	fairwq_batch_dispose(meddler.batch);
 }
 
 static struct kunit_case workrace_cases[] = {
-	KUNIT_CASE(cancel_meets_a_restart),
-	KUNIT_CASE(flush_meets_a_restart),
 	KUNIT_CASE(dropped_push_leaves_nobody_watching),
 	KUNIT_CASE(cancel_between_claim_and_push),
 	KUNIT_CASE(cancel_from_hardirq_on_top),
@@ -896,8 +699,6 @@ static struct kunit_case workrace_cases[] = {
 	KUNIT_CASE(disable_before_the_push),
 	KUNIT_CASE(disable_beside_a_queue_call),
 	KUNIT_CASE(cancel_sync_waits_for_the_push),
-	KUNIT_CASE(cancel_of_what_is_about_to_start),
-	KUNIT_CASE(flush_of_what_is_about_to_start),
 	KUNIT_CASE(exactly_once),
 	KUNIT_CASE(freed_when_canceled),
 	{}

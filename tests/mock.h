@@ -254,7 +254,6 @@ static inline void mock_exit(struct kunit *test)
 	struct mock_gate *gate;
 
 	fairwq_test_set_hook(NULL);
-	WRITE_ONCE(fairwq_test_patience, 0);
 	for (gate = mock ? mock->gates : NULL; gate; gate = gate->next)
 		complete_all(&gate->open);
 	if (!mock || IS_ERR_OR_NULL(mock->pool))

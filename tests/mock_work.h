@@ -99,12 +99,6 @@ static inline unsigned int nr_waiters(struct fairwq_pool *pool)
 	return nr;
 }
 
-/* Nobody waits: nothing that was raised was left up. */
-static inline unsigned int pool_attention(struct fairwq_pool *pool)
-{
-	return READ_ONCE(pool->attention);
-}
-
 /* ---- items ------------------------------------------------------------ */
 
 static inline void nothing_fn(struct fairwq_work *work)
@@ -139,34 +133,23 @@ static inline void log_clear(struct mock *mock)
 	memset(mock->log.text, 0, sizeof(mock->log.text));
 }
 
-/* ---- a plan that is held up ------------------------------------------- */
+/* ---- what is held up by a gate ------------------------------------------ */
 
-#define PLAN_WARM_UP	200
-
-/* A pool with one runner, which plans as far as can be. */
-static inline void plan_pool(struct kunit *test)
-{
-	struct mock *mock = test->priv;
-
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	mock_open(test);
-	raw_spin_lock_irq(&mock->pool->lock);
-	mock->pool->slice_us = FAIRWQ_MAX_SLICE_US;
-	raw_spin_unlock_irq(&mock->pool->lock);
-}
+#define QUICK_WARM_UP	200
 
 /*
- * A pool with one runner, and a batch whose items are known to be short. What
- * the test queues to the batch before plan_go() is planned behind @gate.
+ * A pool with one runner, and a batch whose items are known to be over at once. What
+ * the test queues to the batch before held_go() is queued behind @gate.
  */
-static inline struct fairwq_batch *plan_begin(struct kunit *test, struct mock_gate *gate)
+static inline struct fairwq_batch *held_begin(struct kunit *test, struct mock_gate *gate)
 {
 	struct mock *mock = test->priv;
 	struct fairwq_batch *a;
 
-	plan_pool(test);
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_open(test);
 	a = mock_batch(test, "a");
-	mock_queue(test, a, '-', PLAN_WARM_UP);
+	mock_queue(test, a, '-', QUICK_WARM_UP);
 	fairwq_batch_flush(a);
 	log_clear(mock);
 	fairwq_batch_pause(a);
@@ -174,14 +157,14 @@ static inline struct fairwq_batch *plan_begin(struct kunit *test, struct mock_ga
 	return a;
 }
 
-/* The runner has planned, up to @last, and is at @gate. */
-static inline void plan_go(struct kunit *test, struct fairwq_batch *a,
+/* The runner is at @gate, and all up to @last is in order behind it. */
+static inline void held_go(struct kunit *test, struct fairwq_batch *a,
 			   struct mock_gate *gate, const struct mock_item *last)
 {
 	fairwq_batch_resume(a);
 	mock_await(test, &gate->entered);
-	KUNIT_ASSERT_EQ(test, (unsigned int)FAIRWQ_PLACE_SLOT,
-			fairwq_work_place(&last->work));
+	fairwq_test_look(a);
+	KUNIT_ASSERT_TRUE(test, atomic_long_read(&last->work.data) & FAIRWQ_WORK_LINKED);
 }
 
 /* ---- a turn that is parked -------------------------------------------- */

@@ -31,7 +31,7 @@ meddle() {
 		i=$((i + 1))
 		# One process for all of it: where all is checked, each takes a while.
 		cat "$pools"/*/* >/dev/null 2>&1
-		grep -hE '^(violations|leaks|hung): *[1-9]' "$pools"/torture-*/summary 2>/dev/null
+		grep -hE '^(starved|leaked|leaks|hung): *[1-9]' "$pools"/torture-*/summary 2>/dev/null
 		for pool in "$pools"/torture-*; do
 			echo $((i * 37 % 500 + 1)) >"$pool/slice_us"
 			echo $((i % 6 + 1)) >"$pool/max_active"

@@ -189,7 +189,6 @@ proctype second(byte cpu)
 		fifo = false;
 		store_release(cpu, STATE, 0);
 		ret = 1
-	:: (data & LINKED) && !fifo	/* it is about to start */
 	:: data == PENDING ->
 		/* fairwq_cancel_unlinked_locked() */
 		nr_canceled(cpu, 0);
@@ -236,10 +235,10 @@ end:	do
 		splice_locked(cpu);
 		if
 		:: fifo ->
-			/* fairwq_batch_take_locked(), fairwq_start_turn() */
+			/* fairwq_batch_take_locked(), fairwq_start_item() */
 			fifo = false;
-			spin_unlock(cpu);
 			d_step { RMW(cpu) -> mem[STATE] = 0 }
+			spin_unlock(cpu);
 			runs++
 		:: else -> spin_unlock(cpu)
 		fi

@@ -2,7 +2,7 @@
 /*
  * Disabling a work and waiting until it does not run, after which it may be
  * freed: fairwq_work_disable_sync() in work.c, against fairwq_claim_as() in
- * internal.h and fairwq_start_turn() in runner.c.
+ * internal.h, and fairwq_start_item() and fairwq_end_current() in runner.c.
  *
  * One task queues the work twice, another disables it. A runner runs it.
  *
@@ -15,12 +15,12 @@
  *	barrier: @disabled is loaded before the work can be seen to be pending.
  * Broken CLAIMED_BLINDLY (assertion): @disabled is not looked at behind it.
  * Broken NO_ACQUIRE_DATA (assertion): fairwq_await() loads @last_runner before
- *	it loads that the work is not pending.
+ *	it, and the cancel in front of it, load that the work is not pending.
  * Broken NO_ACQUIRE_CURRENT (assertion): what the function has stored is loaded
  *	before @current_work is.
- * Broken NO_RELEASE_CURRENT (assertion): fairwq_run_turns() stores @current_work
- *	by WRITE_ONCE() at its end.
- * Broken XCHG_ACQUIRE (assertion): the xchg() in fairwq_start_turn() is an
+ * Broken NO_RELEASE_CURRENT (assertion): fairwq_end_current() stores
+ *	@current_work by WRITE_ONCE().
+ * Broken XCHG_ACQUIRE (assertion): the xchg() in fairwq_start_item() is an
  *	acquire only: the work is seen not to be pending before it is seen who
  *	runs it.
  * Broken RUN_NOT_AWAITED (assertion): only what is pending is waited for.
@@ -31,11 +31,9 @@
 #define DISABLED 2		/* work->disabled */
 #define LAST_RUNNER 3		/* work->last_runner */
 #define CURRENT	4		/* runner->current_work */
-#define NR	5		/* log->nr of the runner, counted from the beginning */
-#define DONE	6		/* log->done */
-#define DATA	7		/* what the function works on */
-#define ENDED	8		/* log->accounted, and what completions tell */
-#define VARS	9
+#define DATA	5		/* what the function works on */
+#define ENDED	6		/* waiter->done */
+#define VARS	7
 
 #include "memory.pml"
 
@@ -44,9 +42,11 @@
 #define PENDING	1		/* and not LINKED: in the hands of a queue call */
 #define LINKED	2
 
+/* Under the lock. */
 bool fifo;			/* in batch->fifo */
-bool slot;			/* in a plan */
-byte planned;			/* turn->number of that, or of the last one */
+bool in_turn;			/* turn->batch of the runner is set */
+byte number;			/* turn->number of that, or of the last one */
+byte awaited;			/* waiter->turn, in pool->waiters */
 
 byte runs;
 bool inside;			/* the function */
@@ -83,7 +83,7 @@ proctype caller(byte cpu)
 				/* fairwq_push_claimed(), and who finds it in @incoming */
 				spin_lock(cpu);
 				write_once(cpu, STATE, PENDING | LINKED);
-				d_step { assert(!returned && !fifo && !slot); fifo = true }
+				d_step { assert(!returned && !fifo); fifo = true }
 				spin_unlock(cpu)
 			fi
 		:: mem[STATE] != 0
@@ -111,19 +111,11 @@ inline cancel(cpu)
 			/* FAIRWQ_AGAIN */
 			spin_unlock(cpu);
 			mem[STATE] != PENDING
-		:: data > PENDING && fifo ->
+		:: data > PENDING ->
 			/* fairwq_remove_locked(), fairwq_let_go() */
+			assert(fifo);
 			fifo = false;
 			store_release(cpu, STATE, 0);
-			spin_unlock(cpu);
-			break
-		:: data > PENDING && !fifo ->
-			/* fairwq_unplan_locked(): cmpxchg() */
-			if
-			:: d_step { RMW(cpu) && slot -> slot = false };
-				store_release(cpu, STATE, 0)
-			:: !slot	/* about to start */
-			fi;
 			spin_unlock(cpu);
 			break
 		:: !data -> spin_unlock(cpu)	/* FAIRWQ_AGAIN */
@@ -135,8 +127,9 @@ inline cancel(cpu)
 /* fairwq_waiter_add_locked(), wait_for_completion() */
 inline wait_for(cpu, turn)
 {
+	awaited = turn;
 	spin_unlock(cpu);
-	mem[ENDED] >= turn
+	mem[ENDED]
 }
 
 /* fairwq_await_running(); @last: work->last_runner */
@@ -153,12 +146,10 @@ inline await_running(cpu)
 	if
 	:: current ->
 		spin_lock(cpu);
-		/* fairwq_current_turn() */
-		read_once(cpu, NR, nr);
-		read_once(cpu, DONE, done);
 		read_once(cpu, CURRENT, current);
 		if
-		:: nr > done && current -> wait_for(cpu, nr)
+		/* fairwq_current_turn() */
+		:: in_turn && current -> nr = number; wait_for(cpu, nr)
 		:: else -> spin_unlock(cpu)
 		fi
 	:: else
@@ -170,9 +161,6 @@ inline wait(cpu)
 {
 	do
 	:: true ->
-#ifdef NO_ACQUIRE_DATA
-		read_once(cpu, LAST_RUNNER, last);
-#endif
 		read_once(cpu, STATE, data);
 		if
 		:: !data ->
@@ -184,19 +172,9 @@ inline wait(cpu)
 #endif
 			break
 		:: data ->
-			/* fairwq_await_pending() */
-			spin_lock(cpu);
-			read_once(cpu, STATE, data);
-			if
-			:: !(data & LINKED) ->
-				/* FAIRWQ_AGAIN */
-				spin_unlock(cpu);
-				mem[STATE] != PENDING
-			:: data & LINKED ->
-				assert(!fifo);
-				wait_for(cpu, planned);
-				break
-			fi
+			/* fairwq_await_pending(): FAIRWQ_AGAIN, as a queue call has it */
+			assert(!(data & LINKED));
+			mem[STATE] != PENDING
 		fi
 	od
 }
@@ -204,12 +182,15 @@ inline wait(cpu)
 /* fairwq_work_disable_sync(), fairwq_cancel_and_wait() */
 proctype disabler(byte cpu)
 {
-	byte data, last, current, nr, done, got;
+	byte data, last, current, nr, got;
 
 	/* fairwq_disable() */
 	write_once(cpu, DISABLED, 1);
 #ifndef NO_MB_DISABLE
 	smp_mb(cpu);
+#endif
+#ifdef NO_ACQUIRE_DATA
+	read_once(cpu, LAST_RUNNER, last);
 #endif
 	cancel(cpu);
 	wait(cpu);
@@ -220,7 +201,21 @@ proctype disabler(byte cpu)
 	returned = true
 }
 
-/* One turn after the other, each under a hold of the lock of its own. */
+/* fairwq_take_turn_locked(), fairwq_start_item() */
+inline take_turn_locked(cpu)
+{
+	d_step { assert(!returned); fifo = false; in_turn = true; number++; turn = number }
+	store_release(cpu, CURRENT, 1);
+	write_once(cpu, LAST_RUNNER, 1);
+#ifdef XCHG_ACQUIRE
+	write_once(cpu, STATE, 0);
+	smp_mb(cpu)
+#else
+	d_step { RMW(cpu) -> mem[STATE] = 0 }
+#endif
+}
+
+/* fairwq_runner_fn() */
 proctype runner(byte cpu)
 {
 	byte turn, data;
@@ -229,50 +224,44 @@ end:	do
 	:: fifo ->
 		spin_lock(cpu);
 		if
-		:: fifo -> d_step { fifo = false; slot = true; planned++ }
+		:: fifo -> take_turn_locked(cpu)
 		:: else
 		fi;
 		spin_unlock(cpu);
-		if
-		/* fairwq_claim_turn(): xchg() */
-		:: d_step { RMW(cpu) && slot -> slot = false };
-			turn = planned;
-			write_once(cpu, NR, turn);
-			/* fairwq_start_turn() */
-			write_once(cpu, CURRENT, 1);
-			assert(!returned);
-			write_once(cpu, LAST_RUNNER, 1);
-#ifdef XCHG_ACQUIRE
-			write_once(cpu, STATE, 0);
-			smp_mb(cpu);
-#else
-			d_step { RMW(cpu) -> mem[STATE] = 0 }
-#endif
+		do
+		:: turn ->
 			/* fairwq_call() */
 			d_step { assert(!returned); inside = true }
 			read_once(cpu, DATA, data);
 			write_once(cpu, DATA, data + 1);
 			d_step { assert(!returned); inside = false; runs++; data = 0 }
-			/* The end of fairwq_run_turns(). */
-			store_release(cpu, DONE, turn);
-#ifdef NO_RELEASE_CURRENT
-			write_once(cpu, CURRENT, 0);
-#else
-			store_release(cpu, CURRENT, 0);
-#endif
-			/* fairwq_account_locked() */
+			/* fairwq_turn_end_locked(), and the next in the same hold */
 			spin_lock(cpu);
-			store_release(cpu, ENDED, turn);	/* complete() */
+			if
+			:: awaited == turn -> store_release(cpu, ENDED, 1)	/* complete() */
+			:: else
+			fi;
+			atomic { in_turn = false; turn = 0 }
+			if
+			:: fifo -> take_turn_locked(cpu)
+			:: else
+			fi;
 			spin_unlock(cpu)
-		:: !slot
-		fi
+		:: else -> break
+		od;
+		/* fairwq_end_current() */
+#ifdef NO_RELEASE_CURRENT
+		write_once(cpu, CURRENT, 0)
+#else
+		store_release(cpu, CURRENT, 0)
+#endif
 	od
 }
 
 proctype waiter()
 {
 	returned && sb[0].n + sb[1].n + sb[2].n == 0;
-	assert(!fifo && !slot && !inside)
+	assert(!fifo && !inside)
 }
 
 init {

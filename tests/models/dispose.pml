@@ -323,7 +323,7 @@ end:	do
 	   }
 		d_step { assert(!reaped); ran++ }	/* the function */
 		spin_lock();
-		/* fairwq_batch_turns_over_locked() */
+		/* fairwq_batch_turn_over_locked() */
 		in_flight--;
 		reap_locked();
 		spin_unlock()

@@ -1,49 +1,54 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A work that is queued again while it runs is not run twice at once: when its
- * next turn is taken it is parked with the runner that executes it.
- * fairwq_start_turn(), fairwq_run_turns(), fairwq_park_locked(),
- * fairwq_park_at() and fairwq_unpark() in park.c.
+ * next turn is to be taken it is parked with the runner that executes it.
+ * fairwq_start_item(), fairwq_run_item() and fairwq_end_current() in runner.c,
+ * fairwq_park_locked(), fairwq_park_at() and fairwq_unpark() in park.c.
  *
- * Runner 1 has a plan of the work and, or not, of another item, which sleeps
- * until the work has run as often as it is queued; so nothing else will happen
- * that would put the work back. A producer queues the work twice more, each
- * time as soon as it is not pending. Runner 2 is idle at first.
+ * Two pools with a runner each. Runner 1 runs the work and then, or not, another
+ * item, which sleeps until the work has run as often as it is queued; so nothing
+ * else will happen that would put the work back. A producer queues the work twice
+ * more, to the second pool, or to either one if nothing sleeps there, each time as
+ * soon as it is not pending. Runner 2 is idle at first.
  *
  * Holds: the function never runs twice at once, and each run sees what the one
  * before has stored; the work runs as often as it was queued, so what was
- * parked is put back, once; each turn is accounted for once.
+ * parked is put back, once; each turn ends once.
+ *
+ * Case ONE_POOL: both runners are of one pool.
  *
  * Broken REENTRANT (assertion): nobody looks whether the work still runs.
- * Broken XCHG_RELEASE (invalid end state): the xchg() in fairwq_start_turn() is
+ * Broken XCHG_RELEASE (invalid end state): the xchg() in fairwq_start_item() is
  *	a release only: @wanted is loaded before @current_work is seen.
  * Broken XCHG_ACQUIRE (assertion): it is an acquire only: the work is seen not
  *	to be pending before it is seen who runs it.
- * Broken NO_RELEASE_CURRENT (assertion): at the end of fairwq_run_turns() the
- *	runner is seen to run nothing before what it has run is seen.
+ * Broken NO_RELEASE_START (assertion): fairwq_start_item() stores @current_work by
+ *	WRITE_ONCE(): the lock that was taken before is no barrier for what the
+ *	last function has stored.
+ * Broken NO_RELEASE_END (assertion): and so does fairwq_end_current().
  * Broken NO_MB_PARK (invalid end state): no smp_mb() in fairwq_park_at().
- * Broken NO_MB_END (invalid end state): no smp_mb() at the end of
- *	fairwq_run_turns().
+ * Broken NO_MB_END (invalid end state): no smp_mb() in fairwq_end_current().
  * Broken PARKED_UNCHECKED (invalid end state): fairwq_park_at() does not look at
  *	@current_work again.
  * Broken NO_PARK_LOCK (invalid end state): fairwq_park_at() does not hold
  *	@park_lock.
- * Broken CURRENT_KEPT (invalid end state): @current_work is left as it is at
- *	the end of fairwq_run_turns().
+ * Broken CURRENT_KEPT (invalid end state): @current_work is left as it is when
+ *	the runner goes idle.
  * Broken TAKEN_UNMARKED (assertion): what is put back is not marked as taken.
  * Broken UNPARKED_AT_ONCE (non-progress cycle): fairwq_first_parked() also gives
  *	the work whose function is about to be called: the other runner may take
  *	it and park it again, any number of times.
  */
 #define CPUS	3		/* 0: producer; 1, 2: runners of that id */
-#define LOCK	0		/* pool->lock */
+#define LOCK	0		/* not used here */
 #define PENDING	1		/* FAIRWQ_WORK_PENDING in work->data */
 #define LAST_RUNNER 2		/* work->last_runner */
 #define CURRENT(r) (2 + (r))	/* runner->current_work */
 #define WANTED(r) (4 + (r))	/* runner->wanted */
 #define PARK_LOCK(r) (6 + (r))	/* runner->park_lock */
 #define DATA	9		/* what the function works on */
-#define VARS	10
+#define POOL_LOCK(p) (9 + (p))	/* pool->lock */
+#define VARS	12
 
 #include "memory.pml"
 
@@ -53,46 +58,60 @@
 #define WORK	1
 #define OTHER	2
 
-/* Under the lock. */
-bool fifo;			/* the work is in batch->fifo */
-byte in_flight;			/* batch->in_flight */
+#ifdef ONE_POOL
+#define pool_of(r)	1
+#else
+#define pool_of(r)	(r)
+#endif
+
+/* Under the lock of the pool. */
+bool fifo[3];			/* the work is in batch->fifo of that pool */
+byte in_flight[3];		/* batch->in_flight */
+bool idle[3];			/* on pool->idle_runners */
+bool kicked[3];			/* runner->work is queued */
+/* ... of the one that it is queued in. */
 bool taken;			/* FAIRWQ_PLACE_TAKEN in work->place */
-bool idle[CPUS];		/* on pool->idle_runners */
-bool kicked[CPUS];		/* runner->work is queued */
-bool parked[CPUS];		/* the work is on runner->parked; and park_lock */
+byte home = 1;			/* which one that is */
+bool parked[3];			/* the work is on runner->parked; and park_lock */
 
 byte runs;			/* of the function, ended */
 bool inside;			/* the function */
 
 /* fairwq_kick_locked(), fairwq_kick_send() */
-inline kick_locked()
+inline kick_locked(p)
 {
 	if
-	:: fifo && idle[1] -> idle[1] = false; kicked[1] = true
-	:: fifo && !idle[1] && idle[2] -> idle[2] = false; kicked[2] = true
+	:: fifo[p] && idle[1] && pool_of(1) == p -> idle[1] = false; kicked[1] = true
+	:: fifo[p] && !(idle[1] && pool_of(1) == p) && idle[2] && pool_of(2) == p ->
+		idle[2] = false;
+		kicked[2] = true
 	:: else
 	fi
 }
 
 /* fairwq_queue(); the push is in queue.pml, here it is one step */
-proctype producer(byte cpu)
+proctype producer(byte cpu; bool sleeps)
 {
-	byte i = 1;
+	byte i = 1, to;
 
 	do
 	:: i < RUNS ->
-		/* fairwq_claim() */
+		if
+		:: !sleeps -> to = pool_of(1)
+		:: to = pool_of(2)
+		fi;
+		/* fairwq_claim_as() */
 		d_step { RMW(cpu) && mem[PENDING] == 0 -> mem[PENDING] = 1 }
-		spin_lock(cpu);
-		atomic { fifo = true; kick_locked() }
-		spin_unlock(cpu);
+		lock(POOL_LOCK(to));
+		atomic { home = to; fifo[to] = true; kick_locked(to) }
+		unlock(cpu, POOL_LOCK(to));
 		i++
 	:: else -> break
 	od
 }
 
 /* fairwq_park_at() */
-inline park_at(cpu, other)
+inline park_at(cpu, other, p)
 {
 #ifndef NO_PARK_LOCK
 	lock(PARK_LOCK(other));
@@ -106,12 +125,18 @@ inline park_at(cpu, other)
 #endif
 	if
 	:: current == WORK ->
-#ifndef TAKEN_UNMARKED
-		taken = true;		/* fairwq_mark_taken_locked() */
+		/* fairwq_batch_park_locked() */
+		d_step {
+			fifo[p] = false;
+			in_flight[p] = in_flight[p] + (taken -> 0 : 1);
+#ifdef TAKEN_UNMARKED
+			taken = false;
+#else
+			taken = true;
 #endif
-		assert(!parked[1] && !parked[2]);
-		parked[other] = true;
-		mine = NULL
+			assert(!parked[1] && !parked[2])
+		}
+		parked[other] = true
 	:: else -> write_once(cpu, WANTED(other), 0)
 	fi;
 #ifndef NO_PARK_LOCK
@@ -119,7 +144,7 @@ inline park_at(cpu, other)
 #endif
 }
 
-/* fairwq_park_locked() */
+/* fairwq_park_locked(), fairwq_runs_elsewhere() */
 inline park_locked(cpu, me)
 {
 	read_once(cpu, LAST_RUNNER, last);
@@ -128,7 +153,7 @@ inline park_locked(cpu, me)
 	:: last && last != me ->
 		read_once(cpu, CURRENT(last), current);
 		if
-		:: current == WORK -> park_at(cpu, last)
+		:: current == WORK -> park_at(cpu, last, pool_of(me))
 		:: else
 		fi
 #endif
@@ -147,7 +172,9 @@ inline unpark(cpu, me)
 		found = parked[me];
 #ifndef UNPARKED_AT_ONCE
 		/* Not if it waits for the function that is about to be called. */
-		found = found && mine != WORK;
+		read_once(cpu, CURRENT(me), current);
+		found = found && current != WORK;
+		current = 0;
 #endif
 		unlock(cpu, PARK_LOCK(me));
 		if
@@ -155,7 +182,7 @@ inline unpark(cpu, me)
 		:: else
 		fi;
 		found = false;
-		spin_lock(cpu);
+		lock(POOL_LOCK(home));
 		/* fairwq_unpark_first_locked(), fairwq_unpark_work_locked() */
 		lock(PARK_LOCK(me));
 		assert(parked[me]);
@@ -163,35 +190,20 @@ inline unpark(cpu, me)
 		write_once(cpu, WANTED(me), 0);
 		unlock(cpu, PARK_LOCK(me));
 		/* fairwq_batch_put_back_locked() */
-		atomic { assert(!fifo); fifo = true; kick_locked() }
-		spin_unlock(cpu)
+		atomic { assert(!fifo[home]); fifo[home] = true; to = home; kick_locked(home) }
+		unlock(cpu, POOL_LOCK(to));
+		to = 0
 	od
 }
 
-/* fairwq_runner_next(); a plan is one turn */
-inline runner_next(cpu, me)
+/* fairwq_start_item() */
+inline start_item(cpu, me)
 {
-	spin_lock(cpu);
-	if
-	:: fifo ->
-		/* fairwq_batch_take_locked() */
-		atomic {
-			fifo = false;
-			mine = WORK;
-			in_flight = in_flight + (taken -> 0 : 1);
-			taken = false
-		}
-		park_locked(cpu, me)
-	:: else
-	fi;
-	atomic { idle[me] = (mine == NULL); kick_locked() }
-	spin_unlock(cpu)
-}
-
-/* fairwq_start_turn() */
-inline start_turn(cpu, me)
-{
+#ifdef NO_RELEASE_START
 	write_once(cpu, CURRENT(me), mine);
+#else
+	store_release(cpu, CURRENT(me), mine);
+#endif
 	if
 	:: mine == WORK ->
 		write_once(cpu, LAST_RUNNER, me);
@@ -207,43 +219,13 @@ inline start_turn(cpu, me)
 #ifndef XCHG_RELEASE
 		RMW(cpu)
 #endif
-	fi;
-	read_once(cpu, WANTED(me), wanted);
-	if
-	:: wanted -> wanted = 0; unpark(cpu, me)
-	:: else
 	fi
 }
 
-/* fairwq_call() */
-inline call(cpu)
+/* fairwq_end_current() */
+inline end_current(cpu, me)
 {
-	if
-	:: mine == WORK ->
-		d_step { assert(!inside); inside = true }
-		read_once(cpu, DATA, data);
-		assert(data == runs);
-		write_once(cpu, DATA, data + 1);
-		/* The turn ends: fairwq_batch_turns_end_locked(), in attention.pml. */
-		d_step { data = 0; assert(in_flight); in_flight--; runs++; inside = false }
-	:: mine == OTHER -> runs == RUNS	/* it sleeps until then */
-	fi
-}
-
-/* fairwq_run_turns() */
-inline run_turns(cpu, me)
-{
-	do
-	:: mine ->
-		RMW(cpu);		/* xchg() on the slot */
-		start_turn(cpu, me);
-		call(cpu);
-		atomic { mine = (two -> OTHER : NULL); two = false }
-	:: else -> break
-	od;
-#ifdef CURRENT_KEPT
-	skip;
-#elif defined(NO_RELEASE_CURRENT)
+#ifdef NO_RELEASE_END
 	write_once(cpu, CURRENT(me), NULL);
 #else
 	store_release(cpu, CURRENT(me), NULL);
@@ -258,37 +240,108 @@ inline run_turns(cpu, me)
 	fi
 }
 
-/* fairwq_runner_fn() */
-proctype runner(byte cpu; byte me; byte mine; bool two)
+/*
+ * fairwq_runner_fn(): the turn that was @mine ends, under the lock, and the next one
+ * is taken in the same hold, if there is one.
+ */
+inline runner_next(cpu, me)
 {
-	byte current, last, data, wanted;
+	lock(POOL_LOCK(pool_of(me)));
+	atomic {
+		if
+		:: mine == WORK -> assert(in_flight[pool_of(me)]); in_flight[pool_of(me)]--
+		:: else
+		fi;
+		mine = NULL
+	}
+	if
+	:: two && runs -> two = false; mine = OTHER
+	:: !(two && runs) && fifo[pool_of(me)] ->
+		park_locked(cpu, me);
+		if
+		:: fifo[pool_of(me)] ->
+			/* fairwq_batch_take_locked() */
+			atomic {
+				fifo[pool_of(me)] = false;
+				mine = WORK;
+				in_flight[pool_of(me)] = in_flight[pool_of(me)] + (taken -> 0 : 1);
+				taken = false
+			}
+		:: else
+		fi
+	:: else
+	fi;
+	if
+	:: mine -> start_item(cpu, me)
+	:: else
+	fi;
+	atomic { idle[me] = (mine == NULL); kick_locked(pool_of(me)) }
+	unlock(cpu, POOL_LOCK(pool_of(me)))
+}
+
+/* fairwq_run_item(), and in it fairwq_call() */
+inline run_item(cpu, me)
+{
+	read_once(cpu, WANTED(me), wanted);
+	if
+	:: wanted -> wanted = 0; unpark(cpu, me)
+	:: else
+	fi;
+	if
+	:: mine == WORK ->
+		d_step { assert(!inside); inside = true }
+		read_once(cpu, DATA, data);
+		assert(data == runs);
+		write_once(cpu, DATA, data + 1);
+		d_step { data = 0; runs++; inside = false }
+	:: mine == OTHER -> runs == RUNS	/* it sleeps until then */
+	fi;
+	read_once(cpu, WANTED(me), wanted);
+	if
+	:: wanted -> wanted = 0; end_current(cpu, me)
+	:: else
+	fi
+}
+
+/* fairwq_runner_fn() */
+proctype runner(byte cpu; byte me; bool two)
+{
+	byte mine, current, last, data, wanted, to;
 	bool found;
 
 end:	do
-	:: mine -> run_turns(cpu, me); runner_next(cpu, me)
-	:: d_step { !mine && kicked[me] -> kicked[me] = false } -> runner_next(cpu, me)
+	:: d_step { kicked[me] -> kicked[me] = false };
+		runner_next(cpu, me);
+		do
+		:: mine -> run_item(cpu, me); runner_next(cpu, me)
+		:: else -> break
+		od;
+		skip;
+#ifndef CURRENT_KEPT
+		end_current(cpu, me)
+#endif
 	od
 }
 
 proctype waiter()
 {
 	runs == RUNS && idle[1] && idle[2] && sb[0].n + sb[1].n + sb[2].n == 0;
-	assert(!in_flight && !parked[1] && !parked[2] && !fifo);
-	assert(!mem[WANTED(1)] && !mem[WANTED(2)])
+	assert(!in_flight[1] && !in_flight[2] && !parked[1] && !parked[2]);
+	assert(!fifo[1] && !fifo[2] && !mem[WANTED(1)] && !mem[WANTED(2)])
 }
 
 init {
 	atomic {
 		mem[PENDING] = 1;
-		in_flight = 1;
+		fifo[1] = true;
+		kicked[1] = true;
 		idle[2] = true;
 		run memory();
-		run producer(0);
 		if
-		:: run runner(1, 1, WORK, true)
-		:: run runner(1, 1, WORK, false)
+		:: run producer(0, true); run runner(1, 1, true)
+		:: run producer(0, false); run runner(1, 1, false)
 		fi;
-		run runner(2, 2, NULL, false);
+		run runner(2, 2, false);
 		run waiter()
 	}
 }

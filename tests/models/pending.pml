@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Pending: fairwq_claim_as() in internal.h, fairwq_claim_taken() and
- * fairwq_reserve() in fairwq.c, against fairwq_start_turn() in runner.c.
+ * fairwq_reserve() in fairwq.c, against fairwq_start_item() in runner.c.
  *
  * Two callers store something and then queue the same work, twice each; a
  * runner makes it no longer pending and calls the function, which looks at what
@@ -14,15 +14,15 @@
  * Broken NO_MB_CLAIM (invalid end state): no smp_mb() in fairwq_claim_taken(), behind
  *	the cmpxchg() that has failed.
  * Broken NO_MB_RESERVE (invalid end state): no smp_mb() in fairwq_reserve().
- * Broken XCHG_RELEASE (invalid end state): the xchg() in fairwq_start_turn() is
- *	a release only.
+ * Broken XCHG_RELEASE (invalid end state): the xchg() in fairwq_start_item() is
+ *	a release only, as is the unlock behind it.
  * Broken PENDING_AFTER (invalid end state): the work is pending until the
  *	function has returned.
  * Broken PENDING_TESTED (assertion): it is tested, then set.
  */
 #define CPUS	3		/* 0, 1: callers; 2: the runner */
 #define VARS	4
-#define LOCK	0		/* not used here */
+#define LOCK	0		/* pool->lock */
 #define PENDING	1		/* FAIRWQ_WORK_PENDING in work->data */
 #define DATA	2		/* and 3: what each caller stores */
 
@@ -103,17 +103,23 @@ proctype runner(byte cpu)
 	byte data;
 
 end:	do
-	:: d_step { queued && RMW(cpu) -> queued-- } ->	/* xchg() on the slot */
-		/* fairwq_start_turn() */
+	:: queued ->
+		spin_lock(cpu);
+		/* fairwq_batch_take_locked() */
+		queued--;
+		/* fairwq_start_item() */
 #if defined(PENDING_AFTER)
 		smp_mb(cpu);
+		spin_unlock(cpu);
 		function(cpu);
 		d_step { RMW(cpu) -> mem[PENDING] = 0 }
 #elif defined(XCHG_RELEASE)
 		store_release(cpu, PENDING, 0);
+		spin_unlock(cpu);
 		function(cpu)
 #else
 		d_step { RMW(cpu) -> mem[PENDING] = 0 }		/* xchg() */
+		spin_unlock(cpu);
 		function(cpu)
 #endif
 	od

@@ -2,7 +2,7 @@
 /*
  * Queueing, going idle and being kicked: fairwq.c, fifo.c, runner.c.
  *
- * Two producers push three items to one batch, two runners take them one turn
+ * Two producers push three items to one batch, two runners take them, one turn
  * at a time. The first item may sleep until the last has run; the second
  * queues itself again.
  *
@@ -13,6 +13,8 @@
  *
  * Case MAX_ACTIVE: without the second item; max_active is lowered and raised.
  * Case REQUEUE: without it; a runner's time is up, once.
+ * Case QUICK: without it; the items are over at once, as a rule: a runner that is at
+ *	one of them is to take what waits, and the tick finds that it does not.
  *
  * Broken NO_MB_PUSH (invalid end state): llist_add() without its barrier: the
  *	load of @watched is done before the item can be seen.
@@ -27,6 +29,10 @@
  *	goes idle under a later hold of the lock.
  * Broken KICK_KEEPS_IDLE (assertion): a runner that is kicked stays on the list
  *	of the idle ones until it runs.
+ * Broken QUICK NO_TICK (invalid end state): no tick is asked for where no runner is
+ *	kicked.
+ * Broken QUICK TICK_ONCE (invalid end state): the tick comes once, however late
+ *	the item is then.
  * Broken MAX_ACTIVE RAISED_QUIETLY (invalid end state): nobody is kicked when
  *	max_active is raised.
  */
@@ -52,7 +58,7 @@ bool requeued;				/* a runner's time was up, once */
 #else
 bool requeued = true;
 #endif
-#if defined(REQUEUE) || defined(MAX_ACTIVE)
+#if defined(REQUEUE) || defined(MAX_ACTIVE) || defined(QUICK)
 #define RUNS_1	0			/* item 1 is left out */
 #define FROM_0	1
 #else
@@ -60,6 +66,24 @@ bool requeued = true;
 #define FROM_0	2
 #endif
 bool again;				/* item 1 has queued itself */
+byte nr_quick;				/* pool->nr_quick */
+bool ticking;				/* pool->ticking */
+byte patience = 2;			/* so many ticks come before an item is late */
+
+/* fairwq_is_soon_free_locked(): time goes by, so any of these may count or not. */
+inline is_soon_free_locked()
+{
+	if
+#ifdef QUICK
+	:: nr_quick ->
+		soon = true;
+#ifndef NO_TICK
+		ticking = true		/* fairwq_tick_soon_locked() */
+#endif
+#endif
+	:: soon = false
+	fi
+}
 
 /* fairwq_wake_locked() */
 inline wake_locked(kick)
@@ -89,12 +113,14 @@ inline wake_locked(kick)
 /* fairwq_kick_locked() and dropping the lock */
 inline kick_locked_and_unlock(cpu)
 {
-	d_step {
+	atomic {
 		kick = NONE;
+		is_soon_free_locked();
 		if
-		:: eligible -> wake_locked(kick)
+		:: eligible && !soon -> wake_locked(kick)
 		:: else
 		fi;
+		soon = false;
 		spin_unlock(cpu)
 	}
 }
@@ -202,7 +228,7 @@ inline push(cpu, item)
 proctype producer(byte cpu; byte from; byte to)
 {
 	byte work = NONE, watched, kick = NONE;
-	bool first;
+	bool first, soon;
 
 	do
 	:: from < to -> push(cpu, from); from++
@@ -229,12 +255,25 @@ inline take_locked(cpu)
 inline runner_next(cpu, me)
 {
 	spin_lock(cpu);
+	atomic {
+		/* fairwq_turn_end_locked() */
+		nr_quick = nr_quick - quick;
+		/* fairwq_is_one_too_many_locked() */
+		if
+		:: quick -> is_soon_free_locked()
+		:: else
+		fi
+	}
 	if
 	:: eligible && !requeued -> requeue = true; requeued = true
-	:: eligible && nr_active <= max_active ->
+	:: eligible && nr_active <= max_active && !soon ->
 		take_locked(cpu);
+#ifdef QUICK
+		/* fairwq_turn_begin_locked() */
+		atomic { nr_quick++; quick = true }
+#endif
 		more = true
-	:: !eligible || nr_active > max_active ->
+	:: !eligible || nr_active > max_active || soon ->
 #ifdef IDLE_APART
 		spin_unlock(cpu);
 		spin_lock(cpu);
@@ -259,8 +298,8 @@ inline runner_next(cpu, me)
 	fi
 }
 
-/* fairwq_run_turns() of one turn: the function of the item */
-inline run_turns(cpu)
+/* fairwq_run_turn() of one item: its function */
+inline run_turn(cpu)
 {
 	if
 	:: taking == 0 ->
@@ -278,12 +317,13 @@ inline run_turns(cpu)
 proctype runner(byte cpu; byte me)
 {
 	byte work = NONE, watched, kick = NONE, taking = NONE;
-	bool first, more, requeue;
+	bool first, more, requeue, soon, quick;
 
 end:	do
 	:: d_step {
 		kicked[me] ->
 		kicked[me] = false;
+		quick = false;
 #ifdef KICK_KEEPS_IDLE
 		idle[me] = false
 #endif
@@ -291,17 +331,47 @@ end:	do
 		do		/* fairwq_runner_fn() */
 		:: runner_next(cpu, me);
 			if
-			:: more -> run_turns(cpu)
+			:: more -> run_turn(cpu)
 			:: else -> break
 			fi
 		od
 	od
 }
 
+#ifdef QUICK
+/* fairwq_tick_fn(), fairwq_is_slow_locked() */
+proctype tick(byte cpu)
+{
+	byte kick = NONE;
+	bool slow;
+
+end:	do
+	:: ticking ->
+		spin_lock(cpu);
+		atomic {
+			ticking = false;
+			slow = nr_quick && !patience;
+			if
+			:: slow && eligible -> wake_locked(kick)
+			:: nr_quick && !slow ->
+				patience--;
+#ifndef TICK_ONCE
+				ticking = true
+#endif
+			:: else
+			fi;
+			spin_unlock(cpu)
+		}
+		kick_send()
+	od
+}
+#endif
+
 /* fairwq_pool_set_max_active(), down and up again */
 proctype operator(byte cpu)
 {
 	byte kick = NONE;
+	bool soon;
 
 	spin_lock(cpu);
 	max_active = 1;
@@ -332,6 +402,9 @@ init {
 		run runner(3, 1);
 #ifdef MAX_ACTIVE
 		run operator(1);
+#endif
+#ifdef QUICK
+		run tick(1);
 #endif
 		run waiter()
 	}

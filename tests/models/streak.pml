@@ -1,198 +1,456 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a runner has taken along of a serializer, streak.c: the runner takes it
- * out of the slots without the lock, in fairwq_streak_next(); others take it out
- * under the lock, to cancel it or to put it back, in fairwq_unplan_locked() and
- * fairwq_streak_give_back_locked().
+ * Streaks: a runner goes on with the items of one serializer, without the
+ * pool's lock: streak.c; fairwq_end_current(), fairwq_start_item() and
+ * fairwq_turn_begin_locked() in runner.c. Against: a flush of one work,
+ * fairwq_await_running() in work.c; a cancel of one that waits, in
+ * constraint.c; a flush or a pause of a batch, fairwq_yield_locked().
  *
- * A runner has a serializer, two items of it in slots, and one that waits. At
- * any moment what is in slots is put back, and the second item cancelled. When
- * nothing is left in the slots the runner takes more along, or lets the next one
- * go to another runner, or leaves the serializer, which then is gone.
+ * Item 0 runs, 1 and 2 wait in the serializer; 2 may be bound for another batch. A
+ * task flushes item 0 or item 1. The runner goes on with an item, as it likes,
+ * or lets it go to its batch, from where it takes it as a turn.
  *
- * Holds: items start in order, one at a time, and see what those before have
- * stored; each runs once, or is cancelled; nobody is at the serializer when it
- * is gone.
+ * Holds: each item runs once, or is cancelled, in order, and sees what those
+ * before have stored; whoever has flushed an item sees what that has stored;
+ * the flush returns, although every item behind it waits until it has.
  *
- * Broken ENDED_UNLOCKED (invalid end state): the runner ends the streak without
- *	the lock.
- * Broken NO_XCHG (assertion): it looks into a slot, and then empties it.
- * Broken BACKWARDS (assertion): what is put back is put behind what waits.
- * Broken NOT_ALL (assertion): of what is in the slots, only the first is put back.
+ * Case CANCEL: meanwhile item 1 or 2 is cancelled where it waits.
+ * Case FLUSH: in place of the flush of a work, a flush of the batch of item 0: it
+ *	returns, although what is taken after it has asked the streaks to end waits
+ *	until then.
+ * Case PAUSE: or that batch is paused, and resumed: no item of it is taken in
+ *	between.
+ *
+ * Broken STREAK_KEPT (invalid end state): the runner does not look at @yield.
+ * Broken FLUSH STREAK_KEPT (invalid end state): the same, against the other flush.
+ * Broken CURRENT_KEPT (invalid end state): no fairwq_end_current() before it looks.
+ * Broken NO_MB_END (invalid end state): no smp_mb() in that.
+ * Broken NO_RELEASE_END (assertion): it stores @current_work by WRITE_ONCE().
+ * Broken NO_MB_AWAIT (invalid end state): no smp_mb() in fairwq_await_running().
+ * Broken NOT_YIELDED (invalid end state): it does not set @yield.
+ * Broken AWAITED_BLINDLY (invalid end state): it does not look at @current_work
+ *	again when it has.
+ * Broken AWAITED_UNLOCKED (invalid end state): it does so without the pool's lock.
+ * Broken CLEARED_LATE (invalid end state): fairwq_turn_begin_locked() clears
+ *	@yield when the lock was dropped.
+ * Broken CANCEL OTHER_UNSEEN (assertion): fairwq_streak_other_locked() starts
+ *	what was the first item before the lock was dropped.
+ * Broken PAUSE PAUSE_UNSEEN (assertion): fairwq_streak_may_enter() does not look
+ *	at @paused, nor does the pause ask the streaks to end.
  */
-#define CPUS	3		/* 0: the runner; 1: others; 2: another runner */
+#define CPUS	3		/* 0: the runner; 1: a flush, or a pause; 2: a cancel */
 #define LOCK	0		/* pool->lock */
-#define DATA	1		/* what the items work on */
-#define VARS	2
+#define KEPT_LOCK 1		/* fairwq_constraint_lock() */
+#define CURRENT	2		/* runner->current_work: 1 + the item */
+#define YIELD	3		/* runner->yield */
+#define WORD(i)	(4 + (i))	/* work->data: pending */
+#define DATA	7		/* what the items work on */
+#define PAUSED	8		/* batch->paused, of item 0's */
+#define ASKED	9		/* the flush, or the pause, has asked; not in the code */
+#define VARS	10
 
 #include "memory.pml"
 
 #define ITEMS	3
-#define SLOTS	2
 #define NONE	9
 
-byte slot[SLOTS];
-byte nr = SLOTS;			/* streak->nr */
+/* Under the constraint's lock. */
 chan waiting = [ITEMS] of { byte };	/* serializer->waiting, in order */
-chan pushed = [1] of { byte };		/* to the other runner */
 
-bool inside;				/* an item's function */
+/* Under the pool's lock. */
+byte pushed = NONE;			/* let go: in its batch */
+bool in_turn = true;			/* turn->batch is set */
+byte number = 1;			/* turn->number */
+bool other;				/* ... is of the other batch */
+byte awaited;				/* waiter->turn, in pool->waiters */
+bool told;				/* waiter->done */
+bool barrier;				/* batch->barrier of item 0's */
+
+/* What the properties are about. */
 byte runs;
+bool inside;
 bool over[ITEMS];			/* begun, or cancelled */
+bool ended[ITEMS];
 bool cancelled;
+bool another;				/* item 2 is bound for another batch */
 bool gone;				/* the serializer */
+bool returned;				/* the flush */
+bool late, resumed;			/* @ASKED and @returned when an item was taken */
+#if !defined(FLUSH) && !defined(PAUSE)
+byte flushed = NONE;			/* which item */
+#endif
 
-inline run_item(cpu)
+#define of_other(i)	((i) == 2 && another)
+
+/* @work is taken: before the flush, or the pause, has asked, or after that. */
+inline note_taken()
+{
+	d_step { late = mem[ASKED]; resumed = returned }
+}
+
+/* fairwq_start_item() */
+inline start_item(cpu)
 {
 	d_step {
-		assert(!inside && !over[work]);
-		assert(work < 1 || over[0]);
-		assert(work < 2 || over[1]);
-		inside = true;
-		over[work] = true
+		assert(!over[work]);
+		over[work] = true;
+#ifdef PAUSE
+		assert(of_other(work) || !late || resumed)
+#endif
 	}
+	store_release(cpu, CURRENT, work + 1);
+	d_step { RMW(cpu) -> mem[WORD(work)] = 0 }
+}
+
+/* fairwq_turn_end_locked() */
+inline turn_end_locked()
+{
+	d_step {
+		assert(in_turn);
+		told = told || (awaited == number) || (barrier && !other);
+		barrier = barrier && other;
+		in_turn = false
+	}
+}
+
+/* A new turn: fairwq_turn_fill_locked(), fairwq_turn_begin_locked() */
+inline turn_begin_locked(cpu)
+{
+	d_step { assert(!in_turn); in_turn = true; number++; other = of_other(work) }
+#ifndef CLEARED_LATE
+	write_once(cpu, YIELD, 0)
+#endif
+}
+
+/* The function. What was awaited may wait for nothing that comes behind it. */
+inline call(cpu)
+{
+	d_step { assert(!inside && (work < 1 || over[0]) && (work < 2 || over[1])); inside = true }
+#if defined(FLUSH)
+	!late || returned;
+#elif !defined(PAUSE)
+	work <= flushed || returned;
+#endif
 	read_once(cpu, DATA, data);
 	assert(data == runs);
 	write_once(cpu, DATA, data + 1);
-	d_step { inside = false; runs++; data = 0; work = NONE }
+	d_step { inside = false; runs++; ended[work] = true; data = 0; work = NONE }
 }
 
-/* fairwq_streak_next() */
-inline next(cpu)
+/* fairwq_end_current() */
+inline end_current(cpu)
 {
-#ifdef NO_XCHG
-	work = slot[at];
-	d_step { slot[at] = NONE; at++ }
+#ifdef NO_RELEASE_END
+	write_once(cpu, CURRENT, 0);
 #else
-	d_step { RMW(cpu) -> work = slot[at]; slot[at] = NONE; at++ }
+	store_release(cpu, CURRENT, 0);
+#endif
+#ifndef NO_MB_END
+	smp_mb(cpu)
 #endif
 }
 
-/* fairwq_streak_refill(): what was in the slots is through, or was taken out */
-inline refill(cpu)
+/* fairwq_streak_goes_on_locked() of @work: @goes, and it may as well not */
+inline goes_on_locked(cpu)
 {
-#ifndef ENDED_UNLOCKED
-	spin_lock(cpu);
+	goes = true;
+	note_taken();
+#ifndef STREAK_KEPT
+	read_once(cpu, YIELD, yield);
+	goes = goes && !yield;
+	yield = 0;
+#endif
+#ifndef PAUSE_UNSEEN
+	read_once(cpu, PAUSED, yield);
+	goes = goes && (!yield || of_other(work));
+	yield = 0;
 #endif
 	if
-	:: len(waiting) > 0 ->
+	:: goes
+	:: true -> goes = false
+	fi
+}
+
+/* fairwq_streak_other(): @work, started, or NONE */
+inline streak_other(cpu)
+{
+	spin_lock(cpu);
+	lock(KEPT_LOCK);
+#ifdef OTHER_UNSEEN
+	work = 2;
+#else
+	if
+	:: nempty(waiting) -> waiting?<work>
+	:: empty(waiting)
+	fi;
+#endif
+	if
+	:: work != NONE -> goes_on_locked(cpu)
+	:: else
+	fi;
+	if
+	:: goes ->
+		goes = false;
+		turn_end_locked();
+		turn_begin_locked(cpu);
 		d_step {
-			waiting?slot[0];
-			nr = 1;
-			at = 0;
 			if
-			:: len(waiting) > 0 -> waiting?slot[1]; nr = 2
+			:: waiting??[eval(work)] -> waiting??eval(work)
 			:: else
 			fi
 		}
-	:: len(waiting) > 0 -> waiting?work; pushed!work; work = NONE; ended = true
-	:: len(waiting) == 0 -> gone = true; ended = true
+		start_item(cpu)
+	:: else -> work = NONE
 	fi;
-#ifndef ENDED_UNLOCKED
-	spin_unlock(cpu)
-#endif
-}
-
-proctype runner(byte cpu)
-{
-	byte work = NONE, at, data;
-	bool ended;
-
-	do
-	:: ended -> break
-	:: !ended && at < nr ->
-		next(cpu);
-		if
-		:: work != NONE -> run_item(cpu)
-		:: else
-		fi
-	:: !ended && at >= nr -> refill(cpu)
-	od
-}
-
-/* It has the serializer with the item, and lets the next one go to itself. */
-proctype other(byte cpu)
-{
-	byte work = NONE, data;
-
-end:	len(pushed) > 0;
-	spin_lock(cpu);
-	pushed?work;
+	unlock(cpu, KEPT_LOCK);
 	spin_unlock(cpu);
-	do
-	:: work != NONE -> run_item(cpu)
-	:: work == NONE ->
+#ifdef CLEARED_LATE
+	if
+	:: work != NONE -> write_once(cpu, YIELD, 0)
+	:: else
+	fi
+#endif
+}
+
+/* fairwq_serializer_next(): pushed to its batch, or the serializer is left */
+inline serializer_next(cpu)
+{
+	lock(KEPT_LOCK);
+	if
+	:: nempty(waiting) -> waiting?work
+	:: empty(waiting) -> gone = true
+	fi;
+	unlock(cpu, KEPT_LOCK);
+	if
+	:: work != NONE ->
 		spin_lock(cpu);
-		if
-		:: len(waiting) > 0 -> waiting?work
-		:: len(waiting) == 0 -> gone = true
-		fi;
-		spin_unlock(cpu);
-		if
-		:: gone -> break
-		:: else
-		fi
+		pushed = work;
+		work = NONE;
+		spin_unlock(cpu)
+	:: else
+	fi
+}
+
+/* fairwq_streak_next(): @work, started, or NONE */
+inline streak_next(cpu)
+{
+#ifndef CURRENT_KEPT
+	end_current(cpu);
+#endif
+	lock(KEPT_LOCK);
+	/* fairwq_serializer_first_locked(), fairwq_serializer_leave_locked() */
+	if
+	:: nempty(waiting) -> waiting?<work>
+	:: empty(waiting) -> gone = true
+	fi;
+	first = work;
+	/* fairwq_streak_same_locked() */
+	if
+	:: work != NONE && of_other(work) == other -> goes_on_locked(cpu)
+	:: else
+	fi;
+	if
+	:: goes ->
+		goes = false;
+		waiting?eval(work);
+		start_item(cpu)
+	:: else -> work = NONE
+	fi;
+	unlock(cpu, KEPT_LOCK);
+	if
+	:: work == NONE && first != NONE && of_other(first) != other -> streak_other(cpu)
+	:: else
+	fi;
+	if
+	:: work == NONE && first != NONE -> serializer_next(cpu)
+	:: else
+	fi;
+	first = NONE
+}
+
+/* fairwq_runner_next_locked(), then the lock is dropped; @work, started, or NONE */
+inline runner_next(cpu)
+{
+	read_once(cpu, PAUSED, yield);
+	if
+	:: pushed != NONE && (!yield || of_other(pushed)) ->
+		work = pushed;
+		pushed = NONE;
+		note_taken();
+		turn_begin_locked(cpu);
+		start_item(cpu)
+	:: else
+	fi;
+	yield = 0;
+	spin_unlock(cpu);
+	if
+	:: work == NONE -> end_current(cpu)
+	:: else ->
+#ifdef CLEARED_LATE
+		write_once(cpu, YIELD, 0)
+#endif
+	fi
+}
+
+/* fairwq_runner_fn() */
+proctype runner(byte cpu; byte work)
+{
+	byte data, yield, first = NONE;
+	bool goes;
+
+	do
+	:: work != NONE ->
+		/* fairwq_run_turn() */
+		do
+		:: work != NONE -> call(cpu); streak_next(cpu)
+		:: else -> break
+		od;
+		skip;			/* as spin_lock() is a d_step */
+		spin_lock(cpu);
+		turn_end_locked();
+		runner_next(cpu)
+	:: work == NONE && pushed != NONE && (!mem[PAUSED] || of_other(pushed)) ->
+		/* It was idle, and kicked. */
+		spin_lock(cpu);
+		runner_next(cpu)
+	:: work == NONE && gone && pushed == NONE -> break
 	od
 }
 
-proctype give_back(byte cpu)
+#if defined(FLUSH)
+/* fairwq_batch_wait(), fairwq_batch_fire_barriers_locked() */
+proctype other_task(byte cpu)
 {
-	byte i = SLOTS, work = NONE;
-
 	spin_lock(cpu);
-	do
-	:: i > 0 ->
-		i--;
-#ifdef NOT_ALL
-		i = 0;
+	d_step { barrier = in_turn && !other; told = !barrier }
+	if
+	:: barrier -> write_once(cpu, YIELD, 1)
+	:: else
+	fi;
+	spin_unlock(cpu);
+	store_release(cpu, ASKED, 1);
+	told;			/* wait_for_completion() */
+	assert(ended[0]);
+	returned = true
+}
+#elif defined(PAUSE)
+/* fairwq_batch_set_paused(), twice */
+proctype other_task(byte cpu)
+{
+	spin_lock(cpu);
+	write_once(cpu, PAUSED, 1);
+#ifndef PAUSE_UNSEEN
+	write_once(cpu, YIELD, 1);
 #endif
-		d_step { RMW(cpu) -> work = slot[i]; slot[i] = NONE }
-		if
-		:: work != NONE ->
-			assert(!gone);
-			/* In order: in front of what waits. */
-#ifdef BACKWARDS
-			waiting!work;
+	spin_unlock(cpu);
+	store_release(cpu, ASKED, 1);
+	spin_lock(cpu);
+	returned = true;
+	write_once(cpu, PAUSED, 0);
+	spin_unlock(cpu)
+}
 #else
-			waiting!!work;
-#endif
-			work = NONE
-		:: else
-		fi
+/* fairwq_work_flush(): fairwq_await(), fairwq_await_running() */
+proctype other_task(byte cpu)
+{
+	byte current, data, before;
+
+	/* Not while it is kept back. */
+	read_once(cpu, WORD(flushed), data);
+	do
+	:: data -> mem[WORD(flushed)] == 0; read_once(cpu, WORD(flushed), data)
 	:: else -> break
 	od;
-	spin_unlock(cpu)
-}
-
-proctype cancel(byte cpu)
-{
-	spin_lock(cpu);
-	d_step {
-		RMW(cpu) ->
+	read_once(cpu, CURRENT, current);
+	if
+	:: current == flushed + 1 ->
+#ifndef AWAITED_UNLOCKED
+		spin_lock(cpu);
+#endif
 		if
-		:: slot[1] == 1 -> slot[1] = NONE; over[1] = true; cancelled = true
+		:: in_turn ->
+			before = number;
+#ifndef NOT_YIELDED
+			write_once(cpu, YIELD, 1);
+#endif
+#ifndef NO_MB_AWAIT
+			smp_mb(cpu);
+#endif
+#ifndef AWAITED_BLINDLY
+			read_once(cpu, CURRENT, current);
+#endif
+			/* fairwq_waiter_add_locked() */
+			if
+			:: current == flushed + 1 -> awaited = before
+			:: else
+			fi
+		:: else
+		fi;
+#ifndef AWAITED_UNLOCKED
+		spin_unlock(cpu);
+#endif
+		if
+		:: awaited -> told	/* wait_for_completion() */
 		:: else
 		fi
-	}
-	spin_unlock(cpu)
+	:: else
+	fi;
+	read_once(cpu, DATA, data);
+	assert(over[flushed] && (ended[flushed] || cancelled));
+	assert(cancelled || data > flushed);
+	returned = true
+}
+#endif
+
+/* fairwq_cancel_constrained(), of item 1 or 2, where it waits */
+proctype cancel(byte cpu)
+{
+	byte which;
+
+	if
+	:: which = 1
+	:: which = 2
+	fi;
+	lock(KEPT_LOCK);
+	if
+	:: waiting??[eval(which)] ->
+		d_step { waiting??eval(which); over[which] = true; cancelled = true }
+		store_release(cpu, WORD(which), 0)
+	:: else
+	fi;
+	unlock(cpu, KEPT_LOCK)
 }
 
 proctype waiter()
 {
-	gone && over[0] && over[1] && over[2];
+	gone && over[0] && over[1] && over[2] && returned && !in_turn;
 	assert(runs == ITEMS - cancelled)
 }
 
 init {
 	atomic {
-		slot[0] = 0;
-		slot[1] = 1;
+		mem[CURRENT] = 1;
+		mem[WORD(1)] = 1;
+		mem[WORD(2)] = 1;
+		over[0] = true;
+		waiting!1;
 		waiting!2;
+		if
+		:: another = true
+		:: another = false
+		fi;
+#if !defined(FLUSH) && !defined(PAUSE)
+		if
+		:: flushed = 0
+		:: flushed = 1
+		fi;
+#endif
 		run memory();
-		run runner(0);
-		run give_back(1);
-		run cancel(1);
-		run other(2);
+		run runner(0, 0);
+		run other_task(1);
+#ifdef CANCEL
+		run cancel(2);
+#endif
 		run waiter()
 	}
 }

@@ -190,7 +190,7 @@ static void fill(struct sim *sim, int client)
 		sim_queue(sim, client, DEPTH - sim->client[client].outstanding);
 }
 
-/* It cancels what has not started, planned or not, and queues it again. */
+/* It cancels what has not started, and queues it again. */
 static void cancel_and_queue(struct sim *sim, int client)
 {
 	if (!client && !begins(sim) && !random_one_in(&sim->rnd, 2))

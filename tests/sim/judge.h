@@ -11,7 +11,7 @@
  * Transactions on Networking 1(3), 1993).
  *
  * It is told from outside what has arrived, what starts and what ends. It knows
- * nothing of plans, of virtual times, and of what is eligible. Its clock is the
+ * nothing of virtual times, and of what is eligible. Its clock is the
  * service that was given: with each item that starts, the ideal server gives
  * the same amount to the clients that have an item waiting and may run it, by
  * weight. What a client's own limits keep back is therefore no loss. A client
@@ -42,7 +42,7 @@ struct judge_entry {
 	int group;		/* entries with the same one share */
 	double weight;
 	double largest;		/* the most that it gets at once */
-	double item;		/* the longest of its items */
+	double item;		/* the longest of its items, or streaks */
 	double ideal, got;
 	double least;		/* of ideal - got, in this window */
 	double bound;		/* of what that may grow by */
@@ -58,7 +58,7 @@ struct judge_group {
 
 struct judge {
 	int nr, max;
-	unsigned int taken;	/* so many turns, or plans, are in flight at most */
+	unsigned int taken;	/* so many turns are in flight at most */
 	bool surprised;		/* costs are guesses: it may be ahead by that, then behind */
 	struct judge_entry *entry;
 	struct judge_group *group;
@@ -73,7 +73,7 @@ struct judge {
 struct judge *judge_new(int max, unsigned int taken);
 void judge_free(struct judge *judge);
 int judge_add(struct judge *judge, int parent, unsigned int rank, uint32_t weight);
-/* The longest item of a client, and the most that it gets at once. */
+/* The longest item or streak of a client, and the most that it gets at once. */
 void judge_set_largest(struct judge *judge, int i, int64_t item, int64_t largest);
 
 /* A client has a backlog or not, and in it an item that may start or not. */

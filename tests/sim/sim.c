@@ -7,17 +7,15 @@
 
 #include "sim.h"
 
-/* As in runner.c and fifo.c. */
-#define PLAN_OVERHEAD_NS	50
-#define PLAN_SHARED_NS		(5 * SIM_US)
+/* As in runner.c, cost.c and streak.c. */
+#define QUICK_NS		1000
+#define TIMED_TURNS		64
+#define STREAK_ITEMS		1024
 #define RUN_TIME_MAX_NS		(10 * SIM_MS)
 #define AVERAGE_FRACTION	4	/* bits */
 #define AVERAGE_SHIFT		3	/* a new one counts 1/8 */
 #define COST_NS_SHIFT		9	/* FAIRWQ_COST_NS_SHIFT */
 #define DFL_SLICE_NS		(50 * SIM_US)
-/* As a kernel with HZ=250 has it. */
-#define JIFFY_NS		(4 * SIM_MS)
-#define OVERDUE_JIFFIES		2
 #define RECENT_TURNS		256	/* FAIRWQ_RECENT_TURNS */
 
 /* From a kick to the runner's first look. */
@@ -94,6 +92,11 @@ static struct sim_event event_next(struct sim *sim)
 
 /* ---- runners are woken --------------------------------------------------- */
 
+static u64 jiffies(const struct sim *sim)
+{
+	return sim->now / SIM_JIFFY;
+}
+
 static void wake(struct sim *sim)
 {
 	struct sim_runner *runner = sim->runner;
@@ -108,10 +111,66 @@ static void wake(struct sim *sim)
 		  random_between(&sim->rnd, KICK_MIN_NS, KICK_MAX_NS));
 }
 
+static bool has_work(const struct sim *sim)
+{
+	return sim->attrs.picker->pick(&sim->tree);
+}
+
+/* Look at the runners at the next jiffy. */
+static void tick_soon(struct sim *sim)
+{
+	if (sim->ticking || sim->attrs.no_tick)
+		return;
+	sim->ticking = true;
+	event_add(sim, SIM_TICK, 0, SIM_JIFFY - sim->now % SIM_JIFFY);
+}
+
+/* Some runner is at an item that is over at once, as a rule, and takes what waits. */
+static bool is_soon_free(struct sim *sim)
+{
+	if (!sim->nr_quick || jiffies(sim) > sim->quick_at)
+		return false;
+	tick_soon(sim);
+	return true;
+}
+
 static void kick(struct sim *sim)
 {
-	if (sim->attrs.picker->pick(&sim->tree))
+	if (has_work(sim) && !is_soon_free(sim))
 		wake(sim);
+}
+
+/* An item that is over at once, as a rule, has seen a whole tick. */
+static bool is_slow(const struct sim *sim)
+{
+	for (unsigned int i = 0; i < sim->attrs.max_active; i++) {
+		const struct sim_runner *runner = &sim->runner[i];
+
+		if (runner->turn.client && runner->turn.quick &&
+		    jiffies(sim) > runner->started / SIM_JIFFY + 1)
+			return true;
+	}
+	return false;
+}
+
+static void tick(struct sim *sim)
+{
+	bool slow = is_slow(sim);
+
+	sim->ticking = false;
+	if (slow && has_work(sim))
+		wake(sim);
+	if (sim->nr_quick && !slow)
+		tick_soon(sim);
+}
+
+/* How long did a turn wait beside an idle runner, while none began? */
+static void note_unused(struct sim *sim)
+{
+	if (sim->nr_active == sim->attrs.max_active || !has_work(sim))
+		sim->unused_since = sim->now;
+	else if (sim->now - sim->unused_since > sim->longest_unused)
+		sim->longest_unused = sim->now - sim->unused_since;
 }
 
 /* ---- clients: queued items, and whether one may be taken ------------------ */
@@ -130,16 +189,14 @@ static void stamps_grow(struct sim_client *client)
 	client->stamp_mask = size - 1;
 }
 
-static void stamp_put(struct sim *sim, struct sim_client *client, bool first, u64 stamp)
+static void stamp_put(struct sim *sim, struct sim_client *client)
 {
 	if (sim->attrs.policy != SIM_FIFO)
 		return;
 	if (!client->stamp || client->queued > client->stamp_mask)
 		stamps_grow(client);
-	if (first)
-		client->stamp[--client->stamp_head & client->stamp_mask] = stamp;
-	else
-		client->stamp[(client->stamp_head + client->queued) & client->stamp_mask] = stamp;
+	client->stamp[(client->stamp_head + client->queued) & client->stamp_mask] =
+		++sim->last_stamp;
 }
 
 static u64 head_stamp(const struct sim_client *client)
@@ -147,27 +204,21 @@ static u64 head_stamp(const struct sim_client *client)
 	return client->stamp ? client->stamp[client->stamp_head & client->stamp_mask] : 0;
 }
 
+static bool is_endless(const struct sim_client *client)
+{
+	return client->attrs.arrivals.kind == SIM_BACKLOG;
+}
+
+/* What waits in the batch itself. */
 static bool backlogged(const struct sim_client *client)
 {
-	return client->queued || client->attrs.arrivals.kind == SIM_BACKLOG;
+	return client->queued || (is_endless(client) && !client->attrs.serial);
 }
 
 static bool at_limit(const struct sim_client *client)
 {
 	return client->attrs.max_active && client->in_flight >= client->attrs.max_active &&
 	       !client->taken;
-}
-
-static void account_all(struct sim *sim);
-
-static void set_limited(struct sim *sim, struct sim_client *client, bool limited)
-{
-	if (client->limited == limited)
-		return;
-	client->limited = limited;
-	sim->attention += limited ? 1 : -1;
-	if (limited)
-		account_all(sim);
 }
 
 static void set_in_tree(struct sim *sim, struct sim_client *client, bool eligible)
@@ -203,42 +254,51 @@ static void set_eligible(struct sim *sim, struct sim_client *client, bool eligib
 /* After anything that may have changed whether @client is eligible. */
 static void update(struct sim *sim, struct sim_client *client)
 {
-	bool limited = backlogged(client) && at_limit(client);
-
-	set_eligible(sim, client, backlogged(client) && !client->paused && !limited);
-	/* Last, as it may come back here: turns that have ended are told of. */
-	set_limited(sim, client, limited);
+	set_eligible(sim, client, backlogged(client) && !client->paused && !at_limit(client));
 }
 
 /* What is to be seen of a client from outside, for the judge. */
 static void show(struct sim *sim, const struct sim_client *client)
 {
-	bool endless = client->attrs.arrivals.kind == SIM_BACKLOG;
-	unsigned int begun = client->running + client->parked;
-	bool busy = endless || client->outstanding, waits = endless || client->outstanding > begun;
-	bool may = !client->attrs.max_active || begun < client->attrs.max_active;
+	unsigned int begun = client->running + client->parked, most = client->attrs.max_active;
+	bool busy = is_endless(client) || client->outstanding;
+	bool waits = is_endless(client) || client->outstanding > begun;
 
+	if (client->attrs.serial)
+		most = 1;
 	judge_set_state(sim->judge, client->id, busy && !client->paused,
-			waits && may && !client->paused);
+			waits && (!most || begun < most) && !client->paused);
 }
 
-static void queue(struct sim *sim, struct sim_client *client, unsigned int n)
+/* An item gets into the batch: at once, or as the next of the client's serializer. */
+static void enqueue(struct sim *sim, struct sim_client *client)
 {
 	bool was = client->eligible;
 
-	if (client->attrs.arrivals.kind != SIM_BACKLOG)
-		client->outstanding += n;
-	while (n--) {
-		stamp_put(sim, client, false, ++sim->last_stamp);
-		client->queued++;
-	}
+	stamp_put(sim, client);
+	client->queued++;
 	update(sim, client);
 	show(sim, client);
 	if (!was)
 		kick(sim);
 }
 
-/* ---- turns: taken, put back, ended ---------------------------------------- */
+/* An item of a serializer waits there while another one is on its way. */
+static void queue(struct sim *sim, struct sim_client *client, unsigned int n)
+{
+	if (!is_endless(client))
+		client->outstanding += n;
+	for (; n; n--) {
+		if (client->attrs.serial && client->let_go)
+			client->kept++;
+		else
+			enqueue(sim, client);
+		client->let_go = true;
+	}
+	show(sim, client);
+}
+
+/* ---- what a turn costs ------------------------------------------------------ */
 
 static u64 larger(u64 a, u64 b)
 {
@@ -248,20 +308,15 @@ static u64 larger(u64 a, u64 b)
 /* What the next item may take, by the longest of those before it. */
 static u64 guess(const struct sim *sim, const struct sim_client *client)
 {
-	u64 known = larger(client->longest[0], client->longest[1]);
+	u64 known = client->average >> AVERAGE_FRACTION;
 
-	if (sim->attrs.average_charged)
-		known = client->average >> AVERAGE_FRACTION;
-	return known ?: sim->attrs.slice ?: DFL_SLICE_NS;
-}
-
-/* What it is likely to take; never measured: a slice. Under fair time, what it may. */
-static u64 estimate(const struct sim *sim, const struct sim_client *client)
-{
-	u64 average = client->average >> AVERAGE_FRACTION;
-
-	average = average ? average + PLAN_OVERHEAD_NS : sim->attrs.slice;
-	return sim->attrs.policy == SIM_FAIR_TIME ? larger(average, guess(sim, client)) : average;
+	if (sim->attrs.not_charged)
+		return 1;
+	if (!sim->attrs.average_charged)
+		known = larger(known, larger(client->longest[0], client->longest[1]));
+	if (known > RUN_TIME_MAX_NS)
+		known = RUN_TIME_MAX_NS;
+	return known ?: sim->attrs.slice;
 }
 
 static u64 cost_of(const struct sim *sim, const struct sim_client *client)
@@ -272,11 +327,9 @@ static u64 cost_of(const struct sim *sim, const struct sim_client *client)
 }
 
 /* How much was given, as it is counted: turns, or ns that were charged. */
-static void note_given(struct sim *sim, struct sim_client *client, s64 cost)
+static void note_given(struct sim *sim, struct sim_client *client, s64 amount)
 {
-	bool turns = sim->attrs.policy != SIM_FAIR_TIME;
-
-	meter_serve(sim->given, client->id, turns ? 1 : cost >> COST_NS_SHIFT);
+	meter_serve(sim->given, client->id, amount);
 }
 
 /* A turn of one rank: the others that have something were passed over. */
@@ -298,58 +351,6 @@ static void note_ranks(struct sim *sim, unsigned int served)
 	passed[served] = 0;
 }
 
-static void take(struct sim *sim, struct sim_client *client, struct sim_turn *turn)
-{
-	*turn = (struct sim_turn){
-		.client = client,
-		.cost = cost_of(sim, client),
-		.jumps = sim->attrs.picker->jumps(&sim->tree, &client->node),
-	};
-	must(sim, client->eligible, "one was picked that is not eligible");
-	note_ranks(sim, client->attrs.rank);
-	sim->attrs.picker->charge(&sim->tree, &client->node, turn->cost);
-	if (sim->attrs.policy == SIM_FIFO) {
-		turn->stamp = head_stamp(client);
-		client->stamp_head++;
-	}
-	if (client->queued)
-		client->queued--;
-	if (client->taken)
-		client->taken--;
-	else
-		client->in_flight++;
-	note_given(sim, client, turn->cost);
-	/* Arrival order: the place in the tree is that of the next item. */
-	if (sim->attrs.policy == SIM_FIFO)
-		set_in_tree(sim, client, false);
-	update(sim, client);
-}
-
-/* A turn that was taken cannot be used now. */
-static void refund(struct sim *sim, const struct sim_turn *turn)
-{
-	struct sim_client *client = turn->client;
-
-	sim->attrs.picker->refund(&sim->tree, &client->node, turn->cost);
-	if (turn->jumps)
-		sim->attrs.picker->pay(&sim->tree, &client->node, -(s64)turn->cost);
-	if (sim->attrs.policy == SIM_FAIR_TIME)
-		note_given(sim, client, -(s64)turn->cost);
-}
-
-/* Its item is the first again. */
-static void put_back(struct sim *sim, struct sim_client *client, u64 stamp)
-{
-	sim->nr_put_back++;
-	stamp_put(sim, client, true, stamp);
-	if (client->attrs.arrivals.kind != SIM_BACKLOG)
-		client->queued++;
-	client->taken++;
-	if (sim->attrs.policy == SIM_FIFO)
-		set_in_tree(sim, client, false);
-	update(sim, client);
-}
-
 static void average_add(struct sim_client *client, u64 ran)
 {
 	u64 new = (ran < RUN_TIME_MAX_NS ? ran : RUN_TIME_MAX_NS) << AVERAGE_FRACTION;
@@ -368,150 +369,117 @@ static void longest_add(struct sim_client *client, u64 ran)
 	client->longest[0] = 0;
 }
 
-/* It cost what it took. */
+/* What counts is turns: a streak was charged as one. */
+static s64 settle_turns(const struct sim *sim, const struct sim_turn *turn)
+{
+	return sim->attrs.streak_free ? 0 : (turn->nr - 1) * FAIRWQ_COST_TURN;
+}
+
+/* What counts is time: the turn was charged a guess. */
+static s64 settle_time(const struct sim_turn *turn)
+{
+	longest_add(turn->client, turn->ran / turn->nr);
+	return (turn->ran << COST_NS_SHIFT) - turn->cost;
+}
+
 static void settle(struct sim *sim, const struct sim_turn *turn)
 {
+	bool by_time = sim->attrs.policy == SIM_FAIR_TIME;
+	s64 delta = by_time ? settle_time(turn) : settle_turns(sim, turn);
 	struct sim_client *client = turn->client;
-	s64 delta = (turn->ran << COST_NS_SHIFT) - turn->cost;
 
-	longest_add(client, turn->ran);
 	sim->attrs.picker->correct(&sim->tree, &client->node, delta);
 	if (turn->jumps)
 		sim->attrs.picker->pay(&sim->tree, &client->node, delta);
-	note_given(sim, client, delta);
+	note_given(sim, client, by_time ? delta >> COST_NS_SHIFT : turn->nr - 1);
 }
 
-static void turn_ended(struct sim *sim, const struct sim_turn *turn)
+/* ---- one turn --------------------------------------------------------------- */
+
+/* The first item leaves the batch, and is in flight, if it was not. */
+static void take_out(struct sim *sim, struct sim_client *client)
 {
-	struct sim_client *client = turn->client;
-
-	if (turn->timed)
-		average_add(client, turn->ran);
-	if (sim->attrs.policy == SIM_FAIR_TIME)
-		settle(sim, turn);
-	must(sim, client->in_flight, "more turns have ended than were taken");
-	client->in_flight--;
-	if (client->limited)
-		update(sim, client);
+	if (sim->attrs.policy == SIM_FIFO)
+		client->stamp_head++;
+	if (client->queued)
+		client->queued--;
+	if (client->taken)
+		client->taken--;
+	else
+		client->in_flight++;
 }
 
-/* Tell of the turns that have ended. */
-static void account(struct sim *sim, struct sim_runner *runner)
-{
-	while (runner->accounted < runner->ended)
-		turn_ended(sim, &runner->log[runner->accounted++]);
-}
-
-static void account_all(struct sim *sim)
-{
-	for (unsigned int i = 0; i < sim->attrs.max_active; i++)
-		account(sim, &sim->runner[i]);
-}
-
-/* ---- planning -------------------------------------------------------------- */
-
-/* The first turn of @plan that nobody has taken. */
-static struct sim_turn *first_left(struct sim_runner *planner)
-{
-	for (unsigned int i = 0; i < planner->nr; i++)
-		if (planner->plan[i].client)
-			return &planner->plan[i];
-	return NULL;
-}
-
-/* The work still runs elsewhere: it comes back, its turn is begun. */
-static bool park(struct sim *sim, const struct sim_turn *turn)
+/* It still runs on another runner: the batch has another one, or none. */
+static bool park(struct sim *sim, struct sim_client *client)
 {
 	if (!random_one_in(&sim->rnd, sim->attrs.park) || sim->attrs.policy == SIM_FIFO ||
 	    sim->nr_parked == sim->attrs.max_active)
 		return false;
+	take_out(sim, client);
 	sim->nr_parked++;
-	refund(sim, turn);
-	turn->client->parked++;
-	show(sim, turn->client);
-	event_add(sim, SIM_UNPARK, turn->client->id,
-		  random_between(&sim->rnd, 1, PARKED_MAX_NS));
+	client->parked++;
+	update(sim, client);
+	show(sim, client);
+	event_add(sim, SIM_UNPARK, client->id, random_between(&sim->rnd, 1, PARKED_MAX_NS));
 	return true;
 }
 
-/*
- * Would a client go before @node if it came back now? It may do so at any time
- * if its own limit keeps it out, or if it has turns under way and nothing else.
- */
-static bool plan_ends(const struct sim *sim, const struct fairwq_node *node)
+/* It becomes the first again. */
+static void unpark(struct sim *sim, struct sim_client *client)
 {
-	if (sim->attrs.policy == SIM_FIFO || sim->attrs.plans_go_on)
-		return false;
-	for (int i = 0; i < sim->nr_clients; i++) {
-		const struct sim_client *client = &sim->client[i];
+	sim->nr_parked--;
+	client->parked--;
+	if (!is_endless(client))
+		client->queued++;
+	client->taken++;
+	update(sim, client);
+	show(sim, client);
+}
 
-		if (client->eligible || client->paused || client->is_owner)
-			continue;
-		if ((client->limited || client->in_flight) &&
-		    sim->attrs.picker->precedes(&client->node, node))
-			return true;
+static void take_turn(struct sim *sim, struct sim_client *client, struct sim_turn *turn)
+{
+	u64 average = client->average >> AVERAGE_FRACTION;
+	bool by_time = sim->attrs.policy == SIM_FAIR_TIME;
+
+	*turn = (struct sim_turn){
+		.client = client,
+		.nr = 1,
+		.begun = sim->now,
+		.cost = cost_of(sim, client),
+		.jumps = sim->attrs.picker->jumps(&sim->tree, &client->node),
+		.quick = average && average < QUICK_NS,
+	};
+	turn->timed = !turn->quick || by_time || !(++sim->turn_number % TIMED_TURNS);
+	sim->unused_since = sim->now;
+	must(sim, client->eligible, "one was picked that is not eligible");
+	note_ranks(sim, client->attrs.rank);
+	take_out(sim, client);
+	sim->attrs.picker->charge(&sim->tree, &client->node, turn->cost);
+	note_given(sim, client, by_time ? turn->cost >> COST_NS_SHIFT : 1);
+	/* Arrival order: the place in the tree is that of the next item. */
+	if (sim->attrs.policy == SIM_FIFO)
+		set_in_tree(sim, client, false);
+	update(sim, client);
+	if (turn->quick) {
+		sim->nr_quick++;
+		sim->quick_at = jiffies(sim);
 	}
-	return false;
 }
 
-/* Turns in the order of the tree, about a slice of them, at least one. */
-static void plan_turns(struct sim *sim, struct sim_runner *runner)
+static void turn_ends(struct sim *sim, struct sim_turn *turn)
 {
-	u64 planned = 0;
+	struct sim_client *client = turn->client;
 
-	runner->nr = 0;
-	do {
-		struct fairwq_node *node = sim->attrs.picker->pick(&sim->tree);
-		struct sim_client *client;
-
-		if (!node || (runner->nr && plan_ends(sim, node)))
-			break;
-		client = container_of(node, struct sim_client, node);
-		take(sim, client, &runner->plan[runner->nr]);
-		if (park(sim, &runner->plan[runner->nr]))
-			continue;
-		planned += estimate(sim, client);
-		runner->nr++;
-	} while (planned < sim->attrs.slice && runner->nr < SIM_PLAN_MAX);
-	runner->share = runner->nr > 1 && planned > PLAN_SHARED_NS;
-	if (runner->nr)
-		runner->plan[sim->plan_seq++ % runner->nr].timed = true;
-	if (runner->nr > 1)
-		sim->planner = runner;
+	sim->nr_quick -= turn->quick;
+	if (turn->timed)
+		average_add(client, turn->ran / turn->nr);
+	settle(sim, turn);
+	must(sim, client->in_flight, "more turns have ended than were taken");
+	client->in_flight--;
+	turn->client = NULL;
+	if (client->attrs.max_active)
+		update(sim, client);
 }
-
-/* The next turn: of the runner's own plan, else of the open one, if any. */
-static bool next_turn(struct sim *sim, struct sim_runner *runner, struct sim_turn *turn)
-{
-	struct sim_turn *first = first_left(runner);
-
-	if (!first && sim->planner && sim->planner != runner) {
-		first = first_left(sim->planner);
-		sim->nr_stolen += !!first;
-	}
-	if (!first)
-		return false;
-	*turn = *first;
-	first->client = NULL;
-	return true;
-}
-
-/* What was planned already comes before a new plan. */
-static bool find_turns(struct sim *sim, struct sim_runner *runner)
-{
-	runner->started = 0;
-	runner->ended = 0;
-	runner->accounted = 0;
-	runner->share = false;
-	runner->round = sim->now;
-	runner->due = sim->now + sim->attrs.slice;
-	if (sim->planner && sim->planner != runner && first_left(sim->planner))
-		return true;
-	plan_turns(sim, runner);
-	return runner->nr;
-}
-
-/* ---- running --------------------------------------------------------------- */
 
 static u64 time_of(struct sim *sim, struct sim_client *client)
 {
@@ -542,21 +510,18 @@ static void disturb(struct sim *sim, int who)
 		sim_set_weight(sim, who, random_weight(&sim->rnd));
 }
 
-static void start(struct sim *sim, struct sim_runner *runner, struct sim_turn *turn)
+static void start(struct sim *sim, struct sim_runner *runner)
 {
-	struct sim_client *client = turn->client;
+	struct sim_client *client = runner->turn.client;
+	u64 time = time_of(sim, client);
 
-	if (sim->attention) {
-		account(sim, runner);
-		kick(sim);
-	}
-	turn->ran = time_of(sim, client);
-	turn->timed |= sim->attrs.policy == SIM_FAIR_TIME;
-	judge_serve(sim->judge, client->id, sim->attrs.policy == SIM_FAIR_TIME ? turn->ran : 1);
+	runner->turn.ran += time;
+	runner->started = sim->now;
+	judge_serve(sim->judge, client->id, sim->attrs.policy == SIM_FAIR_TIME ? time : 1);
 	client->running++;
 	show(sim, client);
 	client->turns++;
-	client->ran += turn->ran;
+	client->ran += time;
 	sim->turns++;
 	if (sim->attrs.policy == SIM_FAIR_TIME)
 		meter_begin(sim->meter, client->id);
@@ -564,61 +529,68 @@ static void start(struct sim *sim, struct sim_runner *runner, struct sim_turn *t
 		meter_serve(sim->meter, client->id, 1);
 	if (sim->attrs.started)
 		sim->attrs.started(sim->attrs.arg, client->id);
-	event_add(sim, SIM_ITEM_ENDS, runner - sim->runner, turn->ran);
+	event_add(sim, SIM_ITEM_ENDS, runner - sim->runner, time);
 	disturb(sim, random_below(&sim->rnd, sim->nr_clients));
 }
 
-/* What was begun takes longer than a plan should; fair time is timed. */
-static bool is_late(const struct sim *sim, const struct sim_runner *runner)
+/* Does the runner go on with the next item of the serializer? */
+static bool goes_on(const struct sim *sim, const struct sim_turn *turn)
 {
-	if (sim->attrs.policy == SIM_FAIR_TIME && (s64)sim->now > runner->due)
-		return true;
-	return sim->now / JIFFY_NS >= runner->round / JIFFY_NS + OVERDUE_JIFFIES;
+	const struct sim_client *client = turn->client;
+
+	if (client->attrs.max_active || client->paused || turn->nr >= STREAK_ITEMS)
+		return false;
+	return sim->now < turn->begun + client->attrs.budget || !has_work(sim);
 }
 
-/* Start the next turn that there is, unless it is time to tell of the others. */
-static bool run_next(struct sim *sim, struct sim_runner *runner)
+/* The next item of the serializer. Returns whether the turn goes on with it. */
+static bool next_of_serializer(struct sim *sim, struct sim_runner *runner)
 {
-	if (runner->started && is_late(sim, runner))
+	struct sim_client *client = runner->turn.client;
+	bool more = client->kept || is_endless(client);
+
+	if (!client->attrs.serial)
 		return false;
-	if (runner->started == SIM_PLAN_MAX ||
-	    !next_turn(sim, runner, &runner->log[runner->started]))
+	client->let_go = more;
+	if (!more)
 		return false;
-	start(sim, runner, &runner->log[runner->started++]);
+	if (client->kept)
+		client->kept--;
+	if (goes_on(sim, &runner->turn)) {
+		runner->turn.nr++;
+		return true;
+	}
+	enqueue(sim, client);
+	return false;
+}
+
+/* Whose turn is it? False: none's. */
+static bool find_turn(struct sim *sim, struct sim_runner *runner)
+{
+	struct fairwq_node *node;
+	struct sim_client *client;
+
+	do {
+		node = sim->attrs.picker->pick(&sim->tree);
+		if (!node)
+			return false;
+		client = container_of(node, struct sim_client, node);
+	} while (park(sim, client));
+	take_turn(sim, client, &runner->turn);
 	return true;
 }
 
-/* The turns at hand, then what is found under the lock, or nothing to do. */
-static void run(struct sim *sim, struct sim_runner *runner)
+/* The next turn, or the runner is idle: also where another one is soon free. */
+static void run(struct sim *sim, struct sim_runner *runner, bool was_quick)
 {
-	while (!run_next(sim, runner)) {
-		account(sim, runner);
-		if (!find_turns(sim, runner)) {
-			runner->idle = true;
-			sim->nr_active--;
-			kick(sim);
-			return;
-		}
-		if (runner->share)
-			wake(sim);
-		else
-			kick(sim);
-	}
-}
-
-/* From the last turn on, so that each client has its items in order again. */
-static void give_back_rest(struct sim *sim, struct sim_runner *runner)
-{
-	for (unsigned int i = runner->nr; i-- > 0;) {
-		struct sim_turn turn = runner->plan[i];
-
-		if (!turn.client)
-			continue;
-		runner->plan[i].client = NULL;
-		refund(sim, &turn);
-		put_back(sim, turn.client, turn.stamp);
+	if ((was_quick && is_soon_free(sim)) || !find_turn(sim, runner)) {
+		runner->idle = true;
+		sim->nr_active--;
+		kick(sim);
+		return;
 	}
 	kick(sim);
+	start(sim, runner);
 }
 
 static void burst_is_done(struct sim *sim, struct sim_client *client)
@@ -630,18 +602,14 @@ static void burst_is_done(struct sim *sim, struct sim_client *client)
 
 static void item_ends(struct sim *sim, struct sim_runner *runner)
 {
-	const struct sim_turn *turn = &runner->log[runner->started - 1];
-	struct sim_client *client = turn->client;
+	struct sim_client *client = runner->turn.client;
 	const struct sim_arrivals *arrivals = &client->attrs.arrivals;
+	bool quick = runner->turn.quick, more;
 
 	if (sim->attrs.policy == SIM_FAIR_TIME)
 		meter_end(sim->meter, client->id);
-	runner->ended = runner->started;
-	/* What was charged and not used has to be given back as soon. */
-	if (turn->cost >> COST_NS_SHIFT > turn->ran)
-		runner->due -= (turn->cost >> COST_NS_SHIFT) - turn->ran;
 	client->running--;
-	if (arrivals->kind != SIM_BACKLOG)
+	if (!is_endless(client))
 		client->outstanding--;
 	if (sim->attrs.ended)
 		sim->attrs.ended(sim, client->id);
@@ -650,10 +618,14 @@ static void item_ends(struct sim *sim, struct sim_runner *runner)
 	else if ((arrivals->kind == SIM_BURSTS || arrivals->kind == SIM_LEAVES) &&
 		 !client->outstanding)
 		burst_is_done(sim, client);
+	more = next_of_serializer(sim, runner);
 	show(sim, client);
-	if (first_left(runner) && is_late(sim, runner))
-		give_back_rest(sim, runner);
-	run(sim, runner);
+	if (more) {
+		start(sim, runner);
+		return;
+	}
+	turn_ends(sim, &runner->turn);
+	run(sim, runner, quick);
 }
 
 /* ---- what comes from outside ------------------------------------------------ */
@@ -686,28 +658,16 @@ void sim_queue(struct sim *sim, int who, unsigned int n)
 	queue(sim, &sim->client[who], n);
 }
 
-/* What is planned is given back first, from the last one on. */
+/* Not what is parked or runs. */
 void sim_cancel(struct sim *sim, int who)
 {
 	struct sim_client *client = &sim->client[who];
 
-	for (unsigned int i = 0; i < sim->attrs.max_active; i++) {
-		struct sim_runner *runner = &sim->runner[i];
-
-		for (unsigned int k = runner->nr; k-- > 0;) {
-			struct sim_turn turn = runner->plan[k];
-
-			if (turn.client != client)
-				continue;
-			runner->plan[k].client = NULL;
-			refund(sim, &turn);
-			client->in_flight--;
-			client->outstanding--;
-		}
-	}
-	client->outstanding -= client->queued;
+	client->outstanding -= client->queued + client->kept;
 	client->in_flight -= client->taken;
+	client->let_go &= !client->queued;
 	client->queued = 0;
+	client->kept = 0;
 	client->taken = 0;
 	update(sim, client);
 	show(sim, client);
@@ -798,7 +758,7 @@ static void handle(struct sim *sim, const struct sim_event *event)
 		item_ends(sim, &sim->runner[event->who]);
 		break;
 	case SIM_WAKE:
-		run(sim, &sim->runner[event->who]);
+		run(sim, &sim->runner[event->who], false);
 		break;
 	case SIM_ARRIVAL:
 		arrival(sim, event->who);
@@ -807,12 +767,12 @@ static void handle(struct sim *sim, const struct sim_event *event)
 		sim_pause(sim, event->who, false);
 		break;
 	case SIM_UNPARK:
-		sim->nr_parked--;
-		sim->client[event->who].parked--;
-		put_back(sim, &sim->client[event->who], 0);
-		show(sim, &sim->client[event->who]);
+		unpark(sim, &sim->client[event->who]);
 		disturb(sim, event->who);
 		kick(sim);
+		break;
+	case SIM_TICK:
+		tick(sim);
 		break;
 	case SIM_WOKEN:
 		sim->attrs.woken(sim, event->who);
@@ -828,17 +788,17 @@ struct sim *sim_new(const struct sim_attrs *attrs)
 	bool turns = attrs->policy != SIM_FAIR_TIME;
 
 	sim->attrs = *attrs;
+	sim->attrs.slice = attrs->slice ?: DFL_SLICE_NS;
 	sim->rnd.state = attrs->seed;
 	sim->client = calloc(attrs->max_clients, sizeof(*sim->client));
-	sim->meter = meter_new(attrs->max_clients, METER_PROMISE,
+	sim->meter = meter_new(attrs->max_clients, turns ? METER_HALVES : METER_PROMISE,
 			       attrs->max_active + 1);
 	sim->given = meter_new(attrs->max_clients, METER_HALVES,
 			       (attrs->max_active + 1) * (turns ? 1 : 2));
 	sim->judge = judge_new(attrs->max_clients, attrs->max_active + 1);
 	attrs->picker->tree_init(&sim->tree, attrs->policy == SIM_FIFO);
 	if (!turns)
-		attrs->picker->set_turn(&sim->tree,
-					(attrs->slice ?: DFL_SLICE_NS) << COST_NS_SHIFT);
+		attrs->picker->set_turn(&sim->tree, sim->attrs.slice << COST_NS_SHIFT);
 	if (attrs->strict_ranks)
 		sim->tree.patience = 0;
 	for (int i = 0; i < FAIRWQ_NR_RANKS && attrs->near_wrap; i++)
@@ -893,38 +853,29 @@ static u64 longest_item(const struct sim_client *client)
 	return is_varying(client) ? client->attrs.time.hi : client->attrs.time.lo;
 }
 
-/* How many turns at most a plan has of a client. */
-static s64 turns_of_plan(const struct sim *sim)
+/* The most items that a turn has. */
+static s64 items_of_turn(const struct sim_client *client)
 {
-	u64 shortest = U64_MAX, planned;
+	u64 items = client->attrs.budget / client->attrs.time.lo + 1;
 
-	for (int i = 0; i < sim->nr_clients; i++)
-		if (!sim->client[i].is_owner && sim->client[i].attrs.time.lo < shortest)
-			shortest = sim->client[i].attrs.time.lo;
-	shortest += PLAN_OVERHEAD_NS;
-	planned = (sim->attrs.slice + shortest - 1) / shortest;
-	return planned < 1 ? 1 : planned < SIM_PLAN_MAX ? planned : SIM_PLAN_MAX;
+	if (!client->attrs.serial)
+		return 1;
+	return items < STREAK_ITEMS ? items : STREAK_ITEMS;
 }
 
 /*
- * The most that a client gets at once, ns: what is planned, which is a slice,
- * and the item that goes on when that time is up. If what items take is known
- * a plan ends where it should: then it is a slice or an item.
+ * The most that a client gets at once, ns: an item, or a streak. A slice, if that is more:
+ * a newcomer joins so far behind the others.
  */
-static s64 time_of_plan(const struct sim *sim, const struct sim_client *client)
+static s64 time_of_turn(const struct sim *sim, const struct sim_client *client)
 {
-	u64 longest = longest_item(client);
-
-	if (sim->attrs.slice && sim->unknown)
-		return sim->attrs.slice + longest;
-	return larger(longest, sim->attrs.slice ?: DFL_SLICE_NS);
+	return larger(longest_item(client) + client->attrs.budget, sim->attrs.slice);
 }
 
 /* What the bound is made of. */
 static void set_bound(struct sim *sim)
 {
 	bool turns = sim->attrs.policy != SIM_FAIR_TIME;
-	s64 planned = turns_of_plan(sim);
 
 	for (int i = 0; i < sim->nr_clients; i++)
 		sim->unknown |= !turns && is_varying(&sim->client[i]);
@@ -933,21 +884,25 @@ static void set_bound(struct sim *sim)
 		sim->given->taken *= 2;
 	}
 	sim->judge->surprised = sim->unknown;
-	/* Behind each item that runs one may be parked, and be owed its turn. */
-	if (sim->attrs.park) {
-		sim->meter->taken += sim->attrs.max_active;
-		sim->judge->taken += sim->attrs.max_active;
-	}
 	for (int i = 0; i < sim->nr_clients; i++) {
 		const struct sim_client *client = &sim->client[i];
+		s64 most = turns ? items_of_turn(client) : time_of_turn(sim, client);
+		s64 turn = longest_item(client) + client->attrs.budget;
 
 		if (client->is_owner)
 			continue;
-		meter_set_largest(sim->meter, i, turns ? planned : time_of_plan(sim, client));
-		meter_set_largest(sim->given, i, turns ? 1 : time_of_plan(sim, client));
-		judge_set_largest(sim->judge, i, turns ? 1 : longest_item(client),
-				  turns ? planned : time_of_plan(sim, client));
+		meter_set_largest(sim->meter, i, most);
+		meter_set_largest(sim->given, i, most);
+		judge_set_largest(sim->judge, i, turns ? most : turn, most);
 	}
+}
+
+/* It has a backlog from now on. */
+static void stand(struct sim *sim, struct sim_client *client)
+{
+	update(sim, client);
+	show(sim, client);
+	kick(sim);
 }
 
 static void begin(struct sim *sim)
@@ -959,8 +914,10 @@ static void begin(struct sim *sim)
 
 		if (client->is_owner)
 			continue;
-		if (client->attrs.arrivals.kind == SIM_BACKLOG)
-			queue(sim, client, 0);
+		if (client->attrs.arrivals.kind == SIM_BACKLOG && client->attrs.serial)
+			queue(sim, client, 1);
+		else if (client->attrs.arrivals.kind == SIM_BACKLOG)
+			stand(sim, client);
 		else if (client->attrs.arrivals.kind == SIM_CLOSED)
 			queue(sim, client, client->attrs.arrivals.n);
 		else if (client->attrs.arrivals.kind == SIM_BURSTS ||
@@ -980,6 +937,7 @@ void sim_run(struct sim *sim, u64 turns)
 
 		sim->now = event.when;
 		meter_at(sim->meter, sim->now);
+		note_unused(sim);
 		handle(sim, &event);
 	}
 	must(sim, sim->turns >= until, "not so many turns were taken");

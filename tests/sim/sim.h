@@ -2,10 +2,11 @@
 /*
  * A pool without a kernel: clients with items, runners that take turns, and a
  * clock that jumps from one event to the next. What a turn costs, who gets it
- * and in which order is decided by a picker (pick.c); around it is what
- * matters of runner.c and fifo.c: plans, the one open plan, stealing from it
- * in start order, estimates, turns that are accounted for late, plans that are
- * given back, items that are put back, limits and pauses.
+ * and in which order is decided by a picker (pick.c). Around it is what matters
+ * of runner.c, cost.c, fifo.c, park.c, streak.c and tick.c: a runner takes one
+ * turn at a time, which is charged when it is taken and settled when it has
+ * ended. An item may be parked. A turn may go on with the items of a serializer.
+ * Runners are woken for what waits, but not for items that are over at once.
  */
 #ifndef FAIRWQ_SIM_SIM_H
 #define FAIRWQ_SIM_SIM_H
@@ -18,7 +19,8 @@
 #define SIM_US		1000ULL
 #define SIM_MS		1000000ULL
 
-#define SIM_PLAN_MAX	64	/* FAIRWQ_PLAN_MAX */
+/* As a kernel with HZ=250 has it. */
+#define SIM_JIFFY	(4 * SIM_MS)
 #define SIM_MAX_RUNNERS	64
 
 struct sim;
@@ -60,6 +62,8 @@ struct sim_client_attrs {
 	unsigned int rank;	/* of one without an owner; 0 is served first */
 	unsigned int max_active; /* 0: no limit */
 	int owner;		/* number of a client; METER_NOBODY: none */
+	bool serial;		/* its items are of one serializer */
+	u64 budget;		/* of which a runner does so much in one turn, ns */
 	struct sim_time time;
 	struct sim_arrivals arrivals;
 };
@@ -68,7 +72,7 @@ struct sim_attrs {
 	const struct picker *picker;
 	enum sim_policy policy;
 	unsigned int max_active;
-	u64 slice;		/* ns; 0: one turn at a time */
+	u64 slice;		/* ns; what an item may take of which nothing is known */
 	int max_clients;
 	u64 seed;
 	/* One turn in so many, on average; 0: never. */
@@ -76,8 +80,10 @@ struct sim_attrs {
 	bool owners_ignored;	/* planted: children stand beside their owners */
 	bool near_wrap;		/* virtual times wrap before long */
 	bool average_charged;	/* planted: what a turn is likely to take, not may */
-	bool strangers;		/* nobody knows how long items are before one was */
-	bool plans_go_on;	/* planted: past clients that would come back */
+	bool not_charged;	/* planted: nothing before its end, under fair time */
+	bool streak_free;	/* planted: a streak costs one turn */
+	bool no_tick;		/* planted: an item that was thought short is not looked at */
+	bool strangers;		/* how long items are is not known before one was */
 	bool strict_ranks;	/* a lower priority has no share */
 	/* Called when a client's item starts. */
 	void (*started)(void *arg, int client);
@@ -94,12 +100,14 @@ struct sim_client {
 	struct sim_client *owner;
 	int id;			/* also that of its meter entry */
 	u32 weight;
-	bool paused, limited;
+	bool paused;
 	bool eligible;		/* has something that nothing holds back */
 	bool is_owner;
 	u64 outstanding;	/* items that were queued and have not ended */
-	u64 queued;		/* items that were not taken, of which */
-	unsigned int taken;	/* so many at the head had their turn begun */
+	u64 queued;		/* items in the batch, of which */
+	unsigned int taken;	/* so many at the head were parked before */
+	u64 kept;		/* items that wait in the serializer */
+	bool let_go;		/* one of them is on its way, or runs */
 	unsigned int in_flight;
 	unsigned int running;	/* so many of its items */
 	unsigned int parked;	/* likewise */
@@ -116,29 +124,26 @@ struct sim_client {
 };
 
 struct sim_turn {
-	struct sim_client *client;	/* in a plan, NULL: somebody took it */
-	u64 cost;
-	u64 stamp;
-	u64 ran;
+	struct sim_client *client;	/* NULL: none is under way */
+	unsigned int nr;	/* items, so far */
+	u64 begun;
+	u64 cost;		/* that was charged */
+	u64 ran;		/* ns, of all its items */
 	bool timed;
+	bool quick;		/* likely to be over at once */
 	bool jumps;		/* before one of a higher priority */
 };
 
 struct sim_runner {
 	bool idle;
-	bool share;		/* the plan is worth waking another one for */
-	unsigned int nr;	/* turns planned */
-	struct sim_turn plan[SIM_PLAN_MAX];
-	u64 round;		/* when it was last told what was done */
-	s64 due;		/* and when that has to be done again, at the latest */
-	unsigned int started, ended, accounted;
-	struct sim_turn log[SIM_PLAN_MAX];
+	u64 started;		/* when its item began */
+	struct sim_turn turn;
 };
 
 struct sim_event {
 	u64 when, seq;
 	enum { SIM_ITEM_ENDS, SIM_WAKE, SIM_ARRIVAL, SIM_RESUME, SIM_UNPARK,
-	       SIM_WOKEN } kind;
+	       SIM_TICK, SIM_WOKEN } kind;
 	int who;
 };
 
@@ -146,12 +151,15 @@ struct sim {
 	struct sim_attrs attrs;
 	struct fairwq_tree tree;
 	struct random rnd;
-	u64 now, turns, seq;
+	u64 now, turns, turn_number, seq;
 	int nr_clients;
 	struct sim_client *client;
 	struct sim_runner runner[SIM_MAX_RUNNERS];
-	struct sim_runner *planner;
-	unsigned int nr_active, nr_parked, attention, plan_seq;
+	unsigned int nr_active, nr_parked;
+	unsigned int nr_quick;	/* turns that are likely to be over at once */
+	u64 quick_at;		/* the jiffy in which one of them began */
+	bool ticking;
+	u64 unused_since;	/* a runner was idle, a turn waited, and none began */
 	unsigned int nr_eligible[FAIRWQ_NR_RANKS];
 	struct sim_event *heap;
 	int nr_events, max_events;
@@ -168,7 +176,7 @@ struct sim {
 	struct meter *given;	/* of what they were given; fair time: were charged */
 	unsigned int most_passed[FAIRWQ_NR_RANKS];
 	unsigned int least_passed;	/* and then served, before a higher one */
-	u64 nr_stolen, nr_put_back;
+	u64 longest_unused;	/* so long, ns */
 	const char *broken;	/* the first thing that must never happen, or NULL */
 };
 

@@ -46,7 +46,7 @@
 /* The heads of the tables, with single spaces. */
 #define BATCHES_HEAD	"name state prio weight queued running done share% wait50us wait99us waitmaxus run50us run99us failed owner"
 #define DUMP_HEAD	"batch where ageus function"
-#define RUNNERS_HEAD	"runner state sincems planned batch function"
+#define RUNNERS_HEAD	"runner state sincems batch function"
 
 /* A digest in hex and its newline. */
 #define LINE_LEN	65
@@ -399,7 +399,7 @@ static void summary_has_its_lines(void)
 {
 	static const char * const keys[] = {
 		"name", "policy", "runners_active", "max_active", "batches", "turns", "kicks",
-		"requeues", "stolen", "parked", "canceled", "leaks", "hung", "flow_fallbacks",
+		"requeues", "parked", "canceled", "leaks", "hung", "flow_fallbacks",
 		"failures", "windows", "violations", "starved", "leaked",
 	};
 
@@ -457,7 +457,7 @@ static void tables_have_their_columns(void)
 	begin_load();
 	batches = expect_table("batches", BATCHES_HEAD, 15, 15);
 	/* The function is followed by its module. */
-	runners = expect_table("runners", RUNNERS_HEAD, 6, 7);
+	runners = expect_table("runners", RUNNERS_HEAD, 5, 6);
 	expect_table("dump", DUMP_HEAD, 4, 5);
 	end_load();
 	/* And that of this process. */
@@ -753,7 +753,7 @@ static void knob_kept_open(void)
 static void reset_zeroes_the_counters(void)
 {
 	static const char * const counters[] = {
-		"turns", "kicks", "requeues", "stolen", "parked", "canceled", "leaks", "hung",
+		"turns", "kicks", "requeues", "parked", "canceled", "leaks", "hung",
 		"flow_fallbacks", "failures", "windows", "violations",
 	};
 	struct row row = { 0 };
