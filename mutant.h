@@ -25,7 +25,6 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_OWNER_IGNORED,		/* [fair] who has many batches gets much */
 	FAIRWQ_MUTANT_NO_GUESS,			/* [fair] a turn under way costs nothing */
 	FAIRWQ_MUTANT_AVERAGE_CHARGED,		/* [fair] what a turn is likely to cost, not may */
-	FAIRWQ_MUTANT_PLACE_LOST,		/* [share] what was charged in vain is lost */
 	FAIRWQ_MUTANT_DEBT_FORGOTTEN,		/* [share] who changes weights pays for nothing */
 	FAIRWQ_MUTANT_EXCESS_FORGIVEN,		/* [share] what took longer costs no more */
 	FAIRWQ_MUTANT_GUESS_UNBOUNDED,		/* [share] a wait is charged, and is longer then */

@@ -397,7 +397,7 @@ static void note_waited(struct fairwq_tree *tree, unsigned int rank, s64 cost)
  */
 void fairwq_tree_keep_place(struct fairwq_tree *tree, struct fairwq_node *node, u32 turn)
 {
-	if (tree->by_arrival || fairwq_mutant(PLACE_LOST))
+	if (tree->by_arrival)
 		return;
 	for (; node->parent && !fairwq_node_eligible(node); node = node->parent)
 		node->stays = node->service && node->gone == turn;
