@@ -73,7 +73,7 @@ static long fairwq_kept_word_locked(const struct fairwq_work *work,
 {
 	/*
 	 * Load the word, then @constraint: not that of an earlier queueing. Pairs with
-	 * fairwq_let_go_constrained(), fairwq_let_go() and fairwq_start_turn(). Model:
+	 * fairwq_let_go_constrained(), fairwq_let_go() and fairwq_start_item(). Model:
 	 * tests/models/enter.pml.
 	 */
 	long data = atomic_long_read_acquire(&work->data);

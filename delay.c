@@ -223,7 +223,7 @@ int fairwq_mod_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *d
 		}
 		was_pending |= canceled;
 		ret = fairwq_queue_delayed(batch, dwork, delay);
-		/* 0: somebody else has queued it. */
+		/* 0: another call has queued it. */
 	}
 	rcu_read_unlock();
 	return ret == FAIRWQ_QUEUED && was_pending ? 0 : ret;

@@ -119,8 +119,8 @@ static struct fairwq_batch *fairwq_pool_sort_step_locked(struct fairwq_pool *poo
 }
 
 /*
- * By a runner, before it takes a turn: neither those who have something to run wait for
- * long, nor who was pushed a lot. Drops the lock between two steps.
+ * A runner calls this before it takes a turn. Neither the batches that have something to
+ * run wait for long, nor those to which a lot was pushed. Drops the lock between two steps.
  */
 void fairwq_pool_sort_locked(struct fairwq_pool *pool)
 {

@@ -75,8 +75,6 @@
 #define FAIRWQ_PLACE_TAKEN	BIT(3)	/* is or was parked: it is in flight already */
 #define FAIRWQ_PLACE_COLOR	BIT(4)	/* and this is its color */
 #define FAIRWQ_PLACE_AWAITED	BIT(5)	/* a flush waits for it: pool->waiters */
-/* And while it is CONSTRAINED, under the lock of its constraint. */
-#define FAIRWQ_PLACE_TOLD	BIT(6)	/* it was on its way before: that was traced */
 
 /* A runner goes back to the workqueue core after this long. */
 #define FAIRWQ_RUNNER_QUANTUM_NS	(2 * NSEC_PER_MSEC)
@@ -101,7 +99,7 @@
  */
 struct fairwq_turn {
 	struct fairwq_batch *batch;	/* P: kept by its in-flight count; NULL: no turn */
-	fairwq_func_t func;		/* P to begin, R in a streak; read by who has either */
+	fairwq_func_t func;		/* P to begin, R in a streak; either may read it */
 	const void *id;			/* likewise: address of the work; no more than that */
 	struct fairwq_constraint *constraint; /* R: to be told of its end, or NULL */
 	u64 stamp;			/* as @func: when it was queued; 0: not measured */
@@ -506,9 +504,8 @@ int fairwq_cancel_constrained(struct fairwq_work *work, long data, bool wait);
 		  __turn->batch->name, what, __own);			\
 })
 
-/* serializer.c: for who has one */
+/* serializer.c: for the runner that has one */
 bool fairwq_is_serializer(const struct fairwq_constraint *constraint);
-struct fairwq_serializer *fairwq_serializer_ended(struct fairwq_constraint *constraint);
 struct fairwq_work *fairwq_serializer_first_locked(struct fairwq_serializer *serializer,
 						   struct list_head *through);
 bool fairwq_serializer_leave_locked(struct fairwq_serializer *serializer);
@@ -520,7 +517,7 @@ void fairwq_markers_done(struct list_head *through);
 
 /* streak.c: a runner that goes on with the items of one */
 struct fairwq_work *fairwq_streak_next(struct fairwq_runner *runner,
-				       struct fairwq_serializer *serializer);
+				       struct fairwq_constraint *constraint);
 bool fairwq_streak_detach(struct fairwq_runner *runner, struct fairwq_serializer *serializer);
 
 /* delay.c */

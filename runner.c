@@ -249,12 +249,13 @@ static void fairwq_run_item(struct fairwq_runner *runner, struct fairwq_work *wo
 static struct fairwq_work *fairwq_go_on(struct fairwq_runner *runner)
 {
 	struct fairwq_constraint *constraint = runner->turn.constraint;
-	struct fairwq_serializer *serializer;
 
 	if (likely(!constraint) || fairwq_mutant(SERIAL_EARLY))
 		return NULL;
-	serializer = fairwq_serializer_ended(constraint);
-	return serializer ? fairwq_streak_next(runner, serializer) : NULL;
+	if (fairwq_is_serializer(constraint))
+		return fairwq_streak_next(runner, constraint);
+	fairwq_complete(constraint);
+	return NULL;
 }
 
 static void fairwq_run_turn(struct fairwq_runner *runner, struct fairwq_footing *footing)

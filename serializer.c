@@ -144,27 +144,6 @@ static void fairwq_serializer_complete(struct fairwq_constraint *constraint)
 	fairwq_serializer_next(fairwq_to_serializer(constraint));
 }
 
-/*
- * An item with this constraint has ended. If that is a serializer, and others
- * wait there, it is returned: then the caller has it. Else all is done.
- */
-struct fairwq_serializer *fairwq_serializer_ended(struct fairwq_constraint *constraint)
-{
-	struct fairwq_serializer *serializer = fairwq_to_serializer(constraint);
-	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
-	unsigned long flags;
-	bool left;
-
-	if (!fairwq_is_serializer(constraint)) {
-		fairwq_complete(constraint);
-		return NULL;
-	}
-	raw_spin_lock_irqsave(lock, flags);
-	left = fairwq_serializer_leave_locked(serializer);
-	raw_spin_unlock_irqrestore(lock, flags);
-	return left ? NULL : serializer;
-}
-
 /* ---- queueing --------------------------------------------------------- */
 
 static bool fairwq_serializer_admit(struct fairwq_constraint *constraint,

@@ -239,14 +239,16 @@ static struct fairwq_work *fairwq_streak_other(struct fairwq_runner *runner,
 }
 
 /*
- * An item of @serializer has ended, which the runner has, and others wait. Return the next
- * one, started, if the runner goes on with it. Else the serializer is not the runner's any
- * more: the next item goes to its batch.
+ * An item of a serializer has ended, which the runner has. Return the next one, started, if
+ * the runner goes on with it. Else the serializer is not the runner's any more: the next
+ * item goes to its batch, or none waits.
  */
 struct fairwq_work *fairwq_streak_next(struct fairwq_runner *runner,
-				       struct fairwq_serializer *serializer)
+				       struct fairwq_constraint *constraint)
 {
-	raw_spinlock_t *lock = fairwq_constraint_lock(&serializer->constraint);
+	struct fairwq_serializer *serializer = container_of(constraint, struct fairwq_serializer,
+							    constraint);
+	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
 	struct fairwq_work *first, *work = NULL;
 	bool other = false;
 	LIST_HEAD(through);

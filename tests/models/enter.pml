@@ -441,7 +441,7 @@ end:	do
 		complete(cpu, k)
 #endif
 	:: d_step { RMW(cpu) && fifo -> fifo = false; k = ended };
-		/* fairwq_start_turn() */
+		/* fairwq_start_item() */
 		store(cpu, CONSTRAINT, 0);
 		d_step { RMW(cpu) -> assert(!freed && k); mem[DATA] = 0; runs++;
 			 assert(runs + cancelled <= accepted);
