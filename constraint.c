@@ -19,8 +19,15 @@
  * A constraint of a client's own has whatever locks it likes, and a cancel may come with
  * one of them held. So it is not waited for: what it keeps back stays there.
  *
+ * Serializers and limiters are the same but for how many may be in flight, and that a
+ * runner may go on with the items of a serializer: streak.c.
+ *
  * Invariant: under the lock of a constraint, what is kept back and LINKED, and names that
  * constraint, is in its list.
+ * Invariant: if something waits, @max are in flight, or a marker is the first that waits and
+ * at least one is in flight. So there is always an end that lets the next one go.
+ * Invariant: nothing touches a serializer or limiter after it has lowered @in_flight, and
+ * dropped the lock.
  *
  * Model: tests/models/enter.pml.
  */
@@ -165,7 +172,7 @@ static long fairwq_word_admitted(const struct fairwq_batch *batch)
 }
 
 /* @work, which waits, may go on: from here on it is the caller's to push. */
-void fairwq_admit_locked(struct fairwq_work *work)
+static void fairwq_admit_locked(struct fairwq_work *work)
 {
 	lockdep_assert_held(fairwq_constraint_lock(work->constraint));
 
@@ -211,7 +218,7 @@ static void fairwq_unhold_constrained(struct fairwq_batch *batch)
  * That it was CONSTRAINED is over when it is found in the queue, as with a
  * work that has waited for a grace period: fairwq_link_locked().
  */
-void fairwq_admit_push(struct fairwq_work *work)
+static void fairwq_admit_push(struct fairwq_work *work)
 {
 	struct fairwq_batch *batch = fairwq_work_batch(atomic_long_read(&work->data));
 
@@ -253,6 +260,158 @@ void fairwq_constraint_admit(struct fairwq_work *work)
 	local_irq_restore(flags);
 }
 EXPORT_SYMBOL_GPL(fairwq_constraint_admit);
+
+/* ---- what serializers and limiters have in common ---------------------- */
+
+static bool fairwq_listed_room_locked(const struct fairwq_constraint *constraint)
+{
+	lockdep_assert_held(fairwq_constraint_lock(constraint));
+
+	return constraint->in_flight < constraint->max + fairwq_mutant(LIMITER_PLUS_ONE);
+}
+
+static bool fairwq_listed_admit(struct fairwq_constraint *constraint, struct fairwq_work *work)
+{
+	unsigned int prio = BIT(fairwq_kept_batch(work)->prio);
+
+	lockdep_assert_held(fairwq_constraint_lock(constraint));
+
+	if (unlikely(!(constraint->seen & prio)))
+		constraint->seen |= prio;
+	if (list_empty(&constraint->waiting) && fairwq_listed_room_locked(constraint)) {
+		constraint->in_flight++;
+		return true;
+	}
+	if (!fairwq_mutant(SERIAL_LIFO) && !fairwq_mutant(LIMITER_LIFO))
+		list_add_tail(&work->node, &constraint->waiting);
+	else
+		list_add(&work->node, &constraint->waiting);
+	return false;
+}
+
+static void fairwq_listed_remove(struct fairwq_constraint *constraint, struct fairwq_work *work)
+{
+	lockdep_assert_held(fairwq_constraint_lock(constraint));
+
+	list_del(&work->node);
+}
+
+/*
+ * All that was in flight has ended. Return the first work that waits, and stays there, or
+ * NULL. Markers in front of it go to @go.
+ */
+struct fairwq_work *fairwq_constraint_first_locked(struct fairwq_constraint *constraint,
+						   struct list_head *go)
+{
+	struct fairwq_work *work, *next;
+
+	lockdep_assert_held(fairwq_constraint_lock(constraint));
+
+	list_for_each_entry_safe(work, next, &constraint->waiting, node) {
+		if (!(work->place & FAIRWQ_PLACE_BARRIER))
+			return work;
+		list_move_tail(&work->node, go);
+	}
+	return NULL;
+}
+
+/*
+ * One that was in flight has ended. What may go on now goes to @go: works, and markers that
+ * are through. The constraint may be gone when the lock is dropped.
+ */
+void fairwq_constraint_next_locked(struct fairwq_constraint *constraint, struct list_head *go)
+{
+	struct fairwq_work *work, *next;
+
+	lockdep_assert_held(fairwq_constraint_lock(constraint));
+
+	constraint->in_flight--;
+	fairwq_test_point(FAIRWQ_POINT_LIMITER_ENDED, NULL);
+	list_for_each_entry_safe(work, next, &constraint->waiting, node) {
+		if (work->place & FAIRWQ_PLACE_BARRIER) {
+			if (constraint->in_flight && !fairwq_mutant(LIMITER_FLUSH_EARLY))
+				break;
+		} else {
+			if (!fairwq_listed_room_locked(constraint))
+				break;
+			constraint->in_flight++;
+			fairwq_admit_locked(work);
+		}
+		list_move_tail(&work->node, go);
+	}
+}
+
+/* Push the works, and wake the calls that wait at the markers. Interrupts have been off. */
+void fairwq_constraint_go(struct list_head *go)
+{
+	struct fairwq_work *work, *next;
+
+	list_for_each_entry_safe(work, next, go, node) {
+		list_del(&work->node);
+		if (work->place & FAIRWQ_PLACE_BARRIER)
+			complete(&container_of(work, struct fairwq_marker, entry)->done);
+		else
+			fairwq_admit_push(work);
+	}
+}
+
+static void fairwq_listed_complete(struct fairwq_constraint *constraint)
+{
+	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
+	unsigned long flags;
+	LIST_HEAD(go);
+
+	local_irq_save(flags);	/* until all is pushed, see above */
+	raw_spin_lock(lock);
+	fairwq_constraint_next_locked(constraint, &go);
+	raw_spin_unlock(lock);
+	fairwq_test_point(FAIRWQ_POINT_LIMITER_LEFT, NULL);
+	if (fairwq_mutant(LIMITER_LOOKS_BACK))
+		constraint->max = (u8)constraint->max;	/* what it is, as long as it is */
+	fairwq_constraint_go(&go);
+	local_irq_restore(flags);
+}
+
+/* Until all that is queued now has ended. Returns whether there was anything. */
+bool fairwq_constraint_wait(struct fairwq_constraint *constraint)
+{
+	struct fairwq_marker marker = { .entry.place = FAIRWQ_PLACE_BARRIER };
+	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
+	unsigned long flags;
+	bool busy;
+
+	fairwq_lockdep_wait_constrained(constraint);
+	init_completion(&marker.done);
+	/* Under the lock: what has ended last may still be at the constraint. */
+	if (fairwq_mutant(LIMITER_GONE_EARLY) && !READ_ONCE(constraint->in_flight))
+		return false;
+	raw_spin_lock_irqsave(lock, flags);
+	busy = constraint->in_flight;
+	if (busy)
+		list_add_tail(&marker.entry.node, &constraint->waiting);
+	raw_spin_unlock_irqrestore(lock, flags);
+	if (busy)
+		wait_for_completion(&marker.done);
+	return busy;
+}
+
+static const struct fairwq_constraint_ops fairwq_listed_ops = {
+	.admit = fairwq_listed_admit,
+	.complete = fairwq_listed_complete,
+	.remove = fairwq_listed_remove,
+};
+
+/* A serializer or a limiter: at most @max are in flight. */
+void fairwq_constraint_init_listed(struct fairwq_constraint *constraint, unsigned int max,
+				   const char *name, struct lock_class_key *key)
+{
+	memset(constraint, 0, sizeof(*constraint));
+	INIT_LIST_HEAD(&constraint->waiting);
+	constraint->max = max;
+	__fairwq_constraint_init(constraint, &fairwq_listed_ops, name, key);
+}
+
+/* ---- queueing ---------------------------------------------------------- */
 
 /* Claim it, with @word. Returns as fairwq_claim_as(). */
 static __always_inline

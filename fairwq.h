@@ -308,6 +308,13 @@ struct fairwq_constraint_ops {
 struct fairwq_constraint {
 	/* private: */
 	const struct fairwq_constraint_ops *ops;
+	/* Of serializers and limiters, under fairwq's lock: */
+	struct list_head waiting;	/* in queue order */
+	unsigned int max;		/* how many may be in flight */
+	unsigned int in_flight;		/* or about to be */
+	unsigned int inline_us;		/* how long a runner may go on with a serializer */
+	u8 seen;			/* priorities of what was queued to it, a bit each */
+	bool serial;			/* it is a serializer */
 	bool dead;			/* is being destroyed */
 #ifdef CONFIG_LOCKDEP
 	struct lockdep_map lockdep_map;
@@ -323,10 +330,6 @@ struct fairwq_constraint {
 struct fairwq_serializer {
 	/* private: */
 	struct fairwq_constraint constraint;
-	struct list_head waiting;	/* in queue order */
-	unsigned int inline_us;		/* how long a runner may go on with it */
-	bool busy;			/* one is in flight, or about to be */
-	u8 seen;			/* priorities of what was queued to it, a bit each */
 };
 
 /**
@@ -337,9 +340,6 @@ struct fairwq_serializer {
 struct fairwq_limiter {
 	/* private: */
 	struct fairwq_constraint constraint;
-	unsigned int max;		/* how many may be in flight */
-	unsigned int in_flight;
-	struct list_head waiting;	/* in queue order */
 };
 
 /* pool.c */

@@ -358,7 +358,7 @@ static_assert(IS_ENABLED(CONFIG_LOCKDEP) || IS_ENABLED(CONFIG_DEBUG_MUTEXES) ||
 	      IS_ENABLED(CONFIG_DEBUG_OBJECTS) || SMP_CACHE_BYTES > 128 ||
 	      sizeof(struct fairwq_batch) <= 512);
 static_assert(IS_ENABLED(CONFIG_LOCKDEP) || sizeof(struct fairwq_work) <= 64);
-static_assert(IS_ENABLED(CONFIG_LOCKDEP) || sizeof(struct fairwq_serializer) <= 64);
+static_assert(IS_ENABLED(CONFIG_LOCKDEP) || sizeof(struct fairwq_serializer) <= 56);
 
 static inline bool fairwq_batch_is_disposed(const struct fairwq_batch *batch)
 {
@@ -482,9 +482,14 @@ int fairwq_try_cancel(struct fairwq_work *work, bool wait);
 /* const: lockdep_assert_held() asks for it also where nothing is checked. */
 raw_spinlock_t *fairwq_constraint_lock(const struct fairwq_constraint *constraint)
 	__attribute_const__;
-void fairwq_admit_locked(struct fairwq_work *work);
-void fairwq_admit_push(struct fairwq_work *work);
 void fairwq_kept_left_locked(const struct fairwq_constraint *constraint);
+struct fairwq_work *fairwq_constraint_first_locked(struct fairwq_constraint *constraint,
+						   struct list_head *go);
+void fairwq_constraint_next_locked(struct fairwq_constraint *constraint, struct list_head *go);
+void fairwq_constraint_go(struct list_head *go);
+bool fairwq_constraint_wait(struct fairwq_constraint *constraint);
+void fairwq_constraint_init_listed(struct fairwq_constraint *constraint, unsigned int max,
+				   const char *name, struct lock_class_key *key);
 bool fairwq_wait_kept(struct fairwq_work *work, bool listed);
 void fairwq_complete(struct fairwq_constraint *constraint);
 int fairwq_cancel_constrained(struct fairwq_work *work, long data, bool wait);
@@ -498,27 +503,17 @@ int fairwq_cancel_constrained(struct fairwq_work *work, long data, bool wait);
 	const struct fairwq_constraint *__own = (whose);			\
 	const struct fairwq_turn *__turn = fairwq_own_turn();		\
 									\
-	WARN_ONCE(__turn && __turn->constraint == __own,		\
+	WARN_ONCE(__turn && __turn->constraint == __own &&		\
+		  !fairwq_mutant(LIMITER_SELF),				\
 		  "fairwq: item %ps of batch %s/%s would wait for itself in %s of %p\n", \
 		  __turn->func, __turn->batch->pool->name,		\
 		  __turn->batch->name, what, __own);			\
 })
 
-/* serializer.c: for the runner that has one */
-bool fairwq_is_serializer(const struct fairwq_constraint *constraint);
-struct fairwq_work *fairwq_serializer_first_locked(struct fairwq_serializer *serializer,
-						   struct list_head *through);
-bool fairwq_serializer_leave_locked(struct fairwq_serializer *serializer);
-bool fairwq_serializer_is_mixed(const struct fairwq_serializer *serializer);
-unsigned int fairwq_serializer_lift_locked(struct fairwq_serializer *serializer,
-					   unsigned int max);
-void fairwq_serializer_next(struct fairwq_serializer *serializer);
-void fairwq_markers_done(struct list_head *through);
-
 /* streak.c: a runner that goes on with the items of one */
 struct fairwq_work *fairwq_streak_next(struct fairwq_runner *runner,
 				       struct fairwq_constraint *constraint);
-bool fairwq_streak_detach(struct fairwq_runner *runner, struct fairwq_serializer *serializer);
+bool fairwq_streak_detach(struct fairwq_runner *runner, struct fairwq_constraint *constraint);
 
 /* delay.c */
 bool fairwq_delay_pending(struct fairwq_work *work);

@@ -252,7 +252,7 @@ static struct fairwq_work *fairwq_go_on(struct fairwq_runner *runner)
 
 	if (likely(!constraint) || fairwq_mutant(SERIAL_EARLY))
 		return NULL;
-	if (fairwq_is_serializer(constraint))
+	if (constraint->serial)
 		return fairwq_streak_next(runner, constraint);
 	fairwq_complete(constraint);
 	return NULL;

@@ -2,191 +2,21 @@
 /*
  * Serializers: the items of one start in queue order, and never overlap.
  *
- * What Dmitry Vyukov's "local serializer" keeps in a count and a queue is @busy and
- * @waiting here, under the lock of the constraint. The queue call that finds it idle may
- * start its item; every other one puts its item into the list. What may start the next
- * one *has the serializer*, from then on until it has seen, under the lock, that nothing
+ * What Dmitry Vyukov's "local serializer" keeps in a count and a queue is @in_flight and
+ * @waiting of the constraint here, under its lock: see constraint.c. The queue call that finds
+ * it idle may start its item; every other one puts its item into the list. What may start the
+ * next one *has the serializer*, from then on until it has seen, under the lock, that nothing
  * waits, and has made it idle; or until it has started the next. So there is one at a
  * time that may start the next, and always one that will.
  *
  * The lock is not in the serializer, and the list is the last of it that a queue call
  * touches. So it may go as soon as its items are through.
- *
- * Invariant: unless @busy, @waiting is empty.
- * Invariant: nothing touches a serializer after it has made it idle.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/export.h>
 
 #include "internal.h"
-
-static const struct fairwq_constraint_ops fairwq_serializer_ops;
-
-bool fairwq_is_serializer(const struct fairwq_constraint *constraint)
-{
-	return constraint->ops == &fairwq_serializer_ops;
-}
-
-static struct fairwq_serializer *fairwq_to_serializer(struct fairwq_constraint *constraint)
-{
-	return container_of(constraint, struct fairwq_serializer, constraint);
-}
-
-/* ---- the next one ----------------------------------------------------- */
-
-static void fairwq_serializer_remove(struct fairwq_constraint *constraint,
-				     struct fairwq_work *work)
-{
-	lockdep_assert_held(fairwq_constraint_lock(constraint));
-
-	list_del(&work->node);
-}
-
-/* If nothing waits, the serializer is idle from here on, and may be gone. */
-bool fairwq_serializer_leave_locked(struct fairwq_serializer *serializer)
-{
-	lockdep_assert_held(fairwq_constraint_lock(&serializer->constraint));
-
-	if (!list_empty(&serializer->waiting))
-		return false;
-	serializer->busy = false;
-	return true;
-}
-
-/* The first work that waits, and stays there, or NULL. Markers in front of it go to @through. */
-struct fairwq_work *fairwq_serializer_first_locked(struct fairwq_serializer *serializer,
-						   struct list_head *through)
-{
-	struct fairwq_work *work;
-
-	lockdep_assert_held(fairwq_constraint_lock(&serializer->constraint));
-
-	for (;;) {
-		work = list_first_entry_or_null(&serializer->waiting,
-						struct fairwq_work, node);
-		if (!work || !(work->place & FAIRWQ_PLACE_BARRIER))
-			return work;
-		list_move_tail(&work->node, through);
-	}
-}
-
-/* The waiting calls that were behind what has ended return. */
-void fairwq_markers_done(struct list_head *through)
-{
-	struct fairwq_work *work, *next;
-
-	list_for_each_entry_safe(work, next, through, node)
-		complete(&container_of(work, struct fairwq_marker, entry)->done);
-}
-
-/* Items of several priorities were queued to it. */
-bool fairwq_serializer_is_mixed(const struct fairwq_serializer *serializer)
-{
-	unsigned int seen = READ_ONCE(serializer->seen);
-
-	return seen & (seen - 1);
-}
-
-/*
- * How many of those that wait are in front of one of a higher priority than the
- * first; 0 if they are more than @max.
- */
-unsigned int fairwq_serializer_lift_locked(struct fairwq_serializer *serializer,
-					   unsigned int max)
-{
-	unsigned int nr = 0, first = 0, rank;
-	struct fairwq_work *work;
-
-	lockdep_assert_held(fairwq_constraint_lock(&serializer->constraint));
-
-	list_for_each_entry(work, &serializer->waiting, node) {
-		if (work->place & FAIRWQ_PLACE_BARRIER)
-			continue;
-		rank = fairwq_prio_rank(fairwq_kept_batch(work)->prio);
-		if (!nr)
-			first = rank;
-		else if (rank < first)
-			return nr;
-		if (nr++ == max && !fairwq_mutant(LIFT_ENDLESS))
-			break;
-	}
-	return 0;
-}
-
-/* The caller has the serializer: the next one starts, if there is any. */
-void fairwq_serializer_next(struct fairwq_serializer *serializer)
-{
-	raw_spinlock_t *lock = fairwq_constraint_lock(&serializer->constraint);
-	struct fairwq_work *work;
-	unsigned long flags;
-	LIST_HEAD(through);
-
-	local_irq_save(flags);	/* until it is pushed, see constraint.c */
-	raw_spin_lock(lock);
-	work = fairwq_serializer_first_locked(serializer, &through);
-	if (work) {
-		list_del(&work->node);
-		fairwq_admit_locked(work);
-	} else {
-		fairwq_serializer_leave_locked(serializer);	/* and it may be gone */
-	}
-	raw_spin_unlock(lock);
-	fairwq_markers_done(&through);
-	if (work)
-		fairwq_admit_push(work);
-	local_irq_restore(flags);
-}
-
-/* What was in flight has ended. */
-static void fairwq_serializer_complete(struct fairwq_constraint *constraint)
-{
-	fairwq_serializer_next(fairwq_to_serializer(constraint));
-}
-
-/* ---- queueing --------------------------------------------------------- */
-
-static bool fairwq_serializer_admit(struct fairwq_constraint *constraint,
-				    struct fairwq_work *work)
-{
-	struct fairwq_serializer *serializer = fairwq_to_serializer(constraint);
-	unsigned int prio = BIT(fairwq_kept_batch(work)->prio);
-
-	lockdep_assert_held(fairwq_constraint_lock(constraint));
-
-	if (unlikely(!(serializer->seen & prio)))
-		WRITE_ONCE(serializer->seen, serializer->seen | prio);
-	if (!serializer->busy) {
-		serializer->busy = true;
-		return true;
-	}
-	if (!fairwq_mutant(SERIAL_LIFO))
-		list_add_tail(&work->node, &serializer->waiting);
-	else
-		list_add(&work->node, &serializer->waiting);
-	return false;
-}
-
-/* ---- waiting ---------------------------------------------------------- */
-
-/* Until all that is queued now has ended. Returns whether there was anything. */
-static bool fairwq_serializer_wait(struct fairwq_serializer *serializer)
-{
-	struct fairwq_marker marker = { .entry.place = FAIRWQ_PLACE_BARRIER };
-	raw_spinlock_t *lock = fairwq_constraint_lock(&serializer->constraint);
-	unsigned long flags;
-	bool busy;
-
-	init_completion(&marker.done);
-	raw_spin_lock_irqsave(lock, flags);
-	busy = serializer->busy;
-	if (busy)
-		list_add_tail(&marker.entry.node, &serializer->waiting);
-	raw_spin_unlock_irqrestore(lock, flags);
-	if (busy)
-		wait_for_completion(&marker.done);
-	return busy;
-}
 
 /**
  * fairwq_serializer_set_inline - let a runner go on with the next item
@@ -219,7 +49,7 @@ int fairwq_serializer_set_inline(struct fairwq_serializer *serializer, unsigned 
 		return fairwq_bad_arg("serializer is NULL");
 	if (budget_us > FAIRWQ_MAX_INLINE_US)
 		return fairwq_bad_arg("budget_us is too large");
-	WRITE_ONCE(serializer->inline_us, budget_us);
+	WRITE_ONCE(serializer->constraint.inline_us, budget_us);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(fairwq_serializer_set_inline);
@@ -241,8 +71,7 @@ void fairwq_serializer_flush(struct fairwq_serializer *serializer)
 	might_sleep();
 	if (fairwq_constraint_from_inside(&serializer->constraint, __func__))
 		return;
-	fairwq_lockdep_wait_constrained(&serializer->constraint);
-	fairwq_serializer_wait(serializer);
+	fairwq_constraint_wait(&serializer->constraint);
 }
 EXPORT_SYMBOL_GPL(fairwq_serializer_flush);
 
@@ -274,26 +103,17 @@ void fairwq_serializer_destroy(struct fairwq_serializer *serializer)
 	WRITE_ONCE(serializer->constraint.dead, true);
 	turn = fairwq_own_turn();
 	if (turn && turn->constraint == &serializer->constraint &&
-	    fairwq_streak_detach(fairwq_current_runner(), serializer))
+	    fairwq_streak_detach(fairwq_current_runner(), &serializer->constraint))
 		return;
 	if (fairwq_constraint_from_inside(&serializer->constraint, __func__)) {
 		if (!fairwq_mutant(UNDESTROYED_DEAD))
 			WRITE_ONCE(serializer->constraint.dead, dead);
 		return;
 	}
-	fairwq_lockdep_wait_constrained(&serializer->constraint);
-	while (fairwq_serializer_wait(serializer))
+	while (fairwq_constraint_wait(&serializer->constraint))
 		;
 }
 EXPORT_SYMBOL_GPL(fairwq_serializer_destroy);
-
-/* ---- the interface ---------------------------------------------------- */
-
-static const struct fairwq_constraint_ops fairwq_serializer_ops = {
-	.admit = fairwq_serializer_admit,
-	.complete = fairwq_serializer_complete,
-	.remove = fairwq_serializer_remove,
-};
 
 /**
  * fairwq_serializer_queue - queue a work to a batch, behind others
@@ -337,8 +157,7 @@ void __fairwq_serializer_init(struct fairwq_serializer *serializer,
 {
 	if (WARN_ON_ONCE(!serializer))
 		return;
-	memset(serializer, 0, sizeof(*serializer));
-	INIT_LIST_HEAD(&serializer->waiting);
-	__fairwq_constraint_init(&serializer->constraint, &fairwq_serializer_ops, name, key);
+	fairwq_constraint_init_listed(&serializer->constraint, 1, name, key);
+	serializer->constraint.serial = true;
 }
 EXPORT_SYMBOL_GPL(__fairwq_serializer_init);

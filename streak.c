@@ -51,11 +51,43 @@ static u64 fairwq_streak_each(const struct fairwq_batch *batch)
 	return avg ? avg + ITEM_OVERHEAD_NS : FAIRWQ_DFL_SLICE_US * NSEC_PER_USEC;
 }
 
+/* Items of several priorities were queued to it. */
+static bool fairwq_streak_is_mixed(const struct fairwq_constraint *constraint)
+{
+	return constraint->seen & (constraint->seen - 1);
+}
+
+/*
+ * How many of those that wait are in front of one of a higher priority than the
+ * first; 0 if they are more than @max.
+ */
+static unsigned int fairwq_streak_lift_locked(struct fairwq_constraint *constraint,
+					      unsigned int max)
+{
+	unsigned int nr = 0, first = 0, rank;
+	struct fairwq_work *work;
+
+	lockdep_assert_held(fairwq_constraint_lock(constraint));
+
+	list_for_each_entry(work, &constraint->waiting, node) {
+		if (work->place & FAIRWQ_PLACE_BARRIER)
+			continue;
+		rank = fairwq_prio_rank(fairwq_kept_batch(work)->prio);
+		if (!nr)
+			first = rank;
+		else if (rank < first)
+			return nr;
+		if (nr++ == max && !fairwq_mutant(LIFT_ENDLESS))
+			break;
+	}
+	return 0;
+}
+
 /* The first item has ended: how far may the runner go on? */
 static void fairwq_streak_begin(struct fairwq_runner *runner,
-				const struct fairwq_serializer *serializer)
+				const struct fairwq_constraint *constraint)
 {
-	u64 budget = (u64)READ_ONCE(serializer->inline_us) * NSEC_PER_USEC;
+	u64 budget = (u64)READ_ONCE(constraint->inline_us) * NSEC_PER_USEC;
 	struct fairwq_streak *streak = &runner->streak;
 	struct fairwq_pool *pool = runner->pool;
 	unsigned int slice_us = READ_ONCE(pool->slice_us);
@@ -63,7 +95,7 @@ static void fairwq_streak_begin(struct fairwq_runner *runner,
 	*streak = (struct fairwq_streak){
 		.nr = max(streak->nr, 1U), .alone = !budget && runner->turn.quick,
 	};
-	if (!budget && !fairwq_serializer_is_mixed(serializer))
+	if (!budget && !fairwq_streak_is_mixed(constraint))
 		return;
 	streak->due = fairwq_clock();
 	streak->lift_due = streak->due + max((u64)(slice_us ?: FAIRWQ_DFL_SLICE_US) *
@@ -102,18 +134,18 @@ static bool fairwq_streak_has_budget(struct fairwq_runner *runner,
 
 /* It is in front of one of a higher priority, not too many are, and there is time for it. */
 static bool fairwq_streak_lifts_locked(struct fairwq_runner *runner,
-				       struct fairwq_serializer *serializer)
+				       struct fairwq_constraint *constraint)
 {
 	struct fairwq_streak *streak = &runner->streak;
 
-	lockdep_assert_held(fairwq_constraint_lock(&serializer->constraint));
+	lockdep_assert_held(fairwq_constraint_lock(constraint));
 
-	if (!fairwq_serializer_is_mixed(serializer) || fairwq_mutant(LIFT_IGNORED))
+	if (!fairwq_streak_is_mixed(constraint) || fairwq_mutant(LIFT_IGNORED))
 		return false;
 	if (!streak->lift_due)		/* it was alone until now */
-		fairwq_streak_begin(runner, serializer);
+		fairwq_streak_begin(runner, constraint);
 	return streak->nr <= FAIRWQ_LIFT_MAX && fairwq_clock() < streak->lift_due &&
-	       fairwq_serializer_lift_locked(serializer, FAIRWQ_LIFT_MAX - streak->nr + 1);
+	       fairwq_streak_lift_locked(constraint, FAIRWQ_LIFT_MAX - streak->nr + 1);
 }
 
 /*
@@ -133,13 +165,13 @@ static bool fairwq_streak_is_alone(const struct fairwq_runner *runner)
 
 /* Does the runner go on with @work, which is bound for @batch? */
 static bool fairwq_streak_goes_on_locked(struct fairwq_runner *runner,
-					 struct fairwq_serializer *serializer,
+					 struct fairwq_constraint *constraint,
 					 const struct fairwq_work *work,
 					 const struct fairwq_batch *batch)
 {
 	const struct fairwq_pool *pool = runner->pool;
 
-	lockdep_assert_held(fairwq_constraint_lock(&serializer->constraint));
+	lockdep_assert_held(fairwq_constraint_lock(constraint));
 
 	/*
 	 * Store @current_work, in fairwq_end_current(), then load @yield. Pairs with
@@ -151,21 +183,21 @@ static bool fairwq_streak_goes_on_locked(struct fairwq_runner *runner,
 	    data_race(pool->nr_active > pool->max_active))	/* a hint */
 		return false;
 	if (!runner->streak.nr)
-		fairwq_streak_begin(runner, serializer);
+		fairwq_streak_begin(runner, constraint);
 	if (runner->streak.nr > STREAK_ITEMS && !fairwq_mutant(STREAK_ENDLESS))
 		return false;
 	return fairwq_streak_is_alone(runner) || fairwq_streak_has_budget(runner, batch) ||
-	       fairwq_streak_lifts_locked(runner, serializer);
+	       fairwq_streak_lifts_locked(runner, constraint);
 }
 
 /* @work, the first that waits, is started; of a turn of its batch that is under way. */
 static void fairwq_streak_take_locked(struct fairwq_runner *runner,
-				      struct fairwq_serializer *serializer,
+				      struct fairwq_constraint *constraint,
 				      struct fairwq_work *work, struct fairwq_batch *batch)
 {
 	struct fairwq_turn *turn = &runner->turn;
 
-	lockdep_assert_held(fairwq_constraint_lock(&serializer->constraint));
+	lockdep_assert_held(fairwq_constraint_lock(constraint));
 
 	list_del(&work->node);
 	trace_fairwq_queue(batch, work);
@@ -176,65 +208,51 @@ static void fairwq_streak_take_locked(struct fairwq_runner *runner,
 	turn->wait = 0;
 	WRITE_ONCE(turn->func, work->func);
 	WRITE_ONCE(turn->id, work);
-	turn->constraint = &serializer->constraint;
+	turn->constraint = constraint;
 	turn->streak = ++runner->streak.nr;
 	work->stamp = 0;
 	WRITE_ONCE(work->place, 0);
 	fairwq_start_item(runner, work);
-	fairwq_kept_left_locked(&serializer->constraint);
-}
-
-/* The next item goes on with the turn, or NULL. */
-static struct fairwq_work *fairwq_streak_same_locked(struct fairwq_runner *runner,
-						     struct fairwq_serializer *serializer,
-						     struct fairwq_work *work)
-{
-	struct fairwq_batch *batch = fairwq_kept_batch(work);
-
-	if (batch != runner->turn.batch ||
-	    !fairwq_streak_goes_on_locked(runner, serializer, work, batch))
-		return NULL;
-	runner->turn.nr++;
-	fairwq_streak_take_locked(runner, serializer, work, batch);
-	return work;
+	fairwq_kept_left_locked(constraint);
 }
 
 /* The next item is bound for another batch: that gets a turn out of its order. */
 static struct fairwq_work *fairwq_streak_other_locked(struct fairwq_runner *runner,
-						      struct fairwq_serializer *serializer,
-						      struct list_head *through)
+						      struct fairwq_constraint *constraint,
+						      struct list_head *go)
 {
-	struct fairwq_work *work = fairwq_serializer_first_locked(serializer, through);
+	struct fairwq_work *work = fairwq_constraint_first_locked(constraint, go);
 	struct fairwq_batch *batch = work ? fairwq_kept_batch(work) : NULL;
 
 	lockdep_assert_held(&runner->pool->lock);
 
-	if (!batch || !fairwq_streak_goes_on_locked(runner, serializer, work, batch))
+	if (!batch || !fairwq_streak_goes_on_locked(runner, constraint, work, batch)) {
+		fairwq_constraint_next_locked(constraint, go);
 		return NULL;
+	}
 	fairwq_turn_end_locked(runner);
 	fairwq_batch_take_waiting_locked(batch, &runner->turn, work);
 	fairwq_turn_begin_locked(runner, batch);
-	fairwq_streak_take_locked(runner, serializer, work, batch);
+	fairwq_streak_take_locked(runner, constraint, work, batch);
 	return work;
 }
 
-/* The same, with the locks. */
+/* The same, with the locks. Interrupts are off. */
 static struct fairwq_work *fairwq_streak_other(struct fairwq_runner *runner,
-					       struct fairwq_serializer *serializer)
+					       struct fairwq_constraint *constraint,
+					       struct list_head *go)
 {
-	raw_spinlock_t *lock = fairwq_constraint_lock(&serializer->constraint);
+	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
 	struct fairwq_runner *kick;
 	struct fairwq_work *work;
-	LIST_HEAD(through);
 
-	raw_spin_lock_irq(&runner->pool->lock);
+	raw_spin_lock(&runner->pool->lock);
 	raw_spin_lock(lock);
-	work = fairwq_streak_other_locked(runner, serializer, &through);
+	work = fairwq_streak_other_locked(runner, constraint, go);
 	raw_spin_unlock(lock);
 	kick = fairwq_kick_locked(runner->pool);
-	raw_spin_unlock_irq(&runner->pool->lock);
+	raw_spin_unlock(&runner->pool->lock);
 	fairwq_kick_send(runner->pool, kick);
-	fairwq_markers_done(&through);
 	return work;
 }
 
@@ -246,29 +264,32 @@ static struct fairwq_work *fairwq_streak_other(struct fairwq_runner *runner,
 struct fairwq_work *fairwq_streak_next(struct fairwq_runner *runner,
 				       struct fairwq_constraint *constraint)
 {
-	struct fairwq_serializer *serializer = container_of(constraint, struct fairwq_serializer,
-							    constraint);
 	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
-	struct fairwq_work *first, *work = NULL;
+	struct fairwq_batch *batch;
+	struct fairwq_work *work;
 	bool other = false;
-	LIST_HEAD(through);
+	LIST_HEAD(go);
 
 	fairwq_end_current(runner);
-	raw_spin_lock_irq(lock);
-	first = fairwq_serializer_first_locked(serializer, &through);
-	if (!first) {
-		fairwq_serializer_leave_locked(serializer);
+	local_irq_disable();	/* until what is let go was pushed, see constraint.c */
+	raw_spin_lock(lock);
+	work = fairwq_constraint_first_locked(constraint, &go);
+	batch = work ? fairwq_kept_batch(work) : NULL;
+	if (batch && batch == runner->turn.batch &&
+	    fairwq_streak_goes_on_locked(runner, constraint, work, batch)) {
+		runner->turn.nr++;
+		fairwq_streak_take_locked(runner, constraint, work, batch);
+	} else if (batch && batch != runner->turn.batch && batch->pool == runner->pool) {
+		other = true;
 	} else {
-		work = fairwq_streak_same_locked(runner, serializer, first);
-		other = !work && fairwq_kept_batch(first) != runner->turn.batch &&
-			fairwq_kept_batch(first)->pool == runner->pool;
+		fairwq_constraint_next_locked(constraint, &go);
+		work = NULL;
 	}
-	raw_spin_unlock_irq(lock);
-	fairwq_markers_done(&through);
+	raw_spin_unlock(lock);
 	if (other)
-		work = fairwq_streak_other(runner, serializer);
-	if (first && !work)
-		fairwq_serializer_next(serializer);
+		work = fairwq_streak_other(runner, constraint, &go);
+	fairwq_constraint_go(&go);
+	local_irq_enable();
 	return work;
 }
 
@@ -276,14 +297,16 @@ struct fairwq_work *fairwq_streak_next(struct fairwq_runner *runner,
  * The item that calls this is to be the last of its serializer. If nothing
  * waits behind it, nobody has the serializer from here on, and it may go.
  */
-bool fairwq_streak_detach(struct fairwq_runner *runner, struct fairwq_serializer *serializer)
+bool fairwq_streak_detach(struct fairwq_runner *runner, struct fairwq_constraint *constraint)
 {
-	raw_spinlock_t *lock = fairwq_constraint_lock(&serializer->constraint);
+	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
 	unsigned long flags;
 	bool last;
 
 	raw_spin_lock_irqsave(lock, flags);
-	last = fairwq_serializer_leave_locked(serializer);
+	last = list_empty(&constraint->waiting);
+	if (last)
+		constraint->in_flight = 0;
 	raw_spin_unlock_irqrestore(lock, flags);
 	if (!last)
 		return false;

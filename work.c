@@ -397,7 +397,7 @@ static bool fairwq_work_is_behind(const struct fairwq_work *work)
 
 	return WARN_ONCE(turn && turn->constraint &&
 			 turn->constraint == READ_ONCE(work->constraint) &&
-			 fairwq_is_serializer(turn->constraint),
+			 turn->constraint->serial,
 			 "fairwq: item %ps of batch %s/%s would wait for %ps, behind it in its serializer\n",
 			 turn->func, turn->batch->pool->name, turn->batch->name, work->func);
 }

@@ -204,8 +204,8 @@ static struct mock_gate *order_gate(struct kunit *test, const struct order *orde
 static bool order_idle(const struct order *order)
 {
 	/* These are written under a lock that we do not have. */
-	return order->serial ? !data_race(READ_ONCE(order->serial->busy)) :
-			       !data_race(READ_ONCE(order->limiter->in_flight)); /* as above */
+	return order->serial ? !data_race(READ_ONCE(order->serial->constraint.in_flight)) :
+			       !data_race(READ_ONCE(order->limiter->constraint.in_flight)); /* as above */
 }
 
 /* All of it has ended, or will have soon; else what was lost is taken out, to end the case. */

@@ -42,7 +42,7 @@ static struct mock_gate *limiter_gate(struct kunit *test, struct fairwq_limiter 
 static bool limiter_idle(struct fairwq_limiter *limiter)
 {
 	/* It is written under a lock that we do not have. */
-	return !data_race(READ_ONCE(limiter->in_flight));
+	return !data_race(READ_ONCE(limiter->constraint.in_flight));
 }
 
 /* All of it has ended, or will have soon; else the case fails, and does not hang. */
@@ -80,14 +80,14 @@ static void exactly_n_go(struct kunit *test)
 		complete_all(&gate[i]->open);
 	fairwq_limiter_destroy(limiter);
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&gate[LIMIT + 1]->runs));
-	KUNIT_EXPECT_EQ(test, 0U, limiter->in_flight);
+	KUNIT_EXPECT_EQ(test, 0U, limiter->constraint.in_flight);
 	fairwq_batch_dispose(a);
 }
 
 static const struct fairwq_work *limiter_last(struct fairwq_limiter *limiter)
 {
 	/* It is written under a lock that we do not have. */
-	return container_of(data_race(READ_ONCE(limiter->waiting.prev)), struct fairwq_work,
+	return container_of(data_race(READ_ONCE(limiter->constraint.waiting.prev)), struct fairwq_work,
 			    node);
 }
 

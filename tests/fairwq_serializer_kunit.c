@@ -25,7 +25,7 @@ static struct fairwq_serializer *serial_new(struct kunit *test)
 /* Nothing of it is queued or in flight. */
 static bool serial_idle(const struct fairwq_serializer *serial)
 {
-	return !data_race(READ_ONCE(serial->busy));	/* under a lock that we do not have */
+	return !data_race(READ_ONCE(serial->constraint.in_flight));	/* under a lock that we do not have */
 }
 
 static struct mock_item *serial_item(struct kunit *test, struct fairwq_serializer *serial,
@@ -741,7 +741,7 @@ static void flush_waits_for_what_is_queued(struct kunit *test)
 	item = serial_item(test, serial, a, 'x');
 	thread_start(test, &thread, thread_flush);
 	/* The flush is behind it. */
-	mock_until(test, data_race(READ_ONCE(serial->waiting.prev)) != &item->work.node);
+	mock_until(test, data_race(READ_ONCE(serial->constraint.waiting.prev)) != &item->work.node);
 	later = gate_new(test);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(serial, a, &later->work));
 	KUNIT_EXPECT_FALSE(test, completion_done(&thread.done));

@@ -89,8 +89,8 @@
 #define is_own(c)	false
 #endif
 
-bool busy[2];			/* serializer->busy */
-bool listed[2];			/* the work is in serializer->waiting, */
+bool busy[2];			/* constraint->in_flight */
+bool listed[2];			/* the work is in constraint->waiting, */
 bool kept;			/* or the client's own keeps it */
 bool other[2];			/* an item that is in flight, not the work */
 
@@ -165,7 +165,7 @@ inline admit_locked(cpu)
 	store(cpu, DATA, ADMITTED)
 }
 
-/* fairwq_serializer_next(): what was in flight in @k has ended. @along: into a slot */
+/* fairwq_constraint_next_locked(): what was in flight in @k has ended. @along: into a slot */
 inline complete(cpu, k)
 {
 	if

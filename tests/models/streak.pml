@@ -55,7 +55,7 @@
 #define NONE	9
 
 /* Under the constraint's lock. */
-chan waiting = [ITEMS] of { byte };	/* serializer->waiting, in order */
+chan waiting = [ITEMS] of { byte };	/* constraint->waiting, in order */
 
 /* Under the pool's lock. */
 byte pushed = NONE;			/* let go: in its batch */
@@ -171,7 +171,29 @@ inline goes_on_locked(cpu)
 	fi
 }
 
-/* fairwq_streak_other(): @work, started, or NONE */
+/* fairwq_constraint_next_locked(): @first may go on, or the serializer is left */
+inline next_locked()
+{
+	if
+	:: nempty(waiting) -> waiting?first
+	:: empty(waiting) -> gone = true
+	fi
+}
+
+/* fairwq_constraint_go(): pushed to its batch */
+inline go(cpu)
+{
+	if
+	:: first != NONE ->
+		spin_lock(cpu);
+		pushed = first;
+		first = NONE;
+		spin_unlock(cpu)
+	:: else
+	fi
+}
+
+/* fairwq_streak_other(): @work, started, or NONE; then it may be @first that goes on */
 inline streak_other(cpu)
 {
 	spin_lock(cpu);
@@ -200,7 +222,9 @@ inline streak_other(cpu)
 			fi
 		}
 		start_item(cpu)
-	:: else -> work = NONE
+	:: else ->
+		work = NONE;
+		next_locked()
 	fi;
 	unlock(cpu, KEPT_LOCK);
 	spin_unlock(cpu);
@@ -212,25 +236,6 @@ inline streak_other(cpu)
 #endif
 }
 
-/* fairwq_serializer_next(): pushed to its batch, or the serializer is left */
-inline serializer_next(cpu)
-{
-	lock(KEPT_LOCK);
-	if
-	:: nempty(waiting) -> waiting?work
-	:: empty(waiting) -> gone = true
-	fi;
-	unlock(cpu, KEPT_LOCK);
-	if
-	:: work != NONE ->
-		spin_lock(cpu);
-		pushed = work;
-		work = NONE;
-		spin_unlock(cpu)
-	:: else
-	fi
-}
-
 /* fairwq_streak_next(): @work, started, or NONE */
 inline streak_next(cpu)
 {
@@ -238,13 +243,11 @@ inline streak_next(cpu)
 	end_current(cpu);
 #endif
 	lock(KEPT_LOCK);
-	/* fairwq_serializer_first_locked(), fairwq_serializer_leave_locked() */
+	/* fairwq_constraint_first_locked() */
 	if
 	:: nempty(waiting) -> waiting?<work>
-	:: empty(waiting) -> gone = true
+	:: empty(waiting)
 	fi;
-	first = work;
-	/* fairwq_streak_same_locked() */
 	if
 	:: work != NONE && of_other(work) == other -> goes_on_locked(cpu)
 	:: else
@@ -253,19 +256,18 @@ inline streak_next(cpu)
 	:: goes ->
 		goes = false;
 		waiting?eval(work);
-		start_item(cpu)
-	:: else -> work = NONE
+		start_item(cpu);
+		unlock(cpu, KEPT_LOCK)
+	:: !goes && work != NONE && of_other(work) != other ->
+		work = NONE;
+		unlock(cpu, KEPT_LOCK);
+		streak_other(cpu)
+	:: else ->
+		work = NONE;
+		next_locked();
+		unlock(cpu, KEPT_LOCK)
 	fi;
-	unlock(cpu, KEPT_LOCK);
-	if
-	:: work == NONE && first != NONE && of_other(first) != other -> streak_other(cpu)
-	:: else
-	fi;
-	if
-	:: work == NONE && first != NONE -> serializer_next(cpu)
-	:: else
-	fi;
-	first = NONE
+	go(cpu)
 }
 
 /* fairwq_runner_next_locked(), then the lock is dropped; @work, started, or NONE */
