@@ -207,21 +207,6 @@ void fairwq_batch_retire(struct fairwq_batch *batch)
 	}
 }
 
-/**
- * fairwq_batch_dispose - refuse new items, run the accepted ones, then go
- * @batch: the batch, not a pool's default batch; NULL or an ERR_PTR() does
- *	nothing
- *
- * Drops the caller's reference. Does not wait: items that were accepted still
- * run, also if the batch was paused; then it leaves its pool and debugfs, its
- * released() is called once, and its memory goes after the last reference. Two
- * holders of references may both dispose, each dropping his own.
- *
- * What is not promised: that nothing runs any more when this returns. For
- * that, flush first, or wait for released().
- *
- * Context: Any but NMI; also from one of the batch's own items.
- */
 void fairwq_batch_dispose(struct fairwq_batch *batch)
 {
 	if (IS_ERR_OR_NULL(batch))
@@ -233,14 +218,6 @@ void fairwq_batch_dispose(struct fairwq_batch *batch)
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_dispose);
 
-/**
- * fairwq_batch_get - take another reference
- * @batch: a batch that the caller holds a reference to; NULL or an ERR_PTR() is
- *	returned as it is
- *
- * Context: Any.
- * Return: @batch.
- */
 struct fairwq_batch *fairwq_batch_get(struct fairwq_batch *batch)
 {
 	if (!IS_ERR_OR_NULL(batch))
@@ -249,15 +226,6 @@ struct fairwq_batch *fairwq_batch_get(struct fairwq_batch *batch)
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_get);
 
-/**
- * fairwq_batch_put - drop a reference
- * @batch: the batch; NULL or an ERR_PTR() does nothing
- *
- * The memory goes one RCU grace period after the last reference. A batch that
- * nobody disposed stays in its pool until the pool is destroyed.
- *
- * Context: Any but NMI.
- */
 void fairwq_batch_put(struct fairwq_batch *batch)
 {
 	if (!IS_ERR_OR_NULL(batch))
@@ -429,20 +397,6 @@ struct fairwq_batch *fairwq_batch_new(struct fairwq_pool *pool,
 	return batch;
 }
 
-/**
- * fairwq_batch_create - create a batch in a pool
- * @pool: the pool
- * @attrs: what it is to be like; NULL for a default batch of NORMAL priority
- * @fmt: printf format of its name, which need not be unique; control characters
- *	become '?'
- *
- * The caller holds the one reference, to be dropped by
- * fairwq_batch_dispose().
- *
- * Context: Process context, may sleep; also from an item.
- * Return: the batch, or ERR_PTR(): -EINVAL, -ENOMEM, or -ESHUTDOWN if the pool
- * is being destroyed, or the owner was disposed.
- */
 struct fairwq_batch *fairwq_batch_create(struct fairwq_pool *pool,
 					 const struct fairwq_batch_attrs *attrs,
 					 const char *fmt, ...)
@@ -474,18 +428,6 @@ EXPORT_SYMBOL_GPL(fairwq_batch_create);
 
 /* ---- in between ------------------------------------------------------- */
 
-/**
- * fairwq_batch_set_weight - change a batch's share
- * @batch: the batch
- * @weight: 1 to FAIRWQ_MAX_WEIGHT; two batches of one priority get service in
- *	the ratio of their weights while both have items
- *
- * Holds from the next turn on, also for what is queued already. The weight of
- * an owner is that of all its batches together.
- *
- * Context: Any but NMI.
- * Return: 0, or -EINVAL.
- */
 int fairwq_batch_set_weight(struct fairwq_batch *batch, unsigned int weight)
 {
 	struct fairwq_pool *pool;
@@ -506,20 +448,6 @@ int fairwq_batch_set_weight(struct fairwq_batch *batch, unsigned int weight)
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_set_weight);
 
-/**
- * fairwq_batch_pause - start no more items of a batch
- * @batch: the batch
- *
- * Items may still be queued; those that run go on. When this returns, only an item that a
- * runner had already taken, to call its function, may still begin. Not counted: one resume undoes
- * any number of pauses. A batch that was disposed is not paused. A paused batch saves up
- * no credit: when resumed, it joins where the others are.
- *
- * What is not promised: that nothing of it runs when this returns. For that,
- * flush before or wait for the items by other means.
- *
- * Context: Any but NMI.
- */
 void fairwq_batch_pause(struct fairwq_batch *batch)
 {
 	if (WARN_ON_ONCE(fairwq_is_no_pointer(batch)))
@@ -528,12 +456,6 @@ void fairwq_batch_pause(struct fairwq_batch *batch)
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_pause);
 
-/**
- * fairwq_batch_resume - undo fairwq_batch_pause()
- * @batch: the batch
- *
- * Context: Any but NMI.
- */
 void fairwq_batch_resume(struct fairwq_batch *batch)
 {
 	if (WARN_ON_ONCE(fairwq_is_no_pointer(batch)))
@@ -612,18 +534,6 @@ void fairwq_batch_wait(struct fairwq_batch *batch)
 	mutex_unlock(&batch->flush_mutex);
 }
 
-/**
- * fairwq_batch_flush - wait for the items that are queued now
- * @batch: the batch; the caller holds a reference
- *
- * On return every item that was queued before the call has ended. Items that
- * are queued meanwhile are not waited for, nor are those that wait in a
- * constraint. If the batch is paused, this waits
- * until it is resumed or disposed.
- *
- * Context: Process context, sleeps. From one of the batch's own items it warns
- * and returns at once: the item would wait for itself.
- */
 void fairwq_batch_flush(struct fairwq_batch *batch)
 {
 	const struct fairwq_turn *turn = fairwq_own_turn();

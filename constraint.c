@@ -235,15 +235,6 @@ void fairwq_complete(struct fairwq_constraint *constraint)
 	constraint->ops->complete(constraint);
 }
 
-/**
- * fairwq_constraint_admit - let a work go on that was kept back
- * @work: the work, for which admit() has returned false, or is about to
- *
- * Once for each work that was kept back. It gets its place in the order of its
- * batch now.
- *
- * Context: Any but NMI.
- */
 void fairwq_constraint_admit(struct fairwq_work *work)
 {
 	raw_spinlock_t *lock;
@@ -490,28 +481,6 @@ static int fairwq_queue_through(struct fairwq_constraint *constraint,
 	return ret;
 }
 
-/**
- * fairwq_queue_constrained - queue a work that a constraint may keep back
- * @constraint: the constraint; it must stay until it was told that @work has
- *	ended
- * @batch: the batch; the caller holds a reference, or knows otherwise that it
- *	has not been released
- * @work: the work, set up by fairwq_work_init()
- *
- * The work is pending from now on, and takes up room in @batch (max_queued).
- * It gets its place in the order of @batch when @constraint lets it go. If
- * @batch is disposed meanwhile, it stays until this work has run or was
- * cancelled; so does fairwq_pool_destroy(). What only flushes or drains does
- * not wait for it, but fairwq_work_flush().
- *
- * The call does not touch @work, @constraint or @batch any more once @work has run, or
- * was cancelled.
- *
- * Context: Any but NMI. Allocates nothing. May be called from @work's own
- * function.
- * Return: as fairwq_queue(); -EBUSY if @work was cancelled in the middle of a
- * fairwq_queue() that still goes on.
- */
 int fairwq_queue_constrained(struct fairwq_constraint *constraint,
 			     struct fairwq_batch *batch, struct fairwq_work *work)
 {

@@ -133,22 +133,6 @@ bool fairwq_cancel_delayed(struct fairwq_work *work)
 	return true;
 }
 
-/**
- * fairwq_queue_delayed - queue a work after a delay
- * @batch: the batch; the caller holds a reference, or knows otherwise that it
- *	has not been released
- * @dwork: the work, set up by fairwq_delayed_work_init()
- * @delay: how long to wait, in jiffies; 0 to queue it at once
- *
- * The work is pending from now on, and takes up room in @batch (max_queued).
- * It gets its place in the order of @batch when the delay is over. If @batch is
- * disposed meanwhile, it stays until this work has run or was cancelled; so
- * does fairwq_pool_destroy(). fairwq_batch_flush() does not wait for the delay.
- *
- * Context: Any but NMI. Allocates nothing. May be called from @dwork's own
- * function.
- * Return: as fairwq_queue().
- */
 int fairwq_queue_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
 			 unsigned long delay)
 {
@@ -177,27 +161,6 @@ int fairwq_queue_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work 
 }
 EXPORT_SYMBOL_GPL(fairwq_queue_delayed);
 
-/**
- * fairwq_mod_delayed - queue a work after a delay, or change its delay
- * @batch: the batch; the caller holds a reference
- * @dwork: the work, set up by fairwq_delayed_work_init()
- * @delay: how long to wait from now, in jiffies; 0 to queue it at once
- *
- * If @dwork is pending, in whatever state and to whatever batch, it is taken
- * out of there first. A bad argument, or a work or a batch that refuses already,
- * is found before that, and then it stays where it is.
- *
- * What is not promised: if the caller is an interrupt on top of a queue call
- * without a delay for @dwork, or others queue @dwork again and again, then that
- * run is the one.
- *
- * Context: Any but NMI. Allocates nothing. May be called from @dwork's own
- * function.
- * Return: 1 if it was idle and was queued; 0 if it was pending and its delay
- * was changed; else as fairwq_queue(). After an error @dwork may be where it was,
- * or not be pending any more: it may have been disabled, or @batch disposed or
- * filled, after it was taken out, and fairwq_work_pending() tells.
- */
 int fairwq_mod_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
 		       unsigned long delay)
 {
@@ -230,17 +193,6 @@ int fairwq_mod_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *d
 }
 EXPORT_SYMBOL_GPL(fairwq_mod_delayed);
 
-/**
- * fairwq_delayed_work_flush - have a delayed work run now, and wait for it
- * @dwork: the work
- *
- * If it waits for its delay, that is over now. Then as fairwq_work_flush().
- *
- * Context: Process context, sleeps. From @dwork's own function it warns, and
- * does not wait, as from an item behind which it waits in a
- * serializer.
- * Return: true if it waited, false if there was nothing to wait for.
- */
 bool fairwq_delayed_work_flush(struct fairwq_delayed_work *dwork)
 {
 	bool pushed;
@@ -257,15 +209,6 @@ bool fairwq_delayed_work_flush(struct fairwq_delayed_work *dwork)
 }
 EXPORT_SYMBOL_GPL(fairwq_delayed_work_flush);
 
-/**
- * fairwq_delayed_work_cancel - cancel a delayed work
- * @dwork: the work
- *
- * As fairwq_work_cancel(), also while it waits for its delay.
- *
- * Context: Any but NMI; also from @dwork's own function.
- * Return: true if it was pending.
- */
 bool fairwq_delayed_work_cancel(struct fairwq_delayed_work *dwork)
 {
 	if (WARN_ON_ONCE(!dwork))
@@ -274,16 +217,6 @@ bool fairwq_delayed_work_cancel(struct fairwq_delayed_work *dwork)
 }
 EXPORT_SYMBOL_GPL(fairwq_delayed_work_cancel);
 
-/**
- * fairwq_delayed_work_cancel_sync - cancel a delayed work, wait for its run
- * @dwork: the work
- *
- * As fairwq_work_cancel_sync(), also while it waits for its delay.
- *
- * Context: Process context, sleeps. From @dwork's own function it warns, and
- * does not wait.
- * Return: true if it was pending.
- */
 bool fairwq_delayed_work_cancel_sync(struct fairwq_delayed_work *dwork)
 {
 	if (WARN_ON_ONCE(!dwork))
@@ -313,22 +246,6 @@ void __fairwq_rcu_work_init(struct fairwq_rcu_work *rwork, fairwq_func_t func,
 }
 EXPORT_SYMBOL_GPL(__fairwq_rcu_work_init);
 
-/**
- * fairwq_queue_rcu - queue a work after an RCU grace period
- * @batch: the batch; the caller holds a reference, or knows otherwise that it
- *	has not been released
- * @rwork: the work, set up by fairwq_rcu_work_init()
- *
- * The grace period begins not before this call. As with queue_rcu_work(), the
- * work cannot be cancelled until it is over, nor be stopped by disabling it:
- * fairwq_work_cancel() and fairwq_work_disable() leave it pending, and
- * fairwq_work_cancel_sync() and fairwq_work_disable_sync() wait until it is
- * over. What fairwq_queue_delayed() says of @batch holds here, too.
- *
- * Context: Any but NMI. Allocates nothing.
- * Return: as fairwq_queue(); -EBUSY if it was cancelled in the middle of a
- * fairwq_queue() that still goes on.
- */
 int fairwq_queue_rcu(struct fairwq_batch *batch, struct fairwq_rcu_work *rwork)
 {
 	int ret;
@@ -359,15 +276,6 @@ bool fairwq_wait_grace(struct fairwq_work *work)
 	return flush_rcu_work(&container_of(work, struct fairwq_rcu_work, work)->later);
 }
 
-/**
- * fairwq_rcu_work_flush - wait for a work that was queued after a grace period
- * @rwork: the work
- *
- * Waits for the grace period, too; then as fairwq_work_flush().
- *
- * Context: Process context, sleeps.
- * Return: true if it waited, false if there was nothing to wait for.
- */
 bool fairwq_rcu_work_flush(struct fairwq_rcu_work *rwork)
 {
 	bool waited;

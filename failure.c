@@ -34,19 +34,6 @@ static bool fairwq_is_registered_locked(const struct fairwq_pool *pool,
 	return false;
 }
 
-/**
- * fairwq_pool_register_notifier - be told of what happens in a pool
- * @pool: the pool
- * @nb: called with a value of enum fairwq_event and what that one names; those
- *	with a higher priority first, until one of them returns NOTIFY_STOP
- *
- * The callback runs in process context, on top of the item that failed, and
- * delays that one. It may sleep and queue works. It must not register or
- * unregister a notifier of @pool, nor wait for @pool or a batch of it.
- *
- * Context: Process context, may sleep.
- * Return: 0, or -EEXIST if @nb is registered already, or -EINVAL.
- */
 int fairwq_pool_register_notifier(struct fairwq_pool *pool, struct notifier_block *nb)
 {
 	int err;
@@ -65,16 +52,6 @@ int fairwq_pool_register_notifier(struct fairwq_pool *pool, struct notifier_bloc
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_register_notifier);
 
-/**
- * fairwq_pool_unregister_notifier - be told no more
- * @pool: the pool
- * @nb: what was registered
- *
- * When this returns the callback does not run, and will not.
- *
- * Context: Process context, sleeps. Not from a callback.
- * Return: 0, or -ENOENT if @nb was not registered, or -EINVAL.
- */
 int fairwq_pool_unregister_notifier(struct fairwq_pool *pool, struct notifier_block *nb)
 {
 	int err;
@@ -101,18 +78,6 @@ static void fairwq_failure_count(struct fairwq_batch *batch)
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 }
 
-/**
- * fairwq_report_failure - the item that runs has failed
- * @err: why, a negative error number
- *
- * Counts a failure of the item's batch and pool, which debugfs shows, and calls
- * the pool's notifiers. Changes nothing else: the item ends when its function
- * returns, as always, and what comes after it goes on. An item may report as
- * often as it likes.
- *
- * Context: From the function of an item, in process context, may sleep. From
- * anywhere else it warns and does nothing.
- */
 void fairwq_report_failure(int err)
 {
 	const struct fairwq_turn *turn = fairwq_own_turn();

@@ -285,27 +285,6 @@ void fairwq_unhold(struct fairwq_batch *batch)
 	rcu_read_unlock();
 }
 
-/**
- * fairwq_queue - queue a work to a batch
- * @batch: the batch; the caller holds a reference, or knows otherwise that it
- *	has not been released
- * @work: the work, set up by fairwq_work_init()
- *
- * Items of one batch start in the order in which they were queued. Nothing is
- * promised about the order in which they end, nor about the CPU.
- *
- * If this returns 1 or 0, everything that the caller stored before is seen by
- * the run of the function that is to come.
- *
- * Context: Any but NMI. Allocates nothing. May be called from @work's own
- * function; the item then goes to the tail of @batch.
- * Return: 1 if it was queued; 0 if it was pending already, whatever else there
- * is to say against it; -ESHUTDOWN if @batch was disposed, or its pool is being
- * drained and the caller is not one of its items; -EAGAIN if @batch holds
- * max_queued items, or more; -ECANCELED if @work is disabled; -EINVAL. If several
- * hold, the first of these is returned, but -EINVAL comes before all. On 0 or less
- * nothing was changed.
- */
 int fairwq_queue(struct fairwq_batch *batch, struct fairwq_work *work)
 {
 	int ret;
@@ -331,15 +310,6 @@ int fairwq_queue(struct fairwq_batch *batch, struct fairwq_work *work)
 }
 EXPORT_SYMBOL_GPL(fairwq_queue);
 
-/**
- * fairwq_work_pending - is a work queued and not yet started?
- * @work: the work
- *
- * A hint: the answer may be out of date when it is returned.
- *
- * Context: Any.
- * Return: true if it is.
- */
 bool fairwq_work_pending(const struct fairwq_work *work)
 {
 	long data;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Fair shares of one pool of workers between the clients that queue to it.
+ * fairwq: fair shares of one pool of workers between the clients that queue
+ * to it.
  *
- * The kernel's workqueues serve one FIFO per worker pool: whoever queues most
- * is served most. fairwq puts a queue per client, a *batch*, in front of a
- * workqueue and lets the batches take turns.
+ * A worker pool of the kernel's workqueues serves one FIFO: the client that
+ * queues most is served most. fairwq puts a queue per client, a *batch*, in
+ * front of a workqueue and lets the batches take turns.
  *
  *   struct fairwq_pool *pool = fairwq_pool_create(NULL, "mydrv");
  *   struct fairwq_batch *batch = fairwq_batch_create(pool, NULL, "client-%d", id);
@@ -12,51 +13,58 @@
  *   fairwq_work_init(&obj->work, my_func);
  *   fairwq_queue(batch, &obj->work);
  *   ...
- *   fairwq_batch_dispose(batch);      what was accepted still runs
- *   fairwq_pool_destroy(pool);
+ *   fairwq_batch_dispose(batch);      accepted items still run
+ *   fairwq_pool_destroy(pool);        returns when all of them have run
  *
- * Who has a number for each client, and no object, lets fairwq make the batches:
+ * Contents:
  *
- *   struct fairwq_flows *flows = fairwq_flows_create(pool, NULL);
+ *   Work              one item: set up, queue, cancel, disable, wait
+ *   Batch             the queue of one client: its share, limits and end
+ *   Pool              the runners, and the batches that they serve
+ *   Delayed and RCU   items that are queued later
+ *   Order             serializer (one item at a time), limiter (N at a time),
+ *                     constraint (a driver's own rule)
+ *   Flows             a batch per number, made on first use
+ *   Failure           items that report an error
+ *   Limits            what this interface does not do
  *
- *   fairwq_flows_queue(flows, number, &obj->work);
- *   ...
- *   fairwq_flows_destroy(flows);      and then the pool
+ * Lifetimes:
  *
- * Who owns what: the pool belongs to its creator until fairwq_pool_destroy().
- * A batch is reference counted; its creator holds one reference, which
- * fairwq_batch_dispose() drops. A work belongs to its caller, except while it
- * is pending. Once its function was called, fairwq does not touch it again, so
- * the function may free it.
+ *   object   lives until                   its memory goes
+ *   pool     fairwq_pool_destroy()         after those of its batches
+ *   batch    disposed and drained          a grace period after its last
+ *                                          reference
+ *   flows    fairwq_flows_destroy()        before that returns
+ *   work     the caller's object goes      with that object: see below
  *
- * What may run at the same time, on one batch B and one work W:
+ * A work belongs to the caller unless it is pending. While it is pending, the
+ * caller must not free it or write to it. fairwq does not touch a work after
+ * its function was called, so the function may free it.
  *
- *              queue(B,W)  dispose(B)  flush(B)  pause/resume(B)  free W
- * queue(B,W)   one wins,   run or      waits     safe             caller
- *              others 0    refused     or not                     excludes
- * dispose(B)               one wins    safe      safe             safe
- * flush(B)                             safe      safe, waits      safe after
+ * Calls that may run at the same time, on one batch B and one work W. Each
+ * cell is the result for both calls:
  *
- * The same for what takes works out of the queue, or waits for one:
+ *              queue(B,W)   dispose(B)  flush(B)  pause/resume(B)  free W
+ * queue(B,W)   one gets 1,  run or      waits     safe             caller
+ *              others 0     refused     or not                     excludes
+ * dispose(B)                one ends B  safe      safe             safe
+ * flush(B)                              safe      safe, waits      safe after
+ *
+ * The same for calls that take works out of the queue, or wait for one:
  *
  *              queue(B,W)    dispose(B)  cancel(W)   cancel_sync(W)  flush(W)
  * cancel(W)    before or     safe        one gets    one gets true   ends the
  *              after it                  true                        wait
  * cancel_      refused       safe                    both wait       ends the
  * sync(W)      meanwhile                                             wait
- * flush(W)     of what was   W runs,                                 both wait
- *              queued before then it goes
- * cancel(B)    of what was   released    W goes to   W goes to       ends the
- *              queued before after it    one of them one of them     wait
+ * flush(W)     of works      W runs,                                 both wait
+ *              queued before then B goes
+ * cancel(B)    of works      released    W goes to   W goes to       ends the
+ *              queued before after it    one call    one call        wait
  *
- * W may be freed after cancel_sync(W), or after a cancel(W) that returned true if
- * its function does not run; in both cases if nobody queues it meanwhile.
- *
- * Flows may be queued to, and told another idle time, by any number of callers
- * at a time; fairwq_flows_destroy() waits for those that were let in.
- *
- * Limits: not from NMI; no item is preempted, a turn lasts as long as its
- * function; turns are fair within one pool, not between pools.
+ * W may be freed after cancel_sync(W). It may be freed after a cancel(W) that
+ * returned true if its function does not run. Both hold only if no caller
+ * queues W meanwhile.
  */
 #ifndef FAIRWQ_H
 #define FAIRWQ_H
@@ -84,18 +92,6 @@
 	(((FAIRWQ_VERSION_MAJOR) << 16) + ((FAIRWQ_VERSION_MINOR) << 8) + \
 	 (FAIRWQ_VERSION_PATCH) >= ((a) << 16) + ((b) << 8) + (c))
 
-/* Most runners that one pool may have. */
-#define FAIRWQ_MAX_ACTIVE	512U
-/* Longest slice_us. */
-#define FAIRWQ_MAX_SLICE_US	10000U
-/* Longest time that a runner may be told to go on with one serializer. */
-#define FAIRWQ_MAX_INLINE_US	10000U
-/* Weights go from 1 to this; an unset weight counts as the default. */
-#define FAIRWQ_MAX_WEIGHT	10000U
-#define FAIRWQ_DFL_WEIGHT	100U
-/* Longest time that an idle flow may be told to stay; a day. */
-#define FAIRWQ_MAX_IDLE_MS	86400000U
-
 struct fairwq_pool;
 struct fairwq_batch;
 struct fairwq_constraint;
@@ -103,137 +99,27 @@ struct fairwq_flows;
 struct fairwq_work;
 struct notifier_block;
 
-/**
- * enum fairwq_policy - which batch gets the next turn
- * @FAIRWQ_ROUND_ROBIN: the batches take turns; a turn costs 1 / weight
- * @FAIRWQ_FAIR_TIME: the batches take turns; a turn costs the time that its
- *	function runs / weight, whether it computes, sleeps or is preempted. An
- *	item of more than a minute counts as a minute. Every item is timed, at
- *	two readings of the clock
- * @FAIRWQ_FIFO: the item that was queued first, over all batches; weights do
- *	not count. The yardstick: this is what a plain workqueue does
- */
-enum fairwq_policy {
-	FAIRWQ_ROUND_ROBIN,
-	FAIRWQ_FAIR_TIME,
-	FAIRWQ_FIFO,
-};
-
-/**
- * enum fairwq_prio - which batches are served first
- * @FAIRWQ_PRIO_NORMAL: the default
- * @FAIRWQ_PRIO_HIGH: before the others
- * @FAIRWQ_PRIO_LOW: after the others
- *
- * A batch is chosen from the highest priority that has an item, except that a
- * lower one that has waited for 63 turns of higher ones gets the 64th. Under
- * FAIRWQ_FAIR_TIME that is 1/64 of the time. Not with FAIRWQ_STRICT_PRIO; and
- * debugfs can change it.
- */
-enum fairwq_prio {
-	FAIRWQ_PRIO_NORMAL = 0,
-	FAIRWQ_PRIO_HIGH,
-	FAIRWQ_PRIO_LOW,
-};
-
-/* Flags of a pool; the first four mean what WQ_* of the same name means. */
-#define FAIRWQ_MEM_RECLAIM	BIT(0)
-#define FAIRWQ_HIGHPRI		BIT(1)
-#define FAIRWQ_FREEZABLE	BIT(2)
-#define FAIRWQ_SYSFS		BIT(3)
-#define FAIRWQ_STRICT_TURNS	BIT(4) /* every turn is decided when it is taken: always so */
-#define FAIRWQ_STRICT_PRIO	BIT(5) /* lower priorities get what higher ones leave */
-
-/**
- * struct fairwq_pool_attrs - what a pool is to be like; all zero is the default
- * @flags: FAIRWQ_MEM_RECLAIM, FAIRWQ_HIGHPRI, FAIRWQ_FREEZABLE, FAIRWQ_SYSFS,
- *	FAIRWQ_STRICT_TURNS, FAIRWQ_STRICT_PRIO. In sysfs the workqueue is
- *	called fairwq<number>-<name>
- * @max_active: how many items may run at once, 1 to FAIRWQ_MAX_ACTIVE; 0 for
- *	as many as there are possible CPUs, at least 2
- * @policy: which batch gets the next turn
- * @slice_us: what a turn is taken to cost of which nothing is known yet, in microseconds,
- *	1 to FAIRWQ_MAX_SLICE_US; 0 for the default, which is 50. It is also for how long
- *	an item of a higher priority takes along those in front of it in its serializer
- */
-struct fairwq_pool_attrs {
-	unsigned int flags;
-	unsigned int max_active;
-	enum fairwq_policy policy;
-	unsigned int slice_us;
-};
-
-/**
- * struct fairwq_batch_attrs - what a batch is to be like; all zero is the default
- * @prio: FAIRWQ_PRIO_NORMAL, FAIRWQ_PRIO_HIGH or FAIRWQ_PRIO_LOW
- * @weight: its share, 1 to FAIRWQ_MAX_WEIGHT; 0 for FAIRWQ_DFL_WEIGHT
- * @max_active: how many of its items may run at once; 0 for no limit but the
- *	pool's
- * @max_queued: how many of its items may be queued and not yet started before
- *	fairwq_queue() returns -EAGAIN; 0 for no limit
- * @parent: its owner, a batch of the same pool and priority, or NULL. All
- *	batches of an owner together get the owner's share, so that nobody gains
- *	by having many; they divide it by their weights, and the owner's own items
- *	have a weight of FAIRWQ_DFL_WEIGHT among them. An owner may have an owner,
- *	up to 8. Pause, flush and dispose of an owner concern its own items only;
- *	it may go before its batches do. FAIRWQ_FIFO knows no owners
- * @released: called once, from process context, when the batch was disposed,
- *	has drained and left its pool; or NULL. May sleep, and then holds up
- *	only the destruction of the pool; must not wait for that
- * @priv: passed to @released
- */
-struct fairwq_batch_attrs {
-	enum fairwq_prio prio;
-	unsigned int weight;
-	unsigned int max_active;
-	unsigned int max_queued;
-	struct fairwq_batch *parent;
-	void (*released)(struct fairwq_batch *batch, void *priv);
-	void *priv;
-};
-
-/**
- * enum fairwq_event - what a notifier of a pool is told
- * @FAIRWQ_EVENT_FAILURE: an item has failed; see struct fairwq_failure
- */
-enum fairwq_event {
-	FAIRWQ_EVENT_FAILURE = 1,
-};
+/* ---- Work --------------------------------------------------------------- */
 
 /**
  * typedef fairwq_func_t - the function of a work
  * @work: the work that was queued
  *
- * Called in process context from a worker of the kernel's workqueue; may
- * sleep, queue @work again (it goes to the tail of its batch), free it, or
- * dispose its batch.
+ * A worker of the kernel's workqueue calls it in process context, with
+ * interrupts on. It may sleep. It may queue @work again, which then goes to the
+ * tail of its batch. It may free @work, queue other works, or dispose of its
+ * batch.
  */
 typedef void (*fairwq_func_t)(struct fairwq_work *work);
 
 /**
- * struct fairwq_failure - an item that has failed
- * @pool: the pool that it runs in
- * @batch: the batch that it was queued to; to keep it, take a reference
- * @func: its function
- * @err: why, a negative error number
- *
- * Good until the callback returns.
- */
-struct fairwq_failure {
-	struct fairwq_pool *pool;
-	struct fairwq_batch *batch;
-	fairwq_func_t func;
-	int err;
-};
-
-/**
  * struct fairwq_work - an item, embedded in the caller's object
  *
- * Set up by fairwq_work_init(); every field is fairwq's own.
+ * Set up by fairwq_work_init(). Every field is fairwq's own.
  */
 struct fairwq_work {
 	/* private: */
-	atomic_long_t data;		/* FAIRWQ_WORK_*, and its batch, or who keeps it back */
+	atomic_long_t data;		/* FAIRWQ_WORK_*, and its batch, unless it is kept back */
 	u32 last_runner;		/* id of the runner that started it last, 0: none */
 	u16 place;			/* while linked: FAIRWQ_PLACE_*, where it is */
 	u16 disabled;			/* how often */
@@ -253,12 +139,567 @@ struct fairwq_work {
 #endif
 };
 
+#ifdef CONFIG_LOCKDEP
+#define __FAIRWQ_WORK_LOCKDEP(name) \
+	.lockdep_map = STATIC_LOCKDEP_MAP_INIT("(fairwq_work)" #name, &(name)),
+#else
+#define __FAIRWQ_WORK_LOCKDEP(name)
+#endif
+
+/**
+ * DEFINE_FAIRWQ_WORK - define a work that is set up at compile time
+ * @name: the variable
+ * @function: the function to call when the work has its turn
+ */
+#define DEFINE_FAIRWQ_WORK(name, function)				\
+	struct fairwq_work name = {					\
+		.data = ATOMIC_LONG_INIT(0),				\
+		.func = (function),					\
+		__FAIRWQ_WORK_LOCKDEP(name)				\
+	}
+
+/**
+ * fairwq_work_init - set up a work
+ * @work: the work
+ * @func: the function to call when the work has its turn
+ *
+ * The caller must not set up a work that is pending. Only the work's own
+ * function may set it up while it runs. Each place in the source that calls
+ * this is a lockdep class of its own, as with INIT_WORK().
+ *
+ * Context: Any.
+ */
+#define fairwq_work_init(work, func)					\
+	do {								\
+		static struct lock_class_key __fairwq_key;		\
+									\
+		__fairwq_work_init(work, func, "(fairwq_work)" #work,	\
+				   &__fairwq_key);			\
+	} while (0)
+
+/**
+ * fairwq_work_init_onstack - set up a work that lies on the stack
+ * @work: the work
+ * @func: the function to call when the work has its turn
+ *
+ * As fairwq_work_init(). The caller must wait until the function has returned
+ * before it leaves the frame that holds @work.
+ *
+ * Context: Any.
+ */
+#define fairwq_work_init_onstack(work, func) fairwq_work_init(work, func)
+
+void __fairwq_work_init(struct fairwq_work *work, fairwq_func_t func,
+			const char *name, struct lock_class_key *key);
+
+/**
+ * fairwq_queue - queue a work to a batch
+ * @batch: the batch. The caller must hold a reference, or know otherwise that
+ *	it was not released
+ * @work: the work, set up by fairwq_work_init()
+ *
+ * Items of one batch start in the order in which they were queued. If this
+ * returns 1 or 0, the run to come sees everything that the caller stored before
+ * the call.
+ *
+ * What is not promised: the order in which items end, and the CPU.
+ *
+ * Context: Any but NMI. Does not sleep, allocates nothing. May be called from
+ * @work's own function.
+ * Return: 1 if @work was queued, 0 if it was pending already, or an error. A
+ * pending work gets 0 whatever else there is to say against it. If several
+ * errors hold, the first one in this list is returned:
+ *
+ * * -EINVAL: an argument is bad, or @work was not set up
+ * * -ESHUTDOWN: @batch was disposed; or its pool is being drained or destroyed,
+ *   and the caller is not one of its items
+ * * -EAGAIN: @batch has max_queued items
+ * * -ECANCELED: @work is disabled
+ *
+ * On 0 or an error nothing was changed, and @work is the caller's as before.
+ */
+int fairwq_queue(struct fairwq_batch *batch, struct fairwq_work *work);
+
+/**
+ * fairwq_work_pending - check whether a work is queued and not yet started
+ * @work: the work
+ *
+ * A hint: the answer may be out of date when it is returned.
+ *
+ * Context: Any.
+ * Return: true if it is.
+ */
+bool fairwq_work_pending(const struct fairwq_work *work);
+
+/**
+ * fairwq_work_cancel - take a work out of the queue
+ * @work: the work
+ *
+ * Does not wait for the function. If this returns true, and the function does
+ * not run from an earlier queue call, the caller may free @work, unless a queue
+ * call for @work is still under way.
+ *
+ * This also undoes a fairwq_queue() that is under way on another CPU, or that
+ * the caller has interrupted. That queue call returns 1 all the same, and
+ * touches @work until it returns. If @work is queued again before that, it goes
+ * to the batch of the first call, without a delay. Queueing it through a
+ * constraint, or after a grace period, is refused with -EBUSY then. A queue
+ * call through a constraint is not undone but waited for: it has interrupts
+ * off.
+ *
+ * A work that waits for a grace period, or in a constraint of the caller's own,
+ * stays pending.
+ *
+ * What is not promised: that the function does not run when this returns. If
+ * this returned false, it may be about to start.
+ *
+ * Context: Any but NMI. Does not sleep. May be called from @work's own
+ * function.
+ * Return: true if @work was pending and is not any more.
+ */
+bool fairwq_work_cancel(struct fairwq_work *work);
+
+/**
+ * fairwq_work_cancel_sync - cancel a work and wait until it does not run
+ * @work: the work
+ *
+ * On return @work is neither pending nor running, also if its function queues
+ * itself, because @work is disabled during the call. The caller may free it
+ * unless others queue it afterwards.
+ *
+ * If @work waits for a grace period, this waits for the end of that, as
+ * cancel_work_sync() does. If a constraint of the caller's own keeps @work
+ * back, this waits until the constraint lets it go.
+ *
+ * What is not promised: that a call of dropped() for @work has returned; see
+ * fairwq_batch_cancel().
+ *
+ * Context: Process context, sleeps. From @work's own function it warns and does
+ * not wait.
+ * Return: true if @work was pending.
+ */
+bool fairwq_work_cancel_sync(struct fairwq_work *work);
+
+/**
+ * fairwq_work_disable - cancel a work and refuse to queue it
+ * @work: the work
+ *
+ * Disabling is counted: queue calls return -ECANCELED until
+ * fairwq_work_enable() was called as often. The rest is as with
+ * fairwq_work_cancel().
+ *
+ * Context: Any but NMI. Does not sleep. May be called from @work's own
+ * function.
+ * Return: true if @work was pending and is not any more.
+ */
+bool fairwq_work_disable(struct fairwq_work *work);
+
+/**
+ * fairwq_work_disable_sync - disable a work and wait until it does not run
+ * @work: the work
+ *
+ * On return @work is neither pending nor running, and stays so until it is
+ * enabled. Waits as fairwq_work_cancel_sync() does.
+ *
+ * Context: Process context, sleeps. From @work's own function it warns and does
+ * not wait.
+ * Return: true if @work was pending.
+ */
+bool fairwq_work_disable_sync(struct fairwq_work *work);
+
+/**
+ * fairwq_work_enable - undo one fairwq_work_disable()
+ * @work: the work
+ *
+ * Does not queue @work, even if queue calls were refused meanwhile.
+ *
+ * Context: Any but NMI. Does not sleep.
+ * Return: true if @work can be queued again, false if it is still disabled.
+ */
+bool fairwq_work_enable(struct fairwq_work *work);
+
+/**
+ * fairwq_work_flush - wait for the run that was queued last
+ * @work: the work. The caller must keep it from being freed during the call
+ *
+ * If @work is pending, this waits until that run has ended or was cancelled.
+ * Otherwise it waits for the run that is under way, if there is one. If @work
+ * waits in a constraint, this sleeps until it is let go, and may then wait for
+ * a later run.
+ *
+ * What is not promised: runs that are queued during the call are not waited
+ * for, nor is the delay of a delayed work: see fairwq_delayed_work_flush().
+ *
+ * Context: Process context, sleeps. From @work's own function it warns and
+ * returns false. It does the same from an item of a serializer in which @work
+ * waits behind that item.
+ * Return: true if it waited, false if there was nothing to wait for.
+ */
+bool fairwq_work_flush(struct fairwq_work *work);
+
+/* ---- Batch -------------------------------------------------------------- */
+
+/* Weights go from 1 to this. A weight of 0 in the attributes is the default. */
+#define FAIRWQ_MAX_WEIGHT	10000U
+#define FAIRWQ_DFL_WEIGHT	100U
+
+/**
+ * enum fairwq_prio - which batches are served first
+ * @FAIRWQ_PRIO_NORMAL: the default
+ * @FAIRWQ_PRIO_HIGH: before the others
+ * @FAIRWQ_PRIO_LOW: after the others
+ *
+ * A turn goes to a batch of the highest priority that has an item. A lower
+ * priority that has waited for 63 turns of higher ones gets the 64th. Under
+ * FAIRWQ_FAIR_TIME that is 1/64 of the time. FAIRWQ_STRICT_PRIO switches that
+ * off, and debugfs can change it.
+ */
+enum fairwq_prio {
+	FAIRWQ_PRIO_NORMAL = 0,
+	FAIRWQ_PRIO_HIGH,
+	FAIRWQ_PRIO_LOW,
+};
+
+/**
+ * struct fairwq_batch_attrs - attributes of a batch; all zero is the default
+ * @prio: FAIRWQ_PRIO_NORMAL, FAIRWQ_PRIO_HIGH or FAIRWQ_PRIO_LOW
+ * @weight: its share, 1 to FAIRWQ_MAX_WEIGHT; 0 for FAIRWQ_DFL_WEIGHT
+ * @max_active: the most of its items that may run at once; 0 for no limit but
+ *	the pool's
+ * @max_queued: the most of its items that may be queued and not yet started.
+ *	At that number queue calls return -EAGAIN. 0 for no limit
+ * @parent: its owner, a batch of the same pool and priority, or NULL. All
+ *	batches of an owner together get the owner's share, so a client gains
+ *	nothing by having many. They divide it by their weights. The owner's own
+ *	items have a weight of FAIRWQ_DFL_WEIGHT among them. An owner may have an
+ *	owner, up to 8. Pause, flush and dispose of an owner concern its own items
+ *	only. The owner may be disposed before its batches. FAIRWQ_FIFO ignores
+ *	owners
+ * @released: called once, in process context, when the batch was disposed, has
+ *	drained and has left its pool; or NULL. It may sleep, which delays only
+ *	the destruction of the pool. It must not wait for that destruction
+ * @priv: passed to @released
+ */
+struct fairwq_batch_attrs {
+	enum fairwq_prio prio;
+	unsigned int weight;
+	unsigned int max_active;
+	unsigned int max_queued;
+	struct fairwq_batch *parent;
+	void (*released)(struct fairwq_batch *batch, void *priv);
+	void *priv;
+};
+
+/**
+ * fairwq_batch_create - create a batch in a pool
+ * @pool: the pool
+ * @attrs: its attributes; NULL for the default ones
+ * @fmt: printf format of its name, which need not be unique. Control characters
+ *	become '?'
+ *
+ * The caller gets the only reference, and must drop it with
+ * fairwq_batch_dispose().
+ *
+ * Context: Process context, may sleep. May be called from an item.
+ * Return: the batch, or ERR_PTR(): -EINVAL; -ENOMEM; -ESHUTDOWN if the pool is
+ * being destroyed or the owner was disposed.
+ */
+struct fairwq_batch *fairwq_batch_create(struct fairwq_pool *pool,
+					 const struct fairwq_batch_attrs *attrs,
+					 const char *fmt, ...) __printf(3, 4);
+
+/**
+ * fairwq_batch_dispose - refuse new items, run the accepted ones, then go
+ * @batch: the batch; NULL or an ERR_PTR() does nothing. Must not be a default
+ *	batch of a pool
+ *
+ * Drops the caller's reference. Does not wait. Accepted items still run, also
+ * if the batch was paused. Then the batch leaves its pool and debugfs, and its
+ * released() is called once. Its memory goes after the last reference. Two
+ * holders of references may both dispose of it; each call drops one.
+ *
+ * What is not promised: that no item runs any more when this returns. A caller
+ * that needs that must flush first, or wait for released().
+ *
+ * Context: Any but NMI. Does not sleep. May be called from the batch's own
+ * items.
+ */
+void fairwq_batch_dispose(struct fairwq_batch *batch);
+
+/**
+ * fairwq_batch_get - take another reference
+ * @batch: a batch that the caller holds a reference to; NULL or an ERR_PTR() is
+ *	returned as it is
+ *
+ * Context: Any.
+ * Return: @batch.
+ */
+struct fairwq_batch *fairwq_batch_get(struct fairwq_batch *batch);
+
+/**
+ * fairwq_batch_put - drop a reference
+ * @batch: the batch; NULL or an ERR_PTR() does nothing
+ *
+ * The memory goes one RCU grace period after the last reference. A batch that
+ * was never disposed stays in its pool until the pool is destroyed.
+ *
+ * Context: Any but NMI. Does not sleep.
+ */
+void fairwq_batch_put(struct fairwq_batch *batch);
+
+/**
+ * fairwq_batch_set_weight - change a batch's share
+ * @batch: the batch
+ * @weight: 1 to FAIRWQ_MAX_WEIGHT. Two batches of one priority are served in
+ *	the ratio of their weights while both have items
+ *
+ * Holds from the next turn on, also for items that are queued already. The
+ * weight of an owner is that of all its batches together.
+ *
+ * Context: Any but NMI. Does not sleep.
+ * Return: 0, or -EINVAL.
+ */
+int fairwq_batch_set_weight(struct fairwq_batch *batch, unsigned int weight);
+
+/**
+ * fairwq_batch_pause - start no more items of a batch
+ * @batch: the batch
+ *
+ * Callers may still queue items, and items that run go on. When this returns,
+ * only an item that a runner had already taken may still begin. Pauses are not
+ * counted: one resume undoes any number of them. A batch that was disposed is
+ * not paused. A paused batch saves up no credit: after the resume it joins at
+ * the present virtual time.
+ *
+ * What is not promised: that none of its items runs when this returns. A caller
+ * that needs that must wait for them by other means. A flush of a paused batch
+ * waits for the resume.
+ *
+ * Context: Any but NMI. Does not sleep.
+ */
+void fairwq_batch_pause(struct fairwq_batch *batch);
+
+/**
+ * fairwq_batch_resume - undo fairwq_batch_pause()
+ * @batch: the batch
+ *
+ * Context: Any but NMI. Does not sleep.
+ */
+void fairwq_batch_resume(struct fairwq_batch *batch);
+
+/**
+ * fairwq_batch_flush - wait for the items that are queued now
+ * @batch: the batch. The caller must hold a reference
+ *
+ * On return every item that was queued before the call has ended. If the batch
+ * is paused, this waits until it is resumed or disposed.
+ *
+ * What is not promised: items that are queued during the call are not waited
+ * for, nor are items that wait in a constraint or for a delay.
+ *
+ * Context: Process context, sleeps. From one of the batch's own items it warns
+ * and returns at once, because the item would wait for itself.
+ */
+void fairwq_batch_flush(struct fairwq_batch *batch);
+
+/**
+ * fairwq_batch_cancel - take everything out of a batch's queue
+ * @batch: the batch. The caller must hold a reference
+ * @dropped: called for each item that is dropped, in the caller's context and
+ *	without a lock. The item is not pending any more: @dropped may free it or
+ *	queue it again. Or NULL
+ *
+ * Drops the items that were queued to @batch before the call and have not
+ * started. Items that wait for their own last run to end come first, then the
+ * rest in queue order. Items that run go on. Items that are queued during the
+ * call stay, also those that @dropped queues.
+ *
+ * An item is pending until @dropped is called for it. Another cancel may take
+ * it before that; then @dropped is not called. If the batch was disposed, it is
+ * released after the last call of @dropped.
+ *
+ * What is not promised: that no item of @batch runs when this returns; a flush
+ * afterwards waits for that. Delayed works whose time has not come are not
+ * dropped, nor are items that wait in a constraint. fairwq_work_cancel_sync()
+ * does not wait for @dropped.
+ *
+ * Context: Any but NMI. Does not sleep. May be called from @batch's own items.
+ * Return: how many items were dropped.
+ */
+unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
+				  void (*dropped)(struct fairwq_work *work));
+
+DEFINE_FREE(fairwq_batch_dispose, struct fairwq_batch *, fairwq_batch_dispose(_T))
+DEFINE_FREE(fairwq_batch_put, struct fairwq_batch *, fairwq_batch_put(_T))
+
+/* ---- Pool --------------------------------------------------------------- */
+
+/* Most runners that one pool may have. */
+#define FAIRWQ_MAX_ACTIVE	512U
+/* Longest slice_us. */
+#define FAIRWQ_MAX_SLICE_US	10000U
+
+/* Flags of a pool. The first four mean what WQ_* of the same name means. */
+#define FAIRWQ_MEM_RECLAIM	BIT(0)
+#define FAIRWQ_HIGHPRI		BIT(1)
+#define FAIRWQ_FREEZABLE	BIT(2)
+#define FAIRWQ_SYSFS		BIT(3)
+#define FAIRWQ_STRICT_TURNS	BIT(4) /* accepted: every turn is decided when it is taken */
+#define FAIRWQ_STRICT_PRIO	BIT(5) /* lower priorities get only what higher ones leave */
+
+/**
+ * enum fairwq_policy - which batch gets the next turn
+ * @FAIRWQ_ROUND_ROBIN: the batches take turns; a turn costs 1 / weight
+ * @FAIRWQ_FAIR_TIME: the batches take turns; a turn costs the time that its
+ *	function runs / weight, whether it computes, sleeps or is preempted. An
+ *	item of more than a minute counts as a minute. Every item is timed, by two
+ *	readings of the clock
+ * @FAIRWQ_FIFO: the item that was queued first, over all batches of a priority;
+ *	weights do not count. A plain workqueue does this: it is the yardstick
+ */
+enum fairwq_policy {
+	FAIRWQ_ROUND_ROBIN,
+	FAIRWQ_FAIR_TIME,
+	FAIRWQ_FIFO,
+};
+
+/**
+ * struct fairwq_pool_attrs - attributes of a pool; all zero is the default
+ * @flags: FAIRWQ_MEM_RECLAIM, FAIRWQ_HIGHPRI, FAIRWQ_FREEZABLE, FAIRWQ_SYSFS,
+ *	FAIRWQ_STRICT_TURNS, FAIRWQ_STRICT_PRIO. In sysfs the workqueue is
+ *	called fairwq<number>-<name>
+ * @max_active: the most items that may run at once, 1 to FAIRWQ_MAX_ACTIVE; 0
+ *	for the number of possible CPUs, at least 2
+ * @policy: which batch gets the next turn
+ * @slice_us: microseconds, 1 to FAIRWQ_MAX_SLICE_US; 0 for the default, 50.
+ *	Under FAIRWQ_FAIR_TIME a turn is charged this while the batch has no
+ *	measured turn yet. An item of a higher priority may take along the items
+ *	in front of it in its serializer for this long
+ */
+struct fairwq_pool_attrs {
+	unsigned int flags;
+	unsigned int max_active;
+	enum fairwq_policy policy;
+	unsigned int slice_us;
+};
+
+/**
+ * fairwq_pool_create - create a pool of runners
+ * @attrs: its attributes; NULL for the default ones
+ * @fmt: printf format of its name, shown in debugfs and traces. It need not be
+ *	unique. Control characters become '?'
+ *
+ * In a kernel that has fairwq built in, clients may call this from their
+ * core_initcall() on.
+ *
+ * Context: Process context, may sleep. May be called from an item.
+ * Return: the pool, or ERR_PTR(): -EINVAL; -ENOMEM; -ENODEV if fairwq was not
+ * started yet.
+ */
+struct fairwq_pool *fairwq_pool_create(const struct fairwq_pool_attrs *attrs,
+				       const char *fmt, ...) __printf(2, 3);
+
+/**
+ * fairwq_pool_destroy - drain a pool and destroy it
+ * @pool: the pool; NULL or an ERR_PTR() does nothing
+ *
+ * Every accepted item has run or was cancelled when this returns, also those of
+ * paused batches, delayed works and items that wait in a constraint. Every
+ * batch that is left is disposed, and was released when this returns.
+ * References to batches may outlive the pool; queueing to such a batch returns
+ * -ESHUTDOWN.
+ *
+ * The caller must not let others use @pool itself during the call. Only items
+ * of the pool, and holders of a reference to one, may use its default batches.
+ * The caller must destroy the flows of the pool first.
+ *
+ * This takes an RCU grace period, some milliseconds. It takes none if the pool
+ * has only its default batches, or all others were disposed some time ago.
+ *
+ * Context: Process context, sleeps. From one of the pool's own items it warns
+ * and returns with nothing done.
+ */
+void fairwq_pool_destroy(struct fairwq_pool *pool);
+
+/**
+ * fairwq_pool_set_max_active - change how many items may run at once
+ * @pool: the pool
+ * @max_active: 1 to FAIRWQ_MAX_ACTIVE
+ *
+ * Items that run go on: after the number was lowered, more than @max_active may
+ * run until they end.
+ *
+ * Context: Process context, may sleep. May be called from an item.
+ * Return: 0, -EINVAL or -ENOMEM. On an error nothing was changed.
+ */
+int fairwq_pool_set_max_active(struct fairwq_pool *pool, unsigned int max_active);
+
+/**
+ * fairwq_pool_flush - wait for everything that is queued now
+ * @pool: the pool
+ *
+ * On return every item that was queued to any batch of the pool before the call
+ * has ended. This waits for paused batches until they are resumed or disposed.
+ *
+ * What is not promised: items that are queued during the call are not waited
+ * for, nor are items that wait in a constraint or for a delay.
+ *
+ * Context: Process context, sleeps. From one of the pool's own items it warns
+ * and returns at once.
+ */
+void fairwq_pool_flush(struct fairwq_pool *pool);
+
+/**
+ * fairwq_pool_drain - wait until the pool is empty
+ * @pool: the pool
+ *
+ * During the call only items of the pool itself may queue to it; other callers
+ * get -ESHUTDOWN. When this returns, all callers may queue again. This waits
+ * for paused batches until they are resumed or disposed.
+ *
+ * What is not promised: an item that was accepted before, and waits in a
+ * constraint or for a delay, is not waited for. It comes in when it is let go.
+ *
+ * Context: Process context, sleeps. From one of the pool's own items it warns
+ * and returns at once. Must not be called twice at a time.
+ */
+void fairwq_pool_drain(struct fairwq_pool *pool);
+
+/**
+ * fairwq_pool_default_batch - return the pool's own batch of a priority
+ * @pool: the pool
+ * @prio: its priority
+ *
+ * For callers without a batch of their own. The batch belongs to the pool, goes
+ * with it, and must not be disposed.
+ *
+ * Context: Any.
+ * Return: the batch, or NULL if @pool is NULL or an ERR_PTR(), or @prio
+ * unknown.
+ */
+struct fairwq_batch *fairwq_pool_default_batch(struct fairwq_pool *pool,
+					       enum fairwq_prio prio);
+
+/**
+ * fairwq_pool_queue - queue a work to the default batch of NORMAL priority
+ * @pool: the pool
+ * @work: the work, set up by fairwq_work_init()
+ *
+ * Context: Any but NMI. Does not sleep, allocates nothing.
+ * Return: as fairwq_queue().
+ */
+int fairwq_pool_queue(struct fairwq_pool *pool, struct fairwq_work *work);
+
+DEFINE_FREE(fairwq_pool_destroy, struct fairwq_pool *, fairwq_pool_destroy(_T))
+
+/* ---- Delayed and RCU ---------------------------------------------------- */
+
 /**
  * struct fairwq_delayed_work - an item that is queued after a delay
- * @work: the item; its function is called with this, see container_of()
+ * @work: the item. Its function is called with this, see container_of()
  *
- * Set up by fairwq_delayed_work_init(). Once it was queued, fairwq_work_flush()
- * and its like on @work do what they do for any work.
+ * Set up by fairwq_delayed_work_init(). fairwq_work_cancel() and its like may
+ * be called on @work.
  */
 struct fairwq_delayed_work {
 	struct fairwq_work work;
@@ -267,8 +708,111 @@ struct fairwq_delayed_work {
 };
 
 /**
+ * fairwq_delayed_work_init - set up a delayed work
+ * @dwork: the work
+ * @func: the function to call when the work has its turn
+ *
+ * As fairwq_work_init(). Must not lie on the stack: there is no variant for
+ * that, which CONFIG_DEBUG_OBJECTS_TIMERS asks for.
+ *
+ * Context: Any.
+ */
+#define fairwq_delayed_work_init(dwork, func)				\
+	do {								\
+		static struct lock_class_key __fairwq_key;		\
+									\
+		__fairwq_delayed_work_init(dwork, func,			\
+					   "(fairwq_work)" #dwork,	\
+					   &__fairwq_key);		\
+	} while (0)
+
+void __fairwq_delayed_work_init(struct fairwq_delayed_work *dwork, fairwq_func_t func,
+				const char *name, struct lock_class_key *key);
+
+/**
+ * fairwq_queue_delayed - queue a work after a delay
+ * @batch: the batch. The caller must hold a reference, or know otherwise that
+ *	it was not released
+ * @dwork: the work, set up by fairwq_delayed_work_init()
+ * @delay: the delay, in jiffies; 0 to queue it at once
+ *
+ * The work is pending from now on, and takes up room in @batch (max_queued). It
+ * gets its place in the order of @batch when the delay is over. If @batch is
+ * disposed during the delay, it stays until the work has run or was cancelled;
+ * fairwq_pool_destroy() waits for that, too. fairwq_batch_flush() does not wait
+ * for the delay.
+ *
+ * Context: Any but NMI. Does not sleep, allocates nothing. May be called from
+ * @dwork's own function.
+ * Return: as fairwq_queue().
+ */
+int fairwq_queue_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
+			 unsigned long delay);
+
+/**
+ * fairwq_mod_delayed - queue a work after a delay, or change its delay
+ * @batch: the batch. The caller must hold a reference
+ * @dwork: the work, set up by fairwq_delayed_work_init()
+ * @delay: the delay from now on, in jiffies; 0 to queue it at once
+ *
+ * If @dwork is pending, in whatever state and to whatever batch, this takes it
+ * out of there first. It checks the arguments, and whether the work or the
+ * batch refuses, before that; then @dwork stays where it is.
+ *
+ * What is not promised: the new delay, if the caller is an interrupt on top of
+ * a fairwq_queue() for @dwork, or other callers queue @dwork again and again.
+ * Then their run is the one.
+ *
+ * Context: Any but NMI. Does not sleep, allocates nothing. May be called from
+ * @dwork's own function.
+ * Return: 1 if it was idle and was queued; 0 if it was pending and its delay
+ * was changed; otherwise as fairwq_queue(). After an error @dwork may be where
+ * it was, or not be pending any more: it may have been disabled, or @batch
+ * disposed or filled, after it was taken out. fairwq_work_pending() tells.
+ */
+int fairwq_mod_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
+		       unsigned long delay);
+
+/**
+ * fairwq_delayed_work_flush - queue a delayed work now and wait for it
+ * @dwork: the work. The caller must keep it from being freed during the call
+ *
+ * Ends the delay, if @dwork waits for one. Then as fairwq_work_flush().
+ *
+ * Context: Process context, sleeps. From @dwork's own function it warns and
+ * does not wait. It does the same from an item of a serializer in which @dwork
+ * waits behind that item.
+ * Return: true if it waited, false if there was nothing to wait for.
+ */
+bool fairwq_delayed_work_flush(struct fairwq_delayed_work *dwork);
+
+/**
+ * fairwq_delayed_work_cancel - cancel a delayed work
+ * @dwork: the work
+ *
+ * As fairwq_work_cancel(), also while the work waits for its delay.
+ *
+ * Context: Any but NMI. Does not sleep. May be called from @dwork's own
+ * function.
+ * Return: true if it was pending and is not any more.
+ */
+bool fairwq_delayed_work_cancel(struct fairwq_delayed_work *dwork);
+
+/**
+ * fairwq_delayed_work_cancel_sync - cancel a delayed work, wait for its run
+ * @dwork: the work
+ *
+ * As fairwq_work_cancel_sync(), also while the work waits for its delay.
+ *
+ * Context: Process context, sleeps. From @dwork's own function it warns and
+ * does not wait.
+ * Return: true if it was pending.
+ */
+bool fairwq_delayed_work_cancel_sync(struct fairwq_delayed_work *dwork);
+
+/**
  * struct fairwq_rcu_work - an item that is queued after an RCU grace period
- * @work: the item; its function is called with this, see container_of()
+ * @work: the item. Its function is called with this, see container_of()
  *
  * Set up by fairwq_rcu_work_init().
  */
@@ -279,31 +823,74 @@ struct fairwq_rcu_work {
 };
 
 /**
- * struct fairwq_constraint_ops - what a constraint does
- * @admit: may @work go on to its batch at once? If not, the constraint keeps it
- *	back, and lets it go by fairwq_constraint_admit(): one call for each,
- *	which may come before this has returned. Called with interrupts off;
- *	from then on @work is not to be touched but by that call
- * @complete: a work that went on has run, and its function has returned; or it
- *	was cancelled on the way. Once for each. In any context but NMI, without
- *	a lock. The constraint may be gone when this returns
+ * fairwq_rcu_work_init - set up a work for after a grace period
+ * @rwork: the work
+ * @func: the function to call when the work has its turn
  *
- * A work that a constraint of the caller's own keeps back cannot be cancelled
- * there: fairwq_work_cancel() returns false, and fairwq_work_cancel_sync()
- * waits until it is let go.
+ * As fairwq_work_init().
+ *
+ * Context: Any.
  */
-struct fairwq_constraint_ops {
-	bool (*admit)(struct fairwq_constraint *constraint, struct fairwq_work *work);
-	void (*complete)(struct fairwq_constraint *constraint);
-	/* private: out of what waits. With this, it and admit() are called under fairwq's lock */
-	void (*remove)(struct fairwq_constraint *constraint, struct fairwq_work *work);
-};
+#define fairwq_rcu_work_init(rwork, func)				\
+	do {								\
+		static struct lock_class_key __fairwq_key;		\
+									\
+		__fairwq_rcu_work_init(rwork, func,			\
+				       "(fairwq_work)" #rwork,		\
+				       &__fairwq_key);			\
+	} while (0)
+
+void __fairwq_rcu_work_init(struct fairwq_rcu_work *rwork, fairwq_func_t func,
+			    const char *name, struct lock_class_key *key);
+
+/**
+ * fairwq_queue_rcu - queue a work after an RCU grace period
+ * @batch: the batch. The caller must hold a reference, or know otherwise that
+ *	it was not released
+ * @rwork: the work, set up by fairwq_rcu_work_init()
+ *
+ * The grace period begins no earlier than this call. As with queue_rcu_work(),
+ * the work cannot be cancelled before its end, nor stopped by disabling it.
+ * fairwq_work_cancel() and fairwq_work_disable() leave it pending.
+ * fairwq_work_cancel_sync() and fairwq_work_disable_sync() wait for the end.
+ * @batch is kept as by fairwq_queue_delayed().
+ *
+ * Context: Any but NMI. Does not sleep, allocates nothing.
+ * Return: as fairwq_queue(); -EBUSY if @rwork was cancelled in the middle of a
+ * fairwq_queue() that still goes on.
+ */
+int fairwq_queue_rcu(struct fairwq_batch *batch, struct fairwq_rcu_work *rwork);
+
+/**
+ * fairwq_rcu_work_flush - wait for a work that was queued after a grace period
+ * @rwork: the work. The caller must keep it from being freed during the call
+ *
+ * Waits for the grace period first. Then as fairwq_work_flush().
+ *
+ * Context: Process context, sleeps. From @rwork's own function it warns and
+ * does not wait for the run.
+ * Return: true if it waited, false if there was nothing to wait for.
+ */
+bool fairwq_rcu_work_flush(struct fairwq_rcu_work *rwork);
+
+/* ---- Order -------------------------------------------------------------- */
+
+/*
+ * A constraint says when a work may go on to its batch. Serializers and
+ * limiters are constraints; a driver can write its own, see
+ * fairwq_constraint_init() below and samples/fairwq_resolver.c.
+ *
+ * A work that waits in a constraint is pending, takes up room in its batch
+ * (max_queued) and keeps its batch. fairwq_work_flush() waits for it;
+ * fairwq_batch_flush(), fairwq_pool_flush(), fairwq_pool_drain() and
+ * fairwq_batch_cancel() do not see it.
+ */
 
 /**
  * struct fairwq_constraint - says when a work may go on to its batch
  *
- * Embedded in the caller's own kind of constraint, and set up by
- * fairwq_constraint_init(). Serializers and limiters are constraints.
+ * Part of each serializer and limiter, and of the caller's own kinds of
+ * constraint. Set up by fairwq_constraint_init().
  */
 struct fairwq_constraint {
 	/* private: */
@@ -321,8 +908,11 @@ struct fairwq_constraint {
 #endif
 };
 
+/* Longest time for which a runner may be told to go on with one serializer. */
+#define FAIRWQ_MAX_INLINE_US	10000U
+
 /**
- * struct fairwq_serializer - order: one item after the other
+ * struct fairwq_serializer - runs one item after the other
  *
  * Embedded in the caller's object, and set up by fairwq_serializer_init(). Has
  * no memory, thread or workqueue of its own.
@@ -331,203 +921,6 @@ struct fairwq_serializer {
 	/* private: */
 	struct fairwq_constraint constraint;
 };
-
-/**
- * struct fairwq_limiter - so many items at a time
- *
- * As struct fairwq_serializer; set up by fairwq_limiter_init().
- */
-struct fairwq_limiter {
-	/* private: */
-	struct fairwq_constraint constraint;
-};
-
-/* pool.c */
-
-struct fairwq_pool *fairwq_pool_create(const struct fairwq_pool_attrs *attrs,
-				       const char *fmt, ...) __printf(2, 3);
-void fairwq_pool_destroy(struct fairwq_pool *pool);
-int fairwq_pool_set_max_active(struct fairwq_pool *pool, unsigned int max_active);
-void fairwq_pool_flush(struct fairwq_pool *pool);
-void fairwq_pool_drain(struct fairwq_pool *pool);
-struct fairwq_batch *fairwq_pool_default_batch(struct fairwq_pool *pool,
-					       enum fairwq_prio prio);
-int fairwq_pool_queue(struct fairwq_pool *pool, struct fairwq_work *work);
-
-/* batch.c */
-
-struct fairwq_batch *fairwq_batch_create(struct fairwq_pool *pool,
-					 const struct fairwq_batch_attrs *attrs,
-					 const char *fmt, ...) __printf(3, 4);
-void fairwq_batch_dispose(struct fairwq_batch *batch);
-struct fairwq_batch *fairwq_batch_get(struct fairwq_batch *batch);
-void fairwq_batch_put(struct fairwq_batch *batch);
-int fairwq_batch_set_weight(struct fairwq_batch *batch, unsigned int weight);
-void fairwq_batch_pause(struct fairwq_batch *batch);
-void fairwq_batch_resume(struct fairwq_batch *batch);
-void fairwq_batch_flush(struct fairwq_batch *batch);
-
-/* flows.c */
-
-struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
-					 const struct fairwq_batch_attrs *attrs);
-void fairwq_flows_destroy(struct fairwq_flows *flows);
-int fairwq_flows_queue(struct fairwq_flows *flows, u64 key, struct fairwq_work *work);
-int fairwq_flows_set_idle_ms(struct fairwq_flows *flows, unsigned int ms);
-u64 fairwq_flows_fallbacks(struct fairwq_flows *flows);
-
-/* fairwq.c */
-
-int fairwq_queue(struct fairwq_batch *batch, struct fairwq_work *work);
-bool fairwq_work_pending(const struct fairwq_work *work);
-void __fairwq_work_init(struct fairwq_work *work, fairwq_func_t func,
-			const char *name, struct lock_class_key *key);
-
-/* work.c */
-
-bool fairwq_work_flush(struct fairwq_work *work);
-bool fairwq_work_cancel(struct fairwq_work *work);
-bool fairwq_work_cancel_sync(struct fairwq_work *work);
-bool fairwq_work_disable(struct fairwq_work *work);
-bool fairwq_work_disable_sync(struct fairwq_work *work);
-bool fairwq_work_enable(struct fairwq_work *work);
-unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
-				  void (*dropped)(struct fairwq_work *work));
-
-/* failure.c */
-
-int fairwq_pool_register_notifier(struct fairwq_pool *pool, struct notifier_block *nb);
-int fairwq_pool_unregister_notifier(struct fairwq_pool *pool, struct notifier_block *nb);
-void fairwq_report_failure(int err);
-
-/* delay.c */
-
-int fairwq_queue_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
-			 unsigned long delay);
-int fairwq_mod_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
-		       unsigned long delay);
-bool fairwq_delayed_work_flush(struct fairwq_delayed_work *dwork);
-bool fairwq_delayed_work_cancel(struct fairwq_delayed_work *dwork);
-bool fairwq_delayed_work_cancel_sync(struct fairwq_delayed_work *dwork);
-void __fairwq_delayed_work_init(struct fairwq_delayed_work *dwork, fairwq_func_t func,
-				const char *name, struct lock_class_key *key);
-int fairwq_queue_rcu(struct fairwq_batch *batch, struct fairwq_rcu_work *rwork);
-bool fairwq_rcu_work_flush(struct fairwq_rcu_work *rwork);
-void __fairwq_rcu_work_init(struct fairwq_rcu_work *rwork, fairwq_func_t func,
-			    const char *name, struct lock_class_key *key);
-
-/* constraint.c */
-
-int fairwq_queue_constrained(struct fairwq_constraint *constraint,
-			     struct fairwq_batch *batch, struct fairwq_work *work);
-void fairwq_constraint_admit(struct fairwq_work *work);
-void __fairwq_constraint_init(struct fairwq_constraint *constraint,
-			      const struct fairwq_constraint_ops *ops,
-			      const char *name, struct lock_class_key *key);
-
-/* serializer.c */
-
-int fairwq_serializer_queue(struct fairwq_serializer *serializer,
-			    struct fairwq_batch *batch, struct fairwq_work *work);
-int fairwq_serializer_set_inline(struct fairwq_serializer *serializer, unsigned int budget_us);
-void fairwq_serializer_flush(struct fairwq_serializer *serializer);
-void fairwq_serializer_destroy(struct fairwq_serializer *serializer);
-void __fairwq_serializer_init(struct fairwq_serializer *serializer,
-			      const char *name, struct lock_class_key *key);
-
-/* limiter.c */
-
-int fairwq_limiter_queue(struct fairwq_limiter *limiter, struct fairwq_batch *batch,
-			 struct fairwq_work *work);
-void fairwq_limiter_flush(struct fairwq_limiter *limiter);
-void fairwq_limiter_destroy(struct fairwq_limiter *limiter);
-void __fairwq_limiter_init(struct fairwq_limiter *limiter, unsigned int max,
-			   const char *name, struct lock_class_key *key);
-
-/**
- * fairwq_work_init - set up a work
- * @work: the work
- * @func: what to call when its turn comes
- *
- * Must not be called on a work that is pending. A work that is running may be
- * set up again only by its own function. Each place in the source that calls
- * this is a lockdep class of its own, as with INIT_WORK().
- *
- * Context: Any.
- */
-#define fairwq_work_init(work, func)					\
-	do {								\
-		static struct lock_class_key __fairwq_key;		\
-									\
-		__fairwq_work_init(work, func, "(fairwq_work)" #work,	\
-				   &__fairwq_key);			\
-	} while (0)
-
-/**
- * fairwq_work_init_onstack - set up a work that lies on the stack
- * @work: the work
- * @func: what to call when its turn comes
- *
- * The caller must wait until the function has returned before he leaves the
- * frame that holds @work.
- *
- * Context: Any.
- */
-#define fairwq_work_init_onstack(work, func) fairwq_work_init(work, func)
-
-/**
- * fairwq_delayed_work_init - set up a delayed work
- * @dwork: the work
- * @func: what to call when its turn comes
- *
- * As fairwq_work_init().
- *
- * Context: Any.
- */
-#define fairwq_delayed_work_init(dwork, func)				\
-	do {								\
-		static struct lock_class_key __fairwq_key;		\
-									\
-		__fairwq_delayed_work_init(dwork, func,			\
-					   "(fairwq_work)" #dwork,	\
-					   &__fairwq_key);		\
-	} while (0)
-
-/**
- * fairwq_rcu_work_init - set up a work for after a grace period
- * @rwork: the work
- * @func: what to call when its turn comes
- *
- * As fairwq_work_init().
- *
- * Context: Any.
- */
-#define fairwq_rcu_work_init(rwork, func)				\
-	do {								\
-		static struct lock_class_key __fairwq_key;		\
-									\
-		__fairwq_rcu_work_init(rwork, func,			\
-				       "(fairwq_work)" #rwork,		\
-				       &__fairwq_key);			\
-	} while (0)
-
-/**
- * fairwq_constraint_init - set up a constraint of the caller's own kind
- * @constraint: the constraint
- * @ops: what it does
- *
- * Each place in the source that calls this is a lockdep class of its own.
- *
- * Context: Any.
- */
-#define fairwq_constraint_init(constraint, ops)				\
-	do {								\
-		static struct lock_class_key __fairwq_key;		\
-									\
-		__fairwq_constraint_init(constraint, ops,		\
-					 "(fairwq_constraint)" #constraint,\
-					 &__fairwq_key);		\
-	} while (0)
 
 /**
  * fairwq_serializer_init - set up a serializer
@@ -547,10 +940,112 @@ void __fairwq_limiter_init(struct fairwq_limiter *limiter, unsigned int max,
 					 &__fairwq_key);		\
 	} while (0)
 
+void __fairwq_serializer_init(struct fairwq_serializer *serializer,
+			      const char *name, struct lock_class_key *key);
+
+/**
+ * fairwq_serializer_queue - queue a work to a batch, behind others
+ * @serializer: the serializer. It must stay until @work has ended, or its
+ *	function has called fairwq_serializer_destroy()
+ * @batch: where @work is to run. The items of one serializer may be bound for
+ *	any batches, of any pools
+ * @work: the work, set up by fairwq_work_init()
+ *
+ * The items of a serializer start in the order in which they were queued to it.
+ * Each starts after the function of the one before has returned, and sees what
+ * that function did. An item gets its place in its batch when its turn in the
+ * serializer has come. Cancelling an item does not hold up the others. See
+ * fairwq_queue_constrained() for the rest.
+ *
+ * An item of a higher priority takes along the items that wait in front of it,
+ * if these are no more than 64. When the item in flight has ended, its runner
+ * runs them at once, for slice_us of the pool at most. The item in flight keeps
+ * its place in its batch.
+ *
+ * What is not promised: that items in front are taken along if one of them is
+ * bound for another pool, or for a batch that is paused or has a max_active; or
+ * after a flush, pause or dispose in the pool has asked runners to end their
+ * turns. An item must not wait for one behind it.
+ *
+ * Context: Any but NMI. Does not sleep, allocates nothing. May be called from
+ * @work's own function.
+ * Return: as fairwq_queue_constrained(); -ESHUTDOWN also if @serializer is
+ * being destroyed.
+ */
+int fairwq_serializer_queue(struct fairwq_serializer *serializer,
+			    struct fairwq_batch *batch, struct fairwq_work *work);
+
+/**
+ * fairwq_serializer_set_inline - let a runner go on with the next item
+ * @serializer: the serializer
+ * @budget_us: for how long, in microseconds of the items behind the first, up
+ *	to FAIRWQ_MAX_INLINE_US. 0, which is how it is set up: each item goes
+ *	through its batch, unless items take less than 1 us on average and nothing
+ *	else is eligible in the pool
+ *
+ * When an item of @serializer has ended, its runner goes on with the next ones,
+ * for about @budget_us and at most 1024 items. Then the next item goes to its
+ * batch. This saves most of the cost of an item, and keeps the object's memory
+ * in one CPU's caches. For other clients the items are like one long item: they
+ * are charged to their batches, but start before the items that are queued
+ * there.
+ *
+ * An item goes to its batch as always if its batch is paused, has a max_active
+ * or is of another pool. The same holds after a flush, pause or dispose in the
+ * pool has asked runners to end their turns.
+ *
+ * What is not promised: that the budget is kept to. An item that takes longer
+ * than those before it is not cut short.
+ *
+ * Context: Any. Does not sleep. Holds from the next item on that ends.
+ * Return: 0, or -EINVAL.
+ */
+int fairwq_serializer_set_inline(struct fairwq_serializer *serializer, unsigned int budget_us);
+
+/**
+ * fairwq_serializer_flush - wait for the items that are queued now
+ * @serializer: the serializer
+ *
+ * On return every item that was queued before the call has ended or was
+ * cancelled. Items that are queued during the call are not waited for.
+ *
+ * Context: Process context, sleeps. From one of its own items it warns and
+ * returns at once, because the item would wait for itself.
+ */
+void fairwq_serializer_flush(struct fairwq_serializer *serializer);
+
+/**
+ * fairwq_serializer_destroy - refuse new items, wait until all have ended
+ * @serializer: the serializer
+ *
+ * On return the caller may free the memory. It must make sure that no other
+ * call for @serializer is under way then. One kind of call may be: a queue call
+ * whose item has run or was cancelled does not touch the serializer any more. A
+ * queue call during this call is refused, or its item is waited for.
+ *
+ * The last item of a serializer may call this, if no item waits behind it. Then
+ * its function may free the serializer at once, together with the item. Any
+ * other item of the serializer gets a warning, and the call does nothing: the
+ * serializer goes on taking items.
+ *
+ * Context: Process context, sleeps.
+ */
+void fairwq_serializer_destroy(struct fairwq_serializer *serializer);
+
+/**
+ * struct fairwq_limiter - runs so many items at a time
+ *
+ * As struct fairwq_serializer. Set up by fairwq_limiter_init().
+ */
+struct fairwq_limiter {
+	/* private: */
+	struct fairwq_constraint constraint;
+};
+
 /**
  * fairwq_limiter_init - set up a limiter
  * @limiter: the limiter
- * @max: how many of its items may be in flight at once, at least 1
+ * @max: the most of its items that may be in flight at once, at least 1
  *
  * As fairwq_serializer_init().
  *
@@ -565,28 +1060,317 @@ void __fairwq_limiter_init(struct fairwq_limiter *limiter, unsigned int max,
 				      &__fairwq_key);			\
 	} while (0)
 
-#ifdef CONFIG_LOCKDEP
-#define __FAIRWQ_WORK_LOCKDEP(name) \
-	.lockdep_map = STATIC_LOCKDEP_MAP_INIT("(fairwq_work)" #name, &(name)),
-#else
-#define __FAIRWQ_WORK_LOCKDEP(name)
-#endif
+void __fairwq_limiter_init(struct fairwq_limiter *limiter, unsigned int max,
+			   const char *name, struct lock_class_key *key);
 
 /**
- * DEFINE_FAIRWQ_WORK - define a work that is set up at compile time
- * @name: the variable
- * @function: what to call when its turn comes
+ * fairwq_limiter_queue - queue a work to a batch, if not too many are in flight
+ * @limiter: the limiter. It must stay until @work has ended
+ * @batch: where @work is to run; any batch of any pool
+ * @work: the work, set up by fairwq_work_init()
+ *
+ * An item is in flight while it is queued in its batch, and while it runs. At
+ * most as many items of a limiter are in flight as it was set up for. The
+ * others wait, in queue order. See fairwq_queue_constrained() for the rest.
+ *
+ * Context: Any but NMI. Does not sleep, allocates nothing. May be called from
+ * @work's own function.
+ * Return: as fairwq_queue_constrained(); -ESHUTDOWN also if @limiter is being
+ * destroyed.
  */
-#define DEFINE_FAIRWQ_WORK(name, function)				\
-	struct fairwq_work name = {					\
-		.data = ATOMIC_LONG_INIT(0),				\
-		.func = (function),					\
-		__FAIRWQ_WORK_LOCKDEP(name)				\
-	}
+int fairwq_limiter_queue(struct fairwq_limiter *limiter, struct fairwq_batch *batch,
+			 struct fairwq_work *work);
 
-DEFINE_FREE(fairwq_pool_destroy, struct fairwq_pool *, fairwq_pool_destroy(_T))
-DEFINE_FREE(fairwq_batch_dispose, struct fairwq_batch *, fairwq_batch_dispose(_T))
-DEFINE_FREE(fairwq_batch_put, struct fairwq_batch *, fairwq_batch_put(_T))
+/**
+ * fairwq_limiter_flush - wait for the items that are queued now
+ * @limiter: the limiter
+ *
+ * As fairwq_serializer_flush(). Items that are queued during the call start
+ * when those before have ended.
+ *
+ * Context: Process context, sleeps. From one of its own items it warns and
+ * returns at once.
+ */
+void fairwq_limiter_flush(struct fairwq_limiter *limiter);
+
+/**
+ * fairwq_limiter_destroy - refuse new items, wait until all have ended
+ * @limiter: the limiter
+ *
+ * As fairwq_serializer_destroy(), but none of its own items may call it.
+ *
+ * Context: Process context, sleeps. From one of its own items it warns and
+ * returns with nothing done.
+ */
+void fairwq_limiter_destroy(struct fairwq_limiter *limiter);
+
+/**
+ * struct fairwq_constraint_ops - what a constraint does
+ * @admit: return true if @work may go on to its batch at once. If it returns
+ *	false, the constraint keeps @work back, and must call
+ *	fairwq_constraint_admit() once for it. That call may come before @admit
+ *	has returned. Called with interrupts off. From then on the constraint must
+ *	not touch @work but by that call
+ * @complete: a work that went on has run, and its function has returned; or it
+ *	was cancelled on the way. Called once for each such work, in any context
+ *	but NMI, without a lock. The constraint may be freed by it
+ *
+ * A work that a constraint of the caller's own keeps back cannot be cancelled
+ * there: fairwq_work_cancel() returns false, and fairwq_work_cancel_sync()
+ * waits until it is let go.
+ */
+struct fairwq_constraint_ops {
+	bool (*admit)(struct fairwq_constraint *constraint, struct fairwq_work *work);
+	void (*complete)(struct fairwq_constraint *constraint);
+	/* private: out of what waits. With this, it and admit() are called under fairwq's lock */
+	void (*remove)(struct fairwq_constraint *constraint, struct fairwq_work *work);
+};
+
+/**
+ * fairwq_constraint_init - set up a constraint of the caller's own kind
+ * @constraint: the constraint
+ * @ops: what it does
+ *
+ * Each place in the source that calls this is a lockdep class of its own.
+ *
+ * Context: Any.
+ */
+#define fairwq_constraint_init(constraint, ops)				\
+	do {								\
+		static struct lock_class_key __fairwq_key;		\
+									\
+		__fairwq_constraint_init(constraint, ops,		\
+					 "(fairwq_constraint)" #constraint,\
+					 &__fairwq_key);		\
+	} while (0)
+
+void __fairwq_constraint_init(struct fairwq_constraint *constraint,
+			      const struct fairwq_constraint_ops *ops,
+			      const char *name, struct lock_class_key *key);
+
+/**
+ * fairwq_queue_constrained - queue a work that a constraint may keep back
+ * @constraint: the constraint. It must stay until it was told that @work has
+ *	ended
+ * @batch: the batch. The caller must hold a reference, or know otherwise that
+ *	it was not released
+ * @work: the work, set up by fairwq_work_init()
+ *
+ * The work is pending from now on, and takes up room in @batch (max_queued). It
+ * gets its place in the order of @batch when @constraint lets it go. If @batch
+ * is disposed before that, it stays until the work has run or was cancelled;
+ * fairwq_pool_destroy() waits for that, too.
+ *
+ * The call does not touch @work, @constraint or @batch any more once @work has
+ * run or was cancelled.
+ *
+ * Context: Any but NMI. Does not sleep, allocates nothing. May be called from
+ * @work's own function.
+ * Return: as fairwq_queue(); -EBUSY if @work was cancelled in the middle of a
+ * fairwq_queue() that still goes on.
+ */
+int fairwq_queue_constrained(struct fairwq_constraint *constraint,
+			     struct fairwq_batch *batch, struct fairwq_work *work);
+
+/**
+ * fairwq_constraint_admit - let a work go on that was kept back
+ * @work: a work for which admit() has returned false, or is about to
+ *
+ * Must be called once for each work that was kept back. The work gets its place
+ * in the order of its batch now.
+ *
+ * Context: Any but NMI. Does not sleep.
+ */
+void fairwq_constraint_admit(struct fairwq_work *work);
+
+/* ---- Flows -------------------------------------------------------------- */
+
+/*
+ * For clients that are known only by a number (a cgroup, a tenant, an address):
+ *
+ *   struct fairwq_flows *flows = fairwq_flows_create(pool, NULL);
+ *
+ *   fairwq_flows_queue(flows, number, &obj->work);
+ *   ...
+ *   fairwq_flows_destroy(flows);      and then the pool
+ *
+ * Any number of callers may queue to flows, and change their idle time, at the
+ * same time. fairwq_flows_destroy() waits for those that were not refused.
+ */
+
+/* Longest time that an idle flow may be told to stay: a day. */
+#define FAIRWQ_MAX_IDLE_MS	86400000U
+
+/**
+ * fairwq_flows_create - prepare batches that are made by key, on first use
+ * @pool: the pool that they are to be in
+ * @attrs: the attributes of each of them; NULL for the default ones. @released
+ *	must be NULL, because these batches are not the caller's. Without a
+ *	@parent, a client that can choose its keys gets a share for each of them.
+ *	With one, all of them together get the owner's share. @flows keeps the
+ *	owner's memory; an owner that is disposed meanwhile stays their owner
+ *
+ * In debugfs the batches are called "flow-" and the key in hexadecimal. Items
+ * for which there was no memory share one batch, "flows-shared". That one has
+ * no max_queued, so that its items do not make each other fail.
+ *
+ * The caller must end @flows by fairwq_flows_destroy() before the pool ends.
+ *
+ * Context: Process context, may sleep. May be called from an item.
+ * Return: the flows, or ERR_PTR(): -EINVAL; -ENOMEM; -ESHUTDOWN if the pool is
+ * being destroyed or the owner was disposed.
+ */
+struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
+					 const struct fairwq_batch_attrs *attrs);
+
+/**
+ * fairwq_flows_destroy - refuse new items, run the rest, and end
+ * @flows: the flows; NULL or an ERR_PTR() does nothing
+ *
+ * As with destroy_workqueue(), every accepted item has returned when this
+ * returns. New ones are refused with -ESHUTDOWN, also those of the pool's own
+ * items. The caller must make sure that @flows is not used after the return.
+ *
+ * The batches leave the pool soon after, and at the latest with it. A pool must
+ * not be destroyed before its flows: fairwq_pool_destroy() warns then, takes
+ * the batches along, and the flows refuse items until they are destroyed.
+ *
+ * Context: Process context, sleeps. From one of the pool's own items it warns
+ * and returns with nothing done.
+ */
+void fairwq_flows_destroy(struct fairwq_flows *flows);
+
+/**
+ * fairwq_flows_queue - queue a work to the batch of a key
+ * @flows: the flows
+ * @key: any number. Equal numbers are one flow, and flows take turns
+ * @work: the work, set up by fairwq_work_init()
+ *
+ * The first call for a key makes its batch. If there is no memory for that, the
+ * item goes to the batch that @flows has for all such items, and is counted:
+ * see fairwq_flows_fallbacks(). On PREEMPT_RT that also happens if the caller
+ * may not be preempted. Each further call for the key tries again.
+ *
+ * Items of one key start in the order in which they were queued, as with
+ * fairwq_queue(). That also holds if the flow was idle, went, and was made anew
+ * in between.
+ *
+ * What is not promised: an order between items that went to the shared batch
+ * and later ones of the key that did not.
+ *
+ * Context: Any but NMI. Does not sleep. May be called from an item. For a key
+ * that has a flow it takes no lock but those of fairwq_queue().
+ * Return: as fairwq_queue(); -ESHUTDOWN also if @flows is being destroyed.
+ * Memory is never a reason to refuse. A flow that was made stays until it is
+ * found idle, even if the item was refused.
+ */
+int fairwq_flows_queue(struct fairwq_flows *flows, u64 key, struct fairwq_work *work);
+
+/**
+ * fairwq_flows_set_idle_ms - change how long an idle flow stays
+ * @flows: the flows
+ * @ms: milliseconds since its last item has ended, up to FAIRWQ_MAX_IDLE_MS; 0:
+ *	until fairwq_flows_destroy(). The default is 10 s
+ *
+ * fairwq looks at each flow four times within the idle time. So a flow may stay
+ * for up to half as long again, and at least a few jiffies. An idle flow takes
+ * up to 3 KiB of memory, and no time but for that look.
+ *
+ * Context: Any but NMI. Does not sleep.
+ * Return: 0 or -EINVAL.
+ */
+int fairwq_flows_set_idle_ms(struct fairwq_flows *flows, unsigned int ms);
+
+/**
+ * fairwq_flows_fallbacks - return how many items had to share a batch
+ * @flows: the flows
+ *
+ * Context: Any.
+ * Return: the number of items, since @flows was created, that went to the
+ * shared batch because there was no memory; 0 if @flows is NULL or an
+ * ERR_PTR().
+ */
+u64 fairwq_flows_fallbacks(struct fairwq_flows *flows);
+
 DEFINE_FREE(fairwq_flows_destroy, struct fairwq_flows *, fairwq_flows_destroy(_T))
+
+/* ---- Failure ------------------------------------------------------------ */
+
+/**
+ * enum fairwq_event - what a notifier of a pool is told
+ * @FAIRWQ_EVENT_FAILURE: an item has failed; see struct fairwq_failure
+ */
+enum fairwq_event {
+	FAIRWQ_EVENT_FAILURE = 1,
+};
+
+/**
+ * struct fairwq_failure - an item that has failed
+ * @pool: the pool that it runs in
+ * @batch: the batch that it was queued to. A callback that keeps it must take a
+ *	reference
+ * @func: its function
+ * @err: the reason, a negative error number
+ *
+ * Valid until the callback returns.
+ */
+struct fairwq_failure {
+	struct fairwq_pool *pool;
+	struct fairwq_batch *batch;
+	fairwq_func_t func;
+	int err;
+};
+
+/**
+ * fairwq_report_failure - report that the calling item has failed
+ * @err: the reason, a negative error number
+ *
+ * Counts a failure of the item's batch and pool, which debugfs shows, and calls
+ * the pool's notifiers. Changes nothing else: the item ends when its function
+ * returns, as always, and the items behind it go on. An item may report any
+ * number of times.
+ *
+ * Context: From the function of an item, in process context, may sleep. From
+ * anywhere else it warns and does nothing.
+ */
+void fairwq_report_failure(int err);
+
+/**
+ * fairwq_pool_register_notifier - call a notifier for events of a pool
+ * @pool: the pool
+ * @nb: called with a value of enum fairwq_event and the struct that this names.
+ *	Notifiers with a higher priority come first, until one of them returns
+ *	NOTIFY_STOP
+ *
+ * The callback runs in process context, inside the item that failed, and delays
+ * that item. It may sleep and queue works. It must not register or unregister a
+ * notifier of @pool, nor wait for @pool or a batch of it.
+ *
+ * Context: Process context, may sleep. Not from a callback.
+ * Return: 0, or -EEXIST if @nb is registered already, or -EINVAL.
+ */
+int fairwq_pool_register_notifier(struct fairwq_pool *pool, struct notifier_block *nb);
+
+/**
+ * fairwq_pool_unregister_notifier - call a notifier no more
+ * @pool: the pool
+ * @nb: the notifier that was registered
+ *
+ * When this returns the callback does not run, and will not run again.
+ *
+ * Context: Process context, sleeps. Not from a callback.
+ * Return: 0, or -ENOENT if @nb was not registered, or -EINVAL.
+ */
+int fairwq_pool_unregister_notifier(struct fairwq_pool *pool, struct notifier_block *nb);
+
+/*
+ * ---- Limits ---------------------------------------------------------------
+ *
+ * No function may be called from NMI. No item is preempted: a turn lasts as
+ * long as its function. Turns are fair within one pool, not between pools. No
+ * choice of CPU: the workers are those of an unbound workqueue. An item that
+ * waits for another item of its pool needs a second runner.
+ * Documentation/guarantees.rst has the whole list.
+ */
 
 #endif /* FAIRWQ_H */

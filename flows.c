@@ -275,28 +275,6 @@ static int fairwq_flows_fall_back(struct fairwq_flows *flows, struct fairwq_work
 	return 1;
 }
 
-/**
- * fairwq_flows_queue - queue a work to the batch of a key
- * @flows: the flows
- * @key: any number; equal numbers are one flow, and flows take turns
- * @work: the work, set up by fairwq_work_init()
- *
- * The first call for a key makes its batch. If there is no memory for that (on
- * PREEMPT_RT also if the caller may not be preempted), the item goes to the
- * batch that @flows has for all such items, and is counted; see
- * fairwq_flows_fallbacks(). Each further call tries again.
- *
- * Items of one key start in the order in which they were queued, as with
- * fairwq_queue(), also if the flow was idle, went, and was made anew in
- * between. What is not promised: an order between those of its items that went
- * to the shared batch and later ones that did not.
- *
- * Context: Any but NMI; also from an item. Sleeps for nothing; for a key that
- * has a flow it takes no lock but those of fairwq_queue().
- * Return: as fairwq_queue(), and -ESHUTDOWN if @flows is being destroyed.
- * Memory is never a reason to refuse. A flow that was made stays, until it is
- * found idle, even if the item was refused.
- */
 int fairwq_flows_queue(struct fairwq_flows *flows, u64 key, struct fairwq_work *work)
 {
 	struct fairwq_flow *flow;
@@ -328,15 +306,6 @@ int fairwq_flows_queue(struct fairwq_flows *flows, u64 key, struct fairwq_work *
 }
 EXPORT_SYMBOL_GPL(fairwq_flows_queue);
 
-/**
- * fairwq_flows_fallbacks - how many items had to share a batch
- * @flows: the flows
- *
- * Context: Any.
- * Return: the number of items, since @flows was created, that were queued to
- * the shared batch as there was no memory for one of their own; 0 if @flows is
- * NULL.
- */
 u64 fairwq_flows_fallbacks(struct fairwq_flows *flows)
 {
 	if (fairwq_is_no_pointer(flows)) {
@@ -468,20 +437,6 @@ static void fairwq_flows_sweep_fn(struct work_struct *work)
 		fairwq_flows_arm(flows);
 }
 
-/**
- * fairwq_flows_set_idle_ms - change how long an idle flow stays
- * @flows: the flows
- * @ms: milliseconds from when its last item has ended; up to
- *	FAIRWQ_MAX_IDLE_MS, a day; 0: until fairwq_flows_destroy(). 10 s unless
- *	this is called
- *
- * It is looked after four times within the idle time, so a flow may stay for
- * up to half as long again, and at least a few jiffies. A flow that is idle
- * takes up to 3 KiB of memory, and no time but for being looked at.
- *
- * Context: Any but NMI.
- * Return: 0 or -EINVAL.
- */
 int fairwq_flows_set_idle_ms(struct fairwq_flows *flows, unsigned int ms)
 {
 	unsigned long idle;
@@ -542,26 +497,6 @@ static void fairwq_flows_init(struct fairwq_flows *flows, struct fairwq_batch *s
 	flows->idle = msecs_to_jiffies(FLOWS_DFL_IDLE_MS);
 }
 
-/**
- * fairwq_flows_create - prepare batches that are made by key, on first use
- * @pool: the pool that they are to be in
- * @attrs: what each of them is to be like; NULL for a default batch of NORMAL
- *	priority. @released must be NULL: these batches are not the client's,
- *	and nobody could say whose each was. With a @parent all of them together
- *	get the owner's share: without one, a client that uses ever new keys gets
- *	a share for each of them. @flows keeps the owner's memory; an owner that is
- *	disposed meanwhile goes on being their owner
- *
- * In debugfs they are called "flow-" and the key in hexadecimal, and the one
- * that is shared by items for which there was no memory "flows-shared". That
- * one is like the others, except that it has no max_queued: those who are in
- * it through no fault of theirs do not make each other fail.
- *
- * Context: Process context, may sleep; also from an item.
- * Return: the flows, or ERR_PTR(): -EINVAL, -ENOMEM, or -ESHUTDOWN if the pool
- * is being destroyed. To be ended by fairwq_flows_destroy(), before the pool
- * is.
- */
 struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
 					 const struct fairwq_batch_attrs *attrs)
 {
@@ -600,21 +535,6 @@ static void fairwq_flows_end_batch(struct fairwq_batch *batch)
 	fairwq_batch_put(batch);
 }
 
-/**
- * fairwq_flows_destroy - refuse new items, run the rest, and end
- * @flows: the flows; NULL or an ERR_PTR() does nothing
- *
- * As with destroy_workqueue(): every item that was accepted has returned when
- * this does. New ones are refused with -ESHUTDOWN, also those of the pool's own
- * items. Nobody else may use @flows once this has returned.
- *
- * The batches leave the pool soon after, and at the latest with it. A pool must
- * not be destroyed before its flows: fairwq_pool_destroy() then warns, but
- * takes the batches along, and the flows refuse items until they are destroyed.
- *
- * Context: Process context, sleeps. From one of the pool's own items it warns
- * and returns with nothing done.
- */
 void fairwq_flows_destroy(struct fairwq_flows *flows)
 {
 	const struct fairwq_turn *turn;

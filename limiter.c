@@ -6,16 +6,6 @@
 
 #include "internal.h"
 
-/**
- * fairwq_limiter_flush - wait for the items that are queued now
- * @limiter: the limiter
- *
- * As fairwq_serializer_flush(). What is queued meanwhile starts when those
- * before have ended.
- *
- * Context: Process context, sleeps. From one of its own items it warns and
- * returns at once.
- */
 void fairwq_limiter_flush(struct fairwq_limiter *limiter)
 {
 	if (WARN_ON_ONCE(!limiter))
@@ -27,15 +17,6 @@ void fairwq_limiter_flush(struct fairwq_limiter *limiter)
 }
 EXPORT_SYMBOL_GPL(fairwq_limiter_flush);
 
-/**
- * fairwq_limiter_destroy - refuse new items, wait until all have ended
- * @limiter: the limiter
- *
- * As fairwq_serializer_destroy().
- *
- * Context: Process context, sleeps. From one of its own items it warns and
- * returns with nothing done.
- */
 void fairwq_limiter_destroy(struct fairwq_limiter *limiter)
 {
 	if (WARN_ON_ONCE(!limiter))
@@ -49,20 +30,6 @@ void fairwq_limiter_destroy(struct fairwq_limiter *limiter)
 }
 EXPORT_SYMBOL_GPL(fairwq_limiter_destroy);
 
-/**
- * fairwq_limiter_queue - queue a work to a batch, if not too many run
- * @limiter: the limiter; it must stay until @work has ended
- * @batch: where @work is to run; any batch of any pool
- * @work: the work, set up by fairwq_work_init()
- *
- * At most as many items of a limiter as it was set up for are in flight: on
- * their way in their batches, or running. The others wait, in queue order. See
- * fairwq_queue_constrained() for what else that means.
- *
- * Context: Any but NMI. Allocates nothing. May be called from @work's own
- * function.
- * Return: as fairwq_queue_constrained(); -ESHUTDOWN also if @limiter is being destroyed.
- */
 int fairwq_limiter_queue(struct fairwq_limiter *limiter, struct fairwq_batch *batch,
 			 struct fairwq_work *work)
 {

@@ -70,17 +70,6 @@ static void fairwq_pool_free_runners(struct fairwq_pool *pool)
 		fairwq_runner_free(runner);
 }
 
-/**
- * fairwq_pool_set_max_active - change how many items may run at once
- * @pool: the pool
- * @max_active: 1 to FAIRWQ_MAX_ACTIVE
- *
- * Items that run go on: when the number is lowered, more than @max_active may
- * run until they end.
- *
- * Context: Process context, may sleep; also from an item.
- * Return: 0, -EINVAL or -ENOMEM; on an error nothing was changed.
- */
 int fairwq_pool_set_max_active(struct fairwq_pool *pool, unsigned int max_active)
 {
 	int err;
@@ -287,19 +276,6 @@ static struct workqueue_struct *fairwq_pool_alloc_wq(struct fairwq_pool *pool)
 			       atomic_inc_return(&seq), pool->name);
 }
 
-/**
- * fairwq_pool_create - create a pool of runners with a fair tree of batches
- * @attrs: what it is to be like; NULL for the default
- * @fmt: printf format of its name, shown in debugfs and traces; need not be
- *	unique. Control characters become '?'
- *
- * In a kernel that has fairwq built in, clients may call this from their
- * core_initcall() on.
- *
- * Context: Process context, may sleep.
- * Return: the pool, or ERR_PTR(): -EINVAL, -ENOMEM, or -ENODEV if fairwq has not
- * been started yet.
- */
 struct fairwq_pool *fairwq_pool_create(const struct fairwq_pool_attrs *attrs,
 				       const char *fmt, ...)
 {
@@ -435,18 +411,6 @@ static bool fairwq_pool_from_inside(struct fairwq_pool *pool, const char *what)
 			 turn->func, pool->name, turn->batch->name, what);
 }
 
-/**
- * fairwq_pool_flush - wait for everything that is queued now
- * @pool: the pool
- *
- * On return every item that was queued to any of the pool's batches before the
- * call has ended. Items that are queued meanwhile are not waited for, nor are
- * those that wait in a constraint. Waits
- * for paused batches until they are resumed or disposed.
- *
- * Context: Process context, sleeps. From one of the pool's own items it warns
- * and returns at once.
- */
 void fairwq_pool_flush(struct fairwq_pool *pool)
 {
 	if (WARN_ON_ONCE(fairwq_is_no_pointer(pool)))
@@ -521,18 +485,6 @@ static void fairwq_pool_wait_drained(struct fairwq_pool *pool, bool private)
 	} while (!fairwq_pool_is_idle(pool, false));
 }
 
-/**
- * fairwq_pool_drain - wait until the pool is empty
- * @pool: the pool
- *
- * While this waits, only items of the pool itself may queue to it; anybody
- * else gets -ESHUTDOWN. When it returns, everybody may queue again. Waits for
- * paused batches until they are resumed or disposed. What was accepted before, and
- * waits in a constraint, is not waited for, and comes in when it is let go.
- *
- * Context: Process context, sleeps. From one of the pool's own items it warns
- * and returns at once. Not to be called twice at a time.
- */
 void fairwq_pool_drain(struct fairwq_pool *pool)
 {
 	if (WARN_ON_ONCE(fairwq_is_no_pointer(pool)))
@@ -546,24 +498,6 @@ void fairwq_pool_drain(struct fairwq_pool *pool)
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_drain);
 
-/**
- * fairwq_pool_destroy - drain a pool and destroy it
- * @pool: the pool; NULL or an ERR_PTR() does nothing
- *
- * Every item that was accepted runs before this returns, also those of paused
- * batches; every batch that is still there is disposed, and has been released
- * when this returns. References to its batches may outlive the pool: queueing
- * to them gives -ESHUTDOWN.
- *
- * No other caller may use @pool itself when this is called. Only items of the
- * pool, and holders of a reference to one, may use its default batches.
- *
- * This takes an RCU grace period, some milliseconds; not if the pool had no
- * batches but its default ones, or all others were disposed some time ago.
- *
- * Context: Process context, sleeps. From one of the pool's own items it warns
- * and returns with nothing done.
- */
 void fairwq_pool_destroy(struct fairwq_pool *pool)
 {
 	struct fairwq_batch *batch;
@@ -592,16 +526,6 @@ EXPORT_SYMBOL_GPL(fairwq_pool_destroy);
 
 /* ---- in between ------------------------------------------------------- */
 
-/**
- * fairwq_pool_default_batch - the batch for those who have none of their own
- * @pool: the pool
- * @prio: its priority
- *
- * The batch belongs to the pool: it goes with it, and must not be disposed.
- *
- * Context: Any.
- * Return: the batch, or NULL if @pool is NULL or @prio unknown.
- */
 struct fairwq_batch *fairwq_pool_default_batch(struct fairwq_pool *pool,
 					       enum fairwq_prio prio)
 {
@@ -617,14 +541,6 @@ struct fairwq_batch *fairwq_pool_default_batch(struct fairwq_pool *pool,
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_default_batch);
 
-/**
- * fairwq_pool_queue - queue a work to the default batch of NORMAL priority
- * @pool: the pool
- * @work: the work, set up by fairwq_work_init()
- *
- * Context: Any but NMI. Allocates nothing.
- * Return: as fairwq_queue().
- */
 int fairwq_pool_queue(struct fairwq_pool *pool, struct fairwq_work *work)
 {
 	if (fairwq_is_no_pointer(pool))

@@ -255,24 +255,6 @@ int fairwq_try_cancel(struct fairwq_work *work, bool wait)
 	return ret;
 }
 
-/**
- * fairwq_work_cancel - take a work out of the queue
- * @work: the work
- *
- * Does not wait: the function may be running when this returns, or be about to
- * start if this returns false. If it returns true, and the function is not
- * running from an earlier time, @work may be freed, unless somebody else is in
- * the middle of a queue call for it.
- *
- * Such a call, on another CPU, or interrupted by the caller, is undone, too; it
- * returns 1 all the same, and touches @work until it returns. If @work is queued
- * again before that, it goes to the batch that the first call was for, and without a
- * delay; through a constraint, or after a grace period, that is refused with -EBUSY. A
- * call through a constraint is not undone, but waited for, as it has interrupts off.
- *
- * Context: Any but NMI; also from @work's own function.
- * Return: true if it was pending.
- */
 bool fairwq_work_cancel(struct fairwq_work *work)
 {
 	int ret;
@@ -456,24 +438,6 @@ static void fairwq_lockdep_work(struct fairwq_work *work)
 #endif
 }
 
-/**
- * fairwq_work_flush - wait for the run that was queued last
- * @work: the work
- *
- * If @work is pending, waits until that run has ended, or was cancelled; else
- * for the run that is under way, if there is one. Does not wait for what is
- * queued meanwhile, also if the function queues itself again; nor for the delay
- * of a delayed work, see fairwq_delayed_work_flush(). If @work waits in a
- * constraint, this sleeps until it is let go, and may then wait for a later
- * run.
- *
- * The caller sees to it that @work is not freed meanwhile.
- *
- * Context: Process context, sleeps. From @work's own function it warns and
- * returns false; and so it does from an item behind which @work waits in a
- * serializer, where it stays.
- * Return: true if it waited, false if there was nothing to wait for.
- */
 bool fairwq_work_flush(struct fairwq_work *work)
 {
 	if (WARN_ON_ONCE(!work))
@@ -546,16 +510,6 @@ static bool fairwq_cancel_and_wait(struct fairwq_work *work, const char *what)
 	return ret;
 }
 
-/**
- * fairwq_work_disable - cancel a work and refuse to queue it
- * @work: the work
- *
- * Counted: until fairwq_work_enable() was called as often, queueing @work gives
- * -ECANCELED. Does not wait: the function may be running when this returns.
- *
- * Context: Any but NMI; also from @work's own function.
- * Return: true if it was pending.
- */
 bool fairwq_work_disable(struct fairwq_work *work)
 {
 	if (WARN_ON_ONCE(!work))
@@ -565,17 +519,6 @@ bool fairwq_work_disable(struct fairwq_work *work)
 }
 EXPORT_SYMBOL_GPL(fairwq_work_disable);
 
-/**
- * fairwq_work_disable_sync - disable a work and wait until it does not run
- * @work: the work
- *
- * On return @work is neither pending nor running, and stays so until it is
- * enabled. Waits as fairwq_work_cancel_sync() does.
- *
- * Context: Process context, sleeps. From @work's own function it warns, and
- * does not wait.
- * Return: true if it was pending.
- */
 bool fairwq_work_disable_sync(struct fairwq_work *work)
 {
 	if (WARN_ON_ONCE(!work))
@@ -586,15 +529,6 @@ bool fairwq_work_disable_sync(struct fairwq_work *work)
 }
 EXPORT_SYMBOL_GPL(fairwq_work_disable_sync);
 
-/**
- * fairwq_work_enable - undo one fairwq_work_disable()
- * @work: the work
- *
- * What was refused meanwhile is not queued.
- *
- * Context: Any but NMI.
- * Return: true if @work can be queued again, false if it is still disabled.
- */
 bool fairwq_work_enable(struct fairwq_work *work)
 {
 	unsigned long flags;
@@ -611,21 +545,6 @@ bool fairwq_work_enable(struct fairwq_work *work)
 }
 EXPORT_SYMBOL_GPL(fairwq_work_enable);
 
-/**
- * fairwq_work_cancel_sync - cancel a work and wait until it does not run
- * @work: the work
- *
- * On return @work is neither pending nor running, also if its function queues
- * itself: it is disabled meanwhile. Unless somebody else queues it afterwards,
- * it may be freed. The end of a grace period that @work waits for is waited
- * for, as cancel_work_sync() does; so is a constraint of the caller's own that
- * keeps @work back. A call of dropped() is not waited for, see
- * fairwq_batch_cancel().
- *
- * Context: Process context, sleeps. From @work's own function it warns, and
- * does not wait.
- * Return: true if it was pending.
- */
 bool fairwq_work_cancel_sync(struct fairwq_work *work)
 {
 	bool ret = fairwq_work_disable_sync(work);
@@ -767,30 +686,6 @@ static struct fairwq_work *fairwq_drop_give(struct fairwq_batch *batch,
 	return work;
 }
 
-/**
- * fairwq_batch_cancel - take everything out of a batch's queue
- * @batch: the batch; the caller holds a reference
- * @dropped: called for each item that is dropped, in the caller's context,
- *	without a lock; the item is not pending any more: it may be freed or
- *	queued again. Or NULL
- *
- * Drops what was queued to @batch before the call and has not started: first
- * what waits for its own last run to end, then the rest, in the order in which it
- * was queued. What runs goes on; what is queued meanwhile stays, also what
- * @dropped queues. Delayed works whose time has not come are not dropped, nor
- * is what waits in a constraint.
- *
- * An item is pending until @dropped is called for it. Whoever cancels it before
- * that has it, and it is not one of the dropped. A batch that was disposed is
- * released after the last call of @dropped.
- *
- * What is not promised: that nothing of @batch runs when this returns. For
- * that, flush afterwards. Nor does fairwq_work_cancel_sync() wait for
- * @dropped.
- *
- * Context: Any but NMI; also from one of @batch's own items.
- * Return: how many were dropped.
- */
 unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
 				  void (*dropped)(struct fairwq_work *work))
 {

@@ -100,9 +100,34 @@ run_checkpatch() {
 	return $rc
 }
 
-# All of ours has to be right, not only what clients call.
+# What clients may call: exported, and neither behind a macro nor for the tests.
+exported_to_clients() {
+	ours '*.c' ':!*/*' | xargs sed -n 's/^EXPORT_SYMBOL_GPL(\(fairwq_[a-z_]*\));$/\1/p' |
+		grep -vE '^fairwq_(test_|mutant_)' | sort
+}
+
+# $1: the kernel's script, the rest: files. The functions that kernel-doc describes there.
+described() {
+	local script=$1
+	shift
+	python3 "$script" -rst "$@" 2>/dev/null |
+		sed -n 's/^\.\. c:function:: .*\b\(fairwq_[a-z_]*\) (.*/\1/p' | sort
+}
+
+# All of ours has to be right. Each function that clients may call has to be described,
+# beside its declaration in fairwq.h: the installed package has no other file.
 run_kernel_doc() {
-	cd "$top" && ours '*.[ch]' | xargs python3 "$1/tools/docs/kernel-doc" -none -Wall -Werror
+	local script=$1/tools/docs/kernel-doc clients in_header in_source
+	cd "$top" || return
+	ours '*.[ch]' | xargs python3 "$script" -none -Wall -Werror || return
+	clients=$(exported_to_clients)
+	[ -n "$clients" ] || { echo "no function is exported"; return 1; }
+	in_header=$(comm -23 <(echo "$clients") <(described "$script" fairwq.h))
+	in_source=$(comm -12 <(echo "$clients") <(ours '*.c' ':!*/*' |
+		xargs grep -lF '/**' | while read -r f; do described "$script" "$f"; done | sort))
+	[ -z "$in_header" ] || printf 'without kernel-doc in fairwq.h: %s\n' $in_header
+	[ -z "$in_source" ] || printf 'described in a .c file, not in fairwq.h: %s\n' $in_source
+	[ -z "$in_header$in_source" ]
 }
 
 run_codespell() {
