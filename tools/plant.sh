@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # plant.sh FROM DIR CONFIG... [NAME=VALUE...]: put fairwq into a kernel tree, as
-# Documentation/fairwq.rst says, and build it as user-mode Linux with fairwq in the
+# Documentation/usage.rst says, and build it as user-mode Linux with fairwq in the
 # kernel itself. The tree is DIR/tree, the kernel DIR/tree/objects/linux.
 #
 # FROM is a kernel's source, and then all of it is built. Or it is the build folder of
