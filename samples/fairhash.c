@@ -2,11 +2,14 @@
 /*
  * /dev/fairhash: write bytes, read their SHA-256 in hex.
  *
- * A real client of fairwq. Every write is an item, every descriptor a
- * serializer, as a hash takes its blocks in order, and every process a batch: a
- * process that hashes over sixty-four descriptors at once gets no more of the
- * pool than one that hashes over a single one. The processes of a user have one
- * owner, so a user gains nothing by starting many of them, or new ones.
+ * A real client of fairwq:
+ *
+ *   a write        is an item
+ *   a descriptor   is a serializer, because a hash takes its blocks in order
+ *   a process      is a batch: one that hashes over sixty-four descriptors at
+ *                  once gets no more of the pool than one with a single one
+ *   a user         is the owner of the batches of its processes, so it gains
+ *                  nothing by starting many processes, or new ones
  *
  *   exec 3<>/dev/fairhash; cat file >&3; read -r digest <&3
  *
@@ -30,11 +33,11 @@
  * An error that comes after a write was accepted is the answer of the next
  * read, once, and the descriptor starts anew.
  *
- * Who owns what: an accepted block holds its file, the file holds its client,
- * and the client holds the batch. So a process may close, or die, with blocks
- * outstanding: they are hashed and freed, and with the last of them its batch
- * is disposed. A descriptor costs at most max_backlog + FAIRHASH_MAX_WRITE
- * bytes of kernel memory, charged to the writer's memory cgroup.
+ * Lifetimes: an accepted block holds its file, the file holds its client, and
+ * the client holds the batch. So a process may close, or die, with blocks
+ * outstanding. They are hashed and freed. With the last of them the batch is
+ * disposed. A descriptor costs at most max_backlog + FAIRHASH_MAX_WRITE bytes
+ * of kernel memory, charged to the writer's memory cgroup.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -71,11 +74,11 @@
 
 static char *policy = "round_robin";
 module_param(policy, charp, 0444);
-MODULE_PARM_DESC(policy, "who is served next: round_robin (default) or fifo");
+MODULE_PARM_DESC(policy, "order of service: round_robin (default) or fifo");
 
 /*
- * The default hashes on every CPU. With 1 the turns can be seen one by one,
- * and the pool is what everybody waits for: the demo wants that.
+ * The default hashes on every CPU. The demo uses 1, because then the turns can
+ * be seen one by one, and the pool is the bottleneck.
  */
 static unsigned int max_active;
 module_param(max_active, uint, 0444);
@@ -92,14 +95,13 @@ MODULE_PARM_DESC(max_backlog, "bytes a descriptor may have outstanding before it
  * F: fairhash_file::lock
  * B: fairhash_file::blocks_lock; taken inside F
  * I: set at the start and never changed
- * H: whoever hashes: the item that runs, or, while there are no blocks, a
- *    holder of F
+ * H: the item that runs, or, while there are no blocks, a holder of F
  */
 
 /*
- * A user that has had the device open: the owner of the batches of its processes. Kept
- * until the module goes: with a new owner for each new process, what the last one has
- * had would be forgotten.
+ * A user that has had the device open: the owner of the batches of its
+ * processes. It is kept until the module goes. Otherwise a user could shed its
+ * debt by starting a new process.
  */
 struct fairhash_user {
 	struct list_head node;		/* C: in fairhash_users */
@@ -150,7 +152,7 @@ static atomic_t fairhash_nr_clients;	/* on the list, or on their way out */
 
 /* ------------------------------------------------------------- clients -- */
 
-/* A name that is one word in a table, whatever the process calls itself. */
+/* Make a name that is one word in a table, whatever the name of the process. */
 static void fairhash_client_name(char *name, size_t size)
 {
 	char comm[TASK_COMM_LEN];
@@ -163,7 +165,10 @@ static void fairhash_client_name(char *name, size_t size)
 	}
 }
 
-/* The user that runs the calling process; a new one if it was not seen yet; or ERR_PTR(). */
+/*
+ * Find the user that runs the calling process, or create it. Return: the user,
+ * or ERR_PTR().
+ */
 static struct fairhash_user *fairhash_user_get(void)
 {
 	struct fairhash_user *user;
@@ -219,7 +224,10 @@ static struct fairhash_client *fairhash_client_create(const struct fairhash_user
 	return client;
 }
 
-/* The client that is the calling process; a new one if it has none yet. */
+/*
+ * Find the client that is the calling process, or create it. Return: the
+ * client, or ERR_PTR().
+ */
 static struct fairhash_client *fairhash_client_get(void)
 {
 	struct fairhash_client *client;
@@ -303,7 +311,7 @@ static struct fairhash_file *fairhash_file_create(void)
 	return file;
 }
 
-/* Nobody has it any more, but that the last block may be about to return. */
+/* Take the file down. Nothing uses it, but the last block may be about to return. */
 static void fairhash_file_end(struct fairhash_file *file)
 {
 	fairwq_serializer_destroy(&file->serial);
@@ -345,7 +353,7 @@ static void fairhash_block_add(struct fairhash_file *file, struct fairhash_block
 	spin_unlock(&file->blocks_lock);
 }
 
-/* @block leaves its file, which may be the end of the file. */
+/* Take @block out of its file, and free it. That may be the end of the file. */
 static void fairhash_block_done(struct fairhash_block *block, int err)
 {
 	struct fairhash_file *file = block->file;
@@ -357,12 +365,12 @@ static void fairhash_block_done(struct fairhash_block *block, int err)
 	spin_unlock(&file->blocks_lock);
 	kvfree(block);
 	wake_up_interruptible(&file->wait);
-	/* Not here: this may be an item of the serializer that lies in it. */
+	/* Not freed here, because this may be an item of the serializer in the file. */
 	if (refcount_dec_and_test(&file->users))
 		fairwq_pool_queue(fairhash_pool, &file->end_work);
 }
 
-/* The order of a descriptor's blocks is its serializer's affair. */
+/* Queue a block. The serializer keeps the order. Return: 0 or an error. */
 static int fairhash_serial_queue(struct fairhash_file *file, struct fairhash_block *block)
 {
 	int ret;
@@ -375,7 +383,7 @@ static int fairhash_serial_queue(struct fairhash_file *file, struct fairhash_blo
 	return ret ? ret : -EIO;
 }
 
-/* The item: its turn has come. */
+/* The function of an item. */
 static void fairhash_hash_block(struct fairwq_work *work)
 {
 	struct fairhash_block *block = container_of(work, struct fairhash_block, work);
@@ -407,9 +415,10 @@ static bool fairhash_has_room(struct fairhash_file *file)
 }
 
 /*
- * Take the file's lock at a moment when @ready is true. It stays true while
- * the lock is held, since only its holder adds to the backlog. The wait itself
- * is without the lock, so that a reader and a writer do not keep each other.
+ * Take the file's lock at a moment when @ready is true. It stays true while the
+ * lock is held, because only the holder adds to the backlog. The wait itself is
+ * without the lock, so that a reader and a writer do not block each other.
+ * Return: 0 with the lock held, -EAGAIN or -ERESTARTSYS without it.
  */
 static int fairhash_lock_when(struct fairhash_file *file,
 			      bool (*ready)(struct fairhash_file *), bool nonblock)
@@ -429,7 +438,7 @@ static int fairhash_lock_when(struct fairhash_file *file,
 
 /* -------------------------------------------------------- read and write -- */
 
-/* The next write begins a new hash. */
+/* Begin a new hash with the next write. */
 static void fairhash_restart_locked(struct fairhash_file *file)
 {
 	lockdep_assert_held(&file->lock);
@@ -450,7 +459,7 @@ static int fairhash_take_error(struct fairhash_file *file)
 	return err;
 }
 
-/* With all blocks hashed: make the digest, unless it is there already. */
+/* Make the digest, unless it is there. All blocks are hashed. Return: 0 or an error. */
 static int fairhash_finish_locked(struct fairhash_file *file)
 {
 	u8 digest[SHA256_DIGEST_SIZE];
@@ -548,7 +557,7 @@ static ssize_t fairhash_write(struct file *filp, const char __user *buf, size_t 
 	return err ? err : len;
 }
 
-/* Without the lock: what it tells may be old by the time it is read anyway. */
+/* No lock: the answer may be out of date before the caller reads it anyway. */
 static __poll_t fairhash_poll(struct file *filp, poll_table *wait)
 {
 	struct fairhash_file *file = filp->private_data;
@@ -579,7 +588,7 @@ static int fairhash_open(struct inode *inode, struct file *filp)
 	return stream_open(inode, filp);
 }
 
-/* Does not wait: the blocks that are outstanding keep what they need. */
+/* Close without waiting: outstanding blocks hold the file. */
 static int fairhash_release(struct inode *inode, struct file *filp)
 {
 	struct fairhash_file *file = filp->private_data;
@@ -658,10 +667,10 @@ free_sha256:
 }
 
 /*
- * No descriptor is open, or the module could not go. But blocks may be left
- * from descriptors that were closed. The end of a file, which comes after its
- * last block, takes its client along; that it has returned as well is for
- * fairwq_pool_destroy() to wait for.
+ * No descriptor is open, because an open one keeps the module. But blocks of
+ * closed descriptors may be left. The last block of a file ends the file, which
+ * ends its client: wait for that first. fairwq_pool_destroy() waits until the
+ * function has returned, too.
  */
 static void __exit fairhash_exit(void)
 {

@@ -12,7 +12,7 @@ struct greeting {			/* an object of the driver ... */
 static struct fairwq_pool *pool;
 static struct greeting anna[4], bert[1];
 
-/* Called when the turn has come. May sleep; may free the object. */
+/* The item has its turn. The function may sleep, and may free the object. */
 static void greet(struct fairwq_work *work)
 {
 	struct greeting *g = container_of(work, struct greeting, work);
@@ -21,7 +21,7 @@ static void greet(struct fairwq_work *work)
 	msleep(20);
 }
 
-/* A client gets a batch, queues to it, and disposes it when he is done. */
+/* Create a batch for one client, queue its items, and dispose of the batch. */
 static void serve_client(const char *name, struct greeting *g, int items)
 {
 	struct fairwq_batch *batch = fairwq_batch_create(pool, NULL, "%s", name);
@@ -34,7 +34,7 @@ static void serve_client(const char *name, struct greeting *g, int items)
 		if (fairwq_queue(batch, &g->work) < 0)
 			pr_warn("hello: %s was refused\n", name);
 	}
-	fairwq_batch_dispose(batch);	/* what was accepted still runs */
+	fairwq_batch_dispose(batch);	/* accepted items still run */
 }
 
 static int __init hello_init(void)
@@ -44,15 +44,15 @@ static int __init hello_init(void)
 	pool = fairwq_pool_create(&attrs, "hello");
 	if (IS_ERR(pool))
 		return PTR_ERR(pool);
-	serve_client("anna", anna, 4);	/* anna asks four times, and yet */
-	serve_client("bert", bert, 1);	/* bert is the second, not the fifth */
+	serve_client("anna", anna, 4);	/* four items of anna, and yet */
+	serve_client("bert", bert, 1);	/* bert's is the second, not the fifth */
 	return 0;
 }
 module_init(hello_init);
 
 static void __exit hello_exit(void)
 {
-	fairwq_pool_destroy(pool);	/* returns when all of them have run */
+	fairwq_pool_destroy(pool);	/* returns when all items have run */
 }
 module_exit(hello_exit);
 MODULE_DESCRIPTION("The smallest user of fairwq");

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A constraint of a driver's own: a step goes on when the steps that it comes
- * after have completed, as with the targets of a makefile. Steps that do not
- * wait for each other run at the same time.
+ * A constraint of a driver's own: a step goes on when the steps before it have
+ * completed, as with the targets of a makefile. Steps that do not wait for each
+ * other run at the same time.
+ *
+ * Each step counts what it waits for: the steps before it, and its own queue
+ * call. The call that counts down to 0 lets the step go. So steps may be queued
+ * in any order, and no lock is needed.
  */
 #include <linux/atomic.h>
 #include <linux/bitops.h>
@@ -15,7 +19,7 @@ enum { CONFIG, MAIN_O, UTIL_O, MANUAL, PROGRAM, PACKAGE, NR_STEPS };
 struct step {
 	const char *name;
 	unsigned long after;		/* the steps that it comes after */
-	atomic_t missing;		/* so many of them, and that it is queued */
+	atomic_t missing;		/* those that have not completed, and its queue call */
 	struct fairwq_work work;
 	struct fairwq_constraint constraint;
 };
@@ -32,19 +36,22 @@ static struct step steps[NR_STEPS] = {
 static unsigned long made;		/* the steps whose functions have returned */
 static struct fairwq_pool *pool;
 
-/* One thing less that @step waits for. Only one caller sees the last of them. */
+/* Count down. Return: true to the one caller that must let @step go. */
 static bool step_count_down(struct step *step)
 {
 	return atomic_dec_and_test(&step->missing);
 }
 
-/* @work is queued. From here on it is not ours, unless this returns false. */
+/*
+ * @work was queued. If steps are missing, the one that completes last lets it
+ * go, perhaps before this returns.
+ */
 static bool step_admit(struct fairwq_constraint *constraint, struct fairwq_work *work)
 {
 	return step_count_down(container_of(constraint, struct step, constraint));
 }
 
-/* The step has completed: who comes after it may be free to go. */
+/* The step has completed: let go the steps that have waited only for it. */
 static void step_complete(struct fairwq_constraint *constraint)
 {
 	struct step *step = container_of(constraint, struct step, constraint), *next;
@@ -70,7 +77,7 @@ static void step_make(struct fairwq_work *work)
 	set_bit(step - steps, &made);
 }
 
-/* Who is refused will not complete, and yet must not hold up the others. */
+/* A step that is refused never completes. It must not hold up those after it. */
 static void step_queue(struct step *step, struct fairwq_batch *batch)
 {
 	if (fairwq_queue_constrained(&step->constraint, batch, &step->work) == 1)
@@ -92,7 +99,7 @@ static int __init resolver_init(void)
 		fairwq_work_init(&step->work, step_make);
 		fairwq_constraint_init(&step->constraint, &step_ops);
 	}
-	/* In whatever order: here each of them before those that it comes after. */
+	/* Any order will do. Here each step comes before those that it waits for. */
 	batch = fairwq_pool_default_batch(pool, FAIRWQ_PRIO_NORMAL);
 	while (step-- > steps)
 		step_queue(step, batch);
@@ -102,7 +109,7 @@ module_init(resolver_init);
 
 static void __exit resolver_exit(void)
 {
-	fairwq_pool_destroy(pool);	/* returns when all of them have completed */
+	fairwq_pool_destroy(pool);	/* returns when all steps have completed */
 	WARN(made != BIT(NR_STEPS) - 1, "resolver: made %lx\n", made);
 }
 module_exit(resolver_exit);
