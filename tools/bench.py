@@ -18,8 +18,8 @@ lines as they came; table.txt, which is also printed; result.txt, key=value:
                                 ns (per item, unless ROWS below says otherwise;
                                 of single calls the mean of the middle half),
                                 p50_ns .. max_ns, items_s, bytes; off_percent, by
-                                how much of his share a client missed it, the one
-                                that did most; jain, 1 if nobody did
+                                how much of its share a client missed it, the one
+                                that did most; jain, 1 if none did
   ROW.SIDE.FIGURE.min, .max     the spread
   ROW.SIDE.ratio                how many times better the side's first figure is
                                 than that of the row's yardstick: wq_unbound,
@@ -72,7 +72,7 @@ ROWS = {
     'one_each': 'N threads, one item each: items/s; ns of the queue call. "own": a batch each',
 }
 
-# Who: a side's word on itself.
+# A side's word on itself.
 SIDES = {
     'wq_unbound': 'queue_work() on one WQ_UNBOUND workqueue',
     'wq_percpu': 'queue_work() on one per-CPU workqueue',

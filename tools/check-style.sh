@@ -134,6 +134,41 @@ run_codespell() {
 	cd "$top" && ours ':!COPYING' | xargs codespell --ignore-words-list=filp
 }
 
+# Prose names its subject: the caller, the runner, the batch. So these words are not for
+# code, in comments, documentation and messages. tools/prose-to-do lists the files that
+# still have some, with the number; it only gets shorter.
+run_prose() {
+	local word='(?<![-\w])(who|whoever|nobody|somebody|his|he|him)(?!\w)' f n max bad=0
+	local list=tools/prose-to-do
+	cd "$top" || return
+	while read -r f; do
+		n=$(grep -IoiP "$word" "$f" | wc -l)
+		max=$(sed -n "s|^ *\([0-9]*\) $f\$|\1|p" $list)
+		if [ "$n" -gt "${max:-0}" ]; then
+			echo "$f: $n words that name no subject, where ${max:-0} are known:"
+			grep -IniP "$word" "$f"
+			bad=1
+		elif [ "$n" -lt "${max:-0}" ]; then
+			echo "$f: has $n such words by now, not $max: change $list"
+			[ "$n" -gt 0 ] || bad=1
+		fi
+	done < <(ours ':!COPYING' ':!tools/check-style.sh')
+	while read -r _ f; do
+		[ -e "$f" ] || { echo "$f: is in $list, and not there"; bad=1; }
+	done < <(grep -v '^#' $list)
+	[ $bad -eq 0 ]
+}
+
+# The documentation as docutils reads it: tables, headings, references.
+run_markup() {
+	local f rc=0
+	cd "$top" || return
+	while read -r f; do
+		/usr/bin/python3 -m docutils --report=2 --halt=5 --exit-status=2 "$f" /dev/null || rc=1
+	done < <(ours 'Documentation/*.rst')
+	return $rc
+}
+
 run_shellcheck() {
 	cd "$top" && ours '*.sh' .ci/run | xargs shellcheck -S warning
 }
@@ -183,6 +218,8 @@ main() {
 	check "checkpatch --strict" run_checkpatch "$source"
 	check "kernel-doc" run_kernel_doc "$source"
 	check "codespell" run_codespell
+	check "prose" run_prose
+	check "markup of the documentation" run_markup
 	check "shellcheck" run_shellcheck
 	check "version" version
 	check "no path of this machine" no_machine_paths
@@ -190,7 +227,7 @@ main() {
 	[ "$failed" -eq 0 ]
 }
 
-need_packages "${build_packages[@]}" git sparse codespell shellcheck linux-headers-amd64
+need_packages "${build_packages[@]}" git sparse codespell python3-docutils shellcheck linux-headers-amd64
 stock=$(find /lib/modules -mindepth 2 -maxdepth 2 -name build -path '*/6.1.*' | sort -V | tail -n 1)
 source=$("$top/tools/fetch.sh" source 7.3)
 locked "$dir.lock" main

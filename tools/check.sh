@@ -24,7 +24,7 @@ uml | uml-*) arch=um packages=("${build_packages[@]}" busybox-static) ;;
 *) die "a kernel is booted by qemu or as uml, not by $kind" ;;
 esac
 
-# Who watches every access takes his time; races want more than two CPUs.
+# Kernels that watch every access are slow; races want more than two CPUs.
 case $kind in
 uml-native) : "${FAIRWQ_LIMIT=300}" "${FAIRWQ_TIMEOUT=1200}" ;;
 *-*) : "${FAIRWQ_LIMIT=400}" "${FAIRWQ_TIMEOUT=2400}" "${FAIRWQ_MEM=2G}" ;;

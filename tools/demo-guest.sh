@@ -4,7 +4,7 @@
 # The demo's guest: the first process of a stock kernel. Two clients of
 # /dev/fairhash hash real files, three times over:
 #
-#   alone        the modest client, with nobody beside it
+#   alone        the modest client, with none beside it
 #   fifo         beside a greedy one, first come first served
 #   round_robin  beside a greedy one, in turns
 #

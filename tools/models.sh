@@ -31,7 +31,7 @@ defines() {
 }
 
 # build NAME ENDS DEFINE...: the checker for tests/models/NAME.pml. ENDS: looks
-# for endless loops; otherwise for assertions and for who waits for ever.
+# for endless loops; otherwise for assertions and for processes that wait for ever.
 build() {
 	local name=$1 what=-DSAFETY
 	[ -z "$2" ] || what=-DNP

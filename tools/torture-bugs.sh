@@ -128,11 +128,11 @@ unsaid() {
 judge() {
 	local missing t0=$SECONDS
 	if ! complaints "$1" >/dev/null; then
-		echo "bug $1: FAILED, nobody knows what is to be said of it"
+		echo "bug $1: FAILED, no complaint is listed for it"
 	elif ! torture "$1"; then
 		echo "bug $1: FAILED, no verdict; $(tail -n 1 "$dir/$1.log")"
 	elif missing=$(unsaid "$1") && [ -n "$missing" ]; then
-		echo "bug $1: FAILED, nobody has said $missing"
+		echo "bug $1: FAILED, the torture has not said $missing"
 	else
 		echo "bug $1: found, by $(complaints "$1" | wc -l) of its checks ($((SECONDS - t0)) s)"
 		return 0

@@ -64,7 +64,7 @@ torture() {
 	result "the torture is unloaded" rmmod fairwq_torture
 }
 
-# While there is somebody who uses it, it stays.
+# A module that is in use stays.
 unload_used() {
 	tries=0
 	until rmmod "$1" 2>/dev/null; do

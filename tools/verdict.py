@@ -55,8 +55,8 @@ KNOWN = (
     ('suspicious RCU usage', 'Callback enqueued on offline CPU', 'uml_start_secondary+'),
 )
 SHOWN = 5
-# Who is at the top of a stack on behalf of whoever has called it: what handles
-# the caller's own data.
+# Functions at the top of a stack that act for their caller: they handle the caller's
+# own data.
 HELPER = re.compile(r'^ *(\[<[0-9a-f]+>\] )?(__)?(llist_|list_|rb_|latch_tree_|mem|str|kref_|'
                     r'kcsan_|tsan_|asan_|refcount_|bitmap_|find_|xa_|xas_|kfree|print_report)')
 OURS = re.compile(r'\[fair(wq|hash)\w*\]$')
