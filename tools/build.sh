@@ -58,13 +58,13 @@ fill_root() {
 	build_user
 }
 
-suite_modules() {
-	local c t first=${FAIRWQ_FIRST:-}
-	[ ! -e "$top/tests/$first.c" ] || echo "$first"
-	for c in "$top"/tests/*_kunit.c; do
-		t=$(basename "$c" .c)
-		[ "$t" = "$first" ] || echo "$t"
-	done | wanted
+# The suite modules that are to run, in order.
+modules() {
+	local module first=${FAIRWQ_FIRST:-}
+	{
+		suite_modules | grep -xF "$first" || true
+		suite_modules | grep -vxF "$first"
+	} | wanted
 }
 
 # The steps of the guest, in order: init.sh does them and reports on each,
@@ -72,12 +72,9 @@ suite_modules() {
 plan() {
 	local c t need
 	printf 'insmod %s\n' kunit fairwq
-	for t in $(suite_modules); do
-		printf 'insmod %s\nrmmod %s\n' "$t" "$t"
-	done
-	for t in fairwq_hello fairwq_resolver; do
-		printf 'insmod %s\nrmmod %s\n' "$t" "$t"
-	done
+	# shellcheck disable=SC2046 # to be split
+	suite_steps $(modules)
+	suite_steps fairwq_hello fairwq_resolver
 	for t in $(user_tests); do
 		need=$(sed -n 's/.*Needs: *\([a-z0-9_ ]*\).*/\1/p; /\*\//q' "$top/tests/user/$t.c")
 		for c in $need; do echo "insmod $c"; done
@@ -88,16 +85,11 @@ plan() {
 	echo 'unloaded all'
 }
 
-# The suites that must be seen to have run: every one that the sources name.
-suites() {
-	local c t names
-	for t in $(suite_modules); do
-		c=$top/tests/$t.c
-		names=$(grep -A5 'struct kunit_suite .*=' "$c" |
-			sed -n 's/.*\.name = "\([^"]*\)".*/\1/p')
-		[ -n "$names" ] || die "no suite found in $c"
-		echo "$names"
-	done
+# What must be seen to have run: every suite that the sources name, and the programs.
+expected() {
+	# shellcheck disable=SC2046 # to be split
+	suites_in $(modules)
+	user_tests
 }
 
 # A copy that was built against another kernel is of no use.
@@ -108,4 +100,4 @@ copy_sources "$dir/src"
 step "build fairwq and its tests" build_modules "$@"
 step "put the guest together" fill_root
 plan >"$dir/root/plan"
-{ suites; user_tests; } >"$dir/suites"
+expected >"$dir/suites"

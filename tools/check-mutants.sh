@@ -26,12 +26,12 @@ number() {
 }
 
 # The module that is meant to catch the named bug.
-suite_module() {
+module_for() {
 	local word
-	word=$(listed | sed -n "s/^\tFAIRWQ_MUTANT_$1,.*\[\([a-z]*\)\].*/\1/p")
+	word=$(listed | sed -n "s/^\tFAIRWQ_MUTANT_$1,.*\[\([a-z_]*\)\].*/\1/p")
 	case $word in
-	fairwq) echo fairwq_kunit ;;
-	?*) echo "fairwq_${word}_kunit" ;;
+	fairwq) suite_module fairwq ;;
+	?*) suite_module "fairwq_$word" ;;
 	esac
 }
 
@@ -40,26 +40,16 @@ planted() {
 	grep -q "fairwq_mutant($1)" "$top"/*.[ch]
 }
 
-# All of them.
-modules() {
-	basename -s .c "$top"/tests/*_kunit.c
-}
-
-# The suites in a module, by its source.
-suites_in() {
-	grep -A5 'struct kunit_suite .*=' "$top/tests/$1.c" | sed -n 's/.*\.name = "\([^"]*\)".*/\1/p'
-}
-
 # plan NUMBER MODULE...: what the guest does and what is to be seen of it.
 plan() {
-	local number=$1 module
+	local number=$1
 	shift
 	{
 		printf 'insmod %s\n' kunit "fairwq mutant=$number"
-		for module in "$@"; do printf '%s\n' "insmod $module" "rmmod $module"; done
+		suite_steps "$@"
 		printf '%s\n' "rmmod fairwq" "rmmod kunit" "unloaded all"
 	} >"$run/root/plan"
-	for module in "$@"; do suites_in "$module"; done >"$run/suites"
+	suites_in "$@" >"$run/suites"
 }
 
 # boot_with NAME NUMBER MODULE...: 0 if nothing was caught.
@@ -83,16 +73,16 @@ first_failure() {
 # by another: that is told, and counts as a failure, as one of the two is wrong.
 judge() {
 	local name=$1 own all t0=$SECONDS
-	own=$(suite_module "$name")
+	own=$(module_for "$name")
 	if ! planted "$name"; then
 		echo "mutant $name: FAILED, named in mutant.h and planted nowhere"
-	elif [ ! -e "$top/tests/$own.c" ]; then
+	elif [ -z "$own" ]; then
 		echo "mutant $name: FAILED, mutant.h names no suite for it"
 	elif ! boot_with "$name" "$(number "$name")" "$own"; then
 		echo "mutant $name: caught by $own, $(first_failure "$name") ($((SECONDS - t0)) s)"
 		return 0
 	else
-		mapfile -t all < <(modules)
+		mapfile -t all < <(suite_modules)
 		if boot_with "$name" "$(number "$name")" "${all[@]}"; then
 			echo "mutant $name: FAILED, not caught"
 		else
@@ -105,7 +95,7 @@ judge() {
 # The same without a bug.
 sound() {
 	local t0=$SECONDS all
-	mapfile -t all < <(modules)
+	mapfile -t all < <(suite_modules)
 	if ! FAIRWQ_STOP='' FAIRWQ_LIMIT=120 FAIRWQ_TIMEOUT=300 boot_with NONE 0 "${all[@]}"; then
 		cat "$dir/NONE.log"
 		echo "no mutant: FAILED"

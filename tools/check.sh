@@ -57,12 +57,16 @@ suites() {
 
 # What is made for more than two CPUs, once more with four, where that is cheap.
 four_cpus() {
-	local more=$dir/four-cpus suite=fairwq_serialmix rc=0
+	local more=$dir/four-cpus suite=fairwq_serialmix rc=0 module
+	module=$(suite_module "$suite")
 	rm -rf "$more"
 	mkdir -p "$more"
 	cp -a "$dir/root" "$more/root"
-	printf '%s\n' 'insmod kunit' 'insmod fairwq' "insmod ${suite}_kunit" \
-		"rmmod ${suite}_kunit" 'rmmod fairwq' 'rmmod kunit' 'unloaded all' >"$more/root/plan"
+	{
+		printf 'insmod %s\n' kunit fairwq
+		suite_steps "$module"
+		printf '%s\n' 'rmmod fairwq' 'rmmod kunit' 'unloaded all'
+	} >"$more/root/plan"
 	echo $suite >"$more/suites"
 	FAIRWQ_CPUS=4 "$top/tools/boot.sh" uml "$1" "$more"
 	"$top/tools/verdict.py" "$more" >"$more/verdict.log" || rc=$?
