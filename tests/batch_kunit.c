@@ -746,7 +746,7 @@ static struct kunit_case dispose_cases[] = {
 };
 
 static struct kunit_suite dispose_suite = {
-	.name = "fairwq_dispose",
+	.name = "fairwq_batch",
 	.init = mock_init,
 	.exit = mock_exit,
 	.test_cases = dispose_cases,

@@ -283,7 +283,7 @@ static struct kunit_case backlog_cases[] = {
 };
 
 static struct kunit_suite backlog_suite = {
-	.name = "fairwq_backlog",
+	.name = "fairwq_core_fifo",
 	.init = backlog_init,
 	.exit = backlog_exit,
 	.test_cases = backlog_cases,

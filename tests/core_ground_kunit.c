@@ -530,7 +530,7 @@ static struct kunit_case ground_cases[] = {
 };
 
 static struct kunit_suite ground_suite = {
-	.name = "fairwq_ground",
+	.name = "fairwq_core_ground",
 	.test_cases = ground_cases,
 };
 

@@ -216,7 +216,7 @@ static struct kunit_case lockdep_cases[] = {
 #endif
 
 static struct kunit_suite lockdep_suite = {
-	.name = "fairwq_lockdep",
+	.name = "fairwq_core_lockdep",
 	.init = mock_init,
 	.exit = mock_exit,
 	.test_cases = lockdep_cases,

@@ -621,7 +621,7 @@ static struct kunit_case runner_cases[] = {
 };
 
 static struct kunit_suite runner_suite = {
-	.name = "fairwq_runner",
+	.name = "fairwq_core_runner",
 	.init = mock_init,
 	.exit = mock_exit,
 	.test_cases = runner_cases,

@@ -648,7 +648,7 @@ static struct kunit_case streak_cases[] = {
 };
 
 static struct kunit_suite streak_suite = {
-	.name = "fairwq_streak",
+	.name = "fairwq_core_streak",
 	.init = mock_init,
 	.exit = mock_exit,
 	.test_cases = streak_cases,

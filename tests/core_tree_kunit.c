@@ -985,7 +985,7 @@ static struct kunit_case fair_cases[] = {
 };
 
 static struct kunit_suite fair_suite = {
-	.name = "fairwq_fair",
+	.name = "fairwq_core_tree",
 	.init = mock_init,
 	.exit = mock_exit,
 	.test_cases = fair_cases,

@@ -62,7 +62,7 @@ stuck_tasks() {
 }
 
 # An allocation may fail, also one that may sleep, in a task that asks for it.
-# See tests/fairwq_alloc_kunit.c.
+# See tests/alloc_kunit.c.
 let_allocations_fail() {
 	for fault in /sys/kernel/debug/failslab /sys/kernel/debug/fail_page_alloc; do
 		cd "$fault" 2>/dev/null || continue

@@ -660,7 +660,7 @@ static struct kunit_case order_cases[] = {
 };
 
 static struct kunit_suite order_suite = {
-	.name = "fairwq_order",
+	.name = "fairwq_pool_order",
 	.init = order_init,
 	.exit = mock_exit,
 	.test_cases = order_cases,

@@ -753,7 +753,7 @@ static struct kunit_case share_test_cases[] = {
 };
 
 static struct kunit_suite share_suite = {
-	.name = "fairwq_share",
+	.name = "fairwq_pool_share",
 	.init = mock_init,
 	.exit = mock_exit,
 	.test_cases = share_test_cases,

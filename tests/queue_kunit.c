@@ -765,7 +765,7 @@ static struct kunit_case api_cases[] = {
 };
 
 static struct kunit_suite api_suite = {
-	.name = "fairwq",
+	.name = "fairwq_queue",
 	.init = mock_init,
 	.exit = mock_exit,
 	.test_cases = api_cases,

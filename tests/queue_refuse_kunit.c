@@ -344,7 +344,7 @@ static struct kunit_case refuse_cases[] = {
 };
 
 static struct kunit_suite refuse_suite = {
-	.name = "fairwq_refuse",
+	.name = "fairwq_queue_refuse",
 	.init = mock_init,
 	.exit = mock_exit,
 	.test_cases = refuse_cases,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Constraints (promise 10): serializers, and one of the caller's own. Limiters are
- * in fairwq_limiter_kunit.c.
+ * in limiter_kunit.c.
  */
 #include <linux/vmalloc.h>
 

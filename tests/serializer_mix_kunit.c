@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Serializers and limiters in great numbers, and mixed with all else that they
- * are meant to go with. What can be forced is in fairwq_serializer_kunit.c and
- * fairwq_limiter_kunit.c; here every item checks, inside its function, that it is
+ * are meant to go with. What can be forced is in serializer_kunit.c and
+ * limiter_kunit.c; here every item checks, inside its function, that it is
  * the next, that it is alone, and that it runs once.
  *
  * Seen to fail with each of these bugs planted: SERIAL_EARLY, SERIAL_LIFO,
@@ -744,7 +744,7 @@ static struct kunit_case serialmix_cases[] = {
 };
 
 static struct kunit_suite serialmix_suite = {
-	.name = "fairwq_serialmix",
+	.name = "fairwq_serializer_mix",
 	.init = mock_init,
 	.exit = mock_exit,
 	.test_cases = serialmix_cases,

@@ -705,7 +705,7 @@ static struct kunit_case workrace_cases[] = {
 };
 
 static struct kunit_suite workrace_suite = {
-	.name = "fairwq_workrace",
+	.name = "fairwq_work_race",
 	.init = mock_init,
 	.exit = mock_exit,
 	.test_cases = workrace_cases,

@@ -5,8 +5,8 @@
 # samples against the kernel in OBJ, and the user-space tests, in a copy of
 # the sources, DIR/src. What the guest needs comes to lie in DIR/root.
 #
-# FAIRWQ_FIRST   the suite module that the guest is to run before the others
-# FAIRWQ_SUITES  the suite modules and programs to run, instead of all of them
+# FAIRWQ_SUITES  the suites and programs to run, instead of all of them: queue stands
+#                for tests/queue_kunit.c, and so do fairwq_queue and fairwq_queue_kunit
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -28,11 +28,13 @@ user_tests() {
 
 # Of the names that it reads, those that are to run.
 wanted() {
-	if [ -n "${FAIRWQ_SUITES:-}" ]; then
-		grep -xF "${FAIRWQ_SUITES// /$'\n'}" || true
-	else
-		cat
-	fi
+	local name word
+	while read -r name; do
+		[ -n "${FAIRWQ_SUITES:-}" ] || echo "$name"
+		for word in ${FAIRWQ_SUITES:-}; do
+			case $name in "$word" | "${word}_kunit" | "fairwq_${word}_kunit") echo "$name" ;; esac
+		done
+	done
 }
 
 build_user() {
@@ -58,13 +60,9 @@ fill_root() {
 	build_user
 }
 
-# The suite modules that are to run, in order.
+# The suite modules that are to run.
 modules() {
-	local module first=${FAIRWQ_FIRST:-}
-	{
-		suite_modules | grep -xF "$first" || true
-		suite_modules | grep -vxF "$first"
-	} | wanted
+	suite_modules | wanted
 }
 
 # The steps of the guest, in order: init.sh does them and reports on each,

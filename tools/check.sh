@@ -32,7 +32,7 @@ uml-native) : "${FAIRWQ_LIMIT=300}" "${FAIRWQ_TIMEOUT=1200}" ;;
 esac
 # Those that race on purpose; all of them would take half an hour there.
 [ "$kind" != qemu-kcsan ] || : "${FAIRWQ_CPUS=4}" \
-	"${FAIRWQ_SUITES=fairwq_kunit fairwq_runner_kunit fairwq_constraint_kunit fairwq_serializer_kunit fairwq_limiter_kunit fairwq_workrace_kunit}"
+	"${FAIRWQ_SUITES=queue core_runner constraint serializer limiter work_race}"
 export FAIRWQ_LIMIT FAIRWQ_TIMEOUT FAIRWQ_MEM FAIRWQ_CPUS FAIRWQ_SUITES
 
 # The judge first: its word on what follows is worth what it says here.
@@ -57,14 +57,13 @@ suites() {
 
 # What is made for more than two CPUs, once more with four, where that is cheap.
 four_cpus() {
-	local more=$dir/four-cpus suite=fairwq_serialmix rc=0 module
-	module=$(suite_module "$suite")
+	local more=$dir/four-cpus suite=fairwq_serializer_mix rc=0
 	rm -rf "$more"
 	mkdir -p "$more"
 	cp -a "$dir/root" "$more/root"
 	{
 		printf 'insmod %s\n' kunit fairwq
-		suite_steps "$module"
+		suite_steps "${suite}_kunit"
 		printf '%s\n' 'rmmod fairwq' 'rmmod kunit' 'unloaded all'
 	} >"$more/root/plan"
 	echo $suite >"$more/suites"

@@ -118,39 +118,20 @@ copy_sources() {
 		--include=Kconfig --include=dkms.conf --exclude='*' "$top/" "$1/"
 }
 
-# A suite is a file, tests/ROOM_kunit.c, and a module, fairwq_ROOM_kunit.
+# A suite is a file, tests/ROOM_kunit.c, a module, fairwq_ROOM_kunit, and in KUnit's
+# words fairwq_ROOM.
 suite_modules() {
-	local file
-	for file in "$top"/tests/*_kunit.c; do
-		file=$(basename "$file" .c)
-		echo "fairwq_${file#fairwq_}"
-	done
-}
-
-# suite_source MODULE: its file.
-suite_source() {
-	local room=${1#fairwq_} file
-	for file in "$top/tests/$room.c" "$top/tests/fairwq_$room.c"; do
-		[ ! -e "$file" ] || echo "$file"
-	done
+	basename -s .c "$top"/tests/*_kunit.c | sed 's/^/fairwq_/'
 }
 
 # suites_in MODULE...: the names of the suites in the modules, as their files say.
 suites_in() {
-	local module names
+	local module suite
 	for module in "$@"; do
-		names=$(grep -A5 'struct kunit_suite .*=' "$(suite_source "$module")" |
-			sed -n 's/.*\.name = "\([^"]*\)".*/\1/p')
-		[ -n "$names" ] || die "no suite found in $module"
-		echo "$names"
-	done
-}
-
-# suite_module NAME: the module that has the suite of that name.
-suite_module() {
-	local module
-	for module in $(suite_modules); do
-		! suites_in "$module" | grep -qxF "$1" || echo "$module"
+		suite=${module%_kunit}
+		grep -qF ".name = \"$suite\"" "$top/tests/${module#fairwq_}.c" ||
+			die "no suite $suite in tests/${module#fairwq_}.c"
+		echo "$suite"
 	done
 }
 
