@@ -12,7 +12,7 @@
  */
 #include <linux/sched.h>
 
-#include "mock.h"
+#include "lib/fixture.h"
 
 #define MOST		200	/* no call makes so many allocations */
 #define RUNNERS		4

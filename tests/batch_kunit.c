@@ -7,7 +7,7 @@
 #include <linux/kthread.h>
 #include <linux/wait.h>
 
-#include "mock.h"
+#include "lib/hook.h"
 
 /* Counts the calls of released(). */
 struct releases {
@@ -92,15 +92,12 @@ static void accepted_items_run_then_released_once(struct kunit *test)
 static void disposed_while_the_last_item_runs(struct kunit *test)
 {
 	struct releases *releases = releases_new(test);
-	struct mock_gate *gate = kunit_kzalloc(test, sizeof(*gate), GFP_KERNEL);
+	struct mock_gate *gate = mock_gate_new(test);
 	struct fairwq_batch *a;
 
-	KUNIT_ASSERT_NOT_NULL(test, gate);
-	mock_gate_init(gate);
 	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
 	a = counted_batch(test, releases);
-	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
-	mock_await(test, &gate->entered);
+	mock_gate_enter(test, a, gate);
 	fairwq_batch_dispose(a);
 	fairwq_test_settle();
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&releases->nr));

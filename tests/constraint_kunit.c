@@ -3,7 +3,7 @@
  * The way of a work into a constraint and out of it again, where cancels and queue
  * calls meet on it; among that what tests/models/enter.pml has found, in the code.
  */
-#include "mock_constraint.h"
+#include "lib/order.h"
 
 /* ---- a constraint that keeps one work, and sees who asks for it -------- */
 
@@ -127,7 +127,7 @@ static void cancel_begin(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, 1, meet_queue(meet.first));
 	fairwq_test_set_hook(cancel_hook);
-	meet.call = call_start_apart(test, cancel_other, meet.work);
+	meet.call = mock_call_start_apart(test, cancel_other, meet.work);
 	meet_wait(&meet.ready);
 	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(meet.work));
 	KUNIT_EXPECT_EQ(test, 1U, meet.first->removed);
@@ -142,7 +142,7 @@ static void cancel_looks_again(struct kunit *test)
 	cancel_begin(test);
 	KUNIT_EXPECT_EQ(test, 1, meet_queue(meet.second));
 	step_done(&meet.go);
-	KUNIT_EXPECT_TRUE(test, call_end(test, meet.call));
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, meet.call));
 	KUNIT_EXPECT_EQ(test, 1U, meet.first->removed);
 	KUNIT_EXPECT_EQ(test, 1U, meet.second->removed);
 	meet_end(test, item);
@@ -167,46 +167,12 @@ static void cancel_of_the_third_queueing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1U, meet.second->removed);
 	meet.first->admit = cancel_third_queueing_admit;
 	KUNIT_EXPECT_EQ(test, 1, meet_queue(meet.first));
-	KUNIT_EXPECT_TRUE(test, call_end(test, meet.call));
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, meet.call));
 	KUNIT_EXPECT_EQ(test, 2U, meet.first->removed);
 	meet_end(test, item);
 }
 
 /* ---- an order, and one that holds it up --------------------------------- */
-
-static struct order order_new(struct kunit *test, bool limited)
-{
-	struct order order = { };
-
-	if (limited) {
-		order.limiter = kunit_kzalloc(test, sizeof(*order.limiter), GFP_KERNEL);
-		KUNIT_ASSERT_NOT_NULL(test, order.limiter);
-		fairwq_limiter_init(order.limiter, 1);
-	} else {
-		order.serial = kunit_kzalloc(test, sizeof(*order.serial), GFP_KERNEL);
-		KUNIT_ASSERT_NOT_NULL(test, order.serial);
-		fairwq_serializer_init(order.serial);
-	}
-	return order;
-}
-
-/* One item stands at a gate. */
-static struct mock_gate *order_gate(struct kunit *test, const struct order *order,
-				    struct fairwq_batch *batch)
-{
-	struct mock_gate *gate = gate_new(test);
-
-	KUNIT_ASSERT_EQ(test, 1, order_queue(order, batch, &gate->work));
-	mock_await(test, &gate->entered);
-	return gate;
-}
-
-static bool order_idle(const struct order *order)
-{
-	/* These are written under a lock that we do not have. */
-	return order->serial ? !data_race(READ_ONCE(order->serial->constraint.in_flight)) :
-			       !data_race(READ_ONCE(order->limiter->constraint.in_flight)); /* as above */
-}
 
 /* All of it has ended, or will have soon; else what was lost is taken out, to end the case. */
 static void order_end(struct kunit *test, const struct order *order, struct fairwq_batch *batch,
@@ -215,15 +181,12 @@ static void order_end(struct kunit *test, const struct order *order, struct fair
 	unsigned long end = jiffies + MOCK_WAIT;
 
 	/* Who has pushed the last one may still be about to let go of its batch. */
-	while ((!order_idle(order) || atomic_read(&batch->nr_held)) && time_before(jiffies, end))
+	while ((!mock_order_idle(order) || atomic_read(&batch->nr_held)) && time_before(jiffies, end))
 		usleep_range(50, 200);
-	KUNIT_EXPECT_TRUE(test, order_idle(order));
+	KUNIT_EXPECT_TRUE(test, mock_order_idle(order));
 	while (nr--)
 		fairwq_work_cancel_sync(&items[nr]->work);
-	if (order->serial)
-		fairwq_serializer_destroy(order->serial);
-	else
-		fairwq_limiter_destroy(order->limiter);
+	mock_order_destroy(order);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&batch->nr_held));
 	KUNIT_EXPECT_EQ(test, 0U, batch->nr_canceled);
 }
@@ -287,7 +250,7 @@ struct held_up {
 
 static struct held_up held_up_new(struct kunit *test, bool limited)
 {
-	struct held_up up = { .order = order_new(test, limited) };
+	struct held_up up = { .order = mock_order_new(test, limited) };
 
 	need_two_cpus(test);
 	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
@@ -295,7 +258,7 @@ static struct held_up held_up_new(struct kunit *test, bool limited)
 	up.a = mock_batch(test, "a");
 	up.b = mock_batch(test, "b");
 	up.item = mock_item(test, 'x');
-	up.gate = order_gate(test, &up.order, up.a);
+	up.gate = mock_order_gate(test, &up.order, up.a);
 	return up;
 }
 
@@ -329,22 +292,22 @@ static void still_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 static void still_at(struct kunit *test, struct fairwq_batch *a, struct fairwq_batch *b,
 		     const struct spot *spot)
 {
-	struct order order = order_new(test, spot->limited);
-	struct mock_gate *gate = spot->behind ? order_gate(test, &order, b) : NULL;
+	struct order order = mock_order_new(test, spot->limited);
+	struct mock_gate *gate = spot->behind ? mock_order_gate(test, &order, b) : NULL;
 	struct mock_item *item[2] = { mock_item(test, 'x'), mock_item(test, 'y') };
 	struct call *call;
 
 	race_begin(spot->point, still_hook);
-	call = call_start_apart(test, race_cancel, &item[0]->work);
-	KUNIT_EXPECT_EQ(test, 1, order_queue(&order, a, &item[0]->work));
-	KUNIT_EXPECT_TRUE(test, call_end(test, call));
+	call = mock_call_start_apart(test, race_cancel, &item[0]->work);
+	KUNIT_EXPECT_EQ(test, 1, mock_order_queue(&order, a, &item[0]->work));
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
 	fairwq_test_set_hook(NULL);
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 	KUNIT_EXPECT_TRUE(test, race.ok);
 	KUNIT_EXPECT_TRUE(test, race.masked);
 	expect_gone(test, item[0]);
 	/* There is room again. */
-	KUNIT_EXPECT_EQ(test, 1, order_queue(&order, b, &item[1]->work));
+	KUNIT_EXPECT_EQ(test, 1, mock_order_queue(&order, b, &item[1]->work));
 	if (gate)
 		complete_all(&gate->open);
 	order_end(test, &order, b, &item[1], 1);
@@ -358,8 +321,7 @@ static void cancel_waits_for_the_queue_call(struct kunit *test)
 	unsigned int i;
 
 	need_two_cpus(test);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
+	a = mock_begin(test, 2);
 	b = mock_batch(test, "b");
 	fairwq_batch_pause(a);	/* so that it does not start before it is cancelled */
 	for (i = 0; i < ARRAY_SIZE(spots); i++)
@@ -367,7 +329,6 @@ static void cancel_waits_for_the_queue_call(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, "yyyyyy", &mock->log.text[0]);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
 	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
-	fairwq_batch_dispose(a);
 	fairwq_batch_dispose(b);
 }
 
@@ -392,7 +353,7 @@ static void what_another_pushes_is_waited_for(struct kunit *test)
 	bool canceled;
 
 	fairwq_batch_pause(up.b);	/* so that it does not start when it is there */
-	KUNIT_EXPECT_EQ(test, 1, order_queue(&up.order, up.b, &up.item->work));
+	KUNIT_EXPECT_EQ(test, 1, mock_order_queue(&up.order, up.b, &up.item->work));
 	race_begin(FAIRWQ_POINT_ADMITTED, hands_hook);
 	/* So that who has it in its hands, with interrupts off, is on another CPU. */
 	preempt_disable();
@@ -442,17 +403,17 @@ static void flush_sleeps_by(struct kunit *test, bool limited)
 
 	for (i = 0; i < 2; i++) {
 		mock->log.nr = 0;
-		KUNIT_EXPECT_EQ(test, 1, order_queue(&up.order, up.b, &up.item->work));
-		call[0] = call_start(test, fairwq_work_flush, &up.item->work);
-		call[1] = call_start(test, fairwq_work_flush, &up.item->work);
+		KUNIT_EXPECT_EQ(test, 1, mock_order_queue(&up.order, up.b, &up.item->work));
+		call[0] = mock_call_start(test, fairwq_work_flush, &up.item->work);
+		call[1] = mock_call_start(test, fairwq_work_flush, &up.item->work);
 		expect_asleep(test, call[0]);
 		/* First it is cancelled, then it runs: both are told. */
 		if (!i)
 			KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&up.item->work));
 		else
 			complete_all(&up.gate->open);
-		KUNIT_EXPECT_TRUE(test, call_end(test, call[0]));
-		KUNIT_EXPECT_TRUE(test, call_end(test, call[1]));
+		KUNIT_EXPECT_TRUE(test, mock_call_end(test, call[0]));
+		KUNIT_EXPECT_TRUE(test, mock_call_end(test, call[1]));
 		KUNIT_EXPECT_EQ(test, i, READ_ONCE(mock->log.nr));
 	}
 	held_up_end(test, &up, up.b);
@@ -483,14 +444,14 @@ static void own_constraint_by(struct kunit *test, struct fairwq_batch *a,
 
 	KUNIT_ASSERT_NOT_NULL(test, own);
 	fairwq_constraint_init(own, &owned_ops);
-	log_clear(mock);
+	mock_log_clear(mock);
 	if (!runs)
 		fairwq_batch_pause(a);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_constrained(own, a, &item->work));
-	call = call_start(test, wait, &item->work);
+	call = mock_call_start(test, wait, &item->work);
 	expect_asleep(test, call);
 	fairwq_constraint_admit(&item->work);
-	KUNIT_EXPECT_TRUE(test, call_end(test, call));
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
 	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&item->work));
 	KUNIT_EXPECT_EQ(test, (unsigned int)runs, READ_ONCE(mock->log.nr));
 	fairwq_batch_resume(a);
@@ -529,10 +490,8 @@ static void cancel_does_not_wait_for_an_own_constraint(struct kunit *test)
 {
 	struct fairwq_constraint own;
 	struct mock_item *item;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 2);
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	item = mock_item(test, 'x');
 	fairwq_constraint_init(&own, &own_cancel_ops);
 	memset(&own_cancel, 0, sizeof(own_cancel));
@@ -541,7 +500,6 @@ static void cancel_does_not_wait_for_an_own_constraint(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, own_cancel.pending);
 	mock_expect(test, "x");
 	fairwq_batch_flush(a);
-	fairwq_batch_dispose(a);
 }
 
 /*
@@ -585,11 +543,11 @@ static void admitted_at_once_while_a_flush_sleeps(struct kunit *test)
 	item = mock_item(test, 'x');
 	fairwq_constraint_init(own, &at_once_ops);
 	memset(&at_once, 0, sizeof(at_once));
-	call = call_new(test, at_once_flush, &item->work);
+	call = mock_call_new(test, at_once_flush, &item->work);
 	at_once.task = call->task;
-	call_go_apart(test, call);
+	mock_call_go_apart(test, call);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_constrained(own, a, &item->work));
-	KUNIT_EXPECT_TRUE(test, call_end(test, call));
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 	KUNIT_EXPECT_TRUE(test, at_once.asleep);
 	mock_expect(test, "x");

@@ -6,7 +6,7 @@
  */
 #include <linux/vmalloc.h>
 
-#include "mock.h"
+#include "lib/fixture.h"
 
 #define NR	1000U	/* the first is found alone, by its push: 16 steps for the others */
 

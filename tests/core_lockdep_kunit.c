@@ -9,7 +9,7 @@
  * pairs in fairwq_call(), and that in each function below that waits.
  */
 #include "compat.h"
-#include "mock_constraint.h"
+#include "lib/order.h"
 
 #ifdef FAIRWQ_HAS_LOCK_CMP_FN
 
@@ -90,8 +90,7 @@ static void item_holds_its_maps(struct kunit *test)
 	unsigned int i;
 
 	need_lockdep(test);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
+	a = mock_begin(test, 2);
 	for (i = 0; i < 4; i++)
 		looker[i] = looker_new(test, serial, limiter);
 	fairwq_batch_pause(a);
@@ -107,7 +106,6 @@ static void item_holds_its_maps(struct kunit *test)
 	looker_check(test, looker[3], false, false);
 	fairwq_serializer_destroy(serial);
 	fairwq_limiter_destroy(limiter);
-	fairwq_batch_dispose(a);
 }
 
 /* Each of those with which a runner goes on, too. */
@@ -115,15 +113,14 @@ static void item_of_a_streak_holds_them(struct kunit *test)
 {
 	struct fairwq_serializer *serial = serial_new(test);
 	struct fairwq_limiter *limiter = limiter_new(test);
-	struct mock_gate *gate = gate_new(test);
+	struct mock_gate *gate = mock_gate_new(test);
 	struct looker *looker[4];
 	struct fairwq_batch *a;
 	unsigned int i;
 
 	need_lockdep(test);
 	KUNIT_ASSERT_EQ(test, 0, fairwq_serializer_set_inline(serial, FAIRWQ_MAX_INLINE_US));
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
+	a = mock_begin(test, 2);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(serial, a, &gate->work));
 	mock_await(test, &gate->entered);
 	for (i = 0; i < 4; i++) {
@@ -134,7 +131,6 @@ static void item_of_a_streak_holds_them(struct kunit *test)
 	fairwq_serializer_destroy(serial);
 	for (i = 0; i < 4; i++)
 		looker_check(test, looker[i], true, false);
-	fairwq_batch_dispose(a);
 }
 
 /* ---- what is taken by who waits ------------------------------------------ */

@@ -7,23 +7,20 @@
 #include <linux/cred.h>
 #include <linux/irqflags.h>
 
-#include "mock.h"
+#include "lib/fixture.h"
 
 /* An item that sleeps holds up itself and nobody else. */
 static void sleeper_holds_up_nobody(struct kunit *test)
 {
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 2);
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	/* The gate stays closed: one runner is held, the other does all. */
 	mock_queue(test, a, 'a', 500);
 	mock_until(test, READ_ONCE(mock->log.nr) == 500);
 	/* And it is kicked again when it had gone idle. */
 	mock_queue(test, a, 'a', 1);
 	mock_until(test, READ_ONCE(mock->log.nr) == 501);
-	fairwq_batch_dispose(a);
 }
 
 /* An item that waits for a later one of its own batch gets it, time and again. */
@@ -52,12 +49,10 @@ static void first_waits_for_later(struct kunit *test)
 	DECLARE_COMPLETION_ONSTACK(later);
 	DECLARE_COMPLETION_ONSTACK(all);
 	struct pair_item first = { .waits = true }, second = { };
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 3);
 	unsigned int round;
 	atomic_t left;
 
-	mock_pool(test, 3, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	fairwq_work_init_onstack(&first.work, pair_fn);
 	fairwq_work_init_onstack(&second.work, pair_fn);
 	first.later = &later;
@@ -75,35 +70,27 @@ static void first_waits_for_later(struct kunit *test)
 		mock_await(test, &all);
 		fairwq_batch_flush(a);
 	}
-	fairwq_batch_dispose(a);
 }
 
 /* Where an item has slept, the next ones are not expected to be over at once. */
 static void sleeper_is_not_quick(struct kunit *test)
 {
-	struct mock_gate *gate = kunit_kzalloc(test, sizeof(*gate), GFP_KERNEL);
+	struct mock_gate *gate = mock_gate_new(test);
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 2);
 
-	KUNIT_ASSERT_NOT_NULL(test, gate);
-	mock_gate_init(gate);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	fairwq_test_set_guess(a, 100);
-	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
-	mock_await(test, &gate->entered);
+	mock_gate_enter(test, a, gate);
 	KUNIT_EXPECT_EQ(test, 1U, READ_ONCE(mock->pool->nr_quick));
 	complete_all(&gate->open);
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->pool->nr_quick));
 	reinit_completion(&gate->entered);
 	reinit_completion(&gate->open);
-	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
-	mock_await(test, &gate->entered);
+	mock_gate_enter(test, a, gate);
 	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->pool->nr_quick));
 	complete_all(&gate->open);
 	fairwq_batch_flush(a);
-	fairwq_batch_dispose(a);
 }
 
 /*
@@ -112,14 +99,10 @@ static void sleeper_is_not_quick(struct kunit *test)
  */
 static void sleeper_among_quick_ones_is_found(struct kunit *test)
 {
-	struct mock_gate *gate = kunit_kzalloc(test, sizeof(*gate), GFP_KERNEL);
+	struct mock_gate *gate = mock_gate_new(test);
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 2);
 
-	KUNIT_ASSERT_NOT_NULL(test, gate);
-	mock_gate_init(gate);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	mock_queue(test, a, 'a', 1000);
 	fairwq_batch_flush(a);
 	fairwq_batch_pause(a);
@@ -134,7 +117,6 @@ static void sleeper_among_quick_ones_is_found(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&gate->runs));
 	complete_all(&gate->open);
 	fairwq_batch_flush(a);
-	fairwq_batch_dispose(a);
 }
 
 /* A standing backlog brings in every runner there may be, and not one more. */
@@ -146,8 +128,7 @@ static void backlog_brings_in_max_active(struct kunit *test)
 	unsigned int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, gate);
-	mock_pool(test, 5, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
+	a = mock_begin(test, 5);
 	for (i = 0; i < 6; i++) {
 		mock_gate_init(&gate[i]);
 		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate[i].work));
@@ -169,7 +150,6 @@ static void backlog_brings_in_max_active(struct kunit *test)
 	for (i = 2; i < 6; i++)
 		complete_all(&gate[i].open);
 	fairwq_batch_flush(a);
-	fairwq_batch_dispose(a);
 }
 
 /* One kick serves many items, of many batches; others of the workqueue wait for none (T6). */
@@ -200,8 +180,7 @@ static void kicks_are_chained(struct kunit *test)
 	unsigned int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, gate);
-	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
+	a = mock_begin(test, 4);
 	fairwq_batch_pause(a);
 	for (i = 0; i < 3; i++) {
 		mock_gate_init(&gate[i]);
@@ -213,7 +192,6 @@ static void kicks_are_chained(struct kunit *test)
 	for (i = 0; i < 3; i++)
 		complete_all(&gate[i].open);
 	fairwq_batch_flush(a);
-	fairwq_batch_dispose(a);
 }
 
 /* ---- the late push ---------------------------------------------------- */
@@ -237,10 +215,8 @@ static void push_late(enum fairwq_test_point point, struct fairwq_batch *batch)
 static void late_push_is_not_lost(struct kunit *test)
 {
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 2);
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	fairwq_batch_pause(a);
 	mock_queue(test, a, 'a', 1);
 	late.item = mock_item(test, 'l');
@@ -252,7 +228,6 @@ static void late_push_is_not_lost(struct kunit *test)
 	fairwq_test_set_hook(NULL);
 	KUNIT_EXPECT_EQ(test, 1, late.ret);
 	KUNIT_EXPECT_STREQ(test, "al", &mock->log.text[0]);
-	fairwq_batch_dispose(a);
 }
 
 /* One item at a time, 30,000 times: every one finds an idle or a busy batch. */
@@ -456,8 +431,7 @@ static void hung_items_are_reported_by_and_by(struct kunit *test)
 		mock_gate_init(&gates[i]);
 		gates[i].next = mock->gates;
 		mock->gates = &gates[i];
-		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gates[i].work));
-		mock_await(test, &gates[i].entered);
+		mock_gate_enter(test, a, &gates[i]);
 	}
 	msleep(50);
 	pr_info("# expect-splat begin item hung: mock_gate_fn\n");
@@ -493,11 +467,9 @@ static void runner_returns_to_the_core(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct fairwq_work spin[8];
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 1);
 	unsigned int i;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	for (i = 0; i < ARRAY_SIZE(spin); i++) {
 		fairwq_work_init_onstack(&spin[i], spin_fn);
 		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &spin[i]));
@@ -506,7 +478,6 @@ static void runner_returns_to_the_core(struct kunit *test)
 	fairwq_batch_flush(a);
 	/* After each of them but the last, which leaves nothing to go on with. */
 	KUNIT_EXPECT_GE(test, fairwq_test_counter(mock->pool, FAIRWQ_REQUEUES), 7ULL);
-	fairwq_batch_dispose(a);
 }
 
 /* Another user of the workqueue core is served while a batch is always busy. */
@@ -522,16 +493,13 @@ static void endless_fn(struct fairwq_work *work)
 
 static void endless_batch_can_be_flushed(struct kunit *test)
 {
-	struct mock_gate *gate = kunit_kzalloc(test, sizeof(*gate), GFP_KERNEL);
+	struct mock_gate *gate = mock_gate_new(test);
 	struct mock *mock = test->priv;
 	struct fairwq_batch *a;
 	unsigned int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, gate);
-	mock_gate_init(gate);
 	fairwq_work_init(&gate->work, endless_fn);
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
+	a = mock_begin(test, 1);
 	endless_batch = a;
 	mock_open(test);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
@@ -541,7 +509,6 @@ static void endless_batch_can_be_flushed(struct kunit *test)
 	mock_until(test, fairwq_test_counter(mock->pool, FAIRWQ_REQUEUES) >= 2);
 	complete_all(&gate->open);
 	fairwq_pool_drain(mock->pool);
-	fairwq_batch_dispose(a);
 }
 
 /* ---- what an item pays for ---------------------------------------------- */

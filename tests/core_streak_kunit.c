@@ -7,7 +7,7 @@
  */
 #include <linux/vmalloc.h>
 
-#include "mock_work.h"
+#include "lib/hook.h"
 
 /* So that none is used up by accident; more than may be asked for. */
 #define LONG_BUDGET	(10 * USEC_PER_SEC)
@@ -29,7 +29,7 @@ static struct fairwq_batch *short_batch(struct kunit *test, const char *name)
 
 static void streak_queue_gate(struct kunit *test, struct streak *s)
 {
-	s->gate = gate_new(test);
+	s->gate = mock_gate_new(test);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&s->serial, s->front, &s->gate->work));
 }
 
@@ -107,7 +107,7 @@ static void streak_end(struct kunit *test, struct streak *s, const char *order)
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&s->b->nr_held));
 	KUNIT_EXPECT_EQ(test, 0U, s->a->in_flight[0] + s->a->in_flight[1]);
 	/* A batch that was disposed lets go of it when it is reaped. */
-	mock_until(test, !nr_waiters(mock->pool));
+	mock_until(test, !mock_nr_waiters(mock->pool));
 	fairwq_batch_dispose(s->front);
 	fairwq_batch_dispose(s->a);
 	fairwq_batch_dispose(s->b);
@@ -165,7 +165,7 @@ static void without_a_budget_alone_goes_on(struct kunit *test)
 			streak_queue_gate(test, s);
 			mock_await(test, &s->gate->entered);
 		}
-		log_clear(mock);
+		mock_log_clear(mock);
 		streak_take(test, s, item);
 		before = turn_number(mock->pool);
 		complete_all(&s->gate->open);
@@ -462,10 +462,10 @@ static void flush_waits_for_no_later_item(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&s->serial, s->front, &follower->work));
 	complete_all(&first->open);
 	mock_await(test, &s->gate->entered);
-	call = call_start(test, fairwq_work_flush, &s->gate->work);
-	mock_until(test, nr_waiters(mock->pool) == 1);
+	call = mock_call_start(test, fairwq_work_flush, &s->gate->work);
+	mock_until(test, mock_nr_waiters(mock->pool) == 1);
 	complete_all(&s->gate->open);
-	KUNIT_EXPECT_TRUE(test, call_end(test, call));
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
 	complete(&follower->go);
 	fairwq_serializer_flush(&s->serial);
 	KUNIT_EXPECT_TRUE_MSG(test, follower->in_time, "it waits for what is behind");
@@ -484,26 +484,21 @@ static void flush_of_a_batch_from_in_front(struct kunit *test)
 	struct mock_item *item[3];
 	struct streak *s = streak_taken(test, item);
 	unsigned long end = jiffies + MOCK_WAIT;
-	struct call *call = call_start(test, flush_batch, (void *)s->b);
+	struct call *call = mock_call_start(test, flush_batch, (void *)s->b);
 
 	while (!completion_done(&call->done) && time_before(jiffies, end))
 		usleep_range(50, 200);
 	KUNIT_EXPECT_TRUE_MSG(test, completion_done(&call->done), "it waits for what is behind");
 	complete_all(&s->gate->open);
-	call_end(test, call);
+	mock_call_end(test, call);
 	streak_end(test, s, "xyz");
-}
-
-static void released_count(struct fairwq_batch *batch, void *priv)
-{
-	atomic_inc(priv);
 }
 
 static void disposed_batch_has_its_item(struct kunit *test)
 {
 	struct streak *s = streak_begin(test, LONG_BUDGET);
 	atomic_t released = ATOMIC_INIT(0);
-	struct fairwq_batch_attrs attrs = { .released = released_count, .priv = &released };
+	struct fairwq_batch_attrs attrs = { .released = mock_released_count, .priv = &released };
 	struct mock *mock = test->priv;
 	struct fairwq_batch *c = fairwq_batch_create(mock->pool, &attrs, "c");
 	struct mock_gate *first = s->gate;
@@ -588,7 +583,7 @@ static void check_beside_streaks(struct kunit *test, enum fairwq_policy policy)
 
 	KUNIT_ASSERT_NOT_NULL(test, works);
 	for (i = 0; i < 3 * BACKLOG; i++) {
-		fairwq_work_init(&works[i], nothing_fn);
+		fairwq_work_init(&works[i], mock_nothing_fn);
 		if (i % 3 == 0)
 			fairwq_serializer_queue(&s->serial, s->a, &works[i]);
 		else

@@ -6,7 +6,7 @@
  * because one item runs while the other ones do, or how many are under way
  * while none has ended.
  */
-#include "mock.h"
+#include "lib/fixture.h"
 
 /* Once more, as it stands, for what it does not show to others. */
 #include "../pick.c"
@@ -489,13 +489,10 @@ static void runners_do_not_pile_up(struct kunit *test)
 /* What @batch was charged for the turn that it is in, ns. */
 static u64 charged_for(struct kunit *test, struct fairwq_batch *batch)
 {
-	struct mock_gate *gate = kunit_kzalloc(test, sizeof(*gate), GFP_KERNEL);
+	struct mock_gate *gate = mock_gate_new(test);
 	u64 before = batch->node.service, during;
 
-	KUNIT_ASSERT_NOT_NULL(test, gate);
-	mock_gate_init(gate);
-	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(batch, &gate->work));
-	mock_await(test, &gate->entered);
+	mock_gate_enter(test, batch, gate);
 	during = batch->node.service;
 	complete_all(&gate->open);
 	fairwq_batch_flush(batch);
@@ -704,17 +701,14 @@ static void expect_paid(struct kunit *test, const struct fairwq_batch *batch)
 static void parked_is_paid_once(struct kunit *test)
 {
 	const struct policy_case *c = test->param_value;
-	struct mock_gate *gate = kunit_kzalloc(test, sizeof(*gate), GFP_KERNEL);
+	struct mock_gate *gate = mock_gate_new(test);
 	struct mock *mock = test->priv;
 	struct fairwq_batch *a, *b;
 
-	KUNIT_ASSERT_NOT_NULL(test, gate);
-	mock_gate_init(gate);
 	mock_pool(test, 3, c->policy);
 	a = mock_batch(test, "a");
 	b = mock_batch(test, "b");
-	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
-	mock_await(test, &gate->entered);
+	mock_gate_enter(test, a, gate);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(b, &gate->work));
 	mock_queue(test, b, 'b', 3);
 	mock_until(test, READ_ONCE(mock->log.nr) == 3);
@@ -733,14 +727,12 @@ static void parked_is_paid_once(struct kunit *test)
 static void cancelled_is_not_paid(struct kunit *test)
 {
 	const struct policy_case *c = test->param_value;
-	struct mock_gate *gate = kunit_kzalloc(test, sizeof(*gate), GFP_KERNEL);
+	struct mock_gate *gate = mock_gate_new(test);
 	struct mock *mock = test->priv;
 	struct mock_item *item[8];
 	struct fairwq_batch *a;
 	unsigned int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, gate);
-	mock_gate_init(gate);
 	mock_pool(test, 2, c->policy);
 	a = mock_batch(test, "a");
 	fairwq_test_set_guess(a, 100);
@@ -778,12 +770,11 @@ static struct fairwq_batch *owned(struct kunit *test, struct fairwq_batch *paren
 /* Two clients, one of whom has three batches: turn by turn, as with one each. */
 static void many_batches_gain_nothing(struct kunit *test)
 {
-	struct fairwq_batch *a, *b, *c[3];
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct fairwq_batch *b = mock_batch(test, "b");
+	struct fairwq_batch *c[3];
 	unsigned int i;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	b = mock_batch(test, "b");
 	mock_queue(test, a, 'a', 6);
 	for (i = 0; i < 3; i++) {
 		c[i] = owned(test, b, 0);
@@ -792,7 +783,6 @@ static void many_batches_gain_nothing(struct kunit *test)
 	mock_expect(test, "a1a2a3a1a2a3");
 	for (i = 0; i < 3; i++)
 		fairwq_batch_dispose(c[i]);
-	fairwq_batch_dispose(a);
 	fairwq_batch_dispose(b);
 }
 
@@ -846,11 +836,10 @@ static void owner_is_shown(struct kunit *test)
 static void owner_goes_first(struct kunit *test)
 {
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a, *b, *c, *d;
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct fairwq_batch *b = mock_batch(test, "b");
+	struct fairwq_batch *c, *d;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	b = mock_batch(test, "b");
 	c = owned(test, b, 0);
 	d = owned(test, c, 0);
 	fairwq_batch_get(b);
@@ -862,7 +851,6 @@ static void owner_goes_first(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, fairwq_batch_set_weight(b, 200));
 	fairwq_batch_put(b);
 	mock_expect(test, "daddaddad");
-	fairwq_batch_dispose(a);
 	fairwq_batch_dispose(d);
 }
 

@@ -3,7 +3,7 @@
  * Works that are queued later: after a delay, or after a grace period
  * (promises 1, 8 and 11).
  */
-#include "mock_work.h"
+#include "lib/hook.h"
 
 #define HOUR	(3600UL * HZ)	/* never, as far as a test can tell */
 
@@ -86,10 +86,10 @@ static void no_delay_is_at_once(struct kunit *test)
 	struct fairwq_batch *a = later_pool(test, 1);
 	struct later *later = later_new(test, a, later_fn);
 
-	queue_item(test, a, 'a');
+	mock_queue_item(test, a, 'a');
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, 0));
 	KUNIT_EXPECT_EQ(test, 0, fairwq_queue_delayed(a, &later->dwork, 0));
-	queue_item(test, a, 'b');
+	mock_queue_item(test, a, 'b');
 	mock_expect(test, "axb");
 	fairwq_batch_dispose(a);
 }
@@ -117,10 +117,10 @@ static void place_is_that_of_the_time(struct kunit *test)
 	struct later *later = later_new(test, a, later_fn);
 
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
-	queue_item(test, a, 'a');
+	mock_queue_item(test, a, 'a');
 	mod_timer(&later->dwork.timer, jiffies + 1);	/* an hour later */
 	mock_until(test, !atomic_read(&a->nr_held));
-	queue_item(test, a, 'b');
+	mock_queue_item(test, a, 'b');
 	mock_expect(test, "axb");
 	fairwq_batch_dispose(a);
 }
@@ -163,11 +163,11 @@ static void flush_does_not_wait_for_the_delay(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, fairwq_delayed_work_flush(&later->dwork));
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
 	fairwq_batch_pause(a);
-	call = call_start(test, flush_delayed, &later->dwork.work);
-	mock_until(test, nr_waiters(mock->pool) == 1);
+	call = mock_call_start(test, flush_delayed, &later->dwork.work);
+	mock_until(test, mock_nr_waiters(mock->pool) == 1);
 	KUNIT_EXPECT_FALSE(test, completion_done(&call->done));
 	fairwq_batch_resume(a);
-	KUNIT_EXPECT_TRUE(test, call_end(test, call));
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
 	KUNIT_EXPECT_EQ(test, 1U, later->runs);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
 	fairwq_batch_dispose(a);
@@ -177,21 +177,19 @@ static void flush_does_not_wait_for_the_delay(struct kunit *test)
 static void max_queued_counts_what_waits(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .max_queued = 2 };
-	struct mock *mock = test->priv;
 	struct later *later;
 	struct fairwq_batch *a;
 
 	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = fairwq_batch_create(mock->pool, &attrs, "a");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(a));
+	a = mock_batch_with(test, "a", &attrs);
 	later = later_new(test, a, later_fn);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
-	queue_item(test, a, 'a');
+	mock_queue_item(test, a, 'a');
 	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_queue(a, &mock_item(test, 'b')->work));
 	KUNIT_EXPECT_EQ(test, 0, fairwq_mod_delayed(a, &later->dwork, 2 * HOUR));
 	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_queue(a, &mock_item(test, 'b')->work));
 	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel(&later->dwork));
-	queue_item(test, a, 'c');
+	mock_queue_item(test, a, 'c');
 	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_queue_delayed(a, &later->dwork, HOUR));
 	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&later->dwork.work));
 	mock_expect(test, "ac");
@@ -257,14 +255,14 @@ static void mod_of_what_is_queued(struct kunit *test)
 	struct later *later = later_new(test, a, later_fn);
 
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, 0));
-	queue_item(test, a, 'a');
+	mock_queue_item(test, a, 'a');
 	KUNIT_EXPECT_EQ(test, 0, fairwq_mod_delayed(a, &later->dwork, HOUR));
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&a->nr_held));
-	queue_item(test, b, 'b');
+	mock_queue_item(test, b, 'b');
 	KUNIT_EXPECT_EQ(test, 0, fairwq_mod_delayed(b, &later->dwork, 0));
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
 	KUNIT_EXPECT_EQ(test, 0, fairwq_mod_delayed(a, &later->dwork, 0));
-	queue_item(test, a, 'c');
+	mock_queue_item(test, a, 'c');
 	mock_expect(test, "abxc");
 	fairwq_batch_dispose(a);
 	fairwq_batch_dispose(b);
@@ -272,22 +270,21 @@ static void mod_of_what_is_queued(struct kunit *test)
 
 static void mod_of_what_is_held_up(struct kunit *test)
 {
-	struct mock_gate *gate = gate_new(test);
-	struct fairwq_batch *a = held_begin(test, gate);
+	struct mock_gate *gate = mock_gate_new(test);
+	struct fairwq_batch *a = mock_held_begin(test, gate);
 	struct later *later = later_new(test, a, later_fn);
 	struct mock_item *b;
 
-	queue_item(test, a, 'a');
+	mock_queue_item(test, a, 'a');
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, 0));
-	b = queue_item(test, a, 'b');
-	held_go(test, a, gate, b);
+	b = mock_queue_item(test, a, 'b');
+	mock_held_go(test, a, gate, b);
 	KUNIT_EXPECT_EQ(test, 0, fairwq_mod_delayed(a, &later->dwork, HOUR));
 	complete_all(&gate->open);
 	fairwq_batch_flush(a);
 	mock_expect(test, "ab");
 	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_flush(&later->dwork));
 	mock_expect(test, "abx");
-	fairwq_batch_dispose(a);
 }
 
 static void mod_itself_fn(struct fairwq_work *work)
@@ -421,14 +418,14 @@ static struct call *firing_begin(struct kunit *test, struct later **later, bool 
 	fairwq_test_set_hook(firing_hook);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &(*later)->dwork, HOUR));
 	/* As the timer does. */
-	call = call_start_apart(test, flush_delayed, &(*later)->dwork.work);
+	call = mock_call_start_apart(test, flush_delayed, &(*later)->dwork.work);
 	KUNIT_ASSERT_TRUE(test, spin_until(&firing.arriving));
 	return call;
 }
 
 static void firing_end(struct kunit *test, struct call *call)
 {
-	call_end(test, call);
+	mock_call_end(test, call);
 	fairwq_test_set_hook(NULL);
 	KUNIT_EXPECT_FALSE(test, firing.timed_out);
 	KUNIT_EXPECT_TRUE(test, firing.pushed);
@@ -631,12 +628,10 @@ static void count_release(struct fairwq_batch *batch, void *priv)
 static struct fairwq_batch *counted_batch(struct kunit *test, atomic_t *released)
 {
 	struct fairwq_batch_attrs attrs = { .released = count_release, .priv = released };
-	struct mock *mock = test->priv;
 	struct fairwq_batch *batch;
 
 	atomic_set(released, 0);
-	batch = fairwq_batch_create(mock->pool, &attrs, "counted");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(batch));
+	batch = mock_batch_with(test, "counted", &attrs);
 	return fairwq_batch_get(batch);
 }
 
@@ -683,7 +678,7 @@ static void canceled_delay_lets_the_batch_go(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel(&later->dwork));
 	mock_until(test, atomic_read(released) == 1);
 	fairwq_batch_put(a);
-	KUNIT_EXPECT_EQ(test, 0U, nr_waiters(mock->pool));
+	KUNIT_EXPECT_EQ(test, 0U, mock_nr_waiters(mock->pool));
 }
 
 struct destroy {
@@ -713,14 +708,14 @@ static void destroyed_pool_waits_for_the_delay(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(a));
 	later = later_new(test, a, later_fn);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
-	call = call_start(test, destroy_pool, &destroy->work);
+	call = mock_call_start(test, destroy_pool, &destroy->work);
 	/* It has come to the point where the batch refuses. */
 	mock_until(test, fairwq_batch_is_disposed(a));
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN,
 			fairwq_queue_delayed(a, &later_new(test, a, later_fn)->dwork, 1));
 	KUNIT_EXPECT_FALSE(test, completion_done(&call->done));
 	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_flush(&later->dwork));
-	call_end(test, call);
+	mock_call_end(test, call);
 	KUNIT_EXPECT_EQ(test, 1U, later->runs);
 	fairwq_batch_put(a);
 }
@@ -823,7 +818,7 @@ static void grace_is_awaited_by(struct kunit *test, struct fairwq_batch *a,
 
 	memset(&grace, 0, sizeof(grace));
 	grace.take = take;
-	call = call_start_apart(test, grace_take, work);
+	call = mock_call_start_apart(test, grace_take, work);
 	rcu_read_lock();
 	ret = fairwq_queue_rcu(a, &graced->rwork);
 	step_done(&grace.go);
@@ -831,7 +826,7 @@ static void grace_is_awaited_by(struct kunit *test, struct fairwq_batch *a,
 	rcu_read_unlock();
 	KUNIT_EXPECT_EQ(test, 1, ret);
 	KUNIT_EXPECT_FALSE(test, early);
-	canceled = call_end(test, call);
+	canceled = mock_call_end(test, call);
 	/* No runner is free, so it was taken out of the queue. */
 	KUNIT_EXPECT_TRUE(test, canceled);
 	if (!canceled)
@@ -890,7 +885,7 @@ static void canceled_after_the_grace_period(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_rcu(a, &graced->rwork));
 	mock_until(test, !atomic_read(&a->nr_held));
 	KUNIT_EXPECT_EQ(test, 1UL, fairwq_batch_cancel(a, NULL));
-	queue_item(test, a, 'a');
+	mock_queue_item(test, a, 'a');
 	mock_expect(test, "a");
 	fairwq_batch_dispose(a);
 }

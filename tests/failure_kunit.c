@@ -5,7 +5,7 @@
  */
 #include <linux/notifier.h>
 
-#include "mock.h"
+#include "lib/fixture.h"
 
 /* An item that writes its letter into the log, having failed or not. */
 struct failing_item {
@@ -97,11 +97,9 @@ static u64 failures_of(struct fairwq_batch *batch)
 /* A failing item takes its turn like any other, and so do those behind it. */
 static void others_do_not_notice(struct kunit *test)
 {
-	struct fairwq_batch *a, *b;
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct fairwq_batch *b = mock_batch(test, "b");
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	b = mock_batch(test, "b");
 	queue_failing(test, a, 'A', -EIO, 1);
 	mock_queue(test, a, 'a', 1);
 	queue_failing(test, a, 'A', -ENOMEM, 3);
@@ -110,7 +108,6 @@ static void others_do_not_notice(struct kunit *test)
 	mock_expect(test, "AbabAbab");
 	fairwq_batch_flush(a);
 	fairwq_batch_flush(b);
-	fairwq_batch_dispose(a);
 	fairwq_batch_dispose(b);
 }
 
@@ -118,11 +115,9 @@ static void others_do_not_notice(struct kunit *test)
 static void counted_where_it_belongs(struct kunit *test)
 {
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a, *b;
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct fairwq_batch *b = mock_batch(test, "b");
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	b = mock_batch(test, "b");
 	queue_failing(test, a, 'a', -EIO, 1);
 	queue_failing(test, a, 'a', -EIO, 2);
 	queue_failing(test, a, 'a', -EIO, 0);
@@ -134,7 +129,6 @@ static void counted_where_it_belongs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1ULL, failures_of(b));
 	KUNIT_EXPECT_EQ(test, 0ULL, failures_of(mock->gate_batch));
 	KUNIT_EXPECT_EQ(test, 4ULL, fairwq_test_counter(mock->pool, FAIRWQ_FAILURES));
-	fairwq_batch_dispose(a);
 	fairwq_batch_dispose(b);
 }
 
@@ -143,10 +137,8 @@ static void told_what_has_failed(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct listener *listener;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 1);
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	listener = listen_to(test, mock->pool, '!', 0);
 	listener->sleeps = true;
 	queue_failing(test, a, 'a', -EIO, 1);
@@ -161,7 +153,6 @@ static void told_what_has_failed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EIO, listener->last.err);
 	KUNIT_EXPECT_EQ(test, 0,
 			fairwq_pool_unregister_notifier(mock->pool, &listener->nb));
-	fairwq_batch_dispose(a);
 }
 
 /* The callback may queue: to the batch that failed, which is still there. */
@@ -220,10 +211,8 @@ static void bad_reports_count_for_nothing(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct listener *listener;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 1);
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	listener = listen_to(test, mock->pool, '!', 0);
 	queue_failing(test, a, 'a', 0, 1);
 	queue_failing(test, a, 'b', 5, 1);
@@ -237,7 +226,6 @@ static void bad_reports_count_for_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0ULL, fairwq_test_counter(mock->pool, FAIRWQ_FAILURES));
 	KUNIT_EXPECT_EQ(test, 0,
 			fairwq_pool_unregister_notifier(mock->pool, &listener->nb));
-	fairwq_batch_dispose(a);
 }
 
 static void bad_notifiers_are_refused(struct kunit *test)
@@ -258,10 +246,8 @@ static void registered_once(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct listener *first, *second;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 1);
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	first = listen_to(test, mock->pool, '1', 0);
 	second = listen_to(test, mock->pool, '2', -1);
 	KUNIT_EXPECT_EQ(test, -EEXIST, fairwq_pool_register_notifier(mock->pool, &first->nb));
@@ -274,7 +260,6 @@ static void registered_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, fairwq_pool_register_notifier(mock->pool, &first->nb));
 	KUNIT_EXPECT_EQ(test, 0, fairwq_pool_unregister_notifier(mock->pool, &first->nb));
 	KUNIT_EXPECT_EQ(test, 0, fairwq_pool_unregister_notifier(mock->pool, &second->nb));
-	fairwq_batch_dispose(a);
 }
 
 static struct kunit_case failure_cases[] = {

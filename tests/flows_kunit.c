@@ -9,7 +9,7 @@
 #include <linux/irq_work.h>
 #include <linux/kthread.h>
 
-#include "mock.h"
+#include "lib/hook.h"
 
 #define IDLE_MS		3600000U	/* the sweep itself comes every 15 min */
 #define IDLE		msecs_to_jiffies(IDLE_MS)

@@ -3,7 +3,7 @@
  * Limiters (promise 10): so many items are in flight and no more, those that wait
  * start in queue order, none is lost, and there is a moment when all is over.
  */
-#include "mock_constraint.h"
+#include "lib/order.h"
 
 /* ---- what the cases share --------------------------------------------- */
 
@@ -31,7 +31,7 @@ static struct mock_item *limiter_item(struct kunit *test, struct fairwq_limiter 
 static struct mock_gate *limiter_gate(struct kunit *test, struct fairwq_limiter *limiter,
 				      struct fairwq_batch *batch)
 {
-	struct mock_gate *gate = gate_new(test);
+	struct mock_gate *gate = mock_gate_new(test);
 
 	KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(limiter, batch, &gate->work));
 	mock_await(test, &gate->entered);
@@ -59,13 +59,11 @@ static void exactly_n_go(struct kunit *test)
 {
 	struct fairwq_limiter *limiter = limiter_new(test, LIMIT);
 	struct mock_gate *gate[LIMIT + 2];
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 2 * LIMIT + 2);
 	unsigned int i;
 
-	mock_pool(test, 2 * LIMIT + 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	for (i = 0; i < LIMIT + 2; i++) {
-		gate[i] = gate_new(test);
+		gate[i] = mock_gate_new(test);
 		KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(limiter, a, &gate[i]->work));
 	}
 	for (i = 0; i < LIMIT; i++)
@@ -81,7 +79,6 @@ static void exactly_n_go(struct kunit *test)
 	fairwq_limiter_destroy(limiter);
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&gate[LIMIT + 1]->runs));
 	KUNIT_EXPECT_EQ(test, 0U, limiter->constraint.in_flight);
-	fairwq_batch_dispose(a);
 }
 
 static const struct fairwq_work *limiter_last(struct fairwq_limiter *limiter)
@@ -94,59 +91,53 @@ static const struct fairwq_work *limiter_last(struct fairwq_limiter *limiter)
 static void flush_waits_for_what_is_queued(struct kunit *test)
 {
 	struct fairwq_limiter *limiter = limiter_new(test, 2);
-	struct thread thread = { .limiter = limiter };
+	struct thread thread = { .order.limiter = limiter };
 	struct mock_gate *gate[2], *later;
 	struct mock *mock = test->priv;
 	struct mock_item *item[3];
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 6);
 	unsigned int i;
 
-	mock_pool(test, 6, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	fairwq_limiter_flush(limiter);
 	for (i = 0; i < 2; i++)
 		gate[i] = limiter_gate(test, limiter, a);
 	for (i = 0; i < 3; i++)
 		item[i] = limiter_item(test, limiter, a, 'x' + i);
 	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[1]->work));
-	thread_start(test, &thread, thread_flush);
+	mock_thread_start(test, &thread, mock_thread_flush);
 	mock_until(test, limiter_last(limiter) != &item[2]->work);
-	later = gate_new(test);
+	later = mock_gate_new(test);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(limiter, a, &later->work));
 	complete_all(&gate[0]->open);
 	mock_until(test, READ_ONCE(mock->log.nr) == 2);
 	/* One still runs that came before the flush. */
 	KUNIT_EXPECT_FALSE(test, completion_done(&thread.done));
 	complete_all(&gate[1]->open);
-	thread_end(test, &thread);
+	mock_thread_end(test, &thread);
 	complete_all(&later->open);
-	expect_order(test, "xz", item, 3);
+	mock_expect_order(test, "xz", item, 3);
 	fairwq_limiter_destroy(limiter);
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&later->runs));
-	fairwq_batch_dispose(a);
 }
 
 static void never_more_under_load(struct kunit *test)
 {
 	struct fairwq_limiter *limiter = limiter_new(test, LIMIT);
-	struct track *track = track_new(test, LIMIT);
-	const unsigned int nr = MANY(5000);
-	struct fairwq_batch *a;
+	struct track *track = mock_track_new(test, LIMIT);
+	const unsigned int nr = MOCK_MANY(5000);
+	struct fairwq_batch *a = mock_begin(test, 8);
 	unsigned int i;
 	struct step *step;
 
-	mock_pool(test, 8, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	for (i = 0; i < nr; i++) {
 		step = kzalloc(sizeof(*step), GFP_KERNEL | __GFP_NOFAIL);
-		fairwq_work_init(&step->work, step_free_fn);
+		fairwq_work_init(&step->work, mock_step_free_fn);
 		step->track = track;
 		KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(limiter, a, &step->work));
 	}
 	fairwq_limiter_destroy(limiter);
 	KUNIT_EXPECT_EQ(test, (int)nr, atomic_read(&track->ran));
-	track_check(test, track);
-	fairwq_batch_dispose(a);
+	mock_track_check(test, track);
 }
 
 /* ---- items that end otherwise ------------------------------------------ */
@@ -164,11 +155,9 @@ static void failed_item_is_an_end(struct kunit *test)
 	struct mock_item *item[4];
 	struct mock *mock = test->priv;
 	struct mock_gate *gate;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 4);
 	unsigned int i;
 
-	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	gate = limiter_gate(test, limiter, a);
 	for (i = 0; i < 4; i++) {
 		item[i] = mock_item(test, 'w' + i);
@@ -177,10 +166,9 @@ static void failed_item_is_an_end(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(limiter, a, &item[i]->work));
 	}
 	complete_all(&gate->open);
-	expect_order(test, "wxyz", item, 4);
+	mock_expect_order(test, "wxyz", item, 4);
 	limiter_end(test, limiter);
 	KUNIT_EXPECT_EQ(test, 2ULL, fairwq_test_counter(mock->pool, FAIRWQ_FAILURES));
-	fairwq_batch_dispose(a);
 }
 
 /* What waits is taken out; the others keep their order, and it may come again. */
@@ -189,10 +177,8 @@ static void cancel_of_what_waits(struct kunit *test)
 	struct fairwq_limiter *limiter = limiter_new(test, 1);
 	struct mock_item *item[4];
 	struct mock_gate *gate;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 4);
 
-	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	gate = limiter_gate(test, limiter, a);
 	item[0] = limiter_item(test, limiter, a, 'w');
 	item[1] = limiter_item(test, limiter, a, 'x');
@@ -205,9 +191,8 @@ static void cancel_of_what_waits(struct kunit *test)
 	/* The one that runs is not pending. */
 	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel(&gate->work));
 	complete_all(&gate->open);
-	expect_order(test, "wyzx", item, 4);
+	mock_expect_order(test, "wyzx", item, 4);
 	limiter_end(test, limiter);
-	fairwq_batch_dispose(a);
 }
 
 /* One that was let go and does not run makes room, too. */
@@ -215,12 +200,10 @@ static void cancel_of_what_went_on(struct kunit *test)
 {
 	struct fairwq_limiter *limiter = limiter_new(test, 1);
 	struct mock_item *item[2];
-	struct fairwq_batch *a, *b;
+	struct fairwq_batch *a = mock_begin(test, 2);
+	struct fairwq_batch *b = mock_batch(test, "b");
 	struct mock_gate *gate;
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	b = mock_batch(test, "b");
 	fairwq_batch_pause(b);
 	gate = limiter_gate(test, limiter, a);
 	item[0] = limiter_item(test, limiter, b, 'x');
@@ -229,9 +212,8 @@ static void cancel_of_what_went_on(struct kunit *test)
 	mock_until(test, admitted(&item[0]->work));
 	KUNIT_EXPECT_TRUE(test, waits(&item[1]->work));
 	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[0]->work));
-	expect_order(test, "y", item, 2);
+	mock_expect_order(test, "y", item, 2);
 	limiter_end(test, limiter);
-	fairwq_batch_dispose(a);
 	fairwq_batch_dispose(b);
 }
 
@@ -260,11 +242,10 @@ static void disposed_batch_waits(struct kunit *test)
 	struct fairwq_limiter *limiter = limiter_new(test, 1);
 	struct mock *mock = test->priv;
 	struct mock_item *item[4], *late;
-	struct fairwq_batch *a, *b;
+	struct fairwq_batch *a = mock_begin(test, 4);
+	struct fairwq_batch *b;
 	struct mock_gate *gate;
 
-	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	b = batch_logged(test);
 	gate = limiter_gate(test, limiter, a);
 	item[0] = limiter_item(test, limiter, b, 'w');
@@ -276,13 +257,12 @@ static void disposed_batch_waits(struct kunit *test)
 	late = mock_item(test, '-');
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_limiter_queue(limiter, b, &late->work));
 	complete_all(&gate->open);
-	expect_order(test, "wxyR", item, 3);
+	mock_expect_order(test, "wxyR", item, 3);
 	/* For others it goes on. */
 	item[3] = limiter_item(test, limiter, a, 'z');
-	expect_order(test, "wxyRz", &item[3], 1);
+	mock_expect_order(test, "wxyRz", &item[3], 1);
 	limiter_end(test, limiter);
 	fairwq_batch_put(b);
-	fairwq_batch_dispose(a);
 }
 
 /* And so if what it waits for is cancelled. */
@@ -290,12 +270,11 @@ static void canceled_item_lets_the_batch_go(struct kunit *test)
 {
 	struct fairwq_limiter *limiter = limiter_new(test, 1);
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a, *b;
+	struct fairwq_batch *a = mock_begin(test, 2);
+	struct fairwq_batch *b;
 	struct mock_item *item[2];
 	struct mock_gate *gate;
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	b = batch_logged(test);
 	gate = limiter_gate(test, limiter, a);
 	item[0] = limiter_item(test, limiter, b, 'x');
@@ -306,10 +285,9 @@ static void canceled_item_lets_the_batch_go(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[0]->work));
 	mock_until(test, READ_ONCE(mock->log.nr));
 	complete_all(&gate->open);
-	expect_order(test, "Ry", item, 2);
+	mock_expect_order(test, "Ry", item, 2);
 	limiter_end(test, limiter);
 	fairwq_batch_put(b);
-	fairwq_batch_dispose(a);
 }
 
 /* ---- its end ------------------------------------------------------------ */
@@ -319,18 +297,16 @@ static void destroy_refuses_and_waits(struct kunit *test)
 {
 	struct fairwq_limiter *limiter = limiter_new(test, 1);
 	struct fairwq_limiter *other = limiter_new(test, 1);
-	struct thread thread = { .limiter = limiter };
+	struct thread thread = { .order.limiter = limiter };
 	struct mock_item *item = mock_item(test, 'y');
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a, *b;
+	struct fairwq_batch *a = mock_begin(test, 3);
+	struct fairwq_batch *b = mock_batch(test, "b");
 	struct mock_gate *gate;
 
-	mock_pool(test, 3, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	b = mock_batch(test, "b");
 	gate = limiter_gate(test, limiter, a);
 	limiter_item(test, limiter, a, 'x');
-	thread_start(test, &thread, thread_destroy);
+	mock_thread_start(test, &thread, mock_thread_destroy);
 	mock_until(test, READ_ONCE(limiter->constraint.dead));
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_limiter_queue(limiter, b, &item->work));
 	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item->work.data));
@@ -343,10 +319,9 @@ static void destroy_refuses_and_waits(struct kunit *test)
 	fairwq_batch_flush(b);
 	KUNIT_EXPECT_FALSE(test, completion_done(&thread.done));
 	complete_all(&gate->open);
-	thread_end(test, &thread);
+	mock_thread_end(test, &thread);
 	KUNIT_EXPECT_STREQ(test, "yyx", &mock->log.text[0]);
 	limiter_end(test, other);
-	fairwq_batch_dispose(a);
 	fairwq_batch_dispose(b);
 }
 
@@ -388,8 +363,7 @@ static void cancel_on_top_waits_for_who_lets_go(struct kunit *test)
 	struct fairwq_batch *a, *b;
 
 	need_two_cpus(test);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
+	a = mock_begin(test, 2);
 	b = mock_batch(test, "b");
 	fairwq_batch_pause(b);	/* so that it does not start when it is there */
 	memset(&await, 0, sizeof(await));
@@ -403,7 +377,7 @@ static void cancel_on_top_waits_for_who_lets_go(struct kunit *test)
 	preempt_disable();
 	complete_all(&await.gate->open);
 	if (spin_until(&await.let_go))
-		await.on_top = call_on_top(await_cancel, NULL);
+		await.on_top = mock_call_on_top(await_cancel, NULL);
 	preempt_enable();
 	KUNIT_EXPECT_TRUE(test, await.on_top);
 	KUNIT_EXPECT_TRUE(test, await.canceled);
@@ -418,7 +392,6 @@ static void cancel_on_top_waits_for_who_lets_go(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, mock->log.nr);
 	mock_until(test, !atomic_read(&b->nr_held));
 	KUNIT_EXPECT_EQ(test, 0U, b->nr_canceled);
-	fairwq_batch_dispose(a);
 	fairwq_batch_dispose(b);
 }
 
@@ -461,17 +434,14 @@ static void wait_inside(struct kunit *test, struct fairwq_batch *a,
 /* An item that waits for its own limiter warns, and waits for nobody. */
 static void waiting_for_oneself_warns(struct kunit *test)
 {
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 3);
 
-	mock_pool(test, 3, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	pr_info("# expect-splat begin item inside_fn [fairwq_limiter_kunit] of batch mock/a would wait for itself in fairwq_limiter_flush of\n");
 	wait_inside(test, a, fairwq_limiter_flush);
 	pr_info("# expect-splat end\n");
 	pr_info("# expect-splat begin item inside_fn [fairwq_limiter_kunit] of batch mock/a would wait for itself in fairwq_limiter_destroy of\n");
 	wait_inside(test, a, fairwq_limiter_destroy);
 	pr_info("# expect-splat end\n");
-	fairwq_batch_dispose(a);
 }
 
 /* The last end of a limiter that is being destroyed. */
@@ -507,9 +477,9 @@ static void thread_destroy_at_the_end(struct thread *thread)
 	complete_all(&last_end.gate->open);
 	thread->ret = spin_until(&last_end.reached);
 	preempt_enable();
-	fairwq_limiter_destroy(thread->limiter);
+	fairwq_limiter_destroy(thread->order.limiter);
 	if (READ_ONCE(last_end.let_go))
-		memset(thread->limiter, 0x6b, sizeof(*thread->limiter));
+		memset(thread->order.limiter, 0x6b, sizeof(*thread->order.limiter));
 	step_done(&last_end.destroyed);
 }
 
@@ -520,24 +490,22 @@ static void thread_destroy_at_the_end(struct thread *thread)
 static void destroy_waits_for_the_last_look(struct kunit *test)
 {
 	struct fairwq_limiter *limiter = limiter_new(test, 1);
-	struct thread thread = { .limiter = limiter };
+	struct thread thread = { .order.limiter = limiter };
 	struct fairwq_batch *a;
 
 	need_two_cpus(test);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
+	a = mock_begin(test, 2);
 	last_end = (struct last_end){ .limiter = limiter };
 	last_end.gate = limiter_gate(test, limiter, a);
 	fairwq_test_set_hook(last_end_hook);
-	thread_start(test, &thread, thread_destroy_at_the_end);
-	thread_end(test, &thread);
+	mock_thread_start(test, &thread, thread_destroy_at_the_end);
+	mock_thread_end(test, &thread);
 	fairwq_batch_flush(a);
 	fairwq_test_set_hook(NULL);
 	KUNIT_EXPECT_TRUE(test, thread.ret);
 	KUNIT_EXPECT_FALSE(test, last_end.too_early);
 	KUNIT_EXPECT_TRUE(test, last_end.waited);
 	KUNIT_EXPECT_PTR_EQ(test, NULL, memchr_inv(limiter, 0x6b, sizeof(*limiter)));
-	fairwq_batch_dispose(a);
 }
 
 /* Items that go through their end together. */
@@ -595,13 +563,11 @@ static void memory_may_go(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, guest);
 	KUNIT_ASSERT_NOT_NULL(test, meeting);
-	mock_pool(test, 5, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	for (i = 0; i < MANY(1000); i++) {
+	a = mock_begin(test, 5);
+	for (i = 0; i < MOCK_MANY(1000); i++) {
 		meeting->nr = 1 + i % 4;
 		meet_and_go(test, a, guest, meeting, i % 3);
 	}
-	fairwq_batch_dispose(a);
 }
 
 static struct kunit_case limiter_cases[] = {

@@ -4,7 +4,7 @@
  * time, and, at the end, planned ahead. One letter is one item; the log of a
  * run is compared as a string.
  */
-#include "mock.h"
+#include "lib/fixture.h"
 
 static int order_init(struct kunit *test)
 {
@@ -21,16 +21,13 @@ static int order_init(struct kunit *test)
 /* Items of one batch start in the order in which they were queued. */
 static void fifo_within_a_batch(struct kunit *test)
 {
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 1);
 	const char *order = "abcdefghijklmnopqrstuvwxyz0123456789";
 	const char *c;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	for (c = order; *c; c++)
 		mock_queue(test, a, *c, 1);
 	mock_expect(test, order);
-	fairwq_batch_dispose(a);
 }
 
 /* ---- turns (promise 6, faults T4, T5, Q1) ----------------------------- */
@@ -56,11 +53,10 @@ KUNIT_ARRAY_PARAM(idle, idle_cases, idle_case_desc);
 static void one_to_one_with_idle_between(struct kunit *test)
 {
 	const struct idle_case *c = test->param_value;
-	struct fairwq_batch *a, *d, *idle[9];
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct fairwq_batch *d, *idle[9];
 	unsigned int i;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	for (i = 0; i < c->idle; i++)
 		idle[i] = mock_batch(test, "idle");
 	d = mock_batch(test, "d");
@@ -69,24 +65,20 @@ static void one_to_one_with_idle_between(struct kunit *test)
 	mock_expect(test, "adadadadadadadad");
 	for (i = 0; i < c->idle; i++)
 		fairwq_batch_dispose(idle[i]);
-	fairwq_batch_dispose(a);
 	fairwq_batch_dispose(d);
 }
 
 /* Batches that had items, and have none any more, do not skew it either. */
 static void one_to_one_with_drained_between(struct kunit *test)
 {
-	struct fairwq_batch *a, *b, *c;
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct fairwq_batch *b = mock_batch(test, "b");
+	struct fairwq_batch *c = mock_batch(test, "c");
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	b = mock_batch(test, "b");
-	c = mock_batch(test, "c");
 	mock_queue(test, a, 'a', 6);
 	mock_queue(test, b, 'b', 2);
 	mock_queue(test, c, 'c', 4);
 	mock_expect(test, "abcabcacacaa");
-	fairwq_batch_dispose(a);
 	fairwq_batch_dispose(b);
 	fairwq_batch_dispose(c);
 }
@@ -161,8 +153,7 @@ static void requeue_goes_to_the_tail(struct kunit *test)
 	struct fairwq_batch *a, *b;
 
 	KUNIT_ASSERT_NOT_NULL(test, again);
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
+	a = mock_begin(test, 1);
 	b = mock_batch(test, "b");
 	fairwq_work_init(&again->item.work, again_fn);
 	again->item.log = &mock->log;
@@ -175,7 +166,6 @@ static void requeue_goes_to_the_tail(struct kunit *test)
 	/* a: x a a a, then x again behind them, and a third time. */
 	mock_expect(test, "xbabababxbxb");
 	KUNIT_EXPECT_EQ(test, 0U, again->left);
-	fairwq_batch_dispose(a);
 	fairwq_batch_dispose(b);
 }
 
@@ -223,16 +213,13 @@ static void weights_one_two_five(struct kunit *test)
 /* A weight that changes while a backlog stands holds from the next turn on. */
 static void weight_of_a_standing_backlog(struct kunit *test)
 {
-	struct fairwq_batch *a, *b;
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct fairwq_batch *b = mock_batch(test, "b");
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	b = mock_batch(test, "b");
 	mock_queue(test, a, 'a', 4);
 	mock_queue(test, b, 'b', 8);
 	KUNIT_EXPECT_EQ(test, 0, fairwq_batch_set_weight(b, 200));
 	mock_expect(test, "babbabbabbab");
-	fairwq_batch_dispose(a);
 	fairwq_batch_dispose(b);
 }
 
@@ -289,17 +276,14 @@ static void dispose_with_items_keeps_the_order(struct kunit *test)
 /* Disposing an idle batch between two busy ones moves nobody's turn. */
 static void dispose_idle_keeps_the_order(struct kunit *test)
 {
-	struct fairwq_batch *a, *b, *c;
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct fairwq_batch *b = mock_batch(test, "b");
+	struct fairwq_batch *c = mock_batch(test, "c");
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	b = mock_batch(test, "b");
-	c = mock_batch(test, "c");
 	mock_queue(test, a, 'a', 4);
 	mock_queue(test, c, 'c', 4);
 	fairwq_batch_dispose(b);
 	mock_expect(test, "acacacac");
-	fairwq_batch_dispose(a);
 	fairwq_batch_dispose(c);
 }
 
@@ -348,23 +332,19 @@ static void last_batch_of_a_priority_goes(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .prio = FAIRWQ_PRIO_HIGH };
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a, *high;
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct fairwq_batch *high;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	high = fairwq_batch_create(mock->pool, &attrs, "high");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(high));
+	high = mock_batch_with(test, "high", &attrs);
 	mock_queue(test, a, 'a', 2);
 	mock_queue(test, high, 'h', 2);
 	fairwq_batch_dispose(high);
 	mock_expect(test, "hhaa");
 	mock_until(test, fairwq_test_nr_batches(mock->pool) == 5);
-	high = fairwq_batch_create(mock->pool, &attrs, "high");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(high));
+	high = mock_batch_with(test, "high", &attrs);
 	mock_queue(test, high, 'H', 1);
 	mock_expect(test, "hhaaH");
 	fairwq_batch_dispose(high);
-	fairwq_batch_dispose(a);
 }
 
 /* ---- pause and limits ------------------------------------------------- */
@@ -612,8 +592,7 @@ static void several_runners_keep_the_order(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, n);
 	mock->flags = 0;
-	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
+	a = mock_begin(test, 4);
 	mock_open(test);
 	fairwq_batch_pause(a);
 	for (i = 0; i < nr; i++) {
@@ -628,7 +607,6 @@ static void several_runners_keep_the_order(struct kunit *test)
 		late += n[i].off >= 4;
 	/* Plans of dozens that overlap would make it most of them. */
 	KUNIT_EXPECT_LE(test, late, nr / (MOCK_WATCHED ? 10 : 50));
-	fairwq_batch_dispose(a);
 }
 
 static struct kunit_case order_cases[] = {

@@ -14,7 +14,7 @@
  */
 #include <linux/hash.h>
 
-#include "mock.h"
+#include "lib/fixture.h"
 
 #define MAX_CLIENTS	6U
 #define TRIES		3U
@@ -703,13 +703,9 @@ static void wait_does_not_feed_itself(struct kunit *test)
 static void pause_takes_back_what_is_planned(struct kunit *test)
 {
 	struct mock *mock = test->priv;
-	struct mock_gate *gate = kunit_kzalloc(test, sizeof(*gate), GFP_KERNEL);
+	struct mock_gate *gate = mock_gate_new(test);
 	struct fairwq_batch *a, *b;
 
-	KUNIT_ASSERT_NOT_NULL(test, gate);
-	mock_gate_init(gate);
-	gate->next = mock->gates;
-	mock->gates = gate;
 	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
 	a = mock_batch(test, "a");
 	b = mock_batch(test, "b");

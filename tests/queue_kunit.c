@@ -6,7 +6,7 @@
 #include <linux/irqflags.h>
 #include <linux/timer.h>
 
-#include "mock.h"
+#include "lib/fixture.h"
 
 /* ---- bad input (promise 14) ------------------------------------------- */
 
@@ -53,10 +53,8 @@ static void bad_arguments(struct kunit *test)
 	struct mock *mock = test->priv;
 	struct mock_item *item = mock_item(test, 'a');
 	struct fairwq_work blank = { };
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 1);
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue(NULL, &item->work));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue(a, NULL));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue(a, &blank));
@@ -76,7 +74,6 @@ static void bad_arguments(struct kunit *test)
 	fairwq_batch_dispose(NULL);
 	fairwq_batch_put(NULL);
 	fairwq_pool_destroy(NULL);
-	fairwq_batch_dispose(a);
 }
 
 /* ---- queueing (promises 1 and 3) -------------------------------------- */
@@ -86,11 +83,9 @@ static void queued_runs_exactly_once(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct mock_item *item = mock_item(test, 'x');
-	struct fairwq_batch *a, *b;
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct fairwq_batch *b = mock_batch(test, "b");
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	b = mock_batch(test, "b");
 	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&item->work));
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
 	KUNIT_EXPECT_TRUE(test, fairwq_work_pending(&item->work));
@@ -101,7 +96,6 @@ static void queued_runs_exactly_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(b, &item->work));
 	fairwq_pool_flush(mock->pool);
 	mock_expect(test, "xaax");
-	fairwq_batch_dispose(a);
 	fairwq_batch_dispose(b);
 }
 
@@ -189,12 +183,10 @@ static void function_frees_its_work(struct kunit *test)
 {
 	DECLARE_COMPLETION_ONSTACK(done);
 	atomic_t left = ATOMIC_INIT(1000);
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 2);
 	struct self_free *self;
 	unsigned int i;
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	for (i = 0; i < 1000; i++) {
 		self = kzalloc(sizeof(*self), GFP_KERNEL);
 		KUNIT_ASSERT_NOT_NULL(test, self);
@@ -204,7 +196,6 @@ static void function_frees_its_work(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &self->work));
 	}
 	mock_await(test, &done);
-	fairwq_batch_dispose(a);
 }
 
 /* ---- any context (promise 2) ------------------------------------------ */
@@ -307,16 +298,11 @@ static void queue_with_preemption_off(struct kunit *test)
 static void not_reentrant_across_batches(struct kunit *test)
 {
 	struct mock *mock = test->priv;
-	struct mock_gate *gate = kunit_kzalloc(test, sizeof(*gate), GFP_KERNEL);
-	struct fairwq_batch *a, *b;
+	struct mock_gate *gate = mock_gate_new(test);
+	struct fairwq_batch *a = mock_begin(test, 4);
+	struct fairwq_batch *b = mock_batch(test, "b");
 
-	KUNIT_ASSERT_NOT_NULL(test, gate);
-	mock_gate_init(gate);
-	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	b = mock_batch(test, "b");
-	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
-	mock_await(test, &gate->entered);
+	mock_gate_enter(test, a, gate);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(b, &gate->work));
 	/* Behind it in b: when this has run, b's turn of the gate was taken. */
 	mock_queue(test, b, 'b', 1);
@@ -327,7 +313,6 @@ static void not_reentrant_across_batches(struct kunit *test)
 	fairwq_batch_flush(b);
 	KUNIT_EXPECT_EQ(test, 2, atomic_read(&gate->runs));
 	KUNIT_EXPECT_EQ(test, 1ULL, fairwq_test_counter(mock->pool, FAIRWQ_PARKED));
-	fairwq_batch_dispose(a);
 	fairwq_batch_dispose(b);
 }
 
@@ -335,18 +320,15 @@ static void not_reentrant_across_batches(struct kunit *test)
 static void not_reentrant_across_pools(struct kunit *test)
 {
 	struct mock *mock = test->priv;
-	struct mock_gate *gate = kunit_kzalloc(test, sizeof(*gate), GFP_KERNEL);
+	struct mock_gate *gate = mock_gate_new(test);
 	struct fairwq_pool *other;
 	struct fairwq_batch *a;
 
-	KUNIT_ASSERT_NOT_NULL(test, gate);
-	mock_gate_init(gate);
 	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
 	other = fairwq_pool_create(NULL, "other");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(other));
 	a = mock_batch(test, "a");
-	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
-	mock_await(test, &gate->entered);
+	mock_gate_enter(test, a, gate);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_pool_queue(other, &gate->work));
 	KUNIT_EXPECT_EQ(test, 1, fairwq_pool_queue(other, &mock_item(test, 'o')->work));
 	mock_until(test, READ_ONCE(mock->log.nr) == 1);
@@ -390,8 +372,7 @@ static void recycled_memory_waits_for_no_stranger(struct kunit *test)
 	mock_gate_init(&r->first);
 	init_completion(&r->second_ran);
 	fairwq_work_init(&r->first.work, recycled_first_fn);
-	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
+	a = mock_begin(test, 4);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &r->first.work));
 	mock_await(test, &r->first.entered);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &r->first.work));
@@ -399,7 +380,6 @@ static void recycled_memory_waits_for_no_stranger(struct kunit *test)
 	mock_await(test, &r->second_ran);
 	complete_all(&r->first.open);
 	fairwq_batch_flush(a);
-	fairwq_batch_dispose(a);
 }
 
 /* ---- limits ----------------------------------------------------------- */
@@ -408,13 +388,11 @@ static void recycled_memory_waits_for_no_stranger(struct kunit *test)
 static void max_queued_refuses(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .max_queued = 2 };
-	struct mock *mock = test->priv;
 	struct mock_item *over = mock_item(test, 'x'), *first = mock_item(test, 'a');
 	struct fairwq_batch *a;
 
 	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = fairwq_batch_create(mock->pool, &attrs, "a");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(a));
+	a = mock_batch_with(test, "a", &attrs);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &first->work));
 	mock_queue(test, a, 'b', 1);
 	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_queue(a, &over->work));
@@ -438,8 +416,7 @@ static void batch_max_active(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, gate);
 	mock_pool(test, 5, FAIRWQ_ROUND_ROBIN);
-	a = fairwq_batch_create(mock->pool, &attrs, "a");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(a));
+	a = mock_batch_with(test, "a", &attrs);
 	b = mock_batch(test, "b");
 	for (i = 0; i < 3; i++) {
 		mock_gate_init(&gate[i]);
@@ -508,15 +485,12 @@ static void flush_waits_for_what_is_queued(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, gate);
 	mock_gate_init(&gate[0]);
 	mock_gate_init(&gate[1]);
-	mock_pool(test, 3, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate[0].work));
-	mock_await(test, &gate[0].entered);
+	a = mock_begin(test, 3);
+	mock_gate_enter(test, a, &gate[0]);
 	f = flusher_start(test, wq, a);
 	/* The flush has its place in the queue when the color has changed. */
 	mock_until(test, READ_ONCE(a->color) == 1);
-	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate[1].work));
-	mock_await(test, &gate[1].entered);
+	mock_gate_enter(test, a, &gate[1]);
 	KUNIT_EXPECT_FALSE(test, completion_done(&f->done));
 	complete_all(&gate[0].open);
 	mock_await(test, &f->done);
@@ -524,24 +498,20 @@ static void flush_waits_for_what_is_queued(struct kunit *test)
 	complete_all(&gate[1].open);
 	fairwq_batch_flush(a);
 	destroy_workqueue(wq);
-	fairwq_batch_dispose(a);
 }
 
 /* A flush of many items on several runners has seen every one of them end. */
 static void flush_has_seen_all_end(struct kunit *test)
 {
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 4);
 	unsigned int round;
 
-	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	for (round = 1; round <= 50; round++) {
 		mock_queue(test, a, 'a', 20);
 		fairwq_batch_flush(a);
 		KUNIT_ASSERT_EQ(test, 20 * round, READ_ONCE(mock->log.nr));
 	}
-	fairwq_batch_dispose(a);
 }
 
 struct self_flush {
@@ -570,8 +540,7 @@ static void waiting_for_oneself_is_caught(struct kunit *test)
 	struct fairwq_batch *a;
 
 	KUNIT_ASSERT_NOT_NULL(test, self);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
+	a = mock_begin(test, 2);
 	fairwq_work_init(&self->work, self_flush_fn);
 	init_completion(&self->done);
 	self->batch = a;
@@ -588,7 +557,6 @@ static void waiting_for_oneself_is_caught(struct kunit *test)
 	mock_await(test, &self->done);
 	pr_info("# expect-splat end\n");
 	fairwq_batch_flush(a);
-	fairwq_batch_dispose(a);
 }
 
 struct chain {
@@ -618,8 +586,7 @@ static void drain_lets_only_items_queue(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, wq);
 	KUNIT_ASSERT_NOT_NULL(test, chain);
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
+	a = mock_begin(test, 1);
 	fairwq_work_init(&chain->work, chain_fn);
 	chain->batch = a;
 	chain->left = 20;
@@ -635,7 +602,6 @@ static void drain_lets_only_items_queue(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
 	fairwq_batch_flush(a);
 	destroy_workqueue(wq);
-	fairwq_batch_dispose(a);
 }
 
 /* Destroy runs what was accepted, also of a paused batch, and releases all. */
@@ -683,16 +649,13 @@ static unsigned int count_lines(const char *text, const char *word)
 /* Every item that is queued, in their order, and the one that runs. */
 static void dump_lists_every_item(struct kunit *test)
 {
-	struct mock_gate *last = kunit_kzalloc(test, sizeof(*last), GFP_KERNEL);
+	struct mock_gate *last = mock_gate_new(test);
 	char *text = kunit_kzalloc(test, DUMP_SIZE, GFP_KERNEL);
 	struct mock *mock = test->priv;
 	struct fairwq_batch *a;
 
 	KUNIT_ASSERT_NOT_NULL(test, text);
-	KUNIT_ASSERT_NOT_NULL(test, last);
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	mock_gate_init(last);
+	a = mock_begin(test, 1);
 	complete_all(&last->open);
 	mock_queue(test, a, 'a', DUMP_ITEMS);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &last->work));
@@ -708,7 +671,6 @@ static void dump_lists_every_item(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, count_lines(text, "mock_gate_fn"), 1U);
 	mock_open(test);
 	fairwq_batch_flush(a);
-	fairwq_batch_dispose(a);
 }
 
 /* What is behind the first chunk goes while that is looked at. */
@@ -724,8 +686,7 @@ static void dump_is_overtaken(struct kunit *test)
 	struct fairwq_batch *a;
 
 	KUNIT_ASSERT_NOT_NULL(test, text);
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
+	a = mock_begin(test, 1);
 	mock_queue(test, a, 'a', DUMP_ITEMS);
 	fairwq_test_set_hook(dump_cancels);
 	fairwq_test_dump(a, text, DUMP_SIZE);
@@ -733,7 +694,6 @@ static void dump_is_overtaken(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, count_lines(text, " queued "), 0U + FAIRWQ_DUMP_CHUNK);
 	mock_queue(test, a, 'b', 1);
 	mock_expect(test, "b");
-	fairwq_batch_dispose(a);
 }
 
 static struct kunit_case api_cases[] = {

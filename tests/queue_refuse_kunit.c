@@ -5,7 +5,7 @@
  */
 #include <linux/jiffies.h>
 
-#include "mock.h"
+#include "lib/fixture.h"
 
 #define LATER	(3600 * HZ)
 
@@ -28,10 +28,9 @@ static void plain_fn(struct fairwq_work *work)
 static void pending_comes_before_disposed(struct kunit *test)
 {
 	struct mock_item *item = mock_item(test, 'x'), *other = mock_item(test, 'y');
-	struct fairwq_batch *a, *dead;
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct fairwq_batch *dead;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	dead = disposed_batch(test);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &item->work));
 	KUNIT_EXPECT_EQ(test, 0, fairwq_queue(dead, &item->work));
@@ -44,7 +43,6 @@ static void pending_comes_before_disposed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
 	mock_expect(test, "x");
 	fairwq_batch_put(dead);
-	fairwq_batch_dispose(a);
 }
 
 static void pending_and_delayed(struct kunit *test)
@@ -54,8 +52,7 @@ static void pending_and_delayed(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, dwork);
 	fairwq_delayed_work_init(dwork, plain_fn);
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
+	a = mock_begin(test, 1);
 	dead = disposed_batch(test);
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_queue_delayed(dead, dwork, LATER));
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue_delayed(a, dwork, LATER));
@@ -65,7 +62,6 @@ static void pending_and_delayed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_mod_delayed(dead, dwork, 0));
 	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel_sync(dwork));
 	fairwq_batch_put(dead);
-	fairwq_batch_dispose(a);
 }
 
 static void pending_for_a_grace_period(struct kunit *test)
@@ -75,8 +71,7 @@ static void pending_for_a_grace_period(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, rwork);
 	fairwq_rcu_work_init(rwork, plain_fn);
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
+	a = mock_begin(test, 1);
 	dead = disposed_batch(test);
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_queue_rcu(dead, rwork));
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue_rcu(a, rwork));
@@ -85,7 +80,6 @@ static void pending_for_a_grace_period(struct kunit *test)
 	mock_open(test);
 	fairwq_rcu_work_flush(rwork);
 	fairwq_batch_put(dead);
-	fairwq_batch_dispose(a);
 }
 
 static void pending_and_constrained(struct kunit *test)
@@ -101,8 +95,7 @@ static void pending_and_constrained(struct kunit *test)
 	fairwq_limiter_init(&limiter, 1);
 	fairwq_limiter_init(&dead_limiter, 1);
 	fairwq_limiter_destroy(&dead_limiter);
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
+	a = mock_begin(test, 1);
 	dead = disposed_batch(test);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&serializer, a, &item->work));
 	KUNIT_EXPECT_EQ(test, 0, fairwq_serializer_queue(&serializer, dead, &item->work));
@@ -121,7 +114,6 @@ static void pending_and_constrained(struct kunit *test)
 	fairwq_serializer_destroy(&serializer);
 	fairwq_limiter_destroy(&limiter);
 	fairwq_batch_put(dead);
-	fairwq_batch_dispose(a);
 }
 
 /* A work that is disabled is told so last: the batch, its room, then the work. */
@@ -129,12 +121,10 @@ static void order_of_the_reasons(struct kunit *test)
 {
 	const struct fairwq_batch_attrs attrs = { .max_queued = 1 };
 	struct mock_item *item = mock_item(test, 'x'), *other = mock_item(test, 'y');
-	struct mock *mock = test->priv;
 	struct fairwq_batch *a, *dead;
 
 	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = fairwq_batch_create(mock->pool, &attrs, "a");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(a));
+	a = mock_batch_with(test, "a", &attrs);
 	dead = disposed_batch(test);
 	fairwq_work_disable(&other->work);
 	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue(a, &other->work));
@@ -174,10 +164,8 @@ static void disabled_while_it_is_claimed(struct kunit *test)
 	const struct fairwq_batch_attrs attrs = { .max_queued = 1 };
 	struct mock_item *item = mock_item(test, 'x'), *other = mock_item(test, 'y');
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 1);
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	claimed.full = fairwq_batch_create(mock->pool, &attrs, "full");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(claimed.full));
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(claimed.full, &item->work));
@@ -192,7 +180,6 @@ static void disabled_while_it_is_claimed(struct kunit *test)
 	mock_expect(test, "x");
 	fairwq_batch_put(claimed.dead);
 	fairwq_batch_dispose(claimed.full);
-	fairwq_batch_dispose(a);
 }
 
 /* ---- pointers that are none -------------------------------------------- */
@@ -314,8 +301,7 @@ static void serializer_stays_that_was_not_destroyed(struct kunit *test)
 
 	fairwq_serializer_init(&serializer);
 	self->serializer = &serializer;
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
+	a = mock_begin(test, 1);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&serializer, a, &self->work));
 	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&serializer, a, &behind->work));
 	pr_info("# expect-splat begin would wait for itself\n");
@@ -326,7 +312,6 @@ static void serializer_stays_that_was_not_destroyed(struct kunit *test)
 	mock_expect(test, "bc");
 	fairwq_serializer_destroy(&serializer);
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_serializer_queue(&serializer, a, &later->work));
-	fairwq_batch_dispose(a);
 }
 
 static struct kunit_case refuse_cases[] = {

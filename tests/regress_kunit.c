@@ -5,7 +5,7 @@
  */
 #include <linux/kthread.h>
 
-#include "mock.h"
+#include "lib/fixture.h"
 
 /* ---- a helper: an item that queues itself, and takes its time ---------- */
 
@@ -276,12 +276,10 @@ static void patience_ends_with_the_backlog(struct kunit *test)
 {
 	struct fairwq_batch_attrs low_attrs = { .prio = FAIRWQ_PRIO_LOW };
 	struct fairwq_batch_attrs high_attrs = { .prio = FAIRWQ_PRIO_HIGH };
-	struct mock_gate *gate = kunit_kzalloc(test, sizeof(*gate), GFP_KERNEL);
+	struct mock_gate *gate = mock_gate_new(test);
 	struct fairwq_batch *low, *high;
 	struct mock *mock = test->priv;
 
-	KUNIT_ASSERT_NOT_NULL(test, gate);
-	mock_gate_init(gate);
 	mock->flags = FAIRWQ_STRICT_TURNS;
 	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
 	low = fairwq_batch_create(mock->pool, &low_attrs, "low");
@@ -307,12 +305,10 @@ static void patience_ends_with_the_backlog(struct kunit *test)
 static void wrapped_time_starves_nobody(struct kunit *test)
 {
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a, *b;
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct fairwq_batch *b = mock_batch(test, "b");
 	const char *first;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	b = mock_batch(test, "b");
 	raw_spin_lock_irq(&mock->pool->lock);
 	b->node.parent->clock += (1ULL << 63) + (1ULL << 40);
 	b->node.vtime = b->node.parent->clock;
@@ -324,7 +320,6 @@ static void wrapped_time_starves_nobody(struct kunit *test)
 	first = strchr(mock->log.text, 'a');
 	KUNIT_ASSERT_NOT_NULL(test, first);
 	KUNIT_EXPECT_LE(test, first - mock->log.text, 3L);
-	fairwq_batch_dispose(a);
 	fairwq_batch_dispose(b);
 }
 
@@ -370,20 +365,17 @@ static void pause_does_not_hang_destroy(struct kunit *test)
 {
 	struct fairwq_pool_attrs one = { .max_active = 1 };
 	struct destroyer *d = kunit_kzalloc(test, sizeof(*d), GFP_KERNEL);
-	struct mock_gate *gate = kunit_kzalloc(test, sizeof(*gate), GFP_KERNEL);
+	struct mock_gate *gate = mock_gate_new(test);
 	struct task_struct *task;
 	struct fairwq_batch *a;
 
 	KUNIT_ASSERT_NOT_NULL(test, d);
-	KUNIT_ASSERT_NOT_NULL(test, gate);
-	mock_gate_init(gate);
 	init_completion(&d->done);
 	d->pool = fairwq_pool_create(&one, "doomed");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(d->pool));
 	a = fairwq_batch_create(d->pool, NULL, "a");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(a));
-	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
-	mock_await(test, &gate->entered);
+	mock_gate_enter(test, a, gate);
 	mock_queue(test, a, 'a', 1);
 	task = kthread_run(destroyer_fn, d, "destroyer");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
@@ -402,13 +394,11 @@ static void pause_does_not_hang_destroy(struct kunit *test)
 static void room_ends_when_it_is_exceeded(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .max_queued = 2 };
-	struct mock *mock = test->priv;
 	struct mock_item *over;
 	struct fairwq_batch *a;
 
 	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = fairwq_batch_create(mock->pool, &attrs, "a");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(a));
+	a = mock_batch_with(test, "a", &attrs);
 	over = mock_item(test, 'o');
 	mock_queue(test, a, 'a', 2);
 	atomic_inc(&a->nr_queued);

@@ -5,7 +5,7 @@
  */
 #include <linux/vmalloc.h>
 
-#include "mock_constraint.h"
+#include "lib/order.h"
 
 /* ---- what the cases share --------------------------------------------- */
 
@@ -41,7 +41,7 @@ static struct mock_item *serial_item(struct kunit *test, struct fairwq_serialize
 static struct mock_gate *serial_gate(struct kunit *test, struct fairwq_serializer *serial,
 				     struct fairwq_batch *batch)
 {
-	struct mock_gate *gate = gate_new(test);
+	struct mock_gate *gate = mock_gate_new(test);
 
 	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(serial, batch, &gate->work));
 	mock_await(test, &gate->entered);
@@ -90,7 +90,7 @@ static void order_across_batches_and_pools(struct kunit *test)
 	for (i = 0; i < strlen(order); i++)
 		items[i] = serial_item(test, serial, batch[i % 4], order[i]);
 	complete_all(&gate->open);
-	expect_order(test, order, items, strlen(order));
+	mock_expect_order(test, order, items, strlen(order));
 	serial_end(test, serial);
 	for (i = 0; i < 4; i++)
 		fairwq_batch_dispose(batch[i]);
@@ -101,16 +101,14 @@ static void order_across_batches_and_pools(struct kunit *test)
 static void next_starts_after_the_return(struct kunit *test)
 {
 	struct fairwq_serializer *serial = serial_new(test);
-	struct fairwq_batch *a, *b;
+	struct fairwq_batch *a = mock_begin(test, 4);
+	struct fairwq_batch *b = mock_batch(test, "b");
 	struct mock_item *item[2];
 	struct mock_gate *gate;
 
-	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	b = mock_batch(test, "b");
 	item[0] = mock_item(test, 'x');
 	item[1] = mock_item(test, 'y');
-	gate = gate_new(test);
+	gate = mock_gate_new(test);
 	/* One that waits when the gate is entered, and one that comes then. */
 	fairwq_batch_pause(a);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(serial, a, &gate->work));
@@ -124,8 +122,7 @@ static void next_starts_after_the_return(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, fairwq_serializer_queue(serial, a, &item[1]->work));
 	KUNIT_EXPECT_EQ(test, 0, fairwq_queue(a, &item[1]->work));
 	complete_all(&gate->open);
-	expect_order(test, "xy", item, 2);
-	fairwq_batch_dispose(a);
+	mock_expect_order(test, "xy", item, 2);
 	fairwq_batch_dispose(b);
 	serial_end(test, serial);
 }
@@ -138,11 +135,11 @@ static void produce_in_order(struct thread *thread)
 
 	for (i = 0; i < thread->nr; i++) {
 		step = kzalloc(sizeof(*step), GFP_KERNEL | __GFP_NOFAIL);
-		fairwq_work_init(&step->work, step_free_fn);
+		fairwq_work_init(&step->work, mock_step_free_fn);
 		step->track = thread->track;
 		mutex_lock(thread->mutex);
 		step->seq = ++*thread->seq;
-		thread->ret |= fairwq_serializer_queue(thread->serial, thread->batch,
+		thread->ret |= fairwq_serializer_queue(thread->order.serial, thread->batch,
 						       &step->work) != 1;
 		mutex_unlock(thread->mutex);
 	}
@@ -156,11 +153,11 @@ static void produce(struct thread *thread)
 
 	for (i = 0; i < thread->nr; i++) {
 		step = kzalloc(sizeof(*step), GFP_KERNEL | __GFP_NOFAIL);
-		fairwq_work_init(&step->work, step_free_fn);
+		fairwq_work_init(&step->work, mock_step_free_fn);
 		step->track = thread->track;
 		step->producer = thread->id;
 		step->seq = i + 1;
-		thread->ret |= fairwq_serializer_queue(thread->serial, thread->batch,
+		thread->ret |= fairwq_serializer_queue(thread->order.serial, thread->batch,
 						       &step->work) != 1;
 	}
 }
@@ -168,7 +165,7 @@ static void produce(struct thread *thread)
 static void producers_run(struct kunit *test, void (*fn)(struct thread *thread))
 {
 	struct fairwq_serializer *serial = serial_new(test);
-	struct track *track = track_new(test, 1);
+	struct track *track = mock_track_new(test, 1);
 	struct thread *thread;
 	struct mutex mutex;		/* see above */
 	unsigned int i;
@@ -180,19 +177,19 @@ static void producers_run(struct kunit *test, void (*fn)(struct thread *thread))
 	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
 	for (i = 0; i < TRACK_PRODUCERS; i++) {
 		thread[i] = (struct thread) {
-			.serial = serial, .track = track, .id = i, .nr = MANY(2000),
+			.order.serial = serial, .track = track, .id = i, .nr = MOCK_MANY(2000),
 			.mutex = &mutex, .seq = &seq, .batch = mock_batch(test, "p"),
 		};
-		thread_start(test, &thread[i], fn);
+		mock_thread_start(test, &thread[i], fn);
 	}
 	for (i = 0; i < TRACK_PRODUCERS; i++) {
-		thread_end(test, &thread[i]);
+		mock_thread_end(test, &thread[i]);
 		KUNIT_EXPECT_EQ(test, 0, thread[i].ret);
 		fairwq_batch_dispose(thread[i].batch);
 	}
 	fairwq_serializer_destroy(serial);
-	KUNIT_EXPECT_EQ(test, TRACK_PRODUCERS * MANY(2000), atomic_read(&track->ran));
-	track_check(test, track);
+	KUNIT_EXPECT_EQ(test, TRACK_PRODUCERS * MOCK_MANY(2000), atomic_read(&track->ran));
+	mock_track_check(test, track);
 }
 
 static void order_of_several_producers(struct kunit *test)
@@ -253,7 +250,7 @@ static void from_hardirq(struct kunit *test)
 	irq_work_queue(&from.irq_work);
 	irq_work_sync(&from.irq_work);
 	KUNIT_EXPECT_EQ(test, 1, from.queued);
-	expect_order(test, "yz", item, 3);
+	mock_expect_order(test, "yz", item, 3);
 	fairwq_batch_dispose(from.batch);
 	serial_end(test, serial);
 }
@@ -262,8 +259,8 @@ static void from_hardirq(struct kunit *test)
 static void many_items_through_one(struct kunit *test)
 {
 	struct fairwq_serializer *serial = serial_new(test);
-	struct track *track = track_new(test, 1);
-	const unsigned int nr = MANY(100000);
+	struct track *track = mock_track_new(test, 1);
+	const unsigned int nr = MOCK_MANY(100000);
 	struct fairwq_batch *a;
 	struct mock_gate *gate;
 	struct step *steps;
@@ -271,11 +268,10 @@ static void many_items_through_one(struct kunit *test)
 
 	steps = vzalloc(array_size(nr, sizeof(*steps)));
 	KUNIT_ASSERT_NOT_NULL(test, steps);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
+	a = mock_begin(test, 2);
 	gate = serial_gate(test, serial, a);
 	for (i = 0; i < nr; i++) {
-		fairwq_work_init(&steps[i].work, step_fn);
+		fairwq_work_init(&steps[i].work, mock_step_fn);
 		steps[i].track = track;
 		steps[i].seq = i + 1;
 		refused += fairwq_serializer_queue(serial, a, &steps[i].work) != 1;
@@ -285,8 +281,7 @@ static void many_items_through_one(struct kunit *test)
 	fairwq_serializer_destroy(serial);
 	KUNIT_EXPECT_EQ(test, (int)nr, atomic_read(&track->ran));
 	KUNIT_EXPECT_LT(test, track->high - track->low, 1024UL);
-	track_check(test, track);
-	fairwq_batch_dispose(a);
+	mock_track_check(test, track);
 	vfree(steps);
 }
 
@@ -298,19 +293,18 @@ struct object {
 /* One item each; and many share a lock. */
 static void many_serializers(struct kunit *test)
 {
-	struct track *track = track_new(test, 1000);
-	const unsigned int nr = MANY(20000);
+	struct track *track = mock_track_new(test, 1000);
+	const unsigned int nr = MOCK_MANY(20000);
 	struct object *objects;
 	struct fairwq_batch *a;
 	unsigned int i, refused = 0;
 
 	objects = vzalloc(array_size(nr, sizeof(*objects)));
 	KUNIT_ASSERT_NOT_NULL(test, objects);
-	mock_pool(test, 3, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
+	a = mock_begin(test, 3);
 	for (i = 0; i < nr; i++) {
 		fairwq_serializer_init(&objects[i].serial);
-		fairwq_work_init(&objects[i].step.work, step_fn);
+		fairwq_work_init(&objects[i].step.work, mock_step_fn);
 		objects[i].step.track = track;
 		refused += fairwq_serializer_queue(&objects[i].serial, a,
 						   &objects[i].step.work) != 1;
@@ -319,7 +313,6 @@ static void many_serializers(struct kunit *test)
 	for (i = 0; i < nr; i++)
 		fairwq_serializer_destroy(&objects[i].serial);
 	KUNIT_EXPECT_EQ(test, (int)nr, atomic_read(&track->ran));
-	fairwq_batch_dispose(a);
 	vfree(objects);
 }
 
@@ -345,7 +338,7 @@ static void serial_again_fn(struct fairwq_work *work)
 /* A function queues its own work to its own serializer. */
 static void item_queues_itself(struct kunit *test)
 {
-	struct serial_again again = { .left = MANY(1000) };
+	struct serial_again again = { .left = MOCK_MANY(1000) };
 
 	again.serial = serial_new(test);
 	mock_pool(test, 3, FAIRWQ_ROUND_ROBIN);
@@ -366,16 +359,13 @@ static void disposed_batch_waits(struct kunit *test)
 {
 	struct fairwq_serializer *serial = serial_new(test);
 	atomic_t released = ATOMIC_INIT(0);
-	struct fairwq_batch_attrs attrs = { .released = released_count, .priv = &released };
+	struct fairwq_batch_attrs attrs = { .released = mock_released_count, .priv = &released };
 	struct mock_item *item[2], *late;
-	struct mock *mock = test->priv;
-	struct fairwq_batch *a, *b;
+	struct fairwq_batch *a = mock_begin(test, 2);
+	struct fairwq_batch *b;
 	struct mock_gate *gate;
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	b = fairwq_batch_create(mock->pool, &attrs, "b");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(b));
+	b = mock_batch_with(test, "b", &attrs);
 	fairwq_batch_get(b);
 	gate = serial_gate(test, serial, a);
 	item[0] = serial_item(test, serial, b, 'x');
@@ -386,13 +376,12 @@ static void disposed_batch_waits(struct kunit *test)
 	late = mock_item(test, 'z');
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_serializer_queue(serial, b, &late->work));
 	complete_all(&gate->open);
-	expect_order(test, "xy", item, 2);
+	mock_expect_order(test, "xy", item, 2);
 	serial_end(test, serial);
 	mock_until(test, atomic_read(&released));
 	fairwq_test_settle();
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&released));
 	fairwq_batch_put(b);
-	fairwq_batch_dispose(a);
 }
 
 /* And so if what it waits for is cancelled. */
@@ -400,16 +389,14 @@ static void canceled_item_lets_the_batch_go(struct kunit *test)
 {
 	struct fairwq_serializer *serial = serial_new(test);
 	atomic_t released = ATOMIC_INIT(0);
-	struct fairwq_batch_attrs attrs = { .released = released_count, .priv = &released };
+	struct fairwq_batch_attrs attrs = { .released = mock_released_count, .priv = &released };
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a, *b;
+	struct fairwq_batch *a = mock_begin(test, 2);
+	struct fairwq_batch *b;
 	struct mock_item *item;
 	struct mock_gate *gate;
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	b = fairwq_batch_create(mock->pool, &attrs, "b");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(b));
+	b = mock_batch_with(test, "b", &attrs);
 	gate = serial_gate(test, serial, a);
 	item = serial_item(test, serial, b, 'x');
 	fairwq_batch_dispose(b);
@@ -420,22 +407,18 @@ static void canceled_item_lets_the_batch_go(struct kunit *test)
 	complete_all(&gate->open);
 	serial_end(test, serial);
 	KUNIT_EXPECT_EQ(test, 0U, mock->log.nr);
-	fairwq_batch_dispose(a);
 }
 
 static void max_queued_counts_what_waits(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .max_queued = 2 };
 	struct fairwq_serializer *serial = serial_new(test);
-	struct mock *mock = test->priv;
 	struct mock_item *item[4];
-	struct fairwq_batch *a, *b;
+	struct fairwq_batch *a = mock_begin(test, 2);
+	struct fairwq_batch *b;
 	struct mock_gate *gate;
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	b = fairwq_batch_create(mock->pool, &attrs, "b");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(b));
+	b = mock_batch_with(test, "b", &attrs);
 	gate = serial_gate(test, serial, a);
 	item[0] = serial_item(test, serial, b, 'x');
 	item[1] = serial_item(test, serial, b, 'y');
@@ -445,10 +428,9 @@ static void max_queued_counts_what_waits(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[0]->work));
 	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(serial, b, &item[2]->work));
 	complete_all(&gate->open);
-	expect_order(test, "yz", item, 3);
+	mock_expect_order(test, "yz", item, 3);
 	fairwq_serializer_flush(serial);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&b->nr_queued));
-	fairwq_batch_dispose(a);
 	fairwq_batch_dispose(b);
 	serial_end(test, serial);
 }
@@ -461,10 +443,8 @@ static void cancel_of_what_waits(struct kunit *test)
 	struct fairwq_serializer *serial = serial_new(test);
 	struct mock_item *item[4];
 	struct mock_gate *gate;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 2);
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	gate = serial_gate(test, serial, a);
 	item[0] = serial_item(test, serial, a, 'w');
 	item[1] = serial_item(test, serial, a, 'x');
@@ -477,8 +457,7 @@ static void cancel_of_what_waits(struct kunit *test)
 	/* The one that runs is not pending. */
 	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel(&gate->work));
 	complete_all(&gate->open);
-	expect_order(test, "wyzx", item, 4);
-	fairwq_batch_dispose(a);
+	mock_expect_order(test, "wyzx", item, 4);
 	serial_end(test, serial);
 }
 
@@ -488,10 +467,8 @@ static void goes_on_after_gaps(struct kunit *test)
 	struct fairwq_serializer *serial = serial_new(test);
 	struct mock_item *item[3];
 	struct mock_gate *gate;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 2);
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	gate = serial_gate(test, serial, a);
 	item[0] = serial_item(test, serial, a, 'x');
 	item[1] = serial_item(test, serial, a, 'y');
@@ -500,8 +477,7 @@ static void goes_on_after_gaps(struct kunit *test)
 	complete_all(&gate->open);
 	fairwq_work_flush(&gate->work);
 	item[2] = serial_item(test, serial, a, 'z');
-	expect_order(test, "z", item, 3);
-	fairwq_batch_dispose(a);
+	mock_expect_order(test, "z", item, 3);
 	serial_end(test, serial);
 }
 
@@ -509,12 +485,10 @@ static void goes_on_after_gaps(struct kunit *test)
 static struct fairwq_batch *admit_to_paused(struct kunit *test, struct mock_item **item,
 					    struct fairwq_serializer *serial)
 {
-	struct fairwq_batch *a, *b;
+	struct fairwq_batch *a = mock_begin(test, 2);
+	struct fairwq_batch *b = mock_batch(test, "b");
 	struct mock_gate *gate;
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	b = mock_batch(test, "b");
 	fairwq_batch_pause(b);
 	gate = serial_gate(test, serial, a);
 	item[0] = serial_item(test, serial, b, 'x');
@@ -522,7 +496,6 @@ static struct fairwq_batch *admit_to_paused(struct kunit *test, struct mock_item
 	complete_all(&gate->open);
 	mock_until(test, admitted(&item[0]->work));
 	KUNIT_EXPECT_TRUE(test, waits(&item[1]->work));
-	fairwq_batch_dispose(a);
 	return b;
 }
 
@@ -533,7 +506,7 @@ static void cancel_of_what_went_on(struct kunit *test)
 	struct fairwq_batch *b = admit_to_paused(test, item, serial);
 
 	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[0]->work));
-	expect_order(test, "y", item, 2);
+	mock_expect_order(test, "y", item, 2);
 	fairwq_batch_dispose(b);
 	serial_end(test, serial);
 }
@@ -548,26 +521,23 @@ static void cancel_of_what_was_only_pushed(struct kunit *test)
 	struct mock *mock = test->priv;
 	unsigned long end = jiffies + MOCK_WAIT;
 	struct mock_item *item[2];
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 2);
 	struct call *call;
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	fairwq_batch_pause(a);
 	mock_queue(test, a, 'a', 1);
 	item[0] = serial_item(test, serial, a, 'x');
 	item[1] = serial_item(test, serial, a, 'y');
 	KUNIT_EXPECT_TRUE(test, waits(&item[1]->work));
-	call = call_start(test, fairwq_work_cancel, &item[0]->work);
+	call = mock_call_start(test, fairwq_work_cancel, &item[0]->work);
 	while (!completion_done(&call->done) && time_before(jiffies, end))
 		usleep_range(50, 200);
 	KUNIT_EXPECT_TRUE_MSG(test, completion_done(&call->done), "it waits for a runner");
 	fairwq_batch_resume(a);
-	KUNIT_EXPECT_TRUE(test, call_end(test, call));
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
 	fairwq_serializer_flush(serial);
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_STREQ(test, "ay", &mock->log.text[0]);
-	fairwq_batch_dispose(a);
 	fairwq_serializer_destroy(serial);
 }
 
@@ -578,7 +548,7 @@ static void batch_cancel_of_what_went_on(struct kunit *test)
 	struct fairwq_batch *b = admit_to_paused(test, item, serial);
 
 	KUNIT_EXPECT_EQ(test, 1UL, fairwq_batch_cancel(b, NULL));
-	expect_order(test, "y", item, 2);
+	mock_expect_order(test, "y", item, 2);
 	/* A plain work again. */
 	fairwq_batch_resume(b);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(b, &item[0]->work));
@@ -592,19 +562,18 @@ static void batch_cancel_of_what_went_on(struct kunit *test)
 static void cancel_of_what_is_held_up(struct kunit *test)
 {
 	struct fairwq_serializer *serial = serial_new(test);
-	struct mock_gate *gate = gate_new(test);
-	struct fairwq_batch *a = held_begin(test, gate);
+	struct mock_gate *gate = mock_gate_new(test);
+	struct fairwq_batch *a = mock_held_begin(test, gate);
 	struct mock_item *item[2];
 
 	item[0] = serial_item(test, serial, a, 'x');
 	item[1] = serial_item(test, serial, a, 'y');
-	held_go(test, a, gate, item[0]);
+	mock_held_go(test, a, gate, item[0]);
 	KUNIT_EXPECT_TRUE(test, waits(&item[1]->work));
 	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[0]->work));
 	KUNIT_EXPECT_TRUE(test, admitted(&item[1]->work));
 	complete_all(&gate->open);
-	expect_order(test, "y", item, 2);
-	fairwq_batch_dispose(a);
+	mock_expect_order(test, "y", item, 2);
 	serial_end(test, serial);
 }
 
@@ -629,11 +598,9 @@ static void cancel_from_the_item_in_front(struct kunit *test)
 {
 	struct fairwq_serializer *serial = serial_new(test);
 	struct mock_item *item[2];
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 2);
 	struct front front = { };
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	init_completion(&front.go);
 	init_completion(&front.done);
 	fairwq_work_init_onstack(&front.work, front_fn);
@@ -643,10 +610,9 @@ static void cancel_from_the_item_in_front(struct kunit *test)
 	front.victim = &item[0]->work;
 	complete(&front.go);
 	mock_await(test, &front.done);
-	expect_order(test, "y", item, 2);
+	mock_expect_order(test, "y", item, 2);
 	KUNIT_EXPECT_TRUE(test, front.canceled);
 	serial_end(test, serial);
-	fairwq_batch_dispose(a);
 }
 
 /* A disabled work is not queued, and does not count. */
@@ -654,10 +620,8 @@ static void disabled_does_not_enter(struct kunit *test)
 {
 	struct fairwq_serializer *serial = serial_new(test);
 	struct mock_item *item;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 2);
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	item = mock_item(test, 'x');
 	fairwq_work_disable(&item->work);
 	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_serializer_queue(serial, a, &item->work));
@@ -665,9 +629,8 @@ static void disabled_does_not_enter(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
 	fairwq_work_enable(&item->work);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(serial, a, &item->work));
-	expect_order(test, "x", &item, 1);
+	mock_expect_order(test, "x", &item, 1);
 	serial_end(test, serial);
-	fairwq_batch_dispose(a);
 }
 
 /* ---- in the middle of a queue call ------------------------------------- */
@@ -694,11 +657,9 @@ static void plain_call_is_not_revived_in_order(struct kunit *test)
 {
 	struct fairwq_serializer *serial = serial_new(test);
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 2);
 	struct mock_item *item;
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	item = mock_item(test, 'x');
 	wanted.work = &item->work;
 	wanted.serial = serial;
@@ -712,9 +673,8 @@ static void plain_call_is_not_revived_in_order(struct kunit *test)
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, 0U, mock->log.nr);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(serial, a, &item->work));
-	expect_order(test, "x", &item, 1);
+	mock_expect_order(test, "x", &item, 1);
 	serial_end(test, serial);
-	fairwq_batch_dispose(a);
 }
 
 /* ---- waiting ---------------------------------------------------------- */
@@ -728,53 +688,47 @@ static void thread_flush_work(struct thread *thread)
 static void flush_waits_for_what_is_queued(struct kunit *test)
 {
 	struct fairwq_serializer *serial = serial_new(test);
-	struct thread thread = { .serial = serial };
+	struct thread thread = { .order.serial = serial };
 	struct mock_gate *gate, *later;
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 2);
 	struct mock_item *item;
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	fairwq_serializer_flush(serial);
 	gate = serial_gate(test, serial, a);
 	item = serial_item(test, serial, a, 'x');
-	thread_start(test, &thread, thread_flush);
+	mock_thread_start(test, &thread, mock_thread_flush);
 	/* The flush is behind it. */
 	mock_until(test, data_race(READ_ONCE(serial->constraint.waiting.prev)) != &item->work.node);
-	later = gate_new(test);
+	later = mock_gate_new(test);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(serial, a, &later->work));
 	KUNIT_EXPECT_FALSE(test, completion_done(&thread.done));
 	complete_all(&gate->open);
-	thread_end(test, &thread);
+	mock_thread_end(test, &thread);
 	KUNIT_EXPECT_EQ(test, 1U, READ_ONCE(mock->log.nr));
 	complete_all(&later->open);
 	fairwq_serializer_destroy(serial);
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&later->runs));
-	fairwq_batch_dispose(a);
 }
 
 static void destroy_refuses_and_waits(struct kunit *test)
 {
 	struct fairwq_serializer *serial = serial_new(test);
 	struct mock_item *item = mock_item(test, 'y');
-	struct thread thread = { .serial = serial };
+	struct thread thread = { .order.serial = serial };
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 2);
 	struct mock_gate *gate;
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	gate = serial_gate(test, serial, a);
 	serial_item(test, serial, a, 'x');
-	thread_start(test, &thread, thread_destroy);
+	mock_thread_start(test, &thread, mock_thread_destroy);
 	mock_until(test, READ_ONCE(serial->constraint.dead));
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_serializer_queue(serial, a, &item->work));
 	KUNIT_EXPECT_FALSE(test, completion_done(&thread.done));
 	complete_all(&gate->open);
-	thread_end(test, &thread);
+	mock_thread_end(test, &thread);
 	KUNIT_EXPECT_STREQ(test, "x", &mock->log.text[0]);
-	fairwq_batch_dispose(a);
 }
 
 struct inside {
@@ -798,10 +752,8 @@ static void inside_fn(struct fairwq_work *work)
 static void waiting_for_oneself_warns(struct kunit *test)
 {
 	struct inside inside = { .serial = serial_new(test) };
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 2);
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	init_completion(&inside.done);
 	fairwq_work_init_onstack(&inside.work, inside_fn);
 	pr_info("# expect-splat begin would wait for itself in fairwq_serializer_flush\n");
@@ -809,7 +761,6 @@ static void waiting_for_oneself_warns(struct kunit *test)
 	mock_await(test, &inside.done);
 	fairwq_serializer_destroy(inside.serial);
 	pr_info("# expect-splat end\n");
-	fairwq_batch_dispose(a);
 }
 
 static void in_front_fn(struct fairwq_work *work)
@@ -843,35 +794,30 @@ static void wait_for_one_behind(struct kunit *test, struct fairwq_batch *a,
 static void waiting_for_one_behind_warns(struct kunit *test)
 {
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 2);
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	pr_info("# expect-splat begin behind it in its serializer\n");
 	wait_for_one_behind(test, a, 0);
 	wait_for_one_behind(test, a, FAIRWQ_MAX_INLINE_US);
 	pr_info("# expect-splat end\n");
 	KUNIT_EXPECT_STREQ(test, "xx", &mock->log.text[0]);
-	fairwq_batch_dispose(a);
 }
 
 /* The memory goes as soon as destroy has returned: nobody looks back. */
 static void memory_may_go(struct kunit *test)
 {
-	struct track *track = track_new(test, 100);
+	struct track *track = mock_track_new(test, 100);
 	struct fairwq_serializer *serial;
 	struct step *step;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 4);
 	unsigned int i, k;
 
-	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	for (i = 0; i < MANY(500); i++) {
+	for (i = 0; i < MOCK_MANY(500); i++) {
 		serial = kzalloc(sizeof(*serial), GFP_KERNEL | __GFP_NOFAIL);
 		fairwq_serializer_init(serial);
 		for (k = 0; k < i % 5; k++) {
 			step = kzalloc(sizeof(*step), GFP_KERNEL | __GFP_NOFAIL);
-			fairwq_work_init(&step->work, step_free_fn);
+			fairwq_work_init(&step->work, mock_step_free_fn);
 			step->track = track;
 			fairwq_serializer_queue(serial, a, &step->work);
 		}
@@ -879,8 +825,7 @@ static void memory_may_go(struct kunit *test)
 		memset(serial, 0x6b, sizeof(*serial));
 		kfree(serial);
 	}
-	KUNIT_EXPECT_EQ(test, 2 * MANY(500), atomic_read(&track->ran));
-	fairwq_batch_dispose(a);
+	KUNIT_EXPECT_EQ(test, 2 * MOCK_MANY(500), atomic_read(&track->ran));
 }
 
 static bool flush_looked;
@@ -897,27 +842,24 @@ static void flush_of_a_work_that_waits(struct kunit *test)
 	struct fairwq_serializer *serial = serial_new(test);
 	struct thread thread = { };
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 2);
 	struct mock_item *item;
 	struct mock_gate *gate;
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	gate = serial_gate(test, serial, a);
 	item = serial_item(test, serial, a, 'x');
 	thread.work = &item->work;
 	flush_looked = false;
 	fairwq_test_set_hook(flush_looks_hook);
-	thread_start(test, &thread, thread_flush_work);
+	mock_thread_start(test, &thread, thread_flush_work);
 	mock_until(test, READ_ONCE(flush_looked));
 	fairwq_test_set_hook(NULL);
 	KUNIT_EXPECT_FALSE(test, completion_done(&thread.done));
 	complete_all(&gate->open);
-	thread_end(test, &thread);
+	mock_thread_end(test, &thread);
 	KUNIT_EXPECT_TRUE(test, thread.ret);
 	KUNIT_EXPECT_EQ(test, 1U, READ_ONCE(mock->log.nr));
 	fairwq_serializer_destroy(serial);
-	fairwq_batch_dispose(a);
 }
 
 /* ---- a constraint of the caller's own ---------------------------------- */
@@ -966,8 +908,7 @@ static void resolver_of_ones_own(struct kunit *test)
 	int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, node);
-	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
+	a = mock_begin(test, 4);
 	for (i = 0; i < 4; i++) {
 		fairwq_constraint_init(&node[i].constraint, &node_ops);
 		items[i] = mock_item(test, 'a' + i);
@@ -992,7 +933,6 @@ static void resolver_of_ones_own(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 4U, mock->log.nr);
 	KUNIT_EXPECT_EQ(test, 'a', mock->log.text[0]);
 	KUNIT_EXPECT_EQ(test, 'd', mock->log.text[3]);
-	fairwq_batch_dispose(a);
 }
 
 static void bad_arguments(struct kunit *test)
@@ -1001,10 +941,8 @@ static void bad_arguments(struct kunit *test)
 	struct fairwq_work no_func = { };
 	struct fairwq_serializer *serial = serial_new(test);
 	struct mock_item *item = mock_item(test, 'x');
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 1);
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_serializer_queue(NULL, a, &item->work));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_serializer_queue(serial, NULL, &item->work));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_serializer_queue(serial, a, NULL));
@@ -1013,13 +951,12 @@ static void bad_arguments(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue_constrained(NULL, a, &item->work));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue_constrained(&none, a, &item->work));
 	KUNIT_EXPECT_TRUE(test, serial_idle(serial));
-	fairwq_batch_dispose(a);
 }
 
 /* ---- all of it at once ------------------------------------------------- */
 
 #define RACE_STEPS	64
-#define RACE_ROUNDS	MANY(4000)
+#define RACE_ROUNDS	MOCK_MANY(4000)
 
 /* Queues what is idle of its own, in its order. */
 static void race_produce(struct thread *thread)
@@ -1035,7 +972,7 @@ static void race_produce(struct thread *thread)
 		if (fairwq_work_cancel_sync(&step->work))
 			atomic_inc(&thread->counts[1]);
 		step->seq = ++seq;
-		ret = fairwq_serializer_queue(thread->serial, thread->batch, &step->work);
+		ret = fairwq_serializer_queue(thread->order.serial, thread->batch, &step->work);
 		if (ret == 1)
 			atomic_inc(&thread->counts[0]);
 		else
@@ -1052,7 +989,7 @@ static void race_disturb(struct thread *thread)
 		if (fairwq_work_cancel(&thread->steps[i * 7 % (2 * RACE_STEPS)].work))
 			atomic_inc(&thread->counts[1]);
 		if (i % 64 == 0)
-			fairwq_serializer_flush(thread->serial);
+			fairwq_serializer_flush(thread->order.serial);
 		if (i % 512 == 0)
 			atomic_add(fairwq_batch_cancel(thread->batch, NULL),
 				   &thread->counts[1]);
@@ -1063,7 +1000,7 @@ static void race_disturb(struct thread *thread)
 static void race_of_everything(struct kunit *test)
 {
 	struct fairwq_serializer *serial = serial_new(test);
-	struct track *track = track_new(test, 1);
+	struct track *track = mock_track_new(test, 1);
 	struct thread *thread = kunit_kcalloc(test, 3, sizeof(*thread), GFP_KERNEL);
 	struct step *steps = kunit_kcalloc(test, 2 * RACE_STEPS, sizeof(*steps), GFP_KERNEL);
 	atomic_t counts[2] = { };
@@ -1073,27 +1010,27 @@ static void race_of_everything(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, steps);
 	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
 	for (i = 0; i < 2 * RACE_STEPS; i++) {
-		fairwq_work_init(&steps[i].work, step_fn);
+		fairwq_work_init(&steps[i].work, mock_step_fn);
 		steps[i].track = track;
 		steps[i].producer = i / RACE_STEPS;
 	}
 	for (i = 0; i < 3; i++) {
-		thread[i].serial = serial;
+		thread[i].order.serial = serial;
 		thread[i].batch = mock_batch(test, "r");
 		thread[i].counts = counts;
 		thread[i].steps = &steps[i % 2 * RACE_STEPS];
 	}
-	thread_start(test, &thread[0], race_produce);
-	thread_start(test, &thread[1], race_produce);
-	thread_start(test, &thread[2], race_disturb);
+	mock_thread_start(test, &thread[0], race_produce);
+	mock_thread_start(test, &thread[1], race_produce);
+	mock_thread_start(test, &thread[2], race_disturb);
 	for (i = 0; i < 3; i++)
-		thread_end(test, &thread[i]);
+		mock_thread_end(test, &thread[i]);
 	fairwq_serializer_destroy(serial);
 	KUNIT_EXPECT_EQ(test, 0, thread[0].ret);
 	KUNIT_EXPECT_EQ(test, 0, thread[1].ret);
 	KUNIT_EXPECT_EQ(test, atomic_read(&counts[0]),
 			atomic_read(&counts[1]) + atomic_read(&track->ran));
-	track_check(test, track);
+	mock_track_check(test, track);
 	for (i = 0; i < 3; i++) {
 		KUNIT_EXPECT_EQ(test, 0, atomic_read(&thread[i].batch->nr_held));
 		fairwq_batch_dispose(thread[i].batch);

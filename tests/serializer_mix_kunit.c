@@ -14,7 +14,7 @@
 #include <linux/sched/task_stack.h>
 #include <linux/vmalloc.h>
 
-#include "mock_work.h"
+#include "lib/hook.h"
 
 /* The full numbers where kernel code runs natively and is not instrumented. */
 #if defined(CONFIG_KASAN) || defined(CONFIG_PROVE_LOCKING) || defined(CONFIG_KCSAN)
@@ -230,7 +230,7 @@ static void line_end(struct kunit *test)
 /* All of them wait before the first is let go. */
 static void million_items_that_wait(struct kunit *test)
 {
-	struct mock_gate *gate = gate_new(test);
+	struct mock_gate *gate = mock_gate_new(test);
 	struct fairwq_batch *g;
 
 	line_begin(test, true);

@@ -3,7 +3,7 @@
  * Cancelling, disabling and waiting for single works, and cancelling a batch
  * (promises 1 and 11): wherever the work is.
  */
-#include "mock_work.h"
+#include "lib/hook.h"
 
 /* ---- cancel ----------------------------------------------------------- */
 
@@ -18,10 +18,8 @@ static void expect_canceled(struct kunit *test, struct fairwq_work *work)
 static void cancel_of_an_idle_work(struct kunit *test)
 {
 	struct mock_item *item = mock_item(test, 'x');
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 2);
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel(&item->work));
 	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel_sync(&item->work));
 	KUNIT_EXPECT_FALSE(test, fairwq_work_flush(&item->work));
@@ -31,7 +29,6 @@ static void cancel_of_an_idle_work(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel(&item->work));
 	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel_sync(&item->work));
 	KUNIT_EXPECT_FALSE(test, fairwq_work_flush(&item->work));
-	fairwq_batch_dispose(a);
 }
 
 struct place {
@@ -58,14 +55,12 @@ static void cancel_of_a_queued_work(struct kunit *test)
 {
 	const struct place *place = test->param_value;
 	struct mock_item *item[4];
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 1);
 	char order[8];
 	unsigned int i;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	for (i = 0; i < place->nr; i++)
-		item[i] = queue_item(test, a, 'a' + i);
+		item[i] = mock_queue_item(test, a, 'a' + i);
 	expect_canceled(test, &item[place->which]->work);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item[place->which]->work));
 	expect_canceled(test, &item[place->which]->work);
@@ -74,7 +69,6 @@ static void cancel_of_a_queued_work(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item[place->which]->work));
 	snprintf(order, sizeof(order), "%s%c", place->left, 'a' + place->which);
 	mock_expect(test, order);
-	fairwq_batch_dispose(a);
 }
 
 static bool flush_batch_of(struct fairwq_work *work)
@@ -101,23 +95,20 @@ static void cancel_beside_a_flush(struct kunit *test)
 {
 	struct mock_item *before, *after;
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 1);
 	struct call *call;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	before = queue_item(test, a, 'b');
-	call = call_start(test, flush_batch_of, &before->work);
+	before = mock_queue_item(test, a, 'b');
+	call = mock_call_start(test, flush_batch_of, &before->work);
 	mock_until(test, flush_is_queued(a));
-	after = queue_item(test, a, 'a');
+	after = mock_queue_item(test, a, 'a');
 	expect_canceled(test, &after->work);
 	KUNIT_EXPECT_FALSE(test, completion_done(&call->done));
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &after->work));
 	expect_canceled(test, &before->work);
-	call_end(test, call);
-	KUNIT_EXPECT_EQ(test, 0U, nr_waiters(mock->pool));
+	mock_call_end(test, call);
+	KUNIT_EXPECT_EQ(test, 0U, mock_nr_waiters(mock->pool));
 	mock_expect(test, "a");
-	fairwq_batch_dispose(a);
 }
 
 /* Its room is free again. */
@@ -125,23 +116,21 @@ static void cancel_gives_room_back(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .max_queued = 2 };
 	struct mock_item *item = mock_item(test, 'c');
-	struct mock *mock = test->priv;
 	struct fairwq_batch *a;
 	struct mock_item *b;
 
 	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = fairwq_batch_create(mock->pool, &attrs, "a");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(a));
-	queue_item(test, a, 'a');
-	b = queue_item(test, a, 'b');
+	a = mock_batch_with(test, "a", &attrs);
+	mock_queue_item(test, a, 'a');
+	b = mock_queue_item(test, a, 'b');
 	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_queue(a, &item->work));
 	expect_canceled(test, &b->work);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
 	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_queue(a, &b->work));
 	KUNIT_EXPECT_EQ(test, 2UL, fairwq_batch_cancel(a, NULL));
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_queued));
-	queue_item(test, a, 'd');
-	queue_item(test, a, 'e');
+	mock_queue_item(test, a, 'd');
+	mock_queue_item(test, a, 'e');
 	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_queue(a, &b->work));
 	mock_expect(test, "de");
 	fairwq_batch_dispose(a);
@@ -154,29 +143,27 @@ static void cancel_gives_room_back(struct kunit *test)
 static void cancel_in_a_limited_batch(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .max_active = 1 };
-	struct mock_gate *gate = gate_new(test);
+	struct mock_gate *gate = mock_gate_new(test);
 	struct mock *mock = test->priv;
 	struct fairwq_batch *a;
 	struct mock_item *b;
 
 	mock_pool(test, 3, FAIRWQ_ROUND_ROBIN);
-	a = fairwq_batch_create(mock->pool, &attrs, "a");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(a));
-	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
-	mock_await(test, &gate->entered);
-	b = queue_item(test, a, 'b');
-	KUNIT_EXPECT_EQ(test, 0U, nr_waiters(mock->pool));
+	a = mock_batch_with(test, "a", &attrs);
+	mock_gate_enter(test, a, gate);
+	b = mock_queue_item(test, a, 'b');
+	KUNIT_EXPECT_EQ(test, 0U, mock_nr_waiters(mock->pool));
 	expect_canceled(test, &b->work);
-	KUNIT_EXPECT_EQ(test, 0U, nr_waiters(mock->pool));
+	KUNIT_EXPECT_EQ(test, 0U, mock_nr_waiters(mock->pool));
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &b->work));
-	queue_item(test, a, 'c');
+	mock_queue_item(test, a, 'c');
 	expect_canceled(test, &b->work);
-	KUNIT_EXPECT_EQ(test, 0U, nr_waiters(mock->pool));
+	KUNIT_EXPECT_EQ(test, 0U, mock_nr_waiters(mock->pool));
 	complete_all(&gate->open);
 	mock_until(test, READ_ONCE(mock->log.nr) == 1);
 	KUNIT_EXPECT_STREQ(test, "c", &mock->log.text[0]);
 	fairwq_batch_flush(a);
-	KUNIT_EXPECT_EQ(test, 0U, nr_waiters(mock->pool));
+	KUNIT_EXPECT_EQ(test, 0U, mock_nr_waiters(mock->pool));
 	fairwq_batch_dispose(a);
 }
 
@@ -189,10 +176,10 @@ static void cancel_under_arrival_order(struct kunit *test)
 	mock_pool(test, 1, FAIRWQ_FIFO);
 	a = mock_batch(test, "a");
 	b = mock_batch(test, "b");
-	first = queue_item(test, a, 'a');
-	queue_item(test, b, 'b');
-	queue_item(test, a, 'c');
-	queue_item(test, b, 'd');
+	first = mock_queue_item(test, a, 'a');
+	mock_queue_item(test, b, 'b');
+	mock_queue_item(test, a, 'c');
+	mock_queue_item(test, b, 'd');
 	expect_canceled(test, &first->work);
 	mock_expect(test, "bcd");
 	fairwq_batch_dispose(a);
@@ -210,8 +197,8 @@ static void cancel_fn(void *data)
 /* What waits behind an item that runs; the others are started. */
 static void cancel_of_a_held_up_work(struct kunit *test)
 {
-	struct mock_gate *gate = gate_new(test);
-	struct fairwq_batch *a = held_begin(test, gate);
+	struct mock_gate *gate = mock_gate_new(test);
+	struct fairwq_batch *a = mock_held_begin(test, gate);
 	struct mock *mock = test->priv;
 	struct mock_item *item[4];
 	struct fairwq_work *work;
@@ -219,13 +206,13 @@ static void cancel_of_a_held_up_work(struct kunit *test)
 	u64 turns;
 
 	for (i = 0; i < ARRAY_SIZE(item); i++)
-		item[i] = queue_item(test, a, 'a' + i);
-	held_go(test, a, gate, item[3]);
+		item[i] = mock_queue_item(test, a, 'a' + i);
+	mock_held_go(test, a, gate, item[3]);
 	turns = fairwq_test_counter(mock->pool, FAIRWQ_TURNS);
 	expect_canceled(test, &item[0]->work);
 	/* From an interrupt. */
 	work = &item[2]->work;
-	KUNIT_EXPECT_TRUE(test, call_on_top(cancel_fn, &work));
+	KUNIT_EXPECT_TRUE(test, mock_call_on_top(cancel_fn, &work));
 	KUNIT_EXPECT_PTR_EQ(test, &item[2]->work, work);
 	KUNIT_EXPECT_EQ(test, turns, fairwq_test_counter(mock->pool, FAIRWQ_TURNS));
 	KUNIT_EXPECT_EQ(test, 1U, a->in_flight[0] + a->in_flight[1]);
@@ -233,7 +220,6 @@ static void cancel_of_a_held_up_work(struct kunit *test)
 	complete_all(&gate->open);
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_STREQ(test, "bda", &mock->log.text[0]);
-	fairwq_batch_dispose(a);
 }
 
 /* Pending behind its own run: that goes on, and there is no other. */
@@ -241,11 +227,9 @@ static void cancel_of_a_parked_work(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct mock_gate *gate;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 3);
 
-	mock_pool(test, 3, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	gate = parked_begin(test, a);
+	gate = mock_parked_begin(test, a);
 	expect_canceled(test, &gate->work);
 	KUNIT_EXPECT_EQ(test, 0U, a->nr_parked);
 	KUNIT_EXPECT_EQ(test, 1U, a->in_flight[0] + a->in_flight[1]);
@@ -256,20 +240,17 @@ static void cancel_of_a_parked_work(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &gate->work));
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, 2, atomic_read(&gate->runs));
-	fairwq_batch_dispose(a);
 }
 
 /* Also behind a runner of another pool. */
 static void cancel_of_a_work_parked_elsewhere(struct kunit *test)
 {
 	struct fairwq_pool_attrs attrs = { .max_active = 1 };
-	struct mock_gate *gate = gate_new(test);
+	struct mock_gate *gate = mock_gate_new(test);
 	struct fairwq_pool *elsewhere;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 2);
 	struct call *call;
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	elsewhere = fairwq_pool_create(&attrs, "elsewhere");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(elsewhere));
 	KUNIT_ASSERT_EQ(test, 1, fairwq_pool_queue(elsewhere, &gate->work));
@@ -281,34 +262,29 @@ static void cancel_of_a_work_parked_elsewhere(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &gate->work));
 	mock_until(test, READ_ONCE(a->nr_parked) == 1);
 	/* With a wait: for the run in that pool. */
-	call = call_start(test, fairwq_work_cancel_sync, &gate->work);
-	mock_until(test, nr_waiters(elsewhere) == 1);
+	call = mock_call_start(test, fairwq_work_cancel_sync, &gate->work);
+	mock_until(test, mock_nr_waiters(elsewhere) == 1);
 	KUNIT_EXPECT_EQ(test, 0U, a->nr_parked);
 	KUNIT_EXPECT_FALSE(test, completion_done(&call->done));
 	complete_all(&gate->open);
-	KUNIT_EXPECT_TRUE(test, call_end(test, call));
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&gate->runs));
-	fairwq_batch_dispose(a);
 	fairwq_pool_destroy(elsewhere);
 }
 
 /* It runs: there is nothing to cancel but a further run. */
 static void cancel_of_a_running_work(struct kunit *test)
 {
-	struct mock_gate *gate = gate_new(test);
-	struct fairwq_batch *a;
+	struct mock_gate *gate = mock_gate_new(test);
+	struct fairwq_batch *a = mock_begin(test, 2);
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
-	mock_await(test, &gate->entered);
+	mock_gate_enter(test, a, gate);
 	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel(&gate->work));
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &gate->work));
 	expect_canceled(test, &gate->work);
 	complete_all(&gate->open);
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&gate->runs));
-	fairwq_batch_dispose(a);
 }
 
 /* ---- flush ------------------------------------------------------------ */
@@ -316,31 +292,28 @@ static void cancel_of_a_running_work(struct kunit *test)
 /* It waits in the queue, is held, runs; the flush sees to the end of that. */
 static void flush_of_a_queued_work(struct kunit *test)
 {
-	struct mock_gate *gate = gate_new(test);
+	struct mock_gate *gate = mock_gate_new(test);
 	struct mock *mock = test->priv;
 	struct call *call[3];
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 1);
 	unsigned int i;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	queue_item(test, a, 'a');
+	mock_queue_item(test, a, 'a');
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
-	queue_item(test, a, 'b');
+	mock_queue_item(test, a, 'b');
 	/* Several at once. */
 	for (i = 0; i < ARRAY_SIZE(call); i++)
-		call[i] = call_start(test, fairwq_work_flush, &gate->work);
-	mock_until(test, nr_waiters(mock->pool) == 3);
+		call[i] = mock_call_start(test, fairwq_work_flush, &gate->work);
+	mock_until(test, mock_nr_waiters(mock->pool) == 3);
 	mock_open(test);
 	mock_await(test, &gate->entered);
-	KUNIT_EXPECT_EQ(test, 3U, nr_waiters(mock->pool));
+	KUNIT_EXPECT_EQ(test, 3U, mock_nr_waiters(mock->pool));
 	complete_all(&gate->open);
 	for (i = 0; i < ARRAY_SIZE(call); i++)
-		KUNIT_EXPECT_TRUE(test, call_end(test, call[i]));
+		KUNIT_EXPECT_TRUE(test, mock_call_end(test, call[i]));
 	fairwq_batch_flush(a);
-	KUNIT_EXPECT_EQ(test, 0U, nr_waiters(mock->pool));
+	KUNIT_EXPECT_EQ(test, 0U, mock_nr_waiters(mock->pool));
 	KUNIT_EXPECT_STREQ(test, "ab", &mock->log.text[0]);
-	fairwq_batch_dispose(a);
 }
 
 /* The run that is under way is not the last that was queued. */
@@ -348,68 +321,60 @@ static void flush_of_a_parked_work(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct mock_gate *gate;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 3);
 	struct call *call;
 
-	mock_pool(test, 3, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	gate = parked_begin(test, a);
-	call = call_start(test, fairwq_work_flush, &gate->work);
-	mock_until(test, nr_waiters(mock->pool) == 1);
+	gate = mock_parked_begin(test, a);
+	call = mock_call_start(test, fairwq_work_flush, &gate->work);
+	mock_until(test, mock_nr_waiters(mock->pool) == 1);
 	complete(&gate->open);
 	/* The second run; the first one took one, and it waits for another. */
 	mock_await(test, &gate->entered);
-	KUNIT_EXPECT_EQ(test, 1U, nr_waiters(mock->pool));
+	KUNIT_EXPECT_EQ(test, 1U, mock_nr_waiters(mock->pool));
 	complete(&gate->open);
-	KUNIT_EXPECT_TRUE(test, call_end(test, call));
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
 	KUNIT_EXPECT_EQ(test, 2, atomic_read(&gate->runs));
-	fairwq_batch_dispose(a);
 }
 
 static void flush_of_a_running_work(struct kunit *test)
 {
-	struct mock_gate *gate = gate_new(test);
+	struct mock_gate *gate = mock_gate_new(test);
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 2);
 	struct call *call;
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
-	mock_await(test, &gate->entered);
-	call = call_start(test, fairwq_work_flush, &gate->work);
-	mock_until(test, nr_waiters(mock->pool) == 1);
+	mock_gate_enter(test, a, gate);
+	call = mock_call_start(test, fairwq_work_flush, &gate->work);
+	mock_until(test, mock_nr_waiters(mock->pool) == 1);
 	complete_all(&gate->open);
-	KUNIT_EXPECT_TRUE(test, call_end(test, call));
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
 	KUNIT_EXPECT_FALSE(test, fairwq_work_flush(&gate->work));
-	KUNIT_EXPECT_EQ(test, 0U, nr_waiters(mock->pool));
-	fairwq_batch_dispose(a);
+	KUNIT_EXPECT_EQ(test, 0U, mock_nr_waiters(mock->pool));
 }
 
 /* What is cancelled does not run: nobody waits for it any longer. */
 static void flush_of_a_canceled_work(struct kunit *test)
 {
-	struct mock_gate *gate = gate_new(test);
-	struct fairwq_batch *a = held_begin(test, gate);
+	struct mock_gate *gate = mock_gate_new(test);
+	struct fairwq_batch *a = mock_held_begin(test, gate);
 	struct mock *mock = test->priv;
 	struct mock_item *held, *queued;
 	struct call *call[2];
 
-	held = queue_item(test, a, 'p');
-	held_go(test, a, gate, held);
-	queued = queue_item(test, a, 'q');
-	call[0] = call_start(test, fairwq_work_flush, &held->work);
-	call[1] = call_start(test, fairwq_work_flush, &queued->work);
-	mock_until(test, nr_waiters(mock->pool) == 2);
+	held = mock_queue_item(test, a, 'p');
+	mock_held_go(test, a, gate, held);
+	queued = mock_queue_item(test, a, 'q');
+	call[0] = mock_call_start(test, fairwq_work_flush, &held->work);
+	call[1] = mock_call_start(test, fairwq_work_flush, &queued->work);
+	mock_until(test, mock_nr_waiters(mock->pool) == 2);
 	expect_canceled(test, &held->work);
-	KUNIT_EXPECT_TRUE(test, call_end(test, call[0]));
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call[0]));
 	KUNIT_EXPECT_EQ(test, 1UL, fairwq_batch_cancel(a, NULL));
-	KUNIT_EXPECT_TRUE(test, call_end(test, call[1]));
-	KUNIT_EXPECT_EQ(test, 0U, nr_waiters(mock->pool));
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call[1]));
+	KUNIT_EXPECT_EQ(test, 0U, mock_nr_waiters(mock->pool));
 	complete_all(&gate->open);
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, 0U, mock->log.nr);
-	fairwq_batch_dispose(a);
 }
 
 /* An item that queues itself until it is told to stop, or refused. */
@@ -457,18 +422,15 @@ static void flush_of_an_endless_work(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct endless *endless;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 2);
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	endless = endless_start(test, a);
-	call_end(test, call_start(test, flush_a_hundred_times, &endless->work));
+	mock_call_end(test, mock_call_start(test, flush_a_hundred_times, &endless->work));
 	WRITE_ONCE(endless->stop, true);
-	call_end(test, call_start(test, fairwq_work_flush, &endless->work));
+	mock_call_end(test, mock_call_start(test, fairwq_work_flush, &endless->work));
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_FALSE(test, fairwq_work_flush(&endless->work));
-	KUNIT_EXPECT_EQ(test, 0U, nr_waiters(mock->pool));
-	fairwq_batch_dispose(a);
+	KUNIT_EXPECT_EQ(test, 0U, mock_nr_waiters(mock->pool));
 }
 
 /* A flush of what is held back waits until it is not, or until it must run. */
@@ -482,11 +444,11 @@ static void flush_in_a_paused_batch(struct kunit *test)
 	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
 	a = mock_batch(test, "a");
 	fairwq_batch_pause(a);
-	item = queue_item(test, a, 'a');
-	call = call_start(test, fairwq_work_flush, &item->work);
-	mock_until(test, nr_waiters(mock->pool) == 1);
+	item = mock_queue_item(test, a, 'a');
+	call = mock_call_start(test, fairwq_work_flush, &item->work);
+	mock_until(test, mock_nr_waiters(mock->pool) == 1);
 	fairwq_batch_dispose(a);
-	KUNIT_EXPECT_TRUE(test, call_end(test, call));
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
 	KUNIT_EXPECT_EQ(test, 1U, mock->log.nr);
 }
 
@@ -495,26 +457,22 @@ static void flush_in_a_paused_batch(struct kunit *test)
 /* The function has returned when the call does. */
 static void cancel_sync_waits_for_the_run(struct kunit *test)
 {
-	struct mock_gate *gate = gate_new(test);
+	struct mock_gate *gate = mock_gate_new(test);
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 2);
 	struct call *call;
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
-	mock_await(test, &gate->entered);
-	call = call_start(test, fairwq_work_cancel_sync, &gate->work);
-	mock_until(test, nr_waiters(mock->pool) == 1);
+	mock_gate_enter(test, a, gate);
+	call = mock_call_start(test, fairwq_work_cancel_sync, &gate->work);
+	mock_until(test, mock_nr_waiters(mock->pool) == 1);
 	/* Meanwhile it is refused. */
 	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue(a, &gate->work));
 	KUNIT_EXPECT_FALSE(test, completion_done(&call->done));
 	complete_all(&gate->open);
-	KUNIT_EXPECT_FALSE(test, call_end(test, call));
+	KUNIT_EXPECT_FALSE(test, mock_call_end(test, call));
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &gate->work));
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, 2, atomic_read(&gate->runs));
-	fairwq_batch_dispose(a);
 }
 
 /* Pending and running: the one is cancelled, the other is waited for. */
@@ -522,44 +480,38 @@ static void cancel_sync_of_both(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct mock_gate *gate;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 3);
 	struct call *call[2];
 
-	mock_pool(test, 3, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	gate = parked_begin(test, a);
-	call[0] = call_start(test, fairwq_work_cancel_sync, &gate->work);
-	mock_until(test, nr_waiters(mock->pool) == 1);
+	gate = mock_parked_begin(test, a);
+	call[0] = mock_call_start(test, fairwq_work_cancel_sync, &gate->work);
+	mock_until(test, mock_nr_waiters(mock->pool) == 1);
 	KUNIT_EXPECT_EQ(test, 0U, a->nr_parked);
 	/* And a second one waits as well. */
-	call[1] = call_start(test, fairwq_work_cancel_sync, &gate->work);
-	mock_until(test, nr_waiters(mock->pool) == 2);
+	call[1] = mock_call_start(test, fairwq_work_cancel_sync, &gate->work);
+	mock_until(test, mock_nr_waiters(mock->pool) == 2);
 	complete_all(&gate->open);
-	KUNIT_EXPECT_TRUE(test, call_end(test, call[0]));
-	KUNIT_EXPECT_FALSE(test, call_end(test, call[1]));
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call[0]));
+	KUNIT_EXPECT_FALSE(test, mock_call_end(test, call[1]));
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&gate->runs));
 	KUNIT_EXPECT_EQ(test, 0, (int)gate->work.disabled);
-	fairwq_batch_dispose(a);
 }
 
 /* An item that queues itself ends, as it is refused. */
 static void cancel_sync_of_an_endless_work(struct kunit *test)
 {
 	struct endless *endless;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 2);
 	unsigned int i, runs;
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	for (i = 0; i < 100; i++) {
 		endless = endless_start(test, a);
-		call_end(test, call_start(test, fairwq_work_cancel_sync, &endless->work));
+		mock_call_end(test, mock_call_start(test, fairwq_work_cancel_sync, &endless->work));
 		runs = READ_ONCE(endless->runs);
 		fairwq_batch_flush(a);
 		KUNIT_EXPECT_EQ(test, runs, READ_ONCE(endless->runs));
 		KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&endless->work));
 	}
-	fairwq_batch_dispose(a);
 }
 
 /* ---- disable ---------------------------------------------------------- */
@@ -569,11 +521,9 @@ static void disable_is_counted(struct kunit *test)
 {
 	struct fairwq_work *work;
 	struct mock_item *item;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 1);
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	item = queue_item(test, a, 'x');
+	item = mock_queue_item(test, a, 'x');
 	work = &item->work;
 	KUNIT_EXPECT_TRUE(test, fairwq_work_disable(work));
 	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(work));
@@ -586,33 +536,28 @@ static void disable_is_counted(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel_sync(work));
 	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue(a, work));
 	KUNIT_EXPECT_TRUE(test, fairwq_work_enable(work));
-	queue_item(test, a, 'a');
+	mock_queue_item(test, a, 'a');
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, work));
 	mock_expect(test, "ax");
-	fairwq_batch_dispose(a);
 }
 
 /* The one returns while the function runs, the other waits for it. */
 static void disable_of_a_running_work(struct kunit *test)
 {
-	struct mock_gate *gate = gate_new(test);
+	struct mock_gate *gate = mock_gate_new(test);
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 2);
 	struct call *call;
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
-	mock_await(test, &gate->entered);
+	mock_gate_enter(test, a, gate);
 	KUNIT_EXPECT_FALSE(test, fairwq_work_disable(&gate->work));
-	call = call_start(test, fairwq_work_disable_sync, &gate->work);
-	mock_until(test, nr_waiters(mock->pool) == 1);
+	call = mock_call_start(test, fairwq_work_disable_sync, &gate->work);
+	mock_until(test, mock_nr_waiters(mock->pool) == 1);
 	KUNIT_EXPECT_FALSE(test, completion_done(&call->done));
 	complete_all(&gate->open);
-	KUNIT_EXPECT_FALSE(test, call_end(test, call));
+	KUNIT_EXPECT_FALSE(test, mock_call_end(test, call));
 	KUNIT_EXPECT_FALSE(test, fairwq_work_enable(&gate->work));
 	KUNIT_EXPECT_TRUE(test, fairwq_work_enable(&gate->work));
-	fairwq_batch_dispose(a);
 }
 
 /* A refused work takes no room, and lets the batch go. */
@@ -620,16 +565,14 @@ static void disabled_takes_no_room(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .max_queued = 1 };
 	struct mock_item *item = mock_item(test, 'x');
-	struct mock *mock = test->priv;
 	struct fairwq_batch *a;
 
 	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = fairwq_batch_create(mock->pool, &attrs, "a");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(a));
+	a = mock_batch_with(test, "a", &attrs);
 	KUNIT_EXPECT_FALSE(test, fairwq_work_disable(&item->work));
 	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue(a, &item->work));
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_queued));
-	queue_item(test, a, 'a');
+	mock_queue_item(test, a, 'a');
 	KUNIT_EXPECT_TRUE(test, fairwq_work_enable(&item->work));
 	mock_expect(test, "a");
 	fairwq_batch_dispose(a);
@@ -687,26 +630,23 @@ static void drops_in_order(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct mock_item *c;
-	struct fairwq_batch *a, *b;
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct fairwq_batch *b = mock_batch(test, "b");
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	b = mock_batch(test, "b");
 	drop_set(test, a, NULL);
 	KUNIT_EXPECT_EQ(test, 0UL, fairwq_batch_cancel(a, drop_fn));
-	queue_item(test, a, 'A');
-	queue_item(test, b, 'B');
-	c = queue_item(test, a, 'C');
-	queue_item(test, a, 'D');
+	mock_queue_item(test, a, 'A');
+	mock_queue_item(test, b, 'B');
+	c = mock_queue_item(test, a, 'C');
+	mock_queue_item(test, a, 'D');
 	KUNIT_EXPECT_EQ(test, 3UL, fairwq_batch_cancel(a, drop_fn));
 	KUNIT_EXPECT_FALSE(test, drop.pending);
 	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&c->work));
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &c->work));
-	queue_item(test, a, 'E');
+	mock_queue_item(test, a, 'E');
 	mock_expect(test, "acdBCE");
 	KUNIT_EXPECT_EQ(test, 0UL, fairwq_batch_cancel(a, NULL));
 	KUNIT_EXPECT_EQ(test, 3ULL, fairwq_test_counter(mock->pool, FAIRWQ_CANCELED));
-	fairwq_batch_dispose(a);
 	fairwq_batch_dispose(b);
 }
 
@@ -714,10 +654,8 @@ static void drops_in_order(struct kunit *test)
 static void drops_from_a_chunk_to_the_next(struct kunit *test)
 {
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 2);
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	fairwq_batch_pause(a);
 	mock_queue(test, a, 'A', DROP_MANY);
 	drop_set(test, a, NULL);
@@ -726,7 +664,6 @@ static void drops_from_a_chunk_to_the_next(struct kunit *test)
 	fairwq_batch_cancel(a, drop_fn);
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, (unsigned int)DROP_MANY, mock->log.nr);
-	fairwq_batch_dispose(a);
 }
 
 /* In the middle of a cancel that takes several steps. */
@@ -748,10 +685,8 @@ static void queue_another(struct mock_item *item)
 static void drops_only_what_is_older(struct kunit *test)
 {
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 1);
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	mock_queue(test, a, 'A', DROP_MANY);
 	drop_set(test, a, queue_another);
 	drop.other = mock_item(test, 'X');
@@ -763,7 +698,6 @@ static void drops_only_what_is_older(struct kunit *test)
 	mock_open(test);
 	mock_until(test, READ_ONCE(mock->log.nr) == DROP_MANY + 2);
 	KUNIT_EXPECT_STREQ(test, "XA", &mock->log.text[DROP_MANY]);
-	fairwq_batch_dispose(a);
 }
 
 static void count_drop(struct fairwq_work *work)
@@ -775,11 +709,9 @@ static void drops_what_is_parked(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct mock_gate *gate;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 3);
 
-	mock_pool(test, 3, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	gate = parked_begin(test, a);
+	gate = mock_parked_begin(test, a);
 	drop_set(test, a, NULL);
 	KUNIT_EXPECT_EQ(test, 1UL, fairwq_batch_cancel(a, count_drop));
 	KUNIT_EXPECT_EQ(test, 1U, drop.nr);
@@ -789,10 +721,9 @@ static void drops_what_is_parked(struct kunit *test)
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&gate->runs));
 	/* And it is no longer waited for anywhere. */
-	queue_item(test, a, 'x');
+	mock_queue_item(test, a, 'x');
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, 1U, mock->log.nr);
-	fairwq_batch_dispose(a);
 }
 
 static void cancel_other(struct mock_item *item)
@@ -814,23 +745,20 @@ static void dropped_may_cancel_the_next(struct kunit *test)
 {
 	void (*const how[])(struct mock_item *) = { cancel_other, cancel_other_sync };
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 1);
 	unsigned int i;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	for (i = 0; i < ARRAY_SIZE(how); i++) {
 		drop_set(test, a, how[i]);
-		queue_item(test, a, 'A');
-		queue_item(test, a, 'B');
-		drop.other = queue_item(test, a, 'C');
-		queue_item(test, a, 'D');
+		mock_queue_item(test, a, 'A');
+		mock_queue_item(test, a, 'B');
+		drop.other = mock_queue_item(test, a, 'C');
+		mock_queue_item(test, a, 'D');
 		KUNIT_EXPECT_EQ(test, 3UL, fairwq_batch_cancel(a, drop_fn));
 		KUNIT_EXPECT_TRUE(test, drop.ret);
 	}
 	mock_expect(test, "abdabd");
 	KUNIT_EXPECT_EQ(test, 6U, mock->log.nr);
-	fairwq_batch_dispose(a);
 }
 
 static void cancel_on_top_fn(void *data)
@@ -840,27 +768,24 @@ static void cancel_on_top_fn(void *data)
 
 static void cancel_other_from_hardirq(struct mock_item *item)
 {
-	drop.in_hardirq = call_on_top(cancel_on_top_fn, NULL);
+	drop.in_hardirq = mock_call_on_top(cancel_on_top_fn, NULL);
 }
 
 /* An interrupt on top of a cancel of the batch does not wait for it. */
 static void dropped_may_be_canceled_by_others(struct kunit *test)
 {
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 1);
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	drop_set(test, a, cancel_other_from_hardirq);
-	queue_item(test, a, 'A');
-	drop.other = queue_item(test, a, 'B');
-	queue_item(test, a, 'C');
+	mock_queue_item(test, a, 'A');
+	drop.other = mock_queue_item(test, a, 'B');
+	mock_queue_item(test, a, 'C');
 	KUNIT_EXPECT_EQ(test, 2UL, fairwq_batch_cancel(a, drop_fn));
 	KUNIT_EXPECT_TRUE(test, drop.in_hardirq);
 	KUNIT_EXPECT_TRUE(test, drop.ret);
 	mock_expect(test, "ac");
 	KUNIT_EXPECT_EQ(test, 2U, mock->log.nr);
-	fairwq_batch_dispose(a);
 }
 
 struct releases {
@@ -890,10 +815,9 @@ static void dropped_before_released(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, releases);
 	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = fairwq_batch_create(mock->pool, &attrs, "a");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(a));
-	queue_item(test, a, 'A');
-	queue_item(test, a, 'B');
+	a = mock_batch_with(test, "a", &attrs);
+	mock_queue_item(test, a, 'A');
+	mock_queue_item(test, a, 'B');
 	fairwq_batch_get(a);
 	fairwq_batch_dispose(a);
 	fairwq_test_settle();
@@ -905,7 +829,7 @@ static void dropped_before_released(struct kunit *test)
 	/* Nothing is there to be cancelled any more. */
 	KUNIT_EXPECT_EQ(test, 0UL, fairwq_batch_cancel(a, drop_fn));
 	fairwq_batch_put(a);
-	KUNIT_EXPECT_EQ(test, 0U, nr_waiters(mock->pool));
+	KUNIT_EXPECT_EQ(test, 0U, mock_nr_waiters(mock->pool));
 }
 
 static void flush_other(struct mock_item *item)
@@ -917,35 +841,29 @@ static void flush_other(struct mock_item *item)
 /* A flush does not wait for what will not run. */
 static void dropped_item_may_be_flushed(struct kunit *test)
 {
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 1);
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	drop_set(test, a, flush_other);
-	queue_item(test, a, 'A');
-	drop.other = queue_item(test, a, 'B');
+	mock_queue_item(test, a, 'A');
+	drop.other = mock_queue_item(test, a, 'B');
 	KUNIT_EXPECT_EQ(test, 2UL, fairwq_batch_cancel(a, drop_fn));
 	KUNIT_EXPECT_FALSE(test, drop.ret);
 	mock_expect(test, "ab");
-	fairwq_batch_dispose(a);
 }
 
 static void cancel_of_a_paused_batch(struct kunit *test)
 {
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 2);
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	fairwq_batch_pause(a);
 	mock_queue(test, a, 'A', 3);
 	drop_set(test, a, NULL);
 	KUNIT_EXPECT_EQ(test, 3UL, fairwq_batch_cancel(a, drop_fn));
-	queue_item(test, a, 'X');
+	mock_queue_item(test, a, 'X');
 	fairwq_batch_resume(a);
 	mock_until(test, READ_ONCE(mock->log.nr) == 4);
 	KUNIT_EXPECT_STREQ(test, "aaaX", &mock->log.text[0]);
-	fairwq_batch_dispose(a);
 }
 
 static bool flush_drop_batch(struct fairwq_work *work)
@@ -958,21 +876,18 @@ static bool flush_drop_batch(struct fairwq_work *work)
 static void cancel_wakes_a_flush(struct kunit *test)
 {
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 1);
 	struct call *call;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	mock_queue(test, a, 'A', 3);
 	drop_set(test, a, NULL);
-	call = call_start(test, flush_drop_batch, NULL);
+	call = mock_call_start(test, flush_drop_batch, NULL);
 	mock_until(test, flush_is_queued(a));
-	queue_item(test, a, 'X');
+	mock_queue_item(test, a, 'X');
 	KUNIT_EXPECT_EQ(test, 4UL, fairwq_batch_cancel(a, drop_fn));
-	call_end(test, call);
-	KUNIT_EXPECT_EQ(test, 0U, nr_waiters(mock->pool));
+	mock_call_end(test, call);
+	KUNIT_EXPECT_EQ(test, 0U, mock_nr_waiters(mock->pool));
 	mock_expect(test, "aaax");
-	fairwq_batch_dispose(a);
 }
 
 /* ---- from the own function -------------------------------------------- */
@@ -1003,7 +918,7 @@ static void recycling_fn(struct fairwq_work *work)
 {
 	struct insider *insider = container_of(work, struct insider, work);
 
-	fairwq_work_init(work, nothing_fn);
+	fairwq_work_init(work, mock_nothing_fn);
 	insider->queued = fairwq_queue(insider->batch, work);
 	insider->ret = fairwq_work_flush(work);
 	complete(&insider->done);
@@ -1048,7 +963,7 @@ static void waiting_for_oneself_warns(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&insider->work));
 	/* It was disabled for no longer than that. */
 	KUNIT_EXPECT_EQ(test, 0, (int)insider->work.disabled);
-	fairwq_work_init(&insider->work, nothing_fn);
+	fairwq_work_init(&insider->work, mock_nothing_fn);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(insider->batch, &insider->work));
 	fairwq_batch_flush(insider->batch);
 	fairwq_batch_dispose(insider->batch);
@@ -1115,11 +1030,11 @@ static struct mock_gate *credit_begin(struct kunit *test, struct fairwq_batch **
 	mock_pool(test, 3, FAIRWQ_ROUND_ROBIN);
 	*a = mock_batch(test, "a");
 	*b = mock_batch(test, "b");
-	gate = parked_begin(test, *a);
+	gate = mock_parked_begin(test, *a);
 	mock_queue(test, *b, 'b', 100);
 	fairwq_batch_flush(*b);
 	/* One runner from here on: the other two are at gates. */
-	log_clear(mock);
+	mock_log_clear(mock);
 	return gate;
 }
 
@@ -1177,7 +1092,7 @@ static void cancel_of_another_does_not_cost_the_turn(struct kunit *test)
 {
 	struct fairwq_batch_attrs low_attrs = { .prio = FAIRWQ_PRIO_LOW };
 	struct fairwq_batch_attrs high_attrs = { .prio = FAIRWQ_PRIO_HIGH };
-	struct mock_gate *gate = gate_new(test);
+	struct mock_gate *gate = mock_gate_new(test);
 	struct fairwq_batch *low, *high;
 	struct mock *mock = test->priv;
 	struct mock_item *second;
@@ -1188,8 +1103,8 @@ static void cancel_of_another_does_not_cost_the_turn(struct kunit *test)
 	high = fairwq_batch_create(mock->pool, &high_attrs, "high");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(low));
 	KUNIT_ASSERT_FALSE(test, IS_ERR(high));
-	queue_item(test, low, 'l');
-	second = queue_item(test, low, 'm');
+	mock_queue_item(test, low, 'l');
+	second = mock_queue_item(test, low, 'm');
 	mock_queue(test, high, 'h', FAIRWQ_PRIO_PATIENCE - 1);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(high, &gate->work));
 	mock_queue(test, high, 'H', 3);

@@ -6,7 +6,7 @@
  */
 #include <linux/prandom.h>
 
-#include "mock_work.h"
+#include "lib/hook.h"
 
 /* ---- interleavings that are forced ------------------------------------ */
 
@@ -66,15 +66,15 @@ static void dropped_push_leaves_nobody_watching(struct kunit *test)
 	dropped.work = &item->work;
 	dropped.batch = mock_batch(test, "a");
 	fairwq_test_set_hook(dropped_hook);
-	call = call_start(test, queue_to_dropped, &item->work);
+	call = mock_call_start(test, queue_to_dropped, &item->work);
 	mock_until(test, READ_ONCE(dropped.accepted));
 	fairwq_test_look(dropped.batch);
 	step_done(&dropped.looked);
-	KUNIT_EXPECT_TRUE(test, call_end(test, call));
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
 	fairwq_test_set_hook(NULL);
 	KUNIT_EXPECT_TRUE(test, dropped.canceled);
 	KUNIT_EXPECT_FALSE(test, dropped.timed_out);
-	queue_item(test, dropped.batch, 'x');
+	mock_queue_item(test, dropped.batch, 'x');
 	mock_until(test, READ_ONCE(mock->log.nr) == 1);
 	KUNIT_EXPECT_STREQ(test, "x", &mock->log.text[0]);
 	fairwq_batch_dispose(dropped.batch);
@@ -128,7 +128,7 @@ static void cancel_twice_fn(void *data)
 
 static void cancel_from_hardirq(void)
 {
-	top.in_hardirq = call_on_top(cancel_twice_fn, NULL);
+	top.in_hardirq = mock_call_on_top(cancel_twice_fn, NULL);
 }
 
 /*
@@ -139,11 +139,9 @@ static void cancel_on_top_of_a_push(struct kunit *test, void (*cancel)(void))
 {
 	struct mock *mock = test->priv;
 	struct mock_item *item = mock_item(test, 'x');
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 1);
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	queue_item(test, a, 'a');
+	mock_queue_item(test, a, 'a');
 	top_set(a, &item->work, FAIRWQ_POINT_QUEUE_ACCEPTED, cancel);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
 	KUNIT_EXPECT_TRUE(test, top.canceled);
@@ -152,14 +150,13 @@ static void cancel_on_top_of_a_push(struct kunit *test, void (*cancel)(void))
 	/* It is the caller's again: this is what freeing it would do. */
 	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item->work.data));
 	memset(&item->work, 0x5a, sizeof(item->work));
-	queue_item(test, a, 'b');
+	mock_queue_item(test, a, 'b');
 	fairwq_work_init(&item->work, mock_item_fn);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
 	mock_expect(test, "abx");
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, 3U, mock->log.nr);
 	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
-	fairwq_batch_dispose(a);
 }
 
 static void cancel_between_claim_and_push(struct kunit *test)
@@ -177,18 +174,15 @@ static void cancel_from_hardirq_on_top(struct kunit *test)
 static void cancel_behind_the_push(struct kunit *test)
 {
 	struct mock_item *item = mock_item(test, 'x');
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 1);
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	top_set(a, &item->work, FAIRWQ_POINT_QUEUE_PUSHED, cancel_twice);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
 	KUNIT_EXPECT_TRUE(test, top.canceled);
 	KUNIT_EXPECT_FALSE(test, top.canceled_again);
 	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item->work.data));
-	queue_item(test, a, 'b');
+	mock_queue_item(test, a, 'b');
 	mock_expect(test, "b");
-	fairwq_batch_dispose(a);
 }
 
 static void cancel_and_queue(void)
@@ -203,23 +197,20 @@ static void revived_before_the_push(struct kunit *test)
 {
 	struct mock_item *item = mock_item(test, 'x');
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 1);
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	queue_item(test, a, 'a');
+	mock_queue_item(test, a, 'a');
 	top_set(a, &item->work, FAIRWQ_POINT_QUEUE_ACCEPTED, cancel_and_queue);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
 	KUNIT_EXPECT_TRUE(test, top.canceled);
 	KUNIT_EXPECT_EQ(test, 1, top.queued);
 	KUNIT_EXPECT_TRUE(test, top.pending);
 	KUNIT_EXPECT_EQ(test, 0, fairwq_queue(a, &item->work));
-	queue_item(test, a, 'b');
+	mock_queue_item(test, a, 'b');
 	mock_expect(test, "axb");
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, 3U, mock->log.nr);
 	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
-	fairwq_batch_dispose(a);
 }
 
 static void disable_top(void)
@@ -240,21 +231,18 @@ static void disabled_before_it_is_revived(struct kunit *test)
 {
 	struct mock_item *item = mock_item(test, 'x');
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 1);
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	top_set(a, &item->work, FAIRWQ_POINT_QUEUE_ACCEPTED, cancel_and_queue_but_disable);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
 	KUNIT_EXPECT_TRUE(test, top.canceled);
 	KUNIT_EXPECT_FALSE(test, top.disabled);
 	KUNIT_EXPECT_EQ(test, -ECANCELED, top.queued);
-	queue_item(test, a, 'b');
+	mock_queue_item(test, a, 'b');
 	mock_expect(test, "b");
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, 1U, mock->log.nr);
 	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
-	fairwq_batch_dispose(a);
 }
 
 /* It was disabled half-way: the disable found it pending, so it was queued. */
@@ -262,10 +250,8 @@ static void disable_behind_the_claim(struct kunit *test)
 {
 	struct mock_item *item = mock_item(test, 'x');
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 1);
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	top_set(a, &item->work, FAIRWQ_POINT_QUEUE_CLAIMED, disable_top);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
 	KUNIT_EXPECT_TRUE(test, top.disabled);
@@ -273,28 +259,24 @@ static void disable_behind_the_claim(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
 	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue(a, &item->work));
 	KUNIT_EXPECT_TRUE(test, fairwq_work_enable(&item->work));
-	queue_item(test, a, 'a');
+	mock_queue_item(test, a, 'a');
 	mock_expect(test, "a");
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, 1U, mock->log.nr);
-	fairwq_batch_dispose(a);
 }
 
 static void disable_before_the_push(struct kunit *test)
 {
 	struct mock_item *item = mock_item(test, 'x');
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 1);
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	top_set(a, &item->work, FAIRWQ_POINT_QUEUE_ACCEPTED, disable_top);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
 	KUNIT_EXPECT_TRUE(test, top.disabled);
 	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue(a, &item->work));
 	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
-	queue_item(test, a, 'a');
+	mock_queue_item(test, a, 'a');
 	mock_expect(test, "a");
-	fairwq_batch_dispose(a);
 }
 
 static struct {
@@ -338,17 +320,17 @@ static void disable_beside_a_queue_call(struct kunit *test)
 	memset(&late, 0, sizeof(late));
 	late.batch = mock_batch(test, "a");
 	fairwq_test_set_hook(late_hook);
-	call = call_start(test, queue_late, &item->work);
+	call = mock_call_start(test, queue_late, &item->work);
 	mock_until(test, READ_ONCE(late.claimed));
 	/* It was never queued, so there was nothing to cancel. */
 	KUNIT_EXPECT_FALSE(test, fairwq_work_disable(&item->work));
-	call_end(test, call);
+	mock_call_end(test, call);
 	fairwq_test_set_hook(NULL);
 	KUNIT_EXPECT_FALSE(test, late.timed_out);
 	KUNIT_EXPECT_EQ(test, -ECANCELED, late.ret);
 	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&item->work));
 	KUNIT_EXPECT_TRUE(test, fairwq_work_enable(&item->work));
-	queue_item(test, late.batch, 'a');
+	mock_queue_item(test, late.batch, 'a');
 	fairwq_batch_flush(late.batch);
 	KUNIT_EXPECT_EQ(test, 1U, mock->log.nr);
 	fairwq_batch_dispose(late.batch);
@@ -366,14 +348,14 @@ static void cancel_sync_waits_for_the_push(struct kunit *test)
 	memset(&late, 0, sizeof(late));
 	late.batch = mock_batch(test, "a");
 	fairwq_test_set_hook(late_hook);
-	call = call_start(test, queue_late, &item->work);
+	call = mock_call_start(test, queue_late, &item->work);
 	mock_until(test, READ_ONCE(late.claimed));
 	/* Here it is seen as disabled, and in the next case it is not. */
 	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel_sync(&item->work));
 	KUNIT_EXPECT_TRUE(test, READ_ONCE(late.queued));
 	fairwq_test_set_hook(NULL);
 	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item->work.data));
-	call_end(test, call);
+	mock_call_end(test, call);
 	KUNIT_EXPECT_EQ(test, -ECANCELED, late.ret);
 	KUNIT_EXPECT_EQ(test, 0U, mock->log.nr);
 	fairwq_batch_dispose(late.batch);
@@ -598,8 +580,8 @@ static void exactly_once(struct kunit *test)
 	for (i = 0; i < RACE_BATCHES; i++)
 		fairwq_batch_flush(race->batch[i]);
 	race_check(test, race);
-	KUNIT_EXPECT_EQ(test, 0U, nr_waiters(mock->pool));
-	KUNIT_EXPECT_EQ(test, 0U, nr_waiters(other));
+	KUNIT_EXPECT_EQ(test, 0U, mock_nr_waiters(mock->pool));
+	KUNIT_EXPECT_EQ(test, 0U, mock_nr_waiters(other));
 	for (i = 0; i < RACE_BATCHES; i++)
 		fairwq_batch_dispose(race->batch[i]);
 	fairwq_pool_destroy(other);
@@ -683,7 +665,7 @@ static void freed_when_canceled(struct kunit *test)
 	kthread_stop(meddler.task);
 	KUNIT_EXPECT_EQ(test, (unsigned int)RACE_ROUNDS, done);
 	fairwq_batch_flush(meddler.batch);
-	KUNIT_EXPECT_EQ(test, 0U, nr_waiters(mock->pool));
+	KUNIT_EXPECT_EQ(test, 0U, mock_nr_waiters(mock->pool));
 	KUNIT_EXPECT_EQ(test, 0U, meddler.batch->nr_canceled);
 	fairwq_batch_dispose(meddler.batch);
 }

@@ -135,10 +135,17 @@ suites_in() {
 	done
 }
 
-# suite_steps MODULE...: what the guest does to run the suites in the modules.
-suite_steps() {
+# load_each MODULE...: what the guest does with each of the modules in turn.
+load_each() {
 	local module
 	for module in "$@"; do printf '%s\n' "insmod $module" "rmmod $module"; done
+}
+
+# suite_steps MODULE...: the same for suites, which stand on what they share.
+suite_steps() {
+	echo 'insmod fairwq_testlib'
+	load_each "$@"
+	echo 'rmmod fairwq_testlib'
 }
 
 # locked FILE COMMAND...: one at a time, so that two runs share one cache.

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The fixture of the suites, see fixture.h.
+ */
+#include <linux/module.h>
+
+#include "fixture.h"
+
+/* ---- items and their log ------------------------------------------------ */
+
+void mock_log_add(struct mock_log *log, char letter)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&log->lock, flags);
+	if (log->nr < MOCK_LOG - 1)
+		log->text[log->nr++] = letter;
+	spin_unlock_irqrestore(&log->lock, flags);
+}
+EXPORT_SYMBOL_GPL(mock_log_add);
+
+/* Forget what ran; nothing may run meanwhile. */
+void mock_log_clear(struct mock *mock)
+{
+	mock->log.nr = 0;
+	memset(mock->log.text, 0, sizeof(mock->log.text));
+}
+EXPORT_SYMBOL_GPL(mock_log_clear);
+
+void mock_nothing_fn(struct fairwq_work *work)
+{
+}
+EXPORT_SYMBOL_GPL(mock_nothing_fn);
+
+void mock_item_fn(struct fairwq_work *work)
+{
+	struct mock_item *item = container_of(work, struct mock_item, work);
+	struct completion *done = item->done;
+
+	mock_log_add(item->log, item->letter);
+	if (done)
+		complete(done);
+}
+EXPORT_SYMBOL_GPL(mock_item_fn);
+
+static void item_init(struct mock_item *item, struct mock_log *log, char letter)
+{
+	fairwq_work_init(&item->work, mock_item_fn);
+	item->log = log;
+	item->letter = letter;
+}
+
+struct mock_item *mock_item(struct kunit *test, char letter)
+{
+	struct mock *mock = test->priv;
+	struct mock_item *item = kunit_kzalloc(test, sizeof(*item), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, item);
+	item_init(item, &mock->log, letter);
+	return item;
+}
+EXPORT_SYMBOL_GPL(mock_item);
+
+/* Queue an item and give it back. */
+struct mock_item *mock_queue_item(struct kunit *test, struct fairwq_batch *batch, char letter)
+{
+	struct mock_item *item = mock_item(test, letter);
+
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(batch, &item->work));
+	return item;
+}
+EXPORT_SYMBOL_GPL(mock_queue_item);
+
+/*
+ * Queue @n items with the same letter. One array: where everything is checked, to
+ * free thousands one by one takes so long that the kernel takes it for a lockup.
+ */
+void mock_queue(struct kunit *test, struct fairwq_batch *batch, char letter, unsigned int n)
+{
+	struct mock_item *items = kunit_kcalloc(test, n, sizeof(*items), GFP_KERNEL);
+	struct mock *mock = test->priv;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, items);
+	for (i = 0; i < n; i++) {
+		item_init(&items[i], &mock->log, letter);
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(batch, &items[i].work));
+	}
+}
+EXPORT_SYMBOL_GPL(mock_queue);
+
+void mock_await(struct kunit *test, struct completion *done)
+{
+	KUNIT_ASSERT_NE_MSG(test, wait_for_completion_timeout(done, MOCK_WAIT), 0UL,
+			    "timed out\n");
+}
+EXPORT_SYMBOL_GPL(mock_await);
+
+/* ---- the pool and its batches ------------------------------------------- */
+
+/*
+ * Make a pool with @max_active runners, one of which is held at the gate. The gate
+ * has a batch of its own, which has had its turn.
+ */
+void mock_pool(struct kunit *test, unsigned int max_active, enum fairwq_policy policy)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_pool_attrs attrs = {
+		.max_active = max_active, .policy = policy, .flags = mock->flags,
+	};
+
+	mock->pool = fairwq_pool_create(&attrs, "mock");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(mock->pool));
+	mock->gate_batch = fairwq_batch_create(mock->pool, NULL, "gate");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(mock->gate_batch));
+	mock_gate_enter(test, mock->gate_batch, &mock->gate);
+}
+EXPORT_SYMBOL_GPL(mock_pool);
+
+/* Make such a pool, in turns, and the batch "a" in it, which is disposed after the case. */
+struct fairwq_batch *mock_begin(struct kunit *test, unsigned int max_active)
+{
+	struct mock *mock = test->priv;
+
+	mock_pool(test, max_active, FAIRWQ_ROUND_ROBIN);
+	mock->a = mock_batch(test, "a");
+	return mock->a;
+}
+EXPORT_SYMBOL_GPL(mock_begin);
+
+/* Make one more batch with @attrs, or without; the case disposes of it. */
+struct fairwq_batch *mock_batch_with(struct kunit *test, const char *name,
+				     const struct fairwq_batch_attrs *attrs)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch *batch = fairwq_batch_create(mock->pool, attrs, "%s", name);
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(batch));
+	return batch;
+}
+EXPORT_SYMBOL_GPL(mock_batch_with);
+
+struct fairwq_batch *mock_batch(struct kunit *test, const char *name)
+{
+	return mock_batch_with(test, name, NULL);
+}
+EXPORT_SYMBOL_GPL(mock_batch);
+
+struct fairwq_batch *mock_batch_weight(struct kunit *test, const char *name,
+				       unsigned int weight)
+{
+	struct fairwq_batch_attrs attrs = { .weight = weight };
+
+	return mock_batch_with(test, name, &attrs);
+}
+EXPORT_SYMBOL_GPL(mock_batch_weight);
+
+/* Count the calls of released() in the atomic_t at @priv. */
+void mock_released_count(struct fairwq_batch *batch, void *priv)
+{
+	atomic_inc(priv);
+}
+EXPORT_SYMBOL_GPL(mock_released_count);
+
+/* ---- what is expected --------------------------------------------------- */
+
+void mock_open(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+
+	complete_all(&mock->gate.open);
+}
+EXPORT_SYMBOL_GPL(mock_open);
+
+/* Open the gate, wait until as many items have run, and compare their order. */
+void mock_expect(struct kunit *test, const char *order)
+{
+	struct mock *mock = test->priv;
+
+	mock_open(test);
+	mock_until(test, READ_ONCE(mock->log.nr) >= strlen(order));
+	KUNIT_EXPECT_STREQ(test, order, &mock->log.text[0]);
+}
+EXPORT_SYMBOL_GPL(mock_expect);
+
+/*
+ * Expect that @order has run, and nothing else. If that does not come to be, what
+ * waits is taken out, so that the case ends.
+ */
+void mock_expect_order(struct kunit *test, const char *order, struct mock_item **items,
+		       unsigned int nr)
+{
+	unsigned long end = jiffies + MOCK_WAIT;
+	struct mock *mock = test->priv;
+	bool ran;
+
+	do {
+		ran = READ_ONCE(mock->log.nr) >= strlen(order);
+		usleep_range(50, 200);
+	} while (!ran && time_before(jiffies, end));
+	KUNIT_EXPECT_TRUE_MSG(test, ran, "timed out");
+	while (nr--)
+		fairwq_work_cancel_sync(&items[nr]->work);
+	KUNIT_EXPECT_STREQ(test, order, &mock->log.text[0]);
+}
+EXPORT_SYMBOL_GPL(mock_expect_order);
+
+/* ---- before and after each case ----------------------------------------- */
+
+int mock_init(struct kunit *test)
+{
+	struct mock *mock = kunit_kzalloc(test, sizeof(*mock), GFP_KERNEL);
+
+	if (!mock)
+		return -ENOMEM;
+	spin_lock_init(&mock->log.lock);
+	mock_gate_init(&mock->gate);
+	test->priv = mock;
+	return 0;
+}
+EXPORT_SYMBOL_GPL(mock_init);
+
+/*
+ * After every case, also one that failed: the pool goes, and the module's own
+ * check of its fairness has found nothing.
+ */
+void mock_exit(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+
+	fairwq_test_set_hook(NULL);
+	if (!mock)
+		return;
+	mock_gates_open(mock->gates);
+	if (IS_ERR_OR_NULL(mock->pool))
+		return;
+	mock_gates_open(&mock->gate);
+	KUNIT_EXPECT_EQ(test, 0ULL,
+			fairwq_test_counter(mock->pool, FAIRWQ_VIOLATIONS));
+	fairwq_batch_dispose(mock->a);
+	if (!IS_ERR_OR_NULL(mock->gate_batch))
+		fairwq_batch_dispose(mock->gate_batch);
+	fairwq_pool_destroy(mock->pool);
+}
+EXPORT_SYMBOL_GPL(mock_exit);
+
+MODULE_DESCRIPTION("What the test suites of fairwq share");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The fixture of the suites: a pool, a batch "a" in it, a gate in front of both, and
+ * a log of what ran.
+ *
+ *	fairwq_queue() --> a --.
+ *	                        >-- pool, one of whose runners stands at the gate
+ *	               gate_batch
+ *
+ * The gate pattern: the first item blocks its runner at the gate, the test queues
+ * the rest, opens the gate, and compares the log with the exact order it expects.
+ * Nothing sleeps for correctness, and every wait has a bound: a time-out fails the
+ * case.
+ *
+ * A suite names mock_init() and mock_exit(). A case begins with mock_begin(), and
+ * what that made goes in mock_exit(), also if the case failed. mock_pool() is for
+ * cases that want other batches, or a policy.
+ *
+ * What is here is compiled once, into fairwq_testlib.ko. Only what reports the line
+ * of its caller, or has to be inline, is in a header.
+ */
+#ifndef FAIRWQ_TEST_FIXTURE_H
+#define FAIRWQ_TEST_FIXTURE_H
+
+#include <kunit/test.h>
+#include <linux/completion.h>
+#include <linux/delay.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
+
+#include "gate.h"
+
+/* Long for a slow machine; short where a planted bug is known to hang it. */
+#define MOCK_WAIT	(fairwq_mutant(NONE) ? 20 * HZ : 3 * HZ)
+#define MOCK_LOG	2048
+
+/* A kernel that checks every access or every lock is slow: there, less is done. */
+#define MOCK_WATCHED	(IS_ENABLED(CONFIG_KASAN) || IS_ENABLED(CONFIG_KCSAN) || \
+			 IS_ENABLED(CONFIG_PROVE_LOCKING))
+#define MOCK_MANY(n)	((n) / (MOCK_WATCHED ? 20 : 1))
+
+struct mock_log {
+	spinlock_t lock;	/* what follows */
+	unsigned int nr;
+	char text[MOCK_LOG];
+};
+
+/* An item that writes its letter into the log. */
+struct mock_item {
+	struct fairwq_work work;
+	struct mock_log *log;
+	struct completion *done;	/* or NULL: completed when it ran */
+	char letter;
+};
+
+/* One pool under test, and what holds it up: test->priv. */
+struct mock {
+	struct fairwq_pool *pool;
+	unsigned int flags;		/* of the pool to be */
+	struct fairwq_batch *a;		/* that of mock_begin() */
+	struct fairwq_batch *gate_batch;
+	struct mock_gate gate;
+	struct mock_gate *gates;	/* more of them, open after every case */
+	struct mock_log log;
+};
+
+/* For a suite. */
+int mock_init(struct kunit *test);
+void mock_exit(struct kunit *test);
+
+/* For a case: how it begins. */
+struct fairwq_batch *mock_begin(struct kunit *test, unsigned int max_active);
+void mock_pool(struct kunit *test, unsigned int max_active, enum fairwq_policy policy);
+struct fairwq_batch *mock_batch(struct kunit *test, const char *name);
+struct fairwq_batch *mock_batch_with(struct kunit *test, const char *name,
+				     const struct fairwq_batch_attrs *attrs);
+struct fairwq_batch *mock_batch_weight(struct kunit *test, const char *name,
+				       unsigned int weight);
+
+/* What it queues, and what it sees. */
+struct mock_item *mock_item(struct kunit *test, char letter);
+struct mock_item *mock_queue_item(struct kunit *test, struct fairwq_batch *batch, char letter);
+void mock_queue(struct kunit *test, struct fairwq_batch *batch, char letter, unsigned int n);
+void mock_open(struct kunit *test);
+void mock_expect(struct kunit *test, const char *order);
+void mock_expect_order(struct kunit *test, const char *order, struct mock_item **items,
+		       unsigned int nr);
+
+void mock_item_fn(struct fairwq_work *work);
+void mock_nothing_fn(struct fairwq_work *work);
+void mock_log_add(struct mock_log *log, char letter);
+void mock_log_clear(struct mock *mock);
+void mock_released_count(struct fairwq_batch *batch, void *priv);
+
+/* Wait for @done, at most MOCK_WAIT. */
+void mock_await(struct kunit *test, struct completion *done);
+
+/*
+ * Until @cond holds, at most MOCK_WAIT. The line ends: one that does not is not
+ * seen before the next, and what hangs after it has none.
+ */
+#define mock_until(test, cond)						\
+	do {								\
+		unsigned long __end = jiffies + MOCK_WAIT;		\
+		bool __met;						\
+									\
+		for (;;) {						\
+			__met = (cond);					\
+			if (__met || time_after(jiffies, __end))	\
+				break;					\
+			usleep_range(50, 200);				\
+		}							\
+		KUNIT_ASSERT_TRUE_MSG(test, __met, "timed out: " #cond "\n");\
+	} while (0)
+
+#endif /* FAIRWQ_TEST_FIXTURE_H */

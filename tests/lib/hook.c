@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What happens in the middle of a call, see hook.h.
+ */
+#include <linux/module.h>
+
+#include "hook.h"
+
+static int call_thread(void *data)
+{
+	struct call *call = data;
+
+	call->ret = call->fn(call->work);
+	complete(&call->done);
+	while (!kthread_should_stop())
+		schedule_timeout_interruptible(1);
+	return 0;
+}
+
+struct call *mock_call_new(struct kunit *test, bool (*fn)(struct fairwq_work *work),
+			   struct fairwq_work *work)
+{
+	struct call *call = kunit_kzalloc(test, sizeof(*call), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, call);
+	call->fn = fn;
+	call->work = work;
+	init_completion(&call->done);
+	call->task = kthread_create(call_thread, call, "call");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(call->task));
+	return call;
+}
+EXPORT_SYMBOL_GPL(mock_call_new);
+
+struct call *mock_call_start(struct kunit *test, bool (*fn)(struct fairwq_work *work),
+			     struct fairwq_work *work)
+{
+	struct call *call = mock_call_new(test, fn, work);
+
+	wake_up_process(call->task);
+	return call;
+}
+EXPORT_SYMBOL_GPL(mock_call_start);
+
+/*
+ * Let @call begin on another CPU than the test, which stays on its own for the rest
+ * of the case.
+ */
+void mock_call_go_apart(struct kunit *test, struct call *call)
+{
+	unsigned int cpu = raw_smp_processor_id();
+
+	KUNIT_ASSERT_EQ(test, 0, set_cpus_allowed_ptr(current, cpumask_of(cpu)));
+	kthread_bind(call->task, cpumask_any_but(cpu_online_mask, cpu));
+	wake_up_process(call->task);
+}
+EXPORT_SYMBOL_GPL(mock_call_go_apart);
+
+struct call *mock_call_start_apart(struct kunit *test, bool (*fn)(struct fairwq_work *work),
+				   struct fairwq_work *work)
+{
+	struct call *call = mock_call_new(test, fn, work);
+
+	mock_call_go_apart(test, call);
+	return call;
+}
+EXPORT_SYMBOL_GPL(mock_call_start_apart);
+
+/* Wait until @call has returned, or fail the case. Returns what it returned. */
+bool mock_call_end(struct kunit *test, struct call *call)
+{
+	mock_await(test, &call->done);
+	kthread_stop(call->task);
+	return call->ret;
+}
+EXPORT_SYMBOL_GPL(mock_call_end);
+
+/* So many wait for a single work of the pool. */
+unsigned int mock_nr_waiters(struct fairwq_pool *pool)
+{
+	struct list_head *node;
+	unsigned int nr = 0;
+
+	raw_spin_lock_irq(&pool->lock);
+	list_for_each(node, &pool->waiters)
+		nr++;
+	raw_spin_unlock_irq(&pool->lock);
+	return nr;
+}
+EXPORT_SYMBOL_GPL(mock_nr_waiters);
+
+struct on_top {
+	struct irq_work irq_work;
+	void (*fn)(void *data);
+	void *data;
+	bool was_hardirq, done;
+};
+
+static void on_top_fn(struct irq_work *irq_work)
+{
+	struct on_top *top = container_of(irq_work, struct on_top, irq_work);
+
+	top->was_hardirq = in_hardirq();
+	top->fn(top->data);
+	step_done(&top->done);
+}
+
+/* Call @fn from a hardirq of this CPU, on top of the caller. Returns whether it was. */
+bool mock_call_on_top(void (*fn)(void *data), void *data)
+{
+	static struct on_top top;	/* one at a time */
+	bool ok;
+
+	top = (struct on_top){ .fn = fn, .data = data };
+	top.irq_work = IRQ_WORK_INIT_HARD(on_top_fn);
+	preempt_disable();
+	irq_work_queue(&top.irq_work);
+	ok = spin_until(&top.done);
+	preempt_enable();
+	while (ok && irq_work_is_busy(&top.irq_work))
+		cpu_relax();
+	return ok && top.was_hardirq;
+}
+EXPORT_SYMBOL_GPL(mock_call_on_top);

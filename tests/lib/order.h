@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * An order, items that check each other in it, and threads that queue to it.
+ */
+#ifndef FAIRWQ_TEST_ORDER_H
+#define FAIRWQ_TEST_ORDER_H
+
+#include "hook.h"
+
+/* A work is kept back by its constraint. */
+static inline bool waits(const struct fairwq_work *work)
+{
+	return (atomic_long_read(&work->data) &
+		(FAIRWQ_WORK_CONSTRAINED | FAIRWQ_WORK_GRACE)) == FAIRWQ_WORK_CONSTRAINED;
+}
+
+/* Its constraint has let it go, and it has not begun. */
+static inline bool admitted(const struct fairwq_work *work)
+{
+	return !(atomic_long_read(&work->data) & FAIRWQ_WORK_CONSTRAINED) &&
+	       fairwq_work_pending(work);
+}
+
+/* ---- an order: a serializer, or a limiter that lets one go --------------- */
+
+struct order {
+	struct fairwq_serializer *serial;
+	struct fairwq_limiter *limiter;	/* if there is no serializer */
+};
+
+struct order mock_order_new(struct kunit *test, bool limited);
+int mock_order_queue(const struct order *order, struct fairwq_batch *batch,
+		     struct fairwq_work *work);
+struct mock_item *mock_order_item(struct kunit *test, const struct order *order,
+				  struct fairwq_batch *batch, char letter);
+struct mock_gate *mock_order_gate(struct kunit *test, const struct order *order,
+				  struct fairwq_batch *batch);
+bool mock_order_idle(const struct order *order);
+const struct fairwq_work *mock_order_last(const struct order *order);
+struct fairwq_constraint *mock_order_constraint(const struct order *order);
+void mock_order_flush(const struct order *order);
+void mock_order_destroy(const struct order *order);
+void mock_order_end(struct kunit *test, const struct order *order);
+
+/* ---- what its items have seen of each other ------------------------------ */
+
+#define TRACK_PRODUCERS	4
+
+struct track {
+	unsigned int max;		/* so many may be inside */
+	atomic_t inside, overlaps, most, ran;
+	unsigned int disorder;
+	unsigned long plain;		/* written by each, without a lock */
+	u64 last[TRACK_PRODUCERS];
+	unsigned long low, high;	/* depths of the stack */
+};
+
+struct step {
+	struct fairwq_work work;
+	struct track *track;
+	unsigned int producer;
+	u64 seq;
+};
+
+struct track *mock_track_new(struct kunit *test, unsigned int max);
+void mock_track_check(struct kunit *test, const struct track *track);
+void mock_step_fn(struct fairwq_work *work);
+void mock_step_free_fn(struct fairwq_work *work);
+
+/* ---- another thread ------------------------------------------------------ */
+
+/* A thread that does something and says what came of it. */
+struct thread {
+	void (*fn)(struct thread *thread);
+	struct order order;
+	struct fairwq_batch *batch;
+	struct fairwq_work *work;
+	struct track *track;
+	struct step *steps;
+	unsigned int id, nr;
+	struct mutex *mutex;		/* @seq, and the order of the queue calls */
+	u64 *seq;
+	atomic_t *counts;		/* queued, cancelled */
+	int ret;
+	struct task_struct *task;
+	struct completion done;
+};
+
+void mock_thread_start(struct kunit *test, struct thread *thread,
+		       void (*fn)(struct thread *thread));
+void mock_thread_end(struct kunit *test, struct thread *thread);
+void mock_thread_flush(struct thread *thread);
+void mock_thread_destroy(struct thread *thread);
+
+#endif /* FAIRWQ_TEST_ORDER_H */
