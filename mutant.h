@@ -68,12 +68,12 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_KEPT_POLLED,		/* [constraint] a waiting task does not sleep */
 	FAIRWQ_MUTANT_KEPT_UNTOLD,		/* [constraint] or is never woken */
 	FAIRWQ_MUTANT_TAKEN_UNSEEN,		/* [constraint] taken out of where it was before */
-	FAIRWQ_MUTANT_SERIAL_EARLY,		/* [serializer] next started before the return */
-	FAIRWQ_MUTANT_SERIAL_LIFO,		/* [serializer] those that wait come backwards */
-	FAIRWQ_MUTANT_SERIAL_CANCEL,		/* [serializer] not told of a cancelled item */
+	FAIRWQ_MUTANT_SERIAL_EARLY,		/* [one_at_a_time] next started before the return */
+	FAIRWQ_MUTANT_SERIAL_LIFO,		/* [one_at_a_time] those that wait come backwards */
+	FAIRWQ_MUTANT_SERIAL_CANCEL,		/* [one_at_a_time] not told of a cancelled item */
 	FAIRWQ_MUTANT_SERIAL_FAILED,		/* [serializer_mix] nor of one that has failed */
 	FAIRWQ_MUTANT_SERIAL_REVIVED,		/* [serializer] as a plain item */
-	FAIRWQ_MUTANT_SERIAL_NOT_HELD,		/* [serializer] the batch goes before its items */
+	FAIRWQ_MUTANT_SERIAL_NOT_HELD,		/* [one_at_a_time] the batch goes before its items */
 	FAIRWQ_MUTANT_STREAK_ENDLESS,		/* [core_streak] goes on, whatever the budget */
 	FAIRWQ_MUTANT_STREAK_KEPT,		/* [core_streak] not given back when somebody waits */
 	FAIRWQ_MUTANT_LIFT_IGNORED,		/* [core_streak] a high item waits for those in front */
@@ -82,9 +82,9 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_STREAK_NEVER_ALONE,	/* [core_streak] each item goes through its batch */
 	FAIRWQ_MUTANT_STREAK_FREE,		/* [core_streak] the batch is not charged */
 	FAIRWQ_MUTANT_LIMITER_PLUS_ONE,		/* [limiter] N + 1 items are let go */
-	FAIRWQ_MUTANT_LIMITER_LIFO,		/* [limiter] those that wait come backwards */
+	FAIRWQ_MUTANT_LIMITER_LIFO,		/* [one_at_a_time] those that wait come backwards */
 	FAIRWQ_MUTANT_LIMITER_FLUSH_EARLY,	/* [limiter] does not wait for those in flight */
-	FAIRWQ_MUTANT_LIMITER_OPEN,		/* [limiter] takes items while it is destroyed */
+	FAIRWQ_MUTANT_LIMITER_OPEN,		/* [one_at_a_time] takes items while it is destroyed */
 	FAIRWQ_MUTANT_LIMITER_GONE_EARLY,	/* [limiter] destroyed while somebody has it */
 	FAIRWQ_MUTANT_LIMITER_LOOKS_BACK,	/* [limiter] written to by who has let go of it */
 	FAIRWQ_MUTANT_LIMITER_SELF,		/* [limiter] an item waits for itself */

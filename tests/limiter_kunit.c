@@ -81,13 +81,6 @@ static void exactly_n_go(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, limiter->constraint.in_flight);
 }
 
-static const struct fairwq_work *limiter_last(struct fairwq_limiter *limiter)
-{
-	/* It is written under a lock that we do not have. */
-	return container_of(data_race(READ_ONCE(limiter->constraint.waiting.prev)), struct fairwq_work,
-			    node);
-}
-
 static void flush_waits_for_what_is_queued(struct kunit *test)
 {
 	struct fairwq_limiter *limiter = limiter_new(test, 2);
@@ -105,7 +98,7 @@ static void flush_waits_for_what_is_queued(struct kunit *test)
 		item[i] = limiter_item(test, limiter, a, 'x' + i);
 	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[1]->work));
 	mock_thread_start(test, &thread, mock_thread_flush);
-	mock_until(test, limiter_last(limiter) != &item[2]->work);
+	mock_until(test, mock_order_last(&thread.order) != &item[2]->work);
 	later = mock_gate_new(test);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(limiter, a, &later->work));
 	complete_all(&gate[0]->open);
@@ -171,159 +164,7 @@ static void failed_item_is_an_end(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 2ULL, fairwq_test_counter(mock->pool, FAIRWQ_FAILURES));
 }
 
-/* What waits is taken out; the others keep their order, and it may come again. */
-static void cancel_of_what_waits(struct kunit *test)
-{
-	struct fairwq_limiter *limiter = limiter_new(test, 1);
-	struct mock_item *item[4];
-	struct mock_gate *gate;
-	struct fairwq_batch *a = mock_begin(test, 4);
-
-	gate = limiter_gate(test, limiter, a);
-	item[0] = limiter_item(test, limiter, a, 'w');
-	item[1] = limiter_item(test, limiter, a, 'x');
-	item[2] = limiter_item(test, limiter, a, 'y');
-	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[1]->work));
-	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&item[1]->work));
-	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel(&item[1]->work));
-	item[3] = limiter_item(test, limiter, a, 'z');
-	KUNIT_EXPECT_EQ(test, 1, fairwq_limiter_queue(limiter, a, &item[1]->work));
-	/* The one that runs is not pending. */
-	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel(&gate->work));
-	complete_all(&gate->open);
-	mock_expect_order(test, "wyzx", item, 4);
-	limiter_end(test, limiter);
-}
-
-/* One that was let go and does not run makes room, too. */
-static void cancel_of_what_went_on(struct kunit *test)
-{
-	struct fairwq_limiter *limiter = limiter_new(test, 1);
-	struct mock_item *item[2];
-	struct fairwq_batch *a = mock_begin(test, 2);
-	struct fairwq_batch *b = mock_batch(test, "b");
-	struct mock_gate *gate;
-
-	fairwq_batch_pause(b);
-	gate = limiter_gate(test, limiter, a);
-	item[0] = limiter_item(test, limiter, b, 'x');
-	item[1] = limiter_item(test, limiter, a, 'y');
-	complete_all(&gate->open);
-	mock_until(test, admitted(&item[0]->work));
-	KUNIT_EXPECT_TRUE(test, waits(&item[1]->work));
-	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[0]->work));
-	mock_expect_order(test, "y", item, 2);
-	limiter_end(test, limiter);
-	fairwq_batch_dispose(b);
-}
-
-/* ---- the batch that they are bound for --------------------------------- */
-
-static void released_log(struct fairwq_batch *batch, void *priv)
-{
-	mock_log_add(priv, 'R');
-}
-
-/* The caller has a reference. */
-static struct fairwq_batch *batch_logged(struct kunit *test)
-{
-	struct mock *mock = test->priv;
-	struct fairwq_batch_attrs attrs = { .released = released_log, .priv = &mock->log };
-	struct fairwq_batch *batch = fairwq_batch_create(mock->pool, &attrs, "logged");
-
-	KUNIT_ASSERT_FALSE(test, IS_ERR(batch));
-	fairwq_batch_get(batch);
-	return batch;
-}
-
-/* Accepted items run, though their batch was disposed; then it is released. */
-static void disposed_batch_waits(struct kunit *test)
-{
-	struct fairwq_limiter *limiter = limiter_new(test, 1);
-	struct mock *mock = test->priv;
-	struct mock_item *item[4], *late;
-	struct fairwq_batch *a = mock_begin(test, 4);
-	struct fairwq_batch *b;
-	struct mock_gate *gate;
-
-	b = batch_logged(test);
-	gate = limiter_gate(test, limiter, a);
-	item[0] = limiter_item(test, limiter, b, 'w');
-	item[1] = limiter_item(test, limiter, a, 'x');
-	item[2] = limiter_item(test, limiter, b, 'y');
-	fairwq_batch_dispose(b);
-	fairwq_test_settle();
-	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->log.nr));
-	late = mock_item(test, '-');
-	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_limiter_queue(limiter, b, &late->work));
-	complete_all(&gate->open);
-	mock_expect_order(test, "wxyR", item, 3);
-	/* For others it goes on. */
-	item[3] = limiter_item(test, limiter, a, 'z');
-	mock_expect_order(test, "wxyRz", &item[3], 1);
-	limiter_end(test, limiter);
-	fairwq_batch_put(b);
-}
-
-/* And so if what it waits for is cancelled. */
-static void canceled_item_lets_the_batch_go(struct kunit *test)
-{
-	struct fairwq_limiter *limiter = limiter_new(test, 1);
-	struct mock *mock = test->priv;
-	struct fairwq_batch *a = mock_begin(test, 2);
-	struct fairwq_batch *b;
-	struct mock_item *item[2];
-	struct mock_gate *gate;
-
-	b = batch_logged(test);
-	gate = limiter_gate(test, limiter, a);
-	item[0] = limiter_item(test, limiter, b, 'x');
-	item[1] = limiter_item(test, limiter, a, 'y');
-	fairwq_batch_dispose(b);
-	fairwq_test_settle();
-	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->log.nr));
-	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[0]->work));
-	mock_until(test, READ_ONCE(mock->log.nr));
-	complete_all(&gate->open);
-	mock_expect_order(test, "Ry", item, 2);
-	limiter_end(test, limiter);
-	fairwq_batch_put(b);
-}
-
 /* ---- its end ------------------------------------------------------------ */
-
-/* What is refused meanwhile is as it was, and may go elsewhere. */
-static void destroy_refuses_and_waits(struct kunit *test)
-{
-	struct fairwq_limiter *limiter = limiter_new(test, 1);
-	struct fairwq_limiter *other = limiter_new(test, 1);
-	struct thread thread = { .order.limiter = limiter };
-	struct mock_item *item = mock_item(test, 'y');
-	struct mock *mock = test->priv;
-	struct fairwq_batch *a = mock_begin(test, 3);
-	struct fairwq_batch *b = mock_batch(test, "b");
-	struct mock_gate *gate;
-
-	gate = limiter_gate(test, limiter, a);
-	limiter_item(test, limiter, a, 'x');
-	mock_thread_start(test, &thread, mock_thread_destroy);
-	mock_until(test, READ_ONCE(limiter->constraint.dead));
-	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_limiter_queue(limiter, b, &item->work));
-	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item->work.data));
-	KUNIT_EXPECT_PTR_EQ(test, NULL, item->work.constraint);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&b->nr_held));
-	KUNIT_EXPECT_EQ(test, 1, fairwq_limiter_queue(other, b, &item->work));
-	fairwq_limiter_flush(other);
-	KUNIT_EXPECT_STREQ(test, "y", &mock->log.text[0]);
-	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(b, &item->work));
-	fairwq_batch_flush(b);
-	KUNIT_EXPECT_FALSE(test, completion_done(&thread.done));
-	complete_all(&gate->open);
-	mock_thread_end(test, &thread);
-	KUNIT_EXPECT_STREQ(test, "yyx", &mock->log.text[0]);
-	limiter_end(test, other);
-	fairwq_batch_dispose(b);
-}
 
 static struct {
 	struct fairwq_work *work;
@@ -575,12 +416,7 @@ static struct kunit_case limiter_cases[] = {
 	KUNIT_CASE(never_more_under_load),
 	KUNIT_CASE(flush_waits_for_what_is_queued),
 	KUNIT_CASE(failed_item_is_an_end),
-	KUNIT_CASE(cancel_of_what_waits),
-	KUNIT_CASE(cancel_of_what_went_on),
 	KUNIT_CASE(cancel_on_top_waits_for_who_lets_go),
-	KUNIT_CASE(disposed_batch_waits),
-	KUNIT_CASE(canceled_item_lets_the_batch_go),
-	KUNIT_CASE(destroy_refuses_and_waits),
 	KUNIT_CASE(waiting_for_oneself_warns),
 	KUNIT_CASE(destroy_waits_for_the_last_look),
 	KUNIT_CASE(memory_may_go),

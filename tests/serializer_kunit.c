@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Constraints (promise 10): serializers, and one of the caller's own. Limiters are
- * in limiter_kunit.c.
+ * Constraints (promise 10): serializers, and one of the caller's own. What they share
+ * with limiters is in one_at_a_time_kunit.c.
  */
 #include <linux/vmalloc.h>
 
@@ -9,16 +9,12 @@
 
 /* ---- what the cases share --------------------------------------------- */
 
-/* Of the serializers; some cases are run again with it. */
-static unsigned int inline_us;
-
 static struct fairwq_serializer *serial_new(struct kunit *test)
 {
 	struct fairwq_serializer *serial = kunit_kzalloc(test, sizeof(*serial), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, serial);
 	fairwq_serializer_init(serial);
-	fairwq_serializer_set_inline(serial, inline_us);
 	return serial;
 }
 
@@ -56,151 +52,6 @@ static void serial_end(struct kunit *test, struct fairwq_serializer *serial)
 }
 
 /* ---- order ------------------------------------------------------------ */
-
-static struct fairwq_batch *batch_prio(struct kunit *test, struct fairwq_pool *pool,
-				       enum fairwq_prio prio)
-{
-	struct fairwq_batch_attrs attrs = { .prio = prio };
-	struct fairwq_batch *batch = fairwq_batch_create(pool, &attrs, "prio%d", prio);
-
-	KUNIT_ASSERT_FALSE(test, IS_ERR(batch));
-	return batch;
-}
-
-/* In queue order, whatever the batches, their priorities and their pools are. */
-static void order_across_batches_and_pools(struct kunit *test)
-{
-	static const char * const order = "abcdefghijklmnopqrstuvwxyz";
-	struct mock_item *items[26];
-	struct fairwq_serializer *serial = serial_new(test);
-	struct mock *mock = test->priv;
-	struct fairwq_batch *batch[4];
-	struct fairwq_pool *other;
-	struct mock_gate *gate;
-	unsigned int i;
-
-	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
-	other = fairwq_pool_create(NULL, "other");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(other));
-	batch[0] = batch_prio(test, mock->pool, FAIRWQ_PRIO_LOW);
-	batch[1] = batch_prio(test, mock->pool, FAIRWQ_PRIO_HIGH);
-	batch[2] = batch_prio(test, other, FAIRWQ_PRIO_NORMAL);
-	batch[3] = batch_prio(test, mock->pool, FAIRWQ_PRIO_NORMAL);
-	gate = serial_gate(test, serial, batch[0]);
-	for (i = 0; i < strlen(order); i++)
-		items[i] = serial_item(test, serial, batch[i % 4], order[i]);
-	complete_all(&gate->open);
-	mock_expect_order(test, order, items, strlen(order));
-	serial_end(test, serial);
-	for (i = 0; i < 4; i++)
-		fairwq_batch_dispose(batch[i]);
-	fairwq_pool_destroy(other);
-}
-
-/* Not before the function has returned, though runners are free. */
-static void next_starts_after_the_return(struct kunit *test)
-{
-	struct fairwq_serializer *serial = serial_new(test);
-	struct fairwq_batch *a = mock_begin(test, 4);
-	struct fairwq_batch *b = mock_batch(test, "b");
-	struct mock_item *item[2];
-	struct mock_gate *gate;
-
-	item[0] = mock_item(test, 'x');
-	item[1] = mock_item(test, 'y');
-	gate = mock_gate_new(test);
-	/* One that waits when the gate is entered, and one that comes then. */
-	fairwq_batch_pause(a);
-	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(serial, a, &gate->work));
-	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(serial, b, &item[0]->work));
-	fairwq_batch_resume(a);
-	mock_await(test, &gate->entered);
-	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(serial, b, &item[1]->work));
-	KUNIT_EXPECT_TRUE(test, waits(&item[0]->work));
-	KUNIT_EXPECT_TRUE(test, waits(&item[1]->work));
-	KUNIT_EXPECT_TRUE(test, fairwq_work_pending(&item[1]->work));
-	KUNIT_EXPECT_EQ(test, 0, fairwq_serializer_queue(serial, a, &item[1]->work));
-	KUNIT_EXPECT_EQ(test, 0, fairwq_queue(a, &item[1]->work));
-	complete_all(&gate->open);
-	mock_expect_order(test, "xy", item, 2);
-	fairwq_batch_dispose(b);
-	serial_end(test, serial);
-}
-
-/* Its items are numbered in the order of the calls, so that it is known. */
-static void produce_in_order(struct thread *thread)
-{
-	struct step *step;
-	unsigned int i;
-
-	for (i = 0; i < thread->nr; i++) {
-		step = kzalloc(sizeof(*step), GFP_KERNEL | __GFP_NOFAIL);
-		fairwq_work_init(&step->work, mock_step_free_fn);
-		step->track = thread->track;
-		mutex_lock(thread->mutex);
-		step->seq = ++*thread->seq;
-		thread->ret |= fairwq_serializer_queue(thread->order.serial, thread->batch,
-						       &step->work) != 1;
-		mutex_unlock(thread->mutex);
-	}
-}
-
-/* Each has its own numbers, and nothing else orders the calls. */
-static void produce(struct thread *thread)
-{
-	struct step *step;
-	unsigned int i;
-
-	for (i = 0; i < thread->nr; i++) {
-		step = kzalloc(sizeof(*step), GFP_KERNEL | __GFP_NOFAIL);
-		fairwq_work_init(&step->work, mock_step_free_fn);
-		step->track = thread->track;
-		step->producer = thread->id;
-		step->seq = i + 1;
-		thread->ret |= fairwq_serializer_queue(thread->order.serial, thread->batch,
-						       &step->work) != 1;
-	}
-}
-
-static void producers_run(struct kunit *test, void (*fn)(struct thread *thread))
-{
-	struct fairwq_serializer *serial = serial_new(test);
-	struct track *track = mock_track_new(test, 1);
-	struct thread *thread;
-	struct mutex mutex;		/* see above */
-	unsigned int i;
-	u64 seq = 0;
-
-	thread = kunit_kcalloc(test, TRACK_PRODUCERS, sizeof(*thread), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, thread);
-	mutex_init(&mutex);
-	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
-	for (i = 0; i < TRACK_PRODUCERS; i++) {
-		thread[i] = (struct thread) {
-			.order.serial = serial, .track = track, .id = i, .nr = MOCK_MANY(2000),
-			.mutex = &mutex, .seq = &seq, .batch = mock_batch(test, "p"),
-		};
-		mock_thread_start(test, &thread[i], fn);
-	}
-	for (i = 0; i < TRACK_PRODUCERS; i++) {
-		mock_thread_end(test, &thread[i]);
-		KUNIT_EXPECT_EQ(test, 0, thread[i].ret);
-		fairwq_batch_dispose(thread[i].batch);
-	}
-	fairwq_serializer_destroy(serial);
-	KUNIT_EXPECT_EQ(test, TRACK_PRODUCERS * MOCK_MANY(2000), atomic_read(&track->ran));
-	mock_track_check(test, track);
-}
-
-static void order_of_several_producers(struct kunit *test)
-{
-	producers_run(test, produce_in_order);
-}
-
-static void producers_at_the_same_time(struct kunit *test)
-{
-	producers_run(test, produce);
-}
 
 struct from_irq {
 	struct irq_work irq_work;
@@ -255,36 +106,6 @@ static void from_hardirq(struct kunit *test)
 	serial_end(test, serial);
 }
 
-/* The stack does not grow with the queue. */
-static void many_items_through_one(struct kunit *test)
-{
-	struct fairwq_serializer *serial = serial_new(test);
-	struct track *track = mock_track_new(test, 1);
-	const unsigned int nr = MOCK_MANY(100000);
-	struct fairwq_batch *a;
-	struct mock_gate *gate;
-	struct step *steps;
-	unsigned int i, refused = 0;
-
-	steps = vzalloc(array_size(nr, sizeof(*steps)));
-	KUNIT_ASSERT_NOT_NULL(test, steps);
-	a = mock_begin(test, 2);
-	gate = serial_gate(test, serial, a);
-	for (i = 0; i < nr; i++) {
-		fairwq_work_init(&steps[i].work, mock_step_fn);
-		steps[i].track = track;
-		steps[i].seq = i + 1;
-		refused += fairwq_serializer_queue(serial, a, &steps[i].work) != 1;
-	}
-	KUNIT_EXPECT_EQ(test, 0U, refused);
-	complete_all(&gate->open);
-	fairwq_serializer_destroy(serial);
-	KUNIT_EXPECT_EQ(test, (int)nr, atomic_read(&track->ran));
-	KUNIT_EXPECT_LT(test, track->high - track->low, 1024UL);
-	mock_track_check(test, track);
-	vfree(steps);
-}
-
 struct object {
 	struct fairwq_serializer serial;
 	struct step step;
@@ -316,98 +137,7 @@ static void many_serializers(struct kunit *test)
 	vfree(objects);
 }
 
-struct serial_again {
-	struct fairwq_work work;
-	struct fairwq_serializer *serial;
-	struct fairwq_batch *batch;
-	unsigned int left;
-	int ret;
-	struct completion done;
-};
-
-static void serial_again_fn(struct fairwq_work *work)
-{
-	struct serial_again *again = container_of(work, struct serial_again, work);
-
-	if (again->left--)
-		again->ret |= fairwq_serializer_queue(again->serial, again->batch, work) != 1;
-	else
-		complete(&again->done);
-}
-
-/* A function queues its own work to its own serializer. */
-static void item_queues_itself(struct kunit *test)
-{
-	struct serial_again again = { .left = MOCK_MANY(1000) };
-
-	again.serial = serial_new(test);
-	mock_pool(test, 3, FAIRWQ_ROUND_ROBIN);
-	again.batch = mock_batch(test, "a");
-	init_completion(&again.done);
-	fairwq_work_init_onstack(&again.work, serial_again_fn);
-	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(again.serial, again.batch, &again.work));
-	mock_await(test, &again.done);
-	fairwq_serializer_destroy(again.serial);
-	KUNIT_EXPECT_EQ(test, 0, again.ret);
-	fairwq_batch_dispose(again.batch);
-}
-
 /* ---- the batch that they are bound for --------------------------------- */
-
-/* Accepted items run, though their batch was disposed; then it is released. */
-static void disposed_batch_waits(struct kunit *test)
-{
-	struct fairwq_serializer *serial = serial_new(test);
-	atomic_t released = ATOMIC_INIT(0);
-	struct fairwq_batch_attrs attrs = { .released = mock_released_count, .priv = &released };
-	struct mock_item *item[2], *late;
-	struct fairwq_batch *a = mock_begin(test, 2);
-	struct fairwq_batch *b;
-	struct mock_gate *gate;
-
-	b = mock_batch_with(test, "b", &attrs);
-	fairwq_batch_get(b);
-	gate = serial_gate(test, serial, a);
-	item[0] = serial_item(test, serial, b, 'x');
-	item[1] = serial_item(test, serial, b, 'y');
-	fairwq_batch_dispose(b);
-	fairwq_test_settle();
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&released));
-	late = mock_item(test, 'z');
-	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_serializer_queue(serial, b, &late->work));
-	complete_all(&gate->open);
-	mock_expect_order(test, "xy", item, 2);
-	serial_end(test, serial);
-	mock_until(test, atomic_read(&released));
-	fairwq_test_settle();
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&released));
-	fairwq_batch_put(b);
-}
-
-/* And so if what it waits for is cancelled. */
-static void canceled_item_lets_the_batch_go(struct kunit *test)
-{
-	struct fairwq_serializer *serial = serial_new(test);
-	atomic_t released = ATOMIC_INIT(0);
-	struct fairwq_batch_attrs attrs = { .released = mock_released_count, .priv = &released };
-	struct mock *mock = test->priv;
-	struct fairwq_batch *a = mock_begin(test, 2);
-	struct fairwq_batch *b;
-	struct mock_item *item;
-	struct mock_gate *gate;
-
-	b = mock_batch_with(test, "b", &attrs);
-	gate = serial_gate(test, serial, a);
-	item = serial_item(test, serial, b, 'x');
-	fairwq_batch_dispose(b);
-	fairwq_test_settle();
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&released));
-	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item->work));
-	mock_until(test, atomic_read(&released));
-	complete_all(&gate->open);
-	serial_end(test, serial);
-	KUNIT_EXPECT_EQ(test, 0U, mock->log.nr);
-}
 
 static void max_queued_counts_what_waits(struct kunit *test)
 {
@@ -436,30 +166,6 @@ static void max_queued_counts_what_waits(struct kunit *test)
 }
 
 /* ---- cancelling ------------------------------------------------------- */
-
-/* What waits is taken out; the others keep their order, and it may come again. */
-static void cancel_of_what_waits(struct kunit *test)
-{
-	struct fairwq_serializer *serial = serial_new(test);
-	struct mock_item *item[4];
-	struct mock_gate *gate;
-	struct fairwq_batch *a = mock_begin(test, 2);
-
-	gate = serial_gate(test, serial, a);
-	item[0] = serial_item(test, serial, a, 'w');
-	item[1] = serial_item(test, serial, a, 'x');
-	item[2] = serial_item(test, serial, a, 'y');
-	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[1]->work));
-	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&item[1]->work));
-	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel(&item[1]->work));
-	item[3] = serial_item(test, serial, a, 'z');
-	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(serial, a, &item[1]->work));
-	/* The one that runs is not pending. */
-	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel(&gate->work));
-	complete_all(&gate->open);
-	mock_expect_order(test, "wyzx", item, 4);
-	serial_end(test, serial);
-}
 
 /* All that waits is cancelled: what comes later runs. */
 static void goes_on_after_gaps(struct kunit *test)
@@ -497,18 +203,6 @@ static struct fairwq_batch *admit_to_paused(struct kunit *test, struct mock_item
 	mock_until(test, admitted(&item[0]->work));
 	KUNIT_EXPECT_TRUE(test, waits(&item[1]->work));
 	return b;
-}
-
-static void cancel_of_what_went_on(struct kunit *test)
-{
-	struct fairwq_serializer *serial = serial_new(test);
-	struct mock_item *item[2];
-	struct fairwq_batch *b = admit_to_paused(test, item, serial);
-
-	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[0]->work));
-	mock_expect_order(test, "y", item, 2);
-	fairwq_batch_dispose(b);
-	serial_end(test, serial);
 }
 
 /*
@@ -682,53 +376,6 @@ static void plain_call_is_not_revived_in_order(struct kunit *test)
 static void thread_flush_work(struct thread *thread)
 {
 	thread->ret = fairwq_work_flush(thread->work);
-}
-
-/* For what was queued before, and for nothing that came later. */
-static void flush_waits_for_what_is_queued(struct kunit *test)
-{
-	struct fairwq_serializer *serial = serial_new(test);
-	struct thread thread = { .order.serial = serial };
-	struct mock_gate *gate, *later;
-	struct mock *mock = test->priv;
-	struct fairwq_batch *a = mock_begin(test, 2);
-	struct mock_item *item;
-
-	fairwq_serializer_flush(serial);
-	gate = serial_gate(test, serial, a);
-	item = serial_item(test, serial, a, 'x');
-	mock_thread_start(test, &thread, mock_thread_flush);
-	/* The flush is behind it. */
-	mock_until(test, data_race(READ_ONCE(serial->constraint.waiting.prev)) != &item->work.node);
-	later = mock_gate_new(test);
-	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(serial, a, &later->work));
-	KUNIT_EXPECT_FALSE(test, completion_done(&thread.done));
-	complete_all(&gate->open);
-	mock_thread_end(test, &thread);
-	KUNIT_EXPECT_EQ(test, 1U, READ_ONCE(mock->log.nr));
-	complete_all(&later->open);
-	fairwq_serializer_destroy(serial);
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&later->runs));
-}
-
-static void destroy_refuses_and_waits(struct kunit *test)
-{
-	struct fairwq_serializer *serial = serial_new(test);
-	struct mock_item *item = mock_item(test, 'y');
-	struct thread thread = { .order.serial = serial };
-	struct mock *mock = test->priv;
-	struct fairwq_batch *a = mock_begin(test, 2);
-	struct mock_gate *gate;
-
-	gate = serial_gate(test, serial, a);
-	serial_item(test, serial, a, 'x');
-	mock_thread_start(test, &thread, mock_thread_destroy);
-	mock_until(test, READ_ONCE(serial->constraint.dead));
-	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_serializer_queue(serial, a, &item->work));
-	KUNIT_EXPECT_FALSE(test, completion_done(&thread.done));
-	complete_all(&gate->open);
-	mock_thread_end(test, &thread);
-	KUNIT_EXPECT_STREQ(test, "x", &mock->log.text[0]);
 }
 
 struct inside {
@@ -953,162 +600,29 @@ static void bad_arguments(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, serial_idle(serial));
 }
 
-/* ---- all of it at once ------------------------------------------------- */
-
-#define RACE_STEPS	64
-#define RACE_ROUNDS	MOCK_MANY(4000)
-
-/* Queues what is idle of its own, in its order. */
-static void race_produce(struct thread *thread)
-{
-	unsigned int i;
-	u64 seq = 0;
-	int ret;
-
-	for (i = 0; i < RACE_ROUNDS; i++) {
-		struct step *step = &thread->steps[i % RACE_STEPS];
-
-		/* The number is written only while nobody reads it. */
-		if (fairwq_work_cancel_sync(&step->work))
-			atomic_inc(&thread->counts[1]);
-		step->seq = ++seq;
-		ret = fairwq_serializer_queue(thread->order.serial, thread->batch, &step->work);
-		if (ret == 1)
-			atomic_inc(&thread->counts[0]);
-		else
-			thread->ret = ret ?: thread->ret;
-	}
-}
-
-/* Cancels and flushes what others have queued. */
-static void race_disturb(struct thread *thread)
-{
-	unsigned int i;
-
-	for (i = 0; i < RACE_ROUNDS; i++) {
-		if (fairwq_work_cancel(&thread->steps[i * 7 % (2 * RACE_STEPS)].work))
-			atomic_inc(&thread->counts[1]);
-		if (i % 64 == 0)
-			fairwq_serializer_flush(thread->order.serial);
-		if (i % 512 == 0)
-			atomic_add(fairwq_batch_cancel(thread->batch, NULL),
-				   &thread->counts[1]);
-	}
-}
-
-/* What was accepted has run or was cancelled, in order, and one at a time. */
-static void race_of_everything(struct kunit *test)
-{
-	struct fairwq_serializer *serial = serial_new(test);
-	struct track *track = mock_track_new(test, 1);
-	struct thread *thread = kunit_kcalloc(test, 3, sizeof(*thread), GFP_KERNEL);
-	struct step *steps = kunit_kcalloc(test, 2 * RACE_STEPS, sizeof(*steps), GFP_KERNEL);
-	atomic_t counts[2] = { };
-	unsigned int i;
-
-	KUNIT_ASSERT_NOT_NULL(test, thread);
-	KUNIT_ASSERT_NOT_NULL(test, steps);
-	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
-	for (i = 0; i < 2 * RACE_STEPS; i++) {
-		fairwq_work_init(&steps[i].work, mock_step_fn);
-		steps[i].track = track;
-		steps[i].producer = i / RACE_STEPS;
-	}
-	for (i = 0; i < 3; i++) {
-		thread[i].order.serial = serial;
-		thread[i].batch = mock_batch(test, "r");
-		thread[i].counts = counts;
-		thread[i].steps = &steps[i % 2 * RACE_STEPS];
-	}
-	mock_thread_start(test, &thread[0], race_produce);
-	mock_thread_start(test, &thread[1], race_produce);
-	mock_thread_start(test, &thread[2], race_disturb);
-	for (i = 0; i < 3; i++)
-		mock_thread_end(test, &thread[i]);
-	fairwq_serializer_destroy(serial);
-	KUNIT_EXPECT_EQ(test, 0, thread[0].ret);
-	KUNIT_EXPECT_EQ(test, 0, thread[1].ret);
-	KUNIT_EXPECT_EQ(test, atomic_read(&counts[0]),
-			atomic_read(&counts[1]) + atomic_read(&track->ran));
-	mock_track_check(test, track);
-	for (i = 0; i < 3; i++) {
-		KUNIT_EXPECT_EQ(test, 0, atomic_read(&thread[i].batch->nr_held));
-		fairwq_batch_dispose(thread[i].batch);
-	}
-}
-
-/* ---- the same while a runner goes on with one --------------------------- */
-
-#define CASE_INLINE(name)						\
-	static void name##_inline(struct kunit *test)			\
-	{								\
-		inline_us = 100;					\
-		name(test);						\
-	}
-
-CASE_INLINE(next_starts_after_the_return)
-CASE_INLINE(order_across_batches_and_pools)
-CASE_INLINE(item_queues_itself)
-CASE_INLINE(flush_waits_for_what_is_queued)
-CASE_INLINE(destroy_refuses_and_waits)
-CASE_INLINE(disposed_batch_waits)
-CASE_INLINE(order_of_several_producers)
-CASE_INLINE(producers_at_the_same_time)
-CASE_INLINE(many_items_through_one)
-CASE_INLINE(race_of_everything)
-
-static int serializer_init(struct kunit *test)
-{
-	inline_us = 0;
-	return mock_init(test);
-}
-
 static struct kunit_case serializer_cases[] = {
 	KUNIT_CASE(bad_arguments),
-	KUNIT_CASE(next_starts_after_the_return),
-	KUNIT_CASE(order_across_batches_and_pools),
-	KUNIT_CASE(cancel_of_what_waits),
 	KUNIT_CASE(goes_on_after_gaps),
-	KUNIT_CASE(cancel_of_what_went_on),
 	KUNIT_CASE(cancel_of_what_is_held_up),
 	KUNIT_CASE(cancel_of_what_was_only_pushed),
 	KUNIT_CASE(batch_cancel_of_what_went_on),
 	KUNIT_CASE(cancel_from_the_item_in_front),
 	KUNIT_CASE(disabled_does_not_enter),
 	KUNIT_CASE(plain_call_is_not_revived_in_order),
-	KUNIT_CASE(disposed_batch_waits),
-	KUNIT_CASE(canceled_item_lets_the_batch_go),
 	KUNIT_CASE(max_queued_counts_what_waits),
 	KUNIT_CASE(from_hardirq),
-	KUNIT_CASE(item_queues_itself),
-	KUNIT_CASE(flush_waits_for_what_is_queued),
 	KUNIT_CASE(flush_of_a_work_that_waits),
-	KUNIT_CASE(destroy_refuses_and_waits),
 	KUNIT_CASE(waiting_for_oneself_warns),
 	KUNIT_CASE(waiting_for_one_behind_warns),
 	KUNIT_CASE(memory_may_go),
 	KUNIT_CASE(resolver_of_ones_own),
-	KUNIT_CASE(order_of_several_producers),
-	KUNIT_CASE(producers_at_the_same_time),
-	KUNIT_CASE(many_items_through_one),
 	KUNIT_CASE(many_serializers),
-	KUNIT_CASE(race_of_everything),
-	KUNIT_CASE(next_starts_after_the_return_inline),
-	KUNIT_CASE(order_across_batches_and_pools_inline),
-	KUNIT_CASE(item_queues_itself_inline),
-	KUNIT_CASE(flush_waits_for_what_is_queued_inline),
-	KUNIT_CASE(destroy_refuses_and_waits_inline),
-	KUNIT_CASE(disposed_batch_waits_inline),
-	KUNIT_CASE(order_of_several_producers_inline),
-	KUNIT_CASE(producers_at_the_same_time_inline),
-	KUNIT_CASE(many_items_through_one_inline),
-	KUNIT_CASE(race_of_everything_inline),
 	{}
 };
 
 static struct kunit_suite serializer_suite = {
 	.name = "fairwq_serializer",
-	.init = serializer_init,
+	.init = mock_init,
 	.exit = mock_exit,
 	.test_cases = serializer_cases,
 };

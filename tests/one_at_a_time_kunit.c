@@ -1,0 +1,533 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Items that go one at a time, in queue order (promise 10): what a serializer, one
+ * with a budget for a runner that goes on with it, and a limiter of one item have in
+ * common. Each case runs with each of the three. What only one of them does is in
+ * serializer_kunit.c, core_streak_kunit.c and limiter_kunit.c.
+ */
+#include <linux/vmalloc.h>
+
+#include "lib/order.h"
+
+static const struct kind {
+	const char *name;
+	bool limited;
+	unsigned int inline_us;
+} kinds[] = {
+	{ "serializer" },
+	{ "serializer with a budget", .inline_us = 100 },
+	{ "limiter", .limited = true },
+};
+
+static void kind_desc(const struct kind *kind, char *desc)
+{
+	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "%s", kind->name);
+}
+
+KUNIT_ARRAY_PARAM(kind, kinds, kind_desc);
+
+/* An order of the kind that this run of the case is about. */
+static struct order order_new(struct kunit *test)
+{
+	const struct kind *kind = test->param_value;
+	struct order order = mock_order_new(test, kind->limited);
+
+	if (order.serial)
+		fairwq_serializer_set_inline(order.serial, kind->inline_us);
+	return order;
+}
+
+/* ---- order ------------------------------------------------------------ */
+
+static struct fairwq_batch *batch_prio(struct kunit *test, enum fairwq_prio prio)
+{
+	struct fairwq_batch_attrs attrs = { .prio = prio };
+
+	return mock_batch_with(test, "prio", &attrs);
+}
+
+/* In queue order, whatever the batches, their priorities and their pools are. */
+static void order_across_batches_and_pools(struct kunit *test)
+{
+	static const char * const letters = "abcdefghijklmnopqrstuvwxyz";
+	struct order order = order_new(test);
+	struct mock_item *items[26];
+	struct fairwq_batch *batch[4];
+	struct fairwq_pool *other;
+	struct mock_gate *gate;
+	unsigned int i;
+
+	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
+	other = fairwq_pool_create(NULL, "other");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(other));
+	batch[0] = batch_prio(test, FAIRWQ_PRIO_LOW);
+	batch[1] = batch_prio(test, FAIRWQ_PRIO_HIGH);
+	batch[2] = fairwq_batch_create(other, NULL, "other");
+	batch[3] = batch_prio(test, FAIRWQ_PRIO_NORMAL);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(batch[2]));
+	gate = mock_order_gate(test, &order, batch[0]);
+	for (i = 0; i < strlen(letters); i++)
+		items[i] = mock_order_item(test, &order, batch[i % 4], letters[i]);
+	complete_all(&gate->open);
+	mock_expect_order(test, letters, items, strlen(letters));
+	mock_order_end(test, &order);
+	for (i = 0; i < 4; i++)
+		fairwq_batch_dispose(batch[i]);
+	fairwq_pool_destroy(other);
+}
+
+/* Not before the function has returned, though runners are free. */
+static void next_starts_after_the_return(struct kunit *test)
+{
+	struct order order = order_new(test);
+	struct fairwq_batch *a = mock_begin(test, 4);
+	struct fairwq_batch *b = mock_batch(test, "b");
+	struct mock_item *item[2];
+	struct mock_gate *gate;
+
+	item[0] = mock_item(test, 'x');
+	item[1] = mock_item(test, 'y');
+	gate = mock_gate_new(test);
+	/* One that waits when the gate is entered, and one that comes then. */
+	fairwq_batch_pause(a);
+	KUNIT_ASSERT_EQ(test, 1, mock_order_queue(&order, a, &gate->work));
+	KUNIT_ASSERT_EQ(test, 1, mock_order_queue(&order, b, &item[0]->work));
+	fairwq_batch_resume(a);
+	mock_await(test, &gate->entered);
+	KUNIT_ASSERT_EQ(test, 1, mock_order_queue(&order, b, &item[1]->work));
+	KUNIT_EXPECT_TRUE(test, waits(&item[0]->work));
+	KUNIT_EXPECT_TRUE(test, waits(&item[1]->work));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_pending(&item[1]->work));
+	KUNIT_EXPECT_EQ(test, 0, mock_order_queue(&order, a, &item[1]->work));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_queue(a, &item[1]->work));
+	complete_all(&gate->open);
+	mock_expect_order(test, "xy", item, 2);
+	fairwq_batch_dispose(b);
+	mock_order_end(test, &order);
+}
+
+static int queue_step(struct thread *thread, unsigned int producer, u64 seq)
+{
+	struct step *step = kzalloc(sizeof(*step), GFP_KERNEL | __GFP_NOFAIL);
+
+	fairwq_work_init(&step->work, mock_step_free_fn);
+	step->track = thread->track;
+	step->producer = producer;
+	step->seq = seq;
+	return mock_order_queue(&thread->order, thread->batch, &step->work);
+}
+
+/* Items are numbered in the order of the calls, so that it is known. */
+static void produce_in_order(struct thread *thread)
+{
+	unsigned int i;
+
+	for (i = 0; i < thread->nr; i++) {
+		mutex_lock(thread->mutex);
+		thread->ret |= queue_step(thread, 0, ++*thread->seq) != 1;
+		mutex_unlock(thread->mutex);
+	}
+}
+
+/* Each thread has its own numbers, and nothing else orders the calls. */
+static void produce(struct thread *thread)
+{
+	unsigned int i;
+
+	for (i = 0; i < thread->nr; i++)
+		thread->ret |= queue_step(thread, thread->id, i + 1) != 1;
+}
+
+static void producers_run(struct kunit *test, void (*fn)(struct thread *thread))
+{
+	struct order order = order_new(test);
+	struct track *track = mock_track_new(test, 1);
+	struct thread *thread;
+	struct mutex mutex;		/* see above */
+	unsigned int i;
+	u64 seq = 0;
+
+	thread = kunit_kcalloc(test, TRACK_PRODUCERS, sizeof(*thread), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, thread);
+	mutex_init(&mutex);
+	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
+	for (i = 0; i < TRACK_PRODUCERS; i++) {
+		thread[i] = (struct thread) {
+			.order = order, .track = track, .id = i, .nr = MOCK_MANY(2000),
+			.mutex = &mutex, .seq = &seq, .batch = mock_batch(test, "p"),
+		};
+		mock_thread_start(test, &thread[i], fn);
+	}
+	for (i = 0; i < TRACK_PRODUCERS; i++) {
+		mock_thread_end(test, &thread[i]);
+		KUNIT_EXPECT_EQ(test, 0, thread[i].ret);
+		fairwq_batch_dispose(thread[i].batch);
+	}
+	mock_order_destroy(&order);
+	KUNIT_EXPECT_EQ(test, TRACK_PRODUCERS * MOCK_MANY(2000), atomic_read(&track->ran));
+	mock_track_check(test, track);
+}
+
+static void order_of_several_producers(struct kunit *test)
+{
+	producers_run(test, produce_in_order);
+}
+
+static void producers_at_the_same_time(struct kunit *test)
+{
+	producers_run(test, produce);
+}
+
+/* The stack does not grow with the queue. */
+static void many_items_through_one(struct kunit *test)
+{
+	struct order order = order_new(test);
+	struct track *track = mock_track_new(test, 1);
+	const unsigned int nr = MOCK_MANY(100000);
+	struct fairwq_batch *a;
+	struct mock_gate *gate;
+	struct step *steps;
+	unsigned int i, refused = 0;
+
+	steps = vzalloc(array_size(nr, sizeof(*steps)));
+	KUNIT_ASSERT_NOT_NULL(test, steps);
+	a = mock_begin(test, 2);
+	gate = mock_order_gate(test, &order, a);
+	for (i = 0; i < nr; i++) {
+		fairwq_work_init(&steps[i].work, mock_step_fn);
+		steps[i].track = track;
+		steps[i].seq = i + 1;
+		refused += mock_order_queue(&order, a, &steps[i].work) != 1;
+	}
+	KUNIT_EXPECT_EQ(test, 0U, refused);
+	complete_all(&gate->open);
+	mock_order_destroy(&order);
+	KUNIT_EXPECT_EQ(test, (int)nr, atomic_read(&track->ran));
+	KUNIT_EXPECT_LT(test, track->high - track->low, 1024UL);
+	mock_track_check(test, track);
+	vfree(steps);
+}
+
+struct again {
+	struct fairwq_work work;
+	struct order order;
+	struct fairwq_batch *batch;
+	unsigned int left;
+	int ret;
+	struct completion done;
+};
+
+static void again_fn(struct fairwq_work *work)
+{
+	struct again *again = container_of(work, struct again, work);
+
+	if (again->left--)
+		again->ret |= mock_order_queue(&again->order, again->batch, work) != 1;
+	else
+		complete(&again->done);
+}
+
+/* A function queues its own work to its own order. */
+static void item_queues_itself(struct kunit *test)
+{
+	struct again again = { .left = MOCK_MANY(1000), .order = order_new(test) };
+
+	again.batch = mock_begin(test, 3);
+	init_completion(&again.done);
+	fairwq_work_init_onstack(&again.work, again_fn);
+	KUNIT_ASSERT_EQ(test, 1, mock_order_queue(&again.order, again.batch, &again.work));
+	mock_await(test, &again.done);
+	mock_order_destroy(&again.order);
+	KUNIT_EXPECT_EQ(test, 0, again.ret);
+}
+
+/* ---- the batch that they are bound for --------------------------------- */
+
+static void released_log(struct fairwq_batch *batch, void *priv)
+{
+	mock_log_add(priv, 'R');
+}
+
+/* A batch whose release is logged. The caller has a reference. */
+static struct fairwq_batch *batch_logged(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch_attrs attrs = { .released = released_log, .priv = &mock->log };
+	struct fairwq_batch *batch = mock_batch_with(test, "logged", &attrs);
+
+	fairwq_batch_get(batch);
+	return batch;
+}
+
+/* Accepted items run, though their batch was disposed; then it is released, once. */
+static void disposed_batch_waits(struct kunit *test)
+{
+	struct order order = order_new(test);
+	struct mock *mock = test->priv;
+	struct mock_item *item[4], *late;
+	struct fairwq_batch *a = mock_begin(test, 4);
+	struct fairwq_batch *b = batch_logged(test);
+	struct mock_gate *gate = mock_order_gate(test, &order, a);
+
+	item[0] = mock_order_item(test, &order, b, 'w');
+	item[1] = mock_order_item(test, &order, a, 'x');
+	item[2] = mock_order_item(test, &order, b, 'y');
+	fairwq_batch_dispose(b);
+	fairwq_test_settle();
+	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->log.nr));
+	late = mock_item(test, '-');
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, mock_order_queue(&order, b, &late->work));
+	complete_all(&gate->open);
+	mock_expect_order(test, "wxyR", item, 3);
+	/* For others it goes on. */
+	item[3] = mock_order_item(test, &order, a, 'z');
+	mock_expect_order(test, "wxyRz", &item[3], 1);
+	mock_order_end(test, &order);
+	fairwq_test_settle();
+	KUNIT_EXPECT_STREQ(test, "wxyRz", &mock->log.text[0]);
+	fairwq_batch_put(b);
+}
+
+/* And so if what it waits for is cancelled. */
+static void canceled_item_lets_the_batch_go(struct kunit *test)
+{
+	struct order order = order_new(test);
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a = mock_begin(test, 2);
+	struct fairwq_batch *b = batch_logged(test);
+	struct mock_gate *gate = mock_order_gate(test, &order, a);
+	struct mock_item *item[2];
+
+	item[0] = mock_order_item(test, &order, b, 'x');
+	item[1] = mock_order_item(test, &order, a, 'y');
+	fairwq_batch_dispose(b);
+	fairwq_test_settle();
+	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->log.nr));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[0]->work));
+	mock_until(test, READ_ONCE(mock->log.nr));
+	complete_all(&gate->open);
+	mock_expect_order(test, "Ry", item, 2);
+	mock_order_end(test, &order);
+	fairwq_batch_put(b);
+}
+
+/* ---- cancelling ------------------------------------------------------- */
+
+/* What waits is taken out; the others keep their order, and it may come again. */
+static void cancel_of_what_waits(struct kunit *test)
+{
+	struct order order = order_new(test);
+	struct fairwq_batch *a = mock_begin(test, 4);
+	struct mock_gate *gate = mock_order_gate(test, &order, a);
+	struct mock_item *item[4];
+
+	item[0] = mock_order_item(test, &order, a, 'w');
+	item[1] = mock_order_item(test, &order, a, 'x');
+	item[2] = mock_order_item(test, &order, a, 'y');
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[1]->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&item[1]->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel(&item[1]->work));
+	item[3] = mock_order_item(test, &order, a, 'z');
+	KUNIT_EXPECT_EQ(test, 1, mock_order_queue(&order, a, &item[1]->work));
+	/* The one that runs is not pending. */
+	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel(&gate->work));
+	complete_all(&gate->open);
+	mock_expect_order(test, "wyzx", item, 4);
+	mock_order_end(test, &order);
+}
+
+/* An item that was let go and does not run makes room, too. */
+static void cancel_of_what_went_on(struct kunit *test)
+{
+	struct order order = order_new(test);
+	struct fairwq_batch *a = mock_begin(test, 2);
+	struct fairwq_batch *b = mock_batch(test, "b");
+	struct mock_item *item[2];
+	struct mock_gate *gate;
+
+	fairwq_batch_pause(b);
+	gate = mock_order_gate(test, &order, a);
+	item[0] = mock_order_item(test, &order, b, 'x');
+	item[1] = mock_order_item(test, &order, a, 'y');
+	complete_all(&gate->open);
+	mock_until(test, admitted(&item[0]->work));
+	KUNIT_EXPECT_TRUE(test, waits(&item[1]->work));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[0]->work));
+	mock_expect_order(test, "y", item, 2);
+	mock_order_end(test, &order);
+	fairwq_batch_dispose(b);
+}
+
+/* ---- waiting ---------------------------------------------------------- */
+
+/* For what was queued before, and for nothing that came later. */
+static void flush_waits_for_what_is_queued(struct kunit *test)
+{
+	struct thread thread = { .order = order_new(test) };
+	const struct order *order = &thread.order;
+	struct fairwq_batch *a = mock_begin(test, 2);
+	struct mock_gate *gate, *later;
+	struct mock *mock = test->priv;
+	struct mock_item *item;
+
+	mock_order_flush(order);
+	gate = mock_order_gate(test, order, a);
+	item = mock_order_item(test, order, a, 'x');
+	mock_thread_start(test, &thread, mock_thread_flush);
+	/* The flush is behind it. */
+	mock_until(test, mock_order_last(order) != &item->work);
+	later = mock_gate_new(test);
+	KUNIT_ASSERT_EQ(test, 1, mock_order_queue(order, a, &later->work));
+	KUNIT_EXPECT_FALSE(test, completion_done(&thread.done));
+	complete_all(&gate->open);
+	mock_thread_end(test, &thread);
+	KUNIT_EXPECT_EQ(test, 1U, READ_ONCE(mock->log.nr));
+	complete_all(&later->open);
+	mock_order_destroy(order);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&later->runs));
+}
+
+/* What is refused meanwhile is as it was, and may go elsewhere. */
+static void destroy_refuses_and_waits(struct kunit *test)
+{
+	struct thread thread = { .order = order_new(test) };
+	const struct order *order = &thread.order;
+	struct order other = order_new(test);
+	struct mock_item *item = mock_item(test, 'y');
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a = mock_begin(test, 3);
+	struct fairwq_batch *b = mock_batch(test, "b");
+	struct mock_gate *gate = mock_order_gate(test, order, a);
+
+	mock_order_item(test, order, a, 'x');
+	mock_thread_start(test, &thread, mock_thread_destroy);
+	mock_until(test, READ_ONCE(mock_order_constraint(order)->dead));
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, mock_order_queue(order, b, &item->work));
+	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item->work.data));
+	KUNIT_EXPECT_PTR_EQ(test, NULL, item->work.constraint);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&b->nr_held));
+	KUNIT_EXPECT_EQ(test, 1, mock_order_queue(&other, b, &item->work));
+	mock_order_flush(&other);
+	KUNIT_EXPECT_STREQ(test, "y", &mock->log.text[0]);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(b, &item->work));
+	fairwq_batch_flush(b);
+	KUNIT_EXPECT_FALSE(test, completion_done(&thread.done));
+	complete_all(&gate->open);
+	mock_thread_end(test, &thread);
+	KUNIT_EXPECT_STREQ(test, "yyx", &mock->log.text[0]);
+	mock_order_end(test, &other);
+	fairwq_batch_dispose(b);
+}
+
+/* ---- all of it at once ------------------------------------------------- */
+
+#define RACE_STEPS	64
+#define RACE_ROUNDS	MOCK_MANY(4000)
+
+/* Queues what is idle of its own, in its order. */
+static void race_produce(struct thread *thread)
+{
+	unsigned int i;
+	u64 seq = 0;
+	int ret;
+
+	for (i = 0; i < RACE_ROUNDS; i++) {
+		struct step *step = &thread->steps[i % RACE_STEPS];
+
+		/* The number is written only while no item reads it. */
+		if (fairwq_work_cancel_sync(&step->work))
+			atomic_inc(&thread->counts[1]);
+		step->seq = ++seq;
+		ret = mock_order_queue(&thread->order, thread->batch, &step->work);
+		if (ret == 1)
+			atomic_inc(&thread->counts[0]);
+		else
+			thread->ret = ret ?: thread->ret;
+	}
+}
+
+/* Cancels and flushes what others have queued. */
+static void race_disturb(struct thread *thread)
+{
+	unsigned int i;
+
+	for (i = 0; i < RACE_ROUNDS; i++) {
+		if (fairwq_work_cancel(&thread->steps[i * 7 % (2 * RACE_STEPS)].work))
+			atomic_inc(&thread->counts[1]);
+		if (i % 64 == 0)
+			mock_order_flush(&thread->order);
+		if (i % 512 == 0)
+			atomic_add(fairwq_batch_cancel(thread->batch, NULL),
+				   &thread->counts[1]);
+	}
+}
+
+/* What was accepted has run or was cancelled, in order, and one at a time. */
+static void race_of_everything(struct kunit *test)
+{
+	struct order order = order_new(test);
+	struct track *track = mock_track_new(test, 1);
+	struct thread *thread = kunit_kcalloc(test, 3, sizeof(*thread), GFP_KERNEL);
+	struct step *steps = kunit_kcalloc(test, 2 * RACE_STEPS, sizeof(*steps), GFP_KERNEL);
+	atomic_t counts[2] = { };
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, thread);
+	KUNIT_ASSERT_NOT_NULL(test, steps);
+	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
+	for (i = 0; i < 2 * RACE_STEPS; i++) {
+		fairwq_work_init(&steps[i].work, mock_step_fn);
+		steps[i].track = track;
+		steps[i].producer = i / RACE_STEPS;
+	}
+	for (i = 0; i < 3; i++) {
+		thread[i].order = order;
+		thread[i].batch = mock_batch(test, "r");
+		thread[i].counts = counts;
+		thread[i].steps = &steps[i % 2 * RACE_STEPS];
+	}
+	mock_thread_start(test, &thread[0], race_produce);
+	mock_thread_start(test, &thread[1], race_produce);
+	mock_thread_start(test, &thread[2], race_disturb);
+	for (i = 0; i < 3; i++)
+		mock_thread_end(test, &thread[i]);
+	mock_order_destroy(&order);
+	KUNIT_EXPECT_EQ(test, 0, thread[0].ret);
+	KUNIT_EXPECT_EQ(test, 0, thread[1].ret);
+	KUNIT_EXPECT_EQ(test, atomic_read(&counts[0]),
+			atomic_read(&counts[1]) + atomic_read(&track->ran));
+	mock_track_check(test, track);
+	for (i = 0; i < 3; i++) {
+		KUNIT_EXPECT_EQ(test, 0, atomic_read(&thread[i].batch->nr_held));
+		fairwq_batch_dispose(thread[i].batch);
+	}
+}
+
+static struct kunit_case one_at_a_time_cases[] = {
+	KUNIT_CASE_PARAM(next_starts_after_the_return, kind_gen_params),
+	KUNIT_CASE_PARAM(order_across_batches_and_pools, kind_gen_params),
+	KUNIT_CASE_PARAM(cancel_of_what_waits, kind_gen_params),
+	KUNIT_CASE_PARAM(cancel_of_what_went_on, kind_gen_params),
+	KUNIT_CASE_PARAM(disposed_batch_waits, kind_gen_params),
+	KUNIT_CASE_PARAM(canceled_item_lets_the_batch_go, kind_gen_params),
+	KUNIT_CASE_PARAM(item_queues_itself, kind_gen_params),
+	KUNIT_CASE_PARAM(flush_waits_for_what_is_queued, kind_gen_params),
+	KUNIT_CASE_PARAM(destroy_refuses_and_waits, kind_gen_params),
+	KUNIT_CASE_PARAM(order_of_several_producers, kind_gen_params),
+	KUNIT_CASE_PARAM(producers_at_the_same_time, kind_gen_params),
+	KUNIT_CASE_PARAM(many_items_through_one, kind_gen_params),
+	KUNIT_CASE_PARAM(race_of_everything, kind_gen_params),
+	{}
+};
+
+static struct kunit_suite one_at_a_time_suite = {
+	.name = "fairwq_one_at_a_time",
+	.init = mock_init,
+	.exit = mock_exit,
+	.test_cases = one_at_a_time_cases,
+};
+
+kunit_test_suite(one_at_a_time_suite);
+
+MODULE_DESCRIPTION("KUnit: items that go one at a time");
+MODULE_LICENSE("GPL");
