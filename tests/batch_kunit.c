@@ -263,7 +263,7 @@ static void rcu_item_fn(struct fairwq_work *work)
  * A client's released() sleeps, and the module has one worker for what it needs itself, as
  * when memory is short: batches of other pools are released, grace periods pass, flows go.
  */
-static void released_that_sleeps_stalls_nobody(struct kunit *test)
+static void sleeping_release_stalls_no_other(struct kunit *test)
 {
 	struct sleeping_release *sleeping = kunit_kzalloc(test, sizeof(*sleeping), GFP_KERNEL);
 	struct rcu_item *rcu_item = kunit_kzalloc(test, sizeof(*rcu_item), GFP_KERNEL);
@@ -349,7 +349,7 @@ static void destroy_pool_of(struct kunit *test, struct mock_item *item, int kind
  * One after the other, so how long each takes counts: the number of grace periods. One that
  * is told of a late runner may need another; most do not.
  */
-static void fifty_pools_go(struct kunit *test)
+static void fifty_pools_leave_nothing(struct kunit *test)
 {
 	static const char * const name[] = { "default only", "own, disposed", "own, kept" };
 	/* The owner's dispose has its own, while the pool waits for one. */
@@ -731,9 +731,9 @@ static struct kunit_case dispose_cases[] = {
 	KUNIT_CASE(disposed_paused_batch_drains),
 	KUNIT_CASE(released_batch_outlives_its_pool),
 	KUNIT_CASE(pool_goes_during_a_flush),
-	KUNIT_CASE(fifty_pools_go),
+	KUNIT_CASE(fifty_pools_leave_nothing),
 	KUNIT_CASE(pool_waits_for_a_push),
-	KUNIT_CASE(released_that_sleeps_stalls_nobody),
+	KUNIT_CASE(sleeping_release_stalls_no_other),
 	KUNIT_CASE(dispose_from_hardirq),
 	KUNIT_CASE(dispose_between_check_and_push),
 	KUNIT_CASE(push_before_the_batch_is_closed),

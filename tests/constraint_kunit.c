@@ -347,7 +347,7 @@ static void hands_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 }
 
 /* Its queue call has returned: who cancels it may free it. */
-static void what_another_pushes_is_waited_for(struct kunit *test)
+static void cancel_waits_for_a_push_elsewhere(struct kunit *test)
 {
 	struct held_up up = held_up_new(test, true);
 	bool canceled;
@@ -457,7 +457,7 @@ static void own_constraint_by(struct kunit *test, struct fairwq_batch *a,
 	fairwq_batch_resume(a);
 }
 
-static void waits_asleep_for_an_own_constraint(struct kunit *test)
+static void flush_sleeps_for_an_own_constraint(struct kunit *test)
 {
 	struct fairwq_batch *a;
 
@@ -559,10 +559,10 @@ static struct kunit_case constraint_cases[] = {
 	KUNIT_CASE(cancel_looks_again),
 	KUNIT_CASE(cancel_of_the_third_queueing),
 	KUNIT_CASE(cancel_waits_for_the_queue_call),
-	KUNIT_CASE(what_another_pushes_is_waited_for),
+	KUNIT_CASE(cancel_waits_for_a_push_elsewhere),
 	KUNIT_CASE(flush_sleeps_until_it_is_let_go),
 	KUNIT_CASE(flush_sleeps_behind_a_serializer),
-	KUNIT_CASE(waits_asleep_for_an_own_constraint),
+	KUNIT_CASE(flush_sleeps_for_an_own_constraint),
 	KUNIT_CASE(cancel_does_not_wait_for_an_own_constraint),
 	KUNIT_CASE(admitted_at_once_while_a_flush_sleeps),
 	{}

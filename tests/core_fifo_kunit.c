@@ -105,7 +105,7 @@ static void backlog_expect(struct kunit *test, unsigned int nr)
 }
 
 /* Promise 5, and no hold of the lock is longer than a step. */
-static void sorted_in_steps(struct kunit *test)
+static void backlog_is_sorted_in_steps(struct kunit *test)
 {
 	backlog_push(test, 0, NULL);
 	backlog_expect(test, NR);
@@ -132,7 +132,7 @@ static void late_fn(struct fairwq_work *work)
 	mock_log_add(item->log, READ_ONCE(backlog.nr) < NR ? 'e' : 'l');
 }
 
-static void others_come_between(struct kunit *test)
+static void others_are_served_between_steps(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 
@@ -176,7 +176,7 @@ static void cancel_some(void)
 				  fairwq_work_cancel(&backlog.item[which[i]].work));
 }
 
-static void cancelled_in_between(struct kunit *test)
+static void canceled_between_steps(struct kunit *test)
 {
 	backlog_push(test, 3, cancel_some);
 	backlog_expect(test, NR - 5);
@@ -191,7 +191,7 @@ static void cancel_all(void)
 	cancelled = fairwq_batch_cancel(backlog.batch, NULL);
 }
 
-static void batch_cancelled_in_between(struct kunit *test)
+static void batch_canceled_between_steps(struct kunit *test)
 {
 	cancelled = 0;
 	backlog_push(test, 3, cancel_all);
@@ -211,7 +211,7 @@ static void dispose_it(void)
 	fairwq_batch_dispose(backlog.batch);
 }
 
-static void disposed_in_between(struct kunit *test)
+static void disposed_between_steps(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 
@@ -230,7 +230,7 @@ static void cancel_and_dispose(void)
 	dispose_it();
 }
 
-static void disposed_and_dropped(struct kunit *test)
+static void disposed_and_dropped_between_steps(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 
@@ -247,7 +247,7 @@ static void pause_it(void)
 	fairwq_batch_pause(backlog.batch);
 }
 
-static void paused_in_between(struct kunit *test)
+static void paused_between_steps(struct kunit *test)
 {
 	backlog_push(test, 3, pause_it);
 	mock_open(test);
@@ -259,7 +259,7 @@ static void paused_in_between(struct kunit *test)
 }
 
 /* A reader of debugfs puts it into order, too, and a flush before it waits. */
-static void looked_at(struct kunit *test)
+static void reader_sorts_a_backlog(struct kunit *test)
 {
 	backlog_push(test, 0, NULL);
 	fairwq_test_look(backlog.batch);
@@ -270,15 +270,15 @@ static void looked_at(struct kunit *test)
 }
 
 static struct kunit_case backlog_cases[] = {
-	KUNIT_CASE(sorted_in_steps),
-	KUNIT_CASE(others_come_between),
+	KUNIT_CASE(backlog_is_sorted_in_steps),
+	KUNIT_CASE(others_are_served_between_steps),
 	KUNIT_CASE(pushed_meanwhile_comes_last),
-	KUNIT_CASE(cancelled_in_between),
-	KUNIT_CASE(batch_cancelled_in_between),
-	KUNIT_CASE(disposed_in_between),
-	KUNIT_CASE(disposed_and_dropped),
-	KUNIT_CASE(paused_in_between),
-	KUNIT_CASE(looked_at),
+	KUNIT_CASE(canceled_between_steps),
+	KUNIT_CASE(batch_canceled_between_steps),
+	KUNIT_CASE(disposed_between_steps),
+	KUNIT_CASE(disposed_and_dropped_between_steps),
+	KUNIT_CASE(paused_between_steps),
+	KUNIT_CASE(reader_sorts_a_backlog),
 	{}
 };
 

@@ -109,7 +109,7 @@ static void item_holds_its_maps(struct kunit *test)
 }
 
 /* Each of those with which a runner goes on, too. */
-static void item_of_a_streak_holds_them(struct kunit *test)
+static void item_of_a_streak_holds_its_maps(struct kunit *test)
 {
 	struct fairwq_serializer *serial = serial_new(test);
 	struct fairwq_limiter *limiter = limiter_new(test);
@@ -168,7 +168,7 @@ static int judge(const struct lockdep_map *held, const struct lockdep_map *wante
 		KUNIT_EXPECT_TRUE_MSG(test, judged == __map, #wait "\n");\
 	} while (0)
 
-static void who_waits_takes_the_map(struct kunit *test)
+static void waiting_call_takes_the_map(struct kunit *test)
 {
 	struct fairwq_serializer *serial = serial_new(test);
 	struct fairwq_limiter *limiter = limiter_new(test);
@@ -192,20 +192,20 @@ static void who_waits_takes_the_map(struct kunit *test)
 
 static struct kunit_case lockdep_cases[] = {
 	KUNIT_CASE(item_holds_its_maps),
-	KUNIT_CASE(item_of_a_streak_holds_them),
-	KUNIT_CASE(who_waits_takes_the_map),
+	KUNIT_CASE(item_of_a_streak_holds_its_maps),
+	KUNIT_CASE(waiting_call_takes_the_map),
 	{}
 };
 
 #else
 
-static void no_lockdep(struct kunit *test)
+static void skipped_without_lockdep(struct kunit *test)
 {
 	kunit_skip(test, "needs CONFIG_PROVE_LOCKING");
 }
 
 static struct kunit_case lockdep_cases[] = {
-	KUNIT_CASE(no_lockdep),
+	KUNIT_CASE(skipped_without_lockdep),
 	{}
 };
 

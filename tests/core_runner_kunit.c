@@ -10,7 +10,7 @@
 #include "lib/fixture.h"
 
 /* An item that sleeps holds up itself and nobody else. */
-static void sleeper_holds_up_nobody(struct kunit *test)
+static void sleeper_holds_up_only_itself(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct fairwq_batch *a = mock_begin(test, 2);
@@ -44,7 +44,7 @@ static void pair_fn(struct fairwq_work *work)
 		complete(item->all);
 }
 
-static void first_waits_for_later(struct kunit *test)
+static void item_may_wait_for_a_later_one(struct kunit *test)
 {
 	DECLARE_COMPLETION_ONSTACK(later);
 	DECLARE_COMPLETION_ONSTACK(all);
@@ -231,7 +231,7 @@ static void late_push_is_not_lost(struct kunit *test)
 }
 
 /* One item at a time, 30,000 times: every one finds an idle or a busy batch. */
-static void ping_pong(struct kunit *test)
+static void no_wake_up_is_lost_in_ping_pong(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct mock_item *item = mock_item(test, 'p');
@@ -390,7 +390,7 @@ static void hung_item_is_reported_once(struct kunit *test)
 }
 
 /* Also if the time is set again and again. */
-static void hung_item_is_reported_whoever_writes(struct kunit *test)
+static void hung_item_is_reported_while_the_limit_is_set(struct kunit *test)
 {
 	unsigned long end = jiffies + MOCK_WAIT;
 	struct mock *mock = test->priv;
@@ -414,7 +414,7 @@ static void hung_item_is_reported_whoever_writes(struct kunit *test)
 #define HUNG_ITEMS	6U
 
 /* A stack takes its time: a look at the runners tells of one that hangs. */
-static void hung_items_are_reported_by_and_by(struct kunit *test)
+static void hung_items_are_reported_one_per_look(struct kunit *test)
 {
 	struct mock_gate *gates = kunit_kcalloc(test, HUNG_ITEMS, sizeof(*gates), GFP_KERNEL);
 	struct mock *mock = test->priv;
@@ -537,7 +537,7 @@ static void resched_fn(struct fairwq_work *work)
  * Neither the item before nor the one after pays for what others do in between. There are
  * several, as an interrupt may see to the wish for the CPU before the runner does.
  */
-static void others_are_not_charged(struct kunit *test)
+static void item_is_not_charged_for_others(struct kunit *test)
 {
 	struct mock_item *item[8];
 	struct fairwq_batch *a;
@@ -565,25 +565,25 @@ static void others_are_not_charged(struct kunit *test)
 }
 
 static struct kunit_case runner_cases[] = {
-	KUNIT_CASE(sleeper_holds_up_nobody),
-	KUNIT_CASE(first_waits_for_later),
+	KUNIT_CASE(sleeper_holds_up_only_itself),
+	KUNIT_CASE(item_may_wait_for_a_later_one),
 	KUNIT_CASE(sleeper_is_not_quick),
 	KUNIT_CASE(sleeper_among_quick_ones_is_found),
 	KUNIT_CASE(backlog_brings_in_max_active),
 	KUNIT_CASE(one_kick_serves_many),
 	KUNIT_CASE(kicks_are_chained),
 	KUNIT_CASE(late_push_is_not_lost),
-	KUNIT_CASE(ping_pong),
+	KUNIT_CASE(no_wake_up_is_lost_in_ping_pong),
 	KUNIT_CASE(leaked_preempt_count),
 	KUNIT_CASE(leaked_rcu_section),
 	KUNIT_CASE(leaked_irqs_off),
 	KUNIT_CASE(leaked_creds),
 	KUNIT_CASE(hung_item_is_reported_once),
-	KUNIT_CASE(hung_item_is_reported_whoever_writes),
-	KUNIT_CASE(hung_items_are_reported_by_and_by),
+	KUNIT_CASE(hung_item_is_reported_while_the_limit_is_set),
+	KUNIT_CASE(hung_items_are_reported_one_per_look),
 	KUNIT_CASE(runner_returns_to_the_core),
 	KUNIT_CASE(endless_batch_can_be_flushed),
-	KUNIT_CASE(others_are_not_charged),
+	KUNIT_CASE(item_is_not_charged_for_others),
 	{}
 };
 

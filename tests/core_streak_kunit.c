@@ -284,7 +284,7 @@ static void ends_after_so_many(struct kunit *test)
 }
 
 /* Not past a batch's pause, nor its limit, nor into another pool. */
-static void not_where_it_may_not(struct kunit *test)
+static void ends_at_a_pause_a_limit_and_another_pool(struct kunit *test)
 {
 	struct streak *s = streak_begin(test, LONG_BUDGET);
 	struct mock_item *item = streak_item(test, s, s->a, 'x');
@@ -606,7 +606,7 @@ static void streaks_do_not_upset_the_check_of_time(struct kunit *test)
 	check_beside_streaks(test, FAIRWQ_FAIR_TIME);
 }
 
-static void bad_budget(struct kunit *test)
+static void bad_budget_is_refused(struct kunit *test)
 {
 	struct fairwq_serializer serial;
 
@@ -619,7 +619,7 @@ static void bad_budget(struct kunit *test)
 }
 
 static struct kunit_case streak_cases[] = {
-	KUNIT_CASE(bad_budget),
+	KUNIT_CASE(bad_budget_is_refused),
 	KUNIT_CASE(goes_on_and_is_charged),
 	KUNIT_CASE(without_a_budget_alone_goes_on),
 	KUNIT_CASE(without_a_budget_others_end_it),
@@ -627,7 +627,7 @@ static struct kunit_case streak_cases[] = {
 	KUNIT_CASE(without_a_budget_takes_turns),
 	KUNIT_CASE(stops_when_the_budget_is_used_up),
 	KUNIT_CASE(ends_after_so_many),
-	KUNIT_CASE(not_where_it_may_not),
+	KUNIT_CASE(ends_at_a_pause_a_limit_and_another_pool),
 	KUNIT_CASE(a_failure_does_not_end_it),
 	KUNIT_CASE(high_lifts_those_in_front),
 	KUNIT_CASE(high_does_not_lift_too_many),

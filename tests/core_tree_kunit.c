@@ -60,7 +60,7 @@ static void tree_expect(struct kunit *test, struct tree_case *t, u64 cost,
 /* ---- corrections ------------------------------------------------------ */
 
 /* A turn that cost more than was charged is paid for by those that follow. */
-static void cost_more(struct kunit *test)
+static void dearer_turn_is_paid_later(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
 
@@ -74,7 +74,7 @@ static void cost_more(struct kunit *test)
 }
 
 /* A turn that cost less is given back, and the next one comes the sooner. */
-static void cost_less(struct kunit *test)
+static void cheaper_turn_is_given_back(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
 
@@ -854,7 +854,7 @@ static void owner_goes_first(struct kunit *test)
 	fairwq_batch_dispose(d);
 }
 
-static void bad_owners(struct kunit *test)
+static void bad_owners_are_refused(struct kunit *test)
 {
 	struct fairwq_pool *other = fairwq_pool_create(NULL, "other");
 	struct fairwq_batch_attrs attrs = { };
@@ -938,8 +938,8 @@ static void change_while_under_way(struct kunit *test)
 }
 
 static struct kunit_case fair_cases[] = {
-	KUNIT_CASE(cost_more),
-	KUNIT_CASE(cost_less),
+	KUNIT_CASE(dearer_turn_is_paid_later),
+	KUNIT_CASE(cheaper_turn_is_given_back),
 	KUNIT_CASE(cost_less_moves_no_clock),
 	KUNIT_CASE(corrected_while_idle),
 	KUNIT_CASE(joined_while_under_way),
@@ -966,7 +966,7 @@ static struct kunit_case fair_cases[] = {
 	KUNIT_CASE(owner_has_items_of_its_own),
 	KUNIT_CASE(owner_is_shown),
 	KUNIT_CASE(owner_goes_first),
-	KUNIT_CASE(bad_owners),
+	KUNIT_CASE(bad_owners_are_refused),
 	KUNIT_CASE(another_unit_begins_at_nothing),
 	KUNIT_CASE(change_while_under_way),
 	{}

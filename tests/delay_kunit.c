@@ -60,7 +60,7 @@ static bool flush_delayed(struct fairwq_work *work)
 /* ---- a delay ---------------------------------------------------------- */
 
 /* Bad input: an error, and nothing is changed. */
-static void bad_delays(struct kunit *test)
+static void bad_delays_are_refused(struct kunit *test)
 {
 	struct fairwq_batch *a = later_pool(test, 1);
 	struct later *later = later_new(test, a, later_fn);
@@ -111,7 +111,7 @@ static void runs_after_the_delay(struct kunit *test)
 }
 
 /* It takes its place in the order when its time has come. */
-static void place_is_that_of_the_time(struct kunit *test)
+static void place_is_taken_when_the_time_has_come(struct kunit *test)
 {
 	struct fairwq_batch *a = later_pool(test, 1);
 	struct later *later = later_new(test, a, later_fn);
@@ -899,7 +899,7 @@ static bool cancel_and_queue_rcu(struct fairwq_work *work)
 }
 
 /* On its way into the queue it is pending, and that is all that can be done. */
-static void rcu_work_on_its_way(struct kunit *test)
+static void rcu_work_on_its_way_is_pending(struct kunit *test)
 {
 	struct fairwq_batch *a = later_pool(test, 2);
 	struct graced *graced = graced_new(test, a);
@@ -994,10 +994,10 @@ static void rcu_work_may_be_freed(struct kunit *test)
 }
 
 static struct kunit_case delay_cases[] = {
-	KUNIT_CASE(bad_delays),
+	KUNIT_CASE(bad_delays_are_refused),
 	KUNIT_CASE(no_delay_is_at_once),
 	KUNIT_CASE(runs_after_the_delay),
-	KUNIT_CASE(place_is_that_of_the_time),
+	KUNIT_CASE(place_is_taken_when_the_time_has_come),
 	KUNIT_CASE(pending_during_the_delay),
 	KUNIT_CASE(flush_does_not_wait_for_the_delay),
 	KUNIT_CASE(max_queued_counts_what_waits),
@@ -1021,7 +1021,7 @@ static struct kunit_case delay_cases[] = {
 	KUNIT_CASE(cancel_sync_waits_for_the_grace_period),
 	KUNIT_CASE(cancel_sync_waits_for_the_graced_run),
 	KUNIT_CASE(canceled_after_the_grace_period),
-	KUNIT_CASE(rcu_work_on_its_way),
+	KUNIT_CASE(rcu_work_on_its_way_is_pending),
 	KUNIT_CASE(plain_call_is_not_revived_after_a_grace_period),
 	KUNIT_CASE(disposed_batch_waits_for_the_grace_period),
 	KUNIT_CASE(rcu_work_may_be_freed),

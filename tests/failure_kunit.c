@@ -95,7 +95,7 @@ static u64 failures_of(struct fairwq_batch *batch)
 }
 
 /* A failing item takes its turn like any other, and so do those behind it. */
-static void others_do_not_notice(struct kunit *test)
+static void failure_costs_no_other_a_turn(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
 	struct fairwq_batch *b = mock_batch(test, "b");
@@ -112,7 +112,7 @@ static void others_do_not_notice(struct kunit *test)
 }
 
 /* Every report counts, for the batch of its item and for the pool. */
-static void counted_where_it_belongs(struct kunit *test)
+static void failure_is_counted_where_it_belongs(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct fairwq_batch *a = mock_begin(test, 1);
@@ -133,7 +133,7 @@ static void counted_where_it_belongs(struct kunit *test)
 }
 
 /* The notifier is told which item of which batch it was, before it has ended. */
-static void told_what_has_failed(struct kunit *test)
+static void notifier_is_told_what_has_failed(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct listener *listener;
@@ -176,7 +176,7 @@ static void callback_may_queue(struct kunit *test)
 }
 
 /* By priority, until one stops it; not those of another pool, nor who has gone. */
-static void told_in_order(struct kunit *test)
+static void notifiers_are_called_by_priority(struct kunit *test)
 {
 	struct listener *first, *second, *third, *stranger, *gone;
 	struct mock *mock = test->priv;
@@ -242,7 +242,7 @@ static void bad_notifiers_are_refused(struct kunit *test)
 }
 
 /* The kernel's own chains warn of that; the second call is refused, and the first one holds. */
-static void registered_once(struct kunit *test)
+static void second_registration_is_refused(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct listener *first, *second;
@@ -263,14 +263,14 @@ static void registered_once(struct kunit *test)
 }
 
 static struct kunit_case failure_cases[] = {
-	KUNIT_CASE(others_do_not_notice),
-	KUNIT_CASE(counted_where_it_belongs),
-	KUNIT_CASE(told_what_has_failed),
+	KUNIT_CASE(failure_costs_no_other_a_turn),
+	KUNIT_CASE(failure_is_counted_where_it_belongs),
+	KUNIT_CASE(notifier_is_told_what_has_failed),
 	KUNIT_CASE(callback_may_queue),
-	KUNIT_CASE(told_in_order),
+	KUNIT_CASE(notifiers_are_called_by_priority),
 	KUNIT_CASE(bad_reports_count_for_nothing),
 	KUNIT_CASE(bad_notifiers_are_refused),
-	KUNIT_CASE(registered_once),
+	KUNIT_CASE(second_registration_is_refused),
 	{}
 };
 

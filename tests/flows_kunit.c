@@ -97,7 +97,7 @@ static void released(struct fairwq_batch *batch, void *priv)
 {
 }
 
-static void bad_attrs(struct kunit *test)
+static void bad_attrs_are_refused(struct kunit *test)
 {
 	const struct fairwq_batch_attrs bad[] = {
 		{ .weight = FAIRWQ_MAX_WEIGHT + 1 },
@@ -117,7 +117,7 @@ static void bad_attrs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 4U, fairwq_test_nr_batches(mock->pool));
 }
 
-static void bad_arguments(struct kunit *test)
+static void bad_arguments_are_refused(struct kunit *test)
 {
 	struct fairwq_flows *flows = mock_flows(test, 1, NULL);
 	struct fairwq_work *work = &mock_item(test, 'x')->work;
@@ -549,7 +549,7 @@ static struct task_struct *start_caller(struct kunit *test)
 	return task;
 }
 
-static void sweep_waits_for_who_found_it_open(struct kunit *test)
+static void sweep_waits_for_a_push_under_way(struct kunit *test)
 {
 	mock_flows(test, 1, NULL);
 	make_idle_flow(test, 1);
@@ -584,7 +584,7 @@ static void look_again_late(enum fairwq_test_point point, struct fairwq_batch *b
 	}
 }
 
-static void removed_under_who_found_it_closed(struct kunit *test)
+static void queue_call_survives_a_removal(struct kunit *test)
 {
 	mock_flows(test, 1, NULL);
 	make_idle_flow(test, 1);
@@ -919,7 +919,7 @@ static int arming_fn(void *data)
 	return 0;
 }
 
-static void destroy_waits_for_who_sets_the_idle_time(struct kunit *test)
+static void destroy_waits_for_a_new_idle_time(struct kunit *test)
 {
 	struct mock_flows *mock = mock_of(test);
 
@@ -935,7 +935,7 @@ static void destroy_waits_for_who_sets_the_idle_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, forced.ret);
 }
 
-static void destroy_waits_for_who_was_let_in(struct kunit *test)
+static void destroy_waits_for_a_queue_call_under_way(struct kunit *test)
 {
 	struct mock_flows *mock = mock_of(test);
 	unsigned int ran;
@@ -1044,8 +1044,8 @@ static void flows_exit(struct kunit *test)
 }
 
 static struct kunit_case flows_cases[] = {
-	KUNIT_CASE(bad_attrs),
-	KUNIT_CASE(bad_arguments),
+	KUNIT_CASE(bad_attrs_are_refused),
+	KUNIT_CASE(bad_arguments_are_refused),
 	KUNIT_CASE(keys_take_turns),
 	KUNIT_CASE(attrs_are_those_of_each),
 	KUNIT_CASE(two_first_users_make_one_flow),
@@ -1060,14 +1060,14 @@ static struct kunit_case flows_cases[] = {
 	KUNIT_CASE(idle_time_0_keeps_flows),
 	KUNIT_CASE(idle_flows_go_by_themselves),
 	KUNIT_CASE_PARAM(queue_while_the_flow_goes, sweep_gen_params),
-	KUNIT_CASE(sweep_waits_for_who_found_it_open),
-	KUNIT_CASE(removed_under_who_found_it_closed),
+	KUNIT_CASE(sweep_waits_for_a_push_under_way),
+	KUNIT_CASE(queue_call_survives_a_removal),
 	KUNIT_CASE(opened_flow_is_not_removed),
 	KUNIT_CASE(queue_races_sweep),
 	KUNIT_CASE(ten_thousand_keys),
 	KUNIT_CASE(destroy_runs_what_was_accepted),
-	KUNIT_CASE(destroy_waits_for_who_was_let_in),
-	KUNIT_CASE(destroy_waits_for_who_sets_the_idle_time),
+	KUNIT_CASE(destroy_waits_for_a_queue_call_under_way),
+	KUNIT_CASE(destroy_waits_for_a_new_idle_time),
 	KUNIT_CASE(destroy_from_an_item_is_caught),
 	KUNIT_CASE(pool_that_goes_first_is_caught),
 	{}

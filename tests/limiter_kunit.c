@@ -55,7 +55,7 @@ static void limiter_end(struct kunit *test, struct fairwq_limiter *limiter)
 /* ---- so many ----------------------------------------------------------- */
 
 /* Exactly so many, not one more, though there are runners. */
-static void exactly_n_go(struct kunit *test)
+static void exactly_n_items_are_in_flight(struct kunit *test)
 {
 	struct fairwq_limiter *limiter = limiter_new(test, LIMIT);
 	struct mock_gate *gate[LIMIT + 2];
@@ -142,7 +142,7 @@ static void failing_fn(struct fairwq_work *work)
 }
 
 /* One that has failed has ended: those behind it go on. */
-static void failed_item_is_an_end(struct kunit *test)
+static void failed_item_makes_room(struct kunit *test)
 {
 	struct fairwq_limiter *limiter = limiter_new(test, 1);
 	struct mock_item *item[4];
@@ -196,7 +196,7 @@ static void await_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
  * Another CPU has let it go, and is about to push it, when an interrupt cancels it, and
  * waits for that: then it may be freed.
  */
-static void cancel_on_top_waits_for_who_lets_go(struct kunit *test)
+static void cancel_on_top_waits_for_the_push(struct kunit *test)
 {
 	struct fairwq_limiter *limiter = limiter_new(test, 1);
 	struct mock_item *item = mock_item(test, 'x');
@@ -273,7 +273,7 @@ static void wait_inside(struct kunit *test, struct fairwq_batch *a,
 }
 
 /* An item that waits for its own limiter warns, and waits for nobody. */
-static void waiting_for_oneself_warns(struct kunit *test)
+static void self_wait_warns(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 3);
 
@@ -395,7 +395,7 @@ static void meet_and_go(struct kunit *test, struct fairwq_batch *a, struct guest
 }
 
 /* As soon as destroy has returned nobody looks back: KASAN would see him. */
-static void memory_may_go(struct kunit *test)
+static void destroyed_limiter_may_be_freed(struct kunit *test)
 {
 	struct guest *guest = kunit_kcalloc(test, 8, sizeof(*guest), GFP_KERNEL);
 	struct meeting *meeting = kunit_kzalloc(test, sizeof(*meeting), GFP_KERNEL);
@@ -412,14 +412,14 @@ static void memory_may_go(struct kunit *test)
 }
 
 static struct kunit_case limiter_cases[] = {
-	KUNIT_CASE(exactly_n_go),
+	KUNIT_CASE(exactly_n_items_are_in_flight),
 	KUNIT_CASE(never_more_under_load),
 	KUNIT_CASE(flush_waits_for_what_is_queued),
-	KUNIT_CASE(failed_item_is_an_end),
-	KUNIT_CASE(cancel_on_top_waits_for_who_lets_go),
-	KUNIT_CASE(waiting_for_oneself_warns),
+	KUNIT_CASE(failed_item_makes_room),
+	KUNIT_CASE(cancel_on_top_waits_for_the_push),
+	KUNIT_CASE(self_wait_warns),
 	KUNIT_CASE(destroy_waits_for_the_last_look),
-	KUNIT_CASE(memory_may_go),
+	KUNIT_CASE(destroyed_limiter_may_be_freed),
 	{}
 };
 

@@ -47,7 +47,7 @@ static struct fairwq_batch *batch_prio(struct kunit *test, enum fairwq_prio prio
 }
 
 /* In queue order, whatever the batches, their priorities and their pools are. */
-static void order_across_batches_and_pools(struct kunit *test)
+static void order_holds_across_batches_and_pools(struct kunit *test)
 {
 	static const char * const letters = "abcdefghijklmnopqrstuvwxyz";
 	struct order order = order_new(test);
@@ -168,18 +168,18 @@ static void producers_run(struct kunit *test, void (*fn)(struct thread *thread))
 	mock_track_check(test, track);
 }
 
-static void order_of_several_producers(struct kunit *test)
+static void order_of_the_calls_is_kept(struct kunit *test)
 {
 	producers_run(test, produce_in_order);
 }
 
-static void producers_at_the_same_time(struct kunit *test)
+static void order_of_each_producer_is_kept(struct kunit *test)
 {
 	producers_run(test, produce);
 }
 
 /* The stack does not grow with the queue. */
-static void many_items_through_one(struct kunit *test)
+static void stack_does_not_grow_with_the_queue(struct kunit *test)
 {
 	struct order order = order_new(test);
 	struct track *track = mock_track_new(test, 1);
@@ -260,7 +260,7 @@ static struct fairwq_batch *batch_logged(struct kunit *test)
 }
 
 /* Accepted items run, though their batch was disposed; then it is released, once. */
-static void disposed_batch_waits(struct kunit *test)
+static void disposed_batch_is_released_after_its_items(struct kunit *test)
 {
 	struct order order = order_new(test);
 	struct mock *mock = test->priv;
@@ -314,7 +314,7 @@ static void canceled_item_lets_the_batch_go(struct kunit *test)
 /* ---- cancelling ------------------------------------------------------- */
 
 /* What waits is taken out; the others keep their order, and it may come again. */
-static void cancel_of_what_waits(struct kunit *test)
+static void cancel_of_a_waiting_item_keeps_the_order(struct kunit *test)
 {
 	struct order order = order_new(test);
 	struct fairwq_batch *a = mock_begin(test, 4);
@@ -337,7 +337,7 @@ static void cancel_of_what_waits(struct kunit *test)
 }
 
 /* An item that was let go and does not run makes room, too. */
-static void cancel_of_what_went_on(struct kunit *test)
+static void cancel_of_an_admitted_item_admits_the_next(struct kunit *test)
 {
 	struct order order = order_new(test);
 	struct fairwq_batch *a = mock_begin(test, 2);
@@ -463,7 +463,7 @@ static void race_disturb(struct thread *thread)
 }
 
 /* What was accepted has run or was cancelled, in order, and one at a time. */
-static void race_of_everything(struct kunit *test)
+static void race_keeps_order_and_books(struct kunit *test)
 {
 	struct order order = order_new(test);
 	struct track *track = mock_track_new(test, 1);
@@ -505,18 +505,18 @@ static void race_of_everything(struct kunit *test)
 
 static struct kunit_case one_at_a_time_cases[] = {
 	KUNIT_CASE_PARAM(next_starts_after_the_return, kind_gen_params),
-	KUNIT_CASE_PARAM(order_across_batches_and_pools, kind_gen_params),
-	KUNIT_CASE_PARAM(cancel_of_what_waits, kind_gen_params),
-	KUNIT_CASE_PARAM(cancel_of_what_went_on, kind_gen_params),
-	KUNIT_CASE_PARAM(disposed_batch_waits, kind_gen_params),
+	KUNIT_CASE_PARAM(order_holds_across_batches_and_pools, kind_gen_params),
+	KUNIT_CASE_PARAM(cancel_of_a_waiting_item_keeps_the_order, kind_gen_params),
+	KUNIT_CASE_PARAM(cancel_of_an_admitted_item_admits_the_next, kind_gen_params),
+	KUNIT_CASE_PARAM(disposed_batch_is_released_after_its_items, kind_gen_params),
 	KUNIT_CASE_PARAM(canceled_item_lets_the_batch_go, kind_gen_params),
 	KUNIT_CASE_PARAM(item_queues_itself, kind_gen_params),
 	KUNIT_CASE_PARAM(flush_waits_for_what_is_queued, kind_gen_params),
 	KUNIT_CASE_PARAM(destroy_refuses_and_waits, kind_gen_params),
-	KUNIT_CASE_PARAM(order_of_several_producers, kind_gen_params),
-	KUNIT_CASE_PARAM(producers_at_the_same_time, kind_gen_params),
-	KUNIT_CASE_PARAM(many_items_through_one, kind_gen_params),
-	KUNIT_CASE_PARAM(race_of_everything, kind_gen_params),
+	KUNIT_CASE_PARAM(order_of_the_calls_is_kept, kind_gen_params),
+	KUNIT_CASE_PARAM(order_of_each_producer_is_kept, kind_gen_params),
+	KUNIT_CASE_PARAM(stack_does_not_grow_with_the_queue, kind_gen_params),
+	KUNIT_CASE_PARAM(race_keeps_order_and_books, kind_gen_params),
 	{}
 };
 

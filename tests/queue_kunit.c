@@ -11,7 +11,7 @@
 /* ---- bad input (promise 14) ------------------------------------------- */
 
 /* Unknown or out-of-range pool attributes are refused. */
-static void bad_pool_attrs(struct kunit *test)
+static void bad_pool_attrs_are_refused(struct kunit *test)
 {
 	struct fairwq_pool_attrs flag = { .flags = 1U << 31 };
 	struct fairwq_pool_attrs active = { .max_active = FAIRWQ_MAX_ACTIVE + 1 };
@@ -24,7 +24,7 @@ static void bad_pool_attrs(struct kunit *test)
 }
 
 /* Unknown or out-of-range batch attributes are refused. */
-static void bad_batch_attrs(struct kunit *test)
+static void bad_batch_attrs_are_refused(struct kunit *test)
 {
 	struct fairwq_batch_attrs weight = { .weight = 20000 };
 	struct fairwq_batch_attrs prio = { .prio = 9 };
@@ -48,7 +48,7 @@ static void bad_batch_attrs(struct kunit *test)
 }
 
 /* NULL arguments, a weight of 0 or 20000, a work without a function. */
-static void bad_arguments(struct kunit *test)
+static void bad_arguments_are_refused(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct mock_item *item = mock_item(test, 'a');
@@ -100,7 +100,7 @@ static void queued_runs_exactly_once(struct kunit *test)
 }
 
 /* The default batches: one per priority, and pool_queue() goes to NORMAL. */
-static void default_batches(struct kunit *test)
+static void default_batches_are_one_per_priority(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 
@@ -114,7 +114,7 @@ static void default_batches(struct kunit *test)
 static DEFINE_FAIRWQ_WORK(static_work, mock_item_fn);
 
 /* A work that was set up at compile time has the right function, and none else. */
-static void defined_work(struct kunit *test)
+static void defined_work_has_its_function(struct kunit *test)
 {
 	KUNIT_EXPECT_PTR_EQ(test, (void *)mock_item_fn, (void *)static_work.func);
 	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&static_work));
@@ -363,7 +363,7 @@ static void recycled_first_fn(struct fairwq_work *work)
 	wait_for_completion(&r->first.open);
 }
 
-static void recycled_memory_waits_for_no_stranger(struct kunit *test)
+static void recycled_work_runs_beside_the_old_one(struct kunit *test)
 {
 	struct recycled *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
 	struct fairwq_batch *a;
@@ -406,7 +406,7 @@ static void max_queued_refuses(struct kunit *test)
 }
 
 /* Of a batch with max_active 2, two items run and the third waits for one. */
-static void batch_max_active(struct kunit *test)
+static void no_more_than_max_active_run(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .max_active = 2 };
 	struct mock_gate *gate = kunit_kcalloc(test, 3, sizeof(*gate), GFP_KERNEL);
@@ -533,7 +533,7 @@ static void self_flush_fn(struct fairwq_work *work)
 }
 
 /* Waiting for oneself is said, and returns. */
-static void waiting_for_oneself_is_caught(struct kunit *test)
+static void self_wait_warns(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct self_flush *self = kunit_kzalloc(test, sizeof(*self), GFP_KERNEL);
@@ -680,7 +680,7 @@ static void dump_cancels(enum fairwq_test_point point, struct fairwq_batch *batc
 		fairwq_batch_cancel(batch, NULL);
 }
 
-static void dump_is_overtaken(struct kunit *test)
+static void dump_survives_a_cancel_meanwhile(struct kunit *test)
 {
 	char *text = kunit_kzalloc(test, DUMP_SIZE, GFP_KERNEL);
 	struct fairwq_batch *a;
@@ -697,12 +697,12 @@ static void dump_is_overtaken(struct kunit *test)
 }
 
 static struct kunit_case api_cases[] = {
-	KUNIT_CASE(bad_pool_attrs),
-	KUNIT_CASE(bad_batch_attrs),
-	KUNIT_CASE(bad_arguments),
+	KUNIT_CASE(bad_pool_attrs_are_refused),
+	KUNIT_CASE(bad_batch_attrs_are_refused),
+	KUNIT_CASE(bad_arguments_are_refused),
 	KUNIT_CASE(queued_runs_exactly_once),
-	KUNIT_CASE(default_batches),
-	KUNIT_CASE(defined_work),
+	KUNIT_CASE(default_batches_are_one_per_priority),
+	KUNIT_CASE(defined_work_has_its_function),
 	KUNIT_CASE(pending_is_cleared_before),
 	KUNIT_CASE(function_frees_its_work),
 	KUNIT_CASE(queue_from_hardirq),
@@ -711,16 +711,16 @@ static struct kunit_case api_cases[] = {
 	KUNIT_CASE(queue_with_preemption_off),
 	KUNIT_CASE(not_reentrant_across_batches),
 	KUNIT_CASE(not_reentrant_across_pools),
-	KUNIT_CASE(recycled_memory_waits_for_no_stranger),
+	KUNIT_CASE(recycled_work_runs_beside_the_old_one),
 	KUNIT_CASE(max_queued_refuses),
-	KUNIT_CASE(batch_max_active),
+	KUNIT_CASE(no_more_than_max_active_run),
 	KUNIT_CASE(flush_waits_for_what_is_queued),
 	KUNIT_CASE(flush_has_seen_all_end),
-	KUNIT_CASE(waiting_for_oneself_is_caught),
+	KUNIT_CASE(self_wait_warns),
 	KUNIT_CASE(drain_lets_only_items_queue),
 	KUNIT_CASE(destroy_runs_what_was_accepted),
 	KUNIT_CASE(dump_lists_every_item),
-	KUNIT_CASE(dump_is_overtaken),
+	KUNIT_CASE(dump_survives_a_cancel_meanwhile),
 	{}
 };
 

@@ -45,7 +45,7 @@ static void pending_comes_before_disposed(struct kunit *test)
 	fairwq_batch_put(dead);
 }
 
-static void pending_and_delayed(struct kunit *test)
+static void pending_delay_comes_before_disposed(struct kunit *test)
 {
 	struct fairwq_delayed_work *dwork = kunit_kzalloc(test, sizeof(*dwork), GFP_KERNEL);
 	struct fairwq_batch *a, *dead;
@@ -64,7 +64,7 @@ static void pending_and_delayed(struct kunit *test)
 	fairwq_batch_put(dead);
 }
 
-static void pending_for_a_grace_period(struct kunit *test)
+static void pending_grace_period_comes_before_disposed(struct kunit *test)
 {
 	struct fairwq_rcu_work *rwork = kunit_kzalloc(test, sizeof(*rwork), GFP_KERNEL);
 	struct fairwq_batch *a, *dead;
@@ -82,7 +82,7 @@ static void pending_for_a_grace_period(struct kunit *test)
 	fairwq_batch_put(dead);
 }
 
-static void pending_and_constrained(struct kunit *test)
+static void pending_in_a_constraint_comes_before_disposed(struct kunit *test)
 {
 	struct mock_item *item = mock_item(test, 'x'), *other = mock_item(test, 'y');
 	struct fairwq_serializer serializer, dead_serializer;
@@ -117,7 +117,7 @@ static void pending_and_constrained(struct kunit *test)
 }
 
 /* A work that is disabled is told so last: the batch, its room, then the work. */
-static void order_of_the_reasons(struct kunit *test)
+static void reasons_come_in_order(struct kunit *test)
 {
 	const struct fairwq_batch_attrs attrs = { .max_queued = 1 };
 	struct mock_item *item = mock_item(test, 'x'), *other = mock_item(test, 'y');
@@ -292,7 +292,7 @@ static struct self_destroyer *self_destroyer(struct kunit *test)
 	return self;
 }
 
-static void serializer_stays_that_was_not_destroyed(struct kunit *test)
+static void undestroyed_serializer_still_works(struct kunit *test)
 {
 	struct mock_item *behind = mock_item(test, 'b'), *later = mock_item(test, 'c');
 	struct self_destroyer *self = self_destroyer(test);
@@ -316,13 +316,13 @@ static void serializer_stays_that_was_not_destroyed(struct kunit *test)
 
 static struct kunit_case refuse_cases[] = {
 	KUNIT_CASE(pending_comes_before_disposed),
-	KUNIT_CASE(pending_and_delayed),
-	KUNIT_CASE(pending_for_a_grace_period),
-	KUNIT_CASE(pending_and_constrained),
-	KUNIT_CASE(order_of_the_reasons),
+	KUNIT_CASE(pending_delay_comes_before_disposed),
+	KUNIT_CASE(pending_grace_period_comes_before_disposed),
+	KUNIT_CASE(pending_in_a_constraint_comes_before_disposed),
+	KUNIT_CASE(reasons_come_in_order),
 	KUNIT_CASE(disabled_while_it_is_claimed),
 	KUNIT_CASE(names_are_one_line),
-	KUNIT_CASE(serializer_stays_that_was_not_destroyed),
+	KUNIT_CASE(undestroyed_serializer_still_works),
 	KUNIT_CASE(error_pointers_are_refused),
 	KUNIT_CASE(error_pointers_are_warned_of),
 	{}

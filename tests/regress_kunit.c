@@ -177,7 +177,7 @@ static int drainer(void *data)
 }
 
 /* And it may queue to that pool while that is being drained. */
-static void parked_work_is_one_of_its_pool(struct kunit *test)
+static void parked_work_may_queue_in_a_drain(struct kunit *test)
 {
 	struct traveller *t = traveller_start(test);
 	struct task_struct *task;
@@ -302,7 +302,7 @@ static void patience_ends_with_the_backlog(struct kunit *test)
 }
 
 /* Virtual times wrap after some 10^11 turns; who was idle then is not ahead. */
-static void wrapped_time_starves_nobody(struct kunit *test)
+static void wrapped_time_starves_no_batch(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct fairwq_batch *a = mock_begin(test, 1);
@@ -428,11 +428,11 @@ static struct kunit_case regress_cases[] = {
 	KUNIT_CASE(reader_does_not_hide_a_push),
 	KUNIT_CASE(requeued_while_running_has_one_turn_each),
 	KUNIT_CASE(parked_work_runs_in_its_own_pool),
-	KUNIT_CASE(parked_work_is_one_of_its_pool),
+	KUNIT_CASE(parked_work_may_queue_in_a_drain),
 	KUNIT_CASE(odd_weights_are_no_violation),
 	KUNIT_CASE(raised_weight_shortens_the_wait),
 	KUNIT_CASE(patience_ends_with_the_backlog),
-	KUNIT_CASE(wrapped_time_starves_nobody),
+	KUNIT_CASE(wrapped_time_starves_no_batch),
 	KUNIT_CASE(busy_pool_is_not_hung),
 	KUNIT_CASE(pause_does_not_hang_destroy),
 	KUNIT_CASE(room_ends_when_it_is_exceeded),

@@ -73,7 +73,7 @@ static void from_irq_fn(struct irq_work *irq_work)
 }
 
 /* Queue and cancel from a hard interrupt, behind others and as the first. */
-static void from_hardirq(struct kunit *test)
+static void queue_and_cancel_from_hardirq(struct kunit *test)
 {
 	struct fairwq_serializer *serial = serial_new(test);
 	struct from_irq from = { .serial = serial };
@@ -112,7 +112,7 @@ struct object {
 };
 
 /* One item each; and many share a lock. */
-static void many_serializers(struct kunit *test)
+static void many_serializers_run_one_item_each(struct kunit *test)
 {
 	struct track *track = mock_track_new(test, 1000);
 	const unsigned int nr = MOCK_MANY(20000);
@@ -168,7 +168,7 @@ static void max_queued_counts_what_waits(struct kunit *test)
 /* ---- cancelling ------------------------------------------------------- */
 
 /* All that waits is cancelled: what comes later runs. */
-static void goes_on_after_gaps(struct kunit *test)
+static void later_item_runs_after_a_gap(struct kunit *test)
 {
 	struct fairwq_serializer *serial = serial_new(test);
 	struct mock_item *item[3];
@@ -310,7 +310,7 @@ static void cancel_from_the_item_in_front(struct kunit *test)
 }
 
 /* A disabled work is not queued, and does not count. */
-static void disabled_does_not_enter(struct kunit *test)
+static void disabled_work_is_refused(struct kunit *test)
 {
 	struct fairwq_serializer *serial = serial_new(test);
 	struct mock_item *item;
@@ -396,7 +396,7 @@ static void inside_fn(struct fairwq_work *work)
 }
 
 /* An item that waits for its own serializer warns, and does not hang. */
-static void waiting_for_oneself_warns(struct kunit *test)
+static void self_wait_warns(struct kunit *test)
 {
 	struct inside inside = { .serial = serial_new(test) };
 	struct fairwq_batch *a = mock_begin(test, 2);
@@ -438,7 +438,7 @@ static void wait_for_one_behind(struct kunit *test, struct fairwq_batch *a,
 }
 
 /* And so does one that waits for another that waits for it; also if both were taken along. */
-static void waiting_for_one_behind_warns(struct kunit *test)
+static void wait_for_an_item_behind_warns(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct fairwq_batch *a = mock_begin(test, 2);
@@ -451,7 +451,7 @@ static void waiting_for_one_behind_warns(struct kunit *test)
 }
 
 /* The memory goes as soon as destroy has returned: nobody looks back. */
-static void memory_may_go(struct kunit *test)
+static void destroyed_serializer_may_be_freed(struct kunit *test)
 {
 	struct track *track = mock_track_new(test, 100);
 	struct fairwq_serializer *serial;
@@ -545,7 +545,7 @@ static const struct fairwq_constraint_ops node_ops = {
 };
 
 /* a before b and c, both before d; queued backwards. */
-static void resolver_of_ones_own(struct kunit *test)
+static void own_constraint_resolves_an_order(struct kunit *test)
 {
 	struct serial_node *node = kunit_kcalloc(test, 4, sizeof(*node), GFP_KERNEL);
 	static const int missing[] = { 1, 2, 2, 3 };
@@ -582,7 +582,7 @@ static void resolver_of_ones_own(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 'd', mock->log.text[3]);
 }
 
-static void bad_arguments(struct kunit *test)
+static void bad_arguments_are_refused(struct kunit *test)
 {
 	struct fairwq_constraint none = { };
 	struct fairwq_work no_func = { };
@@ -601,22 +601,22 @@ static void bad_arguments(struct kunit *test)
 }
 
 static struct kunit_case serializer_cases[] = {
-	KUNIT_CASE(bad_arguments),
-	KUNIT_CASE(goes_on_after_gaps),
+	KUNIT_CASE(bad_arguments_are_refused),
+	KUNIT_CASE(later_item_runs_after_a_gap),
 	KUNIT_CASE(cancel_of_what_is_held_up),
 	KUNIT_CASE(cancel_of_what_was_only_pushed),
 	KUNIT_CASE(batch_cancel_of_what_went_on),
 	KUNIT_CASE(cancel_from_the_item_in_front),
-	KUNIT_CASE(disabled_does_not_enter),
+	KUNIT_CASE(disabled_work_is_refused),
 	KUNIT_CASE(plain_call_is_not_revived_in_order),
 	KUNIT_CASE(max_queued_counts_what_waits),
-	KUNIT_CASE(from_hardirq),
+	KUNIT_CASE(queue_and_cancel_from_hardirq),
 	KUNIT_CASE(flush_of_a_work_that_waits),
-	KUNIT_CASE(waiting_for_oneself_warns),
-	KUNIT_CASE(waiting_for_one_behind_warns),
-	KUNIT_CASE(memory_may_go),
-	KUNIT_CASE(resolver_of_ones_own),
-	KUNIT_CASE(many_serializers),
+	KUNIT_CASE(self_wait_warns),
+	KUNIT_CASE(wait_for_an_item_behind_warns),
+	KUNIT_CASE(destroyed_serializer_may_be_freed),
+	KUNIT_CASE(own_constraint_resolves_an_order),
+	KUNIT_CASE(many_serializers_run_one_item_each),
 	{}
 };
 

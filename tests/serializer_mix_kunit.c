@@ -228,7 +228,7 @@ static void line_end(struct kunit *test)
 }
 
 /* All of them wait before the first is let go. */
-static void million_items_that_wait(struct kunit *test)
+static void million_waiting_items_keep_the_order(struct kunit *test)
 {
 	struct mock_gate *gate = mock_gate_new(test);
 	struct fairwq_batch *g;
@@ -317,7 +317,7 @@ static void failing_fn(struct fairwq_work *work)
 }
 
 /* Those behind an item that has failed go on, through a serializer and a limiter. */
-static void failing_item_stalls_nobody(struct kunit *test)
+static void failing_item_stalls_no_other(struct kunit *test)
 {
 	struct fairwq_serializer serial;
 	struct fairwq_limiter limiter;
@@ -710,7 +710,7 @@ static void mix_end(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, 0, atomic_read(&mix.item[i / MIX_ITEMS][i % MIX_ITEMS].due));
 }
 
-static void mix_of_everything(struct kunit *test)
+static void mix_keeps_order_and_books(struct kunit *test)
 {
 	unsigned int i;
 	bool ended;
@@ -735,11 +735,11 @@ static void mix_of_everything(struct kunit *test)
 }
 
 static struct kunit_case serialmix_cases[] = {
-	KUNIT_CASE(failing_item_stalls_nobody),
-	KUNIT_CASE(million_items_that_wait),
+	KUNIT_CASE(failing_item_stalls_no_other),
+	KUNIT_CASE(million_waiting_items_keep_the_order),
 	KUNIT_CASE(million_items_of_four_producers),
 	KUNIT_CASE(million_serializers),
-	KUNIT_CASE(mix_of_everything),
+	KUNIT_CASE(mix_keeps_order_and_books),
 	{}
 };
 

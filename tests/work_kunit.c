@@ -948,7 +948,7 @@ static void self_waiting_fn(struct fairwq_work *work)
 }
 
 /* Waiting for oneself warns, and does not wait; the cancel is one all the same. */
-static void waiting_for_oneself_warns(struct kunit *test)
+static void self_wait_warns(struct kunit *test)
 {
 	struct insider *insider;
 
@@ -993,7 +993,7 @@ static void graced_insider_fn(struct fairwq_work *work)
  * Nor is a grace period waited for: the work comes again. Behind the case above,
  * which has the warning, as that comes once.
  */
-static void waiting_for_the_own_grace_period(struct kunit *test)
+static void self_wait_skips_the_grace_period(struct kunit *test)
 {
 	struct graced_insider *insider = kunit_kzalloc(test, sizeof(*insider), GFP_KERNEL);
 
@@ -1163,8 +1163,8 @@ static struct kunit_case work_cases[] = {
 	KUNIT_CASE(cancel_of_a_paused_batch),
 	KUNIT_CASE(cancel_wakes_a_flush),
 	KUNIT_CASE(recycled_work_may_be_flushed),
-	KUNIT_CASE(waiting_for_oneself_warns),
-	KUNIT_CASE(waiting_for_the_own_grace_period),
+	KUNIT_CASE(self_wait_warns),
+	KUNIT_CASE(self_wait_skips_the_grace_period),
 	KUNIT_CASE(canceled_turn_is_no_credit),
 	KUNIT_CASE(late_turn_is_no_credit),
 	KUNIT_CASE(cancel_of_another_does_not_cost_the_turn),

@@ -54,7 +54,7 @@ static bool queue_to_dropped(struct fairwq_work *work)
 }
 
 /* Who drops the only push there is goes on to watch nothing: the next one calls. */
-static void dropped_push_leaves_nobody_watching(struct kunit *test)
+static void dropped_push_leaves_no_watch(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct mock_item *item = mock_item(test, 'd');
@@ -553,7 +553,7 @@ static void race_init(struct kunit *test, struct race *race, struct fairwq_pool 
 }
 
 /* Exactly once (promise 1), not twice at a time (4), and not after a wait (11). */
-static void exactly_once(struct kunit *test)
+static void queued_works_run_exactly_once(struct kunit *test)
 {
 	struct fairwq_pool_attrs attrs = { .max_active = 2 };
 	struct race *race = kunit_kzalloc(test, sizeof(*race), GFP_KERNEL);
@@ -648,7 +648,7 @@ static bool short_lived_round(struct fairwq_batch *batch, u32 r)
 	return true;
 }
 
-static void freed_when_canceled(struct kunit *test)
+static void canceled_work_may_be_freed(struct kunit *test)
 {
 	struct meddler meddler = { };
 	struct mock *mock = test->priv;
@@ -671,7 +671,7 @@ static void freed_when_canceled(struct kunit *test)
 }
 
 static struct kunit_case workrace_cases[] = {
-	KUNIT_CASE(dropped_push_leaves_nobody_watching),
+	KUNIT_CASE(dropped_push_leaves_no_watch),
 	KUNIT_CASE(cancel_between_claim_and_push),
 	KUNIT_CASE(cancel_from_hardirq_on_top),
 	KUNIT_CASE(cancel_behind_the_push),
@@ -681,8 +681,8 @@ static struct kunit_case workrace_cases[] = {
 	KUNIT_CASE(disable_before_the_push),
 	KUNIT_CASE(disable_beside_a_queue_call),
 	KUNIT_CASE(cancel_sync_waits_for_the_push),
-	KUNIT_CASE(exactly_once),
-	KUNIT_CASE(freed_when_canceled),
+	KUNIT_CASE(queued_works_run_exactly_once),
+	KUNIT_CASE(canceled_work_may_be_freed),
 	{}
 };
 
