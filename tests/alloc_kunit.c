@@ -6,8 +6,8 @@
  * before is as it was. What promises to need no memory gets none at all.
  *
  * Needs CONFIG_FAILSLAB, and CONFIG_FAIL_PAGE_ALLOC for what is as large as a
- * runner, and both told to fail, in tasks that ask for it, also those who may
- * sleep: init.sh tells them. What is not freed is found by kmemleak, when all is
+ * runner. init.sh sets both to fail in tasks that ask for it, also where the
+ * allocation may sleep. What is not freed is found by kmemleak, when all is
  * unloaded.
  */
 #include <linux/sched.h>

@@ -117,7 +117,7 @@ static void disposed_idle_goes(struct kunit *test)
 	mock_until(test, fairwq_test_nr_batches(mock->pool) == 4);
 }
 
-/* Two holders dispose: one removal, one release, each drops his reference (T3). */
+/* Two holders dispose: one removal, one release, each drops its reference (T3). */
 static void two_holders_may_both_dispose(struct kunit *test)
 {
 	struct releases *releases = releases_new(test);
@@ -136,7 +136,7 @@ static void two_holders_may_both_dispose(struct kunit *test)
 	mock_expect(test, "a");
 	mock_until(test, atomic_read(&releases->nr) == 1);
 	fairwq_test_settle();
-	/* One that was released may still be disposed by who holds it. */
+	/* One that was released may still be disposed by its holder. */
 	fairwq_batch_dispose(a);
 	fairwq_test_settle();
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&releases->nr));
@@ -162,7 +162,7 @@ static void disposed_paused_batch_drains(struct kunit *test)
 	fairwq_batch_put(a);
 }
 
-/* Who holds a batch of a pool that is gone has nothing to wait for, nor to queue to. */
+/* In a batch whose pool is gone, a flush waits for nothing, and a queue call is refused. */
 static void released_batch_outlives_its_pool(struct kunit *test)
 {
 	const struct fairwq_pool_attrs attrs = { .max_active = 1 };
@@ -192,7 +192,7 @@ static void late_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 		return;
 	late_pool = NULL;
 	fairwq_pool_destroy(pool);
-	/* The batch keeps @pool, but not its runners: who looks for them falls. */
+	/* The batch keeps @pool, but not its runners: a look at them crashes. */
 	pool->runners.next = LIST_POISON1;
 }
 
@@ -656,7 +656,7 @@ static void race_pass_desc(const unsigned int *pass, char *desc)
 
 KUNIT_ARRAY_PARAM(race, race_passes, race_pass_desc);
 
-/* Refused or run, never lost, whoever comes first. */
+/* Refused or run, never lost, whichever call comes first. */
 static void queue_races_dispose(struct kunit *test)
 {
 	struct race *race = kunit_kzalloc(test, sizeof(*race), GFP_KERNEL);

@@ -5,7 +5,7 @@
  */
 #include "lib/order.h"
 
-/* ---- a constraint that keeps one work, and sees who asks for it -------- */
+/* ---- a constraint that keeps one work, and counts what asks for it ---- */
 
 struct keeper {
 	struct fairwq_constraint constraint;
@@ -62,7 +62,7 @@ static struct meet {
 	struct fairwq_batch *batch;
 	struct fairwq_work *work;
 	struct call *call;		/* of the other CPU */
-	struct task_struct *other;	/* who makes it, when it has begun */
+	struct task_struct *other;	/* the caller's, when it has begun */
 	bool go, ready;			/* each is waited for by one of the two */
 	bool ok;
 } meet;
@@ -180,7 +180,7 @@ static void order_end(struct kunit *test, const struct order *order, struct fair
 {
 	unsigned long end = jiffies + MOCK_WAIT;
 
-	/* Who has pushed the last one may still be about to let go of its batch. */
+	/* The CPU that has pushed the last one may still be about to let go of its batch. */
 	while ((!mock_order_idle(order) || atomic_read(&batch->nr_held)) && time_before(jiffies, end))
 		usleep_range(50, 200);
 	KUNIT_EXPECT_TRUE(test, mock_order_idle(order));
@@ -191,7 +191,7 @@ static void order_end(struct kunit *test, const struct order *order, struct fair
 	KUNIT_EXPECT_EQ(test, 0U, batch->nr_canceled);
 }
 
-/* The queue call has returned: nobody looks at the work again, and it may go. */
+/* The queue call has returned: it does not look at the work again, which may go. */
 static void expect_gone(struct kunit *test, struct mock_item *item)
 {
 	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item->work.data));
@@ -346,7 +346,7 @@ static void hands_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 	}
 }
 
-/* Its queue call has returned: who cancels it may free it. */
+/* Its queue call has returned: the caller of a cancel may free it. */
 static void cancel_waits_for_a_push_elsewhere(struct kunit *test)
 {
 	struct held_up up = held_up_new(test, true);
@@ -355,7 +355,7 @@ static void cancel_waits_for_a_push_elsewhere(struct kunit *test)
 	fairwq_batch_pause(up.b);	/* so that it does not start when it is there */
 	KUNIT_EXPECT_EQ(test, 1, mock_order_queue(&up.order, up.b, &up.item->work));
 	race_begin(FAIRWQ_POINT_ADMITTED, hands_hook);
-	/* So that who has it in its hands, with interrupts off, is on another CPU. */
+	/* So that the runner that lets it go, with interrupts off, is on another CPU. */
 	preempt_disable();
 	complete_all(&up.gate->open);
 	race_wait(&race.at);

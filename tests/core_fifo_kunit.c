@@ -45,7 +45,7 @@ static void backlog_hook(enum fairwq_test_point point, struct fairwq_batch *batc
 
 	if (point != FAIRWQ_POINT_SORT_STEP || batch != backlog.batch)
 		return;
-	/* The runner is here, and nobody else sorts. */
+	/* The runner is here, and nothing else sorts. */
 	has = READ_ONCE(batch->nr_fifo);
 	if (has > backlog.had)
 		backlog.largest = max(backlog.largest, has - backlog.had);
@@ -115,7 +115,7 @@ static void backlog_is_sorted_in_steps(struct kunit *test)
 	fairwq_batch_dispose(backlog.batch);
 }
 
-/* Who has one item, and comes in the midst of it, need not wait for its end. */
+/* A client with one item, which comes in the midst of it, need not wait for its end. */
 static struct mock_item *late_item;
 
 static void queue_another(void)

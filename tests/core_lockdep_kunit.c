@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What lockdep is told: an item holds the maps of its pool and of its constraint,
- * and whoever waits for items takes the map that they hold. So a lock that is taken
- * by an item, and held by who waits for it, is a cycle, and reported.
+ * and a call that waits for items takes the map that they hold. So a lock that an
+ * item takes, and that is held while the item is waited for, is a cycle, and reported.
  *
  * Only these facts are looked at: a report would switch lockdep off for all that
  * comes later. Seen to fail with each of the calls left out that tell it: the two
@@ -133,7 +133,7 @@ static void item_of_a_streak_holds_its_maps(struct kunit *test)
 		looker_check(test, looker[i], true, false);
 }
 
-/* ---- what is taken by who waits ------------------------------------------ */
+/* ---- what a call that waits takes ----------------------------------------- */
 
 /* The map that lockdep was last asked about, while another of its class was held. */
 static const struct lockdep_map *judged;

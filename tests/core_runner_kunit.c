@@ -9,7 +9,7 @@
 
 #include "lib/fixture.h"
 
-/* An item that sleeps holds up itself and nobody else. */
+/* An item that sleeps holds up itself and no other. */
 static void sleeper_holds_up_only_itself(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -211,7 +211,7 @@ static void push_late(enum fairwq_test_point point, struct fairwq_batch *batch)
 	late.ret = fairwq_queue(batch, &late.item->work);
 }
 
-/* It is not lost: who marks the batch as empty looks again. */
+/* It is not lost: the runner that marks the batch as empty looks again. */
 static void late_push_is_not_lost(struct kunit *test)
 {
 	struct mock *mock = test->priv;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a turn costs and who pays for it: the arithmetic of the tree, on the
+ * What a turn costs and which batch pays for it: the arithmetic of the tree, on the
  * tree alone, where every figure is exact; and turns that cost the time they
- * take, which nobody knows beforehand. Of those the cases know which is longer
+ * take, which is not known beforehand. Of those the cases know which is longer
  * because one item runs while the other ones do, or how many are under way
  * while none has ended.
  */
@@ -36,7 +36,7 @@ static struct tree_case *tree_case(struct kunit *test)
 	return t;
 }
 
-/* Who is next takes a turn of @cost. Returns which. */
+/* Let the next node take a turn of @cost. Returns which that was. */
 static unsigned int tree_turn(struct tree_case *t, u64 cost)
 {
 	struct fairwq_node *node = fairwq_tree_pick(&t->tree);
@@ -88,7 +88,7 @@ static void cheaper_turn_is_given_back(struct kunit *test)
 	tree_expect(test, t, 10, "001010");
 }
 
-/* What a correction gives back is given to nobody else. */
+/* What a correction gives back is given to no other node. */
 static void cost_less_moves_no_clock(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
@@ -186,7 +186,7 @@ static void joined_with_two_under_way(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 60ULL, t->node[0].vtime);
 	fairwq_tree_correct(&t->tree, &t->node[0], 30);
 	KUNIT_EXPECT_EQ(test, 90ULL, t->node[0].vtime);
-	/* Idle for long with nothing under way: nobody asks how long. */
+	/* Idle for long with nothing under way: how long does not matter. */
 	fairwq_tree_del(&t->tree, &t->node[0]);
 	tree_expect(test, t, 10, "1111111111");
 	fairwq_tree_add(&t->tree, &t->node[0], 0);
@@ -260,7 +260,7 @@ static void debt_has_a_limit(struct kunit *test)
 static unsigned int turns_beside_newcomers(struct tree_case *t, struct fairwq_node *parent,
 					   unsigned int nr)
 {
-	unsigned int i, who, turns = 0;
+	unsigned int i, node, turns = 0;
 
 	fairwq_tree_set_turn(&t->tree, 10);
 	for (i = 0; i <= nr; i++) {
@@ -268,14 +268,14 @@ static unsigned int turns_beside_newcomers(struct tree_case *t, struct fairwq_no
 		fairwq_tree_add(&t->tree, &t->node[i], 0);
 	}
 	for (i = 0; i < 120; i++) {
-		who = tree_turn(t, 10);
-		turns += !who;
-		if (!who)
+		node = tree_turn(t, 10);
+		turns += !node;
+		if (!node)
 			continue;
 		/* It goes, and another one comes. */
-		fairwq_tree_del(&t->tree, &t->node[who]);
-		fairwq_node_init(&t->node[who], parent, 100);
-		fairwq_tree_add(&t->tree, &t->node[who], 0);
+		fairwq_tree_del(&t->tree, &t->node[node]);
+		fairwq_node_init(&t->node[node], parent, 100);
+		fairwq_tree_add(&t->tree, &t->node[node], 0);
 	}
 	return turns;
 }
@@ -767,7 +767,7 @@ static struct fairwq_batch *owned(struct kunit *test, struct fairwq_batch *paren
 	return batch;
 }
 
-/* Two clients, one of whom has three batches: turn by turn, as with one each. */
+/* Two clients, one of which has three batches: turn by turn, as with one each. */
 static void many_batches_gain_nothing(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
@@ -885,7 +885,7 @@ static void bad_owners_are_refused(struct kunit *test)
 
 /* ---- another policy --------------------------------------------------- */
 
-/* Under fair time a owes a millisecond; by turns, nobody owes anybody anything. */
+/* Under fair time a owes a millisecond; by turns, no batch owes anything. */
 static void another_unit_begins_at_nothing(struct kunit *test)
 {
 	struct mock *mock = test->priv;

@@ -387,7 +387,7 @@ static struct {
 	bool arriving, looked, pushed, timed_out;
 } firing;
 
-/* The delay is over, with interrupts off, and somebody else looks for the work. */
+/* The delay is over, with interrupts off, and another CPU looks for the work. */
 static void firing_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
 	if (batch != firing.batch)
@@ -434,7 +434,7 @@ static void firing_end(struct kunit *test, struct call *call)
 	fairwq_batch_dispose(firing.batch);
 }
 
-/* A cancel waits for the push: when it returns, nobody has the work in his hands. */
+/* A cancel waits for the push: when it returns, no CPU is at the work any longer. */
 static void cancel_while_the_delay_ends(struct kunit *test)
 {
 	struct later *later;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Items that report a failure: counted where they belong, told to whom it
- * concerns, and nobody else notices.
+ * Items that report a failure: they are counted where they belong, the pool's
+ * notifiers are told, and no other item is affected.
  */
 #include <linux/notifier.h>
 
@@ -40,7 +40,7 @@ static struct failing_item *queue_failing(struct kunit *test, struct fairwq_batc
 	return item;
 }
 
-/* Somebody who is told: writes his letter into the log, and keeps the last. */
+/* A notifier that writes its letter into the log, and keeps the last failure. */
 struct listener {
 	struct notifier_block nb;
 	struct mock_log *log;
@@ -175,7 +175,7 @@ static void callback_may_queue(struct kunit *test)
 			fairwq_pool_unregister_notifier(mock->pool, &listener->nb));
 }
 
-/* By priority, until one stops it; not those of another pool, nor who has gone. */
+/* By priority, until one stops it; not those of another pool, nor one that was removed. */
 static void notifiers_are_called_by_priority(struct kunit *test)
 {
 	struct listener *first, *second, *third, *stranger, *gone;
@@ -206,7 +206,7 @@ static void notifiers_are_called_by_priority(struct kunit *test)
 	fairwq_pool_destroy(other);
 }
 
-/* What is no error is none, and where no item runs nobody can have failed. */
+/* What is no error is none, and where no item runs none can have failed. */
 static void bad_reports_count_for_nothing(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -230,14 +230,14 @@ static void bad_reports_count_for_nothing(struct kunit *test)
 
 static void bad_notifiers_are_refused(struct kunit *test)
 {
-	struct notifier_block nobody = { };
+	struct notifier_block empty = { };
 	struct mock *mock = test->priv;
 
 	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_pool_register_notifier(NULL, &nobody));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_pool_register_notifier(NULL, &empty));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_pool_register_notifier(mock->pool, NULL));
-	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_pool_register_notifier(mock->pool, &nobody));
-	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_pool_unregister_notifier(NULL, &nobody));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_pool_register_notifier(mock->pool, &empty));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_pool_unregister_notifier(NULL, &empty));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_pool_unregister_notifier(mock->pool, NULL));
 }
 

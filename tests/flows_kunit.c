@@ -528,7 +528,7 @@ static bool spin_until_stage(int stage, unsigned int ms)
 
 /*
  * The caller has found the flow open and not pushed yet, when the sweep closes
- * it. The sweep may not get past him.
+ * it. The sweep may not get past that caller.
  */
 static void push_late(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
@@ -568,7 +568,7 @@ static void sweep_waits_for_a_push_under_way(struct kunit *test)
 }
 
 /*
- * The caller has found the flow closed; before he gets the lock the sweep has
+ * The caller has found the flow closed; before it gets the lock the sweep has
  * removed it and disposed its batch.
  */
 static void look_again_late(enum fairwq_test_point point, struct fairwq_batch *batch)
@@ -604,7 +604,7 @@ static void queue_call_survives_a_removal(struct kunit *test)
 
 /*
  * The caller has found the flow closed and opened it; the sweep goes on before
- * he pushes, and finds nothing in it.
+ * the caller pushes, and finds nothing in it.
  */
 static void push_after_the_sweep(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
@@ -693,7 +693,7 @@ static int race_queue_one(struct race *race, unsigned int key)
 
 /*
  * A key is used for a while, and left alone for two sweeps or three: then it is
- * used again just when it goes. The one who sweeps does not wait for us.
+ * used again just when it goes. The sweep does not wait for this thread.
  */
 static int race_fn(void *data)
 {
@@ -911,7 +911,7 @@ static void wait_while_dying(enum fairwq_test_point point, struct fairwq_batch *
 	forced.armed = spin_until_stage(2, WRONG_MS);
 }
 
-/* The same of who is about to arm the sweep. */
+/* The same of a call that is about to arm the sweep. */
 static int arming_fn(void *data)
 {
 	forced.ret = fairwq_flows_set_idle_ms(forced.flows, 1000);

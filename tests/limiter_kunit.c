@@ -272,7 +272,7 @@ static void wait_inside(struct kunit *test, struct fairwq_batch *a,
 	limiter_end(test, limiter);
 }
 
-/* An item that waits for its own limiter warns, and waits for nobody. */
+/* An item that waits for its own limiter warns, and does not wait. */
 static void self_wait_warns(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 3);
@@ -325,8 +325,8 @@ static void thread_destroy_at_the_end(struct thread *thread)
 }
 
 /*
- * Nothing is in flight, but who has seen to that is not through with the limiter:
- * it does not go before he is, and he does not come back to it.
+ * Nothing is in flight, but the runner of the last item is not through with the
+ * limiter: it does not go before that, and the runner does not come back to it.
  */
 static void destroy_waits_for_the_last_look(struct kunit *test)
 {
@@ -394,7 +394,7 @@ static void meet_and_go(struct kunit *test, struct fairwq_batch *a, struct guest
 	KUNIT_EXPECT_EQ(test, (int)(meeting->nr + more), atomic_read(&meeting->inside));
 }
 
-/* As soon as destroy has returned nobody looks back: KASAN would see him. */
+/* As soon as destroy has returned no runner looks back: KASAN would see that. */
 static void destroyed_limiter_may_be_freed(struct kunit *test)
 {
 	struct guest *guest = kunit_kcalloc(test, 8, sizeof(*guest), GFP_KERNEL);

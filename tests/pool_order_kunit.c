@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who is served when: the exact order of turns of one runner, decided one at a
+ * Which batch is served when: the exact order of turns of one runner, decided one at a
  * time, and, at the end, planned ahead. One letter is one item; the log of a
  * run is compared as a string.
  */
@@ -242,7 +242,7 @@ static void pointer_case_desc(const struct pointer_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(pointer, pointer_cases, pointer_case_desc);
 
-/* A batch that is disposed with items keeps its turns; nobody is served twice. */
+/* A batch that is disposed with items keeps its turns; no batch is served twice. */
 static void dispose_with_items_keeps_the_order(struct kunit *test)
 {
 	const struct pointer_case *c = test->param_value;
@@ -273,7 +273,7 @@ static void dispose_with_items_keeps_the_order(struct kunit *test)
 	mock_until(test, fairwq_test_nr_batches(mock->pool) == 4);
 }
 
-/* Disposing an idle batch between two busy ones moves nobody's turn. */
+/* Disposing an idle batch between two busy ones moves no turn of theirs. */
 static void dispose_idle_keeps_the_order(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);

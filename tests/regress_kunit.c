@@ -301,7 +301,7 @@ static void patience_ends_with_the_backlog(struct kunit *test)
 	fairwq_batch_dispose(high);
 }
 
-/* Virtual times wrap after some 10^11 turns; who was idle then is not ahead. */
+/* Virtual times wrap after some 10^11 turns; a batch that was idle then is not ahead. */
 static void wrapped_time_starves_no_batch(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -360,7 +360,7 @@ static int destroyer_fn(void *data)
 	return 0;
 }
 
-/* A holder who pauses his batch while the pool is destroyed does not hang it. */
+/* A holder that pauses its batch while the pool is destroyed does not hang that. */
 static void pause_does_not_hang_destroy(struct kunit *test)
 {
 	struct fairwq_pool_attrs one = { .max_active = 1 };

@@ -206,8 +206,8 @@ static struct fairwq_batch *admit_to_paused(struct kunit *test, struct mock_item
 }
 
 /*
- * What went on and was only pushed, as its batch has a backlog that nobody
- * serves, is found there: the cancel does not wait for a runner.
+ * What went on and was only pushed, as its batch has a backlog and is not
+ * served, is found there: the cancel does not wait for a runner.
  */
 static void cancel_of_what_was_only_pushed(struct kunit *test)
 {
@@ -450,7 +450,7 @@ static void wait_for_an_item_behind_warns(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, "xx", &mock->log.text[0]);
 }
 
-/* The memory goes as soon as destroy has returned: nobody looks back. */
+/* The memory goes as soon as destroy has returned: no runner looks back. */
 static void destroyed_serializer_may_be_freed(struct kunit *test)
 {
 	struct track *track = mock_track_new(test, 100);
@@ -515,7 +515,7 @@ static void flush_of_a_work_that_waits(struct kunit *test)
 struct serial_node {
 	struct fairwq_constraint constraint;
 	struct mock_item *item;
-	struct serial_node *next[2];	/* whom it holds up */
+	struct serial_node *next[2];	/* what it holds up */
 	atomic_t missing;		/* predecessors, and that it is queued */
 };
 

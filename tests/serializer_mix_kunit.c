@@ -127,7 +127,7 @@ struct in_line {
 	u8 runs;
 };
 
-/* Plain variables: nobody but the one item that runs has them. */
+/* Plain variables: only the one item that runs has them. */
 static struct {
 	struct fairwq_serializer serial;
 	struct in_line *items;
@@ -363,7 +363,7 @@ static void failing_item_stalls_no_other(struct kunit *test)
 
 enum mix_way { MIX_PLAIN, MIX_SERIAL, MIX_LIMITED };
 
-/* What an item is told by who queues it; it has no use for it after it began. */
+/* What the queue call tells an item, which has no use for it after it began. */
 struct mix_order {
 	enum mix_way way;
 	u8 which, producer;
@@ -580,7 +580,7 @@ static void mix_queue(struct producer *producer)
 		atomic_inc(&mix.queued);
 		return;
 	}
-	/* Somebody is in a cancel_sync() of it, or its batch has enough. */
+	/* A cancel_sync() of it is under way, or its batch has enough. */
 	mix_expect(ret == -ECANCELED || ret == -EAGAIN, MIX_CALL);
 	mix_expect(atomic_xchg(&item->due, 0) == 1, MIX_NOT_DUE);
 }

@@ -352,7 +352,7 @@ static void flush_of_a_running_work(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, mock_nr_waiters(mock->pool));
 }
 
-/* What is cancelled does not run: nobody waits for it any longer. */
+/* What is cancelled does not run: no flush waits for it any longer. */
 static void flush_of_a_canceled_work(struct kunit *test)
 {
 	struct mock_gate *gate = mock_gate_new(test);
@@ -740,7 +740,7 @@ static void cancel_other_sync(struct mock_item *item)
 	drop.then = NULL;
 }
 
-/* From dropped(), the next one is cancelled: it is his who did, and not dropped. */
+/* From dropped(), the next one is cancelled: it is that caller's, and not dropped. */
 static void dropped_may_cancel_the_next(struct kunit *test)
 {
 	void (*const how[])(struct mock_item *) = { cancel_other, cancel_other_sync };

@@ -18,7 +18,7 @@ static struct {
 } dropped;
 
 /*
- * A queue call has been cancelled half-way. It pushes just when somebody has
+ * A queue call has been cancelled half-way. It pushes just when a runner has
  * seen the batch empty, and does not mark it as such before that.
  */
 static void dropped_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
@@ -27,7 +27,7 @@ static void dropped_hook(enum fairwq_test_point point, struct fairwq_batch *batc
 		return;
 	switch (point) {
 	case FAIRWQ_POINT_QUEUE_ACCEPTED:
-		preempt_disable();	/* who looks is on another CPU */
+		preempt_disable();	/* the look is on another CPU */
 		dropped.canceled = fairwq_work_cancel(dropped.work);
 		step_done(&dropped.accepted);
 		dropped.timed_out |= !spin_until(&dropped.look);
@@ -53,7 +53,7 @@ static bool queue_to_dropped(struct fairwq_work *work)
 	return fairwq_queue(dropped.batch, work) == 1;
 }
 
-/* Who drops the only push there is goes on to watch nothing: the next one calls. */
+/* A runner that drops the only push stops its watch: the next push calls one. */
 static void dropped_push_leaves_no_watch(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -170,7 +170,7 @@ static void cancel_from_hardirq_on_top(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, top.in_hardirq);
 }
 
-/* Pushed, and nobody was told: it is there to be found. */
+/* Pushed, and no runner was told: it is there to be found. */
 static void cancel_behind_the_push(struct kunit *test)
 {
 	struct mock_item *item = mock_item(test, 'x');
@@ -292,7 +292,7 @@ static void late_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 	if (batch != late.batch)
 		return;
 	if (point == FAIRWQ_POINT_QUEUE_CLAIMED && !late.claimed) {
-		preempt_disable();	/* who disables is on another CPU */
+		preempt_disable();	/* the disable is on another CPU */
 		step_done(&late.claimed);
 		late.timed_out |= !spin_until(&late.look);
 	} else if (point == FAIRWQ_POINT_LOOK && !late.look) {
@@ -621,7 +621,7 @@ static void short_lived_fn(struct fairwq_work *work)
 		fairwq_queue_delayed(obj->batch, &obj->dwork, obj->again--);
 }
 
-/* Its owner cancels it and frees it, wherever it is. KASAN sees who comes late. */
+/* Its owner cancels it and frees it, wherever it is. KASAN sees an access that is late. */
 static bool short_lived_round(struct fairwq_batch *batch, u32 r)
 {
 	struct short_lived *obj = kzalloc(sizeof(*obj), GFP_KERNEL);

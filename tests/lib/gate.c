@@ -16,7 +16,7 @@ void mock_gate_fn(struct fairwq_work *work)
 }
 EXPORT_SYMBOL_GPL(mock_gate_fn);
 
-/* For one that is a part of something else: who makes it, opens it. */
+/* For a gate that is a part of something else: its maker opens it. */
 void mock_gate_init(struct mock_gate *gate)
 {
 	fairwq_work_init(&gate->work, mock_gate_fn);
