@@ -181,7 +181,8 @@ static void order_end(struct kunit *test, const struct order *order, struct fair
 	unsigned long end = jiffies + MOCK_WAIT;
 
 	/* The CPU that has pushed the last one may still be about to let go of its batch. */
-	while ((!mock_order_idle(order) || atomic_read(&batch->nr_held)) && time_before(jiffies, end))
+	while ((!mock_order_idle(order) || atomic_read(&batch->nr_held)) &&
+	       time_before(jiffies, end))
 		usleep_range(50, 200);
 	KUNIT_EXPECT_TRUE(test, mock_order_idle(order));
 	while (nr--)
@@ -459,14 +460,11 @@ static void own_constraint_by(struct kunit *test, struct fairwq_batch *a,
 
 static void flush_sleeps_for_an_own_constraint(struct kunit *test)
 {
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 2);
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
 	mock_open(test);
-	a = mock_batch(test, "a");
 	own_constraint_by(test, a, fairwq_work_flush, true);
 	own_constraint_by(test, a, fairwq_work_cancel_sync, false);
-	fairwq_batch_dispose(a);
 }
 
 /* One that lets go at once, but in the middle of the queue call it is cancelled from there. */
@@ -537,9 +535,8 @@ static void admitted_at_once_while_a_flush_sleeps(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, own);
 	need_two_cpus(test);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_begin(test, 2);
 	mock_open(test);
-	a = mock_batch(test, "a");
 	item = mock_item(test, 'x');
 	fairwq_constraint_init(own, &at_once_ops);
 	memset(&at_once, 0, sizeof(at_once));
@@ -552,7 +549,6 @@ static void admitted_at_once_while_a_flush_sleeps(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, at_once.asleep);
 	mock_expect(test, "x");
 	fairwq_batch_flush(a);
-	fairwq_batch_dispose(a);
 }
 
 static struct kunit_case constraint_cases[] = {

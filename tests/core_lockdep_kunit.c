@@ -176,9 +176,8 @@ static void waiting_call_takes_the_map(struct kunit *test)
 	struct fairwq_batch *a;
 
 	need_lockdep(test);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	a = mock_begin(test, 2);
 	mock_open(test);
-	a = mock_batch(test, "a");
 	EXPECT_TAKEN(test, &serial->constraint.lockdep_map, fairwq_serializer_flush, serial);
 	EXPECT_TAKEN(test, &serial->constraint.lockdep_map, fairwq_serializer_destroy, serial);
 	EXPECT_TAKEN(test, &limiter->constraint.lockdep_map, fairwq_limiter_flush, limiter);
@@ -187,7 +186,6 @@ static void waiting_call_takes_the_map(struct kunit *test)
 	EXPECT_TAKEN(test, &mock->pool->lockdep_map, fairwq_pool_flush, mock->pool);
 	EXPECT_TAKEN(test, &mock->pool->lockdep_map, fairwq_pool_drain, mock->pool);
 	KUNIT_EXPECT_TRUE(test, debug_locks);
-	fairwq_batch_dispose(a);
 }
 
 static struct kunit_case lockdep_cases[] = {

@@ -236,12 +236,10 @@ static void no_wake_up_is_lost_in_ping_pong(struct kunit *test)
 	struct mock *mock = test->priv;
 	struct mock_item *item = mock_item(test, 'p');
 	DECLARE_COMPLETION_ONSTACK(done);
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 2);
 	unsigned int round;
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
 	mock_open(test);
-	a = mock_batch(test, "a");
 	item->done = &done;
 	for (round = 0; round < 30000; round++) {
 		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &item->work));
@@ -249,7 +247,6 @@ static void no_wake_up_is_lost_in_ping_pong(struct kunit *test)
 	}
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_GE(test, fairwq_test_counter(mock->pool, FAIRWQ_TURNS), 30001ULL);
-	fairwq_batch_dispose(a);
 }
 
 /* ---- nets under each item --------------------------------------------- */
@@ -423,9 +420,8 @@ static void hung_items_are_reported_one_per_look(struct kunit *test)
 	u64 first;
 
 	KUNIT_ASSERT_NOT_NULL(test, gates);
-	mock_pool(test, HUNG_ITEMS, FAIRWQ_ROUND_ROBIN);
+	a = mock_begin(test, HUNG_ITEMS);
 	mock_open(test);
-	a = mock_batch(test, "a");
 	fairwq_batch_flush(mock->gate_batch);
 	for (i = 0; i < HUNG_ITEMS; i++) {
 		mock_gate_init(&gates[i]);
@@ -449,7 +445,6 @@ static void hung_items_are_reported_one_per_look(struct kunit *test)
 	for (i = 0; i < HUNG_ITEMS; i++)
 		complete_all(&gates[i].open);
 	fairwq_batch_flush(a);
-	fairwq_batch_dispose(a);
 }
 
 /* ---- manners ---------------------------------------------------------- */

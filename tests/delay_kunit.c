@@ -46,12 +46,6 @@ static struct later *later_new(struct kunit *test, struct fairwq_batch *batch,
 	return later;
 }
 
-static struct fairwq_batch *later_pool(struct kunit *test, unsigned int max_active)
-{
-	mock_pool(test, max_active, FAIRWQ_ROUND_ROBIN);
-	return mock_batch(test, "a");
-}
-
 static bool flush_delayed(struct fairwq_work *work)
 {
 	return fairwq_delayed_work_flush(&to_later(work)->dwork);
@@ -62,7 +56,7 @@ static bool flush_delayed(struct fairwq_work *work)
 /* Bad input: an error, and nothing is changed. */
 static void bad_delays_are_refused(struct kunit *test)
 {
-	struct fairwq_batch *a = later_pool(test, 1);
+	struct fairwq_batch *a = mock_begin(test, 1);
 	struct later *later = later_new(test, a, later_fn);
 	struct fairwq_delayed_work no_function = { };
 	struct fairwq_rcu_work no_rcu_function = { };
@@ -77,13 +71,12 @@ static void bad_delays_are_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue_rcu(a, NULL));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue_rcu(a, &no_rcu_function));
 	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&later->dwork.work));
-	fairwq_batch_dispose(a);
 }
 
 /* Without a delay it is queued at once, in its place. */
 static void no_delay_is_at_once(struct kunit *test)
 {
-	struct fairwq_batch *a = later_pool(test, 1);
+	struct fairwq_batch *a = mock_begin(test, 1);
 	struct later *later = later_new(test, a, later_fn);
 
 	mock_queue_item(test, a, 'a');
@@ -91,13 +84,12 @@ static void no_delay_is_at_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, fairwq_queue_delayed(a, &later->dwork, 0));
 	mock_queue_item(test, a, 'b');
 	mock_expect(test, "axb");
-	fairwq_batch_dispose(a);
 }
 
 /* Pending from the call on, not started before the time, started after it. */
 static void runs_after_the_delay(struct kunit *test)
 {
-	struct fairwq_batch *a = later_pool(test, 2);
+	struct fairwq_batch *a = mock_begin(test, 2);
 	struct later *later = later_new(test, a, later_fn);
 	unsigned long due = jiffies + 3;
 
@@ -107,13 +99,12 @@ static void runs_after_the_delay(struct kunit *test)
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&later->dwork.work));
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
-	fairwq_batch_dispose(a);
 }
 
 /* It takes its place in the order when its time has come. */
 static void place_is_taken_when_the_time_has_come(struct kunit *test)
 {
-	struct fairwq_batch *a = later_pool(test, 1);
+	struct fairwq_batch *a = mock_begin(test, 1);
 	struct later *later = later_new(test, a, later_fn);
 
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
@@ -122,13 +113,12 @@ static void place_is_taken_when_the_time_has_come(struct kunit *test)
 	mock_until(test, !atomic_read(&a->nr_held));
 	mock_queue_item(test, a, 'b');
 	mock_expect(test, "axb");
-	fairwq_batch_dispose(a);
 }
 
 /* While it waits it is pending, and a flush of the batch does not wait for it. */
 static void pending_during_the_delay(struct kunit *test)
 {
-	struct fairwq_batch *a = later_pool(test, 2);
+	struct fairwq_batch *a = mock_begin(test, 2);
 	struct later *later = later_new(test, a, later_fn);
 	struct mock *mock = test->priv;
 
@@ -149,13 +139,12 @@ static void pending_during_the_delay(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel_sync(&later->dwork));
 	KUNIT_EXPECT_FALSE(test, fairwq_delayed_work_cancel_sync(&later->dwork));
 	KUNIT_EXPECT_EQ(test, 0U, mock->log.nr);
-	fairwq_batch_dispose(a);
 }
 
 /* The time comes at once, and the flush waits for the run. */
 static void flush_does_not_wait_for_the_delay(struct kunit *test)
 {
-	struct fairwq_batch *a = later_pool(test, 2);
+	struct fairwq_batch *a = mock_begin(test, 2);
 	struct later *later = later_new(test, a, later_fn);
 	struct mock *mock = test->priv;
 	struct call *call;
@@ -170,7 +159,6 @@ static void flush_does_not_wait_for_the_delay(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
 	KUNIT_EXPECT_EQ(test, 1U, later->runs);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
-	fairwq_batch_dispose(a);
 }
 
 /* Room is taken from the call on, and given back by a cancel. */
@@ -178,10 +166,8 @@ static void max_queued_counts_what_waits(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .max_queued = 2 };
 	struct later *later;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin_with(test, 1, &attrs);
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch_with(test, "a", &attrs);
 	later = later_new(test, a, later_fn);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
 	mock_queue_item(test, a, 'a');
@@ -197,13 +183,12 @@ static void max_queued_counts_what_waits(struct kunit *test)
 	mock_expect(test, "acx");
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_queued));
-	fairwq_batch_dispose(a);
 }
 
 /* Neither is a disabled one queued, nor does one wait while it is. */
 static void disabled_does_not_wait(struct kunit *test)
 {
-	struct fairwq_batch *a = later_pool(test, 1);
+	struct fairwq_batch *a = mock_begin(test, 1);
 	struct later *later = later_new(test, a, later_fn);
 	struct fairwq_work *work = &later->dwork.work;
 
@@ -219,14 +204,13 @@ static void disabled_does_not_wait(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(a, &later->dwork, HOUR));
 	KUNIT_EXPECT_TRUE(test, fairwq_work_disable_sync(work));
 	KUNIT_EXPECT_TRUE(test, fairwq_work_enable(work));
-	fairwq_batch_dispose(a);
 }
 
 /* ---- a new delay ------------------------------------------------------ */
 
 static void mod_of_what_waits(struct kunit *test)
 {
-	struct fairwq_batch *a = later_pool(test, 2);
+	struct fairwq_batch *a = mock_begin(test, 2);
 	struct later *later = later_new(test, a, later_fn);
 	struct timer_list *timer = &later->dwork.timer;
 	struct mock *mock = test->priv;
@@ -245,13 +229,12 @@ static void mod_of_what_waits(struct kunit *test)
 	mock_expect(test, "xx");
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, 2U, mock->log.nr);
-	fairwq_batch_dispose(a);
 }
 
 /* Out of the queue into a delay, into another batch, and back to the tail. */
 static void mod_of_what_is_queued(struct kunit *test)
 {
-	struct fairwq_batch *a = later_pool(test, 1), *b = mock_batch(test, "b");
+	struct fairwq_batch *a = mock_begin(test, 1), *b = mock_batch(test, "b");
 	struct later *later = later_new(test, a, later_fn);
 
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, 0));
@@ -264,7 +247,6 @@ static void mod_of_what_is_queued(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, fairwq_mod_delayed(a, &later->dwork, 0));
 	mock_queue_item(test, a, 'c');
 	mock_expect(test, "abxc");
-	fairwq_batch_dispose(a);
 	fairwq_batch_dispose(b);
 }
 
@@ -299,13 +281,12 @@ static void mod_itself_fn(struct fairwq_work *work)
 /* A function may put off its own next run: it is idle by then. */
 static void mod_from_the_own_function(struct kunit *test)
 {
-	struct fairwq_batch *a = later_pool(test, 2);
+	struct fairwq_batch *a = mock_begin(test, 2);
 	struct later *later = later_new(test, a, mod_itself_fn);
 
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, 0));
 	mock_expect(test, "xx");
 	KUNIT_EXPECT_EQ(test, 1, later->ret);
-	fairwq_batch_dispose(a);
 }
 
 static struct {
@@ -331,7 +312,7 @@ static void from_irq_fn(struct irq_work *irq_work)
 
 static void from_hardirq(struct kunit *test)
 {
-	struct fairwq_batch *a = later_pool(test, 1);
+	struct fairwq_batch *a = mock_begin(test, 1);
 	struct later *later = later_new(test, a, later_fn);
 
 	memset(&from_irq, 0, sizeof(from_irq));
@@ -348,7 +329,6 @@ static void from_hardirq(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, from_irq.canceled[1]);
 	KUNIT_EXPECT_EQ(test, 1, from_irq.ret[2]);
 	mock_expect(test, "x");
-	fairwq_batch_dispose(a);
 }
 
 /* ---- on the way into the queue ---------------------------------------- */
@@ -486,7 +466,7 @@ static bool mod_by_an_hour(struct fairwq_work *work)
 /* An interrupt on top of a queue call cannot put it off: it runs, once. */
 static void mod_on_top_of_a_push(struct kunit *test)
 {
-	struct fairwq_batch *a = later_pool(test, 2);
+	struct fairwq_batch *a = mock_begin(test, 2);
 	struct later *later = later_new(test, a, later_fn);
 
 	arriving_set(a, &later->dwork.work, mod_by_an_hour);
@@ -497,7 +477,6 @@ static void mod_on_top_of_a_push(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1U, later->runs);
 	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&later->dwork.work));
 	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
-	fairwq_batch_dispose(a);
 }
 
 /* ---- a hard interrupt on top of a cancel ------------------------------ */
@@ -545,7 +524,7 @@ static void deleted_hook(enum fairwq_test_point point, struct fairwq_batch *batc
  */
 static struct later *deleted_begin(struct kunit *test, bool (*then)(struct fairwq_work *work))
 {
-	struct fairwq_batch *a = later_pool(test, 1);
+	struct fairwq_batch *a = mock_begin(test, 1);
 	struct later *later = later_new(test, a, later_fn);
 	bool canceled;
 
@@ -579,7 +558,6 @@ static void deleted_end(struct kunit *test, struct later *later)
 	KUNIT_EXPECT_FALSE(test, timer_pending(&later->dwork.timer));
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
 	KUNIT_EXPECT_EQ(test, 0U, later->runs);
-	fairwq_batch_dispose(a);
 }
 
 static void cancel_on_top_of_a_cancel(struct kunit *test)
@@ -760,7 +738,7 @@ static struct graced *graced_new(struct kunit *test, struct fairwq_batch *batch)
 /* Not while a reader may be at it; pending all the while; not to be cancelled. */
 static void runs_after_a_grace_period(struct kunit *test)
 {
-	struct fairwq_batch *a = later_pool(test, 2);
+	struct fairwq_batch *a = mock_begin(test, 2);
 	struct graced *graced = graced_new(test, a);
 	struct fairwq_work *work = &graced->rwork.work;
 	bool canceled, pending, runs;
@@ -784,7 +762,6 @@ static void runs_after_a_grace_period(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&graced->runs));
 	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(work));
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
-	fairwq_batch_dispose(a);
 }
 
 static struct {
@@ -844,16 +821,15 @@ static void cancel_sync_waits_for_the_grace_period(struct kunit *test)
 	struct fairwq_batch *a;
 
 	need_two_cpus(test);
-	a = later_pool(test, 1);
+	a = mock_begin(test, 1);
 	grace_is_awaited_by(test, a, fairwq_work_cancel_sync);
 	grace_is_awaited_by(test, a, fairwq_work_disable_sync);
-	fairwq_batch_dispose(a);
 }
 
 /* If it runs by then, that is waited for, too. */
 static void cancel_sync_waits_for_the_graced_run(struct kunit *test)
 {
-	struct fairwq_batch *a = later_pool(test, 2);
+	struct fairwq_batch *a = mock_begin(test, 2);
 	struct graced *graced = graced_new(test, a);
 	unsigned int i, canceled = 0;
 
@@ -868,13 +844,12 @@ static void cancel_sync_waits_for_the_graced_run(struct kunit *test)
 	}
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, 20U, canceled + atomic_read(&graced->runs));
-	fairwq_batch_dispose(a);
 }
 
 /* Once it is in the queue it is as any other. */
 static void canceled_after_the_grace_period(struct kunit *test)
 {
-	struct fairwq_batch *a = later_pool(test, 1);
+	struct fairwq_batch *a = mock_begin(test, 1);
 	struct graced *graced = graced_new(test, a);
 	struct fairwq_work *work = &graced->rwork.work;
 
@@ -887,7 +862,6 @@ static void canceled_after_the_grace_period(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1UL, fairwq_batch_cancel(a, NULL));
 	mock_queue_item(test, a, 'a');
 	mock_expect(test, "a");
-	fairwq_batch_dispose(a);
 }
 
 static bool cancel_and_queue_rcu(struct fairwq_work *work)
@@ -901,7 +875,7 @@ static bool cancel_and_queue_rcu(struct fairwq_work *work)
 /* On its way into the queue it is pending, and that is all that can be done. */
 static void rcu_work_on_its_way_is_pending(struct kunit *test)
 {
-	struct fairwq_batch *a = later_pool(test, 2);
+	struct fairwq_batch *a = mock_begin(test, 2);
 	struct graced *graced = graced_new(test, a);
 
 	arriving_set(a, &graced->rwork.work, cancel_and_queue_rcu);
@@ -912,13 +886,12 @@ static void rcu_work_on_its_way_is_pending(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, arriving.queued);
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&graced->runs));
 	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&graced->rwork.work));
-	fairwq_batch_dispose(a);
 }
 
 /* What a plain queue call still has in its hands would come without a grace period. */
 static void plain_call_is_not_revived_after_a_grace_period(struct kunit *test)
 {
-	struct fairwq_batch *a = later_pool(test, 2);
+	struct fairwq_batch *a = mock_begin(test, 2);
 	struct graced *graced = graced_new(test, a);
 
 	arriving_set(a, &graced->rwork.work, cancel_and_queue_rcu);
@@ -931,7 +904,6 @@ static void plain_call_is_not_revived_after_a_grace_period(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_rcu(a, &graced->rwork));
 	KUNIT_EXPECT_TRUE(test, fairwq_rcu_work_flush(&graced->rwork));
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&graced->runs));
-	fairwq_batch_dispose(a);
 }
 
 /* The batch stays for it; and its function may queue it again. */
@@ -975,7 +947,7 @@ static void self_freeing_fn(struct fairwq_work *work)
 /* What the grace period is there for: the function frees the object. */
 static void rcu_work_may_be_freed(struct kunit *test)
 {
-	struct fairwq_batch *a = later_pool(test, 2);
+	struct fairwq_batch *a = mock_begin(test, 2);
 	struct self_freeing *self;
 	atomic_t runs = ATOMIC_INIT(0);
 	unsigned int i;
@@ -990,7 +962,6 @@ static void rcu_work_may_be_freed(struct kunit *test)
 	}
 	mock_until(test, atomic_read(&runs) == 20);
 	fairwq_batch_flush(a);
-	fairwq_batch_dispose(a);
 }
 
 static struct kunit_case delay_cases[] = {

@@ -41,7 +41,7 @@ static struct mock_gate *limiter_gate(struct kunit *test, struct fairwq_limiter 
 /* Nothing of it is in flight. */
 static bool limiter_idle(struct fairwq_limiter *limiter)
 {
-	/* It is written under a lock that we do not have. */
+	/* It is written under a lock that the test does not have. */
 	return !data_race(READ_ONCE(limiter->constraint.in_flight));
 }
 

@@ -389,10 +389,8 @@ static void max_queued_refuses(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .max_queued = 2 };
 	struct mock_item *over = mock_item(test, 'x'), *first = mock_item(test, 'a');
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin_with(test, 1, &attrs);
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch_with(test, "a", &attrs);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &first->work));
 	mock_queue(test, a, 'b', 1);
 	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_queue(a, &over->work));
@@ -402,7 +400,6 @@ static void max_queued_refuses(struct kunit *test)
 	mock_expect(test, "ab");
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &over->work));
 	mock_expect(test, "abx");
-	fairwq_batch_dispose(a);
 }
 
 /* Of a batch with max_active 2, two items run and the third waits for one. */
@@ -415,8 +412,7 @@ static void no_more_than_max_active_run(struct kunit *test)
 	unsigned int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, gate);
-	mock_pool(test, 5, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch_with(test, "a", &attrs);
+	a = mock_begin_with(test, 5, &attrs);
 	b = mock_batch(test, "b");
 	for (i = 0; i < 3; i++) {
 		mock_gate_init(&gate[i]);
@@ -434,7 +430,6 @@ static void no_more_than_max_active_run(struct kunit *test)
 	complete_all(&gate[1].open);
 	complete_all(&gate[2].open);
 	fairwq_batch_flush(a);
-	fairwq_batch_dispose(a);
 	fairwq_batch_dispose(b);
 }
 

@@ -123,8 +123,7 @@ static void reasons_come_in_order(struct kunit *test)
 	struct mock_item *item = mock_item(test, 'x'), *other = mock_item(test, 'y');
 	struct fairwq_batch *a, *dead;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch_with(test, "a", &attrs);
+	a = mock_begin_with(test, 1, &attrs);
 	dead = disposed_batch(test);
 	fairwq_work_disable(&other->work);
 	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue(a, &other->work));
@@ -136,7 +135,6 @@ static void reasons_come_in_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, fairwq_queue(dead, &item->work));
 	mock_expect(test, "x");
 	fairwq_batch_put(dead);
-	fairwq_batch_dispose(a);
 }
 
 /*

@@ -329,19 +329,16 @@ static void wrapped_time_starves_no_batch(struct kunit *test)
 static void busy_pool_is_not_hung(struct kunit *test)
 {
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 2);
 	unsigned int i;
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
 	mock_open(test);
-	a = mock_batch(test, "a");
 	for (i = 0; i < 4; i++)
 		looper_start(test, a, MOCK_MANY(20000), 0);
 	for (i = 0; i < MOCK_MANY(20000); i++)
 		fairwq_test_tick(mock->pool);
 	fairwq_pool_drain(mock->pool);
 	KUNIT_EXPECT_EQ(test, 0ULL, fairwq_test_counter(mock->pool, FAIRWQ_HUNG));
-	fairwq_batch_dispose(a);
 }
 
 struct destroyer {
@@ -395,10 +392,8 @@ static void room_ends_when_it_is_exceeded(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .max_queued = 2 };
 	struct mock_item *over;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin_with(test, 1, &attrs);
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch_with(test, "a", &attrs);
 	over = mock_item(test, 'o');
 	mock_queue(test, a, 'a', 2);
 	atomic_inc(&a->nr_queued);
@@ -406,7 +401,6 @@ static void room_ends_when_it_is_exceeded(struct kunit *test)
 	atomic_dec(&a->nr_queued);
 	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_queue(a, &over->work));
 	mock_expect(test, "aa");
-	fairwq_batch_dispose(a);
 }
 
 /* Two pools of one name may both be shown in sysfs. */

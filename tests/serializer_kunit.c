@@ -21,7 +21,8 @@ static struct fairwq_serializer *serial_new(struct kunit *test)
 /* Nothing of it is queued or in flight. */
 static bool serial_idle(const struct fairwq_serializer *serial)
 {
-	return !data_race(READ_ONCE(serial->constraint.in_flight));	/* under a lock that we do not have */
+	/* It is written under a lock that the test does not have. */
+	return !data_race(READ_ONCE(serial->constraint.in_flight));
 }
 
 static struct mock_item *serial_item(struct kunit *test, struct fairwq_serializer *serial,

@@ -116,11 +116,9 @@ static void cancel_gives_room_back(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .max_queued = 2 };
 	struct mock_item *item = mock_item(test, 'c');
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin_with(test, 1, &attrs);
 	struct mock_item *b;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch_with(test, "a", &attrs);
 	mock_queue_item(test, a, 'a');
 	b = mock_queue_item(test, a, 'b');
 	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_queue(a, &item->work));
@@ -133,7 +131,6 @@ static void cancel_gives_room_back(struct kunit *test)
 	mock_queue_item(test, a, 'e');
 	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_queue(a, &b->work));
 	mock_expect(test, "de");
-	fairwq_batch_dispose(a);
 }
 
 /*
@@ -145,11 +142,9 @@ static void cancel_in_a_limited_batch(struct kunit *test)
 	struct fairwq_batch_attrs attrs = { .max_active = 1 };
 	struct mock_gate *gate = mock_gate_new(test);
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin_with(test, 3, &attrs);
 	struct mock_item *b;
 
-	mock_pool(test, 3, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch_with(test, "a", &attrs);
 	mock_gate_enter(test, a, gate);
 	b = mock_queue_item(test, a, 'b');
 	KUNIT_EXPECT_EQ(test, 0U, mock_nr_waiters(mock->pool));
@@ -164,7 +159,6 @@ static void cancel_in_a_limited_batch(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, "c", &mock->log.text[0]);
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, 0U, mock_nr_waiters(mock->pool));
-	fairwq_batch_dispose(a);
 }
 
 /* Arrival order: the batch's place is that of the item that is first now. */
@@ -565,17 +559,14 @@ static void disabled_takes_no_room(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .max_queued = 1 };
 	struct mock_item *item = mock_item(test, 'x');
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin_with(test, 1, &attrs);
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch_with(test, "a", &attrs);
 	KUNIT_EXPECT_FALSE(test, fairwq_work_disable(&item->work));
 	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue(a, &item->work));
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_queued));
 	mock_queue_item(test, a, 'a');
 	KUNIT_EXPECT_TRUE(test, fairwq_work_enable(&item->work));
 	mock_expect(test, "a");
-	fairwq_batch_dispose(a);
 }
 
 static void enable_too_often_warns(struct kunit *test)

@@ -32,7 +32,7 @@ uml-native) : "${FAIRWQ_LIMIT=300}" "${FAIRWQ_TIMEOUT=1200}" ;;
 esac
 # Those that race on purpose; all of them would take half an hour there.
 [ "$kind" != qemu-kcsan ] || : "${FAIRWQ_CPUS=4}" \
-	"${FAIRWQ_SUITES=queue core_runner constraint serializer limiter work_race}"
+	"${FAIRWQ_SUITES=queue core_runner constraint one_at_a_time serializer limiter work_race}"
 export FAIRWQ_LIMIT FAIRWQ_TIMEOUT FAIRWQ_MEM FAIRWQ_CPUS FAIRWQ_SUITES
 
 # The judge first: its word on what follows is worth what it says here.

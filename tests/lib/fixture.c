@@ -117,17 +117,6 @@ void mock_pool(struct kunit *test, unsigned int max_active, enum fairwq_policy p
 }
 EXPORT_SYMBOL_GPL(mock_pool);
 
-/* Make such a pool, in turns, and the batch "a" in it, which is disposed after the case. */
-struct fairwq_batch *mock_begin(struct kunit *test, unsigned int max_active)
-{
-	struct mock *mock = test->priv;
-
-	mock_pool(test, max_active, FAIRWQ_ROUND_ROBIN);
-	mock->a = mock_batch(test, "a");
-	return mock->a;
-}
-EXPORT_SYMBOL_GPL(mock_begin);
-
 /* Make one more batch with @attrs, or without; the case disposes of it. */
 struct fairwq_batch *mock_batch_with(struct kunit *test, const char *name,
 				     const struct fairwq_batch_attrs *attrs)
@@ -154,6 +143,27 @@ struct fairwq_batch *mock_batch_weight(struct kunit *test, const char *name,
 	return mock_batch_with(test, name, &attrs);
 }
 EXPORT_SYMBOL_GPL(mock_batch_weight);
+
+/*
+ * Make such a pool, in turns, and the batch "a" in it, with @attrs or without, which is
+ * disposed after the case.
+ */
+struct fairwq_batch *mock_begin_with(struct kunit *test, unsigned int max_active,
+				     const struct fairwq_batch_attrs *attrs)
+{
+	struct mock *mock = test->priv;
+
+	mock_pool(test, max_active, FAIRWQ_ROUND_ROBIN);
+	mock->a = mock_batch_with(test, "a", attrs);
+	return mock->a;
+}
+EXPORT_SYMBOL_GPL(mock_begin_with);
+
+struct fairwq_batch *mock_begin(struct kunit *test, unsigned int max_active)
+{
+	return mock_begin_with(test, max_active, NULL);
+}
+EXPORT_SYMBOL_GPL(mock_begin);
 
 /* Count the calls of released() in the atomic_t at @priv. */
 void mock_released_count(struct fairwq_batch *batch, void *priv)

@@ -71,6 +71,8 @@ void mock_exit(struct kunit *test);
 
 /* For a case: how it begins. */
 struct fairwq_batch *mock_begin(struct kunit *test, unsigned int max_active);
+struct fairwq_batch *mock_begin_with(struct kunit *test, unsigned int max_active,
+				     const struct fairwq_batch_attrs *attrs);
 void mock_pool(struct kunit *test, unsigned int max_active, enum fairwq_policy policy);
 struct fairwq_batch *mock_batch(struct kunit *test, const char *name);
 struct fairwq_batch *mock_batch_with(struct kunit *test, const char *name,
