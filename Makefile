@@ -33,6 +33,7 @@ help:
 	@echo '                   or qemu-debug, qemu-kcsan, qemu-rt, uml, uml-debug, uml-native'
 	@echo '  check-uml        all suites on 7.3 user-mode Linux, interrupts as on hardware: the fast loop'
 	@echo '  sim              is it fair? pick.c alone, in user space, over millions of turns; SEED='
+	@echo '  sim-many         how many runners is a pool good for? simulated, with 1 to 128 CPUs'
 	@echo '  matrix           every supported kernel and architecture; CELLS="6.1-qemu ...": only these'
 	@echo '  torture          everything at random for SECONDS=60; KIND=uml-native (default) and as for check'
 	@echo '  torture-bugs     the torture breaks its own rules; each must be noticed; BUGS="lost ..."'
@@ -68,7 +69,7 @@ torture:
 matrix:
 	@tools/matrix.sh $(CELLS)
 
-check-mutants check-style check-dkms models sim demo bench torture-bugs:
+check-mutants check-style check-dkms models sim sim-many demo bench torture-bugs:
 	@tools/$@.sh
 
 bench-profile:
@@ -80,4 +81,5 @@ clean:
 	@rm -rf build
 
 .PHONY: all help modules modules_install samples install headers_install dkms-install \
-	check check-uml matrix torture torture-bugs check-mutants check-style check-dkms models sim demo bench bench-profile clean
+	check check-uml matrix torture torture-bugs check-mutants check-style check-dkms models sim sim-many demo bench bench-profile \
+	clean
