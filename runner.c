@@ -190,9 +190,8 @@ void fairwq_end_current(struct fairwq_runner *runner)
 	 */
 	smp_store_release(&runner->current_work, NULL);
 	/*
-	 * Store @current_work, then load @wanted, and in a streak @yield. Pairs with
-	 * fairwq_park_at() and fairwq_await_running(). Models: tests/models/park.pml,
-	 * streak.pml.
+	 * Store @current_work, then load @wanted. Pairs with fairwq_park_at(). Model:
+	 * tests/models/park.pml.
 	 */
 	smp_mb();
 	if (unlikely(READ_ONCE(runner->wanted)))

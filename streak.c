@@ -173,10 +173,6 @@ static bool fairwq_streak_goes_on_locked(struct fairwq_runner *runner,
 
 	lockdep_assert_held(fairwq_constraint_lock(constraint));
 
-	/*
-	 * Store @current_work, in fairwq_end_current(), then load @yield. Pairs with
-	 * fairwq_await_running(). Model: tests/models/streak.pml.
-	 */
 	if (READ_ONCE(runner->yield) && !fairwq_mutant(STREAK_KEPT))
 		return false;
 	if (!fairwq_streak_may_enter(runner, batch) || fairwq_runs_elsewhere(work, runner->id) ||
@@ -270,9 +266,20 @@ struct fairwq_work *fairwq_streak_next(struct fairwq_runner *runner,
 	bool other = false;
 	LIST_HEAD(go);
 
-	fairwq_end_current(runner);
+	/*
+	 * What is stored by the item is seen after this. Pairs with fairwq_runs_elsewhere(),
+	 * fairwq_park_at() and fairwq_await_running(). What is parked here is put back when
+	 * the runner starts another item, or has none. Models: tests/models/park.pml,
+	 * disable.pml.
+	 */
+	smp_store_release(&runner->current_work, NULL);
 	local_irq_disable();	/* until what is let go was pushed, see constraint.c */
 	raw_spin_lock(lock);
+	/*
+	 * Store @current_work, then load @yield. Pairs with fairwq_await_running().
+	 * Model: tests/models/streak.pml.
+	 */
+	smp_mb__after_spinlock();
 	work = fairwq_constraint_first_locked(constraint, &go);
 	batch = work ? fairwq_kept_batch(work) : NULL;
 	if (batch && batch == runner->turn.batch &&

@@ -321,8 +321,8 @@ static int fairwq_await_running(struct fairwq_work *work, struct fairwq_waiter *
 	int ret = 0;
 
 	/*
-	 * If it is over, what it did is seen. Pairs with fairwq_start_item() and
-	 * fairwq_end_current(). Model: tests/models/disable.pml.
+	 * If it is over, what it did is seen. Pairs with fairwq_start_item(),
+	 * fairwq_end_current() and fairwq_streak_next(). Model: tests/models/disable.pml.
 	 */
 	if (!runner || smp_load_acquire(&runner->current_work) != work)
 		return 0;
@@ -331,9 +331,9 @@ static int fairwq_await_running(struct fairwq_work *work, struct fairwq_waiter *
 	if (turn) {
 		WRITE_ONCE(runner->yield, true);
 		/*
-		 * Store @yield, then load @current_work. Pairs with fairwq_end_current(), in
-		 * fairwq_streak_next(): the runner ends its turn after the item, or is at
-		 * another one by now. Model: tests/models/streak.pml.
+		 * Store @yield, then load @current_work. Pairs with fairwq_streak_next(): the
+		 * runner ends its turn after the item, or is at another one by now. Model:
+		 * tests/models/streak.pml.
 		 */
 		smp_mb();
 		/* As above: pairs with the same. Model: disable.pml. */

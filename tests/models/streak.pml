@@ -23,8 +23,8 @@
  *
  * Broken STREAK_KEPT (invalid end state): the runner does not look at @yield.
  * Broken FLUSH STREAK_KEPT (invalid end state): the same, against the other flush.
- * Broken CURRENT_KEPT (invalid end state): no fairwq_end_current() before it looks.
- * Broken NO_MB_END (invalid end state): no smp_mb() in that.
+ * Broken CURRENT_KEPT (invalid end state): it does not clear @current_work before it looks.
+ * Broken NO_MB_END (invalid end state): no smp_mb__after_spinlock() in between.
  * Broken NO_RELEASE_END (assertion): it stores @current_work by WRITE_ONCE().
  * Broken NO_MB_AWAIT (invalid end state): no smp_mb() in fairwq_await_running().
  * Broken NOT_YIELDED (invalid end state): it does not set @yield.
@@ -137,16 +137,13 @@ inline call(cpu)
 	d_step { inside = false; runs++; ended[work] = true; data = 0; work = NONE }
 }
 
-/* fairwq_end_current() */
+/* The store of fairwq_end_current(), and of fairwq_streak_next() */
 inline end_current(cpu)
 {
 #ifdef NO_RELEASE_END
 	write_once(cpu, CURRENT, 0);
 #else
-	store_release(cpu, CURRENT, 0);
-#endif
-#ifndef NO_MB_END
-	smp_mb(cpu)
+	store_release(cpu, CURRENT, 0)
 #endif
 }
 
@@ -243,6 +240,9 @@ inline streak_next(cpu)
 	end_current(cpu);
 #endif
 	lock(KEPT_LOCK);
+#ifndef NO_MB_END
+	smp_mb(cpu);			/* smp_mb__after_spinlock() */
+#endif
 	/* fairwq_constraint_first_locked() */
 	if
 	:: nempty(waiting) -> waiting?<work>
@@ -286,7 +286,7 @@ inline runner_next(cpu)
 	yield = 0;
 	spin_unlock(cpu);
 	if
-	:: work == NONE -> end_current(cpu)
+	:: work == NONE -> end_current(cpu); smp_mb(cpu)
 	:: else ->
 #ifdef CLEARED_LATE
 		write_once(cpu, YIELD, 0)
