@@ -170,7 +170,6 @@ static void fairwq_batch_reap_fn(struct work_struct *work)
 static void fairwq_batch_set_paused(struct fairwq_batch *batch, bool paused)
 {
 	struct fairwq_pool *pool = batch->pool;
-	struct fairwq_runner *runner;
 	unsigned long flags;
 
 	rcu_read_lock();	/* see fairwq_kick_locked() */
@@ -180,9 +179,7 @@ static void fairwq_batch_set_paused(struct fairwq_batch *batch, bool paused)
 	if (batch->paused)
 		fairwq_yield_locked(pool);
 	fairwq_batch_update_locked(batch);
-	runner = fairwq_kick_locked(pool);
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	fairwq_kick_send(pool, runner);
+	fairwq_unlock_kick(pool, flags);
 	rcu_read_unlock();
 }
 
@@ -468,7 +465,6 @@ EXPORT_SYMBOL_GPL(fairwq_batch_resume);
 static bool fairwq_batch_look_step(struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;
-	struct fairwq_runner *kick;
 	unsigned long flags;
 	bool more;
 
@@ -477,9 +473,10 @@ static bool fairwq_batch_look_step(struct fairwq_batch *batch)
 	more = fairwq_batch_sort_step_locked(batch);
 	fairwq_batch_update_locked(batch);
 	/* Who was about to tell of a push may have seen that we looked. */
-	kick = fairwq_mutant(READER_KEEPS_QUIET) ? NULL : fairwq_kick_locked(pool);
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	fairwq_kick_send(pool, kick);
+	if (!fairwq_mutant(READER_KEEPS_QUIET))
+		fairwq_unlock_kick(pool, flags);
+	else
+		raw_spin_unlock_irqrestore(&pool->lock, flags);
 	rcu_read_unlock();
 	return more;
 }
@@ -511,7 +508,6 @@ void fairwq_batch_wait(struct fairwq_batch *batch)
 	DECLARE_COMPLETION_ONSTACK(done);
 	struct fairwq_barrier barrier = { .done = &done };
 	struct fairwq_pool *pool = batch->pool;
-	struct fairwq_runner *runner = NULL;
 	unsigned long flags;
 	bool reaped;
 
@@ -522,12 +518,9 @@ void fairwq_batch_wait(struct fairwq_batch *batch)
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	/* Then the pool may be without runners by now. */
 	reaped = batch->reaped && !fairwq_mutant(FLUSH_REAPED);
-	if (!reaped) {
+	if (!reaped)
 		fairwq_batch_add_barrier_locked(batch, &barrier);
-		runner = fairwq_kick_locked(pool);
-	}
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	fairwq_kick_send(pool, runner);
+	fairwq_unlock_kick(pool, flags);
 	rcu_read_unlock();
 	if (!reaped)
 		wait_for_completion(&done);

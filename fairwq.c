@@ -116,7 +116,6 @@ void fairwq_unreserve(struct fairwq_batch *batch)
 static void fairwq_attend(struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;
-	struct fairwq_runner *runner;
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
@@ -124,9 +123,7 @@ static void fairwq_attend(struct fairwq_batch *batch)
 		fairwq_batch_splice_locked(batch);
 	fairwq_batch_update_locked(batch);
 	fairwq_batch_reap_locked(batch);
-	runner = fairwq_kick_locked(pool);
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	fairwq_kick_send(pool, runner);
+	fairwq_unlock_kick(pool, flags);
 }
 
 /*

@@ -429,6 +429,7 @@ void fairwq_start_item(struct fairwq_runner *runner, struct fairwq_work *work);
 void fairwq_turn_begin_locked(struct fairwq_runner *runner, struct fairwq_batch *batch);
 void fairwq_turn_end_locked(struct fairwq_runner *runner);
 void fairwq_kick(struct fairwq_pool *pool);
+void fairwq_unlock_kick(struct fairwq_pool *pool, unsigned long flags);
 bool fairwq_has_work_locked(const struct fairwq_pool *pool);
 struct fairwq_runner *fairwq_kick_locked(struct fairwq_pool *pool);
 void fairwq_kick_send(struct fairwq_pool *pool, struct fairwq_runner *runner);

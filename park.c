@@ -197,7 +197,6 @@ void fairwq_unpark(struct fairwq_runner *runner)
 {
 	struct fairwq_batch *batch;
 	struct fairwq_work *work;
-	struct fairwq_runner *kick;
 	struct fairwq_pool *pool;
 	unsigned long flags;
 
@@ -206,9 +205,7 @@ void fairwq_unpark(struct fairwq_runner *runner)
 		pool = batch->pool;
 		raw_spin_lock_irqsave(&pool->lock, flags);
 		fairwq_unpark_first_locked(runner, batch, work);
-		kick = fairwq_kick_locked(pool);
-		raw_spin_unlock_irqrestore(&pool->lock, flags);
-		fairwq_kick_send(pool, kick);
+		fairwq_unlock_kick(pool, flags);
 	}
 	rcu_read_unlock();
 }

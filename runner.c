@@ -119,17 +119,23 @@ void fairwq_kick_send(struct fairwq_pool *pool, struct fairwq_runner *runner)
 	queue_work(pool->wq, &runner->work);
 }
 
+/* Both, and in between the lock is dropped. */
+void fairwq_unlock_kick(struct fairwq_pool *pool, unsigned long flags)
+{
+	struct fairwq_runner *runner = fairwq_kick_locked(pool);
+
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	fairwq_kick_send(pool, runner);
+}
+
 /* Something became eligible, or more runners may run. */
 void fairwq_kick(struct fairwq_pool *pool)
 {
-	struct fairwq_runner *runner;
 	unsigned long flags;
 
 	rcu_read_lock();
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	runner = fairwq_kick_locked(pool);
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	fairwq_kick_send(pool, runner);
+	fairwq_unlock_kick(pool, flags);
 	rcu_read_unlock();
 }
 

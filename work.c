@@ -212,7 +212,6 @@ static int fairwq_cancel_queued(struct fairwq_batch *batch, struct fairwq_work *
 {
 	struct fairwq_constraint *constraint = NULL;
 	struct fairwq_pool *pool = batch->pool;
-	struct fairwq_runner *runner;
 	unsigned long flags;
 	int ret;
 
@@ -220,9 +219,7 @@ static int fairwq_cancel_queued(struct fairwq_batch *batch, struct fairwq_work *
 	ret = fairwq_cancel_queued_locked(batch, work, wait, &constraint);
 	fairwq_batch_update_locked(batch);
 	fairwq_batch_reap_locked(batch);
-	runner = fairwq_kick_locked(pool);
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	fairwq_kick_send(pool, runner);
+	fairwq_unlock_kick(pool, flags);
 	if (constraint && !fairwq_mutant(SERIAL_CANCEL))
 		fairwq_complete(constraint);
 	return ret;
@@ -298,7 +295,6 @@ static int fairwq_await_pending(struct fairwq_batch *batch, struct fairwq_work *
 				struct fairwq_waiter *waiter)
 {
 	struct fairwq_pool *pool = batch->pool;
-	struct fairwq_runner *runner;
 	unsigned long flags;
 	int ret;
 
@@ -306,9 +302,7 @@ static int fairwq_await_pending(struct fairwq_batch *batch, struct fairwq_work *
 	ret = fairwq_await_pending_locked(batch, work, waiter);
 	fairwq_batch_update_locked(batch);
 	fairwq_batch_reap_locked(batch);
-	runner = fairwq_kick_locked(pool);
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	fairwq_kick_send(pool, runner);
+	fairwq_unlock_kick(pool, flags);
 	return ret;
 }
 
@@ -646,7 +640,6 @@ static bool fairwq_drop_begin(struct fairwq_batch *batch, struct fairwq_drop *dr
 static bool fairwq_drop_some(struct fairwq_batch *batch, struct fairwq_drop *drop)
 {
 	struct fairwq_pool *pool = batch->pool;
-	struct fairwq_runner *runner;
 	unsigned long flags;
 	bool all;
 
@@ -658,9 +651,7 @@ static bool fairwq_drop_some(struct fairwq_batch *batch, struct fairwq_drop *dro
 		batch->nr_canceling--;
 		fairwq_batch_update_locked(batch);
 	}
-	runner = fairwq_kick_locked(pool);
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	fairwq_kick_send(pool, runner);
+	fairwq_unlock_kick(pool, flags);
 	rcu_read_unlock();
 	return all;
 }
