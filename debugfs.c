@@ -131,14 +131,6 @@ DEFINE_SHOW_ATTRIBUTE(fairness);
 
 /* ---- batches ---------------------------------------------------------- */
 
-/* One row, copied out under the lock. */
-struct fairwq_row {
-	const char *state;
-	unsigned int weight, queued, running;
-	u64 done, failures, share, total;
-	u64 wait50, wait99, wait_max, run50, run99;
-};
-
 static const char *fairwq_batch_state_locked(const struct fairwq_batch *batch)
 {
 	if (fairwq_batch_is_disposed(batch))
@@ -150,51 +142,36 @@ static const char *fairwq_batch_state_locked(const struct fairwq_batch *batch)
 	return list_empty(&batch->fifo) ? "idle" : "limited";
 }
 
-static void fairwq_row_fill_locked(struct fairwq_row *row, struct fairwq_batch *batch)
+static void fairwq_show_row_locked(struct seq_file *m, const struct fairwq_batch *batch)
 {
 	const struct fairwq_batch_stats *stats = batch->stats;
 	const struct fairwq_pool *pool = batch->pool;
 	bool by_time = pool->policy == FAIRWQ_FAIR_TIME;
+	u64 share = by_time ? stats->run_time : stats->turns;
+	u64 total = by_time ? pool->run_time : pool->counter[FAIRWQ_TURNS];
+	u32 tenth;
+	u64 percent = div_u64_rem(total ? div64_u64(share * 1000, total) : 0, 10, &tenth);
 
 	lockdep_assert_held(&pool->lock);
 
-	row->state = fairwq_batch_state_locked(batch);
-	row->weight = (batch->group ?: &batch->node)->weight;
-	row->queued = batch->nr_fifo;
-	row->running = batch->in_flight[0] + batch->in_flight[1];
-	row->done = stats->done;
-	row->failures = stats->failures;
-	row->share = by_time ? stats->run_time : stats->turns;
-	row->total = by_time ? pool->run_time : pool->counter[FAIRWQ_TURNS];
-	row->wait50 = fairwq_hist_quantile(&stats->wait, 500);
-	row->wait99 = fairwq_hist_quantile(&stats->wait, 990);
-	row->wait_max = stats->wait.max;
-	row->run50 = fairwq_hist_quantile(&stats->run, 500);
-	row->run99 = fairwq_hist_quantile(&stats->run, 990);
+	seq_printf(m, "%-24s %-8s %-6s %6u %8u %7u %10llu %4llu.%u %9llu %9llu %9llu %9llu %9llu %6llu %s\n",
+		   batch->name, fairwq_batch_state_locked(batch), fairwq_prio_name[batch->prio],
+		   (batch->group ?: &batch->node)->weight, batch->nr_fifo,
+		   batch->in_flight[0] + batch->in_flight[1], stats->done, percent, tenth,
+		   div_u64(fairwq_hist_quantile(&stats->wait, 500), 1000),
+		   div_u64(fairwq_hist_quantile(&stats->wait, 990), 1000),
+		   div_u64(stats->wait.max, 1000),
+		   div_u64(fairwq_hist_quantile(&stats->run, 500), 1000),
+		   div_u64(fairwq_hist_quantile(&stats->run, 990), 1000), stats->failures,
+		   batch->parent ? batch->parent->name : "-");
 }
 
-static void fairwq_row_fill(struct fairwq_row *row, struct fairwq_batch *batch)
+static void fairwq_show_row(struct seq_file *m, struct fairwq_batch *batch)
 {
 	fairwq_batch_look(batch);
 	raw_spin_lock_irq(&batch->pool->lock);
-	fairwq_row_fill_locked(row, batch);
+	fairwq_show_row_locked(m, batch);
 	raw_spin_unlock_irq(&batch->pool->lock);
-}
-
-static void fairwq_show_row(struct seq_file *m, const struct fairwq_batch *batch,
-			    const struct fairwq_row *row)
-{
-	u64 permille = row->total ? div64_u64(row->share * 1000, row->total) : 0;
-	u32 tenth;
-	u64 percent = div_u64_rem(permille, 10, &tenth);
-
-	seq_printf(m, "%-24s %-8s %-6s %6u %8u %7u %10llu %4llu.%u %9llu %9llu %9llu %9llu %9llu %6llu %s\n",
-		   batch->name, row->state, fairwq_prio_name[batch->prio], row->weight,
-		   row->queued, row->running, row->done, percent, tenth,
-		   div_u64(row->wait50, 1000), div_u64(row->wait99, 1000),
-		   div_u64(row->wait_max, 1000), div_u64(row->run50, 1000),
-		   div_u64(row->run99, 1000), row->failures,
-		   batch->parent ? batch->parent->name : "-");
 }
 
 #ifdef FAIRWQ_TESTING
@@ -202,10 +179,8 @@ static void fairwq_show_row(struct seq_file *m, const struct fairwq_batch *batch
 void fairwq_test_row(struct fairwq_batch *batch, char *buf, size_t size)
 {
 	struct seq_file m = { .buf = buf, .size = size };
-	struct fairwq_row row;
 
-	fairwq_row_fill(&row, batch);
-	fairwq_show_row(&m, batch, &row);
+	fairwq_show_row(&m, batch);
 	buf[min(m.count, size - 1)] = '\0';
 }
 EXPORT_SYMBOL_GPL(fairwq_test_row);
@@ -234,19 +209,14 @@ static void batches_stop(struct seq_file *m, void *v) __releases(RCU)
 static int batches_show(struct seq_file *m, void *v)
 {
 	struct fairwq_pool *pool = m->private;
-	struct fairwq_batch *batch;
-	struct fairwq_row row;
 
-	if (v == &pool->batches) {
+	if (v == &pool->batches)
 		seq_printf(m, "%-24s %-8s %-6s %6s %8s %7s %10s %6s %9s %9s %9s %9s %9s %6s %s\n",
 			   "name", "state", "prio", "weight", "queued", "running",
 			   "done", "share%", "wait50us", "wait99us", "waitmaxus",
 			   "run50us", "run99us", "failed", "owner");
-		return 0;
-	}
-	batch = list_entry(v, struct fairwq_batch, link);
-	fairwq_row_fill(&row, batch);
-	fairwq_show_row(m, batch, &row);
+	else
+		fairwq_show_row(m, list_entry(v, struct fairwq_batch, link));
 	return 0;
 }
 
@@ -257,28 +227,7 @@ static const struct seq_operations batches_sops = {
 	.show = batches_show,
 };
 
-static int pool_seq_open(struct inode *inode, struct file *file,
-			 const struct seq_operations *ops)
-{
-	int err = seq_open(file, ops);
-
-	if (!err)
-		((struct seq_file *)file->private_data)->private = inode->i_private;
-	return err;
-}
-
-static int batches_open(struct inode *inode, struct file *file)
-{
-	return pool_seq_open(inode, file, &batches_sops);
-}
-
-static const struct file_operations batches_fops = {
-	.owner = THIS_MODULE,
-	.open = batches_open,
-	.read = seq_read,
-	.llseek = seq_lseek,
-	.release = seq_release,
-};
+DEFINE_SEQ_ATTRIBUTE(batches);
 
 /* ---- dump: the items of each batch, see dump.c ------------------------- */
 
@@ -340,18 +289,7 @@ static const struct seq_operations dump_sops = {
 	.show = dump_show,
 };
 
-static int dump_open(struct inode *inode, struct file *file)
-{
-	return pool_seq_open(inode, file, &dump_sops);
-}
-
-static const struct file_operations dump_fops = {
-	.owner = THIS_MODULE,
-	.open = dump_open,
-	.read = seq_read,
-	.llseek = seq_lseek,
-	.release = seq_release,
-};
+DEFINE_SEQ_ATTRIBUTE(dump);
 
 /* ---- runners ---------------------------------------------------------- */
 
@@ -403,13 +341,14 @@ DEFINE_SHOW_ATTRIBUTE(runners);
 /* ---- knobs ------------------------------------------------------------ */
 
 /*
- * A knob is a line of text. Anything that is not what it takes gives -EINVAL,
- * and nothing is changed.
+ * A knob is a line of text: a number from @least to @most, or what @set makes of it.
+ * Anything that is not what it takes gives -EINVAL, and nothing is changed.
  */
 struct fairwq_knob {
 	const char *name;
 	void (*show)(struct seq_file *m, struct fairwq_pool *pool);
-	int (*set)(struct fairwq_pool *pool, const char *text);
+	int (*set)(struct fairwq_pool *pool, const char *text, unsigned int value);
+	unsigned int least, most;	/* 0: no number */
 };
 
 static void fairwq_show_max_active(struct seq_file *m, struct fairwq_pool *pool)
@@ -417,12 +356,8 @@ static void fairwq_show_max_active(struct seq_file *m, struct fairwq_pool *pool)
 	seq_printf(m, "%u\n", READ_ONCE(pool->max_active));
 }
 
-static int fairwq_set_max_active(struct fairwq_pool *pool, const char *text)
+static int fairwq_set_max_active(struct fairwq_pool *pool, const char *text, unsigned int value)
 {
-	unsigned int value;
-
-	if (kstrtouint(text, 0, &value) || !value || value > FAIRWQ_MAX_ACTIVE)
-		return -EINVAL;
 	return fairwq_pool_set_max_active(pool, value);
 }
 
@@ -431,17 +366,14 @@ static void fairwq_show_policy(struct seq_file *m, struct fairwq_pool *pool)
 	seq_printf(m, "%s\n", fairwq_policy_name[READ_ONCE(pool->policy)]);
 }
 
-static int fairwq_set_policy(struct fairwq_pool *pool, const char *text)
+static int fairwq_set_policy(struct fairwq_pool *pool, const char *text, unsigned int value)
 {
-	unsigned int i;
+	int policy = match_string(fairwq_policy_name, ARRAY_SIZE(fairwq_policy_name), text);
 
-	for (i = 0; i < ARRAY_SIZE(fairwq_policy_name); i++) {
-		if (!strcmp(text, fairwq_policy_name[i])) {
-			fairwq_pool_set_policy(pool, i);
-			return 0;
-		}
-	}
-	return -EINVAL;
+	if (policy < 0)
+		return policy;
+	fairwq_pool_set_policy(pool, policy);
+	return 0;
 }
 
 static void fairwq_show_slice_us(struct seq_file *m, struct fairwq_pool *pool)
@@ -449,12 +381,8 @@ static void fairwq_show_slice_us(struct seq_file *m, struct fairwq_pool *pool)
 	seq_printf(m, "%u\n", READ_ONCE(pool->slice_us));
 }
 
-static int fairwq_set_slice_us(struct fairwq_pool *pool, const char *text)
+static int fairwq_set_slice_us(struct fairwq_pool *pool, const char *text, unsigned int value)
 {
-	unsigned int value;
-
-	if (kstrtouint(text, 0, &value) || value > FAIRWQ_MAX_SLICE_US)
-		return -EINVAL;
 	raw_spin_lock_irq(&pool->lock);
 	WRITE_ONCE(pool->slice_us, value);
 	fairwq_cost_set_turn_locked(pool);
@@ -471,11 +399,9 @@ static void fairwq_show_low_turns(struct seq_file *m, struct fairwq_pool *pool)
 	seq_printf(m, "%u\n", patience ? patience + 1 : 0);
 }
 
-static int fairwq_set_low_turns(struct fairwq_pool *pool, const char *text)
+static int fairwq_set_low_turns(struct fairwq_pool *pool, const char *text, unsigned int value)
 {
-	unsigned int value;
-
-	if (kstrtouint(text, 0, &value) || value == 1 || value > FAIRWQ_MAX_PATIENCE + 1)
+	if (value == 1)
 		return -EINVAL;
 	raw_spin_lock_irq(&pool->lock);
 	fairwq_tree_set_patience(&pool->tree, value ? value - 1 : 0);
@@ -489,12 +415,8 @@ static void fairwq_show_hung_ms(struct seq_file *m, struct fairwq_pool *pool)
 	seq_printf(m, "%u\n", READ_ONCE(pool->hung_ms));
 }
 
-static int fairwq_knob_hung_ms(struct fairwq_pool *pool, const char *text)
+static int fairwq_knob_hung_ms(struct fairwq_pool *pool, const char *text, unsigned int value)
 {
-	unsigned int value;
-
-	if (kstrtouint(text, 0, &value))
-		return -EINVAL;
 	fairwq_set_hung_ms(pool, value);
 	return 0;
 }
@@ -504,7 +426,7 @@ static void fairwq_show_reset(struct seq_file *m, struct fairwq_pool *pool)
 	seq_puts(m, "write 1 to set the counters and histograms to 0\n");
 }
 
-static int fairwq_set_reset(struct fairwq_pool *pool, const char *text)
+static int fairwq_set_reset(struct fairwq_pool *pool, const char *text, unsigned int value)
 {
 	if (strcmp(text, "1"))
 		return -EINVAL;
@@ -514,11 +436,11 @@ static int fairwq_set_reset(struct fairwq_pool *pool, const char *text)
 
 /* What a knob's file needs to know: which knob of which pool. */
 static const struct fairwq_knob fairwq_knobs[FAIRWQ_NR_KNOBS] = {
-	{ "max_active", fairwq_show_max_active, fairwq_set_max_active },
+	{ "max_active", fairwq_show_max_active, fairwq_set_max_active, 1, FAIRWQ_MAX_ACTIVE },
 	{ "policy", fairwq_show_policy, fairwq_set_policy },
-	{ "slice_us", fairwq_show_slice_us, fairwq_set_slice_us },
-	{ "low_turns", fairwq_show_low_turns, fairwq_set_low_turns },
-	{ "hung_ms", fairwq_show_hung_ms, fairwq_knob_hung_ms },
+	{ "slice_us", fairwq_show_slice_us, fairwq_set_slice_us, 0, FAIRWQ_MAX_SLICE_US },
+	{ "low_turns", fairwq_show_low_turns, fairwq_set_low_turns, 0, FAIRWQ_MAX_PATIENCE + 1 },
+	{ "hung_ms", fairwq_show_hung_ms, fairwq_knob_hung_ms, 0, UINT_MAX },
 	{ "reset", fairwq_show_reset, fairwq_set_reset },
 };
 
@@ -540,7 +462,9 @@ static ssize_t knob_write(struct file *file, const char __user *buf, size_t len,
 {
 	const struct fairwq_knob_file *knob =
 		((struct seq_file *)file->private_data)->private;
-	char text[32];
+	const struct fairwq_knob *what = &fairwq_knobs[knob->index];
+	unsigned int value = 0;
+	char text[32], *line;
 	int err;
 
 	if (!len || len >= sizeof(text))
@@ -550,7 +474,10 @@ static ssize_t knob_write(struct file *file, const char __user *buf, size_t len,
 	text[len] = '\0';
 	if (strlen(text) != len)
 		return -EINVAL;
-	err = fairwq_knobs[knob->index].set(knob->pool, strim(text));
+	line = strim(text);
+	if (what->most && (kstrtouint(line, 0, &value) || value < what->least || value > what->most))
+		return -EINVAL;
+	err = what->set(knob->pool, line, value);
 	return err ?: len;
 }
 
@@ -568,7 +495,7 @@ static const struct file_operations knob_fops = {
 /* Names need not be unique; the second of a name gets a number. */
 static struct dentry *fairwq_make_dir(const char *name)
 {
-	struct dentry *dir, *taken;
+	struct dentry *taken;
 	unsigned int n = 1;
 	char numbered[64];
 
@@ -582,8 +509,7 @@ static struct dentry *fairwq_make_dir(const char *name)
 		snprintf(numbered, sizeof(numbered), "%.48s-%u", name, ++n);
 		strreplace(numbered, '/', '!');
 	}
-	dir = debugfs_create_dir(numbered, fairwq_dir);
-	return dir;
+	return debugfs_create_dir(numbered, fairwq_dir);
 }
 
 static void fairwq_show_pool_locked(struct fairwq_pool *pool)
