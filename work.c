@@ -30,6 +30,9 @@ static DEFINE_RAW_SPINLOCK(fairwq_disable_lock);
 
 /* ---- flushes of one work ---------------------------------------------- */
 
+/* What is over without one. */
+#define NO_TURN		U64_MAX
+
 /* The work that they wait for has its turn. */
 void fairwq_waiters_take_locked(struct fairwq_pool *pool, const struct fairwq_work *work,
 				u64 turn)
@@ -41,14 +44,6 @@ void fairwq_waiters_take_locked(struct fairwq_pool *pool, const struct fairwq_wo
 	list_for_each_entry(waiter, &pool->waiters, node)
 		if (waiter->work == work && !waiter->turn)
 			waiter->turn = turn;
-}
-
-static void fairwq_waiter_done_locked(struct fairwq_pool *pool, struct fairwq_waiter *waiter)
-{
-	lockdep_assert_held(&pool->lock);
-
-	list_del(&waiter->node);
-	complete(&waiter->done);	/* @waiter is gone from here on */
 }
 
 static void fairwq_waiter_add_locked(struct fairwq_pool *pool, struct fairwq_waiter *waiter,
@@ -69,24 +64,24 @@ void fairwq_waiters_done_locked(struct fairwq_pool *pool, u64 turn)
 
 	if (fairwq_mutant(FLUSH_WORK_LOST))
 		return;
-	list_for_each_entry_safe(waiter, next, &pool->waiters, node)
-		if (waiter->turn == turn)
-			fairwq_waiter_done_locked(pool, waiter);
+	list_for_each_entry_safe(waiter, next, &pool->waiters, node) {
+		if (waiter->turn != turn)
+			continue;
+		list_del(&waiter->node);
+		complete(&waiter->done);	/* @waiter is gone from here on */
+	}
 }
 
 /* A work that waits for its turn will not have it. */
 static void fairwq_waiters_drop_locked(struct fairwq_pool *pool,
 				       const struct fairwq_work *work)
 {
-	struct fairwq_waiter *waiter, *next;
-
 	lockdep_assert_held(&pool->lock);
 
 	if (!(work->place & FAIRWQ_PLACE_AWAITED))
 		return;
-	list_for_each_entry_safe(waiter, next, &pool->waiters, node)
-		if (waiter->work == work && !waiter->turn)
-			fairwq_waiter_done_locked(pool, waiter);
+	fairwq_waiters_take_locked(pool, work, NO_TURN);
+	fairwq_waiters_done_locked(pool, NO_TURN);
 }
 
 /* ---- taking a work out of the queue ----------------------------------- */
@@ -568,6 +563,7 @@ static void fairwq_drop_locked(struct fairwq_batch *batch, struct fairwq_work *w
 {
 	lockdep_assert_held(&batch->pool->lock);
 
+	fairwq_remove_locked(batch, work);
 	work->place = FAIRWQ_PLACE_DROPPED;
 	list_add_tail(&work->node, &drop->works);
 }
@@ -582,7 +578,6 @@ static void fairwq_drop_parked_locked(struct fairwq_batch *batch, struct fairwq_
 		work = fairwq_find_parked_locked(batch);
 		if (WARN_ON_ONCE(!work))
 			return;
-		fairwq_remove_locked(batch, work);
 		fairwq_drop_locked(batch, work, drop);
 	}
 }
@@ -606,7 +601,6 @@ static bool fairwq_drop_queued_locked(struct fairwq_batch *batch, struct fairwq_
 	for (nr = 0; nr < DROP_CHUNK && !fairwq_drop_through_locked(batch, drop); nr++) {
 		/* Not a barrier: those are never at the head. */
 		work = list_first_entry(&batch->fifo, struct fairwq_work, node);
-		fairwq_remove_locked(batch, work);
 		fairwq_drop_locked(batch, work, drop);
 	}
 	return fairwq_drop_through_locked(batch, drop);
