@@ -286,20 +286,15 @@ int fairwq_flows_queue(struct fairwq_flows *flows, u64 key, struct fairwq_work *
 		return fairwq_bad_arg("work is NULL or has no function");
 	rcu_read_lock();
 	/* Pairs with the grace period in fairwq_flows_destroy(). No model. */
-	if (unlikely(READ_ONCE(flows->dying))) {
-		rcu_read_unlock();
-		return fairwq_unless_pending(work, -ESHUTDOWN);
-	}
-	flow = fairwq_flow_get(flows, key);
+	flow = likely(!READ_ONCE(flows->dying)) ? fairwq_flow_get(flows, key) :
+						  ERR_PTR(-ESHUTDOWN);
 	if (!IS_ERR(flow)) {
 		fairwq_test_point(FAIRWQ_POINT_FLOW_QUEUEING, flow->batch);
 		ret = fairwq_queue(flow->batch, work);
+	} else if (PTR_ERR(flow) == -ENOMEM) {
+		ret = fairwq_flows_fall_back(flows, work);
 	} else {
-		ret = PTR_ERR(flow);
-		if (ret == -ENOMEM)
-			ret = fairwq_flows_fall_back(flows, work);
-		else
-			ret = fairwq_unless_pending(work, ret);
+		ret = fairwq_unless_pending(work, PTR_ERR(flow));
 	}
 	rcu_read_unlock();
 	return ret;
