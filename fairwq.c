@@ -12,11 +12,11 @@
 
 #include <linux/hash.h>
 #include <linux/module.h>
+#include <linux/percpu.h>
 #include <linux/rcupdate.h>
 
 #include "internal.h"
 #include "trace.h"
-#include "trail.h"
 
 /* By this name the module speaks in the kernel's log, whatever its objects are called. */
 static_assert(sizeof(KBUILD_MODNAME) == sizeof("fairwq"));
@@ -27,7 +27,8 @@ struct workqueue_struct *fairwq_reap_wq;
 /* One queue call in 1 << so many into a busy batch is measured. */
 #define WAIT_SAMPLE_BITS	4
 
-DEFINE_PER_CPU_ALIGNED(struct fairwq_trail, fairwq_trail);
+/* Queue calls on this CPU, about: they say which of them are measured. */
+static DEFINE_PER_CPU(unsigned int, fairwq_calls);
 
 #ifdef FAIRWQ_TESTING
 void (*fairwq_test_hook)(enum fairwq_test_point point, struct fairwq_batch *batch);
@@ -69,11 +70,15 @@ static u64 fairwq_arrival(struct fairwq_pool *pool)
 
 /*
  * When the item was queued, or 0. Reading the clock costs as much as the rest
- * of the call, so into a busy batch only some are measured, by their number on this CPU, @seq:
+ * of the call, so into a busy batch only some are measured, by their number on this CPU:
  * mixed, as it may take turns with others.
  */
-u64 fairwq_stamp(struct fairwq_batch *batch, unsigned int seq)
+static u64 fairwq_stamp(struct fairwq_batch *batch)
 {
+	/* raw_: if the caller is preempted or interrupted, a call is not counted. */
+	unsigned int *calls = raw_cpu_ptr(&fairwq_calls), seq = READ_ONCE(*calls) + 1;
+
+	WRITE_ONCE(*calls, seq);
 	if (READ_ONCE(batch->pool->policy) == FAIRWQ_FIFO)
 		return fairwq_arrival(batch->pool);
 	if (hash_32(seq, WAIT_SAMPLE_BITS) && !llist_empty(&batch->incoming) &&
@@ -229,7 +234,7 @@ void fairwq_push_claimed(struct fairwq_batch *batch, struct fairwq_work *work)
 	bool first;
 
 	fairwq_test_point(FAIRWQ_POINT_QUEUE_ACCEPTED, batch);
-	work->stamp = fairwq_stamp(batch, fairwq_leave_trail(work));
+	work->stamp = fairwq_stamp(batch);
 	trace_fairwq_queue(batch, work);
 	/*
 	 * Full barrier between the push and the loads. Pairs with those in

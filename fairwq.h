@@ -124,10 +124,7 @@ struct fairwq_work {
 	u16 place;			/* while linked: FAIRWQ_PLACE_*, where it is */
 	u16 disabled;			/* how often */
 	union {
-		struct {			/* while only pushed */
-			struct llist_node llnode;
-			unsigned long ahead;	/* another that was pushed, to be prefetched */
-		};
+		struct llist_node llnode;	/* while only pushed */
 		struct list_head node;		/* once sorted into the FIFO */
 	};
 	fairwq_func_t func;

@@ -12,7 +12,6 @@
 #include "compat.h"
 #include "internal.h"
 #include "trace.h"
-#include "trail.h"
 
 /* An item that has slept counts as this in the average, at least, ns. */
 #define SLEPT_NS		16000ULL
@@ -78,7 +77,6 @@ static void fairwq_sort_locked(struct fairwq_batch *batch, unsigned int max)
 	for (; node && max; node = next, max--) {
 		next = node->next;	/* the list node overlays the llist node */
 		work = llist_entry(node, struct fairwq_work, llnode);
-		fairwq_follow_trail(work);
 		fairwq_link_locked(batch, work);
 	}
 	batch->unsorted = node;
