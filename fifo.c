@@ -166,14 +166,6 @@ static bool fairwq_batch_idle_locked(struct fairwq_batch *batch)
 	}
 }
 
-/* The next item; not a barrier. */
-struct fairwq_work *fairwq_head_locked(const struct fairwq_batch *batch)
-{
-	lockdep_assert_held(&batch->pool->lock);
-
-	return list_first_entry(&batch->fifo, struct fairwq_work, node);
-}
-
 static bool fairwq_batch_in_flight_locked(const struct fairwq_batch *batch)
 {
 	lockdep_assert_held(&batch->pool->lock);

@@ -403,6 +403,28 @@ static inline unsigned int fairwq_work_place(const struct fairwq_work *work)
 	return work->place & FAIRWQ_PLACE_MASK;
 }
 
+/* The next item; not a barrier. */
+static inline struct fairwq_work *fairwq_head_locked(const struct fairwq_batch *batch)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	return list_first_entry(&batch->fifo, struct fairwq_work, node);
+}
+
+/* Something stands in the tree, or will when it was put into order. */
+static inline bool fairwq_has_work_locked(const struct fairwq_pool *pool)
+{
+	lockdep_assert_held(&pool->lock);
+
+	return pool->nr_eligible || !list_empty(&pool->sorting);
+}
+
+/* It ran last on another runner than @id. */
+static inline bool fairwq_ran_elsewhere(const struct fairwq_work *work, u32 id)
+{
+	return unlikely(work->last_runner && work->last_runner != id);
+}
+
 /* 0 is served first. */
 static inline unsigned int fairwq_prio_rank(enum fairwq_prio prio)
 {
@@ -429,7 +451,6 @@ void fairwq_turn_begin_locked(struct fairwq_runner *runner, struct fairwq_batch 
 void fairwq_turn_end_locked(struct fairwq_runner *runner);
 void fairwq_kick(struct fairwq_pool *pool);
 void fairwq_unlock_kick(struct fairwq_pool *pool, unsigned long flags);
-bool fairwq_has_work_locked(const struct fairwq_pool *pool);
 struct fairwq_runner *fairwq_kick_locked(struct fairwq_pool *pool);
 void fairwq_kick_send(struct fairwq_pool *pool, struct fairwq_runner *runner);
 struct fairwq_runner *fairwq_runner_find(u32 id);
@@ -458,7 +479,6 @@ void fairwq_batch_set_eligible_locked(struct fairwq_batch *batch, bool eligible)
 void fairwq_batch_update_locked(struct fairwq_batch *batch);
 void fairwq_batch_add_barrier_locked(struct fairwq_batch *batch,
 				     struct fairwq_barrier *barrier);
-struct fairwq_work *fairwq_head_locked(const struct fairwq_batch *batch);
 void fairwq_batch_turns_locked(struct fairwq_batch *batch, unsigned int nr);
 void fairwq_batch_take_locked(struct fairwq_batch *batch, struct fairwq_turn *turn);
 void fairwq_batch_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_turn *turn,

@@ -43,12 +43,6 @@ static bool fairwq_park_at(struct fairwq_runner *other, struct fairwq_batch *bat
 	return parked;
 }
 
-/* It ran last on another runner than @id. */
-static bool fairwq_ran_elsewhere(const struct fairwq_work *work, u32 id)
-{
-	return unlikely(work->last_runner && work->last_runner != id);
-}
-
 /* The runner that a work ran on last, if it runs there still. Under rcu_read_lock(). */
 static struct fairwq_runner *fairwq_runs_at(const struct fairwq_work *work)
 {
@@ -75,7 +69,7 @@ bool fairwq_runs_elsewhere(const struct fairwq_work *work, u32 id)
 }
 
 /*
- * Another runner may execute the next item of @batch; hardly ever one does. Returns whether
+ * Another runner has executed the next item of @batch, and may do so still. Returns whether
  * that was parked: then the batch has another one, or none.
  */
 bool fairwq_park_locked(struct fairwq_runner *runner, struct fairwq_batch *batch)
@@ -86,7 +80,7 @@ bool fairwq_park_locked(struct fairwq_runner *runner, struct fairwq_batch *batch
 
 	lockdep_assert_held(&runner->pool->lock);
 
-	if (!fairwq_ran_elsewhere(work, runner->id) || fairwq_mutant(REENTRANT))
+	if (fairwq_mutant(REENTRANT))
 		return false;
 	/* In one section: the other runner may go with its pool, and is not found any more. */
 	rcu_read_lock();

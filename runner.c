@@ -75,14 +75,6 @@ struct fairwq_runner *fairwq_wake_locked(struct fairwq_pool *pool)
 	return runner;
 }
 
-/* Something stands in the tree, or will when it was put into order. */
-bool fairwq_has_work_locked(const struct fairwq_pool *pool)
-{
-	lockdep_assert_held(&pool->lock);
-
-	return fairwq_tree_pick(&pool->tree) || !list_empty(&pool->sorting);
-}
-
 /*
  * Some runner is at an item that will be over at once: it takes what waits. If it does
  * not, the tick finds that. Not if all of these have been at it for longer by now.
@@ -311,7 +303,7 @@ static bool fairwq_take_turn_locked(struct fairwq_runner *runner, struct fairwq_
 
 	lockdep_assert_held(&runner->pool->lock);
 
-	if (unlikely(fairwq_park_locked(runner, batch)))
+	if (fairwq_ran_elsewhere(work, runner->id) && fairwq_park_locked(runner, batch))
 		return false;
 	fairwq_batch_take_locked(batch, &runner->turn);
 	fairwq_turn_begin_locked(runner, batch);
