@@ -79,7 +79,6 @@ void fairwq_cost_charge_locked(struct fairwq_turn *turn)
 	lockdep_assert_held(&pool->lock);
 
 	turn->era = pool->era;
-	turn->jumps = fairwq_tree_jumps(&pool->tree, &batch->node);
 	turn->charged = 0;
 	if (pool->policy == FAIRWQ_FAIR_TIME) {
 		turn->charged = fairwq_mutant(NO_GUESS) ? 1 : fairwq_guess_locked(batch);
@@ -87,7 +86,7 @@ void fairwq_cost_charge_locked(struct fairwq_turn *turn)
 		fairwq_window_cost_locked(batch, turn->charged);
 		cost = (u64)turn->charged << FAIRWQ_COST_NS_SHIFT;
 	}
-	fairwq_tree_charge(&pool->tree, &batch->node, cost);
+	turn->jumps = fairwq_tree_charge(&pool->tree, &batch->node, cost);
 }
 
 /*

@@ -183,6 +183,8 @@ static s64 scaled(struct fairwq_node *node, s64 cost)
 	u32 weight = node->weight, rest;
 	u64 quot;
 
+	if (likely(weight == NODE_DFL_WEIGHT))
+		return cost;	/* and nothing was ever left */
 	if (likely(sum >= 0 && sum <= U32_MAX)) {
 		node->rest = (u32)sum % weight;
 		return (u32)sum / weight;
@@ -477,26 +479,20 @@ struct fairwq_node *fairwq_tree_pick(const struct fairwq_tree *tree)
 	return (struct fairwq_node *)node;
 }
 
-/* Every rank but that of @node has waited for service of @cost. */
-static void note_others(struct fairwq_tree *tree, const struct fairwq_node *node, s64 cost)
+/* Every rank but the one that was @served has waited for service of @cost. */
+static void note_others(struct fairwq_tree *tree, unsigned int served, s64 cost)
 {
-	unsigned int i, served = fairwq_node_rank(tree, node);
+	unsigned int i;
 
 	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
 		if (i != served)
 			note_waited(tree, i, cost);
 }
 
-/**
- * fairwq_tree_jumps - would a turn be taken before one of a higher priority?
- * @tree: the tree
- * @node: the leaf that is to take the turn
- *
- * Return: whether a higher priority has something to serve.
- */
-bool fairwq_tree_jumps(const struct fairwq_tree *tree, const struct fairwq_node *node)
+/* A rank above @rank has something to serve. */
+static bool jumps(const struct fairwq_tree *tree, unsigned int rank)
 {
-	unsigned int i, rank = fairwq_node_rank(tree, node);
+	unsigned int i;
 
 	for (i = 0; i < rank; i++)
 		if (fairwq_node_has_eligible(&tree->rank[i]))
@@ -510,8 +506,8 @@ bool fairwq_tree_jumps(const struct fairwq_tree *tree, const struct fairwq_node 
  * @node: the leaf that took it
  * @cost: how much more it cost than was charged; less than 0: it cost less
  *
- * To be called besides fairwq_tree_correct(), if fairwq_tree_jumps() was true
- * when the turn was charged. The priority then waits until others have had so
+ * To be called besides fairwq_tree_correct(), if fairwq_tree_charge() returned
+ * true for the turn. The priority then waits until others have had so
  * much, times the patience.
  */
 void fairwq_tree_pay(struct fairwq_tree *tree, const struct fairwq_node *node,
@@ -522,18 +518,20 @@ void fairwq_tree_pay(struct fairwq_tree *tree, const struct fairwq_node *node,
 	tree->waited[fairwq_node_rank(tree, node)] -= tree->patience * cost;
 }
 
-/* A turn of @node is charged. */
-static void note_rank(struct fairwq_tree *tree, const struct fairwq_node *node, u64 cost)
+/* A turn of @node is charged. Returns whether it is taken before one of a higher priority. */
+static bool note_rank(struct fairwq_tree *tree, const struct fairwq_node *node, u64 cost)
 {
 	unsigned int rank = fairwq_node_rank(tree, node);
 
 	if (fairwq_mutant(LOW_BY_TURNS))
 		cost = tree->rank[rank].turn;
-	note_others(tree, node, cost);
-	if (fairwq_tree_jumps(tree, node))
+	note_others(tree, rank, cost);
+	if (jumps(tree, rank)) {
 		tree->waited[rank] -= (s64)(tree->patience * cost);
-	else
-		tree->waited[rank] = min_t(s64, tree->waited[rank], 0);
+		return true;
+	}
+	tree->waited[rank] = min_t(s64, tree->waited[rank], 0);
+	return false;
 }
 
 /* The virtual time of @node has changed. */
@@ -592,15 +590,19 @@ static void charge_one(struct fairwq_node *node, struct fairwq_node *parent,
  *
  * Under arrival order nothing is charged: the caller takes the leaf out and
  * adds it again with the arrival of its next item.
+ *
+ * Return: whether it was taken before one of a higher priority.
  */
-void fairwq_tree_charge(struct fairwq_tree *tree, struct fairwq_node *node,
+bool fairwq_tree_charge(struct fairwq_tree *tree, struct fairwq_node *node,
 			u64 cost)
 {
-	note_rank(tree, node, cost);
+	bool jumped = note_rank(tree, node, cost);
+
 	if (tree->by_arrival)
-		return;
+		return jumped;
 	for (; node->parent; node = node->parent)
 		charge_one(node, node->parent, cost);
+	return jumped;
 }
 
 static s64 above_zero(s64 x)
@@ -681,7 +683,7 @@ void fairwq_tree_correct(struct fairwq_tree *tree, struct fairwq_node *node,
 			 s64 delta)
 {
 	if (delta && !fairwq_mutant(LOW_BY_TURNS))
-		note_others(tree, node, delta);
+		note_others(tree, fairwq_node_rank(tree, node), delta);
 	if (tree->by_arrival)
 		return;
 	for (; node->parent; node = node->parent)

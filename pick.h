@@ -108,9 +108,8 @@ void fairwq_tree_add(struct fairwq_tree *tree, struct fairwq_node *node,
 void fairwq_tree_keep_place(struct fairwq_tree *tree, struct fairwq_node *node, u32 turn);
 void fairwq_tree_del(struct fairwq_tree *tree, struct fairwq_node *node);
 struct fairwq_node *fairwq_tree_pick(const struct fairwq_tree *tree);
-void fairwq_tree_charge(struct fairwq_tree *tree, struct fairwq_node *node,
+bool fairwq_tree_charge(struct fairwq_tree *tree, struct fairwq_node *node,
 			u64 cost);
-bool fairwq_tree_jumps(const struct fairwq_tree *tree, const struct fairwq_node *node);
 void fairwq_tree_pay(struct fairwq_tree *tree, const struct fairwq_node *node,
 		     s64 cost);
 void fairwq_tree_correct(struct fairwq_tree *tree, struct fairwq_node *node,

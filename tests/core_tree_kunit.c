@@ -390,9 +390,8 @@ static u64 low_share(struct kunit *test, u64 high_cost, u64 low_cost, bool guess
 	while (low->service + t->node[0].service < 640000) {
 		node = fairwq_tree_pick(&t->tree);
 		cost = node == low ? low_cost : high_cost;
-		jumps = fairwq_tree_jumps(&t->tree, node);
+		jumps = fairwq_tree_charge(&t->tree, node, charged ?: cost);
 		KUNIT_EXPECT_EQ(test, node == low, jumps);
-		fairwq_tree_charge(&t->tree, node, charged ?: cost);
 		if (!guessed)
 			continue;
 		fairwq_tree_correct(&t->tree, node, (s64)(cost - charged));

@@ -51,7 +51,6 @@ const struct picker PICKER = {
 	.add = fairwq_tree_add,
 	.del = fairwq_tree_del,
 	.pick = fairwq_tree_pick,
-	.jumps = fairwq_tree_jumps,
 	.charge = fairwq_tree_charge,
 	.correct = fairwq_tree_correct,
 	.pay = fairwq_tree_pay,

@@ -17,8 +17,7 @@ struct picker {
 	void (*add)(struct fairwq_tree *tree, struct fairwq_node *node, u64 arrival);
 	void (*del)(struct fairwq_tree *tree, struct fairwq_node *node);
 	struct fairwq_node *(*pick)(const struct fairwq_tree *tree);
-	bool (*jumps)(const struct fairwq_tree *tree, const struct fairwq_node *node);
-	void (*charge)(struct fairwq_tree *tree, struct fairwq_node *node, u64 cost);
+	bool (*charge)(struct fairwq_tree *tree, struct fairwq_node *node, u64 cost);
 	void (*correct)(struct fairwq_tree *tree, struct fairwq_node *node, s64 delta);
 	void (*pay)(struct fairwq_tree *tree, const struct fairwq_node *node, s64 cost);
 	/* How often two nodes were compared, and a node put into a tree. */

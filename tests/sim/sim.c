@@ -446,7 +446,6 @@ static void take_turn(struct sim *sim, struct sim_client *client, struct sim_tur
 		.nr = 1,
 		.begun = sim->now,
 		.cost = cost_of(sim, client),
-		.jumps = sim->attrs.picker->jumps(&sim->tree, &client->node),
 		.quick = average && average < QUICK_NS,
 	};
 	turn->timed = !turn->quick || by_time || !(++sim->turn_number % TIMED_TURNS);
@@ -454,7 +453,7 @@ static void take_turn(struct sim *sim, struct sim_client *client, struct sim_tur
 	must(sim, client->eligible, "one was picked that is not eligible");
 	note_ranks(sim, client->attrs.rank);
 	take_out(sim, client);
-	sim->attrs.picker->charge(&sim->tree, &client->node, turn->cost);
+	turn->jumps = sim->attrs.picker->charge(&sim->tree, &client->node, turn->cost);
 	note_given(sim, client, by_time ? turn->cost >> COST_NS_SHIFT : 1);
 	/* Arrival order: the place in the tree is that of the next item. */
 	if (sim->attrs.policy == SIM_FIFO)
