@@ -204,8 +204,8 @@ void __fairwq_work_init(struct fairwq_work *work, fairwq_func_t func,
  * Context: Any but NMI. Does not sleep, allocates nothing. May be called from
  * @work's own function.
  * Return: 1 if @work was queued, 0 if it was pending already, or an error. A
- * pending work gets 0 whatever else there is to say against it. If several
- * errors hold, the first one in this list is returned:
+ * pending work that is not disabled gets 0 before any error but -EINVAL. If
+ * several errors hold, the first one in this list is returned:
  *
  * * -EINVAL: an argument is bad, or @work was not set up
  * * -ESHUTDOWN: @batch was disposed; or its pool is being drained or destroyed,
@@ -213,7 +213,8 @@ void __fairwq_work_init(struct fairwq_work *work, fairwq_func_t func,
  * * -EAGAIN: @batch has max_queued items
  * * -ECANCELED: @work is disabled
  *
- * On 0 or an error nothing was changed, and @work is the caller's as before.
+ * On 0 or an error nothing was changed. After an error @work is the caller's,
+ * unless it was pending.
  */
 int fairwq_queue(struct fairwq_batch *batch, struct fairwq_work *work);
 
