@@ -475,7 +475,8 @@ static ssize_t knob_write(struct file *file, const char __user *buf, size_t len,
 	if (strlen(text) != len)
 		return -EINVAL;
 	line = strim(text);
-	if (what->most && (kstrtouint(line, 0, &value) || value < what->least || value > what->most))
+	if (what->most && (kstrtouint(line, 0, &value) ||
+			   value < what->least || value > what->most))
 		return -EINVAL;
 	err = what->set(knob->pool, line, value);
 	return err ?: len;
