@@ -169,19 +169,23 @@ static double weight_of(const struct judge *judge, const struct judge_group *gro
  */
 static void set_bounds(struct judge *judge, const struct judge_group *group)
 {
-	double weight = 0, round = 0, bound;
+	double weight = 0, round = 0, bound, others;
 	struct judge_entry *entry;
 
 	for (int n = 0; n < group->nr; n++) {
 		entry = &judge->entry[group->member[n]];
 		if (!entry->busy && !takes_part(entry))
 			continue;
-		weight += entry->weight;
+		/* One at its limit has had its turn. Of what others get it has no share. */
+		weight += entry->ready ? entry->weight : 0;
 		round += entry->item;
 	}
 	for (int n = 0; n < group->nr; n++) {
 		entry = &judge->entry[group->member[n]];
-		bound = JUDGE_TURNS * round * entry->weight / weight +
+		if (!takes_part(entry))
+			continue;
+		others = entry->ready ? 0 : entry->weight;
+		bound = JUDGE_TURNS * round * entry->weight / (weight + others) +
 			judge->taken * entry->largest;
 		bound *= judge->surprised ? 2 : 1;
 		if (bound > entry->bound)
