@@ -539,13 +539,10 @@ void fairwq_window_joined_locked(struct fairwq_batch *batch)
 void fairwq_window_left_locked(struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;
-	struct fairwq_node *node;
+	struct fairwq_node *node = fairwq_window_node(batch);
 
 	lockdep_assert_held(&pool->lock);
 
-	for (node = &batch->node; node->parent && !fairwq_node_eligible(node); node = node->parent)
-		node->gone = pool->turn_number;
-	node = fairwq_window_node(batch);
 	if (fairwq_node_eligible(node))
 		return;
 	if (pool->just_left)

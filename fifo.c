@@ -203,7 +203,6 @@ void fairwq_batch_set_eligible_locked(struct fairwq_batch *batch, bool eligible)
 	if (eligible == fairwq_node_eligible(&batch->node))
 		return;
 	if (eligible) {
-		fairwq_tree_keep_place(&pool->tree, &batch->node, pool->turn_number);
 		fairwq_tree_add(&pool->tree, &batch->node,
 				fairwq_head_locked(batch)->stamp);
 		WRITE_ONCE(pool->nr_eligible, pool->nr_eligible + 1);
@@ -502,12 +501,13 @@ void fairwq_batch_turn_end_locked(const struct fairwq_turn *turn)
 	batch->stats->done += turn->nr;
 	if (turn->took || turn->stamp || turn->slept)
 		fairwq_turn_stats_locked(turn);
-	fairwq_cost_settle_locked(turn);
 	if (unlikely(!list_empty(&batch->pool->waiters)))
 		fairwq_waiters_done_locked(batch->pool, turn->number);
 	if (turn->held && !fairwq_mutant(SERIAL_NOT_HELD))
 		atomic_sub(turn->held, &batch->nr_held);
 	fairwq_batch_turn_over_locked(batch, turn->color);
+	/* It may have been at its limit: for the tree the turn is still under way then. */
+	fairwq_cost_settle_locked(turn);
 }
 
 /* Out of the FIFO, for good. */

@@ -39,6 +39,7 @@ enum fairwq_mutants {
 	FAIRWQ_MUTANT_SLEEP_UNSEEN,		/* [core_runner] what is behind a sleeper waits */
 	FAIRWQ_MUTANT_TICK_BLIND,		/* [core_runner] and is never found */
 	FAIRWQ_MUTANT_KICK_NOT_CHAINED,		/* [core_runner] a runner leaves it to itself */
+	FAIRWQ_MUTANT_PLACE_LOST,		/* [pool_order] a batch at its limit is away */
 	FAIRWQ_MUTANT_READER_KEEPS_QUIET,	/* [regress] debugfs hides a push */
 	FAIRWQ_MUTANT_REENTRANT,		/* [queue] a running work is started again */
 	FAIRWQ_MUTANT_DISPOSE_NONEMPTY,		/* [batch] leaves although items are queued */

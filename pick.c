@@ -20,6 +20,13 @@
  * A turn's cost may be a guess when the turn is taken; what it turns out to
  * have cost is put right when it ends, see fairwq_tree_correct().
  *
+ * A node that joins while turns of it are under way was never away: its limit, or
+ * its serializer, lets it have no more at a time. It goes before those that wait at
+ * the clock, and is charged from the clock on. So a window over two nodes that stay
+ * eligible sees nothing of it. When it leaves again it keeps what it was behind the
+ * clock: a turn, and the longest step that the clock made of late. What it is behind
+ * beyond that it could not have used.
+ *
  * Only eligible nodes are in the tree. Picking costs one pointer per level,
  * charging O(log n) in the virtual times that there are among the eligible
  * siblings, an idle node nothing: those with the same one stand in a ring, of
@@ -211,6 +218,7 @@ void fairwq_node_reset(struct fairwq_node *node)
 {
 	node->vtime = 0;
 	node->clock = 0;
+	node->step = 0;
 	node->lap = 0;
 	node->left = 0;
 	node->service = 0;
@@ -218,6 +226,7 @@ void fairwq_node_reset(struct fairwq_node *node)
 	node->open = 0;
 	node->early = 0;
 	node->rest = 0;
+	node->joined = false;
 	node->member.longest_us[0] = 0;
 	node->member.longest_us[1] = 0;
 	node->member.longest_streak[0] = 0;
@@ -338,15 +347,42 @@ static u64 joins_at(const struct fairwq_node *node, const struct fairwq_node *pa
 	return node->vtime;
 }
 
+static s64 above_zero(s64 x)
+{
+	return x > 0 ? x : 0;
+}
+
+/* It goes before those at the clock if it was behind, until it is served. */
+static u64 key_of(const struct fairwq_node *node)
+{
+	if (fairwq_mutant(PLACE_LOST))
+		return node->vtime;
+	return node->vtime - (node->joined && node->behind > 0);
+}
+
 static void join(struct fairwq_node *node, const struct fairwq_node *parent)
 {
-	/* Else it never left: turns of before are corrected in full. */
-	if (!node->stays) {
-		node->behind = parent->clock - node->vtime;
-		node->early = node->open;
-		node->vtime = joins_at(node, parent);
-	}
-	node->stays = false;
+	node->behind = node->open ? parent->clock - node->vtime : 0;
+	node->early = node->open;
+	node->joined = true;
+	node->vtime = joins_at(node, parent);
+	node->key = key_of(node);
+}
+
+/*
+ * It may be back before its turns have ended. So it takes up again what it was behind when
+ * it joined, and turns of before are corrected in full.
+ */
+static void leave(struct fairwq_node *node, const struct fairwq_node *parent)
+{
+	s64 kept = min_t(s64, above_zero(node->behind), node->turn + parent->step);
+
+	if (fairwq_mutant(PLACE_LOST))
+		return;
+	node->vtime -= kept;
+	node->behind -= kept;
+	if (node->behind <= 0)
+		node->early = 0;
 }
 
 /**
@@ -363,12 +399,10 @@ void fairwq_tree_add(struct fairwq_tree *tree, struct fairwq_node *node,
 	struct fairwq_node *parent = place_of(tree, node);
 
 	while (parent && !fairwq_node_eligible(node)) {
-		if (tree->by_arrival) {
+		if (tree->by_arrival)
 			node->key = arrival;
-		} else {
+		else
 			join(node, parent);
-			node->key = node->vtime;
-		}
 		insert(node, parent);
 		node = parent;
 		parent = node->parent;
@@ -388,24 +422,6 @@ static void note_waited(struct fairwq_tree *tree, unsigned int rank, s64 cost)
 }
 
 /**
- * fairwq_tree_keep_place - a leaf joins again, and has missed nothing
- * @tree: the tree
- * @node: a leaf that is not eligible; fairwq_tree_add() is to follow
- * @turn: what the caller has noted in @gone of a node that has missed nothing
- *
- * No turn was decided while the leaf was out of the tree. So it joins as if it had never
- * left: also behind the clock, if its last turn cost less than was charged. The same goes
- * for parents that are not eligible.
- */
-void fairwq_tree_keep_place(struct fairwq_tree *tree, struct fairwq_node *node, u32 turn)
-{
-	if (tree->by_arrival)
-		return;
-	for (; node->parent && !fairwq_node_eligible(node); node = node->parent)
-		node->stays = node->service && node->gone == turn;
-}
-
-/**
  * fairwq_tree_del - make a node ineligible
  * @tree: the tree
  * @node: an eligible leaf
@@ -418,6 +434,7 @@ void fairwq_tree_del(struct fairwq_tree *tree, struct fairwq_node *node)
 
 	while (parent) {
 		take_out(node, parent);
+		leave(node, parent);
 		if (fairwq_node_has_eligible(parent))
 			return;
 		node = parent;
@@ -540,23 +557,31 @@ static void resort(struct fairwq_node *node, struct fairwq_node *parent)
 	if (!fairwq_node_eligible(node))
 		return;
 	take_out(node, parent);
-	node->key = node->vtime;
+	node->key = key_of(node);
 	insert(node, parent);
 }
 
 static void serve(struct fairwq_node *node, u64 from, u64 cost)
 {
 	node->service += cost;
-	node->vtime = from + (fairwq_mutant(WEIGHT_IGNORED) ? (s64)cost : scaled(node, cost));
+	node->turn = fairwq_mutant(WEIGHT_IGNORED) ? (s64)cost : scaled(node, cost);
+	node->vtime = from + node->turn;
+	node->joined = false;
 }
 
-/* The clock goes on to the start of a service, if that is later. */
+/*
+ * The clock goes on to the start of a service, if that is later. Its longest step is
+ * forgotten when it has gone on by as much again.
+ */
 static void advance_clock(struct fairwq_node *parent, u64 start)
 {
+	u64 step = start - parent->clock;
+
 	if (!before(parent->clock, start))
 		return;
 	parent->lap += start >> CLOCK_LAP_SHIFT != parent->clock >> CLOCK_LAP_SHIFT;
 	parent->clock = start;
+	parent->step = parent->step > 2 * step ? parent->step - step : step;
 }
 
 /*
@@ -603,11 +628,6 @@ bool fairwq_tree_charge(struct fairwq_tree *tree, struct fairwq_node *node,
 	for (; node->parent; node = node->parent)
 		charge_one(node, node->parent, cost);
 	return jumped;
-}
-
-static s64 above_zero(s64 x)
-{
-	return x > 0 ? x : 0;
 }
 
 /*
@@ -716,6 +736,7 @@ void fairwq_tree_set_weight(struct fairwq_tree *tree, struct fairwq_node *node,
 
 	set_weight(node, weight);
 	node->early = 0;
+	node->behind = 0;
 	if (behind)
 		lead = -lead;
 	if (fairwq_mutant(DEBT_FORGOTTEN))
@@ -766,7 +787,8 @@ void fairwq_tree_make_group(struct fairwq_tree *tree, struct fairwq_node *leaf,
 	group->open = leaf->open;
 	group->early = leaf->early;
 	group->left = leaf->left;
-	group->gone = leaf->gone;
+	group->turn = leaf->turn;
+	group->joined = leaf->joined;
 	/* It pays for these. */
 	for (i = 0; i < 2; i++) {
 		group->member.longest_us[i] = leaf->member.longest_us[i];
@@ -779,6 +801,7 @@ void fairwq_tree_make_group(struct fairwq_tree *tree, struct fairwq_node *leaf,
 	leaf->vtime = 0;
 	leaf->left = 0;
 	leaf->early = 0;
+	leaf->behind = 0;
 	if (sorted) {
 		leaf->key = 0;
 		insert(leaf, group);

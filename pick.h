@@ -61,28 +61,28 @@ enum fairwq_standing {
 struct fairwq_node {
 	struct rb_node rb;		/* while it leads */
 	u64 key;			/* what the parent sorts by */
-	union {
-		u64 vtime;		/* service received / weight */
-		u64 turn;		/* of a rank: what a turn costs a newcomer */
-	};
+	u64 vtime;			/* service received / weight */
+	u64 turn;			/* what its last turn was charged, likewise; */
+					/* of a rank: what a turn costs a newcomer */
 	struct fairwq_node *parent;	/* NULL: a rank of the tree */
 	u64 service;			/* what turns cost in all, whatever the weight */
 	struct list_head equals;	/* eligible: a ring, by arrival, from who leads on */
 	struct rb_root_cached children;	/* eligible, by key; the first of equals */
 	struct fairwq_node *last;	/* of @children; NULL: there are none */
 	u64 clock;			/* vtime of the child that was served last */
-	s64 behind;			/* how far behind the clock when it joined last */
+	u64 step;			/* how far @clock went on at once, the most of late */
+	s64 behind;			/* how far behind the clock it joined last, */
+					/* if turns were under way */
 	u16 open;			/* turns charged and not corrected */
 	u16 early;			/* of these, charged before it joined last */
 	u16 weight;
 	u16 rest;			/* what vtime lacks, in 1 / weight */
 	u8 standing;			/* enum fairwq_standing */
-	bool stays;			/* is about to join as if it had never left */
+	bool joined;			/* and was not served since */
 	bool waits;			/* of the caller: has a backlog, and is counted */
 	u8 lap;				/* of @clock: how often it has been through a lap */
 	u8 left;			/* @lap of its parent when it left last */
 	u32 since;			/* of the caller: number of its last turn */
-	u32 gone;			/* likewise: of the last one of any, when it left */
 	struct fairwq_member member;
 };
 
@@ -105,7 +105,6 @@ void fairwq_tree_set_weight(struct fairwq_tree *tree, struct fairwq_node *node,
 			    u32 weight);
 void fairwq_tree_add(struct fairwq_tree *tree, struct fairwq_node *node,
 		     u64 arrival);
-void fairwq_tree_keep_place(struct fairwq_tree *tree, struct fairwq_node *node, u32 turn);
 void fairwq_tree_del(struct fairwq_tree *tree, struct fairwq_node *node);
 struct fairwq_node *fairwq_tree_pick(const struct fairwq_tree *tree);
 bool fairwq_tree_charge(struct fairwq_tree *tree, struct fairwq_node *node,

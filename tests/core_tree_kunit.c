@@ -331,6 +331,65 @@ static void clock_waits_for_those_that_wait(struct kunit *test)
 	tree_expect(test, t, 10, "02020202");
 }
 
+/* ---- one that was not away ---------------------------------------------- */
+
+/* Node 0 has reached its limit. So many turns of others later its turn has ended. */
+static void at_limit(struct kunit *test, struct tree_case *t, const char *meanwhile)
+{
+	KUNIT_EXPECT_EQ(test, 0U, tree_turn(t, 10));
+	fairwq_tree_del(&t->tree, &t->node[0]);
+	tree_expect(test, t, 10, meanwhile);
+	fairwq_tree_add(&t->tree, &t->node[0], 0);
+	fairwq_tree_correct(&t->tree, &t->node[0], 0);
+}
+
+/* It is not behind others that wait at the clock, until it has had as much as they. */
+static void limit_is_no_absence(struct kunit *test)
+{
+	struct tree_case *t = tree_case(test);
+	unsigned int i;
+
+	for (i = 0; i < 3; i++)
+		fairwq_tree_add(&t->tree, &t->node[i], 0);
+	at_limit(test, t, "12121");
+	KUNIT_EXPECT_EQ(test, 20ULL, t->rank->clock);
+	at_limit(test, t, "");
+	tree_expect(test, t, 10, "201");
+	/* It is charged from the clock on: nothing of it is seen while it stays. */
+	KUNIT_EXPECT_EQ(test, 30ULL, t->node[0].vtime);
+}
+
+/* What it could not have used for long is forgotten: a turn and a step are left. */
+static void limit_is_no_credit(struct kunit *test)
+{
+	struct tree_case *t = tree_case(test);
+	unsigned int i;
+
+	for (i = 0; i < 3; i++)
+		fairwq_tree_add(&t->tree, &t->node[i], 0);
+	at_limit(test, t, "121212121212121");
+	KUNIT_EXPECT_EQ(test, 70ULL, t->rank->clock);
+	for (i = 0; i < 2; i++)
+		at_limit(test, t, "");
+	tree_expect(test, t, 10, "20");
+}
+
+/* When it has been idle in between it was away. */
+static void idle_is_absence(struct kunit *test)
+{
+	struct tree_case *t = tree_case(test);
+	unsigned int i;
+
+	for (i = 0; i < 3; i++)
+		fairwq_tree_add(&t->tree, &t->node[i], 0);
+	tree_expect(test, t, 10, "0");
+	fairwq_tree_del(&t->tree, &t->node[0]);
+	tree_expect(test, t, 10, "12121");
+	fairwq_tree_correct(&t->tree, &t->node[0], 0);
+	fairwq_tree_add(&t->tree, &t->node[0], 0);
+	tree_expect(test, t, 10, "201");
+}
+
 /* ---- a clock that wraps ------------------------------------------------ */
 
 /*
@@ -950,6 +1009,9 @@ static struct kunit_case fair_cases[] = {
 	KUNIT_CASE(newcomers_below_an_owner),
 	KUNIT_CASE(newcomers_by_weight),
 	KUNIT_CASE(clock_waits_for_those_that_wait),
+	KUNIT_CASE(limit_is_no_absence),
+	KUNIT_CASE(limit_is_no_credit),
+	KUNIT_CASE(idle_is_absence),
 	KUNIT_CASE(old_debt_is_forgotten),
 	KUNIT_CASE(young_debt_is_kept),
 	KUNIT_CASE(low_share_is_of_cost),

@@ -377,6 +377,56 @@ static void pause_holds_back_without_credit(struct kunit *test)
 	fairwq_pool_flush(mock->pool);
 }
 
+/* An item that holds a runner up. */
+static struct mock_gate *order_gate(struct kunit *test, struct fairwq_batch *batch)
+{
+	struct mock_gate *gate = kunit_kzalloc(test, sizeof(*gate), GFP_KERNEL);
+	struct mock *mock = test->priv;
+
+	KUNIT_ASSERT_NOT_NULL(test, gate);
+	mock_gate_init(gate);
+	gate->next = mock->gates;
+	mock->gates = gate;
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(batch, &gate->work));
+	return gate;
+}
+
+/*
+ * An item of a batch with a limit of 1 takes long, while a second runner serves others.
+ * Then that runner is held up, so that the order is that of the first one. The batch is
+ * behind the others by three turns. It was not away, so it has two turns at once, and then
+ * each third one. If it was away it waits for those that were there.
+ */
+static void limit_is_not_away(struct kunit *test)
+{
+	struct fairwq_batch_attrs attrs = { .max_active = 1 };
+	struct mock *mock = test->priv;
+	struct mock_gate *first, *second;
+	struct fairwq_batch *a, *b, *l;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	l = fairwq_batch_create(mock->pool, &attrs, "limited");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(l));
+	first = order_gate(test, l);
+	mock_await(test, &first->entered);
+	mock_queue(test, l, 'l', 4);
+	a = mock_batch(test, "a");
+	b = mock_batch(test, "b");
+	mock_queue(test, a, 'a', 3);
+	mock_queue(test, b, 'b', 6);
+	second = order_gate(test, a);
+	mock_queue(test, a, 'a', 2);
+	mock_open(test);
+	mock_await(test, &second->entered);
+	complete_all(&first->open);
+	mock_expect(test, "ababab" "llblabl" "ab");
+	complete_all(&second->open);
+	fairwq_batch_dispose(a);
+	fairwq_batch_dispose(b);
+	fairwq_batch_dispose(l);
+	fairwq_pool_flush(mock->pool);
+}
+
 /* ---- arrival order ---------------------------------------------------- */
 
 /* FIFO serves in the order of arrival, over all batches, whatever their weight. */
@@ -624,6 +674,7 @@ static struct kunit_case order_cases[] = {
 	KUNIT_CASE(dispose_from_an_item_keeps_the_order),
 	KUNIT_CASE(last_batch_of_a_priority_goes),
 	KUNIT_CASE(pause_holds_back_without_credit),
+	KUNIT_CASE(limit_is_not_away),
 	KUNIT_CASE(fifo_policy_is_arrival_order),
 	KUNIT_CASE(policy_of_a_standing_backlog),
 	KUNIT_CASE(policy_back_to_arrival),

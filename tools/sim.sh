@@ -31,6 +31,7 @@ build() {
 		picker estimate_kept -DFAIRWQ_MUTANT=FAIRWQ_MUTANT_ESTIMATE_KEPT &&
 		picker newcomer_first -DFAIRWQ_MUTANT=FAIRWQ_MUTANT_NEWCOMER_FIRST &&
 		picker old_debt_kept -DFAIRWQ_MUTANT=FAIRWQ_MUTANT_OLD_DEBT_KEPT &&
+		picker place_lost -DFAIRWQ_MUTANT=FAIRWQ_MUTANT_PLACE_LOST &&
 		picker low_by_turns -DFAIRWQ_MUTANT=FAIRWQ_MUTANT_LOW_BY_TURNS &&
 		picker linear -DPICKER_LINEAR &&
 		picker impatient -DPICKER_PATIENCE=640 || return

@@ -32,6 +32,7 @@ extern const struct picker picker_weight_ignored;
 extern const struct picker picker_estimate_kept;
 extern const struct picker picker_newcomer_first;
 extern const struct picker picker_old_debt_kept;
+extern const struct picker picker_place_lost;
 extern const struct picker picker_low_by_turns;
 /* Those of picker.c. */
 extern const struct picker picker_linear;

@@ -409,11 +409,11 @@ static void take_out(struct sim *sim, struct sim_client *client)
 		client->in_flight++;
 }
 
-/* It still runs on another runner: the batch has another one, or none. */
+/* It still runs on another runner of the pool: the batch has another one, or none. */
 static bool park(struct sim *sim, struct sim_client *client)
 {
 	if (!random_one_in(&sim->rnd, sim->attrs.park) || sim->attrs.policy == SIM_FIFO ||
-	    sim->nr_parked == sim->attrs.max_active)
+	    sim->nr_parked + 1 >= sim->nr_active)
 		return false;
 	take_out(sim, client);
 	sim->nr_parked++;
@@ -472,12 +472,12 @@ static void turn_ends(struct sim *sim, struct sim_turn *turn)
 	sim->nr_quick -= turn->quick;
 	if (turn->timed)
 		average_add(client, turn->ran / turn->nr);
-	settle(sim, turn);
 	must(sim, client->in_flight, "more turns have ended than were taken");
 	client->in_flight--;
-	turn->client = NULL;
 	if (client->attrs.max_active)
 		update(sim, client);
+	settle(sim, turn);
+	turn->client = NULL;
 }
 
 static u64 time_of(struct sim *sim, struct sim_client *client)
