@@ -134,8 +134,7 @@ static void fairwq_batch_release(struct fairwq_batch *batch)
 	}
 	fairwq_count_releasing(1);
 	INIT_WORK(&batch->reap_work.work, fairwq_batch_release_fn);
-	queue_work(fairwq_mutant(RELEASE_SHARED) ? fairwq_reap_wq : pool->release_wq,
-		   &batch->reap_work.work);
+	queue_work(pool->release_wq, &batch->reap_work.work);
 }
 
 /*
@@ -159,8 +158,6 @@ static void fairwq_batch_reap_fn(struct work_struct *work)
 	if (drained) {
 		WRITE_ONCE(batch->reaped, true);
 		fairwq_window_gone_locked(batch);
-		if (fairwq_mutant(DISPOSE_NONEMPTY))
-			fairwq_batch_set_eligible_locked(batch, false);
 	}
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	if (drained)
@@ -190,13 +187,12 @@ void fairwq_batch_retire(struct fairwq_batch *batch)
 	 * Once. Who has not seen it is in a section that the grace period waits for.
 	 * Pairs with fairwq_refusal(). Model: tests/models/dispose.pml.
 	 */
-	if (test_and_set_bit(FAIRWQ_BATCH_DISPOSED, &batch->flags) &&
-	    !fairwq_mutant(DISPOSE_TWICE))
+	if (test_and_set_bit(FAIRWQ_BATCH_DISPOSED, &batch->flags))
 		return;
 	trace_fairwq_batch(batch, FAIRWQ_BATCH_DISPOSE);
 	/* It is marked: nobody can pause it any more. */
 	fairwq_batch_set_paused(batch, false);
-	if (READ_ONCE(batch->pool->quiet) || fairwq_mutant(DISPOSE_NO_GRACE)) {
+	if (READ_ONCE(batch->pool->quiet)) {
 		queue_work(fairwq_reap_wq, &batch->reap_work.work);
 	} else {
 		fairwq_count_grace();
@@ -334,8 +330,7 @@ static void fairwq_batch_adopt_locked(struct fairwq_batch *batch,
 		parent->group = *group;
 		*group = NULL;
 	}
-	if (!fairwq_mutant(OWNER_IGNORED))
-		fairwq_node_init(&batch->node, parent->group, batch->node.weight);
+	fairwq_node_init(&batch->node, parent->group, batch->node.weight);
 }
 
 /* The batch is complete: everybody may see it. */
@@ -473,10 +468,7 @@ static bool fairwq_batch_look_step(struct fairwq_batch *batch)
 	more = fairwq_batch_sort_step_locked(batch);
 	fairwq_batch_update_locked(batch);
 	/* Who was about to tell of a push may have seen that we looked. */
-	if (!fairwq_mutant(READER_KEEPS_QUIET))
-		fairwq_unlock_kick(pool, flags);
-	else
-		raw_spin_unlock_irqrestore(&pool->lock, flags);
+	fairwq_unlock_kick(pool, flags);
 	rcu_read_unlock();
 	return more;
 }
@@ -517,7 +509,7 @@ void fairwq_batch_wait(struct fairwq_batch *batch)
 	rcu_read_lock();	/* see fairwq_kick_locked() */
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	/* Then the pool may be without runners by now. */
-	reaped = batch->reaped && !fairwq_mutant(FLUSH_REAPED);
+	reaped = batch->reaped;
 	if (!reaped)
 		fairwq_batch_add_barrier_locked(batch, &barrier);
 	fairwq_unlock_kick(pool, flags);

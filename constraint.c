@@ -87,7 +87,7 @@ static long fairwq_kept_word_locked(const struct fairwq_work *work,
 
 	lockdep_assert_held(fairwq_constraint_lock(constraint));
 
-	if (READ_ONCE(work->constraint) != constraint && !fairwq_mutant(TAKEN_UNSEEN))
+	if (READ_ONCE(work->constraint) != constraint)
 		return 0;
 	return fairwq_work_is_kept_back(data) ? data : 0;
 }
@@ -115,7 +115,7 @@ static void fairwq_left_locked(struct fairwq_constraint_lock *lock,
 
 	lockdep_assert_held(&lock->lock);
 
-	if (likely(hlist_empty(&lock->waiters)) || fairwq_mutant(KEPT_UNTOLD))
+	if (likely(hlist_empty(&lock->waiters)))
 		return;
 	hlist_for_each_entry_safe(waiter, next, &lock->waiters, node) {
 		if (waiter->work != work &&
@@ -149,7 +149,7 @@ bool fairwq_wait_kept(struct fairwq_work *work, bool listed)
 	long data;
 
 	/* Without one it is about to be kept back. */
-	if (!constraint || fairwq_mutant(KEPT_POLLED))
+	if (!constraint)
 		return false;
 	init_completion(&waiter.done);
 	raw_spin_lock_irqsave(&lock->lock, flags);
@@ -199,19 +199,6 @@ static struct fairwq_batch *fairwq_let_go_constrained(struct fairwq_work *work)
 	return batch;
 }
 
-/* What is kept back holds its batch. */
-static void fairwq_hold_constrained(struct fairwq_batch *batch)
-{
-	if (!fairwq_mutant(SERIAL_NOT_HELD))
-		fairwq_hold(batch);
-}
-
-static void fairwq_unhold_constrained(struct fairwq_batch *batch)
-{
-	if (!fairwq_mutant(SERIAL_NOT_HELD))
-		fairwq_unhold(batch);
-}
-
 /*
  * Push what was kept back, and let go. Interrupts have been off since then.
  *
@@ -225,7 +212,7 @@ static void fairwq_admit_push(struct fairwq_work *work)
 	fairwq_test_point(FAIRWQ_POINT_ADMITTED, NULL);
 	rcu_read_lock();	/* see fairwq_kick_locked() */
 	fairwq_push_claimed(batch, work);
-	fairwq_unhold_constrained(batch);
+	fairwq_unhold(batch);
 	rcu_read_unlock();
 }
 
@@ -258,7 +245,7 @@ static bool fairwq_listed_room_locked(const struct fairwq_constraint *constraint
 {
 	lockdep_assert_held(fairwq_constraint_lock(constraint));
 
-	return constraint->in_flight < constraint->max + fairwq_mutant(LIMITER_PLUS_ONE);
+	return constraint->in_flight < constraint->max;
 }
 
 static bool fairwq_listed_admit(struct fairwq_constraint *constraint, struct fairwq_work *work)
@@ -273,10 +260,7 @@ static bool fairwq_listed_admit(struct fairwq_constraint *constraint, struct fai
 		constraint->in_flight++;
 		return true;
 	}
-	if (!fairwq_mutant(SERIAL_LIFO) && !fairwq_mutant(LIMITER_LIFO))
-		list_add_tail(&work->node, &constraint->waiting);
-	else
-		list_add(&work->node, &constraint->waiting);
+	list_add_tail(&work->node, &constraint->waiting);
 	return false;
 }
 
@@ -320,7 +304,7 @@ void fairwq_constraint_next_locked(struct fairwq_constraint *constraint, struct 
 	fairwq_test_point(FAIRWQ_POINT_LIMITER_ENDED, NULL);
 	list_for_each_entry_safe(work, next, &constraint->waiting, node) {
 		if (work->place & FAIRWQ_PLACE_BARRIER) {
-			if (constraint->in_flight && !fairwq_mutant(LIMITER_FLUSH_EARLY))
+			if (constraint->in_flight)
 				break;
 		} else {
 			if (!fairwq_listed_room_locked(constraint))
@@ -357,8 +341,6 @@ static void fairwq_listed_complete(struct fairwq_constraint *constraint)
 	fairwq_constraint_next_locked(constraint, &go);
 	raw_spin_unlock(lock);
 	fairwq_test_point(FAIRWQ_POINT_LIMITER_LEFT, NULL);
-	if (fairwq_mutant(LIMITER_LOOKS_BACK))
-		constraint->max = (u8)constraint->max;	/* what it is, as long as it is */
 	fairwq_constraint_go(&go);
 	local_irq_restore(flags);
 }
@@ -374,8 +356,6 @@ bool fairwq_constraint_wait(struct fairwq_constraint *constraint)
 	fairwq_lockdep_wait_constrained(constraint);
 	init_completion(&marker.done);
 	/* Under the lock: what has ended last may still be at the constraint. */
-	if (fairwq_mutant(LIMITER_GONE_EARLY) && !READ_ONCE(constraint->in_flight))
-		return false;
 	raw_spin_lock_irqsave(lock, flags);
 	busy = constraint->in_flight;
 	if (busy)
@@ -434,7 +414,7 @@ static int fairwq_enter(struct fairwq_constraint *constraint, struct fairwq_batc
 		if (admitted)
 			atomic_long_set(&work->data, fairwq_word_admitted(batch));
 		else
-			fairwq_hold_constrained(batch);
+			fairwq_hold(batch);
 	}
 	raw_spin_unlock(lock);
 	if (admitted)
@@ -450,7 +430,7 @@ static int fairwq_enter_own(struct fairwq_constraint *constraint, struct fairwq_
 
 	if (ret != FAIRWQ_CLAIMED)
 		return ret;
-	fairwq_hold_constrained(batch);
+	fairwq_hold(batch);
 	/* Unless it says so, @work may have gone on by then, and be over. */
 	if (constraint->ops->admit(constraint, work))
 		fairwq_constraint_admit(work);
@@ -470,8 +450,6 @@ static int fairwq_queue_through(struct fairwq_constraint *constraint,
 	if (ret <= 0)
 		return ret;
 	local_irq_save(flags);	/* until it is pushed, if it is: see above */
-	if (fairwq_mutant(ENTER_UNMASKED))
-		local_irq_restore(flags);
 	ret = constraint->ops->remove ? fairwq_enter(constraint, batch, work) :
 					fairwq_enter_own(constraint, batch, work);
 	local_irq_restore(flags);
@@ -532,7 +510,7 @@ int fairwq_cancel_constrained(struct fairwq_work *work, long data, bool wait)
 	raw_spin_unlock_irqrestore(lock, flags);
 	if (!batch)
 		return FAIRWQ_AGAIN;
-	fairwq_unhold_constrained(batch);
+	fairwq_unhold(batch);
 	return 1;
 }
 

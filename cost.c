@@ -49,10 +49,8 @@ static u32 fairwq_guess_locked(struct fairwq_batch *batch)
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	if (!fairwq_mutant(AVERAGE_CHARGED))
-		guess = max3(guess, (u64)stats->longest[0], (u64)stats->longest[1]);
-	if (!fairwq_mutant(GUESS_UNBOUNDED))
-		guess = min(guess, FAIRWQ_GUESS_MAX_NS);
+	guess = max3(guess, (u64)stats->longest[0], (u64)stats->longest[1]);
+	guess = min(guess, FAIRWQ_GUESS_MAX_NS);
 	return clamp_t(u64, guess ?: (u64)slice_us * NSEC_PER_USEC, 1, U32_MAX);
 }
 
@@ -81,7 +79,7 @@ void fairwq_cost_charge_locked(struct fairwq_turn *turn)
 	turn->era = pool->era;
 	turn->charged = 0;
 	if (pool->policy == FAIRWQ_FAIR_TIME) {
-		turn->charged = fairwq_mutant(NO_GUESS) ? 1 : fairwq_guess_locked(batch);
+		turn->charged = fairwq_guess_locked(batch);
 		turn->timed = true;
 		fairwq_window_cost_locked(batch, turn->charged);
 		cost = (u64)turn->charged << FAIRWQ_COST_NS_SHIFT;
@@ -97,7 +95,7 @@ static s64 fairwq_settle_turns_locked(const struct fairwq_turn *turn)
 {
 	lockdep_assert_held(&turn->batch->pool->lock);
 
-	return fairwq_mutant(STREAK_FREE) ? 0 : (turn->nr - 1) * FAIRWQ_COST_TURN;
+	return (turn->nr - 1) * FAIRWQ_COST_TURN;
 }
 
 /* What counts is time: the turn was charged a guess. */
@@ -128,14 +126,12 @@ void fairwq_cost_settle_locked(const struct fairwq_turn *turn)
 		fairwq_window_streak_locked(batch, turn->streak, turn->took);
 	if (unlikely(turn->nr > 1))
 		fairwq_batch_turns_locked(batch, turn->nr - 1);
-	if (turn->era != pool->era && !fairwq_mutant(OLD_TURN_CORRECTED))
+	if (turn->era != pool->era)
 		return;
 	if (pool->policy == FAIRWQ_FAIR_TIME)
 		delta = fairwq_settle_time_locked(turn);
 	else
 		delta = fairwq_settle_turns_locked(turn);
-	if (fairwq_mutant(EXCESS_FORGIVEN))
-		delta = min(delta, 0LL);
 	fairwq_tree_correct(&pool->tree, &batch->node, delta);
 	if (delta && turn->jumps)
 		fairwq_tree_pay(&pool->tree, &batch->node, delta);
@@ -167,8 +163,6 @@ void fairwq_cost_new_era_locked(struct fairwq_pool *pool)
 	fairwq_tree_init(&pool->tree, pool->policy == FAIRWQ_FIFO);
 	pool->tree.patience = patience;
 	fairwq_cost_set_turn_locked(pool);
-	if (fairwq_mutant(OLD_UNIT_KEPT))
-		return;
 	list_for_each_entry(batch, &pool->batches, link)
 		for (node = &batch->node; node->parent; node = node->parent)
 			fairwq_node_reset(node);

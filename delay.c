@@ -35,15 +35,9 @@ static int fairwq_claim_held(struct fairwq_batch *batch, struct fairwq_work *wor
 	ret = fairwq_claim(batch, work, flag);
 	if (ret != FAIRWQ_CLAIMED)
 		fairwq_unreserve(batch);
-	else if (!fairwq_mutant(DELAY_NOT_HELD))
+	else
 		fairwq_hold(batch);
 	return ret;
-}
-
-static void fairwq_let_go_held(struct fairwq_batch *batch)
-{
-	if (!fairwq_mutant(DELAY_NOT_HELD))
-		fairwq_unhold(batch);
 }
 
 /*
@@ -58,11 +52,9 @@ static void fairwq_push_held(struct fairwq_work *work)
 {
 	struct fairwq_batch *batch = fairwq_work_batch(atomic_long_read(&work->data));
 
-	if (fairwq_mutant(DELAY_WORD_LEFT))
-		atomic_long_set(&work->data, (long)batch | FAIRWQ_WORK_PENDING);
 	rcu_read_lock();	/* see fairwq_kick_locked() */
 	fairwq_push_claimed(batch, work);
-	fairwq_let_go_held(batch);
+	fairwq_unhold(batch);
 	rcu_read_unlock();
 }
 
@@ -118,8 +110,6 @@ bool fairwq_cancel_delayed(struct fairwq_work *work)
 		local_irq_restore(flags);
 		return false;
 	}
-	if (fairwq_mutant(DELAY_TWO_STEPS))
-		local_irq_restore(flags);
 	batch = fairwq_work_batch(atomic_long_read(&work->data));
 	fairwq_test_point(FAIRWQ_POINT_DELAY_DELETED, batch);
 	fairwq_unreserve(batch);
@@ -129,7 +119,7 @@ bool fairwq_cancel_delayed(struct fairwq_work *work)
 	 */
 	atomic_long_set_release(&work->data, 0);
 	local_irq_restore(flags);
-	fairwq_let_go_held(batch);
+	fairwq_unhold(batch);
 	return true;
 }
 

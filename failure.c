@@ -90,8 +90,6 @@ void fairwq_report_failure(int err)
 		return;
 	}
 	might_sleep();
-	if (fairwq_mutant(SERIAL_FAILED))
-		((struct fairwq_turn *)turn)->constraint = NULL;
 	failure = (struct fairwq_failure) {
 		.pool = turn->batch->pool,
 		.batch = turn->batch,
@@ -99,8 +97,6 @@ void fairwq_report_failure(int err)
 		.err = err,
 	};
 	fairwq_failure_count(turn->batch);
-	if (fairwq_mutant(FAILURE_UNTOLD))
-		return;
 	down_read(&failure.pool->failure_rwsem);
 	raw_notifier_call_chain(&failure.pool->failure_chain, FAIRWQ_EVENT_FAILURE, &failure);
 	up_read(&failure.pool->failure_rwsem);

@@ -146,7 +146,7 @@ static int fairwq_revive(struct fairwq_work *work, long data)
 
 	fairwq_test_point(FAIRWQ_POINT_QUEUE_REVIVE, batch);
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	if (READ_ONCE(work->disabled) && !fairwq_mutant(DISABLE_REVIVED)) {
+	if (READ_ONCE(work->disabled)) {
 		ret = -ECANCELED;
 	} else if (atomic_long_try_cmpxchg(&work->data, &data,
 					   data & ~FAIRWQ_WORK_CANCELED)) {
@@ -167,10 +167,6 @@ static int fairwq_revive(struct fairwq_work *work, long data)
  */
 static bool fairwq_may_revive(long wanted)
 {
-	if (fairwq_mutant(SERIAL_REVIVED))
-		wanted &= ~FAIRWQ_WORK_CONSTRAINED;
-	if (fairwq_mutant(GRACE_REVIVED))
-		wanted &= ~FAIRWQ_WORK_GRACE;
 	return !(wanted & (FAIRWQ_WORK_CONSTRAINED | FAIRWQ_WORK_GRACE));
 }
 

@@ -54,10 +54,7 @@ static void fairwq_link_locked(struct fairwq_batch *batch, struct fairwq_work *w
 			(long)batch | FAIRWQ_WORK_PENDING | FAIRWQ_WORK_LINKED);
 	work->place = FAIRWQ_PLACE_FIFO;
 	/* The newest comes first, and ends up last. */
-	if (!fairwq_mutant(FIFO_REVERSED))
-		list_add(&work->node, &batch->sorted);
-	else
-		list_add_tail(&work->node, &batch->sorted);
+	list_add(&work->node, &batch->sorted);
 	batch->nr_fifo++;
 }
 
@@ -82,7 +79,7 @@ static void fairwq_sort_locked(struct fairwq_batch *batch, unsigned int max)
 	batch->unsorted = node;
 	if (!node)
 		list_splice_tail_init(&batch->sorted, &batch->fifo);
-	else if (list_empty(&batch->sort_link) && !fairwq_mutant(SORT_FORGOTTEN))
+	else if (list_empty(&batch->sort_link))
 		list_add_tail(&batch->sort_link, &batch->pool->sorting);
 }
 
@@ -97,7 +94,7 @@ void fairwq_batch_splice_locked(struct fairwq_batch *batch)
 /* Or some. Returns whether there is more, for a runner to go on with if need be. */
 bool fairwq_batch_sort_step_locked(struct fairwq_batch *batch)
 {
-	fairwq_sort_locked(batch, fairwq_mutant(SORT_AT_ONCE) ? UINT_MAX : SORT_STEP);
+	fairwq_sort_locked(batch, SORT_STEP);
 	return batch->unsorted;
 }
 
@@ -156,13 +153,11 @@ static bool fairwq_batch_idle_locked(struct fairwq_batch *batch)
 		 * other. Model: tests/models/queue.pml.
 		 */
 		smp_mb();
-		if (llist_empty(&batch->incoming) || fairwq_mutant(RECHECK_SKIPPED))
+		if (llist_empty(&batch->incoming))
 			return false;
 		WRITE_ONCE(batch->watched, true);
 		if (fairwq_batch_sort_step_locked(batch) || !list_empty(&batch->fifo))
 			return !list_empty(&batch->fifo);
-		if (fairwq_mutant(DROP_WATCHED))
-			return false;
 	}
 }
 
@@ -178,8 +173,6 @@ static bool fairwq_batch_at_limit_locked(const struct fairwq_batch *batch)
 {
 	unsigned int in_flight = batch->in_flight[0] + batch->in_flight[1];
 
-	if (fairwq_mutant(LIMIT_PLUS_ONE) && in_flight)
-		in_flight--;
 	return in_flight >= batch->max_active &&
 	       !(fairwq_head_locked(batch)->place & FAIRWQ_PLACE_TAKEN);
 }
@@ -188,7 +181,7 @@ static bool fairwq_batch_held_locked(const struct fairwq_batch *batch)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	if (batch->paused && !fairwq_mutant(PAUSE_IGNORED))
+	if (batch->paused)
 		return true;
 	return batch->nr_canceling;
 }
@@ -271,7 +264,7 @@ static void fairwq_batch_fire_barriers_locked(struct fairwq_batch *batch)
 		barrier->color = batch->color;
 		batch->color ^= 1;
 		batch->barrier = barrier;
-		if (!batch->in_flight[barrier->color] || fairwq_mutant(FLUSH_EARLY))
+		if (!batch->in_flight[barrier->color])
 			fairwq_barrier_done_locked(batch);
 		else
 			fairwq_yield_locked(batch->pool);
@@ -437,10 +430,8 @@ bool fairwq_batch_is_idle_locked(const struct fairwq_batch *batch)
 /* And nothing can come. */
 bool fairwq_batch_drained_locked(const struct fairwq_batch *batch)
 {
-	if (!batch->closed || (batch->reaped && !fairwq_mutant(DISPOSE_TWICE)))
+	if (!batch->closed || batch->reaped)
 		return false;
-	if (fairwq_mutant(DISPOSE_NONEMPTY))
-		return true;
 	return fairwq_batch_is_idle_locked(batch) && !atomic_read(&batch->nr_held);
 }
 
@@ -470,8 +461,7 @@ void fairwq_batch_reap_locked(struct fairwq_batch *batch)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	if (!fairwq_batch_drained_locked(batch) || batch->reaping ||
-	    fairwq_mutant(DISPOSE_LEAK))
+	if (!fairwq_batch_drained_locked(batch) || batch->reaping)
 		return;
 	batch->reaping = true;
 	queue_work(fairwq_reap_wq, &batch->reap_work.work);
@@ -503,7 +493,7 @@ void fairwq_batch_turn_end_locked(const struct fairwq_turn *turn)
 		fairwq_turn_stats_locked(turn);
 	if (unlikely(!list_empty(&batch->pool->waiters)))
 		fairwq_waiters_done_locked(batch->pool, turn->number);
-	if (turn->held && !fairwq_mutant(SERIAL_NOT_HELD))
+	if (turn->held)
 		atomic_sub(turn->held, &batch->nr_held);
 	fairwq_batch_turn_over_locked(batch, turn->color);
 	/* It may have been at its limit: for the tree the turn is still under way then. */

@@ -190,9 +190,8 @@ static struct fairwq_flow *fairwq_flow_claim(struct fairwq_flows *flows, u64 key
 
 	raw_spin_lock_irqsave(&flows->lock, flags);
 	flow = fairwq_flow_find(flows, key);
-	if (flow && !(new && fairwq_mutant(FLOW_MADE_TWICE))) {
-		if (!fairwq_mutant(FLOW_NOT_OPENED))
-			WRITE_ONCE(flow->closed, false);
+	if (flow) {
+		WRITE_ONCE(flow->closed, false);
 		WRITE_ONCE(flow->used, true);
 	} else if (new) {
 		flow = new;
@@ -248,8 +247,7 @@ static struct fairwq_flow *fairwq_flow_get(struct fairwq_flows *flows, u64 key)
 	if (unlikely(!flow || READ_ONCE(flow->closed))) {
 		fairwq_test_point(FAIRWQ_POINT_FLOW_CLOSED,
 				  flow ? flow->batch : flows->shared);
-		if (!flow || !fairwq_mutant(FLOW_NO_RETRY))
-			return fairwq_flow_obtain(flows, key);
+		return fairwq_flow_obtain(flows, key);
 	}
 	fairwq_test_point(FAIRWQ_POINT_FLOW_FOUND, flow->batch);
 	/* The line is everybody's: written only if that says something new. */
@@ -265,7 +263,7 @@ static int fairwq_flows_fall_back(struct fairwq_flows *flows, struct fairwq_work
 	unsigned long flags;
 	int ret;
 
-	ret = fairwq_mutant(FLOW_FALLBACK_LOST) ? 1 : fairwq_queue(flows->shared, work);
+	ret = fairwq_queue(flows->shared, work);
 	if (ret != 1)
 		return ret;
 	atomic64_inc(&flows->fallbacks);
@@ -320,7 +318,7 @@ EXPORT_SYMBOL_GPL(fairwq_flows_fallbacks);
 static bool fairwq_flow_expired_locked(struct fairwq_flows *flows,
 				       struct fairwq_flow *flow, unsigned long now)
 {
-	bool idle = fairwq_batch_is_idle(flow->batch) || fairwq_mutant(FLOW_SWEEP_BUSY);
+	bool idle = fairwq_batch_is_idle(flow->batch);
 	unsigned long limit = READ_ONCE(flows->idle);
 
 	lockdep_assert_held(&flows->lock);
@@ -359,7 +357,7 @@ static bool fairwq_flow_remove_locked(struct fairwq_flows *flows, struct fairwq_
 
 	if (!flow->closed)
 		return false;
-	if (!fairwq_batch_is_idle(flow->batch) && !fairwq_mutant(FLOW_SWEEP_BUSY)) {
+	if (!fairwq_batch_is_idle(flow->batch)) {
 		WRITE_ONCE(flow->closed, false);
 		return false;
 	}
@@ -387,8 +385,7 @@ static void fairwq_flows_remove_some(struct fairwq_flows *flows, struct list_hea
 
 	list_for_each_entry_safe(flow, next, &removed, link) {
 		fairwq_test_point(FAIRWQ_POINT_FLOW_REMOVED, flow->batch);
-		if (!fairwq_mutant(FLOW_LEAK))
-			fairwq_flow_free(flow);
+		fairwq_flow_free(flow);
 	}
 }
 
@@ -410,8 +407,7 @@ static void fairwq_flows_sweep(struct fairwq_flows *flows, unsigned long now)
 	if (!list_empty(&closed)) {
 		fairwq_test_point(FAIRWQ_POINT_FLOWS_SWEEP_CLOSED, flows->shared);
 		/* Who found one open has pushed. Pairs with fairwq_flow_get(). No model. */
-		if (!fairwq_mutant(FLOW_NO_GRACE))
-			synchronize_rcu();
+		synchronize_rcu();
 		fairwq_test_point(FAIRWQ_POINT_FLOWS_SWEEP_WAITED, flows->shared);
 	}
 	while (!list_empty(&closed)) {
@@ -525,8 +521,7 @@ EXPORT_SYMBOL_GPL(fairwq_flows_create);
 /* Wait for what a batch of the flows holds, and let go of it. */
 static void fairwq_flows_end_batch(struct fairwq_batch *batch)
 {
-	if (!fairwq_mutant(FLOWS_DESTROY_EARLY))
-		fairwq_batch_flush(batch);
+	fairwq_batch_flush(batch);
 	fairwq_batch_put(batch);
 }
 
@@ -545,8 +540,7 @@ void fairwq_flows_destroy(struct fairwq_flows *flows)
 	WRITE_ONCE(flows->dying, true);
 	fairwq_test_point(FAIRWQ_POINT_FLOWS_DYING, flows->shared);
 	/* Who has not seen that has pushed. Pairs with fairwq_flows_queue(). No model. */
-	if (!fairwq_mutant(FLOWS_DESTROY_NO_GRACE))
-		synchronize_rcu();
+	synchronize_rcu();
 	cancel_delayed_work_sync(&flows->sweep);
 	/* All of them first: what they hold runs while we wait for one. */
 	list_for_each_entry(flow, &flows->list, link)

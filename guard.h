@@ -62,7 +62,7 @@ static __always_inline void fairwq_call(struct fairwq_work *work,
 #endif
 	fairwq_lockdep_ran_constrained(turn->constraint);
 	fairwq_lockdep_ran(pool);
-	if (!fairwq_footing_kept(footing) && !fairwq_mutant(LEAK_UNSEEN))
+	if (!fairwq_footing_kept(footing))
 		fairwq_leak(footing, turn->func, turn->batch);
 }
 

@@ -41,7 +41,6 @@
 #include <linux/workqueue.h>
 
 #include "fairwq.h"
-#include "mutant.h"
 #include "pick.h"
 #include "stats.h"
 
@@ -523,8 +522,7 @@ int fairwq_cancel_constrained(struct fairwq_work *work, long data, bool wait);
 	const struct fairwq_constraint *__own = (whose);			\
 	const struct fairwq_turn *__turn = fairwq_own_turn();		\
 									\
-	WARN_ONCE(__turn && __turn->constraint == __own &&		\
-		  !fairwq_mutant(LIMITER_SELF),				\
+	WARN_ONCE(__turn && __turn->constraint == __own,		\
 		  "fairwq: item %ps of batch %s/%s would wait for itself in %s of %p\n", \
 		  __turn->func, __turn->batch->pool->name,		\
 		  __turn->batch->name, what, __own);			\
@@ -739,7 +737,7 @@ static inline int fairwq_unless_pending(const struct fairwq_work *work, int ret)
 	smp_mb();
 	if (!fairwq_work_pending(work) || READ_ONCE(work->disabled))
 		return ret;
-	return fairwq_mutant(PENDING_REFUSED) ? ret : 0;
+	return 0;
 }
 
 /*
@@ -767,7 +765,7 @@ static inline int fairwq_claim_as(struct fairwq_batch *batch, struct fairwq_work
 	 * Set PENDING, then load @disabled. Pairs with fairwq_disable(). Model:
 	 * tests/models/disable.pml.
 	 */
-	if (likely(!READ_ONCE(work->disabled)) || fairwq_mutant(DISABLE_LATE))
+	if (likely(!READ_ONCE(work->disabled)))
 		return FAIRWQ_CLAIMED;
 	return fairwq_unclaim(work);
 }

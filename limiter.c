@@ -24,7 +24,7 @@ void fairwq_limiter_destroy(struct fairwq_limiter *limiter)
 	might_sleep();
 	if (fairwq_constraint_from_inside(&limiter->constraint, __func__))
 		return;
-	WRITE_ONCE(limiter->constraint.dead, !fairwq_mutant(LIMITER_OPEN));
+	WRITE_ONCE(limiter->constraint.dead, true);
 	while (fairwq_constraint_wait(&limiter->constraint))
 		;
 }

@@ -79,9 +79,6 @@ bool fairwq_park_locked(struct fairwq_runner *runner, struct fairwq_batch *batch
 	bool parked;
 
 	lockdep_assert_held(&runner->pool->lock);
-
-	if (fairwq_mutant(REENTRANT))
-		return false;
 	/* In one section: the other runner may go with its pool, and is not found any more. */
 	rcu_read_lock();
 	other = fairwq_runs_at(work);

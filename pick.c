@@ -39,7 +39,6 @@
 #include <linux/math64.h>
 #include <linux/minmax.h>
 
-#include "mutant.h"
 #include "pick.h"
 
 #define NODE_DFL_WEIGHT		100U
@@ -326,7 +325,7 @@ static u64 newcomer_turn(const struct fairwq_node *node)
  */
 static bool was_long_away(const struct fairwq_node *node, const struct fairwq_node *parent)
 {
-	return (u8)(parent->lap - node->left) > 1 && !fairwq_mutant(OLD_DEBT_KEPT);
+	return (u8)(parent->lap - node->left) > 1;
 }
 
 /*
@@ -339,9 +338,7 @@ static u64 joins_at(const struct fairwq_node *node, const struct fairwq_node *pa
 	u64 lead = node->vtime - parent->clock;
 
 	if (!node->service)
-		return parent->clock + (fairwq_mutant(NEWCOMER_FIRST) ? 0 : newcomer_turn(node));
-	if (fairwq_mutant(SAVED_CREDIT))
-		return node->vtime;
+		return parent->clock + newcomer_turn(node);
 	if (was_long_away(node, parent) || lead > FAIRWQ_MAX_LEAD)
 		return parent->clock;
 	return node->vtime;
@@ -355,8 +352,6 @@ static s64 above_zero(s64 x)
 /* It goes before those at the clock if it was behind, until it is served. */
 static u64 key_of(const struct fairwq_node *node)
 {
-	if (fairwq_mutant(PLACE_LOST))
-		return node->vtime;
 	return node->vtime - (node->joined && node->behind > 0);
 }
 
@@ -377,8 +372,6 @@ static void leave(struct fairwq_node *node, const struct fairwq_node *parent)
 {
 	s64 kept = min_t(s64, above_zero(node->behind), node->turn + parent->step);
 
-	if (fairwq_mutant(PLACE_LOST))
-		return;
 	node->vtime -= kept;
 	node->behind -= kept;
 	if (node->behind <= 0)
@@ -530,8 +523,6 @@ static bool jumps(const struct fairwq_tree *tree, unsigned int rank)
 void fairwq_tree_pay(struct fairwq_tree *tree, const struct fairwq_node *node,
 		     s64 cost)
 {
-	if (fairwq_mutant(LOW_BY_TURNS))
-		return;
 	tree->waited[fairwq_node_rank(tree, node)] -= tree->patience * cost;
 }
 
@@ -540,8 +531,6 @@ static bool note_rank(struct fairwq_tree *tree, const struct fairwq_node *node, 
 {
 	unsigned int rank = fairwq_node_rank(tree, node);
 
-	if (fairwq_mutant(LOW_BY_TURNS))
-		cost = tree->rank[rank].turn;
 	note_others(tree, rank, cost);
 	if (jumps(tree, rank)) {
 		tree->waited[rank] -= (s64)(tree->patience * cost);
@@ -564,7 +553,7 @@ static void resort(struct fairwq_node *node, struct fairwq_node *parent)
 static void serve(struct fairwq_node *node, u64 from, u64 cost)
 {
 	node->service += cost;
-	node->turn = fairwq_mutant(WEIGHT_IGNORED) ? (s64)cost : scaled(node, cost);
+	node->turn = scaled(node, cost);
 	node->vtime = from + node->turn;
 	node->joined = false;
 }
@@ -591,13 +580,12 @@ static void advance_clock(struct fairwq_node *parent, u64 start)
 static void charge_one(struct fairwq_node *node, struct fairwq_node *parent,
 		       u64 cost)
 {
-	u64 from = fairwq_mutant(PICK_FROM_OLD_POINTER) ? parent->clock :
-							  node->vtime;
+	u64 from = node->vtime;
 	struct fairwq_node *first;
 
 	take_out(node, parent);
 	first = fairwq_node_first(parent);
-	if (first && before(first->key, node->vtime) && !fairwq_mutant(CLOCK_AHEAD))
+	if (first && before(first->key, node->vtime))
 		advance_clock(parent, first->key);
 	else
 		advance_clock(parent, node->vtime);
@@ -643,7 +631,7 @@ static s64 correction(struct fairwq_node *node, s64 delta)
 	s64 forgiven;
 
 	node->open -= !!node->open;
-	if (!node->early || fairwq_mutant(FORGIVEN_TWICE))
+	if (!node->early)
 		return delta;
 	node->early--;
 	forgiven = above_zero(node->behind);
@@ -660,8 +648,6 @@ static void correct_one(struct fairwq_node *node, struct fairwq_node *parent,
 		return;
 	}
 	node->service += delta;
-	if (fairwq_mutant(ESTIMATE_KEPT))
-		return;
 	node->vtime += correction(node, scaled(node, delta));
 	/* A larger one would be taken for a virtual time that has wrapped. */
 	if (!before(node->vtime, parent->clock) && node->vtime - parent->clock > FAIRWQ_MAX_LEAD)
@@ -702,7 +688,7 @@ static void correct_one(struct fairwq_node *node, struct fairwq_node *parent,
 void fairwq_tree_correct(struct fairwq_tree *tree, struct fairwq_node *node,
 			 s64 delta)
 {
-	if (delta && !fairwq_mutant(LOW_BY_TURNS))
+	if (delta)
 		note_others(tree, fairwq_node_rank(tree, node), delta);
 	if (tree->by_arrival)
 		return;
@@ -739,8 +725,6 @@ void fairwq_tree_set_weight(struct fairwq_tree *tree, struct fairwq_node *node,
 	node->behind = 0;
 	if (behind)
 		lead = -lead;
-	if (fairwq_mutant(DEBT_FORGOTTEN))
-		lead = 0;
 	if (lead > FAIRWQ_MAX_LEAD || (!fairwq_node_eligible(node) &&
 				       was_long_away(node, node->parent)))
 		return;

@@ -457,8 +457,7 @@ static bool fairwq_pool_is_private(struct fairwq_pool *pool)
 	rcu_read_lock();
 	list_for_each_entry_rcu(batch, &pool->batches, link) {
 		private = READ_ONCE(batch->closed) ||
-			  (batch->is_default && kref_read(&batch->refs) == 2) ||
-			  fairwq_mutant(DESTROY_NO_GRACE);
+			  (batch->is_default && kref_read(&batch->refs) == 2);
 		if (!private)
 			break;
 	}

@@ -63,8 +63,6 @@ struct fairwq_runner *fairwq_wake_locked(struct fairwq_pool *pool)
 
 	if (pool->nr_active >= pool->max_active)
 		return NULL;
-	if (fairwq_mutant(KICK_LOST) && pool->nr_active)
-		return NULL;
 	runner = fairwq_idle_runner_locked(pool);
 	if (!runner)
 		return NULL;
@@ -172,10 +170,7 @@ void fairwq_start_item(struct fairwq_runner *runner, struct fairwq_work *work)
 	 * fairwq_park_at().
 	 * Models: tests/models/pending.pml, park.pml.
 	 */
-	if (!fairwq_mutant(PENDING_AFTER))
-		atomic_long_xchg(&work->data, 0);
-	else
-		smp_mb();	/* what the xchg() is, but for the word */
+	atomic_long_xchg(&work->data, 0);
 }
 
 /* It is over: what is parked until then is put back. */
@@ -211,12 +206,8 @@ static void fairwq_run_item(struct fairwq_runner *runner, struct fairwq_work *wo
 	if (turn->stamp)
 		turn->wait = start > turn->stamp ? start - turn->stamp : 0;
 	trace_fairwq_start(turn, work);
-	if (fairwq_mutant(SERIAL_EARLY) && turn->constraint)
-		fairwq_complete(turn->constraint);
 	fairwq_call(work, turn, footing);
 	/* @work may have been freed: from here on it is only an address. */
-	if (fairwq_mutant(PENDING_AFTER))
-		atomic_long_set(&work->data, 0);
 	turn->run = 0;
 	if (timed) {
 		end = fairwq_clock();
@@ -226,7 +217,7 @@ static void fairwq_run_item(struct fairwq_runner *runner, struct fairwq_work *wo
 		runner->began = runner->began ?: start;
 		runner->now = end;
 	}
-	if (unlikely(footing->self->nvcsw != switches) && !fairwq_mutant(SLEEP_UNSEEN))
+	if (unlikely(footing->self->nvcsw != switches))
 		turn->slept = true;
 	trace_fairwq_end(turn, work);
 	/* A hint: it is looked at again when the next one starts. */
@@ -247,7 +238,7 @@ static struct fairwq_work *fairwq_go_on(struct fairwq_runner *runner)
 {
 	struct fairwq_constraint *constraint = runner->turn.constraint;
 
-	if (likely(!constraint) || fairwq_mutant(SERIAL_EARLY))
+	if (likely(!constraint))
 		return NULL;
 	if (constraint->serial)
 		return fairwq_streak_next(runner, constraint);
@@ -342,7 +333,7 @@ static bool fairwq_is_one_too_many_locked(const struct fairwq_runner *runner)
 static bool fairwq_time_is_up(const struct fairwq_runner *runner, unsigned long until)
 {
 	return unlikely(runner->now - runner->began > FAIRWQ_RUNNER_QUANTUM_NS ||
-			time_after(jiffies, until)) && !fairwq_mutant(RUNNER_STAYS);
+			time_after(jiffies, until));
 }
 
 /*
@@ -377,14 +368,6 @@ static bool fairwq_runner_next_locked(struct fairwq_runner *runner, unsigned lon
 	return true;
 }
 
-/* A runner for what waits beside the turn that this one has. */
-static struct fairwq_runner *fairwq_kick_next_locked(const struct fairwq_runner *runner)
-{
-	lockdep_assert_held(&runner->pool->lock);
-
-	return fairwq_mutant(KICK_NOT_CHAINED) ? NULL : fairwq_kick_locked(runner->pool);
-}
-
 static void fairwq_runner_fn(struct work_struct *work)
 {
 	struct fairwq_runner *runner = container_of(work, struct fairwq_runner, work);
@@ -402,14 +385,14 @@ static void fairwq_runner_fn(struct work_struct *work)
 	runner->began = 0;
 	runner->now = 0;
 	while (fairwq_runner_next_locked(runner, until, &requeue)) {
-		kick = fairwq_kick_next_locked(runner);
+		kick = fairwq_kick_locked(pool);
 		raw_spin_unlock_irq(&pool->lock);
 		fairwq_kick_send(pool, kick);
 		fairwq_run_turn(runner, &footing);
 		raw_spin_lock_irq(&pool->lock);
 		fairwq_turn_end_locked(runner);
 	}
-	kick = requeue ? NULL : fairwq_kick_next_locked(runner);
+	kick = requeue ? NULL : fairwq_kick_locked(pool);
 	raw_spin_unlock_irq(&pool->lock);
 	fairwq_end_current(runner);
 	fairwq_kick_send(pool, kick);

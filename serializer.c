@@ -55,8 +55,7 @@ void fairwq_serializer_destroy(struct fairwq_serializer *serializer)
 	    fairwq_streak_detach(fairwq_current_runner(), &serializer->constraint))
 		return;
 	if (fairwq_constraint_from_inside(&serializer->constraint, __func__)) {
-		if (!fairwq_mutant(UNDESTROYED_DEAD))
-			WRITE_ONCE(serializer->constraint.dead, dead);
+		WRITE_ONCE(serializer->constraint.dead, dead);
 		return;
 	}
 	while (fairwq_constraint_wait(&serializer->constraint))

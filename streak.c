@@ -77,7 +77,7 @@ static unsigned int fairwq_streak_lift_locked(struct fairwq_constraint *constrai
 			first = rank;
 		else if (rank < first)
 			return nr;
-		if (nr++ == max && !fairwq_mutant(LIFT_ENDLESS))
+		if (nr++ == max)
 			break;
 	}
 	return 0;
@@ -119,11 +119,9 @@ static bool fairwq_streak_has_budget(struct fairwq_runner *runner,
 		return true;
 	}
 	now = fairwq_clock();
-	if (now >= streak->due && !fairwq_mutant(STREAK_ENDLESS))
+	if (now >= streak->due)
 		return false;
 	each = fairwq_streak_each(batch);
-	if (fairwq_mutant(STREAK_ENDLESS))
-		return true;
 	if (each < streak->due - now)
 		streak->left = clamp_t(u64, div64_u64(streak->due - now, each), 1,
 				       STREAK_CHECK) - 1;
@@ -140,7 +138,7 @@ static bool fairwq_streak_lifts_locked(struct fairwq_runner *runner,
 
 	lockdep_assert_held(fairwq_constraint_lock(constraint));
 
-	if (!fairwq_streak_is_mixed(constraint) || fairwq_mutant(LIFT_IGNORED))
+	if (!fairwq_streak_is_mixed(constraint))
 		return false;
 	if (!streak->lift_due)		/* it was alone until now */
 		fairwq_streak_begin(runner, constraint);
@@ -156,11 +154,10 @@ static bool fairwq_streak_is_alone(const struct fairwq_runner *runner)
 {
 	const struct fairwq_pool *pool = runner->pool;
 
-	if (fairwq_mutant(STREAK_NEVER_ALONE) || !runner->streak.alone ||
+	if (!runner->streak.alone ||
 	    runner->streak.nr > ALONE_ITEMS || time_after(jiffies, runner->started))
 		return false;
-	return (!READ_ONCE(pool->nr_eligible) && list_empty(&pool->sorting)) ||
-	       fairwq_mutant(STREAK_NOT_ALONE);
+	return (!READ_ONCE(pool->nr_eligible) && list_empty(&pool->sorting));
 }
 
 /* Does the runner go on with @work, which is bound for @batch? */
@@ -173,14 +170,14 @@ static bool fairwq_streak_goes_on_locked(struct fairwq_runner *runner,
 
 	lockdep_assert_held(fairwq_constraint_lock(constraint));
 
-	if (READ_ONCE(runner->yield) && !fairwq_mutant(STREAK_KEPT))
+	if (READ_ONCE(runner->yield))
 		return false;
 	if (!fairwq_streak_may_enter(runner, batch) || fairwq_runs_elsewhere(work, runner->id) ||
 	    data_race(pool->nr_active > pool->max_active))	/* a hint */
 		return false;
 	if (!runner->streak.nr)
 		fairwq_streak_begin(runner, constraint);
-	if (runner->streak.nr > STREAK_ITEMS && !fairwq_mutant(STREAK_ENDLESS))
+	if (runner->streak.nr > STREAK_ITEMS)
 		return false;
 	return fairwq_streak_is_alone(runner) || fairwq_streak_has_budget(runner, batch) ||
 	       fairwq_streak_lifts_locked(runner, constraint);

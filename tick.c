@@ -96,8 +96,7 @@ static bool fairwq_reported_just_now_locked(const struct fairwq_pool *pool)
 	lockdep_assert_held(&pool->lock);
 
 	return time_in_range_open(jiffies, pool->hung_reported,
-				  pool->hung_reported + HUNG_PAUSE) &&
-	       !fairwq_mutant(HUNG_AT_ONCE);
+				  pool->hung_reported + HUNG_PAUSE);
 }
 
 /* Find an item to report. */
@@ -160,7 +159,7 @@ static void fairwq_tick_fn(struct timer_list *timer)
 	fairwq_report_hung(pool);
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	pool->ticking = false;
-	slow = fairwq_is_slow_locked(pool) && !fairwq_mutant(TICK_BLIND);
+	slow = fairwq_is_slow_locked(pool);
 	if (slow && fairwq_has_work_locked(pool))
 		kick = fairwq_wake_locked(pool);
 	if (pool->nr_quick && !slow)

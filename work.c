@@ -62,8 +62,6 @@ void fairwq_waiters_done_locked(struct fairwq_pool *pool, u64 turn)
 
 	lockdep_assert_held(&pool->lock);
 
-	if (fairwq_mutant(FLUSH_WORK_LOST))
-		return;
 	list_for_each_entry_safe(waiter, next, &pool->waiters, node) {
 		if (waiter->turn != turn)
 			continue;
@@ -157,8 +155,7 @@ static int fairwq_cancel_unlinked_locked(struct fairwq_batch *batch,
 
 	/* Count, then leave word. Pairs with fairwq_link_locked(). Model: cancel.pml. */
 	WRITE_ONCE(batch->nr_canceled, batch->nr_canceled + 1);
-	if (!fairwq_mutant(CANCEL_LOST) &&
-	    !atomic_long_try_cmpxchg(&work->data, &data, data | FAIRWQ_WORK_CANCELED)) {
+	if (!atomic_long_try_cmpxchg(&work->data, &data, data | FAIRWQ_WORK_CANCELED)) {
 		WRITE_ONCE(batch->nr_canceled, batch->nr_canceled - 1);
 		return FAIRWQ_AGAIN;
 	}
@@ -186,10 +183,10 @@ static int fairwq_cancel_queued_locked(struct fairwq_batch *batch,
 	if (fairwq_work_batch(data) != batch || (data & FAIRWQ_WORK_DELAYED))
 		return FAIRWQ_AGAIN;
 	/* A constraint has let it go: it is pushed in a moment, with interrupts off. */
-	if ((data & FAIRWQ_WORK_CONSTRAINED) && !fairwq_mutant(ADMITTED_BY_OTHERS))
+	if (data & FAIRWQ_WORK_CONSTRAINED)
 		return FAIRWQ_AGAIN;
 	if (data & FAIRWQ_WORK_GRACE)
-		return wait && !fairwq_mutant(GRACE_NOT_AWAITED) ? FAIRWQ_AGAIN : 0;
+		return wait ? FAIRWQ_AGAIN : 0;
 	if (!(data & FAIRWQ_WORK_LINKED)) {
 		if (wait)
 			return FAIRWQ_AGAIN;
@@ -215,7 +212,7 @@ static int fairwq_cancel_queued(struct fairwq_batch *batch, struct fairwq_work *
 	fairwq_batch_update_locked(batch);
 	fairwq_batch_reap_locked(batch);
 	fairwq_unlock_kick(pool, flags);
-	if (constraint && !fairwq_mutant(SERIAL_CANCEL))
+	if (constraint)
 		fairwq_complete(constraint);
 	return ret;
 }
@@ -494,8 +491,7 @@ static bool fairwq_cancel_and_wait(struct fairwq_work *work, const char *what)
 		return ret;
 	fairwq_lockdep_work(work);
 	/* It is disabled: the one that runs is the last. */
-	if (!fairwq_mutant(CANCEL_NO_WAIT))
-		fairwq_wait(work);
+	fairwq_wait(work);
 	return ret;
 }
 
@@ -587,7 +583,7 @@ static bool fairwq_drop_through_locked(const struct fairwq_batch *batch,
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	return fairwq_mutant(CANCEL_NEWER) ? list_empty(&batch->fifo) : drop->marker.fired;
+	return drop->marker.fired;
 }
 
 /* Some of what was queued before the marker. Returns whether that is all. */
@@ -620,8 +616,7 @@ static bool fairwq_drop_begin(struct fairwq_batch *batch, struct fairwq_drop *dr
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	busy = !fairwq_batch_is_idle_locked(batch);
 	if (busy) {
-		if (!fairwq_mutant(CANCEL_NOT_HELD))
-			fairwq_hold(batch);
+		fairwq_hold(batch);
 		batch->nr_canceling++;
 		fairwq_batch_add_barrier_locked(batch, &drop->marker);
 		fairwq_drop_parked_locked(batch, drop);
@@ -689,8 +684,7 @@ unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
 		if (dropped)
 			dropped(work);
 	}
-	if (!fairwq_mutant(CANCEL_NOT_HELD))
-		fairwq_unhold(batch);
+	fairwq_unhold(batch);
 	return nr;
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_cancel);

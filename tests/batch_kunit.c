@@ -543,7 +543,7 @@ static void push_before_the_batch_is_closed(struct kunit *test)
  */
 
 /* In each of RACE_PASSES; where bugs are planted, other cases find them. */
-#define RACE_ROUNDS	(fairwq_mutant(NONE) ? 10000 : 1000)
+#define RACE_ROUNDS	(MOCK_PLANTED ? 1000 : 10000)
 #define RACE_TIME	(3 * HZ)
 #define RACE_PASSES	10
 #define RACE_BURST	1000	/* batches that may wait for their grace period */

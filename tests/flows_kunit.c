@@ -16,7 +16,7 @@
 #define OTHER_BATCHES	5U	/* three of the pool's, the gate's, the shared one */
 
 /* What must not happen is given this long to; all of it passes if all is well. */
-#define WRONG_MS	(fairwq_mutant(NONE) ? 50U : 2000U)
+#define WRONG_MS	(MOCK_PLANTED ? 2000U : 50U)
 
 struct mock_flows {
 	struct mock mock;		/* test->priv */

@@ -920,8 +920,6 @@ static void recycled_work_may_be_flushed(struct kunit *test)
 {
 	struct insider *insider;
 
-	if (fairwq_mutant(FLUSH_WORK_LOST))
-		kunit_skip(test, "an item would wait for ever");
 	insider = insider_run(test, recycling_fn);
 	KUNIT_EXPECT_EQ(test, 1, insider->queued);
 	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&insider->work.data));

@@ -367,7 +367,7 @@ static void cancel_sync_waits_for_the_push(struct kunit *test)
 #define RACE_WORKS	4
 #define RACE_BATCHES	3	/* two of one pool, one of another */
 /* Enough to meet in each way; where bugs are planted, other cases find them. */
-#if defined(FAIRWQ_MUTANT_BUILD)
+#if defined(FAIRWQ_PLANTED)
 #define RACE_ROUNDS	500
 #elif MOCK_WATCHED
 #define RACE_ROUNDS	3000

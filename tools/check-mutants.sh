@@ -1,55 +1,46 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# check-mutants.sh [NAME...]: plant the bugs that mutant.h names, one at a
-# time, and want the suite that it names with each to fail; and all suites to
-# pass with NONE. There is one build for all of them: a parameter of the module
-# says which bug there is. Logs stay in build/mutants.
+# check-mutants.sh [NAME...]: plant the bugs of tests/bugs, one at a time, and want
+# the suite that each patch names to fail; and all suites to pass with NONE. Logs
+# stay in build/mutants.
+#
+# A patch begins with "Suite: <name>", of tests/<name>_kunit.c, and with
+# "Bug: <what is done wrong>".
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 dir=$top/build/mutants
 run=$dir/run
 
-# In the order of their numbers, from NONE, which is 0; the line of each.
-listed() {
-	grep $'^\tFAIRWQ_MUTANT_[A-Z0-9_]*,' "$top/mutant.h"
-}
-
 named() {
-	listed | sed 's/^\tFAIRWQ_MUTANT_\([A-Z0-9_]*\),.*/\1/'
-}
-
-# As the parameter of the module wants it.
-number() {
-	echo $(($(named | grep -nx "$1" | cut -d: -f1) - 1))
+	echo NONE
+	basename -s .patch "$top"/tests/bugs/*.patch
 }
 
 # The module that is meant to catch the named bug.
 module_for() {
 	local room
-	room=$(listed | sed -n "s/^\tFAIRWQ_MUTANT_$1,.*\[\([a-z_]*\)\].*/\1/p")
+	room=$(sed -n 's/^Suite: //p; 1q' "$top/tests/bugs/$1.patch")
 	[ ! -e "$top/tests/${room}_kunit.c" ] || echo "fairwq_${room}_kunit"
 }
 
-# Named in mutant.h, and the code asks for it.
-planted() {
-	grep -q "fairwq_mutant($1)" "$top"/*.[ch]
-}
-
-# plan NUMBER MODULE...: what the guest does and what is to be seen of it.
+# plan MODULE...: what the guest does and what is to be seen of it.
 plan() {
-	local number=$1
-	shift
 	{
-		printf 'insmod %s\n' kunit "fairwq mutant=$number"
+		printf 'insmod %s\n' kunit fairwq
 		suite_steps "$@"
 		printf '%s\n' "rmmod fairwq" "rmmod kunit" "unloaded all"
 	} >"$run/root/plan"
 	suites_in "$@" >"$run/suites"
 }
 
-# boot_with NAME NUMBER MODULE...: 0 if nothing was caught.
+# build [NAME]: with the bug, or without any.
+build() {
+	FAIRWQ_BUG=${1:-} "$top/tools/build.sh" "$obj" um "$run" FAIRWQ_PLANTED=1 KCFLAGS=
+}
+
+# boot_with NAME MODULE...: 0 if nothing was caught.
 boot_with() {
 	local name=$1
 	shift
@@ -71,16 +62,16 @@ first_failure() {
 judge() {
 	local name=$1 own all t0=$SECONDS
 	own=$(module_for "$name")
-	if ! planted "$name"; then
-		echo "mutant $name: FAILED, named in mutant.h and planted nowhere"
-	elif [ -z "$own" ]; then
-		echo "mutant $name: FAILED, mutant.h names no suite for it"
-	elif ! boot_with "$name" "$(number "$name")" "$own"; then
+	if [ -z "$own" ]; then
+		echo "mutant $name: FAILED, its patch names no suite"
+	elif ! build "$name"; then
+		echo "mutant $name: FAILED, it cannot be built"
+	elif ! boot_with "$name" "$own"; then
 		echo "mutant $name: caught by $own, $(first_failure "$name") ($((SECONDS - t0)) s)"
 		return 0
 	else
 		mapfile -t all < <(suite_modules)
-		if boot_with "$name" "$(number "$name")" "${all[@]}"; then
+		if boot_with "$name" "${all[@]}"; then
 			echo "mutant $name: FAILED, not caught"
 		else
 			echo "mutant $name: FAILED, not caught by $own but $(first_failure "$name")"
@@ -93,7 +84,8 @@ judge() {
 sound() {
 	local t0=$SECONDS all
 	mapfile -t all < <(suite_modules)
-	if ! FAIRWQ_STOP='' FAIRWQ_LIMIT=120 FAIRWQ_TIMEOUT=300 boot_with NONE 0 "${all[@]}"; then
+	build || return
+	if ! FAIRWQ_STOP='' FAIRWQ_LIMIT=120 FAIRWQ_TIMEOUT=300 boot_with NONE "${all[@]}"; then
 		cat "$dir/NONE.log"
 		echo "no mutant: FAILED"
 		return 1
@@ -104,7 +96,6 @@ sound() {
 main() {
 	local passed=0 failed=0 name missed=()
 	rm -f "$dir"/*.log
-	"$top/tools/build.sh" "$obj" um "$run" FAIRWQ_MUTANT=ALL || return
 	# A bug that hangs a test is caught when time is up.
 	export FAIRWQ_STOP=1 FAIRWQ_LIMIT=60 FAIRWQ_TIMEOUT=90
 	for name in "$@"; do

@@ -109,13 +109,22 @@ check_config() {
 
 # copy_sources DIR: what kbuild needs, so that builds for several kernels do
 # not meet. Only what differs is written, whatever its date, and objects are
-# left alone: the next build does what is new and nothing else.
+# left alone: the next build does what is new and nothing else. With FAIRWQ_BUG=NAME
+# the copy has the bug of tests/bugs/NAME.patch; the next copy is without it.
 copy_sources() {
 	mkdir -p "$1"
 	rsync -rlp --checksum --delete --prune-empty-dirs \
 		--exclude='/build/' --exclude='*.mod.c' --exclude='.*' \
 		--include='*/' --include='*.[ch]' --include=Kbuild \
 		--include=Kconfig --include=dkms.conf --exclude='*' "$top/" "$1/"
+	[ -z "${FAIRWQ_BUG:-}" ] || plant_bug "$FAIRWQ_BUG" "$1"
+}
+
+# plant_bug NAME DIR: put the bug into the sources in DIR.
+plant_bug() {
+	[ -e "$top/tests/bugs/$1.patch" ] || die "there is no tests/bugs/$1.patch"
+	patch -s -p1 --no-backup-if-mismatch -d "$2" <"$top/tests/bugs/$1.patch" ||
+		die "tests/bugs/$1.patch does not fit the code any more"
 }
 
 # A suite is a file, tests/ROOM_kunit.c, a module, fairwq_ROOM_kunit, and in KUnit's

@@ -10,13 +10,28 @@
 dir=$top/build/sim
 sim=$top/tests/sim
 src=${1:-}
+bugs=(PICK_FROM_OLD_POINTER SAVED_CREDIT WEIGHT_IGNORED ESTIMATE_KEPT NEWCOMER_FIRST
+	OLD_DEBT_KEPT LOW_BY_TURNS PLACE_LOST)
 
-# picker NAME OPTION...: pick.c once more; of its symbols one table is seen.
+# picker NAME [OPTION...]: pick.c once more; of its symbols one table is seen.
 picker() {
 	local name=$1
 	shift
-	gcc "${flags[@]}" -DPICKER="picker_$name" "$@" -c "$sim/picker.c" -o "$dir/picker_$name.o" &&
+	gcc "${flags[@]}" -DPICKER="picker_$name" -DPICK_C="\"$dir/$name/pick.c\"" "$@" \
+		-c "$sim/picker.c" -o "$dir/picker_$name.o" &&
 		objcopy --keep-global-symbol="picker_$name" "$dir/picker_$name.o"
+}
+
+# sources NAME [BUG]: those of the picker, with a planted bug.
+sources() {
+	mkdir -p "$dir/$1"
+	cp "$top/pick.c" "$dir/$1"
+	[ $# -eq 1 ] || plant_bug "$2" "$dir/$1"
+}
+
+# picker_with BUG: named after it.
+picker_with() {
+	sources "${1,,}" "$1" && picker "${1,,}" -Wno-unused -Wno-unused-parameter
 }
 
 build() {
@@ -24,15 +39,9 @@ build() {
 	flags=(-O2 -g -std=gnu11 -fsanitize=address -fsanitize=undefined -fno-sanitize-recover=all)
 	gcc "${flags[@]}" -w "${include[@]}" -c "$src/tools/lib/rbtree.c" -o "$dir/rbtree.o" || return
 	flags+=(-Wall -Wextra -Werror -I"$sim/include" -I"$sim" -I"$top" "${include[@]}")
+	for f in sound linear impatient; do sources "$f"; done
+	for f in "${bugs[@]}"; do picker_with "$f" || return; done
 	picker sound &&
-		picker old_pointer -DFAIRWQ_MUTANT=FAIRWQ_MUTANT_PICK_FROM_OLD_POINTER &&
-		picker saved_credit -DFAIRWQ_MUTANT=FAIRWQ_MUTANT_SAVED_CREDIT &&
-		picker weight_ignored -DFAIRWQ_MUTANT=FAIRWQ_MUTANT_WEIGHT_IGNORED &&
-		picker estimate_kept -DFAIRWQ_MUTANT=FAIRWQ_MUTANT_ESTIMATE_KEPT &&
-		picker newcomer_first -DFAIRWQ_MUTANT=FAIRWQ_MUTANT_NEWCOMER_FIRST &&
-		picker old_debt_kept -DFAIRWQ_MUTANT=FAIRWQ_MUTANT_OLD_DEBT_KEPT &&
-		picker place_lost -DFAIRWQ_MUTANT=FAIRWQ_MUTANT_PLACE_LOST &&
-		picker low_by_turns -DFAIRWQ_MUTANT=FAIRWQ_MUTANT_LOW_BY_TURNS &&
 		picker linear -DPICKER_LINEAR &&
 		picker impatient -DPICKER_PATIENCE=640 || return
 	for f in meter judge sim adversary fairwq_sim; do

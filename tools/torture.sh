@@ -14,7 +14,7 @@
 # TORTURE_ARGS   more parameters of the module, such as "seed=7 bug=lost"
 # TORTURE_LOADS  how often to load and unload all modules (20; uml-debug: 3; in
 #                QEMU with more: 0)
-# TORTURE_BUILD  more for the build, such as FAIRWQ_MUTANT=NAME
+# FAIRWQ_BUG     a bug of tests/bugs to plant
 #
 # Exit: as check.sh.
 
@@ -24,7 +24,6 @@ kind=${1:?usage: torture.sh KIND SECONDS}
 seconds=${2:?usage: torture.sh KIND SECONDS}
 dir=$top/build/torture-$kind
 loads=20 light=
-read -ra build_args <<<"${TORTURE_BUILD:-}"
 
 # With failing allocations, and more of what allocates.
 starved="fail=1 weights=pool=20,flows_beside=20,renew=200"
@@ -49,7 +48,7 @@ loads=${TORTURE_LOADS:-$loads}
 # No tests, and nothing that is there for them: what users load.
 build_modules() {
 	make -C "$1" ARCH="$arch" M="$dir/src" -j"$jobs" CONFIG_FAIRWQ_TORTURE=m \
-		CONFIG_FAIRWQ_SAMPLES=m KCFLAGS=-Werror "${build_args[@]}" modules
+		CONFIG_FAIRWQ_SAMPLES=m KCFLAGS=-Werror modules
 }
 
 fill_root() {
@@ -86,9 +85,9 @@ plan() {
 main() {
 	local rc=0
 	# A copy that was built otherwise is of no use.
-	[ "$(cat "$dir/obj" 2>/dev/null)" = "$1 ${build_args[*]}" ] || rm -rf "$dir/src"
+	[ "$(cat "$dir/obj" 2>/dev/null)" = "$1" ] || rm -rf "$dir/src"
 	mkdir -p "$dir"
-	echo "$1 ${build_args[*]}" >"$dir/obj"
+	echo "$1" >"$dir/obj"
 	copy_sources "$dir/src"
 	step "build fairwq and its torture" build_modules "$1" || return 2
 	step "put the guest together" fill_root || return 2

@@ -1179,7 +1179,7 @@ static void arrival_order_is_seen(void)
 static void old_pointer_is_seen(void)
 {
 	for (unsigned int i = 0; i < ARRAY_SIZE(weights); i++)
-		run_config(weighted(&picker_old_pointer, SIM_ROUND_ROBIN, 1, i), 5000);
+		run_config(weighted(&picker_pick_from_old_pointer, SIM_ROUND_ROBIN, 1, i), 5000);
 	expect_unfair();
 }
 

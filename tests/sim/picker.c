@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The picker under test: pick.c itself, compiled for user space. Built several
- * times, with -DPICKER=picker_<name> and, by FAIRWQ_MUTANT, one of the faults
- * of mutant.h; or one of these two:
+ * times, with -DPICKER=picker_<name>, from PICK_C, which may have a bug of tests/bugs;
+ * or with one of these:
  *
  * PICKER_LINEAR	counts as if it looked for the place of a node one by one
  * PICKER_PATIENCE	how often a lower priority is passed over
@@ -37,7 +37,7 @@ static inline void counted_link(struct rb_node *node, struct rb_node *above,
 #define FAIRWQ_PRIO_PATIENCE PICKER_PATIENCE
 #endif
 
-#include "../../pick.c"
+#include PICK_C
 
 #define NAME_OF(x) #x
 #define NAME(x) NAME_OF(x)

@@ -25,8 +25,8 @@ struct picker {
 };
 
 extern const struct picker picker_sound;
-/* Those of mutant.h. */
-extern const struct picker picker_old_pointer;
+/* With the bugs of tests/bugs. */
+extern const struct picker picker_pick_from_old_pointer;
 extern const struct picker picker_saved_credit;
 extern const struct picker picker_weight_ignored;
 extern const struct picker picker_estimate_kept;
