@@ -32,7 +32,7 @@ help:
 	@echo '  check            all suites; KERNEL=6.1 (default), 6.12 or 7.3, KIND=qemu (default),'
 	@echo '                   or qemu-debug, qemu-kcsan, qemu-rt, uml, uml-debug, uml-native'
 	@echo '  check-uml        all suites on 7.3 user-mode Linux, interrupts as on hardware: the fast loop'
-	@echo '  sim              is it fair? pick.c alone, in user space, over millions of turns; SEED='
+	@echo '  sim              is it fair? tree.c alone, in user space, over millions of turns; SEED='
 	@echo '  sim-many         how many runners is a pool good for? simulated, with 1 to 128 CPUs'
 	@echo '  matrix           every supported kernel and architecture; CELLS="6.1-qemu ...": only these'
 	@echo '  torture          everything at random for SECONDS=60; KIND=uml-native (default) and as for check'

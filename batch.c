@@ -13,17 +13,24 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/completion.h>
+#include <linux/ctype.h>
 #include <linux/export.h>
 #include <linux/rculist.h>
 #include <linux/slab.h>
 
-#include "internal.h"
-#include "trace.h"
+#include "core/fairness.h"
+#include "core/fifo.h"
+#include "core/lockdep.h"
+#include "core/runner.h"
+#include "core/testing.h"
+#include "core/trace.h"
+#include "core/tree.h"
+#include "doors.h"
 
 #ifdef FAIRWQ_TESTING
 static atomic_long_t fairwq_live_batches;
 
-static void fairwq_count_live(int n)
+static void count_live(int n)
 {
 	atomic_long_add(n, &fairwq_live_batches);
 }
@@ -37,7 +44,7 @@ EXPORT_SYMBOL_GPL(fairwq_test_live_batches);
 /* Batches with a released() that is to come, or runs. */
 static atomic_long_t fairwq_releasing;
 
-static void fairwq_count_releasing(int n)
+static void count_releasing(int n)
 {
 	atomic_long_add(n, &fairwq_releasing);
 }
@@ -53,18 +60,18 @@ void fairwq_test_settle(void)
 }
 EXPORT_SYMBOL_GPL(fairwq_test_settle);
 #else
-static void fairwq_count_live(int n)
+static void count_live(int n)
 {
 }
 
-static void fairwq_count_releasing(int n)
+static void count_releasing(int n)
 {
 }
 #endif
 
 /* ---- the end ---------------------------------------------------------- */
 
-static void fairwq_batch_free_rcu(struct rcu_head *rcu)
+static void batch_free_rcu(struct rcu_head *rcu)
 {
 	struct fairwq_batch *batch = container_of(rcu, struct fairwq_batch, reap_work.rcu);
 
@@ -73,24 +80,24 @@ static void fairwq_batch_free_rcu(struct rcu_head *rcu)
 	kfree(batch->stats);
 	kfree(batch->name);
 	kfree(batch);
-	fairwq_count_live(-1);
+	count_live(-1);
 }
 
-static void fairwq_batch_last_put(struct kref *refs)
+static void batch_last_put(struct kref *refs)
 {
 	struct fairwq_batch *batch = container_of(refs, struct fairwq_batch, refs);
 
 	struct fairwq_batch *parent = batch->parent;
 
 	/* A queue call may be looking at @flags. The batch has been reaped, or was never seen. */
-	call_rcu(&batch->reap_work.rcu, fairwq_batch_free_rcu);
+	call_rcu(&batch->reap_work.rcu, batch_free_rcu);
 	/* Its node is in no tree any more. As deep as FAIRWQ_MAX_DEPTH. */
 	if (parent)
-		kref_put(&parent->refs, fairwq_batch_last_put);
+		kref_put(&parent->refs, batch_last_put);
 }
 
 /* Let go of the pool; what is left is memory with references to it. */
-static void fairwq_batch_leave(struct fairwq_batch *batch)
+static void batch_leave(struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;
 
@@ -102,7 +109,7 @@ static void fairwq_batch_leave(struct fairwq_batch *batch)
 }
 
 /* In a workqueue of the pool's own, which is destroyed after the batch has left. */
-static void fairwq_batch_release_fn(struct work_struct *work)
+static void batch_release_fn(struct work_struct *work)
 {
 	struct fairwq_batch *batch = container_of(to_rcu_work(work),
 						  struct fairwq_batch, reap_work);
@@ -111,15 +118,15 @@ static void fairwq_batch_release_fn(struct work_struct *work)
 	fairwq_lockdep_run(pool);
 	batch->released(batch, batch->priv);
 	fairwq_lockdep_ran(pool);
-	fairwq_batch_leave(batch);
-	fairwq_count_releasing(-1);
+	batch_leave(batch);
+	count_releasing(-1);
 }
 
 /*
  * Nothing of the batch is left but its holders. Its released() may sleep, and so
  * is called where no other pool and nothing of the module waits behind it.
  */
-static void fairwq_batch_release(struct fairwq_batch *batch)
+static void batch_release(struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;
 
@@ -129,11 +136,11 @@ static void fairwq_batch_release(struct fairwq_batch *batch)
 
 	trace_fairwq_batch(batch, FAIRWQ_BATCH_RELEASE);
 	if (!batch->released) {
-		fairwq_batch_leave(batch);
+		batch_leave(batch);
 		return;
 	}
-	fairwq_count_releasing(1);
-	INIT_WORK(&batch->reap_work.work, fairwq_batch_release_fn);
+	count_releasing(1);
+	INIT_WORK(&batch->reap_work.work, batch_release_fn);
 	queue_work(pool->release_wq, &batch->reap_work.work);
 }
 
@@ -141,7 +148,7 @@ static void fairwq_batch_release(struct fairwq_batch *batch)
  * First run a grace period after dispose, to close the batch; then, if it had
  * not drained by then, once more when its last turn has ended.
  */
-static void fairwq_batch_reap_fn(struct work_struct *work)
+static void batch_reap_fn(struct work_struct *work)
 {
 	struct fairwq_batch *batch = container_of(to_rcu_work(work),
 						  struct fairwq_batch, reap_work);
@@ -161,10 +168,10 @@ static void fairwq_batch_reap_fn(struct work_struct *work)
 	}
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	if (drained)
-		fairwq_batch_release(batch);
+		batch_release(batch);
 }
 
-static void fairwq_batch_set_paused(struct fairwq_batch *batch, bool paused)
+static void batch_set_paused(struct fairwq_batch *batch, bool paused)
 {
 	struct fairwq_pool *pool = batch->pool;
 	unsigned long flags;
@@ -191,7 +198,7 @@ void fairwq_batch_retire(struct fairwq_batch *batch)
 		return;
 	trace_fairwq_batch(batch, FAIRWQ_BATCH_DISPOSE);
 	/* It is marked: nobody can pause it any more. */
-	fairwq_batch_set_paused(batch, false);
+	batch_set_paused(batch, false);
 	if (READ_ONCE(batch->pool->quiet)) {
 		queue_work(fairwq_reap_wq, &batch->reap_work.work);
 	} else {
@@ -222,14 +229,14 @@ EXPORT_SYMBOL_GPL(fairwq_batch_get);
 void fairwq_batch_put(struct fairwq_batch *batch)
 {
 	if (!IS_ERR_OR_NULL(batch))
-		kref_put(&batch->refs, fairwq_batch_last_put);
+		kref_put(&batch->refs, batch_last_put);
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_put);
 
 /* ---- the beginning ---------------------------------------------------- */
 
-static void fairwq_batch_init(struct fairwq_batch *batch, struct fairwq_pool *pool,
-			      const struct fairwq_batch_attrs *attrs)
+static void batch_init(struct fairwq_batch *batch, struct fairwq_pool *pool,
+		       const struct fairwq_batch_attrs *attrs)
 {
 	fairwq_node_init(&batch->node,
 			 &pool->tree.rank[fairwq_prio_rank(attrs->prio)],
@@ -240,7 +247,7 @@ static void fairwq_batch_init(struct fairwq_batch *batch, struct fairwq_pool *po
 	INIT_LIST_HEAD(&batch->sort_link);
 	INIT_LIST_HEAD(&batch->link);
 	mutex_init(&batch->flush_mutex);
-	INIT_RCU_WORK(&batch->reap_work, fairwq_batch_reap_fn);
+	INIT_RCU_WORK(&batch->reap_work, batch_reap_fn);
 	batch->pool = pool;
 	batch->prio = attrs->prio;
 	batch->max_active = attrs->max_active;
@@ -257,9 +264,9 @@ static void fairwq_batch_init(struct fairwq_batch *batch, struct fairwq_pool *po
  * A batch that is not in its pool yet, with one reference for the creator and
  * one for the pool. Takes over @name.
  */
-static struct fairwq_batch *fairwq_batch_alloc(struct fairwq_pool *pool,
-					       const struct fairwq_batch_attrs *attrs,
-					       const char *name, gfp_t gfp)
+static struct fairwq_batch *batch_alloc(struct fairwq_pool *pool,
+					const struct fairwq_batch_attrs *attrs,
+					const char *name, gfp_t gfp)
 {
 	struct fairwq_batch *batch = kzalloc(sizeof(*batch), gfp);
 
@@ -269,11 +276,11 @@ static struct fairwq_batch *fairwq_batch_alloc(struct fairwq_pool *pool,
 	if (!batch->stats)
 		goto nomem;
 	batch->name = name;
-	fairwq_batch_init(batch, pool, attrs);
+	batch_init(batch, pool, attrs);
 	kref_init(&batch->refs);
 	kref_get(&batch->refs);
 	kref_get(&pool->refs);
-	fairwq_count_live(1);
+	count_live(1);
 	return batch;
 
 nomem:
@@ -314,8 +321,8 @@ int fairwq_batch_check_parent(const struct fairwq_pool *pool,
 }
 
 /* The first batch of an owner: its place becomes that of a group. */
-static void fairwq_batch_adopt_locked(struct fairwq_batch *batch,
-				      struct fairwq_node **group)
+static void batch_adopt_locked(struct fairwq_batch *batch,
+			       struct fairwq_node **group)
 {
 	struct fairwq_batch *parent = batch->parent;
 	struct fairwq_pool *pool = batch->pool;
@@ -334,7 +341,7 @@ static void fairwq_batch_adopt_locked(struct fairwq_batch *batch,
 }
 
 /* The batch is complete: everybody may see it. */
-static int fairwq_batch_join(struct fairwq_batch *batch, struct fairwq_node **group)
+static int batch_join(struct fairwq_batch *batch, struct fairwq_node **group)
 {
 	struct fairwq_pool *pool = batch->pool;
 	unsigned long flags;
@@ -343,7 +350,7 @@ static int fairwq_batch_join(struct fairwq_batch *batch, struct fairwq_node **gr
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	dying = pool->dying;
 	if (!dying && batch->parent)
-		fairwq_batch_adopt_locked(batch, group);
+		batch_adopt_locked(batch, group);
 	if (!dying) {
 		batch->seq = pool->next_seq++;
 		list_add_tail_rcu(&batch->link, &pool->batches);
@@ -372,16 +379,16 @@ struct fairwq_batch *fairwq_batch_new(struct fairwq_pool *pool,
 			return ERR_PTR(-ENOMEM);
 		}
 	}
-	batch = fairwq_batch_alloc(pool, attrs, name, gfp);
+	batch = batch_alloc(pool, attrs, name, gfp);
 	if (!batch) {
 		kfree(group);
 		return ERR_PTR(-ENOMEM);
 	}
 	batch->is_default = is_default;
-	err = fairwq_batch_join(batch, &group);
+	err = batch_join(batch, &group);
 	kfree(group);
 	if (err) {
-		kref_put(&batch->refs, fairwq_batch_last_put);
+		kref_put(&batch->refs, batch_last_put);
 		fairwq_batch_put(batch);
 		return ERR_PTR(err);
 	}
@@ -444,7 +451,7 @@ void fairwq_batch_pause(struct fairwq_batch *batch)
 {
 	if (WARN_ON_ONCE(fairwq_is_no_pointer(batch)))
 		return;
-	fairwq_batch_set_paused(batch, true);
+	batch_set_paused(batch, true);
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_pause);
 
@@ -452,12 +459,12 @@ void fairwq_batch_resume(struct fairwq_batch *batch)
 {
 	if (WARN_ON_ONCE(fairwq_is_no_pointer(batch)))
 		return;
-	fairwq_batch_set_paused(batch, false);
+	batch_set_paused(batch, false);
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_resume);
 
 /* A step of fairwq_batch_look(). Returns whether there is more to be done. */
-static bool fairwq_batch_look_step(struct fairwq_batch *batch)
+static bool batch_look_step(struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;
 	unsigned long flags;
@@ -479,7 +486,7 @@ static bool fairwq_batch_look_step(struct fairwq_batch *batch)
  */
 void fairwq_batch_look(struct fairwq_batch *batch)
 {
-	while (fairwq_batch_look_step(batch))
+	while (batch_look_step(batch))
 		cpu_relax();
 }
 
@@ -545,3 +552,59 @@ void fairwq_batch_flush(struct fairwq_batch *batch)
 		fairwq_batch_wait(batch);
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_flush);
+
+bool fairwq_batch_is_idle(struct fairwq_batch *batch)
+{
+	struct fairwq_pool *pool = batch->pool;
+	unsigned long flags;
+	bool idle;
+
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	idle = fairwq_batch_is_idle_locked(batch);
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	return idle;
+}
+
+static void pool_free(struct kref *refs)
+{
+	struct fairwq_pool *pool = container_of(refs, struct fairwq_pool, refs);
+
+	kfree(pool->name);
+	kfree_rcu(pool, rcu);	/* await_running() may look at it */
+}
+
+/* Any context: batches are freed from RCU callbacks. */
+void fairwq_pool_put(struct fairwq_pool *pool)
+{
+	kref_put(&pool->refs, pool_free);
+}
+
+/* A name goes into the kernel's log and into tables: control characters become '?'. */
+char *fairwq_make_name(const char *fmt, va_list args)
+{
+	char *name = kvasprintf(GFP_KERNEL, fmt, args), *c;
+
+	for (c = name; c && *c; c++)
+		if (iscntrl(*c))
+			*c = '?';
+	return name;
+}
+
+/* Have a workqueue for released(), as a batch with one is to be created. */
+int fairwq_pool_need_release_wq(struct fairwq_pool *pool)
+{
+	unsigned int flags = WQ_UNBOUND;
+	struct workqueue_struct *wq;
+
+	if (READ_ONCE(pool->release_wq))
+		return 0;
+	if (pool->flags & FAIRWQ_MEM_RECLAIM)
+		flags |= WQ_MEM_RECLAIM;
+	wq = alloc_workqueue("%s", flags, 0, pool->name);
+	if (!wq)
+		return -ENOMEM;
+	/* The batch is seen by others after it has joined the pool, under the lock. */
+	if (cmpxchg(&pool->release_wq, NULL, wq))
+		destroy_workqueue(wq);
+	return 0;
+}

@@ -37,190 +37,13 @@
 #include <linux/hash.h>
 #include <linux/rcupdate.h>
 
-#include "internal.h"
-
-#define LOCK_BITS	7
-
-/*
- * Of those constraints whose addresses fall together. Nothing of fairwq's is
- * locked under them. @waiters, under the lock: calls that sleep until a work
- * leaves a constraint.
- */
-static struct fairwq_constraint_lock {
-	raw_spinlock_t lock ____cacheline_aligned_in_smp;
-	struct hlist_head waiters;
-} fairwq_constraint_locks[1 << LOCK_BITS] = {
-	[0 ... (1 << LOCK_BITS) - 1] = {
-		.lock = __RAW_SPIN_LOCK_UNLOCKED(fairwq_constraint_locks.lock),
-	},
-};
-
-static struct fairwq_constraint_lock *
-fairwq_lock_of(const struct fairwq_constraint *constraint)
-{
-	return &fairwq_constraint_locks[hash_ptr(constraint, LOCK_BITS)];
-}
-
-raw_spinlock_t *fairwq_constraint_lock(const struct fairwq_constraint *constraint)
-{
-	return &fairwq_lock_of(constraint)->lock;
-}
-
-/* The word of a work that is kept back, by a client's own constraint. */
-#define WORD_OWN	(FAIRWQ_WORK_PENDING | FAIRWQ_WORK_CONSTRAINED)
-/* And by a serializer or limiter. */
-#define WORD_LISTED	(WORD_OWN | FAIRWQ_WORK_LINKED)
-
-/*
- * The word of a work that is kept back by @constraint, whose lock is held, or 0. Until
- * that is dropped it is so, and the constraint exists.
- */
-static long fairwq_kept_word_locked(const struct fairwq_work *work,
-				    const struct fairwq_constraint *constraint)
-{
-	/*
-	 * Load the word, then @constraint: not that of an earlier queueing. Pairs with
-	 * fairwq_let_go_constrained(), fairwq_let_go() and fairwq_start_item(). Model:
-	 * tests/models/enter.pml.
-	 */
-	long data = atomic_long_read_acquire(&work->data);
-
-	lockdep_assert_held(fairwq_constraint_lock(constraint));
-
-	if (READ_ONCE(work->constraint) != constraint)
-		return 0;
-	return fairwq_work_is_kept_back(data) ? data : 0;
-}
+#include "core/push.h"
+#include "core/waitlist.h"
+#include "doors.h"
 
 /* ---- waiting until a work is let go ------------------------------------ */
 
-/* A call that sleeps until @work is not kept back. */
-struct fairwq_kept_waiter {
-	struct hlist_node node;
-	struct fairwq_work *work;
-	struct completion done;
-};
-
-/*
- * Wake the calls that wait for @work, which has left a constraint of this lock,
- * or for any work that is seen to have left. @work by its address: it may be
- * queued again by now. While no call waits this is one look beside the lock. Otherwise
- * it looks at each call that waits for any work of this lock.
- */
-static void fairwq_left_locked(struct fairwq_constraint_lock *lock,
-			       const struct fairwq_work *work)
-{
-	struct fairwq_kept_waiter *waiter;
-	struct hlist_node *next;
-
-	lockdep_assert_held(&lock->lock);
-
-	if (likely(hlist_empty(&lock->waiters)))
-		return;
-	hlist_for_each_entry_safe(waiter, next, &lock->waiters, node) {
-		if (waiter->work != work &&
-		    fairwq_work_is_kept_back(atomic_long_read(&waiter->work->data)))
-			continue;
-		hlist_del(&waiter->node);
-		complete(&waiter->done);	/* @waiter is gone from here on */
-	}
-}
-
-/*
- * Wake the calls that wait for works that were taken out of @constraint. The
- * works cannot come back before the lock is dropped.
- */
-void fairwq_kept_left_locked(const struct fairwq_constraint *constraint)
-{
-	fairwq_left_locked(fairwq_lock_of(constraint), NULL);
-}
-
-/*
- * Sleep until a work is not kept back any more. @listed: else only if it cannot be
- * taken out. Return: false if that cannot be waited for, or was over at once.
- */
-bool fairwq_wait_kept(struct fairwq_work *work, bool listed)
-{
-	const struct fairwq_constraint *constraint = READ_ONCE(work->constraint);
-	struct fairwq_constraint_lock *lock = fairwq_lock_of(constraint);
-	struct fairwq_kept_waiter waiter = { .work = work };
-	unsigned long flags;
-	bool waits;
-	long data;
-
-	/* Without one it is about to be kept back. */
-	if (!constraint)
-		return false;
-	init_completion(&waiter.done);
-	raw_spin_lock_irqsave(&lock->lock, flags);
-	data = fairwq_kept_word_locked(work, constraint);
-	waits = data == WORD_OWN || (data && listed);
-	if (waits)
-		hlist_add_head(&waiter.node, &lock->waiters);
-	raw_spin_unlock_irqrestore(&lock->lock, flags);
-	if (waits)
-		wait_for_completion(&waiter.done);
-	return waits;
-}
-
 /* ---- in and out ------------------------------------------------------- */
-
-/* The word of one that is let go. */
-static long fairwq_word_admitted(const struct fairwq_batch *batch)
-{
-	return (long)batch | WORD_OWN | FAIRWQ_WORK_GRACE;
-}
-
-/* @work, which waits, may go on: from here on it is the caller's to push. */
-static void fairwq_admit_locked(struct fairwq_work *work)
-{
-	lockdep_assert_held(fairwq_constraint_lock(work->constraint));
-
-	WARN_ON_ONCE(!fairwq_work_is_kept_back(atomic_long_read(&work->data)));
-	work->place = 0;
-	atomic_long_set(&work->data, fairwq_word_admitted(fairwq_kept_batch(work)));
-	fairwq_left_locked(fairwq_lock_of(work->constraint), work);
-}
-
-/* From here on it is its caller's. Returns where it was bound for. */
-static struct fairwq_batch *fairwq_let_go_constrained(struct fairwq_work *work)
-{
-	struct fairwq_batch *batch = fairwq_kept_batch(work);
-
-	fairwq_unreserve(batch);
-	work->stamp = 0;
-	work->place = 0;
-	WRITE_ONCE(work->constraint, NULL);
-	/*
-	 * Pairs with the cmpxchg() of the next queue call, and with
-	 * fairwq_kept_word_locked(). Model: tests/models/enter.pml.
-	 */
-	atomic_long_set_release(&work->data, 0);
-	return batch;
-}
-
-/*
- * Push what was kept back, and let go. Interrupts have been off since then.
- *
- * That it was CONSTRAINED is over when it is found in the queue, as with a
- * work that has waited for a grace period: fairwq_link_locked().
- */
-static void fairwq_admit_push(struct fairwq_work *work)
-{
-	struct fairwq_batch *batch = fairwq_work_batch(atomic_long_read(&work->data));
-
-	fairwq_test_point(FAIRWQ_POINT_ADMITTED, NULL);
-	rcu_read_lock();	/* see fairwq_kick_locked() */
-	fairwq_push_claimed(batch, work);
-	fairwq_unhold(batch);
-	rcu_read_unlock();
-}
-
-/* A work of it has run, or was cancelled. No lock is held. */
-void fairwq_complete(struct fairwq_constraint *constraint)
-{
-	constraint->ops->complete(constraint);
-}
 
 void fairwq_constraint_admit(struct fairwq_work *work)
 {
@@ -240,131 +63,6 @@ void fairwq_constraint_admit(struct fairwq_work *work)
 EXPORT_SYMBOL_GPL(fairwq_constraint_admit);
 
 /* ---- what serializers and limiters have in common ---------------------- */
-
-static bool fairwq_listed_room_locked(const struct fairwq_constraint *constraint)
-{
-	lockdep_assert_held(fairwq_constraint_lock(constraint));
-
-	return constraint->in_flight < constraint->max;
-}
-
-static bool fairwq_listed_admit(struct fairwq_constraint *constraint, struct fairwq_work *work)
-{
-	unsigned int prio = BIT(fairwq_kept_batch(work)->prio);
-
-	lockdep_assert_held(fairwq_constraint_lock(constraint));
-
-	if (unlikely(!(constraint->seen & prio)))
-		constraint->seen |= prio;
-	if (list_empty(&constraint->waiting) && fairwq_listed_room_locked(constraint)) {
-		constraint->in_flight++;
-		return true;
-	}
-	list_add_tail(&work->node, &constraint->waiting);
-	return false;
-}
-
-static void fairwq_listed_remove(struct fairwq_constraint *constraint, struct fairwq_work *work)
-{
-	lockdep_assert_held(fairwq_constraint_lock(constraint));
-
-	list_del(&work->node);
-}
-
-/*
- * All that was in flight has ended. Return the first work that waits, and stays there, or
- * NULL. Markers in front of it go to @go.
- */
-struct fairwq_work *fairwq_constraint_first_locked(struct fairwq_constraint *constraint,
-						   struct list_head *go)
-{
-	struct fairwq_work *work, *next;
-
-	lockdep_assert_held(fairwq_constraint_lock(constraint));
-
-	list_for_each_entry_safe(work, next, &constraint->waiting, node) {
-		if (!(work->place & FAIRWQ_PLACE_BARRIER))
-			return work;
-		list_move_tail(&work->node, go);
-	}
-	return NULL;
-}
-
-/*
- * One that was in flight has ended. What may go on now goes to @go: works, and markers that
- * are through. The constraint may be gone when the lock is dropped.
- */
-void fairwq_constraint_next_locked(struct fairwq_constraint *constraint, struct list_head *go)
-{
-	struct fairwq_work *work, *next;
-
-	lockdep_assert_held(fairwq_constraint_lock(constraint));
-
-	constraint->in_flight--;
-	fairwq_test_point(FAIRWQ_POINT_LIMITER_ENDED, NULL);
-	list_for_each_entry_safe(work, next, &constraint->waiting, node) {
-		if (work->place & FAIRWQ_PLACE_BARRIER) {
-			if (constraint->in_flight)
-				break;
-		} else {
-			if (!fairwq_listed_room_locked(constraint))
-				break;
-			constraint->in_flight++;
-			fairwq_admit_locked(work);
-		}
-		list_move_tail(&work->node, go);
-	}
-}
-
-/* Push the works, and wake the calls that wait at the markers. Interrupts have been off. */
-void fairwq_constraint_go(struct list_head *go)
-{
-	struct fairwq_work *work, *next;
-
-	list_for_each_entry_safe(work, next, go, node) {
-		list_del(&work->node);
-		if (work->place & FAIRWQ_PLACE_BARRIER)
-			complete(&container_of(work, struct fairwq_marker, entry)->done);
-		else
-			fairwq_admit_push(work);
-	}
-}
-
-static void fairwq_listed_complete(struct fairwq_constraint *constraint)
-{
-	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
-	unsigned long flags;
-	LIST_HEAD(go);
-
-	local_irq_save(flags);	/* until all is pushed, see above */
-	raw_spin_lock(lock);
-	fairwq_constraint_next_locked(constraint, &go);
-	raw_spin_unlock(lock);
-	fairwq_test_point(FAIRWQ_POINT_LIMITER_LEFT, NULL);
-	fairwq_constraint_go(&go);
-	local_irq_restore(flags);
-}
-
-/* Until all that is queued now has ended. Returns whether there was anything. */
-bool fairwq_constraint_wait(struct fairwq_constraint *constraint)
-{
-	struct fairwq_marker marker = { .entry.place = FAIRWQ_PLACE_BARRIER };
-	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
-	unsigned long flags;
-	bool busy;
-
-	fairwq_lockdep_wait_constrained(constraint);
-	init_completion(&marker.done);
-	/* Under the lock: what has ended last may still be at the constraint. */
-	raw_spin_lock_irqsave(lock, flags);
-	busy = constraint->in_flight;
-	if (busy)
-		list_add_tail(&marker.entry.node, &constraint->waiting);
-	raw_spin_unlock_irqrestore(lock, flags);
-	if (busy)
-		wait_for_completion(&marker.done);
-	return busy;
-}
 
 static const struct fairwq_constraint_ops fairwq_listed_ops = {
 	.admit = fairwq_listed_admit,
@@ -386,8 +84,8 @@ void fairwq_constraint_init_listed(struct fairwq_constraint *constraint, unsigne
 
 /* Claim it, with @word. Returns as fairwq_claim_as(). */
 static __always_inline
-int fairwq_claim_constrained(struct fairwq_constraint *constraint, struct fairwq_batch *batch,
-			     struct fairwq_work *work, long word)
+int claim_constrained(struct fairwq_constraint *constraint, struct fairwq_batch *batch,
+		      struct fairwq_work *work, long word)
 {
 	int ret = fairwq_claim_as(batch, work, word);
 
@@ -400,15 +98,15 @@ int fairwq_claim_constrained(struct fairwq_constraint *constraint, struct fairwq
 }
 
 /* A serializer or a limiter. What may go on at once was not kept back: it holds nothing. */
-static int fairwq_enter(struct fairwq_constraint *constraint, struct fairwq_batch *batch,
-			struct fairwq_work *work)
+static int enter(struct fairwq_constraint *constraint, struct fairwq_batch *batch,
+		 struct fairwq_work *work)
 {
 	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
 	bool admitted = false;
 	int ret;
 
 	raw_spin_lock(lock);
-	ret = fairwq_claim_constrained(constraint, batch, work, WORD_LISTED);
+	ret = claim_constrained(constraint, batch, work, WORD_LISTED);
 	if (likely(ret == FAIRWQ_CLAIMED)) {
 		admitted = constraint->ops->admit(constraint, work);
 		if (admitted)
@@ -423,10 +121,10 @@ static int fairwq_enter(struct fairwq_constraint *constraint, struct fairwq_batc
 }
 
 /* One of a client's own: what that locks is not ours to know, so it has no lock of ours. */
-static int fairwq_enter_own(struct fairwq_constraint *constraint, struct fairwq_batch *batch,
-			    struct fairwq_work *work)
+static int enter_own(struct fairwq_constraint *constraint, struct fairwq_batch *batch,
+		     struct fairwq_work *work)
 {
-	int ret = fairwq_claim_constrained(constraint, batch, work, WORD_OWN);
+	int ret = claim_constrained(constraint, batch, work, WORD_OWN);
 
 	if (ret != FAIRWQ_CLAIMED)
 		return ret;
@@ -437,8 +135,8 @@ static int fairwq_enter_own(struct fairwq_constraint *constraint, struct fairwq_
 	return ret;
 }
 
-static int fairwq_queue_through(struct fairwq_constraint *constraint,
-				struct fairwq_batch *batch, struct fairwq_work *work)
+static int queue_through(struct fairwq_constraint *constraint,
+			 struct fairwq_batch *batch, struct fairwq_work *work)
 {
 	unsigned long flags;
 	int ret;
@@ -450,8 +148,8 @@ static int fairwq_queue_through(struct fairwq_constraint *constraint,
 	if (ret <= 0)
 		return ret;
 	local_irq_save(flags);	/* until it is pushed, if it is: see above */
-	ret = constraint->ops->remove ? fairwq_enter(constraint, batch, work) :
-					fairwq_enter_own(constraint, batch, work);
+	ret = constraint->ops->remove ? enter(constraint, batch, work) :
+					enter_own(constraint, batch, work);
 	local_irq_restore(flags);
 	if (likely(ret == FAIRWQ_CLAIMED))
 		return FAIRWQ_QUEUED;
@@ -475,44 +173,13 @@ int fairwq_queue_constrained(struct fairwq_constraint *constraint,
 	if (!work->func)
 		return fairwq_bad_arg("work has no function");
 	rcu_read_lock();	/* as in fairwq_queue() */
-	ret = fairwq_queue_through(constraint, batch, work);
+	ret = queue_through(constraint, batch, work);
 	rcu_read_unlock();
 	return ret;
 }
 EXPORT_SYMBOL_GPL(fairwq_queue_constrained);
 
 /* ---- cancelling what waits -------------------------------------------- */
-
-/*
- * A work that is kept back, with @data in the word. As fairwq_try_cancel(); FAIRWQ_AGAIN:
- * it is on its way in or out, on a CPU that has interrupts off.
- */
-int fairwq_cancel_constrained(struct fairwq_work *work, long data, bool wait)
-{
-	/* A hint: looked at again, under the lock that it says. */
-	struct fairwq_constraint *constraint = READ_ONCE(work->constraint);
-	struct fairwq_batch *batch = NULL;
-	unsigned long flags;
-	raw_spinlock_t *lock;
-
-	if (!(data & FAIRWQ_WORK_LINKED))
-		return wait ? FAIRWQ_AGAIN : 0;
-	if (!constraint)
-		return FAIRWQ_AGAIN;
-	fairwq_test_point(FAIRWQ_POINT_TAKE_OUT, NULL);
-	lock = fairwq_constraint_lock(constraint);
-	raw_spin_lock_irqsave(lock, flags);
-	if (fairwq_kept_word_locked(work, constraint) == WORD_LISTED) {
-		constraint->ops->remove(constraint, work);
-		batch = fairwq_let_go_constrained(work);
-		fairwq_left_locked(fairwq_lock_of(constraint), work);
-	}
-	raw_spin_unlock_irqrestore(lock, flags);
-	if (!batch)
-		return FAIRWQ_AGAIN;
-	fairwq_unhold(batch);
-	return 1;
-}
 
 /* Behind fairwq_constraint_init(), which has the description. */
 void __fairwq_constraint_init(struct fairwq_constraint *constraint,

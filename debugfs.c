@@ -13,7 +13,14 @@
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>
 
-#include "internal.h"
+#include "core/cost.h"
+#include "core/fairness.h"
+#include "core/runner.h"
+#include "core/stats.h"
+#include "core/testing.h"
+#include "core/tree.h"
+#include "core/watchdog.h"
+#include "doors.h"
 
 static struct dentry *fairwq_dir;
 /* Pools that were created before debugfs was there. Under fairwq_dir_mutex. */
@@ -91,7 +98,7 @@ DEFINE_SHOW_ATTRIBUTE(summary);
 /* ---- fairness --------------------------------------------------------- */
 
 /* Of a batch of weight 100, with two decimals. */
-static void fairwq_show_hundredths(struct seq_file *m, const char *name, u64 hundredths)
+static void show_hundredths(struct seq_file *m, const char *name, u64 hundredths)
 {
 	u32 rest;
 	u64 whole = div_u64_rem(hundredths, 100, &rest);
@@ -115,8 +122,8 @@ static int fairness_show(struct seq_file *m, void *v)
 
 	seq_printf(m, "unit: %s\n", window.by_time ? "us" : "turns");
 	seq_printf(m, "compared: %u\n", window.nr);
-	fairwq_show_hundredths(m, "lag", window.lag);
-	fairwq_show_hundredths(m, "bound", window.bound);
+	show_hundredths(m, "lag", window.lag);
+	show_hundredths(m, "bound", window.bound);
 	seq_printf(m, "worst_lag_percent_of_bound: %llu\n", window.worst_lag);
 	seq_printf(m, "jain: %u.%04u\n", window.jain / 10000, window.jain % 10000);
 	seq_printf(m, "windows: %llu\n", windows);
@@ -131,7 +138,7 @@ DEFINE_SHOW_ATTRIBUTE(fairness);
 
 /* ---- batches ---------------------------------------------------------- */
 
-static const char *fairwq_batch_state_locked(const struct fairwq_batch *batch)
+static const char *batch_state_locked(const struct fairwq_batch *batch)
 {
 	if (fairwq_batch_is_disposed(batch))
 		return "disposed";
@@ -142,7 +149,7 @@ static const char *fairwq_batch_state_locked(const struct fairwq_batch *batch)
 	return list_empty(&batch->fifo) ? "idle" : "limited";
 }
 
-static void fairwq_show_row_locked(struct seq_file *m, const struct fairwq_batch *batch)
+static void show_row_locked(struct seq_file *m, const struct fairwq_batch *batch)
 {
 	const struct fairwq_batch_stats *stats = batch->stats;
 	const struct fairwq_pool *pool = batch->pool;
@@ -155,7 +162,7 @@ static void fairwq_show_row_locked(struct seq_file *m, const struct fairwq_batch
 	lockdep_assert_held(&pool->lock);
 
 	seq_printf(m, "%-24s %-8s %-6s %6u %8u %7u %10llu %4llu.%u %9llu %9llu %9llu %9llu %9llu %6llu %s\n",
-		   batch->name, fairwq_batch_state_locked(batch), fairwq_prio_name[batch->prio],
+		   batch->name, batch_state_locked(batch), fairwq_prio_name[batch->prio],
 		   (batch->group ?: &batch->node)->weight, batch->nr_fifo,
 		   batch->in_flight[0] + batch->in_flight[1], stats->done, percent, tenth,
 		   div_u64(fairwq_hist_quantile(&stats->wait, 500), 1000),
@@ -166,11 +173,11 @@ static void fairwq_show_row_locked(struct seq_file *m, const struct fairwq_batch
 		   batch->parent ? batch->parent->name : "-");
 }
 
-static void fairwq_show_row(struct seq_file *m, struct fairwq_batch *batch)
+static void show_row(struct seq_file *m, struct fairwq_batch *batch)
 {
 	fairwq_batch_look(batch);
 	raw_spin_lock_irq(&batch->pool->lock);
-	fairwq_show_row_locked(m, batch);
+	show_row_locked(m, batch);
 	raw_spin_unlock_irq(&batch->pool->lock);
 }
 
@@ -180,7 +187,7 @@ void fairwq_test_row(struct fairwq_batch *batch, char *buf, size_t size)
 {
 	struct seq_file m = { .buf = buf, .size = size };
 
-	fairwq_show_row(&m, batch);
+	show_row(&m, batch);
 	buf[min(m.count, size - 1)] = '\0';
 }
 EXPORT_SYMBOL_GPL(fairwq_test_row);
@@ -216,7 +223,7 @@ static int batches_show(struct seq_file *m, void *v)
 			   "done", "share%", "wait50us", "wait99us", "waitmaxus",
 			   "run50us", "run99us", "failed", "owner");
 	else
-		fairwq_show_row(m, list_entry(v, struct fairwq_batch, link));
+		show_row(m, list_entry(v, struct fairwq_batch, link));
 	return 0;
 }
 
@@ -294,7 +301,7 @@ DEFINE_SEQ_ATTRIBUTE(dump);
 /* ---- runners ---------------------------------------------------------- */
 
 /* What one runner does, copied out under the lock. */
-static void fairwq_show_runner(struct seq_file *m, struct fairwq_runner *runner)
+static void show_runner(struct seq_file *m, struct fairwq_runner *runner)
 {
 	struct fairwq_pool *pool = runner->pool;
 	const struct fairwq_turn *turn;
@@ -332,7 +339,7 @@ static int runners_show(struct seq_file *m, void *v)
 		   "function");
 	mutex_lock(&pool->mutex);
 	list_for_each_entry(runner, &pool->runners, node)
-		fairwq_show_runner(m, runner);
+		show_runner(m, runner);
 	mutex_unlock(&pool->mutex);
 	return 0;
 }
@@ -351,22 +358,22 @@ struct fairwq_knob {
 	unsigned int least, most;	/* 0: no number */
 };
 
-static void fairwq_show_max_active(struct seq_file *m, struct fairwq_pool *pool)
+static void show_max_active(struct seq_file *m, struct fairwq_pool *pool)
 {
 	seq_printf(m, "%u\n", READ_ONCE(pool->max_active));
 }
 
-static int fairwq_set_max_active(struct fairwq_pool *pool, const char *text, unsigned int value)
+static int set_max_active(struct fairwq_pool *pool, const char *text, unsigned int value)
 {
 	return fairwq_pool_set_max_active(pool, value);
 }
 
-static void fairwq_show_policy(struct seq_file *m, struct fairwq_pool *pool)
+static void show_policy(struct seq_file *m, struct fairwq_pool *pool)
 {
 	seq_printf(m, "%s\n", fairwq_policy_name[READ_ONCE(pool->policy)]);
 }
 
-static int fairwq_set_policy(struct fairwq_pool *pool, const char *text, unsigned int value)
+static int set_policy(struct fairwq_pool *pool, const char *text, unsigned int value)
 {
 	int policy = match_string(fairwq_policy_name, ARRAY_SIZE(fairwq_policy_name), text);
 
@@ -376,12 +383,12 @@ static int fairwq_set_policy(struct fairwq_pool *pool, const char *text, unsigne
 	return 0;
 }
 
-static void fairwq_show_slice_us(struct seq_file *m, struct fairwq_pool *pool)
+static void show_slice_us(struct seq_file *m, struct fairwq_pool *pool)
 {
 	seq_printf(m, "%u\n", READ_ONCE(pool->slice_us));
 }
 
-static int fairwq_set_slice_us(struct fairwq_pool *pool, const char *text, unsigned int value)
+static int set_slice_us(struct fairwq_pool *pool, const char *text, unsigned int value)
 {
 	raw_spin_lock_irq(&pool->lock);
 	WRITE_ONCE(pool->slice_us, value);
@@ -392,14 +399,14 @@ static int fairwq_set_slice_us(struct fairwq_pool *pool, const char *text, unsig
 }
 
 /* So often a lower priority gets a turn: one in so many; 0: never. */
-static void fairwq_show_low_turns(struct seq_file *m, struct fairwq_pool *pool)
+static void show_low_turns(struct seq_file *m, struct fairwq_pool *pool)
 {
 	unsigned int patience = READ_ONCE(pool->tree.patience);
 
 	seq_printf(m, "%u\n", patience ? patience + 1 : 0);
 }
 
-static int fairwq_set_low_turns(struct fairwq_pool *pool, const char *text, unsigned int value)
+static int set_low_turns(struct fairwq_pool *pool, const char *text, unsigned int value)
 {
 	if (value == 1)
 		return -EINVAL;
@@ -410,23 +417,23 @@ static int fairwq_set_low_turns(struct fairwq_pool *pool, const char *text, unsi
 	return 0;
 }
 
-static void fairwq_show_hung_ms(struct seq_file *m, struct fairwq_pool *pool)
+static void show_hung_ms(struct seq_file *m, struct fairwq_pool *pool)
 {
 	seq_printf(m, "%u\n", READ_ONCE(pool->hung_ms));
 }
 
-static int fairwq_knob_hung_ms(struct fairwq_pool *pool, const char *text, unsigned int value)
+static int knob_hung_ms(struct fairwq_pool *pool, const char *text, unsigned int value)
 {
 	fairwq_set_hung_ms(pool, value);
 	return 0;
 }
 
-static void fairwq_show_reset(struct seq_file *m, struct fairwq_pool *pool)
+static void show_reset(struct seq_file *m, struct fairwq_pool *pool)
 {
 	seq_puts(m, "write 1 to set the counters and histograms to 0\n");
 }
 
-static int fairwq_set_reset(struct fairwq_pool *pool, const char *text, unsigned int value)
+static int set_reset(struct fairwq_pool *pool, const char *text, unsigned int value)
 {
 	if (strcmp(text, "1"))
 		return -EINVAL;
@@ -436,12 +443,12 @@ static int fairwq_set_reset(struct fairwq_pool *pool, const char *text, unsigned
 
 /* What a knob's file needs to know: which knob of which pool. */
 static const struct fairwq_knob fairwq_knobs[FAIRWQ_NR_KNOBS] = {
-	{ "max_active", fairwq_show_max_active, fairwq_set_max_active, 1, FAIRWQ_MAX_ACTIVE },
-	{ "policy", fairwq_show_policy, fairwq_set_policy },
-	{ "slice_us", fairwq_show_slice_us, fairwq_set_slice_us, 0, FAIRWQ_MAX_SLICE_US },
-	{ "low_turns", fairwq_show_low_turns, fairwq_set_low_turns, 0, FAIRWQ_MAX_PATIENCE + 1 },
-	{ "hung_ms", fairwq_show_hung_ms, fairwq_knob_hung_ms, 0, UINT_MAX },
-	{ "reset", fairwq_show_reset, fairwq_set_reset },
+	{ "max_active", show_max_active, set_max_active, 1, FAIRWQ_MAX_ACTIVE },
+	{ "policy", show_policy, set_policy },
+	{ "slice_us", show_slice_us, set_slice_us, 0, FAIRWQ_MAX_SLICE_US },
+	{ "low_turns", show_low_turns, set_low_turns, 0, FAIRWQ_MAX_PATIENCE + 1 },
+	{ "hung_ms", show_hung_ms, knob_hung_ms, 0, UINT_MAX },
+	{ "reset", show_reset, set_reset },
 };
 
 static int knob_show(struct seq_file *m, void *v)
@@ -513,7 +520,7 @@ static struct dentry *fairwq_make_dir(const char *name)
 	return debugfs_create_dir(numbered, fairwq_dir);
 }
 
-static void fairwq_show_pool_locked(struct fairwq_pool *pool)
+static void show_pool_locked(struct fairwq_pool *pool)
 {
 	unsigned int i;
 
@@ -539,7 +546,7 @@ void fairwq_debugfs_add_pool(struct fairwq_pool *pool)
 {
 	mutex_lock(&fairwq_dir_mutex);
 	if (fairwq_dir)
-		fairwq_show_pool_locked(pool);
+		show_pool_locked(pool);
 	else
 		list_add_tail(&pool->dir_link, &fairwq_not_shown);
 	mutex_unlock(&fairwq_dir_mutex);
@@ -563,7 +570,7 @@ void fairwq_debugfs_init(void)
 	debugfs_create_file("version", 0400, fairwq_dir, NULL, &version_fops);
 	list_for_each_entry_safe(pool, next, &fairwq_not_shown, dir_link) {
 		list_del_init(&pool->dir_link);
-		fairwq_show_pool_locked(pool);
+		show_pool_locked(pool);
 	}
 	mutex_unlock(&fairwq_dir_mutex);
 }
@@ -571,4 +578,37 @@ void fairwq_debugfs_init(void)
 void fairwq_debugfs_exit(void)
 {
 	debugfs_remove_recursive(fairwq_dir);
+}
+
+/*
+ * The first batch after @last, and numbered below @end, that is not idle, with
+ * a reference; @last's is dropped. If @last has left the list, its successors
+ * are those with a higher number. A batch is marked as reaped before it leaves
+ * the list: one that is not is in the list now, and what follows it stays for
+ * as long as we are in the read-side section.
+ */
+struct fairwq_batch *fairwq_pool_next_busy(struct fairwq_pool *pool,
+					   struct fairwq_batch *last, u64 end)
+{
+	struct fairwq_batch *batch, *found = NULL;
+
+	rcu_read_lock();
+	if (last && !READ_ONCE(last->reaped))
+		batch = list_entry_rcu(last->link.next, struct fairwq_batch, link);
+	else
+		batch = list_entry_rcu(pool->batches.next, struct fairwq_batch, link);
+	list_for_each_entry_from_rcu(batch, &pool->batches, link) {
+		if (batch->seq >= end)
+			break;
+		if ((last && batch->seq <= last->seq) || fairwq_batch_is_idle(batch))
+			continue;
+		/* One that has left meanwhile has ended what it had. */
+		if (!kref_get_unless_zero(&batch->refs))
+			continue;
+		found = batch;
+		break;
+	}
+	rcu_read_unlock();
+	fairwq_batch_put(last);
+	return found;
 }

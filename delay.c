@@ -16,14 +16,16 @@
 #include <linux/rcupdate.h>
 #include <linux/timer.h>
 
-#include "internal.h"
+#include "core/fifo.h"
+#include "core/push.h"
+#include "doors.h"
 
 /* How often fairwq_mod_delayed() tries to get hold of a work that is in motion. */
 #define MOD_TRIES	1000
 
 /* Claim the work for later. Returns as fairwq_claim(). Under rcu_read_lock(). */
-static int fairwq_claim_held(struct fairwq_batch *batch, struct fairwq_work *work,
-			     long flag)
+static int claim_held(struct fairwq_batch *batch, struct fairwq_work *work,
+		      long flag)
 {
 	int ret = fairwq_refusal(batch);
 
@@ -48,7 +50,7 @@ static int fairwq_claim_held(struct fairwq_batch *batch, struct fairwq_work *wor
  * could free it, and this would come late; and whoever wanted it again before
  * it has arrived would get no delay, or grace period, of his own.
  */
-static void fairwq_push_held(struct fairwq_work *work)
+static void push_held(struct fairwq_work *work)
 {
 	struct fairwq_batch *batch = fairwq_work_batch(atomic_long_read(&work->data));
 
@@ -61,9 +63,9 @@ static void fairwq_push_held(struct fairwq_work *work)
 /* ---- a delay ---------------------------------------------------------- */
 
 /* Interrupts are off. */
-static void fairwq_delay_fn(struct timer_list *timer)
+static void delay_fn(struct timer_list *timer)
 {
-	fairwq_push_held(&container_of(timer, struct fairwq_delayed_work, timer)->work);
+	push_held(&container_of(timer, struct fairwq_delayed_work, timer)->work);
 }
 
 /* Behind fairwq_delayed_work_init(), which has the description. */
@@ -73,55 +75,9 @@ void __fairwq_delayed_work_init(struct fairwq_delayed_work *dwork, fairwq_func_t
 	if (WARN_ON_ONCE(!dwork))
 		return;
 	__fairwq_work_init(&dwork->work, func, name, key);
-	timer_setup(&dwork->timer, fairwq_delay_fn, TIMER_IRQSAFE);
+	timer_setup(&dwork->timer, delay_fn, TIMER_IRQSAFE);
 }
 EXPORT_SYMBOL_GPL(__fairwq_delayed_work_init);
-
-static struct fairwq_delayed_work *to_delayed_work_of(struct fairwq_work *work)
-{
-	return container_of(work, struct fairwq_delayed_work, work);
-}
-
-/*
- * Check whether a work, of which it was said that it waits for its timer, does
- * so.
- */
-bool fairwq_delay_pending(struct fairwq_work *work)
-{
-	return timer_pending(&to_delayed_work_of(work)->timer);
-}
-
-/*
- * Delete the timer of a work, and let go of the work. Interrupts are off over
- * both steps: in between the word still says that it waits for a timer. An
- * interrupt that comes then, or on PREEMPT_RT a task that preempts, would wait
- * for what it keeps from going on.
- *
- * Return: false if the timer is not set: a call on another CPU is about to set
- * it, or it fires there, or the work is pushed and not found in the queue yet.
- */
-bool fairwq_cancel_delayed(struct fairwq_work *work)
-{
-	struct fairwq_batch *batch;
-	unsigned long flags;
-
-	local_irq_save(flags);
-	if (!timer_delete(&to_delayed_work_of(work)->timer)) {
-		local_irq_restore(flags);
-		return false;
-	}
-	batch = fairwq_work_batch(atomic_long_read(&work->data));
-	fairwq_test_point(FAIRWQ_POINT_DELAY_DELETED, batch);
-	fairwq_unreserve(batch);
-	/*
-	 * From here on it is its caller's. Pairs with the cmpxchg() of the next queue
-	 * call. No model.
-	 */
-	atomic_long_set_release(&work->data, 0);
-	local_irq_restore(flags);
-	fairwq_unhold(batch);
-	return true;
-}
 
 int fairwq_queue_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
 			 unsigned long delay)
@@ -139,7 +95,7 @@ int fairwq_queue_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work 
 		return fairwq_queue(batch, &dwork->work);
 	rcu_read_lock();	/* as in fairwq_queue() */
 	local_irq_save(flags);	/* see fairwq_cancel_delayed() */
-	ret = fairwq_claim_held(batch, &dwork->work, FAIRWQ_WORK_DELAYED);
+	ret = claim_held(batch, &dwork->work, FAIRWQ_WORK_DELAYED);
 	if (ret == FAIRWQ_CLAIMED) {
 		dwork->timer.expires = jiffies + delay;
 		add_timer(&dwork->timer);
@@ -193,7 +149,7 @@ bool fairwq_delayed_work_flush(struct fairwq_delayed_work *dwork)
 	local_irq_disable();	/* see fairwq_cancel_delayed() */
 	pushed = timer_delete(&dwork->timer);
 	if (pushed)
-		fairwq_push_held(&dwork->work);
+		push_held(&dwork->work);
 	local_irq_enable();
 	return fairwq_work_flush(&dwork->work) || pushed;
 }
@@ -217,12 +173,12 @@ EXPORT_SYMBOL_GPL(fairwq_delayed_work_cancel_sync);
 
 /* ---- a grace period --------------------------------------------------- */
 
-static void fairwq_grace_fn(struct work_struct *work)
+static void grace_fn(struct work_struct *work)
 {
 	struct fairwq_rcu_work *rwork = container_of(to_rcu_work(work),
 						     struct fairwq_rcu_work, later);
 
-	fairwq_push_held(&rwork->work);
+	push_held(&rwork->work);
 }
 
 /* Behind fairwq_rcu_work_init(), which has the description. */
@@ -232,7 +188,7 @@ void __fairwq_rcu_work_init(struct fairwq_rcu_work *rwork, fairwq_func_t func,
 	if (WARN_ON_ONCE(!rwork))
 		return;
 	__fairwq_work_init(&rwork->work, func, name, key);
-	INIT_RCU_WORK(&rwork->later, fairwq_grace_fn);
+	INIT_RCU_WORK(&rwork->later, grace_fn);
 }
 EXPORT_SYMBOL_GPL(__fairwq_rcu_work_init);
 
@@ -247,7 +203,7 @@ int fairwq_queue_rcu(struct fairwq_batch *batch, struct fairwq_rcu_work *rwork)
 	if (!rwork->work.func)
 		return fairwq_bad_arg("rwork has no function");
 	rcu_read_lock();	/* as in fairwq_queue() */
-	ret = fairwq_claim_held(batch, &rwork->work, FAIRWQ_WORK_GRACE);
+	ret = claim_held(batch, &rwork->work, FAIRWQ_WORK_GRACE);
 	if (ret == FAIRWQ_CLAIMED) {
 		queue_rcu_work(fairwq_reap_wq, &rwork->later);
 		ret = FAIRWQ_QUEUED;
@@ -256,15 +212,6 @@ int fairwq_queue_rcu(struct fairwq_batch *batch, struct fairwq_rcu_work *rwork)
 	return ret;
 }
 EXPORT_SYMBOL_GPL(fairwq_queue_rcu);
-
-/*
- * Wait until a work that waits for a grace period was pushed. Return: false if
- * its queue call has not come to the point where that can be waited for.
- */
-bool fairwq_wait_grace(struct fairwq_work *work)
-{
-	return flush_rcu_work(&container_of(work, struct fairwq_rcu_work, work)->later);
-}
 
 bool fairwq_rcu_work_flush(struct fairwq_rcu_work *rwork)
 {

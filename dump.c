@@ -13,7 +13,9 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
-#include "internal.h"
+#include "core/runner.h"
+#include "core/testing.h"
+#include "doors.h"
 
 struct fairwq_dump_line {
 	const char *where;
@@ -27,28 +29,28 @@ struct fairwq_dump {
 	struct fairwq_barrier cursor;
 };
 
-static void fairwq_dump_add_locked(struct fairwq_dump *dump, const char *where,
-				   fairwq_func_t func, u64 stamp)
+static void dump_add_locked(struct fairwq_dump *dump, const char *where,
+			    fairwq_func_t func, u64 stamp)
 {
 	if (dump->nr < FAIRWQ_DUMP_CHUNK)
 		dump->line[dump->nr++] = (struct fairwq_dump_line){ where, func, stamp };
 }
 
 /* What one runner has of @batch. */
-static void fairwq_dump_runner_locked(struct fairwq_dump *dump, struct fairwq_batch *batch,
-				      struct fairwq_runner *runner)
+static void dump_runner_locked(struct fairwq_dump *dump, struct fairwq_batch *batch,
+			       struct fairwq_runner *runner)
 {
 	const struct fairwq_turn *turn = fairwq_current_turn(runner);
 
 	lockdep_assert_held(&batch->pool->lock);
 
 	if (turn && turn->batch == batch)
-		fairwq_dump_add_locked(dump, "running", READ_ONCE(turn->func),
-				       READ_ONCE(turn->stamp));
+		dump_add_locked(dump, "running", READ_ONCE(turn->func),
+				READ_ONCE(turn->stamp));
 }
 
 /* On from the cursor, if it was not overtaken, else from the head. True: there is more. */
-static bool fairwq_dump_fifo_locked(struct fairwq_dump *dump, struct fairwq_batch *batch)
+static bool dump_fifo_locked(struct fairwq_dump *dump, struct fairwq_batch *batch)
 {
 	struct list_head *pos = &batch->fifo;
 	struct fairwq_work *work;
@@ -64,7 +66,7 @@ static bool fairwq_dump_fifo_locked(struct fairwq_dump *dump, struct fairwq_batc
 	list_for_each_entry_continue(work, &batch->fifo, node) {
 		if (work->place & FAIRWQ_PLACE_BARRIER)
 			continue;
-		fairwq_dump_add_locked(dump, "queued", work->func, work->stamp);
+		dump_add_locked(dump, "queued", work->func, work->stamp);
 		if (dump->nr < FAIRWQ_DUMP_CHUNK)
 			continue;
 		dump->cursor.entry.place = FAIRWQ_PLACE_BARRIER;
@@ -75,8 +77,8 @@ static bool fairwq_dump_fifo_locked(struct fairwq_dump *dump, struct fairwq_batc
 	return false;
 }
 
-static void fairwq_dump_print(struct seq_file *m, struct fairwq_dump *dump,
-			      const struct fairwq_batch *batch, u64 now)
+static void dump_print(struct seq_file *m, struct fairwq_dump *dump,
+		       const struct fairwq_batch *batch, u64 now)
 {
 	const struct fairwq_dump_line *line;
 
@@ -92,8 +94,8 @@ static void fairwq_dump_print(struct seq_file *m, struct fairwq_dump *dump,
 	dump->nr = 0;
 }
 
-static void fairwq_dump_runners(struct seq_file *m, struct fairwq_dump *dump,
-				struct fairwq_batch *batch)
+static void dump_runners(struct seq_file *m, struct fairwq_dump *dump,
+			 struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;
 	struct fairwq_runner *runner;
@@ -102,9 +104,9 @@ static void fairwq_dump_runners(struct seq_file *m, struct fairwq_dump *dump,
 
 	list_for_each_entry(runner, &pool->runners, node) {
 		raw_spin_lock_irq(&pool->lock);
-		fairwq_dump_runner_locked(dump, batch, runner);
+		dump_runner_locked(dump, batch, runner);
 		raw_spin_unlock_irq(&pool->lock);
-		fairwq_dump_print(m, dump, batch, fairwq_clock());
+		dump_print(m, dump, batch, fairwq_clock());
 	}
 }
 
@@ -120,14 +122,14 @@ void fairwq_dump_batch(struct seq_file *m, struct fairwq_batch *batch)
 		return;
 	}
 	fairwq_batch_look(batch);
-	fairwq_dump_runners(m, dump, batch);
+	dump_runners(m, dump, batch);
 	dump->cursor.fired = true;
 	do {
 		raw_spin_lock_irq(&pool->lock);
-		more = fairwq_dump_fifo_locked(dump, batch);
+		more = dump_fifo_locked(dump, batch);
 		raw_spin_unlock_irq(&pool->lock);
 		fairwq_test_point(FAIRWQ_POINT_DUMP_CHUNK, batch);
-		fairwq_dump_print(m, dump, batch, fairwq_clock());
+		dump_print(m, dump, batch, fairwq_clock());
 	} while (more);
 	kfree(dump);
 }

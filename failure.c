@@ -11,7 +11,8 @@
 #include <linux/export.h>
 #include <linux/notifier.h>
 
-#include "internal.h"
+#include "core/runner.h"
+#include "doors.h"
 
 void fairwq_failure_init(struct fairwq_pool *pool)
 {
@@ -20,8 +21,8 @@ void fairwq_failure_init(struct fairwq_pool *pool)
 }
 
 /* The kernel's chains refuse a second registration, too, but warn of it. */
-static bool fairwq_is_registered_locked(const struct fairwq_pool *pool,
-					const struct notifier_block *nb)
+static bool is_registered_locked(const struct fairwq_pool *pool,
+				 const struct notifier_block *nb)
 {
 	const struct notifier_block *other;
 
@@ -43,7 +44,7 @@ int fairwq_pool_register_notifier(struct fairwq_pool *pool, struct notifier_bloc
 	if (!nb || !nb->notifier_call)
 		return fairwq_bad_arg("nb has no function");
 	down_write(&pool->failure_rwsem);
-	if (!fairwq_is_registered_locked(pool, nb))
+	if (!is_registered_locked(pool, nb))
 		err = raw_notifier_chain_register(&pool->failure_chain, nb);
 	else
 		err = -EEXIST;
@@ -67,7 +68,7 @@ int fairwq_pool_unregister_notifier(struct fairwq_pool *pool, struct notifier_bl
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_unregister_notifier);
 
-static void fairwq_failure_count(struct fairwq_batch *batch)
+static void failure_count(struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;
 	unsigned long flags;
@@ -96,7 +97,7 @@ void fairwq_report_failure(int err)
 		.func = turn->func,
 		.err = err,
 	};
-	fairwq_failure_count(turn->batch);
+	failure_count(turn->batch);
 	down_read(&failure.pool->failure_rwsem);
 	raw_notifier_call_chain(&failure.pool->failure_chain, FAIRWQ_EVENT_FAILURE, &failure);
 	up_read(&failure.pool->failure_rwsem);

@@ -22,7 +22,7 @@
  * was removed, having nothing left, and they make it anew.
  *
  * Locking: L is flows->lock, raw and irq-safe, outside the pool's lock; S is
- * flows->sweep_mutex, outside both; the other letters are those of internal.h.
+ * flows->sweep_mutex, outside both; the other letters are those of core/types.h.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -34,7 +34,10 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
-#include "internal.h"
+#include "core/fifo.h"
+#include "core/push.h"
+#include "core/testing.h"
+#include "doors.h"
 
 /* So many flows are looked at under one hold of the lock. */
 #define FLOWS_STEP		64
@@ -86,12 +89,12 @@ void fairwq_test_flows_fail(unsigned int nth)
 }
 EXPORT_SYMBOL_GPL(fairwq_test_flows_fail);
 
-static bool fairwq_flows_fail(void)
+static bool flows_fail(void)
 {
 	return atomic_dec_return(&fairwq_fail_nth) == 0;
 }
 #else
-static bool fairwq_flows_fail(void)
+static bool flows_fail(void)
 {
 	return false;
 }
@@ -99,38 +102,38 @@ static bool fairwq_flows_fail(void)
 
 /* ---- the tree --------------------------------------------------------- */
 
-static struct fairwq_flow *fairwq_flow_of(struct latch_tree_node *node)
+static struct fairwq_flow *flow_of(struct latch_tree_node *node)
 {
 	return container_of(node, struct fairwq_flow, node);
 }
 
-static bool fairwq_flow_less(struct latch_tree_node *a, struct latch_tree_node *b)
+static bool flow_less(struct latch_tree_node *a, struct latch_tree_node *b)
 {
-	return fairwq_flow_of(a)->key < fairwq_flow_of(b)->key;
+	return flow_of(a)->key < flow_of(b)->key;
 }
 
-static int fairwq_flow_cmp(void *key, struct latch_tree_node *node)
+static int flow_cmp(void *key, struct latch_tree_node *node)
 {
-	u64 a = *(u64 *)key, b = fairwq_flow_of(node)->key;
+	u64 a = *(u64 *)key, b = flow_of(node)->key;
 
 	return a < b ? -1 : a > b;
 }
 
 static const struct latch_tree_ops fairwq_flow_ops = {
-	.less = fairwq_flow_less,
-	.comp = fairwq_flow_cmp,
+	.less = flow_less,
+	.comp = flow_cmp,
 };
 
 /* Under rcu_read_lock() or the lock. */
-static struct fairwq_flow *fairwq_flow_find(struct fairwq_flows *flows, u64 key)
+static struct fairwq_flow *flow_find(struct fairwq_flows *flows, u64 key)
 {
 	struct latch_tree_node *node;
 
 	node = latch_tree_find(&key, &flows->tree, &fairwq_flow_ops);
-	return node ? fairwq_flow_of(node) : NULL;
+	return node ? flow_of(node) : NULL;
 }
 
-static void fairwq_flow_insert_locked(struct fairwq_flows *flows, struct fairwq_flow *flow)
+static void flow_insert_locked(struct fairwq_flows *flows, struct fairwq_flow *flow)
 {
 	lockdep_assert_held(&flows->lock);
 
@@ -141,32 +144,32 @@ static void fairwq_flow_insert_locked(struct fairwq_flows *flows, struct fairwq_
 
 /* ---- a flow's beginning ----------------------------------------------- */
 
-static void fairwq_flow_free(struct fairwq_flow *flow)
+static void flow_free(struct fairwq_flow *flow)
 {
 	fairwq_batch_dispose(flow->batch);
 	kfree_rcu(flow, rcu);
 }
 
 /* On PREEMPT_RT the allocator sleeps, whatever it is told. */
-static bool fairwq_may_allocate(void)
+static bool may_allocate(void)
 {
 	return !IS_ENABLED(CONFIG_PREEMPT_RT) || preemptible();
 }
 
 /* A flow that is not in the tree yet; or ERR_PTR(). */
-static struct fairwq_flow *fairwq_flow_new(struct fairwq_flows *flows, u64 key)
+static struct fairwq_flow *flow_new(struct fairwq_flows *flows, u64 key)
 {
 	const gfp_t gfp = GFP_NOWAIT | __GFP_NOWARN;
 	struct fairwq_flow *flow;
 	struct fairwq_batch *batch;
 	const char *name;
 
-	if (!fairwq_may_allocate() || fairwq_flows_fail())
+	if (!may_allocate() || flows_fail())
 		return ERR_PTR(-ENOMEM);
 	flow = kzalloc(sizeof(*flow), gfp);
 	if (!flow)
 		return ERR_PTR(-ENOMEM);
-	name = fairwq_flows_fail() ? NULL : kasprintf(gfp, "flow-%016llx", key);
+	name = flows_fail() ? NULL : kasprintf(gfp, "flow-%016llx", key);
 	batch = fairwq_batch_new(flows->pool, &flows->attrs, false, name, gfp);
 	if (IS_ERR(batch)) {
 		kfree(flow);
@@ -182,72 +185,72 @@ static struct fairwq_flow *fairwq_flow_new(struct fairwq_flows *flows, u64 key)
  * The flow of @key as it is now, opened if it was closed; if there is none,
  * @new becomes it, or NULL is returned.
  */
-static struct fairwq_flow *fairwq_flow_claim(struct fairwq_flows *flows, u64 key,
-					     struct fairwq_flow *new)
+static struct fairwq_flow *flow_claim(struct fairwq_flows *flows, u64 key,
+				      struct fairwq_flow *new)
 {
 	struct fairwq_flow *flow;
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&flows->lock, flags);
-	flow = fairwq_flow_find(flows, key);
+	flow = flow_find(flows, key);
 	if (flow) {
 		WRITE_ONCE(flow->closed, false);
 		WRITE_ONCE(flow->used, true);
 	} else if (new) {
 		flow = new;
-		fairwq_flow_insert_locked(flows, flow);
+		flow_insert_locked(flows, flow);
 	}
 	raw_spin_unlock_irqrestore(&flows->lock, flags);
 	return flow;
 }
 
 /* How often the sweep comes round: a few times within the idle time. */
-static unsigned long fairwq_flows_period(unsigned long idle)
+static unsigned long flows_period(unsigned long idle)
 {
 	return idle / 4 + 1;
 }
 
-static void fairwq_flows_arm(struct fairwq_flows *flows)
+static void flows_arm(struct fairwq_flows *flows)
 {
 	unsigned long idle = READ_ONCE(flows->idle);
 
 	if (idle)
 		queue_delayed_work(fairwq_reap_wq, &flows->sweep,
-				   fairwq_flows_period(idle));
+				   flows_period(idle));
 }
 
 /* The slow way to a flow: opened or made under the lock. */
-static struct fairwq_flow *fairwq_flow_obtain(struct fairwq_flows *flows, u64 key)
+static struct fairwq_flow *flow_obtain(struct fairwq_flows *flows, u64 key)
 {
 	struct fairwq_flow *flow, *new;
 
-	flow = fairwq_flow_claim(flows, key, NULL);
+	flow = flow_claim(flows, key, NULL);
 	if (flow)
 		return flow;
 	fairwq_test_point(FAIRWQ_POINT_FLOW_MAKING, flows->shared);
-	new = fairwq_flow_new(flows, key);
+	new = flow_new(flows, key);
 	if (IS_ERR(new))
 		return new;
-	flow = fairwq_flow_claim(flows, key, new);
+	flow = flow_claim(flows, key, new);
 	if (flow != new)
-		fairwq_flow_free(new);
+		flow_free(new);
 	/* Destroy waits for our read-side section before it stops the sweep. */
-	fairwq_flows_arm(flows);
+	flows_arm(flows);
 	return flow;
 }
 
 /* ---- queueing --------------------------------------------------------- */
 
 /* A flow to queue to; -ENOMEM: there is no memory for it. Under rcu_read_lock(). */
-static struct fairwq_flow *fairwq_flow_get(struct fairwq_flows *flows, u64 key)
+static struct fairwq_flow *flow_get(struct fairwq_flows *flows, u64 key)
 {
-	struct fairwq_flow *flow = fairwq_flow_find(flows, key);
+	struct fairwq_flow *flow = flow_find(flows, key);
 
-	/* Pairs with the grace period in fairwq_flows_sweep(). No model. */
+	/* Pairs with the grace period in flows_sweep(). No model. */
 	if (unlikely(!flow || READ_ONCE(flow->closed))) {
 		fairwq_test_point(FAIRWQ_POINT_FLOW_CLOSED,
 				  flow ? flow->batch : flows->shared);
-		return fairwq_flow_obtain(flows, key);
+		return flow_obtain(flows, key);
 	}
 	fairwq_test_point(FAIRWQ_POINT_FLOW_FOUND, flow->batch);
 	/* The line is everybody's: written only if that says something new. */
@@ -257,7 +260,7 @@ static struct fairwq_flow *fairwq_flow_get(struct fairwq_flows *flows, u64 key)
 }
 
 /* There is no memory for a flow. */
-static int fairwq_flows_fall_back(struct fairwq_flows *flows, struct fairwq_work *work)
+static int flows_fall_back(struct fairwq_flows *flows, struct fairwq_work *work)
 {
 	struct fairwq_pool *pool = flows->pool;
 	unsigned long flags;
@@ -284,13 +287,13 @@ int fairwq_flows_queue(struct fairwq_flows *flows, u64 key, struct fairwq_work *
 		return fairwq_bad_arg("work is NULL or has no function");
 	rcu_read_lock();
 	/* Pairs with the grace period in fairwq_flows_destroy(). No model. */
-	flow = likely(!READ_ONCE(flows->dying)) ? fairwq_flow_get(flows, key) :
+	flow = likely(!READ_ONCE(flows->dying)) ? flow_get(flows, key) :
 						  ERR_PTR(-ESHUTDOWN);
 	if (!IS_ERR(flow)) {
 		fairwq_test_point(FAIRWQ_POINT_FLOW_QUEUEING, flow->batch);
 		ret = fairwq_queue(flow->batch, work);
 	} else if (PTR_ERR(flow) == -ENOMEM) {
-		ret = fairwq_flows_fall_back(flows, work);
+		ret = flows_fall_back(flows, work);
 	} else {
 		ret = fairwq_unless_pending(work, PTR_ERR(flow));
 	}
@@ -315,8 +318,8 @@ EXPORT_SYMBOL_GPL(fairwq_flows_fallbacks);
  * Drained, and not queued to, for the idle time. That counts from the first
  * look that finds nothing new: one that sees an item says so to the next.
  */
-static bool fairwq_flow_expired_locked(struct fairwq_flows *flows,
-				       struct fairwq_flow *flow, unsigned long now)
+static bool flow_expired_locked(struct fairwq_flows *flows,
+				struct fairwq_flow *flow, unsigned long now)
 {
 	bool idle = fairwq_batch_is_idle(flow->batch);
 	unsigned long limit = READ_ONCE(flows->idle);
@@ -332,8 +335,8 @@ static bool fairwq_flow_expired_locked(struct fairwq_flows *flows,
 }
 
 /* Look at the next @nr flows, and close those that have expired. */
-static void fairwq_flows_close_some(struct fairwq_flows *flows, unsigned long now,
-				    unsigned int nr, struct list_head *closed)
+static void flows_close_some(struct fairwq_flows *flows, unsigned long now,
+			     unsigned int nr, struct list_head *closed)
 {
 	struct fairwq_flow *flow;
 	unsigned long flags;
@@ -342,7 +345,7 @@ static void fairwq_flows_close_some(struct fairwq_flows *flows, unsigned long no
 	raw_spin_lock_irqsave(&flows->lock, flags);
 	while (nr--) {
 		flow = list_first_entry(&flows->list, struct fairwq_flow, link);
-		expired = fairwq_flow_expired_locked(flows, flow, now);
+		expired = flow_expired_locked(flows, flow, now);
 		if (expired)
 			WRITE_ONCE(flow->closed, true);
 		list_move_tail(&flow->link, expired ? closed : &flows->list);
@@ -351,7 +354,7 @@ static void fairwq_flows_close_some(struct fairwq_flows *flows, unsigned long no
 }
 
 /* Closed for a grace period, and nothing has come in: out of the tree. */
-static bool fairwq_flow_remove_locked(struct fairwq_flows *flows, struct fairwq_flow *flow)
+static bool flow_remove_locked(struct fairwq_flows *flows, struct fairwq_flow *flow)
 {
 	lockdep_assert_held(&flows->lock);
 
@@ -367,7 +370,7 @@ static bool fairwq_flow_remove_locked(struct fairwq_flows *flows, struct fairwq_
 }
 
 /* Of the flows that were closed, remove the next ones, or put them back. */
-static void fairwq_flows_remove_some(struct fairwq_flows *flows, struct list_head *closed)
+static void flows_remove_some(struct fairwq_flows *flows, struct list_head *closed)
 {
 	struct fairwq_flow *flow, *next;
 	unsigned int n = FLOWS_STEP;
@@ -378,14 +381,14 @@ static void fairwq_flows_remove_some(struct fairwq_flows *flows, struct list_hea
 	list_for_each_entry_safe(flow, next, closed, link) {
 		if (!n--)
 			break;
-		list_move_tail(&flow->link, fairwq_flow_remove_locked(flows, flow) ?
+		list_move_tail(&flow->link, flow_remove_locked(flows, flow) ?
 			       &removed : &flows->list);
 	}
 	raw_spin_unlock_irqrestore(&flows->lock, flags);
 
 	list_for_each_entry_safe(flow, next, &removed, link) {
 		fairwq_test_point(FAIRWQ_POINT_FLOW_REMOVED, flow->batch);
-		fairwq_flow_free(flow);
+		flow_free(flow);
 	}
 }
 
@@ -393,7 +396,7 @@ static void fairwq_flows_remove_some(struct fairwq_flows *flows, struct list_hea
  * Look at each flow once. Only a sweep takes flows away, so as many as there
  * are now are in the list; those that are added meanwhile come behind them.
  */
-static void fairwq_flows_sweep(struct fairwq_flows *flows, unsigned long now)
+static void flows_sweep(struct fairwq_flows *flows, unsigned long now)
 {
 	unsigned int left, n;
 	LIST_HEAD(closed);
@@ -401,31 +404,31 @@ static void fairwq_flows_sweep(struct fairwq_flows *flows, unsigned long now)
 	mutex_lock(&flows->sweep_mutex);
 	for (left = READ_ONCE(flows->nr); left; left -= n) {
 		n = min_t(unsigned int, left, FLOWS_STEP);
-		fairwq_flows_close_some(flows, now, n, &closed);
+		flows_close_some(flows, now, n, &closed);
 		cond_resched();
 	}
 	if (!list_empty(&closed)) {
 		fairwq_test_point(FAIRWQ_POINT_FLOWS_SWEEP_CLOSED, flows->shared);
-		/* Who found one open has pushed. Pairs with fairwq_flow_get(). No model. */
+		/* Who found one open has pushed. Pairs with flow_get(). No model. */
 		synchronize_rcu();
 		fairwq_test_point(FAIRWQ_POINT_FLOWS_SWEEP_WAITED, flows->shared);
 	}
 	while (!list_empty(&closed)) {
-		fairwq_flows_remove_some(flows, &closed);
+		flows_remove_some(flows, &closed);
 		cond_resched();
 	}
 	mutex_unlock(&flows->sweep_mutex);
 }
 
-static void fairwq_flows_sweep_fn(struct work_struct *work)
+static void flows_sweep_fn(struct work_struct *work)
 {
 	struct fairwq_flows *flows = container_of(to_delayed_work(work),
 						  struct fairwq_flows, sweep);
 
-	fairwq_flows_sweep(flows, jiffies);
+	flows_sweep(flows, jiffies);
 	/* Without flows it is due again when the next one is made. */
 	if (READ_ONCE(flows->nr))
-		fairwq_flows_arm(flows);
+		flows_arm(flows);
 }
 
 int fairwq_flows_set_idle_ms(struct fairwq_flows *flows, unsigned int ms)
@@ -447,7 +450,7 @@ int fairwq_flows_set_idle_ms(struct fairwq_flows *flows, unsigned int ms)
 	/* It may be due much later, or never. */
 	if (idle && !READ_ONCE(flows->dying))
 		mod_delayed_work(fairwq_reap_wq, &flows->sweep,
-				 fairwq_flows_period(idle));
+				 flows_period(idle));
 	rcu_read_unlock();
 	return 0;
 }
@@ -455,7 +458,7 @@ EXPORT_SYMBOL_GPL(fairwq_flows_set_idle_ms);
 
 /* ---- the life of all of them ------------------------------------------ */
 
-static void fairwq_pool_count_flows(struct fairwq_pool *pool, int n)
+static void pool_count_flows(struct fairwq_pool *pool, int n)
 {
 	raw_spin_lock_irq(&pool->lock);
 	pool->nr_flows += n;
@@ -464,7 +467,7 @@ static void fairwq_pool_count_flows(struct fairwq_pool *pool, int n)
 
 /* Where the items go for which there is no memory: they may be of any key. */
 static struct fairwq_batch *
-fairwq_flows_new_shared(struct fairwq_pool *pool, const struct fairwq_batch_attrs *attrs)
+flows_new_shared(struct fairwq_pool *pool, const struct fairwq_batch_attrs *attrs)
 {
 	struct fairwq_batch_attrs shared = *attrs;
 
@@ -473,14 +476,14 @@ fairwq_flows_new_shared(struct fairwq_pool *pool, const struct fairwq_batch_attr
 				kstrdup("flows-shared", GFP_KERNEL), GFP_KERNEL);
 }
 
-static void fairwq_flows_init(struct fairwq_flows *flows, struct fairwq_batch *shared,
-			      const struct fairwq_batch_attrs *attrs)
+static void flows_init(struct fairwq_flows *flows, struct fairwq_batch *shared,
+		       const struct fairwq_batch_attrs *attrs)
 {
 	seqcount_latch_init(&flows->tree.seq);
 	raw_spin_lock_init(&flows->lock);
 	INIT_LIST_HEAD(&flows->list);
 	mutex_init(&flows->sweep_mutex);
-	INIT_DELAYED_WORK(&flows->sweep, fairwq_flows_sweep_fn);
+	INIT_DELAYED_WORK(&flows->sweep, flows_sweep_fn);
 	flows->attrs = *attrs;
 	fairwq_batch_get(attrs->parent);	/* whose memory it names */
 	flows->shared = shared;
@@ -507,19 +510,19 @@ struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
 	flows = kzalloc(sizeof(*flows), GFP_KERNEL);
 	if (!flows)
 		return ERR_PTR(-ENOMEM);
-	shared = fairwq_flows_new_shared(pool, attrs);
+	shared = flows_new_shared(pool, attrs);
 	if (IS_ERR(shared)) {
 		kfree(flows);
 		return ERR_CAST(shared);
 	}
-	fairwq_flows_init(flows, shared, attrs);
-	fairwq_pool_count_flows(pool, 1);
+	flows_init(flows, shared, attrs);
+	pool_count_flows(pool, 1);
 	return flows;
 }
 EXPORT_SYMBOL_GPL(fairwq_flows_create);
 
 /* Wait for what a batch of the flows holds, and let go of it. */
-static void fairwq_flows_end_batch(struct fairwq_batch *batch)
+static void flows_end_batch(struct fairwq_batch *batch)
 {
 	fairwq_batch_flush(batch);
 	fairwq_batch_put(batch);
@@ -547,11 +550,11 @@ void fairwq_flows_destroy(struct fairwq_flows *flows)
 		fairwq_batch_retire(flow->batch);
 	fairwq_batch_retire(flows->shared);
 	list_for_each_entry_safe(flow, next, &flows->list, link) {
-		fairwq_flows_end_batch(flow->batch);
+		flows_end_batch(flow->batch);
 		kfree(flow);
 	}
-	fairwq_pool_count_flows(flows->pool, -1);
-	fairwq_flows_end_batch(flows->shared);
+	pool_count_flows(flows->pool, -1);
+	flows_end_batch(flows->shared);
 	fairwq_batch_put(flows->attrs.parent);
 	kfree(flows);
 }
@@ -561,7 +564,7 @@ EXPORT_SYMBOL_GPL(fairwq_flows_destroy);
 /* A sweep, as if it were @now. */
 void fairwq_test_flows_sweep(struct fairwq_flows *flows, unsigned long now)
 {
-	fairwq_flows_sweep(flows, now);
+	flows_sweep(flows, now);
 }
 EXPORT_SYMBOL_GPL(fairwq_test_flows_sweep);
 

@@ -4,7 +4,9 @@
 
 #include <linux/export.h>
 
-#include "internal.h"
+#include "core/testing.h"
+#include "core/waitlist.h"
+#include "doors.h"
 
 void fairwq_limiter_flush(struct fairwq_limiter *limiter)
 {

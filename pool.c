@@ -20,49 +20,22 @@
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 
-#include "internal.h"
-#include "trace.h"
+#include "core/cost.h"
+#include "core/fairness.h"
+#include "core/fifo.h"
+#include "core/lockdep.h"
+#include "core/runner.h"
+#include "core/testing.h"
+#include "core/tree.h"
+#include "core/watchdog.h"
+#include "doors.h"
 
 #define FAIRWQ_ALL_FLAGS (FAIRWQ_MEM_RECLAIM | FAIRWQ_HIGHPRI | FAIRWQ_FREEZABLE | \
 			  FAIRWQ_SYSFS | FAIRWQ_STRICT_TURNS | FAIRWQ_STRICT_PRIO)
 
-static void fairwq_pool_free(struct kref *refs)
-{
-	struct fairwq_pool *pool = container_of(refs, struct fairwq_pool, refs);
-
-	kfree(pool->name);
-	kfree_rcu(pool, rcu);	/* fairwq_await_running() may look at it */
-}
-
-/* Any context: batches are freed from RCU callbacks. */
-void fairwq_pool_put(struct fairwq_pool *pool)
-{
-	kref_put(&pool->refs, fairwq_pool_free);
-}
-
 /* ---- runners ---------------------------------------------------------- */
 
-/* Have at least @nr runners. */
-static int fairwq_pool_grow(struct fairwq_pool *pool, unsigned int nr)
-{
-	struct fairwq_runner *runner;
-
-	lockdep_assert_held(&pool->mutex);
-
-	while (pool->nr_runners < nr) {
-		runner = fairwq_runner_alloc(pool);
-		if (!runner)
-			return -ENOMEM;
-		raw_spin_lock_irq(&pool->lock);
-		list_add_tail(&runner->node, &pool->runners);
-		list_add_tail(&runner->idle_node, &pool->idle_runners);
-		raw_spin_unlock_irq(&pool->lock);
-		pool->nr_runners++;
-	}
-	return 0;
-}
-
-static void fairwq_pool_free_runners(struct fairwq_pool *pool)
+static void pool_free_runners(struct fairwq_pool *pool)
 {
 	struct fairwq_runner *runner, *next;
 
@@ -70,43 +43,9 @@ static void fairwq_pool_free_runners(struct fairwq_pool *pool)
 		fairwq_runner_free(runner);
 }
 
-int fairwq_pool_set_max_active(struct fairwq_pool *pool, unsigned int max_active)
-{
-	int err;
-
-	if (fairwq_is_no_pointer(pool))
-		return fairwq_bad_arg("pool is NULL or an error");
-	if (!max_active || max_active > FAIRWQ_MAX_ACTIVE)
-		return fairwq_bad_arg("max_active is not in 1..512");
-	mutex_lock(&pool->mutex);
-	err = fairwq_pool_grow(pool, max_active);
-	if (!err) {
-		raw_spin_lock_irq(&pool->lock);
-		pool->max_active = max_active;
-		fairwq_window_start_locked(pool);
-		raw_spin_unlock_irq(&pool->lock);
-	}
-	mutex_unlock(&pool->mutex);
-	if (!err)
-		fairwq_kick(pool);	/* and that runner kicks the next */
-	return err;
-}
-EXPORT_SYMBOL_GPL(fairwq_pool_set_max_active);
-
 /* ---- the beginning ---------------------------------------------------- */
 
-/* A name goes into the kernel's log and into tables: control characters become '?'. */
-char *fairwq_make_name(const char *fmt, va_list args)
-{
-	char *name = kvasprintf(GFP_KERNEL, fmt, args), *c;
-
-	for (c = name; c && *c; c++)
-		if (iscntrl(*c))
-			*c = '?';
-	return name;
-}
-
-static int fairwq_pool_check_attrs(const struct fairwq_pool_attrs *attrs)
+static int pool_check_attrs(const struct fairwq_pool_attrs *attrs)
 {
 	if (attrs->flags & ~FAIRWQ_ALL_FLAGS)
 		return fairwq_bad_arg("attrs->flags has an unknown flag");
@@ -119,7 +58,7 @@ static int fairwq_pool_check_attrs(const struct fairwq_pool_attrs *attrs)
 	return 0;
 }
 
-static unsigned int fairwq_wq_flags(unsigned int flags)
+static unsigned int wq_flags(unsigned int flags)
 {
 	return WQ_UNBOUND |
 	       (flags & FAIRWQ_MEM_RECLAIM ? WQ_MEM_RECLAIM : 0) |
@@ -128,8 +67,8 @@ static unsigned int fairwq_wq_flags(unsigned int flags)
 	       (flags & FAIRWQ_SYSFS ? WQ_SYSFS : 0);
 }
 
-static struct fairwq_pool *fairwq_pool_alloc(const struct fairwq_pool_attrs *attrs,
-					     const char *name)
+static struct fairwq_pool *pool_alloc(const struct fairwq_pool_attrs *attrs,
+				      const char *name)
 {
 	struct fairwq_pool *pool = kzalloc(sizeof(*pool), GFP_KERNEL);
 
@@ -166,7 +105,7 @@ static struct fairwq_pool *fairwq_pool_alloc(const struct fairwq_pool_attrs *att
 	return pool;
 }
 
-static int fairwq_pool_add_default_batches(struct fairwq_pool *pool)
+static int pool_add_default_batches(struct fairwq_pool *pool)
 {
 	static const char * const name[] = {
 		[FAIRWQ_PRIO_NORMAL] = "default",
@@ -188,20 +127,14 @@ static int fairwq_pool_add_default_batches(struct fairwq_pool *pool)
 	return 0;
 }
 
-#ifdef FAIRWQ_TESTING
-/* So often the end of a pool has waited for one, or has had a batch wait for one. */
-atomic_t fairwq_test_graces;
-EXPORT_SYMBOL_GPL(fairwq_test_graces);
-#endif
-
-static void fairwq_pool_wait_grace(void)
+static void pool_wait_grace(void)
 {
 	fairwq_count_grace();
 	synchronize_rcu();
 }
 
 /* Retire what is still there, and wait until it has left. */
-static void fairwq_pool_retire_batches(struct fairwq_pool *pool)
+static void pool_retire_batches(struct fairwq_pool *pool)
 {
 	struct fairwq_batch *batch;
 	unsigned int i;
@@ -215,7 +148,7 @@ static void fairwq_pool_retire_batches(struct fairwq_pool *pool)
 		fairwq_batch_put(pool->default_batch[i]);
 }
 
-static bool fairwq_pool_is_active(struct fairwq_pool *pool)
+static bool pool_is_active(struct fairwq_pool *pool)
 {
 	bool active;
 
@@ -226,27 +159,27 @@ static bool fairwq_pool_is_active(struct fairwq_pool *pool)
 }
 
 /* The rest of the way down, also for a pool that did not get all the way up. */
-static void fairwq_pool_teardown(struct fairwq_pool *pool)
+static void pool_teardown(struct fairwq_pool *pool)
 {
-	fairwq_pool_retire_batches(pool);
+	pool_retire_batches(pool);
 	fairwq_debugfs_del_pool(pool);
 	/*
 	 * A runner that was chosen must have been kicked: see fairwq_kick_locked(). It
 	 * is active until it has been kicked, and has run.
 	 */
-	if (fairwq_pool_is_active(pool))
-		fairwq_pool_wait_grace();
+	if (pool_is_active(pool))
+		pool_wait_grace();
 	/* Runners that have seen the empty tree may still be on their way out. */
 	destroy_workqueue(pool->wq);
 	if (pool->release_wq)
 		destroy_workqueue(pool->release_wq);
 	timer_delete_sync(&pool->tick);
-	fairwq_pool_free_runners(pool);
+	pool_free_runners(pool);
 	fairwq_lockdep_exit_pool(pool);
 	fairwq_pool_put(pool);
 }
 
-static int fairwq_pool_bring_up(struct fairwq_pool *pool)
+static int pool_bring_up(struct fairwq_pool *pool)
 {
 	int err;
 
@@ -254,7 +187,7 @@ static int fairwq_pool_bring_up(struct fairwq_pool *pool)
 	err = fairwq_pool_grow(pool, pool->max_active);
 	mutex_unlock(&pool->mutex);
 	if (!err)
-		err = fairwq_pool_add_default_batches(pool);
+		err = pool_add_default_batches(pool);
 	if (!err)
 		fairwq_debugfs_add_pool(pool);
 	return err;
@@ -265,10 +198,10 @@ static int fairwq_pool_bring_up(struct fairwq_pool *pool)
  * two workqueues of one name cannot be, and long names are cut: a number in
  * front tells them apart.
  */
-static struct workqueue_struct *fairwq_pool_alloc_wq(struct fairwq_pool *pool)
+static struct workqueue_struct *pool_alloc_wq(struct fairwq_pool *pool)
 {
 	static atomic_t seq;
-	unsigned int flags = fairwq_wq_flags(pool->flags);
+	unsigned int flags = wq_flags(pool->flags);
 
 	if (!(pool->flags & FAIRWQ_SYSFS))
 		return alloc_workqueue("%s", flags, FAIRWQ_MAX_ACTIVE, pool->name);
@@ -289,99 +222,37 @@ struct fairwq_pool *fairwq_pool_create(const struct fairwq_pool_attrs *attrs,
 	if (!fairwq_reap_wq)
 		return ERR_PTR(-ENODEV);
 	attrs = attrs ?: &dfl;
-	err = fairwq_pool_check_attrs(attrs);
+	err = pool_check_attrs(attrs);
 	if (err)
 		return ERR_PTR(err);
 	va_start(args, fmt);
-	pool = fairwq_pool_alloc(attrs, fairwq_make_name(fmt, args));
+	pool = pool_alloc(attrs, fairwq_make_name(fmt, args));
 	va_end(args);
 	if (!pool)
 		return ERR_PTR(-ENOMEM);
-	pool->wq = fairwq_pool_alloc_wq(pool);
+	pool->wq = pool_alloc_wq(pool);
 	if (!pool->wq) {
 		fairwq_lockdep_exit_pool(pool);
 		fairwq_pool_put(pool);
 		return ERR_PTR(-ENOMEM);
 	}
-	err = fairwq_pool_bring_up(pool);
+	err = pool_bring_up(pool);
 	if (err) {
-		fairwq_pool_teardown(pool);
+		pool_teardown(pool);
 		return ERR_PTR(err);
 	}
 	return pool;
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_create);
 
-/* Have a workqueue for released(), as a batch with one is to be created. */
-int fairwq_pool_need_release_wq(struct fairwq_pool *pool)
-{
-	unsigned int flags = WQ_UNBOUND | (fairwq_wq_flags(pool->flags) & WQ_MEM_RECLAIM);
-	struct workqueue_struct *wq;
-
-	if (READ_ONCE(pool->release_wq))
-		return 0;
-	wq = alloc_workqueue("%s", flags, 0, pool->name);
-	if (!wq)
-		return -ENOMEM;
-	/* The batch is seen by others after it has joined the pool, under the lock. */
-	if (cmpxchg(&pool->release_wq, NULL, wq))
-		destroy_workqueue(wq);
-	return 0;
-}
-
 /* ---- waiting ---------------------------------------------------------- */
-
-bool fairwq_batch_is_idle(struct fairwq_batch *batch)
-{
-	struct fairwq_pool *pool = batch->pool;
-	unsigned long flags;
-	bool idle;
-
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	idle = fairwq_batch_is_idle_locked(batch);
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	return idle;
-}
-
-/*
- * The first batch after @last, and numbered below @end, that is not idle, with
- * a reference; @last's is dropped. If @last has left the list, its successors
- * are those with a higher number. A batch is marked as reaped before it leaves
- * the list: one that is not is in the list now, and what follows it stays for
- * as long as we are in the read-side section.
- */
-struct fairwq_batch *fairwq_pool_next_busy(struct fairwq_pool *pool,
-					   struct fairwq_batch *last, u64 end)
-{
-	struct fairwq_batch *batch, *found = NULL;
-
-	rcu_read_lock();
-	if (last && !READ_ONCE(last->reaped))
-		batch = list_entry_rcu(last->link.next, struct fairwq_batch, link);
-	else
-		batch = list_entry_rcu(pool->batches.next, struct fairwq_batch, link);
-	list_for_each_entry_from_rcu(batch, &pool->batches, link) {
-		if (batch->seq >= end)
-			break;
-		if ((last && batch->seq <= last->seq) || fairwq_batch_is_idle(batch))
-			continue;
-		/* One that has left meanwhile has ended what it had. */
-		if (!kref_get_unless_zero(&batch->refs))
-			continue;
-		found = batch;
-		break;
-	}
-	rcu_read_unlock();
-	fairwq_batch_put(last);
-	return found;
-}
 
 /*
  * One batch after the other: what was queued when the call began is queued
  * when its batch's turn comes, or has ended. Batches that were created
  * meanwhile hold nothing that was.
  */
-static void fairwq_pool_wait(struct fairwq_pool *pool)
+static void pool_wait(struct fairwq_pool *pool)
 {
 	struct fairwq_batch *batch = NULL;
 	u64 end;
@@ -402,7 +273,7 @@ const struct fairwq_turn *fairwq_pool_own_turn(struct fairwq_pool *pool)
 }
 
 /* Waiting for the pool from one of its own items would never end. */
-static bool fairwq_pool_from_inside(struct fairwq_pool *pool, const char *what)
+static bool pool_from_inside(struct fairwq_pool *pool, const char *what)
 {
 	const struct fairwq_turn *turn = fairwq_pool_own_turn(pool);
 
@@ -416,10 +287,10 @@ void fairwq_pool_flush(struct fairwq_pool *pool)
 	if (WARN_ON_ONCE(fairwq_is_no_pointer(pool)))
 		return;
 	might_sleep();
-	if (fairwq_pool_from_inside(pool, __func__))
+	if (pool_from_inside(pool, __func__))
 		return;
 	fairwq_lockdep_wait(pool);
-	fairwq_pool_wait(pool);
+	pool_wait(pool);
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_flush);
 
@@ -428,7 +299,7 @@ EXPORT_SYMBOL_GPL(fairwq_pool_flush);
  * so that an item in flight cannot queue to one that was looked at already,
  * and end before its own is. With @for_good also: nothing waits to be pushed.
  */
-static bool fairwq_pool_is_idle(struct fairwq_pool *pool, bool for_good)
+static bool pool_is_idle(struct fairwq_pool *pool, bool for_good)
 {
 	struct fairwq_batch *batch;
 	bool idle = true;
@@ -449,7 +320,7 @@ static bool fairwq_pool_is_idle(struct fairwq_pool *pool, bool for_good)
  * refused items for a grace period, or is a default batch without a holder but the
  * pool. The owner of the pool must not queue to that one while it destroys the pool.
  */
-static bool fairwq_pool_is_private(struct fairwq_pool *pool)
+static bool pool_is_private(struct fairwq_pool *pool)
 {
 	struct fairwq_batch *batch;
 	bool private = true;
@@ -469,19 +340,19 @@ static bool fairwq_pool_is_private(struct fairwq_pool *pool)
  * Close the gate, and wait until the items of the pool have stopped queueing. With
  * @private no queue call from outside has to be waited for.
  */
-static void fairwq_pool_wait_drained(struct fairwq_pool *pool, bool private)
+static void pool_wait_drained(struct fairwq_pool *pool, bool private)
 {
 	unsigned int tries = 0;
 
 	WRITE_ONCE(pool->draining, true);
 	if (!private)
-		fairwq_pool_wait_grace();	/* pairs with fairwq_queue(); no model */
+		pool_wait_grace();	/* pairs with fairwq_queue(); no model */
 	do {
-		fairwq_pool_wait(pool);
+		pool_wait(pool);
 		if (++tries == 10 || tries % 100 == 0)
 			pr_warn("pool %s: not drained after %u tries\n",
 				pool->name, tries);
-	} while (!fairwq_pool_is_idle(pool, false));
+	} while (!pool_is_idle(pool, false));
 }
 
 void fairwq_pool_drain(struct fairwq_pool *pool)
@@ -489,10 +360,10 @@ void fairwq_pool_drain(struct fairwq_pool *pool)
 	if (WARN_ON_ONCE(fairwq_is_no_pointer(pool)))
 		return;
 	might_sleep();
-	if (fairwq_pool_from_inside(pool, __func__))
+	if (pool_from_inside(pool, __func__))
 		return;
 	fairwq_lockdep_wait(pool);
-	fairwq_pool_wait_drained(pool, false);
+	pool_wait_drained(pool, false);
 	WRITE_ONCE(pool->draining, false);
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_drain);
@@ -504,7 +375,7 @@ void fairwq_pool_destroy(struct fairwq_pool *pool)
 	if (IS_ERR_OR_NULL(pool))
 		return;
 	might_sleep();
-	if (fairwq_pool_from_inside(pool, __func__))
+	if (pool_from_inside(pool, __func__))
 		return;
 	WARN_ONCE(READ_ONCE(pool->nr_flows),
 		  "fairwq: pool %s is destroyed before its flows\n", pool->name);
@@ -516,10 +387,10 @@ void fairwq_pool_destroy(struct fairwq_pool *pool)
 	list_for_each_entry_rcu(batch, &pool->batches, link)
 		fairwq_batch_resume(batch);
 	rcu_read_unlock();
-	fairwq_pool_wait_drained(pool, fairwq_pool_is_private(pool));
+	pool_wait_drained(pool, pool_is_private(pool));
 	/* Without anything that may still come in, no push can be under way any more. */
-	WRITE_ONCE(pool->quiet, fairwq_pool_is_idle(pool, true));
-	fairwq_pool_teardown(pool);
+	WRITE_ONCE(pool->quiet, pool_is_idle(pool, true));
+	pool_teardown(pool);
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_destroy);
 
@@ -547,49 +418,6 @@ int fairwq_pool_queue(struct fairwq_pool *pool, struct fairwq_work *work)
 	return fairwq_queue(pool->default_batch[FAIRWQ_PRIO_NORMAL], work);
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_queue);
-
-/*
- * Change the order while a backlog stands: every batch is taken out of the
- * tree and put in again. With thousands of eligible batches that is a long
- * time under the lock; it is for operators, not for a running system's inner
- * loop. To what there is already is no change.
- */
-void fairwq_pool_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy)
-{
-	struct fairwq_batch *batch;
-
-	raw_spin_lock_irq(&pool->lock);
-	if (policy == pool->policy)
-		goto unlock;
-	list_for_each_entry(batch, &pool->batches, link)
-		fairwq_batch_set_eligible_locked(batch, false);
-	WRITE_ONCE(pool->policy, policy);
-	fairwq_cost_new_era_locked(pool);
-	list_for_each_entry(batch, &pool->batches, link)
-		fairwq_batch_update_locked(batch);
-	fairwq_window_start_locked(pool);
-unlock:
-	raw_spin_unlock_irq(&pool->lock);
-	fairwq_kick(pool);
-}
-
-void fairwq_pool_reset_stats(struct fairwq_pool *pool)
-{
-	struct fairwq_batch *batch;
-
-	rcu_read_lock();
-	list_for_each_entry_rcu(batch, &pool->batches, link) {
-		raw_spin_lock_irq(&pool->lock);
-		memset(batch->stats, 0, sizeof(*batch->stats));
-		raw_spin_unlock_irq(&pool->lock);
-	}
-	rcu_read_unlock();
-	raw_spin_lock_irq(&pool->lock);
-	memset(pool->counter, 0, sizeof(pool->counter));
-	pool->run_time = 0;
-	fairwq_window_reset_locked(pool);
-	raw_spin_unlock_irq(&pool->lock);
-}
 
 #ifdef FAIRWQ_TESTING
 unsigned int fairwq_test_nr_batches(struct fairwq_pool *pool)

@@ -16,7 +16,10 @@
 
 #include <linux/export.h>
 
-#include "internal.h"
+#include "core/runner.h"
+#include "core/streak.h"
+#include "core/waitlist.h"
+#include "doors.h"
 
 int fairwq_serializer_set_inline(struct fairwq_serializer *serializer, unsigned int budget_us)
 {

@@ -23,69 +23,24 @@
 #include <linux/export.h>
 #include <linux/rcupdate.h>
 
-#include "internal.h"
+#include "core/fifo.h"
+#include "core/park.h"
+#include "core/push.h"
+#include "core/runner.h"
+#include "core/testing.h"
+#include "core/waiter.h"
+#include "core/waitlist.h"
+#include "doors.h"
 
 /* Of fairwq_work.disabled, together with the loads that name it. */
 static DEFINE_RAW_SPINLOCK(fairwq_disable_lock);
 
 /* ---- flushes of one work ---------------------------------------------- */
 
-/* What is over without one. */
-#define NO_TURN		U64_MAX
-
-/* The work that they wait for has its turn. */
-void fairwq_waiters_take_locked(struct fairwq_pool *pool, const struct fairwq_work *work,
-				u64 turn)
-{
-	struct fairwq_waiter *waiter;
-
-	lockdep_assert_held(&pool->lock);
-
-	list_for_each_entry(waiter, &pool->waiters, node)
-		if (waiter->work == work && !waiter->turn)
-			waiter->turn = turn;
-}
-
-static void fairwq_waiter_add_locked(struct fairwq_pool *pool, struct fairwq_waiter *waiter,
-				     u64 turn)
-{
-	lockdep_assert_held(&pool->lock);
-
-	waiter->turn = turn;
-	list_add_tail(&waiter->node, &pool->waiters);
-}
-
-/* The turn is over. */
-void fairwq_waiters_done_locked(struct fairwq_pool *pool, u64 turn)
-{
-	struct fairwq_waiter *waiter, *next;
-
-	lockdep_assert_held(&pool->lock);
-
-	list_for_each_entry_safe(waiter, next, &pool->waiters, node) {
-		if (waiter->turn != turn)
-			continue;
-		list_del(&waiter->node);
-		complete(&waiter->done);	/* @waiter is gone from here on */
-	}
-}
-
-/* A work that waits for its turn will not have it. */
-static void fairwq_waiters_drop_locked(struct fairwq_pool *pool,
-				       const struct fairwq_work *work)
-{
-	lockdep_assert_held(&pool->lock);
-
-	if (!(work->place & FAIRWQ_PLACE_AWAITED))
-		return;
-	fairwq_waiters_take_locked(pool, work, NO_TURN);
-	fairwq_waiters_done_locked(pool, NO_TURN);
-}
-
 /* ---- taking a work out of the queue ----------------------------------- */
 
-static void fairwq_remove_parked_locked(struct fairwq_batch *batch,
-					struct fairwq_work *work)
+static void remove_parked_locked(struct fairwq_batch *batch,
+				 struct fairwq_work *work)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
@@ -98,7 +53,7 @@ static void fairwq_remove_parked_locked(struct fairwq_batch *batch,
  * The word of a work, all that was pushed to @batch being linked. If it says that the work
  * is linked there, that and its place stay so under the lock.
  */
-static long fairwq_look_locked(struct fairwq_batch *batch, const struct fairwq_work *work)
+static long look_locked(struct fairwq_batch *batch, const struct fairwq_work *work)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
@@ -111,13 +66,13 @@ static long fairwq_look_locked(struct fairwq_batch *batch, const struct fairwq_w
  * Take a linked work out of wherever it is. It stays pending, so that nobody
  * else uses its fields, until the caller has let go of it.
  */
-static void fairwq_remove_locked(struct fairwq_batch *batch, struct fairwq_work *work)
+static void remove_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
 	switch (fairwq_work_place(work)) {
 	case FAIRWQ_PLACE_PARKED:
-		fairwq_remove_parked_locked(batch, work);
+		remove_parked_locked(batch, work);
 		break;
 	case FAIRWQ_PLACE_FIFO:
 		fairwq_waiters_drop_locked(batch->pool, work);
@@ -134,7 +89,7 @@ static void fairwq_remove_locked(struct fairwq_batch *batch, struct fairwq_work 
  * From here on it is its caller's. Returns its constraint, or NULL, which is to
  * be told when the lock was dropped: it may push to batches of any pool.
  */
-static struct fairwq_constraint *fairwq_let_go(struct fairwq_work *work)
+static struct fairwq_constraint *let_go(struct fairwq_work *work)
 {
 	struct fairwq_constraint *constraint = work->constraint;
 
@@ -148,12 +103,12 @@ static struct fairwq_constraint *fairwq_let_go(struct fairwq_work *work)
  * The work is on its way into @incoming: leave word that it is to be dropped.
  * Returns 1, or FAIRWQ_AGAIN.
  */
-static int fairwq_cancel_unlinked_locked(struct fairwq_batch *batch,
-					 struct fairwq_work *work, long data)
+static int cancel_unlinked_locked(struct fairwq_batch *batch,
+				  struct fairwq_work *work, long data)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	/* Count, then leave word. Pairs with fairwq_link_locked(). Model: cancel.pml. */
+	/* Count, then leave word. Pairs with link_locked(). Model: cancel.pml. */
 	WRITE_ONCE(batch->nr_canceled, batch->nr_canceled + 1);
 	if (!atomic_long_try_cmpxchg(&work->data, &data, data | FAIRWQ_WORK_CANCELED)) {
 		WRITE_ONCE(batch->nr_canceled, batch->nr_canceled - 1);
@@ -172,11 +127,11 @@ static int fairwq_cancel_unlinked_locked(struct fairwq_batch *batch,
 }
 
 /* A work that was bound for @batch. */
-static int fairwq_cancel_queued_locked(struct fairwq_batch *batch,
-				       struct fairwq_work *work, bool wait,
-				       struct fairwq_constraint **constraint)
+static int cancel_queued_locked(struct fairwq_batch *batch,
+				struct fairwq_work *work, bool wait,
+				struct fairwq_constraint **constraint)
 {
-	long data = fairwq_look_locked(batch, work);
+	long data = look_locked(batch, work);
 
 	lockdep_assert_held(&batch->pool->lock);
 
@@ -192,15 +147,15 @@ static int fairwq_cancel_queued_locked(struct fairwq_batch *batch,
 			return FAIRWQ_AGAIN;
 		if (data & FAIRWQ_WORK_CANCELED)
 			return 0;
-		return fairwq_cancel_unlinked_locked(batch, work, data);
+		return cancel_unlinked_locked(batch, work, data);
 	}
-	fairwq_remove_locked(batch, work);
-	*constraint = fairwq_let_go(work);
+	remove_locked(batch, work);
+	*constraint = let_go(work);
 	return 1;
 }
 
-static int fairwq_cancel_queued(struct fairwq_batch *batch, struct fairwq_work *work,
-				bool wait)
+static int cancel_queued(struct fairwq_batch *batch, struct fairwq_work *work,
+			 bool wait)
 {
 	struct fairwq_constraint *constraint = NULL;
 	struct fairwq_pool *pool = batch->pool;
@@ -208,7 +163,7 @@ static int fairwq_cancel_queued(struct fairwq_batch *batch, struct fairwq_work *
 	int ret;
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	ret = fairwq_cancel_queued_locked(batch, work, wait, &constraint);
+	ret = cancel_queued_locked(batch, work, wait, &constraint);
 	fairwq_batch_update_locked(batch);
 	fairwq_batch_reap_locked(batch);
 	fairwq_unlock_kick(pool, flags);
@@ -239,7 +194,7 @@ int fairwq_try_cancel(struct fairwq_work *work, bool wait)
 	else if (fairwq_work_is_kept_back(data))
 		ret = fairwq_cancel_constrained(work, data, wait);
 	else
-		ret = fairwq_cancel_queued(fairwq_work_batch(data), work, wait);
+		ret = cancel_queued(fairwq_work_batch(data), work, wait);
 	rcu_read_unlock();
 	return ret;
 }
@@ -259,12 +214,12 @@ EXPORT_SYMBOL_GPL(fairwq_work_cancel);
 
 /* ---- waiting for a work ----------------------------------------------- */
 
-/* As fairwq_await(); 0: it is not queued, or will not run from there. */
-static int fairwq_await_pending_locked(struct fairwq_batch *batch,
-				       struct fairwq_work *work,
-				       struct fairwq_waiter *waiter)
+/* As await(); 0: it is not queued, or will not run from there. */
+static int await_pending_locked(struct fairwq_batch *batch,
+				struct fairwq_work *work,
+				struct fairwq_waiter *waiter)
 {
-	long data = fairwq_look_locked(batch, work);
+	long data = look_locked(batch, work);
 
 	lockdep_assert_held(&batch->pool->lock);
 
@@ -283,15 +238,15 @@ static int fairwq_await_pending_locked(struct fairwq_batch *batch,
 	return 1;
 }
 
-static int fairwq_await_pending(struct fairwq_batch *batch, struct fairwq_work *work,
-				struct fairwq_waiter *waiter)
+static int await_pending(struct fairwq_batch *batch, struct fairwq_work *work,
+			 struct fairwq_waiter *waiter)
 {
 	struct fairwq_pool *pool = batch->pool;
 	unsigned long flags;
 	int ret;
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	ret = fairwq_await_pending_locked(batch, work, waiter);
+	ret = await_pending_locked(batch, work, waiter);
 	fairwq_batch_update_locked(batch);
 	fairwq_batch_reap_locked(batch);
 	fairwq_unlock_kick(pool, flags);
@@ -299,7 +254,7 @@ static int fairwq_await_pending(struct fairwq_batch *batch, struct fairwq_work *
 }
 
 /* It is not pending: if a runner has started it last, is it still at it? */
-static int fairwq_await_running(struct fairwq_work *work, struct fairwq_waiter *waiter)
+static int await_running(struct fairwq_work *work, struct fairwq_waiter *waiter)
 {
 	struct fairwq_runner *runner = fairwq_runner_find(READ_ONCE(work->last_runner));
 	const struct fairwq_turn *turn;
@@ -333,7 +288,7 @@ static int fairwq_await_running(struct fairwq_work *work, struct fairwq_waiter *
 }
 
 /* 1: @waiter will be told; 0: there is nothing to wait for; or FAIRWQ_AGAIN. */
-static int fairwq_await(struct fairwq_work *work, struct fairwq_waiter *waiter)
+static int await(struct fairwq_work *work, struct fairwq_waiter *waiter)
 {
 	long data;
 	int ret = 0;
@@ -350,16 +305,16 @@ static int fairwq_await(struct fairwq_work *work, struct fairwq_waiter *waiter)
 		fairwq_test_point(FAIRWQ_POINT_LOOK, NULL);
 		ret = FAIRWQ_AGAIN;
 	} else if (data & FAIRWQ_WORK_PENDING) {
-		ret = fairwq_await_pending(fairwq_work_batch(data), work, waiter);
+		ret = await_pending(fairwq_work_batch(data), work, waiter);
 	}
 	if (!ret)
-		ret = fairwq_await_running(work, waiter);
+		ret = await_running(work, waiter);
 	rcu_read_unlock();
 	return ret;
 }
 
 /* The caller is an item of a serializer in which @work waits until it returns. */
-static bool fairwq_work_is_behind(const struct fairwq_work *work)
+static bool work_is_behind(const struct fairwq_work *work)
 {
 	const struct fairwq_turn *turn = fairwq_own_turn();
 
@@ -374,7 +329,7 @@ static bool fairwq_work_is_behind(const struct fairwq_work *work)
  * Wait before looking for a work again: until its constraint has let it go, or
  * for a moment, as it is on its way in or out.
  */
-static void fairwq_wait_pause(struct fairwq_work *work)
+static void wait_pause(struct fairwq_work *work)
 {
 	if (!fairwq_work_is_kept_back(atomic_long_read(&work->data)) ||
 	    !fairwq_wait_kept(work, true))
@@ -388,11 +343,11 @@ static bool fairwq_wait(struct fairwq_work *work)
 	bool waited = false;
 	int ret;
 
-	while ((ret = fairwq_await(work, &waiter)) < 0) {
-		if (fairwq_work_is_behind(work))
+	while ((ret = await(work, &waiter)) < 0) {
+		if (work_is_behind(work))
 			return false;
 		waited = true;
-		fairwq_wait_pause(work);
+		wait_pause(work);
 	}
 	if (!ret)
 		return waited;
@@ -404,7 +359,7 @@ static bool fairwq_wait(struct fairwq_work *work)
  * The caller is the function of @work, and would wait for itself. An object at
  * the same address that was set up by that function is another one.
  */
-static bool fairwq_work_from_inside(const struct fairwq_work *work, const char *what)
+static bool work_from_inside(const struct fairwq_work *work, const char *what)
 {
 	struct fairwq_runner *runner = fairwq_current_runner();
 	const struct fairwq_turn *turn = runner ? fairwq_current_turn(runner) : NULL;
@@ -416,7 +371,7 @@ static bool fairwq_work_from_inside(const struct fairwq_work *work, const char *
 }
 
 /* For lockdep: the caller waits for what the function does. */
-static void fairwq_lockdep_work(struct fairwq_work *work)
+static void lockdep_work(struct fairwq_work *work)
 {
 #ifdef CONFIG_LOCKDEP
 	lock_map_acquire(&work->lockdep_map);
@@ -429,9 +384,9 @@ bool fairwq_work_flush(struct fairwq_work *work)
 	if (WARN_ON_ONCE(!work))
 		return false;
 	might_sleep();
-	if (fairwq_work_from_inside(work, __func__))
+	if (work_from_inside(work, __func__))
 		return false;
-	fairwq_lockdep_work(work);
+	lockdep_work(work);
 	return fairwq_wait(work);
 }
 EXPORT_SYMBOL_GPL(fairwq_work_flush);
@@ -461,7 +416,7 @@ static void fairwq_disable(struct fairwq_work *work)
  * that is waited for is a queue call, or a push, that is under way on another
  * CPU or was preempted. That is soon over, so it is polled.
  */
-static void fairwq_cancel_pause(struct fairwq_work *work)
+static void cancel_pause(struct fairwq_work *work)
 {
 	long data = atomic_long_read(&work->data);
 
@@ -477,19 +432,19 @@ static void fairwq_cancel_pause(struct fairwq_work *work)
  * From its own function neither that nor the end of a grace period is waited
  * for.
  */
-static bool fairwq_cancel_and_wait(struct fairwq_work *work, const char *what)
+static bool cancel_and_wait(struct fairwq_work *work, const char *what)
 {
-	bool inside = fairwq_work_from_inside(work, what);
+	bool inside = work_from_inside(work, what);
 	int ret;
 
 	while ((ret = fairwq_try_cancel(work, true)) < 0) {
 		if (inside && fairwq_work_is_graced(atomic_long_read(&work->data)))
 			return false;
-		fairwq_cancel_pause(work);
+		cancel_pause(work);
 	}
 	if (inside)
 		return ret;
-	fairwq_lockdep_work(work);
+	lockdep_work(work);
 	/* It is disabled: the one that runs is the last. */
 	fairwq_wait(work);
 	return ret;
@@ -510,7 +465,7 @@ bool fairwq_work_disable_sync(struct fairwq_work *work)
 		return false;
 	might_sleep();
 	fairwq_disable(work);
-	return fairwq_cancel_and_wait(work, __func__);
+	return cancel_and_wait(work, __func__);
 }
 EXPORT_SYMBOL_GPL(fairwq_work_disable_sync);
 
@@ -554,17 +509,17 @@ struct fairwq_drop {
 	struct fairwq_barrier marker;	/* P: behind what is to be dropped */
 };
 
-static void fairwq_drop_locked(struct fairwq_batch *batch, struct fairwq_work *work,
-			       struct fairwq_drop *drop)
+static void drop_locked(struct fairwq_batch *batch, struct fairwq_work *work,
+			struct fairwq_drop *drop)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	fairwq_remove_locked(batch, work);
+	remove_locked(batch, work);
 	work->place = FAIRWQ_PLACE_DROPPED;
 	list_add_tail(&work->node, &drop->works);
 }
 
-static void fairwq_drop_parked_locked(struct fairwq_batch *batch, struct fairwq_drop *drop)
+static void drop_parked_locked(struct fairwq_batch *batch, struct fairwq_drop *drop)
 {
 	struct fairwq_work *work;
 
@@ -574,12 +529,12 @@ static void fairwq_drop_parked_locked(struct fairwq_batch *batch, struct fairwq_
 		work = fairwq_find_parked_locked(batch);
 		if (WARN_ON_ONCE(!work))
 			return;
-		fairwq_drop_locked(batch, work, drop);
+		drop_locked(batch, work, drop);
 	}
 }
 
-static bool fairwq_drop_through_locked(const struct fairwq_batch *batch,
-				       const struct fairwq_drop *drop)
+static bool drop_through_locked(const struct fairwq_batch *batch,
+				const struct fairwq_drop *drop)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
@@ -587,26 +542,26 @@ static bool fairwq_drop_through_locked(const struct fairwq_batch *batch,
 }
 
 /* Some of what was queued before the marker. Returns whether that is all. */
-static bool fairwq_drop_queued_locked(struct fairwq_batch *batch, struct fairwq_drop *drop)
+static bool drop_queued_locked(struct fairwq_batch *batch, struct fairwq_drop *drop)
 {
 	struct fairwq_work *work;
 	unsigned int nr;
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	for (nr = 0; nr < DROP_CHUNK && !fairwq_drop_through_locked(batch, drop); nr++) {
+	for (nr = 0; nr < DROP_CHUNK && !drop_through_locked(batch, drop); nr++) {
 		/* Not a barrier: those are never at the head. */
 		work = list_first_entry(&batch->fifo, struct fairwq_work, node);
-		fairwq_drop_locked(batch, work, drop);
+		drop_locked(batch, work, drop);
 	}
-	return fairwq_drop_through_locked(batch, drop);
+	return drop_through_locked(batch, drop);
 }
 
 /*
  * From here on until all is found nothing of the batch is started; and until all is given
  * back the batch is not released. Returns whether there may be something.
  */
-static bool fairwq_drop_begin(struct fairwq_batch *batch, struct fairwq_drop *drop)
+static bool drop_begin(struct fairwq_batch *batch, struct fairwq_drop *drop)
 {
 	struct fairwq_pool *pool = batch->pool;
 	unsigned long flags;
@@ -619,14 +574,14 @@ static bool fairwq_drop_begin(struct fairwq_batch *batch, struct fairwq_drop *dr
 		fairwq_hold(batch);
 		batch->nr_canceling++;
 		fairwq_batch_add_barrier_locked(batch, &drop->marker);
-		fairwq_drop_parked_locked(batch, drop);
+		drop_parked_locked(batch, drop);
 	}
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	return busy;
 }
 
 /* A step of it. Returns whether it was the last. */
-static bool fairwq_drop_some(struct fairwq_batch *batch, struct fairwq_drop *drop)
+static bool drop_some(struct fairwq_batch *batch, struct fairwq_drop *drop)
 {
 	struct fairwq_pool *pool = batch->pool;
 	unsigned long flags;
@@ -635,7 +590,7 @@ static bool fairwq_drop_some(struct fairwq_batch *batch, struct fairwq_drop *dro
 	fairwq_test_point(FAIRWQ_POINT_CANCEL_STEP, batch);
 	rcu_read_lock();	/* see fairwq_kick_locked() */
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	all = fairwq_drop_queued_locked(batch, drop);
+	all = drop_queued_locked(batch, drop);
 	if (all) {
 		batch->nr_canceling--;
 		fairwq_batch_update_locked(batch);
@@ -646,8 +601,8 @@ static bool fairwq_drop_some(struct fairwq_batch *batch, struct fairwq_drop *dro
 }
 
 /* The first of what was taken out becomes the caller's. */
-static struct fairwq_work *fairwq_drop_give(struct fairwq_batch *batch,
-					    struct fairwq_drop *drop)
+static struct fairwq_work *drop_give(struct fairwq_batch *batch,
+				     struct fairwq_drop *drop)
 {
 	struct fairwq_constraint *constraint = NULL;
 	struct fairwq_pool *pool = batch->pool;
@@ -658,7 +613,7 @@ static struct fairwq_work *fairwq_drop_give(struct fairwq_batch *batch,
 	work = list_first_entry_or_null(&drop->works, struct fairwq_work, node);
 	if (work) {
 		list_del(&work->node);
-		constraint = fairwq_let_go(work);
+		constraint = let_go(work);
 	}
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	if (constraint)
@@ -675,11 +630,11 @@ unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
 
 	if (WARN_ON_ONCE(fairwq_is_no_pointer(batch)))
 		return 0;
-	if (!fairwq_drop_begin(batch, &drop))
+	if (!drop_begin(batch, &drop))
 		return 0;
-	while (!fairwq_drop_some(batch, &drop))
+	while (!drop_some(batch, &drop))
 		;
-	while ((work = fairwq_drop_give(batch, &drop))) {
+	while ((work = drop_give(batch, &drop))) {
 		nr++;
 		if (dropped)
 			dropped(work);
@@ -688,3 +643,58 @@ unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
 	return nr;
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_cancel);
+
+static struct fairwq_delayed_work *to_delayed_work_of(struct fairwq_work *work)
+{
+	return container_of(work, struct fairwq_delayed_work, work);
+}
+
+/*
+ * Check whether a work, of which it was said that it waits for its timer, does
+ * so.
+ */
+bool fairwq_delay_pending(struct fairwq_work *work)
+{
+	return timer_pending(&to_delayed_work_of(work)->timer);
+}
+
+/*
+ * Delete the timer of a work, and let go of the work. Interrupts are off over
+ * both steps: in between the word still says that it waits for a timer. An
+ * interrupt that comes then, or on PREEMPT_RT a task that preempts, would wait
+ * for what it keeps from going on.
+ *
+ * Return: false if the timer is not set: a call on another CPU is about to set
+ * it, or it fires there, or the work is pushed and not found in the queue yet.
+ */
+bool fairwq_cancel_delayed(struct fairwq_work *work)
+{
+	struct fairwq_batch *batch;
+	unsigned long flags;
+
+	local_irq_save(flags);
+	if (!timer_delete(&to_delayed_work_of(work)->timer)) {
+		local_irq_restore(flags);
+		return false;
+	}
+	batch = fairwq_work_batch(atomic_long_read(&work->data));
+	fairwq_test_point(FAIRWQ_POINT_DELAY_DELETED, batch);
+	fairwq_unreserve(batch);
+	/*
+	 * From here on it is its caller's. Pairs with the cmpxchg() of the next queue
+	 * call. No model.
+	 */
+	atomic_long_set_release(&work->data, 0);
+	local_irq_restore(flags);
+	fairwq_unhold(batch);
+	return true;
+}
+
+/*
+ * Wait until a work that waits for a grace period was pushed. Return: false if
+ * its queue call has not come to the point where that can be waited for.
+ */
+bool fairwq_wait_grace(struct fairwq_work *work)
+{
+	return flush_rcu_work(&container_of(work, struct fairwq_rcu_work, work)->later);
+}

@@ -5,7 +5,7 @@
  */
 #include <linux/slab.h>
 
-#include "../internal.h"
+#include "core/types.h"
 #include "bench.h"
 
 static u64 violations, windows;

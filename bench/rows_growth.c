@@ -7,7 +7,7 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
-#include "../pick.h"
+#include "../core/tree.h"
 #include "bench.h"
 
 #define PICKS		200000U

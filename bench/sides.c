@@ -10,7 +10,7 @@
 #include <linux/spinlock.h>
 
 #include "bench.h"
-#include "compat.h"
+#include "core/compat.h"
 
 /* ---- workqueues ------------------------------------------------------- */
 

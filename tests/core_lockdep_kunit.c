@@ -8,7 +8,7 @@
  * comes later. Seen to fail with each of the calls left out that tell it: the two
  * pairs in fairwq_call(), and that in each function below that waits.
  */
-#include "compat.h"
+#include "core/compat.h"
 #include "lib/order.h"
 
 #ifdef FAIRWQ_HAS_LOCK_CMP_FN

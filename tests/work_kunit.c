@@ -3,6 +3,7 @@
  * Cancelling, disabling and waiting for single works, and cancelling a batch
  * (promises 1 and 11): wherever the work is.
  */
+#include "core/tree.h"
 #include "lib/hook.h"
 
 /* ---- cancel ----------------------------------------------------------- */

@@ -89,9 +89,9 @@ run_checkpatch() {
 	local src=$1 files rc=0
 	# In a copy: it likes to leave a cache where it runs.
 	copy_sources "$dir/copy" && cd "$dir/copy" || return
-	mapfile -t files < <(ours '*.[ch]' ':!tests/user' ':!tests/sim' ':!trace.h' ':!fairwq.h')
+	mapfile -t files < <(ours '*.[ch]' ':!tests/user' ':!tests/sim' ':!core/trace.h' ':!fairwq.h')
 	checkpatch "$src" "" "${files[@]}" || rc=1
-	checkpatch "$src" OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT trace.h || rc=1
+	checkpatch "$src" OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT core/trace.h || rc=1
 	checkpatch "$src" MACRO_ARG_REUSE fairwq.h || rc=1
 	mapfile -t files < <(ours 'tests/user/*.[ch]' 'tests/sim/*.[ch]')
 	[ ${#files[@]} -eq 0 ] ||
@@ -224,6 +224,7 @@ main() {
 	mkdir -p "$dir"
 	all_warnings
 	check "exports" exports
+	check "calls only go down" "$top/tools/layers.sh" "$dir/src"
 	check "sparse on the stock kernel" run_sparse "$stock"
 	check "checkpatch --strict" run_checkpatch "$source"
 	check "kernel-doc" run_kernel_doc "$source"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# sim-many.sh [SOURCE]: build tests/sim/manycpu.c with pick.c, against the red-black tree
+# sim-many.sh [SOURCE]: build tests/sim/manycpu.c with tree.c, against the red-black tree
 # of the kernel source in that folder (6.1, if none is given), run it, print the tables
 # of Documentation/many-cpus.rst, and say how it went. Logs stay in build/sim-many.
 
@@ -15,7 +15,7 @@ build() {
 	local include=(-isystem "$src/tools/include" -isystem "$src/tools/include/uapi") flags
 	flags=(-O2 -g -std=gnu11 -fsanitize=undefined -fno-sanitize-recover=all)
 	gcc "${flags[@]}" -w "${include[@]}" -c "$src/tools/lib/rbtree.c" -o "$dir/rbtree.o" || return
-	flags+=(-Wall -Wextra -Werror -I"$sim/include" -I"$sim" -I"$top" "${include[@]}")
+	flags+=(-Wall -Wextra -Werror -I"$sim/include" -I"$sim" -I"$top" -I"$top/core" "${include[@]}")
 	gcc "${flags[@]}" -DPICKER=picker_sound -o "$dir/manycpu" \
 		"$sim"/{picker,meter,manycpu}.c "$dir/rbtree.o"
 }

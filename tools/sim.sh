@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# sim.sh [SOURCE]: build tests/sim, pick.c in user space, against the red-black
+# sim.sh [SOURCE]: build tests/sim, tree.c in user space, against the red-black
 # tree of the kernel source in that folder (6.1, if none is given), run it, and
 # say how it went. SEED=N: other numbers. Logs stay in build/sim.
 
@@ -13,19 +13,19 @@ src=${1:-}
 bugs=(PICK_FROM_OLD_POINTER SAVED_CREDIT WEIGHT_IGNORED ESTIMATE_KEPT NEWCOMER_FIRST
 	OLD_DEBT_KEPT LOW_BY_TURNS PLACE_LOST)
 
-# picker NAME [OPTION...]: pick.c once more; of its symbols one table is seen.
+# picker NAME [OPTION...]: tree.c once more; of its symbols one table is seen.
 picker() {
 	local name=$1
 	shift
-	gcc "${flags[@]}" -DPICKER="picker_$name" -DPICK_C="\"$dir/$name/pick.c\"" "$@" \
+	gcc "${flags[@]}" -DPICKER="picker_$name" -DTREE_C="\"$dir/$name/core/tree.c\"" "$@" \
 		-c "$sim/picker.c" -o "$dir/picker_$name.o" &&
 		objcopy --keep-global-symbol="picker_$name" "$dir/picker_$name.o"
 }
 
 # sources NAME [BUG]: those of the picker, with a planted bug.
 sources() {
-	mkdir -p "$dir/$1"
-	cp "$top/pick.c" "$dir/$1"
+	mkdir -p "$dir/$1/core"
+	cp "$top/core/tree.c" "$dir/$1/core"
 	[ $# -eq 1 ] || plant_bug "$2" "$dir/$1"
 }
 
@@ -38,7 +38,7 @@ build() {
 	local include=(-isystem "$src/tools/include" -isystem "$src/tools/include/uapi") f
 	flags=(-O2 -g -std=gnu11 -fsanitize=address -fsanitize=undefined -fno-sanitize-recover=all)
 	gcc "${flags[@]}" -w "${include[@]}" -c "$src/tools/lib/rbtree.c" -o "$dir/rbtree.o" || return
-	flags+=(-Wall -Wextra -Werror -I"$sim/include" -I"$sim" -I"$top" "${include[@]}")
+	flags+=(-Wall -Wextra -Werror -I"$sim/include" -I"$sim" -I"$top" -I"$top/core" "${include[@]}")
 	for f in sound linear impatient; do sources "$f"; done
 	for f in "${bugs[@]}"; do picker_with "$f" || return; done
 	picker sound &&

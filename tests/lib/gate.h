@@ -9,7 +9,8 @@
 #include <kunit/test.h>
 #include <linux/completion.h>
 
-#include "internal.h"
+#include "core/testing.h"
+#include "core/types.h"
 
 struct mock_item;
 

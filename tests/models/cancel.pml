@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Cancelling a work that a queue call has claimed and not pushed yet, from
- * where one cannot wait for it: fairwq_cancel_unlinked_locked() in work.c,
- * against fairwq_claim_as() in internal.h, fairwq_revive() and
- * fairwq_push_claimed() in fairwq.c, and fairwq_drop_canceled_locked() in fifo.c.
+ * where one cannot wait for it: cancel_unlinked_locked() in work.c,
+ * against fairwq_claim_as() in core/push.h, revive() and
+ * fairwq_push_claimed() in core/push.c, and drop_canceled_locked() in core/fifo.c.
  *
  * A task queues the work, to a batch that a runner watches. Another one cancels
  * it and then, or not, queues it again.
@@ -13,7 +13,7 @@
  * pushed once at a time.
  *
  * Broken NO_MB_CANCEL (assertion): none of the three full barriers in
- *	fairwq_cancel_unlinked_locked(): those of the cmpxchg() and of
+ *	cancel_unlinked_locked(): those of the cmpxchg() and of
  *	llist_del_all() are two, so that smp_mb() is there for the reader.
  * Broken NO_MB_PUSH (assertion): llist_add() without its barrier:
  *	@nr_canceled is loaded before the work can be seen in @incoming.
@@ -53,7 +53,7 @@ inline nr_canceled(cpu, less)
 	nr = 0
 }
 
-/* fairwq_batch_splice_locked(), fairwq_link_locked(), fairwq_drop_canceled_locked() */
+/* fairwq_batch_splice_locked(), link_locked(), drop_canceled_locked() */
 inline splice_locked(cpu)
 {
 	/* llist_del_all() is an xchg() */
@@ -83,7 +83,7 @@ inline splice_locked(cpu)
 	fi
 }
 
-/* fairwq_revive(), if @data is what is still there */
+/* revive(), if @data is what is still there */
 inline revive(cpu)
 {
 	spin_lock(cpu);
@@ -120,7 +120,7 @@ inline queue(cpu)
 		if
 #ifndef WORD_UNSEEN
 		:: nr ->
-			/* fairwq_attend() */
+			/* attend() */
 			nr = 0;
 			spin_lock(cpu);
 			splice_locked(cpu);
@@ -172,7 +172,7 @@ proctype first(byte cpu)
 	has_returned()
 }
 
-/* fairwq_work_cancel(): fairwq_cancel_queued_locked(); then fairwq_queue() */
+/* fairwq_work_cancel(): cancel_queued_locked(); then fairwq_queue() */
 proctype second(byte cpu)
 {
 	byte nr, data, ret;
@@ -185,12 +185,12 @@ proctype second(byte cpu)
 	if
 	:: !(data & PENDING)
 	:: (data & LINKED) && fifo ->
-		/* fairwq_remove_locked(), fairwq_let_go() */
+		/* remove_locked(), let_go() */
 		fifo = false;
 		store_release(cpu, STATE, 0);
 		ret = 1
 	:: data == PENDING ->
-		/* fairwq_cancel_unlinked_locked() */
+		/* cancel_unlinked_locked() */
 		nr_canceled(cpu, 0);
 		if
 		/* atomic_long_try_cmpxchg() */

@@ -2,7 +2,7 @@
 /*
  * Disabling a work and waiting until it does not run, after which it may be
  * freed: fairwq_work_disable_sync() in work.c, against fairwq_claim_as() in
- * internal.h, and fairwq_start_item() and fairwq_end_current() in runner.c.
+ * core/push.h, and fairwq_start_item() and fairwq_end_current() in core/turn.h.
  *
  * One task queues the work twice, another disables it. A runner runs it.
  *
@@ -14,7 +14,7 @@
  * Broken NO_MB_CLAIM (assertion): the cmpxchg() in fairwq_claim_as() without its
  *	barrier: @disabled is loaded before the work can be seen to be pending.
  * Broken CLAIMED_BLINDLY (assertion): @disabled is not looked at behind it.
- * Broken NO_ACQUIRE_DATA (assertion): fairwq_await() loads @last_runner before
+ * Broken NO_ACQUIRE_DATA (assertion): await() loads @last_runner before
  *	it, and the cancel in front of it, load that the work is not pending.
  * Broken NO_ACQUIRE_CURRENT (assertion): what the function has stored is loaded
  *	before @current_work is.
@@ -103,7 +103,7 @@ inline cancel(cpu)
 		:: !data -> break
 		:: else
 		fi;
-		/* fairwq_cancel_queued_locked() */
+		/* cancel_queued_locked() */
 		spin_lock(cpu);
 		read_once(cpu, STATE, data);
 		if
@@ -112,7 +112,7 @@ inline cancel(cpu)
 			spin_unlock(cpu);
 			mem[STATE] != PENDING
 		:: data > PENDING ->
-			/* fairwq_remove_locked(), fairwq_let_go() */
+			/* remove_locked(), let_go() */
 			assert(fifo);
 			fifo = false;
 			store_release(cpu, STATE, 0);
@@ -132,7 +132,7 @@ inline wait_for(cpu, turn)
 	mem[ENDED]
 }
 
-/* fairwq_await_running(); @last: work->last_runner */
+/* await_running(); @last: work->last_runner */
 inline await_running(cpu)
 {
 #ifdef NO_ACQUIRE_CURRENT
@@ -156,7 +156,7 @@ inline await_running(cpu)
 	fi
 }
 
-/* fairwq_wait(), fairwq_await() */
+/* fairwq_wait(), await() */
 inline wait(cpu)
 {
 	do
@@ -172,14 +172,14 @@ inline wait(cpu)
 #endif
 			break
 		:: data ->
-			/* fairwq_await_pending(): FAIRWQ_AGAIN, as a queue call has it */
+			/* await_pending(): FAIRWQ_AGAIN, as a queue call has it */
 			assert(!(data & LINKED));
 			mem[STATE] != PENDING
 		fi
 	od
 }
 
-/* fairwq_work_disable_sync(), fairwq_cancel_and_wait() */
+/* fairwq_work_disable_sync(), cancel_and_wait() */
 proctype disabler(byte cpu)
 {
 	byte data, last, current, nr, got;
@@ -201,7 +201,7 @@ proctype disabler(byte cpu)
 	returned = true
 }
 
-/* fairwq_take_turn_locked(), fairwq_start_item() */
+/* take_turn_locked(), fairwq_start_item() */
 inline take_turn_locked(cpu)
 {
 	d_step { assert(!returned); fifo = false; in_turn = true; number++; turn = number }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The end of a batch: batch.c, fairwq_batch_reap_locked() in fifo.c, and who
+ * The end of a batch: batch.c, fairwq_batch_reap_locked() in core/fifo.c, and who
  * may still be at it.
  *
  * Two holders of references queue an item each and dispose the batch. A runner
@@ -84,7 +84,7 @@ inline queue_reap_work()
 	d_step { at_batch(); reap_queued = true }
 }
 
-/* fairwq_batch_last_put() */
+/* batch_last_put() */
 inline batch_put()
 {
 	d_step {
@@ -140,7 +140,7 @@ inline splice_locked()
 	}
 }
 
-/* fairwq_push_claimed(); fairwq_attend(): see queue.pml for who calls it */
+/* fairwq_push_claimed(); attend(): see queue.pml for who calls it */
 inline push_claimed(item)
 {
 	d_step { at_batch(); assert(!reaped); incoming++; in_incoming = (item == 0 || in_incoming) }
@@ -153,7 +153,7 @@ inline push_claimed(item)
 #ifdef DELAYED
 bool timer;		/* is set */
 
-/* fairwq_delay_fn(), fairwq_push_held() */
+/* delay_fn(), push_held() */
 proctype delay(byte me)
 {
 end:	timer;
@@ -216,7 +216,7 @@ inline dispose(me)
 #else
 	:: !was ->
 #endif
-		/* fairwq_batch_set_paused() */
+		/* batch_set_paused() */
 		rcu_read_lock(me);
 		spin_lock();
 		paused = false;
@@ -269,7 +269,7 @@ end:	do
 	od
 }
 
-/* fairwq_batch_reap_fn() */
+/* batch_reap_fn() */
 proctype reap_fn()
 {
 	bool go;
@@ -285,7 +285,7 @@ end:	do
 		spin_unlock();
 		if
 		:: go ->
-			/* fairwq_batch_leave() */
+			/* batch_leave() */
 			d_step {
 				go = false;
 				left++;
@@ -298,7 +298,7 @@ end:	do
 	od
 }
 
-/* fairwq_batch_free_rcu() */
+/* batch_free_rcu() */
 proctype rcu_free()
 {
 	byte seen[NR_READERS];
@@ -339,7 +339,7 @@ proctype cancel(byte me)
 	found = pending;
 	if
 	:: found ->
-		/* fairwq_cancel_queued() */
+		/* cancel_queued() */
 		spin_lock();
 		splice_locked();
 		if

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The way of a work into a constraint, and out of it. constraint.c: fairwq_enter(),
- * fairwq_enter_own(), fairwq_cancel_constrained(), fairwq_kept_word_locked(),
- * fairwq_let_go_constrained(), fairwq_admit_locked(), fairwq_keep_back_locked() and
- * fairwq_admit_push(); work.c: fairwq_let_go() and fairwq_cancel_queued_locked().
+ * The way of a work into a constraint, and out of it. constraint.c: enter(),
+ * enter_own(), fairwq_cancel_constrained(), kept_word_locked(),
+ * let_go_constrained(), fairwq_admit_locked(), fairwq_keep_back_locked() and
+ * fairwq_admit_push(); work.c: let_go() and cancel_queued_locked().
  *
  * A queue call claims the work and puts it into the list under the lock of the
  * constraint, with interrupts off. A cancel reads which constraint that is, takes its
@@ -40,7 +40,7 @@
  * Broken NO_ACQUIRE (assertion): it loads @constraint, then the word.
  * Broken NO_RELEASE_LET_GO (assertion): the word that says that it is free can be
  *	seen before what is stored in front of it.
- * Broken NO_RELEASE_QUEUED (assertion): the same in fairwq_let_go().
+ * Broken NO_RELEASE_QUEUED (assertion): the same in let_go().
  * Broken CLAIMED_UNLOCKED (assertion): it is claimed, and then the lock is taken.
  * Broken NOT_AWAITED (assertion): what was let go and not pushed yet is cancelled.
  * Broken BACK UNLOCKED (assertion): it is put back without the lock.
@@ -143,7 +143,7 @@ inline push(cpu)
 	}
 }
 
-/* fairwq_let_go_constrained() */
+/* let_go_constrained() */
 inline let_go(cpu)
 {
 	load(cpu, STAMP, s);
@@ -258,7 +258,7 @@ inline queue(cpu, c, b)
 	d_step { masked = masked && cpu != 0; called = called && cpu != 0 }
 }
 
-/* fairwq_cancel_constrained(): @taken. The loads of fairwq_kept_word_locked() */
+/* fairwq_cancel_constrained(): @taken. The loads of kept_word_locked() */
 inline cancel_constrained(cpu)
 {
 	lock(lock_of(k));
@@ -305,7 +305,7 @@ inline cancel(cpu)
 			:: else
 			fi
 		:: d == ADMITTED || d == LINKED ->
-			/* fairwq_cancel_queued_locked(), under the lock of the pool */
+			/* cancel_queued_locked(), under the lock of the pool */
 			d_step {
 				RMW(cpu) && !pool_locked;
 				assert(!freed);
@@ -328,7 +328,7 @@ inline cancel(cpu)
 			}
 			if
 			:: taken ->
-				/* fairwq_let_go() */
+				/* let_go() */
 				store(cpu, CONSTRAINT, 0);
 #ifdef NO_RELEASE_QUEUED
 				store(cpu, DATA, 0);

@@ -2,8 +2,8 @@
 /*
  * A work that is queued again while it runs is not run twice at once: when its
  * next turn is to be taken it is parked with the runner that executes it.
- * fairwq_start_item(), fairwq_run_item() and fairwq_end_current() in runner.c,
- * fairwq_park_locked(), fairwq_park_at() and fairwq_unpark() in park.c.
+ * fairwq_start_item(), run_item() and fairwq_end_current() in core/turn.h and core/run.c,
+ * fairwq_park_locked(), park_at() and fairwq_unpark() in core/park.c.
  *
  * Two pools with a runner each. Runner 1 runs the work and then, or not, another
  * item, which sleeps until the work has run as often as it is queued; so nothing
@@ -26,16 +26,16 @@
  *	WRITE_ONCE(): the lock that was taken before is no barrier for what the
  *	last function has stored.
  * Broken NO_RELEASE_END (assertion): and so does fairwq_end_current().
- * Broken NO_MB_PARK (invalid end state): no smp_mb() in fairwq_park_at().
+ * Broken NO_MB_PARK (invalid end state): no smp_mb() in park_at().
  * Broken NO_MB_END (invalid end state): no smp_mb() in fairwq_end_current().
- * Broken PARKED_UNCHECKED (invalid end state): fairwq_park_at() does not look at
+ * Broken PARKED_UNCHECKED (invalid end state): park_at() does not look at
  *	@current_work again.
- * Broken NO_PARK_LOCK (invalid end state): fairwq_park_at() does not hold
+ * Broken NO_PARK_LOCK (invalid end state): park_at() does not hold
  *	@park_lock.
  * Broken CURRENT_KEPT (invalid end state): @current_work is left as it is when
  *	the runner goes idle.
  * Broken TAKEN_UNMARKED (assertion): what is put back is not marked as taken.
- * Broken UNPARKED_AT_ONCE (non-progress cycle): fairwq_first_parked() also gives
+ * Broken UNPARKED_AT_ONCE (non-progress cycle): first_parked() also gives
  *	the work whose function is about to be called: the other runner may take
  *	it and park it again, any number of times.
  */
@@ -110,7 +110,7 @@ proctype producer(byte cpu; bool sleeps)
 	od
 }
 
-/* fairwq_park_at() */
+/* park_at() */
 inline park_at(cpu, other, p)
 {
 #ifndef NO_PARK_LOCK
@@ -167,7 +167,7 @@ inline unpark(cpu, me)
 {
 	do
 	:: true ->
-		/* fairwq_first_parked() */
+		/* first_parked() */
 		lock(PARK_LOCK(me));
 		found = parked[me];
 #ifndef UNPARKED_AT_ONCE
@@ -183,7 +183,7 @@ inline unpark(cpu, me)
 		fi;
 		found = false;
 		lock(POOL_LOCK(home));
-		/* fairwq_unpark_first_locked(), fairwq_unpark_work_locked() */
+		/* unpark_first_locked(), fairwq_unpark_work_locked() */
 		lock(PARK_LOCK(me));
 		assert(parked[me]);
 		parked[me] = false;
@@ -279,7 +279,7 @@ inline runner_next(cpu, me)
 	unlock(cpu, POOL_LOCK(pool_of(me)))
 }
 
-/* fairwq_run_item(), and in it fairwq_call() */
+/* run_item(), and in it fairwq_call() */
 inline run_item(cpu, me)
 {
 	read_once(cpu, WANTED(me), wanted);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Pending: fairwq_claim_as() in internal.h, fairwq_claim_taken() and
- * fairwq_reserve() in fairwq.c, against fairwq_start_item() in runner.c.
+ * Pending: fairwq_claim_as() in core/push.h, fairwq_claim_taken() and
+ * fairwq_reserve() in core/push.c, against fairwq_start_item() in core/turn.h.
  *
  * Two callers store something and then queue the same work, twice each; a
  * runner makes it no longer pending and calls the function, which looks at what

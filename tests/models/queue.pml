@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Queueing, going idle and being kicked: fairwq.c, fifo.c, runner.c.
+ * Queueing, going idle and being kicked: core/push.c, fifo.c and runner.c.
  *
  * Two producers push three items to one batch, two runners take them, one turn
  * at a time. The first item may sleep until the last has run; the second
@@ -19,7 +19,7 @@
  * Broken NO_MB_PUSH (invalid end state): llist_add() without its barrier: the
  *	load of @watched is done before the item can be seen.
  * Broken NO_MB_IDLE (invalid end state): no smp_mb() in
- *	fairwq_batch_idle_locked().
+ *	batch_idle_locked().
  * Broken RECHECK_SKIPPED (invalid end state): no look at @incoming there.
  * Broken WATCHED_LATE (invalid end state): looks first, then clears @watched.
  * Broken KICK_LOST (invalid end state): no kick while a runner is active.
@@ -152,7 +152,7 @@ inline splice_locked(cpu)
 	}
 }
 
-/* fairwq_batch_idle_locked() */
+/* batch_idle_locked() */
 inline idle_locked(cpu)
 {
 #ifdef WATCHED_LATE
@@ -196,7 +196,7 @@ inline update_locked(cpu)
 	d_step { watched = 0; eligible = nempty(fifo) }
 }
 
-/* fairwq_push_claimed() and, if nobody watches, fairwq_attend() */
+/* fairwq_push_claimed() and, if nobody watches, attend() */
 inline push(cpu, item)
 {
 #ifdef NO_MB_PUSH
@@ -258,7 +258,7 @@ inline runner_next(cpu, me)
 	atomic {
 		/* fairwq_turn_end_locked() */
 		nr_quick = nr_quick - quick;
-		/* fairwq_is_one_too_many_locked() */
+		/* is_one_too_many_locked() */
 		if
 		:: quick -> is_soon_free_locked()
 		:: else
@@ -278,7 +278,7 @@ inline runner_next(cpu, me)
 		spin_unlock(cpu);
 		spin_lock(cpu);
 #endif
-		/* fairwq_go_idle_locked() */
+		/* go_idle_locked() */
 		d_step { idle[me] = true; nr_active-- }
 	fi;
 #ifdef IDLE_APART
@@ -298,7 +298,7 @@ inline runner_next(cpu, me)
 	fi
 }
 
-/* fairwq_run_turn() of one item: its function */
+/* run_turn() of one item: its function */
 inline run_turn(cpu)
 {
 	if
@@ -339,7 +339,7 @@ end:	do
 }
 
 #ifdef QUICK
-/* fairwq_tick_fn(), fairwq_is_slow_locked() */
+/* tick_fn(), is_slow_locked() */
 proctype tick(byte cpu)
 {
 	byte kick = NONE;

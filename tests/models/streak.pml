@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Streaks: a runner goes on with the items of one serializer, without the
- * pool's lock: streak.c; fairwq_end_current(), fairwq_start_item() and
- * fairwq_turn_begin_locked() in runner.c. Against: a flush of one work,
- * fairwq_await_running() in work.c; a cancel of one that waits, in
+ * pool's lock: core/streak.c; fairwq_end_current(), fairwq_start_item() and
+ * fairwq_turn_begin_locked() in core/turn.h. Against: a flush of one work,
+ * await_running() in work.c; a cancel of one that waits, in
  * constraint.c; a flush or a pause of a batch, fairwq_yield_locked().
  *
  * Item 0 runs, 1 and 2 wait in the serializer; 2 may be bound for another batch. A
@@ -26,16 +26,16 @@
  * Broken CURRENT_KEPT (invalid end state): it does not clear @current_work before it looks.
  * Broken NO_MB_END (invalid end state): no smp_mb__after_spinlock() in between.
  * Broken NO_RELEASE_END (assertion): it stores @current_work by WRITE_ONCE().
- * Broken NO_MB_AWAIT (invalid end state): no smp_mb() in fairwq_await_running().
+ * Broken NO_MB_AWAIT (invalid end state): no smp_mb() in await_running().
  * Broken NOT_YIELDED (invalid end state): it does not set @yield.
  * Broken AWAITED_BLINDLY (invalid end state): it does not look at @current_work
  *	again when it has.
  * Broken AWAITED_UNLOCKED (invalid end state): it does so without the pool's lock.
  * Broken CLEARED_LATE (invalid end state): fairwq_turn_begin_locked() clears
  *	@yield when the lock was dropped.
- * Broken CANCEL OTHER_UNSEEN (assertion): fairwq_streak_other_locked() starts
+ * Broken CANCEL OTHER_UNSEEN (assertion): streak_other_locked() starts
  *	what was the first item before the lock was dropped.
- * Broken PAUSE PAUSE_UNSEEN (assertion): fairwq_streak_may_enter() does not look
+ * Broken PAUSE PAUSE_UNSEEN (assertion): streak_may_enter() does not look
  *	at @paused, nor does the pause ask the streaks to end.
  */
 #define CPUS	3		/* 0: the runner; 1: a flush, or a pause; 2: a cancel */
@@ -113,7 +113,7 @@ inline turn_end_locked()
 	}
 }
 
-/* A new turn: fairwq_turn_fill_locked(), fairwq_turn_begin_locked() */
+/* A new turn: turn_fill_locked(), fairwq_turn_begin_locked() */
 inline turn_begin_locked(cpu)
 {
 	d_step { assert(!in_turn); in_turn = true; number++; other = of_other(work) }
@@ -147,7 +147,7 @@ inline end_current(cpu)
 #endif
 }
 
-/* fairwq_streak_goes_on_locked() of @work: @goes, and it may as well not */
+/* streak_goes_on_locked() of @work: @goes, and it may as well not */
 inline goes_on_locked(cpu)
 {
 	goes = true;
@@ -190,7 +190,7 @@ inline go(cpu)
 	fi
 }
 
-/* fairwq_streak_other(): @work, started, or NONE; then it may be @first that goes on */
+/* streak_other(): @work, started, or NONE; then it may be @first that goes on */
 inline streak_other(cpu)
 {
 	spin_lock(cpu);
@@ -270,7 +270,7 @@ inline streak_next(cpu)
 	go(cpu)
 }
 
-/* fairwq_runner_next_locked(), then the lock is dropped; @work, started, or NONE */
+/* runner_next_locked(), then the lock is dropped; @work, started, or NONE */
 inline runner_next(cpu)
 {
 	read_once(cpu, PAUSED, yield);
@@ -302,7 +302,7 @@ proctype runner(byte cpu; byte work)
 
 	do
 	:: work != NONE ->
-		/* fairwq_run_turn() */
+		/* run_turn() */
 		do
 		:: work != NONE -> call(cpu); streak_next(cpu)
 		:: else -> break
@@ -320,7 +320,7 @@ proctype runner(byte cpu; byte work)
 }
 
 #if defined(FLUSH)
-/* fairwq_batch_wait(), fairwq_batch_fire_barriers_locked() */
+/* fairwq_batch_wait(), batch_fire_barriers_locked() */
 proctype other_task(byte cpu)
 {
 	spin_lock(cpu);
@@ -336,7 +336,7 @@ proctype other_task(byte cpu)
 	returned = true
 }
 #elif defined(PAUSE)
-/* fairwq_batch_set_paused(), twice */
+/* batch_set_paused(), twice */
 proctype other_task(byte cpu)
 {
 	spin_lock(cpu);
@@ -352,7 +352,7 @@ proctype other_task(byte cpu)
 	spin_unlock(cpu)
 }
 #else
-/* fairwq_work_flush(): fairwq_await(), fairwq_await_running() */
+/* fairwq_work_flush(): await(), await_running() */
 proctype other_task(byte cpu)
 {
 	byte current, data, before;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Is it fair? Millions of turns in user space, decided by the pick.c that is in
+ * Is it fair? Millions of turns in user space, decided by the tree.c that is in
  * the module, measured by a meter that knows nothing of it (see meter.h), in a
  * pool with a clock of its own (see sim.h).
  *

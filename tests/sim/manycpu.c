@@ -2,7 +2,7 @@
 /*
  * Many CPUs: where does one tree under one lock saturate, and what would shards do?
  *
- * Runners, one on each CPU, take turns from pick.c itself. What is modelled is the cost
+ * Runners, one on each CPU, take turns from tree.c itself. What is modelled is the cost
  * of a turn: the lock is a queue in order of arrival; a cache line costs a move if
  * another CPU wrote it last, and more if that CPU has another cache. Everything else of
  * the pool is in sim.c. Every client has a backlog; what differs is the pool:
@@ -33,7 +33,7 @@
 #define TURNS_EACH	300
 #define MIN_TURNS	10000
 #define TURNS_CLIENT	1000
-/* runner.c: items that take less are left to one runner, ns. */
+/* core/turn.h: items that take less are left to one runner, ns. */
 #define QUICK_NS	1000
 
 enum many_kind { MANY_POOL, MANY_TIED, MANY_UNTIED };
@@ -306,7 +306,7 @@ static void ask(struct many *many, int cpu)
 	runner->when = NEVER;
 }
 
-/* As in runner.c: what is over at once is left to one runner. */
+/* As in core/runner.c: what is over at once is left to one runner. */
 static bool may_kick(const struct many *many)
 {
 	return many->setup.all || many->setup.time >= QUICK_NS;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The picker under test: pick.c itself, compiled for user space. Built several
- * times, with -DPICKER=picker_<name>, from PICK_C, which may have a bug of tests/bugs;
+ * The picker under test: tree.c itself, compiled for user space. Built several
+ * times, with -DPICKER=picker_<name>, from TREE_C, which may have a bug of tests/bugs;
  * or with one of these:
  *
  * PICKER_LINEAR	counts as if it looked for the place of a node one by one
@@ -37,7 +37,10 @@ static inline void counted_link(struct rb_node *node, struct rb_node *above,
 #define FAIRWQ_PRIO_PATIENCE PICKER_PATIENCE
 #endif
 
-#include PICK_C
+#ifndef TREE_C
+#define TREE_C "../../core/tree.c"
+#endif
+#include TREE_C
 
 #define NAME_OF(x) #x
 #define NAME(x) NAME_OF(x)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A picker: pick.c as it is, or with a fault planted. All of them are in one
+ * A picker: tree.c as it is, or with a fault planted. All of them are in one
  * program; each is an object of its own that shows nothing but its table.
  */
 #ifndef FAIRWQ_SIM_PICKER_H
 #define FAIRWQ_SIM_PICKER_H
 
-#include "pick.h"
+#include "core/tree.h"
 
 struct picker {
 	const char *name;

@@ -7,7 +7,7 @@
 
 #include "sim.h"
 
-/* As in runner.c, cost.c and streak.c. */
+/* As in runner.c, cost.c and streak.c of core/. */
 #define QUICK_NS		1000
 #define TIMED_TURNS		64
 #define STREAK_ITEMS		1024

@@ -2,8 +2,8 @@
 /*
  * A pool without a kernel: clients with items, runners that take turns, and a
  * clock that jumps from one event to the next. What a turn costs, who gets it
- * and in which order is decided by a picker (pick.c). Around it is what matters
- * of runner.c, cost.c, fifo.c, park.c, streak.c and tick.c: a runner takes one
+ * and in which order is decided by a picker (tree.c). Around it is what matters
+ * of runner.c, cost.c, fifo.c, park.c, streak.c and watchdog.c of core/: a runner takes one
  * turn at a time, which is charged when it is taken and settled when it has
  * ended. An item may be parked. A turn may go on with the items of a serializer.
  * Runners are woken for what waits, but not for items that are over at once.

@@ -15,7 +15,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "compat.h"
+#include "core/compat.h"
 #include "torture.h"
 
 MODULE_DESCRIPTION("Torture of fairwq");

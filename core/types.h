@@ -26,8 +26,8 @@
  * a batch's memory one RCU grace period after its last reference. An eligible,
  * running or draining batch is kept by its pool's reference.
  */
-#ifndef FAIRWQ_INTERNAL_H
-#define FAIRWQ_INTERNAL_H
+#ifndef FAIRWQ_TYPES_H
+#define FAIRWQ_TYPES_H
 
 #include <linux/completion.h>
 #include <linux/kref.h>
@@ -41,7 +41,7 @@
 #include <linux/workqueue.h>
 
 #include "fairwq.h"
-#include "pick.h"
+#include "tree.h"
 #include "stats.h"
 
 /*
@@ -303,12 +303,12 @@ struct fairwq_batch {
 	struct fairwq_pool *pool;	/* I */
 	/*
 	 * p: whoever holds the lock next will look at @incoming. Read after a
-	 * push, with a full barrier on both sides; see fairwq_batch_idle_locked().
+	 * push, with a full barrier on both sides; see batch_idle_locked().
 	 */
 	bool watched;
 	/*
 	 * p: so many works were cancelled on their way into @incoming; whoever
-	 * pushes has to look. Read as @watched is; see fairwq_cancel_unlinked_locked().
+	 * pushes has to look. Read as @watched is; see cancel_unlinked_locked().
 	 */
 	unsigned int nr_canceled;
 	unsigned long flags;		/* A: FAIRWQ_BATCH_*, set once */
@@ -362,6 +362,12 @@ static_assert(IS_ENABLED(CONFIG_LOCKDEP) || sizeof(struct fairwq_serializer) <= 
 static inline bool fairwq_batch_is_disposed(const struct fairwq_batch *batch)
 {
 	return test_bit(FAIRWQ_BATCH_DISPOSED, &batch->flags);
+}
+
+/* Check whether a work with @data in its word is queued and not started. */
+static inline bool fairwq_word_pending(long data)
+{
+	return (data & (FAIRWQ_WORK_PENDING | FAIRWQ_WORK_CANCELED)) == FAIRWQ_WORK_PENDING;
 }
 
 /* Where a pending work is queued, or will be; not if it is kept back, see below. */
@@ -430,357 +436,10 @@ static inline unsigned int fairwq_prio_rank(enum fairwq_prio prio)
 	return prio == FAIRWQ_PRIO_HIGH ? 0 : prio == FAIRWQ_PRIO_NORMAL ? 1 : 2;
 }
 
-/* fairwq.c: queueing */
-#define FAIRWQ_QUEUED	1	/* what a queue call returns */
-#define FAIRWQ_CLAIMED	2	/* and what it does on the way there */
-extern struct workqueue_struct *fairwq_reap_wq;
-int fairwq_refusal_of(struct fairwq_batch *batch);
-int fairwq_claim_taken(struct fairwq_work *work, long word);
-int fairwq_unclaim(struct fairwq_work *work);
-int fairwq_claim(struct fairwq_batch *batch, struct fairwq_work *work, long flags);
-void fairwq_push_claimed(struct fairwq_batch *batch, struct fairwq_work *work);
-int fairwq_reserve(struct fairwq_batch *batch, const struct fairwq_work *work);
-void fairwq_unreserve(struct fairwq_batch *batch);
-void fairwq_unhold(struct fairwq_batch *batch);
-
-/* runner.c */
-void fairwq_end_current(struct fairwq_runner *runner);
-void fairwq_start_item(struct fairwq_runner *runner, struct fairwq_work *work);
-void fairwq_turn_begin_locked(struct fairwq_runner *runner, struct fairwq_batch *batch);
-void fairwq_turn_end_locked(struct fairwq_runner *runner);
-void fairwq_kick(struct fairwq_pool *pool);
-void fairwq_unlock_kick(struct fairwq_pool *pool, unsigned long flags);
-struct fairwq_runner *fairwq_kick_locked(struct fairwq_pool *pool);
-void fairwq_kick_send(struct fairwq_pool *pool, struct fairwq_runner *runner);
-struct fairwq_runner *fairwq_runner_find(u32 id);
-void fairwq_yield_locked(struct fairwq_pool *pool);
-struct fairwq_runner *fairwq_current_runner(void);
-const struct fairwq_turn *fairwq_current_turn(const struct fairwq_runner *runner);
-const struct fairwq_turn *fairwq_own_turn(void);
-struct fairwq_runner *fairwq_runner_alloc(struct fairwq_pool *pool);
-void fairwq_runner_free(struct fairwq_runner *runner);
-void fairwq_runners_check(void);
-struct fairwq_runner *fairwq_wake_locked(struct fairwq_pool *pool);
-extern struct xarray fairwq_runners;
-
-/* park.c: one work never runs twice at once */
-bool fairwq_park_locked(struct fairwq_runner *runner, struct fairwq_batch *batch);
-bool fairwq_runs_elsewhere(const struct fairwq_work *work, u32 id);
-void fairwq_unpark(struct fairwq_runner *runner);
-void fairwq_unpark_work_locked(struct fairwq_work *work);
-struct fairwq_work *fairwq_find_parked_locked(struct fairwq_batch *batch);
-
-/* fifo.c: one batch's items, under the lock */
-void fairwq_batch_splice_locked(struct fairwq_batch *batch);
-bool fairwq_batch_sort_step_locked(struct fairwq_batch *batch);
-void fairwq_pool_sort_locked(struct fairwq_pool *pool);
-void fairwq_batch_set_eligible_locked(struct fairwq_batch *batch, bool eligible);
-void fairwq_batch_update_locked(struct fairwq_batch *batch);
-void fairwq_batch_add_barrier_locked(struct fairwq_batch *batch,
-				     struct fairwq_barrier *barrier);
-void fairwq_batch_turns_locked(struct fairwq_batch *batch, unsigned int nr);
-void fairwq_batch_take_locked(struct fairwq_batch *batch, struct fairwq_turn *turn);
-void fairwq_batch_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_turn *turn,
-				      struct fairwq_work *work);
-void fairwq_batch_park_locked(struct fairwq_batch *batch, struct fairwq_work *work);
-void fairwq_batch_put_back_locked(struct fairwq_batch *batch, struct fairwq_work *work);
-void fairwq_batch_turn_end_locked(const struct fairwq_turn *turn);
-void fairwq_batch_turn_over_locked(struct fairwq_batch *batch, unsigned int color);
-void fairwq_batch_remove_locked(struct fairwq_batch *batch, struct fairwq_work *work);
-bool fairwq_batch_is_idle_locked(const struct fairwq_batch *batch);
-bool fairwq_batch_drained_locked(const struct fairwq_batch *batch);
-void fairwq_batch_reap_locked(struct fairwq_batch *batch);
-
-/* work.c: reaching into the queue */
-void fairwq_waiters_take_locked(struct fairwq_pool *pool, const struct fairwq_work *work,
-				u64 turn);
-void fairwq_waiters_done_locked(struct fairwq_pool *pool, u64 turn);
-int fairwq_try_cancel(struct fairwq_work *work, bool wait);
-
-/* constraint.c: works that wait before they get into their batch */
-/* const: lockdep_assert_held() asks for it also where nothing is checked. */
-raw_spinlock_t *fairwq_constraint_lock(const struct fairwq_constraint *constraint)
-	__attribute_const__;
-void fairwq_kept_left_locked(const struct fairwq_constraint *constraint);
-struct fairwq_work *fairwq_constraint_first_locked(struct fairwq_constraint *constraint,
-						   struct list_head *go);
-void fairwq_constraint_next_locked(struct fairwq_constraint *constraint, struct list_head *go);
-void fairwq_constraint_go(struct list_head *go);
-bool fairwq_constraint_wait(struct fairwq_constraint *constraint);
-void fairwq_constraint_init_listed(struct fairwq_constraint *constraint, unsigned int max,
-				   const char *name, struct lock_class_key *key);
-bool fairwq_wait_kept(struct fairwq_work *work, bool listed);
-void fairwq_complete(struct fairwq_constraint *constraint);
-int fairwq_cancel_constrained(struct fairwq_work *work, long data, bool wait);
-
-/* What came of an attempt to cancel: somebody has it in his hands for a moment. */
-#define FAIRWQ_AGAIN	(-EAGAIN)
-
-/* The caller is an item of it, and would wait for itself. Each place says so once. */
-#define fairwq_constraint_from_inside(whose, what)			\
-({									\
-	const struct fairwq_constraint *__own = (whose);			\
-	const struct fairwq_turn *__turn = fairwq_own_turn();		\
-									\
-	WARN_ONCE(__turn && __turn->constraint == __own,		\
-		  "fairwq: item %ps of batch %s/%s would wait for itself in %s of %p\n", \
-		  __turn->func, __turn->batch->pool->name,		\
-		  __turn->batch->name, what, __own);			\
-})
-
-/* streak.c: a runner that goes on with the items of one */
-struct fairwq_work *fairwq_streak_next(struct fairwq_runner *runner,
-				       struct fairwq_constraint *constraint);
-bool fairwq_streak_detach(struct fairwq_runner *runner, struct fairwq_constraint *constraint);
-
-/* delay.c */
-bool fairwq_delay_pending(struct fairwq_work *work);
-bool fairwq_cancel_delayed(struct fairwq_work *work);
-bool fairwq_wait_grace(struct fairwq_work *work);
-
-/* cost.c: what a turn costs */
-void fairwq_cost_charge_locked(struct fairwq_turn *turn);
-void fairwq_cost_settle_locked(const struct fairwq_turn *turn);
-void fairwq_cost_set_turn_locked(struct fairwq_pool *pool);
-void fairwq_cost_new_era_locked(struct fairwq_pool *pool);
-
-/* batch.c */
-struct fairwq_batch *fairwq_batch_new(struct fairwq_pool *pool,
-				      const struct fairwq_batch_attrs *attrs,
-				      bool is_default, const char *name, gfp_t gfp);
-int fairwq_batch_check_attrs(const struct fairwq_batch_attrs *attrs);
-int fairwq_batch_check_parent(const struct fairwq_pool *pool,
-			      const struct fairwq_batch_attrs *attrs);
-void fairwq_batch_retire(struct fairwq_batch *batch);
-void fairwq_batch_wait(struct fairwq_batch *batch);
-void fairwq_batch_look(struct fairwq_batch *batch);
-
-/* pool.c */
-bool fairwq_batch_is_idle(struct fairwq_batch *batch);
-const struct fairwq_turn *fairwq_pool_own_turn(struct fairwq_pool *pool);
-void fairwq_pool_put(struct fairwq_pool *pool);
-int fairwq_pool_need_release_wq(struct fairwq_pool *pool);
-char *fairwq_make_name(const char *fmt, va_list args) __printf(1, 0);
-struct fairwq_batch *fairwq_pool_next_busy(struct fairwq_pool *pool,
-					   struct fairwq_batch *last, u64 end);
-void fairwq_pool_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy);
-void fairwq_pool_reset_stats(struct fairwq_pool *pool);
-
-/* fairness.c */
-void fairwq_window_init(struct fairwq_pool *pool);
-void fairwq_window_start_locked(struct fairwq_pool *pool);
-void fairwq_window_reset_locked(struct fairwq_pool *pool);
-void fairwq_window_turns_locked(struct fairwq_batch *batch, unsigned int nr);
-void fairwq_window_cost_locked(struct fairwq_batch *batch, u64 ns);
-void fairwq_window_streak_locked(struct fairwq_batch *batch, unsigned int turns, u64 ns);
-void fairwq_window_drop_locked(struct fairwq_pool *pool, struct fairwq_node *node);
-void fairwq_window_forget_locked(struct fairwq_pool *pool, struct fairwq_node *node);
-void fairwq_window_joined_locked(struct fairwq_batch *batch);
-void fairwq_window_left_locked(struct fairwq_batch *batch);
-void fairwq_window_gone_locked(struct fairwq_batch *batch);
-void fairwq_window_turn_begins_locked(struct fairwq_pool *pool);
-void fairwq_window_took_locked(struct fairwq_batch *batch, u64 ns);
-void fairwq_window_weight_locked(struct fairwq_pool *pool, struct fairwq_node *node, u32 weight);
-
-/* failure.c */
-void fairwq_failure_init(struct fairwq_pool *pool);
-
-/* tick.c */
-void fairwq_tick_init(struct fairwq_pool *pool);
-void fairwq_tick_arm_locked(struct fairwq_pool *pool);
-void fairwq_tick_soon_locked(struct fairwq_pool *pool);
-void fairwq_set_hung_ms(struct fairwq_pool *pool, unsigned int hung_ms);
-
-/* lockdep.c: what lockdep is told; nothing without CONFIG_LOCKDEP */
-#ifdef CONFIG_LOCKDEP
-void fairwq_lockdep_init_pool(struct fairwq_pool *pool);
-void fairwq_lockdep_exit_pool(struct fairwq_pool *pool);
-void fairwq_lockdep_init_runner(struct fairwq_pool *pool, struct work_struct *work);
-void fairwq_lockdep_run(struct fairwq_pool *pool);
-void fairwq_lockdep_ran(struct fairwq_pool *pool);
-void fairwq_lockdep_wait(struct fairwq_pool *pool);
-void fairwq_lockdep_run_constrained(struct fairwq_constraint *constraint);
-void fairwq_lockdep_ran_constrained(struct fairwq_constraint *constraint);
-void fairwq_lockdep_wait_constrained(struct fairwq_constraint *constraint);
-#else
-static inline void fairwq_lockdep_init_pool(struct fairwq_pool *pool) { }
-static inline void fairwq_lockdep_exit_pool(struct fairwq_pool *pool) { }
-static inline void fairwq_lockdep_init_runner(struct fairwq_pool *pool,
-					      struct work_struct *work) { }
-static inline void fairwq_lockdep_run(struct fairwq_pool *pool) { }
-static inline void fairwq_lockdep_ran(struct fairwq_pool *pool) { }
-static inline void fairwq_lockdep_wait(struct fairwq_pool *pool) { }
-static inline void
-fairwq_lockdep_run_constrained(struct fairwq_constraint *constraint) { }
-static inline void
-fairwq_lockdep_ran_constrained(struct fairwq_constraint *constraint) { }
-static inline void
-fairwq_lockdep_wait_constrained(struct fairwq_constraint *constraint) { }
-#endif
-
-/* dump.c */
-void fairwq_dump_batch(struct seq_file *m, struct fairwq_batch *batch);
-
-/* debugfs.c */
-void fairwq_debugfs_init(void);
-void fairwq_debugfs_exit(void);
-void fairwq_debugfs_add_pool(struct fairwq_pool *pool);
-void fairwq_debugfs_del_pool(struct fairwq_pool *pool);
-
 /* Monotonic ns; any context. Never a reason for an order, but see FAIRWQ_FIFO. */
 static inline u64 fairwq_clock(void)
 {
 	return ktime_get_mono_fast_ns();
-}
-
-/*
- * Places where a test can step in, to force an interleaving that a race would
- * only hit by chance. Nothing in a build without -DFAIRWQ_TESTING.
- */
-enum fairwq_test_point {
-	FAIRWQ_POINT_QUEUE_CLAIMED,	/* pending, and perhaps disabled just now */
-	FAIRWQ_POINT_QUEUE_ACCEPTED,	/* not refused, and not yet pushed */
-	FAIRWQ_POINT_QUEUE_REVIVE,	/* cancelled before it was pushed, and wanted again */
-	FAIRWQ_POINT_QUEUE_PUSHED,	/* pushed, and nobody told yet */
-	FAIRWQ_POINT_SORT_STEP,		/* some of a backlog was put into order, no lock */
-	FAIRWQ_POINT_BATCH_WAIT,	/* a flush has seen it in its pool, and has no lock yet */
-	FAIRWQ_POINT_BATCH_EMPTY,	/* seen empty, still marked as watched */
-	FAIRWQ_POINT_DUMP_CHUNK,	/* some items copied out, the lock dropped */
-	FAIRWQ_POINT_DELAY_DELETED,	/* its timer was deleted, and it is pending still */
-	FAIRWQ_POINT_RESCHED,		/* a function has returned, and others may run now */
-	FAIRWQ_POINT_CANCEL_STEP,	/* a cancel of a batch goes on looking */
-	FAIRWQ_POINT_LOOK,		/* a cancel or a flush looks where a work is */
-	FAIRWQ_POINT_ADMITTED,		/* let go by its constraint, and not yet pushed */
-	FAIRWQ_POINT_TAKE_OUT,		/* seen to wait, and the lock not yet taken */
-	FAIRWQ_POINT_LIMITER_ENDED,	/* one less is in flight, under the lock */
-	FAIRWQ_POINT_LIMITER_LEFT,	/* no lock, and perhaps no limiter any more */
-	FAIRWQ_POINT_FLOW_FOUND,	/* open, and not yet marked as used */
-	FAIRWQ_POINT_FLOW_CLOSED,	/* found closed, or not at all */
-	FAIRWQ_POINT_FLOW_MAKING,	/* not there, and not made yet */
-	FAIRWQ_POINT_FLOW_QUEUEING,	/* found, opened or made, and not yet queued to */
-	FAIRWQ_POINT_FLOW_REMOVED,	/* out of the tree, and not yet disposed */
-	FAIRWQ_POINT_FLOWS_SWEEP_CLOSED,/* the next: of flows->shared. Some are closed */
-	FAIRWQ_POINT_FLOWS_SWEEP_WAITED,/* and a grace period has passed */
-	FAIRWQ_POINT_FLOWS_IDLE,	/* the idle time is set, and nothing armed for it */
-	FAIRWQ_POINT_FLOWS_DYING,	/* refuses items, and waits for the rest */
-};
-
-#ifdef FAIRWQ_TESTING
-extern void (*fairwq_test_hook)(enum fairwq_test_point point,
-				struct fairwq_batch *batch);
-void fairwq_test_set_hook(void (*hook)(enum fairwq_test_point point,
-				       struct fairwq_batch *batch));
-static inline void fairwq_test_point(enum fairwq_test_point point,
-				     struct fairwq_batch *batch)
-{
-	typeof(fairwq_test_hook) hook = READ_ONCE(fairwq_test_hook);
-
-	if (hook)
-		hook(point, batch);
-}
-
-extern atomic_t fairwq_test_graces;
-static inline void fairwq_count_grace(void)
-{
-	atomic_inc(&fairwq_test_graces);
-}
-
-unsigned int fairwq_test_nr_batches(struct fairwq_pool *pool);
-unsigned int fairwq_test_nr_eligible(struct fairwq_pool *pool);
-u64 fairwq_test_counter(struct fairwq_pool *pool, enum fairwq_counter which);
-void fairwq_test_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy);
-void fairwq_test_set_hung_ms(struct fairwq_pool *pool, unsigned int ms);
-long fairwq_test_live_batches(void);
-int fairwq_test_load(void);
-void fairwq_test_one_reaper(bool one);
-void fairwq_test_settle(void);
-void fairwq_test_tick(struct fairwq_pool *pool);
-void fairwq_test_look(struct fairwq_batch *batch);
-size_t fairwq_test_dump(struct fairwq_batch *batch, char *buf, size_t size);
-void fairwq_test_row(struct fairwq_batch *batch, char *buf, size_t size);
-void fairwq_test_flows_fail(unsigned int nth);
-void fairwq_test_flows_sweep(struct fairwq_flows *flows, unsigned long now);
-unsigned int fairwq_test_nr_flows(struct fairwq_flows *flows);
-void fairwq_test_set_guess(struct fairwq_batch *batch, unsigned long ns);
-bool fairwq_test_limiter_wanted(struct fairwq_limiter *limiter);
-#else
-static inline void fairwq_test_point(enum fairwq_test_point point,
-				     struct fairwq_batch *batch)
-{
-}
-
-static inline void fairwq_count_grace(void)
-{
-}
-#endif
-
-/* ---- what every queue call begins with, here as it is short -------------- */
-
-/* 0, or why the batch takes no more items. Under rcu_read_lock(). */
-static inline int fairwq_refusal(struct fairwq_batch *batch)
-{
-	if (likely(!fairwq_batch_is_disposed(batch) && !READ_ONCE(batch->pool->draining)))
-		return 0;
-	return fairwq_refusal_of(batch);
-}
-
-/*
- * Return 0 for a work that is pending, else @ret. Not pending is also a work that is
- * disabled: the queue call that has claimed it may still take it back.
- */
-static inline int fairwq_unless_pending(const struct fairwq_work *work, int ret)
-{
-	/*
-	 * The caller's stores, then the word, as in fairwq_claim_taken(): the caller may
-	 * be told 0. Pairs with fairwq_start_item(). Model: tests/models/pending.pml.
-	 */
-	smp_mb();
-	if (!fairwq_work_pending(work) || READ_ONCE(work->disabled))
-		return ret;
-	return 0;
-}
-
-/*
- * Make the work pending, with @word, which says so, in it; FAIRWQ_CLAIMED if it
- * was not, and is now the caller's to push. FAIRWQ_QUEUED: it is queued without
- * that. Under rcu_read_lock().
- *
- * Full barrier, also for the caller who is told 0: the stores before the call
- * are seen by the run to come. Pairs with the one in fairwq_start_item().
- * Model: tests/models/pending.pml.
- */
-static inline int fairwq_claim_as(struct fairwq_batch *batch, struct fairwq_work *work,
-				  long word)
-{
-	long free = 0;
-	int ret;
-
-	if (unlikely(!atomic_long_try_cmpxchg(&work->data, &free, word))) {
-		ret = fairwq_claim_taken(work, word);
-		if (ret != FAIRWQ_CLAIMED)
-			return ret;
-	}
-	fairwq_test_point(FAIRWQ_POINT_QUEUE_CLAIMED, batch);
-	/*
-	 * Set PENDING, then load @disabled. Pairs with fairwq_disable(). Model:
-	 * tests/models/disable.pml.
-	 */
-	if (likely(!READ_ONCE(work->disabled)))
-		return FAIRWQ_CLAIMED;
-	return fairwq_unclaim(work);
-}
-
-/*
- * A work will be pushed to the batch later: until then it is not drained. The
- * work was accepted now, so it is not refused then. Under rcu_read_lock(), in
- * the section that found that it is not refused; or under the lock, while the
- * batch is not idle.
- *
- * A count, which orders nothing; see fairwq_unhold().
- */
-static inline void fairwq_hold(struct fairwq_batch *batch)
-{
-	atomic_inc(&batch->nr_held);
 }
 
 /* NULL or an ERR_PTR(), found by one comparison. */
@@ -796,4 +455,4 @@ static __always_inline bool fairwq_is_no_pointer(const void *p)
 		-EINVAL;						\
 	})
 
-#endif /* FAIRWQ_INTERNAL_H */
+#endif /* FAIRWQ_TYPES_H */

@@ -13,7 +13,7 @@
  */
 #include <linux/rcupdate.h>
 
-#include "internal.h"
+#include "lockdep.h"
 
 #ifdef CONFIG_LOCKDEP
 void fairwq_lockdep_init_pool(struct fairwq_pool *pool)

@@ -15,7 +15,7 @@
 #include <linux/tracepoint.h>
 
 #include "compat.h"
-#include "internal.h"
+#include "types.h"
 
 #ifndef FAIRWQ_TRACE_ENUMS
 #define FAIRWQ_TRACE_ENUMS
@@ -146,7 +146,7 @@ TRACE_EVENT(fairwq_runner,
 #endif /* FAIRWQ_TRACE_H */
 
 #undef TRACE_INCLUDE_PATH
-#define TRACE_INCLUDE_PATH .
+#define TRACE_INCLUDE_PATH core
 #undef TRACE_INCLUDE_FILE
 #define TRACE_INCLUDE_FILE trace
 #include <trace/define_trace.h>

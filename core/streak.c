@@ -22,8 +22,15 @@
  *
  * Model: tests/models/streak.pml.
  */
-#include "internal.h"
+
+#include "fifo.h"
+#include "lockdep.h"
+#include "park.h"
+#include "runner.h"
+#include "streak.h"
 #include "trace.h"
+#include "turn.h"
+#include "waitlist.h"
 
 /* So many items in one streak, however short they are. */
 #define STREAK_ITEMS	1024U
@@ -35,15 +42,15 @@
 #define ITEM_OVERHEAD_NS	50U
 
 /* May an item of @batch start without a way through that? */
-static bool fairwq_streak_may_enter(const struct fairwq_runner *runner,
-				    const struct fairwq_batch *batch)
+static bool streak_may_enter(const struct fairwq_runner *runner,
+			     const struct fairwq_batch *batch)
 {
 	/* A hint, but under the pool's lock: a pause ends the streak by @yield. */
 	return batch->pool == runner->pool && !batch->max_active && !data_race(batch->paused);
 }
 
 /* What an item of @batch is likely to take, ns. */
-static u64 fairwq_streak_each(const struct fairwq_batch *batch)
+static u64 streak_each(const struct fairwq_batch *batch)
 {
 	/* A hint: it is written to under the pool's lock. */
 	unsigned long avg = data_race(ewma_fairwq_run_read(&batch->stats->run_avg));
@@ -52,7 +59,7 @@ static u64 fairwq_streak_each(const struct fairwq_batch *batch)
 }
 
 /* Items of several priorities were queued to it. */
-static bool fairwq_streak_is_mixed(const struct fairwq_constraint *constraint)
+static bool streak_is_mixed(const struct fairwq_constraint *constraint)
 {
 	return constraint->seen & (constraint->seen - 1);
 }
@@ -61,8 +68,8 @@ static bool fairwq_streak_is_mixed(const struct fairwq_constraint *constraint)
  * How many of those that wait are in front of one of a higher priority than the
  * first; 0 if they are more than @max.
  */
-static unsigned int fairwq_streak_lift_locked(struct fairwq_constraint *constraint,
-					      unsigned int max)
+static unsigned int streak_lift_locked(struct fairwq_constraint *constraint,
+				       unsigned int max)
 {
 	unsigned int nr = 0, first = 0, rank;
 	struct fairwq_work *work;
@@ -84,8 +91,8 @@ static unsigned int fairwq_streak_lift_locked(struct fairwq_constraint *constrai
 }
 
 /* The first item has ended: how far may the runner go on? */
-static void fairwq_streak_begin(struct fairwq_runner *runner,
-				const struct fairwq_constraint *constraint)
+static void streak_begin(struct fairwq_runner *runner,
+			 const struct fairwq_constraint *constraint)
 {
 	u64 budget = (u64)READ_ONCE(constraint->inline_us) * NSEC_PER_USEC;
 	struct fairwq_streak *streak = &runner->streak;
@@ -95,7 +102,7 @@ static void fairwq_streak_begin(struct fairwq_runner *runner,
 	*streak = (struct fairwq_streak){
 		.nr = max(streak->nr, 1U), .alone = !budget && runner->turn.quick,
 	};
-	if (!budget && !fairwq_streak_is_mixed(constraint))
+	if (!budget && !streak_is_mixed(constraint))
 		return;
 	streak->due = fairwq_clock();
 	streak->lift_due = streak->due + max((u64)(slice_us ?: FAIRWQ_DFL_SLICE_US) *
@@ -105,8 +112,8 @@ static void fairwq_streak_begin(struct fairwq_runner *runner,
 }
 
 /* There is something left of the budget. */
-static bool fairwq_streak_has_budget(struct fairwq_runner *runner,
-				     const struct fairwq_batch *batch)
+static bool streak_has_budget(struct fairwq_runner *runner,
+			      const struct fairwq_batch *batch)
 {
 	struct fairwq_streak *streak = &runner->streak;
 	u64 now, each;
@@ -121,7 +128,7 @@ static bool fairwq_streak_has_budget(struct fairwq_runner *runner,
 	now = fairwq_clock();
 	if (now >= streak->due)
 		return false;
-	each = fairwq_streak_each(batch);
+	each = streak_each(batch);
 	if (each < streak->due - now)
 		streak->left = clamp_t(u64, div64_u64(streak->due - now, each), 1,
 				       STREAK_CHECK) - 1;
@@ -131,26 +138,26 @@ static bool fairwq_streak_has_budget(struct fairwq_runner *runner,
 }
 
 /* It is in front of one of a higher priority, not too many are, and there is time for it. */
-static bool fairwq_streak_lifts_locked(struct fairwq_runner *runner,
-				       struct fairwq_constraint *constraint)
+static bool streak_lifts_locked(struct fairwq_runner *runner,
+				struct fairwq_constraint *constraint)
 {
 	struct fairwq_streak *streak = &runner->streak;
 
 	lockdep_assert_held(fairwq_constraint_lock(constraint));
 
-	if (!fairwq_streak_is_mixed(constraint))
+	if (!streak_is_mixed(constraint))
 		return false;
 	if (!streak->lift_due)		/* it was alone until now */
-		fairwq_streak_begin(runner, constraint);
+		streak_begin(runner, constraint);
 	return streak->nr <= FAIRWQ_LIFT_MAX && fairwq_clock() < streak->lift_due &&
-	       fairwq_streak_lift_locked(constraint, FAIRWQ_LIFT_MAX - streak->nr + 1);
+	       streak_lift_locked(constraint, FAIRWQ_LIFT_MAX - streak->nr + 1);
 }
 
 /*
  * Nothing else is eligible, nor will be when it was put into order, as far as can be seen
  * without the pool's lock. And the last item was over at once.
  */
-static bool fairwq_streak_is_alone(const struct fairwq_runner *runner)
+static bool streak_is_alone(const struct fairwq_runner *runner)
 {
 	const struct fairwq_pool *pool = runner->pool;
 
@@ -161,10 +168,10 @@ static bool fairwq_streak_is_alone(const struct fairwq_runner *runner)
 }
 
 /* Does the runner go on with @work, which is bound for @batch? */
-static bool fairwq_streak_goes_on_locked(struct fairwq_runner *runner,
-					 struct fairwq_constraint *constraint,
-					 const struct fairwq_work *work,
-					 const struct fairwq_batch *batch)
+static bool streak_goes_on_locked(struct fairwq_runner *runner,
+				  struct fairwq_constraint *constraint,
+				  const struct fairwq_work *work,
+				  const struct fairwq_batch *batch)
 {
 	const struct fairwq_pool *pool = runner->pool;
 
@@ -172,21 +179,21 @@ static bool fairwq_streak_goes_on_locked(struct fairwq_runner *runner,
 
 	if (READ_ONCE(runner->yield))
 		return false;
-	if (!fairwq_streak_may_enter(runner, batch) || fairwq_runs_elsewhere(work, runner->id) ||
+	if (!streak_may_enter(runner, batch) || fairwq_runs_elsewhere(work, runner->id) ||
 	    data_race(pool->nr_active > pool->max_active))	/* a hint */
 		return false;
 	if (!runner->streak.nr)
-		fairwq_streak_begin(runner, constraint);
+		streak_begin(runner, constraint);
 	if (runner->streak.nr > STREAK_ITEMS)
 		return false;
-	return fairwq_streak_is_alone(runner) || fairwq_streak_has_budget(runner, batch) ||
-	       fairwq_streak_lifts_locked(runner, constraint);
+	return streak_is_alone(runner) || streak_has_budget(runner, batch) ||
+	       streak_lifts_locked(runner, constraint);
 }
 
 /* @work, the first that waits, is started; of a turn of its batch that is under way. */
-static void fairwq_streak_take_locked(struct fairwq_runner *runner,
-				      struct fairwq_constraint *constraint,
-				      struct fairwq_work *work, struct fairwq_batch *batch)
+static void streak_take_locked(struct fairwq_runner *runner,
+			       struct fairwq_constraint *constraint,
+			       struct fairwq_work *work, struct fairwq_batch *batch)
 {
 	struct fairwq_turn *turn = &runner->turn;
 
@@ -210,30 +217,30 @@ static void fairwq_streak_take_locked(struct fairwq_runner *runner,
 }
 
 /* The next item is bound for another batch: that gets a turn out of its order. */
-static struct fairwq_work *fairwq_streak_other_locked(struct fairwq_runner *runner,
-						      struct fairwq_constraint *constraint,
-						      struct list_head *go)
+static struct fairwq_work *streak_other_locked(struct fairwq_runner *runner,
+					       struct fairwq_constraint *constraint,
+					       struct list_head *go)
 {
 	struct fairwq_work *work = fairwq_constraint_first_locked(constraint, go);
 	struct fairwq_batch *batch = work ? fairwq_kept_batch(work) : NULL;
 
 	lockdep_assert_held(&runner->pool->lock);
 
-	if (!batch || !fairwq_streak_goes_on_locked(runner, constraint, work, batch)) {
+	if (!batch || !streak_goes_on_locked(runner, constraint, work, batch)) {
 		fairwq_constraint_next_locked(constraint, go);
 		return NULL;
 	}
 	fairwq_turn_end_locked(runner);
 	fairwq_batch_take_waiting_locked(batch, &runner->turn, work);
 	fairwq_turn_begin_locked(runner, batch);
-	fairwq_streak_take_locked(runner, constraint, work, batch);
+	streak_take_locked(runner, constraint, work, batch);
 	return work;
 }
 
 /* The same, with the locks. Interrupts are off. */
-static struct fairwq_work *fairwq_streak_other(struct fairwq_runner *runner,
-					       struct fairwq_constraint *constraint,
-					       struct list_head *go)
+static struct fairwq_work *streak_other(struct fairwq_runner *runner,
+					struct fairwq_constraint *constraint,
+					struct list_head *go)
 {
 	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
 	struct fairwq_runner *kick;
@@ -241,7 +248,7 @@ static struct fairwq_work *fairwq_streak_other(struct fairwq_runner *runner,
 
 	raw_spin_lock(&runner->pool->lock);
 	raw_spin_lock(lock);
-	work = fairwq_streak_other_locked(runner, constraint, go);
+	work = streak_other_locked(runner, constraint, go);
 	raw_spin_unlock(lock);
 	kick = fairwq_kick_locked(runner->pool);
 	raw_spin_unlock(&runner->pool->lock);
@@ -265,7 +272,7 @@ struct fairwq_work *fairwq_streak_next(struct fairwq_runner *runner,
 
 	/*
 	 * What is stored by the item is seen after this. Pairs with fairwq_runs_elsewhere(),
-	 * fairwq_park_at() and fairwq_await_running(). What is parked here is put back when
+	 * park_at() and await_running(). What is parked here is put back when
 	 * the runner starts another item, or has none. Models: tests/models/park.pml,
 	 * disable.pml.
 	 */
@@ -273,16 +280,16 @@ struct fairwq_work *fairwq_streak_next(struct fairwq_runner *runner,
 	local_irq_disable();	/* until what is let go was pushed, see constraint.c */
 	raw_spin_lock(lock);
 	/*
-	 * Store @current_work, then load @yield. Pairs with fairwq_await_running().
+	 * Store @current_work, then load @yield. Pairs with await_running().
 	 * Model: tests/models/streak.pml.
 	 */
 	smp_mb__after_spinlock();
 	work = fairwq_constraint_first_locked(constraint, &go);
 	batch = work ? fairwq_kept_batch(work) : NULL;
 	if (batch && batch == runner->turn.batch &&
-	    fairwq_streak_goes_on_locked(runner, constraint, work, batch)) {
+	    streak_goes_on_locked(runner, constraint, work, batch)) {
 		runner->turn.nr++;
-		fairwq_streak_take_locked(runner, constraint, work, batch);
+		streak_take_locked(runner, constraint, work, batch);
 	} else if (batch && batch != runner->turn.batch && batch->pool == runner->pool) {
 		other = true;
 	} else {
@@ -291,7 +298,7 @@ struct fairwq_work *fairwq_streak_next(struct fairwq_runner *runner,
 	}
 	raw_spin_unlock(lock);
 	if (other)
-		work = fairwq_streak_other(runner, constraint, &go);
+		work = streak_other(runner, constraint, &go);
 	fairwq_constraint_go(&go);
 	local_irq_enable();
 	return work;

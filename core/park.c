@@ -12,11 +12,13 @@
 #include <linux/rcupdate.h>
 #include <linux/xarray.h>
 
-#include "internal.h"
+#include "fifo.h"
+#include "park.h"
+#include "runner.h"
 
 /* Returns whether the work was parked. */
-static bool fairwq_park_at(struct fairwq_runner *other, struct fairwq_batch *batch,
-			   struct fairwq_work *work)
+static bool park_at(struct fairwq_runner *other, struct fairwq_batch *batch,
+		    struct fairwq_work *work)
 {
 	bool parked;
 
@@ -44,7 +46,7 @@ static bool fairwq_park_at(struct fairwq_runner *other, struct fairwq_batch *bat
 }
 
 /* The runner that a work ran on last, if it runs there still. Under rcu_read_lock(). */
-static struct fairwq_runner *fairwq_runs_at(const struct fairwq_work *work)
+static struct fairwq_runner *runs_at(const struct fairwq_work *work)
 {
 	struct fairwq_runner *other = fairwq_runner_find(work->last_runner);
 
@@ -63,7 +65,7 @@ bool fairwq_runs_elsewhere(const struct fairwq_work *work, u32 id)
 	if (!fairwq_ran_elsewhere(work, id))
 		return false;
 	rcu_read_lock();
-	runs = fairwq_runs_at(work);
+	runs = runs_at(work);
 	rcu_read_unlock();
 	return runs;
 }
@@ -81,8 +83,8 @@ bool fairwq_park_locked(struct fairwq_runner *runner, struct fairwq_batch *batch
 	lockdep_assert_held(&runner->pool->lock);
 	/* In one section: the other runner may go with its pool, and is not found any more. */
 	rcu_read_lock();
-	other = fairwq_runs_at(work);
-	parked = other && fairwq_park_at(other, batch, work);
+	other = runs_at(work);
+	parked = other && park_at(other, batch, work);
 	rcu_read_unlock();
 	return parked;
 }
@@ -133,7 +135,7 @@ struct fairwq_work *fairwq_find_parked_locked(struct fairwq_batch *batch)
  * is about to be called: another runner would take it and park it here again,
  * any number of times. Model: tests/models/park.pml.
  */
-static struct fairwq_work *fairwq_parked_before(struct fairwq_runner *runner)
+static struct fairwq_work *parked_before(struct fairwq_runner *runner)
 {
 	struct fairwq_work *work;
 
@@ -145,14 +147,14 @@ static struct fairwq_work *fairwq_parked_before(struct fairwq_runner *runner)
 	return NULL;
 }
 
-static struct fairwq_work *fairwq_first_parked(struct fairwq_runner *runner,
-					       struct fairwq_batch **batch)
+static struct fairwq_work *first_parked(struct fairwq_runner *runner,
+					struct fairwq_batch **batch)
 {
 	struct fairwq_work *work;
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&runner->park_lock, flags);
-	work = fairwq_parked_before(runner);
+	work = parked_before(runner);
 	if (work)
 		*batch = fairwq_work_batch(atomic_long_read(&work->data));
 	raw_spin_unlock_irqrestore(&runner->park_lock, flags);
@@ -160,16 +162,16 @@ static struct fairwq_work *fairwq_first_parked(struct fairwq_runner *runner,
 }
 
 /* Unless it was cancelled, between two holds of the lock. */
-static void fairwq_unpark_first_locked(struct fairwq_runner *runner,
-				       struct fairwq_batch *batch,
-				       struct fairwq_work *work)
+static void unpark_first_locked(struct fairwq_runner *runner,
+				struct fairwq_batch *batch,
+				struct fairwq_work *work)
 {
 	bool still;
 
 	lockdep_assert_held(&batch->pool->lock);
 
 	raw_spin_lock(&runner->park_lock);
-	still = work == fairwq_parked_before(runner) &&
+	still = work == parked_before(runner) &&
 		batch == fairwq_work_batch(atomic_long_read(&work->data));
 	raw_spin_unlock(&runner->park_lock);
 	if (!still)
@@ -192,10 +194,10 @@ void fairwq_unpark(struct fairwq_runner *runner)
 	unsigned long flags;
 
 	rcu_read_lock();
-	while ((work = fairwq_first_parked(runner, &batch))) {
+	while ((work = first_parked(runner, &batch))) {
 		pool = batch->pool;
 		raw_spin_lock_irqsave(&pool->lock, flags);
-		fairwq_unpark_first_locked(runner, batch, work);
+		unpark_first_locked(runner, batch, work);
 		fairwq_unlock_kick(pool, flags);
 	}
 	rcu_read_unlock();

@@ -60,7 +60,8 @@
  */
 #include <linux/math64.h>
 
-#include "internal.h"
+#include "fairness.h"
+#include "tree.h"
 
 #define WINDOW_NODES		64
 /* Long enough that each batch has had several turns. */
@@ -83,7 +84,7 @@ struct fairwq_sums {
 };
 
 /* The node directly below the rank. */
-static struct fairwq_node *fairwq_window_node(struct fairwq_batch *batch)
+static struct fairwq_node *window_node(struct fairwq_batch *batch)
 {
 	struct fairwq_node *node = &batch->node;
 
@@ -92,20 +93,20 @@ static struct fairwq_node *fairwq_window_node(struct fairwq_batch *batch)
 	return node;
 }
 
-static unsigned int fairwq_window_rank(const struct fairwq_batch *batch)
+static unsigned int window_rank(const struct fairwq_batch *batch)
 {
 	return fairwq_prio_rank(batch->prio);
 }
 
-static bool fairwq_by_time(const struct fairwq_pool *pool)
+static bool by_time(const struct fairwq_pool *pool)
 {
 	return pool->policy == FAIRWQ_FAIR_TIME;
 }
 
 /* What the tree counts, in turns or in ns. */
-static s64 fairwq_window_unit(const struct fairwq_pool *pool, s64 cost)
+static s64 window_unit(const struct fairwq_pool *pool, s64 cost)
 {
-	if (fairwq_by_time(pool))
+	if (by_time(pool))
 		return cost >> FAIRWQ_COST_NS_SHIFT;
 	return cost >> (FAIRWQ_COST_TURN_SHIFT - TURN_SHIFT);
 }
@@ -113,7 +114,7 @@ static s64 fairwq_window_unit(const struct fairwq_pool *pool, s64 cost)
 /* ---- the ideal server --------------------------------------------------- */
 
 /* Share out what is pending, before the clients that share it change. */
-static void fairwq_ideal_share_locked(struct fairwq_pool *pool, struct fairwq_ideal *ideal)
+static void ideal_share_locked(struct fairwq_pool *pool, struct fairwq_ideal *ideal)
 {
 	lockdep_assert_held(&pool->lock);
 
@@ -123,8 +124,8 @@ static void fairwq_ideal_share_locked(struct fairwq_pool *pool, struct fairwq_id
 }
 
 /* @node was served so much. */
-static void fairwq_ideal_serve_locked(struct fairwq_pool *pool, struct fairwq_node *node,
-				      unsigned int rank, u64 cost)
+static void ideal_serve_locked(struct fairwq_pool *pool, struct fairwq_node *node,
+			       unsigned int rank, u64 cost)
 {
 	struct fairwq_ideal *ideal = &pool->ideal[rank];
 	s64 share;
@@ -139,15 +140,15 @@ static void fairwq_ideal_serve_locked(struct fairwq_pool *pool, struct fairwq_no
 		return;
 	}
 	/* All that it has is in flight: it has its part in that. */
-	fairwq_ideal_share_locked(pool, ideal);
+	ideal_share_locked(pool, ideal);
 	share = div64_s64(cost * 100, ideal->weight + node->weight);
 	ideal->vtime += share;
 	node->member.ideal += share;
 }
 
 /* @node has a backlog from now on, or no longer. */
-static void fairwq_ideal_count_locked(struct fairwq_pool *pool, struct fairwq_node *node,
-				      bool waits)
+static void ideal_count_locked(struct fairwq_pool *pool, struct fairwq_node *node,
+			       bool waits)
 {
 	struct fairwq_ideal *ideal = &pool->ideal[fairwq_node_rank(&pool->tree, node)];
 
@@ -155,7 +156,7 @@ static void fairwq_ideal_count_locked(struct fairwq_pool *pool, struct fairwq_no
 
 	if (node->waits == waits)
 		return;
-	fairwq_ideal_share_locked(pool, ideal);
+	ideal_share_locked(pool, ideal);
 	node->waits = waits;
 	node->member.ideal += waits ? -ideal->vtime : ideal->vtime;
 	ideal->weight += waits ? node->weight : -node->weight;
@@ -167,7 +168,7 @@ static void fairwq_ideal_count_locked(struct fairwq_pool *pool, struct fairwq_no
 		ideal->busy = false;
 }
 
-static void fairwq_ideal_start_locked(struct fairwq_pool *pool)
+static void ideal_start_locked(struct fairwq_pool *pool)
 {
 	s64 most = pool->max_active * (s64)WINDOW_TURNS * TURN;
 	struct fairwq_ideal *ideal;
@@ -177,8 +178,8 @@ static void fairwq_ideal_start_locked(struct fairwq_pool *pool)
 
 	for (rank = 0; rank < FAIRWQ_NR_RANKS; rank++) {
 		ideal = &pool->ideal[rank];
-		fairwq_ideal_share_locked(pool, ideal);
-		ideal->waited = clamp_t(s64, fairwq_window_unit(pool, pool->tree.waited[rank]),
+		ideal_share_locked(pool, ideal);
+		ideal->waited = clamp_t(s64, window_unit(pool, pool->tree.waited[rank]),
 					0, most);
 		ideal->got = 0;
 		ideal->longest = 0;
@@ -192,22 +193,22 @@ static void fairwq_ideal_start_locked(struct fairwq_pool *pool)
 /* ---- the window --------------------------------------------------------- */
 
 /* What @node got in this window, by weight. */
-static s64 fairwq_window_service(const struct fairwq_pool *pool,
-				 const struct fairwq_node *node)
+static s64 window_service(const struct fairwq_pool *pool,
+			  const struct fairwq_node *node)
 {
-	s64 cost = fairwq_window_unit(pool, node->service - node->member.base);
+	s64 cost = window_unit(pool, node->service - node->member.base);
 
 	return div_s64(cost * 100, node->weight);
 }
 
 /* How far that may be from what it should have got, rounded up. */
-static u64 fairwq_window_slack(const struct fairwq_pool *pool,
-			       const struct fairwq_node *node)
+static u64 window_slack(const struct fairwq_pool *pool,
+			const struct fairwq_node *node)
 {
 	const struct fairwq_member *member = &node->member;
 	u64 turns = (u64)pool->max_active + 1, us;
 
-	if (!fairwq_by_time(pool)) {
+	if (!by_time(pool)) {
 		turns *= 1 + max(member->longest_streak[0], member->longest_streak[1]);
 		return turns * DIV_ROUND_UP(100 * TURN, node->weight) / 2 + 1;
 	}
@@ -220,11 +221,11 @@ static u64 fairwq_window_slack(const struct fairwq_pool *pool,
  * pair has to be looked at: each has a lower and an upper limit for the
  * others, and no lower one may be above an upper one.
  */
-static void fairwq_sum_up(struct fairwq_sums *sums, const struct fairwq_pool *pool,
-			  const struct fairwq_node *node)
+static void sum_up(struct fairwq_sums *sums, const struct fairwq_pool *pool,
+		   const struct fairwq_node *node)
 {
-	s64 got = fairwq_window_service(pool, node);
-	u64 slack = fairwq_window_slack(pool, node);
+	s64 got = window_service(pool, node);
+	u64 slack = window_slack(pool, node);
 	bool first = !sums->nr++;
 
 	sums->least = first ? got : min(sums->least, got);
@@ -235,10 +236,10 @@ static void fairwq_sum_up(struct fairwq_sums *sums, const struct fairwq_pool *po
 	sums->total += got;
 }
 
-static void fairwq_square_up(struct fairwq_sums *sums, const struct fairwq_pool *pool,
-			     const struct fairwq_node *node)
+static void square_up(struct fairwq_sums *sums, const struct fairwq_pool *pool,
+		      const struct fairwq_node *node)
 {
-	s64 got = max(fairwq_window_service(pool, node), 0LL), share;
+	s64 got = max(window_service(pool, node), 0LL), share;
 	s64 mean = div_s64(sums->total, sums->nr);
 
 	/* A thousandth of the mean is the unit, and must be one. */
@@ -249,7 +250,7 @@ static void fairwq_square_up(struct fairwq_sums *sums, const struct fairwq_pool 
 }
 
 /* Jain's index, (sum x)^2 / (n * sum x^2), in 1/10000; x is relative to its mean. */
-static unsigned int fairwq_jain(const struct fairwq_sums *sums)
+static unsigned int jain(const struct fairwq_sums *sums)
 {
 	if (!sums->square)
 		return 10000;
@@ -257,13 +258,13 @@ static unsigned int fairwq_jain(const struct fairwq_sums *sums)
 }
 
 /* In 1/100 of what an operator sees: turns, or us. */
-static u64 fairwq_hundredths(const struct fairwq_pool *pool, u64 amount)
+static u64 hundredths(const struct fairwq_pool *pool, u64 amount)
 {
-	return fairwq_by_time(pool) ? div_u64(amount, 10) : div_u64(amount * 100, TURN);
+	return by_time(pool) ? div_u64(amount, 10) : div_u64(amount * 100, TURN);
 }
 
-static void fairwq_window_judge_locked(struct fairwq_pool *pool,
-				       const struct fairwq_sums *sums)
+static void window_judge_locked(struct fairwq_pool *pool,
+				const struct fairwq_sums *sums)
 {
 	struct fairwq_window *window = &pool->window;
 	u64 lag = sums->most - sums->least, bound = 2 * sums->slack;
@@ -273,10 +274,10 @@ static void fairwq_window_judge_locked(struct fairwq_pool *pool,
 	if (sums->nr < 2)
 		return;
 	window->nr = sums->nr;
-	window->by_time = fairwq_by_time(pool);
-	window->lag = fairwq_hundredths(pool, lag);
-	window->bound = fairwq_hundredths(pool, bound);
-	window->jain = fairwq_jain(sums);
+	window->by_time = by_time(pool);
+	window->lag = hundredths(pool, lag);
+	window->bound = hundredths(pool, bound);
+	window->jain = jain(sums);
 	window->worst_lag = max(window->worst_lag, div64_u64(lag * 100, bound));
 	pool->counter[FAIRWQ_WINDOWS]++;
 	if (sums->low > sums->high)
@@ -289,26 +290,26 @@ static void fairwq_window_judge_locked(struct fairwq_pool *pool,
  * so less than the share itself may be right. And each other one that was there may be
  * served before it once.
  */
-static bool fairwq_is_starved_locked(struct fairwq_pool *pool, const struct fairwq_node *node,
-				     unsigned int rank)
+static bool is_starved_locked(struct fairwq_pool *pool, const struct fairwq_node *node,
+			      unsigned int rank)
 {
 	const struct fairwq_ideal *ideal = &pool->ideal[rank];
 	s64 should = node->member.ideal + ideal->vtime;
-	u64 got = max(fairwq_window_service(pool, node), 0LL);
+	u64 got = max(window_service(pool, node), 0LL);
 	u64 others = (pool->max_active + 1 + ideal->began) * ideal->longest;
 
 	lockdep_assert_held(&pool->lock);
 
 	/* What is shared out goes to no less than these. */
 	others = div_u64(others * 100, max_t(u32, ideal->least, node->weight));
-	return (s64)(8 * (got + fairwq_window_slack(pool, node)) + others) < should;
+	return (s64)(8 * (got + window_slack(pool, node)) + others) < should;
 }
 
 /*
  * A lower priority, while a higher one had a backlog all the time: no more than its turn in
  * so many, one under way, and what it has waited for before.
  */
-static void fairwq_window_judge_ranks_locked(struct fairwq_pool *pool)
+static void window_judge_ranks_locked(struct fairwq_pool *pool)
 {
 	unsigned int patience = pool->tree.patience;
 	struct fairwq_ideal *ideal;
@@ -317,7 +318,7 @@ static void fairwq_window_judge_ranks_locked(struct fairwq_pool *pool)
 
 	lockdep_assert_held(&pool->lock);
 
-	if (fairwq_by_time(pool) || pool->tree.by_arrival)
+	if (by_time(pool) || pool->tree.by_arrival)
 		return;		/* a guess that was wrong is no violation */
 	for (ideal = pool->ideal; ideal < pool->ideal + FAIRWQ_NR_RANKS; ideal++)
 		all += ideal->got;
@@ -336,7 +337,7 @@ static void fairwq_window_judge_ranks_locked(struct fairwq_pool *pool)
 }
 
 /* The nodes of one rank: compare, and forget them. */
-static void fairwq_window_close_locked(struct fairwq_pool *pool, unsigned int rank)
+static void window_close_locked(struct fairwq_pool *pool, unsigned int rank)
 {
 	struct list_head *members = &pool->window_members[rank];
 	struct fairwq_node *node, *next;
@@ -345,15 +346,15 @@ static void fairwq_window_close_locked(struct fairwq_pool *pool, unsigned int ra
 
 	lockdep_assert_held(&pool->lock);
 
-	fairwq_ideal_share_locked(pool, &pool->ideal[rank]);
+	ideal_share_locked(pool, &pool->ideal[rank]);
 	list_for_each_entry_safe(node, next, members, member.link) {
 		/* Out of the tree, for an unknown time; or there only for a streak. */
 		if (!fairwq_node_eligible(node) || !node->waits) {
 			list_del_init(&node->member.link);
 			continue;
 		}
-		fairwq_sum_up(&sums, pool, node);
-		if (fairwq_is_starved_locked(pool, node, rank))
+		sum_up(&sums, pool, node);
+		if (is_starved_locked(pool, node, rank))
 			starved = true;
 	}
 	if (starved) {
@@ -361,18 +362,18 @@ static void fairwq_window_close_locked(struct fairwq_pool *pool, unsigned int ra
 		pool->counter[FAIRWQ_VIOLATIONS]++;
 	}
 	list_for_each_entry_safe(node, next, members, member.link) {
-		fairwq_square_up(&sums, pool, node);
+		square_up(&sums, pool, node);
 		list_del_init(&node->member.link);
 	}
-	fairwq_window_judge_locked(pool, &sums);
+	window_judge_locked(pool, &sums);
 }
 
 /*
  * The longest turns of a node are those of this window, and of the last one in
  * which it had any: it may still be paying for those.
  */
-static void fairwq_window_note_locked(struct fairwq_pool *pool, struct fairwq_node *node,
-				      unsigned int rank)
+static void window_note_locked(struct fairwq_pool *pool, struct fairwq_node *node,
+			       unsigned int rank)
 {
 	struct fairwq_member *member = &node->member;
 
@@ -390,7 +391,7 @@ static void fairwq_window_note_locked(struct fairwq_pool *pool, struct fairwq_no
 }
 
 /* Note some of the eligible nodes of one rank, the next in line first. */
-static void fairwq_window_open_locked(struct fairwq_pool *pool, unsigned int rank)
+static void window_open_locked(struct fairwq_pool *pool, unsigned int rank)
 {
 	struct fairwq_node *node = fairwq_node_first(&pool->tree.rank[rank]);
 	unsigned int nr;
@@ -399,7 +400,7 @@ static void fairwq_window_open_locked(struct fairwq_pool *pool, unsigned int ran
 
 	for (nr = 0; node && nr < WINDOW_NODES; nr++, node = fairwq_node_next(node))
 		if (node->waits)
-			fairwq_window_note_locked(pool, node, rank);
+			window_note_locked(pool, node, rank);
 }
 
 /* Whatever was under way is not judged: what it was judged by has changed. */
@@ -410,13 +411,13 @@ void fairwq_window_start_locked(struct fairwq_pool *pool)
 
 	lockdep_assert_held(&pool->lock);
 
-	fairwq_ideal_start_locked(pool);
+	ideal_start_locked(pool);
 	for (i = 0; i < FAIRWQ_NR_RANKS; i++) {
 		list_for_each_entry_safe(node, next, &pool->window_members[i], member.link)
 			list_del_init(&node->member.link);
 		/* Under arrival order no promise is made. */
 		if (!pool->tree.by_arrival)
-			fairwq_window_open_locked(pool, i);
+			window_open_locked(pool, i);
 	}
 	pool->window.turns_left = max_t(u64, WINDOW_TURNS,
 					WINDOW_TURNS_PER_BATCH * (u64)pool->nr_eligible);
@@ -425,7 +426,7 @@ void fairwq_window_start_locked(struct fairwq_pool *pool)
 /* A turn of @batch was charged so much, or took so long. */
 void fairwq_window_cost_locked(struct fairwq_batch *batch, u64 ns)
 {
-	struct fairwq_member *member = &fairwq_window_node(batch)->member;
+	struct fairwq_member *member = &window_node(batch)->member;
 	u32 us = DIV_ROUND_UP_ULL(ns, NSEC_PER_USEC);
 
 	lockdep_assert_held(&batch->pool->lock);
@@ -434,8 +435,8 @@ void fairwq_window_cost_locked(struct fairwq_batch *batch, u64 ns)
 }
 
 /* A turn of @batch: how many others had one since it had one, or joined? */
-static void fairwq_window_waited_locked(struct fairwq_batch *batch, struct fairwq_node *node,
-					unsigned int rank)
+static void window_waited_locked(struct fairwq_batch *batch, struct fairwq_node *node,
+				 unsigned int rank)
 {
 	struct fairwq_pool *pool = batch->pool;
 	u32 waited = (u32)pool->turn_number - node->since;
@@ -454,15 +455,15 @@ static void fairwq_window_waited_locked(struct fairwq_batch *batch, struct fairw
 /* A batch took so many turns. */
 void fairwq_window_turns_locked(struct fairwq_batch *batch, unsigned int nr)
 {
-	struct fairwq_node *node = fairwq_window_node(batch);
-	unsigned int i, rank = fairwq_window_rank(batch);
+	struct fairwq_node *node = window_node(batch);
+	unsigned int i, rank = window_rank(batch);
 	struct fairwq_pool *pool = batch->pool;
 
 	lockdep_assert_held(&pool->lock);
 
-	fairwq_window_waited_locked(batch, node, rank);
-	if (!fairwq_by_time(pool)) {
-		fairwq_ideal_serve_locked(pool, node, rank, (u64)nr * TURN);
+	window_waited_locked(batch, node, rank);
+	if (!by_time(pool)) {
+		ideal_serve_locked(pool, node, rank, (u64)nr * TURN);
 		pool->ideal[rank].got += (u64)nr * TURN;
 	}
 	if (pool->window.turns_left > nr) {
@@ -470,28 +471,28 @@ void fairwq_window_turns_locked(struct fairwq_batch *batch, unsigned int nr)
 		return;
 	}
 	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
-		fairwq_window_close_locked(pool, i);
-	fairwq_window_judge_ranks_locked(pool);
+		window_close_locked(pool, i);
+	window_judge_ranks_locked(pool);
 	fairwq_window_start_locked(pool);
 }
 
 /* A turn of @batch is over, and took so long; under fair time. */
 void fairwq_window_took_locked(struct fairwq_batch *batch, u64 ns)
 {
-	fairwq_ideal_serve_locked(batch->pool, fairwq_window_node(batch),
-				  fairwq_window_rank(batch), ns);
+	ideal_serve_locked(batch->pool, window_node(batch),
+			   window_rank(batch), ns);
 }
 
 /* A turn of @batch had so many items, and took so long. */
 void fairwq_window_streak_locked(struct fairwq_batch *batch, unsigned int turns, u64 ns)
 {
-	struct fairwq_member *member = &fairwq_window_node(batch)->member;
+	struct fairwq_member *member = &window_node(batch)->member;
 
 	lockdep_assert_held(&batch->pool->lock);
 
 	member->longest_streak[0] = clamp_t(u32, turns, member->longest_streak[0], U16_MAX);
-	batch->pool->ideal[fairwq_window_rank(batch)].streak = true;
-	if (fairwq_by_time(batch->pool))
+	batch->pool->ideal[window_rank(batch)].streak = true;
+	if (by_time(batch->pool))
 		fairwq_window_cost_locked(batch, ns);
 }
 
@@ -513,14 +514,14 @@ void fairwq_window_weight_locked(struct fairwq_pool *pool, struct fairwq_node *n
 	fairwq_window_drop_locked(pool, node);
 	if (!node->waits)
 		return;
-	fairwq_ideal_share_locked(pool, ideal);
+	ideal_share_locked(pool, ideal);
 	ideal->weight += weight - node->weight;
 }
 
 /* A batch has come into the tree, and its owner with it, if it is the first. */
 void fairwq_window_joined_locked(struct fairwq_batch *batch)
 {
-	struct fairwq_node *node = fairwq_window_node(batch);
+	struct fairwq_node *node = window_node(batch);
 	struct fairwq_pool *pool = batch->pool;
 
 	lockdep_assert_held(&pool->lock);
@@ -529,7 +530,7 @@ void fairwq_window_joined_locked(struct fairwq_batch *batch)
 		pool->just_left = NULL;
 	if (!node->waits)
 		node->since = pool->turn_number;
-	fairwq_ideal_count_locked(pool, node, true);
+	ideal_count_locked(pool, node, true);
 }
 
 /*
@@ -539,7 +540,7 @@ void fairwq_window_joined_locked(struct fairwq_batch *batch)
 void fairwq_window_left_locked(struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;
-	struct fairwq_node *node = fairwq_window_node(batch);
+	struct fairwq_node *node = window_node(batch);
 
 	lockdep_assert_held(&pool->lock);
 
@@ -567,13 +568,13 @@ void fairwq_window_forget_locked(struct fairwq_pool *pool, struct fairwq_node *n
 	if (pool->just_left == node)
 		pool->just_left = NULL;
 	fairwq_window_drop_locked(pool, node);
-	fairwq_ideal_count_locked(pool, node, false);
+	ideal_count_locked(pool, node, false);
 }
 
 /* A batch will not come back. It may have left the tree for its last turn: see above. */
 void fairwq_window_gone_locked(struct fairwq_batch *batch)
 {
-	struct fairwq_node *node = fairwq_window_node(batch);
+	struct fairwq_node *node = window_node(batch);
 
 	lockdep_assert_held(&batch->pool->lock);
 

@@ -15,8 +15,7 @@
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 
-#include "guard.h"
-#include "internal.h"
+#include "call.h"
 
 /* By who runs items, before the first: what one leaves as it was is so for the next. */
 void fairwq_footing_take(struct fairwq_footing *footing)
@@ -28,8 +27,8 @@ void fairwq_footing_take(struct fairwq_footing *footing)
 	footing->cred = fairwq_cred_of(footing->self);
 }
 
-static void fairwq_footing_report(const struct fairwq_footing *before,
-				  fairwq_func_t func, const struct fairwq_batch *batch)
+static void footing_report(const struct fairwq_footing *before,
+			   fairwq_func_t func, const struct fairwq_batch *batch)
 {
 	pr_err("BUG: item leaked atomic, lock, RCU, irqs or creds: %ps of batch %s/%s\n"
 	       "     preempt=%d->%d lock=%d->%d RCU=%d->%d irqs %s creds %s\n",
@@ -43,7 +42,7 @@ static void fairwq_footing_report(const struct fairwq_footing *before,
 }
 
 /* The next item must not pay for this one. A lock stays lost to its owner. */
-static void fairwq_footing_repair(const struct fairwq_footing *before)
+static void footing_repair(const struct fairwq_footing *before)
 {
 	if (irqs_disabled())
 		local_irq_enable();
@@ -63,8 +62,8 @@ void fairwq_leak(struct fairwq_footing *before, fairwq_func_t func, struct fairw
 	struct fairwq_pool *pool = batch->pool;
 	unsigned long flags;
 
-	fairwq_footing_report(before, func, batch);
-	fairwq_footing_repair(before);
+	footing_report(before, func, batch);
+	footing_repair(before);
 	fairwq_footing_take(before);
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	pool->counter[FAIRWQ_LEAKS]++;

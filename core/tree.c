@@ -39,7 +39,7 @@
 #include <linux/math64.h>
 #include <linux/minmax.h>
 
-#include "pick.h"
+#include "tree.h"
 
 #define NODE_DFL_WEIGHT		100U
 

@@ -12,7 +12,8 @@
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 
-#include "internal.h"
+#include "lockdep.h"
+#include "types.h"
 
 /* What an item must leave as it found it. */
 struct fairwq_footing {

@@ -16,35 +16,12 @@
 #include <linux/sched/task.h>
 #include <linux/string.h>
 
-#include "internal.h"
+#include "runner.h"
+#include "testing.h"
+#include "watchdog.h"
 
 /* Between two reports of items that hang, of one pool. */
 #define HUNG_PAUSE	(HZ / 10)
-
-static unsigned long fairwq_hung_due_locked(const struct fairwq_pool *pool)
-{
-	return jiffies + 1 + msecs_to_jiffies(pool->hung_ms) / 2;
-}
-
-/* A runner was kicked: look at it after half the time that an item may take. */
-void fairwq_tick_arm_locked(struct fairwq_pool *pool)
-{
-	lockdep_assert_held(&pool->lock);
-
-	if (pool->hung_ms && !timer_pending(&pool->tick))
-		mod_timer(&pool->tick, fairwq_hung_due_locked(pool));
-}
-
-/* Something waits for an item that is over at once, as a rule: look whether it is. */
-void fairwq_tick_soon_locked(struct fairwq_pool *pool)
-{
-	lockdep_assert_held(&pool->lock);
-
-	if (pool->ticking)
-		return;
-	pool->ticking = true;
-	mod_timer(&pool->tick, jiffies + 1);
-}
 
 /* An item that hangs, with what its report needs after the lock is dropped. */
 struct fairwq_hung {
@@ -54,7 +31,7 @@ struct fairwq_hung {
 	char batch[32];
 };
 
-static bool fairwq_is_hung_locked(const struct fairwq_runner *runner)
+static bool is_hung_locked(const struct fairwq_runner *runner)
 {
 	unsigned long started = READ_ONCE(runner->started);
 
@@ -63,7 +40,7 @@ static bool fairwq_is_hung_locked(const struct fairwq_runner *runner)
 }
 
 /* One that was not reported yet. */
-static bool fairwq_find_hung_locked(struct fairwq_pool *pool, struct fairwq_hung *hung)
+static bool find_hung_locked(struct fairwq_pool *pool, struct fairwq_hung *hung)
 {
 	const struct fairwq_turn *turn;
 	struct fairwq_runner *runner;
@@ -74,7 +51,7 @@ static bool fairwq_find_hung_locked(struct fairwq_pool *pool, struct fairwq_hung
 	list_for_each_entry(runner, &pool->runners, node) {
 		turn = fairwq_current_turn(runner);
 		batch = turn ? turn->batch : NULL;
-		if (!batch || !fairwq_is_hung_locked(runner))
+		if (!batch || !is_hung_locked(runner))
 			continue;
 		runner->reported = READ_ONCE(runner->started);
 		hung->task = get_task_struct(runner->task);
@@ -91,7 +68,7 @@ static bool fairwq_find_hung_locked(struct fairwq_pool *pool, struct fairwq_hung
  * milliseconds, and on a slow console for much longer: all in one look would
  * lock it up if many items hang.
  */
-static bool fairwq_reported_just_now_locked(const struct fairwq_pool *pool)
+static bool reported_just_now_locked(const struct fairwq_pool *pool)
 {
 	lockdep_assert_held(&pool->lock);
 
@@ -100,14 +77,14 @@ static bool fairwq_reported_just_now_locked(const struct fairwq_pool *pool)
 }
 
 /* Find an item to report. */
-static bool fairwq_next_hung(struct fairwq_pool *pool, struct fairwq_hung *hung)
+static bool next_hung(struct fairwq_pool *pool, struct fairwq_hung *hung)
 {
 	unsigned long flags;
 	bool found;
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	found = pool->hung_ms && !fairwq_reported_just_now_locked(pool) &&
-		fairwq_find_hung_locked(pool, hung);
+	found = pool->hung_ms && !reported_just_now_locked(pool) &&
+		find_hung_locked(pool, hung);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	return found;
 }
@@ -116,12 +93,12 @@ static bool fairwq_next_hung(struct fairwq_pool *pool, struct fairwq_hung *hung)
  * Report one item. A console is slow, so nothing is printed under the lock. The
  * count is written last: a reader of it finds the report in the log.
  */
-static void fairwq_report_hung(struct fairwq_pool *pool)
+static void report_hung(struct fairwq_pool *pool)
 {
 	struct fairwq_hung hung;
 	unsigned long flags;
 
-	while (fairwq_next_hung(pool, &hung)) {
+	while (next_hung(pool, &hung)) {
 		pr_err("BUG: item hung: %ps of batch %s/%s has been running for %u ms\n",
 		       hung.func, pool->name, hung.batch, hung.ms);
 		sched_show_task(hung.task);
@@ -134,7 +111,7 @@ static void fairwq_report_hung(struct fairwq_pool *pool)
 }
 
 /* An item that is over at once, as a rule, has seen a whole tick. */
-static bool fairwq_is_slow_locked(const struct fairwq_pool *pool)
+static bool is_slow_locked(const struct fairwq_pool *pool)
 {
 	const struct fairwq_runner *runner;
 
@@ -149,22 +126,22 @@ static bool fairwq_is_slow_locked(const struct fairwq_pool *pool)
 	return false;
 }
 
-static void fairwq_tick_fn(struct timer_list *timer)
+static void tick_fn(struct timer_list *timer)
 {
 	struct fairwq_pool *pool = container_of(timer, struct fairwq_pool, tick);
 	struct fairwq_runner *kick = NULL;
 	bool slow;
 	unsigned long flags;
 
-	fairwq_report_hung(pool);
+	report_hung(pool);
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	pool->ticking = false;
-	slow = fairwq_is_slow_locked(pool);
+	slow = is_slow_locked(pool);
 	if (slow && fairwq_has_work_locked(pool))
 		kick = fairwq_wake_locked(pool);
 	if (pool->nr_quick && !slow)
 		fairwq_tick_soon_locked(pool);
-	else if (fairwq_reported_just_now_locked(pool))
+	else if (reported_just_now_locked(pool))
 		mod_timer(&pool->tick, jiffies + HUNG_PAUSE);	/* there may be more */
 	else if (pool->nr_active)
 		fairwq_tick_arm_locked(pool);
@@ -191,7 +168,7 @@ void fairwq_set_hung_ms(struct fairwq_pool *pool, unsigned int hung_ms)
 void fairwq_tick_init(struct fairwq_pool *pool)
 {
 	pool->hung_ms = FAIRWQ_DFL_HUNG_MS;
-	timer_setup(&pool->tick, fairwq_tick_fn, 0);
+	timer_setup(&pool->tick, tick_fn, 0);
 }
 
 #ifdef FAIRWQ_TESTING
@@ -204,7 +181,7 @@ EXPORT_SYMBOL_GPL(fairwq_test_set_hung_ms);
 /* A look at the runners now, not when the timer is due. */
 void fairwq_test_tick(struct fairwq_pool *pool)
 {
-	fairwq_tick_fn(&pool->tick);
+	tick_fn(&pool->tick);
 }
 EXPORT_SYMBOL_GPL(fairwq_test_tick);
 #endif

@@ -21,7 +21,10 @@
 #include <linux/limits.h>
 #include <linux/minmax.h>
 
-#include "internal.h"
+#include "cost.h"
+#include "fairness.h"
+#include "testing.h"
+#include "tree.h"
 
 /* The longest item at the smallest weight: a debt that the tree can tell from none. */
 static_assert((FAIRWQ_COST_MAX_NS << FAIRWQ_COST_NS_SHIFT) * 100 <= FAIRWQ_MAX_LEAD);
@@ -41,7 +44,7 @@ static_assert((FAIRWQ_COST_MAX_NS << FAIRWQ_COST_NS_SHIFT) * 100 <= FAIRWQ_MAX_L
 #define FAIRWQ_GUESS_MAX_NS	FAIRWQ_RUN_TIME_MAX_NS
 
 /* What the next turn of @batch may take, ns. */
-static u32 fairwq_guess_locked(struct fairwq_batch *batch)
+static u32 guess_locked(struct fairwq_batch *batch)
 {
 	unsigned int slice_us = batch->pool->slice_us ?: FAIRWQ_DFL_SLICE_US;
 	struct fairwq_batch_stats *stats = batch->stats;
@@ -54,7 +57,7 @@ static u32 fairwq_guess_locked(struct fairwq_batch *batch)
 	return clamp_t(u64, guess ?: (u64)slice_us * NSEC_PER_USEC, 1, U32_MAX);
 }
 
-static void fairwq_note_longest_locked(struct fairwq_batch *batch, u64 ns)
+static void note_longest_locked(struct fairwq_batch *batch, u64 ns)
 {
 	struct fairwq_batch_stats *stats = batch->stats;
 
@@ -79,7 +82,7 @@ void fairwq_cost_charge_locked(struct fairwq_turn *turn)
 	turn->era = pool->era;
 	turn->charged = 0;
 	if (pool->policy == FAIRWQ_FAIR_TIME) {
-		turn->charged = fairwq_guess_locked(batch);
+		turn->charged = guess_locked(batch);
 		turn->timed = true;
 		fairwq_window_cost_locked(batch, turn->charged);
 		cost = (u64)turn->charged << FAIRWQ_COST_NS_SHIFT;
@@ -91,7 +94,7 @@ void fairwq_cost_charge_locked(struct fairwq_turn *turn)
  * What counts is turns: a streak that was charged as one had more items. The tree is told
  * of the others, too: a batch may have come back to it while its streak was under way.
  */
-static s64 fairwq_settle_turns_locked(const struct fairwq_turn *turn)
+static s64 settle_turns_locked(const struct fairwq_turn *turn)
 {
 	lockdep_assert_held(&turn->batch->pool->lock);
 
@@ -99,14 +102,14 @@ static s64 fairwq_settle_turns_locked(const struct fairwq_turn *turn)
 }
 
 /* What counts is time: the turn was charged a guess. */
-static s64 fairwq_settle_time_locked(const struct fairwq_turn *turn)
+static s64 settle_time_locked(const struct fairwq_turn *turn)
 {
 	struct fairwq_batch *batch = turn->batch;
 	s64 took = min(turn->took, FAIRWQ_COST_MAX_NS);
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	fairwq_note_longest_locked(batch, div_u64(took, turn->nr));
+	note_longest_locked(batch, div_u64(took, turn->nr));
 	fairwq_window_cost_locked(batch, max_t(u64, took, turn->charged));
 	fairwq_window_took_locked(batch, took);
 	return (took - turn->charged) * BIT(FAIRWQ_COST_NS_SHIFT);
@@ -129,9 +132,9 @@ void fairwq_cost_settle_locked(const struct fairwq_turn *turn)
 	if (turn->era != pool->era)
 		return;
 	if (pool->policy == FAIRWQ_FAIR_TIME)
-		delta = fairwq_settle_time_locked(turn);
+		delta = settle_time_locked(turn);
 	else
-		delta = fairwq_settle_turns_locked(turn);
+		delta = settle_turns_locked(turn);
 	fairwq_tree_correct(&pool->tree, &batch->node, delta);
 	if (delta && turn->jumps)
 		fairwq_tree_pay(&pool->tree, &batch->node, delta);
@@ -181,3 +184,12 @@ void fairwq_test_set_guess(struct fairwq_batch *batch, unsigned long ns)
 }
 EXPORT_SYMBOL_GPL(fairwq_test_set_guess);
 #endif
+
+/* It has taken so many. */
+void fairwq_batch_turns_locked(struct fairwq_batch *batch, unsigned int nr)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	batch->stats->turns += nr;
+	batch->pool->counter[FAIRWQ_TURNS] += nr;
+}

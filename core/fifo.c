@@ -9,9 +9,20 @@
  */
 #include <linux/completion.h>
 
+#include "../doors.h"
+
 #include "compat.h"
-#include "internal.h"
-#include "trace.h"
+#include "cost.h"
+#include "fairness.h"
+#include "fifo.h"
+#include "runner.h"
+#include "stats.h"
+#include "testing.h"
+#include "tree.h"
+#include "waiter.h"
+
+/* Where batches are reaped: not in a pool's workqueue, which may be destroyed. */
+struct workqueue_struct *fairwq_reap_wq;
 
 /* An item that has slept counts as this in the average, at least, ns. */
 #define SLEPT_NS		16000ULL
@@ -21,8 +32,8 @@
 #define SORT_STEPS		16U
 
 /* A cancel came while @work was on its way here. Returns whether it is dropped. */
-static bool fairwq_drop_canceled_locked(struct fairwq_batch *batch,
-					struct fairwq_work *work)
+static bool drop_canceled_locked(struct fairwq_batch *batch,
+				 struct fairwq_work *work)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
@@ -44,11 +55,11 @@ static bool fairwq_drop_canceled_locked(struct fairwq_batch *batch,
 	return true;
 }
 
-static void fairwq_link_locked(struct fairwq_batch *batch, struct fairwq_work *work)
+static void link_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	if (unlikely(batch->nr_canceled) && fairwq_drop_canceled_locked(batch, work))
+	if (unlikely(batch->nr_canceled) && drop_canceled_locked(batch, work))
 		return;
 	atomic_long_set(&work->data,
 			(long)batch | FAIRWQ_WORK_PENDING | FAIRWQ_WORK_LINKED);
@@ -63,7 +74,7 @@ static void fairwq_link_locked(struct fairwq_batch *batch, struct fairwq_work *w
  * the end of the FIFO when the oldest was found. A backlog of any length was
  * pushed without the lock; it is not gone through in one hold of it.
  */
-static void fairwq_sort_locked(struct fairwq_batch *batch, unsigned int max)
+static void sort_locked(struct fairwq_batch *batch, unsigned int max)
 {
 	struct llist_node *node = batch->unsorted ?: llist_del_all(&batch->incoming);
 	struct fairwq_work *work;
@@ -74,7 +85,7 @@ static void fairwq_sort_locked(struct fairwq_batch *batch, unsigned int max)
 	for (; node && max; node = next, max--) {
 		next = node->next;	/* the list node overlays the llist node */
 		work = llist_entry(node, struct fairwq_work, llnode);
-		fairwq_link_locked(batch, work);
+		link_locked(batch, work);
 	}
 	batch->unsorted = node;
 	if (!node)
@@ -87,19 +98,19 @@ static void fairwq_sort_locked(struct fairwq_batch *batch, unsigned int max)
 void fairwq_batch_splice_locked(struct fairwq_batch *batch)
 {
 	if (batch->unsorted)
-		fairwq_sort_locked(batch, UINT_MAX);
-	fairwq_sort_locked(batch, UINT_MAX);
+		sort_locked(batch, UINT_MAX);
+	sort_locked(batch, UINT_MAX);
 }
 
 /* Or some. Returns whether there is more, for a runner to go on with if need be. */
 bool fairwq_batch_sort_step_locked(struct fairwq_batch *batch)
 {
-	fairwq_sort_locked(batch, SORT_STEP);
+	sort_locked(batch, SORT_STEP);
 	return batch->unsorted;
 }
 
 /* Go on with one. */
-static struct fairwq_batch *fairwq_pool_sort_step_locked(struct fairwq_pool *pool)
+static struct fairwq_batch *pool_sort_step_locked(struct fairwq_pool *pool)
 {
 	struct fairwq_batch *batch = list_first_entry(&pool->sorting, struct fairwq_batch,
 						      sort_link);
@@ -125,7 +136,7 @@ void fairwq_pool_sort_locked(struct fairwq_pool *pool)
 	lockdep_assert_held(&pool->lock);
 
 	for (i = 0; i < SORT_STEPS && !list_empty(&pool->sorting); i++) {
-		batch = fairwq_pool_sort_step_locked(pool);
+		batch = pool_sort_step_locked(pool);
 		raw_spin_unlock_irq(&pool->lock);
 		fairwq_test_point(FAIRWQ_POINT_SORT_STEP, batch);
 		raw_spin_lock_irq(&pool->lock);
@@ -139,7 +150,7 @@ void fairwq_pool_sort_locked(struct fairwq_pool *pool)
  *
  * Returns whether the FIFO has an item after all.
  */
-static bool fairwq_batch_idle_locked(struct fairwq_batch *batch)
+static bool batch_idle_locked(struct fairwq_batch *batch)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
@@ -161,7 +172,7 @@ static bool fairwq_batch_idle_locked(struct fairwq_batch *batch)
 	}
 }
 
-static bool fairwq_batch_in_flight_locked(const struct fairwq_batch *batch)
+static bool batch_in_flight_locked(const struct fairwq_batch *batch)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
@@ -169,7 +180,7 @@ static bool fairwq_batch_in_flight_locked(const struct fairwq_batch *batch)
 }
 
 /* An item that was put back is in flight already: it takes up no more room. */
-static bool fairwq_batch_at_limit_locked(const struct fairwq_batch *batch)
+static bool batch_at_limit_locked(const struct fairwq_batch *batch)
 {
 	unsigned int in_flight = batch->in_flight[0] + batch->in_flight[1];
 
@@ -177,7 +188,7 @@ static bool fairwq_batch_at_limit_locked(const struct fairwq_batch *batch)
 	       !(fairwq_head_locked(batch)->place & FAIRWQ_PLACE_TAKEN);
 }
 
-static bool fairwq_batch_held_locked(const struct fairwq_batch *batch)
+static bool batch_held_locked(const struct fairwq_batch *batch)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
@@ -221,17 +232,17 @@ void fairwq_batch_update_locked(struct fairwq_batch *batch)
 		fairwq_batch_sort_step_locked(batch);
 	backlog = !list_empty(&batch->fifo);
 	if (!backlog && !batch->unsorted)
-		backlog = fairwq_batch_idle_locked(batch);
+		backlog = batch_idle_locked(batch);
 	else if (!batch->watched)	/* the line is the producers' */
 		WRITE_ONCE(batch->watched, true);
 
-	eligible = backlog && !fairwq_batch_held_locked(batch) &&
-		   !(batch->max_active && fairwq_batch_at_limit_locked(batch));
+	eligible = backlog && !batch_held_locked(batch) &&
+		   !(batch->max_active && batch_at_limit_locked(batch));
 	fairwq_batch_set_eligible_locked(batch, eligible);
 }
 
 /* Everything that the barrier waits for has ended. */
-static void fairwq_barrier_done_locked(struct fairwq_batch *batch)
+static void barrier_done_locked(struct fairwq_batch *batch)
 {
 	struct completion *done = batch->barrier->done;
 
@@ -244,7 +255,7 @@ static void fairwq_barrier_done_locked(struct fairwq_batch *batch)
  * now on get the other color, and the flush waits for those of the old one.
  * There is one flush at a time, so the other color has no turns.
  */
-static void fairwq_batch_fire_barriers_locked(struct fairwq_batch *batch)
+static void batch_fire_barriers_locked(struct fairwq_batch *batch)
 {
 	struct fairwq_barrier *barrier;
 	struct fairwq_work *head;
@@ -265,7 +276,7 @@ static void fairwq_batch_fire_barriers_locked(struct fairwq_batch *batch)
 		batch->color ^= 1;
 		batch->barrier = barrier;
 		if (!batch->in_flight[barrier->color])
-			fairwq_barrier_done_locked(batch);
+			barrier_done_locked(batch);
 		else
 			fairwq_yield_locked(batch->pool);
 	}
@@ -280,13 +291,13 @@ void fairwq_batch_add_barrier_locked(struct fairwq_batch *batch,
 	barrier->entry.place = FAIRWQ_PLACE_BARRIER;
 	fairwq_batch_splice_locked(batch);
 	list_add_tail(&barrier->entry.node, &batch->fifo);
-	fairwq_batch_fire_barriers_locked(batch);
+	batch_fire_barriers_locked(batch);
 	fairwq_batch_update_locked(batch);
 }
 
 /* Out of the FIFO; it stays pending. */
-static void fairwq_batch_unlink_locked(struct fairwq_batch *batch,
-				       struct fairwq_work *work)
+static void batch_unlink_locked(struct fairwq_batch *batch,
+				struct fairwq_work *work)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
@@ -297,8 +308,8 @@ static void fairwq_batch_unlink_locked(struct fairwq_batch *batch,
 }
 
 /* The color of a turn that begins, or, of an item that was put back, goes on. */
-static unsigned int fairwq_batch_color_locked(struct fairwq_batch *batch,
-					      const struct fairwq_work *work)
+static unsigned int batch_color_locked(struct fairwq_batch *batch,
+				       const struct fairwq_work *work)
 {
 	if (work->place & FAIRWQ_PLACE_TAKEN)
 		return !!(work->place & FAIRWQ_PLACE_COLOR);
@@ -306,8 +317,8 @@ static unsigned int fairwq_batch_color_locked(struct fairwq_batch *batch,
 	return batch->color;
 }
 
-static void fairwq_turn_fill_locked(struct fairwq_batch *batch, struct fairwq_turn *turn,
-				    struct fairwq_work *work)
+static void turn_fill_locked(struct fairwq_batch *batch, struct fairwq_turn *turn,
+			     struct fairwq_work *work)
 {
 	turn->batch = batch;
 	turn->func = work->func;
@@ -315,7 +326,7 @@ static void fairwq_turn_fill_locked(struct fairwq_batch *batch, struct fairwq_tu
 	turn->constraint = work->constraint;
 	turn->stamp = work->stamp;
 	turn->number = ++batch->pool->turn_number;
-	turn->color = fairwq_batch_color_locked(batch, work);
+	turn->color = batch_color_locked(batch, work);
 	turn->timed = false;
 	turn->slept = false;
 	turn->nr = 1;
@@ -328,7 +339,7 @@ static void fairwq_turn_fill_locked(struct fairwq_batch *batch, struct fairwq_tu
 }
 
 /* The head of the FIFO has changed. */
-static void fairwq_batch_new_head_locked(struct fairwq_batch *batch)
+static void batch_new_head_locked(struct fairwq_batch *batch)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
@@ -338,29 +349,20 @@ static void fairwq_batch_new_head_locked(struct fairwq_batch *batch)
 	fairwq_batch_update_locked(batch);
 }
 
-/* It has taken so many. */
-void fairwq_batch_turns_locked(struct fairwq_batch *batch, unsigned int nr)
-{
-	lockdep_assert_held(&batch->pool->lock);
-
-	batch->stats->turns += nr;
-	batch->pool->counter[FAIRWQ_TURNS] += nr;
-}
-
 /* A turn: its item is the caller's to start, its cost charged, the batch at its next place. */
 void fairwq_batch_take_locked(struct fairwq_batch *batch, struct fairwq_turn *turn)
 {
 	struct fairwq_work *work = fairwq_head_locked(batch);
 
 	fairwq_window_turn_begins_locked(batch->pool);
-	fairwq_batch_unlink_locked(batch, work);
+	batch_unlink_locked(batch, work);
 	/* The one after the next: it is written to when the next is taken out. */
 	fairwq_prefetchw(batch->fifo.next->next);
-	fairwq_turn_fill_locked(batch, turn, work);
+	turn_fill_locked(batch, turn, work);
 	fairwq_cost_charge_locked(turn);
 	fairwq_batch_turns_locked(batch, 1);
-	fairwq_batch_fire_barriers_locked(batch);
-	fairwq_batch_new_head_locked(batch);
+	batch_fire_barriers_locked(batch);
+	batch_new_head_locked(batch);
 	fairwq_window_turns_locked(batch, 1);
 }
 
@@ -379,7 +381,7 @@ void fairwq_batch_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_
 	fairwq_window_turn_begins_locked(batch->pool);
 	work->place = 0;
 	work->stamp = 0;
-	fairwq_turn_fill_locked(batch, turn, work);
+	turn_fill_locked(batch, turn, work);
 	if (joins)
 		fairwq_tree_add(tree, &batch->node, 0);
 	fairwq_cost_charge_locked(turn);
@@ -396,13 +398,13 @@ void fairwq_batch_park_locked(struct fairwq_batch *batch, struct fairwq_work *wo
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	fairwq_batch_unlink_locked(batch, work);
-	color = fairwq_batch_color_locked(batch, work);
+	batch_unlink_locked(batch, work);
+	color = batch_color_locked(batch, work);
 	work->place = FAIRWQ_PLACE_PARKED | FAIRWQ_PLACE_TAKEN |
 		      (color ? FAIRWQ_PLACE_COLOR : 0) | (work->place & FAIRWQ_PLACE_AWAITED);
 	batch->nr_parked++;
-	fairwq_batch_fire_barriers_locked(batch);
-	fairwq_batch_new_head_locked(batch);
+	batch_fire_barriers_locked(batch);
+	batch_new_head_locked(batch);
 }
 
 /* An item was parked, and need not wait any more: it becomes the first again. */
@@ -415,7 +417,7 @@ void fairwq_batch_put_back_locked(struct fairwq_batch *batch, struct fairwq_work
 	batch->nr_fifo++;
 	if (batch->max_queued)
 		atomic_inc(&batch->nr_queued);
-	fairwq_batch_new_head_locked(batch);
+	batch_new_head_locked(batch);
 }
 
 /* Nothing is queued and nothing runs. */
@@ -424,7 +426,7 @@ bool fairwq_batch_is_idle_locked(const struct fairwq_batch *batch)
 	lockdep_assert_held(&batch->pool->lock);
 
 	return list_empty(&batch->fifo) && list_empty(&batch->sort_link) &&
-	       llist_empty(&batch->incoming) && !fairwq_batch_in_flight_locked(batch);
+	       llist_empty(&batch->incoming) && !batch_in_flight_locked(batch);
 }
 
 /* And nothing can come. */
@@ -436,7 +438,7 @@ bool fairwq_batch_drained_locked(const struct fairwq_batch *batch)
 }
 
 /* What was measured; most turns are not. */
-static void fairwq_turn_stats_locked(const struct fairwq_turn *turn)
+static void turn_stats_locked(const struct fairwq_turn *turn)
 {
 	struct fairwq_batch_stats *stats = turn->batch->stats;
 	u64 each = turn->took, known;
@@ -475,7 +477,7 @@ void fairwq_batch_turn_over_locked(struct fairwq_batch *batch, unsigned int colo
 	batch->in_flight[color]--;
 	if (unlikely(batch->barrier) && batch->barrier->color == color &&
 	    !batch->in_flight[color])
-		fairwq_barrier_done_locked(batch);
+		barrier_done_locked(batch);
 	if (batch->max_active)
 		fairwq_batch_update_locked(batch);	/* there may be room for the next */
 	fairwq_batch_reap_locked(batch);
@@ -490,7 +492,7 @@ void fairwq_batch_turn_end_locked(const struct fairwq_turn *turn)
 
 	batch->stats->done += turn->nr;
 	if (turn->took || turn->stamp || turn->slept)
-		fairwq_turn_stats_locked(turn);
+		turn_stats_locked(turn);
 	if (unlikely(!list_empty(&batch->pool->waiters)))
 		fairwq_waiters_done_locked(batch->pool, turn->number);
 	if (turn->held)
@@ -508,10 +510,10 @@ void fairwq_batch_remove_locked(struct fairwq_batch *batch, struct fairwq_work *
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	fairwq_batch_unlink_locked(batch, work);
+	batch_unlink_locked(batch, work);
 	if (head) {
-		fairwq_batch_fire_barriers_locked(batch);
-		fairwq_batch_new_head_locked(batch);
+		batch_fire_barriers_locked(batch);
+		batch_new_head_locked(batch);
 	}
 	if (place & FAIRWQ_PLACE_TAKEN)
 		fairwq_batch_turn_over_locked(batch, !!(place & FAIRWQ_PLACE_COLOR));

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What a turn costs its batch. */
+#ifndef FAIRWQ_COST_H
+#define FAIRWQ_COST_H
+
+#include "types.h"
+
+void fairwq_batch_turns_locked(struct fairwq_batch *batch, unsigned int nr);
+void fairwq_cost_charge_locked(struct fairwq_turn *turn);
+void fairwq_cost_settle_locked(const struct fairwq_turn *turn);
+void fairwq_cost_set_turn_locked(struct fairwq_pool *pool);
+void fairwq_cost_new_era_locked(struct fairwq_pool *pool);
+
+#endif /* FAIRWQ_COST_H */

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* One work never runs twice at once. */
+#ifndef FAIRWQ_PARK_H
+#define FAIRWQ_PARK_H
+
+#include "types.h"
+
+bool fairwq_park_locked(struct fairwq_runner *runner, struct fairwq_batch *batch);
+bool fairwq_runs_elsewhere(const struct fairwq_work *work, u32 id);
+void fairwq_unpark(struct fairwq_runner *runner);
+void fairwq_unpark_work_locked(struct fairwq_work *work);
+struct fairwq_work *fairwq_find_parked_locked(struct fairwq_batch *batch);
+
+#endif /* FAIRWQ_PARK_H */

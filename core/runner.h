@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The runners of a pool: idle ones, kicking, the one that executes the caller. */
+#ifndef FAIRWQ_RUNNER_H
+#define FAIRWQ_RUNNER_H
+
+#include "types.h"
+
+void fairwq_kick(struct fairwq_pool *pool);
+void fairwq_unlock_kick(struct fairwq_pool *pool, unsigned long flags);
+struct fairwq_runner *fairwq_kick_locked(struct fairwq_pool *pool);
+void fairwq_kick_send(struct fairwq_pool *pool, struct fairwq_runner *runner);
+struct fairwq_runner *fairwq_runner_find(u32 id);
+void fairwq_yield_locked(struct fairwq_pool *pool);
+struct fairwq_runner *fairwq_current_runner(void);
+const struct fairwq_turn *fairwq_current_turn(const struct fairwq_runner *runner);
+const struct fairwq_turn *fairwq_own_turn(void);
+struct fairwq_runner *fairwq_runner_alloc(struct fairwq_pool *pool, work_func_t run);
+void fairwq_runner_free(struct fairwq_runner *runner);
+void fairwq_runners_check(void);
+struct fairwq_runner *fairwq_wake_locked(struct fairwq_pool *pool);
+extern struct xarray fairwq_runners;
+void fairwq_tick_arm_locked(struct fairwq_pool *pool);
+void fairwq_tick_soon_locked(struct fairwq_pool *pool);
+bool fairwq_is_soon_free_locked(struct fairwq_pool *pool);
+unsigned long fairwq_hung_due_locked(const struct fairwq_pool *pool);
+
+#endif /* FAIRWQ_RUNNER_H */

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Waiting for one work to have run. */
+#ifndef FAIRWQ_WAITER_H
+#define FAIRWQ_WAITER_H
+
+#include "types.h"
+
+void fairwq_waiters_take_locked(struct fairwq_pool *pool, const struct fairwq_work *work,
+				u64 turn);
+void fairwq_waiters_done_locked(struct fairwq_pool *pool, u64 turn);
+void fairwq_waiter_add_locked(struct fairwq_pool *pool, struct fairwq_waiter *waiter,
+			      u64 turn);
+void fairwq_waiters_drop_locked(struct fairwq_pool *pool,
+				const struct fairwq_work *work);
+
+#endif /* FAIRWQ_WAITER_H */

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What waits in front of its batch, for a serializer or a limiter. */
+#ifndef FAIRWQ_WAITLIST_H
+#define FAIRWQ_WAITLIST_H
+
+#include "types.h"
+
+/* The word of a work that is kept back, by a client's own constraint. */
+#define WORD_OWN	(FAIRWQ_WORK_PENDING | FAIRWQ_WORK_CONSTRAINED)
+/* And by a serializer or limiter. */
+#define WORD_LISTED	(WORD_OWN | FAIRWQ_WORK_LINKED)
+
+raw_spinlock_t *fairwq_constraint_lock(const struct fairwq_constraint *constraint)
+	__attribute_const__;
+void fairwq_kept_left_locked(const struct fairwq_constraint *constraint);
+struct fairwq_work *fairwq_constraint_first_locked(struct fairwq_constraint *constraint,
+						   struct list_head *go);
+void fairwq_constraint_next_locked(struct fairwq_constraint *constraint, struct list_head *go);
+void fairwq_constraint_go(struct list_head *go);
+bool fairwq_constraint_wait(struct fairwq_constraint *constraint);
+bool fairwq_wait_kept(struct fairwq_work *work, bool listed);
+void fairwq_complete(struct fairwq_constraint *constraint);
+int fairwq_cancel_constrained(struct fairwq_work *work, long data, bool wait);
+
+/* What came of an attempt to cancel: somebody has it in his hands for a moment. */
+#define FAIRWQ_AGAIN	(-EAGAIN)
+long fairwq_word_admitted(const struct fairwq_batch *batch);
+bool fairwq_listed_admit(struct fairwq_constraint *constraint, struct fairwq_work *work);
+void fairwq_listed_remove(struct fairwq_constraint *constraint, struct fairwq_work *work);
+void fairwq_listed_complete(struct fairwq_constraint *constraint);
+void fairwq_admit_locked(struct fairwq_work *work);
+void fairwq_admit_push(struct fairwq_work *work);
+
+#endif /* FAIRWQ_WAITLIST_H */

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A pool's timer: a look at its runners from outside. */
+#ifndef FAIRWQ_WATCHDOG_H
+#define FAIRWQ_WATCHDOG_H
+
+#include "types.h"
+
+void fairwq_tick_init(struct fairwq_pool *pool);
+void fairwq_set_hung_ms(struct fairwq_pool *pool, unsigned int hung_ms);
+
+#endif /* FAIRWQ_WATCHDOG_H */

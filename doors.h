@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the files at the top offer each other. */
+#ifndef FAIRWQ_DOORS_H
+#define FAIRWQ_DOORS_H
+
+#include "core/runner.h"
+#include "core/types.h"
+
+struct seq_file;
+
+/* fairwq.c */
+
+/* pool.c */
+const struct fairwq_turn *fairwq_pool_own_turn(struct fairwq_pool *pool);
+
+/* tune.c */
+void fairwq_pool_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy);
+void fairwq_pool_reset_stats(struct fairwq_pool *pool);
+
+/* batch.c */
+struct fairwq_batch *fairwq_batch_new(struct fairwq_pool *pool,
+				      const struct fairwq_batch_attrs *attrs,
+				      bool is_default, const char *name, gfp_t gfp);
+int fairwq_batch_check_attrs(const struct fairwq_batch_attrs *attrs);
+int fairwq_batch_check_parent(const struct fairwq_pool *pool,
+			      const struct fairwq_batch_attrs *attrs);
+void fairwq_batch_retire(struct fairwq_batch *batch);
+void fairwq_batch_wait(struct fairwq_batch *batch);
+void fairwq_batch_look(struct fairwq_batch *batch);
+bool fairwq_batch_is_idle(struct fairwq_batch *batch);
+void fairwq_pool_put(struct fairwq_pool *pool);
+int fairwq_pool_need_release_wq(struct fairwq_pool *pool);
+char *fairwq_make_name(const char *fmt, va_list args) __printf(1, 0);
+
+/* work.c */
+int fairwq_try_cancel(struct fairwq_work *work, bool wait);
+bool fairwq_delay_pending(struct fairwq_work *work);
+bool fairwq_cancel_delayed(struct fairwq_work *work);
+bool fairwq_wait_grace(struct fairwq_work *work);
+
+/* constraint.c */
+void fairwq_constraint_init_listed(struct fairwq_constraint *constraint, unsigned int max,
+				   const char *name, struct lock_class_key *key);
+
+/* failure.c */
+void fairwq_failure_init(struct fairwq_pool *pool);
+
+/* dump.c */
+void fairwq_dump_batch(struct seq_file *m, struct fairwq_batch *batch);
+
+/* debugfs.c */
+struct fairwq_batch *fairwq_pool_next_busy(struct fairwq_pool *pool,
+					   struct fairwq_batch *last, u64 end);
+void fairwq_debugfs_init(void);
+void fairwq_debugfs_exit(void);
+void fairwq_debugfs_add_pool(struct fairwq_pool *pool);
+void fairwq_debugfs_del_pool(struct fairwq_pool *pool);
+
+/* The caller is an item of it, and would wait for itself. Each place says so once. */
+#define fairwq_constraint_from_inside(whose, what)			\
+({									\
+	const struct fairwq_constraint *__own = (whose);			\
+	const struct fairwq_turn *__turn = fairwq_own_turn();		\
+									\
+	WARN_ONCE(__turn && __turn->constraint == __own,		\
+		  "fairwq: item %ps of batch %s/%s would wait for itself in %s of %p\n", \
+		  __turn->func, __turn->batch->pool->name,		\
+		  __turn->batch->name, what, __own);			\
+})
+int fairwq_pool_grow(struct fairwq_pool *pool, unsigned int nr);
+
+#endif /* FAIRWQ_DOORS_H */

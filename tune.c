@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Knobs of a pool that exists: how many runners, which policy, statistics.
+ *
+ * Locking: pool->mutex for what allocates, pool->lock for the rest.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/export.h>
+#include <linux/rculist.h>
+
+#include "core/cost.h"
+#include "core/fairness.h"
+#include "core/fifo.h"
+#include "core/run.h"
+#include "core/runner.h"
+#include "doors.h"
+
+/* Have at least @nr runners. */
+int fairwq_pool_grow(struct fairwq_pool *pool, unsigned int nr)
+{
+	struct fairwq_runner *runner;
+
+	lockdep_assert_held(&pool->mutex);
+
+	while (pool->nr_runners < nr) {
+		runner = fairwq_runner_alloc(pool, fairwq_run);
+		if (!runner)
+			return -ENOMEM;
+		raw_spin_lock_irq(&pool->lock);
+		list_add_tail(&runner->node, &pool->runners);
+		list_add_tail(&runner->idle_node, &pool->idle_runners);
+		raw_spin_unlock_irq(&pool->lock);
+		pool->nr_runners++;
+	}
+	return 0;
+}
+
+int fairwq_pool_set_max_active(struct fairwq_pool *pool, unsigned int max_active)
+{
+	int err;
+
+	if (fairwq_is_no_pointer(pool))
+		return fairwq_bad_arg("pool is NULL or an error");
+	if (!max_active || max_active > FAIRWQ_MAX_ACTIVE)
+		return fairwq_bad_arg("max_active is not in 1..512");
+	mutex_lock(&pool->mutex);
+	err = fairwq_pool_grow(pool, max_active);
+	if (!err) {
+		raw_spin_lock_irq(&pool->lock);
+		pool->max_active = max_active;
+		fairwq_window_start_locked(pool);
+		raw_spin_unlock_irq(&pool->lock);
+	}
+	mutex_unlock(&pool->mutex);
+	if (!err)
+		fairwq_kick(pool);	/* and that runner kicks the next */
+	return err;
+}
+EXPORT_SYMBOL_GPL(fairwq_pool_set_max_active);
+
+/*
+ * Change the order while a backlog stands: every batch is taken out of the
+ * tree and put in again. With thousands of eligible batches that is a long
+ * time under the lock; it is for operators, not for a running system's inner
+ * loop. To what there is already is no change.
+ */
+void fairwq_pool_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy)
+{
+	struct fairwq_batch *batch;
+
+	raw_spin_lock_irq(&pool->lock);
+	if (policy == pool->policy)
+		goto unlock;
+	list_for_each_entry(batch, &pool->batches, link)
+		fairwq_batch_set_eligible_locked(batch, false);
+	WRITE_ONCE(pool->policy, policy);
+	fairwq_cost_new_era_locked(pool);
+	list_for_each_entry(batch, &pool->batches, link)
+		fairwq_batch_update_locked(batch);
+	fairwq_window_start_locked(pool);
+unlock:
+	raw_spin_unlock_irq(&pool->lock);
+	fairwq_kick(pool);
+}
+
+void fairwq_pool_reset_stats(struct fairwq_pool *pool)
+{
+	struct fairwq_batch *batch;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(batch, &pool->batches, link) {
+		raw_spin_lock_irq(&pool->lock);
+		memset(batch->stats, 0, sizeof(*batch->stats));
+		raw_spin_unlock_irq(&pool->lock);
+	}
+	rcu_read_unlock();
+	raw_spin_lock_irq(&pool->lock);
+	memset(pool->counter, 0, sizeof(pool->counter));
+	pool->run_time = 0;
+	fairwq_window_reset_locked(pool);
+	raw_spin_unlock_irq(&pool->lock);
+}
