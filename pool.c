@@ -18,6 +18,7 @@
 #include <linux/export.h>
 #include <linux/rculist.h>
 #include <linux/rcupdate.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "core/cost.h"

@@ -65,7 +65,8 @@ static inline void fairwq_end_current(struct fairwq_runner *runner)
 }
 
 /* The next item is to be the first of a turn of @batch. */
-static inline void fairwq_turn_begin_locked(struct fairwq_runner *runner, struct fairwq_batch *batch)
+static inline void fairwq_turn_begin_locked(struct fairwq_runner *runner,
+					    struct fairwq_batch *batch)
 {
 	struct fairwq_turn *turn = &runner->turn;
 	unsigned long avg = ewma_fairwq_run_read(&batch->stats->run_avg);

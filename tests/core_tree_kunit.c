@@ -504,7 +504,7 @@ static void one_long_against_many_short(struct kunit *test)
 	mock_queue(test, a, 'a', 1);
 	mock_queue(test, b, 'b', 1);
 	/* What b and the held item had is forgiven to a: its item takes longer than that. */
-	msleep(5);
+	msleep(20);
 	mock_open(test);
 	mock_until(test, READ_ONCE(mock->log.nr) == 502);
 	complete_all(&hold.open);

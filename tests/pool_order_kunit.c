@@ -419,7 +419,7 @@ static void limit_is_not_away(struct kunit *test)
 	mock_open(test);
 	mock_await(test, &second->entered);
 	complete_all(&first->open);
-	mock_expect(test, "ababab" "llblabl" "ab");
+	mock_expect(test, "abababllblablab");
 	complete_all(&second->open);
 	fairwq_batch_dispose(a);
 	fairwq_batch_dispose(b);
