@@ -17,7 +17,7 @@
 #include "lib/fixture.h"
 
 #define MAX_CLIENTS	6U
-#define TRIES		3U
+#define TRIES		5U
 #define LENGTH_MS	80U	/* of a try, in time that items run */
 
 /* Where an item goes that has run. */
