@@ -1,19 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Runners: kicked, running turns, going idle.
+ * Main loop: how a runner takes turns, one at a time, until it goes idle.
  *
- * A runner decides one turn at a time. It holds the pool's lock once between two items:
- * it tells the batch of the item that has ended, asks the tree for the next one, and
- * charges it. So what is in flight is what runs, and nothing that was decided has to be
- * taken back. The workqueue core takes a lock for each of its works, too.
+ *   fairwq_run()
+ *     lock
+ *  -> runner_next_locked()       put pushed works into order, pick, take a turn;
+ *  |                             or go idle, or ask to be queued again: the end
+ *  |  fairwq_kick_locked()       choose an idle runner, if more can be done
+ *  |  unlock, send the kick
+ *  |  run_turn()                 the item; in a streak those behind it, too
+ *  |  lock
+ *  -- fairwq_turn_end_locked()   tell the batch: its cost, flushes, limits
  *
- * No wake-up is lost: a runner goes idle only under the lock, having seen that
- * the tree is empty or too many work, and a batch enters the tree only under the same lock.
- * Model: tests/models/queue.pml.
+ * The items in flight are those that run, because a runner decides one turn at a
+ * time. So no decision has to be taken back. The price is one hold of pool->lock
+ * for each item, as in the workqueue core.
  *
- * More runners are woken as long as something waits, but not for items that are over at
- * once: another CPU takes longer to get at them than they take. If one of these takes
- * longer for once, the pool's timer finds it within two ticks, see tick.c.
+ * Locking: pool->lock, which is dropped around the items.
+ * Invariant: a runner goes idle only under the lock, after it has seen that the
+ * tree is empty, that more than max_active runners work, or that another runner
+ * is soon free. A batch enters the tree only under that lock, so no wake-up is
+ * lost. Model: tests/models/queue.pml.
+ *
+ * Limits: after FAIRWQ_RUNNER_QUANTUM_NS a runner with more to do is queued again.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -34,11 +43,9 @@
 #include "turn.h"
 #include "waitlist.h"
 
-/* ---- kicking ---------------------------------------------------------- */
-
 /* ---- one turn --------------------------------------------------------- */
 
-/* The function of a work, around it what makes it an item. */
+/* Run the function of a work, with the clock, the traces and the checks around it. */
 static void run_item(struct fairwq_runner *runner, struct fairwq_work *work,
 		     struct fairwq_footing *footing)
 {
@@ -47,7 +54,7 @@ static void run_item(struct fairwq_runner *runner, struct fairwq_work *work,
 	u64 start = timed || turn->stamp ? fairwq_clock() : 0, end;
 	unsigned long switches = footing->self->nvcsw;
 
-	/* What the last item was parked for, and what is parked here, is told of it now. */
+	/* Put back what waited for the last item. What waits for @work stays parked. */
 	if (unlikely(READ_ONCE(runner->wanted)))
 		fairwq_unpark(runner);
 	if (turn->stamp)
@@ -70,7 +77,7 @@ static void run_item(struct fairwq_runner *runner, struct fairwq_work *work,
 	/* A hint: it is looked at again when the next one starts. */
 	if (unlikely(READ_ONCE(runner->wanted)))
 		fairwq_end_current(runner);
-	/* Between short items, with nothing to it, about once a tick is enough. */
+	/* Between short items one of these a tick is enough, if nothing asks for more. */
 	if (unlikely(need_resched() || time_after(jiffies, runner->started))) {
 		fairwq_test_point(FAIRWQ_POINT_RESCHED, turn->batch);
 		cond_resched();
@@ -78,8 +85,9 @@ static void run_item(struct fairwq_runner *runner, struct fairwq_work *work,
 }
 
 /*
- * The function of an item has returned. If others wait for that, they are told; if the
- * runner goes on with one of them, it is returned, started.
+ * Tell the constraint of the item, if it has one, that the function has returned.
+ *
+ * Return: the next item of the streak, started; or NULL if the turn has ended.
  */
 static struct fairwq_work *go_on(struct fairwq_runner *runner)
 {
@@ -93,6 +101,7 @@ static struct fairwq_work *go_on(struct fairwq_runner *runner)
 	return NULL;
 }
 
+/* Run the items of one turn: one, or those of a streak. */
 static void run_turn(struct fairwq_runner *runner, struct fairwq_footing *footing)
 {
 	struct fairwq_work *work = runner->current_work;
@@ -103,7 +112,7 @@ static void run_turn(struct fairwq_runner *runner, struct fairwq_footing *footin
 	} while (unlikely(work));
 }
 
-/* Take the turn of the batch that the tree has picked. Returns whether there is an item. */
+/* Take a turn of the batch of @node. Return false if its item was parked instead. */
 static bool take_turn_locked(struct fairwq_runner *runner, struct fairwq_node *node)
 {
 	struct fairwq_batch *batch = container_of(node, struct fairwq_batch, node);
@@ -120,7 +129,7 @@ static bool take_turn_locked(struct fairwq_runner *runner, struct fairwq_node *n
 	return true;
 }
 
-/* ---- the life of a runner --------------------------------------------- */
+/* ---- between turns ---------------------------------------------------- */
 
 static void go_idle_locked(struct fairwq_runner *runner)
 {
@@ -130,14 +139,15 @@ static void go_idle_locked(struct fairwq_runner *runner)
 
 	runner->task = NULL;
 	pool->nr_active--;
-	/* The one that ran last is the one whose caches are warm. */
+	/* To the front: the caches of this one are the warmest. */
 	list_add(&runner->idle_node, &pool->idle_runners);
 	trace_fairwq_runner(pool, runner, FAIRWQ_RUNNER_IDLE);
 }
 
 /*
- * Two runners at items that are over at once take turns at waiting for the lock. One gets
- * through as much, or more: the other one goes.
+ * Check whether the runner should leave the rest to another one. Two runners at
+ * items that are over at once only wait for each other's lock, and one of them
+ * gets through as much.
  */
 static bool is_one_too_many_locked(const struct fairwq_runner *runner)
 {
@@ -154,9 +164,11 @@ static bool time_is_up(const struct fairwq_runner *runner, unsigned long until)
 }
 
 /*
- * The next turn, or none: then the runner is idle, or is to be queued again, if @requeue is
- * set. A runner whose time is up goes back to the workqueue core, so that freezing,
- * flushing and affinity changes there work as always.
+ * Take the next turn. If there is none, the runner is idle; or it must be queued
+ * again, if @requeue is set. A runner whose time is up returns to the workqueue
+ * core, so that freezing, flushing and changes of affinity work there.
+ *
+ * May drop the lock in between: fairwq_pool_sort_locked().
  */
 static bool runner_next_locked(struct fairwq_runner *runner, unsigned long until,
 			       bool *requeue)
@@ -185,6 +197,7 @@ static bool runner_next_locked(struct fairwq_runner *runner, unsigned long until
 	return true;
 }
 
+/* Take turns until the time is up or none is left. The function of every runner. */
 void fairwq_run(struct work_struct *work)
 {
 	struct fairwq_runner *runner = container_of(work, struct fairwq_runner, work);

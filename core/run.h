@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The main loop of a runner. */
+/* The main loop of a runner: what the workqueue core calls. */
 #ifndef FAIRWQ_RUN_H
 #define FAIRWQ_RUN_H
 

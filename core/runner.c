@@ -1,21 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Runners: which are idle, which is woken, and which one executes the caller.
+ * Runners: which are idle, which is kicked, and which one executes the caller.
  *
- * A runner is a work of the pool's workqueue. It is idle, and then on
- * pool->idle_runners; or it is active: kicked, or running its main loop (run.c).
- * At most pool->max_active are active.
+ *   idle      on pool->idle_runners
+ *    |  fairwq_wake_locked()
+ *   active    kicked: fairwq_kick_send() queues its work to pool->wq
+ *    |        running: the main loop (run.c)
+ *    |  go_idle_locked() in run.c
+ *   idle
  *
  * A kick has two halves. Under the lock a runner is chosen, if something waits in
- * the tree; the caller sends it once it has dropped the lock. No wake-up is lost,
+ * the tree. The caller sends it after it has dropped the lock. No wake-up is lost,
  * because a batch enters the tree, and a runner goes idle, only under that lock.
+ *
+ * More runners are kicked as long as something waits, but not for items that are
+ * over at once: another CPU takes longer to get at them than they take. If such
+ * an item takes longer for once, the pool's timer finds it within two ticks
+ * (watchdog.c). That timer is armed here, because a kick has to do it.
+ *
+ * Locking: pool->lock. fairwq_runners has a lock of its own, and is read under RCU.
+ * Invariant: a runner is on pool->idle_runners iff it is neither kicked nor running.
  * Model: tests/models/queue.pml.
  *
- * More runners are woken as long as something waits, but not for items that are over
- * at once: another CPU takes longer to get at them than they take. If one of these
- * takes longer for once, the pool's timer finds it within two ticks (watchdog.c).
- *
- * Locking: pool->lock, but for fairwq_runners, which has a lock of its own.
+ * Limits: a kick makes at most pool->max_active runners active.
  */
 #include <linux/jiffies.h>
 #include <linux/slab.h>
@@ -25,17 +32,22 @@
 #include "runner.h"
 #include "trace.h"
 
-/* Every runner by its id, so that a work can name one without a pointer. */
+/* All runners by id, so that a work can name its last runner without a pointer. */
 DEFINE_XARRAY_ALLOC1(fairwq_runners);
 
 static u32 fairwq_next_runner_id;
 
-/* The main loop of all runners. It is above this file, so it is handed in. */
+/* The main loop of all runners. Its file is above this one, so it is handed in. */
 static work_func_t fairwq_runner_fn;
 
+/* ---- kicks, and the timer behind them --------------------------------- */
+
 /*
- * The idle runner that ran last on this CPU, else the one that ran last. The core
- * may still be at the end of its last run, and sends it where that was.
+ * Find the idle runner that ran last on this CPU, else the one that ran last. The
+ * workqueue core may still be at the end of its last run, and then runs it where
+ * that was.
+ *
+ * Return: the runner, or NULL if none is idle.
  */
 static struct fairwq_runner *idle_runner_locked(struct fairwq_pool *pool)
 {
@@ -50,12 +62,13 @@ static struct fairwq_runner *idle_runner_locked(struct fairwq_pool *pool)
 	return list_first_entry_or_null(&pool->idle_runners, struct fairwq_runner, idle_node);
 }
 
+/* Return when to look at an item that begins now, in jiffies: after half of hung_ms. */
 unsigned long fairwq_hung_due_locked(const struct fairwq_pool *pool)
 {
 	return jiffies + 1 + msecs_to_jiffies(pool->hung_ms) / 2;
 }
 
-/* A runner was kicked: look at it after half the time that an item may take. */
+/* Set the timer for a runner that was kicked, unless it is set already. */
 void fairwq_tick_arm_locked(struct fairwq_pool *pool)
 {
 	lockdep_assert_held(&pool->lock);
@@ -64,7 +77,7 @@ void fairwq_tick_arm_locked(struct fairwq_pool *pool)
 		mod_timer(&pool->tick, fairwq_hung_due_locked(pool));
 }
 
-/* Something waits for an item that is over at once, as a rule: look whether it is. */
+/* Set the timer to the next tick, as something waits for an item that is over at once. */
 void fairwq_tick_soon_locked(struct fairwq_pool *pool)
 {
 	lockdep_assert_held(&pool->lock);
@@ -75,7 +88,12 @@ void fairwq_tick_soon_locked(struct fairwq_pool *pool)
 	mod_timer(&pool->tick, jiffies + 1);
 }
 
-/* Choose an idle runner, if one more may run. */
+/*
+ * Make an idle runner active, whatever waits in the tree.
+ *
+ * Return: the runner, for fairwq_kick_send(); NULL if none is idle or max_active
+ * runners work already.
+ */
 struct fairwq_runner *fairwq_wake_locked(struct fairwq_pool *pool)
 {
 	struct fairwq_runner *runner;
@@ -95,8 +113,9 @@ struct fairwq_runner *fairwq_wake_locked(struct fairwq_pool *pool)
 }
 
 /*
- * Some runner is at an item that will be over at once: it takes what waits. If it does
- * not, the tick finds that. Not if all of these have been at it for longer by now.
+ * Check whether some runner is at an item that is over at once, as that one then
+ * takes what waits. If it does not, the timer finds that. Runners that have been
+ * at such items since an earlier tick do not count.
  */
 bool fairwq_is_soon_free_locked(struct fairwq_pool *pool)
 {
@@ -109,11 +128,14 @@ bool fairwq_is_soon_free_locked(struct fairwq_pool *pool)
 }
 
 /*
- * Choose an idle runner for the eligible work that stands in the tree. The
- * caller sends it, once the lock is dropped, by fairwq_kick_send(). Between
- * the two the pool may be drained by others: unless the caller is a worker of
- * the pool, both are in one RCU read-side section, which its destruction waits
- * for if it finds a runner active.
+ * Choose an idle runner for what waits in the tree.
+ *
+ * The caller must pass it to fairwq_kick_send() after it has dropped the lock.
+ * Other runners may drain the pool between the two. So both must be in one RCU
+ * read-side section, unless the caller is a worker of the pool. The pool's
+ * destruction waits for such sections if it finds a runner active.
+ *
+ * Return: the runner, or NULL if no other one is needed, idle or allowed.
  */
 struct fairwq_runner *fairwq_kick_locked(struct fairwq_pool *pool)
 {
@@ -122,6 +144,7 @@ struct fairwq_runner *fairwq_kick_locked(struct fairwq_pool *pool)
 	return fairwq_wake_locked(pool);
 }
 
+/* Queue the work of a runner that fairwq_kick_locked() has chosen; NULL: do nothing. */
 void fairwq_kick_send(struct fairwq_pool *pool, struct fairwq_runner *runner)
 {
 	if (!runner)
@@ -130,7 +153,7 @@ void fairwq_kick_send(struct fairwq_pool *pool, struct fairwq_runner *runner)
 	queue_work(pool->wq, &runner->work);
 }
 
-/* Both, and in between the lock is dropped. */
+/* Choose a runner, drop the lock, and kick it. */
 void fairwq_unlock_kick(struct fairwq_pool *pool, unsigned long flags)
 {
 	struct fairwq_runner *runner = fairwq_kick_locked(pool);
@@ -139,7 +162,7 @@ void fairwq_unlock_kick(struct fairwq_pool *pool, unsigned long flags)
 	fairwq_kick_send(pool, runner);
 }
 
-/* Something became eligible, or more runners may run. */
+/* Kick a runner, because a batch became eligible, or more runners may run. */
 void fairwq_kick(struct fairwq_pool *pool)
 {
 	unsigned long flags;
@@ -151,9 +174,9 @@ void fairwq_kick(struct fairwq_pool *pool)
 }
 
 /*
- * Something waits for turns to end: streaks end with the item that runs. No barrier: at
- * most what the runner has taken before it sees this goes on. Model:
- * tests/models/streak.pml, FLUSH and PAUSE.
+ * Ask all streaks of the pool to end with the item that runs, because something
+ * waits for turns to end. No barrier is needed: a runner goes on with at most what
+ * it has taken before it sees this. Model: tests/models/streak.pml, FLUSH and PAUSE.
  */
 void fairwq_yield_locked(struct fairwq_pool *pool)
 {
@@ -165,9 +188,11 @@ void fairwq_yield_locked(struct fairwq_pool *pool)
 		WRITE_ONCE(runner->yield, true);
 }
 
+/* ---- the runner that executes the caller ------------------------------ */
+
 /*
- * The runner that executes the caller, or NULL. current_work() is NULL from
- * interrupts, which may have come in on top of any item.
+ * Return the runner that executes the caller, or NULL. An interrupt gets NULL, also
+ * on top of an item, because current_work() is NULL there.
  */
 struct fairwq_runner *fairwq_current_runner(void)
 {
@@ -178,13 +203,13 @@ struct fairwq_runner *fairwq_current_runner(void)
 	return container_of(work, struct fairwq_runner, work);
 }
 
-/* The turn that a runner is in, for itself, or for who holds the lock. */
+/* Return the turn of @runner, or NULL. For that runner, or under the lock of its pool. */
 const struct fairwq_turn *fairwq_current_turn(const struct fairwq_runner *runner)
 {
 	return runner->turn.batch ? &runner->turn : NULL;
 }
 
-/* The turn that the caller is in, as its item; or NULL. */
+/* Return the turn whose item the caller is, or NULL. */
 const struct fairwq_turn *fairwq_own_turn(void)
 {
 	struct fairwq_runner *runner = fairwq_current_runner();
@@ -192,13 +217,19 @@ const struct fairwq_turn *fairwq_own_turn(void)
 	return runner ? fairwq_current_turn(runner) : NULL;
 }
 
-/* Under rcu_read_lock(), or while it cannot go. */
+/* ---- setting up and freeing ------------------------------------------- */
+
+/* Return the runner with @id, or NULL. Under rcu_read_lock(), or while it must stay. */
 struct fairwq_runner *fairwq_runner_find(u32 id)
 {
 	return xa_load(&fairwq_runners, id);
 }
 
-/* A runner that is idle and in no list. */
+/*
+ * Set up a runner with the main loop @run. It is idle and in no list.
+ *
+ * Return: the runner, or NULL if there is no memory.
+ */
 struct fairwq_runner *fairwq_runner_alloc(struct fairwq_pool *pool, work_func_t run)
 {
 	struct fairwq_runner *runner = kzalloc(sizeof(*runner), GFP_KERNEL);
@@ -206,7 +237,7 @@ struct fairwq_runner *fairwq_runner_alloc(struct fairwq_pool *pool, work_func_t 
 
 	if (!runner)
 		return NULL;
-	WRITE_ONCE(fairwq_runner_fn, run);	/* the same each time */
+	WRITE_ONCE(fairwq_runner_fn, run);	/* each call stores the same */
 	INIT_WORK(&runner->work, run);
 	fairwq_lockdep_init_runner(pool, &runner->work);
 	INIT_LIST_HEAD(&runner->idle_node);
@@ -222,13 +253,14 @@ struct fairwq_runner *fairwq_runner_alloc(struct fairwq_pool *pool, work_func_t 
 	return runner;
 }
 
-/* The runner's work is neither queued nor running. */
+/* Free a runner. Its work must be neither queued nor running. */
 void fairwq_runner_free(struct fairwq_runner *runner)
 {
 	xa_erase(&fairwq_runners, runner->id);
-	kfree_rcu(runner, rcu);		/* fairwq_park_locked() may look at it */
+	kfree_rcu(runner, rcu);		/* runs_at() and await_running() may look at it */
 }
 
+/* Warn if the module is unloaded while a runner exists. */
 void fairwq_runners_check(void)
 {
 	WARN_ON(!xa_empty(&fairwq_runners));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The runners of a pool: idle ones, kicking, the one that executes the caller. */
+/* Runners of a pool: the idle ones, kicks, and the runner that executes the caller. */
 #ifndef FAIRWQ_RUNNER_H
 #define FAIRWQ_RUNNER_H
 

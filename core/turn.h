@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Turns and items: what happens when they begin and end.
+ * Turns and items: what a runner does when they begin and end.
  *
- *   turn:  begin (lock) ... end (lock)
- *   item:  start, function, end; one in a turn, or several in a streak
+ *   turn:  fairwq_turn_begin_locked() ............ fairwq_turn_end_locked()
+ *   item:    fairwq_start_item()  function  fairwq_end_current()
+ *
+ * A turn has one item, or several in a streak. There each item starts directly
+ * after the one before; see streak.c.
+ *
+ * Locking: pool->lock; an item of a streak starts under the lock of its constraint.
+ * Invariant: runner->current_work is stored before the work's word becomes 0.
+ * Models: tests/models/park.pml, pending.pml, disable.pml.
  *
  * Inline, as each turn comes through here.
  */
@@ -14,21 +21,21 @@
 #include "park.h"
 #include "types.h"
 
-/* Items that take less, on average, are over at once, ns. */
+/* Items are over at once if they take less than this on average, ns. */
 #define QUICK_NS	1000U
-/* One turn in so many is timed, where all are over at once and nothing else asks for it. */
+/* Of turns that are over at once, and need not be timed, one in so many is. */
 #define TIMED_TURNS	64U
 
 /*
- * From here on the work is started. Under the pool's lock, or that of the constraint in
- * which it has waited.
+ * Start a work: from here on it is not pending. Under pool->lock, or the lock of
+ * the constraint in which it waited.
  */
 static inline void fairwq_start_item(struct fairwq_runner *runner, struct fairwq_work *work)
 {
 	/*
-	 * What another runner may want to know. If it sees that the one before is over it
-	 * sees what that did: the lock that was taken since is no such barrier. Pairs with
-	 * fairwq_runs_elsewhere(), park_at() and await_running(). Models:
+	 * A CPU that sees @work here also sees what the last item of this runner
+	 * did. The lock that was taken since is no such barrier. Pairs with
+	 * runs_at(), park_at() and await_running(). Models:
 	 * tests/models/park.pml, disable.pml.
 	 */
 	smp_store_release(&runner->current_work, work);
@@ -36,10 +43,10 @@ static inline void fairwq_start_item(struct fairwq_runner *runner, struct fairwq
 	WRITE_ONCE(work->constraint, NULL);
 	WRITE_ONCE(runner->started, jiffies);
 	/*
-	 * Whoever finds it clear queues anew, and sees who runs it. Whoever
-	 * found it set has his stores seen by the function. Full barrier, pairs
-	 * with the one in fairwq_claim_taken(). It is also one between the store of
-	 * @current_work and the load of @wanted, in run_item(): pairs with
+	 * A queue call that finds the word 0 also sees which runner has the work. The
+	 * function sees the stores of a queue call that found PENDING. Full barrier,
+	 * pairs with fairwq_claim_as() and fairwq_claim_taken(). It also orders the
+	 * store of @current_work before the load of @wanted in run_item(): pairs with
 	 * park_at().
 	 * Models: tests/models/pending.pml, park.pml.
 	 */
@@ -50,9 +57,9 @@ static inline void fairwq_start_item(struct fairwq_runner *runner, struct fairwq
 static inline void fairwq_end_current(struct fairwq_runner *runner)
 {
 	/*
-	 * The run to come sees what this one did, and so does who waits for it. Pairs with
-	 * fairwq_runs_elsewhere(), park_at() and await_running(). Models:
-	 * tests/models/park.pml, disable.pml.
+	 * The next run of the work sees what this one did, and so does a CPU that
+	 * waits for it. Pairs with runs_at(), park_at() and await_running().
+	 * Models: tests/models/park.pml, disable.pml.
 	 */
 	smp_store_release(&runner->current_work, NULL);
 	/*
@@ -64,7 +71,7 @@ static inline void fairwq_end_current(struct fairwq_runner *runner)
 		fairwq_unpark(runner);
 }
 
-/* The next item is to be the first of a turn of @batch. */
+/* Begin a turn of @batch, which was charged. The caller starts its first item next. */
 static inline void fairwq_turn_begin_locked(struct fairwq_runner *runner,
 					    struct fairwq_batch *batch)
 {
@@ -83,7 +90,7 @@ static inline void fairwq_turn_begin_locked(struct fairwq_runner *runner,
 	WRITE_ONCE(runner->yield, false);
 }
 
-/* The runner's turn is over: its batch is told. */
+/* End the runner's turn: tell its batch, which may be gone when the lock is dropped. */
 static inline void fairwq_turn_end_locked(struct fairwq_runner *runner)
 {
 	struct fairwq_turn *turn = &runner->turn;
