@@ -2,12 +2,22 @@
 /*
  * Parking: one work never runs twice at once.
  *
- * A work remembers who started it last. If that runner still executes it when
- * its next turn is taken, it is parked there, still pending, and put back into
- * its batch when the function has returned. Later than then it need not be
- * looked for: what is pending cannot have been started since. The check goes
- * by the work's own memory of its run: an object that was freed by its
- * function and set up again has none, and does not wait for a stranger.
+ *   in its batch --> parked at the runner that executes it --> in its batch
+ *        its turn is taken                       the function has returned
+ *
+ * A work names the runner that started it last. If that runner still executes it
+ * when its next turn is taken, the work is parked there. It stays pending. When the
+ * function has returned, the runner puts it back at the head of its batch. One look
+ * is enough, because a pending work cannot have been started since.
+ *
+ * The look goes by what the work remembers of its last run. An object that was freed
+ * by its function and set up again remembers nothing, so it does not wait for what
+ * ran at its address before.
+ *
+ * Locking: runner->park_lock for the list of one runner. A work gets into the list
+ * and out of it under the pool->lock of its batch, too. That may be any pool's.
+ * Invariant: runner->wanted is set while runner->parked is not empty.
+ * Model: tests/models/park.pml.
  */
 #include <linux/rcupdate.h>
 #include <linux/xarray.h>
@@ -16,7 +26,9 @@
 #include "park.h"
 #include "runner.h"
 
-/* Returns whether the work was parked. */
+/* ---- parking ---------------------------------------------------------- */
+
+/* Park @work at @other, if that still executes it. Return whether it was parked. */
 static bool park_at(struct fairwq_runner *other, struct fairwq_batch *batch,
 		    struct fairwq_work *work)
 {
@@ -26,13 +38,14 @@ static bool park_at(struct fairwq_runner *other, struct fairwq_batch *batch,
 	WRITE_ONCE(other->wanted, true);
 	/*
 	 * Store @wanted, then load @current_work. Pairs with the full barriers in
-	 * fairwq_start_item() and fairwq_end_current(): either @other sees that it is
-	 * wanted, or it has stored another work by now. Model: tests/models/park.pml.
+	 * fairwq_start_item() and fairwq_end_current(). Either @other sees @wanted, or
+	 * this CPU sees another work in @current_work. Model: tests/models/park.pml.
 	 */
 	smp_mb();
 	/*
-	 * The run to come sees the one that is over. Pairs with the releases in
-	 * fairwq_start_item() and fairwq_end_current(). Model: tests/models/park.pml.
+	 * If the last run has ended, the next run sees what it did. Pairs with the
+	 * releases in fairwq_start_item(), fairwq_end_current() and
+	 * fairwq_streak_next(). Model: tests/models/park.pml.
 	 */
 	parked = smp_load_acquire(&other->current_work) == work;
 	if (parked) {
@@ -45,19 +58,20 @@ static bool park_at(struct fairwq_runner *other, struct fairwq_batch *batch,
 	return parked;
 }
 
-/* The runner that a work ran on last, if it runs there still. Under rcu_read_lock(). */
+/* Return the runner that executes @work, or NULL. Under rcu_read_lock(). */
 static struct fairwq_runner *runs_at(const struct fairwq_work *work)
 {
 	struct fairwq_runner *other = fairwq_runner_find(work->last_runner);
 
 	/*
-	 * If it is over, what it did is seen. Pairs with the releases in
-	 * fairwq_start_item() and fairwq_end_current(). Model: tests/models/park.pml.
+	 * If that run has ended, its stores are seen. Pairs with the releases in
+	 * fairwq_start_item(), fairwq_end_current() and fairwq_streak_next(). Model:
+	 * tests/models/park.pml.
 	 */
 	return other && smp_load_acquire(&other->current_work) == work ? other : NULL;
 }
 
-/* Check whether a work runs still, on another runner than @id: the one it ran on last. */
+/* Check whether a work still runs, and on another runner than @id. */
 bool fairwq_runs_elsewhere(const struct fairwq_work *work, u32 id)
 {
 	bool runs;
@@ -71,8 +85,10 @@ bool fairwq_runs_elsewhere(const struct fairwq_work *work, u32 id)
 }
 
 /*
- * Another runner has executed the next item of @batch, and may do so still. Returns whether
- * that was parked: then the batch has another one, or none.
+ * Park the next item of @batch if another runner, which ran it last, still executes
+ * it. Then the batch has another first item, or none.
+ *
+ * Return: whether it was parked.
  */
 bool fairwq_park_locked(struct fairwq_runner *runner, struct fairwq_batch *batch)
 {
@@ -89,7 +105,9 @@ bool fairwq_park_locked(struct fairwq_runner *runner, struct fairwq_batch *batch
 	return parked;
 }
 
-/* A parked work need not wait any more; it is its caller's now. */
+/* ---- putting back ----------------------------------------------------- */
+
+/* Take a parked work off its list. The caller then decides where it goes. */
 void fairwq_unpark_work_locked(struct fairwq_work *work)
 {
 	struct fairwq_batch *batch = fairwq_work_batch(atomic_long_read(&work->data));
@@ -104,7 +122,11 @@ void fairwq_unpark_work_locked(struct fairwq_work *work)
 	batch->nr_parked--;
 }
 
-/* One that is parked at any runner, of any pool. */
+/*
+ * Find a work of @batch that is parked, at any runner of any pool.
+ *
+ * Return: the work, or NULL if none is.
+ */
 struct fairwq_work *fairwq_find_parked_locked(struct fairwq_batch *batch)
 {
 	struct fairwq_work *work, *found = NULL;
@@ -131,9 +153,11 @@ struct fairwq_work *fairwq_find_parked_locked(struct fairwq_batch *batch)
 }
 
 /*
- * The first that need not wait any more. Not what waits for the function that
- * is about to be called: another runner would take it and park it here again,
- * any number of times. Model: tests/models/park.pml.
+ * Find the first work that need not wait any more. A work that waits for the function
+ * which is about to be called must stay. Otherwise another runner would take it and
+ * park it here again, any number of times. Model: tests/models/park.pml.
+ *
+ * Return: the work, or NULL if there is none.
  */
 static struct fairwq_work *parked_before(struct fairwq_runner *runner)
 {
@@ -147,6 +171,7 @@ static struct fairwq_work *parked_before(struct fairwq_runner *runner)
 	return NULL;
 }
 
+/* Return the work that parked_before() finds, with its batch, or NULL. */
 static struct fairwq_work *first_parked(struct fairwq_runner *runner,
 					struct fairwq_batch **batch)
 {
@@ -161,7 +186,7 @@ static struct fairwq_work *first_parked(struct fairwq_runner *runner,
 	return work;
 }
 
-/* Unless it was cancelled, between two holds of the lock. */
+/* Put a work back, unless it was cancelled since first_parked() has found it. */
 static void unpark_first_locked(struct fairwq_runner *runner,
 				struct fairwq_batch *batch,
 				struct fairwq_work *work)
@@ -182,9 +207,9 @@ static void unpark_first_locked(struct fairwq_runner *runner,
 }
 
 /*
- * The function they waited for has returned. They may be of batches of any
- * pool; the first one's is kept by it being pending, and until a grace period
- * after that.
+ * Put back the works that have waited for a function that has returned. Their batches
+ * may be of any pool. RCU keeps the batch of the first one: it cannot be freed while
+ * the work is pending, nor in a grace period after that.
  */
 void fairwq_unpark(struct fairwq_runner *runner)
 {

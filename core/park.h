@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* One work never runs twice at once. */
+/* Parking: one work never runs twice at once. */
 #ifndef FAIRWQ_PARK_H
 #define FAIRWQ_PARK_H
 

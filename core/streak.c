@@ -2,25 +2,34 @@
 /*
  * Streaks: a runner goes on with the items of one serializer.
  *
- * When an item of a serializer has ended and others wait, the next may start at once, on
- * the same runner, without a way through its batch. A runner goes on in three cases:
+ * When an item of a serializer has ended and others wait, the next may start at
+ * once on the same runner, without the way through its batch:
  *
- *  the serializer has an inline budget		until that is used up
- *  nothing else is eligible in the pool	for 64 items, if they are over at once
- *  an item of a higher priority waits		for those in front of that one
+ *   A runner goes on if                        for
+ *   the serializer has an inline budget        that time
+ *   nothing else is eligible in the pool, and  64 items
+ *     the items are over at once
+ *   an item of a higher priority waits         those in front of it, if they are
+ *                                              no more than 64; slice_us or the
+ *                                              budget at most, whichever is more
  *
- * Else the next item goes to its batch as always. So it does if its batch is paused, has a
- * max_active or is of another pool, and if something waits for turns of the pool to end: an
- * item of the streak might wait for that in turn.
+ * Otherwise the next item is pushed to its batch. That also holds if the batch is
+ * paused, has a max_active or is of another pool, if the work still runs elsewhere,
+ * and if more than max_active runners work. A streak also ends if something waits
+ * for turns of the pool to end, because its next item might wait for that in turn.
  *
- * The items of one batch in a row are one turn, which is charged one item when it begins
- * and the others when it ends. An item that is bound for another batch ends the turn and
- * begins one of its own, which the tree did not give: its batch pays for that later.
+ * Items of one batch in a row are one turn, which is charged one item when it
+ * begins and the others when it ends. An item that is bound for another batch ends
+ * that turn and begins one of its own. The tree did not give that turn, so its
+ * batch pays for it later.
  *
- * Until it starts the next item waits in the serializer, as all others do. There a cancel
- * finds it, under the lock of the constraint.
- *
+ * Locking: the lock of the constraint, in waitlist.c; a turn of another batch also
+ * needs pool->lock, which is taken first. struct fairwq_streak is the runner's.
+ * Invariant: until it starts, the next item waits in the serializer as all others
+ * do. There a cancel finds it, under the lock of the constraint.
  * Model: tests/models/streak.pml.
+ *
+ * Limits: STREAK_ITEMS items.
  */
 
 #include "fifo.h"
@@ -32,41 +41,45 @@
 #include "turn.h"
 #include "waitlist.h"
 
-/* So many items in one streak, however short they are. */
+/* Most items of one streak, however short they are. */
 #define STREAK_ITEMS	1024U
-/* And of those that are alone: they are paid for when others come. */
+/* Most items of one that nothing else waited for; its batch pays when others come. */
 #define ALONE_ITEMS	64U
-/* The clock is read at least this often. */
+/* Most items between two readings of the clock. */
 #define STREAK_CHECK	64U
-/* What goes on around an item, ns; a guess, for short ones. */
+/* The time between two items, ns; a guess, which matters for short ones. */
 #define ITEM_OVERHEAD_NS	50U
 
-/* May an item of @batch start without a way through that? */
+/* ---- what waits ------------------------------------------------------- */
+
+/* Check whether an item of @batch may start without the way through it. */
 static bool streak_may_enter(const struct fairwq_runner *runner,
 			     const struct fairwq_batch *batch)
 {
-	/* A hint, but under the pool's lock: a pause ends the streak by @yield. */
+	/* A hint: @paused is written under the pool's lock. A pause also sets @yield. */
 	return batch->pool == runner->pool && !batch->max_active && !data_race(batch->paused);
 }
 
-/* What an item of @batch is likely to take, ns. */
+/* Return the time that an item of @batch is likely to take, ns. */
 static u64 streak_each(const struct fairwq_batch *batch)
 {
-	/* A hint: it is written to under the pool's lock. */
+	/* A hint, which is written under the pool's lock. */
 	unsigned long avg = data_race(ewma_fairwq_run_read(&batch->stats->run_avg));
 
 	return avg ? avg + ITEM_OVERHEAD_NS : FAIRWQ_DFL_SLICE_US * NSEC_PER_USEC;
 }
 
-/* Items of several priorities were queued to it. */
+/* Check whether items of several priorities were queued to the serializer. */
 static bool streak_is_mixed(const struct fairwq_constraint *constraint)
 {
 	return constraint->seen & (constraint->seen - 1);
 }
 
 /*
- * How many of those that wait are in front of one of a higher priority than the
- * first; 0 if they are more than @max.
+ * Count the works in front of the first that has a higher priority than the one
+ * that waits first.
+ *
+ * Return: the number; 0 if there is no such work, or if they are more than @max.
  */
 static unsigned int streak_lift_locked(struct fairwq_constraint *constraint,
 				       unsigned int max)
@@ -90,7 +103,12 @@ static unsigned int streak_lift_locked(struct fairwq_constraint *constraint,
 	return 0;
 }
 
-/* The first item has ended: how far may the runner go on? */
+/* ---- how far a runner goes on ----------------------------------------- */
+
+/*
+ * Set how far the runner may go on: after the first item of a streak, and when an
+ * item of another priority is seen.
+ */
 static void streak_begin(struct fairwq_runner *runner,
 			 const struct fairwq_constraint *constraint)
 {
@@ -111,7 +129,7 @@ static void streak_begin(struct fairwq_runner *runner,
 	streak->budget = budget;
 }
 
-/* There is something left of the budget. */
+/* Check whether an item of @batch may start within what is left of the budget. */
 static bool streak_has_budget(struct fairwq_runner *runner,
 			      const struct fairwq_batch *batch)
 {
@@ -120,7 +138,7 @@ static bool streak_has_budget(struct fairwq_runner *runner,
 
 	if (!streak->budget)
 		return false;
-	/* The last one has seen a tick: what was thought to fit in may not. */
+	/* After a tick the estimate may be wrong, so the clock is read. */
 	if (streak->left && !time_after(jiffies, runner->started)) {
 		streak->left--;
 		return true;
@@ -137,7 +155,10 @@ static bool streak_has_budget(struct fairwq_runner *runner,
 	return true;
 }
 
-/* It is in front of one of a higher priority, not too many are, and there is time for it. */
+/*
+ * Check whether to run the next item for one of a higher priority that waits behind
+ * it. Not if too many are in front of that one, or the time for them is used up.
+ */
 static bool streak_lifts_locked(struct fairwq_runner *runner,
 				struct fairwq_constraint *constraint)
 {
@@ -154,8 +175,8 @@ static bool streak_lifts_locked(struct fairwq_runner *runner,
 }
 
 /*
- * Nothing else is eligible, nor will be when it was put into order, as far as can be seen
- * without the pool's lock. And the last item was over at once.
+ * Check whether the last item was over at once and nothing else is eligible, or
+ * will be when it was put into order. A hint, as the pool's lock is not held.
  */
 static bool streak_is_alone(const struct fairwq_runner *runner)
 {
@@ -190,7 +211,12 @@ static bool streak_goes_on_locked(struct fairwq_runner *runner,
 	       streak_lifts_locked(runner, constraint);
 }
 
-/* @work, the first that waits, is started; of a turn of its batch that is under way. */
+/* ---- going on --------------------------------------------------------- */
+
+/*
+ * Start @work, the first that waits, as an item of the runner's turn. That must be
+ * a turn of @batch.
+ */
 static void streak_take_locked(struct fairwq_runner *runner,
 			       struct fairwq_constraint *constraint,
 			       struct fairwq_work *work, struct fairwq_batch *batch)
@@ -216,7 +242,12 @@ static void streak_take_locked(struct fairwq_runner *runner,
 	fairwq_kept_left_locked(constraint);
 }
 
-/* The next item is bound for another batch: that gets a turn out of its order. */
+/*
+ * Go on with an item that is bound for another batch: end the runner's turn, and
+ * begin one of that batch, out of the order of the tree.
+ *
+ * Return: the item, started; or NULL if the runner does not go on.
+ */
 static struct fairwq_work *streak_other_locked(struct fairwq_runner *runner,
 					       struct fairwq_constraint *constraint,
 					       struct list_head *go)
@@ -237,7 +268,7 @@ static struct fairwq_work *streak_other_locked(struct fairwq_runner *runner,
 	return work;
 }
 
-/* The same, with the locks. Interrupts are off. */
+/* Take both locks for streak_other_locked(). Interrupts are off. */
 static struct fairwq_work *streak_other(struct fairwq_runner *runner,
 					struct fairwq_constraint *constraint,
 					struct list_head *go)
@@ -257,9 +288,10 @@ static struct fairwq_work *streak_other(struct fairwq_runner *runner,
 }
 
 /*
- * An item of a serializer has ended, which the runner has. Return the next one, started, if
- * the runner goes on with it. Else the serializer is not the runner's any more: the next
- * item goes to its batch, or none waits.
+ * End an item of a serializer, which this runner has, and go on with the next.
+ *
+ * Return: the next item, started; or NULL. Then the serializer is not the runner's
+ * any more: the next item is pushed to its batch, or none waits.
  */
 struct fairwq_work *fairwq_streak_next(struct fairwq_runner *runner,
 				       struct fairwq_constraint *constraint)
@@ -271,13 +303,13 @@ struct fairwq_work *fairwq_streak_next(struct fairwq_runner *runner,
 	LIST_HEAD(go);
 
 	/*
-	 * What is stored by the item is seen after this. Pairs with fairwq_runs_elsewhere(),
-	 * park_at() and await_running(). What is parked here is put back when
+	 * A CPU that sees this also sees what the item stored. Pairs with runs_at(),
+	 * park_at() and await_running(). Works that are parked here are put back when
 	 * the runner starts another item, or has none. Models: tests/models/park.pml,
 	 * disable.pml.
 	 */
 	smp_store_release(&runner->current_work, NULL);
-	local_irq_disable();	/* until what is let go was pushed, see constraint.c */
+	local_irq_disable();	/* until admitted works are pushed, see waitlist.c */
 	raw_spin_lock(lock);
 	/*
 	 * Store @current_work, then load @yield. Pairs with await_running().
@@ -305,8 +337,10 @@ struct fairwq_work *fairwq_streak_next(struct fairwq_runner *runner,
 }
 
 /*
- * The item that calls this is to be the last of its serializer. If nothing
- * waits behind it, nobody has the serializer from here on, and it may go.
+ * Make the calling item the last one of its serializer. If no work waits behind it,
+ * no runner has the serializer from here on, and its memory may be freed.
+ *
+ * Return: whether that is so; if not, nothing has changed.
  */
 bool fairwq_streak_detach(struct fairwq_runner *runner, struct fairwq_constraint *constraint)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A runner goes on with the items of one serializer. */
+/* Streaks: a runner goes on with the items of one serializer. */
 #ifndef FAIRWQ_STREAK_H
 #define FAIRWQ_STREAK_H
 
