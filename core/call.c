@@ -1,11 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Around the function of an item: what the workqueue core does around the
- * function of a work, done again per item, since the core sees only runners.
+ * Calls: what surrounds the function of an item. The workqueue core does the same
+ * around the function of a work, but it sees only runners.
  *
- * A lock, RCU section, preempt count, disabled interrupts or credentials that
- * an item leaves behind are reported with the item's function, and all but the
- * lock put right.
+ *   fairwq_footing_take()     by a runner, before its first item
+ *   fairwq_call(), call.h     lockdep's maps, the function, then the check
+ *   fairwq_leak()             if the check fails: report, repair, take again
+ *
+ *   An item leaves behind         Then
+ *   disabled interrupts           reported, and put right
+ *   an RCU read-side section      reported, and put right
+ *   another preempt count         reported, and put right
+ *   other credentials             reported, and put right
+ *   a lock                        reported; it stays lost
+ *
+ * Locking: none, but pool->lock for the count.
+ *
+ * Limits: a lock is seen only with CONFIG_LOCKDEP, disabled preemption only with
+ * CONFIG_PREEMPT_COUNT, an RCU section only with that or CONFIG_PREEMPT_RCU.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -17,7 +29,7 @@
 
 #include "call.h"
 
-/* By who runs items, before the first: what one leaves as it was is so for the next. */
+/* Note the state that each item must leave. A runner calls this before its first item. */
 void fairwq_footing_take(struct fairwq_footing *footing)
 {
 	footing->self = current;
@@ -27,6 +39,7 @@ void fairwq_footing_take(struct fairwq_footing *footing)
 	footing->cred = fairwq_cred_of(footing->self);
 }
 
+/* Print the item and what it has changed. */
 static void footing_report(const struct fairwq_footing *before,
 			   fairwq_func_t func, const struct fairwq_batch *batch)
 {
@@ -41,7 +54,7 @@ static void footing_report(const struct fairwq_footing *before,
 	dump_stack();
 }
 
-/* The next item must not pay for this one. A lock stays lost to its owner. */
+/* Put all but a lock right, so that the next item does not pay for this one. */
 static void footing_repair(const struct fairwq_footing *before)
 {
 	if (irqs_disabled())
@@ -56,7 +69,7 @@ static void footing_repair(const struct fairwq_footing *before)
 		revert_creds(before->cred);
 }
 
-/* An item has left something behind. */
+/* Report and repair what an item has left behind. */
 void fairwq_leak(struct fairwq_footing *before, fairwq_func_t func, struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;

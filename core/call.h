@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Around the function of an item, see guard.c. What is done for each is here, to
- * be inline.
+ * Calls: what surrounds the function of an item. The part that each item needs is
+ * here, to be inline; the rest is in call.c.
  */
 #ifndef FAIRWQ_GUARD_H
 #define FAIRWQ_GUARD_H
@@ -15,9 +15,9 @@
 #include "lockdep.h"
 #include "types.h"
 
-/* What an item must leave as it found it. */
+/* The state that an item must leave as it found it. */
 struct fairwq_footing {
-	struct task_struct *self;	/* who runs it; to ask for that costs a call somewhere */
+	struct task_struct *self;	/* the runner's: current may cost a call */
 	int preempt;
 	int locks;
 	int rcu;
@@ -27,11 +27,13 @@ struct fairwq_footing {
 void fairwq_footing_take(struct fairwq_footing *footing);
 void fairwq_leak(struct fairwq_footing *before, fairwq_func_t func, struct fairwq_batch *batch);
 
+/* Return the credentials of @self, which must be the current task. */
 static inline const struct cred *fairwq_cred_of(const struct task_struct *self)
 {
 	return rcu_dereference_protected(self->cred, self == current);
 }
 
+/* Check whether all is as fairwq_footing_take() has found it. */
 static inline bool fairwq_footing_kept(const struct fairwq_footing *before)
 {
 	return likely(preempt_count() == before->preempt &&

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What lockdep is told; nothing without CONFIG_LOCKDEP. */
+/* Lockdep: the maps that fairwq takes for it; nothing without CONFIG_LOCKDEP. */
 #ifndef FAIRWQ_LOCKDEP_H
 #define FAIRWQ_LOCKDEP_H
 
 #include "types.h"
 
-/* lockdep.c: what lockdep is told; nothing without CONFIG_LOCKDEP */
 #ifdef CONFIG_LOCKDEP
 void fairwq_lockdep_init_pool(struct fairwq_pool *pool);
 void fairwq_lockdep_exit_pool(struct fairwq_pool *pool);

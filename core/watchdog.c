@@ -1,13 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A pool's timer: a look at its runners from outside.
+ * Watchdog: a pool's timer, which looks at its runners from outside.
  *
- * While something waits, and no runner was kicked because one is at an item that
- * is over at once, as a rule, it is due each jiffy. It kicks a runner when such an
- * item has seen a whole tick. Otherwise it is due when an item may have been
- * running for too long, which is reported once per item, with its stack, and ten
- * times a second at most. While no runner is active nothing needs it: it may be due
- * once more, and then no longer. Model: tests/models/queue.pml, QUICK.
+ *   It is due         while                         then it
+ *   at each tick      quick turns are under way,    kicks a runner, if something
+ *                     and the other runners leave   waits and an item of these has
+ *                     the rest to them              seen a whole tick
+ *   half of hung_ms   a runner is active            reports an item that has run for
+ *   later                                           longer than hung_ms
+ *   HUNG_PAUSE later  an item was just reported     looks for the next one
+ *
+ * A turn is quick if the items of its batch are over at once, as a rule. No runner is
+ * kicked beside such turns. While no runner is active nothing needs the timer. It may
+ * be due once more, and then no longer. Kicks arm it: runner.c.
+ *
+ * Locking: pool->lock, which is dropped to print.
+ * Invariant: pool->ticking is set only while the timer is due at the next tick.
+ * Model: tests/models/queue.pml, QUICK.
+ *
+ * Limits: an item is reported once, with its stack; a pool reports ten a second.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -20,10 +31,10 @@
 #include "testing.h"
 #include "watchdog.h"
 
-/* Between two reports of items that hang, of one pool. */
+/* Time between two reports of items that hang in one pool. */
 #define HUNG_PAUSE	(HZ / 10)
 
-/* An item that hangs, with what its report needs after the lock is dropped. */
+/* An item that hangs, with what its report needs when the lock was dropped. */
 struct fairwq_hung {
 	struct task_struct *task;	/* a reference */
 	fairwq_func_t func;
@@ -31,6 +42,7 @@ struct fairwq_hung {
 	char batch[32];
 };
 
+/* Check whether the item of a runner hangs, and was not reported yet. */
 static bool is_hung_locked(const struct fairwq_runner *runner)
 {
 	unsigned long started = READ_ONCE(runner->started);
@@ -39,7 +51,7 @@ static bool is_hung_locked(const struct fairwq_runner *runner)
 	       time_after(jiffies, started + msecs_to_jiffies(runner->pool->hung_ms));
 }
 
-/* One that was not reported yet. */
+/* Find an item that hangs and was not reported yet, and fill in @hung for it. */
 static bool find_hung_locked(struct fairwq_pool *pool, struct fairwq_hung *hung)
 {
 	const struct fairwq_turn *turn;
@@ -64,9 +76,9 @@ static bool find_hung_locked(struct fairwq_pool *pool, struct fairwq_hung *hung)
 }
 
 /*
- * Check whether the next report has to wait. A stack takes the CPU for some
- * milliseconds, and on a slow console for much longer: all in one look would
- * lock it up if many items hang.
+ * Check whether the next report must wait. A stack takes the CPU for some
+ * milliseconds, and on a slow console for much longer. Many of them at one look
+ * would lock it up.
  */
 static bool reported_just_now_locked(const struct fairwq_pool *pool)
 {
@@ -90,8 +102,8 @@ static bool next_hung(struct fairwq_pool *pool, struct fairwq_hung *hung)
 }
 
 /*
- * Report one item. A console is slow, so nothing is printed under the lock. The
- * count is written last: a reader of it finds the report in the log.
+ * Report one item that hangs, outside the lock, because a console is slow. The count
+ * is written last, so that a reader of it finds the report in the log.
  */
 static void report_hung(struct fairwq_pool *pool)
 {
@@ -110,7 +122,7 @@ static void report_hung(struct fairwq_pool *pool)
 	}
 }
 
-/* An item that is over at once, as a rule, has seen a whole tick. */
+/* Check whether an item of a quick turn has seen a whole tick. */
 static bool is_slow_locked(const struct fairwq_pool *pool)
 {
 	const struct fairwq_runner *runner;
@@ -126,6 +138,7 @@ static bool is_slow_locked(const struct fairwq_pool *pool)
 	return false;
 }
 
+/* Look at the runners, and arm the timer again if need be. */
 static void tick_fn(struct timer_list *timer)
 {
 	struct fairwq_pool *pool = container_of(timer, struct fairwq_pool, tick);
@@ -149,7 +162,7 @@ static void tick_fn(struct timer_list *timer)
 	fairwq_kick_send(pool, kick);
 }
 
-/* Look again after the new time, not after the old one. */
+/* Set hung_ms, and look again after the new time, not after the old one. */
 void fairwq_set_hung_ms(struct fairwq_pool *pool, unsigned int hung_ms)
 {
 	unsigned long flags;
@@ -157,14 +170,15 @@ void fairwq_set_hung_ms(struct fairwq_pool *pool, unsigned int hung_ms)
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	pool->hung_ms = hung_ms;
 	/*
-	 * Also if nothing runs: the timer may still be set for the old time. Never
-	 * later than that, or who writes it again and again would see nothing.
+	 * Also if no runner is active, because the timer may be set for the old time.
+	 * It must not get later: else a caller that writes again and again hides items.
 	 */
 	if (hung_ms)
 		timer_reduce(&pool->tick, fairwq_hung_due_locked(pool));
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 }
 
+/* Set up the timer of a new pool. */
 void fairwq_tick_init(struct fairwq_pool *pool)
 {
 	pool->hung_ms = FAIRWQ_DFL_HUNG_MS;
@@ -178,7 +192,7 @@ void fairwq_test_set_hung_ms(struct fairwq_pool *pool, unsigned int ms)
 }
 EXPORT_SYMBOL_GPL(fairwq_test_set_hung_ms);
 
-/* A look at the runners now, not when the timer is due. */
+/* Look at the runners now, and not when the timer is due. */
 void fairwq_test_tick(struct fairwq_pool *pool)
 {
 	tick_fn(&pool->tick);

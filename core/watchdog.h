@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A pool's timer: a look at its runners from outside. */
+/* Watchdog: a pool's timer, which looks at its runners from outside. */
 #ifndef FAIRWQ_WATCHDOG_H
 #define FAIRWQ_WATCHDOG_H
 
