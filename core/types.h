@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the rooms of fairwq share and nobody else sees.
+ * Types: the structures of fairwq, their locking, and the states of a work.
+ * Clients use fairwq.h only.
  *
- * Locking. Every field carries one of these letters:
+ * Locking. The letter of a field says what protects it:
  *
- * I: set before anyone else can see the object, read-only after that
+ * I: set before another CPU can see the object, read-only after that
  * P: pool->lock; for the fields of a batch or a runner, that of its pool
  * p: written under pool->lock, also read without it; the comment says why a
  *    stale value does no harm
  * M: pool->mutex
- * F: batch->flush_mutex
  * K: runner->park_lock
- * A: atomic, or a lock-free list; the comment names who pairs with whom
+ * A: atomic, or a lock-free list; the comment names the partners
  * R: only the worker that executes the runner
  *
- * Order: batch->flush_mutex, pool->mutex, pool->lock, runner->park_lock, or in
- * place of that one the lock of a constraint.
- * pool->lock is raw and irq-safe, so that a queue call may come from any
- * context but NMI, on PREEMPT_RT too; under it nothing sleeps and nothing is
- * allocated.
+ * Order: batch->flush_mutex, pool->mutex, pool->lock, then runner->park_lock or
+ * the lock of a constraint.
+ * pool->lock is raw and irq-safe, because a queue call may come from any
+ * context but NMI, on PREEMPT_RT too. Code that holds it must not sleep or
+ * allocate.
  *
- * When a pointer dies: a runner with its pool's destruction, and a grace period
- * after that its memory; a pool's memory one grace period after it was
- * destroyed and the memory of its last batch is gone (pool->refs);
- * a batch's memory one RCU grace period after its last reference. An eligible,
- * running or draining batch is kept by its pool's reference.
+ *   Object   Its memory is freed one RCU grace period after
+ *   -------  -------------------------------------------------------------
+ *   runner   the destruction of its pool
+ *   batch    its last reference; an eligible, running or draining batch is
+ *            kept by its pool's reference
+ *   pool     its destruction, and the freeing of its last batch (pool->refs)
  */
 #ifndef FAIRWQ_TYPES_H
 #define FAIRWQ_TYPES_H
@@ -45,34 +46,64 @@
 #include "stats.h"
 
 /*
- * fairwq_work.data: 0, or a batch, which is aligned to more than these bits; no batch
- * while a constraint keeps the work back.
+ * fairwq_work.data: the state of a work, in one word. The word is 0, or some of
+ * the flags below and a batch, which is aligned to more than these bits. While
+ * a constraint keeps the work back the word has no batch: @stamp has it.
  *
- * Whoever sets PENDING owns the work until he has pushed it. From the moment
- * that it is LINKED until it is started, only who holds the lock of the pool
- * changes the word. Before that, a cancel may leave CANCELED there, but not while it
- * is CONSTRAINED: see constraint.c.
+ * State     Word     Where the work is     What changes the word   A cancel
+ * --------  -------  --------------------  ----------------------  ---------------
+ * idle      0        nowhere               a queue call claims it  returns false
+ * claimed   B P      a queue call has it   that call; a cancel     marks it, or
+ *                                          marks it                waits
+ * marked    B P X    as claimed, or in     sort drops it; a queue  returns false,
+ *                    batch->incoming       call revives it         or waits
+ * pushed    B P      batch->incoming or    sort                    sorts it first
+ *                    batch->unsorted
+ * FIFO      B P L    batch->sorted, then   pool->lock              takes it out
+ *                    batch->fifo
+ * parked    B P L    runner->parked        pool->lock              takes it out
+ * dropped   B P L    list of a             pool->lock              takes it out
+ *                    fairwq_batch_cancel()
+ * listed    P L C    waits in a serializer lock of the constraint  takes it out
+ *                    or limiter
+ * own       P C      waits in a            lock of the constraint  returns false,
+ *                    constraint of the     (fairwq_constraint_     or waits
+ *                    client's own          admit())
+ * admitted  B P C G  about to be pushed,   sort                    tries again
+ *                    or pushed
+ * delayed   B P D    its timer is set,     a cancel; sort          deletes the
+ *                    or it is pushed                               timer, or tries
+ *                                                                  again
+ * grace     B P G    RCU has it, or it is  sort                    returns false,
+ *                    pushed                                        or waits
+ * running   0        runner->current_work  as idle: it may be      returns false,
+ *                                          queued again            or waits
+ *
+ * B: the batch. P: PENDING, L: LINKED, X: CANCELED, D: DELAYED, G: GRACE,
+ * C: CONSTRAINED. "Sort" holds pool->lock. It turns every pushed work into FIFO,
+ * but a marked one into idle. A runner starts a FIFO work under pool->lock, and
+ * in a streak a listed one under the lock of the constraint.
+ * "Or waits": fairwq_work_cancel() does not wait; fairwq_work_cancel_sync() does.
+ * "Tries again" is soon over, because the CPU that pushes has interrupts off.
+ * A cancel sorts before it looks, so it takes out what was already pushed.
  */
 #define FAIRWQ_WORK_PENDING	BIT(0)	/* queued, not started */
-#define FAIRWQ_WORK_LINKED	BIT(1)	/* has been seen under the lock; @place tells where */
-#define FAIRWQ_WORK_CANCELED	BIT(2)	/* to be dropped by who finds it in @incoming */
-#define FAIRWQ_WORK_DELAYED	BIT(3)	/* waits for its timer, or is pushed by it */
-#define FAIRWQ_WORK_GRACE	BIT(4)	/* waits for a grace period, or is pushed after it */
-/*
- * Waits in a constraint; with LINKED: in the list of a serializer or limiter, under its
- * lock; with GRACE: is let go, and about to be pushed, or was.
- */
+#define FAIRWQ_WORK_LINKED	BIT(1)	/* in a list under a lock; @place says in which */
+#define FAIRWQ_WORK_CANCELED	BIT(2)	/* to be dropped when it is sorted */
+#define FAIRWQ_WORK_DELAYED	BIT(3)	/* waits for its timer, or was pushed by it */
+#define FAIRWQ_WORK_GRACE	BIT(4)	/* waits for a grace period, or was pushed after it */
+/* Bound for a constraint, or kept back by one; with GRACE: admitted. */
 #define FAIRWQ_WORK_CONSTRAINED	BIT(5)
 #define FAIRWQ_WORK_FLAGS	63UL
 
-/* fairwq_work.place, P: where a linked work is, and what is to be known of it. */
+/* fairwq_work.place, P: the list that a LINKED work is in, and flags. */
 #define FAIRWQ_PLACE_FIFO	0	/* in batch->fifo */
-#define FAIRWQ_PLACE_PARKED	1	/* waits for its last run to end */
-#define FAIRWQ_PLACE_DROPPED	2	/* to be given back by a cancel of its batch */
+#define FAIRWQ_PLACE_PARKED	1	/* in runner->parked, until its last run ends */
+#define FAIRWQ_PLACE_DROPPED	2	/* in the list of a fairwq_batch_cancel() */
 #define FAIRWQ_PLACE_MASK	3
-#define FAIRWQ_PLACE_BARRIER	BIT(2)	/* not a work: the place of a flush */
-#define FAIRWQ_PLACE_TAKEN	BIT(3)	/* is or was parked: it is in flight already */
-#define FAIRWQ_PLACE_COLOR	BIT(4)	/* and this is its color */
+#define FAIRWQ_PLACE_BARRIER	BIT(2)	/* not a work: a barrier or a marker */
+#define FAIRWQ_PLACE_TAKEN	BIT(3)	/* is or was parked: counted as in flight */
+#define FAIRWQ_PLACE_COLOR	BIT(4)	/* color of a TAKEN work */
 #define FAIRWQ_PLACE_AWAITED	BIT(5)	/* a flush waits for it: pool->waiters */
 
 /* A runner goes back to the workqueue core after this long. */
@@ -80,57 +111,55 @@
 #define FAIRWQ_DFL_HUNG_MS		30000U
 #define FAIRWQ_DFL_SLICE_US		50U
 /*
- * Under fair time the tree counts ns with so many bits of fraction: a ns at
- * the largest weight, where it counts a hundredth, is still 5 of its units.
+ * Bits of fraction of a ns in the tree, under fair time. At the largest weight
+ * a ns counts a hundredth, which is still 5 units.
  */
 #define FAIRWQ_COST_NS_SHIFT		9
-/*
- * A longer run time counts as this in the moving average: it is sooner forgotten.
- */
+/* Most that one run time counts in the average, so that it is soon forgotten. */
 #define FAIRWQ_RUN_TIME_MAX_NS		(10ULL * NSEC_PER_MSEC)
-/* A longer item costs as much as this one. */
+/* Most that one item costs. */
 #define FAIRWQ_COST_MAX_NS		(60ULL * NSEC_PER_SEC)
 
 /*
- * A turn: one item given to one batch, from the moment the tree chose the batch until the
- * function has returned and the batch was told. A streak (streak.c) is one turn with
- * several items, and shows the one that runs.
+ * A turn: one item, given to one batch. It lasts from the tree's choice of the
+ * batch until the function has returned and the turn is accounted. In a streak
+ * (streak.c) a turn may have several items; it then shows the one that runs.
  */
 struct fairwq_turn {
 	struct fairwq_batch *batch;	/* P: kept by its in-flight count; NULL: no turn */
 	fairwq_func_t func;		/* P to begin, R in a streak; either may read it */
-	const void *id;			/* likewise: address of the work; no more than that */
-	struct fairwq_constraint *constraint; /* R: to be told of its end, or NULL */
-	u64 stamp;			/* as @func: when it was queued; 0: not measured */
+	const void *id;			/* as @func: address of the work, which may be gone */
+	struct fairwq_constraint *constraint; /* R: to be completed at its end, or NULL */
+	u64 stamp;			/* as @func: time of queueing; 0: not measured */
 	u64 number;			/* P: of this turn, in its pool */
 	u8 color;			/* P: index into batch->in_flight */
 	bool timed;			/* P, R reads: @run is to be measured */
-	bool quick;			/* P: as a rule its batch's items are over at once */
-	bool jumps;			/* P: taken before one of a higher priority */
-	bool slept;			/* R, P at the end: an item of it */
+	bool quick;			/* P: its batch's items take less than QUICK_NS on average */
+	bool jumps;			/* P: taken before a turn of a higher priority */
+	bool slept;			/* R, P at the end: an item of it has slept */
 	u16 era;			/* P: pool->era when it was charged */
-	u32 charged;			/* P: under fair time: what for, ns */
-	unsigned int nr;		/* R, P at the end: items it had */
-	unsigned int streak;		/* R, P at the end: items of its streak by now, or 0 */
-	unsigned int held;		/* R, P at the end: of these, its batch was held for */
+	u32 charged;			/* P: estimate of its run time, ns; fair time only */
+	unsigned int nr;		/* R, P at the end: number of its items */
+	unsigned int streak;		/* R, P at the end: items of its streak so far, or 0 */
+	unsigned int held;		/* R, P at the end: those of @nr that are in nr_held */
 	u64 wait;			/* R: ns from @stamp to the start */
 	u64 run;			/* R: ns, of the last item; 0: not measured */
-	u64 took;			/* R: of all of them */
+	u64 took;			/* R, P at the end: ns, of all items; 0: not measured */
 };
 
 /* Most items of a serializer that one of a higher priority takes along. */
 #define FAIRWQ_LIFT_MAX		64U
-/* So many are shown per hold of the lock. */
+/* Most items that a dump copies under one hold of the lock. */
 #define FAIRWQ_DUMP_CHUNK	128U
 
-/* A runner goes on with the items of one serializer; see streak.c. */
+/* A streak: a runner goes on with the items of one serializer; see streak.c. */
 struct fairwq_streak {
 	unsigned int nr;		/* R: items in it; 0: it has not begun */
 	u64 budget;			/* R: ns; 0: none */
-	u64 due;			/* R: when it is used up, ns */
-	u64 lift_due;			/* R: and what is lifted has had its time */
-	unsigned int left;		/* R: items before the clock is looked at again */
-	bool alone;			/* R: it has none, and nothing else waits */
+	u64 due;			/* R: end of @budget, ns */
+	u64 lift_due;			/* R: end of the time for lifting, ns */
+	unsigned int left;		/* R: items before the clock is read again */
+	bool alone;			/* R: no @budget; goes on while nothing else waits */
 };
 
 /*
@@ -147,23 +176,23 @@ struct fairwq_runner {
 	raw_spinlock_t park_lock;	/* of @parked; taken under any pool's lock */
 	struct list_head parked;	/* K: works that wait for current_work to end */
 	bool wanted;			/* K; R reads: @parked is not empty */
-	struct task_struct *task;	/* P: who executes it, while it is active */
+	struct task_struct *task;	/* P: worker that executes it, while it is active */
 	unsigned long started;		/* R: jiffies at the start of the item */
-	unsigned long reported;		/* P: @started of a turn that was reported as hung */
-	/* R: whose function runs, or ran last; see fairwq_park_locked() */
+	unsigned long reported;		/* P: @started of an item that was reported as hung */
+	/* R: the work that runs, or ran last; see fairwq_park_locked() */
 	struct fairwq_work *current_work;
-	/* R reads: its streak is to end, as something waits for turns; set under P */
+	/* P to set, R reads: a streak must end, because a call waits for turns */
 	bool yield;
-	int cpu;			/* P: where it ran last */
-	u64 began, now;			/* R: the first and the last clock of this run, ns */
-	struct fairwq_turn turn;	/* see there */
+	int cpu;			/* P: CPU that it ran on last */
+	u64 began, now;			/* R: first and last clock reading of this run, ns */
+	struct fairwq_turn turn;	/* letters as in the struct */
 	struct fairwq_streak streak;	/* R */
 	struct rcu_head rcu;
 };
 
-/* A knob in debugfs: which one, and of which pool. */
 #define FAIRWQ_NR_KNOBS	6
 
+/* A knob in debugfs: its pool, and its index in the table of debugfs.c. */
 struct fairwq_knob_file {
 	struct fairwq_pool *pool;
 	unsigned int index;
@@ -172,22 +201,22 @@ struct fairwq_knob_file {
 struct seq_file;
 
 /*
- * What an ideal server would do, that serves all clients of a rank that have a backlog at
- * once, by weight; for the self-check, see fairness.c.
+ * An ideal server: it serves all clients of a rank that have a backlog at once,
+ * by weight. The self-check compares with it; see fairness.c.
  */
 struct fairwq_ideal {
-	u64 vtime;			/* P: service that each has had by now, by weight */
-	s64 pending;			/* P: service that is not in @vtime yet, by no weight */
-	s64 got;			/* P: turns of all in this window, whatever the weight */
-	s64 waited;			/* P: for so many turns of others, when it began */
+	u64 vtime;			/* P: service of each client so far, by weight */
+	s64 pending;			/* P: service not yet added to @vtime, not by weight */
+	s64 got;			/* P: turns of all clients in this window, not by weight */
+	s64 waited;			/* P: tree.waited[] at the start of the window */
 	u64 longest;			/* P: the most service at once in this window */
-	u32 weight;			/* P: of those that have a backlog, together */
-	u32 least;			/* P: the least of it in this window */
-	u32 nr;				/* P: how many these are */
-	u32 began;			/* P: and were when it began */
-	u32 emptied;			/* P: the turn before which the last one left */
-	bool busy;			/* P: there has been one in the whole window */
-	bool streak;			/* P: one had several turns for one in this window */
+	u32 weight;			/* P: of the clients that have a backlog, together */
+	u32 least;			/* P: the least @weight in this window */
+	u32 nr;				/* P: number of clients that have a backlog */
+	u32 began;			/* P: @nr at the start of the window */
+	u32 emptied;			/* P: number of the last turn when @nr became 0 */
+	bool busy;			/* P: @nr was not 0 in the whole window */
+	bool streak;			/* P: a client had several turns as one in this window */
 };
 
 /*
@@ -203,42 +232,41 @@ struct fairwq_pool {
 	bool draining;			/* p: set, then a grace period passes */
 	unsigned int flags;		/* I */
 
-	raw_spinlock_t lock ____cacheline_aligned_in_smp; /* see the table above */
+	raw_spinlock_t lock ____cacheline_aligned_in_smp; /* see the order above */
 	struct fairwq_tree tree;	/* P */
 	u16 era;			/* P: changes with the policy */
-	struct list_head idle_runners;	/* P: the one that ran last first */
+	struct list_head idle_runners;	/* P: the last to run is first */
 	unsigned int nr_active;		/* P: runners kicked or running */
 	unsigned int max_active;	/* P */
-	unsigned int slice_us;		/* p: what an unknown turn is likely to take; a hint */
-	unsigned int nr_quick;		/* P: turns under way that are over at once, as a rule */
+	unsigned int slice_us;		/* p: estimate for a turn of an unmeasured batch; a hint */
+	unsigned int nr_quick;		/* P: turns in flight with @quick set */
 	unsigned long quick_at;		/* P: jiffies when the last of these began */
-	u64 turn_number;		/* P: of the turn that was taken last */
+	u64 turn_number;		/* P: number of the turn that was taken last */
 	u64 counter[FAIRWQ_NR_COUNTERS];/* P */
 	u64 run_time;			/* P: ns, of the timed turns */
-	unsigned int nr_eligible;	/* p: batches in the tree; a hint for who has one */
-	struct list_head sorting;	/* P: batches that have something unsorted; */
-					/* read without it: as a hint */
+	unsigned int nr_eligible;	/* p: batches in the tree; a hint for a streak */
+	struct list_head sorting;	/* p: batches with @unsorted; a hint for a streak */
 	struct fairwq_window window;	/* P: the self-check of promise 6 */
 	struct list_head window_members[FAIRWQ_NR_RANKS]; /* P: nodes compared */
-	struct fairwq_ideal ideal[FAIRWQ_NR_RANKS]; /* P: and what they are compared with */
-	struct fairwq_node *just_left;	/* P: left the tree with the last turn, and may be back */
+	struct fairwq_ideal ideal[FAIRWQ_NR_RANKS]; /* P: servers that they are compared with */
+	struct fairwq_node *just_left;	/* P: has left the tree with the last turn, may be back */
 	unsigned int hung_ms;		/* P: 0: never report */
 	unsigned long hung_reported;	/* P: jiffies of the last report */
 	bool ticking;			/* P: @tick is due within a jiffy */
-	struct timer_list tick;		/* finds turns that take long, and items that hang */
+	struct timer_list tick;		/* finds long turns of quick batches, and hung items */
 	struct list_head waiters;	/* P: flushes of one work each */
 
 	atomic64_t last_arrival;	/* A: stamps under arrival order */
 
-	struct mutex mutex;		/* see the table above */
+	struct mutex mutex;		/* see the order above */
 	bool dying;			/* P: no new batches, no pause */
 	bool quiet;			/* p: set once: nothing can come in, no push is under way */
 	struct list_head batches;	/* P to write, P or RCU to read: by seq */
 	struct list_head runners;	/* P and M to write, either to read */
 	unsigned int nr_runners;	/* M */
 	u64 next_seq;			/* P */
-	unsigned int nr_batches;	/* p: who waits for none of them is woken */
-	unsigned int nr_flows;		/* p: only to warn if it goes before them */
+	unsigned int nr_batches;	/* p: read again after each wake-up of @reaped */
+	unsigned int nr_flows;		/* p: only for a warning if the pool goes before them */
 	wait_queue_head_t reaped;	/* woken when a batch has left */
 	struct workqueue_struct *release_wq; /* A, set once: for released(), if a batch has one */
 	struct fairwq_batch *default_batch[FAIRWQ_NR_RANKS]; /* I: by prio */
@@ -251,19 +279,19 @@ struct fairwq_pool {
 	struct rcu_head rcu;
 #ifdef CONFIG_LOCKDEP
 	struct lock_class_key runner_key, wait_key; /* I */
-	struct lockdep_map lockdep_map;	/* held around items; taken by who waits */
+	struct lockdep_map lockdep_map;	/* held around items; taken by calls that wait */
 #endif
 };
 
-/* So many owners may one batch have, one being the next one's. */
+/* Most owners of a batch, each being the next one's. */
 #define FAIRWQ_MAX_DEPTH	8
 
 #define FAIRWQ_BATCH_DISPOSED	0	/* bit of batch->flags: refuse items */
 
 /*
- * A place in a batch's FIFO; fires when everything before it has been taken.
- * Then @done is completed when the turns of its color have ended; or, without
- * @done, @fired is set at once.
+ * A barrier: a place in a batch's FIFO. It fires when everything before it has
+ * been taken, and sets @fired. With @done, that is completed when the turns of
+ * its color have ended.
  */
 struct fairwq_barrier {
 	struct fairwq_work entry;	/* P: in batch->fifo */
@@ -272,13 +300,13 @@ struct fairwq_barrier {
 	bool fired;			/* P */
 };
 
-/* In the queue of a constraint: a flush waits for what is before it. */
+/* A marker: a place in the list of a constraint. A flush waits for all before it. */
 struct fairwq_marker {
-	struct fairwq_work entry;	/* its place */
+	struct fairwq_work entry;	/* lock of the constraint: in constraint->waiting */
 	struct completion done;
 };
 
-/* A flush of one work: it waits for one turn to end. */
+/* A waiter: a flush of one work, which waits for one turn to end. */
 struct fairwq_waiter {
 	struct list_head node;		/* P: in pool->waiters */
 	struct fairwq_work *work;	/* I */
@@ -290,8 +318,8 @@ struct fairwq_waiter {
  * A batch: one client's queue.
  *
  * Invariant: the node is in the tree iff an item is in @fifo, @paused is not
- * set, @nr_canceling is 0 and fewer than @max_active are in flight, or the head was
- * put back; but for a guest of a streak, under one hold of the lock.
+ * set, @nr_canceling is 0, and fewer than @max_active are in flight or the head
+ * was put back. fairwq_batch_take_waiting_locked() breaks that for a moment.
  * Invariant: the head of @fifo is never a barrier.
  * Invariant: what is in @fifo is older than @unsorted, which is older than
  * @sorted, which is older than @incoming. Without @unsorted nothing is in
@@ -299,24 +327,25 @@ struct fairwq_waiter {
  */
 struct fairwq_batch {
 	/* What a queue call into a busy batch touches. */
-	struct llist_head incoming;	/* A: pushed, newest first */
+	struct llist_head incoming;	/* A: pushed, newest first; see sort_locked() */
 	struct fairwq_pool *pool;	/* I */
 	/*
-	 * p: whoever holds the lock next will look at @incoming. Read after a
+	 * p: a later holder of the lock will look at @incoming. Read after a
 	 * push, with a full barrier on both sides; see batch_idle_locked().
 	 */
 	bool watched;
 	/*
-	 * p: so many works were cancelled on their way into @incoming; whoever
-	 * pushes has to look. Read as @watched is; see cancel_unlinked_locked().
+	 * p: number of works that were cancelled on their way into @incoming. If
+	 * it is not 0, each push must sort. Read as @watched is; see
+	 * cancel_unlinked_locked().
 	 */
 	unsigned int nr_canceled;
 	unsigned long flags;		/* A: FAIRWQ_BATCH_*, set once */
 	atomic_t nr_held;		/* A: works that will be pushed later, and cancels */
 	unsigned int max_queued;	/* I: 0: no limit */
-	atomic_t nr_queued;		/* A: pushed and not taken, if max_queued */
+	atomic_t nr_queued;		/* A: accepted and not taken, if max_queued */
 	enum fairwq_prio prio;		/* I */
-	/* Not for that, but there is room. */
+	/* Not touched by it, but there is room. */
 	const char *name;		/* I */
 	u64 seq;			/* I */
 
@@ -324,19 +353,19 @@ struct fairwq_batch {
 	struct fairwq_node node ____cacheline_aligned_in_smp; /* P */
 	struct list_head fifo;		/* P: in queue order, barriers among them */
 	struct llist_node *unsorted;	/* P: out of @incoming, newest first */
-	struct list_head sorted;	/* P: what was pushed after @unsorted, in queue order */
+	struct list_head sorted;	/* P: pushed after @unsorted, in queue order */
 	unsigned int in_flight[2];	/* P: turns not ended, by color */
 	unsigned int max_active;	/* I: 0: no limit */
 	unsigned int nr_fifo;		/* P: works in @fifo and @sorted */
 	unsigned int nr_parked;		/* P: works that wait for their last run to end */
-	unsigned int nr_canceling;	/* P: cancels of it that look for what is queued */
+	unsigned int nr_canceling;	/* P: fairwq_batch_cancel() calls that take items out */
 	u8 color;			/* P: of the turns that begin now */
 	bool paused;			/* P */
 	bool closed;			/* p: disposed, and no push is under way; set once */
 	bool reaping;			/* P: will leave the pool */
 	bool reaped;			/* p: has left the pool; set once */
 	bool is_default;		/* I */
-	u8 depth;			/* I: how many owners it has */
+	u8 depth;			/* I: number of its owners */
 	struct fairwq_barrier *barrier;	/* P: has fired and waits for its color */
 	struct fairwq_batch_stats *stats; /* I; P for what it points to */
 
@@ -346,8 +375,8 @@ struct fairwq_batch {
 	struct list_head link;		/* P: in pool->batches, until after @reaped is set */
 	struct list_head sort_link;	/* P: in pool->sorting */
 	struct mutex flush_mutex;	/* one flush at a time */
-	struct rcu_work reap_work;	/* first after a grace period, then directly; last in */
-					/* pool->release_wq; its rcu_head for the memory, too */
+	struct rcu_work reap_work;	/* first run after a grace period, later ones at once, */
+					/* the last in release_wq; its rcu_head frees @batch */
 	void (*released)(struct fairwq_batch *batch, void *priv); /* I */
 	void *priv;			/* I */
 	struct kref refs;		/* A: holders, and the pool until it is reaped */
@@ -370,17 +399,19 @@ static inline bool fairwq_word_pending(long data)
 	return (data & (FAIRWQ_WORK_PENDING | FAIRWQ_WORK_CANCELED)) == FAIRWQ_WORK_PENDING;
 }
 
-/* Where a pending work is queued, or will be; not if it is kept back, see below. */
+/*
+ * Return the batch of a pending work with @data in its word. A work that is kept
+ * back has none there: see fairwq_kept_batch().
+ */
 static inline struct fairwq_batch *fairwq_work_batch(long data)
 {
 	return (struct fairwq_batch *)(data & ~FAIRWQ_WORK_FLAGS);
 }
 
 /*
- * It is in a constraint, or on its way there. Until it is let go @stamp says the batch.
- * Once it was let go it is about to be pushed, or was: then it is CONSTRAINED until it is
- * found there, which may take as long as its batch is not served, and has to be looked
- * for there.
+ * Check whether a work is in a constraint, or on its way there. An admitted work
+ * is not, though CONSTRAINED until it is sorted, which may last as long as its
+ * batch is not served. A call that looks for it must look in the batch.
  */
 static inline bool fairwq_work_is_kept_back(long data)
 {
@@ -388,16 +419,13 @@ static inline bool fairwq_work_is_kept_back(long data)
 	       FAIRWQ_WORK_CONSTRAINED;
 }
 
-/*
- * Check whether a work waits for its grace period, or was pushed after that and
- * is not linked yet.
- */
+/* Check whether a work waits for its grace period, or was pushed after it and not sorted. */
 static inline bool fairwq_work_is_graced(long data)
 {
 	return (data & (FAIRWQ_WORK_CONSTRAINED | FAIRWQ_WORK_GRACE)) == FAIRWQ_WORK_GRACE;
 }
 
-/* Where it is bound for: while it is kept back, and after that until it is pushed. */
+/* Return the batch that a work is bound for, while it is kept back and until it is pushed. */
 static inline struct fairwq_batch *fairwq_kept_batch(const struct fairwq_work *work)
 {
 	return (struct fairwq_batch *)(unsigned long)work->stamp;
@@ -408,7 +436,7 @@ static inline unsigned int fairwq_work_place(const struct fairwq_work *work)
 	return work->place & FAIRWQ_PLACE_MASK;
 }
 
-/* The next item; not a barrier. */
+/* Return the first item of @batch. Its FIFO must not be empty. */
 static inline struct fairwq_work *fairwq_head_locked(const struct fairwq_batch *batch)
 {
 	lockdep_assert_held(&batch->pool->lock);
@@ -416,7 +444,7 @@ static inline struct fairwq_work *fairwq_head_locked(const struct fairwq_batch *
 	return list_first_entry(&batch->fifo, struct fairwq_work, node);
 }
 
-/* Something stands in the tree, or will when it was put into order. */
+/* Check whether a batch is in the tree, or may be when it is sorted. */
 static inline bool fairwq_has_work_locked(const struct fairwq_pool *pool)
 {
 	lockdep_assert_held(&pool->lock);
@@ -424,31 +452,31 @@ static inline bool fairwq_has_work_locked(const struct fairwq_pool *pool)
 	return pool->nr_eligible || !list_empty(&pool->sorting);
 }
 
-/* It ran last on another runner than @id. */
+/* Check whether a work ran last on another runner than @id. */
 static inline bool fairwq_ran_elsewhere(const struct fairwq_work *work, u32 id)
 {
 	return unlikely(work->last_runner && work->last_runner != id);
 }
 
-/* 0 is served first. */
+/* Return the rank of a priority; rank 0 is served first. */
 static inline unsigned int fairwq_prio_rank(enum fairwq_prio prio)
 {
 	return prio == FAIRWQ_PRIO_HIGH ? 0 : prio == FAIRWQ_PRIO_NORMAL ? 1 : 2;
 }
 
-/* Monotonic ns; any context. Never a reason for an order, but see FAIRWQ_FIFO. */
+/* Read the monotonic clock, ns; in any context. Only FAIRWQ_FIFO orders by it. */
 static inline u64 fairwq_clock(void)
 {
 	return ktime_get_mono_fast_ns();
 }
 
-/* NULL or an ERR_PTR(), found by one comparison. */
+/* Check for NULL or an ERR_PTR() by one comparison. */
 static __always_inline bool fairwq_is_no_pointer(const void *p)
 {
 	return unlikely((unsigned long)p - 1 >= (unsigned long)-MAX_ERRNO - 1);
 }
 
-/* Bad input: one line that names the argument, and -EINVAL. */
+/* Report bad input by one line that names the argument. Return: -EINVAL. */
 #define fairwq_bad_arg(arg)						\
 	({								\
 		pr_warn_once("%s: invalid argument: " arg "\n", __func__);\
