@@ -1,11 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One batch's items: from the pushed list into the FIFO, out of it in turns,
- * and whether the batch stands in the fair tree. All under the pool's lock.
+ * FIFO: the queue of a batch, and whether the batch is in the fair tree.
  *
- * A queue call pushes onto @incoming without the lock. Under it, what was
- * pushed is put into queue order at the tail of @fifo, each item once, and some
- * at a time.
+ *   push.c --> incoming --> unsorted --> sorted --> fifo --> turn --> its end
+ *              \______________ sort _______________/  ^ |
+ *                                                     | +--> parked --+
+ *                                                     +--- put back --+
+ *
+ * A sort puts pushed items, newest first, into queue order. They enter the FIFO
+ * when the oldest was found. After each change fairwq_batch_update_locked()
+ * decides whether the batch is in the tree, and whether it is watched.
+ *
+ * A barrier waits in the FIFO. When it reaches the head, new turns get the other
+ * color, and the flush waits for the turns of the old color.
+ *
+ * Locking: pool->lock. Only @incoming is shared with code that does not hold it.
+ * Invariants: see struct fairwq_batch in types.h.
+ * Limits: before a turn, SORT_STEPS holds of the lock sort SORT_STEP items each.
+ * A cancel or a flush sorts all items in one hold.
+ *
+ * Models: tests/models/queue.pml, cancel.pml.
  */
 #include <linux/completion.h>
 
@@ -21,17 +35,17 @@
 #include "tree.h"
 #include "waiter.h"
 
-/* Where batches are reaped: not in a pool's workqueue, which may be destroyed. */
+/* Reaps batches and waits for grace periods. A pool's own workqueue may be destroyed. */
 struct workqueue_struct *fairwq_reap_wq;
 
-/* An item that has slept counts as this in the average, at least, ns. */
+/* Least time that a turn with an item that slept counts in the average, ns. */
 #define SLEPT_NS		16000ULL
-/* So many items are put into order under one hold of the lock: about 2 us. */
+/* Items that are sorted under one hold of the lock: about 2 us. */
 #define SORT_STEP		64U
-/* And so often before a turn. */
+/* Most such steps before one turn. */
 #define SORT_STEPS		16U
 
-/* A cancel came while @work was on its way here. Returns whether it is dropped. */
+/* Drop @work if a cancel has marked it before it was sorted. Return: true if dropped. */
 static bool drop_canceled_locked(struct fairwq_batch *batch,
 				 struct fairwq_work *work)
 {
@@ -42,19 +56,20 @@ static bool drop_canceled_locked(struct fairwq_batch *batch,
 	if (batch->max_queued)
 		atomic_dec(&batch->nr_queued);
 	/*
-	 * From here on it is its caller's. Pairs with the cmpxchg() of the next queue
-	 * call. Model: tests/models/cancel.pml.
+	 * From here on the client owns the work. Pairs with the cmpxchg() of the
+	 * next queue call. Model: tests/models/cancel.pml.
 	 */
 	atomic_long_set_release(&work->data, 0);
 	/*
-	 * Last: a queue call that sees this need not look, and returns, and the
-	 * work may be freed. Pairs with the load in fairwq_push_claimed(). Model:
-	 * tests/models/cancel.pml.
+	 * Last, because a queue call that sees this does not sort but returns;
+	 * then the work may be freed. Pairs with the load in
+	 * fairwq_push_claimed(). Model: tests/models/cancel.pml.
 	 */
 	smp_store_release(&batch->nr_canceled, batch->nr_canceled - 1);
 	return true;
 }
 
+/* Put a pushed work into @sorted, or drop it if a cancel has marked it. */
 static void link_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 {
 	lockdep_assert_held(&batch->pool->lock);
@@ -70,9 +85,9 @@ static void link_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 }
 
 /*
- * Put some of what was pushed into order, the newest first, and all of it at
- * the end of the FIFO when the oldest was found. A backlog of any length was
- * pushed without the lock; it is not gone through in one hold of it.
+ * Sort up to @max pushed works, the newest first. With the oldest, move all of
+ * them to the end of the FIFO. @max limits the hold of the lock, because pushes
+ * take no lock and the backlog may have any length.
  */
 static void sort_locked(struct fairwq_batch *batch, unsigned int max)
 {
@@ -83,7 +98,7 @@ static void sort_locked(struct fairwq_batch *batch, unsigned int max)
 	lockdep_assert_held(&batch->pool->lock);
 
 	for (; node && max; node = next, max--) {
-		next = node->next;	/* the list node overlays the llist node */
+		next = node->next;	/* link_locked() overwrites it: a union */
 		work = llist_entry(node, struct fairwq_work, llnode);
 		link_locked(batch, work);
 	}
@@ -94,7 +109,7 @@ static void sort_locked(struct fairwq_batch *batch, unsigned int max)
 		list_add_tail(&batch->sort_link, &batch->pool->sorting);
 }
 
-/* Put all that was pushed into the FIFO. */
+/* Sort all pushed works into the FIFO. */
 void fairwq_batch_splice_locked(struct fairwq_batch *batch)
 {
 	if (batch->unsorted)
@@ -102,14 +117,14 @@ void fairwq_batch_splice_locked(struct fairwq_batch *batch)
 	sort_locked(batch, UINT_MAX);
 }
 
-/* Or some. Returns whether there is more, for a runner to go on with if need be. */
+/* Sort one step of pushed works. Return: true if some are left for a runner to sort. */
 bool fairwq_batch_sort_step_locked(struct fairwq_batch *batch)
 {
 	sort_locked(batch, SORT_STEP);
 	return batch->unsorted;
 }
 
-/* Go on with one. */
+/* Sort one step of the batch that has waited longest for it. Return: that batch. */
 static struct fairwq_batch *pool_sort_step_locked(struct fairwq_pool *pool)
 {
 	struct fairwq_batch *batch = list_first_entry(&pool->sorting, struct fairwq_batch,
@@ -125,8 +140,9 @@ static struct fairwq_batch *pool_sort_step_locked(struct fairwq_pool *pool)
 }
 
 /*
- * A runner calls this before it takes a turn. Neither the batches that have something to
- * run wait for long, nor those to which a lot was pushed. Drops the lock between two steps.
+ * Sort long backlogs, before a runner takes a turn; drop the lock between two
+ * steps. The limit serves both sides: batches that are sorted get their turns,
+ * and long backlogs get sorted.
  */
 void fairwq_pool_sort_locked(struct fairwq_pool *pool)
 {
@@ -144,11 +160,11 @@ void fairwq_pool_sort_locked(struct fairwq_pool *pool)
 }
 
 /*
- * The batch has nothing: from here on the next push must call. Unless one came
- * just now; its caller may have seen @watched still set, and be gone. And
- * unless that one is to be dropped: then there is nothing again.
+ * Clear @watched of a batch that looks empty, so that the next push takes the
+ * lock. Then check @incoming again, because a concurrent push may have seen
+ * @watched set and returned. Repeat if all that it pushed was cancelled.
  *
- * Returns whether the FIFO has an item after all.
+ * Return: true if the FIFO has an item after all.
  */
 static bool batch_idle_locked(struct fairwq_batch *batch)
 {
@@ -172,6 +188,7 @@ static bool batch_idle_locked(struct fairwq_batch *batch)
 	}
 }
 
+/* Check whether turns of @batch, or parked items, are in flight. */
 static bool batch_in_flight_locked(const struct fairwq_batch *batch)
 {
 	lockdep_assert_held(&batch->pool->lock);
@@ -179,7 +196,10 @@ static bool batch_in_flight_locked(const struct fairwq_batch *batch)
 	return batch->in_flight[0] || batch->in_flight[1];
 }
 
-/* An item that was put back is in flight already: it takes up no more room. */
+/*
+ * Check whether max_active keeps the head from starting. An item that was put
+ * back is counted as in flight already, so it needs no room.
+ */
 static bool batch_at_limit_locked(const struct fairwq_batch *batch)
 {
 	unsigned int in_flight = batch->in_flight[0] + batch->in_flight[1];
@@ -188,6 +208,7 @@ static bool batch_at_limit_locked(const struct fairwq_batch *batch)
 	       !(fairwq_head_locked(batch)->place & FAIRWQ_PLACE_TAKEN);
 }
 
+/* Check whether a pause or a cancel keeps @batch out of the tree. */
 static bool batch_held_locked(const struct fairwq_batch *batch)
 {
 	lockdep_assert_held(&batch->pool->lock);
@@ -197,7 +218,7 @@ static bool batch_held_locked(const struct fairwq_batch *batch)
 	return batch->nr_canceling;
 }
 
-/* Into the tree or out of it, unless it is there already. */
+/* Put @batch into the tree or take it out, unless it is so already. */
 void fairwq_batch_set_eligible_locked(struct fairwq_batch *batch, bool eligible)
 {
 	struct fairwq_pool *pool = batch->pool;
@@ -219,8 +240,8 @@ void fairwq_batch_set_eligible_locked(struct fairwq_batch *batch, bool eligible)
 }
 
 /*
- * Put the batch into the tree if it is eligible, take it out if it is not.
- * To be called after anything that may have changed that.
+ * Put @batch into the tree if it is eligible, take it out if it is not. Callers
+ * that may have changed that must call this before they drop the lock.
  */
 void fairwq_batch_update_locked(struct fairwq_batch *batch)
 {
@@ -233,7 +254,7 @@ void fairwq_batch_update_locked(struct fairwq_batch *batch)
 	backlog = !list_empty(&batch->fifo);
 	if (!backlog && !batch->unsorted)
 		backlog = batch_idle_locked(batch);
-	else if (!batch->watched)	/* the line is the producers' */
+	else if (!batch->watched)	/* no needless store to a line of the queue calls */
 		WRITE_ONCE(batch->watched, true);
 
 	eligible = backlog && !batch_held_locked(batch) &&
@@ -241,19 +262,19 @@ void fairwq_batch_update_locked(struct fairwq_batch *batch)
 	fairwq_batch_set_eligible_locked(batch, eligible);
 }
 
-/* Everything that the barrier waits for has ended. */
+/* Complete the flush of a barrier that has fired. The turns of its color have ended. */
 static void barrier_done_locked(struct fairwq_batch *batch)
 {
 	struct completion *done = batch->barrier->done;
 
 	batch->barrier = NULL;
-	complete(done);		/* the barrier is gone from here on */
+	complete(done);		/* the barrier may be gone from here on */
 }
 
 /*
- * Barriers at the head have nothing queued before them: turns that begin from
- * now on get the other color, and the flush waits for those of the old one.
- * There is one flush at a time, so the other color has no turns.
+ * Fire the barriers at the head. Turns that begin from now on get the other
+ * color, and the flush waits for those of the old one. The other color has no
+ * turns, because there is one flush of a batch at a time.
  */
 static void batch_fire_barriers_locked(struct fairwq_batch *batch)
 {
@@ -282,7 +303,7 @@ static void batch_fire_barriers_locked(struct fairwq_batch *batch)
 	}
 }
 
-/* Put a barrier behind everything that was queued up to now. */
+/* Put a barrier behind everything that was pushed up to now. */
 void fairwq_batch_add_barrier_locked(struct fairwq_batch *batch,
 				     struct fairwq_barrier *barrier)
 {
@@ -295,7 +316,7 @@ void fairwq_batch_add_barrier_locked(struct fairwq_batch *batch,
 	fairwq_batch_update_locked(batch);
 }
 
-/* Out of the FIFO; it stays pending. */
+/* Take @work out of the FIFO; it stays pending. */
 static void batch_unlink_locked(struct fairwq_batch *batch,
 				struct fairwq_work *work)
 {
@@ -307,7 +328,10 @@ static void batch_unlink_locked(struct fairwq_batch *batch,
 		atomic_dec(&batch->nr_queued);
 }
 
-/* The color of a turn that begins, or, of an item that was put back, goes on. */
+/*
+ * Count @work as in flight, unless it was parked and is counted already.
+ * Return: the color of its turn.
+ */
 static unsigned int batch_color_locked(struct fairwq_batch *batch,
 				       const struct fairwq_work *work)
 {
@@ -317,6 +341,7 @@ static unsigned int batch_color_locked(struct fairwq_batch *batch,
 	return batch->color;
 }
 
+/* Begin @turn with @work of @batch: note all that is known before it starts. */
 static void turn_fill_locked(struct fairwq_batch *batch, struct fairwq_turn *turn,
 			     struct fairwq_work *work)
 {
@@ -338,25 +363,25 @@ static void turn_fill_locked(struct fairwq_batch *batch, struct fairwq_turn *tur
 		fairwq_waiters_take_locked(batch->pool, work, turn->number);
 }
 
-/* The head of the FIFO has changed. */
+/* Place @batch in the tree anew, because the head of its FIFO has changed. */
 static void batch_new_head_locked(struct fairwq_batch *batch)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	/* Arrival order: the place in the tree is that of the first item. */
+	/* Under arrival order the head decides the place in the tree. */
 	if (batch->pool->tree.by_arrival)
 		fairwq_batch_set_eligible_locked(batch, false);
 	fairwq_batch_update_locked(batch);
 }
 
-/* A turn: its item is the caller's to start, its cost charged, the batch at its next place. */
+/* Take the head of the FIFO as @turn, charge its cost, and move @batch on in the tree. */
 void fairwq_batch_take_locked(struct fairwq_batch *batch, struct fairwq_turn *turn)
 {
 	struct fairwq_work *work = fairwq_head_locked(batch);
 
 	fairwq_window_turn_begins_locked(batch->pool);
 	batch_unlink_locked(batch, work);
-	/* The one after the next: it is written to when the next is taken out. */
+	/* The next turn's list_del() writes to the item after the next. */
 	fairwq_prefetchw(batch->fifo.next->next);
 	turn_fill_locked(batch, turn, work);
 	fairwq_cost_charge_locked(turn);
@@ -367,8 +392,9 @@ void fairwq_batch_take_locked(struct fairwq_batch *batch, struct fairwq_turn *tu
 }
 
 /*
- * A turn for a work that waits in a constraint, and is taken out of there: it is not queued,
- * and the batch may not stand in the tree. Then it joins as if it was queued now.
+ * Give @batch a turn for a work that waits in a constraint and was never pushed.
+ * If the batch is not in the tree, it joins for the charge as if the work was
+ * queued now, and leaves again.
  */
 void fairwq_batch_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_turn *turn,
 				      struct fairwq_work *work)
@@ -391,7 +417,7 @@ void fairwq_batch_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_
 	fairwq_window_turns_locked(batch, 1);
 }
 
-/* The head of the FIFO runs still: it waits for that. It is in flight from now on. */
+/* Take the head out of the FIFO to park it, as it still runs. It counts as in flight. */
 void fairwq_batch_park_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 {
 	unsigned int color;
@@ -407,7 +433,7 @@ void fairwq_batch_park_locked(struct fairwq_batch *batch, struct fairwq_work *wo
 	batch_new_head_locked(batch);
 }
 
-/* An item was parked, and need not wait any more: it becomes the first again. */
+/* Put an item that was parked back at the head of the FIFO. */
 void fairwq_batch_put_back_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 {
 	lockdep_assert_held(&batch->pool->lock);
@@ -420,7 +446,7 @@ void fairwq_batch_put_back_locked(struct fairwq_batch *batch, struct fairwq_work
 	batch_new_head_locked(batch);
 }
 
-/* Nothing is queued and nothing runs. */
+/* Check whether @batch has nothing queued and nothing in flight. */
 bool fairwq_batch_is_idle_locked(const struct fairwq_batch *batch)
 {
 	lockdep_assert_held(&batch->pool->lock);
@@ -429,7 +455,7 @@ bool fairwq_batch_is_idle_locked(const struct fairwq_batch *batch)
 	       llist_empty(&batch->incoming) && !batch_in_flight_locked(batch);
 }
 
-/* And nothing can come. */
+/* Check whether a closed batch is idle, and no work will be pushed to it later. */
 bool fairwq_batch_drained_locked(const struct fairwq_batch *batch)
 {
 	if (!batch->closed || batch->reaped)
@@ -437,7 +463,7 @@ bool fairwq_batch_drained_locked(const struct fairwq_batch *batch)
 	return fairwq_batch_is_idle_locked(batch) && !atomic_read(&batch->nr_held);
 }
 
-/* What was measured; most turns are not. */
+/* Add what was measured of @turn to the statistics; most turns are not measured. */
 static void turn_stats_locked(const struct fairwq_turn *turn)
 {
 	struct fairwq_batch_stats *stats = turn->batch->stats;
@@ -450,7 +476,7 @@ static void turn_stats_locked(const struct fairwq_turn *turn)
 			each = max(div_u64(each, turn->nr), 1ULL);
 		fairwq_hist_add(&stats->run, each);
 	}
-	/* Where an item sleeps, the next one is not expected to be over at once. */
+	/* A batch with an item that slept must not look quick. */
 	known = turn->slept ? max(each, SLEPT_NS) : each;
 	if (known)
 		ewma_fairwq_run_add(&stats->run_avg, min(known, FAIRWQ_RUN_TIME_MAX_NS));
@@ -458,7 +484,7 @@ static void turn_stats_locked(const struct fairwq_turn *turn)
 		fairwq_hist_add(&stats->wait, turn->wait);
 }
 
-/* The last one to leave a closed batch has it reaped. */
+/* Have @batch reaped, once, if it has drained. Call this where that may become true. */
 void fairwq_batch_reap_locked(struct fairwq_batch *batch)
 {
 	lockdep_assert_held(&batch->pool->lock);
@@ -469,7 +495,10 @@ void fairwq_batch_reap_locked(struct fairwq_batch *batch)
 	queue_work(fairwq_reap_wq, &batch->reap_work.work);
 }
 
-/* A turn is over. The batch may be gone when the lock is dropped. */
+/*
+ * Count a turn or a parked item of @color as ended; complete the flush that
+ * waits for it. The batch may be gone when the lock is dropped.
+ */
 void fairwq_batch_turn_over_locked(struct fairwq_batch *batch, unsigned int color)
 {
 	lockdep_assert_held(&batch->pool->lock);
@@ -479,11 +508,11 @@ void fairwq_batch_turn_over_locked(struct fairwq_batch *batch, unsigned int colo
 	    !batch->in_flight[color])
 		barrier_done_locked(batch);
 	if (batch->max_active)
-		fairwq_batch_update_locked(batch);	/* there may be room for the next */
+		fairwq_batch_update_locked(batch);	/* the next item may have room */
 	fairwq_batch_reap_locked(batch);
 }
 
-/* The last function of @turn has returned. */
+/* Account @turn to its batch. Its last function has returned. */
 void fairwq_batch_turn_end_locked(const struct fairwq_turn *turn)
 {
 	struct fairwq_batch *batch = turn->batch;
@@ -498,11 +527,14 @@ void fairwq_batch_turn_end_locked(const struct fairwq_turn *turn)
 	if (turn->held)
 		atomic_sub(turn->held, &batch->nr_held);
 	fairwq_batch_turn_over_locked(batch, turn->color);
-	/* It may have been at its limit: for the tree the turn is still under way then. */
+	/*
+	 * Last: a batch that was at its limit joins the tree above, and must
+	 * join as one with a turn in flight.
+	 */
 	fairwq_cost_settle_locked(turn);
 }
 
-/* Out of the FIFO, for good. */
+/* Take @work out of the FIFO for a cancel; the caller must then clear its word. */
 void fairwq_batch_remove_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 {
 	bool head = list_is_first(&work->node, &batch->fifo);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* One batch's items, under the lock of its pool. */
+/* FIFO: the queue of a batch, and whether the batch is in the fair tree. */
 #ifndef FAIRWQ_FIFO_H
 #define FAIRWQ_FIFO_H
 

@@ -134,7 +134,7 @@ struct fairwq_turn {
 	u64 number;			/* P: of this turn, in its pool */
 	u8 color;			/* P: index into batch->in_flight */
 	bool timed;			/* P, R reads: @run is to be measured */
-	bool quick;			/* P: its batch's items take less than QUICK_NS on average */
+	bool quick;			/* P: its batch takes less than QUICK_NS on average */
 	bool jumps;			/* P: taken before a turn of a higher priority */
 	bool slept;			/* R, P at the end: an item of it has slept */
 	u16 era;			/* P: pool->era when it was charged */
@@ -248,7 +248,7 @@ struct fairwq_pool {
 	struct list_head sorting;	/* p: batches with @unsorted; a hint for a streak */
 	struct fairwq_window window;	/* P: the self-check of promise 6 */
 	struct list_head window_members[FAIRWQ_NR_RANKS]; /* P: nodes compared */
-	struct fairwq_ideal ideal[FAIRWQ_NR_RANKS]; /* P: servers that they are compared with */
+	struct fairwq_ideal ideal[FAIRWQ_NR_RANKS]; /* P: what they are compared with */
 	struct fairwq_node *just_left;	/* P: has left the tree with the last turn, may be back */
 	unsigned int hung_ms;		/* P: 0: never report */
 	unsigned long hung_reported;	/* P: jiffies of the last report */
