@@ -2,13 +2,23 @@
 /*
  * Push: what a queue call does, without a lock as long as the batch is watched.
  *
- * A queue call reserves room in the batch, claims the work, and pushes it onto
- * batch->incoming. The push that finds the batch unwatched takes the pool's lock,
- * puts the batch into the fair tree and kicks a runner.
+ *   refusal --> reserve --> claim --> push --+--> done
+ *                 |           |             +--> activate: sort, tree, kick
+ *                 |           +--> unclaim, if the work is disabled
+ *                 +--> -EAGAIN, if max_queued items are queued
  *
- * A claimed work is its queue call's until it is pushed. A cancel that comes
- * meanwhile leaves CANCELED in the word, and the next holder of the lock drops
- * the work, unless another queue call revives it before.
+ * The push that finds batch->incoming empty and the batch unwatched activates
+ * the batch under the pool's lock. So does a push that sees a canceled work.
+ *
+ * A claimed work belongs to its queue call until it is pushed. A cancel that
+ * comes meanwhile marks it CANCELED. The next sort drops it, unless another
+ * queue call revives it before. The states of a work are in types.h.
+ *
+ * Locking: none, and pool->lock to activate, revive and unclaim. Callers are in
+ * one RCU read-side section from the refusal to the push, because the batch is
+ * closed after a grace period.
+ * Invariant: a pending work is pushed at most once.
+ * Limits: any context but NMI.
  *
  * Models: tests/models/queue.pml, pending.pml, cancel.pml, disable.pml.
  */
@@ -22,31 +32,35 @@
 #include "testing.h"
 #include "trace.h"
 
-/* Queue calls on this CPU, about: they say which of them are measured. */
+/* Queue calls on this CPU, about; the number chooses those that are measured. */
 static DEFINE_PER_CPU(unsigned int, fairwq_calls);
 
-/* One queue call in 1 << so many into a busy batch is measured. */
+/* One queue call in 1 << WAIT_SAMPLE_BITS into a busy batch is measured. */
 #define WAIT_SAMPLE_BITS	4
 
-/* Why the batch takes no more items, or 0 if it does from the caller. */
+/*
+ * Check a batch that is disposed, or a pool that drains, for an exception.
+ *
+ * Return: 0 if the batch takes an item from this caller, else -ESHUTDOWN.
+ */
 int fairwq_refusal_of(struct fairwq_batch *batch)
 {
 	struct fairwq_runner *runner;
 
 	if (fairwq_batch_is_disposed(batch))
 		return -ESHUTDOWN;
-	/* As with drain_workqueue(): an item of the pool may go on queueing. */
+	/* As with drain_workqueue(), items of the pool may go on queueing. */
 	runner = fairwq_current_runner();
 	return runner && runner->pool == batch->pool ? 0 : -ESHUTDOWN;
 }
 
-/* Under arrival order: a time, and no two alike. */
+/* Return the time for arrival order; no two calls of a pool return the same. */
 static u64 arrival(struct fairwq_pool *pool)
 {
 	u64 now = fairwq_clock();
 	s64 last = atomic64_read(&pool->last_arrival), next;
 
-	/* A number, which orders nothing else. */
+	/* Fully ordered, but only the number counts. No model. */
 	do {
 		next = max_t(s64, now, last + 1);
 	} while (!atomic64_try_cmpxchg(&pool->last_arrival, &last, next));
@@ -54,13 +68,13 @@ static u64 arrival(struct fairwq_pool *pool)
 }
 
 /*
- * When the item was queued, or 0. Reading the clock costs as much as the rest
- * of the call, so into a busy batch only some are measured, by their number on this CPU:
- * mixed, as it may take turns with others.
+ * Return the time of queueing, or 0. Reading the clock costs as much as the rest
+ * of the call, so only some calls into a busy batch read it. A hash of their
+ * number on this CPU chooses them, because calls may alternate between batches.
  */
 static u64 stamp(struct fairwq_batch *batch)
 {
-	/* raw_: if the caller is preempted or interrupted, a call is not counted. */
+	/* raw_, because a call may stay uncounted if it is preempted or interrupted. */
 	unsigned int *calls = raw_cpu_ptr(&fairwq_calls), seq = READ_ONCE(*calls) + 1;
 
 	WRITE_ONCE(*calls, seq);
@@ -73,8 +87,11 @@ static u64 stamp(struct fairwq_batch *batch)
 }
 
 /*
- * Room for one more item than are queued: 1 if there is, else what to return.
- * A work that is pending needs none, and takes none from others meanwhile.
+ * Reserve room for one more item. A pending work needs none, and takes none
+ * from others meanwhile.
+ *
+ * Return: 1 if there is room; else what the queue call must return: 0 if the
+ * work is pending, or -EAGAIN.
  */
 int fairwq_reserve(struct fairwq_batch *batch, const struct fairwq_work *work)
 {
@@ -85,8 +102,8 @@ int fairwq_reserve(struct fairwq_batch *batch, const struct fairwq_work *work)
 	if (!fairwq_unless_pending(work, 1))
 		return 0;
 	/*
-	 * It may be more than that: what was taken is put back, whoever came meanwhile.
-	 * A count, which orders nothing else.
+	 * May be more than max_queued, because a parked item is put back even if
+	 * others came meanwhile. A count, which orders nothing else.
 	 */
 	nr = atomic_read(&batch->nr_queued);
 	do {
@@ -96,13 +113,14 @@ int fairwq_reserve(struct fairwq_batch *batch, const struct fairwq_work *work)
 	return 1;
 }
 
+/* Give back the room of one item. */
 void fairwq_unreserve(struct fairwq_batch *batch)
 {
 	if (batch->max_queued)
 		atomic_dec(&batch->nr_queued);
 }
 
-/* The first push into a batch that nobody watches, or one that is to be looked at. */
+/* Sort an unwatched batch, or one with a marked work; put it into the tree and kick. */
 static void attend(struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;
@@ -117,10 +135,12 @@ static void attend(struct fairwq_batch *batch)
 }
 
 /*
- * A cancel has left word that the work is to be dropped once it arrives; it
- * need not be. It stays where it is on its way to, unless it was disabled: as
- * both are done under the lock, either a disable is seen here, or its cancel
- * sees that it is pending. Returns what fairwq_claim() is to return, or 0.
+ * Revive a work that a cancel has marked and that was not dropped yet. It goes
+ * on to the batch that it was bound for. A disabled work is not revived. The
+ * mark and its removal are both done under the lock. So either this call sees
+ * that the work is disabled, or the cancel that follows sees it pending.
+ *
+ * Return: what fairwq_claim_as() must return; 0: the word has changed, try again.
  */
 static int revive(struct fairwq_work *work, long data)
 {
@@ -136,8 +156,9 @@ static int revive(struct fairwq_work *work, long data)
 	} else if (atomic_long_try_cmpxchg(&work->data, &data,
 					   data & ~FAIRWQ_WORK_CANCELED)) {
 		/*
-		 * Full barrier, as in fairwq_claim_as(): the caller is told that it is
-		 * queued. Pairs with fairwq_start_item(). Model: tests/models/cancel.pml.
+		 * The cmpxchg() is a full barrier, as in fairwq_claim_as(), because
+		 * the caller returns as if it had queued the work. Pairs with
+		 * fairwq_start_item(). Model: tests/models/cancel.pml.
 		 */
 		WRITE_ONCE(batch->nr_canceled, batch->nr_canceled - 1);
 		ret = FAIRWQ_QUEUED;
@@ -147,20 +168,26 @@ static int revive(struct fairwq_work *work, long data)
 }
 
 /*
- * It would pass what waits in the constraint that is wanted now; and it would not wait for
- * a grace period.
+ * Check whether a queue call with the word @wanted may revive a work. A revived
+ * work would overtake what waits in the constraint, or would not wait for the
+ * grace period.
  */
 static bool may_revive(long wanted)
 {
 	return !(wanted & (FAIRWQ_WORK_CONSTRAINED | FAIRWQ_WORK_GRACE));
 }
 
-/* It was claimed while it was being disabled: then it is not queued. */
+/*
+ * Give up a claim, because the work was disabled meanwhile.
+ *
+ * Return: -ECANCELED; FAIRWQ_QUEUED if a cancel has returned true for it.
+ */
 int fairwq_unclaim(struct fairwq_work *work)
 {
 	/*
-	 * Who finds it free sees all that was done with it. Pairs with the cmpxchg() of
-	 * the next queue call. Model: tests/models/disable.pml.
+	 * A CPU that finds the word free sees all stores to the work before that.
+	 * Pairs with the cmpxchg() of the next queue call. Model:
+	 * tests/models/disable.pml.
 	 */
 	long data = atomic_long_xchg(&work->data, 0);
 	struct fairwq_batch *batch = fairwq_work_batch(data);
@@ -168,14 +195,18 @@ int fairwq_unclaim(struct fairwq_work *work)
 
 	if (!(data & FAIRWQ_WORK_CANCELED))
 		return -ECANCELED;
-	/* Or it was, and was cancelled, and somebody was told so. */
+	/* A cancel has marked it and returned true, so it must count as queued. */
 	raw_spin_lock_irqsave(&batch->pool->lock, flags);
 	WRITE_ONCE(batch->nr_canceled, batch->nr_canceled - 1);
 	raw_spin_unlock_irqrestore(&batch->pool->lock, flags);
 	return FAIRWQ_QUEUED;
 }
 
-/* The work is not free, or was not a moment ago. As fairwq_claim_as(). */
+/*
+ * Claim a work that was not free a moment ago.
+ *
+ * Return: as fairwq_claim_as().
+ */
 int fairwq_claim_taken(struct fairwq_work *work, long word)
 {
 	long data = 0;
@@ -183,8 +214,9 @@ int fairwq_claim_taken(struct fairwq_work *work, long word)
 
 	while (!atomic_long_try_cmpxchg(&work->data, &data, word)) {
 		/*
-		 * What the caller has stored, then the word: he may be told 0. Pairs
-		 * with fairwq_start_item(). Model: tests/models/pending.pml.
+		 * The caller's stores, then the load of the word, because the call
+		 * may return 0. Pairs with fairwq_start_item(). Model:
+		 * tests/models/pending.pml.
 		 */
 		smp_mb();
 		data = atomic_long_read(&work->data);
@@ -202,13 +234,17 @@ int fairwq_claim_taken(struct fairwq_work *work, long word)
 	return FAIRWQ_CLAIMED;
 }
 
-/* And bound for @batch, if nothing else is said. */
+/*
+ * Claim @work for @batch, with @flags in its word.
+ *
+ * Return: as fairwq_claim_as().
+ */
 int fairwq_claim(struct fairwq_batch *batch, struct fairwq_work *work, long flags)
 {
 	return fairwq_claim_as(batch, work, (long)batch | FAIRWQ_WORK_PENDING | flags);
 }
 
-/* Push a work that the caller has claimed. */
+/* Push a work that the caller has claimed, and activate the batch if need be. */
 void fairwq_push_claimed(struct fairwq_batch *batch, struct fairwq_work *work)
 {
 	unsigned int canceled;
@@ -226,8 +262,9 @@ void fairwq_push_claimed(struct fairwq_batch *batch, struct fairwq_work *work)
 	if (first)
 		fairwq_test_point(FAIRWQ_POINT_QUEUE_PUSHED, batch);
 	/*
-	 * If @work was dropped, who may free it now does so after that. Pairs with
-	 * drop_canceled_locked(). Model: tests/models/cancel.pml.
+	 * If @work was dropped, its owner may free it when this call returns: the
+	 * sort does not touch it any more. Pairs with drop_canceled_locked().
+	 * Model: tests/models/cancel.pml.
 	 */
 	canceled = fairwq_load_acquire(&batch->nr_canceled);
 	if ((first && !READ_ONCE(batch->watched)) || unlikely(canceled))
@@ -235,9 +272,10 @@ void fairwq_push_claimed(struct fairwq_batch *batch, struct fairwq_work *work)
 }
 
 /*
- * If it was not disposed yet, the grace period after that is still to come, and
- * batch_reap_fn() then sees the count when it closes the batch. The end of
- * a pool may do without a grace period, but has seen the count before: pool->quiet.
+ * Drop a hold on @batch, and have the batch reaped if it was the last one. If
+ * the batch is not disposed yet, batch_reap_fn() will see the count when it
+ * closes the batch, because it runs after a later grace period. The end of a pool
+ * may skip that grace period, but only after it saw the count: pool->quiet.
  */
 void fairwq_unhold(struct fairwq_batch *batch)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What a queue call does: claim the work, reserve room, push. */
+/* Push: what a queue call does. Reserve room, claim the work, push it. */
 #ifndef FAIRWQ_PUSH_H
 #define FAIRWQ_PUSH_H
 
 #include "types.h"
 #include "testing.h"
 
-/* What a queue call returns, and what it does on the way there. */
-#define FAIRWQ_QUEUED	1	/* what a queue call returns */
-#define FAIRWQ_CLAIMED	2	/* and what it does on the way there */
+/* What a claim returns, besides 0 and errors. */
+#define FAIRWQ_QUEUED	1	/* queued; the queue call returns it, too */
+#define FAIRWQ_CLAIMED	2	/* the work is the caller's to push */
 
 int fairwq_refusal_of(struct fairwq_batch *batch);
 int fairwq_claim_taken(struct fairwq_work *work, long word);
@@ -19,7 +19,11 @@ int fairwq_reserve(struct fairwq_batch *batch, const struct fairwq_work *work);
 void fairwq_unreserve(struct fairwq_batch *batch);
 void fairwq_unhold(struct fairwq_batch *batch);
 
-/* 0, or why the batch takes no more items. Under rcu_read_lock(). */
+/*
+ * Check whether the batch takes an item. Under rcu_read_lock().
+ *
+ * Return: 0 if it does, else -ESHUTDOWN.
+ */
 static inline int fairwq_refusal(struct fairwq_batch *batch)
 {
 	if (likely(!fairwq_batch_is_disposed(batch) && !READ_ONCE(batch->pool->draining)))
@@ -28,14 +32,15 @@ static inline int fairwq_refusal(struct fairwq_batch *batch)
 }
 
 /*
- * Return 0 for a work that is pending, else @ret. Not pending is also a work that is
- * disabled: the queue call that has claimed it may still take it back.
+ * Return 0 for a work that is pending, else @ret. A disabled work does not count
+ * as pending, because the queue call that claimed it may still unclaim it.
  */
 static inline int fairwq_unless_pending(const struct fairwq_work *work, int ret)
 {
 	/*
-	 * The caller's stores, then the word, as in fairwq_claim_taken(): the caller may
-	 * be told 0. Pairs with fairwq_start_item(). Model: tests/models/pending.pml.
+	 * The caller's stores, then the load of the word, as in
+	 * fairwq_claim_taken(), because the call may return 0. Pairs with
+	 * fairwq_start_item(). Model: tests/models/pending.pml.
 	 */
 	smp_mb();
 	if (!fairwq_word_pending(atomic_long_read(&work->data)) || READ_ONCE(work->disabled))
@@ -44,13 +49,16 @@ static inline int fairwq_unless_pending(const struct fairwq_work *work, int ret)
 }
 
 /*
- * Make the work pending, with @word, which says so, in it; FAIRWQ_CLAIMED if it
- * was not, and is now the caller's to push. FAIRWQ_QUEUED: it is queued without
- * that. Under rcu_read_lock().
+ * Claim @work: change its word from 0 to @word, in which PENDING is set. Under
+ * rcu_read_lock().
  *
- * Full barrier, also for the caller who is told 0: the stores before the call
- * are seen by the run to come. Pairs with the one in fairwq_start_item().
- * Model: tests/models/pending.pml.
+ * Full barrier, also where the call returns 0: the run to come sees the caller's
+ * stores before the call. Pairs with the one in fairwq_start_item(). Model:
+ * tests/models/pending.pml.
+ *
+ * Return: FAIRWQ_CLAIMED: the caller must push it; FAIRWQ_QUEUED: it counts as
+ * queued, the caller must not push it; 0: it was pending; -ECANCELED: it is
+ * disabled; -EBUSY: a cancel has marked it, and it cannot be revived for @word.
  */
 static inline int fairwq_claim_as(struct fairwq_batch *batch, struct fairwq_work *work,
 				  long word)
@@ -74,9 +82,9 @@ static inline int fairwq_claim_as(struct fairwq_batch *batch, struct fairwq_work
 }
 
 /*
- * A work will be pushed to the batch later: until then it is not drained. The
- * work was accepted now, so it is not refused then. Under rcu_read_lock(), in
- * the section that found that it is not refused; or under the lock, while the
+ * Hold @batch for a work that will be pushed later, or for a cancel, so that it
+ * does not drain. The later push must not be refused. Under rcu_read_lock(), in
+ * the section that saw that the batch takes items; or under the lock, while the
  * batch is not idle.
  *
  * A count, which orders nothing; see fairwq_unhold().

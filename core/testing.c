@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What only tests need: a hook at each test point, and a count of grace periods. */
+/*
+ * Testing: the hook that test points call, and a count of grace periods. Empty
+ * without FAIRWQ_TESTING. The test points are in testing.h. Each other
+ * fairwq_test_*() is in the file that it looks into.
+ */
 #include <linux/export.h>
 
 #include "testing.h"
 
 #ifdef FAIRWQ_TESTING
+/* The hook that each test point calls, or NULL. */
 void (*fairwq_test_hook)(enum fairwq_test_point point, struct fairwq_batch *batch);
 
 void fairwq_test_set_hook(void (*hook)(enum fairwq_test_point point,
@@ -14,7 +19,7 @@ void fairwq_test_set_hook(void (*hook)(enum fairwq_test_point point,
 }
 EXPORT_SYMBOL_GPL(fairwq_test_set_hook);
 
-/* So often the end of a pool has waited for one, or has had a batch wait for one. */
+/* Grace periods that the ends of pools waited for, or had a batch wait for. */
 atomic_t fairwq_test_graces;
 EXPORT_SYMBOL_GPL(fairwq_test_graces);
 #endif

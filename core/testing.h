@@ -1,40 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Where tests can step in; nothing in a build without -DFAIRWQ_TESTING. */
+/* Testing: test points, and what tests may read; empty without -DFAIRWQ_TESTING. */
 #ifndef FAIRWQ_TESTING_H
 #define FAIRWQ_TESTING_H
 
 #include "types.h"
 
 /*
- * Places where a test can step in, to force an interleaving that a race would
- * only hit by chance. Nothing in a build without -DFAIRWQ_TESTING.
+ * Test points: places where a test may step in, to force an interleaving that a
+ * race would hit by chance only. The comment says what is so at that point.
  */
 enum fairwq_test_point {
-	FAIRWQ_POINT_QUEUE_CLAIMED,	/* pending, and perhaps disabled just now */
-	FAIRWQ_POINT_QUEUE_ACCEPTED,	/* not refused, and not yet pushed */
-	FAIRWQ_POINT_QUEUE_REVIVE,	/* cancelled before it was pushed, and wanted again */
-	FAIRWQ_POINT_QUEUE_PUSHED,	/* pushed, and nobody told yet */
-	FAIRWQ_POINT_SORT_STEP,		/* some of a backlog was put into order, no lock */
-	FAIRWQ_POINT_BATCH_WAIT,	/* a flush has seen it in its pool, and has no lock yet */
-	FAIRWQ_POINT_BATCH_EMPTY,	/* seen empty, still marked as watched */
-	FAIRWQ_POINT_DUMP_CHUNK,	/* some items copied out, the lock dropped */
-	FAIRWQ_POINT_DELAY_DELETED,	/* its timer was deleted, and it is pending still */
-	FAIRWQ_POINT_RESCHED,		/* a function has returned, and others may run now */
-	FAIRWQ_POINT_CANCEL_STEP,	/* a cancel of a batch goes on looking */
-	FAIRWQ_POINT_LOOK,		/* a cancel or a flush looks where a work is */
-	FAIRWQ_POINT_ADMITTED,		/* let go by its constraint, and not yet pushed */
-	FAIRWQ_POINT_TAKE_OUT,		/* seen to wait, and the lock not yet taken */
-	FAIRWQ_POINT_LIMITER_ENDED,	/* one less is in flight, under the lock */
-	FAIRWQ_POINT_LIMITER_LEFT,	/* no lock, and perhaps no limiter any more */
-	FAIRWQ_POINT_FLOW_FOUND,	/* open, and not yet marked as used */
-	FAIRWQ_POINT_FLOW_CLOSED,	/* found closed, or not at all */
-	FAIRWQ_POINT_FLOW_MAKING,	/* not there, and not made yet */
-	FAIRWQ_POINT_FLOW_QUEUEING,	/* found, opened or made, and not yet queued to */
-	FAIRWQ_POINT_FLOW_REMOVED,	/* out of the tree, and not yet disposed */
-	FAIRWQ_POINT_FLOWS_SWEEP_CLOSED,/* the next: of flows->shared. Some are closed */
-	FAIRWQ_POINT_FLOWS_SWEEP_WAITED,/* and a grace period has passed */
-	FAIRWQ_POINT_FLOWS_IDLE,	/* the idle time is set, and nothing armed for it */
-	FAIRWQ_POINT_FLOWS_DYING,	/* refuses items, and waits for the rest */
+	FAIRWQ_POINT_QUEUE_CLAIMED,	/* a work is pending, perhaps disabled just now */
+	FAIRWQ_POINT_QUEUE_ACCEPTED,	/* a work is claimed, not yet pushed */
+	FAIRWQ_POINT_QUEUE_REVIVE,	/* a marked work is queued again, no lock yet */
+	FAIRWQ_POINT_QUEUE_PUSHED,	/* the first work is pushed, @watched not yet read */
+	FAIRWQ_POINT_SORT_STEP,		/* some of a backlog is sorted, no lock */
+	FAIRWQ_POINT_BATCH_WAIT,	/* a flush saw the batch in its pool, no lock yet */
+	FAIRWQ_POINT_BATCH_EMPTY,	/* the batch looked empty, @watched is still set */
+	FAIRWQ_POINT_DUMP_CHUNK,	/* some items are copied, the lock is dropped */
+	FAIRWQ_POINT_DELAY_DELETED,	/* a timer is deleted, its work is still pending */
+	FAIRWQ_POINT_RESCHED,		/* a function has returned, others may run now */
+	FAIRWQ_POINT_CANCEL_STEP,	/* a cancel of a batch begins its next step, no lock */
+	FAIRWQ_POINT_LOOK,		/* a cancel or a flush reads where a work is */
+	FAIRWQ_POINT_ADMITTED,		/* a constraint has admitted a work, not yet pushed */
+	FAIRWQ_POINT_TAKE_OUT,		/* a cancel saw a work wait, no lock yet */
+	FAIRWQ_POINT_LIMITER_ENDED,	/* one item less is in flight, under the lock */
+	FAIRWQ_POINT_LIMITER_LEFT,	/* the lock is dropped, the limiter may be gone */
+	FAIRWQ_POINT_FLOW_FOUND,	/* a flow is open, not yet marked as used */
+	FAIRWQ_POINT_FLOW_CLOSED,	/* a call found its flow closed, or no flow */
+	FAIRWQ_POINT_FLOW_MAKING,	/* there is no flow, and none made yet */
+	FAIRWQ_POINT_FLOW_QUEUEING,	/* a flow is found, opened or made, not yet queued to */
+	FAIRWQ_POINT_FLOW_REMOVED,	/* a flow is out of the tree, not yet disposed */
+	/* With flows->shared as the batch: */
+	FAIRWQ_POINT_FLOWS_SWEEP_CLOSED,/* a sweep has closed some flows */
+	FAIRWQ_POINT_FLOWS_SWEEP_WAITED,/* a grace period has passed since */
+	FAIRWQ_POINT_FLOWS_IDLE,	/* the idle time is set, no sweep armed for it yet */
+	FAIRWQ_POINT_FLOWS_DYING,	/* the flows refuse items, and wait for the rest */
 };
 
 #ifdef FAIRWQ_TESTING

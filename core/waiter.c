@@ -2,20 +2,28 @@
 /*
  * Waiters: calls that wait for one work to have run, such as fairwq_work_flush().
  *
- * A waiter names its work until a turn takes that, and the number of the turn from
- * then on, because the function of the work may free it.
+ *   waiter->turn   Waits for                  Next
+ *   -------------  -------------------------  ------------------------------------
+ *   0              the turn of waiter->work   the number of the turn that takes it,
+ *                                             or NO_TURN if a cancel takes it out
+ *   a number       the end of that turn       completed, and off the list
+ *
+ * From the turn on only its number counts, because the function may free the work.
  *
  * Locking: pool->lock.
+ * Invariant: a linked work for which a waiter with turn 0 waits has
+ * FAIRWQ_PLACE_AWAITED set.
+ * Limits: each call but the add walks all waiters of the pool.
  */
 #include <linux/completion.h>
 #include <linux/list.h>
 
 #include "waiter.h"
 
-/* What is over without one. */
+/* Number of no turn: for waiters of a work that will not have one. */
 #define NO_TURN		U64_MAX
 
-/* The work that they wait for has its turn. */
+/* Give the waiters of @work the number of its turn, which is taken now. */
 void fairwq_waiters_take_locked(struct fairwq_pool *pool, const struct fairwq_work *work,
 				u64 turn)
 {
@@ -28,6 +36,7 @@ void fairwq_waiters_take_locked(struct fairwq_pool *pool, const struct fairwq_wo
 			waiter->turn = turn;
 }
 
+/* Add a waiter, for turn number @turn; 0: for the next turn of its work. */
 void fairwq_waiter_add_locked(struct fairwq_pool *pool, struct fairwq_waiter *waiter,
 			      u64 turn)
 {
@@ -37,7 +46,7 @@ void fairwq_waiter_add_locked(struct fairwq_pool *pool, struct fairwq_waiter *wa
 	list_add_tail(&waiter->node, &pool->waiters);
 }
 
-/* The turn is over. */
+/* Complete the waiters for turn number @turn, which has ended. */
 void fairwq_waiters_done_locked(struct fairwq_pool *pool, u64 turn)
 {
 	struct fairwq_waiter *waiter, *next;
@@ -48,11 +57,11 @@ void fairwq_waiters_done_locked(struct fairwq_pool *pool, u64 turn)
 		if (waiter->turn != turn)
 			continue;
 		list_del(&waiter->node);
-		complete(&waiter->done);	/* @waiter is gone from here on */
+		complete(&waiter->done);	/* @waiter may be gone from here on */
 	}
 }
 
-/* A work that waits for its turn will not have it. */
+/* Complete the waiters of @work, which a cancel takes out of the queue. */
 void fairwq_waiters_drop_locked(struct fairwq_pool *pool,
 				const struct fairwq_work *work)
 {

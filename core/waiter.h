@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Waiting for one work to have run. */
+/* Waiters: calls that wait for one work to have run. */
 #ifndef FAIRWQ_WAITER_H
 #define FAIRWQ_WAITER_H
 
