@@ -2,25 +2,39 @@
 /*
  * Waitlists: works that wait in front of their batch, in a serializer or a limiter.
  *
- * A work that is queued through a constraint is pending and CONSTRAINED, and names
- * the batch that it is bound for, until its constraint admits it; then it is pushed
- * as any other.
+ *                 room, none waits                       +--> push to the batch
+ *   queue call --------------------------> admitted -----+
+ *       |                                      ^
+ *       +--> waiting: works and markers -------+ an item in flight ends
+ *                    \--> taken out by a cancel, or started by a streak
  *
- * Serializers and limiters have their works in lists, each under one of the locks
- * below. A queue call claims the work and puts it there under that lock. So a cancel
- * that has the lock finds it there, or not at all. The locks are not in the
- * constraints: a cancel can take one, and find only then whether the work is still in
- * there, and so whether the constraint still exists.
+ * A queue call through a constraint makes its work pending and CONSTRAINED. The
+ * work names its batch in @stamp until it is admitted; then it is pushed as any
+ * other. ops->complete() tells a constraint that a work has run or was cancelled.
  *
- * An admitted work is pushed with interrupts off from then on, by any CPU. So a
- * cancel waits for that push: it is not under the cancel on its own CPU, and is soon
- * over.
+ * Serializers and limiters differ in two things only: the number that may be in
+ * flight, and that a runner may go on with a serializer's items (streak.c). A
+ * marker waits in the list for a flush; it is through when nothing before it is
+ * in the list or in flight.
  *
- * A constraint of a client's own has locks that fairwq does not know, and a cancel may
- * come with one of them held. So it is not waited for: what it keeps back stays there.
+ * Locking: a list is under one of the hashed locks below. A queue call claims the
+ * work and lists it under that lock. So a cancel that holds it finds the work
+ * there, or not at all. The locks are not in the constraints, because a cancel
+ * must take one before it can know whether the constraint still exists.
  *
- * Invariant: under the lock of a constraint, a work that is kept back and LINKED, and
- * names that constraint, is in its list.
+ * The CPU that admits a work keeps interrupts off until it has pushed it. So a
+ * cancel may wait for that push: it runs on another CPU and is soon over.
+ *
+ * A client's own constraint has locks that fairwq does not know, and a cancel may
+ * be called with one of them held. So a cancel that must not sleep leaves a work
+ * there, and one that may sleep waits until the work is admitted.
+ *
+ * Invariant: under the lock of a constraint, a work that is kept back and LINKED,
+ * and names that constraint, is in its list.
+ * Invariant: if something waits, @max items are in flight, or a marker is first
+ * and at least one item is in flight. So an end always comes to admit the next.
+ * Invariant: no CPU touches a serializer or limiter after it has lowered
+ * @in_flight and dropped the lock.
  *
  * Model: tests/models/enter.pml.
  */
@@ -36,9 +50,9 @@
 #define LOCK_BITS	7
 
 /*
- * Of those constraints whose addresses fall together. Nothing of fairwq's is
- * locked under them. @waiters, under the lock: calls that sleep until a work
- * leaves a constraint.
+ * The locks of constraints, by the hash of their address. Under one of them no
+ * other lock of fairwq may be taken. @waiters, under the lock: calls that sleep
+ * until a work leaves a constraint.
  */
 static struct fairwq_constraint_lock {
 	raw_spinlock_t lock ____cacheline_aligned_in_smp;
@@ -61,16 +75,18 @@ raw_spinlock_t *fairwq_constraint_lock(const struct fairwq_constraint *constrain
 }
 
 /*
- * The word of a work that is kept back by @constraint, whose lock is held, or 0. Until
- * that is dropped it is so, and the constraint exists.
+ * Check that @constraint, whose lock is held, keeps @work back. If it does, that
+ * stays so under the lock, and the constraint exists.
+ *
+ * Return: the word of the work, or 0.
  */
 static long kept_word_locked(const struct fairwq_work *work,
 			     const struct fairwq_constraint *constraint)
 {
 	/*
-	 * Load the word, then @constraint: not that of an earlier queueing. Pairs with
-	 * let_go_constrained(), let_go() and fairwq_start_item(). Model:
-	 * tests/models/enter.pml.
+	 * Load the word, then work->constraint, so that it is not that of an
+	 * earlier queueing. Pairs with let_go_constrained(), let_go() and
+	 * fairwq_start_item(). Model: tests/models/enter.pml.
 	 */
 	long data = atomic_long_read_acquire(&work->data);
 
@@ -90,9 +106,9 @@ struct fairwq_kept_waiter {
 
 /*
  * Wake the calls that wait for @work, which has left a constraint of this lock,
- * or for any work that is seen to have left. @work by its address: it may be
- * queued again by now. While no call waits this is one look beside the lock. Otherwise
- * it looks at each call that waits for any work of this lock.
+ * or for a work that is seen to have left. @work is compared by its address,
+ * because it may be queued again by now. This walks all calls that wait under
+ * this lock.
  */
 static void left_locked(struct fairwq_constraint_lock *lock,
 			const struct fairwq_work *work)
@@ -109,13 +125,13 @@ static void left_locked(struct fairwq_constraint_lock *lock,
 		    fairwq_work_is_kept_back(atomic_long_read(&waiter->work->data)))
 			continue;
 		hlist_del(&waiter->node);
-		complete(&waiter->done);	/* @waiter is gone from here on */
+		complete(&waiter->done);	/* @waiter may be gone from here on */
 	}
 }
 
 /*
- * Wake the calls that wait for works that were taken out of @constraint. The
- * works cannot come back before the lock is dropped.
+ * Wake the calls that wait for works that a streak has started from @constraint.
+ * The works cannot come back before the lock is dropped.
  */
 void fairwq_kept_left_locked(const struct fairwq_constraint *constraint)
 {
@@ -123,8 +139,10 @@ void fairwq_kept_left_locked(const struct fairwq_constraint *constraint)
 }
 
 /*
- * Sleep until a work is not kept back any more. @listed: else only if it cannot be
- * taken out. Return: false if that cannot be waited for, or was over at once.
+ * Sleep until a work is not kept back any more. Without @listed, do so only for a
+ * client's own constraint, out of which a cancel cannot take the work.
+ *
+ * Return: false if the call did not sleep.
  */
 bool fairwq_wait_kept(struct fairwq_work *work, bool listed)
 {
@@ -150,13 +168,13 @@ bool fairwq_wait_kept(struct fairwq_work *work, bool listed)
 	return waits;
 }
 
-/* The word of one that is let go. */
+/* Return the word of an admitted work that is bound for @batch. */
 long fairwq_word_admitted(const struct fairwq_batch *batch)
 {
 	return (long)batch | WORD_OWN | FAIRWQ_WORK_GRACE;
 }
 
-/* @work, which waits, may go on: from here on it is the caller's to push. */
+/* Admit @work, which waits: the caller must push it, with interrupts off until then. */
 void fairwq_admit_locked(struct fairwq_work *work)
 {
 	lockdep_assert_held(fairwq_constraint_lock(work->constraint));
@@ -167,7 +185,7 @@ void fairwq_admit_locked(struct fairwq_work *work)
 	left_locked(lock_of(work->constraint), work);
 }
 
-/* From here on it is its caller's. Returns where it was bound for. */
+/* Give a work that was taken out back to its client. Return: the batch it was bound for. */
 static struct fairwq_batch *let_go_constrained(struct fairwq_work *work)
 {
 	struct fairwq_batch *batch = fairwq_kept_batch(work);
@@ -185,10 +203,9 @@ static struct fairwq_batch *let_go_constrained(struct fairwq_work *work)
 }
 
 /*
- * Push what was kept back, and let go. Interrupts have been off since then.
- *
- * That it was CONSTRAINED is over when it is found in the queue, as with a
- * work that has waited for a grace period: link_locked().
+ * Push an admitted work. Interrupts must have been off since it was admitted. The
+ * work stays CONSTRAINED until it is sorted, see link_locked(). So does the GRACE
+ * of a work that has waited for a grace period.
  */
 void fairwq_admit_push(struct fairwq_work *work)
 {
@@ -201,12 +218,13 @@ void fairwq_admit_push(struct fairwq_work *work)
 	rcu_read_unlock();
 }
 
-/* A work of it has run, or was cancelled. No lock is held. */
+/* Tell @constraint that a work of it has run, or was cancelled. No lock must be held. */
 void fairwq_complete(struct fairwq_constraint *constraint)
 {
 	constraint->ops->complete(constraint);
 }
 
+/* Check whether one more item may be in flight. */
 static bool listed_room_locked(const struct fairwq_constraint *constraint)
 {
 	lockdep_assert_held(fairwq_constraint_lock(constraint));
@@ -214,6 +232,7 @@ static bool listed_room_locked(const struct fairwq_constraint *constraint)
 	return constraint->in_flight < constraint->max;
 }
 
+/* Admit @work at once if there is room and none waits; else list it. Return: true if admitted. */
 bool fairwq_listed_admit(struct fairwq_constraint *constraint, struct fairwq_work *work)
 {
 	unsigned int prio = BIT(fairwq_kept_batch(work)->prio);
@@ -230,6 +249,7 @@ bool fairwq_listed_admit(struct fairwq_constraint *constraint, struct fairwq_wor
 	return false;
 }
 
+/* Take @work out of the list. */
 void fairwq_listed_remove(struct fairwq_constraint *constraint, struct fairwq_work *work)
 {
 	lockdep_assert_held(fairwq_constraint_lock(constraint));
@@ -238,8 +258,10 @@ void fairwq_listed_remove(struct fairwq_constraint *constraint, struct fairwq_wo
 }
 
 /*
- * All that was in flight has ended. Return the first work that waits, and stays there, or
- * NULL. Markers in front of it go to @go.
+ * Move the markers in front of the first work to @go. Nothing is in flight but
+ * the item of the caller, which has ended.
+ *
+ * Return: the first work, which stays in the list; or NULL.
  */
 struct fairwq_work *fairwq_constraint_first_locked(struct fairwq_constraint *constraint,
 						   struct list_head *go)
@@ -257,8 +279,8 @@ struct fairwq_work *fairwq_constraint_first_locked(struct fairwq_constraint *con
 }
 
 /*
- * One that was in flight has ended. What may go on now goes to @go: works, and markers that
- * are through. The constraint may be gone when the lock is dropped.
+ * Count an item as ended, and move all that may go on now to @go: works, and
+ * markers that are through. The constraint may be gone when the lock is dropped.
  */
 void fairwq_constraint_next_locked(struct fairwq_constraint *constraint, struct list_head *go)
 {
@@ -282,7 +304,10 @@ void fairwq_constraint_next_locked(struct fairwq_constraint *constraint, struct 
 	}
 }
 
-/* Push the works, and wake the calls that wait at the markers. Interrupts have been off. */
+/*
+ * Push the works on @go, and wake the calls that wait at its markers. Interrupts
+ * must have been off since the works were admitted.
+ */
 void fairwq_constraint_go(struct list_head *go)
 {
 	struct fairwq_work *work, *next;
@@ -296,13 +321,14 @@ void fairwq_constraint_go(struct list_head *go)
 	}
 }
 
+/* Count an item as ended, and push the works that may go on. */
 void fairwq_listed_complete(struct fairwq_constraint *constraint)
 {
 	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
 	unsigned long flags;
 	LIST_HEAD(go);
 
-	local_irq_save(flags);	/* until all is pushed, see above */
+	local_irq_save(flags);	/* until all is pushed, see the head */
 	raw_spin_lock(lock);
 	fairwq_constraint_next_locked(constraint, &go);
 	raw_spin_unlock(lock);
@@ -311,7 +337,7 @@ void fairwq_listed_complete(struct fairwq_constraint *constraint)
 	local_irq_restore(flags);
 }
 
-/* Until all that is queued now has ended. Returns whether there was anything. */
+/* Wait until all items that are queued now have ended. Return: false if there were none. */
 bool fairwq_constraint_wait(struct fairwq_constraint *constraint)
 {
 	struct fairwq_marker marker = { .entry.place = FAIRWQ_PLACE_BARRIER };
@@ -333,12 +359,15 @@ bool fairwq_constraint_wait(struct fairwq_constraint *constraint)
 }
 
 /*
- * A work that is kept back, with @data in the word. As fairwq_try_cancel(); FAIRWQ_AGAIN:
- * it is on its way in or out, on a CPU that has interrupts off.
+ * Try once to cancel a work that is kept back, with @data in its word. @wait: the
+ * caller can wait for a client's own constraint.
+ *
+ * Return: as fairwq_try_cancel(). FAIRWQ_AGAIN: the work is on its way in or out,
+ * on a CPU that has interrupts off; or, with @wait, in a client's own constraint.
  */
 int fairwq_cancel_constrained(struct fairwq_work *work, long data, bool wait)
 {
-	/* A hint: looked at again, under the lock that it says. */
+	/* A hint, checked again under the lock that it chooses. */
 	struct fairwq_constraint *constraint = READ_ONCE(work->constraint);
 	struct fairwq_batch *batch = NULL;
 	unsigned long flags;

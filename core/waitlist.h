@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What waits in front of its batch, for a serializer or a limiter. */
+/* Waitlists: works that wait in front of their batch, in a serializer or a limiter. */
 #ifndef FAIRWQ_WAITLIST_H
 #define FAIRWQ_WAITLIST_H
 
 #include "types.h"
 
-/* The word of a work that is kept back, by a client's own constraint. */
+/* The word of a work that a client's own constraint keeps back. */
 #define WORD_OWN	(FAIRWQ_WORK_PENDING | FAIRWQ_WORK_CONSTRAINED)
-/* And by a serializer or limiter. */
+/* The word of a work that a serializer or limiter keeps back. */
 #define WORD_LISTED	(WORD_OWN | FAIRWQ_WORK_LINKED)
 
 raw_spinlock_t *fairwq_constraint_lock(const struct fairwq_constraint *constraint)
@@ -22,7 +22,7 @@ bool fairwq_wait_kept(struct fairwq_work *work, bool listed);
 void fairwq_complete(struct fairwq_constraint *constraint);
 int fairwq_cancel_constrained(struct fairwq_work *work, long data, bool wait);
 
-/* What came of an attempt to cancel: somebody has it in his hands for a moment. */
+/* Cancel attempt failed: the work is in motion, or the caller can wait for it. Retry. */
 #define FAIRWQ_AGAIN	(-EAGAIN)
 long fairwq_word_admitted(const struct fairwq_batch *batch);
 bool fairwq_listed_admit(struct fairwq_constraint *constraint, struct fairwq_work *work);
