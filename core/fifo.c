@@ -11,13 +11,13 @@
  * when the oldest was found. After each change fairwq_batch_update_locked()
  * decides whether the batch is in the tree, and whether it is watched.
  *
- * A barrier waits in the FIFO. When it reaches the head, new turns get the other
- * color, and the flush waits for the turns of the old color.
+ * A barrier waits in the FIFO. When it reaches the head, new turns get the
+ * other color, and the flush waits for the turns of the old color.
  *
- * Locking: pool->lock. Only @incoming is shared with code that does not hold it.
+ * Locking: pool->lock. Only @incoming is shared with code that lacks it.
  * Invariants: see struct fairwq_batch in types.h.
- * Limits: before a turn, SORT_STEPS holds of the lock sort SORT_STEP items each.
- * A cancel or a flush sorts all items in one hold.
+ * Limits: before a turn, SORT_STEPS holds of the lock sort SORT_STEP items
+ * each. A cancel or a flush sorts all items in one hold.
  *
  * Models: tests/models/queue.pml, cancel.pml.
  */
@@ -56,8 +56,8 @@ static bool drop_canceled_locked(struct fairwq_batch *batch,
 	if (batch->max_queued)
 		atomic_dec(&batch->nr_queued);
 	/*
-	 * From here on the client owns the work. Pairs with the cmpxchg() of the
-	 * next queue call. Model: tests/models/cancel.pml.
+	 * From here on the client owns the work. Pairs with the cmpxchg() of
+	 * the next queue call. Model: tests/models/cancel.pml.
 	 */
 	atomic_long_set_release(&work->data, 0);
 	/*
@@ -392,9 +392,9 @@ void fairwq_batch_take_locked(struct fairwq_batch *batch, struct fairwq_turn *tu
 }
 
 /*
- * Give @batch a turn for a work that waits in a constraint and was never pushed.
- * If the batch is not in the tree, it joins for the charge as if the work was
- * queued now, and leaves again.
+ * Give @batch a turn for a work that waits in a constraint and was never
+ * pushed. If the batch is not in the tree, it joins for the charge as if the
+ * work was queued now, and leaves again.
  */
 void fairwq_batch_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_turn *turn,
 				      struct fairwq_work *work)

@@ -3,12 +3,13 @@
  * Push: what a queue call does, without a lock as long as the batch is watched.
  *
  *   refusal --> reserve --> claim --> push --+--> done
- *                 |           |             +--> activate: sort, tree, kick
+ *                 |           |              +--> activate: sort, tree, kick
  *                 |           +--> unclaim, if the work is disabled
  *                 +--> -EAGAIN, if max_queued items are queued
  *
  * The push that finds batch->incoming empty and the batch unwatched activates
- * the batch under the pool's lock. So does a push that sees a canceled work.
+ * the batch under the pool's lock. So does a push that sees that a cancel has
+ * marked a work of the batch.
  *
  * A claimed work belongs to its queue call until it is pushed. A cancel that
  * comes meanwhile marks it CANCELED. The next sort drops it, unless another
@@ -68,9 +69,10 @@ static u64 arrival(struct fairwq_pool *pool)
 }
 
 /*
- * Return the time of queueing, or 0. Reading the clock costs as much as the rest
- * of the call, so only some calls into a busy batch read it. A hash of their
- * number on this CPU chooses them, because calls may alternate between batches.
+ * Return the time of queueing, or 0. Reading the clock costs as much as the
+ * rest of the call, so only some calls into a busy batch read it. A hash of
+ * their number on this CPU chooses them, because calls may alternate between
+ * batches.
  */
 static u64 stamp(struct fairwq_batch *batch)
 {
@@ -102,8 +104,8 @@ int fairwq_reserve(struct fairwq_batch *batch, const struct fairwq_work *work)
 	if (!fairwq_unless_pending(work, 1))
 		return 0;
 	/*
-	 * May be more than max_queued, because a parked item is put back even if
-	 * others came meanwhile. A count, which orders nothing else.
+	 * May be more than max_queued, because a parked item is put back even
+	 * if others came meanwhile. A count, which orders nothing else.
 	 */
 	nr = atomic_read(&batch->nr_queued);
 	do {
@@ -140,7 +142,8 @@ static void attend(struct fairwq_batch *batch)
  * mark and its removal are both done under the lock. So either this call sees
  * that the work is disabled, or the cancel that follows sees it pending.
  *
- * Return: what fairwq_claim_as() must return; 0: the word has changed, try again.
+ * Return: what fairwq_claim_as() must return; 0: the word has changed, try
+ * again.
  */
 static int revive(struct fairwq_work *work, long data)
 {
@@ -156,9 +159,10 @@ static int revive(struct fairwq_work *work, long data)
 	} else if (atomic_long_try_cmpxchg(&work->data, &data,
 					   data & ~FAIRWQ_WORK_CANCELED)) {
 		/*
-		 * The cmpxchg() is a full barrier, as in fairwq_claim_as(), because
-		 * the caller returns as if it had queued the work. Pairs with
-		 * fairwq_start_item(). Model: tests/models/cancel.pml.
+		 * The cmpxchg() is a full barrier, as in fairwq_claim_as(),
+		 * because the caller returns as if it had queued the work.
+		 * Pairs with fairwq_start_item(). Model:
+		 * tests/models/cancel.pml.
 		 */
 		WRITE_ONCE(batch->nr_canceled, batch->nr_canceled - 1);
 		ret = FAIRWQ_QUEUED;
@@ -185,8 +189,8 @@ static bool may_revive(long wanted)
 int fairwq_unclaim(struct fairwq_work *work)
 {
 	/*
-	 * A CPU that finds the word free sees all stores to the work before that.
-	 * Pairs with the cmpxchg() of the next queue call. Model:
+	 * A CPU that finds the word free sees all stores to the work before
+	 * that. Pairs with the cmpxchg() of the next queue call. Model:
 	 * tests/models/disable.pml.
 	 */
 	long data = atomic_long_xchg(&work->data, 0);
@@ -214,8 +218,8 @@ int fairwq_claim_taken(struct fairwq_work *work, long word)
 
 	while (!atomic_long_try_cmpxchg(&work->data, &data, word)) {
 		/*
-		 * The caller's stores, then the load of the word, because the call
-		 * may return 0. Pairs with fairwq_start_item(). Model:
+		 * The caller's stores, then the load of the word, because the
+		 * call may return 0. Pairs with fairwq_start_item(). Model:
 		 * tests/models/pending.pml.
 		 */
 		smp_mb();
@@ -255,15 +259,16 @@ void fairwq_push_claimed(struct fairwq_batch *batch, struct fairwq_work *work)
 	trace_fairwq_queue(batch, work);
 	/*
 	 * Full barrier between the push and the loads. Pairs with those in
-	 * batch_idle_locked() and cancel_unlinked_locked().
-	 * After it @work may be gone. Models: tests/models/queue.pml, cancel.pml.
+	 * batch_idle_locked() and cancel_unlinked_locked(). After it @work may
+	 * be gone. Models: tests/models/queue.pml, cancel.pml.
 	 */
 	first = llist_add(&work->llnode, &batch->incoming);
 	if (first)
 		fairwq_test_point(FAIRWQ_POINT_QUEUE_PUSHED, batch);
 	/*
-	 * If @work was dropped, its owner may free it when this call returns: the
-	 * sort does not touch it any more. Pairs with drop_canceled_locked().
+	 * If @work was dropped, its owner may free it when this call returns:
+	 * the sort does not touch it any more. Pairs with
+	 * drop_canceled_locked().
 	 * Model: tests/models/cancel.pml.
 	 */
 	canceled = fairwq_load_acquire(&batch->nr_canceled);
@@ -274,8 +279,9 @@ void fairwq_push_claimed(struct fairwq_batch *batch, struct fairwq_work *work)
 /*
  * Drop a hold on @batch, and have the batch reaped if it was the last one. If
  * the batch is not disposed yet, batch_reap_fn() will see the count when it
- * closes the batch, because it runs after a later grace period. The end of a pool
- * may skip that grace period, but only after it saw the count: pool->quiet.
+ * closes the batch, because it runs after a later grace period. The end of a
+ * pool may skip that grace period, but only after it saw the count:
+ * pool->quiet.
  */
 void fairwq_unhold(struct fairwq_batch *batch)
 {

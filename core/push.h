@@ -32,8 +32,9 @@ static inline int fairwq_refusal(struct fairwq_batch *batch)
 }
 
 /*
- * Return 0 for a work that is pending, else @ret. A disabled work does not count
- * as pending, because the queue call that claimed it may still unclaim it.
+ * Return 0 for a work that is pending, else @ret. A disabled work does not
+ * count as pending, because the queue call that claimed it may still unclaim
+ * it.
  */
 static inline int fairwq_unless_pending(const struct fairwq_work *work, int ret)
 {
@@ -52,9 +53,9 @@ static inline int fairwq_unless_pending(const struct fairwq_work *work, int ret)
  * Claim @work: change its word from 0 to @word, in which PENDING is set. Under
  * rcu_read_lock().
  *
- * Full barrier, also where the call returns 0: the run to come sees the caller's
- * stores before the call. Pairs with the one in fairwq_start_item(). Model:
- * tests/models/pending.pml.
+ * Full barrier, also where the call returns 0: the run to come sees the
+ * caller's stores before the call. Pairs with the one in fairwq_start_item().
+ * Model: tests/models/pending.pml.
  *
  * Return: FAIRWQ_CLAIMED: the caller must push it; FAIRWQ_QUEUED: it counts as
  * queued, the caller must not push it; 0: it was pending; -ECANCELED: it is

@@ -50,40 +50,40 @@
  * the flags below and a batch, which is aligned to more than these bits. While
  * a constraint keeps the work back the word has no batch: @stamp has it.
  *
- * State     Word     Where the work is     What changes the word   A cancel
- * --------  -------  --------------------  ----------------------  ---------------
- * idle      0        nowhere               a queue call claims it  returns false
- * claimed   B P      a queue call has it   that call; a cancel     marks it, or
- *                                          marks it                waits
- * marked    B P X    as claimed, or in     sort drops it; a queue  returns false,
- *                    batch->incoming       call revives it         or waits
- * pushed    B P      batch->incoming or    sort                    sorts it first
- *                    batch->unsorted
- * FIFO      B P L    batch->sorted, then   pool->lock              takes it out
- *                    batch->fifo
- * parked    B P L    runner->parked        pool->lock              takes it out
- * dropped   B P L    list of a             pool->lock              takes it out
- *                    fairwq_batch_cancel()
- * listed    P L C    waits in a serializer lock of the constraint  takes it out
- *                    or limiter
- * own       P C      waits in a            lock of the constraint  returns false,
- *                    constraint of the     (fairwq_constraint_     or waits
- *                    client's own          admit())
- * admitted  B P C G  about to be pushed,   sort                    tries again
- *                    or pushed
- * delayed   B P D    its timer is set,     a cancel; sort          deletes the
- *                    or it is pushed                               timer, or tries
- *                                                                  again
- * grace     B P G    RCU has it, or it is  sort                    returns false,
- *                    pushed                                        or waits
- * running   0        runner->current_work  as idle: it may be      returns false,
- *                                          queued again            or waits
+ * State    Word    Where the work is     What changes the word   A cancel
+ * -------- ------- --------------------  ----------------------  --------------
+ * idle     0       nowhere               a queue call claims it  returns false
+ * claimed  B P     a queue call has it   that call; a cancel     marks it, or
+ *                                        marks it                waits
+ * marked   B P X   as claimed, or in     sort drops it; a queue  returns false,
+ *                  batch->incoming       call revives it         or waits
+ * pushed   B P     batch->incoming or    sort                    sorts it first
+ *                  batch->unsorted
+ * FIFO     B P L   batch->sorted, then   pool->lock              takes it out
+ *                  batch->fifo
+ * parked   B P L   runner->parked        pool->lock              takes it out
+ * dropped  B P L   list of a             pool->lock              takes it out
+ *                  fairwq_batch_cancel()
+ * listed   P L C   waits in a serializer lock of the constraint  takes it out
+ *                  or limiter
+ * own      P C     waits in a            lock of the constraint  returns false,
+ *                  constraint of the     (fairwq_constraint_     or waits
+ *                  client's own          admit())
+ * admitted B P C G about to be pushed,   sort                    tries again
+ *                  or pushed
+ * delayed  B P D   its timer is set,     a cancel; sort          deletes the
+ *                  or it is pushed                               timer, or
+ *                                                                tries again
+ * grace    B P G   RCU has it, or it is  sort                    returns false,
+ *                  pushed                                        or waits
+ * running  0       runner->current_work  as idle: it may be      returns false,
+ *                                        queued again            or waits
  *
- * B: the batch. P: PENDING, L: LINKED, X: CANCELED, D: DELAYED, G: GRACE,
- * C: CONSTRAINED. "Sort" holds pool->lock. It turns every pushed work into FIFO,
+ * B: the batch, P: PENDING, L: LINKED, X: CANCELED, D: DELAYED, G: GRACE,
+ * C: CONSTRAINED. "Sort" holds pool->lock. It turns a pushed work into FIFO,
  * but a marked one into idle. A runner starts a FIFO work under pool->lock, and
  * in a streak a listed one under the lock of the constraint.
- * "Or waits": fairwq_work_cancel() does not wait; fairwq_work_cancel_sync() does.
+ * "Or waits" is fairwq_work_cancel_sync(); fairwq_work_cancel() does not wait.
  * "Tries again" is soon over, because the CPU that pushes has interrupts off.
  * A cancel sorts before it looks, so it takes out what was already pushed.
  */
@@ -335,8 +335,8 @@ struct fairwq_batch {
 	 */
 	bool watched;
 	/*
-	 * p: number of works that were cancelled on their way into @incoming. If
-	 * it is not 0, each push must sort. Read as @watched is; see
+	 * p: number of works that were cancelled on their way into @incoming.
+	 * If it is not 0, each push must sort. Read as @watched is; see
 	 * cancel_unlinked_locked().
 	 */
 	unsigned int nr_canceled;
@@ -400,8 +400,8 @@ static inline bool fairwq_word_pending(long data)
 }
 
 /*
- * Return the batch of a pending work with @data in its word. A work that is kept
- * back has none there: see fairwq_kept_batch().
+ * Return the batch of a pending work with @data in its word. A work that is
+ * kept back has none there: see fairwq_kept_batch().
  */
 static inline struct fairwq_batch *fairwq_work_batch(long data)
 {
@@ -409,9 +409,9 @@ static inline struct fairwq_batch *fairwq_work_batch(long data)
 }
 
 /*
- * Check whether a work is in a constraint, or on its way there. An admitted work
- * is not, though CONSTRAINED until it is sorted, which may last as long as its
- * batch is not served. A call that looks for it must look in the batch.
+ * Check whether a work is in a constraint, or on its way there. An admitted
+ * work is not, though CONSTRAINED until it is sorted, which may last as long as
+ * its batch is not served. A call that looks for it must look in the batch.
  */
 static inline bool fairwq_work_is_kept_back(long data)
 {

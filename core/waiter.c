@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Waiters: calls that wait for one work to have run, such as fairwq_work_flush().
+ * Waiters: calls that wait for one work to run, such as fairwq_work_flush().
  *
- *   waiter->turn   Waits for                  Next
- *   -------------  -------------------------  ------------------------------------
- *   0              the turn of waiter->work   the number of the turn that takes it,
- *                                             or NO_TURN if a cancel takes it out
- *   a number       the end of that turn       completed, and off the list
+ *   waiter->turn  Waits for                 Next
+ *   ------------  ------------------------  ----------------------------------
+ *   0             the turn of waiter->work  the number of that turn; NO_TURN
+ *                                           if a cancel takes the work out
+ *   a number      the end of that turn      completed, and off the list
  *
- * From the turn on only its number counts, because the function may free the work.
+ * Once the work has its turn, only the number counts, because the function may
+ * free the work.
  *
  * Locking: pool->lock.
  * Invariant: a linked work for which a waiter with turn 0 waits has

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Waitlists: works that wait in front of their batch, in a serializer or a limiter.
+ * Waitlists: works that wait in a serializer or limiter, in front of a batch.
  *
  *                 room, none waits                       +--> push to the batch
  *   queue call --------------------------> admitted -----+
@@ -10,27 +10,28 @@
  *
  * A queue call through a constraint makes its work pending and CONSTRAINED. The
  * work names its batch in @stamp until it is admitted; then it is pushed as any
- * other. ops->complete() tells a constraint that a work has run or was cancelled.
+ * other. ops->complete() tells a constraint that a work has run or was
+ * cancelled.
  *
  * Serializers and limiters differ in two things only: the number that may be in
  * flight, and that a runner may go on with a serializer's items (streak.c). A
  * marker waits in the list for a flush; it is through when nothing before it is
  * in the list or in flight.
  *
- * Locking: a list is under one of the hashed locks below. A queue call claims the
- * work and lists it under that lock. So a cancel that holds it finds the work
- * there, or not at all. The locks are not in the constraints, because a cancel
- * must take one before it can know whether the constraint still exists.
+ * Locking: a list is under one of the hashed locks below. A queue call claims
+ * the work and lists it under that lock. So a cancel that holds it finds the
+ * work there, or not at all. The locks are not in the constraints, because a
+ * cancel must take one before it can know whether the constraint still exists.
  *
  * The CPU that admits a work keeps interrupts off until it has pushed it. So a
  * cancel may wait for that push: it runs on another CPU and is soon over.
  *
- * A client's own constraint has locks that fairwq does not know, and a cancel may
- * be called with one of them held. So a cancel that must not sleep leaves a work
- * there, and one that may sleep waits until the work is admitted.
+ * A client's own constraint has locks that fairwq does not know, and a cancel
+ * may be called with one of them held. So a cancel that must not sleep leaves a
+ * work there, and one that may sleep waits until the work is admitted.
  *
- * Invariant: under the lock of a constraint, a work that is kept back and LINKED,
- * and names that constraint, is in its list.
+ * Invariant: under the lock of a constraint, a work that is kept back and
+ * LINKED, and names that constraint, is in its list.
  * Invariant: if something waits, @max items are in flight, or a marker is first
  * and at least one item is in flight. So an end always comes to admit the next.
  * Invariant: no CPU touches a serializer or limiter after it has lowered
@@ -75,8 +76,8 @@ raw_spinlock_t *fairwq_constraint_lock(const struct fairwq_constraint *constrain
 }
 
 /*
- * Check that @constraint, whose lock is held, keeps @work back. If it does, that
- * stays so under the lock, and the constraint exists.
+ * Check that @constraint, whose lock is held, keeps @work back. If it does,
+ * that stays so under the lock, and the constraint exists.
  *
  * Return: the word of the work, or 0.
  */
@@ -130,8 +131,8 @@ static void left_locked(struct fairwq_constraint_lock *lock,
 }
 
 /*
- * Wake the calls that wait for works that a streak has started from @constraint.
- * The works cannot come back before the lock is dropped.
+ * Wake the calls that wait for works that a streak has started from
+ * @constraint. The works cannot come back before the lock is dropped.
  */
 void fairwq_kept_left_locked(const struct fairwq_constraint *constraint)
 {
@@ -139,8 +140,8 @@ void fairwq_kept_left_locked(const struct fairwq_constraint *constraint)
 }
 
 /*
- * Sleep until a work is not kept back any more. Without @listed, do so only for a
- * client's own constraint, out of which a cancel cannot take the work.
+ * Sleep until a work is not kept back any more. Without @listed, do so only for
+ * a client's own constraint, out of which a cancel cannot take the work.
  *
  * Return: false if the call did not sleep.
  */
@@ -203,9 +204,9 @@ static struct fairwq_batch *let_go_constrained(struct fairwq_work *work)
 }
 
 /*
- * Push an admitted work. Interrupts must have been off since it was admitted. The
- * work stays CONSTRAINED until it is sorted, see link_locked(). So does the GRACE
- * of a work that has waited for a grace period.
+ * Push an admitted work. Interrupts must have been off since it was admitted.
+ * The work stays CONSTRAINED until it is sorted, see link_locked(). So does the
+ * GRACE of a work that has waited for a grace period.
  */
 void fairwq_admit_push(struct fairwq_work *work)
 {
@@ -232,7 +233,7 @@ static bool listed_room_locked(const struct fairwq_constraint *constraint)
 	return constraint->in_flight < constraint->max;
 }
 
-/* Admit @work at once if there is room and none waits; else list it. Return: true if admitted. */
+/* Admit @work if there is room and none waits, else list it. Return: true if admitted. */
 bool fairwq_listed_admit(struct fairwq_constraint *constraint, struct fairwq_work *work)
 {
 	unsigned int prio = BIT(fairwq_kept_batch(work)->prio);
@@ -280,7 +281,8 @@ struct fairwq_work *fairwq_constraint_first_locked(struct fairwq_constraint *con
 
 /*
  * Count an item as ended, and move all that may go on now to @go: works, and
- * markers that are through. The constraint may be gone when the lock is dropped.
+ * markers that are through. The constraint may be gone when the lock is
+ * dropped.
  */
 void fairwq_constraint_next_locked(struct fairwq_constraint *constraint, struct list_head *go)
 {
@@ -305,8 +307,8 @@ void fairwq_constraint_next_locked(struct fairwq_constraint *constraint, struct 
 }
 
 /*
- * Push the works on @go, and wake the calls that wait at its markers. Interrupts
- * must have been off since the works were admitted.
+ * Push the works on @go, and wake the calls that wait at its markers.
+ * Interrupts must have been off since the works were admitted.
  */
 void fairwq_constraint_go(struct list_head *go)
 {
@@ -359,11 +361,12 @@ bool fairwq_constraint_wait(struct fairwq_constraint *constraint)
 }
 
 /*
- * Try once to cancel a work that is kept back, with @data in its word. @wait: the
- * caller can wait for a client's own constraint.
+ * Try once to cancel a work that is kept back, with @data in its word. @wait:
+ * the caller can wait for a client's own constraint.
  *
- * Return: as fairwq_try_cancel(). FAIRWQ_AGAIN: the work is on its way in or out,
- * on a CPU that has interrupts off; or, with @wait, in a client's own constraint.
+ * Return: as fairwq_try_cancel(). FAIRWQ_AGAIN: the work is on its way in or
+ * out, on a CPU that has interrupts off; or, with @wait, in a client's own
+ * constraint.
  */
 int fairwq_cancel_constrained(struct fairwq_work *work, long data, bool wait)
 {

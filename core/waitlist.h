@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Waitlists: works that wait in front of their batch, in a serializer or a limiter. */
+/* Waitlists: works that wait in a serializer or limiter, in front of a batch. */
 #ifndef FAIRWQ_WAITLIST_H
 #define FAIRWQ_WAITLIST_H
 
