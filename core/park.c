@@ -97,7 +97,7 @@ bool fairwq_park_locked(struct fairwq_runner *runner, struct fairwq_batch *batch
 	bool parked;
 
 	lockdep_assert_held(&runner->pool->lock);
-	/* In one section: the other runner may go with its pool, and is not found any more. */
+	/* One section, because @other may be freed with its pool a grace period later. */
 	rcu_read_lock();
 	other = runs_at(work);
 	parked = other && park_at(other, batch, work);

@@ -74,7 +74,7 @@ static void run_item(struct fairwq_runner *runner, struct fairwq_work *work,
 	if (unlikely(footing->self->nvcsw != switches))
 		turn->slept = true;
 	trace_fairwq_end(turn, work);
-	/* A hint: it is looked at again when the next one starts. */
+	/* A hint: @wanted is looked at again when the next item starts. */
 	if (unlikely(READ_ONCE(runner->wanted)))
 		fairwq_end_current(runner);
 	/* Between short items one of these a tick is enough, if nothing asks for more. */
@@ -156,7 +156,7 @@ static bool is_one_too_many_locked(const struct fairwq_runner *runner)
 	return runner->turn.quick && fairwq_is_soon_free_locked(runner->pool);
 }
 
-/* By items that were timed, else by a coarse clock. */
+/* Check whether the quantum is used up: by timed items, else by a coarse clock. */
 static bool time_is_up(const struct fairwq_runner *runner, unsigned long until)
 {
 	return unlikely(runner->now - runner->began > FAIRWQ_RUNNER_QUANTUM_NS ||

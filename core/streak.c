@@ -188,7 +188,7 @@ static bool streak_is_alone(const struct fairwq_runner *runner)
 	return (!READ_ONCE(pool->nr_eligible) && list_empty(&pool->sorting));
 }
 
-/* Does the runner go on with @work, which is bound for @batch? */
+/* Check whether the runner goes on with @work, which is bound for @batch. */
 static bool streak_goes_on_locked(struct fairwq_runner *runner,
 				  struct fairwq_constraint *constraint,
 				  const struct fairwq_work *work,

@@ -53,7 +53,7 @@ static inline void fairwq_start_item(struct fairwq_runner *runner, struct fairwq
 	atomic_long_xchg(&work->data, 0);
 }
 
-/* It is over: what is parked until then is put back. */
+/* End the runner's item, and put back what was parked until then. */
 static inline void fairwq_end_current(struct fairwq_runner *runner)
 {
 	/*
