@@ -1,34 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Constraints: what may keep a work back before it gets into its batch.
+ * Constraints: queueing through an object that may keep a work back.
  *
- * A work that is queued through a constraint is pending and CONSTRAINED, and
- * names the batch that it is bound for, until its constraint lets it go; then
- * it is pushed as any other. The pool knows nothing of constraints but that one
- * is to be told when a turn has ended, or a work was cancelled.
+ * A queue call claims the work and asks the constraint, which admits the work
+ * at once or keeps it back. See core/waitlist.c for the lists, locks and
+ * cancels.
  *
- * Serializers and limiters have their works in lists, each under one of the locks
- * below. A queue call claims the work and puts it there under that lock. So a cancel
- * that has the lock finds it there, or not at all. The locks are not in the constraints:
- * a cancel can take one, and find only then whether the work is still in there, and so
- * whether the constraint still exists.
+ * A constraint is only told when a turn of it has ended, or a work of it was
+ * cancelled: fairwq_complete().
  *
- * What is let go is pushed with interrupts off from then on, whatever CPU does that. So
- * a cancel waits for it: what it waits for is not under it on its own CPU, and is soon over.
- *
- * A constraint of a client's own has whatever locks it likes, and a cancel may come with
- * one of them held. So it is not waited for: what it keeps back stays there.
- *
- * Serializers and limiters are the same but for how many may be in flight, and that a
- * runner may go on with the items of a serializer: streak.c.
- *
- * Invariant: under the lock of a constraint, what is kept back and LINKED, and names that
- * constraint, is in its list.
- * Invariant: if something waits, @max are in flight, or a marker is the first that waits and
- * at least one is in flight. So there is always an end that lets the next one go.
- * Invariant: nothing touches a serializer or limiter after it has lowered @in_flight, and
- * dropped the lock.
- *
+ * Locking: interrupts are off from the claim until the work is kept back or
+ * pushed. No lock of fairwq is held when a driver's own constraint is asked.
  * Model: tests/models/enter.pml.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -41,28 +23,22 @@
 #include "core/waitlist.h"
 #include "doors.h"
 
-/* ---- waiting until a work is let go ------------------------------------ */
+/* ---- setting up ------------------------------------------------------- */
 
-/* ---- in and out ------------------------------------------------------- */
-
-void fairwq_constraint_admit(struct fairwq_work *work)
+/* Set up a constraint; fairwq_constraint_init() has the description. */
+void __fairwq_constraint_init(struct fairwq_constraint *constraint,
+			      const struct fairwq_constraint_ops *ops,
+			      const char *name, struct lock_class_key *key)
 {
-	raw_spinlock_t *lock;
-	unsigned long flags;
-
-	if (WARN_ON_ONCE(!work || !work->constraint))
+	if (WARN_ON_ONCE(!constraint || !ops))
 		return;
-	local_irq_save(flags);
-	lock = fairwq_constraint_lock(work->constraint);
-	raw_spin_lock(lock);
-	fairwq_admit_locked(work);
-	raw_spin_unlock(lock);
-	fairwq_admit_push(work);
-	local_irq_restore(flags);
+	constraint->ops = ops;
+	constraint->dead = false;
+#ifdef CONFIG_LOCKDEP
+	lockdep_init_map(&constraint->lockdep_map, name, key, 0);
+#endif
 }
-EXPORT_SYMBOL_GPL(fairwq_constraint_admit);
-
-/* ---- what serializers and limiters have in common ---------------------- */
+EXPORT_SYMBOL_GPL(__fairwq_constraint_init);
 
 static const struct fairwq_constraint_ops fairwq_listed_ops = {
 	.admit = fairwq_listed_admit,
@@ -70,7 +46,10 @@ static const struct fairwq_constraint_ops fairwq_listed_ops = {
 	.remove = fairwq_listed_remove,
 };
 
-/* A serializer or a limiter: at most @max are in flight. */
+/*
+ * Set up the constraint of a serializer or limiter, with at most @max in
+ * flight.
+ */
 void fairwq_constraint_init_listed(struct fairwq_constraint *constraint, unsigned int max,
 				   const char *name, struct lock_class_key *key)
 {
@@ -80,9 +59,9 @@ void fairwq_constraint_init_listed(struct fairwq_constraint *constraint, unsigne
 	__fairwq_constraint_init(constraint, &fairwq_listed_ops, name, key);
 }
 
-/* ---- queueing ---------------------------------------------------------- */
+/* ---- queueing --------------------------------------------------------- */
 
-/* Claim it, with @word. Returns as fairwq_claim_as(). */
+/* Claim a work with @word. Return: as fairwq_claim_as(). */
 static __always_inline
 int claim_constrained(struct fairwq_constraint *constraint, struct fairwq_batch *batch,
 		      struct fairwq_work *work, long word)
@@ -97,7 +76,11 @@ int claim_constrained(struct fairwq_constraint *constraint, struct fairwq_batch 
 	return ret;
 }
 
-/* A serializer or a limiter. What may go on at once was not kept back: it holds nothing. */
+/*
+ * Queue through a serializer or limiter, under the lock of its list. A work
+ * that is admitted at once pins nothing, because the caller pushes it.
+ * Return: as fairwq_claim_as().
+ */
 static int enter(struct fairwq_constraint *constraint, struct fairwq_batch *batch,
 		 struct fairwq_work *work)
 {
@@ -120,7 +103,11 @@ static int enter(struct fairwq_constraint *constraint, struct fairwq_batch *batc
 	return ret;
 }
 
-/* One of a client's own: what that locks is not ours to know, so it has no lock of ours. */
+/*
+ * Queue through a driver's own constraint. It takes locks that fairwq does not
+ * know, so no lock of fairwq is held.
+ * Return: as fairwq_claim_as().
+ */
 static int enter_own(struct fairwq_constraint *constraint, struct fairwq_batch *batch,
 		     struct fairwq_work *work)
 {
@@ -129,12 +116,13 @@ static int enter_own(struct fairwq_constraint *constraint, struct fairwq_batch *
 	if (ret != FAIRWQ_CLAIMED)
 		return ret;
 	fairwq_hold(batch);
-	/* Unless it says so, @work may have gone on by then, and be over. */
+	/* If admit() returns false, @work may have run and be gone by now. */
 	if (constraint->ops->admit(constraint, work))
 		fairwq_constraint_admit(work);
 	return ret;
 }
 
+/* Return: FAIRWQ_QUEUED, 0 if the work was pending, or a negative error. */
 static int queue_through(struct fairwq_constraint *constraint,
 			 struct fairwq_batch *batch, struct fairwq_work *work)
 {
@@ -147,7 +135,7 @@ static int queue_through(struct fairwq_constraint *constraint,
 	ret = batch->max_queued ? fairwq_reserve(batch, work) : 1;
 	if (ret <= 0)
 		return ret;
-	local_irq_save(flags);	/* until it is pushed, if it is: see above */
+	local_irq_save(flags);	/* on again after the push, see the head */
 	ret = constraint->ops->remove ? enter(constraint, batch, work) :
 					enter_own(constraint, batch, work);
 	local_irq_restore(flags);
@@ -172,26 +160,28 @@ int fairwq_queue_constrained(struct fairwq_constraint *constraint,
 		return fairwq_bad_arg("work is NULL");
 	if (!work->func)
 		return fairwq_bad_arg("work has no function");
-	rcu_read_lock();	/* as in fairwq_queue() */
+	rcu_read_lock();	/* pairs as in fairwq_queue() */
 	ret = queue_through(constraint, batch, work);
 	rcu_read_unlock();
 	return ret;
 }
 EXPORT_SYMBOL_GPL(fairwq_queue_constrained);
 
-/* ---- cancelling what waits -------------------------------------------- */
+/* ---- admitting -------------------------------------------------------- */
 
-/* Behind fairwq_constraint_init(), which has the description. */
-void __fairwq_constraint_init(struct fairwq_constraint *constraint,
-			      const struct fairwq_constraint_ops *ops,
-			      const char *name, struct lock_class_key *key)
+void fairwq_constraint_admit(struct fairwq_work *work)
 {
-	if (WARN_ON_ONCE(!constraint || !ops))
+	raw_spinlock_t *lock;
+	unsigned long flags;
+
+	if (WARN_ON_ONCE(!work || !work->constraint))
 		return;
-	constraint->ops = ops;
-	constraint->dead = false;
-#ifdef CONFIG_LOCKDEP
-	lockdep_init_map(&constraint->lockdep_map, name, key, 0);
-#endif
+	local_irq_save(flags);
+	lock = fairwq_constraint_lock(work->constraint);
+	raw_spin_lock(lock);
+	fairwq_admit_locked(work);
+	raw_spin_unlock(lock);
+	fairwq_admit_push(work);
+	local_irq_restore(flags);
 }
-EXPORT_SYMBOL_GPL(__fairwq_constraint_init);
+EXPORT_SYMBOL_GPL(fairwq_constraint_admit);

@@ -1,5 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files at the top offer each other. */
+/*
+ * Doors: what the files at the top level offer each other.
+ *
+ * Each file at the top level has the functions of one section of fairwq.h.
+ *
+ *   fairwq.c       queueing; the start and end of the module
+ *   work.c         cancel, disable, flush of works; cancel of a batch's works
+ *   delay.c        works that are queued later
+ *   constraint.c   queueing through a constraint
+ *   serializer.c, limiter.c   the two constraints that come with fairwq
+ *   batch.c        a batch's life; its weight, pause, resume and flush
+ *   pool.c         a pool's life; flush, drain and destroy
+ *   tune.c         runners, policy and counters of a pool that exists
+ *   flows.c        batches by a number, made on demand
+ *   failure.c      reports of items that fail
+ *   debugfs.c, dump.c   what an operator sees
+ *
+ * Invariant: calls go down to core/, and among these files as in Kbuild.
+ */
 #ifndef FAIRWQ_DOORS_H
 #define FAIRWQ_DOORS_H
 
@@ -7,8 +25,6 @@
 #include "core/types.h"
 
 struct seq_file;
-
-/* fairwq.c */
 
 /* pool.c */
 const struct fairwq_turn *fairwq_pool_own_turn(struct fairwq_pool *pool);
@@ -56,7 +72,10 @@ void fairwq_debugfs_exit(void);
 void fairwq_debugfs_add_pool(struct fairwq_pool *pool);
 void fairwq_debugfs_del_pool(struct fairwq_pool *pool);
 
-/* The caller is an item of it, and would wait for itself. Each place says so once. */
+/*
+ * Warn if the caller is an item of the constraint and would wait for itself,
+ * once at each place.
+ */
 #define fairwq_constraint_from_inside(whose, what)			\
 ({									\
 	const struct fairwq_constraint *__own = (whose);			\
@@ -67,6 +86,8 @@ void fairwq_debugfs_del_pool(struct fairwq_pool *pool);
 		  __turn->func, __turn->batch->pool->name,		\
 		  __turn->batch->name, what, __own);			\
 })
+
+/* tune.c */
 int fairwq_pool_grow(struct fairwq_pool *pool, unsigned int nr);
 
 #endif /* FAIRWQ_DOORS_H */

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The heart: queueing.
+ * Queueing: fairwq_queue(), and the start and end of the module.
  *
- * The way of an item: fairwq_queue() pushes it onto its batch without a lock.
- * The push that finds nobody watching the batch takes the pool's lock, puts
- * the batch into the fair tree and kicks a runner. A runner (core/run.c) is a
- * work of the pool's workqueue: it asks the tree whose turn is next, and runs the
- * first item of that batch.
+ *   fairwq_queue()          checks, reserves room, claims and pushes the work
+ *     core/push.c           onto batch->incoming, without a lock
+ *     core/fifo.c           into batch->fifo, in queue order
+ *     core/run.c            a runner takes the turn and calls the function
+ *
+ * The push that finds the batch unwatched also takes the pool's lock, puts the
+ * batch into the fair tree and kicks a runner.
+ *
+ * Invariant: a queue call tests for refusal and pushes within one RCU read-side
+ * section.
+ * Limits: any context but NMI.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -21,11 +27,12 @@
 #include "core/testing.h"
 #include "doors.h"
 
-/* By this name the module speaks in the kernel's log, whatever its objects are called. */
+/* Require the name under which the module writes to the kernel's log. */
 static_assert(sizeof(KBUILD_MODNAME) == sizeof("fairwq"));
 
 /* ---- queueing --------------------------------------------------------- */
 
+/* Return: FAIRWQ_QUEUED, 0 if the work was pending, or a negative error. */
 static int fairwq_push(struct fairwq_batch *batch, struct fairwq_work *work)
 {
 	int ret = fairwq_reserve(batch, work);
@@ -76,7 +83,7 @@ bool fairwq_work_pending(const struct fairwq_work *work)
 }
 EXPORT_SYMBOL_GPL(fairwq_work_pending);
 
-/* Behind fairwq_work_init(), which has the description. */
+/* Set up a work; fairwq_work_init() has the description. */
 void __fairwq_work_init(struct fairwq_work *work, fairwq_func_t func,
 			const char *name, struct lock_class_key *key)
 {
@@ -90,9 +97,9 @@ void __fairwq_work_init(struct fairwq_work *work, fairwq_func_t func,
 }
 EXPORT_SYMBOL_GPL(__fairwq_work_init);
 
-/* ---- module ----------------------------------------------------------- */
+/* ---- the module ------------------------------------------------------- */
 
-/* What cannot be done without. */
+/* Allocate what the module cannot do without. Return: 0, or -ENOMEM. */
 static int fairwq_load(struct workqueue_struct **reap_wq)
 {
 	*reap_wq = alloc_workqueue("fairwq_reap", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
@@ -100,7 +107,7 @@ static int fairwq_load(struct workqueue_struct **reap_wq)
 }
 
 #ifdef FAIRWQ_TESTING
-/* As if it was loaded once more, and unloaded. */
+/* Load and unload the module once more, as far as memory is concerned. */
 int fairwq_test_load(void)
 {
 	struct workqueue_struct *reap_wq;
@@ -114,7 +121,9 @@ EXPORT_SYMBOL_GPL(fairwq_test_load);
 #endif
 
 #ifdef FAIRWQ_TESTING
-/* As if memory was short: what the module itself has to do is done by one worker. */
+/*
+ * Let one worker do what the module itself has to do, as if memory was short.
+ */
 void fairwq_test_one_reaper(bool one)
 {
 	workqueue_set_max_active(fairwq_reap_wq, one ? 1 : WQ_DFL_ACTIVE);
@@ -123,8 +132,8 @@ EXPORT_SYMBOL_GPL(fairwq_test_one_reaper);
 #endif
 
 /*
- * Start before every client that is built in, too. Workqueues are there by then;
- * debugfs, which is started by a core_initcall(), is not.
+ * Start before every built-in client. Workqueues are there by then. debugfs is
+ * not, because a core_initcall() starts it.
  */
 static int __init fairwq_init(void)
 {
@@ -134,7 +143,7 @@ static int __init fairwq_init(void)
 static void __exit fairwq_exit(void)
 {
 	fairwq_debugfs_exit();
-	/* Memory that waits for its grace period, then reaping: none is left. */
+	/* Wait for grace periods, then for reaping and what that frees. */
 	rcu_barrier();
 	destroy_workqueue(fairwq_reap_wq);
 	rcu_barrier();

@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Limiters: at most so many items of one are in flight. See constraint.c. */
+/*
+ * Limiters: at most @max items of one are in flight at a time.
+ *
+ *   in_flight       waiting    a queue call       the end of an item
+ *   less than @max  empty      pushes its item    lowers @in_flight
+ *   @max            0 or more  appends its item   admits the first that waits
+ *
+ * A limiter is a constraint with a limit: core/waitlist.c has the list, the
+ * locks and the invariants. Its owner may free it when no item is in flight.
+ */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/export.h>
@@ -41,7 +50,7 @@ int fairwq_limiter_queue(struct fairwq_limiter *limiter, struct fairwq_batch *ba
 }
 EXPORT_SYMBOL_GPL(fairwq_limiter_queue);
 
-/* Behind fairwq_limiter_init(), which has the description. */
+/* Set up a limiter; fairwq_limiter_init() has the description. */
 void __fairwq_limiter_init(struct fairwq_limiter *limiter, unsigned int max,
 			   const char *name, struct lock_class_key *key)
 {
@@ -53,7 +62,10 @@ void __fairwq_limiter_init(struct fairwq_limiter *limiter, unsigned int max,
 EXPORT_SYMBOL_GPL(__fairwq_limiter_init);
 
 #ifdef FAIRWQ_TESTING
-/* Somebody waits for its lock, as far as the kernel's kind of lock shows that. */
+/*
+ * Check whether a CPU waits for the lock of @limiter, if the kernel's kind of
+ * lock can tell.
+ */
 bool fairwq_test_limiter_wanted(struct fairwq_limiter *limiter)
 {
 	return raw_spin_is_contended(fairwq_constraint_lock(&limiter->constraint));

@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Serializers: the items of one start in queue order, and never overlap.
+ * Serializers: the items of one start in queue order and never overlap.
  *
- * What Dmitry Vyukov's "local serializer" keeps in a count and a queue is @in_flight and
- * @waiting of the constraint here, under its lock: see constraint.c. The queue call that finds
- * it idle may start its item; every other one puts its item into the list. What may start the
- * next one *has the serializer*, from then on until it has seen, under the lock, that nothing
- * waits, and has made it idle; or until it has started the next. So there is one at a
- * time that may start the next, and always one that will.
+ *   state  in_flight  waiting     a queue call         the end of an item
+ *   idle   0          empty       makes it busy, and   -
+ *                                 pushes its item
+ *   busy   1          0 or more   appends its item     starts or admits the
+ *                                                      first, or makes it idle
  *
- * The lock is not in the serializer, and the list is the last of it that a queue call
- * touches. So it may go as soon as its items are through.
+ * Dmitry Vyukov's "local serializer" has a counter and a queue instead. A
+ * serializer is a constraint with a limit of 1: core/waitlist.c has the list
+ * and the locks. A runner may go on with the items of one: core/streak.c.
+ *
+ * Locking: the lock of the constraint, which is not in the serializer.
+ * Invariant: the item in flight *has the serializer*: only its end may start or
+ * admit the next one. Its end passes that on, or sees under the lock that none
+ * waits and makes the serializer idle.
+ * Invariant: a queue call does not touch the serializer after the list, so its
+ * owner may free it as soon as its items have ended.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -75,7 +82,7 @@ int fairwq_serializer_queue(struct fairwq_serializer *serializer,
 }
 EXPORT_SYMBOL_GPL(fairwq_serializer_queue);
 
-/* Behind fairwq_serializer_init(), which has the description. */
+/* Set up a serializer; fairwq_serializer_init() has the description. */
 void __fairwq_serializer_init(struct fairwq_serializer *serializer,
 			      const char *name, struct lock_class_key *key)
 {
