@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Works that are queued later: after a delay, or after an RCU grace period.
+ * Delayed and RCU works: works that are queued after a delay or a grace period.
  *
- * Such a work is pending from the call on. Until it is pushed it holds its
- * batch, so that the batch, if it is disposed, waits for it to run.
+ *   fairwq_queue_delayed()  claims DELAYED  add_timer()       delay_fn() pushes
+ *   fairwq_queue_rcu()      claims GRACE    queue_rcu_work()  grace_fn() pushes
  *
- * While a call sets the timer or deletes it, and while the timer fires, the
- * word does not say what is so. A cancel that comes then waits. All three
- * happen with interrupts off, so each is on another CPU than the cancel, and
- * soon over.
+ * Locking: RCU from the test for refusal to the hold. Interrupts are off while
+ * a call sets or deletes the timer, and while the timer fires, because the word
+ * is not true then. So a cancel that finds this is on another CPU. It may wait,
+ * because this is soon over.
+ * Invariant: such a work is pending from the call on, and holds its batch until
+ * it is pushed. So a batch that is disposed waits for it to run.
+ *
+ * The cancels are in work.c.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -20,10 +24,12 @@
 #include "core/push.h"
 #include "doors.h"
 
-/* How often fairwq_mod_delayed() tries to get hold of a work that is in motion. */
+/* Attempts of fairwq_mod_delayed() to get hold of a work that is in motion. */
 #define MOD_TRIES	1000
 
-/* Claim the work for later. Returns as fairwq_claim(). Under rcu_read_lock(). */
+/*
+ * Claim the work for later, under rcu_read_lock(). Return: as fairwq_claim().
+ */
 static int claim_held(struct fairwq_batch *batch, struct fairwq_work *work,
 		      long flag)
 {
@@ -43,12 +49,12 @@ static int claim_held(struct fairwq_batch *batch, struct fairwq_work *work,
 }
 
 /*
- * The time has come for a work that was claimed so.
+ * Push a work that claim_held() has claimed.
  *
- * It keeps saying what it waited for until it is found in the queue. So nobody
- * leaves word on its way there that it is to be dropped: whoever cancelled it
- * could free it, and this would come late; and whoever wanted it again before
- * it has arrived would get no delay, or grace period, of his own.
+ * The word keeps its flag until the work is linked, so a cancel does not mark
+ * the work CANCELED on its way there. After a mark the caller of the cancel
+ * could free the work before it arrives. And a queue call that revives a marked
+ * work would get no delay, or grace period, of its own.
  */
 static void push_held(struct fairwq_work *work)
 {
@@ -62,13 +68,13 @@ static void push_held(struct fairwq_work *work)
 
 /* ---- a delay ---------------------------------------------------------- */
 
-/* Interrupts are off. */
+/* Push the work when its timer fires, with interrupts off. */
 static void delay_fn(struct timer_list *timer)
 {
 	push_held(&container_of(timer, struct fairwq_delayed_work, timer)->work);
 }
 
-/* Behind fairwq_delayed_work_init(), which has the description. */
+/* Set up a delayed work; fairwq_delayed_work_init() has the description. */
 void __fairwq_delayed_work_init(struct fairwq_delayed_work *dwork, fairwq_func_t func,
 				const char *name, struct lock_class_key *key)
 {
@@ -93,7 +99,7 @@ int fairwq_queue_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work 
 		return fairwq_bad_arg("dwork has no function");
 	if (!delay)
 		return fairwq_queue(batch, &dwork->work);
-	rcu_read_lock();	/* as in fairwq_queue() */
+	rcu_read_lock();	/* pairs as in fairwq_queue() */
 	local_irq_save(flags);	/* see fairwq_cancel_delayed() */
 	ret = claim_held(batch, &dwork->work, FAIRWQ_WORK_DELAYED);
 	if (ret == FAIRWQ_CLAIMED) {
@@ -123,7 +129,7 @@ int fairwq_mod_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *d
 	rcu_read_lock();
 	ret = READ_ONCE(dwork->work.disabled) ? -ECANCELED : fairwq_refusal(batch);
 	while (!ret && tries--) {
-		/* Rather wait for a push to arrive than leave word: that has no delay. */
+		/* Rather wait for a push: a revived work has no delay. */
 		canceled = tries ? fairwq_try_cancel(&dwork->work, true) :
 				   fairwq_work_cancel(&dwork->work);
 		if (canceled < 0) {
@@ -132,7 +138,7 @@ int fairwq_mod_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *d
 		}
 		was_pending |= canceled;
 		ret = fairwq_queue_delayed(batch, dwork, delay);
-		/* 0: another call has queued it. */
+		/* 0: another queue call was first. */
 	}
 	rcu_read_unlock();
 	return ret == FAIRWQ_QUEUED && was_pending ? 0 : ret;
@@ -181,7 +187,7 @@ static void grace_fn(struct work_struct *work)
 	push_held(&rwork->work);
 }
 
-/* Behind fairwq_rcu_work_init(), which has the description. */
+/* Set up an RCU work; fairwq_rcu_work_init() has the description. */
 void __fairwq_rcu_work_init(struct fairwq_rcu_work *rwork, fairwq_func_t func,
 			    const char *name, struct lock_class_key *key)
 {
@@ -202,7 +208,7 @@ int fairwq_queue_rcu(struct fairwq_batch *batch, struct fairwq_rcu_work *rwork)
 		return fairwq_bad_arg("rwork is NULL");
 	if (!rwork->work.func)
 		return fairwq_bad_arg("rwork has no function");
-	rcu_read_lock();	/* as in fairwq_queue() */
+	rcu_read_lock();	/* pairs as in fairwq_queue() */
 	ret = claim_held(batch, &rwork->work, FAIRWQ_WORK_GRACE);
 	if (ret == FAIRWQ_CLAIMED) {
 		queue_rcu_work(fairwq_reap_wq, &rwork->later);

@@ -1,20 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reaching into the queue: cancel, disable and wait for one work; cancel what
- * a batch has queued. What they mean is what cancel_work() and the like mean.
+ * Works: cancel, disable and flush one; cancel what a batch has queued.
  *
- * Under the lock of its pool a work that has got there is in its batch's FIFO or
- * parked, and can be taken out of there. Before, it may be in a constraint, see
- * constraint.c, or wait for a timer or a grace period, see delay.c. One place it
- * passes through without a lock. Between the claim and the push it is in the hands of a queue
- * call, which a cancel from an interrupt may have interrupted and so cannot wait
- * for: it leaves word, and the item is dropped when it arrives, by the queue
- * call itself at the latest. What comes through a constraint is pushed with
- * interrupts off, and is waited for. A runner starts a work in the hold of the lock in
- * which it takes it out.
+ * The calls mean what cancel_work() and its like mean. "Sync" is a cancel that
+ * may sleep.
  *
- * Nothing here costs a queue call or a turn anything while nobody waits or
- * cancels, but for one look at a field next to those that it reads anyway.
+ *   state      belongs to           what a cancel does
+ *   claimed    a queue call         marks it CANCELED; sync waits
+ *   FIFO       pool->lock           takes it out
+ *   parked     pool->lock           takes it out
+ *   dropped    pool->lock           takes it from that fairwq_batch_cancel()
+ *   kept back  its constraint       see core/waitlist.c
+ *   admitted   a CPU with irqs off  tries again
+ *   delayed    its timer            deletes the timer; tries again if it fires
+ *   grace      RCU                  returns false; sync waits
+ *   running    a runner             returns false; sync waits for its end
+ *
+ * A cancel may be an interrupt on top of the queue call that has claimed the
+ * work, so it must not wait for that call. The work that it marks is dropped
+ * when it is linked, by the queue call itself at the latest.
+ *
+ * Locking: pool->lock; fairwq_disable_lock for fairwq_work.disabled.
+ * Invariant: a runner takes a work out and starts it in one lock section.
+ * Limits: while no call waits or cancels, a queue call or a turn pays for one
+ * look, at a field beside others that it reads.
+ * Models: tests/models/cancel.pml, disable.pml, enter.pml, streak.pml.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -32,10 +42,62 @@
 #include "core/waitlist.h"
 #include "doors.h"
 
-/* Of fairwq_work.disabled, together with the loads that name it. */
+/* For writers of fairwq_work.disabled; the loads pair with fairwq_disable(). */
 static DEFINE_RAW_SPINLOCK(fairwq_disable_lock);
 
-/* ---- flushes of one work ---------------------------------------------- */
+/* ---- a work that waits for a timer or a grace period ------------------ */
+
+static struct fairwq_delayed_work *to_delayed_work_of(struct fairwq_work *work)
+{
+	return container_of(work, struct fairwq_delayed_work, work);
+}
+
+/* Check whether a work that is DELAYED waits for its timer. */
+bool fairwq_delay_pending(struct fairwq_work *work)
+{
+	return timer_pending(&to_delayed_work_of(work)->timer);
+}
+
+/*
+ * Delete the timer of a work, and let go of the work. Interrupts are off over
+ * both steps, because in between the word still says DELAYED. An interrupt, or
+ * on PREEMPT_RT a task that preempts, would wait for the cancel that it keeps
+ * from going on.
+ *
+ * Return: false if the timer is not set. Then a call on another CPU is about to
+ * set it, or it fires there, or the work is pushed and not linked yet.
+ */
+bool fairwq_cancel_delayed(struct fairwq_work *work)
+{
+	struct fairwq_batch *batch;
+	unsigned long flags;
+
+	local_irq_save(flags);
+	if (!timer_delete(&to_delayed_work_of(work)->timer)) {
+		local_irq_restore(flags);
+		return false;
+	}
+	batch = fairwq_work_batch(atomic_long_read(&work->data));
+	fairwq_test_point(FAIRWQ_POINT_DELAY_DELETED, batch);
+	fairwq_unreserve(batch);
+	/*
+	 * The caller owns the work from here on. Pairs with the cmpxchg() of
+	 * the next queue call. No model.
+	 */
+	atomic_long_set_release(&work->data, 0);
+	local_irq_restore(flags);
+	fairwq_unhold(batch);
+	return true;
+}
+
+/*
+ * Wait until a work that waits for a grace period was pushed. Return: false if
+ * its queue call has not come to the point where that can be waited for.
+ */
+bool fairwq_wait_grace(struct fairwq_work *work)
+{
+	return flush_rcu_work(&container_of(work, struct fairwq_rcu_work, work)->later);
+}
 
 /* ---- taking a work out of the queue ----------------------------------- */
 
@@ -50,8 +112,9 @@ static void remove_parked_locked(struct fairwq_batch *batch,
 }
 
 /*
- * The word of a work, all that was pushed to @batch being linked. If it says that the work
- * is linked there, that and its place stay so under the lock.
+ * Link all that was pushed to @batch. If the word then says that the work is
+ * linked there, the word and @place stay so under the lock.
+ * Return: the word of the work.
  */
 static long look_locked(struct fairwq_batch *batch, const struct fairwq_work *work)
 {
@@ -63,8 +126,8 @@ static long look_locked(struct fairwq_batch *batch, const struct fairwq_work *wo
 }
 
 /*
- * Take a linked work out of wherever it is. It stays pending, so that nobody
- * else uses its fields, until the caller has let go of it.
+ * Take a linked work out of its place. It stays pending until let_go(), so that
+ * no queue call uses its fields.
  */
 static void remove_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 {
@@ -78,7 +141,7 @@ static void remove_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 		fairwq_waiters_drop_locked(batch->pool, work);
 		fairwq_batch_remove_locked(batch, work);
 		break;
-	default:	/* a cancel of its batch has it, and will not find it any more */
+	default:	/* DROPPED: a cancel of its batch will not find it any more */
 		list_del(&work->node);
 		return;
 	}
@@ -86,8 +149,9 @@ static void remove_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 }
 
 /*
- * From here on it is its caller's. Returns its constraint, or NULL, which is to
- * be told when the lock was dropped: it may push to batches of any pool.
+ * Hand a removed work to its caller, which may queue or free it from here on.
+ * Return: its constraint, or NULL. The constraint must be told when the lock
+ * was dropped, because it may push to batches of any pool.
  */
 static struct fairwq_constraint *let_go(struct fairwq_work *work)
 {
@@ -100,25 +164,25 @@ static struct fairwq_constraint *let_go(struct fairwq_work *work)
 }
 
 /*
- * The work is on its way into @incoming: leave word that it is to be dropped.
- * Returns 1, or FAIRWQ_AGAIN.
+ * Mark a work CANCELED that is on its way into @incoming, to be dropped there.
+ * Return: 1, or FAIRWQ_AGAIN.
  */
 static int cancel_unlinked_locked(struct fairwq_batch *batch,
 				  struct fairwq_work *work, long data)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	/* Count, then leave word. Pairs with link_locked(). Model: cancel.pml. */
+	/* Count, then mark. Pairs with link_locked(). Model: cancel.pml. */
 	WRITE_ONCE(batch->nr_canceled, batch->nr_canceled + 1);
 	if (!atomic_long_try_cmpxchg(&work->data, &data, data | FAIRWQ_WORK_CANCELED)) {
 		WRITE_ONCE(batch->nr_canceled, batch->nr_canceled - 1);
 		return FAIRWQ_AGAIN;
 	}
 	/*
-	 * Store @nr_canceled, then look at @incoming; pairs with the push in
-	 * fairwq_push_claimed(). Either we find it there now, or the queue call
-	 * finds that it has to look, and drops it before it returns. Model:
-	 * tests/models/cancel.pml.
+	 * Store @nr_canceled, then look at @incoming. Pairs with the push in
+	 * fairwq_push_claimed(). Either this call finds the work there now, or
+	 * the queue call sees the count, and drops the work before it returns.
+	 * Model: tests/models/cancel.pml.
 	 */
 	smp_mb();
 	fairwq_batch_splice_locked(batch);
@@ -126,7 +190,7 @@ static int cancel_unlinked_locked(struct fairwq_batch *batch,
 	return 1;
 }
 
-/* A work that was bound for @batch. */
+/* Cancel a work that was bound for @batch. Return: as fairwq_try_cancel(). */
 static int cancel_queued_locked(struct fairwq_batch *batch,
 				struct fairwq_work *work, bool wait,
 				struct fairwq_constraint **constraint)
@@ -137,7 +201,7 @@ static int cancel_queued_locked(struct fairwq_batch *batch,
 
 	if (fairwq_work_batch(data) != batch || (data & FAIRWQ_WORK_DELAYED))
 		return FAIRWQ_AGAIN;
-	/* A constraint has let it go: it is pushed in a moment, with interrupts off. */
+	/* A constraint has admitted it, and pushes it with interrupts off. */
 	if (data & FAIRWQ_WORK_CONSTRAINED)
 		return FAIRWQ_AGAIN;
 	if (data & FAIRWQ_WORK_GRACE)
@@ -173,8 +237,8 @@ static int cancel_queued(struct fairwq_batch *batch, struct fairwq_work *work,
 }
 
 /*
- * Try once to take a work out of the queue. @wait: the caller can wait, for a
- * queue call that is under way and for a grace period. Otherwise word is left
+ * Try once to take a work out of the queue. @wait: the caller can wait for a
+ * queue call in progress and for a grace period. Otherwise the work is marked
  * for such a call, and a work that waits for its grace period stays.
  *
  * Return: 1 if it was pending and is not any more; 0 if it was not, or stays;
@@ -185,7 +249,7 @@ int fairwq_try_cancel(struct fairwq_work *work, bool wait)
 	long data;
 	int ret;
 
-	rcu_read_lock();	/* what is pending keeps its batch */
+	rcu_read_lock();	/* a pending work keeps its batch */
 	data = atomic_long_read(&work->data);
 	if (!(data & FAIRWQ_WORK_PENDING))
 		ret = 0;
@@ -205,7 +269,7 @@ bool fairwq_work_cancel(struct fairwq_work *work)
 
 	if (WARN_ON_ONCE(!work))
 		return false;
-	/* Again: another CPU is in the middle of it, and has interrupts off. */
+	/* Try again while another CPU changes the work with interrupts off. */
 	while ((ret = fairwq_try_cancel(work, false)) < 0)
 		cpu_relax();
 	return ret;
@@ -214,7 +278,10 @@ EXPORT_SYMBOL_GPL(fairwq_work_cancel);
 
 /* ---- waiting for a work ----------------------------------------------- */
 
-/* As await(); 0: it is not queued, or will not run from there. */
+/*
+ * Add @waiter to a work that is queued in @batch. Return: as await(); 0 also if
+ * the work waits for a timer or a grace period, or is being dropped.
+ */
 static int await_pending_locked(struct fairwq_batch *batch,
 				struct fairwq_work *work,
 				struct fairwq_waiter *waiter)
@@ -253,7 +320,10 @@ static int await_pending(struct fairwq_batch *batch, struct fairwq_work *work,
 	return ret;
 }
 
-/* It is not pending: if a runner has started it last, is it still at it? */
+/*
+ * Add @waiter to the turn of a work that is not pending, if the runner that
+ * started it last is still at it. Return: 1, or 0 if it does not run.
+ */
 static int await_running(struct fairwq_work *work, struct fairwq_waiter *waiter)
 {
 	struct fairwq_runner *runner = fairwq_runner_find(READ_ONCE(work->last_runner));
@@ -262,8 +332,9 @@ static int await_running(struct fairwq_work *work, struct fairwq_waiter *waiter)
 	int ret = 0;
 
 	/*
-	 * If it is over, what it did is seen. Pairs with fairwq_start_item(),
-	 * fairwq_end_current() and fairwq_streak_next(). Model: tests/models/disable.pml.
+	 * If the run is over, its stores are seen. Pairs with
+	 * fairwq_start_item(), fairwq_end_current() and fairwq_streak_next().
+	 * Model: tests/models/disable.pml.
 	 */
 	if (!runner || smp_load_acquire(&runner->current_work) != work)
 		return 0;
@@ -272,12 +343,13 @@ static int await_running(struct fairwq_work *work, struct fairwq_waiter *waiter)
 	if (turn) {
 		WRITE_ONCE(runner->yield, true);
 		/*
-		 * Store @yield, then load @current_work. Pairs with fairwq_streak_next(): the
-		 * runner ends its turn after the item, or is at another one by now. Model:
+		 * Store @yield, then load @current_work. Pairs with
+		 * fairwq_streak_next(): the runner ends its turn after the
+		 * item, or is at another one by now. Model:
 		 * tests/models/streak.pml.
 		 */
 		smp_mb();
-		/* As above: pairs with the same. Model: disable.pml. */
+		/* Pairs as the load above. Model: tests/models/disable.pml. */
 		if (smp_load_acquire(&runner->current_work) == work) {
 			fairwq_waiter_add_locked(runner->pool, waiter, turn->number);
 			ret = 1;
@@ -287,7 +359,10 @@ static int await_running(struct fairwq_work *work, struct fairwq_waiter *waiter)
 	return ret;
 }
 
-/* 1: @waiter will be told; 0: there is nothing to wait for; or FAIRWQ_AGAIN. */
+/*
+ * Add @waiter to a work that is queued or runs. Return: 1 if @waiter will be
+ * completed; 0 if there is nothing to wait for; or FAIRWQ_AGAIN.
+ */
 static int await(struct fairwq_work *work, struct fairwq_waiter *waiter)
 {
 	long data;
@@ -297,7 +372,8 @@ static int await(struct fairwq_work *work, struct fairwq_waiter *waiter)
 	init_completion(&waiter->done);
 	rcu_read_lock();
 	/*
-	 * If it was started, by whom is seen. Pairs with fairwq_start_item().
+	 * If the work was started, @last_runner is seen. Pairs with
+	 * fairwq_start_item().
 	 * Model: tests/models/disable.pml.
 	 */
 	data = atomic_long_read_acquire(&work->data);
@@ -313,7 +389,10 @@ static int await(struct fairwq_work *work, struct fairwq_waiter *waiter)
 	return ret;
 }
 
-/* The caller is an item of a serializer in which @work waits until it returns. */
+/*
+ * Check whether the caller is an item of a serializer in which @work waits
+ * until it returns, and warn.
+ */
 static bool work_is_behind(const struct fairwq_work *work)
 {
 	const struct fairwq_turn *turn = fairwq_own_turn();
@@ -326,8 +405,8 @@ static bool work_is_behind(const struct fairwq_work *work)
 }
 
 /*
- * Wait before looking for a work again: until its constraint has let it go, or
- * for a moment, as it is on its way in or out.
+ * Sleep before looking for a work again: until its constraint has admitted it,
+ * or for a moment, if it is on its way in or out.
  */
 static void wait_pause(struct fairwq_work *work)
 {
@@ -336,7 +415,7 @@ static void wait_pause(struct fairwq_work *work)
 		usleep_range(20, 100);
 }
 
-/* Until the instance that is queued last, or runs, has ended. */
+/* Wait until the instance that is queued last, or runs, has ended. */
 static bool fairwq_wait(struct fairwq_work *work)
 {
 	struct fairwq_waiter waiter;
@@ -356,8 +435,9 @@ static bool fairwq_wait(struct fairwq_work *work)
 }
 
 /*
- * The caller is the function of @work, and would wait for itself. An object at
- * the same address that was set up by that function is another one.
+ * Check whether the caller is the function of @work, which would wait for
+ * itself, and warn. A work that this function has set up anew at the same
+ * address is another one.
  */
 static bool work_from_inside(const struct fairwq_work *work, const char *what)
 {
@@ -370,7 +450,7 @@ static bool work_from_inside(const struct fairwq_work *work, const char *what)
 			 turn->func, turn->batch->pool->name, turn->batch->name, what);
 }
 
-/* For lockdep: the caller waits for what the function does. */
+/* Tell lockdep that the caller waits for what the function does. */
 static void lockdep_work(struct fairwq_work *work)
 {
 #ifdef CONFIG_LOCKDEP
@@ -402,19 +482,19 @@ static void fairwq_disable(struct fairwq_work *work)
 		WRITE_ONCE(work->disabled, work->disabled + 1);
 	raw_spin_unlock_irqrestore(&fairwq_disable_lock, flags);
 	/*
-	 * Store @disabled, then look whether it is pending. Pairs with
-	 * fairwq_claim_as(): either the queue call sees that it is disabled, or
-	 * the cancel that follows sees that it is pending. Model:
+	 * Store @disabled, then load the word. Pairs with fairwq_claim_as():
+	 * either the queue call sees that the work is disabled, or the cancel
+	 * that follows sees that it is pending. Model:
 	 * tests/models/disable.pml.
 	 */
 	smp_mb();
 }
 
 /*
- * Wait before the next attempt of a cancel: for the end of a grace period, or
- * until a constraint that knows no way to take a work out lets it go. All else
- * that is waited for is a queue call, or a push, that is under way on another
- * CPU or was preempted. That is soon over, so it is polled.
+ * Sleep before a cancel tries again: until a grace period has ended, or a
+ * constraint that cannot take a work out has admitted it. Every other reason is
+ * a queue call or a push on another CPU, in progress or preempted. That ends
+ * soon, so it is polled.
  */
 static void cancel_pause(struct fairwq_work *work)
 {
@@ -428,9 +508,8 @@ static void cancel_pause(struct fairwq_work *work)
 }
 
 /*
- * Cancel, and wait until no call has the work in its hands and it does not run.
- * From its own function neither that nor the end of a grace period is waited
- * for.
+ * Cancel, then wait until no call owns the work and it does not run. From its
+ * own function neither its run nor the end of a grace period is waited for.
  */
 static bool cancel_and_wait(struct fairwq_work *work, const char *what)
 {
@@ -445,7 +524,7 @@ static bool cancel_and_wait(struct fairwq_work *work, const char *what)
 	if (inside)
 		return ret;
 	lockdep_work(work);
-	/* It is disabled: the one that runs is the last. */
+	/* It is disabled, so no run follows the present one. */
 	fairwq_wait(work);
 	return ret;
 }
@@ -495,18 +574,18 @@ bool fairwq_work_cancel_sync(struct fairwq_work *work)
 }
 EXPORT_SYMBOL_GPL(fairwq_work_cancel_sync);
 
-/* ---- cancelling what a batch has queued -------------------------------- */
+/* ---- cancelling what a batch has queued ------------------------------- */
 
-/* So many in one hold of the lock. */
+/* Works taken out in one lock section. */
 #define DROP_CHUNK	32
 
 /*
- * What one call takes out of its batch. Works on the list are pending until
- * they are given back one by one, so that another cancel may still take them.
+ * The works that one call takes out of its batch. They are pending until they
+ * are given back one by one, so another cancel may still take them.
  */
 struct fairwq_drop {
 	struct list_head works;		/* P */
-	struct fairwq_barrier marker;	/* P: behind what is to be dropped */
+	struct fairwq_barrier marker;	/* P: behind the last work to drop */
 };
 
 static void drop_locked(struct fairwq_batch *batch, struct fairwq_work *work,
@@ -541,7 +620,7 @@ static bool drop_through_locked(const struct fairwq_batch *batch,
 	return drop->marker.fired;
 }
 
-/* Some of what was queued before the marker. Returns whether that is all. */
+/* Drop some works in front of the marker; return whether those are all. */
 static bool drop_queued_locked(struct fairwq_batch *batch, struct fairwq_drop *drop)
 {
 	struct fairwq_work *work;
@@ -550,7 +629,7 @@ static bool drop_queued_locked(struct fairwq_batch *batch, struct fairwq_drop *d
 	lockdep_assert_held(&batch->pool->lock);
 
 	for (nr = 0; nr < DROP_CHUNK && !drop_through_locked(batch, drop); nr++) {
-		/* Not a barrier: those are never at the head. */
+		/* The head is never a barrier. */
 		work = list_first_entry(&batch->fifo, struct fairwq_work, node);
 		drop_locked(batch, work, drop);
 	}
@@ -558,8 +637,8 @@ static bool drop_queued_locked(struct fairwq_batch *batch, struct fairwq_drop *d
 }
 
 /*
- * From here on until all is found nothing of the batch is started; and until all is given
- * back the batch is not released. Returns whether there may be something.
+ * Keep the batch out of the tree until all works are found, and from its
+ * release until all are given back. Return whether it may have works to drop.
  */
 static bool drop_begin(struct fairwq_batch *batch, struct fairwq_drop *drop)
 {
@@ -580,7 +659,7 @@ static bool drop_begin(struct fairwq_batch *batch, struct fairwq_drop *drop)
 	return busy;
 }
 
-/* A step of it. Returns whether it was the last. */
+/* Drop some works in one lock section; return whether those are the last. */
 static bool drop_some(struct fairwq_batch *batch, struct fairwq_drop *drop)
 {
 	struct fairwq_pool *pool = batch->pool;
@@ -600,7 +679,7 @@ static bool drop_some(struct fairwq_batch *batch, struct fairwq_drop *drop)
 	return all;
 }
 
-/* The first of what was taken out becomes the caller's. */
+/* Hand the first dropped work to the caller. Return: the work, or NULL. */
 static struct fairwq_work *drop_give(struct fairwq_batch *batch,
 				     struct fairwq_drop *drop)
 {
@@ -643,58 +722,3 @@ unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
 	return nr;
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_cancel);
-
-static struct fairwq_delayed_work *to_delayed_work_of(struct fairwq_work *work)
-{
-	return container_of(work, struct fairwq_delayed_work, work);
-}
-
-/*
- * Check whether a work, of which it was said that it waits for its timer, does
- * so.
- */
-bool fairwq_delay_pending(struct fairwq_work *work)
-{
-	return timer_pending(&to_delayed_work_of(work)->timer);
-}
-
-/*
- * Delete the timer of a work, and let go of the work. Interrupts are off over
- * both steps: in between the word still says that it waits for a timer. An
- * interrupt that comes then, or on PREEMPT_RT a task that preempts, would wait
- * for what it keeps from going on.
- *
- * Return: false if the timer is not set: a call on another CPU is about to set
- * it, or it fires there, or the work is pushed and not found in the queue yet.
- */
-bool fairwq_cancel_delayed(struct fairwq_work *work)
-{
-	struct fairwq_batch *batch;
-	unsigned long flags;
-
-	local_irq_save(flags);
-	if (!timer_delete(&to_delayed_work_of(work)->timer)) {
-		local_irq_restore(flags);
-		return false;
-	}
-	batch = fairwq_work_batch(atomic_long_read(&work->data));
-	fairwq_test_point(FAIRWQ_POINT_DELAY_DELETED, batch);
-	fairwq_unreserve(batch);
-	/*
-	 * From here on it is its caller's. Pairs with the cmpxchg() of the next queue
-	 * call. No model.
-	 */
-	atomic_long_set_release(&work->data, 0);
-	local_irq_restore(flags);
-	fairwq_unhold(batch);
-	return true;
-}
-
-/*
- * Wait until a work that waits for a grace period was pushed. Return: false if
- * its queue call has not come to the point where that can be waited for.
- */
-bool fairwq_wait_grace(struct fairwq_work *work)
-{
-	return flush_rcu_work(&container_of(work, struct fairwq_rcu_work, work)->later);
-}
