@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A batch's life: created, disposed, drained, reaped, freed; and what its
- * holders may do to it in between.
+ * Batches: a batch's life, and what its holders may do to it.
  *
- * The hard part is the end. A queue call that was not refused pushes inside
- * one RCU read-side section, so a grace period after it was marked no push
- * is under way: then the batch is *closed*. A closed batch with nothing queued,
- * held or in flight is *drained*; the one who sees that, under the lock, has it
- * reaped. It is seen when the batch is closed, or when the last of these is over,
- * and never twice. Model: tests/models/dispose.pml.
+ *   state     entered when
+ *   open      batch_join() has put it into its pool
+ *   disposed  fairwq_batch_retire() has set the bit: queue calls are refused
+ *   closed    a grace period later batch_reap_fn() runs: no push is under way
+ *   drained   it is closed, and nothing is queued, held or in flight
+ *   reaped    batch_reap_fn() finds it drained, and batch_release() unlinks it
+ *   released  released() has returned
+ *   freed     its last reference was dropped, and a grace period has passed
+ *
+ * Locking: pool->lock; batch->flush_mutex for one flush at a time.
+ * Invariant: a queue call that was not refused pushes inside one RCU read-side
+ * section. So a grace period after the bit was set no push is under way.
+ * Invariant: a batch is reaped once, by the CPU that sees it drained under the
+ * lock. That is when it is closed, or when the last item or hold goes.
+ * Model: tests/models/dispose.pml.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -41,7 +49,7 @@ long fairwq_test_live_batches(void)
 }
 EXPORT_SYMBOL_GPL(fairwq_test_live_batches);
 
-/* Batches with a released() that is to come, or runs. */
+/* Count of batches whose released() is to come, or runs. */
 static atomic_long_t fairwq_releasing;
 
 static void count_releasing(int n)
@@ -49,7 +57,7 @@ static void count_releasing(int n)
 	atomic_long_add(n, &fairwq_releasing);
 }
 
-/* Whatever was disposed and has drained has left when this returns. */
+/* Wait until every batch that was disposed and has drained has left. */
 void fairwq_test_settle(void)
 {
 	rcu_barrier();
@@ -69,7 +77,21 @@ static void count_releasing(int n)
 }
 #endif
 
-/* ---- the end ---------------------------------------------------------- */
+/* ---- references ------------------------------------------------------- */
+
+static void pool_free(struct kref *refs)
+{
+	struct fairwq_pool *pool = container_of(refs, struct fairwq_pool, refs);
+
+	kfree(pool->name);
+	kfree_rcu(pool, rcu);	/* await_running() may look at it */
+}
+
+/* Put a pool. Any context, because RCU callbacks free batches. */
+void fairwq_pool_put(struct fairwq_pool *pool)
+{
+	kref_put(&pool->refs, pool_free);
+}
 
 static void batch_free_rcu(struct rcu_head *rcu)
 {
@@ -89,14 +111,34 @@ static void batch_last_put(struct kref *refs)
 
 	struct fairwq_batch *parent = batch->parent;
 
-	/* A queue call may be looking at @flags. The batch has been reaped, or was never seen. */
+	/*
+	 * A queue call may still read @flags. The batch was reaped, or never
+	 * joined.
+	 */
 	call_rcu(&batch->reap_work.rcu, batch_free_rcu);
-	/* Its node is in no tree any more. As deep as FAIRWQ_MAX_DEPTH. */
+	/* Its node is in no tree. This nests FAIRWQ_MAX_DEPTH deep at most. */
 	if (parent)
 		kref_put(&parent->refs, batch_last_put);
 }
 
-/* Let go of the pool; what is left is memory with references to it. */
+struct fairwq_batch *fairwq_batch_get(struct fairwq_batch *batch)
+{
+	if (!IS_ERR_OR_NULL(batch))
+		kref_get(&batch->refs);
+	return batch;
+}
+EXPORT_SYMBOL_GPL(fairwq_batch_get);
+
+void fairwq_batch_put(struct fairwq_batch *batch)
+{
+	if (!IS_ERR_OR_NULL(batch))
+		kref_put(&batch->refs, batch_last_put);
+}
+EXPORT_SYMBOL_GPL(fairwq_batch_put);
+
+/* ---- the end ---------------------------------------------------------- */
+
+/* Let go of the pool. What is left is memory, with references to it. */
 static void batch_leave(struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;
@@ -108,7 +150,10 @@ static void batch_leave(struct fairwq_batch *batch)
 	fairwq_batch_put(batch);
 }
 
-/* In a workqueue of the pool's own, which is destroyed after the batch has left. */
+/*
+ * Call released(), in a workqueue of the pool's own. That is destroyed after
+ * the batch has left.
+ */
 static void batch_release_fn(struct work_struct *work)
 {
 	struct fairwq_batch *batch = container_of(to_rcu_work(work),
@@ -123,8 +168,9 @@ static void batch_release_fn(struct work_struct *work)
 }
 
 /*
- * Nothing of the batch is left but its holders. Its released() may sleep, and so
- * is called where no other pool and nothing of the module waits behind it.
+ * Take a batch out of its pool when only its holders are left. Its released()
+ * may sleep, so it runs where no other pool and nothing of the module waits
+ * behind it.
  */
 static void batch_release(struct fairwq_batch *batch)
 {
@@ -145,8 +191,8 @@ static void batch_release(struct fairwq_batch *batch)
 }
 
 /*
- * First run a grace period after dispose, to close the batch; then, if it had
- * not drained by then, once more when its last turn has ended.
+ * Close a batch a grace period after dispose, and reap it if it is drained. If
+ * it is not, fairwq_batch_reap_locked() queues this once more when it is.
  */
 static void batch_reap_fn(struct work_struct *work)
 {
@@ -158,8 +204,8 @@ static void batch_reap_fn(struct work_struct *work)
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	WRITE_ONCE(batch->closed, true);
-	batch->reaping = true;		/* by us, if it is drained by now */
-	fairwq_yield_locked(pool);	/* of its turns */
+	batch->reaping = true;		/* this call reaps it, if it is drained by now */
+	fairwq_yield_locked(pool);	/* end its streaks */
 	drained = fairwq_batch_drained_locked(batch);
 	batch->reaping = drained;
 	if (drained) {
@@ -178,7 +224,7 @@ static void batch_set_paused(struct fairwq_batch *batch, bool paused)
 
 	rcu_read_lock();	/* see fairwq_kick_locked() */
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	/* What was accepted still runs, also if the batch or the pool goes. */
+	/* Accepted items still run, also if the batch or the pool goes. */
 	batch->paused = paused && !fairwq_batch_is_disposed(batch) && !pool->dying;
 	if (batch->paused)
 		fairwq_yield_locked(pool);
@@ -187,17 +233,20 @@ static void batch_set_paused(struct fairwq_batch *batch, bool paused)
 	rcu_read_unlock();
 }
 
-/* Refuse new items and have the batch reaped when it has drained; once. */
+/*
+ * Refuse new items, and have the batch reaped when it has drained; only once.
+ */
 void fairwq_batch_retire(struct fairwq_batch *batch)
 {
 	/*
-	 * Once. Who has not seen it is in a section that the grace period waits for.
-	 * Pairs with fairwq_refusal(). Model: tests/models/dispose.pml.
+	 * A queue call that has not seen the bit is in a section that the grace
+	 * period waits for. Pairs with fairwq_refusal(). Model:
+	 * tests/models/dispose.pml.
 	 */
 	if (test_and_set_bit(FAIRWQ_BATCH_DISPOSED, &batch->flags))
 		return;
 	trace_fairwq_batch(batch, FAIRWQ_BATCH_DISPOSE);
-	/* It is marked: nobody can pause it any more. */
+	/* The bit is set, so no call can pause it any more. */
 	batch_set_paused(batch, false);
 	if (READ_ONCE(batch->pool->quiet)) {
 		queue_work(fairwq_reap_wq, &batch->reap_work.work);
@@ -217,21 +266,6 @@ void fairwq_batch_dispose(struct fairwq_batch *batch)
 	fairwq_batch_put(batch);
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_dispose);
-
-struct fairwq_batch *fairwq_batch_get(struct fairwq_batch *batch)
-{
-	if (!IS_ERR_OR_NULL(batch))
-		kref_get(&batch->refs);
-	return batch;
-}
-EXPORT_SYMBOL_GPL(fairwq_batch_get);
-
-void fairwq_batch_put(struct fairwq_batch *batch)
-{
-	if (!IS_ERR_OR_NULL(batch))
-		kref_put(&batch->refs, batch_last_put);
-}
-EXPORT_SYMBOL_GPL(fairwq_batch_put);
 
 /* ---- the beginning ---------------------------------------------------- */
 
@@ -261,8 +295,9 @@ static void batch_init(struct fairwq_batch *batch, struct fairwq_pool *pool,
 }
 
 /*
- * A batch that is not in its pool yet, with one reference for the creator and
- * one for the pool. Takes over @name.
+ * Allocate a batch with one reference for the creator and one for the pool,
+ * which it has not joined yet. Takes over @name, also on error. Return: the
+ * batch, or NULL.
  */
 static struct fairwq_batch *batch_alloc(struct fairwq_pool *pool,
 					const struct fairwq_batch_attrs *attrs,
@@ -320,7 +355,10 @@ int fairwq_batch_check_parent(const struct fairwq_pool *pool,
 	return fairwq_batch_is_disposed(parent) ? -ESHUTDOWN : 0;
 }
 
-/* The first batch of an owner: its place becomes that of a group. */
+/*
+ * Make a batch one of its owner's group. For the first one, the owner's place
+ * in the tree becomes that of the group, and @group is used up.
+ */
 static void batch_adopt_locked(struct fairwq_batch *batch,
 			       struct fairwq_node **group)
 {
@@ -340,7 +378,7 @@ static void batch_adopt_locked(struct fairwq_batch *batch,
 	fairwq_node_init(&batch->node, parent->group, batch->node.weight);
 }
 
-/* The batch is complete: everybody may see it. */
+/* Publish a complete batch in its pool. Return: 0, or -ESHUTDOWN. */
 static int batch_join(struct fairwq_batch *batch, struct fairwq_node **group)
 {
 	struct fairwq_pool *pool = batch->pool;
@@ -361,8 +399,10 @@ static int batch_join(struct fairwq_batch *batch, struct fairwq_node **group)
 }
 
 /*
- * Create a batch and put it into its pool; in any context but NMI, if @gfp
- * says so. Takes over @name, NULL: no memory.
+ * Create a batch and put it into its pool; in any context but NMI, if @gfp says
+ * so. Takes over @name, also on error; NULL means that there was no memory for
+ * it.
+ * Return: the batch, or an ERR_PTR().
  */
 struct fairwq_batch *fairwq_batch_new(struct fairwq_pool *pool,
 				      const struct fairwq_batch_attrs *attrs,
@@ -396,6 +436,45 @@ struct fairwq_batch *fairwq_batch_new(struct fairwq_pool *pool,
 	return batch;
 }
 
+/*
+ * Make a name for the kernel's log and tables: control characters become '?'.
+ * Return: the name, or NULL.
+ */
+char *fairwq_make_name(const char *fmt, va_list args)
+{
+	char *name = kvasprintf(GFP_KERNEL, fmt, args), *c;
+
+	for (c = name; c && *c; c++)
+		if (iscntrl(*c))
+			*c = '?';
+	return name;
+}
+
+/*
+ * Make the workqueue for released(), because a batch with one is to be created.
+ * Return: 0, or -ENOMEM.
+ */
+int fairwq_pool_need_release_wq(struct fairwq_pool *pool)
+{
+	unsigned int flags = WQ_UNBOUND;
+	struct workqueue_struct *wq;
+
+	if (READ_ONCE(pool->release_wq))
+		return 0;
+	if (pool->flags & FAIRWQ_MEM_RECLAIM)
+		flags |= WQ_MEM_RECLAIM;
+	wq = alloc_workqueue("%s", flags, 0, pool->name);
+	if (!wq)
+		return -ENOMEM;
+	/*
+	 * Other CPUs see the batch after it has joined the pool, under the
+	 * lock.
+	 */
+	if (cmpxchg(&pool->release_wq, NULL, wq))
+		destroy_workqueue(wq);
+	return 0;
+}
+
 struct fairwq_batch *fairwq_batch_create(struct fairwq_pool *pool,
 					 const struct fairwq_batch_attrs *attrs,
 					 const char *fmt, ...)
@@ -425,7 +504,7 @@ struct fairwq_batch *fairwq_batch_create(struct fairwq_pool *pool,
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_create);
 
-/* ---- in between ------------------------------------------------------- */
+/* ---- weight, pause and flush ------------------------------------------ */
 
 int fairwq_batch_set_weight(struct fairwq_batch *batch, unsigned int weight)
 {
@@ -463,7 +542,7 @@ void fairwq_batch_resume(struct fairwq_batch *batch)
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_resume);
 
-/* A step of fairwq_batch_look(). Returns whether there is more to be done. */
+/* Sort some of what was pushed; return whether there is more. */
 static bool batch_look_step(struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;
@@ -474,15 +553,15 @@ static bool batch_look_step(struct fairwq_batch *batch)
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	more = fairwq_batch_sort_step_locked(batch);
 	fairwq_batch_update_locked(batch);
-	/* Who was about to tell of a push may have seen that we looked. */
+	/* A queue call may have left the kick to the CPU that looks. */
 	fairwq_unlock_kick(pool, flags);
 	rcu_read_unlock();
 	return more;
 }
 
 /*
- * Have what was pushed stand in the FIFO, for who wants to see or count it; also
- * under rcu_read_lock().
+ * Put all that was pushed into the FIFO, so that it can be seen and counted.
+ * May be called under rcu_read_lock().
  */
 void fairwq_batch_look(struct fairwq_batch *batch)
 {
@@ -491,7 +570,7 @@ void fairwq_batch_look(struct fairwq_batch *batch)
 }
 
 #ifdef FAIRWQ_TESTING
-/* What a reader of debugfs does to a batch. */
+/* Look at a batch as a reader of debugfs does. */
 void fairwq_test_look(struct fairwq_batch *batch)
 {
 	rcu_read_lock();
@@ -510,12 +589,12 @@ void fairwq_batch_wait(struct fairwq_batch *batch)
 	unsigned long flags;
 	bool reaped;
 
-	fairwq_batch_look(batch);	/* most of it in small steps */
+	fairwq_batch_look(batch);	/* sorts most of it in small steps */
 	mutex_lock(&batch->flush_mutex);
 	fairwq_test_point(FAIRWQ_POINT_BATCH_WAIT, batch);
 	rcu_read_lock();	/* see fairwq_kick_locked() */
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	/* Then the pool may be without runners by now. */
+	/* The pool of a reaped batch may be without runners by now. */
 	reaped = batch->reaped;
 	if (!reaped)
 		fairwq_batch_add_barrier_locked(batch, &barrier);
@@ -539,12 +618,14 @@ void fairwq_batch_flush(struct fairwq_batch *batch)
 		      turn->func, batch->pool->name, batch->name))
 		return;
 	/*
-	 * When it has been reaped nothing is left to wait for, and the pool may be gone;
-	 * but what lockdep has of it is there for a grace period after that.
+	 * A reaped batch has nothing to wait for, and its pool may be gone. But
+	 * the pool's lockdep map is there for a grace period after that.
 	 */
 	rcu_read_lock();
 	reaped = READ_ONCE(batch->reaped);
-	/* From an item of the pool it may be right; lockdep could not tell. */
+	/*
+	 * From an item of the pool a flush may be right; lockdep cannot tell.
+	 */
 	if (!reaped && (!turn || turn->batch->pool != batch->pool))
 		fairwq_lockdep_wait(batch->pool);
 	rcu_read_unlock();
@@ -563,48 +644,4 @@ bool fairwq_batch_is_idle(struct fairwq_batch *batch)
 	idle = fairwq_batch_is_idle_locked(batch);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	return idle;
-}
-
-static void pool_free(struct kref *refs)
-{
-	struct fairwq_pool *pool = container_of(refs, struct fairwq_pool, refs);
-
-	kfree(pool->name);
-	kfree_rcu(pool, rcu);	/* await_running() may look at it */
-}
-
-/* Any context: batches are freed from RCU callbacks. */
-void fairwq_pool_put(struct fairwq_pool *pool)
-{
-	kref_put(&pool->refs, pool_free);
-}
-
-/* A name goes into the kernel's log and into tables: control characters become '?'. */
-char *fairwq_make_name(const char *fmt, va_list args)
-{
-	char *name = kvasprintf(GFP_KERNEL, fmt, args), *c;
-
-	for (c = name; c && *c; c++)
-		if (iscntrl(*c))
-			*c = '?';
-	return name;
-}
-
-/* Have a workqueue for released(), as a batch with one is to be created. */
-int fairwq_pool_need_release_wq(struct fairwq_pool *pool)
-{
-	unsigned int flags = WQ_UNBOUND;
-	struct workqueue_struct *wq;
-
-	if (READ_ONCE(pool->release_wq))
-		return 0;
-	if (pool->flags & FAIRWQ_MEM_RECLAIM)
-		flags |= WQ_MEM_RECLAIM;
-	wq = alloc_workqueue("%s", flags, 0, pool->name);
-	if (!wq)
-		return -ENOMEM;
-	/* The batch is seen by others after it has joined the pool, under the lock. */
-	if (cmpxchg(&pool->release_wq, NULL, wq))
-		destroy_workqueue(wq);
-	return 0;
 }

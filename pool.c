@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A pool's life: created, resized, flushed, drained, destroyed.
+ * Pools: a pool's life, and calls that wait for all of a pool.
  *
- * Destruction is the hard part. First the gate is closed: from outside nothing
- * can be queued any more, and a grace period later no such push is under way.
- * Then the pool is drained: its items may go on queueing until they stop. Then
- * every batch is retired, and waited for; then nothing is in the tree, so the
- * runners go idle, and destroying the workqueue waits for them.
+ *   step of the end          what holds after it
+ *   @dying is set            no batch joins the pool, and none is paused
+ *   @draining is set         no queue call from outside is accepted
+ *   a grace period           no such queue call is under way
+ *   pool_wait_drained()      the pool's items have stopped queueing
+ *   pool_retire_batches()    nothing is in the tree, so the runners go idle
+ *   destroy_workqueue()      no runner runs
  *
- * A grace period takes long, and a driver destroys its pools one after the other.
- * So there is one at most, if nothing comes late; and none for a pool that only
- * its owner could queue to.
+ * A grace period takes long, and a driver destroys its pools one after the
+ * other. So there is one at most, unless something comes late, and none for a
+ * pool that only its owner could queue to.
+ *
+ * Locking: pool->lock; pool->mutex to add runners.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -34,17 +38,7 @@
 #define FAIRWQ_ALL_FLAGS (FAIRWQ_MEM_RECLAIM | FAIRWQ_HIGHPRI | FAIRWQ_FREEZABLE | \
 			  FAIRWQ_SYSFS | FAIRWQ_STRICT_TURNS | FAIRWQ_STRICT_PRIO)
 
-/* ---- runners ---------------------------------------------------------- */
-
-static void pool_free_runners(struct fairwq_pool *pool)
-{
-	struct fairwq_runner *runner, *next;
-
-	list_for_each_entry_safe(runner, next, &pool->runners, node)
-		fairwq_runner_free(runner);
-}
-
-/* ---- the beginning ---------------------------------------------------- */
+/* ---- setting up ------------------------------------------------------- */
 
 static int pool_check_attrs(const struct fairwq_pool_attrs *attrs)
 {
@@ -128,13 +122,23 @@ static int pool_add_default_batches(struct fairwq_pool *pool)
 	return 0;
 }
 
+/* ---- taking down ------------------------------------------------------ */
+
+static void pool_free_runners(struct fairwq_pool *pool)
+{
+	struct fairwq_runner *runner, *next;
+
+	list_for_each_entry_safe(runner, next, &pool->runners, node)
+		fairwq_runner_free(runner);
+}
+
 static void pool_wait_grace(void)
 {
 	fairwq_count_grace();
 	synchronize_rcu();
 }
 
-/* Retire what is still there, and wait until it has left. */
+/* Retire the batches that are left, and wait until they have left. */
 static void pool_retire_batches(struct fairwq_pool *pool)
 {
 	struct fairwq_batch *batch;
@@ -159,18 +163,18 @@ static bool pool_is_active(struct fairwq_pool *pool)
 	return active;
 }
 
-/* The rest of the way down, also for a pool that did not get all the way up. */
+/* Take a pool down, also one that did not get all the way up. */
 static void pool_teardown(struct fairwq_pool *pool)
 {
 	pool_retire_batches(pool);
 	fairwq_debugfs_del_pool(pool);
 	/*
-	 * A runner that was chosen must have been kicked: see fairwq_kick_locked(). It
-	 * is active until it has been kicked, and has run.
+	 * A grace period after a runner was chosen it has been kicked, see
+	 * fairwq_kick_locked(). It is active until it was kicked, and has run.
 	 */
 	if (pool_is_active(pool))
 		pool_wait_grace();
-	/* Runners that have seen the empty tree may still be on their way out. */
+	/* Wait for runners that saw the empty tree and are on their way out. */
 	destroy_workqueue(pool->wq);
 	if (pool->release_wq)
 		destroy_workqueue(pool->release_wq);
@@ -179,6 +183,8 @@ static void pool_teardown(struct fairwq_pool *pool)
 	fairwq_lockdep_exit_pool(pool);
 	fairwq_pool_put(pool);
 }
+
+/* ---- create ----------------------------------------------------------- */
 
 static int pool_bring_up(struct fairwq_pool *pool)
 {
@@ -195,9 +201,10 @@ static int pool_bring_up(struct fairwq_pool *pool)
 }
 
 /*
- * The limit is kept by counting runners: more may be asked for later. In sysfs
- * two workqueues of one name cannot be, and long names are cut: a number in
- * front tells them apart.
+ * Allocate the workqueue. Its own limit is the highest, because the pool counts
+ * its runners and may get more later. Names in sysfs must be unique, and long
+ * ones are cut, so a number goes in front.
+ * Return: the workqueue, or NULL.
  */
 static struct workqueue_struct *pool_alloc_wq(struct fairwq_pool *pool)
 {
@@ -246,12 +253,12 @@ struct fairwq_pool *fairwq_pool_create(const struct fairwq_pool_attrs *attrs,
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_create);
 
-/* ---- waiting ---------------------------------------------------------- */
+/* ---- flush ------------------------------------------------------------ */
 
 /*
- * One batch after the other: what was queued when the call began is queued
- * when its batch's turn comes, or has ended. Batches that were created
- * meanwhile hold nothing that was.
+ * Wait for one batch after the other. What was queued when the call began is
+ * queued when its batch's turn comes, or has ended. Batches that are created
+ * meanwhile hold none of it.
  */
 static void pool_wait(struct fairwq_pool *pool)
 {
@@ -265,7 +272,7 @@ static void pool_wait(struct fairwq_pool *pool)
 		fairwq_batch_wait(batch);
 }
 
-/* The turn that the caller is in, if it is one of @pool's; or NULL. */
+/* Return: the turn of @pool that the caller is in, as its item; or NULL. */
 const struct fairwq_turn *fairwq_pool_own_turn(struct fairwq_pool *pool)
 {
 	const struct fairwq_turn *turn = fairwq_own_turn();
@@ -273,7 +280,10 @@ const struct fairwq_turn *fairwq_pool_own_turn(struct fairwq_pool *pool)
 	return turn && turn->batch->pool == pool ? turn : NULL;
 }
 
-/* Waiting for the pool from one of its own items would never end. */
+/*
+ * Check whether the caller is an item of the pool, which would wait for itself,
+ * and warn.
+ */
 static bool pool_from_inside(struct fairwq_pool *pool, const char *what)
 {
 	const struct fairwq_turn *turn = fairwq_pool_own_turn(pool);
@@ -295,10 +305,13 @@ void fairwq_pool_flush(struct fairwq_pool *pool)
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_flush);
 
+/* ---- drain and destroy ------------------------------------------------ */
+
 /*
- * Nothing is queued and nothing runs: all batches under one hold of the lock,
- * so that an item in flight cannot queue to one that was looked at already,
- * and end before its own is. With @for_good also: nothing waits to be pushed.
+ * Check that nothing is queued and nothing runs. All batches are looked at in
+ * one lock section. Otherwise an item in flight could queue to a batch that was
+ * looked at already, and end before its own is. With @for_good, also check that
+ * no work waits to be pushed.
  */
 static bool pool_is_idle(struct fairwq_pool *pool, bool for_good)
 {
@@ -317,9 +330,10 @@ static bool pool_is_idle(struct fairwq_pool *pool, bool for_good)
 }
 
 /*
- * Tell that no queue call from outside can be under way. Each batch either has
- * refused items for a grace period, or is a default batch without a holder but the
- * pool. The owner of the pool must not queue to that one while it destroys the pool.
+ * Check that no queue call from outside can be under way. Each batch either has
+ * refused items for a grace period, or is a default batch without a holder but
+ * the pool. The owner of the pool must not queue to that one while it destroys
+ * the pool.
  */
 static bool pool_is_private(struct fairwq_pool *pool)
 {
@@ -338,8 +352,8 @@ static bool pool_is_private(struct fairwq_pool *pool)
 }
 
 /*
- * Close the gate, and wait until the items of the pool have stopped queueing. With
- * @private no queue call from outside has to be waited for.
+ * Close the gate, and wait until the items of the pool have stopped queueing.
+ * With @private there is no queue call from outside to wait for.
  */
 static void pool_wait_drained(struct fairwq_pool *pool, bool private)
 {
@@ -389,13 +403,13 @@ void fairwq_pool_destroy(struct fairwq_pool *pool)
 		fairwq_batch_resume(batch);
 	rcu_read_unlock();
 	pool_wait_drained(pool, pool_is_private(pool));
-	/* Without anything that may still come in, no push can be under way any more. */
+	/* If nothing may still come in, no push can be under way any more. */
 	WRITE_ONCE(pool->quiet, pool_is_idle(pool, true));
 	pool_teardown(pool);
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_destroy);
 
-/* ---- in between ------------------------------------------------------- */
+/* ---- default batches -------------------------------------------------- */
 
 struct fairwq_batch *fairwq_pool_default_batch(struct fairwq_pool *pool,
 					       enum fairwq_prio prio)
@@ -419,6 +433,8 @@ int fairwq_pool_queue(struct fairwq_pool *pool, struct fairwq_work *work)
 	return fairwq_queue(pool->default_batch[FAIRWQ_PRIO_NORMAL], work);
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_queue);
+
+/* ---- for the tests ---------------------------------------------------- */
 
 #ifdef FAIRWQ_TESTING
 unsigned int fairwq_test_nr_batches(struct fairwq_pool *pool)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Knobs of a pool that exists: how many runners, which policy, statistics.
+ * Tuning: runners, policy and counters of a pool that exists.
  *
- * Locking: pool->mutex for what allocates, pool->lock for the rest.
+ * Locking: pool->mutex to add runners; pool->lock for the rest.
+ * Limits: a pool keeps its runners until its end.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -16,7 +17,9 @@
 #include "core/runner.h"
 #include "doors.h"
 
-/* Have at least @nr runners. */
+/* ---- runners ---------------------------------------------------------- */
+
+/* Add runners until there are @nr. Return: 0, or -ENOMEM. */
 int fairwq_pool_grow(struct fairwq_pool *pool, unsigned int nr)
 {
 	struct fairwq_runner *runner;
@@ -54,16 +57,18 @@ int fairwq_pool_set_max_active(struct fairwq_pool *pool, unsigned int max_active
 	}
 	mutex_unlock(&pool->mutex);
 	if (!err)
-		fairwq_kick(pool);	/* and that runner kicks the next */
+		fairwq_kick(pool);	/* that runner kicks the next one */
 	return err;
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_set_max_active);
 
+/* ---- policy ----------------------------------------------------------- */
+
 /*
- * Change the order while a backlog stands: every batch is taken out of the
- * tree and put in again. With thousands of eligible batches that is a long
- * time under the lock; it is for operators, not for a running system's inner
- * loop. To what there is already is no change.
+ * Change the policy: take every batch out of the tree, and put it in again.
+ * With thousands of eligible batches the lock is held for long. So this is for
+ * operators, not for the inner loop of a running system. The present policy is
+ * no change.
  */
 void fairwq_pool_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy)
 {
@@ -83,6 +88,8 @@ unlock:
 	raw_spin_unlock_irq(&pool->lock);
 	fairwq_kick(pool);
 }
+
+/* ---- counters --------------------------------------------------------- */
 
 void fairwq_pool_reset_stats(struct fairwq_pool *pool)
 {
