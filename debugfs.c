@@ -1,10 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What an operator sees: /sys/kernel/debug/fairwq. The only file that formats.
+ * debugfs: what an operator sees in /sys/kernel/debug/fairwq.
  *
- * debugfs is no ABI: names and columns may change with any version. Root only,
- * and no raw kernel addresses. A reader takes the pool's lock for one row at a
- * time; a queue call into a busy batch does not take it at all.
+ *   version                    the module's version
+ *   POOL/summary               policy, runners and counters
+ *   POOL/fairness              the self-check, see core/fairness.c
+ *   POOL/batches               a row for each batch: batches_show() has the
+ *                              names of columns, show_row_locked() the values
+ *   POOL/dump                  every item, see dump.c
+ *   POOL/runners               a row for each runner
+ *   POOL/max_active, policy,   knobs: fairwq_knobs
+ *   slice_us, low_turns,
+ *   hung_ms, reset
+ *
+ * Locking: pool->lock for one row at a time; pool->mutex for the list of
+ * runners; fairwq_dir_mutex for the folders. A queue call into a busy batch
+ * takes none of them.
+ * Limits: this is no ABI, so names and columns may change with any version.
+ * Root only, and no raw kernel addresses.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -23,10 +36,10 @@
 #include "doors.h"
 
 static struct dentry *fairwq_dir;
-/* Pools that were created before debugfs was there. Under fairwq_dir_mutex. */
+/* Pools that were created before debugfs was there; under fairwq_dir_mutex. */
 static LIST_HEAD(fairwq_not_shown);
 
-/* One folder is made at a time, so that a free name stays free. */
+/* Held while a folder is made, so that a free name stays free. */
 static DEFINE_MUTEX(fairwq_dir_mutex);
 
 static const char * const fairwq_policy_name[] = {
@@ -97,7 +110,7 @@ DEFINE_SHOW_ATTRIBUTE(summary);
 
 /* ---- fairness --------------------------------------------------------- */
 
-/* Of a batch of weight 100, with two decimals. */
+/* Show what is counted for a batch of weight 100, with two decimals. */
 static void show_hundredths(struct seq_file *m, const char *name, u64 hundredths)
 {
 	u32 rest;
@@ -182,7 +195,7 @@ static void show_row(struct seq_file *m, struct fairwq_batch *batch)
 }
 
 #ifdef FAIRWQ_TESTING
-/* Its line of the table. */
+/* Print a batch's row of the table. */
 void fairwq_test_row(struct fairwq_batch *batch, char *buf, size_t size)
 {
 	struct seq_file m = { .buf = buf, .size = size };
@@ -236,12 +249,51 @@ static const struct seq_operations batches_sops = {
 
 DEFINE_SEQ_ATTRIBUTE(batches);
 
-/* ---- dump: the items of each batch, see dump.c ------------------------- */
+/* ---- batches that are not idle ---------------------------------------- */
 
 /*
- * Dumping a batch sleeps, so that this walks by references and not under RCU.
- * The position is the number of the batch, so that it holds from one read to
- * the next, whatever comes and goes; 0 is the head line. Idle batches have
+ * Find the first batch after @last, numbered below @end, that is not idle. If
+ * @last has left the list, its successors are those with a higher number.
+ *
+ * A batch is marked as reaped before it leaves the list. So one that is not
+ * marked is in the list now, and what follows it stays during this read-side
+ * section.
+ *
+ * Return: the batch, with a reference, or NULL. The reference to @last is
+ * dropped.
+ */
+struct fairwq_batch *fairwq_pool_next_busy(struct fairwq_pool *pool,
+					   struct fairwq_batch *last, u64 end)
+{
+	struct fairwq_batch *batch, *found = NULL;
+
+	rcu_read_lock();
+	if (last && !READ_ONCE(last->reaped))
+		batch = list_entry_rcu(last->link.next, struct fairwq_batch, link);
+	else
+		batch = list_entry_rcu(pool->batches.next, struct fairwq_batch, link);
+	list_for_each_entry_from_rcu(batch, &pool->batches, link) {
+		if (batch->seq >= end)
+			break;
+		if ((last && batch->seq <= last->seq) || fairwq_batch_is_idle(batch))
+			continue;
+		/* A batch that has left meanwhile has no item any more. */
+		if (!kref_get_unless_zero(&batch->refs))
+			continue;
+		found = batch;
+		break;
+	}
+	rcu_read_unlock();
+	fairwq_batch_put(last);
+	return found;
+}
+
+/* ---- dump ------------------------------------------------------------- */
+
+/*
+ * Walk by references and not under RCU, because to dump a batch sleeps. The
+ * position is the number of the batch plus 1, so it holds from one read to
+ * the next while batches come and go. 0 is the head line. Idle batches have
  * nothing to show.
  */
 static void *dump_at(struct fairwq_batch *batch, loff_t *pos)
@@ -300,7 +352,7 @@ DEFINE_SEQ_ATTRIBUTE(dump);
 
 /* ---- runners ---------------------------------------------------------- */
 
-/* What one runner does, copied out under the lock. */
+/* Show a runner, by what was copied under the lock. */
 static void show_runner(struct seq_file *m, struct fairwq_runner *runner)
 {
 	struct fairwq_pool *pool = runner->pool;
@@ -348,14 +400,14 @@ DEFINE_SHOW_ATTRIBUTE(runners);
 /* ---- knobs ------------------------------------------------------------ */
 
 /*
- * A knob is a line of text: a number from @least to @most, or what @set makes of it.
- * Anything that is not what it takes gives -EINVAL, and nothing is changed.
+ * A knob: a line of text, which is a number from @least to @most, or read by
+ * @set. Other text gives -EINVAL, and nothing is changed.
  */
 struct fairwq_knob {
 	const char *name;
 	void (*show)(struct seq_file *m, struct fairwq_pool *pool);
 	int (*set)(struct fairwq_pool *pool, const char *text, unsigned int value);
-	unsigned int least, most;	/* 0: no number */
+	unsigned int least, most;	/* @most is 0: no number */
 };
 
 static void show_max_active(struct seq_file *m, struct fairwq_pool *pool)
@@ -398,7 +450,7 @@ static int set_slice_us(struct fairwq_pool *pool, const char *text, unsigned int
 	return 0;
 }
 
-/* So often a lower priority gets a turn: one in so many; 0: never. */
+/* Show that one turn in so many is of a lower priority; 0: never. */
 static void show_low_turns(struct seq_file *m, struct fairwq_pool *pool)
 {
 	unsigned int patience = READ_ONCE(pool->tree.patience);
@@ -441,7 +493,7 @@ static int set_reset(struct fairwq_pool *pool, const char *text, unsigned int va
 	return 0;
 }
 
-/* What a knob's file needs to know: which knob of which pool. */
+/* The knobs, by the index in struct fairwq_knob_file. */
 static const struct fairwq_knob fairwq_knobs[FAIRWQ_NR_KNOBS] = {
 	{ "max_active", show_max_active, set_max_active, 1, FAIRWQ_MAX_ACTIVE },
 	{ "policy", show_policy, set_policy },
@@ -500,7 +552,9 @@ static const struct file_operations knob_fops = {
 
 /* ---- folders ---------------------------------------------------------- */
 
-/* Names need not be unique; the second of a name gets a number. */
+/*
+ * Make a folder. Names need not be unique: the second of a name gets a number.
+ */
 static struct dentry *fairwq_make_dir(const char *name)
 {
 	struct dentry *taken;
@@ -541,7 +595,7 @@ static void show_pool_locked(struct fairwq_pool *pool)
 	}
 }
 
-/* Show a pool; one that is created before debugfs is there is shown later. */
+/* Show a pool. One that is created before debugfs is there is shown later. */
 void fairwq_debugfs_add_pool(struct fairwq_pool *pool)
 {
 	mutex_lock(&fairwq_dir_mutex);
@@ -552,7 +606,7 @@ void fairwq_debugfs_add_pool(struct fairwq_pool *pool)
 	mutex_unlock(&fairwq_dir_mutex);
 }
 
-/* Waits for readers that are inside a file. */
+/* Remove a pool's folder, and wait for readers that are inside a file. */
 void fairwq_debugfs_del_pool(struct fairwq_pool *pool)
 {
 	mutex_lock(&fairwq_dir_mutex);
@@ -578,37 +632,4 @@ void fairwq_debugfs_init(void)
 void fairwq_debugfs_exit(void)
 {
 	debugfs_remove_recursive(fairwq_dir);
-}
-
-/*
- * The first batch after @last, and numbered below @end, that is not idle, with
- * a reference; @last's is dropped. If @last has left the list, its successors
- * are those with a higher number. A batch is marked as reaped before it leaves
- * the list: one that is not is in the list now, and what follows it stays for
- * as long as we are in the read-side section.
- */
-struct fairwq_batch *fairwq_pool_next_busy(struct fairwq_pool *pool,
-					   struct fairwq_batch *last, u64 end)
-{
-	struct fairwq_batch *batch, *found = NULL;
-
-	rcu_read_lock();
-	if (last && !READ_ONCE(last->reaped))
-		batch = list_entry_rcu(last->link.next, struct fairwq_batch, link);
-	else
-		batch = list_entry_rcu(pool->batches.next, struct fairwq_batch, link);
-	list_for_each_entry_from_rcu(batch, &pool->batches, link) {
-		if (batch->seq >= end)
-			break;
-		if ((last && batch->seq <= last->seq) || fairwq_batch_is_idle(batch))
-			continue;
-		/* One that has left meanwhile has ended what it had. */
-		if (!kref_get_unless_zero(&batch->refs))
-			continue;
-		found = batch;
-		break;
-	}
-	rcu_read_unlock();
-	fairwq_batch_put(last);
-	return found;
 }

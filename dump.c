@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * "dump" in debugfs: every item that is queued or running, with its
- * function; batch by batch, in start order.
+ * Dumps: "dump" in debugfs, every item that is queued or running, by batch.
  *
- * A backlog can be long, and the lock is short: items are copied out a chunk
- * at a time. Between two chunks a cursor keeps the place in the FIFO. What is
- * shown is a queue in motion, not a snapshot: an item may run between the
- * chunks, and is then not shown, or was put back, and is shown twice.
+ * A line has the batch, the place, the age and the function. Items of a batch
+ * come in start order. A backlog can be long and a lock section must be short,
+ * so items are copied out a chunk at a time. Between two chunks a cursor keeps
+ * the place in the FIFO.
+ *
+ * Locking: pool->mutex for the runners; pool->lock for one runner or one chunk.
+ * Limits: the queue is in motion. An item that runs between two chunks is not
+ * shown, and one that is put back is shown twice.
  */
 #include <linux/export.h>
 #include <linux/math64.h>
@@ -36,7 +39,7 @@ static void dump_add_locked(struct fairwq_dump *dump, const char *where,
 		dump->line[dump->nr++] = (struct fairwq_dump_line){ where, func, stamp };
 }
 
-/* What one runner has of @batch. */
+/* Copy what one runner has of @batch. */
 static void dump_runner_locked(struct fairwq_dump *dump, struct fairwq_batch *batch,
 			       struct fairwq_runner *runner)
 {
@@ -49,7 +52,10 @@ static void dump_runner_locked(struct fairwq_dump *dump, struct fairwq_batch *ba
 				READ_ONCE(turn->stamp));
 }
 
-/* On from the cursor, if it was not overtaken, else from the head. True: there is more. */
+/*
+ * Copy a chunk, from the cursor on; from the head, if the cursor was overtaken.
+ * Return whether there is more.
+ */
 static bool dump_fifo_locked(struct fairwq_dump *dump, struct fairwq_batch *batch)
 {
 	struct list_head *pos = &batch->fifo;
@@ -84,7 +90,7 @@ static void dump_print(struct seq_file *m, struct fairwq_dump *dump,
 
 	for (line = dump->line; line < dump->line + dump->nr; line++) {
 		seq_printf(m, "%-24s %-8s ", batch->name, line->where);
-		/* Most are not measured, and under arrival order it need not be a time. */
+		/* Most are not measured; an arrival need not be a time. */
 		if (line->stamp && line->stamp < now)
 			seq_printf(m, "%9llu", div_u64(now - line->stamp, NSEC_PER_USEC));
 		else
@@ -110,7 +116,7 @@ static void dump_runners(struct seq_file *m, struct fairwq_dump *dump,
 	}
 }
 
-/* Under pool->mutex. */
+/* Show the items of a batch, under pool->mutex. */
 void fairwq_dump_batch(struct seq_file *m, struct fairwq_batch *batch)
 {
 	struct fairwq_dump *dump = kzalloc(sizeof(*dump), GFP_KERNEL);
@@ -135,7 +141,7 @@ void fairwq_dump_batch(struct seq_file *m, struct fairwq_batch *batch)
 }
 
 #ifdef FAIRWQ_TESTING
-/* Returns the length; @size has to be larger. */
+/* Dump a batch to @buf. Return: the length; @size must be larger. */
 size_t fairwq_test_dump(struct fairwq_batch *batch, char *buf, size_t size)
 {
 	struct seq_file m = { .buf = buf, .size = size };

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Items that fail: counted, and told to whoever wants to know.
+ * Failures: items that fail are counted, and told to the pool's notifiers.
  *
  * A function returns nothing, and to fairwq an item that failed has ended like
- * any other: nothing is skipped after it, nobody waits for it. That it failed
+ * any other. No item is skipped after it, and no call waits for it. The report
  * is for people, and for the driver that owns the pool.
+ *
+ * Locking: pool->failure_rwsem for the chain, pool->lock for the counters.
+ * Limits: a report comes from an item that may sleep.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -20,7 +23,10 @@ void fairwq_failure_init(struct fairwq_pool *pool)
 	init_rwsem(&pool->failure_rwsem);
 }
 
-/* The kernel's chains refuse a second registration, too, but warn of it. */
+/*
+ * Check whether @nb is registered. The kernel's chains refuse a second
+ * registration, too, but warn of it.
+ */
 static bool is_registered_locked(const struct fairwq_pool *pool,
 				 const struct notifier_block *nb)
 {

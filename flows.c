@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Flows: a batch per 64-bit key, made on first use, gone when idle.
+ * Flows: batches by a 64-bit key, made on first use and removed when idle.
  *
- * For clients who know whom an item is for, by a number, and do not want to
- * keep an object for each: a cgroup, a tenant, a source address. A queue call
- * for a key that is known is a lookup under RCU and fairwq_queue(). The first
- * one makes the batch, in any context but NMI; if there is no memory for it,
- * the item goes to a batch that all such keys share.
+ * They are for clients that know an item's owner by a number, and keep no
+ * object for each: a cgroup, a tenant, a source address. A queue call for a
+ * known key is a lookup under RCU and fairwq_queue(). The first one makes the
+ * batch, in any context but NMI. If there is no memory for it, the item goes to
+ * a batch that all such keys share.
  *
- * The keys are in a latched red-black tree: its readers take no lock, also in
- * an interrupt on top of its writer, and writing allocates nothing and needs a
- * raw spinlock only. An rhashtable would do all this from 6.3 on; in 6.1 its
+ * The keys are in a latched red-black tree. Its readers take no lock, also in
+ * an interrupt on top of its writer. Its writers allocate nothing and need only
+ * a raw spinlock. An rhashtable would do all this from 6.3 on. In 6.1 its
  * buckets are locked with interrupts on, so a hardirq must not insert.
  *
- * The end of a flow is the hard part: no item may be refused since its flow is
- * about to go, and none may overtake an earlier one of its key that is still in
- * the old batch. So a sweep *closes* a flow that has expired, waits for a grace
- * period, and removes it if by then it is closed still and has no item. Queue
- * calls that found it open have pushed by then. Those that find it closed take
- * the lock and look again: either the flow is there, and they open it, or it
- * was removed, having nothing left, and they make it anew.
+ *   a flow is  a queue call that finds it   next
+ *   open       pushes                       closed by a sweep when it expired
+ *   closed     takes the lock, looks again, removed a grace period later, if it
+ *              opens it, pushes             is still closed and has no item
+ *   removed    makes a new one              freed
  *
+ * Invariant: no item is refused because its flow is about to go.
+ * Invariant: no item overtakes an earlier one of its key in an old batch. Queue
+ * calls that found the flow open have pushed before it is removed.
  * Locking: L is flows->lock, raw and irq-safe, outside the pool's lock; S is
- * flows->sweep_mutex, outside both; the other letters are those of core/types.h.
+ * flows->sweep_mutex, outside both; the other letters are those of
+ * core/types.h.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -39,7 +41,7 @@
 #include "core/testing.h"
 #include "doors.h"
 
-/* So many flows are looked at under one hold of the lock. */
+/* Flows that are looked at in one lock section. */
 #define FLOWS_STEP		64
 #define FLOWS_DFL_IDLE_MS	10000U
 
@@ -51,10 +53,11 @@ struct fairwq_flow {
 	struct latch_tree_node node;	/* L to write, RCU to read */
 	u64 key;			/* I */
 	struct fairwq_batch *batch;	/* I: a reference */
-	bool closed;			/* L to write, RCU to read: see above */
+	bool closed;			/* L to write, RCU to read: see the head */
 	/*
-	 * Since the sweep's last look there was a queue call, or an item. Written
-	 * without a lock; a store that gets lost makes the flow go a bit early.
+	 * There was a queue call, or an item, since the sweep's last look.
+	 * Written without a lock, because a lost store only makes the flow go a
+	 * bit early.
 	 */
 	bool used;
 	unsigned long idle_since;	/* L: jiffies */
@@ -69,20 +72,20 @@ struct fairwq_flows {
 	struct fairwq_batch *shared;	/* I: a reference */
 	bool dying;			/* any: set, then a grace period passes */
 
-	raw_spinlock_t lock ____cacheline_aligned_in_smp; /* see above */
+	raw_spinlock_t lock ____cacheline_aligned_in_smp; /* L, see the head */
 	struct list_head list;		/* L: the flows, as the sweep comes to them */
 	unsigned int nr;		/* L, S to lower, read without: flows in @tree */
 	unsigned long idle;		/* any: jiffies that a flow stays idle; 0: for ever */
-	atomic64_t fallbacks;		/* A: a mere count */
+	atomic64_t fallbacks;		/* A: a count, which orders nothing */
 	struct fairwq_batch_attrs attrs;/* I */
-	struct mutex sweep_mutex;	/* one sweep at a time */
+	struct mutex sweep_mutex;	/* S: one sweep at a time */
 	struct delayed_work sweep;	/* due while there are flows, unless @idle is 0 */
 };
 
 #ifdef FAIRWQ_TESTING
 static atomic_t fairwq_fail_nth;
 
-/* The @nth allocation from now on fails. */
+/* Let the @nth allocation from now on fail. */
 void fairwq_test_flows_fail(unsigned int nth)
 {
 	atomic_set(&fairwq_fail_nth, nth);
@@ -124,7 +127,9 @@ static const struct latch_tree_ops fairwq_flow_ops = {
 	.comp = flow_cmp,
 };
 
-/* Under rcu_read_lock() or the lock. */
+/*
+ * Look up @key, under rcu_read_lock() or the lock. Return: the flow, or NULL.
+ */
 static struct fairwq_flow *flow_find(struct fairwq_flows *flows, u64 key)
 {
 	struct latch_tree_node *node;
@@ -150,13 +155,15 @@ static void flow_free(struct fairwq_flow *flow)
 	kfree_rcu(flow, rcu);
 }
 
-/* On PREEMPT_RT the allocator sleeps, whatever it is told. */
+/* Check whether the caller may allocate: on PREEMPT_RT the allocator sleeps. */
 static bool may_allocate(void)
 {
 	return !IS_ENABLED(CONFIG_PREEMPT_RT) || preemptible();
 }
 
-/* A flow that is not in the tree yet; or ERR_PTR(). */
+/*
+ * Make a flow that is not in the tree yet. Return: the flow, or an ERR_PTR().
+ */
 static struct fairwq_flow *flow_new(struct fairwq_flows *flows, u64 key)
 {
 	const gfp_t gfp = GFP_NOWAIT | __GFP_NOWARN;
@@ -182,8 +189,8 @@ static struct fairwq_flow *flow_new(struct fairwq_flows *flows, u64 key)
 }
 
 /*
- * The flow of @key as it is now, opened if it was closed; if there is none,
- * @new becomes it, or NULL is returned.
+ * Open the flow of @key, or insert @new if there is none. Return: the flow, or
+ * NULL if there is none and @new is NULL.
  */
 static struct fairwq_flow *flow_claim(struct fairwq_flows *flows, u64 key,
 				      struct fairwq_flow *new)
@@ -204,7 +211,7 @@ static struct fairwq_flow *flow_claim(struct fairwq_flows *flows, u64 key,
 	return flow;
 }
 
-/* How often the sweep comes round: a few times within the idle time. */
+/* Return: jiffies between two sweeps, a few times within the idle time. */
 static unsigned long flows_period(unsigned long idle)
 {
 	return idle / 4 + 1;
@@ -219,7 +226,7 @@ static void flows_arm(struct fairwq_flows *flows)
 				   flows_period(idle));
 }
 
-/* The slow way to a flow: opened or made under the lock. */
+/* Open or make a flow, under the lock. Return: the flow, or an ERR_PTR(). */
 static struct fairwq_flow *flow_obtain(struct fairwq_flows *flows, u64 key)
 {
 	struct fairwq_flow *flow, *new;
@@ -234,14 +241,17 @@ static struct fairwq_flow *flow_obtain(struct fairwq_flows *flows, u64 key)
 	flow = flow_claim(flows, key, new);
 	if (flow != new)
 		flow_free(new);
-	/* Destroy waits for our read-side section before it stops the sweep. */
+	/* A destroy waits for this section before it stops the sweep. */
 	flows_arm(flows);
 	return flow;
 }
 
 /* ---- queueing --------------------------------------------------------- */
 
-/* A flow to queue to; -ENOMEM: there is no memory for it. Under rcu_read_lock(). */
+/*
+ * Get a flow to queue to, under rcu_read_lock(). Return: the flow, or an
+ * ERR_PTR(), which is -ENOMEM if there is no memory for it.
+ */
 static struct fairwq_flow *flow_get(struct fairwq_flows *flows, u64 key)
 {
 	struct fairwq_flow *flow = flow_find(flows, key);
@@ -253,13 +263,13 @@ static struct fairwq_flow *flow_get(struct fairwq_flows *flows, u64 key)
 		return flow_obtain(flows, key);
 	}
 	fairwq_test_point(FAIRWQ_POINT_FLOW_FOUND, flow->batch);
-	/* The line is everybody's: written only if that says something new. */
+	/* All CPUs share the line: write it only if that says something new. */
 	if (!READ_ONCE(flow->used))
 		WRITE_ONCE(flow->used, true);
 	return flow;
 }
 
-/* There is no memory for a flow. */
+/* Queue to the shared batch instead of a flow. Return: as fairwq_queue(). */
 static int flows_fall_back(struct fairwq_flows *flows, struct fairwq_work *work)
 {
 	struct fairwq_pool *pool = flows->pool;
@@ -315,8 +325,9 @@ EXPORT_SYMBOL_GPL(fairwq_flows_fallbacks);
 /* ---- the sweep -------------------------------------------------------- */
 
 /*
- * Drained, and not queued to, for the idle time. That counts from the first
- * look that finds nothing new: one that sees an item says so to the next.
+ * Check whether a flow was drained, and not queued to, for the idle time. That
+ * counts from the first look that finds nothing new. A look that sees an item
+ * tells the next one by @used.
  */
 static bool flow_expired_locked(struct fairwq_flows *flows,
 				struct fairwq_flow *flow, unsigned long now)
@@ -353,7 +364,9 @@ static void flows_close_some(struct fairwq_flows *flows, unsigned long now,
 	raw_spin_unlock_irqrestore(&flows->lock, flags);
 }
 
-/* Closed for a grace period, and nothing has come in: out of the tree. */
+/*
+ * Take a flow out of the tree, if it is closed still and nothing has come in.
+ */
 static bool flow_remove_locked(struct fairwq_flows *flows, struct fairwq_flow *flow)
 {
 	lockdep_assert_held(&flows->lock);
@@ -369,7 +382,7 @@ static bool flow_remove_locked(struct fairwq_flows *flows, struct fairwq_flow *f
 	return true;
 }
 
-/* Of the flows that were closed, remove the next ones, or put them back. */
+/* Remove the next ones of the closed flows, or put them back. */
 static void flows_remove_some(struct fairwq_flows *flows, struct list_head *closed)
 {
 	struct fairwq_flow *flow, *next;
@@ -394,7 +407,7 @@ static void flows_remove_some(struct fairwq_flows *flows, struct list_head *clos
 
 /*
  * Look at each flow once. Only a sweep takes flows away, so as many as there
- * are now are in the list; those that are added meanwhile come behind them.
+ * are now are in the list. Those that are added meanwhile come behind them.
  */
 static void flows_sweep(struct fairwq_flows *flows, unsigned long now)
 {
@@ -409,7 +422,10 @@ static void flows_sweep(struct fairwq_flows *flows, unsigned long now)
 	}
 	if (!list_empty(&closed)) {
 		fairwq_test_point(FAIRWQ_POINT_FLOWS_SWEEP_CLOSED, flows->shared);
-		/* Who found one open has pushed. Pairs with flow_get(). No model. */
+		/*
+		 * Calls that found one open have pushed. Pairs with flow_get().
+		 * No model.
+		 */
 		synchronize_rcu();
 		fairwq_test_point(FAIRWQ_POINT_FLOWS_SWEEP_WAITED, flows->shared);
 	}
@@ -426,7 +442,7 @@ static void flows_sweep_fn(struct work_struct *work)
 						  struct fairwq_flows, sweep);
 
 	flows_sweep(flows, jiffies);
-	/* Without flows it is due again when the next one is made. */
+	/* Without flows the next one that is made arms it. */
 	if (READ_ONCE(flows->nr))
 		flows_arm(flows);
 }
@@ -441,13 +457,14 @@ int fairwq_flows_set_idle_ms(struct fairwq_flows *flows, unsigned int ms)
 		return fairwq_bad_arg("ms is not in 0..86400000");
 	idle = msecs_to_jiffies(ms);
 	/*
-	 * A destroy cancels what is armed here: it waits for those that have not seen that
-	 * it has begun. Pairs with the grace period in fairwq_flows_destroy(). No model.
+	 * A destroy cancels what is armed here, because it waits for the calls
+	 * that have not seen @dying. Pairs with the grace period in
+	 * fairwq_flows_destroy(). No model.
 	 */
 	rcu_read_lock();
 	WRITE_ONCE(flows->idle, idle);
 	fairwq_test_point(FAIRWQ_POINT_FLOWS_IDLE, flows->shared);
-	/* It may be due much later, or never. */
+	/* The sweep may be due much later, or never. */
 	if (idle && !READ_ONCE(flows->dying))
 		mod_delayed_work(fairwq_reap_wq, &flows->sweep,
 				 flows_period(idle));
@@ -456,7 +473,7 @@ int fairwq_flows_set_idle_ms(struct fairwq_flows *flows, unsigned int ms)
 }
 EXPORT_SYMBOL_GPL(fairwq_flows_set_idle_ms);
 
-/* ---- the life of all of them ------------------------------------------ */
+/* ---- create and destroy ----------------------------------------------- */
 
 static void pool_count_flows(struct fairwq_pool *pool, int n)
 {
@@ -465,7 +482,10 @@ static void pool_count_flows(struct fairwq_pool *pool, int n)
 	raw_spin_unlock_irq(&pool->lock);
 }
 
-/* Where the items go for which there is no memory: they may be of any key. */
+/*
+ * Create the batch for items that get no flow. It has no limit of queued items,
+ * because they may be of any key. Return: the batch, or an ERR_PTR().
+ */
 static struct fairwq_batch *
 flows_new_shared(struct fairwq_pool *pool, const struct fairwq_batch_attrs *attrs)
 {
@@ -485,7 +505,7 @@ static void flows_init(struct fairwq_flows *flows, struct fairwq_batch *shared,
 	mutex_init(&flows->sweep_mutex);
 	INIT_DELAYED_WORK(&flows->sweep, flows_sweep_fn);
 	flows->attrs = *attrs;
-	fairwq_batch_get(attrs->parent);	/* whose memory it names */
+	fairwq_batch_get(attrs->parent);	/* keeps the owner that it names */
 	flows->shared = shared;
 	flows->pool = shared->pool;
 	flows->idle = msecs_to_jiffies(FLOWS_DFL_IDLE_MS);
@@ -521,7 +541,7 @@ struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
 }
 EXPORT_SYMBOL_GPL(fairwq_flows_create);
 
-/* Wait for what a batch of the flows holds, and let go of it. */
+/* Wait for the items of a batch, and let go of the batch. */
 static void flows_end_batch(struct fairwq_batch *batch)
 {
 	fairwq_batch_flush(batch);
@@ -542,10 +562,13 @@ void fairwq_flows_destroy(struct fairwq_flows *flows)
 		return;
 	WRITE_ONCE(flows->dying, true);
 	fairwq_test_point(FAIRWQ_POINT_FLOWS_DYING, flows->shared);
-	/* Who has not seen that has pushed. Pairs with fairwq_flows_queue(). No model. */
+	/*
+	 * Calls that have not seen that have pushed. Pairs with
+	 * fairwq_flows_queue(). No model.
+	 */
 	synchronize_rcu();
 	cancel_delayed_work_sync(&flows->sweep);
-	/* All of them first: what they hold runs while we wait for one. */
+	/* All of them first: their items run while this call waits for one. */
 	list_for_each_entry(flow, &flows->list, link)
 		fairwq_batch_retire(flow->batch);
 	fairwq_batch_retire(flows->shared);
@@ -561,7 +584,7 @@ void fairwq_flows_destroy(struct fairwq_flows *flows)
 EXPORT_SYMBOL_GPL(fairwq_flows_destroy);
 
 #ifdef FAIRWQ_TESTING
-/* A sweep, as if it were @now. */
+/* Sweep as if it were @now. */
 void fairwq_test_flows_sweep(struct fairwq_flows *flows, unsigned long now)
 {
 	flows_sweep(flows, now);
