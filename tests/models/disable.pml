@@ -215,7 +215,7 @@ inline take_turn_locked(cpu)
 #endif
 }
 
-/* fairwq_runner_fn() */
+/* fairwq_run() */
 proctype runner(byte cpu)
 {
 	byte turn, data;

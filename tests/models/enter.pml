@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The way of a work into a constraint, and out of it. constraint.c: enter(),
- * enter_own(), fairwq_cancel_constrained(), kept_word_locked(),
- * let_go_constrained(), fairwq_admit_locked(), fairwq_keep_back_locked() and
- * fairwq_admit_push(); work.c: let_go() and cancel_queued_locked().
+ * The way of a work into a constraint, and out of it. constraint.c: enter() and
+ * enter_own(); core/waitlist.c: fairwq_cancel_constrained(), kept_word_locked(),
+ * let_go_constrained(), fairwq_admit_locked() and fairwq_admit_push(); work.c: let_go()
+ * and cancel_queued_locked().
  *
  * A queue call claims the work and puts it into the list under the lock of the
  * constraint, with interrupts off. A cancel reads which constraint that is, takes its
@@ -21,7 +21,7 @@
  * its function in Case AGAIN; all calls return.
  *
  * Loads are where they stand here, but for NO_ACQUIRE. What is done under the lock
- * of the pool is one step, but for a streak's stores, and what is put back. A cancel that
+ * of the pool is one step, but for a streak's stores. A cancel that
  * is to look again waits until something has changed.
  *
  * Case SHARED: both of them have the same lock.
@@ -31,7 +31,6 @@
  * Case TWO: one queue call; an interrupt on top of it cancels, and another CPU.
  * Case AGAIN: one queue call; when it was cancelled it is queued again at once, through
  *	any of the two, and the function of that frees it.
- * Case BACK: what was taken along is put back once, by the runner.
  * Case OWN: the second one is a client's own, which has no list.
  *
  * Broken TAKEN_UNSEEN (assertion): the cancel does not look again which constraint
@@ -43,7 +42,6 @@
  * Broken NO_RELEASE_QUEUED (assertion): the same in let_go().
  * Broken CLAIMED_UNLOCKED (assertion): it is claimed, and then the lock is taken.
  * Broken NOT_AWAITED (assertion): what was let go and not pushed yet is cancelled.
- * Broken BACK UNLOCKED (assertion): it is put back without the lock.
  * Broken ON_TOP UNMASKED (invalid end state): the queue call has interrupts on.
  * Broken ON_TOP PUSH_UNMASKED (invalid end state): when it pushes what may go on.
  */
@@ -97,9 +95,6 @@ bool other[2];			/* an item that is in flight, not the work */
 bool incoming, fifo;		/* the work is in its batch, or in a slot */
 byte ended;			/* of which constraint, if it is in @fifo */
 bool pool_locked;		/* for more than one step */
-#ifdef BACK
-bool back;			/* it was put back, once */
-#endif
 
 bool called;			/* CPU 0 is in its queue call, */
 bool masked;			/* with interrupts off, */
@@ -423,23 +418,6 @@ proctype runner(byte cpu)
 
 end:	do
 	:: d_step { RMW(cpu) && incoming -> link() }
-#ifdef BACK
-	:: d_step { RMW(cpu) && fifo && !back -> back = true; fifo = false; k = ended;
-		    pool_locked = true };
-		/* fairwq_streak_give_back_locked(), fairwq_keep_back_locked() */
-#ifndef UNLOCKED
-		lock(lock_of(k));
-#endif
-		store(cpu, STAMP, bound);
-		store(cpu, CONSTRAINT, k);
-		store(cpu, DATA, LISTED);
-		listed[k - 1] = true;
-#ifndef UNLOCKED
-		unlock(cpu, lock_of(k));
-#endif
-		d_step { RMW(cpu) -> pool_locked = false }
-		complete(cpu, k)
-#endif
 	:: d_step { RMW(cpu) && fifo -> fifo = false; k = ended };
 		/* fairwq_start_item() */
 		store(cpu, CONSTRAINT, 0);

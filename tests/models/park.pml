@@ -241,7 +241,7 @@ inline end_current(cpu, me)
 }
 
 /*
- * fairwq_runner_fn(): the turn that was @mine ends, under the lock, and the next one
+ * fairwq_run(): the turn that was @mine ends, under the lock, and the next one
  * is taken in the same hold, if there is one.
  */
 inline runner_next(cpu, me)
@@ -303,7 +303,7 @@ inline run_item(cpu, me)
 	fi
 }
 
-/* fairwq_runner_fn() */
+/* fairwq_run() */
 proctype runner(byte cpu; byte me; bool two)
 {
 	byte mine, current, last, data, wanted, to;

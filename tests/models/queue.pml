@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Queueing, going idle and being kicked: core/push.c, fifo.c and runner.c.
+ * Queueing, going idle and being kicked: push.c, fifo.c, runner.c, run.c and
+ * watchdog.c in core/.
  *
  * Two producers push three items to one batch, two runners take them, one turn
  * at a time. The first item may sleep until the last has run; the second
@@ -249,7 +250,7 @@ inline take_locked(cpu)
 }
 
 /*
- * fairwq_runner_next(): with more, requeue (the runner's time is up, which may
+ * runner_next_locked(): with more, requeue (the runner's time is up, which may
  * be at any time; here once) or neither.
  */
 inline runner_next(cpu, me)
@@ -328,7 +329,7 @@ end:	do
 		idle[me] = false
 #endif
 		};
-		do		/* fairwq_runner_fn() */
+		do		/* fairwq_run() */
 		:: runner_next(cpu, me);
 			if
 			:: more -> run_turn(cpu)

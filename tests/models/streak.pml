@@ -4,7 +4,7 @@
  * pool's lock: core/streak.c; fairwq_end_current(), fairwq_start_item() and
  * fairwq_turn_begin_locked() in core/turn.h. Against: a flush of one work,
  * await_running() in work.c; a cancel of one that waits, in
- * constraint.c; a flush or a pause of a batch, fairwq_yield_locked().
+ * core/waitlist.c; a flush or a pause of a batch, fairwq_yield_locked().
  *
  * Item 0 runs, 1 and 2 wait in the serializer; 2 may be bound for another batch. A
  * task flushes item 0 or item 1. The runner goes on with an item, as it likes,
@@ -294,7 +294,7 @@ inline runner_next(cpu)
 	fi
 }
 
-/* fairwq_runner_fn() */
+/* fairwq_run() */
 proctype runner(byte cpu; byte work)
 {
 	byte data, yield, first = NONE;
