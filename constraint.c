@@ -7,7 +7,7 @@
  * cancels.
  *
  * A constraint is only told when a turn of it has ended, or a work of it was
- * cancelled: fairwq_complete().
+ * cancelled: fairwq_constraint_complete().
  *
  * Locking: interrupts are off from the claim until the work is kept back or
  * pushed. No lock of fairwq is held when a driver's own constraint is asked.
@@ -41,9 +41,9 @@ void __fairwq_constraint_init(struct fairwq_constraint *constraint,
 EXPORT_SYMBOL_GPL(__fairwq_constraint_init);
 
 static const struct fairwq_constraint_ops fairwq_listed_ops = {
-	.admit = fairwq_listed_admit,
-	.complete = fairwq_listed_complete,
-	.remove = fairwq_listed_remove,
+	.admit = fairwq_waitlist_admit,
+	.complete = fairwq_waitlist_complete,
+	.remove = fairwq_waitlist_remove,
 };
 
 /*
@@ -89,13 +89,13 @@ static int enter(struct fairwq_constraint *constraint, struct fairwq_batch *batc
 	int ret;
 
 	raw_spin_lock(lock);
-	ret = claim_constrained(constraint, batch, work, WORD_LISTED);
+	ret = claim_constrained(constraint, batch, work, FAIRWQ_WORD_LISTED);
 	if (likely(ret == FAIRWQ_CLAIMED)) {
 		admitted = constraint->ops->admit(constraint, work);
 		if (admitted)
 			atomic_long_set(&work->data, fairwq_word_admitted(batch));
 		else
-			fairwq_hold(batch);
+			fairwq_pin(batch);
 	}
 	raw_spin_unlock(lock);
 	if (admitted)
@@ -111,11 +111,11 @@ static int enter(struct fairwq_constraint *constraint, struct fairwq_batch *batc
 static int enter_own(struct fairwq_constraint *constraint, struct fairwq_batch *batch,
 		     struct fairwq_work *work)
 {
-	int ret = claim_constrained(constraint, batch, work, WORD_OWN);
+	int ret = claim_constrained(constraint, batch, work, FAIRWQ_WORD_OWN);
 
 	if (ret != FAIRWQ_CLAIMED)
 		return ret;
-	fairwq_hold(batch);
+	fairwq_pin(batch);
 	/* If admit() returns false, @work may have run and be gone by now. */
 	if (constraint->ops->admit(constraint, work))
 		fairwq_constraint_admit(work);

@@ -44,7 +44,7 @@ static int claim_held(struct fairwq_batch *batch, struct fairwq_work *work,
 	if (ret != FAIRWQ_CLAIMED)
 		fairwq_unreserve(batch);
 	else
-		fairwq_hold(batch);
+		fairwq_pin(batch);
 	return ret;
 }
 
@@ -62,7 +62,7 @@ static void push_held(struct fairwq_work *work)
 
 	rcu_read_lock();	/* see fairwq_kick_locked() */
 	fairwq_push_claimed(batch, work);
-	fairwq_unhold(batch);
+	fairwq_unpin(batch);
 	rcu_read_unlock();
 }
 

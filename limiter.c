@@ -24,7 +24,7 @@ void fairwq_limiter_flush(struct fairwq_limiter *limiter)
 	might_sleep();
 	if (fairwq_constraint_from_inside(&limiter->constraint, __func__))
 		return;
-	fairwq_constraint_wait(&limiter->constraint);
+	fairwq_waitlist_wait(&limiter->constraint);
 }
 EXPORT_SYMBOL_GPL(fairwq_limiter_flush);
 
@@ -36,7 +36,7 @@ void fairwq_limiter_destroy(struct fairwq_limiter *limiter)
 	if (fairwq_constraint_from_inside(&limiter->constraint, __func__))
 		return;
 	WRITE_ONCE(limiter->constraint.dead, true);
-	while (fairwq_constraint_wait(&limiter->constraint))
+	while (fairwq_waitlist_wait(&limiter->constraint))
 		;
 }
 EXPORT_SYMBOL_GPL(fairwq_limiter_destroy);

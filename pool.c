@@ -94,7 +94,7 @@ static struct fairwq_pool *pool_alloc(const struct fairwq_pool_attrs *attrs,
 	fairwq_cost_set_turn_locked(pool);
 	if (attrs->flags & FAIRWQ_STRICT_PRIO)
 		pool->tree.patience = 0;
-	fairwq_tick_init(pool);
+	fairwq_watchdog_init(pool);
 	fairwq_window_init(pool);
 	fairwq_failure_init(pool);
 	return pool;
@@ -321,7 +321,7 @@ static bool pool_is_idle(struct fairwq_pool *pool, bool for_good)
 	raw_spin_lock_irq(&pool->lock);
 	list_for_each_entry(batch, &pool->batches, link) {
 		idle = fairwq_batch_is_idle_locked(batch) &&
-		       !(for_good && atomic_read(&batch->nr_held));
+		       !(for_good && atomic_read(&batch->nr_pins));
 		if (!idle)
 			break;
 	}

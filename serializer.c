@@ -46,7 +46,7 @@ void fairwq_serializer_flush(struct fairwq_serializer *serializer)
 	might_sleep();
 	if (fairwq_constraint_from_inside(&serializer->constraint, __func__))
 		return;
-	fairwq_constraint_wait(&serializer->constraint);
+	fairwq_waitlist_wait(&serializer->constraint);
 }
 EXPORT_SYMBOL_GPL(fairwq_serializer_flush);
 
@@ -68,7 +68,7 @@ void fairwq_serializer_destroy(struct fairwq_serializer *serializer)
 		WRITE_ONCE(serializer->constraint.dead, dead);
 		return;
 	}
-	while (fairwq_constraint_wait(&serializer->constraint))
+	while (fairwq_waitlist_wait(&serializer->constraint))
 		;
 }
 EXPORT_SYMBOL_GPL(fairwq_serializer_destroy);

@@ -86,7 +86,7 @@ bool fairwq_cancel_delayed(struct fairwq_work *work)
 	 */
 	atomic_long_set_release(&work->data, 0);
 	local_irq_restore(flags);
-	fairwq_unhold(batch);
+	fairwq_unpin(batch);
 	return true;
 }
 
@@ -232,7 +232,7 @@ static int cancel_queued(struct fairwq_batch *batch, struct fairwq_work *work,
 	fairwq_batch_reap_locked(batch);
 	fairwq_unlock_kick(pool, flags);
 	if (constraint)
-		fairwq_complete(constraint);
+		fairwq_constraint_complete(constraint);
 	return ret;
 }
 
@@ -256,7 +256,7 @@ int fairwq_try_cancel(struct fairwq_work *work, bool wait)
 	else if ((data & FAIRWQ_WORK_DELAYED) && fairwq_cancel_delayed(work))
 		ret = 1;
 	else if (fairwq_work_is_kept_back(data))
-		ret = fairwq_cancel_constrained(work, data, wait);
+		ret = fairwq_waitlist_cancel(work, data, wait);
 	else
 		ret = cancel_queued(fairwq_work_batch(data), work, wait);
 	rcu_read_unlock();
@@ -411,7 +411,7 @@ static bool work_is_behind(const struct fairwq_work *work)
 static void wait_pause(struct fairwq_work *work)
 {
 	if (!fairwq_work_is_kept_back(atomic_long_read(&work->data)) ||
-	    !fairwq_wait_kept(work, true))
+	    !fairwq_waitlist_wait_work(work, true))
 		usleep_range(20, 100);
 }
 
@@ -500,7 +500,7 @@ static void cancel_pause(struct fairwq_work *work)
 {
 	long data = atomic_long_read(&work->data);
 
-	if (fairwq_work_is_kept_back(data) && fairwq_wait_kept(work, false))
+	if (fairwq_work_is_kept_back(data) && fairwq_waitlist_wait_work(work, false))
 		return;
 	if (fairwq_work_is_graced(data) && fairwq_wait_grace(work))
 		return;
@@ -650,7 +650,7 @@ static bool drop_begin(struct fairwq_batch *batch, struct fairwq_drop *drop)
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	busy = !fairwq_batch_is_idle_locked(batch);
 	if (busy) {
-		fairwq_hold(batch);
+		fairwq_pin(batch);
 		batch->nr_canceling++;
 		fairwq_batch_add_barrier_locked(batch, &drop->marker);
 		drop_parked_locked(batch, drop);
@@ -696,7 +696,7 @@ static struct fairwq_work *drop_give(struct fairwq_batch *batch,
 	}
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	if (constraint)
-		fairwq_complete(constraint);
+		fairwq_constraint_complete(constraint);
 	return work;
 }
 
@@ -718,7 +718,7 @@ unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
 		if (dropped)
 			dropped(work);
 	}
-	fairwq_unhold(batch);
+	fairwq_unpin(batch);
 	return nr;
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_cancel);

@@ -3,9 +3,9 @@
  * Calls: what surrounds the function of an item. The workqueue core does the same
  * around the function of a work, but it sees only runners.
  *
- *   fairwq_footing_take()     by a runner, before its first item
+ *   fairwq_call_begin()     by a runner, before its first item
  *   fairwq_call(), call.h     lockdep's maps, the function, then the check
- *   fairwq_leak()             if the check fails: report, repair, take again
+ *   fairwq_call_leaked()             if the check fails: report, repair, take again
  *
  *   An item leaves behind         Then
  *   disabled interrupts           reported, and put right
@@ -30,18 +30,18 @@
 #include "call.h"
 
 /* Note the state that each item must leave. A runner calls this before its first item. */
-void fairwq_footing_take(struct fairwq_footing *footing)
+void fairwq_call_begin(struct fairwq_call_state *state)
 {
-	footing->self = current;
-	footing->preempt = preempt_count();
-	footing->locks = lockdep_depth(footing->self);
-	footing->rcu = rcu_preempt_depth();
-	footing->cred = fairwq_cred_of(footing->self);
+	state->self = current;
+	state->preempt = preempt_count();
+	state->locks = lockdep_depth(state->self);
+	state->rcu = rcu_preempt_depth();
+	state->cred = fairwq_cred_of(state->self);
 }
 
 /* Print the item and what it has changed. */
-static void footing_report(const struct fairwq_footing *before,
-			   fairwq_func_t func, const struct fairwq_batch *batch)
+static void call_state_report(const struct fairwq_call_state *before,
+			      fairwq_func_t func, const struct fairwq_batch *batch)
 {
 	pr_err("BUG: item leaked atomic, lock, RCU, irqs or creds: %ps of batch %s/%s\n"
 	       "     preempt=%d->%d lock=%d->%d RCU=%d->%d irqs %s creds %s\n",
@@ -55,7 +55,7 @@ static void footing_report(const struct fairwq_footing *before,
 }
 
 /* Put all but a lock right, so that the next item does not pay for this one. */
-static void footing_repair(const struct fairwq_footing *before)
+static void call_state_repair(const struct fairwq_call_state *before)
 {
 	if (irqs_disabled())
 		local_irq_enable();
@@ -70,14 +70,15 @@ static void footing_repair(const struct fairwq_footing *before)
 }
 
 /* Report and repair what an item has left behind. */
-void fairwq_leak(struct fairwq_footing *before, fairwq_func_t func, struct fairwq_batch *batch)
+void fairwq_call_leaked(struct fairwq_call_state *before, fairwq_func_t func,
+			struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;
 	unsigned long flags;
 
-	footing_report(before, func, batch);
-	footing_repair(before);
-	fairwq_footing_take(before);
+	call_state_report(before, func, batch);
+	call_state_repair(before);
+	fairwq_call_begin(before);
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	pool->counter[FAIRWQ_LEAKS]++;
 	raw_spin_unlock_irqrestore(&pool->lock, flags);

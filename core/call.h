@@ -3,8 +3,8 @@
  * Calls: what surrounds the function of an item. The part that each item needs is
  * here, to be inline; the rest is in call.c.
  */
-#ifndef FAIRWQ_GUARD_H
-#define FAIRWQ_GUARD_H
+#ifndef FAIRWQ_CALL_H
+#define FAIRWQ_CALL_H
 
 #include <linux/cred.h>
 #include <linux/irqflags.h>
@@ -16,7 +16,7 @@
 #include "types.h"
 
 /* The state that an item must leave as it found it. */
-struct fairwq_footing {
+struct fairwq_call_state {
 	struct task_struct *self;	/* the runner's: current may cost a call */
 	int preempt;
 	int locks;
@@ -24,8 +24,9 @@ struct fairwq_footing {
 	const struct cred *cred;
 };
 
-void fairwq_footing_take(struct fairwq_footing *footing);
-void fairwq_leak(struct fairwq_footing *before, fairwq_func_t func, struct fairwq_batch *batch);
+void fairwq_call_begin(struct fairwq_call_state *state);
+void fairwq_call_leaked(struct fairwq_call_state *before, fairwq_func_t func,
+			struct fairwq_batch *batch);
 
 /* Return the credentials of @self, which must be the current task. */
 static inline const struct cred *fairwq_cred_of(const struct task_struct *self)
@@ -33,8 +34,8 @@ static inline const struct cred *fairwq_cred_of(const struct task_struct *self)
 	return rcu_dereference_protected(self->cred, self == current);
 }
 
-/* Check whether all is as fairwq_footing_take() has found it. */
-static inline bool fairwq_footing_kept(const struct fairwq_footing *before)
+/* Check whether all is as fairwq_call_begin() has found it. */
+static inline bool fairwq_call_state_kept(const struct fairwq_call_state *before)
 {
 	return likely(preempt_count() == before->preempt &&
 		      lockdep_depth(before->self) == before->locks &&
@@ -45,7 +46,7 @@ static inline bool fairwq_footing_kept(const struct fairwq_footing *before)
 /* Call the function of an item; @work may be gone when it returns. */
 static __always_inline void fairwq_call(struct fairwq_work *work,
 					const struct fairwq_turn *turn,
-					struct fairwq_footing *footing)
+					struct fairwq_call_state *state)
 {
 	struct fairwq_pool *pool = turn->batch->pool;
 #ifdef CONFIG_LOCKDEP
@@ -65,8 +66,8 @@ static __always_inline void fairwq_call(struct fairwq_work *work,
 #endif
 	fairwq_lockdep_ran_constrained(turn->constraint);
 	fairwq_lockdep_ran(pool);
-	if (!fairwq_footing_kept(footing))
-		fairwq_leak(footing, turn->func, turn->batch);
+	if (!fairwq_call_state_kept(state))
+		fairwq_call_leaked(state, turn->func, turn->batch);
 }
 
-#endif /* FAIRWQ_GUARD_H */
+#endif /* FAIRWQ_CALL_H */

@@ -209,7 +209,7 @@ static bool batch_at_limit_locked(const struct fairwq_batch *batch)
 }
 
 /* Check whether a pause or a cancel keeps @batch out of the tree. */
-static bool batch_held_locked(const struct fairwq_batch *batch)
+static bool batch_throttled_locked(const struct fairwq_batch *batch)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
@@ -257,7 +257,7 @@ void fairwq_batch_update_locked(struct fairwq_batch *batch)
 	else if (!batch->watched)	/* no needless store to a line of the queue calls */
 		WRITE_ONCE(batch->watched, true);
 
-	eligible = backlog && !batch_held_locked(batch) &&
+	eligible = backlog && !batch_throttled_locked(batch) &&
 		   !(batch->max_active && batch_at_limit_locked(batch));
 	fairwq_batch_set_eligible_locked(batch, eligible);
 }
@@ -460,7 +460,7 @@ bool fairwq_batch_drained_locked(const struct fairwq_batch *batch)
 {
 	if (!batch->closed || batch->reaped)
 		return false;
-	return fairwq_batch_is_idle_locked(batch) && !atomic_read(&batch->nr_held);
+	return fairwq_batch_is_idle_locked(batch) && !atomic_read(&batch->nr_pins);
 }
 
 /* Add what was measured of @turn to the statistics; most turns are not measured. */
@@ -525,7 +525,7 @@ void fairwq_batch_turn_end_locked(const struct fairwq_turn *turn)
 	if (unlikely(!list_empty(&batch->pool->waiters)))
 		fairwq_waiters_done_locked(batch->pool, turn->number);
 	if (turn->held)
-		atomic_sub(turn->held, &batch->nr_held);
+		atomic_sub(turn->held, &batch->nr_pins);
 	fairwq_batch_turn_over_locked(batch, turn->color);
 	/*
 	 * Last: a batch that was at its limit joins the tree above, and must

@@ -59,7 +59,7 @@ static bool park_at(struct fairwq_runner *other, struct fairwq_batch *batch,
 }
 
 /* Return the runner that executes @work, or NULL. Under rcu_read_lock(). */
-static struct fairwq_runner *runs_at(const struct fairwq_work *work)
+static struct fairwq_runner *executing_runner(const struct fairwq_work *work)
 {
 	struct fairwq_runner *other = fairwq_runner_find(work->last_runner);
 
@@ -79,7 +79,7 @@ bool fairwq_runs_elsewhere(const struct fairwq_work *work, u32 id)
 	if (!fairwq_ran_elsewhere(work, id))
 		return false;
 	rcu_read_lock();
-	runs = runs_at(work);
+	runs = executing_runner(work);
 	rcu_read_unlock();
 	return runs;
 }
@@ -99,7 +99,7 @@ bool fairwq_park_locked(struct fairwq_runner *runner, struct fairwq_batch *batch
 	lockdep_assert_held(&runner->pool->lock);
 	/* One section, because @other may be freed with its pool a grace period later. */
 	rcu_read_lock();
-	other = runs_at(work);
+	other = executing_runner(work);
 	parked = other && park_at(other, batch, work);
 	rcu_read_unlock();
 	return parked;

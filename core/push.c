@@ -123,7 +123,7 @@ void fairwq_unreserve(struct fairwq_batch *batch)
 }
 
 /* Sort an unwatched batch, or one with a marked work; put it into the tree and kick. */
-static void attend(struct fairwq_batch *batch)
+static void activate_batch(struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;
 	unsigned long flags;
@@ -273,7 +273,7 @@ void fairwq_push_claimed(struct fairwq_batch *batch, struct fairwq_work *work)
 	 */
 	canceled = fairwq_load_acquire(&batch->nr_canceled);
 	if ((first && !READ_ONCE(batch->watched)) || unlikely(canceled))
-		attend(batch);
+		activate_batch(batch);
 }
 
 /*
@@ -283,13 +283,13 @@ void fairwq_push_claimed(struct fairwq_batch *batch, struct fairwq_work *work)
  * pool may skip that grace period, but only after it saw the count:
  * pool->quiet.
  */
-void fairwq_unhold(struct fairwq_batch *batch)
+void fairwq_unpin(struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;
 	unsigned long flags;
 
 	rcu_read_lock();
-	if (atomic_dec_and_test(&batch->nr_held) && fairwq_batch_is_disposed(batch)) {
+	if (atomic_dec_and_test(&batch->nr_pins) && fairwq_batch_is_disposed(batch)) {
 		raw_spin_lock_irqsave(&pool->lock, flags);
 		fairwq_batch_reap_locked(batch);
 		raw_spin_unlock_irqrestore(&pool->lock, flags);

@@ -17,7 +17,7 @@ int fairwq_claim(struct fairwq_batch *batch, struct fairwq_work *work, long flag
 void fairwq_push_claimed(struct fairwq_batch *batch, struct fairwq_work *work);
 int fairwq_reserve(struct fairwq_batch *batch, const struct fairwq_work *work);
 void fairwq_unreserve(struct fairwq_batch *batch);
-void fairwq_unhold(struct fairwq_batch *batch);
+void fairwq_unpin(struct fairwq_batch *batch);
 
 /*
  * Check whether the batch takes an item. Under rcu_read_lock().
@@ -88,11 +88,11 @@ static inline int fairwq_claim_as(struct fairwq_batch *batch, struct fairwq_work
  * the section that saw that the batch takes items; or under the lock, while the
  * batch is not idle.
  *
- * A count, which orders nothing; see fairwq_unhold().
+ * A count, which orders nothing; see fairwq_unpin().
  */
-static inline void fairwq_hold(struct fairwq_batch *batch)
+static inline void fairwq_pin(struct fairwq_batch *batch)
 {
-	atomic_inc(&batch->nr_held);
+	atomic_inc(&batch->nr_pins);
 }
 
 #endif /* FAIRWQ_PUSH_H */

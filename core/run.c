@@ -47,12 +47,12 @@
 
 /* Run the function of a work, with the clock, the traces and the checks around it. */
 static void run_item(struct fairwq_runner *runner, struct fairwq_work *work,
-		     struct fairwq_footing *footing)
+		     struct fairwq_call_state *state)
 {
 	struct fairwq_turn *turn = &runner->turn;
 	bool timed = turn->timed || trace_fairwq_start_enabled() || trace_fairwq_end_enabled();
 	u64 start = timed || turn->stamp ? fairwq_clock() : 0, end;
-	unsigned long switches = footing->self->nvcsw;
+	unsigned long switches = state->self->nvcsw;
 
 	/* Put back what waited for the last item. What waits for @work stays parked. */
 	if (unlikely(READ_ONCE(runner->wanted)))
@@ -60,7 +60,7 @@ static void run_item(struct fairwq_runner *runner, struct fairwq_work *work,
 	if (turn->stamp)
 		turn->wait = start > turn->stamp ? start - turn->stamp : 0;
 	trace_fairwq_start(turn, work);
-	fairwq_call(work, turn, footing);
+	fairwq_call(work, turn, state);
 	/* @work may have been freed: from here on it is only an address. */
 	turn->run = 0;
 	if (timed) {
@@ -71,7 +71,7 @@ static void run_item(struct fairwq_runner *runner, struct fairwq_work *work,
 		runner->began = runner->began ?: start;
 		runner->now = end;
 	}
-	if (unlikely(footing->self->nvcsw != switches))
+	if (unlikely(state->self->nvcsw != switches))
 		turn->slept = true;
 	trace_fairwq_end(turn, work);
 	/* A hint: @wanted is looked at again when the next item starts. */
@@ -89,7 +89,7 @@ static void run_item(struct fairwq_runner *runner, struct fairwq_work *work,
  *
  * Return: the next item of the streak, started; or NULL if the turn has ended.
  */
-static struct fairwq_work *go_on(struct fairwq_runner *runner)
+static struct fairwq_work *end_item(struct fairwq_runner *runner)
 {
 	struct fairwq_constraint *constraint = runner->turn.constraint;
 
@@ -97,18 +97,18 @@ static struct fairwq_work *go_on(struct fairwq_runner *runner)
 		return NULL;
 	if (constraint->serial)
 		return fairwq_streak_next(runner, constraint);
-	fairwq_complete(constraint);
+	fairwq_constraint_complete(constraint);
 	return NULL;
 }
 
 /* Run the items of one turn: one, or those of a streak. */
-static void run_turn(struct fairwq_runner *runner, struct fairwq_footing *footing)
+static void run_turn(struct fairwq_runner *runner, struct fairwq_call_state *state)
 {
 	struct fairwq_work *work = runner->current_work;
 
 	do {
-		run_item(runner, work, footing);
-		work = go_on(runner);
+		run_item(runner, work, state);
+		work = end_item(runner);
 	} while (unlikely(work));
 }
 
@@ -149,7 +149,7 @@ static void go_idle_locked(struct fairwq_runner *runner)
  * items that are over at once only wait for each other's lock, and one of them
  * gets through as much.
  */
-static bool is_one_too_many_locked(const struct fairwq_runner *runner)
+static bool is_surplus_locked(const struct fairwq_runner *runner)
 {
 	lockdep_assert_held(&runner->pool->lock);
 
@@ -189,7 +189,7 @@ static bool runner_next_locked(struct fairwq_runner *runner, unsigned long until
 		}
 		if (pool->nr_active > pool->max_active ||
 		    (!node && list_empty(&pool->sorting)) ||
-		    is_one_too_many_locked(runner)) {
+		    is_surplus_locked(runner)) {
 			go_idle_locked(runner);
 			return false;
 		}
@@ -203,13 +203,13 @@ void fairwq_run(struct work_struct *work)
 	struct fairwq_runner *runner = container_of(work, struct fairwq_runner, work);
 	unsigned long until = jiffies + nsecs_to_jiffies(FAIRWQ_RUNNER_QUANTUM_NS);
 	struct fairwq_pool *pool = runner->pool;
-	struct fairwq_footing footing;
+	struct fairwq_call_state state;
 	struct fairwq_runner *kick;
 	bool requeue = false;
 
-	fairwq_footing_take(&footing);
+	fairwq_call_begin(&state);
 	raw_spin_lock_irq(&pool->lock);
-	runner->task = footing.self;
+	runner->task = state.self;
 	runner->cpu = raw_smp_processor_id();
 	runner->turn.quick = false;
 	runner->began = 0;
@@ -218,7 +218,7 @@ void fairwq_run(struct work_struct *work)
 		kick = fairwq_kick_locked(pool);
 		raw_spin_unlock_irq(&pool->lock);
 		fairwq_kick_send(pool, kick);
-		run_turn(runner, &footing);
+		run_turn(runner, &state);
 		raw_spin_lock_irq(&pool->lock);
 		fairwq_turn_end_locked(runner);
 	}

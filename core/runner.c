@@ -3,7 +3,7 @@
  * Runners: which are idle, which is kicked, and which one executes the caller.
  *
  *   idle      on pool->idle_runners
- *    |  fairwq_wake_locked()
+ *    |  fairwq_activate_locked()
  *   active    kicked: fairwq_kick_send() queues its work to pool->wq
  *    |        running: the main loop (run.c)
  *    |  go_idle_locked() in run.c
@@ -63,22 +63,22 @@ static struct fairwq_runner *idle_runner_locked(struct fairwq_pool *pool)
 }
 
 /* Return when to look at an item that begins now, in jiffies: after half of hung_ms. */
-unsigned long fairwq_hung_due_locked(const struct fairwq_pool *pool)
+unsigned long fairwq_watchdog_due_locked(const struct fairwq_pool *pool)
 {
 	return jiffies + 1 + msecs_to_jiffies(pool->hung_ms) / 2;
 }
 
 /* Set the timer for a runner that was kicked, unless it is set already. */
-void fairwq_tick_arm_locked(struct fairwq_pool *pool)
+void fairwq_watchdog_arm_locked(struct fairwq_pool *pool)
 {
 	lockdep_assert_held(&pool->lock);
 
 	if (pool->hung_ms && !timer_pending(&pool->tick))
-		mod_timer(&pool->tick, fairwq_hung_due_locked(pool));
+		mod_timer(&pool->tick, fairwq_watchdog_due_locked(pool));
 }
 
 /* Set the timer to the next tick, as something waits for an item that is over at once. */
-void fairwq_tick_soon_locked(struct fairwq_pool *pool)
+void fairwq_watchdog_soon_locked(struct fairwq_pool *pool)
 {
 	lockdep_assert_held(&pool->lock);
 
@@ -94,7 +94,7 @@ void fairwq_tick_soon_locked(struct fairwq_pool *pool)
  * Return: the runner, for fairwq_kick_send(); NULL if none is idle or max_active
  * runners work already.
  */
-struct fairwq_runner *fairwq_wake_locked(struct fairwq_pool *pool)
+struct fairwq_runner *fairwq_activate_locked(struct fairwq_pool *pool)
 {
 	struct fairwq_runner *runner;
 
@@ -108,7 +108,7 @@ struct fairwq_runner *fairwq_wake_locked(struct fairwq_pool *pool)
 	list_del_init(&runner->idle_node);
 	pool->nr_active++;
 	pool->counter[FAIRWQ_KICKS]++;
-	fairwq_tick_arm_locked(pool);
+	fairwq_watchdog_arm_locked(pool);
 	return runner;
 }
 
@@ -123,7 +123,7 @@ bool fairwq_is_soon_free_locked(struct fairwq_pool *pool)
 
 	if (!pool->nr_quick || time_after(jiffies, pool->quick_at))
 		return false;
-	fairwq_tick_soon_locked(pool);
+	fairwq_watchdog_soon_locked(pool);
 	return true;
 }
 
@@ -141,7 +141,7 @@ struct fairwq_runner *fairwq_kick_locked(struct fairwq_pool *pool)
 {
 	if (!fairwq_has_work_locked(pool) || fairwq_is_soon_free_locked(pool))
 		return NULL;
-	return fairwq_wake_locked(pool);
+	return fairwq_activate_locked(pool);
 }
 
 /* Queue the work of a runner that fairwq_kick_locked() has chosen; NULL: do nothing. */
@@ -257,7 +257,7 @@ struct fairwq_runner *fairwq_runner_alloc(struct fairwq_pool *pool, work_func_t 
 void fairwq_runner_free(struct fairwq_runner *runner)
 {
 	xa_erase(&fairwq_runners, runner->id);
-	kfree_rcu(runner, rcu);		/* runs_at() and await_running() may look at it */
+	kfree_rcu(runner, rcu);		/* executing_runner() and await_running() may look at it */
 }
 
 /* Warn if the module is unloaded while a runner exists. */

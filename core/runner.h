@@ -17,11 +17,11 @@ const struct fairwq_turn *fairwq_own_turn(void);
 struct fairwq_runner *fairwq_runner_alloc(struct fairwq_pool *pool, work_func_t run);
 void fairwq_runner_free(struct fairwq_runner *runner);
 void fairwq_runners_check(void);
-struct fairwq_runner *fairwq_wake_locked(struct fairwq_pool *pool);
+struct fairwq_runner *fairwq_activate_locked(struct fairwq_pool *pool);
 extern struct xarray fairwq_runners;
-void fairwq_tick_arm_locked(struct fairwq_pool *pool);
-void fairwq_tick_soon_locked(struct fairwq_pool *pool);
+void fairwq_watchdog_arm_locked(struct fairwq_pool *pool);
+void fairwq_watchdog_soon_locked(struct fairwq_pool *pool);
 bool fairwq_is_soon_free_locked(struct fairwq_pool *pool);
-unsigned long fairwq_hung_due_locked(const struct fairwq_pool *pool);
+unsigned long fairwq_watchdog_due_locked(const struct fairwq_pool *pool);
 
 #endif /* FAIRWQ_RUNNER_H */

@@ -81,8 +81,8 @@ static bool streak_is_mixed(const struct fairwq_constraint *constraint)
  *
  * Return: the number; 0 if there is no such work, or if they are more than @max.
  */
-static unsigned int streak_lift_locked(struct fairwq_constraint *constraint,
-				       unsigned int max)
+static unsigned int streak_nr_lifted_locked(struct fairwq_constraint *constraint,
+					    unsigned int max)
 {
 	unsigned int nr = 0, first = 0, rank;
 	struct fairwq_work *work;
@@ -171,7 +171,7 @@ static bool streak_lifts_locked(struct fairwq_runner *runner,
 	if (!streak->lift_due)		/* it was alone until now */
 		streak_begin(runner, constraint);
 	return streak->nr <= FAIRWQ_LIFT_MAX && fairwq_clock() < streak->lift_due &&
-	       streak_lift_locked(constraint, FAIRWQ_LIFT_MAX - streak->nr + 1);
+	       streak_nr_lifted_locked(constraint, FAIRWQ_LIFT_MAX - streak->nr + 1);
 }
 
 /*
@@ -239,7 +239,7 @@ static void streak_take_locked(struct fairwq_runner *runner,
 	work->stamp = 0;
 	WRITE_ONCE(work->place, 0);
 	fairwq_start_item(runner, work);
-	fairwq_kept_left_locked(constraint);
+	fairwq_waitlist_wake_locked(constraint);
 }
 
 /*
@@ -248,17 +248,17 @@ static void streak_take_locked(struct fairwq_runner *runner,
  *
  * Return: the item, started; or NULL if the runner does not go on.
  */
-static struct fairwq_work *streak_other_locked(struct fairwq_runner *runner,
-					       struct fairwq_constraint *constraint,
-					       struct list_head *go)
+static struct fairwq_work *streak_switch_batch_locked(struct fairwq_runner *runner,
+						      struct fairwq_constraint *constraint,
+						      struct list_head *go)
 {
-	struct fairwq_work *work = fairwq_constraint_first_locked(constraint, go);
+	struct fairwq_work *work = fairwq_waitlist_first_locked(constraint, go);
 	struct fairwq_batch *batch = work ? fairwq_kept_batch(work) : NULL;
 
 	lockdep_assert_held(&runner->pool->lock);
 
 	if (!batch || !streak_goes_on_locked(runner, constraint, work, batch)) {
-		fairwq_constraint_next_locked(constraint, go);
+		fairwq_waitlist_next_locked(constraint, go);
 		return NULL;
 	}
 	fairwq_turn_end_locked(runner);
@@ -268,10 +268,10 @@ static struct fairwq_work *streak_other_locked(struct fairwq_runner *runner,
 	return work;
 }
 
-/* Take both locks for streak_other_locked(). Interrupts are off. */
-static struct fairwq_work *streak_other(struct fairwq_runner *runner,
-					struct fairwq_constraint *constraint,
-					struct list_head *go)
+/* Take both locks for streak_switch_batch_locked(). Interrupts are off. */
+static struct fairwq_work *streak_switch_batch(struct fairwq_runner *runner,
+					       struct fairwq_constraint *constraint,
+					       struct list_head *go)
 {
 	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
 	struct fairwq_runner *kick;
@@ -279,7 +279,7 @@ static struct fairwq_work *streak_other(struct fairwq_runner *runner,
 
 	raw_spin_lock(&runner->pool->lock);
 	raw_spin_lock(lock);
-	work = streak_other_locked(runner, constraint, go);
+	work = streak_switch_batch_locked(runner, constraint, go);
 	raw_spin_unlock(lock);
 	kick = fairwq_kick_locked(runner->pool);
 	raw_spin_unlock(&runner->pool->lock);
@@ -303,7 +303,7 @@ struct fairwq_work *fairwq_streak_next(struct fairwq_runner *runner,
 	LIST_HEAD(go);
 
 	/*
-	 * A CPU that sees this also sees what the item stored. Pairs with runs_at(),
+	 * A CPU that sees this also sees what the item stored. Pairs with executing_runner(),
 	 * park_at() and await_running(). Works that are parked here are put back when
 	 * the runner starts another item, or has none. Models: tests/models/park.pml,
 	 * disable.pml.
@@ -316,7 +316,7 @@ struct fairwq_work *fairwq_streak_next(struct fairwq_runner *runner,
 	 * Model: tests/models/streak.pml.
 	 */
 	smp_mb__after_spinlock();
-	work = fairwq_constraint_first_locked(constraint, &go);
+	work = fairwq_waitlist_first_locked(constraint, &go);
 	batch = work ? fairwq_kept_batch(work) : NULL;
 	if (batch && batch == runner->turn.batch &&
 	    streak_goes_on_locked(runner, constraint, work, batch)) {
@@ -325,13 +325,13 @@ struct fairwq_work *fairwq_streak_next(struct fairwq_runner *runner,
 	} else if (batch && batch != runner->turn.batch && batch->pool == runner->pool) {
 		other = true;
 	} else {
-		fairwq_constraint_next_locked(constraint, &go);
+		fairwq_waitlist_next_locked(constraint, &go);
 		work = NULL;
 	}
 	raw_spin_unlock(lock);
 	if (other)
-		work = streak_other(runner, constraint, &go);
-	fairwq_constraint_go(&go);
+		work = streak_switch_batch(runner, constraint, &go);
+	fairwq_waitlist_push(&go);
 	local_irq_enable();
 	return work;
 }

@@ -6,8 +6,8 @@
  * all calls on one tree. It knows nodes, weights and costs, and nothing of
  * works, runners or time.
  */
-#ifndef FAIRWQ_PICK_H
-#define FAIRWQ_PICK_H
+#ifndef FAIRWQ_TREE_H
+#define FAIRWQ_TREE_H
 
 #include <linux/bits.h>
 #include <linux/list.h>
@@ -128,4 +128,4 @@ static inline bool fairwq_node_has_eligible(const struct fairwq_node *node)
 	return !RB_EMPTY_ROOT(&node->children.rb_root);
 }
 
-#endif /* FAIRWQ_PICK_H */
+#endif /* FAIRWQ_TREE_H */

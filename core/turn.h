@@ -35,7 +35,7 @@ static inline void fairwq_start_item(struct fairwq_runner *runner, struct fairwq
 	/*
 	 * A CPU that sees @work here also sees what the last item of this runner
 	 * did. The lock that was taken since is no such barrier. Pairs with
-	 * runs_at(), park_at() and await_running(). Models:
+	 * executing_runner(), park_at() and await_running(). Models:
 	 * tests/models/park.pml, disable.pml.
 	 */
 	smp_store_release(&runner->current_work, work);
@@ -58,7 +58,7 @@ static inline void fairwq_end_current(struct fairwq_runner *runner)
 {
 	/*
 	 * The next run of the work sees what this one did, and so does a CPU that
-	 * waits for it. Pairs with runs_at(), park_at() and await_running().
+	 * waits for it. Pairs with executing_runner(), park_at() and await_running().
 	 * Models: tests/models/park.pml, disable.pml.
 	 */
 	smp_store_release(&runner->current_work, NULL);

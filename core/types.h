@@ -141,7 +141,7 @@ struct fairwq_turn {
 	u32 charged;			/* P: estimate of its run time, ns; fair time only */
 	unsigned int nr;		/* R, P at the end: number of its items */
 	unsigned int streak;		/* R, P at the end: items of its streak so far, or 0 */
-	unsigned int held;		/* R, P at the end: those of @nr that are in nr_held */
+	unsigned int held;		/* R, P at the end: those of @nr that are in nr_pins */
 	u64 wait;			/* R: ns from @stamp to the start */
 	u64 run;			/* R: ns, of the last item; 0: not measured */
 	u64 took;			/* R, P at the end: ns, of all items; 0: not measured */
@@ -341,7 +341,7 @@ struct fairwq_batch {
 	 */
 	unsigned int nr_canceled;
 	unsigned long flags;		/* A: FAIRWQ_BATCH_*, set once */
-	atomic_t nr_held;		/* A: works that will be pushed later, and cancels */
+	atomic_t nr_pins;		/* A: works that will be pushed later, and cancels */
 	unsigned int max_queued;	/* I: 0: no limit */
 	atomic_t nr_queued;		/* A: accepted and not taken, if max_queued */
 	enum fairwq_prio prio;		/* I */

@@ -86,7 +86,7 @@ static long kept_word_locked(const struct fairwq_work *work,
 {
 	/*
 	 * Load the word, then work->constraint, so that it is not that of an
-	 * earlier queueing. Pairs with let_go_constrained(), let_go() and
+	 * earlier queueing. Pairs with release_listed(), let_go() and
 	 * fairwq_start_item(). Model: tests/models/enter.pml.
 	 */
 	long data = atomic_long_read_acquire(&work->data);
@@ -111,8 +111,8 @@ struct fairwq_kept_waiter {
  * because it may be queued again by now. This walks all calls that wait under
  * this lock.
  */
-static void left_locked(struct fairwq_constraint_lock *lock,
-			const struct fairwq_work *work)
+static void wake_left_locked(struct fairwq_constraint_lock *lock,
+			     const struct fairwq_work *work)
 {
 	struct fairwq_kept_waiter *waiter;
 	struct hlist_node *next;
@@ -134,9 +134,9 @@ static void left_locked(struct fairwq_constraint_lock *lock,
  * Wake the calls that wait for works that a streak has started from
  * @constraint. The works cannot come back before the lock is dropped.
  */
-void fairwq_kept_left_locked(const struct fairwq_constraint *constraint)
+void fairwq_waitlist_wake_locked(const struct fairwq_constraint *constraint)
 {
-	left_locked(lock_of(constraint), NULL);
+	wake_left_locked(lock_of(constraint), NULL);
 }
 
 /*
@@ -145,7 +145,7 @@ void fairwq_kept_left_locked(const struct fairwq_constraint *constraint)
  *
  * Return: false if the call did not sleep.
  */
-bool fairwq_wait_kept(struct fairwq_work *work, bool listed)
+bool fairwq_waitlist_wait_work(struct fairwq_work *work, bool listed)
 {
 	const struct fairwq_constraint *constraint = READ_ONCE(work->constraint);
 	struct fairwq_constraint_lock *lock = lock_of(constraint);
@@ -160,7 +160,7 @@ bool fairwq_wait_kept(struct fairwq_work *work, bool listed)
 	init_completion(&waiter.done);
 	raw_spin_lock_irqsave(&lock->lock, flags);
 	data = kept_word_locked(work, constraint);
-	waits = data == WORD_OWN || (data && listed);
+	waits = data == FAIRWQ_WORD_OWN || (data && listed);
 	if (waits)
 		hlist_add_head(&waiter.node, &lock->waiters);
 	raw_spin_unlock_irqrestore(&lock->lock, flags);
@@ -172,7 +172,7 @@ bool fairwq_wait_kept(struct fairwq_work *work, bool listed)
 /* Return the word of an admitted work that is bound for @batch. */
 long fairwq_word_admitted(const struct fairwq_batch *batch)
 {
-	return (long)batch | WORD_OWN | FAIRWQ_WORK_GRACE;
+	return (long)batch | FAIRWQ_WORD_OWN | FAIRWQ_WORK_GRACE;
 }
 
 /* Admit @work, which waits: the caller must push it, with interrupts off until then. */
@@ -183,11 +183,11 @@ void fairwq_admit_locked(struct fairwq_work *work)
 	WARN_ON_ONCE(!fairwq_work_is_kept_back(atomic_long_read(&work->data)));
 	work->place = 0;
 	atomic_long_set(&work->data, fairwq_word_admitted(fairwq_kept_batch(work)));
-	left_locked(lock_of(work->constraint), work);
+	wake_left_locked(lock_of(work->constraint), work);
 }
 
 /* Give a work that was taken out back to its client. Return: the batch it was bound for. */
-static struct fairwq_batch *let_go_constrained(struct fairwq_work *work)
+static struct fairwq_batch *release_listed(struct fairwq_work *work)
 {
 	struct fairwq_batch *batch = fairwq_kept_batch(work);
 
@@ -215,12 +215,12 @@ void fairwq_admit_push(struct fairwq_work *work)
 	fairwq_test_point(FAIRWQ_POINT_ADMITTED, NULL);
 	rcu_read_lock();	/* see fairwq_kick_locked() */
 	fairwq_push_claimed(batch, work);
-	fairwq_unhold(batch);
+	fairwq_unpin(batch);
 	rcu_read_unlock();
 }
 
 /* Tell @constraint that a work of it has run, or was cancelled. No lock must be held. */
-void fairwq_complete(struct fairwq_constraint *constraint)
+void fairwq_constraint_complete(struct fairwq_constraint *constraint)
 {
 	constraint->ops->complete(constraint);
 }
@@ -234,7 +234,7 @@ static bool listed_room_locked(const struct fairwq_constraint *constraint)
 }
 
 /* Admit @work if there is room and none waits, else list it. Return: true if admitted. */
-bool fairwq_listed_admit(struct fairwq_constraint *constraint, struct fairwq_work *work)
+bool fairwq_waitlist_admit(struct fairwq_constraint *constraint, struct fairwq_work *work)
 {
 	unsigned int prio = BIT(fairwq_kept_batch(work)->prio);
 
@@ -251,7 +251,7 @@ bool fairwq_listed_admit(struct fairwq_constraint *constraint, struct fairwq_wor
 }
 
 /* Take @work out of the list. */
-void fairwq_listed_remove(struct fairwq_constraint *constraint, struct fairwq_work *work)
+void fairwq_waitlist_remove(struct fairwq_constraint *constraint, struct fairwq_work *work)
 {
 	lockdep_assert_held(fairwq_constraint_lock(constraint));
 
@@ -264,8 +264,8 @@ void fairwq_listed_remove(struct fairwq_constraint *constraint, struct fairwq_wo
  *
  * Return: the first work, which stays in the list; or NULL.
  */
-struct fairwq_work *fairwq_constraint_first_locked(struct fairwq_constraint *constraint,
-						   struct list_head *go)
+struct fairwq_work *fairwq_waitlist_first_locked(struct fairwq_constraint *constraint,
+						 struct list_head *go)
 {
 	struct fairwq_work *work, *next;
 
@@ -284,7 +284,7 @@ struct fairwq_work *fairwq_constraint_first_locked(struct fairwq_constraint *con
  * markers that are through. The constraint may be gone when the lock is
  * dropped.
  */
-void fairwq_constraint_next_locked(struct fairwq_constraint *constraint, struct list_head *go)
+void fairwq_waitlist_next_locked(struct fairwq_constraint *constraint, struct list_head *go)
 {
 	struct fairwq_work *work, *next;
 
@@ -310,7 +310,7 @@ void fairwq_constraint_next_locked(struct fairwq_constraint *constraint, struct 
  * Push the works on @go, and wake the calls that wait at its markers.
  * Interrupts must have been off since the works were admitted.
  */
-void fairwq_constraint_go(struct list_head *go)
+void fairwq_waitlist_push(struct list_head *go)
 {
 	struct fairwq_work *work, *next;
 
@@ -324,7 +324,7 @@ void fairwq_constraint_go(struct list_head *go)
 }
 
 /* Count an item as ended, and push the works that may go on. */
-void fairwq_listed_complete(struct fairwq_constraint *constraint)
+void fairwq_waitlist_complete(struct fairwq_constraint *constraint)
 {
 	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
 	unsigned long flags;
@@ -332,15 +332,15 @@ void fairwq_listed_complete(struct fairwq_constraint *constraint)
 
 	local_irq_save(flags);	/* until all is pushed, see the head */
 	raw_spin_lock(lock);
-	fairwq_constraint_next_locked(constraint, &go);
+	fairwq_waitlist_next_locked(constraint, &go);
 	raw_spin_unlock(lock);
 	fairwq_test_point(FAIRWQ_POINT_LIMITER_LEFT, NULL);
-	fairwq_constraint_go(&go);
+	fairwq_waitlist_push(&go);
 	local_irq_restore(flags);
 }
 
 /* Wait until all items that are queued now have ended. Return: false if there were none. */
-bool fairwq_constraint_wait(struct fairwq_constraint *constraint)
+bool fairwq_waitlist_wait(struct fairwq_constraint *constraint)
 {
 	struct fairwq_marker marker = { .entry.place = FAIRWQ_PLACE_BARRIER };
 	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
@@ -368,7 +368,7 @@ bool fairwq_constraint_wait(struct fairwq_constraint *constraint)
  * out, on a CPU that has interrupts off; or, with @wait, in a client's own
  * constraint.
  */
-int fairwq_cancel_constrained(struct fairwq_work *work, long data, bool wait)
+int fairwq_waitlist_cancel(struct fairwq_work *work, long data, bool wait)
 {
 	/* A hint, checked again under the lock that it chooses. */
 	struct fairwq_constraint *constraint = READ_ONCE(work->constraint);
@@ -383,14 +383,14 @@ int fairwq_cancel_constrained(struct fairwq_work *work, long data, bool wait)
 	fairwq_test_point(FAIRWQ_POINT_TAKE_OUT, NULL);
 	lock = fairwq_constraint_lock(constraint);
 	raw_spin_lock_irqsave(lock, flags);
-	if (kept_word_locked(work, constraint) == WORD_LISTED) {
+	if (kept_word_locked(work, constraint) == FAIRWQ_WORD_LISTED) {
 		constraint->ops->remove(constraint, work);
-		batch = let_go_constrained(work);
-		left_locked(lock_of(constraint), work);
+		batch = release_listed(work);
+		wake_left_locked(lock_of(constraint), work);
 	}
 	raw_spin_unlock_irqrestore(lock, flags);
 	if (!batch)
 		return FAIRWQ_AGAIN;
-	fairwq_unhold(batch);
+	fairwq_unpin(batch);
 	return 1;
 }

@@ -6,28 +6,28 @@
 #include "types.h"
 
 /* The word of a work that a client's own constraint keeps back. */
-#define WORD_OWN	(FAIRWQ_WORK_PENDING | FAIRWQ_WORK_CONSTRAINED)
+#define FAIRWQ_WORD_OWN	(FAIRWQ_WORK_PENDING | FAIRWQ_WORK_CONSTRAINED)
 /* The word of a work that a serializer or limiter keeps back. */
-#define WORD_LISTED	(WORD_OWN | FAIRWQ_WORK_LINKED)
+#define FAIRWQ_WORD_LISTED	(FAIRWQ_WORD_OWN | FAIRWQ_WORK_LINKED)
 
 raw_spinlock_t *fairwq_constraint_lock(const struct fairwq_constraint *constraint)
 	__attribute_const__;
-void fairwq_kept_left_locked(const struct fairwq_constraint *constraint);
-struct fairwq_work *fairwq_constraint_first_locked(struct fairwq_constraint *constraint,
-						   struct list_head *go);
-void fairwq_constraint_next_locked(struct fairwq_constraint *constraint, struct list_head *go);
-void fairwq_constraint_go(struct list_head *go);
-bool fairwq_constraint_wait(struct fairwq_constraint *constraint);
-bool fairwq_wait_kept(struct fairwq_work *work, bool listed);
-void fairwq_complete(struct fairwq_constraint *constraint);
-int fairwq_cancel_constrained(struct fairwq_work *work, long data, bool wait);
+void fairwq_waitlist_wake_locked(const struct fairwq_constraint *constraint);
+struct fairwq_work *fairwq_waitlist_first_locked(struct fairwq_constraint *constraint,
+						 struct list_head *go);
+void fairwq_waitlist_next_locked(struct fairwq_constraint *constraint, struct list_head *go);
+void fairwq_waitlist_push(struct list_head *go);
+bool fairwq_waitlist_wait(struct fairwq_constraint *constraint);
+bool fairwq_waitlist_wait_work(struct fairwq_work *work, bool listed);
+void fairwq_constraint_complete(struct fairwq_constraint *constraint);
+int fairwq_waitlist_cancel(struct fairwq_work *work, long data, bool wait);
 
 /* Cancel attempt failed: the work is in motion, or the caller can wait for it. Retry. */
 #define FAIRWQ_AGAIN	(-EAGAIN)
 long fairwq_word_admitted(const struct fairwq_batch *batch);
-bool fairwq_listed_admit(struct fairwq_constraint *constraint, struct fairwq_work *work);
-void fairwq_listed_remove(struct fairwq_constraint *constraint, struct fairwq_work *work);
-void fairwq_listed_complete(struct fairwq_constraint *constraint);
+bool fairwq_waitlist_admit(struct fairwq_constraint *constraint, struct fairwq_work *work);
+void fairwq_waitlist_remove(struct fairwq_constraint *constraint, struct fairwq_work *work);
+void fairwq_waitlist_complete(struct fairwq_constraint *constraint);
 void fairwq_admit_locked(struct fairwq_work *work);
 void fairwq_admit_push(struct fairwq_work *work);
 

@@ -139,7 +139,7 @@ static bool is_slow_locked(const struct fairwq_pool *pool)
 }
 
 /* Look at the runners, and arm the timer again if need be. */
-static void tick_fn(struct timer_list *timer)
+static void watchdog_fn(struct timer_list *timer)
 {
 	struct fairwq_pool *pool = container_of(timer, struct fairwq_pool, tick);
 	struct fairwq_runner *kick = NULL;
@@ -151,13 +151,13 @@ static void tick_fn(struct timer_list *timer)
 	pool->ticking = false;
 	slow = is_slow_locked(pool);
 	if (slow && fairwq_has_work_locked(pool))
-		kick = fairwq_wake_locked(pool);
+		kick = fairwq_activate_locked(pool);
 	if (pool->nr_quick && !slow)
-		fairwq_tick_soon_locked(pool);
+		fairwq_watchdog_soon_locked(pool);
 	else if (reported_just_now_locked(pool))
 		mod_timer(&pool->tick, jiffies + HUNG_PAUSE);	/* there may be more */
 	else if (pool->nr_active)
-		fairwq_tick_arm_locked(pool);
+		fairwq_watchdog_arm_locked(pool);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	fairwq_kick_send(pool, kick);
 }
@@ -174,15 +174,15 @@ void fairwq_set_hung_ms(struct fairwq_pool *pool, unsigned int hung_ms)
 	 * It must not get later: else a caller that writes again and again hides items.
 	 */
 	if (hung_ms)
-		timer_reduce(&pool->tick, fairwq_hung_due_locked(pool));
+		timer_reduce(&pool->tick, fairwq_watchdog_due_locked(pool));
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 }
 
 /* Set up the timer of a new pool. */
-void fairwq_tick_init(struct fairwq_pool *pool)
+void fairwq_watchdog_init(struct fairwq_pool *pool)
 {
 	pool->hung_ms = FAIRWQ_DFL_HUNG_MS;
-	timer_setup(&pool->tick, tick_fn, 0);
+	timer_setup(&pool->tick, watchdog_fn, 0);
 }
 
 #ifdef FAIRWQ_TESTING
@@ -195,7 +195,7 @@ EXPORT_SYMBOL_GPL(fairwq_test_set_hung_ms);
 /* Look at the runners now, and not when the timer is due. */
 void fairwq_test_tick(struct fairwq_pool *pool)
 {
-	tick_fn(&pool->tick);
+	watchdog_fn(&pool->tick);
 }
 EXPORT_SYMBOL_GPL(fairwq_test_tick);
 #endif

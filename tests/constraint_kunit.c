@@ -100,7 +100,7 @@ static void meet_end(struct kunit *test, struct mock_item *item)
 	KUNIT_EXPECT_EQ(test, 0U, meet.second->strangers);
 	fairwq_work_cancel_sync(&item->work);
 	fairwq_batch_flush(meet.batch);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&meet.batch->nr_held));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&meet.batch->nr_pins));
 	KUNIT_EXPECT_EQ(test, 0U, meet.batch->nr_canceled);
 	fairwq_batch_dispose(meet.batch);
 }
@@ -181,14 +181,14 @@ static void order_end(struct kunit *test, const struct order *order, struct fair
 	unsigned long end = jiffies + MOCK_WAIT;
 
 	/* The CPU that has pushed the last one may still be about to let go of its batch. */
-	while ((!mock_order_idle(order) || atomic_read(&batch->nr_held)) &&
+	while ((!mock_order_idle(order) || atomic_read(&batch->nr_pins)) &&
 	       time_before(jiffies, end))
 		usleep_range(50, 200);
 	KUNIT_EXPECT_TRUE(test, mock_order_idle(order));
 	while (nr--)
 		fairwq_work_cancel_sync(&items[nr]->work);
 	mock_order_destroy(order);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&batch->nr_held));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&batch->nr_pins));
 	KUNIT_EXPECT_EQ(test, 0U, batch->nr_canceled);
 }
 
@@ -328,7 +328,7 @@ static void cancel_waits_for_the_queue_call(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(spots); i++)
 		still_at(test, a, b, &spots[i]);
 	KUNIT_EXPECT_STREQ(test, "yyyyyy", &mock->log.text[0]);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_pins));
 	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
 	fairwq_batch_dispose(b);
 }

@@ -103,8 +103,8 @@ static void streak_end(struct kunit *test, struct streak *s, const char *order)
 	KUNIT_EXPECT_STREQ(test, order, &mock->log.text[0]);
 	fairwq_batch_flush(s->a);
 	fairwq_batch_flush(s->b);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&s->a->nr_held));
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&s->b->nr_held));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&s->a->nr_pins));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&s->b->nr_pins));
 	KUNIT_EXPECT_EQ(test, 0U, s->a->in_flight[0] + s->a->in_flight[1]);
 	/* A batch that was disposed lets go of it when it is reaped. */
 	mock_until(test, !mock_nr_waiters(mock->pool));

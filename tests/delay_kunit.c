@@ -98,7 +98,7 @@ static void runs_after_the_delay(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, time_after_eq(later->ran_at, due));
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&later->dwork.work));
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_pins));
 }
 
 /* It takes its place in the order when its time has come. */
@@ -110,7 +110,7 @@ static void place_is_taken_when_the_time_has_come(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
 	mock_queue_item(test, a, 'a');
 	mod_timer(&later->dwork.timer, jiffies + 1);	/* an hour later */
-	mock_until(test, !atomic_read(&a->nr_held));
+	mock_until(test, !atomic_read(&a->nr_pins));
 	mock_queue_item(test, a, 'b');
 	mock_expect(test, "axb");
 }
@@ -134,7 +134,7 @@ static void pending_during_the_delay(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, fairwq_delayed_work_cancel(&later->dwork));
 	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&later->dwork.work));
 	KUNIT_EXPECT_FALSE(test, timer_pending(&later->dwork.timer));
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_pins));
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
 	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel_sync(&later->dwork));
 	KUNIT_EXPECT_FALSE(test, fairwq_delayed_work_cancel_sync(&later->dwork));
@@ -158,7 +158,7 @@ static void flush_does_not_wait_for_the_delay(struct kunit *test)
 	fairwq_batch_resume(a);
 	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
 	KUNIT_EXPECT_EQ(test, 1U, later->runs);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_pins));
 }
 
 /* Room is taken from the call on, and given back by a cancel. */
@@ -199,7 +199,7 @@ static void disabled_does_not_wait(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue_delayed(a, &later->dwork, 0));
 	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_mod_delayed(a, &later->dwork, HOUR));
 	KUNIT_EXPECT_FALSE(test, timer_pending(&later->dwork.timer));
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_pins));
 	KUNIT_EXPECT_TRUE(test, fairwq_work_enable(work));
 	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(a, &later->dwork, HOUR));
 	KUNIT_EXPECT_TRUE(test, fairwq_work_disable_sync(work));
@@ -221,7 +221,7 @@ static void mod_of_what_waits(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, time_after_eq(timer->expires, now + HOUR));
 	KUNIT_EXPECT_EQ(test, 0, fairwq_mod_delayed(a, &later->dwork, 2 * HOUR));
 	KUNIT_EXPECT_TRUE(test, time_after_eq(timer->expires, now + 2 * HOUR));
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&a->nr_held));
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&a->nr_pins));
 	KUNIT_EXPECT_EQ(test, 0, fairwq_mod_delayed(a, &later->dwork, 1));
 	mock_expect(test, "x");
 	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(a, &later->dwork, HOUR));
@@ -240,10 +240,10 @@ static void mod_of_what_is_queued(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, 0));
 	mock_queue_item(test, a, 'a');
 	KUNIT_EXPECT_EQ(test, 0, fairwq_mod_delayed(a, &later->dwork, HOUR));
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&a->nr_held));
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&a->nr_pins));
 	mock_queue_item(test, b, 'b');
 	KUNIT_EXPECT_EQ(test, 0, fairwq_mod_delayed(b, &later->dwork, 0));
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_pins));
 	KUNIT_EXPECT_EQ(test, 0, fairwq_mod_delayed(a, &later->dwork, 0));
 	mock_queue_item(test, a, 'c');
 	mock_expect(test, "abxc");
@@ -552,11 +552,11 @@ static void deleted_end(struct kunit *test, struct later *later)
 
 	if (deleted.stuck) {		/* nothing is as it should be */
 		timer_delete_sync(&later->dwork.timer);
-		atomic_set(&a->nr_held, 0);
+		atomic_set(&a->nr_pins, 0);
 	}
 	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&later->dwork.work));
 	KUNIT_EXPECT_FALSE(test, timer_pending(&later->dwork.timer));
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_pins));
 	KUNIT_EXPECT_EQ(test, 0U, later->runs);
 }
 
@@ -761,7 +761,7 @@ static void runs_after_a_grace_period(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, fairwq_rcu_work_flush(&graced->rwork));
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&graced->runs));
 	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(work));
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_pins));
 }
 
 static struct {
@@ -813,7 +813,7 @@ static void grace_is_awaited_by(struct kunit *test, struct fairwq_batch *a,
 	KUNIT_EXPECT_FALSE(test, grace.pending);
 	fairwq_rcu_work_flush(&graced->rwork);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&graced->runs));
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_pins));
 }
 
 static void cancel_sync_waits_for_the_grace_period(struct kunit *test)
@@ -854,11 +854,11 @@ static void canceled_after_the_grace_period(struct kunit *test)
 	struct fairwq_work *work = &graced->rwork.work;
 
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_rcu(a, &graced->rwork));
-	mock_until(test, !atomic_read(&a->nr_held));
+	mock_until(test, !atomic_read(&a->nr_pins));
 	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(work));
 	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel_sync(work));
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_rcu(a, &graced->rwork));
-	mock_until(test, !atomic_read(&a->nr_held));
+	mock_until(test, !atomic_read(&a->nr_pins));
 	KUNIT_EXPECT_EQ(test, 1UL, fairwq_batch_cancel(a, NULL));
 	mock_queue_item(test, a, 'a');
 	mock_expect(test, "a");

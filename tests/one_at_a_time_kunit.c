@@ -405,7 +405,7 @@ static void destroy_refuses_and_waits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, mock_order_queue(order, b, &item->work));
 	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item->work.data));
 	KUNIT_EXPECT_PTR_EQ(test, NULL, item->work.constraint);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&b->nr_held));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&b->nr_pins));
 	KUNIT_EXPECT_EQ(test, 1, mock_order_queue(&other, b, &item->work));
 	mock_order_flush(&other);
 	KUNIT_EXPECT_STREQ(test, "y", &mock->log.text[0]);
@@ -498,7 +498,7 @@ static void race_keeps_order_and_books(struct kunit *test)
 			atomic_read(&counts[1]) + atomic_read(&track->ran));
 	mock_track_check(test, track);
 	for (i = 0; i < 3; i++) {
-		KUNIT_EXPECT_EQ(test, 0, atomic_read(&thread[i].batch->nr_held));
+		KUNIT_EXPECT_EQ(test, 0, atomic_read(&thread[i].batch->nr_pins));
 		fairwq_batch_dispose(thread[i].batch);
 	}
 }

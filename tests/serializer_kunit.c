@@ -321,7 +321,7 @@ static void disabled_work_is_refused(struct kunit *test)
 	fairwq_work_disable(&item->work);
 	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_serializer_queue(serial, a, &item->work));
 	KUNIT_EXPECT_TRUE(test, serial_idle(serial));
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_held));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_pins));
 	fairwq_work_enable(&item->work);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(serial, a, &item->work));
 	mock_expect_order(test, "x", &item, 1);

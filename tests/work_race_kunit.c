@@ -528,7 +528,7 @@ static void race_check(struct kunit *test, struct race *race)
 		KUNIT_EXPECT_EQ(test, 0U, race->batch[i]->nr_canceled);
 		KUNIT_EXPECT_EQ(test, 0U, race->batch[i]->nr_canceling);
 		KUNIT_EXPECT_EQ(test, 0U, race->batch[i]->nr_parked);
-		KUNIT_EXPECT_EQ(test, 0, atomic_read(&race->batch[i]->nr_held));
+		KUNIT_EXPECT_EQ(test, 0, atomic_read(&race->batch[i]->nr_pins));
 		KUNIT_EXPECT_EQ(test, 0, atomic_read(&race->batch[i]->nr_queued));
 	}
 }

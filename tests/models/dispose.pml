@@ -159,7 +159,7 @@ proctype delay(byte me)
 end:	timer;
 	rcu_read_lock(me);
 	push_claimed(0);
-	/* fairwq_unhold() */
+	/* fairwq_unpin() */
 	spin_lock();
 #ifndef DELAY_NOT_HELD
 	nr_held--;
@@ -190,7 +190,7 @@ inline queue(me)
 			rcu_read_unlock(me);
 #endif
 #ifndef DELAY_NOT_HELD
-			d_step { at_batch(); nr_held++ }	/* fairwq_hold() */
+			d_step { at_batch(); nr_held++ }	/* fairwq_pin() */
 #endif
 #ifdef HELD_LATE
 			rcu_read_lock(me);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The way of a work into a constraint, and out of it. constraint.c: enter() and
- * enter_own(); core/waitlist.c: fairwq_cancel_constrained(), kept_word_locked(),
+ * enter_own(); core/waitlist.c: fairwq_waitlist_cancel(), kept_word_locked(),
  * let_go_constrained(), fairwq_admit_locked() and fairwq_admit_push(); work.c: let_go()
  * and cancel_queued_locked().
  *
@@ -160,7 +160,7 @@ inline admit_locked(cpu)
 	store(cpu, DATA, ADMITTED)
 }
 
-/* fairwq_constraint_next_locked(): what was in flight in @k has ended. @along: into a slot */
+/* fairwq_waitlist_next_locked(): what was in flight in @k has ended. @along: into a slot */
 inline complete(cpu, k)
 {
 	if
@@ -253,7 +253,7 @@ inline queue(cpu, c, b)
 	d_step { masked = masked && cpu != 0; called = called && cpu != 0 }
 }
 
-/* fairwq_cancel_constrained(): @taken. The loads of kept_word_locked() */
+/* fairwq_waitlist_cancel(): @taken. The loads of kept_word_locked() */
 inline cancel_constrained(cpu)
 {
 	lock(lock_of(k));

@@ -79,14 +79,14 @@ inline is_soon_free_locked()
 	:: nr_quick ->
 		soon = true;
 #ifndef NO_TICK
-		ticking = true		/* fairwq_tick_soon_locked() */
+		ticking = true		/* fairwq_watchdog_soon_locked() */
 #endif
 #endif
 	:: soon = false
 	fi
 }
 
-/* fairwq_wake_locked() */
+/* fairwq_activate_locked() */
 inline wake_locked(kick)
 {
 	if
@@ -259,7 +259,7 @@ inline runner_next(cpu, me)
 	atomic {
 		/* fairwq_turn_end_locked() */
 		nr_quick = nr_quick - quick;
-		/* is_one_too_many_locked() */
+		/* is_surplus_locked() */
 		if
 		:: quick -> is_soon_free_locked()
 		:: else

@@ -33,7 +33,7 @@
  * Broken AWAITED_UNLOCKED (invalid end state): it does so without the pool's lock.
  * Broken CLEARED_LATE (invalid end state): fairwq_turn_begin_locked() clears
  *	@yield when the lock was dropped.
- * Broken CANCEL OTHER_UNSEEN (assertion): streak_other_locked() starts
+ * Broken CANCEL OTHER_UNSEEN (assertion): streak_switch_batch_locked() starts
  *	what was the first item before the lock was dropped.
  * Broken PAUSE PAUSE_UNSEEN (assertion): streak_may_enter() does not look
  *	at @paused, nor does the pause ask the streaks to end.
@@ -168,7 +168,7 @@ inline goes_on_locked(cpu)
 	fi
 }
 
-/* fairwq_constraint_next_locked(): @first may go on, or the serializer is left */
+/* fairwq_waitlist_next_locked(): @first may go on, or the serializer is left */
 inline next_locked()
 {
 	if
@@ -177,7 +177,7 @@ inline next_locked()
 	fi
 }
 
-/* fairwq_constraint_go(): pushed to its batch */
+/* fairwq_waitlist_push(): pushed to its batch */
 inline go(cpu)
 {
 	if
@@ -243,7 +243,7 @@ inline streak_next(cpu)
 #ifndef NO_MB_END
 	smp_mb(cpu);			/* smp_mb__after_spinlock() */
 #endif
-	/* fairwq_constraint_first_locked() */
+	/* fairwq_waitlist_first_locked() */
 	if
 	:: nempty(waiting) -> waiting?<work>
 	:: empty(waiting)
@@ -404,7 +404,7 @@ proctype other_task(byte cpu)
 }
 #endif
 
-/* fairwq_cancel_constrained(), of item 1 or 2, where it waits */
+/* fairwq_waitlist_cancel(), of item 1 or 2, where it waits */
 proctype cancel(byte cpu)
 {
 	byte which;
