@@ -132,7 +132,7 @@ static int queue_through(struct fairwq_constraint *constraint,
 	ret = unlikely(READ_ONCE(constraint->dead)) ? -ESHUTDOWN : fairwq_refusal(batch);
 	if (ret)
 		return fairwq_unless_pending(work, ret);
-	ret = batch->max_queued ? fairwq_reserve(batch, work) : 1;
+	ret = fairwq_reserve(batch, work);
 	if (ret <= 0)
 		return ret;
 	local_irq_save(flags);	/* on again after the push, see the head */

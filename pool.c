@@ -18,7 +18,6 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/ctype.h>
 #include <linux/export.h>
 #include <linux/rculist.h>
 #include <linux/rcupdate.h>

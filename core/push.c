@@ -88,19 +88,11 @@ static u64 stamp(struct fairwq_batch *batch)
 	return fairwq_clock();
 }
 
-/*
- * Reserve room for one more item. A pending work needs none, and takes none
- * from others meanwhile.
- *
- * Return: 1 if there is room; else what the queue call must return: 0 if the
- * work is pending, or -EAGAIN.
- */
-int fairwq_reserve(struct fairwq_batch *batch, const struct fairwq_work *work)
+/* Reserve room in a batch that has a limit. Return: as fairwq_reserve(). */
+int fairwq_reserve_room(struct fairwq_batch *batch, const struct fairwq_work *work)
 {
 	int nr;
 
-	if (!batch->max_queued)
-		return 1;
 	if (!fairwq_unless_pending(work, 1))
 		return 0;
 	/*
@@ -236,16 +228,6 @@ int fairwq_claim_taken(struct fairwq_work *work, long word)
 		data = 0;
 	}
 	return FAIRWQ_CLAIMED;
-}
-
-/*
- * Claim @work for @batch, with @flags in its word.
- *
- * Return: as fairwq_claim_as().
- */
-int fairwq_claim(struct fairwq_batch *batch, struct fairwq_work *work, long flags)
-{
-	return fairwq_claim_as(batch, work, (long)batch | FAIRWQ_WORK_PENDING | flags);
 }
 
 /* Push a work that the caller has claimed, and activate the batch if need be. */

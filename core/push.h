@@ -13,9 +13,8 @@
 int fairwq_refusal_of(struct fairwq_batch *batch);
 int fairwq_claim_taken(struct fairwq_work *work, long word);
 int fairwq_unclaim(struct fairwq_work *work);
-int fairwq_claim(struct fairwq_batch *batch, struct fairwq_work *work, long flags);
 void fairwq_push_claimed(struct fairwq_batch *batch, struct fairwq_work *work);
-int fairwq_reserve(struct fairwq_batch *batch, const struct fairwq_work *work);
+int fairwq_reserve_room(struct fairwq_batch *batch, const struct fairwq_work *work);
 void fairwq_unreserve(struct fairwq_batch *batch);
 void fairwq_unpin(struct fairwq_batch *batch);
 
@@ -83,7 +82,29 @@ static inline int fairwq_claim_as(struct fairwq_batch *batch, struct fairwq_work
 }
 
 /*
- * Hold @batch for a work that will be pushed later, or for a cancel, so that it
+ * Claim @work for @batch, with @flags in its word.
+ *
+ * Return: as fairwq_claim_as().
+ */
+static inline int fairwq_claim(struct fairwq_batch *batch, struct fairwq_work *work, long flags)
+{
+	return fairwq_claim_as(batch, work, (long)batch | FAIRWQ_WORK_PENDING | flags);
+}
+
+/*
+ * Reserve room for one more item. A pending work needs none, and takes none
+ * from others meanwhile.
+ *
+ * Return: 1 if there is room; else what the queue call must return: 0 if the
+ * work is pending, or -EAGAIN.
+ */
+static inline int fairwq_reserve(struct fairwq_batch *batch, const struct fairwq_work *work)
+{
+	return likely(!batch->max_queued) ? 1 : fairwq_reserve_room(batch, work);
+}
+
+/*
+ * Pin @batch for a work that will be pushed later, or for a cancel, so that it
  * does not drain. The later push must not be refused. Under rcu_read_lock(), in
  * the section that saw that the batch takes items; or under the lock, while the
  * batch is not idle.

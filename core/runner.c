@@ -144,11 +144,9 @@ struct fairwq_runner *fairwq_kick_locked(struct fairwq_pool *pool)
 	return fairwq_activate_locked(pool);
 }
 
-/* Queue the work of a runner that fairwq_kick_locked() has chosen; NULL: do nothing. */
-void fairwq_kick_send(struct fairwq_pool *pool, struct fairwq_runner *runner)
+/* Queue the work of a runner that fairwq_kick_locked() has chosen. */
+void fairwq_kick_now(struct fairwq_pool *pool, struct fairwq_runner *runner)
 {
-	if (!runner)
-		return;
 	trace_fairwq_runner(pool, runner, FAIRWQ_RUNNER_KICK);
 	queue_work(pool->wq, &runner->work);
 }

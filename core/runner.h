@@ -8,7 +8,7 @@
 void fairwq_kick(struct fairwq_pool *pool);
 void fairwq_unlock_kick(struct fairwq_pool *pool, unsigned long flags);
 struct fairwq_runner *fairwq_kick_locked(struct fairwq_pool *pool);
-void fairwq_kick_send(struct fairwq_pool *pool, struct fairwq_runner *runner);
+void fairwq_kick_now(struct fairwq_pool *pool, struct fairwq_runner *runner);
 struct fairwq_runner *fairwq_runner_find(u32 id);
 void fairwq_yield_locked(struct fairwq_pool *pool);
 struct fairwq_runner *fairwq_current_runner(void);
@@ -23,5 +23,12 @@ void fairwq_watchdog_arm_locked(struct fairwq_pool *pool);
 void fairwq_watchdog_soon_locked(struct fairwq_pool *pool);
 bool fairwq_is_soon_free_locked(struct fairwq_pool *pool);
 unsigned long fairwq_watchdog_due_locked(const struct fairwq_pool *pool);
+
+/* Kick the runner that fairwq_kick_locked() has chosen; NULL: none. */
+static inline void fairwq_kick_send(struct fairwq_pool *pool, struct fairwq_runner *runner)
+{
+	if (runner)
+		fairwq_kick_now(pool, runner);
+}
 
 #endif /* FAIRWQ_RUNNER_H */

@@ -169,12 +169,6 @@ bool fairwq_waitlist_wait_work(struct fairwq_work *work, bool listed)
 	return waits;
 }
 
-/* Return the word of an admitted work that is bound for @batch. */
-long fairwq_word_admitted(const struct fairwq_batch *batch)
-{
-	return (long)batch | FAIRWQ_WORD_OWN | FAIRWQ_WORK_GRACE;
-}
-
 /* Admit @work, which waits: the caller must push it, with interrupts off until then. */
 void fairwq_admit_locked(struct fairwq_work *work)
 {

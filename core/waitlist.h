@@ -24,11 +24,16 @@ int fairwq_waitlist_cancel(struct fairwq_work *work, long data, bool wait);
 
 /* Cancel attempt failed: the work is in motion, or the caller can wait for it. Retry. */
 #define FAIRWQ_AGAIN	(-EAGAIN)
-long fairwq_word_admitted(const struct fairwq_batch *batch);
 bool fairwq_waitlist_admit(struct fairwq_constraint *constraint, struct fairwq_work *work);
 void fairwq_waitlist_remove(struct fairwq_constraint *constraint, struct fairwq_work *work);
 void fairwq_waitlist_complete(struct fairwq_constraint *constraint);
 void fairwq_admit_locked(struct fairwq_work *work);
 void fairwq_admit_push(struct fairwq_work *work);
+
+/* Return the word of an admitted work that is bound for @batch. */
+static inline long fairwq_word_admitted(const struct fairwq_batch *batch)
+{
+	return (long)batch | FAIRWQ_WORD_OWN | FAIRWQ_WORK_GRACE;
+}
 
 #endif /* FAIRWQ_WAITLIST_H */
