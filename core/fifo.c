@@ -23,7 +23,6 @@
  */
 #include <linux/completion.h>
 
-
 #include "compat.h"
 #include "cost.h"
 #include "fairness.h"

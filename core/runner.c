@@ -153,6 +153,7 @@ void fairwq_kick_now(struct fairwq_pool *pool, struct fairwq_runner *runner)
 
 /* Choose a runner, drop the lock, and kick it. */
 void fairwq_unlock_kick(struct fairwq_pool *pool, unsigned long flags)
+	__releases(&pool->lock)
 {
 	struct fairwq_runner *runner = fairwq_kick_locked(pool);
 

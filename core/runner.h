@@ -6,7 +6,8 @@
 #include "types.h"
 
 void fairwq_kick(struct fairwq_pool *pool);
-void fairwq_unlock_kick(struct fairwq_pool *pool, unsigned long flags);
+void fairwq_unlock_kick(struct fairwq_pool *pool, unsigned long flags)
+	__releases(&pool->lock);
 struct fairwq_runner *fairwq_kick_locked(struct fairwq_pool *pool);
 void fairwq_kick_now(struct fairwq_pool *pool, struct fairwq_runner *runner);
 struct fairwq_runner *fairwq_runner_find(u32 id);
