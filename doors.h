@@ -30,6 +30,7 @@ struct seq_file;
 const struct fairwq_turn *fairwq_pool_own_turn(struct fairwq_pool *pool);
 
 /* tune.c */
+int fairwq_pool_grow(struct fairwq_pool *pool, unsigned int nr);
 void fairwq_pool_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy);
 void fairwq_pool_reset_stats(struct fairwq_pool *pool);
 
@@ -86,8 +87,5 @@ void fairwq_debugfs_del_pool(struct fairwq_pool *pool);
 		  __turn->func, __turn->batch->pool->name,		\
 		  __turn->batch->name, what, __own);			\
 })
-
-/* tune.c */
-int fairwq_pool_grow(struct fairwq_pool *pool, unsigned int nr);
 
 #endif /* FAIRWQ_DOORS_H */
