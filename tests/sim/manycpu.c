@@ -223,17 +223,33 @@ static double enter(struct many *many, int cpu, bool waited)
 	return line * ((waited ? machine->handover : 1) + machine->pool);
 }
 
+/* Put a node that has joined back to where it was, because the clocks are tied. */
+static void stay_at(struct shard *home, struct fairwq_node *node, u64 vtime)
+{
+	u64 service = node->service;
+	u16 open = node->open;
+
+	node->early = 0;
+	node->behind = 0;
+	/* All weights are 100, so a cost is a virtual time. */
+	picker->correct(&home->tree, node, (s64)(vtime - node->vtime));
+	node->service = service;
+	node->open = open;
+}
+
 /* The next client of @from comes to the runner's own shard. It holds both locks. */
 static double fetch(struct many *many, int cpu, struct shard *from, struct shard *home)
 {
 	const struct machine *machine = &many->setup.machine;
 	struct fairwq_node *node = picker->pick(&from->tree);
 	struct client *client = container_of(node, struct client, node);
+	u64 vtime;
 
 	picker->del(&from->tree, node);
 	node->parent = &home->tree.rank[1];
-	node->stays = true;	/* where it was: the clocks are tied */
+	vtime = node->vtime;
 	picker->add(&home->tree, node, 0);
+	stay_at(home, node, vtime);
 	client->shard = home - many->shard;
 	from->clients--;
 	home->clients++;
