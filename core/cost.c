@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a turn costs the batch that takes it.
+ * Cost: what a turn is charged to its batch, and how that is put right.
  *
- * Under round robin: 1. Under fair time: the time that its function runs,
- * which is known when it has returned. Until then it is charged what it may
- * cost: the longest of the batch's last turns, or @slice_us if there were none.
- * Were nothing charged, then of several runners one after the other would take
- * a turn of the batch that looks cheapest, until the first of these turns
- * ends; and were it the average, they would do so when all of them are longer
- * than that. What is charged too much is given back, and nobody was given
- * anything meanwhile that he has to give back: see fairness.c for what that
- * makes of the bound. Under arrival order: nothing.
+ *   Policy           Charged when the turn begins        Corrected at its end
+ *   ---------------  ----------------------------------  -------------------------
+ *   round robin      one turn                            the other items of a streak
+ *   fair time        the longest of the batch's last     what the items took, less
+ *                    turns, or slice_us without one      what was charged
+ *   arrival order    nothing                             nothing
  *
- * Another policy is another unit. Its change begins an era: every virtual
- * time is set to 0, so that nobody has more of a debt or a claim than others,
- * and turns that were charged in the era before are neither refunded nor
- * corrected. What a batch owed or was owed at that moment is forgotten.
+ * The time of an item is known when its function has returned. Until then the turn
+ * is charged what it may cost. If nothing was charged, several runners in a row
+ * would take turns of the batch that looks cheapest, until the first of them ends.
+ * With the average they would do so when all of these turns are longer than that.
+ * A batch that is charged too much is given back the rest. No other batch was given
+ * service meanwhile that it owes: fairness.c has what that makes of the bound.
+ *
+ * A change of the policy changes the unit, and begins an era. Every virtual time is
+ * set to 0, so that no batch has more of a debt or a claim than others. A turn that
+ * was charged in the era before is not corrected, so what was owed then is forgotten.
+ *
+ * Locking: pool->lock.
  */
 #include <linux/export.h>
 #include <linux/limits.h>

@@ -114,8 +114,8 @@ static void insert_sorted(struct fairwq_node *node, struct fairwq_node *parent)
 }
 
 /*
- * Where turns cost much the same, who had one comes last, next to others that
- * had one: there is no way to be found to that place, and the tree is small.
+ * Insert a node by its key. Where turns cost much the same, a node that was just
+ * served sorts last, beside others that were: append it there without a search.
  */
 static void insert(struct fairwq_node *node, struct fairwq_node *parent)
 {
@@ -156,7 +156,7 @@ static void take_out(struct fairwq_node *node, struct fairwq_node *parent)
 	node->left = parent->lap;
 }
 
-/* The first of the eligible children, or NULL: who is served next. */
+/* Return the first of the eligible children, which is served next, or NULL. */
 struct fairwq_node *fairwq_node_first(const struct fairwq_node *parent)
 {
 	struct rb_node *rb = rb_first_cached(&parent->children);
@@ -164,7 +164,7 @@ struct fairwq_node *fairwq_node_first(const struct fairwq_node *parent)
 	return rb ? to_node(rb) : NULL;
 }
 
-/* Who is served after @node, if nothing changes; or NULL. */
+/* Return the node that is served after @node, if nothing changes; or NULL. */
 struct fairwq_node *fairwq_node_next(const struct fairwq_node *node)
 {
 	const struct fairwq_node *next = list_entry(node->equals.next, struct fairwq_node, equals);
@@ -672,15 +672,15 @@ static void correct_one(struct fairwq_node *node, struct fairwq_node *parent,
  * A correction downwards may leave the node behind its parent's clock. It has
  * stood in line since it was charged, so what it is given back is a claim and
  * no credit saved up, and it is served until it has caught up. If the clock
- * went back with it, whoever becomes eligible next would join back there, too,
- * and be given ahead of all others what only this node is owed. A node that is not
+ * went back with it, the next node that becomes eligible would join back there,
+ * too, and be given ahead of all others what only this node is owed. A node that is not
  * eligible when it is corrected joins at the clock, if it is behind it, as any other.
  *
  * A node that stopped being eligible while the turn was under way, and joined
  * again, is where it would be had the cost been known from the start: see
- * correction(). Else a client with one item at a time, who queues the next
+ * correction(). Else a client with one item at a time, which queues the next
  * before the one before has ended, would pay twice for an item that is longer
- * than was thought: the clock goes on meanwhile, he is put forward to it, and
+ * than its guess: the clock goes on meanwhile, the node is put forward to it, and
  * what the item cost is added to that.
  *
  * A debt of more than FAIRWQ_MAX_LEAD is forgiven but for that.

@@ -66,7 +66,7 @@ struct fairwq_node {
 					/* of a rank: what a turn costs a newcomer */
 	struct fairwq_node *parent;	/* NULL: a rank of the tree */
 	u64 service;			/* what turns cost in all, whatever the weight */
-	struct list_head equals;	/* eligible: a ring, by arrival, from who leads on */
+	struct list_head equals;	/* eligible: a ring, by arrival, from its leader on */
 	struct rb_root_cached children;	/* eligible, by key; the first of equals */
 	struct fairwq_node *last;	/* of @children; NULL: there are none */
 	u64 clock;			/* vtime of the child that was served last */
