@@ -454,7 +454,7 @@ char *fairwq_make_name(const char *fmt, va_list args)
  * Make the workqueue for released(), because a batch with one is to be created.
  * Return: 0, or -ENOMEM.
  */
-int fairwq_pool_need_release_wq(struct fairwq_pool *pool)
+static int need_release_wq(struct fairwq_pool *pool)
 {
 	unsigned int flags = WQ_UNBOUND;
 	struct workqueue_struct *wq;
@@ -493,7 +493,7 @@ struct fairwq_batch *fairwq_batch_create(struct fairwq_pool *pool,
 	if (err)
 		return ERR_PTR(err);
 	if (attrs->released) {
-		err = fairwq_pool_need_release_wq(pool);
+		err = need_release_wq(pool);
 		if (err)
 			return ERR_PTR(err);
 	}

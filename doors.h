@@ -46,14 +46,11 @@ void fairwq_batch_wait(struct fairwq_batch *batch);
 void fairwq_batch_look(struct fairwq_batch *batch);
 bool fairwq_batch_is_idle(struct fairwq_batch *batch);
 void fairwq_pool_put(struct fairwq_pool *pool);
-int fairwq_pool_need_release_wq(struct fairwq_pool *pool);
 char *fairwq_make_name(const char *fmt, va_list args) __printf(1, 0);
 
 /* work.c */
 int fairwq_try_cancel(struct fairwq_work *work, bool wait);
-bool fairwq_delay_pending(struct fairwq_work *work);
 bool fairwq_cancel_delayed(struct fairwq_work *work);
-bool fairwq_wait_grace(struct fairwq_work *work);
 
 /* constraint.c */
 void fairwq_constraint_init_listed(struct fairwq_constraint *constraint, unsigned int max,

@@ -53,7 +53,7 @@ static struct fairwq_delayed_work *to_delayed_work_of(struct fairwq_work *work)
 }
 
 /* Check whether a work that is DELAYED waits for its timer. */
-bool fairwq_delay_pending(struct fairwq_work *work)
+static bool delay_pending(struct fairwq_work *work)
 {
 	return timer_pending(&to_delayed_work_of(work)->timer);
 }
@@ -94,7 +94,7 @@ bool fairwq_cancel_delayed(struct fairwq_work *work)
  * Wait until a work that waits for a grace period was pushed. Return: false if
  * its queue call has not come to the point where that can be waited for.
  */
-bool fairwq_wait_grace(struct fairwq_work *work)
+static bool wait_grace(struct fairwq_work *work)
 {
 	return flush_rcu_work(&container_of(work, struct fairwq_rcu_work, work)->later);
 }
@@ -295,7 +295,7 @@ static int await_pending_locked(struct fairwq_batch *batch,
 	if (data & FAIRWQ_WORK_GRACE)
 		return 0;
 	if (data & FAIRWQ_WORK_DELAYED)
-		return fairwq_delay_pending(work) ? 0 : FAIRWQ_AGAIN;
+		return delay_pending(work) ? 0 : FAIRWQ_AGAIN;
 	if (!(data & FAIRWQ_WORK_LINKED))
 		return FAIRWQ_AGAIN;
 	if (fairwq_work_place(work) == FAIRWQ_PLACE_DROPPED)
@@ -502,7 +502,7 @@ static void cancel_pause(struct fairwq_work *work)
 
 	if (fairwq_work_is_kept_back(data) && fairwq_waitlist_wait_work(work, false))
 		return;
-	if (fairwq_work_is_graced(data) && fairwq_wait_grace(work))
+	if (fairwq_work_is_graced(data) && wait_grace(work))
 		return;
 	usleep_range(20, 100);
 }

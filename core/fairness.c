@@ -497,7 +497,7 @@ void fairwq_window_streak_locked(struct fairwq_batch *batch, unsigned int turns,
 }
 
 /* The share of @node has changed: it sits the window out. */
-void fairwq_window_drop_locked(struct fairwq_pool *pool, struct fairwq_node *node)
+static void window_drop_locked(struct fairwq_pool *pool, struct fairwq_node *node)
 {
 	lockdep_assert_held(&pool->lock);
 
@@ -511,7 +511,7 @@ void fairwq_window_weight_locked(struct fairwq_pool *pool, struct fairwq_node *n
 
 	lockdep_assert_held(&pool->lock);
 
-	fairwq_window_drop_locked(pool, node);
+	window_drop_locked(pool, node);
 	if (!node->waits)
 		return;
 	ideal_share_locked(pool, ideal);
@@ -567,7 +567,7 @@ void fairwq_window_forget_locked(struct fairwq_pool *pool, struct fairwq_node *n
 
 	if (pool->just_left == node)
 		pool->just_left = NULL;
-	fairwq_window_drop_locked(pool, node);
+	window_drop_locked(pool, node);
 	ideal_count_locked(pool, node, false);
 }
 

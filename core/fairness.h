@@ -11,7 +11,6 @@ void fairwq_window_reset_locked(struct fairwq_pool *pool);
 void fairwq_window_turns_locked(struct fairwq_batch *batch, unsigned int nr);
 void fairwq_window_cost_locked(struct fairwq_batch *batch, u64 ns);
 void fairwq_window_streak_locked(struct fairwq_batch *batch, unsigned int turns, u64 ns);
-void fairwq_window_drop_locked(struct fairwq_pool *pool, struct fairwq_node *node);
 void fairwq_window_forget_locked(struct fairwq_pool *pool, struct fairwq_node *node);
 void fairwq_window_joined_locked(struct fairwq_batch *batch);
 void fairwq_window_left_locked(struct fairwq_batch *batch);
