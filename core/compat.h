@@ -1,8 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Differences between the supported kernels, each once, each found by what the
- * headers define, or by trying to compile it (see Kbuild), and not by the version
- * number: stable kernels carry backports.
+ * Compatibility: what differs between the supported kernels and architectures,
+ * each in one place.
+ *
+ *   fairwq_assign_str()     strings of tracepoints       before 6.10
+ *   fairwq_prefetchw()      prefetch for a write         user-mode Linux
+ *   fairwq_load_acquire()   a cheap load-acquire         user-mode Linux
+ *   FAIRWQ_HAS_LOCK_CMP_FN  the kernel has lock_set_cmp_fn(), and lockdep is on
+ *   hrtimer_setup(), WQ_PERCPU, kthread_run_worker()     for bench and torture
+ *
+ * Invariant: a difference is found by what the headers define, or by compiling
+ * a use of it (see Kbuild). It must not be found by the version number, because
+ * stable kernels carry backports.
  */
 #ifndef FAIRWQ_COMPAT_H
 #define FAIRWQ_COMPAT_H
@@ -11,8 +20,8 @@
 #include <linux/prefetch.h>
 
 /*
- * __assign_str(dst, src) became __assign_str(dst) in 6.10. What both of them
- * do, in words that both headers know.
+ * Copy a string into a trace entry. __assign_str(dst, src) became
+ * __assign_str(dst) in 6.10; this does what both do, on either side.
  */
 #define fairwq_assign_str(dst, src)					\
 	({								\
@@ -22,8 +31,8 @@
 	})
 
 /*
- * Where the compiler is told not to use SSE, as for user-mode Linux, its own
- * prefetch is nothing.
+ * Prefetch a cache line for a write. User-mode Linux is compiled without SSE,
+ * and then prefetchw() does nothing.
  */
 static inline void fairwq_prefetchw(const void *p)
 {
@@ -35,28 +44,29 @@ static inline void fairwq_prefetchw(const void *p)
 }
 
 /*
- * User-mode Linux has the generic smp_load_acquire(), with a fence that takes as long as a
- * whole queue call. On x86 a load is one.
+ * Load with acquire semantics. User-mode Linux has the generic
+ * smp_load_acquire(), whose fence takes as long as a whole queue call. On x86
+ * each load is an acquire.
  */
 static inline unsigned int fairwq_load_acquire(const unsigned int *p)
 {
 #if defined(CONFIG_UML) && defined(__x86_64__)
 	unsigned int value = READ_ONCE(*p);
 
-	barrier();	/* the compiler's part of it */
+	barrier();	/* the compiler must not move later accesses up */
 	return value;
 #else
-	/* Pairs with what the caller says. */
+	/* The comment at the call names the partner and the model. */
 	return smp_load_acquire(p);
 #endif
 }
 
-/* The suite that asks lockdep what it knows. */
+/* For the suite that reads lockdep's records: tests/core_lockdep_kunit.c. */
 #if defined(CONFIG_PROVE_LOCKING) && defined(lock_set_cmp_fn)
 #define FAIRWQ_HAS_LOCK_CMP_FN
 #endif
 
-/* What the bench and the torture want of newer kernels. */
+/* What bench/ and tests/torture use of newer kernels. */
 #ifdef FAIRWQ_COMPAT_TRIED
 #include <linux/hrtimer.h>
 #include <linux/kthread.h>
@@ -72,12 +82,12 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 }
 #endif
 
-/* Kernels that have it warn where it is not used. */
+/* Kernels with WQ_PERCPU warn about a workqueue without it. */
 #ifndef FAIRWQ_HAS_WQ_PERCPU
 #define WQ_PERCPU		0
 #endif
 
-/* From 6.14 on kthread_create_worker() leaves it to the caller to start it. */
+/* Since 6.14 kthread_create_worker() does not start the worker. */
 #ifndef kthread_run_worker
 #define kthread_run_worker	kthread_create_worker
 #endif

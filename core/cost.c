@@ -2,25 +2,33 @@
 /*
  * Cost: what a turn is charged to its batch, and how that is put right.
  *
- *   Policy           Charged when the turn begins        Corrected at its end
- *   ---------------  ----------------------------------  -------------------------
- *   round robin      one turn                            the other items of a streak
- *   fair time        the longest of the batch's last     what the items took, less
- *                    turns, or slice_us without one      what was charged
- *   arrival order    nothing                             nothing
+ *   Policy         Charged when the turn begins     Corrected at its end
+ *   -------------  -------------------------------  --------------------------
+ *   round robin    one turn                         by the other items of a
+ *                                                   streak
+ *   fair time      the longest of the batch's last  by what the items took,
+ *                  turns, 10 ms at most; slice_us   less what was charged
+ *                  if there were none
+ *   arrival order  nothing, but the priorities      likewise, by the other
+ *                  count one turn                   items of a streak
  *
- * The time of an item is known when its function has returned. Until then the turn
- * is charged what it may cost. If nothing was charged, several runners in a row
- * would take turns of the batch that looks cheapest, until the first of them ends.
- * With the average they would do so when all of these turns are longer than that.
- * A batch that is charged too much is given back the rest. No other batch was given
- * service meanwhile that it owes: fairness.c has what that makes of the bound.
+ * The time of an item is known when its function has returned. Until then the
+ * turn is charged what it may cost. If nothing was charged, several runners in
+ * a row would take turns of the batch that looks cheapest, until the first of
+ * them ends. With the average they would do so when all of these turns are
+ * longer than that. A batch that is charged too much is given back the rest. No
+ * other batch was given service meanwhile that it owes: fairness.c has what
+ * that makes of the bound.
  *
- * A change of the policy changes the unit, and begins an era. Every virtual time is
- * set to 0, so that no batch has more of a debt or a claim than others. A turn that
- * was charged in the era before is not corrected, so what was owed then is forgotten.
+ * A change of the policy changes the unit, and begins an era. Every virtual
+ * time is set to 0, so that no batch has more of a debt or a claim than others.
+ * A turn that was charged in the era before is not corrected, so what was owed
+ * then is forgotten.
  *
  * Locking: pool->lock.
+ * Invariant: each turn is charged once and settled once.
+ *
+ * Limits: the items of a turn cost at most 60 s, or 10 ms before their end.
  */
 #include <linux/export.h>
 #include <linux/limits.h>
@@ -31,24 +39,28 @@
 #include "testing.h"
 #include "tree.h"
 
-/* The longest item at the smallest weight: a debt that the tree can tell from none. */
+/* The tree must hold the debt of the longest item at the smallest weight. */
 static_assert((FAIRWQ_COST_MAX_NS << FAIRWQ_COST_NS_SHIFT) * 100 <= FAIRWQ_MAX_LEAD);
 
 /*
- * The longest of the last turns is that of so many and as many again: long
- * enough to know of what comes now and then, and soon over where turns are
- * short and one of them was interrupted.
+ * Turns that the longest is kept for: at least so many, at most twice as many.
+ * That covers long items that come now and then. Where turns are short, one
+ * that was interrupted is soon forgotten.
  */
 #define FAIRWQ_RECENT_TURNS	256
 
 /*
- * No more than this is charged before a turn has ended. A guess can feed itself: an item
- * that waits for a later one of its own batch waits for as long as the batch was charged,
- * and what it waited is the next guess. The rest is charged when the turn has ended.
+ * Most that is charged before a turn has ended; the rest follows at its end.
+ * Without it a guess could feed itself. An item that waits for a later one of
+ * its own batch waits as long as the batch was charged. That time is the next
+ * guess.
  */
 #define FAIRWQ_GUESS_MAX_NS	FAIRWQ_RUN_TIME_MAX_NS
 
-/* What the next turn of @batch may take, ns. */
+/*
+ * Return what the next turn of @batch may take, ns: the longest of the last
+ * ones, or the average if that is more.
+ */
 static u32 guess_locked(struct fairwq_batch *batch)
 {
 	unsigned int slice_us = batch->pool->slice_us ?: FAIRWQ_DFL_SLICE_US;
@@ -62,6 +74,10 @@ static u32 guess_locked(struct fairwq_batch *batch)
 	return clamp_t(u64, guess ?: (u64)slice_us * NSEC_PER_USEC, 1, U32_MAX);
 }
 
+/*
+ * Note that an item of @batch took @ns. longest[0] is of the present 256 turns,
+ * longest[1] of the 256 before.
+ */
 static void note_longest_locked(struct fairwq_batch *batch, u64 ns)
 {
 	struct fairwq_batch_stats *stats = batch->stats;
@@ -75,7 +91,7 @@ static void note_longest_locked(struct fairwq_batch *batch, u64 ns)
 	stats->longest[0] = 0;
 }
 
-/* Charge the batch for a turn that it takes; it is eligible still. */
+/* Charge the batch for a turn that it takes. It must still be eligible. */
 void fairwq_cost_charge_locked(struct fairwq_turn *turn)
 {
 	struct fairwq_batch *batch = turn->batch;
@@ -96,8 +112,10 @@ void fairwq_cost_charge_locked(struct fairwq_turn *turn)
 }
 
 /*
- * What counts is turns: a streak that was charged as one had more items. The tree is told
- * of the others, too: a batch may have come back to it while its streak was under way.
+ * Return what a turn cost beyond its charge, where turns count. One was
+ * charged, and a streak may have had more items. The tree must be told of
+ * those, too, because the batch may have come back to it while its streak was
+ * under way.
  */
 static s64 settle_turns_locked(const struct fairwq_turn *turn)
 {
@@ -106,7 +124,10 @@ static s64 settle_turns_locked(const struct fairwq_turn *turn)
 	return (turn->nr - 1) * FAIRWQ_COST_TURN;
 }
 
-/* What counts is time: the turn was charged a guess. */
+/*
+ * Note what a turn took. Return what it cost beyond its charge, where time
+ * counts; less than 0 if the guess was too high.
+ */
 static s64 settle_time_locked(const struct fairwq_turn *turn)
 {
 	struct fairwq_batch *batch = turn->batch;
@@ -120,7 +141,10 @@ static s64 settle_time_locked(const struct fairwq_turn *turn)
 	return (took - turn->charged) * BIT(FAIRWQ_COST_NS_SHIFT);
 }
 
-/* The turn is over: it cost what it took, and under fair time that is time. */
+/*
+ * Settle a turn that has ended: correct its charge to what it cost, and count
+ * the items of its streak. An ended turn of an earlier era is only counted.
+ */
 void fairwq_cost_settle_locked(const struct fairwq_turn *turn)
 {
 	struct fairwq_batch *batch = turn->batch;
@@ -129,7 +153,7 @@ void fairwq_cost_settle_locked(const struct fairwq_turn *turn)
 
 	lockdep_assert_held(&pool->lock);
 
-	/* Several turns of the streak may be the batch's. */
+	/* The whole streak: several turns of it may be the batch's. */
 	if (unlikely(turn->streak))
 		fairwq_window_streak_locked(batch, turn->streak, turn->took);
 	if (unlikely(turn->nr > 1))
@@ -147,7 +171,7 @@ void fairwq_cost_settle_locked(const struct fairwq_turn *turn)
 		fairwq_window_turns_locked(batch, turn->nr - 1);
 }
 
-/* Tell the tree what a turn costs that was not measured yet, as it counts. */
+/* Tell the tree what an unmeasured turn costs, in the unit of the policy. */
 void fairwq_cost_set_turn_locked(struct fairwq_pool *pool)
 {
 	unsigned int slice_us = pool->slice_us ?: FAIRWQ_DFL_SLICE_US;
@@ -158,7 +182,7 @@ void fairwq_cost_set_turn_locked(struct fairwq_pool *pool)
 	fairwq_tree_set_turn(&pool->tree, cost);
 }
 
-/* The policy has changed, while no batch is in the tree. */
+/* Begin an era after a change of the policy. No batch may be in the tree. */
 void fairwq_cost_new_era_locked(struct fairwq_pool *pool)
 {
 	unsigned int patience = pool->tree.patience;
@@ -177,7 +201,7 @@ void fairwq_cost_new_era_locked(struct fairwq_pool *pool)
 }
 
 #ifdef FAIRWQ_TESTING
-/* As if the turns of @batch had always taken @ns. */
+/* Make the turns of @batch look as if they had always taken @ns. */
 void fairwq_test_set_guess(struct fairwq_batch *batch, unsigned long ns)
 {
 	raw_spin_lock_irq(&batch->pool->lock);
@@ -190,7 +214,7 @@ void fairwq_test_set_guess(struct fairwq_batch *batch, unsigned long ns)
 EXPORT_SYMBOL_GPL(fairwq_test_set_guess);
 #endif
 
-/* It has taken so many. */
+/* Count @nr items that @batch has taken. */
 void fairwq_batch_turns_locked(struct fairwq_batch *batch, unsigned int nr)
 {
 	lockdep_assert_held(&batch->pool->lock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What a turn costs its batch. */
+/* Cost: what a turn is charged to its batch, and how that is put right. */
 #ifndef FAIRWQ_COST_H
 #define FAIRWQ_COST_H
 

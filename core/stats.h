@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What is counted, and how durations are summed up.
+ * Statistics: what is counted of pools and batches, and how durations are
+ * summed up.
  *
- * All of it is written and read under the pool's lock.
+ *   fairwq_counter       a pool's counters: "summary" in debugfs
+ *   fairwq_batch_stats   a batch's turns and durations: "batches"
+ *   fairwq_window        the last check of the shares: "fairness"
+ *
+ * Locking: pool->lock. Only @run_avg is also read without it, as a hint.
  */
 #ifndef FAIRWQ_STATS_H
 #define FAIRWQ_STATS_H
@@ -14,27 +19,28 @@
 #include <linux/minmax.h>
 #include <linux/types.h>
 
-/* Of a pool. Monotonic, except that "reset" sets them to 0. */
+/* Counters of a pool. They only grow, except that "reset" sets them to 0. */
 enum fairwq_counter {
 	FAIRWQ_TURNS,		/* items taken by runners */
 	FAIRWQ_KICKS,		/* idle runners queued to the workqueue */
-	FAIRWQ_REQUEUES,	/* runners that gave the worker back and went on */
+	FAIRWQ_REQUEUES,	/* runners that gave the worker back and queued themselves */
 	FAIRWQ_PARKED,		/* items that waited for their own last run to end */
-	FAIRWQ_CANCELED,	/* items that were taken out of the queue */
+	FAIRWQ_CANCELED,	/* items that a cancel took out of the queue */
 	FAIRWQ_LEAKS,		/* functions that leaked a lock, RCU, irqs, creds */
-	FAIRWQ_HUNG,		/* items that were reported as hung */
+	FAIRWQ_HUNG,		/* items that the watchdog reported as hung */
 	FAIRWQ_FLOW_FALLBACKS,	/* items of flows for which there was no memory */
 	FAIRWQ_FAILURES,	/* failures that items have reported */
 	FAIRWQ_WINDOWS,		/* windows that were checked for fairness */
 	FAIRWQ_VIOLATIONS,	/* windows that broke the bound */
 	FAIRWQ_STARVED,		/* of these: a client got less than an eighth of its share */
-	FAIRWQ_LEAKED,		/* of these: a lower priority got more than is its */
+	FAIRWQ_LEAKED,		/* of these: a lower priority got more than its part */
 	FAIRWQ_NR_COUNTERS,
 };
 
 /*
- * A histogram of durations in ns, two buckets an octave: a percentile read
- * from it is at most 50 % too high and never too low; the last one is open.
+ * A histogram of durations in ns, with two buckets for each octave. A
+ * percentile of it is at most 50 % too high and never too low. The last bucket
+ * is open.
  */
 #define FAIRWQ_HIST_BUCKETS	80	/* up to 2^40 ns, 18 minutes */
 
@@ -45,36 +51,41 @@ struct fairwq_hist {
 };
 
 /*
- * A moving average of run times in ns: 4 bits of fraction, new ones count 1/8. Where a
- * long has 32 bits it holds 33 ms: FAIRWQ_RUN_TIME_MAX_NS keeps below that.
+ * A moving average of run times in ns: 4 bits of fraction, a new one counts
+ * 1/8. A long of 32 bits holds 33 ms of it. FAIRWQ_RUN_TIME_MAX_NS must be
+ * less.
  */
 DECLARE_EWMA(fairwq_run, 4, 8)
 
+/* Statistics of a batch. */
 struct fairwq_batch_stats {
-	u64 turns;			/* begun */
-	u64 done;			/* ended */
-	u64 run_time;			/* ns, of the timed ones; fair time: of all */
+	u64 turns;			/* items that were taken */
+	u64 done;			/* items that have ended */
+	u64 run_time;			/* ns, of the timed items; fair time: of all */
 	u64 failures;			/* reported by its items */
 	struct ewma_fairwq_run run_avg;	/* 0: never measured */
-	u32 longest[2];			/* fair time: run times, ns; see cost.c */
-	u32 measured;			/* turns that @longest knows of */
-	struct fairwq_hist wait;	/* of the measured ones */
-	struct fairwq_hist run;		/* of the timed ones */
+	u32 longest[2];			/* fair time: longest run times, ns; see cost.c */
+	u32 measured;			/* number of turns noted in @longest */
+	struct fairwq_hist wait;	/* of the turns with a stamp */
+	struct fairwq_hist run;		/* of the timed turns */
 };
 
-/* The last window over which the fairness of the turns was checked; any rank's. */
+/*
+ * The last window over which shares were compared, of any rank; see fairness.c.
+ */
 struct fairwq_window {
-	u64 turns_left;			/* until it ends */
+	u64 turns_left;			/* turns until the present window ends */
 	unsigned int nr;		/* batches and owners that were compared */
-	bool by_time;			/* what follows is us, not turns */
+	bool by_time;			/* unit of @lag and @bound: us, not turns */
 	u64 lag;			/* largest difference, 1/100, at weight 100 */
-	u64 bound;			/* what it may be */
-	u64 worst_lag;			/* since reset, in % of the bound then */
+	u64 bound;			/* most that @lag may be */
+	u64 worst_lag;			/* largest lag since reset, in % of its bound */
 	unsigned int jain;		/* Jain's index, 1/10000 */
-	u64 longest_wait;		/* turns of others in a row while one had a backlog */
-	unsigned int clients;		/* that had one then */
+	u64 longest_wait;		/* most turns of others in a row while a client waited */
+	unsigned int clients;		/* clients of its rank with a backlog then */
 };
 
+/* Return the bucket of a duration. */
 static inline unsigned int fairwq_hist_index(u64 ns)
 {
 	unsigned int octave;
@@ -86,7 +97,7 @@ static inline unsigned int fairwq_hist_index(u64 ns)
 		     FAIRWQ_HIST_BUCKETS - 1);
 }
 
-/* The largest duration that falls into a bucket. */
+/* Return the largest duration that falls into a bucket. */
 static inline u64 fairwq_hist_upper(unsigned int index)
 {
 	u64 base = 1ULL << (index / 2);
@@ -94,6 +105,7 @@ static inline u64 fairwq_hist_upper(unsigned int index)
 	return index < 2 ? 1 : base + (base >> 1) * (1 + (index & 1)) - 1;
 }
 
+/* Add a duration. */
 static inline void fairwq_hist_add(struct fairwq_hist *hist, u64 ns)
 {
 	hist->bucket[fairwq_hist_index(ns)]++;
@@ -101,7 +113,10 @@ static inline void fairwq_hist_add(struct fairwq_hist *hist, u64 ns)
 	hist->max = max(hist->max, ns);
 }
 
-/* The duration that @permille of the samples do not exceed, from above. */
+/*
+ * Return the duration that @permille of the samples do not exceed, rounded up
+ * to the end of its bucket; 0 without samples.
+ */
 static inline u64 fairwq_hist_quantile(const struct fairwq_hist *hist,
 				       unsigned int permille)
 {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Where the tracepoints are instantiated, once.
- */
+/* Tracepoints: the one place that instantiates those of trace.h. */
 #define CREATE_TRACE_POINTS
 #include "trace.h"

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The tracepoints of fairwq.
+ * Tracepoints: the events of fairwq, in the group "fairwq".
  *
- * Fields: pool and batch are names; fn is the function of the item; wait and
- * run are ns. wait is 0 for the few items that were queued before the event
- * was switched on, and for those of a streak; run for those that had started.
+ *   Field         Meaning
+ *   pool, batch   their names
+ *   work          address of the item; at its end the work may be gone
+ *   fn            function of the item
+ *   wait          ns from queueing to the start; 0: the item was queued before
+ *                 the event was on, or is in a streak behind its first
+ *   run           ns in the function; 0: the item started before the event was on
+ *
+ * Documentation/operation.rst describes the events. trace.c instantiates them.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM fairwq
@@ -37,7 +43,7 @@ TRACE_DEFINE_ENUM(FAIRWQ_BATCH_RELEASE);
 TRACE_DEFINE_ENUM(FAIRWQ_RUNNER_KICK);
 TRACE_DEFINE_ENUM(FAIRWQ_RUNNER_IDLE);
 
-/* An item was accepted by a batch. */
+/* A work is about to be pushed to its batch, or starts in a streak. */
 TRACE_EVENT(fairwq_queue,
 	TP_PROTO(const struct fairwq_batch *batch, const struct fairwq_work *work),
 	TP_ARGS(batch, work),
@@ -101,7 +107,7 @@ TRACE_EVENT(fairwq_end,
 		  __get_str(batch), __entry->work, __entry->fn, __entry->run)
 );
 
-/* A batch was created, disposed, or has left its pool. */
+/* A batch was created or disposed, or has left its pool. */
 TRACE_EVENT(fairwq_batch,
 	TP_PROTO(const struct fairwq_batch *batch, enum fairwq_batch_event event),
 	TP_ARGS(batch, event),

@@ -1,37 +1,50 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The fair tree: start-time fair queueing.
+ * Fair tree: start-time fair queueing.
  *
  * P. Goyal, H. M. Vin, H. Cheng, "Start-Time Fair Queuing: A Scheduling
  * Algorithm for Integrated Services Packet Switching Networks", SIGCOMM 1996.
  *
- * Every node has a virtual time, the service it has received divided by its
- * weight. The eligible child with the smallest goes next; a turn adds
- * cost * 100 / weight. A node that becomes eligible joins at the larger of
- * its own virtual time and its parent's clock (the start time of the service
- * in progress), so it neither saves up credit while idle nor loses its debt.
- * With equal costs and weights that is round robin, exactly: equal keys are
- * kept in the order in which they were inserted.
+ * Every node has a virtual time: the service that it has received, divided by
+ * its weight. The eligible child with the smallest virtual time goes next. A
+ * turn adds cost * 100 / weight. A parent's clock is the start time of the
+ * service in progress.
  *
- * A newcomer, which was never served, joins one turn after the clock. At the
- * clock it would go before all nodes that wait. Then a node that waits could
- * starve behind newcomers, each of which comes when the last one has gone.
+ *   Call                    The node's virtual time
+ *   ----------------------  --------------------------------------------------
+ *   fairwq_tree_add()       stays, or becomes the clock if that is later: no
+ *                           credit is saved up, and no debt is lost
+ *     ... a newcomer        becomes one turn after the clock
+ *   fairwq_tree_pick()      stays
+ *   fairwq_tree_charge()    goes on by the cost, which may be a guess
+ *   fairwq_tree_correct()   moves by what the turn cost more or less than that
+ *   fairwq_tree_del()       stays; with turns under way it goes back by its lag
  *
- * A turn's cost may be a guess when the turn is taken; what it turns out to
- * have cost is put right when it ends, see fairwq_tree_correct().
+ * With equal costs and weights that is round robin, exactly, because equal keys
+ * are kept in the order in which they were inserted.
  *
- * A node that joins while turns of it are under way was never away: its limit, or
- * its serializer, lets it have no more at a time. It goes before those that wait at
- * the clock, and is charged from the clock on. So a window over two nodes that stay
- * eligible sees nothing of it. When it leaves again it keeps what it was behind the
- * clock: a turn, and the longest step that the clock made of late. What it is behind
- * beyond that it could not have used.
+ * A newcomer is a node that was never served. At the clock it would go before
+ * all nodes that wait. Then a node that waits could starve behind newcomers,
+ * each of which comes when the last one has gone.
  *
- * Only eligible nodes are in the tree. Picking costs one pointer per level,
- * charging O(log n) in the virtual times that there are among the eligible
- * siblings, an idle node nothing: those with the same one stand in a ring, of
- * which one is in the red-black tree. With equal costs and weights there are
- * two of them, however many nodes.
+ * A node that joins while turns of it are under way was never away: its limit,
+ * or its serializer, lets it have no more at a time. It goes before the nodes
+ * that wait at the clock, and is charged from the clock on. So a window over
+ * two nodes that stay eligible sees nothing of it. When it leaves again it
+ * keeps its lag behind the clock, up to a turn and the longest recent step of
+ * the clock. It could not have used more.
+ *
+ * Only eligible nodes are in the tree. Nodes with equal keys stand in a ring,
+ * and the first of them, the leader, is in the red-black tree. With equal costs
+ * and weights there are two leaders, however many nodes.
+ *
+ *   Picking    one pointer for each level
+ *   Charging   O(log n) for each level, n being the leaders
+ *   Idle node  nothing
+ *
+ * Locking: see tree.h.
+ *
+ * Limits: virtual times wrap; a debt is at most FAIRWQ_MAX_LEAD.
  */
 #include <linux/bits.h>
 #include <linux/compiler.h>
@@ -44,23 +57,25 @@
 #define NODE_DFL_WEIGHT		100U
 
 /*
- * A lap of a clock. No debt outlasts a whole one, see FAIRWQ_MAX_LEAD, and a
- * clock that is less than two laps further is told from one that was set back.
+ * A lap of a clock. No debt lasts a whole lap, see FAIRWQ_MAX_LEAD. A clock
+ * that is less than two laps further cannot look like one that was set back.
  */
 #define CLOCK_LAP_SHIFT		60
+
+/* ---- siblings in order ------------------------------------------------ */
 
 static struct fairwq_node *to_node(const struct rb_node *rb)
 {
 	return rb_entry(rb, struct fairwq_node, rb);
 }
 
-/* Virtual times wrap; two that are compared are less than half a turn apart. */
+/* Check whether @a is before @b. They wrap, and are less than 2^63 apart. */
 static bool before(u64 a, u64 b)
 {
 	return (s64)(a - b) < 0;
 }
 
-/* The first of those with its key that there is. */
+/* Insert @node as the leader of its key, which no sibling has. */
 static void insert_lead(struct fairwq_node *node, struct fairwq_node *parent,
 			struct rb_node *above, struct rb_node **link, bool leftmost)
 {
@@ -70,7 +85,7 @@ static void insert_lead(struct fairwq_node *node, struct fairwq_node *parent,
 	rb_insert_color_cached(&node->rb, &parent->children, leftmost);
 }
 
-/* @node leads in the place of @old, whose ring it is in. */
+/* Let @node lead in the place of @old, whose ring it is in. */
 static void take_lead(struct fairwq_node *node, struct fairwq_node *old,
 		      struct fairwq_node *parent)
 {
@@ -80,14 +95,14 @@ static void take_lead(struct fairwq_node *node, struct fairwq_node *old,
 		parent->last = node;
 }
 
-/* Behind those with its key. */
+/* Insert @node behind all siblings that have its key. */
 static void insert_equal(struct fairwq_node *node, struct fairwq_node *lead)
 {
 	list_add_tail(&node->equals, &lead->equals);
 	node->standing = FAIRWQ_NODE_FOLLOWS;
 }
 
-/* Where its key says. */
+/* Search the place of @node by its key, and insert it there. */
 static void insert_sorted(struct fairwq_node *node, struct fairwq_node *parent)
 {
 	struct rb_node **link = &parent->children.rb_root.rb_node, *above = NULL;
@@ -114,8 +129,9 @@ static void insert_sorted(struct fairwq_node *node, struct fairwq_node *parent)
 }
 
 /*
- * Insert a node by its key. Where turns cost much the same, a node that was just
- * served sorts last, beside others that were: append it there without a search.
+ * Insert a node by its key. Where turns cost much the same, a node that was
+ * just served sorts last, beside others that were: append it there without a
+ * search.
  */
 static void insert(struct fairwq_node *node, struct fairwq_node *parent)
 {
@@ -131,6 +147,7 @@ static void insert(struct fairwq_node *node, struct fairwq_node *parent)
 	}
 }
 
+/* Take a leader without followers out of the red-black tree. */
 static void erase_lead(struct fairwq_node *node, struct fairwq_node *parent)
 {
 	struct rb_node *prev;
@@ -142,6 +159,7 @@ static void erase_lead(struct fairwq_node *node, struct fairwq_node *parent)
 	rb_erase_cached(&node->rb, &parent->children);
 }
 
+/* Take a node out; the next one in its ring leads, if it led. */
 static void take_out(struct fairwq_node *node, struct fairwq_node *parent)
 {
 	struct fairwq_node *next = list_next_entry(node, equals);
@@ -172,15 +190,17 @@ struct fairwq_node *fairwq_node_next(const struct fairwq_node *node)
 
 	if (next->standing == FAIRWQ_NODE_FOLLOWS)
 		return (struct fairwq_node *)next;
-	/* Once around the ring. */
+	/* @next is the leader again: the ring has ended. */
 	rb = rb_next(&next->rb);
 	return rb ? to_node(rb) : NULL;
 }
 
+/* ---- nodes and trees -------------------------------------------------- */
+
 /*
- * What a cost adds to the virtual time: cost * 100 / weight. What the division
- * leaves is carried to the next one, so that over any number of turns nothing
- * is rounded away, or batches with heavy weights or short items would drift
+ * Return what a cost adds to the virtual time: cost * 100 / weight. The
+ * remainder of the division is carried to the next one, so that nothing is
+ * rounded away. Otherwise batches with heavy weights or short items would drift
  * off their shares.
  */
 static s64 scaled(struct fairwq_node *node, s64 cost)
@@ -190,7 +210,7 @@ static s64 scaled(struct fairwq_node *node, s64 cost)
 	u64 quot;
 
 	if (likely(weight == NODE_DFL_WEIGHT))
-		return cost;	/* and nothing was ever left */
+		return cost;	/* there is never a remainder */
 	if (likely(sum >= 0 && sum <= U32_MAX)) {
 		node->rest = (u32)sum % weight;
 		return (u32)sum / weight;
@@ -200,7 +220,7 @@ static s64 scaled(struct fairwq_node *node, s64 cost)
 		node->rest = rest;
 		return quot;
 	}
-	/* Down, as everywhere: what is left is never negative. */
+	/* Round down, as above, because the remainder is unsigned. */
 	quot = div_u64(weight - 1 - sum, weight);
 	node->rest = quot * weight + sum;
 	return -quot;
@@ -212,7 +232,7 @@ static void set_weight(struct fairwq_node *node, u32 weight)
 	node->rest = 0;
 }
 
-/* As if it had never been served. Not while it is eligible. */
+/* Make a node a newcomer again. It must not be eligible. */
 void fairwq_node_reset(struct fairwq_node *node)
 {
 	node->vtime = 0;
@@ -232,6 +252,9 @@ void fairwq_node_reset(struct fairwq_node *node)
 	node->member.longest_streak[1] = 0;
 }
 
+/*
+ * Set up a node below @parent, or a rank if that is NULL. It is not eligible.
+ */
 void fairwq_node_init(struct fairwq_node *node, struct fairwq_node *parent,
 		      u32 weight)
 {
@@ -246,6 +269,7 @@ void fairwq_node_init(struct fairwq_node *node, struct fairwq_node *parent,
 	set_weight(node, weight);
 }
 
+/* Set up a tree of ranks alone. */
 void fairwq_tree_init(struct fairwq_tree *tree, bool by_arrival)
 {
 	unsigned int i;
@@ -260,12 +284,12 @@ void fairwq_tree_init(struct fairwq_tree *tree, bool by_arrival)
 }
 
 /**
- * fairwq_tree_set_turn - say what a turn costs that was not measured yet
+ * fairwq_tree_set_turn - set what an unmeasured turn costs
  * @tree: the tree
  * @cost: the cost; FAIRWQ_COST_TURN unless this is called
  *
- * A newcomer joins so much, by its weight, after the clock. A lower priority
- * that was idle waits for so much, times the patience, of service of others.
+ * A newcomer joins that much, by its weight, after the clock. A lower priority
+ * that was idle waits until others had service of @cost times the patience.
  */
 void fairwq_tree_set_turn(struct fairwq_tree *tree, u64 cost)
 {
@@ -280,7 +304,7 @@ void fairwq_tree_set_turn(struct fairwq_tree *tree, u64 cost)
  * @tree: the tree
  * @patience: turns of others; 0: for ever
  *
- * What a priority has waited by now counts for one turn at most.
+ * A priority that has waited long gets at most one turn for that.
  */
 void fairwq_tree_set_patience(struct fairwq_tree *tree, unsigned int patience)
 {
@@ -291,7 +315,7 @@ void fairwq_tree_set_patience(struct fairwq_tree *tree, unsigned int patience)
 		tree->waited[i] = min_t(s64, tree->waited[i], patience * tree->rank[i].turn);
 }
 
-/* The rank that a node stands below. */
+/* Return the rank that a node stands below. */
 unsigned int fairwq_node_rank(const struct fairwq_tree *tree,
 			      const struct fairwq_node *node)
 {
@@ -300,7 +324,12 @@ unsigned int fairwq_node_rank(const struct fairwq_tree *tree,
 	return node - tree->rank;
 }
 
-/* Under arrival order there are no owners: every leaf stands below its rank. */
+/* ---- becoming eligible, and no longer --------------------------------- */
+
+/*
+ * Return the parent of a leaf. Under arrival order there are no owners, so
+ * every leaf stands directly below its rank.
+ */
 static struct fairwq_node *place_of(struct fairwq_tree *tree,
 				    struct fairwq_node *node)
 {
@@ -309,7 +338,7 @@ static struct fairwq_node *place_of(struct fairwq_tree *tree,
 	return node->parent;
 }
 
-/* Return what its first turn is to cost a newcomer, in its virtual time. */
+/* Return the cost of the first turn of @node, a newcomer, in virtual time. */
 static u64 newcomer_turn(const struct fairwq_node *node)
 {
 	const struct fairwq_node *rank = node;
@@ -320,8 +349,9 @@ static u64 newcomer_turn(const struct fairwq_node *node)
 }
 
 /*
- * Its parent's clock may have been through all of its range since @node left.
- * Then their difference says nothing. A debt of then is paid.
+ * Check whether the parent's clock went on by more than a lap since @node left.
+ * It may have wrapped, so their difference says nothing. A debt of then is
+ * paid.
  */
 static bool was_long_away(const struct fairwq_node *node, const struct fairwq_node *parent)
 {
@@ -329,9 +359,9 @@ static bool was_long_away(const struct fairwq_node *node, const struct fairwq_no
 }
 
 /*
- * Return where @node would join its siblings. It gets no credit for the time
- * that it was idle, and keeps its debt. A newcomer has neither, wherever the clock stands. It joins
- * one turn after the clock, so that it goes behind those that wait.
+ * Return the virtual time at which @node joins. It gets no credit for the time
+ * that it was idle, and keeps its debt. A newcomer has neither, wherever the
+ * clock stands. It joins one turn after the clock, behind the nodes that wait.
  */
 static u64 joins_at(const struct fairwq_node *node, const struct fairwq_node *parent)
 {
@@ -349,12 +379,16 @@ static s64 above_zero(s64 x)
 	return x > 0 ? x : 0;
 }
 
-/* It goes before those at the clock if it was behind, until it is served. */
+/*
+ * Return the sort key of @node. If it was behind when it joined, it goes before
+ * the nodes at the clock until it is served.
+ */
 static u64 key_of(const struct fairwq_node *node)
 {
 	return node->vtime - (node->joined && node->behind > 0);
 }
 
+/* Give @node the virtual time and the key with which it joins its siblings. */
 static void join(struct fairwq_node *node, const struct fairwq_node *parent)
 {
 	node->behind = node->open ? parent->clock - node->vtime : 0;
@@ -365,8 +399,8 @@ static void join(struct fairwq_node *node, const struct fairwq_node *parent)
 }
 
 /*
- * It may be back before its turns have ended. So it takes up again what it was behind when
- * it joined, and turns of before are corrected in full.
+ * Set @node back by the lag that it keeps, because it may be back before its
+ * turns have ended. Without a lag its older turns are corrected in full.
  */
 static void leave(struct fairwq_node *node, const struct fairwq_node *parent)
 {
@@ -384,7 +418,7 @@ static void leave(struct fairwq_node *node, const struct fairwq_node *parent)
  * @node: a leaf that is not eligible
  * @arrival: when its first item arrived; only used under arrival order
  *
- * Parents that had no eligible child become eligible too.
+ * Parents that had no eligible child become eligible, too.
  */
 void fairwq_tree_add(struct fairwq_tree *tree, struct fairwq_node *node,
 		     u64 arrival)
@@ -403,8 +437,8 @@ void fairwq_tree_add(struct fairwq_tree *tree, struct fairwq_node *node,
 }
 
 /*
- * Others had service of @cost. A rank with nothing to serve, and one that is
- * never to wait, pays its debt by that, and saves up nothing.
+ * Note that others had service of @cost. A rank with nothing to serve, or any
+ * rank if the patience is 0, pays its debt by that, and saves up nothing.
  */
 static void note_waited(struct fairwq_tree *tree, unsigned int rank, s64 cost)
 {
@@ -419,7 +453,7 @@ static void note_waited(struct fairwq_tree *tree, unsigned int rank, s64 cost)
  * @tree: the tree
  * @node: an eligible leaf
  *
- * Parents that have no eligible child left become ineligible too.
+ * Parents that have no eligible child left become ineligible, too.
  */
 void fairwq_tree_del(struct fairwq_tree *tree, struct fairwq_node *node)
 {
@@ -437,7 +471,9 @@ void fairwq_tree_del(struct fairwq_tree *tree, struct fairwq_node *node)
 	note_waited(tree, node - tree->rank, 0);
 }
 
-/* Has it waited for long enough, after so many more turns of others? */
+/* ---- picking ---------------------------------------------------------- */
+
+/* Check whether a rank is due after @more turns of others. */
 static bool is_due(const struct fairwq_tree *tree, unsigned int rank, unsigned int more)
 {
 	u64 turn = tree->rank[rank].turn;
@@ -447,9 +483,9 @@ static bool is_due(const struct fairwq_tree *tree, unsigned int rank, unsigned i
 }
 
 /*
- * The first rank that has something to serve, unless a lower one has waited
- * long enough. Two that would be due at the same time are served one after the
- * other, the lower one first, so that neither waits for longer than it may.
+ * Return the first rank that has something to serve, unless a lower one has
+ * waited long enough; or NULL. Of two ranks that would be due at the same time
+ * the lower one is served a turn earlier, so that neither waits too long.
  */
 static const struct fairwq_node *pick_rank(const struct fairwq_tree *tree)
 {
@@ -470,10 +506,10 @@ static const struct fairwq_node *pick_rank(const struct fairwq_tree *tree)
 }
 
 /**
- * fairwq_tree_pick - whose turn is it?
+ * fairwq_tree_pick - find the leaf that has the next turn
  * @tree: the tree
  *
- * Changes nothing; the turn is taken by fairwq_tree_charge().
+ * This changes nothing; fairwq_tree_charge() takes the turn.
  *
  * Return: the leaf, or NULL if none is eligible.
  */
@@ -489,7 +525,9 @@ struct fairwq_node *fairwq_tree_pick(const struct fairwq_tree *tree)
 	return (struct fairwq_node *)node;
 }
 
-/* Every rank but the one that was @served has waited for service of @cost. */
+/* ---- charging --------------------------------------------------------- */
+
+/* Note for every rank but @served that it has waited for service of @cost. */
 static void note_others(struct fairwq_tree *tree, unsigned int served, s64 cost)
 {
 	unsigned int i;
@@ -499,7 +537,7 @@ static void note_others(struct fairwq_tree *tree, unsigned int served, s64 cost)
 			note_waited(tree, i, cost);
 }
 
-/* A rank above @rank has something to serve. */
+/* Check whether a rank above @rank has something to serve. */
 static bool jumps(const struct fairwq_tree *tree, unsigned int rank)
 {
 	unsigned int i;
@@ -511,14 +549,14 @@ static bool jumps(const struct fairwq_tree *tree, unsigned int rank)
 }
 
 /**
- * fairwq_tree_pay - a turn before one of a higher priority cost more or less
+ * fairwq_tree_pay - correct what a priority pays for a turn before a higher one's
  * @tree: the tree
- * @node: the leaf that took it
+ * @node: the leaf that took the turn
  * @cost: how much more it cost than was charged; less than 0: it cost less
  *
- * To be called besides fairwq_tree_correct(), if fairwq_tree_charge() returned
- * true for the turn. The priority then waits until others have had so
- * much, times the patience.
+ * The caller must call this besides fairwq_tree_correct(), if
+ * fairwq_tree_charge() returned true for the turn. The priority then waits
+ * until others had service of @cost times the patience.
  */
 void fairwq_tree_pay(struct fairwq_tree *tree, const struct fairwq_node *node,
 		     s64 cost)
@@ -526,7 +564,11 @@ void fairwq_tree_pay(struct fairwq_tree *tree, const struct fairwq_node *node,
 	tree->waited[fairwq_node_rank(tree, node)] -= tree->patience * cost;
 }
 
-/* A turn of @node is charged. Returns whether it is taken before one of a higher priority. */
+/*
+ * Charge a turn of @node to its rank.
+ *
+ * Return: whether it is taken before a turn of a higher priority.
+ */
 static bool note_rank(struct fairwq_tree *tree, const struct fairwq_node *node, u64 cost)
 {
 	unsigned int rank = fairwq_node_rank(tree, node);
@@ -540,7 +582,7 @@ static bool note_rank(struct fairwq_tree *tree, const struct fairwq_node *node, 
 	return false;
 }
 
-/* The virtual time of @node has changed. */
+/* Sort @node anew if it is eligible, because its virtual time has changed. */
 static void resort(struct fairwq_node *node, struct fairwq_node *parent)
 {
 	if (!fairwq_node_eligible(node))
@@ -550,6 +592,7 @@ static void resort(struct fairwq_node *node, struct fairwq_node *parent)
 	insert(node, parent);
 }
 
+/* Add a charge to the service of @node, which starts at @from. */
 static void serve(struct fairwq_node *node, u64 from, u64 cost)
 {
 	node->service += cost;
@@ -559,8 +602,8 @@ static void serve(struct fairwq_node *node, u64 from, u64 cost)
 }
 
 /*
- * The clock goes on to the start of a service, if that is later. Its longest step is
- * forgotten when it has gone on by as much again.
+ * Advance the clock to the start of a service, if that is later. A longest step
+ * is forgotten when the clock has gone on by as much again.
  */
 static void advance_clock(struct fairwq_node *parent, u64 start)
 {
@@ -574,8 +617,8 @@ static void advance_clock(struct fairwq_node *parent, u64 start)
 }
 
 /*
- * Service was given to @node by @parent; put it where it belongs now. The clock
- * does not pass siblings that wait, if @node was served out of its order.
+ * Charge service to @node, advance the parent's clock, and sort @node anew. The
+ * clock must not pass siblings that wait, if @node is served out of its order.
  */
 static void charge_one(struct fairwq_node *node, struct fairwq_node *parent,
 		       u64 cost)
@@ -596,15 +639,15 @@ static void charge_one(struct fairwq_node *node, struct fairwq_node *parent,
 }
 
 /**
- * fairwq_tree_charge - a leaf takes its turn
+ * fairwq_tree_charge - charge a turn to a leaf
  * @tree: the tree
- * @node: what fairwq_tree_pick() returned, still eligible
+ * @node: an eligible leaf, which fairwq_tree_pick() may not have returned
  * @cost: what the turn costs
  *
- * Under arrival order nothing is charged: the caller takes the leaf out and
+ * Under arrival order nothing is charged. The caller takes the leaf out and
  * adds it again with the arrival of its next item.
  *
- * Return: whether it was taken before one of a higher priority.
+ * Return: whether the turn is taken before one of a higher priority.
  */
 bool fairwq_tree_charge(struct fairwq_tree *tree, struct fairwq_node *node,
 			u64 cost)
@@ -618,13 +661,17 @@ bool fairwq_tree_charge(struct fairwq_tree *tree, struct fairwq_node *node,
 	return jumped;
 }
 
+/* ---- correcting ------------------------------------------------------- */
+
 /*
- * What a correction of @delta adds to @node's virtual time, which is @delta,
- * unless the turn was charged before the node joined last. Then it would have
- * joined elsewhere had the cost been known: as far behind the clock as it was,
- * or as it would have been, it was forgiven.
+ * Return what a correction of @delta adds to @node's virtual time. That is
+ * @delta, unless the turn was charged before the node joined last. Had its cost
+ * been known then, the node would have joined elsewhere. The lag behind the
+ * clock that it had, or would have had, was forgiven. So only what lies ahead
+ * of the clock moves it.
  *
- * That an older turn ends before a younger one is a guess where both are open.
+ * If an older and a younger turn are open, the first to end counts as the older
+ * one, which is a guess.
  */
 static s64 correction(struct fairwq_node *node, s64 delta)
 {
@@ -639,51 +686,51 @@ static s64 correction(struct fairwq_node *node, s64 delta)
 	return delta + above_zero(node->behind) - forgiven;
 }
 
-/* More or less service was given to @node by @parent than was charged. */
+/* Correct by @delta what @node was charged, and sort it anew. */
 static void correct_one(struct fairwq_node *node, struct fairwq_node *parent,
 			s64 delta)
 {
 	if (!delta) {
-		correction(node, 0);	/* the turn is over, and the node stays where it is */
+		correction(node, 0);	/* count the turn as ended; the node keeps its place */
 		return;
 	}
 	node->service += delta;
 	node->vtime += correction(node, scaled(node, delta));
-	/* A larger one would be taken for a virtual time that has wrapped. */
+	/* A larger debt would look like a virtual time that has wrapped. */
 	if (!before(node->vtime, parent->clock) && node->vtime - parent->clock > FAIRWQ_MAX_LEAD)
 		node->vtime = parent->clock + FAIRWQ_MAX_LEAD;
 	resort(node, parent);
 }
 
 /**
- * fairwq_tree_correct - a turn is over, and did not cost what was charged
+ * fairwq_tree_correct - correct the charge of a turn that has ended
  * @tree: the tree
  * @node: a leaf, eligible or not
  * @delta: what the turn cost, less what fairwq_tree_charge() was given
  *
- * To be called once for every turn that was charged, also if it cost what was charged: it
- * is known then which turns are under way when the node joins again.
+ * The caller must call this once for every turn that was charged, also with a
+ * @delta of 0, because the tree counts the turns that are under way.
  *
  * The leaf and its parents move; the clocks stand still:
  *
- * A correction upwards is service that the node has had. The clock is the
- * start of a service, and this one started where it did.
+ * A correction upwards is service that the node has had. The clock is the start
+ * of a service, and this service started where it did.
  *
- * A correction downwards may leave the node behind its parent's clock. It has
- * stood in line since it was charged, so what it is given back is a claim and
- * no credit saved up, and it is served until it has caught up. If the clock
- * went back with it, the next node that becomes eligible would join back there,
- * too, and be given ahead of all others what only this node is owed. A node that is not
- * eligible when it is corrected joins at the clock, if it is behind it, as any other.
+ * A correction downwards may leave the node behind its parent's clock. It was
+ * in line since it was charged, so it has a claim, and no credit saved up. It
+ * is served until it has caught up. If the clock went back with it, the next
+ * node that becomes eligible would join back there, too. That node would get,
+ * ahead of all others, what only this node is owed. A node that is behind the
+ * clock and not eligible when it is corrected joins at the clock, as any other.
  *
- * A node that stopped being eligible while the turn was under way, and joined
- * again, is where it would be had the cost been known from the start: see
- * correction(). Else a client with one item at a time, which queues the next
- * before the one before has ended, would pay twice for an item that is longer
- * than its guess: the clock goes on meanwhile, the node is put forward to it, and
- * what the item cost is added to that.
+ * A node that left while the turn was under way, and joined again, gets the
+ * place that it would have had with the true cost: see correction(). Otherwise
+ * a client with one item at a time would pay twice for an item that is longer
+ * than its guess. It queues the next item before the last one has ended.
+ * Meanwhile the clock goes on, the node is put forward to the clock, and the
+ * cost of the item is added to that.
  *
- * A debt of more than FAIRWQ_MAX_LEAD is forgiven but for that.
+ * A debt of more than FAIRWQ_MAX_LEAD is cut to that.
  */
 void fairwq_tree_correct(struct fairwq_tree *tree, struct fairwq_node *node,
 			 s64 delta)
@@ -696,7 +743,9 @@ void fairwq_tree_correct(struct fairwq_tree *tree, struct fairwq_node *node,
 		correct_one(node, node->parent, delta);
 }
 
-/* A lead by another weight. In two steps where one would overflow. */
+/* ---- weights and groups ----------------------------------------------- */
+
+/* Convert a lead to another weight, in two steps where one would overflow. */
 static u64 reweigh(u64 lead, u32 old, u32 weight)
 {
 	if (lead <= U32_MAX)
@@ -710,8 +759,8 @@ static u64 reweigh(u64 lead, u32 old, u32 weight)
  * @node: a leaf, eligible or not
  * @weight: 1 to 10000
  *
- * Holds from the next turn on: what the leaf still owes for the last one is
- * counted by the new weight, too, and so is what it is still owed.
+ * The weight holds from the next turn on. What the leaf still owes for the last
+ * turn is counted by the new weight, too, and so is what it is still owed.
  */
 void fairwq_tree_set_weight(struct fairwq_tree *tree, struct fairwq_node *node,
 			    u32 weight)
@@ -734,7 +783,7 @@ void fairwq_tree_set_weight(struct fairwq_tree *tree, struct fairwq_node *node,
 		resort(node, node->parent);
 }
 
-/* @node, which is in no ring and no tree, stands where @old did; @old is out. */
+/* Put @node, which is nowhere yet, in the place of @old, which is then out. */
 static void replace(struct fairwq_node *node, struct fairwq_node *old,
 		    struct fairwq_node *parent)
 {
@@ -753,7 +802,7 @@ static void replace(struct fairwq_node *node, struct fairwq_node *old,
  * @leaf: the leaf, eligible or not; it gets the default weight
  * @group: memory for the group, which gets the leaf's place, weight and debt
  *
- * Turns of @leaf that are under way are corrected in both.
+ * Turns of @leaf that are under way will be corrected in both nodes.
  */
 void fairwq_tree_make_group(struct fairwq_tree *tree, struct fairwq_node *leaf,
 			    struct fairwq_node *group)
@@ -773,7 +822,7 @@ void fairwq_tree_make_group(struct fairwq_tree *tree, struct fairwq_node *leaf,
 	group->left = leaf->left;
 	group->turn = leaf->turn;
 	group->joined = leaf->joined;
-	/* It pays for these. */
+	/* The group may still be paying for the leaf's longest turns. */
 	for (i = 0; i < 2; i++) {
 		group->member.longest_us[i] = leaf->member.longest_us[i];
 		group->member.longest_streak[i] = leaf->member.longest_streak[i];

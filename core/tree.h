@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The fair tree: which batch gets the next turn.
+ * Fair tree: it decides which batch gets the next turn.
  *
- * Pure logic. It takes no lock and allocates nothing; the caller serialises
- * all calls on one tree. It knows nodes, weights and costs, and nothing of
- * works, runners or time.
+ *   tree.rank[]     group           leaf
+ *   a priority -+-- an owner ---+-- a batch
+ *               |               +-- a batch
+ *               +-- a batch
+ *
+ * It knows nodes, weights and costs, and nothing of works, runners or time.
+ *
+ * Locking: none, and nothing is allocated. The caller must serialise all calls
+ * on one tree; a pool does so by pool->lock.
  */
 #ifndef FAIRWQ_TREE_H
 #define FAIRWQ_TREE_H
@@ -14,82 +20,80 @@
 #include <linux/rbtree.h>
 #include <linux/types.h>
 
-/* What one turn costs where every turn costs the same. */
+/* Cost of a turn where every turn costs the same. */
 #define FAIRWQ_COST_TURN_SHIFT	20
 #define FAIRWQ_COST_TURN	BIT_ULL(FAIRWQ_COST_TURN_SHIFT)
 
-/*
- * A lower priority gets so much less than the ones above it, by default. It
- * gets its first turn after so many turns of others.
- */
+/* Default patience: turns of others before a turn of a lower priority. */
 #define FAIRWQ_PRIO_PATIENCE	63
-/* The most that may be set. */
+/* Largest patience that may be set. */
 #define FAIRWQ_MAX_PATIENCE	199
 
-/* Priorities by rank: 0 is served first. */
+/* Number of priorities. Rank 0 is served first. */
 #define FAIRWQ_NR_RANKS		3
 
 /*
- * A debt goes up to here. A node that is further ahead is not ahead: the
+ * Largest debt. A node that looks further ahead of the clock is not ahead: the
  * virtual times have wrapped while it was idle.
  */
 #define FAIRWQ_MAX_LEAD		BIT_ULL(52)
 
-/* What the self-check knows of a node directly below a rank; see fairness.c. */
+/* Data of the self-check about a node directly below a rank; see fairness.c. */
 struct fairwq_member {
-	struct list_head link;		/* while it is compared */
-	u64 base;			/* service when the window began */
-	u64 ideal;			/* what the ideal server gave it since, less @vtime there */
-	u32 longest_us[2];		/* turns, in this window and in the last */
-	u16 longest_streak[2];		/* turns taken by one runner at once, likewise */
+	struct list_head link;		/* while the node is compared */
+	u64 base;			/* @service of the node when the window began */
+	u64 ideal;			/* service by the ideal server since, less its @vtime */
+	u32 longest_us[2];		/* longest turn in this window, and in the last */
+	u16 longest_streak[2];		/* longest streak, likewise, in turns */
 };
 
-/* How a node stands among its siblings. */
+/* Standing of a node among its siblings. */
 enum fairwq_standing {
 	FAIRWQ_NODE_OUT,	/* not eligible */
 	FAIRWQ_NODE_LEADS,	/* in the red-black tree: the first with its key */
-	FAIRWQ_NODE_FOLLOWS,	/* has the same key as one that leads */
+	FAIRWQ_NODE_FOLLOWS,	/* in the ring of the leader that has its key */
 };
 
 /*
- * One place in the tree.
+ * A node: a rank, a group or a leaf.
  *
- * Invariant: a node is in its parent's @children, or in the ring of one that
- * is, iff it is eligible; and a parent below a rank is eligible iff it has
- * eligible children. No two in @children have the same key.
+ * Invariant: a node is in its parent's @children, or in the ring of a node that
+ * is, iff it is eligible. A group is eligible iff it has eligible children.
+ * Invariant: no two nodes in @children have the same key.
  */
 struct fairwq_node {
-	struct rb_node rb;		/* while it leads */
-	u64 key;			/* what the parent sorts by */
-	u64 vtime;			/* service received / weight */
-	u64 turn;			/* what its last turn was charged, likewise; */
-					/* of a rank: what a turn costs a newcomer */
+	struct rb_node rb;		/* in the parent's @children, while the node leads */
+	u64 key;			/* sort key among the siblings */
+	u64 vtime;			/* virtual time: service received / weight */
+	u64 turn;			/* charge of its last turn / weight; */
+					/* of a rank: cost of a turn for a newcomer */
 	struct fairwq_node *parent;	/* NULL: a rank of the tree */
-	u64 service;			/* what turns cost in all, whatever the weight */
-	struct list_head equals;	/* eligible: a ring, by arrival, from its leader on */
-	struct rb_root_cached children;	/* eligible, by key; the first of equals */
-	struct fairwq_node *last;	/* of @children; NULL: there are none */
+	u64 service;			/* cost of all its turns, not by weight */
+	struct list_head equals;	/* eligible: ring of equal keys, from the leader on */
+	struct rb_root_cached children;	/* leaders of the eligible children, by key */
+	struct fairwq_node *last;	/* the last in @children, or NULL */
 	u64 clock;			/* vtime of the child that was served last */
-	u64 step;			/* how far @clock went on at once, the most of late */
-	s64 behind;			/* how far behind the clock it joined last, */
+	u64 step;			/* longest recent step of @clock */
+	s64 behind;			/* lag behind the clock when it joined last, */
 					/* if turns were under way */
 	u16 open;			/* turns charged and not corrected */
-	u16 early;			/* of these, charged before it joined last */
+	u16 early;			/* of @open, those charged before it joined last */
 	u16 weight;
-	u16 rest;			/* what vtime lacks, in 1 / weight */
+	u16 rest;			/* remainder that vtime lacks, in 1 / weight */
 	u8 standing;			/* enum fairwq_standing */
-	bool joined;			/* and was not served since */
-	bool waits;			/* of the caller: has a backlog, and is counted */
-	u8 lap;				/* of @clock: how often it has been through a lap */
+	bool joined;			/* not served since it joined */
+	bool waits;			/* of fairness.c: counted as having a backlog */
+	u8 lap;				/* laps of @clock so far */
 	u8 left;			/* @lap of its parent when it left last */
-	u32 since;			/* of the caller: number of its last turn */
+	u32 since;			/* of fairness.c: number of its last turn */
 	struct fairwq_member member;
 };
 
+/* A tree: a rank for each priority, and how long each has waited. */
 struct fairwq_tree {
 	struct fairwq_node rank[FAIRWQ_NR_RANKS];
-	s64 waited[FAIRWQ_NR_RANKS];	/* while others had service of that cost */
-	unsigned int patience;		/* FAIRWQ_PRIO_PATIENCE; 0: lower ones get what is left */
+	s64 waited[FAIRWQ_NR_RANKS];	/* cost of others' service since; less than 0: debt */
+	unsigned int patience;		/* turns of others; 0: lower ranks get what is left */
 	bool by_arrival;		/* sort by arrival instead of by vtime */
 };
 
@@ -118,11 +122,13 @@ struct fairwq_node *fairwq_node_next(const struct fairwq_node *node);
 unsigned int fairwq_node_rank(const struct fairwq_tree *tree,
 			      const struct fairwq_node *node);
 
+/* Check whether @node is eligible: sorted among its siblings. */
 static inline bool fairwq_node_eligible(const struct fairwq_node *node)
 {
 	return node->standing != FAIRWQ_NODE_OUT;
 }
 
+/* Check whether @node has an eligible child. */
 static inline bool fairwq_node_has_eligible(const struct fairwq_node *node)
 {
 	return !RB_EMPTY_ROOT(&node->children.rb_root);
