@@ -146,13 +146,13 @@ static inline void bench_queue(struct bench_bed *bed, unsigned int at, unsigned 
 	bed->side->ops->queue(bed, at, over, items, nr);
 }
 
-/*
- * The loop that queues is compiled once for each side, so that what stands in
- * it is the call that a client would write and no indirect one.
- */
-/* Between two looks at whether somebody else wants the CPU. */
+/* Queue calls between two calls of cond_resched(). */
 #define BENCH_STRETCH	1024U
 
+/*
+ * The loop that queues is compiled once for each side, so that it contains the
+ * call that a client would write, and no indirect one.
+ */
 static __always_inline void
 bench_rotate(struct bench_bed *bed, unsigned int at, unsigned int over,
 	     struct bench_item *items, unsigned int nr,
@@ -175,7 +175,7 @@ static __always_inline void bench_run(struct bench_item *item)
 		item->fn(item);
 }
 
-/* threads.c: who queues */
+/* threads.c: the threads that queue */
 
 #define BENCH_THREADS	16U
 

@@ -31,7 +31,7 @@ struct bench_cost {
 	u64 end;
 };
 
-/* ---- push: a queue call while everybody who could run it is held ------ */
+/* ---- push: a queue call while no runner can take the item -------------- */
 
 static struct bench_gate push_gate;
 
@@ -193,7 +193,7 @@ static void round_trip_thread(void *arg, unsigned int index)
 
 	trip_init(&cost->bed, &round_trip);
 	for (i = 0; i < TRIPS; i++) {
-		/* So that whoever ran the last one is idle again. */
+		/* Wait until the worker that ran the last item is idle again. */
 		if (cost->row->threads)
 			bench_spin(TRIP_PAUSE_NS);
 		else

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What clients get who share a pool: how long one waits while others keep it
- * busy, and how its time is divided. Every side gets as many runners as there
- * are CPUs, so that all have the same to share.
+ * What the clients of one pool get: how long a client waits while others keep
+ * the pool busy, and how the time of the pool is divided. Every side gets as
+ * many runners as there are CPUs, so that all sides have the same to share.
  */
 #include <linux/cpumask.h>
 #include <linux/delay.h>
@@ -323,7 +323,10 @@ static u64 time_jain(const u64 *us)
 	return squares ? div64_u64(sum * sum * 100000, squares * shared.nr) : 0;
 }
 
-/* By how much of his share one of them missed it, at most; in 1/1000 %. */
+/*
+ * Return: the largest difference between a client's time and its share, in
+ * 1/1000 % of the share.
+ */
 static u64 time_off(const u64 *us)
 {
 	u64 total = 0, weights = 0, share, most = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who queues: kernel threads, each bound to a CPU of its own as far as there
- * are, that begin together. One crew of them at a time.
+ * The threads that queue: kernel threads that begin together. Each is bound to
+ * a CPU of its own, as long as there are enough. Only one crew of threads may
+ * exist at a time.
  */
 #include <linux/cpumask.h>
 #include <linux/sched.h>

@@ -42,7 +42,7 @@
 bool incoming;			/* the work is in batch->incoming */
 bool fifo;			/* ... and in batch->fifo */
 short owed, runs;		/* what the properties are about */
-short promised;			/* who was told 0 has a run to come */
+short promised;			/* queue calls that returned 0: a run must follow */
 byte returned;			/* calls: the first one, and the cancel */
 
 /* batch->nr_canceled is changed under the lock. */

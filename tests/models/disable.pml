@@ -6,9 +6,11 @@
  *
  * One task queues the work twice, another disables it. A runner runs it.
  *
- * Holds: when the disabling call has returned, the work is neither pending nor
- * running and will not be, what the function has stored is seen, and nobody
- * but a refused queue call looks at it again; the call does return.
+ * Holds, when the disabling call has returned:
+ *	the work is neither pending nor running, and will not be;
+ *	the caller sees what the function has stored;
+ *	no CPU looks at the work again, but for a queue call that is refused.
+ * And the call returns.
  *
  * Broken NO_MB_DISABLE (assertion): no smp_mb() in fairwq_disable().
  * Broken NO_MB_CLAIM (assertion): the cmpxchg() in fairwq_claim_as() without its
@@ -21,11 +23,11 @@
  * Broken NO_RELEASE_CURRENT (assertion): fairwq_end_current() stores
  *	@current_work by WRITE_ONCE().
  * Broken XCHG_ACQUIRE (assertion): the xchg() in fairwq_start_item() is an
- *	acquire only: the work is seen not to be pending before it is seen who
- *	runs it.
+ *	acquire only: a CPU sees that the work is not pending before it sees
+ *	which runner executes it.
  * Broken RUN_NOT_AWAITED (assertion): only what is pending is waited for.
  */
-#define CPUS	3		/* 0: who queues; 1: who disables; 2: the runner */
+#define CPUS	3		/* 0: queues; 1: disables; 2: the runner */
 #define LOCK	0		/* pool->lock */
 #define STATE	1		/* work->data, but for the batch */
 #define DISABLED 2		/* work->disabled */
@@ -80,7 +82,7 @@ proctype caller(byte cpu)
 				/* fairwq_unclaim() */
 				d_step { RMW(cpu) -> mem[STATE] = 0 }
 			:: else ->
-				/* fairwq_push_claimed(), and who finds it in @incoming */
+				/* fairwq_push_claimed(), and the CPU that sorts @incoming */
 				spin_lock(cpu);
 				write_once(cpu, STATE, PENDING | LINKED);
 				d_step { assert(!returned && !fifo); fifo = true }

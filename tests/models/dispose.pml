@@ -1,37 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The end of a batch: batch.c, fairwq_batch_reap_locked() in core/fifo.c, and who
- * may still be at it.
+ * The end of a batch: batch.c and fairwq_batch_reap_locked() in core/fifo.c,
+ * against the calls that may still use the batch.
  *
  * Two holders of references queue an item each and dispose the batch. A runner
  * runs what was accepted. Everything here is under the lock, an atomic
  * read-modify-write, or ordered by RCU: memory is sequentially consistent, and
  * the store buffers of memory.pml are not used.
  *
- * Holds: what was accepted runs, or is cancelled, before the batch is reaped;
- * nothing is accepted by a call that began after a dispose had returned; the
- * batch is reaped once, with nothing queued, running or to be queued later; it
- * is freed, and nobody is at it then.
+ * Holds:
+ *	what was accepted runs, or is cancelled, before the batch is reaped;
+ *	a call that began after a dispose had returned accepts nothing;
+ *	the batch is reaped once, when nothing is queued, runs or is delayed;
+ *	the batch is freed, and no CPU touches it after that.
  *
  * Case DELAYED: the first item is queued by fairwq_queue_delayed().
- * Case CANCEL: somebody cancels the first item, without a reference.
- * Case PAUSE: the second holder pauses the batch before he disposes it.
+ * Case CANCEL: a task without a reference cancels the first item.
+ * Case PAUSE: the second holder pauses the batch before it disposes of it.
  *
  * Broken DISPOSE_NO_GRACE (assertion): the batch is closed without waiting for
  *	a grace period.
  * Broken DISPOSE_NONEMPTY (assertion): closed is taken for drained.
  * Broken DISPOSE_LEAK (invalid end state): drained is looked at only when the
  *	batch is closed.
- * Broken DISPOSE_TWICE (assertion): whoever disposes has it reaped.
+ * Broken DISPOSE_TWICE (assertion): each call of dispose has the batch reaped.
  * Broken CANCEL NO_REAPED (assertion): drained is looked at without @reaped.
  * Broken CANCEL NO_REAPING (assertion): ... or without @reaping: it is queued
  *	again while it is reaped, and runs when it is freed.
  * Broken CANCEL FREED_AT_ONCE (assertion): the memory goes with the last
  *	reference.
- * Broken DELAYED DELAY_NOT_HELD (assertion): who queues later does not hold the
+ * Broken DELAYED DELAY_NOT_HELD (assertion): a delayed work does not hold the
  *	batch.
- * Broken DELAYED HELD_LATE (assertion): or does so outside the RCU read-side
- *	section in which he was not refused.
+ * Broken DELAYED HELD_LATE (assertion): it does, but takes its hold outside the
+ *	RCU read-side section in which the call was not refused.
  * Broken PAUSE PAUSED_FOR_EVER (invalid end state): a batch can be paused after
  *	it was disposed.
  */
@@ -140,7 +141,7 @@ inline splice_locked()
 	}
 }
 
-/* fairwq_push_claimed(); attend(): see queue.pml for who calls it */
+/* fairwq_push_claimed(); queue.pml says which push calls attend() */
 inline push_claimed(item)
 {
 	d_step { at_batch(); assert(!reaped); incoming++; in_incoming = (item == 0 || in_incoming) }

@@ -346,7 +346,7 @@ inline cancel(cpu)
 	d = 0
 }
 
-/* What was stored before is seen by who is told. */
+/* End the call. Its stores must be seen before its return. */
 inline has_returned(cpu)
 {
 	d_step { sb[cpu].n == 0 -> returned++ }

@@ -17,11 +17,11 @@
  *
  * Case ONE_POOL: both runners are of one pool.
  *
- * Broken REENTRANT (assertion): nobody looks whether the work still runs.
+ * Broken REENTRANT (assertion): runner does not look whether the work still runs.
  * Broken XCHG_RELEASE (invalid end state): the xchg() in fairwq_start_item() is
  *	a release only: @wanted is loaded before @current_work is seen.
- * Broken XCHG_ACQUIRE (assertion): it is an acquire only: the work is seen not
- *	to be pending before it is seen who runs it.
+ * Broken XCHG_ACQUIRE (assertion): it is an acquire only: a CPU sees that the
+ *	work is not pending before it sees which runner executes it.
  * Broken NO_RELEASE_START (assertion): fairwq_start_item() stores @current_work by
  *	WRITE_ONCE(): the lock that was taken before is no barrier for what the
  *	last function has stored.

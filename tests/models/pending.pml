@@ -8,8 +8,10 @@
  * they have stored. Into a batch with max_queued it is looked first whether the
  * work is pending, without making it so.
  *
- * Holds: whoever was told 1 or 0 has what he stored before seen by a run; the
- * function is called once for each 1; a work is in no list twice.
+ * Holds:
+ *	after a call that returned 1 or 0, a run sees what its caller stored;
+ *	the function is called once for each call that returned 1;
+ *	a work is in no list twice.
  *
  * Broken NO_MB_CLAIM (invalid end state): no smp_mb() in fairwq_claim_taken(), behind
  *	the cmpxchg() that has failed.
@@ -125,7 +127,7 @@ end:	do
 	od
 }
 
-/* Who was told 1 or 0 is seen. */
+/* Wait until a run has seen the stores of each call that returned 1 or 0. */
 proctype waiter()
 {
 	seen[0] == CALLS && seen[1] == CALLS && runs == accepted

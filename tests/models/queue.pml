@@ -34,8 +34,8 @@
  *	kicked.
  * Broken QUICK TICK_ONCE (invalid end state): the tick comes once, however late
  *	the item is then.
- * Broken MAX_ACTIVE RAISED_QUIETLY (invalid end state): nobody is kicked when
- *	max_active is raised.
+ * Broken MAX_ACTIVE RAISED_QUIETLY (invalid end state): no runner is kicked
+ *	when max_active is raised.
  */
 #define CPUS	4		/* 0, 1: producers; 2, 3: runners */
 #define VARS	2
@@ -197,7 +197,7 @@ inline update_locked(cpu)
 	d_step { watched = 0; eligible = nempty(fifo) }
 }
 
-/* fairwq_push_claimed() and, if nobody watches, attend() */
+/* fairwq_push_claimed() and, if @watched is not set, attend() */
 inline push(cpu, item)
 {
 #ifdef NO_MB_PUSH
@@ -387,7 +387,7 @@ proctype operator(byte cpu)
 #endif
 }
 
-/* Nothing is lost: who does not get here is an invalid end state. */
+/* Wait until nothing is left. A state without this is an invalid end state. */
 proctype waiter()
 {
 	runs[0] == 1 && runs[1] == RUNS_1 && runs[2] == 1;

@@ -10,9 +10,11 @@
  * task flushes item 0 or item 1. The runner goes on with an item, as it likes,
  * or lets it go to its batch, from where it takes it as a turn.
  *
- * Holds: each item runs once, or is cancelled, in order, and sees what those
- * before have stored; whoever has flushed an item sees what that has stored;
- * the flush returns, although every item behind it waits until it has.
+ * Holds:
+ *	each item runs once, in order, or is cancelled;
+ *	each run sees what the items before it have stored;
+ *	the caller of a flush sees what the flushed item has stored;
+ *	the flush returns, although every item behind waits until it has.
  *
  * Case CANCEL: meanwhile item 1 or 2 is cancelled where it waits.
  * Case FLUSH: in place of the flush of a work, a flush of the batch of item 0: it

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Is it fair? Millions of turns in user space, decided by the tree.c that is in
- * the module, measured by a meter that knows nothing of it (see meter.h), in a
- * pool with a clock of its own (see sim.h).
+ * The simulator's cases: is fairwq fair over millions of turns?
  *
- * Prints KTAP. Each case is a family of configurations and says how near the
- * worst lag of any two clients, over any window, came to what is promised. The
- * last ones have a fault, and pass if the meter sees it.
+ * It runs in user space:
  *
- * The numbers are the same for the same SEED, which is an environment variable.
- * With the name of a case as argument, only that one runs.
+ *	tree.c of the module	decides each turn
+ *	sim.h			is the pool, with a clock of its own
+ *	meter.h, judge.h	measure, and share no line with tree.c
+ *
+ * Prints KTAP. Each case is a family of configurations. It prints how near the
+ * worst lag of any two clients came to the bound, over any window. The cases
+ * whose names end in _is_seen plant a fault, and pass if it is noticed.
+ *
+ * The environment variable SEED determines all numbers. With the name of a case
+ * as argument, only that case runs.
  */
 #include <stdarg.h>
 #include <stdlib.h>
@@ -20,16 +24,17 @@
 #include "adversary.h"
 #include "sim.h"
 
-/* An adversary plays so long. It may be ahead by so many items and one per runner. */
+/* The turns that an adversary plays. */
 #define PLOT_TURNS	4000
+/* The items by which it may be ahead, beside one for each runner. */
 #define PLOT_SLACK	2
-/* What may be measured beyond a share. */
+/* The part of the pool that it may get beyond its share. */
 #define PLOT_EXTRA	0.01
 
 static u64 seed = 1;
 static struct random rnd;	/* what the case that runs draws from */
 
-/* What the configurations of a case came to. */
+/* The results of a case, over all its configurations. */
 static struct {
 	unsigned int configs;
 	u64 turns, windows, violations;
@@ -103,20 +108,22 @@ static struct sim_arrivals bursts(unsigned int n, u64 gap)
 
 static void note_worst(const struct sim *sim, const struct meter *meter, const char *what)
 {
-	const int *who = meter->worst_pair;
+	const int *pair = meter->worst_pair;
 
 	snprintf(found.where, sizeof(found.where),
 		 "configuration %u: %s, %u runners, %d clients; %s of clients %d and %d (weights %u and %u)",
 		 found.configs, sim->attrs.policy == SIM_FAIR_TIME ? "fair time" : "turns",
-		 sim->attrs.max_active, sim->nr_clients, what, who[0], who[1],
-		 sim->client[who[0]].weight, sim->client[who[1]].weight);
+		 sim->attrs.max_active, sim->nr_clients, what, pair[0], pair[1],
+		 sim->client[pair[0]].weight, sim->client[pair[1]].weight);
 }
 
 /*
- * Where all kinds of clients meet, the judge looks only at one runner: of
- * several, the ideal server gives the share of a long item at once to clients
- * that could not have used it in that time. And what waits for a turn that was
- * put back is no debt that the ideal server could count by another weight.
+ * Return whether the judge must be left out of this configuration.
+ *
+ * Clients of all kinds, several runners: the ideal server gives the share of a
+ *	long item at once to clients that could not have used it in that time.
+ * Parked items, and weights that change: a client that waits for a turn that
+ *	was put back has no debt that the ideal server could count by a new weight.
  */
 static bool not_judged(const struct sim *sim)
 {
@@ -132,7 +139,7 @@ static bool not_judged(const struct sim *sim)
 static void note_judged(const struct sim *sim)
 {
 	const struct judge *judge = sim->judge;
-	int who = judge->worst_client;
+	int client = judge->worst_client;
 
 	if (not_judged(sim))
 		return;
@@ -144,10 +151,10 @@ static void note_judged(const struct sim *sim)
 	snprintf(found.starving, sizeof(found.starving),
 		 "configuration %u: %s, %u runners, %d clients; client %d (weight %u)",
 		 found.configs, sim->attrs.policy == SIM_FAIR_TIME ? "fair time" : "turns",
-		 sim->attrs.max_active, sim->nr_clients, who, sim->client[who].weight);
+		 sim->attrs.max_active, sim->nr_clients, client, sim->client[client].weight);
 }
 
-/* Let it run, and add up what came of it. */
+/* Run @sim for so many @turns, and add its results to @found. */
 static void observe(struct sim *sim, u64 turns)
 {
 	sim_run(sim, turns);
@@ -189,7 +196,7 @@ static void report(void)
 	printf("# worst: %s\n", found.starving);
 }
 
-/* What is said of a case that has to be fair. */
+/* Report, and expect that no window was worse than the bound. */
 static void expect_fair(void)
 {
 	report();
@@ -198,18 +205,18 @@ static void expect_fair(void)
 	expect(!found.starved, "%llu windows", (unsigned long long)found.starved);
 }
 
-/* And of one that must not be. */
+/* Report, and expect that the meter saw the fault. */
 static void expect_unfair(void)
 {
 	report();
-	expect(found.violations, "a fault that nobody saw");
+	expect(found.violations, "the fault was not seen");
 }
 
-/* And of one in which a client got less than its share. */
+/* Report, and expect that the judge saw a client with less than its share. */
 static void expect_starved(void)
 {
 	report();
-	expect(found.starved, "a fault that the judge did not see");
+	expect(found.starved, "the judge did not see the fault");
 }
 
 /* ---- rotation --------------------------------------------------------------- */
@@ -226,7 +233,10 @@ static void note_turn(void *arg, int client)
 	rotation->wrong += client != rotation->busy[rotation->turns++ % rotation->nr];
 }
 
-/* @nr clients with items of any length, @idle ones between them; who is wrong? */
+/*
+ * Run @nr clients with items of any length, and @idle ones between them.
+ * Return: the number of turns that went to the wrong client.
+ */
 static u64 rotate(int nr, int idle, u32 weight)
 {
 	struct sim_attrs a = attrs(SIM_ROUND_ROBIN, 1);
@@ -248,7 +258,7 @@ static u64 rotate(int nr, int idle, u32 weight)
 	return rotation.wrong;
 }
 
-/* With turns and one runner: one after the other, whatever the items. */
+/* With turns and one runner, clients rotate, however long their items take. */
 static void exact_rotation(void)
 {
 	static const int nr[] = { 1, 2, 3, 7, 33, 64 }, idle[] = { 0, 1, 9 };
@@ -557,7 +567,7 @@ static struct sim *ranked(const struct sim_attrs *a, unsigned int busy, bool ste
 	return sim;
 }
 
-/* One turn in 64 is for whoever waits below, and no more than that. */
+/* Return whether lower priorities had one turn in 64 while they waited, and no more. */
 static bool all_had_their_turns(const struct sim *sim)
 {
 	return sim->most_passed[1] < 64 && sim->most_passed[2] < 64 &&
@@ -645,8 +655,8 @@ static void time_of_all_kinds(void)
 }
 
 /*
- * An owner whose children come with one long item each and go: every one of
- * them is charged what an item of nobody knows whom takes. Beside it, one batch.
+ * Create an owner whose children come with one long item each, and go. Each child
+ * is charged a slice, because nothing is known of it. Beside the owner is one batch.
  */
 static struct sim *strangers(const struct picker *picker)
 {
@@ -1162,7 +1172,7 @@ static void cost_is_logarithmic(void)
 
 /* ---- what has to come out unfair ---------------------------------------------------------- */
 
-/* Arrival order: who queues most is served most. */
+/* In arrival order the client that queues most is served most. */
 static void arrival_order_is_seen(void)
 {
 	struct sim_attrs a = attrs(SIM_FIFO, 2);
@@ -1253,7 +1263,7 @@ static void ignored_owner_is_seen(void)
 	expect_unfair();
 }
 
-/* Whoever waits below waits ten times as long as he may. */
+/* A picker that lets lower priorities wait ten times as long as they may. */
 static void starved_priority_is_seen(void)
 {
 	struct sim_attrs a = attrs(SIM_ROUND_ROBIN, 1);
@@ -1262,7 +1272,7 @@ static void starved_priority_is_seen(void)
 	a.picker = &picker_impatient;
 	sim = ranked(&a, 7, true);
 	observe(sim, 10000);
-	expect(!all_had_their_turns(sim), "a fault that nobody saw");
+	expect(!all_had_their_turns(sim), "the fault was not seen");
 	sim_free(sim);
 }
 
@@ -1307,7 +1317,7 @@ static void missing_tick_is_seen(void)
 /* A picker that looks at all nodes, one by one. */
 static void linear_cost_is_seen(void)
 {
-	expect(!is_logarithmic(&picker_linear), "a fault that nobody saw");
+	expect(!is_logarithmic(&picker_linear), "the fault was not seen");
 }
 
 /* ---- all of them ------------------------------------------------------------------------ */

@@ -23,7 +23,7 @@ static struct meter_pair *pair_of(struct meter *meter, int i, int j)
 	return &meter->pair[(size_t)i * meter->max + j];
 }
 
-/* By how much i is ahead of j, times both weights. */
+/* Return the lead of @i on @j, times both weights. */
 static int64_t lead(const struct meter *meter, int i, int j)
 {
 	const struct meter_entry *a = &meter->entry[i], *b = &meter->entry[j];
@@ -77,7 +77,7 @@ void meter_set_largest(struct meter *meter, int i, int64_t largest)
 
 /* ---- pairs ------------------------------------------------------------- */
 
-/* The window of a pair begins. */
+/* Begin the window of a pair. */
 static void open_pair(struct meter *meter, int i, int j)
 {
 	int64_t d = lead(meter, i, j);
@@ -86,7 +86,7 @@ static void open_pair(struct meter *meter, int i, int j)
 	*pair_of(meter, j, i) = (struct meter_pair){ .high = -d, .low = -d };
 }
 
-/* What the two may differ by, times both weights. */
+/* Return what the two may differ by, times both weights. */
 static int64_t bound_of(const struct meter *meter, int i, int j)
 {
 	const struct meter_entry *a = &meter->entry[i], *b = &meter->entry[j];
@@ -100,7 +100,7 @@ static int64_t bound_of(const struct meter *meter, int i, int j)
 	return bound + bound / METER_FINEST;
 }
 
-/* The window of a pair ends. What one side saw is the other's, mirrored. */
+/* End the window of a pair. Each side saw one half; the other is its mirror image. */
 static void judge_pair(struct meter *meter, int i, int j)
 {
 	const struct meter_pair *ij = pair_of(meter, i, j), *ji = pair_of(meter, j, i);
@@ -117,7 +117,7 @@ static void judge_pair(struct meter *meter, int i, int j)
 	meter->worst_pair[1] = j;
 }
 
-/* An event of i: where does it stand, compared with each of its siblings? */
+/* Note the lead of @i on each of its siblings, after an event of @i. */
 static void look(struct meter *meter, int i)
 {
 	const struct meter_group *group = &meter->group[meter->entry[i].group];
@@ -134,7 +134,7 @@ static void look(struct meter *meter, int i)
 	}
 }
 
-/* ---- who is eligible --------------------------------------------------- */
+/* ---- entering and leaving a group --------------------------------------- */
 
 static void enter_group(struct meter *meter, int i)
 {
@@ -203,7 +203,7 @@ void meter_serve(struct meter *meter, int i, int64_t amount)
 	}
 }
 
-/* Whatever runs has run until now. */
+/* Advance the clock to @now, and serve the entries that run. */
 void meter_at(struct meter *meter, int64_t now)
 {
 	int64_t past = now - meter->now;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The meter: how far apart were two that should have got the same?
+ * The meter: how far apart are two clients that should have got the same?
  *
- * It is told who is eligible, who is whose child, what each weighs, and what
- * service each gets when. It counts for itself, knows nothing of virtual
- * times and has no line in common with what it measures.
+ * Its input is which clients are eligible, their parents and weights, and what
+ * service each gets when. It knows nothing of virtual times, and has no line in
+ * common with the code that it measures.
  *
  * The measure is that of promise 6, which is Golestani's relative fairness
  * ("A Self-Clocked Fair Queueing Scheme for Broadband Applications", INFOCOM
@@ -12,18 +12,17 @@
  *
  *	| service(i) / weight(i) - service(j) / weight(j) |  <=  bound
  *
- * Any window, exactly, and not a sample of windows: let D(t) be the difference
- * of the two since they are eligible together. A window from s to t has the
- * difference D(t) - D(s), so the worst of all windows has max D - min D, and
- * two extremes for each pair are all that has to be kept (the difference of
- * prefix sums by which Bentley finds the maximum subarray in one pass,
- * "Programming Pearls: Algorithm Design Techniques", CACM 27(9), 1984). D is
- * linear between two events of i or j, so it has its extremes at such events:
- * an event costs one step for each sibling.
+ * All windows are judged, not a sample. Let D(t) be the difference of the two
+ * since they are eligible together. A window from s to t has the difference
+ * D(t) - D(s), so the worst of all windows has max D - min D. Therefore the
+ * meter keeps two extremes for each pair. (Bentley finds the maximum subarray
+ * by the same difference of prefix sums: "Programming Pearls: Algorithm Design
+ * Techniques", CACM 27(9), 1984.) D is linear between two events of i or j, so
+ * its extremes are at such events. An event costs one step for each sibling.
  *
- * All of it is in integers, nothing is rounded: instead of s(i)/w(i) - s(j)/w(j)
- * it looks at s(i) * w(j) - s(j) * w(i), and at a bound that is multiplied by
- * both weights, too.
+ * All numbers are integers, and nothing is rounded. Instead of s(i) / w(i) -
+ * s(j) / w(j) the meter looks at s(i) * w(j) - s(j) * w(i). The bound is
+ * multiplied by both weights, too.
  */
 #ifndef FAIRWQ_SIM_METER_H
 #define FAIRWQ_SIM_METER_H
@@ -34,29 +33,29 @@
 #define METER_NOBODY	(-1)
 
 /*
- * Of which form the bound is, where so many turns may be taken and not over,
- * and a cost is the most that an entry gets at once, by weight.
+ * The form of the bound. "Taken" is how many turns may have been taken and not
+ * ended. A cost is the most that an entry gets at once, divided by its weight.
  */
 enum meter_bound {
 	/* taken * the larger cost of the two: promise 6, with max_active + 1 */
 	METER_PROMISE,
 	/*
-	 * taken / 2 * the sum of both: what fairness.c checks; of turns given with
-	 * the same, of time that was charged with twice that
+	 * taken / 2 * the sum of both: what fairness.c checks. @taken is the same
+	 * for turns that were given, and twice that for time that was charged.
 	 */
 	METER_HALVES,
 	/*
-	 * 2 * taken * the larger cost: where nobody knows of an item that it will
-	 * be longer than those before it. All that is under way may be the one's
-	 * and have cost nearly nothing by what was thought, and at another time
-	 * within the window the other's.
+	 * 2 * taken * the larger cost: for items that may be longer than those
+	 * before them. All turns under way may be of the first entry, and have
+	 * been charged next to nothing. At another time in the same window all of
+	 * them may be of the second entry.
 	 */
 	METER_SURPRISED,
 };
 
 struct meter_entry {
 	int parent;		/* an entry, or METER_NOBODY */
-	int group;		/* who has the same one is compared */
+	int group;		/* entries of one group are compared */
 	uint32_t weight;
 	int64_t largest;	/* the most that it gets at once */
 	int64_t service;	/* what it got */

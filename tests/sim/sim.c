@@ -57,10 +57,10 @@ static bool event_before(const struct sim_event *a, const struct sim_event *b)
 	return a->when != b->when ? a->when < b->when : a->seq < b->seq;
 }
 
-static void event_add(struct sim *sim, int kind, int who, u64 delay)
+static void event_add(struct sim *sim, int kind, int id, u64 delay)
 {
 	struct sim_event event = {
-		.when = sim->now + delay, .seq = sim->seq++, .kind = kind, .who = who,
+		.when = sim->now + delay, .seq = sim->seq++, .kind = kind, .id = id,
 	};
 	int i = sim->nr_events++;
 
@@ -497,16 +497,16 @@ static u64 time_of(struct sim *sim, struct sim_client *client)
 }
 
 /* What may come at any time comes with some turns, and more often with odd ones. */
-static void disturb(struct sim *sim, int who)
+static void disturb(struct sim *sim, int id)
 {
-	if (sim->client[who].is_owner)
+	if (sim->client[id].is_owner)
 		return;
-	if (random_one_in(&sim->rnd, sim->attrs.pause) && !sim->client[who].paused) {
-		sim_pause(sim, who, true);
-		event_add(sim, SIM_RESUME, who, random_between(&sim->rnd, 1, PAUSE_MAX_NS));
+	if (random_one_in(&sim->rnd, sim->attrs.pause) && !sim->client[id].paused) {
+		sim_pause(sim, id, true);
+		event_add(sim, SIM_RESUME, id, random_between(&sim->rnd, 1, PAUSE_MAX_NS));
 	}
 	if (random_one_in(&sim->rnd, sim->attrs.reweigh))
-		sim_set_weight(sim, who, random_weight(&sim->rnd));
+		sim_set_weight(sim, id, random_weight(&sim->rnd));
 }
 
 static void start(struct sim *sim, struct sim_runner *runner)
@@ -637,30 +637,30 @@ static void set_weight(struct sim *sim, struct sim_client *client, u32 weight)
 	judge_set_weight(sim->judge, client->id, weight);
 }
 
-void sim_set_weight(struct sim *sim, int who, u32 weight)
+void sim_set_weight(struct sim *sim, int id, u32 weight)
 {
-	set_weight(sim, &sim->client[who], weight);
-	sim->attrs.picker->set_weight(&sim->tree, &sim->client[who].node, weight);
+	set_weight(sim, &sim->client[id], weight);
+	sim->attrs.picker->set_weight(&sim->tree, &sim->client[id].node, weight);
 }
 
-void sim_pause(struct sim *sim, int who, bool paused)
+void sim_pause(struct sim *sim, int id, bool paused)
 {
-	sim->client[who].paused = paused;
-	update(sim, &sim->client[who]);
-	show(sim, &sim->client[who]);
+	sim->client[id].paused = paused;
+	update(sim, &sim->client[id]);
+	show(sim, &sim->client[id]);
 	if (!paused)
 		kick(sim);
 }
 
-void sim_queue(struct sim *sim, int who, unsigned int n)
+void sim_queue(struct sim *sim, int id, unsigned int n)
 {
-	queue(sim, &sim->client[who], n);
+	queue(sim, &sim->client[id], n);
 }
 
 /* Not what is parked or runs. */
-void sim_cancel(struct sim *sim, int who)
+void sim_cancel(struct sim *sim, int id)
 {
-	struct sim_client *client = &sim->client[who];
+	struct sim_client *client = &sim->client[id];
 
 	client->outstanding -= client->queued + client->kept;
 	client->in_flight -= client->taken;
@@ -672,9 +672,9 @@ void sim_cancel(struct sim *sim, int who)
 	show(sim, client);
 }
 
-void sim_wait(struct sim *sim, int who, u64 delay)
+void sim_wait(struct sim *sim, int id, u64 delay)
 {
-	event_add(sim, SIM_WOKEN, who, delay);
+	event_add(sim, SIM_WOKEN, id, delay);
 }
 
 static void node_init(struct sim *sim, struct sim_client *client)
@@ -695,15 +695,15 @@ static void init_longest(const struct sim *sim, struct sim_client *client)
 	client->longest[1] = sim->attrs.strangers ? 0 : larger(time->lo, time->hi);
 }
 
-bool sim_renew(struct sim *sim, int who)
+bool sim_renew(struct sim *sim, int id)
 {
-	struct sim_client *client = &sim->client[who];
+	struct sim_client *client = &sim->client[id];
 
 	if (client->in_flight || client->eligible || fairwq_node_eligible(&client->node))
 		return false;
 	client->average = 0;
 	init_longest(sim, client);
-	judge_replace(sim->judge, who, client->weight);
+	judge_replace(sim->judge, id, client->weight);
 	node_init(sim, client);
 	return true;
 }
@@ -736,15 +736,15 @@ static void source(struct sim *sim)
 		queue(sim, &sim->client[from], 1);
 }
 
-static void arrival(struct sim *sim, int who)
+static void arrival(struct sim *sim, int id)
 {
 	struct sim_client *client;
 
-	if (who == METER_NOBODY) {
+	if (id == METER_NOBODY) {
 		source(sim);
 		return;
 	}
-	client = &sim->client[who];
+	client = &sim->client[id];
 	if (client->attrs.arrivals.kind == SIM_LEAVES)
 		replace(sim, client);
 	queue(sim, client, random_between(&sim->rnd, 1, client->attrs.arrivals.n));
@@ -754,27 +754,27 @@ static void handle(struct sim *sim, const struct sim_event *event)
 {
 	switch (event->kind) {
 	case SIM_ITEM_ENDS:
-		item_ends(sim, &sim->runner[event->who]);
+		item_ends(sim, &sim->runner[event->id]);
 		break;
 	case SIM_WAKE:
-		run(sim, &sim->runner[event->who], false);
+		run(sim, &sim->runner[event->id], false);
 		break;
 	case SIM_ARRIVAL:
-		arrival(sim, event->who);
+		arrival(sim, event->id);
 		break;
 	case SIM_RESUME:
-		sim_pause(sim, event->who, false);
+		sim_pause(sim, event->id, false);
 		break;
 	case SIM_UNPARK:
-		unpark(sim, &sim->client[event->who]);
-		disturb(sim, event->who);
+		unpark(sim, &sim->client[event->id]);
+		disturb(sim, event->id);
 		kick(sim);
 		break;
 	case SIM_TICK:
 		tick(sim);
 		break;
 	case SIM_WOKEN:
-		sim->attrs.woken(sim, event->who);
+		sim->attrs.woken(sim, event->id);
 		break;
 	}
 }

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A pool without a kernel: clients with items, runners that take turns, and a
- * clock that jumps from one event to the next. What a turn costs, who gets it
- * and in which order is decided by a picker (tree.c). Around it is what matters
- * of runner.c, cost.c, fifo.c, park.c, streak.c and watchdog.c of core/: a runner takes one
- * turn at a time, which is charged when it is taken and settled when it has
- * ended. An item may be parked. A turn may go on with the items of a serializer.
- * Runners are woken for what waits, but not for items that are over at once.
+ * The simulator: a pool without a kernel, whose clock jumps from one event to
+ * the next. A picker, which is tree.c of the module or a copy with a fault,
+ * decides which client gets a turn. The simulator imitates the files around it:
+ *
+ *	core/run.c, core/fifo.c	a runner takes one turn at a time
+ *	core/cost.c		a turn is charged when it is taken, and corrected
+ *				when it has ended
+ *	core/park.c		an item may be parked
+ *	core/streak.c		a turn may go on with the items of a serializer
+ *	core/runner.c,		a runner is kicked for what waits, unless one is
+ *	core/watchdog.c		at an item that is likely to be over at once
+ *
+ * There is no concurrency: one thread handles one event at a time.
  */
 #ifndef FAIRWQ_SIM_SIM_H
 #define FAIRWQ_SIM_SIM_H
@@ -56,7 +62,7 @@ struct sim_arrivals {
 	u64 gap;		/* ns; random, up to twice that */
 };
 
-/* A client's batch, or an owner: who has children has no items. */
+/* A client's batch, or an owner. An owner has children, and no items. */
 struct sim_client_attrs {
 	u32 weight;		/* 0: 100 */
 	unsigned int rank;	/* of one without an owner; 0 is served first */
@@ -144,7 +150,7 @@ struct sim_event {
 	u64 when, seq;
 	enum { SIM_ITEM_ENDS, SIM_WAKE, SIM_ARRIVAL, SIM_RESUME, SIM_UNPARK,
 	       SIM_TICK, SIM_WOKEN } kind;
-	int who;
+	int id;			/* of a runner or a client, by @kind */
 };
 
 struct sim {

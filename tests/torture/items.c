@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Items that live as long as the test. Anybody may queue, cancel, disable and
- * flush them, to any batch of any pool; each of them keeps its own books.
+ * Items that live as long as the test. Every actor may queue, cancel, disable
+ * and flush them, to any batch of any pool. Each item counts its calls and runs,
+ * which must agree in the end.
+ *
+ * Limits: most delayed items are modified by one actor at a time, see
+ * tt_item_is_loose().
  */
 #define pr_fmt(fmt) "fairwq-torture: " fmt
 
@@ -70,8 +74,8 @@ int tt_queued(int ret)
 
 /*
  * fairwq_mod_delayed() takes out what others queue meanwhile, and does not say
- * how often. So a delayed item is queued by one at a time, whoever comes first.
- * A few are modified at any time: of these some may be lost, it seems.
+ * how often. Therefore an actor must hold a delayed item to queue or modify it.
+ * A few items are modified without that. For these the books allow a difference.
  */
 #define TT_MOD_UNSURE	4	/* more than a call takes out uncounted */
 
@@ -105,7 +109,7 @@ static int tt_item_call(struct tt_item *item, struct tt_lane *way,
 	}
 }
 
-/* Whoever has queued it by another call than ours says what that returned. */
+/* Note the result of a queue call that tt_item_queue() has not made. */
 void tt_item_queued(struct tt_item *item, int ret)
 {
 	if (ret == 1)
@@ -167,9 +171,9 @@ void tt_item_mod(struct tt_item *item, struct fairwq_batch *batch, unsigned long
 	if (ret == 1)
 		atomic_long_inc(&item->queued);
 	/*
-	 * It may have been taken out before the call failed. Only -EAGAIN is
-	 * described so; with a dispose or a disable at the same time it is the
-	 * same, and nobody is told.
+	 * The call may have taken the item out before it failed. Only -EAGAIN
+	 * is described so. A dispose or a disable at the same time does the
+	 * same, and no return value says so.
 	 */
 	if (ret < 0)
 		atomic_long_inc(&item->unsure);
@@ -320,7 +324,7 @@ static void tt_item_judge(struct tt_item *item)
 			   atomic_long_read(&item->unsure));
 }
 
-/* None is about to queue another: who begins now sees that it is to stop. */
+/* Wait for the items that may queue others. An item that begins now sees tt_stopping. */
 void tt_items_quiesce(void)
 {
 	struct tt_item *item;
@@ -331,7 +335,7 @@ void tt_items_quiesce(void)
 			schedule_timeout_uninterruptible(1);
 }
 
-/* Nobody queues any more: some run, some are cancelled; then their books. */
+/* Flush or cancel all items, and judge their books. No actor may queue any more. */
 void tt_items_end(void)
 {
 	struct tt_item *item;

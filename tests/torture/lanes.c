@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Most of the items. A lane is a ring of items, its beads, with one producer,
- * who queues them in turn, each as soon as it has ended. What is between the
- * lane and a runner differs: a batch of its own, of one or more items at a
- * time, a serializer, a limiter, a constraint of our own kind, a flow, or
- * whatever batch comes along. So what is promised of their order differs, too.
+ * Lanes: most of the items. A lane is a ring of items, its beads. One producer
+ * queues them in turn, each as soon as it has ended. What stands between a lane
+ * and a runner decides which order is promised; see enum tt_way.
  *
- * Every bead has a number and a check value that are written before the queue
- * call. Its function, which does next to nothing else, finds that it sees them,
- * that it is not inside already, that it has not run under this number, and how
- * many of its lane are inside; and where that is one at most, that its number is
- * higher than the last. In the end the lane has seen as many as were accepted.
+ * The producer writes a number and a check value into a bead before the queue
+ * call. The bead's function checks that
+ *
+ *	it sees both,
+ *	it is not inside already,
+ *	it has not run under this number,
+ *	no more items of the lane are inside than its width allows,
+ *	with a width of 1, its number is higher than the last one.
+ *
+ * In the end the lane must have seen as many runs as calls were accepted.
+ *
+ * Locking: a lane has one producer at a time. A lane that all actors share has
+ * a lock, and its holder is the producer.
  */
 #define pr_fmt(fmt) "fairwq-torture: " fmt
 
@@ -448,7 +454,7 @@ static bool tt_lane_is_through(struct tt_lane *lane)
 	       (lane->way != TT_WAY_OWN || tt_own_is_idle(&lane->own));
 }
 
-/* Nobody uses it any more. */
+/* Free @lane, which no item and no actor may use any more. */
 static void tt_lane_free(struct tt_lane *lane)
 {
 	tt_count(TT_RAN, atomic_long_read(&lane->ended) % 64);
@@ -606,7 +612,10 @@ static const enum tt_way tt_shared_ways[TT_NR_SHARED] = {
 	TT_WAY_OWN, TT_WAY_FLOW,
 };
 
-/* Who has the lock is the producer of its beads. Items that stay go by it as well. */
+/*
+ * The holder of @lock is the producer of the lane's beads. Items of items.c go
+ * through the lane as well.
+ */
 static struct tt_shared {
 	raw_spinlock_t lock;
 	struct tt_lane *lane;
@@ -718,9 +727,9 @@ static void tt_lane_meddle_batch(struct tt_lane *lane, struct tt_actor *actor)
 void tt_lane_meddle(struct tt_actor *actor)
 {
 	struct tt_thread *thread = &tt_threads[actor->nr];
-	struct tt_actor *whose[] = { actor, &thread->soft, &thread->hard, &thread->work };
-	unsigned int who = tt_random(actor, ARRAY_SIZE(whose));
-	struct tt_lane *lane = whose[who]->lane[tt_random(actor, TT_NR_LANES)];
+	struct tt_actor *owner[] = { actor, &thread->soft, &thread->hard, &thread->work };
+	unsigned int which = tt_random(actor, ARRAY_SIZE(owner));
+	struct tt_lane *lane = owner[which]->lane[tt_random(actor, TT_NR_LANES)];
 
 	if (!lane)
 		return;
@@ -728,9 +737,9 @@ void tt_lane_meddle(struct tt_actor *actor)
 		fairwq_serializer_set_inline(&lane->serializer, tt_any_budget(actor));
 	if (tt_random(actor, 2))
 		tt_lane_cancel_bead(lane, fairwq_work_cancel_sync, tt_random(actor, NR_BEADS));
-	else if (!who && lane->batch)
+	else if (!which && lane->batch)
 		tt_lane_meddle_batch(lane, actor);
-	else if (!who)
+	else if (!which)
 		tt_lane_flush(lane);
 	else if (lane->batch && tt_random(actor, 2))
 		tt_cancel_batch(lane->batch);

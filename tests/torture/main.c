@@ -162,7 +162,7 @@ u32 tt_random(struct tt_actor *actor, u32 below)
 	return ((u64)prandom_u32_state(&actor->rnd) * below) >> 32;
 }
 
-/* ---- those who act ----------------------------------------------------- */
+/* ---- actors: threads and their interrupts ------------------------------ */
 
 static void tt_interrupt(struct tt_actor *actor)
 {
@@ -369,7 +369,10 @@ static bool tt_is_halted(void)
 	       (stutter && ms % (stutter + stutter / 4) >= stutter);
 }
 
-/* Who waits for a paused batch must not wait for ever. */
+/*
+ * Wait until the time is up. Meanwhile resume all batches now and then, so that a
+ * flush of a paused one does not wait for ever.
+ */
 static void tt_torment(void)
 {
 	unsigned long told = jiffies;
@@ -387,7 +390,7 @@ static void tt_torment(void)
 	}
 }
 
-/* The end must not wait for a batch that somebody has paused last. */
+/* Resume batches that were left paused, because the end waits for their items. */
 static int tt_resumer_fn(void *data)
 {
 	while (!kthread_should_stop()) {

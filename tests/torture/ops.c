@@ -64,7 +64,7 @@ static struct fairwq_batch *tt_slot_get(struct tt_slot *slot, struct tt_nature *
 	return batch;
 }
 
-/* Whoever takes a batch out of its slot has its reference. */
+/* Put @batch into @slot. Return: the batch that was there; its reference is the caller's. */
 static struct fairwq_batch *tt_slot_swap(struct tt_slot *slot, struct fairwq_batch *batch,
 					 struct tt_nature nature)
 {
@@ -108,7 +108,7 @@ static struct fairwq_pool *tt_any_pool(struct tt_actor *actor)
 	return tt_pools[tt_random(actor, TT_NR_POOLS)];
 }
 
-/* Who may own a batch in @nature's pool, with a reference; or NULL. */
+/* Find an owner for a batch in @nature's pool. Return: it, with a reference, or NULL. */
 static struct fairwq_batch *tt_get_owner(struct tt_actor *actor, struct tt_nature *nature)
 {
 	struct tt_nature of;
@@ -389,7 +389,7 @@ static void tt_op_batch_cancel(struct tt_actor *actor)
 	fairwq_batch_put(batch);
 }
 
-/* All that a batch has; one that nobody else knows. */
+/* Empty a batch that no other actor knows. */
 static void tt_op_empty(struct tt_actor *actor)
 {
 	struct fairwq_batch_attrs attrs = {
@@ -489,9 +489,10 @@ static bool tt_undisturbed(struct tt_item *item)
 }
 
 /*
- * Store, queue, flush: the run has seen what was stored, unless somebody has
- * taken the item out meanwhile. Also if it was pending already, but for those
- * that another call was just about to give a timer: there a flush may miss it.
+ * Store, queue, flush. The run must have seen what was stored, unless another
+ * actor has taken the item out meanwhile. That holds for an item that was pending,
+ * too. The exception is an item to which another call was just about to give a
+ * timer, because a flush may miss it.
  */
 static void tt_op_stamp(struct tt_actor *actor)
 {
@@ -605,7 +606,7 @@ static void tt_op_limit(struct tt_actor *actor)
 	fairwq_pool_set_max_active(tt_any_pool(actor), 1 + tt_random(actor, 6));
 }
 
-/* Whoever is added or gone, those that are there are told. */
+/* A notifier that comes and goes. The others must be told of each failure meanwhile. */
 static int tt_heard(struct notifier_block *nb, unsigned long event, void *data)
 {
 	return NOTIFY_DONE;
@@ -660,7 +661,7 @@ static void tt_op_flows_beside(struct tt_actor *actor)
 		tt_item_queued(item, fairwq_flows_queue(flows, n % 8, &item->work));
 		tt_fail_end(false);	/* it does without a flow of its own */
 	}
-	/* Who has found them is under rcu_read_lock(), which the destroy waits for. */
+	/* An actor that has found them holds rcu_read_lock(), which the destroy waits for. */
 	if (open)
 		RCU_INIT_POINTER(tt_beside, NULL);
 	fairwq_flows_destroy(flows);

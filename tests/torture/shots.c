@@ -75,7 +75,7 @@ static bool tt_may_allocate(void)
 	return !IS_ENABLED(CONFIG_PREEMPT_RT) || preemptible();
 }
 
-/* It was seen once: whoever sees it again sees that. */
+/* Check @shot, spoil its check value so that a later look at it fails, and free it. */
 static void tt_shot_free(struct tt_shot *shot)
 {
 	if (READ_ONCE(shot->check) != tt_shot_check(shot))
@@ -353,8 +353,9 @@ void tt_probe(struct fairwq_batch *batch, struct fairwq_pool *pool)
 #define TT_EMPTY_ITEMS	16U
 
 /*
- * Of all that a batch has taken, each has run or was taken out by a cancel that tells
- * nobody which; and if it was, nobody touches it any more.
+ * Queue to a batch and cancel all of it. Each item must have run, or been counted
+ * by a cancel, which does not say which items it took out. Fairwq must not touch
+ * those any more.
  */
 void tt_empty(struct fairwq_batch *batch, struct tt_actor *actor)
 {

@@ -47,7 +47,7 @@
 #define TT_NR_SLOTS	24U	/* batches that all can reach */
 #define TT_NR_POOLS	4U
 #define TT_MAX_DEPTH	6U	/* of the owners */
-#define TT_NR_LANES	4U	/* of each who acts */
+#define TT_NR_LANES	4U	/* of each actor */
 #define TT_NR_SHARED	6U	/* lanes that all send to */
 #define TT_PROBLEM_KINDS 8U	/* more than there are of lanes */
 #define TT_QUIET_S	30U	/* others may keep the machine busy; not so long */
@@ -93,9 +93,9 @@ enum tt_count {
 	TT_NR_COUNTS,
 };
 
-/* Who acts: a thread, or one of the interrupts that it sets off. */
 struct tt_lane;
 
+/* An actor: a thread, or one of the interrupts that it sets off. */
 struct tt_actor {
 	struct rnd_state rnd;
 	int nr;				/* of the thread; interrupts: -1 */
@@ -133,7 +133,7 @@ struct tt_item {
 	struct tt_waiting waiting;
 	enum tt_kind kind;
 	unsigned int nr;
-	unsigned long held;		/* bit 0: somebody queues or modifies it */
+	unsigned long held;		/* bit 0: an actor queues or modifies it */
 	atomic_t inside;
 	atomic_long_t queued, ran, canceled, dropped;
 	atomic_long_t unsure;		/* taken out, perhaps, by a call that failed */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What an operator finds in /sys/kernel/debug/fairwq and among the
- * tracepoints, and what the knobs answer to those who write rubbish to them.
+ * Debugfs: what an operator finds in /sys/kernel/debug/fairwq and among the
+ * tracepoints, and what a knob answers to rubbish.
  *
  * Needs: fairhash
  *
@@ -351,7 +351,7 @@ static void folder_is_complete(void)
 		closedir(dir);
 }
 
-/* Returns how many files somebody else than root can open. */
+/* Return how many files a user other than root can open. */
 static int count_open_to_others(void)
 {
 	int nr = 0;
@@ -674,7 +674,7 @@ static void good_values_of_max_active(void)
 	expect_set("max_active", "0x10", "16\n");
 	expect_set("max_active", "5                              ", "5\n"); /* 31 bytes */
 	expect(number_of("summary", "max_active") == 5, "summary");
-	expect(number_of("summary", "runners_active") == 0, "nobody works");
+	expect(number_of("summary", "runners_active") == 0, "a runner works");
 	expect_set("max_active", before, before);
 }
 
@@ -880,8 +880,8 @@ static void all_read_under_load(void)
 }
 
 /*
- * One block at a time, so that each must wake up the pool, and a reader who
- * looks at the batch at that very moment: no digest stays away.
+ * Write one block at a time, so that each must wake up the pool. Meanwhile a
+ * reader looks at the batch. No digest may stay away.
  */
 static void reader_loses_no_wakeup(void)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What /dev/fairhash answers to users who behave, and to users who do not.
+ * Fairhash: what /dev/fairhash answers to good calls, and to bad ones.
  *
  * Needs: fairhash
  *
@@ -34,7 +34,7 @@
 #define MANY		64
 /* Descriptors that keep the pool busy, each with a full backlog. */
 #define HOLDERS		3
-/* How often to try for what depends on who is faster; once is usual. */
+/* How often to try to win a race. Usually the first try does. */
 #define ROUNDS		50
 /* And if that is a timer, whose CPU may be kept from running by what else there is. */
 #define TIMER_ROUNDS	2000
@@ -446,7 +446,7 @@ static void close_with_writes_outstanding(void)
 	expect(batch_goes(), "the blocks of closed descriptors are still there");
 }
 
-/* As before, when nobody is left to close anything. */
+/* Kill a writer, so that the kernel must close its descriptors. */
 static void killed_with_writes_outstanding(void)
 {
 	int ready[2], holders[HOLDERS];
@@ -523,8 +523,8 @@ static void reader_and_writer_at_once(void)
 }
 
 /*
- * Closed with a backlog, and not waited for: whoever removes the module next
- * does so while blocks are outstanding. So this case is the last.
+ * Close with a backlog, and do not wait. This case is the last one, so that the
+ * module is removed while blocks are outstanding.
  */
 static void backlog_left_for_rmmod(void)
 {

@@ -7,7 +7,7 @@
  *
  * Prints KTAP. From the environment, so also from the kernel's command line:
  * FUZZ_SEED, what all is drawn from, and FUZZ_ROUNDS, how much every process
- * does. With one seed each process does the same again; who of them comes first
+ * does. With one seed each process does the same again. The order between them
  * is up to the scheduler.
  *
  * Where one process alone knows what a file holds, a model says what each call
@@ -53,7 +53,7 @@
 #define MAX_WRITE	1048576U
 #define LINE_LEN	65U
 #define PAGE		4096U
-/* Nobody prints all that is wrong with a million calls. */
+/* A process stops printing what is wrong after so many lines. */
 #define MAX_COMPLAINTS	5
 
 static unsigned long long seed;
@@ -75,9 +75,9 @@ static uint32_t below(uint32_t n)
 }
 
 /* Each process and thread has its own; the same in each run of a seed. */
-static void chance_begin(unsigned int who)
+static void chance_begin(unsigned int nr)
 {
-	chance = seed * 2654435761U + who;
+	chance = seed * 2654435761U + nr;
 	for (int i = 0; i < 8; i++)
 		draw();
 }
@@ -138,7 +138,7 @@ static int complaints;
 static pid_t workers[MAX_WORKERS];
 static int nr_workers;
 
-static void start(void (*fn)(void), unsigned int who)
+static void start(void (*fn)(void), unsigned int nr)
 {
 	pid_t pid;
 
@@ -149,7 +149,7 @@ static void start(void (*fn)(void), unsigned int who)
 		workers[nr_workers++] = pid;
 		return;
 	}
-	chance_begin(who);
+	chance_begin(nr);
 	passed = true;
 	fn();
 	fflush(stdout);
@@ -234,7 +234,7 @@ static bool knob_takes(const char *knob, const void *data, size_t len, char show
 	       !strcmp(knob, "slice_us") ? value <= 10000 : true;
 }
 
-/* A number as somebody might write it, or not. */
+/* Write a number in any spelling, right or wrong. */
 static size_t any_number(char *text, size_t size)
 {
 	static const char * const sign[] = { "", "", "", "+", "-", "++" };
@@ -334,7 +334,7 @@ static const char * const files[] = {
 	"slice_us", "low_turns", "hung_ms", "reset", "../version",
 };
 
-/* Text, and nothing that somebody has left in memory. */
+/* Expect text, and no bytes that were left in memory. */
 static void expect_text(const char *file, const unsigned char *text, ssize_t len)
 {
 	for (ssize_t i = 0; i < len; i++)
@@ -426,7 +426,7 @@ static void fuzz_files(void)
 #define MODEL_BYTES	65536U
 #define MODELS		6
 
-/* A descriptor that nobody else has: what it must answer is known. */
+/* A descriptor that one process alone has, so that what it must answer is known. */
 struct model {
 	int fd;
 	bool nonblock, started, made;	/* made: the digest, and not all of it is read */
@@ -795,7 +795,7 @@ static bool kasan_keeps_marks(void)
 	return uml && kasan && !vmalloc;
 }
 
-/* The module goes and comes back under those who use it. */
+/* Unload the module and load it again, while other processes use it. */
 static void module_comes_and_goes(void)
 {
 	int fd = open(MODULE_FILE, O_RDONLY | O_CLOEXEC), gone = 0;
