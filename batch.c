@@ -192,7 +192,7 @@ static void batch_release(struct fairwq_batch *batch)
 
 /*
  * Close a batch a grace period after dispose, and reap it if it is drained. If
- * it is not, fairwq_batch_reap_locked() queues this once more when it is.
+ * it is not, fairwq_fifo_reap_locked() queues this once more when it is.
  */
 static void batch_reap_fn(struct work_struct *work)
 {
@@ -206,7 +206,7 @@ static void batch_reap_fn(struct work_struct *work)
 	WRITE_ONCE(batch->closed, true);
 	batch->reaping = true;		/* this call reaps it, if it is drained by now */
 	fairwq_yield_locked(pool);	/* end its streaks */
-	drained = fairwq_batch_drained_locked(batch);
+	drained = fairwq_fifo_drained_locked(batch);
 	batch->reaping = drained;
 	if (drained) {
 		WRITE_ONCE(batch->reaped, true);
@@ -228,7 +228,7 @@ static void batch_set_paused(struct fairwq_batch *batch, bool paused)
 	batch->paused = paused && !fairwq_batch_is_disposed(batch) && !pool->dying;
 	if (batch->paused)
 		fairwq_yield_locked(pool);
-	fairwq_batch_update_locked(batch);
+	fairwq_fifo_update_locked(batch);
 	fairwq_unlock_kick(pool, flags);
 	rcu_read_unlock();
 }
@@ -551,8 +551,8 @@ static bool batch_look_step(struct fairwq_batch *batch)
 
 	rcu_read_lock();	/* see fairwq_kick_locked() */
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	more = fairwq_batch_sort_step_locked(batch);
-	fairwq_batch_update_locked(batch);
+	more = fairwq_fifo_sort_step_locked(batch);
+	fairwq_fifo_update_locked(batch);
 	/* A queue call may have left the kick to the CPU that looks. */
 	fairwq_unlock_kick(pool, flags);
 	rcu_read_unlock();
@@ -597,7 +597,7 @@ void fairwq_batch_wait(struct fairwq_batch *batch)
 	/* The pool of a reaped batch may be without runners by now. */
 	reaped = batch->reaped;
 	if (!reaped)
-		fairwq_batch_add_barrier_locked(batch, &barrier);
+		fairwq_fifo_add_barrier_locked(batch, &barrier);
 	fairwq_unlock_kick(pool, flags);
 	rcu_read_unlock();
 	if (!reaped)
@@ -641,7 +641,7 @@ bool fairwq_batch_is_idle(struct fairwq_batch *batch)
 	bool idle;
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	idle = fairwq_batch_is_idle_locked(batch);
+	idle = fairwq_fifo_is_idle_locked(batch);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	return idle;
 }

@@ -319,7 +319,7 @@ static bool pool_is_idle(struct fairwq_pool *pool, bool for_good)
 
 	raw_spin_lock_irq(&pool->lock);
 	list_for_each_entry(batch, &pool->batches, link) {
-		idle = fairwq_batch_is_idle_locked(batch) &&
+		idle = fairwq_fifo_is_idle_locked(batch) &&
 		       !(for_good && atomic_read(&batch->nr_pins));
 		if (!idle)
 			break;

@@ -78,11 +78,11 @@ void fairwq_pool_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy)
 	if (policy == pool->policy)
 		goto unlock;
 	list_for_each_entry(batch, &pool->batches, link)
-		fairwq_batch_set_eligible_locked(batch, false);
+		fairwq_fifo_set_eligible_locked(batch, false);
 	WRITE_ONCE(pool->policy, policy);
 	fairwq_cost_new_era_locked(pool);
 	list_for_each_entry(batch, &pool->batches, link)
-		fairwq_batch_update_locked(batch);
+		fairwq_fifo_update_locked(batch);
 	fairwq_window_start_locked(pool);
 unlock:
 	raw_spin_unlock_irq(&pool->lock);

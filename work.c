@@ -108,7 +108,7 @@ static void remove_parked_locked(struct fairwq_batch *batch,
 
 	fairwq_unpark_work_locked(work);
 	fairwq_waiters_drop_locked(batch->pool, work);
-	fairwq_batch_turn_over_locked(batch, !!(work->place & FAIRWQ_PLACE_COLOR));
+	fairwq_fifo_turn_over_locked(batch, !!(work->place & FAIRWQ_PLACE_COLOR));
 }
 
 /*
@@ -120,7 +120,7 @@ static long look_locked(struct fairwq_batch *batch, const struct fairwq_work *wo
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	fairwq_batch_splice_locked(batch);
+	fairwq_fifo_splice_locked(batch);
 	fairwq_test_point(FAIRWQ_POINT_LOOK, batch);
 	return atomic_long_read(&work->data);
 }
@@ -139,7 +139,7 @@ static void remove_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 		break;
 	case FAIRWQ_PLACE_FIFO:
 		fairwq_waiters_drop_locked(batch->pool, work);
-		fairwq_batch_remove_locked(batch, work);
+		fairwq_fifo_remove_locked(batch, work);
 		break;
 	default:	/* DROPPED: a cancel of its batch will not find it any more */
 		list_del(&work->node);
@@ -185,7 +185,7 @@ static int cancel_unlinked_locked(struct fairwq_batch *batch,
 	 * Model: tests/models/cancel.pml.
 	 */
 	smp_mb();
-	fairwq_batch_splice_locked(batch);
+	fairwq_fifo_splice_locked(batch);
 	batch->pool->counter[FAIRWQ_CANCELED]++;
 	return 1;
 }
@@ -228,8 +228,8 @@ static int cancel_queued(struct fairwq_batch *batch, struct fairwq_work *work,
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	ret = cancel_queued_locked(batch, work, wait, &constraint);
-	fairwq_batch_update_locked(batch);
-	fairwq_batch_reap_locked(batch);
+	fairwq_fifo_update_locked(batch);
+	fairwq_fifo_reap_locked(batch);
 	fairwq_unlock_kick(pool, flags);
 	if (constraint)
 		fairwq_constraint_complete(constraint);
@@ -314,8 +314,8 @@ static int await_pending(struct fairwq_batch *batch, struct fairwq_work *work,
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	ret = await_pending_locked(batch, work, waiter);
-	fairwq_batch_update_locked(batch);
-	fairwq_batch_reap_locked(batch);
+	fairwq_fifo_update_locked(batch);
+	fairwq_fifo_reap_locked(batch);
 	fairwq_unlock_kick(pool, flags);
 	return ret;
 }
@@ -648,11 +648,11 @@ static bool drop_begin(struct fairwq_batch *batch, struct fairwq_drop *drop)
 
 	INIT_LIST_HEAD(&drop->works);
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	busy = !fairwq_batch_is_idle_locked(batch);
+	busy = !fairwq_fifo_is_idle_locked(batch);
 	if (busy) {
 		fairwq_pin(batch);
 		batch->nr_canceling++;
-		fairwq_batch_add_barrier_locked(batch, &drop->marker);
+		fairwq_fifo_add_barrier_locked(batch, &drop->marker);
 		drop_parked_locked(batch, drop);
 	}
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
@@ -672,7 +672,7 @@ static bool drop_some(struct fairwq_batch *batch, struct fairwq_drop *drop)
 	all = drop_queued_locked(batch, drop);
 	if (all) {
 		batch->nr_canceling--;
-		fairwq_batch_update_locked(batch);
+		fairwq_fifo_update_locked(batch);
 	}
 	fairwq_unlock_kick(pool, flags);
 	rcu_read_unlock();

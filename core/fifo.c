@@ -8,7 +8,7 @@
  *                                                     +--- put back --+
  *
  * A sort puts pushed items, newest first, into queue order. They enter the FIFO
- * when the oldest was found. After each change fairwq_batch_update_locked()
+ * when the oldest was found. After each change fairwq_fifo_update_locked()
  * decides whether the batch is in the tree, and whether it is watched.
  *
  * A barrier waits in the FIFO. When it reaches the head, new turns get the
@@ -108,7 +108,7 @@ static void sort_locked(struct fairwq_batch *batch, unsigned int max)
 }
 
 /* Sort all pushed works into the FIFO. */
-void fairwq_batch_splice_locked(struct fairwq_batch *batch)
+void fairwq_fifo_splice_locked(struct fairwq_batch *batch)
 {
 	if (batch->unsorted)
 		sort_locked(batch, UINT_MAX);
@@ -116,7 +116,7 @@ void fairwq_batch_splice_locked(struct fairwq_batch *batch)
 }
 
 /* Sort one step of pushed works. Return: true if some are left for a runner to sort. */
-bool fairwq_batch_sort_step_locked(struct fairwq_batch *batch)
+bool fairwq_fifo_sort_step_locked(struct fairwq_batch *batch)
 {
 	sort_locked(batch, SORT_STEP);
 	return batch->unsorted;
@@ -131,9 +131,9 @@ static struct fairwq_batch *pool_sort_step_locked(struct fairwq_pool *pool)
 	lockdep_assert_held(&pool->lock);
 
 	list_del_init(&batch->sort_link);
-	fairwq_batch_sort_step_locked(batch);
-	fairwq_batch_update_locked(batch);
-	fairwq_batch_reap_locked(batch);	/* all was cancelled */
+	fairwq_fifo_sort_step_locked(batch);
+	fairwq_fifo_update_locked(batch);
+	fairwq_fifo_reap_locked(batch);	/* all was cancelled */
 	return batch;
 }
 
@@ -181,7 +181,7 @@ static bool batch_idle_locked(struct fairwq_batch *batch)
 		if (llist_empty(&batch->incoming))
 			return false;
 		WRITE_ONCE(batch->watched, true);
-		if (fairwq_batch_sort_step_locked(batch) || !list_empty(&batch->fifo))
+		if (fairwq_fifo_sort_step_locked(batch) || !list_empty(&batch->fifo))
 			return !list_empty(&batch->fifo);
 	}
 }
@@ -217,7 +217,7 @@ static bool batch_throttled_locked(const struct fairwq_batch *batch)
 }
 
 /* Put @batch into the tree or take it out, unless it is so already. */
-void fairwq_batch_set_eligible_locked(struct fairwq_batch *batch, bool eligible)
+void fairwq_fifo_set_eligible_locked(struct fairwq_batch *batch, bool eligible)
 {
 	struct fairwq_pool *pool = batch->pool;
 
@@ -241,14 +241,14 @@ void fairwq_batch_set_eligible_locked(struct fairwq_batch *batch, bool eligible)
  * Put @batch into the tree if it is eligible, take it out if it is not. Callers
  * that may have changed that must call this before they drop the lock.
  */
-void fairwq_batch_update_locked(struct fairwq_batch *batch)
+void fairwq_fifo_update_locked(struct fairwq_batch *batch)
 {
 	bool backlog, eligible;
 
 	lockdep_assert_held(&batch->pool->lock);
 
 	if (list_empty(&batch->fifo) && !batch->unsorted)
-		fairwq_batch_sort_step_locked(batch);
+		fairwq_fifo_sort_step_locked(batch);
 	backlog = !list_empty(&batch->fifo);
 	if (!backlog && !batch->unsorted)
 		backlog = batch_idle_locked(batch);
@@ -257,7 +257,7 @@ void fairwq_batch_update_locked(struct fairwq_batch *batch)
 
 	eligible = backlog && !batch_throttled_locked(batch) &&
 		   !(batch->max_active && batch_at_limit_locked(batch));
-	fairwq_batch_set_eligible_locked(batch, eligible);
+	fairwq_fifo_set_eligible_locked(batch, eligible);
 }
 
 /* Complete the flush of a barrier that has fired. The turns of its color have ended. */
@@ -302,16 +302,16 @@ static void batch_fire_barriers_locked(struct fairwq_batch *batch)
 }
 
 /* Put a barrier behind everything that was pushed up to now. */
-void fairwq_batch_add_barrier_locked(struct fairwq_batch *batch,
-				     struct fairwq_barrier *barrier)
+void fairwq_fifo_add_barrier_locked(struct fairwq_batch *batch,
+				    struct fairwq_barrier *barrier)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
 	barrier->entry.place = FAIRWQ_PLACE_BARRIER;
-	fairwq_batch_splice_locked(batch);
+	fairwq_fifo_splice_locked(batch);
 	list_add_tail(&barrier->entry.node, &batch->fifo);
 	batch_fire_barriers_locked(batch);
-	fairwq_batch_update_locked(batch);
+	fairwq_fifo_update_locked(batch);
 }
 
 /* Take @work out of the FIFO; it stays pending. */
@@ -368,12 +368,12 @@ static void batch_new_head_locked(struct fairwq_batch *batch)
 
 	/* Under arrival order the head decides the place in the tree. */
 	if (batch->pool->tree.by_arrival)
-		fairwq_batch_set_eligible_locked(batch, false);
-	fairwq_batch_update_locked(batch);
+		fairwq_fifo_set_eligible_locked(batch, false);
+	fairwq_fifo_update_locked(batch);
 }
 
 /* Take the head of the FIFO as @turn, charge its cost, and move @batch on in the tree. */
-void fairwq_batch_take_locked(struct fairwq_batch *batch, struct fairwq_turn *turn)
+void fairwq_fifo_take_locked(struct fairwq_batch *batch, struct fairwq_turn *turn)
 {
 	struct fairwq_work *work = fairwq_head_locked(batch);
 
@@ -394,8 +394,8 @@ void fairwq_batch_take_locked(struct fairwq_batch *batch, struct fairwq_turn *tu
  * pushed. If the batch is not in the tree, it joins for the charge as if the
  * work was queued now, and leaves again.
  */
-void fairwq_batch_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_turn *turn,
-				      struct fairwq_work *work)
+void fairwq_fifo_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_turn *turn,
+				     struct fairwq_work *work)
 {
 	struct fairwq_tree *tree = &batch->pool->tree;
 	bool joins = !tree->by_arrival && !fairwq_node_eligible(&batch->node);
@@ -416,7 +416,7 @@ void fairwq_batch_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_
 }
 
 /* Take the head out of the FIFO to park it, as it still runs. It counts as in flight. */
-void fairwq_batch_park_locked(struct fairwq_batch *batch, struct fairwq_work *work)
+void fairwq_fifo_park_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 {
 	unsigned int color;
 
@@ -432,7 +432,7 @@ void fairwq_batch_park_locked(struct fairwq_batch *batch, struct fairwq_work *wo
 }
 
 /* Put an item that was parked back at the head of the FIFO. */
-void fairwq_batch_put_back_locked(struct fairwq_batch *batch, struct fairwq_work *work)
+void fairwq_fifo_put_back_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
@@ -445,7 +445,7 @@ void fairwq_batch_put_back_locked(struct fairwq_batch *batch, struct fairwq_work
 }
 
 /* Check whether @batch has nothing queued and nothing in flight. */
-bool fairwq_batch_is_idle_locked(const struct fairwq_batch *batch)
+bool fairwq_fifo_is_idle_locked(const struct fairwq_batch *batch)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
@@ -454,11 +454,11 @@ bool fairwq_batch_is_idle_locked(const struct fairwq_batch *batch)
 }
 
 /* Check whether a closed batch is idle, and no work will be pushed to it later. */
-bool fairwq_batch_drained_locked(const struct fairwq_batch *batch)
+bool fairwq_fifo_drained_locked(const struct fairwq_batch *batch)
 {
 	if (!batch->closed || batch->reaped)
 		return false;
-	return fairwq_batch_is_idle_locked(batch) && !atomic_read(&batch->nr_pins);
+	return fairwq_fifo_is_idle_locked(batch) && !atomic_read(&batch->nr_pins);
 }
 
 /* Add what was measured of @turn to the statistics; most turns are not measured. */
@@ -483,11 +483,11 @@ static void turn_stats_locked(const struct fairwq_turn *turn)
 }
 
 /* Have @batch reaped, once, if it has drained. Call this where that may become true. */
-void fairwq_batch_reap_locked(struct fairwq_batch *batch)
+void fairwq_fifo_reap_locked(struct fairwq_batch *batch)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	if (!fairwq_batch_drained_locked(batch) || batch->reaping)
+	if (!fairwq_fifo_drained_locked(batch) || batch->reaping)
 		return;
 	batch->reaping = true;
 	queue_work(fairwq_reap_wq, &batch->reap_work.work);
@@ -497,7 +497,7 @@ void fairwq_batch_reap_locked(struct fairwq_batch *batch)
  * Count a turn or a parked item of @color as ended; complete the flush that
  * waits for it. The batch may be gone when the lock is dropped.
  */
-void fairwq_batch_turn_over_locked(struct fairwq_batch *batch, unsigned int color)
+void fairwq_fifo_turn_over_locked(struct fairwq_batch *batch, unsigned int color)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
@@ -506,12 +506,12 @@ void fairwq_batch_turn_over_locked(struct fairwq_batch *batch, unsigned int colo
 	    !batch->in_flight[color])
 		barrier_done_locked(batch);
 	if (batch->max_active)
-		fairwq_batch_update_locked(batch);	/* the next item may have room */
-	fairwq_batch_reap_locked(batch);
+		fairwq_fifo_update_locked(batch);	/* the next item may have room */
+	fairwq_fifo_reap_locked(batch);
 }
 
 /* Account @turn to its batch. Its last function has returned. */
-void fairwq_batch_turn_end_locked(const struct fairwq_turn *turn)
+void fairwq_fifo_turn_end_locked(const struct fairwq_turn *turn)
 {
 	struct fairwq_batch *batch = turn->batch;
 
@@ -524,7 +524,7 @@ void fairwq_batch_turn_end_locked(const struct fairwq_turn *turn)
 		fairwq_waiters_done_locked(batch->pool, turn->number);
 	if (turn->held)
 		atomic_sub(turn->held, &batch->nr_pins);
-	fairwq_batch_turn_over_locked(batch, turn->color);
+	fairwq_fifo_turn_over_locked(batch, turn->color);
 	/*
 	 * Last: a batch that was at its limit joins the tree above, and must
 	 * join as one with a turn in flight.
@@ -533,7 +533,7 @@ void fairwq_batch_turn_end_locked(const struct fairwq_turn *turn)
 }
 
 /* Take @work out of the FIFO for a cancel; the caller must then clear its word. */
-void fairwq_batch_remove_locked(struct fairwq_batch *batch, struct fairwq_work *work)
+void fairwq_fifo_remove_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 {
 	bool head = list_is_first(&work->node, &batch->fifo);
 	unsigned int place = work->place;
@@ -546,7 +546,7 @@ void fairwq_batch_remove_locked(struct fairwq_batch *batch, struct fairwq_work *
 		batch_new_head_locked(batch);
 	}
 	if (place & FAIRWQ_PLACE_TAKEN)
-		fairwq_batch_turn_over_locked(batch, !!(place & FAIRWQ_PLACE_COLOR));
+		fairwq_fifo_turn_over_locked(batch, !!(place & FAIRWQ_PLACE_COLOR));
 	else
-		fairwq_batch_reap_locked(batch);
+		fairwq_fifo_reap_locked(batch);
 }

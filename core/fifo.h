@@ -7,23 +7,23 @@
 
 extern struct workqueue_struct *fairwq_reap_wq;
 
-void fairwq_batch_splice_locked(struct fairwq_batch *batch);
-bool fairwq_batch_sort_step_locked(struct fairwq_batch *batch);
+void fairwq_fifo_splice_locked(struct fairwq_batch *batch);
+bool fairwq_fifo_sort_step_locked(struct fairwq_batch *batch);
 void fairwq_pool_sort_locked(struct fairwq_pool *pool);
-void fairwq_batch_set_eligible_locked(struct fairwq_batch *batch, bool eligible);
-void fairwq_batch_update_locked(struct fairwq_batch *batch);
-void fairwq_batch_add_barrier_locked(struct fairwq_batch *batch,
-				     struct fairwq_barrier *barrier);
-void fairwq_batch_take_locked(struct fairwq_batch *batch, struct fairwq_turn *turn);
-void fairwq_batch_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_turn *turn,
-				      struct fairwq_work *work);
-void fairwq_batch_park_locked(struct fairwq_batch *batch, struct fairwq_work *work);
-void fairwq_batch_put_back_locked(struct fairwq_batch *batch, struct fairwq_work *work);
-void fairwq_batch_turn_end_locked(const struct fairwq_turn *turn);
-void fairwq_batch_turn_over_locked(struct fairwq_batch *batch, unsigned int color);
-void fairwq_batch_remove_locked(struct fairwq_batch *batch, struct fairwq_work *work);
-bool fairwq_batch_is_idle_locked(const struct fairwq_batch *batch);
-bool fairwq_batch_drained_locked(const struct fairwq_batch *batch);
-void fairwq_batch_reap_locked(struct fairwq_batch *batch);
+void fairwq_fifo_set_eligible_locked(struct fairwq_batch *batch, bool eligible);
+void fairwq_fifo_update_locked(struct fairwq_batch *batch);
+void fairwq_fifo_add_barrier_locked(struct fairwq_batch *batch,
+				    struct fairwq_barrier *barrier);
+void fairwq_fifo_take_locked(struct fairwq_batch *batch, struct fairwq_turn *turn);
+void fairwq_fifo_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_turn *turn,
+				     struct fairwq_work *work);
+void fairwq_fifo_park_locked(struct fairwq_batch *batch, struct fairwq_work *work);
+void fairwq_fifo_put_back_locked(struct fairwq_batch *batch, struct fairwq_work *work);
+void fairwq_fifo_turn_end_locked(const struct fairwq_turn *turn);
+void fairwq_fifo_turn_over_locked(struct fairwq_batch *batch, unsigned int color);
+void fairwq_fifo_remove_locked(struct fairwq_batch *batch, struct fairwq_work *work);
+bool fairwq_fifo_is_idle_locked(const struct fairwq_batch *batch);
+bool fairwq_fifo_drained_locked(const struct fairwq_batch *batch);
+void fairwq_fifo_reap_locked(struct fairwq_batch *batch);
 
 #endif /* FAIRWQ_FIFO_H */

@@ -49,7 +49,7 @@ static bool park_at(struct fairwq_runner *other, struct fairwq_batch *batch,
 	 */
 	parked = smp_load_acquire(&other->current_work) == work;
 	if (parked) {
-		fairwq_batch_park_locked(batch, work);
+		fairwq_fifo_park_locked(batch, work);
 		list_add_tail(&work->node, &other->parked);
 	} else {
 		WRITE_ONCE(other->wanted, !list_empty(&other->parked));
@@ -203,7 +203,7 @@ static void unpark_first_locked(struct fairwq_runner *runner,
 		return;
 	fairwq_unpark_work_locked(work);
 	batch->pool->counter[FAIRWQ_PARKED]++;
-	fairwq_batch_put_back_locked(batch, work);
+	fairwq_fifo_put_back_locked(batch, work);
 }
 
 /*

@@ -122,9 +122,9 @@ static void activate_batch(struct fairwq_batch *batch)
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	if (unlikely(batch->nr_canceled))
-		fairwq_batch_splice_locked(batch);
-	fairwq_batch_update_locked(batch);
-	fairwq_batch_reap_locked(batch);
+		fairwq_fifo_splice_locked(batch);
+	fairwq_fifo_update_locked(batch);
+	fairwq_fifo_reap_locked(batch);
 	fairwq_unlock_kick(pool, flags);
 }
 
@@ -273,7 +273,7 @@ void fairwq_unpin(struct fairwq_batch *batch)
 	rcu_read_lock();
 	if (atomic_dec_and_test(&batch->nr_pins) && fairwq_batch_is_disposed(batch)) {
 		raw_spin_lock_irqsave(&pool->lock, flags);
-		fairwq_batch_reap_locked(batch);
+		fairwq_fifo_reap_locked(batch);
 		raw_spin_unlock_irqrestore(&pool->lock, flags);
 	}
 	rcu_read_unlock();

@@ -122,7 +122,7 @@ static bool take_turn_locked(struct fairwq_runner *runner, struct fairwq_node *n
 
 	if (fairwq_ran_elsewhere(work, runner->id) && fairwq_park_locked(runner, batch))
 		return false;
-	fairwq_batch_take_locked(batch, &runner->turn);
+	fairwq_fifo_take_locked(batch, &runner->turn);
 	fairwq_turn_begin_locked(runner, batch);
 	runner->streak.nr = 0;
 	fairwq_start_item(runner, work);

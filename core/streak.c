@@ -262,7 +262,7 @@ static struct fairwq_work *streak_switch_batch_locked(struct fairwq_runner *runn
 		return NULL;
 	}
 	fairwq_turn_end_locked(runner);
-	fairwq_batch_take_waiting_locked(batch, &runner->turn, work);
+	fairwq_fifo_take_waiting_locked(batch, &runner->turn, work);
 	fairwq_turn_begin_locked(runner, batch);
 	streak_take_locked(runner, constraint, work, batch);
 	return work;

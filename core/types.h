@@ -319,7 +319,7 @@ struct fairwq_waiter {
  *
  * Invariant: the node is in the tree iff an item is in @fifo, @paused is not
  * set, @nr_canceling is 0, and fewer than @max_active are in flight or the head
- * was put back. fairwq_batch_take_waiting_locked() breaks that for a moment.
+ * was put back. fairwq_fifo_take_waiting_locked() breaks that for a moment.
  * Invariant: the head of @fifo is never a barrier.
  * Invariant: what is in @fifo is older than @unsorted, which is older than
  * @sorted, which is older than @incoming. Without @unsorted nothing is in

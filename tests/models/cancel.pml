@@ -53,7 +53,7 @@ inline nr_canceled(cpu, less)
 	nr = 0
 }
 
-/* fairwq_batch_splice_locked(), link_locked(), drop_canceled_locked() */
+/* fairwq_fifo_splice_locked(), link_locked(), drop_canceled_locked() */
 inline splice_locked(cpu)
 {
 	/* llist_del_all() is an xchg() */
@@ -235,7 +235,7 @@ end:	do
 		splice_locked(cpu);
 		if
 		:: fifo ->
-			/* fairwq_batch_take_locked(), fairwq_start_item() */
+			/* fairwq_fifo_take_locked(), fairwq_start_item() */
 			fifo = false;
 			d_step { RMW(cpu) -> mem[STATE] = 0 }
 			spin_unlock(cpu);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The end of a batch: batch.c and fairwq_batch_reap_locked() in core/fifo.c,
+ * The end of a batch: batch.c and fairwq_fifo_reap_locked() in core/fifo.c,
  * against the calls that may still use the batch.
  *
  * Two holders of references queue an item each and dispose the batch. A runner
@@ -115,7 +115,7 @@ inline batch_put()
 #define drained	(closed && !reaped && empty)
 #endif
 
-/* fairwq_batch_reap_locked() */
+/* fairwq_fifo_reap_locked() */
 inline reap_locked()
 {
 	if
@@ -130,7 +130,7 @@ inline reap_locked()
 	fi
 }
 
-/* fairwq_batch_splice_locked() */
+/* fairwq_fifo_splice_locked() */
 inline splice_locked()
 {
 	d_step {
@@ -146,7 +146,7 @@ inline push_claimed(item)
 {
 	d_step { at_batch(); assert(!reaped); incoming++; in_incoming = (item == 0 || in_incoming) }
 	spin_lock();
-	splice_locked();	/* fairwq_batch_update_locked() */
+	splice_locked();	/* fairwq_fifo_update_locked() */
 	reap_locked();
 	spin_unlock()
 }
@@ -314,7 +314,7 @@ proctype runner(byte me)
 {
 end:	do
 	:: d_step {
-		/* fairwq_batch_take_locked() of a batch that is in the tree */
+		/* fairwq_fifo_take_locked() of a batch that is in the tree */
 		!locked && fifo && !paused ->
 		at_batch();
 		fifo--;
@@ -324,7 +324,7 @@ end:	do
 	   }
 		d_step { assert(!reaped); ran++ }	/* the function */
 		spin_lock();
-		/* fairwq_batch_turn_over_locked() */
+		/* fairwq_fifo_turn_over_locked() */
 		in_flight--;
 		reap_locked();
 		spin_unlock()

@@ -115,7 +115,7 @@ inline store(cpu, v, x) { assert(!freed); write_once(cpu, v, x) }
 
 #define was_cancelled	cancelled++; assert(runs + cancelled <= accepted)
 
-/* fairwq_batch_splice_locked() */
+/* fairwq_fifo_splice_locked() */
 inline link()
 {
 	if

@@ -125,7 +125,7 @@ inline park_at(cpu, other, p)
 #endif
 	if
 	:: current == WORK ->
-		/* fairwq_batch_park_locked() */
+		/* fairwq_fifo_park_locked() */
 		d_step {
 			fifo[p] = false;
 			in_flight[p] = in_flight[p] + (taken -> 0 : 1);
@@ -189,7 +189,7 @@ inline unpark(cpu, me)
 		parked[me] = false;
 		write_once(cpu, WANTED(me), 0);
 		unlock(cpu, PARK_LOCK(me));
-		/* fairwq_batch_put_back_locked() */
+		/* fairwq_fifo_put_back_locked() */
 		atomic { assert(!fifo[home]); fifo[home] = true; to = home; kick_locked(home) }
 		unlock(cpu, POOL_LOCK(to));
 		to = 0
@@ -260,7 +260,7 @@ inline runner_next(cpu, me)
 		park_locked(cpu, me);
 		if
 		:: fifo[pool_of(me)] ->
-			/* fairwq_batch_take_locked() */
+			/* fairwq_fifo_take_locked() */
 			atomic {
 				fifo[pool_of(me)] = false;
 				mine = WORK;

@@ -107,7 +107,7 @@ proctype runner(byte cpu)
 end:	do
 	:: queued ->
 		spin_lock(cpu);
-		/* fairwq_batch_take_locked() */
+		/* fairwq_fifo_take_locked() */
 		queued--;
 		/* fairwq_start_item() */
 #if defined(PENDING_AFTER)

@@ -140,7 +140,7 @@ inline kick_send()
 	}
 }
 
-/* fairwq_batch_splice_locked(): llist_del_all() is an xchg() */
+/* fairwq_fifo_splice_locked(): llist_del_all() is an xchg() */
 inline splice_locked(cpu)
 {
 	RMW(cpu);
@@ -179,7 +179,7 @@ inline idle_locked(cpu)
 #endif
 }
 
-/* fairwq_batch_update_locked() */
+/* fairwq_fifo_update_locked() */
 inline update_locked(cpu)
 {
 	atomic {
@@ -237,7 +237,7 @@ proctype producer(byte cpu; byte from; byte to)
 	od
 }
 
-/* fairwq_batch_take_locked() */
+/* fairwq_fifo_take_locked() */
 inline take_locked(cpu)
 {
 	d_step {
