@@ -126,7 +126,7 @@ static long look_locked(struct fairwq_batch *batch, const struct fairwq_work *wo
 }
 
 /*
- * Take a linked work out of its place. It stays pending until let_go(), so that
+ * Take a linked work out of its place. It stays pending until release_work(), so that
  * no queue call uses its fields.
  */
 static void remove_locked(struct fairwq_batch *batch, struct fairwq_work *work)
@@ -153,7 +153,7 @@ static void remove_locked(struct fairwq_batch *batch, struct fairwq_work *work)
  * Return: its constraint, or NULL. The constraint must be told when the lock
  * was dropped, because it may push to batches of any pool.
  */
-static struct fairwq_constraint *let_go(struct fairwq_work *work)
+static struct fairwq_constraint *release_work(struct fairwq_work *work)
 {
 	struct fairwq_constraint *constraint = work->constraint;
 
@@ -214,7 +214,7 @@ static int cancel_queued_locked(struct fairwq_batch *batch,
 		return cancel_unlinked_locked(batch, work, data);
 	}
 	remove_locked(batch, work);
-	*constraint = let_go(work);
+	*constraint = release_work(work);
 	return 1;
 }
 
@@ -692,7 +692,7 @@ static struct fairwq_work *drop_give(struct fairwq_batch *batch,
 	work = list_first_entry_or_null(&drop->works, struct fairwq_work, node);
 	if (work) {
 		list_del(&work->node);
-		constraint = let_go(work);
+		constraint = release_work(work);
 	}
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	if (constraint)

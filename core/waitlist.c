@@ -86,7 +86,7 @@ static long kept_word_locked(const struct fairwq_work *work,
 {
 	/*
 	 * Load the word, then work->constraint, so that it is not that of an
-	 * earlier queueing. Pairs with release_listed(), let_go() and
+	 * earlier queueing. Pairs with release_listed(), release_work() and
 	 * fairwq_start_item(). Model: tests/models/enter.pml.
 	 */
 	long data = atomic_long_read_acquire(&work->data);

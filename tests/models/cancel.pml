@@ -185,7 +185,7 @@ proctype second(byte cpu)
 	if
 	:: !(data & PENDING)
 	:: (data & LINKED) && fifo ->
-		/* remove_locked(), let_go() */
+		/* remove_locked(), release_work() */
 		fifo = false;
 		store_release(cpu, STATE, 0);
 		ret = 1

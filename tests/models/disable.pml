@@ -114,7 +114,7 @@ inline cancel(cpu)
 			spin_unlock(cpu);
 			mem[STATE] != PENDING
 		:: data > PENDING ->
-			/* remove_locked(), let_go() */
+			/* remove_locked(), release_work() */
 			assert(fifo);
 			fifo = false;
 			store_release(cpu, STATE, 0);

@@ -2,7 +2,7 @@
 /*
  * The way of a work into a constraint, and out of it. constraint.c: enter() and
  * enter_own(); core/waitlist.c: fairwq_waitlist_cancel(), kept_word_locked(),
- * let_go_constrained(), fairwq_admit_locked() and fairwq_admit_push(); work.c: let_go()
+ * release_listed(), fairwq_admit_locked() and fairwq_admit_push(); work.c: release_work()
  * and cancel_queued_locked().
  *
  * A queue call claims the work and puts it into the list under the lock of the
@@ -39,7 +39,7 @@
  * Broken NO_ACQUIRE (assertion): it loads @constraint, then the word.
  * Broken NO_RELEASE_LET_GO (assertion): the word that says that it is free can be
  *	seen before what is stored in front of it.
- * Broken NO_RELEASE_QUEUED (assertion): the same in let_go().
+ * Broken NO_RELEASE_QUEUED (assertion): the same in release_work().
  * Broken CLAIMED_UNLOCKED (assertion): it is claimed, and then the lock is taken.
  * Broken NOT_AWAITED (assertion): what was let go and not pushed yet is cancelled.
  * Broken ON_TOP UNMASKED (invalid end state): the queue call has interrupts on.
@@ -138,8 +138,8 @@ inline push(cpu)
 	}
 }
 
-/* let_go_constrained() */
-inline let_go(cpu)
+/* release_listed() */
+inline release_listed(cpu)
 {
 	load(cpu, STAMP, s);
 	d_step { assert(s == bound); s = 0 }
@@ -273,7 +273,7 @@ inline cancel_constrained(cpu)
 	:: d == LISTED && p == k ->
 #endif
 		d_step { assert(listed[k - 1]); listed[k - 1] = false; taken = true; was_cancelled }
-		let_go(cpu)
+		release_listed(cpu)
 	:: else
 	fi;
 	unlock(cpu, lock_of(k));
@@ -323,7 +323,7 @@ inline cancel(cpu)
 			}
 			if
 			:: taken ->
-				/* let_go() */
+				/* release_work() */
 				store(cpu, CONSTRAINT, 0);
 #ifdef NO_RELEASE_QUEUED
 				store(cpu, DATA, 0);
