@@ -330,8 +330,8 @@ unsigned int fairwq_node_rank(const struct fairwq_tree *tree,
  * Return the parent of a leaf. Under arrival order there are no owners, so
  * every leaf stands directly below its rank.
  */
-static struct fairwq_node *place_of(struct fairwq_tree *tree,
-				    struct fairwq_node *node)
+static struct fairwq_node *parent_of(struct fairwq_tree *tree,
+				     struct fairwq_node *node)
 {
 	if (tree->by_arrival)
 		return &tree->rank[fairwq_node_rank(tree, node)];
@@ -423,7 +423,7 @@ static void leave(struct fairwq_node *node, const struct fairwq_node *parent)
 void fairwq_tree_add(struct fairwq_tree *tree, struct fairwq_node *node,
 		     u64 arrival)
 {
-	struct fairwq_node *parent = place_of(tree, node);
+	struct fairwq_node *parent = parent_of(tree, node);
 
 	while (parent && !fairwq_node_eligible(node)) {
 		if (tree->by_arrival)
@@ -457,7 +457,7 @@ static void note_waited(struct fairwq_tree *tree, unsigned int rank, s64 cost)
  */
 void fairwq_tree_del(struct fairwq_tree *tree, struct fairwq_node *node)
 {
-	struct fairwq_node *parent = place_of(tree, node);
+	struct fairwq_node *parent = parent_of(tree, node);
 
 	while (parent) {
 		take_out(node, parent);
