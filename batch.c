@@ -543,7 +543,7 @@ void fairwq_batch_resume(struct fairwq_batch *batch)
 EXPORT_SYMBOL_GPL(fairwq_batch_resume);
 
 /* Sort some of what was pushed; return whether there is more. */
-static bool batch_look_step(struct fairwq_batch *batch)
+static bool batch_sort_step(struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;
 	unsigned long flags;
@@ -563,9 +563,9 @@ static bool batch_look_step(struct fairwq_batch *batch)
  * Put all that was pushed into the FIFO, so that it can be seen and counted.
  * May be called under rcu_read_lock().
  */
-void fairwq_batch_look(struct fairwq_batch *batch)
+void fairwq_batch_sort(struct fairwq_batch *batch)
 {
-	while (batch_look_step(batch))
+	while (batch_sort_step(batch))
 		cpu_relax();
 }
 
@@ -574,7 +574,7 @@ void fairwq_batch_look(struct fairwq_batch *batch)
 void fairwq_test_look(struct fairwq_batch *batch)
 {
 	rcu_read_lock();
-	fairwq_batch_look(batch);
+	fairwq_batch_sort(batch);
 	rcu_read_unlock();
 }
 EXPORT_SYMBOL_GPL(fairwq_test_look);
@@ -589,7 +589,7 @@ void fairwq_batch_wait(struct fairwq_batch *batch)
 	unsigned long flags;
 	bool reaped;
 
-	fairwq_batch_look(batch);	/* sorts most of it in small steps */
+	fairwq_batch_sort(batch);	/* sorts most of it in small steps */
 	mutex_lock(&batch->flush_mutex);
 	fairwq_test_point(FAIRWQ_POINT_BATCH_WAIT, batch);
 	rcu_read_lock();	/* see fairwq_kick_locked() */

@@ -188,7 +188,7 @@ static void show_row_locked(struct seq_file *m, const struct fairwq_batch *batch
 
 static void show_row(struct seq_file *m, struct fairwq_batch *batch)
 {
-	fairwq_batch_look(batch);
+	fairwq_batch_sort(batch);
 	raw_spin_lock_irq(&batch->pool->lock);
 	show_row_locked(m, batch);
 	raw_spin_unlock_irq(&batch->pool->lock);

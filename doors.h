@@ -43,7 +43,7 @@ int fairwq_batch_check_parent(const struct fairwq_pool *pool,
 			      const struct fairwq_batch_attrs *attrs);
 void fairwq_batch_retire(struct fairwq_batch *batch);
 void fairwq_batch_wait(struct fairwq_batch *batch);
-void fairwq_batch_look(struct fairwq_batch *batch);
+void fairwq_batch_sort(struct fairwq_batch *batch);
 bool fairwq_batch_is_idle(struct fairwq_batch *batch);
 void fairwq_pool_put(struct fairwq_pool *pool);
 char *fairwq_make_name(const char *fmt, va_list args) __printf(1, 0);

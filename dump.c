@@ -127,7 +127,7 @@ void fairwq_dump_batch(struct seq_file *m, struct fairwq_batch *batch)
 		seq_printf(m, "%-24s out of memory\n", batch->name);
 		return;
 	}
-	fairwq_batch_look(batch);
+	fairwq_batch_sort(batch);
 	dump_runners(m, dump, batch);
 	dump->cursor.fired = true;
 	do {
