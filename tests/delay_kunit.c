@@ -613,21 +613,31 @@ static struct fairwq_batch *counted_batch(struct kunit *test, atomic_t *released
 	return fairwq_batch_get(batch);
 }
 
-/* What waits was accepted: the batch stays until it has run. */
-static void disposed_batch_waits_for_the_delay(struct kunit *test)
+/* Queue a work for later to a new batch, and dispose of the batch, which must stay. */
+static struct later *dispose_with_a_delay(struct kunit *test, atomic_t **released)
 {
-	atomic_t *released = kunit_kzalloc(test, sizeof(*released), GFP_KERNEL);
 	struct fairwq_batch *a;
 	struct later *later;
 
-	KUNIT_ASSERT_NOT_NULL(test, released);
+	*released = kunit_kzalloc(test, sizeof(**released), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, *released);
 	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = counted_batch(test, released);
+	a = counted_batch(test, *released);
 	later = later_new(test, a, later_fn);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
 	fairwq_batch_dispose(a);
 	fairwq_test_settle();
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(released));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(*released));
+	return later;
+}
+
+/* What waits was accepted: the batch stays until it has run. */
+static void disposed_batch_waits_for_the_delay(struct kunit *test)
+{
+	atomic_t *released;
+	struct later *later = dispose_with_a_delay(test, &released);
+	struct fairwq_batch *a = later->batch;
+
 	/* Refused, it stays as it is. */
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_mod_delayed(a, &later->dwork, 1));
 	KUNIT_EXPECT_TRUE(test, timer_pending(&later->dwork.timer));
@@ -637,25 +647,16 @@ static void disposed_batch_waits_for_the_delay(struct kunit *test)
 	fairwq_batch_put(a);
 }
 
-/* Or was cancelled. */
+/* A cancel of what waits lets the batch go. */
 static void canceled_delay_lets_the_batch_go(struct kunit *test)
 {
-	atomic_t *released = kunit_kzalloc(test, sizeof(*released), GFP_KERNEL);
+	atomic_t *released;
+	struct later *later = dispose_with_a_delay(test, &released);
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
-	struct later *later;
 
-	KUNIT_ASSERT_NOT_NULL(test, released);
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = counted_batch(test, released);
-	later = later_new(test, a, later_fn);
-	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
-	fairwq_batch_dispose(a);
-	fairwq_test_settle();
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(released));
 	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel(&later->dwork));
 	mock_until(test, atomic_read(released) == 1);
-	fairwq_batch_put(a);
+	fairwq_batch_put(later->batch);
 	KUNIT_EXPECT_EQ(test, 0U, mock_nr_waiters(mock->pool));
 }
 

@@ -284,6 +284,17 @@ static void cancel_of_a_running_work(struct kunit *test)
 
 /* ---- flush ------------------------------------------------------------ */
 
+/* Start a call of @fn, and wait until it is the @nr-th caller that waits. */
+static struct call *start_waiting(struct kunit *test, bool (*fn)(struct fairwq_work *work),
+				  struct fairwq_work *work, unsigned int nr)
+{
+	struct call *call = mock_call_start(test, fn, work);
+	struct mock *mock = test->priv;
+
+	mock_until(test, mock_nr_waiters(mock->pool) == nr);
+	return call;
+}
+
 /* It waits in the queue, is held, runs; the flush sees to the end of that. */
 static void flush_of_a_queued_work(struct kunit *test)
 {
@@ -298,8 +309,7 @@ static void flush_of_a_queued_work(struct kunit *test)
 	mock_queue_item(test, a, 'b');
 	/* Several at once. */
 	for (i = 0; i < ARRAY_SIZE(call); i++)
-		call[i] = mock_call_start(test, fairwq_work_flush, &gate->work);
-	mock_until(test, mock_nr_waiters(mock->pool) == 3);
+		call[i] = start_waiting(test, fairwq_work_flush, &gate->work, i + 1);
 	mock_open(test);
 	mock_await(test, &gate->entered);
 	KUNIT_EXPECT_EQ(test, 3U, mock_nr_waiters(mock->pool));
@@ -320,8 +330,7 @@ static void flush_of_a_parked_work(struct kunit *test)
 	struct call *call;
 
 	gate = mock_parked_begin(test, a);
-	call = mock_call_start(test, fairwq_work_flush, &gate->work);
-	mock_until(test, mock_nr_waiters(mock->pool) == 1);
+	call = start_waiting(test, fairwq_work_flush, &gate->work, 1);
 	complete(&gate->open);
 	/* The second run; the first one took one, and it waits for another. */
 	mock_await(test, &gate->entered);
@@ -339,8 +348,7 @@ static void flush_of_a_running_work(struct kunit *test)
 	struct call *call;
 
 	mock_gate_enter(test, a, gate);
-	call = mock_call_start(test, fairwq_work_flush, &gate->work);
-	mock_until(test, mock_nr_waiters(mock->pool) == 1);
+	call = start_waiting(test, fairwq_work_flush, &gate->work, 1);
 	complete_all(&gate->open);
 	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
 	KUNIT_EXPECT_FALSE(test, fairwq_work_flush(&gate->work));
@@ -359,9 +367,8 @@ static void flush_of_a_canceled_work(struct kunit *test)
 	held = mock_queue_item(test, a, 'p');
 	mock_held_go(test, a, gate, held);
 	queued = mock_queue_item(test, a, 'q');
-	call[0] = mock_call_start(test, fairwq_work_flush, &held->work);
-	call[1] = mock_call_start(test, fairwq_work_flush, &queued->work);
-	mock_until(test, mock_nr_waiters(mock->pool) == 2);
+	call[0] = start_waiting(test, fairwq_work_flush, &held->work, 1);
+	call[1] = start_waiting(test, fairwq_work_flush, &queued->work, 2);
 	expect_canceled(test, &held->work);
 	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call[0]));
 	KUNIT_EXPECT_EQ(test, 1UL, fairwq_batch_cancel(a, NULL));
@@ -440,8 +447,7 @@ static void flush_in_a_paused_batch(struct kunit *test)
 	a = mock_batch(test, "a");
 	fairwq_batch_pause(a);
 	item = mock_queue_item(test, a, 'a');
-	call = mock_call_start(test, fairwq_work_flush, &item->work);
-	mock_until(test, mock_nr_waiters(mock->pool) == 1);
+	call = start_waiting(test, fairwq_work_flush, &item->work, 1);
 	fairwq_batch_dispose(a);
 	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
 	KUNIT_EXPECT_EQ(test, 1U, mock->log.nr);
@@ -453,13 +459,11 @@ static void flush_in_a_paused_batch(struct kunit *test)
 static void cancel_sync_waits_for_the_run(struct kunit *test)
 {
 	struct mock_gate *gate = mock_gate_new(test);
-	struct mock *mock = test->priv;
 	struct fairwq_batch *a = mock_begin(test, 2);
 	struct call *call;
 
 	mock_gate_enter(test, a, gate);
-	call = mock_call_start(test, fairwq_work_cancel_sync, &gate->work);
-	mock_until(test, mock_nr_waiters(mock->pool) == 1);
+	call = start_waiting(test, fairwq_work_cancel_sync, &gate->work, 1);
 	/* Meanwhile it is refused. */
 	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue(a, &gate->work));
 	KUNIT_EXPECT_FALSE(test, completion_done(&call->done));
@@ -473,18 +477,15 @@ static void cancel_sync_waits_for_the_run(struct kunit *test)
 /* Pending and running: the one is cancelled, the other is waited for. */
 static void cancel_sync_of_both(struct kunit *test)
 {
-	struct mock *mock = test->priv;
 	struct mock_gate *gate;
 	struct fairwq_batch *a = mock_begin(test, 3);
 	struct call *call[2];
 
 	gate = mock_parked_begin(test, a);
-	call[0] = mock_call_start(test, fairwq_work_cancel_sync, &gate->work);
-	mock_until(test, mock_nr_waiters(mock->pool) == 1);
+	call[0] = start_waiting(test, fairwq_work_cancel_sync, &gate->work, 1);
 	KUNIT_EXPECT_EQ(test, 0U, a->nr_parked);
 	/* And a second one waits as well. */
-	call[1] = mock_call_start(test, fairwq_work_cancel_sync, &gate->work);
-	mock_until(test, mock_nr_waiters(mock->pool) == 2);
+	call[1] = start_waiting(test, fairwq_work_cancel_sync, &gate->work, 2);
 	complete_all(&gate->open);
 	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call[0]));
 	KUNIT_EXPECT_FALSE(test, mock_call_end(test, call[1]));
@@ -540,14 +541,12 @@ static void disable_is_counted(struct kunit *test)
 static void disable_of_a_running_work(struct kunit *test)
 {
 	struct mock_gate *gate = mock_gate_new(test);
-	struct mock *mock = test->priv;
 	struct fairwq_batch *a = mock_begin(test, 2);
 	struct call *call;
 
 	mock_gate_enter(test, a, gate);
 	KUNIT_EXPECT_FALSE(test, fairwq_work_disable(&gate->work));
-	call = mock_call_start(test, fairwq_work_disable_sync, &gate->work);
-	mock_until(test, mock_nr_waiters(mock->pool) == 1);
+	call = start_waiting(test, fairwq_work_disable_sync, &gate->work, 1);
 	KUNIT_EXPECT_FALSE(test, completion_done(&call->done));
 	complete_all(&gate->open);
 	KUNIT_EXPECT_FALSE(test, mock_call_end(test, call));

@@ -309,10 +309,9 @@ static bool queue_late(struct fairwq_work *work)
 	return true;
 }
 
-static void disable_beside_a_queue_call(struct kunit *test)
+/* Start a queue call of @work, and wait until it has claimed it. */
+static struct call *late_begin(struct kunit *test, struct fairwq_work *work)
 {
-	struct mock_item *item = mock_item(test, 'x');
-	struct mock *mock = test->priv;
 	struct call *call;
 
 	need_two_cpus(test);
@@ -320,8 +319,17 @@ static void disable_beside_a_queue_call(struct kunit *test)
 	memset(&late, 0, sizeof(late));
 	late.batch = mock_batch(test, "a");
 	fairwq_test_set_hook(late_hook);
-	call = mock_call_start(test, queue_late, &item->work);
+	call = mock_call_start(test, queue_late, work);
 	mock_until(test, READ_ONCE(late.claimed));
+	return call;
+}
+
+static void disable_beside_a_queue_call(struct kunit *test)
+{
+	struct mock_item *item = mock_item(test, 'x');
+	struct call *call = late_begin(test, &item->work);
+	struct mock *mock = test->priv;
+
 	/* It was never queued, so there was nothing to cancel. */
 	KUNIT_EXPECT_FALSE(test, fairwq_work_disable(&item->work));
 	mock_call_end(test, call);
@@ -340,16 +348,9 @@ static void disable_beside_a_queue_call(struct kunit *test)
 static void cancel_sync_waits_for_the_push(struct kunit *test)
 {
 	struct mock_item *item = mock_item(test, 'x');
+	struct call *call = late_begin(test, &item->work);
 	struct mock *mock = test->priv;
-	struct call *call;
 
-	need_two_cpus(test);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	memset(&late, 0, sizeof(late));
-	late.batch = mock_batch(test, "a");
-	fairwq_test_set_hook(late_hook);
-	call = mock_call_start(test, queue_late, &item->work);
-	mock_until(test, READ_ONCE(late.claimed));
 	/* Here it is seen as disabled, and in the next case it is not. */
 	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel_sync(&item->work));
 	KUNIT_EXPECT_TRUE(test, READ_ONCE(late.queued));
