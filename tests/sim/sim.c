@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The pool without a kernel; what it does is said in sim.h. */
+/* The simulator: a pool without a kernel. See sim.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,20 +21,20 @@
 /* From a kick to the runner's first look. */
 #define KICK_MIN_NS		(1 * SIM_US)
 #define KICK_MAX_NS		(5 * SIM_US)
-/* How long a pause lasts, and how long an item that was parked stays away. */
+/* The longest pause, and the longest time that an item is parked. */
 #define PAUSE_MAX_NS		(500 * SIM_US)
 #define PARKED_MAX_NS		(20 * SIM_US)
 
-/* So far before it wraps the virtual time begins, if it is to wrap soon. */
+/* With @near_wrap, virtual times begin so far before they wrap. */
 #define NEAR_WRAP		(1ULL << 30)
 
-/* For each turn, on average; there is never that much to do. */
+/* More events for each turn, on average, mean that the simulator hangs. */
 #define MAX_EVENTS		10000
 
 #define DFL_WEIGHT		100U
 #define MAX_WEIGHT		10000U
 
-/* Few heavy ones, many light ones, and what fixed point cannot divide by. */
+/* Draw a weight: mostly a light one, and often one that fixed point cannot divide by. */
 static u32 random_weight(struct random *rnd)
 {
 	u32 weight = random_between(rnd, 1, 10);
@@ -90,7 +90,7 @@ static struct sim_event event_next(struct sim *sim)
 	return first;
 }
 
-/* ---- runners are woken --------------------------------------------------- */
+/* ---- kicks and the tick -------------------------------------------------- */
 
 static u64 jiffies(const struct sim *sim)
 {
@@ -116,7 +116,7 @@ static bool has_work(const struct sim *sim)
 	return sim->attrs.picker->pick(&sim->tree);
 }
 
-/* Look at the runners at the next jiffy. */
+/* Have the tick look at the runners at the next jiffy. */
 static void tick_soon(struct sim *sim)
 {
 	if (sim->ticking || sim->attrs.no_tick)
@@ -125,7 +125,7 @@ static void tick_soon(struct sim *sim)
 	event_add(sim, SIM_TICK, 0, SIM_JIFFY - sim->now % SIM_JIFFY);
 }
 
-/* Some runner is at an item that is over at once, as a rule, and takes what waits. */
+/* Return whether a runner is at an item that is likely to be over at once. */
 static bool is_soon_free(struct sim *sim)
 {
 	if (!sim->nr_quick || jiffies(sim) > sim->quick_at)
@@ -140,7 +140,7 @@ static void kick(struct sim *sim)
 		wake(sim);
 }
 
-/* An item that is over at once, as a rule, has seen a whole tick. */
+/* Return whether an item that was likely to be over at once has seen a whole tick. */
 static bool is_slow(const struct sim *sim)
 {
 	for (unsigned int i = 0; i < sim->attrs.max_active; i++) {
@@ -164,7 +164,7 @@ static void tick(struct sim *sim)
 		tick_soon(sim);
 }
 
-/* How long did a turn wait beside an idle runner, while none began? */
+/* Note how long a turn has waited beside an idle runner, while none began. */
 static void note_unused(struct sim *sim)
 {
 	if (sim->nr_active == sim->attrs.max_active || !has_work(sim))
@@ -175,7 +175,7 @@ static void note_unused(struct sim *sim)
 
 /* ---- clients: queued items, and whether one may be taken ------------------ */
 
-/* Arrival order: a ring of stamps, made larger when it is full. */
+/* Enlarge the ring of stamps, which is needed under arrival order only. */
 static void stamps_grow(struct sim_client *client)
 {
 	u32 size = client->stamp ? 2 * (client->stamp_mask + 1) : 16;
@@ -209,7 +209,7 @@ static bool is_endless(const struct sim_client *client)
 	return client->attrs.arrivals.kind == SIM_BACKLOG;
 }
 
-/* What waits in the batch itself. */
+/* Return whether the batch itself has items. Those of a serializer do not count. */
 static bool backlogged(const struct sim_client *client)
 {
 	return client->queued || (is_endless(client) && !client->attrs.serial);
@@ -251,13 +251,13 @@ static void set_eligible(struct sim *sim, struct sim_client *client, bool eligib
 		meter_leave(sim->given, client->id);
 }
 
-/* After anything that may have changed whether @client is eligible. */
+/* Put @client into the tree, or out of it. Call it after each change of its state. */
 static void update(struct sim *sim, struct sim_client *client)
 {
 	set_eligible(sim, client, backlogged(client) && !client->paused && !at_limit(client));
 }
 
-/* What is to be seen of a client from outside, for the judge. */
+/* Tell the judge the state of @client, as it is seen from outside. */
 static void show(struct sim *sim, const struct sim_client *client)
 {
 	unsigned int begun = client->running + client->parked, most = client->attrs.max_active;
@@ -270,7 +270,7 @@ static void show(struct sim *sim, const struct sim_client *client)
 			waits && (!most || begun < most) && !client->paused);
 }
 
-/* An item gets into the batch: at once, or as the next of the client's serializer. */
+/* Put an item into the batch. It is a new one, or the next of the serializer. */
 static void enqueue(struct sim *sim, struct sim_client *client)
 {
 	bool was = client->eligible;
@@ -283,7 +283,7 @@ static void enqueue(struct sim *sim, struct sim_client *client)
 		kick(sim);
 }
 
-/* An item of a serializer waits there while another one is on its way. */
+/* Queue @n items. Those of a serializer wait there while another one is on its way. */
 static void queue(struct sim *sim, struct sim_client *client, unsigned int n)
 {
 	if (!is_endless(client))
@@ -305,7 +305,7 @@ static u64 larger(u64 a, u64 b)
 	return a > b ? a : b;
 }
 
-/* What the next item may take, by the longest of those before it. */
+/* Return the estimate for the next item: the longest of those before it. */
 static u64 guess(const struct sim *sim, const struct sim_client *client)
 {
 	u64 known = client->average >> AVERAGE_FRACTION;
@@ -326,13 +326,13 @@ static u64 cost_of(const struct sim *sim, const struct sim_client *client)
 	return guess(sim, client) << COST_NS_SHIFT;
 }
 
-/* How much was given, as it is counted: turns, or ns that were charged. */
+/* Tell the meter what @client was given: turns, or ns that were charged. */
 static void note_given(struct sim *sim, struct sim_client *client, s64 amount)
 {
 	meter_serve(sim->given, client->id, amount);
 }
 
-/* A turn of one rank: the others that have something were passed over. */
+/* Count a turn of rank @served: other ranks that have a turn were passed over. */
 static void note_ranks(struct sim *sim, unsigned int served)
 {
 	unsigned int *passed = sim->passed;
@@ -369,13 +369,13 @@ static void longest_add(struct sim_client *client, u64 ran)
 	client->longest[0] = 0;
 }
 
-/* What counts is turns: a streak was charged as one. */
+/* Correct the charge in turns: a streak was charged as one. */
 static s64 settle_turns(const struct sim *sim, const struct sim_turn *turn)
 {
 	return sim->attrs.streak_free ? 0 : (turn->nr - 1) * FAIRWQ_COST_TURN;
 }
 
-/* What counts is time: the turn was charged a guess. */
+/* Correct the charge in time: the turn was charged an estimate. */
 static s64 settle_time(const struct sim_turn *turn)
 {
 	longest_add(turn->client, turn->ran / turn->nr);
@@ -396,7 +396,7 @@ static void settle(struct sim *sim, const struct sim_turn *turn)
 
 /* ---- one turn --------------------------------------------------------------- */
 
-/* The first item leaves the batch, and is in flight, if it was not. */
+/* Take the first item out of the batch. It is in flight from here on. */
 static void take_out(struct sim *sim, struct sim_client *client)
 {
 	if (sim->attrs.policy == SIM_FIFO)
@@ -424,7 +424,7 @@ static bool park(struct sim *sim, struct sim_client *client)
 	return true;
 }
 
-/* It becomes the first again. */
+/* Put a parked item back, in front of the others. */
 static void unpark(struct sim *sim, struct sim_client *client)
 {
 	sim->nr_parked--;
@@ -532,7 +532,7 @@ static void start(struct sim *sim, struct sim_runner *runner)
 	disturb(sim, random_below(&sim->rnd, sim->nr_clients));
 }
 
-/* Does the runner go on with the next item of the serializer? */
+/* Return whether the runner goes on with the next item of the serializer. */
 static bool goes_on(const struct sim *sim, const struct sim_turn *turn)
 {
 	const struct sim_client *client = turn->client;
@@ -542,7 +542,7 @@ static bool goes_on(const struct sim *sim, const struct sim_turn *turn)
 	return sim->now < turn->begun + client->attrs.budget || !has_work(sim);
 }
 
-/* The next item of the serializer. Returns whether the turn goes on with it. */
+/* Let the next item of the serializer go. Return: whether the turn goes on with it. */
 static bool next_of_serializer(struct sim *sim, struct sim_runner *runner)
 {
 	struct sim_client *client = runner->turn.client;
@@ -563,7 +563,7 @@ static bool next_of_serializer(struct sim *sim, struct sim_runner *runner)
 	return false;
 }
 
-/* Whose turn is it? False: none's. */
+/* Find the next turn for @runner. Return: false if there is none. */
 static bool find_turn(struct sim *sim, struct sim_runner *runner)
 {
 	struct fairwq_node *node;
@@ -579,7 +579,7 @@ static bool find_turn(struct sim *sim, struct sim_runner *runner)
 	return true;
 }
 
-/* The next turn, or the runner is idle: also where another one is soon free. */
+/* Start the next turn, or let the runner go idle, as it does if another one is soon free. */
 static void run(struct sim *sim, struct sim_runner *runner, bool was_quick)
 {
 	if ((was_quick && is_soon_free(sim)) || !find_turn(sim, runner)) {
@@ -657,7 +657,7 @@ void sim_queue(struct sim *sim, int id, unsigned int n)
 	queue(sim, &sim->client[id], n);
 }
 
-/* Not what is parked or runs. */
+/* Cancel the items of a client, but for those that are parked or run. */
 void sim_cancel(struct sim *sim, int id)
 {
 	struct sim_client *client = &sim->client[id];
@@ -686,7 +686,7 @@ static void node_init(struct sim *sim, struct sim_client *client)
 	sim->attrs.picker->node_init(&client->node, parent, client->weight);
 }
 
-/* What it had before this began. */
+/* Set the longest turns that @client had before the simulation began. */
 static void init_longest(const struct sim *sim, struct sim_client *client)
 {
 	const struct sim_time *time = &client->attrs.time;
@@ -708,7 +708,7 @@ bool sim_renew(struct sim *sim, int id)
 	return true;
 }
 
-/* Another client comes, in the place of one that has gone. */
+/* Replace @client by a new one, with another weight, when its turns have ended. */
 static void replace(struct sim *sim, struct sim_client *client)
 {
 	if (client->in_flight || client->eligible)
@@ -852,7 +852,7 @@ static u64 longest_item(const struct sim_client *client)
 	return is_varying(client) ? client->attrs.time.hi : client->attrs.time.lo;
 }
 
-/* The most items that a turn has. */
+/* Return the most items that a turn of @client has. */
 static s64 items_of_turn(const struct sim_client *client)
 {
 	u64 items = client->attrs.budget / client->attrs.time.lo + 1;
@@ -863,15 +863,15 @@ static s64 items_of_turn(const struct sim_client *client)
 }
 
 /*
- * The most that a client gets at once, ns: an item, or a streak. A slice, if that is more:
- * a newcomer joins so far behind the others.
+ * Return the most that @client gets at once, ns: an item, or a streak. It is a slice
+ * at least, because a newcomer joins so far behind the others.
  */
 static s64 time_of_turn(const struct sim *sim, const struct sim_client *client)
 {
 	return larger(longest_item(client) + client->attrs.budget, sim->attrs.slice);
 }
 
-/* What the bound is made of. */
+/* Tell the meters and the judge the largest turns, of which the bound is made. */
 static void set_bound(struct sim *sim)
 {
 	bool turns = sim->attrs.policy != SIM_FAIR_TIME;
@@ -896,7 +896,7 @@ static void set_bound(struct sim *sim)
 	}
 }
 
-/* It has a backlog from now on. */
+/* Begin a backlog that never ends. */
 static void stand(struct sim *sim, struct sim_client *client)
 {
 	update(sim, client);

@@ -36,7 +36,7 @@ static void tt_fail(u32 dice)
 		fairwq_report_failure(-EPERM);
 }
 
-/* Time that items take, most of them none. */
+/* Take some time, or fail, as an item may. Most items do neither. */
 void tt_behave(u32 dice)
 {
 	dice %= 1024;
@@ -54,7 +54,7 @@ void tt_behave(u32 dice)
 		tt_fail(dice);
 }
 
-/* The same of one in many, where there are many. */
+/* Call tt_behave() for one item in many. */
 void tt_behave_seldom(u32 dice)
 {
 	if (unlikely(!(dice % 256)))
@@ -208,7 +208,7 @@ void tt_item_flush(struct tt_item *item)
 	}
 }
 
-/* A cancel of its batch has taken it out. */
+/* Count an item that a cancel of its batch has taken out. */
 void tt_dropped(struct fairwq_work *work)
 {
 	struct tt_item *item = container_of(work, struct tt_item, work);
@@ -241,7 +241,7 @@ static void tt_item_leave(struct tt_item *item)
 	atomic_set_release(&item->inside, 0);
 }
 
-/* What an item does to itself, by any way; or whatever may be done anywhere. */
+/* Queue an item from its own function, or do anything that any context may do. */
 static void tt_item_mischief(struct tt_item *item, u32 dice)
 {
 	struct tt_actor actor = { .nr = -1 };

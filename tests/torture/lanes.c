@@ -31,7 +31,7 @@
 
 #define NR_BEADS	512U
 
-/* How it gets to a runner. */
+/* What stands between a lane and a runner. */
 enum tt_way {
 	TT_WAY_BATCH,		/* a batch of its own with max_active */
 	TT_WAY_SERIALIZER,	/* then any batch, as with the next two */
@@ -51,7 +51,7 @@ static const char * const tt_way_name[TT_NR_WAYS] = {
 	[TT_WAY_ANY] = "any batch",
 };
 
-/* A constraint as users may write one: first come, first served. */
+/* A constraint as a driver may write one: first come, first served. */
 struct tt_own {
 	struct fairwq_constraint constraint;
 	raw_spinlock_t lock;		/* what follows */
@@ -97,7 +97,7 @@ static unsigned long tt_bead_check(const struct tt_bead *bead, u64 nr)
 
 /* ---- what an item of a lane does --------------------------------------- */
 
-/* Without memory a flow's items go where there is no order. */
+/* Return whether no order is promised: without memory, a flow's items go to a shared batch. */
 static bool tt_lane_is_unsure(const struct tt_lane *lane)
 {
 	return lane->way == TT_WAY_FLOW && fairwq_flows_fallbacks(tt_flows);
@@ -127,21 +127,21 @@ void tt_lane_leave(struct tt_lane *lane)
 	atomic_dec(&lane->inside);
 }
 
-/* One of its items is over, or was cancelled. */
+/* Count an item of @lane that has ended, or was cancelled. */
 void tt_lane_ended(struct tt_lane *lane)
 {
 	if (!(atomic_long_inc_return_release(&lane->ended) % 64))
 		tt_count(TT_RAN, 64);
 }
 
-/* That was none that ran. */
+/* Count an item that was taken out, so that it has not run. */
 static void tt_bead_taken_out(enum tt_count how)
 {
 	tt_count(how, 1);
 	tt_count(TT_RAN, -1);
 }
 
-/* It may be sent again, or the lane may be gone. */
+/* End a bead. From here on it may be sent again, or the lane may be gone. */
 static void tt_bead_end(struct tt_bead *bead)
 {
 	struct tt_lane *lane = bead->lane;
@@ -202,7 +202,7 @@ bool tt_is_bead(const struct fairwq_work *work)
 
 /* ---- a constraint of our own ------------------------------------------- */
 
-/* Those that free themselves, and objects, go another way. */
+/* Return the link of an item that may wait in the constraint: a bead, or an item of items.c. */
 static struct tt_waiting *tt_waiting_of(struct fairwq_work *work)
 {
 	if (tt_is_bead(work))
@@ -243,7 +243,7 @@ static void tt_own_complete(struct fairwq_constraint *constraint)
 		fairwq_constraint_admit(next->work);
 }
 
-/* It was told of the end of each, and may go. */
+/* Return whether the constraint was told of the end of each item, so that it may be freed. */
 static bool tt_own_is_idle(struct tt_own *own)
 {
 	unsigned long flags;
@@ -271,7 +271,7 @@ static void tt_own_init(struct tt_own *own, unsigned int max)
 
 /* ---- sending ----------------------------------------------------------- */
 
-/* For a while: which batch the lane's items go to. NULL: there is none. */
+/* Return the batch that the next items go to, with a reference, or NULL. */
 static struct fairwq_batch *tt_lane_batch(struct tt_lane *lane, struct tt_actor *actor)
 {
 	struct fairwq_pool *pool;
@@ -307,7 +307,7 @@ static int tt_bead_queue(struct tt_bead *bead, struct fairwq_batch *batch)
 	return tt_lane_queue(bead->lane, batch, &bead->work);
 }
 
-/* The number of what is about to be sent. */
+/* Return the number of the item that is about to be sent. */
 u64 tt_lane_next(struct tt_lane *lane)
 {
 	u64 nr = ++lane->sent;
@@ -315,13 +315,13 @@ u64 tt_lane_next(struct tt_lane *lane)
 	return tt_bug == TT_BUG_ORDER && !(nr % 256) ? nr - 1 : nr;
 }
 
-/* How many more are counted as accepted: before the call, and if it refused. */
+/* Count @n more items as accepted, before the queue call. If it refuses, @n is negative. */
 void tt_lane_accept(struct tt_lane *lane, long n)
 {
 	lane->accepted += n;
 }
 
-/* Returns whether it was queued: not if the ring is full, or it is refused. */
+/* Send a bead. Return: false if the ring is full, or the queue call refuses. */
 static bool tt_bead_send(struct tt_lane *lane, struct fairwq_batch *batch, long *nr_queued)
 {
 	struct tt_bead *bead = &lane->bead[lane->sent % NR_BEADS];
@@ -349,7 +349,7 @@ static bool tt_bead_send(struct tt_lane *lane, struct fairwq_batch *batch, long 
 	return false;
 }
 
-/* Some, all to one batch. Returns whether there is room for more. */
+/* Send up to @n beads to one batch. Return: whether there is room for more. */
 static bool tt_lane_send(struct tt_lane *lane, struct tt_actor *actor, unsigned int n)
 {
 	struct fairwq_batch *batch = tt_lane_batch(lane, actor);
@@ -372,7 +372,7 @@ static bool tt_lane_send(struct tt_lane *lane, struct tt_actor *actor, unsigned 
 	return more;
 }
 
-/* One of the actor's own, or NULL. */
+/* Return one of the actor's own lanes, or NULL. */
 static struct tt_lane *tt_any_lane(struct tt_actor *actor)
 {
 	return actor->lane[tt_random(actor, TT_NR_LANES)];
@@ -412,7 +412,7 @@ static void tt_lane_flush_all(struct tt_lane *lane)
 		fairwq_limiter_flush(&lane->limiter);
 }
 
-/* Everything that was sent has ended, or was cancelled. Of the producer. */
+/* Wait until each item that was sent has ended. Only the producer may call it. */
 static void tt_lane_flush(struct tt_lane *lane)
 {
 	tt_count(TT_PROBES, 1);
@@ -595,7 +595,7 @@ void tt_lanes_end(struct tt_actor *actor)
 	}
 }
 
-/* One of the thread's lanes is a new one, the old one runs dry. */
+/* Replace one of the thread's lanes by a new one. The old one runs dry. */
 void tt_lane_renew(struct tt_actor *actor)
 {
 	unsigned int i = tt_random(actor, TT_NR_LANES);
@@ -647,7 +647,7 @@ void tt_shared_end(void)
 	}
 }
 
-/* One of them; or NULL, most of the time: there is a crowd. */
+/* Return a shared lane, or, most of the time, NULL, because they are crowded. */
 struct tt_lane *tt_shared_any(struct tt_actor *actor)
 {
 	unsigned int i = tt_random(actor, 4 * TT_NR_SHARED);
@@ -655,7 +655,7 @@ struct tt_lane *tt_shared_any(struct tt_actor *actor)
 	return i < TT_NR_SHARED ? tt_shared[i].lane : NULL;
 }
 
-/* In any context: in the order in which they got the lock. */
+/* Send to a shared lane, in any context. Items are numbered under its lock. */
 void tt_shared_burst(struct tt_actor *actor)
 {
 	struct tt_shared *shared = &tt_shared[tt_random(actor, TT_NR_SHARED)];

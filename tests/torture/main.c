@@ -493,7 +493,7 @@ static int tt_set_weight(const char *name, unsigned int weight)
 	return found ? 0 : -EINVAL;
 }
 
-/* At least one that can be done anywhere must be left to do. */
+/* Check that an operation is left that any context may do. */
 static int tt_check_weights(void)
 {
 	unsigned int i, sum = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What can be done to fairwq, each a small function in the table at the end.
- * To torture something new, write one more and give it a weight.
+ * Operations: what actors do to fairwq. Each is a small function in the table at
+ * the end. To torture something new, write one more and give it a weight.
  */
 #define pr_fmt(fmt) "fairwq-torture: " fmt
 
@@ -82,13 +82,13 @@ static struct tt_slot *tt_any_slot(struct tt_actor *actor)
 	return &tt_slots[tt_random(actor, TT_NR_SLOTS)];
 }
 
-/* With a reference; NULL if there is none. */
+/* Get any batch. Return: it, with a reference, or NULL if its slot is empty. */
 struct fairwq_batch *tt_get_batch(struct tt_actor *actor)
 {
 	return tt_slot_get(tt_any_slot(actor), NULL);
 }
 
-/* So that nothing waits for ever. */
+/* Resume the batches of all slots, so that no call waits for a paused one for ever. */
 void tt_resume_all(void)
 {
 	struct fairwq_batch *batch;
@@ -123,7 +123,7 @@ static struct fairwq_batch *tt_get_owner(struct tt_actor *actor, struct tt_natur
 	return owner;
 }
 
-/* In the pool of @nature, the rest of which is told; may have an owner. */
+/* Create a batch in the pool of @nature, perhaps with an owner. Fill in the rest of @nature. */
 static struct fairwq_batch *tt_batch_make(struct tt_actor *actor,
 					  struct fairwq_batch_attrs *attrs,
 					  struct tt_nature *nature)
@@ -145,7 +145,7 @@ static struct fairwq_batch *tt_batch_make(struct tt_actor *actor,
 	return batch;
 }
 
-/* In any pool. */
+/* Create a batch in any pool. */
 struct fairwq_batch *tt_batch_create(struct tt_actor *actor, struct fairwq_batch_attrs *attrs)
 {
 	struct tt_nature nature = { .pool = tt_any_pool(actor) };
@@ -153,7 +153,7 @@ struct fairwq_batch *tt_batch_create(struct tt_actor *actor, struct fairwq_batch
 	return tt_batch_make(actor, attrs, &nature);
 }
 
-/* One for all. */
+/* Create a batch for a slot. */
 static struct fairwq_batch *tt_new_batch(struct tt_actor *actor, struct tt_nature *nature)
 {
 	struct fairwq_batch_attrs attrs = {
@@ -170,7 +170,7 @@ static struct tt_item *tt_any_item(struct tt_actor *actor)
 	return &tt_items[tt_random(actor, TT_NR_ITEMS)];
 }
 
-/* One that runs just now, if it does not take long to find; or any. */
+/* Return an item that runs just now, if one is found quickly, or any item. */
 static struct tt_item *tt_busy_item(struct tt_actor *actor)
 {
 	struct tt_item *item = tt_any_item(actor);
@@ -186,7 +186,7 @@ static unsigned long tt_any_delay(struct tt_actor *actor)
 	return tt_random(actor, 2) ? 0 : 1 + tt_random(actor, HZ / 50 + 1);
 }
 
-/* How long a runner may go on with a serializer, in us; seldom as long as may be. */
+/* Return an inline budget for a serializer, in us. One in eight is of any size. */
 unsigned int tt_any_budget(struct tt_actor *actor)
 {
 	return tt_random(actor, tt_random(actor, 8) ? 200 : FAIRWQ_MAX_INLINE_US + 1);
@@ -348,8 +348,8 @@ static void tt_op_disable_sync(struct tt_actor *actor)
 }
 
 /*
- * Around what takes out items by themselves, other than those of items.c, and
- * tells of it.
+ * Begin a call that takes out items other than those of items.c, and says how
+ * many. tt_cancel_end() must follow.
  */
 void tt_cancel_begin(void)
 {
@@ -363,7 +363,7 @@ void tt_cancel_end(void)
 	atomic_inc(&tt_cancels_ended);
 }
 
-/* No such cancel is under way. */
+/* Return whether no such call is under way. */
 bool tt_cancels_quiet(void)
 {
 	int ended = atomic_read(&tt_cancels_ended);
@@ -429,7 +429,7 @@ static void tt_duel_act(struct tt_actor *actor, struct tt_item *item)
 	fairwq_batch_put(batch);
 }
 
-/* Until the next interrupt, ns. */
+/* Return the time until the next interrupt, ns. */
 static u64 tt_duel_pause(struct tt_actor *actor)
 {
 	return 1000 + tt_random(actor, 30000);
@@ -449,8 +449,8 @@ enum hrtimer_restart tt_duel_fn(struct hrtimer *timer)
 }
 
 /*
- * A thread and a hard interrupt act upon one item, most of the time a delayed
- * one: the interrupt comes in the middle of what the thread does.
+ * Act upon one item by a thread and a hard interrupt, which comes in the middle
+ * of what the thread does. Most of the time the item is a delayed one.
  */
 static void tt_op_duel(struct tt_actor *actor)
 {
@@ -471,7 +471,7 @@ static void tt_op_duel(struct tt_actor *actor)
 
 /* ---- waiting ----------------------------------------------------------- */
 
-/* What may have taken an item out since @then was taken. */
+/* Return a count of the calls that may have taken @item out. */
 static int tt_disturbances(struct tt_item *item)
 {
 	int nr = atomic_read(&item->cancels_begun) + atomic_read(&tt_cancels_begun);
@@ -565,7 +565,7 @@ static void tt_op_renew(struct tt_actor *actor)
 		fairwq_batch_dispose(tt_slot_swap(tt_any_slot(actor), batch, nature));
 }
 
-/* The slot keeps what refuses everything, until it is renewed. */
+/* Dispose of a batch. Its slot keeps it until it is renewed, and it refuses all items. */
 static void tt_op_dispose(struct tt_actor *actor)
 {
 	fairwq_batch_dispose(tt_get_batch(actor));
@@ -631,7 +631,7 @@ static void tt_op_flows_idle(struct tt_actor *actor)
 	fairwq_flows_set_idle_ms(tt_flows, 1 + tt_random(actor, 100));
 }
 
-/* Flows beside, which go with a backlog; others may queue to them to the end. */
+/* Create flows and destroy them with a backlog. Other actors may queue to them to the end. */
 static void tt_op_flows_beside(struct tt_actor *actor)
 {
 	struct fairwq_batch_attrs attrs = {
@@ -677,7 +677,7 @@ static bool tt_takes_item(struct fairwq_batch *batch)
 	return fairwq_queue(batch, &tt_items[0].work) == 1;
 }
 
-/* A pool beside: items that live longer come by, and it goes with a backlog. */
+/* Create a pool, queue items that live longer to it, and destroy it with a backlog. */
 static void tt_op_pool(struct tt_actor *actor)
 {
 	struct notifier_block told = { .notifier_call = tt_told };
@@ -802,7 +802,7 @@ struct tt_op tt_ops[] = {
 
 const unsigned int tt_nr_ops = ARRAY_SIZE(tt_ops);
 
-/* Anything, by weight; @anywhere: what any context may do. */
+/* Choose an operation by weight and do it. @anywhere: one that any context may do. */
 void tt_act(struct tt_actor *actor, bool anywhere)
 {
 	unsigned int total = 0, i, at;

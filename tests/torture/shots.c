@@ -12,7 +12,7 @@
 
 #include "torture.h"
 
-/* How many are queued, or about to be. */
+/* The number of items and objects that were created and not freed. */
 atomic_long_t tt_live;
 
 static LLIST_HEAD(tt_graves);
@@ -20,7 +20,7 @@ static LLIST_HEAD(tt_object_graves);
 
 enum tt_once_type { TT_SHOT, TT_PROBE, TT_OBJECT_ITEM };
 
-/* What each of these begins with. */
+/* The head of each structure of this file, so that a function can tell which it is. */
 struct tt_once {
 	struct fairwq_work work;
 	enum tt_once_type type;
@@ -41,7 +41,7 @@ struct tt_probe {
 
 #define TT_OBJECT_ITEMS	8U
 
-/* Goes with its serializer and its items, when the last of these has ended. */
+/* An object with a serializer and items. The last item to end frees all of it. */
 struct tt_object {
 	struct fairwq_serializer serializer;
 	struct tt_object_item {
@@ -61,7 +61,7 @@ static unsigned long tt_shot_check(const struct tt_shot *shot)
 	return ~(unsigned long)shot ^ (unsigned long)shot->seq;
 }
 
-/* One in many, and not by its address: the memory of a few is used over and over. */
+/* Return true for one item in many. Not by address, because few addresses are in use. */
 static bool tt_shot_is_planted(enum tt_bug bug)
 {
 	static atomic_t nr;
@@ -225,7 +225,7 @@ static unsigned long tt_object_check(const struct tt_object_item *item)
 	return ~(unsigned long)item ^ item->nr;
 }
 
-/* One at a time, in order, and it sees what was stored before the call. */
+/* Check that items run one at a time, in order, and see what was stored before the call. */
 static void tt_object_judge(struct tt_object *object, struct tt_object_item *item)
 {
 	if (tt_shot_is_planted(TT_BUG_REENTRANT))
@@ -289,7 +289,7 @@ static struct tt_object *tt_object_new(struct tt_actor *actor, unsigned int n)
 	return object;
 }
 
-/* To any batch. It may be gone as soon as the last one is queued. */
+/* Queue an item to any batch. @object may be gone as soon as its last item is queued. */
 static void tt_object_send(struct tt_object *object, struct tt_actor *actor, unsigned int i)
 {
 	struct fairwq_work *work = &object->item[i].once.work;
@@ -322,7 +322,7 @@ static void tt_probe_fn(struct fairwq_work *work)
 	WRITE_ONCE(probe->ended, true);
 }
 
-/* What was queued before a flush of its batch, or its pool, has ended after. */
+/* Check that what was queued before a flush of its batch, or its pool, has ended after. */
 void tt_probe(struct fairwq_batch *batch, struct fairwq_pool *pool)
 {
 	struct tt_probe probe = { .once.type = TT_PROBE };
