@@ -208,10 +208,8 @@ static void batch_reap_fn(struct work_struct *work)
 	fairwq_yield_locked(pool);	/* end its streaks */
 	drained = fairwq_fifo_drained_locked(batch);
 	batch->reaping = drained;
-	if (drained) {
+	if (drained)
 		WRITE_ONCE(batch->reaped, true);
-		fairwq_window_gone_locked(batch);
-	}
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	if (drained)
 		batch_release(batch);
@@ -368,10 +366,8 @@ static void batch_adopt_locked(struct fairwq_batch *batch,
 	lockdep_assert_held(&pool->lock);
 
 	if (!parent->group) {
-		fairwq_window_forget_locked(pool, &parent->node);
 		fairwq_tree_make_group(&pool->tree, &parent->node, *group);
-		if (fairwq_node_eligible(*group))
-			fairwq_window_joined_locked(parent);
+		fairwq_window_group_locked(pool, &parent->node, *group);
 		parent->group = *group;
 		*group = NULL;
 	}
@@ -519,7 +515,7 @@ int fairwq_batch_set_weight(struct fairwq_batch *batch, unsigned int weight)
 	pool = batch->pool;
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	node = batch->group ?: &batch->node;
-	fairwq_window_weight_locked(pool, node, weight);
+	fairwq_window_weight_locked(pool, node);
 	fairwq_tree_set_weight(&pool->tree, node, weight);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	return 0;

@@ -90,6 +90,7 @@ static int summary_show(struct seq_file *m, void *v)
 	unsigned int active, max_active, i;
 	enum fairwq_policy policy;
 
+	fairwq_window_look(pool);
 	raw_spin_lock_irq(&pool->lock);
 	memcpy(counter, pool->counter, sizeof(counter));
 	active = pool->nr_active;
@@ -125,6 +126,7 @@ static int fairness_show(struct seq_file *m, void *v)
 	struct fairwq_window window;
 	u64 windows, violations, starved, leaked;
 
+	fairwq_window_look(pool);
 	raw_spin_lock_irq(&pool->lock);
 	window = pool->window;
 	windows = pool->counter[FAIRWQ_WINDOWS];
@@ -143,8 +145,10 @@ static int fairness_show(struct seq_file *m, void *v)
 	seq_printf(m, "violations: %llu\n", violations);
 	seq_printf(m, "starved: %llu\n", starved);
 	seq_printf(m, "leaked: %llu\n", leaked);
-	seq_printf(m, "longest_wait_turns: %llu\n", window.longest_wait);
-	seq_printf(m, "longest_wait_clients: %u\n", window.clients);
+	show_hundredths(m, "worst_wait", window.wait);
+	show_hundredths(m, "worst_wait_bound", window.wait_bound);
+	seq_printf(m, "worst_wait_percent: %llu\n", window.worst_wait);
+	seq_printf(m, "worst_wait_ms: %u\n", window.wait_ms);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(fairness);

@@ -105,10 +105,12 @@ void fairwq_cost_charge_locked(struct fairwq_turn *turn)
 	if (pool->policy == FAIRWQ_FAIR_TIME) {
 		turn->charged = guess_locked(batch);
 		turn->timed = true;
-		fairwq_window_cost_locked(batch, turn->charged);
+		fairwq_window_longest_locked(batch, DIV_ROUND_UP(turn->charged, NSEC_PER_USEC));
 		cost = (u64)turn->charged << FAIRWQ_COST_NS_SHIFT;
 	}
 	turn->jumps = fairwq_tree_charge(&pool->tree, &batch->node, cost);
+	if (unlikely(turn->jumps))
+		fairwq_window_jumped_locked(pool, &batch->node, cost);
 }
 
 /*
@@ -136,8 +138,7 @@ static s64 settle_time_locked(const struct fairwq_turn *turn)
 	lockdep_assert_held(&batch->pool->lock);
 
 	note_longest_locked(batch, div_u64(took, turn->nr));
-	fairwq_window_cost_locked(batch, max_t(u64, took, turn->charged));
-	fairwq_window_took_locked(batch, took);
+	fairwq_window_longest_locked(batch, DIV_ROUND_UP_ULL(took, NSEC_PER_USEC));
 	return (took - turn->charged) * BIT(FAIRWQ_COST_NS_SHIFT);
 }
 
@@ -153,9 +154,6 @@ void fairwq_cost_settle_locked(const struct fairwq_turn *turn)
 
 	lockdep_assert_held(&pool->lock);
 
-	/* The whole streak: several turns of it may be the batch's. */
-	if (unlikely(turn->streak))
-		fairwq_window_streak_locked(batch, turn->streak, turn->took);
 	if (unlikely(turn->nr > 1))
 		fairwq_batch_turns_locked(batch, turn->nr - 1);
 	if (turn->era != pool->era)
@@ -165,10 +163,12 @@ void fairwq_cost_settle_locked(const struct fairwq_turn *turn)
 	else
 		delta = settle_turns_locked(turn);
 	fairwq_tree_correct(&pool->tree, &batch->node, delta);
-	if (delta && turn->jumps)
+	if (delta && turn->jumps) {
 		fairwq_tree_pay(&pool->tree, &batch->node, delta);
-	if (unlikely(turn->nr > 1))
-		fairwq_window_turns_locked(batch, turn->nr - 1);
+		fairwq_window_jumped_locked(pool, &batch->node, delta);
+	}
+	if (unlikely(turn->streak))
+		fairwq_window_streak_locked(turn);
 }
 
 /* Tell the tree what an unmeasured turn costs, in the unit of the policy. */

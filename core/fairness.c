@@ -1,35 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The module checks its own promise: over a window in which two batches of
- * one priority stay eligible, their service divided by weight differs by at
- * most the bound.
+ * The module checks its own promise, in three ways. None of them knows of virtual time:
+ * they go by what turns cost, which each node of the tree counts beside that, in turns
+ * under round robin and in ns under fair time. Under arrival order nothing is promised.
  *
- * The check knows nothing of virtual time: it goes by what turns cost, which
- * each node of the tree counts beside that. At the start of a window it notes
- * some of the eligible nodes directly below a priority, at most WINDOW_NODES:
- * batches without an owner, and owners, with all of their batches as one. At
- * its end it compares, each with each, those that had a backlog all the while.
- * One that was paused, ran dry or got another weight drops out. One that left the tree
- * for a turn of its own, as it reached its max_active or its items were all in flight,
- * and that is back before the next turn is decided, has missed nothing: it stays.
+ * Waits. A client is a batch, an owner with all of its batches, or a priority: any node of
+ * the tree. While it has a backlog its siblings must not be given more than a bound without
+ * a turn of its own. A node notes what its siblings had by its last turn, or when it joined
+ * the tree, and compares at its next turn. One that gets none is found when debugfs is read.
+ * With w(i) for the weights, u for the longest turn, and n siblings that have a backlog at
+ * once: until node i goes on by its own turn u(i) / w(i), each sibling j has at most
+ * u(j) + w(j) u(i) / w(i), and what is in flight is not known yet. In all that is
+ * u(i) / w(i) times the sum of all w(j), and (n + max_active) u(j). A sibling that comes
+ * back goes first once. So the sum and n are those of the siblings that had a turn in this
+ * window or in the last. Four times that is starvation. A priority waits for its patience in
+ * place of the weights. A client whose items a constraint keeps back has no backlog.
  *
- * That alone does not see a client that is starved by others that come and go. So each
- * of them is compared with an ideal server, too, that serves all clients of one rank
- * which have a backlog at once, by weight: each of them gets as much of @vtime as goes by
- * while it has one, whatever the module did. A client that was served less than an eighth
- * of that, beyond a turn of each other one and what is in flight, is starved.
- * Less than its share may be right: a client that was away is served before others that
- * had more, and has no part in what the ideal server shares out after it is gone.
+ * Priorities. A turn before one of a higher priority is paid for by turns of others, of the
+ * patience times its cost. A priority that is ahead of that by more than it may wait leaks.
  *
- * And a lower priority must not have had more than its turn in so many while a higher one
- * had a backlog all the time. What it had waited for by then is not lost: after a streak
- * of a higher one that is several turns at once.
+ * Lags. Over a window in which two siblings stay in the tree, their service divided by
+ * weight differs by at most the bound. At the start of a window some siblings are noted, at
+ * most WINDOW_NODES; at its end they are compared, each with each. One that has left the
+ * tree or got another weight has dropped out. The bound:
  *
- * What is compared is turns under round robin, and ns of run time under fair
- * time. Turns: when i is chosen its virtual time is not above that of j, so
- * that it is never ahead by more than one turn of its own; several runners may
- * start what they were given in another order. (max_active + 1) / 2 turns of
- * each are enough.
+ * Turns: when i is chosen its virtual time is not above that of j, so that it is never ahead
+ * by more than one turn of its own; several runners may start what they were given in
+ * another order. (max_active + 1) / 2 turns of each are enough. A streak (streak.c) is
+ * charged one turn when it begins, and the others when it ends. Each runner may be in one of
+ * i meanwhile: that is max_active times the longest streak more.
+ *
+ * A guest, whose turns come in a streak that another batch has begun, is ahead of its order
+ * by as many as the serializer has in a row, again in each streak. Its debt has no bound, and
+ * the others have waited for one streak only. It is not judged until the tree gives it a turn.
  *
  * Time: a turn is charged what it may cost, u, and given back what it did not.
  * So what i was charged and has not had, P(i), is never less than 0; its
@@ -55,10 +58,11 @@
  * that is longer than all that was known of its batch is so many ns more of a
  * lead, after the fact, and so are those that are under way with it. As u is
  * that of the window, the check allows for that.
- *
- * A streak (streak.c) counts as one turn: as long as its budget, or as many.
  */
+#include <linux/export.h>
+#include <linux/jiffies.h>
 #include <linux/math64.h>
+#include <linux/rculist.h>
 
 #include "fairness.h"
 #include "tree.h"
@@ -67,13 +71,15 @@
 /* Long enough that each batch has had several turns. */
 #define WINDOW_TURNS		1024
 #define WINDOW_TURNS_PER_BATCH	8
+/* A wait of so many times what is right is starvation. */
+#define STARVED			4U
 
 /* Turns are compared in 1/65536 turns of a batch of weight 100. */
 #define TURN_SHIFT		16
 #define TURN			BIT(TURN_SHIFT)
 static_assert(FAIRWQ_COST_TURN >= TURN);
 
-/* What the nodes of one rank have in common. */
+/* What the siblings that are compared have in common. */
 struct fairwq_sums {
 	unsigned int nr;
 	s64 least, most, total;	/* of what they got */
@@ -82,21 +88,6 @@ struct fairwq_sums {
 				/* the largest lower, the smallest upper limit */
 	u64 square;		/* of the share of each, 1000 being the mean */
 };
-
-/* The node directly below the rank. */
-static struct fairwq_node *window_node(struct fairwq_batch *batch)
-{
-	struct fairwq_node *node = &batch->node;
-
-	while (node->parent->parent)
-		node = node->parent;
-	return node;
-}
-
-static unsigned int window_rank(const struct fairwq_batch *batch)
-{
-	return fairwq_prio_rank(batch->prio);
-}
 
 static bool by_time(const struct fairwq_pool *pool)
 {
@@ -111,90 +102,273 @@ static s64 window_unit(const struct fairwq_pool *pool, s64 cost)
 	return cost >> (FAIRWQ_COST_TURN_SHIFT - TURN_SHIFT);
 }
 
-/* ---- the ideal server --------------------------------------------------- */
+/* Convert to 1/100 of what an operator sees: turns, or us. */
+static u64 hundredths(const struct fairwq_pool *pool, u64 amount)
+{
+	return by_time(pool) ? div_u64(amount, 10) : div_u64(amount * 100, TURN);
+}
 
-/* Share out what is pending, before the clients that share it change. */
-static void ideal_share_locked(struct fairwq_pool *pool, struct fairwq_ideal *ideal)
+/* Return the longest turn of @node, or of those below it: turns, or us. */
+static u32 longest(const struct fairwq_pool *pool, const struct fairwq_node *node)
+{
+	return max3(by_time(pool) ? pool->slice_us ?: FAIRWQ_DFL_SLICE_US : 1,
+		    node->member.longest[0], node->member.longest[1]);
+}
+
+/* Return the same as it is compared. */
+static u64 longest_turn(const struct fairwq_pool *pool, const struct fairwq_node *node)
+{
+	return longest(pool, node) * (by_time(pool) ? NSEC_PER_USEC : TURN);
+}
+
+/* ---- waits ------------------------------------------------------------ */
+
+/* Return what the siblings of @node had by now; those of a priority are the other ones. */
+static u64 service_of_others(const struct fairwq_pool *pool, const struct fairwq_node *node)
+{
+	return (node->parent ? node->parent->service : pool->tree.service) - node->service;
+}
+
+/* Begin the wait of @node: it has joined, or had a turn. */
+static void wait_begins_locked(struct fairwq_pool *pool, struct fairwq_node *node)
 {
 	lockdep_assert_held(&pool->lock);
 
-	if (ideal->pending && ideal->weight)
-		ideal->vtime += div64_s64(ideal->pending * 100, ideal->weight);
-	ideal->pending = 0;
+	node->member.seen = service_of_others(pool, node);
+	node->member.when = jiffies;
+	node->rules = pool->window.rules;
 }
 
-/* @node was served so much. */
-static void ideal_serve_locked(struct fairwq_pool *pool, struct fairwq_node *node,
-			       unsigned int rank, u64 cost)
+/* Return what its siblings had since its last turn; of a priority, since it has paid. */
+static u64 waited_for(const struct fairwq_pool *pool, const struct fairwq_node *node)
 {
-	struct fairwq_ideal *ideal = &pool->ideal[rank];
-	s64 share;
+	s64 waited = service_of_others(pool, node) - node->member.seen;
+
+	if (!node->parent)
+		waited = min_t(s64, waited, service_of_others(pool, node) - node->member.base);
+	return max(waited, 0LL);	/* what was charged may have been given back since */
+}
+
+/* Return what a priority may wait for, or be ahead by. */
+static u64 rank_bound_locked(const struct fairwq_pool *pool)
+{
+	u64 longest = 0;
+	unsigned int i;
+
+	lockdep_assert_held(&pool->lock);
+
+	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
+		longest = max(longest, longest_turn(pool, &pool->tree.rank[i]));
+	return STARVED * (pool->tree.patience + 1 + pool->max_active) * longest;
+}
+
+/* Return how much its siblings may have between two turns of @node; U64_MAX: any. */
+static u64 wait_bound_locked(const struct fairwq_pool *pool, const struct fairwq_node *node)
+{
+	const struct fairwq_member *all;
+	u64 weight, clients, longest;
+
+	lockdep_assert_held(&pool->lock);
+
+	if (!node->parent)
+		return pool->tree.patience ? rank_bound_locked(pool) : U64_MAX;
+	all = &node->parent->member;
+	weight = max(all->weight[0], all->weight[1]);
+	clients = max(all->nr[0], all->nr[1]);
+	longest = longest_turn(pool, node->parent);
+	return STARVED * (div_u64(longest_turn(pool, node) * weight, node->weight) +
+			  clients * longest) + pool->max_active * longest;
+}
+
+/* Judge @node, which has waited for so much service of others. */
+static void wait_judge_locked(struct fairwq_pool *pool, struct fairwq_node *node, u64 waited)
+{
+	struct fairwq_window *window = &pool->window;
+	u64 wait, bound, percent;
+
+	lockdep_assert_held(&pool->lock);
+
+	/* What it was judged by has changed since then, or it has had some ahead of its turn. */
+	if (node->rules != window->rules || node->owes)
+		return;
+	wait = window_unit(pool, waited);
+	bound = wait_bound_locked(pool, node);
+	percent = div64_u64(wait * 100, bound);
+	window->longest = max(window->longest, waited);
+	if (percent > window->worst_wait) {
+		window->worst_wait = percent;
+		window->wait = hundredths(pool, wait);
+		window->wait_bound = hundredths(pool, bound);
+		window->wait_ms = jiffies_to_msecs((u32)jiffies - node->member.when);
+	}
+	if (wait <= bound)
+		return;
+	pool->counter[FAIRWQ_STARVED]++;
+	pool->counter[FAIRWQ_VIOLATIONS]++;
+	wait_begins_locked(pool, node);
+}
+
+/* Count @node with its parent, at its first turn in this window. */
+static void window_first_locked(struct fairwq_pool *pool, struct fairwq_node *node)
+{
+	struct fairwq_member *member = &node->member, *all;
+
+	lockdep_assert_held(&pool->lock);
+
+	node->window = pool->window.number;
+	/* Slowly: a wait may be longer than a window. */
+	member->longest[1] = max(member->longest[0], member->longest[1] - member->longest[1] / 4);
+	member->longest[0] = 0;
+	member->weight[1] = max(member->weight[0], member->weight[1] - member->weight[1] / 4);
+	member->weight[0] = 0;
+	member->nr[1] = member->nr[0];
+	member->nr[0] = 0;
+	if (!node->parent)
+		return;
+	all = &node->parent->member;
+	all->weight[0] += node->weight;
+	all->nr[0] = min_t(u32, all->nr[0] + 1, U16_MAX);
+}
+
+/* End the wait of @node: it has a turn. */
+static void wait_ends_locked(struct fairwq_pool *pool, struct fairwq_node *node)
+{
+	u64 waited = waited_for(pool, node), turns = pool->tree.patience;
+
+	lockdep_assert_held(&pool->lock);
+
+	if (node->parent)
+		turns = max(node->parent->member.nr[0], node->parent->member.nr[1]);
+	/* What is as it should be, and no longer than others, is not looked at. */
+	if (unlikely(waited > pool->window.longest || waited > turns * pool->tree.rank->turn))
+		wait_judge_locked(pool, node, waited);
+	wait_begins_locked(pool, node);
+	node->owes = false;
+	if (unlikely(node->window != pool->window.number))
+		window_first_locked(pool, node);
+}
+
+/* Judge those at and above @batch that wait still. */
+static void look_at_locked(struct fairwq_batch *batch)
+{
+	struct fairwq_pool *pool = batch->pool;
+	struct fairwq_node *node;
+
+	lockdep_assert_held(&pool->lock);
+
+	if (pool->tree.by_arrival || !fairwq_node_eligible(&batch->node))
+		return;
+	for (node = &batch->node; node; node = node->parent) {
+		wait_judge_locked(pool, node, waited_for(pool, node));
+		if (node->rules != pool->window.rules)
+			wait_begins_locked(pool, node);
+	}
+}
+
+/* Find those that get no turn at all, before a reader is told. */
+void fairwq_window_look(struct fairwq_pool *pool)
+{
+	struct fairwq_batch *batch;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(batch, &pool->batches, link) {
+		raw_spin_lock_irq(&pool->lock);
+		look_at_locked(batch);
+		raw_spin_unlock_irq(&pool->lock);
+	}
+	rcu_read_unlock();
+}
+
+#ifdef FAIRWQ_TESTING
+EXPORT_SYMBOL_GPL(fairwq_window_look);
+#endif
+
+/* Note that a batch joins the tree, and each owner of which it is the first one there. */
+void fairwq_window_joins_locked(struct fairwq_batch *batch)
+{
+	struct fairwq_pool *pool = batch->pool;
+	struct fairwq_node *node;
+
+	lockdep_assert_held(&pool->lock);
+
+	for (node = &batch->node; node && !fairwq_node_has_eligible(node); node = node->parent)
+		wait_begins_locked(pool, node);
+}
+
+/* Note that a batch has left the tree, and each owner of which it was the last one there. */
+void fairwq_window_left_locked(struct fairwq_batch *batch)
+{
+	struct fairwq_node *node;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	for (node = &batch->node; node->parent && !fairwq_node_eligible(node); node = node->parent)
+		list_del_init(&node->member.link);
+}
+
+/* Leave @node out of the window: its share is another one from now on. */
+void fairwq_window_weight_locked(struct fairwq_pool *pool, struct fairwq_node *node)
+{
+	lockdep_assert_held(&pool->lock);
+
+	list_del_init(&node->member.link);
+	wait_begins_locked(pool, node);
+	node->window--;			/* its next turn counts by its weight then */
+}
+
+/* Give @group the account of @leaf, which is below it from now on. */
+void fairwq_window_group_locked(struct fairwq_pool *pool, struct fairwq_node *leaf,
+				struct fairwq_node *group)
+{
+	lockdep_assert_held(&pool->lock);
+
+	list_del_init(&leaf->member.link);
+	group->member = leaf->member;	/* it pays for what that had */
+	INIT_LIST_HEAD(&group->member.link);
+	group->owes = leaf->owes;
+	group->rules = leaf->rules;
+	wait_begins_locked(pool, leaf);
+	leaf->owes = false;
+	leaf->window--;
+}
+
+/* ---- priorities ------------------------------------------------------- */
+
+/* Judge a turn that begins before one of a higher priority. */
+void fairwq_window_jump_locked(struct fairwq_pool *pool, const struct fairwq_node *node)
+{
+	struct fairwq_node *rank = &pool->tree.rank[fairwq_node_rank(&pool->tree, node)];
+	u64 others = service_of_others(pool, rank);
+	s64 early = window_unit(pool, rank->member.base - others);
+	s64 slack = rank_bound_locked(pool);
 
 	lockdep_assert_held(&pool->lock);
 
 	if (pool->tree.by_arrival)
 		return;
-	ideal->longest = max(ideal->longest, cost);
-	if (likely(node->waits)) {
-		ideal->pending += cost;
-		return;
+	if (early > slack || !pool->tree.patience) {
+		pool->counter[FAIRWQ_LEAKED]++;
+		pool->counter[FAIRWQ_VIOLATIONS]++;
 	}
-	/* All that it has is in flight: it has its part in that. */
-	ideal_share_locked(pool, ideal);
-	share = div64_s64(cost * 100, ideal->weight + node->weight);
-	ideal->vtime += share;
-	node->member.ideal += share;
+	/* What it has waited for is its, but not for ever. */
+	if (early > slack || early < -slack)
+		rank->member.base = others;
 }
 
-/* @node has a backlog from now on, or no longer. */
-static void ideal_count_locked(struct fairwq_pool *pool, struct fairwq_node *node,
-			       bool waits)
+/* Charge the priority: such a turn cost so much, or so much more. */
+void fairwq_window_jumped_locked(struct fairwq_pool *pool, const struct fairwq_node *node, s64 cost)
 {
-	struct fairwq_ideal *ideal = &pool->ideal[fairwq_node_rank(&pool->tree, node)];
+	struct fairwq_node *rank = &pool->tree.rank[fairwq_node_rank(&pool->tree, node)];
 
 	lockdep_assert_held(&pool->lock);
 
-	if (node->waits == waits)
-		return;
-	ideal_share_locked(pool, ideal);
-	node->waits = waits;
-	node->member.ideal += waits ? -ideal->vtime : ideal->vtime;
-	ideal->weight += waits ? node->weight : -node->weight;
-	ideal->least = min(ideal->least, ideal->weight);
-	ideal->nr += waits ? 1 : -1;
-	if (!ideal->nr)
-		ideal->emptied = pool->turn_number;
-	else if (waits && ideal->nr == 1 && ideal->emptied != (u32)pool->turn_number)
-		ideal->busy = false;
+	rank->member.base += pool->tree.patience * cost;
 }
 
-static void ideal_start_locked(struct fairwq_pool *pool)
-{
-	s64 most = pool->max_active * (s64)WINDOW_TURNS * TURN;
-	struct fairwq_ideal *ideal;
-	unsigned int rank;
-
-	lockdep_assert_held(&pool->lock);
-
-	for (rank = 0; rank < FAIRWQ_NR_RANKS; rank++) {
-		ideal = &pool->ideal[rank];
-		ideal_share_locked(pool, ideal);
-		ideal->waited = clamp_t(s64, window_unit(pool, pool->tree.waited[rank]),
-					0, most);
-		ideal->got = 0;
-		ideal->longest = 0;
-		ideal->least = ideal->weight;
-		ideal->began = ideal->nr;
-		ideal->busy = ideal->nr;
-		ideal->streak = false;
-	}
-}
-
-/* ---- the window --------------------------------------------------------- */
+/* ---- lags ------------------------------------------------------------- */
 
 /* What @node got in this window, by weight. */
-static s64 window_service(const struct fairwq_pool *pool,
-			  const struct fairwq_node *node)
+static s64 window_service(const struct fairwq_pool *pool, const struct fairwq_node *node)
 {
 	s64 cost = window_unit(pool, node->service - node->member.base);
 
@@ -202,18 +376,15 @@ static s64 window_service(const struct fairwq_pool *pool,
 }
 
 /* How far that may be from what it should have got, rounded up. */
-static u64 window_slack(const struct fairwq_pool *pool,
-			const struct fairwq_node *node)
+static u64 window_slack(const struct fairwq_pool *pool, const struct fairwq_node *node)
 {
-	const struct fairwq_member *member = &node->member;
-	u64 turns = (u64)pool->max_active + 1, us;
+	u64 longest = longest_turn(pool, node), runners = pool->max_active, cost;
 
-	if (!by_time(pool)) {
-		turns *= 1 + max(member->longest_streak[0], member->longest_streak[1]);
-		return turns * DIV_ROUND_UP(100 * TURN, node->weight) / 2 + 1;
-	}
-	us = max3(pool->slice_us, member->longest_us[0], member->longest_us[1]);
-	return turns * DIV_ROUND_UP_ULL(us * NSEC_PER_USEC * 100, node->weight) + 1;
+	if (by_time(pool))
+		cost = (runners + 1) * longest;
+	else	/* all but the first turn of a streak are charged when it ends */
+		cost = (runners + 1) * TURN / 2 + runners * (longest - TURN);
+	return DIV_ROUND_UP_ULL(cost * 100, node->weight) + 1;
 }
 
 /*
@@ -257,14 +428,7 @@ static unsigned int jain(const struct fairwq_sums *sums)
 	return min_t(u64, 10000, div64_u64(10000000000ULL * sums->nr, sums->square));
 }
 
-/* In 1/100 of what an operator sees: turns, or us. */
-static u64 hundredths(const struct fairwq_pool *pool, u64 amount)
-{
-	return by_time(pool) ? div_u64(amount, 10) : div_u64(amount * 100, TURN);
-}
-
-static void window_judge_locked(struct fairwq_pool *pool,
-				const struct fairwq_sums *sums)
+static void window_judge_locked(struct fairwq_pool *pool, const struct fairwq_sums *sums)
 {
 	struct fairwq_window *window = &pool->window;
 	u64 lag = sums->most - sums->least, bound = 2 * sums->slack;
@@ -274,7 +438,6 @@ static void window_judge_locked(struct fairwq_pool *pool,
 	if (sums->nr < 2)
 		return;
 	window->nr = sums->nr;
-	window->by_time = by_time(pool);
 	window->lag = hundredths(pool, lag);
 	window->bound = hundredths(pool, bound);
 	window->jain = jain(sums);
@@ -284,317 +447,164 @@ static void window_judge_locked(struct fairwq_pool *pool,
 		pool->counter[FAIRWQ_VIOLATIONS]++;
 }
 
-/*
- * Less than an eighth of its share, beyond what is in flight? Clients that are
- * served at once and are gone have no part in what the ideal server shares out afterwards,
- * so less than the share itself may be right. And each other one that was there may be
- * served before it once.
- */
-static bool is_starved_locked(struct fairwq_pool *pool, const struct fairwq_node *node,
-			      unsigned int rank)
+/* Compare, and forget them. */
+static void window_close_locked(struct fairwq_pool *pool)
 {
-	const struct fairwq_ideal *ideal = &pool->ideal[rank];
-	s64 should = node->member.ideal + ideal->vtime;
-	u64 got = max(window_service(pool, node), 0LL);
-	u64 others = (pool->max_active + 1 + ideal->began) * ideal->longest;
-
-	lockdep_assert_held(&pool->lock);
-
-	/* What is shared out goes to no less than these. */
-	others = div_u64(others * 100, max_t(u32, ideal->least, node->weight));
-	return (s64)(8 * (got + window_slack(pool, node)) + others) < should;
-}
-
-/*
- * A lower priority, while a higher one had a backlog all the time: no more than its turn in
- * so many, one under way, and what it has waited for before.
- */
-static void window_judge_ranks_locked(struct fairwq_pool *pool)
-{
-	unsigned int patience = pool->tree.patience;
-	struct fairwq_ideal *ideal;
-	bool higher = false;
-	s64 all = 0, its;
-
-	lockdep_assert_held(&pool->lock);
-
-	if (by_time(pool) || pool->tree.by_arrival)
-		return;		/* a guess that was wrong is no violation */
-	for (ideal = pool->ideal; ideal < pool->ideal + FAIRWQ_NR_RANKS; ideal++)
-		all += ideal->got;
-	for (ideal = pool->ideal; ideal < pool->ideal + FAIRWQ_NR_RANKS; ideal++) {
-		its = TURN;
-		if (patience)
-			its += TURN + div_u64(all + ideal->waited, patience + 1);
-		if (higher && !ideal->streak && ideal->got > its) {
-			pool->counter[FAIRWQ_LEAKED]++;
-			pool->counter[FAIRWQ_VIOLATIONS]++;
-		}
-		if (!ideal->nr)
-			ideal->busy = false;
-		higher |= ideal->busy;
-	}
-}
-
-/* The nodes of one rank: compare, and forget them. */
-static void window_close_locked(struct fairwq_pool *pool, unsigned int rank)
-{
-	struct list_head *members = &pool->window_members[rank];
 	struct fairwq_node *node, *next;
 	struct fairwq_sums sums = { };
-	bool starved = false;
 
 	lockdep_assert_held(&pool->lock);
 
-	ideal_share_locked(pool, &pool->ideal[rank]);
-	list_for_each_entry_safe(node, next, members, member.link) {
-		/* Out of the tree, for an unknown time; or there only for a streak. */
-		if (!fairwq_node_eligible(node) || !node->waits) {
-			list_del_init(&node->member.link);
-			continue;
-		}
+	list_for_each_entry(node, &pool->window_members, member.link)
 		sum_up(&sums, pool, node);
-		if (is_starved_locked(pool, node, rank))
-			starved = true;
-	}
-	if (starved) {
-		pool->counter[FAIRWQ_STARVED]++;
-		pool->counter[FAIRWQ_VIOLATIONS]++;
-	}
-	list_for_each_entry_safe(node, next, members, member.link) {
+	list_for_each_entry_safe(node, next, &pool->window_members, member.link) {
 		square_up(&sums, pool, node);
 		list_del_init(&node->member.link);
 	}
 	window_judge_locked(pool, &sums);
 }
 
-/*
- * The longest turns of a node are those of this window, and of the last one in
- * which it had any: it may still be paying for those.
- */
-static void window_note_locked(struct fairwq_pool *pool, struct fairwq_node *node,
-			       unsigned int rank)
+/* Note some of the children of @parent, the next in line first. */
+static void window_open_locked(struct fairwq_pool *pool, const struct fairwq_node *parent)
 {
-	struct fairwq_member *member = &node->member;
-
-	lockdep_assert_held(&pool->lock);
-
-	if (node->service != member->base) {
-		member->longest_us[1] = member->longest_us[0];
-		member->longest_us[0] = 0;
-		member->longest_streak[1] = member->longest_streak[0];
-		member->longest_streak[0] = 0;
-	}
-	member->base = node->service;
-	member->ideal = -pool->ideal[rank].vtime;	/* nothing yet */
-	list_add_tail(&member->link, &pool->window_members[rank]);
-}
-
-/* Note some of the eligible nodes of one rank, the next in line first. */
-static void window_open_locked(struct fairwq_pool *pool, unsigned int rank)
-{
-	struct fairwq_node *node = fairwq_node_first(&pool->tree.rank[rank]);
+	struct fairwq_node *node = fairwq_node_first(parent);
 	unsigned int nr;
 
 	lockdep_assert_held(&pool->lock);
 
-	for (nr = 0; node && nr < WINDOW_NODES; nr++, node = fairwq_node_next(node))
-		if (node->waits)
-			window_note_locked(pool, node, rank);
+	for (nr = 0; node && nr < WINDOW_NODES; nr++, node = fairwq_node_next(node)) {
+		if (node->owes)
+			continue;
+		node->member.base = node->service;
+		list_add_tail(&node->member.link, &pool->window_members);
+	}
 }
 
-/* Whatever was under way is not judged: what it was judged by has changed. */
-void fairwq_window_start_locked(struct fairwq_pool *pool)
+static void window_next_locked(struct fairwq_pool *pool)
 {
-	struct fairwq_node *node, *next;
-	unsigned int i;
-
 	lockdep_assert_held(&pool->lock);
 
-	ideal_start_locked(pool);
-	for (i = 0; i < FAIRWQ_NR_RANKS; i++) {
-		list_for_each_entry_safe(node, next, &pool->window_members[i], member.link)
-			list_del_init(&node->member.link);
-		/* Under arrival order no promise is made. */
-		if (!pool->tree.by_arrival)
-			window_open_locked(pool, i);
-	}
+	pool->window.number++;
 	pool->window.turns_left = max_t(u64, WINDOW_TURNS,
 					WINDOW_TURNS_PER_BATCH * (u64)pool->nr_eligible);
 }
 
-/* A turn of @batch was charged so much, or took so long. */
-void fairwq_window_cost_locked(struct fairwq_batch *batch, u64 ns)
+/* Count so many turns of @batch. One level of the tree has the next window. */
+static void window_pass_locked(struct fairwq_batch *batch, unsigned int nr)
 {
-	struct fairwq_member *member = &window_node(batch)->member;
-	u32 us = DIV_ROUND_UP_ULL(ns, NSEC_PER_USEC);
-
-	lockdep_assert_held(&batch->pool->lock);
-
-	member->longest_us[0] = max(member->longest_us[0], us);
-}
-
-/* A turn of @batch: how many others had one since it had one, or joined? */
-static void window_waited_locked(struct fairwq_batch *batch, struct fairwq_node *node,
-				 unsigned int rank)
-{
+	const struct fairwq_node *parent = batch->node.parent;
 	struct fairwq_pool *pool = batch->pool;
-	u32 waited = (u32)pool->turn_number - node->since;
+	unsigned int chance;
 
 	lockdep_assert_held(&pool->lock);
 
-	/* Its own is the last. */
-	if (node->waits && waited > pool->window.longest_wait + 1) {
-		pool->window.longest_wait = waited - 1;
-		pool->window.clients = pool->ideal[rank].nr;
-	}
-	node->since = pool->turn_number;
-	batch->node.since = pool->turn_number;
-}
-
-/* A batch took so many turns. */
-void fairwq_window_turns_locked(struct fairwq_batch *batch, unsigned int nr)
-{
-	struct fairwq_node *node = window_node(batch);
-	unsigned int i, rank = window_rank(batch);
-	struct fairwq_pool *pool = batch->pool;
-
-	lockdep_assert_held(&pool->lock);
-
-	window_waited_locked(batch, node, rank);
-	if (!by_time(pool)) {
-		ideal_serve_locked(pool, node, rank, (u64)nr * TURN);
-		pool->ideal[rank].got += (u64)nr * TURN;
-	}
 	if (pool->window.turns_left > nr) {
 		pool->window.turns_left -= nr;
 		return;
 	}
-	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
-		window_close_locked(pool, i);
-	window_judge_ranks_locked(pool);
-	fairwq_window_start_locked(pool);
+	window_close_locked(pool);
+	window_next_locked(pool);
+	if (pool->tree.by_arrival)
+		return;
+	for (chance = pool->window.number; parent->parent; parent = parent->parent, chance /= 2)
+		if (chance % 2 && max(parent->member.nr[0], parent->member.nr[1]) > 1)
+			break;
+	window_open_locked(pool, parent);
 }
 
-/* A turn of @batch is over, and took so long; under fair time. */
-void fairwq_window_took_locked(struct fairwq_batch *batch, u64 ns)
+/* Drop what was under way: what it was judged by has changed. */
+void fairwq_window_start_locked(struct fairwq_pool *pool)
 {
-	ideal_serve_locked(batch->pool, window_node(batch),
-			   window_rank(batch), ns);
+	struct fairwq_window *window = &pool->window;
+	struct fairwq_node *node, *next;
+
+	lockdep_assert_held(&pool->lock);
+
+	list_for_each_entry_safe(node, next, &pool->window_members, member.link)
+		list_del_init(&node->member.link);
+	window->number++;
+	window->rules++;
+	window->turns_left = 1;
 }
 
-/* A turn of @batch had so many items, and took so long. */
-void fairwq_window_streak_locked(struct fairwq_batch *batch, unsigned int turns, u64 ns)
+/* Note that a turn of @batch may cost so much, or did: turns, or us. */
+void fairwq_window_longest_locked(struct fairwq_batch *batch, u32 cost)
 {
-	struct fairwq_member *member = &window_node(batch)->member;
+	struct fairwq_node *node;
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	member->longest_streak[0] = clamp_t(u32, turns, member->longest_streak[0], U16_MAX);
-	batch->pool->ideal[window_rank(batch)].streak = true;
-	if (by_time(batch->pool))
-		fairwq_window_cost_locked(batch, ns);
+	for (node = &batch->node; node; node = node->parent)
+		node->member.longest[0] = max(node->member.longest[0], cost);
 }
 
-/* The share of @node has changed: it sits the window out. */
-static void window_drop_locked(struct fairwq_pool *pool, struct fairwq_node *node)
+/* Note that a batch takes a turn, which the tree gave. */
+void fairwq_window_turn_locked(struct fairwq_batch *batch)
 {
-	lockdep_assert_held(&pool->lock);
-
-	list_del_init(&node->member.link);
-}
-
-/* Its share is another one from now on: it sits the window out. */
-void fairwq_window_weight_locked(struct fairwq_pool *pool, struct fairwq_node *node, u32 weight)
-{
-	struct fairwq_ideal *ideal = &pool->ideal[fairwq_node_rank(&pool->tree, node)];
-
-	lockdep_assert_held(&pool->lock);
-
-	window_drop_locked(pool, node);
-	if (!node->waits)
-		return;
-	ideal_share_locked(pool, ideal);
-	ideal->weight += weight - node->weight;
-}
-
-/* A batch has come into the tree, and its owner with it, if it is the first. */
-void fairwq_window_joined_locked(struct fairwq_batch *batch)
-{
-	struct fairwq_node *node = window_node(batch);
 	struct fairwq_pool *pool = batch->pool;
+	struct fairwq_node *node;
 
 	lockdep_assert_held(&pool->lock);
 
-	if (pool->just_left == node)
-		pool->just_left = NULL;
-	if (!node->waits)
-		node->since = pool->turn_number;
-	ideal_count_locked(pool, node, true);
+	for (node = &batch->node; node && !pool->tree.by_arrival; node = node->parent)
+		wait_ends_locked(pool, node);
+	window_pass_locked(batch, 1);
+}
+
+/* Judge nothing of a guest until the tree gives it a turn. */
+static void window_owes_locked(struct fairwq_batch *batch)
+{
+	struct fairwq_node *node;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	for (node = &batch->node; node->parent; node = node->parent) {
+		node->owes = true;
+		list_del_init(&node->member.link);
+	}
+	wait_begins_locked(batch->pool, node);	/* its priority has had one */
+}
+
+/* Note that a batch takes a turn as a guest of a streak. */
+void fairwq_window_guest_locked(struct fairwq_batch *batch)
+{
+	window_owes_locked(batch);
+	window_pass_locked(batch, 1);
 }
 
 /*
- * A batch has left the tree, and its owner with it, if it was the last. If it is back before
- * the next turn is decided, it has missed nothing: it had a backlog all the time.
+ * Note that a turn of a streak is over. For those that wait all of the streak is as one
+ * turn, also if it goes back and forth between batches.
  */
-void fairwq_window_left_locked(struct fairwq_batch *batch)
+void fairwq_window_streak_locked(const struct fairwq_turn *turn)
 {
-	struct fairwq_pool *pool = batch->pool;
-	struct fairwq_node *node = window_node(batch);
+	u64 longest = turn->streak;
 
-	lockdep_assert_held(&pool->lock);
+	lockdep_assert_held(&turn->batch->pool->lock);
 
-	if (fairwq_node_eligible(node))
-		return;
-	if (pool->just_left)
-		fairwq_window_forget_locked(pool, pool->just_left);
-	pool->just_left = node;
-}
-
-/* A turn is decided: what has left the tree before may miss it. */
-void fairwq_window_turn_begins_locked(struct fairwq_pool *pool)
-{
-	lockdep_assert_held(&pool->lock);
-
-	if (unlikely(pool->just_left))
-		fairwq_window_forget_locked(pool, pool->just_left);
-}
-
-/* The place of @node is to be another one's, or it will not come back. */
-void fairwq_window_forget_locked(struct fairwq_pool *pool, struct fairwq_node *node)
-{
-	lockdep_assert_held(&pool->lock);
-
-	if (pool->just_left == node)
-		pool->just_left = NULL;
-	window_drop_locked(pool, node);
-	ideal_count_locked(pool, node, false);
-}
-
-/* A batch will not come back. It may have left the tree for its last turn: see above. */
-void fairwq_window_gone_locked(struct fairwq_batch *batch)
-{
-	struct fairwq_node *node = window_node(batch);
-
-	lockdep_assert_held(&batch->pool->lock);
-
-	if (!fairwq_node_eligible(node))
-		fairwq_window_forget_locked(batch->pool, node);
+	if (by_time(turn->batch->pool))
+		longest = div_u64(turn->took * longest, turn->nr * NSEC_PER_USEC) + 1;
+	fairwq_window_longest_locked(turn->batch, min_t(u64, longest, U32_MAX));
+	/* A guest's turn is not the first of its streak. */
+	if (turn->streak > turn->nr)
+		window_owes_locked(turn->batch);
+	window_pass_locked(turn->batch, turn->nr - 1);
 }
 
 void fairwq_window_reset_locked(struct fairwq_pool *pool)
 {
 	lockdep_assert_held(&pool->lock);
 
-	pool->window = (struct fairwq_window){ };
+	pool->window = (struct fairwq_window){
+		.number = pool->window.number, .rules = pool->window.rules,
+		.by_time = by_time(pool),
+	};
 	fairwq_window_start_locked(pool);
 }
 
 void fairwq_window_init(struct fairwq_pool *pool)
 {
-	unsigned int i;
-
-	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
-		INIT_LIST_HEAD(&pool->window_members[i]);
+	INIT_LIST_HEAD(&pool->window_members);
 	pool->window.turns_left = 1;
+	pool->window.by_time = by_time(pool);
 }

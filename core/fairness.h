@@ -8,15 +8,18 @@
 void fairwq_window_init(struct fairwq_pool *pool);
 void fairwq_window_start_locked(struct fairwq_pool *pool);
 void fairwq_window_reset_locked(struct fairwq_pool *pool);
-void fairwq_window_turns_locked(struct fairwq_batch *batch, unsigned int nr);
-void fairwq_window_cost_locked(struct fairwq_batch *batch, u64 ns);
-void fairwq_window_streak_locked(struct fairwq_batch *batch, unsigned int turns, u64 ns);
-void fairwq_window_forget_locked(struct fairwq_pool *pool, struct fairwq_node *node);
-void fairwq_window_joined_locked(struct fairwq_batch *batch);
+void fairwq_window_turn_locked(struct fairwq_batch *batch);
+void fairwq_window_guest_locked(struct fairwq_batch *batch);
+void fairwq_window_streak_locked(const struct fairwq_turn *turn);
+void fairwq_window_longest_locked(struct fairwq_batch *batch, u32 cost);
+void fairwq_window_jump_locked(struct fairwq_pool *pool, const struct fairwq_node *node);
+void fairwq_window_jumped_locked(struct fairwq_pool *pool, const struct fairwq_node *node,
+				 s64 cost);
+void fairwq_window_joins_locked(struct fairwq_batch *batch);
 void fairwq_window_left_locked(struct fairwq_batch *batch);
-void fairwq_window_gone_locked(struct fairwq_batch *batch);
-void fairwq_window_turn_begins_locked(struct fairwq_pool *pool);
-void fairwq_window_took_locked(struct fairwq_batch *batch, u64 ns);
-void fairwq_window_weight_locked(struct fairwq_pool *pool, struct fairwq_node *node, u32 weight);
+void fairwq_window_group_locked(struct fairwq_pool *pool, struct fairwq_node *leaf,
+				struct fairwq_node *group);
+void fairwq_window_weight_locked(struct fairwq_pool *pool, struct fairwq_node *node);
+void fairwq_window_look(struct fairwq_pool *pool);
 
 #endif /* FAIRWQ_FAIRNESS_H */

@@ -226,10 +226,10 @@ void fairwq_fifo_set_eligible_locked(struct fairwq_batch *batch, bool eligible)
 	if (eligible == fairwq_node_eligible(&batch->node))
 		return;
 	if (eligible) {
+		fairwq_window_joins_locked(batch);
 		fairwq_tree_add(&pool->tree, &batch->node,
 				fairwq_head_locked(batch)->stamp);
 		WRITE_ONCE(pool->nr_eligible, pool->nr_eligible + 1);
-		fairwq_window_joined_locked(batch);
 	} else {
 		fairwq_tree_del(&pool->tree, &batch->node);
 		WRITE_ONCE(pool->nr_eligible, pool->nr_eligible - 1);
@@ -377,16 +377,17 @@ void fairwq_fifo_take_locked(struct fairwq_batch *batch, struct fairwq_turn *tur
 {
 	struct fairwq_work *work = fairwq_head_locked(batch);
 
-	fairwq_window_turn_begins_locked(batch->pool);
 	batch_unlink_locked(batch, work);
 	/* The next turn's list_del() writes to the item after the next. */
 	fairwq_prefetchw(batch->fifo.next->next);
 	turn_fill_locked(batch, turn, work);
 	fairwq_cost_charge_locked(turn);
+	if (unlikely(turn->jumps))
+		fairwq_window_jump_locked(batch->pool, &batch->node);
 	fairwq_batch_turns_locked(batch, 1);
 	batch_fire_barriers_locked(batch);
+	fairwq_window_turn_locked(batch);
 	batch_new_head_locked(batch);
-	fairwq_window_turns_locked(batch, 1);
 }
 
 /*
@@ -402,7 +403,6 @@ void fairwq_fifo_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_t
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	fairwq_window_turn_begins_locked(batch->pool);
 	work->place = 0;
 	work->stamp = 0;
 	turn_fill_locked(batch, turn, work);
@@ -412,7 +412,7 @@ void fairwq_fifo_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_t
 	if (joins)
 		fairwq_tree_del(tree, &batch->node);
 	fairwq_batch_turns_locked(batch, 1);
-	fairwq_window_turns_locked(batch, 1);
+	fairwq_window_guest_locked(batch);
 }
 
 /* Take the head out of the FIFO to park it, as it still runs. It counts as in flight. */

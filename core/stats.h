@@ -31,9 +31,9 @@ enum fairwq_counter {
 	FAIRWQ_FLOW_FALLBACKS,	/* items of flows for which there was no memory */
 	FAIRWQ_FAILURES,	/* failures that items have reported */
 	FAIRWQ_WINDOWS,		/* windows that were checked for fairness */
-	FAIRWQ_VIOLATIONS,	/* windows that broke the bound */
-	FAIRWQ_STARVED,		/* of these: a client got less than an eighth of its share */
-	FAIRWQ_LEAKED,		/* of these: a lower priority got more than its part */
+	FAIRWQ_VIOLATIONS,	/* windows that broke the bound, and the next two */
+	FAIRWQ_STARVED,		/* waits of a client with a backlog that were too long */
+	FAIRWQ_LEAKED,		/* turns of a lower priority that were too early */
 	FAIRWQ_NR_COUNTERS,
 };
 
@@ -81,8 +81,12 @@ struct fairwq_window {
 	u64 bound;			/* most that @lag may be */
 	u64 worst_lag;			/* largest lag since reset, in % of its bound */
 	unsigned int jain;		/* Jain's index, 1/10000 */
-	u64 longest_wait;		/* most turns of others in a row while a client waited */
-	unsigned int clients;		/* clients of its rank with a backlog then */
+	u16 number;			/* of this window */
+	u8 rules;			/* changes when what is judged by does */
+	u64 longest;			/* wait, as the tree counts */
+	u64 wait, wait_bound;		/* the worst one, and what it may be; 1/100 */
+	u64 worst_wait;			/* in % of that */
+	unsigned int wait_ms;
 };
 
 /* Return the bucket of a duration. */

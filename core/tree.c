@@ -246,10 +246,8 @@ void fairwq_node_reset(struct fairwq_node *node)
 	node->early = 0;
 	node->rest = 0;
 	node->joined = false;
-	node->member.longest_us[0] = 0;
-	node->member.longest_us[1] = 0;
-	node->member.longest_streak[0] = 0;
-	node->member.longest_streak[1] = 0;
+	node->member.longest[0] = 0;
+	node->member.longest[1] = 0;
 }
 
 /*
@@ -263,6 +261,9 @@ void fairwq_node_init(struct fairwq_node *node, struct fairwq_node *parent,
 	node->last = NULL;
 	node->parent = parent;
 	node->key = 0;
+	node->owes = false;
+	node->rules = 0;
+	node->window = 0;
 	node->member = (struct fairwq_member){ };
 	INIT_LIST_HEAD(&node->member.link);
 	fairwq_node_reset(node);
@@ -279,6 +280,7 @@ void fairwq_tree_init(struct fairwq_tree *tree, bool by_arrival)
 		tree->waited[i] = 0;
 	}
 	tree->by_arrival = by_arrival;
+	tree->service = 0;
 	tree->patience = FAIRWQ_PRIO_PATIENCE;
 	fairwq_tree_set_turn(tree, FAIRWQ_COST_TURN);
 }
@@ -658,6 +660,8 @@ bool fairwq_tree_charge(struct fairwq_tree *tree, struct fairwq_node *node,
 		return jumped;
 	for (; node->parent; node = node->parent)
 		charge_one(node, node->parent, cost);
+	node->service += cost;
+	tree->service += cost;
 	return jumped;
 }
 
@@ -741,6 +745,8 @@ void fairwq_tree_correct(struct fairwq_tree *tree, struct fairwq_node *node,
 		return;
 	for (; node->parent; node = node->parent)
 		correct_one(node, node->parent, delta);
+	node->service += delta;
+	tree->service += delta;
 }
 
 /* ---- weights and groups ----------------------------------------------- */
@@ -809,7 +815,6 @@ void fairwq_tree_make_group(struct fairwq_tree *tree, struct fairwq_node *leaf,
 {
 	struct fairwq_node *parent = leaf->parent;
 	bool sorted = fairwq_node_eligible(leaf) && !tree->by_arrival;
-	unsigned int i;
 
 	fairwq_node_init(group, parent, leaf->weight);
 	group->key = leaf->key;
@@ -822,11 +827,6 @@ void fairwq_tree_make_group(struct fairwq_tree *tree, struct fairwq_node *leaf,
 	group->left = leaf->left;
 	group->turn = leaf->turn;
 	group->joined = leaf->joined;
-	/* The group may still be paying for the leaf's longest turns. */
-	for (i = 0; i < 2; i++) {
-		group->member.longest_us[i] = leaf->member.longest_us[i];
-		group->member.longest_streak[i] = leaf->member.longest_streak[i];
-	}
 	if (sorted)
 		replace(group, leaf, parent);
 	set_weight(leaf, NODE_DFL_WEIGHT);

@@ -38,13 +38,16 @@
  */
 #define FAIRWQ_MAX_LEAD		BIT_ULL(52)
 
-/* Data of the self-check about a node directly below a rank; see fairness.c. */
+/* Data of the self-check about a node; see fairness.c. Two: in this window, and before it. */
 struct fairwq_member {
-	struct list_head link;		/* while the node is compared */
-	u64 base;			/* @service of the node when the window began */
-	u64 ideal;			/* service by the ideal server since, less its @vtime */
-	u32 longest_us[2];		/* longest turn in this window, and in the last */
-	u16 longest_streak[2];		/* longest streak, likewise, in turns */
+	struct list_head link;		/* while it is compared */
+	u64 base;			/* service when the window began; of a rank: what */
+					/* others are to have had for its turns before them */
+	u64 seen;			/* of its siblings, when its wait began */
+	u32 when;			/* jiffies then */
+	u32 longest[2];			/* of its turns: turns, or us */
+	u32 weight[2];			/* of its children that had a turn, together */
+	u16 nr[2];			/* number of these */
 };
 
 /* Standing of a node among its siblings. */
@@ -82,10 +85,11 @@ struct fairwq_node {
 	u16 rest;			/* remainder that vtime lacks, in 1 / weight */
 	u8 standing;			/* enum fairwq_standing */
 	bool joined;			/* not served since it joined */
-	bool waits;			/* of fairness.c: counted as having a backlog */
 	u8 lap;				/* laps of @clock so far */
 	u8 left;			/* @lap of its parent when it left last */
-	u32 since;			/* of fairness.c: number of its last turn */
+	bool owes;			/* self-check: it had a turn that the tree did not give */
+	u8 rules;			/* self-check: window.rules when its wait began */
+	u16 window;			/* self-check: the last one in which it had a turn */
 	struct fairwq_member member;
 };
 
@@ -93,6 +97,7 @@ struct fairwq_node {
 struct fairwq_tree {
 	struct fairwq_node rank[FAIRWQ_NR_RANKS];
 	s64 waited[FAIRWQ_NR_RANKS];	/* cost of others' service since; less than 0: debt */
+	u64 service;			/* service of all ranks */
 	unsigned int patience;		/* turns of others; 0: lower ranks get what is left */
 	bool by_arrival;		/* sort by arrival instead of by vtime */
 };

@@ -201,25 +201,6 @@ struct fairwq_knob_file {
 struct seq_file;
 
 /*
- * An ideal server: it serves all clients of a rank that have a backlog at once,
- * by weight. The self-check compares with it; see fairness.c.
- */
-struct fairwq_ideal {
-	u64 vtime;			/* P: service of each client so far, by weight */
-	s64 pending;			/* P: service not yet added to @vtime, not by weight */
-	s64 got;			/* P: turns of all clients in this window, not by weight */
-	s64 waited;			/* P: tree.waited[] at the start of the window */
-	u64 longest;			/* P: the most service at once in this window */
-	u32 weight;			/* P: of the clients that have a backlog, together */
-	u32 least;			/* P: the least @weight in this window */
-	u32 nr;				/* P: number of clients that have a backlog */
-	u32 began;			/* P: @nr at the start of the window */
-	u32 emptied;			/* P: number of the last turn when @nr became 0 */
-	bool busy;			/* P: @nr was not 0 in the whole window */
-	bool streak;			/* P: a client had several turns as one in this window */
-};
-
-/*
  * A pool: a fair tree of batches, and runners that serve it.
  *
  * Invariant: nr_active == number of runners that are not on idle_runners.
@@ -247,9 +228,7 @@ struct fairwq_pool {
 	unsigned int nr_eligible;	/* p: batches in the tree; a hint for a streak */
 	struct list_head sorting;	/* p: batches with @unsorted; a hint for a streak */
 	struct fairwq_window window;	/* P: the self-check of promise 6 */
-	struct list_head window_members[FAIRWQ_NR_RANKS]; /* P: nodes compared */
-	struct fairwq_ideal ideal[FAIRWQ_NR_RANKS]; /* P: what they are compared with */
-	struct fairwq_node *just_left;	/* P: has left the tree with the last turn, may be back */
+	struct list_head window_members; /* P: nodes compared, of one parent */
 	unsigned int hung_ms;		/* P: 0: never report */
 	unsigned long hung_reported;	/* P: jiffies of the last report */
 	bool ticking;			/* P: @tick is due within a jiffy */

@@ -14,6 +14,7 @@
  */
 #include <linux/hash.h>
 
+#include "core/fairness.h"
 #include "lib/fixture.h"
 
 #define MAX_CLIENTS	6U
@@ -308,6 +309,7 @@ static void share_end(struct kunit *test, struct share *share)
 		fairwq_batch_dispose(share->client[i].batch);
 	fairwq_serializer_destroy(&share->serializer);
 	fairwq_limiter_destroy(&share->limiter);
+	fairwq_window_look(mock->pool);
 	KUNIT_EXPECT_EQ_MSG(test, 0ULL, fairwq_test_counter(mock->pool, FAIRWQ_VIOLATIONS),
 			    "%llu starved, %llu leaked, the worst lag %llu %% of the bound\n",
 			    fairwq_test_counter(mock->pool, FAIRWQ_STARVED),
@@ -637,6 +639,169 @@ static void self_check_knows_streaks(struct kunit *test)
 	share_end(test, share);
 }
 
+/* Two clients send to one serializer, so that one has turns in the streaks of the other. */
+static void self_check_knows_guests(struct kunit *test)
+{
+	static const struct share_case c = { "", FAIRWQ_ROUND_ROBIN, 1, 2 };
+	struct share *share = share_new(test, &c, 0);
+	struct share_client *plain = share_add(test, share, NULL, 2);
+	struct share_client *lead = share_add(test, share, NULL, 2);
+	struct share_client *guest = share_add(test, share, NULL, 2);
+	struct mock *mock = test->priv;
+
+	lead->next = SHARE_SERIALIZER;
+	guest->next = SHARE_SERIALIZER;
+	share_queue(test, plain, 20);
+	share_queue(test, lead, 1);
+	share_queue(test, guest, 20);
+	share_run(test, share);
+	fairwq_serializer_flush(&share->serializer);
+	fairwq_pool_flush(mock->pool);
+	share_end(test, share);
+}
+
+/* ---- what it must not miss ---------------------------------------------------- */
+
+/* A client that is made to wait, or to go too early, or neither. */
+struct unfair {
+	const char *name;
+	bool owned, limited, flow, newcomer;
+	enum fairwq_prio prio;
+	s64 turns;			/* it is put behind by so many */
+	enum fairwq_counter counter;	/* has to see that */
+};
+
+static const struct unfair unfair_cases[] = {
+	{ "batch", .turns = 2000, .counter = FAIRWQ_STARVED },
+	{ "batch below an owner", .owned = true, .turns = 2000, .counter = FAIRWQ_STARVED },
+	{ "limited batch", .limited = true, .turns = 2000, .counter = FAIRWQ_STARVED },
+	{ "newcomer", .newcomer = true, .turns = 2000, .counter = FAIRWQ_STARVED },
+	{ "flow", .flow = true, .turns = 2000, .counter = FAIRWQ_STARVED },
+	{ "LOW", .prio = FAIRWQ_PRIO_LOW, .turns = 2000, .counter = FAIRWQ_STARVED },
+	{ "LOW before its turn", .prio = FAIRWQ_PRIO_LOW, .turns = -100000,
+	  .counter = FAIRWQ_LEAKED },
+	{ "none", .owned = true },
+	{ "no LOW", .prio = FAIRWQ_PRIO_LOW },
+};
+
+static void unfair_desc(const struct unfair *u, char *desc)
+{
+	strscpy(desc, u->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(unfair, unfair_cases, unfair_desc);
+
+/* Put @batch behind in the tree, which does not know why. */
+static void unfair_put_behind(struct fairwq_batch *batch, const struct unfair *u)
+{
+	struct fairwq_tree *tree = &batch->pool->tree;
+	struct fairwq_node *node = &batch->node;
+	bool low = u->prio == FAIRWQ_PRIO_LOW;
+
+	raw_spin_lock_irq(&batch->pool->lock);
+	if (low && u->turns)
+		tree->waited[FAIRWQ_NR_RANKS - 1] = -u->turns * (s64)FAIRWQ_COST_TURN;
+	else if (u->newcomer)
+		node->parent->turn = u->turns * FAIRWQ_COST_TURN;
+	else if (u->turns)
+		node->vtime = node->parent->clock + u->turns * FAIRWQ_COST_TURN;
+	raw_spin_unlock_irq(&batch->pool->lock);
+}
+
+static void unfair_gate(struct kunit *test, struct fairwq_batch *batch, struct mock_gate *gate)
+{
+	struct mock *mock = test->priv;
+
+	mock_gate_init(gate);
+	gate->next = mock->gates;
+	mock->gates = gate;
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(batch, &gate->work));
+}
+
+static u64 unfair_seen(struct kunit *test, const struct unfair *u)
+{
+	struct mock *mock = test->priv;
+	u64 seen, all;
+
+	fairwq_window_look(mock->pool);
+	raw_spin_lock_irq(&mock->pool->lock);
+	seen = mock->pool->counter[u->counter];
+	all = mock->pool->counter[FAIRWQ_VIOLATIONS];
+	mock->pool->counter[u->counter] = 0;
+	mock->pool->counter[FAIRWQ_VIOLATIONS] = 0;
+	raw_spin_unlock_irq(&mock->pool->lock);
+	if (!u->turns)
+		seen = 0;		/* @counter is none */
+	KUNIT_EXPECT_EQ(test, all, seen);
+	return seen;
+}
+
+/*
+ * Beside 800 items of another client it has 20. When half of those are over a reader is
+ * told what it has waited by then; after that its own turns tell.
+ */
+static void self_check_sees_the_unfair(struct kunit *test)
+{
+	const struct unfair *u = test->param_value;
+	struct mock *mock = test->priv;
+	struct fairwq_batch_attrs attrs = { };
+	struct fairwq_batch *owner, *other, *client;
+	struct fairwq_flows *flows = NULL;
+	struct mock_gate *gate = kunit_kcalloc(test, 2, sizeof(*gate), GFP_KERNEL);
+	struct mock_item *item = kunit_kcalloc(test, 21, sizeof(*item), GFP_KERNEL);
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, gate);
+	KUNIT_ASSERT_NOT_NULL(test, item);
+	for (i = 0; i < 21; i++) {
+		item[i].log = &mock->log;
+		item[i].letter = 'c';
+		fairwq_work_init(&item[i].work, mock_item_fn);
+	}
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_open(test);
+	owner = mock_batch(test, "owner");
+	attrs.parent = u->owned ? owner : NULL;
+	other = mock_batch_with(test, "other", &attrs);
+	attrs.prio = u->prio;
+	attrs.max_active = u->limited;
+	client = mock_batch_with(test, "client", &attrs);
+	/* Neither is a newcomer from here on, unless it is to be one. */
+	mock_queue(test, other, 'o', 1);
+	if (u->flow) {
+		flows = fairwq_flows_create(mock->pool, &attrs);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(flows));
+		KUNIT_ASSERT_EQ(test, 1, fairwq_flows_queue(flows, 1, &item[20].work));
+		fairwq_batch_dispose(client);
+		client = list_last_entry(&mock->pool->batches, struct fairwq_batch, link);
+	} else if (!u->newcomer) {
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(client, &item[20].work));
+	}
+	fairwq_pool_flush(mock->pool);
+
+	unfair_gate(test, mock->gate_batch, &gate[0]);
+	mock_await(test, &gate[0].entered);
+	unfair_put_behind(client, u);
+	for (i = 0; i < 20; i++)
+		KUNIT_ASSERT_EQ(test, 1, flows ? fairwq_flows_queue(flows, 1, &item[i].work) :
+						 fairwq_queue(client, &item[i].work));
+	mock_queue(test, other, 'o', 400);
+	unfair_gate(test, other, &gate[1]);
+	mock_queue(test, other, 'o', 400);
+	complete_all(&gate[0].open);
+	mock_await(test, &gate[1].entered);
+	KUNIT_EXPECT_EQ(test, u->turns != 0, unfair_seen(test, u) != 0);
+	complete_all(&gate[1].open);
+	fairwq_pool_flush(mock->pool);
+	KUNIT_EXPECT_EQ(test, u->turns > 0, unfair_seen(test, u) != 0);
+	if (flows)
+		fairwq_flows_destroy(flows);
+	else
+		fairwq_batch_dispose(client);
+	fairwq_batch_dispose(other);
+	fairwq_batch_dispose(owner);
+}
+
 /* ---- a guess that feeds itself ------------------------------------------------ */
 
 struct later {
@@ -735,6 +900,8 @@ static void pause_takes_back_what_is_planned(struct kunit *test)
 static struct kunit_case share_test_cases[] = {
 	KUNIT_CASE(pause_takes_back_what_is_planned),
 	KUNIT_CASE(self_check_knows_streaks),
+	KUNIT_CASE(self_check_knows_guests),
+	KUNIT_CASE_PARAM(self_check_sees_the_unfair, unfair_gen_params),
 	KUNIT_CASE_PARAM(adversary_gets_no_more, adversary_gen_params),
 	KUNIT_CASE_PARAM(limited_batch_gets_its_share, share_gen_params),
 	KUNIT_CASE_PARAM(small_backlog_gets_its_share, share_gen_params),

@@ -4,6 +4,7 @@
  */
 #include <linux/module.h>
 
+#include "core/fairness.h"
 #include "fixture.h"
 
 /* ---- items and their log ------------------------------------------------ */
@@ -245,6 +246,7 @@ void mock_exit(struct kunit *test)
 	if (IS_ERR_OR_NULL(mock->pool))
 		return;
 	mock_gates_open(&mock->gate);
+	fairwq_window_look(mock->pool);
 	KUNIT_EXPECT_EQ(test, 0ULL,
 			fairwq_test_counter(mock->pool, FAIRWQ_VIOLATIONS));
 	fairwq_batch_dispose(mock->a);

@@ -412,7 +412,8 @@ static void fairness_has_its_lines(void)
 {
 	static const char * const keys[] = {
 		"unit", "compared", "lag", "bound", "worst_lag_percent_of_bound", "jain", "windows",
-		"violations", "starved", "leaked", "longest_wait_turns", "longest_wait_clients",
+		"violations", "starved", "leaked", "worst_wait", "worst_wait_bound",
+		"worst_wait_percent", "worst_wait_ms",
 	};
 
 	expect_lines("fairness", keys, ARRAY_SIZE(keys), 1);
