@@ -194,6 +194,7 @@ static void late_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 	fairwq_pool_destroy(pool);
 	/* The batch keeps @pool, but not its runners: a look at them crashes. */
 	pool->runners.next = LIST_POISON1;
+	pool->idle_runners.next = LIST_POISON1;
 }
 
 /* And so has a flush that has begun before. */

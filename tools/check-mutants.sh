@@ -5,8 +5,8 @@
 # the suite that each patch names to fail; and all suites to pass with NONE. Logs
 # stay in build/mutants.
 #
-# A patch begins with "Suite: <name>", of tests/<name>_kunit.c, and with
-# "Bug: <what is done wrong>".
+# A patch begins with "Suite: <name>...", each of tests/<name>_kunit.c, and with
+# "Bug: <what is done wrong>". Of several suites each must fail.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -18,11 +18,15 @@ named() {
 	basename -s .patch "$top"/tests/bugs/*.patch
 }
 
-# The module that is meant to catch the named bug.
-module_for() {
-	local room
-	room=$(sed -n 's/^Suite: //p; 1q' "$top/tests/bugs/$1.patch")
-	[ ! -e "$top/tests/${room}_kunit.c" ] || echo "fairwq_${room}_kunit"
+# The modules that are meant to catch the named bug, or nothing if one is missing.
+modules_for() {
+	local room rooms modules=()
+	read -ra rooms < <(sed -n 's/^Suite: //p; 1q' "$top/tests/bugs/$1.patch")
+	for room in "${rooms[@]}"; do
+		[ -e "$top/tests/${room}_kunit.c" ] || return 0
+		modules+=("fairwq_${room}_kunit")
+	done
+	printf '%s\n' "${modules[@]}"
 }
 
 # plan MODULE...: what the guest does and what is to be seen of it.
@@ -57,27 +61,38 @@ first_failure() {
 	echo "${case:-$(sed -n 's/^  FAILED //p' "$dir/$1.log" | head -n 1)}"
 }
 
-# $1: name. Prints its line. A bug that its own suite does not see may be seen
-# by another: that is told, and counts as a failure, as one of the two is wrong.
-judge() {
-	local name=$1 own all t0=$SECONDS
-	own=$(module_for "$name")
-	if [ -z "$own" ]; then
-		echo "mutant $name: FAILED, its patch names no suite"
-	elif ! build "$name"; then
-		echo "mutant $name: FAILED, it cannot be built"
-	elif ! boot_with "$name" "$own"; then
+# judge_by MODULE NAME: prints its line. A bug that its own suite does not see may be
+# seen by another: that is told, and counts as a failure, as one of the two is wrong.
+judge_by() {
+	local own=$1 name=$2 all t0=$SECONDS
+	if ! boot_with "$name" "$own"; then
 		echo "mutant $name: caught by $own, $(first_failure "$name") ($((SECONDS - t0)) s)"
 		return 0
+	fi
+	mapfile -t all < <(suite_modules)
+	if boot_with "$name" "${all[@]}"; then
+		echo "mutant $name: FAILED, not caught"
 	else
-		mapfile -t all < <(suite_modules)
-		if boot_with "$name" "${all[@]}"; then
-			echo "mutant $name: FAILED, not caught"
-		else
-			echo "mutant $name: FAILED, not caught by $own but $(first_failure "$name")"
-		fi
+		echo "mutant $name: FAILED, not caught by $own but $(first_failure "$name")"
 	fi
 	return 1
+}
+
+# $1: name. By each of its suites; a line for each.
+judge() {
+	local name=$1 own module rc=0
+	own=$(modules_for "$name")
+	if [ -z "$own" ]; then
+		echo "mutant $name: FAILED, its patch names no suite that there is"
+		return 1
+	elif ! build "$name"; then
+		echo "mutant $name: FAILED, it cannot be built"
+		return 1
+	fi
+	for module in $own; do
+		judge_by "$module" "$name" || rc=1
+	done
+	return $rc
 }
 
 # The same without a bug.
