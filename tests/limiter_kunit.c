@@ -102,8 +102,10 @@ static void flush_waits_for_what_is_queued(struct kunit *test)
 	later = mock_gate_new(test);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(limiter, a, &later->work));
 	complete_all(&gate[0]->open);
-	mock_until(test, READ_ONCE(mock->log.nr) == 2);
-	/* One still runs that came before the flush. */
+	/* The other gate still runs, and came before the flush: nothing else goes on. */
+	mock_until(test, READ_ONCE(a->stats->done) == 3);
+	KUNIT_EXPECT_EQ(test, 2U, READ_ONCE(mock->log.nr));
+	KUNIT_EXPECT_EQ(test, 1U, READ_ONCE(limiter->constraint.in_flight));
 	KUNIT_EXPECT_FALSE(test, completion_done(&thread.done));
 	complete_all(&gate[1]->open);
 	mock_thread_end(test, &thread);
