@@ -112,7 +112,7 @@ main() {
 	local passed=0 failed=0 name missed=()
 	rm -f "$dir"/*.log
 	# A bug that hangs a test is caught when time is up.
-	export FAIRWQ_STOP=1 FAIRWQ_LIMIT=60 FAIRWQ_TIMEOUT=90
+	export FAIRWQ_STOP=1 FAIRWQ_LIMIT=120 FAIRWQ_TIMEOUT=150
 	for name in "$@"; do
 		if if [ "$name" = NONE ]; then sound; else judge "$name"; fi; then
 			passed=$((passed + 1))
