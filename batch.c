@@ -158,11 +158,10 @@ static void batch_release_fn(struct work_struct *work)
 {
 	struct fairwq_batch *batch = container_of(to_rcu_work(work),
 						  struct fairwq_batch, reap_work);
-	struct fairwq_pool *pool = batch->pool;
 
-	fairwq_lockdep_run(pool);
+	lock_map_acquire(&batch->pool->lockdep_map);
 	batch->released(batch, batch->priv);
-	fairwq_lockdep_ran(pool);
+	lock_map_release(&batch->pool->lockdep_map);
 	batch_leave(batch);
 	count_releasing(-1);
 }
@@ -367,7 +366,7 @@ static void batch_adopt_locked(struct fairwq_batch *batch,
 
 	if (!parent->group) {
 		fairwq_tree_make_group(&pool->tree, &parent->node, *group);
-		fairwq_window_group_locked(pool, &parent->node, *group);
+		fairwq_window_group_locked(pool, &parent->node);
 		parent->group = *group;
 		*group = NULL;
 	}
@@ -565,16 +564,7 @@ void fairwq_batch_sort(struct fairwq_batch *batch)
 		cpu_relax();
 }
 
-#ifdef FAIRWQ_TESTING
-/* Look at a batch as a reader of debugfs does. */
-void fairwq_test_look(struct fairwq_batch *batch)
-{
-	rcu_read_lock();
-	fairwq_batch_sort(batch);
-	rcu_read_unlock();
-}
-EXPORT_SYMBOL_GPL(fairwq_test_look);
-#endif
+FAIRWQ_TEST_EXPORT(fairwq_batch_sort);
 
 /* Wait until every item that is queued now has ended. */
 void fairwq_batch_wait(struct fairwq_batch *batch)
@@ -623,7 +613,7 @@ void fairwq_batch_flush(struct fairwq_batch *batch)
 	 * From an item of the pool a flush may be right; lockdep cannot tell.
 	 */
 	if (!reaped && (!turn || turn->batch->pool != batch->pool))
-		fairwq_lockdep_wait(batch->pool);
+		fairwq_lockdep_wait(&batch->pool->lockdep_map);
 	rcu_read_unlock();
 	if (!reaped)
 		fairwq_batch_wait(batch);

@@ -34,9 +34,7 @@ void __fairwq_constraint_init(struct fairwq_constraint *constraint,
 		return;
 	constraint->ops = ops;
 	constraint->dead = false;
-#ifdef CONFIG_LOCKDEP
 	lockdep_init_map(&constraint->lockdep_map, name, key, 0);
-#endif
 }
 EXPORT_SYMBOL_GPL(__fairwq_constraint_init);
 
@@ -156,10 +154,8 @@ int fairwq_queue_constrained(struct fairwq_constraint *constraint,
 		return fairwq_bad_arg("constraint is not set up");
 	if (fairwq_is_no_pointer(batch))
 		return fairwq_bad_arg("batch is NULL or an error");
-	if (!work)
-		return fairwq_bad_arg("work is NULL");
-	if (!work->func)
-		return fairwq_bad_arg("work has no function");
+	if (!work || !work->func)
+		return fairwq_bad_arg("work is NULL or has no function");
 	rcu_read_lock();	/* pairs as in fairwq_queue() */
 	ret = queue_through(constraint, batch, work);
 	rcu_read_unlock();

@@ -86,25 +86,18 @@ DEFINE_SHOW_ATTRIBUTE(version);
 static int summary_show(struct seq_file *m, void *v)
 {
 	struct fairwq_pool *pool = m->private;
-	u64 counter[FAIRWQ_NR_COUNTERS];
-	unsigned int active, max_active, i;
-	enum fairwq_policy policy;
+	unsigned int i;
 
 	fairwq_window_look(pool);
 	raw_spin_lock_irq(&pool->lock);
-	memcpy(counter, pool->counter, sizeof(counter));
-	active = pool->nr_active;
-	max_active = pool->max_active;
-	policy = pool->policy;
-	raw_spin_unlock_irq(&pool->lock);
-
 	seq_printf(m, "name: %s\n", pool->name);
-	seq_printf(m, "policy: %s\n", fairwq_policy_name[policy]);
-	seq_printf(m, "runners_active: %u\n", active);
-	seq_printf(m, "max_active: %u\n", max_active);
-	seq_printf(m, "batches: %u\n", READ_ONCE(pool->nr_batches));
+	seq_printf(m, "policy: %s\n", fairwq_policy_name[pool->policy]);
+	seq_printf(m, "runners_active: %u\n", pool->nr_active);
+	seq_printf(m, "max_active: %u\n", pool->max_active);
+	seq_printf(m, "batches: %u\n", pool->nr_batches);
 	for (i = 0; i < FAIRWQ_NR_COUNTERS; i++)
-		seq_printf(m, "%s: %llu\n", fairwq_counter_name[i], counter[i]);
+		seq_printf(m, "%s: %llu\n", fairwq_counter_name[i], pool->counter[i]);
+	raw_spin_unlock_irq(&pool->lock);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(summary);
@@ -123,32 +116,25 @@ static void show_hundredths(struct seq_file *m, const char *name, u64 hundredths
 static int fairness_show(struct seq_file *m, void *v)
 {
 	struct fairwq_pool *pool = m->private;
-	struct fairwq_window window;
-	u64 windows, violations, starved, leaked;
+	const struct fairwq_window *window = &pool->window;
 
 	fairwq_window_look(pool);
 	raw_spin_lock_irq(&pool->lock);
-	window = pool->window;
-	windows = pool->counter[FAIRWQ_WINDOWS];
-	violations = pool->counter[FAIRWQ_VIOLATIONS];
-	starved = pool->counter[FAIRWQ_STARVED];
-	leaked = pool->counter[FAIRWQ_LEAKED];
+	seq_printf(m, "unit: %s\n", window->by_time ? "us" : "turns");
+	seq_printf(m, "compared: %u\n", window->nr);
+	show_hundredths(m, "lag", window->lag);
+	show_hundredths(m, "bound", window->bound);
+	seq_printf(m, "worst_lag_percent_of_bound: %llu\n", window->worst_lag);
+	seq_printf(m, "jain: %u.%04u\n", window->jain / 10000, window->jain % 10000);
+	seq_printf(m, "windows: %llu\n", pool->counter[FAIRWQ_WINDOWS]);
+	seq_printf(m, "violations: %llu\n", pool->counter[FAIRWQ_VIOLATIONS]);
+	seq_printf(m, "starved: %llu\n", pool->counter[FAIRWQ_STARVED]);
+	seq_printf(m, "leaked: %llu\n", pool->counter[FAIRWQ_LEAKED]);
+	show_hundredths(m, "worst_wait", window->wait);
+	show_hundredths(m, "worst_wait_bound", window->wait_bound);
+	seq_printf(m, "worst_wait_percent: %llu\n", window->worst_wait);
+	seq_printf(m, "worst_wait_ms: %u\n", window->wait_ms);
 	raw_spin_unlock_irq(&pool->lock);
-
-	seq_printf(m, "unit: %s\n", window.by_time ? "us" : "turns");
-	seq_printf(m, "compared: %u\n", window.nr);
-	show_hundredths(m, "lag", window.lag);
-	show_hundredths(m, "bound", window.bound);
-	seq_printf(m, "worst_lag_percent_of_bound: %llu\n", window.worst_lag);
-	seq_printf(m, "jain: %u.%04u\n", window.jain / 10000, window.jain % 10000);
-	seq_printf(m, "windows: %llu\n", windows);
-	seq_printf(m, "violations: %llu\n", violations);
-	seq_printf(m, "starved: %llu\n", starved);
-	seq_printf(m, "leaked: %llu\n", leaked);
-	show_hundredths(m, "worst_wait", window.wait);
-	show_hundredths(m, "worst_wait_bound", window.wait_bound);
-	seq_printf(m, "worst_wait_percent: %llu\n", window.worst_wait);
-	seq_printf(m, "worst_wait_ms: %u\n", window.wait_ms);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(fairness);
@@ -171,7 +157,7 @@ static void show_row_locked(struct seq_file *m, const struct fairwq_batch *batch
 	const struct fairwq_batch_stats *stats = batch->stats;
 	const struct fairwq_pool *pool = batch->pool;
 	bool by_time = pool->policy == FAIRWQ_FAIR_TIME;
-	u64 share = by_time ? stats->run_time : stats->turns;
+	u64 share = by_time ? stats->run_time : batch->done;
 	u64 total = by_time ? pool->run_time : pool->counter[FAIRWQ_TURNS];
 	u32 tenth;
 	u64 percent = div_u64_rem(total ? div64_u64(share * 1000, total) : 0, 10, &tenth);
@@ -181,7 +167,7 @@ static void show_row_locked(struct seq_file *m, const struct fairwq_batch *batch
 	seq_printf(m, "%-24s %-8s %-6s %6u %8u %7u %10llu %4llu.%u %9llu %9llu %9llu %9llu %9llu %6llu %s\n",
 		   batch->name, batch_state_locked(batch), fairwq_prio_name[batch->prio],
 		   (batch->group ?: &batch->node)->weight, batch->nr_fifo,
-		   batch->in_flight[0] + batch->in_flight[1], stats->done, percent, tenth,
+		   batch->in_flight[0] + batch->in_flight[1], batch->done, percent, tenth,
 		   div_u64(fairwq_hist_quantile(&stats->wait, 500), 1000),
 		   div_u64(fairwq_hist_quantile(&stats->wait, 990), 1000),
 		   div_u64(stats->wait.max, 1000),
@@ -295,95 +281,41 @@ struct fairwq_batch *fairwq_pool_next_busy(struct fairwq_pool *pool,
 /* ---- dump ------------------------------------------------------------- */
 
 /*
- * Walk by references and not under RCU, because to dump a batch sleeps. The
- * position is the number of the batch plus 1, so it holds from one read to
- * the next while batches come and go. 0 is the head line. Idle batches have
- * nothing to show.
+ * Walk by references and not under RCU, because it may take long. Idle batches have
+ * nothing to show. What does not fit is shown again from the beginning, in a larger
+ * buffer.
  */
-static void *dump_at(struct fairwq_batch *batch, loff_t *pos)
-{
-	*pos = batch ? batch->seq + 1 : *pos + 1;
-	return batch;
-}
-
-static void *dump_start(struct seq_file *m, loff_t *pos)
+static int dump_show(struct seq_file *m, void *v)
 {
 	struct fairwq_pool *pool = m->private;
 	struct fairwq_batch *batch = NULL;
 
+	seq_printf(m, "%-24s %-8s %9s %s\n", "batch", "where", "ageus", "function");
 	mutex_lock(&pool->mutex);
-	if (!*pos)
-		return SEQ_START_TOKEN;
-	do {
-		batch = fairwq_pool_next_busy(pool, batch, U64_MAX);
-	} while (batch && batch->seq + 1 < *pos);
-	return batch ? dump_at(batch, pos) : NULL;
-}
-
-static void *dump_next(struct seq_file *m, void *v, loff_t *pos)
-{
-	struct fairwq_batch *last = v == SEQ_START_TOKEN ? NULL : v;
-
-	return dump_at(fairwq_pool_next_busy(m->private, last, U64_MAX), pos);
-}
-
-static void dump_stop(struct seq_file *m, void *v)
-{
-	struct fairwq_pool *pool = m->private;
-
+	while ((batch = fairwq_pool_next_busy(pool, batch, U64_MAX))) {
+		fairwq_dump_batch(m, batch);
+		cond_resched();
+	}
 	mutex_unlock(&pool->mutex);
-	if (v != SEQ_START_TOKEN)
-		fairwq_batch_put(v);
-}
-
-static int dump_show(struct seq_file *m, void *v)
-{
-	if (v == SEQ_START_TOKEN)
-		seq_printf(m, "%-24s %-8s %9s %s\n", "batch", "where", "ageus", "function");
-	else
-		fairwq_dump_batch(m, v);
 	return 0;
 }
-
-static const struct seq_operations dump_sops = {
-	.start = dump_start,
-	.next = dump_next,
-	.stop = dump_stop,
-	.show = dump_show,
-};
-
-DEFINE_SEQ_ATTRIBUTE(dump);
+DEFINE_SHOW_ATTRIBUTE(dump);
 
 /* ---- runners ---------------------------------------------------------- */
 
-/* Show a runner, by what was copied under the lock. */
-static void show_runner(struct seq_file *m, struct fairwq_runner *runner)
+static void show_runner_locked(struct seq_file *m, struct fairwq_runner *runner)
 {
-	struct fairwq_pool *pool = runner->pool;
-	const struct fairwq_turn *turn;
-	unsigned int since = 0;
-	struct fairwq_batch *batch;
-	fairwq_func_t func = NULL;
-	char name[32] = "-";
-	bool idle;
+	const struct fairwq_turn *turn = fairwq_current_turn(runner);
 
-	raw_spin_lock_irq(&pool->lock);
-	idle = !list_empty(&runner->idle_node);
-	turn = fairwq_current_turn(runner);
-	batch = turn ? turn->batch : NULL;
-	if (batch) {
-		func = READ_ONCE(turn->func);
-		strscpy(name, batch->name, sizeof(name));
-		since = jiffies_to_msecs(jiffies - READ_ONCE(runner->started));
-	}
-	raw_spin_unlock_irq(&pool->lock);
+	lockdep_assert_held(&runner->pool->lock);
 
-	if (func)
+	if (turn)
 		seq_printf(m, "%6u %-8s %7u %-24s %ps\n", runner->id, "running",
-			   since, name, func);
+			   jiffies_to_msecs(jiffies - READ_ONCE(runner->started)),
+			   turn->batch->name, READ_ONCE(turn->func));
 	else
 		seq_printf(m, "%6u %-8s %7s %-24s -\n", runner->id,
-			   idle ? "idle" : "kicked", "-", "-");
+			   list_empty(&runner->idle_node) ? "kicked" : "idle", "-", "-");
 }
 
 static int runners_show(struct seq_file *m, void *v)
@@ -394,8 +326,11 @@ static int runners_show(struct seq_file *m, void *v)
 	seq_printf(m, "%6s %-8s %7s %-24s %s\n", "runner", "state", "sincems", "batch",
 		   "function");
 	mutex_lock(&pool->mutex);
-	list_for_each_entry(runner, &pool->runners, node)
-		show_runner(m, runner);
+	list_for_each_entry(runner, &pool->runners, node) {
+		raw_spin_lock_irq(&pool->lock);
+		show_runner_locked(m, runner);
+		raw_spin_unlock_irq(&pool->lock);
+	}
 	mutex_unlock(&pool->mutex);
 	return 0;
 }

@@ -93,14 +93,12 @@ int fairwq_queue_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work 
 
 	if (fairwq_is_no_pointer(batch))
 		return fairwq_bad_arg("batch is NULL or an error");
-	if (!dwork)
-		return fairwq_bad_arg("dwork is NULL");
-	if (!dwork->work.func)
-		return fairwq_bad_arg("dwork has no function");
+	if (!dwork || !dwork->work.func)
+		return fairwq_bad_arg("dwork is NULL or has no function");
 	if (!delay)
 		return fairwq_queue(batch, &dwork->work);
 	rcu_read_lock();	/* pairs as in fairwq_queue() */
-	local_irq_save(flags);	/* see fairwq_cancel_delayed() */
+	local_irq_save(flags);	/* see cancel_delayed() in work.c */
 	ret = claim_held(batch, &dwork->work, FAIRWQ_WORK_DELAYED);
 	if (ret == FAIRWQ_CLAIMED) {
 		dwork->timer.expires = jiffies + delay;
@@ -122,10 +120,8 @@ int fairwq_mod_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *d
 
 	if (fairwq_is_no_pointer(batch))
 		return fairwq_bad_arg("batch is NULL or an error");
-	if (!dwork)
-		return fairwq_bad_arg("dwork is NULL");
-	if (!dwork->work.func)
-		return fairwq_bad_arg("dwork has no function");
+	if (!dwork || !dwork->work.func)
+		return fairwq_bad_arg("dwork is NULL or has no function");
 	rcu_read_lock();
 	ret = READ_ONCE(dwork->work.disabled) ? -ECANCELED : fairwq_refusal(batch);
 	while (!ret && tries--) {
@@ -152,7 +148,7 @@ bool fairwq_delayed_work_flush(struct fairwq_delayed_work *dwork)
 	if (WARN_ON_ONCE(!dwork))
 		return false;
 	might_sleep();
-	local_irq_disable();	/* see fairwq_cancel_delayed() */
+	local_irq_disable();	/* see cancel_delayed() in work.c */
 	pushed = timer_delete(&dwork->timer);
 	if (pushed)
 		push_held(&dwork->work);
@@ -204,10 +200,8 @@ int fairwq_queue_rcu(struct fairwq_batch *batch, struct fairwq_rcu_work *rwork)
 
 	if (fairwq_is_no_pointer(batch))
 		return fairwq_bad_arg("batch is NULL or an error");
-	if (!rwork)
-		return fairwq_bad_arg("rwork is NULL");
-	if (!rwork->work.func)
-		return fairwq_bad_arg("rwork has no function");
+	if (!rwork || !rwork->work.func)
+		return fairwq_bad_arg("rwork is NULL or has no function");
 	rcu_read_lock();	/* pairs as in fairwq_queue() */
 	ret = claim_held(batch, &rwork->work, FAIRWQ_WORK_GRACE);
 	if (ret == FAIRWQ_CLAIMED) {

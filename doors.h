@@ -50,7 +50,6 @@ char *fairwq_make_name(const char *fmt, va_list args) __printf(1, 0);
 
 /* work.c */
 int fairwq_try_cancel(struct fairwq_work *work, bool wait);
-bool fairwq_cancel_delayed(struct fairwq_work *work);
 
 /* constraint.c */
 void fairwq_constraint_init_listed(struct fairwq_constraint *constraint, unsigned int max,

@@ -54,10 +54,8 @@ int fairwq_queue(struct fairwq_batch *batch, struct fairwq_work *work)
 
 	if (fairwq_is_no_pointer(batch))
 		return fairwq_bad_arg("batch is NULL or an error");
-	if (!work)
-		return fairwq_bad_arg("work is NULL");
-	if (!work->func)
-		return fairwq_bad_arg("work has no function");
+	if (!work || !work->func)
+		return fairwq_bad_arg("work is NULL or has no function");
 	/*
 	 * Pairs with the grace period between dispose and reaping. Model:
 	 * tests/models/dispose.pml.
@@ -91,45 +89,11 @@ void __fairwq_work_init(struct fairwq_work *work, fairwq_func_t func,
 		return;
 	memset(work, 0, sizeof(*work));
 	work->func = func;
-#ifdef CONFIG_LOCKDEP
 	lockdep_init_map(&work->lockdep_map, name, key, 0);
-#endif
 }
 EXPORT_SYMBOL_GPL(__fairwq_work_init);
 
 /* ---- the module ------------------------------------------------------- */
-
-/* Allocate what the module cannot do without. Return: 0, or -ENOMEM. */
-static int fairwq_load(struct workqueue_struct **reap_wq)
-{
-	*reap_wq = alloc_workqueue("fairwq_reap", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	return *reap_wq ? 0 : -ENOMEM;
-}
-
-#ifdef FAIRWQ_TESTING
-/* Load and unload the module once more, as far as memory is concerned. */
-int fairwq_test_load(void)
-{
-	struct workqueue_struct *reap_wq;
-	int err = fairwq_load(&reap_wq);
-
-	if (!err)
-		destroy_workqueue(reap_wq);
-	return err;
-}
-EXPORT_SYMBOL_GPL(fairwq_test_load);
-#endif
-
-#ifdef FAIRWQ_TESTING
-/*
- * Let one worker do what the module itself has to do, as if memory was short.
- */
-void fairwq_test_one_reaper(bool one)
-{
-	workqueue_set_max_active(fairwq_reap_wq, one ? 1 : WQ_DFL_ACTIVE);
-}
-EXPORT_SYMBOL_GPL(fairwq_test_one_reaper);
-#endif
 
 /*
  * Start before every built-in client. Workqueues are there by then. debugfs is
@@ -137,7 +101,8 @@ EXPORT_SYMBOL_GPL(fairwq_test_one_reaper);
  */
 static int __init fairwq_init(void)
 {
-	return fairwq_load(&fairwq_reap_wq);
+	fairwq_reap_wq = alloc_workqueue("fairwq_reap", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	return fairwq_reap_wq ? 0 : -ENOMEM;
 }
 
 static void __exit fairwq_exit(void)

@@ -131,9 +131,7 @@ struct fairwq_work {
 	struct fairwq_constraint *constraint; /* while pending: to be told of its end, or NULL */
 	u64 stamp;			/* when it was queued, ns; 0: not measured; */
 					/* while it is kept back: its batch */
-#ifdef CONFIG_LOCKDEP
-	struct lockdep_map lockdep_map;
-#endif
+	struct lockdep_map lockdep_map;	/* of no size without CONFIG_LOCKDEP */
 };
 
 #ifdef CONFIG_LOCKDEP
@@ -901,9 +899,7 @@ struct fairwq_constraint {
 	u8 seen;			/* priorities of what was queued to it, a bit each */
 	bool serial;			/* it is a serializer */
 	bool dead;			/* is being destroyed */
-#ifdef CONFIG_LOCKDEP
-	struct lockdep_map lockdep_map;
-#endif
+	struct lockdep_map lockdep_map;	/* of no size without CONFIG_LOCKDEP */
 };
 
 /* Longest time for which a runner may be told to go on with one serializer. */

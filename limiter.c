@@ -13,7 +13,6 @@
 
 #include <linux/export.h>
 
-#include "core/testing.h"
 #include "core/waitlist.h"
 #include "doors.h"
 
@@ -60,15 +59,3 @@ void __fairwq_limiter_init(struct fairwq_limiter *limiter, unsigned int max,
 				      key);
 }
 EXPORT_SYMBOL_GPL(__fairwq_limiter_init);
-
-#ifdef FAIRWQ_TESTING
-/*
- * Check whether a CPU waits for the lock of @limiter, if the kernel's kind of
- * lock can tell.
- */
-bool fairwq_test_limiter_wanted(struct fairwq_limiter *limiter)
-{
-	return raw_spin_is_contended(fairwq_constraint_lock(&limiter->constraint));
-}
-EXPORT_SYMBOL_GPL(fairwq_test_limiter_wanted);
-#endif

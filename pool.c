@@ -81,7 +81,9 @@ static struct fairwq_pool *pool_alloc(const struct fairwq_pool_attrs *attrs,
 	raw_spin_lock_init(&pool->lock);
 	mutex_init(&pool->mutex);
 	kref_init(&pool->refs);
-	fairwq_lockdep_init_pool(pool);
+	lockdep_register_key(&pool->runner_key);
+	lockdep_register_key(&pool->wait_key);
+	lockdep_init_map(&pool->lockdep_map, "(fairwq_pool)", &pool->wait_key, 0);
 	INIT_LIST_HEAD(&pool->idle_runners);
 	INIT_LIST_HEAD(&pool->sorting);
 	INIT_LIST_HEAD(&pool->batches);
@@ -97,6 +99,16 @@ static struct fairwq_pool *pool_alloc(const struct fairwq_pool_attrs *attrs,
 	fairwq_window_init(pool);
 	fairwq_failure_init(pool);
 	return pool;
+}
+
+/* Give the keys of a pool back. No runner may be left. */
+static void pool_unregister_keys(struct fairwq_pool *pool)
+{
+	/* A flush that has not seen its batch reaped may use the map: fairwq_batch_flush(). */
+	if (IS_ENABLED(CONFIG_LOCKDEP))
+		synchronize_rcu();
+	lockdep_unregister_key(&pool->runner_key);
+	lockdep_unregister_key(&pool->wait_key);
 }
 
 static int pool_add_default_batches(struct fairwq_pool *pool)
@@ -179,7 +191,7 @@ static void pool_teardown(struct fairwq_pool *pool)
 		destroy_workqueue(pool->release_wq);
 	timer_delete_sync(&pool->tick);
 	pool_free_runners(pool);
-	fairwq_lockdep_exit_pool(pool);
+	pool_unregister_keys(pool);
 	fairwq_pool_put(pool);
 }
 
@@ -239,7 +251,7 @@ struct fairwq_pool *fairwq_pool_create(const struct fairwq_pool_attrs *attrs,
 		return ERR_PTR(-ENOMEM);
 	pool->wq = pool_alloc_wq(pool);
 	if (!pool->wq) {
-		fairwq_lockdep_exit_pool(pool);
+		pool_unregister_keys(pool);
 		fairwq_pool_put(pool);
 		return ERR_PTR(-ENOMEM);
 	}
@@ -299,7 +311,7 @@ void fairwq_pool_flush(struct fairwq_pool *pool)
 	might_sleep();
 	if (pool_from_inside(pool, __func__))
 		return;
-	fairwq_lockdep_wait(pool);
+	fairwq_lockdep_wait(&pool->lockdep_map);
 	pool_wait(pool);
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_flush);
@@ -376,7 +388,7 @@ void fairwq_pool_drain(struct fairwq_pool *pool)
 	might_sleep();
 	if (pool_from_inside(pool, __func__))
 		return;
-	fairwq_lockdep_wait(pool);
+	fairwq_lockdep_wait(&pool->lockdep_map);
 	pool_wait_drained(pool, false);
 	WRITE_ONCE(pool->draining, false);
 }
@@ -393,7 +405,7 @@ void fairwq_pool_destroy(struct fairwq_pool *pool)
 		return;
 	WARN_ONCE(READ_ONCE(pool->nr_flows),
 		  "fairwq: pool %s is destroyed before its flows\n", pool->name);
-	fairwq_lockdep_wait(pool);
+	fairwq_lockdep_wait(&pool->lockdep_map);
 	raw_spin_lock_irq(&pool->lock);
 	pool->dying = true;
 	raw_spin_unlock_irq(&pool->lock);
@@ -432,44 +444,3 @@ int fairwq_pool_queue(struct fairwq_pool *pool, struct fairwq_work *work)
 	return fairwq_queue(pool->default_batch[FAIRWQ_PRIO_NORMAL], work);
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_queue);
-
-/* ---- for the tests ---------------------------------------------------- */
-
-#ifdef FAIRWQ_TESTING
-unsigned int fairwq_test_nr_batches(struct fairwq_pool *pool)
-{
-	return READ_ONCE(pool->nr_batches);
-}
-EXPORT_SYMBOL_GPL(fairwq_test_nr_batches);
-
-unsigned int fairwq_test_nr_eligible(struct fairwq_pool *pool)
-{
-	struct fairwq_batch *batch;
-	unsigned int nr = 0;
-
-	raw_spin_lock_irq(&pool->lock);
-	list_for_each_entry(batch, &pool->batches, link)
-		nr += fairwq_node_eligible(&batch->node);
-	raw_spin_unlock_irq(&pool->lock);
-	return nr;
-}
-EXPORT_SYMBOL_GPL(fairwq_test_nr_eligible);
-
-u64 fairwq_test_counter(struct fairwq_pool *pool, enum fairwq_counter which)
-{
-	u64 value;
-
-	raw_spin_lock_irq(&pool->lock);
-	value = pool->counter[which];
-	raw_spin_unlock_irq(&pool->lock);
-	return value;
-}
-EXPORT_SYMBOL_GPL(fairwq_test_counter);
-
-void fairwq_test_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy)
-{
-	fairwq_pool_set_policy(pool, policy);
-}
-EXPORT_SYMBOL_GPL(fairwq_test_set_policy);
-
-#endif

@@ -15,6 +15,7 @@
 #include "core/fifo.h"
 #include "core/run.h"
 #include "core/runner.h"
+#include "core/testing.h"
 #include "doors.h"
 
 /* ---- runners ---------------------------------------------------------- */
@@ -89,6 +90,8 @@ unlock:
 	fairwq_kick(pool);
 }
 
+FAIRWQ_TEST_EXPORT(fairwq_pool_set_policy);
+
 /* ---- counters --------------------------------------------------------- */
 
 void fairwq_pool_reset_stats(struct fairwq_pool *pool)
@@ -99,6 +102,8 @@ void fairwq_pool_reset_stats(struct fairwq_pool *pool)
 	list_for_each_entry_rcu(batch, &pool->batches, link) {
 		raw_spin_lock_irq(&pool->lock);
 		memset(batch->stats, 0, sizeof(*batch->stats));
+		batch->done = 0;
+		batch->quick = false;
 		raw_spin_unlock_irq(&pool->lock);
 	}
 	rcu_read_unlock();

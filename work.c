@@ -34,6 +34,7 @@
 #include <linux/rcupdate.h>
 
 #include "core/fifo.h"
+#include "core/lockdep.h"
 #include "core/park.h"
 #include "core/push.h"
 #include "core/runner.h"
@@ -67,7 +68,7 @@ static bool delay_pending(struct fairwq_work *work)
  * Return: false if the timer is not set. Then a call on another CPU is about to
  * set it, or it fires there, or the work is pushed and not linked yet.
  */
-bool fairwq_cancel_delayed(struct fairwq_work *work)
+static bool cancel_delayed(struct fairwq_work *work)
 {
 	struct fairwq_batch *batch;
 	unsigned long flags;
@@ -253,7 +254,7 @@ int fairwq_try_cancel(struct fairwq_work *work, bool wait)
 	data = atomic_long_read(&work->data);
 	if (!(data & FAIRWQ_WORK_PENDING))
 		ret = 0;
-	else if ((data & FAIRWQ_WORK_DELAYED) && fairwq_cancel_delayed(work))
+	else if ((data & FAIRWQ_WORK_DELAYED) && cancel_delayed(work))
 		ret = 1;
 	else if (fairwq_work_is_kept_back(data))
 		ret = fairwq_waitlist_cancel(work, data, wait);
@@ -300,7 +301,6 @@ static int await_pending_locked(struct fairwq_batch *batch,
 		return FAIRWQ_AGAIN;
 	if (fairwq_work_place(work) == FAIRWQ_PLACE_DROPPED)
 		return 0;
-	work->place |= FAIRWQ_PLACE_AWAITED;
 	fairwq_waiter_add_locked(batch->pool, waiter, 0);
 	return 1;
 }
@@ -450,15 +450,6 @@ static bool work_from_inside(const struct fairwq_work *work, const char *what)
 			 turn->func, turn->batch->pool->name, turn->batch->name, what);
 }
 
-/* Tell lockdep that the caller waits for what the function does. */
-static void lockdep_work(struct fairwq_work *work)
-{
-#ifdef CONFIG_LOCKDEP
-	lock_map_acquire(&work->lockdep_map);
-	lock_map_release(&work->lockdep_map);
-#endif
-}
-
 bool fairwq_work_flush(struct fairwq_work *work)
 {
 	if (WARN_ON_ONCE(!work))
@@ -466,7 +457,7 @@ bool fairwq_work_flush(struct fairwq_work *work)
 	might_sleep();
 	if (work_from_inside(work, __func__))
 		return false;
-	lockdep_work(work);
+	fairwq_lockdep_wait(&work->lockdep_map);
 	return fairwq_wait(work);
 }
 EXPORT_SYMBOL_GPL(fairwq_work_flush);
@@ -523,7 +514,7 @@ static bool cancel_and_wait(struct fairwq_work *work, const char *what)
 	}
 	if (inside)
 		return ret;
-	lockdep_work(work);
+	fairwq_lockdep_wait(&work->lockdep_map);
 	/* It is disabled, so no run follows the present one. */
 	fairwq_wait(work);
 	return ret;
@@ -612,14 +603,6 @@ static void drop_parked_locked(struct fairwq_batch *batch, struct fairwq_drop *d
 	}
 }
 
-static bool drop_through_locked(const struct fairwq_batch *batch,
-				const struct fairwq_drop *drop)
-{
-	lockdep_assert_held(&batch->pool->lock);
-
-	return drop->marker.fired;
-}
-
 /* Drop some works in front of the marker; return whether those are all. */
 static bool drop_queued_locked(struct fairwq_batch *batch, struct fairwq_drop *drop)
 {
@@ -628,12 +611,12 @@ static bool drop_queued_locked(struct fairwq_batch *batch, struct fairwq_drop *d
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	for (nr = 0; nr < DROP_CHUNK && !drop_through_locked(batch, drop); nr++) {
+	for (nr = 0; nr < DROP_CHUNK && !drop->marker.fired; nr++) {
 		/* The head is never a barrier. */
 		work = list_first_entry(&batch->fifo, struct fairwq_work, node);
 		drop_locked(batch, work, drop);
 	}
-	return drop_through_locked(batch, drop);
+	return drop->marker.fired;
 }
 
 /*

@@ -48,24 +48,21 @@ static __always_inline void fairwq_call(struct fairwq_work *work,
 					const struct fairwq_turn *turn,
 					struct fairwq_call_state *state)
 {
-	struct fairwq_pool *pool = turn->batch->pool;
 #ifdef CONFIG_LOCKDEP
 	struct lockdep_map map;
 
 	/* A copy: the function may free the work, and lockdep needs the map. */
 	lockdep_copy_map(&map, &work->lockdep_map);
 #endif
-	fairwq_lockdep_run(pool);
-	fairwq_lockdep_run_constrained(turn->constraint);
-#ifdef CONFIG_LOCKDEP
+	lock_map_acquire(&turn->batch->pool->lockdep_map);
+	if (turn->constraint)
+		lock_map_acquire(&turn->constraint->lockdep_map);
 	lock_map_acquire(&map);
-#endif
 	turn->func(work);
-#ifdef CONFIG_LOCKDEP
 	lock_map_release(&map);
-#endif
-	fairwq_lockdep_ran_constrained(turn->constraint);
-	fairwq_lockdep_ran(pool);
+	if (turn->constraint)
+		lock_map_release(&turn->constraint->lockdep_map);
+	lock_map_release(&turn->batch->pool->lockdep_map);
 	if (!fairwq_call_state_kept(state))
 		fairwq_call_leaked(state, turn->func, turn->batch);
 }

@@ -30,13 +30,11 @@
  *
  * Limits: the items of a turn cost at most 60 s, or 10 ms before their end.
  */
-#include <linux/export.h>
 #include <linux/limits.h>
 #include <linux/minmax.h>
 
 #include "cost.h"
 #include "fairness.h"
-#include "testing.h"
 #include "tree.h"
 
 /* The tree must hold the debt of the longest item at the smallest weight. */
@@ -154,8 +152,6 @@ void fairwq_cost_settle_locked(const struct fairwq_turn *turn)
 
 	lockdep_assert_held(&pool->lock);
 
-	if (unlikely(turn->nr > 1))
-		fairwq_batch_turns_locked(batch, turn->nr - 1);
 	if (turn->era != pool->era)
 		return;
 	if (pool->policy == FAIRWQ_FAIR_TIME)
@@ -198,27 +194,4 @@ void fairwq_cost_new_era_locked(struct fairwq_pool *pool)
 	list_for_each_entry(batch, &pool->batches, link)
 		for (node = &batch->node; node->parent; node = node->parent)
 			fairwq_node_reset(node);
-}
-
-#ifdef FAIRWQ_TESTING
-/* Make the turns of @batch look as if they had always taken @ns. */
-void fairwq_test_set_guess(struct fairwq_batch *batch, unsigned long ns)
-{
-	raw_spin_lock_irq(&batch->pool->lock);
-	ewma_fairwq_run_init(&batch->stats->run_avg);
-	ewma_fairwq_run_add(&batch->stats->run_avg, ns);
-	batch->stats->longest[0] = ns;
-	batch->stats->longest[1] = 0;
-	raw_spin_unlock_irq(&batch->pool->lock);
-}
-EXPORT_SYMBOL_GPL(fairwq_test_set_guess);
-#endif
-
-/* Count @nr items that @batch has taken. */
-void fairwq_batch_turns_locked(struct fairwq_batch *batch, unsigned int nr)
-{
-	lockdep_assert_held(&batch->pool->lock);
-
-	batch->stats->turns += nr;
-	batch->pool->counter[FAIRWQ_TURNS] += nr;
 }

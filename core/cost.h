@@ -5,7 +5,6 @@
 
 #include "types.h"
 
-void fairwq_batch_turns_locked(struct fairwq_batch *batch, unsigned int nr);
 void fairwq_cost_charge_locked(struct fairwq_turn *turn);
 void fairwq_cost_settle_locked(const struct fairwq_turn *turn);
 void fairwq_cost_set_turn_locked(struct fairwq_pool *pool);

@@ -65,6 +65,7 @@
 #include <linux/rculist.h>
 
 #include "fairness.h"
+#include "testing.h"
 #include "tree.h"
 
 #define WINDOW_NODES		64
@@ -279,9 +280,7 @@ void fairwq_window_look(struct fairwq_pool *pool)
 	rcu_read_unlock();
 }
 
-#ifdef FAIRWQ_TESTING
-EXPORT_SYMBOL_GPL(fairwq_window_look);
-#endif
+FAIRWQ_TEST_EXPORT(fairwq_window_look);
 
 /* Note that a batch joins the tree, and each owner of which it is the first one there. */
 void fairwq_window_joins_locked(struct fairwq_batch *batch)
@@ -316,17 +315,12 @@ void fairwq_window_weight_locked(struct fairwq_pool *pool, struct fairwq_node *n
 	node->window--;			/* its next turn counts by its weight then */
 }
 
-/* Give @group the account of @leaf, which is below it from now on. */
-void fairwq_window_group_locked(struct fairwq_pool *pool, struct fairwq_node *leaf,
-				struct fairwq_node *group)
+/* Begin an account of @leaf, whose group has the one that it had. */
+void fairwq_window_group_locked(struct fairwq_pool *pool, struct fairwq_node *leaf)
 {
 	lockdep_assert_held(&pool->lock);
 
 	list_del_init(&leaf->member.link);
-	group->member = leaf->member;	/* it pays for what that had */
-	INIT_LIST_HEAD(&group->member.link);
-	group->owes = leaf->owes;
-	group->rules = leaf->rules;
 	wait_begins_locked(pool, leaf);
 	leaf->owes = false;
 	leaf->window--;

@@ -17,8 +17,7 @@ void fairwq_window_jumped_locked(struct fairwq_pool *pool, const struct fairwq_n
 				 s64 cost);
 void fairwq_window_joins_locked(struct fairwq_batch *batch);
 void fairwq_window_left_locked(struct fairwq_batch *batch);
-void fairwq_window_group_locked(struct fairwq_pool *pool, struct fairwq_node *leaf,
-				struct fairwq_node *group);
+void fairwq_window_group_locked(struct fairwq_pool *pool, struct fairwq_node *leaf);
 void fairwq_window_weight_locked(struct fairwq_pool *pool, struct fairwq_node *node);
 void fairwq_window_look(struct fairwq_pool *pool);
 

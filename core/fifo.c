@@ -22,6 +22,7 @@
  * Models: tests/models/queue.pml, cancel.pml.
  */
 #include <linux/completion.h>
+#include <linux/export.h>
 
 #include "compat.h"
 #include "cost.h"
@@ -35,6 +36,7 @@
 
 /* Reaps batches and waits for grace periods. A pool's own workqueue may be destroyed. */
 struct workqueue_struct *fairwq_reap_wq;
+FAIRWQ_TEST_EXPORT(fairwq_reap_wq);
 
 /* Least time that a turn with an item that slept counts in the average, ns. */
 #define SLEPT_NS		16000ULL
@@ -206,16 +208,6 @@ static bool batch_at_limit_locked(const struct fairwq_batch *batch)
 	       !(fairwq_head_locked(batch)->place & FAIRWQ_PLACE_TAKEN);
 }
 
-/* Check whether a pause or a cancel keeps @batch out of the tree. */
-static bool batch_throttled_locked(const struct fairwq_batch *batch)
-{
-	lockdep_assert_held(&batch->pool->lock);
-
-	if (batch->paused)
-		return true;
-	return batch->nr_canceling;
-}
-
 /* Put @batch into the tree or take it out, unless it is so already. */
 void fairwq_fifo_set_eligible_locked(struct fairwq_batch *batch, bool eligible)
 {
@@ -255,7 +247,7 @@ void fairwq_fifo_update_locked(struct fairwq_batch *batch)
 	else if (!batch->watched)	/* no needless store to a line of the queue calls */
 		WRITE_ONCE(batch->watched, true);
 
-	eligible = backlog && !batch_throttled_locked(batch) &&
+	eligible = backlog && !batch->paused && !batch->nr_canceling &&
 		   !(batch->max_active && batch_at_limit_locked(batch));
 	fairwq_fifo_set_eligible_locked(batch, eligible);
 }
@@ -343,22 +335,21 @@ static unsigned int batch_color_locked(struct fairwq_batch *batch,
 static void turn_fill_locked(struct fairwq_batch *batch, struct fairwq_turn *turn,
 			     struct fairwq_work *work)
 {
-	turn->batch = batch;
-	turn->func = work->func;
-	turn->id = work;
-	turn->constraint = work->constraint;
-	turn->stamp = work->stamp;
-	turn->number = ++batch->pool->turn_number;
-	turn->color = batch_color_locked(batch, work);
-	turn->timed = false;
-	turn->slept = false;
-	turn->nr = 1;
-	turn->streak = 0;
-	turn->held = 0;
-	turn->wait = 0;
-	turn->took = 0;
-	if (unlikely(work->place & FAIRWQ_PLACE_AWAITED))
-		fairwq_waiters_take_locked(batch->pool, work, turn->number);
+	struct fairwq_pool *pool = batch->pool;
+
+	*turn = (struct fairwq_turn){
+		.batch = batch,
+		.func = work->func,
+		.id = work,
+		.constraint = work->constraint,
+		.stamp = work->stamp,
+		.number = ++pool->turn_number,
+		.color = batch_color_locked(batch, work),
+		.nr = 1,
+	};
+	pool->counter[FAIRWQ_TURNS]++;
+	if (unlikely(!list_empty(&pool->waiters)))
+		fairwq_waiters_take_locked(pool, work, turn->number);
 }
 
 /* Place @batch in the tree anew, because the head of its FIFO has changed. */
@@ -384,7 +375,6 @@ void fairwq_fifo_take_locked(struct fairwq_batch *batch, struct fairwq_turn *tur
 	fairwq_cost_charge_locked(turn);
 	if (unlikely(turn->jumps))
 		fairwq_window_jump_locked(batch->pool, &batch->node);
-	fairwq_batch_turns_locked(batch, 1);
 	batch_fire_barriers_locked(batch);
 	fairwq_window_turn_locked(batch);
 	batch_new_head_locked(batch);
@@ -411,7 +401,6 @@ void fairwq_fifo_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_t
 	fairwq_cost_charge_locked(turn);
 	if (joins)
 		fairwq_tree_del(tree, &batch->node);
-	fairwq_batch_turns_locked(batch, 1);
 	fairwq_window_guest_locked(batch);
 }
 
@@ -425,7 +414,7 @@ void fairwq_fifo_park_locked(struct fairwq_batch *batch, struct fairwq_work *wor
 	batch_unlink_locked(batch, work);
 	color = batch_color_locked(batch, work);
 	work->place = FAIRWQ_PLACE_PARKED | FAIRWQ_PLACE_TAKEN |
-		      (color ? FAIRWQ_PLACE_COLOR : 0) | (work->place & FAIRWQ_PLACE_AWAITED);
+		      (color ? FAIRWQ_PLACE_COLOR : 0);
 	batch->nr_parked++;
 	batch_fire_barriers_locked(batch);
 	batch_new_head_locked(batch);
@@ -464,20 +453,23 @@ bool fairwq_fifo_drained_locked(const struct fairwq_batch *batch)
 /* Add what was measured of @turn to the statistics; most turns are not measured. */
 static void turn_stats_locked(const struct fairwq_turn *turn)
 {
-	struct fairwq_batch_stats *stats = turn->batch->stats;
+	struct fairwq_batch *batch = turn->batch;
+	struct fairwq_batch_stats *stats = batch->stats;
 	u64 each = turn->took, known;
 
 	if (turn->took) {
 		stats->run_time += turn->took;
-		turn->batch->pool->run_time += turn->took;
+		batch->pool->run_time += turn->took;
 		if (turn->nr > 1)
 			each = max(div_u64(each, turn->nr), 1ULL);
 		fairwq_hist_add(&stats->run, each);
 	}
 	/* A batch with an item that slept must not look quick. */
 	known = turn->slept ? max(each, SLEPT_NS) : each;
-	if (known)
+	if (known) {
 		ewma_fairwq_run_add(&stats->run_avg, min(known, FAIRWQ_RUN_TIME_MAX_NS));
+		batch->quick = ewma_fairwq_run_read(&stats->run_avg) < FAIRWQ_QUICK_NS;
+	}
 	if (turn->stamp)
 		fairwq_hist_add(&stats->wait, turn->wait);
 }
@@ -517,7 +509,8 @@ void fairwq_fifo_turn_end_locked(const struct fairwq_turn *turn)
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	batch->stats->done += turn->nr;
+	batch->done += turn->nr;
+	batch->pool->counter[FAIRWQ_TURNS] += turn->nr - 1;
 	if (turn->took || turn->stamp || turn->slept)
 		turn_stats_locked(turn);
 	if (unlikely(!list_empty(&batch->pool->waiters)))

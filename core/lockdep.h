@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Lockdep: the maps that fairwq takes for it; nothing without CONFIG_LOCKDEP. */
+/*
+ * Lockdep: the maps that make it report a deadlock when its shape first appears, and
+ * not when it strikes.
+ *
+ *   Map              Held around                     Taken for a moment by
+ *   of a pool        each item, each released()      a call that waits for the
+ *                                                    pool or one of its batches
+ *   of a constraint  each item of it                 a call that waits for it
+ *   of a work        its function                    a call that waits for it
+ *
+ * One map for all batches of a pool is right, because they share its runners. To wait
+ * for one batch with a lock held that items of another batch take can hang for good.
+ *
+ * The map of a constraint is taken inside that of the pool. So an item of the pool may
+ * wait for a constraint, which lockdep cannot judge.
+ *
+ * The runners of a pool have a class of their own, because an item may destroy
+ * another pool and wait for its workqueue.
+ *
+ * Without CONFIG_LOCKDEP a map has no size, and the kernel's macros do nothing.
+ */
 #ifndef FAIRWQ_LOCKDEP_H
 #define FAIRWQ_LOCKDEP_H
 
-#include "types.h"
+#include <linux/lockdep.h>
 
-#ifdef CONFIG_LOCKDEP
-void fairwq_lockdep_init_pool(struct fairwq_pool *pool);
-void fairwq_lockdep_exit_pool(struct fairwq_pool *pool);
-void fairwq_lockdep_init_runner(struct fairwq_pool *pool, struct work_struct *work);
-void fairwq_lockdep_run(struct fairwq_pool *pool);
-void fairwq_lockdep_ran(struct fairwq_pool *pool);
-void fairwq_lockdep_wait(struct fairwq_pool *pool);
-void fairwq_lockdep_run_constrained(struct fairwq_constraint *constraint);
-void fairwq_lockdep_ran_constrained(struct fairwq_constraint *constraint);
-void fairwq_lockdep_wait_constrained(struct fairwq_constraint *constraint);
-#else
-static inline void fairwq_lockdep_init_pool(struct fairwq_pool *pool) { }
-static inline void fairwq_lockdep_exit_pool(struct fairwq_pool *pool) { }
-static inline void fairwq_lockdep_init_runner(struct fairwq_pool *pool,
-					      struct work_struct *work) { }
-static inline void fairwq_lockdep_run(struct fairwq_pool *pool) { }
-static inline void fairwq_lockdep_ran(struct fairwq_pool *pool) { }
-static inline void fairwq_lockdep_wait(struct fairwq_pool *pool) { }
-static inline void
-fairwq_lockdep_run_constrained(struct fairwq_constraint *constraint) { }
-static inline void
-fairwq_lockdep_ran_constrained(struct fairwq_constraint *constraint) { }
-static inline void
-fairwq_lockdep_wait_constrained(struct fairwq_constraint *constraint) { }
-#endif
+/* Tell lockdep that the caller is about to wait for what holds @map. */
+static inline void fairwq_lockdep_wait(struct lockdep_map *map)
+{
+	lock_map_acquire(map);
+	lock_map_release(map);
+}
 
 #endif /* FAIRWQ_LOCKDEP_H */

@@ -28,7 +28,6 @@
 #include <linux/slab.h>
 #include <linux/xarray.h>
 
-#include "lockdep.h"
 #include "runner.h"
 #include "trace.h"
 
@@ -238,7 +237,7 @@ struct fairwq_runner *fairwq_runner_alloc(struct fairwq_pool *pool, work_func_t 
 		return NULL;
 	WRITE_ONCE(fairwq_runner_fn, run);	/* each call stores the same */
 	INIT_WORK(&runner->work, run);
-	fairwq_lockdep_init_runner(pool, &runner->work);
+	lockdep_init_map(&runner->work.lockdep_map, "(fairwq_runner)", &pool->runner_key, 0);
 	INIT_LIST_HEAD(&runner->idle_node);
 	raw_spin_lock_init(&runner->park_lock);
 	INIT_LIST_HEAD(&runner->parked);

@@ -4,7 +4,7 @@
  * summed up.
  *
  *   fairwq_counter       a pool's counters: "summary" in debugfs
- *   fairwq_batch_stats   a batch's turns and durations: "batches"
+ *   fairwq_batch_stats   a batch's durations and failures: "batches"
  *   fairwq_window        the last check of the shares: "fairness"
  *
  * Locking: pool->lock. Only @run_avg is also read without it, as a hint.
@@ -57,10 +57,8 @@ struct fairwq_hist {
  */
 DECLARE_EWMA(fairwq_run, 4, 8)
 
-/* Statistics of a batch. */
+/* Statistics of a batch: what most turns do not touch. */
 struct fairwq_batch_stats {
-	u64 turns;			/* items that were taken */
-	u64 done;			/* items that have ended */
 	u64 run_time;			/* ns, of the timed items; fair time: of all */
 	u64 failures;			/* reported by its items */
 	struct ewma_fairwq_run run_avg;	/* 0: never measured */

@@ -57,11 +57,11 @@ static bool streak_may_enter(const struct fairwq_runner *runner,
 			     const struct fairwq_batch *batch)
 {
 	/* A hint: @paused is written under the pool's lock. A pause also sets @yield. */
-	return batch->pool == runner->pool && !batch->max_active && !data_race(batch->paused);
+	return batch->pool == runner->pool && !batch->max_active && data_race(!batch->paused);
 }
 
 /* Return the time that an item of @batch is likely to take, ns. */
-static u64 streak_each(const struct fairwq_batch *batch)
+static u64 streak_each(struct fairwq_batch *batch)
 {
 	/* A hint, which is written under the pool's lock. */
 	unsigned long avg = data_race(ewma_fairwq_run_read(&batch->stats->run_avg));
@@ -130,8 +130,7 @@ static void streak_begin(struct fairwq_runner *runner,
 }
 
 /* Check whether an item of @batch may start within what is left of the budget. */
-static bool streak_has_budget(struct fairwq_runner *runner,
-			      const struct fairwq_batch *batch)
+static bool streak_has_budget(struct fairwq_runner *runner, struct fairwq_batch *batch)
 {
 	struct fairwq_streak *streak = &runner->streak;
 	u64 now, each;
@@ -192,7 +191,7 @@ static bool streak_is_alone(const struct fairwq_runner *runner)
 static bool streak_goes_on_locked(struct fairwq_runner *runner,
 				  struct fairwq_constraint *constraint,
 				  const struct fairwq_work *work,
-				  const struct fairwq_batch *batch)
+				  struct fairwq_batch *batch)
 {
 	const struct fairwq_pool *pool = runner->pool;
 
@@ -355,7 +354,7 @@ bool fairwq_streak_detach(struct fairwq_runner *runner, struct fairwq_constraint
 	raw_spin_unlock_irqrestore(lock, flags);
 	if (!last)
 		return false;
-	fairwq_lockdep_ran_constrained(runner->turn.constraint);
+	lock_map_release(&constraint->lockdep_map);
 	runner->turn.constraint = NULL;
 	return true;
 }

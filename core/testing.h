@@ -17,7 +17,7 @@ enum fairwq_test_point {
 	FAIRWQ_POINT_SORT_STEP,		/* some of a backlog is sorted, no lock */
 	FAIRWQ_POINT_BATCH_WAIT,	/* a flush saw the batch in its pool, no lock yet */
 	FAIRWQ_POINT_BATCH_EMPTY,	/* the batch looked empty, @watched is still set */
-	FAIRWQ_POINT_DUMP_CHUNK,	/* some items are copied, the lock is dropped */
+	FAIRWQ_POINT_DUMP_CHUNK,	/* some items are shown, the lock is dropped */
 	FAIRWQ_POINT_DELAY_DELETED,	/* a timer is deleted, its work is still pending */
 	FAIRWQ_POINT_RESCHED,		/* a function has returned, others may run now */
 	FAIRWQ_POINT_CANCEL_STEP,	/* a cancel of a batch begins its next step, no lock */
@@ -58,25 +58,18 @@ static inline void fairwq_count_grace(void)
 	atomic_inc(&fairwq_test_graces);
 }
 
-unsigned int fairwq_test_nr_batches(struct fairwq_pool *pool);
-unsigned int fairwq_test_nr_eligible(struct fairwq_pool *pool);
-u64 fairwq_test_counter(struct fairwq_pool *pool, enum fairwq_counter which);
-void fairwq_test_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy);
-void fairwq_test_set_hung_ms(struct fairwq_pool *pool, unsigned int ms);
+/* Export a symbol to the tests alone. */
+#define FAIRWQ_TEST_EXPORT(symbol)	EXPORT_SYMBOL_GPL(symbol)
+
 long fairwq_test_live_batches(void);
-int fairwq_test_load(void);
-void fairwq_test_one_reaper(bool one);
 void fairwq_test_settle(void);
-void fairwq_test_tick(struct fairwq_pool *pool);
-void fairwq_test_look(struct fairwq_batch *batch);
-size_t fairwq_test_dump(struct fairwq_batch *batch, char *buf, size_t size);
 void fairwq_test_row(struct fairwq_batch *batch, char *buf, size_t size);
 void fairwq_test_flows_fail(unsigned int nth);
 void fairwq_test_flows_sweep(struct fairwq_flows *flows, unsigned long now);
 unsigned int fairwq_test_nr_flows(struct fairwq_flows *flows);
-void fairwq_test_set_guess(struct fairwq_batch *batch, unsigned long ns);
-bool fairwq_test_limiter_wanted(struct fairwq_limiter *limiter);
 #else
+#define FAIRWQ_TEST_EXPORT(symbol)	static_assert(__alignof__(&(symbol)) > 0)
+
 static inline void fairwq_test_point(enum fairwq_test_point point,
 				     struct fairwq_batch *batch)
 {

@@ -816,17 +816,11 @@ void fairwq_tree_make_group(struct fairwq_tree *tree, struct fairwq_node *leaf,
 	struct fairwq_node *parent = leaf->parent;
 	bool sorted = fairwq_node_eligible(leaf) && !tree->by_arrival;
 
-	fairwq_node_init(group, parent, leaf->weight);
-	group->key = leaf->key;
-	group->vtime = leaf->vtime;
-	group->rest = leaf->rest;
-	group->service = leaf->service;
-	group->behind = leaf->behind;
-	group->open = leaf->open;
-	group->early = leaf->early;
-	group->left = leaf->left;
-	group->turn = leaf->turn;
-	group->joined = leaf->joined;
+	/* A leaf has no children. The group pays for what the self-check noted of the leaf. */
+	*group = *leaf;
+	group->standing = FAIRWQ_NODE_OUT;
+	group->window = 0;
+	INIT_LIST_HEAD(&group->member.link);
 	if (sorted)
 		replace(group, leaf, parent);
 	set_weight(leaf, NODE_DFL_WEIGHT);

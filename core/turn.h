@@ -21,8 +21,6 @@
 #include "park.h"
 #include "types.h"
 
-/* Items are over at once if they take less than this on average, ns. */
-#define QUICK_NS	1000U
 /* Of turns that are over at once, and need not be timed, one in so many is. */
 #define TIMED_TURNS	64U
 
@@ -76,12 +74,11 @@ static inline void fairwq_turn_begin_locked(struct fairwq_runner *runner,
 					    struct fairwq_batch *batch)
 {
 	struct fairwq_turn *turn = &runner->turn;
-	unsigned long avg = ewma_fairwq_run_read(&batch->stats->run_avg);
 	struct fairwq_pool *pool = runner->pool;
 
 	lockdep_assert_held(&pool->lock);
 
-	turn->quick = avg && avg < QUICK_NS;
+	turn->quick = batch->quick;
 	turn->timed |= !turn->quick || !(turn->number % TIMED_TURNS);
 	if (turn->quick) {
 		pool->nr_quick++;

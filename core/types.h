@@ -104,7 +104,6 @@
 #define FAIRWQ_PLACE_BARRIER	BIT(2)	/* not a work: a barrier or a marker */
 #define FAIRWQ_PLACE_TAKEN	BIT(3)	/* is or was parked: counted as in flight */
 #define FAIRWQ_PLACE_COLOR	BIT(4)	/* color of a TAKEN work */
-#define FAIRWQ_PLACE_AWAITED	BIT(5)	/* a flush waits for it: pool->waiters */
 
 /* A runner goes back to the workqueue core after this long. */
 #define FAIRWQ_RUNNER_QUANTUM_NS	(2 * NSEC_PER_MSEC)
@@ -117,6 +116,8 @@
 #define FAIRWQ_COST_NS_SHIFT		9
 /* Most that one run time counts in the average, so that it is soon forgotten. */
 #define FAIRWQ_RUN_TIME_MAX_NS		(10ULL * NSEC_PER_MSEC)
+/* Items are over at once if they take less than this on average. */
+#define FAIRWQ_QUICK_NS			1000U
 /* Most that one item costs. */
 #define FAIRWQ_COST_MAX_NS		(60ULL * NSEC_PER_SEC)
 
@@ -134,7 +135,7 @@ struct fairwq_turn {
 	u64 number;			/* P: of this turn, in its pool */
 	u8 color;			/* P: index into batch->in_flight */
 	bool timed;			/* P, R reads: @run is to be measured */
-	bool quick;			/* P: its batch takes less than QUICK_NS on average */
+	bool quick;			/* P: its batch takes less than FAIRWQ_QUICK_NS on average */
 	bool jumps;			/* P: taken before a turn of a higher priority */
 	bool slept;			/* R, P at the end: an item of it has slept */
 	u16 era;			/* P: pool->era when it was charged */
@@ -149,8 +150,8 @@ struct fairwq_turn {
 
 /* Most items of a serializer that one of a higher priority takes along. */
 #define FAIRWQ_LIFT_MAX		64U
-/* Most items that a dump copies under one hold of the lock. */
-#define FAIRWQ_DUMP_CHUNK	128U
+/* Most items that a dump shows under one hold of the lock. */
+#define FAIRWQ_DUMP_CHUNK	16U
 
 /* A streak: a runner goes on with the items of one serializer; see streak.c. */
 struct fairwq_streak {
@@ -256,10 +257,8 @@ struct fairwq_pool {
 	struct rw_semaphore failure_rwsem; /* see failure.c */
 	struct kref refs;		/* A: the owner and every batch */
 	struct rcu_head rcu;
-#ifdef CONFIG_LOCKDEP
 	struct lock_class_key runner_key, wait_key; /* I */
-	struct lockdep_map lockdep_map;	/* held around items; taken by calls that wait */
-#endif
+	struct lockdep_map lockdep_map;	/* see lockdep.h */
 };
 
 /* Most owners of a batch, each being the next one's. */
@@ -313,6 +312,9 @@ struct fairwq_batch {
 	 * push, with a full barrier on both sides; see batch_idle_locked().
 	 */
 	bool watched;
+	u8 prio;			/* I: enum fairwq_prio */
+	u8 depth;			/* I: number of its owners */
+	bool is_default;		/* I */
 	/*
 	 * p: number of works that were cancelled on their way into @incoming.
 	 * If it is not 0, each push must sort. Read as @watched is; see
@@ -323,8 +325,8 @@ struct fairwq_batch {
 	atomic_t nr_pins;		/* A: works that will be pushed later, and cancels */
 	unsigned int max_queued;	/* I: 0: no limit */
 	atomic_t nr_queued;		/* A: accepted and not taken, if max_queued */
-	enum fairwq_prio prio;		/* I */
 	/* Not touched by it, but there is room. */
+	struct kref refs;		/* A: holders, and the pool until it is reaped */
 	const char *name;		/* I */
 	u64 seq;			/* I */
 
@@ -339,13 +341,13 @@ struct fairwq_batch {
 	unsigned int nr_parked;		/* P: works that wait for their last run to end */
 	unsigned int nr_canceling;	/* P: fairwq_batch_cancel() calls that take items out */
 	u8 color;			/* P: of the turns that begin now */
-	bool paused;			/* P */
+	u8 paused:1;			/* p: a hint for a streak */
+	u8 reaping:1;			/* P: will leave the pool */
+	u8 quick:1;			/* P: its items are over at once, as a rule */
 	bool closed;			/* p: disposed, and no push is under way; set once */
-	bool reaping;			/* P: will leave the pool */
 	bool reaped;			/* p: has left the pool; set once */
-	bool is_default;		/* I */
-	u8 depth;			/* I: number of its owners */
 	struct fairwq_barrier *barrier;	/* P: has fired and waits for its color */
+	u64 done;			/* P: items that have ended */
 	struct fairwq_batch_stats *stats; /* I; P for what it points to */
 
 	struct fairwq_batch *parent;	/* I: its owner, a reference; or NULL */
@@ -358,7 +360,6 @@ struct fairwq_batch {
 					/* the last in release_wq; its rcu_head frees @batch */
 	void (*released)(struct fairwq_batch *batch, void *priv); /* I */
 	void *priv;			/* I */
-	struct kref refs;		/* A: holders, and the pool until it is reaped */
 };
 
 static_assert(IS_ENABLED(CONFIG_LOCKDEP) || IS_ENABLED(CONFIG_DEBUG_MUTEXES) ||

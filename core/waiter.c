@@ -12,8 +12,7 @@
  * free the work.
  *
  * Locking: pool->lock.
- * Invariant: a linked work for which a waiter with turn 0 waits has
- * FAIRWQ_PLACE_AWAITED set.
+ * Invariant: a work for which a waiter with turn 0 waits is linked.
  * Limits: each call but the add walks all waiters of the pool.
  */
 #include <linux/completion.h>
@@ -68,8 +67,6 @@ void fairwq_waiters_drop_locked(struct fairwq_pool *pool,
 {
 	lockdep_assert_held(&pool->lock);
 
-	if (!(work->place & FAIRWQ_PLACE_AWAITED))
-		return;
 	fairwq_waiters_take_locked(pool, work, NO_TURN);
 	fairwq_waiters_done_locked(pool, NO_TURN);
 }

@@ -40,6 +40,7 @@
  * Model: tests/models/enter.pml.
  */
 #include <linux/completion.h>
+#include <linux/export.h>
 #include <linux/hash.h>
 #include <linux/rcupdate.h>
 
@@ -74,6 +75,8 @@ raw_spinlock_t *fairwq_constraint_lock(const struct fairwq_constraint *constrain
 {
 	return &lock_of(constraint)->lock;
 }
+
+FAIRWQ_TEST_EXPORT(fairwq_constraint_lock);
 
 /*
  * Check that @constraint, whose lock is held, keeps @work back. If it does,
@@ -341,7 +344,7 @@ bool fairwq_waitlist_wait(struct fairwq_constraint *constraint)
 	unsigned long flags;
 	bool busy;
 
-	fairwq_lockdep_wait_constrained(constraint);
+	fairwq_lockdep_wait(&constraint->lockdep_map);
 	init_completion(&marker.done);
 	/* Under the lock: what has ended last may still be at the constraint. */
 	raw_spin_lock_irqsave(lock, flags);

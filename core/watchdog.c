@@ -178,24 +178,11 @@ void fairwq_set_hung_ms(struct fairwq_pool *pool, unsigned int hung_ms)
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 }
 
+FAIRWQ_TEST_EXPORT(fairwq_set_hung_ms);
+
 /* Set up the timer of a new pool. */
 void fairwq_watchdog_init(struct fairwq_pool *pool)
 {
 	pool->hung_ms = FAIRWQ_DFL_HUNG_MS;
 	timer_setup(&pool->tick, watchdog_fn, 0);
 }
-
-#ifdef FAIRWQ_TESTING
-void fairwq_test_set_hung_ms(struct fairwq_pool *pool, unsigned int ms)
-{
-	fairwq_set_hung_ms(pool, ms);
-}
-EXPORT_SYMBOL_GPL(fairwq_test_set_hung_ms);
-
-/* Look at the runners now, and not when the timer is due. */
-void fairwq_test_tick(struct fairwq_pool *pool)
-{
-	watchdog_fn(&pool->tick);
-}
-EXPORT_SYMBOL_GPL(fairwq_test_tick);
-#endif

@@ -159,17 +159,6 @@ static struct tally walk(struct kunit *test, const struct call *call)
 
 /* ---- calls ------------------------------------------------------------ */
 
-static void make_load(struct mock_alloc *mock)
-{
-	mock->err = fairwq_test_load();
-}
-
-static void undo_load(struct kunit *test, struct mock_alloc *mock)
-{
-}
-
-static const struct call call_load = { .make = make_load, .undo = undo_load };
-
 static void make_pool(struct mock_alloc *mock)
 {
 	mock->pool = fairwq_pool_create(&mock->pool_attrs, "alloc-%s", "pool");
@@ -297,13 +286,6 @@ static int no_notice(struct notifier_block *nb, unsigned long event, void *data)
 
 /* ---- cases ------------------------------------------------------------ */
 
-/* The workqueue, with a rescuer, that is made when the module is loaded. */
-static void load_is_refused(struct kunit *test)
-{
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	KUNIT_EXPECT_LE(test, 3U, walk(test, &call_load).refused);
-}
-
 /* A pool, its name, its workqueue, its runners, its default batches. */
 static void pool_is_refused(struct kunit *test)
 {
@@ -375,7 +357,7 @@ static void flow_is_done_without(struct kunit *test)
 	KUNIT_EXPECT_LE(test, 4U, tally.failed);
 	KUNIT_EXPECT_EQ(test, 0U, tally.refused);
 	KUNIT_EXPECT_EQ(test, tally.calls, mock->log.nr);
-	KUNIT_EXPECT_LE(test, 4ULL, fairwq_test_counter(mock->pool, FAIRWQ_FLOW_FALLBACKS));
+	KUNIT_EXPECT_LE(test, 4ULL, mock_counter(mock->pool, FAIRWQ_FLOW_FALLBACKS));
 }
 
 /* What a task without any memory can do; true: all of it. */
@@ -450,7 +432,6 @@ static int alloc_init(struct kunit *test)
 }
 
 static struct kunit_case alloc_cases[] = {
-	KUNIT_CASE(load_is_refused),
 	KUNIT_CASE(pool_is_refused),
 	KUNIT_CASE(pool_with_rescuer_is_refused),
 	KUNIT_CASE(more_runners_are_refused),

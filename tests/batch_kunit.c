@@ -81,8 +81,8 @@ static void accepted_items_run_then_released_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&releases->nr));
 	mock_expect(test, "aaaaa");
 	mock_until(test, atomic_read(&releases->nr) == 1);
-	mock_until(test, fairwq_test_nr_batches(mock->pool) == 4);
-	KUNIT_EXPECT_EQ(test, 0U, fairwq_test_nr_eligible(mock->pool));
+	mock_until(test, mock_nr_batches(mock->pool) == 4);
+	KUNIT_EXPECT_EQ(test, 0U, mock_nr_eligible(mock->pool));
 	fairwq_pool_flush(mock->pool);
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&releases->nr));
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&releases->atomic_context));
@@ -114,7 +114,7 @@ static void disposed_idle_goes(struct kunit *test)
 	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
 	fairwq_batch_dispose(counted_batch(test, releases));
 	mock_until(test, atomic_read(&releases->nr) == 1);
-	mock_until(test, fairwq_test_nr_batches(mock->pool) == 4);
+	mock_until(test, mock_nr_batches(mock->pool) == 4);
 }
 
 /* Two holders dispose: one removal, one release, each drops its reference (T3). */
@@ -140,7 +140,7 @@ static void two_holders_may_both_dispose(struct kunit *test)
 	fairwq_batch_dispose(a);
 	fairwq_test_settle();
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&releases->nr));
-	KUNIT_EXPECT_EQ(test, 4U, fairwq_test_nr_batches(mock->pool));
+	KUNIT_EXPECT_EQ(test, 4U, mock_nr_batches(mock->pool));
 	mock_until(test, fairwq_test_live_batches() == live + 4);
 }
 
@@ -290,7 +290,7 @@ static void sleeping_release_stalls_no_other(struct kunit *test)
 	flows = fairwq_flows_create(mock->pool, NULL);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(flows));
 	KUNIT_EXPECT_EQ(test, 0, fairwq_flows_set_idle_ms(flows, 1));
-	fairwq_test_one_reaper(true);
+	mock_one_reaper(true);
 	fairwq_batch_dispose(fairwq_batch_create(other, &attrs, "sleeper"));
 	/* From here on to the end nothing may leave the case. */
 	KUNIT_EXPECT_NE(test, 0UL, wait_for_completion_timeout(&sleeping->entered, MOCK_WAIT));
@@ -302,7 +302,7 @@ static void sleeping_release_stalls_no_other(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, within(2 * HZ, !fairwq_test_nr_flows(flows)));
 	complete_all(&sleeping->leave);
 	wait_for_completion(&rcu_item->done);
-	fairwq_test_one_reaper(false);
+	mock_one_reaper(false);
 	fairwq_flows_destroy(flows);
 	fairwq_pool_destroy(other);
 	fairwq_batch_dispose(b);
@@ -509,7 +509,7 @@ static void dispose_between_check_and_push(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, forced.released_too_early);
 	mock_expect(test, "x");
 	mock_until(test, atomic_read(&forced.releases->nr) == 1);
-	mock_until(test, fairwq_test_nr_batches(mock->pool) == 4);
+	mock_until(test, mock_nr_batches(mock->pool) == 4);
 	fairwq_batch_put(a);
 }
 
@@ -711,14 +711,14 @@ static void ten_thousand_batches_leave_nothing(struct kunit *test)
 	for (i = 0; i < TEN_THOUSAND; i++)
 		batch[i] = counted_batch(test, releases);
 	KUNIT_EXPECT_EQ(test, live + TEN_THOUSAND + 4, fairwq_test_live_batches());
-	KUNIT_EXPECT_EQ(test, 0U, fairwq_test_nr_eligible(mock->pool));
+	KUNIT_EXPECT_EQ(test, 0U, mock_nr_eligible(mock->pool));
 	for (i = 0; i < TEN_THOUSAND; i += 100)
 		mock_queue(test, batch[i], 'x', 1);
 	for (i = 0; i < TEN_THOUSAND; i++)
 		fairwq_batch_dispose(batch[i]);
 	mock_open(test);
 	mock_until(test, atomic_read(&releases->nr) == TEN_THOUSAND);
-	mock_until(test, fairwq_test_nr_batches(mock->pool) == 4);
+	mock_until(test, mock_nr_batches(mock->pool) == 4);
 	mock_until(test, fairwq_test_live_batches() == live + 4);
 	KUNIT_EXPECT_EQ(test, TEN_THOUSAND / 100, mock->log.nr);
 }

@@ -219,7 +219,7 @@ static void disposed_between_steps(struct kunit *test)
 	mock_open(test);
 	mock_until(test, READ_ONCE(backlog.nr) == NR);
 	/* Of ours the gate's batch is left; three are the pool's own. */
-	mock_until(test, fairwq_test_nr_batches(mock->pool) == 4);
+	mock_until(test, mock_nr_batches(mock->pool) == 4);
 	KUNIT_EXPECT_EQ(test, 0U, backlog.wrong);
 }
 
@@ -237,7 +237,7 @@ static void disposed_and_dropped_between_steps(struct kunit *test)
 	cancelled = 0;
 	backlog_push(test, 3, cancel_and_dispose);
 	mock_open(test);
-	mock_until(test, fairwq_test_nr_batches(mock->pool) == 4);
+	mock_until(test, mock_nr_batches(mock->pool) == 4);
 	KUNIT_EXPECT_EQ(test, NR, cancelled + backlog.nr);
 }
 
@@ -262,7 +262,7 @@ static void paused_between_steps(struct kunit *test)
 static void reader_sorts_a_backlog(struct kunit *test)
 {
 	backlog_push(test, 0, NULL);
-	fairwq_test_look(backlog.batch);
+	mock_look(backlog.batch);
 	KUNIT_EXPECT_EQ(test, NR, READ_ONCE(backlog.batch->nr_fifo));
 	KUNIT_EXPECT_EQ(test, 0U, backlog.step);
 	backlog_expect(test, NR);

@@ -79,7 +79,7 @@ static void sleeper_is_not_quick(struct kunit *test)
 	struct mock *mock = test->priv;
 	struct fairwq_batch *a = mock_begin(test, 2);
 
-	fairwq_test_set_guess(a, 100);
+	mock_set_guess(a, 100);
 	mock_gate_enter(test, a, gate);
 	KUNIT_EXPECT_EQ(test, 1U, READ_ONCE(mock->pool->nr_quick));
 	complete_all(&gate->open);
@@ -167,7 +167,7 @@ static void one_kick_serves_many(struct kunit *test)
 	mock_open(test);
 	mock_until(test, READ_ONCE(mock->log.nr) == 1000);
 	/* That of the gate's item. */
-	KUNIT_EXPECT_EQ(test, 1ULL, fairwq_test_counter(mock->pool, FAIRWQ_KICKS));
+	KUNIT_EXPECT_EQ(test, 1ULL, mock_counter(mock->pool, FAIRWQ_KICKS));
 	for (i = 0; i < ARRAY_SIZE(batch); i++)
 		fairwq_batch_dispose(batch[i]);
 }
@@ -246,7 +246,7 @@ static void no_wake_up_is_lost_in_ping_pong(struct kunit *test)
 		mock_await(test, &done);
 	}
 	fairwq_batch_flush(a);
-	KUNIT_EXPECT_GE(test, fairwq_test_counter(mock->pool, FAIRWQ_TURNS), 30001ULL);
+	KUNIT_EXPECT_GE(test, mock_counter(mock->pool, FAIRWQ_TURNS), 30001ULL);
 }
 
 /* ---- nets under each item --------------------------------------------- */
@@ -316,7 +316,7 @@ static void leak_is_reported_and_repaired(struct kunit *test, enum leak leak)
 	mock_open(test);
 	fairwq_batch_flush(a);
 	pr_info("# expect-splat end\n");
-	KUNIT_EXPECT_EQ(test, 1ULL, fairwq_test_counter(mock->pool, FAIRWQ_LEAKS));
+	KUNIT_EXPECT_EQ(test, 1ULL, mock_counter(mock->pool, FAIRWQ_LEAKS));
 	KUNIT_EXPECT_PTR_EQ(test, before.cred, after.cred);
 	KUNIT_EXPECT_FALSE(test, after.atomic);
 	KUNIT_EXPECT_FALSE(test, after.irqs_off);
@@ -371,16 +371,16 @@ static void hung_item_is_reported_once(struct kunit *test)
 
 	a = hung_begin(test, &gate);
 	pr_info("# expect-splat begin item hung: mock_gate_fn\n");
-	fairwq_test_set_hung_ms(mock->pool, 20);
+	fairwq_set_hung_ms(mock->pool, 20);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate.work));
-	mock_until(test, fairwq_test_counter(mock->pool, FAIRWQ_HUNG) == 1);
+	mock_until(test, mock_counter(mock->pool, FAIRWQ_HUNG) == 1);
 	/* The next items of the same pool are looked at, and are not hung. */
 	mock_queue(test, a, 'a', 3);
 	mock_until(test, READ_ONCE(mock->log.nr) == 3);
-	fairwq_test_tick(mock->pool);
-	fairwq_test_tick(mock->pool);
+	mock_tick(mock->pool);
+	mock_tick(mock->pool);
 	pr_info("# expect-splat end\n");
-	KUNIT_EXPECT_EQ(test, 1ULL, fairwq_test_counter(mock->pool, FAIRWQ_HUNG));
+	KUNIT_EXPECT_EQ(test, 1ULL, mock_counter(mock->pool, FAIRWQ_HUNG));
 	complete_all(&gate.open);
 	fairwq_batch_flush(a);
 	fairwq_batch_dispose(a);
@@ -397,12 +397,12 @@ static void hung_item_is_reported_while_the_limit_is_set(struct kunit *test)
 	a = hung_begin(test, &gate);
 	pr_info("# expect-splat begin item hung: mock_gate_fn\n");
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate.work));
-	while (!fairwq_test_counter(mock->pool, FAIRWQ_HUNG) && time_before(jiffies, end)) {
-		fairwq_test_set_hung_ms(mock->pool, 200);
+	while (!mock_counter(mock->pool, FAIRWQ_HUNG) && time_before(jiffies, end)) {
+		fairwq_set_hung_ms(mock->pool, 200);
 		usleep_range(2000, 5000);
 	}
 	pr_info("# expect-splat end\n");
-	KUNIT_EXPECT_EQ(test, 1ULL, fairwq_test_counter(mock->pool, FAIRWQ_HUNG));
+	KUNIT_EXPECT_EQ(test, 1ULL, mock_counter(mock->pool, FAIRWQ_HUNG));
 	complete_all(&gate.open);
 	fairwq_batch_flush(a);
 	fairwq_batch_dispose(a);
@@ -435,13 +435,13 @@ static void hung_items_are_reported_one_per_look(struct kunit *test)
 	raw_spin_lock_irq(&mock->pool->lock);
 	mock->pool->hung_ms = 20;
 	raw_spin_unlock_irq(&mock->pool->lock);
-	fairwq_test_tick(mock->pool);
-	first = fairwq_test_counter(mock->pool, FAIRWQ_HUNG);
-	mock_until(test, fairwq_test_counter(mock->pool, FAIRWQ_HUNG) == HUNG_ITEMS);
-	fairwq_test_tick(mock->pool);
+	mock_tick(mock->pool);
+	first = mock_counter(mock->pool, FAIRWQ_HUNG);
+	mock_until(test, mock_counter(mock->pool, FAIRWQ_HUNG) == HUNG_ITEMS);
+	mock_tick(mock->pool);
 	pr_info("# expect-splat end\n");
 	KUNIT_EXPECT_EQ(test, 1ULL, first);
-	KUNIT_EXPECT_EQ(test, (u64)HUNG_ITEMS, fairwq_test_counter(mock->pool, FAIRWQ_HUNG));
+	KUNIT_EXPECT_EQ(test, (u64)HUNG_ITEMS, mock_counter(mock->pool, FAIRWQ_HUNG));
 	for (i = 0; i < HUNG_ITEMS; i++)
 		complete_all(&gates[i].open);
 	fairwq_batch_flush(a);
@@ -472,7 +472,7 @@ static void runner_returns_to_the_core(struct kunit *test)
 	mock_open(test);
 	fairwq_batch_flush(a);
 	/* After each of them but the last, which leaves nothing to go on with. */
-	KUNIT_EXPECT_GE(test, fairwq_test_counter(mock->pool, FAIRWQ_REQUEUES), 7ULL);
+	KUNIT_EXPECT_GE(test, mock_counter(mock->pool, FAIRWQ_REQUEUES), 7ULL);
 }
 
 /* Another user of the workqueue core is served while a batch is always busy. */
@@ -501,7 +501,7 @@ static void endless_batch_can_be_flushed(struct kunit *test)
 	/* It queues itself for ever; a flush ends all the same. */
 	for (i = 0; i < 100; i++)
 		fairwq_batch_flush(a);
-	mock_until(test, fairwq_test_counter(mock->pool, FAIRWQ_REQUEUES) >= 2);
+	mock_until(test, mock_counter(mock->pool, FAIRWQ_REQUEUES) >= 2);
 	complete_all(&gate->open);
 	fairwq_pool_drain(mock->pool);
 }

@@ -23,7 +23,7 @@ static struct fairwq_batch *short_batch(struct kunit *test, const char *name)
 {
 	struct fairwq_batch *batch = mock_batch(test, name);
 
-	fairwq_test_set_guess(batch, 100);
+	mock_set_guess(batch, 100);
 	return batch;
 }
 
@@ -216,7 +216,7 @@ static void stops_when_the_budget_is_used_up(struct kunit *test)
 	struct streak *s = streak_begin(test, 1);
 	struct mock *mock = test->priv;
 
-	fairwq_test_set_guess(s->a, NSEC_PER_MSEC);
+	mock_set_guess(s->a, NSEC_PER_MSEC);
 	mock_queue(test, s->b, 'b', 2);
 	streak_item(test, s, s->a, 'x');
 	streak_item(test, s, s->a, 'y');
@@ -326,7 +326,7 @@ static void a_failure_does_not_end_it(struct kunit *test)
 	streak_item(test, s, s->b, 'y');
 	complete_all(&s->gate->open);
 	mock_until(test, READ_ONCE(mock->log.nr) == 2);
-	KUNIT_EXPECT_EQ(test, 1ULL, fairwq_test_counter(mock->pool, FAIRWQ_FAILURES));
+	KUNIT_EXPECT_EQ(test, 1ULL, mock_counter(mock->pool, FAIRWQ_FAILURES));
 	KUNIT_EXPECT_EQ(test, 1ULL, (u64)s->a->stats->failures);
 	streak_end(test, s, "xy");
 }
@@ -340,7 +340,7 @@ static struct fairwq_batch *prio_batch(struct kunit *test, enum fairwq_prio prio
 	struct fairwq_batch *batch = fairwq_batch_create(mock->pool, &attrs, "prio%d", prio);
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(batch));
-	fairwq_test_set_guess(batch, 100);
+	mock_set_guess(batch, 100);
 	return batch;
 }
 
@@ -592,7 +592,7 @@ static void check_beside_streaks(struct kunit *test, enum fairwq_policy policy)
 	complete_all(&s->gate->open);
 	fairwq_serializer_flush(&s->serial);
 	streak_end(test, s, "");
-	KUNIT_EXPECT_GT(test, fairwq_test_counter(mock->pool, FAIRWQ_WINDOWS), 0ULL);
+	KUNIT_EXPECT_GT(test, mock_counter(mock->pool, FAIRWQ_WINDOWS), 0ULL);
 	vfree(works);
 }
 

@@ -128,7 +128,7 @@ static void failure_is_counted_where_it_belongs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 3ULL, failures_of(a));
 	KUNIT_EXPECT_EQ(test, 1ULL, failures_of(b));
 	KUNIT_EXPECT_EQ(test, 0ULL, failures_of(mock->gate_batch));
-	KUNIT_EXPECT_EQ(test, 4ULL, fairwq_test_counter(mock->pool, FAIRWQ_FAILURES));
+	KUNIT_EXPECT_EQ(test, 4ULL, mock_counter(mock->pool, FAIRWQ_FAILURES));
 	fairwq_batch_dispose(b);
 }
 
@@ -223,7 +223,7 @@ static void bad_reports_count_for_nothing(struct kunit *test)
 	pr_info("# expect-splat end\n");
 	KUNIT_EXPECT_EQ(test, 0U, listener->nr);
 	KUNIT_EXPECT_EQ(test, 0ULL, failures_of(a));
-	KUNIT_EXPECT_EQ(test, 0ULL, fairwq_test_counter(mock->pool, FAIRWQ_FAILURES));
+	KUNIT_EXPECT_EQ(test, 0ULL, mock_counter(mock->pool, FAIRWQ_FAILURES));
 	KUNIT_EXPECT_EQ(test, 0,
 			fairwq_pool_unregister_notifier(mock->pool, &listener->nb));
 }

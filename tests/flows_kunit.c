@@ -114,7 +114,7 @@ static void bad_attrs_are_refused(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, -EINVAL,
 				    (int)PTR_ERR(fairwq_flows_create(mock->pool, &bad[i])),
 				    "attrs %u", i);
-	KUNIT_EXPECT_EQ(test, 4U, fairwq_test_nr_batches(mock->pool));
+	KUNIT_EXPECT_EQ(test, 4U, mock_nr_batches(mock->pool));
 }
 
 static void bad_arguments_are_refused(struct kunit *test)
@@ -164,7 +164,7 @@ static void attrs_are_those_of_each(struct kunit *test)
 	queue_letters(test, 1, 'b', 8);
 	KUNIT_EXPECT_EQ(test, -EAGAIN, queue_letter(test, 1, 'x'));
 	KUNIT_EXPECT_EQ(test, 1, queue_letter(test, 2, 'c'));
-	KUNIT_EXPECT_EQ(test, OTHER_BATCHES + 3, fairwq_test_nr_batches(mock->pool));
+	KUNIT_EXPECT_EQ(test, OTHER_BATCHES + 3, mock_nr_batches(mock->pool));
 	/* Each joins a turn after the clock, by its weight. */
 	mock_expect(test, "bcabbabbabbab");
 	fairwq_batch_dispose(a);
@@ -221,7 +221,7 @@ static void two_first_users_make_one_flow(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1U, nr_flows(test));
 	mock_expect(test, "xa");
 	/* The other one that was made is gone. */
-	mock_until(test, fairwq_test_nr_batches(mock->pool) == OTHER_BATCHES + 1);
+	mock_until(test, mock_nr_batches(mock->pool) == OTHER_BATCHES + 1);
 }
 
 struct hop {
@@ -352,7 +352,7 @@ static void no_memory_loses_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, fairwq_flows_queue(flows, 1, &item->work));
 	KUNIT_EXPECT_EQ(test, 2ULL, fairwq_flows_fallbacks(flows));
 	KUNIT_EXPECT_EQ(test, 2ULL,
-			fairwq_test_counter(mock->pool, FAIRWQ_FLOW_FALLBACKS));
+			mock_counter(mock->pool, FAIRWQ_FLOW_FALLBACKS));
 	KUNIT_EXPECT_EQ(test, 0U, nr_flows(test));
 	KUNIT_EXPECT_EQ(test, live, fairwq_test_live_batches());
 	KUNIT_EXPECT_EQ(test, 1, queue_letter(test, 1, 'c'));
@@ -379,7 +379,7 @@ static void idle_flow_goes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1U, nr_flows(test));
 	sweep_after(test, 1);
 	KUNIT_EXPECT_EQ(test, 0U, nr_flows(test));
-	mock_until(test, fairwq_test_nr_batches(mock->pool) == OTHER_BATCHES);
+	mock_until(test, mock_nr_batches(mock->pool) == OTHER_BATCHES);
 	KUNIT_EXPECT_EQ(test, live + OTHER_BATCHES, live_batches());
 	/* And comes back. */
 	KUNIT_EXPECT_EQ(test, 1, queue_letter(test, 1, 'b'));
@@ -508,7 +508,7 @@ static void queue_while_the_flow_goes(struct kunit *test)
 	queue_letters(test, 1, 'y', 1);
 	KUNIT_EXPECT_EQ(test, c->made, forced.made);
 	mock_expect(test, "pxy");
-	mock_until(test, fairwq_test_nr_batches(mock->pool) == OTHER_BATCHES + 1);
+	mock_until(test, mock_nr_batches(mock->pool) == OTHER_BATCHES + 1);
 }
 
 /* A caller on another CPU. */
@@ -820,7 +820,7 @@ static void ten_thousand_keys(struct kunit *test)
 	sweep_after(test, 0);
 	sweep_after(test, IDLE);
 	KUNIT_EXPECT_EQ(test, 0U, nr_flows(test));
-	mock_until(test, fairwq_test_nr_batches(mock->pool) == OTHER_BATCHES);
+	mock_until(test, mock_nr_batches(mock->pool) == OTHER_BATCHES);
 	KUNIT_EXPECT_EQ(test, live + OTHER_BATCHES, live_batches());
 	kunit_info(test, "queued in %llu ns each the first time, then %llu\n",
 		   div_u64(ns[0], MANY), div_u64(ns[1], MANY));
@@ -896,7 +896,7 @@ static void destroy_runs_what_was_accepted(struct kunit *test)
 	mock_until(test, !mock_of(test)->flows);
 	KUNIT_EXPECT_EQ(test, 6U, destroyer.ran);
 	KUNIT_EXPECT_EQ(test, live + 4, live_batches());
-	KUNIT_EXPECT_EQ(test, 4U, fairwq_test_nr_batches(mock->pool));
+	KUNIT_EXPECT_EQ(test, 4U, mock_nr_batches(mock->pool));
 }
 
 /* A caller was let in and is not through, at @forced.point, when the flows are destroyed. */

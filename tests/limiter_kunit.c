@@ -103,7 +103,7 @@ static void flush_waits_for_what_is_queued(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(limiter, a, &later->work));
 	complete_all(&gate[0]->open);
 	/* The other gate still runs, and came before the flush: nothing else goes on. */
-	mock_until(test, READ_ONCE(a->stats->done) == 3);
+	mock_until(test, READ_ONCE(a->done) == 3);
 	KUNIT_EXPECT_EQ(test, 2U, READ_ONCE(mock->log.nr));
 	KUNIT_EXPECT_EQ(test, 1U, READ_ONCE(limiter->constraint.in_flight));
 	KUNIT_EXPECT_FALSE(test, completion_done(&thread.done));
@@ -163,7 +163,7 @@ static void failed_item_makes_room(struct kunit *test)
 	complete_all(&gate->open);
 	mock_expect_order(test, "wxyz", item, 4);
 	limiter_end(test, limiter);
-	KUNIT_EXPECT_EQ(test, 2ULL, fairwq_test_counter(mock->pool, FAIRWQ_FAILURES));
+	KUNIT_EXPECT_EQ(test, 2ULL, mock_counter(mock->pool, FAIRWQ_FAILURES));
 }
 
 /* ---- its end ------------------------------------------------------------ */
@@ -298,7 +298,7 @@ static struct last_end {
 static void last_end_await_waiter(void)
 {
 	spin_for(200, READ_ONCE(last_end.destroyed) ||
-		 fairwq_test_limiter_wanted(last_end.limiter));
+		 mock_limiter_wanted(last_end.limiter));
 	last_end.too_early = READ_ONCE(last_end.destroyed);
 	WRITE_ONCE(last_end.let_go, true);
 }

@@ -270,7 +270,7 @@ static void dispose_with_items_keeps_the_order(struct kunit *test)
 		if (i != c->which)
 			fairwq_batch_dispose(batch[i]);
 	/* Left by itself; the three default ones and the gate's stay. */
-	mock_until(test, fairwq_test_nr_batches(mock->pool) == 4);
+	mock_until(test, mock_nr_batches(mock->pool) == 4);
 }
 
 /* Disposing an idle batch between two busy ones moves no turn of theirs. */
@@ -324,7 +324,7 @@ static void dispose_from_an_item_keeps_the_order(struct kunit *test)
 	mock_queue(test, c, 'c', 3);
 	mock_expect(test, "Xbcabcac");
 	fairwq_batch_dispose(c);
-	mock_until(test, fairwq_test_nr_batches(mock->pool) == 4);
+	mock_until(test, mock_nr_batches(mock->pool) == 4);
 }
 
 /* The only batch of a priority goes when it drains; others are served on (Q2, Q3). */
@@ -340,7 +340,7 @@ static void last_batch_of_a_priority_goes(struct kunit *test)
 	mock_queue(test, high, 'h', 2);
 	fairwq_batch_dispose(high);
 	mock_expect(test, "hhaa");
-	mock_until(test, fairwq_test_nr_batches(mock->pool) == 5);
+	mock_until(test, mock_nr_batches(mock->pool) == 5);
 	high = mock_batch_with(test, "high", &attrs);
 	mock_queue(test, high, 'H', 1);
 	mock_expect(test, "hhaaH");
@@ -368,7 +368,7 @@ static void pause_holds_back_without_credit(struct kunit *test)
 	mock_open(test);
 	mock_await(test, &second.entered);
 	KUNIT_EXPECT_STREQ(test, "aaaaa", &mock->log.text[0]);
-	KUNIT_EXPECT_EQ(test, 1U, fairwq_test_nr_eligible(mock->pool));
+	KUNIT_EXPECT_EQ(test, 1U, mock_nr_eligible(mock->pool));
 	fairwq_batch_resume(b);
 	complete_all(&second.open);
 	mock_expect(test, "aaaaaAbAbAbAb");
@@ -458,7 +458,7 @@ static void policy_of_a_standing_backlog(struct kunit *test)
 	b = mock_batch(test, "b");
 	mock_queue(test, a, 'a', 4);
 	mock_queue(test, b, 'b', 4);
-	fairwq_test_set_policy(mock->pool, FAIRWQ_ROUND_ROBIN);
+	fairwq_pool_set_policy(mock->pool, FAIRWQ_ROUND_ROBIN);
 	mock_expect(test, "abababab");
 	fairwq_batch_dispose(a);
 	fairwq_batch_dispose(b);
@@ -474,8 +474,8 @@ static void policy_back_to_arrival(struct kunit *test)
 	b = mock_batch(test, "b");
 	mock_queue(test, a, 'a', 2);
 	mock_queue(test, b, 'b', 2);
-	fairwq_test_set_policy(mock->pool, FAIRWQ_ROUND_ROBIN);
-	fairwq_test_set_policy(mock->pool, FAIRWQ_FIFO);
+	fairwq_pool_set_policy(mock->pool, FAIRWQ_ROUND_ROBIN);
+	fairwq_pool_set_policy(mock->pool, FAIRWQ_FIFO);
 	mock_queue(test, a, 'A', 1);
 	mock_expect(test, "aabbA");
 	fairwq_batch_dispose(a);
@@ -526,8 +526,8 @@ static void strict_priority_leaves_nothing(struct kunit *test)
 	mock_queue(test, fairwq_pool_default_batch(mock->pool, FAIRWQ_PRIO_LOW), 'l', 2);
 	mock_queue(test, fairwq_pool_default_batch(mock->pool, FAIRWQ_PRIO_HIGH), 'h', 400);
 	/* Also after the unit of all that was counted has changed. */
-	fairwq_test_set_policy(mock->pool, FAIRWQ_FAIR_TIME);
-	fairwq_test_set_policy(mock->pool, FAIRWQ_ROUND_ROBIN);
+	fairwq_pool_set_policy(mock->pool, FAIRWQ_FAIR_TIME);
+	fairwq_pool_set_policy(mock->pool, FAIRWQ_ROUND_ROBIN);
 	mock_open(test);
 	mock_until(test, READ_ONCE(mock->log.nr) == 402);
 	first = strchr(mock->log.text, 'l');
@@ -552,7 +552,7 @@ static void self_check_sees_fair_turns(struct kunit *test)
 	}
 	mock_open(test);
 	fairwq_pool_flush(mock->pool);
-	KUNIT_EXPECT_GE(test, fairwq_test_counter(mock->pool, FAIRWQ_WINDOWS), 4ULL);
+	KUNIT_EXPECT_GE(test, mock_counter(mock->pool, FAIRWQ_WINDOWS), 4ULL);
 	for (i = 0; i < ARRAY_SIZE(weight); i++)
 		fairwq_batch_dispose(batch[i]);
 }

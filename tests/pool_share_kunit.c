@@ -320,10 +320,10 @@ static void share_end(struct kunit *test, struct share *share)
 	fairwq_serializer_destroy(&share->serializer);
 	fairwq_limiter_destroy(&share->limiter);
 	fairwq_window_look(mock->pool);
-	KUNIT_EXPECT_EQ_MSG(test, 0ULL, fairwq_test_counter(mock->pool, FAIRWQ_VIOLATIONS),
+	KUNIT_EXPECT_EQ_MSG(test, 0ULL, mock_counter(mock->pool, FAIRWQ_VIOLATIONS),
 			    "%llu starved, %llu leaked, the worst lag %llu %% of the bound\n",
-			    fairwq_test_counter(mock->pool, FAIRWQ_STARVED),
-			    fairwq_test_counter(mock->pool, FAIRWQ_LEAKED),
+			    mock_counter(mock->pool, FAIRWQ_STARVED),
+			    mock_counter(mock->pool, FAIRWQ_LEAKED),
 			    mock->pool->window.worst_lag);
 	fairwq_pool_destroy(mock->pool);
 	mock->pool = NULL;
@@ -658,7 +658,7 @@ static void self_check_knows_streaks(struct kunit *test)
 	share_run(test, share);
 	fairwq_serializer_flush(&share->serializer);
 	fairwq_pool_flush(mock->pool);
-	KUNIT_EXPECT_GE(test, fairwq_test_counter(mock->pool, FAIRWQ_TURNS), 10000ULL);
+	KUNIT_EXPECT_GE(test, mock_counter(mock->pool, FAIRWQ_TURNS), 10000ULL);
 	share_end(test, share);
 }
 
@@ -866,7 +866,7 @@ static void wait_does_not_feed_itself(struct kunit *test)
 	later->other = share_add(test, share, NULL, c.length_us);
 	share_queue(test, later->other, 20);
 	batch = share_add(test, share, NULL, 0)->batch;
-	fairwq_test_set_guess(batch, NSEC_PER_SEC);
+	mock_set_guess(batch, NSEC_PER_SEC);
 	init_completion(&later->ran);
 	init_completion(&later->done);
 	fairwq_work_init(&later->first, later_first_fn);
@@ -897,8 +897,8 @@ static void pause_takes_back_what_is_planned(struct kunit *test)
 	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
 	a = mock_batch(test, "a");
 	b = mock_batch(test, "b");
-	fairwq_test_set_guess(a, NSEC_PER_USEC);
-	fairwq_test_set_guess(b, NSEC_PER_USEC);
+	mock_set_guess(a, NSEC_PER_USEC);
+	mock_set_guess(b, NSEC_PER_USEC);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
 	mock_queue(test, b, 'b', 1);
 	mock_queue(test, b, 'c', 1);

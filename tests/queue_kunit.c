@@ -312,7 +312,7 @@ static void not_reentrant_across_batches(struct kunit *test)
 	complete_all(&gate->open);
 	fairwq_batch_flush(b);
 	KUNIT_EXPECT_EQ(test, 2, atomic_read(&gate->runs));
-	KUNIT_EXPECT_EQ(test, 1ULL, fairwq_test_counter(mock->pool, FAIRWQ_PARKED));
+	KUNIT_EXPECT_EQ(test, 1ULL, mock_counter(mock->pool, FAIRWQ_PARKED));
 	fairwq_batch_dispose(b);
 }
 
@@ -424,7 +424,7 @@ static void no_more_than_max_active_run(struct kunit *test)
 	mock_queue(test, b, 'b', 2);
 	mock_until(test, READ_ONCE(mock->log.nr) == 2);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&gate[2].runs));
-	KUNIT_EXPECT_EQ(test, 0U, fairwq_test_nr_eligible(mock->pool));
+	KUNIT_EXPECT_EQ(test, 0U, mock_nr_eligible(mock->pool));
 	complete_all(&gate[0].open);
 	mock_await(test, &gate[2].entered);
 	complete_all(&gate[1].open);
@@ -654,14 +654,14 @@ static void dump_lists_every_item(struct kunit *test)
 	complete_all(&last->open);
 	mock_queue(test, a, 'a', DUMP_ITEMS);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &last->work));
-	KUNIT_EXPECT_LT(test, fairwq_test_dump(a, text, DUMP_SIZE), (size_t)DUMP_SIZE);
+	KUNIT_EXPECT_LT(test, mock_dump(a, text, DUMP_SIZE), (size_t)DUMP_SIZE);
 	KUNIT_EXPECT_EQ(test, count_lines(text, " queued "), DUMP_ITEMS + 1);
 	KUNIT_EXPECT_EQ(test, count_lines(text, "mock_item_fn"), DUMP_ITEMS);
 	/* Queued last, listed last. */
 	KUNIT_ASSERT_NOT_NULL(test, strstr(text, "mock_gate_fn"));
 	KUNIT_EXPECT_NULL(test, strstr(strstr(text, "mock_gate_fn"), "mock_item_fn"));
 	memset(text, 0, DUMP_SIZE);
-	fairwq_test_dump(mock->gate_batch, text, DUMP_SIZE);
+	mock_dump(mock->gate_batch, text, DUMP_SIZE);
 	KUNIT_EXPECT_EQ(test, count_lines(text, " running "), 1U);
 	KUNIT_EXPECT_EQ(test, count_lines(text, "mock_gate_fn"), 1U);
 	mock_open(test);
@@ -684,7 +684,7 @@ static void dump_survives_a_cancel_meanwhile(struct kunit *test)
 	a = mock_begin(test, 1);
 	mock_queue(test, a, 'a', DUMP_ITEMS);
 	fairwq_test_set_hook(dump_cancels);
-	fairwq_test_dump(a, text, DUMP_SIZE);
+	mock_dump(a, text, DUMP_SIZE);
 	fairwq_test_set_hook(NULL);
 	KUNIT_EXPECT_EQ(test, count_lines(text, " queued "), 0U + FAIRWQ_DUMP_CHUNK);
 	mock_queue(test, a, 'b', 1);

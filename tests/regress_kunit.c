@@ -53,7 +53,7 @@ static void look_before_told(enum fairwq_test_point point, struct fairwq_batch *
 	if (point != FAIRWQ_POINT_QUEUE_PUSHED || batch != looked_at)
 		return;
 	looked_at = NULL;
-	fairwq_test_look(batch);
+	mock_look(batch);
 }
 
 /* A reader of debugfs between a push and its telling does not strand the item. */
@@ -87,7 +87,7 @@ static void requeued_while_running_has_one_turn_each(struct kunit *test)
 	a = mock_batch(test, "a");
 	looper_start(test, a, 40, 3000);
 	fairwq_pool_drain(mock->pool);
-	KUNIT_EXPECT_EQ(test, 41ULL, fairwq_test_counter(mock->pool, FAIRWQ_TURNS));
+	KUNIT_EXPECT_EQ(test, 41ULL, mock_counter(mock->pool, FAIRWQ_TURNS));
 	fairwq_batch_dispose(a);
 }
 
@@ -222,7 +222,7 @@ static void odd_weights_are_no_violation(struct kunit *test)
 		fairwq_batch_dispose(batch[0]);
 		fairwq_batch_dispose(batch[1]);
 	}
-	KUNIT_EXPECT_GE(test, fairwq_test_counter(mock->pool, FAIRWQ_WINDOWS), 8ULL);
+	KUNIT_EXPECT_GE(test, mock_counter(mock->pool, FAIRWQ_WINDOWS), 8ULL);
 }
 
 struct reweigher {
@@ -336,9 +336,9 @@ static void busy_pool_is_not_hung(struct kunit *test)
 	for (i = 0; i < 4; i++)
 		looper_start(test, a, MOCK_MANY(20000), 0);
 	for (i = 0; i < MOCK_MANY(20000); i++)
-		fairwq_test_tick(mock->pool);
+		mock_tick(mock->pool);
 	fairwq_pool_drain(mock->pool);
-	KUNIT_EXPECT_EQ(test, 0ULL, fairwq_test_counter(mock->pool, FAIRWQ_HUNG));
+	KUNIT_EXPECT_EQ(test, 0ULL, mock_counter(mock->pool, FAIRWQ_HUNG));
 }
 
 struct destroyer {

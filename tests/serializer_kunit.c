@@ -432,7 +432,7 @@ static void wait_for_one_behind(struct kunit *test, struct fairwq_batch *a,
 	fairwq_work_init_onstack(&inside.work, in_front_fn);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(inside.serial, a, &inside.work));
 	inside.behind = &serial_item(test, inside.serial, a, 'x')->work;
-	fairwq_test_set_guess(a, 1000);		/* both fit into the budget */
+	mock_set_guess(a, 1000);		/* both fit into the budget */
 	complete_all(&gate->open);
 	mock_await(test, &inside.done);
 	fairwq_serializer_destroy(inside.serial);

@@ -345,7 +345,7 @@ static void failing_item_stalls_no_other(struct kunit *test)
 	KUNIT_EXPECT_TRUE_MSG(test, ran, "of wxyz only %s have run", mock->log.text);
 	for (i = 0; i < 4; i++)
 		fairwq_work_cancel_sync(&item[i]->work);
-	KUNIT_EXPECT_EQ(test, 2ULL, fairwq_test_counter(mock->pool, FAIRWQ_FAILURES));
+	KUNIT_EXPECT_EQ(test, 2ULL, mock_counter(mock->pool, FAIRWQ_FAILURES));
 	fairwq_batch_dispose(a);
 	if (mock->log.nr < 4)
 		return;
@@ -704,7 +704,7 @@ static void mix_end(struct kunit *test)
 		fairwq_limiter_destroy(&mix.limiter[i].limiter);
 	for (i = 0; i < MIX_BATCHES; i++)
 		fairwq_batch_dispose(mix.batch[i]);
-	KUNIT_EXPECT_EQ(test, 0ULL, fairwq_test_counter(mix.other, FAIRWQ_VIOLATIONS));
+	KUNIT_EXPECT_EQ(test, 0ULL, mock_counter(mix.other, FAIRWQ_VIOLATIONS));
 	fairwq_pool_destroy(mix.other);
 	for (i = 0; i < PRODUCERS * MIX_ITEMS; i++)
 		KUNIT_EXPECT_EQ(test, 0, atomic_read(&mix.item[i / MIX_ITEMS][i % MIX_ITEMS].due));

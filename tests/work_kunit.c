@@ -203,13 +203,13 @@ static void cancel_of_a_held_up_work(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(item); i++)
 		item[i] = mock_queue_item(test, a, 'a' + i);
 	mock_held_go(test, a, gate, item[3]);
-	turns = fairwq_test_counter(mock->pool, FAIRWQ_TURNS);
+	turns = mock_counter(mock->pool, FAIRWQ_TURNS);
 	expect_canceled(test, &item[0]->work);
 	/* From an interrupt. */
 	work = &item[2]->work;
 	KUNIT_EXPECT_TRUE(test, mock_call_on_top(cancel_fn, &work));
 	KUNIT_EXPECT_PTR_EQ(test, &item[2]->work, work);
-	KUNIT_EXPECT_EQ(test, turns, fairwq_test_counter(mock->pool, FAIRWQ_TURNS));
+	KUNIT_EXPECT_EQ(test, turns, mock_counter(mock->pool, FAIRWQ_TURNS));
 	KUNIT_EXPECT_EQ(test, 1U, a->in_flight[0] + a->in_flight[1]);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item[0]->work));
 	complete_all(&gate->open);
@@ -231,7 +231,7 @@ static void cancel_of_a_parked_work(struct kunit *test)
 	complete_all(&gate->open);
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&gate->runs));
-	KUNIT_EXPECT_EQ(test, 0ULL, fairwq_test_counter(mock->pool, FAIRWQ_PARKED));
+	KUNIT_EXPECT_EQ(test, 0ULL, mock_counter(mock->pool, FAIRWQ_PARKED));
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &gate->work));
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, 2, atomic_read(&gate->runs));
@@ -637,7 +637,7 @@ static void drops_in_order(struct kunit *test)
 	mock_queue_item(test, a, 'E');
 	mock_expect(test, "acdBCE");
 	KUNIT_EXPECT_EQ(test, 0UL, fairwq_batch_cancel(a, NULL));
-	KUNIT_EXPECT_EQ(test, 3ULL, fairwq_test_counter(mock->pool, FAIRWQ_CANCELED));
+	KUNIT_EXPECT_EQ(test, 3ULL, mock_counter(mock->pool, FAIRWQ_CANCELED));
 	fairwq_batch_dispose(b);
 }
 

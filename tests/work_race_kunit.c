@@ -68,7 +68,7 @@ static void dropped_push_leaves_no_watch(struct kunit *test)
 	fairwq_test_set_hook(dropped_hook);
 	call = mock_call_start(test, queue_to_dropped, &item->work);
 	mock_until(test, READ_ONCE(dropped.accepted));
-	fairwq_test_look(dropped.batch);
+	mock_look(dropped.batch);
 	step_done(&dropped.looked);
 	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
 	fairwq_test_set_hook(NULL);
@@ -487,7 +487,7 @@ static void race_step(struct racer *racer)
 		fairwq_delayed_work_flush(&work->dwork);
 		break;
 	case 8:
-		fairwq_test_look(race->batch[(r >> 16) % RACE_BATCHES]);
+		mock_look(race->batch[(r >> 16) % RACE_BATCHES]);
 		break;
 	}
 }
@@ -602,7 +602,7 @@ static int meddler_fn(void *data)
 
 	while (!kthread_should_stop()) {
 		fairwq_batch_cancel(meddler->batch, NULL);
-		fairwq_test_look(meddler->batch);
+		mock_look(meddler->batch);
 		usleep_range(1, 20);
 	}
 	return 0;

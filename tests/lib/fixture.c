@@ -248,7 +248,7 @@ void mock_exit(struct kunit *test)
 	mock_gates_open(&mock->gate);
 	fairwq_window_look(mock->pool);
 	KUNIT_EXPECT_EQ(test, 0ULL,
-			fairwq_test_counter(mock->pool, FAIRWQ_VIOLATIONS));
+			mock_counter(mock->pool, FAIRWQ_VIOLATIONS));
 	fairwq_batch_dispose(mock->a);
 	if (!IS_ERR_OR_NULL(mock->gate_batch))
 		fairwq_batch_dispose(mock->gate_batch);

@@ -82,7 +82,7 @@ void mock_held_go(struct kunit *test, struct fairwq_batch *a, struct mock_gate *
 {
 	fairwq_batch_resume(a);
 	mock_await(test, &gate->entered);
-	fairwq_test_look(a);
+	mock_look(a);
 	KUNIT_ASSERT_TRUE(test, atomic_long_read(&last->work.data) & FAIRWQ_WORK_LINKED);
 }
 EXPORT_SYMBOL_GPL(mock_held_go);

@@ -11,6 +11,7 @@
 
 #include "core/testing.h"
 #include "core/types.h"
+#include "look.h"
 
 struct mock_item;
 

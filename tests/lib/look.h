@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a test reads and sets in the engine, and no user can.
+ */
+#ifndef FAIRWQ_TEST_LOOK_H
+#define FAIRWQ_TEST_LOOK_H
+
+#include "core/cost.h"
+#include "core/fifo.h"
+#include "core/testing.h"
+#include "core/types.h"
+#include "core/waitlist.h"
+#include "core/watchdog.h"
+#include "doors.h"
+
+unsigned int mock_nr_batches(struct fairwq_pool *pool);
+unsigned int mock_nr_eligible(struct fairwq_pool *pool);
+u64 mock_counter(struct fairwq_pool *pool, enum fairwq_counter which);
+void mock_one_reaper(bool one);
+void mock_tick(struct fairwq_pool *pool);
+void mock_look(struct fairwq_batch *batch);
+size_t mock_dump(struct fairwq_batch *batch, char *buf, size_t size);
+void mock_set_guess(struct fairwq_batch *batch, unsigned long ns);
+bool mock_limiter_wanted(struct fairwq_limiter *limiter);
+
+#endif /* FAIRWQ_TEST_LOOK_H */
