@@ -30,6 +30,7 @@ struct seq_file;
 const struct fairwq_turn *fairwq_pool_own_turn(struct fairwq_pool *pool);
 
 /* tune.c */
+unsigned int fairwq_nr_runners(unsigned int max_active, bool forks);
 int fairwq_pool_grow(struct fairwq_pool *pool, unsigned int nr);
 void fairwq_pool_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy);
 void fairwq_pool_reset_stats(struct fairwq_pool *pool);

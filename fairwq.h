@@ -25,6 +25,7 @@
  *   Order             serializer (one item at a time), limiter (N at a time),
  *                     constraint (a driver's own rule)
  *   Flows             a batch per number, made on first use
+ *   Fork and join     parts of an item that idle runners may take
  *   Failure           items that report an error
  *   Limits            what this interface does not do
  *
@@ -77,6 +78,7 @@
 #include <linux/llist.h>
 #include <linux/lockdep.h>
 #include <linux/stringify.h>
+#include <linux/thread_info.h>
 #include <linux/timer.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
@@ -94,6 +96,7 @@
 
 struct fairwq_pool;
 struct fairwq_batch;
+struct fairwq_cell;
 struct fairwq_constraint;
 struct fairwq_flows;
 struct fairwq_work;
@@ -1287,6 +1290,269 @@ int fairwq_flows_set_idle_ms(struct fairwq_flows *flows, unsigned int ms);
 u64 fairwq_flows_fallbacks(struct fairwq_flows *flows);
 
 DEFINE_FREE(fairwq_flows_destroy, struct fairwq_flows *, fairwq_flows_destroy(_T))
+
+/* ---- Fork and join ------------------------------------------------------ */
+
+struct fairwq_task;
+
+/**
+ * typedef fairwq_task_func_t - the function of a task
+ * @self: the task that runs; it stands for the caller in fairwq_fork() and
+ *	fairwq_join()
+ *
+ * Runs in process context, as part of an item of the batch that forked it. It
+ * may sleep. It must join every task that it forks before it returns.
+ */
+typedef void (*fairwq_task_func_t)(struct fairwq_task *self);
+
+/* What a runner has forked, and not joined, and no other runner can see. */
+struct fairwq_forks {
+	/* private: */
+	struct list_head list;		/* tasks, the newest last */
+	const unsigned int *call;	/* FAIRWQ_CALL_*: the pool wants something */
+};
+
+/*
+ * A join leaves at least so much stack to the task, and to interrupts where these have
+ * no stack of their own, bytes. KASAN makes every frame larger.
+ */
+#define FAIRWQ_STACK_LEAST	(THREAD_SIZE / (IS_ENABLED(CONFIG_KASAN) ? 2 : 4))
+
+/* A runner has nothing to do: promote a fork, so that it can be taken. */
+#define FAIRWQ_CALL_HUNGRY	1U
+/* All runners are busy, and another batch waits: a join may end the turn. */
+#define FAIRWQ_CALL_WANTED	2U
+
+/**
+ * struct fairwq_task - a part of an item that may run in parallel
+ *
+ * Set up by fairwq_task_init(). It may be on the stack of the function that
+ * joins it. Where the compiler clears what is on the stack, declare it
+ * __uninitialized, because clearing costs more than a fork. Every field is
+ * fairwq's own.
+ */
+struct fairwq_task {
+	/* private: */
+	fairwq_task_func_t func;
+	struct list_head node;		/* in @forks of its forker, while private */
+	struct fairwq_forks *forks;	/* of the runner that runs it; NULL: no runner does */
+	struct fairwq_cell *cell;	/* where it is promoted; NULL: private */
+#ifdef CONFIG_LOCKDEP
+	struct lockdep_map lockdep_map;
+	bool has_map;			/* false: the work's map stands for the item */
+#endif
+};
+
+/**
+ * fairwq_task_init - set up a task
+ * @task: the task
+ * @function: the function to call when it is joined or taken
+ *
+ * A task may be forked again after it was joined, without a new setup.
+ *
+ * Context: Any.
+ */
+#ifdef CONFIG_LOCKDEP
+#define fairwq_task_init(task, function)				\
+	do {								\
+		static struct lock_class_key __key;			\
+		struct fairwq_task *__task = (task);			\
+									\
+		__task->func = (function);				\
+		__task->has_map = true;					\
+		lockdep_init_map(&__task->lockdep_map, "(fairwq_task)" #task, &__key, 0); \
+	} while (0)
+
+void __fairwq_lockdep_join(struct fairwq_task *self, struct fairwq_task *task);
+void __fairwq_lockdep_task_begin(struct fairwq_task *self, struct fairwq_task *task);
+void __fairwq_lockdep_task_end(struct fairwq_task *self, struct fairwq_task *task);
+#else
+static inline void fairwq_task_init(struct fairwq_task *task, fairwq_task_func_t function)
+{
+	task->func = function;
+}
+
+static inline void __fairwq_lockdep_join(struct fairwq_task *self, struct fairwq_task *task)
+{
+}
+
+static inline void __fairwq_lockdep_task_begin(struct fairwq_task *self,
+					       struct fairwq_task *task)
+{
+}
+
+static inline void __fairwq_lockdep_task_end(struct fairwq_task *self,
+					     struct fairwq_task *task)
+{
+}
+#endif
+
+void __fairwq_fork_called(struct fairwq_forks *forks);
+void __fairwq_join_called(struct fairwq_forks *forks);
+bool __fairwq_unfork(struct fairwq_task *self, struct fairwq_task *task);
+void __fairwq_task_left(struct fairwq_task *self, struct list_head *newest,
+			fairwq_task_func_t func);
+
+/**
+ * fairwq_task_here - make a task stand for the calling item
+ * @self: the task; it needs no fairwq_task_init()
+ *
+ * @self is valid until the function of the item returns, in that function and
+ * in those that it calls. In an interrupt, or where no item runs, it is valid,
+ * too. There, tasks run one after the other, each when it is joined.
+ *
+ * The first call in a pool makes more runners, at least twice as many, because
+ * a runner whose item waits in a join lets another one work.
+ *
+ * Context: From the function of an item, may sleep. From elsewhere, any.
+ */
+void fairwq_task_here(struct fairwq_task *self);
+
+/* Check whether so little stack is left that a task must run on another one. */
+static __always_inline bool fairwq_stack_is_low(void)
+{
+	return ((unsigned long)__builtin_frame_address(0) & (THREAD_SIZE - 1)) <
+	       FAIRWQ_STACK_LEAST;
+}
+
+/**
+ * fairwq_fork - offer a task to idle runners
+ * @self: what the caller is: its own task, or that of fairwq_task_here()
+ * @task: the task, set up and not forked
+ *
+ * The task runs once: on another runner of the pool, if one is free, or else in
+ * the caller's fairwq_join(). It is a turn of the caller's batch, if another
+ * runner takes it. A fork costs a few stores, and wakes no runner as long as
+ * none is idle. The function that forks a task must join it before it returns.
+ * An item may fork any number of tasks.
+ *
+ * fairwq does not promise that any task runs in parallel. So no task may wait
+ * for another one but in fairwq_join().
+ *
+ * Context: From the function of @self. May be called in atomic context.
+ */
+static inline void fairwq_fork(struct fairwq_task *self, struct fairwq_task *task)
+{
+	struct fairwq_forks *forks = self->forks;
+
+	task->cell = NULL;
+	if (unlikely(!forks))
+		return;
+	list_add_tail(&task->node, &forks->list);
+	if (unlikely(READ_ONCE(*forks->call) & FAIRWQ_CALL_HUNGRY))
+		__fairwq_fork_called(forks);
+}
+
+/**
+ * fairwq_unfork - take a forked task back, or wait until it has run
+ * @self: as in the fairwq_fork() of @task
+ * @task: the task
+ *
+ * What fairwq_join() is made of, for a caller that goes on by itself.
+ *
+ * Context: From the function that forked @task, may sleep.
+ * Return: true if no runner has begun the task, nor will: the caller must do its
+ * work now. false if the task has run: its stores are seen.
+ */
+static __always_inline bool fairwq_unfork(struct fairwq_task *self, struct fairwq_task *task)
+{
+	struct fairwq_forks *forks = self->forks;
+
+	__fairwq_lockdep_join(self, task);
+	if (unlikely(!forks)) {
+		task->forks = NULL;
+		return true;
+	}
+	if (unlikely(task->cell || fairwq_stack_is_low()))
+		return __fairwq_unfork(self, task);
+	list_del(&task->node);
+	task->forks = forks;
+	if (unlikely(READ_ONCE(*forks->call)))
+		__fairwq_join_called(forks);
+	return true;
+}
+
+/**
+ * fairwq_join_func - join a task whose function the caller knows
+ * @self: as in the fairwq_fork() of @task
+ * @task: the task
+ * @func: its function
+ *
+ * As fairwq_join(). The call is direct, and may be inlined.
+ *
+ * Context: From the function that forked @task, may sleep.
+ */
+static __always_inline void fairwq_join_func(struct fairwq_task *self,
+					     struct fairwq_task *task,
+					     fairwq_task_func_t func)
+{
+	struct list_head *newest;
+
+	if (!fairwq_unfork(self, task))
+		return;
+	newest = self->forks ? self->forks->list.prev : NULL;
+	__fairwq_lockdep_task_begin(self, task);
+	func(task);
+	__fairwq_lockdep_task_end(self, task);
+	/* Forks are promoted from the oldest on, so this is so or none is left. */
+	if (newest && unlikely(self->forks->list.prev != newest))
+		__fairwq_task_left(self, newest, func);
+}
+
+/**
+ * fairwq_join - wait until a task has run
+ * @self: as in the fairwq_fork() of @task
+ * @task: the task
+ *
+ * Calls the function of the task, if no runner has begun it. Otherwise waits
+ * until that runner has ended it. Meanwhile another runner works in the place
+ * of the caller's. A join never runs anything but @task, so a caller may hold
+ * locks that other items take. It must not hold one that @task takes: with
+ * CONFIG_LOCKDEP that is reported.
+ *
+ * All stores of the task are seen when this returns. The tasks of one function
+ * may be joined in any order; the newest first is fastest.
+ *
+ * A task that is joined while less than FAIRWQ_STACK_LEAST bytes of stack are
+ * left runs on the stack of another runner. If there is none, the task does not
+ * run: that is reported, and the item has failed with -EOVERFLOW.
+ *
+ * Where all runners are busy and other batches wait, the turn of the caller's
+ * item ends in a join. The item goes on with its batch's next turn. So other
+ * items of the pool may run while the caller waits, also with a max_active of 1.
+ *
+ * Context: From the function that forked @task, may sleep.
+ */
+static __always_inline void fairwq_join(struct fairwq_task *self, struct fairwq_task *task)
+{
+	fairwq_join_func(self, task, task->func);
+}
+
+/**
+ * fairwq_parallel_for - call a function for the parts of a range
+ * @batch: whose turns the parts are; NULL in an item: the item's batch
+ * @start: the first number of the range
+ * @end: the number after the last; nothing is done unless it is above @start
+ * @grain: the most numbers in one call of @body, at least 1
+ * @body: the function, which gets the first number of its part, the number after
+ *	the last, and @arg
+ * @arg: for @body
+ *
+ * Returns when all calls of @body have returned. Each number is in one call.
+ * Calls may run in parallel, and in any order. The caller's stores before this
+ * are seen by @body, and those of @body after it.
+ *
+ * Called in an item, it forks and joins, as fairwq_fork() does. Called elsewhere,
+ * it queues one item to @batch and waits for it.
+ *
+ * Context: Process context, sleeps.
+ * Return: 0; -EINVAL for bad arguments, or in an item whose batch is not @batch;
+ * or what fairwq_queue() returns.
+ */
+int fairwq_parallel_for(struct fairwq_batch *batch, unsigned long start,
+			unsigned long end, unsigned long grain,
+			void (*body)(unsigned long from, unsigned long to, void *arg),
+			void *arg);
 
 /* ---- Failure ------------------------------------------------------------ */
 

@@ -20,6 +20,15 @@
 
 /* ---- runners ---------------------------------------------------------- */
 
+/* Least number of runners of a pool that stand in for those whose items wait in joins. */
+#define SPARES		8U
+
+/* Return the number of runners of a pool; with @forks items of it fork. */
+unsigned int fairwq_nr_runners(unsigned int max_active, bool forks)
+{
+	return max_active + (forks ? max(max_active, SPARES) : 0);
+}
+
 /* Add runners until there are @nr. Return: 0, or -ENOMEM. */
 int fairwq_pool_grow(struct fairwq_pool *pool, unsigned int nr)
 {
@@ -49,7 +58,7 @@ int fairwq_pool_set_max_active(struct fairwq_pool *pool, unsigned int max_active
 	if (!max_active || max_active > FAIRWQ_MAX_ACTIVE)
 		return fairwq_bad_arg("max_active is not in 1..512");
 	mutex_lock(&pool->mutex);
-	err = fairwq_pool_grow(pool, max_active);
+	err = fairwq_pool_grow(pool, fairwq_nr_runners(max_active, pool->forks));
 	if (!err) {
 		raw_spin_lock_irq(&pool->lock);
 		pool->max_active = max_active;

@@ -34,6 +34,7 @@
 #include <linux/rcupdate.h>
 
 #include "core/fifo.h"
+#include "core/fork.h"
 #include "core/lockdep.h"
 #include "core/park.h"
 #include "core/push.h"
@@ -584,6 +585,14 @@ static void drop_locked(struct fairwq_batch *batch, struct fairwq_work *work,
 {
 	lockdep_assert_held(&batch->pool->lock);
 
+	if (unlikely(work->place & FAIRWQ_PLACE_REST)) {
+		fairwq_rest_resume_locked(work, false);	/* of an item that runs already */
+		return;
+	}
+	if (unlikely(work->place & FAIRWQ_PLACE_FORK)) {
+		fairwq_fork_drop_locked(batch, work);	/* its join does it */
+		return;
+	}
 	remove_locked(batch, work);
 	work->place = FAIRWQ_PLACE_DROPPED;
 	list_add_tail(&work->node, &drop->works);

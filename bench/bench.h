@@ -229,4 +229,12 @@ int bench_pick(const struct bench_row *row, const struct bench_side *side);
 int bench_idle(const struct bench_row *row, const struct bench_side *side);
 int bench_eligible(const struct bench_row *row, const struct bench_side *side);
 
+extern const struct bench_side bench_fork_plain, bench_fork_serial, bench_fork_one,
+	bench_fork_direct, bench_fork_all;
+int bench_fork_join(const struct bench_row *row, const struct bench_side *side);
+int bench_tree(const struct bench_row *row, const struct bench_side *side);
+int bench_tiny(const struct bench_row *row, const struct bench_side *side);
+int bench_parallel_for(const struct bench_row *row, const struct bench_side *side);
+int bench_fork_quiet(const struct bench_row *row, const struct bench_side *side);
+
 #endif /* FAIRWQ_BENCH_H */

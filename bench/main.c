@@ -96,6 +96,19 @@ static const struct bench_side * const many_order_sides[] = {
 	&bench_mutex, &bench_serial, NULL,
 };
 
+static const struct bench_side * const fork_sides[] = {
+	&bench_fork_serial, &bench_fork_plain, &bench_fork_one, &bench_fork_direct,
+	&bench_fork_all, NULL,
+};
+
+static const struct bench_side * const speed_up_sides[] = {
+	&bench_fork_serial, &bench_fork_one, &bench_fork_all, NULL,
+};
+
+static const struct bench_side * const endless_sides[] = {
+	&bench_fork_one, &bench_fork_all, NULL,
+};
+
 /* Name, question, sides; channels, threads, runners. */
 static const struct bench_row all_rows[] = {
 	{ "floor", bench_floor, NULL },
@@ -143,6 +156,15 @@ static const struct bench_row all_rows[] = {
 	{ "one_each_2_own", bench_one_each, own_sides, 2, 2 },
 	{ "one_each_4_own", bench_one_each, own_sides, 4, 4 },
 	{ "one_each_8_own", bench_one_each, own_sides, 8, 8 },
+	{ "fork_join", bench_fork_join, fork_sides },
+	{ "tree_60", bench_tree, speed_up_sides, 60 },
+	{ "tree_500", bench_tree, speed_up_sides, 500 },
+	{ "tree_tiny", bench_tiny, speed_up_sides },
+	{ "parallel_for_1", bench_parallel_for, speed_up_sides, 1 },
+	{ "parallel_for_10", bench_parallel_for, speed_up_sides, 10 },
+	{ "parallel_for_100", bench_parallel_for, speed_up_sides, 100 },
+	{ "parallel_for_1000", bench_parallel_for, speed_up_sides, 1000 },
+	{ "fork_quiet", bench_fork_quiet, endless_sides },
 };
 
 /* The next of the words between commas, and behind it the rest; NULL at the end. */

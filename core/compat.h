@@ -66,6 +66,11 @@ static inline unsigned int fairwq_load_acquire(const unsigned int *p)
 #define FAIRWQ_HAS_LOCK_CMP_FN
 #endif
 
+/* Kernels before 6.15 have no such word; there a variable may be cleared in vain. */
+#ifndef __uninitialized
+#define __uninitialized
+#endif
+
 /* What bench/ and tests/torture use of newer kernels. */
 #ifdef FAIRWQ_COMPAT_TRIED
 #include <linux/hrtimer.h>

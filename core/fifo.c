@@ -306,6 +306,12 @@ void fairwq_fifo_add_barrier_locked(struct fairwq_batch *batch,
 	fairwq_fifo_update_locked(batch);
 }
 
+/* Check whether @work is a part of an item in flight, which no client has queued. */
+static bool is_of_item(const struct fairwq_work *work)
+{
+	return work->place & (FAIRWQ_PLACE_FORK | FAIRWQ_PLACE_REST);
+}
+
 /* Take @work out of the FIFO; it stays pending. */
 static void batch_unlink_locked(struct fairwq_batch *batch,
 				struct fairwq_work *work)
@@ -314,7 +320,7 @@ static void batch_unlink_locked(struct fairwq_batch *batch,
 
 	list_del(&work->node);
 	batch->nr_fifo--;
-	if (batch->max_queued)
+	if (batch->max_queued && !is_of_item(work))
 		atomic_dec(&batch->nr_queued);
 }
 
@@ -381,9 +387,9 @@ void fairwq_fifo_take_locked(struct fairwq_batch *batch, struct fairwq_turn *tur
 }
 
 /*
- * Give @batch a turn for a work that waits in a constraint and was never
- * pushed. If the batch is not in the tree, it joins for the charge as if the
- * work was queued now, and leaves again.
+ * Give @batch a turn out of its order, for a work that is not in the FIFO. If the
+ * batch is not in the tree, it joins for the charge as if the work was queued now,
+ * and leaves again.
  */
 void fairwq_fifo_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_turn *turn,
 				     struct fairwq_work *work)
@@ -393,8 +399,6 @@ void fairwq_fifo_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_t
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	work->place = 0;
-	work->stamp = 0;
 	turn_fill_locked(batch, turn, work);
 	if (joins)
 		fairwq_tree_add(tree, &batch->node, 0);
@@ -402,6 +406,50 @@ void fairwq_fifo_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_t
 	if (joins)
 		fairwq_tree_del(tree, &batch->node);
 	fairwq_window_guest_locked(batch);
+}
+
+/*
+ * Put a part of the item of @turn at the head of the FIFO: a fork, or the rest of
+ * the item, as @place says. It counts as in flight.
+ */
+void fairwq_fifo_add_part_locked(const struct fairwq_turn *turn, struct fairwq_work *work,
+				 unsigned int place)
+{
+	struct fairwq_batch *batch = turn->batch;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	work->place = place | FAIRWQ_PLACE_TAKEN | (turn->color ? FAIRWQ_PLACE_COLOR : 0);
+	work->last_runner = 0;
+	work->constraint = NULL;
+	/* Under arrival order a part has come when the item has. */
+	work->stamp = batch->pool->tree.by_arrival ? turn->stamp : 0;
+	atomic_long_set(&work->data, (long)batch | FAIRWQ_WORK_PENDING | FAIRWQ_WORK_LINKED);
+	if (place & FAIRWQ_PLACE_FORK)
+		batch->in_flight[turn->color]++;
+	fairwq_fifo_put_back_locked(batch, work);
+}
+
+/* Take the rest of an item out of the FIFO, and give it a turn out of its order. */
+void fairwq_fifo_take_rest_locked(struct fairwq_batch *batch, struct fairwq_turn *turn,
+				  struct fairwq_work *work)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	batch_unlink_locked(batch, work);
+	fairwq_fifo_take_waiting_locked(batch, turn, work);
+	batch_fire_barriers_locked(batch);
+	batch_new_head_locked(batch);
+}
+
+/* Check whether @batch may have one more item in flight now. */
+bool fairwq_fifo_has_room_locked(const struct fairwq_batch *batch)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	return !batch->paused && !batch->nr_canceling &&
+	       (!batch->max_active ||
+		batch->in_flight[0] + batch->in_flight[1] < batch->max_active);
 }
 
 /* Take the head out of the FIFO to park it, as it still runs. It counts as in flight. */
@@ -428,7 +476,7 @@ void fairwq_fifo_put_back_locked(struct fairwq_batch *batch, struct fairwq_work 
 	work->place = (work->place & ~FAIRWQ_PLACE_MASK) | FAIRWQ_PLACE_FIFO;
 	list_add(&work->node, &batch->fifo);
 	batch->nr_fifo++;
-	if (batch->max_queued)
+	if (batch->max_queued && !is_of_item(work))
 		atomic_inc(&batch->nr_queued);
 	batch_new_head_locked(batch);
 }
@@ -500,6 +548,19 @@ void fairwq_fifo_turn_over_locked(struct fairwq_batch *batch, unsigned int color
 	if (batch->max_active)
 		fairwq_fifo_update_locked(batch);	/* the next item may have room */
 	fairwq_fifo_reap_locked(batch);
+}
+
+/* Account @turn to its batch. Its item goes on, but with another turn. */
+void fairwq_fifo_turn_split_locked(const struct fairwq_turn *turn)
+{
+	struct fairwq_batch *batch = turn->batch;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	batch->done += turn->nr - 1;
+	if (turn->took || turn->stamp || turn->slept)
+		turn_stats_locked(turn);
+	fairwq_cost_settle_locked(turn);
 }
 
 /* Account @turn to its batch. Its last function has returned. */

@@ -33,6 +33,7 @@
 
 #include "call.h"
 #include "fifo.h"
+#include "fork.h"
 #include "park.h"
 #include "run.h"
 #include "runner.h"
@@ -59,16 +60,19 @@ static void run_item(struct fairwq_runner *runner, struct fairwq_work *work,
 		fairwq_unpark(runner);
 	if (turn->stamp)
 		turn->wait = start > turn->stamp ? start - turn->stamp : 0;
+	runner->since = timed ? start : 0;
 	trace_fairwq_start(turn, work);
 	fairwq_call(work, turn, state);
 	/* @work may have been freed: from here on it is only an address. */
+	if (unlikely(runner->forker))
+		fairwq_forks_end(runner->forker);
 	turn->run = 0;
-	if (timed) {
+	if (runner->since) {
 		end = fairwq_clock();
 		/* The clock may step back a little. */
-		turn->run = max_t(s64, end - start, 1);
+		turn->run = max_t(s64, end - runner->since, 1);
 		turn->took += turn->run;
-		runner->began = runner->began ?: start;
+		runner->began = runner->began ?: runner->since;
 		runner->now = end;
 	}
 	if (unlikely(state->self->nvcsw != switches))
@@ -112,7 +116,10 @@ static void run_turn(struct fairwq_runner *runner, struct fairwq_call_state *sta
 	} while (unlikely(work));
 }
 
-/* Take a turn of the batch of @node. Return false if its item was parked instead. */
+/*
+ * Take a turn of the batch of @node. Return false if its item was parked instead, or
+ * goes on at another runner.
+ */
 static bool take_turn_locked(struct fairwq_runner *runner, struct fairwq_node *node)
 {
 	struct fairwq_batch *batch = container_of(node, struct fairwq_batch, node);
@@ -120,6 +127,10 @@ static bool take_turn_locked(struct fairwq_runner *runner, struct fairwq_node *n
 
 	lockdep_assert_held(&runner->pool->lock);
 
+	if (unlikely(work->place & FAIRWQ_PLACE_REST)) {
+		fairwq_rest_resume_locked(work, true);
+		return false;
+	}
 	if (fairwq_ran_elsewhere(work, runner->id) && fairwq_park_locked(runner, batch))
 		return false;
 	fairwq_fifo_take_locked(batch, &runner->turn);
@@ -139,6 +150,7 @@ static void go_idle_locked(struct fairwq_runner *runner)
 
 	runner->task = NULL;
 	pool->nr_active--;
+	fairwq_runners_changed_locked(pool);
 	/* To the front: the caches of this one are the warmest. */
 	list_add(&runner->idle_node, &pool->idle_runners);
 	trace_fairwq_runner(pool, runner, FAIRWQ_RUNNER_IDLE);

@@ -24,6 +24,7 @@
  *
  * Limits: a kick makes at most pool->max_active runners active.
  */
+#include <linux/cpumask.h>
 #include <linux/jiffies.h>
 #include <linux/slab.h>
 #include <linux/xarray.h>
@@ -40,6 +41,22 @@ static u32 fairwq_next_runner_id;
 static work_func_t fairwq_runner_fn;
 
 /* ---- kicks, and the timer behind them --------------------------------- */
+
+/*
+ * Say whether a runner is free, for items that fork. Also forget that a batch waits
+ * for one: the next kick in vain finds that again.
+ */
+void fairwq_runners_changed_locked(struct fairwq_pool *pool)
+{
+	unsigned int call = pool->call & FAIRWQ_CALL_WANTED;
+
+	lockdep_assert_held(&pool->lock);
+
+	if (pool->nr_active < pool->max_active)
+		call = FAIRWQ_CALL_HUNGRY;
+	if (call != pool->call)
+		WRITE_ONCE(pool->call, call);
+}
 
 /*
  * Find the idle runner that ran last on this CPU, else the one that ran last. The
@@ -99,13 +116,17 @@ struct fairwq_runner *fairwq_activate_locked(struct fairwq_pool *pool)
 
 	lockdep_assert_held(&pool->lock);
 
-	if (pool->nr_active >= pool->max_active)
+	if (pool->nr_active >= pool->max_active) {
+		if (!pool->call)
+			WRITE_ONCE(pool->call, FAIRWQ_CALL_WANTED);
 		return NULL;
+	}
 	runner = idle_runner_locked(pool);
 	if (!runner)
 		return NULL;
 	list_del_init(&runner->idle_node);
 	pool->nr_active++;
+	fairwq_runners_changed_locked(pool);
 	pool->counter[FAIRWQ_KICKS]++;
 	fairwq_watchdog_arm_locked(pool);
 	return runner;
@@ -148,6 +169,23 @@ void fairwq_kick_now(struct fairwq_pool *pool, struct fairwq_runner *runner)
 {
 	trace_fairwq_runner(pool, runner, FAIRWQ_RUNNER_KICK);
 	queue_work(pool->wq, &runner->work);
+}
+
+/*
+ * Queue the work of a runner to the workers of the next CPU, because this one has more
+ * to do. The workqueue core wakes a worker near the CPU that it is given, and a worker
+ * that waits for this CPU takes nothing off it.
+ */
+void fairwq_kick_next_cpu(struct fairwq_pool *pool, struct fairwq_runner *runner)
+{
+	unsigned int cpu = cpumask_next(raw_smp_processor_id(), cpu_online_mask);
+
+	if (!runner)
+		return;
+	if (cpu >= nr_cpu_ids)
+		cpu = cpumask_first(cpu_online_mask);
+	trace_fairwq_runner(pool, runner, FAIRWQ_RUNNER_KICK);
+	queue_work_on(cpu, pool->wq, &runner->work);
 }
 
 /* Choose a runner, drop the lock, and kick it. */
@@ -255,6 +293,7 @@ struct fairwq_runner *fairwq_runner_alloc(struct fairwq_pool *pool, work_func_t 
 void fairwq_runner_free(struct fairwq_runner *runner)
 {
 	xa_erase(&fairwq_runners, runner->id);
+	kfree(runner->forker);
 	kfree_rcu(runner, rcu);		/* executing_runner() and await_running() may look at it */
 }
 

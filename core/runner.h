@@ -9,6 +9,7 @@ void fairwq_kick(struct fairwq_pool *pool);
 void fairwq_unlock_kick(struct fairwq_pool *pool, unsigned long flags)
 	__releases(&pool->lock);
 struct fairwq_runner *fairwq_kick_locked(struct fairwq_pool *pool);
+void fairwq_kick_next_cpu(struct fairwq_pool *pool, struct fairwq_runner *runner);
 void fairwq_kick_now(struct fairwq_pool *pool, struct fairwq_runner *runner);
 struct fairwq_runner *fairwq_runner_find(u32 id);
 void fairwq_yield_locked(struct fairwq_pool *pool);
@@ -18,6 +19,7 @@ const struct fairwq_turn *fairwq_own_turn(void);
 struct fairwq_runner *fairwq_runner_alloc(struct fairwq_pool *pool, work_func_t run);
 void fairwq_runner_free(struct fairwq_runner *runner);
 void fairwq_runners_check(void);
+void fairwq_runners_changed_locked(struct fairwq_pool *pool);
 struct fairwq_runner *fairwq_activate_locked(struct fairwq_pool *pool);
 extern struct xarray fairwq_runners;
 void fairwq_watchdog_arm_locked(struct fairwq_pool *pool);

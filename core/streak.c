@@ -261,6 +261,8 @@ static struct fairwq_work *streak_switch_batch_locked(struct fairwq_runner *runn
 		return NULL;
 	}
 	fairwq_turn_end_locked(runner);
+	work->place = 0;
+	work->stamp = 0;
 	fairwq_fifo_take_waiting_locked(batch, &runner->turn, work);
 	fairwq_turn_begin_locked(runner, batch);
 	streak_take_locked(runner, constraint, work, batch);

@@ -23,6 +23,7 @@ enum fairwq_test_point {
 	FAIRWQ_POINT_CANCEL_STEP,	/* a cancel of a batch begins its next step, no lock */
 	FAIRWQ_POINT_LOOK,		/* a cancel or a flush reads where a work is */
 	FAIRWQ_POINT_ADMITTED,		/* a constraint has admitted a work, not yet pushed */
+	FAIRWQ_POINT_PROMOTED,		/* a task is promoted, no runner is kicked yet */
 	FAIRWQ_POINT_TAKE_OUT,		/* a cancel saw a work wait, no lock yet */
 	FAIRWQ_POINT_LIMITER_ENDED,	/* one item less is in flight, under the lock */
 	FAIRWQ_POINT_LIMITER_LEFT,	/* the lock is dropped, the limiter may be gone */

@@ -104,6 +104,8 @@
 #define FAIRWQ_PLACE_BARRIER	BIT(2)	/* not a work: a barrier or a marker */
 #define FAIRWQ_PLACE_TAKEN	BIT(3)	/* is or was parked: counted as in flight */
 #define FAIRWQ_PLACE_COLOR	BIT(4)	/* color of a TAKEN work */
+#define FAIRWQ_PLACE_FORK	BIT(5)	/* a promoted task: the work of a cell */
+#define FAIRWQ_PLACE_REST	BIT(6)	/* the rest of an item: forker->rest */
 
 /* A runner goes back to the workqueue core after this long. */
 #define FAIRWQ_RUNNER_QUANTUM_NS	(2 * NSEC_PER_MSEC)
@@ -163,6 +165,30 @@ struct fairwq_streak {
 	bool alone;			/* R: no @budget; goes on while nothing else waits */
 };
 
+/* Most tasks of one runner that are promoted and not joined. */
+#define FAIRWQ_NR_CELLS		16U
+
+/* A cell: what other runners see of a task that was promoted. See fork.c. */
+struct fairwq_cell {
+	struct fairwq_work work;	/* P: in the FIFO of the forker's batch until it is taken */
+	struct fairwq_task *task;	/* R of the forker: joined when NULL; the thief reads */
+	struct completion done;		/* the task has returned */
+};
+
+/* A forker: what a runner needs beside, once an item of it has forked. See fork.c. */
+struct fairwq_forker {
+	struct fairwq_forks forks;	/* R */
+	struct fairwq_runner *runner;	/* I */
+	unsigned int nr_open;		/* R: cells with a task */
+	unsigned int skip;		/* R: calls before the clock is read again */
+	unsigned int step;		/* R: @skip, as it was set last */
+	u64 promote_at;			/* R: not before, ns */
+	u64 slice_end;			/* R: not before this ends a join the turn, ns */
+	struct fairwq_work rest;	/* P: in the FIFO while the item is off its turn */
+	struct completion resumed;	/* the rest has its turn */
+	struct fairwq_cell cell[FAIRWQ_NR_CELLS];
+};
+
 /*
  * A runner: a work of the backing workqueue that takes turns.
  *
@@ -186,6 +212,9 @@ struct fairwq_runner {
 	bool yield;
 	int cpu;			/* P: CPU that it ran on last */
 	u64 began, now;			/* R: first and last clock reading of this run, ns */
+	/* R; P off its turn: start of the item, later by what it slept; 0: not measured */
+	u64 since;
+	struct fairwq_forker *forker;	/* R, set once: NULL: no item has forked yet */
 	struct fairwq_turn turn;	/* letters as in the struct */
 	struct fairwq_streak streak;	/* R */
 	struct rcu_head rcu;
@@ -204,7 +233,8 @@ struct seq_file;
 /*
  * A pool: a fair tree of batches, and runners that serve it.
  *
- * Invariant: nr_active == number of runners that are not on idle_runners.
+ * Invariant: nr_active == number of runners that are not on idle_runners, less those
+ * whose item waits in a join; see fork.c.
  */
 struct fairwq_pool {
 	/* Read by every queue call, hardly ever written. */
@@ -220,6 +250,8 @@ struct fairwq_pool {
 	struct list_head idle_runners;	/* P: the last to run is first */
 	unsigned int nr_active;		/* P: runners kicked or running */
 	unsigned int max_active;	/* P */
+	unsigned int call;		/* p: FAIRWQ_CALL_*, for items that fork; a hint */
+	bool forks;			/* p: an item has forked; set once */
 	unsigned int slice_us;		/* p: estimate for a turn of an unmeasured batch; a hint */
 	unsigned int nr_quick;		/* P: turns in flight with @quick set */
 	unsigned long quick_at;		/* P: jiffies when the last of these began */

@@ -69,6 +69,11 @@ ROWS = {
     'objects': 'ns to set up the order of one of N objects; to take it down; bytes; how many it was',
     'pools': 'the same of N pools, or unbound workqueues, and all that they bring',
     'batches': 'the same of N batches in one pool, and all that they bring',
+    'fork_join': 'ns per task of fib(25), whose tasks do nothing',
+    'tree': 'ns for an uneven tree of 1,600 tasks, N ns of work in each',
+    'tree_tiny': 'ns for a tree of 12 tasks and 1,000 ns, one after the other',
+    'parallel_for': 'ns for a loop of 2.5 ms over numbers that cost more and more, grain N',
+    'fork_quiet': 'ns that an item, one per ms, waits beside an item that forks without end',
     'one_each': 'N threads, one item each: items/s; ns of the queue call. "own": a batch each',
 }
 
@@ -79,7 +84,6 @@ SIDES = {
     'wq_each': 'a WQ_UNBOUND workqueue per batch',
     'wq_ordered': 'an ordered workqueue per object',
     'mutex': 'a mutex per object, taken by plain items of one batch',
-    'serial': 'a serializer per object, all items to one batch',
     'serial_inline': 'the same, a runner goes on with one for 50 us',
     'list': 'a list_head, a spinlock, and one work on a WQ_UNBOUND workqueue; no turns, no cancel',
     'kthread': 'a kthread_worker per batch',
@@ -90,6 +94,11 @@ SIDES = {
     'fairwq_strict_one': 'FAIRWQ_STRICT_TURNS, max_active 1',
     'fairwq_fifo': 'policy FIFO',
     'fairwq_time': 'policy FAIR_TIME',
+    'serial': 'a serializer per object, all items to one batch; or plain calls, with the tasks',
+    'plain': 'plain calls, without the tasks',
+    'fork_one': 'tasks, max_active 1',
+    'fork_direct': 'the same, joined by fairwq_join_func()',
+    'fork_all': 'tasks, default attributes',
     'ideal': 'the items alone, twice as many, spread over the CPUs',
 }
 YARDSTICK = 'wq_unbound'

@@ -272,6 +272,7 @@ static void tt_item_fn(struct fairwq_work *work)
 	}
 	/* Then it may run twice, but not at once. */
 	tt_item_mischief(item, dice >> 12);
+	tt_fork(dice >> 20);
 	tt_behave(dice % 256);	/* these are few: more of them take their time */
 	tt_item_leave(item);
 }

@@ -104,6 +104,7 @@ static const char * const tt_count_name[TT_NR_COUNTS] = {
 	[TT_TOLD] = "failures told",
 	[TT_STARVED] = "without memory",
 	[TT_MEDDLED] = "meddled with",
+	[TT_TASKS] = "tasks",
 };
 
 struct tt_counts {

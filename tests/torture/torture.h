@@ -90,6 +90,7 @@ enum tt_count {
 	TT_TOLD,	/* and what the notifiers heard of that */
 	TT_STARVED,	/* calls of which an allocation was made to fail */
 	TT_MEDDLED,	/* by a hard interrupt, with what its thread works on */
+	TT_TASKS,	/* of items that fork */
 	TT_NR_COUNTS,
 };
 
@@ -250,5 +251,9 @@ void tt_lane_ended(struct tt_lane *lane);
 int tt_hotplug_begin(void);
 void tt_hotplug_end(void);
 void tt_hotplug_say(const char *when);
+
+/* forks.c: items that fork */
+
+void tt_fork(u32 dice);
 
 #endif /* FAIRWQ_TORTURE_H */

@@ -400,7 +400,8 @@ static void summary_has_its_lines(void)
 	static const char * const keys[] = {
 		"name", "policy", "runners_active", "max_active", "batches", "turns", "kicks",
 		"requeues", "parked", "canceled", "leaks", "hung", "flow_fallbacks",
-		"failures", "windows", "violations", "starved", "leaked",
+		"failures", "promoted", "stolen", "yields", "yields_late", "windows", "violations",
+		"starved", "leaked",
 	};
 
 	expect_lines("summary", keys, ARRAY_SIZE(keys), 2);

@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Forks: how tasks become turns of other runners, and how a join waits for them.
+ *
+ *   State of a task   Where it is                    What a join does
+ *   ----------------  -----------------------------  ------------------------------
+ *   private           forker->forks.list, which      takes it off the list (inline
+ *                     only its runner sees           in fairwq.h), and runs it
+ *   promoted          a cell of its runner, whose    takes it back, and runs it
+ *                     work is at the head of the
+ *                     FIFO of the forker's batch
+ *   stolen            another runner runs it, as a   spins for a moment, then sleeps;
+ *                     turn of that batch             another runner works meanwhile
+ *   dropped           nowhere, because the batch     runs it
+ *                     was cancelled
+ *   done              nowhere                        returns
+ *
+ * A fork promotes the oldest private task when it sees that a runner of the pool is
+ * free. The oldest is the largest in a tree of tasks. Promotion costs a lock and a
+ * wake-up, so each runner promotes one task in PROMOTE_NS, unless the last one was
+ * stolen: then tasks are worth it.
+ *
+ * An item whose task is stolen and not done gives its place among the active runners
+ * away, and takes it back when the task is done, without asking. It may hold a lock
+ * for which the active runners wait. There is one more active runner for a while.
+ *
+ * While all runners are busy and another batch waits, a join ends the turn of its
+ * item after a slice. The rest of the item goes to the head of its batch's FIFO, and
+ * its runner sleeps until that has a turn. If no turn of the pool begins in REST_TICKS,
+ * the rest goes on without: the other items may wait for a lock that this one holds.
+ *
+ * Locking: pool->lock. What only the runner uses has no lock.
+ * Invariant: a stolen task runs at the bottom of a stack, so a join never nests the
+ * function of another task than its own.
+ * Invariant: what a join waits for was begun by another runner; so some runner of those
+ * that wait for each other has something to do, whatever max_active is.
+ *
+ * Limits: a runner has FAIRWQ_NR_CELLS promoted tasks at most. Under arrival order no
+ * join ends a turn. The forks of a runner that computes or sleeps for long, without
+ * fork or join, stay private.
+ *
+ * Source: lazy promotion is that of heartbeat scheduling (Acar et al., PLDI 2018) and
+ * of lazy scheduling (Tzannes et al., TOPLAS 2014). A join that runs nothing but its
+ * own task avoids what Wagner and Calder (PPoPP 1993) describe.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/completion.h>
+#include <linux/export.h>
+#include <linux/processor.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/sched/task_stack.h>
+
+#include "fifo.h"
+#include "fork.h"
+#include "park.h"
+#include "runner.h"
+#include "testing.h"
+#include "tree.h"
+#include "turn.h"
+
+/* What a promotion costs, about: a runner promotes no more than one in this time. */
+#define PROMOTE_NS		(20 * NSEC_PER_USEC)
+/* A join looks for so long before it sleeps, as a mutex does. */
+#define SPIN_NS			(5 * NSEC_PER_USEC)
+/* Most calls between two readings of the clock. */
+#define MAX_SKIP		31U
+/* The rest of an item goes on if the pool begins no turn in so many ticks. */
+#define REST_TICKS		2
+
+static struct fairwq_forker *to_forker(struct fairwq_forks *forks)
+{
+	return container_of(forks, struct fairwq_forker, forks);
+}
+
+/* ---- promotion ---------------------------------------------------------- */
+
+/* Find a cell without a task, which no runner executes any more, or NULL. */
+static struct fairwq_cell *free_cell(struct fairwq_forker *forker)
+{
+	struct fairwq_cell *cell;
+
+	for (cell = forker->cell; cell < forker->cell + FAIRWQ_NR_CELLS; cell++)
+		if (!cell->task && !fairwq_runs_elsewhere(&cell->work, forker->runner->id))
+			return cell;
+	return NULL;
+}
+
+/* A turn whose item forks is not over at once, whatever the others of its batch were. */
+static void not_quick_locked(struct fairwq_runner *runner)
+{
+	lockdep_assert_held(&runner->pool->lock);
+
+	runner->pool->nr_quick -= runner->turn.quick;
+	runner->turn.quick = false;
+}
+
+/* Put @task into @cell, and the work of that at the head of the runner's batch. */
+static void promote_locked(struct fairwq_forker *forker, struct fairwq_task *task,
+			   struct fairwq_cell *cell)
+{
+	struct fairwq_runner *runner = forker->runner;
+
+	lockdep_assert_held(&runner->pool->lock);
+
+	list_del_init(&task->node);
+	task->cell = cell;
+	cell->task = task;
+	reinit_completion(&cell->done);
+	forker->nr_open++;
+	not_quick_locked(runner);
+	runner->pool->counter[FAIRWQ_PROMOTED]++;
+	fairwq_fifo_add_part_locked(&runner->turn, &cell->work, FAIRWQ_PLACE_FORK);
+}
+
+/*
+ * Promote @task. With @force also if no runner is free, because the caller's stack is
+ * used up. Return whether it was promoted.
+ */
+bool fairwq_promote(struct fairwq_forker *forker, struct fairwq_task *task, bool force)
+{
+	struct fairwq_cell *cell = free_cell(forker);
+	struct fairwq_runner *kick = NULL;
+	struct fairwq_pool *pool = forker->runner->pool;
+	unsigned long flags;
+	bool may;
+
+	if (!cell)
+		return false;
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	may = !list_empty(&pool->idle_runners) &&
+	      (force || (pool->nr_active < pool->max_active &&
+			 fairwq_fifo_has_room_locked(forker->runner->turn.batch)));
+	if (may) {
+		promote_locked(forker, task, cell);
+		pool->counter[FAIRWQ_STOLEN] += force;	/* as it will be */
+		kick = fairwq_activate_locked(pool);
+	}
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	if (may)
+		fairwq_test_point(FAIRWQ_POINT_PROMOTED, forker->runner->turn.batch);
+	fairwq_kick_next_cpu(pool, kick);
+	return may;
+}
+
+/* Check whether it is time to look at what the pool wants, by a clock that is dear. */
+static bool look_now(struct fairwq_forker *forker, u64 due, u64 *now)
+{
+	if (forker->skip) {
+		forker->skip--;
+		return false;
+	}
+	*now = fairwq_clock();
+	if (*now >= due) {
+		forker->step = 0;
+		return true;
+	}
+	forker->step = min(2 * forker->step + 1, MAX_SKIP);
+	forker->skip = forker->step;
+	return false;
+}
+
+/* Promote the oldest fork, because a runner is free, unless one was promoted just now. */
+void __fairwq_fork_called(struct fairwq_forks *forks)
+{
+	struct fairwq_forker *forker = to_forker(forks);
+	struct fairwq_task *task = list_first_entry_or_null(&forks->list,
+							    struct fairwq_task, node);
+	u64 now;
+
+	if (!task || !look_now(forker, forker->promote_at, &now))
+		return;
+	forker->promote_at = now + PROMOTE_NS;
+	fairwq_promote(forker, task, false);
+}
+EXPORT_SYMBOL_GPL(__fairwq_fork_called);
+
+/* ---- the end of a turn in a join ---------------------------------------- */
+
+/* Give the place of the runner among the active ones away. Return: whom to kick. */
+static struct fairwq_runner *leave_locked(struct fairwq_runner *runner)
+{
+	struct fairwq_pool *pool = runner->pool;
+
+	lockdep_assert_held(&pool->lock);
+
+	not_quick_locked(runner);
+	pool->nr_active--;
+	fairwq_runners_changed_locked(pool);
+	return fairwq_kick_locked(pool);
+}
+
+/* Make the runner active again, also if that makes one too many. */
+static void return_locked(struct fairwq_runner *runner)
+{
+	struct fairwq_pool *pool = runner->pool;
+
+	lockdep_assert_held(&pool->lock);
+
+	pool->nr_active++;
+	fairwq_runners_changed_locked(pool);
+	WRITE_ONCE(runner->started, jiffies);
+}
+
+/*
+ * Give the rest of an item a turn. @work is forker->rest, in the FIFO of its batch. With
+ * @in_order it is the turn of the batch, and @work is the head.
+ */
+void fairwq_rest_resume_locked(struct fairwq_work *work, bool in_order)
+{
+	struct fairwq_forker *forker = container_of(work, struct fairwq_forker, rest);
+	struct fairwq_runner *runner = forker->runner;
+	struct fairwq_turn *turn = &runner->turn, old = *turn;
+	bool yield = runner->yield;
+
+	lockdep_assert_held(&runner->pool->lock);
+
+	if (in_order)
+		fairwq_fifo_take_locked(turn->batch, turn);
+	else
+		fairwq_fifo_take_rest_locked(turn->batch, turn, work);
+	atomic_long_set(&work->data, 0);
+	/* Flushes wait for the number that the item began with. */
+	turn->number = old.number;
+	turn->id = old.id;
+	turn->constraint = old.constraint;
+	turn->held = old.held;
+	fairwq_turn_begin_locked(runner, turn->batch);
+	WRITE_ONCE(runner->yield, yield);
+	runner->since = fairwq_clock();
+	if (turn->stamp)
+		turn->wait = runner->since > turn->stamp ? runner->since - turn->stamp : 0;
+	return_locked(runner);
+	complete(&forker->resumed);
+}
+
+/* Check whether a batch waits that is not the runner's own, and no runner is free. */
+static bool others_wait_locked(const struct fairwq_runner *runner)
+{
+	const struct fairwq_pool *pool = runner->pool;
+	const struct fairwq_batch *batch = runner->turn.batch;
+
+	lockdep_assert_held(&pool->lock);
+
+	if (pool->nr_active < pool->max_active)
+		return false;
+	return pool->nr_eligible > fairwq_node_eligible(&batch->node) ||
+	       !list_empty(&pool->sorting);
+}
+
+/* Check whether the turn can end here: another runner must be there for the next. */
+static bool may_yield_locked(const struct fairwq_runner *runner)
+{
+	const struct fairwq_pool *pool = runner->pool;
+
+	lockdep_assert_held(&pool->lock);
+
+	return !list_empty(&pool->idle_runners) && !pool->tree.by_arrival &&
+	       !runner->turn.batch->paused && !runner->turn.batch->nr_canceling;
+}
+
+/* End the turn at @now, and queue the rest of its item. It may have its turn at once. */
+static struct fairwq_runner *yield_locked(struct fairwq_forker *forker, u64 now)
+{
+	struct fairwq_runner *runner = forker->runner;
+	struct fairwq_turn *turn = &runner->turn;
+	struct fairwq_pool *pool = runner->pool;
+
+	lockdep_assert_held(&pool->lock);
+
+	if (runner->since)
+		turn->took += max_t(s64, now - runner->since, 1);
+	pool->counter[FAIRWQ_YIELDS]++;
+	fairwq_fifo_turn_split_locked(turn);
+	reinit_completion(&forker->resumed);
+	forker->rest.func = turn->func;
+	fairwq_fifo_add_part_locked(turn, &forker->rest, FAIRWQ_PLACE_REST);
+	forker->rest.stamp = now;
+	if (fairwq_tree_pick(&pool->tree) != &turn->batch->node)
+		return leave_locked(runner);
+	pool->nr_active--;
+	not_quick_locked(runner);
+	fairwq_rest_resume_locked(&forker->rest, true);
+	return NULL;
+}
+
+/* Wait until the rest has its turn, or the pool has stood still for REST_TICKS. */
+static void await_turn(struct fairwq_forker *forker)
+{
+	struct fairwq_pool *pool = forker->runner->pool;
+	u64 last = 0;
+
+	while (!wait_for_completion_timeout(&forker->resumed, REST_TICKS)) {
+		raw_spin_lock_irq(&pool->lock);
+		if (pool->turn_number == last &&
+		    atomic_long_read(&forker->rest.data)) {
+			pool->counter[FAIRWQ_YIELDS_LATE]++;
+			fairwq_rest_resume_locked(&forker->rest, false);
+		}
+		last = pool->turn_number;
+		raw_spin_unlock_irq(&pool->lock);
+	}
+}
+
+/* End the turn of the item here, if other batches wait; return in its next turn. */
+static void yield_turn(struct fairwq_forker *forker, u64 now)
+{
+	struct fairwq_runner *runner = forker->runner, *kick;
+	struct fairwq_pool *pool = runner->pool;
+
+	raw_spin_lock_irq(&pool->lock);
+	if (!others_wait_locked(runner)) {
+		/* The next kick in vain sets it again. */
+		WRITE_ONCE(pool->call, pool->call & ~FAIRWQ_CALL_WANTED);
+		raw_spin_unlock_irq(&pool->lock);
+		return;
+	}
+	if (!may_yield_locked(runner)) {
+		raw_spin_unlock_irq(&pool->lock);
+		return;
+	}
+	kick = yield_locked(forker, now);
+	raw_spin_unlock_irq(&pool->lock);
+	fairwq_kick_send(pool, kick);
+	await_turn(forker);
+}
+
+static u64 slice_ns(const struct fairwq_pool *pool)
+{
+	return (u64)(READ_ONCE(pool->slice_us) ?: FAIRWQ_DFL_SLICE_US) * NSEC_PER_USEC;
+}
+
+/* Do in a join what the pool wants: promote a fork, or end the turn after a slice. */
+void __fairwq_join_called(struct fairwq_forks *forks)
+{
+	struct fairwq_forker *forker = to_forker(forks);
+	struct fairwq_pool *pool = forker->runner->pool;
+	u64 now;
+
+	if (READ_ONCE(pool->call) & FAIRWQ_CALL_HUNGRY) {
+		__fairwq_fork_called(forks);
+		return;
+	}
+	if (!look_now(forker, forker->slice_end, &now))
+		return;
+	/* The first look of an item, or of a turn, begins its slice. */
+	if (forker->slice_end) {
+		yield_turn(forker, now);
+		cond_resched();
+		now = fairwq_clock();
+	}
+	forker->slice_end = now + slice_ns(pool);
+}
+EXPORT_SYMBOL_GPL(__fairwq_join_called);
+
+/* ---- joins of tasks that were promoted ---------------------------------- */
+
+/* Drop a promoted task from the FIFO, as its batch is cancelled. Its join runs it. */
+void fairwq_fork_drop_locked(struct fairwq_batch *batch, struct fairwq_work *work)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	fairwq_fifo_remove_locked(batch, work);
+	work->place = FAIRWQ_PLACE_DROPPED;
+	atomic_long_set(&work->data, 0);
+}
+
+/* Take a promoted task back. Return false if a runner has begun it. */
+bool fairwq_take_back(struct fairwq_forker *forker, struct fairwq_cell *cell)
+{
+	struct fairwq_pool *pool = forker->runner->pool;
+	unsigned long flags;
+	bool back;
+
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	if (atomic_long_read(&cell->work.data))
+		fairwq_fork_drop_locked(forker->runner->turn.batch, &cell->work);
+	back = cell->work.place == FAIRWQ_PLACE_DROPPED;
+	if (!back)
+		pool->counter[FAIRWQ_STOLEN]++;
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	return back;
+}
+
+/* Look for the end of a stolen task, for as long as that is cheaper than to sleep. */
+static bool spin_for(struct fairwq_cell *cell)
+{
+	u64 end = fairwq_clock() + SPIN_NS;
+
+	do {
+		if (try_wait_for_completion(&cell->done))
+			return true;
+		cpu_relax();
+	} while (!need_resched() && fairwq_clock() < end);
+	return false;
+}
+
+/* Wait for the end of a stolen task. Another runner works in the place of this one. */
+void fairwq_await_done(struct fairwq_forker *forker, struct fairwq_cell *cell)
+{
+	struct fairwq_runner *runner = forker->runner, *kick;
+	struct fairwq_pool *pool = runner->pool;
+	u64 from;
+
+	if (spin_for(cell))
+		return;
+	from = fairwq_clock();
+	raw_spin_lock_irq(&pool->lock);
+	kick = leave_locked(runner);
+	raw_spin_unlock_irq(&pool->lock);
+	fairwq_kick_send(pool, kick);
+	wait_for_completion(&cell->done);
+	raw_spin_lock_irq(&pool->lock);
+	return_locked(runner);
+	raw_spin_unlock_irq(&pool->lock);
+	/* What it slept is not charged: the thief's turn is. */
+	if (runner->since)
+		runner->since += fairwq_clock() - from;
+}
+
+/* The task in @cell is joined. */
+void fairwq_close_cell(struct fairwq_forker *forker, struct fairwq_cell *cell)
+{
+	cell->task->cell = NULL;
+	cell->task = NULL;
+	forker->nr_open--;
+}
+
+/* ---- tasks that were not joined ----------------------------------------- */
+
+static void warn_unjoined(const struct fairwq_turn *turn, const void *func)
+{
+	WARN_ONCE(1, "fairwq: %ps in item %ps of batch %s/%s has not joined what it forked\n",
+		  func, turn->func, turn->batch->pool->name, turn->batch->name);
+}
+
+/*
+ * Report a task whose function has returned without a join of what it forked. Its
+ * forks may be on the stack that is gone, so they are forgotten, and never run.
+ * @newest is what was forked last before the task ran.
+ */
+void __fairwq_task_left(struct fairwq_task *self, struct list_head *newest,
+			fairwq_task_func_t func)
+{
+	struct fairwq_forker *forker = to_forker(self->forks);
+	struct list_head *list = &forker->forks.list;
+
+	if (list_empty(list))
+		return;		/* @newest was promoted meanwhile */
+	warn_unjoined(&forker->runner->turn, func);
+	if (newest != list && list_entry(newest, struct fairwq_task, node)->cell)
+		newest = list;
+	list->prev = newest;
+	newest->next = list;
+}
+EXPORT_SYMBOL_GPL(__fairwq_task_left);
+
+/* Join what the item has promoted, without touching a task that is gone. */
+static void join_cells(struct fairwq_forker *forker)
+{
+	struct fairwq_cell *cell;
+
+	for (cell = forker->cell; cell < forker->cell + FAIRWQ_NR_CELLS; cell++) {
+		if (!cell->task)
+			continue;
+		if (!fairwq_take_back(forker, cell))
+			fairwq_await_done(forker, cell);
+		cell->task = NULL;
+	}
+	forker->nr_open = 0;
+}
+
+/* Report an item that has returned without a join of what it forked, and forget that. */
+void fairwq_forks_unjoined(struct fairwq_forker *forker)
+{
+	const struct fairwq_turn *turn = &forker->runner->turn;
+
+	warn_unjoined(turn, turn->func);
+	INIT_LIST_HEAD(&forker->forks.list);
+	join_cells(forker);
+}
+
+/* ---- setting up --------------------------------------------------------- */
+
+/* Set up a work that clients never see, as fairwq_work_init() does. */
+static void work_init(struct fairwq_work *work, fairwq_func_t func)
+{
+#ifdef CONFIG_LOCKDEP
+	static struct lock_class_key key;
+
+	lockdep_init_map(&work->lockdep_map, "(fairwq_fork)", &key, 0);
+#endif
+	work->func = func;
+}
+
+/* Set up what a runner needs to fork. @run_stolen runs what another runner takes. */
+void fairwq_forker_init(struct fairwq_forker *forker, struct fairwq_runner *runner,
+			fairwq_func_t run_stolen)
+{
+	struct fairwq_cell *cell;
+
+	INIT_LIST_HEAD(&forker->forks.list);
+	forker->forks.call = &runner->pool->call;
+	forker->runner = runner;
+	init_completion(&forker->resumed);
+	for (cell = forker->cell; cell < forker->cell + FAIRWQ_NR_CELLS; cell++) {
+		work_init(&cell->work, run_stolen);
+		init_completion(&cell->done);
+	}
+	work_init(&forker->rest, run_stolen);
+}

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Fork and join: an item begins to fork, and loops over ranges.
+ *
+ * fairwq_fork() and fairwq_join() are inline, in fairwq.h; what they call when a task
+ * is to be shared is in core/fork.c.
+ *
+ * A loop cuts pieces of the grain off the front of its range. When a runner is free, the
+ * upper half of what is left becomes a task. When the loop has come to the end, it joins
+ * its tasks, the newest first: the range of a task that no runner has begun is next to
+ * what was done last, and the loop goes on with it in the same frame. So a loop never
+ * nests, and a range that no other runner takes costs one load a piece.
+ *
+ * Locking: pool->mutex to add runners.
+ */
+#include <linux/completion.h>
+#include <linux/export.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "core/compat.h"
+#include "core/fork.h"
+#include "core/runner.h"
+#include "doors.h"
+
+/* ---- an item begins to fork --------------------------------------------- */
+
+/*
+ * Add runners to a pool, which stand in for those whose items wait in joins. If there
+ * is no memory for them, there are fewer.
+ */
+static void pool_need_spares(struct fairwq_pool *pool)
+{
+	unsigned int noio;
+
+	mutex_lock(&pool->mutex);
+	noio = memalloc_noio_save();
+	WRITE_ONCE(pool->forks, true);
+	fairwq_pool_grow(pool, fairwq_nr_runners(pool->max_active, true));
+	memalloc_noio_restore(noio);
+	mutex_unlock(&pool->mutex);
+}
+
+/* Run a task that another runner has promoted. The function of every cell. */
+static void run_stolen(struct fairwq_work *work)
+{
+	struct fairwq_cell *cell = container_of(work, struct fairwq_cell, work);
+	struct fairwq_task *task = cell->task, self;
+	struct fairwq_runner *runner = fairwq_current_runner();
+	fairwq_task_func_t func = task->func;
+
+	/* Reports and tables name the task. */
+	WRITE_ONCE(runner->turn.func, (fairwq_func_t)(void *)func);
+	fairwq_task_here(&self);
+	task->forks = self.forks;
+	__fairwq_lockdep_task_begin(&self, task);
+	func(task);
+	__fairwq_lockdep_task_end(&self, task);
+	if (self.forks)
+		fairwq_forks_end(runner->forker);
+	complete(&cell->done);
+}
+
+/* Make what @runner needs to fork. Return: that, or NULL without memory. */
+static struct fairwq_forker *make_forker(struct fairwq_runner *runner)
+{
+	struct fairwq_forker *forker;
+
+	might_sleep();
+	if (!READ_ONCE(runner->pool->forks))
+		pool_need_spares(runner->pool);
+	forker = kzalloc(sizeof(*forker), GFP_NOIO | __GFP_NOWARN);
+	if (forker)
+		fairwq_forker_init(forker, runner, run_stolen);
+	runner->forker = forker;
+	return forker;
+}
+
+void fairwq_task_here(struct fairwq_task *self)
+{
+	struct fairwq_runner *runner = fairwq_current_runner();
+	struct fairwq_forker *forker = runner ? runner->forker ?: make_forker(runner) : NULL;
+
+	self->forks = forker ? &forker->forks : NULL;
+#ifdef CONFIG_LOCKDEP
+	self->has_map = false;
+#endif
+}
+EXPORT_SYMBOL_GPL(fairwq_task_here);
+
+/* ---- joins of tasks that were promoted ---------------------------------- */
+
+/* Say that @task does not run, because no stack is left for it. */
+static void refuse_task(struct fairwq_forker *forker, struct fairwq_task *task)
+{
+	const struct fairwq_turn *turn = &forker->runner->turn;
+
+	WARN_ONCE(1, "fairwq: task %ps of batch %s/%s does not run: no stack is left, and no runner\n",
+		  task->func, turn->batch->pool->name, turn->batch->name);
+	fairwq_report_failure(-EOVERFLOW);
+}
+
+/*
+ * Join @task while little stack is left: it must run on another runner.
+ *
+ * Return: false: it has run, or was refused.
+ */
+static bool unfork_elsewhere(struct fairwq_forker *forker, struct fairwq_task *task)
+{
+	struct fairwq_cell *cell;
+
+	if (!task->cell && !fairwq_promote(forker, task, true)) {
+		list_del_init(&task->node);
+		refuse_task(forker, task);
+		return false;
+	}
+	cell = task->cell;
+	/* Without an idle runner all may wait like this. */
+	if (list_empty(&forker->runner->pool->idle_runners) && fairwq_take_back(forker, cell))
+		refuse_task(forker, task);
+	else
+		fairwq_await_done(forker, cell);
+	fairwq_close_cell(forker, cell);
+	return false;
+}
+
+/* Take back a task that was promoted, or wait until it has run: see fairwq_unfork(). */
+bool __fairwq_unfork(struct fairwq_task *self, struct fairwq_task *task)
+{
+	struct fairwq_forker *forker = container_of(self->forks, struct fairwq_forker, forks);
+	struct fairwq_cell *cell = task->cell;
+	bool back;
+
+	might_sleep();
+	if (fairwq_stack_is_low())
+		return unfork_elsewhere(forker, task);
+	back = fairwq_take_back(forker, cell);
+	if (!back)
+		fairwq_await_done(forker, cell);
+	else
+		task->forks = self->forks;
+	fairwq_close_cell(forker, cell);
+	return back;
+}
+EXPORT_SYMBOL_GPL(__fairwq_unfork);
+
+#ifdef CONFIG_LOCKDEP
+/*
+ * Tell lockdep that the caller waits for @task. Only the innermost task holds its map,
+ * because a task may join another one of its own class.
+ */
+void __fairwq_lockdep_join(struct fairwq_task *self, struct fairwq_task *task)
+{
+	if (self->has_map)
+		lock_map_release(&self->lockdep_map);
+	lock_map_acquire(&task->lockdep_map);
+	lock_map_release(&task->lockdep_map);
+	if (self->has_map)
+		lock_map_acquire(&self->lockdep_map);
+}
+EXPORT_SYMBOL_GPL(__fairwq_lockdep_join);
+
+/* Begin the function of @task in @self. */
+void __fairwq_lockdep_task_begin(struct fairwq_task *self, struct fairwq_task *task)
+{
+	if (self->has_map)
+		lock_map_release(&self->lockdep_map);
+	lock_map_acquire(&task->lockdep_map);
+}
+EXPORT_SYMBOL_GPL(__fairwq_lockdep_task_begin);
+
+/* End what __fairwq_lockdep_task_begin() has begun. */
+void __fairwq_lockdep_task_end(struct fairwq_task *self, struct fairwq_task *task)
+{
+	lock_map_release(&task->lockdep_map);
+	if (self->has_map)
+		lock_map_acquire(&self->lockdep_map);
+}
+EXPORT_SYMBOL_GPL(__fairwq_lockdep_task_end);
+#endif
+
+/* ---- loops over ranges -------------------------------------------------- */
+
+/* Most tasks that one loop has forked and not joined. */
+#define LOOP_HALVES	8U
+
+struct fairwq_loop {
+	void (*body)(unsigned long from, unsigned long to, void *arg);
+	void *arg;
+	unsigned long grain;
+};
+
+/* A part of a range: the upper half of what a loop had left when it forked it. */
+struct fairwq_range {
+	struct fairwq_task task;
+	const struct fairwq_loop *loop;
+	unsigned long from, to;
+};
+
+static void range_fn(struct fairwq_task *self);
+
+/* Fork the upper half of what is left of @range, rounded to the grain. */
+static void fork_half(struct fairwq_task *self, struct fairwq_range *range,
+		      struct fairwq_range *half)
+{
+	unsigned long left = range->to - range->from;
+
+	half->loop = range->loop;
+	half->to = range->to;
+	half->from = range->from + roundup(left / 2, range->loop->grain);
+	range->to = half->from;
+	fairwq_task_init(&half->task, range_fn);
+	fairwq_fork(self, &half->task);
+}
+
+/* Check whether the loop is to offer half of @range to a runner that is free. */
+static bool may_fork(const struct fairwq_task *self, const struct fairwq_range *range,
+		     unsigned int nr)
+{
+	return self->forks && READ_ONCE(*self->forks->call) & FAIRWQ_CALL_HUNGRY &&
+	       nr < LOOP_HALVES && range->to - range->from >= 2 * range->loop->grain;
+}
+
+/* Do the pieces of @range, and fork halves of it while runners are free. */
+static unsigned int run_pieces(struct fairwq_task *self, struct fairwq_range *range,
+			       struct fairwq_range *half, unsigned int nr)
+{
+	const struct fairwq_loop *loop = range->loop;
+	unsigned long to;
+
+	while (range->from < range->to) {
+		if (unlikely(may_fork(self, range, nr)))
+			fork_half(self, range, &half[nr++]);
+		to = range->from + min(range->to - range->from, loop->grain);
+		loop->body(range->from, to, loop->arg);
+		range->from = to;
+		if (self->forks && unlikely(READ_ONCE(*self->forks->call)))
+			__fairwq_join_called(self->forks);
+	}
+	return nr;
+}
+
+/* Run a range, and those of its halves that no other runner has begun. */
+static void run_range(struct fairwq_task *self, struct fairwq_range *range)
+{
+	struct fairwq_range half[LOOP_HALVES] __uninitialized;
+	unsigned int nr;
+
+	nr = run_pieces(self, range, half, 0);
+	while (nr--) {
+		if (!fairwq_unfork(self, &half[nr].task))
+			continue;
+		range->from = half[nr].from;
+		range->to = half[nr].to;
+		nr = run_pieces(self, range, half, nr);
+	}
+}
+
+static void range_fn(struct fairwq_task *self)
+{
+	run_range(self, container_of(self, struct fairwq_range, task));
+}
+
+/* An item for a loop of a caller that is none. */
+struct fairwq_loop_item {
+	struct fairwq_work work;
+	struct fairwq_range range;
+	struct completion done;
+};
+
+static void loop_item_fn(struct fairwq_work *work)
+{
+	struct fairwq_loop_item *item = container_of(work, struct fairwq_loop_item, work);
+
+	fairwq_task_here(&item->range.task);
+	run_range(&item->range.task, &item->range);
+	complete(&item->done);
+}
+
+/* Queue one item for the loop, and wait for it. Return: 0, or an error. */
+static int loop_outside(struct fairwq_batch *batch, const struct fairwq_range *range)
+{
+	struct fairwq_loop_item item = { .range = *range };
+	int ret;
+
+	fairwq_work_init(&item.work, loop_item_fn);
+	init_completion(&item.done);
+	ret = fairwq_queue(batch, &item.work);
+	if (ret < 0)
+		return ret;
+	wait_for_completion(&item.done);
+	return 0;
+}
+
+int fairwq_parallel_for(struct fairwq_batch *batch, unsigned long start,
+			unsigned long end, unsigned long grain,
+			void (*body)(unsigned long from, unsigned long to, void *arg),
+			void *arg)
+{
+	struct fairwq_loop loop = { .body = body, .arg = arg, .grain = grain };
+	struct fairwq_range range = { .loop = &loop, .from = start, .to = end };
+	const struct fairwq_turn *turn = fairwq_own_turn();
+
+	if (!grain)
+		return fairwq_bad_arg("grain is 0");
+	if (!body)
+		return fairwq_bad_arg("body is NULL");
+	might_sleep();
+	if (turn && batch && batch != turn->batch)
+		return fairwq_bad_arg("batch is not that of the calling item");
+	if (!turn && fairwq_is_no_pointer(batch))
+		return fairwq_bad_arg("batch is NULL or an error, and the caller is no item");
+	if (start >= end)
+		return 0;
+	if (!turn)
+		return loop_outside(batch, &range);
+	fairwq_task_here(&range.task);
+	run_range(&range.task, &range);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(fairwq_parallel_for);

@@ -1,0 +1,997 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Fork and join: every task runs once, a join returns when it has, idle runners take
+ * the oldest, and other batches get their turns beside items that fork.
+ *
+ * Item X of a case runs a function of the case with a task that stands for it.
+ */
+#include <linux/mutex.h>
+#include <linux/sched.h>
+#include <linux/vmalloc.h>
+
+#include "lib/hook.h"
+
+/* Item X, and what its function and the case share. */
+struct forking {
+	struct fairwq_work work;
+	void (*fn)(struct forking *x, struct fairwq_task *self);
+	struct completion done;
+	struct kunit *test;
+	struct fairwq_batch *batch;
+	struct completion begun, go;	/* for the function */
+	struct completion ready;	/* for the case */
+	struct mutex mutex;
+	unsigned long result;
+	struct mock_gate *gate;
+	struct fairwq_batch *high;	/* where the gate is to stand */
+	bool stop;
+	bool failed;
+};
+
+/* A task with its number, which it adds up. */
+struct part {
+	struct fairwq_task task;
+	struct forking *x;
+	unsigned long n, result;
+	atomic_t runs;
+	struct task_struct *by;		/* the worker that ran it */
+};
+
+static void forking_fn(struct fairwq_work *work)
+{
+	struct forking *x = container_of(work, struct forking, work);
+	struct fairwq_task self;
+
+	fairwq_task_here(&self);
+	x->fn(x, &self);
+	complete(&x->done);
+}
+
+static struct forking *forking(struct kunit *test, struct fairwq_batch *batch,
+			       void (*fn)(struct forking *x, struct fairwq_task *self))
+{
+	struct forking *x = kunit_kzalloc(test, sizeof(*x), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, x);
+	fairwq_work_init(&x->work, forking_fn);
+	x->fn = fn;
+	x->test = test;
+	x->batch = batch;
+	init_completion(&x->done);
+	init_completion(&x->begun);
+	init_completion(&x->go);
+	init_completion(&x->ready);
+	mutex_init(&x->mutex);
+	return x;
+}
+
+static struct forking *queue_forking(struct kunit *test, struct fairwq_batch *batch,
+				     void (*fn)(struct forking *x, struct fairwq_task *self))
+{
+	struct forking *x = forking(test, batch, fn);
+
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(batch, &x->work));
+	return x;
+}
+
+/* Make a pool whose runners are all free. */
+static void free_pool(struct kunit *test, unsigned int nr, enum fairwq_policy policy)
+{
+	struct mock *mock = test->priv;
+
+	mock_pool(test, nr, policy);
+	mock_open(test);
+	fairwq_batch_flush(mock->gate_batch);
+}
+
+/* Queue an item to @batch and wait until it has run. */
+static void run_item_of(struct kunit *test, struct fairwq_batch *batch)
+{
+	struct mock_item *item = mock_item(test, 'y');
+	struct completion *done = kunit_kzalloc(test, sizeof(*done), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, done);
+	init_completion(done);
+	item->done = done;
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(batch, &item->work));
+	mock_await(test, done);
+}
+
+/* Run @fn as an item of a batch of a new pool with @nr runners, to its end. */
+static struct forking *run_forking(struct kunit *test, unsigned int nr,
+				   void (*fn)(struct forking *x, struct fairwq_task *self))
+{
+	struct forking *x;
+
+	free_pool(test, nr, FAIRWQ_ROUND_ROBIN);
+	x = queue_forking(test, mock_batch(test, "x"), fn);
+	mock_await(test, &x->done);
+	KUNIT_EXPECT_FALSE(test, x->failed);
+	fairwq_batch_flush(x->batch);
+	return x;
+}
+
+static u64 counter(struct forking *x, enum fairwq_counter which)
+{
+	return fairwq_test_counter(x->batch->pool, which);
+}
+
+/* Wait for what another runner does, from a function of a case. */
+static void await_in(struct forking *x, struct completion *done)
+{
+	if (!wait_for_completion_timeout(done, MOCK_WAIT))
+		x->failed = true;
+}
+
+static void count_fn(struct fairwq_task *self)
+{
+	struct part *part = container_of(self, struct part, task);
+
+	part->by = current;
+	atomic_inc(&part->runs);
+	part->result = part->n + 1;
+}
+
+static void part_init(struct part *part, struct forking *x, unsigned long n,
+		      fairwq_task_func_t fn)
+{
+	memset(part, 0, sizeof(*part));
+	fairwq_task_init(&part->task, fn);
+	part->x = x;
+	part->n = n;
+}
+
+/* ---- once, and with its result ------------------------------------------ */
+
+static void fork_and_join_one(struct forking *x, struct fairwq_task *self)
+{
+	struct part part;
+
+	part_init(&part, x, 6, count_fn);
+	fairwq_fork(self, &part.task);
+	x->failed = atomic_read(&part.runs) != 0 && part.by == current;
+	fairwq_join(self, &part.task);
+	x->failed |= atomic_read(&part.runs) != 1;
+	x->result = part.result;
+}
+
+static void task_runs_once_when_it_is_joined(struct kunit *test)
+{
+	struct forking *x = run_forking(test, 1, fork_and_join_one);
+
+	KUNIT_EXPECT_EQ(test, 7UL, x->result);
+	KUNIT_EXPECT_EQ(test, 0ULL, counter(x, FAIRWQ_PROMOTED));
+}
+
+/* Outside an item the joins run the tasks. */
+static void tasks_run_in_the_join_where_no_item_runs(struct kunit *test)
+{
+	struct forking *x = forking(test, NULL, fork_and_join_one);
+	struct fairwq_task self;
+
+	fairwq_task_here(&self);
+	fork_and_join_one(x, &self);
+	KUNIT_EXPECT_FALSE(test, x->failed);
+	KUNIT_EXPECT_EQ(test, 7UL, x->result);
+}
+
+#define FLAT	MOCK_MANY(1000000UL)
+
+static void fork_flat(struct forking *x, struct fairwq_task *self)
+{
+	struct part *parts = vzalloc(FLAT * sizeof(*parts));
+	unsigned long i;
+
+	x->failed = !parts;
+	if (x->failed)
+		return;
+	for (i = 0; i < FLAT; i++) {
+		part_init(&parts[i], x, i, count_fn);
+		fairwq_fork(self, &parts[i].task);
+	}
+	/* Neither the newest first nor the oldest. */
+	for (i = 0; i < FLAT; i++)
+		fairwq_join(self, &parts[i ^ 1].task);
+	for (i = 0; i < FLAT; i++)
+		if (atomic_read(&parts[i].runs) != 1 || parts[i].result != i + 1)
+			x->failed = true;
+	vfree(parts);
+}
+
+static void any_number_of_tasks_run_once_each(struct kunit *test)
+{
+	run_forking(test, *(const unsigned int *)test->param_value, fork_flat);
+}
+
+/* Frames are large where each access is checked. */
+#define FIB_OF	(MOCK_WATCHED ? 10 : 20)
+#define FIB	(MOCK_WATCHED ? 55UL : 6765UL)
+
+static void fib_fn(struct fairwq_task *self)
+{
+	struct part *part = container_of(self, struct part, task), less, least;
+
+	atomic_inc(&part->runs);
+	part->result = part->n;
+	if (part->n < 2)
+		return;
+	part_init(&less, part->x, part->n - 1, fib_fn);
+	part_init(&least, part->x, part->n - 2, fib_fn);
+	fairwq_fork(self, &less.task);
+	fairwq_fork(self, &least.task);
+	fairwq_join(self, &least.task);
+	fairwq_join(self, &less.task);
+	part->result = less.result + least.result;
+	if (atomic_read(&less.runs) != 1 || atomic_read(&least.runs) != 1)
+		part->x->failed = true;
+}
+
+static void fib_tree(struct forking *x, struct fairwq_task *self)
+{
+	struct part part;
+
+	part_init(&part, x, FIB_OF, fib_fn);
+	fairwq_fork(self, &part.task);
+	fairwq_join(self, &part.task);
+	x->result = part.result;
+}
+
+static void results_of_a_tree_are_seen(struct kunit *test)
+{
+	struct forking *x = run_forking(test, *(const unsigned int *)test->param_value, fib_tree);
+
+	KUNIT_EXPECT_EQ(test, FIB, x->result);
+}
+
+static void fork_in_atomic_context(struct forking *x, struct fairwq_task *self)
+{
+	struct part part;
+	unsigned long flags;
+
+	part_init(&part, x, 1, count_fn);
+	local_irq_save(flags);
+	fairwq_fork(self, &part.task);
+	local_irq_restore(flags);
+	fairwq_join(self, &part.task);
+	x->failed = atomic_read(&part.runs) != 1;
+}
+
+static void fork_is_safe_with_interrupts_off(struct kunit *test)
+{
+	run_forking(test, 2, fork_in_atomic_context);
+}
+
+/* ---- stolen ------------------------------------------------------------- */
+
+/* Tells that it has begun, and waits to go on. */
+static void meet_fn(struct fairwq_task *self)
+{
+	struct part *part = container_of(self, struct part, task);
+
+	part->by = current;
+	part->result = part->n;
+	complete(&part->x->begun);
+	await_in(part->x, &part->x->go);
+	atomic_inc(&part->runs);
+}
+
+/* Three tasks are forked while the other runner is busy, and one more when it is not. */
+static void steal_the_oldest(struct forking *x, struct fairwq_task *self)
+{
+	struct fairwq_pool *pool = x->batch->pool;
+	struct part part[3], last;
+	int i;
+
+	part_init(&part[0], x, 0, meet_fn);
+	fairwq_fork(self, &part[0].task);
+	for (i = 1; i < 3; i++) {
+		part_init(&part[i], x, i, count_fn);
+		fairwq_fork(self, &part[i].task);
+	}
+	complete(&x->ready);
+	await_in(x, &x->go);
+	while (READ_ONCE(pool->nr_active) == 2)
+		cond_resched();
+	part_init(&last, x, 3, count_fn);
+	fairwq_fork(self, &last.task);
+	fairwq_join(self, &last.task);
+	await_in(x, &x->begun);
+	complete(&x->go);
+	for (i = 2; i >= 0; i--)
+		fairwq_join(self, &part[i].task);
+	x->failed |= part[0].by == current || part[1].by != current;
+	for (i = 0; i < 3; i++)
+		x->failed |= atomic_read(&part[i].runs) != 1;
+}
+
+static void idle_runner_takes_the_oldest_task(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct forking *x;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	x = queue_forking(test, mock_batch(test, "x"), steal_the_oldest);
+	mock_await(test, &x->ready);
+	mock_open(test);
+	fairwq_batch_flush(mock->gate_batch);
+	complete(&x->go);
+	mock_await(test, &x->done);
+	fairwq_batch_flush(x->batch);
+	KUNIT_EXPECT_FALSE(test, x->failed);
+	KUNIT_EXPECT_EQ(test, 1ULL, counter(x, FAIRWQ_STOLEN));
+	/* X and the task: a stolen task is a turn of the batch that forked it. */
+	KUNIT_EXPECT_EQ(test, 2ULL, x->batch->done);
+}
+
+/* A task that is stolen and stays where it is until the case says. */
+static void steal_and_join(struct forking *x, struct fairwq_task *self)
+{
+	struct part part;
+
+	part_init(&part, x, 0, meet_fn);
+	fairwq_fork(self, &part.task);
+	await_in(x, &x->begun);
+	complete(&x->ready);
+	fairwq_join(self, &part.task);
+	x->failed |= atomic_read(&part.runs) != 1;
+}
+
+/* A stolen task that forks while its join waits. */
+static void deep_fn(struct fairwq_task *self)
+{
+	struct part *part = container_of(self, struct part, task), sub;
+	struct fairwq_forks *forks = self->forks;
+
+	complete(&part->x->begun);
+	await_in(part->x, &part->x->go);
+	if (self->forks != forks)
+		part->x->failed = true;
+	part_init(&sub, part->x, 10, fib_fn);
+	fairwq_fork(self, &sub.task);
+	fairwq_join(self, &sub.task);
+	part->result = sub.result;
+	atomic_inc(&part->runs);
+}
+
+static void steal_a_task_that_forks(struct forking *x, struct fairwq_task *self)
+{
+	struct part part;
+
+	part_init(&part, x, 0, deep_fn);
+	fairwq_fork(self, &part.task);
+	await_in(x, &x->begun);
+	complete(&x->ready);
+	fairwq_join(self, &part.task);
+	x->result = part.result;
+}
+
+static void stolen_task_forks_at_its_runner(struct kunit *test)
+{
+	struct forking *x;
+
+	free_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	x = queue_forking(test, mock_batch(test, "x"), steal_a_task_that_forks);
+	mock_await(test, &x->ready);
+	usleep_range(1000, 2000);	/* X sleeps in its join by now */
+	complete(&x->go);
+	mock_await(test, &x->done);
+	KUNIT_EXPECT_FALSE(test, x->failed);
+	KUNIT_EXPECT_EQ(test, 55UL, x->result);
+}
+
+static void another_item_runs_while_a_join_waits(struct kunit *test)
+{
+	struct forking *x;
+
+	free_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	x = queue_forking(test, mock_batch(test, "x"), steal_and_join);
+	mock_await(test, &x->ready);
+	/* X waits, the task waits: only a third runner can. */
+	run_item_of(test, mock_batch(test, "y"));
+	complete(&x->go);
+	mock_await(test, &x->done);
+	KUNIT_EXPECT_FALSE(test, x->failed);
+}
+
+/* An item that wants X's mutex. */
+struct wanting {
+	struct fairwq_work work;
+	struct forking *x;
+	struct completion begun, done;
+};
+
+static void wanting_fn(struct fairwq_work *work)
+{
+	struct wanting *wanting = container_of(work, struct wanting, work);
+
+	complete(&wanting->begun);
+	mutex_lock(&wanting->x->mutex);
+	mutex_unlock(&wanting->x->mutex);
+	complete(&wanting->done);
+}
+
+static struct wanting *wanting(struct kunit *test, struct forking *x)
+{
+	struct wanting *wanting = kunit_kzalloc(test, sizeof(*wanting), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, wanting);
+	fairwq_work_init(&wanting->work, wanting_fn);
+	wanting->x = x;
+	init_completion(&wanting->begun);
+	init_completion(&wanting->done);
+	return wanting;
+}
+
+static void steal_under_a_mutex(struct forking *x, struct fairwq_task *self)
+{
+	mutex_lock(&x->mutex);
+	steal_and_join(x, self);
+	mutex_unlock(&x->mutex);
+}
+
+/* Both places among the active runners are taken by items that wait for X. */
+static void join_goes_on_without_asking(struct kunit *test)
+{
+	struct wanting *first, *second;
+	struct fairwq_batch *y;
+	struct forking *x;
+
+	free_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	y = mock_batch(test, "y");
+	x = queue_forking(test, mock_batch(test, "x"), steal_under_a_mutex);
+	first = wanting(test, x);
+	second = wanting(test, x);
+	mock_await(test, &x->ready);
+	fairwq_queue(y, &first->work);
+	mock_await(test, &first->begun);
+	fairwq_queue(y, &second->work);
+	complete(&x->go);
+	mock_await(test, &second->done);
+	mock_await(test, &x->done);
+	mock_await(test, &first->done);
+	KUNIT_EXPECT_FALSE(test, x->failed);
+}
+
+static void failing_task_fn(struct fairwq_task *self)
+{
+	meet_fn(self);
+	fairwq_report_failure(-EIO);
+}
+
+static void steal_a_failing_task(struct forking *x, struct fairwq_task *self)
+{
+	struct part part;
+
+	part_init(&part, x, 0, failing_task_fn);
+	fairwq_fork(self, &part.task);
+	await_in(x, &x->begun);
+	complete(&x->go);
+	fairwq_join(self, &part.task);
+}
+
+static fairwq_func_t failed_func;
+
+static int note_failure(struct notifier_block *nb, unsigned long event, void *data)
+{
+	failed_func = ((struct fairwq_failure *)data)->func;
+	return NOTIFY_OK;
+}
+
+static void failure_of_a_stolen_task_names_the_task(struct kunit *test)
+{
+	static struct notifier_block nb = { .notifier_call = note_failure };
+	struct mock *mock = test->priv;
+	struct forking *x;
+
+	free_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	KUNIT_ASSERT_EQ(test, 0, fairwq_pool_register_notifier(mock->pool, &nb));
+	x = queue_forking(test, mock_batch(test, "x"), steal_a_failing_task);
+	mock_await(test, &x->done);
+	fairwq_pool_unregister_notifier(mock->pool, &nb);
+	KUNIT_EXPECT_PTR_EQ(test, (void *)failing_task_fn, (void *)failed_func);
+}
+
+/* ---- limits of the batch, pause, cancel --------------------------------- */
+
+/* The item X that promotes a task behind a gate. */
+static struct forking *promoting;
+
+/* Queue the gate where the runner that comes for the task finds it first. */
+static void gate_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (point == FAIRWQ_POINT_PROMOTED && batch == promoting->batch)
+		fairwq_queue(promoting->high, &promoting->gate->work);
+}
+
+/* A task that was promoted, but the runner that comes for it is held at a gate. */
+static void promote_behind_a_gate(struct forking *x, struct fairwq_task *self)
+{
+	struct part part;
+
+	part_init(&part, x, 0, count_fn);
+	fairwq_fork(self, &part.task);
+	await_in(x, &x->gate->entered);
+	x->failed |= atomic_read(&part.runs) != 0;
+	complete(&x->ready);
+	await_in(x, &x->go);
+	fairwq_join(self, &part.task);
+	x->failed |= atomic_read(&part.runs) != 1;
+}
+
+/* Let X join, and end. */
+static void promoted_go(struct kunit *test, struct forking *x)
+{
+	complete(&x->go);
+	mock_await(test, &x->done);
+	complete_all(&x->gate->open);
+	fairwq_batch_resume(x->batch);
+	fairwq_batch_flush(x->batch);
+	fairwq_batch_flush(x->high);
+	KUNIT_EXPECT_FALSE(test, x->failed);
+}
+
+/* Begin that; return X, whose task is queued. */
+static struct forking *promoted_begin(struct kunit *test)
+{
+	const struct fairwq_batch_attrs attrs = { .prio = FAIRWQ_PRIO_HIGH };
+	const struct fairwq_batch_attrs small = { .max_queued = 1 };
+	struct forking *x;
+
+	free_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	x = forking(test, mock_batch_with(test, "x", &small), promote_behind_a_gate);
+	x->high = mock_batch_with(test, "high", &attrs);
+	x->gate = mock_gate_new(test);
+	promoting = x;
+	fairwq_test_set_hook(gate_hook);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(x->batch, &x->work));
+	mock_await(test, &x->ready);
+	fairwq_test_set_hook(NULL);
+	return x;
+}
+
+static void promoted_end(struct kunit *test, struct forking *x)
+{
+	KUNIT_EXPECT_EQ(test, 1ULL, counter(x, FAIRWQ_PROMOTED));
+	promoted_go(test, x);
+	KUNIT_EXPECT_EQ(test, 0ULL, counter(x, FAIRWQ_STOLEN));
+	KUNIT_EXPECT_EQ(test, 1ULL, x->batch->done);
+}
+
+static void join_takes_a_task_back(struct kunit *test)
+{
+	promoted_end(test, promoted_begin(test));
+}
+
+static void join_takes_a_task_back_from_a_paused_batch(struct kunit *test)
+{
+	struct forking *x = promoted_begin(test);
+
+	fairwq_batch_pause(x->batch);
+	promoted_end(test, x);
+}
+
+static void cancel_of_the_batch_leaves_a_task_to_its_join(struct kunit *test)
+{
+	struct forking *x = promoted_begin(test);
+
+	KUNIT_EXPECT_EQ(test, 0UL, fairwq_batch_cancel(x->batch, NULL));
+	promoted_end(test, x);
+}
+
+static void batch_at_its_limit_keeps_its_tasks(struct kunit *test)
+{
+	const struct fairwq_batch_attrs attrs = { .max_active = 1 };
+	struct forking *x;
+
+	free_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	x = queue_forking(test, mock_batch_with(test, "x", &attrs), fib_tree);
+	mock_await(test, &x->done);
+	KUNIT_EXPECT_EQ(test, FIB, x->result);
+	KUNIT_EXPECT_EQ(test, 0ULL, counter(x, FAIRWQ_PROMOTED));
+}
+
+static void task_takes_no_room_in_the_queue(struct kunit *test)
+{
+	struct forking *x = promoted_begin(test);
+	struct mock_item *item = mock_item(test, 'y');
+
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(x->batch, &item->work));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item->work));
+	promoted_end(test, x);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&x->batch->nr_queued));
+}
+
+static void fork_until_stopped(struct forking *x, struct fairwq_task *self)
+{
+	struct part part;
+
+	complete(&x->begun);
+	while (!READ_ONCE(x->stop)) {
+		part_init(&part, x, 12, fib_fn);
+		fairwq_fork(self, &part.task);
+		fairwq_join(self, &part.task);
+		if (part.result != 144)
+			x->failed = true;
+		cond_resched();
+	}
+}
+
+static void pause_and_cancel_lose_no_task(struct kunit *test)
+{
+	struct fairwq_batch *y;
+	struct forking *x;
+	int i;
+
+	free_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	y = mock_batch(test, "y");
+	x = queue_forking(test, mock_batch(test, "x"), fork_until_stopped);
+	mock_await(test, &x->begun);
+	for (i = 0; i < 300; i++) {
+		mock_queue(test, y, 'y', 1);
+		KUNIT_EXPECT_EQ(test, 0UL, fairwq_batch_cancel(x->batch, NULL));
+		fairwq_batch_pause(x->batch);
+		usleep_range(10, 100);
+		fairwq_batch_resume(x->batch);
+		if (i % 50 == 49)
+			fairwq_batch_flush(y);
+	}
+	WRITE_ONCE(x->stop, true);
+	mock_await(test, &x->done);
+	KUNIT_EXPECT_FALSE(test, x->failed);
+}
+
+static void disposed_batch_ends_when_its_item_has_joined(struct kunit *test)
+{
+	struct fairwq_batch_attrs attrs = { .released = mock_released_count };
+	struct mock *mock = test->priv;
+	struct fairwq_batch *batch;
+	struct forking *x;
+	atomic_t *released = kunit_kzalloc(test, sizeof(*released), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, released);
+	free_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	attrs.priv = released;
+	batch = fairwq_batch_create(mock->pool, &attrs, "x");
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, batch);
+	x = queue_forking(test, batch, fork_until_stopped);
+	mock_await(test, &x->begun);
+	fairwq_batch_dispose(batch);
+	usleep_range(2000, 4000);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(released));
+	WRITE_ONCE(x->stop, true);
+	mock_await(test, &x->done);
+	mock_until(test, atomic_read(released) == 1);
+	KUNIT_EXPECT_FALSE(test, x->failed);
+}
+
+/* ---- other batches ------------------------------------------------------ */
+
+static void turns_of_others_come_beside_endless_forks(struct kunit *test)
+{
+	enum fairwq_policy policy = *(const unsigned int *)test->param_value;
+	struct fairwq_batch *y;
+	struct forking *x;
+	int i;
+
+	free_pool(test, 1, policy);
+	y = mock_batch(test, "y");
+	x = queue_forking(test, mock_batch(test, "x"), fork_until_stopped);
+	mock_await(test, &x->begun);
+	for (i = 0; i < 20; i++)
+		run_item_of(test, y);
+	KUNIT_EXPECT_FALSE(test, completion_done(&x->done));
+	KUNIT_EXPECT_GE(test, counter(x, FAIRWQ_YIELDS), 1ULL);
+	WRITE_ONCE(x->stop, true);
+	mock_await(test, &x->done);
+	fairwq_batch_flush(x->batch);
+	KUNIT_EXPECT_EQ(test, 1ULL, x->batch->done);
+	KUNIT_EXPECT_EQ(test, 0ULL, counter(x, FAIRWQ_VIOLATIONS));
+	KUNIT_EXPECT_FALSE(test, x->failed);
+}
+
+/* Forks under a mutex until another item waits for it, and then to the end. */
+static void fork_under_a_mutex(struct forking *x, struct fairwq_task *self)
+{
+	mutex_lock(&x->mutex);
+	fork_until_stopped(x, self);
+	mutex_unlock(&x->mutex);
+}
+
+static void rest_goes_on_if_the_others_wait_for_it(struct kunit *test)
+{
+	struct wanting *y;
+	struct forking *x;
+
+	free_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	x = queue_forking(test, mock_batch(test, "x"), fork_under_a_mutex);
+	mock_await(test, &x->begun);
+	y = wanting(test, x);
+	fairwq_queue(mock_batch(test, "y"), &y->work);
+	mock_await(test, &y->begun);
+	mock_until(test, counter(x, FAIRWQ_YIELDS_LATE));
+	WRITE_ONCE(x->stop, true);
+	mock_await(test, &x->done);
+	mock_await(test, &y->done);
+}
+
+static void flush_waits_for_the_whole_item(struct kunit *test)
+{
+	struct fairwq_batch *y;
+	struct forking *x;
+	struct call *flush;
+	u64 yields;
+
+	free_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	y = mock_batch(test, "y");
+	x = queue_forking(test, mock_batch(test, "x"), fork_until_stopped);
+	mock_await(test, &x->begun);
+	mock_queue(test, y, 'y', 100);
+	mock_until(test, counter(x, FAIRWQ_YIELDS) >= 5);
+	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel(&x->work));
+	flush = mock_call_start(test, fairwq_work_flush, &x->work);
+	mock_until(test, mock_nr_waiters(x->batch->pool));
+	yields = counter(x, FAIRWQ_YIELDS);
+	mock_queue(test, y, 'y', 100);
+	mock_until(test, counter(x, FAIRWQ_YIELDS) >= yields + 5);
+	KUNIT_EXPECT_FALSE(test, completion_done(&flush->done));
+	WRITE_ONCE(x->stop, true);
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, flush));
+	KUNIT_EXPECT_TRUE(test, completion_done(&x->done));
+}
+
+/* ---- misuse ------------------------------------------------------------- */
+
+static void leaving_fn(struct fairwq_task *self)
+{
+	struct part *part = container_of(self, struct part, task), left;
+
+	part_init(&left, part->x, 1, count_fn);
+	fairwq_fork(self, &left.task);
+}
+
+static void leave_a_task(struct forking *x, struct fairwq_task *self)
+{
+	struct part part, other;
+
+	part_init(&other, x, 1, count_fn);
+	part_init(&part, x, 0, leaving_fn);
+	fairwq_fork(self, &other.task);
+	fairwq_fork(self, &part.task);
+	fairwq_join(self, &part.task);
+	fairwq_join(self, &other.task);
+	x->failed = atomic_read(&other.runs) != 1;
+}
+
+static void forget_a_task(struct forking *x, struct fairwq_task *self)
+{
+	struct part part;
+
+	part_init(&part, x, 0, leaving_fn);
+	part.task.forks = self->forks;
+	leaving_fn(&part.task);
+}
+
+/* It is reported (see the log), not run, and does no harm to the others. */
+static void task_that_was_not_joined_is_forgotten(struct kunit *test)
+{
+	struct forking *x, *again;
+
+	pr_info("# expect-splat begin has not joined what it forked\n");
+	x = run_forking(test, 1, leave_a_task);
+	again = queue_forking(test, x->batch, forget_a_task);
+	mock_await(test, &again->done);
+	pr_info("# expect-splat end\n");
+	again = queue_forking(test, x->batch, fib_tree);
+	mock_await(test, &again->done);
+	KUNIT_EXPECT_EQ(test, FIB, again->result);
+}
+
+/* A chain of joins, each on top of the one before. */
+static void chain_fn(struct fairwq_task *self)
+{
+	struct part *part = container_of(self, struct part, task), next;
+	char frame[256], *large = frame;
+
+	OPTIMIZER_HIDE_VAR(large);
+	*large = 1;
+	atomic_inc(&part->runs);
+	part->result = *large;
+	if (!part->n)
+		return;
+	part_init(&next, part->x, part->n - 1, chain_fn);
+	fairwq_fork(self, &next.task);
+	fairwq_join(self, &next.task);
+	part->result += next.result;
+}
+
+static void chain_of(struct forking *x, struct fairwq_task *self, unsigned long n)
+{
+	struct part part;
+
+	part_init(&part, x, n, chain_fn);
+	fairwq_fork(self, &part.task);
+	fairwq_join(self, &part.task);
+	x->result = part.result;
+}
+
+#define LINKS	(MOCK_WATCHED ? 40UL : 150UL)
+
+static void chain_of_links(struct forking *x, struct fairwq_task *self)
+{
+	chain_of(x, self, LINKS - 1);
+}
+
+static void endless_chain(struct forking *x, struct fairwq_task *self)
+{
+	chain_of(x, self, 1000000);
+}
+
+/* Longer than one stack holds. The limit lets no link be taken before that. */
+static void chain_goes_on_at_other_stacks(struct kunit *test)
+{
+	const struct fairwq_batch_attrs attrs = { .max_active = 1 };
+	struct forking *x;
+
+	free_pool(test, 4, FAIRWQ_ROUND_ROBIN);
+	x = queue_forking(test, mock_batch_with(test, "x", &attrs), chain_of_links);
+	mock_await(test, &x->done);
+	KUNIT_EXPECT_EQ(test, LINKS, x->result);
+	KUNIT_EXPECT_GT(test, counter(x, FAIRWQ_STOLEN), 0ULL);
+	KUNIT_EXPECT_EQ(test, 0ULL, counter(x, FAIRWQ_FAILURES));
+}
+
+static void chain_without_end_ends_in_a_failure(struct kunit *test)
+{
+	struct forking *x;
+
+	pr_info("# expect-splat begin does not run: no stack is left\n");
+	x = run_forking(test, 2, endless_chain);
+	pr_info("# expect-splat end\n");
+	KUNIT_EXPECT_GT(test, x->result, 10UL);
+	KUNIT_EXPECT_EQ(test, 1ULL, counter(x, FAIRWQ_FAILURES));
+}
+
+/* ---- loops over ranges -------------------------------------------------- */
+
+#define NUMBERS	10000UL
+
+struct loop {
+	atomic_t *seen;			/* by number */
+	atomic_t calls, longest;
+};
+
+static void see(unsigned long from, unsigned long to, void *arg)
+{
+	struct loop *loop = arg;
+	unsigned long i;
+
+	atomic_inc(&loop->calls);
+	if (to - from > atomic_read(&loop->longest))
+		atomic_set(&loop->longest, to - from);
+	for (i = from; i < to; i++)
+		atomic_inc(&loop->seen[i]);
+}
+
+static struct loop *loop(struct kunit *test)
+{
+	struct loop *loop = kunit_kzalloc(test, sizeof(*loop), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, loop);
+	loop->seen = kunit_kzalloc(test, NUMBERS * sizeof(*loop->seen), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, loop->seen);
+	return loop;
+}
+
+static void expect_each_once(struct kunit *test, const struct loop *loop,
+			     unsigned long from, unsigned long to)
+{
+	unsigned long i, wrong = 0;
+
+	for (i = 0; i < NUMBERS; i++)
+		wrong += atomic_read(&loop->seen[i]) != (i >= from && i < to);
+	KUNIT_EXPECT_EQ(test, 0UL, wrong);
+}
+
+static void each_number_is_in_one_call(struct kunit *test)
+{
+	static const unsigned long grain[] = { 1, 2, 7, 100, 4999, NUMBERS, ULONG_MAX };
+	struct fairwq_batch *batch;
+	struct loop *each;
+	int i;
+
+	free_pool(test, *(const unsigned int *)test->param_value, FAIRWQ_ROUND_ROBIN);
+	batch = mock_batch(test, "x");
+	for (i = 0; i < ARRAY_SIZE(grain); i++) {
+		each = loop(test);
+		KUNIT_EXPECT_EQ(test, 0, fairwq_parallel_for(batch, 3, NUMBERS - 3, grain[i],
+							     see, each));
+		expect_each_once(test, each, 3, NUMBERS - 3);
+		KUNIT_EXPECT_LE(test, (unsigned long)atomic_read(&each->longest), grain[i]);
+	}
+}
+
+static void bad_loops_are_refused(struct kunit *test)
+{
+	struct loop *each = loop(test);
+	struct fairwq_batch *batch;
+
+	free_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	batch = mock_batch(test, "x");
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_parallel_for(batch, 0, 9, 0, see, each));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_parallel_for(batch, 0, 9, 1, NULL, each));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_parallel_for(NULL, 0, 9, 1, see, each));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_parallel_for(batch, 9, 9, 1, see, each));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_parallel_for(batch, 9, 0, 1, see, each));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&each->calls));
+}
+
+static void loop_in_an_item(struct forking *x, struct fairwq_task *self)
+{
+	struct loop *each = loop(x->test);
+
+	x->failed = fairwq_parallel_for(NULL, 0, NUMBERS, 10, see, each) ||
+		    fairwq_parallel_for(x->batch, 0, NUMBERS, 10, see, each) ||
+		    fairwq_parallel_for((struct fairwq_batch *)x, 0, 9, 1, see, each) != -EINVAL ||
+		    atomic_read(&each->seen[0]) != 2 ||
+		    atomic_read(&each->seen[NUMBERS - 1]) != 2;
+}
+
+static void loop_in_an_item_is_of_its_batch(struct kunit *test)
+{
+	run_forking(test, 2, loop_in_an_item);
+}
+
+/* ------------------------------------------------------------------------- */
+
+static const unsigned int nr_runners[] = { 1, 2, 4 };
+static const unsigned int policies[] = { FAIRWQ_ROUND_ROBIN, FAIRWQ_FAIR_TIME };
+
+static void describe_number(const unsigned int *nr, char *desc)
+{
+	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "%u", *nr);
+}
+
+KUNIT_ARRAY_PARAM(nr_runners, nr_runners, describe_number);
+KUNIT_ARRAY_PARAM(policies, policies, describe_number);
+
+static struct kunit_case forkjoin_cases[] = {
+	KUNIT_CASE(task_runs_once_when_it_is_joined),
+	KUNIT_CASE(tasks_run_in_the_join_where_no_item_runs),
+	KUNIT_CASE_PARAM(any_number_of_tasks_run_once_each, nr_runners_gen_params),
+	KUNIT_CASE_PARAM(results_of_a_tree_are_seen, nr_runners_gen_params),
+	KUNIT_CASE(fork_is_safe_with_interrupts_off),
+	KUNIT_CASE(idle_runner_takes_the_oldest_task),
+	KUNIT_CASE(stolen_task_forks_at_its_runner),
+	KUNIT_CASE(another_item_runs_while_a_join_waits),
+	KUNIT_CASE(join_goes_on_without_asking),
+	KUNIT_CASE(failure_of_a_stolen_task_names_the_task),
+	KUNIT_CASE(join_takes_a_task_back),
+	KUNIT_CASE(join_takes_a_task_back_from_a_paused_batch),
+	KUNIT_CASE(cancel_of_the_batch_leaves_a_task_to_its_join),
+	KUNIT_CASE(batch_at_its_limit_keeps_its_tasks),
+	KUNIT_CASE(task_takes_no_room_in_the_queue),
+	KUNIT_CASE(pause_and_cancel_lose_no_task),
+	KUNIT_CASE(disposed_batch_ends_when_its_item_has_joined),
+	KUNIT_CASE_PARAM(turns_of_others_come_beside_endless_forks, policies_gen_params),
+	KUNIT_CASE(rest_goes_on_if_the_others_wait_for_it),
+	KUNIT_CASE(flush_waits_for_the_whole_item),
+	KUNIT_CASE(task_that_was_not_joined_is_forgotten),
+	KUNIT_CASE(chain_goes_on_at_other_stacks),
+	KUNIT_CASE(chain_without_end_ends_in_a_failure),
+	KUNIT_CASE_PARAM(each_number_is_in_one_call, nr_runners_gen_params),
+	KUNIT_CASE(bad_loops_are_refused),
+	KUNIT_CASE(loop_in_an_item_is_of_its_batch),
+	{}
+};
+
+static struct kunit_suite forkjoin_suite = {
+	.name = "fairwq_forkjoin",
+	.init = mock_init,
+	.exit = mock_exit,
+	.test_cases = forkjoin_cases,
+};
+
+kunit_test_suite(forkjoin_suite);
+
+MODULE_DESCRIPTION("KUnit: fork and join");
+MODULE_LICENSE("GPL");
