@@ -306,15 +306,21 @@ void fairwq_tree_set_turn(struct fairwq_tree *tree, u64 cost)
  * @tree: the tree
  * @patience: turns of others; 0: for ever
  *
- * A priority that has waited long gets at most one turn for that.
+ * A priority that has waited long gets at most one turn for that. What one owes for
+ * turns that it had is counted anew.
  */
 void fairwq_tree_set_patience(struct fairwq_tree *tree, unsigned int patience)
 {
+	s64 waited;
 	unsigned int i;
 
+	for (i = 0; i < FAIRWQ_NR_RANKS; i++) {
+		waited = min_t(s64, tree->waited[i], patience * tree->rank[i].turn);
+		if (waited < 0 && tree->patience)
+			waited = div_s64(waited, tree->patience) * patience;
+		tree->waited[i] = waited;
+	}
 	WRITE_ONCE(tree->patience, patience);
-	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
-		tree->waited[i] = min_t(s64, tree->waited[i], patience * tree->rank[i].turn);
 }
 
 /* Return the rank that a node stands below. */
@@ -475,19 +481,43 @@ void fairwq_tree_del(struct fairwq_tree *tree, struct fairwq_node *node)
 
 /* ---- picking ---------------------------------------------------------- */
 
+/* Check whether all ranks have something to serve. */
+static bool all_eligible(const struct fairwq_tree *tree)
+{
+	unsigned int i;
+
+	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
+		if (!fairwq_node_has_eligible(&tree->rank[i]))
+			return false;
+	return true;
+}
+
+/*
+ * Return for how many turns of others a rank waits. With a turn of each of two lower
+ * ranks after one turn of others, nothing would be left for the highest.
+ */
+static unsigned int patience_of(const struct fairwq_tree *tree)
+{
+	if (unlikely(tree->patience == 1) && all_eligible(tree))
+		return FAIRWQ_NR_RANKS - 1;
+	return tree->patience;
+}
+
 /* Check whether a rank is due after @more turns of others. */
 static bool is_due(const struct fairwq_tree *tree, unsigned int rank, unsigned int more)
 {
 	u64 turn = tree->rank[rank].turn;
 
 	return tree->patience &&
-	       tree->waited[rank] + (s64)(more * turn) >= (s64)(tree->patience * turn);
+	       tree->waited[rank] + (s64)(more * turn) >= (s64)(patience_of(tree) * turn);
 }
 
 /*
  * Return the first rank that has something to serve, unless a lower one has
  * waited long enough; or NULL. Of two ranks that would be due at the same time
  * the lower one is served a turn earlier, so that neither waits too long.
+ *
+ * The first one is never due, however long it has waited: it has what the others leave.
  */
 static const struct fairwq_node *pick_rank(const struct fairwq_tree *tree)
 {
@@ -497,12 +527,14 @@ static const struct fairwq_node *pick_rank(const struct fairwq_tree *tree)
 	for (i = 0; i < FAIRWQ_NR_RANKS; i++) {
 		if (!fairwq_node_has_eligible(&tree->rank[i]))
 			continue;
+		if (!best) {
+			best = &tree->rank[i];
+			continue;
+		}
 		if (is_due(tree, i, due))
 			return &tree->rank[i];
 		if (is_due(tree, i, 1))
 			due++;
-		if (!best)
-			best = &tree->rank[i];
 	}
 	return best;
 }
@@ -563,7 +595,7 @@ static bool jumps(const struct fairwq_tree *tree, unsigned int rank)
 void fairwq_tree_pay(struct fairwq_tree *tree, const struct fairwq_node *node,
 		     s64 cost)
 {
-	tree->waited[fairwq_node_rank(tree, node)] -= tree->patience * cost;
+	tree->waited[fairwq_node_rank(tree, node)] -= patience_of(tree) * cost;
 }
 
 /*
@@ -577,7 +609,7 @@ static bool note_rank(struct fairwq_tree *tree, const struct fairwq_node *node, 
 
 	note_others(tree, rank, cost);
 	if (jumps(tree, rank)) {
-		tree->waited[rank] -= (s64)(tree->patience * cost);
+		tree->waited[rank] -= (s64)(patience_of(tree) * cost);
 		return true;
 	}
 	tree->waited[rank] = min_t(s64, tree->waited[rank], 0);

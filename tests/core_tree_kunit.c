@@ -486,6 +486,71 @@ static void low_share_is_of_cost(struct kunit *test)
 	expect_low_share(test, 30, 90);
 }
 
+/* What each of three priorities gets, thousandths, if their turns cost so much. */
+static void three_shares(struct kunit *test, unsigned int patience, const u64 cost[], u64 got[])
+{
+	struct tree_case *t = tree_case(test);
+	struct fairwq_node *node;
+	unsigned int i;
+
+	fairwq_tree_set_turn(&t->tree, 10);
+	fairwq_tree_set_patience(&t->tree, patience);
+	for (i = 0; i < FAIRWQ_NR_RANKS; i++) {
+		fairwq_node_init(&t->node[i], &t->tree.rank[i], 100);
+		fairwq_tree_add(&t->tree, &t->node[i], 0);
+	}
+	while (t->tree.service < 4000000) {
+		node = fairwq_tree_pick(&t->tree);
+		fairwq_tree_charge(&t->tree, node, cost[node - t->node]);
+	}
+	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
+		got[i] = div64_u64(t->node[i].service * 1000, t->tree.service);
+}
+
+/* Each of two lower priorities has its share, however long the items of either are. */
+static void low_shares_beside_each_other(struct kunit *test)
+{
+	static const unsigned int patience[] = { 1, 2, 3, 5, 63 };
+	static const u64 cost[][FAIRWQ_NR_RANKS] = {
+		{ 10, 10, 10 }, { 100, 10, 10 }, { 1000, 10, 10 }, { 10, 100, 100 },
+		{ 10, 1000, 10 }, { 10, 10, 1000 }, { 1000, 10, 1000 },
+	};
+	u64 got[FAIRWQ_NR_RANKS], share;
+	unsigned int i, j, low;
+
+	for (i = 0; i < ARRAY_SIZE(patience); i++) {
+		/* Where both shares would be a half, there is a third for each. */
+		share = 1000 / (max(patience[i], 2U) + 1);
+		for (j = 0; j < ARRAY_SIZE(cost); j++) {
+			three_shares(test, patience[i], cost[j], got);
+			for (low = 1; low < FAIRWQ_NR_RANKS; low++) {
+				KUNIT_EXPECT_GE_MSG(test, got[low] + 5, share, "patience %u, costs %u",
+						    patience[i], j);
+				KUNIT_EXPECT_LE_MSG(test, got[low], share + 5, "patience %u, costs %u",
+						    patience[i], j);
+			}
+		}
+	}
+}
+
+/* A priority that owes turns by the old patience need not wait that long. */
+static void less_patience_is_less_debt(struct kunit *test)
+{
+	struct tree_case *t = tree_case(test);
+	unsigned int turns = 0;
+
+	fairwq_tree_set_turn(&t->tree, 10);
+	fairwq_node_init(&t->node[1], &t->tree.rank[1], 100);
+	fairwq_tree_add(&t->tree, &t->node[0], 0);
+	fairwq_tree_add(&t->tree, &t->node[1], 0);
+	/* A turn of 100 turns' length, out of its order. */
+	fairwq_tree_charge(&t->tree, &t->node[1], 1000);
+	fairwq_tree_set_patience(&t->tree, 3);
+	while (turns < 1000 && !tree_turn(t, 10))
+		turns++;
+	KUNIT_EXPECT_EQ(test, 303U, turns);
+}
+
 /* ---- fair time -------------------------------------------------------- */
 
 /* A turn costs what it takes: one long item weighs as much as many short ones. */
@@ -1022,6 +1087,8 @@ static struct kunit_case fair_cases[] = {
 	KUNIT_CASE(old_debt_is_forgotten),
 	KUNIT_CASE(young_debt_is_kept),
 	KUNIT_CASE(low_share_is_of_cost),
+	KUNIT_CASE(low_shares_beside_each_other),
+	KUNIT_CASE(less_patience_is_less_debt),
 	KUNIT_CASE(one_long_against_many_short),
 	KUNIT_CASE(runners_do_not_pile_up),
 	KUNIT_CASE(longest_turn_is_charged),

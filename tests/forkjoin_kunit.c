@@ -113,7 +113,7 @@ static struct forking *run_forking(struct kunit *test, unsigned int nr,
 
 static u64 counter(struct forking *x, enum fairwq_counter which)
 {
-	return fairwq_test_counter(x->batch->pool, which);
+	return mock_counter(x->batch->pool, which);
 }
 
 /* Wait for what another runner does, from a function of a case. */
