@@ -403,10 +403,13 @@ static void show_low_turns(struct seq_file *m, struct fairwq_pool *pool)
 
 static int set_low_turns(struct fairwq_pool *pool, const char *text, unsigned int value)
 {
+	unsigned int patience = value ? value - 1 : 0;
+
 	if (value == 1)
 		return -EINVAL;
 	raw_spin_lock_irq(&pool->lock);
-	fairwq_tree_set_patience(&pool->tree, value ? value - 1 : 0);
+	fairwq_window_debts_locked(pool, pool->tree.patience ?: 1, patience);
+	fairwq_tree_set_patience(&pool->tree, patience);
 	fairwq_window_start_locked(pool);
 	raw_spin_unlock_irq(&pool->lock);
 	return 0;

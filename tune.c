@@ -93,6 +93,7 @@ void fairwq_pool_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy)
 	fairwq_cost_new_era_locked(pool);
 	list_for_each_entry(batch, &pool->batches, link)
 		fairwq_fifo_update_locked(batch);
+	fairwq_window_debts_locked(pool, 1, 0);
 	fairwq_window_reset_locked(pool);
 unlock:
 	raw_spin_unlock_irq(&pool->lock);

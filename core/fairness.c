@@ -8,13 +8,14 @@
  * the tree. While it has a backlog its siblings must not be given more than a bound without
  * a turn of its own. A node notes what its siblings had by its last turn, or when it joined
  * the tree, and compares at its next turn. One that gets none is found when debugfs is read.
- * With w(i) for the weights, u for the longest turn, and n siblings that have a backlog at
- * once: until node i goes on by its own turn u(i) / w(i), each sibling j has at most
- * u(j) + w(j) u(i) / w(i), and what is in flight is not known yet. In all that is
- * u(i) / w(i) times the sum of all w(j), and (n + max_active) u(j). A sibling that comes
- * back goes first once. So the sum and n are those of the siblings that had a turn in this
- * window or in the last. Four times that is starvation. A priority waits for its patience in
- * place of the weights. A client whose items a constraint keeps back has no backlog.
+ * With w(i) for the weights and u for the longest turn: until node i goes on by its own turn
+ * u / w(i), each sibling j has at most u + w(j) u / w(i), and what is in flight is not known
+ * yet. A sibling j at its own limit leaves and comes back with each turn. It may lack what it
+ * should have had while a sibling k had a turn, and has that first: w(j) u / w(k). With W for
+ * the sum of the weights and w for the least, all that is less than (2 W / w + max_active) u.
+ * They are of node i and of the siblings that had a turn in this window; what they were before
+ * fades. Four times 2 W / w is starvation. A priority waits for its patience in place of the
+ * weights. A client whose items a constraint keeps back has no backlog.
  *
  * Priorities. A turn before one of a higher priority is paid for by turns of others, of the
  * patience times its cost. A priority that is ahead of that by more than it may wait leaks.
@@ -140,6 +141,17 @@ static void wait_begins_locked(struct fairwq_pool *pool, struct fairwq_node *nod
 	node->rules = pool->window.rules;
 }
 
+/* Forget that others had more than the priority owes: it had a turn when it wanted one. */
+static void save_nothing_locked(struct fairwq_pool *pool, struct fairwq_node *rank)
+{
+	u64 others = service_of_others(pool, rank);
+
+	lockdep_assert_held(&pool->lock);
+
+	if ((s64)(others - rank->member.base) > 0)
+		rank->member.base = others;
+}
+
 /* Return what its siblings had since its last turn; of a priority, since it has paid. */
 static u64 waited_for(const struct fairwq_pool *pool, const struct fairwq_node *node)
 {
@@ -163,11 +175,17 @@ static u64 rank_bound_locked(const struct fairwq_pool *pool)
 	return STARVED * (pool->tree.patience + 1 + pool->max_active) * longest;
 }
 
+/* Return the smaller of two weights; 0 is none. */
+static u32 lighter(u32 a, u32 b)
+{
+	return a && b ? min(a, b) : a + b;
+}
+
 /* Return how much its siblings may have between two turns of @node; U64_MAX: any. */
 static u64 wait_bound_locked(const struct fairwq_pool *pool, const struct fairwq_node *node)
 {
 	const struct fairwq_member *all;
-	u64 weight, clients, longest;
+	u32 weight, least;
 
 	lockdep_assert_held(&pool->lock);
 
@@ -175,10 +193,9 @@ static u64 wait_bound_locked(const struct fairwq_pool *pool, const struct fairwq
 		return pool->tree.patience ? rank_bound_locked(pool) : U64_MAX;
 	all = &node->parent->member;
 	weight = max(all->weight[0], all->weight[1]);
-	clients = max(all->nr[0], all->nr[1]);
-	longest = longest_turn(pool, node->parent);
-	return STARVED * (div_u64(longest_turn(pool, node) * weight, node->weight) +
-			  clients * longest) + pool->max_active * longest;
+	least = lighter(node->weight, lighter(all->least[0], all->least[1]));
+	return (STARVED * 2 * DIV_ROUND_UP(weight, least) + pool->max_active) *
+	       longest_turn(pool, node->parent);
 }
 
 /* Judge @node, which has waited for so much service of others. */
@@ -222,13 +239,20 @@ static void window_first_locked(struct fairwq_pool *pool, struct fairwq_node *no
 	member->longest[0] = 0;
 	member->weight[1] = max(member->weight[0], member->weight[1] - member->weight[1] / 4);
 	member->weight[0] = 0;
-	member->nr[1] = member->nr[0];
-	member->nr[0] = 0;
+	member->least[1] = lighter(member->least[0], min(DIV_ROUND_UP(member->least[1] * 5U, 4),
+							 FAIRWQ_MAX_WEIGHT));
+	member->least[0] = 0;
 	if (!node->parent)
 		return;
 	all = &node->parent->member;
 	all->weight[0] += node->weight;
-	all->nr[0] = min_t(u32, all->nr[0] + 1, U16_MAX);
+	all->least[0] = lighter(all->least[0], node->weight);
+}
+
+/* Return about how many turns others have between two of a child of @parent, or up to twice. */
+static u64 turns_between(const struct fairwq_node *parent)
+{
+	return parent->member.weight[1] >> max(fls(parent->member.least[1]) - 1, 0);
 }
 
 /* End the wait of @node: it has a turn. */
@@ -239,7 +263,7 @@ static void wait_ends_locked(struct fairwq_pool *pool, struct fairwq_node *node)
 	lockdep_assert_held(&pool->lock);
 
 	if (node->parent)
-		turns = max(node->parent->member.nr[0], node->parent->member.nr[1]);
+		turns = turns_between(node->parent);
 	/* What is as it should be, and no longer than others, is not looked at. */
 	if (unlikely(waited > pool->window.longest || waited > turns * pool->tree.rank->turn))
 		wait_judge_locked(pool, node, waited);
@@ -290,8 +314,11 @@ void fairwq_window_joins_locked(struct fairwq_batch *batch)
 
 	lockdep_assert_held(&pool->lock);
 
-	for (node = &batch->node; node && !fairwq_node_has_eligible(node); node = node->parent)
+	for (node = &batch->node; node && !fairwq_node_has_eligible(node); node = node->parent) {
 		wait_begins_locked(pool, node);
+		if (!node->parent)
+			save_nothing_locked(pool, node);
+	}
 }
 
 /* Note that a batch has left the tree, and each owner of which it was the last one there. */
@@ -344,8 +371,7 @@ void fairwq_window_jump_locked(struct fairwq_pool *pool, const struct fairwq_nod
 		pool->counter[FAIRWQ_LEAKED]++;
 		pool->counter[FAIRWQ_VIOLATIONS]++;
 	}
-	/* What it has waited for is its, but not for ever. */
-	if (early > slack || early < -slack)
+	if (early > slack)
 		rank->member.base = others;
 }
 
@@ -357,6 +383,25 @@ void fairwq_window_jumped_locked(struct fairwq_pool *pool, const struct fairwq_n
 	lockdep_assert_held(&pool->lock);
 
 	rank->member.base += pool->tree.patience * cost;
+}
+
+/* Count anew what priorities owe for turns before others': @now for each @old; 0: nothing. */
+void fairwq_window_debts_locked(struct fairwq_pool *pool, unsigned int old, unsigned int now)
+{
+	struct fairwq_node *rank;
+	unsigned int i;
+	s64 debt;
+	u64 others;
+
+	lockdep_assert_held(&pool->lock);
+
+	for (i = 0; i < FAIRWQ_NR_RANKS; i++) {
+		rank = &pool->tree.rank[i];
+		others = service_of_others(pool, rank);
+		debt = rank->member.base - others;
+		if (debt > 0 || !now)
+			rank->member.base = others + (now ? div_s64(debt, old) * now : 0);
+	}
 }
 
 /* ---- lags ------------------------------------------------------------- */
@@ -501,7 +546,7 @@ static void window_pass_locked(struct fairwq_batch *batch, unsigned int nr)
 	if (pool->tree.by_arrival)
 		return;
 	for (chance = pool->window.number; parent->parent; parent = parent->parent, chance /= 2)
-		if (chance % 2 && max(parent->member.nr[0], parent->member.nr[1]) > 1)
+		if (chance % 2 && parent->member.weight[1] > parent->member.least[1])
 			break;
 	window_open_locked(pool, parent);
 }
@@ -532,17 +577,20 @@ void fairwq_window_longest_locked(struct fairwq_batch *batch, u32 cost)
 		node->member.longest[0] = max(node->member.longest[0], cost);
 }
 
-/* Note that a batch takes a turn, which the tree gave. */
-void fairwq_window_turn_locked(struct fairwq_batch *batch)
+/* Note @turn, which the tree gave. */
+void fairwq_window_turn_locked(const struct fairwq_turn *turn)
 {
-	struct fairwq_pool *pool = batch->pool;
+	struct fairwq_pool *pool = turn->batch->pool;
 	struct fairwq_node *node;
 
 	lockdep_assert_held(&pool->lock);
 
-	for (node = &batch->node; node && !pool->tree.by_arrival; node = node->parent)
+	for (node = &turn->batch->node; node && !pool->tree.by_arrival; node = node->parent) {
 		wait_ends_locked(pool, node);
-	window_pass_locked(batch, 1);
+		if (!node->parent && !turn->jumps)
+			save_nothing_locked(pool, node);
+	}
+	window_pass_locked(turn->batch, 1);
 }
 
 /* Judge nothing of a guest until the tree gives it a turn. */

@@ -382,7 +382,7 @@ void fairwq_fifo_take_locked(struct fairwq_batch *batch, struct fairwq_turn *tur
 	if (unlikely(turn->jumps))
 		fairwq_window_jump_locked(batch->pool, &batch->node);
 	batch_fire_barriers_locked(batch);
-	fairwq_window_turn_locked(batch);
+	fairwq_window_turn_locked(turn);
 	batch_new_head_locked(batch);
 }
 

@@ -47,7 +47,7 @@ struct fairwq_member {
 	u32 when;			/* jiffies then */
 	u32 longest[2];			/* of its turns: turns, or us */
 	u32 weight[2];			/* of its children that had a turn, together */
-	u16 nr[2];			/* number of these */
+	u16 least[2];			/* of these weights; 0: none had one */
 };
 
 /* Standing of a node among its siblings. */

@@ -137,7 +137,7 @@ struct fairwq_turn {
 	u64 number;			/* P: of this turn, in its pool */
 	u8 color;			/* P: index into batch->in_flight */
 	bool timed;			/* P, R reads: @run is to be measured */
-	bool quick;			/* P: its batch takes less than FAIRWQ_QUICK_NS on average */
+	bool quick;			/* P: its batch takes less than FAIRWQ_QUICK_NS a turn */
 	bool jumps;			/* P: taken before a turn of a higher priority */
 	bool slept;			/* R, P at the end: an item of it has slept */
 	u16 era;			/* P: pool->era when it was charged */

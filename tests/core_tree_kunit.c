@@ -524,10 +524,10 @@ static void low_shares_beside_each_other(struct kunit *test)
 		for (j = 0; j < ARRAY_SIZE(cost); j++) {
 			three_shares(test, patience[i], cost[j], got);
 			for (low = 1; low < FAIRWQ_NR_RANKS; low++) {
-				KUNIT_EXPECT_GE_MSG(test, got[low] + 5, share, "patience %u, costs %u",
-						    patience[i], j);
-				KUNIT_EXPECT_LE_MSG(test, got[low], share + 5, "patience %u, costs %u",
-						    patience[i], j);
+				KUNIT_EXPECT_GE_MSG(test, got[low] + 5, share,
+						    "patience %u, costs %u", patience[i], j);
+				KUNIT_EXPECT_LE_MSG(test, got[low], share + 5,
+						    "patience %u, costs %u", patience[i], j);
 			}
 		}
 	}
