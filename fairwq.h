@@ -77,6 +77,7 @@
 #include <linux/list.h>
 #include <linux/llist.h>
 #include <linux/lockdep.h>
+#include <linux/preempt.h>
 #include <linux/stringify.h>
 #include <linux/thread_info.h>
 #include <linux/timer.h>
@@ -1310,6 +1311,7 @@ struct fairwq_forks {
 	/* private: */
 	struct list_head list;		/* tasks, the newest last */
 	const unsigned int *call;	/* FAIRWQ_CALL_*: the pool wants something */
+	unsigned int shared;		/* not 0: a timer may take from @list, see core/fork.c */
 };
 
 /*
@@ -1387,6 +1389,7 @@ static inline void __fairwq_lockdep_task_end(struct fairwq_task *self,
 }
 #endif
 
+void __fairwq_forks_unshare(struct fairwq_forks *forks);
 void __fairwq_fork_called(struct fairwq_forks *forks);
 void __fairwq_join_called(struct fairwq_forks *forks);
 bool __fairwq_unfork(struct fairwq_task *self, struct fairwq_task *task);
@@ -1415,6 +1418,17 @@ static __always_inline bool fairwq_stack_is_low(void)
 	       FAIRWQ_STACK_LEAST;
 }
 
+/*
+ * Begin to change @forks. Nothing else changes them before preempt_enable(): the timer
+ * waits for a grace period after it has set @shared. Model: tests/models/fork.pml.
+ */
+static __always_inline void __fairwq_forks_begin(struct fairwq_forks *forks)
+{
+	preempt_disable();
+	if (unlikely(READ_ONCE(forks->shared)))
+		__fairwq_forks_unshare(forks);
+}
+
 /**
  * fairwq_fork - offer a task to idle runners
  * @self: what the caller is: its own task, or that of fairwq_task_here()
@@ -1438,7 +1452,9 @@ static inline void fairwq_fork(struct fairwq_task *self, struct fairwq_task *tas
 	task->cell = NULL;
 	if (unlikely(!forks))
 		return;
+	__fairwq_forks_begin(forks);
 	list_add_tail(&task->node, &forks->list);
+	preempt_enable();
 	if (unlikely(READ_ONCE(*forks->call) & FAIRWQ_CALL_HUNGRY))
 		__fairwq_fork_called(forks);
 }
@@ -1463,9 +1479,13 @@ static __always_inline bool fairwq_unfork(struct fairwq_task *self, struct fairw
 		task->forks = NULL;
 		return true;
 	}
-	if (unlikely(task->cell || fairwq_stack_is_low()))
+	__fairwq_forks_begin(forks);
+	if (unlikely(task->cell || fairwq_stack_is_low())) {
+		preempt_enable();
 		return __fairwq_unfork(self, task);
+	}
 	list_del(&task->node);
+	preempt_enable();
 	task->forks = forks;
 	if (unlikely(READ_ONCE(*forks->call)))
 		__fairwq_join_called(forks);

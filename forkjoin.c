@@ -72,7 +72,8 @@ static struct fairwq_forker *make_forker(struct fairwq_runner *runner)
 	forker = kzalloc(sizeof(*forker), GFP_NOIO | __GFP_NOWARN);
 	if (forker)
 		fairwq_forker_init(forker, runner, run_stolen);
-	runner->forker = forker;
+	/* Pairs with the address that fairwq_forks_look() reads through. */
+	smp_store_release(&runner->forker, forker);
 	return forker;
 }
 
@@ -107,20 +108,14 @@ static void refuse_task(struct fairwq_forker *forker, struct fairwq_task *task)
  */
 static bool unfork_elsewhere(struct fairwq_forker *forker, struct fairwq_task *task)
 {
-	struct fairwq_cell *cell;
-
-	if (!task->cell && !fairwq_promote(forker, task, true)) {
-		list_del_init(&task->node);
+	if (!fairwq_promote(forker, task) && fairwq_fork_forget(forker, task))
 		refuse_task(forker, task);
-		return false;
-	}
-	cell = task->cell;
 	/* Without an idle runner all may wait like this. */
-	if (list_empty(&forker->runner->pool->idle_runners) && fairwq_take_back(forker, cell))
+	else if (list_empty(&forker->runner->pool->idle_runners) &&
+		 fairwq_take_back(forker, task->cell))
 		refuse_task(forker, task);
 	else
-		fairwq_await_done(forker, cell);
-	fairwq_close_cell(forker, cell);
+		fairwq_await_done(forker, task->cell);
 	return false;
 }
 
@@ -128,19 +123,16 @@ static bool unfork_elsewhere(struct fairwq_forker *forker, struct fairwq_task *t
 bool __fairwq_unfork(struct fairwq_task *self, struct fairwq_task *task)
 {
 	struct fairwq_forker *forker = container_of(self->forks, struct fairwq_forker, forks);
-	struct fairwq_cell *cell = task->cell;
-	bool back;
 
 	might_sleep();
 	if (fairwq_stack_is_low())
 		return unfork_elsewhere(forker, task);
-	back = fairwq_take_back(forker, cell);
-	if (!back)
-		fairwq_await_done(forker, cell);
-	else
-		task->forks = self->forks;
-	fairwq_close_cell(forker, cell);
-	return back;
+	if (!fairwq_take_back(forker, task->cell)) {
+		fairwq_await_done(forker, task->cell);
+		return false;
+	}
+	task->forks = self->forks;
+	return true;
 }
 EXPORT_SYMBOL_GPL(__fairwq_unfork);
 

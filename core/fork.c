@@ -29,6 +29,21 @@
  * its runner sleeps until that has a turn. If no turn of the pool begins in REST_TICKS,
  * the rest goes on without: the other items may wait for a lock that this one holds.
  *
+ * A runner that computes or sleeps for long does not see that another one is free. The
+ * pool's timer finds that, and promotes its forks, in three steps:
+ *
+ *   forks.shared   set by                       then
+ *   -------------  ---------------------------  ------------------------------------
+ *   FORKS_PRIVATE  the runner, under the lock,  only the runner changes its list
+ *                  before it changes its list
+ *   FORKS_ASKED    the timer, if the runner     the runner sees it, or had turned
+ *                  has not looked for a tick    preemption off before
+ *   FORKS_SHARED   the timer, a grace period    the runner sees it: the timer
+ *                  later                        promotes under the lock
+ *
+ * The runner changes its list with preemption off, and reads @shared there before. So
+ * after the grace period either it is not in such a section, or it has seen @shared.
+ *
  * Locking: pool->lock. What only the runner uses has no lock.
  * Invariant: a stolen task runs at the bottom of a stack, so a join never nests the
  * function of another task than its own.
@@ -37,7 +52,8 @@
  *
  * Limits: a runner has FAIRWQ_NR_CELLS promoted tasks at most. Under arrival order no
  * join ends a turn. The forks of a runner that computes or sleeps for long, without
- * fork or join, stay private.
+ * fork or join, stay private for two ticks and a grace period. Those of an item whose
+ * turn has ended in a join stay private until its next turn.
  *
  * Source: lazy promotion is that of heartbeat scheduling (Acar et al., PLDI 2018) and
  * of lazy scheduling (Tzannes et al., TOPLAS 2014). A join that runs nothing but its
@@ -97,8 +113,8 @@ static void not_quick_locked(struct fairwq_runner *runner)
 }
 
 /* Put @task into @cell, and the work of that at the head of the runner's batch. */
-static void promote_locked(struct fairwq_forker *forker, struct fairwq_task *task,
-			   struct fairwq_cell *cell)
+static void fill_cell_locked(struct fairwq_forker *forker, struct fairwq_task *task,
+			     struct fairwq_cell *cell)
 {
 	struct fairwq_runner *runner = forker->runner;
 
@@ -114,34 +130,91 @@ static void promote_locked(struct fairwq_forker *forker, struct fairwq_task *tas
 	fairwq_fifo_add_part_locked(&runner->turn, &cell->work, FAIRWQ_PLACE_FORK);
 }
 
-/*
- * Promote @task. With @force also if no runner is free, because the caller's stack is
- * used up. Return whether it was promoted.
- */
-bool fairwq_promote(struct fairwq_forker *forker, struct fairwq_task *task, bool force)
+/* Check whether a runner is free for a fork of @runner's item. */
+static bool is_wanted_locked(const struct fairwq_runner *runner)
 {
-	struct fairwq_cell *cell = free_cell(forker);
+	lockdep_assert_held(&runner->pool->lock);
+
+	return runner->pool->nr_active < runner->pool->max_active &&
+	       fairwq_fifo_has_room_locked(runner->turn.batch);
+}
+
+/*
+ * Promote @task, if there is an idle runner and a cell.
+ *
+ * Return: the runner to kick, if there is a place for one more active runner. Whether
+ * the task was promoted, its cell says.
+ */
+static struct fairwq_runner *promote_locked(struct fairwq_forker *forker,
+					    struct fairwq_task *task)
+{
+	struct fairwq_pool *pool = forker->runner->pool;
+	struct fairwq_cell *cell;
+
+	lockdep_assert_held(&pool->lock);
+
+	cell = list_empty(&pool->idle_runners) ? NULL : free_cell(forker);
+	if (!cell)
+		return NULL;
+	fill_cell_locked(forker, task, cell);
+	return fairwq_activate_locked(pool);
+}
+
+static struct fairwq_task *oldest_locked(struct fairwq_forker *forker)
+{
+	lockdep_assert_held(&forker->runner->pool->lock);
+
+	return list_first_entry_or_null(&forker->forks.list, struct fairwq_task, node);
+}
+
+/*
+ * Promote @task also if no runner is free, because the caller's stack is used up. The
+ * timer may have promoted it. Return whether it is promoted.
+ */
+bool fairwq_promote(struct fairwq_forker *forker, struct fairwq_task *task)
+{
 	struct fairwq_runner *kick = NULL;
 	struct fairwq_pool *pool = forker->runner->pool;
 	unsigned long flags;
-	bool may;
 
-	if (!cell)
-		return false;
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	may = !list_empty(&pool->idle_runners) &&
-	      (force || (pool->nr_active < pool->max_active &&
-			 fairwq_fifo_has_room_locked(forker->runner->turn.batch)));
-	if (may) {
-		promote_locked(forker, task, cell);
-		pool->counter[FAIRWQ_STOLEN] += force;	/* as it will be */
-		kick = fairwq_activate_locked(pool);
+	if (!task->cell) {
+		kick = promote_locked(forker, task);
+		pool->counter[FAIRWQ_STOLEN] += !!task->cell;	/* as it will be */
 	}
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	if (may)
+	fairwq_kick_next_cpu(pool, kick);
+	return task->cell;
+}
+
+/* Promote the oldest fork, if a runner is free. */
+static void promote_oldest(struct fairwq_forker *forker)
+{
+	struct fairwq_runner *kick = NULL;
+	struct fairwq_pool *pool = forker->runner->pool;
+	struct fairwq_task *task;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	task = oldest_locked(forker);
+	if (task && is_wanted_locked(forker->runner))
+		kick = promote_locked(forker, task);
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	if (kick)
 		fairwq_test_point(FAIRWQ_POINT_PROMOTED, forker->runner->turn.batch);
 	fairwq_kick_next_cpu(pool, kick);
-	return may;
+}
+
+/* Have the timer look for forks that their runner does not promote. */
+static void watch(struct fairwq_pool *pool)
+{
+	unsigned long flags;
+
+	if (READ_ONCE(pool->ticking))
+		return;
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	fairwq_watchdog_soon_locked(pool);
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
 }
 
 /* Check whether it is time to look at what the pool wants, by a clock that is dear. */
@@ -165,16 +238,150 @@ static bool look_now(struct fairwq_forker *forker, u64 due, u64 *now)
 void __fairwq_fork_called(struct fairwq_forks *forks)
 {
 	struct fairwq_forker *forker = to_forker(forks);
-	struct fairwq_task *task = list_first_entry_or_null(&forks->list,
-							    struct fairwq_task, node);
 	u64 now;
 
-	if (!task || !look_now(forker, forker->promote_at, &now))
+	WRITE_ONCE(forker->looked, true);
+	if (list_empty(&forks->list))
+		return;
+	watch(forker->runner->pool);
+	if (!look_now(forker, forker->promote_at, &now))
 		return;
 	forker->promote_at = now + PROMOTE_NS;
-	fairwq_promote(forker, task, false);
+	promote_oldest(forker);
 }
 EXPORT_SYMBOL_GPL(__fairwq_fork_called);
+
+/* ---- forks of runners that do not look up ------------------------------- */
+
+/* Values of forks.shared: its runner must take pool->lock to change the list. */
+enum {
+	FORKS_PRIVATE,		/* it need not */
+	FORKS_ASKED,		/* it will, after a grace period at the latest */
+	FORKS_SHARED,		/* it does, so the timer may promote */
+};
+
+/* Have the caller's forks for itself again. It is the runner, or runs on top of it. */
+void __fairwq_forks_unshare(struct fairwq_forks *forks)
+{
+	struct fairwq_pool *pool = to_forker(forks)->runner->pool;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	WRITE_ONCE(forks->shared, FORKS_PRIVATE);
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+}
+EXPORT_SYMBOL_GPL(__fairwq_forks_unshare);
+
+/* Return the forker of a runner whose item has private forks, or NULL: a hint. */
+static struct fairwq_forker *waiting_forks_locked(const struct fairwq_runner *runner)
+{
+	struct fairwq_forker *forker = READ_ONCE(runner->forker);
+
+	lockdep_assert_held(&runner->pool->lock);
+
+	if (!forker || !runner->turn.batch || list_empty(&forker->forks.list) ||
+	    atomic_long_read(&forker->rest.data) || !is_wanted_locked(runner))
+		return NULL;
+	return forker;
+}
+
+/* Promote a fork of a runner that shares. Return the runner to kick, or NULL. */
+static struct fairwq_runner *promote_shared(struct fairwq_pool *pool)
+{
+	struct fairwq_runner *runner, *kick = NULL;
+	struct fairwq_forker *forker;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	list_for_each_entry(runner, &pool->runners, node) {
+		forker = waiting_forks_locked(runner);
+		if (forker && forker->forks.shared == FORKS_SHARED)
+			kick = promote_locked(forker, oldest_locked(forker));
+		if (kick)
+			break;
+	}
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	return kick;
+}
+
+/*
+ * Ask runners to share their forks, if they have not looked since the last tick.
+ *
+ * Return: whether there are forks that may have to be shared. @ask: one was asked.
+ */
+static bool ask_locked(struct fairwq_pool *pool, bool *ask)
+{
+	struct fairwq_runner *runner;
+	struct fairwq_forker *forker;
+	bool any = false;
+
+	lockdep_assert_held(&pool->lock);
+
+	list_for_each_entry(runner, &pool->runners, node) {
+		forker = waiting_forks_locked(runner);
+		if (!forker)
+			continue;
+		any = true;
+		if (forker->looked) {
+			WRITE_ONCE(forker->looked, false);
+		} else if (forker->forks.shared == FORKS_PRIVATE) {
+			WRITE_ONCE(forker->forks.shared, FORKS_ASKED);
+			*ask = true;
+		}
+	}
+	return any;
+}
+
+/* End the grace period: what was asked for is shared, unless its runner was faster. */
+static void share_locked(struct fairwq_pool *pool)
+{
+	struct fairwq_runner *runner;
+	struct fairwq_forker *forker;
+
+	lockdep_assert_held(&pool->lock);
+
+	pool->sharing = false;
+	list_for_each_entry(runner, &pool->runners, node) {
+		forker = READ_ONCE(runner->forker);
+		if (forker && forker->forks.shared == FORKS_ASKED)
+			WRITE_ONCE(forker->forks.shared, FORKS_SHARED);
+	}
+}
+
+/*
+ * Promote what runners have forked that compute or sleep for long. For the timer.
+ *
+ * Runners are asked only while no grace period is waited for: each that has not
+ * answered when it ends was asked before it began.
+ *
+ * Return: true: look again at the next tick.
+ */
+bool fairwq_forks_look(struct fairwq_pool *pool)
+{
+	bool again = false, ask = false;
+	struct fairwq_runner *kick;
+	unsigned long flags, after;
+
+	if (!READ_ONCE(pool->forks))
+		return false;
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	if (pool->sharing && poll_state_synchronize_rcu(pool->share_after))
+		share_locked(pool);
+	if (!pool->sharing)
+		again = ask_locked(pool, &ask);
+	again |= pool->sharing;
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	while ((kick = promote_shared(pool)))
+		fairwq_kick_next_cpu(pool, kick);
+	if (!ask)
+		return again;
+	after = start_poll_synchronize_rcu();
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	pool->share_after = after;
+	pool->sharing = true;
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	return true;
+}
 
 /* ---- the end of a turn in a join ---------------------------------------- */
 
@@ -342,6 +549,7 @@ void __fairwq_join_called(struct fairwq_forks *forks)
 		__fairwq_fork_called(forks);
 		return;
 	}
+	WRITE_ONCE(forker->looked, true);
 	if (!look_now(forker, forker->slice_end, &now))
 		return;
 	/* The first look of an item, or of a turn, begins its slice. */
@@ -366,6 +574,15 @@ void fairwq_fork_drop_locked(struct fairwq_batch *batch, struct fairwq_work *wor
 	atomic_long_set(&work->data, 0);
 }
 
+/* The task in @cell is joined. */
+static void close_cell_locked(struct fairwq_forker *forker, struct fairwq_cell *cell)
+{
+	lockdep_assert_held(&forker->runner->pool->lock);
+
+	cell->task = NULL;
+	forker->nr_open--;
+}
+
 /* Take a promoted task back. Return false if a runner has begun it. */
 bool fairwq_take_back(struct fairwq_forker *forker, struct fairwq_cell *cell)
 {
@@ -377,7 +594,9 @@ bool fairwq_take_back(struct fairwq_forker *forker, struct fairwq_cell *cell)
 	if (atomic_long_read(&cell->work.data))
 		fairwq_fork_drop_locked(forker->runner->turn.batch, &cell->work);
 	back = cell->work.place == FAIRWQ_PLACE_DROPPED;
-	if (!back)
+	if (back)
+		close_cell_locked(forker, cell);
+	else
 		pool->counter[FAIRWQ_STOLEN]++;
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	return back;
@@ -396,16 +615,13 @@ static bool spin_for(struct fairwq_cell *cell)
 	return false;
 }
 
-/* Wait for the end of a stolen task. Another runner works in the place of this one. */
-void fairwq_await_done(struct fairwq_forker *forker, struct fairwq_cell *cell)
+/* Sleep until a stolen task is done. Another runner works in the place of this one. */
+static void sleep_for(struct fairwq_runner *runner, struct fairwq_cell *cell)
 {
-	struct fairwq_runner *runner = forker->runner, *kick;
 	struct fairwq_pool *pool = runner->pool;
-	u64 from;
+	struct fairwq_runner *kick;
+	u64 from = fairwq_clock();
 
-	if (spin_for(cell))
-		return;
-	from = fairwq_clock();
 	raw_spin_lock_irq(&pool->lock);
 	kick = leave_locked(runner);
 	raw_spin_unlock_irq(&pool->lock);
@@ -419,12 +635,16 @@ void fairwq_await_done(struct fairwq_forker *forker, struct fairwq_cell *cell)
 		runner->since += fairwq_clock() - from;
 }
 
-/* The task in @cell is joined. */
-void fairwq_close_cell(struct fairwq_forker *forker, struct fairwq_cell *cell)
+/* Wait for the end of a stolen task, which is joined then. */
+void fairwq_await_done(struct fairwq_forker *forker, struct fairwq_cell *cell)
 {
-	cell->task->cell = NULL;
-	cell->task = NULL;
-	forker->nr_open--;
+	struct fairwq_pool *pool = forker->runner->pool;
+
+	if (!spin_for(cell))
+		sleep_for(forker->runner, cell);
+	raw_spin_lock_irq(&pool->lock);
+	close_cell_locked(forker, cell);
+	raw_spin_unlock_irq(&pool->lock);
 }
 
 /* ---- tasks that were not joined ----------------------------------------- */
@@ -433,6 +653,22 @@ static void warn_unjoined(const struct fairwq_turn *turn, const void *func)
 {
 	WARN_ONCE(1, "fairwq: %ps in item %ps of batch %s/%s has not joined what it forked\n",
 		  func, turn->func, turn->batch->pool->name, turn->batch->name);
+}
+
+/* Forget the forks after @newest, or all if that was promoted. Return: there were any. */
+static bool forget_after_locked(struct fairwq_forker *forker, struct list_head *newest)
+{
+	struct list_head *list = &forker->forks.list;
+
+	lockdep_assert_held(&forker->runner->pool->lock);
+
+	if (list_empty(list))
+		return false;
+	if (newest != list && list_entry(newest, struct fairwq_task, node)->cell)
+		newest = list;
+	list->prev = newest;
+	newest->next = list;
+	return true;
 }
 
 /*
@@ -444,40 +680,52 @@ void __fairwq_task_left(struct fairwq_task *self, struct list_head *newest,
 			fairwq_task_func_t func)
 {
 	struct fairwq_forker *forker = to_forker(self->forks);
-	struct list_head *list = &forker->forks.list;
+	struct fairwq_pool *pool = forker->runner->pool;
+	unsigned long flags;
+	bool any;
 
-	if (list_empty(list))
-		return;		/* @newest was promoted meanwhile */
-	warn_unjoined(&forker->runner->turn, func);
-	if (newest != list && list_entry(newest, struct fairwq_task, node)->cell)
-		newest = list;
-	list->prev = newest;
-	newest->next = list;
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	any = forget_after_locked(forker, newest);
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	if (any)		/* else @newest was promoted meanwhile */
+		warn_unjoined(&forker->runner->turn, func);
 }
 EXPORT_SYMBOL_GPL(__fairwq_task_left);
+
+/* Forget a private task that is not to run. Return false if it was promoted meanwhile. */
+bool fairwq_fork_forget(struct fairwq_forker *forker, struct fairwq_task *task)
+{
+	struct fairwq_pool *pool = forker->runner->pool;
+	bool is_private;
+
+	raw_spin_lock_irq(&pool->lock);
+	is_private = !task->cell;
+	if (is_private)
+		list_del_init(&task->node);
+	raw_spin_unlock_irq(&pool->lock);
+	return is_private;
+}
 
 /* Join what the item has promoted, without touching a task that is gone. */
 static void join_cells(struct fairwq_forker *forker)
 {
 	struct fairwq_cell *cell;
 
-	for (cell = forker->cell; cell < forker->cell + FAIRWQ_NR_CELLS; cell++) {
-		if (!cell->task)
-			continue;
-		if (!fairwq_take_back(forker, cell))
+	for (cell = forker->cell; cell < forker->cell + FAIRWQ_NR_CELLS; cell++)
+		if (cell->task && !fairwq_take_back(forker, cell))
 			fairwq_await_done(forker, cell);
-		cell->task = NULL;
-	}
-	forker->nr_open = 0;
 }
 
 /* Report an item that has returned without a join of what it forked, and forget that. */
 void fairwq_forks_unjoined(struct fairwq_forker *forker)
 {
 	const struct fairwq_turn *turn = &forker->runner->turn;
+	struct fairwq_pool *pool = forker->runner->pool;
 
 	warn_unjoined(turn, turn->func);
+	raw_spin_lock_irq(&pool->lock);
 	INIT_LIST_HEAD(&forker->forks.list);
+	raw_spin_unlock_irq(&pool->lock);
 	join_cells(forker);
 }
 

@@ -43,22 +43,6 @@ static work_func_t fairwq_runner_fn;
 /* ---- kicks, and the timer behind them --------------------------------- */
 
 /*
- * Say whether a runner is free, for items that fork. Also forget that a batch waits
- * for one: the next kick in vain finds that again.
- */
-void fairwq_runners_changed_locked(struct fairwq_pool *pool)
-{
-	unsigned int call = pool->call & FAIRWQ_CALL_WANTED;
-
-	lockdep_assert_held(&pool->lock);
-
-	if (pool->nr_active < pool->max_active)
-		call = FAIRWQ_CALL_HUNGRY;
-	if (call != pool->call)
-		WRITE_ONCE(pool->call, call);
-}
-
-/*
  * Find the idle runner that ran last on this CPU, else the one that ran last. The
  * workqueue core may still be at the end of its last run, and then runs it where
  * that was.
@@ -102,6 +86,26 @@ void fairwq_watchdog_soon_locked(struct fairwq_pool *pool)
 		return;
 	pool->ticking = true;
 	mod_timer(&pool->tick, jiffies + 1);
+}
+
+/*
+ * Say whether a runner is free, for items that fork. Also forget that a batch waits
+ * for one: the next kick in vain finds that again.
+ */
+void fairwq_runners_changed_locked(struct fairwq_pool *pool)
+{
+	unsigned int call = pool->call & FAIRWQ_CALL_WANTED;
+
+	lockdep_assert_held(&pool->lock);
+
+	if (pool->nr_active < pool->max_active)
+		call = FAIRWQ_CALL_HUNGRY;
+	if (call == pool->call)
+		return;
+	WRITE_ONCE(pool->call, call);
+	/* An item that does not look up may have forks for the runner that is free. */
+	if (call & FAIRWQ_CALL_HUNGRY && pool->forks)
+		fairwq_watchdog_soon_locked(pool);
 }
 
 /*

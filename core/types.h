@@ -171,15 +171,17 @@ struct fairwq_streak {
 /* A cell: what other runners see of a task that was promoted. See fork.c. */
 struct fairwq_cell {
 	struct fairwq_work work;	/* P: in the FIFO of the forker's batch until it is taken */
-	struct fairwq_task *task;	/* R of the forker: joined when NULL; the thief reads */
+	struct fairwq_task *task;	/* P: joined when NULL; the forker and the thief read */
 	struct completion done;		/* the task has returned */
 };
 
 /* A forker: what a runner needs beside, once an item of it has forked. See fork.c. */
 struct fairwq_forker {
-	struct fairwq_forks forks;	/* R */
+	/* P, and R while forks.shared is 0; that is P to set, and R clears it under P */
+	struct fairwq_forks forks;
 	struct fairwq_runner *runner;	/* I */
-	unsigned int nr_open;		/* R: cells with a task */
+	unsigned int nr_open;		/* P, R reads: cells with a task */
+	bool looked;			/* R sets, P clears: it saw what the pool wants */
 	unsigned int skip;		/* R: calls before the clock is read again */
 	unsigned int step;		/* R: @skip, as it was set last */
 	u64 promote_at;			/* R: not before, ns */
@@ -214,7 +216,7 @@ struct fairwq_runner {
 	u64 began, now;			/* R: first and last clock reading of this run, ns */
 	/* R; P off its turn: start of the item, later by what it slept; 0: not measured */
 	u64 since;
-	struct fairwq_forker *forker;	/* R, set once: NULL: no item has forked yet */
+	struct fairwq_forker *forker;	/* R, P reads, set once: NULL: no item has forked yet */
 	struct fairwq_turn turn;	/* letters as in the struct */
 	struct fairwq_streak streak;	/* R */
 	struct rcu_head rcu;
@@ -252,6 +254,8 @@ struct fairwq_pool {
 	unsigned int max_active;	/* P */
 	unsigned int call;		/* p: FAIRWQ_CALL_*, for items that fork; a hint */
 	bool forks;			/* p: an item has forked; set once */
+	bool sharing;			/* P: forks are to be shared after a grace period */
+	unsigned long share_after;	/* P: that grace period, for RCU */
 	unsigned int slice_us;		/* p: estimate for a turn of an unmeasured batch; a hint */
 	unsigned int nr_quick;		/* P: turns in flight with @quick set */
 	unsigned long quick_at;		/* P: jiffies when the last of these began */

@@ -24,6 +24,7 @@ struct forking {
 	unsigned long result;
 	struct mock_gate *gate;
 	struct fairwq_batch *high;	/* where the gate is to stand */
+	bool sleeps;
 	bool stop;
 	bool failed;
 };
@@ -664,6 +665,71 @@ static void disposed_batch_ends_when_its_item_has_joined(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, x->failed);
 }
 
+/* ---- items that do not look up ------------------------------------------ */
+
+#define STUCK_PARTS	3
+
+/* Fork while no runner is free, and let no fork or join follow until all have run. */
+static void fork_and_be_stuck(struct forking *x, struct fairwq_task *self)
+{
+	unsigned long until = jiffies + MOCK_WAIT;
+	struct part part[STUCK_PARTS];
+	unsigned int i, ran = 0;
+
+	for (i = 0; i < STUCK_PARTS; i++) {
+		part_init(&part[i], x, i, count_fn);
+		fairwq_fork(self, &part[i].task);
+	}
+	complete(&x->begun);
+	while (ran < STUCK_PARTS && time_before(jiffies, until)) {
+		if (x->sleeps)
+			msleep(1);
+		cond_resched();
+		for (i = 0, ran = 0; i < STUCK_PARTS; i++)
+			ran += atomic_read(&part[i].runs);
+	}
+	while (i--) {
+		fairwq_join(self, &part[i].task);
+		if (atomic_read(&part[i].runs) != 1 || part[i].by == current)
+			x->failed = true;
+	}
+	/* Its next forks are its own again. */
+	x->result = 0;
+	for (i = 0; i < STUCK_PARTS; i++) {
+		part_init(&part[i], x, 12, fib_fn);
+		fairwq_fork(self, &part[i].task);
+		fairwq_join(self, &part[i].task);
+		x->result += part[i].result;
+	}
+}
+
+static void run_stuck(struct kunit *test, bool sleeps)
+{
+	struct forking *x;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	x = forking(test, mock_batch(test, "x"), fork_and_be_stuck);
+	x->sleeps = sleeps;
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(x->batch, &x->work));
+	mock_await(test, &x->begun);
+	KUNIT_EXPECT_EQ(test, 0ULL, counter(x, FAIRWQ_PROMOTED));
+	mock_open(test);
+	mock_await(test, &x->done);
+	KUNIT_EXPECT_FALSE(test, x->failed);
+	KUNIT_EXPECT_EQ(test, 3 * 144UL, x->result);
+	fairwq_batch_flush(x->batch);
+}
+
+static void forks_of_an_item_that_sleeps_are_taken(struct kunit *test)
+{
+	run_stuck(test, true);
+}
+
+static void forks_of_an_item_that_computes_are_taken(struct kunit *test)
+{
+	run_stuck(test, false);
+}
+
 /* ---- other batches ------------------------------------------------------ */
 
 static void turns_of_others_come_beside_endless_forks(struct kunit *test)
@@ -972,6 +1038,8 @@ static struct kunit_case forkjoin_cases[] = {
 	KUNIT_CASE(task_takes_no_room_in_the_queue),
 	KUNIT_CASE(pause_and_cancel_lose_no_task),
 	KUNIT_CASE(disposed_batch_ends_when_its_item_has_joined),
+	KUNIT_CASE(forks_of_an_item_that_sleeps_are_taken),
+	KUNIT_CASE(forks_of_an_item_that_computes_are_taken),
 	KUNIT_CASE_PARAM(turns_of_others_come_beside_endless_forks, policies_gen_params),
 	KUNIT_CASE(rest_goes_on_if_the_others_wait_for_it),
 	KUNIT_CASE(flush_waits_for_the_whole_item),

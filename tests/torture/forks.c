@@ -49,6 +49,8 @@ static void tt_task_fn(struct fairwq_task *self)
 		tt_task_init(&below[i], task->depth - 1, task->dice + i + 1);
 		fairwq_fork(self, &below[i].task);
 	}
+	/* It may be stuck with its forks for a while. */
+	tt_behave_seldom(hash_32(task->dice + 3, 32));
 	fairwq_join(self, &below[first].task);
 	fairwq_join(self, &below[!first].task);
 	for (i = 0; i < 2; i++) {
