@@ -66,6 +66,13 @@ static struct forking *forking(struct kunit *test, struct fairwq_batch *batch,
 	return x;
 }
 
+/* Make a batch that is disposed of after the case. */
+static struct fairwq_batch *kept_batch(struct kunit *test, const char *name,
+				       const struct fairwq_batch_attrs *attrs)
+{
+	return mock_keep(test, mock_batch_with(test, name, attrs));
+}
+
 static struct forking *queue_forking(struct kunit *test, struct fairwq_batch *batch,
 				     void (*fn)(struct forking *x, struct fairwq_task *self))
 {
@@ -105,7 +112,7 @@ static struct forking *run_forking(struct kunit *test, unsigned int nr,
 	struct forking *x;
 
 	free_pool(test, nr, FAIRWQ_ROUND_ROBIN);
-	x = queue_forking(test, mock_batch(test, "x"), fn);
+	x = queue_forking(test, kept_batch(test, "x", NULL), fn);
 	mock_await(test, &x->done);
 	KUNIT_EXPECT_FALSE(test, x->failed);
 	fairwq_batch_flush(x->batch);
@@ -311,7 +318,7 @@ static void idle_runner_takes_the_oldest_task(struct kunit *test)
 	struct forking *x;
 
 	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	x = queue_forking(test, mock_batch(test, "x"), steal_the_oldest);
+	x = queue_forking(test, kept_batch(test, "x", NULL), steal_the_oldest);
 	mock_await(test, &x->ready);
 	mock_open(test);
 	fairwq_batch_flush(mock->gate_batch);
@@ -371,7 +378,7 @@ static void stolen_task_forks_at_its_runner(struct kunit *test)
 	struct forking *x;
 
 	free_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	x = queue_forking(test, mock_batch(test, "x"), steal_a_task_that_forks);
+	x = queue_forking(test, kept_batch(test, "x", NULL), steal_a_task_that_forks);
 	mock_await(test, &x->ready);
 	usleep_range(1000, 2000);	/* X sleeps in its join by now */
 	complete(&x->go);
@@ -385,10 +392,10 @@ static void another_item_runs_while_a_join_waits(struct kunit *test)
 	struct forking *x;
 
 	free_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	x = queue_forking(test, mock_batch(test, "x"), steal_and_join);
+	x = queue_forking(test, kept_batch(test, "x", NULL), steal_and_join);
 	mock_await(test, &x->ready);
 	/* X waits, the task waits: only a third runner can. */
-	run_item_of(test, mock_batch(test, "y"));
+	run_item_of(test, kept_batch(test, "y", NULL));
 	complete(&x->go);
 	mock_await(test, &x->done);
 	KUNIT_EXPECT_FALSE(test, x->failed);
@@ -438,8 +445,8 @@ static void join_goes_on_without_asking(struct kunit *test)
 	struct forking *x;
 
 	free_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	y = mock_batch(test, "y");
-	x = queue_forking(test, mock_batch(test, "x"), steal_under_a_mutex);
+	y = kept_batch(test, "y", NULL);
+	x = queue_forking(test, kept_batch(test, "x", NULL), steal_under_a_mutex);
 	first = wanting(test, x);
 	second = wanting(test, x);
 	mock_await(test, &x->ready);
@@ -486,7 +493,7 @@ static void failure_of_a_stolen_task_names_the_task(struct kunit *test)
 
 	free_pool(test, 2, FAIRWQ_ROUND_ROBIN);
 	KUNIT_ASSERT_EQ(test, 0, fairwq_pool_register_notifier(mock->pool, &nb));
-	x = queue_forking(test, mock_batch(test, "x"), steal_a_failing_task);
+	x = queue_forking(test, kept_batch(test, "x", NULL), steal_a_failing_task);
 	mock_await(test, &x->done);
 	fairwq_pool_unregister_notifier(mock->pool, &nb);
 	KUNIT_EXPECT_PTR_EQ(test, (void *)failing_task_fn, (void *)failed_func);
@@ -539,8 +546,8 @@ static struct forking *promoted_begin(struct kunit *test)
 	struct forking *x;
 
 	free_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	x = forking(test, mock_batch_with(test, "x", &small), promote_behind_a_gate);
-	x->high = mock_batch_with(test, "high", &attrs);
+	x = forking(test, kept_batch(test, "x", &small), promote_behind_a_gate);
+	x->high = kept_batch(test, "high", &attrs);
 	x->gate = mock_gate_new(test);
 	promoting = x;
 	fairwq_test_set_hook(gate_hook);
@@ -585,7 +592,7 @@ static void batch_at_its_limit_keeps_its_tasks(struct kunit *test)
 	struct forking *x;
 
 	free_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	x = queue_forking(test, mock_batch_with(test, "x", &attrs), fib_tree);
+	x = queue_forking(test, kept_batch(test, "x", &attrs), fib_tree);
 	mock_await(test, &x->done);
 	KUNIT_EXPECT_EQ(test, FIB, x->result);
 	KUNIT_EXPECT_EQ(test, 0ULL, counter(x, FAIRWQ_PROMOTED));
@@ -624,8 +631,8 @@ static void pause_and_cancel_lose_no_task(struct kunit *test)
 	int i;
 
 	free_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	y = mock_batch(test, "y");
-	x = queue_forking(test, mock_batch(test, "x"), fork_until_stopped);
+	y = kept_batch(test, "y", NULL);
+	x = queue_forking(test, kept_batch(test, "x", NULL), fork_until_stopped);
 	mock_await(test, &x->begun);
 	for (i = 0; i < 300; i++) {
 		mock_queue(test, y, 'y', 1);
@@ -708,7 +715,7 @@ static void run_stuck(struct kunit *test, bool sleeps)
 	struct forking *x;
 
 	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	x = forking(test, mock_batch(test, "x"), fork_and_be_stuck);
+	x = forking(test, kept_batch(test, "x", NULL), fork_and_be_stuck);
 	x->sleeps = sleeps;
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(x->batch, &x->work));
 	mock_await(test, &x->begun);
@@ -740,8 +747,8 @@ static void turns_of_others_come_beside_endless_forks(struct kunit *test)
 	int i;
 
 	free_pool(test, 1, policy);
-	y = mock_batch(test, "y");
-	x = queue_forking(test, mock_batch(test, "x"), fork_until_stopped);
+	y = kept_batch(test, "y", NULL);
+	x = queue_forking(test, kept_batch(test, "x", NULL), fork_until_stopped);
 	mock_await(test, &x->begun);
 	for (i = 0; i < 20; i++)
 		run_item_of(test, y);
@@ -769,10 +776,10 @@ static void rest_goes_on_if_the_others_wait_for_it(struct kunit *test)
 	struct forking *x;
 
 	free_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	x = queue_forking(test, mock_batch(test, "x"), fork_under_a_mutex);
+	x = queue_forking(test, kept_batch(test, "x", NULL), fork_under_a_mutex);
 	mock_await(test, &x->begun);
 	y = wanting(test, x);
-	fairwq_queue(mock_batch(test, "y"), &y->work);
+	fairwq_queue(kept_batch(test, "y", NULL), &y->work);
 	mock_await(test, &y->begun);
 	mock_until(test, counter(x, FAIRWQ_YIELDS_LATE));
 	WRITE_ONCE(x->stop, true);
@@ -788,8 +795,8 @@ static void flush_waits_for_the_whole_item(struct kunit *test)
 	u64 yields;
 
 	free_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	y = mock_batch(test, "y");
-	x = queue_forking(test, mock_batch(test, "x"), fork_until_stopped);
+	y = kept_batch(test, "y", NULL);
+	x = queue_forking(test, kept_batch(test, "x", NULL), fork_until_stopped);
 	mock_await(test, &x->begun);
 	mock_queue(test, y, 'y', 100);
 	mock_until(test, counter(x, FAIRWQ_YIELDS) >= 5);
@@ -899,7 +906,7 @@ static void chain_goes_on_at_other_stacks(struct kunit *test)
 	struct forking *x;
 
 	free_pool(test, 4, FAIRWQ_ROUND_ROBIN);
-	x = queue_forking(test, mock_batch_with(test, "x", &attrs), chain_of_links);
+	x = queue_forking(test, kept_batch(test, "x", &attrs), chain_of_links);
 	mock_await(test, &x->done);
 	KUNIT_EXPECT_EQ(test, LINKS, x->result);
 	KUNIT_EXPECT_GT(test, counter(x, FAIRWQ_STOLEN), 0ULL);
@@ -966,7 +973,7 @@ static void each_number_is_in_one_call(struct kunit *test)
 	int i;
 
 	free_pool(test, *(const unsigned int *)test->param_value, FAIRWQ_ROUND_ROBIN);
-	batch = mock_batch(test, "x");
+	batch = kept_batch(test, "x", NULL);
 	for (i = 0; i < ARRAY_SIZE(grain); i++) {
 		each = loop(test);
 		KUNIT_EXPECT_EQ(test, 0, fairwq_parallel_for(batch, 3, NUMBERS - 3, grain[i],
@@ -982,7 +989,7 @@ static void bad_loops_are_refused(struct kunit *test)
 	struct fairwq_batch *batch;
 
 	free_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	batch = mock_batch(test, "x");
+	batch = kept_batch(test, "x", NULL);
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_parallel_for(batch, 0, 9, 0, see, each));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_parallel_for(batch, 0, 9, 1, NULL, each));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_parallel_for(NULL, 0, 9, 1, see, each));

@@ -47,6 +47,7 @@ struct share_client {
 	u32 longer;			/* and one in @every */
 	unsigned int every;		/* or 0 */
 	bool sleeps;			/* it does not run, but sleep as long */
+	bool forks;			/* it runs as tasks, which other runners may take */
 	atomic_t nr;			/* items that have begun */
 	atomic64_t sum_turns, sum_time;	/* of all its items */
 };
@@ -210,6 +211,45 @@ static u64 share_pass_time(const struct share_client *client, u32 length)
 	return took;
 }
 
+/* A part of an item that runs as tasks. */
+struct share_part {
+	struct fairwq_task task;
+	const struct share_client *client;
+	u32 length;
+	u64 took;
+};
+
+#define NR_PARTS	8U
+
+static void share_part_fn(struct fairwq_task *self)
+{
+	struct share_part *part = container_of(self, struct share_part, task);
+
+	part->took = share_pass_time(part->client, part->length);
+}
+
+/* Run for so long, as tasks. Returns how long all of them were. */
+static u64 share_fork(const struct share_client *client, u32 length)
+{
+	struct share_part part[NR_PARTS];
+	struct fairwq_task self;
+	u64 took = 0;
+	unsigned int i;
+
+	fairwq_task_here(&self);
+	for (i = 0; i < NR_PARTS; i++) {
+		fairwq_task_init(&part[i].task, share_part_fn);
+		part[i].client = client;
+		part[i].length = length / NR_PARTS;
+		fairwq_fork(&self, &part[i].task);
+	}
+	while (i--) {
+		fairwq_join(&self, &part[i].task);
+		took += part[i].took;
+	}
+	return took;
+}
+
 static void share_fn(struct fairwq_work *work)
 {
 	struct share_item *item = container_of(work, struct share_item, work);
@@ -224,7 +264,7 @@ static void share_fn(struct fairwq_work *work)
 	counts = first || !share->alone || !atomic_read(&share->running);
 	if (first)
 		atomic_inc(&share->running);
-	took = share_pass_time(client, length);
+	took = client->forks ? share_fork(client, length) : share_pass_time(client, length);
 	if (first)
 		atomic_dec(&share->running);
 	if (READ_ONCE(share->over))
@@ -538,7 +578,7 @@ struct adversary {
 	enum share_next next;
 	enum share_trick trick;
 	bool by_time;			/* it makes no sense where turns are counted */
-	bool sleeps;
+	bool sleeps, forks;
 	u32 length_us, longer_us;
 	unsigned int every;
 	unsigned int nr;		/* items that circulate, or 0: 20 */
@@ -567,6 +607,11 @@ static const struct adversary adversaries[] = {
 	{ "serializer with a budget", .next = SHARE_SERIALIZER, .length_us = 20, .low = 450,
 	  .high = 1000 },
 	{ "limiter", .next = SHARE_LIMITER, .length_us = 20, .low = 450, .high = 1000 },
+	/* Where turns count, a task that another runner takes is a turn, too. */
+	{ "forks", .forks = true, .length_us = 20, .low = 450, .high = 1000 },
+	/* Its turns end in joins. What it costs to share tasks, and to wait, is its own. */
+	{ "forks, long", .by_time = true, .forks = true, .length_us = 800, .low = 450,
+	  .high = 1000 },
 	{ "high priority", .other = &low, .its = &high, .length_us = 20, .low = 1000 / 64 - 4,
 	  .high = 1000 / 64 + 4 },
 	{ "high priority, long", .by_time = true, .other = &low, .its = &high,
@@ -596,6 +641,7 @@ static unsigned int adversary_try(struct kunit *test, const struct share_case *c
 	its->longer = a->longer_us * unit;
 	its->every = a->every;
 	its->sleeps = a->sleeps;
+	its->forks = a->forks;
 	share->trick = a->trick;
 	share_queue(test, other, 20);
 	share_queue(test, its, a->nr ?: 20);

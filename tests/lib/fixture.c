@@ -136,6 +136,20 @@ struct fairwq_batch *mock_batch(struct kunit *test, const char *name)
 }
 EXPORT_SYMBOL_GPL(mock_batch);
 
+/* Have @batch disposed of after the case. */
+struct fairwq_batch *mock_keep(struct kunit *test, struct fairwq_batch *batch)
+{
+	struct mock *mock = test->priv;
+	unsigned int i = 0;
+
+	while (i < MOCK_KEPT && mock->kept[i])
+		i++;
+	KUNIT_ASSERT_LT(test, i, MOCK_KEPT);
+	mock->kept[i] = batch;
+	return batch;
+}
+EXPORT_SYMBOL_GPL(mock_keep);
+
 struct fairwq_batch *mock_batch_weight(struct kunit *test, const char *name,
 				       unsigned int weight)
 {
@@ -238,6 +252,7 @@ EXPORT_SYMBOL_GPL(mock_init);
 void mock_exit(struct kunit *test)
 {
 	struct mock *mock = test->priv;
+	unsigned int i;
 
 	fairwq_test_set_hook(NULL);
 	if (!mock)
@@ -250,6 +265,8 @@ void mock_exit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0ULL,
 			mock_counter(mock->pool, FAIRWQ_VIOLATIONS));
 	fairwq_batch_dispose(mock->a);
+	for (i = 0; i < MOCK_KEPT; i++)
+		fairwq_batch_dispose(mock->kept[i]);
 	if (!IS_ERR_OR_NULL(mock->gate_batch))
 		fairwq_batch_dispose(mock->gate_batch);
 	fairwq_pool_destroy(mock->pool);

@@ -62,10 +62,14 @@ struct mock_item {
 };
 
 /* One pool under test, and what holds it up: test->priv. */
+/* Most batches that mock_keep() disposes of. */
+#define MOCK_KEPT	4U
+
 struct mock {
 	struct fairwq_pool *pool;
 	unsigned int flags;		/* of the pool to be */
 	struct fairwq_batch *a;		/* that of mock_begin() */
+	struct fairwq_batch *kept[MOCK_KEPT]; /* those of mock_keep() */
 	struct fairwq_batch *gate_batch;
 	struct mock_gate gate;
 	struct mock_gate *gates;	/* more of them, open after every case */
@@ -84,6 +88,7 @@ void mock_pool(struct kunit *test, unsigned int max_active, enum fairwq_policy p
 struct fairwq_batch *mock_batch(struct kunit *test, const char *name);
 struct fairwq_batch *mock_batch_with(struct kunit *test, const char *name,
 				     const struct fairwq_batch_attrs *attrs);
+struct fairwq_batch *mock_keep(struct kunit *test, struct fairwq_batch *batch);
 struct fairwq_batch *mock_batch_weight(struct kunit *test, const char *name,
 				       unsigned int weight);
 
