@@ -67,7 +67,7 @@ static bool dump_fifo_locked(struct seq_file *m, struct fairwq_batch *batch,
 	list_for_each_entry_continue(work, &batch->fifo, node) {
 		if (work->place & FAIRWQ_PLACE_BARRIER)
 			continue;
-		dump_item(m, batch, "queued", work->func, work->stamp);
+		dump_item(m, batch, "queued", fairwq_shown_func(work), work->stamp);
 		if (++nr < FAIRWQ_DUMP_CHUNK)
 			continue;
 		cursor->fired = false;

@@ -78,7 +78,7 @@ TRACE_EVENT(fairwq_start,
 		fairwq_assign_str(pool, turn->batch->pool->name);
 		fairwq_assign_str(batch, turn->batch->name);
 		__entry->work = work;
-		__entry->fn = turn->func;
+		__entry->fn = fairwq_shown_func(work);
 		__entry->wait = turn->wait;
 	),
 	TP_printk("pool=%s batch=%s work=%p fn=%ps wait=%llu", __get_str(pool),

@@ -175,6 +175,15 @@ struct fairwq_cell {
 	struct completion done;		/* the task has returned */
 };
 
+/* Return the function that tables and traces show for @work, which waits or begins. */
+static inline fairwq_func_t fairwq_shown_func(const struct fairwq_work *work)
+{
+	if (unlikely(work->place & FAIRWQ_PLACE_FORK))
+		return (fairwq_func_t)(void *)container_of(work, struct fairwq_cell,
+							   work)->task->func;
+	return work->func;
+}
+
 /* A forker: what a runner needs beside, once an item of it has forked. See fork.c. */
 struct fairwq_forker {
 	/* P, and R while forks.shared is 0; that is P to set, and R clears it under P */

@@ -188,10 +188,74 @@ static void waiting_call_takes_the_map(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, debug_locks);
 }
 
+/* ---- tasks --------------------------------------------------------------- */
+
+/* An item that joins a task, which joins another. */
+struct joining {
+	struct fairwq_work work;
+	struct kunit *test;
+	struct fairwq_task self, outer, inner;
+};
+
+static void inner_fn(struct fairwq_task *self)
+{
+	struct joining *j = container_of(self, struct joining, inner);
+
+	KUNIT_EXPECT_EQ(j->test, LOCK_STATE_HELD, lock_is_held(&j->inner.lockdep_map));
+	/* A task may join one of its own class. */
+	KUNIT_EXPECT_EQ(j->test, LOCK_STATE_NOT_HELD, lock_is_held(&j->outer.lockdep_map));
+}
+
+static void outer_fn(struct fairwq_task *self)
+{
+	struct joining *j = container_of(self, struct joining, outer);
+
+	KUNIT_EXPECT_EQ(j->test, LOCK_STATE_HELD, lock_is_held(&j->outer.lockdep_map));
+	fairwq_task_init(&j->inner, inner_fn);
+	fairwq_fork(self, &j->inner);
+	fairwq_join(self, &j->inner);
+	KUNIT_EXPECT_EQ(j->test, LOCK_STATE_HELD, lock_is_held(&j->outer.lockdep_map));
+	KUNIT_EXPECT_EQ(j->test, LOCK_STATE_NOT_HELD, lock_is_held(&j->inner.lockdep_map));
+}
+
+static void join_outer(struct joining *j)
+{
+	fairwq_join(&j->self, &j->outer);
+}
+
+static void joining_fn(struct fairwq_work *work)
+{
+	struct joining *j = container_of(work, struct joining, work);
+
+	fairwq_task_here(&j->self);
+	fairwq_task_init(&j->outer, outer_fn);
+	fairwq_fork(&j->self, &j->outer);
+	EXPECT_TAKEN(j->test, &j->outer.lockdep_map, join_outer, j);
+	KUNIT_EXPECT_EQ(j->test, LOCK_STATE_NOT_HELD, lock_is_held(&j->outer.lockdep_map));
+}
+
+/* So a lock that a task takes must not be held where it is joined. */
+static void join_takes_the_map_of_its_task(struct kunit *test)
+{
+	struct joining *j = kunit_kzalloc(test, sizeof(*j), GFP_KERNEL);
+	struct fairwq_batch *a;
+
+	KUNIT_ASSERT_NOT_NULL(test, j);
+	need_lockdep(test);
+	a = mock_begin(test, 1);
+	mock_open(test);
+	j->test = test;
+	fairwq_work_init(&j->work, joining_fn);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &j->work));
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_TRUE(test, debug_locks);
+}
+
 static struct kunit_case lockdep_cases[] = {
 	KUNIT_CASE(item_holds_its_maps),
 	KUNIT_CASE(item_of_a_streak_holds_its_maps),
 	KUNIT_CASE(waiting_call_takes_the_map),
+	KUNIT_CASE(join_takes_the_map_of_its_task),
 	{}
 };
 

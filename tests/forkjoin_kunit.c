@@ -570,6 +570,18 @@ static void join_takes_a_task_back(struct kunit *test)
 	promoted_end(test, promoted_begin(test));
 }
 
+static void dump_names_a_promoted_task(struct kunit *test)
+{
+	struct forking *x = promoted_begin(test);
+	char *text = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, text);
+	mock_dump(x->batch, text, PAGE_SIZE - 1);
+	KUNIT_EXPECT_NOT_NULL(test, strstr(text, "count_fn"));
+	KUNIT_EXPECT_NOT_NULL(test, strstr(text, "forking_fn"));
+	promoted_end(test, x);
+}
+
 static void join_takes_a_task_back_from_a_paused_batch(struct kunit *test)
 {
 	struct forking *x = promoted_begin(test);
@@ -1039,6 +1051,7 @@ static struct kunit_case forkjoin_cases[] = {
 	KUNIT_CASE(join_goes_on_without_asking),
 	KUNIT_CASE(failure_of_a_stolen_task_names_the_task),
 	KUNIT_CASE(join_takes_a_task_back),
+	KUNIT_CASE(dump_names_a_promoted_task),
 	KUNIT_CASE(join_takes_a_task_back_from_a_paused_batch),
 	KUNIT_CASE(cancel_of_the_batch_leaves_a_task_to_its_join),
 	KUNIT_CASE(batch_at_its_limit_keeps_its_tasks),
