@@ -702,7 +702,7 @@ static void fork_and_be_stuck(struct forking *x, struct fairwq_task *self)
 	complete(&x->begun);
 	while (ran < STUCK_PARTS && time_before(jiffies, until)) {
 		if (x->sleeps)
-			msleep(1);
+			usleep_range(1000, 2000);
 		cond_resched();
 		for (i = 0, ran = 0; i < STUCK_PARTS; i++)
 			ran += atomic_read(&part[i].runs);
