@@ -58,6 +58,11 @@ static void run_stolen(struct fairwq_work *work)
 	__fairwq_lockdep_task_end(&self, task);
 	if (self.forks)
 		fairwq_forks_end(runner->forker);
+	/*
+	 * Last: from here on the forker may reuse the cell, and @task may be gone. It sees
+	 * what the function stored. Pairs with fairwq_await_done(). Model:
+	 * tests/models/fork.pml.
+	 */
 	complete(&cell->done);
 }
 
@@ -102,20 +107,27 @@ static void refuse_task(struct fairwq_forker *forker, struct fairwq_task *task)
 }
 
 /*
- * Join @task while little stack is left: it must run on another runner.
+ * Join @task while little stack is left: it must run on another runner. If the batch is
+ * cancelled before a runner has begun it, it is promoted again. Model:
+ * tests/models/seat.pml, LOW_STACK.
  *
  * Return: false: it has run, or was refused.
  */
 static bool unfork_elsewhere(struct fairwq_forker *forker, struct fairwq_task *task)
 {
-	if (!fairwq_promote(forker, task) && fairwq_fork_forget(forker, task))
-		refuse_task(forker, task);
-	/* Without an idle runner all may wait like this. */
-	else if (list_empty(&forker->runner->pool->idle_runners) &&
-		 fairwq_take_back(forker, task->cell))
-		refuse_task(forker, task);
-	else
-		fairwq_await_done(forker, task->cell);
+	for (;;) {
+		if (!fairwq_promote(forker, task) && fairwq_fork_forget(forker, task))
+			break;
+		/* Without an idle runner all may wait like this. */
+		if (list_empty(&forker->runner->pool->idle_runners) &&
+		    fairwq_take_back(forker, task->cell))
+			break;
+		if (fairwq_await_done(forker, task->cell))
+			return false;
+		/* A cancel of the batch has dropped it. */
+		task->cell = NULL;
+	}
+	refuse_task(forker, task);
 	return false;
 }
 

@@ -62,6 +62,7 @@ int fairwq_pool_set_max_active(struct fairwq_pool *pool, unsigned int max_active
 	if (!err) {
 		raw_spin_lock_irq(&pool->lock);
 		pool->max_active = max_active;
+		fairwq_runners_changed_locked(pool);	/* items that fork go by this */
 		fairwq_window_start_locked(pool);
 		raw_spin_unlock_irq(&pool->lock);
 	}

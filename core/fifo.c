@@ -19,7 +19,7 @@
  * Limits: before a turn, SORT_STEPS holds of the lock sort SORT_STEP items
  * each. A cancel or a flush sorts all items in one hold.
  *
- * Models: tests/models/queue.pml, cancel.pml.
+ * Models: tests/models/queue.pml, cancel.pml, fork.pml.
  */
 #include <linux/completion.h>
 #include <linux/export.h>
@@ -410,7 +410,7 @@ void fairwq_fifo_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_t
 
 /*
  * Put a part of the item of @turn at the head of the FIFO: a fork, or the rest of
- * the item, as @place says. It counts as in flight.
+ * the item, as @place says. It counts as in flight. Model: tests/models/fork.pml.
  */
 void fairwq_fifo_add_part_locked(const struct fairwq_turn *turn, struct fairwq_work *work,
 				 unsigned int place)

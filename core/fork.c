@@ -27,7 +27,8 @@
  * While all runners are busy and another batch waits, a join ends the turn of its
  * item after a slice. The rest of the item goes to the head of its batch's FIFO, and
  * its runner sleeps until that has a turn. If no turn of the pool begins in REST_TICKS,
- * the rest goes on without: the other items may wait for a lock that this one holds.
+ * the rest goes on without: the other items may wait for a lock that this one holds. It
+ * does so, too, if the batch is paused, because a pause holds no item that has begun.
  *
  * A runner that computes or sleeps for long does not see that another one is free. The
  * pool's timer finds that, and promotes its forks, in three steps:
@@ -49,6 +50,7 @@
  * function of another task than its own.
  * Invariant: what a join waits for was begun by another runner; so some runner of those
  * that wait for each other has something to do, whatever max_active is.
+ * Models: tests/models/fork.pml for a task, seat.pml for the places of runners.
  *
  * Limits: a runner has FAIRWQ_NR_CELLS promoted tasks at most. Under arrival order no
  * join ends a turn. The forks of a runner that computes or sleeps for long, without
@@ -92,7 +94,10 @@ static struct fairwq_forker *to_forker(struct fairwq_forks *forks)
 
 /* ---- promotion ---------------------------------------------------------- */
 
-/* Find a cell without a task, which no runner executes any more, or NULL. */
+/*
+ * Find a cell without a task, which no runner executes any more, or NULL. The runner
+ * that completed it may still be about to end its turn. Model: tests/models/fork.pml.
+ */
 static struct fairwq_cell *free_cell(struct fairwq_forker *forker)
 {
 	struct fairwq_cell *cell;
@@ -112,7 +117,11 @@ static void not_quick_locked(struct fairwq_runner *runner)
 	runner->turn.quick = false;
 }
 
-/* Put @task into @cell, and the work of that at the head of the runner's batch. */
+/*
+ * Put @task into @cell, and the work of that at the head of the runner's batch. The
+ * lock orders these stores before the loads in run_stolen(). Model:
+ * tests/models/fork.pml.
+ */
 static void fill_cell_locked(struct fairwq_forker *forker, struct fairwq_task *task,
 			     struct fairwq_cell *cell)
 {
@@ -385,7 +394,11 @@ bool fairwq_forks_look(struct fairwq_pool *pool)
 
 /* ---- the end of a turn in a join ---------------------------------------- */
 
-/* Give the place of the runner among the active ones away. Return: whom to kick. */
+/*
+ * Give the place of the runner among the active ones away. Model: tests/models/seat.pml.
+ *
+ * Return: the runner to kick, or NULL.
+ */
 static struct fairwq_runner *leave_locked(struct fairwq_runner *runner)
 {
 	struct fairwq_pool *pool = runner->pool;
@@ -398,7 +411,11 @@ static struct fairwq_runner *leave_locked(struct fairwq_runner *runner)
 	return fairwq_kick_locked(pool);
 }
 
-/* Make the runner active again, also if that makes one too many. */
+/*
+ * Make the runner active again, also if that makes one too many. It must not wait for a
+ * place: all that have one may wait for a lock that it holds. Then another runner goes
+ * idle after its turn. Model: tests/models/seat.pml.
+ */
 static void return_locked(struct fairwq_runner *runner)
 {
 	struct fairwq_pool *pool = runner->pool;
@@ -407,6 +424,7 @@ static void return_locked(struct fairwq_runner *runner)
 
 	pool->nr_active++;
 	fairwq_runners_changed_locked(pool);
+	fairwq_watchdog_arm_locked(pool);	/* it may be the only one */
 	WRITE_ONCE(runner->started, jiffies);
 }
 
@@ -492,7 +510,11 @@ static struct fairwq_runner *yield_locked(struct fairwq_forker *forker, u64 now)
 	return NULL;
 }
 
-/* Wait until the rest has its turn, or the pool has stood still for REST_TICKS. */
+/*
+ * Wait until the rest has its turn. It goes on without if the pool has stood still for
+ * REST_TICKS, or its batch is paused: a pause does not hold items that have begun. Model:
+ * tests/models/seat.pml.
+ */
 static void await_turn(struct fairwq_forker *forker)
 {
 	struct fairwq_pool *pool = forker->runner->pool;
@@ -500,7 +522,7 @@ static void await_turn(struct fairwq_forker *forker)
 
 	while (!wait_for_completion_timeout(&forker->resumed, REST_TICKS)) {
 		raw_spin_lock_irq(&pool->lock);
-		if (pool->turn_number == last &&
+		if ((pool->turn_number == last || forker->runner->turn.batch->paused) &&
 		    atomic_long_read(&forker->rest.data)) {
 			pool->counter[FAIRWQ_YIELDS_LATE]++;
 			fairwq_rest_resume_locked(&forker->rest, false);
@@ -564,8 +586,8 @@ EXPORT_SYMBOL_GPL(__fairwq_join_called);
 
 /* ---- joins of tasks that were promoted ---------------------------------- */
 
-/* Drop a promoted task from the FIFO, as its batch is cancelled. Its join runs it. */
-void fairwq_fork_drop_locked(struct fairwq_batch *batch, struct fairwq_work *work)
+/* Take a promoted task out of the FIFO. Its join sees that in work->place. */
+static void drop_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
@@ -583,7 +605,23 @@ static void close_cell_locked(struct fairwq_forker *forker, struct fairwq_cell *
 	forker->nr_open--;
 }
 
-/* Take a promoted task back. Return false if a runner has begun it. */
+/*
+ * Drop a promoted task from the FIFO, as its batch is cancelled. Its join runs it. A join
+ * that has no stack for it sleeps already, and must look again. Model:
+ * tests/models/seat.pml, LOW_STACK.
+ */
+void fairwq_fork_drop_locked(struct fairwq_batch *batch, struct fairwq_work *work)
+{
+	drop_locked(batch, work);
+	complete(&container_of(work, struct fairwq_cell, work)->done);
+}
+
+/*
+ * Take a promoted task back. A runner begins it under the same lock. Model:
+ * tests/models/fork.pml.
+ *
+ * Return: false if a runner has begun it.
+ */
 bool fairwq_take_back(struct fairwq_forker *forker, struct fairwq_cell *cell)
 {
 	struct fairwq_pool *pool = forker->runner->pool;
@@ -592,7 +630,7 @@ bool fairwq_take_back(struct fairwq_forker *forker, struct fairwq_cell *cell)
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	if (atomic_long_read(&cell->work.data))
-		fairwq_fork_drop_locked(forker->runner->turn.batch, &cell->work);
+		drop_locked(forker->runner->turn.batch, &cell->work);
 	back = cell->work.place == FAIRWQ_PLACE_DROPPED;
 	if (back)
 		close_cell_locked(forker, cell);
@@ -635,16 +673,25 @@ static void sleep_for(struct fairwq_runner *runner, struct fairwq_cell *cell)
 		runner->since += fairwq_clock() - from;
 }
 
-/* Wait for the end of a stolen task, which is joined then. */
-void fairwq_await_done(struct fairwq_forker *forker, struct fairwq_cell *cell)
+/*
+ * Wait for the end of a stolen task, which is joined then. The caller sees what the task
+ * stored: pairs with the complete() in run_stolen(). Models: tests/models/fork.pml,
+ * seat.pml.
+ *
+ * Return: false if the task was dropped meanwhile, and has not run.
+ */
+bool fairwq_await_done(struct fairwq_forker *forker, struct fairwq_cell *cell)
 {
 	struct fairwq_pool *pool = forker->runner->pool;
+	bool ran;
 
 	if (!spin_for(cell))
 		sleep_for(forker->runner, cell);
 	raw_spin_lock_irq(&pool->lock);
+	ran = cell->work.place != FAIRWQ_PLACE_DROPPED;
 	close_cell_locked(forker, cell);
 	raw_spin_unlock_irq(&pool->lock);
+	return ran;
 }
 
 /* ---- tasks that were not joined ----------------------------------------- */

@@ -9,7 +9,7 @@ void fairwq_forker_init(struct fairwq_forker *forker, struct fairwq_runner *runn
 			fairwq_func_t run_stolen);
 bool fairwq_promote(struct fairwq_forker *forker, struct fairwq_task *task);
 bool fairwq_take_back(struct fairwq_forker *forker, struct fairwq_cell *cell);
-void fairwq_await_done(struct fairwq_forker *forker, struct fairwq_cell *cell);
+bool fairwq_await_done(struct fairwq_forker *forker, struct fairwq_cell *cell);
 bool fairwq_fork_forget(struct fairwq_forker *forker, struct fairwq_task *task);
 bool fairwq_forks_look(struct fairwq_pool *pool);
 void fairwq_forks_unjoined(struct fairwq_forker *forker);

@@ -20,7 +20,7 @@
  * Invariant: a runner goes idle only under the lock, after it has seen that the
  * tree is empty, that more than max_active runners work, or that another runner
  * is soon free. A batch enters the tree only under that lock, so no wake-up is
- * lost. Model: tests/models/queue.pml.
+ * lost. Models: tests/models/queue.pml, seat.pml.
  *
  * Limits: after FAIRWQ_RUNNER_QUANTUM_NS a runner with more to do is queued again.
  */

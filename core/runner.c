@@ -20,7 +20,7 @@
  *
  * Locking: pool->lock. fairwq_runners has a lock of its own, and is read under RCU.
  * Invariant: a runner is on pool->idle_runners iff it is neither kicked nor running.
- * Model: tests/models/queue.pml.
+ * Models: tests/models/queue.pml; seat.pml for items that wait in joins.
  *
  * Limits: a kick makes at most pool->max_active runners active.
  */
@@ -90,7 +90,8 @@ void fairwq_watchdog_soon_locked(struct fairwq_pool *pool)
 
 /*
  * Say whether a runner is free, for items that fork. Also forget that a batch waits
- * for one: the next kick in vain finds that again.
+ * for one: the next kick in vain finds that again. Call this where @nr_active or
+ * @max_active changes. Model: tests/models/seat.pml.
  */
 void fairwq_runners_changed_locked(struct fairwq_pool *pool)
 {

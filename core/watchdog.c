@@ -12,11 +12,12 @@
  *
  * A turn is quick if the items of its batch are over at once, as a rule. No runner is
  * kicked beside such turns. While no runner is active nothing needs the timer. It may
- * be due once more, and then no longer. Kicks arm it: runner.c.
+ * be due once more, and then no longer. Kicks arm it: runner.c; so does a runner that
+ * returns from a join: fork.c.
  *
  * Locking: pool->lock, which is dropped to print.
  * Invariant: pool->ticking is set only while the timer is due at the next tick.
- * Model: tests/models/queue.pml, QUICK.
+ * Models: tests/models/queue.pml, QUICK; seat.pml, TICK.
  *
  * Limits: an item is reported once, with its stack; a pool reports ten a second.
  */

@@ -5,6 +5,7 @@
  *
  * Item X of a case runs a function of the case with a task that stands for it.
  */
+#include <linux/delay.h>
 #include <linux/mutex.h>
 #include <linux/sched.h>
 #include <linux/vmalloc.h>
@@ -799,6 +800,72 @@ static void rest_goes_on_if_the_others_wait_for_it(struct kunit *test)
 	mock_await(test, &y->done);
 }
 
+/* An item that has one turn after the other. */
+struct busy {
+	struct fairwq_work work;
+	struct fairwq_batch *batch;
+	bool stop;
+};
+
+static void busy_fn(struct fairwq_work *work)
+{
+	struct busy *busy = container_of(work, struct busy, work);
+
+	usleep_range(200, 400);
+	if (!READ_ONCE(busy->stop))
+		fairwq_queue(busy->batch, work);
+}
+
+static struct busy *queue_busy(struct kunit *test, struct fairwq_batch *batch)
+{
+	struct busy *busy = kunit_kzalloc(test, sizeof(*busy), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, busy);
+	fairwq_work_init(&busy->work, busy_fn);
+	busy->batch = batch;
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(batch, &busy->work));
+	return busy;
+}
+
+/* X is off its turn when its batch is paused, nearly always. Turns of Y go on. */
+static void pause_does_not_hold_an_item_that_has_begun(struct kunit *test)
+{
+	struct forking *x;
+	struct busy *y;
+	bool ended;
+
+	free_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	x = queue_forking(test, mock_batch(test, "x"), fork_until_stopped);
+	mock_await(test, &x->begun);
+	y = queue_busy(test, mock_batch(test, "y"));
+	mock_until(test, counter(x, FAIRWQ_YIELDS) >= 5);
+	fairwq_batch_pause(x->batch);
+	WRITE_ONCE(x->stop, true);
+	ended = wait_for_completion_timeout(&x->done, MOCK_WAIT);
+	WRITE_ONCE(y->stop, true);
+	fairwq_batch_resume(x->batch);
+	fairwq_batch_flush(y->batch);
+	fairwq_batch_flush(x->batch);
+	KUNIT_EXPECT_TRUE(test, ended);
+}
+
+/* X runs as before, but one more runner may. */
+static void item_sees_that_more_runners_may_run(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct forking *x;
+
+	free_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	x = queue_forking(test, mock_batch(test, "x"), fork_until_stopped);
+	mock_await(test, &x->begun);
+	KUNIT_EXPECT_EQ(test, 0ULL, counter(x, FAIRWQ_PROMOTED));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_pool_set_max_active(mock->pool, 2));
+	mock_until(test, counter(x, FAIRWQ_PROMOTED));
+	WRITE_ONCE(x->stop, true);
+	mock_await(test, &x->done);
+	KUNIT_EXPECT_FALSE(test, x->failed);
+}
+
 static void flush_waits_for_the_whole_item(struct kunit *test)
 {
 	struct fairwq_batch *y;
@@ -922,6 +989,31 @@ static void chain_goes_on_at_other_stacks(struct kunit *test)
 	mock_await(test, &x->done);
 	KUNIT_EXPECT_EQ(test, LINKS, x->result);
 	KUNIT_EXPECT_GT(test, counter(x, FAIRWQ_STOLEN), 0ULL);
+	KUNIT_EXPECT_EQ(test, 0ULL, counter(x, FAIRWQ_FAILURES));
+}
+
+static void chains_one_by_one(struct forking *x, struct fairwq_task *self)
+{
+	int i;
+
+	complete(&x->begun);
+	for (i = 0; i < 20; i++) {
+		chain_of_links(x, self);
+		x->failed |= x->result != LINKS;
+	}
+}
+
+/* A link that waits for another stack is dropped again and again. */
+static void cancel_of_the_batch_loses_no_link(struct kunit *test)
+{
+	const struct fairwq_batch_attrs attrs = { .max_active = 1 };
+	struct forking *x;
+
+	free_pool(test, 4, FAIRWQ_ROUND_ROBIN);
+	x = queue_forking(test, mock_batch_with(test, "x", &attrs), chains_one_by_one);
+	mock_await(test, &x->begun);
+	mock_until(test, !fairwq_batch_cancel(x->batch, NULL) && completion_done(&x->done));
+	KUNIT_EXPECT_FALSE(test, x->failed);
 	KUNIT_EXPECT_EQ(test, 0ULL, counter(x, FAIRWQ_FAILURES));
 }
 
@@ -1062,9 +1154,12 @@ static struct kunit_case forkjoin_cases[] = {
 	KUNIT_CASE(forks_of_an_item_that_computes_are_taken),
 	KUNIT_CASE_PARAM(turns_of_others_come_beside_endless_forks, policies_gen_params),
 	KUNIT_CASE(rest_goes_on_if_the_others_wait_for_it),
+	KUNIT_CASE(pause_does_not_hold_an_item_that_has_begun),
+	KUNIT_CASE(item_sees_that_more_runners_may_run),
 	KUNIT_CASE(flush_waits_for_the_whole_item),
 	KUNIT_CASE(task_that_was_not_joined_is_forgotten),
 	KUNIT_CASE(chain_goes_on_at_other_stacks),
+	KUNIT_CASE(cancel_of_the_batch_loses_no_link),
 	KUNIT_CASE(chain_without_end_ends_in_a_failure),
 	KUNIT_CASE_PARAM(each_number_is_in_one_call, nr_runners_gen_params),
 	KUNIT_CASE(bad_loops_are_refused),
