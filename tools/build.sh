@@ -72,7 +72,7 @@ plan() {
 	printf 'insmod %s\n' kunit fairwq
 	# shellcheck disable=SC2046 # to be split
 	suite_steps $(modules)
-	load_each fairwq_hello fairwq_resolver
+	load_each fairwq_hello fairwq_resolver fairscan
 	for t in $(user_tests); do
 		need=$(sed -n 's/.*Needs: *\([a-z0-9_ ]*\).*/\1/p; /\*\//q' "$top/tests/user/$t.c")
 		for c in $need; do echo "insmod $c"; done

@@ -12,6 +12,9 @@
 # One block is hashed at a time (max_active=1), so that the pool is what both
 # wait for and each turn counts.
 #
+# Then /dev/fairscan scans an image of real files and a hole, as one item, as two
+# equal parts, and by fork and join.
+#
 # What it finds goes to the second serial line, one fact a line; where it is,
 # in lines that begin with "demo:".
 
@@ -133,6 +136,15 @@ report_run() {
 	sed -n "/ default/d; s/^/sample $1 /p" "/tmp/$1.samples" >&3
 }
 
+run_scan() {
+	must insmod /modules/fairscan.ko
+	{ cat image >&4 && cat <&4 >/tmp/scan; } 4<>/dev/fairscan ||
+		finish "failed: scan"
+	sed 's/^/scan /' /tmp/scan >&3
+	sed -n 's/^stolen: /scan stolen /p' /sys/kernel/debug/fairwq/fairscan/summary >&3
+	rmmod fairscan || finish "failed: rmmod fairscan"
+}
+
 # A client that is killed leaves a backlog behind; the module may go then.
 kill_and_unload() {
 	load round_robin
@@ -168,6 +180,8 @@ report "demo: fifo"
 run_both round_robin 20 "$(value /tmp/alone.modest.err seconds)"
 report_run round_robin
 report "demo: round_robin"
+run_scan
+report "demo: scanned"
 kill_and_unload
 rmmod fairwq || finish "failed: rmmod fairwq"
 finish "finished"

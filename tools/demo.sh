@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# demo.sh: what fairwq is for, on real files. Builds fairwq.ko and fairhash.ko
-# against the distribution's own kernel, boots that kernel in QEMU, lets a
-# greedy and a modest client hash files side by side, under FIFO and in turns,
-# and checks every digest. Leaves table, plot and logs in build/demo.
+# demo.sh: what fairwq is for, on real files. Builds fairwq.ko, fairhash.ko and
+# fairscan.ko against the distribution's own kernel, boots that kernel in QEMU,
+# lets a greedy and a modest client hash files side by side, under FIFO and in
+# turns, scans an image with and without fork and join, and checks every digest.
+# Leaves table, plot and logs in build/demo.
 #
 # Exit status: 0 all is well, 1 a digest or a share is wrong, 2 it could not be
 # built, 3 the guest crashed, warned or gave up, 124 it took too long.
@@ -13,9 +14,12 @@
 
 out=$top/build/demo
 corpus_mib=24
+# Of the image to scan: real files, and all of it, with a hole behind them.
+image_data_mib=4
+image_mib=16
 boot_limit=60
 run_limit=100
-guest_limit=170
+guest_limit=200
 
 packages=(gcc make libc6-dev kmod cpio rsync xz-utils
 	linux-headers-amd64 qemu-system-x86 seabios busybox-static gnuplot-nox)
@@ -60,6 +64,24 @@ copy_corpus() {
 	done <"$out/corpus.txt"
 }
 
+make_image() {
+	cat "$root"/files/* >"$root/image" &&
+		truncate -s "${image_data_mib}M" "$root/image" &&
+		truncate -s "${image_mib}M" "$root/image" &&
+		image_root >"$out/scan-expected"
+}
+
+# What /dev/fairscan is to find: the SHA-256 of the digests of all pieces of 4 KiB.
+image_root() {
+	local hex
+	rm -rf "$out/pieces"
+	mkdir "$out/pieces"
+	split -a 4 -b 4096 "$root/image" "$out/pieces/"
+	hex=$(cd "$out/pieces" && sha256sum -- * | cut -c 1-64 | sed 's/../\\x&/g' | tr -d '\n')
+	rm -r "$out/pieces"
+	printf '%b' "$hex" | sha256sum | cut -c 1-64
+}
+
 # The kernel's own SHA-256, where it is not built in, and then ours, in the
 # order in which they are to be loaded.
 copy_modules() {
@@ -74,7 +96,7 @@ copy_modules() {
 		esac
 		echo "$name.ko"
 	done >"$root/modules/order"
-	cp "$out/src/fairwq.ko" "$out/src/samples/fairhash.ko" "$root/modules/"
+	cp "$out/src/fairwq.ko" "$out"/src/samples/{fairhash,fairscan}.ko "$root/modules/"
 	echo fairwq.ko >>"$root/modules/order"
 }
 
@@ -94,7 +116,7 @@ copy_programs() {
 
 make_initramfs() {
 	rm -rf "$root"
-	copy_programs && copy_modules && copy_corpus &&
+	copy_programs && copy_modules && copy_corpus && make_image &&
 		(cd "$root" && find . | cpio -o -H newc -R 0:0) >"$out/initramfs.cpio"
 }
 
@@ -142,6 +164,7 @@ run_guest() {
 	guest_step "the modest client alone" alone "$boot_limit"
 	guest_step "both, first come first served" fifo "$run_limit"
 	guest_step "both, in turns" round_robin "$run_limit"
+	guest_step "scan an image, with and without fork and join" scanned "$boot_limit"
 	guest_step "unload with a backlog" finished "$boot_limit"
 	wait "$guest" || code=3 die "QEMU ended with $?"
 	trap - EXIT
@@ -170,7 +193,7 @@ abi=$(stock_abi)
 [ -d "/lib/modules/$abi/build" ] || die "no headers of the stock kernel: linux-headers-$abi"
 image=$("$top/tools/fetch.sh" package "linux-image-$abi")
 copy_sources "$out/src"
-step "build fairwq.ko and fairhash.ko for $abi" build_modules
+step "build fairwq.ko, fairhash.ko and fairscan.ko for $abi" build_modules
 step "build the clients" build_clients
 step "put the guest together" make_initramfs
 run_guest

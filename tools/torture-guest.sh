@@ -80,9 +80,11 @@ load_once() {
 			threads=1 backlog=500 &&
 		insmod /modules/fairwq_hello.ko &&
 		insmod /modules/fairwq_resolver.ko &&
+		insmod /modules/fairscan.ko &&
 		usleep 20000 &&
 		rmmod fairwq_hello &&
 		rmmod fairwq_resolver &&
+		rmmod fairscan &&
 		rmmod fairwq_torture &&
 		unload_used fairhash &&
 		rmmod fairwq &&
