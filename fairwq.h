@@ -1420,7 +1420,7 @@ static __always_inline bool fairwq_stack_is_low(void)
 
 /*
  * Begin to change @forks. Nothing else changes them before preempt_enable(): the timer
- * waits for a grace period after it has set @shared. Model: tests/models/fork.pml.
+ * waits for a grace period after it has set @shared. Model: tests/models/share.pml.
  */
 static __always_inline void __fairwq_forks_begin(struct fairwq_forks *forks)
 {

@@ -50,7 +50,8 @@
  * function of another task than its own.
  * Invariant: what a join waits for was begun by another runner; so some runner of those
  * that wait for each other has something to do, whatever max_active is.
- * Models: tests/models/fork.pml for a task, seat.pml for the places of runners.
+ * Models: tests/models/fork.pml for a task, seat.pml for the places of runners, share.pml
+ * for forks that the timer promotes.
  *
  * Limits: a runner has FAIRWQ_NR_CELLS promoted tasks at most. Under arrival order no
  * join ends a turn. The forks of a runner that computes or sleeps for long, without

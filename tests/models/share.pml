@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Forks of a runner that does not look up: fairwq_forks_look() in core/fork.c,
+ * __fairwq_forks_begin() in fairwq.h, __fairwq_forks_unshare(). The runner changes
+ * its list of forks with preemption off, or under pool->lock. The timer changes it
+ * under pool->lock, when the runner shares it.
+ *
+ * A grace period ends when the section that was under way at its beginning, with
+ * preemption off, has ended. It orders memory as well, so the model has one memory.
+ *
+ * Holds:
+ *	the runner and the timer never change the list at the same time.
+ *
+ * Case STUCK: the runner has done all that it does before the timer looks. Then the
+ *	timer changes the list.
+ *
+ * Broken NO_GRACE (assertion): the timer does not wait for the grace period.
+ * Broken ASKED_AGAIN (assertion): the timer asks while a grace period is waited for,
+ *	and takes the end of that one for an answer.
+ * Broken SEEN_OUTSIDE (assertion): the runner reads @shared with preemption on.
+ * Broken UNSHARED_UNLOCKED (assertion): the runner clears @shared without the lock.
+ * Broken SHARED_BLIND (assertion): what was asked for is shared, also if the runner
+ *	has answered meanwhile.
+ * Broken STUCK NOT_ASKED (assertion): the timer asks no runner.
+ */
+#define RUNS	3		/* changes of the runner */
+#define LOOKS	4		/* of the timer */
+
+#define PRIVATE	0
+#define ASKED	1
+#define SHARED	2
+
+byte shared;			/* forks.shared */
+bool sharing;			/* pool->sharing */
+bool locked;			/* pool->lock */
+bool off;			/* the runner has preemption off */
+bool awaited;			/* a grace period waits for that section */
+bool changing;			/* the list of forks */
+bool taken;			/* the timer has changed it */
+bool over;			/* the runner has done all */
+
+inline lock()
+{
+	atomic { !locked -> locked = true }
+}
+
+inline unlock()
+{
+	locked = false
+}
+
+inline change()
+{
+	atomic { assert(!changing); changing = true };
+	changing = false
+}
+
+inline unshare()
+{
+#ifdef UNSHARED_UNLOCKED
+	shared = PRIVATE
+#else
+	lock();
+	shared = PRIVATE;
+	unlock()
+#endif
+}
+
+/* fairwq_fork() and fairwq_unfork() */
+inline change_privately()
+{
+#ifdef SEEN_OUTSIDE
+	if
+	:: shared -> unshare()
+	:: else
+	fi;
+	off = true;
+#else
+	off = true;
+	if
+	:: shared -> unshare()
+	:: else
+	fi;
+#endif
+	change();
+	atomic { off = false; awaited = false }
+}
+
+/* promote_oldest() */
+inline change_locked()
+{
+	lock();
+	change();
+	unlock()
+}
+
+active proctype runner()
+{
+	byte runs;
+
+	do
+	:: runs < RUNS ->
+		runs++;
+		if
+		:: change_privately()
+		:: change_locked()
+		fi
+	:: break
+	od;
+	over = true
+}
+
+inline share()
+{
+	sharing = false;
+	if
+#ifdef SHARED_BLIND
+	:: shared = SHARED
+#else
+	:: shared == ASKED -> shared = SHARED
+	:: else
+#endif
+	fi
+}
+
+inline ask_runner()
+{
+#ifdef NOT_ASKED
+	skip
+#else
+	if
+	:: shared == PRIVATE -> shared = ASKED; ask = true
+#ifndef STUCK
+	:: skip			/* it has looked */
+#endif
+	:: shared != PRIVATE
+	fi
+#endif
+}
+
+#ifdef NO_GRACE
+#define GRACE_OVER	true
+#else
+#define GRACE_OVER	!awaited
+#endif
+
+#ifdef ASKED_AGAIN
+#define MAY_ASK		true
+#else
+#define MAY_ASK		!sharing
+#endif
+
+active proctype timer()
+{
+	byte looks;
+	bool ask;
+
+#ifdef STUCK
+	over;
+#endif
+	do
+	:: looks < LOOKS ->
+		looks++;
+		ask = false;
+		lock();
+		if
+		:: sharing && GRACE_OVER -> share()
+		:: else
+		fi;
+		if
+		:: MAY_ASK -> ask_runner()
+		:: else
+		fi;
+		unlock();
+		lock();
+		if
+		:: shared == SHARED -> change(); taken = true
+		:: else
+		fi;
+		unlock();
+		if
+		:: ask && !sharing ->
+			awaited = off;	/* start_poll_synchronize_rcu() */
+			lock();
+			sharing = true;
+			unlock()
+		:: else
+		fi
+	:: else -> break
+	od;
+#ifdef STUCK
+	assert(taken)
+#endif
+}
