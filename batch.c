@@ -204,7 +204,7 @@ static void batch_reap_fn(struct work_struct *work)
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	WRITE_ONCE(batch->closed, true);
 	batch->reaping = true;		/* this call reaps it, if it is drained by now */
-	fairwq_yield_locked(pool);	/* end its streaks */
+	fairwq_yield_locked(pool);	/* end its bursts */
 	drained = fairwq_fifo_drained_locked(batch);
 	batch->reaping = drained;
 	if (drained)
@@ -245,7 +245,7 @@ void fairwq_batch_retire(struct fairwq_batch *batch)
 	trace_fairwq_batch(batch, FAIRWQ_BATCH_DISPOSE);
 	/* The bit is set, so no call can pause it any more. */
 	batch_set_paused(batch, false);
-	if (READ_ONCE(batch->pool->quiet)) {
+	if (READ_ONCE(batch->pool->sealed)) {
 		queue_work(fairwq_reap_wq, &batch->reap_work.work);
 	} else {
 		fairwq_count_grace();

@@ -106,8 +106,8 @@ static int enter(struct fairwq_constraint *constraint, struct fairwq_batch *batc
  * know, so no lock of fairwq is held.
  * Return: as fairwq_claim_as().
  */
-static int enter_own(struct fairwq_constraint *constraint, struct fairwq_batch *batch,
-		     struct fairwq_work *work)
+static int enter_foreign(struct fairwq_constraint *constraint, struct fairwq_batch *batch,
+			 struct fairwq_work *work)
 {
 	int ret = claim_constrained(constraint, batch, work, FAIRWQ_WORD_OWN);
 
@@ -135,7 +135,7 @@ static int queue_through(struct fairwq_constraint *constraint,
 		return ret;
 	local_irq_save(flags);	/* on again after the push, see the head */
 	ret = constraint->ops->remove ? enter(constraint, batch, work) :
-					enter_own(constraint, batch, work);
+					enter_foreign(constraint, batch, work);
 	local_irq_restore(flags);
 	if (likely(ret == FAIRWQ_CLAIMED))
 		return FAIRWQ_QUEUED;

@@ -71,7 +71,7 @@ static const char * const fairwq_counter_name[] = {
 	[FAIRWQ_WINDOWS] = "windows",
 	[FAIRWQ_VIOLATIONS] = "violations",
 	[FAIRWQ_STARVED] = "starved",
-	[FAIRWQ_LEAKED] = "leaked",
+	[FAIRWQ_PRIO_EXCESS] = "leaked",
 };
 
 static_assert(ARRAY_SIZE(fairwq_counter_name) == FAIRWQ_NR_COUNTERS);
@@ -133,7 +133,7 @@ static int fairness_show(struct seq_file *m, void *v)
 	seq_printf(m, "windows: %llu\n", pool->counter[FAIRWQ_WINDOWS]);
 	seq_printf(m, "violations: %llu\n", pool->counter[FAIRWQ_VIOLATIONS]);
 	seq_printf(m, "starved: %llu\n", pool->counter[FAIRWQ_STARVED]);
-	seq_printf(m, "leaked: %llu\n", pool->counter[FAIRWQ_LEAKED]);
+	seq_printf(m, "leaked: %llu\n", pool->counter[FAIRWQ_PRIO_EXCESS]);
 	show_hundredths(m, "worst_wait", window->wait);
 	show_hundredths(m, "worst_wait_bound", window->wait_bound);
 	seq_printf(m, "worst_wait_percent: %llu\n", window->worst_wait);

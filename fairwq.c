@@ -7,7 +7,7 @@
  *     core/fifo.c           into batch->fifo, in queue order
  *     core/run.c            a runner takes the turn and calls the function
  *
- * The push that finds the batch unwatched also takes the pool's lock, puts the
+ * The push that finds the batch unpolled also takes the pool's lock, puts the
  * batch into the fair tree and kicks a runner.
  *
  * Invariant: a queue call tests for refusal and pushes within one RCU read-side

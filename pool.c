@@ -415,7 +415,7 @@ void fairwq_pool_destroy(struct fairwq_pool *pool)
 	rcu_read_unlock();
 	pool_wait_drained(pool, pool_is_private(pool));
 	/* If nothing may still come in, no push can be under way any more. */
-	WRITE_ONCE(pool->quiet, pool_is_idle(pool, true));
+	WRITE_ONCE(pool->sealed, pool_is_idle(pool, true));
 	pool_teardown(pool);
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_destroy);

@@ -10,7 +10,7 @@
  *
  * Dmitry Vyukov's "local serializer" has a counter and a queue instead. A
  * serializer is a constraint with a limit of 1: core/waitlist.c has the list
- * and the locks. A runner may go on with the items of one: core/streak.c.
+ * and the locks. A runner may go on with the items of one: core/burst.c.
  *
  * Locking: the lock of the constraint, which is not in the serializer.
  * Invariant: the item in flight *has the serializer*: only its end may start or
@@ -24,7 +24,7 @@
 #include <linux/export.h>
 
 #include "core/runner.h"
-#include "core/streak.h"
+#include "core/burst.h"
 #include "core/waitlist.h"
 #include "doors.h"
 
@@ -62,7 +62,7 @@ void fairwq_serializer_destroy(struct fairwq_serializer *serializer)
 	WRITE_ONCE(serializer->constraint.dead, true);
 	turn = fairwq_own_turn();
 	if (turn && turn->constraint == &serializer->constraint &&
-	    fairwq_streak_detach(fairwq_current_runner(), &serializer->constraint))
+	    fairwq_burst_detach(fairwq_current_runner(), &serializer->constraint))
 		return;
 	if (fairwq_constraint_from_inside(&serializer->constraint, __func__)) {
 		WRITE_ONCE(serializer->constraint.dead, dead);

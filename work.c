@@ -24,7 +24,7 @@
  * Invariant: a runner takes a work out and starts it in one lock section.
  * Limits: while no call waits or cancels, a queue call or a turn pays for one
  * look, at a field beside others that it reads.
- * Models: tests/models/cancel.pml, disable.pml, enter.pml, streak.pml.
+ * Models: tests/models/cancel.pml, disable.pml, enter.pml, burst.pml.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -334,7 +334,7 @@ static int await_running(struct fairwq_work *work, struct fairwq_waiter *waiter)
 
 	/*
 	 * If the run is over, its stores are seen. Pairs with
-	 * fairwq_start_item(), fairwq_end_current() and fairwq_streak_next().
+	 * fairwq_start_item(), fairwq_end_current() and fairwq_burst_next().
 	 * Model: tests/models/disable.pml.
 	 */
 	if (!runner || smp_load_acquire(&runner->current_work) != work)
@@ -345,9 +345,9 @@ static int await_running(struct fairwq_work *work, struct fairwq_waiter *waiter)
 		WRITE_ONCE(runner->yield, true);
 		/*
 		 * Store @yield, then load @current_work. Pairs with
-		 * fairwq_streak_next(): the runner ends its turn after the
+		 * fairwq_burst_next(): the runner ends its turn after the
 		 * item, or is at another one by now. Model:
-		 * tests/models/streak.pml.
+		 * tests/models/burst.pml.
 		 */
 		smp_mb();
 		/* Pairs as the load above. Model: tests/models/disable.pml. */

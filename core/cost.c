@@ -5,12 +5,12 @@
  *   Policy         Charged when the turn begins     Corrected at its end
  *   -------------  -------------------------------  --------------------------
  *   round robin    one turn                         by the other items of a
- *                                                   streak
+ *                                                   burst
  *   fair time      the longest of the batch's last  by what the items took,
  *                  turns, 10 ms at most; slice_us   less what was charged
  *                  if there were none
  *   arrival order  nothing, but the priorities      likewise, by the other
- *                  count one turn                   items of a streak
+ *                  count one turn                   items of a burst
  *
  * The time of an item is known when its function has returned. Until then the
  * turn is charged what it may cost. If nothing was charged, several runners in
@@ -106,15 +106,15 @@ void fairwq_cost_charge_locked(struct fairwq_turn *turn)
 		fairwq_window_longest_locked(batch, DIV_ROUND_UP(turn->charged, NSEC_PER_USEC));
 		cost = (u64)turn->charged << FAIRWQ_COST_NS_SHIFT;
 	}
-	turn->jumps = fairwq_tree_charge(&pool->tree, &batch->node, cost);
-	if (unlikely(turn->jumps))
+	turn->out_of_rank = fairwq_tree_charge(&pool->tree, &batch->node, cost);
+	if (unlikely(turn->out_of_rank))
 		fairwq_window_jumped_locked(pool, &batch->node, cost);
 }
 
 /*
  * Return what a turn cost beyond its charge, where turns count. One was
- * charged, and a streak may have had more items. The tree must be told of
- * those, too, because the batch may have come back to it while its streak was
+ * charged, and a burst may have had more items. The tree must be told of
+ * those, too, because the batch may have come back to it while its burst was
  * under way.
  */
 static s64 settle_turns_locked(const struct fairwq_turn *turn)
@@ -142,7 +142,7 @@ static s64 settle_time_locked(const struct fairwq_turn *turn)
 
 /*
  * Settle a turn that has ended: correct its charge to what it cost, and count
- * the items of its streak. An ended turn of an earlier era is only counted.
+ * the items of its burst. An ended turn of an earlier era is only counted.
  */
 void fairwq_cost_settle_locked(const struct fairwq_turn *turn)
 {
@@ -159,12 +159,12 @@ void fairwq_cost_settle_locked(const struct fairwq_turn *turn)
 	else
 		delta = settle_turns_locked(turn);
 	fairwq_tree_correct(&pool->tree, &batch->node, delta);
-	if (delta && turn->jumps) {
+	if (delta && turn->out_of_rank) {
 		fairwq_tree_pay(&pool->tree, &batch->node, delta);
 		fairwq_window_jumped_locked(pool, &batch->node, delta);
 	}
-	if (unlikely(turn->streak))
-		fairwq_window_streak_locked(turn);
+	if (unlikely(turn->burst))
+		fairwq_window_burst_locked(turn);
 }
 
 /* Tell the tree what an unmeasured turn costs, in the unit of the policy. */

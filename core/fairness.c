@@ -27,13 +27,13 @@
  *
  * Turns: when i is chosen its virtual time is not above that of j, so that it is never ahead
  * by more than one turn of its own; several runners may start what they were given in
- * another order. (max_active + 1) / 2 turns of each are enough. A streak (streak.c) is
+ * another order. (max_active + 1) / 2 turns of each are enough. A burst (burst.c) is
  * charged one turn when it begins, and the others when it ends. Each runner may be in one of
- * i meanwhile: that is max_active times the longest streak more.
+ * i meanwhile: that is max_active times the longest burst more.
  *
- * A guest, whose turns come in a streak that another batch has begun, is ahead of its order
- * by as many as the serializer has in a row, again in each streak. Its debt has no bound, and
- * the others have waited for one streak only. It is not judged until the tree gives it a turn.
+ * A guest, whose turns come in a burst that another batch has begun, is ahead of its order
+ * by as many as the serializer has in a row, again in each burst. Its debt has no bound, and
+ * the others have waited for one burst only. It is not judged until the tree gives it a turn.
  *
  * Time: a turn is charged what it may cost, u, and given back what it did not.
  * So what i was charged and has not had, P(i), is never less than 0; its
@@ -368,7 +368,7 @@ void fairwq_window_jump_locked(struct fairwq_pool *pool, const struct fairwq_nod
 	if (pool->tree.by_arrival)
 		return;
 	if (early > slack || !pool->tree.patience) {
-		pool->counter[FAIRWQ_LEAKED]++;
+		pool->counter[FAIRWQ_PRIO_EXCESS]++;
 		pool->counter[FAIRWQ_VIOLATIONS]++;
 	}
 	if (early > slack)
@@ -421,7 +421,7 @@ static u64 window_slack(const struct fairwq_pool *pool, const struct fairwq_node
 
 	if (by_time(pool))
 		cost = (runners + 1) * longest;
-	else	/* all but the first turn of a streak are charged when it ends */
+	else	/* all but the first turn of a burst are charged when it ends */
 		cost = (runners + 1) * TURN / 2 + runners * (longest - TURN);
 	return DIV_ROUND_UP_ULL(cost * 100, node->weight) + 1;
 }
@@ -587,7 +587,7 @@ void fairwq_window_turn_locked(const struct fairwq_turn *turn)
 
 	for (node = &turn->batch->node; node && !pool->tree.by_arrival; node = node->parent) {
 		wait_ends_locked(pool, node);
-		if (!node->parent && !turn->jumps)
+		if (!node->parent && !turn->out_of_rank)
 			save_nothing_locked(pool, node);
 	}
 	window_pass_locked(turn->batch, 1);
@@ -607,7 +607,7 @@ static void window_owes_locked(struct fairwq_batch *batch)
 	wait_begins_locked(batch->pool, node);	/* its priority has had one */
 }
 
-/* Note that a batch takes a turn as a guest of a streak. */
+/* Note that a batch takes a turn as a guest of a burst. */
 void fairwq_window_guest_locked(struct fairwq_batch *batch)
 {
 	window_owes_locked(batch);
@@ -615,20 +615,20 @@ void fairwq_window_guest_locked(struct fairwq_batch *batch)
 }
 
 /*
- * Note that a turn of a streak is over. For those that wait all of the streak is as one
+ * Note that a turn of a burst is over. For those that wait all of the burst is as one
  * turn, also if it goes back and forth between batches.
  */
-void fairwq_window_streak_locked(const struct fairwq_turn *turn)
+void fairwq_window_burst_locked(const struct fairwq_turn *turn)
 {
-	u64 longest = turn->streak;
+	u64 longest = turn->burst;
 
 	lockdep_assert_held(&turn->batch->pool->lock);
 
 	if (by_time(turn->batch->pool))
 		longest = div_u64(turn->took * longest, turn->nr * NSEC_PER_USEC) + 1;
 	fairwq_window_longest_locked(turn->batch, min_t(u64, longest, U32_MAX));
-	/* A guest's turn is not the first of its streak. */
-	if (turn->streak > turn->nr)
+	/* A guest's turn is not the first of its burst. */
+	if (turn->burst > turn->nr)
 		window_owes_locked(turn->batch);
 	window_pass_locked(turn->batch, turn->nr - 1);
 }

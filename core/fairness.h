@@ -10,7 +10,7 @@ void fairwq_window_start_locked(struct fairwq_pool *pool);
 void fairwq_window_reset_locked(struct fairwq_pool *pool);
 void fairwq_window_turn_locked(const struct fairwq_turn *turn);
 void fairwq_window_guest_locked(struct fairwq_batch *batch);
-void fairwq_window_streak_locked(const struct fairwq_turn *turn);
+void fairwq_window_burst_locked(const struct fairwq_turn *turn);
 void fairwq_window_longest_locked(struct fairwq_batch *batch, u32 cost);
 void fairwq_window_jump_locked(struct fairwq_pool *pool, const struct fairwq_node *node);
 void fairwq_window_jumped_locked(struct fairwq_pool *pool, const struct fairwq_node *node,

@@ -9,7 +9,7 @@
  *
  * A sort puts pushed items, newest first, into queue order. They enter the FIFO
  * when the oldest was found. After each change fairwq_fifo_update_locked()
- * decides whether the batch is in the tree, and whether it is watched.
+ * decides whether the batch is in the tree, and whether it is polled.
  *
  * A barrier waits in the FIFO. When it reaches the head, new turns get the
  * other color, and the flush waits for the turns of the old color.
@@ -160,9 +160,9 @@ void fairwq_pool_sort_locked(struct fairwq_pool *pool)
 }
 
 /*
- * Clear @watched of a batch that looks empty, so that the next push takes the
+ * Clear @polled of a batch that looks empty, so that the next push takes the
  * lock. Then check @incoming again, because a concurrent push may have seen
- * @watched set and returned. Repeat if all that it pushed was cancelled.
+ * @polled set and returned. Repeat if all that it pushed was cancelled.
  *
  * Return: true if the FIFO has an item after all.
  */
@@ -172,17 +172,17 @@ static bool batch_idle_locked(struct fairwq_batch *batch)
 
 	for (;;) {
 		fairwq_test_point(FAIRWQ_POINT_BATCH_EMPTY, batch);
-		WRITE_ONCE(batch->watched, false);
+		WRITE_ONCE(batch->polled, false);
 		/*
-		 * Store @watched, then load @incoming. Pairs with the full
+		 * Store @polled, then load @incoming. Pairs with the full
 		 * barrier of llist_add() in fairwq_push_claimed(): store
-		 * @incoming, then load @watched. At least one side sees the
+		 * @incoming, then load @polled. At least one side sees the
 		 * other. Model: tests/models/queue.pml.
 		 */
 		smp_mb();
 		if (llist_empty(&batch->incoming))
 			return false;
-		WRITE_ONCE(batch->watched, true);
+		WRITE_ONCE(batch->polled, true);
 		if (fairwq_fifo_sort_step_locked(batch) || !list_empty(&batch->fifo))
 			return !list_empty(&batch->fifo);
 	}
@@ -244,8 +244,8 @@ void fairwq_fifo_update_locked(struct fairwq_batch *batch)
 	backlog = !list_empty(&batch->fifo);
 	if (!backlog && !batch->unsorted)
 		backlog = batch_idle_locked(batch);
-	else if (!batch->watched)	/* no needless store to a line of the queue calls */
-		WRITE_ONCE(batch->watched, true);
+	else if (!batch->polled)	/* no needless store to a line of the queue calls */
+		WRITE_ONCE(batch->polled, true);
 
 	eligible = backlog && !batch->paused && !batch->nr_canceling &&
 		   !(batch->max_active && batch_at_limit_locked(batch));
@@ -379,7 +379,7 @@ void fairwq_fifo_take_locked(struct fairwq_batch *batch, struct fairwq_turn *tur
 	fairwq_prefetchw(batch->fifo.next->next);
 	turn_fill_locked(batch, turn, work);
 	fairwq_cost_charge_locked(turn);
-	if (unlikely(turn->jumps))
+	if (unlikely(turn->out_of_rank))
 		fairwq_window_jump_locked(batch->pool, &batch->node);
 	batch_fire_barriers_locked(batch);
 	fairwq_window_turn_locked(turn);

@@ -16,7 +16,7 @@
  *
  * Locking: runner->park_lock for the list of one runner. A work gets into the list
  * and out of it under the pool->lock of its batch, too. That may be any pool's.
- * Invariant: runner->wanted is set while runner->parked is not empty.
+ * Invariant: runner->has_parked is set while runner->parked is not empty.
  * Model: tests/models/park.pml.
  */
 #include <linux/rcupdate.h>
@@ -35,24 +35,24 @@ static bool park_at(struct fairwq_runner *other, struct fairwq_batch *batch,
 	bool parked;
 
 	raw_spin_lock(&other->park_lock);
-	WRITE_ONCE(other->wanted, true);
+	WRITE_ONCE(other->has_parked, true);
 	/*
-	 * Store @wanted, then load @current_work. Pairs with the full barriers in
-	 * fairwq_start_item() and fairwq_end_current(). Either @other sees @wanted, or
+	 * Store @has_parked, then load @current_work. Pairs with the full barriers in
+	 * fairwq_start_item() and fairwq_end_current(). Either @other sees @has_parked, or
 	 * this CPU sees another work in @current_work. Model: tests/models/park.pml.
 	 */
 	smp_mb();
 	/*
 	 * If the last run has ended, the next run sees what it did. Pairs with the
 	 * releases in fairwq_start_item(), fairwq_end_current() and
-	 * fairwq_streak_next(). Model: tests/models/park.pml.
+	 * fairwq_burst_next(). Model: tests/models/park.pml.
 	 */
 	parked = smp_load_acquire(&other->current_work) == work;
 	if (parked) {
 		fairwq_fifo_park_locked(batch, work);
 		list_add_tail(&work->node, &other->parked);
 	} else {
-		WRITE_ONCE(other->wanted, !list_empty(&other->parked));
+		WRITE_ONCE(other->has_parked, !list_empty(&other->parked));
 	}
 	raw_spin_unlock(&other->park_lock);
 	return parked;
@@ -65,7 +65,7 @@ static struct fairwq_runner *executing_runner(const struct fairwq_work *work)
 
 	/*
 	 * If that run has ended, its stores are seen. Pairs with the releases in
-	 * fairwq_start_item(), fairwq_end_current() and fairwq_streak_next(). Model:
+	 * fairwq_start_item(), fairwq_end_current() and fairwq_burst_next(). Model:
 	 * tests/models/park.pml.
 	 */
 	return other && smp_load_acquire(&other->current_work) == work ? other : NULL;
@@ -117,7 +117,7 @@ void fairwq_unpark_work_locked(struct fairwq_work *work)
 
 	raw_spin_lock(&other->park_lock);
 	list_del(&work->node);
-	WRITE_ONCE(other->wanted, !list_empty(&other->parked));
+	WRITE_ONCE(other->has_parked, !list_empty(&other->parked));
 	raw_spin_unlock(&other->park_lock);
 	batch->nr_parked--;
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Push: what a queue call does, without a lock as long as the batch is watched.
+ * Push: what a queue call does, without a lock as long as the batch is polled.
  *
  *   refusal --> reserve --> claim --> push --+--> done
  *                 |           |              +--> activate: sort, tree, kick
  *                 |           +--> unclaim, if the work is disabled
  *                 +--> -EAGAIN, if max_queued items are queued
  *
- * The push that finds batch->incoming empty and the batch unwatched activates
+ * The push that finds batch->incoming empty and the batch unpolled activates
  * the batch under the pool's lock. So does a push that sees that a cancel has
  * marked a work of the batch.
  *
@@ -114,7 +114,7 @@ void fairwq_unreserve(struct fairwq_batch *batch)
 		atomic_dec(&batch->nr_queued);
 }
 
-/* Sort an unwatched batch, or one with a marked work; put it into the tree and kick. */
+/* Sort an unpolled batch, or one with a marked work; put it into the tree and kick. */
 static void activate_batch(struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;
@@ -254,7 +254,7 @@ void fairwq_push_claimed(struct fairwq_batch *batch, struct fairwq_work *work)
 	 * Model: tests/models/cancel.pml.
 	 */
 	canceled = fairwq_load_acquire(&batch->nr_canceled);
-	if ((first && !READ_ONCE(batch->watched)) || unlikely(canceled))
+	if ((first && !READ_ONCE(batch->polled)) || unlikely(canceled))
 		activate_batch(batch);
 }
 
@@ -263,7 +263,7 @@ void fairwq_push_claimed(struct fairwq_batch *batch, struct fairwq_work *work)
  * the batch is not disposed yet, batch_reap_fn() will see the count when it
  * closes the batch, because it runs after a later grace period. The end of a
  * pool may skip that grace period, but only after it saw the count:
- * pool->quiet.
+ * pool->sealed.
  */
 void fairwq_unpin(struct fairwq_batch *batch)
 {

@@ -8,7 +8,7 @@
  *  |                             or go idle, or ask to be queued again: the end
  *  |  fairwq_kick_locked()       choose an idle runner, if more can be done
  *  |  unlock, send the kick
- *  |  run_turn()                 the item; in a streak those behind it, too
+ *  |  run_turn()                 the item; in a burst those behind it, too
  *  |  lock
  *  -- fairwq_turn_end_locked()   tell the batch: its cost, flushes, limits
  *
@@ -37,7 +37,7 @@
 #include "park.h"
 #include "run.h"
 #include "runner.h"
-#include "streak.h"
+#include "burst.h"
 #include "testing.h"
 #include "trace.h"
 #include "tree.h"
@@ -56,7 +56,7 @@ static void run_item(struct fairwq_runner *runner, struct fairwq_work *work,
 	unsigned long switches = state->self->nvcsw;
 
 	/* Put back what waited for the last item. What waits for @work stays parked. */
-	if (unlikely(READ_ONCE(runner->wanted)))
+	if (unlikely(READ_ONCE(runner->has_parked)))
 		fairwq_unpark(runner);
 	if (turn->stamp)
 		turn->wait = start > turn->stamp ? start - turn->stamp : 0;
@@ -78,8 +78,8 @@ static void run_item(struct fairwq_runner *runner, struct fairwq_work *work,
 	if (unlikely(state->self->nvcsw != switches))
 		turn->slept = true;
 	trace_fairwq_end(turn, work);
-	/* A hint: @wanted is looked at again when the next item starts. */
-	if (unlikely(READ_ONCE(runner->wanted)))
+	/* A hint: @has_parked is looked at again when the next item starts. */
+	if (unlikely(READ_ONCE(runner->has_parked)))
 		fairwq_end_current(runner);
 	/* Between short items one of these a tick is enough, if nothing asks for more. */
 	if (unlikely(need_resched() || time_after(jiffies, runner->started))) {
@@ -91,7 +91,7 @@ static void run_item(struct fairwq_runner *runner, struct fairwq_work *work,
 /*
  * Tell the constraint of the item, if it has one, that the function has returned.
  *
- * Return: the next item of the streak, started; or NULL if the turn has ended.
+ * Return: the next item of the burst, started; or NULL if the turn has ended.
  */
 static struct fairwq_work *end_item(struct fairwq_runner *runner)
 {
@@ -100,12 +100,12 @@ static struct fairwq_work *end_item(struct fairwq_runner *runner)
 	if (likely(!constraint))
 		return NULL;
 	if (constraint->serial)
-		return fairwq_streak_next(runner, constraint);
+		return fairwq_burst_next(runner, constraint);
 	fairwq_constraint_complete(constraint);
 	return NULL;
 }
 
-/* Run the items of one turn: one, or those of a streak. */
+/* Run the items of one turn: one, or those of a burst. */
 static void run_turn(struct fairwq_runner *runner, struct fairwq_call_state *state)
 {
 	struct fairwq_work *work = runner->current_work;
@@ -135,7 +135,7 @@ static bool take_turn_locked(struct fairwq_runner *runner, struct fairwq_node *n
 		return false;
 	fairwq_fifo_take_locked(batch, &runner->turn);
 	fairwq_turn_begin_locked(runner, batch);
-	runner->streak.nr = 0;
+	runner->burst.nr = 0;
 	fairwq_start_item(runner, work);
 	return true;
 }

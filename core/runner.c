@@ -215,9 +215,9 @@ void fairwq_kick(struct fairwq_pool *pool)
 }
 
 /*
- * Ask all streaks of the pool to end with the item that runs, because something
+ * Ask all bursts of the pool to end with the item that runs, because something
  * waits for turns to end. No barrier is needed: a runner goes on with at most what
- * it has taken before it sees this. Model: tests/models/streak.pml, FLUSH and PAUSE.
+ * it has taken before it sees this. Model: tests/models/burst.pml, FLUSH and PAUSE.
  */
 void fairwq_yield_locked(struct fairwq_pool *pool)
 {

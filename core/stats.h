@@ -37,7 +37,7 @@ enum fairwq_counter {
 	FAIRWQ_WINDOWS,		/* windows that were checked for fairness */
 	FAIRWQ_VIOLATIONS,	/* windows that broke the bound, and the next two */
 	FAIRWQ_STARVED,		/* waits of a client with a backlog that were too long */
-	FAIRWQ_LEAKED,		/* turns of a lower priority that were too early */
+	FAIRWQ_PRIO_EXCESS,		/* turns of a lower priority that were too early */
 	FAIRWQ_NR_COUNTERS,
 };
 

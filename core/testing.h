@@ -13,10 +13,10 @@ enum fairwq_test_point {
 	FAIRWQ_POINT_QUEUE_CLAIMED,	/* a work is pending, perhaps disabled just now */
 	FAIRWQ_POINT_QUEUE_ACCEPTED,	/* a work is claimed, not yet pushed */
 	FAIRWQ_POINT_QUEUE_REVIVE,	/* a marked work is queued again, no lock yet */
-	FAIRWQ_POINT_QUEUE_PUSHED,	/* the first work is pushed, @watched not yet read */
+	FAIRWQ_POINT_QUEUE_PUSHED,	/* the first work is pushed, @polled not yet read */
 	FAIRWQ_POINT_SORT_STEP,		/* some of a backlog is sorted, no lock */
 	FAIRWQ_POINT_BATCH_WAIT,	/* a flush saw the batch in its pool, no lock yet */
-	FAIRWQ_POINT_BATCH_EMPTY,	/* the batch looked empty, @watched is still set */
+	FAIRWQ_POINT_BATCH_EMPTY,	/* the batch looked empty, @polled is still set */
 	FAIRWQ_POINT_DUMP_CHUNK,	/* some items are shown, the lock is dropped */
 	FAIRWQ_POINT_DELAY_DELETED,	/* a timer is deleted, its work is still pending */
 	FAIRWQ_POINT_RESCHED,		/* a function has returned, others may run now */

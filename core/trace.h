@@ -7,7 +7,7 @@
  *   work          address of the item; at its end the work may be gone
  *   fn            function of the item
  *   wait          ns from queueing to the start; 0: the item was queued before
- *                 the event was on, or is in a streak behind its first
+ *                 the event was on, or is in a burst behind its first
  *   run           ns in the function; 0: the item started before the event was on
  *
  * Documentation/operation.rst describes the events. trace.c instantiates them.
@@ -43,7 +43,7 @@ TRACE_DEFINE_ENUM(FAIRWQ_BATCH_RELEASE);
 TRACE_DEFINE_ENUM(FAIRWQ_RUNNER_KICK);
 TRACE_DEFINE_ENUM(FAIRWQ_RUNNER_IDLE);
 
-/* A work is about to be pushed to its batch, or starts in a streak. */
+/* A work is about to be pushed to its batch, or starts in a burst. */
 TRACE_EVENT(fairwq_queue,
 	TP_PROTO(const struct fairwq_batch *batch, const struct fairwq_work *work),
 	TP_ARGS(batch, work),

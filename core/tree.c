@@ -572,7 +572,7 @@ static void note_others(struct fairwq_tree *tree, unsigned int served, s64 cost)
 }
 
 /* Check whether a rank above @rank has something to serve. */
-static bool jumps(const struct fairwq_tree *tree, unsigned int rank)
+static bool is_out_of_rank(const struct fairwq_tree *tree, unsigned int rank)
 {
 	unsigned int i;
 
@@ -608,7 +608,7 @@ static bool note_rank(struct fairwq_tree *tree, const struct fairwq_node *node, 
 	unsigned int rank = fairwq_node_rank(tree, node);
 
 	note_others(tree, rank, cost);
-	if (jumps(tree, rank)) {
+	if (is_out_of_rank(tree, rank)) {
 		tree->waited[rank] -= (s64)(patience_of(tree) * cost);
 		return true;
 	}

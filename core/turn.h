@@ -5,10 +5,10 @@
  *   turn:  fairwq_turn_begin_locked() ............ fairwq_turn_end_locked()
  *   item:    fairwq_start_item()  function  fairwq_end_current()
  *
- * A turn has one item, or several in a streak. There each item starts directly
- * after the one before; see streak.c.
+ * A turn has one item, or several in a burst. There each item starts directly
+ * after the one before; see burst.c.
  *
- * Locking: pool->lock; an item of a streak starts under the lock of its constraint.
+ * Locking: pool->lock; an item of a burst starts under the lock of its constraint.
  * Invariant: runner->current_work is stored before the work's word becomes 0.
  * Models: tests/models/park.pml, pending.pml, disable.pml.
  *
@@ -44,7 +44,7 @@ static inline void fairwq_start_item(struct fairwq_runner *runner, struct fairwq
 	 * A queue call that finds the word 0 also sees which runner has the work. The
 	 * function sees the stores of a queue call that found PENDING. Full barrier,
 	 * pairs with fairwq_claim_as() and fairwq_claim_taken(). It also orders the
-	 * store of @current_work before the load of @wanted in run_item(): pairs with
+	 * store of @current_work before the load of @has_parked in run_item(): pairs with
 	 * park_at().
 	 * Models: tests/models/pending.pml, park.pml.
 	 */
@@ -61,11 +61,11 @@ static inline void fairwq_end_current(struct fairwq_runner *runner)
 	 */
 	smp_store_release(&runner->current_work, NULL);
 	/*
-	 * Store @current_work, then load @wanted. Pairs with park_at(). Model:
+	 * Store @current_work, then load @has_parked. Pairs with park_at(). Model:
 	 * tests/models/park.pml.
 	 */
 	smp_mb();
-	if (unlikely(READ_ONCE(runner->wanted)))
+	if (unlikely(READ_ONCE(runner->has_parked)))
 		fairwq_unpark(runner);
 }
 

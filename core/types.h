@@ -82,7 +82,7 @@
  * B: the batch, P: PENDING, L: LINKED, X: CANCELED, D: DELAYED, G: GRACE,
  * C: CONSTRAINED. "Sort" holds pool->lock. It turns a pushed work into FIFO,
  * but a marked one into idle. A runner starts a FIFO work under pool->lock, and
- * in a streak a listed one under the lock of the constraint.
+ * in a burst a listed one under the lock of the constraint.
  * "Or waits" is fairwq_work_cancel_sync(); fairwq_work_cancel() does not wait.
  * "Tries again" is soon over, because the CPU that pushes has interrupts off.
  * A cancel sorts before it looks, so it takes out what was already pushed.
@@ -125,12 +125,12 @@
 
 /*
  * A turn: one item, given to one batch. It lasts from the tree's choice of the
- * batch until the function has returned and the turn is accounted. In a streak
- * (streak.c) a turn may have several items; it then shows the one that runs.
+ * batch until the function has returned and the turn is accounted. In a burst
+ * (burst.c) a turn may have several items; it then shows the one that runs.
  */
 struct fairwq_turn {
 	struct fairwq_batch *batch;	/* P: kept by its in-flight count; NULL: no turn */
-	fairwq_func_t func;		/* P to begin, R in a streak; either may read it */
+	fairwq_func_t func;		/* P to begin, R in a burst; either may read it */
 	const void *id;			/* as @func: address of the work, which may be gone */
 	struct fairwq_constraint *constraint; /* R: to be completed at its end, or NULL */
 	u64 stamp;			/* as @func: time of queueing; 0: not measured */
@@ -138,12 +138,12 @@ struct fairwq_turn {
 	u8 color;			/* P: index into batch->in_flight */
 	bool timed;			/* P, R reads: @run is to be measured */
 	bool quick;			/* P: its batch takes less than FAIRWQ_QUICK_NS a turn */
-	bool jumps;			/* P: taken before a turn of a higher priority */
+	bool out_of_rank;		/* P: taken before a turn of a higher priority */
 	bool slept;			/* R, P at the end: an item of it has slept */
 	u16 era;			/* P: pool->era when it was charged */
 	u32 charged;			/* P: estimate of its run time, ns; fair time only */
 	unsigned int nr;		/* R, P at the end: number of its items */
-	unsigned int streak;		/* R, P at the end: items of its streak so far, or 0 */
+	unsigned int burst;		/* R, P at the end: items of its burst so far, or 0 */
 	unsigned int held;		/* R, P at the end: those of @nr that are in nr_pins */
 	u64 wait;			/* R: ns from @stamp to the start */
 	u64 run;			/* R: ns, of the last item; 0: not measured */
@@ -151,16 +151,16 @@ struct fairwq_turn {
 };
 
 /* Most items of a serializer that one of a higher priority takes along. */
-#define FAIRWQ_LIFT_MAX		64U
+#define FAIRWQ_BOOST_MAX		64U
 /* Most items that a dump shows under one hold of the lock. */
 #define FAIRWQ_DUMP_CHUNK	16U
 
-/* A streak: a runner goes on with the items of one serializer; see streak.c. */
-struct fairwq_streak {
+/* A burst: a runner goes on with the items of one serializer; see burst.c. */
+struct fairwq_burst {
 	unsigned int nr;		/* R: items in it; 0: it has not begun */
 	u64 budget;			/* R: ns; 0: none */
 	u64 due;			/* R: end of @budget, ns */
-	u64 lift_due;			/* R: end of the time for lifting, ns */
+	u64 boost_due;			/* R: end of the time for boosting, ns */
 	unsigned int left;		/* R: items before the clock is read again */
 	bool alone;			/* R: no @budget; goes on while nothing else waits */
 };
@@ -213,13 +213,13 @@ struct fairwq_runner {
 	struct list_head idle_node;	/* P: in pool->idle_runners */
 	raw_spinlock_t park_lock;	/* of @parked; taken under any pool's lock */
 	struct list_head parked;	/* K: works that wait for current_work to end */
-	bool wanted;			/* K; R reads: @parked is not empty */
+	bool has_parked;		/* K; R reads: @parked is not empty */
 	struct task_struct *task;	/* P: worker that executes it, while it is active */
 	unsigned long started;		/* R: jiffies at the start of the item */
 	unsigned long reported;		/* P: @started of an item that was reported as hung */
 	/* R: the work that runs, or ran last; see fairwq_park_locked() */
 	struct fairwq_work *current_work;
-	/* P to set, R reads: a streak must end, because a call waits for turns */
+	/* P to set, R reads: a burst must end, because a call waits for turns */
 	bool yield;
 	int cpu;			/* P: CPU that it ran on last */
 	u64 began, now;			/* R: first and last clock reading of this run, ns */
@@ -227,7 +227,7 @@ struct fairwq_runner {
 	u64 since;
 	struct fairwq_forker *forker;	/* R, P reads, set once: NULL: no item has forked yet */
 	struct fairwq_turn turn;	/* letters as in the struct */
-	struct fairwq_streak streak;	/* R */
+	struct fairwq_burst burst;	/* R */
 	struct rcu_head rcu;
 };
 
@@ -271,8 +271,8 @@ struct fairwq_pool {
 	u64 turn_number;		/* P: number of the turn that was taken last */
 	u64 counter[FAIRWQ_NR_COUNTERS];/* P */
 	u64 run_time;			/* P: ns, of the timed turns */
-	unsigned int nr_eligible;	/* p: batches in the tree; a hint for a streak */
-	struct list_head sorting;	/* p: batches with @unsorted; a hint for a streak */
+	unsigned int nr_eligible;	/* p: batches in the tree; a hint for a burst */
+	struct list_head sorting;	/* p: batches with @unsorted; a hint for a burst */
 	struct fairwq_window window;	/* P: the self-check of promise 6 */
 	struct list_head window_members; /* P: nodes compared, of one parent */
 	unsigned int hung_ms;		/* P: 0: never report */
@@ -285,7 +285,7 @@ struct fairwq_pool {
 
 	struct mutex mutex;		/* see the order above */
 	bool dying;			/* P: no new batches, no pause */
-	bool quiet;			/* p: set once: nothing can come in, no push is under way */
+	bool sealed;			/* p: set once: nothing can come in, no push is under way */
 	struct list_head batches;	/* P to write, P or RCU to read: by seq */
 	struct list_head runners;	/* P and M to write, either to read */
 	unsigned int nr_runners;	/* M */
@@ -356,13 +356,13 @@ struct fairwq_batch {
 	 * p: a later holder of the lock will look at @incoming. Read after a
 	 * push, with a full barrier on both sides; see batch_idle_locked().
 	 */
-	bool watched;
+	bool polled;
 	u8 prio;			/* I: enum fairwq_prio */
 	u8 depth;			/* I: number of its owners */
 	bool is_default;		/* I */
 	/*
 	 * p: number of works that were cancelled on their way into @incoming.
-	 * If it is not 0, each push must sort. Read as @watched is; see
+	 * If it is not 0, each push must sort. Read as @polled is; see
 	 * cancel_unlinked_locked().
 	 */
 	unsigned int nr_canceled;
@@ -386,7 +386,7 @@ struct fairwq_batch {
 	unsigned int nr_parked;		/* P: works that wait for their last run to end */
 	unsigned int nr_canceling;	/* P: fairwq_batch_cancel() calls that take items out */
 	u8 color;			/* P: of the turns that begin now */
-	u8 paused:1;			/* p: a hint for a streak */
+	u8 paused:1;			/* p: a hint for a burst */
 	u8 reaping:1;			/* P: will leave the pool */
 	u8 quick:1;			/* P: its items are over at once, as a rule */
 	bool closed;			/* p: disposed, and no push is under way; set once */

@@ -6,7 +6,7 @@
  *   queue call --------------------------> admitted -----+
  *       |                                      ^
  *       +--> waiting: works and markers -------+ an item in flight ends
- *                    \--> taken out by a cancel, or started by a streak
+ *                    \--> taken out by a cancel, or started by a burst
  *
  * A queue call through a constraint makes its work pending and CONSTRAINED. The
  * work names its batch in @stamp until it is admitted; then it is pushed as any
@@ -14,7 +14,7 @@
  * cancelled.
  *
  * Serializers and limiters differ in two things only: the number that may be in
- * flight, and that a runner may go on with a serializer's items (streak.c). A
+ * flight, and that a runner may go on with a serializer's items (burst.c). A
  * marker waits in the list for a flush; it is through when nothing before it is
  * in the list or in flight.
  *
@@ -134,7 +134,7 @@ static void wake_left_locked(struct fairwq_constraint_lock *lock,
 }
 
 /*
- * Wake the calls that wait for works that a streak has started from
+ * Wake the calls that wait for works that a burst has started from
  * @constraint. The works cannot come back before the lock is dropped.
  */
 void fairwq_waitlist_wake_locked(const struct fairwq_constraint *constraint)

@@ -109,7 +109,7 @@ static void item_holds_its_maps(struct kunit *test)
 }
 
 /* Each of those with which a runner goes on, too. */
-static void item_of_a_streak_holds_its_maps(struct kunit *test)
+static void item_of_a_burst_holds_its_maps(struct kunit *test)
 {
 	struct fairwq_serializer *serial = serial_new(test);
 	struct fairwq_limiter *limiter = limiter_new(test);
@@ -253,7 +253,7 @@ static void join_takes_the_map_of_its_task(struct kunit *test)
 
 static struct kunit_case lockdep_cases[] = {
 	KUNIT_CASE(item_holds_its_maps),
-	KUNIT_CASE(item_of_a_streak_holds_its_maps),
+	KUNIT_CASE(item_of_a_burst_holds_its_maps),
 	KUNIT_CASE(waiting_call_takes_the_map),
 	KUNIT_CASE(join_takes_the_map_of_its_task),
 	{}

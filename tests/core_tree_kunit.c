@@ -219,7 +219,7 @@ static void corrected_by_weight_in_groups(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 200ULL, group->service);
 }
 
-/* A streak has its place behind those that had less, also if it is not eligible. */
+/* A burst has its place behind those that had less, also if it is not eligible. */
 static void more_is_charged_later(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
@@ -318,7 +318,7 @@ static void newcomers_by_weight(struct kunit *test)
 }
 
 /*
- * A leaf that is served out of its order, as for an item that is lifted, does not take the
+ * A leaf that is served out of its order, as for an item that is boosted, does not take the
  * clock past those that wait. Else 2, which joins then, would wait until 0 has caught up.
  */
 static void clock_waits_for_those_that_wait(struct kunit *test)
@@ -445,7 +445,7 @@ static u64 low_share(struct kunit *test, u64 high_cost, u64 low_cost, bool guess
 	struct tree_case *t = tree_case(test);
 	struct fairwq_node *low = &t->node[1], *node;
 	u64 charged = guessed ? 50 : 0, cost;
-	bool jumps;
+	bool out_of_rank;
 
 	fairwq_tree_set_turn(&t->tree, 10);
 	fairwq_node_init(low, &t->tree.rank[FAIRWQ_NR_RANKS - 1], 100);
@@ -454,12 +454,12 @@ static u64 low_share(struct kunit *test, u64 high_cost, u64 low_cost, bool guess
 	while (low->service + t->node[0].service < 640000) {
 		node = fairwq_tree_pick(&t->tree);
 		cost = node == low ? low_cost : high_cost;
-		jumps = fairwq_tree_charge(&t->tree, node, charged ?: cost);
-		KUNIT_EXPECT_EQ(test, node == low, jumps);
+		out_of_rank = fairwq_tree_charge(&t->tree, node, charged ?: cost);
+		KUNIT_EXPECT_EQ(test, node == low, out_of_rank);
 		if (!guessed)
 			continue;
 		fairwq_tree_correct(&t->tree, node, (s64)(cost - charged));
-		if (jumps)
+		if (out_of_rank)
 			fairwq_tree_pay(&t->tree, node, (s64)(cost - charged));
 	}
 	return low->service;

@@ -3,7 +3,7 @@
  * Items that go one at a time, in queue order (promise 10): what a serializer, one
  * with a budget for a runner that goes on with it, and a limiter of one item have in
  * common. Each case runs with each of the three. What only one of them does is in
- * serializer_kunit.c, core_streak_kunit.c and limiter_kunit.c.
+ * serializer_kunit.c, core_burst_kunit.c and limiter_kunit.c.
  */
 #include <linux/vmalloc.h>
 

@@ -363,7 +363,7 @@ static void share_end(struct kunit *test, struct share *share)
 	KUNIT_EXPECT_EQ_MSG(test, 0ULL, mock_counter(mock->pool, FAIRWQ_VIOLATIONS),
 			    "%llu starved, %llu leaked, the worst lag %llu %% of the bound\n",
 			    mock_counter(mock->pool, FAIRWQ_STARVED),
-			    mock_counter(mock->pool, FAIRWQ_LEAKED),
+			    mock_counter(mock->pool, FAIRWQ_PRIO_EXCESS),
 			    mock->pool->window.worst_lag);
 	fairwq_pool_destroy(mock->pool);
 	mock->pool = NULL;
@@ -684,22 +684,22 @@ static void adversary_gets_no_more(struct kunit *test)
 
 /* ---- what the self-check must not take for starvation ------------------------------ */
 
-/* After a streak above it a lower priority has several turns at once. */
-static void self_check_knows_streaks(struct kunit *test)
+/* After a burst above it a lower priority has several turns at once. */
+static void self_check_knows_bursts(struct kunit *test)
 {
 	static const struct share_case c = { "", FAIRWQ_ROUND_ROBIN, 1, 2 };
 	struct share *share = share_new(test, &c, 0);
 	struct share_client *above = share_add(test, share, &high, 1);
-	struct share_client *streaks = share_add(test, share, &high, 1);
+	struct share_client *bursts = share_add(test, share, &high, 1);
 	struct share_client *below = share_add(test, share, &low, 1);
 	struct mock *mock = test->priv;
 
 	raw_spin_lock_irq(&mock->pool->lock);
 	mock->pool->tree.patience = 3;
 	raw_spin_unlock_irq(&mock->pool->lock);
-	streaks->next = SHARE_SERIALIZER;
+	bursts->next = SHARE_SERIALIZER;
 	share_queue(test, above, 20);
-	share_queue(test, streaks, 200);
+	share_queue(test, bursts, 200);
 	share_queue(test, below, 200);
 	share_run(test, share);
 	fairwq_serializer_flush(&share->serializer);
@@ -708,7 +708,7 @@ static void self_check_knows_streaks(struct kunit *test)
 	share_end(test, share);
 }
 
-/* Two clients send to one serializer, so that one has turns in the streaks of the other. */
+/* Two clients send to one serializer, so that one has turns in the bursts of the other. */
 static void self_check_knows_guests(struct kunit *test)
 {
 	static const struct share_case c = { "", FAIRWQ_ROUND_ROBIN, 1, 2 };
@@ -748,7 +748,7 @@ static const struct unfair unfair_cases[] = {
 	{ "flow", .flow = true, .turns = 2000, .counter = FAIRWQ_STARVED },
 	{ "LOW", .prio = FAIRWQ_PRIO_LOW, .turns = 2000, .counter = FAIRWQ_STARVED },
 	{ "LOW before its turn", .prio = FAIRWQ_PRIO_LOW, .turns = -100000,
-	  .counter = FAIRWQ_LEAKED },
+	  .counter = FAIRWQ_PRIO_EXCESS },
 	{ "none", .owned = true },
 	{ "no LOW", .prio = FAIRWQ_PRIO_LOW },
 };
@@ -978,7 +978,7 @@ static struct kunit_case share_test_cases[] = {
 	KUNIT_CASE_PARAM(new_keys_do_not_starve, share_gen_params),
 	KUNIT_CASE_PARAM(low_priority_gets_no_more, share_gen_params),
 	KUNIT_CASE_PARAM(strict_priority_does_not_leak, share_gen_params),
-	KUNIT_CASE(self_check_knows_streaks),
+	KUNIT_CASE(self_check_knows_bursts),
 	KUNIT_CASE(self_check_knows_guests),
 	KUNIT_CASE_PARAM(self_check_sees_the_unfair, unfair_gen_params),
 	{}

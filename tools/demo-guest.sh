@@ -77,7 +77,7 @@ make_archive() {
 	sha256sum modest.tar >>/tmp/reference
 }
 
-# $1: run, $2: milliseconds between samples. The modest client, watched.
+# $1: run, $2: milliseconds between samples. The modest client, polled.
 run_modest() {
 	fairhash_monitor "$2" >"/tmp/$1.samples" 2>/dev/null &
 	monitor=$!

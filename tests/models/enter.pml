@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The way of a work into a constraint, and out of it. constraint.c: enter() and
- * enter_own(); core/waitlist.c: fairwq_waitlist_cancel(), kept_word_locked(),
+ * enter_foreign(); core/waitlist.c: fairwq_waitlist_cancel(), kept_word_locked(),
  * release_listed(), fairwq_admit_locked() and fairwq_admit_push(); work.c: release_work()
  * and cancel_queued_locked().
  *
@@ -12,7 +12,7 @@
  * There are two serializers, in each of which an item is in flight that is not
  * the work. A task queues the work through the first one, then the other one.
  * Another CPU cancels it once. A runner runs what is let go, and lets go what
- * waits, or takes it along in a streak.
+ * waits, or takes it along in a burst.
  *
  * Holds: each queueing that was accepted runs, or a cancel returned true for it,
  * and never both; the batch that is read is that of this queueing; what is taken
@@ -21,7 +21,7 @@
  * its function in Case AGAIN; all calls return.
  *
  * Loads are where they stand here, but for NO_ACQUIRE. What is done under the lock
- * of the pool is one step, but for a streak's stores. A cancel that
+ * of the pool is one step, but for a burst's stores. A cancel that
  * is to look again waits until something has changed.
  *
  * Case SHARED: both of them have the same lock.

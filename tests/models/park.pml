@@ -19,7 +19,7 @@
  *
  * Broken REENTRANT (assertion): runner does not look whether the work still runs.
  * Broken XCHG_RELEASE (invalid end state): the xchg() in fairwq_start_item() is
- *	a release only: @wanted is loaded before @current_work is seen.
+ *	a release only: @has_parked is loaded before @current_work is seen.
  * Broken XCHG_ACQUIRE (assertion): it is an acquire only: a CPU sees that the
  *	work is not pending before it sees which runner executes it.
  * Broken NO_RELEASE_START (assertion): fairwq_start_item() stores @current_work by
@@ -44,7 +44,7 @@
 #define PENDING	1		/* FAIRWQ_WORK_PENDING in work->data */
 #define LAST_RUNNER 2		/* work->last_runner */
 #define CURRENT(r) (2 + (r))	/* runner->current_work */
-#define WANTED(r) (4 + (r))	/* runner->wanted */
+#define WANTED(r) (4 + (r))	/* runner->has_parked */
 #define PARK_LOCK(r) (6 + (r))	/* runner->park_lock */
 #define DATA	9		/* what the function works on */
 #define POOL_LOCK(p) (9 + (p))	/* pool->lock */

@@ -18,11 +18,11 @@
  *	one of them is to take what waits, and the tick finds that it does not.
  *
  * Broken NO_MB_PUSH (invalid end state): llist_add() without its barrier: the
- *	load of @watched is done before the item can be seen.
+ *	load of @polled is done before the item can be seen.
  * Broken NO_MB_IDLE (invalid end state): no smp_mb() in
  *	batch_idle_locked().
  * Broken RECHECK_SKIPPED (invalid end state): no look at @incoming there.
- * Broken WATCHED_LATE (invalid end state): looks first, then clears @watched.
+ * Broken WATCHED_LATE (invalid end state): looks first, then clears @polled.
  * Broken KICK_LOST (invalid end state): no kick while a runner is active.
  * Broken KICK_NOT_CHAINED (invalid end state): a runner that leaves a backlog
  *	in the tree does not kick the next.
@@ -40,7 +40,7 @@
 #define CPUS	4		/* 0, 1: producers; 2, 3: runners */
 #define VARS	2
 #define LOCK	0
-#define WATCHED	1		/* batch->watched */
+#define WATCHED	1		/* batch->polled */
 
 #include "memory.pml"
 
@@ -187,21 +187,21 @@ inline update_locked(cpu)
 		:: empty(fifo) -> splice_locked(cpu)
 		:: nempty(fifo)
 		fi;
-		read_once(cpu, WATCHED, watched);
+		read_once(cpu, WATCHED, polled);
 		if
 		:: empty(fifo) -> idle_locked(cpu)
-		:: nempty(fifo) && !watched -> write_once(cpu, WATCHED, 1)
-		:: nempty(fifo) && watched
+		:: nempty(fifo) && !polled -> write_once(cpu, WATCHED, 1)
+		:: nempty(fifo) && polled
 		fi
 	}
-	d_step { watched = 0; eligible = nempty(fifo) }
+	d_step { polled = 0; eligible = nempty(fifo) }
 }
 
-/* fairwq_push_claimed() and, if @watched is not set, attend() */
+/* fairwq_push_claimed() and, if @polled is not set, attend() */
 inline push(cpu, item)
 {
 #ifdef NO_MB_PUSH
-	read_once(cpu, WATCHED, watched);
+	read_once(cpu, WATCHED, polled);
 #endif
 	d_step {
 		RMW(cpu) ->
@@ -212,15 +212,15 @@ inline push(cpu, item)
 	:: first ->
 		first = false;
 #ifndef NO_MB_PUSH
-		read_once(cpu, WATCHED, watched);
+		read_once(cpu, WATCHED, polled);
 #endif
 		if
-		:: !watched ->
+		:: !polled ->
 			spin_lock(cpu);
 			update_locked(cpu);
 			kick_locked_and_unlock(cpu);
 			kick_send()
-		:: else -> watched = 0
+		:: else -> polled = 0
 		fi
 	:: else
 	fi
@@ -228,7 +228,7 @@ inline push(cpu, item)
 
 proctype producer(byte cpu; byte from; byte to)
 {
-	byte work = NONE, watched, kick = NONE;
+	byte work = NONE, polled, kick = NONE;
 	bool first, soon;
 
 	do
@@ -317,7 +317,7 @@ inline run_turn(cpu)
 
 proctype runner(byte cpu; byte me)
 {
-	byte work = NONE, watched, kick = NONE, taking = NONE;
+	byte work = NONE, polled, kick = NONE, taking = NONE;
 	bool first, more, requeue, soon, quick;
 
 end:	do

@@ -57,7 +57,7 @@ static bool begins(const struct sim *sim)
 
 static void enter_newcomers(struct sim *sim, u64 time)
 {
-	add_places(sim, METER_NOBODY, time);
+	add_places(sim, METER_NO_ENTRY, time);
 }
 
 static void newcomer(struct sim *sim, int client)
@@ -83,14 +83,14 @@ static void create_again(struct sim *sim, int client)
 
 static void enter_children(struct sim *sim, u64 time)
 {
-	add_places(sim, add(sim, METER_NOBODY, fixed(time), idle), time);
+	add_places(sim, add(sim, METER_NO_ENTRY, fixed(time), idle), time);
 }
 
 /* Owners of two children each. Both are new each time. */
 static void enter_owners(struct sim *sim, u64 time)
 {
 	for (int i = 0; i < PLACES / 3; i++) {
-		int owner = add(sim, METER_NOBODY, fixed(time), idle);
+		int owner = add(sim, METER_NO_ENTRY, fixed(time), idle);
 
 		for (int k = 0; k < 2; k++)
 			add(sim, owner, fixed(time), idle);
@@ -127,12 +127,12 @@ static void new_owner(struct sim *sim, int client)
 static void enter_many(struct sim *sim, u64 time)
 {
 	for (int i = 0; i < 4; i++)
-		add(sim, METER_NOBODY, fixed(time), deep);
+		add(sim, METER_NO_ENTRY, fixed(time), deep);
 }
 
 static void enter_many_owned(struct sim *sim, u64 time)
 {
-	int owner = add(sim, METER_NOBODY, fixed(time), idle);
+	int owner = add(sim, METER_NO_ENTRY, fixed(time), idle);
 
 	for (int i = 0; i < 4; i++)
 		add(sim, owner, fixed(time), deep);
@@ -144,14 +144,14 @@ static void enter_by_turns(struct sim *sim, u64 time)
 {
 	struct sim_time by_turns = { .kind = SIM_RUNS, .n = 1, .lo = time / 2, .hi = 10 * time };
 
-	add(sim, METER_NOBODY, by_turns, deep);
+	add(sim, METER_NO_ENTRY, by_turns, deep);
 }
 
 static void enter_rarely_long(struct sim *sim, u64 time)
 {
 	struct sim_time rarely = { .kind = SIM_RARELY, .n = 20, .lo = time / 2, .hi = 20 * time };
 
-	add(sim, METER_NOBODY, rarely, deep);
+	add(sim, METER_NO_ENTRY, rarely, deep);
 }
 
 /* As rarely as the longest of the last turns is forgotten. */
@@ -159,14 +159,14 @@ static void enter_very_rarely_long(struct sim *sim, u64 time)
 {
 	struct sim_time rarely = { .kind = SIM_RARELY, .n = 600, .lo = time / 2, .hi = 50 * time };
 
-	add(sim, METER_NOBODY, rarely, deep);
+	add(sim, METER_NO_ENTRY, rarely, deep);
 }
 
 /* ---- clients that come and go ------------------------------------------------------ */
 
 static void enter_idle(struct sim *sim, u64 time)
 {
-	add(sim, METER_NOBODY, fixed(time), idle);
+	add(sim, METER_NO_ENTRY, fixed(time), idle);
 }
 
 static void wake_up(struct sim *sim, int client)
@@ -215,7 +215,7 @@ static void cancel_and_wait(struct sim *sim, int client)
 
 static void enter_deep(struct sim *sim, u64 time)
 {
-	add(sim, METER_NOBODY, fixed(time), deep);
+	add(sim, METER_NO_ENTRY, fixed(time), deep);
 }
 
 static void flap_weight(struct sim *sim, int client)
@@ -235,7 +235,7 @@ static void flap_pause(struct sim *sim, int client)
 static void enter_rank(struct sim *sim, unsigned int rank, u64 time, struct sim_arrivals arrivals)
 {
 	sim_add(sim, &(struct sim_client_attrs){
-		.owner = METER_NOBODY, .rank = rank, .time = fixed(time), .arrivals = arrivals,
+		.owner = METER_NO_ENTRY, .rank = rank, .time = fixed(time), .arrivals = arrivals,
 	});
 }
 
@@ -336,7 +336,7 @@ struct sim *plot_begin(const struct plot *plot, const struct sim_attrs *attrs, u
 	a.woken = plot->woken;
 	a.strict_ranks = plot->strict_ranks;
 	sim = sim_new(&a);
-	victim.owner = METER_NOBODY;
+	victim.owner = METER_NO_ENTRY;
 	victim.time = fixed(time);
 	sim_add(sim, &victim);
 	plot->enter(sim, time);

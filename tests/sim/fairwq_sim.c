@@ -84,7 +84,7 @@ static int add_client(struct sim *sim, u32 weight, struct sim_time time,
 		      struct sim_arrivals arrivals)
 {
 	return sim_add(sim, &(struct sim_client_attrs){
-		.owner = METER_NOBODY, .weight = weight, .time = time, .arrivals = arrivals,
+		.owner = METER_NO_ENTRY, .weight = weight, .time = time, .arrivals = arrivals,
 	});
 }
 
@@ -101,9 +101,9 @@ static struct sim_time fixed(u64 ns)
 	return (struct sim_time){ .kind = SIM_FIXED, .lo = ns };
 }
 
-static struct sim_arrivals bursts(unsigned int n, u64 gap)
+static struct sim_arrivals bunches(unsigned int n, u64 gap)
 {
-	return (struct sim_arrivals){ .kind = SIM_BURSTS, .n = n, .gap = gap };
+	return (struct sim_arrivals){ .kind = SIM_BUNCHES, .n = n, .gap = gap };
 }
 
 static void note_worst(const struct sim *sim, const struct meter *meter, const char *what)
@@ -368,7 +368,7 @@ static void zipf(void)
 	expect_fair();
 }
 
-/* Some with a backlog, some with bursts, some with a few items at a time. */
+/* Some with a backlog, some with bunches, some with a few items at a time. */
 static struct sim *coming_and_going(const struct sim_attrs *a, struct sim_time time,
 				    enum sim_arrival_kind kind)
 {
@@ -393,7 +393,7 @@ static void arrivals(void)
 	for (unsigned int i = 0; i < ARRAY_SIZE(runners); i++) {
 		struct sim_attrs a = attrs(SIM_ROUND_ROBIN, runners[i]);
 
-		run_config(coming_and_going(&a, ten_us, SIM_BURSTS), 30000);
+		run_config(coming_and_going(&a, ten_us, SIM_BUNCHES), 30000);
 	}
 	expect_fair();
 }
@@ -429,7 +429,7 @@ static void limits(void)
 
 		for (int k = 0; k < 12; k++)
 			sim_add(sim, &(struct sim_client_attrs){
-				.owner = METER_NOBODY, .weight = 1 + k * k,
+				.owner = METER_NO_ENTRY, .weight = 1 + k * k,
 				.max_active = k % 4, .time = uniform, .arrivals = backlog,
 			});
 		run_config(sim, 20000);
@@ -443,7 +443,7 @@ static void pauses(void)
 		struct sim_attrs a = attrs(SIM_ROUND_ROBIN, runners[i]);
 
 		a.pause = 20;
-		run_config(coming_and_going(&a, uniform, SIM_BURSTS), 20000);
+		run_config(coming_and_going(&a, uniform, SIM_BUNCHES), 20000);
 	}
 	expect_fair();
 }
@@ -455,7 +455,7 @@ static void weight_changes(void)
 
 		a.reweigh = 100;
 		a.pause = i % 2 ? 0 : 100;
-		run_config(coming_and_going(&a, ten_us, SIM_BURSTS), 30000);
+		run_config(coming_and_going(&a, ten_us, SIM_BUNCHES), 30000);
 	}
 	expect_fair();
 }
@@ -472,7 +472,7 @@ static void items_parked(void)
 		a.park = 10;
 		a.reweigh = 500;
 		a.pause = 500;
-		run_config(coming_and_going(&a, i % 2 ? late : ten_us, SIM_BURSTS), 10000);
+		run_config(coming_and_going(&a, i % 2 ? late : ten_us, SIM_BUNCHES), 10000);
 	}
 	expect_fair();
 }
@@ -487,14 +487,14 @@ static struct sim *family(const struct sim_attrs *a, struct sim_time time)
 	int owner[6];
 
 	for (int i = 0; i < 6; i++)
-		owner[i] = add_child(sim, i < 3 ? METER_NOBODY : owner[i - 2], 50 * (i + 1), time,
+		owner[i] = add_child(sim, i < 3 ? METER_NO_ENTRY : owner[i - 2], 50 * (i + 1), time,
 				     none);
 	for (int i = 0; i < 6; i++)
 		for (int k = 0; k <= i; k++)
 			add_child(sim, owner[i], 100 + k, time,
-				  k % 3 == 2 ? bursts(30, SIM_MS / 2) : backlog);
+				  k % 3 == 2 ? bunches(30, SIM_MS / 2) : backlog);
 	for (int i = 0; i < 3; i++)
-		add_client(sim, 100, time, i ? backlog : bursts(10, 100 * SIM_US));
+		add_client(sim, 100, time, i ? backlog : bunches(10, 100 * SIM_US));
 	return sim;
 }
 
@@ -560,9 +560,9 @@ static struct sim *ranked(const struct sim_attrs *a, unsigned int busy, bool ste
 	for (unsigned int rank = 0; rank < FAIRWQ_NR_RANKS; rank++)
 		for (int k = 0; k < 2 && busy >> rank & 1; k++)
 			sim_add(sim, &(struct sim_client_attrs){
-				.owner = METER_NOBODY, .rank = rank, .weight = 100 + 100 * k,
+				.owner = METER_NO_ENTRY, .rank = rank, .weight = 100 + 100 * k,
 				.time = ten_us,
-				.arrivals = steady || k ? backlog : bursts(20, 200 * SIM_US),
+				.arrivals = steady || k ? backlog : bunches(20, 200 * SIM_US),
 			});
 	return sim;
 }
@@ -724,7 +724,7 @@ static void time_is_shared(void)
 static struct sim_arrivals any_arrivals(void)
 {
 	static const enum sim_arrival_kind kind[] = {
-		SIM_BACKLOG, SIM_CLOSED, SIM_BURSTS, SIM_LEAVES, SIM_BY_SOURCE
+		SIM_BACKLOG, SIM_CLOSED, SIM_BUNCHES, SIM_LEAVES, SIM_BY_SOURCE
 	};
 
 	return (struct sim_arrivals){
@@ -737,7 +737,7 @@ static struct sim_arrivals any_arrivals(void)
 static void any_client(struct sim *sim, int owners)
 {
 	struct sim_client_attrs client = {
-		.owner = owners ? (int)random_below(&rnd, owners + 1) - 1 : METER_NOBODY,
+		.owner = owners ? (int)random_below(&rnd, owners + 1) - 1 : METER_NO_ENTRY,
 		.weight = random_one_in(&rnd, 3) ? random_between(&rnd, 1, 10000) : 0,
 		.rank = random_below(&rnd, 3),
 		.max_active = random_below(&rnd, 4),
@@ -892,7 +892,7 @@ static double limit_one(struct sim_attrs *a, u64 length, bool third)
 
 	for (int k = 0; k < 2 + third; k++)
 		sim_add(sim, &(struct sim_client_attrs){
-			.owner = METER_NOBODY, .max_active = !k, .arrivals = backlog,
+			.owner = METER_NO_ENTRY, .max_active = !k, .arrivals = backlog,
 			.time = fixed(k < 2 ? length : 20 * SIM_US),
 		});
 	observe(sim, 5000);
@@ -934,7 +934,7 @@ static double limit_heavy(struct sim_attrs *a, u32 weight, unsigned int limit, i
 
 	for (int k = 0; k <= others; k++)
 		sim_add(sim, &(struct sim_client_attrs){
-			.owner = METER_NOBODY, .weight = k ? 100 : weight, .serial = !k && !limit,
+			.owner = METER_NO_ENTRY, .weight = k ? 100 : weight, .serial = !k && !limit,
 			.max_active = k ? 0 : limit, .arrivals = backlog,
 			.time = k ? other_time : time,
 		});
@@ -981,10 +981,10 @@ static void limits_of_heavy(void)
 	expect_fair();
 }
 
-/* ---- streaks ------------------------------------------------------------------------ */
+/* ---- bursts ------------------------------------------------------------------------ */
 
 /* One with a serializer beside @others without one. Returns what it got, by what it may. */
-static double streak_share(struct sim_attrs *a, u64 budget, int others)
+static double burst_share(struct sim_attrs *a, u64 budget, int others)
 {
 	int most = (int)a->max_active > others ? (int)a->max_active : 1 + others;
 	struct sim *sim = sim_new(a);
@@ -992,7 +992,7 @@ static double streak_share(struct sim_attrs *a, u64 budget, int others)
 
 	for (int k = 0; k <= others; k++)
 		sim_add(sim, &(struct sim_client_attrs){
-			.owner = METER_NOBODY, .serial = !k, .budget = k ? 0 : budget,
+			.owner = METER_NO_ENTRY, .serial = !k, .budget = k ? 0 : budget,
 			.arrivals = backlog, .time = ten_us,
 		});
 	observe(sim, 20000);
@@ -1003,14 +1003,14 @@ static double streak_share(struct sim_attrs *a, u64 budget, int others)
 	return share;
 }
 
-/* A streak costs what it has had, and is paid for once. */
-static void streaks(void)
+/* A burst costs what it has had, and is paid for once. */
+static void bursts(void)
 {
 	static const u64 budget[] = { 0, 30 * SIM_US, 100 * SIM_US, SIM_MS };
 
 	for (unsigned int i = 0; i < 2 * 4 * 3 * 2; i++) {
 		struct sim_attrs a = attrs(i % 2 ? SIM_FAIR_TIME : SIM_ROUND_ROBIN, 1 + i / 8 % 3);
-		double share = streak_share(&a, budget[i / 2 % 4], i / 24 ? 3 : 1);
+		double share = burst_share(&a, budget[i / 2 % 4], i / 24 ? 3 : 1);
 
 		if (share < found.least || !found.least)
 			found.least = share;
@@ -1021,11 +1021,11 @@ static void streaks(void)
 }
 
 /*
- * A streak that was alone, until others came with more than it can have had. They join at
- * the clock, which is where the streak began: it pays for all that it had while it was
+ * A burst that was alone, until others came with more than it can have had. They join at
+ * the clock, which is where the burst began: it pays for all that it had while it was
  * alone, up to 1024 turns. This is said and not judged.
  */
-static void streaks_alone(void)
+static void bursts_alone(void)
 {
 	for (unsigned int i = 0; i < 2 * ARRAY_SIZE(few_runners); i++) {
 		struct sim_attrs a = attrs(i % 2 ? SIM_FAIR_TIME : SIM_ROUND_ROBIN,
@@ -1034,8 +1034,8 @@ static void streaks_alone(void)
 
 		for (int k = 0; k < 2; k++)
 			sim_add(sim, &(struct sim_client_attrs){
-				.owner = METER_NOBODY, .serial = !k, .time = ten_us,
-				.arrivals = k ? bursts(5000, 50 * SIM_MS) : backlog,
+				.owner = METER_NO_ENTRY, .serial = !k, .time = ten_us,
+				.arrivals = k ? bunches(5000, 50 * SIM_MS) : backlog,
 			});
 		run_config(sim, 50000);
 	}
@@ -1198,7 +1198,7 @@ static void saved_credit_is_seen(void)
 	struct sim_attrs a = attrs(SIM_ROUND_ROBIN, 1);
 
 	a.picker = &picker_saved_credit;
-	run_config(coming_and_going(&a, ten_us, SIM_BURSTS), 20000);
+	run_config(coming_and_going(&a, ten_us, SIM_BUNCHES), 20000);
 	expect_unfair();
 }
 
@@ -1242,13 +1242,13 @@ static void free_guess_is_seen(void)
 	expect_unfair();
 }
 
-static void free_streak_is_seen(void)
+static void free_burst_is_seen(void)
 {
 	struct sim_attrs a = attrs(SIM_ROUND_ROBIN, 1);
 	double share;
 
-	a.streak_free = true;
-	share = streak_share(&a, 100 * SIM_US, 1);
+	a.burst_free = true;
+	share = burst_share(&a, 100 * SIM_US, 1);
 	expect(share > 1.5, "%.1f %%", 100 * share);
 	expect_starved();
 }
@@ -1355,8 +1355,8 @@ static const struct {
 	CASE(short_backlogs),
 	CASE(limits_of_one),
 	CASE(limits_of_heavy),
-	CASE(streaks),
-	CASE(streaks_alone),
+	CASE(bursts),
+	CASE(bursts_alone),
 	CASE(quick_items),
 	CASE(late_return),
 	CASE(cost_is_logarithmic),
@@ -1367,7 +1367,7 @@ static const struct {
 	CASE(kept_estimate_is_seen),
 	CASE(charged_average_is_seen),
 	CASE(free_guess_is_seen),
-	CASE(free_streak_is_seen),
+	CASE(free_burst_is_seen),
 	CASE(ignored_owner_is_seen),
 	CASE(starved_priority_is_seen),
 	CASE(newcomers_first_is_seen),

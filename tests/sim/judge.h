@@ -42,7 +42,7 @@ struct judge_entry {
 	int group;		/* entries with the same one share */
 	double weight;
 	double largest;		/* the most that it gets at once */
-	double item;		/* the longest of its items, or streaks */
+	double item;		/* the longest of its items, or bursts */
 	double ideal, got;
 	double least;		/* of ideal - got, in this window */
 	double bound;		/* of what that may grow by */
@@ -73,7 +73,7 @@ struct judge {
 struct judge *judge_new(int max, unsigned int taken);
 void judge_free(struct judge *judge);
 int judge_add(struct judge *judge, int parent, unsigned int rank, uint32_t weight);
-/* The longest item or streak of a client, and the most that it gets at once. */
+/* The longest item or burst of a client, and the most that it gets at once. */
 void judge_set_largest(struct judge *judge, int i, int64_t item, int64_t largest);
 
 /* A client has a backlog or not, and in it an item that may start or not. */

@@ -405,7 +405,7 @@ static void add_client(struct many *many, int i)
 	picker->add(&shard->tree, &client->node, 0);
 	if (!many->meter)
 		return;
-	meter_add(many->meter, METER_NOBODY, 1, 100);
+	meter_add(many->meter, METER_NO_ENTRY, 1, 100);
 	meter_set_largest(many->meter, i, 1);
 	meter_join(many->meter, i);
 }

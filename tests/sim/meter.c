@@ -63,7 +63,7 @@ int meter_add(struct meter *meter, int parent, unsigned int rank, uint32_t weigh
 
 	meter->entry[i] = (struct meter_entry){
 		.parent = parent,
-		.group = parent == METER_NOBODY ? (int)rank : NR_RANKS + parent,
+		.group = parent == METER_NO_ENTRY ? (int)rank : NR_RANKS + parent,
 		.weight = weight,
 	};
 	return i;
@@ -71,7 +71,7 @@ int meter_add(struct meter *meter, int parent, unsigned int rank, uint32_t weigh
 
 void meter_set_largest(struct meter *meter, int i, int64_t largest)
 {
-	for (; i != METER_NOBODY; i = meter->entry[i].parent)
+	for (; i != METER_NO_ENTRY; i = meter->entry[i].parent)
 		meter->entry[i].largest = larger(meter->entry[i].largest, largest);
 }
 
@@ -165,7 +165,7 @@ static void leave_group(struct meter *meter, int i)
 
 void meter_join(struct meter *meter, int i)
 {
-	for (; i != METER_NOBODY; i = meter->entry[i].parent) {
+	for (; i != METER_NO_ENTRY; i = meter->entry[i].parent) {
 		if (meter->entry[i].eligible++)
 			return;
 		enter_group(meter, i);
@@ -174,7 +174,7 @@ void meter_join(struct meter *meter, int i)
 
 void meter_leave(struct meter *meter, int i)
 {
-	for (; i != METER_NOBODY; i = meter->entry[i].parent) {
+	for (; i != METER_NO_ENTRY; i = meter->entry[i].parent) {
 		if (meter->entry[i].eligible == 1)
 			leave_group(meter, i);
 		if (--meter->entry[i].eligible)
@@ -197,7 +197,7 @@ void meter_set_weight(struct meter *meter, int i, uint32_t weight)
 
 void meter_serve(struct meter *meter, int i, int64_t amount)
 {
-	for (; i != METER_NOBODY; i = meter->entry[i].parent) {
+	for (; i != METER_NO_ENTRY; i = meter->entry[i].parent) {
 		meter->entry[i].service += amount;
 		look(meter, i);
 	}
@@ -235,7 +235,7 @@ static void running_del(struct meter *meter, int i)
 
 void meter_begin(struct meter *meter, int i)
 {
-	for (; i != METER_NOBODY; i = meter->entry[i].parent) {
+	for (; i != METER_NO_ENTRY; i = meter->entry[i].parent) {
 		running_add(meter, i);
 		look(meter, i);
 	}
@@ -243,7 +243,7 @@ void meter_begin(struct meter *meter, int i)
 
 void meter_end(struct meter *meter, int i)
 {
-	for (; i != METER_NOBODY; i = meter->entry[i].parent) {
+	for (; i != METER_NO_ENTRY; i = meter->entry[i].parent) {
 		running_del(meter, i);
 		look(meter, i);
 	}

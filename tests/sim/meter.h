@@ -30,7 +30,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define METER_NOBODY	(-1)
+#define METER_NO_ENTRY	(-1)
 
 /*
  * The form of the bound. "Taken" is how many turns may have been taken and not
@@ -54,7 +54,7 @@ enum meter_bound {
 };
 
 struct meter_entry {
-	int parent;		/* an entry, or METER_NOBODY */
+	int parent;		/* an entry, or METER_NO_ENTRY */
 	int group;		/* entries of one group are compared */
 	uint32_t weight;
 	int64_t largest;	/* the most that it gets at once */

@@ -7,10 +7,10 @@
 
 #include "sim.h"
 
-/* As in runner.c, cost.c and streak.c of core/. */
+/* As in runner.c, cost.c and burst.c of core/. */
 #define QUICK_NS		1000
 #define TIMED_TURNS		64
-#define STREAK_ITEMS		1024
+#define BURST_ITEMS		1024
 #define RUN_TIME_MAX_NS		(10 * SIM_MS)
 #define AVERAGE_FRACTION	4	/* bits */
 #define AVERAGE_SHIFT		3	/* a new one counts 1/8 */
@@ -369,10 +369,10 @@ static void longest_add(struct sim_client *client, u64 ran)
 	client->longest[0] = 0;
 }
 
-/* Correct the charge in turns: a streak was charged as one. */
+/* Correct the charge in turns: a burst was charged as one. */
 static s64 settle_turns(const struct sim *sim, const struct sim_turn *turn)
 {
-	return sim->attrs.streak_free ? 0 : (turn->nr - 1) * FAIRWQ_COST_TURN;
+	return sim->attrs.burst_free ? 0 : (turn->nr - 1) * FAIRWQ_COST_TURN;
 }
 
 /* Correct the charge in time: the turn was charged an estimate. */
@@ -389,7 +389,7 @@ static void settle(struct sim *sim, const struct sim_turn *turn)
 	struct sim_client *client = turn->client;
 
 	sim->attrs.picker->correct(&sim->tree, &client->node, delta);
-	if (turn->jumps)
+	if (turn->out_of_rank)
 		sim->attrs.picker->pay(&sim->tree, &client->node, delta);
 	note_given(sim, client, by_time ? delta >> COST_NS_SHIFT : turn->nr - 1);
 }
@@ -453,7 +453,7 @@ static void take_turn(struct sim *sim, struct sim_client *client, struct sim_tur
 	must(sim, client->eligible, "one was picked that is not eligible");
 	note_ranks(sim, client->attrs.rank);
 	take_out(sim, client);
-	turn->jumps = sim->attrs.picker->charge(&sim->tree, &client->node, turn->cost);
+	turn->out_of_rank = sim->attrs.picker->charge(&sim->tree, &client->node, turn->cost);
 	note_given(sim, client, by_time ? turn->cost >> COST_NS_SHIFT : 1);
 	/* Arrival order: the place in the tree is that of the next item. */
 	if (sim->attrs.policy == SIM_FIFO)
@@ -537,7 +537,7 @@ static bool goes_on(const struct sim *sim, const struct sim_turn *turn)
 {
 	const struct sim_client *client = turn->client;
 
-	if (client->attrs.max_active || client->paused || turn->nr >= STREAK_ITEMS)
+	if (client->attrs.max_active || client->paused || turn->nr >= BURST_ITEMS)
 		return false;
 	return sim->now < turn->begun + client->attrs.budget || !has_work(sim);
 }
@@ -592,7 +592,7 @@ static void run(struct sim *sim, struct sim_runner *runner, bool was_quick)
 	start(sim, runner);
 }
 
-static void burst_is_done(struct sim *sim, struct sim_client *client)
+static void bunch_is_done(struct sim *sim, struct sim_client *client)
 {
 	u64 gap = client->attrs.arrivals.gap;
 
@@ -614,9 +614,9 @@ static void item_ends(struct sim *sim, struct sim_runner *runner)
 		sim->attrs.ended(sim, client->id);
 	if (arrivals->kind == SIM_CLOSED)
 		queue(sim, client, 1);
-	else if ((arrivals->kind == SIM_BURSTS || arrivals->kind == SIM_LEAVES) &&
+	else if ((arrivals->kind == SIM_BUNCHES || arrivals->kind == SIM_LEAVES) &&
 		 !client->outstanding)
-		burst_is_done(sim, client);
+		bunch_is_done(sim, client);
 	more = next_of_serializer(sim, runner);
 	show(sim, client);
 	if (more) {
@@ -730,7 +730,7 @@ static void source(struct sim *sim)
 		else
 			to = mid;
 	}
-	event_add(sim, SIM_ARRIVAL, METER_NOBODY,
+	event_add(sim, SIM_ARRIVAL, METER_NO_ENTRY,
 		  random_between(&sim->rnd, 0, 2 * sim->zipf_gap));
 	if (sim->client[from].attrs.arrivals.kind == SIM_BY_SOURCE)
 		queue(sim, &sim->client[from], 1);
@@ -740,7 +740,7 @@ static void arrival(struct sim *sim, int id)
 {
 	struct sim_client *client;
 
-	if (id == METER_NOBODY) {
+	if (id == METER_NO_ENTRY) {
 		source(sim);
 		return;
 	}
@@ -816,7 +816,7 @@ int sim_add(struct sim *sim, const struct sim_client_attrs *attrs)
 	client->attrs = *attrs;
 	client->id = id;
 	client->weight = attrs->weight ?: DFL_WEIGHT;
-	if (attrs->owner != METER_NOBODY) {
+	if (attrs->owner != METER_NO_ENTRY) {
 		client->owner = &sim->client[attrs->owner];
 		client->owner->is_owner = true;
 		client->attrs.rank = client->owner->attrs.rank;
@@ -839,7 +839,7 @@ void sim_set_source(struct sim *sim, u64 gap)
 	sim->zipf = calloc(sim->nr_clients, sizeof(*sim->zipf));
 	for (int i = 0; i < sim->nr_clients; i++)
 		sim->zipf[i] = sum += 1.0 / (i + 1);
-	event_add(sim, SIM_ARRIVAL, METER_NOBODY, gap);
+	event_add(sim, SIM_ARRIVAL, METER_NO_ENTRY, gap);
 }
 
 static bool is_varying(const struct sim_client *client)
@@ -859,11 +859,11 @@ static s64 items_of_turn(const struct sim_client *client)
 
 	if (!client->attrs.serial)
 		return 1;
-	return items < STREAK_ITEMS ? items : STREAK_ITEMS;
+	return items < BURST_ITEMS ? items : BURST_ITEMS;
 }
 
 /*
- * Return the most that @client gets at once, ns: an item, or a streak. It is a slice
+ * Return the most that @client gets at once, ns: an item, or a burst. It is a slice
  * at least, because a newcomer joins so far behind the others.
  */
 static s64 time_of_turn(const struct sim *sim, const struct sim_client *client)
@@ -919,9 +919,9 @@ static void begin(struct sim *sim)
 			stand(sim, client);
 		else if (client->attrs.arrivals.kind == SIM_CLOSED)
 			queue(sim, client, client->attrs.arrivals.n);
-		else if (client->attrs.arrivals.kind == SIM_BURSTS ||
+		else if (client->attrs.arrivals.kind == SIM_BUNCHES ||
 			 client->attrs.arrivals.kind == SIM_LEAVES)
-			burst_is_done(sim, client);
+			bunch_is_done(sim, client);
 	}
 }
 

@@ -8,7 +8,7 @@
  *	core/cost.c		a turn is charged when it is taken, and corrected
  *				when it has ended
  *	core/park.c		an item may be parked
- *	core/streak.c		a turn may go on with the items of a serializer
+ *	core/burst.c		a turn may go on with the items of a serializer
  *	core/runner.c,		a runner is kicked for what waits, unless one is
  *	core/watchdog.c		at an item that is likely to be over at once
  *
@@ -50,7 +50,7 @@ struct sim_time {
 enum sim_arrival_kind {
 	SIM_BACKLOG,		/* there are always more */
 	SIM_CLOSED,		/* @n at a time; one that is done comes again */
-	SIM_BURSTS,		/* @n, and when they are done, after @gap, again */
+	SIM_BUNCHES,		/* @n, and when they are done, after @gap, again */
 	SIM_LEAVES,		/* the same, but then it is another client */
 	SIM_BY_SOURCE,		/* the pool's source says when, see sim_set_source() */
 	SIM_IDLE,		/* none */
@@ -67,7 +67,7 @@ struct sim_client_attrs {
 	u32 weight;		/* 0: 100 */
 	unsigned int rank;	/* of one without an owner; 0 is served first */
 	unsigned int max_active; /* 0: no limit */
-	int owner;		/* number of a client; METER_NOBODY: none */
+	int owner;		/* number of a client; METER_NO_ENTRY: none */
 	bool serial;		/* its items are of one serializer */
 	u64 budget;		/* of which a runner does so much in one turn, ns */
 	struct sim_time time;
@@ -87,7 +87,7 @@ struct sim_attrs {
 	bool near_wrap;		/* virtual times wrap before long */
 	bool average_charged;	/* planted: what a turn is likely to take, not may */
 	bool not_charged;	/* planted: nothing before its end, under fair time */
-	bool streak_free;	/* planted: a streak costs one turn */
+	bool burst_free;	/* planted: a burst costs one turn */
 	bool no_tick;		/* planted: an item that was thought short is not looked at */
 	bool strangers;		/* how long items are is not known before one was */
 	bool strict_ranks;	/* a lower priority has no share */
@@ -137,7 +137,7 @@ struct sim_turn {
 	u64 ran;		/* ns, of all its items */
 	bool timed;
 	bool quick;		/* likely to be over at once */
-	bool jumps;		/* before one of a higher priority */
+	bool out_of_rank;		/* before one of a higher priority */
 };
 
 struct sim_runner {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Streaks: a runner goes on with the items of one serializer.
+ * Bursts: a runner goes on with the items of one serializer.
  *
  * When an item of a serializer has ended and others wait, the next may start at
  * once on the same runner, without the way through its batch:
@@ -15,7 +15,7 @@
  *
  * Otherwise the next item is pushed to its batch. That also holds if the batch is
  * paused, has a max_active or is of another pool, if the work still runs elsewhere,
- * and if more than max_active runners work. A streak also ends if something waits
+ * and if more than max_active runners work. A burst also ends if something waits
  * for turns of the pool to end, because its next item might wait for that in turn.
  *
  * Items of one batch in a row are one turn, which is charged one item when it
@@ -24,44 +24,44 @@
  * batch pays for it later.
  *
  * Locking: the lock of the constraint, in waitlist.c; a turn of another batch also
- * needs pool->lock, which is taken first. struct fairwq_streak is the runner's.
+ * needs pool->lock, which is taken first. struct fairwq_burst is the runner's.
  * Invariant: until it starts, the next item waits in the serializer as all others
  * do. There a cancel finds it, under the lock of the constraint.
- * Model: tests/models/streak.pml.
+ * Model: tests/models/burst.pml.
  *
- * Limits: STREAK_ITEMS items.
+ * Limits: BURST_ITEMS items.
  */
 
 #include "fifo.h"
 #include "lockdep.h"
 #include "park.h"
 #include "runner.h"
-#include "streak.h"
+#include "burst.h"
 #include "trace.h"
 #include "turn.h"
 #include "waitlist.h"
 
-/* Most items of one streak, however short they are. */
-#define STREAK_ITEMS	1024U
+/* Most items of one burst, however short they are. */
+#define BURST_ITEMS	1024U
 /* Most items of one that nothing else waited for; its batch pays when others come. */
 #define ALONE_ITEMS	64U
 /* Most items between two readings of the clock. */
-#define STREAK_CHECK	64U
+#define BURST_CHECK	64U
 /* The time between two items, ns; a guess, which matters for short ones. */
 #define ITEM_OVERHEAD_NS	50U
 
 /* ---- what waits ------------------------------------------------------- */
 
 /* Check whether an item of @batch may start without the way through it. */
-static bool streak_may_enter(const struct fairwq_runner *runner,
-			     const struct fairwq_batch *batch)
+static bool burst_may_enter(const struct fairwq_runner *runner,
+			    const struct fairwq_batch *batch)
 {
 	/* A hint: @paused is written under the pool's lock. A pause also sets @yield. */
 	return batch->pool == runner->pool && !batch->max_active && data_race(!batch->paused);
 }
 
 /* Return the time that an item of @batch is likely to take, ns. */
-static u64 streak_each(struct fairwq_batch *batch)
+static u64 burst_each(struct fairwq_batch *batch)
 {
 	/* A hint, which is written under the pool's lock. */
 	unsigned long avg = data_race(ewma_fairwq_run_read(&batch->stats->run_avg));
@@ -70,7 +70,7 @@ static u64 streak_each(struct fairwq_batch *batch)
 }
 
 /* Check whether items of several priorities were queued to the serializer. */
-static bool streak_is_mixed(const struct fairwq_constraint *constraint)
+static bool burst_is_mixed(const struct fairwq_constraint *constraint)
 {
 	return constraint->seen & (constraint->seen - 1);
 }
@@ -81,7 +81,7 @@ static bool streak_is_mixed(const struct fairwq_constraint *constraint)
  *
  * Return: the number; 0 if there is no such work, or if they are more than @max.
  */
-static unsigned int streak_nr_lifted_locked(struct fairwq_constraint *constraint,
+static unsigned int burst_nr_boosted_locked(struct fairwq_constraint *constraint,
 					    unsigned int max)
 {
 	unsigned int nr = 0, first = 0, rank;
@@ -106,51 +106,51 @@ static unsigned int streak_nr_lifted_locked(struct fairwq_constraint *constraint
 /* ---- how far a runner goes on ----------------------------------------- */
 
 /*
- * Set how far the runner may go on: after the first item of a streak, and when an
+ * Set how far the runner may go on: after the first item of a burst, and when an
  * item of another priority is seen.
  */
-static void streak_begin(struct fairwq_runner *runner,
-			 const struct fairwq_constraint *constraint)
+static void burst_begin(struct fairwq_runner *runner,
+			const struct fairwq_constraint *constraint)
 {
 	u64 budget = (u64)READ_ONCE(constraint->inline_us) * NSEC_PER_USEC;
-	struct fairwq_streak *streak = &runner->streak;
+	struct fairwq_burst *burst = &runner->burst;
 	struct fairwq_pool *pool = runner->pool;
 	unsigned int slice_us = READ_ONCE(pool->slice_us);
 
-	*streak = (struct fairwq_streak){
-		.nr = max(streak->nr, 1U), .alone = !budget && runner->turn.quick,
+	*burst = (struct fairwq_burst){
+		.nr = max(burst->nr, 1U), .alone = !budget && runner->turn.quick,
 	};
-	if (!budget && !streak_is_mixed(constraint))
+	if (!budget && !burst_is_mixed(constraint))
 		return;
-	streak->due = fairwq_clock();
-	streak->lift_due = streak->due + max((u64)(slice_us ?: FAIRWQ_DFL_SLICE_US) *
-					     NSEC_PER_USEC, budget);
-	streak->due += budget;
-	streak->budget = budget;
+	burst->due = fairwq_clock();
+	burst->boost_due = burst->due + max((u64)(slice_us ?: FAIRWQ_DFL_SLICE_US) *
+					    NSEC_PER_USEC, budget);
+	burst->due += budget;
+	burst->budget = budget;
 }
 
 /* Check whether an item of @batch may start within what is left of the budget. */
-static bool streak_has_budget(struct fairwq_runner *runner, struct fairwq_batch *batch)
+static bool burst_has_budget(struct fairwq_runner *runner, struct fairwq_batch *batch)
 {
-	struct fairwq_streak *streak = &runner->streak;
+	struct fairwq_burst *burst = &runner->burst;
 	u64 now, each;
 
-	if (!streak->budget)
+	if (!burst->budget)
 		return false;
 	/* After a tick the estimate may be wrong, so the clock is read. */
-	if (streak->left && !time_after(jiffies, runner->started)) {
-		streak->left--;
+	if (burst->left && !time_after(jiffies, runner->started)) {
+		burst->left--;
 		return true;
 	}
 	now = fairwq_clock();
-	if (now >= streak->due)
+	if (now >= burst->due)
 		return false;
-	each = streak_each(batch);
-	if (each < streak->due - now)
-		streak->left = clamp_t(u64, div64_u64(streak->due - now, each), 1,
-				       STREAK_CHECK) - 1;
+	each = burst_each(batch);
+	if (each < burst->due - now)
+		burst->left = clamp_t(u64, div64_u64(burst->due - now, each), 1,
+				      BURST_CHECK) - 1;
 	else
-		streak->budget = 0;	/* this one uses it up */
+		burst->budget = 0;	/* this one uses it up */
 	return true;
 }
 
@@ -158,40 +158,40 @@ static bool streak_has_budget(struct fairwq_runner *runner, struct fairwq_batch 
  * Check whether to run the next item for one of a higher priority that waits behind
  * it. Not if too many are in front of that one, or the time for them is used up.
  */
-static bool streak_lifts_locked(struct fairwq_runner *runner,
+static bool burst_boosts_locked(struct fairwq_runner *runner,
 				struct fairwq_constraint *constraint)
 {
-	struct fairwq_streak *streak = &runner->streak;
+	struct fairwq_burst *burst = &runner->burst;
 
 	lockdep_assert_held(fairwq_constraint_lock(constraint));
 
-	if (!streak_is_mixed(constraint))
+	if (!burst_is_mixed(constraint))
 		return false;
-	if (!streak->lift_due)		/* it was alone until now */
-		streak_begin(runner, constraint);
-	return streak->nr <= FAIRWQ_LIFT_MAX && fairwq_clock() < streak->lift_due &&
-	       streak_nr_lifted_locked(constraint, FAIRWQ_LIFT_MAX - streak->nr + 1);
+	if (!burst->boost_due)		/* it was alone until now */
+		burst_begin(runner, constraint);
+	return burst->nr <= FAIRWQ_BOOST_MAX && fairwq_clock() < burst->boost_due &&
+	       burst_nr_boosted_locked(constraint, FAIRWQ_BOOST_MAX - burst->nr + 1);
 }
 
 /*
  * Check whether the last item was over at once and nothing else is eligible, or
  * will be when it was put into order. A hint, as the pool's lock is not held.
  */
-static bool streak_is_alone(const struct fairwq_runner *runner)
+static bool burst_is_alone(const struct fairwq_runner *runner)
 {
 	const struct fairwq_pool *pool = runner->pool;
 
-	if (!runner->streak.alone ||
-	    runner->streak.nr > ALONE_ITEMS || time_after(jiffies, runner->started))
+	if (!runner->burst.alone ||
+	    runner->burst.nr > ALONE_ITEMS || time_after(jiffies, runner->started))
 		return false;
 	return (!READ_ONCE(pool->nr_eligible) && list_empty(&pool->sorting));
 }
 
 /* Check whether the runner goes on with @work, which is bound for @batch. */
-static bool streak_goes_on_locked(struct fairwq_runner *runner,
-				  struct fairwq_constraint *constraint,
-				  const struct fairwq_work *work,
-				  struct fairwq_batch *batch)
+static bool burst_goes_on_locked(struct fairwq_runner *runner,
+				 struct fairwq_constraint *constraint,
+				 const struct fairwq_work *work,
+				 struct fairwq_batch *batch)
 {
 	const struct fairwq_pool *pool = runner->pool;
 
@@ -199,15 +199,15 @@ static bool streak_goes_on_locked(struct fairwq_runner *runner,
 
 	if (READ_ONCE(runner->yield))
 		return false;
-	if (!streak_may_enter(runner, batch) || fairwq_runs_elsewhere(work, runner->id) ||
+	if (!burst_may_enter(runner, batch) || fairwq_runs_elsewhere(work, runner->id) ||
 	    data_race(pool->nr_active > pool->max_active))	/* a hint */
 		return false;
-	if (!runner->streak.nr)
-		streak_begin(runner, constraint);
-	if (runner->streak.nr > STREAK_ITEMS)
+	if (!runner->burst.nr)
+		burst_begin(runner, constraint);
+	if (runner->burst.nr > BURST_ITEMS)
 		return false;
-	return streak_is_alone(runner) || streak_has_budget(runner, batch) ||
-	       streak_lifts_locked(runner, constraint);
+	return burst_is_alone(runner) || burst_has_budget(runner, batch) ||
+	       burst_boosts_locked(runner, constraint);
 }
 
 /* ---- going on --------------------------------------------------------- */
@@ -216,9 +216,9 @@ static bool streak_goes_on_locked(struct fairwq_runner *runner,
  * Start @work, the first that waits, as an item of the runner's turn. That must be
  * a turn of @batch.
  */
-static void streak_take_locked(struct fairwq_runner *runner,
-			       struct fairwq_constraint *constraint,
-			       struct fairwq_work *work, struct fairwq_batch *batch)
+static void burst_take_locked(struct fairwq_runner *runner,
+			      struct fairwq_constraint *constraint,
+			      struct fairwq_work *work, struct fairwq_batch *batch)
 {
 	struct fairwq_turn *turn = &runner->turn;
 
@@ -234,7 +234,7 @@ static void streak_take_locked(struct fairwq_runner *runner,
 	WRITE_ONCE(turn->func, work->func);
 	WRITE_ONCE(turn->id, work);
 	turn->constraint = constraint;
-	turn->streak = ++runner->streak.nr;
+	turn->burst = ++runner->burst.nr;
 	work->stamp = 0;
 	WRITE_ONCE(work->place, 0);
 	fairwq_start_item(runner, work);
@@ -247,16 +247,16 @@ static void streak_take_locked(struct fairwq_runner *runner,
  *
  * Return: the item, started; or NULL if the runner does not go on.
  */
-static struct fairwq_work *streak_switch_batch_locked(struct fairwq_runner *runner,
-						      struct fairwq_constraint *constraint,
-						      struct list_head *go)
+static struct fairwq_work *burst_switch_batch_locked(struct fairwq_runner *runner,
+						     struct fairwq_constraint *constraint,
+						     struct list_head *go)
 {
 	struct fairwq_work *work = fairwq_waitlist_first_locked(constraint, go);
 	struct fairwq_batch *batch = work ? fairwq_kept_batch(work) : NULL;
 
 	lockdep_assert_held(&runner->pool->lock);
 
-	if (!batch || !streak_goes_on_locked(runner, constraint, work, batch)) {
+	if (!batch || !burst_goes_on_locked(runner, constraint, work, batch)) {
 		fairwq_waitlist_next_locked(constraint, go);
 		return NULL;
 	}
@@ -265,14 +265,14 @@ static struct fairwq_work *streak_switch_batch_locked(struct fairwq_runner *runn
 	work->stamp = 0;
 	fairwq_fifo_take_waiting_locked(batch, &runner->turn, work);
 	fairwq_turn_begin_locked(runner, batch);
-	streak_take_locked(runner, constraint, work, batch);
+	burst_take_locked(runner, constraint, work, batch);
 	return work;
 }
 
-/* Take both locks for streak_switch_batch_locked(). Interrupts are off. */
-static struct fairwq_work *streak_switch_batch(struct fairwq_runner *runner,
-					       struct fairwq_constraint *constraint,
-					       struct list_head *go)
+/* Take both locks for burst_switch_batch_locked(). Interrupts are off. */
+static struct fairwq_work *burst_switch_batch(struct fairwq_runner *runner,
+					      struct fairwq_constraint *constraint,
+					      struct list_head *go)
 {
 	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
 	struct fairwq_runner *kick;
@@ -280,7 +280,7 @@ static struct fairwq_work *streak_switch_batch(struct fairwq_runner *runner,
 
 	raw_spin_lock(&runner->pool->lock);
 	raw_spin_lock(lock);
-	work = streak_switch_batch_locked(runner, constraint, go);
+	work = burst_switch_batch_locked(runner, constraint, go);
 	raw_spin_unlock(lock);
 	kick = fairwq_kick_locked(runner->pool);
 	raw_spin_unlock(&runner->pool->lock);
@@ -294,8 +294,8 @@ static struct fairwq_work *streak_switch_batch(struct fairwq_runner *runner,
  * Return: the next item, started; or NULL. Then the serializer is not the runner's
  * any more: the next item is pushed to its batch, or none waits.
  */
-struct fairwq_work *fairwq_streak_next(struct fairwq_runner *runner,
-				       struct fairwq_constraint *constraint)
+struct fairwq_work *fairwq_burst_next(struct fairwq_runner *runner,
+				      struct fairwq_constraint *constraint)
 {
 	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
 	struct fairwq_batch *batch;
@@ -314,15 +314,15 @@ struct fairwq_work *fairwq_streak_next(struct fairwq_runner *runner,
 	raw_spin_lock(lock);
 	/*
 	 * Store @current_work, then load @yield. Pairs with await_running().
-	 * Model: tests/models/streak.pml.
+	 * Model: tests/models/burst.pml.
 	 */
 	smp_mb__after_spinlock();
 	work = fairwq_waitlist_first_locked(constraint, &go);
 	batch = work ? fairwq_kept_batch(work) : NULL;
 	if (batch && batch == runner->turn.batch &&
-	    streak_goes_on_locked(runner, constraint, work, batch)) {
+	    burst_goes_on_locked(runner, constraint, work, batch)) {
 		runner->turn.nr++;
-		streak_take_locked(runner, constraint, work, batch);
+		burst_take_locked(runner, constraint, work, batch);
 	} else if (batch && batch != runner->turn.batch && batch->pool == runner->pool) {
 		other = true;
 	} else {
@@ -331,7 +331,7 @@ struct fairwq_work *fairwq_streak_next(struct fairwq_runner *runner,
 	}
 	raw_spin_unlock(lock);
 	if (other)
-		work = streak_switch_batch(runner, constraint, &go);
+		work = burst_switch_batch(runner, constraint, &go);
 	fairwq_waitlist_push(&go);
 	local_irq_enable();
 	return work;
@@ -343,7 +343,7 @@ struct fairwq_work *fairwq_streak_next(struct fairwq_runner *runner,
  *
  * Return: whether that is so; if not, nothing has changed.
  */
-bool fairwq_streak_detach(struct fairwq_runner *runner, struct fairwq_constraint *constraint)
+bool fairwq_burst_detach(struct fairwq_runner *runner, struct fairwq_constraint *constraint)
 {
 	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
 	unsigned long flags;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Streaks: a runner goes on with the items of one serializer, without the
- * pool's lock: core/streak.c; fairwq_end_current(), fairwq_start_item() and
+ * Bursts: a runner goes on with the items of one serializer, without the
+ * pool's lock: core/burst.c; fairwq_end_current(), fairwq_start_item() and
  * fairwq_turn_begin_locked() in core/turn.h. Against: a flush of one work,
  * await_running() in work.c; a cancel of one that waits, in
  * core/waitlist.c; a flush or a pause of a batch, fairwq_yield_locked().
@@ -18,13 +18,13 @@
  *
  * Case CANCEL: meanwhile item 1 or 2 is cancelled where it waits.
  * Case FLUSH: in place of the flush of a work, a flush of the batch of item 0: it
- *	returns, although what is taken after it has asked the streaks to end waits
+ *	returns, although what is taken after it has asked the bursts to end waits
  *	until then.
  * Case PAUSE: or that batch is paused, and resumed: no item of it is taken in
  *	between.
  *
- * Broken STREAK_KEPT (invalid end state): the runner does not look at @yield.
- * Broken FLUSH STREAK_KEPT (invalid end state): the same, against the other flush.
+ * Broken BURST_KEPT (invalid end state): the runner does not look at @yield.
+ * Broken FLUSH BURST_KEPT (invalid end state): the same, against the other flush.
  * Broken CURRENT_KEPT (invalid end state): it does not clear @current_work before it looks.
  * Broken NO_MB_END (invalid end state): no smp_mb__after_spinlock() in between.
  * Broken NO_RELEASE_END (assertion): it stores @current_work by WRITE_ONCE().
@@ -35,10 +35,10 @@
  * Broken AWAITED_UNLOCKED (invalid end state): it does so without the pool's lock.
  * Broken CLEARED_LATE (invalid end state): fairwq_turn_begin_locked() clears
  *	@yield when the lock was dropped.
- * Broken CANCEL OTHER_UNSEEN (assertion): streak_switch_batch_locked() starts
+ * Broken CANCEL OTHER_UNSEEN (assertion): burst_switch_batch_locked() starts
  *	what was the first item before the lock was dropped.
- * Broken PAUSE PAUSE_UNSEEN (assertion): streak_may_enter() does not look
- *	at @paused, nor does the pause ask the streaks to end.
+ * Broken PAUSE PAUSE_UNSEEN (assertion): burst_may_enter() does not look
+ *	at @paused, nor does the pause ask the bursts to end.
  */
 #define CPUS	3		/* 0: the runner; 1: a flush, or a pause; 2: a cancel */
 #define LOCK	0		/* pool->lock */
@@ -139,7 +139,7 @@ inline call(cpu)
 	d_step { inside = false; runs++; ended[work] = true; data = 0; work = NONE }
 }
 
-/* The store of fairwq_end_current(), and of fairwq_streak_next() */
+/* The store of fairwq_end_current(), and of fairwq_burst_next() */
 inline end_current(cpu)
 {
 #ifdef NO_RELEASE_END
@@ -149,12 +149,12 @@ inline end_current(cpu)
 #endif
 }
 
-/* streak_goes_on_locked() of @work: @goes, and it may as well not */
+/* burst_goes_on_locked() of @work: @goes, and it may as well not */
 inline goes_on_locked(cpu)
 {
 	goes = true;
 	note_taken();
-#ifndef STREAK_KEPT
+#ifndef BURST_KEPT
 	read_once(cpu, YIELD, yield);
 	goes = goes && !yield;
 	yield = 0;
@@ -192,8 +192,8 @@ inline go(cpu)
 	fi
 }
 
-/* streak_other(): @work, started, or NONE; then it may be @first that goes on */
-inline streak_other(cpu)
+/* burst_other(): @work, started, or NONE; then it may be @first that goes on */
+inline burst_other(cpu)
 {
 	spin_lock(cpu);
 	lock(KEPT_LOCK);
@@ -235,8 +235,8 @@ inline streak_other(cpu)
 #endif
 }
 
-/* fairwq_streak_next(): @work, started, or NONE */
-inline streak_next(cpu)
+/* fairwq_burst_next(): @work, started, or NONE */
+inline burst_next(cpu)
 {
 #ifndef CURRENT_KEPT
 	end_current(cpu);
@@ -263,7 +263,7 @@ inline streak_next(cpu)
 	:: !goes && work != NONE && of_other(work) != other ->
 		work = NONE;
 		unlock(cpu, KEPT_LOCK);
-		streak_other(cpu)
+		burst_other(cpu)
 	:: else ->
 		work = NONE;
 		next_locked();
@@ -306,7 +306,7 @@ proctype runner(byte cpu; byte work)
 	:: work != NONE ->
 		/* run_turn() */
 		do
-		:: work != NONE -> call(cpu); streak_next(cpu)
+		:: work != NONE -> call(cpu); burst_next(cpu)
 		:: else -> break
 		od;
 		skip;			/* as spin_lock() is a d_step */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Streaks (promise 10): a runner goes on with the items of one serializer.
+ * Bursts (promise 10): a runner goes on with the items of one serializer.
  *
  * One runner is free. An item of the serializer stands at a gate; when that is
  * opened, the runner has what was queued behind it.
@@ -12,7 +12,7 @@
 /* So that none is used up by accident; more than may be asked for. */
 #define LONG_BUDGET	(10 * USEC_PER_SEC)
 
-struct streak {
+struct burst {
 	struct fairwq_serializer serial;
 	struct fairwq_batch *front;	/* of the gates */
 	struct fairwq_batch *a, *b;	/* whose items are known to be short */
@@ -27,16 +27,16 @@ static struct fairwq_batch *short_batch(struct kunit *test, const char *name)
 	return batch;
 }
 
-static void streak_queue_gate(struct kunit *test, struct streak *s)
+static void burst_queue_gate(struct kunit *test, struct burst *s)
 {
 	s->gate = mock_gate_new(test);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&s->serial, s->front, &s->gate->work));
 }
 
-static struct streak *streak_begin_by(struct kunit *test, unsigned int budget_us,
-				      enum fairwq_policy policy)
+static struct burst *burst_begin_by(struct kunit *test, unsigned int budget_us,
+				    enum fairwq_policy policy)
 {
-	struct streak *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	struct burst *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, s);
 	mock_pool(test, 2, policy);
@@ -45,18 +45,18 @@ static struct streak *streak_begin_by(struct kunit *test, unsigned int budget_us
 	s->b = short_batch(test, "b");
 	fairwq_serializer_init(&s->serial);
 	s->serial.constraint.inline_us = budget_us;
-	streak_queue_gate(test, s);
+	burst_queue_gate(test, s);
 	mock_await(test, &s->gate->entered);
 	return s;
 }
 
-static struct streak *streak_begin(struct kunit *test, unsigned int budget_us)
+static struct burst *burst_begin(struct kunit *test, unsigned int budget_us)
 {
-	return streak_begin_by(test, budget_us, FAIRWQ_ROUND_ROBIN);
+	return burst_begin_by(test, budget_us, FAIRWQ_ROUND_ROBIN);
 }
 
-static struct mock_item *streak_item(struct kunit *test, struct streak *s,
-				     struct fairwq_batch *batch, char letter)
+static struct mock_item *burst_item(struct kunit *test, struct burst *s,
+				    struct fairwq_batch *batch, char letter)
 {
 	struct mock_item *item = mock_item(test, letter);
 
@@ -67,23 +67,23 @@ static struct mock_item *streak_item(struct kunit *test, struct streak *s,
 /*
  * Behind a second gate: 'x' and 'y' of a, 'z' of b. The runner stands at that gate.
  */
-static void streak_take(struct kunit *test, struct streak *s, struct mock_item **item)
+static void burst_take(struct kunit *test, struct burst *s, struct mock_item **item)
 {
 	struct mock_gate *first = s->gate;
 
-	streak_queue_gate(test, s);
-	item[0] = streak_item(test, s, s->a, 'x');
-	item[1] = streak_item(test, s, s->a, 'y');
-	item[2] = streak_item(test, s, s->b, 'z');
+	burst_queue_gate(test, s);
+	item[0] = burst_item(test, s, s->a, 'x');
+	item[1] = burst_item(test, s, s->a, 'y');
+	item[2] = burst_item(test, s, s->b, 'z');
 	complete_all(&first->open);
 	mock_await(test, &s->gate->entered);
 }
 
-static struct streak *streak_taken(struct kunit *test, struct mock_item **item)
+static struct burst *burst_taken(struct kunit *test, struct mock_item **item)
 {
-	struct streak *s = streak_begin(test, LONG_BUDGET);
+	struct burst *s = burst_begin(test, LONG_BUDGET);
 
-	streak_take(test, s, item);
+	burst_take(test, s, item);
 	return s;
 }
 
@@ -93,7 +93,7 @@ static bool waits(const struct mock_item *item)
 }
 
 /* Open the gate; @order has run, and that is all. */
-static void streak_end(struct kunit *test, struct streak *s, const char *order)
+static void burst_end(struct kunit *test, struct burst *s, const char *order)
 {
 	struct mock *mock = test->priv;
 
@@ -118,20 +118,20 @@ static void streak_end(struct kunit *test, struct streak *s, const char *order)
 /* Past what is queued elsewhere; and their batch pays for it. */
 static void goes_on_and_is_charged(struct kunit *test)
 {
-	struct streak *s = streak_begin(test, LONG_BUDGET);
+	struct burst *s = burst_begin(test, LONG_BUDGET);
 
 	mock_queue(test, s->a, 'a', 2);
 	mock_queue(test, s->b, 'b', 5);
-	streak_item(test, s, s->a, 'x');
-	streak_item(test, s, s->a, 'y');
-	streak_item(test, s, s->a, 'z');
-	streak_end(test, s, "xyzbbbabab");
+	burst_item(test, s, s->a, 'x');
+	burst_item(test, s, s->a, 'y');
+	burst_item(test, s, s->a, 'z');
+	burst_end(test, s, "xyzbbbabab");
 }
 
 /* Without a budget of its own; the time there is for it is a slice, and that is long. */
-static struct streak *streak_begin_alone(struct kunit *test)
+static struct burst *burst_begin_alone(struct kunit *test)
 {
-	struct streak *s = streak_begin(test, 0);
+	struct burst *s = burst_begin(test, 0);
 	struct mock *mock = test->priv;
 
 	raw_spin_lock_irq(&mock->pool->lock);
@@ -155,52 +155,52 @@ static void without_a_budget_alone_goes_on(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct mock_item *item[3];
-	struct streak *s = streak_begin_alone(test);
+	struct burst *s = burst_begin_alone(test);
 	u64 before, turns = 0;
 	unsigned int i;
 
 	/* A virtual CPU may stand still in an item, which is not over at once then. */
 	for (i = 0; i < 20 && turns != 2; i++) {
 		if (i) {
-			streak_queue_gate(test, s);
+			burst_queue_gate(test, s);
 			mock_await(test, &s->gate->entered);
 		}
 		mock_log_clear(mock);
-		streak_take(test, s, item);
+		burst_take(test, s, item);
 		before = turn_number(mock->pool);
 		complete_all(&s->gate->open);
 		fairwq_serializer_flush(&s->serial);
 		turns = turn_number(mock->pool) - before;
 	}
 	KUNIT_EXPECT_EQ(test, 2ULL, turns);
-	streak_end(test, s, "xyz");
+	burst_end(test, s, "xyz");
 }
 
 /* And no longer. */
 static void without_a_budget_others_end_it(struct kunit *test)
 {
-	struct streak *s = streak_begin_alone(test);
+	struct burst *s = burst_begin_alone(test);
 	struct mock_gate *first = s->gate;
 	struct mock_item *item;
 
-	streak_queue_gate(test, s);
+	burst_queue_gate(test, s);
 	complete_all(&first->open);
 	mock_await(test, &s->gate->entered);
-	item = streak_item(test, s, s->a, 'x');
+	item = burst_item(test, s, s->a, 'x');
 	KUNIT_EXPECT_TRUE(test, waits(item));
 	mock_queue(test, s->b, 'b', 1);
-	streak_end(test, s, "bx");
+	burst_end(test, s, "bx");
 }
 
 static void without_a_budget_takes_turns(struct kunit *test)
 {
-	struct streak *s = streak_begin(test, 0);
+	struct burst *s = burst_begin(test, 0);
 	struct mock *mock = test->priv;
 
 	mock_queue(test, s->b, 'b', 2);
-	streak_item(test, s, s->a, 'x');
-	streak_item(test, s, s->a, 'y');
-	streak_item(test, s, s->a, 'z');
+	burst_item(test, s, s->a, 'x');
+	burst_item(test, s, s->a, 'y');
+	burst_item(test, s, s->a, 'z');
 	complete_all(&s->gate->open);
 	mock_until(test, READ_ONCE(mock->log.nr) == 5);
 	KUNIT_EXPECT_NE(test, 0, strncmp(mock->log.text, "xyz", 3));
@@ -213,14 +213,14 @@ static void without_a_budget_takes_turns(struct kunit *test)
 /* One that is known to take longer than the budget is the only one. */
 static void stops_when_the_budget_is_used_up(struct kunit *test)
 {
-	struct streak *s = streak_begin(test, 1);
+	struct burst *s = burst_begin(test, 1);
 	struct mock *mock = test->priv;
 
 	mock_set_guess(s->a, NSEC_PER_MSEC);
 	mock_queue(test, s->b, 'b', 2);
-	streak_item(test, s, s->a, 'x');
-	streak_item(test, s, s->a, 'y');
-	streak_item(test, s, s->a, 'z');
+	burst_item(test, s, s->a, 'x');
+	burst_item(test, s, s->a, 'y');
+	burst_item(test, s, s->a, 'z');
 	raw_spin_lock_irq(&mock->pool->lock);
 	mock->pool->slice_us = FAIRWQ_MAX_SLICE_US;
 	raw_spin_unlock_irq(&mock->pool->lock);
@@ -233,7 +233,7 @@ static void stops_when_the_budget_is_used_up(struct kunit *test)
 	fairwq_batch_dispose(s->b);
 }
 
-/* More than a streak is long, and what it takes along at once does not divide that. */
+/* More than a burst is long, and what it takes along at once does not divide that. */
 #define MANY		1200U
 #define MANY_AT_FIRST	99U
 
@@ -256,14 +256,14 @@ static void other_fn(struct fairwq_work *work)
 static void ends_after_so_many(struct kunit *test)
 {
 	struct fairwq_work *works = vzalloc(array_size(MANY, sizeof(*works))), other;
-	struct streak *s = streak_begin(test, LONG_BUDGET);
+	struct burst *s = burst_begin(test, LONG_BUDGET);
 	struct mock_gate *first = s->gate;
 	unsigned int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, works);
 	many.nr = 0;
 	many.before = 0;
-	streak_queue_gate(test, s);
+	burst_queue_gate(test, s);
 	for (i = 0; i < MANY; i++) {
 		if (i == MANY_AT_FIRST) {
 			complete_all(&first->open);
@@ -279,15 +279,15 @@ static void ends_after_so_many(struct kunit *test)
 	fairwq_work_flush(&other);
 	KUNIT_EXPECT_EQ(test, MANY, many.nr);
 	KUNIT_EXPECT_EQ(test, 1023U, many.before);
-	streak_end(test, s, "");
+	burst_end(test, s, "");
 	vfree(works);
 }
 
 /* Not past a batch's pause, nor its limit, nor into another pool. */
 static void ends_at_a_pause_a_limit_and_another_pool(struct kunit *test)
 {
-	struct streak *s = streak_begin(test, LONG_BUDGET);
-	struct mock_item *item = streak_item(test, s, s->a, 'x');
+	struct burst *s = burst_begin(test, LONG_BUDGET);
+	struct mock_item *item = burst_item(test, s, s->a, 'x');
 	struct mock *mock = test->priv;
 	struct fairwq_pool *other = fairwq_pool_create(NULL, "other");
 	struct fairwq_batch *far;
@@ -296,14 +296,14 @@ static void ends_at_a_pause_a_limit_and_another_pool(struct kunit *test)
 	far = fairwq_batch_create(other, NULL, "far");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(far));
 	fairwq_batch_pause(s->a);
-	streak_item(test, s, far, 'y');
-	streak_item(test, s, s->b, 'z');
+	burst_item(test, s, far, 'y');
+	burst_item(test, s, s->b, 'z');
 	complete_all(&s->gate->open);
 	mock_until(test, !waits(item));
 	fairwq_serializer_set_inline(&s->serial, 0);
 	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->log.nr));
 	fairwq_batch_resume(s->a);
-	streak_end(test, s, "xyz");
+	burst_end(test, s, "xyz");
 	fairwq_batch_dispose(far);
 	fairwq_pool_destroy(other);
 }
@@ -317,18 +317,18 @@ static void fails_fn(struct fairwq_work *work)
 /* It is its own batch that counts it, and the next one runs. */
 static void a_failure_does_not_end_it(struct kunit *test)
 {
-	struct streak *s = streak_begin(test, LONG_BUDGET);
+	struct burst *s = burst_begin(test, LONG_BUDGET);
 	struct mock *mock = test->priv;
 	struct mock_item *item = mock_item(test, 'x');
 
 	item->work.func = fails_fn;
 	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&s->serial, s->a, &item->work));
-	streak_item(test, s, s->b, 'y');
+	burst_item(test, s, s->b, 'y');
 	complete_all(&s->gate->open);
 	mock_until(test, READ_ONCE(mock->log.nr) == 2);
 	KUNIT_EXPECT_EQ(test, 1ULL, mock_counter(mock->pool, FAIRWQ_FAILURES));
 	KUNIT_EXPECT_EQ(test, 1ULL, (u64)s->a->stats->failures);
-	streak_end(test, s, "xy");
+	burst_end(test, s, "xy");
 }
 
 /* ---- priorities -------------------------------------------------------- */
@@ -345,31 +345,31 @@ static struct fairwq_batch *prio_batch(struct kunit *test, enum fairwq_prio prio
 }
 
 /* Items of LOW behind @nr others of LOW, then one of HIGH; 'n' is queued in between. */
-static struct streak *lift_begin(struct kunit *test, unsigned int nr)
+static struct burst *boost_begin(struct kunit *test, unsigned int nr)
 {
-	struct streak *s = streak_begin_alone(test);
+	struct burst *s = burst_begin_alone(test);
 	struct fairwq_batch *low = prio_batch(test, FAIRWQ_PRIO_LOW);
 	struct fairwq_batch *high = prio_batch(test, FAIRWQ_PRIO_HIGH);
 
 	mock_queue(test, s->b, 'n', 3);
 	while (nr--)
-		streak_item(test, s, low, 'l');
-	streak_item(test, s, high, 'h');
-	streak_item(test, s, low, 'l');
+		burst_item(test, s, low, 'l');
+	burst_item(test, s, high, 'h');
+	burst_item(test, s, low, 'l');
 	fairwq_batch_dispose(low);
 	fairwq_batch_dispose(high);
 	return s;
 }
 
-static void high_lifts_those_in_front(struct kunit *test)
+static void high_boosts_those_in_front(struct kunit *test)
 {
-	streak_end(test, lift_begin(test, 2), "llhnnnl");
+	burst_end(test, boost_begin(test, 2), "llhnnnl");
 }
 
 /* Low items that are alone; then comes a high one, and others, of normal priority. */
-static void alone_is_lifted_by_high(struct kunit *test)
+static void alone_is_boosted_by_high(struct kunit *test)
 {
-	struct streak *s = streak_begin_alone(test);
+	struct burst *s = burst_begin_alone(test);
 	struct fairwq_batch *low = prio_batch(test, FAIRWQ_PRIO_LOW);
 	struct fairwq_batch *high = prio_batch(test, FAIRWQ_PRIO_HIGH);
 	struct fairwq_batch *front = s->front;
@@ -377,25 +377,25 @@ static void alone_is_lifted_by_high(struct kunit *test)
 
 	s->serial.constraint.seen = BIT(FAIRWQ_PRIO_LOW);	/* the first gate is none of them */
 	s->front = low;
-	streak_queue_gate(test, s);
+	burst_queue_gate(test, s);
 	complete_all(&first->open);
 	mock_await(test, &s->gate->entered);
-	streak_item(test, s, low, 'l');
-	streak_item(test, s, high, 'h');
+	burst_item(test, s, low, 'l');
+	burst_item(test, s, high, 'h');
 	mock_queue(test, s->b, 'n', 3);
-	streak_end(test, s, "lhnnn");
+	burst_end(test, s, "lhnnn");
 	fairwq_batch_dispose(front);
 	fairwq_batch_dispose(high);
 }
 
 /* Not any number of them. */
-static void high_does_not_lift_too_many(struct kunit *test)
+static void high_does_not_boost_too_many(struct kunit *test)
 {
-	struct streak *s = lift_begin(test, FAIRWQ_LIFT_MAX + 1);
+	struct burst *s = boost_begin(test, FAIRWQ_BOOST_MAX + 1);
 	struct mock *mock = test->priv;
 
 	complete_all(&s->gate->open);
-	mock_until(test, READ_ONCE(mock->log.nr) == FAIRWQ_LIFT_MAX + 6);
+	mock_until(test, READ_ONCE(mock->log.nr) == FAIRWQ_BOOST_MAX + 6);
 	KUNIT_EXPECT_EQ(test, 0, strncmp(mock->log.text, "nnnl", 4));
 	fairwq_serializer_destroy(&s->serial);
 	fairwq_batch_dispose(s->front);
@@ -408,27 +408,27 @@ static void high_does_not_lift_too_many(struct kunit *test)
 static void cancel_of_what_is_next(struct kunit *test)
 {
 	struct mock_item *item[3];
-	struct streak *s = streak_taken(test, item);
+	struct burst *s = burst_taken(test, item);
 
 	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[1]->work));
 	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel(&item[1]->work));
 	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item[1]->work.data));
 	/* It goes to the end. */
 	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(&s->serial, s->b, &item[1]->work));
-	streak_end(test, s, "xzy");
+	burst_end(test, s, "xzy");
 }
 
 /* All of it: the serializer goes on with what came later. */
 static void cancel_of_all_that_is_next(struct kunit *test)
 {
 	struct mock_item *item[3];
-	struct streak *s = streak_taken(test, item);
+	struct burst *s = burst_taken(test, item);
 
 	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[0]->work));
 	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[1]->work));
 	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel_sync(&item[2]->work));
-	streak_item(test, s, s->a, 'w');
-	streak_end(test, s, "w");
+	burst_item(test, s, s->a, 'w');
+	burst_end(test, s, "w");
 }
 
 struct follower {
@@ -445,17 +445,17 @@ static void follower_fn(struct fairwq_work *work)
 	follower->in_time = wait_for_completion_timeout(&follower->go, MOCK_WAIT);
 }
 
-/* A flush of an item that runs waits for that, and not for the next in its streak. */
+/* A flush of an item that runs waits for that, and not for the next in its burst. */
 static void flush_waits_for_no_later_item(struct kunit *test)
 {
-	struct streak *s = streak_begin(test, LONG_BUDGET);
+	struct burst *s = burst_begin(test, LONG_BUDGET);
 	struct follower *follower = kunit_kzalloc(test, sizeof(*follower), GFP_KERNEL);
 	struct mock_gate *first = s->gate;
 	struct mock *mock = test->priv;
 	struct call *call;
 
 	KUNIT_ASSERT_NOT_NULL(test, follower);
-	streak_queue_gate(test, s);
+	burst_queue_gate(test, s);
 	init_completion(&follower->go);
 	fairwq_work_init(&follower->work, follower_fn);
 	/* Of the same batch: it would be in the same turn. */
@@ -469,7 +469,7 @@ static void flush_waits_for_no_later_item(struct kunit *test)
 	complete(&follower->go);
 	fairwq_serializer_flush(&s->serial);
 	KUNIT_EXPECT_TRUE_MSG(test, follower->in_time, "it waits for what is behind");
-	streak_end(test, s, "");
+	burst_end(test, s, "");
 }
 
 static bool flush_batch(struct fairwq_work *data)
@@ -482,7 +482,7 @@ static bool flush_batch(struct fairwq_work *data)
 static void flush_of_a_batch_from_in_front(struct kunit *test)
 {
 	struct mock_item *item[3];
-	struct streak *s = streak_taken(test, item);
+	struct burst *s = burst_taken(test, item);
 	unsigned long end = jiffies + MOCK_WAIT;
 	struct call *call = mock_call_start(test, flush_batch, (void *)s->b);
 
@@ -491,12 +491,12 @@ static void flush_of_a_batch_from_in_front(struct kunit *test)
 	KUNIT_EXPECT_TRUE_MSG(test, completion_done(&call->done), "it waits for what is behind");
 	complete_all(&s->gate->open);
 	mock_call_end(test, call);
-	streak_end(test, s, "xyz");
+	burst_end(test, s, "xyz");
 }
 
 static void disposed_batch_has_its_item(struct kunit *test)
 {
-	struct streak *s = streak_begin(test, LONG_BUDGET);
+	struct burst *s = burst_begin(test, LONG_BUDGET);
 	atomic_t released = ATOMIC_INIT(0);
 	struct fairwq_batch_attrs attrs = { .released = mock_released_count, .priv = &released };
 	struct mock *mock = test->priv;
@@ -505,15 +505,15 @@ static void disposed_batch_has_its_item(struct kunit *test)
 	struct mock_item *item;
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(c));
-	streak_queue_gate(test, s);
-	item = streak_item(test, s, c, 'x');
+	burst_queue_gate(test, s);
+	item = burst_item(test, s, c, 'x');
 	complete_all(&first->open);
 	mock_await(test, &s->gate->entered);
 	KUNIT_EXPECT_TRUE(test, waits(item));
 	fairwq_batch_dispose(c);
 	fairwq_test_settle();
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&released));
-	streak_end(test, s, "x");
+	burst_end(test, s, "x");
 	mock_until(test, atomic_read(&released) == 1);
 }
 
@@ -539,7 +539,7 @@ static void last_fn(struct fairwq_work *work)
 static void last_item_frees_the_object(struct kunit *test)
 {
 	static const unsigned int budgets[] = { 0, LONG_BUDGET };
-	struct streak *s = streak_begin(test, LONG_BUDGET);
+	struct burst *s = burst_begin(test, LONG_BUDGET);
 	struct mock *mock = test->priv;
 	struct object *object;
 	unsigned int i, k;
@@ -566,7 +566,7 @@ static void last_item_frees_the_object(struct kunit *test)
 		fairwq_batch_resume(s->a);
 		mock_until(test, READ_ONCE(mock->log.nr) >= (i < 2 ? 2 * i + 2 : i + 3));
 	}
-	streak_end(test, s, "flflll");
+	burst_end(test, s, "flflll");
 }
 
 /* ---- shares ----------------------------------------------------------- */
@@ -574,9 +574,9 @@ static void last_item_frees_the_object(struct kunit *test)
 #define BACKLOG	3000
 
 /* Charged as they are, and the module's own check finds nothing: mock_exit(). */
-static void check_beside_streaks(struct kunit *test, enum fairwq_policy policy)
+static void check_beside_bursts(struct kunit *test, enum fairwq_policy policy)
 {
-	struct streak *s = streak_begin_by(test, 200, policy);
+	struct burst *s = burst_begin_by(test, 200, policy);
 	struct mock *mock = test->priv;
 	struct fairwq_work *works = vzalloc(array_size(3 * BACKLOG, sizeof(*works)));
 	unsigned int i;
@@ -591,19 +591,19 @@ static void check_beside_streaks(struct kunit *test, enum fairwq_policy policy)
 	}
 	complete_all(&s->gate->open);
 	fairwq_serializer_flush(&s->serial);
-	streak_end(test, s, "");
+	burst_end(test, s, "");
 	KUNIT_EXPECT_GT(test, mock_counter(mock->pool, FAIRWQ_WINDOWS), 0ULL);
 	vfree(works);
 }
 
-static void streaks_do_not_upset_the_check(struct kunit *test)
+static void bursts_do_not_upset_the_check(struct kunit *test)
 {
-	check_beside_streaks(test, FAIRWQ_ROUND_ROBIN);
+	check_beside_bursts(test, FAIRWQ_ROUND_ROBIN);
 }
 
-static void streaks_do_not_upset_the_check_of_time(struct kunit *test)
+static void bursts_do_not_upset_the_check_of_time(struct kunit *test)
 {
-	check_beside_streaks(test, FAIRWQ_FAIR_TIME);
+	check_beside_bursts(test, FAIRWQ_FAIR_TIME);
 }
 
 static void bad_budget_is_refused(struct kunit *test)
@@ -618,38 +618,38 @@ static void bad_budget_is_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, fairwq_serializer_set_inline(&serial, 0));
 }
 
-static struct kunit_case streak_cases[] = {
+static struct kunit_case burst_cases[] = {
 	KUNIT_CASE(bad_budget_is_refused),
 	KUNIT_CASE(goes_on_and_is_charged),
 	KUNIT_CASE(without_a_budget_alone_goes_on),
 	KUNIT_CASE(without_a_budget_others_end_it),
-	KUNIT_CASE(alone_is_lifted_by_high),
+	KUNIT_CASE(alone_is_boosted_by_high),
 	KUNIT_CASE(without_a_budget_takes_turns),
 	KUNIT_CASE(stops_when_the_budget_is_used_up),
 	KUNIT_CASE(ends_after_so_many),
 	KUNIT_CASE(ends_at_a_pause_a_limit_and_another_pool),
 	KUNIT_CASE(a_failure_does_not_end_it),
-	KUNIT_CASE(high_lifts_those_in_front),
-	KUNIT_CASE(high_does_not_lift_too_many),
+	KUNIT_CASE(high_boosts_those_in_front),
+	KUNIT_CASE(high_does_not_boost_too_many),
 	KUNIT_CASE(cancel_of_what_is_next),
 	KUNIT_CASE(cancel_of_all_that_is_next),
 	KUNIT_CASE(flush_waits_for_no_later_item),
 	KUNIT_CASE(flush_of_a_batch_from_in_front),
 	KUNIT_CASE(disposed_batch_has_its_item),
 	KUNIT_CASE(last_item_frees_the_object),
-	KUNIT_CASE(streaks_do_not_upset_the_check),
-	KUNIT_CASE(streaks_do_not_upset_the_check_of_time),
+	KUNIT_CASE(bursts_do_not_upset_the_check),
+	KUNIT_CASE(bursts_do_not_upset_the_check_of_time),
 	{}
 };
 
-static struct kunit_suite streak_suite = {
-	.name = "fairwq_core_streak",
+static struct kunit_suite burst_suite = {
+	.name = "fairwq_core_burst",
 	.init = mock_init,
 	.exit = mock_exit,
-	.test_cases = streak_cases,
+	.test_cases = burst_cases,
 };
 
-kunit_test_suite(streak_suite);
+kunit_test_suite(burst_suite);
 
 MODULE_DESCRIPTION("KUnit: going on with the items of a serializer");
 MODULE_LICENSE("GPL");
