@@ -13,6 +13,7 @@
  *   pool.c         a pool's life; flush, drain and destroy
  *   tune.c         runners, policy and counters of a pool that exists
  *   flows.c        batches by a number, made on demand
+ *   context.c      on whose behalf an item runs
  *   failure.c      reports of items that fail
  *   debugfs.c, dump.c   what an operator sees
  *

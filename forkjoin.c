@@ -19,6 +19,7 @@
 #include <linux/slab.h>
 
 #include "core/compat.h"
+#include "core/context.h"
 #include "core/fork.h"
 #include "core/runner.h"
 #include "doors.h"
@@ -41,6 +42,11 @@ static void pool_need_spares(struct fairwq_pool *pool)
 	mutex_unlock(&pool->mutex);
 }
 
+static void call_task(void *task)
+{
+	((struct fairwq_task *)task)->func(task);
+}
+
 /* Run a task that another runner has promoted. The function of every cell. */
 static void run_stolen(struct fairwq_work *work)
 {
@@ -54,7 +60,10 @@ static void run_stolen(struct fairwq_work *work)
 	fairwq_task_here(&self);
 	task->forks = self.forks;
 	__fairwq_lockdep_task_begin(&self, task);
-	func(task);
+	if (cell->context)
+		fairwq_context_run(cell->context, call_task, task);
+	else
+		func(task);
 	__fairwq_lockdep_task_end(&self, task);
 	if (self.forks)
 		fairwq_forks_end(runner->forker);

@@ -2,3 +2,5 @@
 /* Tracepoints: the one place that instantiates those of trace.h. */
 #define CREATE_TRACE_POINTS
 #include "trace.h"
+
+fairwq_func_t fairwq_context_func;

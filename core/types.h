@@ -168,11 +168,25 @@ struct fairwq_burst {
 /* Most tasks of one runner that are promoted and not joined. */
 #define FAIRWQ_NR_CELLS		16U
 
+/* On whose behalf an item runs: references, and what a driver adds. See context.c. */
+struct fairwq_context {
+	struct kref refs;		/* A */
+	const struct cred *cred;	/* I */
+	struct mem_cgroup *memcg;	/* I: NULL without memory cgroups */
+	struct cgroup_subsys_state *blkcg; /* I: NULL without block cgroups */
+	const struct fairwq_context_ops *ops; /* I, once set: or NULL */
+	void *data;			/* I, once set */
+};
+
+/* The function of each work with a context, or NULL: none was set up. See context.c. */
+extern fairwq_func_t fairwq_context_func;
+
 /* A cell: what other runners see of a task that was promoted. See fork.c. */
 struct fairwq_cell {
 	struct fairwq_work work;	/* P: in the FIFO of the forker's batch until it is taken */
 	struct fairwq_task *task;	/* P: joined when NULL; the forker and the thief read */
 	struct completion done;		/* the task has returned */
+	struct fairwq_context *context;	/* P: that of the item, or NULL; the thief reads */
 };
 
 /* Return the function that tables and traces show for @work, which waits or begins. */
@@ -181,6 +195,8 @@ static inline fairwq_func_t fairwq_shown_func(const struct fairwq_work *work)
 	if (unlikely(work->place & FAIRWQ_PLACE_FORK))
 		return (fairwq_func_t)(void *)container_of(work, struct fairwq_cell,
 							   work)->task->func;
+	if (unlikely(work->func == READ_ONCE(fairwq_context_func)))
+		return container_of(work, struct fairwq_context_work, work)->func;
 	return work->func;
 }
 
@@ -226,6 +242,7 @@ struct fairwq_runner {
 	/* R; P off its turn: start of the item, later by what it slept; 0: not measured */
 	u64 since;
 	struct fairwq_forker *forker;	/* R, P reads, set once: NULL: no item has forked yet */
+	struct fairwq_context *context;	/* R; P reads for forks: that of the item, or NULL */
 	struct fairwq_turn turn;	/* letters as in the struct */
 	struct fairwq_burst burst;	/* R */
 	struct rcu_head rcu;

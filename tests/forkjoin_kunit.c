@@ -835,9 +835,9 @@ static void pause_does_not_hold_an_item_that_has_begun(struct kunit *test)
 	bool ended;
 
 	free_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	x = queue_forking(test, mock_batch(test, "x"), fork_until_stopped);
+	x = queue_forking(test, kept_batch(test, "x", NULL), fork_until_stopped);
 	mock_await(test, &x->begun);
-	y = queue_busy(test, mock_batch(test, "y"));
+	y = queue_busy(test, kept_batch(test, "y", NULL));
 	mock_until(test, counter(x, FAIRWQ_YIELDS) >= 5);
 	fairwq_batch_pause(x->batch);
 	WRITE_ONCE(x->stop, true);
@@ -856,7 +856,7 @@ static void item_sees_that_more_runners_may_run(struct kunit *test)
 	struct forking *x;
 
 	free_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	x = queue_forking(test, mock_batch(test, "x"), fork_until_stopped);
+	x = queue_forking(test, kept_batch(test, "x", NULL), fork_until_stopped);
 	mock_await(test, &x->begun);
 	KUNIT_EXPECT_EQ(test, 0ULL, counter(x, FAIRWQ_PROMOTED));
 	KUNIT_EXPECT_EQ(test, 0, fairwq_pool_set_max_active(mock->pool, 2));
@@ -1010,10 +1010,48 @@ static void cancel_of_the_batch_loses_no_link(struct kunit *test)
 	struct forking *x;
 
 	free_pool(test, 4, FAIRWQ_ROUND_ROBIN);
-	x = queue_forking(test, mock_batch_with(test, "x", &attrs), chains_one_by_one);
+	x = queue_forking(test, kept_batch(test, "x", &attrs), chains_one_by_one);
 	mock_await(test, &x->begun);
 	mock_until(test, !fairwq_batch_cancel(x->batch, NULL) && completion_done(&x->done));
 	KUNIT_EXPECT_FALSE(test, x->failed);
+	KUNIT_EXPECT_EQ(test, 0ULL, counter(x, FAIRWQ_FAILURES));
+}
+
+/* More than there are runners. */
+#define NR_GATES	8
+
+static struct mock_gate *gates[NR_GATES];
+
+/* A chain that finds no runner for its links: gates of a higher priority come first. */
+static void chain_behind_gates(struct forking *x, struct fairwq_task *self)
+{
+	int i;
+
+	for (i = 0; i < NR_GATES; i++)
+		fairwq_queue(x->high, &gates[i]->work);
+	chain_of_links(x, self);
+}
+
+static void link_is_promoted_again_if_a_cancel_drops_it(struct kunit *test)
+{
+	const struct fairwq_batch_attrs attrs = { .max_active = 1 };
+	const struct fairwq_batch_attrs high = { .prio = FAIRWQ_PRIO_HIGH };
+	struct mock *mock = test->priv;
+	struct forking *x;
+	int i;
+
+	free_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	for (i = 0; i < NR_GATES; i++)
+		gates[i] = mock_gate_new(test);
+	x = forking(test, kept_batch(test, "x", &attrs), chain_behind_gates);
+	x->high = kept_batch(test, "high", &high);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(x->batch, &x->work));
+	mock_until(test, counter(x, FAIRWQ_PROMOTED) == 1);
+	fairwq_batch_cancel(x->batch, NULL);
+	mock_until(test, counter(x, FAIRWQ_PROMOTED) == 2);
+	mock_gates_open(mock->gates);
+	mock_await(test, &x->done);
+	KUNIT_EXPECT_EQ(test, LINKS, x->result);
 	KUNIT_EXPECT_EQ(test, 0ULL, counter(x, FAIRWQ_FAILURES));
 }
 
@@ -1160,6 +1198,7 @@ static struct kunit_case forkjoin_cases[] = {
 	KUNIT_CASE(task_that_was_not_joined_is_forgotten),
 	KUNIT_CASE(chain_goes_on_at_other_stacks),
 	KUNIT_CASE(cancel_of_the_batch_loses_no_link),
+	KUNIT_CASE(link_is_promoted_again_if_a_cancel_drops_it),
 	KUNIT_CASE(chain_without_end_ends_in_a_failure),
 	KUNIT_CASE_PARAM(each_number_is_in_one_call, nr_runners_gen_params),
 	KUNIT_CASE(bad_loops_are_refused),

@@ -5,6 +5,7 @@
  */
 #define pr_fmt(fmt) "fairwq-torture: " fmt
 
+#include <linux/cred.h>
 #include <linux/hash.h>
 
 #include "torture.h"
@@ -16,6 +17,7 @@
 struct tt_task {
 	struct fairwq_task task;
 	unsigned int depth;
+	kuid_t uid;			/* for which the item acts */
 	u32 dice;
 	atomic_t ran;
 	unsigned int nodes;		/* in its tree */
@@ -40,6 +42,7 @@ static void tt_task_fn(struct fairwq_task *self)
 
 	if (atomic_inc_return(&task->ran) != 1)
 		tt_problem("a task ran twice\n");
+	tt_judge_user(task->uid);
 	task->nodes = 1;
 	tt_count(TT_TASKS, 1);
 	tt_behave_seldom(task->dice);
@@ -47,6 +50,7 @@ static void tt_task_fn(struct fairwq_task *self)
 		return;
 	for (i = 0; i < 2; i++) {
 		tt_task_init(&below[i], task->depth - 1, task->dice + i + 1);
+		below[i].uid = task->uid;
 		fairwq_fork(self, &below[i].task);
 	}
 	/* It may be stuck with its forks for a while. */
@@ -86,6 +90,7 @@ static void tt_fork_tree(u32 dice)
 	struct tt_task top;
 
 	tt_task_init(&top, depth, dice);
+	top.uid = current_fsuid();
 	fairwq_task_here(&top.task);
 	tt_task_fn(&top.task);
 	if (top.nodes != (2U << depth) - 1)

@@ -9,6 +9,7 @@
  */
 #define pr_fmt(fmt) "fairwq-torture: " fmt
 
+#include <linux/cred.h>
 #include <linux/delay.h>
 #include <linux/hash.h>
 #include <linux/ktime.h>
@@ -213,6 +214,8 @@ void tt_dropped(struct fairwq_work *work)
 {
 	struct tt_item *item = container_of(work, struct tt_item, work);
 
+	if (tt_is_errand(work))
+		return;
 	if (tt_is_bead(work))
 		return tt_bead_dropped(work);
 	if (item < tt_items || item >= tt_items + TT_NR_ITEMS)
@@ -270,6 +273,7 @@ static void tt_item_fn(struct fairwq_work *work)
 		tt_item_enter(item);	/* as a second runner would */
 		atomic_long_dec(&item->ran);
 	}
+	tt_judge_user(GLOBAL_ROOT_UID);
 	/* Then it may run twice, but not at once. */
 	tt_item_mischief(item, dice >> 12);
 	tt_fork(dice >> 20);

@@ -105,6 +105,7 @@ static const char * const tt_count_name[TT_NR_COUNTS] = {
 	[TT_STARVED] = "without memory",
 	[TT_MEDDLED] = "meddled with",
 	[TT_TASKS] = "tasks",
+	[TT_ERRANDS] = "errands",
 };
 
 struct tt_counts {

@@ -797,6 +797,7 @@ struct tt_op tt_ops[] = {
 	{ "timer",	    50, false, tt_op_timer },
 	{ "hrtimer",	   100, false, tt_op_hrtimer },
 	{ "irq_work",	   100, false, tt_op_irq_work },
+	{ "errand",	    50, false, tt_op_errand },
 	{ "sleep",	     5, false, tt_op_sleep },
 };
 

@@ -91,6 +91,7 @@ enum tt_count {
 	TT_STARVED,	/* calls of which an allocation was made to fail */
 	TT_MEDDLED,	/* by a hard interrupt, with what its thread works on */
 	TT_TASKS,	/* of items that fork */
+	TT_ERRANDS,	/* items that ran for a user */
 	TT_NR_COUNTS,
 };
 
@@ -255,5 +256,11 @@ void tt_hotplug_say(const char *when);
 /* forks.c: items that fork */
 
 void tt_fork(u32 dice);
+
+/* errands.c: items that act for a user */
+
+void tt_judge_user(kuid_t uid);
+bool tt_is_errand(const struct fairwq_work *work);
+void tt_op_errand(struct tt_actor *actor);
 
 #endif /* FAIRWQ_TORTURE_H */

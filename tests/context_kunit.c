@@ -1,0 +1,529 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Contexts: an item acts for the user that captured one, and the worker for no user
+ * before and after. What counts is seen from outside: files that may be opened or not,
+ * and the counts of credentials.
+ */
+#include <linux/cred.h>
+#include <linux/fs.h>
+#include <linux/fs_struct.h>
+#include <linux/path.h>
+#include <linux/pid.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/task.h>
+
+#include "lib/fixture.h"
+#include "lib/look.h"
+
+#define SECRET	"tmp/fairwq_secret"
+#define USER	KUIDT_INIT(1000)
+
+/* An item with a context that notes what it may do. */
+struct context_item {
+	struct fairwq_context_work cwork;
+	struct completion done;
+	kuid_t uid;
+	long opened;			/* 0, or why SECRET could not be opened */
+	struct mem_cgroup *memcg;
+	bool blind;			/* opens no file: a file keeps credentials for a while */
+	void (*does)(struct context_item *item);
+	struct fairwq_context *captured; /* by the item itself */
+	const struct cred *leaves;	/* what it leaves behind, or NULL */
+};
+
+static struct mem_cgroup *active_memcg(void)
+{
+	struct mem_cgroup *memcg = set_active_memcg(NULL);
+
+	set_active_memcg(memcg);
+	return memcg;
+}
+
+/* What the guest's first process has as its root: a kernel thread may have none. */
+static struct path guest_root;
+
+static long open_secret(int flags)
+{
+	struct file *file = file_open_root(&guest_root, SECRET, flags, 0600);
+
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	filp_close(file, NULL);
+	return 0;
+}
+
+static long try_open(void)
+{
+	return open_secret(O_RDONLY);
+}
+
+static void note(struct context_item *item)
+{
+	item->uid = current_fsuid();
+	item->opened = item->blind ? 0 : try_open();
+	item->memcg = active_memcg();
+}
+
+static void context_item_fn(struct fairwq_work *work)
+{
+	struct context_item *item = container_of(work, struct context_item, cwork.work);
+
+	note(item);
+	if (item->does)
+		item->does(item);
+	complete(&item->done);
+}
+
+static struct context_item *context_item(struct kunit *test, struct fairwq_context *context)
+{
+	struct context_item *item = kunit_kzalloc(test, sizeof(*item), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, item);
+	init_completion(&item->done);
+	fairwq_context_work_init(&item->cwork, context_item_fn);
+	fairwq_work_set_context(&item->cwork, context);
+	return item;
+}
+
+static void run(struct kunit *test, struct fairwq_batch *batch, struct context_item *item)
+{
+	reinit_completion(&item->done);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(batch, &item->cwork.work));
+	mock_await(test, &item->done);
+}
+
+/* Credentials of a user that may do nothing. */
+static struct cred *user_cred(struct kunit *test)
+{
+	struct cred *cred = prepare_creds();
+
+	KUNIT_ASSERT_NOT_NULL(test, cred);
+	cred->uid = USER;
+	cred->euid = USER;
+	cred->fsuid = USER;
+	cap_clear(cred->cap_effective);
+	cap_clear(cred->cap_permitted);
+	return cred;
+}
+
+/* What capture() finds in a task of that user. */
+static struct fairwq_context *user_context(struct kunit *test)
+{
+	struct cred *cred = user_cred(test);
+	const struct cred *old = override_creds(cred);
+	struct fairwq_context *context = fairwq_context_capture(GFP_KERNEL);
+
+	revert_creds(old);
+	put_cred(cred);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(context));
+	return context;
+}
+
+static void make_secret(struct kunit *test)
+{
+	KUNIT_ASSERT_EQ(test, 0, open_secret(O_RDWR | O_CREAT));
+}
+
+/* atomic_t in some kernels, atomic_long_t in others. */
+static long nr_refs(const struct cred *cred)
+{
+	return READ_ONCE(cred->usage.counter);
+}
+
+/* ---- credentials ------------------------------------------------------- */
+
+static void item_opens_only_what_its_user_may(struct kunit *test)
+{
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct fairwq_context *context = user_context(test);
+	struct context_item *user = context_item(test, context);
+	struct context_item *root = context_item(test, NULL);
+
+	make_secret(test);
+	mock_open(test);
+	run(test, a, user);
+	run(test, a, root);	/* by the same runner */
+	run(test, a, user);
+	KUNIT_EXPECT_EQ(test, 1000, __kuid_val(user->uid));
+	KUNIT_EXPECT_EQ(test, -EACCES, user->opened);
+	KUNIT_EXPECT_EQ(test, 0, __kuid_val(root->uid));
+	KUNIT_EXPECT_EQ(test, 0, root->opened);
+	fairwq_work_set_context(&user->cwork, NULL);
+	run(test, a, user);
+	KUNIT_EXPECT_EQ(test, 0, user->opened);
+	fairwq_context_put(context);
+}
+
+/* A serializer goes on with the next item in the same turn, where nothing else would. */
+static void context_ends_with_its_item_in_a_burst(struct kunit *test)
+{
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct fairwq_context *context = user_context(test);
+	struct context_item *user = context_item(test, context);
+	struct context_item *root = context_item(test, NULL);
+	struct fairwq_serializer serial;
+
+	make_secret(test);
+	fairwq_serializer_init(&serial);
+	KUNIT_ASSERT_EQ(test, 0, fairwq_serializer_set_inline(&serial, 1000));
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&serial, a, &user->cwork.work));
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&serial, a, &root->cwork.work));
+	mock_open(test);
+	mock_await(test, &user->done);
+	mock_await(test, &root->done);
+	fairwq_serializer_destroy(&serial);
+	KUNIT_EXPECT_EQ(test, -EACCES, user->opened);
+	KUNIT_EXPECT_EQ(test, 0, root->opened);
+	fairwq_work_set_context(&user->cwork, NULL);
+	fairwq_context_put(context);
+}
+
+static void capture_again(struct context_item *item)
+{
+	item->captured = fairwq_context_capture(GFP_KERNEL);
+}
+
+static void item_captures_what_it_runs_in(struct kunit *test)
+{
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct fairwq_context *context = user_context(test);
+	struct context_item *first = context_item(test, context), *second;
+
+	make_secret(test);
+	mock_open(test);
+	first->does = capture_again;
+	run(test, a, first);
+	KUNIT_ASSERT_FALSE(test, IS_ERR_OR_NULL(first->captured));
+	second = context_item(test, first->captured);
+	fairwq_context_put(first->captured);
+	run(test, a, second);
+	KUNIT_EXPECT_EQ(test, -EACCES, second->opened);
+	fairwq_work_set_context(&first->cwork, NULL);
+	fairwq_work_set_context(&second->cwork, NULL);
+	fairwq_context_put(context);
+}
+
+/* ---- references -------------------------------------------------------- */
+
+static void no_reference_leaks(struct kunit *test)
+{
+	struct fairwq_batch *a = mock_begin(test, 1);
+	const struct cred *own = current_cred();
+	struct cred *cred = user_cred(test);
+	const struct cred *old = override_creds(cred);
+	struct fairwq_context *context = fairwq_context_capture(GFP_KERNEL);
+	struct context_item *item;
+	long before, i;
+
+	revert_creds(old);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(context));
+	item = context_item(test, context);
+	item->blind = true;
+	mock_open(test);
+	run(test, a, item);
+	before = nr_refs(cred);
+	for (i = 0; i < 10; i++) {
+		run(test, a, item);
+		fairwq_work_set_context(&item->cwork, context);
+	}
+	/* The runner may still be on its way out of the item. */
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, before, nr_refs(cred));
+	fairwq_work_set_context(&item->cwork, NULL);
+	fairwq_context_put(context);
+	KUNIT_EXPECT_EQ(test, 1, nr_refs(cred));
+	KUNIT_EXPECT_PTR_EQ(test, own, current_cred());
+	put_cred(cred);
+}
+
+struct freed_item {
+	struct fairwq_context_work cwork;
+	struct completion *done;
+	long *opened;
+};
+
+static void free_yourself(struct fairwq_work *work)
+{
+	struct freed_item *item = container_of(work, struct freed_item, cwork.work);
+	struct completion *done = item->done;
+	long *opened = item->opened;
+
+	fairwq_work_set_context(&item->cwork, NULL);
+	kfree(item);
+	*opened = try_open();
+	complete(done);
+}
+
+static void function_may_free_its_work(struct kunit *test)
+{
+	struct freed_item *item = kzalloc(sizeof(*item), GFP_KERNEL);
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct fairwq_context *context = user_context(test);
+	DECLARE_COMPLETION_ONSTACK(done);
+	long opened = 1;
+
+	KUNIT_ASSERT_NOT_NULL(test, item);
+	make_secret(test);
+	mock_open(test);
+	item->done = &done;
+	item->opened = &opened;
+	fairwq_context_work_init(&item->cwork, free_yourself);
+	fairwq_work_set_context(&item->cwork, context);
+	fairwq_context_put(context);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &item->cwork.work));
+	mock_await(test, &done);
+	KUNIT_EXPECT_EQ(test, -EACCES, opened);
+}
+
+/* ---- what the function leaves behind ----------------------------------- */
+
+static void leave_creds(struct context_item *item)
+{
+	override_creds(item->leaves);
+}
+
+static void what_the_function_leaves_is_undone(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct fairwq_context *context = user_context(test);
+	struct context_item *item = context_item(test, context);
+	struct context_item *root = context_item(test, NULL);
+	struct cred *other = user_cred(test);
+	long refs;
+
+	make_secret(test);
+	mock_open(test);
+	item->blind = true;
+	item->does = leave_creds;
+	item->leaves = other;
+	refs = nr_refs(other);
+	pr_info("# expect-splat begin item leaked atomic\n");
+	run(test, a, item);
+	fairwq_batch_flush(a);
+	pr_info("# expect-splat end\n");
+	run(test, a, root);
+	KUNIT_EXPECT_EQ(test, 0, root->opened);
+	KUNIT_EXPECT_EQ(test, 0, __kuid_val(root->uid));
+	KUNIT_EXPECT_EQ(test, refs, nr_refs(other));
+	KUNIT_EXPECT_EQ(test, 1, mock_counter(mock->pool, FAIRWQ_LEAKS));
+	fairwq_work_set_context(&item->cwork, NULL);
+	fairwq_context_put(context);
+	put_cred(other);
+}
+
+/* ---- what a driver adds ------------------------------------------------ */
+
+struct driver {
+	unsigned int inside, entered, left, released;
+	char tag[2];			/* what enter() returns, in turn */
+	bool mixed_up;
+	kuid_t uid;
+};
+
+static void *driver_enter(void *data)
+{
+	struct driver *driver = data;
+
+	driver->inside++;
+	driver->uid = current_fsuid();
+	driver->entered++;
+	return &driver->tag[driver->entered % 2];
+}
+
+static void driver_leave(void *data, void *entered)
+{
+	struct driver *driver = data;
+
+	driver->left++;
+	driver->mixed_up |= entered != &driver->tag[driver->left % 2];
+	driver->inside--;
+}
+
+static void driver_release(void *data)
+{
+	((struct driver *)data)->released++;
+}
+
+static const struct fairwq_context_ops driver_ops = {
+	.enter = driver_enter,
+	.leave = driver_leave,
+	.release = driver_release,
+};
+
+static void driver_is_asked_around_each_run(struct kunit *test)
+{
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct fairwq_context *context = user_context(test);
+	struct driver driver = { };
+	struct context_item *item;
+
+	fairwq_context_set_ops(context, &driver_ops, &driver);
+	item = context_item(test, context);
+	fairwq_context_put(context);
+	mock_open(test);
+	run(test, a, item);
+	run(test, a, item);
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 2, driver.entered);
+	KUNIT_EXPECT_EQ(test, 2, driver.left);
+	KUNIT_EXPECT_EQ(test, 0, driver.inside);
+	KUNIT_EXPECT_FALSE(test, driver.mixed_up);
+	KUNIT_EXPECT_EQ(test, 1000, __kuid_val(driver.uid));
+	KUNIT_EXPECT_EQ(test, 0, driver.released);
+	fairwq_work_set_context(&item->cwork, NULL);
+	KUNIT_EXPECT_EQ(test, 1, driver.released);
+}
+
+/* ---- elsewhere --------------------------------------------------------- */
+
+static void open_into(void *arg)
+{
+	*(long *)arg = try_open();
+}
+
+static void call_is_for_the_function_only(struct kunit *test)
+{
+	struct fairwq_context *context = user_context(test);
+	long opened = 1;
+
+	make_secret(test);
+	fairwq_context_call(context, open_into, &opened);
+	KUNIT_EXPECT_EQ(test, -EACCES, opened);
+	KUNIT_EXPECT_EQ(test, 0, try_open());
+	fairwq_context_put(context);
+}
+
+/* One task waits for the other, so two runners run them. */
+struct pair {
+	struct fairwq_task task;
+	struct completion *mine, *other;
+	long opened;
+	bool met;
+};
+
+static void pair_fn(struct fairwq_task *self)
+{
+	struct pair *pair = container_of(self, struct pair, task);
+
+	complete(pair->mine);
+	pair->met = wait_for_completion_timeout(pair->other, MOCK_WAIT);
+	pair->opened = try_open();
+}
+
+static struct pair pairs[2];
+
+static void fork_pair(struct context_item *item)
+{
+	struct fairwq_task self;
+	unsigned int i;
+
+	fairwq_task_here(&self);
+	for (i = 0; i < 2; i++) {
+		fairwq_task_init(&pairs[i].task, pair_fn);
+		fairwq_fork(&self, &pairs[i].task);
+	}
+	/* The other runner takes the first while this one runs the second. */
+	fairwq_join(&self, &pairs[1].task);
+	fairwq_join(&self, &pairs[0].task);
+	item->opened = try_open();
+}
+
+static void tasks_run_in_the_context_of_their_item(struct kunit *test)
+{
+	struct fairwq_batch *a = mock_begin(test, 3);
+	struct fairwq_context *context = user_context(test);
+	struct context_item *item = context_item(test, context);
+	struct context_item *root = context_item(test, NULL);
+	struct completion met[2];
+	unsigned int i;
+
+	make_secret(test);
+	for (i = 0; i < 2; i++) {
+		init_completion(&met[i]);
+		pairs[i] = (struct pair){ .mine = &met[i], .other = &met[!i] };
+	}
+	mock_open(test);
+	item->does = fork_pair;
+	run(test, a, item);
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_TRUE(test, pairs[i].met);
+		KUNIT_EXPECT_EQ(test, -EACCES, pairs[i].opened);
+	}
+	KUNIT_EXPECT_EQ(test, -EACCES, item->opened);
+	for (i = 0; i < 6; i++) {
+		run(test, a, root);
+		KUNIT_EXPECT_EQ(test, 0, root->opened);
+	}
+	fairwq_work_set_context(&item->cwork, NULL);
+	fairwq_context_put(context);
+}
+
+/* ---- memory ------------------------------------------------------------ */
+
+static void item_charges_the_captured_cgroup(struct kunit *test)
+{
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct context_item *item, *root = context_item(test, NULL);
+	struct fairwq_context *context;
+
+	if (!IS_ENABLED(CONFIG_MEMCG))
+		kunit_skip(test, "a kernel without memory cgroups");
+	context = user_context(test);
+	item = context_item(test, context);
+	mock_open(test);
+	run(test, a, item);
+	run(test, a, root);
+	KUNIT_EXPECT_NOT_NULL(test, item->memcg);
+	KUNIT_EXPECT_NULL(test, root->memcg);
+	fairwq_work_set_context(&item->cwork, NULL);
+	fairwq_context_put(context);
+}
+
+static struct kunit_case context_cases[] = {
+	KUNIT_CASE(item_opens_only_what_its_user_may),
+	KUNIT_CASE(context_ends_with_its_item_in_a_burst),
+	KUNIT_CASE(item_captures_what_it_runs_in),
+	KUNIT_CASE(no_reference_leaks),
+	KUNIT_CASE(function_may_free_its_work),
+	KUNIT_CASE(what_the_function_leaves_is_undone),
+	KUNIT_CASE(driver_is_asked_around_each_run),
+	KUNIT_CASE(call_is_for_the_function_only),
+	KUNIT_CASE(tasks_run_in_the_context_of_their_item),
+	KUNIT_CASE(item_charges_the_captured_cgroup),
+	{ }
+};
+
+static int find_root(struct kunit_suite *suite)
+{
+	struct pid *pid = find_get_pid(1);
+	struct task_struct *task = get_pid_task(pid, PIDTYPE_PID);
+
+	put_pid(pid);
+	if (!task)
+		return -ESRCH;
+	task_lock(task);
+	get_fs_root(task->fs, &guest_root);
+	task_unlock(task);
+	put_task_struct(task);
+	return 0;
+}
+
+static void put_root(struct kunit_suite *suite)
+{
+	path_put(&guest_root);
+}
+
+static struct kunit_suite context_suite = {
+	.name = "fairwq_context",
+	.suite_init = find_root,
+	.suite_exit = put_root,
+	.init = mock_init,
+	.exit = mock_exit,
+	.test_cases = context_cases,
+};
+
+kunit_test_suite(context_suite);
+
+MODULE_DESCRIPTION("KUnit: on whose behalf an item runs");
+MODULE_LICENSE("GPL");
