@@ -84,7 +84,10 @@ def link_words(env, doctree):
 def link_pages(env, doctree):
     """Let links to the source of a page lead to the page."""
     for node in list(doctree.findall(nodes.reference)):
-        if PAGE.match(node.get("refuri", "")):
+        page = PAGE.match(node.get("refuri", ""))
+        if page and page.group(2):  # tools/docs.sh looks for the anchor
+            node["refuri"] = f"{page.group(1)}.html{page.group(2)}"
+        elif page:
             node.replace_self(make_link(env, node["refuri"], nodes.inline("", node.astext())))
 
 
