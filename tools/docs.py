@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """
-docs.py names HEADER            list what the header describes, by section
 docs.py man HEADER OUT          kernel-doc's man output, from stdin, into one file for each name
 docs.py rst HEADER OUT          kernel-doc's rst output, from stdin, into one page for each section
 docs.py links DIR               check the links of the HTML files below the folder
@@ -97,7 +96,7 @@ def title(name, date, version):
 
 
 def man_references(line, header, own):
-    """Let the functions that a line names look like such, with their section if they have a page."""
+    """Mark the functions that a line names, with their section if they have a page."""
     def reference(match):
         name = match.group(1)
         if name in header.purpose and name != own:
@@ -316,11 +315,6 @@ def main(command, *args):
     if command == "links":
         return check_links(args[0])
     header = Header(args[0])
-    if command == "names":
-        for section, text in header.sections:
-            for name in header.names(text):
-                print(section, name, sep="\t")
-        return 0
     if command == "mentions":
         return check_mentions(header, args[1:])
     make = {"man": make_man, "rst": make_rst}[command]
