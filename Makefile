@@ -8,6 +8,9 @@ KDIR	?= $(firstword $(wildcard /lib/modules/$(shell uname -r)/build) \
 PREFIX	?= /usr/local
 KERNEL	?= 6.1
 SECONDS	?= 60
+prefix	?= $(PREFIX)
+mandir	?= $(prefix)/share/man
+htmldir	?= $(prefix)/share/doc/fairwq/html
 
 # ARCH LLVM CC V W C and the like reach kbuild by themselves.
 kbuild	= $(MAKE) -C $(or $(KDIR),$(error no kernel headers found: give KDIR=)) M=$(CURDIR)
@@ -24,6 +27,11 @@ help:
 	@echo '  headers_install  install fairwq.h and Module.symvers below PREFIX ($(PREFIX))'
 	@echo '  dkms-install     let dkms build and install it, now and for every new kernel'
 	@echo '  clean            remove what was built'
+	@echo 'To read about it:'
+	@echo '  mandocs          man pages of all that fairwq.h describes, into build/man'
+	@echo '  htmldocs         the guides and that reference as HTML, into build/html'
+	@echo '  install-docs     install both below prefix ($(prefix)), or into mandir and htmldir'
+	@echo '  uninstall-docs   remove them from there'
 	@echo 'To see it work:'
 	@echo '  demo             two clients on real files in a booted stock kernel, in QEMU'
 	@echo '  bench            what it costs next to queue_work(), on user-mode Linux'
@@ -40,6 +48,7 @@ help:
 	@echo '  check-mutants    plant bugs one by one; each must be caught'
 	@echo '  models           model-check the lock-free protocols, and their broken variants'
 	@echo '  check-style      warnings, checkpatch, kernel-doc, sparse, spelling, scripts'
+	@echo '  check-docs       man pages and HTML: no warning, no dead link, a page for each name'
 	@echo '  check-dkms       dkms build and install into a folder of its own'
 	@echo 'Variables: KDIR (kernel build folder), ARCH, LLVM, CC, V, W, C as in kbuild'
 
@@ -72,6 +81,12 @@ matrix:
 check-mutants check-style check-dkms models sim sim-many demo bench torture-bugs:
 	@tools/$@.sh
 
+mandocs htmldocs check-docs:
+	@tools/docs.sh $@
+
+install-docs uninstall-docs:
+	@tools/docs.sh $@ $(DESTDIR)$(mandir)/man9 $(DESTDIR)$(htmldir)
+
 bench-profile:
 	@BENCH_PROFILE=1 tools/bench.sh
 
@@ -81,5 +96,6 @@ clean:
 	@rm -rf build
 
 .PHONY: all help modules modules_install samples install headers_install dkms-install \
+	mandocs htmldocs install-docs uninstall-docs check-docs \
 	check check-uml matrix torture torture-bugs check-mutants check-style check-dkms models sim sim-many demo bench bench-profile \
 	clean

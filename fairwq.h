@@ -91,7 +91,15 @@
 #define FAIRWQ_VERSION		__stringify(FAIRWQ_VERSION_MAJOR) "." \
 				__stringify(FAIRWQ_VERSION_MINOR) "." \
 				__stringify(FAIRWQ_VERSION_PATCH)
-/* True if this header is of version @a.@b.@c or newer. */
+
+/**
+ * FAIRWQ_VERSION_AT_LEAST - check the version of this header
+ * @a: the major number
+ * @b: the minor number
+ * @c: the patch number
+ *
+ * Return: true if this header is of version @a.@b.@c or newer.
+ */
 #define FAIRWQ_VERSION_AT_LEAST(a, b, c) \
 	(((FAIRWQ_VERSION_MAJOR) << 16) + ((FAIRWQ_VERSION_MINOR) << 8) + \
 	 (FAIRWQ_VERSION_PATCH) >= ((a) << 16) + ((b) << 8) + (c))
@@ -201,24 +209,23 @@ void __fairwq_work_init(struct fairwq_work *work, fairwq_func_t func,
  *
  * Items of one batch start in the order in which they were queued. If this
  * returns 1 or 0, the run to come sees everything that the caller stored before
- * the call.
+ * the call. On 0 or an error nothing was changed. After an error @work is the
+ * caller's, unless it was pending.
+ *
+ * If several of the values below hold, the first one of the list is returned.
  *
  * What is not promised: the order in which items end, and the CPU.
  *
  * Context: Any but NMI. Does not sleep, allocates nothing. May be called from
  * @work's own function.
- * Return: 1 if @work was queued, 0 if it was pending already, or an error. A
- * pending work that is not disabled gets 0 before any error but -EINVAL. If
- * several errors hold, the first one in this list is returned:
- *
+ * Return:
  * * -EINVAL: an argument is bad, or @work was not set up
+ * * 0: @work is pending already, and not disabled
  * * -ESHUTDOWN: @batch was disposed; or its pool is being drained or destroyed,
  *   and the caller is not one of its items
  * * -EAGAIN: @batch has max_queued items
  * * -ECANCELED: @work is disabled
- *
- * On 0 or an error nothing was changed. After an error @work is the caller's,
- * unless it was pending.
+ * * 1: @work was queued
  */
 int fairwq_queue(struct fairwq_batch *batch, struct fairwq_work *work);
 

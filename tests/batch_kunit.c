@@ -182,6 +182,32 @@ static void released_batch_outlives_its_pool(struct kunit *test)
 	fairwq_batch_dispose(a);
 }
 
+/* Each call that takes a batch may still be made, and changes nothing. */
+static void batch_without_a_pool_takes_calls(struct kunit *test)
+{
+	struct fairwq_pool *pool = fairwq_pool_create(NULL, "short-lived");
+	struct mock_item *item = mock_item(test, 'a');
+	struct fairwq_serializer serializer;
+	struct fairwq_batch *a;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(pool));
+	fairwq_serializer_init(&serializer);
+	a = fairwq_batch_create(pool, NULL, "a");
+	fairwq_pool_destroy(pool);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(a));
+	rcu_barrier();		/* its memory, too */
+	fairwq_batch_pause(a);
+	fairwq_batch_flush(a);
+	fairwq_batch_resume(a);
+	KUNIT_EXPECT_EQ(test, 0, fairwq_batch_set_weight(a, 7));
+	KUNIT_EXPECT_EQ(test, 0UL, fairwq_batch_cancel(a, NULL));
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_serializer_queue(&serializer, a, &item->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&item->work));
+	fairwq_serializer_destroy(&serializer);
+	fairwq_batch_dispose(fairwq_batch_get(a));
+	fairwq_batch_put(a);
+}
+
 static struct fairwq_pool *late_pool;
 
 static void late_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
@@ -731,6 +757,7 @@ static struct kunit_case dispose_cases[] = {
 	KUNIT_CASE(two_holders_may_both_dispose),
 	KUNIT_CASE(disposed_paused_batch_drains),
 	KUNIT_CASE(released_batch_outlives_its_pool),
+	KUNIT_CASE(batch_without_a_pool_takes_calls),
 	KUNIT_CASE(pool_goes_during_a_flush),
 	KUNIT_CASE(fifty_pools_leave_nothing),
 	KUNIT_CASE(pool_waits_for_a_push),

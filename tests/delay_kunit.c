@@ -671,6 +671,22 @@ static bool destroy_pool(struct fairwq_work *work)
 	return true;
 }
 
+/* A drain does not wait for what waits, nor take it along. */
+static void drained_pool_leaves_the_delay(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct later *later = later_new(test, a, later_fn);
+
+	mock_open(test);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
+	fairwq_pool_drain(mock->pool);
+	KUNIT_EXPECT_EQ(test, 0U, later->runs);
+	KUNIT_EXPECT_TRUE(test, fairwq_work_pending(&later->dwork.work));
+	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_flush(&later->dwork));
+	KUNIT_EXPECT_EQ(test, 1U, later->runs);
+}
+
 /* A pool waits for what waits, and it is not refused when its time comes. */
 static void destroyed_pool_waits_for_the_delay(struct kunit *test)
 {
@@ -988,6 +1004,7 @@ static struct kunit_case delay_cases[] = {
 	KUNIT_CASE(mod_on_top_of_a_cancel),
 	KUNIT_CASE(disposed_batch_waits_for_the_delay),
 	KUNIT_CASE(canceled_delay_lets_the_batch_go),
+	KUNIT_CASE(drained_pool_leaves_the_delay),
 	KUNIT_CASE(destroyed_pool_waits_for_the_delay),
 	KUNIT_CASE(runs_after_a_grace_period),
 	KUNIT_CASE(cancel_sync_waits_for_the_grace_period),

@@ -382,6 +382,31 @@ static void recycled_work_runs_beside_the_old_one(struct kunit *test)
 	fairwq_batch_flush(a);
 }
 
+static void told_again_fn(struct fairwq_work *work)
+{
+	complete(&container_of(work, struct mock_gate, work)->entered);
+}
+
+/*
+ * A caller that the function has told of its end sets the work up anew, while the last lines
+ * of the function still run. No call for the new one waits for them.
+ */
+static void told_caller_sets_it_up_anew(struct kunit *test)
+{
+	struct mock_gate *gate = mock_gate_new(test);
+	struct fairwq_batch *a = mock_begin(test, 4);
+
+	mock_gate_enter(test, a, gate);
+	reinit_completion(&gate->entered);
+	fairwq_work_init(&gate->work, told_again_fn);
+	KUNIT_EXPECT_FALSE(test, fairwq_work_flush(&gate->work));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &gate->work));
+	mock_await(test, &gate->entered);
+	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel_sync(&gate->work));
+	complete_all(&gate->open);
+	fairwq_batch_flush(a);
+}
+
 /* ---- limits ----------------------------------------------------------- */
 
 /* The item over max_queued is refused and untouched; a taken one makes room. */
@@ -707,6 +732,7 @@ static struct kunit_case api_cases[] = {
 	KUNIT_CASE(not_reentrant_across_batches),
 	KUNIT_CASE(not_reentrant_across_pools),
 	KUNIT_CASE(recycled_work_runs_beside_the_old_one),
+	KUNIT_CASE(told_caller_sets_it_up_anew),
 	KUNIT_CASE(max_queued_refuses),
 	KUNIT_CASE(no_more_than_max_active_run),
 	KUNIT_CASE(flush_waits_for_what_is_queued),

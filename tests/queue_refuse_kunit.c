@@ -137,6 +137,24 @@ static void reasons_come_in_order(struct kunit *test)
 	fairwq_batch_put(dead);
 }
 
+/* A call that changes a delay asks the work first, and leaves it where it is. */
+static void reasons_come_in_order_for_a_delay(struct kunit *test)
+{
+	struct fairwq_delayed_work *dwork = kunit_kzalloc(test, sizeof(*dwork), GFP_KERNEL);
+	struct fairwq_batch *dead;
+
+	KUNIT_ASSERT_NOT_NULL(test, dwork);
+	fairwq_delayed_work_init(dwork, plain_fn);
+	mock_begin(test, 1);
+	dead = disposed_batch(test);
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_mod_delayed(dead, dwork, 1));
+	fairwq_work_disable(&dwork->work);
+	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_mod_delayed(dead, dwork, 1));
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_queue_delayed(dead, dwork, 1));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_mod_delayed(NULL, dwork, 1));
+	fairwq_batch_put(dead);
+}
+
 /*
  * Between the claim of a queue call and its look whether the work is disabled, others see it
  * as pending; but it will not run, so they must not be told 0.
@@ -193,20 +211,22 @@ static void error_pointers_are_refused(struct kunit *test)
 	struct mock_item *item = mock_item(test, 'x');
 	struct fairwq_work *work = &item->work;
 	struct fairwq_serializer serializer;
-	struct fairwq_delayed_work dwork;
+	struct fairwq_delayed_work *dwork = kunit_kzalloc(test, sizeof(*dwork), GFP_KERNEL);
+	struct fairwq_rcu_work *rwork = kunit_kzalloc(test, sizeof(*rwork), GFP_KERNEL);
 	struct fairwq_limiter limiter;
-	struct fairwq_rcu_work rwork;
 	struct mock *mock = test->priv;
 
+	KUNIT_ASSERT_NOT_NULL(test, dwork);
+	KUNIT_ASSERT_NOT_NULL(test, rwork);
 	fairwq_serializer_init(&serializer);
 	fairwq_limiter_init(&limiter, 1);
-	fairwq_delayed_work_init(&dwork, plain_fn);
-	fairwq_rcu_work_init(&rwork, plain_fn);
+	fairwq_delayed_work_init(dwork, plain_fn);
+	fairwq_rcu_work_init(rwork, plain_fn);
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue(batch, work));
-	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue_delayed(batch, &dwork, 1));
-	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue_delayed(batch, &dwork, 0));
-	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_mod_delayed(batch, &dwork, 1));
-	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue_rcu(batch, &rwork));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue_delayed(batch, dwork, 1));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue_delayed(batch, dwork, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_mod_delayed(batch, dwork, 1));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue_rcu(batch, rwork));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_serializer_queue(&serializer, batch, work));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_limiter_queue(&limiter, batch, work));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue_constrained(&limiter.constraint, batch, work));
@@ -318,6 +338,7 @@ static struct kunit_case refuse_cases[] = {
 	KUNIT_CASE(pending_grace_period_comes_before_disposed),
 	KUNIT_CASE(pending_in_a_constraint_comes_before_disposed),
 	KUNIT_CASE(reasons_come_in_order),
+	KUNIT_CASE(reasons_come_in_order_for_a_delay),
 	KUNIT_CASE(disabled_while_it_is_claimed),
 	KUNIT_CASE(names_are_one_line),
 	KUNIT_CASE(undestroyed_serializer_still_works),
