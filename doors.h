@@ -12,6 +12,7 @@
  *   batch.c        a batch's life; its weight, pause, resume and flush
  *   pool.c         a pool's life; flush, drain and destroy
  *   tune.c         runners, policy and counters of a pool that exists
+ *   block.c        items that may wait for long
  *   flows.c        batches by a number, made on demand
  *   context.c      on whose behalf an item runs
  *   failure.c      reports of items that fail
@@ -33,6 +34,8 @@ const struct fairwq_turn *fairwq_pool_own_turn(struct fairwq_pool *pool);
 /* tune.c */
 unsigned int fairwq_nr_runners(unsigned int max_active, bool forks);
 int fairwq_pool_grow(struct fairwq_pool *pool, unsigned int nr);
+void fairwq_pool_shrink(struct fairwq_pool *pool, unsigned long idle);
+void fairwq_pool_shrink_fn(struct work_struct *work);
 void fairwq_pool_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy);
 void fairwq_pool_reset_stats(struct fairwq_pool *pool);
 

@@ -22,6 +22,7 @@
  *   Batch             the queue of one client: its share, limits and end
  *   Pool              the runners, and the batches that they serve
  *   Delayed and RCU   items that are queued later
+ *   Blocking          items that wait for long
  *   Context           the user on whose behalf an item runs
  *   Order             serializer (one item at a time), limiter (N at a time),
  *                     constraint (a driver's own rule)
@@ -881,6 +882,40 @@ int fairwq_queue_rcu(struct fairwq_batch *batch, struct fairwq_rcu_work *rwork);
  * Return: true if it waited, false if there was nothing to wait for.
  */
 bool fairwq_rcu_work_flush(struct fairwq_rcu_work *rwork);
+
+/* ---- Blocking ----------------------------------------------------------- */
+
+/**
+ * fairwq_block_begin - say that the calling item may wait for long from here on
+ *
+ * max_active counts the items that run. An item that waits for I/O, for another request
+ * or for user space keeps one of these places for nothing. If all of them wait for an
+ * item that is queued behind them, the pool is stuck. Between this call and
+ * fairwq_block_end() the item has no place, and another one may run.
+ *
+ * If no runner is idle, one is made for that other item. A pool has up to 512 runners so;
+ * runners that are too many go when they were idle for 10 s. If there is no memory for a
+ * runner, the other item waits for one that is free.
+ *
+ * The item stays in flight: for the max_active of its batch, its serializer or limiter,
+ * and whatever waits for it. Under FAIRWQ_FAIR_TIME it does not pay for the section.
+ * Sections nest; only the outermost counts. A section is too dear for a wait of less
+ * than some microseconds.
+ *
+ * Context: From the function of an item or task, may sleep. Elsewhere it does nothing.
+ */
+void fairwq_block_begin(void);
+
+/**
+ * fairwq_block_end - say that the calling item goes on
+ *
+ * The item has its place back at once, because it may hold what the others wait for. So
+ * more items than max_active may run, until the next one of them has ended. An item that
+ * returns without this call is reported.
+ *
+ * Context: As the fairwq_block_begin() before.
+ */
+void fairwq_block_end(void);
 
 /* ---- Context ------------------------------------------------------------ */
 

@@ -88,6 +88,7 @@ static struct fairwq_pool *pool_alloc(const struct fairwq_pool_attrs *attrs,
 	INIT_LIST_HEAD(&pool->sorting);
 	INIT_LIST_HEAD(&pool->batches);
 	INIT_LIST_HEAD(&pool->runners);
+	INIT_DELAYED_WORK(&pool->shrink, fairwq_pool_shrink_fn);
 	INIT_LIST_HEAD(&pool->waiters);
 	INIT_LIST_HEAD(&pool->dir_link);
 	init_waitqueue_head(&pool->reaped);
@@ -190,6 +191,7 @@ static void pool_teardown(struct fairwq_pool *pool)
 	if (pool->release_wq)
 		destroy_workqueue(pool->release_wq);
 	timer_delete_sync(&pool->tick);
+	cancel_delayed_work_sync(&pool->shrink);
 	pool_free_runners(pool);
 	pool_unregister_keys(pool);
 	fairwq_pool_put(pool);

@@ -2,8 +2,8 @@
 /*
  * Tuning: runners, policy and counters of a pool that exists.
  *
- * Locking: pool->mutex to add runners; pool->lock for the rest.
- * Limits: a pool keeps its runners until its end.
+ * Locking: pool->mutex to add runners and to take them away; pool->lock for the rest.
+ * Limits: runners that are too many stay for up to twice SPARE_IDLE.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -23,10 +23,21 @@
 /* Least number of runners of a pool that stand in for those whose items wait in joins. */
 #define SPARES		8U
 
+/* What is idle for so long is freed, if the pool has more runners than it needs. */
+#define SPARE_IDLE	(10 * HZ)
+
 /* Return the number of runners of a pool; with @forks items of it fork. */
 unsigned int fairwq_nr_runners(unsigned int max_active, bool forks)
 {
 	return max_active + (forks ? max(max_active, SPARES) : 0);
+}
+
+/* Check whether the pool has more runners than its limit asks for. */
+static bool has_surplus(const struct fairwq_pool *pool)
+{
+	lockdep_assert_held(&pool->mutex);
+
+	return pool->nr_runners > fairwq_nr_runners(pool->max_active, pool->forks);
 }
 
 /* Add runners until there are @nr. Return: 0, or -ENOMEM. */
@@ -46,7 +57,66 @@ int fairwq_pool_grow(struct fairwq_pool *pool, unsigned int nr)
 		raw_spin_unlock_irq(&pool->lock);
 		pool->nr_runners++;
 	}
+	if (has_surplus(pool))
+		queue_delayed_work(fairwq_reap_wq, &pool->shrink, SPARE_IDLE);
 	return 0;
+}
+
+/*
+ * Take the runner that is idle for longest out of the pool, if that is @idle jiffies. Its
+ * work may still be at its end.
+ */
+static struct fairwq_runner *remove_idle_locked(struct fairwq_pool *pool, unsigned long idle)
+{
+	struct fairwq_runner *runner;
+
+	lockdep_assert_held(&pool->lock);
+
+	if (list_empty(&pool->idle_runners))
+		return NULL;
+	runner = list_last_entry(&pool->idle_runners, struct fairwq_runner, idle_node);
+	if (time_before(jiffies, runner->started + idle))
+		return NULL;
+	list_del(&runner->idle_node);
+	list_del(&runner->node);
+	return runner;
+}
+
+/* Free the runners that are too many and were idle for @idle jiffies. */
+void fairwq_pool_shrink(struct fairwq_pool *pool, unsigned long idle)
+{
+	struct fairwq_runner *runner;
+
+	do {
+		runner = NULL;
+		mutex_lock(&pool->mutex);
+		if (has_surplus(pool)) {
+			raw_spin_lock_irq(&pool->lock);
+			runner = remove_idle_locked(pool, idle);
+			raw_spin_unlock_irq(&pool->lock);
+			pool->nr_runners -= !!runner;
+		}
+		mutex_unlock(&pool->mutex);
+		if (runner) {
+			cancel_work_sync(&runner->work);
+			fairwq_runner_free(runner);
+		}
+	} while (runner);
+}
+
+FAIRWQ_TEST_EXPORT(fairwq_pool_shrink);
+
+void fairwq_pool_shrink_fn(struct work_struct *work)
+{
+	struct fairwq_pool *pool = container_of(to_delayed_work(work), struct fairwq_pool, shrink);
+	bool more;
+
+	fairwq_pool_shrink(pool, SPARE_IDLE);
+	mutex_lock(&pool->mutex);
+	more = has_surplus(pool);
+	mutex_unlock(&pool->mutex);
+	if (more)
+		queue_delayed_work(fairwq_reap_wq, &pool->shrink, SPARE_IDLE);
 }
 
 int fairwq_pool_set_max_active(struct fairwq_pool *pool, unsigned int max_active)
@@ -66,6 +136,8 @@ int fairwq_pool_set_max_active(struct fairwq_pool *pool, unsigned int max_active
 		fairwq_window_start_locked(pool);
 		raw_spin_unlock_irq(&pool->lock);
 	}
+	if (has_surplus(pool))
+		queue_delayed_work(fairwq_reap_wq, &pool->shrink, SPARE_IDLE);
 	mutex_unlock(&pool->mutex);
 	if (!err)
 		fairwq_kick(pool);	/* that runner kicks the next one */

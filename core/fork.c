@@ -109,15 +109,6 @@ static struct fairwq_cell *free_cell(struct fairwq_forker *forker)
 	return NULL;
 }
 
-/* A turn whose item forks is not over at once, whatever the others of its batch were. */
-static void not_quick_locked(struct fairwq_runner *runner)
-{
-	lockdep_assert_held(&runner->pool->lock);
-
-	runner->pool->nr_quick -= runner->turn.quick;
-	runner->turn.quick = false;
-}
-
 /*
  * Put @task into @cell, and the work of that at the head of the runner's batch. The
  * lock orders these stores before the loads in run_stolen(). Model:
@@ -136,7 +127,7 @@ static void fill_cell_locked(struct fairwq_forker *forker, struct fairwq_task *t
 	cell->context = READ_ONCE(runner->context);
 	reinit_completion(&cell->done);
 	forker->nr_open++;
-	not_quick_locked(runner);
+	fairwq_not_quick_locked(runner);
 	runner->pool->counter[FAIRWQ_PROMOTED]++;
 	fairwq_fifo_add_part_locked(&runner->turn, &cell->work, FAIRWQ_PLACE_FORK);
 }
@@ -397,40 +388,6 @@ bool fairwq_forks_look(struct fairwq_pool *pool)
 /* ---- the end of a turn in a join ---------------------------------------- */
 
 /*
- * Give the place of the runner among the active ones away. Model: tests/models/seat.pml.
- *
- * Return: the runner to kick, or NULL.
- */
-static struct fairwq_runner *leave_locked(struct fairwq_runner *runner)
-{
-	struct fairwq_pool *pool = runner->pool;
-
-	lockdep_assert_held(&pool->lock);
-
-	not_quick_locked(runner);
-	pool->nr_active--;
-	fairwq_runners_changed_locked(pool);
-	return fairwq_kick_locked(pool);
-}
-
-/*
- * Make the runner active again, also if that makes one too many. It must not wait for a
- * place: all that have one may wait for a lock that it holds. Then another runner goes
- * idle after its turn. Model: tests/models/seat.pml.
- */
-static void return_locked(struct fairwq_runner *runner)
-{
-	struct fairwq_pool *pool = runner->pool;
-
-	lockdep_assert_held(&pool->lock);
-
-	pool->nr_active++;
-	fairwq_runners_changed_locked(pool);
-	fairwq_watchdog_arm_locked(pool);	/* it may be the only one */
-	WRITE_ONCE(runner->started, jiffies);
-}
-
-/*
  * Give the rest of an item a turn. @work is forker->rest, in the FIFO of its batch. With
  * @in_order it is the turn of the batch, and @work is the head.
  */
@@ -458,7 +415,7 @@ void fairwq_rest_resume_locked(struct fairwq_work *work, bool in_order)
 	runner->since = fairwq_clock();
 	if (turn->stamp)
 		turn->wait = runner->since > turn->stamp ? runner->since - turn->stamp : 0;
-	return_locked(runner);
+	fairwq_runner_return_locked(runner);
 	complete(&forker->resumed);
 }
 
@@ -484,7 +441,8 @@ static bool may_yield_locked(const struct fairwq_runner *runner)
 	lockdep_assert_held(&pool->lock);
 
 	return !list_empty(&pool->idle_runners) && !pool->tree.by_arrival &&
-	       !runner->turn.batch->paused && !runner->turn.batch->nr_canceling;
+	       !runner->turn.batch->paused && !runner->turn.batch->nr_canceling &&
+	       !runner->nr_blocks;
 }
 
 /* End the turn at @now, and queue the rest of its item. It may have its turn at once. */
@@ -505,9 +463,9 @@ static struct fairwq_runner *yield_locked(struct fairwq_forker *forker, u64 now)
 	fairwq_fifo_add_part_locked(turn, &forker->rest, FAIRWQ_PLACE_REST);
 	forker->rest.stamp = now;
 	if (fairwq_tree_pick(&pool->tree) != &turn->batch->node)
-		return leave_locked(runner);
+		return fairwq_runner_leave_locked(runner);
 	pool->nr_active--;
-	not_quick_locked(runner);
+	fairwq_not_quick_locked(runner);
 	fairwq_rest_resume_locked(&forker->rest, true);
 	return NULL;
 }
@@ -658,21 +616,9 @@ static bool spin_for(struct fairwq_cell *cell)
 /* Sleep until a stolen task is done. Another runner works in the place of this one. */
 static void sleep_for(struct fairwq_runner *runner, struct fairwq_cell *cell)
 {
-	struct fairwq_pool *pool = runner->pool;
-	struct fairwq_runner *kick;
-	u64 from = fairwq_clock();
-
-	raw_spin_lock_irq(&pool->lock);
-	kick = leave_locked(runner);
-	raw_spin_unlock_irq(&pool->lock);
-	fairwq_kick_send(pool, kick);
+	fairwq_runner_block(runner);
 	wait_for_completion(&cell->done);
-	raw_spin_lock_irq(&pool->lock);
-	return_locked(runner);
-	raw_spin_unlock_irq(&pool->lock);
-	/* What it slept is not charged: the thief's turn is. */
-	if (runner->since)
-		runner->since += fairwq_clock() - from;
+	fairwq_runner_unblock(runner);
 }
 
 /*

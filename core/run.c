@@ -46,6 +46,17 @@
 
 /* ---- one turn --------------------------------------------------------- */
 
+/* Report an item that has returned from a section that may block, and end that. */
+static void end_blocks(struct fairwq_runner *runner)
+{
+	const struct fairwq_turn *turn = &runner->turn;
+
+	WARN_ONCE(1, "fairwq: item %ps of batch %s/%s has not ended a section that may block\n",
+		  turn->func, runner->pool->name, turn->batch->name);
+	runner->nr_blocks = 1;
+	fairwq_runner_unblock(runner);
+}
+
 /* Run the function of a work, with the clock, the traces and the checks around it. */
 static void run_item(struct fairwq_runner *runner, struct fairwq_work *work,
 		     struct fairwq_call_state *state)
@@ -66,6 +77,8 @@ static void run_item(struct fairwq_runner *runner, struct fairwq_work *work,
 	/* @work may have been freed: from here on it is only an address. */
 	if (unlikely(runner->forker))
 		fairwq_forks_end(runner->forker);
+	if (unlikely(runner->nr_blocks))
+		end_blocks(runner);
 	turn->run = 0;
 	if (runner->since) {
 		end = fairwq_clock();

@@ -20,6 +20,8 @@
  *
  * Locking: pool->lock. fairwq_runners has a lock of its own, and is read under RCU.
  * Invariant: a runner is on pool->idle_runners iff it is neither kicked nor running.
+ * Invariant: between fairwq_runner_block() and fairwq_runner_unblock() a runner is not
+ * counted in pool->nr_active.
  * Models: tests/models/queue.pml; seat.pml for items that wait in joins.
  *
  * Limits: a kick makes at most pool->max_active runners active.
@@ -227,6 +229,80 @@ void fairwq_yield_locked(struct fairwq_pool *pool)
 
 	list_for_each_entry(runner, &pool->runners, node)
 		WRITE_ONCE(runner->yield, true);
+}
+
+/* ---- items that wait --------------------------------------------------- */
+
+/* Count the turn as one that is not over at once, whatever the others of its batch were. */
+void fairwq_not_quick_locked(struct fairwq_runner *runner)
+{
+	lockdep_assert_held(&runner->pool->lock);
+
+	runner->pool->nr_quick -= runner->turn.quick;
+	runner->turn.quick = false;
+}
+
+/*
+ * Give the place of the runner among the active ones away. Model: tests/models/seat.pml.
+ *
+ * Return: the runner to kick, or NULL.
+ */
+struct fairwq_runner *fairwq_runner_leave_locked(struct fairwq_runner *runner)
+{
+	struct fairwq_pool *pool = runner->pool;
+
+	lockdep_assert_held(&pool->lock);
+
+	fairwq_not_quick_locked(runner);
+	pool->nr_active--;
+	fairwq_runners_changed_locked(pool);
+	return fairwq_kick_locked(pool);
+}
+
+/*
+ * Make the runner active again, also if that makes one too many. It must not wait for a
+ * place: all that have one may wait for a lock that it holds. Then another runner goes
+ * idle after its turn. Model: tests/models/seat.pml.
+ */
+void fairwq_runner_return_locked(struct fairwq_runner *runner)
+{
+	struct fairwq_pool *pool = runner->pool;
+
+	lockdep_assert_held(&pool->lock);
+
+	pool->nr_active++;
+	fairwq_runners_changed_locked(pool);
+	fairwq_watchdog_arm_locked(pool);	/* it may be the only one */
+	WRITE_ONCE(runner->started, jiffies);
+}
+
+/* Let another runner work while the item of @runner, which is the caller's, waits. */
+void fairwq_runner_block(struct fairwq_runner *runner)
+{
+	struct fairwq_pool *pool = runner->pool;
+	struct fairwq_runner *kick;
+
+	if (runner->nr_blocks++)
+		return;
+	runner->blocked_at = fairwq_clock();
+	raw_spin_lock_irq(&pool->lock);
+	kick = fairwq_runner_leave_locked(runner);
+	raw_spin_unlock_irq(&pool->lock);
+	fairwq_kick_send(pool, kick);
+}
+
+/* The item goes on. It is not charged for the time since fairwq_runner_block(). */
+void fairwq_runner_unblock(struct fairwq_runner *runner)
+{
+	struct fairwq_pool *pool = runner->pool;
+
+	if (--runner->nr_blocks)
+		return;
+	raw_spin_lock_irq(&pool->lock);
+	fairwq_runner_return_locked(runner);
+	raw_spin_unlock_irq(&pool->lock);
+	if (runner->since)
+		runner->since += fairwq_clock() - runner->blocked_at;
 }
 
 /* ---- the runner that executes the caller ------------------------------ */

@@ -242,6 +242,8 @@ struct fairwq_runner {
 	/* R; P off its turn: start of the item, later by what it slept; 0: not measured */
 	u64 since;
 	struct fairwq_forker *forker;	/* R, P reads, set once: NULL: no item has forked yet */
+	unsigned int nr_blocks;		/* R: sections of the item that may block */
+	u64 blocked_at;			/* R: ns, when the outermost of them began */
 	struct fairwq_context *context;	/* R; P reads for forks: that of the item, or NULL */
 	struct fairwq_turn turn;	/* letters as in the struct */
 	struct fairwq_burst burst;	/* R */
@@ -306,6 +308,7 @@ struct fairwq_pool {
 	struct list_head batches;	/* P to write, P or RCU to read: by seq */
 	struct list_head runners;	/* P and M to write, either to read */
 	unsigned int nr_runners;	/* M */
+	struct delayed_work shrink;	/* takes idle runners away that are too many */
 	u64 next_seq;			/* P */
 	unsigned int nr_batches;	/* p: read again after each wake-up of @reaped */
 	unsigned int nr_flows;		/* p: only for a warning if the pool goes before them */

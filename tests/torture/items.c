@@ -37,7 +37,17 @@ static void tt_fail(u32 dice)
 		fairwq_report_failure(-EPERM);
 }
 
-/* Take some time, or fail, as an item may. Most items do neither. */
+static void tt_block(u32 dice)
+{
+	fairwq_block_begin();
+	if (dice % 2)
+		schedule_timeout_uninterruptible(1);
+	else
+		usleep_range(20, 200);
+	fairwq_block_end();
+}
+
+/* Take some time, give the place away, or fail, as an item may. Most items do nothing. */
 void tt_behave(u32 dice)
 {
 	dice %= 1024;
@@ -53,6 +63,8 @@ void tt_behave(u32 dice)
 		cond_resched();
 	else if (dice < 84)
 		tt_fail(dice);
+	else if (dice < 92)
+		tt_block(dice);
 }
 
 /* Call tt_behave() for one item in many. */

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Items that may wait for long: another one has their place meanwhile, however many
+ * wait. What runs is counted by the items.
+ */
+#include <linux/atomic.h>
+
+#include "lib/fixture.h"
+#include "lib/look.h"
+
+/* What the items of a case share. */
+static struct {
+	atomic_t inside, most, waiting;	/* items that run; the most so far; that wait */
+	struct completion go;
+} hall;
+
+struct block_item {
+	struct fairwq_work work;
+	struct completion done;
+	unsigned int depth;		/* sections around its wait; 0: it does not wait */
+	bool leaves;			/* without an end to the last section */
+	u64 slept;			/* ns in the section */
+};
+
+static void enter(void)
+{
+	int inside = atomic_inc_return(&hall.inside), most = atomic_read(&hall.most);
+
+	while (inside > most && !atomic_try_cmpxchg(&hall.most, &most, inside))
+		;
+}
+
+static void leave(void)
+{
+	atomic_dec(&hall.inside);
+}
+
+static void wait_in_section(struct block_item *item)
+{
+	unsigned int i;
+	u64 from;
+
+	leave();
+	for (i = 0; i < item->depth; i++)
+		fairwq_block_begin();
+	from = ktime_get_ns();
+	atomic_inc(&hall.waiting);
+	wait_for_completion_timeout(&hall.go, MOCK_WAIT);
+	atomic_dec(&hall.waiting);
+	item->slept = ktime_get_ns() - from;
+	for (i = item->leaves; i < item->depth; i++)
+		fairwq_block_end();
+	enter();
+}
+
+static void block_item_fn(struct fairwq_work *work)
+{
+	struct block_item *item = container_of(work, struct block_item, work);
+
+	enter();
+	if (item->depth)
+		wait_in_section(item);
+	leave();
+	complete(&item->done);
+}
+
+static struct block_item *block_item(struct kunit *test, unsigned int depth)
+{
+	struct block_item *item = kunit_kzalloc(test, sizeof(*item), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, item);
+	fairwq_work_init(&item->work, block_item_fn);
+	init_completion(&item->done);
+	item->depth = depth;
+	return item;
+}
+
+static struct block_item *queue_item(struct kunit *test, struct fairwq_batch *batch,
+				     unsigned int depth)
+{
+	struct block_item *item = block_item(test, depth);
+
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(batch, &item->work));
+	return item;
+}
+
+static struct fairwq_batch *begin(struct kunit *test, unsigned int max_active)
+{
+	struct fairwq_batch *a = mock_begin(test, max_active);
+
+	memset(&hall, 0, sizeof(hall));
+	init_completion(&hall.go);
+	mock_open(test);
+	return a;
+}
+
+static unsigned int nr_runners(struct fairwq_pool *pool)
+{
+	unsigned int nr;
+
+	mutex_lock(&pool->mutex);
+	nr = pool->nr_runners;
+	mutex_unlock(&pool->mutex);
+	return nr;
+}
+
+/* ---- places ------------------------------------------------------------ */
+
+#define MANY	40
+
+static void items_may_wait_for_a_later_one(struct kunit *test)
+{
+	struct fairwq_batch *a = begin(test, 1);
+	struct mock *mock = test->priv;
+	struct block_item *waits[MANY], *later;
+	unsigned int i;
+
+	for (i = 0; i < MANY; i++)
+		waits[i] = queue_item(test, a, 1);
+	mock_until(test, atomic_read(&hall.waiting) == MANY);
+	later = queue_item(test, a, 0);
+	mock_await(test, &later->done);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&hall.most));
+	KUNIT_EXPECT_GE(test, nr_runners(mock->pool), MANY + 1U);
+	complete_all(&hall.go);
+	for (i = 0; i < MANY; i++)
+		mock_await(test, &waits[i]->done);
+}
+
+/* Beside items that wait, as many run as ever. */
+static void places_are_as_many_as_ever(struct kunit *test)
+{
+	struct fairwq_batch *a = begin(test, 2);
+	struct block_item *waits[5], *last = NULL;
+	unsigned int i;
+
+	for (i = 0; i < 5; i++)
+		waits[i] = queue_item(test, a, 1);
+	mock_until(test, atomic_read(&hall.waiting) == 5);
+	for (i = 0; i < 1000; i++)
+		last = queue_item(test, a, 0);
+	mock_await(test, &last->done);
+	complete_all(&hall.go);
+	for (i = 0; i < 5; i++)
+		mock_await(test, &waits[i]->done);
+	fairwq_batch_flush(a);
+	/* Those that came back, and those that ran. */
+	for (i = 0; i < 100; i++)
+		last = queue_item(test, a, 0);
+	atomic_set(&hall.most, 0);
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_LE(test, atomic_read(&hall.most), 2);
+}
+
+static void sections_nest(struct kunit *test)
+{
+	struct fairwq_batch *a = begin(test, 1);
+	struct block_item *waits = queue_item(test, a, 3), *later;
+
+	mock_until(test, atomic_read(&hall.waiting) == 1);
+	later = queue_item(test, a, 0);
+	mock_await(test, &later->done);
+	complete_all(&hall.go);
+	mock_await(test, &waits->done);
+	fairwq_batch_flush(a);
+	atomic_set(&hall.most, 0);
+	queue_item(test, a, 0);
+	queue_item(test, a, 0);
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&hall.most));
+}
+
+static void elsewhere_a_section_is_nothing(struct kunit *test)
+{
+	unsigned long flags;
+
+	fairwq_block_begin();
+	fairwq_block_end();
+	local_irq_save(flags);
+	fairwq_block_begin();
+	fairwq_block_end();
+	local_irq_restore(flags);
+}
+
+static void section_that_does_not_end_is_reported(struct kunit *test)
+{
+	struct fairwq_batch *a = begin(test, 1);
+	struct mock *mock = test->priv;
+	struct block_item *item = block_item(test, 2);
+
+	item->leaves = true;
+	pr_info("# expect-splat begin has not ended a section that may block\n");
+	fairwq_queue(a, &item->work);
+	mock_until(test, atomic_read(&hall.waiting) == 1);
+	complete_all(&hall.go);
+	mock_await(test, &item->done);
+	fairwq_batch_flush(a);
+	pr_info("# expect-splat end\n");
+	/* Its place is back: all of them are free. */
+	mock_until(test, !READ_ONCE(mock->pool->nr_active));
+	queue_item(test, a, 0);
+	fairwq_batch_flush(a);
+}
+
+/* ---- what stays -------------------------------------------------------- */
+
+static void batch_of_one_stays_one(struct kunit *test)
+{
+	const struct fairwq_batch_attrs one = { .max_active = 1 };
+	struct fairwq_batch *a = begin(test, 2), *b;
+	struct block_item *waits, *behind, *beside;
+
+	b = mock_keep(test, mock_batch_with(test, "one", &one));
+	waits = queue_item(test, b, 1);
+	mock_until(test, atomic_read(&hall.waiting) == 1);
+	behind = queue_item(test, b, 0);
+	beside = queue_item(test, a, 0);
+	mock_await(test, &beside->done);
+	KUNIT_EXPECT_FALSE(test, completion_done(&behind->done));
+	complete_all(&hall.go);
+	mock_await(test, &behind->done);
+	mock_await(test, &waits->done);
+}
+
+static void flush_waits_for_an_item_that_waits(struct kunit *test)
+{
+	struct fairwq_batch *a = begin(test, 1);
+	struct block_item *item = queue_item(test, a, 1);
+
+	mock_until(test, atomic_read(&hall.waiting) == 1);
+	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel(&item->work));
+	complete_all(&hall.go);
+	fairwq_work_flush(&item->work);
+	KUNIT_EXPECT_TRUE(test, completion_done(&item->done));
+}
+
+/* The section is in the time around the item, and not in what is charged. */
+static void item_does_not_pay_for_its_section(struct kunit *test)
+{
+	struct fairwq_batch *a;
+	struct mock *mock = test->priv;
+	struct block_item *item;
+	u64 began, all, charged;
+
+	mock_pool(test, 1, FAIRWQ_FAIR_TIME);
+	memset(&hall, 0, sizeof(hall));
+	init_completion(&hall.go);
+	mock_open(test);
+	a = mock_keep(test, mock_batch(test, "timed"));
+	fairwq_pool_flush(mock->pool);
+	charged = READ_ONCE(mock->pool->run_time);
+	began = ktime_get_ns();
+	item = queue_item(test, a, 1);
+	mock_until(test, atomic_read(&hall.waiting) == 1);
+	msleep(50);
+	complete_all(&hall.go);
+	mock_await(test, &item->done);
+	fairwq_batch_flush(a);
+	all = ktime_get_ns() - began;
+	charged = READ_ONCE(mock->pool->run_time) - charged;
+	KUNIT_EXPECT_GT(test, item->slept, 40ULL * NSEC_PER_MSEC);
+	KUNIT_EXPECT_LE(test, charged, all - item->slept);
+}
+
+/* ---- runners ----------------------------------------------------------- */
+
+static void spares_go_when_they_are_idle(struct kunit *test)
+{
+	struct fairwq_batch *a = begin(test, 2);
+	struct mock *mock = test->priv;
+	unsigned int i, round;
+
+	for (round = 0; round < 3; round++) {
+		atomic_set(&hall.waiting, 0);
+		reinit_completion(&hall.go);
+		for (i = 0; i < MANY; i++)
+			queue_item(test, a, 1);
+		mock_until(test, atomic_read(&hall.waiting) == MANY);
+		fairwq_pool_shrink(mock->pool, 0);	/* some may just be idle */
+		KUNIT_EXPECT_GE(test, nr_runners(mock->pool), (unsigned int)MANY);
+		complete_all(&hall.go);
+		fairwq_batch_flush(a);
+		mock_until(test, !READ_ONCE(mock->pool->nr_active));
+		fairwq_pool_shrink(mock->pool, HZ * 1000);
+		KUNIT_EXPECT_GE(test, nr_runners(mock->pool), (unsigned int)MANY);
+		fairwq_pool_shrink(mock->pool, 0);
+		KUNIT_EXPECT_EQ(test, 2U, nr_runners(mock->pool));
+		/* And those that are left work. */
+		queue_item(test, a, 0);
+		fairwq_batch_flush(a);
+	}
+}
+
+static struct {
+	struct completion mine, other;
+	bool met;
+} meeting;
+
+static void meet(struct fairwq_task *self)
+{
+	meeting.met = wait_for_completion_timeout(&meeting.mine, MOCK_WAIT);
+	complete(&meeting.other);
+}
+
+struct joining_item {
+	struct fairwq_work work;
+	struct completion done;
+};
+
+static void join_in_section(struct fairwq_work *work)
+{
+	struct joining_item *item = container_of(work, struct joining_item, work);
+	struct fairwq_task self, task;
+
+	fairwq_task_here(&self);
+	fairwq_task_init(&task, meet);
+	fairwq_fork(&self, &task);
+	fairwq_block_begin();
+	/* The timer finds that this item has a fork and does not look. */
+	complete(&meeting.mine);
+	wait_for_completion_timeout(&meeting.other, MOCK_WAIT);
+	fairwq_join(&self, &task);
+	fairwq_block_end();
+	complete(&item->done);
+}
+
+static void join_in_a_section_gives_no_second_place(struct kunit *test)
+{
+	struct fairwq_batch *a = begin(test, 2);
+	struct mock *mock = test->priv;
+	struct joining_item item;
+
+	init_completion(&meeting.mine);
+	init_completion(&meeting.other);
+	init_completion(&item.done);
+	fairwq_work_init_onstack(&item.work, join_in_section);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &item.work));
+	mock_await(test, &item.done);
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_TRUE(test, meeting.met);
+	mock_until(test, !READ_ONCE(mock->pool->nr_active));
+}
+
+static struct kunit_case block_cases[] = {
+	KUNIT_CASE(items_may_wait_for_a_later_one),
+	KUNIT_CASE(places_are_as_many_as_ever),
+	KUNIT_CASE(sections_nest),
+	KUNIT_CASE(elsewhere_a_section_is_nothing),
+	KUNIT_CASE(section_that_does_not_end_is_reported),
+	KUNIT_CASE(batch_of_one_stays_one),
+	KUNIT_CASE(flush_waits_for_an_item_that_waits),
+	KUNIT_CASE(item_does_not_pay_for_its_section),
+	KUNIT_CASE(spares_go_when_they_are_idle),
+	KUNIT_CASE(join_in_a_section_gives_no_second_place),
+	{ }
+};
+
+static struct kunit_suite block_suite = {
+	.name = "fairwq_block",
+	.init = mock_init,
+	.exit = mock_exit,
+	.test_cases = block_cases,
+};
+
+kunit_test_suite(block_suite);
+
+MODULE_DESCRIPTION("KUnit: items that wait for long");
+MODULE_LICENSE("GPL");
