@@ -98,6 +98,7 @@ static int summary_show(struct seq_file *m, void *v)
 	seq_printf(m, "policy: %s\n", fairwq_policy_name[pool->policy]);
 	seq_printf(m, "runners_active: %u\n", pool->nr_active);
 	seq_printf(m, "max_active: %u\n", pool->max_active);
+	seq_printf(m, "async: %u\n", pool->nr_async);
 	seq_printf(m, "batches: %u\n", pool->nr_batches);
 	for (i = 0; i < FAIRWQ_NR_COUNTERS; i++)
 		seq_printf(m, "%s: %llu\n", fairwq_counter_name[i], pool->counter[i]);

@@ -12,6 +12,7 @@
  *   batch.c        a batch's life; its weight, pause, resume and flush
  *   pool.c         a pool's life; flush, drain and destroy
  *   tune.c         runners, policy and counters of a pool that exists
+ *   async.c        turns that outlive their function
  *   block.c        items that may wait for long
  *   flows.c        batches by a number, made on demand
  *   context.c      on whose behalf an item runs

@@ -23,6 +23,7 @@
  *   Pool              the runners, and the batches that they serve
  *   Delayed and RCU   items that are queued later
  *   Blocking          items that wait for long
+ *   Turns that go on  items whose function only starts something
  *   Context           the user on whose behalf an item runs
  *   Order             serializer (one item at a time), limiter (N at a time),
  *                     constraint (a driver's own rule)
@@ -585,12 +586,15 @@ enum fairwq_policy {
  *	Under FAIRWQ_FAIR_TIME a turn is charged this while the batch has no
  *	measured turn yet. An item of a higher priority may take along the items
  *	in front of it in its serializer for this long
+ * @max_async: the most turns that may be in flight without a runner, see
+ *	fairwq_async_begin(); 0 for no limit. At the limit the pool begins no turn
  */
 struct fairwq_pool_attrs {
 	unsigned int flags;
 	unsigned int max_active;
 	enum fairwq_policy policy;
 	unsigned int slice_us;
+	unsigned int max_async;
 };
 
 /**
@@ -916,6 +920,58 @@ void fairwq_block_begin(void);
  * Context: As the fairwq_block_begin() before.
  */
 void fairwq_block_end(void);
+
+/* ---- Turns that go on --------------------------------------------------- */
+
+/**
+ * struct fairwq_async - a turn that goes on after its function has returned
+ *
+ * In the caller's object. Needs no setup. Every field is fairwq's own.
+ */
+struct fairwq_async {
+	/* private: */
+	struct fairwq_batch *batch;	/* NULL: no turn, or it was completed */
+	struct fairwq_runner *runner;	/* P: while the function runs, else NULL */
+	struct fairwq_constraint *constraint; /* to be told of the end, or NULL */
+	unsigned int held;		/* items of the turn that are in batch->nr_pins */
+	u16 era;			/* as in the turn, and so are these */
+	u8 color;
+	bool out_of_rank;
+};
+
+/**
+ * fairwq_async_begin - say that the calling item goes on after its function
+ * @async: memory for that, which must stay until fairwq_async_complete()
+ *
+ * An item that submits I/O is over at once for its worker, and not for the device. So a
+ * client that submits much is not held to its share. After this call the turn does not
+ * end when the function returns, but by fairwq_async_complete(). The worker is free
+ * meanwhile. The item is in flight for the max_active of its batch, for @max_async of its
+ * pool, for its serializer or limiter, for a flush of the batch or pool, for drain,
+ * dispose and destroy.
+ *
+ * fairwq_work_flush(), fairwq_work_cancel_sync() and fairwq_work_pending() are about the
+ * function alone. The work may be queued again, or freed, before the turn has ended.
+ *
+ * Context: From the function of an item. Does not sleep.
+ * Return: true if the caller must call fairwq_async_complete(), which it may do at once.
+ * False from a task that another runner runs, where no item runs, and if the turn goes on
+ * already: then the call has no effect, and fairwq_async_complete() has none.
+ */
+bool fairwq_async_begin(struct fairwq_async *async);
+
+/**
+ * fairwq_async_complete - end a turn that goes on
+ * @async: that of fairwq_async_begin()
+ * @cost_ns: what the turn cost after its function, or besides it, in ns. Under
+ *	FAIRWQ_FAIR_TIME the batch is charged for it. Other policies ignore it
+ *
+ * May be called before the function has returned. Then the turn ends with that. @async
+ * may be freed when this returns. A call for each fairwq_async_begin(), and no second one.
+ *
+ * Context: Any but NMI. Does not sleep.
+ */
+void fairwq_async_complete(struct fairwq_async *async, u64 cost_ns);
 
 /* ---- Context ------------------------------------------------------------ */
 

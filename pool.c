@@ -92,6 +92,7 @@ static struct fairwq_pool *pool_alloc(const struct fairwq_pool_attrs *attrs,
 	INIT_LIST_HEAD(&pool->waiters);
 	INIT_LIST_HEAD(&pool->dir_link);
 	init_waitqueue_head(&pool->reaped);
+	pool->max_async = attrs->max_async ?: UINT_MAX;
 	fairwq_tree_init(&pool->tree, attrs->policy == FAIRWQ_FIFO);
 	fairwq_cost_set_turn_locked(pool);
 	if (attrs->flags & FAIRWQ_STRICT_PRIO)

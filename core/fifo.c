@@ -351,6 +351,7 @@ static void turn_fill_locked(struct fairwq_batch *batch, struct fairwq_turn *tur
 		.stamp = work->stamp,
 		.number = ++pool->turn_number,
 		.color = batch_color_locked(batch, work),
+		.part = work->place & FAIRWQ_PLACE_FORK,
 		.nr = 1,
 	};
 	pool->counter[FAIRWQ_TURNS]++;
@@ -561,6 +562,49 @@ void fairwq_fifo_turn_split_locked(const struct fairwq_turn *turn)
 	if (turn->took || turn->stamp || turn->slept)
 		turn_stats_locked(turn);
 	fairwq_cost_settle_locked(turn);
+}
+
+/* Hand a turn whose function has returned over to @async; it stays in flight. */
+void fairwq_fifo_detach_locked(struct fairwq_turn *turn, struct fairwq_async *async)
+{
+	struct fairwq_pool *pool = turn->batch->pool;
+
+	lockdep_assert_held(&pool->lock);
+
+	fairwq_fifo_turn_split_locked(turn);
+	pool->counter[FAIRWQ_TURNS] += turn->nr - 1;
+	if (unlikely(!list_empty(&pool->waiters)))
+		fairwq_waiters_done_locked(pool, turn->number);
+	async->constraint = turn->constraint;
+	async->held = turn->held;
+	async->color = turn->color;
+	async->out_of_rank = turn->out_of_rank;
+	async->era = turn->era;
+	async->runner = NULL;
+	pool->nr_async++;
+	turn->batch = NULL;
+}
+
+/* End a turn that was handed over, and charge what it cost after its function. */
+void fairwq_fifo_async_end_locked(struct fairwq_batch *batch, const struct fairwq_async *async,
+				  u64 cost_ns)
+{
+	const struct fairwq_turn turn = {
+		.batch = batch,
+		.out_of_rank = async->out_of_rank,
+		.era = async->era,
+		.took = cost_ns,
+		.nr = 1,
+	};
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	batch->pool->nr_async--;
+	batch->done++;
+	if (async->held)
+		atomic_sub(async->held, &batch->nr_pins);
+	fairwq_fifo_turn_over_locked(batch, async->color);
+	fairwq_cost_settle_locked(&turn);	/* last, as in fairwq_fifo_turn_end_locked() */
 }
 
 /* Account @turn to its batch. Its last function has returned. */

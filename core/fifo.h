@@ -25,6 +25,9 @@ bool fairwq_fifo_has_room_locked(const struct fairwq_batch *batch);
 void fairwq_fifo_turn_split_locked(const struct fairwq_turn *turn);
 void fairwq_fifo_park_locked(struct fairwq_batch *batch, struct fairwq_work *work);
 void fairwq_fifo_put_back_locked(struct fairwq_batch *batch, struct fairwq_work *work);
+void fairwq_fifo_detach_locked(struct fairwq_turn *turn, struct fairwq_async *async);
+void fairwq_fifo_async_end_locked(struct fairwq_batch *batch, const struct fairwq_async *async,
+				  u64 cost_ns);
 void fairwq_fifo_turn_end_locked(const struct fairwq_turn *turn);
 void fairwq_fifo_turn_over_locked(struct fairwq_batch *batch, unsigned int color);
 void fairwq_fifo_remove_locked(struct fairwq_batch *batch, struct fairwq_work *work);

@@ -410,6 +410,8 @@ void fairwq_rest_resume_locked(struct fairwq_work *work, bool in_order)
 	turn->id = old.id;
 	turn->constraint = old.constraint;
 	turn->held = old.held;
+	turn->async = old.async;
+	turn->later = old.later;
 	fairwq_turn_begin_locked(runner, turn->batch);
 	WRITE_ONCE(runner->yield, yield);
 	runner->since = fairwq_clock();

@@ -118,6 +118,28 @@ static struct fairwq_work *end_item(struct fairwq_runner *runner)
 	return NULL;
 }
 
+/*
+ * Leave a turn that is to outlive its function to itself, unless what it waits for has
+ * ended already.
+ *
+ * Return: whether it is so. Then the runner has no turn any more.
+ */
+static bool detach_turn(struct fairwq_runner *runner)
+{
+	struct fairwq_turn *turn = &runner->turn;
+	struct fairwq_pool *pool = runner->pool;
+	struct fairwq_async *async;
+
+	raw_spin_lock_irq(&pool->lock);
+	async = turn->async;
+	if (async) {
+		fairwq_not_quick_locked(runner);
+		fairwq_fifo_detach_locked(turn, async);
+	}
+	raw_spin_unlock_irq(&pool->lock);
+	return async;
+}
+
 /* Run the items of one turn: one, or those of a burst. */
 static void run_turn(struct fairwq_runner *runner, struct fairwq_call_state *state)
 {
@@ -125,6 +147,8 @@ static void run_turn(struct fairwq_runner *runner, struct fairwq_call_state *sta
 
 	do {
 		run_item(runner, work, state);
+		if (unlikely(READ_ONCE(runner->turn.async)) && detach_turn(runner))
+			return;
 		work = end_item(runner);
 	} while (unlikely(work));
 }
@@ -212,7 +236,7 @@ static bool runner_next_locked(struct fairwq_runner *runner, unsigned long until
 			*requeue = true;
 			return false;
 		}
-		if (pool->nr_active > pool->max_active ||
+		if (pool->nr_active > pool->max_active || pool->nr_async >= pool->max_async ||
 		    (!node && list_empty(&pool->sorting)) ||
 		    is_surplus_locked(runner)) {
 			go_idle_locked(runner);
@@ -245,7 +269,8 @@ void fairwq_run(struct work_struct *work)
 		fairwq_kick_send(pool, kick);
 		run_turn(runner, &state);
 		raw_spin_lock_irq(&pool->lock);
-		fairwq_turn_end_locked(runner);
+		if (likely(runner->turn.batch))
+			fairwq_turn_end_locked(runner);
 	}
 	kick = requeue ? NULL : fairwq_kick_locked(pool);
 	raw_spin_unlock_irq(&pool->lock);

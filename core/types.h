@@ -140,6 +140,7 @@ struct fairwq_turn {
 	bool quick;			/* P: its batch takes less than FAIRWQ_QUICK_NS a turn */
 	bool out_of_rank;		/* P: taken before a turn of a higher priority */
 	bool slept;			/* R, P at the end: an item of it has slept */
+	bool part;			/* P: a task of an item, not a work of a client */
 	u16 era;			/* P: pool->era when it was charged */
 	u32 charged;			/* P: estimate of its run time, ns; fair time only */
 	unsigned int nr;		/* R, P at the end: number of its items */
@@ -148,6 +149,8 @@ struct fairwq_turn {
 	u64 wait;			/* R: ns from @stamp to the start */
 	u64 run;			/* R: ns, of the last item; 0: not measured */
 	u64 took;			/* R, P at the end: ns, of all items; 0: not measured */
+	struct fairwq_async *async;	/* R sets, P clears: the turn goes on after the function */
+	u64 later;			/* P: ns, what went on meanwhile, and has ended */
 };
 
 /* Most items of a serializer that one of a higher priority takes along. */
@@ -290,6 +293,8 @@ struct fairwq_pool {
 	u64 turn_number;		/* P: number of the turn that was taken last */
 	u64 counter[FAIRWQ_NR_COUNTERS];/* P */
 	u64 run_time;			/* P: ns, of the timed turns */
+	unsigned int nr_async;		/* P: turns in flight whose function has returned */
+	unsigned int max_async;		/* I: most of them */
 	unsigned int nr_eligible;	/* p: batches in the tree; a hint for a burst */
 	struct list_head sorting;	/* p: batches with @unsorted; a hint for a burst */
 	struct fairwq_window window;	/* P: the self-check of promise 6 */
@@ -489,12 +494,15 @@ static inline struct fairwq_work *fairwq_head_locked(const struct fairwq_batch *
 	return list_first_entry(&batch->fifo, struct fairwq_work, node);
 }
 
-/* Check whether a batch is in the tree, or may be when it is sorted. */
+/*
+ * Check whether a batch is in the tree, or may be when it is sorted, and a turn may begin.
+ */
 static inline bool fairwq_has_work_locked(const struct fairwq_pool *pool)
 {
 	lockdep_assert_held(&pool->lock);
 
-	return pool->nr_eligible || !list_empty(&pool->sorting);
+	return (pool->nr_eligible || !list_empty(&pool->sorting)) &&
+	       pool->nr_async < pool->max_async;
 }
 
 /* Check whether a work ran last on another runner than @id. */

@@ -105,6 +105,7 @@ static const char * const tt_count_name[TT_NR_COUNTS] = {
 	[TT_STARVED] = "without memory",
 	[TT_MEDDLED] = "meddled with",
 	[TT_TASKS] = "tasks",
+	[TT_WENT_ON] = "turns that went on",
 	[TT_ERRANDS] = "errands",
 };
 
@@ -421,6 +422,7 @@ static void tt_stop_all(void)
 	pr_info("ending: batches and pools\n");
 	tt_slots_end();
 	tt_pools_end();
+	tt_asyncs_end();
 	tt_shots_bury();
 }
 
@@ -553,6 +555,7 @@ static int tt_begin_all(void)
 		err = tt_pools_init();
 	if (!err)
 		err = tt_slots_init();
+	tt_asyncs_init();
 	if (!err)
 		err = tt_shared_init();
 	if (err)

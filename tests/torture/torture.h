@@ -91,6 +91,7 @@ enum tt_count {
 	TT_STARVED,	/* calls of which an allocation was made to fail */
 	TT_MEDDLED,	/* by a hard interrupt, with what its thread works on */
 	TT_TASKS,	/* of items that fork */
+	TT_WENT_ON,	/* turns that went on after their function */
 	TT_ERRANDS,	/* items that ran for a user */
 	TT_NR_COUNTS,
 };
@@ -256,6 +257,12 @@ void tt_hotplug_say(const char *when);
 /* forks.c: items that fork */
 
 void tt_fork(u32 dice);
+
+/* async.c: turns that go on */
+
+void tt_asyncs_init(void);
+void tt_asyncs_end(void);
+void tt_go_on(u32 dice);
 
 /* errands.c: items that act for a user */
 

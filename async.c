@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Turns that outlive their function: an item starts something that ends later, such as
+ * I/O, and its turn ends with that.
+ *
+ *   State        async->runner  entered by                   left by
+ *   -----------  -------------  ---------------------------  -------------------------
+ *   running      its runner     fairwq_async_begin()         the return of the function
+ *   alone        NULL           fairwq_turn_detach() in      fairwq_async_complete()
+ *                               core/run.c
+ *
+ * Whichever of the return and fairwq_async_complete() comes second ends the turn. If that
+ * is the return, the turn ends as any other, and async->batch was NULL before.
+ *
+ * Locking: pool->lock for both states.
+ * Invariant: a turn that is alone is in flight for its batch, and counted in
+ * pool->nr_async; no runner knows of it.
+ * Invariant: after fairwq_async_complete() has returned, async is not touched.
+ *
+ * Limits: fairwq_work_flush() and fairwq_work_cancel_sync() look for a work that is
+ * queued, or whose function runs. They do not see a turn that is alone.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/export.h>
+#include <linux/rcupdate.h>
+
+#include "core/fifo.h"
+#include "core/runner.h"
+#include "core/waitlist.h"
+#include "doors.h"
+
+bool fairwq_async_begin(struct fairwq_async *async)
+{
+	struct fairwq_runner *runner = fairwq_current_runner();
+
+	if (WARN_ON_ONCE(runner && runner->turn.async == async))
+		return false;
+	async->batch = NULL;
+	if (!runner || !runner->turn.batch || runner->turn.part || runner->turn.async)
+		return false;
+	async->batch = runner->turn.batch;
+	async->runner = runner;
+	WRITE_ONCE(runner->turn.async, async);
+	return true;
+}
+EXPORT_SYMBOL_GPL(fairwq_async_begin);
+
+/*
+ * If the function still runs, leave the end of the turn to its runner.
+ *
+ * Return: whether it is so.
+ */
+static bool leave_to_runner(struct fairwq_pool *pool, struct fairwq_async *async, u64 cost_ns)
+{
+	struct fairwq_runner *runner;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	runner = async->runner;
+	if (runner) {
+		runner->turn.async = NULL;
+		runner->turn.later = cost_ns;
+	}
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	return runner;
+}
+
+void fairwq_async_complete(struct fairwq_async *async, u64 cost_ns)
+{
+	struct fairwq_batch *batch = async->batch;
+	struct fairwq_pool *pool;
+	unsigned long flags;
+
+	if (!batch)
+		return;
+	async->batch = NULL;
+	pool = batch->pool;
+	rcu_read_lock();	/* see fairwq_kick_locked() */
+	if (!leave_to_runner(pool, async, cost_ns)) {
+		if (async->constraint)
+			fairwq_constraint_complete(async->constraint);
+		raw_spin_lock_irqsave(&pool->lock, flags);
+		fairwq_fifo_async_end_locked(batch, async, cost_ns);
+		fairwq_unlock_kick(pool, flags);
+	}
+	rcu_read_unlock();
+}
+EXPORT_SYMBOL_GPL(fairwq_async_complete);

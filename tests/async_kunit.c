@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Turns that go on after their function: what they hold until they are completed, and
+ * that their runner is free.
+ */
+#include <linux/interrupt.h>
+#include <linux/irq_work.h>
+#include <linux/timer.h>
+
+#include "lib/fixture.h"
+#include "lib/look.h"
+
+/* An item that goes on until it is completed. */
+struct async_item {
+	struct fairwq_work work;
+	struct fairwq_async async;
+	struct completion returned;
+	bool goes_on;			/* what fairwq_async_begin() said */
+	bool at_once;			/* completed by its own function */
+	u64 cost;
+	struct timer_list timer;
+	unsigned int again;		/* how often it queues itself */
+	unsigned long delay;		/* jiffies to its completion by @timer */
+	struct fairwq_batch *batch;
+	atomic_t *runs, *inside, *other;
+	int of_other;			/* runs of the other, when this one has ended */
+	atomic_t most;
+};
+
+static void async_item_fn(struct fairwq_work *work)
+{
+	struct async_item *item = container_of(work, struct async_item, work);
+
+	item->goes_on = fairwq_async_begin(&item->async);
+	if (item->at_once)
+		fairwq_async_complete(&item->async, item->cost);
+	complete(&item->returned);
+}
+
+static struct async_item *async_item(struct kunit *test)
+{
+	struct async_item *item = kunit_kzalloc(test, sizeof(*item), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, item);
+	fairwq_work_init(&item->work, async_item_fn);
+	init_completion(&item->returned);
+	return item;
+}
+
+static struct async_item *start(struct kunit *test, struct fairwq_batch *batch)
+{
+	struct async_item *item = async_item(test);
+
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(batch, &item->work));
+	mock_await(test, &item->returned);
+	KUNIT_ASSERT_TRUE(test, item->goes_on);
+	return item;
+}
+
+static struct mock_item *plain(struct kunit *test, struct completion *done)
+{
+	struct mock_item *item = mock_item(test, 'p');
+
+	init_completion(done);
+	item->done = done;
+	return item;
+}
+
+static unsigned int nr_async(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+
+	return READ_ONCE(mock->pool->nr_async);
+}
+
+/* ---- what it holds ----------------------------------------------------- */
+
+static void runner_is_free_and_the_batch_is_not(struct kunit *test)
+{
+	const struct fairwq_batch_attrs one = { .max_active = 1 };
+	struct fairwq_batch *a = mock_begin(test, 1), *b;
+	struct completion beside, behind;
+	struct mock_item *next, *other;
+	struct async_item *item;
+
+	b = mock_keep(test, mock_batch_with(test, "one", &one));
+	mock_open(test);
+	item = start(test, b);
+	next = plain(test, &behind);
+	other = plain(test, &beside);
+	fairwq_queue(b, &next->work);
+	fairwq_queue(a, &other->work);
+	mock_await(test, &beside);
+	KUNIT_EXPECT_FALSE(test, completion_done(&behind));
+	mock_until(test, nr_async(test) == 1);
+	fairwq_async_complete(&item->async, 0);
+	mock_await(test, &behind);
+	KUNIT_EXPECT_EQ(test, 0U, nr_async(test));
+}
+
+static void turn_may_be_completed_before_the_return(struct kunit *test)
+{
+	const struct fairwq_batch_attrs one = { .max_active = 1 };
+	struct fairwq_batch *b;
+	struct async_item *item;
+	int i;
+
+	mock_begin(test, 1);
+	b = mock_keep(test, mock_batch_with(test, "one", &one));
+	mock_open(test);
+	item = async_item(test);
+	item->at_once = true;
+	for (i = 0; i < 10; i++) {
+		reinit_completion(&item->returned);
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(b, &item->work));
+		mock_await(test, &item->returned);
+	}
+	fairwq_batch_flush(b);
+	KUNIT_EXPECT_TRUE(test, item->goes_on);
+	KUNIT_EXPECT_EQ(test, 0U, nr_async(test));
+}
+
+static void serializer_waits_for_the_end(struct kunit *test)
+{
+	struct fairwq_batch *a = mock_begin(test, 2);
+	struct async_item *first = async_item(test);
+	struct fairwq_serializer serial;
+	struct completion beside, behind;
+	struct mock_item *next = plain(test, &behind), *other = plain(test, &beside);
+
+	mock_open(test);
+	fairwq_serializer_init(&serial);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&serial, a, &first->work));
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&serial, a, &next->work));
+	mock_await(test, &first->returned);
+	mock_until(test, nr_async(test) == 1);
+	fairwq_queue(a, &other->work);
+	mock_await(test, &beside);
+	KUNIT_EXPECT_FALSE(test, completion_done(&behind));
+	fairwq_async_complete(&first->async, 0);
+	mock_await(test, &behind);
+	fairwq_serializer_destroy(&serial);
+}
+
+static void limiter_counts_it(struct kunit *test)
+{
+	struct fairwq_batch *a = mock_begin(test, 2);
+	struct async_item *item[2] = { async_item(test), async_item(test) };
+	struct fairwq_limiter limiter;
+	struct completion behind;
+	struct mock_item *next = plain(test, &behind);
+	int i;
+
+	mock_open(test);
+	fairwq_limiter_init(&limiter, 2);
+	for (i = 0; i < 2; i++)
+		KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(&limiter, a, &item[i]->work));
+	KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(&limiter, a, &next->work));
+	for (i = 0; i < 2; i++)
+		mock_await(test, &item[i]->returned);
+	mock_until(test, nr_async(test) == 2);
+	KUNIT_EXPECT_FALSE(test, completion_done(&behind));
+	fairwq_async_complete(&item[1]->async, 0);
+	mock_await(test, &behind);
+	fairwq_async_complete(&item[0]->async, 0);
+	fairwq_limiter_destroy(&limiter);
+}
+
+static void pool_has_a_limit_of_its_own(struct kunit *test)
+{
+	const struct fairwq_pool_attrs attrs = { .max_active = 2, .max_async = 2 };
+	struct fairwq_pool *pool = fairwq_pool_create(&attrs, "async");
+	struct async_item *item[2] = { async_item(test), async_item(test) };
+	struct completion behind;
+	struct fairwq_batch *b;
+	struct mock_item *next;
+	int i;
+
+	mock_begin(test, 1);
+	mock_open(test);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(pool));
+	b = fairwq_pool_default_batch(pool, FAIRWQ_PRIO_NORMAL);
+	next = plain(test, &behind);
+	/* One runner finds all three. */
+	fairwq_batch_pause(b);
+	for (i = 0; i < 2; i++)
+		fairwq_queue(b, &item[i]->work);
+	fairwq_queue(b, &next->work);
+	fairwq_batch_resume(b);
+	for (i = 0; i < 2; i++)
+		mock_await(test, &item[i]->returned);
+	mock_until(test, !READ_ONCE(pool->nr_active));
+	KUNIT_EXPECT_EQ(test, 2U, READ_ONCE(pool->nr_async));
+	KUNIT_EXPECT_FALSE(test, completion_done(&behind));
+	fairwq_async_complete(&item[0]->async, 0);
+	mock_await(test, &behind);
+	fairwq_async_complete(&item[1]->async, 0);
+	fairwq_pool_destroy(pool);
+}
+
+/* ---- flush and dispose ------------------------------------------------- */
+
+struct flusher {
+	struct work_struct work;
+	struct fairwq_batch *batch;
+	struct completion began, done;
+};
+
+static void flusher_fn(struct work_struct *work)
+{
+	struct flusher *flusher = container_of(work, struct flusher, work);
+
+	complete(&flusher->began);
+	fairwq_batch_flush(flusher->batch);
+	complete(&flusher->done);
+}
+
+static void flush_waits_for_the_end(struct kunit *test)
+{
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct flusher flusher = { .batch = a };
+	struct async_item *item;
+
+	mock_open(test);
+	item = start(test, a);
+	init_completion(&flusher.began);
+	init_completion(&flusher.done);
+	INIT_WORK_ONSTACK(&flusher.work, flusher_fn);
+	schedule_work(&flusher.work);
+	mock_await(test, &flusher.began);
+	msleep(20);
+	KUNIT_EXPECT_FALSE(test, completion_done(&flusher.done));
+	fairwq_async_complete(&item->async, 0);
+	mock_await(test, &flusher.done);
+	flush_work(&flusher.work);
+	destroy_work_on_stack(&flusher.work);
+}
+
+static void batch_is_released_after_the_end(struct kunit *test)
+{
+	atomic_t nr = ATOMIC_INIT(0);
+	const struct fairwq_batch_attrs attrs = { .priv = &nr, .released = mock_released_count };
+	struct fairwq_batch *b;
+	struct async_item *item;
+
+	mock_begin(test, 1);
+	b = mock_batch_with(test, "going", &attrs);
+	mock_open(test);
+	item = start(test, b);
+	fairwq_batch_dispose(b);
+	msleep(50);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&nr));
+	fairwq_async_complete(&item->async, 0);
+	mock_until(test, atomic_read(&nr) == 1);
+}
+
+/* ---- what it costs ----------------------------------------------------- */
+
+static void queue_again(struct fairwq_work *work)
+{
+	struct async_item *item = container_of(work, struct async_item, work);
+
+	atomic_inc(item->runs);
+	if (fairwq_async_begin(&item->async))
+		fairwq_async_complete(&item->async, item->cost);
+	if (item->again--)
+		fairwq_queue(item->batch, &item->work);
+	else
+		item->of_other = atomic_read(item->other);
+}
+
+/* The batch whose turns cost a millisecond each elsewhere gets few of them. */
+static void batch_pays_for_what_went_on(struct kunit *test)
+{
+	atomic_t runs[2] = { ATOMIC_INIT(0), ATOMIC_INIT(0) };
+	struct async_item *item[2];
+	int i;
+
+	mock_pool(test, 1, FAIRWQ_FAIR_TIME);
+	for (i = 0; i < 2; i++) {
+		item[i] = async_item(test);
+		fairwq_work_init(&item[i]->work, queue_again);
+		item[i]->batch = mock_keep(test, mock_batch(test, i ? "dear" : "cheap"));
+		item[i]->runs = &runs[i];
+		item[i]->other = &runs[!i];
+		item[i]->again = 3000;
+		item[i]->cost = i ? 10 * NSEC_PER_MSEC : 0;
+		fairwq_queue(item[i]->batch, &item[i]->work);
+	}
+	mock_open(test);
+	for (i = 0; i < 2; i++)
+		mock_until(test, atomic_read(&runs[i]) == 3001);
+	for (i = 0; i < 2; i++)
+		fairwq_batch_flush(item[i]->batch);
+	KUNIT_EXPECT_LT(test, item[0]->of_other, 1500);
+}
+
+/* ---- where it is refused ----------------------------------------------- */
+
+static bool task_goes_on;
+static struct completion task_began;
+
+static void task_fn(struct fairwq_task *self)
+{
+	struct fairwq_async async;
+
+	complete(&task_began);
+	task_goes_on = fairwq_async_begin(&async);
+	fairwq_async_complete(&async, 0);
+}
+
+static void elsewhere_nothing_goes_on(struct kunit *test)
+{
+	struct fairwq_async async;
+
+	KUNIT_EXPECT_FALSE(test, fairwq_async_begin(&async));
+	fairwq_async_complete(&async, 0);
+}
+
+struct forking_item {
+	struct fairwq_work work;
+	struct completion done;
+};
+
+static void forking_fn(struct fairwq_work *work)
+{
+	struct forking_item *item = container_of(work, struct forking_item, work);
+	struct fairwq_task self, task;
+
+	fairwq_task_here(&self);
+	fairwq_task_init(&task, task_fn);
+	fairwq_fork(&self, &task);
+	/* The timer gives the task to the other runner. */
+	wait_for_completion_timeout(&task_began, MOCK_WAIT);
+	fairwq_join(&self, &task);
+	complete(&item->done);
+}
+
+static void stolen_task_does_not_go_on(struct kunit *test)
+{
+	struct fairwq_batch *a = mock_begin(test, 2);
+	struct mock *mock = test->priv;
+	struct forking_item item;
+
+	mock_open(test);
+	init_completion(&item.done);
+	init_completion(&task_began);
+	fairwq_work_init_onstack(&item.work, forking_fn);
+	task_goes_on = false;
+	fairwq_queue(a, &item.work);
+	mock_await(test, &item.done);
+	KUNIT_EXPECT_GT(test, mock_counter(mock->pool, FAIRWQ_STOLEN), 0ULL);
+	KUNIT_EXPECT_FALSE(test, task_goes_on);
+	fairwq_batch_flush(a);
+}
+
+/* ---- all at once ------------------------------------------------------- */
+
+#define ITEMS	64
+#define ROUNDS	MOCK_MANY(400U)
+
+static void timer_fn(struct timer_list *timer)
+{
+	struct async_item *item = container_of(timer, struct async_item, timer);
+
+	atomic_dec(item->inside);
+	if (item->again) {
+		item->again--;
+		/* Queued before its last turn has ended: the limit must hold it back. */
+		fairwq_queue(item->batch, &item->work);
+	}
+	fairwq_async_complete(&item->async, item->cost);
+}
+
+static void storm_fn(struct fairwq_work *work)
+{
+	struct async_item *item = container_of(work, struct async_item, work);
+	int inside = atomic_inc_return(item->inside);
+
+	if (inside > atomic_read(&item->most))
+		atomic_set(&item->most, inside);
+	atomic_inc(item->runs);
+	if (WARN_ON(!fairwq_async_begin(&item->async)))
+		return;
+	mod_timer(&item->timer, jiffies + item->delay);
+}
+
+static void turns_end_from_timers(struct kunit *test)
+{
+	struct async_item **item = kunit_kcalloc(test, ITEMS, sizeof(*item), GFP_KERNEL);
+	const struct fairwq_batch_attrs few = { .max_active = 4 };
+	atomic_t runs = ATOMIC_INIT(0), inside[2] = { };
+	struct fairwq_batch *b[2];
+	struct mock *mock = test->priv;
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, item);
+	mock_pool(test, 2, FAIRWQ_FAIR_TIME);
+	for (i = 0; i < 2; i++)
+		b[i] = mock_keep(test, mock_batch_with(test, i ? "b" : "a", &few));
+	mock_open(test);
+	for (i = 0; i < ITEMS; i++) {
+		item[i] = async_item(test);
+		fairwq_work_init(&item[i]->work, storm_fn);
+		timer_setup(&item[i]->timer, timer_fn, 0);
+		item[i]->runs = &runs;
+		item[i]->inside = &inside[i % 2];
+		item[i]->batch = b[i % 2];
+		item[i]->again = ROUNDS / ITEMS;
+		item[i]->delay = i % 3;
+		item[i]->cost = i * 1000;
+		fairwq_queue(item[i]->batch, &item[i]->work);
+	}
+	mock_until(test, atomic_read(&runs) == ITEMS * (int)(ROUNDS / ITEMS + 1));
+	mock_until(test, !nr_async(test));
+	for (i = 0; i < 2; i++)
+		fairwq_batch_flush(b[i]);
+	for (i = 0; i < ITEMS; i++) {
+		KUNIT_EXPECT_LE(test, atomic_read(&item[i]->most), 4);
+		timer_delete_sync(&item[i]->timer);
+	}
+	KUNIT_EXPECT_EQ(test, 0ULL, mock_counter(mock->pool, FAIRWQ_VIOLATIONS));
+}
+
+static struct kunit_case async_cases[] = {
+	KUNIT_CASE(runner_is_free_and_the_batch_is_not),
+	KUNIT_CASE(turn_may_be_completed_before_the_return),
+	KUNIT_CASE(serializer_waits_for_the_end),
+	KUNIT_CASE(limiter_counts_it),
+	KUNIT_CASE(pool_has_a_limit_of_its_own),
+	KUNIT_CASE(flush_waits_for_the_end),
+	KUNIT_CASE(batch_is_released_after_the_end),
+	KUNIT_CASE(batch_pays_for_what_went_on),
+	KUNIT_CASE(elsewhere_nothing_goes_on),
+	KUNIT_CASE(stolen_task_does_not_go_on),
+	KUNIT_CASE(turns_end_from_timers),
+	{ }
+};
+
+static struct kunit_suite async_suite = {
+	.name = "fairwq_async",
+	.init = mock_init,
+	.exit = mock_exit,
+	.test_cases = async_cases,
+};
+
+kunit_test_suite(async_suite);
+
+MODULE_DESCRIPTION("KUnit: turns that go on after their function");
+MODULE_LICENSE("GPL");
