@@ -20,6 +20,7 @@
 #include <linux/rcupdate.h>
 #include <linux/timer.h>
 
+#include "core/compat.h"
 #include "core/fifo.h"
 #include "core/push.h"
 #include "doors.h"
@@ -76,14 +77,29 @@ static void delay_fn(struct timer_list *timer)
 
 /* Set up a delayed work; fairwq_delayed_work_init() has the description. */
 void __fairwq_delayed_work_init(struct fairwq_delayed_work *dwork, fairwq_func_t func,
-				const char *name, struct lock_class_key *key)
+				unsigned int kind, const char *name,
+				struct lock_class_key *key)
 {
+	unsigned int flags = TIMER_IRQSAFE;
+
 	if (WARN_ON_ONCE(!dwork))
 		return;
+	if (kind & FAIRWQ_DELAY_DEFERRABLE)
+		flags |= TIMER_DEFERRABLE;
 	__fairwq_work_init(&dwork->work, func, name, key);
-	timer_setup(&dwork->timer, delay_fn, TIMER_IRQSAFE);
+	if (kind & FAIRWQ_DELAY_ONSTACK)
+		timer_setup_on_stack(&dwork->timer, delay_fn, flags);
+	else
+		timer_setup(&dwork->timer, delay_fn, flags);
 }
 EXPORT_SYMBOL_GPL(__fairwq_delayed_work_init);
+
+void fairwq_delayed_work_destroy_onstack(struct fairwq_delayed_work *dwork)
+{
+	if (!WARN_ON_ONCE(!dwork))
+		timer_destroy_on_stack(&dwork->timer);
+}
+EXPORT_SYMBOL_GPL(fairwq_delayed_work_destroy_onstack);
 
 int fairwq_queue_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
 			 unsigned long delay)

@@ -71,6 +71,17 @@ int fairwq_queue(struct fairwq_batch *batch, struct fairwq_work *work)
 }
 EXPORT_SYMBOL_GPL(fairwq_queue);
 
+int fairwq_enable_and_queue(struct fairwq_batch *batch, struct fairwq_work *work)
+{
+	/* Before anything is changed. */
+	if (fairwq_is_no_pointer(batch))
+		return fairwq_bad_arg("batch is NULL or an error");
+	if (!work || !work->func)
+		return fairwq_bad_arg("work is NULL or has no function");
+	return fairwq_work_enable(work) ? fairwq_queue(batch, work) : -ECANCELED;
+}
+EXPORT_SYMBOL_GPL(fairwq_enable_and_queue);
+
 bool fairwq_work_pending(const struct fairwq_work *work)
 {
 	if (!work) {

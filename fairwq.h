@@ -231,6 +231,41 @@ int fairwq_queue(struct fairwq_batch *batch, struct fairwq_work *work);
  */
 bool fairwq_work_pending(const struct fairwq_work *work);
 
+/* What fairwq_work_busy() returns, with the values of WORK_BUSY_PENDING and _RUNNING. */
+#define FAIRWQ_BUSY_PENDING	BIT(0)
+#define FAIRWQ_BUSY_RUNNING	BIT(1)
+
+/**
+ * fairwq_work_busy - check whether a work is queued, and whether it runs
+ * @work: the work. The caller must keep it from being freed during the call
+ *
+ * A hint, for debugging and statistics: the answer may be out of date when it is
+ * returned. A work may still count as running for a moment after its function
+ * has returned.
+ *
+ * Context: Any but NMI. Does not sleep.
+ * Return: FAIRWQ_BUSY_PENDING if @work is queued and not yet started,
+ * FAIRWQ_BUSY_RUNNING if its function runs, both, or 0.
+ */
+unsigned int fairwq_work_busy(struct fairwq_work *work);
+
+/**
+ * fairwq_current_work - return the item that the caller runs in
+ *
+ * For a function that may be called by an item and must not wait for that item.
+ * In a task it is the item that has forked the task, also if another runner has
+ * taken the task.
+ *
+ * What is not promised: that the work still exists, because its function may
+ * have freed it. Then only the address means something. In complete() of a
+ * constraint it may be the item that has just ended.
+ *
+ * Context: Any but NMI. Does not sleep.
+ * Return: the work, or NULL if the caller is not an item. In an interrupt that
+ * is so, also on top of an item.
+ */
+struct fairwq_work *fairwq_current_work(void);
+
 /**
  * fairwq_work_cancel - take a work out of the queue
  * @work: the work
@@ -317,6 +352,23 @@ bool fairwq_work_disable_sync(struct fairwq_work *work);
  * Return: true if @work can be queued again, false if it is still disabled.
  */
 bool fairwq_work_enable(struct fairwq_work *work);
+
+/**
+ * fairwq_enable_and_queue - undo one disable, and queue the work if that was the last
+ * @batch: the batch. The caller must hold a reference, or know otherwise that
+ *	it was not released
+ * @work: the work
+ *
+ * fairwq_work_enable(), and then fairwq_queue() if @work can be queued again.
+ * It is queued whether or not queue calls were refused meanwhile.
+ *
+ * Context: Any but NMI. Does not sleep, allocates nothing.
+ * Return: 1 if @work is enabled and was queued; 0 if it is enabled and another
+ * call has queued it; -ECANCELED if it is still disabled; otherwise as
+ * fairwq_queue(). After -EINVAL nothing was changed. After any other error but
+ * -ECANCELED @work is enabled, and not queued.
+ */
+int fairwq_enable_and_queue(struct fairwq_batch *batch, struct fairwq_work *work);
 
 /**
  * fairwq_work_flush - wait for the run that was queued last
@@ -709,25 +761,88 @@ struct fairwq_delayed_work {
 
 /**
  * fairwq_delayed_work_init - set up a delayed work
- * @dwork: the work
+ * @dwork: the work. For one that lies on the stack there is
+ *	fairwq_delayed_work_init_onstack()
  * @func: the function to call when the work has its turn
  *
- * As fairwq_work_init(). Must not lie on the stack: there is no variant for
- * that, which CONFIG_DEBUG_OBJECTS_TIMERS asks for.
+ * As fairwq_work_init().
  *
  * Context: Any.
  */
 #define fairwq_delayed_work_init(dwork, func)				\
+	__fairwq_delayed_work_init_as(dwork, func, 0)
+
+/**
+ * fairwq_delayed_work_init_deferrable - set up a delayed work that may be late
+ * @dwork: the work
+ * @func: the function to call when the work has its turn
+ *
+ * As fairwq_delayed_work_init(). But the end of the delay does not wake an idle
+ * CPU: the work is queued when that CPU wakes for another reason.
+ * fairwq_pool_destroy() waits for that, too, so cancel or flush the work first.
+ *
+ * Context: Any.
+ */
+#define fairwq_delayed_work_init_deferrable(dwork, func)		\
+	__fairwq_delayed_work_init_as(dwork, func, FAIRWQ_DELAY_DEFERRABLE)
+
+/**
+ * fairwq_delayed_work_init_onstack - set up a delayed work that lies on the stack
+ * @dwork: the work
+ * @func: the function to call when the work has its turn
+ *
+ * As fairwq_delayed_work_init(). The caller must wait until the function has
+ * returned, or cancel the work by fairwq_delayed_work_cancel_sync(). Then it
+ * must call fairwq_delayed_work_destroy_onstack() before it leaves the frame
+ * that holds @dwork.
+ *
+ * Context: Any.
+ */
+#define fairwq_delayed_work_init_onstack(dwork, func)			\
+	__fairwq_delayed_work_init_as(dwork, func, FAIRWQ_DELAY_ONSTACK)
+
+/* Kinds of delayed works, for the macros above. */
+#define FAIRWQ_DELAY_DEFERRABLE	BIT(0)
+#define FAIRWQ_DELAY_ONSTACK	BIT(1)
+
+#define __fairwq_delayed_work_init_as(dwork, func, kind)		\
 	do {								\
 		static struct lock_class_key __fairwq_key;		\
 									\
-		__fairwq_delayed_work_init(dwork, func,			\
+		__fairwq_delayed_work_init(dwork, func, kind,		\
 					   "(fairwq_work)" #dwork,	\
 					   &__fairwq_key);		\
 	} while (0)
 
 void __fairwq_delayed_work_init(struct fairwq_delayed_work *dwork, fairwq_func_t func,
-				const char *name, struct lock_class_key *key);
+				unsigned int kind, const char *name,
+				struct lock_class_key *key);
+
+/**
+ * fairwq_delayed_work_destroy_onstack - end a delayed work that lies on the stack
+ * @dwork: the work, set up by fairwq_delayed_work_init_onstack(). It must be
+ *	neither pending nor running
+ *
+ * Tells CONFIG_DEBUG_OBJECTS_TIMERS that the timer goes. Without that it does
+ * nothing.
+ *
+ * Context: Any.
+ */
+void fairwq_delayed_work_destroy_onstack(struct fairwq_delayed_work *dwork);
+
+/**
+ * fairwq_delayed_work_pending - check whether a delayed work is not yet started
+ * @dwork: the work
+ *
+ * As fairwq_work_pending(). True during the delay, and until the work is started.
+ *
+ * Context: Any.
+ * Return: true if it is.
+ */
+static inline bool fairwq_delayed_work_pending(const struct fairwq_delayed_work *dwork)
+{
+	return fairwq_work_pending(&dwork->work);
+}
 
 /**
  * fairwq_queue_delayed - queue a work after a delay
@@ -809,6 +924,50 @@ bool fairwq_delayed_work_cancel(struct fairwq_delayed_work *dwork);
  * Return: true if it was pending.
  */
 bool fairwq_delayed_work_cancel_sync(struct fairwq_delayed_work *dwork);
+
+/**
+ * fairwq_delayed_work_disable - cancel a delayed work and refuse to queue it
+ * @dwork: the work
+ *
+ * As fairwq_work_disable(), also while the work waits for its delay.
+ *
+ * Context: Any but NMI. Does not sleep. May be called from @dwork's own
+ * function.
+ * Return: true if it was pending and is not any more.
+ */
+static inline bool fairwq_delayed_work_disable(struct fairwq_delayed_work *dwork)
+{
+	return fairwq_work_disable(&dwork->work);
+}
+
+/**
+ * fairwq_delayed_work_disable_sync - disable a delayed work, wait for its run
+ * @dwork: the work
+ *
+ * As fairwq_work_disable_sync(), also while the work waits for its delay.
+ *
+ * Context: Process context, sleeps. From @dwork's own function it warns and
+ * does not wait.
+ * Return: true if it was pending.
+ */
+static inline bool fairwq_delayed_work_disable_sync(struct fairwq_delayed_work *dwork)
+{
+	return fairwq_work_disable_sync(&dwork->work);
+}
+
+/**
+ * fairwq_delayed_work_enable - undo one fairwq_delayed_work_disable()
+ * @dwork: the work
+ *
+ * As fairwq_work_enable().
+ *
+ * Context: Any but NMI. Does not sleep.
+ * Return: true if @dwork can be queued again, false if it is still disabled.
+ */
+static inline bool fairwq_delayed_work_enable(struct fairwq_delayed_work *dwork)
+{
+	return fairwq_work_enable(&dwork->work);
+}
 
 /**
  * struct fairwq_rcu_work - an item that is queued after an RCU grace period

@@ -173,6 +173,7 @@ struct fairwq_cell {
 	struct fairwq_work work;	/* P: in the FIFO of the forker's batch until it is taken */
 	struct fairwq_task *task;	/* P: joined when NULL; the forker and the thief read */
 	struct completion done;		/* the task has returned */
+	struct fairwq_runner *runner;	/* I: the forker's */
 };
 
 /* Return the function that tables and traces show for @work, which waits or begins. */
@@ -226,6 +227,8 @@ struct fairwq_runner {
 	/* R; P off its turn: start of the item, later by what it slept; 0: not measured */
 	u64 since;
 	struct fairwq_forker *forker;	/* R, P reads, set once: NULL: no item has forked yet */
+	/* R; read by what runs in that task: the task that it has taken, or NULL */
+	struct fairwq_cell *cell;
 	struct fairwq_turn turn;	/* letters as in the struct */
 	struct fairwq_burst burst;	/* R */
 	struct rcu_head rcu;

@@ -206,6 +206,64 @@ static void disabled_does_not_wait(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, fairwq_work_enable(work));
 }
 
+/* The namesakes of those for a plain work do the same. */
+static void delayed_namesakes(struct kunit *test)
+{
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct later *later = later_new(test, a, later_fn);
+	struct fairwq_delayed_work *dwork = &later->dwork;
+
+	KUNIT_EXPECT_FALSE(test, fairwq_delayed_work_pending(dwork));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, dwork, HOUR));
+	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_pending(dwork));
+	KUNIT_EXPECT_EQ(test, FAIRWQ_BUSY_PENDING, fairwq_work_busy(&dwork->work));
+	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_disable(dwork));
+	KUNIT_EXPECT_FALSE(test, fairwq_delayed_work_pending(dwork));
+	KUNIT_EXPECT_FALSE(test, fairwq_delayed_work_disable_sync(dwork));
+	KUNIT_EXPECT_FALSE(test, fairwq_delayed_work_enable(dwork));
+	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue_delayed(a, dwork, HOUR));
+	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_enable(dwork));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, dwork, 1));
+	mock_expect(test, "x");
+}
+
+/* A deferrable one has a timer that does not wake an idle CPU, and runs like any other. */
+static void deferrable_delay(struct kunit *test)
+{
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct later *later = later_new(test, a, later_fn);
+
+	KUNIT_EXPECT_FALSE(test, later->dwork.timer.flags & TIMER_DEFERRABLE);
+	fairwq_delayed_work_init_deferrable(&later->dwork, later_fn);
+	KUNIT_EXPECT_TRUE(test, later->dwork.timer.flags & TIMER_DEFERRABLE);
+	KUNIT_EXPECT_TRUE(test, later->dwork.timer.flags & TIMER_IRQSAFE);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
+	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel(&later->dwork));
+	migrate_disable();	/* this CPU must not be idle */
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, 1));
+	KUNIT_EXPECT_TRUE(test, spin_for(MOCK_SPIN_MS, !timer_pending(&later->dwork.timer)));
+	migrate_enable();
+	mock_expect(test, "x");
+}
+
+/* CONFIG_DEBUG_OBJECTS_TIMERS warns about a timer on the stack that is not set up as one. */
+static void delay_on_the_stack(struct kunit *test)
+{
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct mock *mock = test->priv;
+	struct later later = { .log = &mock->log, .batch = a, .letter = 'x' };
+
+	fairwq_delayed_work_init_onstack(&later.dwork, later_fn);
+	KUNIT_EXPECT_FALSE(test, later.dwork.timer.flags & TIMER_DEFERRABLE);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later.dwork, HOUR));
+	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel_sync(&later.dwork));
+	mock_open(test);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later.dwork, 1));
+	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_flush(&later.dwork));
+	KUNIT_EXPECT_EQ(test, 1U, later.runs);
+	fairwq_delayed_work_destroy_onstack(&later.dwork);
+}
+
 /* ---- a new delay ------------------------------------------------------ */
 
 static void mod_of_what_waits(struct kunit *test)
@@ -974,6 +1032,9 @@ static struct kunit_case delay_cases[] = {
 	KUNIT_CASE(flush_does_not_wait_for_the_delay),
 	KUNIT_CASE(max_queued_counts_what_waits),
 	KUNIT_CASE(disabled_does_not_wait),
+	KUNIT_CASE(delayed_namesakes),
+	KUNIT_CASE(deferrable_delay),
+	KUNIT_CASE(delay_on_the_stack),
 	KUNIT_CASE(mod_of_what_waits),
 	KUNIT_CASE(mod_of_what_is_queued),
 	KUNIT_CASE(mod_of_what_is_held_up),

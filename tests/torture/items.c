@@ -230,6 +230,9 @@ static u32 tt_item_enter(struct tt_item *item)
 	/* Full barrier: pairs with tt_items_quiesce(). */
 	if (atomic_xchg(&item->inside, 1))
 		tt_problem("item %u runs twice at once\n", item->nr);
+	if (fairwq_current_work() != &item->work ||
+	    !(fairwq_work_busy(&item->work) & FAIRWQ_BUSY_RUNNING))
+		tt_problem("item %u runs, and is told otherwise\n", item->nr);
 	for (i = 0; i < tt_nr_threads; i++)
 		WRITE_ONCE(item->seen[i], READ_ONCE(item->stamp[i]));
 	tt_count(TT_RAN, 1);
