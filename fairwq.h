@@ -871,8 +871,11 @@ int fairwq_queue_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work 
  * @delay: the delay from now on, in jiffies; 0 to queue it at once
  *
  * If @dwork is pending, in whatever state and to whatever batch, this takes it
- * out of there first. It checks the arguments, and whether the work or the
- * batch refuses, before that; then @dwork stays where it is.
+ * out of there first. Whether @batch takes it is checked before that: a work
+ * that was taken out is queued, also if @batch was disposed or filled in
+ * between. So an error loses nothing, with one exception: another call has
+ * disabled @dwork in between. It is not pending then, as after any disable. In
+ * that moment @batch may have more than max_queued items.
  *
  * What is not promised: the new delay, if the caller is an interrupt on top of
  * a fairwq_queue() for @dwork, or other callers queue @dwork again and again.
@@ -880,10 +883,12 @@ int fairwq_queue_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work 
  *
  * Context: Any but NMI. Does not sleep, allocates nothing. May be called from
  * @dwork's own function.
- * Return: 1 if it was idle and was queued; 0 if it was pending and its delay
- * was changed; otherwise as fairwq_queue(). After an error @dwork may be where
- * it was, or not be pending any more: it may have been disabled, or @batch
- * disposed or filled, after it was taken out. fairwq_work_pending() tells.
+ * Return: 1 if it was pending and its delay was changed; 0 if it was idle and
+ * was queued now; or an error, as fairwq_queue(). Mind that this is the answer
+ * of mod_delayed_work(), and that fairwq_queue_delayed() returns 1 for a work
+ * that was idle. After an error a pending @dwork is where it was; after
+ * -ECANCELED it may not be pending any more, see above. -EAGAIN is only for a
+ * work that is idle or pending in another batch.
  */
 int fairwq_mod_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
 		       unsigned long delay);

@@ -58,7 +58,7 @@ static void pending_delay_comes_before_disposed(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue_delayed(a, dwork, LATER));
 	KUNIT_EXPECT_EQ(test, 0, fairwq_queue_delayed(dead, dwork, LATER));
 	KUNIT_EXPECT_EQ(test, 0, fairwq_queue_delayed(dead, dwork, 0));
-	/* 0 would say that its delay was changed. */
+	/* 1 would say that its delay was changed. */
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_mod_delayed(dead, dwork, 0));
 	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel_sync(dwork));
 	fairwq_batch_put(dead);
