@@ -16,6 +16,9 @@
  *   fairwq_batch_dispose(batch);      accepted items still run
  *   fairwq_pool_destroy(pool);        returns when all of them have run
  *
+ * A queue call may be refused, and is __must_check then. fairwq_port.h has calls
+ * that return a bool, with the names and results of workqueue calls.
+ *
  * Contents:
  *
  *   Work              one item: set up, queue, cancel, disable, wait
@@ -217,7 +220,13 @@ void __fairwq_work_init(struct fairwq_work *work, fairwq_func_t func,
  *
  * On 0 or an error nothing was changed. After an error @work is the caller's,
  * unless it was pending.
+ *
+ * No error can come if @batch has no max_queued, the caller disposes it only
+ * after its last queue call, does not drain or destroy the pool meanwhile, and
+ * does not disable @work. Such a caller may use fairwq_queue_work() of
+ * fairwq_port.h, whose result need not be checked.
  */
+__must_check
 int fairwq_queue(struct fairwq_batch *batch, struct fairwq_work *work);
 
 /**
@@ -368,6 +377,7 @@ bool fairwq_work_enable(struct fairwq_work *work);
  * fairwq_queue(). After -EINVAL nothing was changed. After any other error but
  * -ECANCELED @work is enabled, and not queued.
  */
+__must_check
 int fairwq_enable_and_queue(struct fairwq_batch *batch, struct fairwq_work *work);
 
 /**
@@ -738,7 +748,11 @@ struct fairwq_batch *fairwq_pool_default_batch(struct fairwq_pool *pool,
  * @work: the work, set up by fairwq_work_init()
  *
  * Context: Any but NMI. Does not sleep, allocates nothing.
- * Return: as fairwq_queue().
+ * Return: 1 if @work was queued, 0 if it was pending already. A default batch
+ * has no max_queued and is not disposed, so there are three errors: -EINVAL;
+ * -ESHUTDOWN while @pool is drained or destroyed, unless the caller is one of its
+ * items; and -ECANCELED if @work is disabled. A caller that does none of that
+ * need not check.
  */
 int fairwq_pool_queue(struct fairwq_pool *pool, struct fairwq_work *work);
 
@@ -859,8 +873,10 @@ static inline bool fairwq_delayed_work_pending(const struct fairwq_delayed_work 
  *
  * Context: Any but NMI. Does not sleep, allocates nothing. May be called from
  * @dwork's own function.
- * Return: as fairwq_queue().
+ * Return: as fairwq_queue(), with the same errors, all of them at once: none can
+ * come when the delay is over.
  */
+__must_check
 int fairwq_queue_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
 			 unsigned long delay);
 
@@ -890,6 +906,7 @@ int fairwq_queue_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work 
  * -ECANCELED it may not be pending any more, see above. -EAGAIN is only for a
  * work that is idle or pending in another batch.
  */
+__must_check
 int fairwq_mod_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
 		       unsigned long delay);
 
@@ -1021,8 +1038,10 @@ void __fairwq_rcu_work_init(struct fairwq_rcu_work *rwork, fairwq_func_t func,
  *
  * Context: Any but NMI. Does not sleep, allocates nothing.
  * Return: as fairwq_queue(); -EBUSY if @rwork was cancelled in the middle of a
- * fairwq_queue() that still goes on.
+ * fairwq_queue() that still goes on. All errors come at once, and none when the
+ * grace period is over.
  */
+__must_check
 int fairwq_queue_rcu(struct fairwq_batch *batch, struct fairwq_rcu_work *rwork);
 
 /**
@@ -1132,8 +1151,10 @@ void __fairwq_serializer_init(struct fairwq_serializer *serializer,
  * Context: Any but NMI. Does not sleep, allocates nothing. May be called from
  * @work's own function.
  * Return: as fairwq_queue_constrained(); -ESHUTDOWN also if @serializer is
- * being destroyed.
+ * being destroyed. The number of items that wait is never a reason to refuse,
+ * but for the max_queued of @batch.
  */
+__must_check
 int fairwq_serializer_queue(struct fairwq_serializer *serializer,
 			    struct fairwq_batch *batch, struct fairwq_work *work);
 
@@ -1240,6 +1261,7 @@ void __fairwq_limiter_init(struct fairwq_limiter *limiter, unsigned int max,
  * Return: as fairwq_queue_constrained(); -ESHUTDOWN also if @limiter is being
  * destroyed.
  */
+__must_check
 int fairwq_limiter_queue(struct fairwq_limiter *limiter, struct fairwq_batch *batch,
 			 struct fairwq_work *work);
 
@@ -1331,6 +1353,7 @@ void __fairwq_constraint_init(struct fairwq_constraint *constraint,
  * Return: as fairwq_queue(); -EBUSY if @work was cancelled in the middle of a
  * fairwq_queue() that still goes on.
  */
+__must_check
 int fairwq_queue_constrained(struct fairwq_constraint *constraint,
 			     struct fairwq_batch *batch, struct fairwq_work *work);
 
@@ -1422,10 +1445,12 @@ void fairwq_flows_destroy(struct fairwq_flows *flows);
  *
  * Context: Any but NMI. Does not sleep. May be called from an item. For a key
  * that has a flow it takes no lock but those of fairwq_queue().
- * Return: as fairwq_queue(); -ESHUTDOWN also if @flows is being destroyed.
- * Memory is never a reason to refuse. A flow that was made stays until it is
- * found idle, even if the item was refused.
+ * Return: as fairwq_queue(); -ESHUTDOWN also if @flows is being destroyed; -EAGAIN
+ * only if @flows was created with a max_queued, for a flow that has so many.
+ * Memory is never a reason to refuse, nor that a flow has just gone. A flow that
+ * was made stays until it is found idle, even if the item was refused.
  */
+__must_check
 int fairwq_flows_queue(struct fairwq_flows *flows, u64 key, struct fairwq_work *work);
 
 /**
@@ -1733,6 +1758,7 @@ static __always_inline void fairwq_join(struct fairwq_task *self, struct fairwq_
  * Return: 0; -EINVAL for bad arguments, or in an item whose batch is not @batch;
  * or what fairwq_queue() returns.
  */
+__must_check
 int fairwq_parallel_for(struct fairwq_batch *batch, unsigned long start,
 			unsigned long end, unsigned long grain,
 			void (*body)(unsigned long from, unsigned long to, void *arg),

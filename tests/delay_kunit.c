@@ -906,7 +906,7 @@ static void graced_fn(struct fairwq_work *work)
 	mock_log_add(graced->log, 'g');
 	atomic_inc(&graced->runs);
 	if (graced->again-- > 0)
-		fairwq_queue_rcu(graced->batch, &graced->rwork);
+		mock_may_refuse(fairwq_queue_rcu(graced->batch, &graced->rwork));
 }
 
 static struct graced *graced_new(struct kunit *test, struct fairwq_batch *batch)

@@ -3,6 +3,7 @@
  * Calls that drivers know from workqueues: what a work does, which item the caller is in,
  * and the end of a disable (promises 3 and 11).
  */
+#include "fairwq_port.h"
 #include "lib/hook.h"
 #include "lib/order.h"
 
@@ -216,6 +217,84 @@ static void current_work_of_a_task(struct kunit *test)
 	fairwq_batch_flush(a);
 }
 
+/* ---- calls that return a bool ------------------------------------------ */
+
+#define HOUR	(3600UL * HZ)	/* never, as far as a test can tell */
+
+static void bool_calls_tell_what_was_queued(struct kunit *test)
+{
+	struct mock_item *item = mock_item(test, 'x'), *other = mock_item(test, 'y');
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct mock *mock = test->priv;
+
+	KUNIT_EXPECT_TRUE(test, fairwq_queue_work(a, &item->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_queue_work(a, &item->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_schedule_work(mock->pool, &item->work));
+	KUNIT_EXPECT_TRUE(test, fairwq_schedule_work(mock->pool, &other->work));
+	fairwq_work_cancel(&other->work);
+	fairwq_work_disable(&other->work);
+	KUNIT_EXPECT_FALSE(test, fairwq_queue_work(a, &other->work));
+	fairwq_work_disable(&other->work);
+	KUNIT_EXPECT_FALSE(test, fairwq_enable_and_queue_work(a, &other->work));
+	KUNIT_EXPECT_TRUE(test, fairwq_enable_and_queue_work(a, &other->work));
+	mock_expect(test, "xy");
+}
+
+static void bool_calls_of_later_works(struct kunit *test)
+{
+	struct fairwq_delayed_work *dwork = kunit_kzalloc(test, sizeof(*dwork), GFP_KERNEL);
+	struct fairwq_rcu_work *rwork = kunit_kzalloc(test, sizeof(*rwork), GFP_KERNEL);
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct mock *mock = test->priv;
+
+	KUNIT_ASSERT_TRUE(test, dwork && rwork);
+	fairwq_delayed_work_init(dwork, mock_nothing_fn);
+	fairwq_rcu_work_init(rwork, mock_nothing_fn);
+	KUNIT_EXPECT_FALSE(test, fairwq_mod_delayed_work(a, dwork, HOUR));
+	KUNIT_EXPECT_TRUE(test, fairwq_mod_delayed_work(a, dwork, HOUR));
+	KUNIT_EXPECT_FALSE(test, fairwq_queue_delayed_work(a, dwork, HOUR));
+	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel(dwork));
+	KUNIT_EXPECT_TRUE(test, fairwq_queue_delayed_work(a, dwork, HOUR));
+	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel(dwork));
+	KUNIT_EXPECT_TRUE(test, fairwq_schedule_delayed_work(mock->pool, dwork, HOUR));
+	KUNIT_EXPECT_FALSE(test, fairwq_schedule_delayed_work(mock->pool, dwork, HOUR));
+	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel(dwork));
+	KUNIT_EXPECT_TRUE(test, fairwq_queue_rcu_work(a, rwork));
+	KUNIT_EXPECT_FALSE(test, fairwq_queue_rcu_work(a, rwork));
+	mock_open(test);
+	fairwq_rcu_work_flush(rwork);
+}
+
+/* Refused: false, a line in the log, and the work is the caller's. */
+static void bool_calls_may_be_refused(struct kunit *test)
+{
+	struct fairwq_batch_attrs attrs = { .max_queued = 1 };
+	struct fairwq_delayed_work *dwork = kunit_kzalloc(test, sizeof(*dwork), GFP_KERNEL);
+	struct mock_item *item = mock_item(test, 'x'), *other = mock_item(test, 'y');
+	struct fairwq_batch *a = mock_begin_with(test, 1, &attrs), *b = mock_batch(test, "b");
+
+	KUNIT_ASSERT_NOT_NULL(test, dwork);
+	fairwq_delayed_work_init(dwork, mock_nothing_fn);
+	KUNIT_EXPECT_TRUE(test, fairwq_queue_work(a, &item->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_queue_work(a, &other->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_queue_delayed_work(a, dwork, HOUR));
+	KUNIT_EXPECT_FALSE(test, fairwq_mod_delayed_work(a, dwork, HOUR));
+	fairwq_work_disable(&other->work);
+	KUNIT_EXPECT_FALSE(test, fairwq_enable_and_queue_work(a, &other->work));
+	fairwq_batch_get(b);
+	fairwq_batch_dispose(b);
+	KUNIT_EXPECT_FALSE(test, fairwq_queue_work(b, &other->work));
+	fairwq_batch_put(b);
+	KUNIT_EXPECT_FALSE(test, fairwq_queue_work(NULL, &other->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_queue_work(ERR_PTR(-ENOMEM), &other->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_queue_work(a, NULL));
+	KUNIT_EXPECT_FALSE(test, fairwq_queue_delayed_work(a, NULL, HOUR));
+	KUNIT_EXPECT_FALSE(test, fairwq_schedule_work(NULL, &other->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&other->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_delayed_work_pending(dwork));
+	mock_expect(test, "x");
+}
+
 static struct kunit_case namesakes_cases[] = {
 	KUNIT_CASE(busy_while_pending_and_while_running),
 	KUNIT_CASE(busy_while_it_is_kept_back),
@@ -224,6 +303,9 @@ static struct kunit_case namesakes_cases[] = {
 	KUNIT_CASE(current_work_is_the_item),
 	KUNIT_CASE(current_work_of_another_workqueue),
 	KUNIT_CASE(current_work_of_a_task),
+	KUNIT_CASE(bool_calls_tell_what_was_queued),
+	KUNIT_CASE(bool_calls_of_later_works),
+	KUNIT_CASE(bool_calls_may_be_refused),
 	{}
 };
 
