@@ -20,6 +20,7 @@
 #include <linux/rcupdate.h>
 #include <linux/timer.h>
 
+#include "core/compat.h"
 #include "core/fifo.h"
 #include "core/push.h"
 #include "doors.h"
@@ -27,17 +28,26 @@
 /* Attempts of fairwq_mod_delayed() to get hold of a work that is in motion. */
 #define MOD_TRIES	1000
 
-/*
- * Claim the work for later, under rcu_read_lock(). Return: as fairwq_claim().
- */
-static int claim_held(struct fairwq_batch *batch, struct fairwq_work *work,
-		      long flag)
-{
-	int ret = fairwq_refusal(batch);
+/* ---- claiming for later ----------------------------------------------- */
 
-	if (ret)
-		return fairwq_unless_pending(work, ret);
-	ret = fairwq_reserve(batch, work);
+/* Take room for one item, also if there is none. Return: as fairwq_reserve(). */
+static int take_room(struct fairwq_batch *batch)
+{
+	if (batch->max_queued)
+		atomic_inc(&batch->nr_queued);
+	return 1;
+}
+
+/*
+ * Claim the work and pin the batch, which has accepted it, under
+ * rcu_read_lock(). @always: also if the batch is full. Return: as
+ * fairwq_claim().
+ */
+static int claim_accepted(struct fairwq_batch *batch, struct fairwq_work *work,
+			  long flag, bool always)
+{
+	int ret = always ? take_room(batch) : fairwq_reserve(batch, work);
+
 	if (ret <= 0)
 		return ret;
 	ret = fairwq_claim(batch, work, flag);
@@ -46,6 +56,17 @@ static int claim_held(struct fairwq_batch *batch, struct fairwq_work *work,
 	else
 		fairwq_pin(batch);
 	return ret;
+}
+
+/* Claim the work for later, under rcu_read_lock(). Return: as fairwq_claim(). */
+static int claim_held(struct fairwq_batch *batch, struct fairwq_work *work,
+		      long flag)
+{
+	int ret = fairwq_refusal(batch);
+
+	if (ret)
+		return fairwq_unless_pending(work, ret);
+	return claim_accepted(batch, work, flag, false);
 }
 
 /*
@@ -76,14 +97,35 @@ static void delay_fn(struct timer_list *timer)
 
 /* Set up a delayed work; fairwq_delayed_work_init() has the description. */
 void __fairwq_delayed_work_init(struct fairwq_delayed_work *dwork, fairwq_func_t func,
-				const char *name, struct lock_class_key *key)
+				unsigned int kind, const char *name,
+				struct lock_class_key *key)
 {
+	unsigned int flags = TIMER_IRQSAFE;
+
 	if (WARN_ON_ONCE(!dwork))
 		return;
+	if (kind & FAIRWQ_DELAY_DEFERRABLE)
+		flags |= TIMER_DEFERRABLE;
 	__fairwq_work_init(&dwork->work, func, name, key);
-	timer_setup(&dwork->timer, delay_fn, TIMER_IRQSAFE);
+	if (kind & FAIRWQ_DELAY_ONSTACK)
+		timer_setup_on_stack(&dwork->timer, delay_fn, flags);
+	else
+		timer_setup(&dwork->timer, delay_fn, flags);
 }
 EXPORT_SYMBOL_GPL(__fairwq_delayed_work_init);
+
+void fairwq_delayed_work_destroy_onstack(struct fairwq_delayed_work *dwork)
+{
+	if (!WARN_ON_ONCE(!dwork))
+		timer_destroy_on_stack(&dwork->timer);
+}
+EXPORT_SYMBOL_GPL(fairwq_delayed_work_destroy_onstack);
+
+static void start_timer(struct fairwq_delayed_work *dwork, unsigned long delay)
+{
+	dwork->timer.expires = jiffies + delay;
+	add_timer(&dwork->timer);
+}
 
 int fairwq_queue_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
 			 unsigned long delay)
@@ -101,8 +143,7 @@ int fairwq_queue_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work 
 	local_irq_save(flags);	/* see cancel_delayed() in work.c */
 	ret = claim_held(batch, &dwork->work, FAIRWQ_WORK_DELAYED);
 	if (ret == FAIRWQ_CLAIMED) {
-		dwork->timer.expires = jiffies + delay;
-		add_timer(&dwork->timer);
+		start_timer(dwork, delay);
 		ret = FAIRWQ_QUEUED;
 	}
 	local_irq_restore(flags);
@@ -111,6 +152,68 @@ int fairwq_queue_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work 
 }
 EXPORT_SYMBOL_GPL(fairwq_queue_delayed);
 
+/* ---- a new delay ------------------------------------------------------ */
+
+/* Check whether a work is pending and bound for @batch, where it has room then. A hint. */
+static bool has_room(const struct fairwq_batch *batch, const struct fairwq_work *work)
+{
+	long data = atomic_long_read(&work->data);
+
+	if (!fairwq_word_pending(data))
+		return false;
+	return batch == (fairwq_work_is_kept_back(data) ? fairwq_kept_batch(work) :
+							  fairwq_work_batch(data));
+}
+
+static bool is_full(const struct fairwq_batch *batch)
+{
+	return batch->max_queued &&
+	       (unsigned int)atomic_read(&batch->nr_queued) >= batch->max_queued;
+}
+
+/*
+ * Check whether the work can be queued to @batch, before it is taken out of where
+ * it is. Return: 0, or a negative error.
+ */
+static int mod_refusal(struct fairwq_batch *batch, const struct fairwq_work *work)
+{
+	int ret = fairwq_refusal(batch);
+
+	if (ret)
+		return ret;
+	if (is_full(batch) && !has_room(batch, work))
+		return -EAGAIN;
+	return READ_ONCE(work->disabled) ? -ECANCELED : 0;
+}
+
+/*
+ * Queue a work to a batch that has accepted it. @always: also if the batch is full,
+ * because the work was pending and must not be lost. Return: as fairwq_queue().
+ */
+static int mod_queue(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
+		     unsigned long delay, bool always)
+{
+	unsigned long flags;
+	int ret;
+
+	local_irq_save(flags);	/* see cancel_delayed() in work.c */
+	ret = claim_accepted(batch, &dwork->work, delay ? FAIRWQ_WORK_DELAYED : 0, always);
+	if (ret == FAIRWQ_CLAIMED && delay)
+		start_timer(dwork, delay);
+	local_irq_restore(flags);
+	if (ret != FAIRWQ_CLAIMED)
+		return ret;
+	if (!delay) {
+		fairwq_push_claimed(batch, &dwork->work);
+		fairwq_unpin(batch);
+	}
+	return FAIRWQ_QUEUED;
+}
+
+/*
+ * The batch is asked once, in one RCU section with the push. So it cannot refuse a
+ * work that was taken out for it.
+ */
 int fairwq_mod_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
 		       unsigned long delay)
 {
@@ -122,8 +225,8 @@ int fairwq_mod_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *d
 		return fairwq_bad_arg("batch is NULL or an error");
 	if (!dwork || !dwork->work.func)
 		return fairwq_bad_arg("dwork is NULL or has no function");
-	rcu_read_lock();
-	ret = READ_ONCE(dwork->work.disabled) ? -ECANCELED : fairwq_refusal(batch);
+	rcu_read_lock();	/* pairs as in fairwq_queue() */
+	ret = mod_refusal(batch, &dwork->work);
 	while (!ret && tries--) {
 		/* Rather wait for a push: a revived work has no delay. */
 		canceled = tries ? fairwq_try_cancel(&dwork->work, true) :
@@ -133,11 +236,11 @@ int fairwq_mod_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *d
 			continue;
 		}
 		was_pending |= canceled;
-		ret = fairwq_queue_delayed(batch, dwork, delay);
+		ret = mod_queue(batch, dwork, delay, was_pending);
 		/* 0: another queue call was first. */
 	}
 	rcu_read_unlock();
-	return ret == FAIRWQ_QUEUED && was_pending ? 0 : ret;
+	return ret < 0 ? ret : was_pending || !ret;
 }
 EXPORT_SYMBOL_GPL(fairwq_mod_delayed);
 

@@ -16,6 +16,9 @@
  *   fairwq_batch_dispose(batch);      accepted items still run
  *   fairwq_pool_destroy(pool);        returns when all of them have run
  *
+ * A queue call may be refused, and is __must_check then. fairwq_port.h has calls
+ * that return a bool, with the names and results of workqueue calls.
+ *
  * Contents:
  *
  *   Work              one item: set up, queue, cancel, disable, wait
@@ -216,6 +219,11 @@ void __fairwq_work_init(struct fairwq_work *work, fairwq_func_t func,
  *
  * If several of the values below hold, the first one of the list is returned.
  *
+ * No error can come if @batch has no max_queued, the caller disposes it only
+ * after its last queue call, does not drain or destroy the pool meanwhile, and
+ * does not disable @work. Such a caller may use fairwq_queue_work() of
+ * fairwq_port.h, whose result need not be checked.
+ *
  * What is not promised: the order in which items end, and the CPU.
  *
  * Context: Any but NMI. Does not sleep, allocates nothing. May be called from
@@ -229,6 +237,7 @@ void __fairwq_work_init(struct fairwq_work *work, fairwq_func_t func,
  * * -ECANCELED: @work is disabled
  * * 1: @work was queued
  */
+__must_check
 int fairwq_queue(struct fairwq_batch *batch, struct fairwq_work *work);
 
 /**
@@ -241,6 +250,41 @@ int fairwq_queue(struct fairwq_batch *batch, struct fairwq_work *work);
  * Return: true if it is.
  */
 bool fairwq_work_pending(const struct fairwq_work *work);
+
+/* What fairwq_work_busy() returns, with the values of WORK_BUSY_PENDING and _RUNNING. */
+#define FAIRWQ_BUSY_PENDING	BIT(0)
+#define FAIRWQ_BUSY_RUNNING	BIT(1)
+
+/**
+ * fairwq_work_busy - check whether a work is queued, and whether it runs
+ * @work: the work. The caller must keep it from being freed during the call
+ *
+ * A hint, for debugging and statistics: the answer may be out of date when it is
+ * returned. A work may still count as running for a moment after its function
+ * has returned.
+ *
+ * Context: Any but NMI. Does not sleep.
+ * Return: FAIRWQ_BUSY_PENDING if @work is queued and not yet started,
+ * FAIRWQ_BUSY_RUNNING if its function runs, both, or 0.
+ */
+unsigned int fairwq_work_busy(struct fairwq_work *work);
+
+/**
+ * fairwq_current_work - return the item that the caller runs in
+ *
+ * For a function that may be called by an item and must not wait for that item.
+ * In a task it is the item that has forked the task, also if another runner has
+ * taken the task.
+ *
+ * What is not promised: that the work still exists, because its function may
+ * have freed it. Then only the address means something. In complete() of a
+ * constraint it may be the item that has just ended.
+ *
+ * Context: Any but NMI. Does not sleep.
+ * Return: the work, or NULL if the caller is not an item. In an interrupt that
+ * is so, also on top of an item.
+ */
+struct fairwq_work *fairwq_current_work(void);
 
 /**
  * fairwq_work_cancel - take a work out of the queue
@@ -328,6 +372,24 @@ bool fairwq_work_disable_sync(struct fairwq_work *work);
  * Return: true if @work can be queued again, false if it is still disabled.
  */
 bool fairwq_work_enable(struct fairwq_work *work);
+
+/**
+ * fairwq_enable_and_queue - undo one disable, and queue the work if that was the last
+ * @batch: the batch. The caller must hold a reference, or know otherwise that
+ *	it was not released
+ * @work: the work
+ *
+ * fairwq_work_enable(), and then fairwq_queue() if @work can be queued again.
+ * It is queued whether or not queue calls were refused meanwhile.
+ *
+ * Context: Any but NMI. Does not sleep, allocates nothing.
+ * Return: 1 if @work is enabled and was queued; 0 if it is enabled and another
+ * call has queued it; -ECANCELED if it is still disabled; otherwise as
+ * fairwq_queue(). After -EINVAL nothing was changed. After any other error but
+ * -ECANCELED @work is enabled, and not queued.
+ */
+__must_check
+int fairwq_enable_and_queue(struct fairwq_batch *batch, struct fairwq_work *work);
 
 /**
  * fairwq_work_flush - wait for the run that was queued last
@@ -700,7 +762,11 @@ struct fairwq_batch *fairwq_pool_default_batch(struct fairwq_pool *pool,
  * @work: the work, set up by fairwq_work_init()
  *
  * Context: Any but NMI. Does not sleep, allocates nothing.
- * Return: as fairwq_queue().
+ * Return: 1 if @work was queued, 0 if it was pending already. A default batch
+ * has no max_queued and is not disposed, so there are three errors: -EINVAL;
+ * -ESHUTDOWN while @pool is drained or destroyed, unless the caller is one of its
+ * items; and -ECANCELED if @work is disabled. A caller that does none of that
+ * need not check.
  */
 int fairwq_pool_queue(struct fairwq_pool *pool, struct fairwq_work *work);
 
@@ -723,25 +789,88 @@ struct fairwq_delayed_work {
 
 /**
  * fairwq_delayed_work_init - set up a delayed work
- * @dwork: the work
+ * @dwork: the work. For one that lies on the stack there is
+ *	fairwq_delayed_work_init_onstack()
  * @func: the function to call when the work has its turn
  *
- * As fairwq_work_init(). Must not lie on the stack: there is no variant for
- * that, which CONFIG_DEBUG_OBJECTS_TIMERS asks for.
+ * As fairwq_work_init().
  *
  * Context: Any.
  */
 #define fairwq_delayed_work_init(dwork, func)				\
+	__fairwq_delayed_work_init_as(dwork, func, 0)
+
+/**
+ * fairwq_delayed_work_init_deferrable - set up a delayed work that may be late
+ * @dwork: the work
+ * @func: the function to call when the work has its turn
+ *
+ * As fairwq_delayed_work_init(). But the end of the delay does not wake an idle
+ * CPU: the work is queued when that CPU wakes for another reason.
+ * fairwq_pool_destroy() waits for that, too, so cancel or flush the work first.
+ *
+ * Context: Any.
+ */
+#define fairwq_delayed_work_init_deferrable(dwork, func)		\
+	__fairwq_delayed_work_init_as(dwork, func, FAIRWQ_DELAY_DEFERRABLE)
+
+/**
+ * fairwq_delayed_work_init_onstack - set up a delayed work that lies on the stack
+ * @dwork: the work
+ * @func: the function to call when the work has its turn
+ *
+ * As fairwq_delayed_work_init(). The caller must wait until the function has
+ * returned, or cancel the work by fairwq_delayed_work_cancel_sync(). Then it
+ * must call fairwq_delayed_work_destroy_onstack() before it leaves the frame
+ * that holds @dwork.
+ *
+ * Context: Any.
+ */
+#define fairwq_delayed_work_init_onstack(dwork, func)			\
+	__fairwq_delayed_work_init_as(dwork, func, FAIRWQ_DELAY_ONSTACK)
+
+/* Kinds of delayed works, for the macros above. */
+#define FAIRWQ_DELAY_DEFERRABLE	BIT(0)
+#define FAIRWQ_DELAY_ONSTACK	BIT(1)
+
+#define __fairwq_delayed_work_init_as(dwork, func, kind)		\
 	do {								\
 		static struct lock_class_key __fairwq_key;		\
 									\
-		__fairwq_delayed_work_init(dwork, func,			\
+		__fairwq_delayed_work_init(dwork, func, kind,		\
 					   "(fairwq_work)" #dwork,	\
 					   &__fairwq_key);		\
 	} while (0)
 
 void __fairwq_delayed_work_init(struct fairwq_delayed_work *dwork, fairwq_func_t func,
-				const char *name, struct lock_class_key *key);
+				unsigned int kind, const char *name,
+				struct lock_class_key *key);
+
+/**
+ * fairwq_delayed_work_destroy_onstack - end a delayed work that lies on the stack
+ * @dwork: the work, set up by fairwq_delayed_work_init_onstack(). It must be
+ *	neither pending nor running
+ *
+ * Tells CONFIG_DEBUG_OBJECTS_TIMERS that the timer goes. Without that it does
+ * nothing.
+ *
+ * Context: Any.
+ */
+void fairwq_delayed_work_destroy_onstack(struct fairwq_delayed_work *dwork);
+
+/**
+ * fairwq_delayed_work_pending - check whether a delayed work is not yet started
+ * @dwork: the work
+ *
+ * As fairwq_work_pending(). True during the delay, and until the work is started.
+ *
+ * Context: Any.
+ * Return: true if it is.
+ */
+static inline bool fairwq_delayed_work_pending(const struct fairwq_delayed_work *dwork)
+{
+	return fairwq_work_pending(&dwork->work);
+}
 
 /**
  * fairwq_queue_delayed - queue a work after a delay
@@ -758,8 +887,10 @@ void __fairwq_delayed_work_init(struct fairwq_delayed_work *dwork, fairwq_func_t
  *
  * Context: Any but NMI. Does not sleep, allocates nothing. May be called from
  * @dwork's own function.
- * Return: as fairwq_queue().
+ * Return: as fairwq_queue(), with the same errors, all of them at once: none can
+ * come when the delay is over.
  */
+__must_check
 int fairwq_queue_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
 			 unsigned long delay);
 
@@ -770,8 +901,11 @@ int fairwq_queue_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work 
  * @delay: the delay from now on, in jiffies; 0 to queue it at once
  *
  * If @dwork is pending, in whatever state and to whatever batch, this takes it
- * out of there first. It checks the arguments, and whether the work or the
- * batch refuses, before that; then @dwork stays where it is.
+ * out of there first. Whether @batch takes it is checked before that: a work
+ * that was taken out is queued, also if @batch was disposed or filled in
+ * between. So an error loses nothing, with one exception: another call has
+ * disabled @dwork in between. It is not pending then, as after any disable. In
+ * that moment @batch may have more than max_queued items.
  *
  * What is not promised: the new delay, if the caller is an interrupt on top of
  * a fairwq_queue() for @dwork, or other callers queue @dwork again and again.
@@ -779,11 +913,14 @@ int fairwq_queue_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work 
  *
  * Context: Any but NMI. Does not sleep, allocates nothing. May be called from
  * @dwork's own function.
- * Return: 1 if it was idle and was queued; 0 if it was pending and its delay
- * was changed; otherwise as fairwq_queue(). After an error @dwork may be where
- * it was, or not be pending any more: it may have been disabled, or @batch
- * disposed or filled, after it was taken out. fairwq_work_pending() tells.
+ * Return: 1 if it was pending and its delay was changed; 0 if it was idle and
+ * was queued now; or an error, as fairwq_queue(). Mind that this is the answer
+ * of mod_delayed_work(), and that fairwq_queue_delayed() returns 1 for a work
+ * that was idle. After an error a pending @dwork is where it was; after
+ * -ECANCELED it may not be pending any more, see above. -EAGAIN is only for a
+ * work that is idle or pending in another batch.
  */
+__must_check
 int fairwq_mod_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
 		       unsigned long delay);
 
@@ -823,6 +960,50 @@ bool fairwq_delayed_work_cancel(struct fairwq_delayed_work *dwork);
  * Return: true if it was pending.
  */
 bool fairwq_delayed_work_cancel_sync(struct fairwq_delayed_work *dwork);
+
+/**
+ * fairwq_delayed_work_disable - cancel a delayed work and refuse to queue it
+ * @dwork: the work
+ *
+ * As fairwq_work_disable(), also while the work waits for its delay.
+ *
+ * Context: Any but NMI. Does not sleep. May be called from @dwork's own
+ * function.
+ * Return: true if it was pending and is not any more.
+ */
+static inline bool fairwq_delayed_work_disable(struct fairwq_delayed_work *dwork)
+{
+	return fairwq_work_disable(&dwork->work);
+}
+
+/**
+ * fairwq_delayed_work_disable_sync - disable a delayed work, wait for its run
+ * @dwork: the work
+ *
+ * As fairwq_work_disable_sync(), also while the work waits for its delay.
+ *
+ * Context: Process context, sleeps. From @dwork's own function it warns and
+ * does not wait.
+ * Return: true if it was pending.
+ */
+static inline bool fairwq_delayed_work_disable_sync(struct fairwq_delayed_work *dwork)
+{
+	return fairwq_work_disable_sync(&dwork->work);
+}
+
+/**
+ * fairwq_delayed_work_enable - undo one fairwq_delayed_work_disable()
+ * @dwork: the work
+ *
+ * As fairwq_work_enable().
+ *
+ * Context: Any but NMI. Does not sleep.
+ * Return: true if @dwork can be queued again, false if it is still disabled.
+ */
+static inline bool fairwq_delayed_work_enable(struct fairwq_delayed_work *dwork)
+{
+	return fairwq_work_enable(&dwork->work);
+}
 
 /**
  * struct fairwq_rcu_work - an item that is queued after an RCU grace period
@@ -871,8 +1052,10 @@ void __fairwq_rcu_work_init(struct fairwq_rcu_work *rwork, fairwq_func_t func,
  *
  * Context: Any but NMI. Does not sleep, allocates nothing.
  * Return: as fairwq_queue(); -EBUSY if @rwork was cancelled in the middle of a
- * fairwq_queue() that still goes on.
+ * fairwq_queue() that still goes on. All errors come at once, and none when the
+ * grace period is over.
  */
+__must_check
 int fairwq_queue_rcu(struct fairwq_batch *batch, struct fairwq_rcu_work *rwork);
 
 /**
@@ -1209,8 +1392,10 @@ void __fairwq_serializer_init(struct fairwq_serializer *serializer,
  * Context: Any but NMI. Does not sleep, allocates nothing. May be called from
  * @work's own function.
  * Return: as fairwq_queue_constrained(); -ESHUTDOWN also if @serializer is
- * being destroyed.
+ * being destroyed. The number of items that wait is never a reason to refuse,
+ * but for the max_queued of @batch.
  */
+__must_check
 int fairwq_serializer_queue(struct fairwq_serializer *serializer,
 			    struct fairwq_batch *batch, struct fairwq_work *work);
 
@@ -1317,6 +1502,7 @@ void __fairwq_limiter_init(struct fairwq_limiter *limiter, unsigned int max,
  * Return: as fairwq_queue_constrained(); -ESHUTDOWN also if @limiter is being
  * destroyed.
  */
+__must_check
 int fairwq_limiter_queue(struct fairwq_limiter *limiter, struct fairwq_batch *batch,
 			 struct fairwq_work *work);
 
@@ -1408,6 +1594,7 @@ void __fairwq_constraint_init(struct fairwq_constraint *constraint,
  * Return: as fairwq_queue(); -EBUSY if @work was cancelled in the middle of a
  * fairwq_queue() that still goes on.
  */
+__must_check
 int fairwq_queue_constrained(struct fairwq_constraint *constraint,
 			     struct fairwq_batch *batch, struct fairwq_work *work);
 
@@ -1499,10 +1686,12 @@ void fairwq_flows_destroy(struct fairwq_flows *flows);
  *
  * Context: Any but NMI. Does not sleep. May be called from an item. For a key
  * that has a flow it takes no lock but those of fairwq_queue().
- * Return: as fairwq_queue(); -ESHUTDOWN also if @flows is being destroyed.
- * Memory is never a reason to refuse. A flow that was made stays until it is
- * found idle, even if the item was refused.
+ * Return: as fairwq_queue(); -ESHUTDOWN also if @flows is being destroyed; -EAGAIN
+ * only if @flows was created with a max_queued, for a flow that has so many.
+ * Memory is never a reason to refuse, nor that a flow has just gone. A flow that
+ * was made stays until it is found idle, even if the item was refused.
  */
+__must_check
 int fairwq_flows_queue(struct fairwq_flows *flows, u64 key, struct fairwq_work *work);
 
 /**
@@ -1810,6 +1999,7 @@ static __always_inline void fairwq_join(struct fairwq_task *self, struct fairwq_
  * Return: 0; -EINVAL for bad arguments, or in an item whose batch is not @batch;
  * or what fairwq_queue() returns.
  */
+__must_check
 int fairwq_parallel_for(struct fairwq_batch *batch, unsigned long start,
 			unsigned long end, unsigned long grain,
 			void (*body)(unsigned long from, unsigned long to, void *arg),

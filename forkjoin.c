@@ -57,6 +57,7 @@ static void run_stolen(struct fairwq_work *work)
 
 	/* Reports and tables name the task. */
 	WRITE_ONCE(runner->turn.func, (fairwq_func_t)(void *)func);
+	runner->cell = cell;
 	fairwq_task_here(&self);
 	task->forks = self.forks;
 	__fairwq_lockdep_task_begin(&self, task);
@@ -67,12 +68,22 @@ static void run_stolen(struct fairwq_work *work)
 	__fairwq_lockdep_task_end(&self, task);
 	if (self.forks)
 		fairwq_forks_end(runner->forker);
+	runner->cell = NULL;
 	/*
 	 * Last: from here on the forker may reuse the cell, and @task may be gone. It sees
 	 * what the function stored. Pairs with fairwq_await_done(). Model:
 	 * tests/models/fork.pml.
 	 */
 	complete(&cell->done);
+}
+
+/* Name the runner whose item it is in each cell, for fairwq_current_work(). */
+static void name_runner(struct fairwq_forker *forker)
+{
+	struct fairwq_cell *cell;
+
+	for (cell = forker->cell; cell < forker->cell + FAIRWQ_NR_CELLS; cell++)
+		cell->runner = forker->runner;
 }
 
 /* Make what @runner needs to fork. Return: that, or NULL without memory. */
@@ -84,8 +95,10 @@ static struct fairwq_forker *make_forker(struct fairwq_runner *runner)
 	if (!READ_ONCE(runner->pool->forks))
 		pool_need_spares(runner->pool);
 	forker = kzalloc(sizeof(*forker), GFP_NOIO | __GFP_NOWARN);
-	if (forker)
+	if (forker) {
 		fairwq_forker_init(forker, runner, run_stolen);
+		name_runner(forker);
+	}
 	/* Pairs with the address that fairwq_forks_look() reads through. */
 	smp_store_release(&runner->forker, forker);
 	return forker;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Works: cancel, disable and flush one; cancel what a batch has queued.
+ * Works: cancel, disable, flush one and ask about it; cancel what a batch has queued.
  *
  * The calls mean what cancel_work() and its like mean. "Sync" is a cancel that
  * may sleep.
@@ -277,6 +277,50 @@ bool fairwq_work_cancel(struct fairwq_work *work)
 	return ret;
 }
 EXPORT_SYMBOL_GPL(fairwq_work_cancel);
+
+/* ---- asking about a work ---------------------------------------------- */
+
+/* Check whether the runner that started the work last is still at it. */
+static bool work_runs(const struct fairwq_work *work)
+{
+	struct fairwq_runner *runner;
+	bool runs;
+
+	rcu_read_lock();	/* keeps the runner */
+	runner = fairwq_runner_find(READ_ONCE(work->last_runner));
+	runs = runner && READ_ONCE(runner->current_work) == work;
+	rcu_read_unlock();
+	return runs;
+}
+
+unsigned int fairwq_work_busy(struct fairwq_work *work)
+{
+	unsigned int busy = 0;
+
+	if (!work) {
+		fairwq_bad_arg("work is NULL");
+		return 0;
+	}
+	if (fairwq_word_pending(atomic_long_read(&work->data)))
+		busy |= FAIRWQ_BUSY_PENDING;
+	if (work_runs(work))
+		busy |= FAIRWQ_BUSY_RUNNING;
+	return busy;
+}
+EXPORT_SYMBOL_GPL(fairwq_work_busy);
+
+struct fairwq_work *fairwq_current_work(void)
+{
+	const struct fairwq_runner *runner = fairwq_current_runner();
+
+	if (!runner || !fairwq_current_turn(runner))
+		return NULL;
+	/* The item of a taken task waits in a join for it, so it stays where it is. */
+	while (runner->cell)
+		runner = runner->cell->runner;
+	return runner->current_work;
+}
+EXPORT_SYMBOL_GPL(fairwq_current_work);
 
 /* ---- waiting for a work ----------------------------------------------- */
 

@@ -16,6 +16,7 @@
 #ifndef FAIRWQ_BENCH_H
 #define FAIRWQ_BENCH_H
 
+#include <linux/bug.h>
 #include <linux/completion.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
@@ -54,6 +55,12 @@ struct bench_item {
 
 static_assert(IS_ENABLED(CONFIG_LOCKDEP) || SMP_CACHE_BYTES < 64 ||
 	      sizeof(struct bench_item) == SMP_CACHE_BYTES);
+
+/* Around a queue call: no side may be refused what it measures. */
+static inline void bench_accepted(int ret)
+{
+	WARN_ON_ONCE(ret < 0);
+}
 
 /* An item that holds its runner until it is opened. */
 struct bench_gate {

@@ -236,7 +236,7 @@ static void loop_program(struct bench_program *program, struct fairwq_task *self
 	unsigned long from, grain = program->row->channels;
 
 	if (program->side != &bench_fork_serial) {
-		fairwq_parallel_for(NULL, 0, LOOP_NUMBERS, grain, loop_body, NULL);
+		bench_accepted(fairwq_parallel_for(NULL, 0, LOOP_NUMBERS, grain, loop_body, NULL));
 		return;
 	}
 	for (from = 0; from < LOOP_NUMBERS; from += grain)
@@ -338,7 +338,7 @@ static void ask_quiet(struct fairwq_batch *batch)
 	for (quiet_nr = 0; quiet_nr < QUIET_ITEMS; quiet_nr++) {
 		usleep_range(900, 1100);
 		quiet_began = ktime_get_ns();
-		fairwq_queue(batch, &work);
+		bench_accepted(fairwq_queue(batch, &work));
 		fairwq_work_flush(&work);
 	}
 }

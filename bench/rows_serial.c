@@ -74,8 +74,8 @@ static void serial_init(struct bench_item *items, unsigned int nr)
 static __always_inline void serial_queue_one(union bench_channel channel,
 					     struct bench_item *item)
 {
-	fairwq_serializer_queue(&channel.object->serializer, channel.object->batch,
-				&item->fairwq_work);
+	bench_accepted(fairwq_serializer_queue(&channel.object->serializer, channel.object->batch,
+					       &item->fairwq_work));
 }
 
 static void serial_queue(struct bench_bed *bed, unsigned int at, unsigned int over,
@@ -170,7 +170,7 @@ static __always_inline void mutex_queue_one(union bench_channel channel,
 		WRITE_ONCE(channel.object->eventful, item);
 	}
 	item->object = channel.object;
-	fairwq_queue(channel.object->batch, &item->fairwq_work);
+	bench_accepted(fairwq_queue(channel.object->batch, &item->fairwq_work));
 }
 
 static void mutex_queue(struct bench_bed *bed, unsigned int at, unsigned int over,

@@ -282,7 +282,7 @@ static void fairwq_init_items(struct bench_item *items, unsigned int nr)
 static __always_inline void fairwq_queue_one(union bench_channel channel,
 					     struct bench_item *item)
 {
-	fairwq_queue(channel.batch, &item->fairwq_work);
+	bench_accepted(fairwq_queue(channel.batch, &item->fairwq_work));
 }
 
 static void fairwq_queue_items(struct bench_bed *bed, unsigned int at, unsigned int over,

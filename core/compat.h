@@ -6,6 +6,7 @@
  *   fairwq_assign_str()     strings of tracepoints       before 6.10
  *   fairwq_prefetchw()      prefetch for a write         user-mode Linux
  *   fairwq_load_acquire()   a cheap load-acquire         user-mode Linux
+ *   timer_destroy_on_stack()  another name               before 6.16
  *   FAIRWQ_HAS_LOCK_CMP_FN  the kernel has lock_set_cmp_fn(), and lockdep is on
  *   hrtimer_setup(), WQ_PERCPU, kthread_run_worker()     for bench and torture
  *
@@ -18,6 +19,7 @@
 
 #include <linux/lockdep.h>
 #include <linux/prefetch.h>
+#include <linux/timer.h>
 
 /*
  * Copy a string into a trace entry. __assign_str(dst, src) became
@@ -64,6 +66,11 @@ static inline unsigned int fairwq_load_acquire(const unsigned int *p)
 /* For the suite that reads lockdep's records: tests/core_lockdep_kunit.c. */
 #if defined(CONFIG_PROVE_LOCKING) && defined(lock_set_cmp_fn)
 #define FAIRWQ_HAS_LOCK_CMP_FN
+#endif
+
+/* Both names of timers changed in 6.16. */
+#ifndef timer_container_of
+#define timer_destroy_on_stack	destroy_timer_on_stack
 #endif
 
 /* Kernels before 6.15 have no such word; there a variable may be cleared in vain. */

@@ -190,6 +190,7 @@ struct fairwq_cell {
 	struct fairwq_task *task;	/* P: joined when NULL; the forker and the thief read */
 	struct completion done;		/* the task has returned */
 	struct fairwq_context *context;	/* P: that of the item, or NULL; the thief reads */
+	struct fairwq_runner *runner;	/* I: the forker's */
 };
 
 /* Return the function that tables and traces show for @work, which waits or begins. */
@@ -248,6 +249,8 @@ struct fairwq_runner {
 	unsigned int nr_blocks;		/* R: sections of the item that may block */
 	u64 blocked_at;			/* R: ns, when the outermost of them began */
 	struct fairwq_context *context;	/* R; P reads for forks: that of the item, or NULL */
+	/* R; read by what runs in that task: the task that it has taken, or NULL */
+	struct fairwq_cell *cell;
 	struct fairwq_turn turn;	/* letters as in the struct */
 	struct fairwq_burst burst;	/* R */
 	struct rcu_head rcu;

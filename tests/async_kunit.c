@@ -88,8 +88,8 @@ static void runner_is_free_and_the_batch_is_not(struct kunit *test)
 	item = start(test, b);
 	next = plain(test, &behind);
 	other = plain(test, &beside);
-	fairwq_queue(b, &next->work);
-	fairwq_queue(a, &other->work);
+	mock_may_refuse(fairwq_queue(b, &next->work));
+	mock_may_refuse(fairwq_queue(a, &other->work));
 	mock_await(test, &beside);
 	KUNIT_EXPECT_FALSE(test, completion_done(&behind));
 	mock_until(test, nr_async(test) == 1);
@@ -134,7 +134,7 @@ static void serializer_waits_for_the_end(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&serial, a, &next->work));
 	mock_await(test, &first->returned);
 	mock_until(test, nr_async(test) == 1);
-	fairwq_queue(a, &other->work);
+	mock_may_refuse(fairwq_queue(a, &other->work));
 	mock_await(test, &beside);
 	KUNIT_EXPECT_FALSE(test, completion_done(&behind));
 	fairwq_async_complete(&first->async, 0);
@@ -184,8 +184,8 @@ static void pool_has_a_limit_of_its_own(struct kunit *test)
 	/* One runner finds all three. */
 	fairwq_batch_pause(b);
 	for (i = 0; i < 2; i++)
-		fairwq_queue(b, &item[i]->work);
-	fairwq_queue(b, &next->work);
+		mock_may_refuse(fairwq_queue(b, &item[i]->work));
+	mock_may_refuse(fairwq_queue(b, &next->work));
 	fairwq_batch_resume(b);
 	for (i = 0; i < 2; i++)
 		mock_await(test, &item[i]->returned);
@@ -264,7 +264,7 @@ static void queue_again(struct fairwq_work *work)
 	if (fairwq_async_begin(&item->async))
 		fairwq_async_complete(&item->async, item->cost);
 	if (item->again--)
-		fairwq_queue(item->batch, &item->work);
+		mock_may_refuse(fairwq_queue(item->batch, &item->work));
 	else
 		item->of_other = atomic_read(item->other);
 }
@@ -285,7 +285,7 @@ static void batch_pays_for_what_went_on(struct kunit *test)
 		item[i]->other = &runs[!i];
 		item[i]->again = 3000;
 		item[i]->cost = i ? 10 * NSEC_PER_MSEC : 0;
-		fairwq_queue(item[i]->batch, &item[i]->work);
+		mock_may_refuse(fairwq_queue(item[i]->batch, &item[i]->work));
 	}
 	mock_open(test);
 	for (i = 0; i < 2; i++)
@@ -347,7 +347,7 @@ static void stolen_task_does_not_go_on(struct kunit *test)
 	init_completion(&task_began);
 	fairwq_work_init_onstack(&item.work, forking_fn);
 	task_goes_on = false;
-	fairwq_queue(a, &item.work);
+	mock_may_refuse(fairwq_queue(a, &item.work));
 	mock_await(test, &item.done);
 	KUNIT_EXPECT_GT(test, mock_counter(mock->pool, FAIRWQ_STOLEN), 0ULL);
 	KUNIT_EXPECT_FALSE(test, task_goes_on);
@@ -367,7 +367,7 @@ static void timer_fn(struct timer_list *timer)
 	if (item->again) {
 		item->again--;
 		/* Queued before its last turn has ended: the limit must hold it back. */
-		fairwq_queue(item->batch, &item->work);
+		mock_may_refuse(fairwq_queue(item->batch, &item->work));
 	}
 	fairwq_async_complete(&item->async, item->cost);
 }
@@ -409,7 +409,7 @@ static void turns_end_from_timers(struct kunit *test)
 		item[i]->again = ROUNDS / ITEMS;
 		item[i]->delay = i % 3;
 		item[i]->cost = i * 1000;
-		fairwq_queue(item[i]->batch, &item[i]->work);
+		mock_may_refuse(fairwq_queue(item[i]->batch, &item[i]->work));
 	}
 	mock_until(test, atomic_read(&runs) == ITEMS * (int)(ROUNDS / ITEMS + 1));
 	mock_until(test, !nr_async(test));

@@ -350,7 +350,7 @@ static struct fairwq_pool *used_pool(struct kunit *test, struct mock_item *item,
 	fairwq_pool_flush(pool);
 	if (own) {
 		*own = fairwq_batch_create(pool, NULL, "own");
-		fairwq_queue(*own, &item->work);
+		mock_may_refuse(fairwq_queue(*own, &item->work));
 		fairwq_batch_flush(*own);
 	}
 	return pool;

@@ -190,7 +190,7 @@ static void section_that_does_not_end_is_reported(struct kunit *test)
 
 	item->leaves = true;
 	pr_info("# expect-splat begin has not ended a section that may block\n");
-	fairwq_queue(a, &item->work);
+	mock_may_refuse(fairwq_queue(a, &item->work));
 	mock_until(test, atomic_read(&hall.waiting) == 1);
 	complete_all(&hall.go);
 	mock_await(test, &item->done);

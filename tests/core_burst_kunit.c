@@ -270,10 +270,10 @@ static void ends_after_so_many(struct kunit *test)
 			mock_await(test, &s->gate->entered);
 		}
 		fairwq_work_init(&works[i], many_fn);
-		fairwq_serializer_queue(&s->serial, s->a, &works[i]);
+		mock_may_refuse(fairwq_serializer_queue(&s->serial, s->a, &works[i]));
 	}
 	fairwq_work_init_onstack(&other, other_fn);
-	fairwq_queue(s->b, &other);
+	mock_may_refuse(fairwq_queue(s->b, &other));
 	complete_all(&s->gate->open);
 	fairwq_serializer_flush(&s->serial);
 	fairwq_work_flush(&other);
@@ -585,9 +585,9 @@ static void check_beside_bursts(struct kunit *test, enum fairwq_policy policy)
 	for (i = 0; i < 3 * BACKLOG; i++) {
 		fairwq_work_init(&works[i], mock_nothing_fn);
 		if (i % 3 == 0)
-			fairwq_serializer_queue(&s->serial, s->a, &works[i]);
+			mock_may_refuse(fairwq_serializer_queue(&s->serial, s->a, &works[i]));
 		else
-			fairwq_queue(i % 3 == 1 ? s->a : s->b, &works[i]);
+			mock_may_refuse(fairwq_queue(i % 3 == 1 ? s->a : s->b, &works[i]));
 	}
 	complete_all(&s->gate->open);
 	fairwq_serializer_flush(&s->serial);

@@ -122,7 +122,7 @@ static void queue_another(void)
 {
 	struct mock *mock = backlog.test->priv;
 
-	fairwq_queue(mock->gate_batch, &late_item->work);
+	mock_may_refuse(fairwq_queue(mock->gate_batch, &late_item->work));
 }
 
 static void late_fn(struct fairwq_work *work)

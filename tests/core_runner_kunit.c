@@ -309,9 +309,9 @@ static void leak_is_reported_and_repaired(struct kunit *test, enum leak leak)
 	fairwq_work_init_onstack(&before.work, sane_fn);
 	fairwq_work_init_onstack(&leaker.work, leaker_fn);
 	fairwq_work_init_onstack(&after.work, sane_fn);
-	fairwq_queue(a, &before.work);
-	fairwq_queue(a, &leaker.work);
-	fairwq_queue(a, &after.work);
+	mock_may_refuse(fairwq_queue(a, &before.work));
+	mock_may_refuse(fairwq_queue(a, &leaker.work));
+	mock_may_refuse(fairwq_queue(a, &after.work));
 	pr_info("# expect-splat begin item leaked atomic, lock, RCU, irqs or creds: leaker_fn\n");
 	mock_open(test);
 	fairwq_batch_flush(a);
@@ -483,7 +483,7 @@ static void endless_fn(struct fairwq_work *work)
 	struct mock_gate *gate = container_of(work, struct mock_gate, work);
 
 	if (!completion_done(&gate->open))
-		fairwq_queue(endless_batch, work);
+		mock_may_refuse(fairwq_queue(endless_batch, work));
 }
 
 static void endless_batch_can_be_flushed(struct kunit *test)

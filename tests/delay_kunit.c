@@ -172,7 +172,7 @@ static void max_queued_counts_what_waits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
 	mock_queue_item(test, a, 'a');
 	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_queue(a, &mock_item(test, 'b')->work));
-	KUNIT_EXPECT_EQ(test, 0, fairwq_mod_delayed(a, &later->dwork, 2 * HOUR));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(a, &later->dwork, 2 * HOUR));
 	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_queue(a, &mock_item(test, 'b')->work));
 	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel(&later->dwork));
 	mock_queue_item(test, a, 'c');
@@ -201,9 +201,67 @@ static void disabled_does_not_wait(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, timer_pending(&later->dwork.timer));
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_pins));
 	KUNIT_EXPECT_TRUE(test, fairwq_work_enable(work));
-	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(a, &later->dwork, HOUR));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_mod_delayed(a, &later->dwork, HOUR));
 	KUNIT_EXPECT_TRUE(test, fairwq_work_disable_sync(work));
 	KUNIT_EXPECT_TRUE(test, fairwq_work_enable(work));
+}
+
+/* The namesakes of those for a plain work do the same. */
+static void delayed_namesakes(struct kunit *test)
+{
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct later *later = later_new(test, a, later_fn);
+	struct fairwq_delayed_work *dwork = &later->dwork;
+
+	KUNIT_EXPECT_FALSE(test, fairwq_delayed_work_pending(dwork));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, dwork, HOUR));
+	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_pending(dwork));
+	KUNIT_EXPECT_EQ(test, FAIRWQ_BUSY_PENDING, fairwq_work_busy(&dwork->work));
+	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_disable(dwork));
+	KUNIT_EXPECT_FALSE(test, fairwq_delayed_work_pending(dwork));
+	KUNIT_EXPECT_FALSE(test, fairwq_delayed_work_disable_sync(dwork));
+	KUNIT_EXPECT_FALSE(test, fairwq_delayed_work_enable(dwork));
+	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue_delayed(a, dwork, HOUR));
+	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_enable(dwork));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, dwork, 1));
+	mock_expect(test, "x");
+}
+
+/* A deferrable one has a timer that does not wake an idle CPU, and runs like any other. */
+static void deferrable_delay(struct kunit *test)
+{
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct later *later = later_new(test, a, later_fn);
+
+	KUNIT_EXPECT_FALSE(test, later->dwork.timer.flags & TIMER_DEFERRABLE);
+	fairwq_delayed_work_init_deferrable(&later->dwork, later_fn);
+	KUNIT_EXPECT_TRUE(test, later->dwork.timer.flags & TIMER_DEFERRABLE);
+	KUNIT_EXPECT_TRUE(test, later->dwork.timer.flags & TIMER_IRQSAFE);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
+	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel(&later->dwork));
+	migrate_disable();	/* this CPU must not be idle */
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, 1));
+	KUNIT_EXPECT_TRUE(test, spin_for(MOCK_SPIN_MS, !timer_pending(&later->dwork.timer)));
+	migrate_enable();
+	mock_expect(test, "x");
+}
+
+/* CONFIG_DEBUG_OBJECTS_TIMERS warns about a timer on the stack that is not set up as one. */
+static void delay_on_the_stack(struct kunit *test)
+{
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct mock *mock = test->priv;
+	struct later later = { .log = &mock->log, .batch = a, .letter = 'x' };
+
+	fairwq_delayed_work_init_onstack(&later.dwork, later_fn);
+	KUNIT_EXPECT_FALSE(test, later.dwork.timer.flags & TIMER_DEFERRABLE);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later.dwork, HOUR));
+	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel_sync(&later.dwork));
+	mock_open(test);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later.dwork, 1));
+	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_flush(&later.dwork));
+	KUNIT_EXPECT_EQ(test, 1U, later.runs);
+	fairwq_delayed_work_destroy_onstack(&later.dwork);
 }
 
 /* ---- a new delay ------------------------------------------------------ */
@@ -217,15 +275,15 @@ static void mod_of_what_waits(struct kunit *test)
 	unsigned long now;
 
 	now = jiffies;
-	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(a, &later->dwork, HOUR));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_mod_delayed(a, &later->dwork, HOUR));
 	KUNIT_EXPECT_TRUE(test, time_after_eq(timer->expires, now + HOUR));
-	KUNIT_EXPECT_EQ(test, 0, fairwq_mod_delayed(a, &later->dwork, 2 * HOUR));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(a, &later->dwork, 2 * HOUR));
 	KUNIT_EXPECT_TRUE(test, time_after_eq(timer->expires, now + 2 * HOUR));
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&a->nr_pins));
-	KUNIT_EXPECT_EQ(test, 0, fairwq_mod_delayed(a, &later->dwork, 1));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(a, &later->dwork, 1));
 	mock_expect(test, "x");
-	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(a, &later->dwork, HOUR));
-	KUNIT_EXPECT_EQ(test, 0, fairwq_mod_delayed(a, &later->dwork, 0));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_mod_delayed(a, &later->dwork, HOUR));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(a, &later->dwork, 0));
 	mock_expect(test, "xx");
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, 2U, mock->log.nr);
@@ -239,12 +297,12 @@ static void mod_of_what_is_queued(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, 0));
 	mock_queue_item(test, a, 'a');
-	KUNIT_EXPECT_EQ(test, 0, fairwq_mod_delayed(a, &later->dwork, HOUR));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(a, &later->dwork, HOUR));
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&a->nr_pins));
 	mock_queue_item(test, b, 'b');
-	KUNIT_EXPECT_EQ(test, 0, fairwq_mod_delayed(b, &later->dwork, 0));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(b, &later->dwork, 0));
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_pins));
-	KUNIT_EXPECT_EQ(test, 0, fairwq_mod_delayed(a, &later->dwork, 0));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(a, &later->dwork, 0));
 	mock_queue_item(test, a, 'c');
 	mock_expect(test, "abxc");
 	fairwq_batch_dispose(b);
@@ -261,7 +319,7 @@ static void mod_of_what_is_held_up(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, 0));
 	b = mock_queue_item(test, a, 'b');
 	mock_held_go(test, a, gate, b);
-	KUNIT_EXPECT_EQ(test, 0, fairwq_mod_delayed(a, &later->dwork, HOUR));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(a, &later->dwork, HOUR));
 	complete_all(&gate->open);
 	fairwq_batch_flush(a);
 	mock_expect(test, "ab");
@@ -286,7 +344,134 @@ static void mod_from_the_own_function(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, 0));
 	mock_expect(test, "xx");
-	KUNIT_EXPECT_EQ(test, 1, later->ret);
+	KUNIT_EXPECT_EQ(test, 0, later->ret);
+}
+
+/* A batch that is full refuses what is not in it, and takes nothing out of where it is. */
+static void mod_into_a_full_batch(struct kunit *test)
+{
+	struct fairwq_batch_attrs attrs = { .max_queued = 1 };
+	struct fairwq_batch *a = mock_begin_with(test, 1, &attrs), *b = mock_batch(test, "b");
+	struct later *later = later_new(test, a, later_fn);
+	struct mock_item *item;
+
+	item = mock_queue_item(test, a, 'a');
+	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_mod_delayed(a, &later->dwork, HOUR));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&later->dwork.work));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(b, &later->dwork, HOUR));
+	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_mod_delayed(a, &later->dwork, HOUR));
+	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_mod_delayed(a, &later->dwork, 0));
+	KUNIT_EXPECT_TRUE(test, timer_pending(&later->dwork.timer));
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&b->nr_pins));
+	/* In its own batch it has its room. */
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item->work));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(a, &later->dwork, HOUR));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(a, &later->dwork, 0));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(a, &later->dwork, HOUR));
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&a->nr_queued));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(a, &later->dwork, 1));
+	mock_expect(test, "x");
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_queued));
+	fairwq_batch_dispose(b);
+}
+
+/* What happens between the two halves of a call, once the timer was deleted. */
+static struct {
+	struct fairwq_batch *batch;
+	struct fairwq_work *work;
+	void (*then)(struct fairwq_batch *batch, struct fairwq_work *work);
+} between;
+
+static void between_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	void (*then)(struct fairwq_batch *batch, struct fairwq_work *work) = between.then;
+
+	if (point != FAIRWQ_POINT_DELAY_DELETED || batch != between.batch || !then)
+		return;
+	between.then = NULL;
+	then(batch, between.work);
+}
+
+/* Call fairwq_mod_delayed() for a delayed work of @a, with @then in its middle. */
+static int mod_with(struct fairwq_batch *a, struct later *later, unsigned long delay,
+		    void (*then)(struct fairwq_batch *batch, struct fairwq_work *work),
+		    struct fairwq_work *work)
+{
+	int ret;
+
+	between.batch = a;
+	between.work = work;
+	between.then = then;
+	fairwq_test_set_hook(between_hook);
+	ret = fairwq_mod_delayed(a, &later->dwork, delay);
+	fairwq_test_set_hook(NULL);
+	return ret;
+}
+
+static void then_dispose(struct fairwq_batch *batch, struct fairwq_work *work)
+{
+	fairwq_batch_dispose(batch);
+}
+
+/* As if another item took the room that is about to be given back. */
+static void then_fill(struct fairwq_batch *batch, struct fairwq_work *work)
+{
+	atomic_inc(&batch->nr_queued);
+}
+
+static void then_disable(struct fairwq_batch *batch, struct fairwq_work *work)
+{
+	WRITE_ONCE(work->disabled, work->disabled + 1);
+}
+
+/* A batch that is disposed when the work was taken out has accepted it. */
+static void mod_beside_a_dispose(struct kunit *test)
+{
+	struct fairwq_batch *a = mock_begin(test, 1), *b = mock_batch(test, "b");
+	struct later *later = later_new(test, b, later_fn);
+
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(b, &later->dwork, HOUR));
+	fairwq_batch_get(b);
+	KUNIT_EXPECT_EQ(test, 1, mod_with(b, later, 1, then_dispose, NULL));
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_queue(b, &mock_item(test, 'z')->work));
+	mock_queue_item(test, a, 'a');
+	mock_until(test, !atomic_read(&b->nr_pins));
+	mock_expect(test, "ax");
+	fairwq_batch_put(b);
+}
+
+/* Nor does another item that takes the room of the work make it lose its place. */
+static void mod_beside_a_queue_call(struct kunit *test)
+{
+	struct fairwq_batch_attrs attrs = { .max_queued = 1 };
+	struct fairwq_batch *a = mock_begin_with(test, 1, &attrs);
+	struct later *later = later_new(test, a, later_fn);
+
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
+	KUNIT_EXPECT_EQ(test, 1, mod_with(a, later, 0, then_fill, NULL));
+	KUNIT_EXPECT_EQ(test, 2, atomic_read(&a->nr_queued));
+	atomic_dec(&a->nr_queued);
+	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_queue(a, &mock_item(test, 'z')->work));
+	mock_expect(test, "x");
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_queued));
+}
+
+/* Disabled in between: it is not pending, as after any disable, and holds nothing. */
+static void mod_beside_a_disable(struct kunit *test)
+{
+	struct fairwq_batch_attrs attrs = { .max_queued = 1 };
+	struct fairwq_batch *a = mock_begin_with(test, 1, &attrs);
+	struct later *later = later_new(test, a, later_fn);
+	struct fairwq_work *work = &later->dwork.work;
+
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
+	KUNIT_EXPECT_EQ(test, -ECANCELED, mod_with(a, later, HOUR, then_disable, work));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(work));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_pins));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_queued));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_enable(work));
 }
 
 static struct {
@@ -323,8 +508,8 @@ static void from_hardirq(struct kunit *test)
 	mock_until(test, READ_ONCE(from_irq.done));
 	irq_work_sync(&from_irq.irq_work);
 	KUNIT_EXPECT_TRUE(test, from_irq.in_hardirq);
-	KUNIT_EXPECT_EQ(test, 0, from_irq.ret[0]);
-	KUNIT_EXPECT_EQ(test, 0, from_irq.ret[1]);
+	KUNIT_EXPECT_EQ(test, 1, from_irq.ret[0]);
+	KUNIT_EXPECT_EQ(test, 1, from_irq.ret[1]);
 	KUNIT_EXPECT_TRUE(test, from_irq.canceled[0]);
 	KUNIT_EXPECT_FALSE(test, from_irq.canceled[1]);
 	KUNIT_EXPECT_EQ(test, 1, from_irq.ret[2]);
@@ -451,7 +636,7 @@ static void mod_while_the_delay_ends(struct kunit *test)
 
 	need_two_cpus(test);
 	call = firing_begin(test, &later, true);
-	KUNIT_EXPECT_EQ(test, 0, fairwq_mod_delayed(later->batch, &later->dwork, HOUR));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(later->batch, &later->dwork, HOUR));
 	KUNIT_EXPECT_TRUE(test, timer_pending(&later->dwork.timer));
 	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel_sync(&later->dwork));
 	firing_end(test, call);
@@ -460,7 +645,7 @@ static void mod_while_the_delay_ends(struct kunit *test)
 
 static bool mod_by_an_hour(struct fairwq_work *work)
 {
-	return fairwq_mod_delayed(arriving.batch, &to_later(work)->dwork, HOUR) == 0;
+	return fairwq_mod_delayed(arriving.batch, &to_later(work)->dwork, HOUR) == 1;
 }
 
 /* An interrupt on top of a queue call cannot put it off: it runs, once. */
@@ -590,7 +775,7 @@ static void mod_on_top_of_a_cancel(struct kunit *test)
 {
 	struct later *later = deleted_begin(test, deleted_mod);
 
-	KUNIT_EXPECT_EQ(test, 1, later->ret);
+	KUNIT_EXPECT_EQ(test, 0, later->ret);
 	if (!deleted.stuck)
 		KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&later->dwork.work));
 	deleted_end(test, later);
@@ -737,7 +922,7 @@ static void graced_fn(struct fairwq_work *work)
 	mock_log_add(graced->log, 'g');
 	atomic_inc(&graced->runs);
 	if (graced->again-- > 0)
-		fairwq_queue_rcu(graced->batch, &graced->rwork);
+		mock_may_refuse(fairwq_queue_rcu(graced->batch, &graced->rwork));
 }
 
 static struct graced *graced_new(struct kunit *test, struct fairwq_batch *batch)
@@ -990,10 +1175,17 @@ static struct kunit_case delay_cases[] = {
 	KUNIT_CASE(flush_does_not_wait_for_the_delay),
 	KUNIT_CASE(max_queued_counts_what_waits),
 	KUNIT_CASE(disabled_does_not_wait),
+	KUNIT_CASE(delayed_namesakes),
+	KUNIT_CASE(deferrable_delay),
+	KUNIT_CASE(delay_on_the_stack),
 	KUNIT_CASE(mod_of_what_waits),
 	KUNIT_CASE(mod_of_what_is_queued),
 	KUNIT_CASE(mod_of_what_is_held_up),
 	KUNIT_CASE(mod_from_the_own_function),
+	KUNIT_CASE(mod_into_a_full_batch),
+	KUNIT_CASE(mod_beside_a_dispose),
+	KUNIT_CASE(mod_beside_a_queue_call),
+	KUNIT_CASE(mod_beside_a_disable),
 	KUNIT_CASE(from_hardirq),
 	KUNIT_CASE(cancel_while_the_delay_ends),
 	KUNIT_CASE(flush_while_the_delay_ends),

@@ -62,7 +62,7 @@ static int listener_fn(struct notifier_block *nb, unsigned long event, void *dat
 	listener->last = *(const struct fairwq_failure *)data;
 	mock_log_add(listener->log, listener->letter);
 	if (listener->queues)
-		fairwq_queue(listener->last.batch, listener->queues);
+		mock_may_refuse(fairwq_queue(listener->last.batch, listener->queues));
 	if (listener->sleeps)
 		msleep(20);
 	return listener->ret;

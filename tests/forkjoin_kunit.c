@@ -451,9 +451,9 @@ static void join_goes_on_without_asking(struct kunit *test)
 	first = wanting(test, x);
 	second = wanting(test, x);
 	mock_await(test, &x->ready);
-	fairwq_queue(y, &first->work);
+	mock_may_refuse(fairwq_queue(y, &first->work));
 	mock_await(test, &first->begun);
-	fairwq_queue(y, &second->work);
+	mock_may_refuse(fairwq_queue(y, &second->work));
 	complete(&x->go);
 	mock_await(test, &second->done);
 	mock_await(test, &x->done);
@@ -509,7 +509,7 @@ static struct forking *promoting;
 static void gate_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
 	if (point == FAIRWQ_POINT_PROMOTED && batch == promoting->batch)
-		fairwq_queue(promoting->high, &promoting->gate->work);
+		mock_may_refuse(fairwq_queue(promoting->high, &promoting->gate->work));
 }
 
 /* A task that was promoted, but the runner that comes for it is held at a gate. */
@@ -792,7 +792,7 @@ static void rest_goes_on_if_the_others_wait_for_it(struct kunit *test)
 	x = queue_forking(test, kept_batch(test, "x", NULL), fork_under_a_mutex);
 	mock_await(test, &x->begun);
 	y = wanting(test, x);
-	fairwq_queue(kept_batch(test, "y", NULL), &y->work);
+	mock_may_refuse(fairwq_queue(kept_batch(test, "y", NULL), &y->work));
 	mock_await(test, &y->begun);
 	mock_until(test, counter(x, FAIRWQ_YIELDS_LATE));
 	WRITE_ONCE(x->stop, true);
@@ -813,7 +813,7 @@ static void busy_fn(struct fairwq_work *work)
 
 	usleep_range(200, 400);
 	if (!READ_ONCE(busy->stop))
-		fairwq_queue(busy->batch, work);
+		mock_may_refuse(fairwq_queue(busy->batch, work));
 }
 
 static struct busy *queue_busy(struct kunit *test, struct fairwq_batch *batch)
@@ -1028,7 +1028,7 @@ static void chain_behind_gates(struct forking *x, struct fairwq_task *self)
 	int i;
 
 	for (i = 0; i < NR_GATES; i++)
-		fairwq_queue(x->high, &gates[i]->work);
+		mock_may_refuse(fairwq_queue(x->high, &gates[i]->work));
 	chain_of_links(x, self);
 }
 

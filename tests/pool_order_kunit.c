@@ -142,7 +142,7 @@ static void again_fn(struct fairwq_work *work)
 	struct again *again = container_of(work, struct again, item.work);
 
 	if (again->left-- > 1)
-		fairwq_queue(again->batch, work);
+		mock_may_refuse(fairwq_queue(again->batch, work));
 	mock_log_add(again->item.log, again->item.letter);
 }
 

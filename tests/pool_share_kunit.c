@@ -115,22 +115,23 @@ static void share_queue_next(struct share_client *client, struct fairwq_work *wo
 
 	switch (client->next) {
 	case SHARE_SAME:
-		fairwq_queue(client->batch, work);
+		mock_may_refuse(fairwq_queue(client->batch, work));
 		break;
 	case SHARE_NEW_BATCH:
 		batch = fairwq_batch_create(client->batch->pool, &attrs, "new");
 		if (!IS_ERR(batch))
-			fairwq_queue(batch, work);
+			mock_may_refuse(fairwq_queue(batch, work));
 		fairwq_batch_dispose(batch);
 		break;
 	case SHARE_NEW_KEY:
-		fairwq_flows_queue(share->flows, atomic64_inc_return(&share->key), work);
+		mock_may_refuse(fairwq_flows_queue(share->flows,
+						   atomic64_inc_return(&share->key), work));
 		break;
 	case SHARE_SERIALIZER:
-		fairwq_serializer_queue(&share->serializer, client->batch, work);
+		mock_may_refuse(fairwq_serializer_queue(&share->serializer, client->batch, work));
 		break;
 	case SHARE_LIMITER:
-		fairwq_limiter_queue(&share->limiter, client->batch, work);
+		mock_may_refuse(fairwq_limiter_queue(&share->limiter, client->batch, work));
 		break;
 	}
 }

@@ -58,7 +58,7 @@ static void pending_delay_comes_before_disposed(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue_delayed(a, dwork, LATER));
 	KUNIT_EXPECT_EQ(test, 0, fairwq_queue_delayed(dead, dwork, LATER));
 	KUNIT_EXPECT_EQ(test, 0, fairwq_queue_delayed(dead, dwork, 0));
-	/* 0 would say that its delay was changed. */
+	/* 1 would say that its delay was changed. */
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_mod_delayed(dead, dwork, 0));
 	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel_sync(dwork));
 	fairwq_batch_put(dead);
@@ -137,19 +137,20 @@ static void reasons_come_in_order(struct kunit *test)
 	fairwq_batch_put(dead);
 }
 
-/* A call that changes a delay asks the work first, and leaves it where it is. */
+/* The same for a call that changes a delay. */
 static void reasons_come_in_order_for_a_delay(struct kunit *test)
 {
 	struct fairwq_delayed_work *dwork = kunit_kzalloc(test, sizeof(*dwork), GFP_KERNEL);
-	struct fairwq_batch *dead;
+	struct fairwq_batch *a, *dead;
 
 	KUNIT_ASSERT_NOT_NULL(test, dwork);
 	fairwq_delayed_work_init(dwork, plain_fn);
-	mock_begin(test, 1);
+	a = mock_begin(test, 1);
 	dead = disposed_batch(test);
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_mod_delayed(dead, dwork, 1));
 	fairwq_work_disable(&dwork->work);
-	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_mod_delayed(dead, dwork, 1));
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_mod_delayed(dead, dwork, 1));
+	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_mod_delayed(a, dwork, 1));
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_queue_delayed(dead, dwork, 1));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_mod_delayed(NULL, dwork, 1));
 	fairwq_batch_put(dead);

@@ -24,7 +24,7 @@ static void looper_fn(struct fairwq_work *work)
 	/* Queued first: it is pending while it runs. */
 	if (READ_ONCE(looper->left) > 1) {
 		WRITE_ONCE(looper->left, looper->left - 1);
-		fairwq_queue(looper->batch, work);
+		mock_may_refuse(fairwq_queue(looper->batch, work));
 	}
 	while (looper->spin_us && fairwq_clock() < end)
 		cpu_relax();

@@ -467,7 +467,7 @@ static void destroyed_serializer_may_be_freed(struct kunit *test)
 			step = kzalloc(sizeof(*step), GFP_KERNEL | __GFP_NOFAIL);
 			fairwq_work_init(&step->work, mock_step_free_fn);
 			step->track = track;
-			fairwq_serializer_queue(serial, a, &step->work);
+			mock_may_refuse(fairwq_serializer_queue(serial, a, &step->work));
 		}
 		fairwq_serializer_destroy(serial);
 		memset(serial, 0x6b, sizeof(*serial));

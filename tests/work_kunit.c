@@ -393,7 +393,7 @@ static void endless_fn(struct fairwq_work *work)
 
 	endless->runs++;
 	if (!READ_ONCE(endless->stop))
-		fairwq_queue(endless->batch, work);
+		mock_may_refuse(fairwq_queue(endless->batch, work));
 }
 
 static struct endless *endless_now;	/* of this case, if any */
@@ -971,7 +971,7 @@ static void graced_insider_fn(struct fairwq_work *work)
 	struct graced_insider *insider = container_of(work, struct graced_insider, rwork.work);
 
 	if (!insider->runs++) {
-		fairwq_queue_rcu(insider->batch, &insider->rwork);
+		mock_may_refuse(fairwq_queue_rcu(insider->batch, &insider->rwork));
 		insider->canceled = fairwq_work_cancel_sync(work);
 		insider->pending = fairwq_work_pending(work);
 	}

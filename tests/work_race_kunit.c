@@ -619,7 +619,7 @@ static void short_lived_fn(struct fairwq_work *work)
 	struct short_lived *obj = container_of(work, struct short_lived, dwork.work);
 
 	if (obj->again)
-		fairwq_queue_delayed(obj->batch, &obj->dwork, obj->again--);
+		mock_may_refuse(fairwq_queue_delayed(obj->batch, &obj->dwork, obj->again--));
 }
 
 /* Its owner cancels it and frees it, wherever it is. KASAN sees an access that is late. */

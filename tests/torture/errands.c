@@ -77,8 +77,8 @@ void tt_op_errand(struct tt_actor *actor)
 		fairwq_context_work_init(&errand.cwork, tt_errand_fn);
 		fairwq_work_set_context(&errand.cwork, context);
 		fairwq_context_put(context);
-		fairwq_queue(batch, &errand.cwork.work);
-		schedule_timeout_uninterruptible(tt_random(actor, 3));
+		if (fairwq_queue(batch, &errand.cwork.work) > 0)
+			schedule_timeout_uninterruptible(tt_random(actor, 3));
 		fairwq_work_cancel_sync(&errand.cwork.work);
 		fairwq_work_set_context(&errand.cwork, NULL);
 	}

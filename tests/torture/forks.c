@@ -16,6 +16,7 @@
 /* A task: a node of a tree, with so many levels below it. */
 struct tt_task {
 	struct fairwq_task task;
+	struct fairwq_work *item;	/* that it is a part of */
 	unsigned int depth;
 	kuid_t uid;			/* for which the item acts */
 	u32 dice;
@@ -25,9 +26,11 @@ struct tt_task {
 
 static void tt_task_fn(struct fairwq_task *self);
 
-static void tt_task_init(struct tt_task *task, unsigned int depth, u32 dice)
+static void tt_task_init(struct tt_task *task, struct fairwq_work *item, unsigned int depth,
+			 u32 dice)
 {
 	fairwq_task_init(&task->task, tt_task_fn);
+	task->item = item;
 	task->depth = depth;
 	task->dice = hash_32(dice, 32);
 	atomic_set(&task->ran, 0);
@@ -43,13 +46,15 @@ static void tt_task_fn(struct fairwq_task *self)
 	if (atomic_inc_return(&task->ran) != 1)
 		tt_problem("a task ran twice\n");
 	tt_judge_user(task->uid);
+	if (fairwq_current_work() != task->item)
+		tt_problem("a task is told that it is in another item\n");
 	task->nodes = 1;
 	tt_count(TT_TASKS, 1);
 	tt_behave_seldom(task->dice);
 	if (!task->depth)
 		return;
 	for (i = 0; i < 2; i++) {
-		tt_task_init(&below[i], task->depth - 1, task->dice + i + 1);
+		tt_task_init(&below[i], task->item, task->depth - 1, task->dice + i + 1);
 		below[i].uid = task->uid;
 		fairwq_fork(self, &below[i].task);
 	}
@@ -89,7 +94,7 @@ static void tt_fork_tree(u32 dice)
 	unsigned int depth = dice % (TT_DEPTH + 1);
 	struct tt_task top;
 
-	tt_task_init(&top, depth, dice);
+	tt_task_init(&top, fairwq_current_work(), depth, dice);
 	top.uid = current_fsuid();
 	fairwq_task_here(&top.task);
 	tt_task_fn(&top.task);

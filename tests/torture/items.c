@@ -183,16 +183,12 @@ void tt_item_mod(struct tt_item *item, struct fairwq_batch *batch, unsigned long
 	tt_item_cancel_end(item);
 	if (held)
 		tt_item_unhold(item);
-	if (ret == 1)
+	if (!ret)
 		atomic_long_inc(&item->queued);
-	/*
-	 * The call may have taken the item out before it failed. Only -EAGAIN
-	 * is described so. A dispose or a disable at the same time does the
-	 * same, and no return value says so.
-	 */
-	if (ret < 0)
+	/* Another actor may have disabled the item when it was taken out. */
+	if (ret == -ECANCELED)
 		atomic_long_inc(&item->unsure);
-	tt_queued(ret);
+	tt_queued(ret < 0 ? ret : !ret);
 }
 
 bool tt_item_cancel(struct tt_item *item, bool (*cancel)(struct fairwq_work *work))
@@ -247,6 +243,9 @@ static u32 tt_item_enter(struct tt_item *item)
 	/* Full barrier: pairs with tt_items_quiesce(). */
 	if (atomic_xchg(&item->inside, 1))
 		tt_problem("item %u runs twice at once\n", item->nr);
+	if (fairwq_current_work() != &item->work ||
+	    !(fairwq_work_busy(&item->work) & FAIRWQ_BUSY_RUNNING))
+		tt_problem("item %u runs, and is told otherwise\n", item->nr);
 	for (i = 0; i < tt_nr_threads; i++)
 		WRITE_ONCE(item->seen[i], READ_ONCE(item->stamp[i]));
 	tt_count(TT_RAN, 1);

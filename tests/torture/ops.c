@@ -326,9 +326,23 @@ static void tt_disable_one(struct tt_item *item)
 	fairwq_work_enable(&item->work);
 }
 
+/* Disable an item, and queue it with the enable. */
+static void tt_disable_and_queue(struct tt_actor *actor, struct tt_item *item)
+{
+	struct fairwq_batch *batch = fairwq_pool_default_batch(tt_any_pool(actor), 0);
+
+	tt_item_cancel(item, fairwq_work_disable);
+	tt_item_queued(item, fairwq_enable_and_queue(batch, &item->work));
+}
+
 static void tt_op_disable(struct tt_actor *actor)
 {
-	tt_disable_one(tt_any_item(actor));
+	struct tt_item *item = tt_any_item(actor);
+
+	if (item->kind == TT_PLAIN && tt_random(actor, 2))
+		tt_disable_and_queue(actor, item);
+	else
+		tt_disable_one(item);
 }
 
 static void tt_op_disable_sync(struct tt_actor *actor)
@@ -345,6 +359,35 @@ static void tt_op_disable_sync(struct tt_actor *actor)
 		tt_problem("item %u runs although disabled\n", item->nr);
 	if (tt_bug != TT_BUG_DISABLED)
 		fairwq_work_enable(&item->work);
+}
+
+/* A delayed work on the stack of its actor. */
+struct tt_brief {
+	struct fairwq_delayed_work dwork;
+	bool ran;
+};
+
+static void tt_brief_fn(struct fairwq_work *work)
+{
+	WRITE_ONCE(container_of(work, struct tt_brief, dwork.work)->ran, true);
+}
+
+/* Queue a work that is gone when this returns. No actor cancels a default batch. */
+static void tt_op_onstack(struct tt_actor *actor)
+{
+	struct fairwq_batch *batch = fairwq_pool_default_batch(tt_any_pool(actor), 0);
+	struct tt_brief brief = { };
+	bool queued;
+
+	fairwq_delayed_work_init_onstack(&brief.dwork, tt_brief_fn);
+	queued = fairwq_queue_delayed(batch, &brief.dwork, tt_any_delay(actor)) == 1;
+	if (tt_random(actor, 2))
+		fairwq_delayed_work_flush(&brief.dwork);
+	else if (fairwq_delayed_work_cancel_sync(&brief.dwork))
+		queued = false;
+	if (fairwq_delayed_work_pending(&brief.dwork) || READ_ONCE(brief.ran) != queued)
+		tt_problem("a work on the stack has not ended, or is lost\n");
+	fairwq_delayed_work_destroy_onstack(&brief.dwork);
 }
 
 /*
@@ -782,6 +825,7 @@ struct tt_op tt_ops[] = {
 	{ "lane_renew",	    20, false, tt_lane_renew },
 	{ "cancel_sync",    30, false, tt_op_cancel_sync },
 	{ "disable_sync",  100, false, tt_op_disable_sync },
+	{ "onstack",	    20, false, tt_op_onstack },
 	{ "stamp",	   100, false, tt_op_stamp },
 	{ "flush",	    20, false, tt_op_flush },
 	{ "batch_flush",    20, false, tt_op_batch_flush },

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Calls that drivers know from workqueues: what a work does, which item the caller is in,
+ * and the end of a disable (promises 3 and 11).
+ */
+#include "fairwq_port.h"
+#include "lib/hook.h"
+#include "lib/order.h"
+
+/* ---- pending or running ------------------------------------------------ */
+
+static void busy_while_pending_and_while_running(struct kunit *test)
+{
+	struct mock_gate *gate = mock_gate_new(test);
+	struct fairwq_work *work = &gate->work;
+	struct fairwq_batch *a = mock_begin(test, 2);
+
+	KUNIT_EXPECT_EQ(test, 0U, fairwq_work_busy(work));
+	fairwq_batch_pause(a);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, work));
+	KUNIT_EXPECT_EQ(test, FAIRWQ_BUSY_PENDING, fairwq_work_busy(work));
+	fairwq_batch_resume(a);
+	mock_await(test, &gate->entered);
+	KUNIT_EXPECT_EQ(test, FAIRWQ_BUSY_RUNNING, fairwq_work_busy(work));
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, work));
+	KUNIT_EXPECT_EQ(test, FAIRWQ_BUSY_PENDING | FAIRWQ_BUSY_RUNNING,
+			fairwq_work_busy(work));
+	complete_all(&gate->open);
+	mock_until(test, !fairwq_work_busy(work));
+	KUNIT_EXPECT_EQ(test, 2, atomic_read(&gate->runs));
+}
+
+/* Kept back by a serializer it is pending, and when it is set up anew it is idle. */
+static void busy_while_it_is_kept_back(struct kunit *test)
+{
+	struct fairwq_batch *a = mock_begin(test, 2);
+	struct order order = mock_order_new(test, false);
+	struct mock_gate *gate = mock_order_gate(test, &order, a);
+	struct mock_item *item = mock_order_item(test, &order, a, 'x');
+
+	KUNIT_EXPECT_EQ(test, FAIRWQ_BUSY_RUNNING, fairwq_work_busy(&gate->work));
+	KUNIT_EXPECT_EQ(test, FAIRWQ_BUSY_PENDING, fairwq_work_busy(&item->work));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item->work));
+	KUNIT_EXPECT_EQ(test, 0U, fairwq_work_busy(&item->work));
+	complete_all(&gate->open);
+	mock_order_end(test, &order);
+	fairwq_work_init(&gate->work, mock_gate_fn);
+	KUNIT_EXPECT_EQ(test, 0U, fairwq_work_busy(&gate->work));
+}
+
+/* ---- enable, and queue ------------------------------------------------- */
+
+static void last_enable_queues(struct kunit *test)
+{
+	struct mock_item *item = mock_item(test, 'x');
+	struct fairwq_batch *a = mock_begin(test, 1);
+
+	fairwq_work_disable(&item->work);
+	fairwq_work_disable(&item->work);
+	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_enable_and_queue(a, &item->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&item->work));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_enable_and_queue(a, &item->work));
+	mock_expect(test, "x");
+}
+
+/* Bad input changes nothing. A refusal leaves the work enabled, and not queued. */
+static void enable_and_queue_may_be_refused(struct kunit *test)
+{
+	struct fairwq_batch_attrs attrs = { .max_queued = 1 };
+	struct mock_item *item = mock_item(test, 'x');
+	struct fairwq_batch *a = mock_begin_with(test, 1, &attrs);
+	struct fairwq_work no_function = { };
+
+	fairwq_work_disable(&item->work);
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_enable_and_queue(NULL, &item->work));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_enable_and_queue(ERR_PTR(-ENOMEM), &item->work));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_enable_and_queue(a, NULL));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_enable_and_queue(a, &no_function));
+	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue(a, &item->work));
+	mock_queue_item(test, a, 'a');
+	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_enable_and_queue(a, &item->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&item->work));
+	mock_expect(test, "a");
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
+	mock_expect(test, "ax");
+}
+
+/* ---- the item that the caller is in ------------------------------------ */
+
+/* An item that asks which one it is: in its function, in an interrupt on top, in tasks. */
+struct asking {
+	struct fairwq_work work;
+	struct work_struct plain;	/* of another workqueue */
+	struct fairwq_work *in_function, *in_irq, *in_task[2];
+	struct fairwq_task task[2];
+	struct completion begun[2], done;
+	bool timed_out;
+};
+
+static void ask_in_irq(void *data)
+{
+	struct asking *asking = data;
+
+	asking->in_irq = fairwq_current_work();
+}
+
+static void asking_fn(struct fairwq_work *work)
+{
+	struct asking *asking = container_of(work, struct asking, work);
+
+	asking->in_irq = work;
+	mock_call_on_top(ask_in_irq, asking);
+	asking->in_function = fairwq_current_work();
+	complete(&asking->done);
+}
+
+static struct asking *asking_new(struct kunit *test, fairwq_func_t func)
+{
+	struct asking *asking = kunit_kzalloc(test, sizeof(*asking), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, asking);
+	fairwq_work_init(&asking->work, func);
+	init_completion(&asking->begun[0]);
+	init_completion(&asking->begun[1]);
+	init_completion(&asking->done);
+	return asking;
+}
+
+static void current_work_is_the_item(struct kunit *test)
+{
+	struct fairwq_batch *a = mock_begin(test, 2);
+	struct asking *asking = asking_new(test, asking_fn);
+
+	KUNIT_EXPECT_NULL(test, fairwq_current_work());
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &asking->work));
+	mock_await(test, &asking->done);
+	KUNIT_EXPECT_PTR_EQ(test, &asking->work, asking->in_function);
+	KUNIT_EXPECT_NULL(test, asking->in_irq);
+	fairwq_batch_flush(a);
+}
+
+static void plain_fn(struct work_struct *work)
+{
+	struct asking *asking = container_of(work, struct asking, plain);
+
+	asking->in_function = fairwq_current_work();
+}
+
+/* An item of a plain workqueue is none of fairwq's. */
+static void current_work_of_another_workqueue(struct kunit *test)
+{
+	struct asking *asking = asking_new(test, asking_fn);
+
+	asking->in_function = &asking->work;
+	INIT_WORK(&asking->plain, plain_fn);
+	queue_work(system_unbound_wq, &asking->plain);
+	flush_work(&asking->plain);
+	KUNIT_EXPECT_NULL(test, asking->in_function);
+}
+
+static void await_begun(struct asking *asking, unsigned int nr)
+{
+	if (!wait_for_completion_timeout(&asking->begun[nr], MOCK_WAIT))
+		asking->timed_out = true;
+}
+
+static void inner_task_fn(struct fairwq_task *self)
+{
+	struct asking *asking = container_of(self, struct asking, task[1]);
+
+	asking->in_task[1] = fairwq_current_work();
+	complete(&asking->begun[1]);
+}
+
+static void outer_task_fn(struct fairwq_task *self)
+{
+	struct asking *asking = container_of(self, struct asking, task[0]);
+
+	complete(&asking->begun[0]);
+	fairwq_task_init(&asking->task[1], inner_task_fn);
+	fairwq_fork(self, &asking->task[1]);
+	await_begun(asking, 1);
+	fairwq_join(self, &asking->task[1]);
+	asking->in_task[0] = fairwq_current_work();
+}
+
+static void forking_fn(struct fairwq_work *work)
+{
+	struct asking *asking = container_of(work, struct asking, work);
+	struct fairwq_task self;
+
+	fairwq_task_here(&self);
+	fairwq_task_init(&asking->task[0], outer_task_fn);
+	fairwq_fork(&self, &asking->task[0]);
+	await_begun(asking, 0);
+	fairwq_join(&self, &asking->task[0]);
+	asking->in_function = fairwq_current_work();
+	complete(&asking->done);
+}
+
+/* A task is a part of its item, on whichever runner, and so are the tasks that it forks. */
+static void current_work_of_a_task(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct asking *asking = asking_new(test, forking_fn);
+	struct fairwq_batch *a = mock_begin(test, 3);
+
+	mock_open(test);
+	fairwq_batch_flush(mock->gate_batch);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &asking->work));
+	mock_await(test, &asking->done);
+	KUNIT_EXPECT_FALSE(test, asking->timed_out);
+	KUNIT_EXPECT_PTR_EQ(test, &asking->work, asking->in_task[1]);
+	KUNIT_EXPECT_PTR_EQ(test, &asking->work, asking->in_task[0]);
+	KUNIT_EXPECT_PTR_EQ(test, &asking->work, asking->in_function);
+	KUNIT_EXPECT_EQ(test, 2ULL, mock_counter(mock->pool, FAIRWQ_STOLEN));
+	fairwq_batch_flush(a);
+}
+
+/* ---- calls that return a bool ------------------------------------------ */
+
+#define HOUR	(3600UL * HZ)	/* never, as far as a test can tell */
+
+static void bool_calls_tell_what_was_queued(struct kunit *test)
+{
+	struct mock_item *item = mock_item(test, 'x'), *other = mock_item(test, 'y');
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct mock *mock = test->priv;
+
+	KUNIT_EXPECT_TRUE(test, fairwq_queue_work(a, &item->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_queue_work(a, &item->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_schedule_work(mock->pool, &item->work));
+	KUNIT_EXPECT_TRUE(test, fairwq_schedule_work(mock->pool, &other->work));
+	fairwq_work_cancel(&other->work);
+	fairwq_work_disable(&other->work);
+	KUNIT_EXPECT_FALSE(test, fairwq_queue_work(a, &other->work));
+	fairwq_work_disable(&other->work);
+	KUNIT_EXPECT_FALSE(test, fairwq_enable_and_queue_work(a, &other->work));
+	KUNIT_EXPECT_TRUE(test, fairwq_enable_and_queue_work(a, &other->work));
+	mock_expect(test, "xy");
+}
+
+static void bool_calls_of_later_works(struct kunit *test)
+{
+	struct fairwq_delayed_work *dwork = kunit_kzalloc(test, sizeof(*dwork), GFP_KERNEL);
+	struct fairwq_rcu_work *rwork = kunit_kzalloc(test, sizeof(*rwork), GFP_KERNEL);
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct mock *mock = test->priv;
+
+	KUNIT_ASSERT_TRUE(test, dwork && rwork);
+	fairwq_delayed_work_init(dwork, mock_nothing_fn);
+	fairwq_rcu_work_init(rwork, mock_nothing_fn);
+	KUNIT_EXPECT_FALSE(test, fairwq_mod_delayed_work(a, dwork, HOUR));
+	KUNIT_EXPECT_TRUE(test, fairwq_mod_delayed_work(a, dwork, HOUR));
+	KUNIT_EXPECT_FALSE(test, fairwq_queue_delayed_work(a, dwork, HOUR));
+	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel(dwork));
+	KUNIT_EXPECT_TRUE(test, fairwq_queue_delayed_work(a, dwork, HOUR));
+	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel(dwork));
+	KUNIT_EXPECT_TRUE(test, fairwq_schedule_delayed_work(mock->pool, dwork, HOUR));
+	KUNIT_EXPECT_FALSE(test, fairwq_schedule_delayed_work(mock->pool, dwork, HOUR));
+	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel(dwork));
+	KUNIT_EXPECT_TRUE(test, fairwq_queue_rcu_work(a, rwork));
+	KUNIT_EXPECT_FALSE(test, fairwq_queue_rcu_work(a, rwork));
+	mock_open(test);
+	fairwq_rcu_work_flush(rwork);
+}
+
+/* Refused: false, a line in the log, and the work is the caller's. */
+static void bool_calls_may_be_refused(struct kunit *test)
+{
+	struct fairwq_batch_attrs attrs = { .max_queued = 1 };
+	struct fairwq_delayed_work *dwork = kunit_kzalloc(test, sizeof(*dwork), GFP_KERNEL);
+	struct mock_item *item = mock_item(test, 'x'), *other = mock_item(test, 'y');
+	struct fairwq_batch *a = mock_begin_with(test, 1, &attrs), *b = mock_batch(test, "b");
+
+	KUNIT_ASSERT_NOT_NULL(test, dwork);
+	fairwq_delayed_work_init(dwork, mock_nothing_fn);
+	KUNIT_EXPECT_TRUE(test, fairwq_queue_work(a, &item->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_queue_work(a, &other->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_queue_delayed_work(a, dwork, HOUR));
+	KUNIT_EXPECT_FALSE(test, fairwq_mod_delayed_work(a, dwork, HOUR));
+	fairwq_work_disable(&other->work);
+	KUNIT_EXPECT_FALSE(test, fairwq_enable_and_queue_work(a, &other->work));
+	fairwq_batch_get(b);
+	fairwq_batch_dispose(b);
+	KUNIT_EXPECT_FALSE(test, fairwq_queue_work(b, &other->work));
+	fairwq_batch_put(b);
+	KUNIT_EXPECT_FALSE(test, fairwq_queue_work(NULL, &other->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_queue_work(ERR_PTR(-ENOMEM), &other->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_queue_work(a, NULL));
+	KUNIT_EXPECT_FALSE(test, fairwq_queue_delayed_work(a, NULL, HOUR));
+	KUNIT_EXPECT_FALSE(test, fairwq_schedule_work(NULL, &other->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&other->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_delayed_work_pending(dwork));
+	mock_expect(test, "x");
+}
+
+static struct kunit_case namesakes_cases[] = {
+	KUNIT_CASE(busy_while_pending_and_while_running),
+	KUNIT_CASE(busy_while_it_is_kept_back),
+	KUNIT_CASE(last_enable_queues),
+	KUNIT_CASE(enable_and_queue_may_be_refused),
+	KUNIT_CASE(current_work_is_the_item),
+	KUNIT_CASE(current_work_of_another_workqueue),
+	KUNIT_CASE(current_work_of_a_task),
+	KUNIT_CASE(bool_calls_tell_what_was_queued),
+	KUNIT_CASE(bool_calls_of_later_works),
+	KUNIT_CASE(bool_calls_may_be_refused),
+	{}
+};
+
+static struct kunit_suite namesakes_suite = {
+	.name = "fairwq_namesakes",
+	.init = mock_init,
+	.exit = mock_exit,
+	.test_cases = namesakes_cases,
+};
+
+kunit_test_suite(namesakes_suite);
+
+MODULE_DESCRIPTION("KUnit: calls that drivers know from workqueues");
+MODULE_LICENSE("GPL");
