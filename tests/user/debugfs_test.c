@@ -398,8 +398,8 @@ static void expect_lines(const char *name, const char * const *keys, size_t nr, 
 static void summary_has_its_lines(void)
 {
 	static const char * const keys[] = {
-		"name", "policy", "runners_active", "max_active", "batches", "turns", "kicks",
-		"requeues", "parked", "canceled", "leaks", "hung", "flow_fallbacks",
+		"name", "policy", "runners_active", "max_active", "async", "batches", "turns",
+		"kicks", "requeues", "parked", "canceled", "leaks", "hung", "flow_fallbacks",
 		"failures", "promoted", "stolen", "yields", "yields_late", "windows", "violations",
 		"starved", "leaked",
 	};
