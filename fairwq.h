@@ -619,6 +619,10 @@ DEFINE_FREE(fairwq_batch_put, struct fairwq_batch *, fairwq_batch_put(_T))
 #define FAIRWQ_SYSFS		BIT(3)
 #define FAIRWQ_STRICT_TURNS	BIT(4) /* accepted: every turn is decided when it is taken */
 #define FAIRWQ_STRICT_PRIO	BIT(5) /* lower priorities get only what higher ones leave */
+#define FAIRWQ_SYSFS_NAME	BIT(6) /* with FAIRWQ_SYSFS: the name there is the pool's */
+#define FAIRWQ_NEAR		BIT(7) /* the runners work near @cpu of the attributes */
+/* Longest name of a pool with FAIRWQ_SYSFS_NAME, in bytes. */
+#define FAIRWQ_MAX_SYSFS_NAME	23U
 
 /**
  * enum fairwq_policy - which batch gets the next turn
@@ -639,8 +643,9 @@ enum fairwq_policy {
 /**
  * struct fairwq_pool_attrs - attributes of a pool; all zero is the default
  * @flags: FAIRWQ_MEM_RECLAIM, FAIRWQ_HIGHPRI, FAIRWQ_FREEZABLE, FAIRWQ_SYSFS,
- *	FAIRWQ_STRICT_TURNS, FAIRWQ_STRICT_PRIO. In sysfs the workqueue is
- *	called fairwq<number>-<name>
+ *	FAIRWQ_STRICT_TURNS, FAIRWQ_STRICT_PRIO, FAIRWQ_SYSFS_NAME, FAIRWQ_NEAR.
+ *	In sysfs the workqueue is called fairwq<number>-<name>, so that any name
+ *	will do. With FAIRWQ_SYSFS_NAME it is called as the pool, exactly
  * @max_active: the most items that may run at once, 1 to FAIRWQ_MAX_ACTIVE; 0
  *	for the number of possible CPUs, at least 2
  * @policy: which batch gets the next turn
@@ -650,6 +655,10 @@ enum fairwq_policy {
  *	in front of it in its serializer for this long
  * @max_async: the most turns that may be in flight without a runner, see
  *	fairwq_async_begin(); 0 for no limit. At the limit the pool begins no turn
+ * @cpu: with FAIRWQ_NEAR, a possible CPU. The items run on workers that belong
+ *	to it: those of its cache, and before 6.6 of its node. With FAIRWQ_SYSFS
+ *	an operator can change that scope. The CPU may go offline. Without
+ *	FAIRWQ_NEAR it must be 0, and a runner works near the caller that wakes it
  */
 struct fairwq_pool_attrs {
 	unsigned int flags;
@@ -657,20 +666,28 @@ struct fairwq_pool_attrs {
 	enum fairwq_policy policy;
 	unsigned int slice_us;
 	unsigned int max_async;
+	unsigned int cpu;
 };
 
 /**
  * fairwq_pool_create - create a pool of runners
  * @attrs: its attributes; NULL for the default ones
  * @fmt: printf format of its name, shown in debugfs and traces. It need not be
- *	unique. Control characters become '?'
+ *	unique. Control characters become '?'. With FAIRWQ_SYSFS_NAME it is also
+ *	the name in /sys/devices/virtual/workqueue. Then it must have 1 to
+ *	FAIRWQ_MAX_SYSFS_NAME bytes and no '/', and no other workqueue there may
+ *	have it
+ *
+ * What is not promised: with FAIRWQ_SYSFS_NAME, that the kernel says nothing if
+ * a workqueue of another driver has the name. It prints a stack then.
  *
  * In a kernel that has fairwq built in, clients may call this from their
  * core_initcall() on.
  *
  * Context: Process context, may sleep. May be called from an item.
  * Return: the pool, or ERR_PTR(): -EINVAL; -ENOMEM; -ENODEV if fairwq was not
- * started yet.
+ * started yet; with FAIRWQ_SYSFS_NAME also -ENAMETOOLONG, or -EEXIST if the name
+ * is taken in sysfs. A name is free again when fairwq_pool_destroy() returns.
  */
 struct fairwq_pool *fairwq_pool_create(const struct fairwq_pool_attrs *attrs,
 				       const char *fmt, ...) __printf(2, 3);
@@ -2079,8 +2096,9 @@ int fairwq_pool_unregister_notifier(struct fairwq_pool *pool, struct notifier_bl
  *
  * No function may be called from NMI. No item is preempted: a turn lasts as
  * long as its function. Turns are fair within one pool, not between pools. No
- * choice of CPU: the workers are those of an unbound workqueue. An item that
- * waits for another item of its pool needs a second runner.
+ * choice of CPU but by FAIRWQ_NEAR: the workers are those of an unbound
+ * workqueue. An item that waits for another item of its pool needs a second
+ * runner.
  * Documentation/guarantees.rst has the whole list.
  */
 

@@ -14,15 +14,19 @@
  * other. So there is one at most, unless something comes late, and none for a
  * pool that only its owner could queue to.
  *
- * Locking: pool->lock; pool->mutex to add runners.
+ * Locking: pool->lock; pool->mutex to add runners; fairwq_named_mutex, which is
+ * taken alone, for names in sysfs.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/cpumask.h>
 #include <linux/export.h>
+#include <linux/mutex.h>
 #include <linux/rculist.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 
 #include "core/cost.h"
 #include "core/fairness.h"
@@ -35,9 +39,19 @@
 #include "doors.h"
 
 #define FAIRWQ_ALL_FLAGS (FAIRWQ_MEM_RECLAIM | FAIRWQ_HIGHPRI | FAIRWQ_FREEZABLE | \
-			  FAIRWQ_SYSFS | FAIRWQ_STRICT_TURNS | FAIRWQ_STRICT_PRIO)
+			  FAIRWQ_SYSFS | FAIRWQ_STRICT_TURNS | FAIRWQ_STRICT_PRIO | \
+			  FAIRWQ_SYSFS_NAME | FAIRWQ_NEAR)
 
 /* ---- setting up ------------------------------------------------------- */
+
+static int pool_check_cpu(const struct fairwq_pool_attrs *attrs)
+{
+	if (!(attrs->flags & FAIRWQ_NEAR))
+		return attrs->cpu ? fairwq_bad_arg("attrs->cpu without FAIRWQ_NEAR") : 0;
+	if (attrs->cpu >= nr_cpu_ids || !cpu_possible(attrs->cpu))
+		return fairwq_bad_arg("attrs->cpu is not a possible CPU");
+	return 0;
+}
 
 static int pool_check_attrs(const struct fairwq_pool_attrs *attrs)
 {
@@ -49,7 +63,9 @@ static int pool_check_attrs(const struct fairwq_pool_attrs *attrs)
 		return fairwq_bad_arg("attrs->slice_us is not in 0..10000");
 	if ((unsigned int)attrs->policy > FAIRWQ_FIFO)
 		return fairwq_bad_arg("attrs->policy is unknown");
-	return 0;
+	if ((attrs->flags & FAIRWQ_SYSFS_NAME) && !(attrs->flags & FAIRWQ_SYSFS))
+		return fairwq_bad_arg("attrs->flags has FAIRWQ_SYSFS_NAME without FAIRWQ_SYSFS");
+	return pool_check_cpu(attrs);
 }
 
 static unsigned int wq_flags(unsigned int flags)
@@ -73,6 +89,7 @@ static struct fairwq_pool *pool_alloc(const struct fairwq_pool_attrs *attrs,
 	}
 	pool->name = name;
 	pool->flags = attrs->flags;
+	pool->cpu = attrs->flags & FAIRWQ_NEAR ? attrs->cpu : WORK_CPU_UNBOUND;
 	pool->policy = attrs->policy;
 	if (!(attrs->flags & FAIRWQ_STRICT_TURNS))
 		pool->slice_us = attrs->slice_us ?: FAIRWQ_DFL_SLICE_US;
@@ -91,6 +108,7 @@ static struct fairwq_pool *pool_alloc(const struct fairwq_pool_attrs *attrs,
 	INIT_DELAYED_WORK(&pool->shrink, fairwq_pool_shrink_fn);
 	INIT_LIST_HEAD(&pool->waiters);
 	INIT_LIST_HEAD(&pool->dir_link);
+	INIT_LIST_HEAD(&pool->named_link);
 	init_waitqueue_head(&pool->reaped);
 	pool->max_async = attrs->max_async ?: UINT_MAX;
 	fairwq_tree_init(&pool->tree, attrs->policy == FAIRWQ_FIFO);
@@ -133,6 +151,105 @@ static int pool_add_default_batches(struct fairwq_pool *pool)
 		pool->default_batch[prio] = batch;
 	}
 	return 0;
+}
+
+/* ---- the workqueue, and its name in sysfs ------------------------------ */
+
+/*
+ * Pools whose workqueue has the name of the pool in sysfs. A second one of that
+ * name would make the kernel print a stack.
+ */
+static LIST_HEAD(fairwq_named_pools);
+static DEFINE_MUTEX(fairwq_named_mutex);
+
+static bool name_is_taken(const char *name)
+{
+	struct fairwq_pool *pool;
+
+	lockdep_assert_held(&fairwq_named_mutex);
+
+	list_for_each_entry(pool, &fairwq_named_pools, named_link)
+		if (!strcmp(pool->name, name))
+			return true;
+	return false;
+}
+
+/* Return: 0, or a negative error, if the name of @pool cannot be one in sysfs. */
+static int check_sysfs_name(const char *name)
+{
+	if (strlen(name) > FAIRWQ_MAX_SYSFS_NAME)
+		return -ENAMETOOLONG;
+	if (!*name || strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, ".."))
+		return fairwq_bad_arg("the name is none for sysfs");
+	return 0;
+}
+
+/*
+ * Find out why a workqueue could not be allocated: try without sysfs. Return:
+ * -EEXIST if that works, because its name is taken there, or -ENOMEM.
+ */
+static int why_no_wq(const struct fairwq_pool *pool)
+{
+	struct workqueue_struct *wq;
+
+	wq = alloc_workqueue("%s", wq_flags(pool->flags & ~FAIRWQ_SYSFS), FAIRWQ_MAX_ACTIVE,
+			     pool->name);
+	if (!wq)
+		return -ENOMEM;
+	destroy_workqueue(wq);
+	return -EEXIST;
+}
+
+/* Allocate a workqueue with the pool's name in sysfs. Return: 0, or a negative error. */
+static int pool_alloc_named_wq(struct fairwq_pool *pool)
+{
+	int err = check_sysfs_name(pool->name);
+
+	if (err)
+		return err;
+	mutex_lock(&fairwq_named_mutex);
+	if (name_is_taken(pool->name)) {
+		err = -EEXIST;
+		goto out;
+	}
+	pool->wq = alloc_workqueue("%s", wq_flags(pool->flags), FAIRWQ_MAX_ACTIVE, pool->name);
+	if (pool->wq)
+		list_add(&pool->named_link, &fairwq_named_pools);
+	else
+		err = why_no_wq(pool);
+out:
+	mutex_unlock(&fairwq_named_mutex);
+	return err;
+}
+
+/*
+ * Allocate the workqueue. Its own limit is the highest, because the pool counts
+ * its runners and may get more later. Names in sysfs must be unique, and long
+ * ones are cut, so a number goes in front, unless the driver wants the name.
+ * Return: 0, or a negative error.
+ */
+static int pool_alloc_wq(struct fairwq_pool *pool)
+{
+	static atomic_t seq;
+	unsigned int flags = wq_flags(pool->flags);
+
+	if (pool->flags & FAIRWQ_SYSFS_NAME)
+		return pool_alloc_named_wq(pool);
+	if (pool->flags & FAIRWQ_SYSFS)
+		pool->wq = alloc_workqueue("fairwq%d-%.12s", flags, FAIRWQ_MAX_ACTIVE,
+					   atomic_inc_return(&seq), pool->name);
+	else
+		pool->wq = alloc_workqueue("%s", flags, FAIRWQ_MAX_ACTIVE, pool->name);
+	return pool->wq ? 0 : -ENOMEM;
+}
+
+/* Destroy the workqueue. Then its name in sysfs is free. */
+static void pool_destroy_wq(struct fairwq_pool *pool)
+{
+	destroy_workqueue(pool->wq);
+	mutex_lock(&fairwq_named_mutex);
+	list_del(&pool->named_link);
+	mutex_unlock(&fairwq_named_mutex);
 }
 
 /* ---- taking down ------------------------------------------------------ */
@@ -188,7 +305,7 @@ static void pool_teardown(struct fairwq_pool *pool)
 	if (pool_is_active(pool))
 		pool_wait_grace();
 	/* Wait for runners that saw the empty tree and are on their way out. */
-	destroy_workqueue(pool->wq);
+	pool_destroy_wq(pool);
 	if (pool->release_wq)
 		destroy_workqueue(pool->release_wq);
 	timer_delete_sync(&pool->tick);
@@ -214,23 +331,6 @@ static int pool_bring_up(struct fairwq_pool *pool)
 	return err;
 }
 
-/*
- * Allocate the workqueue. Its own limit is the highest, because the pool counts
- * its runners and may get more later. Names in sysfs must be unique, and long
- * ones are cut, so a number goes in front.
- * Return: the workqueue, or NULL.
- */
-static struct workqueue_struct *pool_alloc_wq(struct fairwq_pool *pool)
-{
-	static atomic_t seq;
-	unsigned int flags = wq_flags(pool->flags);
-
-	if (!(pool->flags & FAIRWQ_SYSFS))
-		return alloc_workqueue("%s", flags, FAIRWQ_MAX_ACTIVE, pool->name);
-	return alloc_workqueue("fairwq%d-%.12s", flags, FAIRWQ_MAX_ACTIVE,
-			       atomic_inc_return(&seq), pool->name);
-}
-
 struct fairwq_pool *fairwq_pool_create(const struct fairwq_pool_attrs *attrs,
 				       const char *fmt, ...)
 {
@@ -252,11 +352,11 @@ struct fairwq_pool *fairwq_pool_create(const struct fairwq_pool_attrs *attrs,
 	va_end(args);
 	if (!pool)
 		return ERR_PTR(-ENOMEM);
-	pool->wq = pool_alloc_wq(pool);
-	if (!pool->wq) {
+	err = pool_alloc_wq(pool);
+	if (err) {
 		pool_unregister_keys(pool);
 		fairwq_pool_put(pool);
-		return ERR_PTR(-ENOMEM);
+		return ERR_PTR(err);
 	}
 	err = pool_bring_up(pool);
 	if (err) {

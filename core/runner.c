@@ -175,13 +175,14 @@ struct fairwq_runner *fairwq_kick_locked(struct fairwq_pool *pool)
 void fairwq_kick_now(struct fairwq_pool *pool, struct fairwq_runner *runner)
 {
 	trace_fairwq_runner(pool, runner, FAIRWQ_RUNNER_KICK);
-	queue_work(pool->wq, &runner->work);
+	queue_work_on(pool->cpu, pool->wq, &runner->work);
 }
 
 /*
  * Queue the work of a runner to the workers of the next CPU, because this one has more
  * to do. The workqueue core wakes a worker near the CPU that it is given, and a worker
- * that waits for this CPU takes nothing off it.
+ * that waits for this CPU takes nothing off it. A pool that is bound to a CPU keeps to
+ * the workers of that one.
  */
 void fairwq_kick_next_cpu(struct fairwq_pool *pool, struct fairwq_runner *runner)
 {
@@ -191,6 +192,8 @@ void fairwq_kick_next_cpu(struct fairwq_pool *pool, struct fairwq_runner *runner
 		return;
 	if (cpu >= nr_cpu_ids)
 		cpu = cpumask_first(cpu_online_mask);
+	if (pool->cpu != WORK_CPU_UNBOUND)
+		cpu = pool->cpu;
 	trace_fairwq_runner(pool, runner, FAIRWQ_RUNNER_KICK);
 	queue_work_on(cpu, pool->wq, &runner->work);
 }

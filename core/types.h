@@ -279,6 +279,7 @@ struct fairwq_pool {
 	enum fairwq_policy policy;	/* p: a push under the old one is re-sorted */
 	bool draining;			/* p: set, then a grace period passes */
 	unsigned int flags;		/* I */
+	unsigned int cpu;		/* I: whose workers run it; or WORK_CPU_UNBOUND */
 
 	raw_spinlock_t lock ____cacheline_aligned_in_smp; /* see the order above */
 	struct fairwq_tree tree;	/* P */
@@ -323,6 +324,7 @@ struct fairwq_pool {
 	wait_queue_head_t reaped;	/* woken when a batch has left */
 	struct workqueue_struct *release_wq; /* A, set once: for released(), if a batch has one */
 	struct fairwq_batch *default_batch[FAIRWQ_NR_RANKS]; /* I: by prio */
+	struct list_head named_link;	/* of pools with FAIRWQ_SYSFS_NAME; see pool.c */
 	struct dentry *dir;		/* in debugfs; see debugfs.c */
 	struct list_head dir_link;	/* until there is debugfs; see debugfs.c */
 	struct fairwq_knob_file knob_file[FAIRWQ_NR_KNOBS]; /* I */

@@ -5,6 +5,7 @@
  */
 #define pr_fmt(fmt) "fairwq-torture: " fmt
 
+#include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/mutex.h>
 #include <linux/notifier.h>
@@ -737,6 +738,10 @@ static void tt_op_pool(struct tt_actor *actor)
 
 	if (tt_random(actor, 2))
 		attrs.flags |= FAIRWQ_STRICT_PRIO;
+	if (tt_random(actor, 2)) {
+		attrs.flags |= FAIRWQ_NEAR;
+		attrs.cpu = tt_random(actor, nr_cpu_ids);
+	}
 	tt_fail_begin(actor);
 	pool = fairwq_pool_create(&attrs, "beside");
 	tt_fail_end(pool == ERR_PTR(-ENOMEM));
