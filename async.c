@@ -59,7 +59,7 @@ static bool leave_to_runner(struct fairwq_pool *pool, struct fairwq_async *async
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	runner = async->runner;
 	if (runner) {
-		runner->turn.async = NULL;
+		WRITE_ONCE(runner->turn.async, NULL);
 		runner->turn.later = cost_ns;
 	}
 	raw_spin_unlock_irqrestore(&pool->lock, flags);

@@ -30,7 +30,8 @@ static void add_spare(struct fairwq_pool *pool)
 {
 	unsigned int noio;
 
-	if (!list_empty_careful(&pool->idle_runners) || !mutex_trylock(&pool->mutex))
+	/* A hint: one that goes idle now, or is taken now, does no harm. */
+	if (data_race(!list_empty(&pool->idle_runners)) || !mutex_trylock(&pool->mutex))
 		return;
 	noio = memalloc_noio_save();
 	if (pool->nr_runners < FAIRWQ_MAX_ACTIVE)
