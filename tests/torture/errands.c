@@ -34,13 +34,17 @@ void tt_judge_user(kuid_t uid)
 			   __kuid_val(current_fsuid()));
 }
 
+/* Any errand: all have the same function, which is fairwq's own. */
+static struct fairwq_context_work tt_any_errand;
+
+void tt_errands_init(void)
+{
+	fairwq_context_work_init(&tt_any_errand, tt_errand_fn);
+}
+
 bool tt_is_errand(const struct fairwq_work *work)
 {
-	static struct fairwq_context_work any;
-
-	if (!any.func)
-		fairwq_context_work_init(&any, tt_errand_fn);
-	return work->func == any.work.func;
+	return work->func == tt_any_errand.work.func;
 }
 
 /* What a task of user @uid would capture, or an error. */

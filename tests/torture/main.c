@@ -556,6 +556,7 @@ static int tt_begin_all(void)
 	if (!err)
 		err = tt_slots_init();
 	tt_asyncs_init();
+	tt_errands_init();
 	if (!err)
 		err = tt_shared_init();
 	if (err)
