@@ -6,7 +6,7 @@
  *   State        async->runner  entered by                   left by
  *   -----------  -------------  ---------------------------  -------------------------
  *   running      its runner     fairwq_async_begin()         the return of the function
- *   alone        NULL           fairwq_turn_detach() in      fairwq_async_complete()
+ *   alone        NULL           detach_turn() in             fairwq_async_complete()
  *                               core/run.c
  *
  * Whichever of the return and fairwq_async_complete() comes second ends the turn. If that
@@ -15,6 +15,8 @@
  * Locking: pool->lock for both states.
  * Invariant: a turn that is alone is in flight for its batch, and counted in
  * pool->nr_async; no runner knows of it.
+ * Invariant: a turn is settled once, when it ends, because the tree counts those that are
+ * charged and not settled.
  * Invariant: after fairwq_async_complete() has returned, async is not touched.
  *
  * Limits: fairwq_work_flush() and fairwq_work_cancel_sync() look for a work that is

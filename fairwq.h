@@ -1133,8 +1133,12 @@ struct fairwq_async {
 	struct fairwq_batch *batch;	/* NULL: no turn, or it was completed */
 	struct fairwq_runner *runner;	/* P: while the function runs, else NULL */
 	struct fairwq_constraint *constraint; /* to be told of the end, or NULL */
-	unsigned int held;		/* items of the turn that are in batch->nr_pins */
-	u16 era;			/* as in the turn, and so are these */
+	u64 took;			/* as in the turn, and so are all that follow */
+	u32 charged;
+	unsigned int nr;
+	unsigned int burst;
+	unsigned int held;
+	u16 era;
 	u8 color;
 	bool out_of_rank;
 };

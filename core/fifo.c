@@ -571,8 +571,10 @@ void fairwq_fifo_detach_locked(struct fairwq_turn *turn, struct fairwq_async *as
 
 	lockdep_assert_held(&pool->lock);
 
-	fairwq_fifo_turn_split_locked(turn);
+	turn->batch->done += turn->nr - 1;
 	pool->counter[FAIRWQ_TURNS] += turn->nr - 1;
+	if (turn->took || turn->stamp || turn->slept)
+		turn_stats_locked(turn);
 	if (unlikely(!list_empty(&pool->waiters)))
 		fairwq_waiters_done_locked(pool, turn->number);
 	async->constraint = turn->constraint;
@@ -580,12 +582,16 @@ void fairwq_fifo_detach_locked(struct fairwq_turn *turn, struct fairwq_async *as
 	async->color = turn->color;
 	async->out_of_rank = turn->out_of_rank;
 	async->era = turn->era;
+	async->charged = turn->charged;
+	async->took = turn->took;
+	async->nr = turn->nr;
+	async->burst = turn->burst;
 	async->runner = NULL;
 	pool->nr_async++;
 	turn->batch = NULL;
 }
 
-/* End a turn that was handed over, and charge what it cost after its function. */
+/* End a turn that was handed over: settle, once, what it cost with and after its function. */
 void fairwq_fifo_async_end_locked(struct fairwq_batch *batch, const struct fairwq_async *async,
 				  u64 cost_ns)
 {
@@ -593,8 +599,10 @@ void fairwq_fifo_async_end_locked(struct fairwq_batch *batch, const struct fairw
 		.batch = batch,
 		.out_of_rank = async->out_of_rank,
 		.era = async->era,
-		.took = cost_ns,
-		.nr = 1,
+		.charged = async->charged,
+		.took = async->took + cost_ns,
+		.nr = async->nr,
+		.burst = async->burst,
 	};
 
 	lockdep_assert_held(&batch->pool->lock);

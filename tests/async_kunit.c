@@ -269,6 +269,25 @@ static void queue_again(struct fairwq_work *work)
 		item->of_other = atomic_read(item->other);
 }
 
+/* The tree counts the turns that are charged and not settled. */
+static void turn_is_settled_once(struct kunit *test)
+{
+	struct fairwq_batch *a = mock_begin(test, 2);
+	struct mock_gate *gate = mock_gate_new(test);
+	struct async_item *item;
+
+	mock_open(test);
+	mock_gate_enter(test, a, gate);
+	item = start(test, a);
+	mock_until(test, nr_async(test) == 1);
+	KUNIT_EXPECT_EQ(test, 2, READ_ONCE(a->node.open));
+	fairwq_async_complete(&item->async, 0);
+	KUNIT_EXPECT_EQ(test, 1, READ_ONCE(a->node.open));
+	complete_all(&gate->open);
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 0, READ_ONCE(a->node.open));
+}
+
 /* The batch whose turns cost a millisecond each elsewhere gets few of them. */
 static void batch_pays_for_what_went_on(struct kunit *test)
 {
@@ -430,6 +449,7 @@ static struct kunit_case async_cases[] = {
 	KUNIT_CASE(pool_has_a_limit_of_its_own),
 	KUNIT_CASE(flush_waits_for_the_end),
 	KUNIT_CASE(batch_is_released_after_the_end),
+	KUNIT_CASE(turn_is_settled_once),
 	KUNIT_CASE(batch_pays_for_what_went_on),
 	KUNIT_CASE(elsewhere_nothing_goes_on),
 	KUNIT_CASE(stolen_task_does_not_go_on),
