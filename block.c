@@ -17,7 +17,6 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/export.h>
-#include <linux/sched/mm.h>
 
 #include "core/runner.h"
 #include "doors.h"
@@ -28,15 +27,11 @@
  */
 static void add_spare(struct fairwq_pool *pool)
 {
-	unsigned int noio;
-
 	/* A hint: one that goes idle now, or is taken now, does no harm. */
 	if (data_race(!list_empty(&pool->idle_runners)) || !mutex_trylock(&pool->mutex))
 		return;
-	noio = memalloc_noio_save();
 	if (pool->nr_runners < FAIRWQ_MAX_ACTIVE)
 		fairwq_pool_grow(pool, pool->nr_runners + 1);
-	memalloc_noio_restore(noio);
 	mutex_unlock(&pool->mutex);
 }
 

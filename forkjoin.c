@@ -15,7 +15,6 @@
  */
 #include <linux/completion.h>
 #include <linux/export.h>
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "core/compat.h"
@@ -32,13 +31,9 @@
  */
 static void pool_need_spares(struct fairwq_pool *pool)
 {
-	unsigned int noio;
-
 	mutex_lock(&pool->mutex);
-	noio = memalloc_noio_save();
 	WRITE_ONCE(pool->forks, true);
 	fairwq_pool_grow(pool, fairwq_nr_runners(pool->max_active, true));
-	memalloc_noio_restore(noio);
 	mutex_unlock(&pool->mutex);
 }
 
@@ -53,6 +48,8 @@ static void run_stolen(struct fairwq_work *work)
 	struct fairwq_cell *cell = container_of(work, struct fairwq_cell, work);
 	struct fairwq_task *task = cell->task, self;
 	struct fairwq_runner *runner = fairwq_current_runner();
+	/* It stays until the task is joined: see fairwq_context_call(). */
+	struct fairwq_context *context = READ_ONCE(cell->runner->context);
 	fairwq_task_func_t func = task->func;
 
 	/* Reports and tables name the task. */
@@ -61,8 +58,8 @@ static void run_stolen(struct fairwq_work *work)
 	fairwq_task_here(&self);
 	task->forks = self.forks;
 	__fairwq_lockdep_task_begin(&self, task);
-	if (cell->context)
-		fairwq_context_run(cell->context, call_task, task);
+	if (context)
+		fairwq_context_run(context, call_task, task);
 	else
 		func(task);
 	__fairwq_lockdep_task_end(&self, task);

@@ -9,6 +9,7 @@
 
 #include <linux/export.h>
 #include <linux/rculist.h>
+#include <linux/sched/mm.h>
 
 #include "core/cost.h"
 #include "core/fairness.h"
@@ -40,15 +41,30 @@ static bool has_surplus(const struct fairwq_pool *pool)
 	return pool->nr_runners > fairwq_nr_runners(pool->max_active, pool->forks);
 }
 
-/* Add runners until there are @nr. Return: 0, or -ENOMEM. */
+/* Have the runners that are too many freed later. */
+static void shrink_later(struct fairwq_pool *pool)
+{
+	lockdep_assert_held(&pool->mutex);
+
+	if (has_surplus(pool))
+		queue_delayed_work(fairwq_reap_wq, &pool->shrink, SPARE_IDLE);
+}
+
+/*
+ * Add runners until there are @nr. The memory comes without I/O, which may need an item
+ * that waits for the mutex. Return: 0, or -ENOMEM.
+ */
 int fairwq_pool_grow(struct fairwq_pool *pool, unsigned int nr)
 {
 	struct fairwq_runner *runner;
+	unsigned int noio;
 
 	lockdep_assert_held(&pool->mutex);
 
 	while (pool->nr_runners < nr) {
+		noio = memalloc_noio_save();
 		runner = fairwq_runner_alloc(pool, fairwq_run);
+		memalloc_noio_restore(noio);
 		if (!runner)
 			return -ENOMEM;
 		raw_spin_lock_irq(&pool->lock);
@@ -57,8 +73,7 @@ int fairwq_pool_grow(struct fairwq_pool *pool, unsigned int nr)
 		raw_spin_unlock_irq(&pool->lock);
 		pool->nr_runners++;
 	}
-	if (has_surplus(pool))
-		queue_delayed_work(fairwq_reap_wq, &pool->shrink, SPARE_IDLE);
+	shrink_later(pool);
 	return 0;
 }
 
@@ -109,14 +124,11 @@ FAIRWQ_TEST_EXPORT(fairwq_pool_shrink);
 void fairwq_pool_shrink_fn(struct work_struct *work)
 {
 	struct fairwq_pool *pool = container_of(to_delayed_work(work), struct fairwq_pool, shrink);
-	bool more;
 
 	fairwq_pool_shrink(pool, SPARE_IDLE);
 	mutex_lock(&pool->mutex);
-	more = has_surplus(pool);
+	shrink_later(pool);
 	mutex_unlock(&pool->mutex);
-	if (more)
-		queue_delayed_work(fairwq_reap_wq, &pool->shrink, SPARE_IDLE);
 }
 
 int fairwq_pool_set_max_active(struct fairwq_pool *pool, unsigned int max_active)
@@ -136,8 +148,7 @@ int fairwq_pool_set_max_active(struct fairwq_pool *pool, unsigned int max_active
 		fairwq_window_start_locked(pool);
 		raw_spin_unlock_irq(&pool->lock);
 	}
-	if (has_surplus(pool))
-		queue_delayed_work(fairwq_reap_wq, &pool->shrink, SPARE_IDLE);
+	shrink_later(pool);
 	mutex_unlock(&pool->mutex);
 	if (!err)
 		fairwq_kick(pool);	/* that runner kicks the next one */

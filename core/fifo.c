@@ -351,7 +351,6 @@ static void turn_fill_locked(struct fairwq_batch *batch, struct fairwq_turn *tur
 		.stamp = work->stamp,
 		.number = ++pool->turn_number,
 		.color = batch_color_locked(batch, work),
-		.part = work->place & FAIRWQ_PLACE_FORK,
 		.nr = 1,
 	};
 	pool->counter[FAIRWQ_TURNS]++;
@@ -551,16 +550,22 @@ void fairwq_fifo_turn_over_locked(struct fairwq_batch *batch, unsigned int color
 	fairwq_fifo_reap_locked(batch);
 }
 
+/* Count what @turn has done in its batch, all but its last item. */
+static void turn_count_locked(const struct fairwq_turn *turn)
+{
+	lockdep_assert_held(&turn->batch->pool->lock);
+
+	turn->batch->done += turn->nr - 1;
+	if (turn->took || turn->stamp || turn->slept)
+		turn_stats_locked(turn);
+}
+
 /* Account @turn to its batch. Its item goes on, but with another turn. */
 void fairwq_fifo_turn_split_locked(const struct fairwq_turn *turn)
 {
-	struct fairwq_batch *batch = turn->batch;
+	lockdep_assert_held(&turn->batch->pool->lock);
 
-	lockdep_assert_held(&batch->pool->lock);
-
-	batch->done += turn->nr - 1;
-	if (turn->took || turn->stamp || turn->slept)
-		turn_stats_locked(turn);
+	turn_count_locked(turn);
 	fairwq_cost_settle_locked(turn);
 }
 
@@ -571,10 +576,8 @@ void fairwq_fifo_detach_locked(struct fairwq_turn *turn, struct fairwq_async *as
 
 	lockdep_assert_held(&pool->lock);
 
-	turn->batch->done += turn->nr - 1;
+	turn_count_locked(turn);
 	pool->counter[FAIRWQ_TURNS] += turn->nr - 1;
-	if (turn->took || turn->stamp || turn->slept)
-		turn_stats_locked(turn);
 	if (unlikely(!list_empty(&pool->waiters)))
 		fairwq_waiters_done_locked(pool, turn->number);
 	async->constraint = turn->constraint;

@@ -124,7 +124,6 @@ static void fill_cell_locked(struct fairwq_forker *forker, struct fairwq_task *t
 	list_del_init(&task->node);
 	task->cell = cell;
 	cell->task = task;
-	cell->context = READ_ONCE(runner->context);
 	reinit_completion(&cell->done);
 	forker->nr_open++;
 	fairwq_not_quick_locked(runner);

@@ -95,8 +95,7 @@ static inline void fairwq_turn_end_locked(struct fairwq_runner *runner)
 	lockdep_assert_held(&runner->pool->lock);
 
 	runner->pool->nr_quick -= turn->quick;
-	if (unlikely(turn->later))
-		turn->took += turn->later;
+	turn->took += turn->later;
 	fairwq_fifo_turn_end_locked(turn);
 	turn->batch = NULL;
 }

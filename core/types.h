@@ -140,7 +140,6 @@ struct fairwq_turn {
 	bool quick;			/* P: its batch takes less than FAIRWQ_QUICK_NS a turn */
 	bool out_of_rank;		/* P: taken before a turn of a higher priority */
 	bool slept;			/* R, P at the end: an item of it has slept */
-	bool part;			/* P: a task of an item, not a work of a client */
 	u16 era;			/* P: pool->era when it was charged */
 	u32 charged;			/* P: estimate of its run time, ns; fair time only */
 	unsigned int nr;		/* R, P at the end: number of its items */
@@ -189,7 +188,6 @@ struct fairwq_cell {
 	struct fairwq_work work;	/* P: in the FIFO of the forker's batch until it is taken */
 	struct fairwq_task *task;	/* P: joined when NULL; the forker and the thief read */
 	struct completion done;		/* the task has returned */
-	struct fairwq_context *context;	/* P: that of the item, or NULL; the thief reads */
 	struct fairwq_runner *runner;	/* I: the forker's */
 };
 
@@ -248,7 +246,7 @@ struct fairwq_runner {
 	struct fairwq_forker *forker;	/* R, P reads, set once: NULL: no item has forked yet */
 	unsigned int nr_blocks;		/* R: sections of the item that may block */
 	u64 blocked_at;			/* R: ns, when the outermost of them began */
-	struct fairwq_context *context;	/* R; P reads for forks: that of the item, or NULL */
+	struct fairwq_context *context;	/* R; a thief reads: that of the item, or NULL */
 	/* R; read by what runs in that task: the task that it has taken, or NULL */
 	struct fairwq_cell *cell;
 	struct fairwq_turn turn;	/* letters as in the struct */
@@ -513,7 +511,9 @@ static inline bool fairwq_has_work_locked(const struct fairwq_pool *pool)
 /* Check whether a work ran last on another runner than @id. */
 static inline bool fairwq_ran_elsewhere(const struct fairwq_work *work, u32 id)
 {
-	return unlikely(work->last_runner && work->last_runner != id);
+	u32 last = READ_ONCE(work->last_runner);
+
+	return unlikely(last && last != id);
 }
 
 /* Return the rank of a priority; rank 0 is served first. */
