@@ -58,19 +58,8 @@ static int claim_accepted(struct fairwq_batch *batch, struct fairwq_work *work,
 	return ret;
 }
 
-/* Claim the work for later, under rcu_read_lock(). Return: as fairwq_claim(). */
-static int claim_held(struct fairwq_batch *batch, struct fairwq_work *work,
-		      long flag)
-{
-	int ret = fairwq_refusal(batch);
-
-	if (ret)
-		return fairwq_unless_pending(work, ret);
-	return claim_accepted(batch, work, flag, false);
-}
-
 /*
- * Push a work that claim_held() has claimed.
+ * Push a work that claim_accepted() has claimed.
  *
  * The word keeps its flag until the work is linked, so a cancel does not mark
  * the work CANCELED on its way there. After a mark the caller of the cancel
@@ -127,10 +116,34 @@ static void start_timer(struct fairwq_delayed_work *dwork, unsigned long delay)
 	add_timer(&dwork->timer);
 }
 
+/*
+ * Queue a work to a batch that has accepted it, under rcu_read_lock(). @always: also if
+ * the batch is full, because the work was pending and must not be lost. Return: as
+ * fairwq_queue().
+ */
+static int queue_accepted(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
+			  unsigned long delay, bool always)
+{
+	unsigned long flags;
+	int ret;
+
+	local_irq_save(flags);	/* see cancel_delayed() in work.c */
+	ret = claim_accepted(batch, &dwork->work, delay ? FAIRWQ_WORK_DELAYED : 0, always);
+	if (ret == FAIRWQ_CLAIMED && delay)
+		start_timer(dwork, delay);
+	local_irq_restore(flags);
+	if (ret != FAIRWQ_CLAIMED)
+		return ret;
+	if (!delay) {
+		fairwq_push_claimed(batch, &dwork->work);
+		fairwq_unpin(batch);
+	}
+	return FAIRWQ_QUEUED;
+}
+
 int fairwq_queue_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
 			 unsigned long delay)
 {
-	unsigned long flags;
 	int ret;
 
 	if (fairwq_is_no_pointer(batch))
@@ -140,13 +153,11 @@ int fairwq_queue_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work 
 	if (!delay)
 		return fairwq_queue(batch, &dwork->work);
 	rcu_read_lock();	/* pairs as in fairwq_queue() */
-	local_irq_save(flags);	/* see cancel_delayed() in work.c */
-	ret = claim_held(batch, &dwork->work, FAIRWQ_WORK_DELAYED);
-	if (ret == FAIRWQ_CLAIMED) {
-		start_timer(dwork, delay);
-		ret = FAIRWQ_QUEUED;
-	}
-	local_irq_restore(flags);
+	ret = fairwq_refusal(batch);
+	if (ret)
+		ret = fairwq_unless_pending(&dwork->work, ret);
+	else
+		ret = queue_accepted(batch, dwork, delay, false);
 	rcu_read_unlock();
 	return ret;
 }
@@ -187,30 +198,6 @@ static int mod_refusal(struct fairwq_batch *batch, const struct fairwq_work *wor
 }
 
 /*
- * Queue a work to a batch that has accepted it. @always: also if the batch is full,
- * because the work was pending and must not be lost. Return: as fairwq_queue().
- */
-static int mod_queue(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
-		     unsigned long delay, bool always)
-{
-	unsigned long flags;
-	int ret;
-
-	local_irq_save(flags);	/* see cancel_delayed() in work.c */
-	ret = claim_accepted(batch, &dwork->work, delay ? FAIRWQ_WORK_DELAYED : 0, always);
-	if (ret == FAIRWQ_CLAIMED && delay)
-		start_timer(dwork, delay);
-	local_irq_restore(flags);
-	if (ret != FAIRWQ_CLAIMED)
-		return ret;
-	if (!delay) {
-		fairwq_push_claimed(batch, &dwork->work);
-		fairwq_unpin(batch);
-	}
-	return FAIRWQ_QUEUED;
-}
-
-/*
  * The batch is asked once, in one RCU section with the push. So it cannot refuse a
  * work that was taken out for it.
  */
@@ -236,7 +223,7 @@ int fairwq_mod_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *d
 			continue;
 		}
 		was_pending |= canceled;
-		ret = mod_queue(batch, dwork, delay, was_pending);
+		ret = queue_accepted(batch, dwork, delay, was_pending);
 		/* 0: another queue call was first. */
 	}
 	rcu_read_unlock();
@@ -306,7 +293,11 @@ int fairwq_queue_rcu(struct fairwq_batch *batch, struct fairwq_rcu_work *rwork)
 	if (!rwork || !rwork->work.func)
 		return fairwq_bad_arg("rwork is NULL or has no function");
 	rcu_read_lock();	/* pairs as in fairwq_queue() */
-	ret = claim_held(batch, &rwork->work, FAIRWQ_WORK_GRACE);
+	ret = fairwq_refusal(batch);
+	if (ret)
+		ret = fairwq_unless_pending(&rwork->work, ret);
+	else
+		ret = claim_accepted(batch, &rwork->work, FAIRWQ_WORK_GRACE, false);
 	if (ret == FAIRWQ_CLAIMED) {
 		queue_rcu_work(fairwq_reap_wq, &rwork->later);
 		ret = FAIRWQ_QUEUED;

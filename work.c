@@ -280,19 +280,6 @@ EXPORT_SYMBOL_GPL(fairwq_work_cancel);
 
 /* ---- asking about a work ---------------------------------------------- */
 
-/* Check whether the runner that started the work last is still at it. */
-static bool work_runs(const struct fairwq_work *work)
-{
-	struct fairwq_runner *runner;
-	bool runs;
-
-	rcu_read_lock();	/* keeps the runner */
-	runner = fairwq_runner_find(READ_ONCE(work->last_runner));
-	runs = runner && READ_ONCE(runner->current_work) == work;
-	rcu_read_unlock();
-	return runs;
-}
-
 unsigned int fairwq_work_busy(struct fairwq_work *work)
 {
 	unsigned int busy = 0;
@@ -303,7 +290,7 @@ unsigned int fairwq_work_busy(struct fairwq_work *work)
 	}
 	if (fairwq_word_pending(atomic_long_read(&work->data)))
 		busy |= FAIRWQ_BUSY_PENDING;
-	if (work_runs(work))
+	if (fairwq_runs_elsewhere(work, 0 /* on any */))
 		busy |= FAIRWQ_BUSY_RUNNING;
 	return busy;
 }

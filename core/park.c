@@ -61,7 +61,7 @@ static bool park_at(struct fairwq_runner *other, struct fairwq_batch *batch,
 /* Return the runner that executes @work, or NULL. Under rcu_read_lock(). */
 static struct fairwq_runner *executing_runner(const struct fairwq_work *work)
 {
-	struct fairwq_runner *other = fairwq_runner_find(work->last_runner);
+	struct fairwq_runner *other = fairwq_runner_find(READ_ONCE(work->last_runner));
 
 	/*
 	 * If that run has ended, its stores are seen. Pairs with the releases in
@@ -71,7 +71,7 @@ static struct fairwq_runner *executing_runner(const struct fairwq_work *work)
 	return other && smp_load_acquire(&other->current_work) == work ? other : NULL;
 }
 
-/* Check whether a work still runs, and on another runner than @id. */
+/* Check whether a work still runs, and on another runner than @id; 0 is none. */
 bool fairwq_runs_elsewhere(const struct fairwq_work *work, u32 id)
 {
 	bool runs;
