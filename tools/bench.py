@@ -7,7 +7,7 @@ usage: bench.py DIR [NOTE...]
 
 The second prints the tables of Documentation/bench.rst from an earlier run.
 
-DIR holds console.log and status of the boot. Written to DIR: samples.txt, the
+DIR holds console.log and status of the boot, and tbb.log, if oneTBB was asked. Written to DIR: samples.txt, the
 lines as they came; table.txt, which is also printed; result.txt, key=value:
 
   cpus, rounds, built,
@@ -99,16 +99,25 @@ SIDES = {
     'fork_one': 'tasks, max_active 1',
     'fork_direct': 'the same, joined by fairwq_join_func()',
     'fork_all': 'tasks, default attributes',
+    'tbb_serial': 'plain calls, in user space',
+    'tbb_one': 'tbb::task_group or tbb::parallel_for, 1 thread, in user space',
+    'tbb': 'the same, a thread for each CPU',
     'ideal': 'the items alone, twice as many, spread over the CPUs',
 }
 YARDSTICK = 'wq_unbound'
 # Interrupts off and on: 9 ns where they cost what they cost on hardware, and 530 to 825
 # on stock user-mode Linux.
 DEAR_IRQ_NS = 50
+# A quiet item beside endless forks waits three slices of 50 us, the longest body, which
+# is 0.1 us, and two switches of tasks, at most.
+QUIET_NS = 160000
+# What runs plain calls, for the sides that make tasks of them.
+PLAIN = {'fork_all': 'serial', 'tbb': 'tbb_serial'}
 
 # Name, row, side, yardstick, how it is put, the budget. "times": yardstick /
-# side; "of": side / yardstick; a figure by its name: the figure itself. A
-# yardstick may be of another row.
+# side; "of": side / yardstick; "over": side - yardstick; "gain": how many times
+# better than plain calls, by how many times the yardstick is better than its own;
+# a figure by its name: the figure itself. A yardstick may be of another row.
 BUDGETS = (
     ('push_ns', 'push', 'fairwq', None, 'ns', '<= 12'),
     ('push', 'push', 'fairwq', YARDSTICK, 'times', '>= 2'),
@@ -135,6 +144,22 @@ BUDGETS = (
     ('idle_10000', 'idle', 'idle_10000', 'idle_0', 'of', '<= 1.02'),
     ('time_fair', 'time_fair', 'fairwq_time', None, 'jain', '>= 0.9999'),
     ('time_weights', 'time_weights', 'fairwq_time', None, 'off_percent', '<= 0.5'),
+    ('fork_ns', 'fork_join', 'fork_one', None, 'ns', '<= 10'),
+    ('fork_over', 'fork_join', 'fork_one', 'serial', 'over', '<= 3'),
+    ('fork_direct_over', 'fork_join', 'fork_direct', 'plain', 'over', '<= 2'),
+    ('fib_all_ns', 'fork_join', 'fork_all', None, 'ns', '<= 6'),
+    ('fib_tbb', 'fork_join', 'fork_all', 'tbb', 'times', '>= 1'),
+    ('tree_60', 'tree_60', 'fork_all', 'serial', 'times', '>= 1.8'),
+    ('tree_500', 'tree_500', 'fork_all', 'serial', 'times', '>= 1.9'),
+    ('tree_tiny', 'tree_tiny', 'fork_all', 'serial', 'of', '<= 1.2'),
+    ('loop_1', 'parallel_for_1', 'fork_all', 'serial', 'times', '>= 1.9'),
+    ('loop_10', 'parallel_for_10', 'fork_all', 'serial', 'times', '>= 1.9'),
+    ('loop_100', 'parallel_for_100', 'fork_all', 'serial', 'times', '>= 1.9'),
+    ('loop_1_tbb', 'parallel_for_1', 'fork_all', 'tbb', 'gain', '>= 1'),
+    ('loop_10_tbb', 'parallel_for_10', 'fork_all', 'tbb', 'gain', '>= 1'),
+    ('loop_100_tbb', 'parallel_for_100', 'fork_all', 'tbb', 'gain', '>= 1'),
+    ('fork_quiet_one', 'fork_quiet', 'fork_one', None, 'p99_ns', f'<= {QUIET_NS}'),
+    ('fork_quiet_all', 'fork_quiet', 'fork_all', None, 'p99_ns', f'<= {QUIET_NS}'),
     ('size_work', 'size', 'fairwq_work', None, 'bytes', '<= 56'),
     ('size_serializer', 'size', 'fairwq_serializer', None, 'bytes', '<= 56'),
     ('size_batch', 'size', 'fairwq_batch', None, 'bytes', '<= 512'),
@@ -161,6 +186,14 @@ RST_TABLES = (
      ('wq_unbound', 'fairwq', 'fairwq_strict'), None),
     ('200 items behind 20,000, ns', ('behind',),
      ('ideal', 'wq_unbound', 'fairwq', 'fairwq_strict', 'fairwq_fifo'), None),
+    ('Forks: fib(25), ns per task', ('fork_join',),
+     ('serial', 'plain', 'fork_one', 'fork_direct', 'fork_all', 'tbb_serial', 'tbb_one', 'tbb'),
+     None),
+    ('Forks: trees and loops, ns', ('tree_60', 'tree_500', 'tree_tiny', 'parallel_for_1',
+                                    'parallel_for_10', 'parallel_for_100', 'parallel_for_1000'),
+     ('serial', 'fork_one', 'fork_all', 'tbb_serial', 'tbb_one', 'tbb'), None),
+    ('A short item beside forks without end: how long it waits, 99th percentile, ns',
+     ('fork_quiet',), ('fork_one', 'fork_all'), 'p99_ns'),
     ('A short item beside N busy clients: how long it waits, median, ns',
      ('quiet_1', 'quiet_8', 'quiet_64'),
      ('wq_unbound', 'wq_each', 'kthread', 'fairwq', 'fairwq_strict', 'fairwq_fifo'), 'p50_ns'),
@@ -223,6 +256,10 @@ class Samples:
         both = [(ours[r], theirs[r]) for r in ours if r in theirs]
         return [a / b if up else b / a for a, b in both if a and b]
 
+    def differences(self, row, side, base):
+        """SIDE - BASE in each round."""
+        ours, theirs = self.by_round(row, side), self.by_round(row, base)
+        return [ours[r] - theirs[r] for r in ours if r in theirs]
 
     def best_quotient(self, row, side, base):
         ours, theirs = ([v for v in self.by_round(row, s).values() if v] for s in (side, base))
@@ -244,9 +281,15 @@ def short(x):
 
 def budget(samples, row, side, base, put):
     """The figure, or None if it was not measured."""
-    if put not in ('times', 'of'):
+    if put not in ('times', 'of', 'over', 'gain'):
         figures = samples.values.get((row, side), {})
         return median(samples.all(row, side, put)) if put in figures else None
+    if put == 'gain':
+        ours, theirs = (samples.quotients(row, s, PLAIN[s]) for s in (side, base))
+        return median(ours) / median(theirs) if ours and theirs else None
+    if put == 'over':
+        found = samples.differences(row, side, base)
+        return median(found) if found else None
     base_row, _, base = base.rpartition('.')
     found = samples.quotients(row, side, base, base_row)
     if put == 'of':
@@ -417,6 +460,12 @@ def write(path, lines):
         f.writelines(line + '\n' for line in lines)
 
 
+def logs(top):
+    """What the guest has said, and what was asked in user space around it."""
+    tbb = os.path.join(top, 'tbb.log')
+    return read(os.path.join(top, 'console.log')) + (read(tbb) if os.path.exists(tbb) else [])
+
+
 def complaints(console, status):
     """What makes the figures worth nothing."""
     yield from (line for line in console if BAD.search(line) or 'fairwq-bench: row' in line
@@ -431,12 +480,12 @@ def main():
     if len(sys.argv) < 2 or sys.argv[1:] == ['--rst']:
         sys.exit(__doc__)
     if sys.argv[1] == '--rst':
-        print('\n'.join(rst(Samples(read(os.path.join(sys.argv[2], 'console.log'))))))
+        print('\n'.join(rst(Samples(logs(sys.argv[2])))))
         return
     top, notes = sys.argv[1], sys.argv[2:]
     console = read(os.path.join(top, 'console.log'))
     status = (read(os.path.join(top, 'status')) or ['none'])[0]
-    samples = Samples(console)
+    samples = Samples(logs(top))
     lines = list(table(samples, notes))
     write(os.path.join(top, 'samples.txt'), samples.lines)
     write(os.path.join(top, 'table.txt'), lines)

@@ -7,7 +7,8 @@
 # and the bench in the kernel itself, as workqueues are. Asks every row of every
 # side in that one boot, and leaves in build/bench: result.txt (key=value),
 # table.txt, samples.txt (one line each) and console.log. tools/bench.py says
-# what the keys mean. Figures never fail the run.
+# what the keys mean. Figures never fail the run. Where rows of forks are asked, oneTBB
+# runs the same programs in user space, half of the rounds before the boot, half after.
 #
 # BENCH_ROUNDS  how often every side is asked (7; fewer than 5 say little)
 # BENCH_ROWS    rows to ask, with commas, by their names or by how these begin (all)
@@ -108,14 +109,41 @@ say_profile() {
 			END { printf "%8.2f   all\n", sum }'
 }
 
+# Check whether a row of forks is asked.
+asks_forks() {
+	local row
+	[ -z "$sides$profile" ] || return
+	[ -n "$rows" ] || return 0
+	for row in fork_join tree_60 tree_500 tree_tiny parallel_for_1; do
+		[[ ,$row == ,@(${rows//,/|})* ]] && return 0
+	done
+	return 1
+}
+
+# The programs of these rows with oneTBB, in user space; $1 and $2: first and last round.
+ask_tbb() {
+	"$dir/tbb" "$cpus" "$1" "$2" >>"$dir/tbb.log"
+}
+
+build_tbb() {
+	need_packages g++ libtbb-dev
+	g++ -O2 -o "$dir/tbb" "$top/bench/tbb.cpp" -ltbb
+}
+
 main() {
-	local load notes=()
+	local load notes=() half=$(((rounds + 1) / 2)) tbb=
 	mkdir -p "$dir"
-	rm -f "$dir"/{result,table,samples}.txt
+	rm -f "$dir"/{result,table,samples}.txt "$dir/tbb.log"
 	build || return 2
+	if asks_forks; then
+		build_tbb || return 2
+		tbb=yes
+	fi
 	step "put the guest together" fill_root || return 2
 	load=$(cut -d' ' -f1-3 /proc/loadavg)
+	[ -z "$tbb" ] || step "oneTBB, rounds 1 to $half" ask_tbb 1 "$half" || return 2
 	FAIRWQ_CPUS=$cpus FAIRWQ_TIMEOUT=$limit boot
+	[ -z "$tbb" ] || step "oneTBB, rounds to $rounds" ask_tbb $((half + 1)) "$rounds" || return 2
 	notes+=("kernel: $kernel; fairwq and the bench: $built")
 	[ "$cpus" -le "$jobs" ] || notes+=("more virtual CPUs than real ones: contended locks are slow")
 	[ -z "$profile" ] || notes+=("UNDER A PROFILER: the figures are too dear")
