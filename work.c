@@ -298,14 +298,7 @@ EXPORT_SYMBOL_GPL(fairwq_work_busy);
 
 struct fairwq_work *fairwq_current_work(void)
 {
-	const struct fairwq_runner *runner = fairwq_current_runner();
-
-	if (!runner || !fairwq_current_turn(runner))
-		return NULL;
-	/* The item of a taken task waits in a join for it, so it stays where it is. */
-	while (runner->cell)
-		runner = runner->cell->runner;
-	return runner->current_work;
+	return fairwq_own_turn() ? fairwq_item_runner()->current_work : NULL;
 }
 EXPORT_SYMBOL_GPL(fairwq_current_work);
 
@@ -427,11 +420,11 @@ static int await(struct fairwq_work *work, struct fairwq_waiter *waiter)
  */
 static bool work_is_behind(const struct fairwq_work *work)
 {
+	const struct fairwq_constraint *constraint = READ_ONCE(work->constraint);
 	const struct fairwq_turn *turn = fairwq_own_turn();
 
-	return WARN_ONCE(turn && turn->constraint &&
-			 turn->constraint == READ_ONCE(work->constraint) &&
-			 turn->constraint->serial,
+	return WARN_ONCE(turn && constraint && fairwq_item_is_of(constraint) &&
+			 constraint->serial,
 			 "fairwq: item %ps of batch %s/%s would wait for %ps, behind it in its serializer\n",
 			 turn->func, turn->batch->pool->name, turn->batch->name, work->func);
 }
@@ -467,16 +460,16 @@ static bool fairwq_wait(struct fairwq_work *work)
 }
 
 /*
- * Check whether the caller is the function of @work, which would wait for
- * itself, and warn. A work that this function has set up anew at the same
+ * Check whether the caller is the function of @work, or a task of that, which would wait
+ * for itself, and warn. A work that this function has set up anew at the same
  * address is another one.
  */
 static bool work_from_inside(const struct fairwq_work *work, const char *what)
 {
-	struct fairwq_runner *runner = fairwq_current_runner();
-	const struct fairwq_turn *turn = runner ? fairwq_current_turn(runner) : NULL;
+	const struct fairwq_runner *runner = fairwq_item_runner();
+	const struct fairwq_turn *turn = fairwq_own_turn();
 
-	return WARN_ONCE(turn && turn->id == work &&
+	return WARN_ONCE(turn && runner->current_work == work &&
 			 READ_ONCE(work->last_runner) == runner->id,
 			 "fairwq: item %ps of batch %s/%s would wait for itself in %s\n",
 			 turn->func, turn->batch->pool->name, turn->batch->name, what);

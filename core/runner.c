@@ -323,6 +323,37 @@ struct fairwq_runner *fairwq_current_runner(void)
 	return container_of(work, struct fairwq_runner, work);
 }
 
+/*
+ * Return the runner of the item that the caller is a part of, or NULL. That of a stolen
+ * task is the one whose item has forked it: it stays there until the task is joined.
+ */
+struct fairwq_runner *fairwq_item_runner(void)
+{
+	struct fairwq_runner *runner = fairwq_current_runner();
+
+	while (runner && runner->cell)
+		runner = runner->cell->runner;
+	return runner;
+}
+
+/*
+ * Check whether the caller is a part of an item of @constraint, or a task of one. The
+ * turn of such an item may end in a join meanwhile, so the lock is held.
+ */
+bool fairwq_item_is_of(const struct fairwq_constraint *constraint)
+{
+	struct fairwq_runner *runner = fairwq_item_runner();
+	unsigned long flags;
+	bool is;
+
+	if (!runner)
+		return false;
+	raw_spin_lock_irqsave(&runner->pool->lock, flags);
+	is = runner->turn.batch && runner->turn.constraint == constraint;
+	raw_spin_unlock_irqrestore(&runner->pool->lock, flags);
+	return is;
+}
+
 /* Return the turn of @runner, or NULL. For that runner, or under the lock of its pool. */
 const struct fairwq_turn *fairwq_current_turn(const struct fairwq_runner *runner)
 {

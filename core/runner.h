@@ -21,6 +21,8 @@ void fairwq_yield_locked(struct fairwq_pool *pool);
 struct fairwq_runner *fairwq_current_runner(void);
 const struct fairwq_turn *fairwq_current_turn(const struct fairwq_runner *runner);
 const struct fairwq_turn *fairwq_own_turn(void);
+struct fairwq_runner *fairwq_item_runner(void);
+bool fairwq_item_is_of(const struct fairwq_constraint *constraint);
 struct fairwq_runner *fairwq_runner_alloc(struct fairwq_pool *pool, work_func_t run);
 void fairwq_runner_free(struct fairwq_runner *runner);
 void fairwq_runners_check(void);

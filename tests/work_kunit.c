@@ -926,11 +926,43 @@ static void recycled_work_may_be_flushed(struct kunit *test)
 	fairwq_batch_dispose(insider->batch);
 }
 
+/* A task that waits for the item which has forked it. */
+struct waiting_task {
+	struct fairwq_task task;
+	struct fairwq_work *item;
+	struct completion begun;
+	bool flushed;
+};
+
+static void waiting_task_fn(struct fairwq_task *self)
+{
+	struct waiting_task *task = container_of(self, struct waiting_task, task);
+
+	complete(&task->begun);
+	task->flushed = fairwq_work_flush(task->item);
+}
+
+/* Have another runner wait for @work, whose function the caller is. */
+static bool flush_in_task(struct fairwq_work *work)
+{
+	struct waiting_task task = { .item = work };
+	struct fairwq_task self;
+
+	fairwq_task_here(&self);
+	init_completion(&task.begun);
+	fairwq_task_init(&task.task, waiting_task_fn);
+	fairwq_fork(&self, &task.task);
+	wait_for_completion_timeout(&task.begun, MOCK_WAIT);
+	fairwq_join(&self, &task.task);
+	return task.flushed;
+}
+
 static void self_waiting_fn(struct fairwq_work *work)
 {
 	struct insider *insider = container_of(work, struct insider, work);
 
-	insider->flushed = fairwq_work_flush(work);
+	insider->flushed = flush_in_task(work);
+	insider->flushed |= fairwq_work_flush(work);
 	insider->queued = fairwq_queue(insider->batch, work);
 	insider->ret = fairwq_work_cancel_sync(work);
 	complete(&insider->done);
@@ -941,7 +973,7 @@ static void self_wait_warns(struct kunit *test)
 {
 	struct insider *insider;
 
-	/* Once, though there are two. */
+	/* Once, though there are three. */
 	pr_info("# expect-splat begin would wait for itself in fairwq_work_flush\n");
 	insider = insider_run(test, self_waiting_fn);
 	pr_info("# expect-splat end\n");
