@@ -14,6 +14,7 @@
  *   tune.c         runners, policy and counters of a pool that exists
  *   async.c        turns that outlive their function
  *   block.c        items that may wait for long
+ *   sequencer.c    works that are completed in queue order
  *   flows.c        batches by a number, made on demand
  *   context.c      on whose behalf an item runs
  *   failure.c      reports of items that fail

@@ -29,7 +29,7 @@
  *   Turns that go on  items whose function only starts something
  *   Context           the user on whose behalf an item runs
  *   Order             serializer (one item at a time), limiter (N at a time),
- *                     constraint (a driver's own rule)
+ *                     sequencer (completed in order), constraint (a driver's own)
  *   Flows             a batch per number, made on first use
  *   Fork and join     parts of an item that idle runners may take
  *   Failure           items that report an error
@@ -84,6 +84,7 @@
 #include <linux/llist.h>
 #include <linux/lockdep.h>
 #include <linux/preempt.h>
+#include <linux/spinlock.h>
 #include <linux/stringify.h>
 #include <linux/thread_info.h>
 #include <linux/timer.h>
@@ -1549,6 +1550,122 @@ void fairwq_limiter_flush(struct fairwq_limiter *limiter);
  * returns with nothing done.
  */
 void fairwq_limiter_destroy(struct fairwq_limiter *limiter);
+
+/**
+ * struct fairwq_sequencer - runs items in parallel, and completes them in order
+ *
+ * Set up by fairwq_sequencer_init(). It takes no other resources, so there is no call to
+ * destroy it: it may be freed when no work is in it, after fairwq_sequencer_flush().
+ */
+struct fairwq_sequencer {
+	/* private: */
+	raw_spinlock_t lock;
+	struct list_head works;		/* in queue order, until they are completed */
+	struct task_struct *completer;	/* the task that completes works, or NULL */
+};
+
+/**
+ * struct fairwq_sequenced_work - an item of a sequencer
+ * @work: the item, for all calls that take one. Both functions are called with this,
+ *	see container_of()
+ *
+ * Set up by fairwq_sequenced_work_init().
+ */
+struct fairwq_sequenced_work {
+	struct fairwq_work work;
+	/* private: the first as in struct fairwq_context_work */
+	fairwq_func_t func;
+	fairwq_func_t complete;
+	struct fairwq_sequencer *sequencer;
+	struct list_head node;		/* in sequencer->works */
+	bool ended;			/* the function has returned */
+};
+
+/**
+ * fairwq_sequencer_init - set up a sequencer
+ * @sequencer: the sequencer
+ *
+ * Context: Any.
+ */
+void fairwq_sequencer_init(struct fairwq_sequencer *sequencer);
+
+/**
+ * fairwq_sequenced_work_init - set up a work of a sequencer
+ * @swork: the work
+ * @func: the function to call when the work has its turn. It must not free @swork
+ * @complete: the function to call after @func, in queue order. It may free @swork, or
+ *	queue it again
+ *
+ * As fairwq_work_init().
+ *
+ * Context: Any.
+ */
+#define fairwq_sequenced_work_init(swork, func, complete)		\
+	do {								\
+		static struct lock_class_key __fairwq_key;		\
+									\
+		__fairwq_sequenced_work_init(swork, func, complete,	\
+					     "(fairwq_work)" #swork,	\
+					     &__fairwq_key);		\
+	} while (0)
+
+void __fairwq_sequenced_work_init(struct fairwq_sequenced_work *swork, fairwq_func_t func,
+				  fairwq_func_t complete, const char *name,
+				  struct lock_class_key *key);
+
+/**
+ * fairwq_sequencer_queue - queue a work that is completed in its order
+ * @sequencer: the sequencer. It must stay until @swork was completed or dropped
+ * @constraint: the constraint of a serializer or limiter that @swork goes through, too;
+ *	or one of the driver's own; or NULL
+ * @batch: where @swork is to run; any batch of any pool
+ * @swork: the work, set up by fairwq_sequenced_work_init()
+ *
+ * The functions of a sequencer's works run whenever they have their turns, several at a
+ * time. Their completions are called one after the other, in the order of the queue
+ * calls, by the item that made the first of them ready. So a completion may run in the
+ * turn of another batch, which is charged for it. It sees what the functions and
+ * completions before it have stored.
+ *
+ * A work that is taken out of its batch keeps those behind it from being completed. So
+ * the caller of fairwq_work_cancel() and its like must call fairwq_sequencer_drop() if
+ * the cancel has returned true.
+ *
+ * Not promised: that a turn that goes on after its function, see fairwq_async_begin(),
+ * has ended when the work is completed.
+ *
+ * Context: Any but NMI. Does not sleep, allocates nothing. May be called from the
+ * completion of @swork.
+ * Return: 1 if the work was queued; 0 if it is in the sequencer already, or pending; or
+ * a negative error as fairwq_queue() and fairwq_queue_constrained().
+ */
+__must_check
+int fairwq_sequencer_queue(struct fairwq_sequencer *sequencer,
+			   struct fairwq_constraint *constraint,
+			   struct fairwq_batch *batch, struct fairwq_sequenced_work *swork);
+
+/**
+ * fairwq_sequencer_drop - do without a work that was cancelled
+ * @work: a work of a sequencer that the caller has taken out of its batch
+ *
+ * The work is not completed. It is the caller's again when this returns. Those behind it
+ * that have waited for it are completed by the caller. May be passed to
+ * fairwq_batch_cancel() as @dropped, if the batch has no other works.
+ *
+ * Context: Process context, may sleep.
+ */
+void fairwq_sequencer_drop(struct fairwq_work *work);
+
+/**
+ * fairwq_sequencer_flush - wait until the works that are queued now are completed
+ * @sequencer: the sequencer
+ *
+ * Afterwards the sequencer may be freed, if no call queues to it.
+ *
+ * Context: Process context, sleeps. From one of its own items it warns and returns at
+ * once.
+ */
+void fairwq_sequencer_flush(struct fairwq_sequencer *sequencer);
 
 /**
  * struct fairwq_constraint_ops - what a constraint does

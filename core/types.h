@@ -180,8 +180,11 @@ struct fairwq_context {
 	void *data;			/* I, once set */
 };
 
-/* The function of each work with a context, or NULL: none was set up. See context.c. */
-extern fairwq_func_t fairwq_context_func;
+/*
+ * The function of each work with a context, and of each in a sequencer; NULL: none was set
+ * up. What the client has named is in the work. See context.c and sequencer.c.
+ */
+extern fairwq_func_t fairwq_context_func, fairwq_sequenced_func;
 
 /* A cell: what other runners see of a task that was promoted. See fork.c. */
 struct fairwq_cell {
@@ -199,6 +202,8 @@ static inline fairwq_func_t fairwq_shown_func(const struct fairwq_work *work)
 							   work)->task->func;
 	if (unlikely(work->func == READ_ONCE(fairwq_context_func)))
 		return container_of(work, struct fairwq_context_work, work)->func;
+	if (unlikely(work->func == READ_ONCE(fairwq_sequenced_func)))
+		return container_of(work, struct fairwq_sequenced_work, work)->func;
 	return work->func;
 }
 

@@ -308,9 +308,10 @@ static void steal_the_oldest(struct forking *x, struct fairwq_task *self)
 	fairwq_fork(self, &last.task);
 	fairwq_join(self, &last.task);
 	await_in(x, &x->begun);
-	complete(&x->go);
-	for (i = 2; i >= 0; i--)
+	for (i = 2; i > 0; i--)
 		fairwq_join(self, &part[i].task);
+	complete(&x->go);	/* not before, or that runner is free for the others */
+	fairwq_join(self, &part[0].task);
 	x->failed |= part[0].by == current || part[1].by != current;
 	for (i = 0; i < 3; i++)
 		x->failed |= atomic_read(&part[i].runs) != 1;

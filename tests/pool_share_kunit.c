@@ -443,7 +443,12 @@ static const struct fairwq_batch_attrs low = { .prio = FAIRWQ_PRIO_LOW };
 /* Promise 6: one at a time is its limit, and it can use half with that. */
 static void limited_batch_gets_its_share(struct kunit *test)
 {
-	expect_share(test, 400, 1000, test->param_value, 0, &ordered, 20, &plain, 20);
+	const struct share_case *c = test->param_value;
+
+	/* Where an item holds a CPU that the other one needs, its limit is not what holds it. */
+	if (c->runners > num_online_cpus())
+		kunit_skip(test, "fewer CPUs than runners");
+	expect_share(test, 400, 1000, c, 0, &ordered, 20, &plain, 20);
 }
 
 /* Promise 6: the size of a backlog makes no difference. */

@@ -226,6 +226,8 @@ void tt_dropped(struct fairwq_work *work)
 
 	if (tt_is_errand(work))
 		return;
+	if (tt_is_step(work))
+		return tt_step_dropped(work);
 	if (tt_is_bead(work))
 		return tt_bead_dropped(work);
 	if (item < tt_items || item >= tt_items + TT_NR_ITEMS)

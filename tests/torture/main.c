@@ -107,6 +107,7 @@ static const char * const tt_count_name[TT_NR_COUNTS] = {
 	[TT_TASKS] = "tasks",
 	[TT_WENT_ON] = "turns that went on",
 	[TT_ERRANDS] = "errands",
+	[TT_STEPS_DONE] = "steps of sequences",
 };
 
 struct tt_counts {
@@ -557,6 +558,7 @@ static int tt_begin_all(void)
 		err = tt_slots_init();
 	tt_asyncs_init();
 	tt_errands_init();
+	tt_sequences_init();
 	if (!err)
 		err = tt_shared_init();
 	if (err)

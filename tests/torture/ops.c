@@ -847,6 +847,7 @@ struct tt_op tt_ops[] = {
 	{ "hrtimer",	   100, false, tt_op_hrtimer },
 	{ "irq_work",	   100, false, tt_op_irq_work },
 	{ "errand",	    50, false, tt_op_errand },
+	{ "sequence",	    50, false, tt_op_sequence },
 	{ "sleep",	     5, false, tt_op_sleep },
 };
 

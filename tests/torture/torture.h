@@ -93,6 +93,7 @@ enum tt_count {
 	TT_TASKS,	/* of items that fork */
 	TT_WENT_ON,	/* turns that went on after their function */
 	TT_ERRANDS,	/* items that ran for a user */
+	TT_STEPS_DONE,	/* items that were completed in order */
 	TT_NR_COUNTS,
 };
 
@@ -270,5 +271,12 @@ void tt_errands_init(void);
 void tt_judge_user(kuid_t uid);
 bool tt_is_errand(const struct fairwq_work *work);
 void tt_op_errand(struct tt_actor *actor);
+
+/* sequence.c: items that are completed in order */
+
+void tt_sequences_init(void);
+bool tt_is_step(const struct fairwq_work *work);
+void tt_step_dropped(struct fairwq_work *work);
+void tt_op_sequence(struct tt_actor *actor);
 
 #endif /* FAIRWQ_TORTURE_H */

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sequencers: the items of one run in parallel, and are completed in queue order.
+ *
+ *   State      In the list  @ended  entered by                      left by
+ *   ---------  -----------  ------  ------------------------------  -------------------
+ *   idle       no           -       its completion; a drop          fairwq_sequencer_queue()
+ *   runs       yes          no      fairwq_sequencer_queue()        the return of func
+ *   waits      yes          yes     the return of func              its turn at the front
+ *
+ * The item whose end makes the front ready completes all that are ready, one after the
+ * other. Meanwhile the ends of others only mark themselves: that item sees them.
+ *
+ * btrfs' async-thread.c does this by hand for its ordered works.
+ *
+ * Locking: sequencer->lock, which is not held while a completion is called.
+ * Invariant: while @completer is set, that task looks at the front again before it goes.
+ * Invariant: a sequencer whose list is empty, and that has no @completer, is not touched
+ * by what has ended. fairwq_sequencer_flush() takes the lock to see that.
+ *
+ * Limits: the item that completes does so for as long as others are ready, and its batch
+ * is charged for that.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/completion.h>
+#include <linux/export.h>
+#include <linux/sched.h>
+
+#include "core/runner.h"
+#include "doors.h"
+
+/* ---- completing --------------------------------------------------------- */
+
+/* What waits in the list for a flush. */
+struct marker {
+	struct fairwq_sequenced_work entry;	/* ended, and without a function */
+	struct completion done;
+};
+
+static struct fairwq_sequenced_work *ready_locked(struct fairwq_sequencer *sequencer)
+{
+	struct fairwq_sequenced_work *first;
+
+	lockdep_assert_held(&sequencer->lock);
+
+	first = list_first_entry_or_null(&sequencer->works, struct fairwq_sequenced_work, node);
+	return first && first->ended ? first : NULL;
+}
+
+/* Complete the works that are ready, unless another task does. Takes the lock, and drops it. */
+static void complete_ready(struct fairwq_sequencer *sequencer, unsigned long flags)
+	__releases(&sequencer->lock)
+{
+	struct fairwq_sequenced_work *first;
+
+	lockdep_assert_held(&sequencer->lock);
+
+	if (sequencer->completer)
+		goto unlock;
+	sequencer->completer = current;
+	while ((first = ready_locked(sequencer))) {
+		list_del_init(&first->node);
+		if (!first->func) {
+			complete(&container_of(first, struct marker, entry)->done);
+			continue;
+		}
+		raw_spin_unlock_irqrestore(&sequencer->lock, flags);
+		first->complete(&first->work);	/* may free it, or queue it again */
+		cond_resched();
+		raw_spin_lock_irqsave(&sequencer->lock, flags);
+	}
+	sequencer->completer = NULL;
+unlock:
+	raw_spin_unlock_irqrestore(&sequencer->lock, flags);
+}
+
+/* Run a work of a sequencer. The function that the engine calls; not the client's. */
+static void sequenced_fn(struct fairwq_work *work)
+{
+	struct fairwq_sequenced_work *swork = container_of(work, struct fairwq_sequenced_work,
+							   work);
+	struct fairwq_sequencer *sequencer = swork->sequencer;
+	unsigned long flags;
+
+	/* Reports and tables name it. */
+	WRITE_ONCE(fairwq_current_runner()->turn.func, swork->func);
+	swork->func(work);
+	raw_spin_lock_irqsave(&sequencer->lock, flags);
+	swork->ended = true;
+	complete_ready(sequencer, flags);
+}
+
+/* ---- queueing ----------------------------------------------------------- */
+
+/*
+ * Queue a work whose place in the list was taken under the lock. So the order of the list
+ * is that in which the batch and the constraint got the works.
+ */
+static int queue_listed_locked(struct fairwq_sequencer *sequencer,
+			       struct fairwq_constraint *constraint,
+			       struct fairwq_batch *batch, struct fairwq_sequenced_work *swork)
+{
+	int ret;
+
+	lockdep_assert_held(&sequencer->lock);
+
+	swork->sequencer = sequencer;
+	swork->ended = false;
+	list_add_tail(&swork->node, &sequencer->works);
+	ret = constraint ? fairwq_queue_constrained(constraint, batch, &swork->work) :
+			   fairwq_queue(batch, &swork->work);
+	if (ret <= 0)
+		list_del_init(&swork->node);
+	return ret;
+}
+
+int fairwq_sequencer_queue(struct fairwq_sequencer *sequencer,
+			   struct fairwq_constraint *constraint,
+			   struct fairwq_batch *batch, struct fairwq_sequenced_work *swork)
+{
+	unsigned long flags;
+	int ret = 0;
+
+	if (!sequencer)
+		return fairwq_bad_arg("sequencer is NULL");
+	if (!swork || !swork->work.func)
+		return fairwq_bad_arg("swork is NULL or has no function");
+	raw_spin_lock_irqsave(&sequencer->lock, flags);
+	if (list_empty(&swork->node))
+		ret = queue_listed_locked(sequencer, constraint, batch, swork);
+	raw_spin_unlock_irqrestore(&sequencer->lock, flags);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(fairwq_sequencer_queue);
+
+void fairwq_sequencer_drop(struct fairwq_work *work)
+{
+	struct fairwq_sequenced_work *swork;
+	struct fairwq_sequencer *sequencer;
+	unsigned long flags;
+
+	if (WARN_ON_ONCE(!work || work->func != sequenced_fn))
+		return;
+	might_sleep();
+	swork = container_of(work, struct fairwq_sequenced_work, work);
+	sequencer = swork->sequencer;
+	raw_spin_lock_irqsave(&sequencer->lock, flags);
+	list_del_init(&swork->node);
+	complete_ready(sequencer, flags);
+}
+EXPORT_SYMBOL_GPL(fairwq_sequencer_drop);
+
+/* ---- waiting ------------------------------------------------------------ */
+
+/* Check whether the caller is an item of @sequencer, or completes one, and warn. */
+static bool is_inside(const struct fairwq_sequencer *sequencer)
+{
+	const struct fairwq_work *work = fairwq_current_work();
+	const struct fairwq_sequenced_work *swork;
+	bool inside = READ_ONCE(sequencer->completer) == current;
+
+	if (work && work->func == sequenced_fn) {
+		swork = container_of(work, struct fairwq_sequenced_work, work);
+		inside |= swork->sequencer == sequencer;
+	}
+	return WARN_ONCE(inside, "fairwq: item %ps would wait for itself in %s of %p\n",
+			 work ? fairwq_shown_func(work) : NULL, "fairwq_sequencer_flush",
+			 sequencer);
+}
+
+void fairwq_sequencer_flush(struct fairwq_sequencer *sequencer)
+{
+	struct marker marker = { .entry.ended = true };
+	unsigned long flags;
+	bool busy;
+
+	if (WARN_ON_ONCE(!sequencer))
+		return;
+	might_sleep();
+	if (is_inside(sequencer))
+		return;
+	init_completion(&marker.done);
+	raw_spin_lock_irqsave(&sequencer->lock, flags);
+	busy = sequencer->completer || !list_empty(&sequencer->works);
+	if (busy)
+		list_add_tail(&marker.entry.node, &sequencer->works);
+	raw_spin_unlock_irqrestore(&sequencer->lock, flags);
+	if (!busy)
+		return;
+	wait_for_completion(&marker.done);
+	/* The task that has completed the marker is out of the lock then. */
+	raw_spin_lock_irqsave(&sequencer->lock, flags);
+	raw_spin_unlock_irqrestore(&sequencer->lock, flags);
+}
+EXPORT_SYMBOL_GPL(fairwq_sequencer_flush);
+
+/* ---- setting up --------------------------------------------------------- */
+
+void fairwq_sequencer_init(struct fairwq_sequencer *sequencer)
+{
+	if (WARN_ON_ONCE(!sequencer))
+		return;
+	raw_spin_lock_init(&sequencer->lock);
+	INIT_LIST_HEAD(&sequencer->works);
+	sequencer->completer = NULL;
+}
+EXPORT_SYMBOL_GPL(fairwq_sequencer_init);
+
+void __fairwq_sequenced_work_init(struct fairwq_sequenced_work *swork, fairwq_func_t func,
+				  fairwq_func_t complete, const char *name,
+				  struct lock_class_key *key)
+{
+	if (WARN_ON_ONCE(!swork || !func || !complete))
+		return;
+	if (unlikely(!READ_ONCE(fairwq_sequenced_func)))
+		WRITE_ONCE(fairwq_sequenced_func, sequenced_fn);	/* for tables */
+	__fairwq_work_init(&swork->work, sequenced_fn, name, key);
+	swork->func = func;
+	swork->complete = complete;
+	INIT_LIST_HEAD(&swork->node);
+}
+EXPORT_SYMBOL_GPL(__fairwq_sequenced_work_init);

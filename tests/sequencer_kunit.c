@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sequencers: items run in parallel and are completed in queue order, each once, also if
+ * some are cancelled or refused; and there is a moment when all is over.
+ */
+#include "lib/fixture.h"
+
+/* ---- what the cases share ----------------------------------------------- */
+
+#define NR	5
+
+/* An item whose function stands at its gate, and that writes a letter when completed. */
+struct step {
+	struct fairwq_sequenced_work swork;
+	struct completion entered, open;
+	struct mock *mock;
+	struct fairwq_sequencer *sequencer;
+	struct fairwq_batch *batch;	/* to queue it to again in its completion, or NULL */
+	char letter;
+	bool ended;			/* its function has returned */
+	bool early;			/* it was completed before that */
+	int ret;			/* of what its completion has called */
+};
+
+static void step_fn(struct fairwq_work *work)
+{
+	struct step *step = container_of(work, struct step, swork.work);
+
+	complete(&step->entered);
+	wait_for_completion_timeout(&step->open, MOCK_WAIT);
+	WRITE_ONCE(step->ended, true);
+}
+
+static void step_complete(struct fairwq_work *work)
+{
+	struct step *step = container_of(work, struct step, swork.work);
+	struct fairwq_batch *batch = step->batch;
+
+	step->early |= !step->ended;
+	step->batch = NULL;
+	if (batch) {
+		step->ended = false;
+		step->ret = fairwq_sequencer_queue(step->sequencer, NULL, batch, &step->swork);
+	}
+	mock_log_add(&step->mock->log, step->letter);
+}
+
+static struct step *step_new(struct kunit *test, struct fairwq_sequencer *sequencer, char letter)
+{
+	struct step *step = kunit_kzalloc(test, sizeof(*step), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, step);
+	fairwq_sequenced_work_init(&step->swork, step_fn, step_complete);
+	init_completion(&step->entered);
+	init_completion(&step->open);
+	step->mock = test->priv;
+	step->sequencer = sequencer;
+	step->letter = letter;
+	return step;
+}
+
+static struct fairwq_sequencer *sequencer_new(struct kunit *test)
+{
+	struct fairwq_sequencer *sequencer = kunit_kzalloc(test, sizeof(*sequencer), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, sequencer);
+	fairwq_sequencer_init(sequencer);
+	return sequencer;
+}
+
+/* Queue NR items with the letters from 'a' on, and wait until all run at once. */
+static void steps_run(struct kunit *test, struct fairwq_sequencer *sequencer,
+		      struct fairwq_batch *batch, struct step **step)
+{
+	int i;
+
+	for (i = 0; i < NR; i++) {
+		step[i] = step_new(test, sequencer, 'a' + i);
+		KUNIT_ASSERT_EQ(test, 1, fairwq_sequencer_queue(sequencer, NULL, batch,
+								&step[i]->swork));
+	}
+	for (i = 0; i < NR; i++)
+		mock_await(test, &step[i]->entered);
+}
+
+/* Let the function of @step return, and wait until its runner has said so. */
+static void step_end(struct kunit *test, struct step *step)
+{
+	complete(&step->open);
+	mock_until(test, READ_ONCE(step->ended) && !fairwq_work_busy(&step->swork.work));
+}
+
+static struct fairwq_batch *begin(struct kunit *test, unsigned int runners)
+{
+	struct fairwq_batch *batch = mock_begin(test, runners);
+
+	mock_open(test);
+	return batch;
+}
+
+static void expect_log(struct kunit *test, const char *order)
+{
+	struct mock *mock = test->priv;
+
+	mock_until(test, READ_ONCE(mock->log.nr) >= strlen(order));
+	KUNIT_EXPECT_STREQ(test, order, &mock->log.text[0]);
+}
+
+/* ---- in order ----------------------------------------------------------- */
+
+/* All run at once, the last one ends first, and none is completed before the first. */
+static void items_are_completed_in_queue_order(struct kunit *test)
+{
+	struct fairwq_sequencer *sequencer = sequencer_new(test);
+	struct fairwq_batch *a = begin(test, NR + 1);
+	struct mock *mock = test->priv;
+	struct step *step[NR];
+	int i;
+
+	steps_run(test, sequencer, a, step);
+	for (i = NR - 1; i > 0; i--)
+		step_end(test, step[i]);
+	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->log.nr));
+	complete(&step[0]->open);
+	fairwq_sequencer_flush(sequencer);
+	expect_log(test, "abcde");
+	for (i = 0; i < NR; i++)
+		KUNIT_EXPECT_FALSE(test, step[i]->early);
+}
+
+/* What is ready is not held back by what comes later. */
+static void those_in_front_are_completed_at_once(struct kunit *test)
+{
+	struct fairwq_sequencer *sequencer = sequencer_new(test);
+	struct fairwq_batch *a = begin(test, NR + 1);
+	struct step *step[NR];
+	int i;
+
+	steps_run(test, sequencer, a, step);
+	step_end(test, step[1]);
+	step_end(test, step[0]);
+	expect_log(test, "ab");
+	step_end(test, step[3]);
+	step_end(test, step[2]);
+	expect_log(test, "abcd");
+	step_end(test, step[4]);
+	expect_log(test, "abcde");
+	for (i = 0; i < NR; i++)
+		KUNIT_EXPECT_TRUE(test, list_empty(&step[i]->swork.node));
+}
+
+/* A step whose completion stands at a gate. */
+struct slow_step {
+	struct step step;
+	struct completion completing, go;
+};
+
+static void slow_complete(struct fairwq_work *work)
+{
+	struct slow_step *slow = container_of(work, struct slow_step, step.swork.work);
+
+	complete(&slow->completing);
+	wait_for_completion_timeout(&slow->go, MOCK_WAIT);
+	step_complete(work);
+}
+
+/* An item that ends while another one completes is completed by that. */
+static void end_beside_a_completion_is_not_lost(struct kunit *test)
+{
+	struct fairwq_sequencer *sequencer = sequencer_new(test);
+	struct slow_step *slow = kunit_kzalloc(test, sizeof(*slow), GFP_KERNEL);
+	struct fairwq_batch *a = begin(test, 3);
+	struct mock *mock = test->priv;
+	struct step *next;
+
+	KUNIT_ASSERT_NOT_NULL(test, slow);
+	fairwq_sequenced_work_init(&slow->step.swork, step_fn, slow_complete);
+	init_completion(&slow->step.entered);
+	init_completion(&slow->step.open);
+	init_completion(&slow->completing);
+	init_completion(&slow->go);
+	slow->step.mock = mock;
+	slow->step.letter = 'x';
+	next = step_new(test, sequencer, 'y');
+	KUNIT_ASSERT_EQ(test, 1, fairwq_sequencer_queue(sequencer, NULL, a, &slow->step.swork));
+	KUNIT_ASSERT_EQ(test, 1, fairwq_sequencer_queue(sequencer, NULL, a, &next->swork));
+	complete(&slow->step.open);
+	mock_await(test, &slow->completing);
+	step_end(test, next);
+	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->log.nr));
+	complete(&slow->go);
+	fairwq_sequencer_flush(sequencer);
+	expect_log(test, "xy");
+}
+
+/* The completion gets its work back, and may queue it again: then it is the last. */
+static void completion_may_queue_its_work_again(struct kunit *test)
+{
+	struct fairwq_sequencer *sequencer = sequencer_new(test);
+	struct fairwq_batch *a = begin(test, NR + 1);
+	struct step *step[NR];
+	int i;
+
+	steps_run(test, sequencer, a, step);
+	step[0]->batch = a;
+	KUNIT_EXPECT_EQ(test, 0, fairwq_sequencer_queue(sequencer, NULL, a, &step[0]->swork));
+	for (i = 0; i < NR; i++)
+		complete(&step[i]->open);
+	complete(&step[0]->open);
+	fairwq_sequencer_flush(sequencer);
+	mock_until(test, !fairwq_work_busy(&step[0]->swork.work));
+	fairwq_sequencer_flush(sequencer);
+	expect_log(test, "abcdea");
+	KUNIT_EXPECT_EQ(test, 1, step[0]->ret);
+}
+
+/* An item frees itself in its completion. */
+struct gone {
+	struct fairwq_sequenced_work swork;
+	atomic_t *left;
+};
+
+static void gone_fn(struct fairwq_work *work)
+{
+}
+
+static void gone_complete(struct fairwq_work *work)
+{
+	struct gone *gone = container_of(work, struct gone, swork.work);
+	atomic_t *left = gone->left;
+
+	kfree(gone);
+	atomic_dec(left);
+}
+
+/* The sequencer is freed as soon as the flush says so. */
+static void all_may_be_freed(struct kunit *test)
+{
+	struct fairwq_batch *a = begin(test, 4);
+	struct fairwq_sequencer *sequencer;
+	int i, j, nr = 0, rounds = MOCK_MANY(2000);
+	struct gone *gone;
+	atomic_t left;
+
+	for (i = 0; i < rounds; i++) {
+		sequencer = kmalloc(sizeof(*sequencer), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, sequencer);
+		fairwq_sequencer_init(sequencer);
+		atomic_set(&left, 0);
+		for (j = 0; j < 3; j++) {
+			gone = kmalloc(sizeof(*gone), GFP_KERNEL);
+			KUNIT_ASSERT_NOT_NULL(test, gone);
+			fairwq_sequenced_work_init(&gone->swork, gone_fn, gone_complete);
+			gone->left = &left;
+			atomic_inc(&left);
+			nr += fairwq_sequencer_queue(sequencer, NULL, a, &gone->swork) == 1;
+		}
+		fairwq_sequencer_flush(sequencer);
+		KUNIT_EXPECT_EQ(test, 0, atomic_read(&left));
+		memset(sequencer, 0x6b, sizeof(*sequencer));
+		kfree(sequencer);
+	}
+	KUNIT_EXPECT_EQ(test, 3 * rounds, nr);
+}
+
+/* ---- cancelled and refused ---------------------------------------------- */
+
+/* What was cancelled and dropped holds up those behind it no longer. */
+static void dropped_work_lets_the_others_go_on(struct kunit *test)
+{
+	struct fairwq_sequencer *sequencer = sequencer_new(test);
+	struct fairwq_batch *a = begin(test, 2), *b = mock_batch(test, "b");
+	struct step *first = step_new(test, sequencer, 'x'), *next = step_new(test, sequencer, 'y');
+	struct mock *mock = test->priv;
+
+	fairwq_batch_pause(b);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_sequencer_queue(sequencer, NULL, b, &first->swork));
+	KUNIT_ASSERT_EQ(test, 1, fairwq_sequencer_queue(sequencer, NULL, a, &next->swork));
+	step_end(test, next);
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel_sync(&first->swork.work));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_sequencer_queue(sequencer, NULL, a, &first->swork));
+	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->log.nr));
+	fairwq_sequencer_drop(&first->swork.work);
+	expect_log(test, "y");
+	fairwq_sequencer_flush(sequencer);
+	/* It is the caller's again. */
+	fairwq_batch_resume(b);
+	complete(&first->open);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_sequencer_queue(sequencer, NULL, b, &first->swork));
+	fairwq_sequencer_flush(sequencer);
+	expect_log(test, "yx");
+	fairwq_batch_dispose(b);
+}
+
+/* A cancel of the batch drops them, too. */
+static void batch_is_cancelled(struct kunit *test)
+{
+	struct fairwq_sequencer *sequencer = sequencer_new(test);
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct step *step[NR];
+	int i;
+
+	for (i = 0; i < NR; i++) {
+		step[i] = step_new(test, sequencer, 'a' + i);
+		KUNIT_ASSERT_EQ(test, 1, fairwq_sequencer_queue(sequencer, NULL, a,
+								&step[i]->swork));
+	}
+	KUNIT_EXPECT_EQ(test, (unsigned long)NR, fairwq_batch_cancel(a, fairwq_sequencer_drop));
+	fairwq_sequencer_flush(sequencer);
+	mock_open(test);
+	expect_log(test, "");
+}
+
+/* A work that no batch takes is not in the sequencer. */
+static void refused_work_holds_up_nothing(struct kunit *test)
+{
+	struct fairwq_sequencer *sequencer = sequencer_new(test);
+	struct fairwq_batch *a = begin(test, 2), *b = mock_batch(test, "b");
+	struct step *refused = step_new(test, sequencer, 'x');
+	struct step *next = step_new(test, sequencer, 'y');
+
+	fairwq_batch_get(b);
+	fairwq_batch_dispose(b);
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN,
+			fairwq_sequencer_queue(sequencer, NULL, b, &refused->swork));
+	KUNIT_EXPECT_TRUE(test, list_empty(&refused->swork.node));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_sequencer_queue(NULL, NULL, a, &next->swork));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_sequencer_queue(sequencer, NULL, a, NULL));
+	complete(&next->open);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_sequencer_queue(sequencer, NULL, a, &next->swork));
+	fairwq_sequencer_flush(sequencer);
+	expect_log(test, "y");
+	fairwq_batch_put(b);
+}
+
+/* ---- with other constraints ---------------------------------------------- */
+
+/* Through a limiter so many run at a time, and they are completed in order all the same. */
+static void limiter_and_order_compose(struct kunit *test)
+{
+	struct fairwq_sequencer *sequencer = sequencer_new(test);
+	struct fairwq_batch *a = begin(test, NR + 1);
+	struct fairwq_limiter limiter;
+	struct step *step[NR];
+	int i;
+
+	fairwq_limiter_init(&limiter, 2);
+	for (i = 0; i < NR; i++) {
+		step[i] = step_new(test, sequencer, 'a' + i);
+		KUNIT_ASSERT_EQ(test, 1, fairwq_sequencer_queue(sequencer, &limiter.constraint, a,
+								&step[i]->swork));
+	}
+	mock_await(test, &step[0]->entered);
+	mock_await(test, &step[1]->entered);
+	KUNIT_EXPECT_EQ(test, FAIRWQ_BUSY_PENDING, fairwq_work_busy(&step[2]->swork.work));
+	step_end(test, step[1]);
+	mock_await(test, &step[2]->entered);
+	step_end(test, step[2]);
+	mock_await(test, &step[3]->entered);
+	for (i = 0; i < NR; i++)
+		complete(&step[i]->open);
+	fairwq_sequencer_flush(sequencer);
+	expect_log(test, "abcde");
+	fairwq_limiter_destroy(&limiter);
+}
+
+/* What runs within a batch of a serializer and a limit: the batch has the limit. */
+static void serializer_in_a_limited_batch(struct kunit *test)
+{
+	static const struct fairwq_batch_attrs two = { .max_active = 2 };
+	struct fairwq_batch *a;
+	struct fairwq_serializer serial[3];
+	struct mock_gate *gate[6];
+	int i;
+
+	begin(test, 6);
+	a = mock_batch_with(test, "two", &two);
+	for (i = 0; i < 3; i++)
+		fairwq_serializer_init(&serial[i]);
+	/* Two of each: of three objects, two at a time, and each one after the other. */
+	for (i = 0; i < 6; i++) {
+		gate[i] = mock_gate_new(test);
+		KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&serial[i / 2], a,
+								 &gate[i]->work));
+	}
+	mock_await(test, &gate[0]->entered);
+	mock_await(test, &gate[2]->entered);
+	KUNIT_EXPECT_EQ(test, FAIRWQ_BUSY_PENDING, fairwq_work_busy(&gate[4]->work));
+	complete_all(&gate[0]->open);
+	mock_await(test, &gate[4]->entered);
+	KUNIT_EXPECT_EQ(test, FAIRWQ_BUSY_PENDING, fairwq_work_busy(&gate[1]->work));
+	for (i = 0; i < 6; i++)
+		complete_all(&gate[i]->open);
+	for (i = 0; i < 3; i++)
+		fairwq_serializer_destroy(&serial[i]);
+	fairwq_batch_dispose(a);
+}
+
+/* ---- to wait for oneself ------------------------------------------------- */
+
+static void self_flush_fn(struct fairwq_work *work)
+{
+	struct step *step = container_of(work, struct step, swork.work);
+
+	fairwq_sequencer_flush(step->sequencer);
+	step->ended = true;
+}
+
+static void self_wait_warns(struct kunit *test)
+{
+	struct fairwq_sequencer *sequencer = sequencer_new(test);
+	struct step *step = step_new(test, sequencer, 'x');
+	struct fairwq_batch *a = begin(test, 2);
+
+	fairwq_sequenced_work_init(&step->swork, self_flush_fn, step_complete);
+	pr_info("# expect-splat begin would wait for itself in fairwq_sequencer_flush\n");
+	KUNIT_EXPECT_EQ(test, 1, fairwq_sequencer_queue(sequencer, NULL, a, &step->swork));
+	fairwq_sequencer_flush(sequencer);
+	pr_info("# expect-splat end\n");
+	expect_log(test, "x");
+}
+
+/* ------------------------------------------------------------------------- */
+
+static struct kunit_case sequencer_cases[] = {
+	KUNIT_CASE(items_are_completed_in_queue_order),
+	KUNIT_CASE(those_in_front_are_completed_at_once),
+	KUNIT_CASE(end_beside_a_completion_is_not_lost),
+	KUNIT_CASE(completion_may_queue_its_work_again),
+	KUNIT_CASE(all_may_be_freed),
+	KUNIT_CASE(dropped_work_lets_the_others_go_on),
+	KUNIT_CASE(batch_is_cancelled),
+	KUNIT_CASE(refused_work_holds_up_nothing),
+	KUNIT_CASE(limiter_and_order_compose),
+	KUNIT_CASE(serializer_in_a_limited_batch),
+	KUNIT_CASE(self_wait_warns),
+	{}
+};
+
+static struct kunit_suite sequencer_suite = {
+	.name = "fairwq_sequencer",
+	.init = mock_init,
+	.exit = mock_exit,
+	.test_cases = sequencer_cases,
+};
+
+kunit_test_suite(sequencer_suite);
+
+MODULE_DESCRIPTION("KUnit: items that are completed in order");
+MODULE_LICENSE("GPL");
