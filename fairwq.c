@@ -120,6 +120,13 @@ void __fairwq_work_init(struct fairwq_work *work, fairwq_func_t func,
 }
 EXPORT_SYMBOL_GPL(__fairwq_work_init);
 
+/*
+ * Works of the module that are active at once. Of a thousand batches that go at the same
+ * time the others must not be in front of the runners, which have the same workers, nor
+ * contend for pool->lock. More than one, because a sweep of flows waits for a grace period.
+ */
+#define REAP_ACTIVE	4
+
 /* ---- the module ------------------------------------------------------- */
 
 /*
@@ -128,7 +135,7 @@ EXPORT_SYMBOL_GPL(__fairwq_work_init);
  */
 static int __init fairwq_init(void)
 {
-	fairwq_reap_wq = alloc_workqueue("fairwq_reap", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	fairwq_reap_wq = alloc_workqueue("fairwq_reap", WQ_UNBOUND | WQ_MEM_RECLAIM, REAP_ACTIVE);
 	return fairwq_reap_wq ? 0 : -ENOMEM;
 }
 

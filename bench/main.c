@@ -16,7 +16,7 @@
 #include "bench.h"
 
 #define ROW_ROUNDS	3U	/* at least */
-#define ROW_PATIENCE_NS	(20 * NSEC_PER_SEC)
+#define ROW_PATIENCE_NS	(20ULL * NSEC_PER_SEC)
 
 static unsigned int rounds = 7;
 module_param(rounds, uint, 0644);
