@@ -45,6 +45,7 @@ static DEFINE_MUTEX(fairwq_dir_mutex);
 static const char * const fairwq_policy_name[] = {
 	[FAIRWQ_ROUND_ROBIN] = "round_robin",
 	[FAIRWQ_FAIR_TIME] = "fair_time",
+	[FAIRWQ_FAIR_COST] = "fair_cost",
 	[FAIRWQ_FIFO] = "fifo",
 };
 
@@ -125,7 +126,8 @@ static int fairness_show(struct seq_file *m, void *v)
 
 	fairwq_window_look(pool);
 	raw_spin_lock_irq(&pool->lock);
-	seq_printf(m, "unit: %s\n", window->by_time ? "us" : "turns");
+	seq_printf(m, "unit: %s\n", !window->by_time ? "turns" :
+		   pool->policy == FAIRWQ_FAIR_COST ? "1000" : "us");
 	seq_printf(m, "compared: %u\n", window->nr);
 	show_hundredths(m, "lag", window->lag);
 	show_hundredths(m, "bound", window->bound);
@@ -157,17 +159,31 @@ static const char *batch_state_locked(const struct fairwq_batch *batch)
 	return list_empty(&batch->fifo) ? "idle" : "limited";
 }
 
+/* Return the share of @batch in thousandths: of what its policy counts. */
+static u64 share_locked(const struct fairwq_batch *batch)
+{
+	const struct fairwq_pool *pool = batch->pool;
+	u64 share = batch->done, total = pool->counter[FAIRWQ_TURNS];
+
+	lockdep_assert_held(&pool->lock);
+
+	if (pool->policy == FAIRWQ_FAIR_TIME) {
+		share = batch->stats->run_time;
+		total = pool->run_time;
+	} else if (pool->policy == FAIRWQ_FAIR_COST) {
+		share = (u64)(batch->group ?: &batch->node)->service >> FAIRWQ_COST_NS_SHIFT;
+		total = (u64)pool->tree.service >> FAIRWQ_COST_NS_SHIFT;
+	}
+	return total ? div64_u64(share * 1000, total) : 0;
+}
+
 static void show_row_locked(struct seq_file *m, const struct fairwq_batch *batch)
 {
 	const struct fairwq_batch_stats *stats = batch->stats;
-	const struct fairwq_pool *pool = batch->pool;
-	bool by_time = pool->policy == FAIRWQ_FAIR_TIME;
-	u64 share = by_time ? stats->run_time : batch->done;
-	u64 total = by_time ? pool->run_time : pool->counter[FAIRWQ_TURNS];
 	u32 tenth;
-	u64 percent = div_u64_rem(total ? div64_u64(share * 1000, total) : 0, 10, &tenth);
+	u64 percent = div_u64_rem(share_locked(batch), 10, &tenth);
 
-	lockdep_assert_held(&pool->lock);
+	lockdep_assert_held(&batch->pool->lock);
 
 	seq_printf(m, "%-24s %-8s %-6s %6u %8u %7u %10llu %4llu.%u %9llu %9llu %9llu %9llu %9llu %6llu %s\n",
 		   batch->name, batch_state_locked(batch), fairwq_prio_name[batch->prio],
@@ -375,6 +391,8 @@ static int set_policy(struct fairwq_pool *pool, const char *text, unsigned int v
 
 	if (policy < 0)
 		return policy;
+	if (policy == FAIRWQ_FAIR_COST && !pool->cost)
+		return -EINVAL;
 	fairwq_pool_set_policy(pool, policy);
 	return 0;
 }

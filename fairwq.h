@@ -632,6 +632,9 @@ DEFINE_FREE(fairwq_batch_put, struct fairwq_batch *, fairwq_batch_put(_T))
  *	function runs / weight, whether it computes, sleeps or is preempted. An
  *	item of more than a minute counts as a minute. Every item is timed, by two
  *	readings of the clock
+ * @FAIRWQ_FAIR_COST: the batches take turns; a turn costs what the pool's @cost says /
+ *	weight, before the item runs. For work whose time says little, such as I/O of so
+ *	many bytes. A serializer's items are a turn each
  * @FAIRWQ_FIFO: the item that was queued first, over all batches of a priority;
  *	weights do not count. A plain workqueue does this: it is the yardstick
  */
@@ -639,6 +642,7 @@ enum fairwq_policy {
 	FAIRWQ_ROUND_ROBIN,
 	FAIRWQ_FAIR_TIME,
 	FAIRWQ_FIFO,
+	FAIRWQ_FAIR_COST,
 };
 
 /**
@@ -656,6 +660,10 @@ enum fairwq_policy {
  *	in front of it in its serializer for this long
  * @max_async: the most turns that may be in flight without a runner, see
  *	fairwq_async_begin(); 0 for no limit. At the limit the pool begins no turn
+ * @cost: for FAIRWQ_FAIR_COST: returns the cost of an item, in a unit of the driver's own
+ *	such as bytes; 0 counts as 1. Asked once for each turn, when it begins. It is
+ *	called under a lock of fairwq with interrupts off: it must not sleep, nor call
+ *	fairwq. A task that another runner takes costs 1
  * @cpu: with FAIRWQ_NEAR, a possible CPU. The items run on workers that belong
  *	to it: those of its cache, and before 6.6 of its node. With FAIRWQ_SYSFS
  *	an operator can change that scope. The CPU may go offline. Without
@@ -668,6 +676,7 @@ struct fairwq_pool_attrs {
 	unsigned int slice_us;
 	unsigned int max_async;
 	unsigned int cpu;
+	u32 (*cost)(const struct fairwq_work *work);
 };
 
 /**

@@ -61,8 +61,10 @@ static int pool_check_attrs(const struct fairwq_pool_attrs *attrs)
 		return fairwq_bad_arg("attrs->max_active is not in 0..512");
 	if (attrs->slice_us > FAIRWQ_MAX_SLICE_US)
 		return fairwq_bad_arg("attrs->slice_us is not in 0..10000");
-	if ((unsigned int)attrs->policy > FAIRWQ_FIFO)
+	if ((unsigned int)attrs->policy > FAIRWQ_FAIR_COST)
 		return fairwq_bad_arg("attrs->policy is unknown");
+	if (attrs->policy == FAIRWQ_FAIR_COST && !attrs->cost)
+		return fairwq_bad_arg("attrs->cost is NULL");
 	if ((attrs->flags & FAIRWQ_SYSFS_NAME) && !(attrs->flags & FAIRWQ_SYSFS))
 		return fairwq_bad_arg("attrs->flags has FAIRWQ_SYSFS_NAME without FAIRWQ_SYSFS");
 	return pool_check_cpu(attrs);
@@ -91,6 +93,8 @@ static struct fairwq_pool *pool_alloc(const struct fairwq_pool_attrs *attrs,
 	pool->flags = attrs->flags;
 	pool->cpu = attrs->flags & FAIRWQ_NEAR ? attrs->cpu : WORK_CPU_UNBOUND;
 	pool->policy = attrs->policy;
+	pool->cost = attrs->cost;
+	pool->dearest = 1;
 	if (!(attrs->flags & FAIRWQ_STRICT_TURNS))
 		pool->slice_us = attrs->slice_us ?: FAIRWQ_DFL_SLICE_US;
 	pool->max_active = attrs->max_active ?:

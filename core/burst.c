@@ -197,7 +197,8 @@ static bool burst_goes_on_locked(struct fairwq_runner *runner,
 
 	lockdep_assert_held(fairwq_constraint_lock(constraint));
 
-	if (READ_ONCE(runner->yield))
+	/* Where a client says what an item costs, each one is charged as a turn. */
+	if (READ_ONCE(runner->yield) || READ_ONCE(pool->policy) == FAIRWQ_FAIR_COST)
 		return false;
 	if (!burst_may_enter(runner, batch) || fairwq_runs_elsewhere(work, runner->id) ||
 	    data_race(pool->nr_active > pool->max_active))	/* a hint */

@@ -9,6 +9,7 @@
  *   fair time      the longest of the batch's last  by what the items took,
  *                  turns, 10 ms at most; slice_us   less what was charged
  *                  if there were none
+ *   fair cost      what the client says             not
  *   arrival order  nothing, but the priorities      likewise, by the other
  *                  count one turn                   items of a burst
  *
@@ -28,7 +29,8 @@
  * Locking: pool->lock.
  * Invariant: each turn is charged once and settled once.
  *
- * Limits: the items of a turn cost at most 60 s, or 10 ms before their end.
+ * Limits: the items of a turn cost at most 60 s, or 10 ms before their end. Under fair cost
+ * a newcomer joins as far behind as the dearest turn was, also if that is long ago.
  */
 #include <linux/limits.h>
 #include <linux/minmax.h>
@@ -89,6 +91,41 @@ static void note_longest_locked(struct fairwq_batch *batch, u64 ns)
 	stats->longest[0] = 0;
 }
 
+/* Tell the tree what an unmeasured turn costs, in the unit of the policy. */
+void fairwq_cost_set_turn_locked(struct fairwq_pool *pool)
+{
+	unsigned int slice_us = pool->slice_us ?: FAIRWQ_DFL_SLICE_US;
+	u64 cost = FAIRWQ_COST_TURN;
+
+	if (pool->policy == FAIRWQ_FAIR_TIME)
+		cost = (u64)slice_us * NSEC_PER_USEC << FAIRWQ_COST_NS_SHIFT;
+	else if (pool->policy == FAIRWQ_FAIR_COST)
+		cost = (u64)pool->dearest << FAIRWQ_COST_NS_SHIFT;
+	fairwq_tree_set_turn(&pool->tree, cost);
+}
+
+/* Charge what the turn may take, or what the client says that it costs. */
+static void charge_amount_locked(struct fairwq_turn *turn)
+{
+	struct fairwq_batch *batch = turn->batch;
+	const struct fairwq_work *work = turn->id;	/* it has not started */
+	struct fairwq_pool *pool = batch->pool;
+
+	lockdep_assert_held(&pool->lock);
+
+	if (pool->policy == FAIRWQ_FAIR_TIME) {
+		turn->charged = guess_locked(batch);
+		turn->timed = true;
+	} else {
+		turn->charged = fairwq_is_of_item(work) ? 1 : pool->cost(work) ?: 1;
+		if (turn->charged > pool->dearest) {
+			pool->dearest = turn->charged;
+			fairwq_cost_set_turn_locked(pool);
+		}
+	}
+	fairwq_window_longest_locked(batch, DIV_ROUND_UP(turn->charged, NSEC_PER_USEC));
+}
+
 /* Charge the batch for a turn that it takes. It must still be eligible. */
 void fairwq_cost_charge_locked(struct fairwq_turn *turn)
 {
@@ -100,10 +137,8 @@ void fairwq_cost_charge_locked(struct fairwq_turn *turn)
 
 	turn->era = pool->era;
 	turn->charged = 0;
-	if (pool->policy == FAIRWQ_FAIR_TIME) {
-		turn->charged = guess_locked(batch);
-		turn->timed = true;
-		fairwq_window_longest_locked(batch, DIV_ROUND_UP(turn->charged, NSEC_PER_USEC));
+	if (fairwq_by_amount(pool)) {
+		charge_amount_locked(turn);
 		cost = (u64)turn->charged << FAIRWQ_COST_NS_SHIFT;
 	}
 	turn->out_of_rank = fairwq_tree_charge(&pool->tree, &batch->node, cost);
@@ -156,6 +191,8 @@ void fairwq_cost_settle_locked(const struct fairwq_turn *turn)
 		return;
 	if (pool->policy == FAIRWQ_FAIR_TIME)
 		delta = settle_time_locked(turn);
+	else if (pool->policy == FAIRWQ_FAIR_COST)
+		delta = 0;
 	else
 		delta = settle_turns_locked(turn);
 	fairwq_tree_correct(&pool->tree, &batch->node, delta);
@@ -165,17 +202,6 @@ void fairwq_cost_settle_locked(const struct fairwq_turn *turn)
 	}
 	if (unlikely(turn->burst))
 		fairwq_window_burst_locked(turn);
-}
-
-/* Tell the tree what an unmeasured turn costs, in the unit of the policy. */
-void fairwq_cost_set_turn_locked(struct fairwq_pool *pool)
-{
-	unsigned int slice_us = pool->slice_us ?: FAIRWQ_DFL_SLICE_US;
-	u64 cost = FAIRWQ_COST_TURN;
-
-	if (pool->policy == FAIRWQ_FAIR_TIME)
-		cost = (u64)slice_us * NSEC_PER_USEC << FAIRWQ_COST_NS_SHIFT;
-	fairwq_tree_set_turn(&pool->tree, cost);
 }
 
 /* Begin an era after a change of the policy. No batch may be in the tree. */
@@ -188,6 +214,7 @@ void fairwq_cost_new_era_locked(struct fairwq_pool *pool)
 	lockdep_assert_held(&pool->lock);
 
 	pool->era++;
+	pool->dearest = 1;
 	fairwq_tree_init(&pool->tree, pool->policy == FAIRWQ_FIFO);
 	pool->tree.patience = patience;
 	fairwq_cost_set_turn_locked(pool);

@@ -91,15 +91,10 @@ struct fairwq_sums {
 	u64 square;		/* of the share of each, 1000 being the mean */
 };
 
-static bool by_time(const struct fairwq_pool *pool)
-{
-	return pool->policy == FAIRWQ_FAIR_TIME;
-}
-
 /* What the tree counts, in turns or in ns. */
 static s64 window_unit(const struct fairwq_pool *pool, s64 cost)
 {
-	if (by_time(pool))
+	if (fairwq_by_amount(pool))
 		return cost >> FAIRWQ_COST_NS_SHIFT;
 	return cost >> (FAIRWQ_COST_TURN_SHIFT - TURN_SHIFT);
 }
@@ -107,20 +102,20 @@ static s64 window_unit(const struct fairwq_pool *pool, s64 cost)
 /* Convert to 1/100 of what an operator sees: turns, or us. */
 static u64 hundredths(const struct fairwq_pool *pool, u64 amount)
 {
-	return by_time(pool) ? div_u64(amount, 10) : div_u64(amount * 100, TURN);
+	return fairwq_by_amount(pool) ? div_u64(amount, 10) : div_u64(amount * 100, TURN);
 }
 
 /* Return the longest turn of @node, or of those below it: turns, or us. */
 static u32 longest(const struct fairwq_pool *pool, const struct fairwq_node *node)
 {
-	return max3(by_time(pool) ? pool->slice_us ?: FAIRWQ_DFL_SLICE_US : 1,
+	return max3(pool->policy == FAIRWQ_FAIR_TIME ? pool->slice_us ?: FAIRWQ_DFL_SLICE_US : 1,
 		    node->member.longest[0], node->member.longest[1]);
 }
 
 /* Return the same as it is compared. */
 static u64 longest_turn(const struct fairwq_pool *pool, const struct fairwq_node *node)
 {
-	return longest(pool, node) * (by_time(pool) ? NSEC_PER_USEC : TURN);
+	return longest(pool, node) * (fairwq_by_amount(pool) ? NSEC_PER_USEC : TURN);
 }
 
 /* ---- waits ------------------------------------------------------------ */
@@ -419,7 +414,7 @@ static u64 window_slack(const struct fairwq_pool *pool, const struct fairwq_node
 {
 	u64 longest = longest_turn(pool, node), runners = pool->max_active, cost;
 
-	if (by_time(pool))
+	if (fairwq_by_amount(pool))
 		cost = (runners + 1) * longest;
 	else	/* all but the first turn of a burst are charged when it ends */
 		cost = (runners + 1) * TURN / 2 + runners * (longest - TURN);
@@ -624,7 +619,7 @@ void fairwq_window_burst_locked(const struct fairwq_turn *turn)
 
 	lockdep_assert_held(&turn->batch->pool->lock);
 
-	if (by_time(turn->batch->pool))
+	if (fairwq_by_amount(turn->batch->pool))
 		longest = div_u64(turn->took * longest, turn->nr * NSEC_PER_USEC) + 1;
 	fairwq_window_longest_locked(turn->batch, min_t(u64, longest, U32_MAX));
 	/* A guest's turn is not the first of its burst. */
@@ -639,7 +634,7 @@ void fairwq_window_reset_locked(struct fairwq_pool *pool)
 
 	pool->window = (struct fairwq_window){
 		.number = pool->window.number, .rules = pool->window.rules,
-		.by_time = by_time(pool),
+		.by_time = fairwq_by_amount(pool),
 	};
 	fairwq_window_start_locked(pool);
 }
@@ -648,5 +643,5 @@ void fairwq_window_init(struct fairwq_pool *pool)
 {
 	INIT_LIST_HEAD(&pool->window_members);
 	pool->window.turns_left = 1;
-	pool->window.by_time = by_time(pool);
+	pool->window.by_time = fairwq_by_amount(pool);
 }

@@ -306,12 +306,6 @@ void fairwq_fifo_add_barrier_locked(struct fairwq_batch *batch,
 	fairwq_fifo_update_locked(batch);
 }
 
-/* Check whether @work is a part of an item in flight, which no client has queued. */
-static bool is_of_item(const struct fairwq_work *work)
-{
-	return work->place & (FAIRWQ_PLACE_FORK | FAIRWQ_PLACE_REST);
-}
-
 /* Take @work out of the FIFO; it stays pending. */
 static void batch_unlink_locked(struct fairwq_batch *batch,
 				struct fairwq_work *work)
@@ -320,7 +314,7 @@ static void batch_unlink_locked(struct fairwq_batch *batch,
 
 	list_del(&work->node);
 	batch->nr_fifo--;
-	if (batch->max_queued && !is_of_item(work))
+	if (batch->max_queued && !fairwq_is_of_item(work))
 		atomic_dec(&batch->nr_queued);
 }
 
@@ -476,7 +470,7 @@ void fairwq_fifo_put_back_locked(struct fairwq_batch *batch, struct fairwq_work 
 	work->place = (work->place & ~FAIRWQ_PLACE_MASK) | FAIRWQ_PLACE_FIFO;
 	list_add(&work->node, &batch->fifo);
 	batch->nr_fifo++;
-	if (batch->max_queued && !is_of_item(work))
+	if (batch->max_queued && !fairwq_is_of_item(work))
 		atomic_inc(&batch->nr_queued);
 	batch_new_head_locked(batch);
 }

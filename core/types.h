@@ -141,7 +141,7 @@ struct fairwq_turn {
 	bool out_of_rank;		/* P: taken before a turn of a higher priority */
 	bool slept;			/* R, P at the end: an item of it has slept */
 	u16 era;			/* P: pool->era when it was charged */
-	u32 charged;			/* P: estimate of its run time, ns; fair time only */
+	u32 charged;			/* P: estimate of its run time, ns, or its cost; else 0 */
 	unsigned int nr;		/* R, P at the end: number of its items */
 	unsigned int burst;		/* R, P at the end: items of its burst so far, or 0 */
 	unsigned int held;		/* R, P at the end: those of @nr that are in nr_pins */
@@ -283,10 +283,12 @@ struct fairwq_pool {
 	bool draining;			/* p: set, then a grace period passes */
 	unsigned int flags;		/* I */
 	unsigned int cpu;		/* I: whose workers run it; or WORK_CPU_UNBOUND */
+	u32 (*cost)(const struct fairwq_work *work); /* I: for FAIRWQ_FAIR_COST */
 
 	raw_spinlock_t lock ____cacheline_aligned_in_smp; /* see the order above */
 	struct fairwq_tree tree;	/* P */
 	u16 era;			/* P: changes with the policy */
+	u32 dearest;			/* P: most that a turn of the era cost; fair cost only */
 	struct list_head idle_runners;	/* P: the last to run is first */
 	unsigned int nr_active;		/* P: runners kicked or running */
 	unsigned int max_active;	/* P */
@@ -519,6 +521,18 @@ static inline bool fairwq_ran_elsewhere(const struct fairwq_work *work, u32 id)
 	u32 last = READ_ONCE(work->last_runner);
 
 	return unlikely(last && last != id);
+}
+
+/* Check whether @work is a part of an item in flight, which no client has queued. */
+static inline bool fairwq_is_of_item(const struct fairwq_work *work)
+{
+	return work->place & (FAIRWQ_PLACE_FORK | FAIRWQ_PLACE_REST);
+}
+
+/* Check whether turns cost an amount, of time or of what the client says, and not 1 each. */
+static inline bool fairwq_by_amount(const struct fairwq_pool *pool)
+{
+	return pool->policy == FAIRWQ_FAIR_TIME || pool->policy == FAIRWQ_FAIR_COST;
 }
 
 /* Return the rank of a priority; rank 0 is served first. */

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Fair cost (promise 6): shares are of what the client says that its items cost, however
+ * long they take.
+ */
+#include "lib/fixture.h"
+
+/* An item of so many bytes, that queues itself again until the case ends. */
+struct transfer {
+	struct fairwq_work work;
+	struct fairwq_serializer *serializer;	/* through which it goes, or NULL */
+	struct fairwq_batch *batch;
+	struct side *side;
+	u32 bytes;
+};
+
+struct side {
+	u64 bytes, items;		/* of those that have run; one runner writes */
+};
+
+/* What all sides had when the case ended. */
+static struct {
+	unsigned long left;		/* items until then */
+	struct completion done;
+} measure;
+
+static u32 transfer_cost(const struct fairwq_work *work)
+{
+	return container_of(work, struct transfer, work)->bytes;
+}
+
+static int transfer_queue(struct transfer *transfer)
+{
+	if (transfer->serializer)
+		return fairwq_serializer_queue(transfer->serializer, transfer->batch,
+					       &transfer->work);
+	return fairwq_queue(transfer->batch, &transfer->work);
+}
+
+static void transfer_fn(struct fairwq_work *work)
+{
+	struct transfer *transfer = container_of(work, struct transfer, work);
+
+	if (!measure.left)
+		return;
+	transfer->side->bytes += transfer->bytes;
+	transfer->side->items++;
+	if (!--measure.left)
+		complete(&measure.done);
+	else
+		mock_may_refuse(transfer_queue(transfer));
+}
+
+#define NR_TRANSFERS	8	/* of a side, in flight at once */
+
+static const struct fairwq_pool_attrs by_cost = {
+	.max_active = 1, .policy = FAIRWQ_FAIR_COST, .cost = transfer_cost,
+};
+
+static struct fairwq_pool *cost_pool(struct kunit *test)
+{
+	struct fairwq_pool *pool = fairwq_pool_create(&by_cost, "cost");
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(pool));
+	measure.left = MOCK_MANY(20000);
+	init_completion(&measure.done);
+	return pool;
+}
+
+static struct transfer *transfers(struct kunit *test, struct fairwq_batch *batch,
+				  struct side *side, u32 bytes)
+{
+	struct transfer *transfer = kunit_kcalloc(test, NR_TRANSFERS, sizeof(*transfer),
+						  GFP_KERNEL);
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, transfer);
+	for (i = 0; i < NR_TRANSFERS; i++) {
+		fairwq_work_init(&transfer[i].work, transfer_fn);
+		transfer[i].batch = batch;
+		transfer[i].side = side;
+		transfer[i].bytes = bytes;
+	}
+	return transfer;
+}
+
+/* Queue all of both sides while no runner looks, and run until the case ends. */
+static void transfers_run(struct kunit *test, struct transfer *a, struct transfer *b)
+{
+	int i;
+
+	fairwq_batch_pause(a->batch);
+	fairwq_batch_pause(b->batch);
+	for (i = 0; i < NR_TRANSFERS; i++) {
+		KUNIT_EXPECT_EQ(test, 1, transfer_queue(&a[i]));
+		KUNIT_EXPECT_EQ(test, 1, transfer_queue(&b[i]));
+	}
+	fairwq_batch_resume(a->batch);
+	fairwq_batch_resume(b->batch);
+	mock_await(test, &measure.done);
+}
+
+/* Thousandths of all bytes that @side had. */
+static u64 share(const struct side *side, const struct side *other)
+{
+	return div64_u64(side->bytes * 1000, side->bytes + other->bytes + 1);
+}
+
+/* Run two clients, one of which may go through a serializer. Return the share of the first. */
+static u64 share_of_two(struct kunit *test, unsigned int weight, struct fairwq_serializer *serializer)
+{
+	struct fairwq_batch_attrs attrs = { .weight = weight };
+	struct fairwq_pool *pool = cost_pool(test);
+	struct fairwq_batch *small = fairwq_batch_create(pool, &attrs, "small");
+	struct fairwq_batch *large = fairwq_batch_create(pool, NULL, "large");
+	struct side a = { }, b = { };
+	struct transfer *few = transfers(test, small, &a, 4096);
+	struct transfer *many = transfers(test, large, &b, 65536);
+	int i;
+
+	for (i = 0; i < NR_TRANSFERS; i++)
+		many[i].serializer = serializer;
+	transfers_run(test, few, many);
+	if (serializer)
+		fairwq_serializer_flush(serializer);
+	fairwq_pool_flush(pool);
+	KUNIT_EXPECT_EQ(test, 0ULL, mock_counter(pool, FAIRWQ_VIOLATIONS));
+	fairwq_batch_dispose(small);
+	fairwq_batch_dispose(large);
+	fairwq_pool_destroy(pool);
+	return share(&a, &b);
+}
+
+/* Items of 4 KiB and of 64 KiB, which take as long: each client gets half of the bytes. */
+static void shares_are_of_cost(struct kunit *test)
+{
+	u64 got = share_of_two(test, FAIRWQ_DFL_WEIGHT, NULL);
+
+	KUNIT_EXPECT_GE(test, got, 490ULL);
+	KUNIT_EXPECT_LE(test, got, 510ULL);
+}
+
+static void weights_count(struct kunit *test)
+{
+	u64 got = share_of_two(test, 3 * FAIRWQ_DFL_WEIGHT, NULL);
+
+	KUNIT_EXPECT_GE(test, got, 735ULL);
+	KUNIT_EXPECT_LE(test, got, 765ULL);
+}
+
+/* Each item of a serializer is a turn, also where a runner could go on with the next. */
+static void items_of_a_serializer_pay_each(struct kunit *test)
+{
+	struct fairwq_serializer serializer;
+	u64 got;
+
+	fairwq_serializer_init(&serializer);
+	KUNIT_ASSERT_EQ(test, 0, fairwq_serializer_set_inline(&serializer, 1000));
+	got = share_of_two(test, FAIRWQ_DFL_WEIGHT, &serializer);
+	fairwq_serializer_destroy(&serializer);
+	KUNIT_EXPECT_GE(test, got, 490ULL);
+	KUNIT_EXPECT_LE(test, got, 510ULL);
+}
+
+/* A batch that comes later is not served before those that wait, nor long after. */
+static void newcomer_joins_behind_the_dearest(struct kunit *test)
+{
+	struct fairwq_pool *pool = cost_pool(test);
+	struct fairwq_batch *old = fairwq_batch_create(pool, NULL, "old");
+	struct fairwq_batch *new = fairwq_batch_create(pool, NULL, "new");
+	struct side a = { }, b = { };
+	struct transfer *first = transfers(test, old, &a, 1000);
+	struct transfer *second = transfers(test, new, &b, 10);
+	u64 before;
+	int i;
+
+	for (i = 0; i < NR_TRANSFERS; i++)
+		KUNIT_EXPECT_EQ(test, 1, transfer_queue(&first[i]));
+	mock_until(test, READ_ONCE(a.items) > 100);
+	before = READ_ONCE(a.bytes);
+	for (i = 0; i < NR_TRANSFERS; i++)
+		KUNIT_EXPECT_EQ(test, 1, transfer_queue(&second[i]));
+	mock_await(test, &measure.done);
+	fairwq_pool_flush(pool);
+	/* Half of what came after it, less some turns. */
+	KUNIT_EXPECT_LE(test, b.bytes, a.bytes);
+	KUNIT_EXPECT_GE(test, b.bytes * 100, (a.bytes - before) * 90);
+	fairwq_batch_dispose(old);
+	fairwq_batch_dispose(new);
+	fairwq_pool_destroy(pool);
+}
+
+static void cost_is_needed(struct kunit *test)
+{
+	static const struct fairwq_pool_attrs none = { .policy = FAIRWQ_FAIR_COST };
+
+	KUNIT_EXPECT_EQ(test, -EINVAL, (int)PTR_ERR(fairwq_pool_create(&none, "none")));
+}
+
+static struct kunit_case cost_cases[] = {
+	KUNIT_CASE(shares_are_of_cost),
+	KUNIT_CASE(weights_count),
+	KUNIT_CASE(items_of_a_serializer_pay_each),
+	KUNIT_CASE(newcomer_joins_behind_the_dearest),
+	KUNIT_CASE(cost_is_needed),
+	{}
+};
+
+static struct kunit_suite cost_suite = {
+	.name = "fairwq_cost",
+	.init = mock_init,
+	.exit = mock_exit,
+	.test_cases = cost_cases,
+};
+
+kunit_test_suite(cost_suite);
+
+MODULE_DESCRIPTION("KUnit: shares of cost");
+MODULE_LICENSE("GPL");
