@@ -49,18 +49,40 @@ meddle() {
 	echo "# debugfs was read $i times"
 }
 
+# Freeze all tasks and the freezable pools under full load, and thaw them a second later,
+# as long as the torture runs. A freeze that takes 20 s fails.
+freeze() {
+	[ -w /sys/power/pm_test ] || return 0
+	echo freezer >/sys/power/pm_test
+	echo 1 >/sys/module/suspend/parameters/pm_test_delay
+	while running; do
+		echo freeze >/sys/power/state || echo "not frozen" >>/tmp/freeze.failed
+		echo frozen >>/tmp/freeze.done
+		sleep 2
+	done 2>>/tmp/freeze.failed
+}
+
 torture() {
 	echo "KTAP version 1"
-	echo 1..4
+	echo 1..5
 	# shellcheck disable=SC2046 # to be split
 	insmod /modules/fairwq_torture.ko $(cat /torture.args)
 	meddle &
+	freeze &
 	while running; do sleep 1; done
 	wait
 	result "End of test: SUCCESS" [ "$(cat $state 2>/dev/null)" = success ]
 	result "debugfs was readable" [ -e /tmp/noted ]
 	sort -u /tmp/noted | head -n 3 | sed 's/^/# /'
 	result "nothing has leaked or hung, and all shares were fair" [ ! -s /tmp/noted ]
+	if [ -w /sys/power/pm_test ]; then
+		echo "# frozen and thawed $(wc -l </tmp/freeze.done) times"
+		[ ! -e /tmp/freeze.failed ] || sed 's/^/# /' /tmp/freeze.failed
+		result "all could be frozen under load" [ -s /tmp/freeze.done -a ! -s /tmp/freeze.failed ]
+	else
+		nr=$((nr + 1))
+		echo "ok $nr all could be frozen under load # SKIP a kernel without pm_test"
+	fi
 	result "the torture is unloaded" rmmod fairwq_torture
 }
 
