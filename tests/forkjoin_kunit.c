@@ -25,7 +25,6 @@ struct forking {
 	unsigned long result;
 	struct mock_gate *gate;
 	struct fairwq_batch *high;	/* where the gate is to stand */
-	struct fairwq_serializer serializer;
 	atomic_t inside;
 	bool again;
 	bool sleeps;
@@ -596,44 +595,6 @@ static void leak_of_a_stolen_task_names_the_task(struct kunit *test)
 	x = run_forking(test, 2, steal_a_leaking_task);
 	pr_info("# expect-splat end\n");
 	KUNIT_EXPECT_EQ(test, 1ULL, counter(x, FAIRWQ_LEAKS));
-}
-
-/* Waits for the serializer of the item that forked it. For that item: work_kunit.c. */
-static void waiting_task_fn(struct fairwq_task *self)
-{
-	struct part *part = container_of(self, struct part, task);
-	struct forking *x = part->x;
-
-	complete(&x->begun);
-	fairwq_serializer_destroy(&x->serializer);
-	atomic_inc(&part->runs);
-}
-
-static void steal_a_waiting_task(struct forking *x, struct fairwq_task *self)
-{
-	struct part part;
-
-	part_init(&part, x, 0, waiting_task_fn);
-	fairwq_fork(self, &part.task);
-	await_in(x, &x->begun);
-	fairwq_join(self, &part.task);
-	x->failed |= atomic_read(&part.runs) != 1;
-}
-
-/* Promise 11: a wait for oneself is caught, also on another runner. */
-static void task_does_not_wait_for_its_serializer(struct kunit *test)
-{
-	struct forking *x;
-
-	free_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	x = forking(test, kept_batch(test, "x", NULL), steal_a_waiting_task);
-	fairwq_serializer_init(&x->serializer);
-	pr_info("# expect-splat begin would wait for itself in fairwq_serializer_destroy\n");
-	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&x->serializer, x->batch, &x->work));
-	mock_await(test, &x->done);
-	pr_info("# expect-splat end\n");
-	KUNIT_EXPECT_FALSE(test, x->failed);
-	fairwq_serializer_destroy(&x->serializer);
 }
 
 static void fork_and_queue_again(struct forking *x, struct fairwq_task *self)
@@ -1279,7 +1240,6 @@ static struct kunit_case forkjoin_cases[] = {
 	KUNIT_CASE(join_goes_on_without_asking),
 	KUNIT_CASE(failure_of_a_stolen_task_names_the_task),
 	KUNIT_CASE(leak_of_a_stolen_task_names_the_task),
-	KUNIT_CASE(task_does_not_wait_for_its_serializer),
 	KUNIT_CASE(item_that_forks_never_runs_twice_at_once),
 	KUNIT_CASE(join_takes_a_task_back),
 	KUNIT_CASE(dump_names_a_promoted_task),

@@ -387,10 +387,40 @@ struct inside {
 	struct completion done;
 };
 
+/* A task that waits for the serializer of the item which has forked it. */
+struct waiting_task {
+	struct fairwq_task task;
+	struct fairwq_serializer *serial;
+	struct completion begun;
+};
+
+static void waiting_task_fn(struct fairwq_task *self)
+{
+	struct waiting_task *task = container_of(self, struct waiting_task, task);
+
+	complete(&task->begun);
+	fairwq_serializer_flush(task->serial);
+}
+
+/* Have another runner wait for the serializer of the calling item. */
+static void flush_in_task(struct fairwq_serializer *serial)
+{
+	struct waiting_task task = { .serial = serial };
+	struct fairwq_task self;
+
+	fairwq_task_here(&self);
+	init_completion(&task.begun);
+	fairwq_task_init(&task.task, waiting_task_fn);
+	fairwq_fork(&self, &task.task);
+	wait_for_completion_timeout(&task.begun, MOCK_WAIT);
+	fairwq_join(&self, &task.task);
+}
+
 static void inside_fn(struct fairwq_work *work)
 {
 	struct inside *inside = container_of(work, struct inside, work);
 
+	flush_in_task(inside->serial);
 	fairwq_serializer_flush(inside->serial);
 	fairwq_serializer_destroy(inside->serial);
 	complete(&inside->done);
@@ -400,7 +430,7 @@ static void inside_fn(struct fairwq_work *work)
 static void self_wait_warns(struct kunit *test)
 {
 	struct inside inside = { .serial = serial_new(test) };
-	struct fairwq_batch *a = mock_begin(test, 2);
+	struct fairwq_batch *a = mock_begin(test, 3);
 
 	init_completion(&inside.done);
 	fairwq_work_init_onstack(&inside.work, inside_fn);
