@@ -146,6 +146,7 @@ struct fairwq_work {
 	union {
 		struct llist_node llnode;	/* while only pushed */
 		struct list_head node;		/* once sorted into the FIFO */
+		struct hlist_node later;	/* while its timer is set */
 	};
 	fairwq_func_t func;
 	struct fairwq_constraint *constraint; /* while pending: to be told of its end, or NULL */
@@ -602,6 +603,68 @@ void fairwq_batch_flush(struct fairwq_batch *batch);
  */
 unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
 				  void (*dropped)(struct fairwq_work *work));
+
+/*
+ * What a shutdown of a batch, of flows or of a serializer does with the works that are
+ * there: see fairwq_batch_shutdown().
+ */
+#define FAIRWQ_RUN_REST		0U	/* run them */
+#define FAIRWQ_DROP_REST	BIT(0)	/* give those that have not started back */
+#define FAIRWQ_AND_OWNED	BIT(1)	/* so for all batches below an owner, too */
+
+/**
+ * fairwq_batch_shutdown - refuse new items, run or drop the rest, wait, then go
+ * @batch: the batch; NULL or an ERR_PTR() does nothing. Must not be a default
+ *	batch of a pool
+ * @how: FAIRWQ_RUN_REST or FAIRWQ_DROP_REST; with FAIRWQ_AND_OWNED also for the
+ *	batches that @batch owns, and that those own
+ * @dropped: with FAIRWQ_DROP_REST, called for each work that is dropped, as by
+ *	fairwq_batch_cancel(); or NULL
+ *
+ * fairwq_batch_dispose(), and then waits. On return no item of @batch is queued or
+ * runs, it has left its pool, and its released() has returned. So the caller may
+ * free what its items use. Drops the caller's reference.
+ *
+ * =========================  ==========================  ===========================
+ * A work of @batch that      FAIRWQ_RUN_REST             FAIRWQ_DROP_REST
+ * =========================  ==========================  ===========================
+ * is queued, also paused     runs                        is dropped
+ * waits for a delay          runs, the delay ends now    is dropped now
+ * waits for a grace period   runs after it               is dropped after it
+ * waits in a serializer or   runs when that lets it go   is dropped when that lets
+ * another constraint                                     it go
+ * runs, or has gone on       is waited for               is waited for
+ * after its function
+ * waits for its last run     runs after that             is dropped
+ * was forked by an item      runs: it is a part of that  runs: it is a part of that
+ * is queued by its item      is refused: -ESHUTDOWN      is refused: -ESHUTDOWN
+ * =========================  ==========================  ===========================
+ *
+ * Each work runs, is dropped, or is cancelled, and only one of these. Two holders of
+ * references may both call this. If one of them drops and the other does not, a work
+ * may run or be dropped. Works that wait in a serializer are let go in its order. So
+ * the caller must not hold up the items in front of them: a batch that is paused, or a
+ * lock. What @dropped gets of a sequencer is to be told to it, as after a cancel: see
+ * fairwq_sequencer_drop().
+ *
+ * With FAIRWQ_AND_OWNED the same holds for each batch below @batch. Their references
+ * are left to their holders. Flows below @batch must be shut down before: otherwise a
+ * queue call for a key may make a new batch.
+ *
+ * What is not promised: with FAIRWQ_DROP_REST, that no item starts after the call has
+ * begun. One that a runner had already taken may, and if the pool is destroyed
+ * meanwhile, any of them may. Without FAIRWQ_AND_OWNED the batches that @batch owns
+ * go on. Nor are items of another batch known that wait for those of @batch: an item of
+ * the same pool that calls this needs a second runner, and must have no work of @batch
+ * behind it in its serializer.
+ *
+ * Context: Process context, sleeps: for an RCU grace period at least, unless @batch was
+ * disposed some time ago. From an item of a batch that is to go, or its released(), it
+ * warns and returns -EDEADLK.
+ * Return: 0; -EDEADLK or -EINVAL, with nothing done: the reference is the caller's.
+ */
+int fairwq_batch_shutdown(struct fairwq_batch *batch, unsigned int how,
+			  void (*dropped)(struct fairwq_work *work));
 
 DEFINE_FREE(fairwq_batch_dispose, struct fairwq_batch *, fairwq_batch_dispose(_T))
 DEFINE_FREE(fairwq_batch_put, struct fairwq_batch *, fairwq_batch_put(_T))
@@ -1486,6 +1549,51 @@ void fairwq_serializer_flush(struct fairwq_serializer *serializer);
  * Context: Process context, sleeps.
  */
 void fairwq_serializer_destroy(struct fairwq_serializer *serializer);
+
+/**
+ * fairwq_serializer_shutdown - refuse new items, run or drop the rest, and wait
+ * @serializer: the serializer
+ * @how: FAIRWQ_RUN_REST or FAIRWQ_DROP_REST
+ * @dropped: with FAIRWQ_DROP_REST, called for each work that is dropped, in queue
+ *	order, in the caller's context and without a lock; or NULL. The work is not
+ *	pending any more: @dropped may free it, or queue it elsewhere
+ *
+ * With FAIRWQ_RUN_REST this is fairwq_serializer_destroy(). With FAIRWQ_DROP_REST
+ * the works that wait in @serializer are dropped. The one in flight has left the list:
+ * it is queued in its batch, or runs, or has gone on after its function. It is waited
+ * for; fairwq_batch_cancel() and fairwq_work_cancel() can take it out of its batch.
+ *
+ * With FAIRWQ_DROP_REST any item of @serializer may call this: it drops those behind
+ * it, and is the last then. On return @serializer may be freed, also by that item.
+ *
+ * What is not promised: a work whose queue call is under way when this begins may run
+ * or be dropped, unless it is refused.
+ *
+ * Context: Process context, sleeps.
+ * Return: 0; -EINVAL; -EDEADLK, with a warning, from an item of @serializer that works
+ * or a flush wait behind, unless it drops them. After an error @serializer goes on
+ * taking items, but what was dropped is dropped.
+ */
+int fairwq_serializer_shutdown(struct fairwq_serializer *serializer, unsigned int how,
+			       void (*dropped)(struct fairwq_work *work));
+
+/**
+ * fairwq_serializer_is_last - check whether nothing waits behind the calling item
+ * @serializer: the serializer that the caller is an item of
+ *
+ * For an item that does once what many have asked for, such as a doorbell or a commit,
+ * or that takes its object down. True means that fairwq_serializer_destroy() would
+ * return at once, from here.
+ *
+ * What is not promised: that the answer is still true when it is returned, unless the
+ * caller keeps others from queueing. A call that queues an item later finds that this
+ * one has not ended, so its item runs after it.
+ *
+ * Context: From an item of @serializer, or a task of one. Does not sleep.
+ * Return: true if no work and no flush waits in @serializer; false also if the caller is
+ * no item of it.
+ */
+bool fairwq_serializer_is_last(const struct fairwq_serializer *serializer);
 
 /**
  * struct fairwq_limiter - runs so many items at a time
