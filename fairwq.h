@@ -1875,18 +1875,21 @@ void fairwq_constraint_admit(struct fairwq_work *work);
  *   ...
  *   fairwq_flows_destroy(flows);      and then the pool
  *
- * Any number of callers may queue to flows, and change their idle time, at the
- * same time. fairwq_flows_destroy() waits for those that were not refused.
+ * Any number of callers may queue to flows, get batches of keys, and change the idle
+ * time, at the same time. fairwq_flows_destroy() waits for those that were not refused.
  */
 
+/* Room for the name of a flow's batch, with the zero at the end. */
+#define FAIRWQ_MAX_FLOW_NAME	32U
 /* Longest time that an idle flow may be told to stay: a day. */
 #define FAIRWQ_MAX_IDLE_MS	86400000U
 
 /**
  * fairwq_flows_create - prepare batches that are made by key, on first use
  * @pool: the pool that they are to be in
- * @attrs: the attributes of each of them; NULL for the default ones. @released
- *	must be NULL, because these batches are not the caller's. Without a
+ * @attrs: the attributes of each of them; NULL for the default ones. What differs
+ *	from key to key is for fairwq_flows_set_setup(); so is @released, which must
+ *	be NULL here. Without a
  *	@parent, a client that can choose its keys gets a share for each of them.
  *	With one, all of them together get the owner's share. @flows keeps the
  *	owner's memory; an owner that is disposed meanwhile stays their owner
@@ -1905,15 +1908,94 @@ struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
 					 const struct fairwq_batch_attrs *attrs);
 
 /**
+ * struct fairwq_flow_attrs - what the batch of a key is to be
+ * @batch: its attributes; those of fairwq_flows_create() at first. Here @released may be
+ *	set: it is called when the batch has left, because it was idle, or was shut down
+ * @name: its name in debugfs and traces; "flow-" and the key in hexadecimal at first.
+ *	Control characters become '?'
+ */
+struct fairwq_flow_attrs {
+	struct fairwq_batch_attrs batch;
+	char name[FAIRWQ_MAX_FLOW_NAME];
+};
+
+/**
+ * fairwq_flows_set_setup - say what the batch of each key is to be
+ * @flows: the flows, to which nothing was queued yet
+ * @setup: called for each batch that is to be made. It may change @attrs: the weight of
+ *	the key, its limits, its owner, its name, whom to tell when it has left. It is
+ *	called in the context of the queue call, under rcu_read_lock(). It must not
+ *	sleep, nor call fairwq for @flows
+ * @data: for @setup
+ *
+ * A batch goes when it was idle, and is made again by the next queue call of its key.
+ * So what is set by fairwq_batch_set_weight() is lost then, and what @setup says is not.
+ *
+ * An owner that @setup names must stay until @setup has returned, and then the batch
+ * keeps it. If the attributes are bad, the queue call returns the reason.
+ *
+ * What is not promised: that a batch is made after each call of @setup, since there may
+ * be no memory, or another CPU may be first. So @setup must not take what only
+ * @released gives back. A batch that was made and not used is released like any other.
+ *
+ * Context: Process context, may sleep.
+ * Return: 0; -EINVAL; -ENOMEM; -EEXIST if @flows has one already.
+ */
+int fairwq_flows_set_setup(struct fairwq_flows *flows,
+			   void (*setup)(struct fairwq_flow_attrs *attrs, u64 key, void *data),
+			   void *data);
+
+/**
+ * fairwq_flows_get - get the batch of a key
+ * @flows: the flows
+ * @key: the key. If it has no batch, one is made
+ *
+ * A handle, with which the caller can pause, flush, weigh or cancel one key, or queue
+ * delayed works to it. The batch stays while a caller has a reference to it, also if it
+ * is idle. The reference is dropped by fairwq_batch_put().
+ *
+ * To close a key, shut its batch down: that drops the reference. Queue calls for the key
+ * are refused with -ESHUTDOWN until the batch has left and its released() has returned.
+ * The next one after that makes a new batch::
+ *
+ *	fairwq_batch_shutdown(fairwq_flows_get(flows, key), FAIRWQ_DROP_REST, dropped);
+ *
+ * What is not promised: items of the key that had no memory and went to the shared batch
+ * are not in this one.
+ *
+ * Context: Any but NMI. Does not sleep.
+ * Return: the batch, with a reference, or ERR_PTR(): -EINVAL; -ENOMEM, also on PREEMPT_RT
+ * if the batch must be made and the caller may not be preempted; -ESHUTDOWN if @flows or
+ * the pool is being destroyed; or what is wrong with what the setup said.
+ */
+struct fairwq_batch *fairwq_flows_get(struct fairwq_flows *flows, u64 key);
+
+/**
+ * fairwq_flows_shutdown - refuse new items, run or drop the rest, wait, and end
+ * @flows: the flows; NULL or an ERR_PTR() does nothing
+ * @how: FAIRWQ_RUN_REST or FAIRWQ_DROP_REST
+ * @dropped: with FAIRWQ_DROP_REST, called for each work that is dropped; or NULL
+ *
+ * As fairwq_batch_shutdown() for the batches of all keys, at the same time. New items are
+ * refused with -ESHUTDOWN, also those of the pool's own items. On return each batch has
+ * left the pool, and each released() has returned. Handles are still to be dropped. The
+ * caller must make sure that @flows is not used after the return.
+ *
+ * Context: Process context, sleeps. From one of the pool's own items, or a released(), it
+ * warns and returns -EDEADLK.
+ * Return: 0; -EDEADLK or -EINVAL, with nothing done.
+ */
+int fairwq_flows_shutdown(struct fairwq_flows *flows, unsigned int how,
+			  void (*dropped)(struct fairwq_work *work));
+
+/**
  * fairwq_flows_destroy - refuse new items, run the rest, and end
  * @flows: the flows; NULL or an ERR_PTR() does nothing
  *
- * As with destroy_workqueue(), every accepted item has returned when this
- * returns. New ones are refused with -ESHUTDOWN, also those of the pool's own
- * items. The caller must make sure that @flows is not used after the return.
+ * fairwq_flows_shutdown() with FAIRWQ_RUN_REST. As with destroy_workqueue(), every
+ * accepted item has returned when this returns.
  *
- * The batches leave the pool soon after, and at the latest with it. A pool must
- * not be destroyed before its flows: fairwq_pool_destroy() warns then, takes
+ * A pool must not be destroyed before its flows: fairwq_pool_destroy() warns then, takes
  * the batches along, and the flows refuse items until they are destroyed.
  *
  * Context: Process context, sleeps. From one of the pool's own items it warns
@@ -1944,7 +2026,8 @@ void fairwq_flows_destroy(struct fairwq_flows *flows);
  * Return: as fairwq_queue(); -ESHUTDOWN also if @flows is being destroyed; -EAGAIN
  * only if @flows was created with a max_queued, for a flow that has so many.
  * Memory is never a reason to refuse, nor that a flow has just gone. A flow that
- * was made stays until it is found idle, even if the item was refused.
+ * was made stays until it is found idle, even if the item was refused. -ESHUTDOWN also
+ * while a holder of the key's batch shuts it down, see fairwq_flows_get().
  */
 __must_check
 int fairwq_flows_queue(struct fairwq_flows *flows, u64 key, struct fairwq_work *work);
