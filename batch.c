@@ -26,6 +26,7 @@
 #include <linux/rculist.h>
 #include <linux/slab.h>
 
+#include "core/delays.h"
 #include "core/fairness.h"
 #include "core/fifo.h"
 #include "core/lockdep.h"
@@ -33,6 +34,7 @@
 #include "core/testing.h"
 #include "core/trace.h"
 #include "core/tree.h"
+#include "core/waiter.h"
 #include "doors.h"
 
 #ifdef FAIRWQ_TESTING
@@ -138,6 +140,17 @@ EXPORT_SYMBOL_GPL(fairwq_batch_put);
 
 /* ---- the end ---------------------------------------------------------- */
 
+/* Count a batch for all its owners, when it joins the pool and when it has left. */
+static void batch_count_owned_locked(struct fairwq_batch *batch, int n)
+{
+	struct fairwq_batch *owner;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	for (owner = batch->parent; owner; owner = owner->parent)
+		WRITE_ONCE(owner->nr_owned, owner->nr_owned + n);
+}
+
 /* Let go of the pool. What is left is memory, with references to it. */
 static void batch_leave(struct fairwq_batch *batch)
 {
@@ -145,6 +158,9 @@ static void batch_leave(struct fairwq_batch *batch)
 
 	raw_spin_lock_irq(&pool->lock);
 	WRITE_ONCE(pool->nr_batches, pool->nr_batches - 1);
+	set_bit(FAIRWQ_BATCH_LEFT, &batch->flags);
+	batch_count_owned_locked(batch, -1);
+	fairwq_waiters_drop_locked(pool, pool);
 	raw_spin_unlock_irq(&pool->lock);
 	wake_up_all(&pool->reaped);	/* @pool is kept by @batch's reference */
 	fairwq_batch_put(batch);
@@ -203,6 +219,7 @@ static void batch_reap_fn(struct work_struct *work)
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	WRITE_ONCE(batch->closed, true);
+	fairwq_waiters_drop_locked(pool, pool);	/* of queue calls no item comes any more */
 	batch->reaping = true;		/* this call reaps it, if it is drained by now */
 	fairwq_yield_locked(pool);	/* end its bursts */
 	drained = fairwq_fifo_drained_locked(batch);
@@ -214,6 +231,16 @@ static void batch_reap_fn(struct work_struct *work)
 		batch_release(batch);
 }
 
+static void batch_pause_locked(struct fairwq_batch *batch, bool paused)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	batch->paused = paused;
+	if (paused)
+		fairwq_yield_locked(batch->pool);
+	fairwq_fifo_update_locked(batch);
+}
+
 static void batch_set_paused(struct fairwq_batch *batch, bool paused)
 {
 	struct fairwq_pool *pool = batch->pool;
@@ -222,10 +249,7 @@ static void batch_set_paused(struct fairwq_batch *batch, bool paused)
 	rcu_read_lock();	/* see fairwq_kick_locked() */
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	/* Accepted items still run, also if the batch or the pool goes. */
-	batch->paused = paused && !fairwq_batch_is_disposed(batch) && !pool->dying;
-	if (batch->paused)
-		fairwq_yield_locked(pool);
-	fairwq_fifo_update_locked(batch);
+	batch_pause_locked(batch, paused && !fairwq_batch_is_disposed(batch) && !pool->dying);
 	fairwq_unlock_kick(pool, flags);
 	rcu_read_unlock();
 }
@@ -388,6 +412,7 @@ static int batch_join(struct fairwq_batch *batch, struct fairwq_node **group)
 		batch->seq = pool->next_seq++;
 		list_add_tail_rcu(&batch->link, &pool->batches);
 		WRITE_ONCE(pool->nr_batches, pool->nr_batches + 1);
+		batch_count_owned_locked(batch, 1);
 	}
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	return dying ? -ESHUTDOWN : 0;
@@ -432,12 +457,12 @@ struct fairwq_batch *fairwq_batch_new(struct fairwq_pool *pool,
 }
 
 /*
- * Make a name for the kernel's log and tables: control characters become '?'.
- * Return: the name, or NULL.
+ * Make @name, which may be NULL, one for the kernel's log and tables: control characters
+ * become '?'. Return: @name.
  */
-char *fairwq_make_name(const char *fmt, va_list args)
+char *fairwq_clean_name(char *name)
 {
-	char *name = kvasprintf(GFP_KERNEL, fmt, args), *c;
+	char *c;
 
 	for (c = name; c && *c; c++)
 		if (iscntrl(*c))
@@ -445,11 +470,17 @@ char *fairwq_make_name(const char *fmt, va_list args)
 	return name;
 }
 
+/* Make a name for the kernel's log and tables. Return: the name, or NULL. */
+char *fairwq_make_name(const char *fmt, va_list args)
+{
+	return fairwq_clean_name(kvasprintf(GFP_KERNEL, fmt, args));
+}
+
 /*
  * Make the workqueue for released(), because a batch with one is to be created.
  * Return: 0, or -ENOMEM.
  */
-static int need_release_wq(struct fairwq_pool *pool)
+int fairwq_need_release_wq(struct fairwq_pool *pool)
 {
 	unsigned int flags = WQ_UNBOUND;
 	struct workqueue_struct *wq;
@@ -488,7 +519,7 @@ struct fairwq_batch *fairwq_batch_create(struct fairwq_pool *pool,
 	if (err)
 		return ERR_PTR(err);
 	if (attrs->released) {
-		err = need_release_wq(pool);
+		err = fairwq_need_release_wq(pool);
 		if (err)
 			return ERR_PTR(err);
 	}
@@ -591,22 +622,18 @@ void fairwq_batch_wait(struct fairwq_batch *batch)
 	mutex_unlock(&batch->flush_mutex);
 }
 
-void fairwq_batch_flush(struct fairwq_batch *batch)
+/*
+ * Tell lockdep that the caller waits for items of the batch. A reaped batch has nothing to
+ * wait for, and its pool may be gone. But the pool's lockdep map is there for a grace
+ * period after that.
+ *
+ * Return: whether the batch was reaped.
+ */
+bool fairwq_batch_lockdep_wait(struct fairwq_batch *batch)
 {
 	const struct fairwq_turn *turn = fairwq_own_turn();
 	bool reaped;
 
-	if (WARN_ON_ONCE(fairwq_is_no_pointer(batch)))
-		return;
-	might_sleep();
-	if (WARN_ONCE(turn && turn->batch == batch,
-		      "fairwq: item %ps of batch %s/%s waits for its own batch\n",
-		      turn->func, batch->pool->name, batch->name))
-		return;
-	/*
-	 * A reaped batch has nothing to wait for, and its pool may be gone. But
-	 * the pool's lockdep map is there for a grace period after that.
-	 */
 	rcu_read_lock();
 	reaped = READ_ONCE(batch->reaped);
 	/*
@@ -615,7 +642,21 @@ void fairwq_batch_flush(struct fairwq_batch *batch)
 	if (!reaped && (!turn || turn->batch->pool != batch->pool))
 		fairwq_lockdep_wait(&batch->pool->lockdep_map);
 	rcu_read_unlock();
-	if (!reaped)
+	return reaped;
+}
+
+void fairwq_batch_flush(struct fairwq_batch *batch)
+{
+	const struct fairwq_turn *turn = fairwq_own_turn();
+
+	if (WARN_ON_ONCE(fairwq_is_no_pointer(batch)))
+		return;
+	might_sleep();
+	if (WARN_ONCE(turn && turn->batch == batch,
+		      "fairwq: item %ps of batch %s/%s waits for its own batch\n",
+		      turn->func, batch->pool->name, batch->name))
+		return;
+	if (!fairwq_batch_lockdep_wait(batch))
 		fairwq_batch_wait(batch);
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_flush);
@@ -631,3 +672,198 @@ bool fairwq_batch_is_idle(struct fairwq_batch *batch)
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	return idle;
 }
+
+/* ---- one batch of a pool after the other ------------------------------- */
+
+static bool batch_is_below(const struct fairwq_batch *batch, const struct fairwq_batch *owner)
+{
+	do {
+		batch = batch->parent;
+	} while (batch && batch != owner);
+	return batch;
+}
+
+/*
+ * Find the first batch after @last, numbered below @end, that is below @owner, or that is
+ * not idle if @owner is NULL. If @last has left the list, its successors are those with a
+ * higher number.
+ *
+ * A batch is marked as reaped before it leaves the list. So one that is not
+ * marked is in the list now, and what follows it stays during this read-side
+ * section.
+ *
+ * Return: the batch, with a reference, or NULL. The reference to @last is
+ * dropped.
+ */
+static struct fairwq_batch *next_batch(struct fairwq_pool *pool, struct fairwq_batch *last,
+				       u64 end, const struct fairwq_batch *owner)
+{
+	struct fairwq_batch *batch, *found = NULL;
+
+	rcu_read_lock();
+	if (last && !READ_ONCE(last->reaped))
+		batch = list_entry_rcu(last->link.next, struct fairwq_batch, link);
+	else
+		batch = list_entry_rcu(pool->batches.next, struct fairwq_batch, link);
+	list_for_each_entry_from_rcu(batch, &pool->batches, link) {
+		if (batch->seq >= end)
+			break;
+		if (last && batch->seq <= last->seq)
+			continue;
+		if (owner ? !batch_is_below(batch, owner) : fairwq_batch_is_idle(batch))
+			continue;
+		/* A batch that has left meanwhile has no item any more. */
+		if (!kref_get_unless_zero(&batch->refs))
+			continue;
+		found = batch;
+		break;
+	}
+	rcu_read_unlock();
+	fairwq_batch_put(last);
+	return found;
+}
+
+struct fairwq_batch *fairwq_pool_next_busy(struct fairwq_pool *pool,
+					   struct fairwq_batch *last, u64 end)
+{
+	return next_batch(pool, last, end, NULL);
+}
+
+/* ---- going away in one call ------------------------------------------- */
+
+/*
+ * Begin a shutdown: refuse new items, and end the delays of those that are there. With
+ * FAIRWQ_DROP_REST none of them is started from here on.
+ */
+void fairwq_batch_close(struct fairwq_batch *batch, unsigned int how)
+{
+	struct fairwq_pool *pool = batch->pool;
+	unsigned long flags;
+
+	fairwq_batch_retire(batch);
+	if (how & FAIRWQ_DROP_REST) {
+		rcu_read_lock();	/* see fairwq_kick_locked() */
+		raw_spin_lock_irqsave(&pool->lock, flags);
+		/* The pool of a reaped batch may be without runners by now. */
+		if (!batch->reaped)
+			batch_pause_locked(batch, true);
+		fairwq_unlock_kick(pool, flags);
+		rcu_read_unlock();
+		/*
+		 * Store @paused, then look for works. Pairs with fairwq_unpin(). No
+		 * model.
+		 */
+		smp_mb();
+	}
+	fairwq_delays_end(batch);
+}
+
+/*
+ * Drop what has come into a batch that goes, if it is to be dropped. Return: whether the
+ * batch has left.
+ */
+bool fairwq_batch_step(struct fairwq_batch *batch, unsigned int how,
+		       void (*dropped)(struct fairwq_work *work))
+{
+	/* A queue call that was under way may have set a timer. */
+	fairwq_delays_end(batch);
+	if (how & FAIRWQ_DROP_REST)
+		fairwq_batch_cancel(batch, dropped);
+	return test_bit(FAIRWQ_BATCH_LEFT, &batch->flags);
+}
+
+/*
+ * Call @round until it returns true: now, and each time that something has happened to a
+ * batch that goes. That is: a work has come into one that drops it, no queue call is under
+ * way any more, or it has left.
+ */
+void fairwq_shutdown_wait(struct fairwq_pool *pool, bool (*round)(void *arg), void *arg)
+{
+	struct fairwq_waiter waiter = { .what = pool };
+	bool done;
+
+	do {
+		init_completion(&waiter.done);
+		raw_spin_lock_irq(&pool->lock);
+		fairwq_waiter_add_locked(pool, &waiter, 0);
+		raw_spin_unlock_irq(&pool->lock);
+		done = round(arg);
+		raw_spin_lock_irq(&pool->lock);
+		if (done && !completion_done(&waiter.done))
+			list_del(&waiter.node);
+		raw_spin_unlock_irq(&pool->lock);
+		if (!done)
+			wait_for_completion(&waiter.done);
+	} while (!done);
+}
+
+/*
+ * Return the batch of which the caller is an item, or in whose released() it is; or NULL.
+ */
+struct fairwq_batch *fairwq_own_batch(void)
+{
+	const struct fairwq_turn *turn = fairwq_own_turn();
+	struct work_struct *work = current_work();
+
+	if (turn)
+		return turn->batch;
+	if (!work || work->func != batch_release_fn)
+		return NULL;
+	return container_of(to_rcu_work(work), struct fairwq_batch, reap_work);
+}
+
+/* Check whether the caller would wait for its own batch, and warn. */
+static bool batch_from_inside(const struct fairwq_batch *batch, unsigned int how)
+{
+	const struct fairwq_batch *own = fairwq_own_batch();
+
+	return WARN_ONCE(own && (own == batch ||
+				 ((how & FAIRWQ_AND_OWNED) && batch_is_below(own, batch))),
+			 "fairwq: an item or released() of batch %s/%s shuts down %s\n",
+			 own->pool->name, own->name, batch->name);
+}
+
+/* A shutdown of a batch, and of those below it. */
+struct batch_shutdown {
+	struct fairwq_batch *batch;
+	unsigned int how;
+	void (*dropped)(struct fairwq_work *work);
+};
+
+/* Look at all of them: works of one may wait for those of another in a serializer. */
+static bool shutdown_round(void *arg)
+{
+	const struct batch_shutdown *s = arg;
+	struct fairwq_batch *owner = s->batch, *batch = NULL;
+	bool left = fairwq_batch_step(owner, s->how, s->dropped);
+
+	if (!(s->how & FAIRWQ_AND_OWNED))
+		return left;
+	while ((batch = next_batch(owner->pool, batch, U64_MAX, owner))) {
+		fairwq_batch_close(batch, s->how);	/* it may be new */
+		fairwq_batch_step(batch, s->how, s->dropped);
+	}
+	return left && !READ_ONCE(owner->nr_owned);
+}
+
+int fairwq_batch_shutdown(struct fairwq_batch *batch, unsigned int how,
+			  void (*dropped)(struct fairwq_work *work))
+{
+	struct batch_shutdown s = { .batch = batch, .how = how, .dropped = dropped };
+
+	if (IS_ERR_OR_NULL(batch))
+		return 0;
+	if (how & ~(FAIRWQ_DROP_REST | FAIRWQ_AND_OWNED))
+		return fairwq_bad_arg("how has an unknown flag");
+	if (batch->is_default)
+		return fairwq_bad_arg("batch is a pool's own");
+	might_sleep();
+	if (batch_from_inside(batch, how))
+		return -EDEADLK;
+	fairwq_batch_lockdep_wait(batch);
+	fairwq_batch_close(batch, how);
+	fairwq_shutdown_wait(batch->pool, shutdown_round, &s);
+	fairwq_batch_put(batch);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(fairwq_batch_shutdown);

@@ -260,45 +260,6 @@ static const struct seq_operations batches_sops = {
 
 DEFINE_SEQ_ATTRIBUTE(batches);
 
-/* ---- batches that are not idle ---------------------------------------- */
-
-/*
- * Find the first batch after @last, numbered below @end, that is not idle. If
- * @last has left the list, its successors are those with a higher number.
- *
- * A batch is marked as reaped before it leaves the list. So one that is not
- * marked is in the list now, and what follows it stays during this read-side
- * section.
- *
- * Return: the batch, with a reference, or NULL. The reference to @last is
- * dropped.
- */
-struct fairwq_batch *fairwq_pool_next_busy(struct fairwq_pool *pool,
-					   struct fairwq_batch *last, u64 end)
-{
-	struct fairwq_batch *batch, *found = NULL;
-
-	rcu_read_lock();
-	if (last && !READ_ONCE(last->reaped))
-		batch = list_entry_rcu(last->link.next, struct fairwq_batch, link);
-	else
-		batch = list_entry_rcu(pool->batches.next, struct fairwq_batch, link);
-	list_for_each_entry_from_rcu(batch, &pool->batches, link) {
-		if (batch->seq >= end)
-			break;
-		if ((last && batch->seq <= last->seq) || fairwq_batch_is_idle(batch))
-			continue;
-		/* A batch that has left meanwhile has no item any more. */
-		if (!kref_get_unless_zero(&batch->refs))
-			continue;
-		found = batch;
-		break;
-	}
-	rcu_read_unlock();
-	fairwq_batch_put(last);
-	return found;
-}
-
 /* ---- dump ------------------------------------------------------------- */
 
 /*

@@ -2,7 +2,7 @@
 /*
  * Delayed and RCU works: works that are queued after a delay or a grace period.
  *
- *   fairwq_queue_delayed()  claims DELAYED  add_timer()       delay_fn() pushes
+ *   fairwq_queue_delayed()  claims DELAYED  sets a timer      delay_fn() pushes
  *   fairwq_queue_rcu()      claims GRACE    queue_rcu_work()  grace_fn() pushes
  *
  * Locking: RCU from the test for refusal to the hold. Interrupts are off while
@@ -21,6 +21,7 @@
 #include <linux/timer.h>
 
 #include "core/compat.h"
+#include "core/delays.h"
 #include "core/fifo.h"
 #include "core/push.h"
 #include "doors.h"
@@ -58,30 +59,12 @@ static int claim_accepted(struct fairwq_batch *batch, struct fairwq_work *work,
 	return ret;
 }
 
-/*
- * Push a work that claim_accepted() has claimed.
- *
- * The word keeps its flag until the work is linked, so a cancel does not mark
- * the work CANCELED on its way there. After a mark the caller of the cancel
- * could free the work before it arrives. And a queue call that revives a marked
- * work would get no delay, or grace period, of its own.
- */
-static void push_held(struct fairwq_work *work)
-{
-	struct fairwq_batch *batch = fairwq_work_batch(atomic_long_read(&work->data));
-
-	rcu_read_lock();	/* see fairwq_kick_locked() */
-	fairwq_push_claimed(batch, work);
-	fairwq_unpin(batch);
-	rcu_read_unlock();
-}
-
 /* ---- a delay ---------------------------------------------------------- */
 
 /* Push the work when its timer fires, with interrupts off. */
 static void delay_fn(struct timer_list *timer)
 {
-	push_held(&container_of(timer, struct fairwq_delayed_work, timer)->work);
+	fairwq_delay_over(container_of(timer, struct fairwq_delayed_work, timer));
 }
 
 /* Set up a delayed work; fairwq_delayed_work_init() has the description. */
@@ -110,12 +93,6 @@ void fairwq_delayed_work_destroy_onstack(struct fairwq_delayed_work *dwork)
 }
 EXPORT_SYMBOL_GPL(fairwq_delayed_work_destroy_onstack);
 
-static void start_timer(struct fairwq_delayed_work *dwork, unsigned long delay)
-{
-	dwork->timer.expires = jiffies + delay;
-	add_timer(&dwork->timer);
-}
-
 /*
  * Queue a work to a batch that has accepted it, under rcu_read_lock(). @always: also if
  * the batch is full, because the work was pending and must not be lost. Return: as
@@ -130,7 +107,7 @@ static int queue_accepted(struct fairwq_batch *batch, struct fairwq_delayed_work
 	local_irq_save(flags);	/* see cancel_delayed() in work.c */
 	ret = claim_accepted(batch, &dwork->work, delay ? FAIRWQ_WORK_DELAYED : 0, always);
 	if (ret == FAIRWQ_CLAIMED && delay)
-		start_timer(dwork, delay);
+		fairwq_delay_begin(batch, dwork, delay);
 	local_irq_restore(flags);
 	if (ret != FAIRWQ_CLAIMED)
 		return ret;
@@ -239,9 +216,9 @@ bool fairwq_delayed_work_flush(struct fairwq_delayed_work *dwork)
 		return false;
 	might_sleep();
 	local_irq_disable();	/* see cancel_delayed() in work.c */
-	pushed = timer_delete(&dwork->timer);
+	pushed = fairwq_delay_stop(dwork);
 	if (pushed)
-		push_held(&dwork->work);
+		fairwq_push_held(&dwork->work);
 	local_irq_enable();
 	return fairwq_work_flush(&dwork->work) || pushed;
 }
@@ -270,7 +247,7 @@ static void grace_fn(struct work_struct *work)
 	struct fairwq_rcu_work *rwork = container_of(to_rcu_work(work),
 						     struct fairwq_rcu_work, later);
 
-	push_held(&rwork->work);
+	fairwq_push_held(&rwork->work);
 }
 
 /* Set up an RCU work; fairwq_rcu_work_init() has the description. */

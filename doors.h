@@ -48,11 +48,21 @@ struct fairwq_batch *fairwq_batch_new(struct fairwq_pool *pool,
 int fairwq_batch_check_attrs(const struct fairwq_batch_attrs *attrs);
 int fairwq_batch_check_parent(const struct fairwq_pool *pool,
 			      const struct fairwq_batch_attrs *attrs);
+struct fairwq_batch *fairwq_pool_next_busy(struct fairwq_pool *pool,
+					   struct fairwq_batch *last, u64 end);
 void fairwq_batch_retire(struct fairwq_batch *batch);
+void fairwq_batch_close(struct fairwq_batch *batch, unsigned int how);
+struct fairwq_batch *fairwq_own_batch(void);
+bool fairwq_batch_lockdep_wait(struct fairwq_batch *batch);
+bool fairwq_batch_step(struct fairwq_batch *batch, unsigned int how,
+		       void (*dropped)(struct fairwq_work *work));
+void fairwq_shutdown_wait(struct fairwq_pool *pool, bool (*round)(void *arg), void *arg);
 void fairwq_batch_wait(struct fairwq_batch *batch);
 void fairwq_batch_sort(struct fairwq_batch *batch);
 bool fairwq_batch_is_idle(struct fairwq_batch *batch);
 void fairwq_pool_put(struct fairwq_pool *pool);
+int fairwq_need_release_wq(struct fairwq_pool *pool);
+char *fairwq_clean_name(char *name);
 char *fairwq_make_name(const char *fmt, va_list args) __printf(1, 0);
 
 /* work.c */
@@ -69,8 +79,6 @@ void fairwq_failure_init(struct fairwq_pool *pool);
 void fairwq_dump_batch(struct seq_file *m, struct fairwq_batch *batch);
 
 /* debugfs.c */
-struct fairwq_batch *fairwq_pool_next_busy(struct fairwq_pool *pool,
-					   struct fairwq_batch *last, u64 end);
 void fairwq_debugfs_init(void);
 void fairwq_debugfs_exit(void);
 void fairwq_debugfs_add_pool(struct fairwq_pool *pool);

@@ -146,6 +146,7 @@ struct fairwq_work {
 	union {
 		struct llist_node llnode;	/* while only pushed */
 		struct list_head node;		/* once sorted into the FIFO */
+		struct hlist_node later;	/* while its timer is set */
 	};
 	fairwq_func_t func;
 	struct fairwq_constraint *constraint; /* while pending: to be told of its end, or NULL */
@@ -602,6 +603,68 @@ void fairwq_batch_flush(struct fairwq_batch *batch);
  */
 unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
 				  void (*dropped)(struct fairwq_work *work));
+
+/*
+ * What a shutdown of a batch, of flows or of a serializer does with the works that are
+ * there: see fairwq_batch_shutdown().
+ */
+#define FAIRWQ_RUN_REST		0U	/* run them */
+#define FAIRWQ_DROP_REST	BIT(0)	/* give those that have not started back */
+#define FAIRWQ_AND_OWNED	BIT(1)	/* so for all batches below an owner, too */
+
+/**
+ * fairwq_batch_shutdown - refuse new items, run or drop the rest, wait, then go
+ * @batch: the batch; NULL or an ERR_PTR() does nothing. Must not be a default
+ *	batch of a pool
+ * @how: FAIRWQ_RUN_REST or FAIRWQ_DROP_REST; with FAIRWQ_AND_OWNED also for the
+ *	batches that @batch owns, and that those own
+ * @dropped: with FAIRWQ_DROP_REST, called for each work that is dropped, as by
+ *	fairwq_batch_cancel(); or NULL
+ *
+ * fairwq_batch_dispose(), and then waits. On return no item of @batch is queued or
+ * runs, it has left its pool, and its released() has returned. So the caller may
+ * free what its items use. Drops the caller's reference.
+ *
+ * =========================  ==========================  ===========================
+ * A work of @batch that      FAIRWQ_RUN_REST             FAIRWQ_DROP_REST
+ * =========================  ==========================  ===========================
+ * is queued, also paused     runs                        is dropped
+ * waits for a delay          runs, the delay ends now    is dropped now
+ * waits for a grace period   runs after it               is dropped after it
+ * waits in a serializer or   runs when that lets it go   is dropped when that lets
+ * another constraint                                     it go
+ * runs, or has gone on       is waited for               is waited for
+ * after its function
+ * waits for its last run     runs after that             is dropped
+ * was forked by an item      runs: it is a part of that  runs: it is a part of that
+ * is queued by its item      is refused: -ESHUTDOWN      is refused: -ESHUTDOWN
+ * =========================  ==========================  ===========================
+ *
+ * Each work runs, is dropped, or is cancelled, and only one of these. Two holders of
+ * references may both call this. If one of them drops and the other does not, a work
+ * may run or be dropped. Works that wait in a serializer are let go in its order. So
+ * the caller must not hold up the items in front of them: a batch that is paused, or a
+ * lock. What @dropped gets of a sequencer is to be told to it, as after a cancel: see
+ * fairwq_sequencer_drop().
+ *
+ * With FAIRWQ_AND_OWNED the same holds for each batch below @batch. Their references
+ * are left to their holders. Flows below @batch must be shut down before: otherwise a
+ * queue call for a key may make a new batch.
+ *
+ * What is not promised: with FAIRWQ_DROP_REST, that no item starts after the call has
+ * begun. One that a runner had already taken may, and if the pool is destroyed
+ * meanwhile, any of them may. Without FAIRWQ_AND_OWNED the batches that @batch owns
+ * go on. Nor are items of another batch known that wait for those of @batch: an item of
+ * the same pool that calls this needs a second runner, and must have no work of @batch
+ * behind it in its serializer.
+ *
+ * Context: Process context, sleeps: for an RCU grace period at least, unless @batch was
+ * disposed some time ago. From an item of a batch that is to go, or its released(), it
+ * warns and returns -EDEADLK.
+ * Return: 0; -EDEADLK or -EINVAL, with nothing done: the reference is the caller's.
+ */
+int fairwq_batch_shutdown(struct fairwq_batch *batch, unsigned int how,
+			  void (*dropped)(struct fairwq_work *work));
 
 DEFINE_FREE(fairwq_batch_dispose, struct fairwq_batch *, fairwq_batch_dispose(_T))
 DEFINE_FREE(fairwq_batch_put, struct fairwq_batch *, fairwq_batch_put(_T))
@@ -1488,6 +1551,51 @@ void fairwq_serializer_flush(struct fairwq_serializer *serializer);
 void fairwq_serializer_destroy(struct fairwq_serializer *serializer);
 
 /**
+ * fairwq_serializer_shutdown - refuse new items, run or drop the rest, and wait
+ * @serializer: the serializer
+ * @how: FAIRWQ_RUN_REST or FAIRWQ_DROP_REST
+ * @dropped: with FAIRWQ_DROP_REST, called for each work that is dropped, in queue
+ *	order, in the caller's context and without a lock; or NULL. The work is not
+ *	pending any more: @dropped may free it, or queue it elsewhere
+ *
+ * With FAIRWQ_RUN_REST this is fairwq_serializer_destroy(). With FAIRWQ_DROP_REST
+ * the works that wait in @serializer are dropped. The one in flight has left the list:
+ * it is queued in its batch, or runs, or has gone on after its function. It is waited
+ * for; fairwq_batch_cancel() and fairwq_work_cancel() can take it out of its batch.
+ *
+ * With FAIRWQ_DROP_REST any item of @serializer may call this: it drops those behind
+ * it, and is the last then. On return @serializer may be freed, also by that item.
+ *
+ * What is not promised: a work whose queue call is under way when this begins may run
+ * or be dropped, unless it is refused.
+ *
+ * Context: Process context, sleeps.
+ * Return: 0; -EINVAL; -EDEADLK, with a warning, from an item of @serializer that works
+ * or a flush wait behind, unless it drops them. After an error @serializer goes on
+ * taking items, but what was dropped is dropped.
+ */
+int fairwq_serializer_shutdown(struct fairwq_serializer *serializer, unsigned int how,
+			       void (*dropped)(struct fairwq_work *work));
+
+/**
+ * fairwq_serializer_is_last - check whether nothing waits behind the calling item
+ * @serializer: the serializer that the caller is an item of
+ *
+ * For an item that does once what many have asked for, such as a doorbell or a commit,
+ * or that takes its object down. True means that fairwq_serializer_destroy() would
+ * return at once, from here.
+ *
+ * What is not promised: that the answer is still true when it is returned, unless the
+ * caller keeps others from queueing. A call that queues an item later finds that this
+ * one has not ended, so its item runs after it.
+ *
+ * Context: From an item of @serializer, or a task of one. Does not sleep.
+ * Return: true if no work and no flush waits in @serializer; false also if the caller is
+ * no item of it.
+ */
+bool fairwq_serializer_is_last(const struct fairwq_serializer *serializer);
+
+/**
  * struct fairwq_limiter - runs so many items at a time
  *
  * As struct fairwq_serializer. Set up by fairwq_limiter_init().
@@ -1767,18 +1875,21 @@ void fairwq_constraint_admit(struct fairwq_work *work);
  *   ...
  *   fairwq_flows_destroy(flows);      and then the pool
  *
- * Any number of callers may queue to flows, and change their idle time, at the
- * same time. fairwq_flows_destroy() waits for those that were not refused.
+ * Any number of callers may queue to flows, get batches of keys, and change the idle
+ * time, at the same time. fairwq_flows_destroy() waits for those that were not refused.
  */
 
+/* Room for the name of a flow's batch, with the zero at the end. */
+#define FAIRWQ_MAX_FLOW_NAME	32U
 /* Longest time that an idle flow may be told to stay: a day. */
 #define FAIRWQ_MAX_IDLE_MS	86400000U
 
 /**
  * fairwq_flows_create - prepare batches that are made by key, on first use
  * @pool: the pool that they are to be in
- * @attrs: the attributes of each of them; NULL for the default ones. @released
- *	must be NULL, because these batches are not the caller's. Without a
+ * @attrs: the attributes of each of them; NULL for the default ones. What differs
+ *	from key to key is for fairwq_flows_set_setup(); so is @released, which must
+ *	be NULL here. Without a
  *	@parent, a client that can choose its keys gets a share for each of them.
  *	With one, all of them together get the owner's share. @flows keeps the
  *	owner's memory; an owner that is disposed meanwhile stays their owner
@@ -1797,15 +1908,94 @@ struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
 					 const struct fairwq_batch_attrs *attrs);
 
 /**
+ * struct fairwq_flow_attrs - what the batch of a key is to be
+ * @batch: its attributes; those of fairwq_flows_create() at first. Here @released may be
+ *	set: it is called when the batch has left, because it was idle, or was shut down
+ * @name: its name in debugfs and traces; "flow-" and the key in hexadecimal at first.
+ *	Control characters become '?'
+ */
+struct fairwq_flow_attrs {
+	struct fairwq_batch_attrs batch;
+	char name[FAIRWQ_MAX_FLOW_NAME];
+};
+
+/**
+ * fairwq_flows_set_setup - say what the batch of each key is to be
+ * @flows: the flows, to which nothing was queued yet
+ * @setup: called for each batch that is to be made. It may change @attrs: the weight of
+ *	the key, its limits, its owner, its name, whom to tell when it has left. It is
+ *	called in the context of the queue call, under rcu_read_lock(). It must not
+ *	sleep, nor call fairwq for @flows
+ * @data: for @setup
+ *
+ * A batch goes when it was idle, and is made again by the next queue call of its key.
+ * So what is set by fairwq_batch_set_weight() is lost then, and what @setup says is not.
+ *
+ * An owner that @setup names must stay until @setup has returned, and then the batch
+ * keeps it. If the attributes are bad, the queue call returns the reason.
+ *
+ * What is not promised: that a batch is made after each call of @setup, since there may
+ * be no memory, or another CPU may be first. So @setup must not take what only
+ * @released gives back. A batch that was made and not used is released like any other.
+ *
+ * Context: Process context, may sleep.
+ * Return: 0; -EINVAL; -ENOMEM; -EEXIST if @flows has one already.
+ */
+int fairwq_flows_set_setup(struct fairwq_flows *flows,
+			   void (*setup)(struct fairwq_flow_attrs *attrs, u64 key, void *data),
+			   void *data);
+
+/**
+ * fairwq_flows_get - get the batch of a key
+ * @flows: the flows
+ * @key: the key. If it has no batch, one is made
+ *
+ * A handle, with which the caller can pause, flush, weigh or cancel one key, or queue
+ * delayed works to it. The batch stays while a caller has a reference to it, also if it
+ * is idle. The reference is dropped by fairwq_batch_put().
+ *
+ * To close a key, shut its batch down: that drops the reference. Queue calls for the key
+ * are refused with -ESHUTDOWN until the batch has left and its released() has returned.
+ * The next one after that makes a new batch::
+ *
+ *	fairwq_batch_shutdown(fairwq_flows_get(flows, key), FAIRWQ_DROP_REST, dropped);
+ *
+ * What is not promised: items of the key that had no memory and went to the shared batch
+ * are not in this one.
+ *
+ * Context: Any but NMI. Does not sleep.
+ * Return: the batch, with a reference, or ERR_PTR(): -EINVAL; -ENOMEM, also on PREEMPT_RT
+ * if the batch must be made and the caller may not be preempted; -ESHUTDOWN if @flows or
+ * the pool is being destroyed; or what is wrong with what the setup said.
+ */
+struct fairwq_batch *fairwq_flows_get(struct fairwq_flows *flows, u64 key);
+
+/**
+ * fairwq_flows_shutdown - refuse new items, run or drop the rest, wait, and end
+ * @flows: the flows; NULL or an ERR_PTR() does nothing
+ * @how: FAIRWQ_RUN_REST or FAIRWQ_DROP_REST
+ * @dropped: with FAIRWQ_DROP_REST, called for each work that is dropped; or NULL
+ *
+ * As fairwq_batch_shutdown() for the batches of all keys, at the same time. New items are
+ * refused with -ESHUTDOWN, also those of the pool's own items. On return each batch has
+ * left the pool, and each released() has returned. Handles are still to be dropped. The
+ * caller must make sure that @flows is not used after the return.
+ *
+ * Context: Process context, sleeps. From one of the pool's own items, or a released(), it
+ * warns and returns -EDEADLK.
+ * Return: 0; -EDEADLK or -EINVAL, with nothing done.
+ */
+int fairwq_flows_shutdown(struct fairwq_flows *flows, unsigned int how,
+			  void (*dropped)(struct fairwq_work *work));
+
+/**
  * fairwq_flows_destroy - refuse new items, run the rest, and end
  * @flows: the flows; NULL or an ERR_PTR() does nothing
  *
- * As with destroy_workqueue(), every accepted item has returned when this
- * returns. New ones are refused with -ESHUTDOWN, also those of the pool's own
- * items. The caller must make sure that @flows is not used after the return.
+ * fairwq_flows_shutdown() with FAIRWQ_RUN_REST. As with destroy_workqueue(), every
+ * accepted item has returned when this returns.
  *
- * The batches leave the pool soon after, and at the latest with it. A pool must
- * not be destroyed before its flows: fairwq_pool_destroy() warns then, takes
+ * A pool must not be destroyed before its flows: fairwq_pool_destroy() warns then, takes
  * the batches along, and the flows refuse items until they are destroyed.
  *
  * Context: Process context, sleeps. From one of the pool's own items it warns
@@ -1836,7 +2026,8 @@ void fairwq_flows_destroy(struct fairwq_flows *flows);
  * Return: as fairwq_queue(); -ESHUTDOWN also if @flows is being destroyed; -EAGAIN
  * only if @flows was created with a max_queued, for a flow that has so many.
  * Memory is never a reason to refuse, nor that a flow has just gone. A flow that
- * was made stays until it is found idle, even if the item was refused.
+ * was made stays until it is found idle, even if the item was refused. -ESHUTDOWN also
+ * while a holder of the key's batch shuts it down, see fairwq_flows_get().
  */
 __must_check
 int fairwq_flows_queue(struct fairwq_flows *flows, u64 key, struct fairwq_work *work);

@@ -19,6 +19,10 @@
  *              opens it, pushes             is still closed and has no item
  *   removed    makes a new one              freed
  *
+ * A flow with a handle, a reference from fairwq_flows_get(), is not closed. If a holder
+ * shuts the batch down, the flow refuses items until that has left. The next queue call
+ * gives it a new batch.
+ *
  * Invariant: no item is refused because its flow is about to go.
  * Invariant: no item overtakes an earlier one of its key in an old batch. Queue
  * calls that found the flow open have pushed before it is removed.
@@ -47,12 +51,12 @@
 
 /*
  * Invariant: a flow in the tree that is not closed has a batch that takes
- * items, unless the pool itself takes none.
+ * items, unless the pool itself takes none, or a holder has disposed of it.
  */
 struct fairwq_flow {
 	struct latch_tree_node node;	/* L to write, RCU to read */
 	u64 key;			/* I */
-	struct fairwq_batch *batch;	/* I: a reference */
+	struct fairwq_batch *batch;	/* L to write, RCU to read: a reference */
 	bool closed;			/* L to write, RCU to read: see the head */
 	/*
 	 * There was a queue call, or an item, since the sweep's last look.
@@ -78,6 +82,9 @@ struct fairwq_flows {
 	unsigned long idle;		/* any: jiffies that a flow stays idle; 0: for ever */
 	atomic64_t fallbacks;		/* A: a count, which orders nothing */
 	struct fairwq_batch_attrs attrs;/* I */
+	/* A, set once: or NULL; @data is set before */
+	void (*setup)(struct fairwq_flow_attrs *attrs, u64 key, void *data);
+	void *data;			/* I, once set */
 	struct mutex sweep_mutex;	/* S: one sweep at a time */
 	struct delayed_work sweep;	/* due while there are flows, unless @idle is 0 */
 };
@@ -161,23 +168,59 @@ static bool may_allocate(void)
 	return !IS_ENABLED(CONFIG_PREEMPT_RT) || preemptible();
 }
 
+#define FLOWS_GFP	(GFP_NOWAIT | __GFP_NOWARN)
+
+/* Ask the driver what the batch of @key is to be. Return: 0 or a negative error. */
+static int flow_setup(struct fairwq_flows *flows, u64 key, struct fairwq_flow_attrs *attrs)
+{
+	void (*setup)(struct fairwq_flow_attrs *attrs, u64 key, void *data);
+	int err;
+
+	attrs->batch = flows->attrs;
+	scnprintf(attrs->name, sizeof(attrs->name), "flow-%016llx", key);
+	/* Pairs with fairwq_flows_set_setup(). No model. */
+	setup = smp_load_acquire(&flows->setup);
+	if (!setup)
+		return 0;
+	setup(attrs, key, flows->data);
+	attrs->name[sizeof(attrs->name) - 1] = 0;
+	err = fairwq_batch_check_attrs(&attrs->batch);
+	/* Their own owner may have been disposed. */
+	if (!err && attrs->batch.parent != flows->attrs.parent)
+		err = fairwq_batch_check_parent(flows->pool, &attrs->batch);
+	return err;
+}
+
+/* Make a batch for @key. Return: the batch, or an ERR_PTR(). */
+static struct fairwq_batch *flow_batch_new(struct fairwq_flows *flows, u64 key)
+{
+	struct fairwq_flow_attrs attrs;
+	char *name;
+	int err;
+
+	if (!may_allocate() || flows_fail())
+		return ERR_PTR(-ENOMEM);
+	err = flow_setup(flows, key, &attrs);
+	if (err)
+		return ERR_PTR(err);
+	name = fairwq_clean_name(kstrdup(attrs.name, FLOWS_GFP));
+	return fairwq_batch_new(flows->pool, &attrs.batch, false, name, FLOWS_GFP);
+}
+
 /*
  * Make a flow that is not in the tree yet. Return: the flow, or an ERR_PTR().
  */
 static struct fairwq_flow *flow_new(struct fairwq_flows *flows, u64 key)
 {
-	const gfp_t gfp = GFP_NOWAIT | __GFP_NOWARN;
 	struct fairwq_flow *flow;
 	struct fairwq_batch *batch;
-	const char *name;
 
 	if (!may_allocate() || flows_fail())
 		return ERR_PTR(-ENOMEM);
-	flow = kzalloc(sizeof(*flow), gfp);
+	flow = kzalloc(sizeof(*flow), FLOWS_GFP);
 	if (!flow)
 		return ERR_PTR(-ENOMEM);
-	name = flows_fail() ? NULL : kasprintf(gfp, "flow-%016llx", key);
-	batch = fairwq_batch_new(flows->pool, &flows->attrs, false, name, gfp);
+	batch = flow_batch_new(flows, key);
 	if (IS_ERR(batch)) {
 		kfree(flow);
 		return ERR_CAST(batch);
@@ -269,6 +312,59 @@ static struct fairwq_flow *flow_get(struct fairwq_flows *flows, u64 key)
 	return flow;
 }
 
+/*
+ * Give a flow a new batch, because a holder has shut down @old, and that has left. Under
+ * rcu_read_lock(). Return: the batch, or an ERR_PTR().
+ */
+static struct fairwq_batch *flow_renew(struct fairwq_flows *flows, struct fairwq_flow *flow,
+				       struct fairwq_batch *old)
+{
+	struct fairwq_batch *new = flow_batch_new(flows, flow->key), *batch;
+	unsigned long flags;
+
+	if (IS_ERR(new))
+		return new;
+	raw_spin_lock_irqsave(&flows->lock, flags);
+	batch = flow->batch;
+	if (batch == old) {
+		/* A complete batch, for flow_batch(), which has a dependency. No model. */
+		smp_store_release(&flow->batch, new);
+		batch = new;
+	}
+	raw_spin_unlock_irqrestore(&flows->lock, flags);
+	if (batch == new)
+		fairwq_batch_put(old);
+	else
+		fairwq_batch_dispose(new);	/* another call was first */
+	return batch;
+}
+
+/* Return the batch of a flow, under rcu_read_lock(). */
+static struct fairwq_batch *flow_batch(struct fairwq_flow *flow)
+{
+	return READ_ONCE(flow->batch);
+}
+
+static bool batch_has_left(const struct fairwq_batch *batch)
+{
+	return test_bit(FAIRWQ_BATCH_LEFT, &batch->flags);
+}
+
+/* Queue to a flow, under rcu_read_lock(). Return: as fairwq_queue(), or -ENOMEM. */
+static int flow_queue(struct fairwq_flows *flows, struct fairwq_flow *flow,
+		      struct fairwq_work *work)
+{
+	struct fairwq_batch *batch = flow_batch(flow);
+	int ret;
+
+	fairwq_test_point(FAIRWQ_POINT_FLOW_QUEUEING, batch);
+	ret = fairwq_queue(batch, work);
+	if (likely(ret != -ESHUTDOWN) || !batch_has_left(batch))
+		return ret;
+	batch = flow_renew(flows, flow, batch);
+	return IS_ERR(batch) ? PTR_ERR(batch) : fairwq_queue(batch, work);
+}
+
 /* Queue to the shared batch instead of a flow. Return: as fairwq_queue(). */
 static int flows_fall_back(struct fairwq_flows *flows, struct fairwq_work *work)
 {
@@ -296,21 +392,68 @@ int fairwq_flows_queue(struct fairwq_flows *flows, u64 key, struct fairwq_work *
 	if (!work || !work->func)
 		return fairwq_bad_arg("work is NULL or has no function");
 	rcu_read_lock();
-	/* Pairs with the grace period in fairwq_flows_destroy(). No model. */
+	/* Pairs with the grace period in fairwq_flows_shutdown(). No model. */
 	flow = likely(!READ_ONCE(flows->dying)) ? flow_get(flows, key) :
 						  ERR_PTR(-ESHUTDOWN);
-	if (!IS_ERR(flow)) {
-		fairwq_test_point(FAIRWQ_POINT_FLOW_QUEUEING, flow->batch);
-		ret = fairwq_queue(flow->batch, work);
-	} else if (PTR_ERR(flow) == -ENOMEM) {
-		ret = flows_fall_back(flows, work);
-	} else {
-		ret = fairwq_unless_pending(work, PTR_ERR(flow));
+	ret = !IS_ERR(flow) ? flow_queue(flows, flow, work) : PTR_ERR(flow);
+	if (unlikely(ret < 0)) {
+		if (ret == -ENOMEM)
+			ret = flows_fall_back(flows, work);
+		else
+			ret = fairwq_unless_pending(work, ret);
 	}
 	rcu_read_unlock();
 	return ret;
 }
 EXPORT_SYMBOL_GPL(fairwq_flows_queue);
+
+struct fairwq_batch *fairwq_flows_get(struct fairwq_flows *flows, u64 key)
+{
+	struct fairwq_batch *batch;
+	struct fairwq_flow *flow;
+
+	if (fairwq_is_no_pointer(flows))
+		return ERR_PTR(fairwq_bad_arg("flows is NULL or an error"));
+	rcu_read_lock();
+	/* Pairs with the grace period in fairwq_flows_shutdown(). No model. */
+	flow = READ_ONCE(flows->dying) ? ERR_PTR(-ESHUTDOWN) : flow_get(flows, key);
+	if (IS_ERR(flow)) {
+		rcu_read_unlock();
+		return ERR_CAST(flow);
+	}
+	do {
+		batch = flow_batch(flow);
+		if (batch_has_left(batch))
+			batch = flow_renew(flows, flow, batch);
+		/* It has no reference left if another call was first to renew it. */
+	} while (!IS_ERR(batch) && !kref_get_unless_zero(&batch->refs));
+	rcu_read_unlock();
+	return batch;
+}
+EXPORT_SYMBOL_GPL(fairwq_flows_get);
+
+int fairwq_flows_set_setup(struct fairwq_flows *flows,
+			   void (*setup)(struct fairwq_flow_attrs *attrs, u64 key, void *data),
+			   void *data)
+{
+	int err;
+
+	if (fairwq_is_no_pointer(flows))
+		return fairwq_bad_arg("flows is NULL or an error");
+	if (!setup)
+		return fairwq_bad_arg("setup is NULL");
+	if (READ_ONCE(flows->setup))
+		return -EEXIST;
+	/* A first use must not sleep, so make now what a released() needs. */
+	err = fairwq_need_release_wq(flows->pool);
+	if (err)
+		return err;
+	flows->data = data;
+	/* Pairs with flow_setup(). No model. */
+	smp_store_release(&flows->setup, setup);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(fairwq_flows_set_setup);
 
 u64 fairwq_flows_fallbacks(struct fairwq_flows *flows)
 {
@@ -325,6 +468,23 @@ EXPORT_SYMBOL_GPL(fairwq_flows_fallbacks);
 /* ---- the sweep -------------------------------------------------------- */
 
 /*
+ * Check whether nothing needs the flow: no item is queued, runs or waits for a delay, and
+ * no holder has a handle. The flow and the pool have a reference each.
+ */
+static bool flow_is_idle_locked(const struct fairwq_flows *flows,
+				const struct fairwq_flow *flow)
+{
+	struct fairwq_batch *batch = flow->batch;
+
+	lockdep_assert_held(&flows->lock);
+
+	if (fairwq_batch_is_disposed(batch))
+		return batch_has_left(batch);
+	return kref_read(&batch->refs) <= 2 && !atomic_read(&batch->nr_pins) &&
+	       fairwq_batch_is_idle(batch);
+}
+
+/*
  * Check whether a flow was drained, and not queued to, for the idle time. That
  * counts from the first look that finds nothing new. A look that sees an item
  * tells the next one by @used.
@@ -332,7 +492,7 @@ EXPORT_SYMBOL_GPL(fairwq_flows_fallbacks);
 static bool flow_expired_locked(struct fairwq_flows *flows,
 				struct fairwq_flow *flow, unsigned long now)
 {
-	bool idle = fairwq_batch_is_idle(flow->batch);
+	bool idle = flow_is_idle_locked(flows, flow);
 	unsigned long limit = READ_ONCE(flows->idle);
 
 	lockdep_assert_held(&flows->lock);
@@ -373,7 +533,7 @@ static bool flow_remove_locked(struct fairwq_flows *flows, struct fairwq_flow *f
 
 	if (!flow->closed)
 		return false;
-	if (!fairwq_batch_is_idle(flow->batch)) {
+	if (!flow_is_idle_locked(flows, flow)) {
 		WRITE_ONCE(flow->closed, false);
 		return false;
 	}
@@ -459,7 +619,7 @@ int fairwq_flows_set_idle_ms(struct fairwq_flows *flows, unsigned int ms)
 	/*
 	 * A destroy cancels what is armed here, because it waits for the calls
 	 * that have not seen @dying. Pairs with the grace period in
-	 * fairwq_flows_destroy(). No model.
+	 * fairwq_flows_shutdown(). No model.
 	 */
 	rcu_read_lock();
 	WRITE_ONCE(flows->idle, idle);
@@ -541,25 +701,58 @@ struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
 }
 EXPORT_SYMBOL_GPL(fairwq_flows_create);
 
-/* Wait for the items of a batch, and let go of the batch. */
-static void flows_end_batch(struct fairwq_batch *batch)
-{
-	fairwq_batch_flush(batch);
-	fairwq_batch_put(batch);
-}
+/* A shutdown of flows. */
+struct flows_shutdown {
+	struct fairwq_flows *flows;
+	unsigned int how;
+	void (*dropped)(struct fairwq_work *work);
+};
 
-void fairwq_flows_destroy(struct fairwq_flows *flows)
+/*
+ * Let go of the flows that have left. What is dropped may be let go by what another one
+ * drops, so then look at all of them. Return: whether none is left.
+ */
+static bool flows_round(void *arg)
 {
-	const struct fairwq_turn *turn;
+	const struct flows_shutdown *s = arg;
 	struct fairwq_flow *flow, *next;
 
+	list_for_each_entry_safe(flow, next, &s->flows->list, link) {
+		if (fairwq_batch_step(flow->batch, s->how, s->dropped)) {
+			list_del(&flow->link);
+			fairwq_batch_put(flow->batch);
+			kfree(flow);
+		} else if (!(s->how & FAIRWQ_DROP_REST)) {
+			return false;
+		}
+	}
+	return fairwq_batch_step(s->flows->shared, s->how, s->dropped) &&
+	       list_empty(&s->flows->list);
+}
+
+/* Check whether the caller is an item or a released() of the pool, and warn. */
+static bool flows_from_inside(const struct fairwq_flows *flows)
+{
+	const struct fairwq_batch *own = fairwq_own_batch();
+
+	return WARN_ONCE(own && own->pool == flows->pool,
+			 "fairwq: an item or released() of batch %s/%s destroys flows of its own pool\n",
+			 own->pool->name, own->name);
+}
+
+int fairwq_flows_shutdown(struct fairwq_flows *flows, unsigned int how,
+			  void (*dropped)(struct fairwq_work *work))
+{
+	struct flows_shutdown s = { .flows = flows, .how = how, .dropped = dropped };
+	struct fairwq_flow *flow;
+
 	if (IS_ERR_OR_NULL(flows))
-		return;
+		return 0;
+	if (how & ~FAIRWQ_DROP_REST)
+		return fairwq_bad_arg("how has an unknown flag");
 	might_sleep();
-	turn = fairwq_pool_own_turn(flows->pool);
-	if (WARN_ONCE(turn, "fairwq: item %ps of pool %s destroys flows of its own pool\n",
-		      turn->func, flows->pool->name))
-		return;
+	if (flows_from_inside(flows))
+		return -EDEADLK;
 	WRITE_ONCE(flows->dying, true);
 	fairwq_test_point(FAIRWQ_POINT_FLOWS_DYING, flows->shared);
 	/*
@@ -568,18 +761,23 @@ void fairwq_flows_destroy(struct fairwq_flows *flows)
 	 */
 	synchronize_rcu();
 	cancel_delayed_work_sync(&flows->sweep);
+	fairwq_batch_lockdep_wait(flows->shared);
 	/* All of them first: their items run while this call waits for one. */
 	list_for_each_entry(flow, &flows->list, link)
-		fairwq_batch_retire(flow->batch);
-	fairwq_batch_retire(flows->shared);
-	list_for_each_entry_safe(flow, next, &flows->list, link) {
-		flows_end_batch(flow->batch);
-		kfree(flow);
-	}
+		fairwq_batch_close(flow->batch, how);
+	fairwq_batch_close(flows->shared, how);
+	fairwq_shutdown_wait(flows->pool, flows_round, &s);
 	pool_count_flows(flows->pool, -1);
-	flows_end_batch(flows->shared);
+	fairwq_batch_put(flows->shared);
 	fairwq_batch_put(flows->attrs.parent);
 	kfree(flows);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(fairwq_flows_shutdown);
+
+void fairwq_flows_destroy(struct fairwq_flows *flows)
+{
+	fairwq_flows_shutdown(flows, FAIRWQ_RUN_REST, NULL);
 }
 EXPORT_SYMBOL_GPL(fairwq_flows_destroy);
 

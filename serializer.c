@@ -50,28 +50,94 @@ void fairwq_serializer_flush(struct fairwq_serializer *serializer)
 }
 EXPORT_SYMBOL_GPL(fairwq_serializer_flush);
 
+/*
+ * Make the calling item the last one of its serializer, if nothing waits behind it. With
+ * FAIRWQ_DROP_REST what waits is dropped first. Return: whether it is the last.
+ */
+static bool become_last(struct fairwq_constraint *constraint, unsigned int how,
+			void (*dropped)(struct fairwq_work *work))
+{
+	const struct fairwq_turn *turn = fairwq_own_turn();
+	unsigned long nr;
+
+	if (!turn || turn->constraint != constraint)
+		return false;
+	do {
+		nr = how & FAIRWQ_DROP_REST ? fairwq_waitlist_drop(constraint, dropped) : 0;
+		if (fairwq_burst_detach(fairwq_current_runner(), constraint))
+			return true;
+		/* A queue call was under way, or a flush waits. */
+	} while (nr);
+	return false;
+}
+
+/* As fairwq_serializer_shutdown(), which has the description. Its callers warn. */
+static int shut_down(struct fairwq_constraint *constraint, unsigned int how,
+		     void (*dropped)(struct fairwq_work *work))
+{
+	bool dead = READ_ONCE(constraint->dead);
+
+	might_sleep();
+	WRITE_ONCE(constraint->dead, true);
+	if (become_last(constraint, how, dropped))
+		return 0;
+	if (fairwq_item_is_of(constraint)) {
+		WRITE_ONCE(constraint->dead, dead);
+		return -EDEADLK;
+	}
+	do {
+		if (how & FAIRWQ_DROP_REST)
+			fairwq_waitlist_drop(constraint, dropped);
+	} while (fairwq_waitlist_wait(constraint));
+	return 0;
+}
+
+int fairwq_serializer_shutdown(struct fairwq_serializer *serializer, unsigned int how,
+			       void (*dropped)(struct fairwq_work *work))
+{
+	int ret;
+
+	if (!serializer)
+		return fairwq_bad_arg("serializer is NULL");
+	if (how & ~FAIRWQ_DROP_REST)
+		return fairwq_bad_arg("how has an unknown flag");
+	ret = shut_down(&serializer->constraint, how, dropped);
+	if (ret)
+		fairwq_constraint_from_inside(&serializer->constraint, __func__);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(fairwq_serializer_shutdown);
+
 void fairwq_serializer_destroy(struct fairwq_serializer *serializer)
 {
-	const struct fairwq_turn *turn;
-	bool dead;
-
 	if (WARN_ON_ONCE(!serializer))
 		return;
-	might_sleep();
-	dead = READ_ONCE(serializer->constraint.dead);
-	WRITE_ONCE(serializer->constraint.dead, true);
-	turn = fairwq_own_turn();
-	if (turn && turn->constraint == &serializer->constraint &&
-	    fairwq_burst_detach(fairwq_current_runner(), &serializer->constraint))
-		return;
-	if (fairwq_constraint_from_inside(&serializer->constraint, __func__)) {
-		WRITE_ONCE(serializer->constraint.dead, dead);
-		return;
-	}
-	while (fairwq_waitlist_wait(&serializer->constraint))
-		;
+	if (shut_down(&serializer->constraint, FAIRWQ_RUN_REST, NULL))
+		fairwq_constraint_from_inside(&serializer->constraint, __func__);
 }
 EXPORT_SYMBOL_GPL(fairwq_serializer_destroy);
+
+bool fairwq_serializer_is_last(const struct fairwq_serializer *serializer)
+{
+	const struct fairwq_constraint *constraint;
+	raw_spinlock_t *lock;
+	unsigned long flags;
+	bool last;
+
+	if (!serializer) {
+		fairwq_bad_arg("serializer is NULL");
+		return false;
+	}
+	constraint = &serializer->constraint;
+	if (!fairwq_item_is_of(constraint))
+		return false;
+	lock = fairwq_constraint_lock(constraint);
+	raw_spin_lock_irqsave(lock, flags);
+	last = list_empty(&constraint->waiting);
+	raw_spin_unlock_irqrestore(lock, flags);
+	return last;
+}
+EXPORT_SYMBOL_GPL(fairwq_serializer_is_last);
 
 int fairwq_serializer_queue(struct fairwq_serializer *serializer,
 			    struct fairwq_batch *batch, struct fairwq_work *work)

@@ -33,6 +33,7 @@
 #include <linux/export.h>
 #include <linux/rcupdate.h>
 
+#include "core/delays.h"
 #include "core/fifo.h"
 #include "core/fork.h"
 #include "core/lockdep.h"
@@ -75,7 +76,7 @@ static bool cancel_delayed(struct fairwq_work *work)
 	unsigned long flags;
 
 	local_irq_save(flags);
-	if (!timer_delete(&to_delayed_work_of(work)->timer)) {
+	if (!fairwq_delay_stop(to_delayed_work_of(work))) {
 		local_irq_restore(flags);
 		return false;
 	}
@@ -393,7 +394,7 @@ static int await(struct fairwq_work *work, struct fairwq_waiter *waiter)
 	long data;
 	int ret = 0;
 
-	waiter->work = work;
+	waiter->what = work;
 	init_completion(&waiter->done);
 	rcu_read_lock();
 	/*

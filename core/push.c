@@ -32,6 +32,7 @@
 #include "runner.h"
 #include "testing.h"
 #include "trace.h"
+#include "waiter.h"
 
 /* Queue calls on this CPU, about; the number chooses those that are measured. */
 static DEFINE_PER_CPU(unsigned int, fairwq_calls);
@@ -264,15 +265,24 @@ void fairwq_push_claimed(struct fairwq_batch *batch, struct fairwq_work *work)
  * closes the batch, because it runs after a later grace period. The end of a
  * pool may skip that grace period, but only after it saw the count:
  * pool->sealed.
+ *
+ * A shutdown that drops what comes has disposed and paused the batch. It is told of each
+ * work that was pushed. Either this call sees the pause, or the shutdown sees the work:
+ * both the push and the decrement are full barriers. Pairs with fairwq_batch_close(). No
+ * model.
  */
 void fairwq_unpin(struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;
 	unsigned long flags;
+	bool last;
 
 	rcu_read_lock();
-	if (atomic_dec_and_test(&batch->nr_pins) && fairwq_batch_is_disposed(batch)) {
+	last = atomic_dec_and_test(&batch->nr_pins);
+	/* @paused is a hint here, written under the lock; see above. */
+	if (unlikely(fairwq_batch_is_disposed(batch)) && (last || data_race(!!batch->paused))) {
 		raw_spin_lock_irqsave(&pool->lock, flags);
+		fairwq_waiters_drop_locked(pool, pool);
 		fairwq_fifo_reap_locked(batch);
 		raw_spin_unlock_irqrestore(&pool->lock, flags);
 	}

@@ -312,7 +312,7 @@ struct fairwq_pool {
 	unsigned long hung_reported;	/* P: jiffies of the last report */
 	bool ticking;			/* P: @tick is due within a jiffy */
 	struct timer_list tick;		/* finds long turns of quick batches, and hung items */
-	struct list_head waiters;	/* P: flushes of one work each */
+	struct list_head waiters;	/* P: flushes of one work each, shutdowns of batches */
 
 	atomic64_t last_arrival;	/* A: stamps under arrival order */
 
@@ -344,7 +344,9 @@ struct fairwq_pool {
 /* Most owners of a batch, each being the next one's. */
 #define FAIRWQ_MAX_DEPTH	8
 
-#define FAIRWQ_BATCH_DISPOSED	0	/* bit of batch->flags: refuse items */
+/* Bits of batch->flags. */
+#define FAIRWQ_BATCH_DISPOSED	0	/* refuse items */
+#define FAIRWQ_BATCH_LEFT	1	/* released() has returned; P to set */
 
 /*
  * A barrier: a place in a batch's FIFO. It fires when everything before it has
@@ -364,10 +366,10 @@ struct fairwq_marker {
 	struct completion done;
 };
 
-/* A waiter: a flush of one work, which waits for one turn to end. */
+/* A waiter: a flush of one work, which waits for one turn to end; or see waiter.c. */
 struct fairwq_waiter {
 	struct list_head node;		/* P: in pool->waiters */
-	struct fairwq_work *work;	/* I */
+	const void *what;		/* I: a work, or the pool */
 	u64 turn;			/* P: number of its turn; 0: not taken yet */
 	struct completion done;
 };
@@ -426,6 +428,7 @@ struct fairwq_batch {
 	u8 quick:1;			/* P: its items are over at once, as a rule */
 	bool closed;			/* p: disposed, and no push is under way; set once */
 	bool reaped;			/* p: has left the pool; set once */
+	unsigned int nr_owned;		/* p: batches below it that have not left */
 	struct fairwq_barrier *barrier;	/* P: has fired and waits for its color */
 	u64 done;			/* P: items that have ended */
 	struct fairwq_batch_stats *stats; /* I; P for what it points to */

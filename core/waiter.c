@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Waiters: calls that wait for one work to run, such as fairwq_work_flush().
+ * Waiters: calls that wait for one work to run, such as fairwq_work_flush(), or for
+ * something to happen to a batch that goes: fairwq_batch_shutdown().
  *
  *   waiter->turn  Waits for                 Next
  *   ------------  ------------------------  ----------------------------------
- *   0             the turn of waiter->work  the number of that turn; NO_TURN
- *                                           if a cancel takes the work out
+ *   0             the turn of waiter->what  the number of that turn; NO_TURN
+ *                                           if a cancel takes the work out, or
+ *                                           fairwq_waiters_drop_locked() tells
  *   a number      the end of that turn      completed, and off the list
  *
  * Once the work has its turn, only the number counts, because the function may
@@ -23,16 +25,15 @@
 /* Number of no turn: for waiters of a work that will not have one. */
 #define NO_TURN		U64_MAX
 
-/* Give the waiters of @work the number of its turn, which is taken now. */
-void fairwq_waiters_take_locked(struct fairwq_pool *pool, const struct fairwq_work *work,
-				u64 turn)
+/* Give the waiters of @what, a work, the number of its turn, which is taken now. */
+void fairwq_waiters_take_locked(struct fairwq_pool *pool, const void *what, u64 turn)
 {
 	struct fairwq_waiter *waiter;
 
 	lockdep_assert_held(&pool->lock);
 
 	list_for_each_entry(waiter, &pool->waiters, node)
-		if (waiter->work == work && !waiter->turn)
+		if (waiter->what == what && !waiter->turn)
 			waiter->turn = turn;
 }
 
@@ -61,12 +62,16 @@ void fairwq_waiters_done_locked(struct fairwq_pool *pool, u64 turn)
 	}
 }
 
-/* Complete the waiters of @work, which a cancel takes out of the queue. */
-void fairwq_waiters_drop_locked(struct fairwq_pool *pool,
-				const struct fairwq_work *work)
+/*
+ * Complete the waiters of @what: a work that a cancel takes out of the queue; or the pool,
+ * because something has happened to a batch that goes.
+ */
+void fairwq_waiters_drop_locked(struct fairwq_pool *pool, const void *what)
 {
 	lockdep_assert_held(&pool->lock);
 
-	fairwq_waiters_take_locked(pool, work, NO_TURN);
+	if (likely(list_empty(&pool->waiters)))
+		return;
+	fairwq_waiters_take_locked(pool, what, NO_TURN);
 	fairwq_waiters_done_locked(pool, NO_TURN);
 }

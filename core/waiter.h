@@ -5,12 +5,10 @@
 
 #include "types.h"
 
-void fairwq_waiters_take_locked(struct fairwq_pool *pool, const struct fairwq_work *work,
-				u64 turn);
+void fairwq_waiters_take_locked(struct fairwq_pool *pool, const void *what, u64 turn);
 void fairwq_waiters_done_locked(struct fairwq_pool *pool, u64 turn);
 void fairwq_waiter_add_locked(struct fairwq_pool *pool, struct fairwq_waiter *waiter,
 			      u64 turn);
-void fairwq_waiters_drop_locked(struct fairwq_pool *pool,
-				const struct fairwq_work *work);
+void fairwq_waiters_drop_locked(struct fairwq_pool *pool, const void *what);
 
 #endif /* FAIRWQ_WAITER_H */

@@ -357,6 +357,50 @@ bool fairwq_waitlist_wait(struct fairwq_constraint *constraint)
 	return busy;
 }
 
+/* Take the first work out of the list, as a cancel does. Return: the work, or NULL. */
+static struct fairwq_work *waitlist_take(struct fairwq_constraint *constraint)
+{
+	struct fairwq_constraint_lock *lock = lock_of(constraint);
+	struct fairwq_work *work, *found = NULL;
+	struct fairwq_batch *batch = NULL;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&lock->lock, flags);
+	list_for_each_entry(work, &constraint->waiting, node) {
+		if (work->place & FAIRWQ_PLACE_BARRIER)
+			continue;
+		found = work;
+		break;
+	}
+	if (found) {
+		list_del(&found->node);
+		batch = release_listed(found);
+		wake_left_locked(lock, found);
+	}
+	raw_spin_unlock_irqrestore(&lock->lock, flags);
+	if (batch)
+		fairwq_unpin(batch);
+	return found;
+}
+
+/*
+ * Take out what waits, one work after the other: each is pending until @dropped is called
+ * for it, so another cancel may take it before. Return: how many.
+ */
+unsigned long fairwq_waitlist_drop(struct fairwq_constraint *constraint,
+				   void (*dropped)(struct fairwq_work *work))
+{
+	struct fairwq_work *work;
+	unsigned long nr = 0;
+
+	while ((work = waitlist_take(constraint))) {
+		nr++;
+		if (dropped)
+			dropped(work);
+	}
+	return nr;
+}
+
 /*
  * Try once to cancel a work that is kept back, with @data in its word. @wait:
  * the caller can wait for a client's own constraint.

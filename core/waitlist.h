@@ -17,6 +17,8 @@ struct fairwq_work *fairwq_waitlist_first_locked(struct fairwq_constraint *const
 						 struct list_head *go);
 void fairwq_waitlist_next_locked(struct fairwq_constraint *constraint, struct list_head *go);
 void fairwq_waitlist_push(struct list_head *go);
+unsigned long fairwq_waitlist_drop(struct fairwq_constraint *constraint,
+				   void (*dropped)(struct fairwq_work *work));
 bool fairwq_waitlist_wait(struct fairwq_constraint *constraint);
 bool fairwq_waitlist_wait_work(struct fairwq_work *work, bool listed);
 void fairwq_constraint_complete(struct fairwq_constraint *constraint);

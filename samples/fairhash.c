@@ -36,7 +36,8 @@
  * Lifetimes: an accepted block holds its file, the file holds its client, and
  * the client holds the batch. So a process may close, or die, with blocks
  * outstanding. They are hashed and freed. With the last of them the batch is
- * disposed. A descriptor costs at most max_backlog + FAIRHASH_MAX_WRITE bytes
+ * disposed. When the module goes, those that are left are dropped, user by user:
+ * see fairhash_free_users(). A descriptor costs at most max_backlog + FAIRHASH_MAX_WRITE bytes
  * of kernel memory, charged to the writer's memory cgroup.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -63,7 +64,6 @@
 #include <linux/uidgid.h>
 #include <linux/user_namespace.h>
 #include <linux/wait.h>
-#include <linux/wait_bit.h>
 
 #include "fairwq.h"
 
@@ -132,7 +132,6 @@ struct fairhash_file {
 	wait_queue_head_t wait;		/* for @backlog to shrink */
 	struct shash_desc *desc;	/* H */
 	struct fairwq_serializer serial; /* one block at a time, in order */
-	struct fairwq_work end_work;	/* I: takes the file down */
 };
 
 /* One write. */
@@ -148,7 +147,6 @@ static struct crypto_shash *fairhash_sha256;
 static DEFINE_MUTEX(fairhash_clients_lock);
 static LIST_HEAD(fairhash_clients);	/* C */
 static LIST_HEAD(fairhash_users);	/* C */
-static atomic_t fairhash_nr_clients;	/* on the list, or on their way out */
 
 /* ------------------------------------------------------------- clients -- */
 
@@ -194,16 +192,6 @@ static struct fairhash_user *fairhash_user_get(void)
 	return user;
 }
 
-static void fairhash_free_users(void)
-{
-	struct fairhash_user *user, *next;
-
-	list_for_each_entry_safe(user, next, &fairhash_users, node) {
-		fairwq_batch_dispose(user->batch);
-		kfree(user);
-	}
-}
-
 static struct fairhash_client *fairhash_client_create(const struct fairhash_user *user)
 {
 	struct fairhash_client *client = kzalloc(sizeof(*client), GFP_KERNEL_ACCOUNT);
@@ -243,7 +231,6 @@ static struct fairhash_client *fairhash_client_get(void)
 	if (IS_ERR(client))
 		goto out;
 	list_add(&client->node, &fairhash_clients);
-	atomic_inc(&fairhash_nr_clients);
 found:
 	client->users++;
 out:
@@ -265,8 +252,6 @@ static void fairhash_client_put(struct fairhash_client *client)
 	fairwq_batch_dispose(client->batch);
 	put_pid(client->tgid);
 	kfree(client);
-	if (atomic_dec_and_test(&fairhash_nr_clients))
-		wake_up_var(&fairhash_nr_clients);
 }
 
 /* --------------------------------------------------------------- files -- */
@@ -289,8 +274,6 @@ static void fairhash_file_free(struct fairhash_file *file)
 	kfree_sensitive(file);
 }
 
-static void fairhash_file_end_fn(struct fairwq_work *work);
-
 static struct fairhash_file *fairhash_file_create(void)
 {
 	struct fairhash_file *file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
@@ -301,7 +284,6 @@ static struct fairhash_file *fairhash_file_create(void)
 	mutex_init(&file->lock);
 	spin_lock_init(&file->blocks_lock);
 	fairwq_serializer_init(&file->serial);
-	fairwq_work_init(&file->end_work, fairhash_file_end_fn);
 	init_waitqueue_head(&file->wait);
 	file->desc = fairhash_desc_create();
 	if (!file->desc) {
@@ -311,17 +293,15 @@ static struct fairhash_file *fairhash_file_create(void)
 	return file;
 }
 
-/* Take the file down. Nothing uses it, but the last block may be about to return. */
+/*
+ * Take the file down. Nothing uses it. The caller is the last block, which the serializer
+ * lets go; or that may be about to return, and is waited for.
+ */
 static void fairhash_file_end(struct fairhash_file *file)
 {
 	fairwq_serializer_destroy(&file->serial);
 	fairhash_client_put(file->client);
 	fairhash_file_free(file);
-}
-
-static void fairhash_file_end_fn(struct fairwq_work *work)
-{
-	fairhash_file_end(container_of(work, struct fairhash_file, end_work));
 }
 
 /* -------------------------------------------------------------- blocks -- */
@@ -365,9 +345,8 @@ static void fairhash_block_done(struct fairhash_block *block, int err)
 	spin_unlock(&file->blocks_lock);
 	kvfree(block);
 	wake_up_interruptible(&file->wait);
-	/* Not freed here, because this may be an item of the serializer in the file. */
 	if (refcount_dec_and_test(&file->users))
-		fairwq_pool_queue(fairhash_pool, &file->end_work);
+		fairhash_file_end(file);
 }
 
 /* Queue a block. The serializer keeps the order. Return: 0 or an error. */
@@ -390,6 +369,24 @@ static void fairhash_hash_block(struct fairwq_work *work)
 	int err = crypto_shash_update(block->file->desc, block->data, block->len);
 
 	fairhash_block_done(block, err);
+}
+
+/* A block that will not be hashed: its descriptor is closed, and the module goes. */
+static void fairhash_drop_block(struct fairwq_work *work)
+{
+	fairhash_block_done(container_of(work, struct fairhash_block, work), -ESHUTDOWN);
+}
+
+/* End all users, with the batches of their processes. Nothing is hashed after it. */
+static void fairhash_free_users(void)
+{
+	struct fairhash_user *user, *next;
+
+	list_for_each_entry_safe(user, next, &fairhash_users, node) {
+		fairwq_batch_shutdown(user->batch, FAIRWQ_DROP_REST | FAIRWQ_AND_OWNED,
+				      fairhash_drop_block);
+		kfree(user);
+	}
 }
 
 /* ------------------------------------------------------------- waiting -- */
@@ -669,13 +666,11 @@ free_sha256:
 /*
  * No descriptor is open, because an open one keeps the module. But blocks of
  * closed descriptors may be left. The last block of a file ends the file, which
- * ends its client: wait for that first. fairwq_pool_destroy() waits until the
- * function has returned, too.
+ * ends its client, also if it is dropped.
  */
 static void __exit fairhash_exit(void)
 {
 	misc_deregister(&fairhash_device);
-	wait_var_event(&fairhash_nr_clients, !atomic_read(&fairhash_nr_clients));
 	fairhash_free_users();
 	fairwq_pool_destroy(fairhash_pool);
 	crypto_free_shash(fairhash_sha256);

@@ -6,6 +6,7 @@
  * The sweep is run by hand, with a clock of its own, except in the case that
  * wants to see it come by itself.
  */
+#include <linux/ctype.h>
 #include <linux/irq_work.h>
 #include <linux/kthread.h>
 
@@ -1043,6 +1044,242 @@ static void flows_exit(struct kunit *test)
 	mock_exit(test);
 }
 
+/* ---- what the driver says of each key ---------------------------------- */
+
+static struct setup {
+	struct fairwq_flows *flows;
+	struct fairwq_batch *owner;
+	struct fairwq_work *work;	/* queued in the middle, once */
+	unsigned int weight[8];		/* by key */
+	atomic_t released[8];
+	unsigned int made;
+} setup;
+
+static void setup_released(struct fairwq_batch *batch, void *priv)
+{
+	atomic_inc(&setup.released[(unsigned long)priv]);
+}
+
+static void setup_fn(struct fairwq_flow_attrs *attrs, u64 key, void *data)
+{
+	struct setup *s = data;
+	struct fairwq_work *work = s->work;
+
+	s->made++;
+	attrs->batch.weight = s->weight[key];
+	attrs->batch.parent = s->owner;
+	attrs->batch.released = setup_released;
+	attrs->batch.priv = (void *)(unsigned long)key;
+	snprintf(attrs->name, sizeof(attrs->name), "tenant\t%llu", key);
+	s->work = NULL;
+	if (work)
+		mock_may_refuse(fairwq_flows_queue(s->flows, key, work));
+}
+
+static struct fairwq_flows *setup_begin(struct kunit *test, unsigned int max_active)
+{
+	memset(&setup, 0, sizeof(setup));
+	setup.flows = mock_flows(test, max_active, NULL);
+	KUNIT_ASSERT_EQ(test, 0, fairwq_flows_set_setup(setup.flows, setup_fn, &setup));
+	return setup.flows;
+}
+
+/* Weight, name, owner and released() are those of the key, also when it comes again. */
+static void setup_says_what_a_key_gets(struct kunit *test)
+{
+	struct fairwq_flows *flows = setup_begin(test, 1);
+	struct mock *mock = test->priv;
+	struct fairwq_batch *batch;
+	unsigned int round;
+
+	KUNIT_EXPECT_EQ(test, -EEXIST, fairwq_flows_set_setup(flows, setup_fn, NULL));
+	setup.owner = mock_keep(test, mock_batch(test, "device"));
+	setup.weight[2] = 300;
+	for (round = 1; round <= 2; round++) {
+		batch = fairwq_flows_get(flows, 2);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(batch));
+		KUNIT_EXPECT_STREQ(test, "tenant?2", batch->name);
+		KUNIT_EXPECT_PTR_EQ(test, setup.owner, batch->parent);
+		KUNIT_EXPECT_EQ(test, 300U, batch->node.weight);
+		fairwq_batch_put(batch);
+		queue_letters(test, 1, 'a', 3);
+		queue_letters(test, 2, 'b', 6);
+		mock_open(test);
+		mock_until(test, READ_ONCE(mock->log.nr) == 9 * round);
+		fairwq_pool_flush(mock->pool);
+		sweep_after(test, 0);
+		sweep_after(test, 2 * IDLE);
+		sweep_after(test, 2 * IDLE);
+		KUNIT_EXPECT_EQ(test, 0U, nr_flows(test));
+		mock_until(test, atomic_read(&setup.released[2]) == (int)round);
+		KUNIT_EXPECT_EQ(test, (int)round, atomic_read(&setup.released[1]));
+	}
+	KUNIT_EXPECT_EQ(test, 4U, setup.made);
+	/* Three turns of the one for each of the other, but for where they join. */
+	KUNIT_EXPECT_LT(test, strnchr(&mock->log.text[0], 9, 'a') - &mock->log.text[0], 4L);
+	KUNIT_EXPECT_EQ(test, 'a', mock->log.text[8]);
+}
+
+/* The queue call says what is wrong with it. */
+static void bad_setup_is_refused(struct kunit *test)
+{
+	struct fairwq_flows *flows = setup_begin(test, 1);
+	struct fairwq_batch *gone;
+
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_flows_set_setup(NULL, setup_fn, NULL));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_flows_set_setup(flows, NULL, NULL));
+	KUNIT_EXPECT_EQ(test, -EINVAL, (int)PTR_ERR(fairwq_flows_get(NULL, 1)));
+	setup.weight[1] = FAIRWQ_MAX_WEIGHT + 1;
+	KUNIT_EXPECT_EQ(test, -EINVAL, queue_letter(test, 1, 'x'));
+	KUNIT_EXPECT_EQ(test, -EINVAL, (int)PTR_ERR(fairwq_flows_get(flows, 1)));
+	gone = mock_batch(test, "gone");
+	setup.owner = fairwq_batch_get(gone);
+	fairwq_batch_dispose(gone);
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, queue_letter(test, 2, 'x'));
+	KUNIT_EXPECT_EQ(test, 0U, nr_flows(test));
+	setup.owner = NULL;
+	KUNIT_EXPECT_EQ(test, 1, queue_letter(test, 2, 'a'));
+	mock_expect(test, "a");
+	fairwq_batch_put(gone);
+}
+
+/* ---- handles ------------------------------------------------------------ */
+
+/* A flow stays as long as there is a handle, and goes some time after it. */
+static void handle_keeps_its_flow(struct kunit *test)
+{
+	struct fairwq_flows *flows = mock_flows(test, 1, NULL);
+	struct fairwq_batch *batch = fairwq_flows_get(flows, 5), *again;
+	unsigned int i;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(batch));
+	KUNIT_EXPECT_EQ(test, 1U, nr_flows(test));
+	for (i = 0; i < 3; i++)
+		sweep_after(test, 2 * IDLE);
+	KUNIT_EXPECT_EQ(test, 1U, nr_flows(test));
+	again = fairwq_flows_get(flows, 5);
+	KUNIT_EXPECT_PTR_EQ(test, batch, again);
+	fairwq_batch_put(again);
+	/* It is that batch that the items of the key go through. */
+	fairwq_batch_pause(batch);
+	queue_letters(test, 5, 'a', 1);
+	queue_letters(test, 6, 'b', 1);
+	mock_expect(test, "b");
+	fairwq_batch_resume(batch);
+	mock_expect(test, "ba");
+	fairwq_batch_flush(batch);
+	fairwq_batch_put(batch);
+	for (i = 0; i < 3; i++)
+		sweep_after(test, 2 * IDLE);
+	KUNIT_EXPECT_EQ(test, 0U, nr_flows(test));
+}
+
+static void log_dropped(struct fairwq_work *work)
+{
+	struct mock_item *item = container_of(work, struct mock_item, work);
+
+	mock_log_add(item->log, toupper(item->letter));
+}
+
+static struct {
+	struct fairwq_batch *batch;
+	struct fairwq_flows *flows;	/* or these */
+	unsigned int how;
+} closing;
+
+static bool close_fn(struct fairwq_work *work)
+{
+	if (closing.flows)
+		return !fairwq_flows_shutdown(closing.flows, closing.how, log_dropped);
+	return !fairwq_batch_shutdown(closing.batch, closing.how, log_dropped);
+}
+
+/* A key that is closed refuses items until the rest has run, and then begins anew. */
+static void closed_key_begins_anew(struct kunit *test)
+{
+	struct fairwq_flows *flows = setup_begin(test, 1);
+	struct mock *mock = test->priv;
+	struct call *call;
+
+	queue_letters(test, 3, 'a', 2);
+	closing.batch = fairwq_flows_get(flows, 3);
+	closing.flows = NULL;
+	closing.how = FAIRWQ_RUN_REST;
+	KUNIT_ASSERT_FALSE(test, IS_ERR(closing.batch));
+	call = mock_call_start(test, close_fn, NULL);
+	mock_until(test, test_bit(FAIRWQ_BATCH_DISPOSED, &closing.batch->flags));
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, queue_letter(test, 3, 'x'));
+	mock_open(test);
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&setup.released[3]));
+	KUNIT_EXPECT_EQ(test, 1, queue_letter(test, 3, 'b'));
+	KUNIT_EXPECT_EQ(test, 1U, nr_flows(test));
+	mock_expect(test, "aab");
+	/* And once more, by a handle. */
+	KUNIT_EXPECT_EQ(test, 0, fairwq_batch_shutdown(fairwq_flows_get(flows, 3),
+						       FAIRWQ_DROP_REST, NULL));
+	closing.batch = fairwq_flows_get(flows, 3);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(closing.batch));
+	KUNIT_EXPECT_FALSE(test, test_bit(FAIRWQ_BATCH_DISPOSED, &closing.batch->flags));
+	fairwq_batch_put(closing.batch);
+	KUNIT_EXPECT_EQ(test, 2, atomic_read(&setup.released[3]));
+	KUNIT_EXPECT_EQ(test, OTHER_BATCHES + 1, mock_nr_batches(mock->pool));
+}
+
+/* Two calls at a time give it one new batch, and both use that. */
+static void two_calls_begin_one_anew(struct kunit *test)
+{
+	struct fairwq_flows *flows = setup_begin(test, 1);
+	struct mock *mock = test->priv;
+
+	KUNIT_EXPECT_EQ(test, 0, fairwq_batch_shutdown(fairwq_flows_get(flows, 3),
+						       FAIRWQ_RUN_REST, NULL));
+	setup.work = &mock_item(test, 'x')->work;
+	KUNIT_EXPECT_EQ(test, 1, queue_letter(test, 3, 'a'));
+	KUNIT_EXPECT_EQ(test, 3U, setup.made);
+	mock_expect(test, "xa");
+	/* Another one that was made has left. */
+	mock_until(test, mock_nr_batches(mock->pool) == OTHER_BATCHES + 1);
+	mock_until(test, atomic_read(&setup.released[3]) == 2);
+}
+
+/* ---- a shutdown ---------------------------------------------------------- */
+
+/* Works of all keys are dropped, also of those that a serializer lets go by turns. */
+static void flows_drop_the_rest(struct kunit *test)
+{
+	struct fairwq_flows *flows = setup_begin(test, 1);
+	static struct fairwq_serializer serial;
+	struct mock_flows *mock = mock_of(test);
+	struct fairwq_batch *key[2];
+	unsigned int i;
+
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_flows_shutdown(flows, BIT(31), NULL));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_flows_shutdown(NULL, 0, NULL));
+	fairwq_serializer_init(&serial);
+	for (i = 0; i < 2; i++) {
+		key[i] = fairwq_flows_get(flows, i + 1);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(key[i]));
+	}
+	for (i = 0; i < 6; i++)
+		KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&serial, key[i % 2],
+								 &mock_item(test, 's')->work));
+	queue_letters(test, 7, 'a', 3);
+	closing.flows = flows;
+	closing.how = FAIRWQ_DROP_REST;
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, mock_call_start(test, close_fn, NULL)));
+	mock->flows = NULL;
+	KUNIT_EXPECT_EQ(test, 9U, mock->mock.log.nr);
+	KUNIT_EXPECT_NULL(test, strpbrk(&mock->mock.log.text[0], "as"));
+	for (i = 1; i <= 7; i += i == 1 ? 1 : 5) {
+		KUNIT_EXPECT_EQ_MSG(test, 1, atomic_read(&setup.released[i]), "key %u\n", i);
+		if (i < 3)
+			fairwq_batch_put(key[i - 1]);
+	}
+	KUNIT_EXPECT_EQ(test, OTHER_BATCHES - 1, mock_nr_batches(mock->mock.pool));
+	fairwq_serializer_destroy(&serial);
+}
+
 static struct kunit_case flows_cases[] = {
 	KUNIT_CASE(bad_attrs_are_refused),
 	KUNIT_CASE(bad_arguments_are_refused),
@@ -1070,6 +1307,12 @@ static struct kunit_case flows_cases[] = {
 	KUNIT_CASE(destroy_waits_for_a_new_idle_time),
 	KUNIT_CASE(destroy_from_an_item_is_caught),
 	KUNIT_CASE(pool_that_goes_first_is_caught),
+	KUNIT_CASE(setup_says_what_a_key_gets),
+	KUNIT_CASE(bad_setup_is_refused),
+	KUNIT_CASE(handle_keeps_its_flow),
+	KUNIT_CASE(closed_key_begins_anew),
+	KUNIT_CASE(two_calls_begin_one_anew),
+	KUNIT_CASE(flows_drop_the_rest),
 	{}
 };
 

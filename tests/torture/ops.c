@@ -615,6 +615,64 @@ static void tt_op_dispose(struct tt_actor *actor)
 	fairwq_batch_dispose(tt_get_batch(actor));
 }
 
+/* Choose what a shutdown does with the rest. While one drops, items are not judged. */
+static unsigned int tt_how_begin(struct tt_actor *actor)
+{
+	if (tt_random(actor, 4))
+		return FAIRWQ_RUN_REST;
+	tt_cancel_begin();
+	return FAIRWQ_DROP_REST;
+}
+
+static void tt_how_end(unsigned int how)
+{
+	if (how & FAIRWQ_DROP_REST)
+		tt_cancel_end();
+}
+
+static void tt_gone_released(struct fairwq_batch *batch, void *priv)
+{
+	tt_batch_released(batch, NULL);
+	WRITE_ONCE(*(bool *)priv, true);
+}
+
+/*
+ * Create a batch, and one that it owns; queue items in all ways to them, and shut both down.
+ * Others cancel, modify and hold back these items meanwhile. Then both have been released.
+ */
+static void tt_op_shutdown(struct tt_actor *actor)
+{
+	unsigned int n, how;
+	struct fairwq_pool *pool = tt_any_pool(actor);
+	struct fairwq_batch *batch[2];
+	struct fairwq_batch_attrs attrs = {
+		.max_active = tt_random(actor, 3),
+		.prio = tt_random(actor, 3),
+		.released = tt_gone_released,
+	};
+	bool released[2] = { };
+
+	for (n = 0; n < 2; n++) {
+		attrs.priv = &released[n];
+		attrs.parent = n ? batch[0] : NULL;
+		batch[n] = fairwq_batch_create(pool, &attrs, "gone%u", n);
+		if (IS_ERR(batch[n]))
+			break;
+		tt_count(TT_BATCHES, 1);
+	}
+	if (!n)
+		return;
+	for (n = n == 2 ? tt_random(actor, 50) : 0; n; n--)
+		tt_item_queue(tt_any_item(actor), tt_shared_any(actor), batch[n % 2],
+			      tt_random(actor, 8) ? tt_any_delay(actor) : 3600 * HZ);
+	how = tt_how_begin(actor);
+	fairwq_batch_shutdown(batch[0], how | FAIRWQ_AND_OWNED, tt_dropped);
+	tt_how_end(how);
+	if (!READ_ONCE(released[0]) || (!IS_ERR(batch[1]) && !READ_ONCE(released[1])))
+		tt_problem("a shutdown has returned before released()\n");
+	fairwq_batch_put(batch[1]);
+}
+
 static void tt_op_pause(struct tt_actor *actor)
 {
 	struct fairwq_batch *batch = tt_get_batch(actor);
@@ -670,6 +728,18 @@ static void tt_op_notifier(struct tt_actor *actor)
 		tt_problem("a notifier was not there any more\n");
 }
 
+/* Use the batch of a key by a handle, in any context: it stays until that is put. */
+static void tt_op_handle(struct tt_actor *actor)
+{
+	struct fairwq_batch *batch = fairwq_flows_get(tt_flows, tt_random(actor, 64));
+
+	if (IS_ERR(batch))
+		return;
+	fairwq_batch_set_weight(batch, 1 + tt_random(actor, 200));
+	tt_item_queue(tt_any_item(actor), NULL, batch, tt_any_delay(actor));
+	fairwq_batch_put(batch);
+}
+
 static void tt_op_flows_idle(struct tt_actor *actor)
 {
 	fairwq_flows_set_idle_ms(tt_flows, 1 + tt_random(actor, 100));
@@ -687,7 +757,7 @@ static void tt_op_flows_beside(struct tt_actor *actor)
 	static DEFINE_MUTEX(mutex);
 	bool open = mutex_trylock(&mutex);
 	struct fairwq_flows *flows;
-	unsigned int n;
+	unsigned int n, how;
 
 	tt_fail_begin(actor);
 	flows = fairwq_flows_create(tt_any_pool(actor), &attrs);
@@ -708,7 +778,9 @@ static void tt_op_flows_beside(struct tt_actor *actor)
 	/* An actor that has found them holds rcu_read_lock(), which the destroy waits for. */
 	if (open)
 		RCU_INIT_POINTER(tt_beside, NULL);
-	fairwq_flows_destroy(flows);
+	how = tt_how_begin(actor);
+	fairwq_flows_shutdown(flows, how, tt_dropped);
+	tt_how_end(how);
 out:
 	if (open)
 		mutex_unlock(&mutex);
@@ -823,6 +895,7 @@ struct tt_op tt_ops[] = {
 	{ "batch_cancel",   10, true,  tt_op_batch_cancel },
 	{ "empty",	    20, false, tt_op_empty },
 	{ "dispose",	    20, true,  tt_op_dispose },
+	{ "shutdown",	    10, false, tt_op_shutdown },
 	{ "pause",	    10, true,  tt_op_pause },
 	{ "resume",	    50, true,  tt_op_resume },
 	{ "weight",	    50, true,  tt_op_weight },
@@ -839,6 +912,7 @@ struct tt_op tt_ops[] = {
 	{ "renew",	    40, false, tt_op_renew },
 	{ "limit",	    10, false, tt_op_limit },
 	{ "notifier",	    10, false, tt_op_notifier },
+	{ "handle",	    20, true,  tt_op_handle },
 	{ "flows_idle",	     5, false, tt_op_flows_idle },
 	{ "flows_beside",    2, false, tt_op_flows_beside },
 	{ "pool",	     2, false, tt_op_pool },

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Delays: the works that wait for their timer, so that those of a batch can be found.
+ *
+ *   fairwq_delay_begin()   sets the timer           lists the work
+ *   fairwq_delay_over()    by the timer             unlists and pushes it
+ *   fairwq_delay_stop()    deletes the timer        unlists it, for its caller
+ *   fairwq_delays_end()    deletes those of a       unlists and pushes the works
+ *                          batch
+ *
+ * Locking: a work is listed under one of the locks below, chosen by its batch. Under it
+ * the timer may be set or deleted, and no other lock of fairwq is taken. Callers keep
+ * interrupts off from there until the word of the work is true again, as in delay.c.
+ * Invariant: the call that deletes the timer, or the timer if it fires, unlists the
+ * work. So a work that is listed exists, and its word names its batch.
+ * Limits: fairwq_delays_end() walks all works of the same lock.
+ */
+#include <linux/hash.h>
+#include <linux/rcupdate.h>
+#include <linux/timer.h>
+
+#include "compat.h"
+#include "delays.h"
+#include "push.h"
+
+#define DELAY_BITS	7
+/* Most works that are pushed with interrupts off. */
+#define DELAY_CHUNK	32U
+
+static struct fairwq_delays {
+	raw_spinlock_t lock ____cacheline_aligned_in_smp;
+	struct hlist_head works;
+} fairwq_delays[1 << DELAY_BITS] = {
+	[0 ... (1 << DELAY_BITS) - 1] = {
+		.lock = __RAW_SPIN_LOCK_UNLOCKED(fairwq_delays.lock),
+	},
+};
+
+static struct fairwq_delays *delays_of(const struct fairwq_batch *batch)
+{
+	return &fairwq_delays[hash_ptr(batch, DELAY_BITS)];
+}
+
+/* Return the batch of a work that waits for its timer, or was pushed by it. */
+static struct fairwq_batch *batch_of(const struct fairwq_work *work)
+{
+	return fairwq_work_batch(atomic_long_read(&work->data));
+}
+
+/*
+ * Push a work that a timer or a grace period has held.
+ *
+ * The word keeps its flag until the work is linked, so a cancel does not mark
+ * the work CANCELED on its way there. After a mark the caller of the cancel
+ * could free the work before it arrives. And a queue call that revives a marked
+ * work would get no delay, or grace period, of its own.
+ */
+void fairwq_push_held(struct fairwq_work *work)
+{
+	struct fairwq_batch *batch = batch_of(work);
+
+	rcu_read_lock();	/* see fairwq_kick_locked() */
+	fairwq_push_claimed(batch, work);
+	fairwq_unpin(batch);
+	rcu_read_unlock();
+}
+
+/* Set the timer of a work that is claimed for @batch. Interrupts are off. */
+void fairwq_delay_begin(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
+			unsigned long delay)
+{
+	struct fairwq_delays *delays = delays_of(batch);
+
+	raw_spin_lock(&delays->lock);
+	hlist_add_head(&dwork->work.later, &delays->works);
+	dwork->timer.expires = jiffies + delay;
+	add_timer(&dwork->timer);
+	raw_spin_unlock(&delays->lock);
+}
+
+static void delay_unlist(struct fairwq_work *work)
+{
+	struct fairwq_delays *delays = delays_of(batch_of(work));
+
+	raw_spin_lock(&delays->lock);
+	hlist_del(&work->later);
+	raw_spin_unlock(&delays->lock);
+}
+
+/*
+ * Delete the timer of a work, which is the caller's then. Interrupts are off. Return:
+ * false if it is not set, or fires.
+ */
+bool fairwq_delay_stop(struct fairwq_delayed_work *dwork)
+{
+	if (!timer_delete(&dwork->timer))
+		return false;
+	delay_unlist(&dwork->work);
+	return true;
+}
+
+/* Push the work when its timer has fired. Interrupts are off. */
+void fairwq_delay_over(struct fairwq_delayed_work *dwork)
+{
+	delay_unlist(&dwork->work);
+	fairwq_push_held(&dwork->work);
+}
+
+/* Delete some timers of works of @batch, and move the works to @works. Return: how many. */
+static unsigned int delays_stop_some(struct fairwq_batch *batch, struct hlist_head *works)
+{
+	struct fairwq_delays *delays = delays_of(batch);
+	struct fairwq_delayed_work *dwork;
+	struct hlist_node *next;
+	unsigned int nr = 0;
+
+	raw_spin_lock(&delays->lock);
+	hlist_for_each_entry_safe(dwork, next, &delays->works, work.later) {
+		if (batch_of(&dwork->work) != batch || !timer_delete(&dwork->timer))
+			continue;
+		hlist_del(&dwork->work.later);
+		hlist_add_head(&dwork->work.later, works);
+		if (++nr == DELAY_CHUNK)
+			break;
+	}
+	raw_spin_unlock(&delays->lock);
+	return nr;
+}
+
+/*
+ * End the delays of all works that wait for their timer in @batch: push the works. A
+ * timer that fires meanwhile pushes its work by itself.
+ */
+void fairwq_delays_end(struct fairwq_batch *batch)
+{
+	struct fairwq_delayed_work *dwork;
+	struct hlist_node *next;
+	unsigned long flags;
+	unsigned int nr;
+
+	do {
+		HLIST_HEAD(works);
+
+		local_irq_save(flags);
+		nr = delays_stop_some(batch, &works);
+		hlist_for_each_entry_safe(dwork, next, &works, work.later)
+			fairwq_push_held(&dwork->work);
+		local_irq_restore(flags);
+	} while (nr == DELAY_CHUNK);
+}

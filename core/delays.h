@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Delays: the works of a batch that wait for their timer. */
+#ifndef FAIRWQ_DELAYS_H
+#define FAIRWQ_DELAYS_H
+
+#include "types.h"
+
+void fairwq_push_held(struct fairwq_work *work);
+void fairwq_delay_begin(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
+			unsigned long delay);
+bool fairwq_delay_stop(struct fairwq_delayed_work *dwork);
+void fairwq_delay_over(struct fairwq_delayed_work *dwork);
+void fairwq_delays_end(struct fairwq_batch *batch);
+
+#endif /* FAIRWQ_DELAYS_H */

@@ -1,0 +1,711 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Shutdowns of batches and serializers: what is there runs or is dropped, each work
+ * once, wherever it is; and nothing is left when the call returns. What is dropped is
+ * logged in capitals.
+ */
+#include <linux/ctype.h>
+#include <linux/kthread.h>
+
+#include "lib/order.h"
+
+#define HOUR		(3600 * HZ)
+#define MANY		70U	/* more than are taken in one step */
+
+/* ---- a shutdown in a thread of its own ---------------------------------- */
+
+struct going {
+	struct fairwq_batch *batch;
+	struct fairwq_serializer *serial;	/* or this */
+	unsigned int how;
+	void (*dropped)(struct fairwq_work *work);
+	bool *inside;			/* begin when this is set */
+	int ret;
+};
+
+static struct going going;
+
+static void log_dropped(struct fairwq_work *work)
+{
+	struct mock_item *item = container_of(work, struct mock_item, work);
+
+	mock_log_add(item->log, toupper(item->letter));
+}
+
+static bool going_fn(struct fairwq_work *work)
+{
+	if (going.inside && !spin_until(going.inside))
+		return false;
+	if (going.serial)
+		going.ret = fairwq_serializer_shutdown(going.serial, going.how,
+						       going.dropped);
+	else
+		going.ret = fairwq_batch_shutdown(going.batch, going.how, going.dropped);
+	return !going.ret;
+}
+
+static struct call *start(struct kunit *test, struct fairwq_batch *batch, unsigned int how)
+{
+	going = (struct going){ .batch = batch, .how = how, .dropped = log_dropped };
+	return mock_call_start(test, going_fn, NULL);
+}
+
+/* Calls of released(). Not on a stack: with a bug that call may be late. */
+static atomic_t released;
+
+/* A batch that counts them; the case shuts it down. */
+static struct fairwq_batch *batch_begin(struct kunit *test, unsigned int max_active)
+{
+	const struct fairwq_batch_attrs attrs = {
+		.released = mock_released_count, .priv = &released,
+	};
+
+	atomic_set(&released, 0);
+	mock_pool(test, max_active, FAIRWQ_ROUND_ROBIN);
+	return mock_batch_with(test, "a", &attrs);
+}
+
+static bool is_disposed(struct fairwq_batch *batch)
+{
+	return test_bit(FAIRWQ_BATCH_DISPOSED, &batch->flags);
+}
+
+/* A shutdown sleeps until something happens to its batch. */
+static bool sleeps(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+
+	return mock_nr_waiters(mock->pool) == 1;
+}
+
+/* ---- what is queued ------------------------------------------------------ */
+
+/* The rest runs, also if the batch was paused, and new items are refused. */
+static void queued_works_run(struct kunit *test)
+{
+	struct fairwq_batch *a = batch_begin(test, 1);
+	struct mock *mock = test->priv;
+	struct call *call;
+
+	mock_queue_item(test, a, 'a');
+	mock_queue_item(test, a, 'b');
+	fairwq_batch_pause(a);
+	fairwq_batch_get(a);
+	call = start(test, a, FAIRWQ_RUN_REST);
+	mock_until(test, is_disposed(a));
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_queue(a, &mock_item(test, 'x')->work));
+	KUNIT_EXPECT_FALSE(test, completion_done(&call->done));
+	mock_open(test);
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
+	KUNIT_EXPECT_STREQ(test, "ab", &mock->log.text[0]);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&released));
+	KUNIT_EXPECT_EQ(test, 4U, mock_nr_batches(mock->pool));
+	KUNIT_EXPECT_EQ(test, 1U, kref_read(&a->refs));
+	fairwq_batch_put(a);
+}
+
+/* The rest is dropped, in order, though no runner is free: nothing is waited for. */
+static void queued_works_are_dropped(struct kunit *test)
+{
+	struct fairwq_batch *a = batch_begin(test, 1);
+	struct mock *mock = test->priv;
+	struct mock_item *item[3];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(item); i++)
+		item[i] = mock_queue_item(test, a, 'a' + i);
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, start(test, a, FAIRWQ_DROP_REST)));
+	KUNIT_EXPECT_STREQ(test, "ABC", &mock->log.text[0]);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&released));
+	for (i = 0; i < ARRAY_SIZE(item); i++)
+		KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&item[i]->work));
+}
+
+/* One that runs is waited for, and what it queues is refused. */
+static void running_item_is_waited_for(struct kunit *test)
+{
+	struct fairwq_batch *a = batch_begin(test, 2);
+	struct mock_gate *gate = mock_gate_new(test);
+	struct mock *mock = test->priv;
+	struct call *call;
+
+	mock_gate_enter(test, a, gate);
+	mock_queue_item(test, a, 'a');
+	call = start(test, a, FAIRWQ_DROP_REST);
+	mock_until(test, READ_ONCE(mock->log.nr) == 1);
+	mock_until(test, sleeps(test));
+	KUNIT_EXPECT_FALSE(test, completion_done(&call->done));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&released));
+	complete_all(&gate->open);
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
+	KUNIT_EXPECT_STREQ(test, "A", &mock->log.text[0]);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&released));
+}
+
+/* ---- what comes later ---------------------------------------------------- */
+
+struct delayed {
+	struct fairwq_delayed_work dwork;
+	atomic_t *ran, *dropped;
+};
+
+static void delayed_fn(struct fairwq_work *work)
+{
+	atomic_inc(container_of(work, struct delayed, dwork.work)->ran);
+}
+
+static void delayed_dropped(struct fairwq_work *work)
+{
+	atomic_inc(container_of(work, struct delayed, dwork.work)->dropped);
+}
+
+/* Many works of @a, and one of another batch, wait for an hour; return that one. */
+static struct delayed *delayed_begin(struct kunit *test, struct fairwq_batch *a,
+				     struct fairwq_batch *b, atomic_t *ran, atomic_t *dropped)
+{
+	struct delayed *all = kunit_kcalloc(test, MANY + 1, sizeof(*all), GFP_KERNEL);
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, all);
+	for (i = 0; i <= MANY; i++) {
+		all[i].ran = ran;
+		all[i].dropped = dropped;
+		if (i % 2)
+			fairwq_delayed_work_init(&all[i].dwork, delayed_fn);
+		else
+			fairwq_delayed_work_init_deferrable(&all[i].dwork, delayed_fn);
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue_delayed(i < MANY ? a : b,
+							      &all[i].dwork, HOUR));
+	}
+	return &all[MANY];
+}
+
+static void delayed_end(struct kunit *test, struct delayed *other, unsigned int how)
+{
+	bool drop = how == FAIRWQ_DROP_REST;
+
+	KUNIT_EXPECT_EQ(test, drop ? 0U : MANY, (unsigned int)atomic_read(other->ran));
+	KUNIT_EXPECT_EQ(test, drop ? MANY : 0U, (unsigned int)atomic_read(other->dropped));
+	KUNIT_EXPECT_TRUE(test, timer_pending(&other->dwork.timer));
+	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel_sync(&other->dwork));
+}
+
+static void delays_end_at_once(struct kunit *test)
+{
+	static const unsigned int hows[] = { FAIRWQ_RUN_REST, FAIRWQ_DROP_REST };
+	static atomic_t ran, dropped;
+	struct fairwq_batch *a = batch_begin(test, 2), *b;
+	struct delayed *other;
+	unsigned int i;
+
+	b = mock_keep(test, mock_batch(test, "b"));
+	for (i = 0; i < ARRAY_SIZE(hows); i++) {
+		atomic_set(&ran, 0);
+		atomic_set(&dropped, 0);
+		other = delayed_begin(test, a, b, &ran, &dropped);
+		going = (struct going){ .batch = a, .how = hows[i],
+					.dropped = delayed_dropped };
+		mock_call_end(test, mock_call_start(test, going_fn, NULL));
+		KUNIT_EXPECT_EQ(test, 0, going.ret);
+		delayed_end(test, other, hows[i]);
+		if (!i)
+			a = mock_batch(test, "a");
+	}
+}
+
+/* A work that waits for a grace period is dropped after it. */
+static void graced_work_is_dropped(struct kunit *test)
+{
+	static struct fairwq_rcu_work rwork;
+	struct fairwq_batch *a = batch_begin(test, 2);
+
+	fairwq_rcu_work_init(&rwork, mock_nothing_fn);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_rcu(a, &rwork));
+	going = (struct going){ .batch = a, .how = FAIRWQ_DROP_REST };
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, mock_call_start(test, going_fn, NULL)));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&rwork.work));
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&released));
+}
+
+/*
+ * Works that wait in a serializer, behind an item of another batch, run or are dropped
+ * when that lets them go. The call sleeps until then.
+ */
+static void held_back_works(struct kunit *test, unsigned int how, const char *log)
+{
+	struct fairwq_batch *a = batch_begin(test, 2);
+	struct fairwq_batch *b = mock_keep(test, mock_batch(test, "b"));
+	struct order order = mock_order_new(test, false);
+	struct mock_gate *gate = mock_order_gate(test, &order, b);
+	struct mock *mock = test->priv;
+	struct call *call;
+
+	mock_order_item(test, &order, a, 'x');
+	mock_order_item(test, &order, a, 'y');
+	call = start(test, a, how);
+	mock_until(test, READ_ONCE(a->closed) && sleeps(test));
+	KUNIT_EXPECT_FALSE(test, completion_done(&call->done));
+	KUNIT_EXPECT_STREQ(test, "", &mock->log.text[0]);
+	complete_all(&gate->open);
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
+	KUNIT_EXPECT_STREQ(test, log, &mock->log.text[0]);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&released));
+	mock_order_end(test, &order);
+}
+
+static void held_back_works_run(struct kunit *test)
+{
+	held_back_works(test, FAIRWQ_RUN_REST, "xy");
+}
+
+static void held_back_works_are_dropped(struct kunit *test)
+{
+	held_back_works(test, FAIRWQ_DROP_REST, "XY");
+}
+
+/* What the queue call below waits for, and tells. */
+static bool accepted;
+static struct kunit *hooked;
+
+/* The work is claimed: now the shutdown begins, and finds nothing. */
+static void wait_for_the_shutdown(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (point != FAIRWQ_POINT_QUEUE_ACCEPTED || batch != going.batch)
+		return;
+	fairwq_test_set_hook(NULL);
+	step_done(&accepted);
+	spin_for(MOCK_SPIN_MS, sleeps(hooked));
+}
+
+/* A queue call that was under way when the shutdown began: its item is dropped, too. */
+static void queue_call_under_way(struct kunit *test)
+{
+	struct fairwq_batch *a = batch_begin(test, 1);
+	struct mock_item *item = mock_item(test, 'a');
+	struct mock *mock = test->priv;
+	struct call *call;
+
+	need_two_cpus(test);
+	accepted = false;
+	hooked = test;
+	going = (struct going){ .batch = a, .how = FAIRWQ_DROP_REST,
+				.dropped = log_dropped, .inside = &accepted };
+	call = mock_call_start_apart(test, going_fn, NULL);
+	fairwq_test_set_hook(wait_for_the_shutdown);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
+	KUNIT_EXPECT_STREQ(test, "A", &mock->log.text[0]);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&released));
+}
+
+/* A turn that goes on after its function is waited for. */
+struct goes_on {
+	struct fairwq_work work;
+	struct fairwq_async async;
+	struct completion begun;
+};
+
+static void goes_on_fn(struct fairwq_work *work)
+{
+	struct goes_on *on = container_of(work, struct goes_on, work);
+
+	fairwq_async_begin(&on->async);
+	complete(&on->begun);
+}
+
+static void turn_that_goes_on_is_waited_for(struct kunit *test)
+{
+	struct fairwq_batch *a = batch_begin(test, 2);
+	static struct goes_on on;
+	struct call *call;
+
+	init_completion(&on.begun);
+	fairwq_work_init(&on.work, goes_on_fn);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &on.work));
+	mock_await(test, &on.begun);
+	call = start(test, a, FAIRWQ_DROP_REST);
+	mock_until(test, READ_ONCE(a->closed) && sleeps(test));
+	KUNIT_EXPECT_FALSE(test, completion_done(&call->done));
+	fairwq_async_complete(&on.async, 0);
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&released));
+}
+
+/*
+ * With what it owns: works of two batches take turns in a serializer, and are dropped to
+ * the last; a batch of another owner goes on.
+ */
+static void owned_batches_go_along(struct kunit *test)
+{
+	struct fairwq_batch_attrs attrs = { .released = mock_released_count, .priv = &released };
+	struct fairwq_batch *owner = batch_begin(test, 1), *child[2], *other;
+	struct order order = mock_order_new(test, false);
+	struct mock *mock = test->priv;
+	unsigned int i;
+
+	other = mock_keep(test, mock_batch(test, "other"));
+	attrs.parent = owner;
+	child[0] = mock_batch_with(test, "child", &attrs);
+	attrs.parent = child[0];
+	child[1] = mock_batch_with(test, "grandchild", &attrs);
+	for (i = 0; i < 6; i++)
+		mock_order_item(test, &order, child[i % 2], 'a' + i);
+	mock_queue_item(test, other, 'o');
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, start(test, owner, FAIRWQ_DROP_REST |
+							  FAIRWQ_AND_OWNED)));
+	KUNIT_EXPECT_STREQ(test, "ABCDEF", &mock->log.text[0]);
+	KUNIT_EXPECT_EQ(test, 3, atomic_read(&released));
+	KUNIT_EXPECT_EQ(test, 5U, mock_nr_batches(mock->pool));
+	for (i = 0; i < 2; i++)
+		fairwq_batch_dispose(child[i]);
+	mock_expect(test, "ABCDEFo");
+	mock_order_end(test, &order);
+}
+
+/* ---- callers -------------------------------------------------------------- */
+
+struct self {
+	struct fairwq_work work;
+	struct fairwq_batch *batch;
+	struct completion done;
+	int ret;
+};
+
+static void self_fn(struct fairwq_work *work)
+{
+	struct self *self = container_of(work, struct self, work);
+
+	self->ret = fairwq_batch_shutdown(self->batch, FAIRWQ_DROP_REST, NULL);
+	complete(&self->done);
+}
+
+static void self_released(struct fairwq_batch *batch, void *priv)
+{
+	struct self *self = priv;
+
+	self->ret = fairwq_batch_shutdown(batch, FAIRWQ_RUN_REST, NULL);
+	complete(&self->done);
+}
+
+/* From its own item, and its own released(), it is refused, and changes nothing. */
+static void own_item_is_refused(struct kunit *test)
+{
+	static struct self self;
+	const struct fairwq_batch_attrs attrs = { .released = self_released, .priv = &self };
+	struct mock *mock = test->priv;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	self.batch = mock_batch_with(test, "a", &attrs);
+	init_completion(&self.done);
+	fairwq_work_init(&self.work, self_fn);
+	pr_info("# expect-splat begin shuts down a\n");
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(self.batch, &self.work));
+	mock_await(test, &self.done);
+	KUNIT_EXPECT_EQ(test, -EDEADLK, self.ret);
+	mock_queue_item(test, self.batch, 'a');
+	mock_expect(test, "a");
+	reinit_completion(&self.done);
+	self.ret = 0;
+	KUNIT_EXPECT_EQ(test, 0, fairwq_batch_shutdown(self.batch, FAIRWQ_RUN_REST, NULL));
+	pr_info("# expect-splat end\n");
+	KUNIT_EXPECT_TRUE(test, completion_done(&self.done));
+	KUNIT_EXPECT_EQ(test, -EDEADLK, self.ret);
+	KUNIT_EXPECT_EQ(test, 4U, mock_nr_batches(mock->pool));
+}
+
+static void bad_arguments_are_refused(struct kunit *test)
+{
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct order order = mock_order_new(test, false);
+	struct mock *mock = test->priv;
+
+	KUNIT_EXPECT_EQ(test, 0, fairwq_batch_shutdown(NULL, FAIRWQ_RUN_REST, NULL));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_batch_shutdown(ERR_PTR(-ENOMEM), 0, NULL));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_batch_shutdown(a, BIT(31), NULL));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			fairwq_batch_shutdown(mock->pool->default_batch[0], 0, NULL));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_serializer_shutdown(NULL, 0, NULL));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			fairwq_serializer_shutdown(order.serial, BIT(31), NULL));
+	KUNIT_EXPECT_FALSE(test, fairwq_serializer_is_last(NULL));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_serializer_shutdown(order.serial, 0, NULL));
+	mock_queue_item(test, a, 'a');
+	mock_expect(test, "a");
+}
+
+/* After a dispose it waits for the rest; and a batch may outlive its pool. */
+static void disposed_batch_is_waited_for(struct kunit *test)
+{
+	struct fairwq_batch *a = batch_begin(test, 1);
+	struct mock *mock = test->priv;
+
+	fairwq_batch_get(a);
+	fairwq_batch_get(a);
+	mock_queue_item(test, a, 'a');
+	fairwq_batch_dispose(a);
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, start(test, a, FAIRWQ_DROP_REST)));
+	KUNIT_EXPECT_STREQ(test, "A", &mock->log.text[0]);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&released));
+	mock_open(test);
+	fairwq_batch_dispose(mock->gate_batch);
+	mock->gate_batch = NULL;
+	fairwq_pool_destroy(mock->pool);
+	mock->pool = NULL;
+	KUNIT_EXPECT_EQ(test, 0, fairwq_batch_shutdown(a, FAIRWQ_DROP_REST, NULL));
+}
+
+/* ---- everything at once ---------------------------------------------------- */
+
+#define STORM_ITEMS	48U
+#define STORM_ROUNDS	MOCK_MANY(60U)
+
+struct storm_item {
+	struct fairwq_delayed_work dwork;
+	atomic_t queued, ran, dropped;
+};
+
+static struct storm {
+	struct fairwq_batch *batch;
+	struct fairwq_serializer serial;
+	struct storm_item item[STORM_ITEMS];
+	bool stop;
+} storm;
+
+static void storm_fn(struct fairwq_work *work)
+{
+	atomic_inc(&container_of(work, struct storm_item, dwork.work)->ran);
+}
+
+static void storm_dropped(struct fairwq_work *work)
+{
+	atomic_inc(&container_of(work, struct storm_item, dwork.work)->dropped);
+}
+
+static int storm_queue(struct storm_item *item, unsigned int dice)
+{
+	switch (dice % 4) {
+	case 0:
+		return fairwq_queue(storm.batch, &item->dwork.work);
+	case 1:
+		return fairwq_queue_delayed(storm.batch, &item->dwork, 1);
+	case 2:
+		return fairwq_queue_delayed(storm.batch, &item->dwork, HOUR);
+	default:
+		return fairwq_serializer_queue(&storm.serial, storm.batch, &item->dwork.work);
+	}
+}
+
+/* Queue works in all ways until the batch refuses them. */
+static void storm_thread(struct thread *thread)
+{
+	unsigned int dice = thread->id;
+	struct storm_item *item;
+	int ret;
+
+	do {
+		dice += 5;
+		item = &storm.item[dice % STORM_ITEMS];
+		ret = storm_queue(item, dice / 7);
+		if (ret == 1)
+			atomic_inc(&item->queued);
+		cond_resched();
+	} while (ret >= 0 && !READ_ONCE(storm.stop));
+	thread->ret = ret;
+}
+
+/* Producers go on to the end: each work that was accepted ran once, or was dropped once. */
+static void nothing_is_lost(struct kunit *test)
+{
+	struct thread thread[2] = { };
+	struct mock *mock = test->priv;
+	unsigned int round, i;
+
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	mock_open(test);
+	fairwq_serializer_init(&storm.serial);
+	for (round = 0; round < STORM_ROUNDS; round++) {
+		storm.batch = mock_batch(test, "storm");
+		storm.stop = false;
+		memset(storm.item, 0, sizeof(storm.item));
+		for (i = 0; i < STORM_ITEMS; i++)
+			fairwq_delayed_work_init(&storm.item[i].dwork, storm_fn);
+		for (i = 0; i < ARRAY_SIZE(thread); i++) {
+			thread[i] = (struct thread){ .id = i + 3 * round };
+			mock_thread_start(test, &thread[i], storm_thread);
+		}
+		usleep_range(100, 1000);
+		fairwq_batch_get(storm.batch);
+		going = (struct going){ .batch = storm.batch,
+					.how = round % 3 ? FAIRWQ_DROP_REST : FAIRWQ_RUN_REST,
+					.dropped = storm_dropped };
+		KUNIT_EXPECT_TRUE(test, mock_call_end(test, mock_call_start(test, going_fn,
+									    NULL)));
+		KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&storm.item[0].dwork.work));
+		WRITE_ONCE(storm.stop, true);
+		for (i = 0; i < ARRAY_SIZE(thread); i++) {
+			mock_thread_end(test, &thread[i]);
+			KUNIT_EXPECT_EQ(test, -ESHUTDOWN, thread[i].ret);
+		}
+		fairwq_batch_put(storm.batch);
+		for (i = 0; i < STORM_ITEMS; i++)
+			KUNIT_EXPECT_EQ_MSG(test, atomic_read(&storm.item[i].queued),
+					    atomic_read(&storm.item[i].ran) +
+					    atomic_read(&storm.item[i].dropped),
+					    "round %u, item %u\n", round, i);
+		KUNIT_ASSERT_EQ(test, 4U, mock_nr_batches(mock->pool));
+	}
+	fairwq_serializer_destroy(&storm.serial);
+}
+
+/* ---- serializers ----------------------------------------------------------- */
+
+/* What waits is dropped at once; the one in flight is waited for. */
+static void waiting_works_are_dropped(struct kunit *test)
+{
+	struct fairwq_batch *a = mock_begin(test, 2);
+	struct order order = mock_order_new(test, false);
+	struct mock_gate *gate = mock_order_gate(test, &order, a);
+	struct mock_item *item = mock_item(test, 'x');
+	struct mock *mock = test->priv;
+	struct call *call;
+
+	mock_order_item(test, &order, a, 'a');
+	mock_order_item(test, &order, a, 'b');
+	going = (struct going){ .serial = order.serial, .how = FAIRWQ_DROP_REST,
+				.dropped = log_dropped };
+	call = mock_call_start(test, going_fn, NULL);
+	mock_until(test, READ_ONCE(mock->log.nr) == 2);
+	KUNIT_EXPECT_STREQ(test, "AB", &mock->log.text[0]);
+	KUNIT_EXPECT_FALSE(test, completion_done(&call->done));
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, mock_order_queue(&order, a, &item->work));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_pins));
+	complete_all(&gate->open);
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
+	KUNIT_EXPECT_TRUE(test, mock_order_idle(&order));
+	KUNIT_EXPECT_STREQ(test, "AB", &mock->log.text[0]);
+}
+
+/* An item of a serializer, which asks about it or shuts it down. */
+struct insider {
+	struct fairwq_work work;
+	struct fairwq_serializer *serial;
+	bool shuts_down;
+	unsigned int how;
+	struct completion begin, done;
+	bool was_last;
+	int ret;
+};
+
+static void insider_fn(struct fairwq_work *work)
+{
+	struct insider *in = container_of(work, struct insider, work);
+
+	wait_for_completion(&in->begin);
+	in->was_last = fairwq_serializer_is_last(in->serial);
+	if (in->shuts_down) {
+		in->ret = fairwq_serializer_shutdown(in->serial, in->how, log_dropped);
+		if (!in->ret)
+			memset(in->serial, 0x5a, sizeof(*in->serial));
+	}
+	complete(&in->done);
+}
+
+static struct insider *insider_new(struct kunit *test, struct fairwq_batch *batch,
+				   struct fairwq_serializer *serial)
+{
+	struct insider *in = kunit_kzalloc(test, sizeof(*in), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, in);
+	in->serial = serial;
+	init_completion(&in->begin);
+	init_completion(&in->done);
+	fairwq_work_init(&in->work, insider_fn);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(serial, batch, &in->work));
+	return in;
+}
+
+static void insider_go(struct kunit *test, struct insider *in)
+{
+	complete(&in->begin);
+	mock_await(test, &in->done);
+}
+
+/*
+ * It drops those behind it, and may free the serializer then. That it is refused to run
+ * them: forkjoin_kunit.c, queue_refuse_kunit.c.
+ */
+static void item_drops_those_behind_it(struct kunit *test)
+{
+	struct fairwq_batch *a = mock_begin(test, 2);
+	struct order order = mock_order_new(test, false);
+	struct insider *in = insider_new(test, a, order.serial);
+	struct mock *mock = test->priv;
+
+	mock_order_item(test, &order, a, 'a');
+	mock_order_item(test, &order, a, 'b');
+	in->shuts_down = true;
+	in->how = FAIRWQ_DROP_REST;
+	insider_go(test, in);
+	KUNIT_EXPECT_EQ(test, 0, in->ret);
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_STREQ(test, "AB", &mock->log.text[0]);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_pins));
+}
+
+/* Only the one with none behind it is the last; others are none of its items. */
+static void last_item_knows_it(struct kunit *test)
+{
+	struct fairwq_batch *a = mock_begin(test, 2);
+	struct order order = mock_order_new(test, false);
+	struct insider *first = insider_new(test, a, order.serial);
+	struct insider *second = insider_new(test, a, order.serial);
+	struct insider *third;
+	struct call *call;
+
+	KUNIT_EXPECT_FALSE(test, fairwq_serializer_is_last(order.serial));
+	insider_go(test, first);
+	insider_go(test, second);
+	KUNIT_EXPECT_FALSE(test, first->was_last);
+	KUNIT_EXPECT_TRUE(test, second->was_last);
+	/* Not while a flush waits, because the serializer must stay then. */
+	third = insider_new(test, a, order.serial);
+	going = (struct going){ .serial = order.serial };
+	call = mock_call_start(test, going_fn, NULL);
+	mock_until(test, !list_empty_careful(&order.serial->constraint.waiting));
+	insider_go(test, third);
+	KUNIT_EXPECT_FALSE(test, third->was_last);
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
+}
+
+static struct kunit_case shutdown_cases[] = {
+	KUNIT_CASE(queued_works_run),
+	KUNIT_CASE(queued_works_are_dropped),
+	KUNIT_CASE(running_item_is_waited_for),
+	KUNIT_CASE(delays_end_at_once),
+	KUNIT_CASE(graced_work_is_dropped),
+	KUNIT_CASE(held_back_works_run),
+	KUNIT_CASE(held_back_works_are_dropped),
+	KUNIT_CASE(queue_call_under_way),
+	KUNIT_CASE(turn_that_goes_on_is_waited_for),
+	KUNIT_CASE(owned_batches_go_along),
+	KUNIT_CASE(own_item_is_refused),
+	KUNIT_CASE(bad_arguments_are_refused),
+	KUNIT_CASE(disposed_batch_is_waited_for),
+	KUNIT_CASE(nothing_is_lost),
+	KUNIT_CASE(waiting_works_are_dropped),
+	KUNIT_CASE(item_drops_those_behind_it),
+	KUNIT_CASE(last_item_knows_it),
+	{ }
+};
+
+static struct kunit_suite shutdown_suite = {
+	.name = "fairwq_shutdown",
+	.init = mock_init,
+	.exit = mock_exit,
+	.test_cases = shutdown_cases,
+};
+
+kunit_test_suite(shutdown_suite);
+
+MODULE_DESCRIPTION("KUnit: refuse, run or drop, and wait, in one call");
+MODULE_LICENSE("GPL");
