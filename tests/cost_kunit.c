@@ -122,7 +122,8 @@ static u64 share(const struct side *side, const struct side *other)
 }
 
 /* Run two clients, one of which may go through a serializer. Return the share of the first. */
-static u64 share_of_two(struct kunit *test, unsigned int weight, struct fairwq_serializer *serializer)
+static u64 share_of_two(struct kunit *test, unsigned int weight,
+			struct fairwq_serializer *serializer)
 {
 	struct fairwq_batch_attrs attrs = { .weight = weight };
 	struct fairwq_pool *pool = cost_pool(test);
