@@ -500,16 +500,18 @@ static void storm_thread(struct thread *thread)
 {
 	unsigned int dice = thread->id;
 	struct storm_item *item;
+	bool last;
 	int ret;
 
 	do {
+		last = READ_ONCE(storm.stop);	/* so one call follows the shutdown */
 		dice += 5;
 		item = &storm.item[dice % STORM_ITEMS];
 		ret = storm_queue(item, dice / 7);
 		if (ret == 1)
 			atomic_inc(&item->queued);
 		cond_resched();
-	} while (ret >= 0 && !READ_ONCE(storm.stop));
+	} while (ret >= 0 && !last);
 	thread->ret = ret;
 }
 
