@@ -47,8 +47,8 @@ measure() {
 		done
 		round=$((round + 1))
 	done
-	echo "sum original $(crypt_client sum "$original")" >>/figures &&
-		echo "sum port $(crypt_client sum "$port")" >>/figures &&
+	sum=$(crypt_client sum "$original") && echo "sum original $sum" >>/figures &&
+		sum=$(crypt_client sum "$port") && echo "sum port $sum" >>/figures &&
 		cmp /dev/ram0 /dev/ram1
 }
 

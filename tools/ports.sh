@@ -9,8 +9,9 @@
 # PORTS_ROUNDS   how often each is asked (5)
 # PORTS_SECONDS  seconds of one measurement (2)
 #
-# Exit: 0 measured and all data right, 1 data wrong, 2 it could not be built, 3 the
-# guest crashed, warned or did not finish. Figures never fail the run.
+# Exit: 0 measured and all data right, 1 the checksums differ, 2 it could not be built,
+# 3 the guest crashed, warned, found wrong data or did not finish. Figures never fail
+# the run.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
