@@ -35,6 +35,7 @@ help:
 	@echo 'To see it work:'
 	@echo '  demo             two clients on real files in a booted stock kernel, in QEMU'
 	@echo '  bench            what it costs next to queue_work(), on user-mode Linux'
+	@echo '  ports            dm-crypt and a port of it: a reader beside a flood, on user-mode Linux'
 	@echo '  bench-profile    where the time of an item goes; BENCH_ROWS=empty_1'
 	@echo 'To test it:'
 	@echo '  check            all suites; KERNEL=6.1 (default), 6.12 or 7.3, KIND=qemu (default),'
@@ -78,7 +79,7 @@ torture:
 matrix:
 	@tools/matrix.sh $(CELLS)
 
-check-mutants check-style check-dkms models sim sim-many demo bench torture-bugs:
+check-mutants check-style check-dkms models sim sim-many demo bench ports torture-bugs:
 	@tools/$@.sh
 
 mandocs htmldocs check-docs:
@@ -97,5 +98,5 @@ clean:
 
 .PHONY: all help modules modules_install samples install headers_install dkms-install \
 	mandocs htmldocs install-docs uninstall-docs check-docs \
-	check check-uml matrix torture torture-bugs check-mutants check-style check-dkms models sim sim-many demo bench bench-profile \
+	check check-uml matrix torture torture-bugs check-mutants check-style check-dkms models sim sim-many demo bench ports bench-profile \
 	clean

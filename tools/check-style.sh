@@ -89,11 +89,11 @@ run_checkpatch() {
 	local src=$1 files rc=0
 	# In a copy: it likes to leave a cache where it runs.
 	copy_sources "$dir/copy" && cd "$dir/copy" || return
-	mapfile -t files < <(ours '*.[ch]' ':!tests/user' ':!tests/sim' ':!core/trace.h' ':!fairwq.h')
+	mapfile -t files < <(ours '*.[ch]' ':!tests/user' ':!tests/sim' ':!ports' ':!core/trace.h' ':!fairwq.h')
 	checkpatch "$src" "" "${files[@]}" || rc=1
 	checkpatch "$src" OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT core/trace.h || rc=1
 	checkpatch "$src" MACRO_ARG_REUSE fairwq.h || rc=1
-	mapfile -t files < <(ours 'tests/user/*.[ch]' 'tests/sim/*.[ch]')
+	mapfile -t files < <(ours 'tests/user/*.[ch]' 'tests/sim/*.[ch]' 'ports/*.[ch]')
 	[ ${#files[@]} -eq 0 ] ||
 		checkpatch "$src" PREFER_KERNEL_TYPES,BIT_MACRO,VOLATILE,MACRO_ARG_REUSE "${files[@]}" || rc=1
 	return $rc
