@@ -881,6 +881,49 @@ static void short_backlogs(void)
 	expect_fair();
 }
 
+/* ---- a guess that feeds itself ------------------------------------------------------ */
+
+/* Two more: an item that waits for the second one. */
+static void queue_waiting(struct sim *sim, int client)
+{
+	sim_queue(sim, client, 2);
+}
+
+static void waiting_ended(struct sim *sim, int client)
+{
+	if (!client && !sim->client[0].outstanding)
+		sim_wait(sim, 0, SIM_MS);
+}
+
+/* One whose items wait for later ones of its own, beside three with a backlog. */
+static void wait_for_own(struct sim_attrs *a)
+{
+	struct sim *sim;
+
+	a->ended = waiting_ended;
+	a->woken = queue_waiting;
+	sim = sim_new(a);
+	add_client(sim, 100, (struct sim_time){
+		.kind = SIM_WAITS, .lo = 2 * SIM_US, .hi = 10 * SIM_MS,
+	}, (struct sim_arrivals){ .kind = SIM_IDLE });
+	for (int k = 0; k < 3; k++)
+		add_client(sim, 100, fixed(SIM_MS), backlog);
+	sim_wait(sim, 0, SIM_MS);
+	run_config(sim, 20000);
+}
+
+/* The wait is as long as the guess at most, and the guess has a bound. */
+static void own_wait(void)
+{
+	for (unsigned int i = 2; i < 4; i++) {
+		struct sim_attrs a = attrs(SIM_FAIR_TIME, i);
+
+		a.strangers = true;
+		wait_for_own(&a);
+	}
+	expect_fair();
+}
+
 /*
  * One with a limit of 1, beside an equal one without, and, for some, a third one
  * with items of 20 us. Returns its turns, as a share of the second one's.
@@ -1261,6 +1304,7 @@ static void ignored_owner_is_seen(void)
 	a.owners_ignored = true;
 	turns_of_owner(10, 100, &a);
 	expect_unfair();
+	expect_starved();
 }
 
 /* A picker that lets lower priorities wait ten times as long as they may. */
@@ -1290,9 +1334,36 @@ static void lost_place_is_seen(void)
 {
 	play_heavy(&picker_place_lost, SIM_ROUND_ROBIN);
 	expect(found.least < 0.6, "%.1f %%", 100 * found.least);
+	expect_starved();
 }
 
-/* Turns of a lower priority, however long they are. */
+/* What is pushed counts as no backlog. */
+static void backlog_size_is_seen(void)
+{
+	struct sim_attrs a = attrs(SIM_ROUND_ROBIN, 1);
+	double share;
+
+	a.sort_late = true;
+	share = circulate(&a, 2 * SIM_US, 20, 100);
+	expect(share < 0.3, "%.1f %%", 100 * share);
+	expect_starved();
+}
+
+/* The longest turn is the next guess, however long it was. */
+static void own_wait_is_seen(void)
+{
+	struct sim_attrs a = attrs(SIM_FAIR_TIME, 2);
+
+	a.strangers = true;
+	a.guess_unbounded = true;
+	wait_for_own(&a);
+	expect_starved();
+}
+
+/*
+ * Turns of a lower priority, however long they are. The judge has no say: its ideal server
+ * shares out what a priority got. Between priorities the share is the verdict.
+ */
 static void low_by_turns_is_seen(void)
 {
 	found.more = -1;
@@ -1353,6 +1424,7 @@ static const struct {
 	CASE(everything_at_once),
 	CASE(adversaries),
 	CASE(short_backlogs),
+	CASE(own_wait),
 	CASE(limits_of_one),
 	CASE(limits_of_heavy),
 	CASE(bursts),
@@ -1372,6 +1444,8 @@ static const struct {
 	CASE(starved_priority_is_seen),
 	CASE(newcomers_first_is_seen),
 	CASE(lost_place_is_seen),
+	CASE(backlog_size_is_seen),
+	CASE(own_wait_is_seen),
 	CASE(low_by_turns_is_seen),
 	CASE(old_debt_is_seen),
 	CASE(missing_tick_is_seen),
