@@ -566,12 +566,16 @@ static void new_keys_do_not_starve(struct kunit *test)
 /* An owner does not forget what the batches had that are gone; nor are they many. */
 static void owner_of_new_ones_gets_one_share(struct kunit *test)
 {
-	static const struct share_case time = { "2 ms", FAIRWQ_FAIR_TIME, 1, 2000 };
-	static const struct share_case turns = { "20 us", FAIRWQ_ROUND_ROBIN, 1, 20 };
+	unsigned int runners;
 
-	expect_renewed(test, &time, SHARE_NEW_BATCH, true, 1, 400);
-	expect_renewed(test, &time, SHARE_NEW_KEY, true, 3, 400);
-	expect_renewed(test, &turns, SHARE_NEW_KEY, true, 3, 450);
+	for (runners = 1; runners <= 2; runners++) {
+		const struct share_case time = { "2 ms", FAIRWQ_FAIR_TIME, runners, 2000 };
+		const struct share_case turns = { "20 us", FAIRWQ_ROUND_ROBIN, runners, 20 };
+
+		expect_renewed(test, &time, SHARE_NEW_BATCH, true, 1, 400);
+		expect_renewed(test, &time, SHARE_NEW_KEY, true, 3, 400);
+		expect_renewed(test, &turns, SHARE_NEW_KEY, true, 3, 450);
+	}
 }
 
 /* ---- adversaries -------------------------------------------------------------- */
@@ -585,6 +589,7 @@ struct adversary {
 	enum share_trick trick;
 	bool by_time;			/* it makes no sense where turns are counted */
 	bool sleeps, forks;
+	unsigned int splits;		/* batches below one owner, or 0: one without */
 	u32 length_us, longer_us;
 	unsigned int every;
 	unsigned int nr;		/* items that circulate, or 0: 20 */
@@ -612,6 +617,7 @@ static const struct adversary adversaries[] = {
 	  .high = 750 },
 	{ "serializer with a budget", .next = SHARE_SERIALIZER, .length_us = 20, .low = 450,
 	  .high = 1000 },
+	{ "splits", .splits = 4, .length_us = 20, .low = 450, .high = 550 },
 	{ "limiter", .next = SHARE_LIMITER, .length_us = 20, .low = 450, .high = 1000 },
 	/* Where turns count, a task that another runner takes is a turn, too. */
 	{ "forks", .forks = true, .length_us = 20, .low = 450, .high = 1000 },
@@ -631,13 +637,30 @@ static void adversary_desc(const struct adversary *adversary, char *desc)
 
 KUNIT_ARRAY_PARAM(adversary, adversaries, adversary_desc);
 
+/* Give it more batches, each with items of its own. */
+static void adversary_split(struct kunit *test, struct share *share,
+			    const struct fairwq_batch_attrs *attrs, const struct adversary *a,
+			    u32 unit)
+{
+	unsigned int i;
+
+	for (i = 1; i < a->splits; i++) {
+		struct share_client *more = share_add(test, share, attrs, 0);
+
+		more->length = a->length_us * unit;
+		share_queue(test, more, 20);
+	}
+}
+
 static unsigned int adversary_try(struct kunit *test, const struct share_case *c,
 				  const struct adversary *a)
 {
 	struct share *share = share_new(test, c, 0);
 	struct share_client *other = share_add(test, share, a->other, c->length_us);
-	struct share_client *its = share_add(test, share, a->its, 0);
 	struct mock *mock = test->priv;
+	struct fairwq_batch *owner = a->splits ? mock_batch(test, "owner") : NULL;
+	const struct fairwq_batch_attrs below = { .parent = owner };
+	struct share_client *its = share_add(test, share, owner ? &below : a->its, 0);
 	u32 unit = c->length_us * NSEC_PER_USEC / ADVERSARY_US;
 	unsigned int got;
 
@@ -651,6 +674,7 @@ static unsigned int adversary_try(struct kunit *test, const struct share_case *c
 	share->trick = a->trick;
 	share_queue(test, other, 20);
 	share_queue(test, its, a->nr ?: 20);
+	adversary_split(test, share, &below, a, unit);
 	share_run(test, share);
 	spin_lock(&share->lock);	/* what is paused from now on is resumed again */
 	fairwq_batch_resume(its->batch);
@@ -659,6 +683,8 @@ static unsigned int adversary_try(struct kunit *test, const struct share_case *c
 	fairwq_limiter_flush(&share->limiter);
 	fairwq_pool_flush(mock->pool);
 	got = share_of(share, other, c->policy == FAIRWQ_FAIR_TIME);
+	if (owner)
+		fairwq_batch_dispose(owner);
 	share_end(test, share);
 	return got;
 }
@@ -904,8 +930,8 @@ static void later_first_fn(struct fairwq_work *work)
 /*
  * An item waits for a later one of its batch. The next guess is as long as that wait, and
  * the next wait as long as what is charged for the guess: so that must be bounded. Counted
- * in turns of another batch, each of which takes 1 ms at least: 10 ms are charged, and some
- * turns are planned before that.
+ * in turns of one of three others, each of which takes 1 ms at least: 10 ms are charged.
+ * Each round begins with the guess that the one before it has left.
  */
 static void wait_does_not_feed_itself(struct kunit *test)
 {
@@ -913,34 +939,42 @@ static void wait_does_not_feed_itself(struct kunit *test)
 	struct share *share = share_new(test, &c, 0);
 	struct later *later = kunit_kzalloc(test, sizeof(*later), GFP_KERNEL);
 	struct fairwq_batch *batch;
+	unsigned int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, later);
-	later->other = share_add(test, share, NULL, c.length_us);
-	share_queue(test, later->other, 20);
+	for (i = 0; i < 3; i++) {
+		later->other = share_add(test, share, NULL, c.length_us);
+		share_queue(test, later->other, 20);
+	}
 	batch = share_add(test, share, NULL, 0)->batch;
 	mock_set_guess(batch, NSEC_PER_SEC);
 	init_completion(&later->ran);
 	init_completion(&later->done);
 	fairwq_work_init(&later->first, later_first_fn);
 	fairwq_work_init(&later->second, later_second_fn);
-	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(batch, &later->first));
-	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(batch, &later->second));
-	/* What is charged is over before: 400 turns. */
-	atomic64_set(&share->left, 400 * NSEC_PER_MSEC);
+	/* What is charged is over before: 400 turns of each. */
+	atomic64_set(&share->left, 3 * 400 * NSEC_PER_MSEC);
+	for (i = 0; i < 3; i++)
+		fairwq_batch_resume(share->client[i].batch);
 	fairwq_batch_resume(batch);
-	fairwq_batch_resume(later->other->batch);
-	mock_await(test, &later->done);
-	kunit_info(test, "waited for %llu turns\n", later->turns);
-	KUNIT_EXPECT_LT(test, later->turns, 100ULL);
+	for (i = 0; i < 5; i++) {
+		reinit_completion(&later->ran);
+		reinit_completion(&later->done);
+		KUNIT_EXPECT_EQ(test, 1, fairwq_queue(batch, &later->first));
+		KUNIT_EXPECT_EQ(test, 1, fairwq_queue(batch, &later->second));
+		mock_await(test, &later->done);
+		kunit_info(test, "round %u: waited for %llu turns\n", i, later->turns);
+		KUNIT_EXPECT_LT(test, later->turns, 100ULL);
+	}
 	mock_await(test, &share->done);
 	fairwq_pool_flush(batch->pool);
 	share_end(test, share);
 }
 
-/* ---- what is planned ------------------------------------------------------------ */
+/* ---- a pause --------------------------------------------------------------------- */
 
-/* A pause takes back what is planned, also behind an item that runs; in its order. */
-static void pause_takes_back_what_is_planned(struct kunit *test)
+/* No item of a paused batch is taken, also behind an item that runs; they keep their order. */
+static void pause_holds_what_is_queued(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct mock_gate *gate = mock_gate_new(test);
@@ -958,7 +992,7 @@ static void pause_takes_back_what_is_planned(struct kunit *test)
 	mock_queue(test, a, 'a', 1);
 	mock_open(test);
 	mock_await(test, &gate->entered);
-	/* One plan has all of them. */
+	/* All of them wait behind the item that runs. */
 	fairwq_batch_pause(b);
 	mock_queue(test, b, 'e', 1);
 	complete_all(&gate->open);
@@ -973,7 +1007,7 @@ static void pause_takes_back_what_is_planned(struct kunit *test)
 }
 
 static struct kunit_case share_test_cases[] = {
-	KUNIT_CASE(pause_takes_back_what_is_planned),
+	KUNIT_CASE(pause_holds_what_is_queued),
 	KUNIT_CASE(wait_does_not_feed_itself),
 	KUNIT_CASE(owner_of_new_ones_gets_one_share),
 	KUNIT_CASE_PARAM(limited_batch_gets_its_share, share_gen_params),

@@ -162,6 +162,25 @@ static void enter_very_rarely_long(struct sim *sim, u64 time)
 	add(sim, METER_NO_ENTRY, rarely, deep);
 }
 
+/* ---- constraints ---------------------------------------------------------------- */
+
+/* Items of a serializer: a runner does some of them in one turn. */
+static void enter_budget(struct sim *sim, u64 time)
+{
+	sim_add(sim, &(struct sim_client_attrs){
+		.owner = METER_NO_ENTRY, .serial = true, .budget = 5 * time,
+		.time = fixed(time), .arrivals = deep,
+	});
+}
+
+/* A limiter of two: the end of an item admits the next one, which joins the batch's tail. */
+static void enter_limited(struct sim *sim, u64 time)
+{
+	add(sim, METER_NO_ENTRY, fixed(time), (struct sim_arrivals){
+		.kind = SIM_CLOSED, .n = 2,
+	});
+}
+
 /* ---- clients that come and go ------------------------------------------------------ */
 
 static void enter_idle(struct sim *sim, u64 time)
@@ -279,25 +298,35 @@ const struct plot plots[] = {
 	{ "new_keys_three", 3 / 4., .enter = enter_newcomers, .ended = three_newcomers,
 	  STANDING },
 	{ "new_keys_circling", 1 / 2., .enter = enter_newcomers, .ended = newcomer, CIRCLING },
-	{ "create_again", 1 / 2., .enter = enter_newcomers, .ended = create_again, STANDING },
+	{ "create_again", 1 / 2., .by_chance = true,
+	  .enter = enter_newcomers, .ended = create_again, STANDING },
 	{ "new_children", 1 / 2., .enter = enter_children, .ended = three_newcomers,
 	  STANDING },
 	{ "new_owners", 1 / 2., .enter = enter_owners, .ended = new_owner, STANDING },
 	{ "split", 4 / 5., .enter = enter_many, STANDING },
 	{ "split_owned", 1 / 2., .enter = enter_many_owned, STANDING },
 	{ "long_by_turns", 1 / 2., true, .enter = enter_by_turns, STANDING },
-	{ "long_rarely", 1 / 2., true, .enter = enter_rarely_long, STANDING },
-	{ "long_very_rarely", 1 / 2., true, .enter = enter_very_rarely_long, STANDING,
+	{ "long_rarely", 1 / 2., true, .by_chance = true,
+	  .enter = enter_rarely_long, STANDING },
+	{ "long_very_rarely", 1 / 2., true, .by_chance = true,
+	  .enter = enter_very_rarely_long, STANDING,
 	  .turns = MANY_TURNS },
-	{ "sleeping", 1 / 2., .enter = enter_idle, .ended = sleep_a_while, .woken = wake_up,
+	{ "sleeping", 1 / 2., .by_chance = true,
+	  .enter = enter_idle, .ended = sleep_a_while, .woken = wake_up,
 	  STANDING },
-	{ "cancel_and_queue", 1 / 2., .enter = enter_idle, .ended = cancel_and_queue,
+	{ "cancel_and_queue", 1 / 2., .by_chance = true,
+	  .enter = enter_idle, .ended = cancel_and_queue,
 	  STANDING },
-	{ "cancel_and_wait", 1 / 2., .enter = enter_idle, .ended = cancel_and_wait,
+	{ "cancel_and_wait", 1 / 2., .by_chance = true,
+	  .enter = enter_idle, .ended = cancel_and_wait,
 	  .woken = fill, STANDING },
-	{ "flapping_weight", 1 / 2., .enter = enter_deep, .ended = flap_weight, STANDING,
+	{ "flapping_weight", 1 / 2., .by_chance = true,
+	  .enter = enter_deep, .ended = flap_weight, STANDING,
 	  .weight_flaps = true },
-	{ "flapping_pause", 1 / 2., .enter = enter_deep, .ended = flap_pause, STANDING },
+	{ "flapping_pause", 1 / 2., .by_chance = true,
+	  .enter = enter_deep, .ended = flap_pause, STANDING },
+	{ "budget", 1 / 2., .enter = enter_budget, STANDING },
+	{ "limiter", 1 / 2., .enter = enter_limited, STANDING },
 	{ "low", 1 / 64., .enter = enter_low,
 	  CIRCLING, .turns = MANY_TURNS },
 	{ "low_long", 1 / 64., true, .enter = enter_low_long,

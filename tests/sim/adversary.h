@@ -15,6 +15,7 @@ struct plot {
 	const char *name;
 	double share;		/* that the adversary must not exceed */
 	bool by_time;		/* makes no sense where turns are counted */
+	bool by_chance;		/* it draws numbers: it is played with several seeds */
 	bool weight_flaps;
 	bool strict_ranks;	/* a lower priority has no share */
 	u64 turns;		/* that it takes to see it; 0: as many as usual */

@@ -26,6 +26,8 @@
 
 /* The turns that an adversary plays. */
 #define PLOT_TURNS	4000
+/* And so often it does, with other numbers, where it draws any. */
+#define PLOT_SEEDS	10
 /* The items by which it may be ahead, beside one for each runner. */
 #define PLOT_SLACK	2
 /* The part of the pool that it may get beyond its share. */
@@ -832,7 +834,8 @@ static void adversaries(void)
 		found.more = -1;
 		/* The ideal server goes by the weight that is seen when an item starts. */
 		found.not_judged = plots[i].weight_flaps;
-		play_all(&plots[i], &picker_sound);
+		for (int k = 0; k < (plots[i].by_chance ? PLOT_SEEDS : 1); k++)
+			play_all(&plots[i], &picker_sound);
 		printf("# %s\n", found.plot);
 		expect(found.more <= PLOT_EXTRA, "%s: %.2f %% more than its share",
 		       plots[i].name, 100 * found.more);
@@ -878,6 +881,49 @@ static void short_backlogs(void)
 		expect(share > 0.49, "%.1f %%, with %u items beside %u", 100 * share, n[0], n[1]);
 	}
 	printf("# at least %.1f %% for the one with fewer items\n", 100 * found.least);
+	expect_fair();
+}
+
+/* ---- a guess that feeds itself ------------------------------------------------------ */
+
+/* Two more: an item that waits for the second one. */
+static void queue_waiting(struct sim *sim, int client)
+{
+	sim_queue(sim, client, 2);
+}
+
+static void waiting_ended(struct sim *sim, int client)
+{
+	if (!client && !sim->client[0].outstanding)
+		sim_wait(sim, 0, SIM_MS);
+}
+
+/* One whose items wait for later ones of its own, beside three with a backlog. */
+static void wait_for_own(struct sim_attrs *a)
+{
+	struct sim *sim;
+
+	a->ended = waiting_ended;
+	a->woken = queue_waiting;
+	sim = sim_new(a);
+	add_client(sim, 100, (struct sim_time){
+		.kind = SIM_WAITS, .lo = 2 * SIM_US, .hi = 10 * SIM_MS,
+	}, (struct sim_arrivals){ .kind = SIM_IDLE });
+	for (int k = 0; k < 3; k++)
+		add_client(sim, 100, fixed(SIM_MS), backlog);
+	sim_wait(sim, 0, SIM_MS);
+	run_config(sim, 20000);
+}
+
+/* The wait is as long as the guess at most, and the guess has a bound. */
+static void own_wait(void)
+{
+	for (unsigned int i = 2; i < 4; i++) {
+		struct sim_attrs a = attrs(SIM_FAIR_TIME, i);
+
+		a.strangers = true;
+		wait_for_own(&a);
+	}
 	expect_fair();
 }
 
@@ -1261,6 +1307,7 @@ static void ignored_owner_is_seen(void)
 	a.owners_ignored = true;
 	turns_of_owner(10, 100, &a);
 	expect_unfair();
+	expect_starved();
 }
 
 /* A picker that lets lower priorities wait ten times as long as they may. */
@@ -1290,9 +1337,36 @@ static void lost_place_is_seen(void)
 {
 	play_heavy(&picker_place_lost, SIM_ROUND_ROBIN);
 	expect(found.least < 0.6, "%.1f %%", 100 * found.least);
+	expect_starved();
 }
 
-/* Turns of a lower priority, however long they are. */
+/* What is pushed counts as no backlog. */
+static void backlog_size_is_seen(void)
+{
+	struct sim_attrs a = attrs(SIM_ROUND_ROBIN, 1);
+	double share;
+
+	a.sort_late = true;
+	share = circulate(&a, 2 * SIM_US, 20, 100);
+	expect(share < 0.3, "%.1f %%", 100 * share);
+	expect_starved();
+}
+
+/* The longest turn is the next guess, however long it was. */
+static void own_wait_is_seen(void)
+{
+	struct sim_attrs a = attrs(SIM_FAIR_TIME, 2);
+
+	a.strangers = true;
+	a.guess_unbounded = true;
+	wait_for_own(&a);
+	expect_starved();
+}
+
+/*
+ * Turns of a lower priority, however long they are. The judge has no say: its ideal server
+ * shares out what a priority got. Between priorities the share is the verdict.
+ */
 static void low_by_turns_is_seen(void)
 {
 	found.more = -1;
@@ -1353,6 +1427,7 @@ static const struct {
 	CASE(everything_at_once),
 	CASE(adversaries),
 	CASE(short_backlogs),
+	CASE(own_wait),
 	CASE(limits_of_one),
 	CASE(limits_of_heavy),
 	CASE(bursts),
@@ -1372,6 +1447,8 @@ static const struct {
 	CASE(starved_priority_is_seen),
 	CASE(newcomers_first_is_seen),
 	CASE(lost_place_is_seen),
+	CASE(backlog_size_is_seen),
+	CASE(own_wait_is_seen),
 	CASE(low_by_turns_is_seen),
 	CASE(old_debt_is_seen),
 	CASE(missing_tick_is_seen),

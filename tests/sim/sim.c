@@ -270,13 +270,28 @@ static void show(struct sim *sim, const struct sim_client *client)
 			waits && (!most || begun < most) && !client->paused);
 }
 
+/* Sort what was pushed, of all clients. */
+static void sort_all(struct sim *sim)
+{
+	for (int i = 0; i < sim->nr_clients; i++) {
+		sim->client[i].queued += sim->client[i].pushed;
+		sim->client[i].pushed = 0;
+		update(sim, &sim->client[i]);
+	}
+}
+
 /* Put an item into the batch. It is a new one, or the next of the serializer. */
 static void enqueue(struct sim *sim, struct sim_client *client)
 {
 	bool was = client->eligible;
 
 	stamp_put(sim, client);
-	client->queued++;
+	if (sim->attrs.sort_late)
+		client->pushed++;
+	else
+		client->queued++;
+	if (client->pushed && !has_work(sim))
+		sort_all(sim);
 	update(sim, client);
 	show(sim, client);
 	if (!was)
@@ -314,7 +329,7 @@ static u64 guess(const struct sim *sim, const struct sim_client *client)
 		return 1;
 	if (!sim->attrs.average_charged)
 		known = larger(known, larger(client->longest[0], client->longest[1]));
-	if (known > RUN_TIME_MAX_NS)
+	if (known > RUN_TIME_MAX_NS && !sim->attrs.guess_unbounded)
 		known = RUN_TIME_MAX_NS;
 	return known ?: sim->attrs.slice;
 }
@@ -509,10 +524,24 @@ static void disturb(struct sim *sim, int id)
 		sim_set_weight(sim, id, random_weight(&sim->rnd));
 }
 
+/* An item of SIM_WAITS is given its time when it ends, because only then it is known. */
+static void stop_waiting(struct sim *sim, struct sim_client *client)
+{
+	struct sim_runner *runner = client->waiting;
+	u64 time = sim->now - runner->started;
+
+	client->waiting = NULL;
+	runner->turn.ran += time;
+	client->ran += time;
+	judge_serve(sim->judge, client->id, sim->attrs.policy == SIM_FAIR_TIME ? time : 0);
+	event_add(sim, SIM_ITEM_ENDS, runner - sim->runner, 0);
+}
+
 static void start(struct sim *sim, struct sim_runner *runner)
 {
 	struct sim_client *client = runner->turn.client;
-	u64 time = time_of(sim, client);
+	bool waits = client->attrs.time.kind == SIM_WAITS && client->items++ % 2 == 0;
+	u64 time = waits ? 0 : time_of(sim, client);
 
 	runner->turn.ran += time;
 	runner->started = sim->now;
@@ -528,7 +557,10 @@ static void start(struct sim *sim, struct sim_runner *runner)
 		meter_serve(sim->meter, client->id, 1);
 	if (sim->attrs.started)
 		sim->attrs.started(sim->attrs.arg, client->id);
-	event_add(sim, SIM_ITEM_ENDS, runner - sim->runner, time);
+	if (waits)
+		client->waiting = runner;
+	else
+		event_add(sim, SIM_ITEM_ENDS, runner - sim->runner, time);
 	disturb(sim, random_below(&sim->rnd, sim->nr_clients));
 }
 
@@ -607,6 +639,8 @@ static void item_ends(struct sim *sim, struct sim_runner *runner)
 
 	if (sim->attrs.policy == SIM_FAIR_TIME)
 		meter_end(sim->meter, client->id);
+	if (client->waiting)
+		stop_waiting(sim, client);
 	client->running--;
 	if (!is_endless(client))
 		client->outstanding--;

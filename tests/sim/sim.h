@@ -38,6 +38,7 @@ enum sim_time_kind {
 	SIM_UNIFORM,		/* @lo to @hi */
 	SIM_RARELY,		/* one in @n takes @hi, the others @lo */
 	SIM_RUNS,		/* @n of @lo, then @n of @hi, and so on */
+	SIM_WAITS,		/* until the next one has ended, which takes @lo; and so on */
 };
 
 /* How long items take, ns. */
@@ -88,6 +89,8 @@ struct sim_attrs {
 	bool average_charged;	/* planted: what a turn is likely to take, not may */
 	bool not_charged;	/* planted: nothing before its end, under fair time */
 	bool burst_free;	/* planted: a burst costs one turn */
+	bool sort_late;		/* planted: what is pushed counts when nothing else is left */
+	bool guess_unbounded;	/* planted: a wait is charged to the next turn as a guess */
 	bool no_tick;		/* planted: an item that was thought short is not looked at */
 	bool strangers;		/* how long items are is not known before one was */
 	bool strict_ranks;	/* a lower priority has no share */
@@ -111,13 +114,15 @@ struct sim_client {
 	bool is_owner;
 	u64 outstanding;	/* items that were queued and have not ended */
 	u64 queued;		/* items in the batch, of which */
+	u64 pushed;		/* and in front of it, with @sort_late */
 	unsigned int taken;	/* so many at the head were parked before */
 	u64 kept;		/* items that wait in the serializer */
 	bool let_go;		/* one of them is on its way, or runs */
 	unsigned int in_flight;
 	unsigned int running;	/* so many of its items */
 	unsigned int parked;	/* likewise */
-	unsigned int items;	/* that were made, for SIM_RUNS */
+	unsigned int items;	/* that were made, for SIM_RUNS and SIM_WAITS */
+	struct sim_runner *waiting;	/* at an item that waits for the next one */
 	u64 average;		/* of run times, 4 bits of fraction; 0: none */
 	u64 longest[2];		/* of so many turns that are measured now, and before */
 	unsigned int measured;
