@@ -3,6 +3,7 @@
  * Cases for faults that were found in this module and fit into no other suite,
  * named after what it must do.
  */
+#include <linux/delay.h>
 #include <linux/kthread.h>
 
 #include "lib/fixture.h"
@@ -418,7 +419,38 @@ static void sysfs_pools_may_share_a_name(struct kunit *test)
 		fairwq_pool_destroy(b);
 }
 
+static void long_fn(struct fairwq_work *work)
+{
+	msleep(40);
+}
+
+/* The average of run times holds 33 ms where a long has 32 bits. */
+static void average_of_long_items_is_bounded(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_work work;
+	struct fairwq_batch *a;
+	unsigned long average;
+	unsigned int i;
+
+	fairwq_work_init_onstack(&work, long_fn);
+	mock_pool(test, 1, FAIRWQ_FAIR_TIME);
+	a = mock_batch(test, "a");
+	mock_open(test);
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &work));
+		fairwq_batch_flush(a);
+	}
+	raw_spin_lock_irq(&mock->pool->lock);
+	average = ewma_fairwq_run_read(&a->stats->run_avg);
+	raw_spin_unlock_irq(&mock->pool->lock);
+	KUNIT_EXPECT_EQ(test, (unsigned long)FAIRWQ_RUN_TIME_MAX_NS, average);
+	fairwq_batch_dispose(a);
+	fairwq_pool_flush(mock->pool);
+}
+
 static struct kunit_case regress_cases[] = {
+	KUNIT_CASE(average_of_long_items_is_bounded),
 	KUNIT_CASE(reader_does_not_hide_a_push),
 	KUNIT_CASE(requeued_while_running_has_one_turn_each),
 	KUNIT_CASE(parked_work_runs_in_its_own_pool),
