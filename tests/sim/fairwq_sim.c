@@ -1372,6 +1372,7 @@ static void low_by_turns_is_seen(void)
 	found.more = -1;
 	play_all(plot_find("low_long"), &picker_low_by_turns);
 	expect(found.more > 0.3, "%.2f %% more than its share", 100 * found.more);
+	expect_starved();
 }
 
 static void old_debt_is_seen(void)

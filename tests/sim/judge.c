@@ -5,8 +5,6 @@
 
 #include "judge.h"
 
-#define NR_RANKS	3
-
 /* Groups are numbered by parent; those of the ranks come first. */
 struct judge *judge_new(int max, unsigned int taken)
 {
@@ -15,13 +13,13 @@ struct judge *judge_new(int max, unsigned int taken)
 	judge->max = max;
 	judge->taken = taken;
 	judge->entry = calloc(max, sizeof(*judge->entry));
-	judge->group = calloc(max + NR_RANKS, sizeof(*judge->group));
+	judge->group = calloc(max + JUDGE_RANKS, sizeof(*judge->group));
 	return judge;
 }
 
 void judge_free(struct judge *judge)
 {
-	for (int i = 0; i < judge->max + NR_RANKS; i++)
+	for (int i = 0; i < judge->max + JUDGE_RANKS; i++)
 		free(judge->group[i].member);
 	free(judge->entry);
 	free(judge->group);
@@ -30,7 +28,7 @@ void judge_free(struct judge *judge)
 
 int judge_add(struct judge *judge, int parent, unsigned int rank, uint32_t weight)
 {
-	int i = judge->nr++, number = parent == JUDGE_NOBODY ? (int)rank : NR_RANKS + parent;
+	int i = judge->nr++, number = parent == JUDGE_NOBODY ? (int)rank : JUDGE_RANKS + parent;
 	struct judge_group *group = &judge->group[number];
 
 	judge->entry[i] = (struct judge_entry){
@@ -51,6 +49,8 @@ void judge_set_largest(struct judge *judge, int i, int64_t item, int64_t largest
 			entry->item = item;
 		if (largest > entry->largest)
 			entry->largest = largest;
+		if (entry->parent == JUDGE_NOBODY && largest > judge->rank[entry->group].largest)
+			judge->rank[entry->group].largest = largest;
 	}
 }
 
@@ -242,8 +242,61 @@ static void serve(struct judge *judge, int i, double amount)
 		look(judge, i);
 }
 
+static bool is_any_ready(const struct judge *judge, const struct judge_group *group)
+{
+	for (int n = 0; n < group->nr; n++)
+		if (judge->entry[group->member[n]].ready)
+			return true;
+	return false;
+}
+
+/* Judge the rank, of which the client @i is served, or is not. */
+static void look_at_rank(struct judge *judge, struct judge_rank *rank, int i)
+{
+	double bound = (JUDGE_TURNS + judge->taken) * rank->largest, share;
+
+	bound *= judge->surprised ? 2 : 1;
+	if (rank->over < rank->least)
+		rank->least = rank->over;
+	share = bound ? (rank->over - rank->least) / bound : 0;
+	if (share > judge->worst) {
+		judge->worst = share;
+		judge->worst_client = i;
+	}
+	if (share <= 1 || rank->guilty)
+		return;
+	rank->guilty = true;
+	judge->violations++;
+}
+
+/* So much is given to the client @i, which has no parent. */
+static void serve_ranks(struct judge *judge, int i, double amount)
+{
+	bool waits = false;
+
+	for (int r = 0; r < JUDGE_RANKS; r++) {
+		struct judge_rank *rank = &judge->rank[r];
+
+		if (waits) {
+			rank->over -= amount * judge->low_part;
+			rank->over += judge->entry[i].group == r ? amount : 0;
+			look_at_rank(judge, rank, i);
+		} else {
+			rank->over = 0;
+			rank->least = 0;
+			rank->guilty = false;
+		}
+		waits |= is_any_ready(judge, &judge->group[r]);
+	}
+}
+
 void judge_serve(struct judge *judge, int i, int64_t amount)
 {
+	int top = i;
+
+	while (judge->entry[top].parent != JUDGE_NOBODY)
+		top = judge->entry[top].parent;
+	serve_ranks(judge, top, amount);
 	for (; i != JUDGE_NOBODY; i = judge->entry[i].parent)
 		serve(judge, i, amount);
 }

@@ -20,6 +20,11 @@
  * share what the owner got, and the clients of a priority what that priority
  * got.
  *
+ * Between priorities there is no ideal server. While a higher one has an item
+ * that may start, a lower one gets at most its part of all service, 1 in 64 or
+ * nothing, over any window; and as much more as it has in flight, and eight
+ * turns.
+ *
  * A new client owes nothing. What the client before it in the same place owed is
  * forgotten, so that newcomers have to be served as slowly as one client.
  *
@@ -36,6 +41,15 @@
 
 #define JUDGE_NOBODY	(-1)
 #define JUDGE_TURNS	8	/* for each client */
+#define JUDGE_RANKS	3
+
+/* What clients of one priority got, while those of a higher one waited. */
+struct judge_rank {
+	double over;		/* its part, in this window */
+	double least;		/* of that */
+	double largest;		/* the most that one of its clients gets at once */
+	bool guilty;
+};
 
 struct judge_entry {
 	int parent;		/* an entry, or JUDGE_NOBODY */
@@ -61,7 +75,9 @@ struct judge {
 	unsigned int taken;	/* so many turns are in flight at most */
 	bool surprised;		/* costs are guesses: it may be ahead by that, then behind */
 	struct judge_entry *entry;
-	struct judge_group *group;
+	struct judge_group *group;	/* the first ones are those of the ranks */
+	struct judge_rank rank[JUDGE_RANKS];
+	double low_part;	/* of the service: a lower priority's */
 
 	/* What was found. */
 	uint64_t windows;
