@@ -1363,10 +1363,7 @@ static void own_wait_is_seen(void)
 	expect_starved();
 }
 
-/*
- * Turns of a lower priority, however long they are. The judge has no say: its ideal server
- * shares out what a priority got. Between priorities the share is the verdict.
- */
+/* Turns of a lower priority, however long they are. */
 static void low_by_turns_is_seen(void)
 {
 	found.more = -1;
