@@ -53,11 +53,18 @@ static struct call *start(struct kunit *test, struct fairwq_batch *batch, unsign
 /* Calls of released(). Not on a stack: with a bug that call may be late. */
 static atomic_t released;
 
+/* Takes its time, so that a shutdown which does not wait for it is seen. */
+static void slow_released(struct fairwq_batch *batch, void *priv)
+{
+	usleep_range(1000, 2000);
+	mock_released_count(batch, priv);
+}
+
 /* A batch that counts them; the case shuts it down. */
 static struct fairwq_batch *batch_begin(struct kunit *test, unsigned int max_active)
 {
 	const struct fairwq_batch_attrs attrs = {
-		.released = mock_released_count, .priv = &released,
+		.released = slow_released, .priv = &released,
 	};
 
 	atomic_set(&released, 0);
@@ -337,7 +344,7 @@ static void turn_that_goes_on_is_waited_for(struct kunit *test)
  */
 static void owned_batches_go_along(struct kunit *test)
 {
-	struct fairwq_batch_attrs attrs = { .released = mock_released_count, .priv = &released };
+	struct fairwq_batch_attrs attrs = { .released = slow_released, .priv = &released };
 	struct fairwq_batch *owner = batch_begin(test, 1), *child[2], *other;
 	struct order order = mock_order_new(test, false);
 	struct mock *mock = test->priv;
