@@ -7,6 +7,9 @@
 #include <linux/cred.h>
 #include <linux/fs.h>
 #include <linux/fs_struct.h>
+#include <linux/gfp.h>
+#include <linux/memcontrol.h>
+#include <linux/mm.h>
 #include <linux/path.h>
 #include <linux/pid.h>
 #include <linux/sched/mm.h>
@@ -25,6 +28,7 @@ struct context_item {
 	kuid_t uid;
 	long opened;			/* 0, or why SECRET could not be opened */
 	struct mem_cgroup *memcg;
+	struct mem_cgroup *charged;	/* for a page that take_page() has taken, or NULL */
 	bool blind;			/* opens no file: a file keeps credentials for a while */
 	void (*does)(struct context_item *item);
 	struct fairwq_context *captured; /* by the item itself */
@@ -480,6 +484,48 @@ static void item_charges_the_captured_cgroup(struct kunit *test)
 	fairwq_context_put(context);
 }
 
+#ifdef CONFIG_MEMCG
+/* Take a page, and note which cgroup it is charged to. */
+static void take_page(struct context_item *item)
+{
+	struct page *page = alloc_page(GFP_KERNEL_ACCOUNT);
+
+	if (!page)
+		return;
+	rcu_read_lock();
+	item->charged = folio_memcg(page_folio(page));
+	rcu_read_unlock();
+	__free_page(page);
+}
+#else
+static void take_page(struct context_item *item)
+{
+}
+#endif
+
+/* What was captured before the cases, in the task that has loaded the suite. */
+static struct fairwq_context *loader_context;
+
+/* A page is charged to the cgroup of the task that captured, and after that to none. */
+static void page_is_charged_to_the_captured_cgroup(struct kunit *test)
+{
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct context_item *item = context_item(test, loader_context);
+	struct context_item *root = context_item(test, NULL);
+
+	mock_open(test);
+	item->does = take_page;
+	root->does = take_page;
+	run(test, a, item);
+	run(test, a, root);
+	run(test, a, item);
+	fairwq_work_set_context(&item->cwork, NULL);
+	if (!item->charged)
+		kunit_skip(test, "the suite was loaded by a task in no memory cgroup");
+	KUNIT_EXPECT_PTR_EQ(test, item->charged, loader_context->memcg);
+	KUNIT_EXPECT_NULL(test, root->charged);
+}
+
 static struct kunit_case context_cases[] = {
 	KUNIT_CASE(item_opens_only_what_its_user_may),
 	KUNIT_CASE(context_ends_with_its_item_in_a_burst),
@@ -491,6 +537,7 @@ static struct kunit_case context_cases[] = {
 	KUNIT_CASE(call_is_for_the_function_only),
 	KUNIT_CASE(tasks_run_in_the_context_of_their_item),
 	KUNIT_CASE(item_charges_the_captured_cgroup),
+	KUNIT_CASE(page_is_charged_to_the_captured_cgroup),
 	{ }
 };
 
@@ -506,11 +553,16 @@ static int find_root(struct kunit_suite *suite)
 	get_fs_root(task->fs, &guest_root);
 	task_unlock(task);
 	put_task_struct(task);
-	return 0;
+	loader_context = fairwq_context_capture(GFP_KERNEL);
+	if (!IS_ERR(loader_context))
+		return 0;
+	path_put(&guest_root);
+	return PTR_ERR(loader_context);
 }
 
 static void put_root(struct kunit_suite *suite)
 {
+	fairwq_context_put(loader_context);
 	path_put(&guest_root);
 }
 

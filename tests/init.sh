@@ -12,6 +12,14 @@ mount -t debugfs debugfs /sys/kernel/debug
 mount -t devtmpfs dev /dev 2>/dev/null
 mount -t tmpfs tmp /tmp
 
+# Charge the suites to a memory cgroup of their own, where there is such a thing: what is
+# charged to the root cgroup is not counted.
+if mount -t cgroup2 none /sys/fs/cgroup 2>/dev/null &&
+	echo +memory >/sys/fs/cgroup/cgroup.subtree_control 2>/dev/null; then
+	mkdir /sys/fs/cgroup/suites
+	echo $$ >/sys/fs/cgroup/suites/cgroup.procs
+fi
+
 # From the kernel's command line: FAIRWQ_LIMIT, seconds for one step, and
 # FAIRWQ_STOP, if the first case that fails is to end it all.
 limit=${FAIRWQ_LIMIT:-60}
