@@ -16,12 +16,17 @@ struct transfer {
 };
 
 struct side {
-	u64 bytes, items;		/* of those that have run; one runner writes */
+	u64 bytes, items;		/* of those that count; one runner writes */
+	bool came;			/* an item of it has run */
 };
 
-/* What all sides had when the case ended. */
+/*
+ * Items count when both sides have come: a side may run alone until the case has resumed
+ * the other.
+ */
 static struct {
-	unsigned long left;		/* items until then */
+	unsigned int missing;		/* sides that have not come */
+	unsigned long left;		/* items that count, until the case ends */
 	struct completion done;
 } measure;
 
@@ -58,6 +63,14 @@ static void transfer_fn(struct fairwq_work *work)
 		transfer_renew(transfer);
 	if (!measure.left)
 		return;
+	if (!transfer->side->came) {
+		transfer->side->came = true;
+		measure.missing--;
+	}
+	if (measure.missing) {
+		mock_may_refuse(transfer_queue(transfer));
+		return;
+	}
 	transfer->side->bytes += transfer->bytes;
 	transfer->side->items++;
 	if (!--measure.left)
@@ -77,6 +90,7 @@ static struct fairwq_pool *cost_pool(struct kunit *test)
 	struct fairwq_pool *pool = fairwq_pool_create(&by_cost, "cost");
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(pool));
+	measure.missing = 2;
 	measure.left = MOCK_MANY(20000);
 	init_completion(&measure.done);
 	return pool;
