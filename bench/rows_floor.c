@@ -24,6 +24,17 @@ static DEFINE_RAW_SPINLOCK(floor_lock);
 static LLIST_HEAD(floor_list);
 static atomic_t floor_word;
 
+static noinline void floor_callee(void)
+{
+	barrier();
+}
+
+static void floor_call(struct bench_item *item)
+{
+	floor_callee();
+	barrier();	/* so that it is a call and not a jump */
+}
+
 static void floor_irq_off_on(struct bench_item *item)
 {
 	unsigned long flags;
@@ -75,6 +86,7 @@ static const struct {
 	void (*fn)(struct bench_item *item);
 } floor_pieces[] = {
 	{ "irq_off_on", floor_irq_off_on },
+	{ "call", floor_call },
 	{ "indirect_call", floor_nothing },	/* the others contain one */
 	{ "atomic", floor_atomic },
 	{ "llist_add", floor_llist_add },

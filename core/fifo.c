@@ -337,16 +337,25 @@ static void turn_fill_locked(struct fairwq_batch *batch, struct fairwq_turn *tur
 {
 	struct fairwq_pool *pool = batch->pool;
 
-	*turn = (struct fairwq_turn){
-		.batch = batch,
-		.func = work->func,
-		.id = work,
-		.constraint = work->constraint,
-		.stamp = work->stamp,
-		.number = ++pool->turn_number,
-		.color = batch_color_locked(batch, work),
-		.nr = 1,
-	};
+	/* One store for each field: the compiler clears a whole struct by a slow loop. */
+	turn->batch = batch;
+	turn->func = work->func;
+	turn->id = work;
+	turn->constraint = work->constraint;
+	turn->stamp = work->stamp;
+	turn->number = ++pool->turn_number;
+	turn->color = batch_color_locked(batch, work);
+	turn->timed = false;
+	turn->quick = false;
+	turn->slept = false;
+	turn->nr = 1;
+	turn->burst = 0;
+	turn->held = 0;
+	turn->wait = 0;
+	turn->run = 0;
+	turn->took = 0;
+	turn->async = NULL;
+	turn->later = 0;
 	pool->counter[FAIRWQ_TURNS]++;
 	if (unlikely(!list_empty(&pool->waiters)))
 		fairwq_waiters_take_locked(pool, work, turn->number);
