@@ -12,6 +12,8 @@
 #include <linux/minmax.h>
 #include <linux/percpu.h>
 #include <linux/sched.h>
+#include <linux/smp.h>
+#include <linux/sort.h>
 #include <linux/spinlock.h>
 
 #include "bench.h"
@@ -158,6 +160,52 @@ static int floor_line(const struct bench_row *row)
 	return err;
 }
 
+#define WAKE_TIMES	51
+#define WAKE_AFTER_NS	(500 * NSEC_PER_USEC)
+
+static int compare_ns(const void *a, const void *b)
+{
+	u64 x = *(const u64 *)a, y = *(const u64 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void floor_woken(void *info)
+{
+}
+
+/* Ask the other CPU, which has slept for a while, to call a function, and wait for it. */
+static void floor_wake_thread(void *arg, unsigned int index)
+{
+	struct bench_floor *floor = arg;
+	u64 ns[WAKE_TIMES], begin;
+	unsigned int i, other;
+
+	for (i = 0; i < WAKE_TIMES; i++) {
+		bench_spin(WAKE_AFTER_NS);
+		other = cpumask_any_but(cpu_online_mask, get_cpu());
+		begin = ktime_get_ns();
+		smp_call_function_single(other, floor_woken, NULL, 1);
+		ns[i] = ktime_get_ns() - begin;
+		put_cpu();
+	}
+	sort(ns, WAKE_TIMES, sizeof(*ns), compare_ns, NULL);
+	floor->ns = ns[WAKE_TIMES / 2];
+}
+
+static int floor_wake(const struct bench_row *row)
+{
+	struct bench_floor floor = {};
+	int err;
+
+	if (num_online_cpus() < 2)
+		return 0;
+	err = bench_threads(1, floor_wake_thread, &floor);
+	if (!err)
+		bench_say_ns(row, "wake_cpu", floor.ns, 1);
+	return err;
+}
+
 int bench_floor(const struct bench_row *row, const struct bench_side *side)
 {
 	struct bench_floor floor;
@@ -171,5 +219,5 @@ int bench_floor(const struct bench_row *row, const struct bench_side *side)
 			return err;
 		bench_say_ns(row, floor_pieces[i].name, floor.ns, FLOOR_TIMES);
 	}
-	return floor_line(row);
+	return floor_line(row) ?: floor_wake(row);
 }
