@@ -101,6 +101,7 @@ static void batch_free_rcu(struct rcu_head *rcu)
 
 	fairwq_pool_put(batch->pool);
 	kfree(batch->group);
+	kfree(batch->stats->hists);
 	kfree(batch->stats);
 	kfree(batch->name);
 	kfree(batch);
@@ -331,6 +332,8 @@ static struct fairwq_batch *batch_alloc(struct fairwq_pool *pool,
 	batch->stats = kzalloc(sizeof(*batch->stats), gfp);
 	if (!batch->stats)
 		goto nomem;
+	if (READ_ONCE(pool->histograms))	/* without memory it has none */
+		batch->stats->hists = kzalloc(sizeof(*batch->stats->hists), gfp | __GFP_NOWARN);
 	batch->name = name;
 	batch_init(batch, pool, attrs);
 	kref_init(&batch->refs);

@@ -8,6 +8,7 @@
  *   POOL/batches               a row for each batch: batches_show() has the
  *                              names of columns, show_row_locked() the values
  *   POOL/dump                  every item, see dump.c
+ *   POOL/histograms            of waits and run times; 1 and 0 turn it on and off
  *   POOL/runners               a row for each runner
  *   POOL/max_active, policy,   knobs: fairwq_knobs
  *   slice_us, low_turns,
@@ -177,23 +178,36 @@ static u64 share_locked(const struct fairwq_batch *batch)
 	return total ? div64_u64(share * 1000, total) : 0;
 }
 
+/* Print a percentile of @hist, us; or "-" where no histograms are kept. */
+static void show_quantile(struct seq_file *m, const struct fairwq_hist *hist,
+			  unsigned int permille)
+{
+	if (hist)
+		seq_printf(m, " %9llu", div_u64(fairwq_hist_quantile(hist, permille), 1000));
+	else
+		seq_printf(m, " %9s", "-");
+}
+
 static void show_row_locked(struct seq_file *m, const struct fairwq_batch *batch)
 {
 	const struct fairwq_batch_stats *stats = batch->stats;
+	const struct fairwq_hist *wait = stats->hists ? &stats->hists->wait : NULL;
+	const struct fairwq_hist *run = stats->hists ? &stats->hists->run : NULL;
 	u32 tenth;
 	u64 percent = div_u64_rem(share_locked(batch), 10, &tenth);
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	seq_printf(m, "%-24s %-8s %-6s %6u %8u %7u %10llu %4llu.%u %9llu %9llu %9llu %9llu %9llu %6llu %s\n",
+	seq_printf(m, "%-24s %-8s %-6s %6u %8u %7u %10llu %4llu.%u",
 		   batch->name, batch_state_locked(batch), fairwq_prio_name[batch->prio],
 		   (batch->group ?: &batch->node)->weight, batch->nr_fifo,
-		   batch->in_flight[0] + batch->in_flight[1], batch->done, percent, tenth,
-		   div_u64(fairwq_hist_quantile(&stats->wait, 500), 1000),
-		   div_u64(fairwq_hist_quantile(&stats->wait, 990), 1000),
-		   div_u64(stats->wait.max, 1000),
-		   div_u64(fairwq_hist_quantile(&stats->run, 500), 1000),
-		   div_u64(fairwq_hist_quantile(&stats->run, 990), 1000), stats->failures,
+		   batch->in_flight[0] + batch->in_flight[1], batch->done, percent, tenth);
+	show_quantile(m, wait, 500);
+	show_quantile(m, wait, 990);
+	seq_printf(m, " %9llu", div_u64(stats->wait_max, 1000));
+	show_quantile(m, run, 500);
+	show_quantile(m, run, 990);
+	seq_printf(m, " %6llu %s\n", stats->failures,
 		   batch->parent ? batch->parent->name : "-");
 }
 
@@ -259,6 +273,123 @@ static const struct seq_operations batches_sops = {
 };
 
 DEFINE_SEQ_ATTRIBUTE(batches);
+
+/* ---- what is written --------------------------------------------------- */
+
+/* Longer than any line that is written to a file here. */
+#define LINE_MAX	32
+
+/* Copy what was written into @text, without the space around it. Return: it, or an error. */
+static char *read_line(char text[LINE_MAX], const char __user *buf, size_t len)
+{
+	if (!len || len >= LINE_MAX)
+		return ERR_PTR(-EINVAL);
+	if (copy_from_user(text, buf, len))
+		return ERR_PTR(-EFAULT);
+	text[len] = '\0';
+	return strlen(text) == len ? strim(text) : ERR_PTR(-EINVAL);
+}
+
+/* ---- histograms ------------------------------------------------------- */
+
+/* Octaves of a histogram: two buckets each. */
+#define NR_OCTAVES	(FAIRWQ_HIST_BUCKETS / 2)
+#define BAR		"@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@"
+
+static u64 octave(const struct fairwq_hist *hist, unsigned int i)
+{
+	return hist->bucket[2 * i] + hist->bucket[2 * i + 1];
+}
+
+/* Print one line for each octave from the first to the last with a sample. */
+static void show_hist(struct seq_file *m, const char *what, const struct fairwq_hist *hist)
+{
+	unsigned int i, width = sizeof(BAR) - 1, first = NR_OCTAVES, last = 0;
+	u64 most = 1;
+
+	for (i = 0; i < NR_OCTAVES; i++) {
+		if (!octave(hist, i))
+			continue;
+		first = min(first, i);
+		last = i;
+		most = max(most, octave(hist, i));
+	}
+	seq_printf(m, "%s, ns: %llu samples\n", what, hist->count);
+	for (i = first; i <= last; i++)
+		seq_printf(m, "%15llu .. %-15llu %10llu |%-*.*s|\n", i ? 1ULL << i : 0,
+			   (2ULL << i) - 1, octave(hist, i), width,
+			   (int)div64_u64(octave(hist, i) * width, most), BAR);
+}
+
+/* Print a copy, so that the lock is not held meanwhile. */
+static void show_hist_of(struct seq_file *m, const struct fairwq_batch *batch, bool run)
+{
+	struct fairwq_hist hist = { };
+
+	raw_spin_lock_irq(&batch->pool->lock);
+	if (batch->stats->hists)
+		hist = run ? batch->stats->hists->run : batch->stats->hists->wait;
+	raw_spin_unlock_irq(&batch->pool->lock);
+	if (!hist.count)
+		return;
+	seq_printf(m, "%s ", batch->name);
+	show_hist(m, run ? "run" : "wait", &hist);
+}
+
+static int histograms_show(struct seq_file *m, void *v)
+{
+	struct fairwq_pool *pool = m->private;
+	struct fairwq_batch *batch = list_entry(v, struct fairwq_batch, link);
+
+	if (v == &pool->batches) {
+		seq_puts(m, READ_ONCE(pool->histograms) ?
+			 "histograms are kept; write 0 to forget them\n" :
+			 "write 1 to keep histograms\n");
+		return 0;
+	}
+	show_hist_of(m, batch, false);
+	show_hist_of(m, batch, true);
+	return 0;
+}
+
+static const struct seq_operations histograms_sops = {
+	.start = batches_start,
+	.next = batches_next,
+	.stop = batches_stop,
+	.show = histograms_show,
+};
+
+static int histograms_open(struct inode *inode, struct file *file)
+{
+	int err = seq_open(file, &histograms_sops);
+
+	if (!err)
+		((struct seq_file *)file->private_data)->private = inode->i_private;
+	return err;
+}
+
+static ssize_t histograms_write(struct file *file, const char __user *buf, size_t len,
+				loff_t *pos)
+{
+	struct fairwq_pool *pool = ((struct seq_file *)file->private_data)->private;
+	char text[LINE_MAX], *line = read_line(text, buf, len);
+	unsigned int on;
+
+	if (IS_ERR(line))
+		return PTR_ERR(line);
+	if (kstrtouint(line, 0, &on) || on > 1)
+		return -EINVAL;
+	return fairwq_pool_set_histograms(pool, on) ?: len;
+}
+
+static const struct file_operations histograms_fops = {
+	.owner = THIS_MODULE,
+	.open = histograms_open,
+	.read = seq_read,
+	.write = histograms_write,
+	.llseek = seq_lseek,
+	.release = seq_release,
+};
 
 /* ---- dump ------------------------------------------------------------- */
 
@@ -449,17 +580,11 @@ static ssize_t knob_write(struct file *file, const char __user *buf, size_t len,
 		((struct seq_file *)file->private_data)->private;
 	const struct fairwq_knob *what = &fairwq_knobs[knob->index];
 	unsigned int value = 0;
-	char text[32], *line;
+	char text[LINE_MAX], *line = read_line(text, buf, len);
 	int err;
 
-	if (!len || len >= sizeof(text))
-		return -EINVAL;
-	if (copy_from_user(text, buf, len))
-		return -EFAULT;
-	text[len] = '\0';
-	if (strlen(text) != len)
-		return -EINVAL;
-	line = strim(text);
+	if (IS_ERR(line))
+		return PTR_ERR(line);
 	if (what->most && (kstrtouint(line, 0, &value) ||
 			   value < what->least || value > what->most))
 		return -EINVAL;
@@ -510,6 +635,7 @@ static void show_pool_locked(struct fairwq_pool *pool)
 
 	debugfs_create_file("summary", 0400, pool->dir, pool, &summary_fops);
 	debugfs_create_file("batches", 0400, pool->dir, pool, &batches_fops);
+	debugfs_create_file("histograms", 0600, pool->dir, pool, &histograms_fops);
 	debugfs_create_file("runners", 0400, pool->dir, pool, &runners_fops);
 	debugfs_create_file("fairness", 0400, pool->dir, pool, &fairness_fops);
 	debugfs_create_file("dump", 0400, pool->dir, pool, &dump_fops);

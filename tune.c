@@ -10,6 +10,7 @@
 #include <linux/export.h>
 #include <linux/rculist.h>
 #include <linux/sched/mm.h>
+#include <linux/slab.h>
 
 #include "core/cost.h"
 #include "core/fairness.h"
@@ -186,7 +187,80 @@ unlock:
 
 FAIRWQ_TEST_EXPORT(fairwq_pool_set_policy);
 
-/* ---- counters --------------------------------------------------------- */
+/* ---- counters and histograms ------------------------------------------ */
+
+/* Give @batch @hists, or NULL. Return: what it had. */
+static struct fairwq_hists *swap_hists(struct fairwq_batch *batch, struct fairwq_hists *hists)
+{
+	raw_spin_lock_irq(&batch->pool->lock);
+	swap(batch->stats->hists, hists);
+	raw_spin_unlock_irq(&batch->pool->lock);
+	return hists;
+}
+
+/* Give histograms to the batches that have none. Return: 0, or -ENOMEM if some have none. */
+static int make_histograms(struct fairwq_pool *pool)
+{
+	struct fairwq_batch *batch;
+	struct fairwq_hists *hists;
+	int err = 0;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(batch, &pool->batches, link) {
+		if (data_race(batch->stats->hists))	/* only this changes it; see the mutex */
+			continue;
+		hists = kzalloc(sizeof(*hists), GFP_NOWAIT | __GFP_NOWARN);
+		if (hists)
+			kfree(swap_hists(batch, hists));
+		else
+			err = -ENOMEM;
+	}
+	rcu_read_unlock();
+	return err;
+}
+
+static void drop_histograms(struct fairwq_pool *pool)
+{
+	struct fairwq_batch *batch;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(batch, &pool->batches, link)
+		kfree(swap_hists(batch, NULL));
+	rcu_read_unlock();
+}
+
+/*
+ * Begin to keep histograms of waits and run times for each batch, or forget them. Where
+ * there is no memory for some, another call tries again.
+ *
+ * Return: 0, or -ENOMEM: some batches have none.
+ */
+int fairwq_pool_set_histograms(struct fairwq_pool *pool, bool on)
+{
+	int err = 0;
+
+	mutex_lock(&pool->mutex);
+	WRITE_ONCE(pool->histograms, on);
+	if (on)
+		err = make_histograms(pool);
+	else
+		drop_histograms(pool);
+	mutex_unlock(&pool->mutex);
+	return err;
+}
+
+static void reset_batch_locked(struct fairwq_batch *batch)
+{
+	struct fairwq_hists *hists = batch->stats->hists;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	*batch->stats = (struct fairwq_batch_stats){ .hists = hists };
+	if (hists)
+		*hists = (struct fairwq_hists){ };
+	batch->done = 0;
+	batch->quick = false;
+}
 
 void fairwq_pool_reset_stats(struct fairwq_pool *pool)
 {
@@ -195,9 +269,7 @@ void fairwq_pool_reset_stats(struct fairwq_pool *pool)
 	rcu_read_lock();
 	list_for_each_entry_rcu(batch, &pool->batches, link) {
 		raw_spin_lock_irq(&pool->lock);
-		memset(batch->stats, 0, sizeof(*batch->stats));
-		batch->done = 0;
-		batch->quick = false;
+		reset_batch_locked(batch);
 		raw_spin_unlock_irq(&pool->lock);
 	}
 	rcu_read_unlock();

@@ -26,6 +26,7 @@ int bench_size(const struct bench_row *row, const struct bench_side *side)
 	size_say(row, "kthread_work", sizeof(struct kthread_work));
 	size_say(row, "fairwq_batch", sizeof(struct fairwq_batch));
 	size_say(row, "fairwq_batch_stats", sizeof(struct fairwq_batch_stats));
+	size_say(row, "fairwq_hists", sizeof(struct fairwq_hists));
 	size_say(row, "fairwq_serializer", sizeof(struct fairwq_serializer));
 	size_say(row, "fairwq_limiter", sizeof(struct fairwq_limiter));
 	size_say(row, "fairwq_pool", sizeof(struct fairwq_pool));

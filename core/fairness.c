@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The module checks its own promise, in three ways. None of them knows of virtual time:
- * they go by what turns cost, which each node of the tree counts beside that, in turns
- * under round robin and in ns under fair time. Under arrival order nothing is promised.
+ * Self-check: does the module keep promise 6? This file only watches and counts
+ * violations. What a turn is charged is in cost.c, and which batch is next in tree.c.
+ *
+ * There are three checks. None of them knows of virtual time: they go by what turns cost,
+ * which each node of the tree counts beside that, in turns under round robin, in ns under
+ * fair time, and in what the client says under fair cost. Under arrival order nothing is
+ * promised.
  *
  * Waits. A client is a batch, an owner with all of its batches, or a priority: any node of
  * the tree. While it has a backlog its siblings must not be given more than a bound without

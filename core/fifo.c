@@ -513,7 +513,8 @@ static void turn_stats_locked(const struct fairwq_turn *turn)
 		batch->pool->run_time += turn->took;
 		if (turn->nr > 1)
 			each = max(div_u64(each, turn->nr), 1ULL);
-		fairwq_hist_add(&stats->run, each);
+		if (stats->hists)
+			fairwq_hist_add(&stats->hists->run, each);
 	}
 	/* A batch with an item that slept must not look quick. */
 	known = turn->slept ? max(each, SLEPT_NS) : each;
@@ -521,8 +522,11 @@ static void turn_stats_locked(const struct fairwq_turn *turn)
 		ewma_fairwq_run_add(&stats->run_avg, min(known, FAIRWQ_RUN_TIME_MAX_NS));
 		batch->quick = ewma_fairwq_run_read(&stats->run_avg) < FAIRWQ_QUICK_NS;
 	}
-	if (turn->stamp)
-		fairwq_hist_add(&stats->wait, turn->wait);
+	if (!turn->stamp)
+		return;
+	stats->wait_max = max(stats->wait_max, turn->wait);
+	if (stats->hists)
+		fairwq_hist_add(&stats->hists->wait, turn->wait);
 }
 
 /* Have @batch reaped, once, if it has drained. Call this where that may become true. */

@@ -61,15 +61,21 @@ struct fairwq_hist {
  */
 DECLARE_EWMA(fairwq_run, 4, 8)
 
+/* The histograms of a batch, which are there only while an operator wants them. */
+struct fairwq_hists {
+	struct fairwq_hist wait;	/* of the turns with a stamp */
+	struct fairwq_hist run;		/* of the timed turns */
+};
+
 /* Statistics of a batch: what most turns do not touch. */
 struct fairwq_batch_stats {
 	u64 run_time;			/* ns, of the timed items; fair time: of all */
 	u64 failures;			/* reported by its items */
+	u64 wait_max;			/* ns, of the turns with a stamp */
 	struct ewma_fairwq_run run_avg;	/* 0: never measured */
 	u32 longest[2];			/* fair time: longest run times, ns; see cost.c */
 	u32 measured;			/* number of turns noted in @longest */
-	struct fairwq_hist wait;	/* of the turns with a stamp */
-	struct fairwq_hist run;		/* of the timed turns */
+	struct fairwq_hists *hists;	/* or NULL */
 };
 
 /*

@@ -302,6 +302,7 @@ struct fairwq_pool {
 	u64 turn_number;		/* P: number of the turn that was taken last */
 	u64 counter[FAIRWQ_NR_COUNTERS];/* P */
 	u64 run_time;			/* P: ns, of the timed turns */
+	bool histograms;		/* p: new batches get some; a hint */
 	unsigned int nr_async;		/* P: turns in flight whose function has returned */
 	unsigned int max_async;		/* I: most of them */
 	unsigned int nr_eligible;	/* p: batches in the tree; a hint for a burst */

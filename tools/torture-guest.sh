@@ -37,6 +37,7 @@ meddle() {
 			echo $((i % 6 + 1)) >"$pool/max_active"
 			echo $((i * 11 % 199 + 2)) >"$pool/low_turns"
 			echo $((60000 + i)) >"$pool/hung_ms"
+			echo $((i / 2 % 2)) >"$pool/histograms"
 			[ $((i % 16)) -ne 1 ] || echo 1 >"$pool/reset"
 			case $((i % 8)) in
 			0) echo fifo >"$pool/policy" ;;

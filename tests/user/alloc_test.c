@@ -125,6 +125,19 @@ static int raise_limit(const char *name)
 	return err;
 }
 
+/* Keep histograms and forget them. Some batches may have none, and the next call helps. */
+static int keep_histograms(const char *name)
+{
+	int fd = open(name, O_RDWR | O_CLOEXEC), err = 0;
+
+	if (fd < 0)
+		return errno;
+	if (write(fd, "1", 1) != 1 || write(fd, "0", 1) != 1)
+		err = errno;
+	close(fd);
+	return err;
+}
+
 static char want[LINE_LEN];
 
 /* A client: a batch, a serializer, some items. What was accepted is hashed. */
@@ -154,7 +167,7 @@ static void debugfs_without_memory(void)
 {
 	static const char * const files[] = {
 		"summary", "batches", "runners", "fairness", "dump", "max_active", "policy",
-		"slice_us", "hung_ms",
+		"slice_us", "hung_ms", "histograms",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
@@ -167,6 +180,11 @@ static void knob_without_memory(void)
 	expect(knob_fd >= 0, "open the knob");
 	expect(walk(raise_limit, "max_active") > 0, "nothing failed");
 	close(knob_fd);
+}
+
+static void histograms_without_memory(void)
+{
+	expect(walk(keep_histograms, POOL "/histograms") > 0, "nothing failed");
 }
 
 static void client_without_memory(void)
@@ -182,6 +200,7 @@ static const struct {
 #define CASE(name) { #name, name }
 	CASE(debugfs_without_memory),
 	CASE(knob_without_memory),
+	CASE(histograms_without_memory),
 	CASE(client_without_memory),
 };
 

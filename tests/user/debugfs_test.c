@@ -65,6 +65,7 @@ static const struct {
 	{ "runners", 0400 },
 	{ "fairness", 0400 },
 	{ "dump", 0400 },
+	{ "histograms", 0600 },
 	{ "max_active", 0600 },
 	{ "policy", 0600 },
 	{ "slice_us", 0600 },
@@ -470,11 +471,12 @@ static void tables_have_their_columns(void)
 struct row {
 	char state[16], prio[16];
 	unsigned int weight, queued, running, percent, tenth;
-	unsigned long long done, wait50, wait99, waitmax, run50, run99, failed;
+	unsigned long long done, waitmax, failed;
+	char wait50[24], wait99[24], run50[24], run99[24];	/* numbers, or "-" */
 	char owner[32];
 };
 
-#define BATCHES_ROW "%*s %15s %15s %u %u %u %llu %u.%u %llu %llu %llu %llu %llu %llu %31s"
+#define BATCHES_ROW "%*s %15s %15s %u %u %u %llu %u.%u %23s %23s %llu %23s %23s %llu %31s"
 
 /* This process's own batch in the table. */
 static bool own_row(struct row *row)
@@ -486,8 +488,8 @@ static bool own_row(struct row *row)
 	return line && sscanf(line, BATCHES_ROW,
 			      row->state, row->prio, &row->weight, &row->queued,
 			      &row->running, &row->done, &row->percent, &row->tenth,
-			      &row->wait50, &row->wait99, &row->waitmax, &row->run50,
-			      &row->run99, &row->failed, row->owner) == 15;
+			      row->wait50, row->wait99, &row->waitmax, row->run50,
+			      row->run99, &row->failed, row->owner) == 15;
 }
 
 /* The digest is there a moment before the end of the last turn is counted. */
@@ -510,11 +512,60 @@ static void row_of_a_client(void)
 	       row.state, row.prio);
 	expect(row.weight == 100 && row.queued == 0, "%u %u", row.weight, row.queued);
 	expect(row.percent == 100 && row.tenth == 0, "share %u.%u", row.percent, row.tenth);
-	expect(row.wait50 <= row.wait99 && row.wait99 <= row.waitmax, "waits");
-	expect(row.run50 <= row.run99, "runs");
+	expect(!strcmp(row.wait50, "-") && !strcmp(row.wait99, "-"), "waits");
+	expect(!strcmp(row.run50, "-") && !strcmp(row.run99, "-"), "runs");
 	expect(number_of("summary", "turns") == 8, "turns");
 	expect(number_of("summary", "kicks") >= 1, "kicks");
 	close(fd);
+}
+
+/* Samples of this process's batch in the histogram of @what, or 0; the bars must add up. */
+static unsigned long long samples(const char *what)
+{
+	unsigned long long all, sum = 0, nr;
+	char head[64], *at;
+
+	snprintf(head, sizeof(head), "operator-%d %s, ns: %%llu samples", getpid(), what);
+	for (at = read_pool("histograms"); at && sscanf(at, head, &all) != 1; at++)
+		if (!(at = strchr(at, '\n')))
+			return 0;
+	while ((at = strchr(at, '\n')) && sscanf(++at, " %*u .. %*u %llu |", &nr) == 1)
+		sum += nr;
+	expect(sum == all, "%s: %llu of %llu", what, sum, all);
+	return all;
+}
+
+static void histograms_on_demand(void)
+{
+	char digest[LINE_LEN];
+	struct row row = { 0 };
+	int old = open_device(0), new;
+
+	expect(!strncmp(read_pool("histograms"), "write 1 ", 8), "%s",
+	       read_pool("histograms"));
+	set_knob("reset", "1");
+	hash_once(old, digest);
+	wait_until(own_row_has(&row, 8));
+	set_knob("histograms", "1");
+	hash_once(old, digest);
+	wait_until(own_row_has(&row, 16));
+	expect(samples("run") == 8, "%s", read_pool("histograms"));
+	expect(samples("wait") >= 1, "%s", read_pool("histograms"));
+	expect(atoll(row.run50) <= atoll(row.run99) && strcmp(row.run99, "-"), "%s", row.run99);
+	expect(atoll(row.wait50) <= atoll(row.wait99), "%s", row.wait50);
+	/* A reset keeps them, and a batch that is new has some. */
+	set_knob("reset", "1");
+	expect(!samples("run"), "%s", read_pool("histograms"));
+	close(old);
+	wait_until(!own_row(&row));
+	new = open_device(0);
+	hash_once(new, digest);
+	wait_until(own_row_has(&row, 8));
+	expect(samples("run") == 8, "%s", read_pool("histograms"));
+	set_knob("histograms", "0");
+	expect(own_row(&row) && !strcmp(row.run99, "-"), "%s", row.run99);
+	expect(!samples("run"), "%s", read_pool("histograms"));
+	close(new);
 }
 
 static void read_in_small_pieces(void)
@@ -571,6 +622,10 @@ static const struct rubbish bad_low_turns[] = {
 
 static const struct rubbish bad_hung_ms[] = {
 	RUBBISH("4294967296"), RUBBISH("fifo"), RUBBISH("30 s"), RUBBISH("-30000"),
+};
+
+static const struct rubbish bad_histograms[] = {
+	RUBBISH("2"), RUBBISH("on"), RUBBISH("yes"), RUBBISH("11"), RUBBISH("0x2"),
 };
 
 static const struct rubbish bad_reset[] = {
@@ -652,6 +707,11 @@ static void rubbish_for_hung_ms(void)
 static void rubbish_for_reset(void)
 {
 	rubbish_is_refused("reset", bad_reset, ARRAY_SIZE(bad_reset));
+}
+
+static void rubbish_for_histograms(void)
+{
+	rubbish_is_refused("histograms", bad_histograms, ARRAY_SIZE(bad_histograms));
 }
 
 /* The tables take no writes at all. */
@@ -770,7 +830,7 @@ static void reset_zeroes_the_counters(void)
 	for (size_t i = 0; i < ARRAY_SIZE(counters); i++)
 		expect(number_of("summary", counters[i]) == 0, "%s", counters[i]);
 	expect(own_row_has(&row, 0), "%llu done", row.done);
-	expect(!row.percent && !row.tenth && !row.waitmax && !row.run99, "the histograms");
+	expect(!row.percent && !row.tenth && !row.waitmax, "what was measured");
 	expect(number_of("summary", "batches") == lasting_batches() + 1, "the batches stay");
 	hash_once(fd, digest);
 	wait_until(own_row_has(&row, 8));
@@ -1153,6 +1213,7 @@ static const struct {
 	CASE(fairness_has_its_lines),
 	CASE(tables_have_their_columns),
 	CASE(row_of_a_client),
+	CASE(histograms_on_demand),
 	CASE(read_in_small_pieces),
 	CASE(rubbish_for_max_active),
 	CASE(rubbish_for_policy),
@@ -1160,6 +1221,7 @@ static const struct {
 	CASE(rubbish_for_low_turns),
 	CASE(rubbish_for_hung_ms),
 	CASE(rubbish_for_reset),
+	CASE(rubbish_for_histograms),
 	CASE(tables_take_no_writes),
 	CASE(good_values_of_max_active),
 	CASE(good_values_of_slice_us),
