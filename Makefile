@@ -50,6 +50,7 @@ help:
 	@echo '  models           model-check the lock-free protocols, and their broken variants'
 	@echo '  check-style      warnings, checkpatch, kernel-doc, sparse, spelling, scripts'
 	@echo '  check-docs       man pages and HTML: no warning, no dead link, a page for each name'
+	@echo '  check-tools      fairwq-top on recorded tables'
 	@echo '  check-dkms       dkms build and install into a folder of its own'
 	@echo 'Variables: KDIR (kernel build folder), ARCH, LLVM, CC, V, W, C as in kbuild'
 
@@ -82,6 +83,9 @@ matrix:
 check-mutants check-style check-dkms models sim sim-many demo bench ports torture-bugs:
 	@tools/$@.sh
 
+check-tools:
+	@tools/check-tools.sh
+
 mandocs htmldocs check-docs:
 	@tools/docs.sh $@
 
@@ -97,6 +101,6 @@ clean:
 	@rm -rf build
 
 .PHONY: all help modules modules_install samples install headers_install dkms-install \
-	mandocs htmldocs install-docs uninstall-docs check-docs \
+	mandocs htmldocs install-docs uninstall-docs check-docs check-tools \
 	check check-uml matrix torture torture-bugs check-mutants check-style check-dkms models sim sim-many demo bench ports bench-profile \
 	clean
