@@ -222,7 +222,7 @@ static void batch_reap_fn(struct work_struct *work)
 	WRITE_ONCE(batch->closed, true);
 	fairwq_waiters_drop_locked(pool, pool);	/* of queue calls no item comes any more */
 	batch->reaping = true;		/* this call reaps it, if it is drained by now */
-	fairwq_yield_locked(pool);	/* end its bursts */
+	fairwq_yield_locked(batch);	/* end its bursts */
 	drained = fairwq_fifo_drained_locked(batch);
 	batch->reaping = drained;
 	if (drained)
@@ -238,7 +238,7 @@ static void batch_pause_locked(struct fairwq_batch *batch, bool paused)
 
 	batch->paused = paused;
 	if (paused)
-		fairwq_yield_locked(batch->pool);
+		fairwq_yield_locked(batch);
 	fairwq_fifo_update_locked(batch);
 }
 

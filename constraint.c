@@ -113,6 +113,7 @@ static int enter_foreign(struct fairwq_constraint *constraint, struct fairwq_bat
 
 	if (ret != FAIRWQ_CLAIMED)
 		return ret;
+	/* A cancel in between leaves it: the word says that it is in a constraint of its own. */
 	fairwq_pin(batch);
 	/* If admit() returns false, @work may have run and be gone by now. */
 	if (constraint->ops->admit(constraint, work))
@@ -172,7 +173,7 @@ void fairwq_constraint_admit(struct fairwq_work *work)
 
 	if (WARN_ON_ONCE(!work || !work->constraint))
 		return;
-	local_irq_save(flags);
+	local_irq_save(flags);	/* until it is pushed, see core/waitlist.c */
 	lock = fairwq_constraint_lock(work->constraint);
 	raw_spin_lock(lock);
 	fairwq_admit_locked(work);

@@ -276,6 +276,7 @@ int fairwq_queue_rcu(struct fairwq_batch *batch, struct fairwq_rcu_work *rwork)
 	else
 		ret = claim_accepted(batch, &rwork->work, FAIRWQ_WORK_GRACE, false);
 	if (ret == FAIRWQ_CLAIMED) {
+		/* A cancel on top, here and until the push, returns at once: it sees GRACE. */
 		queue_rcu_work(fairwq_reap_wq, &rwork->later);
 		ret = FAIRWQ_QUEUED;
 	}

@@ -234,6 +234,7 @@ static int cancel_queued(struct fairwq_batch *batch, struct fairwq_work *work,
 	fairwq_fifo_update_locked(batch);
 	fairwq_fifo_reap_locked(batch);
 	fairwq_unlock_kick(pool, flags);
+	/* An interrupt here finds an idle work. The constraint counts the old one until then. */
 	if (constraint)
 		fairwq_constraint_complete(constraint);
 	return ret;

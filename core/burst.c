@@ -16,7 +16,7 @@
  * Otherwise the next item is pushed to its batch. That also holds if the batch is
  * paused, has a max_active or is of another pool, if the work still runs elsewhere,
  * and if more than max_active runners work. A burst also ends if something waits
- * for turns of the pool to end, because its next item might wait for that in turn.
+ * for its turn to end, because its next item might wait for that in turn.
  *
  * Items of one batch in a row are one turn, which is charged one item when it
  * begins and the others when it ends. An item that is bound for another batch ends
@@ -56,7 +56,7 @@
 static bool burst_may_enter(const struct fairwq_runner *runner,
 			    const struct fairwq_batch *batch)
 {
-	/* A hint: @paused is written under the pool's lock. A pause also sets @yield. */
+	/* A hint: written under the pool's lock. A pause also ends the bursts of @batch. */
 	return batch->pool == runner->pool && !batch->max_active && data_race(!batch->paused);
 }
 

@@ -141,7 +141,7 @@ void fairwq_delays_end(struct fairwq_batch *batch)
 	do {
 		HLIST_HEAD(works);
 
-		local_irq_save(flags);
+		local_irq_save(flags);	/* until they are pushed, see the head */
 		nr = delays_stop_some(batch, &works);
 		hlist_for_each_entry_safe(dwork, next, &works, work.later)
 			fairwq_push_held(&dwork->work);

@@ -220,6 +220,7 @@ void fairwq_unpark(struct fairwq_runner *runner)
 
 	rcu_read_lock();
 	while ((work = first_parked(runner, &batch))) {
+		/* A cancel on top takes the work out, as it stays in the list until then. */
 		pool = batch->pool;
 		raw_spin_lock_irqsave(&pool->lock, flags);
 		unpark_first_locked(runner, batch, work);

@@ -220,18 +220,20 @@ void fairwq_kick(struct fairwq_pool *pool)
 }
 
 /*
- * Ask all bursts of the pool to end with the item that runs, because something
- * waits for turns to end. No barrier is needed: a runner goes on with at most what
- * it has taken before it sees this. Model: tests/models/burst.pml, FLUSH and PAUSE.
+ * Ask the bursts that have a turn of @batch to end with the item that runs, because
+ * something waits for turns of it to end. The bursts of others go on. No barrier is
+ * needed: a runner goes on with at most what it has taken before it sees this. Model:
+ * tests/models/burst.pml, FLUSH and PAUSE.
  */
-void fairwq_yield_locked(struct fairwq_pool *pool)
+void fairwq_yield_locked(struct fairwq_batch *batch)
 {
 	struct fairwq_runner *runner;
 
-	lockdep_assert_held(&pool->lock);
+	lockdep_assert_held(&batch->pool->lock);
 
-	list_for_each_entry(runner, &pool->runners, node)
-		WRITE_ONCE(runner->yield, true);
+	list_for_each_entry(runner, &batch->pool->runners, node)
+		if (runner->turn.batch == batch)
+			WRITE_ONCE(runner->yield, true);
 }
 
 /* ---- items that wait --------------------------------------------------- */

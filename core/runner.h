@@ -17,7 +17,7 @@ struct fairwq_runner *fairwq_runner_leave_locked(struct fairwq_runner *runner);
 void fairwq_runner_return_locked(struct fairwq_runner *runner);
 void fairwq_runner_block(struct fairwq_runner *runner);
 void fairwq_runner_unblock(struct fairwq_runner *runner);
-void fairwq_yield_locked(struct fairwq_pool *pool);
+void fairwq_yield_locked(struct fairwq_batch *batch);
 struct fairwq_runner *fairwq_current_runner(void);
 const struct fairwq_turn *fairwq_current_turn(const struct fairwq_runner *runner);
 const struct fairwq_turn *fairwq_own_turn(void);

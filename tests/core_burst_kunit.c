@@ -618,6 +618,116 @@ static void bad_budget_is_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, fairwq_serializer_set_inline(&serial, 0));
 }
 
+/* ---- what goes on beside it ------------------------------------------- */
+
+#define HOUR	(3600UL * HZ)
+
+/* Count the turns of 'x' and 'y' of a and 'z' of b; without a budget, and nothing else waits. */
+static u64 turns_alone(struct kunit *test, struct burst *s)
+{
+	struct mock *mock = test->priv;
+	u64 before;
+
+	mock_set_guess(s->front, 100);
+	mock_set_guess(s->a, 100);
+	mock_set_guess(s->b, 100);
+	burst_queue_gate(test, s);
+	mock_await(test, &s->gate->entered);
+	burst_item(test, s, s->a, 'x');
+	burst_item(test, s, s->a, 'y');
+	burst_item(test, s, s->b, 'z');
+	before = turn_number(mock->pool);
+	complete_all(&s->gate->open);
+	fairwq_serializer_flush(&s->serial);
+	return turn_number(mock->pool) - before;
+}
+
+/* What goes on in other batches since the gate was entered has not ended the burst. */
+static void beside_goes_on(struct kunit *test, struct burst *s)
+{
+	struct mock *mock = test->priv;
+	unsigned int i = 0;
+
+	mock_queue(test, s->b, 'b', 2);
+	burst_item(test, s, s->a, 'x');
+	burst_item(test, s, s->a, 'y');
+	burst_item(test, s, s->a, 'z');
+	complete_all(&s->gate->open);
+	mock_until(test, READ_ONCE(mock->log.nr) == 5);
+	KUNIT_EXPECT_STREQ(test, "xyzbb", &mock->log.text[0]);
+	fairwq_serializer_set_inline(&s->serial, 0);
+	/* As above, a virtual CPU may stand still. */
+	while (turns_alone(test, s) != 2 && i < 20)
+		i++;
+	KUNIT_EXPECT_LT(test, i, 20U);
+}
+
+static void beside_end(struct kunit *test, struct burst *s)
+{
+	mock_log_clear(test->priv);
+	burst_end(test, s, "");
+}
+
+/* A batch that was disposed, and has nothing in flight, ends no burst, however long it stays. */
+static void disposed_batch_ends_no_other(struct kunit *test)
+{
+	struct fairwq_delayed_work *dwork = kunit_kzalloc(test, sizeof(*dwork), GFP_KERNEL);
+	struct burst *s = burst_begin(test, LONG_BUDGET);
+	struct fairwq_batch *o = fairwq_batch_get(mock_batch(test, "o"));
+
+	KUNIT_ASSERT_NOT_NULL(test, dwork);
+	fairwq_delayed_work_init(dwork, mock_nothing_fn);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue_delayed(o, dwork, HOUR));
+	fairwq_batch_dispose(o);
+	mock_until(test, READ_ONCE(o->closed));
+	beside_goes_on(test, s);
+	KUNIT_EXPECT_FALSE(test, READ_ONCE(o->reaped));
+	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel(dwork));
+	beside_end(test, s);
+	fairwq_batch_put(o);
+}
+
+/* Nor does one whose items wait for its own limit. */
+static void ordered_batch_ends_no_other(struct kunit *test)
+{
+	struct fairwq_batch_attrs attrs = { .max_active = 1 };
+	struct burst *s = burst_begin(test, LONG_BUDGET);
+	struct fairwq_batch *o = mock_batch_with(test, "o", &attrs);
+	struct mock_gate *gate = mock_gate_new(test);
+	struct mock *mock = test->priv;
+
+	KUNIT_ASSERT_EQ(test, 0, fairwq_pool_set_max_active(mock->pool, 3));
+	mock_gate_enter(test, o, gate);
+	mock_queue(test, o, 'o', 200);
+	mock_look(o);
+	beside_goes_on(test, s);
+	KUNIT_EXPECT_EQ(test, 200U, READ_ONCE(o->nr_fifo));
+	complete_all(&gate->open);
+	fairwq_batch_flush(o);
+	beside_end(test, s);
+	fairwq_batch_dispose(o);
+}
+
+/* Nor does one that is paused, and for whose item a call waits. */
+static void awaited_batch_ends_no_other(struct kunit *test)
+{
+	struct burst *s = burst_begin(test, LONG_BUDGET);
+	struct fairwq_batch *o = mock_batch(test, "o");
+	struct mock *mock = test->priv;
+	struct call *call;
+
+	fairwq_batch_pause(o);
+	call = mock_call_start(test, fairwq_work_flush,
+			       &mock_queue_item(test, o, 'o')->work);
+	mock_until(test, mock_nr_waiters(mock->pool) == 1);
+	beside_goes_on(test, s);
+	KUNIT_EXPECT_EQ(test, 1U, mock_nr_waiters(mock->pool));
+	fairwq_batch_resume(o);
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
+	beside_end(test, s);
+	fairwq_batch_dispose(o);
+}
+
 static struct kunit_case burst_cases[] = {
 	KUNIT_CASE(bad_budget_is_refused),
 	KUNIT_CASE(goes_on_and_is_charged),
@@ -636,6 +746,9 @@ static struct kunit_case burst_cases[] = {
 	KUNIT_CASE(flush_waits_for_no_later_item),
 	KUNIT_CASE(flush_of_a_batch_from_in_front),
 	KUNIT_CASE(disposed_batch_has_its_item),
+	KUNIT_CASE(disposed_batch_ends_no_other),
+	KUNIT_CASE(ordered_batch_ends_no_other),
+	KUNIT_CASE(awaited_batch_ends_no_other),
 	KUNIT_CASE(last_item_frees_the_object),
 	KUNIT_CASE(bursts_do_not_upset_the_check),
 	KUNIT_CASE(bursts_do_not_upset_the_check_of_time),

@@ -5,6 +5,7 @@
  */
 #include <linux/jiffies.h>
 
+#include "fairwq_port.h"
 #include "lib/fixture.h"
 
 #define LATER	(3600 * HZ)
@@ -284,6 +285,24 @@ static void names_are_one_line(struct kunit *test)
 	fairwq_pool_destroy(pool);
 }
 
+/* A line of the log names the module, and is one line whatever the names have in them. */
+static void log_lines_name_the_module(struct kunit *test)
+{
+	struct mock_item *item = mock_item(test, 'x');
+	struct mock *mock = test->priv;
+	struct fairwq_batch *dead;
+
+	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	dead = fairwq_batch_create(mock->pool, NULL, "two\n%s", "lines\r\n");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(dead));
+	fairwq_batch_get(dead);
+	fairwq_batch_dispose(dead);
+	pr_info("# expect-splat begin fairwq: item mock_item_fn [fairwq_testlib] was refused by batch mock/two?lines?? and does not run: error -108\n");
+	KUNIT_EXPECT_FALSE(test, fairwq_queue_work(dead, &item->work));
+	pr_info("# expect-splat end\n");
+	fairwq_batch_put(dead);
+}
+
 /* ---- what was not destroyed --------------------------------------------- */
 
 /* An item that destroys what it is in, although that is in use. */
@@ -342,6 +361,7 @@ static struct kunit_case refuse_cases[] = {
 	KUNIT_CASE(reasons_come_in_order_for_a_delay),
 	KUNIT_CASE(disabled_while_it_is_claimed),
 	KUNIT_CASE(names_are_one_line),
+	KUNIT_CASE(log_lines_name_the_module),
 	KUNIT_CASE(undestroyed_serializer_still_works),
 	KUNIT_CASE(error_pointers_are_refused),
 	KUNIT_CASE(error_pointers_are_warned_of),

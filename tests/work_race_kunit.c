@@ -362,6 +362,277 @@ static void cancel_sync_waits_for_the_push(struct kunit *test)
 	fairwq_batch_dispose(late.batch);
 }
 
+/* ---- a hard interrupt in the middle of a step ------------------------- */
+
+#define HOUR		(3600UL * HZ)
+#define STEP_LOOKS	20000	/* more than that is for ever */
+
+enum step_act { STEP_CANCEL, STEP_DISABLE, STEP_MOD, STEP_NR_ACTS };
+
+struct stepped {
+	union {
+		struct fairwq_delayed_work dwork;
+		struct fairwq_rcu_work rwork;
+	};
+	atomic_t runs;
+};
+
+static struct {
+	struct irq_work irq_work;
+	enum fairwq_test_point point;
+	struct fairwq_batch *at;	/* of which the point must be; or NULL */
+	struct fairwq_batch *batch;
+	struct fairwq_serializer serial;
+	struct stepped *on;
+	enum step_act act;
+	unsigned int looks;
+	bool sent, in_hardirq, done, stuck;
+	int ret;
+} step;
+
+static void stepped_fn(struct fairwq_work *work)
+{
+	atomic_inc(&container_of(work, struct stepped, dwork.work)->runs);
+}
+
+static void step_do(void *unused)
+{
+	struct fairwq_work *work = &step.on->dwork.work;
+
+	step.in_hardirq = in_hardirq();
+	if (step.act == STEP_CANCEL) {
+		step.ret = fairwq_work_cancel(work);
+	} else if (step.act == STEP_DISABLE) {
+		step.ret = fairwq_work_disable(work);
+		fairwq_work_enable(work);
+	} else {
+		step.ret = fairwq_mod_delayed(step.batch, &step.on->dwork, HOUR);
+	}
+	step_done(&step.done);
+}
+
+static void step_irq_fn(struct irq_work *irq_work)
+{
+	step_do(NULL);
+}
+
+/*
+ * The interrupt is sent. It comes here, or as soon as interrupts are on. If it finds no
+ * end, it is helped out.
+ */
+static void step_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (point == step.point && batch == step.at && !step.sent) {
+		step.sent = true;
+		irq_work_queue(&step.irq_work);
+		/* Pairs with step_done(). */
+		spin_for(20, smp_load_acquire(&step.done));
+	} else if ((point == FAIRWQ_POINT_LOOK || point == FAIRWQ_POINT_TAKE_OUT) &&
+		   in_hardirq() && !READ_ONCE(step.done) && ++step.looks > STEP_LOOKS) {
+		step.stuck = true;
+		atomic_long_set(&step.on->dwork.work.data, 0);
+	}
+}
+
+static void step_begin(struct kunit *test, struct stepped *on, struct fairwq_batch *batch,
+		       enum fairwq_test_point point, enum step_act act)
+{
+	step.irq_work = IRQ_WORK_INIT_HARD(step_irq_fn);
+	step.point = point;
+	step.at = point == FAIRWQ_POINT_ADMITTED ? NULL : batch;
+	step.batch = batch;
+	step.on = on;
+	step.act = act;
+	step.looks = 0;
+	step.sent = false;
+	step.in_hardirq = false;
+	step.done = false;
+	step.stuck = false;
+	fairwq_test_set_hook(step_hook);
+}
+
+static void step_end(struct kunit *test)
+{
+	mock_until(test, READ_ONCE(step.done));
+	fairwq_test_set_hook(NULL);
+	irq_work_sync(&step.irq_work);
+	KUNIT_EXPECT_TRUE(test, step.in_hardirq);
+	KUNIT_ASSERT_FALSE_MSG(test, step.stuck, "the interrupt finds no end\n");
+}
+
+static int plain_call(struct kunit *test, struct fairwq_batch *a, struct stepped *on)
+{
+	return fairwq_queue(a, &on->dwork.work);
+}
+
+static int delayed_call(struct kunit *test, struct fairwq_batch *a, struct stepped *on)
+{
+	return fairwq_queue_delayed(a, &on->dwork, HOUR);
+}
+
+static int short_delay(struct kunit *test, struct fairwq_batch *a, struct stepped *on)
+{
+	int ret = fairwq_queue_delayed(a, &on->dwork, 1);
+
+	mock_until(test, READ_ONCE(step.done));
+	return ret;
+}
+
+static int serial_call(struct kunit *test, struct fairwq_batch *a, struct stepped *on)
+{
+	return fairwq_serializer_queue(&step.serial, a, &on->dwork.work);
+}
+
+static struct mock_gate *serial_gate(struct kunit *test)
+{
+	struct mock_gate *gate = mock_gate_new(test);
+	struct mock *mock = test->priv;
+
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&step.serial, mock->gate_batch,
+							 &gate->work));
+	mock_await(test, &gate->entered);
+	return gate;
+}
+
+static int kept_back(struct kunit *test, struct fairwq_batch *a, struct stepped *on)
+{
+	struct mock_gate *gate = serial_gate(test);
+	int ret = serial_call(test, a, on);
+
+	complete_all(&gate->open);
+	return ret;
+}
+
+static int let_go(struct kunit *test, struct fairwq_batch *a, struct stepped *on)
+{
+	int ret = kept_back(test, a, on);
+
+	mock_until(test, READ_ONCE(step.done));
+	return ret;
+}
+
+static const struct {
+	const char *name;
+	enum fairwq_test_point point;
+	int (*call)(struct kunit *test, struct fairwq_batch *a, struct stepped *on);
+} steps[] = {
+	{ "claim, push", FAIRWQ_POINT_QUEUE_CLAIMED, plain_call },
+	{ "push, done", FAIRWQ_POINT_QUEUE_ACCEPTED, plain_call },
+	{ "claim, set the timer", FAIRWQ_POINT_QUEUE_CLAIMED, delayed_call },
+	{ "the timer fires, push", FAIRWQ_POINT_QUEUE_ACCEPTED, short_delay },
+	{ "claim, list", FAIRWQ_POINT_QUEUE_CLAIMED, kept_back },
+	{ "claim, admit", FAIRWQ_POINT_QUEUE_CLAIMED, serial_call },
+	{ "admit, push", FAIRWQ_POINT_QUEUE_ACCEPTED, serial_call },
+	{ "let go, push", FAIRWQ_POINT_ADMITTED, let_go },
+};
+
+static struct stepped *stepped_new(struct kunit *test)
+{
+	struct stepped *on = kunit_kzalloc(test, sizeof(*on), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, on);
+	return on;
+}
+
+/* What a hard interrupt does on top of each pair of steps finds the work, and an end. */
+static void interrupt_between_two_steps(struct kunit *test)
+{
+	struct fairwq_batch *a = mock_begin(test, 2);
+	enum step_act act;
+	struct stepped *on;
+	unsigned int i;
+
+	fairwq_serializer_init(&step.serial);
+	fairwq_batch_pause(a);
+	for (i = 0; i < ARRAY_SIZE(steps) * STEP_NR_ACTS; i++) {
+		act = i % STEP_NR_ACTS;
+		kunit_info(test, "%s: act %u\n", steps[i / STEP_NR_ACTS].name, act);
+		on = stepped_new(test);
+		fairwq_delayed_work_init(&on->dwork, stepped_fn);
+		step_begin(test, on, a, steps[i / STEP_NR_ACTS].point, act);
+		KUNIT_EXPECT_EQ(test, 1, steps[i / STEP_NR_ACTS].call(test, a, on));
+		step_end(test);
+		KUNIT_EXPECT_EQ(test, 1, step.ret);
+		KUNIT_EXPECT_EQ(test, act == STEP_MOD, fairwq_work_pending(&on->dwork.work));
+		KUNIT_EXPECT_EQ(test, act == STEP_MOD,
+				fairwq_work_cancel_sync(&on->dwork.work));
+		fairwq_serializer_flush(&step.serial);
+		KUNIT_EXPECT_EQ(test, 0, atomic_read(&on->runs));
+		KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
+		mock_until(test, !atomic_read(&a->nr_pins));
+	}
+	fairwq_serializer_destroy(&step.serial);
+}
+
+/* Before and after a grace period a cancel leaves the work to that, until it is pushed. */
+static void interrupt_around_a_grace_period(struct kunit *test)
+{
+	static const enum fairwq_test_point points[] = {
+		FAIRWQ_POINT_QUEUE_CLAIMED, FAIRWQ_POINT_QUEUE_ACCEPTED,
+		FAIRWQ_POINT_QUEUE_PUSHED,
+	};
+	struct fairwq_batch *a = mock_begin(test, 2);
+	struct stepped *on;
+	unsigned int i;
+	bool pushed;
+
+	for (i = 0; i < ARRAY_SIZE(points) * STEP_MOD; i++) {
+		pushed = points[i / STEP_MOD] == FAIRWQ_POINT_QUEUE_PUSHED;
+		on = stepped_new(test);
+		fairwq_rcu_work_init(&on->rwork, stepped_fn);
+		fairwq_batch_pause(a);
+		step_begin(test, on, a, points[i / STEP_MOD], i % STEP_MOD);
+		KUNIT_EXPECT_EQ(test, 1, fairwq_queue_rcu(a, &on->rwork));
+		step_end(test);
+		KUNIT_EXPECT_EQ(test, (int)pushed, step.ret);
+		fairwq_batch_resume(a);
+		fairwq_rcu_work_flush(&on->rwork);
+		KUNIT_EXPECT_EQ(test, pushed ? 0 : 1, atomic_read(&on->runs));
+		KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&on->rwork.work));
+		mock_until(test, !atomic_read(&a->nr_pins));
+	}
+}
+
+/* It queues itself, and an interrupt comes when its next turn is parked. */
+static void parks_fn(struct fairwq_work *work)
+{
+	struct stepped *on = container_of(work, struct stepped, dwork.work);
+
+	if (atomic_inc_return(&on->runs) > 1)
+		return;
+	mock_may_refuse(fairwq_queue(step.batch, work));
+	if (spin_for(MOCK_SPIN_MS, READ_ONCE(step.batch->nr_parked)))
+		mock_call_on_top(step_do, NULL);
+}
+
+/* On top of the function for whose end its work is parked. */
+static void interrupt_while_it_is_parked(struct kunit *test)
+{
+	struct fairwq_batch *a;
+	struct stepped *on;
+	enum step_act act;
+
+	need_two_cpus(test);
+	a = mock_begin(test, 3);
+	for (act = 0; act < STEP_NR_ACTS; act++) {
+		on = stepped_new(test);
+		fairwq_delayed_work_init(&on->dwork, parks_fn);
+		step.batch = a;
+		step.on = on;
+		step.act = act;
+		step.done = false;
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &on->dwork.work));
+		mock_until(test, READ_ONCE(step.done));
+		KUNIT_EXPECT_TRUE(test, step.in_hardirq);
+		KUNIT_EXPECT_EQ(test, 1, step.ret);
+		KUNIT_EXPECT_EQ(test, act == STEP_MOD,
+				fairwq_work_cancel_sync(&on->dwork.work));
+		fairwq_batch_flush(a);
+		KUNIT_EXPECT_EQ(test, 1, atomic_read(&on->runs));
+		KUNIT_EXPECT_EQ(test, 0U, a->nr_parked);
+	}
+}
+
 /* ---- everything against everything ------------------------------------ */
 
 #define RACE_THREADS	3
@@ -656,7 +927,8 @@ static void canceled_work_may_be_freed(struct kunit *test)
 	struct rnd_state rnd;
 	unsigned int i, done = 0;
 
-	mock_pool(test, 3, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	mock_open(test);		/* it takes long, and must not look hung */
 	meddler.batch = mock_batch(test, "a");
 	meddler.task = kthread_run(meddler_fn, &meddler, "meddler");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(meddler.task));
@@ -682,6 +954,9 @@ static struct kunit_case workrace_cases[] = {
 	KUNIT_CASE(disable_before_the_push),
 	KUNIT_CASE(disable_beside_a_queue_call),
 	KUNIT_CASE(cancel_sync_waits_for_the_push),
+	KUNIT_CASE(interrupt_between_two_steps),
+	KUNIT_CASE(interrupt_around_a_grace_period),
+	KUNIT_CASE(interrupt_while_it_is_parked),
 	KUNIT_CASE(queued_works_run_exactly_once),
 	KUNIT_CASE(canceled_work_may_be_freed),
 	{}

@@ -79,6 +79,7 @@ complaints() {
 		echo '!!! item .* has not ended'
 		;;
 	object) echo '!!! .* objects, .* freed' ;;
+	unfair) printf '!!! pool %s has found [0-9]+ violations\n' torture-. beside ;;
 	starved) echo '!!! no allocation has failed' ;;
 	hotplug)
 		echo '!!! CPU .* does not come back'
@@ -96,7 +97,7 @@ conditions() {
 	lost) echo uml 8 patience=10 weights=empty=100 ;;
 	flush) echo uml 8 weights=pool_flush=50,batch_flush=100,lane_meddle=300 ;;
 	failure) echo uml 8 weights=notifier=100 ;;
-	refused) echo uml 8 weights=pool=50 ;;
+	refused | unfair) echo uml 8 weights=pool=50 ;;
 	hung) echo uml 8 progress=1 patience=2 ;;
 	starved) echo uml-debug 30 ;;
 	hotplug) echo qemu 20 ;;

@@ -9,6 +9,7 @@
 
 pools=/sys/kernel/debug/fairwq
 state=/sys/module/fairwq_torture/parameters/state
+judge=/sys/module/fairwq_torture/parameters/judge
 
 nr=0
 # result NAME COMMAND...: the case is ok if the command is.
@@ -32,6 +33,7 @@ meddle() {
 		# One process for all of it: where all is checked, each takes a while.
 		cat "$pools"/*/* >/dev/null 2>&1
 		grep -hE '^(violations|starved|leaked|leaks|hung): *[1-9]' "$pools"/torture-*/summary 2>/dev/null
+		[ $((i % 16)) -ne 1 ] || echo 1 >$judge
 		for pool in "$pools"/torture-*; do
 			echo $((i * 37 % 500 + 1)) >"$pool/slice_us"
 			echo $((i % 6 + 1)) >"$pool/max_active"

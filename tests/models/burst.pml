@@ -344,7 +344,10 @@ proctype other_task(byte cpu)
 	spin_lock(cpu);
 	write_once(cpu, PAUSED, 1);
 #ifndef PAUSE_UNSEEN
-	write_once(cpu, YIELD, 1);
+	if
+	:: in_turn && !other -> write_once(cpu, YIELD, 1)
+	:: else
+	fi;
 #endif
 	spin_unlock(cpu);
 	store_release(cpu, ASKED, 1);

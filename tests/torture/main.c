@@ -10,12 +10,14 @@
 
 #include <linux/kthread.h>
 #include <linux/module.h>
+#include <linux/mutex.h>
 #include <linux/notifier.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
 #include "core/compat.h"
+#include "core/types.h"
 #include "torture.h"
 
 MODULE_DESCRIPTION("Torture of fairwq");
@@ -81,6 +83,7 @@ static const char * const tt_bug_name[] = {
 	[TT_BUG_REFUSED] = "refused",
 	[TT_BUG_HUNG] = "hung",
 	[TT_BUG_OBJECT] = "object",
+	[TT_BUG_UNFAIR] = "unfair",
 	[TT_BUG_STARVED] = "starved",
 	[TT_BUG_HOTPLUG] = "hotplug",
 	[TT_BUG_RACE] = "race",
@@ -285,6 +288,52 @@ static void tt_threads_stop(void)
 	}
 }
 
+/* ---- shares ------------------------------------------------------------ */
+
+/* tt_pools, for tt_judge_set(). */
+static DEFINE_MUTEX(tt_judge_mutex);
+
+/* Judge what @pool has found of its own fairness, before it goes or that is reset. */
+void tt_judge_pool(struct fairwq_pool *pool)
+{
+	u64 nr, starved;
+
+	if (IS_ERR_OR_NULL(pool))
+		return;
+	raw_spin_lock_irq(&pool->lock);
+	nr = pool->counter[FAIRWQ_VIOLATIONS];
+	starved = pool->counter[FAIRWQ_STARVED];
+	raw_spin_unlock_irq(&pool->lock);
+	if (nr)
+		tt_problem("pool %s has found %llu violations of fairness, %llu of them by a wait\n",
+			   pool->name, nr, starved);
+}
+
+static int tt_judge_set(const char *value, const struct kernel_param *kp)
+{
+	unsigned int i;
+
+	mutex_lock(&tt_judge_mutex);
+	for (i = 0; i < TT_NR_POOLS; i++)
+		tt_judge_pool(tt_pools[i]);
+	mutex_unlock(&tt_judge_mutex);
+	return 0;
+}
+
+static const struct kernel_param_ops tt_judge_ops = { .set = tt_judge_set };
+module_param_cb(judge, &tt_judge_ops, NULL, 0200);
+MODULE_PARM_DESC(judge, "Written before a pool is reset: judge the fairness of all pools");
+
+/* Put down that others had a lot more than all that wait now. */
+void tt_be_unfair(struct fairwq_pool *pool)
+{
+	if (tt_bug != TT_BUG_UNFAIR)
+		return;
+	raw_spin_lock_irq(&pool->lock);
+	pool->tree.rank[fairwq_prio_rank(FAIRWQ_PRIO_NORMAL)].service += BIT_ULL(52);
+	raw_spin_unlock_irq(&pool->lock);
+}
+
 /* ---- pools ------------------------------------------------------------- */
 
 /* The pool's notifiers are called in the item's context, and so are counted there. */
@@ -329,12 +378,19 @@ static int tt_pools_init(void)
 
 static void tt_pools_end(void)
 {
+	struct fairwq_pool *pool;
 	unsigned int i;
 
 	if (!IS_ERR_OR_NULL(tt_flows))
 		fairwq_flows_destroy(tt_flows);
-	for (i = 0; i < TT_NR_POOLS; i++)
-		fairwq_pool_destroy(tt_pools[i]);
+	for (i = 0; i < TT_NR_POOLS; i++) {
+		mutex_lock(&tt_judge_mutex);
+		pool = tt_pools[i];
+		tt_judge_pool(pool);
+		tt_pools[i] = NULL;
+		mutex_unlock(&tt_judge_mutex);
+		fairwq_pool_destroy(pool);
+	}
 }
 
 /* ---- the course of it -------------------------------------------------- */
@@ -380,6 +436,7 @@ static bool tt_is_halted(void)
 static void tt_torment(void)
 {
 	unsigned long told = jiffies;
+	unsigned int i;
 
 	while (!kthread_should_stop() &&
 	       (!seconds || time_before(jiffies, tt_begin + seconds * HZ))) {
@@ -387,6 +444,8 @@ static void tt_torment(void)
 		WRITE_ONCE(tt_halted, tt_is_halted());
 		tt_resume_all();
 		tt_shots_bury();
+		for (i = 0; i < TT_NR_POOLS; i++)
+			tt_be_unfair(tt_pools[i]);
 		if (progress && time_after(jiffies, told + progress * HZ)) {
 			told = jiffies;
 			tt_progress();

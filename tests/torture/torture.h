@@ -19,6 +19,7 @@
  *   failure       the pool's notifiers are told of each item that fails
  *   refused       a queue call refuses when it has to, and says why
  *   object        the last item of a serializer may destroy and free all of it
+ *   unfair        no pool finds a violation of its own fairness, to its end
  *   hung          nothing stands still, and all has ended in the end
  *   race          no data race; by KCSAN
  *
@@ -67,6 +68,7 @@ enum tt_bug {
 	TT_BUG_REFUSED,
 	TT_BUG_HUNG,
 	TT_BUG_OBJECT,
+	TT_BUG_UNFAIR,
 	TT_BUG_STARVED,
 	TT_BUG_HOTPLUG,
 	TT_BUG_RACE,	/* for KCSAN alone: a count that all threads add to as they like */
@@ -186,6 +188,8 @@ void tt_tell_problem(atomic_t *told, const char *fmt, ...) __printf(2, 3);
 void tt_count(enum tt_count which, long n);
 u32 tt_random(struct tt_actor *actor, u32 below);
 
+void tt_judge_pool(struct fairwq_pool *pool);
+void tt_be_unfair(struct fairwq_pool *pool);
 int tt_told(struct notifier_block *nb, unsigned long event, void *data);
 
 /* ops.c */
