@@ -149,6 +149,16 @@ class Tables(unittest.TestCase):
         pool = self.then(self.watch(), row("a", 1), row("a", 2))
         self.assertEqual(list(pool["batch"]), ["a", "a#2"])
 
+    def test_name_that_a_terminal_would_obey(self):
+        self.pool(row("\x1b[31mred"))
+        self.assertIn("?[31mred", self.call("--once")[1])
+
+    def test_pool_that_came_again(self):
+        watch = self.watch(row("a", 10))
+        os.rename(os.path.join(self.root, "demo"), os.path.join(self.root, "old"))
+        pool = self.then(watch, row("a", 5000))
+        self.assertEqual(pool["rate"], 0)
+
     def test_bytes_that_are_no_text(self):
         self.pool(row("a"))
         with open(os.path.join(self.root, "demo", "batches"), "ab") as file:
