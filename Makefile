@@ -26,6 +26,7 @@ help:
 	@echo '  install          install fairwq.ko, and nothing else'
 	@echo '  headers_install  install fairwq.h, fairwq_port.h and Module.symvers below PREFIX ($(PREFIX))'
 	@echo '  dkms-install     let dkms build and install it, now and for every new kernel'
+	@echo '  deb              Debian packages: fairwq-dkms, fairwq-dev and fairwq-tools, into build/deb'
 	@echo '  clean            remove what was built'
 	@echo 'To read about it:'
 	@echo '  mandocs          man pages of all that fairwq.h describes, into build/man'
@@ -52,6 +53,7 @@ help:
 	@echo '  check-docs       man pages and HTML: no warning, no dead link, a page for each name'
 	@echo '  check-tools      fairwq-top on recorded tables'
 	@echo '  check-dkms       dkms build and install into a folder of its own'
+	@echo '  check-deb        install, use, upgrade and purge the packages of deb, as root'
 	@echo 'Variables: KDIR (kernel build folder), ARCH, LLVM, CC, V, W, C as in kbuild'
 
 modules modules_install:
@@ -80,7 +82,7 @@ torture:
 matrix:
 	@tools/matrix.sh $(CELLS)
 
-check-mutants check-style check-dkms models sim sim-many demo bench ports torture-bugs:
+deb check-deb check-mutants check-style check-dkms models sim sim-many demo bench ports torture-bugs:
 	@tools/$@.sh
 
 check-tools:
@@ -102,5 +104,5 @@ clean:
 
 .PHONY: all help modules modules_install samples install headers_install dkms-install \
 	mandocs htmldocs install-docs uninstall-docs check-docs check-tools \
-	check check-uml matrix torture torture-bugs check-mutants check-style check-dkms models sim sim-many demo bench ports bench-profile \
+	check check-uml matrix torture torture-bugs deb check-deb check-mutants check-style check-dkms models sim sim-many demo bench ports bench-profile \
 	clean

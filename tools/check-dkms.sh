@@ -48,6 +48,8 @@ main() {
 	check "dkms build for $kernel" private_dkms build "fairwq/$version" -k "$kernel"
 	check "dkms install for $kernel" private_dkms install "fairwq/$version" -k "$kernel"
 	check "fairwq.ko alone is installed" only_ours_installed
+	check "what it exports is kept for clients" \
+		grep fairwq_pool_create "$dir/tree/fairwq/kernel-$kernel-$(uname -m)/Module.symvers"
 	check "dkms remove" private_dkms remove "fairwq/$version" --all
 	echo "$passed passed, $failed failed"
 	[ "$failed" -eq 0 ]
