@@ -525,12 +525,16 @@ static unsigned long long samples(const char *what)
 	unsigned long long all, sum = 0, nr;
 	char head[64], *at;
 
-	snprintf(head, sizeof(head), "operator-%d %s, ns: %%llu samples", getpid(), what);
-	for (at = read_pool("histograms"); at && sscanf(at, head, &all) != 1; at++)
-		if (!(at = strchr(at, '\n')))
-			return 0;
-	while ((at = strchr(at, '\n')) && sscanf(++at, " %*u .. %*u %llu |", &nr) == 1)
+	snprintf(head, sizeof(head), "\noperator-%d %s, ns: ", getpid(), what);
+	at = strstr(read_pool("histograms"), head);
+	if (!at)
+		return 0;
+	all = strtoull(at + strlen(head), NULL, 10);
+	at = strchr(at + 1, '\n');
+	while (at && sscanf(at + 1, " %*u .. %*u %llu |", &nr) == 1) {
 		sum += nr;
+		at = strchr(at + 1, '\n');
+	}
 	expect(sum == all, "%s: %llu of %llu", what, sum, all);
 	return all;
 }
