@@ -305,7 +305,7 @@ void tt_judge_pool(struct fairwq_pool *pool)
 	starved = pool->counter[FAIRWQ_STARVED];
 	raw_spin_unlock_irq(&pool->lock);
 	if (nr)
-		tt_problem("pool %s has found %llu violations of fairness, %llu of them by a wait\n",
+		tt_problem("pool %s has found %llu violations of fairness, %llu by a wait\n",
 			   pool->name, nr, starved);
 }
 
