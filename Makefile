@@ -17,6 +17,13 @@ kbuild	= $(MAKE) -C $(or $(KDIR),$(error no kernel headers found: give KDIR=)) M
 check	= $(CURDIR)/tools/check.sh
 MAKEFLAGS += --no-print-directory
 
+# "make demo SHELL=1" asks for a prompt, and SHELL is make's own word for its shell.
+ifeq ($(SHELL),1)
+override SHELL := /bin/sh
+MAKEOVERRIDES := $(filter-out SHELL=%,$(MAKEOVERRIDES))
+export DEMO_SHELL := 1
+endif
+
 all: modules
 
 help:
@@ -34,7 +41,8 @@ help:
 	@echo '  install-docs     install both below prefix ($(prefix)), or into mandir and htmldir'
 	@echo '  uninstall-docs   remove them from there'
 	@echo 'To see it work:'
-	@echo '  demo             two clients on real files in a booted stock kernel, in QEMU'
+	@echo '  demo             two clients on real files in a booted stock kernel, in QEMU;'
+	@echo '                   with SHELL=1 a prompt in it at the end, with both and fairwq-top'
 	@echo '  bench            what it costs next to queue_work(), on user-mode Linux'
 	@echo '  ports            dm-crypt and a port of it: a reader beside a flood, on user-mode Linux'
 	@echo '  bench-profile    where the time of an item goes; BENCH_ROWS=empty_1'
@@ -51,7 +59,7 @@ help:
 	@echo '  models           model-check the lock-free protocols, and their broken variants'
 	@echo '  check-style      warnings, checkpatch, kernel-doc, sparse, spelling, scripts'
 	@echo '  check-docs       man pages and HTML: no warning, no dead link, a page for each name'
-	@echo '  check-tools      fairwq-top on recorded tables'
+	@echo '  check-tools      fairwq-top and fairwq-trace on recorded tables and traces'
 	@echo '  check-dkms       dkms build and install into a folder of its own'
 	@echo '  check-deb        install, use, upgrade and purge the packages of deb, as root'
 	@echo 'Variables: KDIR (kernel build folder), ARCH, LLVM, CC, V, W, C as in kbuild'

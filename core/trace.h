@@ -8,6 +8,7 @@
  *   fn            function of the item
  *   wait          ns from queueing to the start; 0: the item was queued before
  *                 the event was on, or is in a burst behind its first
+ *   runner        number of the runner, as in the file "runners"
  *   run           ns in the function; 0: the item started before the event was on
  *
  * Documentation/operation.rst describes the events. trace.c instantiates them.
@@ -51,7 +52,7 @@ TRACE_EVENT(fairwq_queue,
 		__string(pool, batch->pool->name)
 		__string(batch, batch->name)
 		__field(const void *, work)
-		__field(fairwq_func_t, fn)
+		__field(const void *, fn)
 	),
 	TP_fast_assign(
 		fairwq_assign_str(pool, batch->pool->name);
@@ -71,8 +72,9 @@ TRACE_EVENT(fairwq_start,
 		__string(pool, turn->batch->pool->name)
 		__string(batch, turn->batch->name)
 		__field(const void *, work)
-		__field(fairwq_func_t, fn)
+		__field(const void *, fn)
 		__field(u64, wait)
+		__field(u32, runner)
 	),
 	TP_fast_assign(
 		fairwq_assign_str(pool, turn->batch->pool->name);
@@ -80,9 +82,11 @@ TRACE_EVENT(fairwq_start,
 		__entry->work = work;
 		__entry->fn = fairwq_shown_func(work);
 		__entry->wait = turn->wait;
+		__entry->runner = container_of(turn, struct fairwq_runner, turn)->id;
 	),
-	TP_printk("pool=%s batch=%s work=%p fn=%ps wait=%llu", __get_str(pool),
-		  __get_str(batch), __entry->work, __entry->fn, __entry->wait)
+	TP_printk("pool=%s batch=%s work=%p fn=%ps wait=%llu runner=%u",
+		  __get_str(pool), __get_str(batch), __entry->work, __entry->fn,
+		  __entry->wait, __entry->runner)
 );
 
 /* The function has returned; the work is only an address. */
@@ -93,7 +97,7 @@ TRACE_EVENT(fairwq_end,
 		__string(pool, turn->batch->pool->name)
 		__string(batch, turn->batch->name)
 		__field(const void *, work)
-		__field(fairwq_func_t, fn)
+		__field(const void *, fn)
 		__field(u64, run)
 	),
 	TP_fast_assign(

@@ -12,13 +12,18 @@
 # One block is hashed at a time (max_active=1), so that the pool is what both
 # wait for and each turn counts.
 #
+# Both run once more while the operator's tools watch.
+#
 # Then /dev/fairscan scans an image of real files and a hole, as one item, as two
 # equal parts, and by fork and join.
+#
+# With demo_shell=1 on the kernel's command line there is a prompt instead, with
+# both clients running.
 #
 # What it finds goes to the second serial line, one fact a line; where it is,
 # in lines that begin with "demo:".
 
-export PATH=/bin
+export PATH=/bin:/usr/bin:/usr/sbin
 descriptors=64
 block=32768
 backlog=2097152
@@ -29,6 +34,7 @@ mount_all() {
 	mount -t proc proc /proc
 	mount -t sysfs sysfs /sys
 	mount -t debugfs debugfs /sys/kernel/debug
+	mount -t tracefs tracefs /sys/kernel/tracing
 	mount -t devtmpfs dev /dev 2>/dev/null
 	mount -t tmpfs tmp /tmp
 }
@@ -52,6 +58,7 @@ must() {
 
 load() {
 	must insmod /modules/fairhash.ko policy="$1" max_active=1 max_backlog=$backlog
+	echo 1 >/sys/kernel/debug/fairwq/fairhash/histograms
 }
 
 value() { sed -n "s/^$2=//p" "$1"; }
@@ -90,7 +97,7 @@ run_modest() {
 start_greedy() {
 	greedy -d $descriptors -b $block -r files/* >"/tmp/$1.greedy" 2>"/tmp/$1.greedy.err" &
 	greedy=$!
-	until grep -q '^all descriptors' "/tmp/$1.greedy.err"; do
+	until grep -qs '^all descriptors' "/tmp/$1.greedy.err"; do
 		kill -0 $greedy || finish "failed: greedy did not start, $1"
 		usleep 10000
 	done
@@ -101,23 +108,57 @@ stop_greedy() {
 	wait $greedy || { cat "/tmp/$1.greedy.err" >/dev/kmsg; finish "failed: greedy, $1"; }
 }
 
-# The tables in the middle of a run, to be shown to people.
-show_tables() {
-	for t in summary batches runners; do
-		sed "s/^/table $t: /" "/sys/kernel/debug/fairwq/fairhash/$t" >&3
-	done
-}
-
-# $1: policy, $2: milliseconds between samples, $3: when to show the tables
+# $1: policy, $2: milliseconds between samples
 run_both() {
 	load "$1"
 	start_greedy "$1"
-	[ -z "$3" ] || { sleep "$3"; show_tables; } &
-	tables=$!
 	run_modest "$1" "$2"
 	stop_greedy "$1"
-	wait $tables
 	rmmod fairhash || finish "failed: rmmod, $1"
+}
+
+# $1: the modest client's file. Both clients without an end.
+start_both() {
+	load round_robin
+	start_greedy watched
+	modest -b $block -r "$1" >/tmp/watched.modest 2>/tmp/watched.modest.err &
+	modest=$!
+}
+
+# What the tools say of them. They take CPU time, so no figure is taken meanwhile.
+watch() {
+	start_both modest.tar
+	must fairwq-top --once --interval 2
+	sed 's/^/top /' /tmp/must.out >&3
+	must fairwq-top --once --json --interval 2
+	sed 's/^/top-json /' /tmp/must.out >&3
+	must fairwq-trace record -s 0.5 -o /tmp/trace
+	gzip -c /tmp/trace | base64 | sed 's/^/trace /' >&3
+	kill -TERM $modest
+	wait $modest || { cat /tmp/watched.modest.err >/dev/kmsg; finish "failed: modest, watched"; }
+	stop_greedy watched
+	rmmod fairhash || finish "failed: rmmod, watched"
+}
+
+prompt() {
+	cat files/* >/tmp/all
+	start_both /tmp/all
+	# shellcheck disable=SC2154 # from the kernel's command line
+	stty -F /dev/console rows "${demo_size%x*}" cols "${demo_size#*x}"
+	cd /sys/kernel/debug/fairwq/fairhash || finish "failed: no tables"
+	cat >/dev/console <<-END
+
+		Two clients hash files through /dev/fairhash: greedy over 64 descriptors, modest over one.
+
+		  fairwq-top            what each of them gets; q ends it
+		  cat batches           the same as a table; this folder has more
+		  echo fifo > policy    serve them as a workqueue does, and look again
+		  fairwq-trace record -s 1 -o /tmp/trace && fairwq-trace waits /tmp/trace
+		  exit                  the end
+
+	END
+	setsid cttyhack sh
+	finish "prompt left"
 }
 
 # $1: run, $2: client
@@ -165,6 +206,8 @@ report "kernel=$(uname -r)"
 report "descriptors=$descriptors"
 report "block=$block"
 report "demo: booted"
+# shellcheck disable=SC2154 # from the kernel's command line
+[ -z "$demo_shell" ] || prompt
 sha256sum files/* >/tmp/reference || finish "failed: sha256sum"
 report "demo: reference"
 load round_robin
@@ -174,12 +217,16 @@ run_modest alone 20
 rmmod fairhash || finish "failed: rmmod"
 report_run alone
 report "demo: alone"
-run_both fifo 250 ""
+run_both fifo 250
 report_run fifo
 report "demo: fifo"
-run_both round_robin 20 "$(value /tmp/alone.modest.err seconds)"
+run_both round_robin 20
 report_run round_robin
 report "demo: round_robin"
+watch
+report_client watched modest
+report_client watched greedy
+report "demo: watched"
 run_scan
 report "demo: scanned"
 kill_and_unload

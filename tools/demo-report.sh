@@ -180,8 +180,25 @@ promise() {
 	fi
 }
 
+# The modest client's share of the watched run, as fairwq-top gave it.
+share_by_top() {
+	sed -n 's/^top-json //p' "$sent" | python3 -c '
+import json, sys
+batches = json.load(sys.stdin)["pools"]["fairhash"]["batch"]
+share = sum(row["share"] for name, row in batches.items() if name.startswith("modest-"))
+print(f"{share / 100:.4f}")' ||
+		echo 0
+}
+
+# The same by the events: the items that have started.
+share_by_trace() {
+	awk '/ fairwq_start: / { all++ }
+		/ fairwq_start: .* batch=modest-/ { modest++ }
+		END { printf "%.4f", all ? modest / all : 0 }' "$dir/fairwq.trace"
+}
+
 promises() {
-	local fifo rr right
+	local fifo rr right top trace
 	fifo=$(value fifo_modest_seconds) rr=$(value round_robin_modest_seconds)
 	echo "Promised:"
 	promise "under fifo the modest client gets at most 0.05 ($share_fifo)" \
@@ -191,6 +208,9 @@ promises() {
 	promise "and is done at least 10 times sooner ($rr s, not $fifo s)" \
 		"$fifo >= 10 * $rr"
 	promise "no digest is wrong ($wrong of $checked)" "$checked > 0 && $wrong == 0"
+	top=$(share_by_top) trace=$(share_by_trace)
+	promise "fairwq-top sees it get at least 0.45 ($top)" "$top >= 0.45"
+	promise "fairwq-trace, too ($trace)" "$trace >= 0.45"
 	scan_root_is_right && right=1
 	promise "every way to scan gives the digest that sha256sum gives" "${right:-0}"
 }

@@ -4,8 +4,9 @@
 # demo.sh: what fairwq is for, on real files. Builds fairwq.ko, fairhash.ko and
 # fairscan.ko against the distribution's own kernel, boots that kernel in QEMU,
 # lets a greedy and a modest client hash files side by side, under FIFO and in
-# turns, scans an image with and without fork and join, and checks every digest.
-# Leaves table, plot and logs in build/demo.
+# turns, watches them with fairwq-top and fairwq-trace, scans an image with and
+# without fork and join, and checks every digest. Leaves table, plots, timeline
+# and logs in build/demo. With DEMO_SHELL set it ends at a prompt in the guest.
 #
 # Exit status: 0 all is well, 1 a digest or a share is wrong, 2 it could not be
 # built, 3 the guest crashed, warned or gave up, 124 it took too long.
@@ -22,7 +23,8 @@ run_limit=100
 guest_limit=200
 
 packages=(gcc make libc6-dev kmod cpio rsync xz-utils
-	linux-headers-amd64 qemu-system-x86 seabios busybox-static gnuplot-nox)
+	linux-headers-amd64 qemu-system-x86 seabios busybox-static gnuplot-nox
+	python3 python3-matplotlib ncurses-base)
 
 # The stock kernel's ABI name, by the headers that the meta package stands for.
 stock_abi() {
@@ -114,20 +116,42 @@ copy_programs() {
 	install -m 755 "$top/tools/demo-guest.sh" "$root/init"
 }
 
+# This machine's Python with its library, for the operator's tools.
+copy_tools() {
+	local python file
+	python=$(readlink -f /usr/bin/python3)
+	mkdir -p "$root"/usr/{bin,sbin,lib} "$root/lib"
+	cp "$python" "$root/usr/bin/python3"
+	rsync -rlpt --exclude={config-\*,dist-packages,pydoc_data,distutils,lib2to3,test,ensurepip} \
+		"/usr/lib/${python##*/}" "$root/usr/lib/"
+	for file in $(ldd "$python" "/usr/lib/${python##*/}"/lib-dynload/{_curses,_json,_struct}*.so |
+		grep -oE '/lib[^ ]* ' | sort -u); do
+		cp -L --parents "$file" "$root/"
+	done
+	cp -rL --parents /lib/terminfo "$root/"
+	cp "$top"/tools/user/fairwq-{top,trace} "$root/usr/sbin/"
+}
+
 make_initramfs() {
 	rm -rf "$root"
-	copy_programs && copy_modules && copy_corpus && make_image &&
+	copy_programs && copy_tools && copy_modules && copy_corpus && make_image &&
 		(cd "$root" && find . | cpio -o -H newc -R 0:0) >"$out/initramfs.cpio"
 }
 
 # Emulated, never KVM: a machine's /dev/kvm may open and yet hang the guest.
-start_guest() {
-	local command=(timeout -k 5 "$guest_limit" qemu-system-x86_64
-		-accel "tcg,thread=multi" -cpu max -smp 2 -m 1G
+machine() {
+	qemu=(qemu-system-x86_64 -accel "tcg,thread=multi" -cpu max -smp 2 -m 1G
 		-nodefaults -display none -no-reboot
+		-kernel "$image/boot/vmlinuz-$abi" -initrd "$out/initramfs.cpio")
+	kernel_line="console=ttyS0 panic=-1 oops=panic rdinit=/init"
+}
+
+start_guest() {
+	local command
+	machine
+	command=(timeout -k 5 "$guest_limit" "${qemu[@]}"
 		-serial "file:$out/console.log" -serial "file:$out/guest.log"
-		-kernel "$image/boot/vmlinuz-$abi" -initrd "$out/initramfs.cpio"
-		-append "console=ttyS0 panic=-1 oops=panic rdinit=/init")
+		-append "$kernel_line")
 	rm -f "$out"/{console,guest,qemu}.log
 	: >"$out/guest.log"
 	printf '%q ' "${command[@]}" >"$out/cmdline"
@@ -164,6 +188,7 @@ run_guest() {
 	guest_step "the modest client alone" alone "$boot_limit"
 	guest_step "both, first come first served" fifo "$run_limit"
 	guest_step "both, in turns" round_robin "$run_limit"
+	guest_step "both, watched by fairwq-top and fairwq-trace" watched "$run_limit"
 	guest_step "scan an image, with and without fork and join" scanned "$boot_limit"
 	guest_step "unload with a backlog" finished "$boot_limit"
 	wait "$guest" || code=3 die "QEMU ended with $?"
@@ -179,10 +204,42 @@ check_console() {
 	}
 }
 
-show_tables() {
-	say "In the middle of the run in turns, /sys/kernel/debug/fairwq/fairhash/:"
-	sed -n 's/^table [a-z]*: /  /p' "$out/guest.log"
+# What the tools saw of the run that they watched.
+show_tools() {
+	say "fairwq-top --once, while both clients run:"
+	sed -n 's/^top /  /p' "$out/guest.log"
 	echo
+	sed -n 's/^trace //p' "$out/guest.log" | base64 -d | gzip -dc >"$out/fairwq.trace" &&
+		tools=$top/tools/user &&
+		"$tools/fairwq-trace" waits "$out/fairwq.trace" >"$out/waits.txt" &&
+		"$tools/fairwq-trace" json "$out/fairwq.trace" -o "$out/timeline.json" 2>/dev/null &&
+		"$tools/fairwq-trace" svg "$out/fairwq.trace" -o "$out/trace.svg" 2>/dev/null ||
+		die "the trace cannot be read; see build/demo/fairwq.trace"
+}
+
+what_next() {
+	cat <<-END
+
+		What to look at next, in build/demo:
+		  shares.svg      the two runs, before and after
+		  timeline.json   runners, batches and items over time: open it with Perfetto's viewer
+		  waits.txt       how long items waited, by batch and by function; trace.svg plots it
+		  result.txt      the figures above, for scripts; console.log and guest.log: all that was said
+		"make demo SHELL=1" ends at a prompt in the guest, with both clients running.
+		Then: samples/fairwq_hello.c, a driver of 59 lines; Documentation/usage.rst, how to write one;
+		Documentation/ports.rst, what a port of dm-crypt gains.
+	END
+}
+
+# The guest once more, with this terminal as its console.
+open_prompt() {
+	local size
+	[ -t 0 ] && [ -t 1 ] || die "SHELL=1 wants a terminal for its prompt"
+	size=$(stty size)
+	say "The guest boots once more. exit, or Ctrl-D, ends it."
+	machine
+	"${qemu[@]}" -chardev stdio,id=tty,signal=off -serial chardev:tty -serial null \
+		-append "$kernel_line quiet demo_shell=1 demo_size=${size/ /x} TERM=${TERM:-linux}" || :
 }
 
 [ "$(dpkg --print-architecture)" = amd64 ] || die "the demo boots an amd64 kernel"
@@ -198,6 +255,7 @@ step "build the clients" build_clients
 step "put the guest together" make_initramfs
 run_guest
 check_console
-show_tables
+show_tools
 "$top/tools/demo-report.sh" "$out" || exit
-say "Also in build/demo: result.txt, shares.svg, console.log, guest.log"
+what_next
+[ -z "${DEMO_SHELL:-}" ] || open_prompt
