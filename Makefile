@@ -40,6 +40,7 @@ help:
 	@echo '  htmldocs         the guides and that reference as HTML, into build/html'
 	@echo '  install-docs     install both below prefix ($(prefix)), or into mandir and htmldir'
 	@echo '  uninstall-docs   remove them from there'
+	@echo '  pictures         the pictures of README, from a run of the demo'
 	@echo 'To see it work:'
 	@echo '  demo             two clients on real files in a booted stock kernel, in QEMU;'
 	@echo '                   with SHELL=1 a prompt in it at the end, with both and fairwq-top'
@@ -90,7 +91,7 @@ torture:
 matrix:
 	@tools/matrix.sh $(CELLS)
 
-deb check-deb check-mutants check-style check-dkms models sim sim-many demo bench ports torture-bugs:
+deb check-deb check-mutants check-style check-dkms models sim sim-many demo pictures bench ports torture-bugs:
 	@tools/$@.sh
 
 check-tools:
@@ -112,5 +113,5 @@ clean:
 
 .PHONY: all help modules modules_install samples install headers_install dkms-install \
 	mandocs htmldocs install-docs uninstall-docs check-docs check-tools \
-	check check-uml matrix torture torture-bugs deb check-deb check-mutants check-style check-dkms models sim sim-many demo bench ports bench-profile \
+	check check-uml matrix torture torture-bugs deb check-deb check-mutants check-style check-dkms models sim sim-many demo pictures bench ports bench-profile \
 	clean

@@ -209,12 +209,15 @@ show_tools() {
 	say "fairwq-top --once, while both clients run:"
 	sed -n 's/^top /  /p' "$out/guest.log"
 	echo
-	sed -n 's/^trace //p' "$out/guest.log" | base64 -d | gzip -dc >"$out/fairwq.trace" &&
-		tools=$top/tools/user &&
-		"$tools/fairwq-trace" waits "$out/fairwq.trace" >"$out/waits.txt" &&
-		"$tools/fairwq-trace" json "$out/fairwq.trace" -o "$out/timeline.json" 2>/dev/null &&
-		"$tools/fairwq-trace" svg "$out/fairwq.trace" -o "$out/trace.svg" 2>/dev/null ||
-		die "the trace cannot be read; see build/demo/fairwq.trace"
+	read_trace || die "the trace cannot be read; see build/demo/fairwq.trace"
+}
+
+read_trace() {
+	local tool=$top/tools/user/fairwq-trace trace=$out/fairwq.trace
+	sed -n 's/^trace //p' "$out/guest.log" | base64 -d | gzip -dc >"$trace" &&
+		"$tool" waits "$trace" >"$out/waits.txt" &&
+		"$tool" json "$trace" -o "$out/timeline.json" 2>/dev/null &&
+		"$tool" svg "$trace" -o "$out/trace.svg" 2>/dev/null
 }
 
 what_next() {
@@ -234,7 +237,7 @@ what_next() {
 # The guest once more, with this terminal as its console.
 open_prompt() {
 	local size
-	[ -t 0 ] && [ -t 1 ] || die "SHELL=1 wants a terminal for its prompt"
+	[ -t 0 ] || die "SHELL=1 wants a terminal for its prompt"
 	size=$(stty size)
 	say "The guest boots once more. exit, or Ctrl-D, ends it."
 	machine

@@ -8,7 +8,7 @@
 
 to=$top/Documentation/pictures
 run_limit=600
-columns=112
+columns=116
 # The table, and two lines for the keys.
 rows=13
 
@@ -39,20 +39,20 @@ photograph() {
 	in_tmux send-keys -t demo 'exit' Enter
 }
 
-# A template of its own: that of rich names a font that is far away.
+# Without the font that rich would have the reader's browser fetch from far away.
 draw() {
 	/usr/bin/python3 - "$columns" "$top/build/demo/screen" "$to/fairwq-top.svg" <<-'END'
 		import io, re, sys
 		from rich.console import Console
 		from rich.text import Text
-		from rich._export_format import CONSOLE_SVG_FORMAT
 		columns, source, target = int(sys.argv[1]), *sys.argv[2:]
 		console = Console(record=True, width=columns, file=io.StringIO())
 		with open(source, encoding="utf-8") as file:
 		    console.print(Text.from_ansi(file.read().rstrip()))
-		style = re.sub(r"@font-face \{\{.*?\}\}\n", "", CONSOLE_SVG_FORMAT, flags=re.S)
-		console.save_svg(target, title="fairwq-top", unique_id="top",
-		                 code_format=style.replace("Fira Code", "monospace"))
+		text = console.export_svg(title="fairwq-top", unique_id="top")
+		text = re.sub(r"@font-face {.*?}\n|<!--.*?-->\s*", "", text, flags=re.S)
+		with open(target, "w", encoding="utf-8") as file:
+		    file.write(text.replace("Fira Code, monospace", "monospace"))
 	END
 }
 
