@@ -20,7 +20,7 @@
  * its last queue call refuses nothing, nor does a default batch before the end
  * of its pool. A caller that must know calls the one of fairwq.h.
  *
- * Documentation/porting.rst has the namesakes of the other workqueue calls.
+ * Documentation/migration.rst has the namesakes of the other workqueue calls.
  */
 #ifndef FAIRWQ_PORT_H
 #define FAIRWQ_PORT_H
