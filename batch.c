@@ -11,6 +11,10 @@
  *   released  released() has returned
  *   freed     its last reference was dropped, and a grace period has passed
  *
+ * Delayed works and grace periods hold a batch. A dispose leaves them alone, so
+ * the batch drains after the last of them has run. A shutdown ends them: see
+ * fairwq_batch_step().
+ *
  * Locking: pool->lock; batch->flush_mutex for one flush at a time.
  * Invariant: a queue call that was not refused pushes inside one RCU read-side
  * section. So a grace period after the bit was set no push is under way.

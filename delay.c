@@ -6,9 +6,9 @@
  *   fairwq_queue_rcu()      claims GRACE    queue_rcu_work()  grace_fn() pushes
  *
  * Locking: RCU from the test for refusal to the hold. Interrupts are off while
- * a call sets or deletes the timer, and while the timer fires, because the word
- * is not true then. So a cancel that finds this is on another CPU. It may wait,
- * because this is soon over.
+ * a call sets or deletes the timer, and while the timer fires. Meanwhile the
+ * work's word says DELAYED and the timer may be set or not. A cancel that finds
+ * this is on another CPU. It may wait, because this is soon over.
  * Invariant: such a work is pending from the call on, and holds its batch until
  * it is pushed. So a batch that is disposed waits for it to run.
  *

@@ -7,7 +7,7 @@
  *
  *   state      belongs to           what a cancel does
  *   claimed    a queue call         marks it CANCELED; sync waits
- *   FIFO       pool->lock           takes it out
+ *   FIFO       pool->lock           takes it out: cancel_queued_locked()
  *   parked     pool->lock           takes it out
  *   dropped    pool->lock           takes it from that fairwq_batch_cancel()
  *   kept back  its constraint       see core/waitlist.c

@@ -16,10 +16,10 @@
  * The time of an item is known when its function has returned. Until then the
  * turn is charged what it may cost. If nothing was charged, several runners in
  * a row would take turns of the batch that looks cheapest, until the first of
- * them ends. With the average they would do so when all of these turns are
- * longer than that. A batch that is charged too much is given back the rest. No
- * other batch was given service meanwhile that it owes: fairness.c has what
- * that makes of the bound.
+ * them ends. If the average was charged, they would still do so whenever all of
+ * these turns are longer than it. A batch that was charged too much is given back
+ * the rest when the turn ends. Until then other batches go before it. fairness.c
+ * has what that makes of the bound.
  *
  * A change of the policy changes the unit, and begins an era. Every virtual
  * time is set to 0, so that no batch has more of a debt or a claim than others.
@@ -29,7 +29,7 @@
  * Locking: pool->lock.
  * Invariant: each turn is charged once and settled once.
  *
- * Limits: the items of a turn cost at most 60 s, or 10 ms before their end. Under fair cost
+ * Limits: a turn is charged at most 10 ms when it begins, and costs at most 60 s. Under fair cost
  * a newcomer joins as far behind as the dearest turn was, also if that is long ago.
  */
 #include <linux/limits.h>

@@ -6,7 +6,7 @@
  *   fairwq_delay_over()    by the timer             unlists and pushes it
  *   fairwq_delay_stop()    deletes the timer        unlists it, for its caller
  *   fairwq_delays_end()    deletes those of a       unlists and pushes the works
- *                          batch
+ *                          batch, for a shutdown
  *
  * Locking: a work is listed under one of the locks below, chosen by its batch. Under it
  * the timer may be set or deleted, and no other lock of fairwq is taken. Callers keep

@@ -3,9 +3,9 @@
  * Watchdog: a pool's timer, which looks at its runners from outside.
  *
  *   It is due         while                         then it
- *   at each tick      quick turns are under way,    kicks a runner, if something
- *                     and the other runners leave   waits and an item of these has
- *                     the rest to them              seen a whole tick
+ *   at each tick      quick turns are under way,    kicks another runner, if work
+ *                     and the other runners leave   waits and an item of such a
+ *                     the rest to them              turn has run for a whole tick
  *   half of hung_ms   a runner is active            reports an item that has run for
  *   later                                           longer than hung_ms
  *   HUNG_PAUSE later  an item was just reported     looks for the next one

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which batch is served when: the exact order of turns of one runner, decided one at a
- * time, and, at the end, planned ahead. One letter is one item; the log of a
+ * Which batch is served when: the exact order of turns of one runner, with
+ * FAIRWQ_STRICT_TURNS and, at the end, without. One letter is one item; the log of a
  * run is compared as a string.
  */
 #include "lib/fixture.h"
@@ -557,10 +557,9 @@ static void self_check_sees_fair_turns(struct kunit *test)
 		fairwq_batch_dispose(batch[i]);
 }
 
-/* ---- planned ahead ---------------------------------------------------- */
+/* ---- without strict turns --------------------------------------------- */
 
-/* Short items, planned dozens at a time: the rotation is as exact as one by one. */
-static void planned_rotation_is_exact(struct kunit *test)
+static void rotation_of_short_items_is_exact(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct fairwq_batch *batch[16];
@@ -581,7 +580,7 @@ static void planned_rotation_is_exact(struct kunit *test)
 }
 
 /* The same with weights: 1 to 2 to 5 in every 8 turns. */
-static void planned_weights_are_exact(struct kunit *test)
+static void weights_of_short_items_are_exact(struct kunit *test)
 {
 	static const unsigned int weight[] = { 100, 200, 500 };
 	unsigned int i, window, got[3];
@@ -627,9 +626,9 @@ static void numbered_fn(struct fairwq_work *work)
 }
 
 /*
- * Four runners plan ahead in one batch: items start in the order in which they
- * were queued, but for those that the other runners are about to start. A
- * runner may be stopped between its choice and its start, so a few are later.
+ * Four runners serve one batch: items start in the order in which they were
+ * queued, but for those that the other runners are about to start. A runner may
+ * be stopped between its choice and its start, so a few are later.
  */
 static void several_runners_keep_the_order(struct kunit *test)
 {
@@ -655,7 +654,7 @@ static void several_runners_keep_the_order(struct kunit *test)
 	fairwq_batch_flush(a);
 	for (i = 0; i < nr; i++)
 		late += n[i].off >= 4;
-	/* Plans of dozens that overlap would make it most of them. */
+	/* If runners took dozens at a time, it would be most of them. */
 	KUNIT_EXPECT_LE(test, late, nr / (MOCK_WATCHED ? 10 : 50));
 }
 
@@ -682,8 +681,8 @@ static struct kunit_case order_cases[] = {
 	KUNIT_CASE(lower_priority_is_not_starved),
 	KUNIT_CASE(strict_priority_leaves_nothing),
 	KUNIT_CASE(self_check_sees_fair_turns),
-	KUNIT_CASE(planned_rotation_is_exact),
-	KUNIT_CASE(planned_weights_are_exact),
+	KUNIT_CASE(rotation_of_short_items_is_exact),
+	KUNIT_CASE(weights_of_short_items_are_exact),
 	KUNIT_CASE(several_runners_keep_the_order),
 	{}
 };
