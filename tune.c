@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tuning: runners, policy and counters of a pool that exists.
+ * Tuning: what changes of a pool that exists: how many runners it has, its policy, its
+ * counters and histograms.
+ *
+ *   Runners                       made                      freed
+ *   ----------------------------  ------------------------  --------------------------
+ *   max_active                    with the pool             with the pool, or when idle
+ *                                                           for long after it was lowered
+ *   for items that wait in joins  when its first item forks with the pool
+ *   for items that block          when one blocks           when idle for long
  *
  * Locking: pool->mutex to add runners and to take them away; pool->lock for the rest.
  * Limits: runners that are too many stay for up to twice SPARE_IDLE.

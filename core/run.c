@@ -186,6 +186,7 @@ static void go_idle_locked(struct fairwq_runner *runner)
 	lockdep_assert_held(&pool->lock);
 
 	runner->task = NULL;
+	WRITE_ONCE(runner->started, jiffies);	/* for tune.c */
 	pool->nr_active--;
 	fairwq_runners_changed_locked(pool);
 	/* To the front: the caches of this one are the warmest. */

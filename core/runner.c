@@ -9,6 +9,8 @@
  *    |  go_idle_locked() in run.c
  *   idle
  *
+ * tune.c adds runners to a pool, and frees those that are too many and idle for long.
+ *
  * A kick has two halves. Under the lock a runner is chosen, if something waits in
  * the tree. The caller sends it after it has dropped the lock. No wake-up is lost,
  * because a batch enters the tree, and a runner goes idle, only under that lock.

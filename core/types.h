@@ -22,7 +22,7 @@
  *
  *   Object   Its memory is freed one RCU grace period after
  *   -------  -------------------------------------------------------------
- *   runner   the destruction of its pool
+ *   runner   tune.c has taken it out of its pool, or the destruction of that
  *   batch    its last reference; an eligible, running or draining batch is
  *            kept by its pool's reference
  *   pool     its destruction, and the freeing of its last batch (pool->refs)
@@ -238,7 +238,7 @@ struct fairwq_runner {
 	struct list_head parked;	/* K: works that wait for current_work to end */
 	bool has_parked;		/* K; R reads: @parked is not empty */
 	struct task_struct *task;	/* P: worker that executes it, while it is active */
-	unsigned long started;		/* R: jiffies at the start of the item */
+	unsigned long started;		/* R: jiffies at the start of the item, or of its idleness */
 	unsigned long reported;		/* P: @started of an item that was reported as hung */
 	/* R: the work that runs, or ran last; see fairwq_park_locked() */
 	struct fairwq_work *current_work;

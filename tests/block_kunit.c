@@ -19,6 +19,7 @@ struct block_item {
 	struct completion done;
 	unsigned int depth;		/* sections around its wait; 0: it does not wait */
 	bool leaves;			/* without an end to the last section */
+	unsigned int after;		/* ms that it sleeps after the section */
 	u64 slept;			/* ns in the section */
 };
 
@@ -60,6 +61,8 @@ static void block_item_fn(struct fairwq_work *work)
 	enter();
 	if (item->depth)
 		wait_in_section(item);
+	if (item->after)
+		msleep(item->after);
 	leave();
 	complete(&item->done);
 }
@@ -291,6 +294,26 @@ static void spares_go_when_they_are_idle(struct kunit *test)
 	}
 }
 
+/* However long its item took, a runner is idle from that item's end on. */
+static void spare_is_kept_after_a_long_item(struct kunit *test)
+{
+	struct fairwq_batch *a = begin(test, 1);
+	struct mock *mock = test->priv;
+	unsigned int i;
+
+	for (i = 0; i < MANY; i++)
+		queue_item(test, a, 1)->after = 500;
+	mock_until(test, atomic_read(&hall.waiting) == MANY);
+	complete_all(&hall.go);
+	fairwq_batch_flush(a);
+	mock_until(test, !READ_ONCE(mock->pool->nr_active));
+	fairwq_pool_shrink(mock->pool, HZ / 2);
+	KUNIT_EXPECT_GE(test, nr_runners(mock->pool), (unsigned int)MANY);
+	msleep(600);
+	fairwq_pool_shrink(mock->pool, HZ / 2);
+	KUNIT_EXPECT_EQ(test, 1U, nr_runners(mock->pool));
+}
+
 static struct {
 	struct completion mine, other;
 	bool met;
@@ -351,6 +374,7 @@ static struct kunit_case block_cases[] = {
 	KUNIT_CASE(flush_waits_for_an_item_that_waits),
 	KUNIT_CASE(item_does_not_pay_for_its_section),
 	KUNIT_CASE(spares_go_when_they_are_idle),
+	KUNIT_CASE(spare_is_kept_after_a_long_item),
 	KUNIT_CASE(join_in_a_section_gives_no_second_place),
 	{ }
 };
