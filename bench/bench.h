@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the files of the bench share.
+ * Bench: declarations that its files share.
  *
  * A *row* is one question, such as "what does an empty item cost". A *side* is
- * one way to get items run: queue_work(), kthread_worker, fairwq. A row asks
- * all of its sides, one after the other, in every round; each answer is a
- * *sample*, one line on the console.
+ * one way to run items: queue_work(), kthread_worker, fairwq. In every round a
+ * row asks all of its sides, one after the other. Each answer is a *sample*, one
+ * line on the console.
  *
- * A side runs items on a *bed*: a number of channels, each of which is what
- * one client queues to. For fairwq a channel is a batch; for a plain workqueue
- * all channels are the same workqueue.
+ * A side runs items on a *bed*, which has a number of channels. Each client
+ * queues to a channel of its own. For fairwq a channel is a batch; for a plain
+ * workqueue all channels are the same workqueue.
  *
- * Nothing here judges: it measures and prints.
+ * The bench measures and prints. It does not judge.
  */
 #ifndef FAIRWQ_BENCH_H
 #define FAIRWQ_BENCH_H
@@ -31,14 +31,14 @@ struct bench_item;
 struct bench_object;
 struct bench_row;
 
-/* items.c: what is queued, the same for every side */
+/* items.c: items, the same for every side */
 
 #define BENCH_ITEMS	100000U
 
 /*
- * One cache line for every side, so that all move as much memory, and no more
- * than a client with one word of its own next to the work would. What an item
- * does when its side has set it up is nothing.
+ * An item is one cache line for every side, so that all sides move the same
+ * memory, and no more than a client with one word of its own next to the work. An
+ * item does nothing until a row gives it a function.
  */
 struct bench_item {
 	union {
@@ -49,14 +49,14 @@ struct bench_item {
 	};
 	union {
 		void (*fn)(struct bench_item *item);	/* NULL: an empty item */
-		struct bench_object *object;	/* of the mutexes, once queued */
+		struct bench_object *object;	/* with side "mutex", once queued */
 	};
 } ____cacheline_aligned;
 
 static_assert(IS_ENABLED(CONFIG_LOCKDEP) || SMP_CACHE_BYTES < 64 ||
 	      sizeof(struct bench_item) == SMP_CACHE_BYTES);
 
-/* Around a queue call: no side may be refused what it measures. */
+/* Check the result of a queue call. No side may be refused an item that it measures. */
 static inline void bench_accepted(int ret)
 {
 	WARN_ON_ONCE(ret < 0);
@@ -70,9 +70,9 @@ struct bench_gate {
 };
 
 extern struct bench_item *bench_items;		/* BENCH_ITEMS of them */
-extern u64 *bench_times;			/* as many */
+extern u64 *bench_times;			/* BENCH_ITEMS of them, ns */
 
-/* Of all sides, also while nothing is measured; for the profile, which sees that too. */
+/* Items of all sides, also if not measured, because a profile has those, too. */
 DECLARE_PER_CPU(unsigned long, bench_queued);
 
 u64 bench_items_queued(void);
@@ -89,6 +89,7 @@ u64 bench_finish_wait(void);
 
 /* sides.c: the contenders */
 
+/* One client's way into a side. */
 union bench_channel {
 	struct workqueue_struct *wq;
 	struct kthread_worker *worker;
@@ -111,7 +112,7 @@ struct bench_ops {
 	void (*init)(struct bench_item *items, unsigned int nr);
 	void (*queue)(struct bench_bed *bed, unsigned int at, unsigned int over,
 		      struct bench_item *items, unsigned int nr);
-	/* The last items have been seen to run: until all have, to the end. */
+	/* Wait until all items have ended. The finish only waits for the last ones. */
 	void (*settle)(struct bench_bed *bed);
 };
 
@@ -119,7 +120,7 @@ struct bench_side {
 	const char *name;
 	const struct bench_ops *ops;
 	unsigned int flags;		/* WQ_* or FAIRWQ_* */
-	unsigned int active;		/* runners, unless the row says; 0: default */
+	unsigned int active;		/* runners, unless the row sets it; 0: default */
 	enum fairwq_policy policy;
 };
 
@@ -157,7 +158,7 @@ static inline void bench_queue(struct bench_bed *bed, unsigned int at, unsigned 
 #define BENCH_STRETCH	1024U
 
 /*
- * The loop that queues is compiled once for each side, so that it contains the
+ * The loop of bench_queue(). It is compiled once for each side, so that it has the
  * call that a client would write, and no indirect one.
  */
 static __always_inline void
@@ -176,6 +177,7 @@ bench_rotate(struct bench_bed *bed, unsigned int at, unsigned int over,
 	}
 }
 
+/* Run an item, in the function of its side. */
 static __always_inline void bench_run(struct bench_item *item)
 {
 	if (item->fn)
@@ -189,7 +191,7 @@ static __always_inline void bench_run(struct bench_item *item)
 int bench_threads(unsigned int nr, void (*fn)(void *arg, unsigned int index), void *arg);
 void bench_barrier(void);
 
-/* report.c: what was measured becomes lines */
+/* report.c: the results as lines */
 
 extern unsigned int bench_round;
 
@@ -200,7 +202,7 @@ void bench_sort_times(unsigned int nr);
 u64 bench_middle_mean(unsigned int nr);
 u64 bench_percentile(unsigned int nr, unsigned int percent);
 
-/* inside.c: what only fairwq's own headers tell */
+/* inside.c: results that need fairwq's own headers */
 
 int bench_size(const struct bench_row *row, const struct bench_side *side);
 void bench_count_violations(struct fairwq_pool *pool);
@@ -214,7 +216,7 @@ struct bench_row {
 	const struct bench_side * const *sides;	/* to NULL; or NULL: called once */
 	unsigned int channels;
 	unsigned int threads;
-	unsigned int active;		/* runners; 0: as many as the side likes */
+	unsigned int active;		/* runners; 0: the default of the side */
 };
 
 int bench_floor(const struct bench_row *row, const struct bench_side *side);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What only fairwq's own headers tell: how large things are, and whether the
- * module's check of its fairness found something while it was measured.
+ * Inside: results that need fairwq's own headers. These are the sizes of objects,
+ * and the violations that the module's check of fairness found meanwhile.
  */
 #include <linux/slab.h>
 
@@ -10,7 +10,7 @@
 
 static u64 violations, windows;
 
-/* And what the allocator makes of it. */
+/* Print @size, and the memory that the allocator uses for it. */
 static void size_say(const struct bench_row *row, const char *name, size_t size)
 {
 	void *one = kmalloc(size, GFP_KERNEL);
@@ -35,14 +35,14 @@ int bench_size(const struct bench_row *row, const struct bench_side *side)
 	return 0;
 }
 
-/* Of a pool that is at rest. */
+/* Add the violations of @pool. No item of it may run, because no lock is taken. */
 void bench_count_violations(struct fairwq_pool *pool)
 {
 	violations += pool->counter[FAIRWQ_VIOLATIONS];
 	windows += pool->counter[FAIRWQ_WINDOWS];
 }
 
-/* Of all pools so far; and in how many windows they were looked for. */
+/* Return the violations of all pools so far. @of_windows: the number of windows. */
 u64 bench_violations(u64 *of_windows)
 {
 	*of_windows = windows;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is queued: empty items, items that spin, a gate that holds a runner,
- * and the finish, which notes when the last of the items it expects has run.
+ * Items: empty items, items that spin, and a gate that holds a runner. The finish
+ * notes the time when the last of the items that it expects has run.
  *
- * There is one array of items and one finish, as one sample is taken at a
- * time.
+ * There is one array of items and one finish, because only one sample is taken at
+ * a time.
  */
 #include <linux/cpumask.h>
 #include <linux/mm.h>
@@ -23,6 +23,7 @@ static struct {
 
 DEFINE_PER_CPU(unsigned long, bench_queued);
 
+/* Return the number of items that all CPUs have queued. */
 u64 bench_items_queued(void)
 {
 	unsigned int cpu;
@@ -56,7 +57,7 @@ void bench_items_set_fn(struct bench_item *items, unsigned int nr,
 		items->fn = fn;
 }
 
-/* Keep the CPU busy for that long, by the clock. */
+/* Keep the CPU busy for @ns. */
 void bench_spin(u64 ns)
 {
 	u64 end = ktime_get_ns() + ns;
@@ -65,6 +66,7 @@ void bench_spin(u64 ns)
 		cpu_relax();
 }
 
+/* Tell that a runner is at the gate, and hold it until the gate opens. */
 static void bench_gate_fn(struct bench_item *item)
 {
 	struct bench_gate *gate = container_of(item, struct bench_gate, item);
@@ -74,8 +76,8 @@ static void bench_gate_fn(struct bench_item *item)
 }
 
 /*
- * Hold one runner of channel 0. The gate may go when the bed was closed: its
- * item may still be on its way out when it was opened.
+ * Hold one runner of channel 0 at @gate. The caller may free @gate only after it has
+ * closed the bed, because the item may still run for a while when the gate is open.
  */
 void bench_gate_close(struct bench_bed *bed, struct bench_gate *gate)
 {
@@ -92,14 +94,14 @@ void bench_gate_open(struct bench_gate *gate)
 	complete(&gate->open);
 }
 
-/* @nr items will call bench_finish_reach(). */
+/* Begin to wait for @nr items that call bench_finish_reach(). */
 void bench_finish_expect(unsigned int nr)
 {
 	atomic_set(&bench_finish.left, nr);
 	init_completion(&bench_finish.reached);
 }
 
-/* Also the function of an item that is expected and does nothing else. */
+/* Note that an expected item has run. It may also be the function of that item. */
 void bench_finish_reach(struct bench_item *item)
 {
 	if (!atomic_dec_and_test(&bench_finish.left))
@@ -108,7 +110,7 @@ void bench_finish_reach(struct bench_item *item)
 	complete(&bench_finish.reached);
 }
 
-/* When the last of them did. */
+/* Wait for the last expected item. Return: the time when it ran, ns. */
 u64 bench_finish_wait(void)
 {
 	wait_for_completion(&bench_finish.reached);

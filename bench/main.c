@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The bench: what fairwq costs, next to what there is without it. Asks every
- * row of every side when its parameter "run" is written, prints each sample, and
- * judges none. tools/bench.sh boots a kernel for it, tools/bench.py makes the table.
+ * The bench: measure the cost of fairwq beside that of kernels without it. A write
+ * to the parameter "run" asks every row of every side, and prints each sample.
+ * tools/bench.sh boots a kernel for it, and tools/bench.py makes the table.
  *
- * It is a client like any other: it calls what all clients call.
+ * The bench is a client like any other: it uses only the public header, except
+ * inside.c and the rows that measure a part of fairwq alone.
  */
 #define pr_fmt(fmt) "fairwq-bench: " fmt
 
@@ -66,7 +67,7 @@ static const struct bench_side * const own_sides[] = {
 	&bench_wq_unbound, &bench_wq_each, &bench_fairwq, NULL,
 };
 
-/* One client is one device: something of its own for each, or one for all. */
+/* One client is one device. It has a queue of its own, or all devices share one. */
 static const struct bench_side * const device_sides[] = {
 	&bench_wq_unbound, &bench_wq_each, &bench_fairwq, &bench_fairwq_each, NULL,
 };
@@ -167,7 +168,7 @@ static const struct bench_row all_rows[] = {
 	{ "fork_quiet", bench_fork_quiet, endless_sides },
 };
 
-/* The next of the words between commas, and behind it the rest; NULL at the end. */
+/* Return the next of the words between commas, or NULL. Move @rest behind it. */
 static const char *bench_word(const char **rest, size_t *len)
 {
 	const char *word = *rest + strspn(*rest, ",");
@@ -177,6 +178,7 @@ static const char *bench_word(const char **rest, size_t *len)
 	return *len ? word : NULL;
 }
 
+/* Check whether @name is the word of @len letters. */
 static bool bench_is(const char *name, const char *word, size_t len)
 {
 	return !strncmp(name, word, len) && !name[len];
@@ -194,7 +196,10 @@ static bool bench_is_row(const char *word, size_t len)
 
 static bool bench_has_run;
 
-/* By its name or, if the word is none, by how it begins. */
+/*
+ * Check whether @row must be asked. A word that names no row selects all rows that
+ * begin with it. The first run has the floor in any case.
+ */
 static bool bench_is_wanted(const struct bench_row *row)
 {
 	const char *rest = rows, *word;
@@ -229,7 +234,7 @@ static unsigned int bench_nr_sides(const struct bench_row *row)
 	return nr;
 }
 
-/* Another side begins in each round, so that no one has the better place. */
+/* Ask all sides once. Each round begins with another one: none has a better place. */
 static int bench_ask_round(const struct bench_row *row)
 {
 	const struct bench_side *side;
@@ -248,7 +253,10 @@ static int bench_ask_round(const struct bench_row *row)
 	return err;
 }
 
-/* On a busy machine a row gets fewer rounds than it should; tools/bench.py tells. */
+/*
+ * Ask a row for all rounds. On a busy machine it gets fewer, at least ROW_ROUNDS;
+ * tools/bench.py reports that. Return: 0, or an error.
+ */
 static int bench_ask(const struct bench_row *row)
 {
 	u64 until = ktime_get_ns() + ROW_PATIENCE_NS;
@@ -270,6 +278,7 @@ static const char bench_built[] = "modules";
 static const char bench_built[] = "linked";
 #endif
 
+/* Ask all rows that are wanted. Return: 0, or the error of the first row that failed. */
 static int bench_set_run(const char *val, const struct kernel_param *kp)
 {
 	u64 violations, windows;

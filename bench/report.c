@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What was measured becomes lines on the console, for tools/bench.py:
+ * Report: the results as lines on the console, for tools/bench.py:
  *
  *   fairwq-bench: row=ROW side=SIDE round=N NAME=VALUE [NAME=VALUE...]
  */
@@ -25,7 +25,7 @@ void bench_say(const struct bench_row *row, const char *side, const char *fmt, .
 	va_end(args);
 }
 
-/* What each of @nr took, if all of them took @ns. */
+/* Print the time of one item, if @nr took @ns. */
 void bench_say_ns(const struct bench_row *row, const char *side, u64 ns, unsigned int nr)
 {
 	u64 each = div_u64(ns * 100, nr);
@@ -42,15 +42,15 @@ static int bench_compare_times(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The first @nr of bench_times, before bench_percentile() is asked. */
+/* Sort the first @nr of bench_times. Must be called before the next two functions. */
 void bench_sort_times(unsigned int nr)
 {
 	sort(bench_times, nr, sizeof(*bench_times), bench_compare_times, NULL);
 }
 
 /*
- * The mean of the middle half. Some clocks only move in steps (of 256 ns on
- * user-mode Linux), so that a median of single calls does, too.
+ * Return the mean of the middle half. A median would be too coarse, because some
+ * clocks move in steps: of 256 ns on user-mode Linux.
  */
 u64 bench_middle_mean(unsigned int nr)
 {
@@ -62,7 +62,7 @@ u64 bench_middle_mean(unsigned int nr)
 	return div_u64(sum, nr - 2 * (nr / 4));
 }
 
-/* 100: the largest. */
+/* Return a percentile of bench_times; 100: the largest. */
 u64 bench_percentile(unsigned int nr, unsigned int percent)
 {
 	return bench_times[(nr - 1) * percent / 100];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What an item costs: the call that queues it, its way through, its round
- * trip, and the call again where many threads make it.
+ * Rows: the cost of an item. They measure the queue call, the whole way of an item,
+ * its round trip, and the queue call where many threads make it.
  */
 #include <linux/delay.h>
 #include <linux/math64.h>
@@ -21,13 +21,13 @@
 #define TRIP_REST_US	100U
 #define ONE_EACH_ITEMS	2500U	/* of each thread */
 
-/* What the threads of a sample share. */
+/* Data that the threads of a sample share. */
 struct bench_cost {
 	const struct bench_row *row;
 	struct bench_bed bed;
 	u64 begin[BENCH_THREADS];
 	unsigned int nr[BENCH_THREADS];	/* items queued */
-	u64 patience;			/* for queueing them, ns */
+	u64 patience;			/* longest time to queue them, ns */
 	u64 end;
 };
 
@@ -64,13 +64,13 @@ int bench_push(const struct bench_row *row, const struct bench_side *side)
 /* ---- empty: from the first queue call until the last item has run ----- */
 
 /*
- * Up to @nr items to channels 0 to @over - 1 in rotation, less if they take
- * longer than it pays to wait for: where more virtual CPUs than real ones
- * fight for a lock, an item can take milliseconds. Returns how many it were.
+ * Queue up to @nr items to all channels in rotation. Stop when the patience is over,
+ * because an item can take milliseconds where more virtual CPUs than real ones fight
+ * for a lock. Return: the number of queued items.
  *
- * The last item of every channel is expected at the finish. Others that a
- * second runner took before it may still run then: a few of 100,000. Counting
- * every item would cost more than what is measured.
+ * The finish expects the last item of every channel. A few of 100,000 items may still
+ * run then, because a second runner took them before. To count every item would cost
+ * more than the item itself.
  */
 static unsigned int empty_queue(struct bench_cost *cost, unsigned int at,
 				struct bench_item *items, unsigned int nr)
@@ -104,7 +104,7 @@ static void empty_thread(void *arg, unsigned int index)
 	cost->nr[index] = empty_queue(cost, at, bench_items + index * nr, nr);
 }
 
-/* Up to BENCH_ITEMS once, on a bed that is open: how many are added to @nr, ns to @ns. */
+/* Run up to BENCH_ITEMS items once. Add their number to @nr, and their time to @ns. */
 static int empty_run(struct bench_cost *cost, u64 patience, unsigned int *nr, u64 *ns)
 {
 	const struct bench_row *row = cost->row;
@@ -129,9 +129,9 @@ static int empty_run(struct bench_cost *cost, u64 patience, unsigned int *nr, u6
 }
 
 /*
- * As often as it takes for a sample to take about as long for every side, behind
- * a run that does not count: one that needs a tenth of the time per item would
- * else be measured while the CPU is still waking up.
+ * Repeat the run until a sample has about the same time for every side. Otherwise a
+ * side that is ten times faster would be measured while the CPU still wakes up. The
+ * first run does not count.
  */
 int bench_empty(const struct bench_row *row, const struct bench_side *side)
 {
@@ -163,7 +163,7 @@ static void trip_fn(struct bench_item *item)
 	complete(&container_of(item, struct bench_trip, item)->done);
 }
 
-/* One trip; what the queue call alone took goes to @call_ns. */
+/* Make one trip. Return: its time; @call_ns: the time of the queue call alone. */
 static u64 trip_take(struct bench_bed *bed, unsigned int channel,
 		     struct bench_trip *trip, u64 *call_ns)
 {
@@ -184,7 +184,7 @@ static void trip_init(struct bench_bed *bed, struct bench_trip *trip)
 
 static struct bench_trip round_trip;
 
-/* With threads == 0 the CPUs go to sleep before each trip. */
+/* Make all trips of a sample. If the row has no threads, CPUs sleep before each trip. */
 static void round_trip_thread(void *arg, unsigned int index)
 {
 	struct bench_cost *cost = arg;
@@ -221,10 +221,10 @@ int bench_round_trip(const struct bench_row *row, const struct bench_side *side)
 }
 
 /*
- * ---- one item each: what the kernel's lib/test_workqueue.c measures -----
+ * ---- one item each: the same as the kernel's lib/test_workqueue.c -------
  *
- * Every thread has one item outstanding: it queues it, waits for it, and
- * queues it again. Thread i queues to channel i, or to the same one as all.
+ * Every thread queues one item, waits for it, and queues it again. Thread i queues
+ * to channel i. If there is only one channel, all threads queue to that.
  */
 
 static struct bench_trip *one_each_trips;

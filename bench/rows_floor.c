@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the machine asks for the pieces of which everything else is made: no
- * queue can be cheaper than the pieces it needs. They are asked first, and in
- * every run, as they say on which ground the other figures were had. On stock
- * user-mode Linux with SMP each change of the interrupt flag is a system call of
- * the host, and so is each operation on a per-CPU variable that is safe against
- * interrupts: a hundred times what hardware asks.
+ * Rows: the floor, which is the cost of the pieces that a queue is made of. No queue
+ * can be cheaper than its pieces. The first run always begins with them, because
+ * they tell which machine the other figures come from. On stock user-mode Linux
+ * with SMP each change of the interrupt flag is a system call of the host. So is
+ * each operation on a per-CPU variable that is safe against interrupts. That is a
+ * hundred times the cost on hardware.
  */
 #include <linux/cpumask.h>
 #include <linux/llist.h>
@@ -34,7 +34,7 @@ static noinline void floor_callee(void)
 static void floor_call(struct bench_item *item)
 {
 	floor_callee();
-	barrier();	/* so that it is a call and not a jump */
+	barrier();	/* else the compiler makes a jump of the call */
 }
 
 static void floor_irq_off_on(struct bench_item *item)
@@ -89,7 +89,7 @@ static const struct {
 } floor_pieces[] = {
 	{ "irq_off_on", floor_irq_off_on },
 	{ "call", floor_call },
-	{ "indirect_call", floor_nothing },	/* the others contain one */
+	{ "indirect_call", floor_nothing },	/* the other pieces contain one */
 	{ "atomic", floor_atomic },
 	{ "llist_add", floor_llist_add },
 	{ "lock_bare", floor_lock_bare },
@@ -103,6 +103,7 @@ struct bench_floor {
 	u64 ns;
 };
 
+/* Return the time of FLOOR_TIMES calls of the piece, ns. */
 static u64 floor_take(struct bench_floor *floor)
 {
 	void (*fn)(struct bench_item *item);
@@ -117,7 +118,7 @@ static u64 floor_take(struct bench_floor *floor)
 	return ktime_get_ns() - begin;
 }
 
-/* The best of some: the first have to fetch the items, and wake up the CPU. */
+/* Take the best of some times. The first ones fetch the items, and wake up the CPU. */
 static void floor_thread(void *arg, unsigned int index)
 {
 	struct bench_floor *floor = arg;
@@ -128,7 +129,7 @@ static void floor_thread(void *arg, unsigned int index)
 		floor->ns = min(floor->ns, floor_take(floor));
 }
 
-/* Two CPUs take turns at writing one line. */
+/* Write one line by turns with another CPU. */
 static void floor_line_thread(void *arg, unsigned int index)
 {
 	struct bench_floor *floor = arg;

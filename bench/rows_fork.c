@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a fork and a join cost, and what they bring: the same program with plain calls,
- * and with tasks that one runner or all of them run.
+ * Rows: the cost and the gain of forks and joins. The same program runs with plain
+ * calls, and with tasks that one runner or all runners run.
  *
- * Programs: a tree of calls that do nothing (fib), an uneven tree with some work in each
- * node, a loop over numbers that cost more and more, and a tree that is over at once. A
- * short item beside forks without end shows what these cost another batch.
+ * The programs are a tree of calls that do nothing (fib), an uneven tree with some work
+ * in each node, a loop over numbers of different cost, and a tree that ends at once. A
+ * short item beside forks without end shows their cost for another batch.
  */
 #include <linux/delay.h>
 #include <linux/math64.h>
@@ -29,7 +29,7 @@ const struct bench_side bench_fork_one = { .name = "fork_one", .active = 1 };
 const struct bench_side bench_fork_direct = { .name = "fork_direct", .active = 1 };
 const struct bench_side bench_fork_all = { .name = "fork_all" };
 
-/* An item that runs one program, as its side does it. */
+/* An item that runs one program, in the way of its side. */
 struct bench_program {
 	struct fairwq_work work;
 	const struct bench_side *side;
@@ -56,7 +56,7 @@ static noinline u64 fib_plain(unsigned int n)
 	return n < 2 ? n : fib_plain(n - 1) + fib_plain(n - 2);
 }
 
-/* As fib_fork(), but with plain calls. */
+/* Do the same as fib_fork(), with plain calls. */
 static void fib_serial(struct fairwq_task *self)
 {
 	struct bench_call *call = container_of(self, struct bench_call, task);
@@ -91,6 +91,7 @@ static void fib_fork(struct fairwq_task *self)
 	call->result = less.result + least.result;
 }
 
+/* Do the same as fib_fork(), with a join that calls the function directly. */
 static void fib_direct(struct fairwq_task *self)
 {
 	struct bench_call *call = container_of(self, struct bench_call, task);
@@ -129,7 +130,7 @@ static void fib_program(struct bench_program *program, struct fairwq_task *self)
 
 /* ---- tree: uneven, with some work in each node -------------------------- */
 
-/* As much work as takes @ns, by a loop that was measured once. */
+/* Speed of the loop that work_for() runs, measured once. */
 static unsigned long loops_per_us;
 
 static noinline void work_for(unsigned int ns)
@@ -137,10 +138,10 @@ static noinline void work_for(unsigned int ns)
 	unsigned long loops = ns * loops_per_us / 1000;
 
 	while (loops--)
-		barrier();	/* or the compiler drops the loop */
+		barrier();	/* else the compiler drops the loop */
 }
 
-/* The shortest of some tries: the others were interrupted. */
+/* Measure the loop. Take the shortest of some tries: the others were interrupted. */
 static void calibrate(void)
 {
 	u64 begin, least = U64_MAX;
@@ -212,7 +213,7 @@ static void tree_program(struct bench_program *program, struct fairwq_task *self
 	tree_of(program, self, TREE_DEPTH, program->row->channels);
 }
 
-/* Trees of a microsecond, one after the other: nothing is to be gained. */
+/* Run trees of a microsecond, one after the other: other runners cannot help. */
 static void tiny_program(struct bench_program *program, struct fairwq_task *self)
 {
 	unsigned int i;
@@ -223,7 +224,7 @@ static void tiny_program(struct bench_program *program, struct fairwq_task *self
 	}
 }
 
-/* ---- parallel_for: each number costs another time ----------------------- */
+/* ---- parallel_for: numbers of different cost ---------------------------- */
 
 static void loop_body(unsigned long from, unsigned long to, void *arg)
 {
@@ -279,7 +280,7 @@ static int run_program(const struct bench_row *row, const struct bench_side *sid
 		return PTR_ERR(pool);
 	fairwq_work_init(&program.work, program_fn);
 	init_completion(&program.done);
-	/* The first one makes the runners. */
+	/* The first run does not count: it makes the runners. */
 	for (i = 0; i < 2 && err >= 0; i++) {
 		err = fairwq_pool_queue(pool, &program.work);
 		if (err >= 0)
@@ -330,6 +331,7 @@ static void quiet_fn(struct fairwq_work *work)
 	bench_times[quiet_nr] = ktime_get_ns() - quiet_began;
 }
 
+/* Queue a short item again and again, and note how long each waits until it runs. */
 static void ask_quiet(struct fairwq_batch *batch)
 {
 	struct fairwq_work work;

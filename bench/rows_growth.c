@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How the cost of an item grows with the number of batches: in the fair tree
- * alone, and through the whole module, with batches that are eligible and
- * with batches that are idle.
+ * Rows: the growth of an item's cost with the number of batches. They measure the
+ * fair tree alone, and the whole module, with eligible and with idle batches.
  */
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -25,7 +24,7 @@ struct bench_tree {
 	u64 ns;
 };
 
-/* Weights that are all alike, or of 25 to 400 in no order. */
+/* Make the tree, of equal weights, or of weights from 25 to 400 in random order. */
 static void pick_grow(struct bench_tree *t, bool mixed)
 {
 	u32 random = 1;
@@ -50,7 +49,7 @@ static void pick_some(struct bench_tree *t, unsigned int nr)
 	}
 }
 
-/* The first stretch warms up. */
+/* Measure picks. The first stretch warms up. */
 static void pick_thread(void *arg, unsigned int index)
 {
 	struct bench_tree *t = arg;
@@ -84,7 +83,7 @@ int bench_pick(const struct bench_row *row, const struct bench_side *side)
 	return err;
 }
 
-/* ---- drains: one runner was held while the items were queued ---------- */
+/* ---- drains: one runner is held while items are queued ---------------- */
 
 struct bench_drain {
 	struct bench_bed *bed;
@@ -110,7 +109,7 @@ static void drain_thread(void *arg, unsigned int index)
 	drain.ns = bench_finish_wait() - begin;
 }
 
-/* @nr items in the first @over channels of a bed with one runner. */
+/* Drain @nr items from the first @over channels of a bed with one runner. */
 static int drain_sample(const struct bench_row *row, const char *name,
 			struct bench_bed *bed, unsigned int over, unsigned int nr)
 {
@@ -137,7 +136,7 @@ int bench_eligible(const struct bench_row *row, const struct bench_side *side)
 	return err;
 }
 
-/* Two pools at the same time, asked in turns: what is looked for is small. */
+/* Compare two pools, asked by turns, because the difference is small. */
 static int idle_compare(const struct bench_row *row, struct bench_bed *none,
 			struct bench_bed *many)
 {

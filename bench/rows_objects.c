@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What it takes to give each of N objects an order of its own: the time to set
- * it up and to take it down, and the memory, besides the object. Nothing is
- * queued.
+ * Rows: the cost of an order of its own for each of N objects. They measure the time
+ * to make and to destroy it, and its memory beside the object. No item is queued.
  */
 #include <linux/mm.h>
 #include <linux/mutex.h>
@@ -12,7 +11,7 @@
 
 #include "bench.h"
 
-/* What lies in the object. */
+/* The part of an object that keeps its order. */
 union order {
 	struct fairwq_serializer serializer;
 	struct mutex mutex;		/* of items of one object */
@@ -21,7 +20,7 @@ union order {
 	struct fairwq_batch *batch;
 };
 
-/* In which the batches are. */
+/* The pool of the batches. */
 static struct fairwq_pool *order_pool;
 
 static unsigned long pages_free(void)
@@ -71,7 +70,7 @@ static void wq_end(union order *order)
 	destroy_workqueue(order->wq);
 }
 
-/* Each by a name of its own, as those of drivers have. */
+/* Make a pool. Each has a name of its own, as the pools of drivers have. */
 static bool pool_make(union order *order)
 {
 	static unsigned int nr;
@@ -119,7 +118,7 @@ static const struct order_kind *order_kind(const struct bench_side *side)
 	return kind;
 }
 
-/* How many of them there can be, if not all. */
+/* Make @nr orders. Return: their number, which is less if one could not be made. */
 static unsigned int orders_make(const struct order_kind *kind, void *orders, unsigned int nr)
 {
 	unsigned int i;
@@ -141,7 +140,7 @@ static void orders_end(const struct order_kind *kind, void *orders, unsigned int
 	}
 }
 
-/* The array is touched before, so that its pages are not part of the time. */
+/* Measure one kind. The array must be touched before, so that its pages do not count. */
 static void orders_measure(const struct bench_row *row, const struct order_kind *kind,
 			   void *orders)
 {
@@ -174,6 +173,6 @@ int bench_objects(const struct bench_row *row, const struct bench_side *side)
 	if (!IS_ERR(order_pool))
 		fairwq_pool_destroy(order_pool);
 	kvfree(orders);
-	rcu_barrier();	/* a workqueue goes after a grace period */
+	rcu_barrier();	/* a workqueue is freed after a grace period */
 	return err;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Order per object: a serializer, a mutex around plain items, and an ordered
- * workqueue for each object. A channel is an object here; its items may not
- * overlap, and all but those of the mutex start in queue order.
+ * Sides: order per object. Each object has a serializer, a mutex around plain items,
+ * or an ordered workqueue. A channel is an object here. Its items must not overlap.
+ * They start in queue order, except with the mutex.
  */
 #include <linux/mutex.h>
 #include <linux/slab.h>
@@ -14,14 +14,14 @@ struct bench_object {
 		struct fairwq_serializer serializer;
 		struct {
 			struct mutex mutex;	/* around the items of this object */
-			struct bench_item *eventful;	/* not empty, until it has run */
-			void (*fn)(struct bench_item *item);	/* what that does */
+			struct bench_item *eventful;	/* item with @fn, or NULL */
+			void (*fn)(struct bench_item *item);	/* of @eventful */
 		};
 	};
 	struct fairwq_batch *batch;
 };
 
-/* ---- what both sides of fairwq have in common: a batch for all objects ---- */
+/* ---- both sides of fairwq: one batch for all objects ---------------------- */
 
 static int objects_open(struct bench_bed *bed, unsigned int active)
 {
@@ -54,7 +54,7 @@ static void objects_close(struct bench_bed *bed)
 		return;
 	fairwq_pool_flush(bed->pool);
 	bench_count_violations(bed->pool);
-	fairwq_pool_destroy(bed->pool);		/* and the batch with it */
+	fairwq_pool_destroy(bed->pool);		/* with the batch */
 	kvfree(bed->channel[0].object);
 }
 
@@ -136,11 +136,11 @@ const struct bench_side bench_serial_inline = {
 	.name = "serial_inline", .ops = &serial_inline_ops,
 };
 
-/* ---- a mutex for each object, that its items take --------------------- */
+/* ---- a mutex for each object, which its items take -------------------- */
 
 /*
- * The word that an item has is for its object, which knows the rest: one item at
- * a time that does anything, and each set up before it is queued.
+ * Run an item under the mutex of its object. The one word of an item points to the
+ * object, so the object has the function. Hence only one item at a time may have one.
  */
 static void mutex_fn(struct fairwq_work *work)
 {
@@ -161,6 +161,7 @@ static void mutex_init_items(struct bench_item *items, unsigned int nr)
 		fairwq_work_init(&items->fairwq_work, mutex_fn);
 }
 
+/* Queue an item, and move its function to the object. */
 static __always_inline void mutex_queue_one(union bench_channel channel,
 					    struct bench_item *item)
 {

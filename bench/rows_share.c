@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the clients of one pool get: how long a client waits while others keep
- * the pool busy, and how the time of the pool is divided. Every side gets as
- * many runners as there are CPUs, so that all sides have the same to share.
+ * Rows: the shares of the clients of one pool. They measure how long a client waits
+ * while others keep the pool busy, and how the time of the pool is divided. Every
+ * side has a runner for each CPU, so that all sides have the same to share.
  */
 #include <linux/cpumask.h>
 #include <linux/delay.h>
@@ -41,7 +41,7 @@ static void behind_modest_fn(struct bench_item *item)
 	bench_finish_reach(item);
 }
 
-/* A share of one half: the others run as many items meanwhile, and no more. */
+/* The ideal share of one half: the other client runs just as many items meanwhile. */
 const struct bench_side bench_ideal = { .name = "ideal" };
 
 static void behind_ideal_thread(void *arg, unsigned int index)
@@ -65,10 +65,10 @@ static int behind_ideal(const struct bench_row *row)
 }
 
 /*
- * Every runner is held while the items are queued, the modest ones last. A
- * timer lets them go, when the thread that queued has gone to sleep: else its
- * CPU looks busy to the scheduler, which puts all of them on the other ones,
- * and leaves them there for longer than this takes.
+ * A sample of behind. Every runner is held while the items are queued, the modest ones
+ * last. A timer opens the gates when the thread that queued sleeps. Otherwise its CPU
+ * looks busy to the scheduler. Then the scheduler puts all runners on the other CPUs,
+ * and leaves them there for longer than the sample takes.
  */
 struct bench_behind {
 	struct bench_bed bed;
@@ -138,8 +138,8 @@ int bench_behind(const struct bench_row *row, const struct bench_side *side)
  * ---- quiet: a client that asks for little, next to busy ones -------------
  *
  * Channels from 1 on always have BUSY_DEPTH items queued, each of which queues
- * itself again. Channel 0 gets one short item every millisecond; how long each
- * of these waits until it starts is what is measured.
+ * itself again. Channel 0 gets one short item every millisecond. The result is the
+ * time that each of these waits until it starts.
  */
 
 struct bench_busy_item {
@@ -191,7 +191,7 @@ static void quiet_start_busy(unsigned int nr_channels)
 	}
 }
 
-/* In a class of its own, so that the items come when they are due. */
+/* Queue the short items. The thread is a real-time one, so that they come in time. */
 static void quiet_thread(void *arg, unsigned int index)
 {
 	struct bench_quiet_item *q = quiet.item;
@@ -251,10 +251,10 @@ int bench_quiet(const struct bench_row *row, const struct bench_side *side)
 }
 
 /*
- * ---- time_fair: how is the time of the runners divided? ------------------
+ * ---- time_fair: shares of the time of the runners ------------------------
  *
- * Each client always has TIME_DEPTH items queued, so that it is eligible all
- * the while. What it gets is what its items have run, by their own clock.
+ * Each client always has TIME_DEPTH items queued, so that it is always eligible.
+ * Its service is the run time of its items, by their own clock.
  */
 struct time_client {
 	unsigned int weight;
@@ -297,7 +297,7 @@ static void time_start(void)
 	}
 }
 
-/* What each got from now on, us. */
+/* Measure the service of each client in a window from now on, us. */
 static void time_watch(u64 *us)
 {
 	unsigned int i;
@@ -309,7 +309,7 @@ static void time_watch(u64 *us)
 		us[i] = div_u64(atomic64_read(&shared.ran[i]) - us[i], NSEC_PER_USEC);
 }
 
-/* Jain's index of what they got by weight, (sum x)^2 / (n * sum x^2), in 1/100000. */
+/* Return Jain's index of x, the service by weight: (sum x)^2 / (n * sum x^2) * 100000. */
 static u64 time_jain(const u64 *us)
 {
 	u64 x, sum = 0, squares = 0;
@@ -324,8 +324,8 @@ static u64 time_jain(const u64 *us)
 }
 
 /*
- * Return: the largest difference between a client's time and its share, in
- * 1/1000 % of the share.
+ * Return the largest difference between a client's time and its share, in 1/1000 %
+ * of the share.
  */
 static u64 time_off(const u64 *us)
 {

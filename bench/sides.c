@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The contenders, each behind the same five operations: open, close, init,
+ * Sides: the contenders, each with the same five operations: open, close, init,
  * queue, settle.
  */
 #include <linux/list.h>
@@ -41,7 +41,7 @@ static struct workqueue_struct *wq_alloc(struct bench_bed *bed, unsigned int act
 	return alloc_workqueue("fairwq_bench", bed->side->flags, active);
 }
 
-/* One for all. */
+/* Make one workqueue for all channels. */
 static int wq_open(struct bench_bed *bed, unsigned int active)
 {
 	struct workqueue_struct *wq = wq_alloc(bed, active);
@@ -65,7 +65,7 @@ static void wq_settle(struct bench_bed *bed)
 	flush_workqueue(bed->channel[0].wq);
 }
 
-/* One for each. */
+/* Make a workqueue for each channel. */
 static int wq_each_open(struct bench_bed *bed, unsigned int active)
 {
 	unsigned int i;
@@ -94,7 +94,7 @@ static void wq_each_settle(struct bench_bed *bed)
 		flush_workqueue(bed->channel[i].wq);
 }
 
-/* One for each, in which items never overlap. */
+/* Make an ordered workqueue for each channel: its items never overlap. */
 static int wq_ordered_open(struct bench_bed *bed, unsigned int active)
 {
 	unsigned int i;
@@ -122,9 +122,9 @@ static const struct bench_ops wq_ordered_ops = {
 	.settle = wq_each_settle,
 };
 
-/* ---- what drivers write by hand: a list, a lock and one work ----------- */
+/* ---- a list, a lock and one work, as drivers write by hand ------------- */
 
-/* No item can be queued twice, cancelled or flushed, and none has a turn. */
+/* Items that one work runs. None can be cancelled or flushed, and none has a turn. */
 struct bench_list {
 	spinlock_t lock;		/* of @items */
 	struct list_head items;
@@ -170,7 +170,7 @@ static void list_queue(struct bench_bed *bed, unsigned int at, unsigned int over
 	bench_rotate(bed, at, over, items, nr, list_queue_one);
 }
 
-/* One for all. */
+/* Make one list for all channels. */
 static int list_open(struct bench_bed *bed, unsigned int active)
 {
 	struct bench_list *list = kzalloc(sizeof(*list), GFP_KERNEL);
@@ -327,7 +327,7 @@ static void fairwq_close(struct bench_bed *bed)
 	fairwq_pool_destroy(bed->pool);
 }
 
-/* Of any side that has a pool. */
+/* Settle any side that has a pool. */
 void bench_pool_settle(struct bench_bed *bed)
 {
 	fairwq_pool_flush(bed->pool);
@@ -378,7 +378,7 @@ static const struct bench_ops each_ops = {
 	.queue = fairwq_queue_items, .settle = each_settle,
 };
 
-/* ---- all of them ------------------------------------------------------ */
+/* ---- all sides -------------------------------------------------------- */
 
 const struct bench_side bench_wq_unbound = {
 	.name = "wq_unbound", .ops = &wq_ops, .flags = WQ_UNBOUND,
@@ -433,7 +433,10 @@ const struct bench_side bench_fairwq_time = {
 	.name = "fairwq_time", .ops = &fairwq_ops, .policy = FAIRWQ_FAIR_TIME,
 };
 
-/* @active: how many items may run at once; 0: as many as the side likes. */
+/*
+ * Open a bed. @active: items that may run at once; 0: the default of the side. Return:
+ * 0, or an error; then the bed is closed.
+ */
 int bench_open(struct bench_bed *bed, const struct bench_side *side,
 	       unsigned int nr_channels, unsigned int active)
 {
@@ -449,14 +452,14 @@ int bench_open(struct bench_bed *bed, const struct bench_side *side,
 	return err;
 }
 
-/* Whatever was queued has run when this returns. */
+/* Wait until all queued items have run, and close the bed. */
 void bench_close(struct bench_bed *bed)
 {
 	bed->side->ops->close(bed);
 	kvfree(bed->channel);
 }
 
-/* Of a side that knows weights. */
+/* Set the weight of a channel, if the side has weights. */
 void bench_set_weight(struct bench_bed *bed, unsigned int channel, unsigned int weight)
 {
 	if (bed->pool)

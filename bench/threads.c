@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The threads that queue: kernel threads that begin together. Each is bound to
- * a CPU of its own, as long as there are enough. Only one crew of threads may
- * exist at a time.
+ * Threads that queue: kernel threads that begin together. Each is bound to a CPU of
+ * its own, as long as there are enough. Only one crew of threads may exist at a
+ * time.
  */
 #include <linux/cpumask.h>
 #include <linux/sched.h>
@@ -14,13 +14,13 @@ static struct {
 	void (*fn)(void *arg, unsigned int index);
 	void *arg;
 	struct task_struct *task[BENCH_THREADS];
-	atomic_t away;			/* not yet at the barrier */
-	struct completion together;	/* all are */
-	atomic_t left;			/* not yet finished */
-	struct completion finished;	/* all are */
+	atomic_t away;			/* threads that are not yet at the barrier */
+	struct completion together;	/* all are at the barrier */
+	atomic_t left;			/* threads that have not finished */
+	struct completion finished;	/* all have finished */
 } crew;
 
-/* Returns when every thread of the crew has called it. Once per crew. */
+/* Wait until every thread of the crew has called it. Each may call it only once. */
 void bench_barrier(void)
 {
 	if (atomic_dec_and_test(&crew.away))
@@ -37,7 +37,7 @@ static int bench_thread_fn(void *data)
 	return 0;
 }
 
-/* The CPUs in turn. */
+/* Return the CPU of thread @index. With more threads than CPUs it has several threads. */
 static unsigned int bench_cpu(unsigned int index)
 {
 	unsigned int cpu = cpumask_first(cpu_online_mask);
@@ -47,6 +47,7 @@ static unsigned int bench_cpu(unsigned int index)
 	return cpu;
 }
 
+/* Create a thread that does not yet run. Return: it, with a reference, or an error. */
 static struct task_struct *bench_thread_create(unsigned long index)
 {
 	struct task_struct *task;
@@ -58,7 +59,7 @@ static struct task_struct *bench_thread_create(unsigned long index)
 	return get_task_struct(task);
 }
 
-/* Wait until the first @nr are gone; those that never began do not begin. */
+/* Wait until the first @nr threads are gone. A thread that was not woken never begins. */
 static void bench_threads_reap(unsigned int nr)
 {
 	while (nr--) {
@@ -67,7 +68,7 @@ static void bench_threads_reap(unsigned int nr)
 	}
 }
 
-/* Call @fn in @nr threads and return when all of them are through. */
+/* Call @fn in @nr threads, and wait until all have returned. Return: 0, or an error. */
 int bench_threads(unsigned int nr, void (*fn)(void *arg, unsigned int index), void *arg)
 {
 	unsigned int i;

@@ -20,7 +20,7 @@ void mock_log_add(struct mock_log *log, char letter)
 }
 EXPORT_SYMBOL_GPL(mock_log_add);
 
-/* Forget what ran; nothing may run meanwhile. */
+/* Clear the log. No item may run meanwhile. */
 void mock_log_clear(struct mock *mock)
 {
 	mock->log.nr = 0;
@@ -28,11 +28,13 @@ void mock_log_clear(struct mock *mock)
 }
 EXPORT_SYMBOL_GPL(mock_log_clear);
 
+/* Do nothing: for items that need no function. */
 void mock_nothing_fn(struct fairwq_work *work)
 {
 }
 EXPORT_SYMBOL_GPL(mock_nothing_fn);
 
+/* Log the letter of an item. The item may be gone once @done is completed. */
 void mock_item_fn(struct fairwq_work *work)
 {
 	struct mock_item *item = container_of(work, struct mock_item, work);
@@ -51,6 +53,7 @@ static void item_init(struct mock_item *item, struct mock_log *log, char letter)
 	item->letter = letter;
 }
 
+/* Make an item that logs @letter, not queued. It lives as long as the case. */
 struct mock_item *mock_item(struct kunit *test, char letter)
 {
 	struct mock *mock = test->priv;
@@ -62,7 +65,7 @@ struct mock_item *mock_item(struct kunit *test, char letter)
 }
 EXPORT_SYMBOL_GPL(mock_item);
 
-/* Queue an item and give it back. */
+/* Make an item and queue it to @batch. Return: the item. */
 struct mock_item *mock_queue_item(struct kunit *test, struct fairwq_batch *batch, char letter)
 {
 	struct mock_item *item = mock_item(test, letter);
@@ -73,8 +76,8 @@ struct mock_item *mock_queue_item(struct kunit *test, struct fairwq_batch *batch
 EXPORT_SYMBOL_GPL(mock_queue_item);
 
 /*
- * Queue @n items with the same letter. One array: where everything is checked, to
- * free thousands one by one takes so long that the kernel takes it for a lockup.
+ * Queue @n items with the same letter. They are one array, because under KASAN the
+ * free of thousands one by one takes so long that the watchdog reports a lockup.
  */
 void mock_queue(struct kunit *test, struct fairwq_batch *batch, char letter, unsigned int n)
 {
@@ -100,7 +103,7 @@ EXPORT_SYMBOL_GPL(mock_await);
 /* ---- the pool and its batches ------------------------------------------- */
 
 /*
- * Make a pool with @max_active runners, one of which is held at the gate. The gate
+ * Make a pool with @max_active runners, one of which waits at the gate. The gate
  * has a batch of its own, which has had its turn.
  */
 void mock_pool(struct kunit *test, unsigned int max_active, enum fairwq_policy policy)
@@ -118,7 +121,7 @@ void mock_pool(struct kunit *test, unsigned int max_active, enum fairwq_policy p
 }
 EXPORT_SYMBOL_GPL(mock_pool);
 
-/* Make one more batch with @attrs, or without; the case disposes of it. */
+/* Make a batch with @attrs, or NULL for the defaults. The case must dispose of it. */
 struct fairwq_batch *mock_batch_with(struct kunit *test, const char *name,
 				     const struct fairwq_batch_attrs *attrs)
 {
@@ -136,7 +139,7 @@ struct fairwq_batch *mock_batch(struct kunit *test, const char *name)
 }
 EXPORT_SYMBOL_GPL(mock_batch);
 
-/* Have @batch disposed of after the case. */
+/* Let mock_exit() dispose of @batch. Return: @batch. */
 struct fairwq_batch *mock_keep(struct kunit *test, struct fairwq_batch *batch)
 {
 	struct mock *mock = test->priv;
@@ -160,8 +163,8 @@ struct fairwq_batch *mock_batch_weight(struct kunit *test, const char *name,
 EXPORT_SYMBOL_GPL(mock_batch_weight);
 
 /*
- * Make such a pool, in turns, and the batch "a" in it, with @attrs or without, which is
- * disposed after the case.
+ * Begin a case: make a round-robin pool as mock_pool() does, and the batch "a" with
+ * @attrs, or NULL for the defaults. mock_exit() disposes of "a". Return: "a".
  */
 struct fairwq_batch *mock_begin_with(struct kunit *test, unsigned int max_active,
 				     const struct fairwq_batch_attrs *attrs)
@@ -189,6 +192,7 @@ EXPORT_SYMBOL_GPL(mock_released_count);
 
 /* ---- what is expected --------------------------------------------------- */
 
+/* Open the gate of the pool. */
 void mock_open(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -197,7 +201,7 @@ void mock_open(struct kunit *test)
 }
 EXPORT_SYMBOL_GPL(mock_open);
 
-/* Open the gate, wait until as many items have run, and compare their order. */
+/* Open the gate, wait until as many items as in @order have run, and compare the log. */
 void mock_expect(struct kunit *test, const char *order)
 {
 	struct mock *mock = test->priv;
@@ -209,8 +213,9 @@ void mock_expect(struct kunit *test, const char *order)
 EXPORT_SYMBOL_GPL(mock_expect);
 
 /*
- * Expect that @order has run, and nothing else. If that does not come to be, what
- * waits is taken out, so that the case ends.
+ * Wait until as many items as in @order have run, and compare the log. Before that,
+ * cancel the @nr @items: if the wait timed out, some are still queued, and the case
+ * could not end.
  */
 void mock_expect_order(struct kunit *test, const char *order, struct mock_item **items,
 		       unsigned int nr)
@@ -232,6 +237,7 @@ EXPORT_SYMBOL_GPL(mock_expect_order);
 
 /* ---- before and after each case ----------------------------------------- */
 
+/* Make test->priv before each case. Return: 0, or -ENOMEM. */
 int mock_init(struct kunit *test)
 {
 	struct mock *mock = kunit_kzalloc(test, sizeof(*mock), GFP_KERNEL);
@@ -246,8 +252,8 @@ int mock_init(struct kunit *test)
 EXPORT_SYMBOL_GPL(mock_init);
 
 /*
- * After every case, also one that failed: the pool goes, and the module's own
- * check of its fairness has found nothing.
+ * Free what the case has made, also if it failed, and expect that the module's own
+ * check of fairness has found no violation.
  */
 void mock_exit(struct kunit *test)
 {

@@ -7,17 +7,17 @@
  *	                        >-- pool, one of whose runners stands at the gate
  *	               gate_batch
  *
- * The gate pattern: the first item blocks its runner at the gate, the test queues
- * the rest, opens the gate, and compares the log with the exact order it expects.
- * Nothing sleeps for correctness, and every wait has a bound: a time-out fails the
- * case.
+ * The gate pattern: the first item blocks its runner at the gate. The test queues
+ * the rest and opens the gate. Then it compares the log with the exact order that
+ * it expects. No sleep is needed for correctness, and every wait has a bound: a
+ * time-out fails the case.
  *
- * A suite names mock_init() and mock_exit(). A case begins with mock_begin(), and
- * what that made goes in mock_exit(), also if the case failed. mock_pool() is for
- * cases that want other batches, or a policy.
+ * A suite must name mock_init() and mock_exit(). A case begins with mock_begin();
+ * mock_exit() frees what that made, also if the case failed. Cases that need other
+ * batches, or a policy, call mock_pool() instead.
  *
- * What is here is compiled once, into fairwq_testlib.ko. Only what reports the line
- * of its caller, or has to be inline, is in a header.
+ * These functions are compiled once, into fairwq_testlib.ko. A header only has
+ * macros that report the line of their caller, and functions that must be inline.
  */
 #ifndef FAIRWQ_TEST_FIXTURE_H
 #define FAIRWQ_TEST_FIXTURE_H
@@ -31,24 +31,24 @@
 
 #include "gate.h"
 
-/* A bug may be planted: what relies on chance is short, and a case soon fails. */
+/* True if a bug may be planted: then loops that rely on chance are short. */
 #ifdef FAIRWQ_PLANTED
 #define MOCK_PLANTED true
 #else
 #define MOCK_PLANTED false
 #endif
 
-/* Long for a slow machine; short where a planted bug is known to hang it. */
+/* Bound of a wait: long for a slow machine, short if a planted bug may hang the case. */
 #define MOCK_WAIT	(MOCK_PLANTED ? 3 * HZ : 20 * HZ)
 #define MOCK_LOG	2048
 
-/* A kernel that checks every access or every lock is slow: there, less is done. */
+/* KASAN, KCSAN and lockdep make a kernel slow: there, MOCK_MANY() is a 20th. */
 #define MOCK_WATCHED	(IS_ENABLED(CONFIG_KASAN) || IS_ENABLED(CONFIG_KCSAN) || \
 			 IS_ENABLED(CONFIG_PROVE_LOCKING))
 #define MOCK_MANY(n)	((n) / (MOCK_WATCHED ? 20 : 1))
 
 struct mock_log {
-	spinlock_t lock;	/* what follows */
+	spinlock_t lock;	/* for @nr and @text */
 	unsigned int nr;
 	char text[MOCK_LOG];
 };
@@ -57,22 +57,22 @@ struct mock_log {
 struct mock_item {
 	struct fairwq_work work;
 	struct mock_log *log;
-	struct completion *done;	/* or NULL: completed when it ran */
+	struct completion *done;	/* or NULL: completed when the item ran */
 	char letter;
 };
 
-/* One pool under test, and what holds it up: test->priv. */
-/* Most batches that mock_keep() disposes of. */
+/* Most batches that mock_keep() takes in one case. */
 #define MOCK_KEPT	4U
 
+/* One pool under test, its batches and its gates: test->priv. */
 struct mock {
 	struct fairwq_pool *pool;
-	unsigned int flags;		/* of the pool to be */
+	unsigned int flags;		/* of the pool that mock_pool() makes */
 	struct fairwq_batch *a;		/* that of mock_begin() */
 	struct fairwq_batch *kept[MOCK_KEPT]; /* those of mock_keep() */
 	struct fairwq_batch *gate_batch;
 	struct mock_gate gate;
-	struct mock_gate *gates;	/* more of them, open after every case */
+	struct mock_gate *gates;	/* of mock_gate_new(): mock_exit() opens them */
 	struct mock_log log;
 };
 
@@ -107,17 +107,18 @@ void mock_log_add(struct mock_log *log, char letter);
 void mock_log_clear(struct mock *mock);
 void mock_released_count(struct fairwq_batch *batch, void *priv);
 
-/* Around a queue call whose answer the case does not need: other checks see what ran. */
+/* Ignore the answer of a queue call: the case checks in another way what ran. */
 static inline void mock_may_refuse(int ret)
 {
 }
 
-/* Wait for @done, at most MOCK_WAIT. */
+/* Wait for @done, at most MOCK_WAIT; else fail the case. */
 void mock_await(struct kunit *test, struct completion *done);
 
 /*
- * Until @cond holds, at most MOCK_WAIT. The line ends: one that does not is not
- * seen before the next, and what hangs after it has none.
+ * Wait until @cond holds, at most MOCK_WAIT; else fail the case. The message must
+ * end with a newline. Without one, printk() shows it only with the next message,
+ * and after a hang there is none.
  */
 #define mock_until(test, cond)						\
 	do {								\

@@ -6,6 +6,7 @@
 
 #include "fixture.h"
 
+/* Count the run, tell the test that the runner is here, and wait until the gate opens. */
 void mock_gate_fn(struct fairwq_work *work)
 {
 	struct mock_gate *gate = container_of(work, struct mock_gate, work);
@@ -16,7 +17,7 @@ void mock_gate_fn(struct fairwq_work *work)
 }
 EXPORT_SYMBOL_GPL(mock_gate_fn);
 
-/* For a gate that is a part of something else: its maker opens it. */
+/* Initialize a gate that is part of another struct. The caller must open it. */
 void mock_gate_init(struct mock_gate *gate)
 {
 	fairwq_work_init(&gate->work, mock_gate_fn);
@@ -26,7 +27,7 @@ void mock_gate_init(struct mock_gate *gate)
 }
 EXPORT_SYMBOL_GPL(mock_gate_init);
 
-/* Make a gate that is open after the case, also if the case fails. */
+/* Make a gate. mock_exit() opens it, so that a case that failed can end. */
 struct mock_gate *mock_gate_new(struct kunit *test)
 {
 	struct mock_gate *gate = kunit_kzalloc(test, sizeof(*gate), GFP_KERNEL);
@@ -40,7 +41,7 @@ struct mock_gate *mock_gate_new(struct kunit *test)
 }
 EXPORT_SYMBOL_GPL(mock_gate_new);
 
-/* Queue @gate, and wait until a runner stands there. */
+/* Queue @gate, and wait until a runner has entered it. */
 void mock_gate_enter(struct kunit *test, struct fairwq_batch *batch, struct mock_gate *gate)
 {
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(batch, &gate->work));
@@ -59,8 +60,9 @@ EXPORT_SYMBOL_GPL(mock_gates_open);
 #define QUICK_WARM_UP	200
 
 /*
- * Make a pool with one runner, and a batch whose items are known to be over at once.
- * What the test queues to the batch before mock_held_go() is queued behind @gate.
+ * Make a pool with one runner, and a batch whose items so far were quick. Pause the
+ * batch and queue @gate to it. Items that the test queues to the batch before
+ * mock_held_go() wait behind @gate. Return: the batch.
  */
 struct fairwq_batch *mock_held_begin(struct kunit *test, struct mock_gate *gate)
 {
@@ -76,7 +78,7 @@ struct fairwq_batch *mock_held_begin(struct kunit *test, struct mock_gate *gate)
 }
 EXPORT_SYMBOL_GPL(mock_held_begin);
 
-/* Let the runner come to @gate; then all up to @last is in order behind it. */
+/* Let the runner enter @gate. Then all items up to @last are sorted behind it. */
 void mock_held_go(struct kunit *test, struct fairwq_batch *a, struct mock_gate *gate,
 		  const struct mock_item *last)
 {
@@ -87,7 +89,7 @@ void mock_held_go(struct kunit *test, struct fairwq_batch *a, struct mock_gate *
 }
 EXPORT_SYMBOL_GPL(mock_held_go);
 
-/* Make a gate that runs, and whose next turn has been parked until it is opened. */
+/* Make a gate that runs, and is queued again: its next turn is parked until it opens. */
 struct mock_gate *mock_parked_begin(struct kunit *test, struct fairwq_batch *a)
 {
 	struct mock_gate *gate = mock_gate_new(test);

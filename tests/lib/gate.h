@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Gates: items that stand still until the test lets them go on, and what is held up
- * behind one.
+ * Gates: items that block their runner until the test opens them.
  */
 #ifndef FAIRWQ_TEST_GATE_H
 #define FAIRWQ_TEST_GATE_H
@@ -30,12 +29,12 @@ struct mock_gate *mock_gate_new(struct kunit *test);
 void mock_gate_enter(struct kunit *test, struct fairwq_batch *batch, struct mock_gate *gate);
 void mock_gates_open(struct mock_gate *gates);
 
-/* A batch whose items are known to be over at once, and what is held up in it. */
+/* A batch with a history of quick items, and items that wait in it behind a gate. */
 struct fairwq_batch *mock_held_begin(struct kunit *test, struct mock_gate *gate);
 void mock_held_go(struct kunit *test, struct fairwq_batch *a, struct mock_gate *gate,
 		  const struct mock_item *last);
 
-/* A turn that is parked. */
+/* A turn that is parked, because its work still runs. */
 struct mock_gate *mock_parked_begin(struct kunit *test, struct fairwq_batch *a);
 
 #endif /* FAIRWQ_TEST_GATE_H */

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What happens in the middle of a call, see hook.h.
+ * Hook: calls in a thread of their own, and on top of the caller; see hook.h.
  */
 #include <linux/module.h>
 
 #include "hook.h"
 
+/* Make the call, then stay until kthread_stop(), so that the task is not gone. */
 static int call_thread(void *data)
 {
 	struct call *call = data;
@@ -17,6 +18,7 @@ static int call_thread(void *data)
 	return 0;
 }
 
+/* Make a thread that will call @fn(@work) when it is woken. */
 struct call *mock_call_new(struct kunit *test, bool (*fn)(struct fairwq_work *work),
 			   struct fairwq_work *work)
 {
@@ -32,6 +34,7 @@ struct call *mock_call_new(struct kunit *test, bool (*fn)(struct fairwq_work *wo
 }
 EXPORT_SYMBOL_GPL(mock_call_new);
 
+/* Call @fn(@work) in a thread of its own. The case must end it by mock_call_end(). */
 struct call *mock_call_start(struct kunit *test, bool (*fn)(struct fairwq_work *work),
 			     struct fairwq_work *work)
 {
@@ -43,8 +46,8 @@ struct call *mock_call_start(struct kunit *test, bool (*fn)(struct fairwq_work *
 EXPORT_SYMBOL_GPL(mock_call_start);
 
 /*
- * Let @call begin on another CPU than the test, which stays on its own for the rest
- * of the case.
+ * Start @call on another CPU than the test. The test is bound to its CPU for the
+ * rest of the case.
  */
 void mock_call_go_apart(struct kunit *test, struct call *call)
 {
@@ -56,6 +59,7 @@ void mock_call_go_apart(struct kunit *test, struct call *call)
 }
 EXPORT_SYMBOL_GPL(mock_call_go_apart);
 
+/* Call @fn(@work) in a thread on another CPU; see mock_call_go_apart(). */
 struct call *mock_call_start_apart(struct kunit *test, bool (*fn)(struct fairwq_work *work),
 				   struct fairwq_work *work)
 {
@@ -66,7 +70,7 @@ struct call *mock_call_start_apart(struct kunit *test, bool (*fn)(struct fairwq_
 }
 EXPORT_SYMBOL_GPL(mock_call_start_apart);
 
-/* Wait until @call has returned, or fail the case. Returns what it returned. */
+/* Wait until @call has returned, or fail the case. Return: the value of @call. */
 bool mock_call_end(struct kunit *test, struct call *call)
 {
 	mock_await(test, &call->done);
@@ -75,7 +79,7 @@ bool mock_call_end(struct kunit *test, struct call *call)
 }
 EXPORT_SYMBOL_GPL(mock_call_end);
 
-/* So many wait for a single work of the pool. */
+/* Return the number of callers that wait for a single work of @pool. */
 unsigned int mock_nr_waiters(struct fairwq_pool *pool)
 {
 	struct list_head *node;
@@ -105,7 +109,7 @@ static void on_top_fn(struct irq_work *irq_work)
 	step_done(&top->done);
 }
 
-/* Call @fn from a hardirq of this CPU, on top of the caller. Returns whether it was. */
+/* Call @fn in a hardirq on top of the caller. Return: true if it ran in a hardirq. */
 bool mock_call_on_top(void (*fn)(void *data), void *data)
 {
 	static struct on_top top;	/* one at a time */

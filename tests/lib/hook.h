@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What happens in the middle of a call: a call in a thread of its own, steps between
- * two CPUs, an interrupt on top. Hooks at the points in enum fairwq_test_point use it.
+ * Hook: helpers for a test that steps into the middle of a call. They are calls in a
+ * thread of their own, steps between two CPUs, and an interrupt on top of a caller.
+ * Hooks at the points in enum fairwq_test_point use them.
  */
 #ifndef FAIRWQ_TEST_HOOK_H
 #define FAIRWQ_TEST_HOOK_H
@@ -14,6 +15,7 @@
 
 /* ---- a call that may wait ---------------------------------------------- */
 
+/* A call of @fn(@work) in a thread of its own. */
 struct call {
 	bool (*fn)(struct fairwq_work *work);
 	struct fairwq_work *work;
@@ -35,16 +37,16 @@ unsigned int mock_nr_waiters(struct fairwq_pool *pool);
 
 /* ---- steps between two CPUs --------------------------------------------- */
 
-#define MOCK_SPIN_MS	5000	/* for what has to come */
+#define MOCK_SPIN_MS	5000	/* for a condition that must come true */
 
-/* Until @cond holds, at most @ms, also with interrupts off. Returns whether it does. */
+/* Spin until @cond holds, at most @ms, also with interrupts off. Return: if it holds. */
 #define spin_for(ms, cond)						\
 	({								\
 		u64 __end = fairwq_clock() + (u64)(ms) * NSEC_PER_MSEC;	\
 		bool __met, __late;					\
 									\
 		do {							\
-			/* First: time may pass in between. */		\
+			/* Before @cond: the CPU may lose time between. */ \
 			__late = fairwq_clock() > __end;		\
 			__met = (cond);					\
 			cpu_relax();					\
@@ -52,20 +54,21 @@ unsigned int mock_nr_waiters(struct fairwq_pool *pool);
 		__met;							\
 	})
 
-/* Also with interrupts off. */
+/* Spin until step_done(@flag). Interrupts may be off. Return: false if it timed out. */
 static inline bool spin_until(const bool *flag)
 {
 	/* Pairs with step_done(). */
 	return spin_for(MOCK_SPIN_MS, smp_load_acquire(flag));
 }
 
+/* Let spin_until(@flag) go on, with all that this CPU has written before. */
 static inline void step_done(bool *flag)
 {
 	/* Pairs with spin_until(). */
 	smp_store_release(flag, true);
 }
 
-/* By then a call on another CPU, which was about to look, has looked, as a rule. */
+/* Time in which a call on another CPU, next to look at a work, most likely does so. */
 #define MOCK_LOOK_US	200
 
 #define need_two_cpus(test)						\

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a test reads and sets in the engine, see look.h.
+ * Look: access of a test to state of the engine; see look.h.
  */
 #include <linux/export.h>
 #include <linux/seq_file.h>
@@ -14,6 +14,7 @@ unsigned int mock_nr_batches(struct fairwq_pool *pool)
 }
 EXPORT_SYMBOL_GPL(mock_nr_batches);
 
+/* Return the number of batches of @pool that may get turns. */
 unsigned int mock_nr_eligible(struct fairwq_pool *pool)
 {
 	struct fairwq_batch *batch;
@@ -38,21 +39,21 @@ u64 mock_counter(struct fairwq_pool *pool, enum fairwq_counter which)
 }
 EXPORT_SYMBOL_GPL(mock_counter);
 
-/* Let one worker do what the module itself has to do, as if memory was short. */
+/* Limit the module's own workqueue to one worker, as if memory was short. */
 void mock_one_reaper(bool one)
 {
 	workqueue_set_max_active(fairwq_reap_wq, one ? 1 : WQ_DFL_ACTIVE);
 }
 EXPORT_SYMBOL_GPL(mock_one_reaper);
 
-/* Look at the runners now, and not when the timer is due. */
+/* Run the watchdog of @pool now, instead of when its timer is due. */
 void mock_tick(struct fairwq_pool *pool)
 {
 	pool->tick.function(&pool->tick);
 }
 EXPORT_SYMBOL_GPL(mock_tick);
 
-/* Look at a batch as a reader of debugfs does. */
+/* Sort the pushed works of @batch, as a reader of debugfs does. */
 void mock_look(struct fairwq_batch *batch)
 {
 	rcu_read_lock();
@@ -61,7 +62,7 @@ void mock_look(struct fairwq_batch *batch)
 }
 EXPORT_SYMBOL_GPL(mock_look);
 
-/* Dump a batch to @buf. Return: the length; @size must be larger. */
+/* Dump @batch to @buf. @size must be larger than the text. Return: the length. */
 size_t mock_dump(struct fairwq_batch *batch, char *buf, size_t size)
 {
 	struct seq_file m = { .buf = buf, .size = size };
@@ -73,7 +74,7 @@ size_t mock_dump(struct fairwq_batch *batch, char *buf, size_t size)
 }
 EXPORT_SYMBOL_GPL(mock_dump);
 
-/* Let the turns of @batch look as if they had always taken @ns. */
+/* Set the history of @batch, as if each of its turns had taken @ns. */
 void mock_set_guess(struct fairwq_batch *batch, unsigned long ns)
 {
 	raw_spin_lock_irq(&batch->pool->lock);
@@ -86,7 +87,10 @@ void mock_set_guess(struct fairwq_batch *batch, unsigned long ns)
 }
 EXPORT_SYMBOL_GPL(mock_set_guess);
 
-/* Check whether a CPU waits for the lock of @limiter, if that kind of lock can tell. */
+/*
+ * Check whether a CPU waits for the lock of @limiter. Some kinds of lock cannot tell,
+ * and then the answer is false.
+ */
 bool mock_limiter_wanted(struct fairwq_limiter *limiter)
 {
 	return raw_spin_is_contended(fairwq_constraint_lock(&limiter->constraint));

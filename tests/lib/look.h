@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a test reads and sets in the engine, and no user can.
+ * Look: access of a test to state of the engine that a client cannot see or set.
  */
 #ifndef FAIRWQ_TEST_LOOK_H
 #define FAIRWQ_TEST_LOOK_H

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * An order, items that check each other in it, and threads that queue to it; see
- * order.h.
+ * Order: a constraint that lets one item run at a time, items that check that, and
+ * threads that queue to it; see order.h.
  */
 #include <linux/module.h>
 #include <linux/sched/task_stack.h>
 
 #include "order.h"
 
-/* ---- a serializer, or a limiter that lets one go ------------------------- */
+/* ---- a serializer, or a limiter that admits one item --------------------- */
 
+/* Make a limiter of one item if @limited, else a serializer. */
 struct order mock_order_new(struct kunit *test, bool limited)
 {
 	struct order order = { };
@@ -35,6 +36,7 @@ int mock_order_queue(const struct order *order, struct fairwq_batch *batch,
 }
 EXPORT_SYMBOL_GPL(mock_order_queue);
 
+/* Make an item that logs @letter, and queue it to @order. Return: the item. */
 struct mock_item *mock_order_item(struct kunit *test, const struct order *order,
 				  struct fairwq_batch *batch, char letter)
 {
@@ -45,7 +47,7 @@ struct mock_item *mock_order_item(struct kunit *test, const struct order *order,
 }
 EXPORT_SYMBOL_GPL(mock_order_item);
 
-/* Queue a gate, and wait until it is entered: all that come later wait. */
+/* Queue a gate, and wait until it is entered. Later items of @order wait behind it. */
 struct mock_gate *mock_order_gate(struct kunit *test, const struct order *order,
 				  struct fairwq_batch *batch)
 {
@@ -63,20 +65,23 @@ struct fairwq_constraint *mock_order_constraint(const struct order *order)
 }
 EXPORT_SYMBOL_GPL(mock_order_constraint);
 
-/* Nothing is queued or in flight. */
+/* Check that no item of @order is queued or in flight. */
 bool mock_order_idle(const struct order *order)
 {
-	/* It is written under a lock that the test does not have. */
+	/* Other CPUs write it under a lock that the test does not hold. */
 	return !data_race(READ_ONCE(mock_order_constraint(order)->in_flight));
 }
 EXPORT_SYMBOL_GPL(mock_order_idle);
 
-/* The last of those that wait; or nothing that is a work, if none does. */
+/*
+ * Return the work that was queued last of those that wait in @order. If none does,
+ * the pointer is to no work: the caller may compare it, but not dereference it.
+ */
 const struct fairwq_work *mock_order_last(const struct order *order)
 {
 	struct list_head *waiting = &mock_order_constraint(order)->waiting;
 
-	/* It is written under a lock that the test does not have. */
+	/* Other CPUs write it under a lock that the test does not hold. */
 	return container_of(data_race(READ_ONCE(waiting->prev)), struct fairwq_work, node);
 }
 EXPORT_SYMBOL_GPL(mock_order_last);
@@ -99,7 +104,7 @@ void mock_order_destroy(const struct order *order)
 }
 EXPORT_SYMBOL_GPL(mock_order_destroy);
 
-/* Destroy it when all has ended; else the case fails, and does not hang. */
+/* Wait until @order is idle, and destroy it. A time-out fails the case: no hang. */
 void mock_order_end(struct kunit *test, const struct order *order)
 {
 	mock_until(test, mock_order_idle(order));
@@ -107,8 +112,9 @@ void mock_order_end(struct kunit *test, const struct order *order)
 }
 EXPORT_SYMBOL_GPL(mock_order_end);
 
-/* ---- what its items have seen of each other ------------------------------ */
+/* ---- items that check that they run one at a time, in order -------------- */
 
+/* Note how deep the stack of this item is. */
 static void track_depth(struct track *track)
 {
 	unsigned long here = (unsigned long)__builtin_frame_address(0) -
@@ -118,6 +124,7 @@ static void track_depth(struct track *track)
 	track->high = max(track->high, here);
 }
 
+/* Note that @step has begun: count overlaps, and items that came out of order. */
 static void step_enter(struct step *step)
 {
 	struct track *track = step->track;
@@ -149,6 +156,7 @@ void mock_step_fn(struct fairwq_work *work)
 }
 EXPORT_SYMBOL_GPL(mock_step_fn);
 
+/* Do the same as mock_step_fn(), and free the item: the engine must not touch it. */
 void mock_step_free_fn(struct fairwq_work *work)
 {
 	struct step *step = container_of(work, struct step, work);
@@ -160,6 +168,7 @@ void mock_step_free_fn(struct fairwq_work *work)
 }
 EXPORT_SYMBOL_GPL(mock_step_free_fn);
 
+/* Make a track for items of which @max may run at once. */
 struct track *mock_track_new(struct kunit *test, unsigned int max)
 {
 	struct track *track = kunit_kzalloc(test, sizeof(*track), GFP_KERNEL);
@@ -171,6 +180,7 @@ struct track *mock_track_new(struct kunit *test, unsigned int max)
 }
 EXPORT_SYMBOL_GPL(mock_track_new);
 
+/* Expect that no items overlapped, that none was out of order, and that @plain fits. */
 void mock_track_check(struct kunit *test, const struct track *track)
 {
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&track->overlaps));
@@ -182,6 +192,7 @@ EXPORT_SYMBOL_GPL(mock_track_check);
 
 /* ---- another thread ------------------------------------------------------ */
 
+/* Run @fn, then stay until kthread_stop(), so that the task is not gone. */
 static int thread_main(void *data)
 {
 	struct thread *thread = data;
@@ -193,6 +204,7 @@ static int thread_main(void *data)
 	return 0;
 }
 
+/* Start @fn in a thread. The case must end it by mock_thread_end(). */
 void mock_thread_start(struct kunit *test, struct thread *thread,
 		       void (*fn)(struct thread *thread))
 {
@@ -203,6 +215,7 @@ void mock_thread_start(struct kunit *test, struct thread *thread,
 }
 EXPORT_SYMBOL_GPL(mock_thread_start);
 
+/* Wait until @fn has returned, and stop the thread. */
 void mock_thread_end(struct kunit *test, struct thread *thread)
 {
 	mock_await(test, &thread->done);
@@ -210,12 +223,14 @@ void mock_thread_end(struct kunit *test, struct thread *thread)
 }
 EXPORT_SYMBOL_GPL(mock_thread_end);
 
+/* Flush the order of @thread: for mock_thread_start(). */
 void mock_thread_flush(struct thread *thread)
 {
 	mock_order_flush(&thread->order);
 }
 EXPORT_SYMBOL_GPL(mock_thread_flush);
 
+/* Destroy the order of @thread: for mock_thread_start(). */
 void mock_thread_destroy(struct thread *thread)
 {
 	mock_order_destroy(&thread->order);

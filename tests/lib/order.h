@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * An order, items that check each other in it, and threads that queue to it.
+ * Order: a constraint that lets one item run at a time. With it come items that
+ * check that, and threads that queue to it.
  */
 #ifndef FAIRWQ_TEST_ORDER_H
 #define FAIRWQ_TEST_ORDER_H
 
 #include "hook.h"
 
-/* A work is kept back by its constraint. */
+/* Check whether the constraint of @work holds it back. */
 static inline bool waits(const struct fairwq_work *work)
 {
 	return (atomic_long_read(&work->data) &
 		(FAIRWQ_WORK_CONSTRAINED | FAIRWQ_WORK_GRACE)) == FAIRWQ_WORK_CONSTRAINED;
 }
 
-/* Its constraint has let it go, and it has not begun. */
+/* Check whether the constraint of @work has admitted it, and it has not begun. */
 static inline bool admitted(const struct fairwq_work *work)
 {
 	return !(atomic_long_read(&work->data) & FAIRWQ_WORK_CONSTRAINED) &&
 	       fairwq_work_pending(work);
 }
 
-/* ---- an order: a serializer, or a limiter that lets one go --------------- */
+/* ---- an order: a serializer, or a limiter that admits one item ----------- */
 
 struct order {
 	struct fairwq_serializer *serial;
@@ -42,19 +43,21 @@ void mock_order_flush(const struct order *order);
 void mock_order_destroy(const struct order *order);
 void mock_order_end(struct kunit *test, const struct order *order);
 
-/* ---- what its items have seen of each other ------------------------------ */
+/* ---- items that check that they run one at a time, in order -------------- */
 
 #define TRACK_PRODUCERS	4
 
+/* What the items of a case have seen. Only the atomics count if @max is above 1. */
 struct track {
-	unsigned int max;		/* so many may be inside */
+	unsigned int max;		/* items that may be inside at once */
 	atomic_t inside, overlaps, most, ran;
 	unsigned int disorder;
-	unsigned long plain;		/* written by each, without a lock */
-	u64 last[TRACK_PRODUCERS];
+	unsigned long plain;		/* each item adds 1, without a lock */
+	u64 last[TRACK_PRODUCERS];	/* the @seq that ran last */
 	unsigned long low, high;	/* depths of the stack */
 };
 
+/* An item that notes in @track how it ran. @seq rises per @producer. */
 struct step {
 	struct fairwq_work work;
 	struct track *track;
@@ -69,7 +72,7 @@ void mock_step_free_fn(struct fairwq_work *work);
 
 /* ---- another thread ------------------------------------------------------ */
 
-/* A thread that does something and says what came of it. */
+/* A thread that runs @fn, with arguments for it and its result. */
 struct thread {
 	void (*fn)(struct thread *thread);
 	struct order order;
@@ -78,7 +81,7 @@ struct thread {
 	struct track *track;
 	struct step *steps;
 	unsigned int id, nr;
-	struct mutex *mutex;		/* @seq, and the order of the queue calls */
+	struct mutex *mutex;		/* for @seq and the order of the queue calls */
 	u64 *seq;
 	atomic_t *counts;		/* queued, cancelled */
 	int ret;

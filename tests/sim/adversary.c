@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The adversaries; what they are for is said in adversary.h. */
+/* Adversaries: clients that try to get more than their share; see adversary.h. */
 #include <string.h>
 
 #include <linux/kernel.h>
@@ -29,7 +29,7 @@ static int add(struct sim *sim, int owner, struct sim_time time, struct sim_arri
 
 /* ---- newcomers ------------------------------------------------------------ */
 
-/* Another client, which was never there before, queues @nr items. */
+/* Let a new client, in a free place, queue @nr items. */
 static void come(struct sim *sim, unsigned int nr)
 {
 	for (int i = 1; i < sim->nr_clients; i++) {
@@ -49,7 +49,7 @@ static void add_places(struct sim *sim, int owner, u64 time)
 		add(sim, owner, fixed(time), idle);
 }
 
-/* The plot begins when the victim's first item has ended. */
+/* Check whether the plot begins: when the victim's first item has ended. */
 static bool begins(const struct sim *sim)
 {
 	return sim->client[0].turns == 1;
@@ -60,12 +60,14 @@ static void enter_newcomers(struct sim *sim, u64 time)
 	add_places(sim, METER_NO_ENTRY, time);
 }
 
+/* Send a newcomer for each one that has ended. */
 static void newcomer(struct sim *sim, int client)
 {
 	if (client || begins(sim))
 		come(sim, 1);
 }
 
+/* Send three newcomers, then one for each one that has ended. */
 static void three_newcomers(struct sim *sim, int client)
 {
 	for (int i = 0; !client && begins(sim) && i < 3; i++)
@@ -74,7 +76,7 @@ static void three_newcomers(struct sim *sim, int client)
 		come(sim, 1);
 }
 
-/* It disposes its batch when that is empty, and creates one again. */
+/* Let the adversary dispose of its batch when that is empty, and create one again. */
 static void create_again(struct sim *sim, int client)
 {
 	if (client ? !sim->client[client].outstanding : begins(sim))
@@ -86,7 +88,7 @@ static void enter_children(struct sim *sim, u64 time)
 	add_places(sim, add(sim, METER_NO_ENTRY, fixed(time), idle), time);
 }
 
-/* Owners of two children each. Both are new each time. */
+/* Add owners of two children each. Owner and children are new each time. */
 static void enter_owners(struct sim *sim, u64 time)
 {
 	for (int i = 0; i < PLACES / 3; i++) {
@@ -102,6 +104,7 @@ static bool is_free(const struct sim_client *client)
 	return !client->outstanding && !client->in_flight;
 }
 
+/* Send a new owner, with an item for each child, when both children of one have ended. */
 static void new_owner(struct sim *sim, int client)
 {
 	int first = client ? client - (client - 1) % 3 + 1 : 0;
@@ -154,7 +157,7 @@ static void enter_rarely_long(struct sim *sim, u64 time)
 	add(sim, METER_NO_ENTRY, rarely, deep);
 }
 
-/* As rarely as the longest of the last turns is forgotten. */
+/* Let a long item come so rarely that the estimate has forgotten the one before it. */
 static void enter_very_rarely_long(struct sim *sim, u64 time)
 {
 	struct sim_time rarely = { .kind = SIM_RARELY, .n = 600, .lo = time / 2, .hi = 50 * time };
@@ -164,7 +167,7 @@ static void enter_very_rarely_long(struct sim *sim, u64 time)
 
 /* ---- constraints ---------------------------------------------------------------- */
 
-/* Items of a serializer: a runner does some of them in one turn. */
+/* Add items of a serializer: a runner runs some of them in one turn. */
 static void enter_budget(struct sim *sim, u64 time)
 {
 	sim_add(sim, &(struct sim_client_attrs){
@@ -173,7 +176,7 @@ static void enter_budget(struct sim *sim, u64 time)
 	});
 }
 
-/* A limiter of two: the end of an item admits the next one, which joins the batch's tail. */
+/* Add a limiter of two: the end of an item puts the next one at the batch's tail. */
 static void enter_limited(struct sim *sim, u64 time)
 {
 	add(sim, METER_NO_ENTRY, fixed(time), (struct sim_arrivals){
@@ -193,7 +196,7 @@ static void wake_up(struct sim *sim, int client)
 	sim_queue(sim, client, random_between(&sim->rnd, 1, 3));
 }
 
-/* It is away for as long as a few items take, when it has nothing more. */
+/* Let a client without items stay away for as long as a few items take. */
 static void sleep_a_while(struct sim *sim, int client)
 {
 	u64 most = 4 * sim->client[1].attrs.time.lo;
@@ -209,7 +212,7 @@ static void fill(struct sim *sim, int client)
 		sim_queue(sim, client, DEPTH - sim->client[client].outstanding);
 }
 
-/* It cancels what has not started, and queues it again. */
+/* Let the adversary cancel the items that have not started, and queue them again. */
 static void cancel_and_queue(struct sim *sim, int client)
 {
 	if (!client && !begins(sim) && !random_one_in(&sim->rnd, 2))
@@ -219,7 +222,7 @@ static void cancel_and_queue(struct sim *sim, int client)
 	fill(sim, 1);
 }
 
-/* The same, but it queues it when others have had their turns. */
+/* Let the adversary cancel its items, and queue them when others have had turns. */
 static void cancel_and_wait(struct sim *sim, int client)
 {
 	unsigned int begun = client == 1;
@@ -268,7 +271,7 @@ static void enter_low_long(struct sim *sim, u64 time)
 	enter_rank(sim, 2, 100 * time, backlog);
 }
 
-/* The victim has the share of the lower priority. */
+/* Add a high priority: the victim has the share of the lower one. */
 static void enter_high(struct sim *sim, u64 time)
 {
 	enter_rank(sim, 0, time, deep);
@@ -372,7 +375,7 @@ struct sim *plot_begin(const struct plot *plot, const struct sim_attrs *attrs, u
 	return sim;
 }
 
-/* What counts: turns, or time. */
+/* Return the turns of a client, or its time where time counts. */
 static u64 got(const struct sim *sim, int client)
 {
 	const struct sim_client *c = &sim->client[client];

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The simulator's cases: is fairwq fair over millions of turns?
+ * The simulator's cases: check that fairwq is fair over millions of turns.
  *
- * It runs in user space:
+ * They run in user space:
  *
  *	tree.c of the module	decides each turn
  *	sim.h			is the pool, with a clock of its own
  *	meter.h, judge.h	measure, and share no line with tree.c
  *
- * Prints KTAP. Each case is a family of configurations. It prints how near the
- * worst lag of any two clients came to the bound, over any window. The cases
- * whose names end in _is_seen plant a fault, and pass if it is noticed.
+ * The output is KTAP. Each case is a family of configurations. It prints how near
+ * the worst lag of any two clients came to the bound, over any window. A case whose
+ * name ends in _is_seen plants a fault, and passes if the fault is noticed.
  *
  * The environment variable SEED determines all numbers. With the name of a case
  * as argument, only that case runs.
@@ -24,17 +24,17 @@
 #include "adversary.h"
 #include "sim.h"
 
-/* The turns that an adversary plays. */
+/* Turns of a plot. */
 #define PLOT_TURNS	4000
-/* And so often it does, with other numbers, where it draws any. */
+/* Seeds for a plot that draws numbers. */
 #define PLOT_SEEDS	10
-/* The items by which it may be ahead, beside one for each runner. */
+/* Items by which an adversary may be ahead, beside one for each runner. */
 #define PLOT_SLACK	2
-/* The part of the pool that it may get beyond its share. */
+/* Part of the pool that an adversary may get beyond its share. */
 #define PLOT_EXTRA	0.01
 
 static u64 seed = 1;
-static struct random rnd;	/* what the case that runs draws from */
+static struct random rnd;	/* of the case that runs */
 
 /* The results of a case, over all its configurations. */
 static struct {
@@ -42,13 +42,13 @@ static struct {
 	u64 turns, windows, violations;
 	u64 judged, starved;
 	bool any;		/* configurations are made by chance */
-	bool not_judged;	/* as the ideal server has no right idea of this */
-	double least;		/* what a client got that must have as much as another */
+	bool not_judged;	/* the ideal server is no measure for this case */
+	double least;		/* least service of a client, in parts of its share */
 	double more;		/* the most that an adversary got, less its share */
-	char plot[200];		/* in what pool */
+	char plot[200];		/* the pool of that */
 	double worst, worst_given, worst_judged;
 	char where[200];	/* the configuration that was worst */
-	char starving[200];	/* likewise, by the judge */
+	char starving[200];	/* the configuration that was worst by the judge */
 } found;
 
 /* ---- building blocks ------------------------------------------------------ */
@@ -120,12 +120,12 @@ static void note_worst(const struct sim *sim, const struct meter *meter, const c
 }
 
 /*
- * Return whether the judge must be left out of this configuration.
+ * Check whether the judge must be left out of this configuration. That is so for
  *
- * Clients of all kinds, several runners: the ideal server gives the share of a
- *	long item at once to clients that could not have used it in that time.
- * Parked items, and weights that change: a client that waits for a turn that
- *	was put back has no debt that the ideal server could count by a new weight.
+ * clients of all kinds, with several runners: the ideal server gives the share of a
+ *	long item at once to clients that could not have used it in that time,
+ * parked items, with weights that change: a client that waits for a turn that was
+ *	put back has no debt that the ideal server could count by a new weight.
  */
 static bool not_judged(const struct sim *sim)
 {
@@ -156,7 +156,7 @@ static void note_judged(const struct sim *sim)
 		 sim->attrs.max_active, sim->nr_clients, client, sim->client[client].weight);
 }
 
-/* Run @sim for so many @turns, and add its results to @found. */
+/* Run @sim for @turns, and add its results to @found. */
 static void observe(struct sim *sim, u64 turns)
 {
 	sim_run(sim, turns);
@@ -260,7 +260,7 @@ static u64 rotate(int nr, int idle, u32 weight)
 	return rotation.wrong;
 }
 
-/* With turns and one runner, clients rotate, however long their items take. */
+/* Check that with turns and one runner clients rotate, however long their items take. */
 static void exact_rotation(void)
 {
 	static const int nr[] = { 1, 2, 3, 7, 33, 64 }, idle[] = { 0, 1, 9 };
@@ -319,7 +319,7 @@ static void unequal_weights(void)
 	expect_fair();
 }
 
-/* What is rounded away each turn would add up. */
+/* Check that no turn is rounded: the errors would add up. */
 static void nothing_is_rounded_away(void)
 {
 	run_config(weighted(&picker_sound, SIM_ROUND_ROBIN, 1, 2), 600000);
@@ -335,7 +335,7 @@ static const struct sim_time times[] = {
 	{ .kind = SIM_RUNS, .n = 20, .lo = 1 * SIM_US, .hi = 100 * SIM_US },
 };
 
-/* Turns are counted, so it makes no difference how long they take. */
+/* Check that where turns count, their length makes no difference. */
 static void item_times(void)
 {
 	for (unsigned int i = 0; i < ARRAY_SIZE(runners) * 2; i++) {
@@ -356,7 +356,7 @@ static void zipf(void)
 	struct sim_arrivals by_source = { .kind = SIM_BY_SOURCE };
 
 	for (unsigned int i = 0; i < 4; i++) {
-		/* Half of them with more items than the runners can do. */
+		/* In half of them, more items come than the runners can do. */
 		unsigned int max_active = i & 2 ? 4 : 1;
 		u64 gap = (i & 1 ? 7 : 12) * SIM_US / max_active;
 		struct sim_attrs a = attrs(SIM_ROUND_ROBIN, max_active);
@@ -370,7 +370,7 @@ static void zipf(void)
 	expect_fair();
 }
 
-/* Some with a backlog, some with bunches, some with a few items at a time. */
+/* Make clients with a backlog, others with bunches, others with a few items at a time. */
 static struct sim *coming_and_going(const struct sim_attrs *a, struct sim_time time,
 				    enum sim_arrival_kind kind)
 {
@@ -400,7 +400,7 @@ static void arrivals(void)
 	expect_fair();
 }
 
-/* A new client comes in the place of one that has left. */
+/* Check clients that leave, and new ones that come in their places. */
 static void departures(void)
 {
 	for (unsigned int i = 0; i < ARRAY_SIZE(runners); i++) {
@@ -411,7 +411,7 @@ static void departures(void)
 	expect_fair();
 }
 
-/* The same, where virtual times wrap meanwhile. */
+/* Check clients that come and go while virtual times wrap. */
 static void times_that_wrap(void)
 {
 	for (unsigned int i = 0; i < ARRAY_SIZE(runners); i++) {
@@ -462,7 +462,7 @@ static void weight_changes(void)
 	expect_fair();
 }
 
-/* What still runs when its turn comes. */
+/* Check items that still run when their next turn comes. */
 static void items_parked(void)
 {
 	for (unsigned int i = 0; i < 2 * ARRAY_SIZE(runners); i++) {
@@ -481,7 +481,7 @@ static void items_parked(void)
 
 /* ---- owners ------------------------------------------------------------------- */
 
-/* Two levels of owners, and batches without one beside them. */
+/* Make two levels of owners, and batches without an owner beside them. */
 static struct sim *family(const struct sim_attrs *a, struct sim_time time)
 {
 	struct sim *sim = sim_new(a);
@@ -512,7 +512,7 @@ static void trees(void)
 	expect_fair();
 }
 
-/* Turns of an owner with @nr children, while two batches without one have some. */
+/* Return the turns of an owner with @nr children, beside two batches without an owner. */
 static u64 turns_of_owner(int nr, u32 weight, const struct sim_attrs *a)
 {
 	struct sim_arrivals none = { .kind = SIM_IDLE };
@@ -532,7 +532,7 @@ static u64 turns_of_owner(int nr, u32 weight, const struct sim_attrs *a)
 	return turns;
 }
 
-/* A client gains nothing by being many. */
+/* Check that a client gains nothing by many batches. */
 static void owner_counts_as_one(void)
 {
 	static const int nr[] = { 1, 2, 10, 60 };
@@ -554,7 +554,7 @@ static void owner_counts_as_one(void)
 
 /* ---- priorities ----------------------------------------------------------------- */
 
-/* Two clients of each rank that @busy has the bit of. */
+/* Make two clients of each rank whose bit in @busy is set. */
 static struct sim *ranked(const struct sim_attrs *a, unsigned int busy, bool steady)
 {
 	struct sim *sim = sim_new(a);
@@ -569,7 +569,7 @@ static struct sim *ranked(const struct sim_attrs *a, unsigned int busy, bool ste
 	return sim;
 }
 
-/* Return whether lower priorities had one turn in 64 while they waited, and no more. */
+/* Check that lower priorities had one turn in 64 while they waited, and no more. */
 static bool all_had_their_turns(const struct sim *sim)
 {
 	return sim->most_passed[1] < 64 && sim->most_passed[2] < 64 &&
@@ -595,7 +595,7 @@ static void priorities(void)
 
 /* ---- fair time ------------------------------------------------------------------- */
 
-/* Each client's items always take as long, from 1 to 100. */
+/* Check clients whose items have a fixed length, from 1 to 100. */
 static void time_of_known_items(void)
 {
 	for (unsigned int i = 0; i < 4 * ARRAY_SIZE(runners); i++) {
@@ -610,7 +610,7 @@ static void time_of_known_items(void)
 	expect_fair();
 }
 
-/* How long an item takes is seen when it is over; how long the longest, before? */
+/* Check items of any length. @strangers: the longest one is not known before. */
 static void time_of_irregular_items(bool strangers)
 {
 	static const struct sim_time *time[] = { &rarely_long, &in_runs, &uniform };
@@ -658,7 +658,7 @@ static void time_of_all_kinds(void)
 
 /*
  * Create an owner whose children come with one long item each, and go. Each child
- * is charged a slice, because nothing is known of it. Beside the owner is one batch.
+ * is charged a slice, because it has no turns before. Beside the owner is one batch.
  */
 static struct sim *strangers(const struct picker *picker)
 {
@@ -684,7 +684,7 @@ static void time_of_strangers(void)
 	expect_fair();
 }
 
-/* Jain's index of what clients got, by weight: 1 if all got the same. */
+/* Return Jain's index of the clients' service by weight: 1 if all got the same. */
 static double jain(const struct sim *sim)
 {
 	double sum = 0, squares = 0;
@@ -698,7 +698,7 @@ static double jain(const struct sim *sim)
 	return sum * sum / (sim->nr_clients * squares);
 }
 
-/* Item times 1:100 and equal weights; weights 1:2:5 and any items. */
+/* Check shares of time: lengths 1:100, equal weights; any lengths, weights 1:2:5. */
 static void time_is_shared(void)
 {
 	for (unsigned int i = 0; i < ARRAY_SIZE(runners); i++) {
@@ -793,7 +793,7 @@ static void everything_at_once(void)
 static const u64 lengths[] = { 2 * SIM_US, 20 * SIM_US, 50 * SIM_US };
 static const unsigned int few_runners[] = { 1, 2, 3 };
 
-/* One plot in one pool. Returns by how much more than its share it got. */
+/* Play one plot in one pool. Return: the adversary's part beyond its share. */
 static double play(const struct plot *plot, const struct sim_attrs *a, u64 length)
 {
 	struct sim *sim = plot_begin(plot, a, length);
@@ -814,7 +814,7 @@ static double play(const struct plot *plot, const struct sim_attrs *a, u64 lengt
 	return more;
 }
 
-/* In pools of all kinds. */
+/* Play one plot in pools of all kinds. */
 static void play_all(const struct plot *plot, const struct picker *picker)
 {
 	for (unsigned int i = 0; i < 2 * ARRAY_SIZE(lengths) * ARRAY_SIZE(few_runners); i++) {
@@ -832,7 +832,7 @@ static void adversaries(void)
 {
 	for (unsigned int i = 0; i < nr_plots; i++) {
 		found.more = -1;
-		/* The ideal server goes by the weight that is seen when an item starts. */
+		/* The ideal server uses the weight at the time an item starts. */
 		found.not_judged = plots[i].weight_flaps;
 		for (int k = 0; k < (plots[i].by_chance ? PLOT_SEEDS : 1); k++)
 			play_all(&plots[i], &picker_sound);
@@ -846,7 +846,10 @@ static void adversaries(void)
 
 /* ---- the share of a short backlog -------------------------------------------------- */
 
-/* Two with so many items, which queue themselves again. Returns the share of the first. */
+/*
+ * Run two clients with @first and @other items, which queue themselves again. Return: the
+ * share of the first.
+ */
 static double circulate(struct sim_attrs *a, u64 length, unsigned int first, unsigned int other)
 {
 	struct sim *sim = sim_new(a);
@@ -864,7 +867,7 @@ static double circulate(struct sim_attrs *a, u64 length, unsigned int first, uns
 	return share;
 }
 
-/* How many items it has makes no difference. */
+/* Check that the length of a client's backlog makes no difference. */
 static void short_backlogs(void)
 {
 	static const unsigned int nr[][2] = { { 20, 100 }, { 1, 100 }, { 3, 5000 } };
@@ -884,9 +887,9 @@ static void short_backlogs(void)
 	expect_fair();
 }
 
-/* ---- a guess that feeds itself ------------------------------------------------------ */
+/* ---- a guess that feeds itself ------------------------------------------------- */
 
-/* Two more: an item that waits for the second one. */
+/* Queue two items, of which the first waits for the second. */
 static void queue_waiting(struct sim *sim, int client)
 {
 	sim_queue(sim, client, 2);
@@ -898,7 +901,7 @@ static void waiting_ended(struct sim *sim, int client)
 		sim_wait(sim, 0, SIM_MS);
 }
 
-/* One whose items wait for later ones of its own, beside three with a backlog. */
+/* Run a client whose items wait for its own later ones, beside three with a backlog. */
 static void wait_for_own(struct sim_attrs *a)
 {
 	struct sim *sim;
@@ -915,7 +918,7 @@ static void wait_for_own(struct sim_attrs *a)
 	run_config(sim, 20000);
 }
 
-/* The wait is as long as the guess at most, and the guess has a bound. */
+/* Check that such a wait is at most as long as the estimate, which has a bound. */
 static void own_wait(void)
 {
 	for (unsigned int i = 2; i < 4; i++) {
@@ -928,8 +931,8 @@ static void own_wait(void)
 }
 
 /*
- * One with a limit of 1, beside an equal one without, and, for some, a third one
- * with items of 20 us. Returns its turns, as a share of the second one's.
+ * Run a client with a limit of 1 beside an equal one without, and with @third a third
+ * one with items of 20 us. Return: its turns, as a share of the second one's.
  */
 static double limit_one(struct sim_attrs *a, u64 length, bool third)
 {
@@ -947,7 +950,7 @@ static double limit_one(struct sim_attrs *a, u64 length, bool third)
 	return share;
 }
 
-/* A limit takes nothing from a client but what it says. */
+/* Check that a limit of 1 takes no turns from a client. */
 static void limits_of_one(void)
 {
 	for (unsigned int i = 0; i < 2 * 2 * 2 * ARRAY_SIZE(lengths); i++) {
@@ -967,9 +970,9 @@ static void limits_of_one(void)
 }
 
 /*
- * A heavy one that has @limit items at a time, 0: one by a serializer, beside @others that
- * have any number. Returns what it got, as a share of what it may have: by its weight, and
- * by as many runners.
+ * Run a heavy client with @limit items at a time, or one by a serializer if that is 0.
+ * Beside it are @others without a limit. Return: its service, as a share of what its
+ * weight and that number of runners allow.
  */
 static double limit_heavy(struct sim_attrs *a, u32 weight, unsigned int limit, int others,
 			  struct sim_time time, struct sim_time other_time)
@@ -993,8 +996,9 @@ static double limit_heavy(struct sim_attrs *a, u32 weight, unsigned int limit, i
 }
 
 /*
- * In pools of all kinds, under one policy. Where turns count all items are as long as each
- * other: else the time says nothing. Under fair time those of the others may be longer.
+ * Run a heavy client in pools of all kinds, under one policy. Where turns count, all
+ * items have the same length, because else a part of the time says nothing about turns.
+ * Under fair time the items of the others may be longer.
  */
 static void play_heavy(const struct picker *picker, enum sim_policy policy)
 {
@@ -1018,7 +1022,7 @@ static void play_heavy(const struct picker *picker, enum sim_policy policy)
 	       100 * found.least);
 }
 
-/* Its limit may just let it have its share, or less, or more: it takes nothing else. */
+/* Check limits that just allow a client its share, or less, or more. */
 static void limits_of_heavy(void)
 {
 	play_heavy(&picker_sound, SIM_ROUND_ROBIN);
@@ -1029,7 +1033,7 @@ static void limits_of_heavy(void)
 
 /* ---- bursts ------------------------------------------------------------------------ */
 
-/* One with a serializer beside @others without one. Returns what it got, by what it may. */
+/* Run a client with a serializer beside @others. Return: its part of its share. */
 static double burst_share(struct sim_attrs *a, u64 budget, int others)
 {
 	int most = (int)a->max_active > others ? (int)a->max_active : 1 + others;
@@ -1049,7 +1053,7 @@ static double burst_share(struct sim_attrs *a, u64 budget, int others)
 	return share;
 }
 
-/* A burst costs what it has had, and is paid for once. */
+/* Check that a burst costs the service that it had, once. */
 static void bursts(void)
 {
 	static const u64 budget[] = { 0, 30 * SIM_US, 100 * SIM_US, SIM_MS };
@@ -1067,9 +1071,9 @@ static void bursts(void)
 }
 
 /*
- * A burst that was alone, until others came with more than it can have had. They join at
- * the clock, which is where the burst began: it pays for all that it had while it was
- * alone, up to 1024 turns. This is said and not judged.
+ * Run a burst that is alone, until others come with longer backlogs. They join at the
+ * clock, which is where the burst began. So it pays for all service that it had while it
+ * was alone, up to 1024 turns. The result is printed and not judged.
  */
 static void bursts_alone(void)
 {
@@ -1089,9 +1093,9 @@ static void bursts_alone(void)
 	expect(found.windows, "nothing was measured");
 }
 
-/* ---- items that are over at once ------------------------------------------------------ */
+/* ---- items that end at once ---------------------------------------------------- */
 
-/* How long did turns wait beside an idle runner, for an item that took longer for once? */
+/* Return how long turns waited beside an idle runner, for a quick item that was slow. */
 static u64 unused_time(bool no_tick)
 {
 	struct sim_time time = { .kind = SIM_RARELY, .n = 5000, .lo = 300, .hi = 50 * SIM_MS };
@@ -1109,7 +1113,7 @@ static u64 unused_time(bool no_tick)
 	return unused;
 }
 
-/* No runner is woken for these. If one takes longer, that is seen two ticks later. */
+/* Check that a runner is woken two ticks after a quick item that is slow began. */
 static void quick_items(void)
 {
 	u64 unused = unused_time(false);
@@ -1119,9 +1123,9 @@ static void quick_items(void)
 	expect_fair();
 }
 
-/* ---- a clock that wraps ------------------------------------------------------------- */
+/* ---- a clock that wraps -------------------------------------------------------- */
 
-/* A client comes back when the clock has been through nearly all of its range. */
+/* Let a client come back when the clock has gone through nearly all of its range. */
 static void come_back_late(const struct picker *picker)
 {
 	struct sim_attrs a = attrs(SIM_ROUND_ROBIN, 1);
@@ -1152,14 +1156,14 @@ static void late_return(void)
 	expect_fair();
 }
 
-/* ---- what it costs -------------------------------------------------------------------- */
+/* ---- the cost of a turn -------------------------------------------------------- */
 
 struct cost {
 	u64 compared;		/* by one charge, at most */
 	u64 inserted;
 };
 
-/* Of @busy nodes that take turns, besides @idle ones. */
+/* Return the cost of turns of @busy nodes, beside @idle ones. */
 static struct cost cost_of_turns(const struct picker *picker, int busy, int idle)
 {
 	struct fairwq_node *node = calloc(busy + idle, sizeof(*node));
@@ -1186,7 +1190,7 @@ static struct cost cost_of_turns(const struct picker *picker, int busy, int idle
 	return cost;
 }
 
-/* A red-black tree of n nodes is at most 2 * log2(n + 1) high. */
+/* Check @cost: a red-black tree of n nodes is at most 2 * log2(n + 1) high. */
 static bool is_within(struct cost cost, int nr)
 {
 	unsigned int height = 0;
@@ -1196,7 +1200,7 @@ static bool is_within(struct cost cost, int nr)
 	return cost.inserted == 1 && cost.compared <= 2 * height;
 }
 
-/* Up to the first number of nodes that it is not true of. */
+/* Check that the cost is logarithmic, up to the first number of nodes where it is not. */
 static bool is_logarithmic(const struct picker *picker)
 {
 	for (int nr = 2; nr <= 8192; nr *= 8) {
@@ -1216,9 +1220,9 @@ static void cost_is_logarithmic(void)
 	expect(is_logarithmic(&picker_sound), "more comparisons than the tree is high");
 }
 
-/* ---- what has to come out unfair ---------------------------------------------------------- */
+/* ---- cases that must be unfair ------------------------------------------------- */
 
-/* In arrival order the client that queues most is served most. */
+/* Arrival order: the client that queues most is served most. */
 static void arrival_order_is_seen(void)
 {
 	struct sim_attrs a = attrs(SIM_FIFO, 2);
@@ -1260,7 +1264,7 @@ static void kept_estimate_is_seen(void)
 	expect_unfair();
 }
 
-/* All runners find out at once that items take longer than was charged. */
+/* A charge of the average: all runners find at once that items take longer. */
 static void charged_average_is_seen(void)
 {
 	struct sim_attrs a = attrs(SIM_FAIR_TIME, 8);
@@ -1274,7 +1278,7 @@ static void charged_average_is_seen(void)
 	expect_unfair();
 }
 
-/* Nothing is charged until a turn has ended: all runners take turns of the same one. */
+/* No charge until a turn has ended: all runners take turns of the same client. */
 static void free_guess_is_seen(void)
 {
 	struct sim_attrs a = attrs(SIM_FAIR_TIME, 8);
@@ -1299,7 +1303,7 @@ static void free_burst_is_seen(void)
 	expect_starved();
 }
 
-/* The children of an owner beside it, not below. */
+/* Children that are in the tree beside their owner, not below it. */
 static void ignored_owner_is_seen(void)
 {
 	struct sim_attrs a = attrs(SIM_ROUND_ROBIN, 1);
@@ -1323,7 +1327,7 @@ static void starved_priority_is_seen(void)
 	sim_free(sim);
 }
 
-/* Newcomers before all that wait. */
+/* A picker that puts newcomers before all clients that wait. */
 static void newcomers_first_is_seen(void)
 {
 	found.more = -1;
@@ -1332,7 +1336,7 @@ static void newcomers_first_is_seen(void)
 	expect_starved();
 }
 
-/* What a client at its limit is behind is forgotten when it is back. */
+/* A picker that forgets the deficit of a client at its limit. */
 static void lost_place_is_seen(void)
 {
 	play_heavy(&picker_place_lost, SIM_ROUND_ROBIN);
@@ -1340,7 +1344,7 @@ static void lost_place_is_seen(void)
 	expect_starved();
 }
 
-/* What is pushed counts as no backlog. */
+/* A pool that does not count pushed items as a backlog. */
 static void backlog_size_is_seen(void)
 {
 	struct sim_attrs a = attrs(SIM_ROUND_ROBIN, 1);
@@ -1352,7 +1356,7 @@ static void backlog_size_is_seen(void)
 	expect_starved();
 }
 
-/* The longest turn is the next guess, however long it was. */
+/* An estimate without a bound: the longest turn, however long it was. */
 static void own_wait_is_seen(void)
 {
 	struct sim_attrs a = attrs(SIM_FAIR_TIME, 2);
@@ -1363,7 +1367,7 @@ static void own_wait_is_seen(void)
 	expect_starved();
 }
 
-/* Turns of a lower priority, however long they are. */
+/* A picker that counts turns of a lower priority, however long they are. */
 static void low_by_turns_is_seen(void)
 {
 	found.more = -1;
@@ -1378,7 +1382,7 @@ static void old_debt_is_seen(void)
 	expect_starved();
 }
 
-/* An item that was thought to be over at once is not looked at. */
+/* A tick that does not look at items that are likely to end at once. */
 static void missing_tick_is_seen(void)
 {
 	u64 unused = unused_time(true);
@@ -1386,13 +1390,13 @@ static void missing_tick_is_seen(void)
 	expect(unused > 4 * SIM_JIFFY, "%llu ns", (unsigned long long)unused);
 }
 
-/* A picker that looks at all nodes, one by one. */
+/* A picker that compares all nodes, one by one. */
 static void linear_cost_is_seen(void)
 {
 	expect(!is_logarithmic(&picker_linear), "the fault was not seen");
 }
 
-/* ---- all of them ------------------------------------------------------------------------ */
+/* ---- all of them --------------------------------------------------------------- */
 
 #define CASE(f) { #f, f }
 
@@ -1457,7 +1461,7 @@ static bool run_case(int number, unsigned int i)
 {
 	ktap_case_begin();
 	memset(&found, 0, sizeof(found));
-	/* So that a case is the same whatever ran before it. */
+	/* Seed each case, so that it is the same whatever ran before it. */
 	rnd.state = seed * ARRAY_SIZE(cases) + i;
 	cases[i].run();
 	return ktap_case_end(number, cases[i].name);

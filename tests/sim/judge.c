@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The judge; what it compares and how is said in judge.h. */
+/* The judge: compare what clients got with an ideal server; see judge.h. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "judge.h"
 
-/* Groups are numbered by parent; those of the ranks come first. */
+/* Make a judge for @max entries. Groups are numbered by rank, then by parent. */
 struct judge *judge_new(int max, unsigned int taken)
 {
 	struct judge *judge = calloc(1, sizeof(*judge));
@@ -54,21 +54,23 @@ void judge_set_largest(struct judge *judge, int i, int64_t item, int64_t largest
 	}
 }
 
+/* Return by how much @entry is behind the ideal server. */
 static double deficit(const struct judge_entry *entry)
 {
 	return entry->ideal - entry->got;
 }
 
-/* The ideal server still has work of a client that is ahead of it. */
+/* Check whether the ideal server has work of @entry: also if it is ahead of that. */
 static bool takes_part(const struct judge_entry *entry)
 {
 	return entry->ready || deficit(entry) < 0;
 }
 
+/* Begin a window of a backlog. */
 static void open_window(struct judge *judge, struct judge_entry *entry)
 {
 	judge->windows++;
-	/* What it was behind when the last one ended is forgotten. */
+	/* A deficit from the end of the last window is forgotten. */
 	if (deficit(entry) > 0)
 		entry->ideal = entry->got;
 	entry->least = deficit(entry);
@@ -76,6 +78,7 @@ static void open_window(struct judge *judge, struct judge_entry *entry)
 	entry->guilty = false;
 }
 
+/* Judge the window of @i up to now. */
 static void look(struct judge *judge, int i)
 {
 	struct judge_entry *entry = &judge->entry[i];
@@ -94,6 +97,7 @@ static void look(struct judge *judge, int i)
 	judge->violations++;
 }
 
+/* Note that @i has a backlog or not, and count it for its parents. */
 static void set_busy(struct judge *judge, int i, bool busy)
 {
 	for (; i != JUDGE_NOBODY; i = judge->entry[i].parent) {
@@ -108,6 +112,7 @@ static void set_busy(struct judge *judge, int i, bool busy)
 	}
 }
 
+/* Note that @i has an item that may start or not, and count it for its parents. */
 static void set_ready(struct judge *judge, int i, bool ready)
 {
 	for (; i != JUDGE_NOBODY; i = judge->entry[i].parent) {
@@ -136,7 +141,7 @@ void judge_replace(struct judge *judge, int i, uint32_t weight)
 	judge_set_weight(judge, i, weight);
 }
 
-/* What it got before is judged by the old weight. */
+/* Begin a new minimum, because the old weight is for the service before. */
 void judge_set_weight(struct judge *judge, int i, uint32_t weight)
 {
 	struct judge_entry *entry = &judge->entry[i];
@@ -145,12 +150,13 @@ void judge_set_weight(struct judge *judge, int i, uint32_t weight)
 	entry->least = deficit(entry);
 }
 
-/* By how much the ideal server may serve it now. */
+/* Return how much the ideal server may serve @entry now. */
 static double room(const struct judge_entry *entry)
 {
 	return entry->ready ? HUGE_VAL : -deficit(entry);
 }
 
+/* Return the weight of all members of @group that take part. */
 static double weight_of(const struct judge *judge, const struct judge_group *group)
 {
 	double weight = 0;
@@ -164,8 +170,9 @@ static double weight_of(const struct judge *judge, const struct judge_group *gro
 }
 
 /*
- * By how much a client may have got less than the ideal server gave it: with
- * those that shared with it when this was most, in this window.
+ * Raise the bounds of the members: how much less a client may have got than the ideal
+ * server gave it. The bound of a window is the largest of all sets of members that
+ * took part in it.
  */
 static void set_bounds(struct judge *judge, const struct judge_group *group)
 {
@@ -176,7 +183,7 @@ static void set_bounds(struct judge *judge, const struct judge_group *group)
 		entry = &judge->entry[group->member[n]];
 		if (!entry->busy && !takes_part(entry))
 			continue;
-		/* One at its limit has had its turn. Of what others get it has no share. */
+		/* A client at its limit has no share of what others get now. */
 		weight += entry->ready ? entry->weight : 0;
 		round += entry->item;
 	}
@@ -193,7 +200,7 @@ static void set_bounds(struct judge *judge, const struct judge_group *group)
 	}
 }
 
-/* Fill up those that have no room for their share. Return what is left. */
+/* Serve the members that have no room for their share. Return: what is left. */
 static double fill_up(struct judge *judge, const struct judge_group *group, double amount)
 {
 	double weight = weight_of(judge, group), left = amount;
@@ -210,7 +217,7 @@ static double fill_up(struct judge *judge, const struct judge_group *group, doub
 	return left;
 }
 
-/* The ideal server gives as much, to all members of the group that take part. */
+/* Let the ideal server give @amount to all members of @group that take part. */
 static void share_out(struct judge *judge, const struct judge_group *group, double amount)
 {
 	double left = fill_up(judge, group, amount), weight;
@@ -231,6 +238,7 @@ static void share_out(struct judge *judge, const struct judge_group *group, doub
 	}
 }
 
+/* Give @amount to @i, and let the ideal server give it to the group of @i. */
 static void serve(struct judge *judge, int i, double amount)
 {
 	struct judge_entry *entry = &judge->entry[i];
@@ -250,7 +258,7 @@ static bool is_any_ready(const struct judge *judge, const struct judge_group *gr
 	return false;
 }
 
-/* Judge the rank, of which the client @i is served, or is not. */
+/* Judge @rank, after the client @i of it, or of another rank, was served. */
 static void look_at_rank(struct judge *judge, struct judge_rank *rank, int i)
 {
 	double bound = (JUDGE_TURNS + judge->taken) * rank->largest, share;
@@ -269,7 +277,7 @@ static void look_at_rank(struct judge *judge, struct judge_rank *rank, int i)
 	judge->violations++;
 }
 
-/* So much is given to the client @i, which has no parent. */
+/* Judge all ranks, because @amount is given to the client @i, which has no parent. */
 static void serve_ranks(struct judge *judge, int i, double amount)
 {
 	bool waits = false;

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Many CPUs: where does one tree under one lock saturate, and what would shards do?
+ * Many CPUs: find where one tree under one lock saturates, and how shards would do.
  *
- * Runners, one on each CPU, take turns from tree.c itself. What is modelled is the cost
- * of a turn: the lock is a queue in order of arrival; a cache line costs a move if
- * another CPU wrote it last, and more if that CPU has another cache. Everything else of
- * the pool is in sim.c. Every client has a backlog; what differs is the pool:
+ * Runners, one on each CPU, take turns from tree.c itself. The model is of the cost of
+ * a turn. The lock is a queue in order of arrival. A cache line costs a move if another
+ * CPU wrote it last, and more if that CPU has another cache. sim.c has the rest of the
+ * pool. Every client has a backlog. These pools are compared:
  *
  *  MANY_POOL	one tree, one lock: the engine as it is
- *  MANY_TIED	a tree and a lock for each cache. A client belongs to one. A shard whose
- *		virtual clock is further ahead of the last one than the bound gives no
- *		turn: its runner fetches the next client of the last shard, or, if that
- *		has no other, takes a turn of it there
- *  MANY_UNTIED	the same without the tie: a pool for each cache
+ *  MANY_TIED	a shard, which is a tree and a lock, for each cache. A client belongs to
+ *		one shard. A shard gives no turn if its virtual clock is ahead of the last
+ *		shard by more than the bound. Then its runner fetches the next client of
+ *		the last shard. If that has only one, the runner takes a turn of it there
+ *  MANY_UNTIED	the same without the bound: a pool for each cache
  *
- * Prints KTAP and, as comments in it, the tables of Documentation/many-cpus.rst.
+ * The output is KTAP and, as comments in it, the tables of
+ * Documentation/many-cpus.rst.
  */
 #include <stdlib.h>
 
@@ -24,34 +25,34 @@
 #include "random.h"
 
 #define MAX_RUNNERS	128
-/* A prime: no client is served by the same few CPUs for ever, nor has each shard as many. */
+/* A prime, so that shards differ, and no client stays on the same few CPUs for ever. */
 #define MAX_CLIENTS	61
 #define MAX_SHARDS	MAX_RUNNERS
 #define NO_CPU		(-1)
 #define NEVER		1e18
-/* Turns for each runner, the first half of which do not count; for each client. */
+/* Turns for each runner, in all, and for each client. The first half does not count. */
 #define TURNS_EACH	300
 #define MIN_TURNS	10000
 #define TURNS_CLIENT	1000
-/* core/turn.h: items that take less are left to one runner, ns. */
+/* As in core/turn.h: one runner runs all items that take less, ns. */
 #define QUICK_NS	1000
 
 enum many_kind { MANY_POOL, MANY_TIED, MANY_UNTIED };
 
-/* Where a client belongs. */
+/* How clients are spread over the shards. */
 enum many_place { PLACE_EVEN, PLACE_HASHED, PLACE_SKEWED };
 
-/* All in ns, or lines. Documentation/many-cpus.rst says where they are from. */
+/* Costs, in ns, or in moves of a line. Documentation/many-cpus.rst has their sources. */
 struct machine {
 	const char *name;
 	double section;		/* work of a turn under the lock, all lines at hand */
-	double beside;		/* and outside of it */
-	double near, far;	/* a line moves: within a cache, from another one */
+	double beside;		/* work of a turn outside the lock */
+	double near, far;	/* move of a line within a cache, and from another one */
 	int each;		/* CPUs that share a cache */
-	/* Moves that wait for each other, in a turn: */
-	int handover;		/* the lock's own, if it was waited for; else one */
+	/* Moves of a turn that wait for each other: */
+	int handover;		/* of the lock, if a runner waited for it; else 1 */
 	int pool, batch, item;	/* of the tree and counters, the batch, the item */
-	double send, wake;	/* a kick: for its sender, and until the other one runs */
+	double send, wake;	/* time of a kick: for its sender, and for the runner */
 };
 
 struct setup {
@@ -61,32 +62,32 @@ struct setup {
 	int runners, clients;
 	double time;		/* of an item, on average; it varies by a tenth */
 	u64 bound;		/* of the tie, turns */
-	bool all;		/* also quick items are for all runners */
+	bool all;		/* all runners run quick items, too */
 	bool lends;		/* tied shards lend runners and fetch no clients */
 };
 
 struct client {
 	struct fairwq_node node;
 	int shard;
-	int cpu;		/* that took its last turn */
+	int cpu;		/* took its last turn */
 };
 
 struct shard {
 	struct fairwq_tree tree;
-	int holder, cpu;	/* the CPU that has the lock, and that had it last */
+	int holder, cpu;	/* the CPU that holds the lock, and that held it last */
 	int queue[MAX_RUNNERS], head, nr;
 	int clients;
-	u64 floor;		/* where the last shard was, when it was looked at */
-	bool seen;		/* its clock was read by others since it was written */
+	u64 floor;		/* clock of the last shard, when this one read it */
+	bool seen;		/* other CPUs have read its clock since it was written */
 };
 
 enum many_state { ASLEEP, COMES, ASKS, WAITS, HOLDS };
 
 struct runner {
 	enum many_state state;
-	double when;		/* the state is over; NEVER: by another runner */
-	int shard;		/* whose lock it is at */
-	struct client *turn;	/* that it is in, or NULL */
+	double when;		/* the state ends; NEVER: another runner ends it */
+	int shard;		/* of the lock that it asks for or holds */
+	struct client *turn;	/* the client whose turn it runs, or NULL */
 };
 
 struct many {
@@ -97,13 +98,13 @@ struct many {
 	struct runner runner[MAX_RUNNERS];
 	int nr_shards;
 	double now;
-	u64 turns, remote;	/* of these, from another shard */
-	u64 moved;		/* clients, to another shard */
+	u64 turns, remote;	/* all turns, and those from another shard */
+	u64 moved;		/* clients that were fetched */
 	struct meter *meter;
 
-	/* What was found. */
+	/* Results. */
 	double rate;		/* turns per us, in the second half */
-	double ramp;		/* until all runners were awake, ns */
+	double ramp;		/* time until all runners were awake, ns */
 	double worst;		/* lag, in parts of promise 6's bound */
 };
 
@@ -120,7 +121,7 @@ static int cache_of(const struct many *many, int cpu)
 	return cpu / many->setup.machine.each;
 }
 
-/* What a line costs that @from has written last. */
+/* Return the cost for @to of a line that @from has written last. */
 static double move(const struct many *many, int from, int to)
 {
 	if (from == NO_CPU || from == to)
@@ -136,7 +137,7 @@ static int home_of(const struct many *many, int cpu)
 	return many->setup.kind == MANY_POOL ? 0 : cache_of(many, cpu);
 }
 
-/* Where the next turn of a shard begins, in virtual turns. */
+/* Return the virtual time of the next turn of a shard, in turns. */
 static u64 clock_of(const struct shard *shard)
 {
 	const struct fairwq_node *node = picker->pick(&shard->tree);
@@ -144,6 +145,7 @@ static u64 clock_of(const struct shard *shard)
 	return node ? node->vtime >> FAIRWQ_COST_TURN_SHIFT : UINT64_MAX;
 }
 
+/* Return the shard whose clock is furthest behind. */
 static int last_shard(const struct many *many)
 {
 	int last = 0;
@@ -154,7 +156,10 @@ static int last_shard(const struct many *many)
 	return last;
 }
 
-/* A floor that was read before is too low, if anything: that errs on the safe side. */
+/*
+ * Check whether @shard is too far ahead to give a turn. The floor may be old. Then it is
+ * too low, which errs on the safe side.
+ */
 static bool is_ahead(const struct many *many, const struct shard *shard)
 {
 	u64 clock = clock_of(shard);
@@ -165,7 +170,10 @@ static bool is_ahead(const struct many *many, const struct shard *shard)
 	       clock > shard->floor + many->setup.bound;
 }
 
-/* Read the clocks of all shards, at once; each of them has a line of its own. */
+/*
+ * Read the clocks of all shards. Each has a line of its own, and all move at the same
+ * time. Return: the cost.
+ */
 static double look(struct many *many, struct shard *shard)
 {
 	if (many->nr_shards == 1)
@@ -177,8 +185,8 @@ static double look(struct many *many, struct shard *shard)
 }
 
 /*
- * Which shard does the runner go to? To that of the turn that has ended, or to its own, or
- * to the last one. Returns what it costs to find out.
+ * Choose the shard that the runner goes to: the one of the turn that has ended, or its
+ * own, or the last one. Return: the cost of the choice.
  */
 static double choose_shard(struct many *many, int cpu)
 {
@@ -197,6 +205,7 @@ static double choose_shard(struct many *many, int cpu)
 
 /* ---- a turn -------------------------------------------------------------- */
 
+/* Return a run time of an item. */
 static double item_time(struct many *many)
 {
 	double dice = (double)random_below(&many->rnd, 1 << 20) / (1 << 20);
@@ -204,13 +213,13 @@ static double item_time(struct many *many)
 	return many->setup.time * (0.9 + 0.2 * dice);
 }
 
-/* A producer runs on any of the CPUs. */
+/* Return the cost of the item's lines. A producer on any of the CPUs wrote them. */
 static double item_moves(struct many *many, int cpu)
 {
 	return move(many, random_below(&many->rnd, many->setup.runners), cpu);
 }
 
-/* Tell of the last turn. Without the lock's and the pool's lines nothing can be done. */
+/* Take the lock. Return: the cost of its lines and the pool's. @waited: in the queue. */
 static double enter(struct many *many, int cpu, bool waited)
 {
 	const struct machine *machine = &many->setup.machine;
@@ -223,7 +232,7 @@ static double enter(struct many *many, int cpu, bool waited)
 	return line * ((waited ? machine->handover : 1) + machine->pool);
 }
 
-/* Put a node that has joined back to where it was, because the clocks are tied. */
+/* Put a node that has joined back to @vtime, because the clocks are tied. */
 static void stay_at(struct shard *home, struct fairwq_node *node, u64 vtime)
 {
 	u64 service = node->service;
@@ -237,7 +246,7 @@ static void stay_at(struct shard *home, struct fairwq_node *node, u64 vtime)
 	node->open = open;
 }
 
-/* The next client of @from comes to the runner's own shard. It holds both locks. */
+/* Move the next client of @from to the runner's own shard, under both locks. */
 static double fetch(struct many *many, int cpu, struct shard *from, struct shard *home)
 {
 	const struct machine *machine = &many->setup.machine;
@@ -258,6 +267,7 @@ static double fetch(struct many *many, int cpu, struct shard *from, struct shard
 	       machine->batch * move(many, client->cpu, cpu);
 }
 
+/* Take the next turn of the runner's shard. Return: the cost. */
 static double take_turn(struct many *many, int cpu)
 {
 	const struct machine *machine = &many->setup.machine;
@@ -282,8 +292,8 @@ static double take_turn(struct many *many, int cpu)
 }
 
 /*
- * The runner has the lock. It leaves without a turn if the shard is ahead, or if its own
- * shard is not ahead any more.
+ * Give the lock to the runner: it ends its last turn and takes the next. It takes none if
+ * the shard is ahead, or if it is away and its own shard is not ahead any more.
  */
 static void grant(struct many *many, int cpu, bool waited)
 {
@@ -308,6 +318,7 @@ static void grant(struct many *many, int cpu, bool waited)
 	runner->when = many->now + cost;
 }
 
+/* Take the lock of the runner's shard, or wait for it. */
 static void ask(struct many *many, int cpu)
 {
 	struct runner *runner = &many->runner[cpu];
@@ -322,13 +333,13 @@ static void ask(struct many *many, int cpu)
 	runner->when = NEVER;
 }
 
-/* As in core/runner.c: what is over at once is left to one runner. */
+/* Check whether a runner may kick others. As in core/runner.c, not for quick items. */
 static bool may_kick(const struct many *many)
 {
 	return many->setup.all || many->setup.time >= QUICK_NS;
 }
 
-/* One more runner of the same shard, if there is one; returns what the kick costs. */
+/* Kick one more runner of the same shard, if one sleeps. Return: the cost of the kick. */
 static double kick(struct many *many, int cpu)
 {
 	const struct machine *machine = &many->setup.machine;
@@ -345,6 +356,7 @@ static double kick(struct many *many, int cpu)
 	return 0;
 }
 
+/* Let a runner that is awake, or has ended its item, choose a shard. */
 static void come(struct many *many, int cpu)
 {
 	struct runner *runner = &many->runner[cpu];
@@ -353,6 +365,7 @@ static void come(struct many *many, int cpu)
 	runner->when = many->now + choose_shard(many, cpu);
 }
 
+/* Drop the lock, hand it to the next runner, and run the turn that was taken. */
 static void release(struct many *many, int cpu)
 {
 	const struct machine *machine = &many->setup.machine;
@@ -373,7 +386,7 @@ static void release(struct many *many, int cpu)
 	} else if (many->setup.kind == MANY_TIED) {
 		come(many, cpu);
 	} else {
-		runner->state = WAITS;	/* for good: its shard has no clients */
+		runner->state = WAITS;	/* for ever: its shard has no clients */
 		runner->when = NEVER;
 	}
 }
@@ -385,7 +398,7 @@ static int place(struct many *many, int i)
 	switch (many->setup.place) {
 	case PLACE_HASHED:
 		return random_below(&many->rnd, many->nr_shards);
-	case PLACE_SKEWED:	/* one is alone, the others are together */
+	case PLACE_SKEWED:	/* one client is alone, the others share a shard */
 		return i ? many->nr_shards - 1 : 0;
 	default:
 		return i % many->nr_shards;
@@ -424,7 +437,7 @@ static void begin(struct many *many)
 		add_client(many, i);
 	for (int i = 0; i < many->setup.runners; i++)
 		many->runner[i].when = NEVER;
-	/* A kick for each tree; the others are kicked by runners. */
+	/* Kick one runner for each tree. Runners kick the others. */
 	for (int i = many->setup.runners - 1; i >= 0; i--)
 		if (!i || home_of(many, i) != home_of(many, i - 1))
 			many->runner[i] = (struct runner){ .state = COMES };
@@ -466,7 +479,7 @@ static void note_ramp(struct many *many)
 	many->ramp = many->now;
 }
 
-/* Returns what was found; @measured: also how fair it was, which takes longer. */
+/* Run a setup. Return: the results. @measured: also the lag, which takes longer. */
 static struct many run(const struct setup *setup, bool measured)
 {
 	struct many *many = calloc(1, sizeof(*many)), found;
@@ -503,7 +516,7 @@ static struct many run(const struct setup *setup, bool measured)
 	return found;
 }
 
-/* Half of what promise 6 allows either way, less the turn that is given. */
+/* Return half of what promise 6 allows either way, less the turn that is given. */
 static u64 tie_of(int runners)
 {
 	return runners > 1 ? (runners - 1) / 2 : 0;
@@ -525,14 +538,14 @@ static double rate_of(const struct machine *machine, enum many_kind kind, int ru
 	return run(&setup, false).rate;
 }
 
-/* ---- can the simulation be right? ---------------------------------------- */
+/* ---- cases: check the simulation itself ---------------------------------- */
 
 static bool is_near(double a, double b, double part)
 {
 	return a >= b * (1 - part) && a <= b * (1 + part);
 }
 
-/* Nothing moves, and nothing is waited for. */
+/* Check the rate of one runner: no line moves, and no lock is waited for. */
 static void one_runner_is_the_sum(void)
 {
 	static const double us[] = { 0, 1, 10, 100 };
@@ -560,7 +573,7 @@ static void free_moves_scale(void)
 	}
 }
 
-/* All that is waited for is the lock: it is passed on at once, with all lines. */
+/* Check that the lock is the limit where moves are dear: it is handed over at once. */
 static void dear_moves_saturate(void)
 {
 	struct machine machine = chiplets;
@@ -574,7 +587,7 @@ static void dear_moves_saturate(void)
 		expect(is_near(rate, 1000 / (machine.section + lines * 1e6), 0.05),
 		       "%d runners: %g a us", n, rate);
 	}
-	/* The lock alone: a section that is long enough. */
+	/* Without moves, a long section must be the limit. */
 	machine.near = 0;
 	machine.far = 0;
 	machine.section = 1000;
@@ -587,7 +600,7 @@ static void quick_items_have_one_runner(void)
 	double one = rate_of(&chiplets, MANY_POOL, 1, 0.5);
 	double many = rate_of(&chiplets, MANY_POOL, 64, 0.5);
 
-	/* But the producers are on more CPUs. */
+	/* With more CPUs, producers are on other CPUs, so that items cost moves. */
 	expect(many <= one && many >= one * 0.7, "%g and %g a us", one, many);
 }
 
@@ -626,7 +639,7 @@ static void tied_shards_are_fair(void)
 	}
 }
 
-/* Or the two cases before could not fail. */
+/* Check that a loose tie is seen, because else the two cases above could not fail. */
 static void loose_ties_are_seen(void)
 {
 	double worst = worst_of(MANY_TIED, PLACE_SKEWED, 64, 9, 4 * tie_of(64));
@@ -645,7 +658,7 @@ static void it_repeats(void)
 	expect(a == b, "%g and %g", a, b);
 }
 
-/* ---- what the note says -------------------------------------------------- */
+/* ---- the tables of Documentation/many-cpus.rst --------------------------- */
 
 static const double lengths[] = { 0, 1, 10, 100 };
 
@@ -669,7 +682,7 @@ static void print_rates(const char *title, enum many_kind kind, bool all)
 	printf("\n");
 }
 
-/* The most runners of which each is still worth so much of one. */
+/* Return the most runners that still make @part of as many times the rate of one. */
 static int good_up_to(const struct machine *machine, enum many_kind kind, double us, double part)
 {
 	double one = rate_of(machine, kind, 1, us);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The meter; what it measures and how is said in meter.h. */
+/* The meter: measure how far apart two clients are; see meter.h. */
 #include <stdlib.h>
 
 #include "meter.h"
 
 #define NR_RANKS	3
-/* A smaller part of the bound is nothing: times are kept in units, too. */
+/* Tolerate one part in so many of the bound, because the tree rounds times to units. */
 #define METER_FINEST	100000
 
 static int64_t larger(int64_t a, int64_t b)
@@ -31,7 +31,7 @@ static int64_t lead(const struct meter *meter, int i, int j)
 	return a->service * b->weight - b->service * a->weight;
 }
 
-/* Groups are numbered by parent; those of the ranks come first. */
+/* Make a meter for @max entries. Groups are numbered by rank, then by parent. */
 struct meter *meter_new(int max, enum meter_bound bound, unsigned int taken)
 {
 	struct meter *meter = calloc(1, sizeof(*meter));
@@ -86,7 +86,7 @@ static void open_pair(struct meter *meter, int i, int j)
 	*pair_of(meter, j, i) = (struct meter_pair){ .high = -d, .low = -d };
 }
 
-/* Return what the two may differ by, times both weights. */
+/* Return how much @i and @j may differ, times both weights. */
 static int64_t bound_of(const struct meter *meter, int i, int j)
 {
 	const struct meter_entry *a = &meter->entry[i], *b = &meter->entry[j];

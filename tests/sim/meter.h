@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The meter: how far apart are two clients that should have got the same?
+ * The meter: measure how far apart two clients are that should have got the same.
  *
- * Its input is which clients are eligible, their parents and weights, and what
- * service each gets when. It knows nothing of virtual times, and has no line in
+ * Its input is which clients are eligible, their parents and weights, and which
+ * service each gets when. It does not know virtual times, and has no line in
  * common with the code that it measures.
  *
  * The measure is that of promise 6, which is Golestani's relative fairness
@@ -33,22 +33,22 @@
 #define METER_NO_ENTRY	(-1)
 
 /*
- * The form of the bound. "Taken" is how many turns may have been taken and not
- * ended. A cost is the most that an entry gets at once, divided by its weight.
+ * The form of the bound. "Taken" is the number of turns that may have been taken and
+ * not ended. A cost is the most that an entry gets at once, divided by its weight.
  */
 enum meter_bound {
 	/* taken * the larger cost of the two: promise 6, with max_active + 1 */
 	METER_PROMISE,
 	/*
-	 * taken / 2 * the sum of both: what fairness.c checks. @taken is the same
-	 * for turns that were given, and twice that for time that was charged.
+	 * taken / 2 * the sum of both costs: the bound of fairness.c. @taken is the
+	 * same for turns that were given, and twice that for time that was charged.
 	 */
 	METER_HALVES,
 	/*
-	 * 2 * taken * the larger cost: for items that may be longer than those
-	 * before them. All turns under way may be of the first entry, and have
-	 * been charged next to nothing. At another time in the same window all of
-	 * them may be of the second entry.
+	 * 2 * taken * the larger cost: for items that may be longer than the items
+	 * before them. All turns in flight may be of the first entry, with next to
+	 * no charge. At another time in the same window all of them may be of the
+	 * second entry.
 	 */
 	METER_SURPRISED,
 };
@@ -58,13 +58,13 @@ struct meter_entry {
 	int group;		/* entries of one group are compared */
 	uint32_t weight;
 	int64_t largest;	/* the most that it gets at once */
-	int64_t service;	/* what it got */
+	int64_t service;	/* that it got */
 	unsigned int running;	/* its service grows by this, each ns */
-	unsigned int eligible;	/* itself, or how many of its children */
-	unsigned int place;	/* among the eligible ones of its group */
+	unsigned int eligible;	/* 1, or the number of eligible children */
+	unsigned int place;	/* in @member of its group */
 };
 
-/* The extremes of one entry's lead on another, as seen at events of the one. */
+/* The extremes of one entry's lead on another, at events of the first one. */
 struct meter_pair {
 	int64_t high;
 	int64_t low;
@@ -72,7 +72,7 @@ struct meter_pair {
 
 struct meter_group {
 	unsigned int nr;
-	int *member;		/* the eligible ones */
+	int *member;		/* eligible entries */
 };
 
 struct meter {
@@ -86,9 +86,9 @@ struct meter {
 	int nr_running;
 	int *running;
 
-	/* What was found. */
-	uint64_t windows;	/* longest ones, each for one pair */
-	uint64_t violations;	/* of these, with a worse lag than the bound */
+	/* Results. */
+	uint64_t windows;	/* longest windows, each of one pair */
+	uint64_t violations;	/* windows with a lag beyond the bound */
 	double worst;		/* the worst lag, as a share of the bound */
 	int worst_pair[2];
 };
@@ -96,24 +96,24 @@ struct meter {
 struct meter *meter_new(int max, enum meter_bound bound, unsigned int taken);
 void meter_free(struct meter *meter);
 int meter_add(struct meter *meter, int parent, unsigned int rank, uint32_t weight);
-/* That of a parent is the largest of its children. */
+/* Set the most that @i gets at once. A parent has the largest of its children. */
 void meter_set_largest(struct meter *meter, int i, int64_t largest);
 
-/* Time goes on; to be called before anything else happens at that time. */
+/* Advance the clock. Must be called before all other events at that time. */
 void meter_at(struct meter *meter, int64_t now);
 
-/* An entry without children becomes eligible, or is no longer. */
+/* Note that an entry without children becomes eligible, or is no longer. */
 void meter_join(struct meter *meter, int i);
 void meter_leave(struct meter *meter, int i);
-/* What went before is judged by the old weight, what comes by the new one. */
+/* Set a weight. It ends the windows of @i, and begins new ones if @i is eligible. */
 void meter_set_weight(struct meter *meter, int i, uint32_t weight);
 
-/* Service at one time, or from one time to another. */
+/* Note service at one time, or from one time to another. */
 void meter_serve(struct meter *meter, int i, int64_t amount);
 void meter_begin(struct meter *meter, int i);
 void meter_end(struct meter *meter, int i);
 
-/* Judge what is still open. */
+/* Judge the windows that are still open. */
 void meter_finish(struct meter *meter);
 
 #endif /* FAIRWQ_SIM_METER_H */

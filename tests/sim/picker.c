@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The picker under test: tree.c itself, compiled for user space. Built several
- * times, with -DPICKER=picker_<name>, from TREE_C, which may have a bug of tests/bugs;
- * or with one of these:
+ * The picker under test: tree.c itself, compiled for user space. It is built several
+ * times, with -DPICKER=picker_<name>. TREE_C may be a copy with a bug of tests/bugs.
+ * Or one of these plants a fault:
  *
- * PICKER_LINEAR	counts as if it looked for the place of a node one by one
+ * PICKER_LINEAR	count as if the place of a node was searched one by one
  * PICKER_PATIENCE	how often a lower priority is passed over
  */
 #include <linux/rbtree.h>
 
 static u64 compared, inserted;
 
-/* Every node above it was compared with it, on the way to its place. */
+/* Count the comparisons for an insert: @node was compared with each node above it. */
 static inline void counted_link(struct rb_node *node, struct rb_node *above,
 				struct rb_node **link)
 {

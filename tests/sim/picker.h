@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A picker: tree.c as it is, or with a fault planted. All of them are in one
- * program; each is an object of its own that shows nothing but its table.
+ * A picker: tree.c as it is, or with a fault planted. All pickers are in one
+ * program. Each is an object of its own that exports only its table.
  */
 #ifndef FAIRWQ_SIM_PICKER_H
 #define FAIRWQ_SIM_PICKER_H
@@ -20,12 +20,12 @@ struct picker {
 	bool (*charge)(struct fairwq_tree *tree, struct fairwq_node *node, u64 cost);
 	void (*correct)(struct fairwq_tree *tree, struct fairwq_node *node, s64 delta);
 	void (*pay)(struct fairwq_tree *tree, const struct fairwq_node *node, s64 cost);
-	/* How often two nodes were compared, and a node put into a tree. */
+	/* Comparisons of two nodes, and inserts of a node into a tree. */
 	u64 *compared, *inserted;
 };
 
 extern const struct picker picker_sound;
-/* With the bugs of tests/bugs. */
+/* Pickers with a bug of tests/bugs. */
 extern const struct picker picker_pick_from_old_pointer;
 extern const struct picker picker_saved_credit;
 extern const struct picker picker_weight_ignored;
@@ -34,7 +34,7 @@ extern const struct picker picker_newcomer_first;
 extern const struct picker picker_old_debt_kept;
 extern const struct picker picker_place_lost;
 extern const struct picker picker_low_by_turns;
-/* Those of picker.c. */
+/* Pickers with a fault of picker.c. */
 extern const struct picker picker_linear;
 extern const struct picker picker_impatient;
 

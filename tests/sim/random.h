@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Numbers that look random and are the same for the same seed: splitmix64
+ * Random: numbers that look random and are the same for the same seed: splitmix64
  * (G. L. Steele, D. Lea, C. H. Flood, "Fast Splittable Pseudorandom Number
  * Generators", OOPSLA 2014).
  */
@@ -22,17 +22,19 @@ static inline uint64_t random_next(struct random *rnd)
 	return z ^ (z >> 31);
 }
 
-/* 0 to n - 1, for n up to 2^32. */
+/* Return a number from 0 to @n - 1. @n must not be above 2^32. */
 static inline uint32_t random_below(struct random *rnd, uint64_t n)
 {
 	return ((random_next(rnd) >> 32) * n) >> 32;
 }
 
+/* Return a number from @from to @to, both included. */
 static inline uint64_t random_between(struct random *rnd, uint64_t from, uint64_t to)
 {
 	return from + random_below(rnd, to - from + 1);
 }
 
+/* Return 1 once in @n calls, on average; never if @n is 0. */
 static inline int random_one_in(struct random *rnd, uint32_t n)
 {
 	return n && !random_below(rnd, n);

@@ -18,14 +18,14 @@
 #define DFL_SLICE_NS		(50 * SIM_US)
 #define RECENT_TURNS		256	/* FAIRWQ_RECENT_TURNS */
 
-/* From a kick to the runner's first look. */
+/* Time from a kick until the runner looks for a turn. */
 #define KICK_MIN_NS		(1 * SIM_US)
 #define KICK_MAX_NS		(5 * SIM_US)
 /* The longest pause, and the longest time that an item is parked. */
 #define PAUSE_MAX_NS		(500 * SIM_US)
 #define PARKED_MAX_NS		(20 * SIM_US)
 
-/* With @near_wrap, virtual times begin so far before they wrap. */
+/* With @near_wrap, virtual times begin this far before they wrap. */
 #define NEAR_WRAP		(1ULL << 30)
 
 /* More events for each turn, on average, mean that the simulator hangs. */
@@ -44,6 +44,7 @@ static u32 random_weight(struct random *rnd)
 	return weight <= MAX_WEIGHT ? weight : MAX_WEIGHT;
 }
 
+/* Note @what as broken unless @cond holds. */
 static void must(struct sim *sim, bool cond, const char *what)
 {
 	if (!cond && !sim->broken)
@@ -73,6 +74,7 @@ static void event_add(struct sim *sim, int kind, int id, u64 delay)
 	sim->heap[i] = event;
 }
 
+/* Remove the first event from the heap. Return: it. */
 static struct sim_event event_next(struct sim *sim)
 {
 	struct sim_event first = sim->heap[0], last = sim->heap[--sim->nr_events];
@@ -97,6 +99,7 @@ static u64 jiffies(const struct sim *sim)
 	return sim->now / SIM_JIFFY;
 }
 
+/* Wake an idle runner, if there is one. */
 static void wake(struct sim *sim)
 {
 	struct sim_runner *runner = sim->runner;
@@ -116,7 +119,7 @@ static bool has_work(const struct sim *sim)
 	return sim->attrs.picker->pick(&sim->tree);
 }
 
-/* Have the tick look at the runners at the next jiffy. */
+/* Let the tick look at the runners at the next jiffy. */
 static void tick_soon(struct sim *sim)
 {
 	if (sim->ticking || sim->attrs.no_tick)
@@ -125,7 +128,7 @@ static void tick_soon(struct sim *sim)
 	event_add(sim, SIM_TICK, 0, SIM_JIFFY - sim->now % SIM_JIFFY);
 }
 
-/* Return whether a runner is at an item that is likely to be over at once. */
+/* Check whether a runner is at an item that is likely to end at once. */
 static bool is_soon_free(struct sim *sim)
 {
 	if (!sim->nr_quick || jiffies(sim) > sim->quick_at)
@@ -134,13 +137,14 @@ static bool is_soon_free(struct sim *sim)
 	return true;
 }
 
+/* Wake a runner if a turn waits, unless another runner is soon free. */
 static void kick(struct sim *sim)
 {
 	if (has_work(sim) && !is_soon_free(sim))
 		wake(sim);
 }
 
-/* Return whether an item that was likely to be over at once has seen a whole tick. */
+/* Check whether an item that was likely to end at once has run for a whole tick. */
 static bool is_slow(const struct sim *sim)
 {
 	for (unsigned int i = 0; i < sim->attrs.max_active; i++) {
@@ -164,7 +168,7 @@ static void tick(struct sim *sim)
 		tick_soon(sim);
 }
 
-/* Note how long a turn has waited beside an idle runner, while none began. */
+/* Note how long a turn has waited beside an idle runner, while no turn began. */
 static void note_unused(struct sim *sim)
 {
 	if (sim->nr_active == sim->attrs.max_active || !has_work(sim))
@@ -173,7 +177,7 @@ static void note_unused(struct sim *sim)
 		sim->longest_unused = sim->now - sim->unused_since;
 }
 
-/* ---- clients: queued items, and whether one may be taken ------------------ */
+/* ---- clients: queued items, and when one may be taken --------------------- */
 
 /* Enlarge the ring of stamps, which is needed under arrival order only. */
 static void stamps_grow(struct sim_client *client)
@@ -209,7 +213,7 @@ static bool is_endless(const struct sim_client *client)
 	return client->attrs.arrivals.kind == SIM_BACKLOG;
 }
 
-/* Return whether the batch itself has items. Those of a serializer do not count. */
+/* Check whether the batch itself has items. Items in a serializer do not count. */
 static bool backlogged(const struct sim_client *client)
 {
 	return client->queued || (is_endless(client) && !client->attrs.serial);
@@ -251,13 +255,13 @@ static void set_eligible(struct sim *sim, struct sim_client *client, bool eligib
 		meter_leave(sim->given, client->id);
 }
 
-/* Put @client into the tree, or out of it. Call it after each change of its state. */
+/* Put @client into the tree, or out of it. Must follow each change of its state. */
 static void update(struct sim *sim, struct sim_client *client)
 {
 	set_eligible(sim, client, backlogged(client) && !client->paused && !at_limit(client));
 }
 
-/* Tell the judge the state of @client, as it is seen from outside. */
+/* Tell the judge the state of @client, as an observer from outside sees it. */
 static void show(struct sim *sim, const struct sim_client *client)
 {
 	unsigned int begun = client->running + client->parked, most = client->attrs.max_active;
@@ -270,7 +274,7 @@ static void show(struct sim *sim, const struct sim_client *client)
 			waits && (!most || begun < most) && !client->paused);
 }
 
-/* Sort what was pushed, of all clients. */
+/* Sort the pushed items of all clients. */
 static void sort_all(struct sim *sim)
 {
 	for (int i = 0; i < sim->nr_clients; i++) {
@@ -280,7 +284,7 @@ static void sort_all(struct sim *sim)
 	}
 }
 
-/* Put an item into the batch. It is a new one, or the next of the serializer. */
+/* Put an item into the batch: a new one, or the next of the serializer. */
 static void enqueue(struct sim *sim, struct sim_client *client)
 {
 	bool was = client->eligible;
@@ -298,7 +302,7 @@ static void enqueue(struct sim *sim, struct sim_client *client)
 		kick(sim);
 }
 
-/* Queue @n items. Those of a serializer wait there while another one is on its way. */
+/* Queue @n items. A serializer keeps them while another one is in the batch or runs. */
 static void queue(struct sim *sim, struct sim_client *client, unsigned int n)
 {
 	if (!is_endless(client))
@@ -320,7 +324,7 @@ static u64 larger(u64 a, u64 b)
 	return a > b ? a : b;
 }
 
-/* Return the estimate for the next item: the longest of those before it. */
+/* Return the estimate for the next item: the longest of recent ones. */
 static u64 guess(const struct sim *sim, const struct sim_client *client)
 {
 	u64 known = client->average >> AVERAGE_FRACTION;
@@ -341,7 +345,7 @@ static u64 cost_of(const struct sim *sim, const struct sim_client *client)
 	return guess(sim, client) << COST_NS_SHIFT;
 }
 
-/* Tell the meter what @client was given: turns, or ns that were charged. */
+/* Tell the meter that @client was given @amount: turns, or ns that were charged. */
 static void note_given(struct sim *sim, struct sim_client *client, s64 amount)
 {
 	meter_serve(sim->given, client->id, amount);
@@ -397,6 +401,7 @@ static s64 settle_time(const struct sim_turn *turn)
 	return (turn->ran << COST_NS_SHIFT) - turn->cost;
 }
 
+/* Correct the charge of a turn that has ended. */
 static void settle(struct sim *sim, const struct sim_turn *turn)
 {
 	bool by_time = sim->attrs.policy == SIM_FAIR_TIME;
@@ -424,7 +429,10 @@ static void take_out(struct sim *sim, struct sim_client *client)
 		client->in_flight++;
 }
 
-/* It still runs on another runner of the pool: the batch has another one, or none. */
+/*
+ * Park the first item now and then, as if it still ran on another runner. Return: true
+ * if it was; then the runner looks for another turn.
+ */
 static bool park(struct sim *sim, struct sim_client *client)
 {
 	if (!random_one_in(&sim->rnd, sim->attrs.park) || sim->attrs.policy == SIM_FIFO ||
@@ -439,7 +447,7 @@ static bool park(struct sim *sim, struct sim_client *client)
 	return true;
 }
 
-/* Put a parked item back, in front of the others. */
+/* Put a parked item back to the head of the batch. */
 static void unpark(struct sim *sim, struct sim_client *client)
 {
 	sim->nr_parked--;
@@ -451,6 +459,7 @@ static void unpark(struct sim *sim, struct sim_client *client)
 	show(sim, client);
 }
 
+/* Take a turn of @client, and charge it. */
 static void take_turn(struct sim *sim, struct sim_client *client, struct sim_turn *turn)
 {
 	u64 average = client->average >> AVERAGE_FRACTION;
@@ -511,7 +520,7 @@ static u64 time_of(struct sim *sim, struct sim_client *client)
 	}
 }
 
-/* What may come at any time comes with some turns, and more often with odd ones. */
+/* Pause or reweigh a client with some turns, as @pause and @reweigh say. */
 static void disturb(struct sim *sim, int id)
 {
 	if (sim->client[id].is_owner)
@@ -524,7 +533,7 @@ static void disturb(struct sim *sim, int id)
 		sim_set_weight(sim, id, random_weight(&sim->rnd));
 }
 
-/* An item of SIM_WAITS is given its time when it ends, because only then it is known. */
+/* End a wait of SIM_WAITS. Only now the time of the item is known, and it is counted. */
 static void stop_waiting(struct sim *sim, struct sim_client *client)
 {
 	struct sim_runner *runner = client->waiting;
@@ -537,6 +546,7 @@ static void stop_waiting(struct sim *sim, struct sim_client *client)
 	event_add(sim, SIM_ITEM_ENDS, runner - sim->runner, 0);
 }
 
+/* Start the item of @runner. */
 static void start(struct sim *sim, struct sim_runner *runner)
 {
 	struct sim_client *client = runner->turn.client;
@@ -564,7 +574,7 @@ static void start(struct sim *sim, struct sim_runner *runner)
 	disturb(sim, random_below(&sim->rnd, sim->nr_clients));
 }
 
-/* Return whether the runner goes on with the next item of the serializer. */
+/* Check whether the runner goes on with the next item of the serializer. */
 static bool goes_on(const struct sim *sim, const struct sim_turn *turn)
 {
 	const struct sim_client *client = turn->client;
@@ -574,7 +584,7 @@ static bool goes_on(const struct sim *sim, const struct sim_turn *turn)
 	return sim->now < turn->begun + client->attrs.budget || !has_work(sim);
 }
 
-/* Let the next item of the serializer go. Return: whether the turn goes on with it. */
+/* Admit the next item of the serializer. Return: true if the turn goes on with it. */
 static bool next_of_serializer(struct sim *sim, struct sim_runner *runner)
 {
 	struct sim_client *client = runner->turn.client;
@@ -611,7 +621,7 @@ static bool find_turn(struct sim *sim, struct sim_runner *runner)
 	return true;
 }
 
-/* Start the next turn, or let the runner go idle, as it does if another one is soon free. */
+/* Start the next turn. If there is none, or another runner is soon free, go idle. */
 static void run(struct sim *sim, struct sim_runner *runner, bool was_quick)
 {
 	if ((was_quick && is_soon_free(sim)) || !find_turn(sim, runner)) {
@@ -661,7 +671,7 @@ static void item_ends(struct sim *sim, struct sim_runner *runner)
 	run(sim, runner, quick);
 }
 
-/* ---- what comes from outside ------------------------------------------------ */
+/* ---- calls from outside ----------------------------------------------------- */
 
 static void set_weight(struct sim *sim, struct sim_client *client, u32 weight)
 {
@@ -691,7 +701,7 @@ void sim_queue(struct sim *sim, int id, unsigned int n)
 	queue(sim, &sim->client[id], n);
 }
 
-/* Cancel the items of a client, but for those that are parked or run. */
+/* Cancel the items of a client, except those that are parked or run. */
 void sim_cancel(struct sim *sim, int id)
 {
 	struct sim_client *client = &sim->client[id];
@@ -751,6 +761,7 @@ static void replace(struct sim *sim, struct sim_client *client)
 	sim_renew(sim, client->id);
 }
 
+/* Queue an item to a client by Zipf's law, and set the time of the next one. */
 static void source(struct sim *sim)
 {
 	double dice = (double)(random_next(&sim->rnd) >> 11) / (1ULL << 53);
@@ -813,7 +824,7 @@ static void handle(struct sim *sim, const struct sim_event *event)
 	}
 }
 
-/* ---- from outside ----------------------------------------------------------- */
+/* ---- the interface of sim.h ------------------------------------------------- */
 
 struct sim *sim_new(const struct sim_attrs *attrs)
 {
@@ -898,15 +909,15 @@ static s64 items_of_turn(const struct sim_client *client)
 }
 
 /*
- * Return the most that @client gets at once, ns: an item, or a burst. It is a slice
- * at least, because a newcomer joins so far behind the others.
+ * Return the most that @client gets at once, ns: an item, or a burst. It is at least
+ * a slice, because a newcomer joins a slice behind the others.
  */
 static s64 time_of_turn(const struct sim *sim, const struct sim_client *client)
 {
 	return larger(longest_item(client) + client->attrs.budget, sim->attrs.slice);
 }
 
-/* Tell the meters and the judge the largest turns, of which the bound is made. */
+/* Tell the meters and the judge the largest turns, which the bounds depend on. */
 static void set_bound(struct sim *sim)
 {
 	bool turns = sim->attrs.policy != SIM_FAIR_TIME;

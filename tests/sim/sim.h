@@ -9,8 +9,8 @@
  *				when it has ended
  *	core/park.c		an item may be parked
  *	core/burst.c		a turn may go on with the items of a serializer
- *	core/runner.c,		a runner is kicked for what waits, unless one is
- *	core/watchdog.c		at an item that is likely to be over at once
+ *	core/runner.c,		a runner is kicked if a turn waits, unless another
+ *	core/watchdog.c		one runs an item that is likely to end at once
  *
  * There is no concurrency: one thread handles one event at a time.
  */
@@ -25,7 +25,7 @@
 #define SIM_US		1000ULL
 #define SIM_MS		1000000ULL
 
-/* As a kernel with HZ=250 has it. */
+/* A jiffy of a kernel with HZ=250. */
 #define SIM_JIFFY	(4 * SIM_MS)
 #define SIM_MAX_RUNNERS	64
 
@@ -38,10 +38,10 @@ enum sim_time_kind {
 	SIM_UNIFORM,		/* @lo to @hi */
 	SIM_RARELY,		/* one in @n takes @hi, the others @lo */
 	SIM_RUNS,		/* @n of @lo, then @n of @hi, and so on */
-	SIM_WAITS,		/* until the next one has ended, which takes @lo; and so on */
+	SIM_WAITS,		/* by turns: until the next one has ended, and @lo */
 };
 
-/* How long items take, ns. */
+/* The run times of items, ns. */
 struct sim_time {
 	enum sim_time_kind kind;
 	unsigned int n;
@@ -49,11 +49,11 @@ struct sim_time {
 };
 
 enum sim_arrival_kind {
-	SIM_BACKLOG,		/* there are always more */
-	SIM_CLOSED,		/* @n at a time; one that is done comes again */
-	SIM_BUNCHES,		/* @n, and when they are done, after @gap, again */
-	SIM_LEAVES,		/* the same, but then it is another client */
-	SIM_BY_SOURCE,		/* the pool's source says when, see sim_set_source() */
+	SIM_BACKLOG,		/* a backlog without end */
+	SIM_CLOSED,		/* @n at a time; an item that has ended comes again */
+	SIM_BUNCHES,		/* 1 to @n; when they have ended, after @gap, again */
+	SIM_LEAVES,		/* as SIM_BUNCHES, but each time as a new client */
+	SIM_BY_SOURCE,		/* from the pool's source, see sim_set_source() */
 	SIM_IDLE,		/* none */
 };
 
@@ -66,11 +66,11 @@ struct sim_arrivals {
 /* A client's batch, or an owner. An owner has children, and no items. */
 struct sim_client_attrs {
 	u32 weight;		/* 0: 100 */
-	unsigned int rank;	/* of one without an owner; 0 is served first */
+	unsigned int rank;	/* if it has no owner; 0 is served first */
 	unsigned int max_active; /* 0: no limit */
 	int owner;		/* number of a client; METER_NO_ENTRY: none */
 	bool serial;		/* its items are of one serializer */
-	u64 budget;		/* of which a runner does so much in one turn, ns */
+	u64 budget;		/* that a runner spends on these in one turn, ns */
 	struct sim_time time;
 	struct sim_arrivals arrivals;
 };
@@ -79,26 +79,26 @@ struct sim_attrs {
 	const struct picker *picker;
 	enum sim_policy policy;
 	unsigned int max_active;
-	u64 slice;		/* ns; what an item may take of which nothing is known */
+	u64 slice;		/* estimate of an item if none is known before it, ns */
 	int max_clients;
 	u64 seed;
-	/* One turn in so many, on average; 0: never. */
+	/* Happens with one turn in so many, on average; 0: never. */
 	unsigned int pause, reweigh, park;
-	bool owners_ignored;	/* planted: children stand beside their owners */
+	bool owners_ignored;	/* planted: children are beside their owners */
 	bool near_wrap;		/* virtual times wrap before long */
-	bool average_charged;	/* planted: what a turn is likely to take, not may */
-	bool not_charged;	/* planted: nothing before its end, under fair time */
+	bool average_charged;	/* planted: a turn is charged the average, not the most */
+	bool not_charged;	/* planted: nothing is charged before a turn's end */
 	bool burst_free;	/* planted: a burst costs one turn */
-	bool sort_late;		/* planted: what is pushed counts when nothing else is left */
-	bool guess_unbounded;	/* planted: a wait is charged to the next turn as a guess */
-	bool no_tick;		/* planted: an item that was thought short is not looked at */
-	bool strangers;		/* how long items are is not known before one was */
+	bool sort_late;		/* planted: a sort only comes when the tree is empty */
+	bool guess_unbounded;	/* planted: the estimate has no bound */
+	bool no_tick;		/* planted: the tick does not look at quick turns */
+	bool strangers;		/* run times are not known before the first item */
 	bool strict_ranks;	/* a lower priority has no share */
 	/* Called when a client's item starts. */
 	void (*started)(void *arg, int client);
-	/* Called when one has ended. May queue, cancel and so on. */
+	/* Called when an item has ended. May queue, cancel and so on. */
 	void (*ended)(struct sim *sim, int client);
-	/* And at times that sim_wait() asks for. */
+	/* Called at the time that sim_wait() has set. */
 	void (*woken)(struct sim *sim, int client);
 	void *arg;
 };
@@ -110,39 +110,39 @@ struct sim_client {
 	int id;			/* also that of its meter entry */
 	u32 weight;
 	bool paused;
-	bool eligible;		/* has something that nothing holds back */
+	bool eligible;		/* has items, is not paused, and is below its limit */
 	bool is_owner;
 	u64 outstanding;	/* items that were queued and have not ended */
-	u64 queued;		/* items in the batch, of which */
-	u64 pushed;		/* and in front of it, with @sort_late */
-	unsigned int taken;	/* so many at the head were parked before */
+	u64 queued;		/* items in the batch */
+	u64 pushed;		/* with @sort_late, items that are not yet sorted */
+	unsigned int taken;	/* items at the head that were parked before */
 	u64 kept;		/* items that wait in the serializer */
-	bool let_go;		/* one of them is on its way, or runs */
+	bool let_go;		/* an item of the serializer is in the batch, or runs */
 	unsigned int in_flight;
-	unsigned int running;	/* so many of its items */
-	unsigned int parked;	/* likewise */
-	unsigned int items;	/* that were made, for SIM_RUNS and SIM_WAITS */
-	struct sim_runner *waiting;	/* at an item that waits for the next one */
+	unsigned int running;	/* items that run */
+	unsigned int parked;	/* items that are parked */
+	unsigned int items;	/* items made so far, for SIM_RUNS and SIM_WAITS */
+	struct sim_runner *waiting;	/* runs an item that waits for the next one */
 	u64 average;		/* of run times, 4 bits of fraction; 0: none */
-	u64 longest[2];		/* of so many turns that are measured now, and before */
-	unsigned int measured;
-	/* Under arrival order: of what is queued. A ring, its size in mask + 1. */
+	u64 longest[2];		/* in this period of RECENT_TURNS, and the last, ns */
+	unsigned int measured;	/* turns, for these periods */
+	/* Under arrival order, a ring of stamps of the queued items. Size: mask + 1. */
 	u64 *stamp;
 	u32 stamp_head, stamp_mask;
-	/* Counted here. */
-	u64 turns;		/* that were started */
+	/* Results. */
+	u64 turns;		/* items that were started */
 	u64 ran;		/* ns */
 };
 
 struct sim_turn {
-	struct sim_client *client;	/* NULL: none is under way */
+	struct sim_client *client;	/* NULL: the runner has no turn */
 	unsigned int nr;	/* items, so far */
 	u64 begun;
 	u64 cost;		/* that was charged */
 	u64 ran;		/* ns, of all its items */
-	bool timed;
-	bool quick;		/* likely to be over at once */
-	bool out_of_rank;		/* before one of a higher priority */
+	bool timed;		/* counts in the average */
+	bool quick;		/* likely to end at once */
+	bool out_of_rank;		/* taken before a turn of a higher priority */
 };
 
 struct sim_runner {
@@ -167,46 +167,50 @@ struct sim {
 	struct sim_client *client;
 	struct sim_runner runner[SIM_MAX_RUNNERS];
 	unsigned int nr_active, nr_parked;
-	unsigned int nr_quick;	/* turns that are likely to be over at once */
-	u64 quick_at;		/* the jiffy in which one of them began */
-	bool ticking;
-	u64 unused_since;	/* a runner was idle, a turn waited, and none began */
+	unsigned int nr_quick;	/* turns that are likely to end at once */
+	u64 quick_at;		/* the jiffy in which the last of them began */
+	bool ticking;		/* a tick is due at the next jiffy */
+	u64 unused_since;	/* since then a turn has waited beside an idle runner */
 	unsigned int nr_eligible[FAIRWQ_NR_RANKS];
 	struct sim_event *heap;
 	int nr_events, max_events;
 	u64 last_stamp;
-	/* Zipf's law: how likely each of the clients is, summed up. */
+	/* The source: Zipf's law, the chances of the clients, summed up. */
 	double *zipf;
 	u64 zipf_gap;
 	unsigned int passed[FAIRWQ_NR_RANKS];	/* turns that others had */
 	bool begun, unknown;	/* costs are known when a turn ends, not before */
 
-	/* What was found. */
-	struct meter *meter;	/* of what the clients got: items, or ns */
+	/* Results. */
+	struct meter *meter;	/* of the clients' service: items, or ns */
 	struct judge *judge;	/* of the same, against an ideal server */
-	struct meter *given;	/* of what they were given; fair time: were charged */
+	struct meter *given;	/* of their turns; under fair time, of their charges */
 	unsigned int most_passed[FAIRWQ_NR_RANKS];
-	unsigned int least_passed;	/* and then served, before a higher one */
-	u64 longest_unused;	/* so long, ns */
-	const char *broken;	/* the first thing that must never happen, or NULL */
+	unsigned int least_passed;	/* of a rank served before a higher one */
+	u64 longest_unused;	/* the longest time since @unused_since, ns */
+	const char *broken;	/* the first broken invariant, or NULL */
 };
 
 struct sim *sim_new(const struct sim_attrs *attrs);
 int sim_add(struct sim *sim, const struct sim_client_attrs *attrs);
-/* Clients of SIM_BY_SOURCE get items every @gap ns, the k-th as often as 1 / k. */
+/*
+ * Begin a source: queue an item every @gap ns, on average, to a client of
+ * SIM_BY_SOURCE. The chance of the k-th client is proportional to 1 / k.
+ */
 void sim_set_source(struct sim *sim, u64 gap);
-/* Until so many turns have been started, or nothing is left to do. */
+/* Run until @turns more items have been started. To have no event left is an error. */
 void sim_run(struct sim *sim, u64 turns);
-/* Judge. After that @meter and @given say what was found. */
+/* Judge. Then @meter and @given have the results. */
 void sim_finish(struct sim *sim);
 void sim_free(struct sim *sim);
 void sim_set_weight(struct sim *sim, int client, u32 weight);
 void sim_pause(struct sim *sim, int client, bool paused);
-/* More items; and all that have not started are gone. */
+/* Queue @n items; and cancel all that have not started. */
 void sim_queue(struct sim *sim, int client, unsigned int n);
 void sim_cancel(struct sim *sim, int client);
-/* Another client comes in its place. False: its turns have not all ended yet. */
+/* Put a new client in the place of @client. Return: false if its turns have not ended. */
 bool sim_renew(struct sim *sim, int client);
+/* Call woken() after @delay ns. */
 void sim_wait(struct sim *sim, int client, u64 delay);
 
 #endif /* FAIRWQ_SIM_SIM_H */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Turns that go on: an item starts a timer, which ends its turn. What the item holds
- * meanwhile, the books of lanes, flushes and batches judge.
+ * Turns that go on: an item starts a timer, which ends its turn. Meanwhile the item
+ * still holds its batch and its constraint. The checks of lanes, flushes and batches
+ * would report it if not.
  */
 #define pr_fmt(fmt) "fairwq-torture: " fmt
 
@@ -11,15 +12,17 @@
 
 #define TT_NR_ASYNC	64U
 
+/* A turn that goes on after its function, or a free entry. */
 struct tt_async {
 	struct fairwq_async async;
 	struct timer_list timer;
-	unsigned long busy;		/* bit 0 */
-	u32 cost;
+	unsigned long busy;		/* bit 0: in use */
+	u32 cost;			/* that the turn reports in the end */
 };
 
 static struct tt_async tt_asyncs[TT_NR_ASYNC];
 
+/* End the turn, and free the entry. */
 static void tt_async_end(struct tt_async *async)
 {
 	fairwq_async_complete(&async->async, async->cost);
@@ -32,7 +35,7 @@ static void tt_async_timer(struct timer_list *timer)
 	tt_async_end(container_of(timer, struct tt_async, timer));
 }
 
-/* From an item: let its turn go on, if an entry is free. */
+/* Let the turn of the calling item go on, if an entry is free. */
 void tt_go_on(u32 dice)
 {
 	struct tt_async *async = &tt_asyncs[dice / 16 % TT_NR_ASYNC];
@@ -58,7 +61,7 @@ void tt_asyncs_init(void)
 		timer_setup(&tt_asyncs[i].timer, tt_async_timer, 0);
 }
 
-/* All pools are gone, so all turns have ended; the last timer may be on its way out. */
+/* Wait for the timers. All turns have ended, but a timer's function may still return. */
 void tt_asyncs_end(void)
 {
 	unsigned int i;

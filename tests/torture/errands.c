@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Errands: items that an actor has run for a user, one of many. Each must act for that
+ * Errands: items that an actor lets run for one of many users. Each must act for that
  * user, and so must its tasks. All other items must act for root.
  */
 #define pr_fmt(fmt) "fairwq-torture: " fmt
@@ -34,7 +34,7 @@ void tt_judge_user(kuid_t uid)
 			   __kuid_val(current_fsuid()));
 }
 
-/* Any errand: all have the same function, which is fairwq's own. */
+/* An errand to compare with: fairwq gives all of them the same function. */
 static struct fairwq_context_work tt_any_errand;
 
 void tt_errands_init(void)
@@ -47,7 +47,7 @@ bool tt_is_errand(const struct fairwq_work *work)
 	return work->func == tt_any_errand.work.func;
 }
 
-/* What a task of user @uid would capture, or an error. */
+/* Capture the context that a task of user @uid would have. Return: it, or an error. */
 static struct fairwq_context *tt_context_of(kuid_t uid)
 {
 	struct cred *cred = prepare_creds();
@@ -64,7 +64,7 @@ static struct fairwq_context *tt_context_of(kuid_t uid)
 	return context;
 }
 
-/* Queue an errand, and wait for it or take it back. */
+/* Queue an errand, let it run for a moment, and cancel it if it has not begun. */
 void tt_op_errand(struct tt_actor *actor)
 {
 	struct tt_errand errand = {

@@ -13,12 +13,12 @@
 #define TT_DEPTH	6U
 #define TT_NUMBERS	64UL
 
-/* A task: a node of a tree, with so many levels below it. */
+/* A task: a node of a tree. */
 struct tt_task {
 	struct fairwq_task task;
 	struct fairwq_work *item;	/* that it is a part of */
-	unsigned int depth;
-	kuid_t uid;			/* for which the item acts */
+	unsigned int depth;		/* levels below it */
+	kuid_t uid;			/* the item acts for this user */
 	u32 dice;
 	atomic_t ran;
 	unsigned int nodes;		/* in its tree */
@@ -37,7 +37,7 @@ static void tt_task_init(struct tt_task *task, struct fairwq_work *item, unsigne
 	task->nodes = 0;
 }
 
-/* Run two tasks below, joined in any order. */
+/* Run a node: fork the two nodes below it, and join them in any order. */
 static void tt_task_fn(struct fairwq_task *self)
 {
 	struct tt_task *task = container_of(self, struct tt_task, task), below[2];
@@ -58,7 +58,7 @@ static void tt_task_fn(struct fairwq_task *self)
 		below[i].uid = task->uid;
 		fairwq_fork(self, &below[i].task);
 	}
-	/* It may be stuck with its forks for a while. */
+	/* Now and then be slow, so that other runners ask for the forks. */
 	tt_behave_seldom(hash_32(task->dice + 3, 32));
 	fairwq_join(self, &below[first].task);
 	fairwq_join(self, &below[!first].task);
@@ -77,6 +77,7 @@ static void tt_number_fn(unsigned long from, unsigned long to, void *arg)
 		atomic_inc(&ran[from]);
 }
 
+/* Run a parallel loop, and check that each number came once. */
 static void tt_fork_loop(u32 dice)
 {
 	atomic_t ran[TT_NUMBERS] = { };
@@ -89,6 +90,7 @@ static void tt_fork_loop(u32 dice)
 			tt_problem("a loop ran number %lu %d times\n", i, atomic_read(&ran[i]));
 }
 
+/* Run a tree of tasks, and check that each node came once. */
 static void tt_fork_tree(u32 dice)
 {
 	unsigned int depth = dice % (TT_DEPTH + 1);
@@ -102,7 +104,7 @@ static void tt_fork_tree(u32 dice)
 		tt_problem("a tree of depth %u had %u nodes\n", depth, top.nodes);
 }
 
-/* From an item: now and then. */
+/* Let one in eight of the calling items fork. */
 void tt_fork(u32 dice)
 {
 	if (dice % 8)

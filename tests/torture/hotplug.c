@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CPUs that go and come back, one by one, while all the rest goes on: what is
- * bound to one, is queued there, or runs there has to go elsewhere.
+ * Hotplug: CPUs go and come back, one by one, while all actors go on. Runners and
+ * timers of a CPU that goes must move to others.
  */
 #define pr_fmt(fmt) "fairwq-torture: " fmt
 
@@ -25,7 +25,10 @@ static void tt_hotplug_wait(void)
 	schedule_timeout_interruptible(msecs_to_jiffies(hotplug) ?: 1);
 }
 
-/* The kernel may have its reasons to keep one, or not to take it back at once. */
+/*
+ * Remove @cpu, and add it again. The kernel may refuse to remove it. It may also
+ * refuse to add it at once, so try for a while.
+ */
 static void tt_cycle(unsigned int cpu)
 {
 	unsigned int tries = 20;
@@ -42,7 +45,7 @@ static void tt_cycle(unsigned int cpu)
 	tt_problem("CPU %u does not come back\n", cpu);
 }
 
-/* The first one stays. */
+/* Cycle through all CPUs but the first, which stays. */
 static int tt_hotplug_fn(void *unused)
 {
 	unsigned int cpu = 0;
@@ -64,6 +67,7 @@ static int tt_hotplug_fn(void *unused)
 }
 #endif
 
+/* Start the hotplug thread, if "hotplug" is set. Return: 0, or an error. */
 int tt_hotplug_begin(void)
 {
 	if (!hotplug)
@@ -76,7 +80,7 @@ int tt_hotplug_begin(void)
 	return PTR_ERR_OR_ZERO(tt_hotplug_task);
 }
 
-/* All that were there are there again. */
+/* Stop the hotplug thread. All CPUs are back then. */
 void tt_hotplug_end(void)
 {
 	if (IS_ERR_OR_NULL(tt_hotplug_task))

@@ -28,6 +28,7 @@ static void tt_spin(unsigned int us)
 		cpu_relax();
 }
 
+/* Report a failure. For bug=failure: report none, or another error. */
 static void tt_fail(u32 dice)
 {
 	tt_count(TT_FAILED, 1);
@@ -37,6 +38,7 @@ static void tt_fail(u32 dice)
 		fairwq_report_failure(-EPERM);
 }
 
+/* Sleep in a blocking section. */
 static void tt_block(u32 dice)
 {
 	fairwq_block_begin();
@@ -76,29 +78,33 @@ void tt_behave_seldom(u32 dice)
 		tt_behave(dice / 256);
 }
 
+/* Count the result of a queue call, and report an unexpected error. Return: @ret. */
 int tt_queued(int ret)
 {
 	tt_count(ret > 0 ? TT_QUEUED : ret ? TT_REFUSED : TT_ALREADY, 1);
-	/* -EBUSY: cancelled in the middle of a plain call, which has not returned. */
+	/* -EBUSY: another queue call was cancelled and has not yet returned. */
 	if (ret < 0 && ret != -ESHUTDOWN && ret != -EAGAIN && ret != -ECANCELED && ret != -EBUSY)
 		tt_problem("a queue call returned %d\n", ret);
 	return ret;
 }
 
-/* ---- calls that keep the books ----------------------------------------- */
+/* ---- calls that are counted -------------------------------------------- */
 
 /*
- * fairwq_mod_delayed() takes out what others queue meanwhile, and does not say
- * how often. Therefore an actor must hold a delayed item to queue or modify it.
- * A few items are modified without that. For these the books allow a difference.
+ * fairwq_mod_delayed() takes the item out if another actor queues it meanwhile,
+ * and does not report how often. Therefore an actor must hold a delayed item to
+ * queue or modify it. A few items are modified without that. For these the counts
+ * may differ.
  */
-#define TT_MOD_UNSURE	4	/* more than a call takes out uncounted */
+#define TT_MOD_UNSURE	4	/* a call takes the item out fewer times, uncounted */
 
+/* Check whether @item is one of those few. */
 static bool tt_item_is_loose(const struct tt_item *item)
 {
 	return item->nr % 64 == 1;
 }
 
+/* Hold @item, if it is a delayed one. Return: false if another actor holds it. */
 static bool tt_item_hold(struct tt_item *item)
 {
 	return item->kind != TT_DELAYED || !test_and_set_bit_lock(0, &item->held);
@@ -110,6 +116,7 @@ static void tt_item_unhold(struct tt_item *item)
 		clear_bit_unlock(0, &item->held);
 }
 
+/* Call the queue call of the kind of @item. Return: its result. */
 static int tt_item_call(struct tt_item *item, struct tt_lane *way,
 			struct fairwq_batch *batch, unsigned long delay)
 {
@@ -132,7 +139,11 @@ void tt_item_queued(struct tt_item *item, int ret)
 	tt_queued(ret);
 }
 
-/* By @way if it is a plain one: from one time to the next, it is another one, or none. */
+/*
+ * Queue @item to @batch: a plain item through the lane @way, unless it is NULL; a
+ * delayed one after @delay. Return: the result of the queue call; -EBUSY without a
+ * call if another actor holds the item.
+ */
 int tt_item_queue(struct tt_item *item, struct tt_lane *way, struct fairwq_batch *batch,
 		  unsigned long delay)
 {
@@ -153,7 +164,10 @@ int tt_item_queue(struct tt_item *item, struct tt_lane *way, struct fairwq_batch
 	return tt_queued(ret);
 }
 
-/* Around whatever may take the item out of the queue; see tt_op_stamp(). */
+/*
+ * Begin a call that may take @item out of the queue; tt_item_cancel_end() must
+ * follow. See tt_op_stamp().
+ */
 static void tt_item_cancel_begin(struct tt_item *item)
 {
 	atomic_inc(&item->cancels_begun);
@@ -166,6 +180,10 @@ static void tt_item_cancel_end(struct tt_item *item)
 	atomic_inc(&item->cancels_ended);
 }
 
+/*
+ * Modify a delayed item. If another actor holds it, only a loose item is modified,
+ * and its counts are unsure from then on.
+ */
 void tt_item_mod(struct tt_item *item, struct fairwq_batch *batch, unsigned long delay)
 {
 	bool held;
@@ -191,6 +209,7 @@ void tt_item_mod(struct tt_item *item, struct fairwq_batch *batch, unsigned long
 	tt_queued(ret < 0 ? ret : !ret);
 }
 
+/* Call @cancel, and count the item if it was taken out. Return: true if it was. */
 bool tt_item_cancel(struct tt_item *item, bool (*cancel)(struct fairwq_work *work))
 {
 	bool ret;
@@ -238,6 +257,10 @@ void tt_dropped(struct fairwq_work *work)
 
 /* ---- the function ------------------------------------------------------ */
 
+/*
+ * Check that @item is not inside already, and note the stamps that it sees. Return:
+ * the number of its runs.
+ */
 static u32 tt_item_enter(struct tt_item *item)
 {
 	unsigned int i;
@@ -289,10 +312,10 @@ static void tt_item_fn(struct fairwq_work *work)
 		atomic_long_dec(&item->ran);
 	}
 	tt_judge_user(GLOBAL_ROOT_UID);
-	/* Then it may run twice, but not at once. */
+	/* If it queues itself here, it must run again, but not at once. */
 	tt_item_mischief(item, dice >> 12);
 	tt_fork(dice >> 20);
-	tt_behave(dice % 256);	/* these are few: more of them take their time */
+	tt_behave(dice % 256);	/* these items are few: let more of them be slow */
 	tt_item_leave(item);
 }
 
@@ -327,6 +350,7 @@ int tt_items_init(void)
 	return 0;
 }
 
+/* Compare the counts of @item, which must have ended. */
 static void tt_item_judge(struct tt_item *item)
 {
 	long queued = atomic_long_read(&item->queued);
@@ -355,7 +379,7 @@ void tt_items_quiesce(void)
 			schedule_timeout_uninterruptible(1);
 }
 
-/* Flush or cancel all items, and judge their books. No actor may queue any more. */
+/* Flush and cancel all items, and compare their counts. No actor may queue any more. */
 void tt_items_end(void)
 {
 	struct tt_item *item;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Lanes: most of the items. A lane is a ring of items, its beads. One producer
- * queues them in turn, each as soon as it has ended. What stands between a lane
- * and a runner decides which order is promised; see enum tt_way.
+ * queues them in turn, each as soon as it has ended. The way of a lane decides
+ * which order fairwq promises; see enum tt_way.
  *
  * The producer writes a number and a check value into a bead before the queue
  * call. The bead's function checks that
  *
- *	it sees both,
+ *	it sees both values,
  *	it is not inside already,
  *	it has not run under this number,
  *	no more items of the lane are inside than its width allows,
@@ -31,7 +31,7 @@
 
 #define NR_BEADS	512U
 
-/* What stands between a lane and a runner. */
+/* Way of the beads of a lane to a runner. */
 enum tt_way {
 	TT_WAY_BATCH,		/* a batch of its own with max_active */
 	TT_WAY_SERIALIZER,	/* then any batch, as with the next two */
@@ -51,10 +51,10 @@ static const char * const tt_way_name[TT_NR_WAYS] = {
 	[TT_WAY_ANY] = "any batch",
 };
 
-/* A constraint as a driver may write one: first come, first served. */
+/* A constraint as a driver may write one: works are admitted in the order they came. */
 struct tt_own {
 	struct fairwq_constraint constraint;
-	raw_spinlock_t lock;		/* what follows */
+	raw_spinlock_t lock;		/* for the fields below */
 	unsigned int in_flight, max;
 	struct list_head waiting;
 };
@@ -62,16 +62,16 @@ struct tt_own {
 struct tt_bead {
 	struct fairwq_work work;
 	struct tt_lane *lane;
-	u64 nr;				/* the producer's: how many were sent before, and 1 */
+	u64 nr;				/* the producer's: counts what is sent, from 1 */
 	unsigned long check;		/* the producer's: made of @nr; its function clears it */
-	unsigned long ended;		/* the last @nr that is over, as far as a long goes */
+	unsigned long ended;		/* the last @nr that has ended, cut to a long */
 	atomic_t inside;
 	struct tt_waiting waiting;	/* in struct tt_own */
 } ____cacheline_aligned;
 
 struct tt_lane {
 	enum tt_way way;
-	unsigned int width;		/* how many may be inside at once; 0: any number */
+	unsigned int width;		/* most items inside at once; 0: any number */
 	struct fairwq_batch *batch;	/* TT_WAY_BATCH */
 	union {
 		struct fairwq_serializer serializer;
@@ -86,23 +86,28 @@ struct tt_lane {
 	/* The items'. */
 	atomic_long_t ended ____cacheline_aligned;
 	atomic_t inside;
-	u64 last;			/* that ran; one at a time */
+	u64 last;			/* the @nr that ran last; if @width is 1 */
 	struct tt_bead bead[NR_BEADS];
 };
 
+/* Return the value that @check of @bead must have. */
 static unsigned long tt_bead_check(const struct tt_bead *bead, u64 nr)
 {
 	return (unsigned long)(nr * GOLDEN_RATIO_64) ^ (unsigned long)bead;
 }
 
-/* ---- what an item of a lane does --------------------------------------- */
+/* ---- the function of a bead -------------------------------------------- */
 
-/* Return whether no order is promised: without memory, a flow's items go to a shared batch. */
+/*
+ * Check whether no order is promised. That is so if fairwq had no memory for a flow,
+ * because then its items go to a batch that flows share.
+ */
 static bool tt_lane_is_unsure(const struct tt_lane *lane)
 {
 	return lane->way == TT_WAY_FLOW && fairwq_flows_fallbacks(tt_flows);
 }
 
+/* Check that item @nr may begin now: the width of @lane, and its order. */
 void tt_lane_enter(struct tt_lane *lane, u64 nr)
 {
 	unsigned int inside = atomic_inc_return(&lane->inside);
@@ -122,7 +127,7 @@ void tt_lane_enter(struct tt_lane *lane, u64 nr)
 
 void tt_lane_leave(struct tt_lane *lane)
 {
-	/* What it did, then this: pairs with atomic_inc_return() in tt_lane_enter(). */
+	/* Stores of the item, then this. Pairs with tt_lane_enter(). */
 	smp_mb__before_atomic();
 	atomic_dec(&lane->inside);
 }
@@ -151,6 +156,7 @@ static void tt_bead_end(struct tt_bead *bead)
 	tt_lane_ended(lane);
 }
 
+/* Check that @bead sees its number, has not run under it, and is not inside already. */
 static void tt_bead_judge(struct tt_bead *bead)
 {
 	u64 nr = READ_ONCE(bead->nr);
@@ -186,7 +192,7 @@ static void tt_bead_fn(struct fairwq_work *work)
 	tt_bead_end(bead);
 }
 
-/* A cancel of its batch has taken it out. */
+/* Count a bead that a cancel of its batch has taken out, and end it. */
 void tt_bead_dropped(struct fairwq_work *work)
 {
 	struct tt_bead *bead = container_of(work, struct tt_bead, work);
@@ -200,7 +206,7 @@ bool tt_is_bead(const struct fairwq_work *work)
 	return work->func == tt_bead_fn;
 }
 
-/* ---- a constraint of our own ------------------------------------------- */
+/* ---- a constraint as a driver may write one ---------------------------- */
 
 /* Return the link of an item that may wait in the constraint: a bead, or an item of items.c. */
 static struct tt_waiting *tt_waiting_of(struct fairwq_work *work)
@@ -243,7 +249,7 @@ static void tt_own_complete(struct fairwq_constraint *constraint)
 		fairwq_constraint_admit(next->work);
 }
 
-/* Return whether the constraint was told of the end of each item, so that it may be freed. */
+/* Check whether all items of the constraint have completed, so that it may be freed. */
 static bool tt_own_is_idle(struct tt_own *own)
 {
 	unsigned long flags;
@@ -284,6 +290,7 @@ static struct fairwq_batch *tt_lane_batch(struct tt_lane *lane, struct tt_actor 
 	return fairwq_batch_get(fairwq_pool_default_batch(pool, tt_random(actor, 3)));
 }
 
+/* Queue @work the way of @lane. Return: the result of the queue call. */
 int tt_lane_queue(struct tt_lane *lane, struct fairwq_batch *batch, struct fairwq_work *work)
 {
 	switch (lane->way) {
@@ -315,7 +322,10 @@ u64 tt_lane_next(struct tt_lane *lane)
 	return tt_bug == TT_BUG_ORDER && !(nr % 256) ? nr - 1 : nr;
 }
 
-/* Count @n more items as accepted, before the queue call. If it refuses, @n is negative. */
+/*
+ * Count @n items as accepted. Must be called before the queue call. If the call
+ * refuses, call this again with -@n.
+ */
 void tt_lane_accept(struct tt_lane *lane, long n)
 {
 	lane->accepted += n;
@@ -349,7 +359,7 @@ static bool tt_bead_send(struct tt_lane *lane, struct fairwq_batch *batch, long 
 	return false;
 }
 
-/* Send up to @n beads to one batch. Return: whether there is room for more. */
+/* Send up to @n beads to one batch. Return: true if there is room for more. */
 static bool tt_lane_send(struct tt_lane *lane, struct tt_actor *actor, unsigned int n)
 {
 	struct fairwq_batch *batch = tt_lane_batch(lane, actor);
@@ -378,6 +388,7 @@ static struct tt_lane *tt_any_lane(struct tt_actor *actor)
 	return actor->lane[tt_random(actor, TT_NR_LANES)];
 }
 
+/* Send some beads of one lane, each group to another batch. */
 void tt_lane_burst(struct tt_actor *actor)
 {
 	struct tt_lane *lane = tt_any_lane(actor);
@@ -389,6 +400,7 @@ void tt_lane_burst(struct tt_actor *actor)
 
 /* ---- waiting ----------------------------------------------------------- */
 
+/* Flush the bead that was sent last, and check that it has ended. */
 static void tt_lane_flush_bead(struct tt_lane *lane)
 {
 	struct tt_bead *bead = &lane->bead[(lane->sent - 1) % NR_BEADS];
@@ -416,19 +428,20 @@ static void tt_lane_flush_all(struct tt_lane *lane)
 static void tt_lane_flush(struct tt_lane *lane)
 {
 	tt_count(TT_PROBES, 1);
-	if (lane->way > TT_WAY_LIMITER)		/* nothing to flush but the bead */
+	if (lane->way > TT_WAY_LIMITER)		/* only the bead can be flushed */
 		return tt_lane_flush_bead(lane);
 	if (tt_bug != TT_BUG_FLUSH)
 		tt_lane_flush_all(lane);
-	/* Or it was cancelled: the last word of that may still be on its way. */
+	/* If a cancel runs, it may have taken an item out and not yet counted it. */
 	if (tt_cancels_quiet() && atomic_long_read_acquire(&lane->ended) != lane->accepted)
 		tt_problem_of(lane->way, "a flush of a lane (%s) did not wait\n",
 			      tt_way_name[lane->way]);
 }
 
 /*
- * Sends until the ring is full. To wait until it has run dry each time would
- * leave the CPUs idle: mostly the thread goes on, and rests if that is no use.
+ * Send until the ring is full. A wait for its end each time would leave the CPUs
+ * idle. Therefore the thread mostly goes on with another lane. It sleeps if all
+ * lanes seem to be full.
  */
 void tt_lane_stream(struct tt_actor *actor)
 {
@@ -448,6 +461,7 @@ void tt_lane_stream(struct tt_actor *actor)
 
 /* ---- a lane's beginning and end ---------------------------------------- */
 
+/* Check whether all items of @lane have ended, so that it may be freed. */
 static bool tt_lane_is_through(struct tt_lane *lane)
 {
 	return atomic_long_read_acquire(&lane->ended) == lane->accepted &&
@@ -461,6 +475,7 @@ static void tt_lane_free(struct tt_lane *lane)
 	kvfree(lane);
 }
 
+/* Free the lane of a batch that is released. All its items must have ended. */
 static void tt_lane_released(struct fairwq_batch *batch, void *priv)
 {
 	struct tt_lane *lane = priv;
@@ -472,7 +487,10 @@ static void tt_lane_released(struct fairwq_batch *batch, void *priv)
 	tt_lane_free(lane);
 }
 
-/* The last word of a drop may be on its way, or what waits for no flush. */
+/*
+ * Wait until all items of @lane have ended, and free it. A cancel may not yet have
+ * counted an item, and not every way has a flush. After tt_patience it is a problem.
+ */
 static void tt_lane_await(struct tt_lane *lane)
 {
 	unsigned long end = (READ_ONCE(tt_stopping) ? tt_stopped : jiffies) + tt_patience * HZ;
@@ -486,6 +504,7 @@ static void tt_lane_await(struct tt_lane *lane)
 		      atomic_long_read(&lane->ended));
 }
 
+/* End @lane, and free it when its items have ended. */
 static void tt_lane_dispose(struct tt_lane *lane)
 {
 	if (tt_bug == TT_BUG_RELEASED && lane->way == TT_WAY_BATCH)
@@ -506,6 +525,7 @@ static void tt_lane_dispose(struct tt_lane *lane)
 	tt_lane_await(lane);
 }
 
+/* Make the batch or the constraint of @lane. Return: false without memory. */
 static bool tt_lane_open(struct tt_lane *lane, struct tt_actor *actor)
 {
 	struct fairwq_batch_attrs attrs = {
@@ -535,6 +555,7 @@ static bool tt_lane_open(struct tt_lane *lane, struct tt_actor *actor)
 	}
 }
 
+/* Choose how many items of a lane may be inside at once. Return: it; 0: any number. */
 static unsigned int tt_lane_width(enum tt_way way, struct tt_actor *actor)
 {
 	switch (way) {
@@ -550,6 +571,7 @@ static unsigned int tt_lane_width(enum tt_way way, struct tt_actor *actor)
 	}
 }
 
+/* Make a lane. Return: it, or NULL without memory. */
 static struct tt_lane *tt_lane_new_way(struct tt_actor *actor, enum tt_way way)
 {
 	struct tt_lane *lane = kvzalloc(sizeof(*lane), GFP_KERNEL);
@@ -605,7 +627,7 @@ void tt_lane_renew(struct tt_actor *actor)
 	actor->lane[i] = tt_lane_new(actor);
 }
 
-/* ---- those that all send to -------------------------------------------- */
+/* ---- lanes that all actors share --------------------------------------- */
 
 static const enum tt_way tt_shared_ways[TT_NR_SHARED] = {
 	TT_WAY_SERIALIZER, TT_WAY_SERIALIZER, TT_WAY_LIMITER, TT_WAY_LIMITER,
@@ -674,8 +696,9 @@ void tt_shared_burst(struct tt_actor *actor)
 	fairwq_batch_put(batch);
 }
 
-/* ---- its order is to hold whatever happens to it ----------------------- */
+/* ---- a lane's order must hold under cancels, pauses and weights -------- */
 
+/* Call @cancel for one bead of @lane, and count it if it was taken out. */
 static void tt_lane_cancel_bead(struct tt_lane *lane, bool (*cancel)(struct fairwq_work *),
 				u32 dice)
 {
@@ -691,7 +714,7 @@ static void tt_lane_cancel_bead(struct tt_lane *lane, bool (*cancel)(struct fair
 		fairwq_work_enable(&bead->work);
 }
 
-/* In any context. */
+/* Cancel or disable some beads of a lane, in any context. */
 void tt_lane_cancel(struct tt_actor *actor)
 {
 	struct tt_lane *lane = tt_any_lane(actor);
@@ -723,7 +746,10 @@ static void tt_lane_meddle_batch(struct tt_lane *lane, struct tt_actor *actor)
 	}
 }
 
-/* Also to those of the thread's interrupts, which live as long as the test. */
+/*
+ * Meddle with a lane of the thread, or of one of its interrupts, which live as long
+ * as the test.
+ */
 void tt_lane_meddle(struct tt_actor *actor)
 {
 	struct tt_thread *thread = &tt_threads[actor->nr];

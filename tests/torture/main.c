@@ -2,9 +2,9 @@
 /*
  * Torture of fairwq: parameters, threads, progress, the end and the verdict.
  *
- * Loading it starts the test; it ends after "seconds", or when it is unloaded,
- * and closes with one line: "End of test: SUCCESS" or "FAILURE". The parameter
- * "state" says the same: running, success, failure.
+ * To load the module starts the test. The test ends after "seconds", or when the
+ * module is unloaded. Its last line is "End of test: SUCCESS" or "FAILURE". The
+ * parameter "state" has the same: running, success, failure.
  */
 #define pr_fmt(fmt) "fairwq-torture: " fmt
 
@@ -132,8 +132,9 @@ static atomic_t tt_problems;
 static bool tt_halted;
 static unsigned long tt_begin;
 
-/* ---- what all use ------------------------------------------------------ */
+/* ---- helpers for all files --------------------------------------------- */
 
+/* Count a problem, and print it unless @told has reached its bound. */
 void tt_tell_problem(atomic_t *told, const char *fmt, ...)
 {
 	struct va_format vaf = { .fmt = fmt };
@@ -148,7 +149,10 @@ void tt_tell_problem(atomic_t *told, const char *fmt, ...)
 	va_end(args);
 }
 
-/* Of some, seldom: on user-mode Linux it costs two system calls. */
+/*
+ * Add @n to a count of this CPU. For frequent events call it once for many, because
+ * it costs two system calls on user-mode Linux.
+ */
 void tt_count(enum tt_count which, long n)
 {
 	this_cpu_add(tt_counts.nr[which], n);
@@ -164,6 +168,7 @@ static long tt_sum(enum tt_count which)
 	return sum;
 }
 
+/* Return a random number below @below. */
 u32 tt_random(struct tt_actor *actor, u32 below)
 {
 	return ((u64)prandom_u32_state(&actor->rnd) * below) >> 32;
@@ -171,6 +176,7 @@ u32 tt_random(struct tt_actor *actor, u32 below)
 
 /* ---- actors: threads and their interrupts ------------------------------ */
 
+/* Do a few operations that any context may do. */
 static void tt_interrupt(struct tt_actor *actor)
 {
 	unsigned int n = 1 + tt_random(actor, 8);
@@ -195,7 +201,7 @@ static void tt_irq_work_fn(struct irq_work *work)
 	tt_interrupt(&container_of(work, struct tt_thread, irq_work)->work);
 }
 
-/* KCSAN looks at one access in thousands, for a moment: so there are many of them. */
+/* Race with the other threads. KCSAN samples one access in thousands, so do many. */
 static void tt_race(void)
 {
 	static unsigned long raced;
@@ -207,12 +213,13 @@ static void tt_race(void)
 	}
 }
 
+/* Do operations until kthread_stop(), but rest while halted or over the backlog. */
 static int tt_thread_fn(void *data)
 {
 	struct tt_thread *thread = data;
 
 	while (!kthread_should_stop()) {
-		/* One is stopped after the other: the rest is to be quiet, too. */
+		/* Threads are stopped one by one; until then the others must rest. */
 		if (READ_ONCE(tt_halted) || READ_ONCE(tt_stopping)) {
 			schedule_timeout_interruptible(1);
 			continue;
@@ -227,6 +234,7 @@ static int tt_thread_fn(void *data)
 	return 0;
 }
 
+/* Seed an actor, and make its lanes. @nr: of its thread, or -1. */
 static void tt_actor_init(struct tt_actor *actor, int nr)
 {
 	static u32 count;
@@ -266,7 +274,11 @@ static int tt_threads_start(void)
 	return 0;
 }
 
-/* Paused batches are resumed meanwhile: see tt_main_fn(). */
+/*
+ * Stop all threads and their interrupts, and end their lanes. Another thread must
+ * resume paused batches meanwhile, because the lanes wait for their items: see
+ * tt_stop_all().
+ */
 static void tt_threads_stop(void)
 {
 	struct tt_thread *thread;
@@ -276,7 +288,7 @@ static void tt_threads_stop(void)
 			kthread_stop(thread->task);
 	for (thread = tt_threads; thread < tt_threads + tt_nr_threads; thread++) {
 		if (!thread->timer.function)
-			continue;	/* it did not get that far */
+			continue;	/* tt_thread_init() was not called */
 		timer_delete_sync(&thread->timer);
 		hrtimer_cancel(&thread->hrtimer);
 		irq_work_sync(&thread->irq_work);
@@ -290,10 +302,10 @@ static void tt_threads_stop(void)
 
 /* ---- shares ------------------------------------------------------------ */
 
-/* tt_pools, for tt_judge_set(). */
+/* Keeps tt_pools for tt_judge_set(). */
 static DEFINE_MUTEX(tt_judge_mutex);
 
-/* Judge what @pool has found of its own fairness, before it goes or that is reset. */
+/* Report violations that @pool counted. Must be called before they are reset or gone. */
 void tt_judge_pool(struct fairwq_pool *pool)
 {
 	u64 nr, starved;
@@ -309,6 +321,7 @@ void tt_judge_pool(struct fairwq_pool *pool)
 			   pool->name, nr, starved);
 }
 
+/* Judge all pools when the parameter "judge" is written. */
 static int tt_judge_set(const char *value, const struct kernel_param *kp)
 {
 	unsigned int i;
@@ -324,7 +337,7 @@ static const struct kernel_param_ops tt_judge_ops = { .set = tt_judge_set };
 module_param_cb(judge, &tt_judge_ops, NULL, 0200);
 MODULE_PARM_DESC(judge, "Written before a pool is reset: judge the fairness of all pools");
 
-/* Put down that others had a lot more than all that wait now. */
+/* For bug=unfair: account a lot of service that no batch of @pool had. */
 void tt_be_unfair(struct fairwq_pool *pool)
 {
 	if (tt_bug != TT_BUG_UNFAIR)
@@ -336,7 +349,7 @@ void tt_be_unfair(struct fairwq_pool *pool)
 
 /* ---- pools ------------------------------------------------------------- */
 
-/* The pool's notifiers are called in the item's context, and so are counted there. */
+/* Notifier of a pool: count a failure that an item has reported. */
 int tt_told(struct notifier_block *nb, unsigned long event, void *data)
 {
 	const struct fairwq_failure *failure = data;
@@ -351,7 +364,7 @@ static struct notifier_block tt_notifiers[TT_NR_POOLS];
 
 static int tt_pools_init(void)
 {
-	/* So that the order of each flow can be checked. */
+	/* With max_active 1, so that the order of each flow can be checked. */
 	static const struct fairwq_batch_attrs flow_attrs = { .max_active = 1 };
 
 	static const struct fairwq_pool_attrs attrs[TT_NR_POOLS] = {
@@ -393,8 +406,9 @@ static void tt_pools_end(void)
 	}
 }
 
-/* ---- the course of it -------------------------------------------------- */
+/* ---- the course of the test -------------------------------------------- */
 
+/* Print all parameters, and the CPUs that went and came back. */
 static void tt_say_parameters(const char *when)
 {
 	pr_alert("--- %s: seconds=%u threads=%u seed=%u stutter=%u progress=%u backlog=%u patience=%u fail=%d weights=%s bug=%s\n",
@@ -403,6 +417,7 @@ static void tt_say_parameters(const char *when)
 	tt_hotplug_say(when);
 }
 
+/* Print a line of progress. It is a problem if no item has run for long. */
 static void tt_progress(void)
 {
 	static unsigned long changed;
@@ -421,6 +436,7 @@ static void tt_progress(void)
 		 atomic_read(&tt_problems) ? " !!!" : "");
 }
 
+/* Check whether the threads must rest: after each "stutter" ms, for a quarter of that. */
 static bool tt_is_halted(void)
 {
 	unsigned int ms = jiffies_to_msecs(jiffies - tt_begin);
@@ -463,6 +479,7 @@ static int tt_resumer_fn(void *data)
 	return 0;
 }
 
+/* End the test: wait for all items, free all that it made, and destroy the pools. */
 static void tt_stop_all(void)
 {
 	struct task_struct *resumer = kthread_run(tt_resumer_fn, NULL, "torture/resume");
@@ -486,6 +503,7 @@ static void tt_stop_all(void)
 	tt_shots_bury();
 }
 
+/* Compare the counts, and print them. */
 static void tt_judge(void)
 {
 	long queued = tt_sum(TT_QUEUED);
@@ -516,6 +534,7 @@ static void tt_judge(void)
 		pr_alert("!!! %d problems\n", atomic_read(&tt_problems));
 }
 
+/* Run the test to its end, and publish the verdict. */
 static int tt_main_fn(void *unused)
 {
 	bool failed;
@@ -543,6 +562,7 @@ static int tt_parse_bug(void)
 	return i < 0 ? -EINVAL : 0;
 }
 
+/* Set the weight of the operation @name, or of "all". Return: 0, or -EINVAL. */
 static int tt_set_weight(const char *name, unsigned int weight)
 {
 	bool all = !strcmp(name, "all"), found = all;
@@ -557,7 +577,7 @@ static int tt_set_weight(const char *name, unsigned int weight)
 	return found ? 0 : -EINVAL;
 }
 
-/* Check that an operation is left that any context may do. */
+/* Check that an operation for any context is left. Return: 0, or -EINVAL. */
 static int tt_check_weights(void)
 {
 	unsigned int i, sum = 0;
@@ -607,6 +627,7 @@ static int tt_parse(void)
 
 /* ---- module ------------------------------------------------------------ */
 
+/* Make all that the test needs, and start it. Return: 0, or an error. */
 static int tt_begin_all(void)
 {
 	int err = tt_items_init();
@@ -652,7 +673,7 @@ static int __init tt_init(void)
 
 static void __exit tt_exit(void)
 {
-	/* Or it was stopped before it came to its function. */
+	/* -EINTR: the thread was stopped before its function began. */
 	if (kthread_stop(tt_main_task) == -EINTR)
 		tt_stop_all();
 	kvfree(tt_items);

@@ -22,13 +22,14 @@ static atomic_t tt_cancels_begun, tt_cancels_ended;
 /* ---- without memory ---------------------------------------------------- */
 
 #ifdef CONFIG_FAILSLAB
-/* One of the next allocations of this task may fail, until tt_fail_end(). */
+/* Let one of the next allocations of this task fail, until tt_fail_end(). */
 static void tt_fail_begin(struct tt_actor *actor)
 {
 	if (tt_starve && in_task() && tt_bug != TT_BUG_STARVED)
 		WRITE_ONCE(current->fail_nth, 1 + tt_random(actor, 16));
 }
 
+/* End that. @refused: the call returned -ENOMEM, which is counted. */
 static void tt_fail_end(bool refused)
 {
 	WRITE_ONCE(current->fail_nth, 0);
@@ -45,13 +46,17 @@ static void tt_fail_end(bool refused)
 }
 #endif
 
-/* ---- batches that all can reach ---------------------------------------- */
+/* ---- batches that all actors share ------------------------------------- */
 
 static void tt_batch_released(struct fairwq_batch *batch, void *priv)
 {
 	tt_count(TT_RELEASED, tt_bug != TT_BUG_RELEASED);
 }
 
+/*
+ * Get the batch of @slot, and its nature unless @nature is NULL. Return: the batch,
+ * with a reference, or NULL.
+ */
 static struct fairwq_batch *tt_slot_get(struct tt_slot *slot, struct tt_nature *nature)
 {
 	struct fairwq_batch *batch;
@@ -65,7 +70,7 @@ static struct fairwq_batch *tt_slot_get(struct tt_slot *slot, struct tt_nature *
 	return batch;
 }
 
-/* Put @batch into @slot. Return: the batch that was there; its reference is the caller's. */
+/* Put @batch into @slot. Return: the batch before it, with its reference, or NULL. */
 static struct fairwq_batch *tt_slot_swap(struct tt_slot *slot, struct fairwq_batch *batch,
 					 struct tt_nature nature)
 {
@@ -146,7 +151,7 @@ static struct fairwq_batch *tt_batch_make(struct tt_actor *actor,
 	return batch;
 }
 
-/* Create a batch in any pool. */
+/* Create a batch in any pool. Return: it, or NULL without memory. */
 struct fairwq_batch *tt_batch_create(struct tt_actor *actor, struct fairwq_batch_attrs *attrs)
 {
 	struct tt_nature nature = { .pool = tt_any_pool(actor) };
@@ -154,7 +159,7 @@ struct fairwq_batch *tt_batch_create(struct tt_actor *actor, struct fairwq_batch
 	return tt_batch_make(actor, attrs, &nature);
 }
 
-/* Create a batch for a slot. */
+/* Create a batch for a slot. Return: it, or NULL without memory. */
 static struct fairwq_batch *tt_new_batch(struct tt_actor *actor, struct tt_nature *nature)
 {
 	struct fairwq_batch_attrs attrs = {
@@ -182,6 +187,7 @@ static struct tt_item *tt_busy_item(struct tt_actor *actor)
 	return item;
 }
 
+/* Return a delay in jiffies: half the time none, else up to about 20 ms. */
 static unsigned long tt_any_delay(struct tt_actor *actor)
 {
 	return tt_random(actor, 2) ? 0 : 1 + tt_random(actor, HZ / 50 + 1);
@@ -218,6 +224,7 @@ void tt_slots_end(void)
 
 /* ---- queueing ---------------------------------------------------------- */
 
+/* Queue an item to any batch, directly or through a shared lane. */
 static void tt_op_queue(struct tt_actor *actor)
 {
 	struct fairwq_batch *batch = tt_get_batch(actor);
@@ -230,6 +237,7 @@ static void tt_op_queue(struct tt_actor *actor)
 	fairwq_batch_put(batch);
 }
 
+/* Queue some shots to any batch. */
 static void tt_op_shots(struct tt_actor *actor)
 {
 	struct fairwq_batch *batch = tt_get_batch(actor);
@@ -245,6 +253,7 @@ static void tt_op_shots(struct tt_actor *actor)
 /* Flows that are about to be destroyed; see tt_op_flows_beside(). */
 static struct fairwq_flows __rcu *tt_beside;
 
+/* Queue an item to flows that are about to be destroyed, if there are any. */
 static void tt_queue_beside(struct tt_actor *actor)
 {
 	struct tt_item *item = tt_any_item(actor);
@@ -258,6 +267,7 @@ static void tt_queue_beside(struct tt_actor *actor)
 	rcu_read_unlock();
 }
 
+/* Queue some shots to flows. */
 static void tt_op_flows(struct tt_actor *actor)
 {
 	unsigned int n = 1 + tt_random(actor, 16);
@@ -267,6 +277,7 @@ static void tt_op_flows(struct tt_actor *actor)
 		;
 }
 
+/* Queue an item to a default batch of a pool. */
 static void tt_op_default(struct tt_actor *actor)
 {
 	struct fairwq_pool *pool = tt_any_pool(actor);
@@ -321,13 +332,14 @@ static void tt_op_cancel_sync(struct tt_actor *actor)
 							fairwq_work_cancel_sync);
 }
 
+/* Disable and enable @item: a cancel of another kind. */
 static void tt_disable_one(struct tt_item *item)
 {
 	tt_item_cancel(item, fairwq_work_disable);
 	fairwq_work_enable(&item->work);
 }
 
-/* Disable an item, and queue it with the enable. */
+/* Disable an item, and let the enable queue it. */
 static void tt_disable_and_queue(struct tt_actor *actor, struct tt_item *item)
 {
 	struct fairwq_batch *batch = fairwq_pool_default_batch(tt_any_pool(actor), 0);
@@ -346,6 +358,7 @@ static void tt_op_disable(struct tt_actor *actor)
 		tt_disable_one(item);
 }
 
+/* Check that an item is not pending and does not run while it is disabled. */
 static void tt_op_disable_sync(struct tt_actor *actor)
 {
 	struct tt_item *item = tt_busy_item(actor);
@@ -373,7 +386,10 @@ static void tt_brief_fn(struct fairwq_work *work)
 	WRITE_ONCE(container_of(work, struct tt_brief, dwork.work)->ran, true);
 }
 
-/* Queue a work that is gone when this returns. No actor cancels a default batch. */
+/*
+ * Queue a work on the stack, and check that it has ended before this returns. It goes
+ * to a default batch, because no actor cancels that.
+ */
 static void tt_op_onstack(struct tt_actor *actor)
 {
 	struct fairwq_batch *batch = fairwq_pool_default_batch(tt_any_pool(actor), 0);
@@ -392,8 +408,8 @@ static void tt_op_onstack(struct tt_actor *actor)
 }
 
 /*
- * Begin a call that takes out items other than those of items.c, and says how
- * many. tt_cancel_end() must follow.
+ * Begin a call that may take out items other than those of items.c. Until
+ * tt_cancel_end(), which must follow, these may be out and not yet counted.
  */
 void tt_cancel_begin(void)
 {
@@ -407,7 +423,7 @@ void tt_cancel_end(void)
 	atomic_inc(&tt_cancels_ended);
 }
 
-/* Return whether no such call is under way. */
+/* Check that no such call is under way. */
 bool tt_cancels_quiet(void)
 {
 	int ended = atomic_read(&tt_cancels_ended);
@@ -450,7 +466,7 @@ static void tt_op_empty(struct tt_actor *actor)
 
 /* ---- a hard interrupt on top ------------------------------------------- */
 
-/* Queue @item, or do what takes it out of the queue and does not sleep. */
+/* Queue @item, or take it out of the queue by a call that does not sleep. */
 static void tt_duel_act(struct tt_actor *actor, struct tt_item *item)
 {
 	struct fairwq_batch *batch = tt_get_batch(actor);
@@ -479,6 +495,7 @@ static u64 tt_duel_pause(struct tt_actor *actor)
 	return 1000 + tt_random(actor, 30000);
 }
 
+/* Act upon the item of the duel, in a hard interrupt on top of its thread. */
 enum hrtimer_restart tt_duel_fn(struct hrtimer *timer)
 {
 	struct tt_thread *thread = container_of(timer, struct tt_thread, duel_timer);
@@ -493,8 +510,8 @@ enum hrtimer_restart tt_duel_fn(struct hrtimer *timer)
 }
 
 /*
- * Act upon one item by a thread and a hard interrupt, which comes in the middle
- * of what the thread does. Most of the time the item is a delayed one.
+ * Act upon one item by a thread and by a hard interrupt, which comes in the middle
+ * of a call of the thread. Most of the time the item is a delayed one.
  */
 static void tt_op_duel(struct tt_actor *actor)
 {
@@ -524,6 +541,7 @@ static int tt_disturbances(struct tt_item *item)
 	return nr;
 }
 
+/* Check that no call is under way that may take @item out. */
 static bool tt_undisturbed(struct tt_item *item)
 {
 	int ended = atomic_read(&item->cancels_ended);
@@ -533,10 +551,10 @@ static bool tt_undisturbed(struct tt_item *item)
 }
 
 /*
- * Store, queue, flush. The run must have seen what was stored, unless another
- * actor has taken the item out meanwhile. That holds for an item that was pending,
- * too. The exception is an item to which another call was just about to give a
- * timer, because a flush may miss it.
+ * Store, queue, flush. The run must have seen the store, unless another actor has
+ * taken the item out meanwhile. That also holds for an item that was pending, but
+ * only for a plain one: another call may be about to start the timer of a delayed
+ * item, and a flush may miss that.
  */
 static void tt_op_stamp(struct tt_actor *actor)
 {
@@ -587,7 +605,7 @@ static void tt_op_pool_flush(struct tt_actor *actor)
 	tt_probe(fairwq_pool_default_batch(pool, tt_random(actor, 3)), pool);
 }
 
-/* One at a time. */
+/* Drain a pool, one at a time. */
 static void tt_op_drain(struct tt_actor *actor)
 {
 	static DEFINE_MUTEX(mutex);
@@ -600,6 +618,7 @@ static void tt_op_drain(struct tt_actor *actor)
 
 /* ---- batches and pools ------------------------------------------------- */
 
+/* Replace the batch of a slot by a new one, and dispose of the old one. */
 static void tt_op_renew(struct tt_actor *actor)
 {
 	struct tt_nature nature = { .pool = tt_any_pool(actor) };
@@ -615,7 +634,10 @@ static void tt_op_dispose(struct tt_actor *actor)
 	fairwq_batch_dispose(tt_get_batch(actor));
 }
 
-/* Choose what a shutdown does with the rest. While one drops, items are not judged. */
+/*
+ * Choose whether a shutdown runs or drops the rest; tt_how_end() must follow. While
+ * one drops, items are not judged. Return: the flag for the shutdown.
+ */
 static unsigned int tt_how_begin(struct tt_actor *actor)
 {
 	if (tt_random(actor, 4))
@@ -630,6 +652,7 @@ static void tt_how_end(unsigned int how)
 		tt_cancel_end();
 }
 
+/* Count a released batch, and note it for tt_op_shutdown(). */
 static void tt_gone_released(struct fairwq_batch *batch, void *priv)
 {
 	tt_batch_released(batch, NULL);
@@ -637,8 +660,9 @@ static void tt_gone_released(struct fairwq_batch *batch, void *priv)
 }
 
 /*
- * Create a batch, and one that it owns; queue items in all ways to them, and shut both down.
- * Others cancel, modify and hold back these items meanwhile. Then both have been released.
+ * Create a batch, and one that it owns, queue items to them in all ways, and shut
+ * both down. Other actors cancel, modify and hold back these items meanwhile. When
+ * the shutdown returns, both batches must have been released.
  */
 static void tt_op_shutdown(struct tt_actor *actor)
 {
@@ -708,12 +732,15 @@ static void tt_op_limit(struct tt_actor *actor)
 	fairwq_pool_set_max_active(tt_any_pool(actor), 1 + tt_random(actor, 6));
 }
 
-/* A notifier that comes and goes. The others must be told of each failure meanwhile. */
 static int tt_heard(struct notifier_block *nb, unsigned long event, void *data)
 {
 	return NOTIFY_DONE;
 }
 
+/*
+ * Register a notifier and unregister it again. Meanwhile the pool must still call
+ * its other notifiers for each failure.
+ */
 static void tt_op_notifier(struct tt_actor *actor)
 {
 	struct notifier_block nb = { .notifier_call = tt_heard };
@@ -728,7 +755,7 @@ static void tt_op_notifier(struct tt_actor *actor)
 		tt_problem("a notifier was not there any more\n");
 }
 
-/* Use the batch of a key by a handle, in any context: it stays until that is put. */
+/* Use the batch of a key by a handle, in any context. It must stay until the put. */
 static void tt_op_handle(struct tt_actor *actor)
 {
 	struct fairwq_batch *batch = fairwq_flows_get(tt_flows, tt_random(actor, 64));
@@ -745,7 +772,7 @@ static void tt_op_flows_idle(struct tt_actor *actor)
 	fairwq_flows_set_idle_ms(tt_flows, 1 + tt_random(actor, 100));
 }
 
-/* Create flows and destroy them with a backlog. Other actors may queue to them to the end. */
+/* Create flows and shut them down with a backlog, while other actors queue to them. */
 static void tt_op_flows_beside(struct tt_actor *actor)
 {
 	struct fairwq_batch_attrs attrs = {
@@ -773,9 +800,9 @@ static void tt_op_flows_beside(struct tt_actor *actor)
 			continue;
 		tt_fail_begin(actor);
 		tt_item_queued(item, fairwq_flows_queue(flows, n % 8, &item->work));
-		tt_fail_end(false);	/* it does without a flow of its own */
+		tt_fail_end(false);	/* a flow without memory uses a shared batch */
 	}
-	/* An actor that has found them holds rcu_read_lock(), which the destroy waits for. */
+	/* An actor that uses @flows holds rcu_read_lock(). The shutdown waits for it. */
 	if (open)
 		RCU_INIT_POINTER(tt_beside, NULL);
 	how = tt_how_begin(actor);
@@ -786,6 +813,7 @@ out:
 		mutex_unlock(&mutex);
 }
 
+/* Check whether @batch accepts an item. */
 static bool tt_takes_item(struct fairwq_batch *batch)
 {
 	if (tt_bug == TT_BUG_REFUSED)
@@ -793,7 +821,7 @@ static bool tt_takes_item(struct fairwq_batch *batch)
 	return fairwq_queue(batch, &tt_items[0].work) == 1;
 }
 
-/* Create a pool, queue items that live longer to it, and destroy it with a backlog. */
+/* Create a pool, queue items to it that outlive it, and destroy it with a backlog. */
 static void tt_op_pool(struct tt_actor *actor)
 {
 	struct notifier_block told = { .notifier_call = tt_told };
@@ -850,6 +878,7 @@ static void tt_op_pool(struct tt_actor *actor)
 
 /* ---- other contexts ---------------------------------------------------- */
 
+/* Do a few operations that any context may do, with interrupts off. */
 static void tt_op_irqs_off(struct tt_actor *actor)
 {
 	unsigned int n = 1 + tt_random(actor, 8);
@@ -861,6 +890,7 @@ static void tt_op_irqs_off(struct tt_actor *actor)
 	local_irq_restore(flags);
 }
 
+/* The next three raise an interrupt, which acts in its own context; see main.c. */
 static void tt_op_timer(struct tt_actor *actor)
 {
 	mod_timer(&tt_threads[actor->nr].timer, jiffies + tt_random(actor, 3));

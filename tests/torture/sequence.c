@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sequences: an actor queues some items through a sequencer, takes some of them back, and
+ * Sequences: an actor queues some items through a sequencer, cancels some of them, and
  * waits. The completions must come in the order of the queue calls, each once.
  */
 #define pr_fmt(fmt) "fairwq-torture: " fmt
@@ -13,13 +13,14 @@
 
 struct tt_sequence;
 
+/* An item of a sequence. */
 struct tt_step {
 	struct fairwq_sequenced_work swork;
 	struct tt_sequence *sequence;
 	unsigned int number;
 	u32 dice;
 	bool queued, ended;
-	bool dropped;			/* with its batch: the actor must tell the sequencer */
+	bool dropped;			/* by a cancel of its batch: tt_step_drop() */
 };
 
 struct tt_sequence {
@@ -37,6 +38,7 @@ static void tt_step_fn(struct fairwq_work *work)
 	step->ended = true;
 }
 
+/* Check that @work has run, and completes in order. */
 static void tt_step_complete(struct fairwq_work *work)
 {
 	struct tt_step *step = container_of(work, struct tt_step, swork.work);
@@ -66,6 +68,7 @@ static void tt_sequence_init(struct tt_actor *actor, struct tt_sequence *sequenc
 	}
 }
 
+/* Queue all steps, some of them through the limiter. */
 static void tt_sequence_queue(struct tt_actor *actor, struct tt_sequence *sequence,
 			      struct fairwq_batch *batch)
 {
@@ -84,7 +87,7 @@ static void tt_sequence_queue(struct tt_actor *actor, struct tt_sequence *sequen
 	}
 }
 
-/* A batch was cancelled, in any context; the actor drops the item. */
+/* Note that a cancel of its batch, in any context, took @work out. The actor drops it. */
 void tt_step_dropped(struct fairwq_work *work)
 {
 	struct tt_step *step = container_of(work, struct tt_step, swork.work);
@@ -92,7 +95,7 @@ void tt_step_dropped(struct fairwq_work *work)
 	WRITE_ONCE(step->dropped, true);
 }
 
-/* Any step: all have the same function, which is fairwq's own. */
+/* A step to compare with: fairwq gives all of them the same function. */
 static struct fairwq_sequenced_work tt_any_step;
 
 void tt_sequences_init(void)
@@ -105,6 +108,7 @@ bool tt_is_step(const struct fairwq_work *work)
 	return work->func == tt_any_step.work.func;
 }
 
+/* Tell the sequencer that @step will not run. */
 static void tt_step_drop(struct tt_step *step)
 {
 	fairwq_sequencer_drop(&step->swork.work);
@@ -112,7 +116,7 @@ static void tt_step_drop(struct tt_step *step)
 	WRITE_ONCE(step->queued, false);
 }
 
-/* Drop what was taken out. Return whether some items are still to be completed. */
+/* Drop the steps that were taken out. Return: true if a step must still complete. */
 static bool tt_sequence_busy(struct tt_sequence *sequence)
 {
 	bool busy = false;
@@ -128,7 +132,7 @@ static bool tt_sequence_busy(struct tt_sequence *sequence)
 	return busy;
 }
 
-/* Queue some items, take some of them back, and wait until the others are completed. */
+/* Queue some items, cancel some of them, and wait until the others are completed. */
 void tt_op_sequence(struct tt_actor *actor)
 {
 	struct tt_sequence *sequence = kzalloc(sizeof(*sequence), GFP_KERNEL);

@@ -20,12 +20,13 @@ static LLIST_HEAD(tt_object_graves);
 
 enum tt_once_type { TT_SHOT, TT_PROBE, TT_OBJECT_ITEM };
 
-/* The head of each structure of this file, so that a function can tell which it is. */
+/* The head of each kind of item of this file. Its type tells the kind. */
 struct tt_once {
 	struct fairwq_work work;
 	enum tt_once_type type;
 };
 
+/* An item that is queued once and frees itself. */
 struct tt_shot {
 	struct tt_once once;
 	unsigned long check;
@@ -34,6 +35,7 @@ struct tt_shot {
 	struct llist_node grave;
 };
 
+/* An item that shows whether it has ended; its actor frees it. */
 struct tt_probe {
 	struct tt_once once;
 	bool ended;
@@ -51,17 +53,21 @@ struct tt_object {
 		unsigned long check;
 	} item[TT_OBJECT_ITEMS];
 	atomic_t inside;
-	unsigned int last;		/* that ran; one at a time */
-	atomic_t left;			/* items that did not end yet */
+	unsigned int last;		/* the @nr that ran last; one item at a time */
+	atomic_t left;			/* items that have not ended */
 	struct llist_node grave;
 };
 
+/* Return the value that @check of @shot must have. */
 static unsigned long tt_shot_check(const struct tt_shot *shot)
 {
 	return ~(unsigned long)shot ^ (unsigned long)shot->seq;
 }
 
-/* Return true for one item in many. Not by address, because few addresses are in use. */
+/*
+ * Return true for one item in many, if @bug is planted. It counts, because few
+ * addresses are in use, and a choice by address might never be true.
+ */
 static bool tt_shot_is_planted(enum tt_bug bug)
 {
 	static atomic_t nr;
@@ -69,7 +75,7 @@ static bool tt_shot_is_planted(enum tt_bug bug)
 	return unlikely(tt_bug == bug) && !(atomic_inc_return(&nr) % 64);
 }
 
-/* PREEMPT_RT allocates and frees where it may sleep. */
+/* Check whether this context may allocate and free. On PREEMPT_RT both may sleep. */
 static bool tt_may_allocate(void)
 {
 	return !IS_ENABLED(CONFIG_PREEMPT_RT) || preemptible();
@@ -89,7 +95,7 @@ static void tt_shot_free(struct tt_shot *shot)
 	atomic_long_dec(&tt_live);
 }
 
-/* It waits, unless one of its own items calls it; that is the last, then. */
+/* Destroy and free @object. It waits, unless the object's own last item calls it. */
 static void tt_object_free(struct tt_object *object)
 {
 	fairwq_serializer_destroy(&object->serializer);
@@ -98,7 +104,7 @@ static void tt_object_free(struct tt_object *object)
 	atomic_long_dec(&tt_live);
 }
 
-/* Those that could not be freed where they ended. */
+/* Free the items and objects that could not be freed where they ended. */
 void tt_shots_bury(void)
 {
 	struct tt_object *object, *next_object;
@@ -110,7 +116,7 @@ void tt_shots_bury(void)
 		tt_object_free(object);
 }
 
-/* It has run, or was cancelled. */
+/* Free a shot that has run or was cancelled, and count it for its lane. */
 static void tt_shot_end(struct tt_shot *shot)
 {
 	struct tt_lane *lane = shot->lane;
@@ -134,11 +140,12 @@ static void tt_shot_fn(struct fairwq_work *work)
 		return;
 	}
 	tt_count(TT_RAN, 1);
-	/* Fairwq does not touch it any more, whatever it does from here on. */
+	/* The function goes on after it has freed the item: fairwq must not touch it. */
 	tt_shot_end(shot);
 	tt_behave_seldom(dice);
 }
 
+/* Count an item of @object that a cancel took out. The last one buries the object. */
 static void tt_object_dropped(struct tt_object *object)
 {
 	if (atomic_dec_and_test(&object->left))
@@ -159,6 +166,7 @@ static void tt_once_dropped(struct tt_once *once)
 	}
 }
 
+/* Count an item of this file that a cancel of its batch has taken out, and end it. */
 void tt_shot_dropped(struct fairwq_work *work)
 {
 	struct tt_once *once = container_of(work, struct tt_once, work);
@@ -169,7 +177,10 @@ void tt_shot_dropped(struct fairwq_work *work)
 	tt_once_dropped(once);
 }
 
-/* To the lane, if there is one; without a batch, to one of many flows. */
+/*
+ * Queue @shot to its lane. If it has none, queue it to @batch, or to one of many flows
+ * if that is NULL. Return: the result of the queue call.
+ */
 static int tt_shot_send(struct tt_shot *shot, struct fairwq_batch *batch)
 {
 	struct fairwq_work *work = &shot->once.work;
@@ -183,6 +194,7 @@ static int tt_shot_send(struct tt_shot *shot, struct fairwq_batch *batch)
 	return fairwq_queue(batch, work);
 }
 
+/* Make a shot. Return: NULL without memory, or if too many items are queued. */
 static struct tt_shot *tt_shot_new(struct tt_lane *lane, gfp_t gfp)
 {
 	struct tt_shot *shot;
@@ -201,7 +213,7 @@ static struct tt_shot *tt_shot_new(struct tt_lane *lane, gfp_t gfp)
 	return shot;
 }
 
-/* Returns whether it was queued. */
+/* Make a shot and queue it; see tt_shot_send(). Return: true if it was queued. */
 bool tt_shot(struct fairwq_batch *batch, struct tt_lane *lane, gfp_t gfp)
 {
 	struct tt_shot *shot = tt_shot_new(lane, gfp);
@@ -218,14 +230,15 @@ bool tt_shot(struct fairwq_batch *batch, struct tt_lane *lane, gfp_t gfp)
 	return false;
 }
 
-/* ---- objects that go with their last item ------------------------------ */
+/* ---- objects that their last item frees -------------------------------- */
 
+/* Return the value that @check of @item must have. */
 static unsigned long tt_object_check(const struct tt_object_item *item)
 {
 	return ~(unsigned long)item ^ item->nr;
 }
 
-/* Check that items run one at a time, in order, and see what was stored before the call. */
+/* Check that items run one at a time, in order, and see the stores before their call. */
 static void tt_object_judge(struct tt_object *object, struct tt_object_item *item)
 {
 	if (tt_shot_is_planted(TT_BUG_REENTRANT))
@@ -241,7 +254,7 @@ static void tt_object_judge(struct tt_object *object, struct tt_object_item *ite
 	atomic_set_release(&object->inside, 0);	/* pairs with atomic_xchg() here */
 }
 
-/* Where it is the last, the others have ended or were dropped, and none waits behind it. */
+/* Run an item of an object. The last one frees the object: none waits behind it. */
 static void tt_object_fn(struct fairwq_work *work)
 {
 	struct tt_object_item *item = container_of(work, struct tt_object_item, once.work);
@@ -251,7 +264,7 @@ static void tt_object_fn(struct fairwq_work *work)
 	tt_object_judge(object, item);
 	if (atomic_dec_and_test(&object->left) && tt_bug != TT_BUG_OBJECT)
 		tt_object_free(object);
-	/* Fairwq touches neither any more, whatever it does from here on. */
+	/* The function goes on without both: fairwq must not touch them. */
 	tt_behave_seldom(hash_ptr(item, 32));
 }
 
@@ -266,6 +279,7 @@ static void tt_object_item_init(struct tt_object *object, unsigned int i)
 	item->check = tt_shot_is_planted(TT_BUG_STALE) ? 0 : tt_object_check(item);
 }
 
+/* Make an object of @n items. Return: NULL without memory, or if too many live. */
 static struct tt_object *tt_object_new(struct tt_actor *actor, unsigned int n)
 {
 	struct tt_object *object;
@@ -289,7 +303,7 @@ static struct tt_object *tt_object_new(struct tt_actor *actor, unsigned int n)
 	return object;
 }
 
-/* Queue an item to any batch. @object may be gone as soon as its last item is queued. */
+/* Queue item @i to any batch. @object may be gone as soon as its last item is queued. */
 static void tt_object_send(struct tt_object *object, struct tt_actor *actor, unsigned int i)
 {
 	struct fairwq_work *work = &object->item[i].once.work;
@@ -303,6 +317,7 @@ static void tt_object_send(struct tt_object *object, struct tt_actor *actor, uns
 	fairwq_batch_put(batch);
 }
 
+/* Make an object, and queue all of its items. */
 void tt_object(struct tt_actor *actor)
 {
 	unsigned int n = 1 + tt_random(actor, TT_OBJECT_ITEMS), i;
@@ -322,7 +337,7 @@ static void tt_probe_fn(struct fairwq_work *work)
 	WRITE_ONCE(probe->ended, true);
 }
 
-/* Check that what was queued before a flush of its batch, or its pool, has ended after. */
+/* Check that an item has ended after a flush of its batch, or of @pool unless NULL. */
 void tt_probe(struct fairwq_batch *batch, struct fairwq_pool *pool)
 {
 	struct tt_probe probe = { .once.type = TT_PROBE };
@@ -336,7 +351,7 @@ void tt_probe(struct fairwq_batch *batch, struct fairwq_pool *pool)
 		fairwq_pool_flush(pool);
 	else
 		fairwq_batch_flush(batch);
-	/* Or it was dropped: that may still be on its way. */
+	/* If a cancel of the batch runs, it may have dropped it and not yet said so. */
 	if (tt_cancels_quiet() && !READ_ONCE(probe.ended))
 		tt_problem_of(!!pool, "a flush of a %s did not wait\n", pool ? "pool" : "batch");
 	tt_count(TT_PROBES, 1);
@@ -344,18 +359,18 @@ void tt_probe(struct fairwq_batch *batch, struct fairwq_pool *pool)
 		tt_count(TT_CANCELED, 1);
 		return;
 	}
-	while (!READ_ONCE(probe.ended))	/* neither waits for the last word of a drop */
+	while (!READ_ONCE(probe.ended))	/* no flush or cancel waits for tt_dropped() */
 		schedule_timeout_uninterruptible(1);
 }
 
-/* ---- a batch that is emptied ------------------------------------------- */
+/* ---- a batch that is cancelled ----------------------------------------- */
 
 #define TT_EMPTY_ITEMS	16U
 
 /*
- * Queue to a batch and cancel all of it. Each item must have run, or been counted
- * by a cancel, which does not say which items it took out. Fairwq must not touch
- * those any more.
+ * Queue items to @batch and cancel the batch. Each item must have run, or been counted
+ * by a cancel, which does not report the items that it took out. Then all are freed:
+ * fairwq must not touch them any more.
  */
 void tt_empty(struct fairwq_batch *batch, struct tt_actor *actor)
 {

@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Torture of fairwq: what its files share.
+ * Torture of fairwq: declarations that its files share.
  *
- * Threads, timers and interrupts do at random what the public header offers;
- * every item keeps books. What fairwq promises and a user cannot do without is
- * checked, on the way or at the end:
+ * Threads, timers and interrupts call the functions of the public header at
+ * random, and every item counts its calls and runs. The torture checks these
+ * promises of fairwq, on the way or at the end:
  *
- *   lost, twice   a queue call that returned 1 ran once, or a cancel said so
+ *   lost, twice   an item that a queue call took runs once, or a cancel reports it
  *   reentrant     one item never runs twice at once
- *   stale         what was stored before the call is seen by the run to come
+ *   stale         a run sees all that was stored before its queue call
  *   order         the items of one producer start in order: of one batch with
  *                 max_active 1, one serializer, one flow
- *   crowd         no more of them run at once than a batch, a serializer or a
- *                 limiter lets
- *   flush         what was queued before has ended after
+ *   crowd         no more items run at once than their batch, serializer or
+ *                 limiter allows
+ *   flush         an item that was queued before a flush has ended after it
  *   disabled      after disable_sync an item is not pending and does not run
- *   released      once for each batch, after its last item
- *   failure       the pool's notifiers are told of each item that fails
- *   refused       a queue call refuses when it has to, and says why
+ *   released      released() is called once for each batch, after its last item
+ *   failure       the pool's notifiers are called for each item that fails
+ *   refused       a queue call refuses when it must, and with the right error
  *   object        the last item of a serializer may destroy and free all of it
  *   unfair        no pool finds a violation of its own fairness, to its end
- *   hung          nothing stands still, and all has ended in the end
+ *   hung          items run all the time, and all have ended in the end
  *   race          no data race; by KCSAN
  *
- * And that the torture does what it was told to:
+ * The torture also checks that these parameters take effect:
  *
  *   starved       allocations fail
  *   hotplug       CPUs go and come back
  *
- * Each of these names is also one for the parameter bug=: then the torture
- * breaks its own rule, and each of the checks that are there for it has to say so.
+ * Each name is also a value of the parameter bug=. Then the torture breaks its own
+ * rule, and each check for that rule must report it.
  */
 #ifndef FAIRWQ_TORTURE_H
 #define FAIRWQ_TORTURE_H
@@ -44,14 +44,14 @@
 #include "fairwq.h"
 
 #define TT_MAX_THREADS	16
-#define TT_NR_ITEMS	256U	/* shared by all, as long as the test lasts */
-#define TT_NR_SLOTS	24U	/* batches that all can reach */
+#define TT_NR_ITEMS	256U	/* shared by all actors, as long as the test lasts */
+#define TT_NR_SLOTS	24U	/* batches that all actors share */
 #define TT_NR_POOLS	4U
-#define TT_MAX_DEPTH	6U	/* of the owners */
+#define TT_MAX_DEPTH	6U	/* owners above a batch */
 #define TT_NR_LANES	4U	/* of each actor */
-#define TT_NR_SHARED	6U	/* lanes that all send to */
-#define TT_PROBLEM_KINDS 8U	/* more than there are of lanes */
-#define TT_QUIET_S	30U	/* others may keep the machine busy; not so long */
+#define TT_NR_SHARED	6U	/* lanes that all actors send to */
+#define TT_PROBLEM_KINDS 8U	/* at least TT_NR_WAYS */
+#define TT_QUIET_S	30U	/* longest time without a run: the host may be busy */
 
 enum tt_bug {
 	TT_BUG_NONE,
@@ -71,13 +71,13 @@ enum tt_bug {
 	TT_BUG_UNFAIR,
 	TT_BUG_STARVED,
 	TT_BUG_HOTPLUG,
-	TT_BUG_RACE,	/* for KCSAN alone: a count that all threads add to as they like */
+	TT_BUG_RACE,	/* for KCSAN alone: threads add to a count without a lock */
 };
 
 enum tt_count {
 	TT_QUEUED,	/* calls that returned 1 */
 	TT_ALREADY,	/* 0 */
-	TT_REFUSED,	/* less */
+	TT_REFUSED,	/* a negative error */
 	TT_RAN,
 	TT_CANCELED,
 	TT_DROPPED,	/* by a cancel of their batch */
@@ -85,13 +85,13 @@ enum tt_count {
 	TT_RELEASED,
 	TT_POOLS,	/* created */
 	TT_PROBES,	/* checks of a flush */
-	TT_STAMPS,	/* checks of what a run saw */
+	TT_STAMPS,	/* checks that a run saw the store before its queue call */
 	TT_OBJECTS,	/* created: with a serializer that their last item destroys */
 	TT_OBJECTS_FREED,
-	TT_FAILED,	/* items that said so */
-	TT_TOLD,	/* and what the notifiers heard of that */
-	TT_STARVED,	/* calls of which an allocation was made to fail */
-	TT_MEDDLED,	/* by a hard interrupt, with what its thread works on */
+	TT_FAILED,	/* calls of fairwq_report_failure() */
+	TT_TOLD,	/* calls of the notifiers */
+	TT_STARVED,	/* calls that failed because an allocation was made to fail */
+	TT_MEDDLED,	/* calls by a hard interrupt, on the item of its thread */
 	TT_TASKS,	/* of items that fork */
 	TT_WENT_ON,	/* turns that went on after their function */
 	TT_ERRANDS,	/* items that ran for a user */
@@ -101,11 +101,11 @@ enum tt_count {
 
 struct tt_lane;
 
-/* An actor: a thread, or one of the interrupts that it sets off. */
+/* An actor: a thread, or one of the interrupts that it raises. */
 struct tt_actor {
 	struct rnd_state rnd;
 	int nr;				/* of the thread; interrupts: -1 */
-	u32 stamp;			/* of a thread: the last it has given */
+	u32 stamp;			/* of a thread: the last that it stored */
 	struct tt_lane *lane[TT_NR_LANES];
 	unsigned int stuck;		/* tries in a row that found a lane full */
 };
@@ -116,14 +116,14 @@ struct tt_thread {
 	struct timer_list timer;
 	struct hrtimer hrtimer;
 	struct hrtimer duel_timer;	/* acts upon @rival, again and again */
-	struct tt_item *rival;		/* the thread works on it; or NULL */
+	struct tt_item *rival;		/* the item of the duel, or NULL */
 	struct irq_work irq_work;
 	struct task_struct *task;
 };
 
 enum tt_kind { TT_PLAIN, TT_DELAYED, TT_RCU, TT_NR_KINDS };
 
-/* Among what waits in a constraint of our own. */
+/* Link of a work that waits in a struct tt_own. */
 struct tt_waiting {
 	struct list_head node;
 	struct fairwq_work *work;
@@ -142,27 +142,28 @@ struct tt_item {
 	unsigned long held;		/* bit 0: an actor queues or modifies it */
 	atomic_t inside;
 	atomic_long_t queued, ran, canceled, dropped;
-	atomic_long_t unsure;		/* taken out, perhaps, by a call that failed */
+	atomic_long_t unsure;		/* runs that may be missing: see tt_item_mod() */
 	atomic_t cancels_begun, cancels_ended;
 	u32 stamp[TT_MAX_THREADS];	/* stored by a thread before it queues */
-	u32 seen[TT_MAX_THREADS];	/* what the last run saw of that */
+	u32 seen[TT_MAX_THREADS];	/* @stamp as the last run saw it */
 };
 
+/* A place for a batch that all actors share. */
 struct tt_slot {
 	raw_spinlock_t lock;
 	struct fairwq_batch *batch;	/* with a reference */
 	struct tt_nature {
 		struct fairwq_pool *pool;
 		enum fairwq_prio prio;
-		unsigned int depth;	/* how many owners it has */
-	} nature;			/* of @batch, to find out if it can be an owner */
+		unsigned int depth;	/* the number of its owners */
+	} nature;			/* of @batch, to check if it can be an owner */
 };
 
-/* One thing that can be done. */
+/* An operation that actors do. */
 struct tt_op {
 	const char *name;
 	unsigned int weight;
-	bool anywhere;			/* in any context */
+	bool anywhere;			/* may be done in any context */
 	void (*act)(struct tt_actor *actor);
 	atomic_long_t done;
 };
@@ -177,7 +178,7 @@ extern struct tt_thread *tt_threads;
 extern bool tt_stopping;
 extern unsigned long tt_stopped;	/* jiffies, if tt_stopping */
 void tt_tell_problem(atomic_t *told, const char *fmt, ...) __printf(2, 3);
-/* The first few are told, of each place that finds some, and there of each @kind. */
+/* Report a problem. Each caller prints only the first few of each @kind. */
 #define tt_problem_of(kind, ...)					\
 	do {								\
 		static atomic_t __told[TT_PROBLEM_KINDS];		\
@@ -224,7 +225,7 @@ int tt_queued(int ret);
 void tt_behave(u32 dice);
 void tt_behave_seldom(u32 dice);
 
-/* shots.c: items that free themselves, also with all that is theirs */
+/* shots.c: items that free themselves, or the object that they are part of */
 extern atomic_long_t tt_live;
 bool tt_shot(struct fairwq_batch *batch, struct tt_lane *lane, gfp_t gfp);
 void tt_shot_dropped(struct fairwq_work *work);
