@@ -18,8 +18,10 @@
 #               one side: empty_1 and fairwq, unless BENCH_ROWS and BENCH_SIDES say
 # BENCH_BUILT   linked, or modules: these call the kernel and each other through a
 #               register on user-mode Linux
-# BENCH_KERNEL  uml-native, or uml: there each change of the interrupt flag is a
-#               system call of the host, a hundred times too dear; as modules only
+# BENCH_KERNEL  uml-native. uml: there each change of the interrupt flag is a system call
+#               of the host, a hundred times too dear; as modules only. uml-native-poll:
+#               idle CPUs wait for work in a loop, so that none has to be woken by a
+#               signal of the host; needs as many real CPUs as virtual ones
 # BENCH_CPUS    virtual CPUs, 1 to 8 (2). More than there are real ones that are
 #               free measure the host's scheduler: the holder of a contended
 #               lock loses its CPU, and the others spin
@@ -155,7 +157,9 @@ main() {
 [[ $cpus == [1-8] ]] || die "BENCH_CPUS is 1 to 8, not $cpus"
 [[ $rounds =~ ^[1-9][0-9]*$ ]] || die "BENCH_ROUNDS is a number, not $rounds"
 [[ $rows =~ ^[a-z0-9_,]*$ ]] || die "BENCH_ROWS is a list of names, not $rows"
-[[ $kernel == uml || $kernel == uml-native ]] || die "BENCH_KERNEL is uml-native or uml, not $kernel"
+[[ $kernel =~ ^uml(-native(-poll)?)?$ ]] ||
+	die "BENCH_KERNEL is uml-native, uml-native-poll or uml, not $kernel"
+[ "$kernel" != uml-native-poll ] || export FAIRWQ_APPEND=nohlt
 [[ $built == linked && $kernel != uml || $built == modules ]] ||
 	die "BENCH_BUILT is linked or modules, and modules for BENCH_KERNEL=uml"
 [[ $sides =~ ^[a-z0-9_,]*$ ]] || die "BENCH_SIDES is a list of names, not $sides"

@@ -154,6 +154,8 @@ prompt() {
 		  cat batches           the same as a table; this folder has more
 		  echo fifo > policy    serve them as a workqueue does, and look again
 		  fairwq-trace record -s 1 -o /tmp/trace && fairwq-trace waits /tmp/trace
+		  insmod /modules/fairwq_hello.ko; sleep 1; dmesg | grep hello
+		                        the smallest driver: anna queues four items, and then bert one
 		  exit                  the end
 
 	END

@@ -98,7 +98,7 @@ copy_modules() {
 		esac
 		echo "$name.ko"
 	done >"$root/modules/order"
-	cp "$out/src/fairwq.ko" "$out"/src/samples/{fairhash,fairscan}.ko "$root/modules/"
+	cp "$out/src/fairwq.ko" "$out"/src/samples/{fairhash,fairscan,fairwq_hello}.ko "$root/modules/"
 	echo fairwq.ko >>"$root/modules/order"
 }
 
