@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # ports.sh: measure what a driver gains by fairwq. It builds the kernel's own dm-crypt and
-# a port of it (ports/dm-crypt.patch) with the same flags, and loads both in one boot of
-# 7.3 as user-mode Linux with 2 CPUs. They are measured by turns: a modest reader beside a
-# flood, in two cgroups. build/ports has table.txt, figures (a line each) and console.log.
+# a port of it (ports/dm-crypt.patch) with the same flags. One boot of 7.3 as user-mode
+# Linux with 2 CPUs loads both, and measures them by turns: a modest reader beside a flood,
+# in two cgroups. build/ports has table.txt, figures (a line each) and console.log.
 #
 # PORTS_ROUNDS   how often each is asked (5)
 # PORTS_SECONDS  seconds of one measurement (2)
