@@ -37,8 +37,8 @@ struct bench_row;
 
 /*
  * An item is one cache line for every side, so that all sides move the same
- * memory, and no more than a client with one word of its own next to the work. An
- * item does nothing until a row gives it a function.
+ * memory. It has room for the work and one word of the client's own. An item does
+ * nothing until a row gives it a function.
  */
 struct bench_item {
 	union {

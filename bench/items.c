@@ -77,7 +77,7 @@ static void bench_gate_fn(struct bench_item *item)
 
 /*
  * Hold one runner of channel 0 at @gate. The caller may free @gate only after it has
- * closed the bed, because the item may still run for a while when the gate is open.
+ * closed the bed. Until then the item may still run, although the gate is open.
  */
 void bench_gate_close(struct bench_bed *bed, struct bench_gate *gate)
 {

@@ -3,9 +3,12 @@
  * Rows: the cost and the gain of forks and joins. The same program runs with plain
  * calls, and with tasks that one runner or all runners run.
  *
- * The programs are a tree of calls that do nothing (fib), an uneven tree with some work
- * in each node, a loop over numbers of different cost, and a tree that ends at once. A
- * short item beside forks without end shows their cost for another batch.
+ * The programs are
+ *	a tree of calls that do nothing (fib),
+ *	an uneven tree with some work in each node,
+ *	a loop over numbers of different cost,
+ *	a tree that ends at once.
+ * A short item beside forks without end shows their cost for another batch.
  */
 #include <linux/delay.h>
 #include <linux/math64.h>

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The guest of the bench: loads fairwq and the bench, unless they are in the kernel
-# itself, sets the parameters that stand in /bench.args, measures, and goes. What
-# was measured is on the console.
+# bench-guest.sh: the first process of the bench's guest. It loads fairwq and the bench,
+# unless they are in the kernel itself. Then it sets the parameters in /bench.args,
+# measures, and powers off. The results are on the console.
 
 export PATH=/bin
 mount -t proc proc /proc
@@ -21,8 +21,8 @@ set_all() {
 	done
 }
 
-# In this folder guest and host tell each other how far they are. The floor is asked
-# before, as it is once in every boot.
+# Tell the host's profiler that the guest is ready, and wait until it has begun: by files
+# in /profiler. Ask the floor before, because the first run always asks it.
 wait_for_profiler() {
 	[ -e /profiler ] || return 0
 	echo rows=floor | set_all && echo 1 >"$parameters/run" || return

@@ -1,34 +1,35 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# bench.sh: what fairwq costs, next to what there is without it. Boots 7.3 as
-# user-mode Linux, where kernel code runs natively, with interrupts and barriers
-# that cost what they cost on hardware (tests/configs/native.patch), and with fairwq
-# and the bench in the kernel itself, as workqueues are. Asks every row of every
-# side in that one boot, and leaves in build/bench: result.txt (key=value),
-# table.txt, samples.txt (one line each) and console.log. tools/bench.py says
-# what the keys mean. Figures never fail the run. Where rows of forks are asked, oneTBB
-# runs the same programs in user space, half of the rounds before the boot, half after.
+# bench.sh: measure the cost of fairwq beside that of workqueues and kthreads. It boots
+# 7.3 as user-mode Linux, where kernel code runs natively. Interrupts and barriers cost
+# the same as on hardware (tests/configs/native.patch). fairwq and the bench are in the
+# kernel itself, as workqueues are. One boot asks every row of every side.
 #
-# BENCH_ROUNDS  how often every side is asked (7; fewer than 5 say little)
+# build/bench then has result.txt (key=value), table.txt, samples.txt (one line each) and
+# console.log. tools/bench.py documents the keys. Figures never fail the run. If rows of
+# forks are asked, oneTBB runs the same programs in user space: half of the rounds before
+# the boot, half after.
+#
+# BENCH_ROUNDS  rounds in which every side is asked (7; fewer than 5 say little)
 # BENCH_ROWS    rows to ask, with commas, by their names or by how these begin (all)
 # BENCH_SIDES   sides to ask, with commas (all)
-# BENCH_PROFILE 1: where the time of an item goes, by perf on the host, in profile.txt.
-#               Figures of such a run are too dear by what perf takes. One row and
-#               one side: empty_1 and fairwq, unless BENCH_ROWS and BENCH_SIDES say
+# BENCH_PROFILE 1: profile the time of an item by perf on the host, in profile.txt.
+#               Figures of such a run include the time of perf. One row and one
+#               side: empty_1 and fairwq, unless BENCH_ROWS and BENCH_SIDES are set
 # BENCH_BUILT   linked, or modules: these call the kernel and each other through a
 #               register on user-mode Linux
 # BENCH_KERNEL  uml-native. uml: there each change of the interrupt flag is a system call
 #               of the host, a hundred times too dear; as modules only. uml-native-poll:
 #               idle CPUs wait for work in a loop, so that none has to be woken by a
 #               signal of the host; needs as many real CPUs as virtual ones
-# BENCH_CPUS    virtual CPUs, 1 to 8 (2). More than there are real ones that are
-#               free measure the host's scheduler: the holder of a contended
-#               lock loses its CPU, and the others spin
-# BENCH_LIMIT   seconds for all of it (600)
+# BENCH_CPUS    virtual CPUs, 1 to 8 (2). With more of them than free real CPUs the
+#               run measures the host's scheduler: the holder of a contended lock
+#               loses its CPU, and the others spin
+# BENCH_LIMIT   seconds for the whole run (600)
 #
-# Exit: 0 measured, 2 it could not be built, 3 the guest crashed, warned or
-# did not finish, 124 time was up.
+# Exit: 0 measured, 2 the build failed, 3 the guest crashed, warned or did not
+# finish, 124 time was up.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -42,7 +43,7 @@ limit=${BENCH_LIMIT:-600}
 kernel=${BENCH_KERNEL:-uml-native}
 built=${BENCH_BUILT:-$([ "$kernel" = uml ] && echo modules || echo linked)}
 
-# No tests, and nothing that is there for them: what users load.
+# Build the modules that users load, without tests and without code for tests.
 build_modules() {
 	make -C "$1" ARCH=um M="$dir/src" -j"$jobs" CONFIG_FAIRWQ_BENCH=m \
 		KCFLAGS=-Werror modules
@@ -69,15 +70,15 @@ build() {
 		obj=$dir/tree/objects
 		return
 	fi
-	# A copy that was built against another kernel is of no use.
+	# Remove a copy that was built against another kernel.
 	[ "$(cat "$dir/obj" 2>/dev/null)" = "$obj" ] || rm -rf "$dir/src"
 	echo "$obj" >"$dir/obj"
 	copy_sources "$dir/src"
 	step "build fairwq and the bench" build_modules "$obj"
 }
 
-# From the moment on that the guest is ready: booting is of no interest. A sample
-# is a period of the CPU's time.
+# Boot the guest. A profile begins when the guest is ready, so that it does not have the
+# boot. A sample of it stands for one period of CPU time.
 period_ns=100000
 boot() {
 	local control=$dir/control wrap
@@ -98,7 +99,7 @@ boot() {
 	kill $! 2>/dev/null || true
 }
 
-# Of all CPUs together, with what the samples themselves need to be set up.
+# Print the profile of all CPUs together. It includes the setup of the bench's samples.
 say_profile() {
 	local items
 	items=$(sed -n 's/^items=//p' "$dir/result.txt")
@@ -122,7 +123,7 @@ asks_forks() {
 	return 1
 }
 
-# The programs of these rows with oneTBB, in user space; $1 and $2: first and last round.
+# Run the programs of these rows with oneTBB; $1 and $2: first and last round.
 ask_tbb() {
 	"$dir/tbb" "$cpus" "$1" "$2" >>"$dir/tbb.log"
 }

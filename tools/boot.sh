@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # boot.sh qemu|uml OBJ DIR: boot the kernel in OBJ with DIR/root as its file
-# system until it ends by itself. Leaves console.log, result.log, the command
-# line in cmdline, and the exit status in status (124: time was up) in DIR.
+# system, and wait until it ends. DIR then has console.log, result.log, the command
+# line in cmdline, and the exit status in status (124: time was up).
 #
 # FAIRWQ_CPUS    processors of the guest (2)
 # FAIRWQ_MEM     its memory (1G)
 # FAIRWQ_LIMIT   seconds that one step in the guest may take (60)
-# FAIRWQ_TIMEOUT seconds for all of it (300)
-# FAIRWQ_STOP    if set, the first case that fails ends it
-# FAIRWQ_WRAP    what runs it, such as perf
+# FAIRWQ_TIMEOUT seconds for the whole boot (300)
+# FAIRWQ_STOP    if set, the first case that fails ends the guest
+# FAIRWQ_WRAP    a command that runs the kernel's command, such as perf
 # FAIRWQ_APPEND  more for the kernel's command line, such as FUZZ_SEED=7
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -21,9 +21,9 @@ dir=${3:?usage: boot.sh qemu|uml OBJ DIR}
 cpus=${FAIRWQ_CPUS:-2}
 mem=${FAIRWQ_MEM:-1G}
 
-# After an oops nothing that follows means anything. Tasks that hang are left
-# to init.sh, which gives every step its time: insmod itself looks hung while
-# a long test case runs.
+# An oops must end the guest, because results after it mean nothing. Hung tasks do not
+# end it, because insmod itself looks hung while a long test case runs. Instead init.sh
+# limits the time of every step.
 append="panic=-1 oops=panic printk.time=1 printk.devkmsg=on ignore_loglevel
 	FAIRWQ_LIMIT=${FAIRWQ_LIMIT:-60} ${FAIRWQ_STOP:+FAIRWQ_STOP=1}
 	${FAIRWQ_APPEND:-}"
@@ -49,9 +49,9 @@ uml_command() {
 		con=null "con0=fd:0,fd:1" FAIRWQ_END=poweroff $append)
 }
 
-# timeout leads a process group of its own and ends all of it: user-mode Linux
-# is several processes. It also takes a polite signal for a wish to shut down,
-# and fills the console while it fails to: hence KILL.
+# Run the command. timeout ends the whole process group, because user-mode Linux is
+# several processes. It must use KILL: on SIGTERM user-mode Linux tries to shut down,
+# fails, and fills the console.
 run() {
 	local rc=0
 	# shellcheck disable=SC2086 # to be split

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# build.sh OBJ ARCH DIR [NAME=VALUE...]: build the module, its tests and its
-# samples against the kernel in OBJ, and the user-space tests, in a copy of
-# the sources, DIR/src. What the guest needs comes to lie in DIR/root.
+# build.sh OBJ ARCH DIR [NAME=VALUE...]: build the module, its tests and its samples
+# against the kernel in OBJ, and the user-space tests, in a copy of the sources,
+# DIR/src. DIR/root is then the file system of the guest.
 #
-# FAIRWQ_SUITES  the suites and programs to run, instead of all of them: queue stands
-#                for tests/queue_kunit.c, and so do fairwq_queue and fairwq_queue_kunit
+# FAIRWQ_SUITES  the suites and programs to run, instead of all of them. The names of
+#                tests/queue_kunit.c are queue, fairwq_queue and fairwq_queue_kunit
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -20,13 +20,13 @@ build_modules() {
 		CONFIG_FAIRWQ_KUNIT_TEST=m CONFIG_FAIRWQ_SAMPLES=m KCFLAGS=-Werror "$@" modules
 }
 
-# The names of the programs that test from user space.
+# Print the names of the user-space tests that must run.
 user_tests() {
 	find "$top/tests/user" -name '*.c' -printf '%f\n' 2>/dev/null |
 		sed 's/\.c$//' | sort | wanted
 }
 
-# Of the names that it reads, those that are to run.
+# Read names, and print those that must run.
 wanted() {
 	local name word
 	while read -r name; do
@@ -45,7 +45,7 @@ build_user() {
 	done
 }
 
-# The guest's file system: one program, its links, what is tested.
+# Make the guest's file system: busybox, its links, modules and tests.
 fill_root() {
 	local name
 	rm -rf "$dir/root"
@@ -60,13 +60,13 @@ fill_root() {
 	build_user
 }
 
-# The suite modules that are to run.
+# Print the suite modules that must run.
 modules() {
 	suite_modules | wanted
 }
 
-# The steps of the guest, in order: init.sh does them and reports on each,
-# verdict.py wants to see each of them succeed.
+# Print the steps of the guest, in order. init.sh does them and reports on each, and
+# verdict.py expects each to succeed.
 plan() {
 	local c t need
 	printf 'insmod %s\n' kunit fairwq
@@ -83,14 +83,15 @@ plan() {
 	echo 'unloaded all'
 }
 
-# What must be seen to have run: every suite that the sources name, and the programs.
+# Print the names that verdict.py must see run: every suite of the sources, and the
+# programs.
 expected() {
 	# shellcheck disable=SC2046 # to be split
 	suites_in $(modules)
 	user_tests
 }
 
-# A copy that was built against another kernel is of no use.
+# Remove a copy that was built against another kernel.
 [ "$(cat "$dir/obj" 2>/dev/null)" = "$obj" ] || rm -rf "$dir/src"
 mkdir -p "$dir"
 echo "$obj" >"$dir/obj"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# builtin.sh VERSION: put fairwq into a kernel tree, as Documentation/usage.rst
-# says, build it in together with the clients in tests/builtin, and boot that
+# builtin.sh VERSION: put fairwq into a kernel tree, as Documentation/usage.rst tells
+# users to do. Build it in together with the clients in tests/builtin, and boot that
 # kernel as user-mode Linux. Logs stay in build/builtin-VERSION.
 #
 # Exit: as check.sh.

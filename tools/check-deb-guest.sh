@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# check-deb-guest.sh STEP: the first process of check-deb.sh's guest, on the stock
-# kernel and on the root to which the packages were installed. Says what it sees on
-# the second serial line, and "guest: done" if all of it was as it must be.
+# check-deb-guest.sh STEP: the first process of check-deb.sh's guest. The guest has the
+# stock kernel and the root in which the packages are installed. It reports on the second
+# serial line, and ends with "guest: done" if all checks have passed.
 
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive
 exec >/dev/ttyS1 2>&1 </dev/null
 
 say() { echo "guest: $*"; }
 
-# Both modules come from where DKMS has put them, by their names alone.
+# Load both modules by name, from the folder of DKMS.
 module_and_client() {
 	modprobe -v fairwq && modprobe -v fairwq_hello || return
 	say "module $(cat /sys/module/fairwq/version)"
@@ -23,8 +23,8 @@ man_and_tools() {
 	man -w fairwq_queue fairwq-top && fairwq-top --once
 }
 
-# As under Secure Boot: tables can be read, knobs not, and what is signed with a key that
-# the kernel does not know is not loaded again.
+# Lock the kernel down, as Secure Boot does. Tables must be readable, and knobs not. A
+# module whose key the kernel does not know must be refused.
 lock_down() {
 	mount -t securityfs securityfs /sys/kernel/security &&
 		echo integrity >/sys/kernel/security/lockdown &&
@@ -33,7 +33,7 @@ lock_down() {
 		modinfo -F signer fairwq && modprobe -r fairwq_hello && ! modprobe fairwq_hello
 }
 
-# As an operator does it, with the module in use until then.
+# Purge the packages as an operator does, after the modules were in use.
 purge() {
 	modprobe -r fairwq_hello && dkms remove fairwq-hello/1.0 --all &&
 		rm -r /usr/src/fairwq-hello-1.0 && modprobe -r fairwq &&

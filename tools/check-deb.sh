@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# check-deb.sh: the packages of "make deb" in use. Lintian must say nothing of them.
-# Then they are installed, upgraded and purged on a Debian of their own, with a driver
-# that DKMS builds against them, and used on its stock kernel, which QEMU boots.
+# check-deb.sh: check the packages of "make deb". Lintian must have no complaint. Then
+# they are installed, upgraded and purged on a Debian of their own, with a driver that
+# DKMS builds against them. QEMU boots its stock kernel, which uses them.
 #
 # That Debian is a folder, build/check-deb/root, made of a cached archive. The compilers run
 # in it by chroot, because an emulated CPU takes minutes for a build. The guest has the
-# same folder as its root. The machine itself is not changed, and nothing is loaded.
+# same folder as its root. The machine itself is not changed, and loads no module.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -17,7 +17,7 @@ guest_limit=900
 passed=0 failed=0
 
 packages=(lintian mmdebstrap util-linux kmod cpio "${qemu_packages[@]}")
-# What a system that builds modules has, and what the packages' Depends ask for.
+# The packages that a system for module builds has, and the Depends of ours.
 root_packages=linux-image-amd64,linux-headers-amd64,dkms,gcc,make,libc6-dev
 root_packages+=,man-db,python3,kmod,openssl
 
@@ -61,8 +61,8 @@ on_root() {
 		DEBIAN_FRONTEND=noninteractive "$@"
 }
 
-# Every file with its size, but for what logs, caches and the package system's own notes
-# are, and for the key that dkms makes for itself at its first build.
+# List every file with its size. Leave out logs, caches, the package system's own files,
+# and the key that dkms makes at its first build.
 list_files() {
 	(cd "$root" && find . -xdev \( -path ./proc -o -path ./sys -o -path ./dev -o -path ./run \
 		-o -path ./tmp -o -path ./var/log -o -path ./var/cache -o -path ./var/lib/apt \
@@ -72,9 +72,9 @@ list_files() {
 		sort
 }
 
-# ---- what is done to it --------------------------------------------------------------
+# ---- installing and purging ----------------------------------------------------------
 
-# $1: folder of packages. By apt, as README says.
+# Install the packages in folder $1 by apt, as README tells users to do.
 install_packages() {
 	rm -rf "$root/tmp/deb"
 	mkdir -p "$root/tmp/deb"
@@ -91,7 +91,7 @@ install_client() {
 
 # ---- booting it ----------------------------------------------------------------------
 
-# Modules that the stock kernel needs to mount a folder of the host, then the mount.
+# Make an initramfs that loads the modules to mount a folder of the host, and mounts it.
 make_initramfs() {
 	local tree=$dir/initramfs file
 	rm -rf "$tree"
@@ -124,7 +124,7 @@ make_initramfs() {
 	(cd "$tree" && find . | cpio -o -H newc -R 0:0) >"$dir/initramfs.cpio"
 }
 
-# $1: what the guest does. Emulated, as in demo.sh.
+# Boot the guest for step $1. It is emulated, as in demo.sh.
 boot() {
 	local bad='WARNING:|BUG:|Oops|Call Trace|Kernel panic|\<stall|lockup|refcount_t'
 	bad+='|disagrees|fairwq.*violation'
@@ -143,7 +143,8 @@ boot() {
 	! grep -E "$bad" "$dir/$1.console"
 }
 
-# $1: what it does, $2: the version that must be loaded. The sample greets five times.
+# Let the guest do step $1, and check its report. $2: the version that must be loaded.
+# The sample must greet five times.
 guest_uses() {
 	local line
 	boot "$1" || return
@@ -159,7 +160,7 @@ nothing_is_left() {
 	diff "$dir/before" "$dir/after"
 }
 
-# $1: folder of packages
+# Print the version of the packages in folder $1.
 version_of() { dpkg-deb -f "$1"/fairwq-dkms_*.deb Version; }
 
 main() {

@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# check-dkms.sh: dkms add, build and install for the distribution's kernel,
-# into folders of their own below build/: the machine is not changed, and
-# nothing is loaded.
+# check-dkms.sh: check dkms add, build and install for the distribution's kernel. They
+# use folders of their own below build/. The machine is not changed, and loads no module.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 

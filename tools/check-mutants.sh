@@ -1,12 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# check-mutants.sh [NAME...]: plant the bugs of tests/bugs, one at a time, and want
-# the suite that each patch names to fail; and all suites to pass with NONE. Logs
-# stay in build/mutants.
+# check-mutants.sh [NAME...]: plant the bugs of tests/bugs, one at a time. The suite that
+# a patch names must fail. All suites must pass with NONE. Logs stay in build/mutants.
 #
 # A patch begins with "Suite: <name>...", each of tests/<name>_kunit.c, and with
-# "Bug: <what is done wrong>". Of several suites each must fail.
+# "Bug: <a line about it>". If it names several suites, each must fail.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -18,7 +17,7 @@ named() {
 	basename -s .patch "$top"/tests/bugs/*.patch
 }
 
-# The modules that are meant to catch the named bug, or nothing if one is missing.
+# Print the modules that must catch the bug $1, or nothing if one is missing.
 modules_for() {
 	local room rooms modules=()
 	read -ra rooms < <(sed -n 's/^Suite: //p; 1q' "$top/tests/bugs/$1.patch")
@@ -29,7 +28,7 @@ modules_for() {
 	printf '%s\n' "${modules[@]}"
 }
 
-# plan MODULE...: what the guest does and what is to be seen of it.
+# plan MODULE...: write the steps of the guest, and the suites that must be seen to run.
 plan() {
 	{
 		printf 'insmod %s\n' kunit fairwq
@@ -39,12 +38,12 @@ plan() {
 	suites_in "$@" >"$run/suites"
 }
 
-# build [NAME]: with the bug, or without any.
+# build [NAME]: build with the bug, or without any.
 build() {
 	FAIRWQ_BUG=${1:-} "$top/tools/build.sh" "$obj" um "$run" FAIRWQ_PLANTED=1 KCFLAGS=
 }
 
-# boot_with NAME MODULE...: 0 if nothing was caught.
+# boot_with NAME MODULE...: boot the suites. Return: 0 if all have passed.
 boot_with() {
 	local name=$1
 	shift
@@ -53,7 +52,7 @@ boot_with() {
 	"$top/tools/verdict.py" "$run" >"$dir/$name.log"
 }
 
-# What failed first, by name, and what the verdict found if no case says so.
+# Print the first case that failed, or, if there is none, the verdict's first finding.
 first_failure() {
 	local case
 	case=$(grep -aoE '(# [a-z0-9_]+: (ASSERTION|EXPECTATION) FAILED|not ok [0-9]+ [a-z0-9_ ]+)' \
@@ -61,8 +60,9 @@ first_failure() {
 	echo "${case:-$(sed -n 's/^  FAILED //p' "$dir/$1.log" | head -n 1)}"
 }
 
-# judge_by MODULE NAME: prints its line. A bug that its own suite does not see may be
-# seen by another: that is told, and counts as a failure, as one of the two is wrong.
+# judge_by MODULE NAME: check one suite, and print a line. If its own suite does not catch
+# a bug, another one may. That is reported, and counts as a failure, because the patch or
+# the suite is wrong.
 judge_by() {
 	local own=$1 name=$2 all t0=$SECONDS
 	if ! boot_with "$name" "$own"; then
@@ -78,7 +78,7 @@ judge_by() {
 	return 1
 }
 
-# $1: name. By each of its suites; a line for each.
+# Check bug $1 by each of its suites, and print a line for each.
 judge() {
 	local name=$1 own module rc=0
 	own=$(modules_for "$name")
@@ -95,7 +95,7 @@ judge() {
 	return $rc
 }
 
-# The same without a bug.
+# Check that all suites pass without a bug.
 sound() {
 	local t0=$SECONDS all
 	mapfile -t all < <(suite_modules)
@@ -111,7 +111,7 @@ sound() {
 main() {
 	local passed=0 failed=0 name missed=()
 	rm -f "$dir"/*.log
-	# A bug that hangs a test is caught when time is up.
+	# These limits catch a bug that hangs a test.
 	export FAIRWQ_STOP=1 FAIRWQ_LIMIT=120 FAIRWQ_TIMEOUT=150
 	for name in "$@"; do
 		if if [ "$name" = NONE ]; then sound; else judge "$name"; fi; then

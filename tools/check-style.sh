@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# check-style.sh: what can be said about the sources without running them.
-# Warnings on every kernel at hand, checkpatch, kernel-doc, sparse, spelling,
-# shell scripts, exports, versions. Logs stay in build/style.
+# check-style.sh: check the sources without running them: warnings on every kernel at
+# hand, checkpatch, kernel-doc, sparse, spelling, shell scripts, exports, versions. Logs
+# stay in build/style.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 dir=$top/build/style
 passed=0 failed=0
 
-# check NAME COMMAND...: one line with the outcome; what it said if it failed.
+# check NAME COMMAND...: run the command and print one line, and its output if it failed.
 check() {
 	local name=$1
 	shift
@@ -31,14 +31,14 @@ logged() {
 	"$@" >"$log" 2>&1
 }
 
-# Files of ours whose names match; by what git would commit, so that nothing
-# generated is looked at.
+# List our files whose names match: those that git would commit, so that generated files
+# are left out.
 ours() {
 	(cd "$top" && git ls-files --cached --others --exclude-standard -- "$@") |
 		while read -r f; do [ ! -e "$top/$f" ] || echo "$f"; done
 }
 
-# $1: kernel build folder, $2: arch; the rest goes to make.
+# Run make for kernel build folder $1 and arch $2, with the rest of the arguments.
 kbuild() {
 	local obj=$1 arch=$2
 	shift 2
@@ -47,8 +47,8 @@ kbuild() {
 		"$@" modules
 }
 
-# From nothing, so that every file is looked at; without and with the tests
-# and what is there for them. Stock kernels have no KUnit.
+# Build all files anew, so that each is checked, without and with tests and the code for
+# tests. Stock kernels have no KUnit.
 warnings() {
 	local obj=$1 arch=$2
 	shift 2
@@ -59,8 +59,8 @@ warnings() {
 		kbuild "$obj" "$arch" W=1e CONFIG_FAIRWQ_KUNIT_TEST=m "$@"
 }
 
-# sparse in Debian 12 is too old for 7.x, where kbuild then leaves it out and
-# says nothing; so it runs on 6.1 and must be seen to run.
+# Run sparse on 6.1. sparse in Debian 12 is too old for 7.x, where kbuild leaves it out
+# without a word. Therefore check that it has run.
 run_sparse() {
 	rm -rf "$dir/src"
 	copy_sources "$dir/src"
@@ -69,7 +69,7 @@ run_sparse() {
 	[ "$(grep -c '^ *CHECK .*\.c$' "$dir/sparse.out")" -ge \
 		"$(grep '^ *CC \[M\] ' "$dir/sparse.out" | grep -vc '\.mod\.o$')" ] ||
 		{ echo "sparse did not look at every file"; return 1; }
-	# Not ours: what rb_link_node_rcu() does in the kernel's own header.
+	# Ignore a warning about rb_link_node_rcu(), which is in the kernel's own header.
 	! grep -E '(warning|error):' "$dir/sparse.out" |
 		grep -v '/include/linux/rbtree.h:[0-9:]* error: incompatible types'
 }
@@ -82,12 +82,12 @@ checkpatch() {
 		--show-types --ignore "ALLOC_WITH_SIZEOF${ignore:+,$ignore}" -f
 }
 
-# The few rules that do not fit some files: TRACE_EVENT has a layout of its
-# own, a user-space program has no kernel types, and DEFINE_x(name) must name its
-# name twice.
+# Run checkpatch, without a few rules that do not fit some files. TRACE_EVENT has a
+# layout of its own, a user-space program has no kernel types, and DEFINE_x(name) must
+# use its argument twice.
 run_checkpatch() {
 	local src=$1 files rc=0
-	# In a copy: it likes to leave a cache where it runs.
+	# Run it in a copy, because it leaves a cache in its folder.
 	copy_sources "$dir/copy" && cd "$dir/copy" || return
 	mapfile -t files < <(ours '*.[ch]' ':!tests/user' ':!tests/sim' ':!ports' ':!core/trace.h' ':!fairwq.h')
 	checkpatch "$src" "" "${files[@]}" || rc=1
@@ -99,13 +99,13 @@ run_checkpatch() {
 	return $rc
 }
 
-# What clients may call: exported, and neither behind a macro nor for the tests.
+# Print the functions that clients may call: exported, neither behind a macro nor for tests.
 exported_to_clients() {
 	ours '*.c' ':!*/*' | xargs sed -n 's/^EXPORT_SYMBOL_GPL(\(fairwq_[a-z_]*\));$/\1/p' |
 		grep -vE '^fairwq_(test_|mutant_)' | sort
 }
 
-# $1: the kernel's script, the rest: files. The functions that kernel-doc describes there.
+# Print the functions that kernel-doc describes. $1: the kernel's script, the rest: files.
 described() {
 	local script=$1
 	shift
@@ -113,8 +113,8 @@ described() {
 		sed -n 's/^\.\. c:function:: .*\b\(fairwq_[a-z_]*\) (.*/\1/p' | sort
 }
 
-# All of ours has to be right. Each function that clients may call has to be described,
-# beside its declaration in fairwq.h: the installed package has no other file.
+# Check all kernel-doc comments. Each function that clients may call must have one in
+# fairwq.h, because the installed package has no other file.
 run_kernel_doc() {
 	local script=$1/tools/docs/kernel-doc clients in_header in_source
 	cd "$top" || return
@@ -133,8 +133,8 @@ run_codespell() {
 	cd "$top" && ours ':!COPYING' ':!tests/bugs' | xargs codespell --ignore-words-list=filp
 }
 
-# Prose names its subject: the caller, the runner, the batch. So these words are not for
-# code, in comments, documentation and messages.
+# Reject words for persons in comments, documentation and messages. Prose must name its
+# subject: the caller, the runner, the batch.
 run_prose() {
 	local word='(?<![-\w])(who|whoever|nobody|somebody|his|he|him)(?!\w)'
 	cd "$top" || return
@@ -142,7 +142,7 @@ run_prose() {
 		xargs grep -IniP -- "$word" /dev/null
 }
 
-# The documentation as docutils reads it: tables, headings, references.
+# Check the documentation by docutils: tables, headings, references.
 run_markup() {
 	local f rc=0
 	cd "$top" || return
@@ -156,8 +156,8 @@ run_shellcheck() {
 	cd "$top" && ours '*.sh' .ci/run | xargs shellcheck -S warning
 }
 
-# After the last build: everything that others may call carries our name, or that of
-# what the suites share, and is for GPL modules only.
+# Check the exports of the last build: each has our prefix, or that of the test library,
+# and is for GPL modules only.
 exports() {
 	local bad
 	[ -s "$dir/src/Module.symvers" ] || return
@@ -179,7 +179,7 @@ version() {
 		{ echo "the first version in NEWS.md is not $v"; return 1; }
 }
 
-# Each of the patches that plant a bug fits the code.
+# Check that each patch of tests/bugs applies.
 planted_bugs() {
 	local bug rc=0
 	for bug in "$top"/tests/bugs/*.patch; do
@@ -189,14 +189,14 @@ planted_bugs() {
 	return $rc
 }
 
-# Nothing in the tree may name the machine it was written on.
+# Reject paths and addresses of a developer's machine.
 no_machine_paths() {
 	cd "$top" || return
 	! ours ':!tools/check-style.sh' | xargs grep -nIE "(^|[^a-z])(/root/|/home/|$PWD)|https?://(deb|ftp|security)\." --
 }
 
-# The oldest kernel as its users have it, with the tests it is in make check; one in
-# between, which has headers and no symbols; the newest.
+# Check warnings on three kernels: the oldest one as its users have it, one in between,
+# which has headers and no symbols, and the newest. make check builds the tests on 6.1.
 all_warnings() {
 	check "warnings on stock 6.1" warnings "$stock" x86_64
 	check "warnings on 6.12" warnings "$("$top/tools/kernel.sh" 6.12 headers)" x86_64 KBUILD_MODPOST_WARN=1

@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# check.sh VERSION KIND: all suites in a kernel of that version, from a bare
+# check.sh VERSION KIND: run all suites in a kernel of that version, from a bare
 # machine to the verdict. Logs stay in build/check-VERSION-KIND.
 #
-# KIND is qemu or uml, alone or with what tests/configs has on top of it:
-# uml-debug, uml-native, qemu-debug, qemu-kcsan, qemu-rt.
+# KIND is qemu or uml, alone or with a fragment of tests/configs: uml-debug, uml-native,
+# qemu-debug, qemu-kcsan, qemu-rt.
 #
 # FAIRWQ_BUILD   more for the build, such as CONFIG_FAIRWQ_TORTURE=m
 #
-# Exit: 0 all passed, 1 a test failed, 2 no kernel or no module to test,
+# Exit: 0 all have passed, 1 a test failed, 2 no kernel or no module to test,
 # 3 crash or warning, 124 time was up.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -24,18 +24,19 @@ uml | uml-*) arch=um packages=("${build_packages[@]}" busybox-static) ;;
 *) die "a kernel is booted by qemu or as uml, not by $kind" ;;
 esac
 
-# Kernels that watch every access are slow; races want more than two CPUs.
+# Kernels that check every access are slow, so they need more time.
 case $kind in
 uml-native) : "${FAIRWQ_LIMIT=300}" "${FAIRWQ_TIMEOUT=1200}" ;;
 *-*) : "${FAIRWQ_LIMIT=400}" "${FAIRWQ_TIMEOUT=2400}" "${FAIRWQ_MEM=2G}" ;;
 *) : "${FAIRWQ_LIMIT=300}" "${FAIRWQ_TIMEOUT=1200}" ;;
 esac
-# Those that race on purpose; all of them would take half an hour there.
+# KCSAN runs only the suites that race on purpose, with more CPUs. All suites would take
+# half an hour.
 [ "$kind" != qemu-kcsan ] || : "${FAIRWQ_CPUS=4}" \
 	"${FAIRWQ_SUITES=queue core_runner constraint one_at_a_time serializer limiter work_race}"
 export FAIRWQ_LIMIT FAIRWQ_TIMEOUT FAIRWQ_MEM FAIRWQ_CPUS FAIRWQ_SUITES
 
-# The judge first: its word on what follows is worth what it says here.
+# Test verdict.py before it is used.
 judge_the_judge() {
 	python3 "$top/tests/verdict/run.py" >"$dir/verdict-tests.log" && return
 	sed '$d' "$dir/verdict-tests.log"
@@ -55,7 +56,7 @@ suites() {
 	return $rc
 }
 
-# What is made for more than two CPUs, once more with four, where that is cheap.
+# Run the suite that is made for more than two CPUs again with four, where that is cheap.
 four_cpus() {
 	local more=$dir/four-cpus suite=fairwq_serializer_mix rc=0
 	rm -rf "$more"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# deb.sh [DIR [PATCH]]: the packages fairwq-dkms, fairwq-dev and fairwq-tools into
+# deb.sh [DIR [PATCH]]: build the packages fairwq-dkms, fairwq-dev and fairwq-tools in
 # DIR, build/deb by default. PATCH replaces the last number of the version, to try an
 # upgrade. The maintainer is the author of the last commit, or DEBFULLNAME and DEBEMAIL.
 
@@ -12,7 +12,7 @@ src=$out/fairwq
 
 author() { git -C "$top" log -1 --format="$1" 2>/dev/null || echo unknown; }
 
-# $1: a number of the version, as the copy's header has it.
+# Print a number of the version from the header of the copy. $1: MAJOR, MINOR or PATCH.
 version_part() { sed -n "s/^#define FAIRWQ_VERSION_$1[ \t]*//p" "$src/fairwq.h"; }
 
 set_patch() {
@@ -22,7 +22,7 @@ set_patch() {
 
 version() { echo "$(version_part MAJOR).$(version_part MINOR).$(version_part PATCH)"; }
 
-# What the packages hold, and no more, so that the build cannot take anything else.
+# Copy only the files for the packages, so that the build cannot use others.
 copy_tree() {
 	rm -rf "$out"
 	copy_sources "$src"
@@ -33,7 +33,7 @@ copy_tree() {
 	[ -z "${1-}" ] || set_patch "$1"
 }
 
-# The version has one place, fairwq.h, and the history another, NEWS.md.
+# Write a changelog of one entry. The version is in fairwq.h, and the history in NEWS.md.
 write_changelog() {
 	cat >"$src/debian/changelog" <<-EOF
 		fairwq ($(version)) unstable; urgency=medium

@@ -1,33 +1,33 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The demo's guest: the first process of a stock kernel. Two clients of
-# /dev/fairhash hash real files, three times over:
+# demo-guest.sh: the first process of the demo's guest, on a stock kernel. Two clients
+# of /dev/fairhash hash real files, three times over:
 #
 #   alone        the modest client, with none beside it
 #   fifo         beside a greedy one, first come first served
 #   round_robin  beside a greedy one, in turns
 #
-# The greedy client uses 64 descriptors at once, the modest one a single one.
-# One block is hashed at a time (max_active=1), so that the pool is what both
-# wait for and each turn counts.
+# The greedy client uses 64 descriptors at once, the modest one a single one. The pool
+# hashes one block at a time (max_active=1), so that both clients wait for the pool, and
+# each turn counts.
 #
-# Both run once more while the operator's tools watch.
+# Both clients run once more while the operator's tools watch.
 #
 # Then /dev/fairscan scans an image of real files and a hole, as one item, as two
 # equal parts, and by fork and join.
 #
-# With demo_shell=1 on the kernel's command line there is a prompt instead, with
-# both clients running.
+# With demo_shell=1 on the kernel's command line there is a prompt instead, while both
+# clients run.
 #
-# What it finds goes to the second serial line, one fact a line; where it is,
-# in lines that begin with "demo:".
+# The results go to the second serial line, one a line. Lines that begin with "demo:"
+# report the progress.
 
 export PATH=/bin:/usr/bin:/usr/sbin
 descriptors=64
 block=32768
 backlog=2097152
-# How long the run under FIFO is to take, about.
+# About how long the run under FIFO must take.
 fifo_seconds=35
 
 mount_all() {
@@ -41,7 +41,7 @@ mount_all() {
 
 report() { echo "$*" >&3; }
 
-# The end, whatever led to it: the machine must not stay.
+# End the guest, also after an error.
 finish() {
 	report "demo: $*"
 	echo "demo: $*" >/dev/kmsg
@@ -63,8 +63,8 @@ load() {
 
 value() { sed -n "s/^$2=//p" "$1"; }
 
-# How many bytes are to be hashed for FIFO to take as long as it should: the
-# modest client has one turn in 65 there.
+# Find the number of bytes for which FIFO takes that long. The modest client has one turn
+# in 65 there.
 calibrate() {
 	must modest -b $block "$(find files -type f | sort | head -n 1)"
 	want=$(awk -v b="$(value /tmp/must.out bytes)" -v s="$(value /tmp/must.out seconds)" \
@@ -72,8 +72,8 @@ calibrate() {
 		'BEGIN { printf "%d", b / s * t / (d + 1) }')
 }
 
-# The modest client's one file is an archive of so many of the files, from the
-# first one on, and over again if there are too few of them.
+# Make the modest client's one file: an archive of the files, from the first one on, and
+# over again if there are too few of them.
 make_archive() {
 	find files -type f | sort | xargs ls -l | awk -v want="$want" '
 		{ size[NR] = $5; name[NR] = $NF }
@@ -84,7 +84,7 @@ make_archive() {
 	sha256sum modest.tar >>/tmp/reference
 }
 
-# $1: run, $2: milliseconds between samples. The modest client, polled.
+# Run the modest client, and sample it. $1: run, $2: milliseconds between samples.
 run_modest() {
 	fairhash_monitor "$2" >"/tmp/$1.samples" 2>/dev/null &
 	monitor=$!
@@ -108,7 +108,7 @@ stop_greedy() {
 	wait $greedy || { cat "/tmp/$1.greedy.err" >/dev/kmsg; finish "failed: greedy, $1"; }
 }
 
-# $1: policy, $2: milliseconds between samples
+# Run both clients. $1: policy, $2: milliseconds between samples
 run_both() {
 	load "$1"
 	start_greedy "$1"
@@ -117,7 +117,7 @@ run_both() {
 	rmmod fairhash || finish "failed: rmmod, $1"
 }
 
-# $1: the modest client's file. Both clients without an end.
+# Start both clients, without an end. $1: the modest client's file
 start_both() {
 	load round_robin
 	start_greedy watched
@@ -125,7 +125,7 @@ start_both() {
 	modest=$!
 }
 
-# What the tools say of them. They take CPU time, so no figure is taken meanwhile.
+# Print the output of the operator's tools. They take CPU time, so this run has no figures.
 watch() {
 	start_both modest.tar
 	must fairwq-top --once --interval 2
@@ -163,7 +163,7 @@ prompt() {
 	finish "prompt left"
 }
 
-# $1: run, $2: client
+# Print the figures of a client. $1: run, $2: client
 report_client() {
 	sed -n "s/^\([a-z0-9_]*=\)/$1_$2_\1/p" "/tmp/$1.$2.err" >&3
 	awk -v run="$1_$2" '
@@ -188,7 +188,7 @@ run_scan() {
 	rmmod fairscan || finish "failed: rmmod fairscan"
 }
 
-# A client that is killed leaves a backlog behind; the module may go then.
+# Kill a client, which leaves a backlog. Then the module must unload.
 kill_and_unload() {
 	load round_robin
 	start_greedy killed

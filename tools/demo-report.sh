@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# demo-report.sh DIR: from what the guest sent (DIR/guest.log) make the table
-# on stdout, DIR/result.txt and the plot DIR/shares.svg. Exits with 1 if a
-# digest is wrong or missing, or if the shares are not what was promised. What
-# a scan takes is shown and not judged.
+# demo-report.sh DIR: read the guest's report (DIR/guest.log). Print the table, and make
+# DIR/result.txt and the plot DIR/shares.svg. The time of a scan is shown and not judged.
+#
+# Exit: 0 all is well, 1 a digest is wrong or missing, or a share is not as promised.
 
 # shellcheck disable=SC2317 # what makes the plot is called by way of step
 {
@@ -16,8 +16,8 @@ sent=$dir/guest.log
 
 value() { sed -n "s/^$1=//p" "$sent"; }
 
-# The samples of a run ($1), one a line: seconds since the modest client came,
-# items done for it ("-" when it is not there), items done for the greedy one.
+# Print the samples of run $1, one a line: seconds since the modest client came, items
+# done for it ("-" when it is not there), items done for the greedy one.
 samples() {
 	awk -v run="$1" '
 		BEGIN { n = 0 }
@@ -32,8 +32,8 @@ samples() {
 		}' "$sent"
 }
 
-# $1: run. "SECONDS MODEST GREEDY": for how long both ran, and the items of
-# each that were done in that time.
+# Print "SECONDS MODEST GREEDY" for run $1: for how long both clients ran, and the items
+# of each that were done in that time.
 while_both_ran() {
 	samples "$1" | awk '
 		$2 == "-" { next }
@@ -42,7 +42,7 @@ while_both_ran() {
 		END { print dt + 0, dm + 0, dg + 0 }'
 }
 
-# For the plot: seconds, share in percent that the modest client had since the
+# Print lines for the plot: seconds, and the modest client's share in percent since the
 # line before.
 shares_over_time() {
 	samples "$1" | awk '
@@ -53,7 +53,7 @@ shares_over_time() {
 
 share() { awk -v m="$1" -v g="$2" 'BEGIN { printf "%.4f", m + g ? m / (m + g) : 0 }'; }
 
-# The runs' figures as shell variables.
+# Set shell variables to the figures of the runs.
 collect() {
 	local run s m g
 	for run in fifo round_robin; do
@@ -80,13 +80,13 @@ write_result() {
 
 scan() { sed -n "s/^scan $1 //p" "$sent"; }
 
-# $1: way to scan. How much faster it is than one item.
+# Print how much faster a way to scan is than one item. $1: the way
 speed_up() {
 	awk -v one="$(scan one_item)" -v way="$(scan "$1")" \
 		'BEGIN { printf "%.2f", way ? one / way : 0 }'
 }
 
-# Every way has given the same root, or the guest had failed.
+# Check the root of the scans. All ways gave the same one, because else the guest fails.
 scan_root_is_right() {
 	[ -n "$(scan root)" ] && [ "$(scan root)" = "$(cat "$dir/scan-expected")" ]
 }
@@ -103,8 +103,8 @@ scan_table() {
 
 mib() { awk -v b="$1" 'BEGIN { printf "%.1f", b / 1048576 }'; }
 
-# $1: run, $2: client. For how many milliseconds 99 items in 100 waited at
-# most, as of the last sample that has the modest client.
+# Print how many milliseconds 99 items in 100 waited at most, at the last sample that has
+# the modest client. $1: run, $2: client
 wait99() {
 	awk -v run="$1" -v client="^$2-" '
 		$1 != "sample" || $2 != run { next }
@@ -115,13 +115,13 @@ wait99() {
 
 row() { printf '%-12s  %-7s  %8s  %8s  %7s  %9s  %8s\n' "$@"; }
 
-# $1: run, $2: client, $3: bytes, $4: seconds, $5: share
+# Print a row. $1: run, $2: client, $3: bytes, $4: seconds, $5: share
 client_row() {
 	row "$1" "$2" "$(mib "$3")" "$(printf '%.2f' "$4")" "$(printf '%.3f' "$5")" \
 		"$(wait99 "$1" "$2")" "$(value "$1_$2_digests")"
 }
 
-# $1: run. The greedy client goes on until the modest one is done.
+# Print both rows of run $1. The greedy client goes on until the modest one is done.
 both_rows() {
 	local s="both_$1" g="greedy_$1" share="share_$1"
 	client_row "$1" modest "$(value "$1_modest_bytes")" "$(value "$1_modest_seconds")" \
@@ -145,7 +145,7 @@ table() {
 	END
 }
 
-# $1: run, $2: title, $3: seconds
+# Print a panel of the plot. $1: run, $2: title, $3: seconds
 panel() {
 	shares_over_time "$1" >"$dir/shares-$1.dat"
 	cat <<-END
@@ -170,7 +170,7 @@ plot() {
 	END
 }
 
-# $1: what is promised, $2: awk condition
+# Check a promise. $1: its text, $2: awk condition
 promise() {
 	if awk "BEGIN { exit !($2) }"; then
 		echo "  kept    $1"

@@ -1,21 +1,21 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# demo.sh: what fairwq is for, on real files. Builds fairwq.ko, fairhash.ko and
-# fairscan.ko against the distribution's own kernel, boots that kernel in QEMU,
-# lets a greedy and a modest client hash files side by side, under FIFO and in
-# turns, watches them with fairwq-top and fairwq-trace, scans an image with and
-# without fork and join, and checks every digest. Leaves table, plots, timeline
-# and logs in build/demo. With DEMO_SHELL set it ends at a prompt in the guest.
+# demo.sh: show the purpose of fairwq, on real files. It builds fairwq.ko, fairhash.ko
+# and fairscan.ko against the distribution's own kernel, and boots that kernel in QEMU.
+# A greedy and a modest client hash files side by side, under FIFO and in turns, and once
+# more while fairwq-top and fairwq-trace watch. Then an image is scanned with and without
+# fork and join. Every digest is checked. build/demo has table, plots, timeline and logs.
+# With DEMO_SHELL set, the demo ends at a prompt in the guest.
 #
-# Exit status: 0 all is well, 1 a digest or a share is wrong, 2 it could not be
-# built, 3 the guest crashed, warned or gave up, 124 it took too long.
+# Exit: 0 all is well, 1 a digest or a share is wrong, 2 the build failed, 3 the guest
+# crashed, warned or gave up, 124 time was up.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 out=$top/build/demo
 corpus_mib=24
-# Of the image to scan: real files, and all of it, with a hole behind them.
+# Size of the image to scan: of its real files, and of all, with a hole behind them.
 image_data_mib=4
 image_mib=16
 boot_limit=60
@@ -26,7 +26,7 @@ packages=(gcc make libc6-dev kmod cpio rsync xz-utils
 	linux-headers-amd64 qemu-system-x86 seabios busybox-static gnuplot-nox
 	python3 python3-matplotlib ncurses-base)
 
-# The stock kernel's ABI name, by the headers that the meta package stands for.
+# Print the stock kernel's ABI name, by the headers that the meta package depends on.
 stock_abi() {
 	dpkg-query -W -f='${Depends}\n' linux-headers-amd64 |
 		sed -n 's/.*linux-headers-\([^ ,]*-amd64\).*/\1/p'
@@ -45,7 +45,7 @@ build_clients() {
 	done
 }
 
-# Real files of this machine, 0.5 to 2 MiB each, always the same ones.
+# Choose real files of this machine, 0.5 to 2 MiB each, always the same ones.
 choose_corpus() {
 	find /usr/bin /usr/lib/x86_64-linux-gnu -xdev -type f -readable \
 		-size +511k -size -2049k -printf '%s %p\n' |
@@ -73,7 +73,7 @@ make_image() {
 		image_root >"$out/scan-expected"
 }
 
-# What /dev/fairscan is to find: the SHA-256 of the digests of all pieces of 4 KiB.
+# Print what /dev/fairscan must find: the SHA-256 of the digests of all pieces of 4 KiB.
 image_root() {
 	local hex
 	rm -rf "$out/pieces"
@@ -84,8 +84,8 @@ image_root() {
 	printf '%b' "$hex" | sha256sum | cut -c 1-64
 }
 
-# The kernel's own SHA-256, where it is not built in, and then ours, in the
-# order in which they are to be loaded.
+# Copy the kernel's own SHA-256, unless it is built in, and then our modules. Their names
+# are in the order in which the guest must load them.
 copy_modules() {
 	local name file
 	mkdir -p "$root/modules"
@@ -116,7 +116,7 @@ copy_programs() {
 	install -m 755 "$top/tools/demo-guest.sh" "$root/init"
 }
 
-# This machine's Python with its library, for the operator's tools.
+# Copy this machine's Python with its library, for the operator's tools.
 copy_tools() {
 	local python file
 	python=$(readlink -f /usr/bin/python3)
@@ -138,7 +138,8 @@ make_initramfs() {
 		(cd "$root" && find . | cpio -o -H newc -R 0:0) >"$out/initramfs.cpio"
 }
 
-# Emulated, never KVM: a machine's /dev/kvm may open and yet hang the guest.
+# Set the QEMU command. The guest is emulated, never with KVM: a machine's /dev/kvm may open
+# and yet hang the guest.
 machine() {
 	qemu=(qemu-system-x86_64 -accel "tcg,thread=multi" -cpu max -smp 2 -m 1G
 		-nodefaults -display none -no-reboot
@@ -160,7 +161,7 @@ start_guest() {
 	trap 'kill "$guest" 2>/dev/null || :' EXIT
 }
 
-# $1: a step of the guest, $2: seconds. Until the guest says that it is there.
+# Wait until the guest reports step $1, at most $2 seconds.
 await() {
 	local end=$((SECONDS + $2))
 	until grep -q "^demo: $1\$" "$out/guest.log"; do
@@ -174,7 +175,7 @@ await() {
 	done
 }
 
-# $1: text, $2: what the guest says, $3: seconds
+# Wait for a step of the guest, with progress. $1: text, $2: the step, $3: seconds
 guest_step() {
 	local rc=0
 	step "$1" await "$2" "$3" || rc=$?
@@ -195,7 +196,7 @@ run_guest() {
 	trap - EXIT
 }
 
-# A guest that finished may still have complained.
+# Check the console for complaints, because a guest that has finished may have some.
 check_console() {
 	local bad='WARNING:|BUG:|Oops|Call Trace|Kernel panic|stall|lockup|blocked for more than|refcount_t|fairwq.*violation'
 	! grep -qE "$bad" "$out/console.log" || {
@@ -204,7 +205,7 @@ check_console() {
 	}
 }
 
-# What the tools saw of the run that they watched.
+# Print the output of the tools for the run that they watched.
 show_tools() {
 	say "fairwq-top --once, while both clients run:"
 	sed -n 's/^top /  /p' "$out/guest.log"
@@ -234,7 +235,7 @@ what_next() {
 	END
 }
 
-# The guest once more, with this terminal as its console.
+# Boot the guest once more, with this terminal as its console.
 open_prompt() {
 	local size
 	[ -t 0 ] || die "SHELL=1 wants a terminal for its prompt"

@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# docs.sh mandocs               man pages of what fairwq.h describes, into build/man
+# docs.sh mandocs               man pages from fairwq.h, into build/man
 # docs.sh htmldocs              the guides and the same reference as HTML, into build/html
 # docs.sh install-docs MAN HTML     both, into these folders
-# docs.sh uninstall-docs MAN HTML   away again
+# docs.sh uninstall-docs MAN HTML   remove them
 # docs.sh check-docs            both, without a warning or a dead link
 #
-# The pages' words are those of the kernel's own kernel-doc, of the newest kernel source
-# that the checks use. KERNELDOC= names another one. Links to elsewhere are not fetched.
+# The kernel's own kernel-doc makes the pages: that of the newest kernel source that the
+# checks use. KERNELDOC= names another one. Links to other sites are not fetched.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -20,13 +20,13 @@ sorted() { /usr/bin/python3 "$top/tools/docs.py" "$@"; }
 
 # ---- making them ----------------------------------------------------------------
 
-# The kernel-doc script, which is looked for once.
+# Find the kernel-doc script, once.
 find_kernel_doc() {
 	[ -n "${KERNELDOC:-}" ] || KERNELDOC=$("$top/tools/fetch.sh" source 7.3)/tools/docs/kernel-doc
 	[ -x "$KERNELDOC" ] || die "there is no kernel-doc at $KERNELDOC: give KERNELDOC="
 }
 
-# When the header was changed last, so that the same sources give the same pages.
+# Print the date of the header's last change, so that equal sources give equal pages.
 date_of_header() {
 	local seconds=${SOURCE_DATE_EPOCH:-}
 	[ -n "$seconds" ] || seconds=$(git -C "$top" log -1 --format=%ct -- fairwq.h 2>/dev/null) || true
@@ -34,7 +34,7 @@ date_of_header() {
 	date -u -d "@$seconds" +%Y-%m-%d
 }
 
-# $1: man or rst; $2: the folder. Any warning of kernel-doc is an error.
+# Run kernel-doc. Each warning is an error. $1: man or rst, $2: the folder
 describe() {
 	rm -rf "$2"
 	mkdir -p "$2" "$dir"
@@ -43,7 +43,7 @@ describe() {
 	sorted "$1" "$header" "$2" <"$dir/kernel-doc.$1"
 }
 
-# Sphinx reads a copy of the guides, with the reference beside them.
+# Run Sphinx on a copy of the guides, with the reference beside them.
 run_sphinx() {
 	local version
 	version=$(sed -n 's/^#define FAIRWQ_VERSION_\(MAJOR\|MINOR\|PATCH\)[ \t]*//p' "$header" | paste -sd.)
@@ -69,7 +69,7 @@ make_html() {
 
 # ---- installing them --------------------------------------------------------------
 
-# Pages are compressed, as distributions have them, and the same each time.
+# Install the man pages. They are compressed, as in distributions, without a time stamp.
 put_man() {
 	local page
 	mkdir -p "$1" || return
@@ -88,7 +88,7 @@ install_docs() {
 		echo "installed into $1 and $2"
 }
 
-# Only what looks like ours goes.
+# Remove only files with our names.
 uninstall_docs() {
 	rm -f "$1"/fairwq.9.gz "$1"/fairwq_*.9.gz "$1"/FAIRWQ_*.9.gz "$1"/DEFINE_FAIRWQ_*.9.gz
 	[ ! -e "$2/reference/work.html" ] || rm -r "$2"
@@ -98,7 +98,7 @@ uninstall_docs() {
 
 passed=0 failed=0
 
-# check NAME COMMAND...: one line with the outcome; what it said if it failed.
+# check NAME COMMAND...: run the command and print one line, and its output if it failed.
 check() {
 	local name=$1 log=$dir/check.log
 	shift
@@ -112,7 +112,7 @@ check() {
 	fi
 }
 
-# The names that the comments describe, found without kernel-doc.
+# Print the names that the comments describe, found without kernel-doc.
 described() {
 	sed -n '/^\/\*\*$/{n;s/^ \* \(struct \|enum \|union \|typedef \)\?\([A-Za-z0-9_]*\) - .*/\2/p}' "$header"
 }
@@ -121,7 +121,7 @@ a_page_for_each_name() {
 	diff <(described | sort) <(cd "$man" && ls | sed -n 's/\.9$//p' | grep -vx fairwq | sort)
 }
 
-# No warning, and a name and a purpose for apropos.
+# Check that man shows each page without a warning, and that apropos gets a purpose.
 man_reads_them() {
 	local page rc=0
 	for page in "$man"/*.9; do
@@ -133,7 +133,7 @@ man_reads_them() {
 	return $rc
 }
 
-# Each guide, and each name at its own anchor.
+# Check that the HTML has each guide, and an anchor for each name.
 an_anchor_for_each_name() {
 	local guide name rc=0
 	for guide in "$top"/Documentation/*.rst; do

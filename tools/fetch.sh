@@ -6,14 +6,14 @@
 # fetch.sh source VERSION    the same for a kernel source: 6.1, 6.12, or 7.3
 #                            (that one from the next release's backports)
 #
-# Nothing is installed and no file of the machine's package system is written:
-# lists and packages live in the cache. Needs no root.
+# It installs no package, and writes no file of the machine's package system. Lists and
+# packages are in the cache. It needs no root.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 apt=$cache/apt
 
-# Options that point apt at a state of our own. $1: its name.
+# Set options that give apt a state of its own. $1: name of the state
 apt_options() {
 	local state=$apt/$1
 	mkdir -p "$state/lists/partial" "$state/archives/partial"
@@ -23,7 +23,7 @@ apt_options() {
 		-o APT::Sandbox::User="$(id -un)")
 }
 
-# The mirror that this machine already uses for its own release.
+# Print the mirror that this machine uses for its own release.
 mirror() {
 	# shellcheck disable=SC1091
 	. /etc/os-release
@@ -33,8 +33,8 @@ mirror() {
 		awk -v r="$VERSION_CODENAME" '$2 == r && $3 == "main" {print $1; exit}'
 }
 
-# A state of its own for the suite that has the newest kernel: the machine's
-# own sources are neither read nor changed.
+# Use a state of its own for the suite that has the newest kernel. The machine's own
+# sources are neither read nor changed.
 use_backports() {
 	local site
 	site=$(mirror)
@@ -46,7 +46,7 @@ use_backports() {
 		-o Dir::Etc::sourceparts=/dev/null)
 }
 
-# $1: package name. Its newest version in the lists, updated at most hourly.
+# Print the newest version of package $1 in the lists, which are updated at most hourly.
 newest() {
 	local stamp
 	stamp=$apt/${state:?}/stamp

@@ -3,17 +3,18 @@
 #
 # kernel.sh VERSION CONFIG...: build a test kernel and print its build folder.
 #
-# VERSION is 6.1, 6.12 or 7.3. Each CONFIG names a fragment in tests/configs;
-# the first is "qemu" (x86, from tinyconfig), "uml" (from um's defconfig), or, only
-# to build modules against, "arm64" or "arm" (from their defconfigs) or "headers"
-# (as "qemu").
-# A fragment may have a patch beside it, CONFIG.patch: then the kernel is built from
-# a copy of its source with that patch applied. The objects lie in the copy and are
-# kept. So every path in them is relative, and a copy of all of it, elsewhere, builds
-# only what differs (tools/plant.sh).
-# The build is cached under a key of source version, compiler, fragments and patches,
-# so that the same question is answered at once the second time. Count recipe
-# up when a change here must lead to another kernel.
+# VERSION is 6.1, 6.12 or 7.3. Each CONFIG names a fragment in tests/configs. The first is
+# "qemu" (x86, from tinyconfig) or "uml" (from um's defconfig). Only to build modules
+# against, it may be "arm64" or "arm" (from their defconfigs) or "headers" (as "qemu").
+#
+# A fragment may have a patch beside it, CONFIG.patch. Then the kernel is built from a copy
+# of its source with that patch applied, and the objects are kept in the copy. So every
+# path in them is relative, and another copy of it compiles only what differs
+# (tools/plant.sh).
+#
+# The build is cached under a key of source version, compiler, fragments and patches. The
+# second call for the same key builds nothing. A change of this script that must lead to
+# another kernel must increment recipe.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -53,8 +54,8 @@ build() {
 	make -C "$obj" "${make_arch[@]}" -j"$jobs" $targets
 }
 
-# A copy of the source, of which only what the patches change takes up room: patch
-# writes a new file in the place of the old one.
+# Make a patched copy of the source by hard links. patch replaces a file that it changes,
+# so only those need space, and the original stays as it is.
 patched() {
 	local patch
 	cp -al "$src" "$home" || return
@@ -74,7 +75,7 @@ main() {
 		mkdir -p "$obj"
 		step "configure $version ($*)" configure
 		step "build $version ($*), 3 to 6 minutes on 2 cores" build
-		# Tracked by size: keep what modules are built against, drop the objects.
+		# To save space, keep the files that modules need, and drop the objects.
 		[ "$obj" != "$home" ] || find "$obj" -name '*.o' ! -path '*/scripts/*' \
 			! -path '*/tools/*' ! -path '*/arch/*' -delete
 		touch "$obj/.built"

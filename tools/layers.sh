@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# layers.sh DIR: calls only go down. Of the objects in DIR, in the order in which Kbuild
-# lists them, each may use the symbols of those before it. Prints a line for each symbol
-# that is used from below; fails if there is one, or if an object is missing.
+# layers.sh DIR: check that calls only go down. An object in DIR may use the symbols of the
+# objects before it in Kbuild. Prints a line for each symbol that an object below uses.
+# Fails if there is one, or if an object is missing.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 

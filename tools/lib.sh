@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2034
 #
-# What every script here shares: where things are kept, how a long step shows
-# that it is alive, and how a missing distribution package is dealt with.
-# Sourced, never run.
+# lib.sh: helpers for every script of tools: folders, progress of long steps, packages of
+# the distribution, copies of the sources. Scripts source it.
 
 set -euo pipefail
 export LC_ALL=C
@@ -15,9 +14,8 @@ jobs=$(nproc)
 say() { printf '%s\n' "$*" >&2; }
 die() { say "error: $*"; exit "${code:-2}"; }
 
-# step TEXT COMMAND...: run the command with its output in a log, and print a
-# line at least every 5 seconds that says what is going on. On failure the
-# end of the log is shown and the command's status returned.
+# step TEXT COMMAND...: run the command with its output in a log, and print TEXT at least
+# every 5 seconds. On failure print the end of the log. Return: the command's status.
 step() {
 	local text=$1 log pid t0 rc=0
 	shift
@@ -53,8 +51,8 @@ step_tick() {
 	fi
 }
 
-# need_packages NAME...: install what is missing, saying so; without root,
-# print the command that would and stop.
+# need_packages NAME...: install the packages that are missing, with a message. Without
+# root, print the command for it and stop.
 need_packages() {
 	local missing=() p
 	for p in "$@"; do
@@ -73,13 +71,13 @@ need_packages() {
 		--no-install-recommends "${missing[@]}"
 }
 
-# The C toolchain and what a kernel build wants.
+# The C toolchain and other packages for a kernel build.
 build_packages=(gcc make patch bc flex bison libelf-dev libssl-dev libc6-dev kmod cpio
 	rsync xz-utils perl python3)
-# What boots a kernel and fills its file system.
+# The packages that boot a kernel and make its file system.
 qemu_packages=(qemu-system-x86 seabios busybox-static cpio)
 
-# kbuild_arch ARCH: what kbuild has to be told of it, in make_arch.
+# kbuild_arch ARCH: set make_arch to the variables of kbuild for ARCH.
 kbuild_arch() {
 	make_arch=("ARCH=$1")
 	case $1 in
@@ -88,10 +86,10 @@ kbuild_arch() {
 	esac
 }
 
-# check_config CONFIG FRAGMENT...: whether all of it is there. A symbol that the
-# kernel does not know, or whose needs are not met, vanishes without a word; a
-# sanitizer that is silently off proves nothing. What a later fragment says counts.
-# Lines that end in "# if known" may be dropped by an older or newer kernel.
+# check_config CONFIG FRAGMENT...: check that CONFIG has all lines of the fragments. kconfig
+# drops a symbol without a word if it does not know it, or if its needs are not met. Then a
+# run could go without its sanitizer. The last fragment with a symbol counts. Another kernel
+# may drop lines that end in "# if known".
 check_config() {
 	local config=$1 line bad=0
 	shift
@@ -107,10 +105,10 @@ check_config() {
 	return $bad
 }
 
-# copy_sources DIR: what kbuild needs, so that builds for several kernels do
-# not meet. Only what differs is written, whatever its date, and objects are
-# left alone: the next build does what is new and nothing else. With FAIRWQ_BUG=NAME
-# the copy has the bug of tests/bugs/NAME.patch; the next copy is without it.
+# copy_sources DIR: copy the files that kbuild needs, so that builds for several kernels
+# do not mix. Files that are the same stay, whatever their date, and so do objects. So the
+# next build compiles only what is new. With FAIRWQ_BUG=NAME the copy has the bug of
+# tests/bugs/NAME.patch; the next copy is without it.
 copy_sources() {
 	mkdir -p "$1"
 	rsync -rlp --checksum --delete --prune-empty-dirs \
@@ -120,20 +118,20 @@ copy_sources() {
 	[ -z "${FAIRWQ_BUG:-}" ] || plant_bug "$FAIRWQ_BUG" "$1"
 }
 
-# plant_bug NAME DIR: put the bug into the sources in DIR.
+# plant_bug NAME DIR: apply the bug to the sources in DIR.
 plant_bug() {
 	[ -e "$top/tests/bugs/$1.patch" ] || die "there is no tests/bugs/$1.patch"
 	patch -s -p1 --no-backup-if-mismatch -d "$2" <"$top/tests/bugs/$1.patch" ||
 		die "tests/bugs/$1.patch does not fit the code any more"
 }
 
-# A suite is a file, tests/ROOM_kunit.c, a module, fairwq_ROOM_kunit, and in KUnit's
-# words fairwq_ROOM.
+# Print the modules of all suites. For a file tests/ROOM_kunit.c the module is
+# fairwq_ROOM_kunit, and the suite is fairwq_ROOM.
 suite_modules() {
 	basename -s .c "$top"/tests/*_kunit.c | sed 's/^/fairwq_/'
 }
 
-# suites_in MODULE...: the names of the suites in the modules, as their files say.
+# suites_in MODULE...: print the suites of the modules. Their files must have these names.
 suites_in() {
 	local module suite
 	for module in "$@"; do
@@ -144,20 +142,20 @@ suites_in() {
 	done
 }
 
-# load_each MODULE...: what the guest does with each of the modules in turn.
+# load_each MODULE...: print steps that load and unload the modules, one at a time.
 load_each() {
 	local module
 	for module in "$@"; do printf '%s\n' "insmod $module" "rmmod $module"; done
 }
 
-# suite_steps MODULE...: the same for suites, which stand on what they share.
+# suite_steps MODULE...: print the same for suites, with the library that they share.
 suite_steps() {
 	echo 'insmod fairwq_testlib'
 	load_each "$@"
 	echo 'rmmod fairwq_testlib'
 }
 
-# locked FILE COMMAND...: one at a time, so that two runs share one cache.
+# locked FILE COMMAND...: run the command under a lock, so that two runs share one cache.
 locked() {
 	local file=$1
 	shift
@@ -168,8 +166,8 @@ locked() {
 	) 9>"$file"
 }
 
-# total FILE...: the sum of the "N passed, N failed" lines that the files end
-# with; a file without one counts as a failure.
+# total FILE...: print the sum of the "N passed, N failed" lines at the ends of the files.
+# A file without one counts as a failure.
 total() {
 	local f
 	for f in "$@"; do

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# matrix.sh [CELL...]: fairwq on every kernel that it supports, one line for
-# each and their sum at the end. Logs stay in build/matrix.
+# matrix.sh [CELL...]: check fairwq on every kernel that it supports. Prints one line for
+# each, and the sum at the end. Logs stay in build/matrix.
 #
-# A cell is VERSION-KIND. Of the kinds that check.sh knows, everything is built
-# with W=1e and every suite runs. "stock" is the distribution's own kernel: the
-# demo loads, works and unloads. "builtin" has it in the kernel itself, together with
-# clients. "arm64" and "arm" are only built.
+# A cell is VERSION-KIND. For the kinds of check.sh everything is built with W=1e, and
+# every suite runs. "stock" is the distribution's own kernel: the demo loads, works and
+# unloads. "builtin" has fairwq in the kernel itself, together with clients. "arm64" and
+# "arm" are only built.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -15,7 +15,7 @@ dir=$top/build/matrix
 all=(6.1-qemu 6.12-qemu 7.3-qemu 7.3-uml 7.3-builtin 6.1-stock 7.3-arm64 7.3-arm)
 passed=0 failed=0
 
-# $1: version, $2: kind
+# Run all suites by check.sh. $1: version, $2: kind
 suites() {
 	local rc=0 log from=$top/build/check-$1-$2
 	rm -f "$from"/{console,result,verdict}.log
@@ -32,7 +32,7 @@ stock() {
 	cp "$top"/build/demo/{console,guest}.log "$top/build/demo/result.txt" "$dir/6.1-stock/"
 }
 
-# $1: version
+# Run fairwq and its clients in the kernel itself. $1: version
 builtin_clients() {
 	local rc=0
 	"$top/tools/builtin.sh" "$1" || rc=$?
@@ -40,8 +40,8 @@ builtin_clients() {
 	return $rc
 }
 
-# Without and with the tests, as check-style.sh does. There is no kernel whose
-# symbols modpost could know; that is left to symbols().
+# Build without and with the tests, as check-style.sh does. modpost has no symbols of a
+# kernel here; symbols() checks them.
 cross_build() {
 	local obj=$1 src=$2 tests
 	for tests in "" m; do
@@ -53,10 +53,9 @@ cross_build() {
 	done
 }
 
-# What the modules want of a kernel must be exported by one: by name in what
-# every kernel has or this architecture adds, or by the x86 one of the same
-# version; bpf_trace_run3() and its like are made by a macro. A division of two
-# words by operator, on 32 bits, wants what is not.
+# Check that a kernel exports each symbol that the modules use. Either the source does, in
+# a common folder or that of the architecture, or the x86 kernel of the same version. A
+# macro makes bpf_trace_run3() and its like. This finds a 64-bit division on 32 bits.
 symbols() {
 	local version=$1 arch=$2 src=$3 source x86 unknown
 	source=$("$top/tools/fetch.sh" source "$version")
@@ -69,7 +68,7 @@ symbols() {
 	[ -z "$unknown" ] || { echo "wanted, and exported by no kernel:" "$unknown"; return 1; }
 }
 
-# $1: version, $2: architecture
+# Build for an architecture, and check the symbols. $1: version, $2: architecture
 cross() {
 	local obj src=$dir/$1-$2/src cross
 	kbuild_arch "$2"

@@ -1,19 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# models.sh [MODEL...]: check the models of tests/models, or those named. Each
-# is searched exhaustively, in each of its cases, and has to hold and to end;
-# each of its broken variants has to be rejected, and for the reason that the
-# model gives. A search that was cut short is a failure. Logs stay in
-# build/models.
+# models.sh [MODEL...]: check all models of tests/models, or the named ones. Each is
+# searched exhaustively, in each of its cases, and must hold and end. Each of its broken
+# variants must be rejected, for the reason that the model gives. A search that was cut
+# short is a failure. Logs stay in build/models.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 dir=$top/build/models
 limit_s=100 limit_mb=1500
 
-# What the head of a model says: "NAME" for each of its cases, the first of
-# which has none; "DEFINE... (REASON)" for each variant.
+# Print the cases and the variants in the head of a model: "NAME" for each case, an empty
+# line for the first one; "DEFINE... (REASON)" for each variant.
 cases() {
 	echo
 	sed -n 's/^ \* Case \([A-Z_]*\):.*/\1/p' "$1"
@@ -23,15 +22,15 @@ variants() {
 	sed -n 's/^ \* Broken \([A-Z_ ]* ([a-z -]*)\):.*/\1/p' "$1"
 }
 
-# defines DEFINE...: as options of spin; the first may be empty.
+# defines DEFINE...: set options to those of spin. The first may be empty.
 defines() {
 	local d
 	options=()
 	for d; do [ -z "$d" ] || options+=("-D$d"); done
 }
 
-# build NAME ENDS DEFINE...: the checker for tests/models/NAME.pml. ENDS: looks
-# for endless loops; otherwise for assertions and for processes that wait for ever.
+# build NAME ENDS DEFINE...: build the checker for tests/models/NAME.pml. With ENDS it
+# searches for endless loops, else for assertions and processes that wait for ever.
 build() {
 	local name=$1 what=-DSAFETY
 	[ -z "$2" ] || what=-DNP
@@ -42,7 +41,7 @@ build() {
 	gcc "$what" -DVECTORSZ=1024 -DMEMLIM=$limit_mb -w -o pan pan.c
 }
 
-# search NAME ENDS DEFINE...: what the checker has to say goes to stdout.
+# search NAME ENDS DEFINE...: run the checker, with its output on stdout.
 search() {
 	rm -rf "$dir/search/$1"
 	mkdir -p "$dir/search/$1"
@@ -51,7 +50,7 @@ search() {
 	timeout "$limit_s" ./pan ${2:+-l} -n -m1000000 -w21
 }
 
-# The steps that led to it.
+# Print the steps to the state that was rejected.
 explain() {
 	local name=$1
 	shift 2
@@ -60,7 +59,7 @@ explain() {
 	(cd "$dir/search/$name" && spin "${options[@]}" -t -p -k "$name.pml.trail" "$name.pml")
 }
 
-# Why it was rejected, or nothing.
+# Print the reason of a rejection, or nothing.
 reason() {
 	sed -n 's/^pan:1: \(assertion\|invalid end state\|non-progress cycle\).*/\1/p' "$1"
 }
@@ -69,13 +68,13 @@ states() {
 	sed -n 's/^ *\([0-9]*\) states, stored.*/\1/p' "$1"
 }
 
-# Everything was looked at, and nothing was found. pan says nothing of the kind
-# in so many words: no complaint, and an error count.
+# Check that the search was complete and found no error. pan has no message for that, so
+# check that it has no complaint, and an error count of 0.
 complete() {
 	grep -q 'errors: 0$' "$1" && ! grep -qiE 'not completed|too small|out of memory|MEMLIM|^error|aborting' "$1"
 }
 
-# report OK TEXT LOG
+# report OK TEXT LOG: print a line, and the end of the log unless OK.
 report() {
 	if [ -n "$1" ]; then
 		echo "ok   $2"
@@ -85,7 +84,7 @@ report() {
 	fi
 }
 
-# A model in one of its cases, or a variant of it.
+# Search a model in one of its cases, or a variant of it.
 try() {
 	local log=$1
 	shift
@@ -114,8 +113,7 @@ check_variant() {
 	report "$ok" "broken $name $defines: ${got:+rejected (}${got:-not rejected}${got:+)}" "$log"
 }
 
-# Each variant is one that the model knows: a name that it does not ask for
-# would be the model as it is.
+# Check that the model tests each name of its head. An unknown name would change nothing.
 known() {
 	local file=$1 word ok=y log=$dir/names.log
 	: >"$log"
@@ -140,14 +138,14 @@ check_file() {
 	done < <(variants "$file")
 }
 
-# A model and all that is asked of it, in one piece.
+# Check a model with all its cases and variants. Print the lines together.
 model() {
 	local out
 	out=$(check_file "$top/tests/models/$1.pml")
 	printf '%s\n' "$out" | tee -a "$dir/results"
 }
 
-# As many at a time as there are CPUs, the longest first.
+# Check all models, a job for each CPU, the longest first.
 main() {
 	local names=("$@") name passed failed
 	[ $# -gt 0 ] || mapfile -t names < <(cd "$top/tests/models" && ls -S ./*.pml | sed 's,^./,,; s/\.pml$//' | grep -vx memory)

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # plant.sh FROM DIR CONFIG... [NAME=VALUE...]: put fairwq into a kernel tree, as
-# Documentation/usage.rst says, and build it as user-mode Linux with fairwq in the
-# kernel itself. The tree is DIR/tree, the kernel DIR/tree/objects/linux.
+# Documentation/usage.rst tells users to do. Build it as user-mode Linux with fairwq in
+# the kernel itself. The tree is DIR/tree, the kernel DIR/tree/objects/linux.
 #
-# FROM is a kernel's source, and then all of it is built. Or it is the build folder of
-# a kernel whose objects were kept (tools/kernel.sh): then of a copy only what differs.
-# Each CONFIG names a fragment in tests/configs; NAME=VALUE is for make.
+# FROM is a kernel's source, or the build folder of a kernel whose objects were kept
+# (tools/kernel.sh). From a source all is compiled, from a build folder only what differs.
+# Each CONFIG names a fragment in tests/configs. NAME=VALUE is for make.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -25,8 +25,8 @@ for word in "$@"; do
 	esac
 done
 
-# By hard link, as the files are those of the cache: each that is changed here has
-# to be replaced, as rsync and sed -i do, and never written to. Objects are copied.
+# Copy the tree by hard links to the cache. So a file that changes here must be replaced,
+# as rsync and sed -i do, and never be written to. Objects are copied.
 copy_tree() {
 	local home=${from%/objects}
 	cp -al "$home" "$tree" 2>/dev/null || { rm -rf "$tree" && cp -a "$home" "$tree"; } || return

@@ -1,17 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# ports.sh: what a driver gains by fairwq. Builds the kernel's own dm-crypt and a port
-# of it (ports/dm-crypt.patch) alike, loads both in one boot of 7.3 as user-mode Linux
-# with 2 CPUs, and asks them in turns: a modest reader beside a flood, in two cgroups.
-# Leaves in build/ports: table.txt, figures (a line each) and console.log.
+# ports.sh: measure what a driver gains by fairwq. It builds the kernel's own dm-crypt and
+# a port of it (ports/dm-crypt.patch) with the same flags. One boot of 7.3 as user-mode
+# Linux with 2 CPUs loads both, and measures them by turns: a modest reader beside a flood,
+# in two cgroups. build/ports has table.txt, figures (a line each) and console.log.
 #
 # PORTS_ROUNDS   how often each is asked (5)
 # PORTS_SECONDS  seconds of one measurement (2)
 #
-# Exit: 0 measured and all data right, 1 the checksums differ, 2 it could not be built,
-# 3 the guest crashed, warned, found wrong data or did not finish. Figures never fail
-# the run.
+# Exit: 0 measured and all data right, 1 the checksums differ, 2 the build failed, 3 the
+# guest crashed, warned, found wrong data or did not finish. Figures never fail the run.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -24,7 +23,7 @@ build_fairwq() {
 	make -C "$obj" ARCH=um M="$dir/src" -j"$jobs" KCFLAGS=-Werror modules
 }
 
-# The original beside the port, both out of tree and with the same flags.
+# Build the original and the port, both out of tree and with the same flags.
 build_drivers() {
 	local md
 	md=$(readlink -f "$obj/source")/drivers/md
@@ -57,7 +56,7 @@ fill_root() {
 
 main() {
 	mkdir -p "$dir"
-	# A copy that was built against another kernel is of no use.
+	# Remove a copy that was built against another kernel.
 	[ "$(cat "$dir/obj" 2>/dev/null)" = "$obj" ] || rm -rf "$dir/src" "$dir/drivers"
 	echo "$obj" >"$dir/obj"
 	copy_sources "$dir/src"

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# sim-many.sh [SOURCE]: build tests/sim/manycpu.c with tree.c, against the red-black tree
-# of the kernel source in that folder (6.1, if none is given), run it, print the tables
-# of Documentation/many-cpus.rst, and say how it went. Logs stay in build/sim-many.
+# sim-many.sh [SOURCE]: build and run tests/sim/manycpu.c with tree.c, against the red-black
+# tree of the kernel source in that folder (6.1 by default). Prints the tables of
+# Documentation/many-cpus.rst and the result. Logs stay in build/sim-many.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# sim.sh [SOURCE]: build tests/sim, tree.c in user space, against the red-black
-# tree of the kernel source in that folder (6.1, if none is given), run it, and
-# say how it went. SEED=N: other numbers. Logs stay in build/sim.
+# sim.sh [SOURCE]: build and run tests/sim, which is tree.c in user space, against the
+# red-black tree of the kernel source in that folder (6.1 by default). Prints the result.
+# SEED=N sets the seed of all random numbers. Logs stay in build/sim.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -13,7 +13,7 @@ src=${1:-}
 bugs=(PICK_FROM_OLD_POINTER SAVED_CREDIT WEIGHT_IGNORED ESTIMATE_KEPT NEWCOMER_FIRST
 	OLD_DEBT_KEPT LOW_BY_TURNS PLACE_LOST)
 
-# picker NAME [OPTION...]: tree.c once more; of its symbols one table is seen.
+# picker NAME [OPTION...]: compile tree.c again, and hide its symbols except one table.
 picker() {
 	local name=$1
 	shift
@@ -22,14 +22,14 @@ picker() {
 		objcopy --keep-global-symbol="picker_$name" "$dir/picker_$name.o"
 }
 
-# sources NAME [BUG]: those of the picker, with a planted bug.
+# sources NAME [BUG]: copy the sources of the picker, and plant the bug.
 sources() {
 	mkdir -p "$dir/$1/core"
 	cp "$top/core/tree.c" "$dir/$1/core"
 	[ $# -eq 1 ] || plant_bug "$2" "$dir/$1"
 }
 
-# picker_with BUG: named after it.
+# picker_with BUG: compile a picker with the bug, named after it.
 picker_with() {
 	sources "${1,,}" "$1" && picker "${1,,}" -Wno-unused -Wno-unused-parameter
 }

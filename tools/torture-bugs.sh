@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# torture-bugs.sh [NAME...]: the torture breaks its own rules, one at a time, by
-# its parameter bug=, and each of the checks that are there for it has to say so,
-# and the verdict to be FAILURE. After all of them, nothing is left that the torture
-# could say and has not said. Logs stay in build/torture-bugs.
+# torture-bugs.sh [NAME...]: let the torture break its own rules, one at a time, by its
+# parameter bug=. Each check for that rule must report it, and the verdict must be
+# FAILURE. After all of them, each problem that the torture can report must have been
+# reported. Logs stay in build/torture-bugs.
 #
-# A few seconds each on user-mode Linux; "race", which only KCSAN sees, and
-# "hotplug" in QEMU; "starved" where allocations can fail.
+# Each takes a few seconds on user-mode Linux. "race", which only KCSAN sees, and
+# "hotplug" run in QEMU, and "starved" where allocations can fail.
 #
 # BUGS  names, if there is no argument (all)
 
@@ -19,14 +19,14 @@ named() {
 	sed -n 's/^\t\[TT_BUG_[A-Z]*\] = "\(.\+\)",$/\1/p' "$top/tests/torture/main.c"
 }
 
-# of_lanes TEXT KIND...: the same of lanes of each kind.
+# of_lanes TEXT KIND...: print a complaint about lanes of each kind.
 of_lanes() {
 	local text=$1
 	shift
 	printf "!!! .*a lane \\\\(%s\\\\) $text\n" "$@"
 }
 
-# What is to be read on the console, each line of it.
+# Print the expressions that the console must match for bug $1.
 complaints() {
 	case $1 in
 	lost)
@@ -90,8 +90,8 @@ complaints() {
 	esac
 }
 
-# KIND SECONDS PARAMETER...: how it is run. What is done seldom is done more often
-# where that is what matters.
+# Print how to run bug $1: KIND SECONDS PARAMETER... Rare operations that the bug needs
+# get a higher weight.
 conditions() {
 	case $1 in
 	lost) echo uml 8 patience=10 weights=empty=100 ;;
@@ -106,7 +106,7 @@ conditions() {
 	esac
 }
 
-# Runs it, which is to be red; by the torture's own word, unless that is KCSAN's to say.
+# Run the torture with bug $1. It must fail, by its own verdict, or by KCSAN for "race".
 torture() {
 	local name=$1 kind seconds rc=0 args
 	read -r kind seconds args < <(conditions "$name")
@@ -118,7 +118,7 @@ torture() {
 	[ "$name" = race ] || grep -aq 'End of test: FAILURE' "$dir/$name.console"
 }
 
-# The first complaint of it that is not on the console.
+# Print the first complaint of bug $1 that is not on the console, or nothing.
 unsaid() {
 	local line
 	while read -r line; do
@@ -141,7 +141,7 @@ judge() {
 	return 1
 }
 
-# The problems that the torture can report, as expressions.
+# Print the problems that the torture can report, as expressions.
 problems() {
 	cat "$top"/tests/torture/*.c | grep -zoE 'tt_problem(_of)?\([^"()]*"[^"]*"' |
 		sed -zE 's/^[^"]*"//; s/(\\n)?"$//' |
@@ -149,7 +149,7 @@ problems() {
 		tr '\0' '\n'
 }
 
-# Each of them was one, of one bug or another.
+# Check that each of these problems was reported for some bug.
 judge_all() {
 	local line silent=0
 	while read -r line; do

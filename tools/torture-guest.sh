@@ -1,18 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# In the guest, as /user/torture and /user/loads: the first lets
-# fairwq_torture.ko run with the parameters in /torture.args, and meanwhile
-# does what only user space can do: reads and turns what is in debugfs. The
-# second loads and unloads all modules as often as /loads.args says, while
-# clients come and go. Both print KTAP.
+# torture-guest.sh: the torture's programs in the guest, /user/torture and /user/loads. Both
+# print KTAP.
+#
+# The first runs fairwq_torture.ko with the parameters in /torture.args. Meanwhile it reads
+# debugfs and sets its knobs, which only user space can do. The second loads and unloads
+# all modules, as often as /loads.args says, while clients come and go.
 
 pools=/sys/kernel/debug/fairwq
 state=/sys/module/fairwq_torture/parameters/state
 judge=/sys/module/fairwq_torture/parameters/judge
 
 nr=0
-# result NAME COMMAND...: the case is ok if the command is.
+# result NAME COMMAND...: print the result of a case, by the status of the command.
 result() {
 	name=$1
 	shift
@@ -24,13 +25,13 @@ running() {
 	[ "$(cat $state 2>/dev/null)" = running ]
 }
 
-# Every file is read, and knobs are turned; what they answer does not matter:
-# the pool may be gone by then.
+# Read every file, and set knobs, as long as the torture runs. Their status does not
+# matter, because the pool may be gone by then.
 meddle() {
 	i=0
 	while running; do
 		i=$((i + 1))
-		# One process for all of it: where all is checked, each takes a while.
+		# One process reads all, because under KASAN each takes a while.
 		cat "$pools"/*/* >/dev/null 2>&1
 		grep -hE '^(violations|starved|leaked|leaks|hung): *[1-9]' "$pools"/torture-*/summary 2>/dev/null
 		[ $((i % 16)) -ne 1 ] || echo 1 >$judge
@@ -89,7 +90,7 @@ torture() {
 	result "the torture is unloaded" rmmod fairwq_torture
 }
 
-# A module that is in use stays.
+# Unload a module. Try again while it is in use.
 unload_used() {
 	tries=0
 	until rmmod "$1" 2>/dev/null; do
@@ -116,7 +117,7 @@ load_once() {
 		insmod /modules/fairwq.ko
 }
 
-# Processes that use what is loaded, and die in whatever they do.
+# Start processes that use the modules. clients_go kills them in the middle of a call.
 clients=
 clients_come() {
 	for seed in 1 2; do
@@ -137,8 +138,8 @@ kernel_kib() {
 	awk '/^(SUnreclaim|VmallocUsed):/ {n += $2} END {print n}' /proc/meminfo
 }
 
-# The objects in each cache, when nothing is kept there for later use; and how many
-# a slab of it has.
+# Print the objects in each cache, and the objects of one slab. Shrink the caches before,
+# so that they keep none for later use.
 slab_counts() {
 	sleep 1
 	echo 3 >/proc/sys/vm/drop_caches
@@ -146,10 +147,10 @@ slab_counts() {
 	awk 'NR > 2 {print $1, $2, $5}' /proc/slabinfo
 }
 
-# Caches that have grown by half an object or more for each of $1 loads, and by
-# more than what each CPU may have for later use: the rest of a slab counts as used
-# when it has taken one object from it. It takes hundreds of loads to be sure of that.
-# Not the kernel's own records of objects that it watches: it keeps free ones in pools.
+# Print caches that have grown by half an object or more for each of $1 loads, and by more
+# than each CPU may keep. When a CPU has taken one object of a slab, the whole slab counts
+# as used. So only hundreds of loads give a sure answer. Leave out the records of debug
+# objects: the kernel keeps free ones in pools.
 slabs_grown() {
 	cpus=$(grep -c ^processor /proc/cpuinfo)
 	awk -v loads="$1" -v cpus="$cpus" 'NR == FNR {before[$1] = $2; next}
@@ -159,7 +160,8 @@ slabs_grown() {
 		END {exit !bad}' /tmp/slab.before /tmp/slab.after
 }
 
-# A tenth of it first, so that what is kept for later use is there.
+# Load and unload all modules. Count memory after a tenth of the loads, when caches that
+# are kept for later use are full.
 loads() {
 	todo=$(cat /loads.args)
 	echo "KTAP version 1"

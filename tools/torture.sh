@@ -1,14 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# torture.sh KIND SECONDS: fairwq under torture (tests/torture), judged by the
-# torture's own verdict, by everything on the console, and by whether all of it
-# can be unloaded. Logs stay in build/torture-KIND.
+# torture.sh KIND SECONDS: run fairwq under torture (tests/torture). It passes if the
+# torture's own verdict is SUCCESS, the console has no complaint, and all modules can be
+# unloaded. Logs stay in build/torture-KIND.
 #
-# KIND is uml (7.3, native), uml-native (the same, with interrupts that cost what they
-# cost on hardware), uml-debug (as uml, with KASAN, lockdep, debug
-# objects, kmemleak, UBSAN), qemu (KERNEL, 4 CPUs that go and come back), or 7.3
-# there with more: qemu-debug, qemu-kcsan (data races), qemu-rt (PREEMPT_RT).
+# KIND is
+#   uml         7.3, native
+#   uml-native  the same, with interrupts that cost the same as on hardware
+#   uml-debug   as uml, with KASAN, lockdep, debug objects, kmemleak, UBSAN
+#   qemu        KERNEL, with 4 CPUs that go and come back
+#   qemu-debug, qemu-kcsan (data races), qemu-rt (PREEMPT_RT)   7.3 in QEMU
 #
 # KERNEL         for qemu: 6.1, 6.12 or 7.3 (6.1)
 # TORTURE_ARGS   more parameters of the module, such as "seed=7 bug=lost"
@@ -25,7 +27,7 @@ seconds=${2:?usage: torture.sh KIND SECONDS}
 dir=$top/build/torture-$kind
 loads=20 light=
 
-# With failing allocations, and more of what allocates.
+# Failing allocations, and higher weights for the operations that allocate.
 starved="fail=1 weights=pool=20,flows_beside=20,renew=200"
 
 case $kind in
@@ -45,7 +47,7 @@ esac
 loads=${TORTURE_LOADS:-$loads}
 [[ $loads =~ ^[0-9]+$ ]] || die "TORTURE_LOADS is a number, not $loads"
 
-# No tests, and nothing that is there for them: what users load.
+# Build the modules that users load, without tests and without code for tests.
 build_modules() {
 	make -C "$1" ARCH="$arch" M="$dir/src" -j"$jobs" CONFIG_FAIRWQ_TORTURE=m \
 		CONFIG_FAIRWQ_SAMPLES=m KCFLAGS=-Werror modules
@@ -70,7 +72,7 @@ fill_root() {
 	echo "$loads" >"$dir/root/loads.args"
 }
 
-# What init.sh is to do, and what verdict.py is to find.
+# Write the steps for init.sh, and the names that verdict.py must find.
 plan() {
 	local steps=(torture)
 	[ "$loads" -eq 0 ] || steps+=(loads)
@@ -84,7 +86,7 @@ plan() {
 
 main() {
 	local rc=0
-	# A copy that was built otherwise is of no use.
+	# Remove a copy that was built against another kernel.
 	[ "$(cat "$dir/obj" 2>/dev/null)" = "$1" ] || rm -rf "$dir/src"
 	mkdir -p "$dir"
 	echo "$1" >"$dir/obj"
@@ -95,8 +97,8 @@ main() {
 	FAIRWQ_CPUS=$cpus FAIRWQ_MEM=2G FAIRWQ_LIMIT=$((seconds + slack + loads * 3)) \
 		FAIRWQ_TIMEOUT=$((seconds + 2 * slack + loads * 6)) \
 		"$top/tools/boot.sh" "$boot" "$1" "$dir"
-	# The sums, and not those of the loads that follow. A '!!!' there is bad in itself;
-	# see verdict.py.
+	# Print the sums of the torture, not of the loads that follow. verdict.py fails the
+	# run for a '!!!' of these, too.
 	grep -a 'fairwq-torture: ' "$dir/console.log" | sed '/End of test: [SF]/q' | tail -n 20 || true
 	grep -a '^# ' "$dir/result.log" || true
 	"$top/tools/verdict.py" "$dir" || rc=$?

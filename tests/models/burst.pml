@@ -1,42 +1,44 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Bursts: a runner goes on with the items of one serializer, without the
- * pool's lock: core/burst.c; fairwq_end_current(), fairwq_start_item() and
- * fairwq_turn_begin_locked() in core/turn.h. Against: a flush of one work,
- * await_running() in work.c; a cancel of one that waits, in
- * core/waitlist.c; a flush or a pause of a batch, fairwq_yield_locked().
+ * pool's lock. That is core/burst.c, and fairwq_end_current(), fairwq_start_item()
+ * and fairwq_turn_begin_locked() in core/turn.h. It runs against
+ *	a flush of one work, await_running() in work.c;
+ *	a cancel of a work that waits, in core/waitlist.c;
+ *	a flush or a pause of a batch, fairwq_yield_locked().
  *
- * Item 0 runs, 1 and 2 wait in the serializer; 2 may be bound for another batch. A
- * task flushes item 0 or item 1. The runner goes on with an item, as it likes,
- * or lets it go to its batch, from where it takes it as a turn.
+ * Item 0 runs. Items 1 and 2 wait in the serializer, and item 2 may be bound for
+ * another batch. A task flushes item 0 or item 1. The runner either goes on with an
+ * item or pushes it to its batch, and later takes it from there as a turn.
  *
  * Holds:
  *	each item runs once, in order, or is cancelled;
  *	each run sees what the items before it have stored;
  *	the caller of a flush sees what the flushed item has stored;
- *	the flush returns, although every item behind waits until it has.
+ *	the flush returns, although every later item waits until it has returned.
  *
  * Case CANCEL: meanwhile item 1 or 2 is cancelled where it waits.
- * Case FLUSH: in place of the flush of a work, a flush of the batch of item 0: it
- *	returns, although what is taken after it has asked the bursts to end waits
- *	until then.
- * Case PAUSE: or that batch is paused, and resumed: no item of it is taken in
- *	between.
+ * Case FLUSH: instead of a work, the batch of item 0 is flushed. The flush must
+ *	return, although every item that is taken after it has asked the bursts to
+ *	end waits for that return.
+ * Case PAUSE: instead, that batch is paused and resumed. No item of it may be
+ *	taken in between.
  *
  * Broken BURST_KEPT (invalid end state): the runner does not look at @yield.
- * Broken FLUSH BURST_KEPT (invalid end state): the same, against the other flush.
- * Broken CURRENT_KEPT (invalid end state): it does not clear @current_work before it looks.
- * Broken NO_MB_END (invalid end state): no smp_mb__after_spinlock() in between.
- * Broken NO_RELEASE_END (assertion): it stores @current_work by WRITE_ONCE().
+ * Broken FLUSH BURST_KEPT (invalid end state): the same, against the flush of the batch.
+ * Broken CURRENT_KEPT (invalid end state): the runner does not clear @current_work
+ *	before it looks at @yield.
+ * Broken NO_MB_END (invalid end state): no smp_mb__after_spinlock() between the two.
+ * Broken NO_RELEASE_END (assertion): the runner stores @current_work by WRITE_ONCE().
  * Broken NO_MB_AWAIT (invalid end state): no smp_mb() in await_running().
- * Broken NOT_YIELDED (invalid end state): it does not set @yield.
- * Broken AWAITED_BLINDLY (invalid end state): it does not look at @current_work
- *	again when it has.
+ * Broken NOT_YIELDED (invalid end state): await_running() does not set @yield.
+ * Broken AWAITED_BLINDLY (invalid end state): await_running() does not look at
+ *	@current_work again after that.
  * Broken AWAITED_UNLOCKED (invalid end state): it does so without the pool's lock.
  * Broken CLEARED_LATE (invalid end state): fairwq_turn_begin_locked() clears
- *	@yield when the lock was dropped.
- * Broken CANCEL OTHER_UNSEEN (assertion): burst_switch_batch_locked() starts
- *	what was the first item before the lock was dropped.
+ *	@yield after the lock was dropped.
+ * Broken CANCEL OTHER_UNSEEN (assertion): burst_switch_batch_locked() starts the
+ *	item that was the first one before the lock was dropped.
  * Broken PAUSE PAUSE_UNSEEN (assertion): burst_may_enter() does not look
  *	at @paused, nor does the pause ask the bursts to end.
  */
@@ -46,9 +48,9 @@
 #define CURRENT	2		/* runner->current_work: 1 + the item */
 #define YIELD	3		/* runner->yield */
 #define WORD(i)	(4 + (i))	/* work->data: pending */
-#define DATA	7		/* what the items work on */
-#define PAUSED	8		/* batch->paused, of item 0's */
-#define ASKED	9		/* the flush, or the pause, has asked; not in the code */
+#define DATA	7		/* that the items read and write */
+#define PAUSED	8		/* batch->paused, of the batch of item 0 */
+#define ASKED	9		/* bursts were asked to end; not in the code */
 #define VARS	10
 
 #include "memory.pml"
@@ -60,31 +62,31 @@
 chan waiting = [ITEMS] of { byte };	/* constraint->waiting, in order */
 
 /* Under the pool's lock. */
-byte pushed = NONE;			/* let go: in its batch */
+byte pushed = NONE;			/* the item that was pushed to its batch */
 bool in_turn = true;			/* turn->batch is set */
 byte number = 1;			/* turn->number */
-bool other;				/* ... is of the other batch */
+bool other;				/* the turn is of the other batch */
 byte awaited;				/* waiter->turn, in pool->waiters */
 bool told;				/* waiter->done */
-bool barrier;				/* batch->barrier of item 0's */
+bool barrier;				/* batch->barrier, of the batch of item 0 */
 
-/* What the properties are about. */
+/* For the properties. */
 byte runs;
 bool inside;
 bool over[ITEMS];			/* begun, or cancelled */
 bool ended[ITEMS];
 bool cancelled;
 bool another;				/* item 2 is bound for another batch */
-bool gone;				/* the serializer */
-bool returned;				/* the flush */
+bool gone;				/* the serializer has no items left */
+bool returned;				/* the flush has */
 bool late, resumed;			/* @ASKED and @returned when an item was taken */
 #if !defined(FLUSH) && !defined(PAUSE)
-byte flushed = NONE;			/* which item */
+byte flushed = NONE;			/* the item that is flushed */
 #endif
 
 #define of_other(i)	((i) == 2 && another)
 
-/* @work is taken: before the flush, or the pause, has asked, or after that. */
+/* Note whether @work is taken before the flush or pause has asked, or after that. */
 inline note_taken()
 {
 	d_step { late = mem[ASKED]; resumed = returned }
@@ -124,7 +126,7 @@ inline turn_begin_locked(cpu)
 #endif
 }
 
-/* The function. What was awaited may wait for nothing that comes behind it. */
+/* The function. An item that a flush awaits must not wait for items behind it. */
 inline call(cpu)
 {
 	d_step { assert(!inside && (work < 1 || over[0]) && (work < 2 || over[1])); inside = true }
@@ -149,7 +151,7 @@ inline end_current(cpu)
 #endif
 }
 
-/* burst_goes_on_locked() of @work: @goes, and it may as well not */
+/* burst_goes_on_locked() of @work: sets @goes, by chance if it may go on */
 inline goes_on_locked(cpu)
 {
 	goes = true;
@@ -192,7 +194,7 @@ inline go(cpu)
 	fi
 }
 
-/* burst_other(): @work, started, or NONE; then it may be @first that goes on */
+/* burst_other(): @work, started, or NONE; then @first may go on */
 inline burst_other(cpu)
 {
 	spin_lock(cpu);
@@ -314,7 +316,7 @@ proctype runner(byte cpu; byte work)
 		turn_end_locked();
 		runner_next(cpu)
 	:: work == NONE && pushed != NONE && (!mem[PAUSED] || of_other(pushed)) ->
-		/* It was idle, and kicked. */
+		/* The runner was idle, and kicked. */
 		spin_lock(cpu);
 		runner_next(cpu)
 	:: work == NONE && gone && pushed == NONE -> break
@@ -362,7 +364,7 @@ proctype other_task(byte cpu)
 {
 	byte current, data, before;
 
-	/* Not while it is kept back. */
+	/* Only when the constraint does not hold it back. */
 	read_once(cpu, WORD(flushed), data);
 	do
 	:: data -> mem[WORD(flushed)] == 0; read_once(cpu, WORD(flushed), data)

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Cancelling a work that a queue call has claimed and not pushed yet, from
- * where one cannot wait for it: cancel_unlinked_locked() in work.c,
+ * Cancel of a work that a queue call has claimed and not yet pushed, by a caller that
+ * cannot wait for that call. That is cancel_unlinked_locked() in work.c,
  * against fairwq_claim_as() in core/push.h, revive() and
  * fairwq_push_claimed() in core/push.c, and drop_canceled_locked() in core/fifo.c.
  *
- * A task queues the work, to a batch that a runner watches. Another one cancels
- * it and then, or not, queues it again.
+ * A task queues the work, to a batch that a runner polls. Another task cancels it,
+ * and may queue it again.
  *
- * Holds: the function runs as often as the work was queued and not cancelled;
- * when both have returned, no word is left that it is to be dropped; it is
- * pushed once at a time.
+ * Holds:
+ *	the function runs as often as the work was queued and not cancelled;
+ *	when both tasks have returned, no mark is left that the work must be dropped;
+ *	the work is pushed once at a time.
  *
  * Broken NO_MB_CANCEL (assertion): none of the three full barriers in
  *	cancel_unlinked_locked(): those of the cmpxchg() and of
@@ -18,18 +19,18 @@
  * Broken NO_MB_PUSH (assertion): llist_add() without its barrier:
  *	@nr_canceled is loaded before the work can be seen in @incoming.
  * Broken WORD_UNSEEN (assertion): the queue call does not look at @nr_canceled.
- * Broken LEFT_BLINDLY (assertion): the cancel does not look at @incoming when it
- *	has left word.
- * Broken NOT_REVIVED (invalid end state): a queue call that finds the word left tells its
+ * Broken LEFT_BLINDLY (assertion): the cancel does not look at @incoming after it
+ *	has marked the work.
+ * Broken NOT_REVIVED (invalid end state): a queue call that finds the mark tells its
  *	caller that the work is pending.
- * Broken REVIVED_BLINDLY (invalid end state): or takes the word away without seeing
- *	whether it is still there.
- * Broken COUNTED_EARLY (assertion): the word is taken from the count before the
- *	work is let go of: the queue call returns, and the work is still touched.
+ * Broken REVIVED_BLINDLY (invalid end state): a queue call removes the mark without
+ *	a check that it is still there.
+ * Broken COUNTED_EARLY (assertion): @nr_canceled is decreased before the work is
+ *	released: the queue call returns while the work is still accessed.
  */
 #define CPUS	3		/* 0: queue; 1: cancel, queue; 2: the runner */
 #define LOCK	0		/* pool->lock */
-#define STATE	1		/* work->data, but for the batch */
+#define STATE	1		/* work->data, without the batch */
 #define NR_CANCELED 2		/* batch->nr_canceled */
 #define VARS	3
 
@@ -40,12 +41,12 @@
 #define CANCELED	4
 
 bool incoming;			/* the work is in batch->incoming */
-bool fifo;			/* ... and in batch->fifo */
-short owed, runs;		/* what the properties are about */
+bool fifo;			/* the work is in batch->fifo */
+short owed, runs;		/* for the properties */
 short promised;			/* queue calls that returned 0: a run must follow */
 byte returned;			/* calls: the first one, and the cancel */
 
-/* batch->nr_canceled is changed under the lock. */
+/* Change batch->nr_canceled, under the lock. */
 inline nr_canceled(cpu, less)
 {
 	read_once(cpu, NR_CANCELED, nr);
@@ -83,7 +84,7 @@ inline splice_locked(cpu)
 	fi
 }
 
-/* revive(), if @data is what is still there */
+/* revive(), if the work still has @data */
 inline revive(cpu)
 {
 	spin_lock(cpu);
@@ -103,7 +104,7 @@ inline revive(cpu)
 	spin_unlock(cpu)
 }
 
-/* fairwq_claim() and fairwq_push_claimed(); what is told to the caller: @ret */
+/* fairwq_claim() and fairwq_push_claimed(); @ret: their return value */
 inline queue(cpu)
 {
 	before = runs;
@@ -155,7 +156,7 @@ inline queue(cpu)
 	}
 }
 
-/* When both have returned, the work is pending, or it is not. */
+/* Check, when both have returned, that the work is either pending or not. */
 inline has_returned()
 {
 	d_step { sb[0].n + sb[1].n == 0 -> returned++; assert(returned < 2 || !(mem[STATE] & CANCELED)) }
@@ -223,7 +224,7 @@ proctype second(byte cpu)
 	fi
 }
 
-/* It watches the batch, takes the work and runs it. */
+/* Poll the batch, take the work and run it. */
 proctype runner(byte cpu)
 {
 	byte nr, data;

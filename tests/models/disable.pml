@@ -1,39 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Disabling a work and waiting until it does not run, after which it may be
- * freed: fairwq_work_disable_sync() in work.c, against fairwq_claim_as() in
- * core/push.h, and fairwq_start_item() and fairwq_end_current() in core/turn.h.
+ * Disable of a work, and the wait until it does not run. Then it may be freed. That is
+ * fairwq_work_disable_sync() in work.c, against fairwq_claim_as() in core/push.h, and
+ * fairwq_start_item() and fairwq_end_current() in core/turn.h.
  *
  * One task queues the work twice, another disables it. A runner runs it.
  *
  * Holds, when the disabling call has returned:
  *	the work is neither pending nor running, and will not be;
  *	the caller sees what the function has stored;
- *	no CPU looks at the work again, but for a queue call that is refused.
- * And the call returns.
+ *	no CPU looks at the work again, except a queue call that is refused.
+ * The call must return.
  *
  * Broken NO_MB_DISABLE (assertion): no smp_mb() in fairwq_disable().
  * Broken NO_MB_CLAIM (assertion): the cmpxchg() in fairwq_claim_as() without its
  *	barrier: @disabled is loaded before the work can be seen to be pending.
- * Broken CLAIMED_BLINDLY (assertion): @disabled is not looked at behind it.
- * Broken NO_ACQUIRE_DATA (assertion): await() loads @last_runner before
- *	it, and the cancel in front of it, load that the work is not pending.
- * Broken NO_ACQUIRE_CURRENT (assertion): what the function has stored is loaded
- *	before @current_work is.
+ * Broken CLAIMED_BLINDLY (assertion): the queue call does not look at @disabled
+ *	after that.
+ * Broken NO_ACQUIRE_DATA (assertion): await() loads @last_runner before it, and the
+ *	cancel before it, load that the work is not pending.
+ * Broken NO_ACQUIRE_CURRENT (assertion): the caller loads the function's stores
+ *	before it loads @current_work.
  * Broken NO_RELEASE_CURRENT (assertion): fairwq_end_current() stores
  *	@current_work by WRITE_ONCE().
  * Broken XCHG_ACQUIRE (assertion): the xchg() in fairwq_start_item() is an
  *	acquire only: a CPU sees that the work is not pending before it sees
  *	which runner executes it.
- * Broken RUN_NOT_AWAITED (assertion): only what is pending is waited for.
+ * Broken RUN_NOT_AWAITED (assertion): the caller only waits while the work is pending.
  */
 #define CPUS	3		/* 0: queues; 1: disables; 2: the runner */
 #define LOCK	0		/* pool->lock */
-#define STATE	1		/* work->data, but for the batch */
+#define STATE	1		/* work->data, without the batch */
 #define DISABLED 2		/* work->disabled */
 #define LAST_RUNNER 3		/* work->last_runner */
 #define CURRENT	4		/* runner->current_work */
-#define DATA	5		/* what the function works on */
+#define DATA	5		/* that the function reads and writes */
 #define ENDED	6		/* waiter->done */
 #define VARS	7
 
@@ -41,17 +42,17 @@
 
 #define CALLS	2
 
-#define PENDING	1		/* and not LINKED: in the hands of a queue call */
+#define PENDING	1		/* and not LINKED: owned by a queue call */
 #define LINKED	2
 
 /* Under the lock. */
 bool fifo;			/* in batch->fifo */
 bool in_turn;			/* turn->batch of the runner is set */
-byte number;			/* turn->number of that, or of the last one */
+byte number;			/* turn->number of this turn, or of the last one */
 byte awaited;			/* waiter->turn, in pool->waiters */
 
 byte runs;
-bool inside;			/* the function */
+bool inside;			/* the function runs */
 bool returned;			/* fairwq_work_disable_sync() has */
 
 /* fairwq_queue(), twice */
@@ -95,7 +96,7 @@ next:		disabled = 0
 	od
 }
 
-/* fairwq_try_cancel(), which can wait, until it has come to something */
+/* fairwq_try_cancel(), repeated until it has an answer, because this caller may wait */
 inline cancel(cpu)
 {
 	do
@@ -174,7 +175,7 @@ inline wait(cpu)
 #endif
 			break
 		:: data ->
-			/* await_pending(): FAIRWQ_AGAIN, as a queue call has it */
+			/* await_pending(): FAIRWQ_AGAIN: a queue call owns it */
 			assert(!(data & LINKED));
 			mem[STATE] != PENDING
 		fi
@@ -237,7 +238,7 @@ end:	do
 			read_once(cpu, DATA, data);
 			write_once(cpu, DATA, data + 1);
 			d_step { assert(!returned); inside = false; runs++; data = 0 }
-			/* fairwq_turn_end_locked(), and the next in the same hold */
+			/* fairwq_turn_end_locked(); the next turn under the same lock */
 			spin_lock(cpu);
 			if
 			:: awaited == turn -> store_release(cpu, ENDED, 1)	/* complete() */

@@ -3,14 +3,14 @@
  * The end of a batch: batch.c and fairwq_fifo_reap_locked() in core/fifo.c,
  * against the calls that may still use the batch.
  *
- * Two holders of references queue an item each and dispose the batch. A runner
- * runs what was accepted. Everything here is under the lock, an atomic
- * read-modify-write, or ordered by RCU: memory is sequentially consistent, and
- * the store buffers of memory.pml are not used.
+ * Two holders of references queue an item each and dispose of the batch. A runner
+ * runs the accepted items. Each step here is under the lock, an atomic
+ * read-modify-write, or ordered by RCU. Therefore memory is sequentially consistent
+ * here, and the model does not use the store buffers of memory.pml.
  *
  * Holds:
- *	what was accepted runs, or is cancelled, before the batch is reaped;
- *	a call that began after a dispose had returned accepts nothing;
+ *	each accepted item runs, or is cancelled, before the batch is reaped;
+ *	a queue call that began after a dispose had returned accepts no item;
  *	the batch is reaped once, when nothing is queued, runs or is delayed;
  *	the batch is freed, and no CPU touches it after that.
  *
@@ -18,21 +18,20 @@
  * Case CANCEL: a task without a reference cancels the first item.
  * Case PAUSE: the second holder pauses the batch before it disposes of it.
  *
- * Broken DISPOSE_NO_GRACE (assertion): the batch is closed without waiting for
- *	a grace period.
- * Broken DISPOSE_NONEMPTY (assertion): closed is taken for drained.
- * Broken DISPOSE_LEAK (invalid end state): drained is looked at only when the
- *	batch is closed.
- * Broken DISPOSE_TWICE (assertion): each call of dispose has the batch reaped.
- * Broken CANCEL NO_REAPED (assertion): drained is looked at without @reaped.
- * Broken CANCEL NO_REAPING (assertion): ... or without @reaping: it is queued
- *	again while it is reaped, and runs when it is freed.
- * Broken CANCEL FREED_AT_ONCE (assertion): the memory goes with the last
- *	reference.
- * Broken DELAYED DELAY_NOT_HELD (assertion): a delayed work does not hold the
+ * Broken DISPOSE_NO_GRACE (assertion): the batch is closed without a grace period.
+ * Broken DISPOSE_NONEMPTY (assertion): a closed batch counts as drained.
+ * Broken DISPOSE_LEAK (invalid end state): the check for a drained batch is only
+ *	made when the batch is closed.
+ * Broken DISPOSE_TWICE (assertion): each call of dispose lets the batch be reaped.
+ * Broken CANCEL NO_REAPED (assertion): that check ignores @reaped.
+ * Broken CANCEL NO_REAPING (assertion): that check ignores @reaping: reap_work is
+ *	queued again while the batch is reaped, and runs after it is freed.
+ * Broken CANCEL FREED_AT_ONCE (assertion): the last put frees the memory, without a
+ *	grace period.
+ * Broken DELAYED DELAY_NOT_HELD (assertion): a delayed work does not pin the
  *	batch.
- * Broken DELAYED HELD_LATE (assertion): it does, but takes its hold outside the
- *	RCU read-side section in which the call was not refused.
+ * Broken DELAYED HELD_LATE (assertion): it does, but outside the RCU read-side
+ *	section in which the call was not refused.
  * Broken PAUSE PAUSED_FOR_EVER (invalid end state): a batch can be paused after
  *	it was disposed.
  */
@@ -41,8 +40,8 @@
 bool locked;				/* pool->lock */
 bool disposed;				/* FAIRWQ_BATCH_DISPOSED in batch->flags */
 bool closed, reaped, reaping, paused;	/* of the batch */
-byte incoming, fifo;			/* how many */
-bool in_incoming, in_fifo;		/* item 0 among them */
+byte incoming, fifo;			/* numbers of items */
+bool in_incoming, in_fifo;		/* item 0 is among them */
 byte in_flight, nr_held;
 byte refs = 3;				/* two holders, and the pool */
 
@@ -51,7 +50,7 @@ bool reap_queued;			/* reap_work is queued */
 bool freeing, freed;			/* call_rcu() was called; the memory is gone */
 
 bool pending;				/* item 0, in work->data */
-byte accepted, ran, cancelled, left;	/* what the properties are about */
+byte accepted, ran, cancelled, left;	/* for the properties */
 bool told;				/* a dispose has returned */
 
 #define NR_READERS 5			/* holders 0 and 1, timer, cancel, runner */
@@ -66,7 +65,7 @@ byte section[NR_READERS];		/* odd: in an RCU read-side section */
 
 #define over(p)		(seen[p] % 2 == 0 || seen[p] != section[p])
 
-/* Every section that was entered before has been left. */
+/* Wait until every section that was entered before has been left. */
 inline grace_period()
 {
 	d_step {
@@ -141,7 +140,7 @@ inline splice_locked()
 	}
 }
 
-/* fairwq_push_claimed(); queue.pml says which push calls attend() */
+/* fairwq_push_claimed(); queue.pml has the condition for attend() */
 inline push_claimed(item)
 {
 	d_step { at_batch(); assert(!reaped); incoming++; in_incoming = (item == 0 || in_incoming) }
@@ -309,7 +308,7 @@ end:	freeing;
 	freed = true
 }
 
-/* A runner; if it can, it takes item 0 first. */
+/* A runner. It takes item 0 first, if that is in the FIFO. */
 proctype runner(byte me)
 {
 end:	do

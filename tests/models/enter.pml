@@ -7,49 +7,52 @@
  *
  * A queue call claims the work and puts it into the list under the lock of the
  * constraint, with interrupts off. A cancel reads which constraint that is, takes its
- * lock, and looks again. What is let go is pushed with interrupts off.
+ * lock, and looks again. An admitted work is pushed with interrupts off.
  *
- * There are two serializers, in each of which an item is in flight that is not
- * the work. A task queues the work through the first one, then the other one.
- * Another CPU cancels it once. A runner runs what is let go, and lets go what
- * waits, or takes it along in a burst.
+ * There are two serializers. In each an item is in flight that is not the work. A task
+ * queues the work through the first one, then through the other one. Another CPU
+ * cancels it once. A runner runs an admitted work. It admits the work that waits, or
+ * takes it along in a burst.
  *
- * Holds: each queueing that was accepted runs, or a cancel returned true for it,
- * and never both; the batch that is read is that of this queueing; what is taken
- * out of a constraint is in there, and no other is looked into; the work is not touched
- * when it may be freed: when all calls have returned and it does not run any more, or by
- * its function in Case AGAIN; all calls return.
+ * Holds:
+ *	each accepted queueing runs, or a cancel returned true for it, and never both;
+ *	the batch that is read is that of this queueing;
+ *	a work is only taken out of the constraint that it is in;
+ *	the work is not touched when it may be freed. That is when all calls have
+ *	returned and it does not run any more, or in its function in Case AGAIN;
+ *	all calls return.
  *
- * Loads are where they stand here, but for NO_ACQUIRE. What is done under the lock
- * of the pool is one step, but for a burst's stores. A cancel that
- * is to look again waits until something has changed.
+ * Loads are done where they stand, except with NO_ACQUIRE. A section under the lock of
+ * the pool is one step, except for the stores of a burst. A cancel that must look again
+ * waits until something has changed.
  *
- * Case SHARED: both of them have the same lock.
- * Case THRICE: the task queues it a third time, through the first one again.
- * Case ON_TOP: the task queues the work once, another CPU does so, too, and the
- *	cancel is by an interrupt on top of the task's call.
- * Case TWO: one queue call; an interrupt on top of it cancels, and another CPU.
- * Case AGAIN: one queue call; when it was cancelled it is queued again at once, through
- *	any of the two, and the function of that frees it.
- * Case OWN: the second one is a client's own, which has no list.
+ * Case SHARED: both constraints have the same lock.
+ * Case THRICE: the task queues the work a third time, through the first one again.
+ * Case ON_TOP: the task queues the work once, and so does another CPU. An interrupt on
+ *	top of the task's call cancels it.
+ * Case TWO: one queue call. An interrupt on top of it cancels, and so does another CPU.
+ * Case AGAIN: one queue call. When it was cancelled, the work is queued again at once,
+ *	through any of the two, and its function frees it.
+ * Case OWN: the second one is a client's own constraint, which has no list.
  *
- * Broken TAKEN_UNSEEN (assertion): the cancel does not look again which constraint
- *	it is.
- * Broken OWN KEPT_UNSEEN (assertion): nor that it is one that has a list.
- * Broken NO_ACQUIRE (assertion): it loads @constraint, then the word.
- * Broken NO_RELEASE_LET_GO (assertion): the word that says that it is free can be
- *	seen before what is stored in front of it.
+ * Broken TAKEN_UNSEEN (assertion): under the lock, the cancel does not look again which
+ *	constraint the work is in.
+ * Broken OWN KEPT_UNSEEN (assertion): nor whether that constraint has a list.
+ * Broken NO_ACQUIRE (assertion): the cancel loads @constraint before work->data.
+ * Broken NO_RELEASE_LET_GO (assertion): another CPU can see that the work is free before
+ *	it sees the stores before that.
  * Broken NO_RELEASE_QUEUED (assertion): the same in release_work().
- * Broken CLAIMED_UNLOCKED (assertion): it is claimed, and then the lock is taken.
- * Broken NOT_AWAITED (assertion): what was let go and not pushed yet is cancelled.
+ * Broken CLAIMED_UNLOCKED (assertion): the work is claimed before the lock is taken.
+ * Broken NOT_AWAITED (assertion): a cancel takes an admitted work that is not yet pushed.
  * Broken ON_TOP UNMASKED (invalid end state): the queue call has interrupts on.
- * Broken ON_TOP PUSH_UNMASKED (invalid end state): when it pushes what may go on.
+ * Broken ON_TOP PUSH_UNMASKED (invalid end state): it has interrupts on while it pushes
+ *	an admitted work.
  */
 #define CPUS	3		/* 0: queue; 1: the runner; 2: cancel, and queue */
 #define LOCK	0		/* fairwq_constraint_lock(), of each of the two */
 #define DATA	2		/* work->data */
 #define CONSTRAINT 3		/* work->constraint */
-#define STAMP	4		/* work->stamp: which queueing's batch, or 0 */
+#define STAMP	4		/* work->stamp: the queueing that set the batch, or 0 */
 #define VARS	5
 
 #include "memory.pml"
@@ -70,7 +73,7 @@
 #define TWO_CONSTRAINTS
 #endif
 
-/* @DATA, if it is not 0 */
+/* Values of @DATA other than 0 */
 #define LISTED	1
 #define KEPT_OWN 2
 #define ADMITTED 3
@@ -88,25 +91,25 @@
 #endif
 
 bool busy[2];			/* constraint->in_flight */
-bool listed[2];			/* the work is in constraint->waiting, */
-bool kept;			/* or the client's own keeps it */
-bool other[2];			/* an item that is in flight, not the work */
+bool listed[2];			/* the work is in constraint->waiting */
+bool kept;			/* the client's own constraint keeps the work */
+bool other[2];			/* an item other than the work is in flight */
 
 bool incoming, fifo;		/* the work is in its batch, or in a slot */
-byte ended;			/* of which constraint, if it is in @fifo */
+byte ended;			/* the constraint of the work, if it is in @fifo */
 bool pool_locked;		/* for more than one step */
 
-bool called;			/* CPU 0 is in its queue call, */
-bool masked;			/* with interrupts off, */
-bool on_top;			/* or in an interrupt */
+bool called;			/* CPU 0 is in its queue call */
+bool masked;			/* CPU 0 has interrupts off */
+bool on_top;			/* CPU 0 is in an interrupt */
 
-/* What the properties are about. */
+/* For the properties. */
 byte accepted, runs, cancelled;
 byte bound;			/* the batch of the last queueing */
 bool freed;
 byte returned;			/* calls */
 
-/* To the work, on their way. */
+/* Stores to the work that are still in the buffer of CPU @c. */
 #define is_work(v)	((v) >= DATA && (v) <= STAMP)
 #define stores(c)	(is_work(sb[c].var[0]) || is_work(sb[c].var[1]) || is_work(sb[c].var[2]))
 
@@ -160,7 +163,7 @@ inline admit_locked(cpu)
 	store(cpu, DATA, ADMITTED)
 }
 
-/* fairwq_waitlist_next_locked(): what was in flight in @k has ended. @along: into a slot */
+/* fairwq_waitlist_next_locked(): the item in @k has ended. @along: into a slot */
 inline complete(cpu, k)
 {
 	if
@@ -253,7 +256,7 @@ inline queue(cpu, c, b)
 	d_step { masked = masked && cpu != 0; called = called && cpu != 0 }
 }
 
-/* fairwq_waitlist_cancel(): @taken. The loads of kept_word_locked() */
+/* fairwq_waitlist_cancel() returns @taken. The loads of kept_word_locked() */
 inline cancel_constrained(cpu)
 {
 	lock(lock_of(k));
@@ -280,7 +283,7 @@ inline cancel_constrained(cpu)
 	p = 0
 }
 
-/* fairwq_work_cancel(): @yes */
+/* fairwq_work_cancel() returns @yes. */
 inline cancel(cpu)
 {
 	do
@@ -368,7 +371,7 @@ proctype task(byte cpu) provided (!on_top)
 
 #define CANCEL_LOCALS	byte d, k, p, s; bool taken, yes, along, pushing
 
-/* The cancel is by an interrupt on top of CPU 0's call. */
+/* Cancel the work in an interrupt on top of CPU 0's call. */
 proctype interrupt(byte cpu)
 {
 	CANCEL_LOCALS;
@@ -447,7 +450,7 @@ end:	do
 
 proctype waiter()
 {
-	/* When all have returned, and it will not run any more, it may be freed. */
+	/* All calls have returned, and the work will not run again: it may be freed. */
 	d_step {
 		returned == CALLERS && runs + cancelled == accepted ->
 		freed = true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Forks: a task is private to its forker until that promotes it; then another runner
+ * Forks: a task is private to its forker, which may promote it. Then another runner
  * may steal it, and the join takes it back or waits for it. fairwq_fork() and
  * fairwq_unfork() in fairwq.h, free_cell(), fairwq_promote(), fairwq_take_back(),
  * fairwq_await_done(), fairwq_close_cell() and fairwq_fork_drop_locked() in core/fork.c,
@@ -11,9 +11,13 @@
  * task may be promoted where the first one was. Two other runners are idle at first. A
  * fork or a join may find at any time that the pool wants a promotion.
  *
- * Holds: each task runs once; it sees what the forker stored before the fork, and the
- * forker sees after the join what the task stored; no cell is executed by two runners at
- * once; the turns of the batch are counted, also when the item has ended; the join ends.
+ * Holds:
+ *	each task runs once;
+ *	it sees the forker's stores before the fork;
+ *	the forker sees the task's stores after the join;
+ *	no two runners execute a cell at once;
+ *	the turns of the batch are counted, also when the item has ended;
+ *	the join ends.
  *
  * Case TWO_CELLS: the item has two cells, so both tasks may be promoted at a time.
  * Case CANCEL: the batch is cancelled meanwhile, once.
@@ -24,20 +28,19 @@
  * Broken LOOK_UNLOCKED (assertion): fairwq_take_back() looks at work->data before it has
  *	the lock.
  * Broken PROMOTED_KEPT (assertion): a promoted task stays on the private list.
- * Broken FILLED_LATE (assertion): cell->task is stored when the work can be taken already.
- * Broken ADDED_UNLOCKED (assertion): the cell is filled, but the lock is not let go of by a
- *	release.
+ * Broken FILLED_LATE (assertion): cell->task is stored after the work can be taken.
+ * Broken ADDED_UNLOCKED (assertion): the cell is filled, but the unlock is no release.
  * Broken CLOSED_EARLY (assertion): the join closes the cell before the task has run.
  * Broken CELL_REUSED (assertion): free_cell() does not look whether a runner still
  *	executes the work of the cell.
  * Broken DONE_EARLY (assertion): run_stolen() completes the cell before it calls the
  *	function.
  * Broken NO_RELEASE_DONE (assertion): complete() is no release.
- * Broken NO_ACQUIRE_DONE (assertion): nor is the wait for it an acquire: what the
- *	task stored is loaded early.
- * Broken NO_COMPLETE (invalid end state): run_stolen() completes nothing.
+ * Broken NO_ACQUIRE_DONE (assertion): the wait for it is no acquire: the forker loads
+ *	the task's stores early.
+ * Broken NO_COMPLETE (invalid end state): run_stolen() does not complete the cell.
  * Broken FORK_UNCOUNTED (assertion): a promoted task does not count as in flight.
- * Broken TAKEN_UNMARKED (assertion): it counts once more when it is taken.
+ * Broken TAKEN_UNMARKED (assertion): a promoted task counts again when it is taken.
  * Broken BACK_COUNTED (assertion): a task that is taken back still counts.
  * Broken CANCEL DROPPED_UNSEEN (invalid end state): fairwq_take_back() does not know a
  *	task that a cancel has dropped.
@@ -49,7 +52,7 @@
 #define TASK(c)	(3 + 3 * (c))	/* cell->task, counted from 1 */
 #define LAST(c)	(4 + 3 * (c))	/* cell->work.last_runner */
 #define DONE(c)	(5 + 3 * (c))	/* cell->done */
-#define DATA(t)	(9 + (t))	/* what task @t works on */
+#define DATA(t)	(9 + (t))	/* that task @t reads and writes */
 #define VARS	11
 
 #include "memory.pml"
@@ -63,7 +66,7 @@
 #define NONE	9
 
 #define BEFORE	1		/* in DATA: stored before the fork */
-#define AFTER	2		/* ... and by the task */
+#define AFTER	2		/* in DATA: stored by the task */
 
 /* Under pool->lock. */
 bool idle[3];			/* on pool->idle_runners */
@@ -76,7 +79,7 @@ byte in_flight = 1;		/* of the batch: the item */
 bool private[TASKS];		/* in forker->forks.list, in the order of their numbers */
 byte at[TASKS] = NONE;		/* task->cell */
 
-bool ran[TASKS];		/* what the properties are about */
+bool ran[TASKS];		/* for the properties */
 bool over;			/* the item has ended */
 
 #ifdef LIMIT
@@ -85,7 +88,7 @@ bool over;			/* the item has ended */
 #define has_room	true
 #endif
 
-/* The function of a task. It reads what was stored before, and stores a result. */
+/* The function of a task. It reads the forker's store, and stores a result. */
 inline run_task(cpu, t)
 {
 	d_step { assert(!ran[t]); ran[t] = true }
@@ -95,7 +98,7 @@ inline run_task(cpu, t)
 	data = 0
 }
 
-/* free_cell(): the first one without a task that no runner executes */
+/* free_cell(): the first cell that has no task, and that no runner executes */
 inline free_cell()
 {
 	cell = 0;
@@ -189,7 +192,7 @@ inline promote()
 	d_step { cell = 0; oldest = 0 }
 }
 
-/* The pool wants something, as far as this runner can see. */
+/* Whether the pool wants something, as far as this runner can see */
 inline called()
 {
 	if
@@ -341,7 +344,7 @@ inline runner_next(me)
 		if
 		:: pending[0] -> cell = 1
 #if CELLS > 1
-		/* What was promoted last comes first; any order will do here. */
+		/* The code takes the last one first. Any order will do here. */
 		:: !pending[0] && pending[1] -> cell = 2
 #endif
 		:: else
@@ -359,7 +362,7 @@ inline runner_next(me)
 		d_step {
 			RMW(me) ->
 			pending[cell - 1] = false;
-			/* The kick for what is left */
+			/* Kick a runner for the tasks that are left. */
 			if
 #if CELLS > 1
 			:: pending[0] || pending[1] -> kick_locked()
@@ -392,7 +395,7 @@ end:	do
 }
 
 #ifdef CANCEL
-/* fairwq_batch_cancel(): what it does in one hold of the lock */
+/* fairwq_batch_cancel(), one section under the lock */
 proctype canceler()
 {
 	atomic {

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Memory as other CPUs see it: a store waits in its CPU's buffer and gets to
- * memory at any later time. Included by a model that has defined CPUS and VARS
- * and names its variables 0 .. VARS - 1, LOCK among them.
+ * memory at any later time. A model that includes this must define CPUS and VARS,
+ * and number its variables 0 .. VARS - 1, LOCK among them.
  *
- * The CPU itself sees its own stores at once; stores to one variable keep
- * their order. Stores to different ones may get to memory in either order, and
- * a load may be done before the stores in front of it. So this is weaker than
- * x86, where stores keep their order, and stronger than arm64 or the kernel's
- * memory model: loads are done where they stand, and there is one memory for
- * all. Where a model needs a load to be early, it says so by hand.
+ * A CPU sees its own stores at once. Stores to one variable keep their order.
+ * Stores to different variables may get to memory in either order, and a load may
+ * be done before the stores in front of it. So this is weaker than x86, where
+ * stores keep their order. It is stronger than arm64 or the kernel's memory model,
+ * because loads are done where they stand, and all CPUs see one memory. A model
+ * that needs an early load must do it by hand.
  *
- * A store_release() waits in the buffer until what was stored before it has
- * left, which is what ARM's does: it is no barrier for what comes behind it.
- * smp_mb() waits until the buffer is empty. A read-modify-write that returns a
- * value (xchg(), atomic_fetch_or(), llist_add(), llist_del_all()) is fully
- * ordered: RMW() in front of it does the same. One that does not return a
- * value (atomic_or(), atomic_andnot()) orders nothing, and is a write_once() of
- * the bits that it changes. Taking a spinlock is an acquire and no more: stores
- * from before it may still be in the buffer. Letting go of it is a release.
+ * A store_release() waits in the buffer until all earlier stores have left, as on
+ * ARM. It is no barrier for later accesses. smp_mb() waits until the buffer is
+ * empty. A read-modify-write that returns a value (xchg(), atomic_fetch_or(),
+ * llist_add(), llist_del_all()) is fully ordered: RMW() in front of it does the
+ * same as smp_mb(). One that returns no value (atomic_or(), atomic_andnot()) orders
+ * nothing, and is a write_once() of the bits that it changes. To take a spinlock is
+ * only an acquire: earlier stores may still be in the buffer. To drop it is a
+ * release.
  */
 
-/* Stores that may be on their way at a time; a CPU with more waits. */
+/* Stores that fit into the buffer. A CPU with more must wait. */
 #define DEPTH	3
 
 byte mem[VARS];
@@ -75,7 +75,7 @@ inline read_once(cpu, v, to)
 #define spin_lock(cpu)		lock(LOCK)
 #define spin_unlock(cpu)	unlock(cpu, LOCK)
 
-/* Entry @i may leave: nothing in front of it is to stay in front of it. */
+/* Entry @i may leave before @j: another variable, and @i is no release. */
 #define first_of(c, i, j) \
 	(sb[c].var[i] != sb[c].var[j] && !sb[c].release[i])
 #define may_leave_0(c)	(sb[c].n > 0)

@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A work that is queued again while it runs is not run twice at once: when its
- * next turn is to be taken it is parked with the runner that executes it.
+ * Park: a work that is queued again while it runs must not run twice at once. When its
+ * next turn is taken, it is parked with the runner that executes it.
  * fairwq_start_item(), run_item() and fairwq_end_current() in core/turn.h and core/run.c,
  * fairwq_park_locked(), park_at() and fairwq_unpark() in core/park.c.
  *
- * Two pools with a runner each. Runner 1 runs the work and then, or not, another
- * item, which sleeps until the work has run as often as it is queued; so nothing
- * else will happen that would put the work back. A producer queues the work twice
- * more, to the second pool, or to either one if nothing sleeps there, each time as
- * soon as it is not pending. Runner 2 is idle at first.
+ * There are two pools with a runner each. Runner 1 runs the work, and may then run
+ * another item, which sleeps until the work has run as often as it is queued. So no
+ * other event can put the work back. A producer queues the work twice more, each time
+ * as soon as it is not pending. It queues to the second pool, or to either one if no
+ * item sleeps there. Runner 2 is idle at first.
  *
- * Holds: the function never runs twice at once, and each run sees what the one
- * before has stored; the work runs as often as it was queued, so what was
- * parked is put back, once; each turn ends once.
+ * Holds:
+ *	the function never runs twice at once;
+ *	each run sees the stores of the run before;
+ *	the work runs as often as it was queued, so a parked work is put back, once;
+ *	each turn ends once.
  *
  * Case ONE_POOL: both runners are of one pool.
  *
- * Broken REENTRANT (assertion): runner does not look whether the work still runs.
+ * Broken REENTRANT (assertion): a runner does not look whether the work still runs.
  * Broken XCHG_RELEASE (invalid end state): the xchg() in fairwq_start_item() is
  *	a release only: @has_parked is loaded before @current_work is seen.
  * Broken XCHG_ACQUIRE (assertion): it is an acquire only: a CPU sees that the
  *	work is not pending before it sees which runner executes it.
  * Broken NO_RELEASE_START (assertion): fairwq_start_item() stores @current_work by
- *	WRITE_ONCE(): the lock that was taken before is no barrier for what the
- *	last function has stored.
- * Broken NO_RELEASE_END (assertion): and so does fairwq_end_current().
+ *	WRITE_ONCE(): the lock that was taken before is no barrier for the stores of
+ *	the last function.
+ * Broken NO_RELEASE_END (assertion): the same in fairwq_end_current().
  * Broken NO_MB_PARK (invalid end state): no smp_mb() in park_at().
  * Broken NO_MB_END (invalid end state): no smp_mb() in fairwq_end_current().
  * Broken PARKED_UNCHECKED (invalid end state): park_at() does not look at
@@ -34,10 +36,10 @@
  *	@park_lock.
  * Broken CURRENT_KEPT (invalid end state): @current_work is left as it is when
  *	the runner goes idle.
- * Broken TAKEN_UNMARKED (assertion): what is put back is not marked as taken.
- * Broken UNPARKED_AT_ONCE (non-progress cycle): first_parked() also gives
- *	the work whose function is about to be called: the other runner may take
- *	it and park it again, any number of times.
+ * Broken TAKEN_UNMARKED (assertion): a work that is put back is not marked as taken.
+ * Broken UNPARKED_AT_ONCE (non-progress cycle): first_parked() also returns the
+ *	work whose function is about to be called. The other runner may take it and
+ *	park it again, any number of times.
  */
 #define CPUS	3		/* 0: producer; 1, 2: runners of that id */
 #define LOCK	0		/* not used here */
@@ -46,7 +48,7 @@
 #define CURRENT(r) (2 + (r))	/* runner->current_work */
 #define WANTED(r) (4 + (r))	/* runner->has_parked */
 #define PARK_LOCK(r) (6 + (r))	/* runner->park_lock */
-#define DATA	9		/* what the function works on */
+#define DATA	9		/* that the function reads and writes */
 #define POOL_LOCK(p) (9 + (p))	/* pool->lock */
 #define VARS	12
 
@@ -69,13 +71,13 @@ bool fifo[3];			/* the work is in batch->fifo of that pool */
 byte in_flight[3];		/* batch->in_flight */
 bool idle[3];			/* on pool->idle_runners */
 bool kicked[3];			/* runner->work is queued */
-/* ... of the one that it is queued in. */
+/* Under the lock of the pool in which the work is queued. */
 bool taken;			/* FAIRWQ_PLACE_TAKEN in work->place */
-byte home = 1;			/* which one that is */
-bool parked[3];			/* the work is on runner->parked; and park_lock */
+byte home = 1;			/* that pool */
+bool parked[3];			/* the work is on runner->parked; also under park_lock */
 
 byte runs;			/* of the function, ended */
-bool inside;			/* the function */
+bool inside;			/* the function runs */
 
 /* fairwq_kick_locked(), fairwq_kick_send() */
 inline kick_locked(p)
@@ -89,7 +91,7 @@ inline kick_locked(p)
 	fi
 }
 
-/* fairwq_queue(); the push is in queue.pml, here it is one step */
+/* fairwq_queue(). The push is one step here; queue.pml has it. */
 proctype producer(byte cpu; bool sleeps)
 {
 	byte i = 1, to;
@@ -171,7 +173,7 @@ inline unpark(cpu, me)
 		lock(PARK_LOCK(me));
 		found = parked[me];
 #ifndef UNPARKED_AT_ONCE
-		/* Not if it waits for the function that is about to be called. */
+		/* Not if the work waits for the function that is about to be called. */
 		read_once(cpu, CURRENT(me), current);
 		found = found && current != WORK;
 		current = 0;
@@ -241,8 +243,8 @@ inline end_current(cpu, me)
 }
 
 /*
- * fairwq_run(): the turn that was @mine ends, under the lock, and the next one
- * is taken in the same hold, if there is one.
+ * fairwq_run(): under the lock the turn of @mine ends. In the same lock section the
+ * next turn is taken, if there is one.
  */
 inline runner_next(cpu, me)
 {
@@ -294,7 +296,7 @@ inline run_item(cpu, me)
 		assert(data == runs);
 		write_once(cpu, DATA, data + 1);
 		d_step { data = 0; runs++; inside = false }
-	:: mine == OTHER -> runs == RUNS	/* it sleeps until then */
+	:: mine == OTHER -> runs == RUNS	/* the other item sleeps until then */
 	fi;
 	read_once(cpu, WANTED(me), wanted);
 	if

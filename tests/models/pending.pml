@@ -3,21 +3,20 @@
  * Pending: fairwq_claim_as() in core/push.h, fairwq_claim_taken() and
  * fairwq_reserve() in core/push.c, against fairwq_start_item() in core/turn.h.
  *
- * Two callers store something and then queue the same work, twice each; a
- * runner makes it no longer pending and calls the function, which looks at what
- * they have stored. Into a batch with max_queued it is looked first whether the
- * work is pending, without making it so.
+ * Two callers store something and then queue the same work, twice each. A runner
+ * clears pending and calls the function, which reads their stores. If the batch has
+ * max_queued, a queue call first only checks whether the work is pending.
  *
  * Holds:
- *	after a call that returned 1 or 0, a run sees what its caller stored;
+ *	after a call that returned 1 or 0, a run sees the stores of its caller;
  *	the function is called once for each call that returned 1;
  *	a work is in no list twice.
  *
- * Broken NO_MB_CLAIM (invalid end state): no smp_mb() in fairwq_claim_taken(), behind
+ * Broken NO_MB_CLAIM (invalid end state): no smp_mb() in fairwq_claim_taken(), after
  *	the cmpxchg() that has failed.
  * Broken NO_MB_RESERVE (invalid end state): no smp_mb() in fairwq_reserve().
  * Broken XCHG_RELEASE (invalid end state): the xchg() in fairwq_start_item() is
- *	a release only, as is the unlock behind it.
+ *	a release only, as is the unlock after it.
  * Broken PENDING_AFTER (invalid end state): the work is pending until the
  *	function has returned.
  * Broken PENDING_TESTED (assertion): it is tested, then set.
@@ -26,7 +25,7 @@
 #define VARS	4
 #define LOCK	0		/* pool->lock */
 #define PENDING	1		/* FAIRWQ_WORK_PENDING in work->data */
-#define DATA	2		/* and 3: what each caller stores */
+#define DATA	2		/* and 3: the stores of each caller */
 
 #include "memory.pml"
 
@@ -34,7 +33,7 @@
 
 byte queued;			/* work is in the batch */
 byte accepted, runs;
-byte seen[2];			/* of each caller's data, by a run */
+byte seen[2];			/* the data of each caller that a run saw */
 
 /* fairwq_claim_as(), fairwq_claim_taken() and fairwq_push_claimed() */
 inline push(cpu)
@@ -87,7 +86,7 @@ proctype caller(byte cpu; bool max_queued)
 	od
 }
 
-/* What the function looks at: what each caller has stored. */
+/* The function reads the stores of each caller. */
 inline function(cpu)
 {
 	read_once(cpu, DATA, data);

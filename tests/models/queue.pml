@@ -1,39 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Queueing, going idle and being kicked: push.c, fifo.c, runner.c, run.c and
+ * Queue: pushes, runners that go idle, and kicks. push.c, fifo.c, runner.c, run.c and
  * watchdog.c in core/.
  *
- * Two producers push three items to one batch, two runners take them, one turn
- * at a time. The first item may sleep until the last has run; the second
- * queues itself again.
+ * Two producers push three items to one batch. Two runners take them, one turn at a
+ * time. The first item may sleep until the last has run. The second queues itself
+ * again.
  *
- * Holds: every item that was pushed runs as often as it was pushed, the items
- * of one producer are taken in order, and no item is left behind while a runner
- * is idle, also while another item sleeps. A runner is kicked only when it is
- * idle.
+ * Holds:
+ *	every item runs as often as it was pushed;
+ *	the items of one producer are taken in order;
+ *	no item is left behind while a runner is idle, also while another item sleeps;
+ *	a runner is kicked only when it is idle.
  *
- * Case MAX_ACTIVE: without the second item; max_active is lowered and raised.
- * Case REQUEUE: without it; a runner's time is up, once.
- * Case QUICK: without it; the items are over at once, as a rule: a runner that is at
- *	one of them is to take what waits, and the tick finds that it does not.
+ * Case MAX_ACTIVE: without the second item. max_active is lowered and raised.
+ * Case REQUEUE: without the second item. A runner's time is up, once.
+ * Case QUICK: without the second item. Items usually end at once, so a runner that runs
+ *	one is expected to take the next. If it is late, the tick must find that.
  *
  * Broken NO_MB_PUSH (invalid end state): llist_add() without its barrier: the
  *	load of @polled is done before the item can be seen.
  * Broken NO_MB_IDLE (invalid end state): no smp_mb() in
  *	batch_idle_locked().
- * Broken RECHECK_SKIPPED (invalid end state): no look at @incoming there.
- * Broken WATCHED_LATE (invalid end state): looks first, then clears @polled.
+ * Broken RECHECK_SKIPPED (invalid end state): it does not look at @incoming.
+ * Broken WATCHED_LATE (invalid end state): it looks first, then clears @polled.
  * Broken KICK_LOST (invalid end state): no kick while a runner is active.
  * Broken KICK_NOT_CHAINED (invalid end state): a runner that leaves a backlog
- *	in the tree does not kick the next.
+ *	in the tree does not kick the next runner.
  * Broken IDLE_APART (invalid end state): a runner that has seen an empty tree
- *	goes idle under a later hold of the lock.
+ *	goes idle in a later lock section.
  * Broken KICK_KEEPS_IDLE (assertion): a runner that is kicked stays on the list
  *	of the idle ones until it runs.
- * Broken QUICK NO_TICK (invalid end state): no tick is asked for where no runner is
+ * Broken QUICK NO_TICK (invalid end state): the tick is not started when no runner is
  *	kicked.
- * Broken QUICK TICK_ONCE (invalid end state): the tick comes once, however late
- *	the item is then.
+ * Broken QUICK TICK_ONCE (invalid end state): the tick comes only once, also if the
+ *	item is not late by then.
  * Broken MAX_ACTIVE RAISED_QUIETLY (invalid end state): no runner is kicked
  *	when max_active is raised.
  */
@@ -53,7 +54,7 @@ bool eligible;				/* batch->node is in pool->tree */
 bool idle[2] = true;			/* on pool->idle_runners */
 bool kicked[2];				/* runner->work is queued */
 byte nr_active, max_active = 2;
-byte runs[ITEMS], taken[ITEMS];		/* what the properties are about */
+byte runs[ITEMS], taken[ITEMS];		/* for the properties */
 #ifdef REQUEUE
 bool requeued;				/* a runner's time was up, once */
 #else
@@ -69,9 +70,9 @@ bool requeued = true;
 bool again;				/* item 1 has queued itself */
 byte nr_quick;				/* pool->nr_quick */
 bool ticking;				/* pool->ticking */
-byte patience = 2;			/* so many ticks come before an item is late */
+byte patience = 2;			/* ticks until an item is late */
 
-/* fairwq_is_soon_free_locked(): time goes by, so any of these may count or not. */
+/* fairwq_is_soon_free_locked(): by chance, because the model has no time. */
 inline is_soon_free_locked()
 {
 	if
@@ -242,7 +243,7 @@ inline take_locked(cpu)
 {
 	d_step {
 		fifo?taking;
-		/* In the order of the pushes; item 1's second one is not told apart. */
+		/* In the order of the pushes. Both pushes of item 1 look the same. */
 		assert(taking != 1 || taken[0] == 1);
 		taken[taking]++
 	}
@@ -250,8 +251,8 @@ inline take_locked(cpu)
 }
 
 /*
- * runner_next_locked(): with more, requeue (the runner's time is up, which may
- * be at any time; here once) or neither.
+ * runner_next_locked(): there is more, or the runner is requeued, or neither. Its time
+ * may be up at any moment; here once.
  */
 inline runner_next(cpu, me)
 {
@@ -305,8 +306,8 @@ inline run_turn(cpu)
 	if
 	:: taking == 0 ->
 		if
-		:: true -> runs[2]	/* it sleeps until item 2 has run */
-		:: true			/* or it does not */
+		:: true -> runs[2]	/* item 0 sleeps until item 2 has run */
+		:: true			/* it does not sleep */
 		fi
 	:: d_step { taking == 1 && !again -> again = true } -> push(cpu, 1)
 	:: taking == 1 && again
@@ -387,7 +388,7 @@ proctype operator(byte cpu)
 #endif
 }
 
-/* Wait until nothing is left. A state without this is an invalid end state. */
+/* Wait until no item is left. A state without this is an invalid end state. */
 proctype waiter()
 {
 	runs[0] == 1 && runs[1] == RUNS_1 && runs[2] == 1;

@@ -1,36 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Places among the active runners: a runner whose item waits in a join gives its place
- * away, and takes it back without asking; a join ends the turn of its item while other
+ * Places among the active runners. A runner whose item waits in a join gives its place
+ * away, and takes it back without a check. A join ends the turn of its item while other
  * batches wait. leave_locked(), return_locked(), fairwq_await_done(), yield_turn(),
  * await_turn(), fairwq_rest_resume_locked() and fairwq_promote() in core/fork.c,
  * runner_next_locked() in core/run.c, fairwq_activate_locked() in core/runner.c,
  * unfork_elsewhere() in forkjoin.c.
  *
- * Four runners with two places. Batch A has an item, which forks a task and joins it,
- * and may hold a mutex meanwhile. Batch B has two items, which take that mutex. If the
- * forker does not hold it, the task may wait for an item of B. A turn may go to either
- * batch, but B waits for one turn of A at most. Each hold of pool->lock is one step here.
+ * There are four runners with two places. Batch A has an item, which forks a task and
+ * joins it, and may hold a mutex meanwhile. Batch B has two items, which take that mutex.
+ * If the forker does not hold it, the task may wait for an item of B. A turn may go to
+ * either batch, but B waits for one turn of A at most. Each section under pool->lock is
+ * one step here.
  *
- *	What a runner is	In nr_active	On pool->idle_runners
+ *	State of a runner	In nr_active	On pool->idle_runners
  *	idle			no		yes
  *	kicked or running	yes		no
  *	asleep in a join	no		no
  *	its rest is queued	no		no
  *
- * Holds: all items end, and each task runs once; nr_active is what the table says; a
- * turn is taken only if no more than max_active runners are active; FAIRWQ_CALL_HUNGRY
- * is set iff fewer are; the rest of an item gets one turn.
+ * Holds:
+ *	all items end, and each task runs once;
+ *	nr_active is as in the table;
+ *	a turn is taken only if no more than max_active runners are active;
+ *	FAIRWQ_CALL_HUNGRY is set iff fewer are active;
+ *	the rest of an item gets one turn.
  *
  * Case ENDLESS: one place. The item forks and joins until all of B has run. It holds no
  *	mutex.
  * Case MAX_ACTIVE: as ENDLESS, but max_active is 1, 2 and 1 again meanwhile.
  * Case PAUSE: another batch has turns all the time, so the pool never stands still.
- *	A is paused until its item has ended. No mutex is held.
+ *	A is paused until its item has ended. No task holds the mutex.
  * Case CANCEL: A is cancelled meanwhile, once.
- * Case TICK: the pool's timer comes once. Holds as well: it is set while a runner is active.
+ * Case TICK: the pool's timer comes once. It must be set while a runner is active.
  * Case LOW_STACK: the item is a chain of tasks, each of which finds too little stack
- *	for the next one; the batch may be cancelled meanwhile.
+ *	for the next one. The batch may be cancelled meanwhile.
  *
  * Broken JOIN_ASKS (invalid end state): a runner that has slept in a join waits until
  *	a place is free.
@@ -44,7 +48,8 @@
  * Broken RESUMED_UNSEEN (assertion): await_turn() does not look whether the rest is
  *	still queued.
  * Broken ENDLESS YIELD_NEVER (non-progress cycle): a join never ends a turn.
- * Broken ENDLESS WANTED_UNSAID (invalid end state): a kick in vain does not say so.
+ * Broken ENDLESS WANTED_UNSAID (invalid end state): a kick that finds no place does not
+ *	set FAIRWQ_CALL_WANTED.
  * Broken ENDLESS WANTED_KEPT (non-progress cycle): FAIRWQ_CALL_WANTED is left set when
  *	no other batch waits: each join takes the lock.
  * Broken MAX_ACTIVE MAX_UNSAID (assertion): fairwq_pool_set_max_active() does not update
@@ -58,7 +63,7 @@
  * Broken LOW_STACK SEAT_KEPT (invalid end state): a runner that waits for a task which
  *	needs another stack keeps its place.
  * Broken LOW_STACK DROPPED_UNSAID (invalid end state): a cancel of the batch does not
- *	wake the join of what it drops.
+ *	wake the join of a task that it drops.
  */
 #define RUNNERS	4
 #define ITEMS	2		/* of batch B */
@@ -68,7 +73,7 @@
 #define TASKS	2		/* the item, and its task */
 #endif
 
-#define NONE	9		/* what a runner works on: a task, or one of these */
+#define NONE	9		/* the work of a runner: a task, or one of these */
 #define ITEM_B	8
 
 #define HUNGRY	1		/* FAIRWQ_CALL_HUNGRY */
@@ -92,21 +97,21 @@ bool armed;			/* pool->tick is pending */
 #define armed	true
 #define arm()	skip
 #endif
-bool fifo[TASKS];		/* of batch A: the item, and what is promoted */
-bool due;			/* the next turn is one of batch B */
-bool rest;			/* forker->rest is in it */
+bool fifo[TASKS];		/* of batch A: the item, and promoted tasks */
+bool due;			/* the next turn must be one of batch B */
+bool rest;			/* forker->rest is in the FIFO of batch A */
 bool paused;			/* batch A */
 byte queued;			/* items of batch B */
 
 bool dropped[TASKS];		/* FAIRWQ_PLACE_DROPPED */
 bool done[TASKS];		/* cell->done is completed */
-byte forker;			/* the runner whose rest it is */
-bool resumed;			/* forker->resumed is */
-byte begun[TASKS];		/* what the properties are about */
+byte forker;			/* the runner of the item */
+bool resumed;			/* forker->resumed is completed */
+byte begun[TASKS];		/* for the properties */
 byte ended;			/* items of batch B */
 bool over;			/* the item of A has ended */
-byte patience = 2;		/* so often may no turn begin in REST_TICKS */
-bool mutex, waits;		/* the mutex is held; or the task may wait for batch B */
+byte patience = 2;		/* times that no turn may begin in REST_TICKS */
+bool mutex, waits;		/* the mutex is held; the task may wait for batch B */
 
 #ifdef LOW_STACK
 #define others_queued	(fifo[0] || fifo[1] || fifo[2] || fifo[3] || fifo[4])
@@ -127,7 +132,7 @@ bool mutex, waits;		/* the mutex is held; or the task may wait for batch B */
 #define blind(force)	false
 #endif
 
-/* What holds whenever the lock is free. */
+/* Check the properties that must hold whenever the lock is free. */
 inline unlock()
 {
 	assert(nr_active == is_active(0) + is_active(1) + is_active(2) + is_active(3));
@@ -208,7 +213,7 @@ inline rest_resume()
 /* fairwq_tree_pick() */
 #define may_pick_a	(eligible_a && !(due && queued))
 
-/* runner_next_locked(), with the kick behind it */
+/* runner_next_locked(), with the kick after it */
 inline runner_next(me, r)
 {
 	atomic {
@@ -216,7 +221,7 @@ inline runner_next(me, r)
 		:: !may_stay || (!eligible_a && !queued) -> break
 		:: may_stay && may_pick_a && rest -> rest_resume(); due = (queued > 0)
 		:: may_stay && may_pick_a && !rest ->
-			/* The head is what was promoted last. */
+			/* The head is the task that was promoted last. */
 			r = TASKS;
 			do
 			:: !fifo[r - 1] -> r--
@@ -246,7 +251,7 @@ inline runner_next(me, r)
 	}
 }
 
-/* fairwq_await_done(): what it waits for was begun, or is to run on another stack. */
+/* fairwq_await_done(): the task has begun, or must run on another stack. */
 inline await_done(me, k, r)
 {
 	if
@@ -315,7 +320,7 @@ inline yield_turn(me, r)
 	fi
 }
 
-/* __fairwq_join_called(): the end of a turn; what it promotes is below */
+/* __fairwq_join_called(): the end of a turn. forking() has its promotions. */
 inline join_called(me, r)
 {
 #ifndef YIELD_NEVER
@@ -383,7 +388,7 @@ inline forking(me, k, r)
 		await_done(me, k + 1, r);
 		if
 		:: !dropped[k + 1] -> break
-		:: else					/* once more */
+		:: else					/* try again */
 		fi
 	od;
 	atomic { back = false; promoted = false }
@@ -399,7 +404,7 @@ inline forking(me, k, r)
 	:: call & HUNGRY -> promote(1, false, r)
 	:: true
 	fi;
-	/* Joins of other tasks, that no other runner takes. */
+	/* Joins of other tasks, which no other runner takes. */
 	do
 #if defined(ENDLESS) || defined(MAX_ACTIVE)
 	:: call == WANTED -> join_called(me, r)

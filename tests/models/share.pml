@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Forks of a runner that does not look up: fairwq_forks_look() in core/fork.c,
- * __fairwq_forks_begin() in fairwq.h, __fairwq_forks_unshare(). The runner changes
- * its list of forks with preemption off, or under pool->lock. The timer changes it
- * under pool->lock, when the runner shares it.
+ * Share: forks of a runner that makes no fork or join for long. fairwq_forks_look() in
+ * core/fork.c, __fairwq_forks_begin() in fairwq.h, __fairwq_forks_unshare(). The runner
+ * changes its list of forks with preemption off, or under pool->lock. The timer changes
+ * it under pool->lock, when the runner shares it.
  *
- * A grace period ends when the section that was under way at its beginning, with
- * preemption off, has ended. It orders memory as well, so the model has one memory.
+ * A section here is one with preemption off. A grace period ends when the section that
+ * was under way at its beginning has ended. It orders memory as well, so the model has
+ * one memory.
  *
  * Holds:
  *	the runner and the timer never change the list at the same time.
  *
- * Case STUCK: the runner has done all that it does before the timer looks. Then the
+ * Case STUCK: the runner makes all its changes before the timer looks. Then the
  *	timer changes the list.
  *
  * Broken NO_GRACE (assertion): the timer does not wait for the grace period.
- * Broken ASKED_AGAIN (assertion): the timer asks while a grace period is waited for,
+ * Broken ASKED_AGAIN (assertion): the timer asks while it waits for a grace period,
  *	and takes the end of that one for an answer.
  * Broken SEEN_OUTSIDE (assertion): the runner reads @shared with preemption on.
  * Broken UNSHARED_UNLOCKED (assertion): the runner clears @shared without the lock.
- * Broken SHARED_BLIND (assertion): what was asked for is shared, also if the runner
- *	has answered meanwhile.
+ * Broken SHARED_BLIND (assertion): the timer shares the list after the grace period,
+ *	also if the runner has answered meanwhile.
  * Broken STUCK NOT_ASKED (assertion): the timer asks no runner.
  */
 #define RUNS	3		/* changes of the runner */
@@ -37,7 +38,7 @@ bool off;			/* the runner has preemption off */
 bool awaited;			/* a grace period waits for that section */
 bool changing;			/* the list of forks */
 bool taken;			/* the timer has changed it */
-bool over;			/* the runner has done all */
+bool over;			/* the runner has made all its changes */
 
 inline lock()
 {

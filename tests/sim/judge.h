@@ -16,8 +16,8 @@
  * Its clock is the service that was given. With each item that starts, the ideal
  * server gives the same amount to clients, by weight. A client takes part if it
  * has an item that waits and may start. Items that its own limits hold back are
- * therefore no loss. A client that is ahead of the ideal server also takes part,
- * until it is no longer ahead, because the ideal server still has items of it.
+ * therefore no loss. A client also takes part while it is ahead of the ideal
+ * server, because that still has items of it.
  * The children of an owner share what the owner got. The clients of a priority
  * share what that priority got.
  *

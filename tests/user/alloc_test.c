@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Without memory, as seen from user space: every allocation that a system call
- * makes of the slab, or of two pages and more, fails once, one at a time. The call
- * says so or does without, and the next one finds all as it was. Needs a kernel
- * with FAILSLAB and FAIL_PAGE_ALLOC, and an init.sh that lets them fail what may
- * sleep; in others nothing fails.
+ * Allocations: calls that lack memory, from user space. Every allocation of a system
+ * call from the slab, or of two pages and more, fails once, one at a time. The call
+ * must return ENOMEM or do without, and the next call must work. This takes a kernel
+ * with FAILSLAB and FAIL_PAGE_ALLOC, and an init.sh that lets allocations fail which
+ * may sleep. In other kernels nothing fails.
  *
  * Needs: fairhash
  *
- * Prints KTAP.
+ * The output is KTAP.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -25,11 +25,14 @@
 #define POOL		"/sys/kernel/debug/fairwq/fairhash"
 #define DEVICE		"/dev/fairhash"
 #define LINE_LEN	65
-#define MOST		500	/* no call makes so many allocations */
+#define MOST		500	/* more allocations than any call makes */
 
 static int fail_fd;
 
-/* The @nth allocation from now on fails, 0: none. Returns what was left of that. */
+/*
+ * Let the @nth allocation from now on fail; 0: none. Return: the allocations that were
+ * left until the failure that was set before; 0: it has happened.
+ */
 static int fail_nth(int nth)
 {
 	char text[16] = "";
@@ -46,8 +49,8 @@ static int fail_nth(int nth)
 }
 
 /*
- * @call, with another allocation failing each time, until there is none left to
- * fail; it returns 0 or an error. Returns how many calls did not work.
+ * Repeat @call, each time without another allocation, until all have failed once. @call
+ * returns 0 or an error. Return: the number of calls with ENOMEM.
  */
 static int walk(int (*call)(const char *arg), const char *arg)
 {
@@ -76,6 +79,7 @@ static int walk(int (*call)(const char *arg), const char *arg)
 
 /* ---- calls ------------------------------------------------------------- */
 
+/* Read a file of the pool. Return: 0, or an error. */
 static int read_file(const char *name)
 {
 	static char text[65536];
@@ -105,7 +109,7 @@ static int knob_value(void)
 	return atoi(text);
 }
 
-/* One runner more, each time; or it is as it was. Only the write may lack memory. */
+/* Allow one more runner, or leave the knob as it was. Only the write may lack memory. */
 static int raise_limit(const char *name)
 {
 	int before, nth = fail_fd < 0 ? 0 : fail_nth(0), err = 0;
@@ -125,7 +129,7 @@ static int raise_limit(const char *name)
 	return err;
 }
 
-/* Keep histograms and forget them. Some batches may have none, and the next call helps. */
+/* Keep histograms and drop them. Without memory some batches may lack one for a while. */
 static int keep_histograms(const char *name)
 {
 	int fd = open(name, O_RDWR | O_CLOEXEC), err = 0;
@@ -140,7 +144,7 @@ static int keep_histograms(const char *name)
 
 static char want[LINE_LEN];
 
-/* A client: a batch, a serializer, some items. What was accepted is hashed. */
+/* Be a client: a batch, a serializer, some items. Accepted bytes must be hashed. */
 static int hash(const char *text)
 {
 	char digest[LINE_LEN];

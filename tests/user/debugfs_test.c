@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Debugfs: what an operator finds in /sys/kernel/debug/fairwq and among the
- * tracepoints, and what a knob answers to rubbish.
+ * Debugfs: check the files in /sys/kernel/debug/fairwq, the knobs with good values and
+ * with rubbish, and the tracepoints.
  *
  * Needs: fairhash
  *
- * Prints KTAP. The pool that is looked at is the one of /dev/fairhash; the
- * process that uses it is called "operator", and so is its batch.
+ * The output is KTAP. The pool is that of /dev/fairhash. The process that uses it is
+ * called "operator", and so is its batch.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -50,9 +50,9 @@
 
 /* A digest in hex and its newline. */
 #define LINE_LEN	65
-/* Longer than any of the files, with a line for each of 512 runners. */
+/* More than the length of any file, with a line for each of 512 runners. */
 #define TEXT_MAX	262144
-/* A wait that never takes this long. */
+/* More than the time of any wait. */
 #define PATIENCE_MS	30000
 #define LOADERS		3
 
@@ -76,7 +76,7 @@ static const struct {
 
 /* --------------------------------------------------------------- waiting -- */
 
-/* Until @cond holds. */
+/* Wait until @cond holds, at most PATIENCE_MS. */
 #define wait_until(cond) do {						\
 	int __ms = 0;							\
 									\
@@ -95,7 +95,7 @@ static const char *pool_path(const char *name)
 	return path;
 }
 
-/* All of a file, in reads of @piece bytes. Returns its length, or -1. */
+/* Read all of a file, in reads of @piece bytes. Return: its length, or -1. */
 static ssize_t read_pieces(const char *path, char *text, size_t piece)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -116,7 +116,7 @@ static ssize_t read_pieces(const char *path, char *text, size_t piece)
 	return n ? -1 : (ssize_t)len;
 }
 
-/* A file of the pool, in a buffer that the thread's next call uses again. */
+/* Read a file of the pool. Return: its text. The thread's next call overwrites it. */
 static char *read_pool(const char *name)
 {
 	static __thread char *text;
@@ -127,7 +127,7 @@ static char *read_pool(const char *name)
 	return text;
 }
 
-/* The number behind "key: ". -1: there is none. */
+/* Return the number behind "key: " in a file of the pool; -1: there is none. */
 static long long number_of(const char *name, const char *key)
 {
 	char *line = read_pool(name), *rest;
@@ -163,7 +163,7 @@ static void set_knob(const char *name, const char *text)
 	expect(n == (ssize_t)strlen(text), "%s into %s", text, name);
 }
 
-/* What is written is accepted, and @want is what is read then. */
+/* Check that a knob accepts @text, and then reads as @want. */
 static void expect_set(const char *name, const char *text, const char *want)
 {
 	const char *got;
@@ -173,7 +173,7 @@ static void expect_set(const char *name, const char *text, const char *want)
 	expect(!strcmp(got, want), "%s into %s: %s", text, name, got);
 }
 
-/* Every file of the pool, one after the other. To be freed. */
+/* Read every file of the pool. Return: the text of all. The caller must free it. */
 static char *read_all(void)
 {
 	char *all = malloc(TEXT_MAX);
@@ -201,7 +201,7 @@ static int open_device(int flags)
 	return fd;
 }
 
-/* Nothing more can be tested if this never comes. */
+/* Wait for a digest. If it never comes, bail out, because no other case could run. */
 static void wait_for_digest(int fd)
 {
 	struct pollfd in = { .fd = fd, .events = POLLIN };
@@ -214,7 +214,7 @@ static void wait_for_digest(int fd)
 	_exit(1);
 }
 
-/* The same bytes every time, in several writes. */
+/* Hash the same bytes every time, in several writes. */
 static void hash_once(int fd, char digest[LINE_LEN])
 {
 	for (int i = 0; i < 8; i++) {
@@ -226,7 +226,7 @@ static void hash_once(int fd, char digest[LINE_LEN])
 	expect(read(fd, digest, LINE_LEN) == LINE_LEN, "digest");
 }
 
-/* Of the pool, and of each user that was seen. */
+/* Return the batches that stay: three of the pool, and one of each user so far. */
 static int lasting_batches(void)
 {
 	int nr = 3;
@@ -236,7 +236,7 @@ static int lasting_batches(void)
 	return nr;
 }
 
-/* Nothing runs, and no process has a batch. */
+/* Check that no runner is active, and no process has a batch. */
 static bool is_quiet(void)
 {
 	return number_of("summary", "runners_active") == 0 &&
@@ -329,7 +329,7 @@ static mode_t wanted_mode(const char *name)
 	return 0;
 }
 
-/* All that is documented is there, and nothing else, and is root's alone. */
+/* Check that all documented files exist, and no others, and belong to root alone. */
 static void folder_is_complete(void)
 {
 	DIR *dir = opendir(POOL);
@@ -352,7 +352,7 @@ static void folder_is_complete(void)
 		closedir(dir);
 }
 
-/* Return how many files a user other than root can open. */
+/* Return the number of files that a user other than root can open. */
 static int count_open_to_others(void)
 {
 	int nr = 0;
@@ -376,7 +376,7 @@ static void closed_to_others(void)
 	expect(waitpid(pid, &status, 0) == pid && status == 0, "status %x", status);
 }
 
-/* Lines of "key: value" in this order; what is no word is a number. */
+/* Check lines of "key: value", in the order of @keys. The first @words are words. */
 static void expect_lines(const char *name, const char * const *keys, size_t nr, size_t words)
 {
 	char *line, *rest, *end;
@@ -431,7 +431,7 @@ static int count_words(const char *line)
 	return nr;
 }
 
-/* A head with these names, and rows of as many words. Returns how many rows. */
+/* Check a table: a head of @names, and rows of @min to @max words. Return: its rows. */
 static int expect_table(const char *name, const char *names, int min, int max)
 {
 	char *rest, *line = strtok_r(read_pool(name), "\n", &rest), head[256];
@@ -463,7 +463,7 @@ static void tables_have_their_columns(void)
 	runners = expect_table("runners", RUNNERS_HEAD, 5, 6);
 	expect_table("dump", DUMP_HEAD, 4, 5);
 	end_load();
-	/* And that of this process. */
+	/* One more batch, that of this process. */
 	expect(batches == lasting_batches() + 1, "%d batches", batches);
 	expect(runners >= number_of("summary", "max_active"), "%d runners", runners);
 }
@@ -478,7 +478,7 @@ struct row {
 
 #define BATCHES_ROW "%*s %15s %15s %u %u %u %llu %u.%u %23s %23s %llu %23s %23s %llu %31s"
 
-/* This process's own batch in the table. */
+/* Read the row of this process's batch. Return: false if there is none. */
 static bool own_row(struct row *row)
 {
 	char name[32], *line;
@@ -492,7 +492,10 @@ static bool own_row(struct row *row)
 			      row->run99, &row->failed, row->owner) == 15;
 }
 
-/* The digest is there a moment before the end of the last turn is counted. */
+/*
+ * Check whether the row has @done items. The caller must wait for that, because a digest
+ * may come a moment before the end of the last turn is counted.
+ */
 static bool own_row_has(struct row *row, unsigned long long done)
 {
 	return own_row(row) && row->done == done && !row->running;
@@ -519,7 +522,7 @@ static void row_of_a_client(void)
 	close(fd);
 }
 
-/* Samples of this process's batch in the histogram of @what, or 0; the bars must add up. */
+/* Return the samples of this process's batch in a histogram. The bars must add up. */
 static unsigned long long samples(const char *what)
 {
 	unsigned long long all, sum = 0, nr;
@@ -557,7 +560,7 @@ static void histograms_on_demand(void)
 	expect(samples("wait") >= 1, "%s", read_pool("histograms"));
 	expect(atoll(row.run50) <= atoll(row.run99) && strcmp(row.run99, "-"), "%s", row.run99);
 	expect(atoll(row.wait50) <= atoll(row.wait99), "%s", row.wait50);
-	/* A reset keeps them, and a batch that is new has some. */
+	/* A reset keeps histograms, and a new batch has some. */
 	set_knob("reset", "1");
 	expect(!samples("run"), "%s", read_pool("histograms"));
 	close(old);
@@ -649,7 +652,7 @@ static void expect_refused(const char *knob, const struct rubbish *rubbish, size
 	}
 }
 
-/* More than a page, and from where there is nothing. */
+/* Check that a write of more than a page is refused, and one from a bad address. */
 static void expect_overlong_refused(const char *knob)
 {
 	char *text = malloc(TEXT_MAX);
@@ -666,7 +669,7 @@ static void expect_overlong_refused(const char *knob)
 	free(text);
 }
 
-/* Nothing that can be seen has changed: no value and no counter. */
+/* Check that rubbish is refused, and changes no value and no counter. */
 static void rubbish_is_refused(const char *knob, const struct rubbish *rubbish, size_t nr)
 {
 	char *before, *after;
@@ -718,7 +721,7 @@ static void rubbish_for_histograms(void)
 	rubbish_is_refused("histograms", bad_histograms, ARRAY_SIZE(bad_histograms));
 }
 
-/* The tables take no writes at all. */
+/* Check that the tables take no writes. */
 static void tables_take_no_writes(void)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
@@ -797,7 +800,7 @@ static void good_values_of_policy(void)
 	hash_and_leave();
 }
 
-/* One descriptor may be used for many writes, and to read what they did. */
+/* Check that one descriptor can be used for many writes, and to read their results. */
 static void knob_kept_open(void)
 {
 	int fd = open(pool_path("policy"), O_RDWR | O_CLOEXEC);
@@ -900,7 +903,7 @@ static void reset_under_load(void)
 	end_load();
 }
 
-/* A raw one: 0x, or as many digits as a pointer has. */
+/* Check for a raw address: 0x, or as many digits as a pointer has. */
 static bool shows_address(const char *text)
 {
 	size_t digits = 0;
@@ -920,7 +923,7 @@ static void read_and_check_all(void)
 	free(all);
 }
 
-/* One file, or with NULL all of them. */
+/* Read one file, or all of them if @name is NULL, until the load stops. */
 static void *read_in_a_loop(void *name)
 {
 	while (!load.stop) {
@@ -932,7 +935,7 @@ static void *read_in_a_loop(void *name)
 	return NULL;
 }
 
-/* Readers hold up neither each other nor the writers, and show no address. */
+/* Check that readers do not block each other or the writers, and show no address. */
 static void all_read_under_load(void)
 {
 	pthread_t reader;
@@ -946,8 +949,8 @@ static void all_read_under_load(void)
 }
 
 /*
- * Write one block at a time, so that each must wake up the pool. Meanwhile a
- * reader looks at the batch. No digest may stay away.
+ * Write one block at a time, so that each must wake up the pool, while another thread
+ * reads the table of batches. Each digest must come.
  */
 static void reader_loses_no_wakeup(void)
 {
@@ -967,7 +970,7 @@ static void reader_loses_no_wakeup(void)
 	close(fd);
 }
 
-/* Always something queued: descriptors with full backlogs. Never returns. */
+/* Keep blocks queued, by descriptors with full backlogs. Does not return. */
 static void keep_busy(void)
 {
 	int fds[8];
@@ -988,8 +991,8 @@ static bool windows_were_fair(void)
 }
 
 /*
- * Two users that are both busy all the while: the module compares what they get, and
- * finds it fair.
+ * Keep two users busy at the same time. The module must compare their shares, and find
+ * no violation.
  */
 static void shares_are_checked(void)
 {
@@ -999,7 +1002,7 @@ static void shares_are_checked(void)
 	fflush(stdout);
 	for (int i = 0; i < 2; i++) {
 		pid[i] = fork();
-		/* Those of one user are one client: the module compares users. */
+		/* Processes of one user are one client: the module compares users. */
 		if (!pid[i] && !setreuid(1001 + i, -1))
 			keep_busy();
 	}
@@ -1020,7 +1023,7 @@ static const char * const events[] = {
 	"fairwq_queue", "fairwq_start", "fairwq_end", "fairwq_batch", "fairwq_runner",
 };
 
-/* Whether there is a tracefs to look at. */
+/* Mount tracefs. Return: false if this kernel has none. */
 static bool mount_tracefs(void)
 {
 	if (!mount("tracefs", TRACEFS, "tracefs", 0, NULL) || errno == EBUSY)
@@ -1049,7 +1052,7 @@ static void tracepoints_are_there(void)
 	}
 }
 
-/* The name of this process's batch, as it stands in a trace. */
+/* Return the name of this process's batch as a trace has it, followed by @rest. */
 static const char *in_trace(const char *rest)
 {
 	static char text[128];
@@ -1058,7 +1061,7 @@ static const char *in_trace(const char *rest)
 	return text;
 }
 
-/* The lines of an event that have @text in them. */
+/* Return the number of lines of an event with @text. */
 static int count_lines(const char *trace, const char *event, const char *text)
 {
 	char line[512], head[64];
@@ -1072,7 +1075,7 @@ static int count_lines(const char *trace, const char *event, const char *text)
 	return nr;
 }
 
-/* Every address is a hashed one, of which the upper half is zero. */
+/* Check that every address is hashed: then its upper half is zero. */
 static void expect_hashed(const char *trace)
 {
 	while ((trace = strstr(trace, "work="))) {
@@ -1082,7 +1085,7 @@ static void expect_hashed(const char *trace)
 	}
 }
 
-/* What the hashing of eight blocks by a process that then goes must leave. */
+/* Check the trace of a process that hashes eight blocks and exits. */
 static void expect_trace(const char *trace)
 {
 	expect(count_lines(trace, "fairwq_batch", in_trace("create")) == 1, "create");
@@ -1182,7 +1185,7 @@ static void load_module_again(void)
 	expect(!access(POOL, F_OK), "no %s", POOL);
 }
 
-/* Files that are open when their pool goes give an error, and no more. */
+/* Check that files which are open when their pool goes give an error, and no crash. */
 static void pool_goes_under_its_readers(void)
 {
 	pthread_t reader;
@@ -1247,7 +1250,7 @@ static const struct {
 	CASE(pool_goes_under_its_readers),
 };
 
-/* Whatever the case did, the module has found nothing wrong with itself. */
+/* Check that the module has found nothing wrong with itself during the case. */
 static void expect_no_complaint(void)
 {
 	static const char * const complaints[] = { "violations", "leaks", "hung" };

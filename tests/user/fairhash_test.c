@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fairhash: what /dev/fairhash answers to good calls, and to bad ones.
+ * Fairhash: check the answers of /dev/fairhash to good calls, and to bad ones.
  *
  * Needs: fairhash
  *
- * Prints KTAP. The digests it expects come from a SHA-256 of its own, which
- * is itself checked against published answers first.
+ * The output is KTAP. The expected digests come from a second SHA-256, which is
+ * checked against published answers first.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -34,9 +34,9 @@
 #define MANY		64
 /* Descriptors that keep the pool busy, each with a full backlog. */
 #define HOLDERS		3
-/* How often to try to win a race. Usually the first try does. */
+/* Tries to win a race. Usually the first one wins. */
 #define ROUNDS		50
-/* And if that is a timer, whose CPU may be kept from running by what else there is. */
+/* Tries to win a race against a timer, whose CPU may be busy with other work. */
 #define TIMER_ROUNDS	2000
 
 /* --------------------------------------------------------------- helpers -- */
@@ -57,7 +57,7 @@ static void set_nonblock(int fd, bool on)
 	fcntl(fd, F_SETFL, on ? O_NONBLOCK : 0);
 }
 
-/* Bytes that differ from place to place. One buffer for all of the cases. */
+/* Bytes that differ from place to place: one buffer for all cases. */
 static unsigned char pattern[2 * MAX_WRITE];
 
 static void fill_pattern(void)
@@ -70,6 +70,7 @@ static void fill_pattern(void)
 	}
 }
 
+/* Read a digest from @fd, and check that it is that of @data. */
 static void expect_digest(int fd, const void *data, size_t len)
 {
 	char want[LINE_LEN], got[LINE_LEN + 1] = "";
@@ -88,7 +89,7 @@ static void write_all(int fd, const void *data, size_t len)
 	expect(n == (ssize_t)len, "wrote %zd of %zu", n, len);
 }
 
-/* Full backlogs on some descriptors: what is written next has to wait. */
+/* Fill the backlogs of some descriptors, so that the next blocks must wait. */
 static void hold_pool(int fds[HOLDERS])
 {
 	for (int i = 0; i < HOLDERS; i++) {
@@ -128,7 +129,7 @@ static void published_answers(void)
 	close(fd);
 }
 
-/* Blocks of all kinds of lengths are hashed in the order of the writes. */
+/* Check that blocks of many lengths are hashed in the order of the writes. */
 static void many_writes_one_digest(void)
 {
 	int fd = open_device(0);
@@ -261,7 +262,10 @@ static short poll_now(int fd, int timeout)
 	return p.revents;
 }
 
-/* Written and not hashed yet: no reading. Hashed: both. */
+/*
+ * Check poll() right after a write: only POLLOUT until the block is hashed, then
+ * POLLIN, too. Return: true if the first state was seen.
+ */
 static bool poll_sees_it_outstanding(int fd)
 {
 	struct pollfd in = { .fd = fd, .events = POLLIN };
@@ -302,7 +306,7 @@ static void on_signal(int sig)
 	signals++;
 }
 
-/* From now on a signal every so often, or never again. */
+/* Raise a signal every @usec from now on; 0: none. */
 static void signals_every(int usec, int flags)
 {
 	struct itimerval timer = { .it_value.tv_usec = usec, .it_interval.tv_usec = usec };
@@ -312,7 +316,7 @@ static void signals_every(int usec, int flags)
 	setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-/* A digest that may take several attempts. Returns how many were cut short. */
+/* Read a digest, with as many tries as signals need. Return: the interrupted tries. */
 static int read_through_signals(int fd, const void *data, size_t len)
 {
 	char want[LINE_LEN], got[LINE_LEN];
@@ -341,7 +345,7 @@ static void signal_while_reading(void)
 	close(fd);
 }
 
-/* With SA_RESTART the wait goes on by itself. */
+/* Check that with SA_RESTART the wait goes on by itself. */
 static void signal_and_restart(void)
 {
 	char want[LINE_LEN], got[LINE_LEN];
@@ -361,7 +365,7 @@ static void signal_and_restart(void)
 	close(fd);
 }
 
-/* Fill the backlog until a write is interrupted. What was taken counts. */
+/* Fill the backlog until a write is interrupted. The accepted bytes must be hashed. */
 static void signal_while_writing(void)
 {
 	unsigned char *copy = malloc(ROUNDS * MAX_WRITE);
@@ -391,7 +395,7 @@ static void signal_while_writing(void)
 	close(fd);
 }
 
-/* The name under which this process is in the table of batches. */
+/* Check whether the table of batches has a batch of this process. */
 static bool batch_exists(void)
 {
 	char line[512], name[64], comm[32] = "";
@@ -412,7 +416,7 @@ static bool batch_exists(void)
 	return found;
 }
 
-/* Disposed when the last of its blocks is done: wait for that, with a limit. */
+/* Wait until the batch is gone, after its last block. Return: false if it stays. */
 static bool batch_goes(void)
 {
 	for (int i = 0; i < 600; i++) {
@@ -496,7 +500,7 @@ static void many_descriptors(void)
 	}
 }
 
-/* Both ends of one descriptor at once: every digest is of whole writes. */
+/* Read and write one descriptor at once. Every digest must be of whole writes. */
 static void reader_and_writer_at_once(void)
 {
 	char line[LINE_LEN];

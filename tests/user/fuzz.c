@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fuzzing of what user space can reach: the knobs and the files in debugfs, and
- * the file operations of /dev/fairhash.
+ * Fuzz: random calls to all that user space can reach. These are the knobs and the
+ * files in debugfs, and the file operations of /dev/fairhash.
  *
  * Needs: fairhash
  *
- * Prints KTAP. From the environment, so also from the kernel's command line:
- * FUZZ_SEED, what all is drawn from, and FUZZ_ROUNDS, how much every process
- * does. With one seed each process does the same again. The order between them
- * is up to the scheduler.
+ * The output is KTAP. The environment, and so the kernel's command line, may set the
+ * seed FUZZ_SEED, and FUZZ_ROUNDS, the number of rounds of every process. With one seed
+ * each process repeats its calls. The scheduler decides the order between them.
  *
- * Where one process alone knows what a file holds, a model says what each call
- * must answer. Where several share a file, they must get an answer at all, and
- * one that the call may give. The rest is left to what the kernel finds.
+ * If one process alone has a file, a model predicts the answer of each call. If several
+ * share it, each call must return, with an answer that is possible. Other faults are for
+ * the checks of the kernel to find.
  *
- * With the argument "clients" it only uses the device and the files, which may
- * come and go meanwhile, until it is killed.
+ * With the argument "clients" it only uses the device and the files, which may come and
+ * go meanwhile. It runs until it is killed.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -53,7 +52,7 @@
 #define MAX_WRITE	1048576U
 #define LINE_LEN	65U
 #define PAGE		4096U
-/* A process stops printing what is wrong after so many lines. */
+/* Most complaints that a process prints. */
 #define MAX_COMPLAINTS	5
 
 static unsigned long long seed;
@@ -74,7 +73,7 @@ static uint32_t below(uint32_t n)
 	return n ? draw() % n : 0;
 }
 
-/* Each process and thread has its own; the same in each run of a seed. */
+/* Seed this process or thread. @nr: its number, the same in each run. */
 static void chance_begin(unsigned int nr)
 {
 	chance = seed * 2654435761U + nr;
@@ -82,7 +81,7 @@ static void chance_begin(unsigned int nr)
 		draw();
 }
 
-/* Small ones often, and those at which something happens. */
+/* Return a length, at most @max: often a small one, or one at a boundary. */
 static size_t any_length(size_t max)
 {
 	static const size_t special[] = { 0, 1, 31, 32, 55, 56, 63, 64, 65, 4095, 4096, 4097 };
@@ -96,7 +95,7 @@ static size_t any_length(size_t max)
 /* ------------------------------------------------------------------ bytes -- */
 
 static unsigned char bytes[2 * MAX_WRITE];	/* random */
-static unsigned char *edge;		/* the page that ends here is the last one */
+static unsigned char *edge;		/* end of a page, with no page behind it */
 
 static void bytes_begin(void)
 {
@@ -109,7 +108,7 @@ static void bytes_begin(void)
 	edge = pages + PAGE;
 }
 
-/* An address at which less than @len bytes can be read or written. */
+/* Return an address at which less than @len bytes can be read or written. */
 static void *bad_address(size_t len)
 {
 	switch (below(4)) {
@@ -174,7 +173,7 @@ static const char * const knobs[] = {
 
 static const char * const policies[] = { "round_robin", "fair_time", "fifo" };
 
-/* As the kernel's kstrtouint() with base 0. */
+/* Parse a number, as the kernel's kstrtouint() with base 0 does. */
 static bool parse_number(const char *s, unsigned long *value)
 {
 	int base = 10, digits = 0;
@@ -199,13 +198,13 @@ static bool parse_number(const char *s, unsigned long *value)
 	return digits && (!*s || (*s == '\n' && !s[1]));
 }
 
-/* What the kernel calls a space: in Latin 1 the one that does not break, too. */
+/* Check for a space as the kernel does: also the no-break space of Latin 1. */
 static bool is_space(unsigned char c)
 {
 	return c == ' ' || (c >= '\t' && c <= '\r') || c == 0xa0;
 }
 
-/* Would it be taken? If so, @shown is what the knob shows then. */
+/* Check whether a knob must take @data. If so, set @shown to its text after that. */
 static bool knob_takes(const char *knob, const void *data, size_t len, char shown[32])
 {
 	char text[32], *s = text;
@@ -253,8 +252,8 @@ static size_t any_number(char *text, size_t size)
 }
 
 /*
- * Something for a knob. Not a short hung_ms, which would rightly find that
- * something hangs.
+ * Make a text for a knob. It is not a short hung_ms, because the module would then
+ * rightly report that an item hangs.
  */
 static size_t any_text(const char *knob, char text[64])
 {
@@ -298,7 +297,7 @@ static ssize_t slurp(const char *name, char *text, size_t size)
 	return n;
 }
 
-/* What one knob answers to one write, and shows afterwards. */
+/* Write to a knob, and compare its answer and its text after that with the model. */
 static void try_knob(const char *knob)
 {
 	char text[64], before[64], after[64], want[32] = "";
@@ -334,7 +333,7 @@ static const char * const files[] = {
 	"slice_us", "low_turns", "hung_ms", "reset", "../version",
 };
 
-/* Expect text, and no bytes that were left in memory. */
+/* Check that a file has only text, and no stray bytes of memory. */
 static void expect_text(const char *file, const unsigned char *text, ssize_t len)
 {
 	for (ssize_t i = 0; i < len; i++)
@@ -350,7 +349,7 @@ static void write_knob(const char *file, int fd)
 	char text[64];
 	size_t len;
 
-	/* It would be a write of something else. */
+	/* hung_ms only gets whole texts, because a part of one may be a short time. */
 	len = any_text(!strcmp(file, "hung_ms") ? "hung_ms" : "policy", text);
 	iov[0] = (struct iovec) { text, len };
 	iov[1] = (struct iovec) { bad_address(len), len };
@@ -362,7 +361,7 @@ static void write_knob(const char *file, int fd)
 		writev(fd, iov, 1 + below(2));
 }
 
-/* One call of some kind; what it answers is the kernel's affair. */
+/* Make one call of some kind. Its answer does not matter. */
 static void poke_file(const char *file, int fd)
 {
 	static const int whence[] = { SEEK_SET, SEEK_CUR, SEEK_END, SEEK_DATA, SEEK_HOLE, 99 };
@@ -401,7 +400,7 @@ static void poke_file(const char *file, int fd)
 	}
 }
 
-/* Some calls on one of the files, which may not be there. */
+/* Make some calls on one of the files, which may not exist. */
 static void poke_files(void)
 {
 	static const int flags[] = { O_RDONLY, O_RDONLY, O_RDWR, O_WRONLY, O_RDWR | O_NONBLOCK,
@@ -426,16 +425,16 @@ static void fuzz_files(void)
 #define MODEL_BYTES	65536U
 #define MODELS		6
 
-/* A descriptor that one process alone has, so that what it must answer is known. */
+/* A descriptor that one process alone has, so that its answers can be predicted. */
 struct model {
 	int fd;
-	bool nonblock, started, made;	/* made: the digest, and not all of it is read */
-	size_t len, pos;		/* bytes written; read, of the digest */
+	bool nonblock, started, made;	/* made: a digest, which is not all read */
+	size_t len, pos;		/* bytes written; bytes of the digest read */
 	char hex[LINE_LEN + 1];
 	unsigned char data[MODEL_BYTES];
 };
 
-/* As it is before the first write, and after the last byte of a digest. */
+/* Reset to the state before the first write, and after the last byte of a digest. */
 static void model_renew(struct model *model)
 {
 	model->started = false;
@@ -452,7 +451,7 @@ static void model_open(struct model *model)
 	model_renew(model);
 }
 
-/* The write must be refused with @error, unless a signal came first. */
+/* Check that a write was refused with @error, unless a signal came first. */
 static void model_refuses(ssize_t n, int error, const char *what)
 {
 	complain(n == -1 && (errno == error || errno == EINTR), "%s: %zd", what, n);
@@ -479,7 +478,7 @@ static void model_write(struct model *model)
 	size_t len = any_length(MODEL_BYTES - model->len);
 	const unsigned char *data = bytes + below(MAX_WRITE);
 
-	/* What ends at the last byte that there is. */
+	/* Sometimes write from the end of the last page. */
 	if (len <= PAGE && below(4) == 0)
 		data = memcpy(edge - len, data, len);
 	model_wrote(model, write(model->fd, data, len), data, len);
@@ -490,7 +489,7 @@ static void model_write_bad(struct model *model)
 	size_t len = 1 + below(PAGE), huge = MAX_WRITE + 1 + draw();
 
 	if (below(2)) {
-		/* What is no address at all is found first, by the kernel itself. */
+		/* The kernel itself may find a bad address, before the device. */
 		complain(write(model->fd, bad_address(len), len) == -1 &&
 			 (errno == EFAULT || errno == EINTR || (model->made && errno == EBUSY)),
 			 "write from nowhere");
@@ -500,7 +499,7 @@ static void model_write_bad(struct model *model)
 		 (errno == EMSGSIZE || errno == EFAULT || errno == EINVAL), "write of %zu", huge);
 }
 
-/* The digest is known from here on, and has to be read before the next write. */
+/* Note that there is a digest. It must be read before the next write. */
 static void model_makes(struct model *model)
 {
 	if (model->made)
@@ -540,7 +539,7 @@ static void model_read(struct model *model, bool bad)
 		model_renew(model);
 }
 
-/* What the device does not do. */
+/* Try calls that the device does not have. */
 static void model_misuse(struct model *model)
 {
 	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
@@ -564,7 +563,7 @@ static void model_step(struct model *model)
 
 	switch (below(32)) {
 	case 0:
-		close(model->fd);	/* whatever is outstanding */
+		close(model->fd);	/* also with blocks outstanding */
 		model_open(model);
 		break;
 	case 1:
@@ -579,7 +578,7 @@ static void model_step(struct model *model)
 		model_misuse(model);
 		break;
 	case 4:
-		pid = below(8) ? -1 : fork();	/* a child that has it, too, and ends */
+		pid = below(8) ? -1 : fork();	/* the child has it, too, and exits */
 		if (!pid)
 			_exit(0);
 		while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
@@ -604,7 +603,7 @@ static void on_alarm(int nr)
 	(void)nr;
 }
 
-/* From here on signals come, about every millisecond. */
+/* Raise signals from now on, about every millisecond. */
 static void signals_begin(void)
 {
 	struct sigaction action = { .sa_handler = on_alarm, .sa_flags = below(2) ? SA_RESTART : 0 };
@@ -625,7 +624,7 @@ static void fuzz_device(void)
 		signals_begin();
 	for (unsigned long i = 0; i < rounds && complaints < MAX_COMPLAINTS; i++)
 		model_step(&models[below(MODELS)]);
-	/* They are left open. */
+	/* The exit of the process closes them. */
 }
 
 /* ----------------------------------------------- descriptors that are shared -- */
@@ -635,7 +634,10 @@ static void fuzz_device(void)
 
 static atomic_int shared_fd[SHARED];
 
-/* May close what others are reading from, and take the number for a new one. */
+/*
+ * Make a call on a shared descriptor. It may close it under the reads of other threads,
+ * and reuse the number for a new one.
+ */
 static void share_step(int fd)
 {
 	char line[LINE_LEN];
@@ -692,7 +694,7 @@ static void fuzz_shared(void)
 
 /* ------------------------------------------------------------------ cases -- */
 
-/* One process writes to the knobs, while others use the pool. */
+/* Write to the knobs by one process, while others use the pool. */
 static void knobs_take_what_they_should(void)
 {
 	for (int i = 0; i < 2; i++)
@@ -730,11 +732,11 @@ static int nr_clients(void)
 
 	slurp("batches", text, sizeof(text));
 	for (char *s = text; (s = strchr(s, '\n')); s++)
-		lines += !!strncmp(s, "\nuser-", 6);	/* those stay */
-	return lines - 4;	/* the head, and the pool's own */
+		lines += !!strncmp(s, "\nuser-", 6);	/* users' batches stay */
+	return lines - 4;	/* without the head and the pool's own batches */
 }
 
-/* Processes die in whatever they do; in the end nothing is left of them. */
+/* Kill processes in the middle of a call. In the end all their batches must be gone. */
 static void processes_are_killed(void)
 {
 	int ms = 0;
@@ -768,7 +770,7 @@ static void use_what_is_there(void)
 
 static void use_for_ever(void)
 {
-	complaints = MAX_COMPLAINTS;	/* a file that ends while it is read is none */
+	complaints = MAX_COMPLAINTS;	/* a file may end while it is read */
 	for (;;) {
 		use_what_is_there();
 		usleep(below(3000));
@@ -776,8 +778,8 @@ static void use_for_ever(void)
 }
 
 /*
- * User-mode Linux without KASAN_VMALLOC still has the marks of a module that is
- * gone, and complains of the next one in its place.
+ * Check for user-mode Linux without KASAN_VMALLOC. It keeps the marks of a module that
+ * is gone, and complains about the next one in its place.
  */
 static bool kasan_keeps_marks(void)
 {
@@ -835,7 +837,7 @@ static const struct {
 	CASE(module_comes_and_goes),
 };
 
-/* Whatever the case did, the module has found nothing wrong with itself. */
+/* Check that the module has found nothing wrong with itself during the case. */
 static void expect_no_complaint(void)
 {
 	static const char * const none[] = { "\nviolations: 0\n", "\nleaks: 0\n", "\nhung: 0\n" };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How the programs that test from user space report: KTAP on standard output,
- * what was wrong in lines before the case's own.
+ * KTAP: the report of a user-space test, on standard output. Complaints come in lines
+ * before the result of their case.
  */
 #ifndef FAIRWQ_USER_KTAP_H
 #define FAIRWQ_USER_KTAP_H
@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 static atomic_bool passed;	/* the case that runs; also set from threads */
-static const char *skipped;	/* why, or NULL */
+static const char *skipped;	/* the reason, or NULL */
 
-/* A case goes on after a failure, to show all that is wrong. */
+/* Check @cond. A case goes on after a failure, so that it reports all failures. */
 #define expect(cond, ...) do {						\
 	if (!(cond)) {							\
 		passed = false;						\
@@ -26,12 +26,13 @@ static const char *skipped;	/* why, or NULL */
 	}								\
 } while (0)
 
+/* Check that @call returns -1 with errno @error. */
 #define expect_error(call, error) do {					\
 	errno = 0;							\
 	expect((call) == -1 && errno == (error), "wanted %s", #error);	\
 } while (0)
 
-/* Fewer where the kernel checks every lock: there each takes ten times as long. */
+/* Return @n, or a fifth with lockdep, where each round takes ten times as long. */
 static inline int many(int n)
 {
 	return access("/proc/lockdep", F_OK) ? n : n / 5;
@@ -48,6 +49,7 @@ static inline void ktap_case_begin(void)
 	skipped = NULL;
 }
 
+/* Print the result of a case. Return: true if it has passed. */
 static inline bool ktap_case_end(int number, const char *name)
 {
 	printf("%s %d %s", passed ? "ok" : "not ok", number, name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* An SHA-256 of our own, to compare digests with. */
+/* SHA-256: a second implementation, to compare the module's digests with. */
 #ifndef FAIRWQ_USER_SHA256_H
 #define FAIRWQ_USER_SHA256_H
 
@@ -58,7 +58,7 @@ static void sha256_block(unsigned int h[8], const unsigned char *p)
 		h[i] += v[i];
 }
 
-/* The last bytes, a one bit, zeros, and the length in bits. */
+/* Hash the tail: the last bytes, a one bit, zeros, and the length in bits. */
 static void sha256_tail(unsigned int h[8], const unsigned char *rest, size_t nr_rest,
 			unsigned long long len)
 {
@@ -73,6 +73,7 @@ static void sha256_tail(unsigned int h[8], const unsigned char *rest, size_t nr_
 		sha256_block(h, tail + pos);
 }
 
+/* Write the digest of @data to @hex: 64 digits and a NUL. */
 static inline void sha256_hex(char *hex, const void *data, size_t len)
 {
 	unsigned int h[8] = {
