@@ -19,7 +19,7 @@ passed=0 failed=0
 packages=(lintian mmdebstrap util-linux kmod cpio "${qemu_packages[@]}")
 # The packages that a system for module builds has, and the Depends of ours.
 root_packages=linux-image-amd64,linux-headers-amd64,dkms,gcc,make,libc6-dev
-root_packages+=,man-db,python3,kmod,openssl
+root_packages+=,man-db,python3,kmod,openssl,bpftrace
 
 check() {
 	local name=$1
