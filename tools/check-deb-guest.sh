@@ -10,9 +10,23 @@ exec >/dev/ttyS1 2>&1 </dev/null
 
 say() { echo "guest: $*"; }
 
-# Load both modules by name, from the folder of DKMS.
+# Load a driver while bpftrace looks at how long its items wait.
+load_watched() {
+	fairwq-waits.bt hello >/tmp/waits 2>&1 &
+	bpftrace=$!
+	until grep -q Ctrl-C /tmp/waits; do
+		kill -0 $bpftrace || { cat /tmp/waits; return 1; }
+		sleep 1
+	done
+	modprobe -v "$1" && sleep 2 && kill -INT $bpftrace && wait $bpftrace
+	cat /tmp/waits
+	grep -q '^@wait_us_by_batch\[hello, bert\]' /tmp/waits &&
+		grep -q '^@wait_us_by_function\[greet' /tmp/waits
+}
+
+# Load both modules by name, from the folder of DKMS. The arguments load the client.
 module_and_client() {
-	modprobe -v fairwq && modprobe -v fairwq_hello || return
+	modprobe -v fairwq && "$@" fairwq_hello || return
 	say "module $(cat /sys/module/fairwq/version)"
 	say "used by $(ls /sys/module/fairwq/holders)"
 	say "greetings $(dmesg | grep -c 'hello from')"
@@ -20,7 +34,7 @@ module_and_client() {
 }
 
 man_and_tools() {
-	man -w fairwq_queue fairwq-top && fairwq-top --once
+	man -w fairwq_queue fairwq-top fairwq-trace fairwq-waits.bt && fairwq-top --once
 }
 
 # Lock the kernel down, as Secure Boot does. Tables must be readable, and knobs not. A
@@ -42,8 +56,8 @@ purge() {
 
 mount -t debugfs debugfs /sys/kernel/debug
 case $1 in
-use) module_and_client && man_and_tools && lock_down ;;
-purge) module_and_client && purge ;;
+use) module_and_client load_watched && man_and_tools && lock_down ;;
+purge) module_and_client modprobe -v && purge ;;
 *) false ;;
 esac && say "done"
 sync
