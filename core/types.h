@@ -238,7 +238,7 @@ struct fairwq_runner {
 	struct list_head parked;	/* K: works that wait for current_work to end */
 	bool has_parked;		/* K; R reads: @parked is not empty */
 	struct task_struct *task;	/* P: worker that executes it, while it is active */
-	unsigned long started;		/* R: jiffies at the start of the item, or of its idleness */
+	unsigned long started;		/* R: jiffies: the item began, or it went idle */
 	unsigned long reported;		/* P: @started of an item that was reported as hung */
 	/* R: the work that runs, or ran last; see fairwq_park_locked() */
 	struct fairwq_work *current_work;
