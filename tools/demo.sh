@@ -209,6 +209,8 @@ check_console() {
 show_tools() {
 	say "fairwq-top --once, while both clients run:"
 	sed -n 's/^top /  /p' "$out/guest.log"
+	sed -n 's/^top-json .*"self_cpu_percent": \([0-9.]*\).*/  It took \1 % of a CPU itself./p' \
+		"$out/guest.log"
 	echo
 	read_trace || die "the trace cannot be read; see build/demo/fairwq.trace"
 }
