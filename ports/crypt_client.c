@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The clients of the ported dm-crypt, in user space.
+ * The clients of the ported drivers, in user space.
  *
  *   map NAME TARGET DISK      make a crypt device, and print its number N of /dev/dm-N
  *   fill DEVICE               write a pattern that is another one in each sector
@@ -10,6 +10,9 @@
  *                             print one line of figures
  *   eager DEVICE MODE SECONDS the same without the pause
  *   alone DEVICE MODE SECONDS the same without the modest reader
+ *
+ * A DEVICE may be a plain file. After SECONDS may follow another file or device, for the
+ * modest reader. Without a /cgroup there are no cgroups.
  *
  * The figures are: MiB/s of the flood; then of the modest reader: requests per second,
  * and mean, p50 and p99 of its latency in microseconds. Every read of the modest
@@ -26,6 +29,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -87,8 +91,12 @@ static int has_pattern(const uint64_t *data, uint64_t at, size_t size)
 static int open_device(const char *name, uint64_t *size)
 {
 	int fd = open(name, O_RDWR | O_DIRECT);
+	struct stat st;
 
-	if (fd < 0 || ioctl(fd, BLKGETSIZE64, size))
+	if (fd < 0 || fstat(fd, &st))
+		die(name);
+	*size = st.st_size;
+	if (S_ISBLK(st.st_mode) && ioctl(fd, BLKGETSIZE64, size))
 		die(name);
 	return fd;
 }
@@ -174,6 +182,8 @@ static void join_cgroup(const char *name)
 	char path[64];
 	int fd;
 
+	if (access("/cgroup", F_OK))
+		return;
 	snprintf(path, sizeof(path), "/cgroup/%s/cgroup.procs", name);
 	fd = open(path, O_WRONLY);
 	if (fd < 0 || write(fd, "0", 1) != 1)
@@ -230,7 +240,8 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static int play(const char *name, int writes, double seconds, const char *what)
+static int play(const char *name, int writes, double seconds, const char *what,
+		const char *name_of_modest)
 {
 	uint64_t begin, bytes = 0, total = 0;
 	int with_modest = strcmp(what, "alone"), status, bad = 0;
@@ -247,7 +258,7 @@ static int play(const char *name, int writes, double seconds, const char *what)
 			flood(name, writes, i);
 	usleep(500000);
 	if (with_modest && !fork())
-		modest(name, strcmp(what, "eager") ? 1000 : 0);
+		modest(name_of_modest, strcmp(what, "eager") ? 1000 : 0);
 	begin = now_ns();
 	for (i = 0; i < FLOODERS; i++)
 		bytes -= shared->flood_bytes[i];
@@ -279,8 +290,9 @@ int main(int argc, char **argv)
 	if (!strcmp(what, "sum"))
 		return sum(argv[2]);
 	if ((!strcmp(what, "round") || !strcmp(what, "eager") || !strcmp(what, "alone")) &&
-	    argc == 5)
-		return play(argv[2], !strcmp(argv[3], "write"), atof(argv[4]), what);
+	    (argc == 5 || argc == 6))
+		return play(argv[2], !strcmp(argv[3], "write"), atof(argv[4]), what,
+			    argv[argc == 6 ? 5 : 2]);
 	fprintf(stderr, "usage: crypt_client map|fill|sum|round|eager|alone ...\n");
 	return 2;
 }
