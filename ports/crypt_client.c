@@ -5,11 +5,14 @@
  *   map NAME TARGET DISK      make a crypt device, and print its number N of /dev/dm-N
  *   fill DEVICE               write a pattern that is another one in each sector
  *   sum DEVICE                print a checksum of the device; fail if the pattern differs
- *   round DEVICE MODE SECONDS flood by MODE, read or write, in one cgroup; beside it read
+ *   round DEVICE MODE SECONDS flood by MODE, as below, in one cgroup; beside it read
  *                             4 KiB at a time in another, with a pause of 1 ms after each;
  *                             print one line of figures
  *   eager DEVICE MODE SECONDS the same without the pause
  *   alone DEVICE MODE SECONDS the same without the modest reader
+ *
+ * MODE is read, write or copy. To copy, a flooder has a file of its own beside DEVICE,
+ * and has the file system copy that; the copies are compared with the pattern.
  *
  * A DEVICE may be a plain file. After SECONDS may follow another file or device, for the
  * modest reader. Without a /cgroup there are no cgroups.
@@ -191,12 +194,49 @@ static void join_cgroup(const char *name)
 	close(fd);
 }
 
-static void flood(const char *name, int writes, unsigned int id)
+/* A file beside DEVICE, of a flooder's own. */
+static int open_beside(const char *name, const char *what, unsigned int id)
+{
+	char path[256];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s.%s%u", name, what, id);
+	fd = open(path, O_RDWR | O_CREAT | O_DIRECT, 0644);
+	if (fd < 0)
+		die(path);
+	return fd;
+}
+
+static void flood_of_copies(const char *name, unsigned int id)
+{
+	uint64_t *data = buffer(FLOOD_SIZE);
+	int from = open_beside(name, "from", id), to = open_beside(name, "to", id);
+	off_t from_at, to_at;
+
+	put_pattern(data, id * FLOOD_SIZE, FLOOD_SIZE);
+	if (pwrite(from, data, FLOOD_SIZE, 0) != FLOOD_SIZE)
+		die("write");
+	do {
+		from_at = 0;
+		to_at = 0;
+		if (copy_file_range(from, &from_at, to, &to_at, FLOOD_SIZE, 0) != FLOOD_SIZE)
+			die("copy");
+		shared->flood_bytes[id] += FLOOD_SIZE;
+	} while (!shared->stop);
+	memset(data, 0, FLOOD_SIZE);
+	shared->bad |= pread(to, data, FLOOD_SIZE, 0) != FLOOD_SIZE ||
+		       !has_pattern(data, id * FLOOD_SIZE, FLOOD_SIZE);
+	exit(0);
+}
+
+static void flood(const char *name, char mode, unsigned int id)
 {
 	uint64_t size, at, *data = buffer(FLOOD_SIZE);
-	int fd = open_device(name, &size);
+	int fd = open_device(name, &size), writes = mode == 'w';
 
 	join_cgroup("flood");
+	if (mode == 'c')
+		flood_of_copies(name, id);
 	at = size / FLOODERS * id & ~(FLOOD_SIZE - 1);
 	put_pattern(data, at, FLOOD_SIZE);
 	while (!shared->stop) {
@@ -240,7 +280,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static int play(const char *name, int writes, double seconds, const char *what,
+static int play(const char *name, char mode, double seconds, const char *what,
 		const char *name_of_modest)
 {
 	uint64_t begin, bytes = 0, total = 0;
@@ -255,7 +295,7 @@ static int play(const char *name, int writes, double seconds, const char *what,
 	memset(shared, 0, sizeof(*shared));
 	for (i = 0; i < FLOODERS; i++)
 		if (!fork())
-			flood(name, writes, i);
+			flood(name, mode, i);
 	usleep(500000);
 	if (with_modest && !fork())
 		modest(name_of_modest, strcmp(what, "eager") ? 1000 : 0);
@@ -291,7 +331,7 @@ int main(int argc, char **argv)
 		return sum(argv[2]);
 	if ((!strcmp(what, "round") || !strcmp(what, "eager") || !strcmp(what, "alone")) &&
 	    (argc == 5 || argc == 6))
-		return play(argv[2], !strcmp(argv[3], "write"), atof(argv[4]), what,
+		return play(argv[2], *argv[3], atof(argv[4]), what,
 			    argv[argc == 6 ? 5 : 2]);
 	fprintf(stderr, "usage: crypt_client map|fill|sum|round|eager|alone ...\n");
 	return 2;

@@ -67,6 +67,7 @@ fill() {
 ask() {
 	seal=${3%%read*}
 	seal=${seal%%write*}
+	seal=${seal%%copy*}
 	for with in alone round eager; do
 		line=$(crypt_client $with "/mnt/${seal}flood/$1-flood" "${3#sealed-}" "$seconds" \
 			"/mnt/${seal}modest/$1-modest") || return
