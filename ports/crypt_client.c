@@ -14,7 +14,8 @@
  * MODE is read, write or copy. To copy, a flooder has a file of its own beside DEVICE,
  * and has the file system copy that; the copies are compared with the pattern.
  *
- * A DEVICE may be a plain file. After SECONDS may follow another file or device, for the
+ * A DEVICE may be a plain file. An @ in the name of the flood's stands for 0 to 3: its
+ * flooders take these in turns. After SECONDS may follow another file or device, for the
  * modest reader. Without a /cgroup there are no cgroups.
  *
  * The figures are: MiB/s of the flood; then of the modest reader: requests per second,
@@ -229,11 +230,17 @@ static void flood_of_copies(const char *name, unsigned int id)
 	exit(0);
 }
 
-static void flood(const char *name, char mode, unsigned int id)
+static void flood(const char *device, char mode, unsigned int id)
 {
 	uint64_t size, at, *data = buffer(FLOOD_SIZE);
-	int fd = open_device(name, &size), writes = mode == 'w';
+	char name[256], *turn;
+	int fd, writes = mode == 'w';
 
+	snprintf(name, sizeof(name), "%s", device);
+	turn = strchr(name, '@');
+	if (turn)
+		*turn = '0' + id % 4;
+	fd = open_device(name, &size);
 	join_cgroup("flood");
 	if (mode == 'c')
 		flood_of_copies(name, id);

@@ -3,7 +3,8 @@
 #
 # The guest of tools/ports-smb.sh: the original ksmbd and the port are loaded in turns,
 # and serve the same kind of files, in memory, to the same clients over the loopback
-# device. Each of the four mounts has a connection of its own, two of them encrypted.
+# device. Each mount has a connection of its own: four of the flood and one of the modest
+# reader, and the same again, encrypted.
 # Settings are in /ports.args, figures in /figures.
 
 export PATH=/bin:/usr/sbin:/sbin
@@ -12,7 +13,8 @@ mount -t sysfs sysfs /sys
 mount -t devtmpfs dev /dev 2>/dev/null
 rounds=0 seconds=0 modes=
 . /ports.args
-mounts="flood modest sealed-flood sealed-modest"
+mounts="flood0 flood1 flood2 flood3 modest"
+mounts="$mounts sealed-flood0 sealed-flood1 sealed-flood2 sealed-flood3 sealed-modest"
 
 # try SECONDS COMMAND...: until it succeeds.
 try() {
@@ -60,7 +62,7 @@ stop() {
 
 # The files of both sides hold the same when they have been filled.
 fill() {
-	crypt_client fill "/mnt/flood/$1-flood" && crypt_client fill "/mnt/modest/$1-modest"
+	crypt_client fill "/mnt/flood0/$1-flood" && crypt_client fill "/mnt/modest/$1-modest"
 }
 
 # $1: original or port; $2: round; $3: the flood's mode, as sealed-read
@@ -69,7 +71,7 @@ ask() {
 	seal=${seal%%write*}
 	seal=${seal%%copy*}
 	for with in alone round eager; do
-		line=$(crypt_client $with "/mnt/${seal}flood/$1-flood" "${3#sealed-}" "$seconds" \
+		line=$(crypt_client $with "/mnt/${seal}flood@/$1-flood" "${3#sealed-}" "$seconds" \
 			"/mnt/${seal}modest/$1-modest") || return
 		echo "$with $1 $2 $3 $line" | tee -a /figures >/dev/kmsg
 	done
@@ -81,7 +83,7 @@ turn() {
 	[ "$2" != 1 ] || fill "$1" || return
 	for mode in $modes; do ask "$1" "$2" "$mode" || return; done
 	if [ "$2" = "$rounds" ]; then
-		sum=$(crypt_client sum "/mnt/flood/$1-flood") &&
+		sum=$(crypt_client sum "/mnt/flood0/$1-flood") &&
 			sum=$sum-$(crypt_client sum "/mnt/sealed-modest/$1-modest") &&
 			echo "sum $1 $sum" >>/figures || return
 	fi
