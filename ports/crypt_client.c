@@ -39,8 +39,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifndef FLOODERS
 #define FLOODERS	16
+#endif
 #define FLOOD_SIZE	(1UL << 20)
+#define COPY_SIZE	(1UL << 17)
 #define MODEST_SIZE	4096UL
 #define SECTOR		512UL
 #define MAX_SAMPLES	(1UL << 20)
@@ -210,23 +213,23 @@ static int open_beside(const char *name, const char *what, unsigned int id)
 
 static void flood_of_copies(const char *name, unsigned int id)
 {
-	uint64_t *data = buffer(FLOOD_SIZE);
+	uint64_t *data = buffer(COPY_SIZE);
 	int from = open_beside(name, "from", id), to = open_beside(name, "to", id);
 	off_t from_at, to_at;
 
-	put_pattern(data, id * FLOOD_SIZE, FLOOD_SIZE);
-	if (pwrite(from, data, FLOOD_SIZE, 0) != FLOOD_SIZE)
+	put_pattern(data, id * COPY_SIZE, COPY_SIZE);
+	if (pwrite(from, data, COPY_SIZE, 0) != COPY_SIZE)
 		die("write");
 	do {
 		from_at = 0;
 		to_at = 0;
-		if (copy_file_range(from, &from_at, to, &to_at, FLOOD_SIZE, 0) != FLOOD_SIZE)
+		if (copy_file_range(from, &from_at, to, &to_at, COPY_SIZE, 0) != COPY_SIZE)
 			die("copy");
-		shared->flood_bytes[id] += FLOOD_SIZE;
+		shared->flood_bytes[id] += COPY_SIZE;
 	} while (!shared->stop);
-	memset(data, 0, FLOOD_SIZE);
-	shared->bad |= pread(to, data, FLOOD_SIZE, 0) != FLOOD_SIZE ||
-		       !has_pattern(data, id * FLOOD_SIZE, FLOOD_SIZE);
+	memset(data, 0, COPY_SIZE);
+	shared->bad |= pread(to, data, COPY_SIZE, 0) != COPY_SIZE ||
+		       !has_pattern(data, id * COPY_SIZE, COPY_SIZE);
 	exit(0);
 }
 

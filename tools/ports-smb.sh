@@ -9,8 +9,8 @@
 #
 # PORTS_ROUNDS   how often each is asked (5)
 # PORTS_SECONDS  seconds of one measurement (2)
-# PORTS_MODES    what the flood does ("read write sealed-read sealed-write"); sealed:
-#                both connections are encrypted
+# PORTS_MODES    what the 64 flooders do (read write copy sealed-read sealed-write); copy:
+#                they have the server copy; sealed: all connections are encrypted
 #
 # Exit: 0 measured and all data right, 1 the checksums differ, 2 it could not be built,
 # 3 the guest crashed, warned, found wrong data or did not finish. Figures never fail
@@ -21,7 +21,7 @@
 dir=$top/build/ports-smb
 rounds=${PORTS_ROUNDS:-5}
 seconds=${PORTS_SECONDS:-2}
-modes=${PORTS_MODES:-read write sealed-read sealed-write}
+modes=${PORTS_MODES:-read write copy sealed-read sealed-write}
 # What the server's user space needs, with the libraries of all of it. Unpacked for the
 # guest and never installed: its service would load a module into this machine's kernel.
 packages=(ksmbd-tools libnl-3-200 libnl-genl-3-200 libglib2.0-0 libpcre2-8-0 libc6)
@@ -61,7 +61,7 @@ fill_root() {
 	for name in $(/bin/busybox --list | grep -vx busybox); do
 		ln -sf busybox "$dir/root/bin/$name"
 	done
-	gcc -static -O2 -Wall -Wextra -Werror -o "$dir/root/bin/crypt_client" \
+	gcc -static -O2 -Wall -Wextra -Werror -DFLOODERS=64 -o "$dir/root/bin/crypt_client" \
 		"$top/ports/crypt_client.c" || return
 	install -m 755 "$top/ports/smb-guest.sh" "$dir/root/init"
 	cp "$dir"/{src/fairwq,original/smb/server/ksmbd-original,port/smb/server/ksmbd-port}.ko \

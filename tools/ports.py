@@ -15,6 +15,8 @@ COLUMNS = ("flood MiB/s", "reader/s", "mean us", "p50 us", "p99 us")
 # How many times sooner the reader is to be served, and the least of the flood that is to
 # be left, in percent.
 BUDGETS = {"dm-crypt": (10, 95), "ksmbd": (5, 95)}
+PLURAL = {"copy": "copies"}
+FLOODERS = {"dm-crypt": 16, "ksmbd": 64}
 
 
 def read(path):
@@ -64,13 +66,14 @@ def main():
     print(f"{driver} and its port, {rounds} rounds in turns in one boot:",
           "medians, and ratios by round")
     for mode in modes:
-        print(f"\nA reader of 4 KiB and 1 ms of pause beside a flood of {mode}s of 1 MiB,",
-              "16 at a time:")
+        floods = PLURAL.get(mode, mode + "s")
+        print(f"\nA reader of 4 KiB and 1 ms of pause beside a flood of {floods},",
+              f"{FLOODERS[driver]} at a time, of", "128 KiB:" if mode == "copy" else "1 MiB:")
         print("\n".join(table(figures, "round", mode, 5)))
         print("\n".join(budgets(figures, mode, *BUDGETS[driver])))
         print("The same, but the reader makes no pause, and so takes what is its share:")
         print("\n".join(table(figures, "eager", mode, 5)))
-        print(f"The flood of {mode}s alone:")
+        print(f"The flood of {floods} alone:")
         print("\n".join(table(figures, "alone", mode, 1)))
     same = len(set(sums.values())) == 1 and len(sums) == 2
     print("\nChecksums of all data read back:", *(f"{k} {v}" for k, v in sums.items()),
