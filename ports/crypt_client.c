@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The clients of the ported dm-crypt, in user space.
+ * The clients of the ported drivers, in user space.
  *
  *   map NAME TARGET DISK      make a crypt device, and print its number N of /dev/dm-N
  *   fill DEVICE               write a pattern that is another one in each sector
  *   sum DEVICE                print a checksum of the device; fail if the pattern differs
- *   round DEVICE MODE SECONDS flood by MODE, read or write, in one cgroup; beside it read
+ *   round DEVICE MODE SECONDS flood by MODE, as below, in one cgroup; beside it read
  *                             4 KiB at a time in another, with a pause of 1 ms after each;
  *                             print one line of figures
  *   eager DEVICE MODE SECONDS the same without the pause
  *   alone DEVICE MODE SECONDS the same without the modest reader
+ *
+ * MODE is read, write or copy. To copy, a flooder has a file of its own beside DEVICE,
+ * and has the file system copy that; the copies are compared with the pattern.
+ *
+ * A DEVICE may be a plain file. An @ in the name of the flood's stands for 0 to 3: its
+ * flooders take these in turns. After SECONDS may follow another file or device, for the
+ * modest reader. Without a /cgroup there are no cgroups.
  *
  * The figures are: MiB/s of the flood; then of the modest reader: requests per second,
  * and mean, p50 and p99 of its latency in microseconds. Every read of the modest
@@ -26,13 +33,17 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#ifndef FLOODERS
 #define FLOODERS	16
+#endif
 #define FLOOD_SIZE	(1UL << 20)
+#define COPY_SIZE	(1UL << 17)
 #define MODEST_SIZE	4096UL
 #define SECTOR		512UL
 #define MAX_SAMPLES	(1UL << 20)
@@ -87,8 +98,12 @@ static int has_pattern(const uint64_t *data, uint64_t at, size_t size)
 static int open_device(const char *name, uint64_t *size)
 {
 	int fd = open(name, O_RDWR | O_DIRECT);
+	struct stat st;
 
-	if (fd < 0 || ioctl(fd, BLKGETSIZE64, size))
+	if (fd < 0 || fstat(fd, &st))
+		die(name);
+	*size = st.st_size;
+	if (S_ISBLK(st.st_mode) && ioctl(fd, BLKGETSIZE64, size))
 		die(name);
 	return fd;
 }
@@ -174,6 +189,8 @@ static void join_cgroup(const char *name)
 	char path[64];
 	int fd;
 
+	if (access("/cgroup", F_OK))
+		return;
 	snprintf(path, sizeof(path), "/cgroup/%s/cgroup.procs", name);
 	fd = open(path, O_WRONLY);
 	if (fd < 0 || write(fd, "0", 1) != 1)
@@ -181,12 +198,55 @@ static void join_cgroup(const char *name)
 	close(fd);
 }
 
-static void flood(const char *name, int writes, unsigned int id)
+/* A file beside DEVICE, of a flooder's own. */
+static int open_beside(const char *name, const char *what, unsigned int id)
+{
+	char path[256];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s.%s%u", name, what, id);
+	fd = open(path, O_RDWR | O_CREAT | O_DIRECT, 0644);
+	if (fd < 0)
+		die(path);
+	return fd;
+}
+
+static void flood_of_copies(const char *name, unsigned int id)
+{
+	uint64_t *data = buffer(COPY_SIZE);
+	int from = open_beside(name, "from", id), to = open_beside(name, "to", id);
+	off_t from_at, to_at;
+
+	put_pattern(data, id * COPY_SIZE, COPY_SIZE);
+	if (pwrite(from, data, COPY_SIZE, 0) != COPY_SIZE)
+		die("write");
+	do {
+		from_at = 0;
+		to_at = 0;
+		if (copy_file_range(from, &from_at, to, &to_at, COPY_SIZE, 0) != COPY_SIZE)
+			die("copy");
+		shared->flood_bytes[id] += COPY_SIZE;
+	} while (!shared->stop);
+	memset(data, 0, COPY_SIZE);
+	shared->bad |= pread(to, data, COPY_SIZE, 0) != COPY_SIZE ||
+		       !has_pattern(data, id * COPY_SIZE, COPY_SIZE);
+	exit(0);
+}
+
+static void flood(const char *device, char mode, unsigned int id)
 {
 	uint64_t size, at, *data = buffer(FLOOD_SIZE);
-	int fd = open_device(name, &size);
+	char name[256], *turn;
+	int fd, writes = mode == 'w';
 
+	snprintf(name, sizeof(name), "%s", device);
+	turn = strchr(name, '@');
+	if (turn)
+		*turn = '0' + id % 4;
+	fd = open_device(name, &size);
 	join_cgroup("flood");
+	if (mode == 'c')
+		flood_of_copies(name, id);
 	at = size / FLOODERS * id & ~(FLOOD_SIZE - 1);
 	put_pattern(data, at, FLOOD_SIZE);
 	while (!shared->stop) {
@@ -230,7 +290,8 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static int play(const char *name, int writes, double seconds, const char *what)
+static int play(const char *name, char mode, double seconds, const char *what,
+		const char *name_of_modest)
 {
 	uint64_t begin, bytes = 0, total = 0;
 	int with_modest = strcmp(what, "alone"), status, bad = 0;
@@ -244,10 +305,10 @@ static int play(const char *name, int writes, double seconds, const char *what)
 	memset(shared, 0, sizeof(*shared));
 	for (i = 0; i < FLOODERS; i++)
 		if (!fork())
-			flood(name, writes, i);
+			flood(name, mode, i);
 	usleep(500000);
 	if (with_modest && !fork())
-		modest(name, strcmp(what, "eager") ? 1000 : 0);
+		modest(name_of_modest, strcmp(what, "eager") ? 1000 : 0);
 	begin = now_ns();
 	for (i = 0; i < FLOODERS; i++)
 		bytes -= shared->flood_bytes[i];
@@ -279,8 +340,9 @@ int main(int argc, char **argv)
 	if (!strcmp(what, "sum"))
 		return sum(argv[2]);
 	if ((!strcmp(what, "round") || !strcmp(what, "eager") || !strcmp(what, "alone")) &&
-	    argc == 5)
-		return play(argv[2], !strcmp(argv[3], "write"), atof(argv[4]), what);
+	    (argc == 5 || argc == 6))
+		return play(argv[2], *argv[3], atof(argv[4]), what,
+			    argv[argc == 6 ? 5 : 2]);
 	fprintf(stderr, "usage: crypt_client map|fill|sum|round|eager|alone ...\n");
 	return 2;
 }
