@@ -45,7 +45,7 @@ help:
 	@echo '  demo             two clients on real files in a booted stock kernel, in QEMU;'
 	@echo '                   with SHELL=1 a prompt in it at the end, with both and fairwq-top'
 	@echo '  bench            what it costs next to queue_work(), on user-mode Linux'
-	@echo '  ports            dm-crypt and a port of it: a reader beside a flood, on user-mode Linux'
+	@echo '  ports            dm-crypt, ksmbd and ports of them: a reader beside a flood, on user-mode Linux'
 	@echo '  bench-profile    where the time of an item goes; BENCH_ROWS=empty_1'
 	@echo 'To test it:'
 	@echo '  check            all suites; KERNEL=6.1 (default), 6.12 or 7.3, KIND=qemu (default),'
@@ -91,8 +91,12 @@ torture:
 matrix:
 	@tools/matrix.sh $(CELLS)
 
-deb check-deb check-mutants check-style check-dkms models sim sim-many demo pictures bench ports torture-bugs:
+deb check-deb check-mutants check-style check-dkms models sim sim-many demo pictures bench torture-bugs:
 	@tools/$@.sh
+
+ports:
+	@tools/ports.sh
+	@tools/ports-smb.sh
 
 check-tools:
 	@tools/check-tools.sh

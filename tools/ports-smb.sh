@@ -9,8 +9,9 @@
 #
 # PORTS_ROUNDS   how often each is asked (5)
 # PORTS_SECONDS  seconds of one measurement (2)
-# PORTS_MODES    what the 64 flooders do (read write copy sealed-read sealed-write); copy:
-#                they have the server copy; sealed: all connections are encrypted
+# PORTS_MODES    what the 64 flooders do: copy, read, write, sealed-copy and so on (copy
+#                sealed-write read). copy: they have the server copy; sealed: all
+#                connections are encrypted
 #
 # Exit: 0 measured and all data right, 1 the checksums differ, 2 it could not be built,
 # 3 the guest crashed, warned, found wrong data or did not finish. Figures never fail
@@ -21,7 +22,7 @@
 dir=$top/build/ports-smb
 rounds=${PORTS_ROUNDS:-5}
 seconds=${PORTS_SECONDS:-2}
-modes=${PORTS_MODES:-read write copy sealed-read sealed-write}
+modes=${PORTS_MODES:-copy sealed-write read}
 # What the server's user space needs, with the libraries of all of it. Unpacked for the
 # guest and never installed: its service would load a module into this machine's kernel.
 packages=(ksmbd-tools libnl-3-200 libnl-genl-3-200 libglib2.0-0 libpcre2-8-0 libc6)
