@@ -81,4 +81,5 @@ def main():
     return not same
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
