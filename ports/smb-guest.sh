@@ -67,9 +67,10 @@ fill() {
 
 # $1: original or port; $2: round; $3: the flood's mode, as sealed-read
 ask() {
-	seal=${3%%read*}
-	seal=${seal%%write*}
-	seal=${seal%%copy*}
+	case $3 in
+	sealed-*) seal=sealed- ;;
+	*) seal= ;;
+	esac
 	for with in alone round eager; do
 		line=$(crypt_client $with "/mnt/${seal}flood@/$1-flood" "${3#sealed-}" "$seconds" \
 			"/mnt/${seal}modest/$1-modest") || return

@@ -50,13 +50,7 @@ build_modules() {
 }
 
 fill_root() {
-	local name
-	rm -rf "$dir/root"
-	mkdir -p "$dir/root"/{bin,dev,proc,sys,modules}
-	cp /bin/busybox "$dir/root/bin/"
-	for name in $(/bin/busybox --list | grep -vx busybox); do
-		ln -s busybox "$dir/root/bin/$name"
-	done
+	make_root "$dir/root" modules
 	install -m 755 "$top/tools/bench-guest.sh" "$dir/root/init"
 	[ "$built" = linked ] ||
 		cp "$dir/src/fairwq.ko" "$dir/src/bench/fairwq_bench.ko" "$dir/root/modules/"

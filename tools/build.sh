@@ -47,13 +47,7 @@ build_user() {
 
 # Make the guest's file system: busybox, its links, modules and tests.
 fill_root() {
-	local name
-	rm -rf "$dir/root"
-	mkdir -p "$dir/root"/{bin,dev,proc,sys,tmp,modules,user}
-	cp /bin/busybox "$dir/root/bin/"
-	for name in $(/bin/busybox --list | grep -vx busybox); do
-		ln -s busybox "$dir/root/bin/$name"
-	done
+	make_root "$dir/root" modules user
 	cp "$top/tests/init.sh" "$dir/root/init"
 	chmod 755 "$dir/root/init"
 	find "$dir/src" "$obj/lib/kunit" -name '*.ko' -exec cp -t "$dir/root/modules" {} +

@@ -14,13 +14,7 @@ dir=$top/build/builtin-$version
 tree=$dir/tree
 
 fill_root() {
-	local name
-	rm -rf "$dir/root"
-	mkdir -p "$dir/root"/{bin,dev,proc,sys,tmp}
-	cp /bin/busybox "$dir/root/bin/"
-	for name in $(/bin/busybox --list | grep -vx busybox); do
-		ln -s busybox "$dir/root/bin/$name"
-	done
+	make_root "$dir/root"
 	cp "$top/tests/init.sh" "$dir/root/init"
 	chmod 755 "$dir/root/init"
 	: >"$dir/root/plan"

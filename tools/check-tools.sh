@@ -11,21 +11,11 @@ need_packages python3 python3-matplotlib
 log=$top/build/tools.log
 mkdir -p "$top/build"
 rc=0
-ran=0
-bad=0
-for test in "$top"/tests/tools/*_test.py; do
-	failed=0
-	/usr/bin/python3 -B "$test" >"$log" 2>&1 || failed=1
-	n=$(sed -n 's/^Ran \([0-9]*\) tests\? .*/\1/p' "$log")
-	ran=$((ran + ${n:-0}))
-	[ $failed -ne 0 ] || [ "${n:-0}" -gt 0 ] || failed=1
-	[ $failed -ne 0 ] || continue
-	cat "$log"
-	rc=1
-	n=$(awk -F '[=,)]' '/^FAILED \(/ { for (i = 2; i <= NF; i += 2) n += $i; print n }' "$log")
-	# A test that could not even begin is one that failed.
-	bad=$((bad + ${n:-1}))
-	[ -n "$n" ] || ran=$((ran + 1))
-done
+/usr/bin/python3 -B -m unittest discover -s "$top/tests/tools" -p '*_test.py' >"$log" 2>&1 || rc=1
+ran=$(sed -n 's/^Ran \([0-9]*\) tests\? .*/\1/p' "$log")
+bad=$(awk -F '[=,)]' '/^FAILED \(/ { for (i = 2; i <= NF; i += 2) n += $i } END { print n + 0 }' "$log")
+# No test is a failure, too.
+[ "${ran:-0}" -gt 0 ] || bad=1 ran=1 rc=1
+[ $rc -eq 0 ] || cat "$log"
 echo "$((ran - bad)) passed, $bad failed"
 exit $rc

@@ -103,12 +103,6 @@ copy_modules() {
 }
 
 copy_programs() {
-	local name
-	mkdir -p "$root"/{bin,dev,proc,sys,tmp}
-	cp /bin/busybox "$root/bin/"
-	for name in $(/bin/busybox --list | grep -vx busybox); do
-		ln -s busybox "$root/bin/$name"
-	done
 	# Two names for one program: a client's batch is named after its process.
 	cp "$out/fairhash_client" "$root/bin/greedy"
 	ln "$root/bin/greedy" "$root/bin/modest"
@@ -133,7 +127,7 @@ copy_tools() {
 }
 
 make_initramfs() {
-	rm -rf "$root"
+	make_root "$root"
 	copy_programs && copy_tools && copy_modules && copy_corpus && make_image &&
 		(cd "$root" && find . | cpio -o -H newc -R 0:0) >"$out/initramfs.cpio"
 }

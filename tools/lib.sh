@@ -118,6 +118,20 @@ copy_sources() {
 	[ -z "${FAIRWQ_BUG:-}" ] || plant_bug "$FAIRWQ_BUG" "$1"
 }
 
+# make_root DIR FOLDER...: make an empty root for a guest, with the folders that each guest
+# needs and those that are named, and with busybox under all of its names.
+make_root() {
+	local root=$1 name
+	shift
+	rm -rf "${root:?}"
+	mkdir -p "$root"/{bin,dev,proc,sys,tmp}
+	for name; do mkdir -p "$root/$name"; done
+	cp /bin/busybox "$root/bin/"
+	for name in $(/bin/busybox --list | grep -vx busybox); do
+		ln -s busybox "$root/bin/$name"
+	done
+}
+
 # plant_bug NAME DIR: apply the bug to the sources in DIR.
 plant_bug() {
 	[ -e "$top/tests/bugs/$1.patch" ] || die "there is no tests/bugs/$1.patch"

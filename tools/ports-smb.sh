@@ -7,29 +7,20 @@
 # connection beside a flood on another.
 # Leaves in build/ports-smb: table.txt, figures (a line each) and console.log.
 #
-# PORTS_ROUNDS   how often each is asked (5)
-# PORTS_SECONDS  seconds of one measurement (2)
 # PORTS_MODES    what the 64 flooders do: copy, read, write, sealed-copy and so on (copy
 #                sealed-write read). copy: they have the server copy; sealed: all
 #                connections are encrypted
 #
-# Exit: 0 measured and all data right, 1 the checksums differ, 2 it could not be built,
-# 3 the guest crashed, warned, found wrong data or did not finish. Figures never fail
-# the run.
+# PORTS_ROUNDS, PORTS_SECONDS, exit: see ports-lib.sh.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+. "$top/tools/ports-lib.sh"
 
 dir=$top/build/ports-smb
-rounds=${PORTS_ROUNDS:-5}
-seconds=${PORTS_SECONDS:-2}
 modes=${PORTS_MODES:-copy sealed-write read}
 # What the server's user space needs, with the libraries of all of it. Unpacked for the
 # guest and never installed: its service would load a module into this machine's kernel.
 packages=(ksmbd-tools libnl-3-200 libnl-genl-3-200 libglib2.0-0 libpcre2-8-0 libc6)
-
-build_fairwq() {
-	make -C "$obj" ARCH=um M="$dir/src" -j"$jobs" KCFLAGS=-Werror modules
-}
 
 # $1: original or port. The server is many files, so each has a folder of its own beside
 # what it shares with the client.
@@ -46,56 +37,32 @@ build_server() {
 	fi
 	sed -i "s/^ksmbd-/ksmbd-$1-/; s/ksmbd\.o\$/ksmbd-$1.o/" "$at/smb/server/Makefile"
 	printf '%s\n' "ccflags-y += -I$dir/src" >>"$at/smb/server/Makefile"
-	make -C "$obj" ARCH=um M="$at/smb/server" -j"$jobs" \
-		KBUILD_EXTRA_SYMBOLS="$dir/src/Module.symvers" modules
+	build_against "$at/smb/server"
 }
 
 fill_root() {
 	local name
-	rm -rf "$dir/root"
-	mkdir -p "$dir/root"/{bin,dev,proc,sys,etc/ksmbd,modules}
+	make_root "$dir/root" etc/ksmbd modules
 	for name in "${packages[@]}"; do
 		rsync -rlp --exclude=/usr/share --exclude=gconv \
 			"$("$top/tools/fetch.sh" package "$name")/" "$dir/root/" || return
 	done
-	cp /bin/busybox "$dir/root/bin/"
-	for name in $(/bin/busybox --list | grep -vx busybox); do
-		ln -sf busybox "$dir/root/bin/$name"
-	done
-	gcc -static -O2 -Wall -Wextra -Werror -DFLOODERS=64 -o "$dir/root/bin/crypt_client" \
-		"$top/ports/crypt_client.c" || return
-	install -m 755 "$top/ports/smb-guest.sh" "$dir/root/init"
 	cp "$dir"/{src/fairwq,original/smb/server/ksmbd-original,port/smb/server/ksmbd-port}.ko \
 		"$dir/root/modules/"
 	echo 'root:x:0:0:root:/:/bin/sh' >"$dir/root/etc/passwd"
 	printf '%s\n' '[global]' 'smb2 leases = no' '[share]' 'path = /share' 'read only = no' \
 		'oplocks = no' 'store dos attributes = no' >"$dir/root/etc/ksmbd/ksmbd.conf"
-	printf '%s\n' "rounds=$rounds" "seconds=$seconds" "modes='$modes'" >"$dir/root/ports.args"
-	: >"$dir/root/figures"
+	add_client smb-guest.sh 64 "modes='$modes'"
 }
 
 main() {
-	mkdir -p "$dir"
-	# A copy that was built against another kernel is of no use.
-	[ "$(cat "$dir/obj" 2>/dev/null)" = "$obj" ] || rm -rf "$dir"/{src,original,port}
-	echo "$obj" >"$dir/obj"
-	copy_sources "$dir/src"
-	step "build fairwq" build_fairwq || return 2
+	build_fairwq original port || return 2
 	step "build ksmbd" build_server original || return 2
 	step "build its port" build_server port || return 2
 	step "put the guest together" fill_root || return 2
-	FAIRWQ_CPUS=2 FAIRWQ_TIMEOUT=1200 "$top/tools/boot.sh" uml "$obj" "$dir"
-	cp "$dir/root/figures" "$dir/figures"
-	if ! grep -qx 'end done' "$dir/figures" ||
-		grep -aqE '\] (WARNING|BUG|Oops|Kernel panic|INFO: task)|Call Trace:' "$dir/console.log"; then
-		say "the guest did not finish, or warned; see ${dir#"$top"/}/console.log"
-		tail -n 15 "$dir/console.log" >&2
-		return 3
-	fi
-	"$top/tools/ports.py" "$dir/figures" ksmbd | tee "$dir/table.txt"
+	FAIRWQ_CPUS=2 FAIRWQ_TIMEOUT=1200 measure ksmbd
 }
 
-[[ $rounds =~ ^[1-9][0-9]*$ ]] || die "PORTS_ROUNDS is a number, not $rounds"
 need_packages "${build_packages[@]}" busybox-static
 obj=$("$top/tools/kernel.sh" 7.3 uml native ksmbd) || exit 2
 locked "$dir.lock" main

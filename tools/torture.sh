@@ -55,12 +55,7 @@ build_modules() {
 
 fill_root() {
 	local name
-	rm -rf "$dir/root"
-	mkdir -p "$dir/root"/{bin,dev,proc,sys,tmp,modules,user}
-	cp /bin/busybox "$dir/root/bin/"
-	for name in $(/bin/busybox --list | grep -vx busybox); do
-		ln -s busybox "$dir/root/bin/$name"
-	done
+	make_root "$dir/root" modules user
 	install -m 755 "$top/tests/init.sh" "$dir/root/init"
 	for name in torture loads; do
 		install -m 755 "$top/tools/torture-guest.sh" "$dir/root/user/$name"

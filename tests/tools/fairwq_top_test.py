@@ -1,23 +1,18 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """fairwq-top on tables in a folder: what it says when pools and batches come and go."""
-import importlib.machinery
-import importlib.util
 import io
 import json
 import os
 import pathlib
 import shutil
-import sys
 import tempfile
 import unittest
 from contextlib import redirect_stderr, redirect_stdout
 
-TOOL = str(pathlib.Path(__file__).resolve().parents[2] / "tools/user/fairwq-top")
-sys.dont_write_bytecode = True
-loader = importlib.machinery.SourceFileLoader("fairwq_top", TOOL)
-top = importlib.util.module_from_spec(importlib.util.spec_from_loader("fairwq_top", loader))
-loader.exec_module(top)
+from load import load
+
+top = load("fairwq-top")
 
 HEAD = ("name state prio weight queued running done share% wait50us wait99us waitmaxus "
         "run50us run99us failed owner\n")

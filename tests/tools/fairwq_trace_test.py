@@ -1,8 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """fairwq-trace on lines as tracefs has them: what becomes of them, and what is told when not."""
-import importlib.machinery
-import importlib.util
 import io
 import json
 import os
@@ -15,11 +13,9 @@ import unittest.mock
 import xml.etree.ElementTree
 from contextlib import redirect_stderr, redirect_stdout
 
-TOOL = str(pathlib.Path(__file__).resolve().parents[2] / "tools/user/fairwq-trace")
-sys.dont_write_bytecode = True
-loader = importlib.machinery.SourceFileLoader("fairwq_trace", TOOL)
-tool = importlib.util.module_from_spec(importlib.util.spec_from_loader("fairwq_trace", loader))
-loader.exec_module(tool)
+from load import load
+
+tool = load("fairwq-trace")
 
 
 def line(us, event, thread="kworker/u4:1-25", cpu=0):
