@@ -149,7 +149,9 @@ class Showing(unittest.TestCase):
         output = os.path.join(self.root, "json")
         status, _, err = self.call("json", self.file(*lines), "-o", output)
         self.assertEqual(status, 0, err)
-        return json.loads(pathlib.Path(output).read_text(encoding="utf-8"))["traceEvents"]
+        out = json.loads(pathlib.Path(output).read_text(encoding="utf-8"))["traceEvents"]
+        self.assertEqual({type(event["pid"]) for event in out}, {int})
+        return out
 
     # -- the timeline
 
@@ -158,14 +160,21 @@ class Showing(unittest.TestCase):
                             end(180, "a", "1"))
         self.assertEqual(slices(out), [("hash", 50, 30, "runner 3"), ("hash", 50, 30, "a")])
 
+    def test_slice_says_how_long_the_item_has_waited(self):
+        out = self.timeline(start(350, "a", "1", wait=249000))
+        waits = [event["args"].get("wait_us") for event in out if event["ph"] == "X"]
+        self.assertEqual(waits, [249, 249])
+
     def test_items_of_a_batch_that_overlap_have_lanes_of_their_own(self):
         out = self.timeline(start(0, "a", "1", thread="x-1", runner=0),
                             start(5, "a", "2", thread="y-2", runner=1),
                             end(10, "a", "1", thread="x-1"),
                             start(12, "a", "3", thread="x-1", runner=0),
+                            start(14, "a", "4", thread="z-3", runner=2),
                             end(15, "a", "3", thread="x-1"), end(20, "a", "2", thread="y-2"))
         self.assertEqual([item[1] for item in slices(out, "a")], [0, 12])
         self.assertEqual([item[1] for item in slices(out, "a (2)")], [5])
+        self.assertEqual([item[1] for item in slices(out, "a (3)")], [14])
 
     def test_item_that_has_not_ended_reaches_to_the_end(self):
         out = self.timeline(start(0, "a", "1"), queue(70, "a", "2"))
@@ -210,6 +219,7 @@ class Showing(unittest.TestCase):
             start(20, "a", "2", wait=3000, fn="sum"), end(50, "a", "2", fn="sum"),
             start(60, "b", "3", wait=2000), end(70, "b", "3")))
         rows = {words[0]: words[1:] for words in map(str.split, out.splitlines()) if words}
+        self.assertEqual(list(rows), ["batch", "p/a", "p/b", "function", "hash", "sum"])
         self.assertEqual(rows["p/a"], ["2", "1.0", "3.0", "3.0", "10.0", "30.0", "30.0"])
         self.assertEqual(rows["hash"], ["2", "1.0", "2.0", "2.0", "10.0", "10.0", "10.0"])
 
@@ -233,8 +243,8 @@ class Showing(unittest.TestCase):
     # -- the plot
 
     def test_shares_by_items_count_starts(self):
-        trace = tool.Trace([start(0, "a", "1"), end(90, "a", "1"), start(91, "b", "2"),
-                            end(92, "b", "2"), start(95, "b", "3"), end(100, "b", "3")])
+        trace = tool.Trace([start(500, "a", "1"), end(590, "a", "1"), start(591, "b", "2"),
+                            end(592, "b", "2"), start(595, "b", "3"), end(600, "b", "3")])
         names, parts = tool.shares(trace, "p", 2, False)
         self.assertEqual(dict(zip(names, parts)), {"a": [100, 0], "b": [0, 100]})
 
@@ -243,6 +253,13 @@ class Showing(unittest.TestCase):
                             end(100, "b", "2")])
         names, parts = tool.shares(trace, "p", 2, True)
         self.assertEqual(dict(zip(names, parts)), {"a": [100, 50], "b": [0, 50]})
+
+    def test_waits_in_the_plot_are_those_of_one_batch_from_the_begin_on(self):
+        trace = tool.Trace([start(500, "a", "1", wait=1000), end(501, "a", "1"),
+                            start(510, "b", "2", wait=5000), end(511, "b", "2"),
+                            start(1500, "a", "3", wait=7000), end(1501, "a", "3"),
+                            start(1510, "a", "4", wait=9000, pool="q"), end(1511, "a", "4")])
+        self.assertEqual(tool.waits_of(trace, "p", "a"), [(0, 1), (0.001, 7)])
 
     def test_plot_is_of_the_pool_with_most_items(self):
         trace = tool.Trace([start(0, "a", "1"), start(5, "b", "2", pool="q"),
