@@ -669,7 +669,7 @@ static void insider_go(struct kunit *test, struct insider *in)
 
 /*
  * An item of a serializer may drop the items behind it, and may free the serializer then. It
- * may not run them: see forkjoin_kunit.c and queue_refuse_kunit.c.
+ * may not run them: see queue_refuse_kunit.c.
  */
 static void item_drops_those_behind_it(struct kunit *test)
 {
