@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Failing allocations: each allocation that a call makes from the slab, or of two pages and
- * more, fails once, one at a time.
+ * Failing allocations: each allocation of a call fails once, one at a time, if it is from the
+ * slab or of two pages and more.
  *
  * The call must return -ENOMEM or do without the memory. It must leave nothing behind, and
  * change nothing that existed before. Calls that promise to need no memory get none at all.
@@ -35,8 +35,8 @@ struct mock_alloc {
  * A call under test. No allocation fails in @ready and @undo.
  *
  * If a call succeeds although an allocation failed, the step is repeated up to @again times.
- * The slab may have asked for large pages and then have done with less. The next time it has
- * those, so the same number fails another allocation.
+ * The failed allocation may be a large page that the slab can do without. After that the slab
+ * has memory, so the same number fails an allocation of the call itself.
  */
 struct call {
 	void (*ready)(struct kunit *test, struct mock_alloc *mock);
@@ -62,7 +62,7 @@ static struct mock_alloc *mock_of(struct kunit *test)
 /*
  * Let the @nth allocation of this task from now on fail.
  *
- * Return: the number of allocations that were left until the one of the last call.
+ * Return: the rest of the previous count, which is 0 if that allocation has failed.
  */
 static unsigned int fail_nth(unsigned int nth)
 {
@@ -72,7 +72,7 @@ static unsigned int fail_nth(unsigned int nth)
 	return left;
 }
 
-/* Let each allocation of this task fail, or none any more. */
+/* Let every allocation of this task fail from now on, or none if @fail is false. */
 static void fail_all(bool fail)
 {
 	current->make_it_fail = fail;
@@ -312,7 +312,7 @@ static void pool_with_rescuer_is_refused(struct kunit *test)
 	KUNIT_EXPECT_LE(test, 3U + 9U + RUNNERS + 1U, walk(test, &call_pool).refused);
 }
 
-/* A larger max_active is refused without all its runners, and the old one stays. */
+/* A larger max_active is refused without all its runners, and the old value stays. */
 static void more_runners_are_refused(struct kunit *test)
 {
 	struct mock_alloc *mock = mock_of(test);

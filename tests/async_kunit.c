@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Turns that go on after their function has returned. Until they are completed they count for
- * their batch, their constraint and their pool, but their runner is free.
+ * Turns that go on after their function has returned. Until a turn is completed it counts for
+ * its batch, its constraint and its pool, but the runner is free.
  */
 #include <linux/interrupt.h>
 #include <linux/irq_work.h>
@@ -15,7 +15,7 @@ struct async_item {
 	struct fairwq_work work;
 	struct fairwq_async async;
 	struct completion returned;	/* the function is about to return */
-	bool goes_on;			/* what fairwq_async_begin() returned */
+	bool goes_on;			/* return value of fairwq_async_begin() */
 	bool at_once;			/* completed by its own function */
 	u64 cost;			/* ns */
 	struct timer_list timer;
@@ -125,7 +125,7 @@ static void turn_may_be_completed_before_the_return(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, nr_async(test));
 }
 
-/* A serializer starts its next item when the turn of the last one is completed. */
+/* A serializer starts its next item when the turn of the item before is completed. */
 static void serializer_waits_for_the_end(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 2);

@@ -15,7 +15,7 @@
 /* Counts of the calls of released(). */
 struct releases {
 	atomic_t nr;
-	atomic_t atomic_context;	/* those of @nr that must not sleep */
+	atomic_t atomic_context;	/* calls that came where they must not sleep */
 };
 
 static void count_release(struct fairwq_batch *batch, void *priv)
@@ -388,13 +388,13 @@ static void destroy_pool_of(struct kunit *test, struct mock_item *item, int kind
 }
 
 /*
- * A pool's destruction waits for few grace periods, which is what its time depends on. A pool
- * with a runner that is still active needs one more. Half of the pools may have one.
+ * The destruction of a pool waits for few grace periods, because these take most of its time.
+ * If a runner is still active it waits for one more, which may be so for half of the pools.
  */
 static void fifty_pools_leave_nothing(struct kunit *test)
 {
 	static const char * const name[] = { "default only", "own, disposed", "own, kept" };
-	/* OWN_DISPOSED: one of the dispose, and one of the pool. */
+	/* With OWN_DISPOSED the dispose has a grace period, and the pool waits for another. */
 	static const int graces[] = { 0, 2, 1 };
 	struct mock_item *item = mock_item(test, 'x');
 	s64 us[NR_POOL_KINDS] = { };
@@ -566,8 +566,8 @@ static void dispose_between_check_and_push(struct kunit *test)
 }
 
 /*
- * In one RCU section, an item queued before the dispose runs and an item queued after it is
- * refused. The dispose need not wait for its grace period to refuse items.
+ * While the grace period of a dispose cannot end, an item that was queued before the dispose
+ * is accepted and runs. An item that is queued after the dispose is refused.
  */
 static void push_before_the_batch_is_closed(struct kunit *test)
 {

@@ -192,7 +192,7 @@ static void capture_again(struct context_item *item)
 	item->captured = fairwq_context_capture(GFP_KERNEL);
 }
 
-/* A context that an item captures is the one that it runs in. */
+/* An item captures the context that it runs in. */
 static void item_captures_what_it_runs_in(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
@@ -332,7 +332,7 @@ static void what_the_function_leaves_is_undone(struct kunit *test)
 struct driver {
 	unsigned int inside, entered, left, released;
 	char tag[2];			/* driver_enter() returns their addresses in turn */
-	bool mixed_up;			/* driver_leave() got the wrong one */
+	bool mixed_up;			/* driver_leave() got the wrong address */
 	kuid_t uid;			/* in driver_enter() */
 };
 

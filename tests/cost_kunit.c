@@ -8,7 +8,7 @@
 /* An item that costs @bytes, and queues itself again until the case ends. */
 struct transfer {
 	struct fairwq_work work;
-	struct fairwq_serializer *serializer;	/* the one to queue to, or NULL */
+	struct fairwq_serializer *serializer;	/* or NULL: queue to @batch itself */
 	struct fairwq_batch *batch;
 	struct side *side;
 	u32 bytes;
@@ -44,7 +44,7 @@ static int transfer_queue(struct transfer *transfer)
 	return fairwq_queue(transfer->batch, &transfer->work);
 }
 
-/* Give @transfer a new batch, and dispose of the old one. Without memory it keeps that. */
+/* Replace the batch of @transfer by a new one, unless there is no memory for it. */
 static void transfer_renew(struct transfer *transfer)
 {
 	struct fairwq_batch *old = transfer->batch;
@@ -166,7 +166,7 @@ static u64 share_of_two(struct kunit *test, unsigned int weight,
 	return share(&a, &b);
 }
 
-/* Each side gets half of the bytes, though the items of one are 16 times as large. */
+/* Each side gets half of the bytes, though its items cost 4 KiB or 64 KiB each. */
 static void shares_are_of_cost(struct kunit *test)
 {
 	u64 got = share_of_two(test, FAIRWQ_DFL_WEIGHT, NULL);

@@ -273,7 +273,7 @@ static void delay_on_the_stack(struct kunit *test)
 
 /* ---- a new delay ------------------------------------------------------ */
 
-/* fairwq_mod_delayed() queues an idle work, and gives a waiting one a new delay. */
+/* fairwq_mod_delayed() queues an idle work, and gives a delayed work a new delay. */
 static void mod_of_what_waits(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 2);
@@ -388,7 +388,7 @@ static void mod_into_a_full_batch(struct kunit *test)
 	fairwq_batch_dispose(b);
 }
 
-/* What a hook does in the middle of a call that has just deleted a timer. */
+/* A function that a hook calls in the middle of a call that has just deleted a timer. */
 static struct {
 	struct fairwq_batch *batch;
 	struct fairwq_work *work;
@@ -531,7 +531,7 @@ static void from_hardirq(struct kunit *test)
 
 /* ---- on the way into the queue ---------------------------------------- */
 
-/* What a hook does before a work is pushed, and what came of it. */
+/* A call that a hook makes before a work is pushed, and its results. */
 static struct {
 	struct fairwq_batch *batch;
 	struct fairwq_work *work;	/* NULL: done */
@@ -561,7 +561,7 @@ static void arriving_set(struct fairwq_batch *batch, struct fairwq_work *work,
 	fairwq_test_set_hook(arriving_hook);
 }
 
-/* Steps of two CPUs, of which one pushes a work and the other looks for it. */
+/* Steps of a CPU that pushes a work, and of another CPU that looks for the work. */
 static struct {
 	struct fairwq_batch *batch;
 	bool arriving, looked, pushed, timed_out;
@@ -689,7 +689,7 @@ static void mod_on_top_of_a_push(struct kunit *test)
 
 #define DELETED_LOOKS	20000	/* more looks for a work are taken for an endless loop */
 
-/* What an interrupt does on top of a cancel that has deleted a timer, and what came of it. */
+/* An interrupt on top of a cancel that has deleted a timer: its call, and the results. */
 static struct {
 	struct irq_work irq_work;
 	struct later *later;
@@ -792,7 +792,7 @@ static bool deleted_mod(struct fairwq_work *work)
 	return true;
 }
 
-/* fairwq_mod_delayed() on top of a cancel queues the work as an idle one. */
+/* fairwq_mod_delayed() on top of a cancel finds the work idle, and queues it. */
 static void mod_on_top_of_a_cancel(struct kunit *test)
 {
 	struct later *later = deleted_begin(test, deleted_mod);

@@ -226,7 +226,7 @@ static void two_first_users_make_one_flow(struct kunit *test)
 	mock_until(test, mock_nr_batches(mock->pool) == OTHER_BATCHES + 1);
 }
 
-/* An item that queues itself to one key after the other. */
+/* An item that queues itself again, twice to each key. */
 struct hop {
 	struct fairwq_work work;
 	struct fairwq_flows *flows;
@@ -599,7 +599,7 @@ static void look_again_late(enum fairwq_test_point point, struct fairwq_batch *b
 	}
 }
 
-/* A queue call that found its flow closed makes a new one, if that was removed meanwhile. */
+/* A queue call that found its flow closed makes a new flow, if the sweep removed the old one. */
 static void queue_call_survives_a_removal(struct kunit *test)
 {
 	mock_flows(test, 1, NULL);
@@ -659,12 +659,12 @@ static void opened_flow_is_not_removed(struct kunit *test)
 #define RACE_BURSTS	30
 #define RACE_BURST	50
 
-/* A thread that queues, and what its items have seen. */
+/* A thread that queues, and the counts of its items. */
 struct race {
 	struct fairwq_flows *flows;
 	u64 first_key;
 	unsigned int queued[RACE_KEYS];
-	unsigned int ran[RACE_KEYS];	/* each by one item at a time: max_active is 1 */
+	unsigned int ran[RACE_KEYS];	/* no lock, because max_active of a key is 1 */
 	atomic_t *sweeps;		/* number of sweeps so far */
 	bool stop;			/* no sweep follows */
 	atomic_t disorder;		/* items that ran out of their order */
@@ -889,7 +889,7 @@ static int destroyer_fn(void *data)
 
 /*
  * A destroy returns after all accepted items have run, also those in the shared batch. From
- * its begin on, new items are refused.
+ * its start on, new items are refused.
  */
 static void destroy_runs_what_was_accepted(struct kunit *test)
 {
@@ -1158,7 +1158,7 @@ static void setup_says_what_a_key_gets(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 'a', mock->log.text[8]);
 }
 
-/* A queue call returns the error if the setup has set bad attributes, or an owner that is gone. */
+/* A queue call returns the error of bad attributes, or of a disposed owner, in the setup. */
 static void bad_setup_is_refused(struct kunit *test)
 {
 	struct fairwq_flows *flows = setup_begin(test, 1);

@@ -89,7 +89,7 @@ static bool sleeps(struct kunit *test)
 	return mock_nr_waiters(mock->pool) == 1;
 }
 
-/* ---- what is queued ------------------------------------------------------ */
+/* ---- queued works --------------------------------------------------------- */
 
 /* With FAIRWQ_RUN_REST queued works run, also of a paused batch. New items are refused. */
 static void queued_works_run(struct kunit *test)
@@ -358,7 +358,7 @@ static void turn_that_goes_on_is_waited_for(struct kunit *test)
 
 /*
  * With FAIRWQ_AND_OWNED the batches below the owner are shut down with it. Their works, which
- * alternate in one serializer, are all dropped. A batch that it does not own goes on.
+ * alternate in one serializer, are all dropped. A batch of no owner is left alone.
  */
 static void owned_batches_go_along(struct kunit *test)
 {
@@ -488,7 +488,7 @@ static void disposed_batch_is_waited_for(struct kunit *test)
 #define STORM_ITEMS	48U
 #define STORM_ROUNDS	MOCK_MANY(60U)
 
-/* An item, and counts of what became of it. */
+/* An item, and counts of its accepted queue calls, its runs and its drops. */
 struct storm_item {
 	struct fairwq_delayed_work dwork;
 	atomic_t queued, ran, dropped;
