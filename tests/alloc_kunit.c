@@ -1,40 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Without memory: every allocation that a call makes of the slab, or of two pages
- * and more, fails once, one at a time.
- * The call says so or does without; it leaves nothing behind, and what was there
- * before is as it was. What promises to need no memory gets none at all.
+ * Failing allocations: each allocation of a call fails once, one at a time, if it is from the
+ * slab or of two pages and more.
  *
- * Needs CONFIG_FAILSLAB, and CONFIG_FAIL_PAGE_ALLOC for what is as large as a
- * runner. init.sh sets both to fail in tasks that ask for it, also where the
- * allocation may sleep. What is not freed is found by kmemleak, when all is
- * unloaded.
+ * The call must return -ENOMEM or do without the memory. It must leave nothing behind, and
+ * change nothing that existed before. Calls that promise to need no memory get none at all.
+ *
+ * Needs CONFIG_FAILSLAB, and CONFIG_FAIL_PAGE_ALLOC for objects as large as a runner.
+ * init.sh sets up both to fail in tasks that ask for it, also if the allocation may sleep.
+ * kmemleak finds leaks after all modules were unloaded.
  */
 #include <linux/sched.h>
 
 #include "lib/fixture.h"
 
-#define MOST		200	/* no call makes so many allocations */
+#define MOST		200	/* more than any call makes */
 #define RUNNERS		4
 #define MORE_RUNNERS	9
 
-/* What a call has made; at most one of each. */
+/* The fixture, and the objects that a call has made. */
 struct mock_alloc {
 	struct mock mock;		/* test->priv */
 	struct fairwq_pool_attrs pool_attrs;
 	struct fairwq_batch_attrs batch_attrs;
-	struct fairwq_pool *pool;	/* to be changed, not the gate's */
+	struct fairwq_pool *pool;	/* a second pool, beside the one with the gate */
 	struct fairwq_batch *parent;
 	struct fairwq_batch *batch;
 	struct fairwq_flows *flows;
 	struct mock_item *item;
-	int err;			/* what the call has said */
+	int err;			/* of the call */
 };
 
 /*
- * A call: @ready and @undo have all the memory that they want. @again: what
- * fails may be a page that the slab wanted, which then does with less; so the
- * same is tried again, when it has that.
+ * A call under test. No allocation fails in @ready and @undo.
+ *
+ * If a call succeeds although an allocation failed, the step is repeated up to @again times.
+ * The failed allocation may be a large page that the slab can do without. After that the slab
+ * has memory, so the same number fails an allocation of the call itself.
  */
 struct call {
 	void (*ready)(struct kunit *test, struct mock_alloc *mock);
@@ -46,7 +48,7 @@ struct call {
 struct tally {
 	unsigned int failed;		/* allocations */
 	unsigned int calls;
-	unsigned int refused;		/* calls that said so */
+	unsigned int refused;		/* calls that returned -ENOMEM */
 };
 
 static struct mock_alloc *mock_of(struct kunit *test)
@@ -57,7 +59,11 @@ static struct mock_alloc *mock_of(struct kunit *test)
 /* ---- failing ---------------------------------------------------------- */
 
 #ifdef CONFIG_FAILSLAB
-/* This task's @nth allocation from now on fails; returns what was left of that. */
+/*
+ * Let the @nth allocation of this task from now on fail.
+ *
+ * Return: the rest of the previous count, which is 0 if that allocation has failed.
+ */
 static unsigned int fail_nth(unsigned int nth)
 {
 	unsigned int left = READ_ONCE(current->fail_nth);
@@ -66,7 +72,7 @@ static unsigned int fail_nth(unsigned int nth)
 	return left;
 }
 
-/* And so does each, until told otherwise. */
+/* Let every allocation of this task fail from now on, or none if @fail is false. */
 static void fail_all(bool fail)
 {
 	current->make_it_fail = fail;
@@ -90,6 +96,7 @@ static bool gets_memory(void)
 	return memory;
 }
 
+/* Check that failslab fails the allocations that it is told to fail, and no other. */
 static bool fails_as_told(void)
 {
 	bool got_first, got_any, got_later;
@@ -104,14 +111,14 @@ static bool fails_as_told(void)
 	return !got_first && !got_any && got_later;
 }
 
-/* Those of the cases before are gone. */
+/* Return the number of live batches, after those of earlier cases were freed. */
 static long live_batches(void)
 {
 	fairwq_test_settle();
 	return fairwq_test_live_batches();
 }
 
-/* Makes the call, whose @nth allocation fails. Returns whether there was one. */
+/* Make the call, whose @nth allocation fails. Return: true if it made that many. */
 static bool step(struct kunit *test, const struct call *call, unsigned int nth,
 		 struct tally *tally)
 {
@@ -137,8 +144,8 @@ static bool step(struct kunit *test, const struct call *call, unsigned int nth,
 }
 
 /*
- * Makes the call with another allocation failing each time, until there is none
- * left to fail, and wants all batches to be gone then. Returns how often that was.
+ * Make the call with another failing allocation each time, until none is left. Then check that
+ * all batches of the calls are gone. Return: the counts.
  */
 static struct tally walk(struct kunit *test, const struct call *call)
 {
@@ -185,7 +192,7 @@ static void make_runners(struct mock_alloc *mock)
 	mock->err = fairwq_pool_set_max_active(mock->pool, MORE_RUNNERS);
 }
 
-/* The pool works as before, whatever was said. */
+/* Check that the pool still works, with the limit that the call has returned. */
 static void undo_runners(struct kunit *test, struct mock_alloc *mock)
 {
 	struct mock_item *item = mock_item(test, 'a');
@@ -202,7 +209,7 @@ static const struct call call_runners = {
 	.ready = ready_pool, .make = make_runners, .undo = undo_runners, .again = 2,
 };
 
-/* Without a name of its own, an owner would have another number of allocations. */
+/* Make a new owner for each call, so that the call makes its first child. */
 static void ready_parent(struct kunit *test, struct mock_alloc *mock)
 {
 	mock->parent = mock_batch(test, "owner");
@@ -221,7 +228,7 @@ static void undo_batch(struct kunit *test, struct mock_alloc *mock)
 		fairwq_batch_dispose(mock->batch);
 }
 
-/* An owner whose first child was not made is a batch as any other. */
+/* Check that the owner runs items, also if its first child was not made. */
 static void undo_child(struct kunit *test, struct mock_alloc *mock)
 {
 	undo_batch(test, mock);
@@ -267,7 +274,7 @@ static void make_flow(struct mock_alloc *mock)
 	mock->err = queued == 1 ? 0 : queued;
 }
 
-/* Whatever could not be allocated, the item runs. */
+/* Check that the item has run, whatever could not be allocated. */
 static void undo_flow(struct kunit *test, struct mock_alloc *mock)
 {
 	KUNIT_EXPECT_EQ(test, 0, mock->err);
@@ -286,7 +293,7 @@ static int no_notice(struct notifier_block *nb, unsigned long event, void *data)
 
 /* ---- cases ------------------------------------------------------------ */
 
-/* A pool, its name, its workqueue, its runners, its default batches. */
+/* A pool is refused without its name, its workqueue, a runner, or a default batch. */
 static void pool_is_refused(struct kunit *test)
 {
 	struct mock_alloc *mock = mock_of(test);
@@ -295,7 +302,7 @@ static void pool_is_refused(struct kunit *test)
 	KUNIT_EXPECT_LE(test, 3U + 9U + RUNNERS, walk(test, &call_pool).refused);
 }
 
-/* And with a rescuer, which is a thread. */
+/* A pool with FAIRWQ_MEM_RECLAIM is also refused without its rescuer, which is a thread. */
 static void pool_with_rescuer_is_refused(struct kunit *test)
 {
 	struct mock_alloc *mock = mock_of(test);
@@ -305,12 +312,12 @@ static void pool_with_rescuer_is_refused(struct kunit *test)
 	KUNIT_EXPECT_LE(test, 3U + 9U + RUNNERS + 1U, walk(test, &call_pool).refused);
 }
 
-/* Not all runners: the limit stays as it was. */
+/* A larger max_active is refused without all its runners, and the old value stays. */
 static void more_runners_are_refused(struct kunit *test)
 {
 	struct mock_alloc *mock = mock_of(test);
 
-	/* It is too large for the slab, where failslab is. */
+	/* A runner is too large for the slab, so failslab does not see it. */
 	if (!IS_ENABLED(CONFIG_FAIL_PAGE_ALLOC))
 		kunit_skip(test, "a kernel without CONFIG_FAIL_PAGE_ALLOC");
 	mock->pool_attrs.max_active = RUNNERS;
@@ -318,14 +325,14 @@ static void more_runners_are_refused(struct kunit *test)
 			walk(test, &call_runners).refused);
 }
 
-/* A batch, its statistics, its name. */
+/* A batch is refused without its statistics or its name. */
 static void batch_is_refused(struct kunit *test)
 {
 	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
 	KUNIT_EXPECT_LE(test, 3U, walk(test, &call_batch).refused);
 }
 
-/* And the node in the tree under which an owner's batches come. */
+/* A batch below an owner is also refused without the node of the owner's group. */
 static void batch_of_an_owner_is_refused(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -337,7 +344,7 @@ static void batch_of_an_owner_is_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tally.calls, mock->log.nr);
 }
 
-/* The flows and the batch that they share. */
+/* Flows are refused without their shared batch. */
 static void flows_are_refused(struct kunit *test)
 {
 	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
@@ -345,7 +352,7 @@ static void flows_are_refused(struct kunit *test)
 	KUNIT_EXPECT_LE(test, 4U, walk(test, &call_flows).refused);
 }
 
-/* A flow, its name, its batch: an item for which they are not to be had runs all the same. */
+/* An item runs also if there is no memory for its flow, the batch of that, or the name. */
 static void flow_is_done_without(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -360,7 +367,7 @@ static void flow_is_done_without(struct kunit *test)
 	KUNIT_EXPECT_LE(test, 4ULL, mock_counter(mock->pool, FAIRWQ_FLOW_FALLBACKS));
 }
 
-/* What a task without any memory can do; true: all of it. */
+/* Make the calls that need no memory. Return: true if all succeeded. */
 static bool do_without_memory(struct mock *mock, struct fairwq_batch *batch,
 			      struct fairwq_serializer *serializer,
 			      struct fairwq_limiter *limiter, struct mock_item *item[5])
@@ -391,7 +398,7 @@ static bool do_without_memory(struct mock *mock, struct fairwq_batch *batch,
 	return ok;
 }
 
-/* Promise 2: queueing, ordering, cancelling, waiting and letting go need none. */
+/* Queueing, ordering, cancelling, waiting and destroying need no memory (promise 2). */
 static void no_memory_is_needed(struct kunit *test)
 {
 	struct fairwq_serializer *serializer;

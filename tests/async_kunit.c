@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Turns that go on after their function: what they hold until they are completed, and
- * that their runner is free.
+ * Turns that go on after their function has returned. Until a turn is completed it counts for
+ * its batch, its constraint and its pool, but the runner is free.
  */
 #include <linux/interrupt.h>
 #include <linux/irq_work.h>
@@ -10,21 +10,22 @@
 #include "lib/fixture.h"
 #include "lib/look.h"
 
-/* An item that goes on until it is completed. */
+/* An item whose turn goes on until it is completed. */
 struct async_item {
 	struct fairwq_work work;
 	struct fairwq_async async;
-	struct completion returned;
-	bool goes_on;			/* what fairwq_async_begin() said */
+	struct completion returned;	/* the function is about to return */
+	bool goes_on;			/* return value of fairwq_async_begin() */
 	bool at_once;			/* completed by its own function */
-	u64 cost;
+	u64 cost;			/* ns */
 	struct timer_list timer;
-	unsigned int again;		/* how often it queues itself */
+	unsigned int again;		/* times that it is still to be queued again */
 	unsigned long delay;		/* jiffies to its completion by @timer */
 	struct fairwq_batch *batch;
+	/* Runs of this item; turns of the batch that go on; runs of the other item. */
 	atomic_t *runs, *inside, *other;
-	int of_other;			/* runs of the other, when this one has ended */
-	atomic_t most;
+	int of_other;			/* @other when this item ran for the last time */
+	atomic_t most;			/* largest value of @inside */
 };
 
 static void async_item_fn(struct fairwq_work *work)
@@ -47,6 +48,7 @@ static struct async_item *async_item(struct kunit *test)
 	return item;
 }
 
+/* Queue an item, and wait until its turn goes on. */
 static struct async_item *start(struct kunit *test, struct fairwq_batch *batch)
 {
 	struct async_item *item = async_item(test);
@@ -57,6 +59,7 @@ static struct async_item *start(struct kunit *test, struct fairwq_batch *batch)
 	return item;
 }
 
+/* Make an item that completes @done. */
 static struct mock_item *plain(struct kunit *test, struct completion *done)
 {
 	struct mock_item *item = mock_item(test, 'p');
@@ -73,8 +76,9 @@ static unsigned int nr_async(struct kunit *test)
 	return READ_ONCE(mock->pool->nr_async);
 }
 
-/* ---- what it holds ----------------------------------------------------- */
+/* ---- limits ------------------------------------------------------------- */
 
+/* A turn that goes on counts in max_active of its batch, but another batch has the runner. */
 static void runner_is_free_and_the_batch_is_not(struct kunit *test)
 {
 	const struct fairwq_batch_attrs one = { .max_active = 1 };
@@ -98,6 +102,7 @@ static void runner_is_free_and_the_batch_is_not(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, nr_async(test));
 }
 
+/* The function may complete its own turn. Then the turn ends when the function returns. */
 static void turn_may_be_completed_before_the_return(struct kunit *test)
 {
 	const struct fairwq_batch_attrs one = { .max_active = 1 };
@@ -120,6 +125,7 @@ static void turn_may_be_completed_before_the_return(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, nr_async(test));
 }
 
+/* A serializer starts its next item when the turn of the item before is completed. */
 static void serializer_waits_for_the_end(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 2);
@@ -142,6 +148,7 @@ static void serializer_waits_for_the_end(struct kunit *test)
 	fairwq_serializer_destroy(&serial);
 }
 
+/* A turn that goes on counts in its limiter. */
 static void limiter_counts_it(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 2);
@@ -166,6 +173,7 @@ static void limiter_counts_it(struct kunit *test)
 	fairwq_limiter_destroy(&limiter);
 }
 
+/* With max_async turns that go on, a pool starts no other item until one is completed. */
 static void pool_has_a_limit_of_its_own(struct kunit *test)
 {
 	const struct fairwq_pool_attrs attrs = { .max_active = 1, .max_async = 2 };
@@ -181,7 +189,7 @@ static void pool_has_a_limit_of_its_own(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(pool));
 	b = fairwq_pool_default_batch(pool, FAIRWQ_PRIO_NORMAL);
 	next = plain(test, &behind);
-	/* One runner, or the other one may take the third before both go on. */
+	/* The pool has one runner, so the third item cannot start before both turns go on. */
 	fairwq_batch_pause(b);
 	for (i = 0; i < 2; i++)
 		mock_may_refuse(fairwq_queue(b, &item[i]->work));
@@ -215,6 +223,7 @@ static void flusher_fn(struct work_struct *work)
 	complete(&flusher->done);
 }
 
+/* A flush of the batch waits until the turn is completed. */
 static void flush_waits_for_the_end(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
@@ -236,6 +245,7 @@ static void flush_waits_for_the_end(struct kunit *test)
 	destroy_work_on_stack(&flusher.work);
 }
 
+/* A disposed batch is released after its turn is completed. */
 static void batch_is_released_after_the_end(struct kunit *test)
 {
 	atomic_t nr = ATOMIC_INIT(0);
@@ -254,8 +264,9 @@ static void batch_is_released_after_the_end(struct kunit *test)
 	mock_until(test, atomic_read(&nr) == 1);
 }
 
-/* ---- what it costs ----------------------------------------------------- */
+/* ---- cost -------------------------------------------------------------- */
 
+/* Complete the turn at @item->cost, and queue the item again. */
 static void queue_again(struct fairwq_work *work)
 {
 	struct async_item *item = container_of(work, struct async_item, work);
@@ -269,7 +280,7 @@ static void queue_again(struct fairwq_work *work)
 		item->of_other = atomic_read(item->other);
 }
 
-/* The tree counts the turns that are charged and not settled. */
+/* A turn is settled once: node.open counts the turns that are charged and not settled. */
 static void turn_is_settled_once(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 2);
@@ -288,7 +299,7 @@ static void turn_is_settled_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, READ_ONCE(a->node.open));
 }
 
-/* The batch whose turns cost a millisecond each elsewhere gets few of them. */
+/* A batch whose turns cost 10 ms each after their function gets fewer turns than the other. */
 static void batch_pays_for_what_went_on(struct kunit *test)
 {
 	atomic_t runs[2] = { ATOMIC_INIT(0), ATOMIC_INIT(0) };
@@ -328,6 +339,7 @@ static void task_fn(struct fairwq_task *self)
 	fairwq_async_complete(&async, 0);
 }
 
+/* Outside an item fairwq_async_begin() returns false, and completing has no effect. */
 static void elsewhere_nothing_goes_on(struct kunit *test)
 {
 	struct fairwq_async async;
@@ -349,12 +361,13 @@ static void forking_fn(struct fairwq_work *work)
 	fairwq_task_here(&self);
 	fairwq_task_init(&task, task_fn);
 	fairwq_fork(&self, &task);
-	/* The timer gives the task to the other runner. */
+	/* The timer promotes the task, and the other runner takes it. */
 	wait_for_completion_timeout(&task_began, MOCK_WAIT);
 	fairwq_join(&self, &task);
 	complete(&item->done);
 }
 
+/* In a stolen task fairwq_async_begin() returns false. */
 static void stolen_task_does_not_go_on(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 2);
@@ -385,7 +398,7 @@ static void timer_fn(struct timer_list *timer)
 	atomic_dec(item->inside);
 	if (item->again) {
 		item->again--;
-		/* Queued before its last turn has ended: the limit must hold it back. */
+		/* Its last turn has not ended, so max_active of the batch must hold it back. */
 		mock_may_refuse(fairwq_queue(item->batch, &item->work));
 	}
 	fairwq_async_complete(&item->async, item->cost);
@@ -404,6 +417,7 @@ static void storm_fn(struct fairwq_work *work)
 	mod_timer(&item->timer, jiffies + item->delay);
 }
 
+/* Timers end turns of two batches. No batch has more in flight than its max_active. */
 static void turns_end_from_timers(struct kunit *test)
 {
 	struct async_item **item = kunit_kcalloc(test, ITEMS, sizeof(*item), GFP_KERNEL);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Deferred removal (promise 8): refused or run, never lost; released once;
- * nothing left behind. The faults T1, T2, T3 of the published pattern.
+ * Deferred removal of batches (promise 8). An item is refused or runs, but is never lost.
+ * A batch is released once, and leaves no memory behind.
+ *
+ * T1, T2 and T3 are the faults of the published pattern. T1: a queue call races the
+ * dispose. T2: the batch is disposed while items are left. T3: two holders dispose.
  */
 #include <linux/irq_work.h>
 #include <linux/kthread.h>
@@ -9,10 +12,10 @@
 
 #include "lib/hook.h"
 
-/* Counts the calls of released(). */
+/* Counts of the calls of released(). */
 struct releases {
 	atomic_t nr;
-	atomic_t atomic_context;
+	atomic_t atomic_context;	/* calls that came where they must not sleep */
 };
 
 static void count_release(struct fairwq_batch *batch, void *priv)
@@ -23,7 +26,7 @@ static void count_release(struct fairwq_batch *batch, void *priv)
 	atomic_inc(&releases->nr);
 }
 
-/* Those of the cases before are gone. */
+/* Return the number of live batches, after those of earlier cases were freed. */
 static long live_batches(void)
 {
 	fairwq_test_settle();
@@ -38,6 +41,7 @@ static struct releases *releases_new(struct kunit *test)
 	return releases;
 }
 
+/* Make a batch that counts the calls of its released() in @releases. */
 static struct fairwq_batch *counted_batch(struct kunit *test, struct releases *releases)
 {
 	struct fairwq_batch_attrs attrs = { .released = count_release, .priv = releases };
@@ -48,7 +52,7 @@ static struct fairwq_batch *counted_batch(struct kunit *test, struct releases *r
 	return batch;
 }
 
-/* A disposed batch refuses; the work is untouched and may go elsewhere. */
+/* A disposed batch refuses an item. The work stays idle, and another batch accepts it. */
 static void disposed_batch_refuses(struct kunit *test)
 {
 	struct mock_item *item = mock_item(test, 'x');
@@ -67,7 +71,7 @@ static void disposed_batch_refuses(struct kunit *test)
 	fairwq_batch_dispose(b);
 }
 
-/* Accepted items still run; then released() once, from process context (T2). */
+/* Accepted items run after a dispose. Then released() is called once and may sleep (T2). */
 static void accepted_items_run_then_released_once(struct kunit *test)
 {
 	struct releases *releases = releases_new(test);
@@ -88,7 +92,7 @@ static void accepted_items_run_then_released_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&releases->atomic_context));
 }
 
-/* Disposed while its last item runs, with nothing queued: it goes after it (T2). */
+/* A batch disposed while its last item runs is released after that item (T2). */
 static void disposed_while_the_last_item_runs(struct kunit *test)
 {
 	struct releases *releases = releases_new(test);
@@ -105,7 +109,7 @@ static void disposed_while_the_last_item_runs(struct kunit *test)
 	mock_until(test, atomic_read(&releases->nr) == 1);
 }
 
-/* An idle batch goes at once; so does one that is the only one of its kind. */
+/* An idle batch is released and leaves its pool, though it never had an item. */
 static void disposed_idle_goes(struct kunit *test)
 {
 	struct releases *releases = releases_new(test);
@@ -117,7 +121,10 @@ static void disposed_idle_goes(struct kunit *test)
 	mock_until(test, mock_nr_batches(mock->pool) == 4);
 }
 
-/* Two holders dispose: one removal, one release, each drops its reference (T3). */
+/*
+ * Several holders may dispose of a batch (T3). Each dispose drops one reference, but the
+ * batch leaves its pool once and is released once.
+ */
 static void two_holders_may_both_dispose(struct kunit *test)
 {
 	struct releases *releases = releases_new(test);
@@ -136,7 +143,7 @@ static void two_holders_may_both_dispose(struct kunit *test)
 	mock_expect(test, "a");
 	mock_until(test, atomic_read(&releases->nr) == 1);
 	fairwq_test_settle();
-	/* One that was released may still be disposed by its holder. */
+	/* The last holder may dispose of the batch after it was released. */
 	fairwq_batch_dispose(a);
 	fairwq_test_settle();
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&releases->nr));
@@ -144,7 +151,7 @@ static void two_holders_may_both_dispose(struct kunit *test)
 	mock_until(test, fairwq_test_live_batches() == live + 4);
 }
 
-/* Disposing lifts a pause: what was accepted runs. */
+/* A dispose ends a pause, and a later pause has no effect: accepted items run. */
 static void disposed_paused_batch_drains(struct kunit *test)
 {
 	struct releases *releases = releases_new(test);
@@ -162,7 +169,7 @@ static void disposed_paused_batch_drains(struct kunit *test)
 	fairwq_batch_put(a);
 }
 
-/* In a batch whose pool is gone, a flush waits for nothing, and a queue call is refused. */
+/* A batch may outlive its pool: a flush of it returns at once, and it refuses items. */
 static void released_batch_outlives_its_pool(struct kunit *test)
 {
 	const struct fairwq_pool_attrs attrs = { .max_active = 1 };
@@ -176,13 +183,13 @@ static void released_batch_outlives_its_pool(struct kunit *test)
 	fairwq_pool_destroy(pool);
 	if (IS_ERR(a))
 		return;
-	rcu_barrier();		/* its memory, too */
+	rcu_barrier();		/* frees the default batches */
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_queue(a, &item->work));
 	fairwq_batch_dispose(a);
 }
 
-/* Each call that takes a batch may still be made, and changes nothing. */
+/* A batch whose pool was destroyed takes every call. The calls do no harm. */
 static void batch_without_a_pool_takes_calls(struct kunit *test)
 {
 	struct fairwq_pool *pool = fairwq_pool_create(NULL, "short-lived");
@@ -195,7 +202,7 @@ static void batch_without_a_pool_takes_calls(struct kunit *test)
 	a = fairwq_batch_create(pool, NULL, "a");
 	fairwq_pool_destroy(pool);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(a));
-	rcu_barrier();		/* its memory, too */
+	rcu_barrier();		/* frees the default batches */
 	fairwq_batch_pause(a);
 	fairwq_batch_flush(a);
 	fairwq_batch_resume(a);
@@ -210,6 +217,7 @@ static void batch_without_a_pool_takes_calls(struct kunit *test)
 
 static struct fairwq_pool *late_pool;
 
+/* Destroy @late_pool inside a flush of its batch, before the flush takes the lock. */
 static void late_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = late_pool;
@@ -218,12 +226,12 @@ static void late_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 		return;
 	late_pool = NULL;
 	fairwq_pool_destroy(pool);
-	/* The batch keeps @pool, but not its runners: a look at them crashes. */
+	/* The batch keeps @pool, but not the runners: make an access to them crash. */
 	pool->runners.next = LIST_POISON1;
 	pool->idle_runners.next = LIST_POISON1;
 }
 
-/* And so has a flush that has begun before. */
+/* A flush returns though its pool is destroyed after the flush began. */
 static void pool_goes_during_a_flush(struct kunit *test)
 {
 	const struct fairwq_pool_attrs attrs = { .max_active = 2 };
@@ -249,7 +257,7 @@ static void pool_goes_during_a_flush(struct kunit *test)
 
 /* ---- released() that sleeps ------------------------------------------- */
 
-/* Whether @cond comes to hold within so many jiffies. */
+/* Wait until @cond holds, at most @jiffies_. Return: if it holds. */
 #define within(jiffies_, cond)						\
 	({								\
 		unsigned long __end = jiffies + (jiffies_);		\
@@ -264,6 +272,7 @@ static void pool_goes_during_a_flush(struct kunit *test)
 		__met;							\
 	})
 
+/* Steps of a released() that sleeps until the test completes @leave. */
 struct sleeping_release {
 	struct completion entered, leave;
 };
@@ -287,8 +296,9 @@ static void rcu_item_fn(struct fairwq_work *work)
 }
 
 /*
- * A client's released() sleeps, and the module has one worker for what it needs itself, as
- * when memory is short: batches of other pools are released, grace periods pass, flows go.
+ * A released() that sleeps delays only its own pool, even if the module's workqueue has a
+ * single worker, as when memory is short. Batches of another pool are released, an RCU work
+ * runs, and idle flows are removed.
  */
 static void sleeping_release_stalls_no_other(struct kunit *test)
 {
@@ -318,7 +328,7 @@ static void sleeping_release_stalls_no_other(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, fairwq_flows_set_idle_ms(flows, 1));
 	mock_one_reaper(true);
 	fairwq_batch_dispose(fairwq_batch_create(other, &attrs, "sleeper"));
-	/* From here on to the end nothing may leave the case. */
+	/* No assertion from here on: the sleeper must be woken, whatever fails. */
 	KUNIT_EXPECT_NE(test, 0UL, wait_for_completion_timeout(&sleeping->entered, MOCK_WAIT));
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_rcu(b, &rcu_item->rwork));
 	KUNIT_EXPECT_NE(test, 0UL, wait_for_completion_timeout(&rcu_item->done, 2 * HZ));
@@ -334,11 +344,14 @@ static void sleeping_release_stalls_no_other(struct kunit *test)
 	fairwq_batch_dispose(b);
 }
 
-/* ---- pools that go --------------------------------------------------- */
+/* ---- pools that are destroyed ----------------------------------------- */
 
 #define POOLS	50
 
-/* A pool that has run an item in its default batch, or in one of its own as well. */
+/*
+ * Make a pool that has run an item in its default batch. With @own, also make a batch that
+ * has run an item.
+ */
 static struct fairwq_pool *used_pool(struct kunit *test, struct mock_item *item,
 				     struct fairwq_batch **own)
 {
@@ -356,8 +369,10 @@ static struct fairwq_pool *used_pool(struct kunit *test, struct mock_item *item,
 	return pool;
 }
 
+/* When the pool's own batch is disposed: there is none, before the pool's end, or after. */
 enum { DEFAULT_ONLY, OWN_DISPOSED, OWN_KEPT, NR_POOL_KINDS };
 
+/* Make a pool of @kind, destroy it, and add the time of that to @us. */
 static void destroy_pool_of(struct kunit *test, struct mock_item *item, int kind, s64 *us)
 {
 	struct fairwq_batch *own = NULL;
@@ -373,13 +388,13 @@ static void destroy_pool_of(struct kunit *test, struct mock_item *item, int kind
 }
 
 /*
- * One after the other, so how long each takes counts: the number of grace periods. One that
- * is told of a late runner may need another; most do not.
+ * The destruction of a pool waits for few grace periods, because these take most of its time.
+ * If a runner is still active it waits for one more, which may be so for half of the pools.
  */
 static void fifty_pools_leave_nothing(struct kunit *test)
 {
 	static const char * const name[] = { "default only", "own, disposed", "own, kept" };
-	/* The owner's dispose has its own, while the pool waits for one. */
+	/* With OWN_DISPOSED the dispose has a grace period, and the pool waits for another. */
 	static const int graces[] = { 0, 2, 1 };
 	struct mock_item *item = mock_item(test, 'x');
 	s64 us[NR_POOL_KINDS] = { };
@@ -405,7 +420,10 @@ static struct {
 	bool destroyed, too_early;
 } pushing;
 
-/* Not refused, and not yet pushed: give a pool that does not wait for us time to go. */
+/*
+ * Hold up a queue call that has accepted its item and not pushed it. A pool that does not
+ * wait for the push has time to be destroyed meanwhile.
+ */
 static void push_late(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
 	if (point != FAIRWQ_POINT_QUEUE_ACCEPTED || batch != pushing.batch)
@@ -421,7 +439,10 @@ static int pushing_fn(void *data)
 	return 0;
 }
 
-/* @disposes: the batch of that push is disposed right before, else a holder keeps it. */
+/*
+ * Destroy a pool while a queue call to a batch of it is held up before the push. With
+ * @disposes the batch is disposed before that, else after.
+ */
 static void destroy_under_a_push(struct kunit *test, bool disposes)
 {
 	struct mock_item *item = mock_item(test, 'x');
@@ -451,6 +472,7 @@ static void destroy_under_a_push(struct kunit *test, bool disposes)
 	KUNIT_EXPECT_EQ(test, disposes ? 2U : 1U, READ_ONCE(mock->log.nr));
 }
 
+/* The destruction of a pool waits for a queue call that has accepted an item. */
 static void pool_waits_for_a_push(struct kunit *test)
 {
 	destroy_under_a_push(test, false);
@@ -475,6 +497,7 @@ static void irq_dispose_fn(struct irq_work *irq_work)
 	complete(&irq->done);
 }
 
+/* A dispose may be called from a hardirq. */
 static void dispose_from_hardirq(struct kunit *test)
 {
 	struct irq_dispose *irq = kunit_kzalloc(test, sizeof(*irq), GFP_KERNEL);
@@ -503,8 +526,8 @@ static struct {
 } forced;
 
 /*
- * Between the check and the push another holder disposes. The batch may not
- * be gone before the push is done; give a wrong removal time to happen.
+ * Dispose of the batch in the middle of a queue call, then spin. A wrong dispose, which does
+ * not wait for the push, has time to release the batch meanwhile.
  */
 static void dispose_in_the_middle(enum fairwq_test_point point,
 				  struct fairwq_batch *batch)
@@ -516,7 +539,10 @@ static void dispose_in_the_middle(enum fairwq_test_point point,
 	forced.released_too_early = spin_for(50, atomic_read(&forced.releases->nr));
 }
 
-/* Dispose comes between the check and the push: the item runs, then it goes. */
+/*
+ * A queue call has checked the batch and not pushed yet when the batch is disposed. The item
+ * runs, then the batch is released.
+ */
 static void dispose_between_check_and_push(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -539,7 +565,10 @@ static void dispose_between_check_and_push(struct kunit *test)
 	fairwq_batch_put(a);
 }
 
-/* The push comes between dispose and its grace period's end: the same. */
+/*
+ * While the grace period of a dispose cannot end, an item that was queued before the dispose
+ * is accepted and runs. An item that is queued after the dispose is refused.
+ */
 static void push_before_the_batch_is_closed(struct kunit *test)
 {
 	struct mock_item *early = mock_item(test, 'a'), *late = mock_item(test, 'x');
@@ -565,11 +594,11 @@ static void push_before_the_batch_is_closed(struct kunit *test)
 /*
  * ---- queue against dispose, 100,000 times on two CPUs ------------------
  *
- * In passes, as one case that runs for half a minute would look like a hang; and
- * on a slow machine, as often as there is time for.
+ * The rounds are split into passes, because one case that runs for half a minute looks like
+ * a hang. On a slow machine a pass ends after RACE_TIME, with fewer rounds.
  */
 
-/* In each of RACE_PASSES; where bugs are planted, other cases find them. */
+/* Rounds of one pass. If a bug may be planted, few are enough: other cases find it. */
 #define RACE_ROUNDS	(MOCK_PLANTED ? 1000 : 10000)
 #define RACE_TIME	(3 * HZ)
 #define RACE_PASSES	10
@@ -578,12 +607,12 @@ static void push_before_the_batch_is_closed(struct kunit *test)
 struct race {
 	struct fairwq_pool *pool;
 	struct fairwq_batch *batch;	/* of this round */
-	atomic_t round;			/* set by the queuer, when it begins */
-	atomic_t disposed;		/* rounds that the disposer has ended */
+	atomic_t round;			/* number of this round, set by the queuer */
+	atomic_t disposed;		/* last round that the disposer has ended */
 	atomic_t accepted, ran, released;
 	wait_queue_head_t step;		/* @round or @disposed has changed */
-	bool stop;			/* there is no other round */
-	struct completion over;
+	bool stop;			/* no round follows */
+	struct completion over;		/* the disposer has ended */
 };
 
 struct race_item {
@@ -607,7 +636,10 @@ static void race_released(struct fairwq_batch *batch, void *priv)
 	atomic_inc(&race->released);
 }
 
-/* Spin a while, so that both sides meet; then sleep, so that others can run. */
+/*
+ * Wait until @count is at least @value. Spin first, so that queuer and disposer meet. Then
+ * sleep, so that other threads can run.
+ */
 static void race_until(struct race *race, const atomic_t *count, int value)
 {
 	unsigned int spins;
@@ -620,7 +652,7 @@ static void race_until(struct race *race, const atomic_t *count, int value)
 	wait_event(race->step, atomic_read_acquire(count) >= value);
 }
 
-/* Disposes each round's batch as soon as it sees it. */
+/* Dispose of the batch of each round as soon as the queuer shows it. */
 static int race_disposer(void *data)
 {
 	struct race *race = data;
@@ -638,7 +670,11 @@ static int race_disposer(void *data)
 	return 0;
 }
 
-/* One round: the batch is shown to the disposer, then items are queued to it. */
+/*
+ * Run one round: show a new batch to the disposer, then queue three items to it.
+ *
+ * Return: 0, or a negative error.
+ */
 static int race_round(struct race *race, int round)
 {
 	struct fairwq_batch_attrs attrs = { .released = race_released, .priv = race };
@@ -683,7 +719,7 @@ static void race_pass_desc(const unsigned int *pass, char *desc)
 
 KUNIT_ARRAY_PARAM(race, race_passes, race_pass_desc);
 
-/* Refused or run, never lost, whichever call comes first. */
+/* Each item is refused or runs, whichever of queue call and dispose comes first (T1). */
 static void queue_races_dispose(struct kunit *test)
 {
 	struct race *race = kunit_kzalloc(test, sizeof(*race), GFP_KERNEL);
@@ -719,10 +755,10 @@ static void queue_races_dispose(struct kunit *test)
 		   atomic_read(&race->accepted), 3 * round);
 }
 
-/* Where each call_rcu() walks the stack, as with KASAN, they take minutes. */
+/* Fewer with KASAN: each call_rcu() walks the stack there, and 10,000 take minutes. */
 #define TEN_THOUSAND	MOCK_MANY(10000U)
 
-/* 10,000 batches come and go, and leave no memory behind. */
+/* 10,000 batches that live at once leave no memory behind after their dispose. */
 static void ten_thousand_batches_leave_nothing(struct kunit *test)
 {
 	struct releases *releases = releases_new(test);

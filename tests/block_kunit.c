@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Items that may wait for long: another one has their place meanwhile, however many
- * wait. What runs is counted by the items.
+ * Sections that may block: while items wait in them, other items run, however many wait. The
+ * items count how many of them run at once.
  */
 #include <linux/atomic.h>
 
 #include "lib/fixture.h"
 #include "lib/look.h"
 
-/* What the items of a case share. */
+/* State that the items of a case share. */
 static struct {
-	atomic_t inside, most, waiting;	/* items that run; the most so far; that wait */
-	struct completion go;
+	atomic_t inside, most, waiting;	/* items that run; largest value of that; that wait */
+	struct completion go;		/* ends all waits */
 } hall;
 
+/* An item that may wait in a section. */
 struct block_item {
 	struct fairwq_work work;
 	struct completion done;
 	unsigned int depth;		/* sections around its wait; 0: it does not wait */
-	bool leaves;			/* without an end to the last section */
+	bool leaves;			/* returns without the end of one section */
 	unsigned int after;		/* ms that it sleeps after the section */
 	u64 slept;			/* ns in the section */
 };
 
+/* Count an item that runs. */
 static void enter(void)
 {
 	int inside = atomic_inc_return(&hall.inside), most = atomic_read(&hall.most);
@@ -87,6 +89,7 @@ static struct block_item *queue_item(struct kunit *test, struct fairwq_batch *ba
 	return item;
 }
 
+/* Make a pool with its gate open, and reset @hall. Return: the batch "a". */
 static struct fairwq_batch *begin(struct kunit *test, unsigned int max_active)
 {
 	struct fairwq_batch *a = mock_begin(test, max_active);
@@ -107,10 +110,11 @@ static unsigned int nr_runners(struct fairwq_pool *pool)
 	return nr;
 }
 
-/* ---- places ------------------------------------------------------------ */
+/* ---- the limit of active runners ---------------------------------------- */
 
 #define MANY	40
 
+/* With max_active of 1, an item runs behind 40 items that wait in a section. */
 static void items_may_wait_for_a_later_one(struct kunit *test)
 {
 	struct fairwq_batch *a = begin(test, 1);
@@ -130,7 +134,7 @@ static void items_may_wait_for_a_later_one(struct kunit *test)
 		mock_await(test, &waits[i]->done);
 }
 
-/* Beside items that wait, as many run as ever. */
+/* Items run beside items that wait. After these have come back, max_active holds again. */
 static void places_are_as_many_as_ever(struct kunit *test)
 {
 	struct fairwq_batch *a = begin(test, 2);
@@ -147,7 +151,7 @@ static void places_are_as_many_as_ever(struct kunit *test)
 	for (i = 0; i < 5; i++)
 		mock_await(test, &waits[i]->done);
 	fairwq_batch_flush(a);
-	/* Those that came back, and those that ran. */
+	/* Runners that came out of a section count again, as all others do. */
 	for (i = 0; i < 100; i++)
 		last = queue_item(test, a, 0);
 	atomic_set(&hall.most, 0);
@@ -155,6 +159,7 @@ static void places_are_as_many_as_ever(struct kunit *test)
 	KUNIT_EXPECT_LE(test, atomic_read(&hall.most), 2);
 }
 
+/* Sections nest, and only the outermost one counts. */
 static void sections_nest(struct kunit *test)
 {
 	struct fairwq_batch *a = begin(test, 1);
@@ -173,6 +178,7 @@ static void sections_nest(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&hall.most));
 }
 
+/* Outside an item a section has no effect, and is allowed with interrupts off. */
 static void elsewhere_a_section_is_nothing(struct kunit *test)
 {
 	unsigned long flags;
@@ -185,6 +191,7 @@ static void elsewhere_a_section_is_nothing(struct kunit *test)
 	local_irq_restore(flags);
 }
 
+/* A section that an item does not end is reported, and ends when the item returns. */
 static void section_that_does_not_end_is_reported(struct kunit *test)
 {
 	struct fairwq_batch *a = begin(test, 1);
@@ -199,14 +206,15 @@ static void section_that_does_not_end_is_reported(struct kunit *test)
 	mock_await(test, &item->done);
 	fairwq_batch_flush(a);
 	pr_info("# expect-splat end\n");
-	/* Its place is back: all of them are free. */
+	/* The end of the section is accounted: no runner is active. */
 	mock_until(test, !READ_ONCE(mock->pool->nr_active));
 	queue_item(test, a, 0);
 	fairwq_batch_flush(a);
 }
 
-/* ---- what stays -------------------------------------------------------- */
+/* ---- batches, flushes and costs ------------------------------------------ */
 
+/* An item in a section still counts in max_active of its batch. */
 static void batch_of_one_stays_one(struct kunit *test)
 {
 	const struct fairwq_batch_attrs one = { .max_active = 1 };
@@ -225,6 +233,7 @@ static void batch_of_one_stays_one(struct kunit *test)
 	mock_await(test, &waits->done);
 }
 
+/* An item in a section runs: a cancel fails, and a flush waits for it. */
 static void flush_waits_for_an_item_that_waits(struct kunit *test)
 {
 	struct fairwq_batch *a = begin(test, 1);
@@ -237,7 +246,7 @@ static void flush_waits_for_an_item_that_waits(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, completion_done(&item->done));
 }
 
-/* The section is in the time around the item, and not in what is charged. */
+/* An item is not charged for the time that it spends in a section. */
 static void item_does_not_pay_for_its_section(struct kunit *test)
 {
 	struct fairwq_batch *a;
@@ -267,6 +276,7 @@ static void item_does_not_pay_for_its_section(struct kunit *test)
 
 /* ---- runners ----------------------------------------------------------- */
 
+/* Runners that were added for items in sections are freed once they are idle. */
 static void spares_go_when_they_are_idle(struct kunit *test)
 {
 	struct fairwq_batch *a = begin(test, 2);
@@ -279,7 +289,7 @@ static void spares_go_when_they_are_idle(struct kunit *test)
 		for (i = 0; i < MANY; i++)
 			queue_item(test, a, 1);
 		mock_until(test, atomic_read(&hall.waiting) == MANY);
-		fairwq_pool_shrink(mock->pool, 0);	/* some may just be idle */
+		fairwq_pool_shrink(mock->pool, 0);	/* frees idle runners, if there are any */
 		KUNIT_EXPECT_GE(test, nr_runners(mock->pool), (unsigned int)MANY);
 		complete_all(&hall.go);
 		fairwq_batch_flush(a);
@@ -288,13 +298,13 @@ static void spares_go_when_they_are_idle(struct kunit *test)
 		KUNIT_EXPECT_GE(test, nr_runners(mock->pool), (unsigned int)MANY);
 		fairwq_pool_shrink(mock->pool, 0);
 		KUNIT_EXPECT_EQ(test, 2U, nr_runners(mock->pool));
-		/* And those that are left work. */
+		/* The runners that are left still work. */
 		queue_item(test, a, 0);
 		fairwq_batch_flush(a);
 	}
 }
 
-/* However long its item took, a runner is idle from that item's end on. */
+/* The idle time of a runner begins at the end of its item, however long that took. */
 static void spare_is_kept_after_a_long_item(struct kunit *test)
 {
 	struct fairwq_batch *a = begin(test, 1);
@@ -314,6 +324,7 @@ static void spare_is_kept_after_a_long_item(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1U, nr_runners(mock->pool));
 }
 
+/* An item and its task that wait for each other, so two runners must run them. */
 static struct {
 	struct completion mine, other;
 	bool met;
@@ -339,7 +350,7 @@ static void join_in_section(struct fairwq_work *work)
 	fairwq_task_init(&task, meet);
 	fairwq_fork(&self, &task);
 	fairwq_block_begin();
-	/* The timer finds that this item has a fork and does not look. */
+	/* The item does not join yet, so the timer promotes the task for another runner. */
 	complete(&meeting.mine);
 	wait_for_completion_timeout(&meeting.other, MOCK_WAIT);
 	fairwq_join(&self, &task);
@@ -347,6 +358,7 @@ static void join_in_section(struct fairwq_work *work)
 	complete(&item->done);
 }
 
+/* A join inside a section does not lower nr_active again. */
 static void join_in_a_section_gives_no_second_place(struct kunit *test)
 {
 	struct fairwq_batch *a = begin(test, 2);

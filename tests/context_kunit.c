@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Contexts: an item acts for the user that captured one, and the worker for no user
- * before and after. What counts is seen from outside: files that may be opened or not,
- * and the counts of credentials.
+ * Contexts: an item with a context acts as the task that captured it. Before and after the
+ * item, the worker acts as itself.
+ *
+ * The cases check this from outside: by files that an item can or cannot open, by reference
+ * counts of credentials, and by charges to cgroups.
  */
 #include <linux/cred.h>
 #include <linux/fs.h>
@@ -21,18 +23,18 @@
 #define SECRET	"tmp/fairwq_secret"
 #define USER	KUIDT_INIT(1000)
 
-/* An item with a context that notes what it may do. */
+/* An item with a context, which notes what it is allowed to do. */
 struct context_item {
 	struct fairwq_context_work cwork;
 	struct completion done;
 	kuid_t uid;
-	long opened;			/* 0, or why SECRET could not be opened */
+	long opened;			/* 0, or the error of opening SECRET */
 	struct mem_cgroup *memcg;
 	struct mem_cgroup *charged;	/* for a page that take_page() has taken, or NULL */
-	bool blind;			/* opens no file: a file keeps credentials for a while */
-	void (*does)(struct context_item *item);
+	bool blind;			/* opens no file, because that keeps credentials a while */
+	void (*does)(struct context_item *item); /* called by the item, or NULL */
 	struct fairwq_context *captured; /* by the item itself */
-	const struct cred *leaves;	/* what it leaves behind, or NULL */
+	const struct cred *leaves;	/* overrides its credentials, and stays; or NULL */
 };
 
 static struct mem_cgroup *active_memcg(void)
@@ -43,9 +45,10 @@ static struct mem_cgroup *active_memcg(void)
 	return memcg;
 }
 
-/* What the guest's first process has as its root: a kernel thread may have none. */
+/* The root of the first process of the guest, because a kernel thread may have none. */
 static struct path guest_root;
 
+/* Open SECRET, which root owns. Return: 0, or a negative error. */
 static long open_secret(int flags)
 {
 	struct file *file = file_open_root(&guest_root, SECRET, flags, 0600);
@@ -89,6 +92,7 @@ static struct context_item *context_item(struct kunit *test, struct fairwq_conte
 	return item;
 }
 
+/* Queue @item, and wait until its function is about to return. */
 static void run(struct kunit *test, struct fairwq_batch *batch, struct context_item *item)
 {
 	reinit_completion(&item->done);
@@ -96,7 +100,7 @@ static void run(struct kunit *test, struct fairwq_batch *batch, struct context_i
 	mock_await(test, &item->done);
 }
 
-/* Credentials of a user that may do nothing. */
+/* Make credentials of a user without capabilities. */
 static struct cred *user_cred(struct kunit *test)
 {
 	struct cred *cred = prepare_creds();
@@ -110,7 +114,7 @@ static struct cred *user_cred(struct kunit *test)
 	return cred;
 }
 
-/* What capture() finds in a task of that user. */
+/* Capture a context in a task with the credentials of that user. */
 static struct fairwq_context *user_context(struct kunit *test)
 {
 	struct cred *cred = user_cred(test);
@@ -128,7 +132,7 @@ static void make_secret(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, open_secret(O_RDWR | O_CREAT));
 }
 
-/* atomic_t in some kernels, atomic_long_t in others. */
+/* Return the reference count, which is an atomic_t or an atomic_long_t. */
 static long nr_refs(const struct cred *cred)
 {
 	return READ_ONCE(cred->usage.counter);
@@ -136,6 +140,7 @@ static long nr_refs(const struct cred *cred)
 
 /* ---- credentials ------------------------------------------------------- */
 
+/* An item opens only what its user may open. An item without a context is root. */
 static void item_opens_only_what_its_user_may(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
@@ -158,7 +163,7 @@ static void item_opens_only_what_its_user_may(struct kunit *test)
 	fairwq_context_put(context);
 }
 
-/* A serializer goes on with the next item in the same turn, where nothing else would. */
+/* A burst runs two items in one turn. The context of the first ends with that item. */
 static void context_ends_with_its_item_in_a_burst(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
@@ -187,6 +192,7 @@ static void capture_again(struct context_item *item)
 	item->captured = fairwq_context_capture(GFP_KERNEL);
 }
 
+/* An item captures the context that it runs in. */
 static void item_captures_what_it_runs_in(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
@@ -209,6 +215,7 @@ static void item_captures_what_it_runs_in(struct kunit *test)
 
 /* ---- references -------------------------------------------------------- */
 
+/* Runs and changes of the context keep no reference to the credentials. */
 static void no_reference_leaks(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
@@ -230,7 +237,7 @@ static void no_reference_leaks(struct kunit *test)
 		run(test, a, item);
 		fairwq_work_set_context(&item->cwork, context);
 	}
-	/* The runner may still be on its way out of the item. */
+	/* The runner may not have left the context of the last run. */
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, before, nr_refs(cred));
 	fairwq_work_set_context(&item->cwork, NULL);
@@ -240,6 +247,7 @@ static void no_reference_leaks(struct kunit *test)
 	put_cred(cred);
 }
 
+/* An item that frees itself, then opens SECRET. */
 struct freed_item {
 	struct fairwq_context_work cwork;
 	struct completion *done;
@@ -258,6 +266,7 @@ static void free_yourself(struct fairwq_work *work)
 	complete(done);
 }
 
+/* A function may free its work. Its context lasts until it returns. */
 static void function_may_free_its_work(struct kunit *test)
 {
 	struct freed_item *item = kzalloc(sizeof(*item), GFP_KERNEL);
@@ -279,13 +288,14 @@ static void function_may_free_its_work(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EACCES, opened);
 }
 
-/* ---- what the function leaves behind ----------------------------------- */
+/* ---- credentials that the function leaves behind ----------------------- */
 
 static void leave_creds(struct context_item *item)
 {
 	override_creds(item->leaves);
 }
 
+/* Credentials that a function leaves behind are reported and put back. */
 static void what_the_function_leaves_is_undone(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -316,13 +326,14 @@ static void what_the_function_leaves_is_undone(struct kunit *test)
 	put_cred(other);
 }
 
-/* ---- what a driver adds ------------------------------------------------ */
+/* ---- the ops of a driver ----------------------------------------------- */
 
+/* The data of a driver's ops: counts of their calls. */
 struct driver {
 	unsigned int inside, entered, left, released;
-	char tag[2];			/* what enter() returns, in turn */
-	bool mixed_up;
-	kuid_t uid;
+	char tag[2];			/* driver_enter() returns their addresses in turn */
+	bool mixed_up;			/* driver_leave() got the wrong address */
+	kuid_t uid;			/* in driver_enter() */
 };
 
 static void *driver_enter(void *data)
@@ -355,6 +366,7 @@ static const struct fairwq_context_ops driver_ops = {
 	.release = driver_release,
 };
 
+/* enter() and leave() are called around each run, release() with the last reference. */
 static void driver_is_asked_around_each_run(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
@@ -379,13 +391,14 @@ static void driver_is_asked_around_each_run(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, driver.released);
 }
 
-/* ---- elsewhere --------------------------------------------------------- */
+/* ---- calls and tasks ---------------------------------------------------- */
 
 static void open_into(void *arg)
 {
 	*(long *)arg = try_open();
 }
 
+/* fairwq_context_call() enters the context for the function, and leaves it after that. */
 static void call_is_for_the_function_only(struct kunit *test)
 {
 	struct fairwq_context *context = user_context(test);
@@ -398,7 +411,7 @@ static void call_is_for_the_function_only(struct kunit *test)
 	fairwq_context_put(context);
 }
 
-/* One task waits for the other, so two runners run them. */
+/* One of two tasks that wait for each other, so two runners must run them. */
 struct pair {
 	struct fairwq_task task;
 	struct completion *mine, *other;
@@ -427,12 +440,13 @@ static void fork_pair(struct context_item *item)
 		fairwq_task_init(&pairs[i].task, pair_fn);
 		fairwq_fork(&self, &pairs[i].task);
 	}
-	/* The other runner takes the first while this one runs the second. */
+	/* Another runner takes the first task while this one runs the second. */
 	fairwq_join(&self, &pairs[1].task);
 	fairwq_join(&self, &pairs[0].task);
 	item->opened = try_open();
 }
 
+/* Tasks run in the context of their item, also a task that another runner takes. */
 static void tasks_run_in_the_context_of_their_item(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 3);
@@ -465,6 +479,7 @@ static void tasks_run_in_the_context_of_their_item(struct kunit *test)
 
 /* ---- memory ------------------------------------------------------------ */
 
+/* The captured memory cgroup is active in the item, and no cgroup is active after it. */
 static void item_charges_the_captured_cgroup(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
@@ -503,10 +518,10 @@ static void take_page(struct context_item *item)
 }
 #endif
 
-/* What was captured before the cases, in the task that has loaded the suite. */
+/* The context of the task that loaded the suite, captured before the first case. */
 static struct fairwq_context *loader_context;
 
-/* A page is charged to the cgroup of the task that captured, and after that to none. */
+/* A page of an item is charged to the captured cgroup, without a context to none. */
 static void page_is_charged_to_the_captured_cgroup(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
@@ -541,6 +556,7 @@ static struct kunit_case context_cases[] = {
 	{ }
 };
 
+/* Set @guest_root and @loader_context. Return: 0, or a negative error. */
 static int find_root(struct kunit_suite *suite)
 {
 	struct pid *pid = find_get_pid(1);

@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fair cost (promise 6): shares are of what the client says that its items cost, however
- * long they take.
+ * Fair cost (promise 6): batches share the cost that the client names for their items,
+ * however long the items take.
  */
 #include "lib/fixture.h"
 
-/* An item of so many bytes, that queues itself again until the case ends. */
+/* An item that costs @bytes, and queues itself again until the case ends. */
 struct transfer {
 	struct fairwq_work work;
-	struct fairwq_serializer *serializer;	/* through which it goes, or NULL */
+	struct fairwq_serializer *serializer;	/* or NULL: queue to @batch itself */
 	struct fairwq_batch *batch;
 	struct side *side;
 	u32 bytes;
-	bool renews;			/* each time it goes to a batch that was never served */
+	bool renews;			/* queues itself to a new batch each time */
 };
 
+/* One of the two clients of a case. */
 struct side {
-	u64 bytes, items;		/* of those that count; one runner writes */
+	u64 bytes, items;		/* of the items that count; one runner writes */
 	bool came;			/* an item of it has run */
 };
 
 /*
- * Items count when both sides have come: a side may run alone until the case has resumed
- * the other.
+ * Items count only after both sides have run. One side may run alone until the case has
+ * resumed the batch of the other.
  */
 static struct {
-	unsigned int missing;		/* sides that have not come */
+	unsigned int missing;		/* sides that have not run */
 	unsigned long left;		/* items that count, until the case ends */
 	struct completion done;
 } measure;
@@ -43,7 +44,7 @@ static int transfer_queue(struct transfer *transfer)
 	return fairwq_queue(transfer->batch, &transfer->work);
 }
 
-/* Have @transfer go on in another batch; without memory in the one that it has. */
+/* Replace the batch of @transfer by a new one, unless there is no memory for it. */
 static void transfer_renew(struct transfer *transfer)
 {
 	struct fairwq_batch *old = transfer->batch;
@@ -96,6 +97,7 @@ static struct fairwq_pool *cost_pool(struct kunit *test)
 	return pool;
 }
 
+/* Make NR_TRANSFERS items of @bytes each. */
 static struct transfer *transfers(struct kunit *test, struct fairwq_batch *batch,
 				  struct side *side, u32 bytes)
 {
@@ -113,7 +115,7 @@ static struct transfer *transfers(struct kunit *test, struct fairwq_batch *batch
 	return transfer;
 }
 
-/* Queue all of both sides while no runner looks, and run until the case ends. */
+/* Queue the items of both sides while their batches are paused, and run them to the end. */
 static void transfers_run(struct kunit *test, struct transfer *a, struct transfer *b)
 {
 	int i;
@@ -129,13 +131,16 @@ static void transfers_run(struct kunit *test, struct transfer *a, struct transfe
 	mock_await(test, &measure.done);
 }
 
-/* Thousandths of all bytes that @side had. */
+/* Return the share of @side in the bytes of both sides, in thousandths. */
 static u64 share(const struct side *side, const struct side *other)
 {
 	return div64_u64(side->bytes * 1000, side->bytes + other->bytes + 1);
 }
 
-/* Run two clients, one of which may go through a serializer. Return the share of the first. */
+/*
+ * Run two sides: the first with items of 4 KiB and @weight, the second with items of 64 KiB,
+ * through @serializer if that is not NULL. Return: the share of the first.
+ */
 static u64 share_of_two(struct kunit *test, unsigned int weight,
 			struct fairwq_serializer *serializer)
 {
@@ -161,7 +166,7 @@ static u64 share_of_two(struct kunit *test, unsigned int weight,
 	return share(&a, &b);
 }
 
-/* Items of 4 KiB and of 64 KiB, which take as long: each client gets half of the bytes. */
+/* Each side gets half of the bytes, though its items cost 4 KiB or 64 KiB each. */
 static void shares_are_of_cost(struct kunit *test)
 {
 	u64 got = share_of_two(test, FAIRWQ_DFL_WEIGHT, NULL);
@@ -170,6 +175,7 @@ static void shares_are_of_cost(struct kunit *test)
 	KUNIT_EXPECT_LE(test, got, 510ULL);
 }
 
+/* A side with three times the weight gets three quarters of the bytes. */
 static void weights_count(struct kunit *test)
 {
 	u64 got = share_of_two(test, 3 * FAIRWQ_DFL_WEIGHT, NULL);
@@ -178,7 +184,7 @@ static void weights_count(struct kunit *test)
 	KUNIT_EXPECT_LE(test, got, 765ULL);
 }
 
-/* Each item of a serializer is a turn, also where a runner could go on with the next. */
+/* Each item of a serializer is charged as a turn, also if a burst is allowed. */
 static void items_of_a_serializer_pay_each(struct kunit *test)
 {
 	struct fairwq_serializer serializer;
@@ -192,7 +198,7 @@ static void items_of_a_serializer_pay_each(struct kunit *test)
 	KUNIT_EXPECT_LE(test, got, 510ULL);
 }
 
-/* With a new client each time, one that waits is not put off. */
+/* A side whose items come in a new batch each time does not put off the other side. */
 static void new_batches_do_not_starve(struct kunit *test)
 {
 	struct fairwq_pool *pool = cost_pool(test);
@@ -220,6 +226,7 @@ static void new_batches_do_not_starve(struct kunit *test)
 	fairwq_pool_destroy(pool);
 }
 
+/* A pool with FAIRWQ_FAIR_COST is refused without a cost function. */
 static void cost_is_needed(struct kunit *test)
 {
 	static const struct fairwq_pool_attrs none = { .policy = FAIRWQ_FAIR_COST };

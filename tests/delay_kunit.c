@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Works that are queued later: after a delay, or after a grace period
- * (promises 1, 8 and 11).
+ * Delayed and RCU works: works that are queued after a delay or a grace period (promises 1,
+ * 8 and 11).
  */
 #include "lib/hook.h"
 
-#define HOUR	(3600UL * HZ)	/* never, as far as a test can tell */
+#define HOUR	(3600UL * HZ)	/* longer than any case takes */
 
-/* A delayed item that writes its letter into the log. */
+/* A delayed item that logs its letter. */
 struct later {
 	struct fairwq_delayed_work dwork;
 	struct mock_log *log;
 	struct fairwq_batch *batch;
 	unsigned long ran_at;		/* jiffies */
 	unsigned int runs;
-	int ret;
+	int ret;			/* of a call that the case checks later */
 	char letter;
 };
 
@@ -32,6 +32,7 @@ static void later_fn(struct fairwq_work *work)
 	mock_log_add(later->log, later->letter);
 }
 
+/* Make a delayed item of @func, for @batch. It is not queued. */
 static struct later *later_new(struct kunit *test, struct fairwq_batch *batch,
 			       fairwq_func_t func)
 {
@@ -53,7 +54,7 @@ static bool flush_delayed(struct fairwq_work *work)
 
 /* ---- a delay ---------------------------------------------------------- */
 
-/* Bad input: an error, and nothing is changed. */
+/* A call with a bad argument returns an error and changes nothing. */
 static void bad_delays_are_refused(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
@@ -73,7 +74,7 @@ static void bad_delays_are_refused(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&later->dwork.work));
 }
 
-/* Without a delay it is queued at once, in its place. */
+/* With a delay of 0 a work is queued at once, and runs in queue order. */
 static void no_delay_is_at_once(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
@@ -86,7 +87,7 @@ static void no_delay_is_at_once(struct kunit *test)
 	mock_expect(test, "axb");
 }
 
-/* Pending from the call on, not started before the time, started after it. */
+/* A delayed work runs after its delay, not before, and is idle after that. */
 static void runs_after_the_delay(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 2);
@@ -101,7 +102,7 @@ static void runs_after_the_delay(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_pins));
 }
 
-/* It takes its place in the order when its time has come. */
+/* A delayed work takes its place in the queue when its delay ends. */
 static void place_is_taken_when_the_time_has_come(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
@@ -109,13 +110,16 @@ static void place_is_taken_when_the_time_has_come(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
 	mock_queue_item(test, a, 'a');
-	mod_timer(&later->dwork.timer, jiffies + 1);	/* an hour later */
+	mod_timer(&later->dwork.timer, jiffies + 1);	/* as if the hour was over */
 	mock_until(test, !atomic_read(&a->nr_pins));
 	mock_queue_item(test, a, 'b');
 	mock_expect(test, "axb");
 }
 
-/* While it waits it is pending, and a flush of the batch does not wait for it. */
+/*
+ * A delayed work is pending from the call on. Flushes do not wait for it, and only a cancel of
+ * the work takes it out.
+ */
 static void pending_during_the_delay(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 2);
@@ -127,7 +131,7 @@ static void pending_during_the_delay(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, fairwq_queue_delayed(a, &later->dwork, 1));
 	KUNIT_EXPECT_EQ(test, 0, fairwq_queue(a, &later->dwork.work));
 	fairwq_batch_flush(a);
-	/* Nor does that of the work, which is not queued yet. */
+	/* A flush of the work does not wait either, because the work is not queued yet. */
 	KUNIT_EXPECT_FALSE(test, fairwq_work_flush(&later->dwork.work));
 	KUNIT_EXPECT_EQ(test, 0UL, fairwq_batch_cancel(a, NULL));
 	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel(&later->dwork));
@@ -141,7 +145,7 @@ static void pending_during_the_delay(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, mock->log.nr);
 }
 
-/* The time comes at once, and the flush waits for the run. */
+/* fairwq_delayed_work_flush() ends the delay at once, and waits until the work has run. */
 static void flush_does_not_wait_for_the_delay(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 2);
@@ -161,7 +165,7 @@ static void flush_does_not_wait_for_the_delay(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_pins));
 }
 
-/* Room is taken from the call on, and given back by a cancel. */
+/* A delayed work counts in max_queued from the call on, until it starts or is cancelled. */
 static void max_queued_counts_what_waits(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .max_queued = 2 };
@@ -185,7 +189,7 @@ static void max_queued_counts_what_waits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_queued));
 }
 
-/* Neither is a disabled one queued, nor does one wait while it is. */
+/* A disable cancels a delayed work, and queue calls for a disabled work are refused. */
 static void disabled_does_not_wait(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
@@ -206,7 +210,7 @@ static void disabled_does_not_wait(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, fairwq_work_enable(work));
 }
 
-/* The namesakes of those for a plain work do the same. */
+/* The fairwq_delayed_work_*() calls do the same as the fairwq_work_*() calls. */
 static void delayed_namesakes(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
@@ -227,7 +231,7 @@ static void delayed_namesakes(struct kunit *test)
 	mock_expect(test, "x");
 }
 
-/* A deferrable one has a timer that does not wake an idle CPU, and runs like any other. */
+/* A deferrable work has a timer that does not wake an idle CPU. It runs as other works do. */
 static void deferrable_delay(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
@@ -239,14 +243,17 @@ static void deferrable_delay(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, later->dwork.timer.flags & TIMER_IRQSAFE);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
 	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel(&later->dwork));
-	migrate_disable();	/* this CPU must not be idle */
+	migrate_disable();	/* keep the CPU of the timer busy, else it might not fire */
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, 1));
 	KUNIT_EXPECT_TRUE(test, spin_for(MOCK_SPIN_MS, !timer_pending(&later->dwork.timer)));
 	migrate_enable();
 	mock_expect(test, "x");
 }
 
-/* CONFIG_DEBUG_OBJECTS_TIMERS warns about a timer on the stack that is not set up as one. */
+/*
+ * A delayed work may be on the stack. CONFIG_DEBUG_OBJECTS_TIMERS warns if its timer is not
+ * set up for that.
+ */
 static void delay_on_the_stack(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
@@ -266,6 +273,7 @@ static void delay_on_the_stack(struct kunit *test)
 
 /* ---- a new delay ------------------------------------------------------ */
 
+/* fairwq_mod_delayed() queues an idle work, and gives a delayed work a new delay. */
 static void mod_of_what_waits(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 2);
@@ -289,7 +297,10 @@ static void mod_of_what_waits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 2U, mock->log.nr);
 }
 
-/* Out of the queue into a delay, into another batch, and back to the tail. */
+/*
+ * fairwq_mod_delayed() takes a work out of the queue for a delay. It moves the work to another
+ * batch, and from there back to the tail of the first.
+ */
 static void mod_of_what_is_queued(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1), *b = mock_batch(test, "b");
@@ -308,6 +319,7 @@ static void mod_of_what_is_queued(struct kunit *test)
 	fairwq_batch_dispose(b);
 }
 
+/* fairwq_mod_delayed() takes a work out of the FIFO of a batch whose runner is busy. */
 static void mod_of_what_is_held_up(struct kunit *test)
 {
 	struct mock_gate *gate = mock_gate_new(test);
@@ -336,7 +348,7 @@ static void mod_itself_fn(struct fairwq_work *work)
 	mock_log_add(later->log, later->letter);
 }
 
-/* A function may put off its own next run: it is idle by then. */
+/* A function may queue its own work with a delay, because a running work is idle. */
 static void mod_from_the_own_function(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 2);
@@ -347,7 +359,7 @@ static void mod_from_the_own_function(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, later->ret);
 }
 
-/* A batch that is full refuses what is not in it, and takes nothing out of where it is. */
+/* A full batch refuses a work of another batch, and the work stays where it is. */
 static void mod_into_a_full_batch(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .max_queued = 1 };
@@ -363,7 +375,7 @@ static void mod_into_a_full_batch(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_mod_delayed(a, &later->dwork, 0));
 	KUNIT_EXPECT_TRUE(test, timer_pending(&later->dwork.timer));
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&b->nr_pins));
-	/* In its own batch it has its room. */
+	/* A work that is pending in the full batch counts already, and is accepted. */
 	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item->work));
 	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(a, &later->dwork, HOUR));
 	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(a, &later->dwork, 0));
@@ -376,7 +388,7 @@ static void mod_into_a_full_batch(struct kunit *test)
 	fairwq_batch_dispose(b);
 }
 
-/* What happens between the two halves of a call, once the timer was deleted. */
+/* A function that a hook calls in the middle of a call that has just deleted a timer. */
 static struct {
 	struct fairwq_batch *batch;
 	struct fairwq_work *work;
@@ -414,7 +426,7 @@ static void then_dispose(struct fairwq_batch *batch, struct fairwq_work *work)
 	fairwq_batch_dispose(batch);
 }
 
-/* As if another item took the room that is about to be given back. */
+/* Take the room that the work gave back, as if another item was queued. */
 static void then_fill(struct fairwq_batch *batch, struct fairwq_work *work)
 {
 	atomic_inc(&batch->nr_queued);
@@ -425,7 +437,7 @@ static void then_disable(struct fairwq_batch *batch, struct fairwq_work *work)
 	WRITE_ONCE(work->disabled, work->disabled + 1);
 }
 
-/* A batch that is disposed when the work was taken out has accepted it. */
+/* A batch that is disposed after the work was taken out still accepts it. */
 static void mod_beside_a_dispose(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1), *b = mock_batch(test, "b");
@@ -441,7 +453,7 @@ static void mod_beside_a_dispose(struct kunit *test)
 	fairwq_batch_put(b);
 }
 
-/* Nor does another item that takes the room of the work make it lose its place. */
+/* A work is accepted although another item took its room after it was taken out. */
 static void mod_beside_a_queue_call(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .max_queued = 1 };
@@ -458,7 +470,7 @@ static void mod_beside_a_queue_call(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_queued));
 }
 
-/* Disabled in between: it is not pending, as after any disable, and holds nothing. */
+/* A work that is disabled after it was taken out is refused, and does not hold the batch. */
 static void mod_beside_a_disable(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .max_queued = 1 };
@@ -495,6 +507,7 @@ static void from_irq_fn(struct irq_work *irq_work)
 	step_done(&from_irq.done);
 }
 
+/* Delayed works can be queued, modified and cancelled in a hardirq. */
 static void from_hardirq(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
@@ -518,15 +531,16 @@ static void from_hardirq(struct kunit *test)
 
 /* ---- on the way into the queue ---------------------------------------- */
 
+/* A call that a hook makes before a work is pushed, and its results. */
 static struct {
 	struct fairwq_batch *batch;
-	struct fairwq_work *work;
+	struct fairwq_work *work;	/* NULL: done */
 	bool (*then)(struct fairwq_work *work);
-	bool ret;
-	int queued;
+	bool ret;			/* of @then */
+	int queued;			/* of a queue call in @then */
 } arriving;
 
-/* The work was accepted, or its time has come, and it is not pushed yet; once. */
+/* Call @arriving.then when the work is accepted, or its delay has ended; once. */
 static void arriving_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
 	struct fairwq_work *work = arriving.work;
@@ -547,12 +561,16 @@ static void arriving_set(struct fairwq_batch *batch, struct fairwq_work *work,
 	fairwq_test_set_hook(arriving_hook);
 }
 
+/* Steps of a CPU that pushes a work, and of another CPU that looks for the work. */
 static struct {
 	struct fairwq_batch *batch;
 	bool arriving, looked, pushed, timed_out;
 } firing;
 
-/* The delay is over, with interrupts off, and another CPU looks for the work. */
+/*
+ * Hold up the end of a delay, with interrupts off before the push, until another CPU has
+ * looked for the work.
+ */
 static void firing_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
 	if (batch != firing.batch)
@@ -567,7 +585,10 @@ static void firing_hook(enum fairwq_test_point point, struct fairwq_batch *batch
 	}
 }
 
-/* @held: so that it is not started before it is looked for again. */
+/*
+ * End a delay on another CPU, and hold that up before the push. With @held the batch is paused,
+ * so that the work is still queued when the test looks for it again.
+ */
 static struct call *firing_begin(struct kunit *test, struct later **later, bool held)
 {
 	struct fairwq_batch *a;
@@ -582,7 +603,7 @@ static struct call *firing_begin(struct kunit *test, struct later **later, bool 
 		fairwq_batch_pause(a);
 	fairwq_test_set_hook(firing_hook);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &(*later)->dwork, HOUR));
-	/* As the timer does. */
+	/* A flush ends the delay as the timer does. */
 	call = mock_call_start_apart(test, flush_delayed, &(*later)->dwork.work);
 	KUNIT_ASSERT_TRUE(test, spin_until(&firing.arriving));
 	return call;
@@ -599,7 +620,7 @@ static void firing_end(struct kunit *test, struct call *call)
 	fairwq_batch_dispose(firing.batch);
 }
 
-/* A cancel waits for the push: when it returns, no CPU is at the work any longer. */
+/* A cancel at the end of the delay waits for the push. Then no other CPU uses the work. */
 static void cancel_while_the_delay_ends(struct kunit *test)
 {
 	struct later *later;
@@ -608,14 +629,14 @@ static void cancel_while_the_delay_ends(struct kunit *test)
 	need_two_cpus(test);
 	call = firing_begin(test, &later, true);
 	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&later->dwork.work));
-	/* It left no word, which would still be there. */
+	/* The cancel did not mark the work: a mark would still be there. */
 	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&later->dwork.work.data));
 	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(firing.batch->nr_canceled));
 	firing_end(test, call);
 	KUNIT_EXPECT_EQ(test, 0U, later->runs);
 }
 
-/* A flush waits for the run: the delay is over. */
+/* A flush at the end of the delay waits until the work has run. */
 static void flush_while_the_delay_ends(struct kunit *test)
 {
 	struct later *later;
@@ -628,7 +649,7 @@ static void flush_while_the_delay_ends(struct kunit *test)
 	firing_end(test, call);
 }
 
-/* And a new delay comes in its place. */
+/* fairwq_mod_delayed() at the end of the delay gives the work a new delay. */
 static void mod_while_the_delay_ends(struct kunit *test)
 {
 	struct later *later;
@@ -648,7 +669,7 @@ static bool mod_by_an_hour(struct fairwq_work *work)
 	return fairwq_mod_delayed(arriving.batch, &to_later(work)->dwork, HOUR) == 1;
 }
 
-/* An interrupt on top of a queue call cannot put it off: it runs, once. */
+/* fairwq_mod_delayed() on top of a queue call sets no delay. The work runs at once, once. */
 static void mod_on_top_of_a_push(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 2);
@@ -666,14 +687,14 @@ static void mod_on_top_of_a_push(struct kunit *test)
 
 /* ---- a hard interrupt on top of a cancel ------------------------------ */
 
-#define DELETED_LOOKS	20000	/* more than that is for ever */
+#define DELETED_LOOKS	20000	/* more looks for a work are taken for an endless loop */
 
-/* What an interrupt does that comes when the timer was deleted. */
+/* An interrupt on top of a cancel that has deleted a timer: its call, and the results. */
 static struct {
 	struct irq_work irq_work;
 	struct later *later;
 	bool (*then)(struct fairwq_work *work);
-	unsigned int looks;
+	unsigned int looks;		/* for the work, in the interrupt */
 	bool reached, on_top, done, stuck, ret, timed_out;
 } deleted;
 
@@ -685,8 +706,8 @@ static void deleted_irq_fn(struct irq_work *irq_work)
 }
 
 /*
- * The interrupt is sent. It comes here, if interrupts are on, or when the
- * cancel is through. If it finds no end, it is helped out.
+ * Send the interrupt when the cancel has deleted the timer. It arrives here if interrupts are
+ * on, else after the cancel. If it loops, make the work idle, so that it can end.
  */
 static void deleted_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
@@ -704,9 +725,7 @@ static void deleted_hook(enum fairwq_test_point point, struct fairwq_batch *batc
 	}
 }
 
-/*
- * A delayed work is cancelled, and on top of that a hard interrupt does @then.
- */
+/* Cancel a delayed work, and on top of that call @then in a hardirq. Return: the work. */
 static struct later *deleted_begin(struct kunit *test, bool (*then)(struct fairwq_work *work))
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
@@ -730,12 +749,12 @@ static struct later *deleted_begin(struct kunit *test, bool (*then)(struct fairw
 	return later;
 }
 
-/* It is as after the cancel, and then as the interrupt has left it. */
+/* Check that the work is idle and does not hold its batch. */
 static void deleted_end(struct kunit *test, struct later *later)
 {
 	struct fairwq_batch *a = later->batch;
 
-	if (deleted.stuck) {		/* nothing is as it should be */
+	if (deleted.stuck) {		/* the hook broke the state of the work: clean up */
 		timer_delete_sync(&later->dwork.timer);
 		atomic_set(&a->nr_pins, 0);
 	}
@@ -745,6 +764,7 @@ static void deleted_end(struct kunit *test, struct later *later)
 	KUNIT_EXPECT_EQ(test, 0U, later->runs);
 }
 
+/* A cancel on top of a cancel that has deleted the timer returns false. */
 static void cancel_on_top_of_a_cancel(struct kunit *test)
 {
 	struct later *later = deleted_begin(test, fairwq_work_cancel);
@@ -753,6 +773,7 @@ static void cancel_on_top_of_a_cancel(struct kunit *test)
 	deleted_end(test, later);
 }
 
+/* A disable on top of a cancel that has deleted the timer disables the work. */
 static void disable_on_top_of_a_cancel(struct kunit *test)
 {
 	struct later *later = deleted_begin(test, fairwq_work_disable);
@@ -771,6 +792,7 @@ static bool deleted_mod(struct fairwq_work *work)
 	return true;
 }
 
+/* fairwq_mod_delayed() on top of a cancel finds the work idle, and queues it. */
 static void mod_on_top_of_a_cancel(struct kunit *test)
 {
 	struct later *later = deleted_begin(test, deleted_mod);
@@ -798,7 +820,7 @@ static struct fairwq_batch *counted_batch(struct kunit *test, atomic_t *released
 	return fairwq_batch_get(batch);
 }
 
-/* Queue a work for later to a new batch, and dispose of the batch, which must stay. */
+/* Queue a delayed work to a new batch, dispose of the batch, and check that it stays. */
 static struct later *dispose_with_a_delay(struct kunit *test, atomic_t **released)
 {
 	struct fairwq_batch *a;
@@ -816,14 +838,14 @@ static struct later *dispose_with_a_delay(struct kunit *test, atomic_t **release
 	return later;
 }
 
-/* What waits was accepted: the batch stays until it has run. */
+/* A disposed batch is released after its delayed work has run, because that was accepted. */
 static void disposed_batch_waits_for_the_delay(struct kunit *test)
 {
 	atomic_t *released;
 	struct later *later = dispose_with_a_delay(test, &released);
 	struct fairwq_batch *a = later->batch;
 
-	/* Refused, it stays as it is. */
+	/* The batch refuses a new delay, and the work keeps the old one. */
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_mod_delayed(a, &later->dwork, 1));
 	KUNIT_EXPECT_TRUE(test, timer_pending(&later->dwork.timer));
 	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_flush(&later->dwork));
@@ -832,7 +854,7 @@ static void disposed_batch_waits_for_the_delay(struct kunit *test)
 	fairwq_batch_put(a);
 }
 
-/* A cancel of what waits lets the batch go. */
+/* A disposed batch is released when its delayed work is cancelled. */
 static void canceled_delay_lets_the_batch_go(struct kunit *test)
 {
 	atomic_t *released;
@@ -845,8 +867,9 @@ static void canceled_delay_lets_the_batch_go(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, mock_nr_waiters(mock->pool));
 }
 
+/* The pool to destroy in a call of its own. */
 struct destroy {
-	struct fairwq_work work;	/* only to be found by */
+	struct fairwq_work work;	/* the argument of the call; never queued */
 	struct fairwq_pool *pool;
 };
 
@@ -856,7 +879,7 @@ static bool destroy_pool(struct fairwq_work *work)
 	return true;
 }
 
-/* A drain does not wait for what waits, nor take it along. */
+/* A drain does not wait for a delayed work, and does not end its delay. */
 static void drained_pool_leaves_the_delay(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -872,7 +895,7 @@ static void drained_pool_leaves_the_delay(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1U, later->runs);
 }
 
-/* A pool waits for what waits, and it is not refused when its time comes. */
+/* The destruction of a pool waits for a delayed work, which still runs after its delay. */
 static void destroyed_pool_waits_for_the_delay(struct kunit *test)
 {
 	struct fairwq_pool_attrs attrs = { .max_active = 1 };
@@ -889,7 +912,7 @@ static void destroyed_pool_waits_for_the_delay(struct kunit *test)
 	later = later_new(test, a, later_fn);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
 	call = mock_call_start(test, destroy_pool, &destroy->work);
-	/* It has come to the point where the batch refuses. */
+	/* Wait until the destruction has retired the batch. */
 	mock_until(test, fairwq_batch_is_disposed(a));
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN,
 			fairwq_queue_delayed(a, &later_new(test, a, later_fn)->dwork, 1));
@@ -902,12 +925,13 @@ static void destroyed_pool_waits_for_the_delay(struct kunit *test)
 
 /* ---- a grace period --------------------------------------------------- */
 
+/* An RCU work that logs a 'g'. */
 struct graced {
 	struct fairwq_rcu_work rwork;
 	struct mock_log *log;
 	struct fairwq_batch *batch;
 	atomic_t runs;
-	int again;			/* how often it queues itself */
+	int again;			/* times that it is still to queue itself */
 };
 
 static struct graced *to_graced(struct fairwq_work *work)
@@ -937,7 +961,10 @@ static struct graced *graced_new(struct kunit *test, struct fairwq_batch *batch)
 	return graced;
 }
 
-/* Not while a reader may be at it; pending all the while; not to be cancelled. */
+/*
+ * An RCU work does not run while a reader is in its section. It is pending meanwhile, and
+ * fairwq_work_cancel() returns false.
+ */
 static void runs_after_a_grace_period(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 2);
@@ -966,12 +993,13 @@ static void runs_after_a_grace_period(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_pins));
 }
 
+/* A call in another thread that takes an RCU work out, and its results. */
 static struct {
 	bool (*take)(struct fairwq_work *work);
 	bool go, pending, timed_out;
 } grace;
 
-/* As soon as it is queued; and what is so when the call has returned. */
+/* Call @grace.take as soon as the work is queued. Return: as @grace.take. */
 static bool grace_take(struct fairwq_work *work)
 {
 	bool ret;
@@ -982,10 +1010,7 @@ static bool grace_take(struct fairwq_work *work)
 	return ret;
 }
 
-/*
- * What takes a work out and waits does not return before the grace period is
- * over.
- */
+/* Check that @take waits for the grace period of a work, and then takes it out of the queue. */
 static void grace_is_awaited_by(struct kunit *test, struct fairwq_batch *a,
 				bool (*take)(struct fairwq_work *work))
 {
@@ -1006,7 +1031,7 @@ static void grace_is_awaited_by(struct kunit *test, struct fairwq_batch *a,
 	KUNIT_EXPECT_EQ(test, 1, ret);
 	KUNIT_EXPECT_FALSE(test, early);
 	canceled = mock_call_end(test, call);
-	/* No runner is free, so it was taken out of the queue. */
+	/* No runner is free, so the work cannot have run. */
 	KUNIT_EXPECT_TRUE(test, canceled);
 	if (!canceled)
 		mock_open(test);
@@ -1018,6 +1043,7 @@ static void grace_is_awaited_by(struct kunit *test, struct fairwq_batch *a,
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_pins));
 }
 
+/* The sync variants of cancel and disable wait for the grace period of a work. */
 static void cancel_sync_waits_for_the_grace_period(struct kunit *test)
 {
 	struct fairwq_batch *a;
@@ -1028,7 +1054,10 @@ static void cancel_sync_waits_for_the_grace_period(struct kunit *test)
 	grace_is_awaited_by(test, a, fairwq_work_disable_sync);
 }
 
-/* If it runs by then, that is waited for, too. */
+/*
+ * fairwq_work_cancel_sync() also waits for the run, if the work starts after its grace period.
+ * The function may not queue the work again meanwhile.
+ */
 static void cancel_sync_waits_for_the_graced_run(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 2);
@@ -1048,7 +1077,7 @@ static void cancel_sync_waits_for_the_graced_run(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 20U, canceled + atomic_read(&graced->runs));
 }
 
-/* Once it is in the queue it is as any other. */
+/* After its grace period an RCU work can be cancelled as other works can. */
 static void canceled_after_the_grace_period(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
@@ -1074,7 +1103,10 @@ static bool cancel_and_queue_rcu(struct fairwq_work *work)
 	return canceled;
 }
 
-/* On its way into the queue it is pending, and that is all that can be done. */
+/*
+ * An RCU work between its grace period and the push is pending. A cancel on top of the push
+ * returns false, and a queue call returns 0.
+ */
 static void rcu_work_on_its_way_is_pending(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 2);
@@ -1090,7 +1122,10 @@ static void rcu_work_on_its_way_is_pending(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&graced->rwork.work));
 }
 
-/* What a plain queue call still has in its hands would come without a grace period. */
+/*
+ * A cancel on top of a plain queue call marks the work. fairwq_queue_rcu() does not revive it,
+ * because it would run without a grace period.
+ */
 static void plain_call_is_not_revived_after_a_grace_period(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 2);
@@ -1108,7 +1143,10 @@ static void plain_call_is_not_revived_after_a_grace_period(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&graced->runs));
 }
 
-/* The batch stays for it; and its function may queue it again. */
+/*
+ * A disposed batch is released after its RCU work has run. Before the dispose the function of
+ * the work may queue it again.
+ */
 static void disposed_batch_waits_for_the_grace_period(struct kunit *test)
 {
 	atomic_t *released = kunit_kzalloc(test, sizeof(*released), GFP_KERNEL);
@@ -1132,6 +1170,7 @@ static void disposed_batch_waits_for_the_grace_period(struct kunit *test)
 	fairwq_batch_put(a);
 }
 
+/* An RCU work that frees itself. */
 struct self_freeing {
 	struct fairwq_rcu_work rwork;
 	atomic_t *runs;
@@ -1146,7 +1185,7 @@ static void self_freeing_fn(struct fairwq_work *work)
 	atomic_inc(runs);
 }
 
-/* What the grace period is there for: the function frees the object. */
+/* The function of an RCU work may free the object that it is in. */
 static void rcu_work_may_be_freed(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 2);

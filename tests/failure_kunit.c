@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Items that report a failure: they are counted where they belong, the pool's
- * notifiers are told, and no other item is affected.
+ * Items that report a failure: the reports are counted for batch and pool, the pool's
+ * notifiers are called, and no other item is affected.
  */
 #include <linux/notifier.h>
 
 #include "lib/fixture.h"
 
-/* An item that writes its letter into the log, having failed or not. */
+/* An item that reports a failure, then logs its letter. */
 struct failing_item {
 	struct mock_item item;
-	int err;			/* 0: does not fail */
-	unsigned int times;
+	int err;
+	unsigned int times;		/* that it reports @err; 0: it does not fail */
 };
 
 static void failing_fn(struct fairwq_work *work)
@@ -24,6 +24,7 @@ static void failing_fn(struct fairwq_work *work)
 	mock_item_fn(work);
 }
 
+/* Queue an item that reports @err so many @times. Return: the item. */
 static struct failing_item *queue_failing(struct kunit *test, struct fairwq_batch *batch,
 					  char letter, int err, unsigned int times)
 {
@@ -40,7 +41,7 @@ static struct failing_item *queue_failing(struct kunit *test, struct fairwq_batc
 	return item;
 }
 
-/* A notifier that writes its letter into the log, and keeps the last failure. */
+/* A notifier that logs its letter, and keeps the last failure. */
 struct listener {
 	struct notifier_block nb;
 	struct mock_log *log;
@@ -49,7 +50,7 @@ struct listener {
 	unsigned int nr;
 	unsigned long event;
 	struct fairwq_failure last;
-	struct fairwq_work *queues;	/* to the batch that failed, or NULL */
+	struct fairwq_work *queues;	/* queued to the batch of the item that failed; or NULL */
 	bool sleeps;
 };
 
@@ -68,6 +69,7 @@ static int listener_fn(struct notifier_block *nb, unsigned long event, void *dat
 	return listener->ret;
 }
 
+/* Register a notifier that logs @letter. The case must unregister it. */
 static struct listener *listen_to(struct kunit *test, struct fairwq_pool *pool,
 				  char letter, int priority)
 {
@@ -94,7 +96,7 @@ static u64 failures_of(struct fairwq_batch *batch)
 	return nr;
 }
 
-/* A failing item takes its turn like any other, and so do those behind it. */
+/* A failing item has one turn, as all items have. The items behind it run in their order. */
 static void failure_costs_no_other_a_turn(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
@@ -111,7 +113,7 @@ static void failure_costs_no_other_a_turn(struct kunit *test)
 	fairwq_batch_dispose(b);
 }
 
-/* Every report counts, for the batch of its item and for the pool. */
+/* Each report counts for the batch of its item, and for the pool. */
 static void failure_is_counted_where_it_belongs(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -132,7 +134,7 @@ static void failure_is_counted_where_it_belongs(struct kunit *test)
 	fairwq_batch_dispose(b);
 }
 
-/* The notifier is told which item of which batch it was, before it has ended. */
+/* A notifier gets the pool, the batch, the function and the error, before the item ends. */
 static void notifier_is_told_what_has_failed(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -155,7 +157,7 @@ static void notifier_is_told_what_has_failed(struct kunit *test)
 			fairwq_pool_unregister_notifier(mock->pool, &listener->nb));
 }
 
-/* The callback may queue: to the batch that failed, which is still there. */
+/* A notifier may queue to the batch of the item that failed. */
 static void callback_may_queue(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -175,7 +177,10 @@ static void callback_may_queue(struct kunit *test)
 			fairwq_pool_unregister_notifier(mock->pool, &listener->nb));
 }
 
-/* By priority, until one stops it; not those of another pool, nor one that was removed. */
+/*
+ * Notifiers are called by priority, until one returns NOTIFY_STOP. Notifiers of other pools,
+ * and those that were unregistered, are not called.
+ */
 static void notifiers_are_called_by_priority(struct kunit *test)
 {
 	struct listener *first, *second, *third, *stranger, *gone;
@@ -206,7 +211,7 @@ static void notifiers_are_called_by_priority(struct kunit *test)
 	fairwq_pool_destroy(other);
 }
 
-/* What is no error is none, and where no item runs none can have failed. */
+/* A report does not count if the error is not negative, or if the caller is no item. */
 static void bad_reports_count_for_nothing(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -241,7 +246,10 @@ static void bad_notifiers_are_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_pool_unregister_notifier(mock->pool, NULL));
 }
 
-/* The kernel's own chains warn of that; the second call is refused, and the first one holds. */
+/*
+ * A second registration of a notifier is refused, without the warning of the kernel's chains.
+ * The first one stays in effect.
+ */
 static void second_registration_is_refused(struct kunit *test)
 {
 	struct mock *mock = test->priv;

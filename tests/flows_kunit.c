@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Flows: a batch per key, made on first use from anywhere, with or without
- * memory; gone when idle, and no item lost, refused or overtaken on the way.
+ * Flows: a batch for each key, made on first use in any context and removed when idle.
+ * Meanwhile no item is lost, refused or overtaken, also if there is no memory for a flow.
  *
- * The sweep is run by hand, with a clock of its own, except in the case that
- * wants to see it come by itself.
+ * Most cases call the sweep themselves, with a clock of their own.
  */
 #include <linux/ctype.h>
 #include <linux/irq_work.h>
@@ -14,16 +13,17 @@
 
 #define IDLE_MS		3600000U	/* the sweep itself comes every 15 min */
 #define IDLE		msecs_to_jiffies(IDLE_MS)
-#define OTHER_BATCHES	5U	/* three of the pool's, the gate's, the shared one */
+#define OTHER_BATCHES	5U	/* three default batches, the gate's, and the shared one */
 
-/* What must not happen is given this long to; all of it passes if all is well. */
+/* Time in which a bug may show itself. A correct module uses all of it. */
 #define WRONG_MS	(MOCK_PLANTED ? 2000U : 50U)
 
+/* The fixture, with flows. */
 struct mock_flows {
 	struct mock mock;		/* test->priv */
 	struct fairwq_flows *flows;
-	unsigned long now;		/* the sweep's clock */
-	struct mock_gate gate;		/* another one */
+	unsigned long now;		/* clock of the sweep, jiffies */
+	struct mock_gate gate;		/* a second gate, for an item of a flow */
 };
 
 static struct mock_flows *mock_of(struct kunit *test)
@@ -31,14 +31,14 @@ static struct mock_flows *mock_of(struct kunit *test)
 	return container_of((struct mock *)test->priv, struct mock_flows, mock);
 }
 
-/* Those of the cases before are gone. */
+/* Return the number of live batches, after those of earlier cases were freed. */
 static long live_batches(void)
 {
 	fairwq_test_settle();
 	return fairwq_test_live_batches();
 }
 
-/* A pool with its gate, and flows that do not go unless the case sweeps. */
+/* Make a pool with its gate, and flows that stay until the case sweeps. */
 static struct fairwq_flows *mock_flows(struct kunit *test, unsigned int max_active,
 				       const struct fairwq_batch_attrs *attrs)
 {
@@ -51,6 +51,7 @@ static struct fairwq_flows *mock_flows(struct kunit *test, unsigned int max_acti
 	return mock->flows;
 }
 
+/* Queue an item that logs @letter. Return: as fairwq_flows_queue(). */
 static int queue_letter(struct kunit *test, u64 key, char letter)
 {
 	return fairwq_flows_queue(mock_of(test)->flows, key,
@@ -63,7 +64,7 @@ static void queue_letters(struct kunit *test, u64 key, char letter, unsigned int
 		KUNIT_ASSERT_EQ(test, 1, queue_letter(test, key, letter));
 }
 
-/* The time passes, and then the sweep looks at the flows. */
+/* Advance the clock of the sweep by @passed, and sweep. */
 static void sweep_after(struct kunit *test, unsigned long passed)
 {
 	struct mock_flows *mock = mock_of(test);
@@ -78,9 +79,8 @@ static unsigned int nr_flows(struct kunit *test)
 }
 
 /*
- * A flow that has never had an item: the work is pending elsewhere, behind the
- * gate, as a 'p'. That batch has had a turn, so the flow's first one is before
- * the 'p'.
+ * Make a flow that has never had an item: queue a work to it that is pending already, as a
+ * 'p' behind the gate. The 'p' was queued first, so it runs before the items of the flow.
  */
 static void make_idle_flow(struct kunit *test, u64 key)
 {
@@ -139,7 +139,7 @@ static void bad_arguments_are_refused(struct kunit *test)
 
 /* ---- a batch per key -------------------------------------------------- */
 
-/* Keys take turns, however much each has queued; those of one are a FIFO. */
+/* Keys take turns, however many items each has. The items of one key run in queue order. */
 static void keys_take_turns(struct kunit *test)
 {
 	mock_flows(test, 1, NULL);
@@ -152,7 +152,7 @@ static void keys_take_turns(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0ULL, fairwq_flows_fallbacks(mock_of(test)->flows));
 }
 
-/* Weight and limits are each flow's own. */
+/* Each flow has the weight and the limits of the attributes for itself. */
 static void attrs_are_those_of_each(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .weight = 200, .max_queued = 8 };
@@ -166,24 +166,25 @@ static void attrs_are_those_of_each(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EAGAIN, queue_letter(test, 1, 'x'));
 	KUNIT_EXPECT_EQ(test, 1, queue_letter(test, 2, 'c'));
 	KUNIT_EXPECT_EQ(test, OTHER_BATCHES + 3, mock_nr_batches(mock->pool));
-	/* Each joins a turn after the clock, by its weight. */
+	/* Each batch joins one turn after the clock. That is shorter at a larger weight. */
 	mock_expect(test, "bcabbabbabbab");
 	fairwq_batch_dispose(a);
 }
 
-/* What a hook is to do, and what came of it. */
+/* Arguments and results of the hooks, and of the thread that a case starts. */
 static struct {
 	struct fairwq_flows *flows;
 	u64 key;
-	struct fairwq_work *work;	/* writes an x */
-	int ret;		/* of the queue call that the hook, or the caller, made */
+	struct fairwq_work *work;	/* logs an 'x' */
+	int ret;		/* of the call that the hook, or the thread, made */
 	unsigned int made;	/* flows that were about to be made */
-	enum fairwq_test_point point;
-	bool armed;
+	enum fairwq_test_point point; /* where the hook acts */
+	bool armed;		/* the hook is to act; later whether it saw the other side */
 	struct completion reached, go;
-	atomic_t stage;
+	atomic_t stage;		/* how far the other side is */
 } forced;
 
+/* Set up @forced, and set @hook. */
 static void force(struct kunit *test, u64 key, enum fairwq_test_point point,
 		  void (*hook)(enum fairwq_test_point point, struct fairwq_batch *batch))
 {
@@ -199,7 +200,7 @@ static void force(struct kunit *test, u64 key, enum fairwq_test_point point,
 	fairwq_test_set_hook(hook);
 }
 
-/* At the point that was asked for, and once: queue an x. */
+/* Queue an 'x' when @forced.point is reached first. Count the flows that are to be made. */
 static void queue_at_point(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
 	forced.made += point == FAIRWQ_POINT_FLOW_MAKING;
@@ -209,7 +210,7 @@ static void queue_at_point(enum fairwq_test_point point, struct fairwq_batch *ba
 	forced.ret = fairwq_flows_queue(forced.flows, forced.key, forced.work);
 }
 
-/* Two call for a new key at a time: one makes the flow, and both use it. */
+/* Two queue calls for a new key each make a flow. One of the two stays, and both use it. */
 static void two_first_users_make_one_flow(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -221,10 +222,11 @@ static void two_first_users_make_one_flow(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 2U, forced.made);
 	KUNIT_EXPECT_EQ(test, 1U, nr_flows(test));
 	mock_expect(test, "xa");
-	/* The other one that was made is gone. */
+	/* The batch of the other flow has left. */
 	mock_until(test, mock_nr_batches(mock->pool) == OTHER_BATCHES + 1);
 }
 
+/* An item that queues itself again, twice to each key. */
 struct hop {
 	struct fairwq_work work;
 	struct fairwq_flows *flows;
@@ -243,7 +245,7 @@ static void hop_fn(struct fairwq_work *work)
 		complete(&hop->done);
 }
 
-/* An item queues itself to its own flow, and to new ones. */
+/* An item may queue itself to its own flow and to new ones. */
 static void items_queue_to_flows(struct kunit *test)
 {
 	struct hop *hop = kunit_kzalloc(test, sizeof(*hop), GFP_KERNEL);
@@ -259,8 +261,9 @@ static void items_queue_to_flows(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 11U, nr_flows(test));
 }
 
-/* ---- anywhere --------------------------------------------------------- */
+/* ---- in any context --------------------------------------------------- */
 
+/* A queue call in a hardirq. */
 struct irq_queue {
 	struct irq_work irq_work;
 	struct kunit *test;
@@ -279,7 +282,10 @@ static void irq_queue_fn(struct irq_work *irq_work)
 	complete(&irq->done);
 }
 
-/* PREEMPT_RT has no memory to give there. */
+/*
+ * Check that a queue call in atomic context has made a flow. On PREEMPT_RT it may not
+ * allocate there, so the item went to the shared batch.
+ */
 static void expect_made_in_atomic(struct kunit *test)
 {
 	unsigned int shared = IS_ENABLED(CONFIG_PREEMPT_RT);
@@ -334,7 +340,10 @@ static void fail_nth_desc(const unsigned int *nth, char *desc)
 
 KUNIT_ARRAY_PARAM(fail_nth, fail_nths, fail_nth_desc);
 
-/* The item goes to the shared batch, is counted and runs; the next gets a flow. */
+/*
+ * An item without memory for its flow goes to the shared batch, is counted, and runs. With
+ * memory the next item of the key gets a flow.
+ */
 static void no_memory_loses_nothing(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .max_queued = 1 };
@@ -348,7 +357,7 @@ static void no_memory_loses_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, queue_letter(test, 1, 'a'));
 	fairwq_test_flows_fail(*nth);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_flows_queue(flows, 1, &item->work));
-	/* Nothing went there. */
+	/* A work that is pending does not go to the shared batch, and is not counted. */
 	fairwq_test_flows_fail(*nth);
 	KUNIT_EXPECT_EQ(test, 0, fairwq_flows_queue(flows, 1, &item->work));
 	KUNIT_EXPECT_EQ(test, 2ULL, fairwq_flows_fallbacks(flows));
@@ -361,9 +370,9 @@ static void no_memory_loses_nothing(struct kunit *test)
 	mock_expect(test, "acb");
 }
 
-/* ---- idle flows go ---------------------------------------------------- */
+/* ---- idle flows are removed ------------------------------------------- */
 
-/* Not before the idle time, counted from when it was seen drained. */
+/* A flow is removed the idle time after the first sweep that saw it drained, not before. */
 static void idle_flow_goes(struct kunit *test)
 {
 	long live = live_batches();
@@ -382,12 +391,12 @@ static void idle_flow_goes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, nr_flows(test));
 	mock_until(test, mock_nr_batches(mock->pool) == OTHER_BATCHES);
 	KUNIT_EXPECT_EQ(test, live + OTHER_BATCHES, live_batches());
-	/* And comes back. */
+	/* The next item of the key makes a new flow. */
 	KUNIT_EXPECT_EQ(test, 1, queue_letter(test, 1, 'b'));
 	mock_expect(test, "aaab");
 }
 
-/* A queue call starts the idle time anew, also if its item is long gone. */
+/* A queue call restarts the idle time, also if its item has ended before the sweep. */
 static void used_flow_stays(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -408,7 +417,7 @@ static void used_flow_stays(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, nr_flows(test));
 }
 
-/* One with an item stays, however old that is; and nothing overtakes it. */
+/* A flow with a queued item stays, however long that waits. Later items run behind it. */
 static void flow_with_an_item_stays(struct kunit *test)
 {
 	unsigned int i;
@@ -423,7 +432,7 @@ static void flow_with_an_item_stays(struct kunit *test)
 	mock_expect(test, "abc");
 }
 
-/* So does one whose item runs. */
+/* A flow whose item runs stays. */
 static void flow_that_runs_stays(struct kunit *test)
 {
 	struct mock_flows *mock = mock_of(test);
@@ -443,7 +452,7 @@ static void flow_that_runs_stays(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, nr_flows(test));
 }
 
-/* An idle time of 0 is for ever. */
+/* With an idle time of 0 no flow is removed. */
 static void idle_time_0_keeps_flows(struct kunit *test)
 {
 	unsigned int i;
@@ -456,7 +465,7 @@ static void idle_time_0_keeps_flows(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1U, nr_flows(test));
 }
 
-/* The sweep comes by itself, again for flows that are made after it. */
+/* Idle flows are removed without a call by the case, also flows made after the first sweep. */
 static void idle_flows_go_by_themselves(struct kunit *test)
 {
 	struct fairwq_flows *flows = mock_flows(test, 2, NULL);
@@ -473,10 +482,11 @@ static void idle_flows_go_by_themselves(struct kunit *test)
 
 /* ---- the sweep against a queue call, forced every way ------------------ */
 
+/* A step of the sweep at which a queue call comes. */
 struct sweep_case {
 	const char *desc;
-	enum fairwq_test_point point;	/* where the call comes */
-	unsigned int made;		/* flows that it makes */
+	enum fairwq_test_point point;	/* of the sweep */
+	unsigned int made;		/* flows that the queue call makes */
 };
 
 static const struct sweep_case sweep_cases[] = {
@@ -492,7 +502,10 @@ static void sweep_case_desc(const struct sweep_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(sweep, sweep_cases, sweep_case_desc);
 
-/* The call comes when the flow is on its way out: it opens it, or makes it anew. */
+/*
+ * A queue call comes while the sweep removes its flow. The call opens the flow again if it is
+ * still there, else makes a new one.
+ */
 static void queue_while_the_flow_goes(struct kunit *test)
 {
 	const struct sweep_case *c = test->param_value;
@@ -512,7 +525,7 @@ static void queue_while_the_flow_goes(struct kunit *test)
 	mock_until(test, mock_nr_batches(mock->pool) == OTHER_BATCHES + 1);
 }
 
-/* A caller on another CPU. */
+/* Queue in another thread, when the case or a hook completes @forced.go. */
 static int caller_fn(void *data)
 {
 	wait_for_completion(&forced.go);
@@ -521,15 +534,15 @@ static int caller_fn(void *data)
 	return 0;
 }
 
-/* Spin, at most @ms, until the other side gets to @stage. */
+/* Spin until the other side is at @stage, at most @ms. Return: if it is. */
 static bool spin_until_stage(int stage, unsigned int ms)
 {
 	return spin_for(ms, atomic_read_acquire(&forced.stage) >= stage);
 }
 
 /*
- * The caller has found the flow open and not pushed yet, when the sweep closes
- * it. The sweep may not get past that caller.
+ * Hold up a caller that has found the flow open, until the sweep has closed the flow. Then
+ * give a wrong sweep, which does not wait for the push, time to end.
  */
 static void push_late(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
@@ -550,6 +563,7 @@ static struct task_struct *start_caller(struct kunit *test)
 	return task;
 }
 
+/* The sweep waits for a queue call that has found the flow open. */
 static void sweep_waits_for_a_push_under_way(struct kunit *test)
 {
 	mock_flows(test, 1, NULL);
@@ -569,8 +583,8 @@ static void sweep_waits_for_a_push_under_way(struct kunit *test)
 }
 
 /*
- * The caller has found the flow closed; before it gets the lock the sweep has
- * removed it and disposed its batch.
+ * Let the caller find the flow closed, and hold it up before it takes the lock. Meanwhile the
+ * sweep removes the flow and disposes of its batch.
  */
 static void look_again_late(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
@@ -585,6 +599,7 @@ static void look_again_late(enum fairwq_test_point point, struct fairwq_batch *b
 	}
 }
 
+/* A queue call that found its flow closed makes a new flow, if the sweep removed the old one. */
 static void queue_call_survives_a_removal(struct kunit *test)
 {
 	mock_flows(test, 1, NULL);
@@ -604,8 +619,8 @@ static void queue_call_survives_a_removal(struct kunit *test)
 }
 
 /*
- * The caller has found the flow closed and opened it; the sweep goes on before
- * the caller pushes, and finds nothing in it.
+ * Let the caller find the flow closed and open it, and hold it up before the push. Meanwhile
+ * the sweep goes on, and finds no item in the flow.
  */
 static void push_after_the_sweep(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
@@ -620,6 +635,7 @@ static void push_after_the_sweep(enum fairwq_test_point point, struct fairwq_bat
 	}
 }
 
+/* The sweep does not remove a flow that was opened again, though it has no item yet. */
 static void opened_flow_is_not_removed(struct kunit *test)
 {
 	mock_flows(test, 1, NULL);
@@ -637,24 +653,26 @@ static void opened_flow_is_not_removed(struct kunit *test)
 	mock_expect(test, "px");
 }
 
-/* ---- the same without force ------------------------------------------- */
+/* ---- the same by chance ----------------------------------------------- */
 
-#define RACE_KEYS	3	/* of each of the two */
+#define RACE_KEYS	3	/* of each thread */
 #define RACE_BURSTS	30
 #define RACE_BURST	50
 
+/* A thread that queues, and the counts of its items. */
 struct race {
 	struct fairwq_flows *flows;
 	u64 first_key;
 	unsigned int queued[RACE_KEYS];
-	unsigned int ran[RACE_KEYS];	/* one at a time: max_active is 1 */
-	atomic_t *sweeps;
-	bool stop;			/* no more of them will come */
-	atomic_t disorder;
+	unsigned int ran[RACE_KEYS];	/* no lock, because max_active of a key is 1 */
+	atomic_t *sweeps;		/* number of sweeps so far */
+	bool stop;			/* no sweep follows */
+	atomic_t disorder;		/* items that ran out of their order */
 	int err;
 	struct completion over;
 };
 
+/* The item number @seq of @key. */
 struct race_item {
 	struct fairwq_work work;
 	struct race *race;
@@ -693,8 +711,9 @@ static int race_queue_one(struct race *race, unsigned int key)
 }
 
 /*
- * A key is used for a while, and left alone for two sweeps or three: then it is
- * used again just when it goes. The sweep does not wait for this thread.
+ * Queue a burst of items to each key in turn. Between its bursts a key is left alone for two
+ * or three sweeps, so that the next burst begins about when its flow is removed. The sweep
+ * does not wait for this thread.
  */
 static int race_fn(void *data)
 {
@@ -715,6 +734,7 @@ static int race_fn(void *data)
 	return 0;
 }
 
+/* Wait until a thread has ended, and all its items have run in order. */
 static void race_ended(struct kunit *test, struct race *race)
 {
 	unsigned int i;
@@ -733,8 +753,8 @@ static void count_made(enum fairwq_test_point point, struct fairwq_batch *batch)
 }
 
 /*
- * Two CPUs queue while flows go as fast as they can: every item runs once, and
- * those of a key in their order.
+ * Two threads queue while sweep after sweep removes flows. Every item runs once, and the items
+ * of a key run in queue order.
  */
 static void queue_races_sweep(struct kunit *test)
 {
@@ -772,7 +792,7 @@ static void queue_races_sweep(struct kunit *test)
 
 /* ---- many ------------------------------------------------------------- */
 
-/* Fewer where an allocation can take milliseconds. */
+/* Fewer with KASAN, KCSAN or lockdep, because an allocation can take milliseconds there. */
 #define MANY	MOCK_MANY(10000U)
 
 struct many_item {
@@ -785,7 +805,7 @@ static void many_fn(struct fairwq_work *work)
 	atomic_inc(container_of(work, struct many_item, work)->ran);
 }
 
-/* 10,000 keys, twice each; then all are gone, and no batch is left. */
+/* 10,000 keys are used twice each. Then the sweep removes all flows, and no batch is left. */
 static void ten_thousand_keys(struct kunit *test)
 {
 	struct many_item *item = kvcalloc(MANY, sizeof(*item), GFP_KERNEL);
@@ -830,17 +850,19 @@ static void ten_thousand_keys(struct kunit *test)
 
 /* ---- the end ---------------------------------------------------------- */
 
+/* A thread that destroys the flows, and the results of queue calls meanwhile. */
 struct destroyer {
 	struct kunit *test;
 	struct completion dying, done;
-	int refused;		/* what a queue call got meanwhile */
-	int pending[2];		/* and those for a work that is pending */
-	struct fairwq_work *work;
-	unsigned int ran;	/* items, when it returned */
+	int refused;		/* of a queue call for an idle work */
+	int pending[2];		/* for a pending work: with a key that has a flow; a new key */
+	struct fairwq_work *work; /* the pending work */
+	unsigned int ran;	/* items that had run when the destroy returned */
 };
 
 static struct destroyer destroyer;
 
+/* Queue to flows that have begun to refuse items. */
 static void refuse_while_dying(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
 	if (point != FAIRWQ_POINT_FLOWS_DYING)
@@ -865,7 +887,10 @@ static int destroyer_fn(void *data)
 	return 0;
 }
 
-/* What was accepted has run when it returns, also without memory; no more comes. */
+/*
+ * A destroy returns after all accepted items have run, also those in the shared batch. From
+ * its start on, new items are refused.
+ */
 static void destroy_runs_what_was_accepted(struct kunit *test)
 {
 	long live = live_batches();
@@ -889,7 +914,7 @@ static void destroy_runs_what_was_accepted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, destroyer.refused);
 	KUNIT_EXPECT_EQ(test, 0, destroyer.pending[0]);
 	KUNIT_EXPECT_EQ(test, 0, destroyer.pending[1]);
-	/* Nothing can have run: it must not be through. */
+	/* The gate is closed, so no item can have run, and the destroy must still wait. */
 	KUNIT_EXPECT_EQ(test, 0UL,
 			wait_for_completion_timeout(&destroyer.done,
 						    msecs_to_jiffies(WRONG_MS)));
@@ -900,7 +925,10 @@ static void destroy_runs_what_was_accepted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 4U, mock_nr_batches(mock->pool));
 }
 
-/* A caller was let in and is not through, at @forced.point, when the flows are destroyed. */
+/*
+ * Hold up a caller at @forced.point until a destroy has begun. Then give a wrong destroy,
+ * which does not wait for the caller, time to end.
+ */
 static void wait_while_dying(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
 	if (point == FAIRWQ_POINT_FLOWS_DYING)
@@ -912,7 +940,7 @@ static void wait_while_dying(enum fairwq_test_point point, struct fairwq_batch *
 	forced.armed = spin_until_stage(2, WRONG_MS);
 }
 
-/* The same of a call that is about to arm the sweep. */
+/* Set an idle time in another thread, which arms the sweep. */
 static int arming_fn(void *data)
 {
 	forced.ret = fairwq_flows_set_idle_ms(forced.flows, 1000);
@@ -920,6 +948,7 @@ static int arming_fn(void *data)
 	return 0;
 }
 
+/* A destroy waits for a call that is about to arm the sweep. */
 static void destroy_waits_for_a_new_idle_time(struct kunit *test)
 {
 	struct mock_flows *mock = mock_of(test);
@@ -936,6 +965,7 @@ static void destroy_waits_for_a_new_idle_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, forced.ret);
 }
 
+/* A destroy waits for a queue call that has found its flow, and for the item. */
 static void destroy_waits_for_a_queue_call_under_way(struct kunit *test)
 {
 	struct mock_flows *mock = mock_of(test);
@@ -958,6 +988,7 @@ static void destroy_waits_for_a_queue_call_under_way(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, forced.ret);
 }
 
+/* An item that destroys the flows it is in. */
 struct self_destroy {
 	struct fairwq_work work;
 	struct fairwq_flows *flows;
@@ -972,7 +1003,7 @@ static void self_destroy_fn(struct fairwq_work *work)
 	complete(&self->done);
 }
 
-/* From an item it would wait for itself: said, and nothing is done. */
+/* An item may not destroy flows of its own pool, because it would wait for itself. */
 static void destroy_from_an_item_is_caught(struct kunit *test)
 {
 	struct self_destroy *self = kunit_kzalloc(test, sizeof(*self), GFP_KERNEL);
@@ -989,7 +1020,10 @@ static void destroy_from_an_item_is_caught(struct kunit *test)
 	mock_expect(test, "a");
 }
 
-/* The pool goes before its flows: said, and everything is refused and freed. */
+/*
+ * A pool that is destroyed before its flows warns. After that the flows refuse all items, and
+ * can be swept and destroyed.
+ */
 static void pool_that_goes_first_is_caught(struct kunit *test)
 {
 	struct fairwq_pool *pool = fairwq_pool_create(NULL, "other");
@@ -1014,7 +1048,7 @@ static void pool_that_goes_first_is_caught(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, queue_letter(test, 1, 'x'));
 	fairwq_flows_destroy(mock->flows);
 	mock->flows = NULL;
-	/* The pool's default batches were counted. */
+	/* @live counts the three default batches of that pool, too. */
 	KUNIT_EXPECT_EQ(test, live - 3, live_batches());
 }
 
@@ -1044,12 +1078,12 @@ static void flows_exit(struct kunit *test)
 	mock_exit(test);
 }
 
-/* ---- what the driver says of each key ---------------------------------- */
+/* ---- the driver's setup of each key ------------------------------------ */
 
 static struct setup {
 	struct fairwq_flows *flows;
 	struct fairwq_batch *owner;
-	struct fairwq_work *work;	/* queued in the middle, once */
+	struct fairwq_work *work;	/* or NULL: the next setup_fn() queues it */
 	unsigned int weight[8];		/* by key */
 	atomic_t released[8];
 	unsigned int made;
@@ -1084,7 +1118,10 @@ static struct fairwq_flows *setup_begin(struct kunit *test, unsigned int max_act
 	return setup.flows;
 }
 
-/* Weight, name, owner and released() are those of the key, also when it comes again. */
+/*
+ * The setup sets the weight, the name, the owner and released() of each key's batch, also when
+ * the key gets a new flow.
+ */
 static void setup_says_what_a_key_gets(struct kunit *test)
 {
 	struct fairwq_flows *flows = setup_begin(test, 1);
@@ -1111,17 +1148,17 @@ static void setup_says_what_a_key_gets(struct kunit *test)
 		sweep_after(test, 2 * IDLE);
 		sweep_after(test, 2 * IDLE);
 		KUNIT_EXPECT_EQ(test, 0U, nr_flows(test));
-		/* They come in any order, a grace period later. */
+		/* The calls of released() come a grace period later, in any order. */
 		mock_until(test, atomic_read(&setup.released[1]) == (int)round);
 		mock_until(test, atomic_read(&setup.released[2]) == (int)round);
 	}
 	KUNIT_EXPECT_EQ(test, 4U, setup.made);
-	/* Three turns of the one for each of the other, but for where they join. */
+	/* Key 2 has three turns for each of key 1, but the first 'a' may come earlier. */
 	KUNIT_EXPECT_LT(test, strnchr(&mock->log.text[0], 9, 'a') - &mock->log.text[0], 4L);
 	KUNIT_EXPECT_EQ(test, 'a', mock->log.text[8]);
 }
 
-/* The queue call says what is wrong with it. */
+/* A queue call returns the error of bad attributes, or of a disposed owner, in the setup. */
 static void bad_setup_is_refused(struct kunit *test)
 {
 	struct fairwq_flows *flows = setup_begin(test, 1);
@@ -1146,7 +1183,7 @@ static void bad_setup_is_refused(struct kunit *test)
 
 /* ---- handles ------------------------------------------------------------ */
 
-/* A flow stays as long as there is a handle, and goes some time after it. */
+/* A handle keeps its flow. When it is put, a later sweep removes the flow. */
 static void handle_keeps_its_flow(struct kunit *test)
 {
 	struct fairwq_flows *flows = mock_flows(test, 1, NULL);
@@ -1161,7 +1198,7 @@ static void handle_keeps_its_flow(struct kunit *test)
 	again = fairwq_flows_get(flows, 5);
 	KUNIT_EXPECT_PTR_EQ(test, batch, again);
 	fairwq_batch_put(again);
-	/* It is that batch that the items of the key go through. */
+	/* The items of the key go to the batch of the handle. */
 	fairwq_batch_pause(batch);
 	queue_letters(test, 5, 'a', 1);
 	queue_letters(test, 6, 'b', 1);
@@ -1182,9 +1219,10 @@ static void log_dropped(struct fairwq_work *work)
 	mock_log_add(item->log, toupper(item->letter));
 }
 
+/* Arguments of a shutdown in another thread. */
 static struct {
 	struct fairwq_batch *batch;
-	struct fairwq_flows *flows;	/* or these */
+	struct fairwq_flows *flows;	/* if set, they are shut down instead of @batch */
 	unsigned int how;
 } closing;
 
@@ -1195,7 +1233,10 @@ static bool close_fn(struct fairwq_work *work)
 	return !fairwq_batch_shutdown(closing.batch, closing.how, log_dropped);
 }
 
-/* A key that is closed refuses items until the rest has run, and then begins anew. */
+/*
+ * A key whose batch is shut down refuses items until the rest has run. Then the key gets a new
+ * batch.
+ */
 static void closed_key_begins_anew(struct kunit *test)
 {
 	struct fairwq_flows *flows = setup_begin(test, 1);
@@ -1216,7 +1257,7 @@ static void closed_key_begins_anew(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, queue_letter(test, 3, 'b'));
 	KUNIT_EXPECT_EQ(test, 1U, nr_flows(test));
 	mock_expect(test, "aab");
-	/* And once more, by a handle. */
+	/* After a shutdown a new handle gets a new batch, too. */
 	KUNIT_EXPECT_EQ(test, 0, fairwq_batch_shutdown(fairwq_flows_get(flows, 3),
 						       FAIRWQ_DROP_REST, NULL));
 	closing.batch = fairwq_flows_get(flows, 3);
@@ -1227,7 +1268,7 @@ static void closed_key_begins_anew(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, OTHER_BATCHES + 1, mock_nr_batches(mock->pool));
 }
 
-/* Two calls at a time give it one new batch, and both use that. */
+/* Two queue calls find the batch of a key shut down. Both use one new batch. */
 static void two_calls_begin_one_anew(struct kunit *test)
 {
 	struct fairwq_flows *flows = setup_begin(test, 1);
@@ -1239,14 +1280,14 @@ static void two_calls_begin_one_anew(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, queue_letter(test, 3, 'a'));
 	KUNIT_EXPECT_EQ(test, 3U, setup.made);
 	mock_expect(test, "xa");
-	/* Another one that was made has left. */
+	/* The other batch that was made has left. */
 	mock_until(test, mock_nr_batches(mock->pool) == OTHER_BATCHES + 1);
 	mock_until(test, atomic_read(&setup.released[3]) == 2);
 }
 
 /* ---- a shutdown ---------------------------------------------------------- */
 
-/* Works of all keys are dropped, also of those that a serializer lets go by turns. */
+/* A shutdown drops the works of all keys, also those of two keys that share a serializer. */
 static void flows_drop_the_rest(struct kunit *test)
 {
 	struct fairwq_flows *flows = setup_begin(test, 1);

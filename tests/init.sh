@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The guest: does the steps of /plan one by one, reports on each, and goes.
-# What it says goes to a channel of its own, so that no kernel message can
-# get in between; the console gets a copy, so that its log can be read alone.
+# The init of the guest: do the steps of /plan one by one, report on each, and end the
+# machine. The reports go to a channel of their own, where no kernel message can come
+# between them. The console gets a copy, so that its log can be read alone.
 
 export PATH=/bin
 mount -t proc proc /proc
@@ -12,16 +12,16 @@ mount -t debugfs debugfs /sys/kernel/debug
 mount -t devtmpfs dev /dev 2>/dev/null
 mount -t tmpfs tmp /tmp
 
-# Charge the suites to a memory cgroup of their own, where there is such a thing: what is
-# charged to the root cgroup is not counted.
+# Charge the suites to a memory cgroup of their own, if the kernel has such cgroups, because
+# charges to the root cgroup are not counted.
 if mount -t cgroup2 none /sys/fs/cgroup 2>/dev/null &&
 	echo +memory >/sys/fs/cgroup/cgroup.subtree_control 2>/dev/null; then
 	mkdir /sys/fs/cgroup/suites
 	echo $$ >/sys/fs/cgroup/suites/cgroup.procs
 fi
 
-# From the kernel's command line: FAIRWQ_LIMIT, seconds for one step, and
-# FAIRWQ_STOP, if the first case that fails is to end it all.
+# The kernel's command line may set FAIRWQ_LIMIT, the seconds for one step. If FAIRWQ_STOP is
+# set, the first case that fails ends the run.
 limit=${FAIRWQ_LIMIT:-60}
 channel=/result.log
 [ ! -e /dev/ttyS1 ] || [ -e "$channel" ] || channel=/dev/ttyS1
@@ -50,7 +50,7 @@ load() {
 }
 
 do_step() {
-	# shellcheck disable=SC2086 # to be split
+	# shellcheck disable=SC2086 # $2 may have parameters, and must be split
 	case $1 in
 	insmod) load $2 ;;
 	rmmod) rmmod "$2" ;;
@@ -60,7 +60,7 @@ do_step() {
 	echo $? >/tmp/step.rc
 }
 
-# Where everything is that sleeps and cannot be woken.
+# Log the stack of each task in uninterruptible sleep.
 stuck_tasks() {
 	for task in /proc/[0-9]*; do
 		grep -q '^State:.D' "$task/status" || continue
@@ -69,8 +69,8 @@ stuck_tasks() {
 	done
 }
 
-# An allocation may fail, also one that may sleep, in a task that asks for it.
-# See tests/alloc_kunit.c.
+# Set up fault injection: allocations fail in a task that asks for it, also if they may
+# sleep. See tests/alloc_kunit.c.
 let_allocations_fail() {
 	for fault in /sys/kernel/debug/failslab /sys/kernel/debug/fail_page_alloc; do
 		cd "$fault" 2>/dev/null || continue
@@ -92,8 +92,8 @@ has_failed() {
 	dmesg | grep -qE 'not ok |(ASSERTION|EXPECTATION) FAILED'
 }
 
-# In the background: a step that never ends must end the run, not hang it.
-# Returns false when time was up.
+# Do a step in the background, because a step that never ends must end the run.
+# Return: false if the time is up, or if FAIRWQ_STOP is set and a case has failed.
 timed_step() {
 	begin=$(uptime_s)
 	do_step "$@" &
@@ -116,9 +116,9 @@ timed_step() {
 	rm -f /tmp/step.rc
 }
 
-# After everything was unloaded and before the last line: what is still
-# allocated now has no owner. Two scans, as the first sees young objects; and
-# before that, the lists of free objects that still name what was taken from them.
+# Scan for leaks after all modules were unloaded. Before the scans, shrink the slabs, because
+# their lists of free objects may still refer to a leaked one. Scan twice, because the first
+# scan does not report young objects.
 leak_scan() {
 	[ -w /sys/kernel/debug/kmemleak ] || return 0
 	for shrink in /sys/kernel/slab/*/shrink; do
@@ -142,5 +142,5 @@ leak_scan
 report "done"
 exec 3>&-
 sync
-# From the command line as well: what ends this kind of machine.
+# The kernel's command line may set FAIRWQ_END, the command that ends this kind of machine.
 "${FAIRWQ_END:-reboot}" -f

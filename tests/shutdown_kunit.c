@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Shutdowns of batches and serializers: what is there runs or is dropped, each work
- * once, wherever it is; and nothing is left when the call returns. What is dropped is
- * logged in capitals.
+ * Shutdowns of batches and serializers: each accepted work runs once or is dropped once,
+ * wherever it is, before the call returns.
+ *
+ * log_dropped() logs the letter of a dropped item in upper case.
  */
 #include <linux/ctype.h>
 #include <linux/kthread.h>
@@ -10,16 +11,17 @@
 #include "lib/order.h"
 
 #define HOUR		(3600 * HZ)
-#define MANY		70U	/* more than are taken in one step */
+#define MANY		70U	/* more than the module takes out of a list in one step */
 
 /* ---- a shutdown in a thread of its own ---------------------------------- */
 
+/* The arguments and the result of a shutdown. */
 struct going {
 	struct fairwq_batch *batch;
-	struct fairwq_serializer *serial;	/* or this */
+	struct fairwq_serializer *serial;	/* if set, it is shut down instead of @batch */
 	unsigned int how;
 	void (*dropped)(struct fairwq_work *work);
-	bool *inside;			/* begin when this is set */
+	bool *inside;			/* if not NULL: begin when this is set */
 	int ret;
 };
 
@@ -32,6 +34,7 @@ static void log_dropped(struct fairwq_work *work)
 	mock_log_add(item->log, toupper(item->letter));
 }
 
+/* Shut down as @going says. Return: true if that returned 0. */
 static bool going_fn(struct fairwq_work *work)
 {
 	if (going.inside && !spin_until(going.inside))
@@ -44,23 +47,24 @@ static bool going_fn(struct fairwq_work *work)
 	return !going.ret;
 }
 
+/* Start a shutdown of @batch in a thread of its own. */
 static struct call *start(struct kunit *test, struct fairwq_batch *batch, unsigned int how)
 {
 	going = (struct going){ .batch = batch, .how = how, .dropped = log_dropped };
 	return mock_call_start(test, going_fn, NULL);
 }
 
-/* Calls of released(). Not on a stack: with a bug that call may be late. */
+/* Calls of released(). Not on a stack, because with a bug such a call may be late. */
 static atomic_t released;
 
-/* Takes its time, so that a shutdown which does not wait for it is seen. */
+/* Sleep before counting, so that the case sees a shutdown that does not wait for this. */
 static void slow_released(struct fairwq_batch *batch, void *priv)
 {
 	usleep_range(1000, 2000);
 	mock_released_count(batch, priv);
 }
 
-/* A batch that counts them; the case shuts it down. */
+/* Make a pool, and a batch that counts in @released. The case must shut the batch down. */
 static struct fairwq_batch *batch_begin(struct kunit *test, unsigned int max_active)
 {
 	const struct fairwq_batch_attrs attrs = {
@@ -77,7 +81,7 @@ static bool is_disposed(struct fairwq_batch *batch)
 	return test_bit(FAIRWQ_BATCH_DISPOSED, &batch->flags);
 }
 
-/* A shutdown sleeps until something happens to its batch. */
+/* Check that a shutdown sleeps until something happens to its batch. */
 static bool sleeps(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -85,9 +89,9 @@ static bool sleeps(struct kunit *test)
 	return mock_nr_waiters(mock->pool) == 1;
 }
 
-/* ---- what is queued ------------------------------------------------------ */
+/* ---- queued works --------------------------------------------------------- */
 
-/* The rest runs, also if the batch was paused, and new items are refused. */
+/* With FAIRWQ_RUN_REST queued works run, also of a paused batch. New items are refused. */
 static void queued_works_run(struct kunit *test)
 {
 	struct fairwq_batch *a = batch_begin(test, 1);
@@ -111,7 +115,10 @@ static void queued_works_run(struct kunit *test)
 	fairwq_batch_put(a);
 }
 
-/* The rest is dropped, in order, though no runner is free: nothing is waited for. */
+/*
+ * With FAIRWQ_DROP_REST queued works are dropped in queue order. The call returns although no
+ * runner is free, because there is nothing to wait for.
+ */
 static void queued_works_are_dropped(struct kunit *test)
 {
 	struct fairwq_batch *a = batch_begin(test, 1);
@@ -128,7 +135,7 @@ static void queued_works_are_dropped(struct kunit *test)
 		KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&item[i]->work));
 }
 
-/* One that runs is waited for, and what it queues is refused. */
+/* With FAIRWQ_DROP_REST the call drops the queued items and waits for the running one. */
 static void running_item_is_waited_for(struct kunit *test)
 {
 	struct fairwq_batch *a = batch_begin(test, 2);
@@ -149,8 +156,9 @@ static void running_item_is_waited_for(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&released));
 }
 
-/* ---- what comes later ---------------------------------------------------- */
+/* ---- works that are not in the queue yet ---------------------------------- */
 
+/* A delayed work, and where it counts its runs and its drops. */
 struct delayed {
 	struct fairwq_delayed_work dwork;
 	atomic_t *ran, *dropped;
@@ -166,7 +174,12 @@ static void delayed_dropped(struct fairwq_work *work)
 	atomic_inc(container_of(work, struct delayed, dwork.work)->dropped);
 }
 
-/* Many works of @a, and one of another batch, wait for an hour; return that one. */
+/*
+ * Queue many works to @a and one to @b, all with a delay of an hour. Half of them have
+ * deferrable timers.
+ *
+ * Return: the work that was queued to @b.
+ */
 static struct delayed *delayed_begin(struct kunit *test, struct fairwq_batch *a,
 				     struct fairwq_batch *b, atomic_t *ran, atomic_t *dropped)
 {
@@ -187,6 +200,7 @@ static struct delayed *delayed_begin(struct kunit *test, struct fairwq_batch *a,
 	return &all[MANY];
 }
 
+/* Check that all works of @a have run or were dropped, and that @other still waits. */
 static void delayed_end(struct kunit *test, struct delayed *other, unsigned int how)
 {
 	bool drop = how == FAIRWQ_DROP_REST;
@@ -197,6 +211,10 @@ static void delayed_end(struct kunit *test, struct delayed *other, unsigned int 
 	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel_sync(&other->dwork));
 }
 
+/*
+ * A shutdown ends the delays of its batch at once, then runs or drops the works. A delayed
+ * work of another batch is left alone.
+ */
 static void delays_end_at_once(struct kunit *test)
 {
 	static const unsigned int hows[] = { FAIRWQ_RUN_REST, FAIRWQ_DROP_REST };
@@ -235,8 +253,8 @@ static void graced_work_is_dropped(struct kunit *test)
 }
 
 /*
- * Works that wait in a serializer, behind an item of another batch, run or are dropped
- * when that lets them go. The call sleeps until then.
+ * Shut down a batch whose works wait in a serializer, behind an item of another batch. When
+ * the serializer admits them they run or are dropped. The call sleeps until then.
  */
 static void held_back_works(struct kunit *test, unsigned int how, const char *log)
 {
@@ -270,11 +288,10 @@ static void held_back_works_are_dropped(struct kunit *test)
 	held_back_works(test, FAIRWQ_DROP_REST, "XY");
 }
 
-/* What the queue call below waits for, and tells. */
-static bool accepted;
-static struct kunit *hooked;
+static bool accepted;		/* the queue call has claimed its work */
+static struct kunit *hooked;	/* the case, for the hook */
 
-/* The work is claimed: now the shutdown begins, and finds nothing. */
+/* Hold up a queue call that has claimed its work, until a shutdown has found nothing. */
 static void wait_for_the_shutdown(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
 	if (point != FAIRWQ_POINT_QUEUE_ACCEPTED || batch != going.batch)
@@ -284,7 +301,7 @@ static void wait_for_the_shutdown(enum fairwq_test_point point, struct fairwq_ba
 	spin_for(MOCK_SPIN_MS, sleeps(hooked));
 }
 
-/* A queue call that was under way when the shutdown began: its item is dropped, too. */
+/* A queue call is under way when the shutdown begins. Its item is dropped when it is pushed. */
 static void queue_call_under_way(struct kunit *test)
 {
 	struct fairwq_batch *a = batch_begin(test, 1);
@@ -305,7 +322,7 @@ static void queue_call_under_way(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&released));
 }
 
-/* A turn that goes on after its function is waited for. */
+/* An item whose turn goes on after its function has returned. */
 struct goes_on {
 	struct fairwq_work work;
 	struct fairwq_async async;
@@ -320,6 +337,7 @@ static void goes_on_fn(struct fairwq_work *work)
 	complete(&on->begun);
 }
 
+/* A shutdown waits for a turn that goes on after its function. */
 static void turn_that_goes_on_is_waited_for(struct kunit *test)
 {
 	struct fairwq_batch *a = batch_begin(test, 2);
@@ -339,8 +357,8 @@ static void turn_that_goes_on_is_waited_for(struct kunit *test)
 }
 
 /*
- * With what it owns: works of two batches take turns in a serializer, and are dropped to
- * the last; a batch of another owner goes on.
+ * With FAIRWQ_AND_OWNED the batches below the owner are shut down with it. Their works, which
+ * alternate in one serializer, are all dropped. A batch of no owner is left alone.
  */
 static void owned_batches_go_along(struct kunit *test)
 {
@@ -371,6 +389,7 @@ static void owned_batches_go_along(struct kunit *test)
 
 /* ---- callers -------------------------------------------------------------- */
 
+/* An item, or a released(), that shuts down its own batch. */
 struct self {
 	struct fairwq_work work;
 	struct fairwq_batch *batch;
@@ -394,7 +413,7 @@ static void self_released(struct fairwq_batch *batch, void *priv)
 	complete(&self->done);
 }
 
-/* From its own item, and its own released(), it is refused, and changes nothing. */
+/* An item of the batch, or its released(), may not shut it down: the call changes nothing. */
 static void own_item_is_refused(struct kunit *test)
 {
 	static struct self self;
@@ -440,7 +459,10 @@ static void bad_arguments_are_refused(struct kunit *test)
 	mock_expect(test, "a");
 }
 
-/* After a dispose it waits for the rest; and a batch may outlive its pool. */
+/*
+ * A shutdown after a dispose drops the rest and waits. If the pool was destroyed, it returns
+ * at once.
+ */
 static void disposed_batch_is_waited_for(struct kunit *test)
 {
 	struct fairwq_batch *a = batch_begin(test, 1);
@@ -466,6 +488,7 @@ static void disposed_batch_is_waited_for(struct kunit *test)
 #define STORM_ITEMS	48U
 #define STORM_ROUNDS	MOCK_MANY(60U)
 
+/* An item, and counts of its accepted queue calls, its runs and its drops. */
 struct storm_item {
 	struct fairwq_delayed_work dwork;
 	atomic_t queued, ran, dropped;
@@ -488,6 +511,7 @@ static void storm_dropped(struct fairwq_work *work)
 	atomic_inc(&container_of(work, struct storm_item, dwork.work)->dropped);
 }
 
+/* Queue @item in one of four ways. Return: as fairwq_queue(). */
 static int storm_queue(struct storm_item *item, unsigned int dice)
 {
 	switch (dice % 4) {
@@ -511,7 +535,7 @@ static void storm_thread(struct thread *thread)
 	int ret;
 
 	do {
-		last = READ_ONCE(storm.stop);	/* so one call follows the shutdown */
+		last = READ_ONCE(storm.stop);	/* so at least one call follows the shutdown */
 		dice += 5;
 		item = &storm.item[dice % STORM_ITEMS];
 		ret = storm_queue(item, dice / 7);
@@ -522,7 +546,10 @@ static void storm_thread(struct thread *thread)
 	thread->ret = ret;
 }
 
-/* Producers go on to the end: each work that was accepted ran once, or was dropped once. */
+/*
+ * Threads queue in all ways while the batch is shut down. Each accepted work runs once or is
+ * dropped once.
+ */
 static void nothing_is_lost(struct kunit *test)
 {
 	struct thread thread[2] = { };
@@ -568,7 +595,7 @@ static void nothing_is_lost(struct kunit *test)
 
 /* ---- serializers ----------------------------------------------------------- */
 
-/* What waits is dropped at once; the one in flight is waited for. */
+/* A serializer drops its waiting items at once, and waits for the one in flight. */
 static void waiting_works_are_dropped(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 2);
@@ -594,12 +621,12 @@ static void waiting_works_are_dropped(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, "AB", &mock->log.text[0]);
 }
 
-/* An item of a serializer, which asks about it or shuts it down. */
+/* An item of a serializer. It asks whether it is the last, and may shut the serializer down. */
 struct insider {
 	struct fairwq_work work;
 	struct fairwq_serializer *serial;
 	bool shuts_down;
-	unsigned int how;
+	unsigned int how;		/* if it @shuts_down */
 	struct completion begin, done;
 	bool was_last;
 	int ret;
@@ -619,6 +646,7 @@ static void insider_fn(struct fairwq_work *work)
 	complete(&in->done);
 }
 
+/* Queue an insider to @serial. Its function waits for insider_go(). */
 static struct insider *insider_new(struct kunit *test, struct fairwq_batch *batch,
 				   struct fairwq_serializer *serial)
 {
@@ -640,8 +668,8 @@ static void insider_go(struct kunit *test, struct insider *in)
 }
 
 /*
- * It drops those behind it, and may free the serializer then. That it is refused to run
- * them: forkjoin_kunit.c, queue_refuse_kunit.c.
+ * An item of a serializer may drop the items behind it, and may free the serializer then. It
+ * may not run them: see queue_refuse_kunit.c.
  */
 static void item_drops_those_behind_it(struct kunit *test)
 {
@@ -661,7 +689,10 @@ static void item_drops_those_behind_it(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_pins));
 }
 
-/* Only the one with none behind it is the last; others are none of its items. */
+/*
+ * fairwq_serializer_is_last() is true in an item with none behind it. It is false outside the
+ * items of the serializer.
+ */
 static void last_item_knows_it(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 2);
@@ -676,7 +707,7 @@ static void last_item_knows_it(struct kunit *test)
 	insider_go(test, second);
 	KUNIT_EXPECT_FALSE(test, first->was_last);
 	KUNIT_EXPECT_TRUE(test, second->was_last);
-	/* Not while a flush waits, because the serializer must stay then. */
+	/* Nor is it true while a shutdown waits, because that still uses the serializer. */
 	third = insider_new(test, a, order.serial);
 	going = (struct going){ .serial = order.serial };
 	call = mock_call_start(test, going_fn, NULL);
