@@ -432,7 +432,7 @@ static void flush_sleeps_by(struct kunit *test, bool limited)
 		call[0] = mock_call_start(test, fairwq_work_flush, &up.item->work);
 		call[1] = mock_call_start(test, fairwq_work_flush, &up.item->work);
 		expect_asleep(test, call[0]);
-		/* Both ways out wake both flushes: in turn it is cancelled, and runs. */
+		/* First round: cancel the item. Second round: let it run. Both end the flushes. */
 		if (!i)
 			KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&up.item->work));
 		else
@@ -450,7 +450,7 @@ static void flush_sleeps_until_it_is_let_go(struct kunit *test)
 	flush_sleeps_by(test, true);
 }
 
-/* A flush of a work that waits in a serializer sleeps in the same way. */
+/* A flush of a work that waits in a serializer sleeps until it is cancelled or has run. */
 static void flush_sleeps_behind_a_serializer(struct kunit *test)
 {
 	flush_sleeps_by(test, false);

@@ -218,7 +218,7 @@ static void dispose_it(void)
 	fairwq_batch_dispose(backlog.batch);
 }
 
-/* If the batch is disposed between two steps, its items run before it goes (promise 8). */
+/* If the batch is disposed between two steps, its items run, then it leaves (promise 8). */
 static void disposed_between_steps(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -237,7 +237,7 @@ static void cancel_and_dispose(void)
 	dispose_it();
 }
 
-/* If the batch is cancelled and disposed between two steps, it goes as well. */
+/* If the batch is cancelled and disposed between two steps, it leaves its pool. */
 static void disposed_and_dropped_between_steps(struct kunit *test)
 {
 	struct mock *mock = test->priv;

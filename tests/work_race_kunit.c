@@ -283,7 +283,7 @@ static void disable_behind_the_claim(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1U, mock->log.nr);
 }
 
-/* The same holds for a disable when the queue call has seen that the work was enabled. */
+/* A disable after the queue call has found the work enabled still cancels the work. */
 static void disable_before_the_push(struct kunit *test)
 {
 	struct mock_item *item = mock_item(test, 'x');
