@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The way of a work into a constraint and out of it again, where cancels and queue
- * calls meet on it; among that what tests/models/enter.pml has found, in the code.
+ * Constraints: cancels and flushes that meet a work on its way into a constraint or out
+ * of it. Some of the interleavings were found by tests/models/enter.pml.
  */
 #include "lib/order.h"
 
-/* ---- a constraint that keeps one work, and counts what asks for it ---- */
+/* ---- a constraint that keeps one work back, and counts its cancels ----- */
 
 struct keeper {
 	struct fairwq_constraint constraint;
-	struct fairwq_work *waits;	/* what it keeps back, or NULL */
-	unsigned int removed;		/* cancels that took that out, */
-	unsigned int strangers;		/* or something that did not wait here */
-	void (*admit)(void);		/* on the way there, under its lock */
+	struct fairwq_work *waits;	/* the work that it keeps back, or NULL */
+	unsigned int removed;		/* cancels that took @waits out */
+	unsigned int strangers;		/* cancels of a work that did not wait here */
+	void (*admit)(void);		/* called before @waits is set, under the lock; or NULL */
 };
 
 static bool keeper_admit(struct fairwq_constraint *constraint, struct fairwq_work *work)
@@ -29,7 +29,7 @@ static void keeper_complete(struct fairwq_constraint *constraint)
 {
 }
 
-/* Under its lock. */
+/* Count a cancel, under the lock of the constraint. */
 static void keeper_remove(struct fairwq_constraint *constraint, struct fairwq_work *work)
 {
 	struct keeper *keeper = container_of(constraint, struct keeper, constraint);
@@ -56,14 +56,17 @@ static struct keeper *keeper_new(struct kunit *test)
 
 /* ---- one work, two keepers, two CPUs ------------------------------------ */
 
-/* What each of the two has come to; spin_until() has a bound. */
+/*
+ * One work, and the calls of two CPUs for it. The other CPU sets @ready when it is at its
+ * test point, and waits there for @go. @ok: no wait has timed out.
+ */
 static struct meet {
 	struct keeper *first, *second;
 	struct fairwq_batch *batch;
 	struct fairwq_work *work;
-	struct call *call;		/* of the other CPU */
-	struct task_struct *other;	/* the caller's, when it has begun */
-	bool go, ready;			/* each is waited for by one of the two */
+	struct call *call;		/* the call on the other CPU */
+	struct task_struct *other;	/* its task, once it has begun */
+	bool go, ready;
 	bool ok;
 } meet;
 
@@ -91,7 +94,7 @@ static bool meet_is_other(void)
 	return current == READ_ONCE(meet.other);
 }
 
-/* The one work ends, wherever it is by now, and its batch goes. */
+/* Cancel the work, wherever it is, and dispose of its batch. */
 static void meet_end(struct kunit *test, struct mock_item *item)
 {
 	fairwq_test_set_hook(NULL);
@@ -105,7 +108,7 @@ static void meet_end(struct kunit *test, struct mock_item *item)
 	fairwq_batch_dispose(meet.batch);
 }
 
-/* ---- a cancel, and what it has seen before it has the lock -------------- */
+/* ---- a cancel that looked before it took the lock ----------------------- */
 
 static bool cancel_other(struct fairwq_work *work)
 {
@@ -113,7 +116,7 @@ static bool cancel_other(struct fairwq_work *work)
 	return fairwq_work_cancel(work);
 }
 
-/* The other one has seen where the work waits, once. */
+/* Stop the cancel on the other CPU once, when it has seen in which keeper the work waits. */
 static void cancel_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
 	if (point != FAIRWQ_POINT_TAKE_OUT || !meet_is_other() || READ_ONCE(meet.ready))
@@ -122,7 +125,10 @@ static void cancel_hook(enum fairwq_test_point point, struct fairwq_batch *batch
 	meet_wait(&meet.go);
 }
 
-/* The other one cancels, and has seen that it waits in the first keeper; it is out there. */
+/*
+ * Queue the work to the first keeper, and start a cancel on the other CPU. When that has
+ * seen the work there, take it out here.
+ */
 static void cancel_begin(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, 1, meet_queue(meet.first));
@@ -133,7 +139,10 @@ static void cancel_begin(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1U, meet.first->removed);
 }
 
-/* It waits in another one by now: that one has to be asked. */
+/*
+ * If the work waits in another constraint by the time that the cancel has the lock, the
+ * cancel looks again, and takes it out of that one.
+ */
 static void cancel_looks_again(struct kunit *test)
 {
 	struct mock_item *item;
@@ -148,7 +157,7 @@ static void cancel_looks_again(struct kunit *test)
 	meet_end(test, item);
 }
 
-/* The third queueing is on its way into the first keeper, and not in there: that is waited for. */
+/* Let the cancel go on while the third queue call is about to list the work. */
 static void cancel_third_queueing_admit(void)
 {
 	meet.first->admit = NULL;
@@ -156,6 +165,10 @@ static void cancel_third_queueing_admit(void)
 	udelay(MOCK_LOOK_US);
 }
 
+/*
+ * The work has been in the second keeper, and is on its way into the first one again. The
+ * cancel waits until it is there, and takes it out.
+ */
 static void cancel_of_the_third_queueing(struct kunit *test)
 {
 	struct mock_item *item;
@@ -172,15 +185,18 @@ static void cancel_of_the_third_queueing(struct kunit *test)
 	meet_end(test, item);
 }
 
-/* ---- an order, and one that holds it up --------------------------------- */
+/* ---- an order, and an item at a gate in front --------------------------- */
 
-/* All of it has ended, or will have soon; else what was lost is taken out, to end the case. */
+/*
+ * Wait until @order is idle and @batch has no pin, and destroy @order. If the wait times
+ * out, the cancel of the @nr @items lets the case end.
+ */
 static void order_end(struct kunit *test, const struct order *order, struct fairwq_batch *batch,
 		      struct mock_item **items, unsigned int nr)
 {
 	unsigned long end = jiffies + MOCK_WAIT;
 
-	/* The CPU that has pushed the last one may still be about to let go of its batch. */
+	/* The CPU that has pushed the last item may still have to unpin the batch. */
 	while ((!mock_order_idle(order) || atomic_read(&batch->nr_pins)) &&
 	       time_before(jiffies, end))
 		usleep_range(50, 200);
@@ -192,7 +208,7 @@ static void order_end(struct kunit *test, const struct order *order, struct fair
 	KUNIT_EXPECT_EQ(test, 0U, batch->nr_canceled);
 }
 
-/* The queue call has returned: it does not look at the work again, which may go. */
+/* Expect that @item is idle, and overwrite it: no call may touch it any more. */
 static void expect_gone(struct kunit *test, struct mock_item *item)
 {
 	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item->work.data));
@@ -201,11 +217,11 @@ static void expect_gone(struct kunit *test, struct mock_item *item)
 		memset(&item->work, 0x6b, sizeof(item->work));
 }
 
-/* Where a queue call can be found by a cancel on another CPU. */
+/* Points of a queue call at which a cancel on another CPU may find it. */
 static const struct spot {
 	enum fairwq_test_point point;
-	bool behind;			/* an item at a gate, or as the first */
-	bool limited;			/* of a limiter, else a serializer */
+	bool behind;			/* the item is behind a gate, else the first */
+	bool limited;			/* the order is a limiter, else a serializer */
 } spots[] = {
 	{ FAIRWQ_POINT_QUEUE_CLAIMED, false, false },
 	{ FAIRWQ_POINT_QUEUE_CLAIMED, true, false },
@@ -217,13 +233,16 @@ static const struct spot {
 
 /* ---- a cancel on another CPU, which waits for the queue call ------------- */
 
-/* What the two have come to; each step is waited for by the other one. */
+/*
+ * A cancel, and the CPU that queues or pushes its work. That CPU sets @at when it is at
+ * @point, and waits there until the cancel sets @looks. @ok: no wait has timed out.
+ */
 static struct {
-	struct task_struct *queuer;
+	struct task_struct *queuer;	/* the test */
 	enum fairwq_test_point point;
 	bool at, looks;
-	unsigned int looked;
-	bool masked, ok;
+	unsigned int looked;		/* how often the cancel has looked for the work */
+	bool masked, ok;		/* @masked: interrupts were off at @point */
 } race;
 
 static void race_wait(const bool *step)
@@ -241,10 +260,10 @@ static void race_begin(enum fairwq_test_point point,
 	fairwq_test_set_hook(hook);
 }
 
-/* An order that is held up, and an item that is to wait in it. */
+/* An order whose first item is at a gate, and an item to wait behind it. */
 struct held_up {
 	struct order order;
-	struct mock_gate *gate;		/* of an item of @a */
+	struct mock_gate *gate;		/* queued to @a */
 	struct fairwq_batch *a, *b;
 	struct mock_item *item;
 };
@@ -263,7 +282,7 @@ static struct held_up held_up_new(struct kunit *test, bool limited)
 	return up;
 }
 
-/* Nothing is left of the item, which was bound for @batch. */
+/* Open the gate, and expect that @batch, which the item was bound for, has no trace of it. */
 static void held_up_end(struct kunit *test, struct held_up *up, struct fairwq_batch *batch)
 {
 	complete_all(&up->gate->open);
@@ -279,7 +298,7 @@ static bool race_cancel(struct fairwq_work *work)
 	return fairwq_work_cancel(work);
 }
 
-/* The queue call stands still when the cancel comes, and nothing can interrupt it. */
+/* Stop the queue call at race.point, until the cancel has had the time to look. */
 static void still_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
 	if (point != race.point || current != race.queuer || READ_ONCE(race.at))
@@ -290,6 +309,7 @@ static void still_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 	udelay(MOCK_LOOK_US);
 }
 
+/* Cancel a work on another CPU while its queue call is at @spot, with interrupts off. */
 static void still_at(struct kunit *test, struct fairwq_batch *a, struct fairwq_batch *b,
 		     const struct spot *spot)
 {
@@ -307,14 +327,17 @@ static void still_at(struct kunit *test, struct fairwq_batch *a, struct fairwq_b
 	KUNIT_EXPECT_TRUE(test, race.ok);
 	KUNIT_EXPECT_TRUE(test, race.masked);
 	expect_gone(test, item[0]);
-	/* There is room again. */
+	/* The cancelled item does not hold up the next one. */
 	KUNIT_EXPECT_EQ(test, 1, mock_order_queue(&order, b, &item[1]->work));
 	if (gate)
 		complete_all(&gate->open);
 	order_end(test, &order, b, &item[1], 1);
 }
 
-/* Wherever that is, both are soon over, and the work may go. */
+/*
+ * A cancel on another CPU waits for a queue call through a constraint, at any point of
+ * that call. Then the work may be freed.
+ */
 static void cancel_waits_for_the_queue_call(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -324,7 +347,7 @@ static void cancel_waits_for_the_queue_call(struct kunit *test)
 	need_two_cpus(test);
 	a = mock_begin(test, 2);
 	b = mock_batch(test, "b");
-	fairwq_batch_pause(a);	/* so that it does not start before it is cancelled */
+	fairwq_batch_pause(a);	/* so that no item starts before it is cancelled */
 	for (i = 0; i < ARRAY_SIZE(spots); i++)
 		still_at(test, a, b, &spots[i]);
 	KUNIT_EXPECT_STREQ(test, "yyyyyy", &mock->log.text[0]);
@@ -333,9 +356,9 @@ static void cancel_waits_for_the_queue_call(struct kunit *test)
 	fairwq_batch_dispose(b);
 }
 
-/* ---- let go by another CPU, which has it in its hands -------------------- */
+/* ---- a work that another CPU has admitted and not yet pushed -------------- */
 
-/* The runner is about to push it; the cancel comes by twice, at least. */
+/* Stop the runner before its push, until the cancel has looked for the work twice. */
 static void hands_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
 	if (current == race.queuer) {
@@ -347,16 +370,16 @@ static void hands_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 	}
 }
 
-/* Its queue call has returned: the caller of a cancel may free it. */
+/* A cancel waits for the CPU that has admitted the work to push it. Then it may be freed. */
 static void cancel_waits_for_a_push_elsewhere(struct kunit *test)
 {
 	struct held_up up = held_up_new(test, true);
 	bool canceled;
 
-	fairwq_batch_pause(up.b);	/* so that it does not start when it is there */
+	fairwq_batch_pause(up.b);	/* so that the item does not start when it is pushed */
 	KUNIT_EXPECT_EQ(test, 1, mock_order_queue(&up.order, up.b, &up.item->work));
 	race_begin(FAIRWQ_POINT_ADMITTED, hands_hook);
-	/* So that the runner that lets it go, with interrupts off, is on another CPU. */
+	/* The runner, which admits the item with interrupts off, must be on another CPU. */
 	preempt_disable();
 	complete_all(&up.gate->open);
 	race_wait(&race.at);
@@ -369,9 +392,9 @@ static void cancel_waits_for_a_push_elsewhere(struct kunit *test)
 	held_up_end(test, &up, up.b);
 }
 
-/* ---- to wait for what waits ---------------------------------------------- */
+/* ---- calls that sleep until a work leaves its constraint ------------------ */
 
-/* One of a client's own, that takes nothing out and lets go when it is told. */
+/* A client's own constraint: works cannot be taken out, and the case admits them. */
 static bool owned_admit(struct fairwq_constraint *constraint, struct fairwq_work *work)
 {
 	return false;
@@ -381,12 +404,12 @@ static const struct fairwq_constraint_ops owned_ops = {
 	.admit = owned_admit, .complete = keeper_complete,
 };
 
-/* It waits, and is not on a CPU again and again. */
+/* Expect that @call waits and sleeps, instead of looking again and again. */
 static void expect_asleep(struct kunit *test, struct call *call)
 {
 	unsigned long before;
 
-	msleep(30);			/* it is there by then */
+	msleep(30);			/* it sleeps by then */
 	before = READ_ONCE(call->task->nvcsw);
 	msleep(300);
 	before = READ_ONCE(call->task->nvcsw) - before;
@@ -395,6 +418,7 @@ static void expect_asleep(struct kunit *test, struct call *call)
 	KUNIT_EXPECT_LE(test, before, 20UL);
 }
 
+/* Expect that flushes of a work which waits in an order sleep until it leaves the order. */
 static void flush_sleeps_by(struct kunit *test, bool limited)
 {
 	struct held_up up = held_up_new(test, limited);
@@ -408,7 +432,7 @@ static void flush_sleeps_by(struct kunit *test, bool limited)
 		call[0] = mock_call_start(test, fairwq_work_flush, &up.item->work);
 		call[1] = mock_call_start(test, fairwq_work_flush, &up.item->work);
 		expect_asleep(test, call[0]);
-		/* First it is cancelled, then it runs: both are told. */
+		/* First round: cancel the item. Second round: let it run. Both end the flushes. */
 		if (!i)
 			KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&up.item->work));
 		else
@@ -420,21 +444,19 @@ static void flush_sleeps_by(struct kunit *test, bool limited)
 	held_up_end(test, &up, up.b);
 }
 
-/* Fairwq tells it of each way out; it does not look for itself. */
+/* A flush of a work that waits in a limiter sleeps until the work is cancelled or has run. */
 static void flush_sleeps_until_it_is_let_go(struct kunit *test)
 {
 	flush_sleeps_by(test, true);
 }
 
+/* A flush of a work that waits in a serializer sleeps until it is cancelled or has run. */
 static void flush_sleeps_behind_a_serializer(struct kunit *test)
 {
 	flush_sleeps_by(test, false);
 }
 
-/*
- * What a client's own constraint keeps cannot be taken out: that is waited for,
- * too.
- */
+/* Expect that @wait sleeps until a client's own constraint has admitted the work. */
 static void own_constraint_by(struct kunit *test, struct fairwq_batch *a,
 			      bool (*wait)(struct fairwq_work *work), bool runs)
 {
@@ -458,6 +480,10 @@ static void own_constraint_by(struct kunit *test, struct fairwq_batch *a,
 	fairwq_batch_resume(a);
 }
 
+/*
+ * A flush, and a sync cancel, sleep while a client's own constraint keeps the work back,
+ * because no cancel can take it out.
+ */
 static void flush_sleeps_for_an_own_constraint(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 2);
@@ -467,7 +493,7 @@ static void flush_sleeps_for_an_own_constraint(struct kunit *test)
 	own_constraint_by(test, a, fairwq_work_cancel_sync, false);
 }
 
-/* One that lets go at once, but in the middle of the queue call it is cancelled from there. */
+/* A client's own constraint that cancels the work in its admit(), then admits it. */
 static struct {
 	bool canceled, pending;
 } own_cancel;
@@ -483,7 +509,10 @@ static const struct fairwq_constraint_ops own_cancel_ops = {
 	.admit = own_cancel_admit, .complete = keeper_complete,
 };
 
-/* The one may hold a lock that the other waits for. */
+/*
+ * A cancel does not wait for a client's own constraint, because its caller may hold a
+ * lock that admit() waits for. The work stays pending.
+ */
 static void cancel_does_not_wait_for_an_own_constraint(struct kunit *test)
 {
 	struct fairwq_constraint own;
@@ -500,9 +529,7 @@ static void cancel_does_not_wait_for_an_own_constraint(struct kunit *test)
 	fairwq_batch_flush(a);
 }
 
-/*
- * A client's own constraint that lets go at once, when a flush sleeps by then.
- */
+/* A client's own constraint that waits in admit() until a flush sleeps, then admits. */
 static struct {
 	struct task_struct *task;	/* of the flush */
 	bool asked, asleep;
@@ -525,7 +552,7 @@ static bool at_once_flush(struct fairwq_work *work)
 	return spin_until(&at_once.asked) && fairwq_work_flush(work);
 }
 
-/* The flush is told all the same. */
+/* A flush that sleeps is woken if the constraint admits the work in the queue call. */
 static void admitted_at_once_while_a_flush_sleeps(struct kunit *test)
 {
 	struct fairwq_constraint *own = kunit_kzalloc(test, sizeof(*own), GFP_KERNEL);

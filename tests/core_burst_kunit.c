@@ -2,20 +2,22 @@
 /*
  * Bursts (promise 10): a runner goes on with the items of one serializer.
  *
- * One runner is free. An item of the serializer stands at a gate; when that is
- * opened, the runner has what was queued behind it.
+ * A case has one runner besides that at the gate of the pool. It waits in an item of the
+ * serializer, at another gate. When the case opens that, the runner goes on with the
+ * items that are queued behind it.
  */
 #include <linux/vmalloc.h>
 
 #include "lib/hook.h"
 
-/* So that none is used up by accident; more than may be asked for. */
+/* A budget that no case uses up by accident: more than a client may set. */
 #define LONG_BUDGET	(10 * USEC_PER_SEC)
 
+/* A serializer, one item of which waits at @gate. All batches have a history of short items. */
 struct burst {
 	struct fairwq_serializer serial;
-	struct fairwq_batch *front;	/* of the gates */
-	struct fairwq_batch *a, *b;	/* whose items are known to be short */
+	struct fairwq_batch *front;	/* the batch of the gates */
+	struct fairwq_batch *a, *b;
 	struct mock_gate *gate;
 };
 
@@ -65,7 +67,8 @@ static struct mock_item *burst_item(struct kunit *test, struct burst *s,
 }
 
 /*
- * Behind a second gate: 'x' and 'y' of a, 'z' of b. The runner stands at that gate.
+ * Queue a second gate, and 'x' and 'y' of a and 'z' of b behind it. Open the first gate,
+ * and wait until the runner has entered the second one.
  */
 static void burst_take(struct kunit *test, struct burst *s, struct mock_item **item)
 {
@@ -79,6 +82,7 @@ static void burst_take(struct kunit *test, struct burst *s, struct mock_item **i
 	mock_await(test, &s->gate->entered);
 }
 
+/* Begin a case with a budget, and with items as burst_take() queues them. */
 static struct burst *burst_taken(struct kunit *test, struct mock_item **item)
 {
 	struct burst *s = burst_begin(test, LONG_BUDGET);
@@ -92,7 +96,7 @@ static bool waits(const struct mock_item *item)
 	return fairwq_work_is_kept_back(atomic_long_read(&item->work.data));
 }
 
-/* Open the gate; @order has run, and that is all. */
+/* Open the gate, expect that the items of @order run and no others, and free @s. */
 static void burst_end(struct kunit *test, struct burst *s, const char *order)
 {
 	struct mock *mock = test->priv;
@@ -106,7 +110,7 @@ static void burst_end(struct kunit *test, struct burst *s, const char *order)
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&s->a->nr_pins));
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&s->b->nr_pins));
 	KUNIT_EXPECT_EQ(test, 0U, s->a->in_flight[0] + s->a->in_flight[1]);
-	/* A batch that was disposed lets go of it when it is reaped. */
+	/* No call may be left that waits for a work of the pool. */
 	mock_until(test, !mock_nr_waiters(mock->pool));
 	fairwq_batch_dispose(s->front);
 	fairwq_batch_dispose(s->a);
@@ -115,7 +119,7 @@ static void burst_end(struct kunit *test, struct burst *s, const char *order)
 
 /* ---- going on --------------------------------------------------------- */
 
-/* Past what is queued elsewhere; and their batch pays for it. */
+/* A burst with a budget goes on although other items wait. The batch pays for it later. */
 static void goes_on_and_is_charged(struct kunit *test)
 {
 	struct burst *s = burst_begin(test, LONG_BUDGET);
@@ -128,7 +132,7 @@ static void goes_on_and_is_charged(struct kunit *test)
 	burst_end(test, s, "xyzbbbabab");
 }
 
-/* Without a budget of its own; the time there is for it is a slice, and that is long. */
+/* Begin a case without a budget. The slice, which bounds boosting then, is long. */
 static struct burst *burst_begin_alone(struct kunit *test)
 {
 	struct burst *s = burst_begin(test, 0);
@@ -150,7 +154,7 @@ static u64 turn_number(struct fairwq_pool *pool)
 	return number;
 }
 
-/* There is nothing else to run: what is of one batch is one turn. */
+/* Without a budget a burst goes on while nothing else waits. One turn has 'x' and 'y' of a. */
 static void without_a_budget_alone_goes_on(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -159,7 +163,7 @@ static void without_a_budget_alone_goes_on(struct kunit *test)
 	u64 before, turns = 0;
 	unsigned int i;
 
-	/* A virtual CPU may stand still in an item, which is not over at once then. */
+	/* Retry, because the host may stop a virtual CPU in an item, which then takes long. */
 	for (i = 0; i < 20 && turns != 2; i++) {
 		if (i) {
 			burst_queue_gate(test, s);
@@ -176,7 +180,7 @@ static void without_a_budget_alone_goes_on(struct kunit *test)
 	burst_end(test, s, "xyz");
 }
 
-/* And no longer. */
+/* Without a budget a burst ends when an item of another batch waits. */
 static void without_a_budget_others_end_it(struct kunit *test)
 {
 	struct burst *s = burst_begin_alone(test);
@@ -192,6 +196,7 @@ static void without_a_budget_others_end_it(struct kunit *test)
 	burst_end(test, s, "bx");
 }
 
+/* Without a budget the items of a serializer take turns with other items that wait. */
 static void without_a_budget_takes_turns(struct kunit *test)
 {
 	struct burst *s = burst_begin(test, 0);
@@ -210,7 +215,7 @@ static void without_a_budget_takes_turns(struct kunit *test)
 	fairwq_batch_dispose(s->b);
 }
 
-/* One that is known to take longer than the budget is the only one. */
+/* An item that is likely to take longer than the budget is the last one of its burst. */
 static void stops_when_the_budget_is_used_up(struct kunit *test)
 {
 	struct burst *s = burst_begin(test, 1);
@@ -233,13 +238,13 @@ static void stops_when_the_budget_is_used_up(struct kunit *test)
 	fairwq_batch_dispose(s->b);
 }
 
-/* More than a burst is long, and what it takes along at once does not divide that. */
+/* More items than one burst may have. The first are queued before the second gate is entered. */
 #define MANY		1200U
 #define MANY_AT_FIRST	99U
 
 static struct {
-	unsigned int nr;		/* have run */
-	unsigned int before;		/* the other one */
+	unsigned int nr;		/* items that have run */
+	unsigned int before;		/* of these, before the other item */
 } many;
 
 static void many_fn(struct fairwq_work *work)
@@ -252,7 +257,7 @@ static void other_fn(struct fairwq_work *work)
 	WRITE_ONCE(many.before, READ_ONCE(many.nr));
 }
 
-/* Whatever is left of the budget: 1024, and with them the gate. */
+/* A burst ends after 1024 items, the second gate among them, whatever budget is left. */
 static void ends_after_so_many(struct kunit *test)
 {
 	struct fairwq_work *works = vzalloc(array_size(MANY, sizeof(*works))), other;
@@ -283,7 +288,7 @@ static void ends_after_so_many(struct kunit *test)
 	vfree(works);
 }
 
-/* Not past a batch's pause, nor its limit, nor into another pool. */
+/* A burst does not go on with an item whose batch is paused, or is of another pool. */
 static void ends_at_a_pause_a_limit_and_another_pool(struct kunit *test)
 {
 	struct burst *s = burst_begin(test, LONG_BUDGET);
@@ -314,7 +319,7 @@ static void fails_fn(struct fairwq_work *work)
 	mock_item_fn(work);
 }
 
-/* It is its own batch that counts it, and the next one runs. */
+/* A failure in a burst counts for the batch of the item, and the next item runs. */
 static void a_failure_does_not_end_it(struct kunit *test)
 {
 	struct burst *s = burst_begin(test, LONG_BUDGET);
@@ -344,7 +349,10 @@ static struct fairwq_batch *prio_batch(struct kunit *test, enum fairwq_prio prio
 	return batch;
 }
 
-/* Items of LOW behind @nr others of LOW, then one of HIGH; 'n' is queued in between. */
+/*
+ * Queue @nr items of LOW to the serializer, then one of HIGH and another of LOW. Before
+ * them, queue three of NORMAL to b, outside of the serializer.
+ */
 static struct burst *boost_begin(struct kunit *test, unsigned int nr)
 {
 	struct burst *s = burst_begin_alone(test);
@@ -361,12 +369,13 @@ static struct burst *boost_begin(struct kunit *test, unsigned int nr)
 	return s;
 }
 
+/* Items in front of one of HIGH run before those of NORMAL. An item behind it does not. */
 static void high_boosts_those_in_front(struct kunit *test)
 {
 	burst_end(test, boost_begin(test, 2), "llhnnnl");
 }
 
-/* Low items that are alone; then comes a high one, and others, of normal priority. */
+/* A burst of LOW items that began alone is boosted by an item of HIGH that comes later. */
 static void alone_is_boosted_by_high(struct kunit *test)
 {
 	struct burst *s = burst_begin_alone(test);
@@ -375,7 +384,7 @@ static void alone_is_boosted_by_high(struct kunit *test)
 	struct fairwq_batch *front = s->front;
 	struct mock_gate *first = s->gate;
 
-	s->serial.constraint.seen = BIT(FAIRWQ_PRIO_LOW);	/* the first gate is none of them */
+	s->serial.constraint.seen = BIT(FAIRWQ_PRIO_LOW);	/* as if the first gate was LOW */
 	s->front = low;
 	burst_queue_gate(test, s);
 	complete_all(&first->open);
@@ -388,7 +397,7 @@ static void alone_is_boosted_by_high(struct kunit *test)
 	fairwq_batch_dispose(high);
 }
 
-/* Not any number of them. */
+/* If more than FAIRWQ_BOOST_MAX items are in front of one of HIGH, they are not boosted. */
 static void high_does_not_boost_too_many(struct kunit *test)
 {
 	struct burst *s = boost_begin(test, FAIRWQ_BOOST_MAX + 1);
@@ -403,8 +412,9 @@ static void high_does_not_boost_too_many(struct kunit *test)
 	fairwq_batch_dispose(s->b);
 }
 
-/* ---- what is about to be next ------------------------------------------- */
+/* ---- items that wait to be next ------------------------------------------ */
 
+/* A cancel takes an item out that a burst would run. It may be queued again. */
 static void cancel_of_what_is_next(struct kunit *test)
 {
 	struct mock_item *item[3];
@@ -413,12 +423,12 @@ static void cancel_of_what_is_next(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[1]->work));
 	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel(&item[1]->work));
 	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item[1]->work.data));
-	/* It goes to the end. */
+	/* Its place is behind 'z' now. */
 	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(&s->serial, s->b, &item[1]->work));
 	burst_end(test, s, "xzy");
 }
 
-/* All of it: the serializer goes on with what came later. */
+/* If all items that wait are cancelled, the burst goes on with an item that comes later. */
 static void cancel_of_all_that_is_next(struct kunit *test)
 {
 	struct mock_item *item[3];
@@ -437,7 +447,7 @@ struct follower {
 	bool in_time;
 };
 
-/* Waits for what a task does after it has waited for the item before. */
+/* Wait for what the test does after its flush of the item in front has returned. */
 static void follower_fn(struct fairwq_work *work)
 {
 	struct follower *follower = container_of(work, struct follower, work);
@@ -445,7 +455,7 @@ static void follower_fn(struct fairwq_work *work)
 	follower->in_time = wait_for_completion_timeout(&follower->go, MOCK_WAIT);
 }
 
-/* A flush of an item that runs waits for that, and not for the next in its burst. */
+/* A flush of an item that runs does not wait for the next item of the burst. */
 static void flush_waits_for_no_later_item(struct kunit *test)
 {
 	struct burst *s = burst_begin(test, LONG_BUDGET);
@@ -458,7 +468,7 @@ static void flush_waits_for_no_later_item(struct kunit *test)
 	burst_queue_gate(test, s);
 	init_completion(&follower->go);
 	fairwq_work_init(&follower->work, follower_fn);
-	/* Of the same batch: it would be in the same turn. */
+	/* In a burst it would have the same turn as the gate, as both are of one batch. */
 	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&s->serial, s->front, &follower->work));
 	complete_all(&first->open);
 	mock_await(test, &s->gate->entered);
@@ -478,7 +488,10 @@ static bool flush_batch(struct fairwq_work *data)
 	return true;
 }
 
-/* An item may wait for a batch that one behind it is bound for. */
+/*
+ * A flush of a batch does not wait for an item that waits in a serializer and is bound for
+ * that batch. So an item in front of it may flush the batch.
+ */
 static void flush_of_a_batch_from_in_front(struct kunit *test)
 {
 	struct mock_item *item[3];
@@ -494,6 +507,7 @@ static void flush_of_a_batch_from_in_front(struct kunit *test)
 	burst_end(test, s, "xyz");
 }
 
+/* A disposed batch is released after an item that waits in a serializer and is bound for it. */
 static void disposed_batch_has_its_item(struct kunit *test)
 {
 	struct burst *s = burst_begin(test, LONG_BUDGET);
@@ -535,7 +549,7 @@ static void last_fn(struct fairwq_work *work)
 	mock_item_fn(&item.work);
 }
 
-/* The last item frees the object that it and its serializer are in. */
+/* The last item may destroy its serializer, and free the object that contains both. */
 static void last_item_frees_the_object(struct kunit *test)
 {
 	static const unsigned int budgets[] = { 0, LONG_BUDGET };
@@ -556,7 +570,7 @@ static void last_item_frees_the_object(struct kunit *test)
 		object->last.log = &mock->log;
 		object->first.letter = 'f';
 		object->last.letter = 'l';
-		/* Alone, or behind another. */
+		/* The last item is behind another one in two rounds, and alone in two. */
 		fairwq_batch_pause(s->a);
 		for (k = i / 2; k < 2; k++)
 			KUNIT_EXPECT_EQ(test, 1,
@@ -573,7 +587,10 @@ static void last_item_frees_the_object(struct kunit *test)
 
 #define BACKLOG	3000
 
-/* Charged as they are, and the module's own check finds nothing: mock_exit(). */
+/*
+ * Run bursts beside other items. mock_exit() expects that the module's own check of
+ * fairness finds no violation, because the items of bursts are charged.
+ */
 static void check_beside_bursts(struct kunit *test, enum fairwq_policy policy)
 {
 	struct burst *s = burst_begin_by(test, 200, policy);
@@ -618,11 +635,14 @@ static void bad_budget_is_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, fairwq_serializer_set_inline(&serial, 0));
 }
 
-/* ---- what goes on beside it ------------------------------------------- */
+/* ---- other batches beside a burst --------------------------------------- */
 
 #define HOUR	(3600UL * HZ)
 
-/* Count the turns of 'x' and 'y' of a and 'z' of b; without a budget, and nothing else waits. */
+/*
+ * Run 'x' and 'y' of a and 'z' of b without a budget, while nothing else waits. Return:
+ * the number of their turns, which is 2 if one burst runs all of them.
+ */
 static u64 turns_alone(struct kunit *test, struct burst *s)
 {
 	struct mock *mock = test->priv;
@@ -642,7 +662,10 @@ static u64 turns_alone(struct kunit *test, struct burst *s)
 	return turn_number(mock->pool) - before;
 }
 
-/* What goes on in other batches since the gate was entered has not ended the burst. */
+/*
+ * Expect that a burst goes on, with a budget and then without one. What the case has done
+ * in other batches since the gate was entered must not end it.
+ */
 static void beside_goes_on(struct kunit *test, struct burst *s)
 {
 	struct mock *mock = test->priv;
@@ -656,7 +679,7 @@ static void beside_goes_on(struct kunit *test, struct burst *s)
 	mock_until(test, READ_ONCE(mock->log.nr) == 5);
 	KUNIT_EXPECT_STREQ(test, "xyzbb", &mock->log.text[0]);
 	fairwq_serializer_set_inline(&s->serial, 0);
-	/* As above, a virtual CPU may stand still. */
+	/* Retry, because the host may stop a virtual CPU in an item, which then takes long. */
 	while (turns_alone(test, s) != 2 && i < 20)
 		i++;
 	KUNIT_EXPECT_LT(test, i, 20U);
@@ -668,7 +691,7 @@ static void beside_end(struct kunit *test, struct burst *s)
 	burst_end(test, s, "");
 }
 
-/* A batch that was disposed, and has nothing in flight, ends no burst, however long it stays. */
+/* A disposed batch with nothing in flight ends no burst, however long it stays. */
 static void disposed_batch_ends_no_other(struct kunit *test)
 {
 	struct fairwq_delayed_work *dwork = kunit_kzalloc(test, sizeof(*dwork), GFP_KERNEL);
@@ -687,7 +710,7 @@ static void disposed_batch_ends_no_other(struct kunit *test)
 	fairwq_batch_put(o);
 }
 
-/* Nor does one whose items wait for its own limit. */
+/* A batch whose items wait because it is at its max_active ends no burst of others. */
 static void ordered_batch_ends_no_other(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .max_active = 1 };
@@ -708,7 +731,7 @@ static void ordered_batch_ends_no_other(struct kunit *test)
 	fairwq_batch_dispose(o);
 }
 
-/* Nor does one that is paused, and for whose item a call waits. */
+/* A paused batch ends no burst of others, even if a call waits for an item of it. */
 static void awaited_batch_ends_no_other(struct kunit *test)
 {
 	struct burst *s = burst_begin(test, LONG_BUDGET);

@@ -1,29 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A long backlog: pushed without the lock, it is put into queue order by the
- * runners, in steps, the newest first. Here the gate holds the only runner
- * while it is pushed, and a hook steps in between two steps.
+ * FIFO: a long backlog is put into queue order in steps.
+ *
+ * Queue calls push without the lock. Runners sort what was pushed, from the newest item
+ * on. In these cases the only runner is at the gate during all pushes. When the gate is
+ * open, a hook makes a call between two steps of the runner.
  */
 #include <linux/vmalloc.h>
 
 #include "lib/fixture.h"
 
-#define NR	1000U	/* the first is found alone, by its push: 16 steps for the others */
+#define NR	1000U	/* the first push sorts its item alone; the others take 16 steps */
 
 struct backlog_item {
 	struct fairwq_work work;
 	unsigned int number;
 };
 
+/* The backlog of a case, and what its hook and its items have seen. */
 static struct {
 	struct kunit *test;
 	struct fairwq_batch *batch;
 	struct backlog_item *item;
-	void (*meddle)(void);	/* between two steps */
+	void (*meddle)(void);	/* called between two steps, or NULL */
 	unsigned int step;	/* steps so far */
-	unsigned int at;	/* when to meddle */
-	unsigned int largest;	/* of the steps, in items */
-	unsigned int had;	/* items in order after the last step */
+	unsigned int at;	/* the step after which @meddle is called */
+	unsigned int largest;	/* most items that were sorted in one step */
+	unsigned int had;	/* items that were sorted after the last step */
 	unsigned int nr;	/* items that have run */
 	unsigned int wrong;	/* of these, out of order */
 	unsigned int last;	/* the number of the last */
@@ -45,7 +48,7 @@ static void backlog_hook(enum fairwq_test_point point, struct fairwq_batch *batc
 
 	if (point != FAIRWQ_POINT_SORT_STEP || batch != backlog.batch)
 		return;
-	/* The runner is here, and nothing else sorts. */
+	/* The caller is the runner, and no other CPU sorts. */
 	has = READ_ONCE(batch->nr_fifo);
 	if (has > backlog.had)
 		backlog.largest = max(backlog.largest, has - backlog.had);
@@ -75,7 +78,7 @@ static void backlog_exit(struct kunit *test)
 	vfree(backlog.item);
 }
 
-/* Push everything; @meddle steps in after step @at of the runner. */
+/* Push all items. Let @meddle be called after step @at of the runner. */
 static void backlog_push(struct kunit *test, unsigned int at, void (*meddle)(void))
 {
 	struct mock *mock = test->priv;
@@ -94,7 +97,7 @@ static void backlog_push(struct kunit *test, unsigned int at, void (*meddle)(voi
 	}
 }
 
-/* It ran in order, but for those that did not. */
+/* Open the gate, and expect that @nr items run, in queue order. */
 static void backlog_expect(struct kunit *test, unsigned int nr)
 {
 	mock_open(test);
@@ -104,19 +107,18 @@ static void backlog_expect(struct kunit *test, unsigned int nr)
 	KUNIT_EXPECT_EQ(test, 0U, backlog.wrong);
 }
 
-/* Promise 5, and no hold of the lock is longer than a step. */
+/* Items run in queue order (promise 5), and no hold of the lock sorts more than a step. */
 static void backlog_is_sorted_in_steps(struct kunit *test)
 {
 	backlog_push(test, 0, NULL);
 	backlog_expect(test, NR);
 	KUNIT_EXPECT_GE(test, backlog.step, 15U);
-	/* The runner itself made the first, when the FIFO ran dry. */
+	/* At first there are two steps: the runner also sorts one when the FIFO runs dry. */
 	KUNIT_EXPECT_LE(test, backlog.largest, 2 * 64U);
 	fairwq_batch_dispose(backlog.batch);
 }
 
-/* A client with one item, which comes in the midst of it, need not wait for its end. */
-static struct mock_item *late_item;
+static struct mock_item *late_item;	/* of another batch */
 
 static void queue_another(void)
 {
@@ -125,6 +127,7 @@ static void queue_another(void)
 	mock_may_refuse(fairwq_queue(mock->gate_batch, &late_item->work));
 }
 
+/* Log 'e' (early) if some of the backlog has not run yet, else 'l' (late). */
 static void late_fn(struct fairwq_work *work)
 {
 	struct mock_item *item = container_of(work, struct mock_item, work);
@@ -132,6 +135,7 @@ static void late_fn(struct fairwq_work *work)
 	mock_log_add(item->log, READ_ONCE(backlog.nr) < NR ? 'e' : 'l');
 }
 
+/* An item of another batch that is queued between two steps need not wait for the backlog. */
 static void others_are_served_between_steps(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -144,7 +148,6 @@ static void others_are_served_between_steps(struct kunit *test)
 	fairwq_batch_dispose(backlog.batch);
 }
 
-/* What is pushed meanwhile comes behind. */
 static struct backlog_item more[3];
 
 static void push_more(void)
@@ -158,6 +161,7 @@ static void push_more(void)
 	}
 }
 
+/* Items that are pushed between two steps run after the backlog. */
 static void pushed_meanwhile_comes_last(struct kunit *test)
 {
 	backlog_push(test, 3, push_more);
@@ -165,7 +169,7 @@ static void pushed_meanwhile_comes_last(struct kunit *test)
 	fairwq_batch_dispose(backlog.batch);
 }
 
-/* What has its place, and what has none yet, can both be cancelled. */
+/* Cancel works that are sorted, which are the newest, and works that are not. */
 static void cancel_some(void)
 {
 	static const unsigned int which[] = { NR - 1, NR - 70, NR / 2, 2, 1 };
@@ -176,6 +180,7 @@ static void cancel_some(void)
 				  fairwq_work_cancel(&backlog.item[which[i]].work));
 }
 
+/* Between two steps any work can be cancelled, and the others still run in order. */
 static void canceled_between_steps(struct kunit *test)
 {
 	backlog_push(test, 3, cancel_some);
@@ -183,14 +188,17 @@ static void canceled_between_steps(struct kunit *test)
 	fairwq_batch_dispose(backlog.batch);
 }
 
-/* All that is left. The first, which was not part of it, runs or is dropped. */
-static unsigned long cancelled;
+static unsigned long cancelled;		/* what cancel_all() has dropped */
 
 static void cancel_all(void)
 {
 	cancelled = fairwq_batch_cancel(backlog.batch, NULL);
 }
 
+/*
+ * A cancel of the batch between two steps drops all items. The first one was sorted alone,
+ * and may have run.
+ */
 static void batch_canceled_between_steps(struct kunit *test)
 {
 	cancelled = 0;
@@ -205,12 +213,12 @@ static void batch_canceled_between_steps(struct kunit *test)
 	fairwq_batch_dispose(backlog.batch);
 }
 
-/* Promise 8: accepted items still run, and then the batch goes. */
 static void dispose_it(void)
 {
 	fairwq_batch_dispose(backlog.batch);
 }
 
+/* If the batch is disposed between two steps, its items run, then it leaves (promise 8). */
 static void disposed_between_steps(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -218,18 +226,18 @@ static void disposed_between_steps(struct kunit *test)
 	backlog_push(test, 3, dispose_it);
 	mock_open(test);
 	mock_until(test, READ_ONCE(backlog.nr) == NR);
-	/* Of ours the gate's batch is left; three are the pool's own. */
+	/* The gate's batch is left, and the three batches of the pool itself. */
 	mock_until(test, mock_nr_batches(mock->pool) == 4);
 	KUNIT_EXPECT_EQ(test, 0U, backlog.wrong);
 }
 
-/* And also when what is left of it is dropped. */
 static void cancel_and_dispose(void)
 {
 	cancel_all();
 	dispose_it();
 }
 
+/* If the batch is cancelled and disposed between two steps, it leaves its pool. */
 static void disposed_and_dropped_between_steps(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -241,12 +249,12 @@ static void disposed_and_dropped_between_steps(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, NR, cancelled + backlog.nr);
 }
 
-/* A pause in the midst of it: it is in order when it is resumed. */
 static void pause_it(void)
 {
 	fairwq_batch_pause(backlog.batch);
 }
 
+/* A pause between two steps does not stop the sort. The items run after the resume. */
 static void paused_between_steps(struct kunit *test)
 {
 	backlog_push(test, 3, pause_it);
@@ -258,7 +266,7 @@ static void paused_between_steps(struct kunit *test)
 	fairwq_batch_dispose(backlog.batch);
 }
 
-/* A reader of debugfs puts it into order, too, and a flush before it waits. */
+/* A reader of debugfs sorts the whole backlog, too, and so does a flush before it waits. */
 static void reader_sorts_a_backlog(struct kunit *test)
 {
 	backlog_push(test, 0, NULL);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What lockdep is told: an item holds the maps of its pool and of its constraint,
- * and a call that waits for items takes the map that they hold. So a lock that an
- * item takes, and that is held while the item is waited for, is a cycle, and reported.
+ * Lockdep: what fairwq tells it about items, and about calls that wait for items.
  *
- * Only these facts are looked at: a report would switch lockdep off for all that
- * comes later. Seen to fail with each of the calls left out that tell it: the two
- * pairs in fairwq_call(), and that in each function below that waits.
+ * An item holds the maps of its pool and of its constraint. A call that waits for items
+ * acquires the map that they hold. If a lock is held in that call and taken by an item,
+ * lockdep sees a cycle and reports it.
+ *
+ * The cases only check which maps are held and acquired, because a report would switch
+ * lockdep off for all later cases. They were seen to fail when a call that tells lockdep
+ * was left out: each of the two pairs in fairwq_call(), and that in each function below
+ * that waits.
  */
 #include "core/compat.h"
 #include "lib/order.h"
@@ -39,7 +42,7 @@ static struct fairwq_limiter *limiter_new(struct kunit *test)
 
 /* ---- what an item holds -------------------------------------------------- */
 
-/* An item that looks for the maps that it holds. */
+/* An item that notes which of three maps it holds. */
 struct looker {
 	struct fairwq_work work;
 	const struct lockdep_map *pool, *serial, *limiter;
@@ -80,7 +83,10 @@ static void looker_check(struct kunit *test, const struct looker *looker, bool s
 			looker->holds_limiter);
 }
 
-/* Those of its pool and of its constraint; and the next one of the runner not. */
+/*
+ * An item holds the maps of its pool and of its constraint. The next item on the runner
+ * does not hold the map of that constraint.
+ */
 static void item_holds_its_maps(struct kunit *test)
 {
 	struct fairwq_serializer *serial = serial_new(test);
@@ -108,7 +114,7 @@ static void item_holds_its_maps(struct kunit *test)
 	fairwq_limiter_destroy(limiter);
 }
 
-/* Each of those with which a runner goes on, too. */
+/* Each item of a burst holds the maps of its pool and of its serializer. */
 static void item_of_a_burst_holds_its_maps(struct kunit *test)
 {
 	struct fairwq_serializer *serial = serial_new(test);
@@ -135,10 +141,10 @@ static void item_of_a_burst_holds_its_maps(struct kunit *test)
 
 /* ---- what a call that waits takes ----------------------------------------- */
 
-/* The map that lockdep was last asked about, while another of its class was held. */
+/* The map that was acquired last while another map of its class was held. */
 static const struct lockdep_map *judged;
 
-/* The held one first: so it is right, and there is no report. */
+/* Note @wanted. Return: -1, which says that the order is right, so there is no report. */
 static int judge(const struct lockdep_map *held, const struct lockdep_map *wanted)
 {
 	if (held->key == wanted->key)
@@ -147,9 +153,9 @@ static int judge(const struct lockdep_map *held, const struct lockdep_map *wante
 }
 
 /*
- * To wait by @wait(@what) is to take @map: lockdep wants to know whether that may
- * be done with another of the same class held. It asks only once for what is held
- * when it is taken: so there is one more, which is new in each place.
+ * Expect that @wait(@what) acquires @map. A copy of @map is held meanwhile, so lockdep
+ * asks judge() whether a second map of that class may be acquired. It asks once for each
+ * set of held locks, so each use of the macro also holds a map of a new class.
  */
 #define EXPECT_TAKEN(test, map, wait, what)				\
 	do {								\
@@ -202,7 +208,7 @@ static void inner_fn(struct fairwq_task *self)
 	struct joining *j = container_of(self, struct joining, inner);
 
 	KUNIT_EXPECT_EQ(j->test, LOCK_STATE_HELD, lock_is_held(&j->inner.lockdep_map));
-	/* A task may join one of its own class. */
+	/* A join releases the map of the outer task, because both may be of one class. */
 	KUNIT_EXPECT_EQ(j->test, LOCK_STATE_NOT_HELD, lock_is_held(&j->outer.lockdep_map));
 }
 
@@ -234,7 +240,7 @@ static void joining_fn(struct fairwq_work *work)
 	KUNIT_EXPECT_EQ(j->test, LOCK_STATE_NOT_HELD, lock_is_held(&j->outer.lockdep_map));
 }
 
-/* So a lock that a task takes must not be held where it is joined. */
+/* A join acquires the map of its task, so a lock that the task takes must not be held. */
 static void join_takes_the_map_of_its_task(struct kunit *test)
 {
 	struct joining *j = kunit_kzalloc(test, sizeof(*j), GFP_KERNEL);

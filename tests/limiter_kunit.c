@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Limiters (promise 10): so many items are in flight and no more, those that wait
- * start in queue order, none is lost, and there is a moment when all is over.
+ * Limiters (promise 10): at most a given number of items is in flight. The others
+ * wait and start in queue order, none is lost, and a destroy waits for all of them.
  */
 #include "lib/order.h"
 
@@ -27,7 +27,7 @@ static struct mock_item *limiter_item(struct kunit *test, struct fairwq_limiter 
 	return item;
 }
 
-/* One item of @limiter stands at a gate. */
+/* Queue a gate, and wait until it is entered: one item of @limiter is in flight. */
 static struct mock_gate *limiter_gate(struct kunit *test, struct fairwq_limiter *limiter,
 				      struct fairwq_batch *batch)
 {
@@ -38,23 +38,23 @@ static struct mock_gate *limiter_gate(struct kunit *test, struct fairwq_limiter 
 	return gate;
 }
 
-/* Nothing of it is in flight. */
+/* Check that no item of @limiter is in flight. */
 static bool limiter_idle(struct fairwq_limiter *limiter)
 {
-	/* It is written under a lock that the test does not have. */
+	/* Other CPUs write it under a lock that the test does not hold. */
 	return !data_race(READ_ONCE(limiter->constraint.in_flight));
 }
 
-/* All of it has ended, or will have soon; else the case fails, and does not hang. */
+/* Wait until @limiter is idle, and destroy it. A time-out fails the case: no hang. */
 static void limiter_end(struct kunit *test, struct fairwq_limiter *limiter)
 {
 	mock_until(test, limiter_idle(limiter));
 	fairwq_limiter_destroy(limiter);
 }
 
-/* ---- so many ----------------------------------------------------------- */
+/* ---- the limit --------------------------------------------------------- */
 
-/* Exactly so many, not one more, though there are runners. */
+/* As many items are in flight as the limit allows, and not one more if runners are free. */
 static void exactly_n_items_are_in_flight(struct kunit *test)
 {
 	struct fairwq_limiter *limiter = limiter_new(test, LIMIT);
@@ -70,7 +70,7 @@ static void exactly_n_items_are_in_flight(struct kunit *test)
 		mock_await(test, &gate[i]->entered);
 	KUNIT_EXPECT_TRUE(test, waits(&gate[LIMIT]->work));
 	KUNIT_EXPECT_TRUE(test, waits(&gate[LIMIT + 1]->work));
-	/* One has ended, one may go on. */
+	/* One item has ended, so one more is admitted. */
 	complete_all(&gate[1]->open);
 	mock_await(test, &gate[LIMIT]->entered);
 	KUNIT_EXPECT_TRUE(test, waits(&gate[LIMIT + 1]->work));
@@ -81,6 +81,7 @@ static void exactly_n_items_are_in_flight(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, limiter->constraint.in_flight);
 }
 
+/* A flush waits for the items before it. An item behind it is not admitted until then. */
 static void flush_waits_for_what_is_queued(struct kunit *test)
 {
 	struct fairwq_limiter *limiter = limiter_new(test, 2);
@@ -102,7 +103,7 @@ static void flush_waits_for_what_is_queued(struct kunit *test)
 	later = mock_gate_new(test);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(limiter, a, &later->work));
 	complete_all(&gate[0]->open);
-	/* The other gate still runs, and came before the flush: nothing else goes on. */
+	/* The other gate, which is before the flush, still runs: @later is not admitted. */
 	mock_until(test, READ_ONCE(a->done) == 3);
 	KUNIT_EXPECT_EQ(test, 2U, READ_ONCE(mock->log.nr));
 	KUNIT_EXPECT_EQ(test, 1U, READ_ONCE(limiter->constraint.in_flight));
@@ -135,7 +136,7 @@ static void never_more_under_load(struct kunit *test)
 	mock_track_check(test, track);
 }
 
-/* ---- items that end otherwise ------------------------------------------ */
+/* ---- items that fail --------------------------------------------------- */
 
 static void failing_fn(struct fairwq_work *work)
 {
@@ -143,7 +144,7 @@ static void failing_fn(struct fairwq_work *work)
 	mock_item_fn(work);
 }
 
-/* One that has failed has ended: those behind it go on. */
+/* An item that has failed counts as ended, so the items behind it run. */
 static void failed_item_makes_room(struct kunit *test)
 {
 	struct fairwq_limiter *limiter = limiter_new(test, 1);
@@ -166,12 +167,13 @@ static void failed_item_makes_room(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 2ULL, mock_counter(mock->pool, FAIRWQ_FAILURES));
 }
 
-/* ---- its end ------------------------------------------------------------ */
+/* ---- cancel, flush and destroy ------------------------------------------ */
 
+/* A cancel of @work while another CPU is about to push it. */
 static struct {
 	struct fairwq_work *work;
 	struct mock_gate *gate;
-	int cpu;			/* of the cancel */
+	int cpu;			/* the CPU that cancels */
 	unsigned int looked;
 	bool let_go, waited, on_top, canceled;
 } await;
@@ -186,7 +188,7 @@ static void await_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 	if (raw_smp_processor_id() != await.cpu) {
 		if (point != FAIRWQ_POINT_ADMITTED)
 			return;
-		/* It is let go here, and looked for there, twice, and not yet pushed. */
+		/* Push the admitted work after the other CPU has looked for it twice. */
 		step_done(&await.let_go);
 		spin_until(&await.waited);
 	} else if (point == FAIRWQ_POINT_LOOK && ++await.looked == 2) {
@@ -195,8 +197,8 @@ static void await_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 }
 
 /*
- * Another CPU has let it go, and is about to push it, when an interrupt cancels it, and
- * waits for that: then it may be freed.
+ * If another CPU has admitted a work and is about to push it, a cancel in an interrupt
+ * waits for the push. Then the work may be freed.
  */
 static void cancel_on_top_waits_for_the_push(struct kunit *test)
 {
@@ -208,7 +210,7 @@ static void cancel_on_top_waits_for_the_push(struct kunit *test)
 	need_two_cpus(test);
 	a = mock_begin(test, 2);
 	b = mock_batch(test, "b");
-	fairwq_batch_pause(b);	/* so that it does not start when it is there */
+	fairwq_batch_pause(b);	/* so that the item does not start when it is pushed */
 	memset(&await, 0, sizeof(await));
 	await.work = &item->work;
 	await.gate = limiter_gate(test, limiter, a);
@@ -216,7 +218,7 @@ static void cancel_on_top_waits_for_the_push(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, set_cpus_allowed_ptr(current, cpumask_of(await.cpu)));
 	fairwq_test_set_hook(await_hook);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_limiter_queue(limiter, b, &item->work));
-	/* So that it is let go, with interrupts off, on the other CPU. */
+	/* The runner, which admits the item with interrupts off, must be on another CPU. */
 	preempt_disable();
 	complete_all(&await.gate->open);
 	if (spin_until(&await.let_go))
@@ -268,7 +270,7 @@ static void wait_inside(struct kunit *test, struct fairwq_batch *a,
 	fairwq_work_init(&inside->work, inside_fn);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(limiter, a, &inside->work));
 	mock_await(test, &inside->done);
-	/* It was not destroyed. */
+	/* The limiter can still be used, because it was not destroyed. */
 	KUNIT_EXPECT_EQ(test, 1, fairwq_limiter_queue(limiter, a, &item->work));
 	complete_all(&gate->open);
 	limiter_end(test, limiter);
@@ -287,14 +289,17 @@ static void self_wait_warns(struct kunit *test)
 	pr_info("# expect-splat end\n");
 }
 
-/* The last end of a limiter that is being destroyed. */
+/* The end of the last item of a limiter that is being destroyed. */
 static struct last_end {
 	struct fairwq_limiter *limiter;
 	struct mock_gate *gate;
 	bool reached, let_go, destroyed, too_early, waited;
 } last_end;
 
-/* The other CPU waits for the lock, or has had the time to, if that does not show. */
+/*
+ * Wait until the CPU that destroys the limiter waits for its lock. Some kinds of lock do
+ * not show that, so give it 200 ms.
+ */
 static void last_end_await_waiter(void)
 {
 	spin_for(200, READ_ONCE(last_end.destroyed) ||
@@ -315,7 +320,7 @@ static void last_end_hook(enum fairwq_test_point point, struct fairwq_batch *bat
 
 static void thread_destroy_at_the_end(struct thread *thread)
 {
-	/* This CPU is not for the runner. */
+	/* The runner must be on another CPU. */
 	preempt_disable();
 	complete_all(&last_end.gate->open);
 	thread->ret = spin_until(&last_end.reached);
@@ -327,8 +332,9 @@ static void thread_destroy_at_the_end(struct thread *thread)
 }
 
 /*
- * Nothing is in flight, but the runner of the last item is not through with the
- * limiter: it does not go before that, and the runner does not come back to it.
+ * When no item is in flight, the runner of the last one may still hold the lock. A
+ * destroy waits for that. When the lock is dropped, the runner does not touch the
+ * limiter again.
  */
 static void destroy_waits_for_the_last_look(struct kunit *test)
 {
@@ -351,7 +357,7 @@ static void destroy_waits_for_the_last_look(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, NULL, memchr_inv(limiter, 0x6b, sizeof(*limiter)));
 }
 
-/* Items that go through their end together. */
+/* Items that end at the same time. */
 struct meeting {
 	unsigned int nr;
 	atomic_t inside;
@@ -372,7 +378,10 @@ static void guest_fn(struct fairwq_work *work)
 	wait_for_completion(&meeting->go);
 }
 
-/* @nr of them end at once, and let @more go; then the memory goes. */
+/*
+ * Let all items of @meeting end at once, with @more items that wait behind them. Then
+ * destroy the limiter and free it.
+ */
 static void meet_and_go(struct kunit *test, struct fairwq_batch *a, struct guest *guest,
 			struct meeting *meeting, unsigned int more)
 {
@@ -396,7 +405,7 @@ static void meet_and_go(struct kunit *test, struct fairwq_batch *a, struct guest
 	KUNIT_EXPECT_EQ(test, (int)(meeting->nr + more), atomic_read(&meeting->inside));
 }
 
-/* As soon as destroy has returned no runner looks back: KASAN would see that. */
+/* A destroyed limiter may be freed. KASAN would report a runner that still touches it. */
 static void destroyed_limiter_may_be_freed(struct kunit *test)
 {
 	struct guest *guest = kunit_kcalloc(test, 8, sizeof(*guest), GFP_KERNEL);

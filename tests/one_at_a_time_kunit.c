@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Items that go one at a time, in queue order (promise 10): what a serializer, one
- * with a budget for a runner that goes on with it, and a limiter of one item have in
- * common. Each case runs with each of the three. What only one of them does is in
+ * One at a time: items that run one by one, in queue order (promise 10).
+ *
+ * Each case runs with each kind of constraint that does this: a serializer, one with an
+ * inline budget, and a limiter of one item. Cases for only one kind are in
  * serializer_kunit.c, core_burst_kunit.c and limiter_kunit.c.
  */
 #include <linux/vmalloc.h>
@@ -26,7 +27,7 @@ static void kind_desc(const struct kind *kind, char *desc)
 
 KUNIT_ARRAY_PARAM(kind, kinds, kind_desc);
 
-/* An order of the kind that this run of the case is about. */
+/* Make an order of the kind that is the parameter of the case. */
 static struct order order_new(struct kunit *test)
 {
 	const struct kind *kind = test->param_value;
@@ -46,7 +47,7 @@ static struct fairwq_batch *batch_prio(struct kunit *test, enum fairwq_prio prio
 	return mock_batch_with(test, "prio", &attrs);
 }
 
-/* In queue order, whatever the batches, their priorities and their pools are. */
+/* Items run in queue order, whatever their batches, priorities and pools are. */
 static void order_holds_across_batches_and_pools(struct kunit *test)
 {
 	static const char * const letters = "abcdefghijklmnopqrstuvwxyz";
@@ -76,7 +77,7 @@ static void order_holds_across_batches_and_pools(struct kunit *test)
 	fairwq_pool_destroy(other);
 }
 
-/* Not before the function has returned, though runners are free. */
+/* The next item does not start before the function has returned, even if runners are free. */
 static void next_starts_after_the_return(struct kunit *test)
 {
 	struct order order = order_new(test);
@@ -88,7 +89,7 @@ static void next_starts_after_the_return(struct kunit *test)
 	item[0] = mock_item(test, 'x');
 	item[1] = mock_item(test, 'y');
 	gate = mock_gate_new(test);
-	/* One that waits when the gate is entered, and one that comes then. */
+	/* 'x' is queued before the gate is entered, and 'y' after that. */
 	fairwq_batch_pause(a);
 	KUNIT_ASSERT_EQ(test, 1, mock_order_queue(&order, a, &gate->work));
 	KUNIT_ASSERT_EQ(test, 1, mock_order_queue(&order, b, &item[0]->work));
@@ -117,7 +118,7 @@ static int queue_step(struct thread *thread, unsigned int producer, u64 seq)
 	return mock_order_queue(&thread->order, thread->batch, &step->work);
 }
 
-/* Items are numbered in the order of the calls, so that it is known. */
+/* Number the items in the order of the queue calls of all threads. */
 static void produce_in_order(struct thread *thread)
 {
 	unsigned int i;
@@ -129,7 +130,7 @@ static void produce_in_order(struct thread *thread)
 	}
 }
 
-/* Each thread has its own numbers, and nothing else orders the calls. */
+/* Number the items of each thread. Nothing orders the calls of different threads. */
 static void produce(struct thread *thread)
 {
 	unsigned int i;
@@ -143,7 +144,7 @@ static void producers_run(struct kunit *test, void (*fn)(struct thread *thread))
 	struct order order = order_new(test);
 	struct track *track = mock_track_new(test, 1);
 	struct thread *thread;
-	struct mutex mutex;		/* see above */
+	struct mutex mutex;		/* see struct thread */
 	unsigned int i;
 	u64 seq = 0;
 
@@ -178,7 +179,7 @@ static void order_of_each_producer_is_kept(struct kunit *test)
 	producers_run(test, produce);
 }
 
-/* The stack does not grow with the queue. */
+/* A long queue of items does not make the stack of the later items deeper. */
 static void stack_does_not_grow_with_the_queue(struct kunit *test)
 {
 	struct order order = order_new(test);
@@ -227,7 +228,7 @@ static void again_fn(struct fairwq_work *work)
 		complete(&again->done);
 }
 
-/* A function queues its own work to its own order. */
+/* A function may queue its own work to its own order. */
 static void item_queues_itself(struct kunit *test)
 {
 	struct again again = { .left = MOCK_MANY(1000), .order = order_new(test) };
@@ -241,14 +242,14 @@ static void item_queues_itself(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, again.ret);
 }
 
-/* ---- the batch that they are bound for --------------------------------- */
+/* ---- the batch that the items are bound for ----------------------------- */
 
 static void released_log(struct fairwq_batch *batch, void *priv)
 {
 	mock_log_add(priv, 'R');
 }
 
-/* A batch whose release is logged. The caller has a reference. */
+/* Make a batch whose release is logged. Return: the batch, with a reference. */
 static struct fairwq_batch *batch_logged(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -259,7 +260,7 @@ static struct fairwq_batch *batch_logged(struct kunit *test)
 	return batch;
 }
 
-/* Accepted items run, though their batch was disposed; then it is released, once. */
+/* Accepted items run although their batch is disposed. Then the batch is released, once. */
 static void disposed_batch_is_released_after_its_items(struct kunit *test)
 {
 	struct order order = order_new(test);
@@ -279,7 +280,7 @@ static void disposed_batch_is_released_after_its_items(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, mock_order_queue(&order, b, &late->work));
 	complete_all(&gate->open);
 	mock_expect_order(test, "wxyR", item, 3);
-	/* For others it goes on. */
+	/* The order can still be used with other batches. */
 	item[3] = mock_order_item(test, &order, a, 'z');
 	mock_expect_order(test, "wxyRz", &item[3], 1);
 	mock_order_end(test, &order);
@@ -288,7 +289,7 @@ static void disposed_batch_is_released_after_its_items(struct kunit *test)
 	fairwq_batch_put(b);
 }
 
-/* And so if what it waits for is cancelled. */
+/* A disposed batch is released when the last item that is bound for it is cancelled. */
 static void canceled_item_lets_the_batch_go(struct kunit *test)
 {
 	struct order order = order_new(test);
@@ -313,7 +314,7 @@ static void canceled_item_lets_the_batch_go(struct kunit *test)
 
 /* ---- cancelling ------------------------------------------------------- */
 
-/* What waits is taken out; the others keep their order, and it may come again. */
+/* If a waiting item is cancelled, the others keep their order. It may be queued again. */
 static void cancel_of_a_waiting_item_keeps_the_order(struct kunit *test)
 {
 	struct order order = order_new(test);
@@ -329,14 +330,14 @@ static void cancel_of_a_waiting_item_keeps_the_order(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel(&item[1]->work));
 	item[3] = mock_order_item(test, &order, a, 'z');
 	KUNIT_EXPECT_EQ(test, 1, mock_order_queue(&order, a, &item[1]->work));
-	/* The one that runs is not pending. */
+	/* The item that runs is not pending. */
 	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel(&gate->work));
 	complete_all(&gate->open);
 	mock_expect_order(test, "wyzx", item, 4);
 	mock_order_end(test, &order);
 }
 
-/* An item that was let go and does not run makes room, too. */
+/* If an admitted item is cancelled before it runs, the next one is admitted. */
 static void cancel_of_an_admitted_item_admits_the_next(struct kunit *test)
 {
 	struct order order = order_new(test);
@@ -360,7 +361,7 @@ static void cancel_of_an_admitted_item_admits_the_next(struct kunit *test)
 
 /* ---- waiting ---------------------------------------------------------- */
 
-/* For what was queued before, and for nothing that came later. */
+/* A flush waits for the items that were queued before it, and not for later ones. */
 static void flush_waits_for_what_is_queued(struct kunit *test)
 {
 	struct thread thread = { .order = order_new(test) };
@@ -374,7 +375,7 @@ static void flush_waits_for_what_is_queued(struct kunit *test)
 	gate = mock_order_gate(test, order, a);
 	item = mock_order_item(test, order, a, 'x');
 	mock_thread_start(test, &thread, mock_thread_flush);
-	/* The flush is behind it. */
+	/* Wait until the marker of the flush is behind 'x'. */
 	mock_until(test, mock_order_last(order) != &item->work);
 	later = mock_gate_new(test);
 	KUNIT_ASSERT_EQ(test, 1, mock_order_queue(order, a, &later->work));
@@ -387,7 +388,10 @@ static void flush_waits_for_what_is_queued(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&later->runs));
 }
 
-/* What is refused meanwhile is as it was, and may go elsewhere. */
+/*
+ * A destroy waits for the items in the order, and refuses new ones. A refused work is
+ * unchanged, and may be queued elsewhere.
+ */
 static void destroy_refuses_and_waits(struct kunit *test)
 {
 	struct thread thread = { .order = order_new(test) };
@@ -419,12 +423,12 @@ static void destroy_refuses_and_waits(struct kunit *test)
 	fairwq_batch_dispose(b);
 }
 
-/* ---- all of it at once ------------------------------------------------- */
+/* ---- all calls at once -------------------------------------------------- */
 
 #define RACE_STEPS	64
 #define RACE_ROUNDS	MOCK_MANY(4000)
 
-/* Queues what is idle of its own, in its order. */
+/* Cancel the steps of this thread one after the other, and queue each again. */
 static void race_produce(struct thread *thread)
 {
 	unsigned int i;
@@ -434,7 +438,7 @@ static void race_produce(struct thread *thread)
 	for (i = 0; i < RACE_ROUNDS; i++) {
 		struct step *step = &thread->steps[i % RACE_STEPS];
 
-		/* The number is written only while no item reads it. */
+		/* The number may only be written while no item reads it. */
 		if (fairwq_work_cancel_sync(&step->work))
 			atomic_inc(&thread->counts[1]);
 		step->seq = ++seq;
@@ -446,7 +450,7 @@ static void race_produce(struct thread *thread)
 	}
 }
 
-/* Cancels and flushes what others have queued. */
+/* Cancel and flush what the other threads have queued. */
 static void race_disturb(struct thread *thread)
 {
 	unsigned int i;
@@ -462,7 +466,7 @@ static void race_disturb(struct thread *thread)
 	}
 }
 
-/* What was accepted has run or was cancelled, in order, and one at a time. */
+/* Each accepted item runs or is cancelled. The items run in order, one at a time. */
 static void race_keeps_order_and_books(struct kunit *test)
 {
 	struct order order = order_new(test);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Cases for faults that were found in this module and fit into no other suite,
- * named after what it must do.
+ * Regressions: cases for faults that were found in fairwq and fit into no other
+ * suite. The name of a case says what fairwq must do.
  */
 #include <linux/delay.h>
 #include <linux/kthread.h>
 
 #include "lib/fixture.h"
 
-/* ---- a helper: an item that queues itself, and takes its time ---------- */
+/* ---- a helper: an item that queues itself again, and spins ------------- */
 
 struct looper {
 	struct fairwq_work work;
@@ -22,7 +22,7 @@ static void looper_fn(struct fairwq_work *work)
 	struct looper *looper = container_of(work, struct looper, work);
 	u64 end = fairwq_clock() + (u64)looper->spin_us * NSEC_PER_USEC;
 
-	/* Queued first: it is pending while it runs. */
+	/* Queue it before the spinning, so that it is pending while it runs. */
 	if (READ_ONCE(looper->left) > 1) {
 		WRITE_ONCE(looper->left, looper->left - 1);
 		mock_may_refuse(fairwq_queue(looper->batch, work));
@@ -49,6 +49,7 @@ static struct looper *looper_start(struct kunit *test, struct fairwq_batch *batc
 
 static struct fairwq_batch *looked_at;
 
+/* Sort looked_at once, after a push to it and before the queue call kicks a runner. */
 static void look_before_told(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
 	if (point != FAIRWQ_POINT_QUEUE_PUSHED || batch != looked_at)
@@ -57,7 +58,7 @@ static void look_before_told(enum fairwq_test_point point, struct fairwq_batch *
 	mock_look(batch);
 }
 
-/* A reader of debugfs between a push and its telling does not strand the item. */
+/* An item that a reader of debugfs sorts, before its queue call kicks a runner, still runs. */
 static void reader_does_not_hide_a_push(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -94,6 +95,7 @@ static void requeued_while_running_has_one_turn_each(struct kunit *test)
 
 /* ---- a work that goes from pool to pool -------------------------------- */
 
+/* An item that runs in the pool @from first, and then in the pool @to. */
 struct traveller {
 	struct fairwq_work work;
 	struct completion entered, open, arrived, go, done, item_ran;
@@ -125,7 +127,10 @@ static void traveller_fn(struct fairwq_work *work)
 	complete(&t->done);
 }
 
-/* It runs in a pool of one runner, and is queued to the other meanwhile. */
+/*
+ * Start a traveller in a pool of one runner, and queue it to the other pool. It is
+ * parked there when this returns, because its first run goes on.
+ */
 static struct traveller *traveller_start(struct kunit *test)
 {
 	struct fairwq_pool_attrs one = { .max_active = 1 };
@@ -150,13 +155,16 @@ static struct traveller *traveller_start(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 1, fairwq_pool_queue(t->from, &t->work));
 	mock_await(test, &t->entered);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_pool_queue(t->to, &t->work));
-	/* Behind it: when this has run, its turn was taken, and parked. */
+	/* When the item behind it has run, the turn of the traveller was taken and parked. */
 	KUNIT_ASSERT_EQ(test, 1, fairwq_pool_queue(t->to, &mock_item(test, 'o')->work));
 	mock_until(test, READ_ONCE(mock->log.nr) == 1);
 	return t;
 }
 
-/* Its second run is on a runner of the second pool: the first one's is free. */
+/*
+ * A parked work runs on a runner of the pool that it was queued to. The only runner
+ * of the other pool is free meanwhile.
+ */
 static void parked_work_runs_in_its_own_pool(struct kunit *test)
 {
 	struct traveller *t = traveller_start(test);
@@ -177,7 +185,7 @@ static int drainer(void *data)
 	return 0;
 }
 
-/* And it may queue to that pool while that is being drained. */
+/* A work that was parked may queue to its pool while that is being drained. */
 static void parked_work_may_queue_in_a_drain(struct kunit *test)
 {
 	struct traveller *t = traveller_start(test);
@@ -199,7 +207,7 @@ static void parked_work_may_queue_in_a_drain(struct kunit *test)
 
 /* ---- fairness --------------------------------------------------------- */
 
-/* Weights whose turns are no round numbers are no violation. */
+/* The check of fairness reports no violation if the shares are no whole numbers of turns. */
 static void odd_weights_are_no_violation(struct kunit *test)
 {
 	static const unsigned int weights[][2] = {
@@ -240,7 +248,7 @@ static void reweigher_fn(struct fairwq_work *work)
 	fairwq_batch_set_weight(r->batch, r->weight);
 }
 
-/* A weight that is raised counts for what is owed: the next turn comes soon. */
+/* A raised weight also applies to what the batch owes for past turns: its next turn is soon. */
 static void raised_weight_shortens_the_wait(struct kunit *test)
 {
 	struct reweigher *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
@@ -272,7 +280,7 @@ static void raised_weight_shortens_the_wait(struct kunit *test)
 	fairwq_batch_dispose(b);
 }
 
-/* A rank that had nothing to serve has not been waiting. */
+/* If a priority has nothing to serve for a moment, its wait for a turn begins anew. */
 static void patience_ends_with_the_backlog(struct kunit *test)
 {
 	struct fairwq_batch_attrs low_attrs = { .prio = FAIRWQ_PRIO_LOW };
@@ -302,7 +310,7 @@ static void patience_ends_with_the_backlog(struct kunit *test)
 	fairwq_batch_dispose(high);
 }
 
-/* Virtual times wrap after some 10^11 turns; a batch that was idle then is not ahead. */
+/* Virtual times wrap after some 10^11 turns. A batch that was idle meanwhile is served soon. */
 static void wrapped_time_starves_no_batch(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -326,7 +334,7 @@ static void wrapped_time_starves_no_batch(struct kunit *test)
 
 /* ---- reports and ends ------------------------------------------------- */
 
-/* Looking at a busy pool all the time finds nothing that hangs. */
+/* However often the watchdog looks at a busy pool, it reports no item as hung. */
 static void busy_pool_is_not_hung(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -358,7 +366,7 @@ static int destroyer_fn(void *data)
 	return 0;
 }
 
-/* A holder that pauses its batch while the pool is destroyed does not hang that. */
+/* A batch that is paused while its pool is being destroyed does not hang the destruction. */
 static void pause_does_not_hang_destroy(struct kunit *test)
 {
 	struct fairwq_pool_attrs one = { .max_active = 1 };
@@ -386,8 +394,8 @@ static void pause_does_not_hang_destroy(struct kunit *test)
 }
 
 /*
- * What was taken and is put back takes up room again, that others may have taken
- * meanwhile. Then there are more than max_queued, and none may come.
+ * A parked item that is put back counts in max_queued again. A new item may have
+ * taken its room, so the count may exceed max_queued. Queue calls are refused then.
  */
 static void room_ends_when_it_is_exceeded(struct kunit *test)
 {
@@ -404,7 +412,7 @@ static void room_ends_when_it_is_exceeded(struct kunit *test)
 	mock_expect(test, "aa");
 }
 
-/* Two pools of one name may both be shown in sysfs. */
+/* Two pools with the same name may both be shown in sysfs. */
 static void sysfs_pools_may_share_a_name(struct kunit *test)
 {
 	struct fairwq_pool_attrs attrs = { .flags = FAIRWQ_SYSFS };
@@ -424,7 +432,10 @@ static void long_fn(struct fairwq_work *work)
 	msleep(40);
 }
 
-/* The average of run times holds 33 ms where a long has 32 bits. */
+/*
+ * The average of run times never exceeds FAIRWQ_RUN_TIME_MAX_NS. Where a long has
+ * 32 bits it cannot hold more than 33 ms.
+ */
 static void average_of_long_items_is_bounded(struct kunit *test)
 {
 	struct mock *mock = test->priv;

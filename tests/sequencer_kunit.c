@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sequencers: items run in parallel and are completed in queue order, each once, also if
- * some are cancelled or refused; and there is a moment when all is over.
+ * Sequencers: items run in parallel and are completed in queue order, each once, even if
+ * some are cancelled or refused. After a flush a sequencer may be freed.
  */
 #include "lib/fixture.h"
 
@@ -9,17 +9,17 @@
 
 #define NR	5
 
-/* An item whose function stands at its gate, and that writes a letter when completed. */
+/* An item whose function waits for @open, and whose completion logs a letter. */
 struct step {
 	struct fairwq_sequenced_work swork;
 	struct completion entered, open;
 	struct mock *mock;
 	struct fairwq_sequencer *sequencer;
-	struct fairwq_batch *batch;	/* to queue it to again in its completion, or NULL */
+	struct fairwq_batch *batch;	/* the completion queues it again to this one; or NULL */
 	char letter;
 	bool ended;			/* its function has returned */
-	bool early;			/* it was completed before that */
-	int ret;			/* of what its completion has called */
+	bool early;			/* it was completed before @ended was set */
+	int ret;			/* of the queue call in its completion */
 };
 
 static void step_fn(struct fairwq_work *work)
@@ -83,7 +83,7 @@ static void steps_run(struct kunit *test, struct fairwq_sequencer *sequencer,
 		mock_await(test, &step[i]->entered);
 }
 
-/* Let the function of @step return, and wait until its runner has said so. */
+/* Let the function of @step return, and wait until the work is not busy any more. */
 static void step_end(struct kunit *test, struct step *step)
 {
 	complete(&step->open);
@@ -108,7 +108,7 @@ static void expect_log(struct kunit *test, const char *order)
 
 /* ---- in order ----------------------------------------------------------- */
 
-/* All run at once, the last one ends first, and none is completed before the first. */
+/* Items that end in the reverse order are completed in queue order. */
 static void items_are_completed_in_queue_order(struct kunit *test)
 {
 	struct fairwq_sequencer *sequencer = sequencer_new(test);
@@ -128,7 +128,7 @@ static void items_are_completed_in_queue_order(struct kunit *test)
 		KUNIT_EXPECT_FALSE(test, step[i]->early);
 }
 
-/* What is ready is not held back by what comes later. */
+/* Items in front that have ended are completed at once, although later ones still run. */
 static void those_in_front_are_completed_at_once(struct kunit *test)
 {
 	struct fairwq_sequencer *sequencer = sequencer_new(test);
@@ -149,7 +149,7 @@ static void those_in_front_are_completed_at_once(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, list_empty(&step[i]->swork.node));
 }
 
-/* A step whose completion stands at a gate. */
+/* A step whose completion waits for @go. */
 struct slow_step {
 	struct step step;
 	struct completion completing, go;
@@ -164,7 +164,7 @@ static void slow_complete(struct fairwq_work *work)
 	step_complete(work);
 }
 
-/* An item that ends while another one completes is completed by that. */
+/* If an item ends while another one is being completed, it is completed after that one. */
 static void end_beside_a_completion_is_not_lost(struct kunit *test)
 {
 	struct fairwq_sequencer *sequencer = sequencer_new(test);
@@ -193,7 +193,7 @@ static void end_beside_a_completion_is_not_lost(struct kunit *test)
 	expect_log(test, "xy");
 }
 
-/* The completion gets its work back, and may queue it again: then it is the last. */
+/* A completion may queue its work again. The work is the last one of the sequencer then. */
 static void completion_may_queue_its_work_again(struct kunit *test)
 {
 	struct fairwq_sequencer *sequencer = sequencer_new(test);
@@ -214,7 +214,7 @@ static void completion_may_queue_its_work_again(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, step[0]->ret);
 }
 
-/* An item frees itself in its completion. */
+/* An item that frees itself in its completion. */
 struct gone {
 	struct fairwq_sequenced_work swork;
 	atomic_t *left;
@@ -233,7 +233,7 @@ static void gone_complete(struct fairwq_work *work)
 	atomic_dec(left);
 }
 
-/* The sequencer is freed as soon as the flush says so. */
+/* A completion may free its item, and a sequencer may be freed as soon as a flush returns. */
 static void all_may_be_freed(struct kunit *test)
 {
 	struct fairwq_batch *a = begin(test, 4);
@@ -265,7 +265,7 @@ static void all_may_be_freed(struct kunit *test)
 
 /* ---- cancelled and refused ---------------------------------------------- */
 
-/* What was cancelled and dropped holds up those behind it no longer. */
+/* A cancelled work holds up the works behind it until fairwq_sequencer_drop() is called. */
 static void dropped_work_lets_the_others_go_on(struct kunit *test)
 {
 	struct fairwq_sequencer *sequencer = sequencer_new(test);
@@ -283,7 +283,7 @@ static void dropped_work_lets_the_others_go_on(struct kunit *test)
 	fairwq_sequencer_drop(&first->swork.work);
 	expect_log(test, "y");
 	fairwq_sequencer_flush(sequencer);
-	/* It is the caller's again. */
+	/* The dropped work may be queued again. */
 	fairwq_batch_resume(b);
 	complete(&first->open);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_sequencer_queue(sequencer, NULL, b, &first->swork));
@@ -292,7 +292,7 @@ static void dropped_work_lets_the_others_go_on(struct kunit *test)
 	fairwq_batch_dispose(b);
 }
 
-/* A cancel of the batch drops them, too. */
+/* A cancel of the batch may take fairwq_sequencer_drop() as its dropped(). */
 static void batch_is_cancelled(struct kunit *test)
 {
 	struct fairwq_sequencer *sequencer = sequencer_new(test);
@@ -311,7 +311,7 @@ static void batch_is_cancelled(struct kunit *test)
 	expect_log(test, "");
 }
 
-/* A work that no batch takes is not in the sequencer. */
+/* A work that its batch refuses is not in the sequencer, and holds up no other. */
 static void refused_work_holds_up_nothing(struct kunit *test)
 {
 	struct fairwq_sequencer *sequencer = sequencer_new(test);
@@ -335,7 +335,7 @@ static void refused_work_holds_up_nothing(struct kunit *test)
 
 /* ---- with other constraints ---------------------------------------------- */
 
-/* Through a limiter so many run at a time, and they are completed in order all the same. */
+/* Items that are queued through a limiter of 2 run two at a time, and complete in order. */
 static void limiter_and_order_compose(struct kunit *test)
 {
 	struct fairwq_sequencer *sequencer = sequencer_new(test);
@@ -364,7 +364,7 @@ static void limiter_and_order_compose(struct kunit *test)
 	fairwq_limiter_destroy(&limiter);
 }
 
-/* What runs within a batch of a serializer and a limit: the batch has the limit. */
+/* If a batch with a max_active of 2 has items of three serializers, two items run at a time. */
 static void serializer_in_a_limited_batch(struct kunit *test)
 {
 	static const struct fairwq_batch_attrs two = { .max_active = 2 };
@@ -377,7 +377,7 @@ static void serializer_in_a_limited_batch(struct kunit *test)
 	a = mock_batch_with(test, "two", &two);
 	for (i = 0; i < 3; i++)
 		fairwq_serializer_init(&serial[i]);
-	/* Two of each: of three objects, two at a time, and each one after the other. */
+	/* Each serializer has two items, which run one after the other. */
 	for (i = 0; i < 6; i++) {
 		gate[i] = mock_gate_new(test);
 		KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&serial[i / 2], a,
@@ -396,7 +396,7 @@ static void serializer_in_a_limited_batch(struct kunit *test)
 	fairwq_batch_dispose(a);
 }
 
-/* ---- to wait for oneself ------------------------------------------------- */
+/* ---- a wait for the caller's own sequencer -------------------------------- */
 
 static void self_flush_fn(struct fairwq_work *work)
 {

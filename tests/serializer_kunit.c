@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Constraints (promise 10): serializers, and one of the caller's own. What they share
- * with limiters is in one_at_a_time_kunit.c.
+ * Serializers (promise 10), and a constraint of the client's own. What serializers
+ * share with limiters is in one_at_a_time_kunit.c.
  */
 #include <linux/vmalloc.h>
 
@@ -18,10 +18,10 @@ static struct fairwq_serializer *serial_new(struct kunit *test)
 	return serial;
 }
 
-/* Nothing of it is queued or in flight. */
+/* Check that no item of @serial is queued or in flight. */
 static bool serial_idle(const struct fairwq_serializer *serial)
 {
-	/* It is written under a lock that the test does not have. */
+	/* Other CPUs write it under a lock that the test does not hold. */
 	return !data_race(READ_ONCE(serial->constraint.in_flight));
 }
 
@@ -34,7 +34,7 @@ static struct mock_item *serial_item(struct kunit *test, struct fairwq_serialize
 	return item;
 }
 
-/* The first item of @serial stands at a gate. */
+/* Queue a gate, and wait until it is entered. Later items of @serial wait behind it. */
 static struct mock_gate *serial_gate(struct kunit *test, struct fairwq_serializer *serial,
 				     struct fairwq_batch *batch)
 {
@@ -45,7 +45,7 @@ static struct mock_gate *serial_gate(struct kunit *test, struct fairwq_serialize
 	return gate;
 }
 
-/* All of it has ended, or will have soon; else the case fails, and does not hang. */
+/* Wait until @serial is idle, and destroy it. A time-out fails the case: no hang. */
 static void serial_end(struct kunit *test, struct fairwq_serializer *serial)
 {
 	mock_until(test, serial_idle(serial));
@@ -73,7 +73,7 @@ static void from_irq_fn(struct irq_work *irq_work)
 		from->canceled = fairwq_work_cancel(from->cancel);
 }
 
-/* Queue and cancel from a hard interrupt, behind others and as the first. */
+/* A hard interrupt can queue, behind other items and as the first, and can cancel. */
 static void queue_and_cancel_from_hardirq(struct kunit *test)
 {
 	struct fairwq_serializer *serial = serial_new(test);
@@ -112,7 +112,7 @@ struct object {
 	struct step step;
 };
 
-/* One item each; and many share a lock. */
+/* Each of many serializers runs its one item, though many of them share a lock. */
 static void many_serializers_run_one_item_each(struct kunit *test)
 {
 	struct track *track = mock_track_new(test, 1000);
@@ -138,7 +138,7 @@ static void many_serializers_run_one_item_each(struct kunit *test)
 	vfree(objects);
 }
 
-/* ---- the batch that they are bound for --------------------------------- */
+/* ---- the batch that the items are bound for ----------------------------- */
 
 static void max_queued_counts_what_waits(struct kunit *test)
 {
@@ -168,7 +168,7 @@ static void max_queued_counts_what_waits(struct kunit *test)
 
 /* ---- cancelling ------------------------------------------------------- */
 
-/* All that waits is cancelled: what comes later runs. */
+/* If all items that wait are cancelled, a later item still runs. */
 static void later_item_runs_after_a_gap(struct kunit *test)
 {
 	struct fairwq_serializer *serial = serial_new(test);
@@ -188,7 +188,10 @@ static void later_item_runs_after_a_gap(struct kunit *test)
 	serial_end(test, serial);
 }
 
-/* 'x' is in its batch, which is paused; 'y' waits behind it. */
+/*
+ * Make a paused batch b. Queue 'x', which is admitted to b and does not start, and
+ * 'y', which waits behind 'x'. Return: b.
+ */
 static struct fairwq_batch *admit_to_paused(struct kunit *test, struct mock_item **item,
 					    struct fairwq_serializer *serial)
 {
@@ -207,8 +210,8 @@ static struct fairwq_batch *admit_to_paused(struct kunit *test, struct mock_item
 }
 
 /*
- * What went on and was only pushed, as its batch has a backlog and is not
- * served, is found there: the cancel does not wait for a runner.
+ * An admitted work is pushed, but not sorted if its batch has a backlog and is not
+ * served. A cancel finds it, and does not wait for a runner.
  */
 static void cancel_of_what_was_only_pushed(struct kunit *test)
 {
@@ -236,6 +239,7 @@ static void cancel_of_what_was_only_pushed(struct kunit *test)
 	fairwq_serializer_destroy(serial);
 }
 
+/* A cancel of the batch takes out an admitted work, and the serializer goes on. */
 static void batch_cancel_of_what_went_on(struct kunit *test)
 {
 	struct fairwq_serializer *serial = serial_new(test);
@@ -244,7 +248,7 @@ static void batch_cancel_of_what_went_on(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, 1UL, fairwq_batch_cancel(b, NULL));
 	mock_expect_order(test, "y", item, 2);
-	/* A plain work again. */
+	/* The work can be queued without the serializer again. */
 	fairwq_batch_resume(b);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(b, &item[0]->work));
 	fairwq_batch_flush(b);
@@ -253,7 +257,7 @@ static void batch_cancel_of_what_went_on(struct kunit *test)
 	serial_end(test, serial);
 }
 
-/* What its serializer has let go is taken out of its batch, and the serializer is told. */
+/* If an admitted work is cancelled in its batch, the serializer admits the next work. */
 static void cancel_of_what_is_held_up(struct kunit *test)
 {
 	struct fairwq_serializer *serial = serial_new(test);
@@ -288,7 +292,7 @@ static void front_fn(struct fairwq_work *work)
 	complete(&front->done);
 }
 
-/* An item cancels the one behind it, and waits for that: no deadlock. */
+/* A sync cancel of a work, by the item in front of it, does not deadlock. */
 static void cancel_from_the_item_in_front(struct kunit *test)
 {
 	struct fairwq_serializer *serial = serial_new(test);
@@ -310,7 +314,7 @@ static void cancel_from_the_item_in_front(struct kunit *test)
 	serial_end(test, serial);
 }
 
-/* A disabled work is not queued, and does not count. */
+/* A disabled work is refused, and does not count in the serializer or the batch. */
 static void disabled_work_is_refused(struct kunit *test)
 {
 	struct fairwq_serializer *serial = serial_new(test);
@@ -347,7 +351,10 @@ static void wanted_hook(enum fairwq_test_point point, struct fairwq_batch *batch
 	wanted.again = fairwq_serializer_queue(wanted.serial, wanted.batch, wanted.work);
 }
 
-/* What a plain queue call still has in its hands does not come back past the order. */
+/*
+ * A work is cancelled inside a plain queue call. Until that call has returned, it
+ * cannot be queued through a serializer, because it would overtake others.
+ */
 static void plain_call_is_not_revived_in_order(struct kunit *test)
 {
 	struct fairwq_serializer *serial = serial_new(test);
@@ -402,7 +409,7 @@ static void waiting_task_fn(struct fairwq_task *self)
 	fairwq_serializer_flush(task->serial);
 }
 
-/* Have another runner wait for the serializer of the calling item. */
+/* Fork a task that flushes @serial, and join it. The caller is an item of @serial. */
 static void flush_in_task(struct fairwq_serializer *serial)
 {
 	struct waiting_task task = { .serial = serial };
@@ -426,7 +433,7 @@ static void inside_fn(struct fairwq_work *work)
 	complete(&inside->done);
 }
 
-/* An item that waits for its own serializer warns, and does not hang. */
+/* An item that waits for its own serializer, or a task of it, warns and does not hang. */
 static void self_wait_warns(struct kunit *test)
 {
 	struct inside inside = { .serial = serial_new(test) };
@@ -450,6 +457,7 @@ static void in_front_fn(struct fairwq_work *work)
 	complete(&inside->done);
 }
 
+/* Run an item that flushes 'x', which is behind it in a serializer with @budget_us. */
 static void wait_for_one_behind(struct kunit *test, struct fairwq_batch *a,
 				unsigned int budget_us)
 {
@@ -468,7 +476,10 @@ static void wait_for_one_behind(struct kunit *test, struct fairwq_batch *a,
 	fairwq_serializer_destroy(inside.serial);
 }
 
-/* And so does one that waits for another that waits for it; also if both were taken along. */
+/*
+ * An item that flushes a work behind it in its serializer warns and does not hang. That
+ * also holds if both would run in one burst.
+ */
 static void wait_for_an_item_behind_warns(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -481,7 +492,7 @@ static void wait_for_an_item_behind_warns(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, "xx", &mock->log.text[0]);
 }
 
-/* The memory goes as soon as destroy has returned: no runner looks back. */
+/* A serializer may be freed when it is destroyed, because no runner touches it any more. */
 static void destroyed_serializer_may_be_freed(struct kunit *test)
 {
 	struct track *track = mock_track_new(test, 100);
@@ -514,7 +525,7 @@ static void flush_looks_hook(enum fairwq_test_point point, struct fairwq_batch *
 		step_done(&flush_looked);
 }
 
-/* fairwq_work_flush() of an item that waits. */
+/* A flush of a work that waits in a serializer returns when the work has run. */
 static void flush_of_a_work_that_waits(struct kunit *test)
 {
 	struct fairwq_serializer *serial = serial_new(test);
@@ -540,14 +551,14 @@ static void flush_of_a_work_that_waits(struct kunit *test)
 	fairwq_serializer_destroy(serial);
 }
 
-/* ---- a constraint of the caller's own ---------------------------------- */
+/* ---- a constraint of the client's own ---------------------------------- */
 
-/* A node goes on when all its predecessors are complete. */
+/* A constraint that admits its item when all its predecessors have ended. */
 struct serial_node {
 	struct fairwq_constraint constraint;
 	struct mock_item *item;
-	struct serial_node *next[2];	/* what it holds up */
-	atomic_t missing;		/* predecessors, and that it is queued */
+	struct serial_node *next[2];	/* its successors, or NULL */
+	atomic_t missing;		/* predecessors in progress, and 1 until it is queued */
 };
 
 static bool node_ready(struct serial_node *node)
@@ -575,7 +586,7 @@ static const struct fairwq_constraint_ops node_ops = {
 	.complete = node_complete,
 };
 
-/* a before b and c, both before d; queued backwards. */
+/* A client's constraints run a before b and c, and these before d, if queued in reverse. */
 static void own_constraint_resolves_an_order(struct kunit *test)
 {
 	struct serial_node *node = kunit_kcalloc(test, 4, sizeof(*node), GFP_KERNEL);
@@ -602,7 +613,7 @@ static void own_constraint_resolves_an_order(struct kunit *test)
 								  &items[i]->work));
 		if (i != 3)
 			continue;
-		/* It cannot be taken out. */
+		/* A cancel cannot take it out, because the constraint is the client's own. */
 		KUNIT_EXPECT_TRUE(test, waits(&items[3]->work));
 		KUNIT_EXPECT_FALSE(test, fairwq_work_cancel(&items[3]->work));
 		KUNIT_EXPECT_TRUE(test, fairwq_work_pending(&items[3]->work));

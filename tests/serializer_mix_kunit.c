@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Serializers and limiters in great numbers, and mixed with all else that they
- * are meant to go with. What can be forced is in serializer_kunit.c and
- * limiter_kunit.c; here every item checks, inside its function, that it is
- * the next, that it is alone, and that it runs once.
+ * Serializers and limiters in great numbers, and mixed with the other calls. The
+ * cases that force an interleaving are in serializer_kunit.c and limiter_kunit.c.
+ *
+ * Each item checks, inside its function, that it is the next of its serializer,
+ * that no other item runs beside it, and that it runs once.
  *
  * Seen to fail with each of these bugs planted: SERIAL_EARLY, SERIAL_LIFO,
  * SERIAL_CANCEL, SERIAL_FAILED, LIMITER_PLUS_ONE.
@@ -16,7 +17,7 @@
 
 #include "lib/hook.h"
 
-/* The full numbers where kernel code runs natively and is not instrumented. */
+/* The full numbers need a kernel that runs natively and is not instrumented. */
 #if defined(CONFIG_KASAN) || defined(CONFIG_PROVE_LOCKING) || defined(CONFIG_KCSAN)
 #define DFL_DIVISOR	100
 #elif defined(CONFIG_UML)
@@ -31,10 +32,10 @@ MODULE_PARM_DESC(divisor, "of a million items or serializers one in so many is m
 
 #define PRODUCERS	4U
 
-/* A machine that others keep busy takes its time for a million. */
+/* A million items take long on a busy machine. */
 #define LONG_WAIT	(6 * MOCK_WAIT)
 
-/* Until @cond holds, at most LONG_WAIT; whether it does. */
+/* Wait until @cond holds, at most LONG_WAIT. Return: if it holds. */
 #define met_in_time(cond)						\
 	({								\
 		unsigned long __end = jiffies + LONG_WAIT;		\
@@ -50,9 +51,9 @@ MODULE_PARM_DESC(divisor, "of a million items or serializers one in so many is m
 	})
 
 /*
- * With more than two CPUs much less: they may be more than there really are. A spinlock is
- * handed on in the order of arrival. So where the next virtual CPU does not run just then,
- * all others wait until the host lets it.
+ * Return a million, divided by @divisor. The default is much less with more than two
+ * CPUs, because there may be more virtual CPUs than real ones. A spinlock goes to the
+ * CPU that has waited longest. If the host does not run that one, all others wait.
  */
 static unsigned int million(void)
 {
@@ -68,12 +69,12 @@ struct producer {
 	unsigned int id;
 	u32 random;
 	unsigned int refused;
-	struct fairwq_batch *batch;	/* its own */
+	struct fairwq_batch *batch;	/* of this producer alone */
 	struct task_struct *task;
 	struct completion done;
 };
 
-/* Not on a stack: a case that failed leaves those behind that hang. */
+/* Not on the stack, because a case that fails may leave threads behind that hang. */
 static struct producer producers[PRODUCERS];
 
 static int producer_main(void *data)
@@ -122,21 +123,21 @@ static void producers_end(struct kunit *test)
 
 struct in_line {
 	struct fairwq_work work;
-	u32 seq;			/* from 0, of all or of its producer */
+	u32 seq;			/* from 0; see line.shared */
 	u8 producer;
 	u8 runs;
 };
 
-/* Plain variables: only the one item that runs has them. */
+/* The serializer and its items. What the items write needs no lock: one runs at a time. */
 static struct {
 	struct fairwq_serializer serial;
 	struct in_line *items;
-	struct mutex mutex;		/* next_seq, and the order of the queue calls */
+	struct mutex mutex;		/* for @next_seq and the order of the queue calls */
 	u32 next_seq;
-	bool shared;			/* one sequence for all of them */
+	bool shared;			/* one sequence for all items, else one per producer */
 	u32 expected[PRODUCERS];
 	unsigned int ran, disorder;
-	unsigned long low, high;	/* where their stacks were */
+	unsigned long low, high;	/* depths of the stack */
 } line;
 
 static void in_line_fn(struct fairwq_work *work)
@@ -161,7 +162,7 @@ static void in_line_queue(struct producer *producer, struct in_line *item)
 		producer->refused++;
 }
 
-/* Whose call comes first takes the lower number. */
+/* Number the items in the order of the queue calls of all producers. */
 static void produce_shared(struct producer *producer)
 {
 	struct in_line *item;
@@ -176,7 +177,7 @@ static void produce_shared(struct producer *producer)
 	}
 }
 
-/* Each has its own numbers, and nothing orders the calls of different ones. */
+/* Number the items of each producer. Nothing orders the calls of different producers. */
 static void produce_alone(struct producer *producer)
 {
 	unsigned int i, nr = million() / PRODUCERS;
@@ -205,7 +206,10 @@ static void line_begin(struct kunit *test, bool shared)
 	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
 }
 
-/* If they do not all run, what waits is taken out, so that the case ends. */
+/*
+ * Expect that all items have run, once and in order, at about the same depth of stack.
+ * If some do not run, cancel those that wait, so that the case ends.
+ */
 static void line_end(struct kunit *test)
 {
 	unsigned int i, wrong = 0;
@@ -227,7 +231,7 @@ static void line_end(struct kunit *test)
 		   line.high - line.low);
 }
 
-/* All of them wait before the first is let go. */
+/* Items run in queue order if all of them wait before the first one is admitted. */
 static void million_waiting_items_keep_the_order(struct kunit *test)
 {
 	struct mock_gate *gate = mock_gate_new(test);
@@ -245,7 +249,7 @@ static void million_waiting_items_keep_the_order(struct kunit *test)
 	fairwq_batch_dispose(g);
 }
 
-/* They run while others are queued, so that the serializer is often empty. */
+/* Items run in order while others are queued, so that the serializer is often empty. */
 static void million_items_of_four_producers(struct kunit *test)
 {
 	line_begin(test, false);
@@ -284,7 +288,7 @@ static void produce_singles(struct producer *producer)
 	}
 }
 
-/* One item each, and all of them have it at the same time. */
+/* Each of a million serializers that are busy at the same time runs its one item once. */
 static void million_serializers(struct kunit *test)
 {
 	unsigned int i, wrong = 0;
@@ -316,7 +320,7 @@ static void failing_fn(struct fairwq_work *work)
 	mock_item_fn(work);
 }
 
-/* Those behind an item that has failed go on, through a serializer and a limiter. */
+/* Items behind one that has failed run, in a serializer and in a limiter. */
 static void failing_item_stalls_no_other(struct kunit *test)
 {
 	struct fairwq_serializer serial;
@@ -353,37 +357,37 @@ static void failing_item_stalls_no_other(struct kunit *test)
 	fairwq_limiter_destroy(&limiter);
 }
 
-/* ---- all of it mixed ---------------------------------------------------- */
+/* ---- all calls mixed ---------------------------------------------------- */
 
 #define MIX_ITEMS	128U		/* of each producer */
 #define MIX_SECONDS	20
 #define MIX_SERIALS	8U
 #define MIX_LIMITERS	4U
-#define MIX_BATCHES	6U		/* that all producers use */
+#define MIX_BATCHES	6U		/* that all producers share */
 
 enum mix_way { MIX_PLAIN, MIX_SERIAL, MIX_LIMITED };
 
-/* What the queue call tells an item, which has no use for it after it began. */
+/* What a queue call says about an item. The item copies it when it begins. */
 struct mix_order {
 	enum mix_way way;
 	u8 which, producer;
-	u32 seq;			/* of this producer for this serializer */
-	u32 shared;			/* of all of them for this serializer, or 0 */
-	u64 check;			/* of the rest */
+	u32 seq;			/* rises per producer and serializer */
+	u32 shared;			/* rises per serializer; 0: not counted */
+	u64 check;			/* a checksum of the other fields */
 };
 
 struct mix_item {
 	struct fairwq_work work;
-	atomic_t due;			/* 1: accepted, and not run or taken out */
+	atomic_t due;			/* 1: queued, and not yet begun or taken out */
 	atomic_t inside;
 	struct mix_order order;
 };
 
 struct mix_serial {
 	struct fairwq_serializer serial;
-	spinlock_t lock;		/* next_shared, and the order of the calls */
+	spinlock_t lock;		/* for @next_shared and the order of the queue calls */
 	u32 next_shared;
-	/* The item that runs has these. */
+	/* Written by the item that runs. */
 	u32 last_shared, last[PRODUCERS];
 	unsigned long plain;
 	atomic_t inside, ran;
@@ -462,7 +466,7 @@ static void mix_leave(const struct mix_order *order)
 	atomic_dec(&mix.serial[order->which].inside);
 }
 
-/* Most take no time. */
+/* Let a few items sleep, spin, reschedule or fail. Most take no time. */
 static void mix_dawdle(u32 dice)
 {
 	u64 end = fairwq_clock() + dice % 16 * 1000;
@@ -487,7 +491,7 @@ static void mix_fn(struct fairwq_work *work)
 	mix_expect(atomic_inc_return(&item->inside) == 1, MIX_REENTRANT);
 	mix_expect(order.check == mix_check(&order, item), MIX_STALE);
 	mix_enter(&order);
-	/* From here on its producer may queue it again; @order is a copy. */
+	/* From here on the producer may queue @item again. @order is a copy. */
 	mix_expect(atomic_xchg(&item->due, 0) == 1, MIX_NOT_DUE);
 	mix_dawdle(hash_64(order.check, 32));
 	mix_leave(&order);
@@ -505,7 +509,7 @@ static void mix_taken(struct fairwq_work *work)
 
 /* ---- what the producers do ---------------------------------------------- */
 
-/* A number below @nr. */
+/* Return a pseudo-random number below @nr. */
 static u32 mix_random(struct producer *producer, u32 nr)
 {
 	producer->random = producer->random * 1664525 + 1013904223;
@@ -524,7 +528,10 @@ static struct mix_item *mix_any_item(struct producer *producer)
 	return &mix.item[mix_random(producer, PRODUCERS)][mix_random(producer, MIX_ITEMS)];
 }
 
-/* To half of the serializers the producers queue under a lock, in one order. */
+/*
+ * Queue @item to its serializer. To every second one all producers queue under a lock,
+ * so that the order of their calls is known.
+ */
 static int mix_queue_serial(struct mix_item *item, struct fairwq_batch *batch)
 {
 	struct mix_order *order = &item->order;
@@ -557,7 +564,7 @@ static int mix_queue_item(struct mix_item *item, struct fairwq_batch *batch)
 	return fairwq_queue(batch, &item->work);
 }
 
-/* One of its own items, if it is not queued. It may run. */
+/* Queue an item of @producer, unless it is queued. It may still run. */
 static void mix_queue(struct producer *producer)
 {
 	struct mix_item *item = &mix.item[producer->id][mix_random(producer, MIX_ITEMS)];
@@ -580,7 +587,7 @@ static void mix_queue(struct producer *producer)
 		atomic_inc(&mix.queued);
 		return;
 	}
-	/* A cancel_sync() of it is under way, or its batch has enough. */
+	/* A sync cancel of the item is in progress, or the batch has max_queued items. */
 	mix_expect(ret == -ECANCELED || ret == -EAGAIN, MIX_CALL);
 	mix_expect(atomic_xchg(&item->due, 0) == 1, MIX_NOT_DUE);
 }
@@ -601,7 +608,10 @@ static void mix_flush(struct producer *producer)
 		fairwq_limiter_flush(&mix.limiter[mix_random(producer, MIX_LIMITERS)].limiter);
 }
 
-/* What is queued to it, and what waits and is bound for it, still runs. */
+/*
+ * Give @producer a new batch. Items in the old one still run, and so do those that
+ * wait in a constraint and are bound for it.
+ */
 static void mix_renew_batch(struct producer *producer)
 {
 	struct fairwq_batch_attrs attrs = {
@@ -629,7 +639,7 @@ static void mix_pause(struct producer *producer)
 	fairwq_batch_resume(batch);
 }
 
-/* So many rounds, or for so long, whichever is less. */
+/* Make random calls, for a number of rounds but at most MIX_SECONDS. */
 static void mix_produce(struct producer *producer)
 {
 	unsigned long end = jiffies + MIX_SECONDS * HZ;
@@ -710,6 +720,7 @@ static void mix_end(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, 0, atomic_read(&mix.item[i / MIX_ITEMS][i % MIX_ITEMS].due));
 }
 
+/* With all calls mixed, no item sees a breach of enum mix_wrong, and none is lost. */
 static void mix_keeps_order_and_books(struct kunit *test)
 {
 	unsigned int i;

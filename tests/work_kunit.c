@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Cancelling, disabling and waiting for single works, and cancelling a batch
- * (promises 1 and 11): wherever the work is.
+ * Works: cancel, disable and flush one work, and cancel what a batch has queued
+ * (promises 1 and 11).
+ *
+ * The cases differ in where the work is: in the FIFO of its batch, parked, or
+ * running. A work is parked if its turn comes while its last run goes on.
  */
 #include "core/tree.h"
 #include "lib/hook.h"
 
 /* ---- cancel ----------------------------------------------------------- */
 
-/* It is neither queued nor counted anywhere, and can be queued again. */
+/* Cancel @work. Expect that it was pending, and is not any more. */
 static void expect_canceled(struct kunit *test, struct fairwq_work *work)
 {
 	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(work));
@@ -32,6 +35,7 @@ static void cancel_of_an_idle_work(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, fairwq_work_flush(&item->work));
 }
 
+/* Of @nr queued items the one at index @which is cancelled. @left is what runs then. */
 struct place {
 	unsigned int nr, which;
 	const char *left, *desc;
@@ -51,7 +55,7 @@ static void place_desc(const struct place *place, char *desc)
 
 KUNIT_ARRAY_PARAM(place, places, place_desc);
 
-/* Out of the queue: the others keep their order, and it runs if queued anew. */
+/* A cancel leaves the order of the other items as it was. The work runs if queued again. */
 static void cancel_of_a_queued_work(struct kunit *test)
 {
 	const struct place *place = test->param_value;
@@ -78,8 +82,7 @@ static bool flush_batch_of(struct fairwq_work *work)
 	return true;
 }
 
-/* A flush of the batch that came before, or after: it waits for what is left. */
-/* A flush of the batch has its place among the items. */
+/* Check whether a flush of @batch has put its barrier into the FIFO. */
 static bool flush_is_queued(struct fairwq_batch *batch)
 {
 	struct fairwq_work *work;
@@ -92,6 +95,10 @@ static bool flush_is_queued(struct fairwq_batch *batch)
 	return found;
 }
 
+/*
+ * A flush of the batch ends when the last item before it is cancelled. The cancel
+ * of an item behind it does not end it.
+ */
 static void cancel_beside_a_flush(struct kunit *test)
 {
 	struct mock_item *before, *after;
@@ -112,7 +119,7 @@ static void cancel_beside_a_flush(struct kunit *test)
 	mock_expect(test, "a");
 }
 
-/* Its room is free again. */
+/* A cancelled work does not count in max_queued any more. */
 static void cancel_gives_room_back(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .max_queued = 2 };
@@ -135,8 +142,8 @@ static void cancel_gives_room_back(struct kunit *test)
 }
 
 /*
- * A batch at its max_active: what waits for room may go, and what is next comes. Others
- * pay nothing for it.
+ * In a batch at its max_active a waiting work can be cancelled, and the item behind
+ * it runs next. No call leaves a waiter, which later turns would have to look at.
  */
 static void cancel_in_a_limited_batch(struct kunit *test)
 {
@@ -162,7 +169,10 @@ static void cancel_in_a_limited_batch(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, mock_nr_waiters(mock->pool));
 }
 
-/* Arrival order: the batch's place is that of the item that is first now. */
+/*
+ * Under arrival order the first item says when its batch is served. If that item
+ * is cancelled, the item behind it does so.
+ */
 static void cancel_under_arrival_order(struct kunit *test)
 {
 	struct fairwq_batch *a, *b;
@@ -189,7 +199,7 @@ static void cancel_fn(void *data)
 		*work = NULL;
 }
 
-/* What waits behind an item that runs; the others are started. */
+/* Works behind a running item can be cancelled, also from an interrupt. The others run. */
 static void cancel_of_a_held_up_work(struct kunit *test)
 {
 	struct mock_gate *gate = mock_gate_new(test);
@@ -217,7 +227,7 @@ static void cancel_of_a_held_up_work(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, "bda", &mock->log.text[0]);
 }
 
-/* Pending behind its own run: that goes on, and there is no other. */
+/* The cancel of a parked work lets its run go on. There is no second run. */
 static void cancel_of_a_parked_work(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -237,7 +247,7 @@ static void cancel_of_a_parked_work(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 2, atomic_read(&gate->runs));
 }
 
-/* Also behind a runner of another pool. */
+/* A work that is parked because it runs in another pool can be cancelled. */
 static void cancel_of_a_work_parked_elsewhere(struct kunit *test)
 {
 	struct fairwq_pool_attrs attrs = { .max_active = 1 };
@@ -256,7 +266,7 @@ static void cancel_of_a_work_parked_elsewhere(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, a->in_flight[0] + a->in_flight[1]);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &gate->work));
 	mock_until(test, READ_ONCE(a->nr_parked) == 1);
-	/* With a wait: for the run in that pool. */
+	/* A sync cancel waits for the run in the other pool. */
 	call = mock_call_start(test, fairwq_work_cancel_sync, &gate->work);
 	mock_until(test, mock_nr_waiters(elsewhere) == 1);
 	KUNIT_EXPECT_EQ(test, 0U, a->nr_parked);
@@ -267,7 +277,7 @@ static void cancel_of_a_work_parked_elsewhere(struct kunit *test)
 	fairwq_pool_destroy(elsewhere);
 }
 
-/* It runs: there is nothing to cancel but a further run. */
+/* The run of a work cannot be cancelled, but the next run can. */
 static void cancel_of_a_running_work(struct kunit *test)
 {
 	struct mock_gate *gate = mock_gate_new(test);
@@ -284,7 +294,7 @@ static void cancel_of_a_running_work(struct kunit *test)
 
 /* ---- flush ------------------------------------------------------------ */
 
-/* Start a call of @fn, and wait until it is the @nr-th caller that waits. */
+/* Start a call of @fn, and wait until @nr calls wait in the pool. */
 static struct call *start_waiting(struct kunit *test, bool (*fn)(struct fairwq_work *work),
 				  struct fairwq_work *work, unsigned int nr)
 {
@@ -295,7 +305,7 @@ static struct call *start_waiting(struct kunit *test, bool (*fn)(struct fairwq_w
 	return call;
 }
 
-/* It waits in the queue, is held, runs; the flush sees to the end of that. */
+/* A flush of a queued work returns when the run of that work has ended. */
 static void flush_of_a_queued_work(struct kunit *test)
 {
 	struct mock_gate *gate = mock_gate_new(test);
@@ -307,7 +317,7 @@ static void flush_of_a_queued_work(struct kunit *test)
 	mock_queue_item(test, a, 'a');
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
 	mock_queue_item(test, a, 'b');
-	/* Several at once. */
+	/* Several flushes may wait for one work. */
 	for (i = 0; i < ARRAY_SIZE(call); i++)
 		call[i] = start_waiting(test, fairwq_work_flush, &gate->work, i + 1);
 	mock_open(test);
@@ -321,7 +331,7 @@ static void flush_of_a_queued_work(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, "ab", &mock->log.text[0]);
 }
 
-/* The run that is under way is not the last that was queued. */
+/* A flush of a work that runs and is queued again waits for the second run. */
 static void flush_of_a_parked_work(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -332,7 +342,7 @@ static void flush_of_a_parked_work(struct kunit *test)
 	gate = mock_parked_begin(test, a);
 	call = start_waiting(test, fairwq_work_flush, &gate->work, 1);
 	complete(&gate->open);
-	/* The second run; the first one took one, and it waits for another. */
+	/* This is the second run. complete() has let only the first one go on. */
 	mock_await(test, &gate->entered);
 	KUNIT_EXPECT_EQ(test, 1U, mock_nr_waiters(mock->pool));
 	complete(&gate->open);
@@ -355,7 +365,7 @@ static void flush_of_a_running_work(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, mock_nr_waiters(mock->pool));
 }
 
-/* What is cancelled does not run: no flush waits for it any longer. */
+/* A flush ends when its work is cancelled, because the work will not run. */
 static void flush_of_a_canceled_work(struct kunit *test)
 {
 	struct mock_gate *gate = mock_gate_new(test);
@@ -379,7 +389,7 @@ static void flush_of_a_canceled_work(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, mock->log.nr);
 }
 
-/* An item that queues itself until it is told to stop, or refused. */
+/* An item that queues itself again until @stop is set, or until that is refused. */
 struct endless {
 	struct fairwq_work work;
 	struct fairwq_batch *batch;
@@ -396,7 +406,7 @@ static void endless_fn(struct fairwq_work *work)
 		mock_may_refuse(fairwq_queue(endless->batch, work));
 }
 
-static struct endless *endless_now;	/* of this case, if any */
+static struct endless *endless_now;	/* that of the case that runs, or NULL */
 
 static struct endless *endless_start(struct kunit *test, struct fairwq_batch *batch)
 {
@@ -435,7 +445,7 @@ static void flush_of_an_endless_work(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, mock_nr_waiters(mock->pool));
 }
 
-/* A flush of what is held back waits until it is not, or until it must run. */
+/* A flush in a paused batch waits. It ends when the disposal makes the item run. */
 static void flush_in_a_paused_batch(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -455,7 +465,7 @@ static void flush_in_a_paused_batch(struct kunit *test)
 
 /* ---- cancel and wait -------------------------------------------------- */
 
-/* The function has returned when the call does. */
+/* A sync cancel waits until the function has returned. */
 static void cancel_sync_waits_for_the_run(struct kunit *test)
 {
 	struct mock_gate *gate = mock_gate_new(test);
@@ -464,7 +474,7 @@ static void cancel_sync_waits_for_the_run(struct kunit *test)
 
 	mock_gate_enter(test, a, gate);
 	call = start_waiting(test, fairwq_work_cancel_sync, &gate->work, 1);
-	/* Meanwhile it is refused. */
+	/* The work is disabled until then. */
 	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue(a, &gate->work));
 	KUNIT_EXPECT_FALSE(test, completion_done(&call->done));
 	complete_all(&gate->open);
@@ -474,7 +484,7 @@ static void cancel_sync_waits_for_the_run(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 2, atomic_read(&gate->runs));
 }
 
-/* Pending and running: the one is cancelled, the other is waited for. */
+/* If a work is queued and runs, a sync cancel cancels the queued run and waits for the other. */
 static void cancel_sync_of_both(struct kunit *test)
 {
 	struct mock_gate *gate;
@@ -484,7 +494,7 @@ static void cancel_sync_of_both(struct kunit *test)
 	gate = mock_parked_begin(test, a);
 	call[0] = start_waiting(test, fairwq_work_cancel_sync, &gate->work, 1);
 	KUNIT_EXPECT_EQ(test, 0U, a->nr_parked);
-	/* And a second one waits as well. */
+	/* A second sync cancel waits, too. */
 	call[1] = start_waiting(test, fairwq_work_cancel_sync, &gate->work, 2);
 	complete_all(&gate->open);
 	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call[0]));
@@ -493,7 +503,7 @@ static void cancel_sync_of_both(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, (int)gate->work.disabled);
 }
 
-/* An item that queues itself ends, as it is refused. */
+/* A sync cancel ends an item that queues itself, because the queue call is refused. */
 static void cancel_sync_of_an_endless_work(struct kunit *test)
 {
 	struct endless *endless;
@@ -512,7 +522,10 @@ static void cancel_sync_of_an_endless_work(struct kunit *test)
 
 /* ---- disable ---------------------------------------------------------- */
 
-/* Counted; what was pending is cancelled, what is queued meanwhile refused. */
+/*
+ * A work can be queued again after as many enables as disables. The first disable
+ * cancels it.
+ */
 static void disable_is_counted(struct kunit *test)
 {
 	struct fairwq_work *work;
@@ -528,7 +541,7 @@ static void disable_is_counted(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, fairwq_work_disable_sync(work));
 	KUNIT_EXPECT_FALSE(test, fairwq_work_enable(work));
 	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue(a, work));
-	/* A cancel in between leaves it disabled. */
+	/* A sync cancel, which disables and enables, leaves the work disabled. */
 	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel_sync(work));
 	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue(a, work));
 	KUNIT_EXPECT_TRUE(test, fairwq_work_enable(work));
@@ -537,7 +550,7 @@ static void disable_is_counted(struct kunit *test)
 	mock_expect(test, "ax");
 }
 
-/* The one returns while the function runs, the other waits for it. */
+/* A disable returns while the function runs. A sync disable waits for the function. */
 static void disable_of_a_running_work(struct kunit *test)
 {
 	struct mock_gate *gate = mock_gate_new(test);
@@ -554,7 +567,7 @@ static void disable_of_a_running_work(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, fairwq_work_enable(&gate->work));
 }
 
-/* A refused work takes no room, and lets the batch go. */
+/* A work that is refused because it is disabled does not count in max_queued. */
 static void disabled_takes_no_room(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .max_queued = 1 };
@@ -581,19 +594,20 @@ static void enable_too_often_warns(struct kunit *test)
 
 /* ---- cancelling a batch ----------------------------------------------- */
 
-#define DROP_MANY	100
+#define DROP_MANY	100		/* more works than one lock section drops */
 
+/* What drop_fn() uses and sees: one for all cases, because dropped() has no argument for it. */
 static struct {
 	struct mock_log *log;
 	struct fairwq_batch *batch;
-	void (*then)(struct mock_item *item);	/* in dropped(), if any */
+	void (*then)(struct mock_item *item);	/* called by drop_fn(), or NULL */
 	struct mock_item *other;
 	struct releases *releases;
 	unsigned int nr, late;
 	bool pending, ret, in_hardirq;
 } drop;
 
-/* Writes the item's letter small; its function writes it as it is. */
+/* Log the letter in lower case. The function of the item logs it in upper case. */
 static void drop_fn(struct fairwq_work *work)
 {
 	struct mock_item *item = container_of(work, struct mock_item, work);
@@ -616,7 +630,7 @@ static void drop_set(struct kunit *test, struct fairwq_batch *batch,
 	drop.then = then;
 }
 
-/* What was queued is dropped in that order, counted, and may be queued again. */
+/* The works of a batch are dropped in queue order and counted. They may be queued again. */
 static void drops_in_order(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -641,7 +655,7 @@ static void drops_in_order(struct kunit *test)
 	fairwq_batch_dispose(b);
 }
 
-/* More than are looked at in one hold of the lock. */
+/* If the works are dropped in several lock sections, each of them is dropped or runs once. */
 static void drops_from_a_chunk_to_the_next(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -651,13 +665,13 @@ static void drops_from_a_chunk_to_the_next(struct kunit *test)
 	mock_queue(test, a, 'A', DROP_MANY);
 	drop_set(test, a, NULL);
 	fairwq_batch_resume(a);
-	/* A runner is free: what it takes is run, and all else is dropped. */
+	/* A runner is free and may take some of the items. The others are dropped. */
 	fairwq_batch_cancel(a, drop_fn);
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, (unsigned int)DROP_MANY, mock->log.nr);
 }
 
-/* In the middle of a cancel that takes several steps. */
+/* Queue drop.other once, before the first step of a cancel of drop.batch. */
 static void queue_in_a_step(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
 	if (point != FAIRWQ_POINT_CANCEL_STEP || batch != drop.batch || drop.late)
@@ -666,13 +680,14 @@ static void queue_in_a_step(enum fairwq_test_point point, struct fairwq_batch *b
 	drop.ret = fairwq_queue(batch, &drop.other->work) == 1;
 }
 
+/* Queue @item again in its dropped(): the first item only, after queue_in_a_step(). */
 static void queue_another(struct mock_item *item)
 {
 	if (drop.late == 1)
 		drop.late += fairwq_queue(drop.batch, &item->work);
 }
 
-/* What is queued meanwhile, also by dropped(), stays. */
+/* Items that are queued while a batch is cancelled stay, also those that dropped() queues. */
 static void drops_only_what_is_older(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -711,7 +726,7 @@ static void drops_what_is_parked(struct kunit *test)
 	complete_all(&gate->open);
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&gate->runs));
-	/* And it is no longer waited for anywhere. */
+	/* No flush waits for the dropped work any more. */
 	mock_queue_item(test, a, 'x');
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, 1U, mock->log.nr);
@@ -726,12 +741,12 @@ static void cancel_other(struct mock_item *item)
 static void cancel_other_sync(struct mock_item *item)
 {
 	drop.ret = fairwq_work_cancel_sync(&drop.other->work);
-	/* It may be freed. */
+	/* The work may be freed now, so overwrite it. */
 	memset(drop.other, 0x5a, sizeof(*drop.other));
 	drop.then = NULL;
 }
 
-/* From dropped(), the next one is cancelled: it is that caller's, and not dropped. */
+/* A work that is cancelled from dropped() of an earlier work is not dropped. */
 static void dropped_may_cancel_the_next(struct kunit *test)
 {
 	void (*const how[])(struct mock_item *) = { cancel_other, cancel_other_sync };
@@ -762,7 +777,7 @@ static void cancel_other_from_hardirq(struct mock_item *item)
 	drop.in_hardirq = mock_call_on_top(cancel_on_top_fn, NULL);
 }
 
-/* An interrupt on top of a cancel of the batch does not wait for it. */
+/* An interrupt on top of a cancel of the batch can cancel one of its works, without a wait. */
 static void dropped_may_be_canceled_by_others(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -796,7 +811,7 @@ static void look_for_release(struct mock_item *item)
 	drop.late += atomic_read(&drop.releases->nr);
 }
 
-/* A batch that was disposed is released after the last dropped(), and it is. */
+/* A disposed batch is released, but not before the last dropped() has returned. */
 static void dropped_before_released(struct kunit *test)
 {
 	struct releases *releases = kunit_kzalloc(test, sizeof(*releases), GFP_KERNEL);
@@ -817,7 +832,7 @@ static void dropped_before_released(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 2UL, fairwq_batch_cancel(a, drop_fn));
 	KUNIT_EXPECT_EQ(test, 0U, drop.late);
 	mock_until(test, atomic_read(&releases->nr) == 1);
-	/* Nothing is there to be cancelled any more. */
+	/* A cancel of a released batch finds nothing. */
 	KUNIT_EXPECT_EQ(test, 0UL, fairwq_batch_cancel(a, drop_fn));
 	fairwq_batch_put(a);
 	KUNIT_EXPECT_EQ(test, 0U, mock_nr_waiters(mock->pool));
@@ -829,7 +844,7 @@ static void flush_other(struct mock_item *item)
 	drop.then = NULL;
 }
 
-/* A flush does not wait for what will not run. */
+/* A flush does not wait for a work that is being dropped, because it will not run. */
 static void dropped_item_may_be_flushed(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
@@ -863,7 +878,7 @@ static bool flush_drop_batch(struct fairwq_work *work)
 	return true;
 }
 
-/* A flush of the batch waits for what was dropped no longer. */
+/* A flush of the batch ends when the items that it waits for are dropped. */
 static void cancel_wakes_a_flush(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -881,7 +896,7 @@ static void cancel_wakes_a_flush(struct kunit *test)
 	mock_expect(test, "aaax");
 }
 
-/* ---- from the own function -------------------------------------------- */
+/* ---- calls from the work's own function ------------------------------- */
 
 struct insider {
 	struct fairwq_work work;
@@ -915,7 +930,10 @@ static void recycling_fn(struct fairwq_work *work)
 	complete(&insider->done);
 }
 
-/* What a function sets up where its own work was is another work: no warning. */
+/*
+ * A function may set up a new work in the memory of its own work. Flushing the new
+ * one does not warn.
+ */
 static void recycled_work_may_be_flushed(struct kunit *test)
 {
 	struct insider *insider;
@@ -942,7 +960,10 @@ static void waiting_task_fn(struct fairwq_task *self)
 	task->flushed = fairwq_work_flush(task->item);
 }
 
-/* Have another runner wait for @work, whose function the caller is. */
+/*
+ * Fork a task that flushes @work, and join it. The caller is the function of @work.
+ * Return: what the flush returned.
+ */
 static bool flush_in_task(struct fairwq_work *work)
 {
 	struct waiting_task task = { .item = work };
@@ -968,12 +989,15 @@ static void self_waiting_fn(struct fairwq_work *work)
 	complete(&insider->done);
 }
 
-/* Waiting for oneself warns, and does not wait; the cancel is one all the same. */
+/*
+ * A function that waits for its own work, or a task of that function, warns and does
+ * not wait. A sync cancel still takes the work out of the queue.
+ */
 static void self_wait_warns(struct kunit *test)
 {
 	struct insider *insider;
 
-	/* Once, though there are three. */
+	/* Three calls wait for themselves, but the warning comes once. */
 	pr_info("# expect-splat begin would wait for itself in fairwq_work_flush\n");
 	insider = insider_run(test, self_waiting_fn);
 	pr_info("# expect-splat end\n");
@@ -982,7 +1006,7 @@ static void self_wait_warns(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, insider->ret);
 	fairwq_batch_flush(insider->batch);
 	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&insider->work));
-	/* It was disabled for no longer than that. */
+	/* The sync cancel has enabled the work again. */
 	KUNIT_EXPECT_EQ(test, 0, (int)insider->work.disabled);
 	fairwq_work_init(&insider->work, mock_nothing_fn);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(insider->batch, &insider->work));
@@ -1011,8 +1035,9 @@ static void graced_insider_fn(struct fairwq_work *work)
 }
 
 /*
- * Nor is a grace period waited for: the work comes again. Behind the case above,
- * which has the warning, as that comes once.
+ * A sync cancel from the work's own function does not wait for a grace period
+ * either, so the work runs again. This case must follow self_wait_warns(), because
+ * the warning comes once, and that case expects it.
  */
 static void self_wait_skips_the_grace_period(struct kunit *test)
 {
@@ -1026,7 +1051,7 @@ static void self_wait_skips_the_grace_period(struct kunit *test)
 	init_completion(&insider->done);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(insider->batch, &insider->rwork.work));
 	mock_await(test, &insider->done);
-	/* Unless the grace period was over so soon. */
+	/* The cancel took the work out only if the grace period was over by then. */
 	KUNIT_EXPECT_NE(test, insider->canceled, insider->pending);
 	if (insider->pending)
 		mock_await(test, &insider->done);
@@ -1038,8 +1063,9 @@ static void self_wait_skips_the_grace_period(struct kunit *test)
 /* ---- shares ----------------------------------------------------------- */
 
 /*
- * A turn of a is taken, and parked; b is served meanwhile, for long. What comes
- * of that turn then, a and b take turns from where b is.
+ * Take a turn of a and park it, then run 100 items of b. Whatever becomes of that
+ * turn, a must have no credit: credit_end() expects that a and b alternate.
+ * Return: the gate that is parked.
  */
 static struct mock_gate *credit_begin(struct kunit *test, struct fairwq_batch **a,
 				      struct fairwq_batch **b)
@@ -1054,11 +1080,12 @@ static struct mock_gate *credit_begin(struct kunit *test, struct fairwq_batch **
 	gate = mock_parked_begin(test, *a);
 	mock_queue(test, *b, 'b', 100);
 	fairwq_batch_flush(*b);
-	/* One runner from here on: the other two are at gates. */
+	/* One runner is free from here on. The other two are at gates. */
 	mock_log_clear(mock);
 	return gate;
 }
 
+/* Queue 20 items each to a and b, and expect that they run alternately. */
 static void credit_end(struct kunit *test, struct fairwq_batch *a, struct fairwq_batch *b)
 {
 	struct mock *mock = test->priv;
@@ -1076,7 +1103,7 @@ static void credit_end(struct kunit *test, struct fairwq_batch *a, struct fairwq
 	fairwq_batch_flush(b);
 	KUNIT_EXPECT_EQ(test, 40U, mock->log.nr);
 	mock->log.text[10] = 0;
-	/* a may have the turn back that it was charged and did not have. */
+	/* The turn that a was charged for, and did not have, may be given back to it. */
 	if (strcmp(&mock->log.text[0], "bababababa") &&
 	    strcmp(&mock->log.text[0], "ababababab"))
 		KUNIT_EXPECT_STREQ(test, "aababababa", &mock->log.text[0]);
@@ -1084,7 +1111,7 @@ static void credit_end(struct kunit *test, struct fairwq_batch *a, struct fairwq
 	fairwq_batch_dispose(b);
 }
 
-/* It is cancelled: a gets that turn back, and not all that b had. */
+/* If the parked work is cancelled, a gets one turn back, and not as many as b had. */
 static void canceled_turn_is_no_credit(struct kunit *test)
 {
 	struct fairwq_batch *a, *b;
@@ -1096,7 +1123,7 @@ static void canceled_turn_is_no_credit(struct kunit *test)
 	credit_end(test, a, b);
 }
 
-/* Or its item is put back, and runs. */
+/* If the parked work is put back and runs late, a gets no credit for the turns of b. */
 static void late_turn_is_no_credit(struct kunit *test)
 {
 	struct fairwq_batch *a, *b;
@@ -1108,7 +1135,10 @@ static void late_turn_is_no_credit(struct kunit *test)
 	credit_end(test, a, b);
 }
 
-/* A lower priority that has waited long enough has not, for a cancel behind its first. */
+/*
+ * A LOW batch that has waited for FAIRWQ_PRIO_PATIENCE turns is next. It remains so
+ * if a work behind its first one is cancelled.
+ */
 static void cancel_of_another_does_not_cost_the_turn(struct kunit *test)
 {
 	struct fairwq_batch_attrs low_attrs = { .prio = FAIRWQ_PRIO_LOW };
@@ -1140,7 +1170,7 @@ static void cancel_of_another_does_not_cost_the_turn(struct kunit *test)
 	fairwq_batch_dispose(high);
 }
 
-/* Also a case that failed leaves nothing running. */
+/* Stop the endless item of the case, also if the case has failed. */
 static void work_exit(struct kunit *test)
 {
 	if (endless_now)

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Cancelling, disabling and waiting for works while they are on their way:
- * between the claim and the push, forced; and everything against everything, by
- * chance, with the books kept.
+ * Races of works: cancel, disable and flush against queue calls in progress.
+ *
+ * The first cases force an interleaving by a hook between the claim and the push.
+ * The last ones let threads race by chance, and count what became of each call.
  */
 #include <linux/prandom.h>
 
 #include "lib/hook.h"
 
-/* ---- interleavings that are forced ------------------------------------ */
+/* ---- forced interleavings --------------------------------------------- */
 
 static struct {
 	struct fairwq_batch *batch;
@@ -18,8 +19,14 @@ static struct {
 } dropped;
 
 /*
- * A queue call has been cancelled half-way. It pushes just when a runner has
- * seen the batch empty, and does not mark it as such before that.
+ * Cancel a queue call before its push, and let it push while a look at the batch is
+ * between two steps:
+ *
+ *   queue call                            mock_look()
+ *   claimed the work; cancelled: accepted
+ *                                         the batch looks empty: look
+ *   pushed: pushed
+ *                                         drops the work, clears @polled: looked
  */
 static void dropped_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
@@ -27,7 +34,7 @@ static void dropped_hook(enum fairwq_test_point point, struct fairwq_batch *batc
 		return;
 	switch (point) {
 	case FAIRWQ_POINT_QUEUE_ACCEPTED:
-		preempt_disable();	/* the look is on another CPU */
+		preempt_disable();	/* the look must run on another CPU */
 		dropped.canceled = fairwq_work_cancel(dropped.work);
 		step_done(&dropped.accepted);
 		dropped.timed_out |= !spin_until(&dropped.look);
@@ -53,7 +60,7 @@ static bool queue_to_dropped(struct fairwq_work *work)
 	return fairwq_queue(dropped.batch, work) == 1;
 }
 
-/* A runner that drops the only push stops its watch: the next push calls one. */
+/* A look that drops the only push clears @polled, so that the next push kicks a runner. */
 static void dropped_push_leaves_no_watch(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -82,17 +89,18 @@ static void dropped_push_leaves_no_watch(struct kunit *test)
 
 /* ---- on top of a queue call ------------------------------------------- */
 
+/* A call in the middle of a queue call for @work, and what it saw. */
 static struct {
 	struct fairwq_batch *batch;
 	struct fairwq_work *work;
 	enum fairwq_test_point point;
-	void (*then)(void);		/* what is done there */
+	void (*then)(void);		/* called at @point */
 	bool canceled, canceled_again, pending, in_hardirq;
 	bool disabled;
 	int queued;
 } top;
 
-/* Once, when the call for @top.work is there; hooks nest. */
+/* Call top.then once, at top.point. It may make a queue call, and set another point. */
 static void top_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
 	void (*then)(void) = top.then;
@@ -132,8 +140,9 @@ static void cancel_from_hardirq(void)
 }
 
 /*
- * A cancel on top of a queue call, before the push: it was pending, is not any
- * more, and the call does the rest. Then the work is as new.
+ * Cancel a work twice inside its queue call, before the push. Expect that the first
+ * cancel returns true, the second one false. After the queue call the work may be
+ * freed or queued again.
  */
 static void cancel_on_top_of_a_push(struct kunit *test, void (*cancel)(void))
 {
@@ -147,7 +156,7 @@ static void cancel_on_top_of_a_push(struct kunit *test, void (*cancel)(void))
 	KUNIT_EXPECT_TRUE(test, top.canceled);
 	KUNIT_EXPECT_FALSE(test, top.canceled_again);
 	KUNIT_EXPECT_FALSE(test, top.pending);
-	/* It is the caller's again: this is what freeing it would do. */
+	/* The work belongs to the caller again. Overwrite it, as if it was freed. */
 	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item->work.data));
 	memset(&item->work, 0x5a, sizeof(item->work));
 	mock_queue_item(test, a, 'b');
@@ -170,7 +179,7 @@ static void cancel_from_hardirq_on_top(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, top.in_hardirq);
 }
 
-/* Pushed, and no runner was told: it is there to be found. */
+/* A cancel finds a work that is pushed, but for which no runner was kicked yet. */
 static void cancel_behind_the_push(struct kunit *test)
 {
 	struct mock_item *item = mock_item(test, 'x');
@@ -192,7 +201,10 @@ static void cancel_and_queue(void)
 	top.pending = fairwq_work_pending(top.work);
 }
 
-/* Cancelled and queued again on top of a queue call: it runs once, in its place. */
+/*
+ * A work that is cancelled and queued again inside its queue call runs once, in the
+ * place of the outer call.
+ */
 static void revived_before_the_push(struct kunit *test)
 {
 	struct mock_item *item = mock_item(test, 'x');
@@ -226,7 +238,10 @@ static void cancel_and_queue_but_disable(void)
 	top.queued = fairwq_queue(top.batch, top.work);
 }
 
-/* And it is refused if it is disabled just then. */
+/*
+ * A work is cancelled inside its queue call, and queued again. The inner queue call
+ * is refused if the work is disabled before that call has revived it.
+ */
 static void disabled_before_it_is_revived(struct kunit *test)
 {
 	struct mock_item *item = mock_item(test, 'x');
@@ -245,7 +260,10 @@ static void disabled_before_it_is_revived(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
 }
 
-/* It was disabled half-way: the disable found it pending, so it was queued. */
+/*
+ * A disable that finds the work claimed returns true, because the work was pending.
+ * The queue call returns 1, and the work does not run.
+ */
 static void disable_behind_the_claim(struct kunit *test)
 {
 	struct mock_item *item = mock_item(test, 'x');
@@ -265,6 +283,7 @@ static void disable_behind_the_claim(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1U, mock->log.nr);
 }
 
+/* A disable after the queue call has found the work enabled still cancels the work. */
 static void disable_before_the_push(struct kunit *test)
 {
 	struct mock_item *item = mock_item(test, 'x');
@@ -286,13 +305,16 @@ static struct {
 	int ret;
 } late;
 
-/* The work is disabled; the queue call sees that before the cancel sees the call. */
+/*
+ * Let a queue call claim the work, then find it disabled and return, before the
+ * disable reads the state of the work under the lock.
+ */
 static void late_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
 	if (batch != late.batch)
 		return;
 	if (point == FAIRWQ_POINT_QUEUE_CLAIMED && !late.claimed) {
-		preempt_disable();	/* the disable is on another CPU */
+		preempt_disable();	/* the disable must run on another CPU */
 		step_done(&late.claimed);
 		late.timed_out |= !spin_until(&late.look);
 	} else if (point == FAIRWQ_POINT_LOOK && !late.look) {
@@ -309,7 +331,7 @@ static bool queue_late(struct fairwq_work *work)
 	return true;
 }
 
-/* Start a queue call of @work, and wait until it has claimed it. */
+/* Start a queue call of @work, and wait until the call has claimed the work. */
 static struct call *late_begin(struct kunit *test, struct fairwq_work *work)
 {
 	struct call *call;
@@ -324,13 +346,14 @@ static struct call *late_begin(struct kunit *test, struct fairwq_work *work)
 	return call;
 }
 
+/* If a queue call is refused because of a disable beside it, the disable returns false. */
 static void disable_beside_a_queue_call(struct kunit *test)
 {
 	struct mock_item *item = mock_item(test, 'x');
 	struct call *call = late_begin(test, &item->work);
 	struct mock *mock = test->priv;
 
-	/* It was never queued, so there was nothing to cancel. */
+	/* The work was never queued, so there was nothing to cancel. */
 	KUNIT_EXPECT_FALSE(test, fairwq_work_disable(&item->work));
 	mock_call_end(test, call);
 	fairwq_test_set_hook(NULL);
@@ -344,14 +367,14 @@ static void disable_beside_a_queue_call(struct kunit *test)
 	fairwq_batch_dispose(late.batch);
 }
 
-/* A cancel that can wait leaves no word: when it returns, the queue call has, too. */
+/* A sync cancel does not mark the work. It waits until the queue call is over. */
 static void cancel_sync_waits_for_the_push(struct kunit *test)
 {
 	struct mock_item *item = mock_item(test, 'x');
 	struct call *call = late_begin(test, &item->work);
 	struct mock *mock = test->priv;
 
-	/* Here it is seen as disabled, and in the next case it is not. */
+	/* The queue call sees that the sync cancel has disabled the work. */
 	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel_sync(&item->work));
 	KUNIT_EXPECT_TRUE(test, READ_ONCE(late.queued));
 	fairwq_test_set_hook(NULL);
@@ -365,7 +388,7 @@ static void cancel_sync_waits_for_the_push(struct kunit *test)
 /* ---- a hard interrupt in the middle of a step ------------------------- */
 
 #define HOUR		(3600UL * HZ)
-#define STEP_LOOKS	20000	/* more than that is for ever */
+#define STEP_LOOKS	20000	/* an interrupt that looks more often is stuck */
 
 enum step_act { STEP_CANCEL, STEP_DISABLE, STEP_MOD, STEP_NR_ACTS };
 
@@ -377,10 +400,11 @@ struct stepped {
 	atomic_t runs;
 };
 
+/* An interrupt that makes the call @act for a work, at a point of another call. */
 static struct {
 	struct irq_work irq_work;
 	enum fairwq_test_point point;
-	struct fairwq_batch *at;	/* of which the point must be; or NULL */
+	struct fairwq_batch *at;	/* the batch that @point must be called with */
 	struct fairwq_batch *batch;
 	struct fairwq_serializer serial;
 	struct stepped *on;
@@ -395,6 +419,7 @@ static void stepped_fn(struct fairwq_work *work)
 	atomic_inc(&container_of(work, struct stepped, dwork.work)->runs);
 }
 
+/* Make the call step.act. Runs in the interrupt. */
 static void step_do(void *unused)
 {
 	struct fairwq_work *work = &step.on->dwork.work;
@@ -417,8 +442,8 @@ static void step_irq_fn(struct irq_work *irq_work)
 }
 
 /*
- * The interrupt is sent. It comes here, or as soon as interrupts are on. If it finds no
- * end, it is helped out.
+ * Send the interrupt at step.point. It comes there, or as soon as interrupts are on.
+ * If it is stuck, clear the word of the work, so that the case can end and fail.
  */
 static void step_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
@@ -511,6 +536,7 @@ static int let_go(struct kunit *test, struct fairwq_batch *a, struct stepped *on
 	return ret;
 }
 
+/* Two steps of @call, and the point between them. */
 static const struct {
 	const char *name;
 	enum fairwq_test_point point;
@@ -534,7 +560,10 @@ static struct stepped *stepped_new(struct kunit *test)
 	return on;
 }
 
-/* What a hard interrupt does on top of each pair of steps finds the work, and an end. */
+/*
+ * A hard interrupt between any two steps of a queue call can cancel, disable or
+ * delay the work, and does not get stuck.
+ */
 static void interrupt_between_two_steps(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 2);
@@ -564,7 +593,10 @@ static void interrupt_between_two_steps(struct kunit *test)
 	fairwq_serializer_destroy(&step.serial);
 }
 
-/* Before and after a grace period a cancel leaves the work to that, until it is pushed. */
+/*
+ * A cancel cannot take out a work that waits for a grace period, nor one that is not
+ * yet pushed after it. Once the work is pushed, the cancel returns true.
+ */
 static void interrupt_around_a_grace_period(struct kunit *test)
 {
 	static const enum fairwq_test_point points[] = {
@@ -593,7 +625,7 @@ static void interrupt_around_a_grace_period(struct kunit *test)
 	}
 }
 
-/* It queues itself, and an interrupt comes when its next turn is parked. */
+/* In the first run, queue @work again, and interrupt when its second turn is parked. */
 static void parks_fn(struct fairwq_work *work)
 {
 	struct stepped *on = container_of(work, struct stepped, dwork.work);
@@ -605,7 +637,10 @@ static void parks_fn(struct fairwq_work *work)
 		mock_call_on_top(step_do, NULL);
 }
 
-/* On top of the function for whose end its work is parked. */
+/*
+ * An interrupt on top of a function can cancel, disable or delay its work, which is
+ * parked until the function returns.
+ */
 static void interrupt_while_it_is_parked(struct kunit *test)
 {
 	struct fairwq_batch *a;
@@ -633,12 +668,12 @@ static void interrupt_while_it_is_parked(struct kunit *test)
 	}
 }
 
-/* ---- everything against everything ------------------------------------ */
+/* ---- all calls against each other ------------------------------------- */
 
 #define RACE_THREADS	3
 #define RACE_WORKS	4
 #define RACE_BATCHES	3	/* two of one pool, one of another */
-/* Enough to meet in each way; where bugs are planted, other cases find them. */
+/* Enough for all kinds of races. Few with a planted bug, because other cases find that. */
 #if defined(FAIRWQ_PLANTED)
 #define RACE_ROUNDS	500
 #elif MOCK_WATCHED
@@ -647,7 +682,7 @@ static void interrupt_while_it_is_parked(struct kunit *test)
 #define RACE_ROUNDS	20000
 #endif
 
-/* A work, and what became of its queue calls. */
+/* A work, and counts of what became of its queue calls. */
 struct race_work {
 	struct fairwq_delayed_work dwork;
 	atomic_t queued, ran, canceled, dropped;
@@ -681,7 +716,7 @@ static void race_fn(struct fairwq_work *work)
 
 	if (atomic_inc_return(&race_work->running) != 1)
 		atomic_inc(&race->twice_at_once);
-	/* Now and then it queues itself, or takes its time. */
+	/* Some runs queue the work again, and some take longer. */
 	if (nr % 16 == 0 && fairwq_queue(race->batch[nr % RACE_BATCHES], work) == 1)
 		atomic_inc(&race_work->queued);
 	if (nr % 64 == 0)
@@ -710,7 +745,7 @@ static void race_queue(struct racer *racer, struct race_work *work)
 		atomic_inc(&racer->race->bad_return);
 }
 
-/* While it is disabled and does not run, it does not run. */
+/* Disable @work, and check that it does not run until it is enabled. */
 static void race_disable(struct racer *racer, struct race_work *work)
 {
 	unsigned int i;
@@ -778,7 +813,7 @@ static int racer_fn(void *data)
 	return 0;
 }
 
-/* Each queue call that returned 1 is accounted for: ran, cancelled, or dropped. */
+/* Expect one run, cancel or drop for each queue call that returned 1. */
 static void race_check(struct kunit *test, struct race *race)
 {
 	struct race_work *work;
@@ -807,7 +842,7 @@ static void race_check(struct kunit *test, struct race *race)
 
 static void race_init(struct kunit *test, struct race *race, struct fairwq_pool *other)
 {
-	/* A limit that is never reached, so that it is counted. */
+	/* No limit is reached, but with limits fairwq counts the items. */
 	struct fairwq_batch_attrs attrs = { .max_queued = 100, .max_active = 3 };
 	struct mock *mock = test->priv;
 	unsigned int i;
@@ -824,7 +859,10 @@ static void race_init(struct kunit *test, struct race *race, struct fairwq_pool 
 	atomic_set(&race->threads, RACE_THREADS);
 }
 
-/* Exactly once (promise 1), not twice at a time (4), and not after a wait (11). */
+/*
+ * While threads race, a queued work runs once, if it is not cancelled (promise 1). It
+ * does not run twice at a time (4), nor after a sync disable of it (11).
+ */
 static void queued_works_run_exactly_once(struct kunit *test)
 {
 	struct fairwq_pool_attrs attrs = { .max_active = 2 };
@@ -861,7 +899,7 @@ static void queued_works_run_exactly_once(struct kunit *test)
 
 /* ---- freed at once ---------------------------------------------------- */
 
-/* What others do to the batch meanwhile, without knowing its works. */
+/* A thread that cancels a batch and looks at it, without owning the works in it. */
 struct meddler {
 	struct fairwq_batch *batch;
 	struct task_struct *task;
@@ -893,7 +931,10 @@ static void short_lived_fn(struct fairwq_work *work)
 		mock_may_refuse(fairwq_queue_delayed(obj->batch, &obj->dwork, obj->again--));
 }
 
-/* Its owner cancels it and frees it, wherever it is. KASAN sees an access that is late. */
+/*
+ * Queue a new work, cancel it wherever it is, and free it. KASAN reports if fairwq
+ * touches it afterwards. Return: false if the work was not queued.
+ */
 static bool short_lived_round(struct fairwq_batch *batch, u32 r)
 {
 	struct short_lived *obj = kzalloc(sizeof(*obj), GFP_KERNEL);
@@ -911,7 +952,7 @@ static bool short_lived_round(struct fairwq_batch *batch, u32 r)
 	}
 	for (spins = r >> 8 & 255; spins; spins--)
 		cpu_relax();
-	/* It was queued once, and was pending: so it never ran. */
+	/* It is queued only once, so it never runs if this cancel returns true. */
 	if (!(r & 1) && r & 4)
 		canceled = fairwq_work_cancel(&obj->dwork.work);
 	if (!canceled)
@@ -920,6 +961,7 @@ static bool short_lived_round(struct fairwq_batch *batch, u32 r)
 	return true;
 }
 
+/* A work may be freed after its cancel, also while others cancel its batch. */
 static void canceled_work_may_be_freed(struct kunit *test)
 {
 	struct meddler meddler = { };
@@ -928,7 +970,7 @@ static void canceled_work_may_be_freed(struct kunit *test)
 	unsigned int i, done = 0;
 
 	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	mock_open(test);		/* it takes long, and must not look hung */
+	mock_open(test);		/* else the item at the gate would look hung */
 	meddler.batch = mock_batch(test, "a");
 	meddler.task = kthread_run(meddler_fn, &meddler, "meddler");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(meddler.task));
