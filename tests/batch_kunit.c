@@ -3,8 +3,9 @@
  * Deferred removal of batches (promise 8). An item is refused or runs, but is never lost.
  * A batch is released once, and leaves no memory behind.
  *
- * T1, T2 and T3 are the faults of the published pattern. T1: a queue call races the
- * dispose. T2: the batch is disposed while items are left. T3: two holders dispose.
+ * T1, T2 and T3 are faults of the published pattern. T1: an item that is queued after the
+ * dispose is lost. T2: a batch that is disposed while its last item is taken is never freed.
+ * T3: two calls dispose the same batch, and both remove it.
  */
 #include <linux/irq_work.h>
 #include <linux/kthread.h>
