@@ -87,7 +87,7 @@ static bool have_arrived(unsigned int count)
 	return (unsigned int)atomic_read_acquire(&crew.arrived) >= count;
 }
 
-/* Wait for the call number @time of every thread. Return: false if one did not come. */
+/* Wait until each thread has made its call number @time. Return: false if it gave up. */
 static bool meet(unsigned int time)
 {
 	/* Stores before the meeting are seen by all threads after it. */

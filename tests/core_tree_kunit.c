@@ -130,9 +130,9 @@ static void corrected_while_idle(struct kunit *test)
 }
 
 /*
- * Let node 0, which has one item at a time, queue the next item before the cost of the last
- * one is known. The last one was charged @charged, and node 1 has @meanwhile turns before
- * node 0 joins again. Return: the virtual time of node 0 after the correction to @cost.
+ * Let node 0, which has one item at a time, join again before the cost of its turn is known.
+ * The turn is charged @charged. Node 1 has @meanwhile turns before node 0 joins.
+ * Return: the virtual time of node 0 after the correction to @cost.
  */
 static u64 closed_loop(struct kunit *test, u64 charged, unsigned int meanwhile, u64 cost)
 {
@@ -173,7 +173,7 @@ static void joined_while_under_way(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 15ULL, closed_loop(test, 10, 0, 15));
 }
 
-/* Of two turns under way, only the one from before the node joined is not corrected in full. */
+/* Of two turns under way, the one that began after the node joined is corrected in full. */
 static void joined_with_two_under_way(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
@@ -223,7 +223,7 @@ static void corrected_by_weight_in_groups(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 200ULL, group->service);
 }
 
-/* After a correction upwards a node is behind those that had less, also if it was idle. */
+/* A node that is charged more later goes behind nodes that had less, also if it was idle. */
 static void more_is_charged_later(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
@@ -571,7 +571,7 @@ static void one_long_against_many_short(struct kunit *test)
 	mock_pool(test, 2, FAIRWQ_FAIR_TIME);
 	a = mock->gate_batch;
 	b = mock_batch(test, "b");
-	/* These items all run during the gate, which is the one long item of a. */
+	/* These items all run while the gate does, which is the long item of a. */
 	mock_queue(test, b, '.', 500);
 	fairwq_batch_flush(b);
 	/* Both runners are at gates when the two items are queued, that of a first. */
