@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The ground that the other suites and the bench stand on: interrupts between CPUs, wake-ups
- * from idle, timers and barriers. tests/configs/native.patch changes how user-mode Linux does
- * all of these. A kernel that loses one makes every other figure and verdict worthless.
- * Nothing of fairwq is used here.
+ * Kernel under test: interrupts between CPUs, wake-ups from idle, timers and barriers. On a
+ * kernel that loses one of these, no result of the other suites and of the bench is worth
+ * anything. tests/configs/native.patch changes all of them in user-mode Linux. Nothing of
+ * fairwq is used here.
  *
- * What is late is not lost: times only say how long a case goes on, and how long it waits for
- * what never comes. On a busy machine it gets less far.
+ * An event that comes late is not lost. The times below only limit how long a case goes on,
+ * and how long it waits for an event. On a busy machine a case makes fewer rounds.
  */
 #include <kunit/test.h>
 #include <linux/completion.h>
@@ -38,7 +38,7 @@ static struct {
 	atomic_t left;
 	struct completion finished;
 	unsigned long until;		/* jiffies */
-	unsigned int last;		/* round */
+	unsigned int last;		/* number of the last round */
 	bool gave_up;
 } crew;
 
@@ -68,8 +68,8 @@ static bool is_time_left(void)
 }
 
 /*
- * Of threads that go in step: the first says which round is the last, before it lets the
- * others into it.
+ * Make @round the last one if the time is up. Only one of the threads may call this, before
+ * it lets the others begin the round.
  */
 static void may_be_last(unsigned int round)
 {
@@ -87,10 +87,10 @@ static bool have_arrived(unsigned int count)
 	return (unsigned int)atomic_read_acquire(&crew.arrived) >= count;
 }
 
-/* Returns when every thread has called it as often as this one. */
+/* Wait until each thread has made its call number @time. Return: false if it gave up. */
 static bool meet(unsigned int time)
 {
-	/* What was done before the meeting is seen behind it. */
+	/* Stores before the meeting are seen by all threads after it. */
 	smp_mb__before_atomic();
 	atomic_inc(&crew.arrived);
 	return spin_until(have_arrived, time * crew.nr);
@@ -130,7 +130,7 @@ static void crew_wake(void)
 		wake_up_process(crew.task[i]);
 }
 
-/* Runs @fn on the first @most CPUs until all have returned. */
+/* Run @fn on the first @most CPUs, and wait until it has returned on all of them. */
 static void run_crew(struct kunit *test, unsigned int most, void (*fn)(unsigned int index))
 {
 	unsigned int i;
@@ -160,12 +160,12 @@ static void run_crew(struct kunit *test, unsigned int most, void (*fn)(unsigned 
 
 /* ---- interrupts from CPU to CPU ---- */
 
-/* Of each CPU. One at a time comes to it, from the CPU before it. */
+/* The interrupts of each CPU. The CPU before it sends them, one at a time. */
 static struct ground {
 	call_single_data_t csd;
-	unsigned int sent;		/* to the next */
+	unsigned int sent;		/* to the next CPU */
 	unsigned int received;
-	unsigned int unwanted;		/* while interrupts were off */
+	unsigned int unwanted;		/* received while interrupts were off */
 	bool irqs_off;
 } ____cacheline_aligned ground[GROUND_CPUS];
 
@@ -225,7 +225,7 @@ static void irqs_off_for(unsigned int index, unsigned int spins)
 	local_irq_restore(flags);
 }
 
-/* Every CPU sends to the next, and has its own interrupts off now and then. */
+/* Send interrupts to the next CPU. In between, turn those of this CPU off for a while. */
 static void storm(unsigned int index)
 {
 	unsigned int i;
@@ -248,7 +248,7 @@ static void ground_test_no_ipi_is_lost(struct kunit *test)
 	ground_judge(test);
 }
 
-/* One that comes while interrupts are off waits until they are on, and then comes. */
+/* Bound of the wait with interrupts off. */
 #define MASKED_SPINS	2000U
 
 static unsigned int masked_round;
@@ -272,7 +272,10 @@ static void masked_send(void)
 		;
 }
 
-/* For a while only: a task of the other CPU may itself wait for this one, in a TLB flush. */
+/*
+ * Have interrupts off until the other CPU has sent. That must be bounded, because the other
+ * CPU may itself wait for this one, in a TLB flush.
+ */
 static void masked_look_out(unsigned int round)
 {
 	unsigned long flags;
@@ -280,7 +283,7 @@ static void masked_look_out(unsigned int round)
 
 	local_irq_save(flags);
 	WRITE_ONCE(ground[1].irqs_off, true);
-	/* With interrupts off before: the other side sends when it sees this. */
+	/* After turning interrupts off: the other CPU sends when it sees this. */
 	smp_store_release(&masked_round, round);
 	for (i = 0; i < MASKED_SPINS && !is_sent(round); i++)
 		cpu_relax();
@@ -311,6 +314,7 @@ static void masked(unsigned int index)
 		masked_send();
 }
 
+/* An interrupt that is sent while the CPU has interrupts off comes when they are on. */
 static void ground_test_masked_ipi_waits(struct kunit *test)
 {
 	ground_reset();
@@ -326,14 +330,15 @@ static void ground_test_masked_ipi_waits(struct kunit *test)
 #define LOOK_AGAIN_FOR	(10 * HZ)
 
 /*
- * A CPU that loses what was to wake it goes on with its next timer, which may be that of
- * another task. So the next best sign is that it is late. A host that stops a CPU for that
- * long looks the same: one is let pass, and then looked for another.
+ * A CPU that loses a wake-up goes on with its next timer, which may be that of another task.
+ * So a late wake-up is the best sign of a lost one. A host that stops a CPU for that long
+ * looks the same. Therefore one late wake-up is allowed, and the case then goes on for
+ * LOOK_AGAIN_FOR to find another.
  */
 static struct {
 	struct completion turn[2];
-	unsigned long woken;	/* jiffies */
-	unsigned int late;
+	unsigned long woken;	/* jiffies: time of the last wake-up call */
+	unsigned int late;	/* number of late wake-ups */
 } sleeps;
 
 static void sleeps_look(void)
@@ -362,7 +367,7 @@ static void sleep_for_turn(unsigned int index)
 	sleeps_look();
 }
 
-/* Two tasks in turn, of which one sleeps while the other runs. */
+/* Let two threads run in turn, so that each sleeps while the other one runs. */
 static void in_turn(unsigned int index)
 {
 	unsigned int round;
@@ -372,7 +377,7 @@ static void in_turn(unsigned int index)
 			sleep_for_turn(index);
 		else
 			may_be_last(round);
-		/* Now and then the other CPU has the time to fall asleep. */
+		/* Sometimes this is long enough for the other CPU to go idle. */
 		irqs_off_for(index, round % 1000);
 		WRITE_ONCE(sleeps.woken, jiffies);
 		complete(&sleeps.turn[!index]);
@@ -388,7 +393,7 @@ static void ground_test_sleeping_cpu_wakes(struct kunit *test)
 	sleeps_run(test, in_turn);
 }
 
-/* The other CPU has nothing to do, and gets the next one as it falls asleep again. */
+/* Send interrupts to a CPU that has nothing else to do, just when it goes idle again. */
 static void poke(unsigned int index)
 {
 	unsigned int i, spins;
@@ -427,7 +432,7 @@ static void timed(unsigned int index)
 		irqs_off_for(index, i % 500);
 		time = (20 + i % 50) * NSEC_PER_USEC;
 		set_current_state(TASK_UNINTERRUPTIBLE);
-		/* Not 0: it was woken by hand. */
+		/* Not 0: run_crew() has woken the thread, because the timer did not. */
 		if (schedule_hrtimeout(&time, HRTIMER_MODE_REL_PINNED))
 			timers_lost[index]++;
 	}
@@ -447,7 +452,7 @@ static void ground_test_no_timer_is_lost(struct kunit *test)
 	ground_judge(test);
 }
 
-/* ---- barriers order what they are there for ---- */
+/* ---- barriers order loads and stores ---- */
 
 static struct {
 	unsigned int x ____cacheline_aligned;
@@ -456,7 +461,7 @@ static struct {
 	unsigned int wrong;
 } litmus;
 
-/* Store, fence, load, on two CPUs: one of them sees what the other has stored. */
+/* Store, fence, load, on two CPUs: at least one of them must see the store of the other. */
 static void store_buffer(unsigned int index)
 {
 	unsigned int *mine = index ? &litmus.y : &litmus.x;
@@ -470,9 +475,9 @@ static void store_buffer(unsigned int index)
 			return;
 		if (round % 2) {
 			WRITE_ONCE(*mine, round);
-			smp_mb(); /* is what is tested */
+			smp_mb(); /* under test */
 		} else {
-			smp_store_mb(*mine, round); /* so is this one */
+			smp_store_mb(*mine, round); /* under test */
 		}
 		litmus.seen[index] = READ_ONCE(*other);
 		if (!meet(2 * round))
@@ -484,7 +489,7 @@ static void store_buffer(unsigned int index)
 	}
 }
 
-/* Two stores in order, seen by two loads in order. */
+/* Two stores on one CPU, two loads on another: the loads must see the stores in order. */
 static void message(unsigned int index)
 {
 	unsigned int flag = 0, i;
@@ -492,10 +497,10 @@ static void message(unsigned int index)
 	meet(1);
 	for (i = 1; index && is_time_left(); i++) {
 		WRITE_ONCE(litmus.x, i);
-		smp_store_release(&litmus.y, i); /* is what is tested */
+		smp_store_release(&litmus.y, i); /* under test */
 	}
 	while (!index && is_time_left()) {
-		flag = smp_load_acquire(&litmus.y); /* so is this one */
+		flag = smp_load_acquire(&litmus.y); /* under test */
 		if (READ_ONCE(litmus.x) < flag)
 			litmus.wrong++;
 	}

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Runners: work-conserving (promise 7), nothing left waiting by a lost
- * wake-up, the nets under each item (promise 12), and good manners towards the
- * workqueue core (promise 13).
+ * Runners: they are work-conserving (promise 7), lose no wake-up, repair what an item
+ * leaks, report an item that hangs (promise 12), and return to the workqueue core (promise
+ * 13).
  */
 #include <linux/cred.h>
 #include <linux/irqflags.h>
 
 #include "lib/fixture.h"
 
-/* An item that sleeps holds up itself and no other. */
+/* An item that sleeps blocks only its own runner. */
 static void sleeper_holds_up_only_itself(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct fairwq_batch *a = mock_begin(test, 2);
 
-	/* The gate stays closed: one runner is held, the other does all. */
+	/* The gate blocks one runner, and the other one runs all items. */
 	mock_queue(test, a, 'a', 500);
 	mock_until(test, READ_ONCE(mock->log.nr) == 500);
-	/* And it is kicked again when it had gone idle. */
+	/* After it has gone idle it is kicked again. */
 	mock_queue(test, a, 'a', 1);
 	mock_until(test, READ_ONCE(mock->log.nr) == 501);
 }
 
-/* An item that waits for a later one of its own batch gets it, time and again. */
+/* One of two items, of which the first waits for the second. */
 struct pair_item {
 	struct fairwq_work work;
 	struct completion *later;
@@ -44,6 +44,7 @@ static void pair_fn(struct fairwq_work *work)
 		complete(item->all);
 }
 
+/* An item may wait for a later one of its own batch. */
 static void item_may_wait_for_a_later_one(struct kunit *test)
 {
 	DECLARE_COMPLETION_ONSTACK(later);
@@ -72,7 +73,7 @@ static void item_may_wait_for_a_later_one(struct kunit *test)
 	}
 }
 
-/* Where an item has slept, the next ones are not expected to be over at once. */
+/* After an item that slept, a batch is not quick any more. */
 static void sleeper_is_not_quick(struct kunit *test)
 {
 	struct mock_gate *gate = mock_gate_new(test);
@@ -94,8 +95,8 @@ static void sleeper_is_not_quick(struct kunit *test)
 }
 
 /*
- * No other runner is woken for items that are over at once. If one of them sleeps, the
- * pool's timer finds that, and those behind it run in their order.
+ * No other runner is kicked for quick items. If one of them sleeps, the pool's timer finds
+ * that, and the items behind it run in their order.
  */
 static void sleeper_among_quick_ones_is_found(struct kunit *test)
 {
@@ -119,7 +120,7 @@ static void sleeper_among_quick_ones_is_found(struct kunit *test)
 	fairwq_batch_flush(a);
 }
 
-/* A standing backlog brings in every runner there may be, and not one more. */
+/* A backlog kicks as many runners as max_active allows, and no more. */
 static void backlog_brings_in_max_active(struct kunit *test)
 {
 	struct mock_gate *gate = kunit_kcalloc(test, 6, sizeof(*gate), GFP_KERNEL);
@@ -140,7 +141,7 @@ static void backlog_brings_in_max_active(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, fairwq_pool_set_max_active(mock->pool, 6));
 	mock_await(test, &gate[4].entered);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&gate[5].runs));
-	/* Fewer: those that run go on, and the sixth waits for two to end. */
+	/* With one runner less, items that run go on, and the sixth waits until two have ended. */
 	KUNIT_EXPECT_EQ(test, 0, fairwq_pool_set_max_active(mock->pool, 5));
 	complete_all(&gate[0].open);
 	mock_until(test, READ_ONCE(mock->pool->nr_active) == 5);
@@ -152,7 +153,7 @@ static void backlog_brings_in_max_active(struct kunit *test)
 	fairwq_batch_flush(a);
 }
 
-/* One kick serves many items, of many batches; others of the workqueue wait for none (T6). */
+/* One kick is enough for many items of several batches (T6). */
 static void one_kick_serves_many(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -166,13 +167,13 @@ static void one_kick_serves_many(struct kunit *test)
 	}
 	mock_open(test);
 	mock_until(test, READ_ONCE(mock->log.nr) == 1000);
-	/* That of the gate's item. */
+	/* The kick for the gate. */
 	KUNIT_EXPECT_EQ(test, 1ULL, mock_counter(mock->pool, FAIRWQ_KICKS));
 	for (i = 0; i < ARRAY_SIZE(batch); i++)
 		fairwq_batch_dispose(batch[i]);
 }
 
-/* All runners sleep in one batch after one kick: the kicks are chained. */
+/* A runner that was kicked kicks the next one, until all items of the batch run. */
 static void kicks_are_chained(struct kunit *test)
 {
 	struct mock_gate *gate = kunit_kcalloc(test, 3, sizeof(*gate), GFP_KERNEL);
@@ -202,7 +203,7 @@ static struct {
 	int ret;
 } late;
 
-/* The batch was seen empty; now, before it is marked so, an item comes. */
+/* Queue an item when the runner has seen the batch empty, and has not yet marked it so. */
 static void push_late(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
 	if (point != FAIRWQ_POINT_BATCH_EMPTY || batch != late.batch)
@@ -211,7 +212,7 @@ static void push_late(enum fairwq_test_point point, struct fairwq_batch *batch)
 	late.ret = fairwq_queue(batch, &late.item->work);
 }
 
-/* It is not lost: the runner that marks the batch as empty looks again. */
+/* An item queued at that point is not lost: the runner looks again after marking. */
 static void late_push_is_not_lost(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -230,7 +231,7 @@ static void late_push_is_not_lost(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, "al", &mock->log.text[0]);
 }
 
-/* One item at a time, 30,000 times: every one finds an idle or a busy batch. */
+/* An item that is queued 30,000 times, to an idle or a busy batch, runs each time. */
 static void no_wake_up_is_lost_in_ping_pong(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -249,7 +250,7 @@ static void no_wake_up_is_lost_in_ping_pong(struct kunit *test)
 	KUNIT_EXPECT_GE(test, mock_counter(mock->pool, FAIRWQ_TURNS), 30001ULL);
 }
 
-/* ---- nets under each item --------------------------------------------- */
+/* ---- leaks and hung items --------------------------------------------- */
 
 enum leak { LEAK_PREEMPT, LEAK_RCU, LEAK_IRQS, LEAK_CREDS };
 
@@ -294,7 +295,7 @@ static void sane_fn(struct fairwq_work *work)
 	sane->irqs_off = irqs_disabled();
 }
 
-/* A leak is reported with the item's name, repaired, and not the next one's. */
+/* A leak is reported with the function of the item, and does not reach the next item. */
 static void leak_is_reported_and_repaired(struct kunit *test, enum leak leak)
 {
 	struct mock *mock = test->priv;
@@ -348,7 +349,7 @@ static void leaked_creds(struct kunit *test)
 	leak_is_reported_and_repaired(test, LEAK_CREDS);
 }
 
-/* A batch whose items will be the only ones that run, and a gate to be queued to it. */
+/* Make a batch in a pool in which no item runs, and initialize @gate. Return: the batch. */
 static struct fairwq_batch *hung_begin(struct kunit *test, struct mock_gate *gate)
 {
 	struct mock *mock = test->priv;
@@ -362,7 +363,7 @@ static struct fairwq_batch *hung_begin(struct kunit *test, struct mock_gate *gat
 	return a;
 }
 
-/* An item over hung_ms is reported, once. */
+/* An item that runs for longer than hung_ms is reported once. */
 static void hung_item_is_reported_once(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -374,7 +375,7 @@ static void hung_item_is_reported_once(struct kunit *test)
 	fairwq_set_hung_ms(mock->pool, 20);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate.work));
 	mock_until(test, mock_counter(mock->pool, FAIRWQ_HUNG) == 1);
-	/* The next items of the same pool are looked at, and are not hung. */
+	/* The next items of the same pool are not reported. */
 	mock_queue(test, a, 'a', 3);
 	mock_until(test, READ_ONCE(mock->log.nr) == 3);
 	mock_tick(mock->pool);
@@ -386,7 +387,7 @@ static void hung_item_is_reported_once(struct kunit *test)
 	fairwq_batch_dispose(a);
 }
 
-/* Also if the time is set again and again. */
+/* A hung item is reported although hung_ms is set again and again. */
 static void hung_item_is_reported_while_the_limit_is_set(struct kunit *test)
 {
 	unsigned long end = jiffies + MOCK_WAIT;
@@ -410,7 +411,7 @@ static void hung_item_is_reported_while_the_limit_is_set(struct kunit *test)
 
 #define HUNG_ITEMS	6U
 
-/* A stack takes its time: a look at the runners tells of one that hangs. */
+/* Each look at the runners reports one hung item, because printing a stack takes long. */
 static void hung_items_are_reported_one_per_look(struct kunit *test)
 {
 	struct mock_gate *gates = kunit_kcalloc(test, HUNG_ITEMS, sizeof(*gates), GFP_KERNEL);
@@ -431,7 +432,7 @@ static void hung_items_are_reported_one_per_look(struct kunit *test)
 	}
 	msleep(50);
 	pr_info("# expect-splat begin item hung: mock_gate_fn\n");
-	/* Without the timer, which is set by the first look. */
+	/* Set hung_ms directly, so that only the first look starts the timer. */
 	raw_spin_lock_irq(&mock->pool->lock);
 	mock->pool->hung_ms = 20;
 	raw_spin_unlock_irq(&mock->pool->lock);
@@ -447,7 +448,7 @@ static void hung_items_are_reported_one_per_look(struct kunit *test)
 	fairwq_batch_flush(a);
 }
 
-/* ---- manners ---------------------------------------------------------- */
+/* ---- returning to the workqueue core ---------------------------------- */
 
 static void spin_fn(struct fairwq_work *work)
 {
@@ -457,7 +458,7 @@ static void spin_fn(struct fairwq_work *work)
 		cpu_relax();
 }
 
-/* A runner whose time is up gives the worker back, and the backlog is served on. */
+/* A runner whose time is up returns to the core, and is queued again for the backlog. */
 static void runner_returns_to_the_core(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -471,11 +472,11 @@ static void runner_returns_to_the_core(struct kunit *test)
 	}
 	mock_open(test);
 	fairwq_batch_flush(a);
-	/* After each of them but the last, which leaves nothing to go on with. */
+	/* It returns after each item but the last, behind which nothing is queued. */
 	KUNIT_EXPECT_GE(test, mock_counter(mock->pool, FAIRWQ_REQUEUES), 7ULL);
 }
 
-/* Another user of the workqueue core is served while a batch is always busy. */
+/* The batch of endless_fn(). */
 static struct fairwq_batch *endless_batch;
 
 static void endless_fn(struct fairwq_work *work)
@@ -486,6 +487,7 @@ static void endless_fn(struct fairwq_work *work)
 		mock_may_refuse(fairwq_queue(endless_batch, work));
 }
 
+/* A flush ends, and the runner returns to the core, although an item always queues itself. */
 static void endless_batch_can_be_flushed(struct kunit *test)
 {
 	struct mock_gate *gate = mock_gate_new(test);
@@ -498,7 +500,6 @@ static void endless_batch_can_be_flushed(struct kunit *test)
 	endless_batch = a;
 	mock_open(test);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
-	/* It queues itself for ever; a flush ends all the same. */
 	for (i = 0; i < 100; i++)
 		fairwq_batch_flush(a);
 	mock_until(test, mock_counter(mock->pool, FAIRWQ_REQUEUES) >= 2);
@@ -506,13 +507,13 @@ static void endless_batch_can_be_flushed(struct kunit *test)
 	fairwq_pool_drain(mock->pool);
 }
 
-/* ---- what an item pays for ---------------------------------------------- */
+/* ---- time that no item is charged for ------------------------------------ */
 
 #define OTHERS_MS	500
 
 static struct fairwq_batch *slow_batch;
 
-/* After the first item of the batch, others have the CPU for a while. */
+/* Sleep once after an item of slow_batch, as if other tasks had the CPU. */
 static void others_run(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
 	if (point != FAIRWQ_POINT_RESCHED || batch != READ_ONCE(slow_batch))
@@ -521,7 +522,7 @@ static void others_run(enum fairwq_test_point point, struct fairwq_batch *batch)
 	msleep(OTHERS_MS);
 }
 
-/* Ask for another task to run. */
+/* Ask for a reschedule after the item. */
 static void resched_fn(struct fairwq_work *work)
 {
 	set_tsk_need_resched(current);
@@ -529,8 +530,8 @@ static void resched_fn(struct fairwq_work *work)
 }
 
 /*
- * Neither the item before nor the one after pays for what others do in between. There are
- * several, as an interrupt may see to the wish for the CPU before the runner does.
+ * No item is charged for the time that other tasks have the CPU between two items. There
+ * are several items, because an interrupt may reschedule before the runner does.
  */
 static void item_is_not_charged_for_others(struct kunit *test)
 {

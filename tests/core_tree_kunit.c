@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a turn costs and which batch pays for it: the arithmetic of the tree, on the
- * tree alone, where every figure is exact; and turns that cost the time they
- * take, which is not known beforehand. Of those the cases know which is longer
- * because one item runs while the other ones do, or how many are under way
- * while none has ended.
+ * Costs of turns: what a node of the tree is charged, and which node goes next.
+ *
+ * The first cases use a tree without a pool, where every figure is exact. The cases of
+ * fair time use a pool, and cannot know how long an item takes. They know which item takes
+ * longer, because it runs while the other ones do, or how many turns are under way.
  */
 #include "core/tree.h"
 #include "lib/fixture.h"
 
-/* Once more, as it stands, for what it does not show to others. */
+/* Include the source, because the cases use symbols that are not exported. */
 #include "../core/tree.c"
 
 /* ---- a tree of its own ------------------------------------------------ */
@@ -29,7 +29,7 @@ static struct tree_case *tree_case(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
 	fairwq_tree_init(&t->tree, false);
-	/* Newcomers join at the clock, but for cases that are about newcomers. */
+	/* Let newcomers join at the clock, except in the cases about newcomers. */
 	fairwq_tree_set_turn(&t->tree, 0);
 	t->rank = &t->tree.rank[0];
 	for (i = 0; i < FEW; i++)
@@ -37,7 +37,7 @@ static struct tree_case *tree_case(struct kunit *test)
 	return t;
 }
 
-/* Let the next node take a turn of @cost. Returns which that was. */
+/* Let the next node take a turn of @cost. Return: the index of the node. */
 static unsigned int tree_turn(struct tree_case *t, u64 cost)
 {
 	struct fairwq_node *node = fairwq_tree_pick(&t->tree);
@@ -46,7 +46,7 @@ static unsigned int tree_turn(struct tree_case *t, u64 cost)
 	return node - t->node;
 }
 
-/* Whose are the next turns, at @cost each? One digit per turn. */
+/* Expect the next turns, at @cost each, to go to the nodes in @order, one digit per turn. */
 static void tree_expect(struct kunit *test, struct tree_case *t, u64 cost,
 			const char *order)
 {
@@ -60,7 +60,7 @@ static void tree_expect(struct kunit *test, struct tree_case *t, u64 cost,
 
 /* ---- corrections ------------------------------------------------------ */
 
-/* A turn that cost more than was charged is paid for by those that follow. */
+/* A node whose turn cost more than it was charged waits longer for its next turn. */
 static void dearer_turn_is_paid_later(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
@@ -70,11 +70,11 @@ static void dearer_turn_is_paid_later(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0U, tree_turn(t, 10));
 	fairwq_tree_correct(&t->tree, &t->node[0], 25);
 	KUNIT_EXPECT_EQ(test, 35ULL, t->node[0].service);
-	/* 0 stands at 35: 1 gets four turns, of 0, 10, 20, 30. */
+	/* Node 0 is at 35, so node 1 gets four turns: at 0, 10, 20 and 30. */
 	tree_expect(test, t, 10, "11110101");
 }
 
-/* A turn that cost less is given back, and the next one comes the sooner. */
+/* A node whose turn cost less than it was charged gets its next turn sooner. */
 static void cheaper_turn_is_given_back(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
@@ -85,11 +85,11 @@ static void cheaper_turn_is_given_back(struct kunit *test)
 	tree_expect(test, t, 10, "11");
 	fairwq_tree_correct(&t->tree, &t->node[0], -35);
 	KUNIT_EXPECT_EQ(test, 5ULL, t->node[0].service);
-	/* 0 stands at 5 and 1 at 20. */
+	/* Node 0 is at 5, and node 1 at 20. */
 	tree_expect(test, t, 10, "001010");
 }
 
-/* What a correction gives back is given to no other node. */
+/* A correction does not set the clock back, so a node that joins gains nothing by it. */
 static void cost_less_moves_no_clock(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
@@ -103,13 +103,13 @@ static void cost_less_moves_no_clock(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 30ULL, clock);
 	fairwq_tree_correct(&t->tree, &t->node[0], -100);
 	KUNIT_EXPECT_EQ(test, clock, t->rank->clock);
-	/* 2 joins at 30, next to 1, and is served when 0 has caught up. */
+	/* Node 2 joins at 30, and is served when node 0 has caught up. */
 	fairwq_tree_add(&t->tree, &t->node[2], 0);
 	KUNIT_EXPECT_EQ(test, clock, t->node[2].vtime);
 	tree_expect(test, t, 10, "000201");
 }
 
-/* A debt is kept while idle; what is owed is not, as credit never is. */
+/* A node that is corrected while it is idle keeps a debt, but no credit. */
 static void corrected_while_idle(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
@@ -130,8 +130,9 @@ static void corrected_while_idle(struct kunit *test)
 }
 
 /*
- * 0 has one item at a time, and queues the next before it is known what the
- * one before has cost. Where does it stand when that is known?
+ * Let node 0, which has one item at a time, join again before the cost of its turn is known.
+ * The turn is charged @charged. Node 1 has @meanwhile turns before node 0 joins.
+ * Return: the virtual time of node 0 after the correction to @cost.
  */
 static u64 closed_loop(struct kunit *test, u64 charged, unsigned int meanwhile, u64 cost)
 {
@@ -148,17 +149,20 @@ static u64 closed_loop(struct kunit *test, u64 charged, unsigned int meanwhile, 
 	fairwq_tree_correct(&t->tree, &t->node[0], cost - charged);
 	KUNIT_EXPECT_EQ(test, cost, t->node[0].service);
 	stands = t->node[0].vtime;
-	/* That was that: it holds for one turn, and for no other. */
+	/* The next turn is corrected in full. */
 	fairwq_tree_charge(&t->tree, &t->node[0], 10);
 	fairwq_tree_correct(&t->tree, &t->node[0], 7);
 	KUNIT_EXPECT_EQ(test, stands + 17, t->node[0].vtime);
 	return stands;
 }
 
-/* Where it would stand had the cost been known: at that, or at the clock. */
+/*
+ * A node that joins while its turn is under way gets the place that the true cost would
+ * have given it: that cost, or the clock if it is later.
+ */
 static void joined_while_under_way(struct kunit *test)
 {
-	/* Six turns of 1 meanwhile, and the clock is at 50. */
+	/* After six turns of node 1 the clock is at 50. */
 	KUNIT_EXPECT_EQ(test, 60ULL, closed_loop(test, 10, 6, 60));
 	KUNIT_EXPECT_EQ(test, 50ULL, closed_loop(test, 10, 6, 45));
 	KUNIT_EXPECT_EQ(test, 50ULL, closed_loop(test, 10, 6, 10));
@@ -169,7 +173,7 @@ static void joined_while_under_way(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 15ULL, closed_loop(test, 10, 0, 15));
 }
 
-/* Two turns under way, and only the older one is from before. */
+/* Of two turns under way, the one that began after the node joined is corrected in full. */
 static void joined_with_two_under_way(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
@@ -182,12 +186,12 @@ static void joined_with_two_under_way(struct kunit *test)
 	fairwq_tree_add(&t->tree, &t->node[0], 0);
 	KUNIT_ASSERT_EQ(test, 0U, tree_turn(t, 10));
 	KUNIT_EXPECT_EQ(test, 60ULL, t->node[0].vtime);
-	/* It had been forgiven 40, and 30 of that was service. */
+	/* When node 0 joined it was forgiven a lag of 40, which covers this correction. */
 	fairwq_tree_correct(&t->tree, &t->node[0], 30);
 	KUNIT_EXPECT_EQ(test, 60ULL, t->node[0].vtime);
 	fairwq_tree_correct(&t->tree, &t->node[0], 30);
 	KUNIT_EXPECT_EQ(test, 90ULL, t->node[0].vtime);
-	/* Idle for long with nothing under way: how long does not matter. */
+	/* However long the node is idle with no turn under way, the next is corrected in full. */
 	fairwq_tree_del(&t->tree, &t->node[0]);
 	tree_expect(test, t, 10, "1111111111");
 	fairwq_tree_add(&t->tree, &t->node[0], 0);
@@ -197,7 +201,7 @@ static void joined_with_two_under_way(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 165ULL, t->node[0].vtime);
 }
 
-/* By weight, as the charge was, at every level up to the rank. */
+/* A correction counts by weight, as the charge did, at every level up to the rank. */
 static void corrected_by_weight_in_groups(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
@@ -219,7 +223,7 @@ static void corrected_by_weight_in_groups(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 200ULL, group->service);
 }
 
-/* A burst has its place behind those that had less, also if it is not eligible. */
+/* A node that is charged more later goes behind nodes that had less, also if it was idle. */
 static void more_is_charged_later(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
@@ -237,7 +241,7 @@ static void more_is_charged_later(struct kunit *test)
 	tree_expect(test, t, 10, "1012012");
 }
 
-/* However large a debt gets, it is not mistaken for a clock that has wrapped. */
+/* A debt is cut to FAIRWQ_MAX_LEAD, so that it does not look like a clock that has wrapped. */
 static void debt_has_a_limit(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
@@ -257,7 +261,10 @@ static void debt_has_a_limit(struct kunit *test)
 
 /* ---- newcomers -------------------------------------------------------- */
 
-/* Turns of node 0 among 120, beside so many newcomers at a time below @parent. */
+/*
+ * Return how many of 120 turns node 0 gets beside @nr newcomers below @parent. Each newcomer
+ * is replaced by a new one after its first turn.
+ */
 static unsigned int turns_beside_newcomers(struct tree_case *t, struct fairwq_node *parent,
 					   unsigned int nr)
 {
@@ -273,7 +280,7 @@ static unsigned int turns_beside_newcomers(struct tree_case *t, struct fairwq_no
 		turns += !node;
 		if (!node)
 			continue;
-		/* It goes, and another one comes. */
+		/* Replace it by a new one. */
 		fairwq_tree_del(&t->tree, &t->node[node]);
 		fairwq_node_init(&t->node[node], parent, 100);
 		fairwq_tree_add(&t->tree, &t->node[node], 0);
@@ -281,7 +288,7 @@ static unsigned int turns_beside_newcomers(struct tree_case *t, struct fairwq_no
 	return turns;
 }
 
-/* However many come, one after the other, the batch that waits has its share. */
+/* A node that waits gets its share, however many newcomers follow each other. */
 static void newcomers_starve_no_batch(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
@@ -291,7 +298,7 @@ static void newcomers_starve_no_batch(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 30U, turns_beside_newcomers(t, t->rank, 3));
 }
 
-/* Nor do children that come below an owner. */
+/* A node below an owner gets its share, too, beside newcomers below the same owner. */
 static void newcomers_below_an_owner(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
@@ -318,8 +325,8 @@ static void newcomers_by_weight(struct kunit *test)
 }
 
 /*
- * A leaf that is served out of its order, as for an item that is boosted, does not take the
- * clock past those that wait. Else 2, which joins then, would wait until 0 has caught up.
+ * A leaf that is served out of order, as for a boosted item, does not move the clock past
+ * the nodes that wait. Else node 2, which joins then, would wait until node 0 has caught up.
  */
 static void clock_waits_for_those_that_wait(struct kunit *test)
 {
@@ -336,9 +343,9 @@ static void clock_waits_for_those_that_wait(struct kunit *test)
 	tree_expect(test, t, 10, "02020202");
 }
 
-/* ---- one that was not away ---------------------------------------------- */
+/* ---- nodes at their limit ------------------------------------------------ */
 
-/* Node 0 has reached its limit. So many turns of others later its turn has ended. */
+/* Let node 0 have a turn and reach its limit. End that turn after the turns in @meanwhile. */
 static void at_limit(struct kunit *test, struct tree_case *t, const char *meanwhile)
 {
 	KUNIT_EXPECT_EQ(test, 0U, tree_turn(t, 10));
@@ -348,7 +355,7 @@ static void at_limit(struct kunit *test, struct tree_case *t, const char *meanwh
 	fairwq_tree_correct(&t->tree, &t->node[0], 0);
 }
 
-/* It is not behind others that wait at the clock, until it has had as much as they. */
+/* A node at its limit is not idle: it goes before those at the clock until it catches up. */
 static void limit_is_no_absence(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
@@ -360,11 +367,11 @@ static void limit_is_no_absence(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 20ULL, t->rank->clock);
 	at_limit(test, t, "");
 	tree_expect(test, t, 10, "201");
-	/* It is charged from the clock on: nothing of it is seen while it stays. */
+	/* Node 0 is charged from the clock on. */
 	KUNIT_EXPECT_EQ(test, 30ULL, t->node[0].vtime);
 }
 
-/* What it could not have used for long is forgotten: a turn and a step are left. */
+/* A node at its limit for long keeps a lag of one turn and one step of the clock at most. */
 static void limit_is_no_credit(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
@@ -379,7 +386,7 @@ static void limit_is_no_credit(struct kunit *test)
 	tree_expect(test, t, 10, "20");
 }
 
-/* When it has been idle in between it was away. */
+/* A node whose last turn had ended before it joined again was idle, and does not catch up. */
 static void idle_is_absence(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
@@ -397,10 +404,7 @@ static void idle_is_absence(struct kunit *test)
 
 /* ---- a clock that wraps ------------------------------------------------ */
 
-/*
- * The clock has been through all of its range but for a little since node 0 was
- * served. What it owed then was paid long ago.
- */
+/* A debt is forgotten after the clock has gone through nearly its whole range. */
 static void old_debt_is_forgotten(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
@@ -417,7 +421,7 @@ static void old_debt_is_forgotten(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, tree_turn(t, 10));
 }
 
-/* A debt of a short time ago is not, also where the clock begins a new lap. */
+/* A recent debt is kept, also if the clock begins a new lap meanwhile. */
 static void young_debt_is_kept(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
@@ -439,7 +443,10 @@ static void young_debt_is_kept(struct kunit *test)
 
 /* ---- the share of a lower priority -------------------------------------- */
 
-/* What node 1, of the last rank, gets in a while, beside node 0, of the first. */
+/*
+ * Return the service of node 1, in the last rank, out of 640000 for it and node 0, in the
+ * first rank. If @guessed, turns are charged 50, and corrected when they end.
+ */
 static u64 low_share(struct kunit *test, u64 high_cost, u64 low_cost, bool guessed)
 {
 	struct tree_case *t = tree_case(test);
@@ -477,7 +484,7 @@ static void expect_low_share(struct kunit *test, u64 high_cost, u64 low_cost)
 	}
 }
 
-/* One in 64 of what turns cost, not of turns. */
+/* The last rank gets 1/64 of the service, not of the turns. */
 static void low_share_is_of_cost(struct kunit *test)
 {
 	expect_low_share(test, 10, 10);
@@ -486,7 +493,7 @@ static void low_share_is_of_cost(struct kunit *test)
 	expect_low_share(test, 30, 90);
 }
 
-/* What each of three priorities gets, thousandths, if their turns cost so much. */
+/* Set @got to the share of each rank, in thousandths, if its turns cost @cost each. */
 static void three_shares(struct kunit *test, unsigned int patience, const u64 cost[], u64 got[])
 {
 	struct tree_case *t = tree_case(test);
@@ -507,7 +514,7 @@ static void three_shares(struct kunit *test, unsigned int patience, const u64 co
 		got[i] = div64_u64(t->node[i].service * 1000, t->tree.service);
 }
 
-/* Each of two lower priorities has its share, however long the items of either are. */
+/* Each of the two lower ranks gets its share, whatever the turns of each rank cost. */
 static void low_shares_beside_each_other(struct kunit *test)
 {
 	static const unsigned int patience[] = { 1, 2, 3, 5, 63 };
@@ -519,7 +526,7 @@ static void low_shares_beside_each_other(struct kunit *test)
 	unsigned int i, j, low;
 
 	for (i = 0; i < ARRAY_SIZE(patience); i++) {
-		/* Where both shares would be a half, there is a third for each. */
+		/* With a patience of 1 each share would be a half, so each rank gets a third. */
 		share = 1000 / (max(patience[i], 2U) + 1);
 		for (j = 0; j < ARRAY_SIZE(cost); j++) {
 			three_shares(test, patience[i], cost[j], got);
@@ -533,7 +540,7 @@ static void low_shares_beside_each_other(struct kunit *test)
 	}
 }
 
-/* A priority that owes turns by the old patience need not wait that long. */
+/* With less patience, a rank also waits less for a turn that it has already had. */
 static void less_patience_is_less_debt(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
@@ -543,7 +550,7 @@ static void less_patience_is_less_debt(struct kunit *test)
 	fairwq_node_init(&t->node[1], &t->tree.rank[1], 100);
 	fairwq_tree_add(&t->tree, &t->node[0], 0);
 	fairwq_tree_add(&t->tree, &t->node[1], 0);
-	/* A turn of 100 turns' length, out of its order. */
+	/* Charge a turn out of rank that is as long as 100 turns. */
 	fairwq_tree_charge(&t->tree, &t->node[1], 1000);
 	fairwq_tree_set_patience(&t->tree, 3);
 	while (turns < 1000 && !tree_turn(t, 10))
@@ -553,7 +560,7 @@ static void less_patience_is_less_debt(struct kunit *test)
 
 /* ---- fair time -------------------------------------------------------- */
 
-/* A turn costs what it takes: one long item weighs as much as many short ones. */
+/* A batch that had 500 short items goes before one that had a long item. */
 static void one_long_against_many_short(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -564,15 +571,15 @@ static void one_long_against_many_short(struct kunit *test)
 	mock_pool(test, 2, FAIRWQ_FAIR_TIME);
 	a = mock->gate_batch;
 	b = mock_batch(test, "b");
-	/* While a's one item runs, all of b's run: none of them took longer. */
+	/* These items all run while the gate does, which is the long item of a. */
 	mock_queue(test, b, '.', 500);
 	fairwq_batch_flush(b);
-	/* Both runners are held when the two are queued, a's first. */
+	/* Both runners are at gates when the two items are queued, that of a first. */
 	KUNIT_ASSERT_EQ(test, 1, fairwq_pool_queue(mock->pool, &hold.work));
 	mock_await(test, &hold.entered);
 	mock_queue(test, a, 'a', 1);
 	mock_queue(test, b, 'b', 1);
-	/* What b and the held item had is forgiven to a: its item takes longer than that. */
+	/* a is forgiven as much as b and @hold had, so its item must take longer than that. */
 	msleep(20);
 	mock_open(test);
 	mock_until(test, READ_ONCE(mock->log.nr) == 502);
@@ -582,7 +589,7 @@ static void one_long_against_many_short(struct kunit *test)
 	fairwq_batch_dispose(b);
 }
 
-/* While turns are under way, each counts as what it is likely to take. */
+/* Turns that are under way count with their estimates: 8 short ones beside 2 long ones. */
 static void runners_do_not_pile_up(struct kunit *test)
 {
 	struct mock_gate *gate = kunit_kcalloc(test, 20, sizeof(*gate), GFP_KERNEL);
@@ -601,7 +608,7 @@ static void runners_do_not_pile_up(struct kunit *test)
 	mock_set_guess(batch[1], NSEC_PER_MSEC);
 	for (i = 0; i < 20; i++)
 		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(batch[i / 10], &gate[i].work));
-	/* Ten turns, and none of them ends. */
+	/* Let ten turns begin, none of which ends. */
 	KUNIT_ASSERT_EQ(test, 0, fairwq_pool_set_max_active(mock->pool, 11));
 	mock_until(test, mock_counter(mock->pool, FAIRWQ_TURNS) == 11);
 	for (i = 0; i < 2; i++)
@@ -616,7 +623,7 @@ static void runners_do_not_pile_up(struct kunit *test)
 		fairwq_batch_dispose(batch[i]);
 }
 
-/* What @batch was charged for the turn that it is in, ns. */
+/* Return what @batch is charged for a turn before that has ended, ns. */
 static u64 charged_for(struct kunit *test, struct fairwq_batch *batch)
 {
 	struct mock_gate *gate = mock_gate_new(test);
@@ -629,7 +636,7 @@ static u64 charged_for(struct kunit *test, struct fairwq_batch *batch)
 	return (during - before) >> FAIRWQ_COST_NS_SHIFT;
 }
 
-/* What a turn may take is what the longest of the last ones took. */
+/* A turn is charged the time of the longest recent turn, FAIRWQ_RUN_TIME_MAX_NS at most. */
 static void longest_turn_is_charged(struct kunit *test)
 {
 	struct fairwq_batch *a;
@@ -644,9 +651,9 @@ static void longest_turn_is_charged(struct kunit *test)
 	for (i = 0; i < 200; i++)
 		mock_queue(test, a, 'a', 1);
 	fairwq_batch_flush(a);
-	/* None of those took a second, of which only so much is charged before. */
+	/* None of these items took a second, but the second is remembered. */
 	KUNIT_EXPECT_EQ(test, FAIRWQ_RUN_TIME_MAX_NS, charged_for(test, a));
-	/* And after as many again and again it is forgotten. */
+	/* After 512 more turns it is forgotten. */
 	for (i = 0; i < 512; i++)
 		mock_queue(test, a, 'a', 1);
 	fairwq_batch_flush(a);
@@ -656,7 +663,7 @@ static void longest_turn_is_charged(struct kunit *test)
 	fairwq_batch_dispose(a);
 }
 
-/* Takes more than twice the slice, and until something else was queued. */
+/* An item that runs for 1 ms at least, and until @go_on is set. */
 struct slow {
 	struct mock_item item;
 	struct completion *entered;
@@ -686,7 +693,7 @@ static void slow_init(struct slow *slow, struct mock *mock, char letter,
 	slow->go_on = go_on;
 }
 
-/* A guess that is wrong is wrong for one item, and not for those behind it. */
+/* A wrong estimate delays a HIGH item by one item, and not by those behind that. */
 static void wrong_guess_is_for_one_item(struct kunit *test)
 {
 	struct slow *slow = kunit_kcalloc(test, 6, sizeof(*slow), GFP_KERNEL);
@@ -713,9 +720,9 @@ static void wrong_guess_is_for_one_item(struct kunit *test)
 	fairwq_batch_dispose(a);
 }
 
-/* ---- the module's own check (promise 6) ------------------------------- */
+/* ---- the self-check of the module (promise 6) ------------------------- */
 
-/* Spins, and sees to it that the next guess is a given one, and wrong. */
+/* An item that spins, and sets the next estimate of its batch to @guess, if not 0. */
 struct liar {
 	struct fairwq_work work;
 	struct fairwq_batch *batch;
@@ -750,9 +757,9 @@ static void queue_liars(struct kunit *test, struct fairwq_batch *batch, unsigned
 }
 
 /*
- * One batch takes 400 us a turn, the other looks as if it did and takes nothing.
- * That they get the same time, the check sees; mock_exit() sees that
- * it found nothing else.
+ * The self-check goes by measured times, not by estimates. A turn of a takes 400 us, with
+ * an estimate of 1 us. A turn of b takes no time, with an estimate of 400 us. mock_exit()
+ * sees that no violation was reported.
  */
 static void self_check_goes_by_what_was_measured(struct kunit *test)
 {
@@ -768,7 +775,7 @@ static void self_check_goes_by_what_was_measured(struct kunit *test)
 	mock_open(test);
 	mock_until(test, mock_counter(mock->pool, FAIRWQ_WINDOWS) >= 1);
 	KUNIT_EXPECT_TRUE(test, mock->pool->window.by_time);
-	/* The rest of a would take half a second. */
+	/* The remaining items of a would take half a second. */
 	fairwq_batch_flush(b);
 	fairwq_batch_cancel(a, NULL);
 	fairwq_batch_dispose(a);
@@ -776,7 +783,7 @@ static void self_check_goes_by_what_was_measured(struct kunit *test)
 	fairwq_pool_flush(mock->pool);
 }
 
-/* Times of 1 to 20, all the weights there are, two runners: nothing is found. */
+/* The self-check reports nothing for items of 0 to 20 us and weights from 1 to 10000. */
 static void self_check_sees_fair_time(struct kunit *test)
 {
 	static const unsigned int weight[] = { 1, 100, 100, 300, 10000 };
@@ -796,7 +803,7 @@ static void self_check_sees_fair_time(struct kunit *test)
 		fairwq_batch_dispose(batch[i]);
 }
 
-/* ---- what is paid is what was had ------------------------------------- */
+/* ---- charges match the service ---------------------------------------- */
 
 struct policy_case {
 	const char *desc;
@@ -814,7 +821,7 @@ static void policy_case_desc(const struct policy_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(policy, policy_cases, policy_case_desc);
 
-/* Of a batch that is at rest: all that its turns cost, to the last ns. */
+/* Expect that @batch, which is idle, was charged exactly the cost of its turns. */
 static void expect_paid(struct kunit *test, const struct fairwq_batch *batch)
 {
 	const struct fairwq_batch_stats *stats = batch->stats;
@@ -827,7 +834,7 @@ static void expect_paid(struct kunit *test, const struct fairwq_batch *batch)
 				batch->node.service);
 }
 
-/* An item that was parked is charged when it runs. */
+/* A parked item is charged once, when it runs. */
 static void parked_is_paid_once(struct kunit *test)
 {
 	const struct policy_case *c = test->param_value;
@@ -853,7 +860,7 @@ static void parked_is_paid_once(struct kunit *test)
 	fairwq_batch_dispose(b);
 }
 
-/* One that was cancelled is not. */
+/* A cancelled item is not charged. */
 static void cancelled_is_not_paid(struct kunit *test)
 {
 	const struct policy_case *c = test->param_value;
@@ -897,7 +904,7 @@ static struct fairwq_batch *owned(struct kunit *test, struct fairwq_batch *paren
 	return batch;
 }
 
-/* Two clients, one of which has three batches: turn by turn, as with one each. */
+/* A client with three batches below an owner gets as many turns as one with one batch. */
 static void many_batches_gain_nothing(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
@@ -916,7 +923,7 @@ static void many_batches_gain_nothing(struct kunit *test)
 	fairwq_batch_dispose(b);
 }
 
-/* An owner with a backlog of its own keeps its place, and is one of its batches. */
+/* An owner with items of its own keeps its place, and counts as one of its batches. */
 static void owner_has_items_of_its_own(struct kunit *test)
 {
 	struct fairwq_batch *a, *b, *c;
@@ -928,14 +935,14 @@ static void owner_has_items_of_its_own(struct kunit *test)
 	mock_queue(test, a, 'a', 4);
 	c = owned(test, b, 0);
 	mock_queue(test, c, 'c', 4);
-	/* Twice a's turns, and c's the same as b's. */
+	/* b and c get the same number of turns, together twice as many as a. */
 	mock_expect(test, "bacbacbacbac");
 	fairwq_batch_dispose(c);
 	fairwq_batch_dispose(a);
 	fairwq_batch_dispose(b);
 }
 
-/* The last word of @batch's line in debugfs. */
+/* Expect @owner as the last word of the line that debugfs has for @batch. */
 static void expect_owner(struct kunit *test, struct fairwq_batch *batch, const char *owner)
 {
 	char *text = kunit_kzalloc(test, 512, GFP_KERNEL), *word;
@@ -956,13 +963,13 @@ static void owner_is_shown(struct kunit *test)
 	b = owned(test, a, 0);
 	expect_owner(test, a, "-");
 	expect_owner(test, b, "a");
-	/* Also when it has been disposed. */
+	/* The owner is shown after its disposal, too. */
 	fairwq_batch_dispose(a);
 	expect_owner(test, b, "a");
 	fairwq_batch_dispose(b);
 }
 
-/* A new weight of an owner is that of all its batches, also when it has gone. */
+/* A new weight of an owner applies to all batches below it, also after its disposal. */
 static void owner_goes_first(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -1013,9 +1020,9 @@ static void bad_owners_are_refused(struct kunit *test)
 	fairwq_pool_destroy(other);
 }
 
-/* ---- another policy --------------------------------------------------- */
+/* ---- a change of the policy ------------------------------------------- */
 
-/* Under fair time a owes a millisecond; by turns, no batch owes anything. */
+/* After a change of the policy, the debt of 1 ms that a had is forgotten. */
 static void another_unit_begins_at_nothing(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -1042,7 +1049,7 @@ static void another_unit_begins_at_nothing(struct kunit *test)
 	fairwq_batch_dispose(b);
 }
 
-/* What was under way when the policy changed is neither corrected nor refunded. */
+/* A turn that is under way when the policy changes is not corrected. */
 static void change_while_under_way(struct kunit *test)
 {
 	static const enum fairwq_policy policy[] = {
@@ -1062,7 +1069,7 @@ static void change_while_under_way(struct kunit *test)
 	mock_open(test);
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_STREQ(test, "aaa", &mock->log.text[0]);
-	/* The gate's own turn was not of this era. */
+	/* The turn of the gate was charged in an earlier era, and is not counted. */
 	KUNIT_EXPECT_LT(test, a->node.service, a->stats->run_time << FAIRWQ_COST_NS_SHIFT);
 	KUNIT_EXPECT_GT(test, a->node.service, 0ULL);
 }

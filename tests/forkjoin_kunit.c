@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fork and join: every task runs once, a join returns when it has, idle runners take
- * the oldest, and other batches get their turns beside items that fork.
+ * Fork and join: each task runs once, a join returns after its task has run, idle
+ * runners steal the oldest task, and other batches get turns beside items that fork.
  *
- * Item X of a case runs a function of the case with a task that stands for it.
+ * X is the item under test. Its work function calls a function of the case, and passes
+ * it the task that fairwq_task_here() has set up for the item.
  */
 #include <linux/delay.h>
 #include <linux/mutex.h>
@@ -12,19 +13,19 @@
 
 #include "lib/hook.h"
 
-/* Item X, and what its function and the case share. */
+/* Item X, and the state that its function and the case share. */
 struct forking {
 	struct fairwq_work work;
 	void (*fn)(struct forking *x, struct fairwq_task *self);
 	struct completion done;
 	struct kunit *test;
 	struct fairwq_batch *batch;
-	struct completion begun, go;	/* for the function */
-	struct completion ready;	/* for the case */
+	struct completion begun, go;	/* X or a task has begun; it may go on */
+	struct completion ready;	/* X has reached the state that the case waits for */
 	struct mutex mutex;
 	unsigned long result;
 	struct mock_gate *gate;
-	struct fairwq_batch *high;	/* where the gate is to stand */
+	struct fairwq_batch *high;	/* batch that gates are queued to */
 	atomic_t inside;
 	bool again;
 	bool sleeps;
@@ -32,7 +33,7 @@ struct forking {
 	bool failed;
 };
 
-/* A task with its number, which it adds up. */
+/* A task of a case, its input @n, and its result. */
 struct part {
 	struct fairwq_task task;
 	struct forking *x;
@@ -108,7 +109,7 @@ static void run_item_of(struct kunit *test, struct fairwq_batch *batch)
 	mock_await(test, done);
 }
 
-/* Run @fn as an item of a batch of a new pool with @nr runners, to its end. */
+/* Run @fn as item X of a new pool with @nr runners, and wait for its end. Return: X. */
 static struct forking *run_forking(struct kunit *test, unsigned int nr,
 				   void (*fn)(struct forking *x, struct fairwq_task *self))
 {
@@ -127,7 +128,7 @@ static u64 counter(struct forking *x, enum fairwq_counter which)
 	return mock_counter(x->batch->pool, which);
 }
 
-/* Wait for what another runner does, from a function of a case. */
+/* Wait for @done in an item or in a task. If that times out, mark X as failed. */
 static void await_in(struct forking *x, struct completion *done)
 {
 	if (!wait_for_completion_timeout(done, MOCK_WAIT))
@@ -152,7 +153,7 @@ static void part_init(struct part *part, struct forking *x, unsigned long n,
 	part->n = n;
 }
 
-/* ---- once, and with its result ------------------------------------------ */
+/* ---- each task runs once, and its result is seen ------------------------- */
 
 static void fork_and_join_one(struct forking *x, struct fairwq_task *self)
 {
@@ -174,7 +175,7 @@ static void task_runs_once_when_it_is_joined(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0ULL, counter(x, FAIRWQ_PROMOTED));
 }
 
-/* Outside an item the joins run the tasks. */
+/* Outside an item, the join runs the task. */
 static void tasks_run_in_the_join_where_no_item_runs(struct kunit *test)
 {
 	struct forking *x = forking(test, NULL, fork_and_join_one);
@@ -200,7 +201,7 @@ static void fork_flat(struct forking *x, struct fairwq_task *self)
 		part_init(&parts[i], x, i, count_fn);
 		fairwq_fork(self, &parts[i].task);
 	}
-	/* Neither the newest first nor the oldest. */
+	/* Join neither the newest task first nor the oldest. */
 	for (i = 0; i < FLAT; i++)
 		fairwq_join(self, &parts[i ^ 1].task);
 	for (i = 0; i < FLAT; i++)
@@ -214,7 +215,7 @@ static void any_number_of_tasks_run_once_each(struct kunit *test)
 	run_forking(test, *(const unsigned int *)test->param_value, fork_flat);
 }
 
-/* Frames are large where each access is checked. */
+/* KASAN and KCSAN make stack frames large, so the tree is smaller there. */
 #define FIB_OF	(MOCK_WATCHED ? 10 : 20)
 #define FIB	(MOCK_WATCHED ? 55UL : 6765UL)
 
@@ -272,9 +273,9 @@ static void fork_is_safe_with_interrupts_off(struct kunit *test)
 	run_forking(test, 2, fork_in_atomic_context);
 }
 
-/* ---- stolen ------------------------------------------------------------- */
+/* ---- stolen tasks --------------------------------------------------------- */
 
-/* Tells that it has begun, and waits to go on. */
+/* Complete x->begun, and wait for x->go. */
 static void meet_fn(struct fairwq_task *self)
 {
 	struct part *part = container_of(self, struct part, task);
@@ -286,7 +287,7 @@ static void meet_fn(struct fairwq_task *self)
 	atomic_inc(&part->runs);
 }
 
-/* Three tasks are forked while the other runner is busy, and one more when it is not. */
+/* Fork three tasks while the other runner is busy, and one more when it is free. */
 static void steal_the_oldest(struct forking *x, struct fairwq_task *self)
 {
 	struct fairwq_pool *pool = x->batch->pool;
@@ -300,7 +301,7 @@ static void steal_the_oldest(struct forking *x, struct fairwq_task *self)
 		fairwq_fork(self, &part[i].task);
 	}
 	complete(&x->ready);
-	/* Does not sleep here, because forks of an item that sleeps are taken from it. */
+	/* Do not sleep: the pool's timer promotes the forks of an item that sleeps. */
 	while (READ_ONCE(pool->nr_active) == 2 && !completion_done(&x->begun))
 		cond_resched();
 	part_init(&last, x, 3, count_fn);
@@ -309,7 +310,7 @@ static void steal_the_oldest(struct forking *x, struct fairwq_task *self)
 	await_in(x, &x->begun);
 	for (i = 2; i > 0; i--)
 		fairwq_join(self, &part[i].task);
-	complete(&x->go);	/* not before, or that runner is free for the others */
+	complete(&x->go);	/* not before: that runner would be free to steal the others */
 	fairwq_join(self, &part[0].task);
 	x->failed |= part[0].by == current || part[1].by != current;
 	for (i = 0; i < 3; i++)
@@ -328,11 +329,11 @@ static void idle_runner_takes_the_oldest_task(struct kunit *test)
 	fairwq_batch_flush(x->batch);
 	KUNIT_EXPECT_FALSE(test, x->failed);
 	KUNIT_EXPECT_EQ(test, 1ULL, counter(x, FAIRWQ_STOLEN));
-	/* X and the task: a stolen task is a turn of the batch that forked it. */
+	/* X and the stolen task, which is a turn of the batch of X. */
 	KUNIT_EXPECT_EQ(test, 2ULL, x->batch->done);
 }
 
-/* A task that is stolen and stays where it is until the case says. */
+/* Fork a task that is stolen and then waits for x->go. Join it. */
 static void steal_and_join(struct forking *x, struct fairwq_task *self)
 {
 	struct part part;
@@ -345,7 +346,7 @@ static void steal_and_join(struct forking *x, struct fairwq_task *self)
 	x->failed |= atomic_read(&part.runs) != 1;
 }
 
-/* A stolen task that forks while its join waits. */
+/* A stolen task that forks while X waits in the join. */
 static void deep_fn(struct fairwq_task *self)
 {
 	struct part *part = container_of(self, struct part, task), sub;
@@ -395,14 +396,14 @@ static void another_item_runs_while_a_join_waits(struct kunit *test)
 	free_pool(test, 2, FAIRWQ_ROUND_ROBIN);
 	x = queue_forking(test, kept_batch(test, "x", NULL), steal_and_join);
 	mock_await(test, &x->ready);
-	/* X waits, the task waits: only a third runner can. */
+	/* X and its task wait, so only a third runner can run the item. */
 	run_item_of(test, kept_batch(test, "y", NULL));
 	complete(&x->go);
 	mock_await(test, &x->done);
 	KUNIT_EXPECT_FALSE(test, x->failed);
 }
 
-/* An item that wants X's mutex. */
+/* An item that takes the mutex of X. */
 struct wanting {
 	struct fairwq_work work;
 	struct forking *x;
@@ -438,7 +439,7 @@ static void steal_under_a_mutex(struct forking *x, struct fairwq_task *self)
 	mutex_unlock(&x->mutex);
 }
 
-/* Both places among the active runners are taken by items that wait for X. */
+/* A join goes on although max_active items run that all wait for a mutex of X. */
 static void join_goes_on_without_asking(struct kunit *test)
 {
 	struct wanting *first, *second;
@@ -502,17 +503,17 @@ static void failure_of_a_stolen_task_names_the_task(struct kunit *test)
 
 /* ---- limits of the batch, pause, cancel --------------------------------- */
 
-/* The item X that promotes a task behind a gate. */
+/* The X of promote_behind_a_gate(). */
 static struct forking *promoting;
 
-/* Queue the gate where the runner that comes for the task finds it first. */
+/* Queue the gate with a higher priority, so that the kicked runner takes it first. */
 static void gate_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
 	if (point == FAIRWQ_POINT_PROMOTED && batch == promoting->batch)
 		mock_may_refuse(fairwq_queue(promoting->high, &promoting->gate->work));
 }
 
-/* A task that was promoted, but the runner that comes for it is held at a gate. */
+/* Fork a task that is promoted, while the runner kicked for it stops at a gate. Join it. */
 static void promote_behind_a_gate(struct forking *x, struct fairwq_task *self)
 {
 	struct part part;
@@ -527,7 +528,7 @@ static void promote_behind_a_gate(struct forking *x, struct fairwq_task *self)
 	x->failed |= atomic_read(&part.runs) != 1;
 }
 
-/* Let X join, and end. */
+/* Let X join its task and end. */
 static void promoted_go(struct kunit *test, struct forking *x)
 {
 	complete(&x->go);
@@ -539,7 +540,7 @@ static void promoted_go(struct kunit *test, struct forking *x)
 	KUNIT_EXPECT_FALSE(test, x->failed);
 }
 
-/* Begin that; return X, whose task is queued. */
+/* Run promote_behind_a_gate() until its task is promoted. Return: X. */
 static struct forking *promoted_begin(struct kunit *test)
 {
 	const struct fairwq_batch_attrs attrs = { .prio = FAIRWQ_PRIO_HIGH };
@@ -566,7 +567,7 @@ static void promoted_end(struct kunit *test, struct forking *x)
 	KUNIT_EXPECT_EQ(test, 1ULL, x->batch->done);
 }
 
-/* Leaves preemption off. */
+/* Return with preemption off. */
 static void leaking_task_fn(struct fairwq_task *self)
 {
 	meet_fn(self);
@@ -584,7 +585,7 @@ static void steal_a_leaking_task(struct forking *x, struct fairwq_task *self)
 	fairwq_join(self, &part.task);
 }
 
-/* Promise 12. */
+/* The report of a leak names the function of the stolen task (promise 12). */
 static void leak_of_a_stolen_task_names_the_task(struct kunit *test)
 {
 	struct forking *x;
@@ -608,7 +609,10 @@ static void fork_and_queue_again(struct forking *x, struct fairwq_task *self)
 	atomic_dec(&x->inside);
 }
 
-/* Promise 4: its next run waits until its tasks have ended, though runners are free. */
+/*
+ * An item that is queued again does not run before its stolen tasks have ended, although
+ * runners are free (promise 4).
+ */
 static void item_that_forks_never_runs_twice_at_once(struct kunit *test)
 {
 	struct forking *x;
@@ -744,11 +748,14 @@ static void disposed_batch_ends_when_its_item_has_joined(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, x->failed);
 }
 
-/* ---- items that do not look up ------------------------------------------ */
+/* ---- items that neither fork nor join for long ---------------------------- */
 
 #define STUCK_PARTS	3
 
-/* Fork while no runner is free, and let no fork or join follow until all have run. */
+/*
+ * Fork while no runner is free. Then neither fork nor join until other runners have run
+ * all tasks.
+ */
 static void fork_and_be_stuck(struct forking *x, struct fairwq_task *self)
 {
 	unsigned long until = jiffies + MOCK_WAIT;
@@ -772,7 +779,7 @@ static void fork_and_be_stuck(struct forking *x, struct fairwq_task *self)
 		if (atomic_read(&part[i].runs) != 1 || part[i].by == current)
 			x->failed = true;
 	}
-	/* Its next forks are its own again. */
+	/* After that, forks and joins work as before. */
 	x->result = 0;
 	for (i = 0; i < STUCK_PARTS; i++) {
 		part_init(&part[i], x, 12, fib_fn);
@@ -834,7 +841,7 @@ static void turns_of_others_come_beside_endless_forks(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, x->failed);
 }
 
-/* Forks under a mutex until another item waits for it, and then to the end. */
+/* Fork under a mutex until the case sets x->stop. */
 static void fork_under_a_mutex(struct forking *x, struct fairwq_task *self)
 {
 	mutex_lock(&x->mutex);
@@ -842,6 +849,7 @@ static void fork_under_a_mutex(struct forking *x, struct fairwq_task *self)
 	mutex_unlock(&x->mutex);
 }
 
+/* The rest of X goes on without a turn, because the other items wait for the mutex of X. */
 static void rest_goes_on_if_the_others_wait_for_it(struct kunit *test)
 {
 	struct wanting *y;
@@ -859,7 +867,7 @@ static void rest_goes_on_if_the_others_wait_for_it(struct kunit *test)
 	mock_await(test, &y->done);
 }
 
-/* An item that has one turn after the other. */
+/* An item that queues itself again until @stop is set. */
 struct busy {
 	struct fairwq_work work;
 	struct fairwq_batch *batch;
@@ -886,7 +894,10 @@ static struct busy *queue_busy(struct kunit *test, struct fairwq_batch *batch)
 	return busy;
 }
 
-/* X is off its turn when its batch is paused, nearly always. Turns of Y go on. */
+/*
+ * A pause does not hold X. At the pause a join has nearly always ended the turn of X, and
+ * Y has turns.
+ */
 static void pause_does_not_hold_an_item_that_has_begun(struct kunit *test)
 {
 	struct forking *x;
@@ -908,7 +919,7 @@ static void pause_does_not_hold_an_item_that_has_begun(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, ended);
 }
 
-/* X runs as before, but one more runner may. */
+/* X promotes tasks as soon as max_active is raised from 1 to 2. */
 static void item_sees_that_more_runners_may_run(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -982,7 +993,7 @@ static void forget_a_task(struct forking *x, struct fairwq_task *self)
 	leaving_fn(&part.task);
 }
 
-/* It is reported (see the log), not run, and does no harm to the others. */
+/* A task that was not joined is reported in the log, and not run. Other tasks still run. */
 static void task_that_was_not_joined_is_forgotten(struct kunit *test)
 {
 	struct forking *x, *again;
@@ -997,7 +1008,7 @@ static void task_that_was_not_joined_is_forgotten(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, FIB, again->result);
 }
 
-/* A chain of joins, each on top of the one before. */
+/* Fork and join the next link: the joins of a chain nest on one stack. */
 static void chain_fn(struct fairwq_task *self)
 {
 	struct part *part = container_of(self, struct part, task), next;
@@ -1037,7 +1048,10 @@ static void endless_chain(struct forking *x, struct fairwq_task *self)
 	chain_of(x, self, 1000000);
 }
 
-/* Longer than one stack holds. The limit lets no link be taken before that. */
+/*
+ * A chain of joins that is too long for one stack goes on at other runners. As max_active
+ * of the batch is 1, no link is stolen before the stack is used up.
+ */
 static void chain_goes_on_at_other_stacks(struct kunit *test)
 {
 	const struct fairwq_batch_attrs attrs = { .max_active = 1 };
@@ -1062,7 +1076,7 @@ static void chains_one_by_one(struct forking *x, struct fairwq_task *self)
 	}
 }
 
-/* A link that waits for another stack is dropped again and again. */
+/* A link that waits for another stack runs, however often a cancel drops it. */
 static void cancel_of_the_batch_loses_no_link(struct kunit *test)
 {
 	const struct fairwq_batch_attrs attrs = { .max_active = 1 };
@@ -1076,12 +1090,12 @@ static void cancel_of_the_batch_loses_no_link(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0ULL, counter(x, FAIRWQ_FAILURES));
 }
 
-/* More than there are runners. */
+/* More gates than the pool has runners. */
 #define NR_GATES	8
 
 static struct mock_gate *gates[NR_GATES];
 
-/* A chain that finds no runner for its links: gates of a higher priority come first. */
+/* A chain whose links find no runner, because all runners stop at gates of a higher priority. */
 static void chain_behind_gates(struct forking *x, struct fairwq_task *self)
 {
 	int i;
@@ -1130,7 +1144,7 @@ static void chain_without_end_ends_in_a_failure(struct kunit *test)
 #define NUMBERS	10000UL
 
 struct loop {
-	atomic_t *seen;			/* by number */
+	atomic_t *seen;			/* calls by number */
 	atomic_t calls, longest;
 };
 
@@ -1210,6 +1224,7 @@ static void loop_in_an_item(struct forking *x, struct fairwq_task *self)
 		    atomic_read(&each->seen[NUMBERS - 1]) != 2;
 }
 
+/* In an item, the loop takes NULL or the batch of the item, and refuses others. */
 static void loop_in_an_item_is_of_its_batch(struct kunit *test)
 {
 	run_forking(test, 2, loop_in_an_item);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Calls that drivers know from workqueues: what a work does, which item the caller is in,
- * and the end of a disable (promises 3 and 11).
+ * Counterparts of workqueue calls: whether a work is pending or running, an enable that
+ * queues, the item that the caller is in, and calls that return a bool (promises 3 and 11).
  */
 #include "fairwq_port.h"
 #include "lib/hook.h"
@@ -30,7 +30,7 @@ static void busy_while_pending_and_while_running(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 2, atomic_read(&gate->runs));
 }
 
-/* Kept back by a serializer it is pending, and when it is set up anew it is idle. */
+/* A work that a serializer keeps back is pending. After fairwq_work_init() a work is idle. */
 static void busy_while_it_is_kept_back(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 2);
@@ -87,10 +87,10 @@ static void enable_and_queue_may_be_refused(struct kunit *test)
 
 /* ---- the item that the caller is in ------------------------------------ */
 
-/* An item that asks which one it is: in its function, in an interrupt on top, in tasks. */
+/* The answers of fairwq_current_work() in an item, in an interrupt on top, and in tasks. */
 struct asking {
 	struct fairwq_work work;
-	struct work_struct plain;	/* of another workqueue */
+	struct work_struct plain;	/* for a plain workqueue */
 	struct fairwq_work *in_function, *in_irq, *in_task[2];
 	struct fairwq_task task[2];
 	struct completion begun[2], done;
@@ -146,7 +146,7 @@ static void plain_fn(struct work_struct *work)
 	asking->in_function = fairwq_current_work();
 }
 
-/* An item of a plain workqueue is none of fairwq's. */
+/* In a work of a plain workqueue, fairwq_current_work() returns NULL. */
 static void current_work_of_another_workqueue(struct kunit *test)
 {
 	struct asking *asking = asking_new(test, asking_fn);
@@ -198,7 +198,7 @@ static void forking_fn(struct fairwq_work *work)
 	complete(&asking->done);
 }
 
-/* A task is a part of its item, on whichever runner, and so are the tasks that it forks. */
+/* In a task the current work is that of the item, also if other runners have stolen it. */
 static void current_work_of_a_task(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -219,7 +219,7 @@ static void current_work_of_a_task(struct kunit *test)
 
 /* ---- calls that return a bool ------------------------------------------ */
 
-#define HOUR	(3600UL * HZ)	/* never, as far as a test can tell */
+#define HOUR	(3600UL * HZ)	/* longer than any test */
 
 static void bool_calls_tell_what_was_queued(struct kunit *test)
 {
@@ -265,7 +265,7 @@ static void bool_calls_of_later_works(struct kunit *test)
 	fairwq_rcu_work_flush(rwork);
 }
 
-/* Refused: false, a line in the log, and the work is the caller's. */
+/* A refused call returns false, logs a line, and leaves the work not pending. */
 static void bool_calls_may_be_refused(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .max_queued = 1 };
@@ -285,7 +285,7 @@ static void bool_calls_may_be_refused(struct kunit *test)
 	fairwq_batch_dispose(b);
 	KUNIT_EXPECT_FALSE(test, fairwq_queue_work(b, &other->work));
 	fairwq_batch_put(b);
-	/* Said once; no suite that runs before this one passes NULL. */
+	/* This is logged once, so no suite that runs before this one may pass NULL. */
 	pr_info("# expect-splat begin fairwq: fairwq_queue: invalid argument: batch is NULL or an error\n");
 	KUNIT_EXPECT_FALSE(test, fairwq_queue_work(NULL, &other->work));
 	pr_info("# expect-splat end\n");

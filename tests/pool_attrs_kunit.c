@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Attributes of pools that their workqueue has: the name in sysfs, and near which CPU the
- * runners work (promise 14).
+ * Pool attributes that are handed to the workqueue: the name in sysfs, and the CPU near
+ * which the runners work (promise 14).
  */
 #include <linux/cpumask.h>
 #include <linux/err.h>
@@ -31,7 +31,7 @@ static int create_error(const struct fairwq_pool_attrs *attrs, const char *name)
 
 #define WQ_DIR	"/sys/devices/virtual/workqueue/"
 
-/* Open a file as user space sees it: threads of the kernel may have another root. */
+/* Open a file below WQ_DIR in the root of init, because kernel threads may have another one. */
 static struct file *open_in_sysfs(const char *name, int flags)
 {
 	char *where = kasprintf(GFP_KERNEL, WQ_DIR "%s", name);
@@ -57,7 +57,7 @@ static bool is_in_sysfs(const char *name)
 	return true;
 }
 
-/* Long enough for a workqueue's name on each kernel, and no longer. */
+/* The longest name that a workqueue may have on each supported kernel. */
 #define LONGEST	"a-name-of-23-letters-xx"
 
 static void odd_names_are_refused(struct kunit *test)
@@ -73,7 +73,7 @@ static void odd_names_are_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, create_error(&attrs, "a/b"));
 	attrs.flags = FAIRWQ_SYSFS_NAME;
 	KUNIT_EXPECT_EQ(test, -EINVAL, create_error(&attrs, "a"));
-	/* Without the flag any name will do. */
+	/* Without FAIRWQ_SYSFS_NAME any name is allowed. */
 	attrs.flags = FAIRWQ_SYSFS;
 	KUNIT_EXPECT_EQ(test, 0, create_error(&attrs, "a/b" LONGEST));
 }
@@ -88,7 +88,7 @@ static void name_in_sysfs_is_the_pools(struct kunit *test)
 	pool = fairwq_pool_create(&attrs, "%s", LONGEST);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(pool));
 	KUNIT_EXPECT_TRUE(test, is_in_sysfs(LONGEST "/cpumask"));
-	/* It is taken, and no stack is printed. */
+	/* A second pool cannot have the name, and no stack is printed. */
 	KUNIT_EXPECT_EQ(test, -EEXIST, create_error(&attrs, LONGEST));
 	KUNIT_EXPECT_EQ(test, 0, create_error(NULL, LONGEST));
 	attrs.flags = FAIRWQ_SYSFS;
@@ -100,7 +100,7 @@ static void name_in_sysfs_is_the_pools(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, create_error(&attrs, LONGEST));
 }
 
-/* The name of another driver's workqueue is taken, too. */
+/* A pool cannot have the name of another driver's workqueue. The kernel prints a stack. */
 static void name_of_another_workqueue(struct kunit *test)
 {
 	struct fairwq_pool_attrs attrs = { .flags = NAMED };
@@ -136,7 +136,7 @@ static void odd_cpus_are_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, create_error(&attrs, "a"));
 }
 
-/* Write to a file of the workqueue in sysfs. Kernels before 6.6 have no scopes. */
+/* Write to a file below WQ_DIR. Return: false on an error; before 6.6 there are no scopes. */
 static bool write_wq(const char *name, const char *text)
 {
 	struct file *file = open_in_sysfs(name, O_WRONLY);
@@ -175,10 +175,10 @@ static void near_fn(struct fairwq_work *work)
 static void near_part(unsigned long from, unsigned long to, void *arg)
 {
 	note_cpu(arg);
-	usleep_range(500, 1000);	/* so that another runner takes the next one */
+	usleep_range(500, 1000);	/* so that another runner takes the next part */
 }
 
-/* Where a scope is one CPU, and strict, all items run on it, wherever the caller is. */
+/* With a strict affinity scope of one CPU, all items run on it, wherever the caller is. */
 static void runners_work_near_their_cpu(struct kunit *test)
 {
 	struct fairwq_pool_attrs attrs = { .flags = NAMED | FAIRWQ_NEAR, .max_active = 3 };

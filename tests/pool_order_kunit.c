@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which batch is served when: the exact order of turns of one runner, with
- * FAIRWQ_STRICT_TURNS and, at the end, without. One letter is one item; the log of a
- * run is compared as a string.
+ * Order of turns: which batch one runner serves next, turn by turn. The last cases are
+ * without FAIRWQ_STRICT_TURNS, or have several runners.
+ *
+ * Each item writes its letter into a log, which is compared as a string.
  */
 #include "lib/fixture.h"
 
@@ -68,7 +69,7 @@ static void one_to_one_with_idle_between(struct kunit *test)
 	fairwq_batch_dispose(d);
 }
 
-/* Batches that had items, and have none any more, do not skew it either. */
+/* Batches that run out of items between two busy ones do not skew the turns. */
 static void one_to_one_with_drained_between(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
@@ -83,7 +84,7 @@ static void one_to_one_with_drained_between(struct kunit *test)
 	fairwq_batch_dispose(c);
 }
 
-/* A short batch behind a long one finishes after two rounds of its length. */
+/* A batch with 20 items, beside one with 1000, has run all of them after 40 turns. */
 static void short_behind_long(struct kunit *test)
 {
 	struct fairwq_batch *a, *b;
@@ -104,7 +105,7 @@ static void short_behind_long(struct kunit *test)
 	fairwq_batch_dispose(b);
 }
 
-/* A batch that was idle joins where the others are: no turns are saved up. */
+/* A batch saves up no turns while it is idle: after that it takes turns with the others. */
 static void idle_saves_no_credit(struct kunit *test)
 {
 	struct fairwq_batch *a, *b;
@@ -127,10 +128,10 @@ static void idle_saves_no_credit(struct kunit *test)
 	mock_expect(test, "baaaaaaaaaaBABABABA");
 	fairwq_batch_dispose(a);
 	fairwq_batch_dispose(b);
-	fairwq_pool_flush(mock->pool);	/* second lies on the stack */
+	fairwq_pool_flush(mock->pool);	/* @second is on the stack */
 }
 
-/* An item that queues itself goes to the tail of its batch, not past others. */
+/* An item that queues itself @left - 1 times. */
 struct again {
 	struct mock_item item;
 	struct fairwq_batch *batch;
@@ -146,6 +147,7 @@ static void again_fn(struct fairwq_work *work)
 	mock_log_add(again->item.log, again->item.letter);
 }
 
+/* An item that queues itself goes to the tail of its batch. */
 static void requeue_goes_to_the_tail(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -163,7 +165,7 @@ static void requeue_goes_to_the_tail(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &again->item.work));
 	mock_queue(test, a, 'a', 3);
 	mock_queue(test, b, 'b', 6);
-	/* a: x a a a, then x again behind them, and a third time. */
+	/* The batch "a" runs x a a a x x. */
 	mock_expect(test, "xbabababxbxb");
 	KUNIT_EXPECT_EQ(test, 0U, again->left);
 	fairwq_batch_dispose(b);
@@ -171,7 +173,7 @@ static void requeue_goes_to_the_tail(struct kunit *test)
 
 /* ---- weights ---------------------------------------------------------- */
 
-/* Turns in the ratio of the weights, spread as evenly as whole turns allow. */
+/* Two batches get turns by their weights, spread as evenly as whole turns allow. */
 static void weights_one_to_two(struct kunit *test)
 {
 	struct fairwq_batch *a, *b;
@@ -186,7 +188,7 @@ static void weights_one_to_two(struct kunit *test)
 	fairwq_batch_dispose(b);
 }
 
-/* Of the first 80 turns, each batch gets its share by weight, within one. */
+/* Each batch gets its share of the first 80 turns by weight, within one turn. */
 static void weights_one_two_five(struct kunit *test)
 {
 	static const unsigned int weight[] = { 100, 200, 500 };
@@ -210,7 +212,7 @@ static void weights_one_two_five(struct kunit *test)
 	}
 }
 
-/* A weight that changes while a backlog stands holds from the next turn on. */
+/* A new weight applies to the items that are queued already, from the next turn on. */
 static void weight_of_a_standing_backlog(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
@@ -223,11 +225,11 @@ static void weight_of_a_standing_backlog(struct kunit *test)
 	fairwq_batch_dispose(b);
 }
 
-/* ---- dispose at the pointer (T3, T4, Q2, Q3) -------------------------- */
+/* ---- disposal of a batch near its turn (T3, T4, Q2, Q3) --------------- */
 
 struct pointer_case {
 	const char *desc;
-	unsigned int which;	/* of a, b, c: disposed with items queued */
+	unsigned int which;	/* of a, b, c: the batch to be disposed of */
 };
 
 static const struct pointer_case pointer_cases[] = {
@@ -242,7 +244,7 @@ static void pointer_case_desc(const struct pointer_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(pointer, pointer_cases, pointer_case_desc);
 
-/* A batch that is disposed with items keeps its turns; no batch is served twice. */
+/* A disposed batch keeps the turns of its queued items. No other batch has two in a row. */
 static void dispose_with_items_keeps_the_order(struct kunit *test)
 {
 	const struct pointer_case *c = test->param_value;
@@ -269,11 +271,11 @@ static void dispose_with_items_keeps_the_order(struct kunit *test)
 	for (i = 0; i < 3; i++)
 		if (i != c->which)
 			fairwq_batch_dispose(batch[i]);
-	/* Left by itself; the three default ones and the gate's stay. */
+	/* The disposed batch is gone. The three default batches and the gate's are left. */
 	mock_until(test, mock_nr_batches(mock->pool) == 4);
 }
 
-/* Disposing an idle batch between two busy ones moves no turn of theirs. */
+/* Disposing of an idle batch between two busy ones does not change their turns. */
 static void dispose_idle_keeps_the_order(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
@@ -287,7 +289,7 @@ static void dispose_idle_keeps_the_order(struct kunit *test)
 	fairwq_batch_dispose(c);
 }
 
-/* An item disposes its own batch and the next in turn, while both have items. */
+/* An item that disposes of two batches. */
 struct disposer {
 	struct mock_item item;
 	struct fairwq_batch *victim[2];
@@ -302,6 +304,7 @@ static void disposer_fn(struct fairwq_work *work)
 	fairwq_batch_dispose(d->victim[1]);
 }
 
+/* An item may dispose of its own batch and of the next in turn, while both have items. */
 static void dispose_from_an_item_keeps_the_order(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -327,7 +330,7 @@ static void dispose_from_an_item_keeps_the_order(struct kunit *test)
 	mock_until(test, mock_nr_batches(mock->pool) == 4);
 }
 
-/* The only batch of a priority goes when it drains; others are served on (Q2, Q3). */
+/* When the only batch of a priority is gone, other batches and a new one get turns (Q2, Q3). */
 static void last_batch_of_a_priority_goes(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .prio = FAIRWQ_PRIO_HIGH };
@@ -349,7 +352,7 @@ static void last_batch_of_a_priority_goes(struct kunit *test)
 
 /* ---- pause and limits ------------------------------------------------- */
 
-/* A paused batch is not served, and has saved up nothing when it is resumed. */
+/* A paused batch gets no turns, and has saved up none when it is resumed. */
 static void pause_holds_back_without_credit(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -377,7 +380,7 @@ static void pause_holds_back_without_credit(struct kunit *test)
 	fairwq_pool_flush(mock->pool);
 }
 
-/* An item that holds a runner up. */
+/* Queue a gate to @batch. */
 static struct mock_gate *order_gate(struct kunit *test, struct fairwq_batch *batch)
 {
 	struct mock_gate *gate = kunit_kzalloc(test, sizeof(*gate), GFP_KERNEL);
@@ -392,10 +395,12 @@ static struct mock_gate *order_gate(struct kunit *test, struct fairwq_batch *bat
 }
 
 /*
- * An item of a batch with a limit of 1 takes long, while a second runner serves others.
- * Then that runner is held up, so that the order is that of the first one. The batch is
- * behind the others by three turns. It was not away, so it has two turns at once, and then
- * each third one. If it was away it waits for those that were there.
+ * A batch at its max_active of 1 does not count as idle, so it catches up later.
+ *
+ * Its item stops the first runner at a gate, while the second runner serves a and b. Then
+ * a gate stops the second runner, and the first one goes on alone, in an exact order. The
+ * batch is then three turns behind the others. It gets two turns in a row, and after that
+ * each third one. A batch that was idle would not catch up.
  */
 static void limit_is_not_away(struct kunit *test)
 {
@@ -429,7 +434,7 @@ static void limit_is_not_away(struct kunit *test)
 
 /* ---- arrival order ---------------------------------------------------- */
 
-/* FIFO serves in the order of arrival, over all batches, whatever their weight. */
+/* FAIRWQ_FIFO runs the items of all batches in the order of arrival, whatever the weights. */
 static void fifo_policy_is_arrival_order(struct kunit *test)
 {
 	struct fairwq_batch *a, *b;
@@ -447,7 +452,7 @@ static void fifo_policy_is_arrival_order(struct kunit *test)
 	fairwq_batch_dispose(b);
 }
 
-/* The policy may change while a backlog stands, both ways; nothing is lost. */
+/* A new policy applies to the items that are queued already. */
 static void policy_of_a_standing_backlog(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -464,6 +469,7 @@ static void policy_of_a_standing_backlog(struct kunit *test)
 	fairwq_batch_dispose(b);
 }
 
+/* After a change of the policy and back, the queued items run in the order of arrival. */
 static void policy_back_to_arrival(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -484,7 +490,7 @@ static void policy_back_to_arrival(struct kunit *test)
 
 /* ---- priority (promise 9) --------------------------------------------- */
 
-/* HIGH before NORMAL before LOW, each level by turns. */
+/* HIGH items run before NORMAL ones, and these before LOW ones. */
 static void priorities_in_order(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -496,7 +502,7 @@ static void priorities_in_order(struct kunit *test)
 	mock_expect(test, "hhhnnnlll");
 }
 
-/* A stream of HIGH items leaves one turn in 64 to the level below (L5). */
+/* Each 64th turn goes to a lower priority, however many HIGH items are queued (L5). */
 static void lower_priority_is_not_starved(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -515,7 +521,7 @@ static void lower_priority_is_not_starved(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 127L, second - mock->log.text);
 }
 
-/* Unless that is not wanted. */
+/* With FAIRWQ_STRICT_PRIO a lower priority gets no turn while HIGH items are queued. */
 static void strict_priority_leaves_nothing(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -525,7 +531,7 @@ static void strict_priority_leaves_nothing(struct kunit *test)
 	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
 	mock_queue(test, fairwq_pool_default_batch(mock->pool, FAIRWQ_PRIO_LOW), 'l', 2);
 	mock_queue(test, fairwq_pool_default_batch(mock->pool, FAIRWQ_PRIO_HIGH), 'h', 400);
-	/* Also after the unit of all that was counted has changed. */
+	/* Change the policy and back, because each change resets what the tree has counted. */
 	fairwq_pool_set_policy(mock->pool, FAIRWQ_FAIR_TIME);
 	fairwq_pool_set_policy(mock->pool, FAIRWQ_ROUND_ROBIN);
 	mock_open(test);
@@ -535,9 +541,9 @@ static void strict_priority_leaves_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 400L, first - mock->log.text);
 }
 
-/* ---- the module's own check (promise 6) ------------------------------- */
+/* ---- the self-check of the module (promise 6) ------------------------- */
 
-/* It looks at windows, finds the turns fair, and finds nothing else. */
+/* The self-check judges four windows at least. mock_exit() sees that it reports nothing. */
 static void self_check_sees_fair_turns(struct kunit *test)
 {
 	static const unsigned int weight[] = { 1, 100, 100, 300, 10000 };
@@ -579,7 +585,7 @@ static void rotation_of_short_items_is_exact(struct kunit *test)
 		fairwq_batch_dispose(batch[i]);
 }
 
-/* The same with weights: 1 to 2 to 5 in every 8 turns. */
+/* Weights of 1, 2 and 5 get just as many turns, in every 8 turns. */
 static void weights_of_short_items_are_exact(struct kunit *test)
 {
 	static const unsigned int weight[] = { 100, 200, 500 };
@@ -613,7 +619,7 @@ struct numbered {
 	struct fairwq_work work;
 	atomic_t *started;
 	unsigned int number;
-	unsigned int off;	/* how many that were queued later started before */
+	unsigned int off;	/* number of later items that started before this one */
 };
 
 static void numbered_fn(struct fairwq_work *work)
@@ -626,9 +632,9 @@ static void numbered_fn(struct fairwq_work *work)
 }
 
 /*
- * Four runners serve one batch: items start in the order in which they were
- * queued, but for those that the other runners are about to start. A runner may
- * be stopped between its choice and its start, so a few are later.
+ * Four runners start the items of a batch nearly in the order of queueing. Up to three
+ * later items may start first, because each of the other runners may be about to start
+ * one. A runner that is preempted between its choice and the start makes a few more late.
  */
 static void several_runners_keep_the_order(struct kunit *test)
 {
@@ -654,7 +660,7 @@ static void several_runners_keep_the_order(struct kunit *test)
 	fairwq_batch_flush(a);
 	for (i = 0; i < nr; i++)
 		late += n[i].off >= 4;
-	/* If runners took dozens at a time, it would be most of them. */
+	/* If runners took dozens of items at a time, most items would be late. */
 	KUNIT_EXPECT_LE(test, late, nr / (MOCK_WATCHED ? 10 : 50));
 }
 

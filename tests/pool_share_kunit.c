@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Shares as a client sees them: promise 6 from outside.
+ * Shares: what each client of a pool gets, measured by the items alone (promise 6).
  *
- * Nothing here asks the module what it did. Each item reads a clock, runs for as long
- * as it is told, and counts for its client: turns, and the time that they took. Then it
- * queues itself again. What each client got is compared with what an ideal server would
- * have given it.
+ * The shares do not come from the counters of the module. Each item reads a clock, runs
+ * for a given time, and adds a turn and its time to the sums of its client. Then it queues
+ * itself again. The share of a client is compared with that of an ideal server.
  *
- * A virtual CPU of a busy machine may stand still in the middle of an item. What has a
- * limit of one can have nothing else meanwhile; so what others begin is counted only while
- * it could have been served instead. And of three tries one has to be right: a client that
- * is starved is starved in each.
+ * A virtual CPU of a busy machine may stall in the middle of an item. Meanwhile a client
+ * that runs one item at a time can have nothing else. So in a try with such a client, items
+ * of others count only if they begin while that client runs none. A case passes if one
+ * of TRIES tries is within its bounds, because a starved client is starved in each try.
  */
 #include <linux/hash.h>
 
@@ -19,24 +18,24 @@
 
 #define MAX_CLIENTS	6U
 #define TRIES		5U
-#define LENGTH_MS	80U	/* of a try, in time that items run */
+#define LENGTH_MS	80U	/* of a try: sum of the lengths of its items */
 
-/* Where an item goes that has run. */
+/* Where an item queues itself after a run. */
 enum share_next {
-	SHARE_SAME,			/* to its batch again */
-	SHARE_NEW_BATCH,		/* to a new one, that is disposed at once */
+	SHARE_SAME,			/* to the batch of its client */
+	SHARE_NEW_BATCH,		/* to a new batch, which is disposed of at once */
 	SHARE_NEW_KEY,			/* to the flow of a new key */
-	SHARE_SERIALIZER,		/* behind the others, one at a time */
-	SHARE_LIMITER,			/* one at a time, too, by its batch each time */
+	SHARE_SERIALIZER,		/* to that batch, through share->serializer */
+	SHARE_LIMITER,			/* to that batch, through share->limiter (1 at a time) */
 };
 
-/* What is done to the second client whenever an item has ended. */
+/* What the end of an item does to the batch of the second client. */
 enum share_trick {
 	SHARE_HONEST,			/* nothing */
-	SHARE_CANCEL,			/* what it has queued is cancelled, and queued again */
-	SHARE_WEIGHT,			/* its weight is 1 or 100 */
-	SHARE_PAUSE,			/* it is paused and resumed */
-	SHARE_AWAY,			/* it has no items, or all of them at once */
+	SHARE_CANCEL,			/* cancels its items, and queues them again */
+	SHARE_WEIGHT,			/* sets its weight to 1 or 100 */
+	SHARE_PAUSE,			/* pauses or resumes it */
+	SHARE_AWAY,			/* queues all its items, or lets it run dry */
 };
 
 struct share_client {
@@ -44,12 +43,12 @@ struct share_client {
 	enum share_next next;
 	struct share *share;
 	u32 length;			/* ns that an item runs */
-	u32 longer;			/* and one in @every */
-	unsigned int every;		/* or 0 */
-	bool sleeps;			/* it does not run, but sleep as long */
-	bool forks;			/* it runs as tasks, which other runners may take */
+	u32 longer;			/* ns that each item number @every runs */
+	unsigned int every;		/* 0: all items run for @length */
+	bool sleeps;			/* its items sleep for that time */
+	bool forks;			/* its items run as tasks, which other runners may steal */
 	atomic_t nr;			/* items that have begun */
-	atomic64_t sum_turns, sum_time;	/* of all its items */
+	atomic64_t sum_turns, sum_time;	/* of its items that count; ns */
 };
 
 struct share_item {
@@ -61,23 +60,23 @@ struct share_item {
 struct share {
 	struct share_client client[MAX_CLIENTS];
 	unsigned int nr;
-	struct fairwq_batch *owner;	/* of batches and flows that are new, or NULL */
+	struct fairwq_batch *owner;	/* of new batches and flows, or NULL */
 	struct fairwq_flows *flows;
 	struct fairwq_serializer serializer;
 	struct fairwq_limiter limiter;
 	enum share_trick trick;
-	spinlock_t lock;		/* a trick, or its end */
-	atomic_t ended;			/* items */
-	struct llist_head held;		/* of the second client */
+	spinlock_t lock;		/* for SHARE_PAUSE, and the resume at the end */
+	atomic_t ended;			/* number of items that have ended */
+	struct llist_head held;		/* items of the second client that are not queued */
 	atomic64_t key;
-	atomic_t running;		/* items of the first client */
-	bool alone;			/* that one runs one item at a time */
-	atomic64_t left;		/* ns to run in all */
+	atomic_t running;		/* items of the first client that run */
+	bool alone;			/* the first client runs one item at a time */
+	atomic64_t left;		/* ns of items that the try has left */
 	bool over;
 	struct completion done;
 };
 
-/* What a try is like. */
+/* The policy, the runners and the length of items of a try. */
 struct share_case {
 	const char *name;
 	enum fairwq_policy policy;
@@ -151,7 +150,10 @@ static void share_queue_held(struct share *share)
 		share_queue_next(item->client, &item->work);
 }
 
-/* So many items end, and then as many, in which the second client is away or paused. */
+/*
+ * In turn, PHASE items end while the second client has items, and PHASE while it is away
+ * or paused.
+ */
 #define PHASE	20U
 
 static bool share_is_off(unsigned int ended)
@@ -159,7 +161,7 @@ static bool share_is_off(unsigned int ended)
 	return ended / PHASE % 2;
 }
 
-/* One in two, at no interval that a plan could have. */
+/* Return true for about every second number, without a period. */
 static bool share_is_hit(unsigned int ended)
 {
 	return !hash_32(ended, 1);
@@ -198,7 +200,7 @@ static void share_play_trick(struct share *share)
 	}
 }
 
-/* Run for so long, or sleep. Returns how long that was. */
+/* Run or sleep for @length ns at least. Return: the time that it took, ns. */
 static u64 share_pass_time(const struct share_client *client, u32 length)
 {
 	u64 begin = ktime_get_ns(), took;
@@ -212,7 +214,7 @@ static u64 share_pass_time(const struct share_client *client, u32 length)
 	return took;
 }
 
-/* A part of an item that runs as tasks. */
+/* A task: one of NR_PARTS parts of an item. */
 struct share_part {
 	struct fairwq_task task;
 	const struct share_client *client;
@@ -229,7 +231,7 @@ static void share_part_fn(struct fairwq_task *self)
 	part->took = share_pass_time(part->client, part->length);
 }
 
-/* Run for so long, as tasks. Returns how long all of them were. */
+/* Run for @length ns in all, as NR_PARTS tasks. Return: the sum of their times, ns. */
 static u64 share_fork(const struct share_client *client, u32 length)
 {
 	struct share_part part[NR_PARTS];
@@ -305,8 +307,9 @@ static struct share *share_new(struct kunit *test, const struct share_case *c, u
 }
 
 /*
- * An emulated kernel takes many times as long for a turn as for an item of 2 us. So there
- * a try has no more turns than one with items of 20 us.
+ * Limit the number of turns, except under UML. On an emulated CPU a turn takes many times
+ * as long as an item of 2 us. So a try with short items has no more turns than one with
+ * items of 20 us.
  */
 static void share_limit_turns(struct share *share, const struct share_case *c)
 {
@@ -328,7 +331,7 @@ static struct share_client *share_add(struct kunit *test, struct share *share,
 	return client;
 }
 
-/* So many items that circulate. They begin when all clients are there. */
+/* Queue @nr items of @client, which is paused until share_run(). */
 static void share_queue(struct kunit *test, struct share_client *client, unsigned int nr)
 {
 	struct share_item *item = kunit_kcalloc(test, nr, sizeof(*item), GFP_KERNEL);
@@ -370,7 +373,7 @@ static void share_end(struct kunit *test, struct share *share)
 	mock->pool = NULL;
 }
 
-/* Of all turns, or of all the time, in thousandths. */
+/* Return the share of @client in all turns, or if @time in all run time, in thousandths. */
 static unsigned int share_of(struct share *share, const struct share_client *client, bool time)
 {
 	u64 all = 0, its = 0, got;
@@ -387,12 +390,15 @@ static unsigned int share_of(struct share *share, const struct share_client *cli
 }
 
 /*
- * Two clients; the share that the first one gets in one try. If it can run one item at a
- * time: of what begins while none of it runs.
+ * Run one try with two clients. If the first one can only run one item at a time, items
+ * of the second count only if they begin while the first runs none.
  *
- * An item in which the CPU stood still counts for much of the time of a try, and what others
- * get for that counts in turns. So under fair time, where all items are of one length, it is
- * enough if one of the two is within @low and @high. A client that is starved is by both.
+ * If a CPU stalls in an item, this item has a large part of the run time. The other client
+ * then gets many turns for it. So under fair time, where all items have one length, it is
+ * enough if the share of either run time or turns is within @low and @high. A starved
+ * client has too little of both.
+ *
+ * Return: the share of the first client, in thousandths.
  */
 static unsigned int share_try(struct kunit *test, unsigned int low, unsigned int high,
 			      const struct share_case *c, unsigned int flags,
@@ -408,7 +414,7 @@ static unsigned int share_try(struct kunit *test, unsigned int low, unsigned int
 	share_queue(test, first, nr_a);
 	share_queue(test, second, nr_b);
 	share_run(test, share);
-	/* All that it is judged by stands still: the pool is empty. */
+	/* When the pool is empty, the sums do not change any more. */
 	fairwq_pool_flush(share->client[0].batch->pool);
 	got = share_of(share, first, c->policy == FAIRWQ_FAIR_TIME);
 	if (got < low || got > high)
@@ -417,7 +423,7 @@ static unsigned int share_try(struct kunit *test, unsigned int low, unsigned int
 	return got;
 }
 
-/* The share is within @low and @high, thousandths, in one of some tries. */
+/* Expect the share of the first client within @low and @high, thousandths, in one of TRIES. */
 static void expect_share(struct kunit *test, unsigned int low, unsigned int high,
 			 const struct share_case *c, unsigned int flags,
 			 const struct fairwq_batch_attrs *a, unsigned int nr_a,
@@ -440,18 +446,18 @@ static const struct fairwq_batch_attrs ordered = { .max_active = 1 };
 static const struct fairwq_batch_attrs high = { .prio = FAIRWQ_PRIO_HIGH };
 static const struct fairwq_batch_attrs low = { .prio = FAIRWQ_PRIO_LOW };
 
-/* Promise 6: one at a time is its limit, and it can use half with that. */
+/* A batch with max_active 1 gets its share, which one item at a time can use (promise 6). */
 static void limited_batch_gets_its_share(struct kunit *test)
 {
 	const struct share_case *c = test->param_value;
 
-	/* Where an item holds a CPU that the other one needs, its limit is not what holds it. */
+	/* With fewer CPUs than runners, items also wait for each other's CPU. */
 	if (c->runners > num_online_cpus())
 		kunit_skip(test, "fewer CPUs than runners");
 	expect_share(test, 400, 1000, c, 0, &ordered, 20, &plain, 20);
 }
 
-/* Promise 6: the size of a backlog makes no difference. */
+/* The share of a batch does not depend on how many items it has queued (promise 6). */
 static void small_backlog_gets_its_share(struct kunit *test)
 {
 	const struct share_case *c = test->param_value;
@@ -461,8 +467,9 @@ static void small_backlog_gets_its_share(struct kunit *test)
 }
 
 /*
- * The same of a single item that queues itself again. With two runners it is parked until
- * its last run has ended, which its runner has to come to; what begins meanwhile counts.
+ * A client with a single item, which queues itself again, gets its share (promise 6). With
+ * two runners the item is parked until its last run has ended. Items that begin meanwhile
+ * count for the other client, so the bound is lower.
  */
 static void single_item_gets_its_share(struct kunit *test)
 {
@@ -471,7 +478,7 @@ static void single_item_gets_its_share(struct kunit *test)
 	expect_share(test, c->runners > 1 ? 250 : 400, 1000, c, 0, &plain, 1, &plain, 100);
 }
 
-/* Promise 9: no more than 1 in 64, however many items circulate above. */
+/* LOW gets no more than 1 in 64, however many HIGH items circulate (promise 9). */
 static void low_priority_gets_no_more(struct kunit *test)
 {
 	static const unsigned int nr[] = { 100, 300, 5000 };
@@ -482,7 +489,7 @@ static void low_priority_gets_no_more(struct kunit *test)
 			     nr[i]);
 }
 
-/* Promise 9: nothing to speak of, where priorities are strict. */
+/* With FAIRWQ_STRICT_PRIO, LOW gets 1 in 100 at most (promise 9). */
 static void strict_priority_does_not_leak(struct kunit *test)
 {
 	static const unsigned int nr[] = { 100, 300, 5000 };
@@ -495,7 +502,10 @@ static void strict_priority_does_not_leak(struct kunit *test)
 
 /* ---- clients that are new each time ------------------------------------------- */
 
-/* The share of a client with a backlog, beside @nr items that go to others each time. */
+/*
+ * Run one try: a client with a backlog, beside @nr items that queue themselves to a new
+ * batch or flow each time. Return: the share of that client, in thousandths.
+ */
 static unsigned int renew_try(struct kunit *test, const struct share_case *c,
 			      enum share_next next, bool owner, unsigned int nr)
 {
@@ -521,7 +531,7 @@ static unsigned int renew_try(struct kunit *test, const struct share_case *c,
 	fairwq_flows_destroy(share->flows);
 	fairwq_pool_flush(mock->pool);
 	got = share_of(share, first, false);
-	/* As in share_try(): one that starves does so by both. */
+	/* As in share_try(): a starved client has too little of both. */
 	if (c->policy == FAIRWQ_FAIR_TIME)
 		got = max(got, share_of(share, first, true));
 	fairwq_batch_dispose(share->owner);
@@ -541,8 +551,9 @@ static void expect_renewed(struct kunit *test, const struct share_case *c, enum 
 }
 
 /*
- * Promise 6: with others that were never served a backlog gets its share. Where time counts
- * each of them would leave its debt behind, so they have an owner, and are one client.
+ * A client with a backlog gets its share beside batches or flows that are always new
+ * (promise 6). Under fair time each of these would leave its debt behind when it goes. So
+ * there they are below one owner, and count as one client.
  */
 static void expect_new_ones(struct kunit *test, enum share_next next)
 {
@@ -563,7 +574,10 @@ static void new_keys_do_not_starve(struct kunit *test)
 	expect_new_ones(test, SHARE_NEW_KEY);
 }
 
-/* An owner does not forget what the batches had that are gone; nor are they many. */
+/*
+ * New batches or flows below one owner get one share together. The owner keeps the service
+ * of those that are gone.
+ */
 static void owner_of_new_ones_gets_one_share(struct kunit *test)
 {
 	unsigned int runners;
@@ -580,21 +594,21 @@ static void owner_of_new_ones_gets_one_share(struct kunit *test)
 
 /* ---- adversaries -------------------------------------------------------------- */
 
-/* Lengths are beside others with items of 20 us; with other ones, in proportion. */
+/* Lengths below are for a first client with items of 20 us. For others they are scaled. */
 #define ADVERSARY_US	20U
 
 struct adversary {
 	const char *name;
 	enum share_next next;
 	enum share_trick trick;
-	bool by_time;			/* it makes no sense where turns are counted */
+	bool by_time;			/* only under fair time: in turns, length does not count */
 	bool sleeps, forks;
-	unsigned int splits;		/* batches below one owner, or 0: one without */
+	unsigned int splits;		/* number of its batches, below one owner; 0: no owner */
 	u32 length_us, longer_us;
 	unsigned int every;
-	unsigned int nr;		/* items that circulate, or 0: 20 */
+	unsigned int nr;		/* number of its items; 0: 20 */
 	const struct fairwq_batch_attrs *other, *its;
-	unsigned int low, high;		/* what the other one gets, thousandths */
+	unsigned int low, high;		/* bounds of the share of the other, thousandths */
 };
 
 static const struct adversary adversaries[] = {
@@ -602,7 +616,7 @@ static const struct adversary adversaries[] = {
 	  .low = 450, .high = 550 },
 	{ "long now and then", .by_time = true, .length_us = 10, .longer_us = 400, .every = 20,
 	  .low = 450, .high = 550 },
-	/* As rarely as the longest of the last turns is forgotten. */
+	/* Rarer than the 512 turns after which a longest turn is forgotten. */
 	{ "long very rarely", .by_time = true, .length_us = 10, .longer_us = 3000, .every = 600,
 	  .low = 430, .high = 570 },
 	{ "sleeps", .sleeps = true, .length_us = 50, .low = 450, .high = 600 },
@@ -610,18 +624,18 @@ static const struct adversary adversaries[] = {
 	  .high = 1000 },
 	{ "changes its weight", .trick = SHARE_WEIGHT, .length_us = 20, .low = 450,
 	  .high = 1000 },
-	/* In one half of the items that end it has a half: that is a quarter. */
+	/* It gets one half of one half of the items: a quarter. */
 	{ "pauses", .trick = SHARE_PAUSE, .length_us = 20, .low = 650, .high = 850 },
-	/* The same, and five are left when it goes. */
+	/* As above, but its 5 queued items still run when it goes away. */
 	{ "comes and goes", .trick = SHARE_AWAY, .length_us = 20, .nr = 5, .low = 560,
 	  .high = 750 },
 	{ "serializer with a budget", .next = SHARE_SERIALIZER, .length_us = 20, .low = 450,
 	  .high = 1000 },
 	{ "splits", .splits = 4, .length_us = 20, .low = 450, .high = 550 },
 	{ "limiter", .next = SHARE_LIMITER, .length_us = 20, .low = 450, .high = 1000 },
-	/* Where turns count, a task that another runner takes is a turn, too. */
+	/* Under round robin a stolen task counts as a turn, too. */
 	{ "forks", .forks = true, .length_us = 20, .low = 450, .high = 1000 },
-	/* Its turns end in joins. What it costs to share tasks, and to wait, is its own. */
+	/* Its turns end in joins. It pays itself for sharing tasks and for waiting. */
 	{ "forks, long", .by_time = true, .forks = true, .length_us = 800, .low = 450,
 	  .high = 1000 },
 	{ "high priority", .other = &low, .its = &high, .length_us = 20, .low = 1000 / 64 - 4,
@@ -637,7 +651,7 @@ static void adversary_desc(const struct adversary *adversary, char *desc)
 
 KUNIT_ARRAY_PARAM(adversary, adversaries, adversary_desc);
 
-/* Give it more batches, each with items of its own. */
+/* Add the other batches of an adversary that has several, each with 20 items. */
 static void adversary_split(struct kunit *test, struct share *share,
 			    const struct fairwq_batch_attrs *attrs, const struct adversary *a,
 			    u32 unit)
@@ -676,7 +690,7 @@ static unsigned int adversary_try(struct kunit *test, const struct share_case *c
 	share_queue(test, its, a->nr ?: 20);
 	adversary_split(test, share, &below, a, unit);
 	share_run(test, share);
-	spin_lock(&share->lock);	/* what is paused from now on is resumed again */
+	spin_lock(&share->lock);	/* as the try is over, SHARE_PAUSE only resumes */
 	fairwq_batch_resume(its->batch);
 	spin_unlock(&share->lock);
 	fairwq_serializer_flush(&share->serializer);
@@ -689,7 +703,7 @@ static unsigned int adversary_try(struct kunit *test, const struct share_case *c
 	return got;
 }
 
-/* Promise 6: whatever others do, a backlog gets its share; and they get theirs. */
+/* A backlog gets its share whatever the adversary does, and the adversary its own (promise 6). */
 static void adversary_gets_no_more(struct kunit *test)
 {
 	const struct adversary *a = test->param_value;
@@ -699,7 +713,7 @@ static void adversary_gets_no_more(struct kunit *test)
 	for (c = share_cases; c < share_cases + ARRAY_SIZE(share_cases); c++) {
 		if (a->by_time && c->policy != FAIRWQ_FAIR_TIME)
 			continue;
-		/* Emulated, an item takes longer before and after its function than in it. */
+		/* Emulated, such an item takes longer around its function than in it. */
 		if (!IS_ENABLED(CONFIG_UML) && c->policy == FAIRWQ_FAIR_TIME &&
 		    c->length_us < ADVERSARY_US)
 			continue;
@@ -714,9 +728,12 @@ static void adversary_gets_no_more(struct kunit *test)
 	}
 }
 
-/* ---- what the self-check must not take for starvation ------------------------------ */
+/* ---- no false report of the self-check ------------------------------------------- */
 
-/* After a burst above it a lower priority has several turns at once. */
+/*
+ * The self-check accepts that a lower priority has several turns in a row after a burst of
+ * a higher one.
+ */
 static void self_check_knows_bursts(struct kunit *test)
 {
 	static const struct share_case c = { "", FAIRWQ_ROUND_ROBIN, 1, 2 };
@@ -740,7 +757,10 @@ static void self_check_knows_bursts(struct kunit *test)
 	share_end(test, share);
 }
 
-/* Two clients send to one serializer, so that one has turns in the bursts of the other. */
+/*
+ * The self-check accepts that a client has turns in the bursts of another one, because both
+ * queue to one serializer.
+ */
 static void self_check_knows_guests(struct kunit *test)
 {
 	static const struct share_case c = { "", FAIRWQ_ROUND_ROBIN, 1, 2 };
@@ -761,15 +781,15 @@ static void self_check_knows_guests(struct kunit *test)
 	share_end(test, share);
 }
 
-/* ---- what it must not miss ---------------------------------------------------- */
+/* ---- what the self-check must report ------------------------------------------- */
 
-/* A client that is made to wait, or to go too early, or neither. */
+/* A client that the case makes wait, or go too early, or neither. */
 struct unfair {
 	const char *name;
 	bool owned, limited, flow, newcomer;
 	enum fairwq_prio prio;
-	s64 turns;			/* it is put behind by so many */
-	enum fairwq_counter counter;	/* has to see that */
+	s64 turns;			/* that the client is put behind by; less than 0: ahead */
+	enum fairwq_counter counter;	/* of the report; unused if @turns is 0 */
 };
 
 static const struct unfair unfair_cases[] = {
@@ -792,7 +812,7 @@ static void unfair_desc(const struct unfair *u, char *desc)
 
 KUNIT_ARRAY_PARAM(unfair, unfair_cases, unfair_desc);
 
-/* Put @batch behind in the tree, which does not know why. */
+/* Put @batch behind or ahead by u->turns, by a write into the tree. */
 static void unfair_put_behind(struct fairwq_batch *batch, const struct unfair *u)
 {
 	struct fairwq_tree *tree = &batch->pool->tree;
@@ -819,6 +839,7 @@ static void unfair_gate(struct kunit *test, struct fairwq_batch *batch, struct m
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(batch, &gate->work));
 }
 
+/* Return the number of reports since the last call. Expect them all in u->counter. */
 static u64 unfair_seen(struct kunit *test, const struct unfair *u)
 {
 	struct mock *mock = test->priv;
@@ -832,14 +853,15 @@ static u64 unfair_seen(struct kunit *test, const struct unfair *u)
 	mock->pool->counter[FAIRWQ_VIOLATIONS] = 0;
 	raw_spin_unlock_irq(&mock->pool->lock);
 	if (!u->turns)
-		seen = 0;		/* @counter is none */
+		seen = 0;		/* @counter is not set */
 	KUNIT_EXPECT_EQ(test, all, seen);
 	return seen;
 }
 
 /*
- * Beside 800 items of another client it has 20. When half of those are over a reader is
- * told what it has waited by then; after that its own turns tell.
+ * The self-check reports a client that waits too long or goes too early, and no other one.
+ * The client has 20 items, beside 800 of another. After half of the 800,
+ * fairwq_window_look() reports it. If it had to wait, its own turns are reported later, too.
  */
 static void self_check_sees_the_unfair(struct kunit *test)
 {
@@ -867,7 +889,7 @@ static void self_check_sees_the_unfair(struct kunit *test)
 	attrs.prio = u->prio;
 	attrs.max_active = u->limited;
 	client = mock_batch_with(test, "client", &attrs);
-	/* Neither is a newcomer from here on, unless it is to be one. */
+	/* A client that has been served is no newcomer any more. */
 	mock_queue(test, other, 'o', 1);
 	if (u->flow) {
 		flows = fairwq_flows_create(mock->pool, &attrs);
@@ -903,7 +925,7 @@ static void self_check_sees_the_unfair(struct kunit *test)
 	fairwq_batch_dispose(owner);
 }
 
-/* ---- a guess that feeds itself ------------------------------------------------ */
+/* ---- a wrong estimate does not grow --------------------------------------------- */
 
 struct later {
 	struct fairwq_work first, second;
@@ -928,10 +950,11 @@ static void later_first_fn(struct fairwq_work *work)
 }
 
 /*
- * An item waits for a later one of its batch. The next guess is as long as that wait, and
- * the next wait as long as what is charged for the guess: so that must be bounded. Counted
- * in turns of one of three others, each of which takes 1 ms at least: 10 ms are charged.
- * Each round begins with the guess that the one before it has left.
+ * An item that waits for a later item of its batch does not wait longer each time. The
+ * batch has its next turn only after others had as much as it was charged. So the wait is
+ * as long as the charge, and the next charge would be as long as the wait. Therefore a turn
+ * is charged 10 ms at most. The case counts the wait in turns of 1 ms or more of another
+ * client. Each round begins with the estimate that the last one has left.
  */
 static void wait_does_not_feed_itself(struct kunit *test)
 {
@@ -952,7 +975,7 @@ static void wait_does_not_feed_itself(struct kunit *test)
 	init_completion(&later->done);
 	fairwq_work_init(&later->first, later_first_fn);
 	fairwq_work_init(&later->second, later_second_fn);
-	/* What is charged is over before: 400 turns of each. */
+	/* 400 turns of each of the others: more than all rounds take. */
 	atomic64_set(&share->left, 3 * 400 * NSEC_PER_MSEC);
 	for (i = 0; i < 3; i++)
 		fairwq_batch_resume(share->client[i].batch);
@@ -973,7 +996,7 @@ static void wait_does_not_feed_itself(struct kunit *test)
 
 /* ---- a pause --------------------------------------------------------------------- */
 
-/* No item of a paused batch is taken, also behind an item that runs; they keep their order. */
+/* No item of a paused batch starts. After the resume they start in their order. */
 static void pause_holds_what_is_queued(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -992,7 +1015,7 @@ static void pause_holds_what_is_queued(struct kunit *test)
 	mock_queue(test, a, 'a', 1);
 	mock_open(test);
 	mock_await(test, &gate->entered);
-	/* All of them wait behind the item that runs. */
+	/* All these items wait behind the gate. */
 	fairwq_batch_pause(b);
 	mock_queue(test, b, 'e', 1);
 	complete_all(&gate->open);

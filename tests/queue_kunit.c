@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The public interface: what each call returns, and what a work may do.
+ * Public interface: what each call returns, and what the function of a work may do.
  */
 #include <linux/irq_work.h>
 #include <linux/irqflags.h>
@@ -47,7 +47,7 @@ static void bad_batch_attrs_are_refused(struct kunit *test)
 			PTR_ERR(fairwq_batch_create(mock->pool, NULL, NULL)));
 }
 
-/* NULL arguments, a weight of 0 or 20000, a work without a function. */
+/* Refused are NULL, a weight of 0 or 20000, and a work without a function. */
 static void bad_arguments_are_refused(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -78,7 +78,7 @@ static void bad_arguments_are_refused(struct kunit *test)
 
 /* ---- queueing (promises 1 and 3) -------------------------------------- */
 
-/* 1 runs it once; while it is pending, 0 and nothing more. */
+/* A queue call that returns 1 runs the work once. While it is pending, a call returns 0. */
 static void queued_runs_exactly_once(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -99,7 +99,7 @@ static void queued_runs_exactly_once(struct kunit *test)
 	fairwq_batch_dispose(b);
 }
 
-/* The default batches: one per priority, and pool_queue() goes to NORMAL. */
+/* There is one default batch per priority, and fairwq_pool_queue() queues to the NORMAL one. */
 static void default_batches_are_one_per_priority(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -113,7 +113,7 @@ static void default_batches_are_one_per_priority(struct kunit *test)
 
 static DEFINE_FAIRWQ_WORK(static_work, mock_item_fn);
 
-/* A work that was set up at compile time has the right function, and none else. */
+/* DEFINE_FAIRWQ_WORK() sets the function, and the work is not pending. */
 static void defined_work_has_its_function(struct kunit *test)
 {
 	KUNIT_EXPECT_PTR_EQ(test, (void *)mock_item_fn, (void *)static_work.func);
@@ -142,7 +142,7 @@ static void pending_probe_fn(struct fairwq_work *work)
 	complete(&probe->done);
 }
 
-/* Pending is cleared before the function: it may queue its own work again. */
+/* A work is not pending any more when its function runs, which may queue it again. */
 static void pending_is_cleared_before(struct kunit *test)
 {
 	struct pending_probe *probe = kunit_kzalloc(test, sizeof(*probe), GFP_KERNEL);
@@ -294,7 +294,7 @@ static void queue_with_preemption_off(struct kunit *test)
 
 /* ---- not re-entrant (promise 4) --------------------------------------- */
 
-/* Queued to another batch while it runs, it waits until the run has ended. */
+/* A work that is queued to another batch while it runs does not start before its end. */
 static void not_reentrant_across_batches(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -304,7 +304,7 @@ static void not_reentrant_across_batches(struct kunit *test)
 
 	mock_gate_enter(test, a, gate);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(b, &gate->work));
-	/* Behind it in b: when this has run, b's turn of the gate was taken. */
+	/* Queue behind the gate in b: when this item has run, the gate's turn has come. */
 	mock_queue(test, b, 'b', 1);
 	mock_until(test, READ_ONCE(mock->log.nr) == 1);
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&gate->runs));
@@ -316,7 +316,7 @@ static void not_reentrant_across_batches(struct kunit *test)
 	fairwq_batch_dispose(b);
 }
 
-/* The same, to a batch of another pool. */
+/* A work that is queued to another pool while it runs does not start before its end. */
 static void not_reentrant_across_pools(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -353,7 +353,7 @@ static void recycled_second_fn(struct fairwq_work *work)
 	complete(&r->second_ran);
 }
 
-/* The function's own memory is set up anew while it still runs: no stranger waits. */
+/* Initialize the memory of the running work for another function, and block. */
 static void recycled_first_fn(struct fairwq_work *work)
 {
 	struct recycled *r = container_of(work, struct recycled, first.work);
@@ -363,6 +363,7 @@ static void recycled_first_fn(struct fairwq_work *work)
 	wait_for_completion(&r->first.open);
 }
 
+/* A work that is initialized anew while its old function runs does not wait for that. */
 static void recycled_work_runs_beside_the_old_one(struct kunit *test)
 {
 	struct recycled *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
@@ -376,7 +377,7 @@ static void recycled_work_runs_beside_the_old_one(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &r->first.work));
 	mock_await(test, &r->first.entered);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &r->first.work));
-	/* The first still blocks; the second is another item by now. */
+	/* The old function still blocks, but this is another item. */
 	mock_await(test, &r->second_ran);
 	complete_all(&r->first.open);
 	fairwq_batch_flush(a);
@@ -388,8 +389,8 @@ static void told_again_fn(struct fairwq_work *work)
 }
 
 /*
- * A caller that the function has told of its end sets the work up anew, while the last lines
- * of the function still run. No call for the new one waits for them.
+ * A caller may initialize a work anew after the function has completed it, while the last
+ * lines of the function still run. No call for the new work waits for these lines.
  */
 static void told_caller_sets_it_up_anew(struct kunit *test)
 {
@@ -409,7 +410,10 @@ static void told_caller_sets_it_up_anew(struct kunit *test)
 
 /* ---- limits ----------------------------------------------------------- */
 
-/* The item over max_queued is refused and untouched; a taken one makes room. */
+/*
+ * A queue call that exceeds max_queued is refused, and leaves the work untouched. When an
+ * item starts there is room again.
+ */
 static void max_queued_refuses(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .max_queued = 2 };
@@ -420,14 +424,14 @@ static void max_queued_refuses(struct kunit *test)
 	mock_queue(test, a, 'b', 1);
 	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_queue(a, &over->work));
 	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&over->work));
-	/* Pending is pending, also when the batch is full. */
+	/* For a work that is pending the answer is 0, also if the batch is full. */
 	KUNIT_EXPECT_EQ(test, 0, fairwq_queue(a, &first->work));
 	mock_expect(test, "ab");
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &over->work));
 	mock_expect(test, "abx");
 }
 
-/* Of a batch with max_active 2, two items run and the third waits for one. */
+/* With max_active 2, two items of a batch run, and the third one waits for an end. */
 static void no_more_than_max_active_run(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .max_active = 2 };
@@ -493,7 +497,7 @@ static struct flusher *flusher_start(struct kunit *test, struct workqueue_struct
 	return f;
 }
 
-/* A flush waits for what runs and what is queued, and for nothing later. */
+/* A flush waits for the items that run or are queued, and for no later ones. */
 static void flush_waits_for_what_is_queued(struct kunit *test)
 {
 	struct workqueue_struct *wq = alloc_workqueue("mock", WQ_UNBOUND, 0);
@@ -508,7 +512,7 @@ static void flush_waits_for_what_is_queued(struct kunit *test)
 	a = mock_begin(test, 3);
 	mock_gate_enter(test, a, &gate[0]);
 	f = flusher_start(test, wq, a);
-	/* The flush has its place in the queue when the color has changed. */
+	/* When the color has changed, later items do not count for the flush. */
 	mock_until(test, READ_ONCE(a->color) == 1);
 	mock_gate_enter(test, a, &gate[1]);
 	KUNIT_EXPECT_FALSE(test, completion_done(&f->done));
@@ -520,7 +524,7 @@ static void flush_waits_for_what_is_queued(struct kunit *test)
 	destroy_workqueue(wq);
 }
 
-/* A flush of many items on several runners has seen every one of them end. */
+/* When a flush returns, all items on all runners have ended. */
 static void flush_has_seen_all_end(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -552,7 +556,7 @@ static void self_flush_fn(struct fairwq_work *work)
 	complete(&self->done);
 }
 
-/* Waiting for oneself is said, and returns. */
+/* An item that flushes its own batch, or drains its own pool, gets a warning and returns. */
 static void self_wait_warns(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -594,7 +598,7 @@ static void chain_fn(struct fairwq_work *work)
 		chain->last = fairwq_queue(chain->batch, work);
 }
 
-/* Drain: items of the pool may go on queueing, others are refused meanwhile. */
+/* During a drain, items of the pool may queue, and other callers are refused. */
 static void drain_lets_only_items_queue(struct kunit *test)
 {
 	struct workqueue_struct *wq = alloc_workqueue("mock", WQ_UNBOUND, 0);
@@ -624,7 +628,7 @@ static void drain_lets_only_items_queue(struct kunit *test)
 	destroy_workqueue(wq);
 }
 
-/* Destroy runs what was accepted, also of a paused batch, and releases all. */
+/* fairwq_pool_destroy() runs all queued items, also those of a paused batch. */
 static void destroy_runs_what_was_accepted(struct kunit *test)
 {
 	struct fairwq_pool *pool = fairwq_pool_create(NULL, "other");
@@ -642,7 +646,7 @@ static void destroy_runs_what_was_accepted(struct kunit *test)
 	mock_queue(test, b, 'b', 100);
 	fairwq_pool_destroy(pool);
 	KUNIT_EXPECT_EQ(test, 200U, mock->log.nr);
-	/* References outlive the pool. */
+	/* A reference to a batch may outlive the pool. */
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_queue(a, &late->work));
 	KUNIT_EXPECT_EQ(test, 0, fairwq_batch_set_weight(a, 5));
 	fairwq_batch_pause(a);
@@ -652,7 +656,7 @@ static void destroy_runs_what_was_accepted(struct kunit *test)
 	fairwq_batch_put(b);
 }
 
-/* ---- what an operator can have listed --------------------------------- */
+/* ---- the dump of a batch in debugfs ----------------------------------- */
 
 #define DUMP_ITEMS	300
 #define DUMP_SIZE	65536
@@ -666,7 +670,7 @@ static unsigned int count_lines(const char *text, const char *word)
 	return nr;
 }
 
-/* Every item that is queued, in their order, and the one that runs. */
+/* A dump has a line for each queued item, in their order, and for the one that runs. */
 static void dump_lists_every_item(struct kunit *test)
 {
 	struct mock_gate *last = mock_gate_new(test);
@@ -682,7 +686,7 @@ static void dump_lists_every_item(struct kunit *test)
 	KUNIT_EXPECT_LT(test, mock_dump(a, text, DUMP_SIZE), (size_t)DUMP_SIZE);
 	KUNIT_EXPECT_EQ(test, count_lines(text, " queued "), DUMP_ITEMS + 1);
 	KUNIT_EXPECT_EQ(test, count_lines(text, "mock_item_fn"), DUMP_ITEMS);
-	/* Queued last, listed last. */
+	/* The gate was queued last, so it is the last line. */
 	KUNIT_ASSERT_NOT_NULL(test, strstr(text, "mock_gate_fn"));
 	KUNIT_EXPECT_NULL(test, strstr(strstr(text, "mock_gate_fn"), "mock_item_fn"));
 	memset(text, 0, DUMP_SIZE);
@@ -693,13 +697,14 @@ static void dump_lists_every_item(struct kunit *test)
 	fairwq_batch_flush(a);
 }
 
-/* What is behind the first chunk goes while that is looked at. */
+/* Cancel all items of the batch after the first chunk of a dump. */
 static void dump_cancels(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
 	if (point == FAIRWQ_POINT_DUMP_CHUNK)
 		fairwq_batch_cancel(batch, NULL);
 }
 
+/* A dump ends with its first chunk if a cancel takes the other items meanwhile. */
 static void dump_survives_a_cancel_meanwhile(struct kunit *test)
 {
 	char *text = kunit_kzalloc(test, DUMP_SIZE, GFP_KERNEL);

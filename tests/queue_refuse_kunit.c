@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Queue calls that are refused, and why: which reason comes first, and that no pointer that
- * an error was stored in brings the kernel down. Promises 3 and 14.
+ * Refused queue calls: which reason comes first, and that error pointers do no harm
+ * (promises 3 and 14).
  */
 #include <linux/jiffies.h>
 
@@ -10,7 +10,7 @@
 
 #define LATER	(3600 * HZ)
 
-/* A batch that takes no more items, and whose memory the caller keeps. */
+/* Make a batch and dispose of it. The caller must put the reference that it gets. */
 static struct fairwq_batch *disposed_batch(struct kunit *test)
 {
 	struct fairwq_batch *batch = mock_batch(test, "disposed");
@@ -24,7 +24,7 @@ static void plain_fn(struct fairwq_work *work)
 {
 }
 
-/* ---- a work that is pending, and a batch that was disposed ------------- */
+/* ---- the order of the reasons ------------------------------------------- */
 
 static void pending_comes_before_disposed(struct kunit *test)
 {
@@ -38,7 +38,7 @@ static void pending_comes_before_disposed(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, fairwq_work_pending(&item->work));
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_queue(dead, &other->work));
 	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&other->work));
-	/* Cancelled, it is its caller's, and refused. */
+	/* After a cancel the work is not pending, so it is refused. */
 	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item->work));
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_queue(dead, &item->work));
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
@@ -59,7 +59,7 @@ static void pending_delay_comes_before_disposed(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue_delayed(a, dwork, LATER));
 	KUNIT_EXPECT_EQ(test, 0, fairwq_queue_delayed(dead, dwork, LATER));
 	KUNIT_EXPECT_EQ(test, 0, fairwq_queue_delayed(dead, dwork, 0));
-	/* 1 would say that its delay was changed. */
+	/* Not 1, which would mean that the delay was changed. */
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_mod_delayed(dead, dwork, 0));
 	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel_sync(dwork));
 	fairwq_batch_put(dead);
@@ -117,7 +117,7 @@ static void pending_in_a_constraint_comes_before_disposed(struct kunit *test)
 	fairwq_batch_put(dead);
 }
 
-/* A work that is disabled is told so last: the batch, its room, then the work. */
+/* A disposed batch is the first reason, then a full one, then a disabled work. */
 static void reasons_come_in_order(struct kunit *test)
 {
 	const struct fairwq_batch_attrs attrs = { .max_queued = 1 };
@@ -131,14 +131,14 @@ static void reasons_come_in_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
 	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_queue(a, &other->work));
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_queue(dead, &other->work));
-	/* Pending, where there is no room for another. */
+	/* For a pending work the answer is 0, also if the batch is full or disposed. */
 	KUNIT_EXPECT_EQ(test, 0, fairwq_queue(a, &item->work));
 	KUNIT_EXPECT_EQ(test, 0, fairwq_queue(dead, &item->work));
 	mock_expect(test, "x");
 	fairwq_batch_put(dead);
 }
 
-/* The same for a call that changes a delay. */
+/* For fairwq_mod_delayed(), too, a disposed batch comes before a disabled work. */
 static void reasons_come_in_order_for_a_delay(struct kunit *test)
 {
 	struct fairwq_delayed_work *dwork = kunit_kzalloc(test, sizeof(*dwork), GFP_KERNEL);
@@ -158,8 +158,8 @@ static void reasons_come_in_order_for_a_delay(struct kunit *test)
 }
 
 /*
- * Between the claim of a queue call and its look whether the work is disabled, others see it
- * as pending; but it will not run, so they must not be told 0.
+ * Two queue calls of a work that another one has claimed, and that is disabled before that
+ * call checks for it. The work looks pending, but does not run, so 0 would be wrong.
  */
 static struct {
 	struct fairwq_batch *dead, *full;
@@ -190,7 +190,7 @@ static void disabled_while_it_is_claimed(struct kunit *test)
 	claimed.dead = disposed_batch(test);
 	claimed.work = &other->work;
 	fairwq_test_set_hook(queue_claimed);
-	/* The disable has cancelled what was claimed, so this one was queued. */
+	/* The disable has cancelled the claimed work, so it counts as queued: the answer is 1. */
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &other->work));
 	fairwq_test_set_hook(NULL);
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, claimed.ret[0]);
@@ -200,9 +200,9 @@ static void disabled_while_it_is_claimed(struct kunit *test)
 	fairwq_batch_dispose(claimed.full);
 }
 
-/* ---- pointers that are none -------------------------------------------- */
+/* ---- error pointers ------------------------------------------------------ */
 
-/* Each entry point that takes a batch, a pool or flows. */
+/* Each function that takes a batch, a pool or flows refuses or ignores an error pointer. */
 static void error_pointers_are_refused(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .parent = ERR_PTR(-ENOMEM) };
@@ -252,7 +252,10 @@ static void error_pointers_are_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(fairwq_batch_create(mock->pool, &attrs, "a")));
 }
 
-/* Those that return nothing warn once, as for NULL; of the tests only this one calls them so. */
+/*
+ * Functions that cannot return an error warn, as for NULL. They warn once, so no other case
+ * may call them with an error pointer.
+ */
 static void error_pointers_are_warned_of(struct kunit *test)
 {
 	struct fairwq_batch *batch = ERR_PTR(-ENOMEM);
@@ -285,7 +288,7 @@ static void names_are_one_line(struct kunit *test)
 	fairwq_pool_destroy(pool);
 }
 
-/* A line of the log names the module, and is one line whatever the names have in them. */
+/* A message names the module, and is one line even if a name has line feeds. */
 static void log_lines_name_the_module(struct kunit *test)
 {
 	struct mock_item *item = mock_item(test, 'x');
@@ -303,9 +306,9 @@ static void log_lines_name_the_module(struct kunit *test)
 	fairwq_batch_put(dead);
 }
 
-/* ---- what was not destroyed --------------------------------------------- */
+/* ---- a serializer that could not be destroyed ---------------------------- */
 
-/* An item that destroys what it is in, although that is in use. */
+/* An item that destroys the serializer that it was queued to. */
 struct self_destroyer {
 	struct fairwq_work work;
 	struct fairwq_serializer *serializer;
@@ -330,6 +333,7 @@ static struct self_destroyer *self_destroyer(struct kunit *test)
 	return self;
 }
 
+/* A serializer that an item of its own tries to destroy still works. */
 static void undestroyed_serializer_still_works(struct kunit *test)
 {
 	struct mock_item *behind = mock_item(test, 'b'), *later = mock_item(test, 'c');

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory reclaim: a pool with FAIRWQ_MEM_RECLAIM goes on when the kernel can make no more
- * workers, because its workqueue has a thread of its own for that, the rescuer.
+ * Memory reclaim: a pool with FAIRWQ_MEM_RECLAIM goes on when the kernel cannot create
+ * workers, because its workqueue has a rescuer thread.
  *
- * To come there, each allocation of a worker is made to fail, so that it can make no other
- * one, and the workers that are there wait. Needs CONFIG_FAILSLAB; init.sh sets it to fail in
- * tasks that ask for it.
+ * The case makes each allocation by a worker fail, so that it cannot create another one, and
+ * blocks all workers. Needs CONFIG_FAILSLAB; init.sh limits failures to tasks with
+ * make_it_fail.
  */
 #include <linux/sched/signal.h>
 
@@ -13,9 +13,9 @@
 
 #define BLOCKERS	400
 
-/* ---- no worker can be made ----------------------------------------------- */
+/* ---- no worker can be created -------------------------------------------- */
 
-/* A work of the kernel's that holds a worker. */
+/* A work of a plain workqueue that blocks its worker. */
 struct blocker {
 	struct work_struct work;
 	struct starved *starved;
@@ -25,7 +25,7 @@ struct starved {
 	struct workqueue_struct *wq;
 	struct blocker *blocker;
 	struct completion go;
-	atomic_t held;			/* workers that wait */
+	atomic_t held;			/* number of blocked workers */
 };
 
 static void blocker_fn(struct work_struct *work)
@@ -36,7 +36,7 @@ static void blocker_fn(struct work_struct *work)
 	wait_for_completion(&starved->go);
 }
 
-/* Have each allocation of every worker fail, or not any more. */
+/* Make all allocations by workers fail, or stop that. */
 static void workers_fail(bool fail)
 {
 #ifdef CONFIG_FAILSLAB
@@ -50,7 +50,7 @@ static void workers_fail(bool fail)
 #endif
 }
 
-/* Have all workers wait, and let the kernel make no more. */
+/* Block all workers, while the kernel cannot create more. */
 static void starve(struct kunit *test, struct starved *starved)
 {
 	unsigned int cpu = cpumask_first(cpu_online_mask);
@@ -60,7 +60,7 @@ static void starve(struct kunit *test, struct starved *starved)
 	for (i = 0; i < BLOCKERS; i++) {
 		starved->blocker[i].starved = starved;
 		INIT_WORK(&starved->blocker[i].work, blocker_fn);
-		/* The workers of a CPU, or of its cache, may be others than those of the next. */
+		/* Use all CPUs, because each one or each cache may have workers of its own. */
 		cpu = cpumask_next(cpu, cpu_online_mask);
 		if (cpu >= nr_cpu_ids)
 			cpu = cpumask_first(cpu_online_mask);
@@ -101,7 +101,7 @@ static struct starved *starved_new(struct kunit *test)
 
 #define NR_ITEMS	3
 
-/* Two batches with their items, which write letters. */
+/* A pool with two batches, and their items, which write letters into the log. */
 struct clients {
 	struct fairwq_pool *pool;
 	struct fairwq_batch *batch[2];
@@ -143,7 +143,10 @@ static void clients_end(struct clients *clients)
 	fairwq_pool_destroy(clients->pool);
 }
 
-/* Its items run, and those of a pool without the flag wait until there are workers again. */
+/*
+ * The items of a pool with FAIRWQ_MEM_RECLAIM run. Those of a pool without it wait until
+ * there are workers again.
+ */
 static void pool_for_reclaim_goes_on(struct kunit *test)
 {
 	struct clients reclaim = { }, plain = { };
@@ -157,7 +160,7 @@ static void pool_for_reclaim_goes_on(struct kunit *test)
 	starve(test, starved);
 	clients_queue(test, &plain);
 	clients_queue(test, &reclaim);
-	/* The rescuer comes after some tenths of a second, and takes both batches' items. */
+	/* The rescuer comes after some tenths of a second, and runs the items of both batches. */
 	ran[0] = wait_for_completion_timeout(&reclaim.done[0], MOCK_WAIT);
 	ran[1] = wait_for_completion_timeout(&reclaim.done[1], MOCK_WAIT);
 	KUNIT_EXPECT_TRUE(test, ran[0]);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Clients that are built into the kernel: each starts at one level of the initcalls and uses
- * all that a driver may use there. The suite, which runs when all initcalls are through,
- * tells how the clients fared. Part of the cell "7.3-builtin" of the matrix.
+ * Built-in clients: fairwq used from initcalls of the kernel image. Each client starts at
+ * one initcall level, and makes the calls that a driver may make there. The suite runs after
+ * all initcalls, and checks the results. Part of the cell "7.3-builtin" of the matrix.
  */
 #include <kunit/test.h>
 #include <linux/atomic.h>
@@ -24,14 +24,14 @@ struct client {
 	int err;
 	atomic_t ran;
 	atomic_t released;
-	int at_once;		/* items that had run when the initcall returned */
+	int at_once;		/* number of items that had run in the initcall, after a flush */
 };
 
 static struct client core_client = { .name = "builtin-core" };
 static struct client subsys_client = { .name = "builtin-subsys" };
 static struct client late_client = { .name = "builtin-late" };
 
-/* All items count for one client: which one is told by the batch's released(). */
+/* Count a run for @client if @work is one of its works. */
 static void count(struct fairwq_work *work, struct client *client)
 {
 	if ((work >= client->work && work < client->work + ITEMS) ||
@@ -108,7 +108,7 @@ static int __init late_start(void)
 }
 late_initcall(late_start);
 
-/* Whether debugfs has the folder of the client's pool, and a file in it. */
+/* Check whether debugfs has a directory for the client's pool, with the file "summary". */
 static bool is_shown(const struct client *client)
 {
 	struct dentry *root, *dir = NULL, *file = NULL;
