@@ -289,7 +289,7 @@ static void ends_after_so_many(struct kunit *test)
 }
 
 /* A burst does not go on with an item whose batch is paused, or is of another pool. */
-static void ends_at_a_pause_a_limit_and_another_pool(struct kunit *test)
+static void ends_at_a_pause_and_another_pool(struct kunit *test)
 {
 	struct burst *s = burst_begin(test, LONG_BUDGET);
 	struct mock_item *item = burst_item(test, s, s->a, 'x');
@@ -311,6 +311,26 @@ static void ends_at_a_pause_a_limit_and_another_pool(struct kunit *test)
 	burst_end(test, s, "xyz");
 	fairwq_batch_dispose(far);
 	fairwq_pool_destroy(other);
+}
+
+/* A burst does not go on with an item whose batch has max_active, because it is full. */
+static void ends_at_a_batch_with_a_limit(struct kunit *test)
+{
+	struct fairwq_batch_attrs attrs = { .max_active = 1 };
+	struct burst *s = burst_begin(test, LONG_BUDGET);
+	struct fairwq_batch *limited = mock_keep(test, mock_batch_with(test, "limited", &attrs));
+	struct mock_gate *second = mock_gate_new(test);
+	struct mock *mock = test->priv;
+
+	mock_open(test);	/* so the second runner can take the batch's only place */
+	mock_gate_enter(test, limited, second);
+	burst_item(test, s, limited, 'l');
+	mock_queue(test, s->b, 'z', 1);
+	complete_all(&s->gate->open);
+	mock_until(test, READ_ONCE(mock->log.nr));
+	KUNIT_EXPECT_EQ(test, 'z', mock->log.text[0]);
+	complete_all(&second->open);
+	burst_end(test, s, "zl");
 }
 
 static void fails_fn(struct fairwq_work *work)
@@ -760,7 +780,8 @@ static struct kunit_case burst_cases[] = {
 	KUNIT_CASE(without_a_budget_takes_turns),
 	KUNIT_CASE(stops_when_the_budget_is_used_up),
 	KUNIT_CASE(ends_after_so_many),
-	KUNIT_CASE(ends_at_a_pause_a_limit_and_another_pool),
+	KUNIT_CASE(ends_at_a_pause_and_another_pool),
+	KUNIT_CASE(ends_at_a_batch_with_a_limit),
 	KUNIT_CASE(a_failure_does_not_end_it),
 	KUNIT_CASE(high_boosts_those_in_front),
 	KUNIT_CASE(high_does_not_boost_too_many),
