@@ -129,6 +129,32 @@ static void floor_thread(void *arg, unsigned int index)
 		floor->ns = min(floor->ns, floor_take(floor));
 }
 
+/* Find the least time that the clock can tell from 0. */
+static void floor_step_thread(void *arg, unsigned int index)
+{
+	struct bench_floor *floor = arg;
+	u64 last = ktime_get_ns(), now;
+	unsigned int i;
+
+	floor->ns = U64_MAX;
+	for (i = 0; i < FLOOR_TIMES; i++) {
+		now = ktime_get_ns();
+		if (now != last)
+			floor->ns = min(floor->ns, now - last);
+		last = now;
+	}
+}
+
+static int floor_step(const struct bench_row *row)
+{
+	struct bench_floor floor;
+	int err = bench_threads(1, floor_step_thread, &floor);
+
+	if (!err)
+		bench_say_ns(row, "clock_step", floor.ns, 1);
+	return err;
+}
+
 /* Write one line by turns with another CPU. */
 static void floor_line_thread(void *arg, unsigned int index)
 {
@@ -220,5 +246,5 @@ int bench_floor(const struct bench_row *row, const struct bench_side *side)
 			return err;
 		bench_say_ns(row, floor_pieces[i].name, floor.ns, FLOOR_TIMES);
 	}
-	return floor_line(row) ?: floor_wake(row);
+	return floor_step(row) ?: floor_line(row) ?: floor_wake(row);
 }

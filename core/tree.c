@@ -55,6 +55,7 @@
 #include "tree.h"
 
 #define NODE_DFL_WEIGHT		100U
+#define ALL_RANKS		(BIT(FAIRWQ_NR_RANKS) - 1)
 
 /*
  * A lap of a clock. No debt lasts a whole lap, see FAIRWQ_MAX_LEAD. A clock
@@ -279,6 +280,7 @@ void fairwq_tree_init(struct fairwq_tree *tree, bool by_arrival)
 		fairwq_node_init(&tree->rank[i], NULL, NODE_DFL_WEIGHT);
 		tree->waited[i] = 0;
 	}
+	tree->eligible = 0;
 	tree->by_arrival = by_arrival;
 	tree->service = 0;
 	tree->patience = FAIRWQ_PRIO_PATIENCE;
@@ -442,6 +444,8 @@ void fairwq_tree_add(struct fairwq_tree *tree, struct fairwq_node *node,
 		node = parent;
 		parent = node->parent;
 	}
+	if (!parent)
+		tree->eligible |= BIT(node - tree->rank);
 }
 
 /*
@@ -450,7 +454,7 @@ void fairwq_tree_add(struct fairwq_tree *tree, struct fairwq_node *node,
  */
 static void note_waited(struct fairwq_tree *tree, unsigned int rank, s64 cost)
 {
-	bool waits = tree->patience && fairwq_node_has_eligible(&tree->rank[rank]);
+	bool waits = tree->patience && (tree->eligible & BIT(rank));
 	s64 most = waits ? (s64)FAIRWQ_MAX_LEAD : 0;
 
 	tree->waited[rank] = min(tree->waited[rank] + cost, most);
@@ -475,22 +479,12 @@ void fairwq_tree_del(struct fairwq_tree *tree, struct fairwq_node *node)
 		node = parent;
 		parent = node->parent;
 	}
+	tree->eligible &= ~BIT(node - tree->rank);
 	/* A node that comes next to this rank has not waited yet. */
 	note_waited(tree, node - tree->rank, 0);
 }
 
 /* ---- picking ---------------------------------------------------------- */
-
-/* Check whether all ranks have something to serve. */
-static bool all_eligible(const struct fairwq_tree *tree)
-{
-	unsigned int i;
-
-	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
-		if (!fairwq_node_has_eligible(&tree->rank[i]))
-			return false;
-	return true;
-}
 
 /*
  * Return for how many turns of others a rank waits. With a turn of each of two lower
@@ -498,7 +492,7 @@ static bool all_eligible(const struct fairwq_tree *tree)
  */
 static unsigned int patience_of(const struct fairwq_tree *tree)
 {
-	if (unlikely(tree->patience == 1) && all_eligible(tree))
+	if (unlikely(tree->patience == 1) && tree->eligible == ALL_RANKS)
 		return FAIRWQ_NR_RANKS - 1;
 	return tree->patience;
 }
@@ -521,22 +515,19 @@ static bool is_due(const struct fairwq_tree *tree, unsigned int rank, unsigned i
  */
 static const struct fairwq_node *pick_rank(const struct fairwq_tree *tree)
 {
-	const struct fairwq_node *best = NULL;
 	unsigned int i, due = 0;
 
-	for (i = 0; i < FAIRWQ_NR_RANKS; i++) {
-		if (!fairwq_node_has_eligible(&tree->rank[i]))
+	if (!tree->eligible)
+		return NULL;
+	for (i = __ffs(tree->eligible) + 1; tree->eligible >> i; i++) {
+		if (!(tree->eligible & BIT(i)))
 			continue;
-		if (!best) {
-			best = &tree->rank[i];
-			continue;
-		}
 		if (is_due(tree, i, due))
 			return &tree->rank[i];
 		if (is_due(tree, i, 1))
 			due++;
 	}
-	return best;
+	return &tree->rank[__ffs(tree->eligible)];
 }
 
 /**
@@ -571,17 +562,6 @@ static void note_others(struct fairwq_tree *tree, unsigned int served, s64 cost)
 			note_waited(tree, i, cost);
 }
 
-/* Check whether a rank above @rank has something to serve. */
-static bool is_out_of_rank(const struct fairwq_tree *tree, unsigned int rank)
-{
-	unsigned int i;
-
-	for (i = 0; i < rank; i++)
-		if (fairwq_node_has_eligible(&tree->rank[i]))
-			return true;
-	return false;
-}
-
 /**
  * fairwq_tree_pay - correct what a priority pays for a turn before a higher one's
  * @tree: the tree
@@ -608,7 +588,7 @@ static bool note_rank(struct fairwq_tree *tree, const struct fairwq_node *node, 
 	unsigned int rank = fairwq_node_rank(tree, node);
 
 	note_others(tree, rank, cost);
-	if (is_out_of_rank(tree, rank)) {
+	if (tree->eligible & (BIT(rank) - 1)) {
 		tree->waited[rank] -= (s64)(patience_of(tree) * cost);
 		return true;
 	}

@@ -97,6 +97,7 @@ struct fairwq_node {
 struct fairwq_tree {
 	struct fairwq_node rank[FAIRWQ_NR_RANKS];
 	s64 waited[FAIRWQ_NR_RANKS];	/* cost of others' service since; less than 0: debt */
+	unsigned long eligible;		/* bit i is set iff rank i has eligible children */
 	u64 service;			/* service of all ranks */
 	unsigned int patience;		/* turns of others; 0: lower ranks get what is left */
 	bool by_arrival;		/* sort by arrival instead of by vtime */

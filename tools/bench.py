@@ -5,7 +5,7 @@
 usage: bench.py DIR [NOTE...]
        bench.py --rst DIR
 
-The second prints the tables of Documentation/bench.rst from an earlier run.
+The second prints the tables of Documentation/bench-figures.rst from an earlier run.
 
 DIR holds console.log and status of the boot, and tbb.log, if oneTBB was asked. Written to DIR: samples.txt, the
 lines as they came; table.txt, which is also printed; result.txt, key=value:
@@ -48,7 +48,7 @@ from verdict import BAD, read
 # What each row asks; what ends in a number is found without it.
 ROWS = {
     'size': 'bytes, and what kmalloc() makes of them',
-    'floor': 'ns for the pieces, each with an indirect call; line_moves: from one CPU to the other; wake_cpu: a call on a CPU that sleeps',
+    'floor': 'ns for the pieces, each with an indirect call; line_moves: from one CPU to the other; clock_step: the least time that the clock shows; wake_cpu: a call on a CPU that sleeps',
     'push': 'ns per queue call into a busy batch, its only runner held',
     'empty_1': 'ns per empty item, first call to last run; 1 producer, 1 batch',
     'empty_16': 'the same, 16 batches in rotation',
@@ -108,6 +108,8 @@ YARDSTICK = 'wq_unbound'
 # Interrupts off and on: 9 ns where they cost what they cost on hardware, and 530 to 825
 # on stock user-mode Linux.
 DEAR_IRQ_NS = 50
+# Steps of the clock: 1 to 40 ns on hardware, and 256 on stock user-mode Linux.
+COARSE_CLOCK_NS = 100
 # A quiet item beside endless forks waits three slices of 50 us, the longest body, which
 # is 0.1 us, and two switches of tasks, at most.
 QUIET_NS = 160000
@@ -369,6 +371,9 @@ def ground(samples):
     if pieces['irq_off_on'] > DEAR_IRQ_NS:
         yield f'NOT AS ON HARDWARE: interrupts off and on cost {short(pieces["irq_off_on"])} ns.' \
             ' No figure below is one of speed.'
+    if pieces.get('clock_step', 0) > COARSE_CLOCK_NS:
+        yield f'NOT AS ON HARDWARE: the clock goes in steps of {short(pieces["clock_step"])} ns.' \
+            ' Times of single items are coarse.'
 
 
 def cut_short(samples):
