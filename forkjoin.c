@@ -169,21 +169,9 @@ EXPORT_SYMBOL_GPL(__fairwq_unfork);
 
 #ifdef CONFIG_LOCKDEP
 /*
- * Tell lockdep that the caller waits for @task. Only the innermost task holds its map,
- * because a task may join another one of its own class.
+ * Begin the function of @task in @self. Only the innermost task holds its map, because a
+ * task may join another one of its own class.
  */
-void __fairwq_lockdep_join(struct fairwq_task *self, struct fairwq_task *task)
-{
-	if (self->has_map)
-		lock_map_release(&self->lockdep_map);
-	lock_map_acquire(&task->lockdep_map);
-	lock_map_release(&task->lockdep_map);
-	if (self->has_map)
-		lock_map_acquire(&self->lockdep_map);
-}
-EXPORT_SYMBOL_GPL(__fairwq_lockdep_join);
-
-/* Begin the function of @task in @self. */
 void __fairwq_lockdep_task_begin(struct fairwq_task *self, struct fairwq_task *task)
 {
 	if (self->has_map)
@@ -200,6 +188,14 @@ void __fairwq_lockdep_task_end(struct fairwq_task *self, struct fairwq_task *tas
 		lock_map_acquire(&self->lockdep_map);
 }
 EXPORT_SYMBOL_GPL(__fairwq_lockdep_task_end);
+
+/* Tell lockdep that the caller waits for @task, as if it ran that itself. */
+void __fairwq_lockdep_join(struct fairwq_task *self, struct fairwq_task *task)
+{
+	__fairwq_lockdep_task_begin(self, task);
+	__fairwq_lockdep_task_end(self, task);
+}
+EXPORT_SYMBOL_GPL(__fairwq_lockdep_join);
 #endif
 
 /* ---- loops over ranges -------------------------------------------------- */
