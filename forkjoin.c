@@ -74,13 +74,22 @@ static void run_stolen(struct fairwq_work *work)
 	complete(&cell->done);
 }
 
-/* Name the runner whose item it is in each cell, for fairwq_current_work(). */
-static void name_runner(struct fairwq_forker *forker)
+/* Set up what @runner needs to fork, in memory that is zero. */
+static void forker_init(struct fairwq_forker *forker, struct fairwq_runner *runner)
 {
+	static struct lock_class_key key;
 	struct fairwq_cell *cell;
 
-	for (cell = forker->cell; cell < forker->cell + FAIRWQ_NR_CELLS; cell++)
-		cell->runner = forker->runner;
+	INIT_LIST_HEAD(&forker->forks.list);
+	forker->forks.call = &runner->pool->call;
+	forker->runner = runner;
+	init_completion(&forker->resumed);
+	__fairwq_work_init(&forker->rest, run_stolen, "(fairwq_fork)", &key);
+	for (cell = forker->cell; cell < forker->cell + FAIRWQ_NR_CELLS; cell++) {
+		__fairwq_work_init(&cell->work, run_stolen, "(fairwq_fork)", &key);
+		init_completion(&cell->done);
+		cell->runner = runner;	/* for fairwq_current_work() */
+	}
 }
 
 /* Make what @runner needs to fork. Return: that, or NULL without memory. */
@@ -92,10 +101,8 @@ static struct fairwq_forker *make_forker(struct fairwq_runner *runner)
 	if (!READ_ONCE(runner->pool->forks))
 		pool_need_spares(runner->pool);
 	forker = kzalloc(sizeof(*forker), GFP_NOIO | __GFP_NOWARN);
-	if (forker) {
-		fairwq_forker_init(forker, runner, run_stolen);
-		name_runner(forker);
-	}
+	if (forker)
+		forker_init(forker, runner);
 	/* Pairs with the address that fairwq_forks_look() reads through. */
 	smp_store_release(&runner->forker, forker);
 	return forker;

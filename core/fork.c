@@ -724,33 +724,3 @@ void fairwq_forks_unjoined(struct fairwq_forker *forker)
 	raw_spin_unlock_irq(&pool->lock);
 	join_cells(forker);
 }
-
-/* ---- setting up --------------------------------------------------------- */
-
-/* Set up a work that clients never see, as fairwq_work_init() does. */
-static void work_init(struct fairwq_work *work, fairwq_func_t func)
-{
-#ifdef CONFIG_LOCKDEP
-	static struct lock_class_key key;
-
-	lockdep_init_map(&work->lockdep_map, "(fairwq_fork)", &key, 0);
-#endif
-	work->func = func;
-}
-
-/* Set up what a runner needs to fork. @run_stolen runs what another runner takes. */
-void fairwq_forker_init(struct fairwq_forker *forker, struct fairwq_runner *runner,
-			fairwq_func_t run_stolen)
-{
-	struct fairwq_cell *cell;
-
-	INIT_LIST_HEAD(&forker->forks.list);
-	forker->forks.call = &runner->pool->call;
-	forker->runner = runner;
-	init_completion(&forker->resumed);
-	for (cell = forker->cell; cell < forker->cell + FAIRWQ_NR_CELLS; cell++) {
-		work_init(&cell->work, run_stolen);
-		init_completion(&cell->done);
-	}
-	work_init(&forker->rest, run_stolen);
-}

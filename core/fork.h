@@ -5,8 +5,6 @@
 
 #include "types.h"
 
-void fairwq_forker_init(struct fairwq_forker *forker, struct fairwq_runner *runner,
-			fairwq_func_t run_stolen);
 bool fairwq_promote(struct fairwq_forker *forker, struct fairwq_task *task);
 bool fairwq_take_back(struct fairwq_forker *forker, struct fairwq_cell *cell);
 bool fairwq_await_done(struct fairwq_forker *forker, struct fairwq_cell *cell);
