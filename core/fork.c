@@ -306,15 +306,15 @@ static struct fairwq_runner *promote_shared(struct fairwq_pool *pool)
 }
 
 /*
- * Ask runners to share their forks, if they have not looked since the last tick.
+ * Ask runners to share their forks, if they have not looked since the last tick. The
+ * caller must start a grace period then. Have the timer look again if there are forks.
  *
- * Return: whether there are forks that may have to be shared. @ask: one was asked.
+ * Return: whether one was asked.
  */
-static bool ask_locked(struct fairwq_pool *pool, bool *ask)
+static bool ask_locked(struct fairwq_pool *pool)
 {
 	struct fairwq_runner *runner;
 	struct fairwq_forker *forker;
-	bool any = false;
 
 	lockdep_assert_held(&pool->lock);
 
@@ -322,15 +322,17 @@ static bool ask_locked(struct fairwq_pool *pool, bool *ask)
 		forker = waiting_forks_locked(runner);
 		if (!forker)
 			continue;
-		any = true;
+		fairwq_watchdog_soon_locked(pool);
 		if (forker->looked) {
 			WRITE_ONCE(forker->looked, false);
 		} else if (forker->forks.shared == FORKS_PRIVATE) {
 			WRITE_ONCE(forker->forks.shared, FORKS_ASKED);
-			*ask = true;
+			pool->sharing = true;
 		}
 	}
-	return any;
+	/* Of a grace period that begins after they were asked. Model: tests/models/share.pml. */
+	pool->share_after = get_state_synchronize_rcu();
+	return pool->sharing;
 }
 
 /* End the grace period: what was asked for is shared, unless its runner was faster. */
@@ -354,34 +356,27 @@ static void share_locked(struct fairwq_pool *pool)
  *
  * Runners are asked only while no grace period is waited for: each that has not
  * answered when it ends was asked before it began.
- *
- * Return: true: look again at the next tick.
  */
-bool fairwq_forks_look(struct fairwq_pool *pool)
+void fairwq_forks_look(struct fairwq_pool *pool)
 {
-	bool again = false, ask = false;
 	struct fairwq_runner *kick;
-	unsigned long flags, after;
+	unsigned long flags;
+	bool ask = false;
 
 	if (!READ_ONCE(pool->forks))
-		return false;
+		return;
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	if (pool->sharing && poll_state_synchronize_rcu(pool->share_after))
 		share_locked(pool);
-	if (!pool->sharing)
-		again = ask_locked(pool, &ask);
-	again |= pool->sharing;
+	if (pool->sharing)
+		fairwq_watchdog_soon_locked(pool);
+	else
+		ask = ask_locked(pool);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	while ((kick = promote_shared(pool)))
 		fairwq_kick_next_cpu(pool, kick);
-	if (!ask)
-		return again;
-	after = start_poll_synchronize_rcu();
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	pool->share_after = after;
-	pool->sharing = true;
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	return true;
+	if (ask)
+		start_poll_synchronize_rcu();	/* interrupts must be on */
 }
 
 /* ---- the end of a turn in a join ---------------------------------------- */

@@ -162,11 +162,7 @@ static void watchdog_fn(struct timer_list *timer)
 		fairwq_watchdog_arm_locked(pool);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	fairwq_kick_send(pool, kick);
-	if (!fairwq_forks_look(pool))
-		return;
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	fairwq_watchdog_soon_locked(pool);
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	fairwq_forks_look(pool);
 }
 
 /* Set hung_ms, and look again after the new time, not after the old one. */
