@@ -231,7 +231,6 @@ static void burst_take_locked(struct fairwq_runner *runner,
 		atomic_dec(&batch->nr_queued);
 	turn->held++;
 	WRITE_ONCE(turn->stamp, 0);
-	turn->wait = 0;
 	WRITE_ONCE(turn->func, work->func);
 	WRITE_ONCE(turn->id, work);
 	turn->constraint = constraint;

@@ -346,15 +346,11 @@ static void turn_fill_locked(struct fairwq_batch *batch, struct fairwq_turn *tur
 	turn->number = ++pool->turn_number;
 	turn->color = batch_color_locked(batch, work);
 	turn->timed = false;
-	turn->quick = false;
 	turn->slept = false;
 	turn->nr = 1;
 	turn->burst = 0;
 	turn->held = 0;
-	turn->wait = 0;
-	turn->run = 0;
 	turn->took = 0;
-	turn->async = NULL;
 	turn->later = 0;
 	pool->counter[FAIRWQ_TURNS]++;
 	if (unlikely(!list_empty(&pool->waiters)))
@@ -598,6 +594,7 @@ void fairwq_fifo_detach_locked(struct fairwq_turn *turn, struct fairwq_async *as
 	async->burst = turn->burst;
 	async->runner = NULL;
 	pool->nr_async++;
+	turn->async = NULL;
 	turn->batch = NULL;
 }
 

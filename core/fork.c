@@ -404,13 +404,11 @@ void fairwq_rest_resume_locked(struct fairwq_work *work, bool in_order)
 	turn->id = old.id;
 	turn->constraint = old.constraint;
 	turn->held = old.held;
-	turn->async = old.async;
 	turn->later = old.later;
 	fairwq_turn_begin_locked(runner, turn->batch);
 	WRITE_ONCE(runner->yield, yield);
 	runner->since = fairwq_clock();
-	if (turn->stamp)
-		turn->wait = runner->since > turn->stamp ? runner->since - turn->stamp : 0;
+	turn->wait = turn->stamp && runner->since > turn->stamp ? runner->since - turn->stamp : 0;
 	fairwq_runner_return_locked(runner);
 	complete(&forker->resumed);
 }

@@ -145,10 +145,11 @@ struct fairwq_turn {
 	unsigned int nr;		/* R, P at the end: number of its items */
 	unsigned int burst;		/* R, P at the end: items of its burst so far, or 0 */
 	unsigned int held;		/* R, P at the end: those of @nr that are in nr_pins */
-	u64 wait;			/* R: ns from @stamp to the start */
+	u64 wait;			/* R: ns from @stamp to the start; 0: not measured */
 	u64 run;			/* R: ns, of the last item; 0: not measured */
 	u64 took;			/* R, P at the end: ns, of all items; 0: not measured */
-	struct fairwq_async *async;	/* R sets, P clears: the turn goes on after the function */
+	/* R sets, P clears: the turn goes on after the function; NULL when it begins */
+	struct fairwq_async *async;
 	u64 later;			/* P: ns, what went on meanwhile, and has ended */
 };
 
