@@ -165,16 +165,6 @@ static int revive(struct fairwq_work *work, long data)
 }
 
 /*
- * Check whether a queue call with the word @wanted may revive a work. A revived
- * work would overtake what waits in the constraint, or would not wait for the
- * grace period.
- */
-static bool may_revive(long wanted)
-{
-	return !(wanted & (FAIRWQ_WORK_CONSTRAINED | FAIRWQ_WORK_GRACE));
-}
-
-/*
  * Give up a claim, because the work was disabled meanwhile.
  *
  * Return: -ECANCELED; FAIRWQ_QUEUED if a cancel has returned true for it.
@@ -219,9 +209,13 @@ int fairwq_claim_taken(struct fairwq_work *work, long word)
 		data = atomic_long_read(&work->data);
 		if (READ_ONCE(work->disabled))
 			return -ECANCELED;
-		if ((data & (FAIRWQ_WORK_PENDING | FAIRWQ_WORK_CANCELED)) == FAIRWQ_WORK_PENDING)
+		if (fairwq_word_pending(data))
 			return 0;
-		if (data && !may_revive(word))
+		/*
+		 * A revived work would overtake what waits in the constraint, or
+		 * would not wait for the grace period.
+		 */
+		if (data && (word & (FAIRWQ_WORK_CONSTRAINED | FAIRWQ_WORK_GRACE)))
 			return -EBUSY;
 		ret = data ? revive(work, data) : 0;
 		if (ret)
