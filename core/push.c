@@ -26,7 +26,6 @@
 #include <linux/hash.h>
 #include <linux/rcupdate.h>
 
-#include "compat.h"
 #include "fifo.h"
 #include "push.h"
 #include "runner.h"
@@ -248,7 +247,7 @@ void fairwq_push_claimed(struct fairwq_batch *batch, struct fairwq_work *work)
 	 * drop_canceled_locked().
 	 * Model: tests/models/cancel.pml.
 	 */
-	canceled = fairwq_load_acquire(&batch->nr_canceled);
+	canceled = smp_load_acquire(&batch->nr_canceled);
 	if ((first && !READ_ONCE(batch->polled)) || unlikely(canceled))
 		activate_batch(batch);
 }
