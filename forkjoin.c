@@ -141,9 +141,7 @@ static void refuse_task(struct fairwq_forker *forker, struct fairwq_task *task)
  */
 static bool unfork_elsewhere(struct fairwq_forker *forker, struct fairwq_task *task)
 {
-	for (;;) {
-		if (!fairwq_promote(forker, task) && fairwq_fork_forget(forker, task))
-			break;
+	while (fairwq_promote(forker, task)) {
 		/* Without an idle runner all may wait like this. */
 		if (list_empty(&forker->runner->pool->idle_runners) &&
 		    fairwq_take_back(forker, task->cell))

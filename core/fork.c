@@ -170,20 +170,24 @@ static struct fairwq_task *oldest_locked(struct fairwq_forker *forker)
 
 /*
  * Promote @task also if no runner is free, because the caller's stack is used up. The
- * timer may have promoted it. Return whether it is promoted.
+ * timer may have promoted it.
+ *
+ * Return: whether it is promoted; if not, it is forgotten, as it cannot run.
  */
 bool fairwq_promote(struct fairwq_forker *forker, struct fairwq_task *task)
 {
 	struct fairwq_runner *kick = NULL;
 	struct fairwq_pool *pool = forker->runner->pool;
-	unsigned long flags;
 
-	raw_spin_lock_irqsave(&pool->lock, flags);
+	raw_spin_lock_irq(&pool->lock);
 	if (!task->cell) {
 		kick = promote_locked(forker, task);
-		pool->counter[FAIRWQ_STOLEN] += !!task->cell;	/* as it will be */
+		if (task->cell)
+			pool->counter[FAIRWQ_STOLEN]++;	/* as it will be */
+		else
+			list_del_init(&task->node);
 	}
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	raw_spin_unlock_irq(&pool->lock);
 	fairwq_kick_next_cpu(pool, kick);
 	return task->cell;
 }
@@ -680,20 +684,6 @@ void __fairwq_task_left(struct fairwq_task *self, struct list_head *newest,
 		warn_unjoined(&forker->runner->turn, func);
 }
 EXPORT_SYMBOL_GPL(__fairwq_task_left);
-
-/* Forget a private task that is not to run. Return false if it was promoted meanwhile. */
-bool fairwq_fork_forget(struct fairwq_forker *forker, struct fairwq_task *task)
-{
-	struct fairwq_pool *pool = forker->runner->pool;
-	bool is_private;
-
-	raw_spin_lock_irq(&pool->lock);
-	is_private = !task->cell;
-	if (is_private)
-		list_del_init(&task->node);
-	raw_spin_unlock_irq(&pool->lock);
-	return is_private;
-}
 
 /* Join what the item has promoted, without touching a task that is gone. */
 static void join_cells(struct fairwq_forker *forker)
