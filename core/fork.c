@@ -611,14 +611,6 @@ static bool spin_for(struct fairwq_cell *cell)
 	return false;
 }
 
-/* Sleep until a stolen task is done. Another runner works in the place of this one. */
-static void sleep_for(struct fairwq_runner *runner, struct fairwq_cell *cell)
-{
-	fairwq_runner_block(runner);
-	wait_for_completion(&cell->done);
-	fairwq_runner_unblock(runner);
-}
-
 /*
  * Wait for the end of a stolen task, which is joined then. The caller sees what the task
  * stored: pairs with the complete() in run_stolen(). Models: tests/models/fork.pml,
@@ -631,8 +623,12 @@ bool fairwq_await_done(struct fairwq_forker *forker, struct fairwq_cell *cell)
 	struct fairwq_pool *pool = forker->runner->pool;
 	bool ran;
 
-	if (!spin_for(cell))
-		sleep_for(forker->runner, cell);
+	if (!spin_for(cell)) {
+		/* Another runner works in the place of this one. */
+		fairwq_runner_block(forker->runner);
+		wait_for_completion(&cell->done);
+		fairwq_runner_unblock(forker->runner);
+	}
 	raw_spin_lock_irq(&pool->lock);
 	ran = cell->work.place != FAIRWQ_PLACE_DROPPED;
 	close_cell_locked(forker, cell);
@@ -685,25 +681,19 @@ void __fairwq_task_left(struct fairwq_task *self, struct list_head *newest,
 }
 EXPORT_SYMBOL_GPL(__fairwq_task_left);
 
-/* Join what the item has promoted, without touching a task that is gone. */
-static void join_cells(struct fairwq_forker *forker)
-{
-	struct fairwq_cell *cell;
-
-	for (cell = forker->cell; cell < forker->cell + FAIRWQ_NR_CELLS; cell++)
-		if (cell->task && !fairwq_take_back(forker, cell))
-			fairwq_await_done(forker, cell);
-}
-
 /* Report an item that has returned without a join of what it forked, and forget that. */
 void fairwq_forks_unjoined(struct fairwq_forker *forker)
 {
 	const struct fairwq_turn *turn = &forker->runner->turn;
 	struct fairwq_pool *pool = forker->runner->pool;
+	struct fairwq_cell *cell;
 
 	warn_unjoined(turn, turn->func);
 	raw_spin_lock_irq(&pool->lock);
 	INIT_LIST_HEAD(&forker->forks.list);
 	raw_spin_unlock_irq(&pool->lock);
-	join_cells(forker);
+	/* Join what was promoted, without touching a task that is gone. */
+	for (cell = forker->cell; cell < forker->cell + FAIRWQ_NR_CELLS; cell++)
+		if (cell->task && !fairwq_take_back(forker, cell))
+			fairwq_await_done(forker, cell);
 }
