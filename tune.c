@@ -206,37 +206,6 @@ static struct fairwq_hists *swap_hists(struct fairwq_batch *batch, struct fairwq
 	return hists;
 }
 
-/* Give histograms to the batches that have none. Return: 0, or -ENOMEM if some have none. */
-static int make_histograms(struct fairwq_pool *pool)
-{
-	struct fairwq_batch *batch;
-	struct fairwq_hists *hists;
-	int err = 0;
-
-	rcu_read_lock();
-	list_for_each_entry_rcu(batch, &pool->batches, link) {
-		if (data_race(batch->stats->hists))	/* only this changes it; see the mutex */
-			continue;
-		hists = kzalloc(sizeof(*hists), GFP_NOWAIT | __GFP_NOWARN);
-		if (hists)
-			kfree(swap_hists(batch, hists));
-		else
-			err = -ENOMEM;
-	}
-	rcu_read_unlock();
-	return err;
-}
-
-static void drop_histograms(struct fairwq_pool *pool)
-{
-	struct fairwq_batch *batch;
-
-	rcu_read_lock();
-	list_for_each_entry_rcu(batch, &pool->batches, link)
-		kfree(swap_hists(batch, NULL));
-	rcu_read_unlock();
-}
-
 /*
  * Begin to keep histograms of waits and run times for each batch, or forget them. Where
  * there is no memory for some, another call tries again.
@@ -245,14 +214,25 @@ static void drop_histograms(struct fairwq_pool *pool)
  */
 int fairwq_pool_set_histograms(struct fairwq_pool *pool, bool on)
 {
+	struct fairwq_hists *hists = NULL;
+	struct fairwq_batch *batch;
 	int err = 0;
 
 	mutex_lock(&pool->mutex);
 	WRITE_ONCE(pool->histograms, on);
-	if (on)
-		err = make_histograms(pool);
-	else
-		drop_histograms(pool);
+	rcu_read_lock();
+	list_for_each_entry_rcu(batch, &pool->batches, link) {
+		/* Only this changes it, under the mutex. */
+		if (on == !!data_race(batch->stats->hists))
+			continue;
+		if (on) {
+			hists = kzalloc(sizeof(*hists), GFP_NOWAIT | __GFP_NOWARN);
+			if (!hists)
+				err = -ENOMEM;
+		}
+		kfree(swap_hists(batch, hists));
+	}
+	rcu_read_unlock();
 	mutex_unlock(&pool->mutex);
 	return err;
 }
