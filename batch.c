@@ -236,25 +236,24 @@ static void batch_reap_fn(struct work_struct *work)
 		batch_release(batch);
 }
 
-static void batch_pause_locked(struct fairwq_batch *batch, bool paused)
-{
-	lockdep_assert_held(&batch->pool->lock);
-
-	batch->paused = paused;
-	if (paused)
-		fairwq_yield_locked(batch);
-	fairwq_fifo_update_locked(batch);
-}
-
-static void batch_set_paused(struct fairwq_batch *batch, bool paused)
+/*
+ * Pause a batch, or resume it. Accepted items still run, also if the batch or the pool
+ * goes. Only with @drop they do not.
+ */
+static void batch_set_paused(struct fairwq_batch *batch, bool paused, bool drop)
 {
 	struct fairwq_pool *pool = batch->pool;
 	unsigned long flags;
 
 	rcu_read_lock();	/* see fairwq_kick_locked() */
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	/* Accepted items still run, also if the batch or the pool goes. */
-	batch_pause_locked(batch, paused && !fairwq_batch_is_disposed(batch) && !pool->dying);
+	if (!drop && (fairwq_batch_is_disposed(batch) || pool->dying))
+		paused = false;
+	/* The pool of a reaped batch may be without runners by now. */
+	batch->paused = paused && !batch->reaped;
+	if (batch->paused)
+		fairwq_yield_locked(batch);
+	fairwq_fifo_update_locked(batch);
 	fairwq_unlock_kick(pool, flags);
 	rcu_read_unlock();
 }
@@ -273,7 +272,7 @@ void fairwq_batch_retire(struct fairwq_batch *batch)
 		return;
 	trace_fairwq_batch(batch, FAIRWQ_BATCH_DISPOSE);
 	/* The bit is set, so no call can pause it any more. */
-	batch_set_paused(batch, false);
+	batch_set_paused(batch, false, false);
 	if (READ_ONCE(batch->pool->sealed)) {
 		queue_work(fairwq_reap_wq, &batch->reap_work.work);
 	} else {
@@ -563,7 +562,7 @@ void fairwq_batch_pause(struct fairwq_batch *batch)
 {
 	if (WARN_ON_ONCE(fairwq_is_no_pointer(batch)))
 		return;
-	batch_set_paused(batch, true);
+	batch_set_paused(batch, true, false);
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_pause);
 
@@ -571,7 +570,7 @@ void fairwq_batch_resume(struct fairwq_batch *batch)
 {
 	if (WARN_ON_ONCE(fairwq_is_no_pointer(batch)))
 		return;
-	batch_set_paused(batch, false);
+	batch_set_paused(batch, false, false);
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_resume);
 
@@ -744,18 +743,9 @@ struct fairwq_batch *fairwq_pool_next_busy(struct fairwq_pool *pool,
  */
 void fairwq_batch_close(struct fairwq_batch *batch, unsigned int how)
 {
-	struct fairwq_pool *pool = batch->pool;
-	unsigned long flags;
-
 	fairwq_batch_retire(batch);
 	if (how & FAIRWQ_DROP_REST) {
-		rcu_read_lock();	/* see fairwq_kick_locked() */
-		raw_spin_lock_irqsave(&pool->lock, flags);
-		/* The pool of a reaped batch may be without runners by now. */
-		if (!batch->reaped)
-			batch_pause_locked(batch, true);
-		fairwq_unlock_kick(pool, flags);
-		rcu_read_unlock();
+		batch_set_paused(batch, true, true);
 		/*
 		 * Store @paused, then look for works. Pairs with fairwq_unpin(). No
 		 * model.
