@@ -403,25 +403,32 @@ static void batch_adopt_locked(struct fairwq_batch *batch,
 	fairwq_node_init(&batch->node, parent->group, batch->node.weight);
 }
 
-/* Publish a complete batch in its pool. Return: 0, or -ESHUTDOWN. */
-static int batch_join(struct fairwq_batch *batch, struct fairwq_node **group)
+/* Publish a complete batch in its pool. Return: 0, -ESHUTDOWN or -ENOMEM. */
+static int batch_join(struct fairwq_batch *batch, gfp_t gfp)
 {
 	struct fairwq_pool *pool = batch->pool;
+	struct fairwq_node *group = NULL;
+	int err = -ESHUTDOWN;
 	unsigned long flags;
-	bool dying;
 
+	if (batch->parent) {
+		group = kzalloc(sizeof(*group), gfp);
+		if (!group)
+			return -ENOMEM;
+	}
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	dying = pool->dying;
-	if (!dying && batch->parent)
-		batch_adopt_locked(batch, group);
-	if (!dying) {
+	if (!pool->dying) {
+		if (batch->parent)
+			batch_adopt_locked(batch, &group);
 		batch->seq = pool->next_seq++;
 		list_add_tail_rcu(&batch->link, &pool->batches);
 		WRITE_ONCE(pool->nr_batches, pool->nr_batches + 1);
 		batch_count_owned_locked(batch, 1);
+		err = 0;
 	}
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	return dying ? -ESHUTDOWN : 0;
+	kfree(group);
+	return err;
 }
 
 /*
@@ -434,25 +441,13 @@ struct fairwq_batch *fairwq_batch_new(struct fairwq_pool *pool,
 				      const struct fairwq_batch_attrs *attrs,
 				      bool is_default, const char *name, gfp_t gfp)
 {
-	struct fairwq_node *group = NULL;
-	struct fairwq_batch *batch;
+	struct fairwq_batch *batch = batch_alloc(pool, attrs, name, gfp);
 	int err;
 
-	if (attrs->parent) {
-		group = kzalloc(sizeof(*group), gfp);
-		if (!group) {
-			kfree(name);
-			return ERR_PTR(-ENOMEM);
-		}
-	}
-	batch = batch_alloc(pool, attrs, name, gfp);
-	if (!batch) {
-		kfree(group);
+	if (!batch)
 		return ERR_PTR(-ENOMEM);
-	}
 	batch->is_default = is_default;
-	err = batch_join(batch, &group);
-	kfree(group);
+	err = batch_join(batch, gfp);
 	if (err) {
 		kref_put(&batch->refs, batch_last_put);
 		fairwq_batch_put(batch);
