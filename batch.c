@@ -41,27 +41,21 @@
 #include "core/waiter.h"
 #include "doors.h"
 
-#ifdef FAIRWQ_TESTING
-static atomic_long_t fairwq_live_batches;
+/* For tests: batches whose memory is there, and those whose released() is to come, or runs. */
+static atomic_long_t fairwq_live_batches, fairwq_releasing;
 
-static void count_live(int n)
+static void test_count(atomic_long_t *counter, int n)
 {
-	atomic_long_add(n, &fairwq_live_batches);
+	if (__is_defined(FAIRWQ_TESTING))
+		atomic_long_add(n, counter);
 }
 
+#ifdef FAIRWQ_TESTING
 long fairwq_test_live_batches(void)
 {
 	return atomic_long_read(&fairwq_live_batches);
 }
 EXPORT_SYMBOL_GPL(fairwq_test_live_batches);
-
-/* Count of batches whose released() is to come, or runs. */
-static atomic_long_t fairwq_releasing;
-
-static void count_releasing(int n)
-{
-	atomic_long_add(n, &fairwq_releasing);
-}
 
 /* Wait until every batch that was disposed and has drained has left. */
 void fairwq_test_settle(void)
@@ -73,14 +67,6 @@ void fairwq_test_settle(void)
 	rcu_barrier();
 }
 EXPORT_SYMBOL_GPL(fairwq_test_settle);
-#else
-static void count_live(int n)
-{
-}
-
-static void count_releasing(int n)
-{
-}
 #endif
 
 /* ---- references ------------------------------------------------------- */
@@ -109,7 +95,7 @@ static void batch_free_rcu(struct rcu_head *rcu)
 	kfree(batch->stats);
 	kfree(batch->name);
 	kfree(batch);
-	count_live(-1);
+	test_count(&fairwq_live_batches, -1);
 }
 
 static void batch_last_put(struct kref *refs)
@@ -184,7 +170,7 @@ static void batch_release_fn(struct work_struct *work)
 	batch->released(batch, batch->priv);
 	lock_map_release(&batch->pool->lockdep_map);
 	batch_leave(batch);
-	count_releasing(-1);
+	test_count(&fairwq_releasing, -1);
 }
 
 /*
@@ -205,7 +191,7 @@ static void batch_release(struct fairwq_batch *batch)
 		batch_leave(batch);
 		return;
 	}
-	count_releasing(1);
+	test_count(&fairwq_releasing, 1);
 	INIT_WORK(&batch->reap_work.work, batch_release_fn);
 	queue_work(pool->release_wq, &batch->reap_work.work);
 }
@@ -342,7 +328,7 @@ static struct fairwq_batch *batch_alloc(struct fairwq_pool *pool,
 	kref_init(&batch->refs);
 	kref_get(&batch->refs);
 	kref_get(&pool->refs);
-	count_live(1);
+	test_count(&fairwq_live_batches, 1);
 	return batch;
 
 nomem:

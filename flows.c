@@ -89,26 +89,13 @@ struct fairwq_flows {
 	struct delayed_work sweep;	/* due while there are flows, unless @idle is 0 */
 };
 
-#ifdef FAIRWQ_TESTING
+/* For tests: number of the allocation that fails, from now on; 0 and less: none. */
 static atomic_t fairwq_fail_nth;
 
-/* Let the @nth allocation from now on fail. */
-void fairwq_test_flows_fail(unsigned int nth)
-{
-	atomic_set(&fairwq_fail_nth, nth);
-}
-EXPORT_SYMBOL_GPL(fairwq_test_flows_fail);
-
 static bool flows_fail(void)
 {
-	return atomic_dec_return(&fairwq_fail_nth) == 0;
+	return __is_defined(FAIRWQ_TESTING) && atomic_dec_return(&fairwq_fail_nth) == 0;
 }
-#else
-static bool flows_fail(void)
-{
-	return false;
-}
-#endif
 
 /* ---- the tree --------------------------------------------------------- */
 
@@ -782,6 +769,13 @@ void fairwq_flows_destroy(struct fairwq_flows *flows)
 EXPORT_SYMBOL_GPL(fairwq_flows_destroy);
 
 #ifdef FAIRWQ_TESTING
+/* Let the @nth allocation from now on fail. */
+void fairwq_test_flows_fail(unsigned int nth)
+{
+	atomic_set(&fairwq_fail_nth, nth);
+}
+EXPORT_SYMBOL_GPL(fairwq_test_flows_fail);
+
 /* Sweep as if it were @now. */
 void fairwq_test_flows_sweep(struct fairwq_flows *flows, unsigned long now)
 {
