@@ -740,8 +740,7 @@ void fairwq_batch_close(struct fairwq_batch *batch, unsigned int how)
  * Drop what has come into a batch that goes, if it is to be dropped. Return: whether the
  * batch has left.
  */
-bool fairwq_batch_step(struct fairwq_batch *batch, unsigned int how,
-		       void (*dropped)(struct fairwq_work *work))
+bool fairwq_batch_step(struct fairwq_batch *batch, unsigned int how, fairwq_func_t dropped)
 {
 	/* A queue call that was under way may have set a timer. */
 	fairwq_delays_end(batch);
@@ -751,28 +750,28 @@ bool fairwq_batch_step(struct fairwq_batch *batch, unsigned int how,
 }
 
 /*
- * Call @round until it returns true: now, and each time that something has happened to a
- * batch that goes. That is: a work has come into one that drops it, no queue call is under
- * way any more, or it has left.
+ * Call @round for @what until it returns true: now, and each time that something has
+ * happened to a batch that goes. That is: a work has come into one that drops it, no queue
+ * call is under way any more, or it has left.
  */
-void fairwq_shutdown_wait(struct fairwq_pool *pool, bool (*round)(void *arg), void *arg)
+void fairwq_shutdown_wait(struct fairwq_pool *pool, fairwq_round_t round, void *what,
+			  unsigned int how, fairwq_func_t dropped)
 {
 	struct fairwq_waiter waiter = { .what = pool };
-	bool done;
 
-	do {
+	for (;;) {
 		init_completion(&waiter.done);
 		raw_spin_lock_irq(&pool->lock);
 		fairwq_waiter_add_locked(pool, &waiter, 0);
 		raw_spin_unlock_irq(&pool->lock);
-		done = round(arg);
-		raw_spin_lock_irq(&pool->lock);
-		if (done && !completion_done(&waiter.done))
-			list_del(&waiter.node);
-		raw_spin_unlock_irq(&pool->lock);
-		if (!done)
-			wait_for_completion(&waiter.done);
-	} while (!done);
+		if (round(what, how, dropped))
+			break;
+		wait_for_completion(&waiter.done);
+	}
+	raw_spin_lock_irq(&pool->lock);
+	if (!completion_done(&waiter.done))
+		list_del(&waiter.node);
+	raw_spin_unlock_irq(&pool->lock);
 }
 
 /*
@@ -801,25 +800,17 @@ static bool batch_from_inside(const struct fairwq_batch *batch, unsigned int how
 			 own->pool->name, own->name, batch->name);
 }
 
-/* A shutdown of a batch, and of those below it. */
-struct batch_shutdown {
-	struct fairwq_batch *batch;
-	unsigned int how;
-	void (*dropped)(struct fairwq_work *work);
-};
-
 /* Look at all of them: works of one may wait for those of another in a serializer. */
-static bool shutdown_round(void *arg)
+static bool shutdown_round(void *what, unsigned int how, fairwq_func_t dropped)
 {
-	const struct batch_shutdown *s = arg;
-	struct fairwq_batch *owner = s->batch, *batch = NULL;
-	bool left = fairwq_batch_step(owner, s->how, s->dropped);
+	struct fairwq_batch *owner = what, *batch = NULL;
+	bool left = fairwq_batch_step(owner, how, dropped);
 
-	if (!(s->how & FAIRWQ_AND_OWNED))
+	if (!(how & FAIRWQ_AND_OWNED))
 		return left;
 	while ((batch = next_batch(owner->pool, batch, U64_MAX, owner))) {
-		fairwq_batch_close(batch, s->how);	/* it may be new */
-		fairwq_batch_step(batch, s->how, s->dropped);
+		fairwq_batch_close(batch, how);	/* it may be new */
+		fairwq_batch_step(batch, how, dropped);
 	}
 	return left && !READ_ONCE(owner->nr_owned);
 }
@@ -827,8 +818,6 @@ static bool shutdown_round(void *arg)
 int fairwq_batch_shutdown(struct fairwq_batch *batch, unsigned int how,
 			  void (*dropped)(struct fairwq_work *work))
 {
-	struct batch_shutdown s = { .batch = batch, .how = how, .dropped = dropped };
-
 	if (IS_ERR_OR_NULL(batch))
 		return 0;
 	if (how & ~(FAIRWQ_DROP_REST | FAIRWQ_AND_OWNED))
@@ -840,7 +829,7 @@ int fairwq_batch_shutdown(struct fairwq_batch *batch, unsigned int how,
 		return -EDEADLK;
 	fairwq_batch_lockdep_wait(batch);
 	fairwq_batch_close(batch, how);
-	fairwq_shutdown_wait(batch->pool, shutdown_round, &s);
+	fairwq_shutdown_wait(batch->pool, shutdown_round, batch, how, dropped);
 	fairwq_batch_put(batch);
 	return 0;
 }

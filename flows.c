@@ -688,33 +688,25 @@ struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
 }
 EXPORT_SYMBOL_GPL(fairwq_flows_create);
 
-/* A shutdown of flows. */
-struct flows_shutdown {
-	struct fairwq_flows *flows;
-	unsigned int how;
-	void (*dropped)(struct fairwq_work *work);
-};
-
 /*
  * Let go of the flows that have left. What is dropped may be let go by what another one
  * drops, so then look at all of them. Return: whether none is left.
  */
-static bool flows_round(void *arg)
+static bool flows_round(void *what, unsigned int how, fairwq_func_t dropped)
 {
-	const struct flows_shutdown *s = arg;
+	struct fairwq_flows *flows = what;
 	struct fairwq_flow *flow, *next;
 
-	list_for_each_entry_safe(flow, next, &s->flows->list, link) {
-		if (fairwq_batch_step(flow->batch, s->how, s->dropped)) {
+	list_for_each_entry_safe(flow, next, &flows->list, link) {
+		if (fairwq_batch_step(flow->batch, how, dropped)) {
 			list_del(&flow->link);
 			fairwq_batch_put(flow->batch);
 			kfree(flow);
-		} else if (!(s->how & FAIRWQ_DROP_REST)) {
+		} else if (!(how & FAIRWQ_DROP_REST)) {
 			return false;
 		}
 	}
-	return fairwq_batch_step(s->flows->shared, s->how, s->dropped) &&
-	       list_empty(&s->flows->list);
+	return fairwq_batch_step(flows->shared, how, dropped) && list_empty(&flows->list);
 }
 
 /* Check whether the caller is an item or a released() of the pool, and warn. */
@@ -730,7 +722,6 @@ static bool flows_from_inside(const struct fairwq_flows *flows)
 int fairwq_flows_shutdown(struct fairwq_flows *flows, unsigned int how,
 			  void (*dropped)(struct fairwq_work *work))
 {
-	struct flows_shutdown s = { .flows = flows, .how = how, .dropped = dropped };
 	struct fairwq_flow *flow;
 
 	if (IS_ERR_OR_NULL(flows))
@@ -753,7 +744,7 @@ int fairwq_flows_shutdown(struct fairwq_flows *flows, unsigned int how,
 	list_for_each_entry(flow, &flows->list, link)
 		fairwq_batch_close(flow->batch, how);
 	fairwq_batch_close(flows->shared, how);
-	fairwq_shutdown_wait(flows->pool, flows_round, &s);
+	fairwq_shutdown_wait(flows->pool, flows_round, flows, how, dropped);
 	pool_count_flows(flows->pool, -1);
 	fairwq_batch_put(flows->shared);
 	fairwq_batch_put(flows->attrs.parent);
