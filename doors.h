@@ -74,9 +74,6 @@ int fairwq_try_cancel(struct fairwq_work *work, bool wait);
 void fairwq_constraint_init_listed(struct fairwq_constraint *constraint, unsigned int max,
 				   const char *name, struct lock_class_key *key);
 
-/* failure.c */
-void fairwq_failure_init(struct fairwq_pool *pool);
-
 /* dump.c */
 void fairwq_dump_batch(struct seq_file *m, struct fairwq_batch *batch);
 

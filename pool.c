@@ -22,6 +22,7 @@
 #include <linux/cpumask.h>
 #include <linux/export.h>
 #include <linux/mutex.h>
+#include <linux/notifier.h>
 #include <linux/rculist.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
@@ -121,7 +122,7 @@ static struct fairwq_pool *pool_alloc(const struct fairwq_pool_attrs *attrs,
 		pool->tree.patience = 0;
 	fairwq_watchdog_init(pool);
 	fairwq_window_init(pool);
-	fairwq_failure_init(pool);
+	BLOCKING_INIT_NOTIFIER_HEAD(&pool->failure_chain);
 	return pool;
 }
 

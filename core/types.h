@@ -35,7 +35,6 @@
 #include <linux/ktime.h>
 #include <linux/mutex.h>
 #include <linux/notifier.h>
-#include <linux/rwsem.h>
 #include <linux/spinlock.h>
 #include <linux/timer.h>
 #include <linux/wait.h>
@@ -334,8 +333,7 @@ struct fairwq_pool {
 	struct dentry *dir;		/* in debugfs; see debugfs.c */
 	struct list_head dir_link;	/* until there is debugfs; see debugfs.c */
 	struct fairwq_knob_file knob_file[FAIRWQ_NR_KNOBS]; /* I */
-	struct raw_notifier_head failure_chain; /* under @failure_rwsem */
-	struct rw_semaphore failure_rwsem; /* see failure.c */
+	struct blocking_notifier_head failure_chain; /* has a lock of its own */
 	struct kref refs;		/* A: the owner and every batch */
 	struct rcu_head rcu;
 	struct lock_class_key runner_key, wait_key; /* I */
