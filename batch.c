@@ -231,7 +231,6 @@ static void batch_set_paused(struct fairwq_batch *batch, bool paused, bool drop)
 	struct fairwq_pool *pool = batch->pool;
 	unsigned long flags;
 
-	rcu_read_lock();	/* see fairwq_kick_locked() */
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	if (!drop && (fairwq_batch_is_disposed(batch) || pool->dying))
 		paused = false;
@@ -241,7 +240,6 @@ static void batch_set_paused(struct fairwq_batch *batch, bool paused, bool drop)
 		fairwq_yield_locked(batch);
 	fairwq_fifo_update_locked(batch);
 	fairwq_unlock_kick(pool, flags);
-	rcu_read_unlock();
 }
 
 /*
@@ -562,13 +560,11 @@ static bool batch_sort_step(struct fairwq_batch *batch)
 	unsigned long flags;
 	bool more;
 
-	rcu_read_lock();	/* see fairwq_kick_locked() */
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	more = fairwq_fifo_sort_step_locked(batch);
 	fairwq_fifo_update_locked(batch);
 	/* A queue call may have left the kick to the CPU that looks. */
 	fairwq_unlock_kick(pool, flags);
-	rcu_read_unlock();
 	return more;
 }
 
@@ -596,14 +592,12 @@ void fairwq_batch_wait(struct fairwq_batch *batch)
 	fairwq_batch_sort(batch);	/* sorts most of it in small steps */
 	mutex_lock(&batch->flush_mutex);
 	fairwq_test_point(FAIRWQ_POINT_BATCH_WAIT, batch);
-	rcu_read_lock();	/* see fairwq_kick_locked() */
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	/* The pool of a reaped batch may be without runners by now. */
 	reaped = batch->reaped;
 	if (!reaped)
 		fairwq_fifo_add_barrier_locked(batch, &barrier);
 	fairwq_unlock_kick(pool, flags);
-	rcu_read_unlock();
 	if (!reaped)
 		wait_for_completion(&done);
 	mutex_unlock(&batch->flush_mutex);

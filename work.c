@@ -685,7 +685,6 @@ static bool drop_some(struct fairwq_batch *batch, struct fairwq_drop *drop)
 	bool all;
 
 	fairwq_test_point(FAIRWQ_POINT_CANCEL_STEP, batch);
-	rcu_read_lock();	/* see fairwq_kick_locked() */
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	all = drop_queued_locked(batch, drop);
 	if (all) {
@@ -693,7 +692,6 @@ static bool drop_some(struct fairwq_batch *batch, struct fairwq_drop *drop)
 		fairwq_fifo_update_locked(batch);
 	}
 	fairwq_unlock_kick(pool, flags);
-	rcu_read_unlock();
 	return all;
 }
 

@@ -216,10 +216,10 @@ inline dispose(me)
 #else
 	:: !was ->
 #endif
-		/* batch_set_paused() */
-		rcu_read_lock(me);
+		/* batch_set_paused(), fairwq_unlock_kick() */
 		spin_lock();
 		paused = false;
+		rcu_read_lock(me);
 		spin_unlock();
 		rcu_read_unlock(me);
 #ifdef DISPOSE_NO_GRACE
