@@ -30,9 +30,6 @@
 
 struct seq_file;
 
-/* pool.c */
-const struct fairwq_turn *fairwq_pool_own_turn(struct fairwq_pool *pool);
-
 /* tune.c */
 unsigned int fairwq_nr_runners(unsigned int max_active, bool forks);
 int fairwq_pool_grow(struct fairwq_pool *pool, unsigned int nr);
