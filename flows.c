@@ -622,13 +622,6 @@ EXPORT_SYMBOL_GPL(fairwq_flows_set_idle_ms);
 
 /* ---- create and destroy ----------------------------------------------- */
 
-static void pool_count_flows(struct fairwq_pool *pool, int n)
-{
-	raw_spin_lock_irq(&pool->lock);
-	pool->nr_flows += n;
-	raw_spin_unlock_irq(&pool->lock);
-}
-
 /*
  * Create the batch for items that get no flow. It has no limit of queued items,
  * because they may be of any key. Return: the batch, or an ERR_PTR().
@@ -683,7 +676,7 @@ struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
 		return ERR_CAST(shared);
 	}
 	flows_init(flows, shared, attrs);
-	pool_count_flows(pool, 1);
+	atomic_inc(&pool->nr_flows);
 	return flows;
 }
 EXPORT_SYMBOL_GPL(fairwq_flows_create);
@@ -745,7 +738,7 @@ int fairwq_flows_shutdown(struct fairwq_flows *flows, unsigned int how,
 		fairwq_batch_close(flow->batch, how);
 	fairwq_batch_close(flows->shared, how);
 	fairwq_shutdown_wait(flows->pool, flows_round, flows, how, dropped);
-	pool_count_flows(flows->pool, -1);
+	atomic_dec(&flows->pool->nr_flows);
 	fairwq_batch_put(flows->shared);
 	fairwq_batch_put(flows->attrs.parent);
 	kfree(flows);

@@ -501,7 +501,7 @@ void fairwq_pool_destroy(struct fairwq_pool *pool)
 		return;
 	if (!pool_may_wait(pool, __func__))
 		return;
-	WARN_ONCE(READ_ONCE(pool->nr_flows),
+	WARN_ONCE(atomic_read(&pool->nr_flows),
 		  "fairwq: pool %s is destroyed before its flows\n", pool->name);
 	raw_spin_lock_irq(&pool->lock);
 	pool->dying = true;

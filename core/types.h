@@ -325,7 +325,7 @@ struct fairwq_pool {
 	struct delayed_work shrink;	/* takes idle runners away that are too many */
 	u64 next_seq;			/* P */
 	unsigned int nr_batches;	/* p: read again after each wake-up of @reaped */
-	unsigned int nr_flows;		/* p: only for a warning if the pool goes before them */
+	atomic_t nr_flows;		/* A: only for a warning if the pool goes before them */
 	wait_queue_head_t reaped;	/* woken when a batch has left */
 	struct workqueue_struct *release_wq; /* A, set once: for released(), if a batch has one */
 	struct fairwq_batch *default_batch[FAIRWQ_NR_RANKS]; /* I: by prio */
