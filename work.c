@@ -432,14 +432,20 @@ static bool work_is_behind(const struct fairwq_work *work)
 }
 
 /*
- * Sleep before looking for a work again: until its constraint has admitted it,
- * or for a moment, if it is on its way in or out.
+ * Sleep before looking for a work again: until its constraint has admitted it. A call that
+ * cancels does so only for a constraint that cannot take the work out, but also sleeps
+ * until a grace period has ended. Every other reason is a queue call or a push on another
+ * CPU, in progress or preempted. That ends soon, so it is polled.
  */
-static void wait_pause(struct fairwq_work *work)
+static void look_later(struct fairwq_work *work, bool cancels)
 {
-	if (!fairwq_work_is_kept_back(atomic_long_read(&work->data)) ||
-	    !fairwq_waitlist_wait_work(work, true))
-		usleep_range(20, 100);
+	long data = atomic_long_read(&work->data);
+
+	if (fairwq_work_is_kept_back(data) && fairwq_waitlist_wait_work(work, !cancels))
+		return;
+	if (cancels && fairwq_work_is_graced(data) && wait_grace(work))
+		return;
+	usleep_range(20, 100);
 }
 
 /* Wait until the instance that is queued last, or runs, has ended. */
@@ -453,7 +459,7 @@ static bool fairwq_wait(struct fairwq_work *work)
 		if (work_is_behind(work))
 			return false;
 		waited = true;
-		wait_pause(work);
+		look_later(work, false);
 	}
 	if (!ret)
 		return waited;
@@ -509,23 +515,6 @@ static void fairwq_disable(struct fairwq_work *work)
 }
 
 /*
- * Sleep before a cancel tries again: until a grace period has ended, or a
- * constraint that cannot take a work out has admitted it. Every other reason is
- * a queue call or a push on another CPU, in progress or preempted. That ends
- * soon, so it is polled.
- */
-static void cancel_pause(struct fairwq_work *work)
-{
-	long data = atomic_long_read(&work->data);
-
-	if (fairwq_work_is_kept_back(data) && fairwq_waitlist_wait_work(work, false))
-		return;
-	if (fairwq_work_is_graced(data) && wait_grace(work))
-		return;
-	usleep_range(20, 100);
-}
-
-/*
  * Cancel, then wait until no call owns the work and it does not run. From its
  * own function neither its run nor the end of a grace period is waited for.
  */
@@ -537,7 +526,7 @@ static bool cancel_and_wait(struct fairwq_work *work, const char *what)
 	while ((ret = fairwq_try_cancel(work, true)) < 0) {
 		if (inside && fairwq_work_is_graced(atomic_long_read(&work->data)))
 			return false;
-		cancel_pause(work);
+		look_later(work, true);
 	}
 	if (inside)
 		return ret;
