@@ -111,10 +111,8 @@ static int queue_accepted(struct fairwq_batch *batch, struct fairwq_delayed_work
 	local_irq_restore(flags);
 	if (ret != FAIRWQ_CLAIMED)
 		return ret;
-	if (!delay) {
-		fairwq_push_claimed(batch, &dwork->work);
-		fairwq_unpin(batch);
-	}
+	if (!delay)
+		fairwq_push_held(&dwork->work);
 	return FAIRWQ_QUEUED;
 }
 

@@ -288,3 +288,20 @@ void fairwq_unpin(struct fairwq_batch *batch)
 	}
 	rcu_read_unlock();
 }
+
+/*
+ * Push a work that a timer, a grace period or a constraint has held. It has pinned its
+ * batch until now.
+ *
+ * The word keeps its flag until the work is linked, so a cancel does not mark
+ * the work CANCELED on its way there. After a mark the caller of the cancel
+ * could free the work before it arrives. And a queue call that revives a marked
+ * work would get no delay, or grace period, of its own.
+ */
+void fairwq_push_held(struct fairwq_work *work)
+{
+	struct fairwq_batch *batch = fairwq_work_batch(atomic_long_read(&work->data));
+
+	fairwq_push_claimed(batch, work);
+	fairwq_unpin(batch);
+}

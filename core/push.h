@@ -17,6 +17,7 @@ void fairwq_push_claimed(struct fairwq_batch *batch, struct fairwq_work *work);
 int fairwq_reserve_room(struct fairwq_batch *batch, const struct fairwq_work *work);
 void fairwq_unreserve(struct fairwq_batch *batch);
 void fairwq_unpin(struct fairwq_batch *batch);
+void fairwq_push_held(struct fairwq_work *work);
 
 /*
  * Check whether the batch takes an item. Under rcu_read_lock().

@@ -42,7 +42,6 @@
 #include <linux/completion.h>
 #include <linux/export.h>
 #include <linux/hash.h>
-#include <linux/rcupdate.h>
 
 #include "lockdep.h"
 #include "push.h"
@@ -207,13 +206,8 @@ static struct fairwq_batch *release_listed(struct fairwq_work *work)
  */
 void fairwq_admit_push(struct fairwq_work *work)
 {
-	struct fairwq_batch *batch = fairwq_work_batch(atomic_long_read(&work->data));
-
 	fairwq_test_point(FAIRWQ_POINT_ADMITTED, NULL);
-	rcu_read_lock();	/* see fairwq_kick_locked() */
-	fairwq_push_claimed(batch, work);
-	fairwq_unpin(batch);
-	rcu_read_unlock();
+	fairwq_push_held(work);
 }
 
 /* Tell @constraint that a work of it has run, or was cancelled. No lock must be held. */

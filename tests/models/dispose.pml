@@ -153,13 +153,13 @@ inline push_claimed(item)
 #ifdef DELAYED
 bool timer;		/* is set */
 
-/* delay_fn(), push_held() */
+/* delay_fn(), fairwq_push_held() */
 proctype delay(byte me)
 {
 end:	timer;
-	rcu_read_lock(me);
 	push_claimed(0);
 	/* fairwq_unpin() */
+	rcu_read_lock(me);
 	spin_lock();
 #ifndef DELAY_NOT_HELD
 	nr_held--;
