@@ -258,16 +258,6 @@ struct fairwq_runner {
 	struct rcu_head rcu;
 };
 
-#define FAIRWQ_NR_KNOBS	6
-
-/* A knob in debugfs: its pool, and its index in the table of debugfs.c. */
-struct fairwq_knob_file {
-	struct fairwq_pool *pool;
-	unsigned int index;
-};
-
-struct seq_file;
-
 /*
  * A pool: a fair tree of batches, and runners that serve it.
  *
@@ -332,7 +322,6 @@ struct fairwq_pool {
 	struct list_head named_link;	/* of pools with FAIRWQ_SYSFS_NAME; see pool.c */
 	struct dentry *dir;		/* in debugfs; see debugfs.c */
 	struct list_head dir_link;	/* until there is debugfs; see debugfs.c */
-	struct fairwq_knob_file knob_file[FAIRWQ_NR_KNOBS]; /* I */
 	struct blocking_notifier_head failure_chain; /* has a lock of its own */
 	struct kref refs;		/* A: the owner and every batch */
 	struct rcu_head rcu;
