@@ -16,7 +16,6 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/export.h>
-#include <linux/hash.h>
 #include <linux/rcupdate.h>
 
 #include "core/push.h"

@@ -16,16 +16,13 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/hash.h>
 #include <linux/module.h>
-#include <linux/percpu.h>
 #include <linux/printk.h>
 #include <linux/rcupdate.h>
 
 #include "core/fifo.h"
 #include "core/push.h"
 #include "core/runner.h"
-#include "core/testing.h"
 #include "doors.h"
 #include "fairwq_port.h"
 
