@@ -142,6 +142,7 @@ void fairwq_pool_shrink_fn(struct work_struct *work)
 
 int fairwq_pool_set_max_active(struct fairwq_pool *pool, unsigned int max_active)
 {
+	unsigned long flags;
 	int err;
 
 	if (fairwq_is_no_pointer(pool))
@@ -151,16 +152,14 @@ int fairwq_pool_set_max_active(struct fairwq_pool *pool, unsigned int max_active
 	mutex_lock(&pool->mutex);
 	err = fairwq_pool_grow(pool, fairwq_nr_runners(max_active, pool->forks));
 	if (!err) {
-		raw_spin_lock_irq(&pool->lock);
+		raw_spin_lock_irqsave(&pool->lock, flags);
 		pool->max_active = max_active;
 		fairwq_runners_changed_locked(pool);	/* items that fork go by this */
 		fairwq_window_start_locked(pool);
-		raw_spin_unlock_irq(&pool->lock);
+		fairwq_unlock_kick(pool, flags);	/* that runner kicks the next one */
 	}
 	shrink_later(pool);
 	mutex_unlock(&pool->mutex);
-	if (!err)
-		fairwq_kick(pool);	/* that runner kicks the next one */
 	return err;
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_set_max_active);
@@ -176,8 +175,9 @@ EXPORT_SYMBOL_GPL(fairwq_pool_set_max_active);
 void fairwq_pool_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy)
 {
 	struct fairwq_batch *batch;
+	unsigned long flags;
 
-	raw_spin_lock_irq(&pool->lock);
+	raw_spin_lock_irqsave(&pool->lock, flags);
 	if (policy == pool->policy)
 		goto unlock;
 	list_for_each_entry(batch, &pool->batches, link)
@@ -189,8 +189,7 @@ void fairwq_pool_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy)
 	fairwq_window_debts_locked(pool, 1, 0);
 	fairwq_window_reset_locked(pool);
 unlock:
-	raw_spin_unlock_irq(&pool->lock);
-	fairwq_kick(pool);
+	fairwq_unlock_kick(pool, flags);
 }
 
 FAIRWQ_TEST_EXPORT(fairwq_pool_set_policy);

@@ -215,15 +215,6 @@ void fairwq_unlock_kick(struct fairwq_pool *pool, unsigned long flags)
 	rcu_read_unlock();
 }
 
-/* Kick a runner, because a batch became eligible, or more runners may run. */
-void fairwq_kick(struct fairwq_pool *pool)
-{
-	unsigned long flags;
-
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	fairwq_unlock_kick(pool, flags);
-}
-
 /*
  * Ask the bursts that have a turn of @batch to end with the item that runs, because
  * something waits for turns of it to end. The bursts of others go on. No barrier is
