@@ -104,16 +104,6 @@ static bool wait_grace(struct fairwq_work *work)
 
 /* ---- taking a work out of the queue ----------------------------------- */
 
-static void remove_parked_locked(struct fairwq_batch *batch,
-				 struct fairwq_work *work)
-{
-	lockdep_assert_held(&batch->pool->lock);
-
-	fairwq_unpark_work_locked(work);
-	fairwq_waiters_drop_locked(batch->pool, work);
-	fairwq_fifo_turn_over_locked(batch, !!(work->place & FAIRWQ_PLACE_COLOR));
-}
-
 /*
  * Link all that was pushed to @batch. If the word then says that the work is
  * linked there, the word and @place stay so under the lock.
@@ -136,17 +126,16 @@ static void remove_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	switch (fairwq_work_place(work)) {
-	case FAIRWQ_PLACE_PARKED:
-		remove_parked_locked(batch, work);
-		break;
-	case FAIRWQ_PLACE_FIFO:
-		fairwq_waiters_drop_locked(batch->pool, work);
-		fairwq_fifo_remove_locked(batch, work);
-		break;
-	default:	/* DROPPED: a cancel of its batch will not find it any more */
-		list_del(&work->node);
+	if (fairwq_work_place(work) == FAIRWQ_PLACE_DROPPED) {
+		list_del(&work->node);	/* a cancel of its batch will not find it any more */
 		return;
+	}
+	fairwq_waiters_drop_locked(batch->pool, work);
+	if (fairwq_work_place(work) == FAIRWQ_PLACE_PARKED) {
+		fairwq_unpark_work_locked(work);
+		fairwq_fifo_turn_over_locked(batch, !!(work->place & FAIRWQ_PLACE_COLOR));
+	} else {
+		fairwq_fifo_remove_locked(batch, work);
 	}
 	batch->pool->counter[FAIRWQ_CANCELED]++;
 }
