@@ -616,22 +616,6 @@ static void drop_parked_locked(struct fairwq_batch *batch, struct fairwq_drop *d
 	}
 }
 
-/* Drop some works in front of the marker; return whether those are all. */
-static bool drop_queued_locked(struct fairwq_batch *batch, struct fairwq_drop *drop)
-{
-	struct fairwq_work *work;
-	unsigned int nr;
-
-	lockdep_assert_held(&batch->pool->lock);
-
-	for (nr = 0; nr < DROP_CHUNK && !drop->marker.fired; nr++) {
-		/* The head is never a barrier. */
-		work = list_first_entry(&batch->fifo, struct fairwq_work, node);
-		drop_locked(batch, work, drop);
-	}
-	return drop->marker.fired;
-}
-
 /*
  * Keep the batch out of the tree until all works are found, and from its
  * release until all are given back. Return whether it may have works to drop.
@@ -655,16 +639,20 @@ static bool drop_begin(struct fairwq_batch *batch, struct fairwq_drop *drop)
 	return busy;
 }
 
-/* Drop some works in one lock section; return whether those are the last. */
+/* Drop some works in front of the marker; return whether those are the last. */
 static bool drop_some(struct fairwq_batch *batch, struct fairwq_drop *drop)
 {
 	struct fairwq_pool *pool = batch->pool;
 	unsigned long flags;
+	unsigned int nr;
 	bool all;
 
 	fairwq_test_point(FAIRWQ_POINT_CANCEL_STEP, batch);
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	all = drop_queued_locked(batch, drop);
+	/* The head is never a barrier. */
+	for (nr = 0; nr < DROP_CHUNK && !drop->marker.fired; nr++)
+		drop_locked(batch, fairwq_head_locked(batch), drop);
+	all = drop->marker.fired;
 	if (all) {
 		batch->nr_canceling--;
 		fairwq_fifo_update_locked(batch);
