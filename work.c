@@ -55,12 +55,6 @@ static struct fairwq_delayed_work *to_delayed_work_of(struct fairwq_work *work)
 	return container_of(work, struct fairwq_delayed_work, work);
 }
 
-/* Check whether a work that is DELAYED waits for its timer. */
-static bool delay_pending(struct fairwq_work *work)
-{
-	return timer_pending(&to_delayed_work_of(work)->timer);
-}
-
 /*
  * Delete the timer of a work, and let go of the work. Interrupts are off over
  * both steps, because in between the word still says DELAYED. An interrupt, or
@@ -312,7 +306,7 @@ static int await_pending_locked(struct fairwq_batch *batch,
 	if (data & FAIRWQ_WORK_GRACE)
 		return 0;
 	if (data & FAIRWQ_WORK_DELAYED)
-		return delay_pending(work) ? 0 : FAIRWQ_AGAIN;
+		return timer_pending(&to_delayed_work_of(work)->timer) ? 0 : FAIRWQ_AGAIN;
 	if (!(data & FAIRWQ_WORK_LINKED))
 		return FAIRWQ_AGAIN;
 	if (fairwq_work_place(work) == FAIRWQ_PLACE_DROPPED)
