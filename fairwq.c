@@ -60,11 +60,7 @@ int fairwq_queue(struct fairwq_batch *batch, struct fairwq_work *work)
 	 * tests/models/dispose.pml.
 	 */
 	rcu_read_lock();
-	ret = fairwq_refusal(batch);
-	if (likely(!ret))
-		ret = fairwq_push(batch, work);
-	else
-		ret = fairwq_unless_pending(work, ret);
+	ret = fairwq_push(batch, work);
 	rcu_read_unlock();
 	return ret;
 }
