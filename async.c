@@ -25,7 +25,6 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/export.h>
-#include <linux/rcupdate.h>
 
 #include "core/fifo.h"
 #include "core/runner.h"
@@ -78,14 +77,12 @@ void fairwq_async_complete(struct fairwq_async *async, u64 cost_ns)
 		return;
 	async->batch = NULL;
 	pool = batch->pool;
-	rcu_read_lock();	/* see fairwq_kick_locked() */
-	if (!leave_to_runner(pool, async, cost_ns)) {
-		if (async->constraint)
-			fairwq_constraint_complete(async->constraint);
-		raw_spin_lock_irqsave(&pool->lock, flags);
-		fairwq_fifo_async_end_locked(batch, async, cost_ns);
-		fairwq_unlock_kick(pool, flags);
-	}
-	rcu_read_unlock();
+	if (leave_to_runner(pool, async, cost_ns))
+		return;
+	if (async->constraint)
+		fairwq_constraint_complete(async->constraint);
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	fairwq_fifo_async_end_locked(batch, async, cost_ns);
+	fairwq_unlock_kick(pool, flags);
 }
 EXPORT_SYMBOL_GPL(fairwq_async_complete);

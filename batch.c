@@ -41,27 +41,21 @@
 #include "core/waiter.h"
 #include "doors.h"
 
-#ifdef FAIRWQ_TESTING
-static atomic_long_t fairwq_live_batches;
+/* For tests: batches whose memory is there, and those whose released() is to come, or runs. */
+static atomic_long_t fairwq_live_batches, fairwq_releasing;
 
-static void count_live(int n)
+static void test_count(atomic_long_t *counter, int n)
 {
-	atomic_long_add(n, &fairwq_live_batches);
+	if (__is_defined(FAIRWQ_TESTING))
+		atomic_long_add(n, counter);
 }
 
+#ifdef FAIRWQ_TESTING
 long fairwq_test_live_batches(void)
 {
 	return atomic_long_read(&fairwq_live_batches);
 }
 EXPORT_SYMBOL_GPL(fairwq_test_live_batches);
-
-/* Count of batches whose released() is to come, or runs. */
-static atomic_long_t fairwq_releasing;
-
-static void count_releasing(int n)
-{
-	atomic_long_add(n, &fairwq_releasing);
-}
 
 /* Wait until every batch that was disposed and has drained has left. */
 void fairwq_test_settle(void)
@@ -73,14 +67,6 @@ void fairwq_test_settle(void)
 	rcu_barrier();
 }
 EXPORT_SYMBOL_GPL(fairwq_test_settle);
-#else
-static void count_live(int n)
-{
-}
-
-static void count_releasing(int n)
-{
-}
 #endif
 
 /* ---- references ------------------------------------------------------- */
@@ -109,7 +95,7 @@ static void batch_free_rcu(struct rcu_head *rcu)
 	kfree(batch->stats);
 	kfree(batch->name);
 	kfree(batch);
-	count_live(-1);
+	test_count(&fairwq_live_batches, -1);
 }
 
 static void batch_last_put(struct kref *refs)
@@ -184,7 +170,7 @@ static void batch_release_fn(struct work_struct *work)
 	batch->released(batch, batch->priv);
 	lock_map_release(&batch->pool->lockdep_map);
 	batch_leave(batch);
-	count_releasing(-1);
+	test_count(&fairwq_releasing, -1);
 }
 
 /*
@@ -205,7 +191,7 @@ static void batch_release(struct fairwq_batch *batch)
 		batch_leave(batch);
 		return;
 	}
-	count_releasing(1);
+	test_count(&fairwq_releasing, 1);
 	INIT_WORK(&batch->reap_work.work, batch_release_fn);
 	queue_work(pool->release_wq, &batch->reap_work.work);
 }
@@ -236,27 +222,24 @@ static void batch_reap_fn(struct work_struct *work)
 		batch_release(batch);
 }
 
-static void batch_pause_locked(struct fairwq_batch *batch, bool paused)
-{
-	lockdep_assert_held(&batch->pool->lock);
-
-	batch->paused = paused;
-	if (paused)
-		fairwq_yield_locked(batch);
-	fairwq_fifo_update_locked(batch);
-}
-
-static void batch_set_paused(struct fairwq_batch *batch, bool paused)
+/*
+ * Pause a batch, or resume it. Accepted items still run, also if the batch or the pool
+ * goes. Only with @drop they do not.
+ */
+static void batch_set_paused(struct fairwq_batch *batch, bool paused, bool drop)
 {
 	struct fairwq_pool *pool = batch->pool;
 	unsigned long flags;
 
-	rcu_read_lock();	/* see fairwq_kick_locked() */
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	/* Accepted items still run, also if the batch or the pool goes. */
-	batch_pause_locked(batch, paused && !fairwq_batch_is_disposed(batch) && !pool->dying);
+	if (!drop && (fairwq_batch_is_disposed(batch) || pool->dying))
+		paused = false;
+	/* The pool of a reaped batch may be without runners by now. */
+	batch->paused = paused && !batch->reaped;
+	if (batch->paused)
+		fairwq_yield_locked(batch);
+	fairwq_fifo_update_locked(batch);
 	fairwq_unlock_kick(pool, flags);
-	rcu_read_unlock();
 }
 
 /*
@@ -273,7 +256,7 @@ void fairwq_batch_retire(struct fairwq_batch *batch)
 		return;
 	trace_fairwq_batch(batch, FAIRWQ_BATCH_DISPOSE);
 	/* The bit is set, so no call can pause it any more. */
-	batch_set_paused(batch, false);
+	batch_set_paused(batch, false, false);
 	if (READ_ONCE(batch->pool->sealed)) {
 		queue_work(fairwq_reap_wq, &batch->reap_work.work);
 	} else {
@@ -343,7 +326,7 @@ static struct fairwq_batch *batch_alloc(struct fairwq_pool *pool,
 	kref_init(&batch->refs);
 	kref_get(&batch->refs);
 	kref_get(&pool->refs);
-	count_live(1);
+	test_count(&fairwq_live_batches, 1);
 	return batch;
 
 nomem:
@@ -404,25 +387,32 @@ static void batch_adopt_locked(struct fairwq_batch *batch,
 	fairwq_node_init(&batch->node, parent->group, batch->node.weight);
 }
 
-/* Publish a complete batch in its pool. Return: 0, or -ESHUTDOWN. */
-static int batch_join(struct fairwq_batch *batch, struct fairwq_node **group)
+/* Publish a complete batch in its pool. Return: 0, -ESHUTDOWN or -ENOMEM. */
+static int batch_join(struct fairwq_batch *batch, gfp_t gfp)
 {
 	struct fairwq_pool *pool = batch->pool;
+	struct fairwq_node *group = NULL;
+	int err = -ESHUTDOWN;
 	unsigned long flags;
-	bool dying;
 
+	if (batch->parent) {
+		group = kzalloc(sizeof(*group), gfp);
+		if (!group)
+			return -ENOMEM;
+	}
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	dying = pool->dying;
-	if (!dying && batch->parent)
-		batch_adopt_locked(batch, group);
-	if (!dying) {
+	if (!pool->dying) {
+		if (batch->parent)
+			batch_adopt_locked(batch, &group);
 		batch->seq = pool->next_seq++;
 		list_add_tail_rcu(&batch->link, &pool->batches);
 		WRITE_ONCE(pool->nr_batches, pool->nr_batches + 1);
 		batch_count_owned_locked(batch, 1);
+		err = 0;
 	}
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	return dying ? -ESHUTDOWN : 0;
+	kfree(group);
+	return err;
 }
 
 /*
@@ -435,25 +425,13 @@ struct fairwq_batch *fairwq_batch_new(struct fairwq_pool *pool,
 				      const struct fairwq_batch_attrs *attrs,
 				      bool is_default, const char *name, gfp_t gfp)
 {
-	struct fairwq_node *group = NULL;
-	struct fairwq_batch *batch;
+	struct fairwq_batch *batch = batch_alloc(pool, attrs, name, gfp);
 	int err;
 
-	if (attrs->parent) {
-		group = kzalloc(sizeof(*group), gfp);
-		if (!group) {
-			kfree(name);
-			return ERR_PTR(-ENOMEM);
-		}
-	}
-	batch = batch_alloc(pool, attrs, name, gfp);
-	if (!batch) {
-		kfree(group);
+	if (!batch)
 		return ERR_PTR(-ENOMEM);
-	}
 	batch->is_default = is_default;
-	err = batch_join(batch, &group);
-	kfree(group);
+	err = batch_join(batch, gfp);
 	if (err) {
 		kref_put(&batch->refs, batch_last_put);
 		fairwq_batch_put(batch);
@@ -563,7 +541,7 @@ void fairwq_batch_pause(struct fairwq_batch *batch)
 {
 	if (WARN_ON_ONCE(fairwq_is_no_pointer(batch)))
 		return;
-	batch_set_paused(batch, true);
+	batch_set_paused(batch, true, false);
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_pause);
 
@@ -571,7 +549,7 @@ void fairwq_batch_resume(struct fairwq_batch *batch)
 {
 	if (WARN_ON_ONCE(fairwq_is_no_pointer(batch)))
 		return;
-	batch_set_paused(batch, false);
+	batch_set_paused(batch, false, false);
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_resume);
 
@@ -582,13 +560,11 @@ static bool batch_sort_step(struct fairwq_batch *batch)
 	unsigned long flags;
 	bool more;
 
-	rcu_read_lock();	/* see fairwq_kick_locked() */
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	more = fairwq_fifo_sort_step_locked(batch);
 	fairwq_fifo_update_locked(batch);
 	/* A queue call may have left the kick to the CPU that looks. */
 	fairwq_unlock_kick(pool, flags);
-	rcu_read_unlock();
 	return more;
 }
 
@@ -616,14 +592,12 @@ void fairwq_batch_wait(struct fairwq_batch *batch)
 	fairwq_batch_sort(batch);	/* sorts most of it in small steps */
 	mutex_lock(&batch->flush_mutex);
 	fairwq_test_point(FAIRWQ_POINT_BATCH_WAIT, batch);
-	rcu_read_lock();	/* see fairwq_kick_locked() */
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	/* The pool of a reaped batch may be without runners by now. */
 	reaped = batch->reaped;
 	if (!reaped)
 		fairwq_fifo_add_barrier_locked(batch, &barrier);
 	fairwq_unlock_kick(pool, flags);
-	rcu_read_unlock();
 	if (!reaped)
 		wait_for_completion(&done);
 	mutex_unlock(&batch->flush_mutex);
@@ -744,18 +718,9 @@ struct fairwq_batch *fairwq_pool_next_busy(struct fairwq_pool *pool,
  */
 void fairwq_batch_close(struct fairwq_batch *batch, unsigned int how)
 {
-	struct fairwq_pool *pool = batch->pool;
-	unsigned long flags;
-
 	fairwq_batch_retire(batch);
 	if (how & FAIRWQ_DROP_REST) {
-		rcu_read_lock();	/* see fairwq_kick_locked() */
-		raw_spin_lock_irqsave(&pool->lock, flags);
-		/* The pool of a reaped batch may be without runners by now. */
-		if (!batch->reaped)
-			batch_pause_locked(batch, true);
-		fairwq_unlock_kick(pool, flags);
-		rcu_read_unlock();
+		batch_set_paused(batch, true, true);
 		/*
 		 * Store @paused, then look for works. Pairs with fairwq_unpin(). No
 		 * model.
@@ -769,8 +734,7 @@ void fairwq_batch_close(struct fairwq_batch *batch, unsigned int how)
  * Drop what has come into a batch that goes, if it is to be dropped. Return: whether the
  * batch has left.
  */
-bool fairwq_batch_step(struct fairwq_batch *batch, unsigned int how,
-		       void (*dropped)(struct fairwq_work *work))
+bool fairwq_batch_step(struct fairwq_batch *batch, unsigned int how, fairwq_func_t dropped)
 {
 	/* A queue call that was under way may have set a timer. */
 	fairwq_delays_end(batch);
@@ -780,28 +744,28 @@ bool fairwq_batch_step(struct fairwq_batch *batch, unsigned int how,
 }
 
 /*
- * Call @round until it returns true: now, and each time that something has happened to a
- * batch that goes. That is: a work has come into one that drops it, no queue call is under
- * way any more, or it has left.
+ * Call @round for @what until it returns true: now, and each time that something has
+ * happened to a batch that goes. That is: a work has come into one that drops it, no queue
+ * call is under way any more, or it has left.
  */
-void fairwq_shutdown_wait(struct fairwq_pool *pool, bool (*round)(void *arg), void *arg)
+void fairwq_shutdown_wait(struct fairwq_pool *pool, fairwq_round_t round, void *what,
+			  unsigned int how, fairwq_func_t dropped)
 {
 	struct fairwq_waiter waiter = { .what = pool };
-	bool done;
 
-	do {
+	for (;;) {
 		init_completion(&waiter.done);
 		raw_spin_lock_irq(&pool->lock);
 		fairwq_waiter_add_locked(pool, &waiter, 0);
 		raw_spin_unlock_irq(&pool->lock);
-		done = round(arg);
-		raw_spin_lock_irq(&pool->lock);
-		if (done && !completion_done(&waiter.done))
-			list_del(&waiter.node);
-		raw_spin_unlock_irq(&pool->lock);
-		if (!done)
-			wait_for_completion(&waiter.done);
-	} while (!done);
+		if (round(what, how, dropped))
+			break;
+		wait_for_completion(&waiter.done);
+	}
+	raw_spin_lock_irq(&pool->lock);
+	if (!completion_done(&waiter.done))
+		list_del(&waiter.node);
+	raw_spin_unlock_irq(&pool->lock);
 }
 
 /*
@@ -830,25 +794,17 @@ static bool batch_from_inside(const struct fairwq_batch *batch, unsigned int how
 			 own->pool->name, own->name, batch->name);
 }
 
-/* A shutdown of a batch, and of those below it. */
-struct batch_shutdown {
-	struct fairwq_batch *batch;
-	unsigned int how;
-	void (*dropped)(struct fairwq_work *work);
-};
-
 /* Look at all of them: works of one may wait for those of another in a serializer. */
-static bool shutdown_round(void *arg)
+static bool shutdown_round(void *what, unsigned int how, fairwq_func_t dropped)
 {
-	const struct batch_shutdown *s = arg;
-	struct fairwq_batch *owner = s->batch, *batch = NULL;
-	bool left = fairwq_batch_step(owner, s->how, s->dropped);
+	struct fairwq_batch *owner = what, *batch = NULL;
+	bool left = fairwq_batch_step(owner, how, dropped);
 
-	if (!(s->how & FAIRWQ_AND_OWNED))
+	if (!(how & FAIRWQ_AND_OWNED))
 		return left;
 	while ((batch = next_batch(owner->pool, batch, U64_MAX, owner))) {
-		fairwq_batch_close(batch, s->how);	/* it may be new */
-		fairwq_batch_step(batch, s->how, s->dropped);
+		fairwq_batch_close(batch, how);	/* it may be new */
+		fairwq_batch_step(batch, how, dropped);
 	}
 	return left && !READ_ONCE(owner->nr_owned);
 }
@@ -856,8 +812,6 @@ static bool shutdown_round(void *arg)
 int fairwq_batch_shutdown(struct fairwq_batch *batch, unsigned int how,
 			  void (*dropped)(struct fairwq_work *work))
 {
-	struct batch_shutdown s = { .batch = batch, .how = how, .dropped = dropped };
-
 	if (IS_ERR_OR_NULL(batch))
 		return 0;
 	if (how & ~(FAIRWQ_DROP_REST | FAIRWQ_AND_OWNED))
@@ -869,7 +823,7 @@ int fairwq_batch_shutdown(struct fairwq_batch *batch, unsigned int how,
 		return -EDEADLK;
 	fairwq_batch_lockdep_wait(batch);
 	fairwq_batch_close(batch, how);
-	fairwq_shutdown_wait(batch->pool, shutdown_round, &s);
+	fairwq_shutdown_wait(batch->pool, shutdown_round, batch, how, dropped);
 	fairwq_batch_put(batch);
 	return 0;
 }

@@ -16,7 +16,6 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/export.h>
-#include <linux/hash.h>
 #include <linux/rcupdate.h>
 
 #include "core/push.h"
@@ -128,9 +127,8 @@ static int queue_through(struct fairwq_constraint *constraint,
 	unsigned long flags;
 	int ret;
 
-	ret = unlikely(READ_ONCE(constraint->dead)) ? -ESHUTDOWN : fairwq_refusal(batch);
-	if (ret)
-		return fairwq_unless_pending(work, ret);
+	if (unlikely(READ_ONCE(constraint->dead)))
+		return fairwq_unless_pending(work, -ESHUTDOWN);
 	ret = fairwq_reserve(batch, work);
 	if (ret <= 0)
 		return ret;

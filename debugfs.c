@@ -274,22 +274,6 @@ static const struct seq_operations batches_sops = {
 
 DEFINE_SEQ_ATTRIBUTE(batches);
 
-/* ---- what is written --------------------------------------------------- */
-
-/* Longer than any line that is written to a file here. */
-#define LINE_MAX	32
-
-/* Copy what was written into @text, without the space around it. Return: it, or an error. */
-static char *read_line(char text[LINE_MAX], const char __user *buf, size_t len)
-{
-	if (!len || len >= LINE_MAX)
-		return ERR_PTR(-EINVAL);
-	if (copy_from_user(text, buf, len))
-		return ERR_PTR(-EFAULT);
-	text[len] = '\0';
-	return strlen(text) == len ? strim(text) : ERR_PTR(-EINVAL);
-}
-
 /* ---- histograms ------------------------------------------------------- */
 
 /* Octaves of a histogram: two buckets each. */
@@ -368,29 +352,6 @@ static int histograms_open(struct inode *inode, struct file *file)
 	return err;
 }
 
-static ssize_t histograms_write(struct file *file, const char __user *buf, size_t len,
-				loff_t *pos)
-{
-	struct fairwq_pool *pool = ((struct seq_file *)file->private_data)->private;
-	char text[LINE_MAX], *line = read_line(text, buf, len);
-	unsigned int on;
-
-	if (IS_ERR(line))
-		return PTR_ERR(line);
-	if (kstrtouint(line, 0, &on) || on > 1)
-		return -EINVAL;
-	return fairwq_pool_set_histograms(pool, on) ?: len;
-}
-
-static const struct file_operations histograms_fops = {
-	.owner = THIS_MODULE,
-	.open = histograms_open,
-	.read = seq_read,
-	.write = histograms_write,
-	.llseek = seq_lseek,
-	.release = seq_release,
-};
-
 /* ---- dump ------------------------------------------------------------- */
 
 /*
@@ -456,7 +417,8 @@ DEFINE_SHOW_ATTRIBUTE(runners);
  * @set. Other text gives -EINVAL, and nothing is changed.
  */
 struct fairwq_knob {
-	const char *name;
+	const char *name;		/* of the file */
+	/* NULL: the file has a row for each batch: histograms */
 	void (*show)(struct seq_file *m, struct fairwq_pool *pool);
 	int (*set)(struct fairwq_pool *pool, const char *text, unsigned int value);
 	unsigned int least, most;	/* @most is 0: no number */
@@ -550,21 +512,34 @@ static int set_reset(struct fairwq_pool *pool, const char *text, unsigned int va
 	return 0;
 }
 
-/* The knobs, by the index in struct fairwq_knob_file. */
-static const struct fairwq_knob fairwq_knobs[FAIRWQ_NR_KNOBS] = {
+static int set_histograms(struct fairwq_pool *pool, const char *text, unsigned int value)
+{
+	return fairwq_pool_set_histograms(pool, value);
+}
+
+static const struct fairwq_knob fairwq_knobs[] = {
 	{ "max_active", show_max_active, set_max_active, 1, FAIRWQ_MAX_ACTIVE },
 	{ "policy", show_policy, set_policy },
 	{ "slice_us", show_slice_us, set_slice_us, 0, FAIRWQ_MAX_SLICE_US },
 	{ "low_turns", show_low_turns, set_low_turns, 0, FAIRWQ_MAX_PATIENCE + 1 },
 	{ "hung_ms", show_hung_ms, knob_hung_ms, 0, UINT_MAX },
 	{ "reset", show_reset, set_reset },
+	{ "histograms", NULL, set_histograms, 0, 1 },
 };
+
+/* Return the knob that a file is. */
+static const struct fairwq_knob *knob_of(const struct file *file)
+{
+	const struct fairwq_knob *knob = fairwq_knobs;
+
+	while (strcmp(knob->name, file->f_path.dentry->d_name.name))
+		knob++;
+	return knob;
+}
 
 static int knob_show(struct seq_file *m, void *v)
 {
-	const struct fairwq_knob_file *file = m->private;
-
-	fairwq_knobs[file->index].show(m, file->pool);
+	knob_of(m->file)->show(m, m->private);
 	return 0;
 }
 
@@ -573,23 +548,34 @@ static int knob_open(struct inode *inode, struct file *file)
 	return single_open(file, knob_show, inode->i_private);
 }
 
+/* Longer than any line that is written to a file here. */
+#define LINE_MAX	32
+
+/* Copy what was written into @text, without the space around it. Return: it, or an error. */
+static char *read_line(char text[LINE_MAX], const char __user *buf, size_t len)
+{
+	if (!len || len >= LINE_MAX)
+		return ERR_PTR(-EINVAL);
+	if (copy_from_user(text, buf, len))
+		return ERR_PTR(-EFAULT);
+	text[len] = '\0';
+	return strlen(text) == len ? strim(text) : ERR_PTR(-EINVAL);
+}
+
 static ssize_t knob_write(struct file *file, const char __user *buf, size_t len,
 			  loff_t *pos)
 {
-	const struct fairwq_knob_file *knob =
-		((struct seq_file *)file->private_data)->private;
-	const struct fairwq_knob *what = &fairwq_knobs[knob->index];
-	unsigned int value = 0;
+	struct fairwq_pool *pool = ((struct seq_file *)file->private_data)->private;
+	const struct fairwq_knob *knob = knob_of(file);
 	char text[LINE_MAX], *line = read_line(text, buf, len);
-	int err;
+	unsigned int value = 0;
 
 	if (IS_ERR(line))
 		return PTR_ERR(line);
-	if (what->most && (kstrtouint(line, 0, &value) ||
-			   value < what->least || value > what->most))
+	if (knob->most && (kstrtouint(line, 0, &value) ||
+			   value < knob->least || value > knob->most))
 		return -EINVAL;
-	err = what->set(knob->pool, line, value);
-	return err ?: len;
+	return knob->set(pool, line, value) ?: len;
 }
 
 static const struct file_operations knob_fops = {
@@ -599,6 +585,15 @@ static const struct file_operations knob_fops = {
 	.write = knob_write,
 	.llseek = seq_lseek,
 	.release = single_release,
+};
+
+static const struct file_operations histograms_fops = {
+	.owner = THIS_MODULE,
+	.open = histograms_open,
+	.read = seq_read,
+	.write = knob_write,
+	.llseek = seq_lseek,
+	.release = seq_release,
 };
 
 /* ---- folders ---------------------------------------------------------- */
@@ -627,7 +622,7 @@ static struct dentry *fairwq_make_dir(const char *name)
 
 static void show_pool_locked(struct fairwq_pool *pool)
 {
-	unsigned int i;
+	const struct fairwq_knob *knob;
 
 	lockdep_assert_held(&fairwq_dir_mutex);
 
@@ -635,16 +630,12 @@ static void show_pool_locked(struct fairwq_pool *pool)
 
 	debugfs_create_file("summary", 0400, pool->dir, pool, &summary_fops);
 	debugfs_create_file("batches", 0400, pool->dir, pool, &batches_fops);
-	debugfs_create_file("histograms", 0600, pool->dir, pool, &histograms_fops);
 	debugfs_create_file("runners", 0400, pool->dir, pool, &runners_fops);
 	debugfs_create_file("fairness", 0400, pool->dir, pool, &fairness_fops);
 	debugfs_create_file("dump", 0400, pool->dir, pool, &dump_fops);
-	for (i = 0; i < FAIRWQ_NR_KNOBS; i++) {
-		pool->knob_file[i].pool = pool;
-		pool->knob_file[i].index = i;
-		debugfs_create_file(fairwq_knobs[i].name, 0600, pool->dir,
-				    &pool->knob_file[i], &knob_fops);
-	}
+	for (knob = fairwq_knobs; knob < fairwq_knobs + ARRAY_SIZE(fairwq_knobs); knob++)
+		debugfs_create_file(knob->name, 0600, pool->dir, pool,
+				    knob->show ? &knob_fops : &histograms_fops);
 }
 
 /* Show a pool. One that is created before debugfs is there is shown later. */

@@ -40,12 +40,12 @@ static int take_room(struct fairwq_batch *batch)
 }
 
 /*
- * Claim the work and pin the batch, which has accepted it, under
- * rcu_read_lock(). @always: also if the batch is full. Return: as
- * fairwq_claim().
+ * Claim the work and pin the batch, under rcu_read_lock(). @always: the batch has
+ * accepted it before, so it takes it also if it is full now. Return: as
+ * fairwq_claim(), or what the queue call must return.
  */
-static int claim_accepted(struct fairwq_batch *batch, struct fairwq_work *work,
-			  long flag, bool always)
+static int claim_and_pin(struct fairwq_batch *batch, struct fairwq_work *work, long flag,
+			 bool always)
 {
 	int ret = always ? take_room(batch) : fairwq_reserve(batch, work);
 
@@ -94,27 +94,25 @@ void fairwq_delayed_work_destroy_onstack(struct fairwq_delayed_work *dwork)
 EXPORT_SYMBOL_GPL(fairwq_delayed_work_destroy_onstack);
 
 /*
- * Queue a work to a batch that has accepted it, under rcu_read_lock(). @always: also if
- * the batch is full, because the work was pending and must not be lost. Return: as
+ * Queue a work, now or later, under rcu_read_lock(). @always: also if the batch is full or
+ * takes no more, because the work was pending and must not be lost. Return: as
  * fairwq_queue().
  */
-static int queue_accepted(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
-			  unsigned long delay, bool always)
+static int queue_after(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
+		       unsigned long delay, bool always)
 {
 	unsigned long flags;
 	int ret;
 
 	local_irq_save(flags);	/* see cancel_delayed() in work.c */
-	ret = claim_accepted(batch, &dwork->work, delay ? FAIRWQ_WORK_DELAYED : 0, always);
+	ret = claim_and_pin(batch, &dwork->work, delay ? FAIRWQ_WORK_DELAYED : 0, always);
 	if (ret == FAIRWQ_CLAIMED && delay)
 		fairwq_delay_begin(batch, dwork, delay);
 	local_irq_restore(flags);
 	if (ret != FAIRWQ_CLAIMED)
 		return ret;
-	if (!delay) {
-		fairwq_push_claimed(batch, &dwork->work);
-		fairwq_unpin(batch);
-	}
+	if (!delay)
+		fairwq_push_held(&dwork->work);
 	return FAIRWQ_QUEUED;
 }
 
@@ -130,11 +128,7 @@ int fairwq_queue_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work 
 	if (!delay)
 		return fairwq_queue(batch, &dwork->work);
 	rcu_read_lock();	/* pairs as in fairwq_queue() */
-	ret = fairwq_refusal(batch);
-	if (ret)
-		ret = fairwq_unless_pending(&dwork->work, ret);
-	else
-		ret = queue_accepted(batch, dwork, delay, false);
+	ret = queue_after(batch, dwork, delay, false);
 	rcu_read_unlock();
 	return ret;
 }
@@ -175,8 +169,8 @@ static int mod_refusal(struct fairwq_batch *batch, const struct fairwq_work *wor
 }
 
 /*
- * The batch is asked once, in one RCU section with the push. So it cannot refuse a
- * work that was taken out for it.
+ * The batch is asked before the work is taken out, in one RCU section with the push. So
+ * it cannot refuse a work that was taken out for it.
  */
 int fairwq_mod_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
 		       unsigned long delay)
@@ -200,7 +194,7 @@ int fairwq_mod_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *d
 			continue;
 		}
 		was_pending |= canceled;
-		ret = queue_accepted(batch, dwork, delay, was_pending);
+		ret = queue_after(batch, dwork, delay, was_pending);
 		/* 0: another queue call was first. */
 	}
 	rcu_read_unlock();
@@ -270,11 +264,7 @@ int fairwq_queue_rcu(struct fairwq_batch *batch, struct fairwq_rcu_work *rwork)
 	if (!rwork || !rwork->work.func)
 		return fairwq_bad_arg("rwork is NULL or has no function");
 	rcu_read_lock();	/* pairs as in fairwq_queue() */
-	ret = fairwq_refusal(batch);
-	if (ret)
-		ret = fairwq_unless_pending(&rwork->work, ret);
-	else
-		ret = claim_accepted(batch, &rwork->work, FAIRWQ_WORK_GRACE, false);
+	ret = claim_and_pin(batch, &rwork->work, FAIRWQ_WORK_GRACE, false);
 	if (ret == FAIRWQ_CLAIMED) {
 		/* A cancel on top, here and until the push, returns at once: it sees GRACE. */
 		queue_rcu_work(fairwq_reap_wq, &rwork->later);

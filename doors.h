@@ -30,9 +30,6 @@
 
 struct seq_file;
 
-/* pool.c */
-const struct fairwq_turn *fairwq_pool_own_turn(struct fairwq_pool *pool);
-
 /* tune.c */
 unsigned int fairwq_nr_runners(unsigned int max_active, bool forks);
 int fairwq_pool_grow(struct fairwq_pool *pool, unsigned int nr);
@@ -55,9 +52,10 @@ void fairwq_batch_retire(struct fairwq_batch *batch);
 void fairwq_batch_close(struct fairwq_batch *batch, unsigned int how);
 struct fairwq_batch *fairwq_own_batch(void);
 bool fairwq_batch_lockdep_wait(struct fairwq_batch *batch);
-bool fairwq_batch_step(struct fairwq_batch *batch, unsigned int how,
-		       void (*dropped)(struct fairwq_work *work));
-void fairwq_shutdown_wait(struct fairwq_pool *pool, bool (*round)(void *arg), void *arg);
+bool fairwq_batch_step(struct fairwq_batch *batch, unsigned int how, fairwq_func_t dropped);
+typedef bool (*fairwq_round_t)(void *what, unsigned int how, fairwq_func_t dropped);
+void fairwq_shutdown_wait(struct fairwq_pool *pool, fairwq_round_t round, void *what,
+			  unsigned int how, fairwq_func_t dropped);
 void fairwq_batch_wait(struct fairwq_batch *batch);
 void fairwq_batch_sort(struct fairwq_batch *batch);
 bool fairwq_batch_is_idle(struct fairwq_batch *batch);
@@ -72,9 +70,6 @@ int fairwq_try_cancel(struct fairwq_work *work, bool wait);
 /* constraint.c */
 void fairwq_constraint_init_listed(struct fairwq_constraint *constraint, unsigned int max,
 				   const char *name, struct lock_class_key *key);
-
-/* failure.c */
-void fairwq_failure_init(struct fairwq_pool *pool);
 
 /* dump.c */
 void fairwq_dump_batch(struct seq_file *m, struct fairwq_batch *batch);

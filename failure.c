@@ -6,7 +6,7 @@
  * any other. No item is skipped after it, and no call waits for it. The report
  * is for people, and for the driver that owns the pool.
  *
- * Locking: pool->failure_rwsem for the chain, pool->lock for the counters.
+ * Locking: the kernel's own for the chain, pool->lock for the counters.
  * Limits: a report comes from an item that may sleep.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -17,60 +17,41 @@
 #include "core/runner.h"
 #include "doors.h"
 
-void fairwq_failure_init(struct fairwq_pool *pool)
-{
-	RAW_INIT_NOTIFIER_HEAD(&pool->failure_chain);
-	init_rwsem(&pool->failure_rwsem);
-}
-
 /*
  * Check whether @nb is registered. The kernel's chains refuse a second
  * registration, too, but warn of it.
  */
-static bool is_registered_locked(const struct fairwq_pool *pool,
-				 const struct notifier_block *nb)
+static bool is_registered(struct fairwq_pool *pool, const struct notifier_block *nb)
 {
 	const struct notifier_block *other;
 
-	lockdep_assert_held(&pool->failure_rwsem);
-
-	for (other = rcu_dereference_raw(pool->failure_chain.head); other;
-	     other = rcu_dereference_raw(other->next))
-		if (other == nb)
-			return true;
-	return false;
+	down_read(&pool->failure_chain.rwsem);
+	other = rcu_dereference_raw(pool->failure_chain.head);
+	while (other && other != nb)
+		other = rcu_dereference_raw(other->next);
+	up_read(&pool->failure_chain.rwsem);
+	return other;
 }
 
 int fairwq_pool_register_notifier(struct fairwq_pool *pool, struct notifier_block *nb)
 {
-	int err;
-
 	if (fairwq_is_no_pointer(pool))
 		return fairwq_bad_arg("pool is NULL or an error");
 	if (!nb || !nb->notifier_call)
 		return fairwq_bad_arg("nb has no function");
-	down_write(&pool->failure_rwsem);
-	if (!is_registered_locked(pool, nb))
-		err = raw_notifier_chain_register(&pool->failure_chain, nb);
-	else
-		err = -EEXIST;
-	up_write(&pool->failure_rwsem);
-	return err;
+	if (is_registered(pool, nb))
+		return -EEXIST;
+	return blocking_notifier_chain_register(&pool->failure_chain, nb);
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_register_notifier);
 
 int fairwq_pool_unregister_notifier(struct fairwq_pool *pool, struct notifier_block *nb)
 {
-	int err;
-
 	if (fairwq_is_no_pointer(pool))
 		return fairwq_bad_arg("pool is NULL or an error");
 	if (!nb)
 		return fairwq_bad_arg("nb is NULL");
-	down_write(&pool->failure_rwsem);
-	err = raw_notifier_chain_unregister(&pool->failure_chain, nb);
-	up_write(&pool->failure_rwsem);
-	return err;
+	return blocking_notifier_chain_unregister(&pool->failure_chain, nb);
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_unregister_notifier);
 
@@ -104,8 +85,6 @@ void fairwq_report_failure(int err)
 		.err = err,
 	};
 	failure_count(turn->batch);
-	down_read(&failure.pool->failure_rwsem);
-	raw_notifier_call_chain(&failure.pool->failure_chain, FAIRWQ_EVENT_FAILURE, &failure);
-	up_read(&failure.pool->failure_rwsem);
+	blocking_notifier_call_chain(&failure.pool->failure_chain, FAIRWQ_EVENT_FAILURE, &failure);
 }
 EXPORT_SYMBOL_GPL(fairwq_report_failure);

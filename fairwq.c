@@ -16,16 +16,13 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/hash.h>
 #include <linux/module.h>
-#include <linux/percpu.h>
 #include <linux/printk.h>
 #include <linux/rcupdate.h>
 
 #include "core/fifo.h"
 #include "core/push.h"
 #include "core/runner.h"
-#include "core/testing.h"
 #include "doors.h"
 #include "fairwq_port.h"
 
@@ -63,11 +60,7 @@ int fairwq_queue(struct fairwq_batch *batch, struct fairwq_work *work)
 	 * tests/models/dispose.pml.
 	 */
 	rcu_read_lock();
-	ret = fairwq_refusal(batch);
-	if (likely(!ret))
-		ret = fairwq_push(batch, work);
-	else
-		ret = fairwq_unless_pending(work, ret);
+	ret = fairwq_push(batch, work);
 	rcu_read_unlock();
 	return ret;
 }

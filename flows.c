@@ -89,26 +89,13 @@ struct fairwq_flows {
 	struct delayed_work sweep;	/* due while there are flows, unless @idle is 0 */
 };
 
-#ifdef FAIRWQ_TESTING
+/* For tests: number of the allocation that fails, from now on; 0 and less: none. */
 static atomic_t fairwq_fail_nth;
 
-/* Let the @nth allocation from now on fail. */
-void fairwq_test_flows_fail(unsigned int nth)
-{
-	atomic_set(&fairwq_fail_nth, nth);
-}
-EXPORT_SYMBOL_GPL(fairwq_test_flows_fail);
-
 static bool flows_fail(void)
 {
-	return atomic_dec_return(&fairwq_fail_nth) == 0;
+	return __is_defined(FAIRWQ_TESTING) && atomic_dec_return(&fairwq_fail_nth) == 0;
 }
-#else
-static bool flows_fail(void)
-{
-	return false;
-}
-#endif
 
 /* ---- the tree --------------------------------------------------------- */
 
@@ -635,13 +622,6 @@ EXPORT_SYMBOL_GPL(fairwq_flows_set_idle_ms);
 
 /* ---- create and destroy ----------------------------------------------- */
 
-static void pool_count_flows(struct fairwq_pool *pool, int n)
-{
-	raw_spin_lock_irq(&pool->lock);
-	pool->nr_flows += n;
-	raw_spin_unlock_irq(&pool->lock);
-}
-
 /*
  * Create the batch for items that get no flow. It has no limit of queued items,
  * because they may be of any key. Return: the batch, or an ERR_PTR().
@@ -696,38 +676,30 @@ struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
 		return ERR_CAST(shared);
 	}
 	flows_init(flows, shared, attrs);
-	pool_count_flows(pool, 1);
+	atomic_inc(&pool->nr_flows);
 	return flows;
 }
 EXPORT_SYMBOL_GPL(fairwq_flows_create);
-
-/* A shutdown of flows. */
-struct flows_shutdown {
-	struct fairwq_flows *flows;
-	unsigned int how;
-	void (*dropped)(struct fairwq_work *work);
-};
 
 /*
  * Let go of the flows that have left. What is dropped may be let go by what another one
  * drops, so then look at all of them. Return: whether none is left.
  */
-static bool flows_round(void *arg)
+static bool flows_round(void *what, unsigned int how, fairwq_func_t dropped)
 {
-	const struct flows_shutdown *s = arg;
+	struct fairwq_flows *flows = what;
 	struct fairwq_flow *flow, *next;
 
-	list_for_each_entry_safe(flow, next, &s->flows->list, link) {
-		if (fairwq_batch_step(flow->batch, s->how, s->dropped)) {
+	list_for_each_entry_safe(flow, next, &flows->list, link) {
+		if (fairwq_batch_step(flow->batch, how, dropped)) {
 			list_del(&flow->link);
 			fairwq_batch_put(flow->batch);
 			kfree(flow);
-		} else if (!(s->how & FAIRWQ_DROP_REST)) {
+		} else if (!(how & FAIRWQ_DROP_REST)) {
 			return false;
 		}
 	}
-	return fairwq_batch_step(s->flows->shared, s->how, s->dropped) &&
-	       list_empty(&s->flows->list);
+	return fairwq_batch_step(flows->shared, how, dropped) && list_empty(&flows->list);
 }
 
 /* Check whether the caller is an item or a released() of the pool, and warn. */
@@ -743,7 +715,6 @@ static bool flows_from_inside(const struct fairwq_flows *flows)
 int fairwq_flows_shutdown(struct fairwq_flows *flows, unsigned int how,
 			  void (*dropped)(struct fairwq_work *work))
 {
-	struct flows_shutdown s = { .flows = flows, .how = how, .dropped = dropped };
 	struct fairwq_flow *flow;
 
 	if (IS_ERR_OR_NULL(flows))
@@ -766,8 +737,8 @@ int fairwq_flows_shutdown(struct fairwq_flows *flows, unsigned int how,
 	list_for_each_entry(flow, &flows->list, link)
 		fairwq_batch_close(flow->batch, how);
 	fairwq_batch_close(flows->shared, how);
-	fairwq_shutdown_wait(flows->pool, flows_round, &s);
-	pool_count_flows(flows->pool, -1);
+	fairwq_shutdown_wait(flows->pool, flows_round, flows, how, dropped);
+	atomic_dec(&flows->pool->nr_flows);
 	fairwq_batch_put(flows->shared);
 	fairwq_batch_put(flows->attrs.parent);
 	kfree(flows);
@@ -782,6 +753,13 @@ void fairwq_flows_destroy(struct fairwq_flows *flows)
 EXPORT_SYMBOL_GPL(fairwq_flows_destroy);
 
 #ifdef FAIRWQ_TESTING
+/* Let the @nth allocation from now on fail. */
+void fairwq_test_flows_fail(unsigned int nth)
+{
+	atomic_set(&fairwq_fail_nth, nth);
+}
+EXPORT_SYMBOL_GPL(fairwq_test_flows_fail);
+
 /* Sweep as if it were @now. */
 void fairwq_test_flows_sweep(struct fairwq_flows *flows, unsigned long now)
 {

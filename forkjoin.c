@@ -74,13 +74,22 @@ static void run_stolen(struct fairwq_work *work)
 	complete(&cell->done);
 }
 
-/* Name the runner whose item it is in each cell, for fairwq_current_work(). */
-static void name_runner(struct fairwq_forker *forker)
+/* Set up what @runner needs to fork, in memory that is zero. */
+static void forker_init(struct fairwq_forker *forker, struct fairwq_runner *runner)
 {
+	static struct lock_class_key key;
 	struct fairwq_cell *cell;
 
-	for (cell = forker->cell; cell < forker->cell + FAIRWQ_NR_CELLS; cell++)
-		cell->runner = forker->runner;
+	INIT_LIST_HEAD(&forker->forks.list);
+	forker->forks.call = &runner->pool->call;
+	forker->runner = runner;
+	init_completion(&forker->resumed);
+	__fairwq_work_init(&forker->rest, run_stolen, "(fairwq_fork)", &key);
+	for (cell = forker->cell; cell < forker->cell + FAIRWQ_NR_CELLS; cell++) {
+		__fairwq_work_init(&cell->work, run_stolen, "(fairwq_fork)", &key);
+		init_completion(&cell->done);
+		cell->runner = runner;	/* for fairwq_current_work() */
+	}
 }
 
 /* Make what @runner needs to fork. Return: that, or NULL without memory. */
@@ -92,10 +101,8 @@ static struct fairwq_forker *make_forker(struct fairwq_runner *runner)
 	if (!READ_ONCE(runner->pool->forks))
 		pool_need_spares(runner->pool);
 	forker = kzalloc(sizeof(*forker), GFP_NOIO | __GFP_NOWARN);
-	if (forker) {
-		fairwq_forker_init(forker, runner, run_stolen);
-		name_runner(forker);
-	}
+	if (forker)
+		forker_init(forker, runner);
 	/* Pairs with the address that fairwq_forks_look() reads through. */
 	smp_store_release(&runner->forker, forker);
 	return forker;
@@ -134,9 +141,7 @@ static void refuse_task(struct fairwq_forker *forker, struct fairwq_task *task)
  */
 static bool unfork_elsewhere(struct fairwq_forker *forker, struct fairwq_task *task)
 {
-	for (;;) {
-		if (!fairwq_promote(forker, task) && fairwq_fork_forget(forker, task))
-			break;
+	while (fairwq_promote(forker, task)) {
 		/* Without an idle runner all may wait like this. */
 		if (list_empty(&forker->runner->pool->idle_runners) &&
 		    fairwq_take_back(forker, task->cell))
@@ -169,21 +174,9 @@ EXPORT_SYMBOL_GPL(__fairwq_unfork);
 
 #ifdef CONFIG_LOCKDEP
 /*
- * Tell lockdep that the caller waits for @task. Only the innermost task holds its map,
- * because a task may join another one of its own class.
+ * Begin the function of @task in @self. Only the innermost task holds its map, because a
+ * task may join another one of its own class.
  */
-void __fairwq_lockdep_join(struct fairwq_task *self, struct fairwq_task *task)
-{
-	if (self->has_map)
-		lock_map_release(&self->lockdep_map);
-	lock_map_acquire(&task->lockdep_map);
-	lock_map_release(&task->lockdep_map);
-	if (self->has_map)
-		lock_map_acquire(&self->lockdep_map);
-}
-EXPORT_SYMBOL_GPL(__fairwq_lockdep_join);
-
-/* Begin the function of @task in @self. */
 void __fairwq_lockdep_task_begin(struct fairwq_task *self, struct fairwq_task *task)
 {
 	if (self->has_map)
@@ -200,6 +193,14 @@ void __fairwq_lockdep_task_end(struct fairwq_task *self, struct fairwq_task *tas
 		lock_map_acquire(&self->lockdep_map);
 }
 EXPORT_SYMBOL_GPL(__fairwq_lockdep_task_end);
+
+/* Tell lockdep that the caller waits for @task, as if it ran that itself. */
+void __fairwq_lockdep_join(struct fairwq_task *self, struct fairwq_task *task)
+{
+	__fairwq_lockdep_task_begin(self, task);
+	__fairwq_lockdep_task_end(self, task);
+}
+EXPORT_SYMBOL_GPL(__fairwq_lockdep_join);
 #endif
 
 /* ---- loops over ranges -------------------------------------------------- */

@@ -22,6 +22,7 @@
 #include <linux/cpumask.h>
 #include <linux/export.h>
 #include <linux/mutex.h>
+#include <linux/notifier.h>
 #include <linux/rculist.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
@@ -121,7 +122,7 @@ static struct fairwq_pool *pool_alloc(const struct fairwq_pool_attrs *attrs,
 		pool->tree.patience = 0;
 	fairwq_watchdog_init(pool);
 	fairwq_window_init(pool);
-	fairwq_failure_init(pool);
+	BLOCKING_INIT_NOTIFIER_HEAD(&pool->failure_chain);
 	return pool;
 }
 
@@ -390,36 +391,29 @@ static void pool_wait(struct fairwq_pool *pool)
 		fairwq_batch_wait(batch);
 }
 
-/* Return: the turn of @pool that the caller is in, as its item; or NULL. */
-const struct fairwq_turn *fairwq_pool_own_turn(struct fairwq_pool *pool)
+/*
+ * Check that the caller may wait for the pool, and tell lockdep. An item of the pool would
+ * wait for itself: warn. Return: whether it may.
+ */
+static bool pool_may_wait(struct fairwq_pool *pool, const char *what)
 {
 	const struct fairwq_turn *turn = fairwq_own_turn();
 
-	return turn && turn->batch->pool == pool ? turn : NULL;
-}
-
-/*
- * Check whether the caller is an item of the pool, which would wait for itself,
- * and warn.
- */
-static bool pool_from_inside(struct fairwq_pool *pool, const char *what)
-{
-	const struct fairwq_turn *turn = fairwq_pool_own_turn(pool);
-
-	return WARN_ONCE(turn,
-			 "fairwq: item %ps of batch %s/%s would wait for itself in %s\n",
-			 turn->func, pool->name, turn->batch->name, what);
+	might_sleep();
+	if (WARN_ONCE(turn && turn->batch->pool == pool,
+		      "fairwq: item %ps of batch %s/%s would wait for itself in %s\n",
+		      turn->func, pool->name, turn->batch->name, what))
+		return false;
+	fairwq_lockdep_wait(&pool->lockdep_map);
+	return true;
 }
 
 void fairwq_pool_flush(struct fairwq_pool *pool)
 {
 	if (WARN_ON_ONCE(fairwq_is_no_pointer(pool)))
 		return;
-	might_sleep();
-	if (pool_from_inside(pool, __func__))
-		return;
-	fairwq_lockdep_wait(&pool->lockdep_map);
-	pool_wait(pool);
+	if (pool_may_wait(pool, __func__))
+		pool_wait(pool);
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_flush);
 
@@ -492,10 +486,8 @@ void fairwq_pool_drain(struct fairwq_pool *pool)
 {
 	if (WARN_ON_ONCE(fairwq_is_no_pointer(pool)))
 		return;
-	might_sleep();
-	if (pool_from_inside(pool, __func__))
+	if (!pool_may_wait(pool, __func__))
 		return;
-	fairwq_lockdep_wait(&pool->lockdep_map);
 	pool_wait_drained(pool, false);
 	WRITE_ONCE(pool->draining, false);
 }
@@ -507,12 +499,10 @@ void fairwq_pool_destroy(struct fairwq_pool *pool)
 
 	if (IS_ERR_OR_NULL(pool))
 		return;
-	might_sleep();
-	if (pool_from_inside(pool, __func__))
+	if (!pool_may_wait(pool, __func__))
 		return;
-	WARN_ONCE(READ_ONCE(pool->nr_flows),
+	WARN_ONCE(atomic_read(&pool->nr_flows),
 		  "fairwq: pool %s is destroyed before its flows\n", pool->name);
-	fairwq_lockdep_wait(&pool->lockdep_map);
 	raw_spin_lock_irq(&pool->lock);
 	pool->dying = true;
 	raw_spin_unlock_irq(&pool->lock);

@@ -142,6 +142,7 @@ void fairwq_pool_shrink_fn(struct work_struct *work)
 
 int fairwq_pool_set_max_active(struct fairwq_pool *pool, unsigned int max_active)
 {
+	unsigned long flags;
 	int err;
 
 	if (fairwq_is_no_pointer(pool))
@@ -151,16 +152,14 @@ int fairwq_pool_set_max_active(struct fairwq_pool *pool, unsigned int max_active
 	mutex_lock(&pool->mutex);
 	err = fairwq_pool_grow(pool, fairwq_nr_runners(max_active, pool->forks));
 	if (!err) {
-		raw_spin_lock_irq(&pool->lock);
+		raw_spin_lock_irqsave(&pool->lock, flags);
 		pool->max_active = max_active;
 		fairwq_runners_changed_locked(pool);	/* items that fork go by this */
 		fairwq_window_start_locked(pool);
-		raw_spin_unlock_irq(&pool->lock);
+		fairwq_unlock_kick(pool, flags);	/* that runner kicks the next one */
 	}
 	shrink_later(pool);
 	mutex_unlock(&pool->mutex);
-	if (!err)
-		fairwq_kick(pool);	/* that runner kicks the next one */
 	return err;
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_set_max_active);
@@ -176,8 +175,9 @@ EXPORT_SYMBOL_GPL(fairwq_pool_set_max_active);
 void fairwq_pool_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy)
 {
 	struct fairwq_batch *batch;
+	unsigned long flags;
 
-	raw_spin_lock_irq(&pool->lock);
+	raw_spin_lock_irqsave(&pool->lock, flags);
 	if (policy == pool->policy)
 		goto unlock;
 	list_for_each_entry(batch, &pool->batches, link)
@@ -189,8 +189,7 @@ void fairwq_pool_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy)
 	fairwq_window_debts_locked(pool, 1, 0);
 	fairwq_window_reset_locked(pool);
 unlock:
-	raw_spin_unlock_irq(&pool->lock);
-	fairwq_kick(pool);
+	fairwq_unlock_kick(pool, flags);
 }
 
 FAIRWQ_TEST_EXPORT(fairwq_pool_set_policy);
@@ -206,37 +205,6 @@ static struct fairwq_hists *swap_hists(struct fairwq_batch *batch, struct fairwq
 	return hists;
 }
 
-/* Give histograms to the batches that have none. Return: 0, or -ENOMEM if some have none. */
-static int make_histograms(struct fairwq_pool *pool)
-{
-	struct fairwq_batch *batch;
-	struct fairwq_hists *hists;
-	int err = 0;
-
-	rcu_read_lock();
-	list_for_each_entry_rcu(batch, &pool->batches, link) {
-		if (data_race(batch->stats->hists))	/* only this changes it; see the mutex */
-			continue;
-		hists = kzalloc(sizeof(*hists), GFP_NOWAIT | __GFP_NOWARN);
-		if (hists)
-			kfree(swap_hists(batch, hists));
-		else
-			err = -ENOMEM;
-	}
-	rcu_read_unlock();
-	return err;
-}
-
-static void drop_histograms(struct fairwq_pool *pool)
-{
-	struct fairwq_batch *batch;
-
-	rcu_read_lock();
-	list_for_each_entry_rcu(batch, &pool->batches, link)
-		kfree(swap_hists(batch, NULL));
-	rcu_read_unlock();
-}
-
 /*
  * Begin to keep histograms of waits and run times for each batch, or forget them. Where
  * there is no memory for some, another call tries again.
@@ -245,14 +213,25 @@ static void drop_histograms(struct fairwq_pool *pool)
  */
 int fairwq_pool_set_histograms(struct fairwq_pool *pool, bool on)
 {
+	struct fairwq_hists *hists = NULL;
+	struct fairwq_batch *batch;
 	int err = 0;
 
 	mutex_lock(&pool->mutex);
 	WRITE_ONCE(pool->histograms, on);
-	if (on)
-		err = make_histograms(pool);
-	else
-		drop_histograms(pool);
+	rcu_read_lock();
+	list_for_each_entry_rcu(batch, &pool->batches, link) {
+		/* Only this changes it, under the mutex. */
+		if (on == !!data_race(batch->stats->hists))
+			continue;
+		if (on) {
+			hists = kzalloc(sizeof(*hists), GFP_NOWAIT | __GFP_NOWARN);
+			if (!hists)
+				err = -ENOMEM;
+		}
+		kfree(swap_hists(batch, hists));
+	}
+	rcu_read_unlock();
 	mutex_unlock(&pool->mutex);
 	return err;
 }

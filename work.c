@@ -55,12 +55,6 @@ static struct fairwq_delayed_work *to_delayed_work_of(struct fairwq_work *work)
 	return container_of(work, struct fairwq_delayed_work, work);
 }
 
-/* Check whether a work that is DELAYED waits for its timer. */
-static bool delay_pending(struct fairwq_work *work)
-{
-	return timer_pending(&to_delayed_work_of(work)->timer);
-}
-
 /*
  * Delete the timer of a work, and let go of the work. Interrupts are off over
  * both steps, because in between the word still says DELAYED. An interrupt, or
@@ -104,16 +98,6 @@ static bool wait_grace(struct fairwq_work *work)
 
 /* ---- taking a work out of the queue ----------------------------------- */
 
-static void remove_parked_locked(struct fairwq_batch *batch,
-				 struct fairwq_work *work)
-{
-	lockdep_assert_held(&batch->pool->lock);
-
-	fairwq_unpark_work_locked(work);
-	fairwq_waiters_drop_locked(batch->pool, work);
-	fairwq_fifo_turn_over_locked(batch, !!(work->place & FAIRWQ_PLACE_COLOR));
-}
-
 /*
  * Link all that was pushed to @batch. If the word then says that the work is
  * linked there, the word and @place stay so under the lock.
@@ -136,17 +120,16 @@ static void remove_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	switch (fairwq_work_place(work)) {
-	case FAIRWQ_PLACE_PARKED:
-		remove_parked_locked(batch, work);
-		break;
-	case FAIRWQ_PLACE_FIFO:
-		fairwq_waiters_drop_locked(batch->pool, work);
-		fairwq_fifo_remove_locked(batch, work);
-		break;
-	default:	/* DROPPED: a cancel of its batch will not find it any more */
-		list_del(&work->node);
+	if (fairwq_work_place(work) == FAIRWQ_PLACE_DROPPED) {
+		list_del(&work->node);	/* a cancel of its batch will not find it any more */
 		return;
+	}
+	fairwq_waiters_drop_locked(batch->pool, work);
+	if (fairwq_work_place(work) == FAIRWQ_PLACE_PARKED) {
+		fairwq_unpark_work_locked(work);
+		fairwq_fifo_turn_over_locked(batch, !!(work->place & FAIRWQ_PLACE_COLOR));
+	} else {
+		fairwq_fifo_remove_locked(batch, work);
 	}
 	batch->pool->counter[FAIRWQ_CANCELED]++;
 }
@@ -323,7 +306,7 @@ static int await_pending_locked(struct fairwq_batch *batch,
 	if (data & FAIRWQ_WORK_GRACE)
 		return 0;
 	if (data & FAIRWQ_WORK_DELAYED)
-		return delay_pending(work) ? 0 : FAIRWQ_AGAIN;
+		return timer_pending(&to_delayed_work_of(work)->timer) ? 0 : FAIRWQ_AGAIN;
 	if (!(data & FAIRWQ_WORK_LINKED))
 		return FAIRWQ_AGAIN;
 	if (fairwq_work_place(work) == FAIRWQ_PLACE_DROPPED)
@@ -432,14 +415,20 @@ static bool work_is_behind(const struct fairwq_work *work)
 }
 
 /*
- * Sleep before looking for a work again: until its constraint has admitted it,
- * or for a moment, if it is on its way in or out.
+ * Sleep before looking for a work again: until its constraint has admitted it. A call that
+ * cancels does so only for a constraint that cannot take the work out, but also sleeps
+ * until a grace period has ended. Every other reason is a queue call or a push on another
+ * CPU, in progress or preempted. That ends soon, so it is polled.
  */
-static void wait_pause(struct fairwq_work *work)
+static void look_later(struct fairwq_work *work, bool cancels)
 {
-	if (!fairwq_work_is_kept_back(atomic_long_read(&work->data)) ||
-	    !fairwq_waitlist_wait_work(work, true))
-		usleep_range(20, 100);
+	long data = atomic_long_read(&work->data);
+
+	if (fairwq_work_is_kept_back(data) && fairwq_waitlist_wait_work(work, !cancels))
+		return;
+	if (cancels && fairwq_work_is_graced(data) && wait_grace(work))
+		return;
+	usleep_range(20, 100);
 }
 
 /* Wait until the instance that is queued last, or runs, has ended. */
@@ -453,7 +442,7 @@ static bool fairwq_wait(struct fairwq_work *work)
 		if (work_is_behind(work))
 			return false;
 		waited = true;
-		wait_pause(work);
+		look_later(work, false);
 	}
 	if (!ret)
 		return waited;
@@ -509,23 +498,6 @@ static void fairwq_disable(struct fairwq_work *work)
 }
 
 /*
- * Sleep before a cancel tries again: until a grace period has ended, or a
- * constraint that cannot take a work out has admitted it. Every other reason is
- * a queue call or a push on another CPU, in progress or preempted. That ends
- * soon, so it is polled.
- */
-static void cancel_pause(struct fairwq_work *work)
-{
-	long data = atomic_long_read(&work->data);
-
-	if (fairwq_work_is_kept_back(data) && fairwq_waitlist_wait_work(work, false))
-		return;
-	if (fairwq_work_is_graced(data) && wait_grace(work))
-		return;
-	usleep_range(20, 100);
-}
-
-/*
  * Cancel, then wait until no call owns the work and it does not run. From its
  * own function neither its run nor the end of a grace period is waited for.
  */
@@ -537,7 +509,7 @@ static bool cancel_and_wait(struct fairwq_work *work, const char *what)
 	while ((ret = fairwq_try_cancel(work, true)) < 0) {
 		if (inside && fairwq_work_is_graced(atomic_long_read(&work->data)))
 			return false;
-		cancel_pause(work);
+		look_later(work, true);
 	}
 	if (inside)
 		return ret;
@@ -638,22 +610,6 @@ static void drop_parked_locked(struct fairwq_batch *batch, struct fairwq_drop *d
 	}
 }
 
-/* Drop some works in front of the marker; return whether those are all. */
-static bool drop_queued_locked(struct fairwq_batch *batch, struct fairwq_drop *drop)
-{
-	struct fairwq_work *work;
-	unsigned int nr;
-
-	lockdep_assert_held(&batch->pool->lock);
-
-	for (nr = 0; nr < DROP_CHUNK && !drop->marker.fired; nr++) {
-		/* The head is never a barrier. */
-		work = list_first_entry(&batch->fifo, struct fairwq_work, node);
-		drop_locked(batch, work, drop);
-	}
-	return drop->marker.fired;
-}
-
 /*
  * Keep the batch out of the tree until all works are found, and from its
  * release until all are given back. Return whether it may have works to drop.
@@ -677,23 +633,25 @@ static bool drop_begin(struct fairwq_batch *batch, struct fairwq_drop *drop)
 	return busy;
 }
 
-/* Drop some works in one lock section; return whether those are the last. */
+/* Drop some works in front of the marker; return whether those are the last. */
 static bool drop_some(struct fairwq_batch *batch, struct fairwq_drop *drop)
 {
 	struct fairwq_pool *pool = batch->pool;
 	unsigned long flags;
+	unsigned int nr;
 	bool all;
 
 	fairwq_test_point(FAIRWQ_POINT_CANCEL_STEP, batch);
-	rcu_read_lock();	/* see fairwq_kick_locked() */
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	all = drop_queued_locked(batch, drop);
+	/* The head is never a barrier. */
+	for (nr = 0; nr < DROP_CHUNK && !drop->marker.fired; nr++)
+		drop_locked(batch, fairwq_head_locked(batch), drop);
+	all = drop->marker.fired;
 	if (all) {
 		batch->nr_canceling--;
 		fairwq_fifo_update_locked(batch);
 	}
 	fairwq_unlock_kick(pool, flags);
-	rcu_read_unlock();
 	return all;
 }
 

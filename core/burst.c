@@ -52,14 +52,6 @@
 
 /* ---- what waits ------------------------------------------------------- */
 
-/* Check whether an item of @batch may start without the way through it. */
-static bool burst_may_enter(const struct fairwq_runner *runner,
-			    const struct fairwq_batch *batch)
-{
-	/* A hint: written under the pool's lock. A pause also ends the bursts of @batch. */
-	return batch->pool == runner->pool && !batch->max_active && data_race(!batch->paused);
-}
-
 /* Return the time that an item of @batch is likely to take, ns. */
 static u64 burst_each(struct fairwq_batch *batch)
 {
@@ -200,8 +192,10 @@ static bool burst_goes_on_locked(struct fairwq_runner *runner,
 	/* Where a client says what an item costs, each one is charged as a turn. */
 	if (READ_ONCE(runner->yield) || READ_ONCE(pool->policy) == FAIRWQ_FAIR_COST)
 		return false;
-	if (!burst_may_enter(runner, batch) || fairwq_runs_elsewhere(work, runner->id) ||
-	    data_race(pool->nr_active > pool->max_active))	/* a hint */
+	if (batch->pool != pool || batch->max_active || fairwq_runs_elsewhere(work, runner->id))
+		return false;
+	/* Hints, written under the pool's lock. A pause also ends the bursts of @batch. */
+	if (data_race(batch->paused || pool->nr_active > pool->max_active))
 		return false;
 	if (!runner->burst.nr)
 		burst_begin(runner, constraint);
@@ -231,7 +225,6 @@ static void burst_take_locked(struct fairwq_runner *runner,
 		atomic_dec(&batch->nr_queued);
 	turn->held++;
 	WRITE_ONCE(turn->stamp, 0);
-	turn->wait = 0;
 	WRITE_ONCE(turn->func, work->func);
 	WRITE_ONCE(turn->id, work);
 	turn->constraint = constraint;

@@ -5,7 +5,6 @@
  *
  *   fairwq_assign_str()     strings of tracepoints       before 6.10
  *   fairwq_prefetchw()      prefetch for a write         user-mode Linux
- *   fairwq_load_acquire()   a cheap load-acquire         user-mode Linux
  *   timer_destroy_on_stack()  another name               before 6.16
  *   FAIRWQ_HAS_LOCK_CMP_FN  the kernel has lock_set_cmp_fn(), and lockdep is on
  *   hrtimer_setup(), WQ_PERCPU, kthread_run_worker()     for bench and torture
@@ -42,24 +41,6 @@ static inline void fairwq_prefetchw(const void *p)
 	asm volatile("prefetchw %0" : : "m" (*(const char *)p));
 #else
 	prefetchw(p);
-#endif
-}
-
-/*
- * Load with acquire semantics. User-mode Linux has the generic
- * smp_load_acquire(), whose fence takes as long as a whole queue call. On x86
- * each load is an acquire.
- */
-static inline unsigned int fairwq_load_acquire(const unsigned int *p)
-{
-#if defined(CONFIG_UML) && defined(__x86_64__)
-	unsigned int value = READ_ONCE(*p);
-
-	barrier();	/* the compiler must not move later accesses up */
-	return value;
-#else
-	/* The comment at the call names the partner and the model. */
-	return smp_load_acquire(p);
 #endif
 }
 

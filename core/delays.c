@@ -16,7 +16,6 @@
  * Limits: fairwq_delays_end() walks all works of the same lock.
  */
 #include <linux/hash.h>
-#include <linux/rcupdate.h>
 #include <linux/timer.h>
 
 #include "compat.h"
@@ -45,24 +44,6 @@ static struct fairwq_delays *delays_of(const struct fairwq_batch *batch)
 static struct fairwq_batch *batch_of(const struct fairwq_work *work)
 {
 	return fairwq_work_batch(atomic_long_read(&work->data));
-}
-
-/*
- * Push a work that a timer or a grace period has held.
- *
- * The word keeps its flag until the work is linked, so a cancel does not mark
- * the work CANCELED on its way there. After a mark the caller of the cancel
- * could free the work before it arrives. And a queue call that revives a marked
- * work would get no delay, or grace period, of its own.
- */
-void fairwq_push_held(struct fairwq_work *work)
-{
-	struct fairwq_batch *batch = batch_of(work);
-
-	rcu_read_lock();	/* see fairwq_kick_locked() */
-	fairwq_push_claimed(batch, work);
-	fairwq_unpin(batch);
-	rcu_read_unlock();
 }
 
 /* Set the timer of a work that is claimed for @batch. Interrupts are off. */

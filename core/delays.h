@@ -5,7 +5,6 @@
 
 #include "types.h"
 
-void fairwq_push_held(struct fairwq_work *work);
 void fairwq_delay_begin(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
 			unsigned long delay);
 bool fairwq_delay_stop(struct fairwq_delayed_work *dwork);

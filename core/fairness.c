@@ -174,12 +174,6 @@ static u64 rank_bound_locked(const struct fairwq_pool *pool)
 	return STARVED * (pool->tree.patience + 1 + pool->max_active) * longest;
 }
 
-/* Return the smaller of two weights; 0 is none. */
-static u32 lighter(u32 a, u32 b)
-{
-	return a && b ? min(a, b) : a + b;
-}
-
 /* Return how much its siblings may have between two turns of @node; U64_MAX: any. */
 static u64 wait_bound_locked(const struct fairwq_pool *pool, const struct fairwq_node *node)
 {
@@ -192,7 +186,8 @@ static u64 wait_bound_locked(const struct fairwq_pool *pool, const struct fairwq
 		return pool->tree.patience ? rank_bound_locked(pool) : U64_MAX;
 	all = &node->parent->member;
 	weight = max(all->weight[0], all->weight[1]);
-	least = lighter(node->weight, lighter(all->least[0], all->least[1]));
+	least = min_not_zero(all->least[0], all->least[1]);
+	least = min_not_zero((u32)node->weight, least);
 	return (STARVED * 2 * DIV_ROUND_UP(weight, least) + pool->max_active) *
 	       longest_turn(pool, node->parent);
 }
@@ -238,14 +233,15 @@ static void window_first_locked(struct fairwq_pool *pool, struct fairwq_node *no
 	member->longest[0] = 0;
 	member->weight[1] = max(member->weight[0], member->weight[1] - member->weight[1] / 4);
 	member->weight[0] = 0;
-	member->least[1] = lighter(member->least[0], min(DIV_ROUND_UP(member->least[1] * 5U, 4),
-							 FAIRWQ_MAX_WEIGHT));
+	member->least[1] = min_not_zero((u32)member->least[0],
+					min(DIV_ROUND_UP(member->least[1] * 5U, 4),
+					    FAIRWQ_MAX_WEIGHT));
 	member->least[0] = 0;
 	if (!node->parent)
 		return;
 	all = &node->parent->member;
 	all->weight[0] += node->weight;
-	all->least[0] = lighter(all->least[0], node->weight);
+	all->least[0] = min_not_zero(all->least[0], node->weight);
 }
 
 /* Return about how many turns others have between two of a child of @parent, or up to twice. */
@@ -346,10 +342,8 @@ void fairwq_window_group_locked(struct fairwq_pool *pool, struct fairwq_node *le
 {
 	lockdep_assert_held(&pool->lock);
 
-	list_del_init(&leaf->member.link);
-	wait_begins_locked(pool, leaf);
+	fairwq_window_weight_locked(pool, leaf);	/* it has another one, too */
 	leaf->owes = false;
-	leaf->window--;
 }
 
 /* ---- priorities ------------------------------------------------------- */

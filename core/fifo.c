@@ -346,26 +346,23 @@ static void turn_fill_locked(struct fairwq_batch *batch, struct fairwq_turn *tur
 	turn->number = ++pool->turn_number;
 	turn->color = batch_color_locked(batch, work);
 	turn->timed = false;
-	turn->quick = false;
 	turn->slept = false;
 	turn->nr = 1;
 	turn->burst = 0;
 	turn->held = 0;
-	turn->wait = 0;
-	turn->run = 0;
 	turn->took = 0;
-	turn->async = NULL;
 	turn->later = 0;
 	pool->counter[FAIRWQ_TURNS]++;
 	if (unlikely(!list_empty(&pool->waiters)))
 		fairwq_waiters_take_locked(pool, work, turn->number);
 }
 
-/* Place @batch in the tree anew, because the head of its FIFO has changed. */
+/* Fire the barriers that are first now, and place @batch in the tree by its new head. */
 static void batch_new_head_locked(struct fairwq_batch *batch)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
+	batch_fire_barriers_locked(batch);
 	/* Under arrival order the head decides the place in the tree. */
 	if (batch->pool->tree.by_arrival)
 		fairwq_fifo_set_eligible_locked(batch, false);
@@ -384,7 +381,6 @@ void fairwq_fifo_take_locked(struct fairwq_batch *batch, struct fairwq_turn *tur
 	fairwq_cost_charge_locked(turn);
 	if (unlikely(turn->out_of_rank))
 		fairwq_window_jump_locked(batch->pool, &batch->node);
-	batch_fire_barriers_locked(batch);
 	fairwq_window_turn_locked(turn);
 	batch_new_head_locked(batch);
 }
@@ -441,7 +437,6 @@ void fairwq_fifo_take_rest_locked(struct fairwq_batch *batch, struct fairwq_turn
 
 	batch_unlink_locked(batch, work);
 	fairwq_fifo_take_waiting_locked(batch, turn, work);
-	batch_fire_barriers_locked(batch);
 	batch_new_head_locked(batch);
 }
 
@@ -467,7 +462,6 @@ void fairwq_fifo_park_locked(struct fairwq_batch *batch, struct fairwq_work *wor
 	work->place = FAIRWQ_PLACE_PARKED | FAIRWQ_PLACE_TAKEN |
 		      (color ? FAIRWQ_PLACE_COLOR : 0);
 	batch->nr_parked++;
-	batch_fire_barriers_locked(batch);
 	batch_new_head_locked(batch);
 }
 
@@ -598,6 +592,7 @@ void fairwq_fifo_detach_locked(struct fairwq_turn *turn, struct fairwq_async *as
 	async->burst = turn->burst;
 	async->runner = NULL;
 	pool->nr_async++;
+	turn->async = NULL;
 	turn->batch = NULL;
 }
 
@@ -657,10 +652,8 @@ void fairwq_fifo_remove_locked(struct fairwq_batch *batch, struct fairwq_work *w
 	lockdep_assert_held(&batch->pool->lock);
 
 	batch_unlink_locked(batch, work);
-	if (head) {
-		batch_fire_barriers_locked(batch);
+	if (head)
 		batch_new_head_locked(batch);
-	}
 	if (place & FAIRWQ_PLACE_TAKEN)
 		fairwq_fifo_turn_over_locked(batch, !!(place & FAIRWQ_PLACE_COLOR));
 	else

@@ -170,20 +170,24 @@ static struct fairwq_task *oldest_locked(struct fairwq_forker *forker)
 
 /*
  * Promote @task also if no runner is free, because the caller's stack is used up. The
- * timer may have promoted it. Return whether it is promoted.
+ * timer may have promoted it.
+ *
+ * Return: whether it is promoted; if not, it is forgotten, as it cannot run.
  */
 bool fairwq_promote(struct fairwq_forker *forker, struct fairwq_task *task)
 {
 	struct fairwq_runner *kick = NULL;
 	struct fairwq_pool *pool = forker->runner->pool;
-	unsigned long flags;
 
-	raw_spin_lock_irqsave(&pool->lock, flags);
+	raw_spin_lock_irq(&pool->lock);
 	if (!task->cell) {
 		kick = promote_locked(forker, task);
-		pool->counter[FAIRWQ_STOLEN] += !!task->cell;	/* as it will be */
+		if (task->cell)
+			pool->counter[FAIRWQ_STOLEN]++;	/* as it will be */
+		else
+			list_del_init(&task->node);
 	}
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	raw_spin_unlock_irq(&pool->lock);
 	fairwq_kick_next_cpu(pool, kick);
 	return task->cell;
 }
@@ -306,15 +310,15 @@ static struct fairwq_runner *promote_shared(struct fairwq_pool *pool)
 }
 
 /*
- * Ask runners to share their forks, if they have not looked since the last tick.
+ * Ask runners to share their forks, if they have not looked since the last tick. The
+ * caller must start a grace period then. Have the timer look again if there are forks.
  *
- * Return: whether there are forks that may have to be shared. @ask: one was asked.
+ * Return: whether one was asked.
  */
-static bool ask_locked(struct fairwq_pool *pool, bool *ask)
+static bool ask_locked(struct fairwq_pool *pool)
 {
 	struct fairwq_runner *runner;
 	struct fairwq_forker *forker;
-	bool any = false;
 
 	lockdep_assert_held(&pool->lock);
 
@@ -322,15 +326,17 @@ static bool ask_locked(struct fairwq_pool *pool, bool *ask)
 		forker = waiting_forks_locked(runner);
 		if (!forker)
 			continue;
-		any = true;
+		fairwq_watchdog_soon_locked(pool);
 		if (forker->looked) {
 			WRITE_ONCE(forker->looked, false);
 		} else if (forker->forks.shared == FORKS_PRIVATE) {
 			WRITE_ONCE(forker->forks.shared, FORKS_ASKED);
-			*ask = true;
+			pool->sharing = true;
 		}
 	}
-	return any;
+	/* Of a grace period that begins after they were asked. Model: tests/models/share.pml. */
+	pool->share_after = get_state_synchronize_rcu();
+	return pool->sharing;
 }
 
 /* End the grace period: what was asked for is shared, unless its runner was faster. */
@@ -354,34 +360,27 @@ static void share_locked(struct fairwq_pool *pool)
  *
  * Runners are asked only while no grace period is waited for: each that has not
  * answered when it ends was asked before it began.
- *
- * Return: true: look again at the next tick.
  */
-bool fairwq_forks_look(struct fairwq_pool *pool)
+void fairwq_forks_look(struct fairwq_pool *pool)
 {
-	bool again = false, ask = false;
 	struct fairwq_runner *kick;
-	unsigned long flags, after;
+	unsigned long flags;
+	bool ask = false;
 
 	if (!READ_ONCE(pool->forks))
-		return false;
+		return;
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	if (pool->sharing && poll_state_synchronize_rcu(pool->share_after))
 		share_locked(pool);
-	if (!pool->sharing)
-		again = ask_locked(pool, &ask);
-	again |= pool->sharing;
+	if (pool->sharing)
+		fairwq_watchdog_soon_locked(pool);
+	else
+		ask = ask_locked(pool);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	while ((kick = promote_shared(pool)))
 		fairwq_kick_next_cpu(pool, kick);
-	if (!ask)
-		return again;
-	after = start_poll_synchronize_rcu();
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	pool->share_after = after;
-	pool->sharing = true;
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	return true;
+	if (ask)
+		start_poll_synchronize_rcu();	/* interrupts must be on */
 }
 
 /* ---- the end of a turn in a join ---------------------------------------- */
@@ -409,13 +408,11 @@ void fairwq_rest_resume_locked(struct fairwq_work *work, bool in_order)
 	turn->id = old.id;
 	turn->constraint = old.constraint;
 	turn->held = old.held;
-	turn->async = old.async;
 	turn->later = old.later;
 	fairwq_turn_begin_locked(runner, turn->batch);
 	WRITE_ONCE(runner->yield, yield);
 	runner->since = fairwq_clock();
-	if (turn->stamp)
-		turn->wait = runner->since > turn->stamp ? runner->since - turn->stamp : 0;
+	turn->wait = turn->stamp && runner->since > turn->stamp ? runner->since - turn->stamp : 0;
 	fairwq_runner_return_locked(runner);
 	complete(&forker->resumed);
 }
@@ -614,14 +611,6 @@ static bool spin_for(struct fairwq_cell *cell)
 	return false;
 }
 
-/* Sleep until a stolen task is done. Another runner works in the place of this one. */
-static void sleep_for(struct fairwq_runner *runner, struct fairwq_cell *cell)
-{
-	fairwq_runner_block(runner);
-	wait_for_completion(&cell->done);
-	fairwq_runner_unblock(runner);
-}
-
 /*
  * Wait for the end of a stolen task, which is joined then. The caller sees what the task
  * stored: pairs with the complete() in run_stolen(). Models: tests/models/fork.pml,
@@ -634,8 +623,12 @@ bool fairwq_await_done(struct fairwq_forker *forker, struct fairwq_cell *cell)
 	struct fairwq_pool *pool = forker->runner->pool;
 	bool ran;
 
-	if (!spin_for(cell))
-		sleep_for(forker->runner, cell);
+	if (!spin_for(cell)) {
+		/* Another runner works in the place of this one. */
+		fairwq_runner_block(forker->runner);
+		wait_for_completion(&cell->done);
+		fairwq_runner_unblock(forker->runner);
+	}
 	raw_spin_lock_irq(&pool->lock);
 	ran = cell->work.place != FAIRWQ_PLACE_DROPPED;
 	close_cell_locked(forker, cell);
@@ -688,69 +681,19 @@ void __fairwq_task_left(struct fairwq_task *self, struct list_head *newest,
 }
 EXPORT_SYMBOL_GPL(__fairwq_task_left);
 
-/* Forget a private task that is not to run. Return false if it was promoted meanwhile. */
-bool fairwq_fork_forget(struct fairwq_forker *forker, struct fairwq_task *task)
-{
-	struct fairwq_pool *pool = forker->runner->pool;
-	bool is_private;
-
-	raw_spin_lock_irq(&pool->lock);
-	is_private = !task->cell;
-	if (is_private)
-		list_del_init(&task->node);
-	raw_spin_unlock_irq(&pool->lock);
-	return is_private;
-}
-
-/* Join what the item has promoted, without touching a task that is gone. */
-static void join_cells(struct fairwq_forker *forker)
-{
-	struct fairwq_cell *cell;
-
-	for (cell = forker->cell; cell < forker->cell + FAIRWQ_NR_CELLS; cell++)
-		if (cell->task && !fairwq_take_back(forker, cell))
-			fairwq_await_done(forker, cell);
-}
-
 /* Report an item that has returned without a join of what it forked, and forget that. */
 void fairwq_forks_unjoined(struct fairwq_forker *forker)
 {
 	const struct fairwq_turn *turn = &forker->runner->turn;
 	struct fairwq_pool *pool = forker->runner->pool;
+	struct fairwq_cell *cell;
 
 	warn_unjoined(turn, turn->func);
 	raw_spin_lock_irq(&pool->lock);
 	INIT_LIST_HEAD(&forker->forks.list);
 	raw_spin_unlock_irq(&pool->lock);
-	join_cells(forker);
-}
-
-/* ---- setting up --------------------------------------------------------- */
-
-/* Set up a work that clients never see, as fairwq_work_init() does. */
-static void work_init(struct fairwq_work *work, fairwq_func_t func)
-{
-#ifdef CONFIG_LOCKDEP
-	static struct lock_class_key key;
-
-	lockdep_init_map(&work->lockdep_map, "(fairwq_fork)", &key, 0);
-#endif
-	work->func = func;
-}
-
-/* Set up what a runner needs to fork. @run_stolen runs what another runner takes. */
-void fairwq_forker_init(struct fairwq_forker *forker, struct fairwq_runner *runner,
-			fairwq_func_t run_stolen)
-{
-	struct fairwq_cell *cell;
-
-	INIT_LIST_HEAD(&forker->forks.list);
-	forker->forks.call = &runner->pool->call;
-	forker->runner = runner;
-	init_completion(&forker->resumed);
-	for (cell = forker->cell; cell < forker->cell + FAIRWQ_NR_CELLS; cell++) {
-		work_init(&cell->work, run_stolen);
-		init_completion(&cell->done);
-	}
-	work_init(&forker->rest, run_stolen);
+	/* Join what was promoted, without touching a task that is gone. */
+	for (cell = forker->cell; cell < forker->cell + FAIRWQ_NR_CELLS; cell++)
+		if (cell->task && !fairwq_take_back(forker, cell))
+			fairwq_await_done(forker, cell);
 }

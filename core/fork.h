@@ -5,13 +5,10 @@
 
 #include "types.h"
 
-void fairwq_forker_init(struct fairwq_forker *forker, struct fairwq_runner *runner,
-			fairwq_func_t run_stolen);
 bool fairwq_promote(struct fairwq_forker *forker, struct fairwq_task *task);
 bool fairwq_take_back(struct fairwq_forker *forker, struct fairwq_cell *cell);
 bool fairwq_await_done(struct fairwq_forker *forker, struct fairwq_cell *cell);
-bool fairwq_fork_forget(struct fairwq_forker *forker, struct fairwq_task *task);
-bool fairwq_forks_look(struct fairwq_pool *pool);
+void fairwq_forks_look(struct fairwq_pool *pool);
 void fairwq_forks_unjoined(struct fairwq_forker *forker);
 void fairwq_rest_resume_locked(struct fairwq_work *work, bool in_order);
 void fairwq_fork_drop_locked(struct fairwq_batch *batch, struct fairwq_work *work);

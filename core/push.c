@@ -26,7 +26,6 @@
 #include <linux/hash.h>
 #include <linux/rcupdate.h>
 
-#include "compat.h"
 #include "fifo.h"
 #include "push.h"
 #include "runner.h"
@@ -165,16 +164,6 @@ static int revive(struct fairwq_work *work, long data)
 }
 
 /*
- * Check whether a queue call with the word @wanted may revive a work. A revived
- * work would overtake what waits in the constraint, or would not wait for the
- * grace period.
- */
-static bool may_revive(long wanted)
-{
-	return !(wanted & (FAIRWQ_WORK_CONSTRAINED | FAIRWQ_WORK_GRACE));
-}
-
-/*
  * Give up a claim, because the work was disabled meanwhile.
  *
  * Return: -ECANCELED; FAIRWQ_QUEUED if a cancel has returned true for it.
@@ -219,9 +208,13 @@ int fairwq_claim_taken(struct fairwq_work *work, long word)
 		data = atomic_long_read(&work->data);
 		if (READ_ONCE(work->disabled))
 			return -ECANCELED;
-		if ((data & (FAIRWQ_WORK_PENDING | FAIRWQ_WORK_CANCELED)) == FAIRWQ_WORK_PENDING)
+		if (fairwq_word_pending(data))
 			return 0;
-		if (data && !may_revive(word))
+		/*
+		 * A revived work would overtake what waits in the constraint, or
+		 * would not wait for the grace period.
+		 */
+		if (data && (word & (FAIRWQ_WORK_CONSTRAINED | FAIRWQ_WORK_GRACE)))
 			return -EBUSY;
 		ret = data ? revive(work, data) : 0;
 		if (ret)
@@ -254,7 +247,7 @@ void fairwq_push_claimed(struct fairwq_batch *batch, struct fairwq_work *work)
 	 * drop_canceled_locked().
 	 * Model: tests/models/cancel.pml.
 	 */
-	canceled = fairwq_load_acquire(&batch->nr_canceled);
+	canceled = smp_load_acquire(&batch->nr_canceled);
 	if ((first && !READ_ONCE(batch->polled)) || unlikely(canceled))
 		activate_batch(batch);
 }
@@ -287,4 +280,21 @@ void fairwq_unpin(struct fairwq_batch *batch)
 		raw_spin_unlock_irqrestore(&pool->lock, flags);
 	}
 	rcu_read_unlock();
+}
+
+/*
+ * Push a work that a timer, a grace period or a constraint has held. It has pinned its
+ * batch until now.
+ *
+ * The word keeps its flags until the work is linked, so a cancel does not mark
+ * the work CANCELED on its way there. After a mark the caller of the cancel
+ * could free the work before it arrives. And a queue call that revives a marked
+ * work would get no delay, grace period or place in the constraint of its own.
+ */
+void fairwq_push_held(struct fairwq_work *work)
+{
+	struct fairwq_batch *batch = fairwq_work_batch(atomic_long_read(&work->data));
+
+	fairwq_push_claimed(batch, work);
+	fairwq_unpin(batch);
 }

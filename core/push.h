@@ -17,6 +17,7 @@ void fairwq_push_claimed(struct fairwq_batch *batch, struct fairwq_work *work);
 int fairwq_reserve_room(struct fairwq_batch *batch, const struct fairwq_work *work);
 void fairwq_unreserve(struct fairwq_batch *batch);
 void fairwq_unpin(struct fairwq_batch *batch);
+void fairwq_push_held(struct fairwq_work *work);
 
 /*
  * Check whether the batch takes an item. Under rcu_read_lock().
@@ -92,14 +93,18 @@ static inline int fairwq_claim(struct fairwq_batch *batch, struct fairwq_work *w
 }
 
 /*
- * Reserve room for one more item. A pending work needs none, and takes none
- * from others meanwhile.
+ * Check whether the batch takes an item, and reserve room for it. A pending work
+ * needs none, and takes none from others meanwhile. Under rcu_read_lock().
  *
  * Return: 1 if there is room; else what the queue call must return: 0 if the
- * work is pending, or -EAGAIN.
+ * work is pending, -ESHUTDOWN, or -EAGAIN.
  */
 static inline int fairwq_reserve(struct fairwq_batch *batch, const struct fairwq_work *work)
 {
+	int refusal = fairwq_refusal(batch);
+
+	if (unlikely(refusal))
+		return fairwq_unless_pending(work, refusal);
 	return likely(!batch->max_queued) ? 1 : fairwq_reserve_room(batch, work);
 }
 

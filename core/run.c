@@ -69,8 +69,7 @@ static void run_item(struct fairwq_runner *runner, struct fairwq_work *work,
 	/* Put back what waited for the last item. What waits for @work stays parked. */
 	if (unlikely(READ_ONCE(runner->has_parked)))
 		fairwq_unpark(runner);
-	if (turn->stamp)
-		turn->wait = start > turn->stamp ? start - turn->stamp : 0;
+	turn->wait = turn->stamp && start > turn->stamp ? start - turn->stamp : 0;
 	runner->since = timed ? start : 0;
 	trace_fairwq_start(turn, work);
 	fairwq_call(work, turn, state);

@@ -200,24 +200,18 @@ void fairwq_kick_next_cpu(struct fairwq_pool *pool, struct fairwq_runner *runner
 	queue_work_on(cpu, pool->wq, &runner->work);
 }
 
-/* Choose a runner, drop the lock, and kick it. */
+/*
+ * Choose a runner, drop the lock, and kick it. The read-side section begins under the lock,
+ * so callers need none of their own.
+ */
 void fairwq_unlock_kick(struct fairwq_pool *pool, unsigned long flags)
 	__releases(&pool->lock)
 {
 	struct fairwq_runner *runner = fairwq_kick_locked(pool);
 
+	rcu_read_lock();	/* see fairwq_kick_locked() */
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	fairwq_kick_send(pool, runner);
-}
-
-/* Kick a runner, because a batch became eligible, or more runners may run. */
-void fairwq_kick(struct fairwq_pool *pool)
-{
-	unsigned long flags;
-
-	rcu_read_lock();
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	fairwq_unlock_kick(pool, flags);
 	rcu_read_unlock();
 }
 

@@ -5,7 +5,6 @@
 
 #include "types.h"
 
-void fairwq_kick(struct fairwq_pool *pool);
 void fairwq_unlock_kick(struct fairwq_pool *pool, unsigned long flags)
 	__releases(&pool->lock);
 struct fairwq_runner *fairwq_kick_locked(struct fairwq_pool *pool);

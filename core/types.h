@@ -35,7 +35,6 @@
 #include <linux/ktime.h>
 #include <linux/mutex.h>
 #include <linux/notifier.h>
-#include <linux/rwsem.h>
 #include <linux/spinlock.h>
 #include <linux/timer.h>
 #include <linux/wait.h>
@@ -145,10 +144,11 @@ struct fairwq_turn {
 	unsigned int nr;		/* R, P at the end: number of its items */
 	unsigned int burst;		/* R, P at the end: items of its burst so far, or 0 */
 	unsigned int held;		/* R, P at the end: those of @nr that are in nr_pins */
-	u64 wait;			/* R: ns from @stamp to the start */
+	u64 wait;			/* R: ns from @stamp to the start; 0: not measured */
 	u64 run;			/* R: ns, of the last item; 0: not measured */
 	u64 took;			/* R, P at the end: ns, of all items; 0: not measured */
-	struct fairwq_async *async;	/* R sets, P clears: the turn goes on after the function */
+	/* R sets, P clears: the turn goes on after the function; NULL when it begins */
+	struct fairwq_async *async;
 	u64 later;			/* P: ns, what went on meanwhile, and has ended */
 };
 
@@ -259,16 +259,6 @@ struct fairwq_runner {
 	struct rcu_head rcu;
 };
 
-#define FAIRWQ_NR_KNOBS	6
-
-/* A knob in debugfs: its pool, and its index in the table of debugfs.c. */
-struct fairwq_knob_file {
-	struct fairwq_pool *pool;
-	unsigned int index;
-};
-
-struct seq_file;
-
 /*
  * A pool: a fair tree of batches, and runners that serve it.
  *
@@ -326,16 +316,14 @@ struct fairwq_pool {
 	struct delayed_work shrink;	/* takes idle runners away that are too many */
 	u64 next_seq;			/* P */
 	unsigned int nr_batches;	/* p: read again after each wake-up of @reaped */
-	unsigned int nr_flows;		/* p: only for a warning if the pool goes before them */
+	atomic_t nr_flows;		/* A: only for a warning if the pool goes before them */
 	wait_queue_head_t reaped;	/* woken when a batch has left */
 	struct workqueue_struct *release_wq; /* A, set once: for released(), if a batch has one */
 	struct fairwq_batch *default_batch[FAIRWQ_NR_RANKS]; /* I: by prio */
 	struct list_head named_link;	/* of pools with FAIRWQ_SYSFS_NAME; see pool.c */
 	struct dentry *dir;		/* in debugfs; see debugfs.c */
 	struct list_head dir_link;	/* until there is debugfs; see debugfs.c */
-	struct fairwq_knob_file knob_file[FAIRWQ_NR_KNOBS]; /* I */
-	struct raw_notifier_head failure_chain; /* under @failure_rwsem */
-	struct rw_semaphore failure_rwsem; /* see failure.c */
+	struct blocking_notifier_head failure_chain; /* has a lock of its own */
 	struct kref refs;		/* A: the owner and every batch */
 	struct rcu_head rcu;
 	struct lock_class_key runner_key, wait_key; /* I */

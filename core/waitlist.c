@@ -42,7 +42,6 @@
 #include <linux/completion.h>
 #include <linux/export.h>
 #include <linux/hash.h>
-#include <linux/rcupdate.h>
 
 #include "lockdep.h"
 #include "push.h"
@@ -183,11 +182,15 @@ void fairwq_admit_locked(struct fairwq_work *work)
 	wake_left_locked(lock_of(work->constraint), work);
 }
 
-/* Give a work that was taken out back to its client. Return: the batch it was bound for. */
-static struct fairwq_batch *release_listed(struct fairwq_work *work)
+/* Take @work out, and give it back to its client. Return: the batch it was bound for. */
+static struct fairwq_batch *release_listed(struct fairwq_constraint *constraint,
+					   struct fairwq_work *work)
 {
 	struct fairwq_batch *batch = fairwq_kept_batch(work);
 
+	lockdep_assert_held(fairwq_constraint_lock(constraint));
+
+	constraint->ops->remove(constraint, work);
 	fairwq_unreserve(batch);
 	work->stamp = 0;
 	work->place = 0;
@@ -197,6 +200,7 @@ static struct fairwq_batch *release_listed(struct fairwq_work *work)
 	 * kept_word_locked(). Model: tests/models/enter.pml.
 	 */
 	atomic_long_set_release(&work->data, 0);
+	wake_left_locked(lock_of(constraint), work);
 	return batch;
 }
 
@@ -207,13 +211,8 @@ static struct fairwq_batch *release_listed(struct fairwq_work *work)
  */
 void fairwq_admit_push(struct fairwq_work *work)
 {
-	struct fairwq_batch *batch = fairwq_work_batch(atomic_long_read(&work->data));
-
 	fairwq_test_point(FAIRWQ_POINT_ADMITTED, NULL);
-	rcu_read_lock();	/* see fairwq_kick_locked() */
-	fairwq_push_claimed(batch, work);
-	fairwq_unpin(batch);
-	rcu_read_unlock();
+	fairwq_push_held(work);
 }
 
 /* Tell @constraint that a work of it has run, or was cancelled. No lock must be held. */
@@ -360,24 +359,19 @@ bool fairwq_waitlist_wait(struct fairwq_constraint *constraint)
 /* Take the first work out of the list, as a cancel does. Return: the work, or NULL. */
 static struct fairwq_work *waitlist_take(struct fairwq_constraint *constraint)
 {
-	struct fairwq_constraint_lock *lock = lock_of(constraint);
+	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
 	struct fairwq_work *work, *found = NULL;
 	struct fairwq_batch *batch = NULL;
 	unsigned long flags;
 
-	raw_spin_lock_irqsave(&lock->lock, flags);
-	list_for_each_entry(work, &constraint->waiting, node) {
-		if (work->place & FAIRWQ_PLACE_BARRIER)
-			continue;
-		found = work;
-		break;
-	}
-	if (found) {
-		list_del(&found->node);
-		batch = release_listed(found);
-		wake_left_locked(lock, found);
-	}
-	raw_spin_unlock_irqrestore(&lock->lock, flags);
+	raw_spin_lock_irqsave(lock, flags);
+	list_for_each_entry(work, &constraint->waiting, node)
+		if (!(work->place & FAIRWQ_PLACE_BARRIER)) {
+			batch = release_listed(constraint, work);
+			found = work;
+			break;
+		}
+	raw_spin_unlock_irqrestore(lock, flags);
 	if (batch)
 		fairwq_unpin(batch);
 	return found;
@@ -424,11 +418,8 @@ int fairwq_waitlist_cancel(struct fairwq_work *work, long data, bool wait)
 	fairwq_test_point(FAIRWQ_POINT_TAKE_OUT, NULL);
 	lock = fairwq_constraint_lock(constraint);
 	raw_spin_lock_irqsave(lock, flags);
-	if (kept_word_locked(work, constraint) == FAIRWQ_WORD_LISTED) {
-		constraint->ops->remove(constraint, work);
-		batch = release_listed(work);
-		wake_left_locked(lock_of(constraint), work);
-	}
+	if (kept_word_locked(work, constraint) == FAIRWQ_WORD_LISTED)
+		batch = release_listed(constraint, work);
 	raw_spin_unlock_irqrestore(lock, flags);
 	if (!batch)
 		return FAIRWQ_AGAIN;

@@ -49,29 +49,25 @@ static bool is_hung_locked(const struct fairwq_runner *runner)
 {
 	unsigned long started = READ_ONCE(runner->started);
 
-	return runner->task && runner->reported != started &&
+	return runner->turn.batch && runner->reported != started &&
 	       time_after(jiffies, started + msecs_to_jiffies(runner->pool->hung_ms));
 }
 
 /* Find an item that hangs and was not reported yet, and fill in @hung for it. */
 static bool find_hung_locked(struct fairwq_pool *pool, struct fairwq_hung *hung)
 {
-	const struct fairwq_turn *turn;
 	struct fairwq_runner *runner;
-	struct fairwq_batch *batch;
 
 	lockdep_assert_held(&pool->lock);
 
 	list_for_each_entry(runner, &pool->runners, node) {
-		turn = fairwq_current_turn(runner);
-		batch = turn ? turn->batch : NULL;
-		if (!batch || !is_hung_locked(runner))
+		if (!is_hung_locked(runner))
 			continue;
 		runner->reported = READ_ONCE(runner->started);
 		hung->task = get_task_struct(runner->task);
-		hung->func = READ_ONCE(turn->func);
+		hung->func = READ_ONCE(runner->turn.func);
 		hung->ms = jiffies_to_msecs(jiffies - runner->reported);
-		strscpy(hung->batch, batch->name, sizeof(hung->batch));
+		strscpy(hung->batch, runner->turn.batch->name, sizeof(hung->batch));
 		return true;
 	}
 	return false;
@@ -162,11 +158,7 @@ static void watchdog_fn(struct timer_list *timer)
 		fairwq_watchdog_arm_locked(pool);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	fairwq_kick_send(pool, kick);
-	if (!fairwq_forks_look(pool))
-		return;
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	fairwq_watchdog_soon_locked(pool);
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	fairwq_forks_look(pool);
 }
 
 /* Set hung_ms, and look again after the new time, not after the old one. */

@@ -39,7 +39,7 @@
  *	@yield after the lock was dropped.
  * Broken CANCEL OTHER_UNSEEN (assertion): burst_switch_batch_locked() starts the
  *	item that was the first one before the lock was dropped.
- * Broken PAUSE PAUSE_UNSEEN (assertion): burst_may_enter() does not look
+ * Broken PAUSE PAUSE_UNSEEN (assertion): burst_goes_on_locked() does not look
  *	at @paused, nor does the pause ask the bursts to end.
  */
 #define CPUS	3		/* 0: the runner; 1: a flush, or a pause; 2: a cancel */

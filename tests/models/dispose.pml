@@ -153,13 +153,13 @@ inline push_claimed(item)
 #ifdef DELAYED
 bool timer;		/* is set */
 
-/* delay_fn(), push_held() */
+/* delay_fn(), fairwq_push_held() */
 proctype delay(byte me)
 {
 end:	timer;
-	rcu_read_lock(me);
 	push_claimed(0);
 	/* fairwq_unpin() */
+	rcu_read_lock(me);
 	spin_lock();
 #ifndef DELAY_NOT_HELD
 	nr_held--;
@@ -216,10 +216,10 @@ inline dispose(me)
 #else
 	:: !was ->
 #endif
-		/* batch_set_paused() */
-		rcu_read_lock(me);
+		/* batch_set_paused(), fairwq_unlock_kick() */
 		spin_lock();
 		paused = false;
+		rcu_read_lock(me);
 		spin_unlock();
 		rcu_read_unlock(me);
 #ifdef DISPOSE_NO_GRACE

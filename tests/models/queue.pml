@@ -383,7 +383,7 @@ proctype operator(byte cpu)
 #ifdef RAISED_QUIETLY
 	spin_unlock(cpu)
 #else
-	kick_locked_and_unlock(cpu);	/* fairwq_kick() */
+	kick_locked_and_unlock(cpu);
 	kick_send()
 #endif
 }

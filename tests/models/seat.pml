@@ -507,9 +507,10 @@ proctype tuner()
 #ifndef MAX_UNSAID
 			runners_changed();
 #endif
+			i++;
+			kick(r);	/* fairwq_unlock_kick() */
 			unlock()
 		}
-		atomic { i++; kick(r); unlock() }	/* fairwq_kick() */
 	:: else -> break
 	od
 }

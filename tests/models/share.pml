@@ -130,7 +130,14 @@ inline ask_runner()
 	skip
 #else
 	if
-	:: shared == PRIVATE -> shared = ASKED; ask = true
+	:: shared == PRIVATE ->
+		shared = ASKED;
+		if
+		:: !sharing ->
+			sharing = true;
+			awaited = off	/* get_state_synchronize_rcu() */
+		:: else
+		fi
 #ifndef STUCK
 	:: skip			/* it has looked */
 #endif
@@ -154,7 +161,6 @@ inline ask_runner()
 active proctype timer()
 {
 	byte looks;
-	bool ask;
 
 #ifdef STUCK
 	over;
@@ -162,7 +168,6 @@ active proctype timer()
 	do
 	:: looks < LOOKS ->
 		looks++;
-		ask = false;
 		lock();
 		if
 		:: sharing && GRACE_OVER -> share()
@@ -178,15 +183,7 @@ active proctype timer()
 		:: shared == SHARED -> change(); taken = true
 		:: else
 		fi;
-		unlock();
-		if
-		:: ask && !sharing ->
-			awaited = off;	/* start_poll_synchronize_rcu() */
-			lock();
-			sharing = true;
-			unlock()
-		:: else
-		fi
+		unlock()
 	:: else -> break
 	od;
 #ifdef STUCK
