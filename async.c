@@ -61,7 +61,7 @@ static bool leave_to_runner(struct fairwq_pool *pool, struct fairwq_async *async
 	runner = async->runner;
 	if (runner) {
 		WRITE_ONCE(runner->turn.async, NULL);
-		runner->turn.later = cost_ns;
+		runner->turn.later += cost_ns;	/* of a burst each item may have one */
 	}
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	return runner;

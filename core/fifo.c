@@ -587,7 +587,7 @@ void fairwq_fifo_detach_locked(struct fairwq_turn *turn, struct fairwq_async *as
 	async->out_of_rank = turn->out_of_rank;
 	async->era = turn->era;
 	async->charged = turn->charged;
-	async->took = turn->took;
+	async->took = turn->took + turn->later;
 	async->nr = turn->nr;
 	async->burst = turn->burst;
 	async->runner = NULL;

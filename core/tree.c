@@ -46,7 +46,7 @@
  *
  * Limits: virtual times wrap; a debt is at most FAIRWQ_MAX_LEAD.
  */
-#include <linux/bits.h>
+#include <linux/bitops.h>
 #include <linux/compiler.h>
 #include <linux/limits.h>
 #include <linux/math64.h>

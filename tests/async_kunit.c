@@ -325,6 +325,34 @@ static void batch_pays_for_what_went_on(struct kunit *test)
 	KUNIT_EXPECT_LT(test, item[0]->of_other, 1500);
 }
 
+/* Each item of a burst pays for what went on, also if the last one still goes on. */
+static void each_item_of_a_burst_pays(struct kunit *test)
+{
+	struct fairwq_serializer serial;
+	struct async_item *item[4];
+	struct fairwq_batch *a;
+	int i;
+
+	mock_pool(test, 1, FAIRWQ_FAIR_TIME);
+	a = mock_keep(test, mock_batch(test, "a"));
+	mock_set_guess(a, 100);
+	fairwq_serializer_init(&serial);
+	fairwq_serializer_set_inline(&serial, FAIRWQ_MAX_INLINE_US);
+	for (i = 0; i < 4; i++) {
+		item[i] = async_item(test);
+		item[i]->at_once = i < 3;
+		item[i]->cost = 10 * NSEC_PER_MSEC;
+		KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&serial, a, &item[i]->work));
+	}
+	mock_open(test);
+	mock_await(test, &item[3]->returned);
+	mock_until(test, nr_async(test) == 1);
+	fairwq_async_complete(&item[3]->async, item[3]->cost);
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_GE(test, a->node.service >> FAIRWQ_COST_NS_SHIFT, 40ULL * NSEC_PER_MSEC);
+	fairwq_serializer_destroy(&serial);
+}
+
 /* ---- where it is refused ----------------------------------------------- */
 
 static bool task_goes_on;
@@ -465,6 +493,7 @@ static struct kunit_case async_cases[] = {
 	KUNIT_CASE(batch_is_released_after_the_end),
 	KUNIT_CASE(turn_is_settled_once),
 	KUNIT_CASE(batch_pays_for_what_went_on),
+	KUNIT_CASE(each_item_of_a_burst_pays),
 	KUNIT_CASE(elsewhere_nothing_goes_on),
 	KUNIT_CASE(stolen_task_does_not_go_on),
 	KUNIT_CASE(turns_end_from_timers),
