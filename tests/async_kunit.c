@@ -296,6 +296,7 @@ static void turn_is_settled_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, READ_ONCE(a->node.open));
 	complete_all(&gate->open);
 	fairwq_batch_flush(a);
+	mock_let_settle(a);
 	KUNIT_EXPECT_EQ(test, 0, READ_ONCE(a->node.open));
 }
 
@@ -349,6 +350,7 @@ static void each_item_of_a_burst_pays(struct kunit *test)
 	mock_until(test, nr_async(test) == 1);
 	fairwq_async_complete(&item[3]->async, item[3]->cost);
 	fairwq_batch_flush(a);
+	mock_let_settle(a);
 	KUNIT_EXPECT_GE(test, a->node.service >> FAIRWQ_COST_NS_SHIFT, 40ULL * NSEC_PER_MSEC);
 	fairwq_serializer_destroy(&serial);
 }

@@ -822,10 +822,11 @@ static void policy_case_desc(const struct policy_case *c, char *desc)
 KUNIT_ARRAY_PARAM(policy, policy_cases, policy_case_desc);
 
 /* Expect that @batch, which is idle, was charged exactly the cost of its turns. */
-static void expect_paid(struct kunit *test, const struct fairwq_batch *batch)
+static void expect_paid(struct kunit *test, struct fairwq_batch *batch)
 {
 	const struct fairwq_batch_stats *stats = batch->stats;
 
+	mock_let_settle(batch);
 	KUNIT_EXPECT_GE(test, batch->done, 1ULL);
 	if (batch->pool->policy == FAIRWQ_ROUND_ROBIN)
 		KUNIT_EXPECT_EQ(test, batch->done * FAIRWQ_COST_TURN, batch->node.service);
@@ -1068,6 +1069,7 @@ static void change_while_under_way(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0ULL, a->node.service);
 	mock_open(test);
 	fairwq_batch_flush(a);
+	mock_let_settle(a);
 	KUNIT_EXPECT_STREQ(test, "aaa", &mock->log.text[0]);
 	/* The turn of the gate was charged in an earlier era, and is not counted. */
 	KUNIT_EXPECT_LT(test, a->node.service, a->stats->run_time << FAIRWQ_COST_NS_SHIFT);

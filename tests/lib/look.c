@@ -88,6 +88,17 @@ void mock_set_guess(struct fairwq_batch *batch, unsigned long ns)
 EXPORT_SYMBOL_GPL(mock_set_guess);
 
 /*
+ * Let a runner settle the turn of @batch that it ends. A flush may return before that, while
+ * the runner still holds the lock.
+ */
+void mock_let_settle(struct fairwq_batch *batch)
+{
+	raw_spin_lock_irq(&batch->pool->lock);
+	raw_spin_unlock_irq(&batch->pool->lock);
+}
+EXPORT_SYMBOL_GPL(mock_let_settle);
+
+/*
  * Check whether a CPU waits for the lock of @limiter. Some kinds of lock cannot tell,
  * and then the answer is false.
  */
