@@ -20,9 +20,10 @@
 # BENCH_BUILT   linked, or modules: these call the kernel and each other through a
 #               register on user-mode Linux
 # BENCH_KERNEL  uml-native. uml: there each change of the interrupt flag is a system call
-#               of the host, a hundred times too dear; as modules only. uml-native-poll:
-#               idle CPUs wait for work in a loop, so that none has to be woken by a
-#               signal of the host; needs as many real CPUs as virtual ones
+#               of the host, a hundred times too dear; as modules only
+# BENCH_IDLE    poll: idle CPUs wait for work in a loop. sleep: they sleep in the host, and
+#               a signal wakes them, twenty times too dear. (poll, if there are as many
+#               real CPUs as virtual ones)
 # BENCH_CPUS    virtual CPUs, 1 to 8 (2). With more of them than free real CPUs the
 #               run measures the host's scheduler: the holder of a contended lock
 #               loses its CPU, and the others spin
@@ -41,6 +42,7 @@ sides=${BENCH_SIDES:-${profile:+fairwq}}
 cpus=${BENCH_CPUS:-2}
 limit=${BENCH_LIMIT:-600}
 kernel=${BENCH_KERNEL:-uml-native}
+idle=${BENCH_IDLE:-$([ "$kernel" = uml ] || [ "$cpus" -gt "$jobs" ] && echo sleep || echo poll)}
 built=${BENCH_BUILT:-$([ "$kernel" = uml ] && echo modules || echo linked)}
 
 # Build the modules that users load, without tests and without code for tests.
@@ -141,7 +143,7 @@ main() {
 	[ -z "$tbb" ] || step "oneTBB, rounds 1 to $half" ask_tbb 1 "$half" || return 2
 	FAIRWQ_CPUS=$cpus FAIRWQ_TIMEOUT=$limit boot
 	[ -z "$tbb" ] || step "oneTBB, rounds to $rounds" ask_tbb $((half + 1)) "$rounds" || return 2
-	notes+=("kernel: $kernel; fairwq and the bench: $built")
+	notes+=("kernel: $kernel; idle CPUs: $idle; fairwq and the bench: $built")
 	[ "$cpus" -le "$jobs" ] || notes+=("more virtual CPUs than real ones: contended locks are slow")
 	[ -z "$profile" ] || notes+=("UNDER A PROFILER: the figures are too dear")
 	"$top/tools/bench.py" "$dir" "${notes[@]}" "load average of the host's $jobs CPUs: $load before," \
@@ -152,9 +154,9 @@ main() {
 [[ $cpus == [1-8] ]] || die "BENCH_CPUS is 1 to 8, not $cpus"
 [[ $rounds =~ ^[1-9][0-9]*$ ]] || die "BENCH_ROUNDS is a number, not $rounds"
 [[ $rows =~ ^[a-z0-9_,]*$ ]] || die "BENCH_ROWS is a list of names, not $rows"
-[[ $kernel =~ ^uml(-native(-poll)?)?$ ]] ||
-	die "BENCH_KERNEL is uml-native, uml-native-poll or uml, not $kernel"
-[ "$kernel" != uml-native-poll ] || export FAIRWQ_APPEND=nohlt
+[[ $kernel =~ ^uml(-native)?$ ]] || die "BENCH_KERNEL is uml-native or uml, not $kernel"
+[[ $idle =~ ^(poll|sleep)$ ]] || die "BENCH_IDLE is poll or sleep, not $idle"
+[ "$idle" = sleep ] || export FAIRWQ_APPEND=nohlt
 [[ $built == linked && $kernel != uml || $built == modules ]] ||
 	die "BENCH_BUILT is linked or modules, and modules for BENCH_KERNEL=uml"
 [[ $sides =~ ^[a-z0-9_,]*$ ]] || die "BENCH_SIDES is a list of names, not $sides"
