@@ -496,15 +496,18 @@ static void window_close_locked(struct fairwq_pool *pool)
 	window_judge_locked(pool, &sums);
 }
 
-/* Note some of the children of @parent, the next in line first. */
+/* Note some of the children of @parent. */
 static void window_open_locked(struct fairwq_pool *pool, const struct fairwq_node *parent)
 {
-	struct fairwq_node *node = fairwq_node_first(parent);
+	struct fairwq_node *node = NULL;
 	unsigned int nr;
 
 	lockdep_assert_held(&pool->lock);
 
-	for (nr = 0; node && nr < WINDOW_NODES; nr++, node = fairwq_node_next(node)) {
+	for (nr = 0; nr < WINDOW_NODES; nr++) {
+		node = fairwq_node_next(parent, node);
+		if (!node)
+			break;
 		if (node->owes)
 			continue;
 		node->member.base = node->service;

@@ -34,12 +34,13 @@
  * keeps its lag behind the clock, up to a turn and the longest recent step of
  * the clock. It could not have used more.
  *
- * Only eligible nodes are in the tree. Nodes with equal keys stand in a ring,
- * and the first of them, the leader, is in the red-black tree. With equal costs
- * and weights there are two leaders, however many nodes.
+ * Only eligible nodes are in the tree. A node whose key is not below that of the last
+ * one in a row goes behind it. With equal costs and weights that is each node which was
+ * just served. Other nodes are in a red-black tree beside the row. The first of the row
+ * or the first of the tree is served next.
  *
- *   Picking    one pointer for each level
- *   Charging   O(log n) for each level, n being the leaders
+ *   Picking    two pointers for each level
+ *   Charging   O(log n) for each level, n being the nodes beside the row
  *   Idle node  nothing
  *
  * Locking: see tree.h.
@@ -76,123 +77,78 @@ static bool before(u64 a, u64 b)
 	return (s64)(a - b) < 0;
 }
 
-/* Insert @node as the leader of its key, which no sibling has. */
-static void insert_lead(struct fairwq_node *node, struct fairwq_node *parent,
-			struct rb_node *above, struct rb_node **link, bool leftmost)
+/* Check whether @a is served before @b. Of equal keys the one that was inserted first is. */
+static bool goes_first(const struct fairwq_node *a, const struct fairwq_node *b)
 {
-	node->standing = FAIRWQ_NODE_LEADS;
-	INIT_LIST_HEAD(&node->equals);
-	rb_link_node(&node->rb, above, link);
-	rb_insert_color_cached(&node->rb, &parent->children, leftmost);
+	return a->key == b->key ? (s32)(a->order - b->order) < 0 : before(a->key, b->key);
 }
 
-/* Let @node lead in the place of @old, whose ring it is in. */
-static void take_lead(struct fairwq_node *node, struct fairwq_node *old,
-		      struct fairwq_node *parent)
+static bool rb_goes_first(struct rb_node *a, const struct rb_node *b)
 {
-	node->standing = FAIRWQ_NODE_LEADS;
-	rb_replace_node_cached(&old->rb, &node->rb, &parent->children);
-	if (parent->last == old)
-		parent->last = node;
+	return goes_first(to_node(a), to_node(b));
 }
 
-/* Insert @node behind all siblings that have its key. */
-static void insert_equal(struct fairwq_node *node, struct fairwq_node *lead)
+/* Return the last of the eligible children that are in a row. There must be one. */
+static struct fairwq_node *last_in_row(const struct fairwq_node *parent)
 {
-	list_add_tail(&node->equals, &lead->equals);
-	node->standing = FAIRWQ_NODE_FOLLOWS;
-}
-
-/* Search the place of @node by its key, and insert it there. */
-static void insert_sorted(struct fairwq_node *node, struct fairwq_node *parent)
-{
-	struct rb_node **link = &parent->children.rb_root.rb_node, *above = NULL;
-	struct fairwq_node *other;
-	bool leftmost = true;
-
-	while (*link) {
-		above = *link;
-		other = to_node(above);
-		if (node->key == other->key) {
-			insert_equal(node, other);
-			return;
-		}
-		if (before(node->key, other->key)) {
-			link = &above->rb_left;
-		} else {
-			link = &above->rb_right;
-			leftmost = false;
-		}
-	}
-	insert_lead(node, parent, above, link, leftmost);
-	if (!parent->last)
-		parent->last = node;
+	return list_last_entry(&parent->row, struct fairwq_node, next);
 }
 
 /*
- * Insert a node by its key. Where turns cost much the same, a node that was
- * just served sorts last, beside others that were: append it there without a
- * search.
+ * Insert a node by its key. Where turns cost much the same, a node that was just served
+ * sorts last, so that nothing is searched.
  */
 static void insert(struct fairwq_node *node, struct fairwq_node *parent)
 {
-	struct fairwq_node *last = parent->last;
-
-	if (!last || before(node->key, last->key)) {
-		insert_sorted(node, parent);
-	} else if (node->key == last->key) {
-		insert_equal(node, last);
+	node->order = parent->orders++;
+	if (list_empty(&parent->row) || !before(node->key, last_in_row(parent)->key)) {
+		node->standing = FAIRWQ_NODE_IN_ROW;
+		list_add_tail(&node->next, &parent->row);
 	} else {
-		insert_lead(node, parent, &last->rb, &last->rb.rb_right, false);
-		parent->last = node;
+		node->standing = FAIRWQ_NODE_SORTED;
+		rb_add_cached(&node->rb, &parent->sorted, rb_goes_first);
 	}
 }
 
-/* Take a leader without followers out of the red-black tree. */
-static void erase_lead(struct fairwq_node *node, struct fairwq_node *parent)
-{
-	struct rb_node *prev;
-
-	if (parent->last == node) {
-		prev = rb_prev(&node->rb);
-		parent->last = prev ? to_node(prev) : NULL;
-	}
-	rb_erase_cached(&node->rb, &parent->children);
-}
-
-/* Take a node out; the next one in its ring leads, if it led. */
+/* Take a node out. */
 static void take_out(struct fairwq_node *node, struct fairwq_node *parent)
 {
-	struct fairwq_node *next = list_next_entry(node, equals);
-
-	if (next == node)
-		erase_lead(node, parent);
-	else if (node->standing == FAIRWQ_NODE_LEADS)
-		take_lead(next, node, parent);
-	if (next != node)
-		list_del(&node->equals);
+	if (likely(node->standing == FAIRWQ_NODE_IN_ROW))
+		list_del(&node->next);
+	else
+		rb_erase_cached(&node->rb, &parent->sorted);
 	node->standing = FAIRWQ_NODE_OUT;
-	node->left = parent->lap;
 }
 
 /* Return the first of the eligible children, which is served next, or NULL. */
 struct fairwq_node *fairwq_node_first(const struct fairwq_node *parent)
 {
-	struct rb_node *rb = rb_first_cached(&parent->children);
+	struct rb_node *rb = rb_first_cached(&parent->sorted);
+	struct fairwq_node *first = NULL, *sorted;
 
-	return rb ? to_node(rb) : NULL;
+	if (!list_empty(&parent->row))
+		first = list_first_entry(&parent->row, struct fairwq_node, next);
+	if (likely(!rb))
+		return first;
+	sorted = to_node(rb);
+	return !first || goes_first(sorted, first) ? sorted : first;
 }
 
-/* Return the node that is served after @node, if nothing changes; or NULL. */
-struct fairwq_node *fairwq_node_next(const struct fairwq_node *node)
+/* Return the eligible child of @parent that comes after @node, in any order; NULL begins. */
+struct fairwq_node *fairwq_node_next(const struct fairwq_node *parent,
+				     const struct fairwq_node *node)
 {
-	const struct fairwq_node *next = list_entry(node->equals.next, struct fairwq_node, equals);
+	const struct list_head *next;
 	struct rb_node *rb;
 
-	if (next->standing == FAIRWQ_NODE_FOLLOWS)
-		return (struct fairwq_node *)next;
-	/* @next is the leader again: the ring has ended. */
-	rb = rb_next(&next->rb);
+	if (!node || node->standing == FAIRWQ_NODE_IN_ROW) {
+		next = node ? node->next.next : parent->row.next;
+		if (next != &parent->row)
+			return list_entry(next, struct fairwq_node, next);
+		rb = rb_first_cached(&parent->sorted);
+	} else {
+		rb = rb_next(&node->rb);
+	}
 	return rb ? to_node(rb) : NULL;
 }
 
@@ -258,8 +214,9 @@ void fairwq_node_init(struct fairwq_node *node, struct fairwq_node *parent,
 		      u32 weight)
 {
 	node->standing = FAIRWQ_NODE_OUT;
-	node->children = RB_ROOT_CACHED;
-	node->last = NULL;
+	INIT_LIST_HEAD(&node->row);
+	node->sorted = RB_ROOT_CACHED;
+	node->orders = 0;
 	node->parent = parent;
 	node->key = 0;
 	node->owes = false;
@@ -416,6 +373,7 @@ static void leave(struct fairwq_node *node, const struct fairwq_node *parent)
 {
 	s64 kept = min_t(s64, above_zero(node->behind), node->turn + parent->step);
 
+	node->left = parent->lap;
 	node->vtime -= kept;
 	node->behind -= kept;
 	if (node->behind <= 0)
@@ -515,11 +473,12 @@ static bool is_due(const struct fairwq_tree *tree, unsigned int rank, unsigned i
  */
 static const struct fairwq_node *pick_rank(const struct fairwq_tree *tree)
 {
-	unsigned int i, due = 0;
+	unsigned int i, first, due = 0;
 
 	if (!tree->eligible)
 		return NULL;
-	for (i = __ffs(tree->eligible) + 1; tree->eligible >> i; i++) {
+	first = __ffs(tree->eligible);
+	for (i = first + 1; tree->eligible >> i; i++) {
 		if (!(tree->eligible & BIT(i)))
 			continue;
 		if (is_due(tree, i, due))
@@ -527,7 +486,7 @@ static const struct fairwq_node *pick_rank(const struct fairwq_tree *tree)
 		if (is_due(tree, i, 1))
 			due++;
 	}
-	return &tree->rank[__ffs(tree->eligible)];
+	return &tree->rank[first];
 }
 
 /**
@@ -545,7 +504,7 @@ struct fairwq_node *fairwq_tree_pick(const struct fairwq_tree *tree)
 	if (!node)
 		return NULL;
 	do {
-		node = to_node(rb_first_cached(&node->children));
+		node = fairwq_node_first(node);
 	} while (fairwq_node_has_eligible(node));
 	return (struct fairwq_node *)node;
 }
@@ -587,6 +546,10 @@ static bool note_rank(struct fairwq_tree *tree, const struct fairwq_node *node, 
 {
 	unsigned int rank = fairwq_node_rank(tree, node);
 
+	/* As a rule one rank alone has something to serve, and none has waited or owes. */
+	if (likely(tree->eligible == BIT(rank)) &&
+	    likely(!(tree->waited[0] | tree->waited[1] | tree->waited[2])))
+		return false;
 	note_others(tree, rank, cost);
 	if (tree->eligible & (BIT(rank) - 1)) {
 		tree->waited[rank] -= (s64)(patience_of(tree) * cost);
@@ -801,16 +764,14 @@ void fairwq_tree_set_weight(struct fairwq_tree *tree, struct fairwq_node *node,
 		resort(node, node->parent);
 }
 
-/* Put @node, which is nowhere yet, in the place of @old, which is then out. */
+/* Put @node, which is a copy of @old, in the place of that. */
 static void replace(struct fairwq_node *node, struct fairwq_node *old,
 		    struct fairwq_node *parent)
 {
-	node->standing = old->standing;
-	INIT_LIST_HEAD(&node->equals);
-	list_add(&node->equals, &old->equals);
-	list_del(&old->equals);
-	if (node->standing == FAIRWQ_NODE_LEADS)
-		take_lead(node, old, parent);
+	if (old->standing == FAIRWQ_NODE_IN_ROW)
+		list_replace(&old->next, &node->next);
+	else
+		rb_replace_node_cached(&old->rb, &node->rb, &parent->sorted);
 	old->standing = FAIRWQ_NODE_OUT;
 }
 
@@ -830,11 +791,13 @@ void fairwq_tree_make_group(struct fairwq_tree *tree, struct fairwq_node *leaf,
 
 	/* A leaf has no children. The group pays for what the self-check noted of the leaf. */
 	*group = *leaf;
-	group->standing = FAIRWQ_NODE_OUT;
+	INIT_LIST_HEAD(&group->row);
 	group->window = 0;
 	INIT_LIST_HEAD(&group->member.link);
 	if (sorted)
 		replace(group, leaf, parent);
+	else
+		group->standing = FAIRWQ_NODE_OUT;
 	set_weight(leaf, NODE_DFL_WEIGHT);
 	leaf->parent = group;
 	leaf->vtime = 0;

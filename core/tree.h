@@ -53,28 +53,32 @@ struct fairwq_member {
 /* Standing of a node among its siblings. */
 enum fairwq_standing {
 	FAIRWQ_NODE_OUT,	/* not eligible */
-	FAIRWQ_NODE_LEADS,	/* in the red-black tree: the first with its key */
-	FAIRWQ_NODE_FOLLOWS,	/* in the ring of the leader that has its key */
+	FAIRWQ_NODE_IN_ROW,	/* in the parent's row */
+	FAIRWQ_NODE_SORTED,	/* in the parent's red-black tree */
 };
 
 /*
  * A node: a rank, a group or a leaf.
  *
- * Invariant: a node is in its parent's @children, or in the ring of a node that
- * is, iff it is eligible. A group is eligible iff it has eligible children.
- * Invariant: no two nodes in @children have the same key.
+ * Invariant: a node is in its parent's @row or @sorted iff it is eligible. A group is
+ * eligible iff it has eligible children.
+ * Invariant: the nodes of a row are in order, by @key, then by @order.
  */
 struct fairwq_node {
-	struct rb_node rb;		/* in the parent's @children, while the node leads */
+	union {				/* @standing says which */
+		struct list_head next;	/* in the parent's @row */
+		struct rb_node rb;	/* in the parent's @sorted */
+	};
 	u64 key;			/* sort key among the siblings */
 	u64 vtime;			/* virtual time: service received / weight */
 	u64 turn;			/* charge of its last turn / weight; */
 					/* of a rank: cost of a turn for a newcomer */
 	struct fairwq_node *parent;	/* NULL: a rank of the tree */
 	u64 service;			/* cost of all its turns, not by weight */
-	struct list_head equals;	/* eligible: ring of equal keys, from the leader on */
-	struct rb_root_cached children;	/* leaders of the eligible children, by key */
-	struct fairwq_node *last;	/* the last in @children, or NULL */
+	u32 order;			/* orders of the parent when it was inserted */
+	u32 orders;			/* number of children that were inserted */
+	struct list_head row;		/* eligible children that came behind the last, by key */
+	struct rb_root_cached sorted;	/* the other eligible children, by key */
 	u64 clock;			/* vtime of the child that was served last */
 	u64 step;			/* longest recent step of @clock */
 	s64 behind;			/* lag behind the clock when it joined last, */
@@ -124,7 +128,8 @@ void fairwq_tree_pay(struct fairwq_tree *tree, const struct fairwq_node *node,
 void fairwq_tree_correct(struct fairwq_tree *tree, struct fairwq_node *node,
 			 s64 delta);
 struct fairwq_node *fairwq_node_first(const struct fairwq_node *parent);
-struct fairwq_node *fairwq_node_next(const struct fairwq_node *node);
+struct fairwq_node *fairwq_node_next(const struct fairwq_node *parent,
+				     const struct fairwq_node *node);
 unsigned int fairwq_node_rank(const struct fairwq_tree *tree,
 			      const struct fairwq_node *node);
 
@@ -137,7 +142,7 @@ static inline bool fairwq_node_eligible(const struct fairwq_node *node)
 /* Check whether @node has an eligible child. */
 static inline bool fairwq_node_has_eligible(const struct fairwq_node *node)
 {
-	return !RB_EMPTY_ROOT(&node->children.rb_root);
+	return !list_empty(&node->row) || !RB_EMPTY_ROOT(&node->sorted.rb_root);
 }
 
 #endif /* FAIRWQ_TREE_H */

@@ -11,24 +11,23 @@
 
 static u64 compared, inserted;
 
-/* Count the comparisons for an insert: @node was compared with each node above it. */
-static inline void counted_link(struct rb_node *node, struct rb_node *above,
-				struct rb_node **link)
+/* Insert a node, and count the nodes above it: it was compared with about so many. */
+static inline void counted_add(struct rb_node *node, struct rb_root_cached *tree,
+			       bool (*less)(struct rb_node *, const struct rb_node *))
 {
+	rb_add_cached(node, tree, less);
+
 	inserted++;
 #ifdef PICKER_LINEAR
-	for (struct rb_node *rb = above; rb; rb = rb_next(rb))
-		compared++;
-	for (struct rb_node *rb = above; rb; rb = rb_prev(rb))
+	for (struct rb_node *rb = rb_first_cached(tree); rb; rb = rb_next(rb))
 		compared++;
 #else
-	for (struct rb_node *rb = above; rb; rb = rb_parent(rb))
+	for (struct rb_node *rb = rb_parent(node); rb; rb = rb_parent(rb))
 		compared++;
 #endif
-	rb_link_node(node, above, link);
 }
 
-#define rb_link_node counted_link
+#define rb_add_cached counted_add
 
 #include "picker.h"
 
