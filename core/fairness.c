@@ -237,6 +237,9 @@ static void window_first_locked(struct fairwq_pool *pool, struct fairwq_node *no
 					min(DIV_ROUND_UP(member->least[1] * 5U, 4),
 					    FAIRWQ_MAX_WEIGHT));
 	member->least[0] = 0;
+	/* About the turns of others between two of a child, or up to twice. */
+	member->usual = (member->weight[1] >> max(fls(member->least[1]) - 1, 0)) *
+			pool->tree.rank->turn;
 	if (!node->parent)
 		return;
 	all = &node->parent->member;
@@ -244,27 +247,15 @@ static void window_first_locked(struct fairwq_pool *pool, struct fairwq_node *no
 	all->least[0] = min_not_zero(all->least[0], node->weight);
 }
 
-/* Return about how many turns others have between two of a child of @parent, or up to twice. */
-static u64 turns_between(const struct fairwq_node *parent)
+/* End the wait of @node, whatever it is: it has a turn. */
+static void wait_ends_locked(struct fairwq_pool *pool, struct fairwq_node *node, u64 waited)
 {
-	return parent->member.weight[1] >> max(fls(parent->member.least[1]) - 1, 0);
-}
-
-/* End the wait of @node: it has a turn. */
-static void wait_ends_locked(struct fairwq_pool *pool, struct fairwq_node *node)
-{
-	u64 waited = waited_for(pool, node), turns = pool->tree.patience;
-
 	lockdep_assert_held(&pool->lock);
 
-	if (node->parent)
-		turns = turns_between(node->parent);
-	/* What is as it should be, and no longer than others, is not looked at. */
-	if (unlikely(waited > pool->window.longest || waited > turns * pool->tree.rank->turn))
-		wait_judge_locked(pool, node, waited);
+	wait_judge_locked(pool, node, waited);
 	wait_begins_locked(pool, node);
 	node->owes = false;
-	if (unlikely(node->window != pool->window.number))
+	if (node->window != pool->window.number)
 		window_first_locked(pool, node);
 }
 
@@ -573,18 +564,55 @@ void fairwq_window_longest_locked(struct fairwq_batch *batch, u32 cost)
 		node->member.longest[0] = max(node->member.longest[0], cost);
 }
 
+/*
+ * Note a turn of @node, which has a parent. As a rule it has had one in this window, and has
+ * waited no longer than is usual.
+ */
+static void node_turn_locked(struct fairwq_pool *pool, struct fairwq_node *node)
+{
+	u64 others = service_of_others(pool, node);
+	s64 waited = others - node->member.seen;
+
+	lockdep_assert_held(&pool->lock);
+
+	if (unlikely(node->window != pool->window.number || node->owes ||
+		     waited > (s64)min(pool->window.longest, node->parent->member.usual))) {
+		wait_ends_locked(pool, node, max(waited, 0LL));
+		return;
+	}
+	node->member.seen = others;
+	node->member.when = jiffies;
+}
+
+/* Note a turn of a priority. As a rule no other one was served since its last turn. */
+static void rank_turn_locked(struct fairwq_pool *pool, struct fairwq_node *rank,
+			     bool out_of_rank)
+{
+	u64 others = service_of_others(pool, rank);
+
+	lockdep_assert_held(&pool->lock);
+
+	rank->member.when = jiffies;
+	if (likely(rank->window == pool->window.number && rank->member.seen == others &&
+		   (s64)(others - rank->member.base) <= 0))
+		return;
+	wait_ends_locked(pool, rank, waited_for(pool, rank));
+	if (!out_of_rank)
+		save_nothing_locked(pool, rank);
+}
+
 /* Note @turn, which the tree gave. */
 void fairwq_window_turn_locked(const struct fairwq_turn *turn)
 {
 	struct fairwq_pool *pool = turn->batch->pool;
-	struct fairwq_node *node;
+	struct fairwq_node *node = &turn->batch->node;
 
 	lockdep_assert_held(&pool->lock);
 
-	for (node = &turn->batch->node; node && !pool->tree.by_arrival; node = node->parent) {
-		wait_ends_locked(pool, node);
-		if (!node->parent && !turn->out_of_rank)
-			save_nothing_locked(pool, node);
+	if (likely(!pool->tree.by_arrival)) {
+		for (; node->parent; node = node->parent)
+			node_turn_locked(pool, node);
+		rank_turn_locked(pool, node, turn->out_of_rank);
 	}
 	window_pass_locked(turn->batch, 1);
 }

@@ -44,6 +44,7 @@ struct fairwq_member {
 	u64 base;			/* service when the window began; of a rank: what */
 					/* others are to have had for its turns before them */
 	u64 seen;			/* of its siblings, when its wait began */
+	u64 usual;			/* service of others between two turns of a child */
 	u32 when;			/* jiffies then */
 	u32 longest[2];			/* of its turns: turns, or us */
 	u32 weight[2];			/* of its children that had a turn, together */
