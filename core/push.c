@@ -36,7 +36,7 @@
 /* Queue calls on this CPU, about; the number chooses those that are measured. */
 static DEFINE_PER_CPU(unsigned int, fairwq_calls);
 
-/* One queue call in 1 << WAIT_SAMPLE_BITS into a busy batch is measured. */
+/* One queue call in 1 << WAIT_SAMPLE_BITS is measured. */
 #define WAIT_SAMPLE_BITS	4
 
 /*
@@ -69,21 +69,22 @@ static u64 arrival(struct fairwq_pool *pool)
 }
 
 /*
- * Return the time of queueing, or 0. Reading the clock costs as much as the
- * rest of the call, so only some calls into a busy batch read it. A hash of
- * their number on this CPU chooses them, because calls may alternate between
- * batches.
+ * Return the time of queueing, or 0. Reading the clock costs as much as the rest of the
+ * call, so only some calls read it. A hash of their number on this CPU chooses them,
+ * because calls may alternate between batches. While there are histograms, each call into
+ * an idle batch is measured.
  */
 static u64 stamp(struct fairwq_batch *batch)
 {
+	struct fairwq_pool *pool = batch->pool;
 	/* raw_, because a call may stay uncounted if it is preempted or interrupted. */
 	unsigned int *calls = raw_cpu_ptr(&fairwq_calls), seq = READ_ONCE(*calls) + 1;
 
 	WRITE_ONCE(*calls, seq);
-	if (READ_ONCE(batch->pool->policy) == FAIRWQ_FIFO)
-		return arrival(batch->pool);
-	if (hash_32(seq, WAIT_SAMPLE_BITS) && !llist_empty(&batch->incoming) &&
-	    !trace_fairwq_start_enabled())
+	if (READ_ONCE(pool->policy) == FAIRWQ_FIFO)
+		return arrival(pool);
+	if (hash_32(seq, WAIT_SAMPLE_BITS) && !trace_fairwq_start_enabled() &&
+	    !(READ_ONCE(pool->histograms) && llist_empty(&batch->incoming)))
 		return 0;
 	return fairwq_clock();
 }

@@ -271,6 +271,7 @@ struct fairwq_pool {
 	const char *name;		/* I */
 	enum fairwq_policy policy;	/* p: a push under the old one is re-sorted */
 	bool draining;			/* p: set, then a grace period passes */
+	bool histograms;		/* p: new batches get some; a hint */
 	unsigned int flags;		/* I */
 	unsigned int cpu;		/* I: whose workers run it; or WORK_CPU_UNBOUND */
 	u32 (*cost)(const struct fairwq_work *work); /* I: for FAIRWQ_FAIR_COST */
@@ -292,7 +293,6 @@ struct fairwq_pool {
 	u64 turn_number;		/* P: number of the turn that was taken last */
 	u64 counter[FAIRWQ_NR_COUNTERS];/* P */
 	u64 run_time;			/* P: ns, of the timed turns */
-	bool histograms;		/* p: new batches get some; a hint */
 	unsigned int nr_async;		/* P: turns in flight whose function has returned */
 	unsigned int max_async;		/* I: most of them */
 	unsigned int nr_eligible;	/* p: batches in the tree; a hint for a burst */
