@@ -113,10 +113,8 @@ void fairwq_task_here(struct fairwq_task *self)
 	struct fairwq_runner *runner = fairwq_current_runner();
 	struct fairwq_forker *forker = runner ? runner->forker ?: make_forker(runner) : NULL;
 
+	self->func = NULL;
 	self->forks = forker ? &forker->forks : NULL;
-#ifdef CONFIG_LOCKDEP
-	self->has_map = false;
-#endif
 }
 EXPORT_SYMBOL_GPL(fairwq_task_here);
 
@@ -171,37 +169,6 @@ bool __fairwq_unfork(struct fairwq_task *self, struct fairwq_task *task)
 	return true;
 }
 EXPORT_SYMBOL_GPL(__fairwq_unfork);
-
-#ifdef CONFIG_LOCKDEP
-/*
- * Begin the function of @task in @self. Only the innermost task holds its map, because a
- * task may join another one of its own class.
- */
-void __fairwq_lockdep_task_begin(struct fairwq_task *self, struct fairwq_task *task)
-{
-	if (self->has_map)
-		lock_map_release(&self->lockdep_map);
-	lock_map_acquire(&task->lockdep_map);
-}
-EXPORT_SYMBOL_GPL(__fairwq_lockdep_task_begin);
-
-/* End what __fairwq_lockdep_task_begin() has begun. */
-void __fairwq_lockdep_task_end(struct fairwq_task *self, struct fairwq_task *task)
-{
-	lock_map_release(&task->lockdep_map);
-	if (self->has_map)
-		lock_map_acquire(&self->lockdep_map);
-}
-EXPORT_SYMBOL_GPL(__fairwq_lockdep_task_end);
-
-/* Tell lockdep that the caller waits for @task, as if it ran that itself. */
-void __fairwq_lockdep_join(struct fairwq_task *self, struct fairwq_task *task)
-{
-	__fairwq_lockdep_task_begin(self, task);
-	__fairwq_lockdep_task_end(self, task);
-}
-EXPORT_SYMBOL_GPL(__fairwq_lockdep_join);
-#endif
 
 /* ---- loops over ranges -------------------------------------------------- */
 
