@@ -211,7 +211,8 @@ static void show_row_locked(struct seq_file *m, const struct fairwq_batch *batch
 		   batch->parent ? batch->parent->name : "-");
 }
 
-static void show_row(struct seq_file *m, struct fairwq_batch *batch)
+/* Print the row of a batch. */
+void fairwq_show_row(struct seq_file *m, struct fairwq_batch *batch)
 {
 	fairwq_batch_sort(batch);
 	raw_spin_lock_irq(&batch->pool->lock);
@@ -219,17 +220,7 @@ static void show_row(struct seq_file *m, struct fairwq_batch *batch)
 	raw_spin_unlock_irq(&batch->pool->lock);
 }
 
-#ifdef FAIRWQ_TESTING
-/* Print a batch's row of the table. */
-void fairwq_test_row(struct fairwq_batch *batch, char *buf, size_t size)
-{
-	struct seq_file m = { .buf = buf, .size = size };
-
-	show_row(&m, batch);
-	buf[min(m.count, size - 1)] = '\0';
-}
-EXPORT_SYMBOL_GPL(fairwq_test_row);
-#endif
+FAIRWQ_TEST_EXPORT(fairwq_show_row);
 
 static void *batches_start(struct seq_file *m, loff_t *pos) __acquires(RCU)
 {
@@ -261,7 +252,7 @@ static int batches_show(struct seq_file *m, void *v)
 			   "done", "share%", "wait50us", "wait99us", "waitmaxus",
 			   "run50us", "run99us", "failed", "owner");
 	else
-		show_row(m, list_entry(v, struct fairwq_batch, link));
+		fairwq_show_row(m, list_entry(v, struct fairwq_batch, link));
 	return 0;
 }
 
@@ -366,7 +357,7 @@ static int dump_show(struct seq_file *m, void *v)
 
 	seq_printf(m, "%-24s %-8s %9s %s\n", "batch", "where", "ageus", "function");
 	mutex_lock(&pool->mutex);
-	while ((batch = fairwq_pool_next_busy(pool, batch, U64_MAX))) {
+	while ((batch = fairwq_pool_next_batch(pool, batch, U64_MAX, NULL))) {
 		fairwq_dump_batch(m, batch);
 		cond_resched();
 	}
