@@ -188,16 +188,19 @@ static void show_quantile(struct seq_file *m, const struct fairwq_hist *hist,
 		seq_printf(m, " %9s", "-");
 }
 
-static void show_row_locked(struct seq_file *m, const struct fairwq_batch *batch)
+/* Print the row of a batch. */
+void fairwq_show_row(struct seq_file *m, struct fairwq_batch *batch)
 {
 	const struct fairwq_batch_stats *stats = batch->stats;
-	const struct fairwq_hist *wait = stats->hists ? &stats->hists->wait : NULL;
-	const struct fairwq_hist *run = stats->hists ? &stats->hists->run : NULL;
+	const struct fairwq_hist *wait, *run;
+	u64 percent;
 	u32 tenth;
-	u64 percent = div_u64_rem(share_locked(batch), 10, &tenth);
 
-	lockdep_assert_held(&batch->pool->lock);
-
+	fairwq_batch_sort(batch);
+	raw_spin_lock_irq(&batch->pool->lock);
+	wait = stats->hists ? &stats->hists->wait : NULL;
+	run = stats->hists ? &stats->hists->run : NULL;
+	percent = div_u64_rem(share_locked(batch), 10, &tenth);
 	seq_printf(m, "%-24s %-8s %-6s %6u %8u %7u %10llu %4llu.%u",
 		   batch->name, batch_state_locked(batch), fairwq_prio_name[batch->prio],
 		   (batch->group ?: &batch->node)->weight, batch->nr_fifo,
@@ -209,14 +212,6 @@ static void show_row_locked(struct seq_file *m, const struct fairwq_batch *batch
 	show_quantile(m, run, 990);
 	seq_printf(m, " %6llu %s\n", stats->failures,
 		   batch->parent ? batch->parent->name : "-");
-}
-
-/* Print the row of a batch. */
-void fairwq_show_row(struct seq_file *m, struct fairwq_batch *batch)
-{
-	fairwq_batch_sort(batch);
-	raw_spin_lock_irq(&batch->pool->lock);
-	show_row_locked(m, batch);
 	raw_spin_unlock_irq(&batch->pool->lock);
 }
 
@@ -276,30 +271,15 @@ static u64 octave(const struct fairwq_hist *hist, unsigned int i)
 	return hist->bucket[2 * i] + hist->bucket[2 * i + 1];
 }
 
-/* Print one line for each octave from the first to the last with a sample. */
-static void show_hist(struct seq_file *m, const char *what, const struct fairwq_hist *hist)
+/*
+ * Print one line for each octave from the first to the last with a sample. Print a copy, so
+ * that the lock is not held meanwhile.
+ */
+static void show_hist(struct seq_file *m, const struct fairwq_batch *batch, bool run)
 {
 	unsigned int i, width = sizeof(BAR) - 1, first = NR_OCTAVES, last = 0;
-	u64 most = 1;
-
-	for (i = 0; i < NR_OCTAVES; i++) {
-		if (!octave(hist, i))
-			continue;
-		first = min(first, i);
-		last = i;
-		most = max(most, octave(hist, i));
-	}
-	seq_printf(m, "%s, ns: %llu samples\n", what, hist->count);
-	for (i = first; i <= last; i++)
-		seq_printf(m, "%15llu .. %-15llu %10llu |%-*.*s|\n", i ? 1ULL << i : 0,
-			   (2ULL << i) - 1, octave(hist, i), width,
-			   (int)div64_u64(octave(hist, i) * width, most), BAR);
-}
-
-/* Print a copy, so that the lock is not held meanwhile. */
-static void show_hist_of(struct seq_file *m, const struct fairwq_batch *batch, bool run)
-{
 	struct fairwq_hist hist = { };
+	u64 most = 1;
 
 	raw_spin_lock_irq(&batch->pool->lock);
 	if (batch->stats->hists)
@@ -307,8 +287,18 @@ static void show_hist_of(struct seq_file *m, const struct fairwq_batch *batch, b
 	raw_spin_unlock_irq(&batch->pool->lock);
 	if (!hist.count)
 		return;
-	seq_printf(m, "%s ", batch->name);
-	show_hist(m, run ? "run" : "wait", &hist);
+	for (i = 0; i < NR_OCTAVES; i++) {
+		if (!octave(&hist, i))
+			continue;
+		first = min(first, i);
+		last = i;
+		most = max(most, octave(&hist, i));
+	}
+	seq_printf(m, "%s %s, ns: %llu samples\n", batch->name, run ? "run" : "wait", hist.count);
+	for (i = first; i <= last; i++)
+		seq_printf(m, "%15llu .. %-15llu %10llu |%-*.*s|\n", i ? 1ULL << i : 0,
+			   (2ULL << i) - 1, octave(&hist, i), width,
+			   (int)div64_u64(octave(&hist, i) * width, most), BAR);
 }
 
 static int histograms_show(struct seq_file *m, void *v)
@@ -322,8 +312,8 @@ static int histograms_show(struct seq_file *m, void *v)
 			 "write 1 to keep histograms\n");
 		return 0;
 	}
-	show_hist_of(m, batch, false);
-	show_hist_of(m, batch, true);
+	show_hist(m, batch, false);
+	show_hist(m, batch, true);
 	return 0;
 }
 
@@ -404,50 +394,27 @@ DEFINE_SHOW_ATTRIBUTE(runners);
 /* ---- knobs ------------------------------------------------------------ */
 
 /*
- * A knob: a line of text, which is a number from @least to @most, or read by
- * @set. Other text gives -EINVAL, and nothing is changed.
+ * A knob: a number, or a word, from @least to @most. Other text gives -EINVAL, and nothing
+ * is changed.
  */
 struct fairwq_knob {
 	const char *name;		/* of the file */
-	/* NULL: the file has a row for each batch: histograms */
-	void (*show)(struct seq_file *m, struct fairwq_pool *pool);
-	int (*set)(struct fairwq_pool *pool, const char *text, unsigned int value);
-	unsigned int least, most;	/* @most is 0: no number */
+	int (*set)(struct fairwq_pool *pool, unsigned int value);
+	size_t at;			/* in the pool: an unsigned int, which the file shows */
+	unsigned int least, most;
+	const char * const *words;	/* for the numbers up to @most, or NULL */
+	void (*show)(struct seq_file *m, struct fairwq_pool *pool); /* or NULL: see @at */
 };
 
-static void show_max_active(struct seq_file *m, struct fairwq_pool *pool)
+static int set_policy(struct fairwq_pool *pool, unsigned int value)
 {
-	seq_printf(m, "%u\n", READ_ONCE(pool->max_active));
-}
-
-static int set_max_active(struct fairwq_pool *pool, const char *text, unsigned int value)
-{
-	return fairwq_pool_set_max_active(pool, value);
-}
-
-static void show_policy(struct seq_file *m, struct fairwq_pool *pool)
-{
-	seq_printf(m, "%s\n", fairwq_policy_name[READ_ONCE(pool->policy)]);
-}
-
-static int set_policy(struct fairwq_pool *pool, const char *text, unsigned int value)
-{
-	int policy = match_string(fairwq_policy_name, ARRAY_SIZE(fairwq_policy_name), text);
-
-	if (policy < 0)
-		return policy;
-	if (policy == FAIRWQ_FAIR_COST && !pool->cost)
+	if (value == FAIRWQ_FAIR_COST && !pool->cost)
 		return -EINVAL;
-	fairwq_pool_set_policy(pool, policy);
+	fairwq_pool_set_policy(pool, value);
 	return 0;
 }
 
-static void show_slice_us(struct seq_file *m, struct fairwq_pool *pool)
-{
-	seq_printf(m, "%u\n", READ_ONCE(pool->slice_us));
-}
-
-static int set_slice_us(struct fairwq_pool *pool, const char *text, unsigned int value)
+static int set_slice_us(struct fairwq_pool *pool, unsigned int value)
 {
 	raw_spin_lock_irq(&pool->lock);
 	WRITE_ONCE(pool->slice_us, value);
@@ -465,7 +432,7 @@ static void show_low_turns(struct seq_file *m, struct fairwq_pool *pool)
 	seq_printf(m, "%u\n", patience ? patience + 1 : 0);
 }
 
-static int set_low_turns(struct fairwq_pool *pool, const char *text, unsigned int value)
+static int set_low_turns(struct fairwq_pool *pool, unsigned int value)
 {
 	unsigned int patience = value ? value - 1 : 0;
 
@@ -479,44 +446,33 @@ static int set_low_turns(struct fairwq_pool *pool, const char *text, unsigned in
 	return 0;
 }
 
-static void show_hung_ms(struct seq_file *m, struct fairwq_pool *pool)
-{
-	seq_printf(m, "%u\n", READ_ONCE(pool->hung_ms));
-}
-
-static int knob_hung_ms(struct fairwq_pool *pool, const char *text, unsigned int value)
-{
-	fairwq_set_hung_ms(pool, value);
-	return 0;
-}
-
 static void show_reset(struct seq_file *m, struct fairwq_pool *pool)
 {
 	seq_puts(m, "write 1 to set the counters and histograms to 0\n");
 }
 
-static int set_reset(struct fairwq_pool *pool, const char *text, unsigned int value)
+static int set_reset(struct fairwq_pool *pool, unsigned int value)
 {
-	if (strcmp(text, "1"))
-		return -EINVAL;
 	fairwq_pool_reset_stats(pool);
 	return 0;
 }
 
-static int set_histograms(struct fairwq_pool *pool, const char *text, unsigned int value)
-{
-	return fairwq_pool_set_histograms(pool, value);
-}
+#define AT(field)	offsetof(struct fairwq_pool, field)
+
+static const char * const fairwq_reset_word[] = { "1" };
 
 static const struct fairwq_knob fairwq_knobs[] = {
-	{ "max_active", show_max_active, set_max_active, 1, FAIRWQ_MAX_ACTIVE },
-	{ "policy", show_policy, set_policy },
-	{ "slice_us", show_slice_us, set_slice_us, 0, FAIRWQ_MAX_SLICE_US },
-	{ "low_turns", show_low_turns, set_low_turns, 0, FAIRWQ_MAX_PATIENCE + 1 },
-	{ "hung_ms", show_hung_ms, knob_hung_ms, 0, UINT_MAX },
-	{ "reset", show_reset, set_reset },
-	{ "histograms", NULL, set_histograms, 0, 1 },
+	{ "max_active", fairwq_pool_set_max_active, AT(max_active), 1, FAIRWQ_MAX_ACTIVE },
+	{ "policy", set_policy, AT(policy), 0, FAIRWQ_FAIR_COST, fairwq_policy_name },
+	{ "slice_us", set_slice_us, AT(slice_us), 0, FAIRWQ_MAX_SLICE_US },
+	{ "low_turns", set_low_turns, 0, 0, FAIRWQ_MAX_PATIENCE + 1, NULL, show_low_turns },
+	{ "hung_ms", fairwq_set_hung_ms, AT(hung_ms), 0, UINT_MAX },
+	{ "reset", set_reset, 0, 0, 0, fairwq_reset_word, show_reset },
+	/* It has a row for each batch: histograms_fops. */
+	{ "histograms", fairwq_pool_set_histograms, 0, 0, 1 },
 };
+
+static_assert(ARRAY_SIZE(fairwq_policy_name) == FAIRWQ_FAIR_COST + 1);
 
 /* Return the knob that a file is. */
 static const struct fairwq_knob *knob_of(const struct file *file)
@@ -530,7 +486,15 @@ static const struct fairwq_knob *knob_of(const struct file *file)
 
 static int knob_show(struct seq_file *m, void *v)
 {
-	knob_of(m->file)->show(m, m->private);
+	const struct fairwq_knob *knob = knob_of(m->file);
+	unsigned int value = READ_ONCE(*(unsigned int *)((char *)m->private + knob->at));
+
+	if (knob->show)
+		knob->show(m, m->private);
+	else if (knob->words)
+		seq_printf(m, "%s\n", knob->words[value]);
+	else
+		seq_printf(m, "%u\n", value);
 	return 0;
 }
 
@@ -559,14 +523,17 @@ static ssize_t knob_write(struct file *file, const char __user *buf, size_t len,
 	struct fairwq_pool *pool = ((struct seq_file *)file->private_data)->private;
 	const struct fairwq_knob *knob = knob_of(file);
 	char text[LINE_MAX], *line = read_line(text, buf, len);
-	unsigned int value = 0;
+	unsigned int value;
 
 	if (IS_ERR(line))
 		return PTR_ERR(line);
-	if (knob->most && (kstrtouint(line, 0, &value) ||
-			   value < knob->least || value > knob->most))
+	if (knob->words)	/* an error is above @most */
+		value = match_string(knob->words, knob->most + 1, line);
+	else if (kstrtouint(line, 0, &value))
 		return -EINVAL;
-	return knob->set(pool, line, value) ?: len;
+	if (value < knob->least || value > knob->most)
+		return -EINVAL;
+	return knob->set(pool, value) ?: len;
 }
 
 static const struct file_operations knob_fops = {
@@ -626,7 +593,8 @@ static void show_pool_locked(struct fairwq_pool *pool)
 	debugfs_create_file("dump", 0400, pool->dir, pool, &dump_fops);
 	for (knob = fairwq_knobs; knob < fairwq_knobs + ARRAY_SIZE(fairwq_knobs); knob++)
 		debugfs_create_file(knob->name, 0600, pool->dir, pool,
-				    knob->show ? &knob_fops : &histograms_fops);
+				    knob->set == fairwq_pool_set_histograms ?
+				    &histograms_fops : &knob_fops);
 }
 
 /* Show a pool. One that is created before debugfs is there is shown later. */

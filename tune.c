@@ -211,7 +211,7 @@ static struct fairwq_hists *swap_hists(struct fairwq_batch *batch, struct fairwq
  *
  * Return: 0, or -ENOMEM: some batches have none.
  */
-int fairwq_pool_set_histograms(struct fairwq_pool *pool, bool on)
+int fairwq_pool_set_histograms(struct fairwq_pool *pool, unsigned int on)
 {
 	struct fairwq_hists *hists = NULL;
 	struct fairwq_batch *batch;

@@ -161,8 +161,8 @@ static void watchdog_fn(struct timer_list *timer)
 	fairwq_forks_look(pool);
 }
 
-/* Set hung_ms, and look again after the new time, not after the old one. */
-void fairwq_set_hung_ms(struct fairwq_pool *pool, unsigned int hung_ms)
+/* Set hung_ms, and look again after the new time, not after the old one. Return: 0. */
+int fairwq_set_hung_ms(struct fairwq_pool *pool, unsigned int hung_ms)
 {
 	unsigned long flags;
 
@@ -175,6 +175,7 @@ void fairwq_set_hung_ms(struct fairwq_pool *pool, unsigned int hung_ms)
 	if (hung_ms)
 		timer_reduce(&pool->tick, fairwq_watchdog_due_locked(pool));
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	return 0;
 }
 
 FAIRWQ_TEST_EXPORT(fairwq_set_hung_ms);
