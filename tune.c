@@ -196,15 +196,6 @@ FAIRWQ_TEST_EXPORT(fairwq_pool_set_policy);
 
 /* ---- counters and histograms ------------------------------------------ */
 
-/* Give @batch @hists, or NULL. Return: what it had. */
-static struct fairwq_hists *swap_hists(struct fairwq_batch *batch, struct fairwq_hists *hists)
-{
-	raw_spin_lock_irq(&batch->pool->lock);
-	swap(batch->stats->hists, hists);
-	raw_spin_unlock_irq(&batch->pool->lock);
-	return hists;
-}
-
 /*
  * Begin to keep histograms of waits and run times for each batch, or forget them. Where
  * there is no memory for some, another call tries again.
@@ -213,7 +204,7 @@ static struct fairwq_hists *swap_hists(struct fairwq_batch *batch, struct fairwq
  */
 int fairwq_pool_set_histograms(struct fairwq_pool *pool, unsigned int on)
 {
-	struct fairwq_hists *hists = NULL;
+	struct fairwq_hists *hists;
 	struct fairwq_batch *batch;
 	int err = 0;
 
@@ -224,12 +215,13 @@ int fairwq_pool_set_histograms(struct fairwq_pool *pool, unsigned int on)
 		/* Only this changes it, under the mutex. */
 		if (on == !!data_race(batch->stats->hists))
 			continue;
-		if (on) {
-			hists = kzalloc(sizeof(*hists), GFP_NOWAIT | __GFP_NOWARN);
-			if (!hists)
-				err = -ENOMEM;
-		}
-		kfree(swap_hists(batch, hists));
+		hists = on ? kzalloc(sizeof(*hists), GFP_NOWAIT | __GFP_NOWARN) : NULL;
+		if (on && !hists)
+			err = -ENOMEM;
+		raw_spin_lock_irq(&pool->lock);
+		swap(batch->stats->hists, hists);
+		raw_spin_unlock_irq(&pool->lock);
+		kfree(hists);
 	}
 	rcu_read_unlock();
 	mutex_unlock(&pool->mutex);
