@@ -7,7 +7,7 @@
  *   disposed  fairwq_batch_retire() has set the bit: queue calls are refused
  *   closed    a grace period later batch_reap_fn() runs: no push is under way
  *   drained   it is closed, and nothing is queued, held or in flight
- *   reaped    batch_reap_fn() finds it drained, and batch_release() unlinks it
+ *   reaped    batch_reap_fn() finds it drained, and unlinks it
  *   released  released() has returned
  *   freed     its last reference was dropped, and a grace period has passed
  *
@@ -174,29 +174,6 @@ static void batch_release_fn(struct work_struct *work)
 }
 
 /*
- * Take a batch out of its pool when only its holders are left. Its released()
- * may sleep, so it runs where no other pool and nothing of the module waits
- * behind it.
- */
-static void batch_release(struct fairwq_batch *batch)
-{
-	struct fairwq_pool *pool = batch->pool;
-
-	raw_spin_lock_irq(&pool->lock);
-	list_del_rcu(&batch->link);
-	raw_spin_unlock_irq(&pool->lock);
-
-	trace_fairwq_batch(batch, FAIRWQ_BATCH_RELEASE);
-	if (!batch->released) {
-		batch_leave(batch);
-		return;
-	}
-	test_count(&fairwq_releasing, 1);
-	INIT_WORK(&batch->reap_work.work, batch_release_fn);
-	queue_work(pool->release_wq, &batch->reap_work.work);
-}
-
-/*
  * Close a batch a grace period after dispose, and reap it if it is drained. If
  * it is not, fairwq_fifo_reap_locked() queues this once more when it is.
  */
@@ -211,15 +188,25 @@ static void batch_reap_fn(struct work_struct *work)
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	WRITE_ONCE(batch->closed, true);
 	fairwq_waiters_drop_locked(pool, pool);	/* of queue calls no item comes any more */
-	batch->reaping = true;		/* this call reaps it, if it is drained by now */
 	fairwq_yield_locked(batch);	/* end its bursts */
 	drained = fairwq_fifo_drained_locked(batch);
 	batch->reaping = drained;
-	if (drained)
+	if (drained) {
 		WRITE_ONCE(batch->reaped, true);
+		list_del_rcu(&batch->link);
+	}
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	if (drained)
-		batch_release(batch);
+	if (!drained)
+		return;
+	trace_fairwq_batch(batch, FAIRWQ_BATCH_RELEASE);
+	if (!batch->released) {
+		batch_leave(batch);
+		return;
+	}
+	/* It may sleep: nothing of another pool or of the module may wait behind it. */
+	test_count(&fairwq_releasing, 1);
+	INIT_WORK(&batch->reap_work.work, batch_release_fn);
+	queue_work(pool->release_wq, &batch->reap_work.work);
 }
 
 /*
