@@ -210,18 +210,6 @@ static void promote_oldest(struct fairwq_forker *forker)
 	fairwq_kick_next_cpu(pool, kick);
 }
 
-/* Have the timer look for forks that their runner does not promote. */
-static void watch(struct fairwq_pool *pool)
-{
-	unsigned long flags;
-
-	if (READ_ONCE(pool->ticking))
-		return;
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	fairwq_watchdog_soon_locked(pool);
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
-}
-
 /* Check whether it is time to look at what the pool wants, by a clock that is dear. */
 static bool look_now(struct fairwq_forker *forker, u64 due, u64 *now)
 {
@@ -243,12 +231,19 @@ static bool look_now(struct fairwq_forker *forker, u64 due, u64 *now)
 void __fairwq_fork_called(struct fairwq_forks *forks)
 {
 	struct fairwq_forker *forker = to_forker(forks);
+	struct fairwq_pool *pool = forker->runner->pool;
+	unsigned long flags;
 	u64 now;
 
 	WRITE_ONCE(forker->looked, true);
 	if (list_empty(&forks->list))
 		return;
-	watch(forker->runner->pool);
+	/* Have the timer look for forks that their runner does not promote. */
+	if (!READ_ONCE(pool->ticking)) {
+		raw_spin_lock_irqsave(&pool->lock, flags);
+		fairwq_watchdog_soon_locked(pool);
+		raw_spin_unlock_irqrestore(&pool->lock, flags);
+	}
 	if (!look_now(forker, forker->promote_at, &now))
 		return;
 	forker->promote_at = now + PROMOTE_NS;
@@ -493,29 +488,21 @@ static void await_turn(struct fairwq_forker *forker)
 /* End the turn of the item here, if other batches wait; return in its next turn. */
 static void yield_turn(struct fairwq_forker *forker, u64 now)
 {
-	struct fairwq_runner *runner = forker->runner, *kick;
+	struct fairwq_runner *runner = forker->runner, *kick = NULL;
 	struct fairwq_pool *pool = runner->pool;
+	bool others, yields;
 
 	raw_spin_lock_irq(&pool->lock);
-	if (!others_wait_locked(runner)) {
-		/* The next kick in vain sets it again. */
+	others = others_wait_locked(runner);
+	yields = others && may_yield_locked(runner);
+	if (yields)
+		kick = yield_locked(forker, now);
+	else if (!others)	/* the next kick in vain sets it again */
 		WRITE_ONCE(pool->call, pool->call & ~FAIRWQ_CALL_WANTED);
-		raw_spin_unlock_irq(&pool->lock);
-		return;
-	}
-	if (!may_yield_locked(runner)) {
-		raw_spin_unlock_irq(&pool->lock);
-		return;
-	}
-	kick = yield_locked(forker, now);
 	raw_spin_unlock_irq(&pool->lock);
 	fairwq_kick_send(pool, kick);
-	await_turn(forker);
-}
-
-static u64 slice_ns(const struct fairwq_pool *pool)
-{
-	return (u64)(READ_ONCE(pool->slice_us) ?: FAIRWQ_DFL_SLICE_US) * NSEC_PER_USEC;
+	if (yields)
+		await_turn(forker);
 }
 
 /* Do in a join what the pool wants: promote a fork, or end the turn after a slice. */
@@ -538,7 +525,8 @@ void __fairwq_join_called(struct fairwq_forks *forks)
 		cond_resched();
 		now = fairwq_clock();
 	}
-	forker->slice_end = now + slice_ns(pool);
+	forker->slice_end = now + (u64)(READ_ONCE(pool->slice_us) ?: FAIRWQ_DFL_SLICE_US) *
+				  NSEC_PER_USEC;
 }
 EXPORT_SYMBOL_GPL(__fairwq_join_called);
 
