@@ -228,27 +228,20 @@ int fairwq_pool_set_histograms(struct fairwq_pool *pool, unsigned int on)
 	return err;
 }
 
-static void reset_batch_locked(struct fairwq_batch *batch)
-{
-	struct fairwq_hists *hists = batch->stats->hists;
-
-	lockdep_assert_held(&batch->pool->lock);
-
-	*batch->stats = (struct fairwq_batch_stats){ .hists = hists };
-	if (hists)
-		*hists = (struct fairwq_hists){ };
-	batch->done = 0;
-	batch->quick = false;
-}
-
 void fairwq_pool_reset_stats(struct fairwq_pool *pool)
 {
 	struct fairwq_batch *batch;
+	struct fairwq_hists *hists;
 
 	rcu_read_lock();
 	list_for_each_entry_rcu(batch, &pool->batches, link) {
 		raw_spin_lock_irq(&pool->lock);
-		reset_batch_locked(batch);
+		hists = batch->stats->hists;
+		*batch->stats = (struct fairwq_batch_stats){ .hists = hists };
+		if (hists)
+			*hists = (struct fairwq_hists){ };
+		batch->done = 0;
+		batch->quick = false;
 		raw_spin_unlock_irq(&pool->lock);
 	}
 	rcu_read_unlock();
