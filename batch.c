@@ -637,9 +637,8 @@ static bool batch_is_below(const struct fairwq_batch *batch, const struct fairwq
 }
 
 /*
- * Find the first batch after @last, numbered below @end, that is below @owner, or that is
- * not idle if @owner is NULL. If @last has left the list, its successors are those with a
- * higher number.
+ * Find the first batch after @last, numbered below @end, that is below @owner, if that is
+ * not NULL. If @last has left the list, its successors are those with a higher number.
  *
  * A batch is marked as reaped before it leaves the list. So one that is not
  * marked is in the list now, and what follows it stays during this read-side
@@ -664,7 +663,7 @@ struct fairwq_batch *fairwq_pool_next_batch(struct fairwq_pool *pool,
 			break;
 		if (last && batch->seq <= last->seq)
 			continue;
-		if (owner ? !batch_is_below(batch, owner) : fairwq_batch_is_idle(batch))
+		if (owner && !batch_is_below(batch, owner))
 			continue;
 		/* A batch that has left meanwhile has no item any more. */
 		if (!kref_get_unless_zero(&batch->refs))

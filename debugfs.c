@@ -6,7 +6,7 @@
  *   POOL/summary               policy, runners and counters
  *   POOL/fairness              the self-check, see core/fairness.c
  *   POOL/batches               a row for each batch: batches_show() has the
- *                              names of columns, show_row_locked() the values
+ *                              names of columns, fairwq_show_row() the values
  *   POOL/dump                  every item, see dump.c
  *   POOL/histograms            of waits and run times; 1 and 0 turn it on and off
  *   POOL/runners               a row for each runner
@@ -217,48 +217,32 @@ void fairwq_show_row(struct seq_file *m, struct fairwq_batch *batch)
 
 FAIRWQ_TEST_EXPORT(fairwq_show_row);
 
-static void *batches_start(struct seq_file *m, loff_t *pos) __acquires(RCU)
+/*
+ * Show each batch of a pool by @show. Walk by references and not under RCU, because it may
+ * take long. What does not fit is shown again from the beginning, in a larger buffer.
+ */
+static void show_batches(struct seq_file *m,
+			 void (*show)(struct seq_file *m, struct fairwq_batch *batch))
 {
-	struct fairwq_pool *pool = m->private;
+	struct fairwq_batch *batch = NULL;
 
-	rcu_read_lock();
-	return seq_list_start_head_rcu(&pool->batches, *pos);
-}
-
-static void *batches_next(struct seq_file *m, void *v, loff_t *pos)
-{
-	struct fairwq_pool *pool = m->private;
-
-	return seq_list_next_rcu(v, &pool->batches, pos);
-}
-
-static void batches_stop(struct seq_file *m, void *v) __releases(RCU)
-{
-	rcu_read_unlock();
+	while (!seq_has_overflowed(m) &&
+	       (batch = fairwq_pool_next_batch(m->private, batch, U64_MAX, NULL))) {
+		show(m, batch);
+		cond_resched();
+	}
+	fairwq_batch_put(batch);
 }
 
 static int batches_show(struct seq_file *m, void *v)
 {
-	struct fairwq_pool *pool = m->private;
-
-	if (v == &pool->batches)
-		seq_printf(m, "%-24s %-8s %-6s %6s %8s %7s %10s %6s %9s %9s %9s %9s %9s %6s %s\n",
-			   "name", "state", "prio", "weight", "queued", "running",
-			   "done", "share%", "wait50us", "wait99us", "waitmaxus",
-			   "run50us", "run99us", "failed", "owner");
-	else
-		fairwq_show_row(m, list_entry(v, struct fairwq_batch, link));
+	seq_printf(m, "%-24s %-8s %-6s %6s %8s %7s %10s %6s %9s %9s %9s %9s %9s %6s %s\n",
+		   "name", "state", "prio", "weight", "queued", "running", "done", "share%",
+		   "wait50us", "wait99us", "waitmaxus", "run50us", "run99us", "failed", "owner");
+	show_batches(m, fairwq_show_row);
 	return 0;
 }
-
-static const struct seq_operations batches_sops = {
-	.start = batches_start,
-	.next = batches_next,
-	.stop = batches_stop,
-	.show = batches_show,
-};
-
-DEFINE_SEQ_ATTRIBUTE(batches);
+DEFINE_SHOW_ATTRIBUTE(batches);
 
 /* ---- histograms ------------------------------------------------------- */
 
@@ -301,56 +285,29 @@ static void show_hist(struct seq_file *m, const struct fairwq_batch *batch, bool
 			   (int)div64_u64(octave(&hist, i) * width, most), BAR);
 }
 
-static int histograms_show(struct seq_file *m, void *v)
+static void show_hists(struct seq_file *m, struct fairwq_batch *batch)
 {
-	struct fairwq_pool *pool = m->private;
-	struct fairwq_batch *batch = list_entry(v, struct fairwq_batch, link);
-
-	if (v == &pool->batches) {
-		seq_puts(m, READ_ONCE(pool->histograms) ?
-			 "histograms are kept; write 0 to forget them\n" :
-			 "write 1 to keep histograms\n");
-		return 0;
-	}
 	show_hist(m, batch, false);
 	show_hist(m, batch, true);
-	return 0;
 }
 
-static const struct seq_operations histograms_sops = {
-	.start = batches_start,
-	.next = batches_next,
-	.stop = batches_stop,
-	.show = histograms_show,
-};
-
-static int histograms_open(struct inode *inode, struct file *file)
+static void show_histograms(struct seq_file *m, struct fairwq_pool *pool)
 {
-	int err = seq_open(file, &histograms_sops);
-
-	if (!err)
-		((struct seq_file *)file->private_data)->private = inode->i_private;
-	return err;
+	seq_puts(m, READ_ONCE(pool->histograms) ?
+		 "histograms are kept; write 0 to forget them\n" :
+		 "write 1 to keep histograms\n");
+	show_batches(m, show_hists);
 }
 
 /* ---- dump ------------------------------------------------------------- */
 
-/*
- * Walk by references and not under RCU, because it may take long. Idle batches have
- * nothing to show. What does not fit is shown again from the beginning, in a larger
- * buffer.
- */
 static int dump_show(struct seq_file *m, void *v)
 {
 	struct fairwq_pool *pool = m->private;
-	struct fairwq_batch *batch = NULL;
 
 	seq_printf(m, "%-24s %-8s %9s %s\n", "batch", "where", "ageus", "function");
 	mutex_lock(&pool->mutex);
-	while ((batch = fairwq_pool_next_batch(pool, batch, U64_MAX, NULL))) {
-		fairwq_dump_batch(m, batch);
-		cond_resched();
-	}
+	show_batches(m, fairwq_dump_batch);
 	mutex_unlock(&pool->mutex);
 	return 0;
 }
@@ -468,8 +425,7 @@ static const struct fairwq_knob fairwq_knobs[] = {
 	{ "low_turns", set_low_turns, 0, 0, FAIRWQ_MAX_PATIENCE + 1, NULL, show_low_turns },
 	{ "hung_ms", fairwq_set_hung_ms, AT(hung_ms), 0, UINT_MAX },
 	{ "reset", set_reset, 0, 0, 0, fairwq_reset_word, show_reset },
-	/* It has a row for each batch: histograms_fops. */
-	{ "histograms", fairwq_pool_set_histograms, 0, 0, 1 },
+	{ "histograms", fairwq_pool_set_histograms, 0, 0, 1, NULL, show_histograms },
 };
 
 static_assert(ARRAY_SIZE(fairwq_policy_name) == FAIRWQ_FAIR_COST + 1);
@@ -545,15 +501,6 @@ static const struct file_operations knob_fops = {
 	.release = single_release,
 };
 
-static const struct file_operations histograms_fops = {
-	.owner = THIS_MODULE,
-	.open = histograms_open,
-	.read = seq_read,
-	.write = knob_write,
-	.llseek = seq_lseek,
-	.release = seq_release,
-};
-
 /* ---- folders ---------------------------------------------------------- */
 
 /*
@@ -592,9 +539,7 @@ static void show_pool_locked(struct fairwq_pool *pool)
 	debugfs_create_file("fairness", 0400, pool->dir, pool, &fairness_fops);
 	debugfs_create_file("dump", 0400, pool->dir, pool, &dump_fops);
 	for (knob = fairwq_knobs; knob < fairwq_knobs + ARRAY_SIZE(fairwq_knobs); knob++)
-		debugfs_create_file(knob->name, 0600, pool->dir, pool,
-				    knob->set == fairwq_pool_set_histograms ?
-				    &histograms_fops : &knob_fops);
+		debugfs_create_file(knob->name, 0600, pool->dir, pool, &knob_fops);
 }
 
 /* Show a pool. One that is created before debugfs is there is shown later. */

@@ -76,6 +76,8 @@ void fairwq_dump_batch(struct seq_file *m, struct fairwq_batch *batch)
 
 	lockdep_assert_held(&pool->mutex);
 
+	if (fairwq_batch_is_idle(batch))
+		return;
 	fairwq_batch_sort(batch);
 	list_for_each_entry(runner, &pool->runners, node) {
 		raw_spin_lock_irq(&pool->lock);

@@ -345,7 +345,8 @@ static void pool_wait(struct fairwq_pool *pool)
 	end = pool->next_seq;
 	raw_spin_unlock_irq(&pool->lock);
 	while ((batch = fairwq_pool_next_batch(pool, batch, end, NULL)))
-		fairwq_batch_wait(batch);
+		if (!fairwq_batch_is_idle(batch))
+			fairwq_batch_wait(batch);
 }
 
 /*
