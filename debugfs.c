@@ -513,16 +513,14 @@ static struct dentry *fairwq_make_dir(const char *name)
 	char numbered[64];
 
 	strscpy(numbered, name, sizeof(numbered));
-	strreplace(numbered, '/', '!');
 	for (;;) {
+		strreplace(numbered, '/', '!');
 		taken = debugfs_lookup(numbered, fairwq_dir);
 		if (!taken)
-			break;
+			return debugfs_create_dir(numbered, fairwq_dir);
 		dput(taken);
 		snprintf(numbered, sizeof(numbered), "%.48s-%u", name, ++n);
-		strreplace(numbered, '/', '!');
 	}
-	return debugfs_create_dir(numbered, fairwq_dir);
 }
 
 static void show_pool_locked(struct fairwq_pool *pool)

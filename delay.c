@@ -205,16 +205,12 @@ EXPORT_SYMBOL_GPL(fairwq_delayed_work_flush);
 
 bool fairwq_delayed_work_cancel(struct fairwq_delayed_work *dwork)
 {
-	if (WARN_ON_ONCE(!dwork))
-		return false;
-	return fairwq_work_cancel(&dwork->work);
+	return fairwq_work_cancel(&dwork->work);	/* which warns of NULL */
 }
 EXPORT_SYMBOL_GPL(fairwq_delayed_work_cancel);
 
 bool fairwq_delayed_work_cancel_sync(struct fairwq_delayed_work *dwork)
 {
-	if (WARN_ON_ONCE(!dwork))
-		return false;
 	return fairwq_work_cancel_sync(&dwork->work);
 }
 EXPORT_SYMBOL_GPL(fairwq_delayed_work_cancel_sync);
