@@ -285,20 +285,6 @@ static void pool_teardown(struct fairwq_pool *pool)
 
 /* ---- create ----------------------------------------------------------- */
 
-static int pool_bring_up(struct fairwq_pool *pool)
-{
-	int err;
-
-	mutex_lock(&pool->mutex);
-	err = fairwq_pool_grow(pool, pool->max_active);
-	mutex_unlock(&pool->mutex);
-	if (!err)
-		err = pool_add_default_batches(pool);
-	if (!err)
-		fairwq_debugfs_add_pool(pool);
-	return err;
-}
-
 struct fairwq_pool *fairwq_pool_create(const struct fairwq_pool_attrs *attrs,
 				       const char *fmt, ...)
 {
@@ -320,11 +306,18 @@ struct fairwq_pool *fairwq_pool_create(const struct fairwq_pool_attrs *attrs,
 	va_end(args);
 	if (!pool)
 		return ERR_PTR(-ENOMEM);
-	err = pool_alloc_wq(pool) ?: pool_bring_up(pool);
+	err = pool_alloc_wq(pool);
+	if (!err) {
+		mutex_lock(&pool->mutex);
+		err = fairwq_pool_grow(pool, pool->max_active);
+		mutex_unlock(&pool->mutex);
+	}
+	err = err ?: pool_add_default_batches(pool);
 	if (err) {
 		pool_teardown(pool);
 		return ERR_PTR(err);
 	}
+	fairwq_debugfs_add_pool(pool);
 	return pool;
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_create);
