@@ -47,29 +47,10 @@ bool fairwq_async_begin(struct fairwq_async *async)
 }
 EXPORT_SYMBOL_GPL(fairwq_async_begin);
 
-/*
- * If the function still runs, leave the end of the turn to its runner.
- *
- * Return: whether it is so.
- */
-static bool leave_to_runner(struct fairwq_pool *pool, struct fairwq_async *async, u64 cost_ns)
-{
-	struct fairwq_runner *runner;
-	unsigned long flags;
-
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	runner = async->runner;
-	if (runner) {
-		WRITE_ONCE(runner->turn.async, NULL);
-		runner->turn.later += cost_ns;	/* of a burst each item may have one */
-	}
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	return runner;
-}
-
 void fairwq_async_complete(struct fairwq_async *async, u64 cost_ns)
 {
 	struct fairwq_batch *batch = async->batch;
+	struct fairwq_runner *runner;
 	struct fairwq_pool *pool;
 	unsigned long flags;
 
@@ -77,7 +58,14 @@ void fairwq_async_complete(struct fairwq_async *async, u64 cost_ns)
 		return;
 	async->batch = NULL;
 	pool = batch->pool;
-	if (leave_to_runner(pool, async, cost_ns))
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	runner = async->runner;
+	if (runner) {
+		WRITE_ONCE(runner->turn.async, NULL);
+		runner->turn.later += cost_ns;	/* of a burst each item may have one */
+	}
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	if (runner)		/* the function still runs: the runner ends the turn */
 		return;
 	if (async->constraint)
 		fairwq_constraint_complete(async->constraint);

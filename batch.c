@@ -7,7 +7,7 @@
  *   disposed  fairwq_batch_retire() has set the bit: queue calls are refused
  *   closed    a grace period later batch_reap_fn() runs: no push is under way
  *   drained   it is closed, and nothing is queued, held or in flight
- *   reaped    batch_reap_fn() finds it drained, and batch_release() unlinks it
+ *   reaped    batch_reap_fn() finds it drained, and unlinks it
  *   released  released() has returned
  *   freed     its last reference was dropped, and a grace period has passed
  *
@@ -174,29 +174,6 @@ static void batch_release_fn(struct work_struct *work)
 }
 
 /*
- * Take a batch out of its pool when only its holders are left. Its released()
- * may sleep, so it runs where no other pool and nothing of the module waits
- * behind it.
- */
-static void batch_release(struct fairwq_batch *batch)
-{
-	struct fairwq_pool *pool = batch->pool;
-
-	raw_spin_lock_irq(&pool->lock);
-	list_del_rcu(&batch->link);
-	raw_spin_unlock_irq(&pool->lock);
-
-	trace_fairwq_batch(batch, FAIRWQ_BATCH_RELEASE);
-	if (!batch->released) {
-		batch_leave(batch);
-		return;
-	}
-	test_count(&fairwq_releasing, 1);
-	INIT_WORK(&batch->reap_work.work, batch_release_fn);
-	queue_work(pool->release_wq, &batch->reap_work.work);
-}
-
-/*
  * Close a batch a grace period after dispose, and reap it if it is drained. If
  * it is not, fairwq_fifo_reap_locked() queues this once more when it is.
  */
@@ -211,15 +188,25 @@ static void batch_reap_fn(struct work_struct *work)
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	WRITE_ONCE(batch->closed, true);
 	fairwq_waiters_drop_locked(pool, pool);	/* of queue calls no item comes any more */
-	batch->reaping = true;		/* this call reaps it, if it is drained by now */
 	fairwq_yield_locked(batch);	/* end its bursts */
 	drained = fairwq_fifo_drained_locked(batch);
 	batch->reaping = drained;
-	if (drained)
+	if (drained) {
 		WRITE_ONCE(batch->reaped, true);
+		list_del_rcu(&batch->link);
+	}
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	if (drained)
-		batch_release(batch);
+	if (!drained)
+		return;
+	trace_fairwq_batch(batch, FAIRWQ_BATCH_RELEASE);
+	if (!batch->released) {
+		batch_leave(batch);
+		return;
+	}
+	/* It may sleep: nothing of another pool or of the module may wait behind it. */
+	test_count(&fairwq_releasing, 1);
+	INIT_WORK(&batch->reap_work.work, batch_release_fn);
+	queue_work(pool->release_wq, &batch->reap_work.work);
 }
 
 /*
@@ -335,8 +322,11 @@ nomem:
 	return NULL;
 }
 
-int fairwq_batch_check_attrs(const struct fairwq_batch_attrs *attrs)
+int fairwq_batch_check_attrs(const struct fairwq_pool *pool,
+			     const struct fairwq_batch_attrs *attrs)
 {
+	const struct fairwq_batch *parent = attrs->parent;
+
 	if ((unsigned int)attrs->prio > FAIRWQ_PRIO_LOW)
 		return fairwq_bad_arg("attrs->prio is unknown");
 	if (attrs->weight > FAIRWQ_MAX_WEIGHT)
@@ -345,14 +335,6 @@ int fairwq_batch_check_attrs(const struct fairwq_batch_attrs *attrs)
 		return fairwq_bad_arg("attrs->max_active is not in 0..512");
 	if (attrs->max_queued > INT_MAX)
 		return fairwq_bad_arg("attrs->max_queued is not in 0..INT_MAX");
-	return 0;
-}
-
-int fairwq_batch_check_parent(const struct fairwq_pool *pool,
-			      const struct fairwq_batch_attrs *attrs)
-{
-	const struct fairwq_batch *parent = attrs->parent;
-
 	if (!parent)
 		return 0;
 	if (IS_ERR(parent))
@@ -467,14 +449,12 @@ char *fairwq_make_name(const char *fmt, va_list args)
  */
 int fairwq_need_release_wq(struct fairwq_pool *pool)
 {
-	unsigned int flags = WQ_UNBOUND;
+	unsigned int reclaim = pool->flags & FAIRWQ_MEM_RECLAIM ? WQ_MEM_RECLAIM : 0;
 	struct workqueue_struct *wq;
 
 	if (READ_ONCE(pool->release_wq))
 		return 0;
-	if (pool->flags & FAIRWQ_MEM_RECLAIM)
-		flags |= WQ_MEM_RECLAIM;
-	wq = alloc_workqueue("%s", flags, 0, pool->name);
+	wq = alloc_workqueue("%s", WQ_UNBOUND | reclaim, 0, pool->name);
 	if (!wq)
 		return -ENOMEM;
 	/*
@@ -500,14 +480,11 @@ struct fairwq_batch *fairwq_batch_create(struct fairwq_pool *pool,
 	if (!fmt)
 		return ERR_PTR(fairwq_bad_arg("fmt is NULL"));
 	attrs = attrs ?: &dfl;
-	err = fairwq_batch_check_attrs(attrs) ?: fairwq_batch_check_parent(pool, attrs);
+	err = fairwq_batch_check_attrs(pool, attrs);
+	if (!err && attrs->released)
+		err = fairwq_need_release_wq(pool);
 	if (err)
 		return ERR_PTR(err);
-	if (attrs->released) {
-		err = fairwq_need_release_wq(pool);
-		if (err)
-			return ERR_PTR(err);
-	}
 	va_start(args, fmt);
 	name = fairwq_make_name(fmt, args);
 	va_end(args);
@@ -553,29 +530,24 @@ void fairwq_batch_resume(struct fairwq_batch *batch)
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_resume);
 
-/* Sort some of what was pushed; return whether there is more. */
-static bool batch_sort_step(struct fairwq_batch *batch)
-{
-	struct fairwq_pool *pool = batch->pool;
-	unsigned long flags;
-	bool more;
-
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	more = fairwq_fifo_sort_step_locked(batch);
-	fairwq_fifo_update_locked(batch);
-	/* A queue call may have left the kick to the CPU that looks. */
-	fairwq_unlock_kick(pool, flags);
-	return more;
-}
-
 /*
  * Put all that was pushed into the FIFO, so that it can be seen and counted.
  * May be called under rcu_read_lock().
  */
 void fairwq_batch_sort(struct fairwq_batch *batch)
 {
-	while (batch_sort_step(batch))
+	struct fairwq_pool *pool = batch->pool;
+	unsigned long flags;
+	bool more;
+
+	do {
+		raw_spin_lock_irqsave(&pool->lock, flags);
+		more = fairwq_fifo_sort_step_locked(batch);
+		fairwq_fifo_update_locked(batch);
+		/* A queue call may have left the kick to the CPU that looks. */
+		fairwq_unlock_kick(pool, flags);
 		cpu_relax();
+	} while (more);
 }
 
 FAIRWQ_TEST_EXPORT(fairwq_batch_sort);
@@ -665,9 +637,8 @@ static bool batch_is_below(const struct fairwq_batch *batch, const struct fairwq
 }
 
 /*
- * Find the first batch after @last, numbered below @end, that is below @owner, or that is
- * not idle if @owner is NULL. If @last has left the list, its successors are those with a
- * higher number.
+ * Find the first batch after @last, numbered below @end, that is below @owner, if that is
+ * not NULL. If @last has left the list, its successors are those with a higher number.
  *
  * A batch is marked as reaped before it leaves the list. So one that is not
  * marked is in the list now, and what follows it stays during this read-side
@@ -676,8 +647,9 @@ static bool batch_is_below(const struct fairwq_batch *batch, const struct fairwq
  * Return: the batch, with a reference, or NULL. The reference to @last is
  * dropped.
  */
-static struct fairwq_batch *next_batch(struct fairwq_pool *pool, struct fairwq_batch *last,
-				       u64 end, const struct fairwq_batch *owner)
+struct fairwq_batch *fairwq_pool_next_batch(struct fairwq_pool *pool,
+					    struct fairwq_batch *last, u64 end,
+					    const struct fairwq_batch *owner)
 {
 	struct fairwq_batch *batch, *found = NULL;
 
@@ -691,7 +663,7 @@ static struct fairwq_batch *next_batch(struct fairwq_pool *pool, struct fairwq_b
 			break;
 		if (last && batch->seq <= last->seq)
 			continue;
-		if (owner ? !batch_is_below(batch, owner) : fairwq_batch_is_idle(batch))
+		if (owner && !batch_is_below(batch, owner))
 			continue;
 		/* A batch that has left meanwhile has no item any more. */
 		if (!kref_get_unless_zero(&batch->refs))
@@ -702,12 +674,6 @@ static struct fairwq_batch *next_batch(struct fairwq_pool *pool, struct fairwq_b
 	rcu_read_unlock();
 	fairwq_batch_put(last);
 	return found;
-}
-
-struct fairwq_batch *fairwq_pool_next_busy(struct fairwq_pool *pool,
-					   struct fairwq_batch *last, u64 end)
-{
-	return next_batch(pool, last, end, NULL);
 }
 
 /* ---- going away in one call ------------------------------------------- */
@@ -802,7 +768,7 @@ static bool shutdown_round(void *what, unsigned int how, fairwq_func_t dropped)
 
 	if (!(how & FAIRWQ_AND_OWNED))
 		return left;
-	while ((batch = next_batch(owner->pool, batch, U64_MAX, owner))) {
+	while ((batch = fairwq_pool_next_batch(owner->pool, batch, U64_MAX, owner))) {
 		fairwq_batch_close(batch, how);	/* it may be new */
 		fairwq_batch_step(batch, how, dropped);
 	}

@@ -6,7 +6,7 @@
  *   POOL/summary               policy, runners and counters
  *   POOL/fairness              the self-check, see core/fairness.c
  *   POOL/batches               a row for each batch: batches_show() has the
- *                              names of columns, show_row_locked() the values
+ *                              names of columns, fairwq_show_row() the values
  *   POOL/dump                  every item, see dump.c
  *   POOL/histograms            of waits and run times; 1 and 0 turn it on and off
  *   POOL/runners               a row for each runner
@@ -188,16 +188,19 @@ static void show_quantile(struct seq_file *m, const struct fairwq_hist *hist,
 		seq_printf(m, " %9s", "-");
 }
 
-static void show_row_locked(struct seq_file *m, const struct fairwq_batch *batch)
+/* Print the row of a batch. */
+void fairwq_show_row(struct seq_file *m, struct fairwq_batch *batch)
 {
 	const struct fairwq_batch_stats *stats = batch->stats;
-	const struct fairwq_hist *wait = stats->hists ? &stats->hists->wait : NULL;
-	const struct fairwq_hist *run = stats->hists ? &stats->hists->run : NULL;
+	const struct fairwq_hist *wait, *run;
+	u64 percent;
 	u32 tenth;
-	u64 percent = div_u64_rem(share_locked(batch), 10, &tenth);
 
-	lockdep_assert_held(&batch->pool->lock);
-
+	fairwq_batch_sort(batch);
+	raw_spin_lock_irq(&batch->pool->lock);
+	wait = stats->hists ? &stats->hists->wait : NULL;
+	run = stats->hists ? &stats->hists->run : NULL;
+	percent = div_u64_rem(share_locked(batch), 10, &tenth);
 	seq_printf(m, "%-24s %-8s %-6s %6u %8u %7u %10llu %4llu.%u",
 		   batch->name, batch_state_locked(batch), fairwq_prio_name[batch->prio],
 		   (batch->group ?: &batch->node)->weight, batch->nr_fifo,
@@ -209,70 +212,37 @@ static void show_row_locked(struct seq_file *m, const struct fairwq_batch *batch
 	show_quantile(m, run, 990);
 	seq_printf(m, " %6llu %s\n", stats->failures,
 		   batch->parent ? batch->parent->name : "-");
-}
-
-static void show_row(struct seq_file *m, struct fairwq_batch *batch)
-{
-	fairwq_batch_sort(batch);
-	raw_spin_lock_irq(&batch->pool->lock);
-	show_row_locked(m, batch);
 	raw_spin_unlock_irq(&batch->pool->lock);
 }
 
-#ifdef FAIRWQ_TESTING
-/* Print a batch's row of the table. */
-void fairwq_test_row(struct fairwq_batch *batch, char *buf, size_t size)
+FAIRWQ_TEST_EXPORT(fairwq_show_row);
+
+/*
+ * Show each batch of a pool by @show. Walk by references and not under RCU, because it may
+ * take long. What does not fit is shown again from the beginning, in a larger buffer.
+ */
+static void show_batches(struct seq_file *m,
+			 void (*show)(struct seq_file *m, struct fairwq_batch *batch))
 {
-	struct seq_file m = { .buf = buf, .size = size };
+	struct fairwq_batch *batch = NULL;
 
-	show_row(&m, batch);
-	buf[min(m.count, size - 1)] = '\0';
-}
-EXPORT_SYMBOL_GPL(fairwq_test_row);
-#endif
-
-static void *batches_start(struct seq_file *m, loff_t *pos) __acquires(RCU)
-{
-	struct fairwq_pool *pool = m->private;
-
-	rcu_read_lock();
-	return seq_list_start_head_rcu(&pool->batches, *pos);
-}
-
-static void *batches_next(struct seq_file *m, void *v, loff_t *pos)
-{
-	struct fairwq_pool *pool = m->private;
-
-	return seq_list_next_rcu(v, &pool->batches, pos);
-}
-
-static void batches_stop(struct seq_file *m, void *v) __releases(RCU)
-{
-	rcu_read_unlock();
+	while (!seq_has_overflowed(m) &&
+	       (batch = fairwq_pool_next_batch(m->private, batch, U64_MAX, NULL))) {
+		show(m, batch);
+		cond_resched();
+	}
+	fairwq_batch_put(batch);
 }
 
 static int batches_show(struct seq_file *m, void *v)
 {
-	struct fairwq_pool *pool = m->private;
-
-	if (v == &pool->batches)
-		seq_printf(m, "%-24s %-8s %-6s %6s %8s %7s %10s %6s %9s %9s %9s %9s %9s %6s %s\n",
-			   "name", "state", "prio", "weight", "queued", "running",
-			   "done", "share%", "wait50us", "wait99us", "waitmaxus",
-			   "run50us", "run99us", "failed", "owner");
-	else
-		show_row(m, list_entry(v, struct fairwq_batch, link));
+	seq_printf(m, "%-24s %-8s %-6s %6s %8s %7s %10s %6s %9s %9s %9s %9s %9s %6s %s\n",
+		   "name", "state", "prio", "weight", "queued", "running", "done", "share%",
+		   "wait50us", "wait99us", "waitmaxus", "run50us", "run99us", "failed", "owner");
+	show_batches(m, fairwq_show_row);
 	return 0;
 }
-
-static const struct seq_operations batches_sops = {
-	.start = batches_start,
-	.next = batches_next,
-	.stop = batches_stop,
-	.show = batches_show,
-};
-
-DEFINE_SEQ_ATTRIBUTE(batches);
+DEFINE_SHOW_ATTRIBUTE(batches);
 
 /* ---- histograms ------------------------------------------------------- */
 
@@ -285,30 +255,15 @@ static u64 octave(const struct fairwq_hist *hist, unsigned int i)
 	return hist->bucket[2 * i] + hist->bucket[2 * i + 1];
 }
 
-/* Print one line for each octave from the first to the last with a sample. */
-static void show_hist(struct seq_file *m, const char *what, const struct fairwq_hist *hist)
+/*
+ * Print one line for each octave from the first to the last with a sample. Print a copy, so
+ * that the lock is not held meanwhile.
+ */
+static void show_hist(struct seq_file *m, const struct fairwq_batch *batch, bool run)
 {
 	unsigned int i, width = sizeof(BAR) - 1, first = NR_OCTAVES, last = 0;
-	u64 most = 1;
-
-	for (i = 0; i < NR_OCTAVES; i++) {
-		if (!octave(hist, i))
-			continue;
-		first = min(first, i);
-		last = i;
-		most = max(most, octave(hist, i));
-	}
-	seq_printf(m, "%s, ns: %llu samples\n", what, hist->count);
-	for (i = first; i <= last; i++)
-		seq_printf(m, "%15llu .. %-15llu %10llu |%-*.*s|\n", i ? 1ULL << i : 0,
-			   (2ULL << i) - 1, octave(hist, i), width,
-			   (int)div64_u64(octave(hist, i) * width, most), BAR);
-}
-
-/* Print a copy, so that the lock is not held meanwhile. */
-static void show_hist_of(struct seq_file *m, const struct fairwq_batch *batch, bool run)
-{
 	struct fairwq_hist hist = { };
+	u64 most = 1;
 
 	raw_spin_lock_irq(&batch->pool->lock);
 	if (batch->stats->hists)
@@ -316,60 +271,43 @@ static void show_hist_of(struct seq_file *m, const struct fairwq_batch *batch, b
 	raw_spin_unlock_irq(&batch->pool->lock);
 	if (!hist.count)
 		return;
-	seq_printf(m, "%s ", batch->name);
-	show_hist(m, run ? "run" : "wait", &hist);
-}
-
-static int histograms_show(struct seq_file *m, void *v)
-{
-	struct fairwq_pool *pool = m->private;
-	struct fairwq_batch *batch = list_entry(v, struct fairwq_batch, link);
-
-	if (v == &pool->batches) {
-		seq_puts(m, READ_ONCE(pool->histograms) ?
-			 "histograms are kept; write 0 to forget them\n" :
-			 "write 1 to keep histograms\n");
-		return 0;
+	for (i = 0; i < NR_OCTAVES; i++) {
+		if (!octave(&hist, i))
+			continue;
+		first = min(first, i);
+		last = i;
+		most = max(most, octave(&hist, i));
 	}
-	show_hist_of(m, batch, false);
-	show_hist_of(m, batch, true);
-	return 0;
+	seq_printf(m, "%s %s, ns: %llu samples\n", batch->name, run ? "run" : "wait", hist.count);
+	for (i = first; i <= last; i++)
+		seq_printf(m, "%15llu .. %-15llu %10llu |%-*.*s|\n", i ? 1ULL << i : 0,
+			   (2ULL << i) - 1, octave(&hist, i), width,
+			   (int)div64_u64(octave(&hist, i) * width, most), BAR);
 }
 
-static const struct seq_operations histograms_sops = {
-	.start = batches_start,
-	.next = batches_next,
-	.stop = batches_stop,
-	.show = histograms_show,
-};
-
-static int histograms_open(struct inode *inode, struct file *file)
+static void show_hists(struct seq_file *m, struct fairwq_batch *batch)
 {
-	int err = seq_open(file, &histograms_sops);
+	show_hist(m, batch, false);
+	show_hist(m, batch, true);
+}
 
-	if (!err)
-		((struct seq_file *)file->private_data)->private = inode->i_private;
-	return err;
+static void show_histograms(struct seq_file *m, struct fairwq_pool *pool)
+{
+	seq_puts(m, READ_ONCE(pool->histograms) ?
+		 "histograms are kept; write 0 to forget them\n" :
+		 "write 1 to keep histograms\n");
+	show_batches(m, show_hists);
 }
 
 /* ---- dump ------------------------------------------------------------- */
 
-/*
- * Walk by references and not under RCU, because it may take long. Idle batches have
- * nothing to show. What does not fit is shown again from the beginning, in a larger
- * buffer.
- */
 static int dump_show(struct seq_file *m, void *v)
 {
 	struct fairwq_pool *pool = m->private;
-	struct fairwq_batch *batch = NULL;
 
 	seq_printf(m, "%-24s %-8s %9s %s\n", "batch", "where", "ageus", "function");
 	mutex_lock(&pool->mutex);
-	while ((batch = fairwq_pool_next_busy(pool, batch, U64_MAX))) {
-		fairwq_dump_batch(m, batch);
-		cond_resched();
-	}
+	show_batches(m, fairwq_dump_batch);
 	mutex_unlock(&pool->mutex);
 	return 0;
 }
@@ -413,50 +351,27 @@ DEFINE_SHOW_ATTRIBUTE(runners);
 /* ---- knobs ------------------------------------------------------------ */
 
 /*
- * A knob: a line of text, which is a number from @least to @most, or read by
- * @set. Other text gives -EINVAL, and nothing is changed.
+ * A knob: a number, or a word, from @least to @most. Other text gives -EINVAL, and nothing
+ * is changed.
  */
 struct fairwq_knob {
 	const char *name;		/* of the file */
-	/* NULL: the file has a row for each batch: histograms */
-	void (*show)(struct seq_file *m, struct fairwq_pool *pool);
-	int (*set)(struct fairwq_pool *pool, const char *text, unsigned int value);
-	unsigned int least, most;	/* @most is 0: no number */
+	int (*set)(struct fairwq_pool *pool, unsigned int value);
+	size_t at;			/* in the pool: an unsigned int, which the file shows */
+	unsigned int least, most;
+	const char * const *words;	/* for the numbers up to @most, or NULL */
+	void (*show)(struct seq_file *m, struct fairwq_pool *pool); /* or NULL: see @at */
 };
 
-static void show_max_active(struct seq_file *m, struct fairwq_pool *pool)
+static int set_policy(struct fairwq_pool *pool, unsigned int value)
 {
-	seq_printf(m, "%u\n", READ_ONCE(pool->max_active));
-}
-
-static int set_max_active(struct fairwq_pool *pool, const char *text, unsigned int value)
-{
-	return fairwq_pool_set_max_active(pool, value);
-}
-
-static void show_policy(struct seq_file *m, struct fairwq_pool *pool)
-{
-	seq_printf(m, "%s\n", fairwq_policy_name[READ_ONCE(pool->policy)]);
-}
-
-static int set_policy(struct fairwq_pool *pool, const char *text, unsigned int value)
-{
-	int policy = match_string(fairwq_policy_name, ARRAY_SIZE(fairwq_policy_name), text);
-
-	if (policy < 0)
-		return policy;
-	if (policy == FAIRWQ_FAIR_COST && !pool->cost)
+	if (value == FAIRWQ_FAIR_COST && !pool->cost)
 		return -EINVAL;
-	fairwq_pool_set_policy(pool, policy);
+	fairwq_pool_set_policy(pool, value);
 	return 0;
 }
 
-static void show_slice_us(struct seq_file *m, struct fairwq_pool *pool)
-{
-	seq_printf(m, "%u\n", READ_ONCE(pool->slice_us));
-}
-
-static int set_slice_us(struct fairwq_pool *pool, const char *text, unsigned int value)
+static int set_slice_us(struct fairwq_pool *pool, unsigned int value)
 {
 	raw_spin_lock_irq(&pool->lock);
 	WRITE_ONCE(pool->slice_us, value);
@@ -474,7 +389,7 @@ static void show_low_turns(struct seq_file *m, struct fairwq_pool *pool)
 	seq_printf(m, "%u\n", patience ? patience + 1 : 0);
 }
 
-static int set_low_turns(struct fairwq_pool *pool, const char *text, unsigned int value)
+static int set_low_turns(struct fairwq_pool *pool, unsigned int value)
 {
 	unsigned int patience = value ? value - 1 : 0;
 
@@ -488,44 +403,32 @@ static int set_low_turns(struct fairwq_pool *pool, const char *text, unsigned in
 	return 0;
 }
 
-static void show_hung_ms(struct seq_file *m, struct fairwq_pool *pool)
-{
-	seq_printf(m, "%u\n", READ_ONCE(pool->hung_ms));
-}
-
-static int knob_hung_ms(struct fairwq_pool *pool, const char *text, unsigned int value)
-{
-	fairwq_set_hung_ms(pool, value);
-	return 0;
-}
-
 static void show_reset(struct seq_file *m, struct fairwq_pool *pool)
 {
 	seq_puts(m, "write 1 to set the counters and histograms to 0\n");
 }
 
-static int set_reset(struct fairwq_pool *pool, const char *text, unsigned int value)
+static int set_reset(struct fairwq_pool *pool, unsigned int value)
 {
-	if (strcmp(text, "1"))
-		return -EINVAL;
 	fairwq_pool_reset_stats(pool);
 	return 0;
 }
 
-static int set_histograms(struct fairwq_pool *pool, const char *text, unsigned int value)
-{
-	return fairwq_pool_set_histograms(pool, value);
-}
+#define AT(field)	offsetof(struct fairwq_pool, field)
+
+static const char * const fairwq_reset_word[] = { "1" };
 
 static const struct fairwq_knob fairwq_knobs[] = {
-	{ "max_active", show_max_active, set_max_active, 1, FAIRWQ_MAX_ACTIVE },
-	{ "policy", show_policy, set_policy },
-	{ "slice_us", show_slice_us, set_slice_us, 0, FAIRWQ_MAX_SLICE_US },
-	{ "low_turns", show_low_turns, set_low_turns, 0, FAIRWQ_MAX_PATIENCE + 1 },
-	{ "hung_ms", show_hung_ms, knob_hung_ms, 0, UINT_MAX },
-	{ "reset", show_reset, set_reset },
-	{ "histograms", NULL, set_histograms, 0, 1 },
+	{ "max_active", fairwq_pool_set_max_active, AT(max_active), 1, FAIRWQ_MAX_ACTIVE },
+	{ "policy", set_policy, AT(policy), 0, FAIRWQ_FAIR_COST, fairwq_policy_name },
+	{ "slice_us", set_slice_us, AT(slice_us), 0, FAIRWQ_MAX_SLICE_US },
+	{ "low_turns", set_low_turns, 0, 0, FAIRWQ_MAX_PATIENCE + 1, NULL, show_low_turns },
+	{ "hung_ms", fairwq_set_hung_ms, AT(hung_ms), 0, UINT_MAX },
+	{ "reset", set_reset, 0, 0, 0, fairwq_reset_word, show_reset },
+	{ "histograms", fairwq_pool_set_histograms, 0, 0, 1, NULL, show_histograms },
 };
+
+static_assert(ARRAY_SIZE(fairwq_policy_name) == FAIRWQ_FAIR_COST + 1);
 
 /* Return the knob that a file is. */
 static const struct fairwq_knob *knob_of(const struct file *file)
@@ -539,7 +442,15 @@ static const struct fairwq_knob *knob_of(const struct file *file)
 
 static int knob_show(struct seq_file *m, void *v)
 {
-	knob_of(m->file)->show(m, m->private);
+	const struct fairwq_knob *knob = knob_of(m->file);
+	unsigned int value = READ_ONCE(*(unsigned int *)((char *)m->private + knob->at));
+
+	if (knob->show)
+		knob->show(m, m->private);
+	else if (knob->words)
+		seq_printf(m, "%s\n", knob->words[value]);
+	else
+		seq_printf(m, "%u\n", value);
 	return 0;
 }
 
@@ -568,14 +479,17 @@ static ssize_t knob_write(struct file *file, const char __user *buf, size_t len,
 	struct fairwq_pool *pool = ((struct seq_file *)file->private_data)->private;
 	const struct fairwq_knob *knob = knob_of(file);
 	char text[LINE_MAX], *line = read_line(text, buf, len);
-	unsigned int value = 0;
+	unsigned int value;
 
 	if (IS_ERR(line))
 		return PTR_ERR(line);
-	if (knob->most && (kstrtouint(line, 0, &value) ||
-			   value < knob->least || value > knob->most))
+	if (knob->words)	/* an error is above @most */
+		value = match_string(knob->words, knob->most + 1, line);
+	else if (kstrtouint(line, 0, &value))
 		return -EINVAL;
-	return knob->set(pool, line, value) ?: len;
+	if (value < knob->least || value > knob->most)
+		return -EINVAL;
+	return knob->set(pool, value) ?: len;
 }
 
 static const struct file_operations knob_fops = {
@@ -585,15 +499,6 @@ static const struct file_operations knob_fops = {
 	.write = knob_write,
 	.llseek = seq_lseek,
 	.release = single_release,
-};
-
-static const struct file_operations histograms_fops = {
-	.owner = THIS_MODULE,
-	.open = histograms_open,
-	.read = seq_read,
-	.write = knob_write,
-	.llseek = seq_lseek,
-	.release = seq_release,
 };
 
 /* ---- folders ---------------------------------------------------------- */
@@ -608,16 +513,14 @@ static struct dentry *fairwq_make_dir(const char *name)
 	char numbered[64];
 
 	strscpy(numbered, name, sizeof(numbered));
-	strreplace(numbered, '/', '!');
 	for (;;) {
+		strreplace(numbered, '/', '!');
 		taken = debugfs_lookup(numbered, fairwq_dir);
 		if (!taken)
-			break;
+			return debugfs_create_dir(numbered, fairwq_dir);
 		dput(taken);
 		snprintf(numbered, sizeof(numbered), "%.48s-%u", name, ++n);
-		strreplace(numbered, '/', '!');
 	}
-	return debugfs_create_dir(numbered, fairwq_dir);
 }
 
 static void show_pool_locked(struct fairwq_pool *pool)
@@ -634,8 +537,7 @@ static void show_pool_locked(struct fairwq_pool *pool)
 	debugfs_create_file("fairness", 0400, pool->dir, pool, &fairness_fops);
 	debugfs_create_file("dump", 0400, pool->dir, pool, &dump_fops);
 	for (knob = fairwq_knobs; knob < fairwq_knobs + ARRAY_SIZE(fairwq_knobs); knob++)
-		debugfs_create_file(knob->name, 0600, pool->dir, pool,
-				    knob->show ? &knob_fops : &histograms_fops);
+		debugfs_create_file(knob->name, 0600, pool->dir, pool, &knob_fops);
 }
 
 /* Show a pool. One that is created before debugfs is there is shown later. */

@@ -2,7 +2,7 @@
 /*
  * Delayed and RCU works: works that are queued after a delay or a grace period.
  *
- *   fairwq_queue_delayed()  claims DELAYED  sets a timer      delay_fn() pushes
+ *   fairwq_queue_delayed()  claims DELAYED  sets a timer      fairwq_delay_fn() pushes
  *   fairwq_queue_rcu()      claims GRACE    queue_rcu_work()  grace_fn() pushes
  *
  * Locking: RCU from the test for refusal to the hold. Interrupts are off while
@@ -31,14 +31,6 @@
 
 /* ---- claiming for later ----------------------------------------------- */
 
-/* Take room for one item, also if there is none. Return: as fairwq_reserve(). */
-static int take_room(struct fairwq_batch *batch)
-{
-	if (batch->max_queued)
-		atomic_inc(&batch->nr_queued);
-	return 1;
-}
-
 /*
  * Claim the work and pin the batch, under rcu_read_lock(). @always: the batch has
  * accepted it before, so it takes it also if it is full now. Return: as
@@ -47,8 +39,12 @@ static int take_room(struct fairwq_batch *batch)
 static int claim_and_pin(struct fairwq_batch *batch, struct fairwq_work *work, long flag,
 			 bool always)
 {
-	int ret = always ? take_room(batch) : fairwq_reserve(batch, work);
+	int ret = 1;
 
+	if (!always)
+		ret = fairwq_reserve(batch, work);
+	else if (batch->max_queued)
+		atomic_inc(&batch->nr_queued);
 	if (ret <= 0)
 		return ret;
 	ret = fairwq_claim(batch, work, flag);
@@ -60,12 +56,6 @@ static int claim_and_pin(struct fairwq_batch *batch, struct fairwq_work *work, l
 }
 
 /* ---- a delay ---------------------------------------------------------- */
-
-/* Push the work when its timer fires, with interrupts off. */
-static void delay_fn(struct timer_list *timer)
-{
-	fairwq_delay_over(container_of(timer, struct fairwq_delayed_work, timer));
-}
 
 /* Set up a delayed work; fairwq_delayed_work_init() has the description. */
 void __fairwq_delayed_work_init(struct fairwq_delayed_work *dwork, fairwq_func_t func,
@@ -80,9 +70,9 @@ void __fairwq_delayed_work_init(struct fairwq_delayed_work *dwork, fairwq_func_t
 		flags |= TIMER_DEFERRABLE;
 	__fairwq_work_init(&dwork->work, func, name, key);
 	if (kind & FAIRWQ_DELAY_ONSTACK)
-		timer_setup_on_stack(&dwork->timer, delay_fn, flags);
+		timer_setup_on_stack(&dwork->timer, fairwq_delay_fn, flags);
 	else
-		timer_setup(&dwork->timer, delay_fn, flags);
+		timer_setup(&dwork->timer, fairwq_delay_fn, flags);
 }
 EXPORT_SYMBOL_GPL(__fairwq_delayed_work_init);
 
@@ -147,12 +137,6 @@ static bool has_room(const struct fairwq_batch *batch, const struct fairwq_work 
 							  fairwq_work_batch(data));
 }
 
-static bool is_full(const struct fairwq_batch *batch)
-{
-	return batch->max_queued &&
-	       (unsigned int)atomic_read(&batch->nr_queued) >= batch->max_queued;
-}
-
 /*
  * Check whether the work can be queued to @batch, before it is taken out of where
  * it is. Return: 0, or a negative error.
@@ -163,7 +147,8 @@ static int mod_refusal(struct fairwq_batch *batch, const struct fairwq_work *wor
 
 	if (ret)
 		return ret;
-	if (is_full(batch) && !has_room(batch, work))
+	if (batch->max_queued && atomic_read(&batch->nr_queued) >= batch->max_queued &&
+	    !has_room(batch, work))
 		return -EAGAIN;
 	return READ_ONCE(work->disabled) ? -ECANCELED : 0;
 }
@@ -220,16 +205,12 @@ EXPORT_SYMBOL_GPL(fairwq_delayed_work_flush);
 
 bool fairwq_delayed_work_cancel(struct fairwq_delayed_work *dwork)
 {
-	if (WARN_ON_ONCE(!dwork))
-		return false;
-	return fairwq_work_cancel(&dwork->work);
+	return fairwq_work_cancel(&dwork->work);	/* which warns of NULL */
 }
 EXPORT_SYMBOL_GPL(fairwq_delayed_work_cancel);
 
 bool fairwq_delayed_work_cancel_sync(struct fairwq_delayed_work *dwork)
 {
-	if (WARN_ON_ONCE(!dwork))
-		return false;
 	return fairwq_work_cancel_sync(&dwork->work);
 }
 EXPORT_SYMBOL_GPL(fairwq_delayed_work_cancel_sync);

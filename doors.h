@@ -37,17 +37,17 @@ void fairwq_pool_shrink(struct fairwq_pool *pool, unsigned long idle);
 void fairwq_pool_shrink_fn(struct work_struct *work);
 void fairwq_pool_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy);
 void fairwq_pool_reset_stats(struct fairwq_pool *pool);
-int fairwq_pool_set_histograms(struct fairwq_pool *pool, bool on);
+int fairwq_pool_set_histograms(struct fairwq_pool *pool, unsigned int on);
 
 /* batch.c */
 struct fairwq_batch *fairwq_batch_new(struct fairwq_pool *pool,
 				      const struct fairwq_batch_attrs *attrs,
 				      bool is_default, const char *name, gfp_t gfp);
-int fairwq_batch_check_attrs(const struct fairwq_batch_attrs *attrs);
-int fairwq_batch_check_parent(const struct fairwq_pool *pool,
-			      const struct fairwq_batch_attrs *attrs);
-struct fairwq_batch *fairwq_pool_next_busy(struct fairwq_pool *pool,
-					   struct fairwq_batch *last, u64 end);
+int fairwq_batch_check_attrs(const struct fairwq_pool *pool,
+			     const struct fairwq_batch_attrs *attrs);
+struct fairwq_batch *fairwq_pool_next_batch(struct fairwq_pool *pool,
+					    struct fairwq_batch *last, u64 end,
+					    const struct fairwq_batch *owner);
 void fairwq_batch_retire(struct fairwq_batch *batch);
 void fairwq_batch_close(struct fairwq_batch *batch, unsigned int how);
 struct fairwq_batch *fairwq_own_batch(void);
@@ -71,10 +71,14 @@ int fairwq_try_cancel(struct fairwq_work *work, bool wait);
 void fairwq_constraint_init_listed(struct fairwq_constraint *constraint, unsigned int max,
 				   const char *name, struct lock_class_key *key);
 
+/* flows.c */
+void fairwq_flows_sweep(struct fairwq_flows *flows, unsigned long now);
+
 /* dump.c */
 void fairwq_dump_batch(struct seq_file *m, struct fairwq_batch *batch);
 
 /* debugfs.c */
+void fairwq_show_row(struct seq_file *m, struct fairwq_batch *batch);
 void fairwq_debugfs_init(void);
 void fairwq_debugfs_exit(void);
 void fairwq_debugfs_add_pool(struct fairwq_pool *pool);

@@ -33,18 +33,6 @@ static void dump_item(struct seq_file *m, const struct fairwq_batch *batch,
 	seq_printf(m, " %ps\n", func);
 }
 
-/* Show what one runner has of @batch. */
-static void dump_runner_locked(struct seq_file *m, struct fairwq_batch *batch,
-			       struct fairwq_runner *runner)
-{
-	const struct fairwq_turn *turn = fairwq_current_turn(runner);
-
-	lockdep_assert_held(&batch->pool->lock);
-
-	if (turn && turn->batch == batch)
-		dump_item(m, batch, "running", READ_ONCE(turn->func), READ_ONCE(turn->stamp));
-}
-
 /*
  * Show a chunk, from the cursor on; from the head, if the cursor was overtaken.
  * Return whether there is more.
@@ -82,15 +70,21 @@ void fairwq_dump_batch(struct seq_file *m, struct fairwq_batch *batch)
 {
 	struct fairwq_barrier cursor = { .entry.place = FAIRWQ_PLACE_BARRIER, .fired = true };
 	struct fairwq_pool *pool = batch->pool;
+	const struct fairwq_turn *turn;
 	struct fairwq_runner *runner;
 	bool more;
 
 	lockdep_assert_held(&pool->mutex);
 
+	if (fairwq_batch_is_idle(batch))
+		return;
 	fairwq_batch_sort(batch);
 	list_for_each_entry(runner, &pool->runners, node) {
 		raw_spin_lock_irq(&pool->lock);
-		dump_runner_locked(m, batch, runner);
+		turn = fairwq_current_turn(runner);
+		if (turn && turn->batch == batch)
+			dump_item(m, batch, "running", READ_ONCE(turn->func),
+				  READ_ONCE(turn->stamp));
 		raw_spin_unlock_irq(&pool->lock);
 	}
 	do {

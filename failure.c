@@ -55,17 +55,6 @@ int fairwq_pool_unregister_notifier(struct fairwq_pool *pool, struct notifier_bl
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_unregister_notifier);
 
-static void failure_count(struct fairwq_batch *batch)
-{
-	struct fairwq_pool *pool = batch->pool;
-	unsigned long flags;
-
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	pool->counter[FAIRWQ_FAILURES]++;
-	batch->stats->failures++;
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
-}
-
 void fairwq_report_failure(int err)
 {
 	const struct fairwq_turn *turn = fairwq_own_turn();
@@ -84,7 +73,10 @@ void fairwq_report_failure(int err)
 		.func = turn->func,
 		.err = err,
 	};
-	failure_count(turn->batch);
+	raw_spin_lock_irq(&failure.pool->lock);
+	failure.pool->counter[FAIRWQ_FAILURES]++;
+	failure.batch->stats->failures++;
+	raw_spin_unlock_irq(&failure.pool->lock);
 	blocking_notifier_call_chain(&failure.pool->failure_chain, FAIRWQ_EVENT_FAILURE, &failure);
 }
 EXPORT_SYMBOL_GPL(fairwq_report_failure);

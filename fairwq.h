@@ -174,6 +174,17 @@ struct fairwq_work {
 		__FAIRWQ_WORK_LOCKDEP(name)				\
 	}
 
+/*
+ * Set up an object by @init, which gets the rest of the arguments, a name, and a lockdep
+ * class of its own for each place in the source.
+ */
+#define __fairwq_init(name, init, ...)					\
+	do {								\
+		static struct lock_class_key __fairwq_key;		\
+									\
+		init(__VA_ARGS__, name, &__fairwq_key);			\
+	} while (0)
+
 /**
  * fairwq_work_init - set up a work
  * @work: the work
@@ -186,12 +197,7 @@ struct fairwq_work {
  * Context: Any.
  */
 #define fairwq_work_init(work, func)					\
-	do {								\
-		static struct lock_class_key __fairwq_key;		\
-									\
-		__fairwq_work_init(work, func, "(fairwq_work)" #work,	\
-				   &__fairwq_key);			\
-	} while (0)
+	__fairwq_init("(fairwq_work)" #work, __fairwq_work_init, work, func)
 
 /**
  * fairwq_work_init_onstack - set up a work that lies on the stack
@@ -888,7 +894,7 @@ struct fairwq_delayed_work {
  * Context: Any.
  */
 #define fairwq_delayed_work_init(dwork, func)				\
-	__fairwq_delayed_work_init_as(dwork, func, 0)
+	__fairwq_init("(fairwq_work)" #dwork, __fairwq_delayed_work_init, dwork, func, 0)
 
 /**
  * fairwq_delayed_work_init_deferrable - set up a delayed work that may be late
@@ -902,7 +908,8 @@ struct fairwq_delayed_work {
  * Context: Any.
  */
 #define fairwq_delayed_work_init_deferrable(dwork, func)		\
-	__fairwq_delayed_work_init_as(dwork, func, FAIRWQ_DELAY_DEFERRABLE)
+	__fairwq_init("(fairwq_work)" #dwork, __fairwq_delayed_work_init,	\
+		      dwork, func, FAIRWQ_DELAY_DEFERRABLE)
 
 /**
  * fairwq_delayed_work_init_onstack - set up a delayed work that lies on the stack
@@ -917,20 +924,12 @@ struct fairwq_delayed_work {
  * Context: Any.
  */
 #define fairwq_delayed_work_init_onstack(dwork, func)			\
-	__fairwq_delayed_work_init_as(dwork, func, FAIRWQ_DELAY_ONSTACK)
+	__fairwq_init("(fairwq_work)" #dwork, __fairwq_delayed_work_init,	\
+		      dwork, func, FAIRWQ_DELAY_ONSTACK)
 
 /* Kinds of delayed works, for the macros above. */
 #define FAIRWQ_DELAY_DEFERRABLE	BIT(0)
 #define FAIRWQ_DELAY_ONSTACK	BIT(1)
-
-#define __fairwq_delayed_work_init_as(dwork, func, kind)		\
-	do {								\
-		static struct lock_class_key __fairwq_key;		\
-									\
-		__fairwq_delayed_work_init(dwork, func, kind,		\
-					   "(fairwq_work)" #dwork,	\
-					   &__fairwq_key);		\
-	} while (0)
 
 void __fairwq_delayed_work_init(struct fairwq_delayed_work *dwork, fairwq_func_t func,
 				unsigned int kind, const char *name,
@@ -1117,13 +1116,7 @@ struct fairwq_rcu_work {
  * Context: Any.
  */
 #define fairwq_rcu_work_init(rwork, func)				\
-	do {								\
-		static struct lock_class_key __fairwq_key;		\
-									\
-		__fairwq_rcu_work_init(rwork, func,			\
-				       "(fairwq_work)" #rwork,		\
-				       &__fairwq_key);			\
-	} while (0)
+	__fairwq_init("(fairwq_work)" #rwork, __fairwq_rcu_work_init, rwork, func)
 
 void __fairwq_rcu_work_init(struct fairwq_rcu_work *rwork, fairwq_func_t func,
 			    const char *name, struct lock_class_key *key);
@@ -1347,13 +1340,7 @@ struct fairwq_context_work {
  * Context: Any.
  */
 #define fairwq_context_work_init(cwork, func)				\
-	do {								\
-		static struct lock_class_key __fairwq_key;		\
-									\
-		__fairwq_context_work_init(cwork, func,			\
-					   "(fairwq_work)" #cwork,	\
-					   &__fairwq_key);		\
-	} while (0)
+	__fairwq_init("(fairwq_work)" #cwork, __fairwq_context_work_init, cwork, func)
 
 void __fairwq_context_work_init(struct fairwq_context_work *cwork, fairwq_func_t func,
 				const char *name, struct lock_class_key *key);
@@ -1448,13 +1435,7 @@ struct fairwq_serializer {
  * Context: Any.
  */
 #define fairwq_serializer_init(serializer)				\
-	do {								\
-		static struct lock_class_key __fairwq_key;		\
-									\
-		__fairwq_serializer_init(serializer,			\
-					 "(fairwq_serializer)" #serializer,\
-					 &__fairwq_key);		\
-	} while (0)
+	__fairwq_init("(fairwq_serializer)" #serializer, __fairwq_serializer_init, serializer)
 
 void __fairwq_serializer_init(struct fairwq_serializer *serializer,
 			      const char *name, struct lock_class_key *key);
@@ -1615,13 +1596,7 @@ struct fairwq_limiter {
  * Context: Any.
  */
 #define fairwq_limiter_init(limiter, max)				\
-	do {								\
-		static struct lock_class_key __fairwq_key;		\
-									\
-		__fairwq_limiter_init(limiter, max,			\
-				      "(fairwq_limiter)" #limiter,	\
-				      &__fairwq_key);			\
-	} while (0)
+	__fairwq_init("(fairwq_limiter)" #limiter, __fairwq_limiter_init, limiter, max)
 
 void __fairwq_limiter_init(struct fairwq_limiter *limiter, unsigned int max,
 			   const char *name, struct lock_class_key *key);
@@ -1718,13 +1693,7 @@ void fairwq_sequencer_init(struct fairwq_sequencer *sequencer);
  * Context: Any.
  */
 #define fairwq_sequenced_work_init(swork, func, complete)		\
-	do {								\
-		static struct lock_class_key __fairwq_key;		\
-									\
-		__fairwq_sequenced_work_init(swork, func, complete,	\
-					     "(fairwq_work)" #swork,	\
-					     &__fairwq_key);		\
-	} while (0)
+	__fairwq_init("(fairwq_work)" #swork, __fairwq_sequenced_work_init, swork, func, complete)
 
 void __fairwq_sequenced_work_init(struct fairwq_sequenced_work *swork, fairwq_func_t func,
 				  fairwq_func_t complete, const char *name,
@@ -1816,13 +1785,7 @@ struct fairwq_constraint_ops {
  * Context: Any.
  */
 #define fairwq_constraint_init(constraint, ops)				\
-	do {								\
-		static struct lock_class_key __fairwq_key;		\
-									\
-		__fairwq_constraint_init(constraint, ops,		\
-					 "(fairwq_constraint)" #constraint,\
-					 &__fairwq_key);		\
-	} while (0)
+	__fairwq_init("(fairwq_constraint)" #constraint, __fairwq_constraint_init, constraint, ops)
 
 void __fairwq_constraint_init(struct fairwq_constraint *constraint,
 			      const struct fairwq_constraint_ops *ops,
@@ -2103,14 +2066,11 @@ struct fairwq_forks {
  */
 struct fairwq_task {
 	/* private: */
-	fairwq_task_func_t func;
+	fairwq_task_func_t func;	/* NULL: it stands for an item */
 	struct list_head node;		/* in @forks of its forker, while private */
 	struct fairwq_forks *forks;	/* of the runner that runs it; NULL: no runner does */
 	struct fairwq_cell *cell;	/* where it is promoted; NULL: private */
-#ifdef CONFIG_LOCKDEP
-	struct lockdep_map lockdep_map;
-	bool has_map;			/* false: the work's map stands for the item */
-#endif
+	struct lockdep_map lockdep_map;	/* of no size without CONFIG_LOCKDEP */
 };
 
 /**
@@ -2122,40 +2082,37 @@ struct fairwq_task {
  *
  * Context: Any.
  */
-#ifdef CONFIG_LOCKDEP
 #define fairwq_task_init(task, function)				\
-	do {								\
-		static struct lock_class_key __key;			\
-		struct fairwq_task *__task = (task);			\
-									\
-		__task->func = (function);				\
-		__task->has_map = true;					\
-		lockdep_init_map(&__task->lockdep_map, "(fairwq_task)" #task, &__key, 0); \
-	} while (0)
+	__fairwq_init("(fairwq_task)" #task, __fairwq_task_init, task, function)
 
-void __fairwq_lockdep_join(struct fairwq_task *self, struct fairwq_task *task);
-void __fairwq_lockdep_task_begin(struct fairwq_task *self, struct fairwq_task *task);
-void __fairwq_lockdep_task_end(struct fairwq_task *self, struct fairwq_task *task);
-#else
-static inline void fairwq_task_init(struct fairwq_task *task, fairwq_task_func_t function)
+static __always_inline void __fairwq_task_init(struct fairwq_task *task,
+					       fairwq_task_func_t function, const char *name,
+					       struct lock_class_key *key)
 {
 	task->func = function;
+	lockdep_init_map(&task->lockdep_map, name, key, 0);
 }
 
-static inline void __fairwq_lockdep_join(struct fairwq_task *self, struct fairwq_task *task)
-{
-}
-
+/*
+ * Begin the function of @task in @self. Only the innermost task holds its map, because a
+ * task may join another one of its own class. An item is held by the map of its work.
+ */
 static inline void __fairwq_lockdep_task_begin(struct fairwq_task *self,
 					       struct fairwq_task *task)
 {
+	if (self->func)
+		lock_map_release(&self->lockdep_map);
+	lock_map_acquire(&task->lockdep_map);
 }
 
+/* End what __fairwq_lockdep_task_begin() has begun. */
 static inline void __fairwq_lockdep_task_end(struct fairwq_task *self,
 					     struct fairwq_task *task)
 {
+	lock_map_release(&task->lockdep_map);
+	if (self->func)
+		lock_map_acquire(&self->lockdep_map);
 }
-#endif
 
 void __fairwq_forks_unshare(struct fairwq_forks *forks);
 void __fairwq_fork_called(struct fairwq_forks *forks);
@@ -2242,7 +2199,9 @@ static __always_inline bool fairwq_unfork(struct fairwq_task *self, struct fairw
 {
 	struct fairwq_forks *forks = self->forks;
 
-	__fairwq_lockdep_join(self, task);
+	/* A wait is to lockdep as if the caller ran the task itself. */
+	__fairwq_lockdep_task_begin(self, task);
+	__fairwq_lockdep_task_end(self, task);
 	if (unlikely(!forks)) {
 		task->forks = NULL;
 		return true;

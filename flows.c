@@ -92,11 +92,6 @@ struct fairwq_flows {
 /* For tests: number of the allocation that fails, from now on; 0 and less: none. */
 static atomic_t fairwq_fail_nth;
 
-static bool flows_fail(void)
-{
-	return __is_defined(FAIRWQ_TESTING) && atomic_dec_return(&fairwq_fail_nth) == 0;
-}
-
 /* ---- the tree --------------------------------------------------------- */
 
 static struct fairwq_flow *flow_of(struct latch_tree_node *node)
@@ -132,15 +127,6 @@ static struct fairwq_flow *flow_find(struct fairwq_flows *flows, u64 key)
 	return node ? flow_of(node) : NULL;
 }
 
-static void flow_insert_locked(struct fairwq_flows *flows, struct fairwq_flow *flow)
-{
-	lockdep_assert_held(&flows->lock);
-
-	latch_tree_insert(&flow->node, &flows->tree, &fairwq_flow_ops);
-	list_add_tail(&flow->link, &flows->list);
-	WRITE_ONCE(flows->nr, flows->nr + 1);
-}
-
 /* ---- a flow's beginning ----------------------------------------------- */
 
 static void flow_free(struct fairwq_flow *flow)
@@ -152,7 +138,9 @@ static void flow_free(struct fairwq_flow *flow)
 /* Check whether the caller may allocate: on PREEMPT_RT the allocator sleeps. */
 static bool may_allocate(void)
 {
-	return !IS_ENABLED(CONFIG_PREEMPT_RT) || preemptible();
+	if (IS_ENABLED(CONFIG_PREEMPT_RT) && !preemptible())
+		return false;
+	return !__is_defined(FAIRWQ_TESTING) || atomic_dec_return(&fairwq_fail_nth) != 0;
 }
 
 #define FLOWS_GFP	(GFP_NOWAIT | __GFP_NOWARN)
@@ -171,11 +159,9 @@ static int flow_setup(struct fairwq_flows *flows, u64 key, struct fairwq_flow_at
 		return 0;
 	setup(attrs, key, flows->data);
 	attrs->name[sizeof(attrs->name) - 1] = 0;
-	err = fairwq_batch_check_attrs(&attrs->batch);
+	err = fairwq_batch_check_attrs(flows->pool, &attrs->batch);
 	/* Their own owner may have been disposed. */
-	if (!err && attrs->batch.parent != flows->attrs.parent)
-		err = fairwq_batch_check_parent(flows->pool, &attrs->batch);
-	return err;
+	return err == -ESHUTDOWN && attrs->batch.parent == flows->attrs.parent ? 0 : err;
 }
 
 /* Make a batch for @key. Return: the batch, or an ERR_PTR(). */
@@ -185,7 +171,7 @@ static struct fairwq_batch *flow_batch_new(struct fairwq_flows *flows, u64 key)
 	char *name;
 	int err;
 
-	if (!may_allocate() || flows_fail())
+	if (!may_allocate())
 		return ERR_PTR(-ENOMEM);
 	err = flow_setup(flows, key, &attrs);
 	if (err)
@@ -202,7 +188,7 @@ static struct fairwq_flow *flow_new(struct fairwq_flows *flows, u64 key)
 	struct fairwq_flow *flow;
 	struct fairwq_batch *batch;
 
-	if (!may_allocate() || flows_fail())
+	if (!may_allocate())
 		return ERR_PTR(-ENOMEM);
 	flow = kzalloc(sizeof(*flow), FLOWS_GFP);
 	if (!flow)
@@ -235,7 +221,9 @@ static struct fairwq_flow *flow_claim(struct fairwq_flows *flows, u64 key,
 		WRITE_ONCE(flow->used, true);
 	} else if (new) {
 		flow = new;
-		flow_insert_locked(flows, flow);
+		latch_tree_insert(&flow->node, &flows->tree, &fairwq_flow_ops);
+		list_add_tail(&flow->link, &flows->list);
+		WRITE_ONCE(flows->nr, flows->nr + 1);
 	}
 	raw_spin_unlock_irqrestore(&flows->lock, flags);
 	return flow;
@@ -280,13 +268,17 @@ static struct fairwq_flow *flow_obtain(struct fairwq_flows *flows, u64 key)
 
 /*
  * Get a flow to queue to, under rcu_read_lock(). Return: the flow, or an
- * ERR_PTR(), which is -ENOMEM if there is no memory for it.
+ * ERR_PTR(): -ENOMEM if there is no memory for it, -ESHUTDOWN if the flows go.
  */
 static struct fairwq_flow *flow_get(struct fairwq_flows *flows, u64 key)
 {
-	struct fairwq_flow *flow = flow_find(flows, key);
+	struct fairwq_flow *flow;
 
-	/* Pairs with the grace period in flows_sweep(). No model. */
+	/* Pairs with the grace period in fairwq_flows_shutdown(). No model. */
+	if (unlikely(READ_ONCE(flows->dying)))
+		return ERR_PTR(-ESHUTDOWN);
+	flow = flow_find(flows, key);
+	/* Pairs with the grace period in fairwq_flows_sweep(). No model. */
 	if (unlikely(!flow || READ_ONCE(flow->closed))) {
 		fairwq_test_point(FAIRWQ_POINT_FLOW_CLOSED,
 				  flow ? flow->batch : flows->shared);
@@ -314,7 +306,7 @@ static struct fairwq_batch *flow_renew(struct fairwq_flows *flows, struct fairwq
 	raw_spin_lock_irqsave(&flows->lock, flags);
 	batch = flow->batch;
 	if (batch == old) {
-		/* A complete batch, for flow_batch(), which has a dependency. No model. */
+		/* A complete batch, for its readers, which have a dependency. No model. */
 		smp_store_release(&flow->batch, new);
 		batch = new;
 	}
@@ -326,12 +318,6 @@ static struct fairwq_batch *flow_renew(struct fairwq_flows *flows, struct fairwq
 	return batch;
 }
 
-/* Return the batch of a flow, under rcu_read_lock(). */
-static struct fairwq_batch *flow_batch(struct fairwq_flow *flow)
-{
-	return READ_ONCE(flow->batch);
-}
-
 static bool batch_has_left(const struct fairwq_batch *batch)
 {
 	return test_bit(FAIRWQ_BATCH_LEFT, &batch->flags);
@@ -341,7 +327,7 @@ static bool batch_has_left(const struct fairwq_batch *batch)
 static int flow_queue(struct fairwq_flows *flows, struct fairwq_flow *flow,
 		      struct fairwq_work *work)
 {
-	struct fairwq_batch *batch = flow_batch(flow);
+	struct fairwq_batch *batch = READ_ONCE(flow->batch);
 	int ret;
 
 	fairwq_test_point(FAIRWQ_POINT_FLOW_QUEUEING, batch);
@@ -379,9 +365,7 @@ int fairwq_flows_queue(struct fairwq_flows *flows, u64 key, struct fairwq_work *
 	if (!work || !work->func)
 		return fairwq_bad_arg("work is NULL or has no function");
 	rcu_read_lock();
-	/* Pairs with the grace period in fairwq_flows_shutdown(). No model. */
-	flow = likely(!READ_ONCE(flows->dying)) ? flow_get(flows, key) :
-						  ERR_PTR(-ESHUTDOWN);
+	flow = flow_get(flows, key);
 	ret = !IS_ERR(flow) ? flow_queue(flows, flow, work) : PTR_ERR(flow);
 	if (unlikely(ret < 0)) {
 		if (ret == -ENOMEM)
@@ -402,14 +386,13 @@ struct fairwq_batch *fairwq_flows_get(struct fairwq_flows *flows, u64 key)
 	if (fairwq_is_no_pointer(flows))
 		return ERR_PTR(fairwq_bad_arg("flows is NULL or an error"));
 	rcu_read_lock();
-	/* Pairs with the grace period in fairwq_flows_shutdown(). No model. */
-	flow = READ_ONCE(flows->dying) ? ERR_PTR(-ESHUTDOWN) : flow_get(flows, key);
+	flow = flow_get(flows, key);
 	if (IS_ERR(flow)) {
 		rcu_read_unlock();
 		return ERR_CAST(flow);
 	}
 	do {
-		batch = flow_batch(flow);
+		batch = READ_ONCE(flow->batch);
 		if (batch_has_left(batch))
 			batch = flow_renew(flows, flow, batch);
 		/* It has no reference left if another call was first to renew it. */
@@ -553,10 +536,10 @@ static void flows_remove_some(struct fairwq_flows *flows, struct list_head *clos
 }
 
 /*
- * Look at each flow once. Only a sweep takes flows away, so as many as there
+ * Look at each flow once, as if it were @now. Only a sweep takes flows away, so as many as there
  * are now are in the list. Those that are added meanwhile come behind them.
  */
-static void flows_sweep(struct fairwq_flows *flows, unsigned long now)
+void fairwq_flows_sweep(struct fairwq_flows *flows, unsigned long now)
 {
 	unsigned int left, n;
 	LIST_HEAD(closed);
@@ -583,12 +566,14 @@ static void flows_sweep(struct fairwq_flows *flows, unsigned long now)
 	mutex_unlock(&flows->sweep_mutex);
 }
 
+FAIRWQ_TEST_EXPORT(fairwq_flows_sweep);
+
 static void flows_sweep_fn(struct work_struct *work)
 {
 	struct fairwq_flows *flows = container_of(to_delayed_work(work),
 						  struct fairwq_flows, sweep);
 
-	flows_sweep(flows, jiffies);
+	fairwq_flows_sweep(flows, jiffies);
 	/* Without flows the next one that is made arms it. */
 	if (READ_ONCE(flows->nr))
 		flows_arm(flows);
@@ -622,20 +607,6 @@ EXPORT_SYMBOL_GPL(fairwq_flows_set_idle_ms);
 
 /* ---- create and destroy ----------------------------------------------- */
 
-/*
- * Create the batch for items that get no flow. It has no limit of queued items,
- * because they may be of any key. Return: the batch, or an ERR_PTR().
- */
-static struct fairwq_batch *
-flows_new_shared(struct fairwq_pool *pool, const struct fairwq_batch_attrs *attrs)
-{
-	struct fairwq_batch_attrs shared = *attrs;
-
-	shared.max_queued = 0;
-	return fairwq_batch_new(pool, &shared, false,
-				kstrdup("flows-shared", GFP_KERNEL), GFP_KERNEL);
-}
-
 static void flows_init(struct fairwq_flows *flows, struct fairwq_batch *shared,
 		       const struct fairwq_batch_attrs *attrs)
 {
@@ -655,6 +626,7 @@ struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
 					 const struct fairwq_batch_attrs *attrs)
 {
 	static const struct fairwq_batch_attrs dfl;
+	struct fairwq_batch_attrs shared_attrs;
 	struct fairwq_batch *shared;
 	struct fairwq_flows *flows;
 	int err;
@@ -662,7 +634,7 @@ struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
 	if (fairwq_is_no_pointer(pool))
 		return ERR_PTR(fairwq_bad_arg("pool is NULL or an error"));
 	attrs = attrs ?: &dfl;
-	err = fairwq_batch_check_attrs(attrs) ?: fairwq_batch_check_parent(pool, attrs);
+	err = fairwq_batch_check_attrs(pool, attrs);
 	if (err)
 		return ERR_PTR(err);
 	if (attrs->released)
@@ -670,7 +642,11 @@ struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
 	flows = kzalloc(sizeof(*flows), GFP_KERNEL);
 	if (!flows)
 		return ERR_PTR(-ENOMEM);
-	shared = flows_new_shared(pool, attrs);
+	/* For items that get no flow. It has no limit, because they may be of any key. */
+	shared_attrs = *attrs;
+	shared_attrs.max_queued = 0;
+	shared = fairwq_batch_new(pool, &shared_attrs, false, kstrdup("flows-shared", GFP_KERNEL),
+				  GFP_KERNEL);
 	if (IS_ERR(shared)) {
 		kfree(flows);
 		return ERR_CAST(shared);
@@ -727,8 +703,8 @@ int fairwq_flows_shutdown(struct fairwq_flows *flows, unsigned int how,
 	WRITE_ONCE(flows->dying, true);
 	fairwq_test_point(FAIRWQ_POINT_FLOWS_DYING, flows->shared);
 	/*
-	 * Calls that have not seen that have pushed. Pairs with
-	 * fairwq_flows_queue(). No model.
+	 * Calls that have not seen that have pushed. Pairs with flow_get(). No
+	 * model.
 	 */
 	synchronize_rcu();
 	cancel_delayed_work_sync(&flows->sweep);
@@ -759,13 +735,6 @@ void fairwq_test_flows_fail(unsigned int nth)
 	atomic_set(&fairwq_fail_nth, nth);
 }
 EXPORT_SYMBOL_GPL(fairwq_test_flows_fail);
-
-/* Sweep as if it were @now. */
-void fairwq_test_flows_sweep(struct fairwq_flows *flows, unsigned long now)
-{
-	flows_sweep(flows, now);
-}
-EXPORT_SYMBOL_GPL(fairwq_test_flows_sweep);
 
 unsigned int fairwq_test_nr_flows(struct fairwq_flows *flows)
 {

@@ -25,18 +25,6 @@
 
 /* ---- an item begins to fork --------------------------------------------- */
 
-/*
- * Add runners to a pool, which stand in for those whose items wait in joins. If there
- * is no memory for them, there are fewer.
- */
-static void pool_need_spares(struct fairwq_pool *pool)
-{
-	mutex_lock(&pool->mutex);
-	WRITE_ONCE(pool->forks, true);
-	fairwq_pool_grow(pool, fairwq_nr_runners(pool->max_active, true));
-	mutex_unlock(&pool->mutex);
-}
-
 static void call_task(void *task)
 {
 	((struct fairwq_task *)task)->func(task);
@@ -92,14 +80,24 @@ static void forker_init(struct fairwq_forker *forker, struct fairwq_runner *runn
 	}
 }
 
-/* Make what @runner needs to fork. Return: that, or NULL without memory. */
+/*
+ * Make what @runner needs to fork, and runners that stand in for those whose items wait
+ * in joins. If there is no memory for these, there are fewer.
+ *
+ * Return: what it needs, or NULL without memory.
+ */
 static struct fairwq_forker *make_forker(struct fairwq_runner *runner)
 {
+	struct fairwq_pool *pool = runner->pool;
 	struct fairwq_forker *forker;
 
 	might_sleep();
-	if (!READ_ONCE(runner->pool->forks))
-		pool_need_spares(runner->pool);
+	if (!READ_ONCE(pool->forks)) {
+		mutex_lock(&pool->mutex);
+		WRITE_ONCE(pool->forks, true);
+		fairwq_pool_grow(pool, fairwq_nr_runners(pool->max_active, true));
+		mutex_unlock(&pool->mutex);
+	}
 	forker = kzalloc(sizeof(*forker), GFP_NOIO | __GFP_NOWARN);
 	if (forker)
 		forker_init(forker, runner);
@@ -113,46 +111,35 @@ void fairwq_task_here(struct fairwq_task *self)
 	struct fairwq_runner *runner = fairwq_current_runner();
 	struct fairwq_forker *forker = runner ? runner->forker ?: make_forker(runner) : NULL;
 
+	self->func = NULL;
 	self->forks = forker ? &forker->forks : NULL;
-#ifdef CONFIG_LOCKDEP
-	self->has_map = false;
-#endif
 }
 EXPORT_SYMBOL_GPL(fairwq_task_here);
 
 /* ---- joins of tasks that were promoted ---------------------------------- */
 
-/* Say that @task does not run, because no stack is left for it. */
-static void refuse_task(struct fairwq_forker *forker, struct fairwq_task *task)
-{
-	const struct fairwq_turn *turn = &forker->runner->turn;
-
-	WARN_ONCE(1, "fairwq: task %ps of batch %s/%s does not run: no stack is left, and no runner\n",
-		  task->func, turn->batch->pool->name, turn->batch->name);
-	fairwq_report_failure(-EOVERFLOW);
-}
-
 /*
  * Join @task while little stack is left: it must run on another runner. If the batch is
  * cancelled before a runner has begun it, it is promoted again. Model:
  * tests/models/seat.pml, LOW_STACK.
- *
- * Return: false: it has run, or was refused.
  */
-static bool unfork_elsewhere(struct fairwq_forker *forker, struct fairwq_task *task)
+static void unfork_elsewhere(struct fairwq_forker *forker, struct fairwq_task *task)
 {
+	const struct fairwq_turn *turn = &forker->runner->turn;
+
 	while (fairwq_promote(forker, task)) {
 		/* Without an idle runner all may wait like this. */
 		if (list_empty(&forker->runner->pool->idle_runners) &&
 		    fairwq_take_back(forker, task->cell))
 			break;
 		if (fairwq_await_done(forker, task->cell))
-			return false;
+			return;
 		/* A cancel of the batch has dropped it. */
 		task->cell = NULL;
 	}
-	refuse_task(forker, task);
-	return false;
+	WARN_ONCE(1, "fairwq: task %ps of batch %s/%s does not run: no stack is left, and no runner\n",
+		  task->func, turn->batch->pool->name, turn->batch->name);
+	fairwq_report_failure(-EOVERFLOW);
 }
 
 /* Take back a task that was promoted, or wait until it has run: see fairwq_unfork(). */
@@ -161,8 +148,10 @@ bool __fairwq_unfork(struct fairwq_task *self, struct fairwq_task *task)
 	struct fairwq_forker *forker = container_of(self->forks, struct fairwq_forker, forks);
 
 	might_sleep();
-	if (fairwq_stack_is_low())
-		return unfork_elsewhere(forker, task);
+	if (fairwq_stack_is_low()) {
+		unfork_elsewhere(forker, task);
+		return false;
+	}
 	if (!fairwq_take_back(forker, task->cell)) {
 		fairwq_await_done(forker, task->cell);
 		return false;
@@ -171,37 +160,6 @@ bool __fairwq_unfork(struct fairwq_task *self, struct fairwq_task *task)
 	return true;
 }
 EXPORT_SYMBOL_GPL(__fairwq_unfork);
-
-#ifdef CONFIG_LOCKDEP
-/*
- * Begin the function of @task in @self. Only the innermost task holds its map, because a
- * task may join another one of its own class.
- */
-void __fairwq_lockdep_task_begin(struct fairwq_task *self, struct fairwq_task *task)
-{
-	if (self->has_map)
-		lock_map_release(&self->lockdep_map);
-	lock_map_acquire(&task->lockdep_map);
-}
-EXPORT_SYMBOL_GPL(__fairwq_lockdep_task_begin);
-
-/* End what __fairwq_lockdep_task_begin() has begun. */
-void __fairwq_lockdep_task_end(struct fairwq_task *self, struct fairwq_task *task)
-{
-	lock_map_release(&task->lockdep_map);
-	if (self->has_map)
-		lock_map_acquire(&self->lockdep_map);
-}
-EXPORT_SYMBOL_GPL(__fairwq_lockdep_task_end);
-
-/* Tell lockdep that the caller waits for @task, as if it ran that itself. */
-void __fairwq_lockdep_join(struct fairwq_task *self, struct fairwq_task *task)
-{
-	__fairwq_lockdep_task_begin(self, task);
-	__fairwq_lockdep_task_end(self, task);
-}
-EXPORT_SYMBOL_GPL(__fairwq_lockdep_join);
-#endif
 
 /* ---- loops over ranges -------------------------------------------------- */
 

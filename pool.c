@@ -45,15 +45,6 @@
 
 /* ---- setting up ------------------------------------------------------- */
 
-static int pool_check_cpu(const struct fairwq_pool_attrs *attrs)
-{
-	if (!(attrs->flags & FAIRWQ_NEAR))
-		return attrs->cpu ? fairwq_bad_arg("attrs->cpu without FAIRWQ_NEAR") : 0;
-	if (attrs->cpu >= nr_cpu_ids || !cpu_possible(attrs->cpu))
-		return fairwq_bad_arg("attrs->cpu is not a possible CPU");
-	return 0;
-}
-
 static int pool_check_attrs(const struct fairwq_pool_attrs *attrs)
 {
 	if (attrs->flags & ~FAIRWQ_ALL_FLAGS)
@@ -68,7 +59,12 @@ static int pool_check_attrs(const struct fairwq_pool_attrs *attrs)
 		return fairwq_bad_arg("attrs->cost is NULL");
 	if ((attrs->flags & FAIRWQ_SYSFS_NAME) && !(attrs->flags & FAIRWQ_SYSFS))
 		return fairwq_bad_arg("attrs->flags has FAIRWQ_SYSFS_NAME without FAIRWQ_SYSFS");
-	return pool_check_cpu(attrs);
+	if (attrs->cpu && !(attrs->flags & FAIRWQ_NEAR))
+		return fairwq_bad_arg("attrs->cpu without FAIRWQ_NEAR");
+	if ((attrs->flags & FAIRWQ_NEAR) &&
+	    (attrs->cpu >= nr_cpu_ids || !cpu_possible(attrs->cpu)))
+		return fairwq_bad_arg("attrs->cpu is not a possible CPU");
+	return 0;
 }
 
 static unsigned int wq_flags(unsigned int flags)
@@ -126,16 +122,6 @@ static struct fairwq_pool *pool_alloc(const struct fairwq_pool_attrs *attrs,
 	return pool;
 }
 
-/* Give the keys of a pool back. No runner may be left. */
-static void pool_unregister_keys(struct fairwq_pool *pool)
-{
-	/* A flush that has not seen its batch reaped may use the map: fairwq_batch_flush(). */
-	if (IS_ENABLED(CONFIG_LOCKDEP))
-		synchronize_rcu();
-	lockdep_unregister_key(&pool->runner_key);
-	lockdep_unregister_key(&pool->wait_key);
-}
-
 static int pool_add_default_batches(struct fairwq_pool *pool)
 {
 	static const char * const name[] = {
@@ -167,18 +153,6 @@ static int pool_add_default_batches(struct fairwq_pool *pool)
 static LIST_HEAD(fairwq_named_pools);
 static DEFINE_MUTEX(fairwq_named_mutex);
 
-static bool name_is_taken(const char *name)
-{
-	struct fairwq_pool *pool;
-
-	lockdep_assert_held(&fairwq_named_mutex);
-
-	list_for_each_entry(pool, &fairwq_named_pools, named_link)
-		if (!strcmp(pool->name, name))
-			return true;
-	return false;
-}
-
 /* Return: 0, or a negative error, if the name of @pool cannot be one in sysfs. */
 static int check_sysfs_name(const char *name)
 {
@@ -209,20 +183,21 @@ static int why_no_wq(const struct fairwq_pool *pool)
 static int pool_alloc_named_wq(struct fairwq_pool *pool)
 {
 	int err = check_sysfs_name(pool->name);
+	struct fairwq_pool *other;
 
 	if (err)
 		return err;
 	mutex_lock(&fairwq_named_mutex);
-	if (name_is_taken(pool->name)) {
-		err = -EEXIST;
-		goto out;
-	}
-	pool->wq = alloc_workqueue("%s", wq_flags(pool->flags), FAIRWQ_MAX_ACTIVE, pool->name);
+	list_for_each_entry(other, &fairwq_named_pools, named_link)
+		if (!strcmp(other->name, pool->name))
+			err = -EEXIST;
+	if (!err)
+		pool->wq = alloc_workqueue("%s", wq_flags(pool->flags), FAIRWQ_MAX_ACTIVE,
+					   pool->name);
 	if (pool->wq)
 		list_add(&pool->named_link, &fairwq_named_pools);
-	else
+	else if (!err)
 		err = why_no_wq(pool);
-out:
 	mutex_unlock(&fairwq_named_mutex);
 	return err;
 }
@@ -248,24 +223,7 @@ static int pool_alloc_wq(struct fairwq_pool *pool)
 	return pool->wq ? 0 : -ENOMEM;
 }
 
-/* Destroy the workqueue. Then its name in sysfs is free. */
-static void pool_destroy_wq(struct fairwq_pool *pool)
-{
-	destroy_workqueue(pool->wq);
-	mutex_lock(&fairwq_named_mutex);
-	list_del(&pool->named_link);
-	mutex_unlock(&fairwq_named_mutex);
-}
-
 /* ---- taking down ------------------------------------------------------ */
-
-static void pool_free_runners(struct fairwq_pool *pool)
-{
-	struct fairwq_runner *runner, *next;
-
-	list_for_each_entry_safe(runner, next, &pool->runners, node)
-		fairwq_runner_free(runner);
-}
 
 static void pool_wait_grace(void)
 {
@@ -288,53 +246,44 @@ static void pool_retire_batches(struct fairwq_pool *pool)
 		fairwq_batch_put(pool->default_batch[i]);
 }
 
-static bool pool_is_active(struct fairwq_pool *pool)
-{
-	bool active;
-
-	raw_spin_lock_irq(&pool->lock);
-	active = pool->nr_active;
-	raw_spin_unlock_irq(&pool->lock);
-	return active;
-}
-
 /* Take a pool down, also one that did not get all the way up. */
 static void pool_teardown(struct fairwq_pool *pool)
 {
+	struct fairwq_runner *runner, *next;
+	bool active;
+
 	pool_retire_batches(pool);
 	fairwq_debugfs_del_pool(pool);
+	raw_spin_lock_irq(&pool->lock);
+	active = pool->nr_active;
+	raw_spin_unlock_irq(&pool->lock);
 	/*
 	 * A grace period after a runner was chosen it has been kicked, see
 	 * fairwq_kick_locked(). It is active until it was kicked, and has run.
 	 */
-	if (pool_is_active(pool))
+	if (active)
 		pool_wait_grace();
 	/* Wait for runners that saw the empty tree and are on their way out. */
-	pool_destroy_wq(pool);
+	if (pool->wq)
+		destroy_workqueue(pool->wq);
+	mutex_lock(&fairwq_named_mutex);
+	list_del(&pool->named_link);	/* its name in sysfs is free now */
+	mutex_unlock(&fairwq_named_mutex);
 	if (pool->release_wq)
 		destroy_workqueue(pool->release_wq);
 	timer_delete_sync(&pool->tick);
 	cancel_delayed_work_sync(&pool->shrink);
-	pool_free_runners(pool);
-	pool_unregister_keys(pool);
+	list_for_each_entry_safe(runner, next, &pool->runners, node)
+		fairwq_runner_free(runner);
+	/* A flush that has not seen its batch reaped may use the map: fairwq_batch_flush(). */
+	if (IS_ENABLED(CONFIG_LOCKDEP))
+		synchronize_rcu();
+	lockdep_unregister_key(&pool->runner_key);
+	lockdep_unregister_key(&pool->wait_key);
 	fairwq_pool_put(pool);
 }
 
 /* ---- create ----------------------------------------------------------- */
-
-static int pool_bring_up(struct fairwq_pool *pool)
-{
-	int err;
-
-	mutex_lock(&pool->mutex);
-	err = fairwq_pool_grow(pool, pool->max_active);
-	mutex_unlock(&pool->mutex);
-	if (!err)
-		err = pool_add_default_batches(pool);
-	if (!err)
-		fairwq_debugfs_add_pool(pool);
-	return err;
-}
 
 struct fairwq_pool *fairwq_pool_create(const struct fairwq_pool_attrs *attrs,
 				       const char *fmt, ...)
@@ -358,16 +307,17 @@ struct fairwq_pool *fairwq_pool_create(const struct fairwq_pool_attrs *attrs,
 	if (!pool)
 		return ERR_PTR(-ENOMEM);
 	err = pool_alloc_wq(pool);
-	if (err) {
-		pool_unregister_keys(pool);
-		fairwq_pool_put(pool);
-		return ERR_PTR(err);
+	if (!err) {
+		mutex_lock(&pool->mutex);
+		err = fairwq_pool_grow(pool, pool->max_active);
+		mutex_unlock(&pool->mutex);
 	}
-	err = pool_bring_up(pool);
+	err = err ?: pool_add_default_batches(pool);
 	if (err) {
 		pool_teardown(pool);
 		return ERR_PTR(err);
 	}
+	fairwq_debugfs_add_pool(pool);
 	return pool;
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_create);
@@ -387,8 +337,9 @@ static void pool_wait(struct fairwq_pool *pool)
 	raw_spin_lock_irq(&pool->lock);
 	end = pool->next_seq;
 	raw_spin_unlock_irq(&pool->lock);
-	while ((batch = fairwq_pool_next_busy(pool, batch, end)))
-		fairwq_batch_wait(batch);
+	while ((batch = fairwq_pool_next_batch(pool, batch, end, NULL)))
+		if (!fairwq_batch_is_idle(batch))
+			fairwq_batch_wait(batch);
 }
 
 /*

@@ -93,28 +93,6 @@ static void sequenced_fn(struct fairwq_work *work)
 
 /* ---- queueing ----------------------------------------------------------- */
 
-/*
- * Queue a work whose place in the list was taken under the lock. So the order of the list
- * is that in which the batch and the constraint got the works.
- */
-static int queue_listed_locked(struct fairwq_sequencer *sequencer,
-			       struct fairwq_constraint *constraint,
-			       struct fairwq_batch *batch, struct fairwq_sequenced_work *swork)
-{
-	int ret;
-
-	lockdep_assert_held(&sequencer->lock);
-
-	swork->sequencer = sequencer;
-	swork->ended = false;
-	list_add_tail(&swork->node, &sequencer->works);
-	ret = constraint ? fairwq_queue_constrained(constraint, batch, &swork->work) :
-			   fairwq_queue(batch, &swork->work);
-	if (ret <= 0)
-		list_del_init(&swork->node);
-	return ret;
-}
-
 int fairwq_sequencer_queue(struct fairwq_sequencer *sequencer,
 			   struct fairwq_constraint *constraint,
 			   struct fairwq_batch *batch, struct fairwq_sequenced_work *swork)
@@ -127,8 +105,16 @@ int fairwq_sequencer_queue(struct fairwq_sequencer *sequencer,
 	if (!swork || !swork->work.func)
 		return fairwq_bad_arg("swork is NULL or has no function");
 	raw_spin_lock_irqsave(&sequencer->lock, flags);
-	if (list_empty(&swork->node))
-		ret = queue_listed_locked(sequencer, constraint, batch, swork);
+	if (list_empty(&swork->node)) {
+		/* Under the lock, so that the batch and the constraint get them in this order. */
+		swork->sequencer = sequencer;
+		swork->ended = false;
+		list_add_tail(&swork->node, &sequencer->works);
+		ret = constraint ? fairwq_queue_constrained(constraint, batch, &swork->work) :
+				   fairwq_queue(batch, &swork->work);
+		if (ret <= 0)
+			list_del_init(&swork->node);
+	}
 	raw_spin_unlock_irqrestore(&sequencer->lock, flags);
 	return ret;
 }

@@ -71,17 +71,23 @@ static bool become_last(struct fairwq_constraint *constraint, unsigned int how,
 	return false;
 }
 
-/* As fairwq_serializer_shutdown(), which has the description. Its callers warn. */
-static int shut_down(struct fairwq_constraint *constraint, unsigned int how,
-		     void (*dropped)(struct fairwq_work *work))
+int fairwq_serializer_shutdown(struct fairwq_serializer *serializer, unsigned int how,
+			       void (*dropped)(struct fairwq_work *work))
 {
-	bool dead = READ_ONCE(constraint->dead);
+	struct fairwq_constraint *constraint;
+	bool dead;
 
+	if (!serializer)
+		return fairwq_bad_arg("serializer is NULL");
+	if (how & ~FAIRWQ_DROP_REST)
+		return fairwq_bad_arg("how has an unknown flag");
+	constraint = &serializer->constraint;
+	dead = READ_ONCE(constraint->dead);
 	might_sleep();
 	WRITE_ONCE(constraint->dead, true);
 	if (become_last(constraint, how, dropped))
 		return 0;
-	if (fairwq_item_is_of(constraint)) {
+	if (fairwq_constraint_from_inside(constraint, __func__)) {
 		WRITE_ONCE(constraint->dead, dead);
 		return -EDEADLK;
 	}
@@ -91,29 +97,12 @@ static int shut_down(struct fairwq_constraint *constraint, unsigned int how,
 	} while (fairwq_waitlist_wait(constraint));
 	return 0;
 }
-
-int fairwq_serializer_shutdown(struct fairwq_serializer *serializer, unsigned int how,
-			       void (*dropped)(struct fairwq_work *work))
-{
-	int ret;
-
-	if (!serializer)
-		return fairwq_bad_arg("serializer is NULL");
-	if (how & ~FAIRWQ_DROP_REST)
-		return fairwq_bad_arg("how has an unknown flag");
-	ret = shut_down(&serializer->constraint, how, dropped);
-	if (ret)
-		fairwq_constraint_from_inside(&serializer->constraint, __func__);
-	return ret;
-}
 EXPORT_SYMBOL_GPL(fairwq_serializer_shutdown);
 
 void fairwq_serializer_destroy(struct fairwq_serializer *serializer)
 {
-	if (WARN_ON_ONCE(!serializer))
-		return;
-	if (shut_down(&serializer->constraint, FAIRWQ_RUN_REST, NULL))
-		fairwq_constraint_from_inside(&serializer->constraint, __func__);
+	if (!WARN_ON_ONCE(!serializer))
+		fairwq_serializer_shutdown(serializer, FAIRWQ_RUN_REST, NULL);
 }
 EXPORT_SYMBOL_GPL(fairwq_serializer_destroy);
 

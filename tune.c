@@ -196,24 +196,15 @@ FAIRWQ_TEST_EXPORT(fairwq_pool_set_policy);
 
 /* ---- counters and histograms ------------------------------------------ */
 
-/* Give @batch @hists, or NULL. Return: what it had. */
-static struct fairwq_hists *swap_hists(struct fairwq_batch *batch, struct fairwq_hists *hists)
-{
-	raw_spin_lock_irq(&batch->pool->lock);
-	swap(batch->stats->hists, hists);
-	raw_spin_unlock_irq(&batch->pool->lock);
-	return hists;
-}
-
 /*
  * Begin to keep histograms of waits and run times for each batch, or forget them. Where
  * there is no memory for some, another call tries again.
  *
  * Return: 0, or -ENOMEM: some batches have none.
  */
-int fairwq_pool_set_histograms(struct fairwq_pool *pool, bool on)
+int fairwq_pool_set_histograms(struct fairwq_pool *pool, unsigned int on)
 {
-	struct fairwq_hists *hists = NULL;
+	struct fairwq_hists *hists;
 	struct fairwq_batch *batch;
 	int err = 0;
 
@@ -224,39 +215,33 @@ int fairwq_pool_set_histograms(struct fairwq_pool *pool, bool on)
 		/* Only this changes it, under the mutex. */
 		if (on == !!data_race(batch->stats->hists))
 			continue;
-		if (on) {
-			hists = kzalloc(sizeof(*hists), GFP_NOWAIT | __GFP_NOWARN);
-			if (!hists)
-				err = -ENOMEM;
-		}
-		kfree(swap_hists(batch, hists));
+		hists = on ? kzalloc(sizeof(*hists), GFP_NOWAIT | __GFP_NOWARN) : NULL;
+		if (on && !hists)
+			err = -ENOMEM;
+		raw_spin_lock_irq(&pool->lock);
+		swap(batch->stats->hists, hists);
+		raw_spin_unlock_irq(&pool->lock);
+		kfree(hists);
 	}
 	rcu_read_unlock();
 	mutex_unlock(&pool->mutex);
 	return err;
 }
 
-static void reset_batch_locked(struct fairwq_batch *batch)
-{
-	struct fairwq_hists *hists = batch->stats->hists;
-
-	lockdep_assert_held(&batch->pool->lock);
-
-	*batch->stats = (struct fairwq_batch_stats){ .hists = hists };
-	if (hists)
-		*hists = (struct fairwq_hists){ };
-	batch->done = 0;
-	batch->quick = false;
-}
-
 void fairwq_pool_reset_stats(struct fairwq_pool *pool)
 {
 	struct fairwq_batch *batch;
+	struct fairwq_hists *hists;
 
 	rcu_read_lock();
 	list_for_each_entry_rcu(batch, &pool->batches, link) {
 		raw_spin_lock_irq(&pool->lock);
-		reset_batch_locked(batch);
+		hists = batch->stats->hists;
+		*batch->stats = (struct fairwq_batch_stats){ .hists = hists };
+		if (hists)
+			*hists = (struct fairwq_hists){ };
+		batch->done = 0;
+		batch->quick = false;
 		raw_spin_unlock_irq(&pool->lock);
 	}
 	rcu_read_unlock();

@@ -87,15 +87,6 @@ static bool cancel_delayed(struct fairwq_work *work)
 	return true;
 }
 
-/*
- * Wait until a work that waits for a grace period was pushed. Return: false if
- * its queue call has not come to the point where that can be waited for.
- */
-static bool wait_grace(struct fairwq_work *work)
-{
-	return flush_rcu_work(&container_of(work, struct fairwq_rcu_work, work)->later);
-}
-
 /* ---- taking a work out of the queue ----------------------------------- */
 
 /*
@@ -185,10 +176,9 @@ static int cancel_queued_locked(struct fairwq_batch *batch,
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	if (fairwq_work_batch(data) != batch || (data & FAIRWQ_WORK_DELAYED))
-		return FAIRWQ_AGAIN;
-	/* A constraint has admitted it, and pushes it with interrupts off. */
-	if (data & FAIRWQ_WORK_CONSTRAINED)
+	/* CONSTRAINED: a constraint has admitted it, and pushes it with interrupts off. */
+	if (fairwq_work_batch(data) != batch ||
+	    (data & (FAIRWQ_WORK_DELAYED | FAIRWQ_WORK_CONSTRAINED)))
 		return FAIRWQ_AGAIN;
 	if (data & FAIRWQ_WORK_GRACE)
 		return wait ? FAIRWQ_AGAIN : 0;
@@ -426,7 +416,9 @@ static void look_later(struct fairwq_work *work, bool cancels)
 
 	if (fairwq_work_is_kept_back(data) && fairwq_waitlist_wait_work(work, !cancels))
 		return;
-	if (cancels && fairwq_work_is_graced(data) && wait_grace(work))
+	/* Not before its queue call has come to the point where that can be waited for. */
+	if (cancels && fairwq_work_is_graced(data) &&
+	    flush_rcu_work(&container_of(work, struct fairwq_rcu_work, work)->later))
 		return;
 	usleep_range(20, 100);
 }
@@ -596,20 +588,6 @@ static void drop_locked(struct fairwq_batch *batch, struct fairwq_work *work,
 	list_add_tail(&work->node, &drop->works);
 }
 
-static void drop_parked_locked(struct fairwq_batch *batch, struct fairwq_drop *drop)
-{
-	struct fairwq_work *work;
-
-	lockdep_assert_held(&batch->pool->lock);
-
-	while (batch->nr_parked) {
-		work = fairwq_find_parked_locked(batch);
-		if (WARN_ON_ONCE(!work))
-			return;
-		drop_locked(batch, work, drop);
-	}
-}
-
 /*
  * Keep the batch out of the tree until all works are found, and from its
  * release until all are given back. Return whether it may have works to drop.
@@ -617,6 +595,7 @@ static void drop_parked_locked(struct fairwq_batch *batch, struct fairwq_drop *d
 static bool drop_begin(struct fairwq_batch *batch, struct fairwq_drop *drop)
 {
 	struct fairwq_pool *pool = batch->pool;
+	struct fairwq_work *work;
 	unsigned long flags;
 	bool busy;
 
@@ -627,7 +606,8 @@ static bool drop_begin(struct fairwq_batch *batch, struct fairwq_drop *drop)
 		fairwq_pin(batch);
 		batch->nr_canceling++;
 		fairwq_fifo_add_barrier_locked(batch, &drop->marker);
-		drop_parked_locked(batch, drop);
+		while ((work = fairwq_find_parked_locked(batch)))
+			drop_locked(batch, work, drop);
 	}
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	return busy;

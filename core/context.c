@@ -14,9 +14,8 @@
  * call.c for what a function may leave behind.
  *
  *   fairwq_context_fn()      the function that the engine calls, of every work with
- *     enter()                a context
- *     cwork->func()          the client's
- *     leave()
+ *     fairwq_context_run()   a context
+ *       cwork->func()        the client's
  *
  * The tasks of an item with a context run in it, too: run_stolen() in forkjoin.c.
  *
@@ -44,69 +43,35 @@
 
 /* ---- enter and leave ---------------------------------------------------- */
 
-/* What leave() puts back. */
-struct context_before {
-	const struct cred *cred;
-	struct mem_cgroup *memcg;
-	void *entered;			/* what the client's enter() has returned */
-};
-
-/* Make the caller act as the task that has captured @context. */
-static void enter(const struct fairwq_context *context,
-		  struct context_before *before)
-{
-	before->cred = override_creds(context->cred);
-	before->memcg = set_active_memcg(context->memcg);
-	kthread_associate_blkcg(context->blkcg);
-	before->entered = context->ops ? context->ops->enter(context->data) : NULL;
-}
-
-/* Undo enter(). @outer is what the caller was in before, or NULL. */
-static void leave(const struct fairwq_context *context,
-		  const struct context_before *before, const struct fairwq_context *outer)
-{
-	if (context->ops)
-		context->ops->leave(context->data, before->entered);
-	kthread_associate_blkcg(outer ? outer->blkcg : NULL);
-	set_active_memcg(before->memcg);
-	revert_creds(before->cred);
-}
-
 /*
- * Call @func in @context, as a part of the runner's item. What it leaves behind is
- * reported and repaired here: afterwards the credentials would hide it.
+ * Call @func in @context. In an item, what it leaves behind is reported and repaired here:
+ * afterwards the credentials would hide it.
  */
-static void run_checked(struct fairwq_runner *runner, struct fairwq_context *context,
-			void (*func)(void *arg), void *arg)
-{
-	struct fairwq_context *outer = runner->context;
-	struct context_before before;
-	struct fairwq_call_state state;
-
-	enter(context, &before);
-	WRITE_ONCE(runner->context, context);
-	fairwq_call_begin(&state);
-	func(arg);
-	if (!fairwq_call_state_kept(&state))
-		fairwq_call_leaked(&state, runner->turn.func, runner->turn.batch);
-	WRITE_ONCE(runner->context, outer);
-	leave(context, &before, outer);
-}
-
-/* Call @func in @context: in an item with the checks of an item, else without. */
 void fairwq_context_run(struct fairwq_context *context,
 			void (*func)(void *arg), void *arg)
 {
 	struct fairwq_runner *runner = fairwq_current_runner();
-	struct context_before before;
+	struct fairwq_context *outer = runner ? runner->context : NULL;
+	const struct cred *cred = override_creds(context->cred);
+	struct mem_cgroup *memcg = set_active_memcg(context->memcg);
+	struct fairwq_call_state state;
+	void *entered;
 
-	if (runner) {
-		run_checked(runner, context, func, arg);
-		return;
-	}
-	enter(context, &before);
+	kthread_associate_blkcg(context->blkcg);
+	entered = context->ops ? context->ops->enter(context->data) : NULL;
+	if (runner)
+		WRITE_ONCE(runner->context, context);
+	fairwq_call_begin(&state);
 	func(arg);
-	leave(context, &before, NULL);
+	if (runner && !fairwq_call_state_kept(&state))
+		fairwq_call_leaked(&state, runner->turn.func, runner->turn.batch);
+	if (runner)
+		WRITE_ONCE(runner->context, outer);
+	if (context->ops)
+		context->ops->leave(context->data, entered);
+	kthread_associate_blkcg(outer ? outer->blkcg : NULL);
+	set_active_memcg(memcg);
+	revert_creds(cred);
 }
 
 /* ---- references --------------------------------------------------------- */
@@ -133,17 +98,11 @@ void fairwq_context_unref(struct fairwq_context *context)
 
 /* ---- works with a context ----------------------------------------------- */
 
-/* What the function of a work with a context is called with. */
-struct call {
-	fairwq_func_t func;
-	struct fairwq_work *work;
-};
-
 static void call_func(void *arg)
 {
-	const struct call *call = arg;
+	struct fairwq_context_work *cwork = arg;
 
-	call->func(call->work);
+	cwork->func(&cwork->work);
 }
 
 /* Run a work in its context. The function that the engine calls; not the client's. */
@@ -151,15 +110,14 @@ void fairwq_context_fn(struct fairwq_work *work)
 {
 	struct fairwq_context_work *cwork = container_of(work, struct fairwq_context_work, work);
 	struct fairwq_context *context = cwork->context;
-	struct fairwq_runner *runner = fairwq_current_runner();
-	struct call call = { .func = cwork->func, .work = work };
 
-	WRITE_ONCE(runner->turn.func, call.func);	/* reports and tables name it */
+	/* Reports and tables name it. */
+	WRITE_ONCE(fairwq_current_runner()->turn.func, cwork->func);
 	if (!context) {
-		call_func(&call);
+		cwork->func(work);
 		return;
 	}
 	kref_get(&context->refs);
-	run_checked(runner, context, call_func, &call);
+	fairwq_context_run(context, call_func, cwork);
 	fairwq_context_unref(context);
 }

@@ -3,7 +3,7 @@
  * Delays: the works that wait for their timer, so that those of a batch can be found.
  *
  *   fairwq_delay_begin()   sets the timer           lists the work
- *   fairwq_delay_over()    by the timer             unlists and pushes it
+ *   fairwq_delay_fn()      by the timer             unlists and pushes it
  *   fairwq_delay_stop()    deletes the timer        unlists it, for its caller
  *   fairwq_delays_end()    deletes those of a       unlists and pushes the works
  *                          batch, for a shutdown
@@ -80,9 +80,11 @@ bool fairwq_delay_stop(struct fairwq_delayed_work *dwork)
 	return true;
 }
 
-/* Push the work when its timer has fired. Interrupts are off. */
-void fairwq_delay_over(struct fairwq_delayed_work *dwork)
+/* Push the work when its timer fires, with interrupts off. */
+void fairwq_delay_fn(struct timer_list *timer)
 {
+	struct fairwq_delayed_work *dwork = container_of(timer, struct fairwq_delayed_work, timer);
+
 	delay_unlist(&dwork->work);
 	fairwq_push_held(&dwork->work);
 }

@@ -33,14 +33,15 @@
  * A runner that computes or sleeps for long does not see that another one is free. The
  * pool's timer finds that, and promotes its forks, in three steps:
  *
- *   forks.shared   set by                       then
- *   -------------  ---------------------------  ------------------------------------
- *   FORKS_PRIVATE  the runner, under the lock,  only the runner changes its list
- *                  before it changes its list
- *   FORKS_ASKED    the timer, if the runner     the runner sees it, or had turned
- *                  has not looked for a tick    preemption off before
- *   FORKS_SHARED   the timer, a grace period    the runner sees it: the timer
- *                  later                        promotes under the lock
+ *   forks.shared  pool->sharing  set by                     then
+ *   ------------  -------------  -------------------------  --------------------------
+ *   0             either         the runner, under the      only the runner changes
+ *                                lock, before it changes    its list
+ *                                its list
+ *   1             1              the timer, if the runner   the runner sees it, or had
+ *                                has not looked for a tick  turned preemption off before
+ *   1             0              the timer, a grace period  the runner sees it: the timer
+ *                                later                      promotes under the lock
  *
  * The runner changes its list with preemption off, and reads @shared there before. So
  * after the grace period either it is not in such a section, or it has seen @shared.
@@ -55,8 +56,9 @@
  *
  * Limits: a runner has FAIRWQ_NR_CELLS promoted tasks at most. Under arrival order no
  * join ends a turn. The forks of a runner that computes or sleeps for long, without
- * fork or join, stay private for two ticks and a grace period. Those of an item whose
- * turn has ended in a join stay private until its next turn.
+ * fork or join, stay private for two ticks and a grace period, and for one more if
+ * others are asked meanwhile. Those of an item whose turn has ended in a join stay
+ * private until its next turn.
  *
  * Source: lazy promotion is that of heartbeat scheduling (Acar et al., PLDI 2018) and
  * of lazy scheduling (Tzannes et al., TOPLAS 2014). A join that runs nothing but its
@@ -210,18 +212,6 @@ static void promote_oldest(struct fairwq_forker *forker)
 	fairwq_kick_next_cpu(pool, kick);
 }
 
-/* Have the timer look for forks that their runner does not promote. */
-static void watch(struct fairwq_pool *pool)
-{
-	unsigned long flags;
-
-	if (READ_ONCE(pool->ticking))
-		return;
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	fairwq_watchdog_soon_locked(pool);
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
-}
-
 /* Check whether it is time to look at what the pool wants, by a clock that is dear. */
 static bool look_now(struct fairwq_forker *forker, u64 due, u64 *now)
 {
@@ -243,12 +233,19 @@ static bool look_now(struct fairwq_forker *forker, u64 due, u64 *now)
 void __fairwq_fork_called(struct fairwq_forks *forks)
 {
 	struct fairwq_forker *forker = to_forker(forks);
+	struct fairwq_pool *pool = forker->runner->pool;
+	unsigned long flags;
 	u64 now;
 
 	WRITE_ONCE(forker->looked, true);
 	if (list_empty(&forks->list))
 		return;
-	watch(forker->runner->pool);
+	/* Have the timer look for forks that their runner does not promote. */
+	if (!READ_ONCE(pool->ticking)) {
+		raw_spin_lock_irqsave(&pool->lock, flags);
+		fairwq_watchdog_soon_locked(pool);
+		raw_spin_unlock_irqrestore(&pool->lock, flags);
+	}
 	if (!look_now(forker, forker->promote_at, &now))
 		return;
 	forker->promote_at = now + PROMOTE_NS;
@@ -258,13 +255,6 @@ EXPORT_SYMBOL_GPL(__fairwq_fork_called);
 
 /* ---- forks of runners that do not look up ------------------------------- */
 
-/* Values of forks.shared: its runner must take pool->lock to change the list. */
-enum {
-	FORKS_PRIVATE,		/* it need not */
-	FORKS_ASKED,		/* it will, after a grace period at the latest */
-	FORKS_SHARED,		/* it does, so the timer may promote */
-};
-
 /* Have the caller's forks for itself again. It is the runner, or runs on top of it. */
 void __fairwq_forks_unshare(struct fairwq_forks *forks)
 {
@@ -272,7 +262,7 @@ void __fairwq_forks_unshare(struct fairwq_forks *forks)
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	WRITE_ONCE(forks->shared, FORKS_PRIVATE);
+	WRITE_ONCE(forks->shared, 0);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 }
 EXPORT_SYMBOL_GPL(__fairwq_forks_unshare);
@@ -290,7 +280,10 @@ static struct fairwq_forker *waiting_forks_locked(const struct fairwq_runner *ru
 	return forker;
 }
 
-/* Promote a fork of a runner that shares. Return the runner to kick, or NULL. */
+/*
+ * Promote a fork of a runner that shares, if no grace period is waited for: each that has
+ * not answered was asked before it began. Return the runner to kick, or NULL.
+ */
 static struct fairwq_runner *promote_shared(struct fairwq_pool *pool)
 {
 	struct fairwq_runner *runner, *kick = NULL;
@@ -298,9 +291,11 @@ static struct fairwq_runner *promote_shared(struct fairwq_pool *pool)
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
+	if (pool->sharing && poll_state_synchronize_rcu(pool->share_after))
+		pool->sharing = false;
 	list_for_each_entry(runner, &pool->runners, node) {
 		forker = waiting_forks_locked(runner);
-		if (forker && forker->forks.shared == FORKS_SHARED)
+		if (!pool->sharing && forker && forker->forks.shared)
 			kick = promote_locked(forker, oldest_locked(forker));
 		if (kick)
 			break;
@@ -329,8 +324,8 @@ static bool ask_locked(struct fairwq_pool *pool)
 		fairwq_watchdog_soon_locked(pool);
 		if (forker->looked) {
 			WRITE_ONCE(forker->looked, false);
-		} else if (forker->forks.shared == FORKS_PRIVATE) {
-			WRITE_ONCE(forker->forks.shared, FORKS_ASKED);
+		} else if (!forker->forks.shared) {
+			WRITE_ONCE(forker->forks.shared, 1);
 			pool->sharing = true;
 		}
 	}
@@ -339,28 +334,7 @@ static bool ask_locked(struct fairwq_pool *pool)
 	return pool->sharing;
 }
 
-/* End the grace period: what was asked for is shared, unless its runner was faster. */
-static void share_locked(struct fairwq_pool *pool)
-{
-	struct fairwq_runner *runner;
-	struct fairwq_forker *forker;
-
-	lockdep_assert_held(&pool->lock);
-
-	pool->sharing = false;
-	list_for_each_entry(runner, &pool->runners, node) {
-		forker = READ_ONCE(runner->forker);
-		if (forker && forker->forks.shared == FORKS_ASKED)
-			WRITE_ONCE(forker->forks.shared, FORKS_SHARED);
-	}
-}
-
-/*
- * Promote what runners have forked that compute or sleep for long. For the timer.
- *
- * Runners are asked only while no grace period is waited for: each that has not
- * answered when it ends was asked before it began.
- */
+/* Promote what runners have forked that compute or sleep for long. For the timer. */
 void fairwq_forks_look(struct fairwq_pool *pool)
 {
 	struct fairwq_runner *kick;
@@ -369,16 +343,14 @@ void fairwq_forks_look(struct fairwq_pool *pool)
 
 	if (!READ_ONCE(pool->forks))
 		return;
+	while ((kick = promote_shared(pool)))
+		fairwq_kick_next_cpu(pool, kick);
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	if (pool->sharing && poll_state_synchronize_rcu(pool->share_after))
-		share_locked(pool);
 	if (pool->sharing)
 		fairwq_watchdog_soon_locked(pool);
 	else
 		ask = ask_locked(pool);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	while ((kick = promote_shared(pool)))
-		fairwq_kick_next_cpu(pool, kick);
 	if (ask)
 		start_poll_synchronize_rcu();	/* interrupts must be on */
 }
@@ -493,29 +465,21 @@ static void await_turn(struct fairwq_forker *forker)
 /* End the turn of the item here, if other batches wait; return in its next turn. */
 static void yield_turn(struct fairwq_forker *forker, u64 now)
 {
-	struct fairwq_runner *runner = forker->runner, *kick;
+	struct fairwq_runner *runner = forker->runner, *kick = NULL;
 	struct fairwq_pool *pool = runner->pool;
+	bool others, yields;
 
 	raw_spin_lock_irq(&pool->lock);
-	if (!others_wait_locked(runner)) {
-		/* The next kick in vain sets it again. */
+	others = others_wait_locked(runner);
+	yields = others && may_yield_locked(runner);
+	if (yields)
+		kick = yield_locked(forker, now);
+	else if (!others)	/* the next kick in vain sets it again */
 		WRITE_ONCE(pool->call, pool->call & ~FAIRWQ_CALL_WANTED);
-		raw_spin_unlock_irq(&pool->lock);
-		return;
-	}
-	if (!may_yield_locked(runner)) {
-		raw_spin_unlock_irq(&pool->lock);
-		return;
-	}
-	kick = yield_locked(forker, now);
 	raw_spin_unlock_irq(&pool->lock);
 	fairwq_kick_send(pool, kick);
-	await_turn(forker);
-}
-
-static u64 slice_ns(const struct fairwq_pool *pool)
-{
-	return (u64)(READ_ONCE(pool->slice_us) ?: FAIRWQ_DFL_SLICE_US) * NSEC_PER_USEC;
+	if (yields)
+		await_turn(forker);
 }
 
 /* Do in a join what the pool wants: promote a fork, or end the turn after a slice. */
@@ -538,7 +502,8 @@ void __fairwq_join_called(struct fairwq_forks *forks)
 		cond_resched();
 		now = fairwq_clock();
 	}
-	forker->slice_end = now + slice_ns(pool);
+	forker->slice_end = now + (u64)(READ_ONCE(pool->slice_us) ?: FAIRWQ_DFL_SLICE_US) *
+				  NSEC_PER_USEC;
 }
 EXPORT_SYMBOL_GPL(__fairwq_join_called);
 

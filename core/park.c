@@ -123,7 +123,7 @@ void fairwq_unpark_work_locked(struct fairwq_work *work)
 }
 
 /*
- * Find a work of @batch that is parked, at any runner of any pool.
+ * Find a work of @batch that is parked, at any runner of any pool, if there is one.
  *
  * Return: the work, or NULL if none is.
  */
@@ -135,6 +135,8 @@ struct fairwq_work *fairwq_find_parked_locked(struct fairwq_batch *batch)
 
 	lockdep_assert_held(&batch->pool->lock);
 
+	if (!batch->nr_parked)
+		return NULL;
 	rcu_read_lock();
 	xa_for_each(&fairwq_runners, id, runner) {
 		raw_spin_lock(&runner->park_lock);
@@ -149,6 +151,7 @@ struct fairwq_work *fairwq_find_parked_locked(struct fairwq_batch *batch)
 			break;
 	}
 	rcu_read_unlock();
+	WARN_ON_ONCE(!found);
 	return found;
 }
 
@@ -186,26 +189,6 @@ static struct fairwq_work *first_parked(struct fairwq_runner *runner,
 	return work;
 }
 
-/* Put a work back, unless it was cancelled since first_parked() has found it. */
-static void unpark_first_locked(struct fairwq_runner *runner,
-				struct fairwq_batch *batch,
-				struct fairwq_work *work)
-{
-	bool still;
-
-	lockdep_assert_held(&batch->pool->lock);
-
-	raw_spin_lock(&runner->park_lock);
-	still = work == parked_before(runner) &&
-		batch == fairwq_work_batch(atomic_long_read(&work->data));
-	raw_spin_unlock(&runner->park_lock);
-	if (!still)
-		return;
-	fairwq_unpark_work_locked(work);
-	batch->pool->counter[FAIRWQ_PARKED]++;
-	fairwq_fifo_put_back_locked(batch, work);
-}
-
 /*
  * Put back the works that have waited for a function that has returned. Their batches
  * may be of any pool. RCU keeps the batch of the first one: it cannot be freed while
@@ -217,13 +200,23 @@ void fairwq_unpark(struct fairwq_runner *runner)
 	struct fairwq_work *work;
 	struct fairwq_pool *pool;
 	unsigned long flags;
+	bool still;
 
 	rcu_read_lock();
 	while ((work = first_parked(runner, &batch))) {
 		/* A cancel on top takes the work out, as it stays in the list until then. */
 		pool = batch->pool;
 		raw_spin_lock_irqsave(&pool->lock, flags);
-		unpark_first_locked(runner, batch, work);
+		/* Unless it was cancelled since. */
+		raw_spin_lock(&runner->park_lock);
+		still = work == parked_before(runner) &&
+			batch == fairwq_work_batch(atomic_long_read(&work->data));
+		raw_spin_unlock(&runner->park_lock);
+		if (still) {
+			fairwq_unpark_work_locked(work);
+			pool->counter[FAIRWQ_PARKED]++;
+			fairwq_fifo_put_back_locked(batch, work);
+		}
 		fairwq_unlock_kick(pool, flags);
 	}
 	rcu_read_unlock();

@@ -64,9 +64,7 @@ static inline void fairwq_count_grace(void)
 
 long fairwq_test_live_batches(void);
 void fairwq_test_settle(void);
-void fairwq_test_row(struct fairwq_batch *batch, char *buf, size_t size);
 void fairwq_test_flows_fail(unsigned int nth);
-void fairwq_test_flows_sweep(struct fairwq_flows *flows, unsigned long now);
 unsigned int fairwq_test_nr_flows(struct fairwq_flows *flows);
 #else
 #define FAIRWQ_TEST_EXPORT(symbol)	static_assert(__alignof__(&(symbol)) > 0)

@@ -86,29 +86,23 @@ static bool reported_just_now_locked(const struct fairwq_pool *pool)
 				  pool->hung_reported + HUNG_PAUSE);
 }
 
-/* Find an item to report. */
-static bool next_hung(struct fairwq_pool *pool, struct fairwq_hung *hung)
-{
-	unsigned long flags;
-	bool found;
-
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	found = pool->hung_ms && !reported_just_now_locked(pool) &&
-		find_hung_locked(pool, hung);
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	return found;
-}
-
 /*
- * Report one item that hangs, outside the lock, because a console is slow. The count
+ * Report items that hang, outside the lock, because a console is slow. The count
  * is written last, so that a reader of it finds the report in the log.
  */
 static void report_hung(struct fairwq_pool *pool)
 {
 	struct fairwq_hung hung;
 	unsigned long flags;
+	bool found;
 
-	while (next_hung(pool, &hung)) {
+	for (;;) {
+		raw_spin_lock_irqsave(&pool->lock, flags);
+		found = pool->hung_ms && !reported_just_now_locked(pool) &&
+			find_hung_locked(pool, &hung);
+		raw_spin_unlock_irqrestore(&pool->lock, flags);
+		if (!found)
+			return;
 		pr_err("BUG: item hung: %ps of batch %s/%s has been running for %u ms\n",
 		       hung.func, pool->name, hung.batch, hung.ms);
 		sched_show_task(hung.task);
@@ -161,8 +155,8 @@ static void watchdog_fn(struct timer_list *timer)
 	fairwq_forks_look(pool);
 }
 
-/* Set hung_ms, and look again after the new time, not after the old one. */
-void fairwq_set_hung_ms(struct fairwq_pool *pool, unsigned int hung_ms)
+/* Set hung_ms, and look again after the new time, not after the old one. Return: 0. */
+int fairwq_set_hung_ms(struct fairwq_pool *pool, unsigned int hung_ms)
 {
 	unsigned long flags;
 
@@ -175,6 +169,7 @@ void fairwq_set_hung_ms(struct fairwq_pool *pool, unsigned int hung_ms)
 	if (hung_ms)
 		timer_reduce(&pool->tick, fairwq_watchdog_due_locked(pool));
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	return 0;
 }
 
 FAIRWQ_TEST_EXPORT(fairwq_set_hung_ms);

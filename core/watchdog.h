@@ -6,6 +6,6 @@
 #include "types.h"
 
 void fairwq_watchdog_init(struct fairwq_pool *pool);
-void fairwq_set_hung_ms(struct fairwq_pool *pool, unsigned int hung_ms);
+int fairwq_set_hung_ms(struct fairwq_pool *pool, unsigned int hung_ms);
 
 #endif /* FAIRWQ_WATCHDOG_H */

@@ -949,7 +949,7 @@ static void expect_owner(struct kunit *test, struct fairwq_batch *batch, const c
 	char *text = kunit_kzalloc(test, 512, GFP_KERNEL), *word;
 
 	KUNIT_ASSERT_NOT_NULL(test, text);
-	fairwq_test_row(batch, text, 512);
+	mock_row(batch, text, 512);
 	word = strrchr(strim(text), ' ');
 	KUNIT_ASSERT_NOT_NULL(test, word);
 	KUNIT_EXPECT_STREQ(test, owner, word + 1);

@@ -70,7 +70,7 @@ static void sweep_after(struct kunit *test, unsigned long passed)
 	struct mock_flows *mock = mock_of(test);
 
 	mock->now += passed;
-	fairwq_test_flows_sweep(mock->flows, mock->now);
+	fairwq_flows_sweep(mock->flows, mock->now);
 }
 
 static unsigned int nr_flows(struct kunit *test)

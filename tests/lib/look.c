@@ -74,6 +74,16 @@ size_t mock_dump(struct fairwq_batch *batch, char *buf, size_t size)
 }
 EXPORT_SYMBOL_GPL(mock_dump);
 
+/* Print the row of @batch to @buf. @size must be larger than the text. */
+void mock_row(struct fairwq_batch *batch, char *buf, size_t size)
+{
+	struct seq_file m = { .buf = buf, .size = size };
+
+	fairwq_show_row(&m, batch);
+	buf[min(m.count, size - 1)] = '\0';
+}
+EXPORT_SYMBOL_GPL(mock_row);
+
 /* Set the history of @batch, as if each of its turns had taken @ns. */
 void mock_set_guess(struct fairwq_batch *batch, unsigned long ns)
 {

@@ -20,6 +20,7 @@ void mock_one_reaper(bool one);
 void mock_tick(struct fairwq_pool *pool);
 void mock_look(struct fairwq_batch *batch);
 size_t mock_dump(struct fairwq_batch *batch, char *buf, size_t size);
+void mock_row(struct fairwq_batch *batch, char *buf, size_t size);
 void mock_let_settle(struct fairwq_batch *batch);
 void mock_set_guess(struct fairwq_batch *batch, unsigned long ns);
 bool mock_limiter_wanted(struct fairwq_limiter *limiter);

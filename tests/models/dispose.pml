@@ -153,7 +153,7 @@ inline push_claimed(item)
 #ifdef DELAYED
 bool timer;		/* is set */
 
-/* delay_fn(), fairwq_push_held() */
+/* fairwq_delay_fn(), fairwq_push_held() */
 proctype delay(byte me)
 {
 end:	timer;

@@ -185,7 +185,7 @@ inline unpark(cpu, me)
 		fi;
 		found = false;
 		lock(POOL_LOCK(home));
-		/* unpark_first_locked(), fairwq_unpark_work_locked() */
+		/* fairwq_unpark(), fairwq_unpark_work_locked() */
 		lock(PARK_LOCK(me));
 		assert(parked[me]);
 		parked[me] = false;

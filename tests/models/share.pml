@@ -27,11 +27,7 @@
 #define RUNS	3		/* changes of the runner */
 #define LOOKS	4		/* of the timer */
 
-#define PRIVATE	0
-#define ASKED	1
-#define SHARED	2
-
-byte shared;			/* forks.shared */
+bool shared;			/* forks.shared */
 bool sharing;			/* pool->sharing */
 bool locked;			/* pool->lock */
 bool off;			/* the runner has preemption off */
@@ -59,10 +55,10 @@ inline change()
 inline unshare()
 {
 #ifdef UNSHARED_UNLOCKED
-	shared = PRIVATE
+	shared = false
 #else
 	lock();
-	shared = PRIVATE;
+	shared = false;
 	unlock()
 #endif
 }
@@ -111,17 +107,12 @@ active proctype runner()
 	over = true
 }
 
-inline share()
+inline end_grace()
 {
 	sharing = false;
-	if
 #ifdef SHARED_BLIND
-	:: shared = SHARED
-#else
-	:: shared == ASKED -> shared = SHARED
-	:: else
+	shared = true
 #endif
-	fi
 }
 
 inline ask_runner()
@@ -130,8 +121,8 @@ inline ask_runner()
 	skip
 #else
 	if
-	:: shared == PRIVATE ->
-		shared = ASKED;
+	:: !shared ->
+		shared = true;
 		if
 		:: !sharing ->
 			sharing = true;
@@ -141,7 +132,7 @@ inline ask_runner()
 #ifndef STUCK
 	:: skip			/* it has looked */
 #endif
-	:: shared != PRIVATE
+	:: shared
 	fi
 #endif
 }
@@ -168,19 +159,19 @@ active proctype timer()
 	do
 	:: looks < LOOKS ->
 		looks++;
-		lock();
+		lock();			/* promote_shared() */
 		if
-		:: sharing && GRACE_OVER -> share()
+		:: sharing && GRACE_OVER -> end_grace()
 		:: else
 		fi;
 		if
-		:: MAY_ASK -> ask_runner()
+		:: shared && !sharing -> change(); taken = true
 		:: else
 		fi;
 		unlock();
-		lock();
+		lock();			/* ask_locked() */
 		if
-		:: shared == SHARED -> change(); taken = true
+		:: MAY_ASK -> ask_runner()
 		:: else
 		fi;
 		unlock()
