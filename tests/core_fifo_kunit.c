@@ -85,8 +85,8 @@ static void backlog_push(struct kunit *test, unsigned int at, void (*meddle)(voi
 	unsigned int i;
 
 	mock->flags = FAIRWQ_STRICT_TURNS;
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	backlog.batch = mock_batch(test, "backlog");
+	mock_pool(test, 1);
+	backlog.batch = mock_own_batch(test, "backlog", NULL);
 	backlog.at = at;
 	backlog.meddle = meddle;
 	fairwq_test_set_hook(backlog_hook);

@@ -316,7 +316,6 @@ static void mod_of_what_is_queued(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(a, &later->dwork, 0));
 	mock_queue_item(test, a, 'c');
 	mock_expect(test, "abxc");
-	fairwq_batch_dispose(b);
 }
 
 /* fairwq_mod_delayed() takes a work out of the FIFO of a batch whose runner is busy. */
@@ -385,7 +384,6 @@ static void mod_into_a_full_batch(struct kunit *test)
 	mock_expect(test, "x");
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_queued));
-	fairwq_batch_dispose(b);
 }
 
 /* A function that a hook calls in the middle of a call that has just deleted a timer. */
@@ -440,7 +438,7 @@ static void then_disable(struct fairwq_batch *batch, struct fairwq_work *work)
 /* A batch that is disposed after the work was taken out still accepts it. */
 static void mod_beside_a_dispose(struct kunit *test)
 {
-	struct fairwq_batch *a = mock_begin(test, 1), *b = mock_batch(test, "b");
+	struct fairwq_batch *a = mock_begin(test, 1), *b = mock_own_batch(test, "b", NULL);
 	struct later *later = later_new(test, b, later_fn);
 
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(b, &later->dwork, HOUR));
@@ -591,11 +589,9 @@ static void firing_hook(enum fairwq_test_point point, struct fairwq_batch *batch
  */
 static struct call *firing_begin(struct kunit *test, struct later **later, bool held)
 {
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 2);
 	struct call *call;
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	*later = later_new(test, a, later_fn);
 	memset(&firing, 0, sizeof(firing));
 	firing.batch = a;
@@ -617,7 +613,6 @@ static void firing_end(struct kunit *test, struct call *call)
 	KUNIT_EXPECT_TRUE(test, firing.pushed);
 	fairwq_batch_resume(firing.batch);
 	fairwq_batch_flush(firing.batch);
-	fairwq_batch_dispose(firing.batch);
 }
 
 /* A cancel at the end of the delay waits for the push. Then no other CPU uses the work. */
@@ -816,7 +811,7 @@ static struct fairwq_batch *counted_batch(struct kunit *test, atomic_t *released
 	struct fairwq_batch *batch;
 
 	atomic_set(released, 0);
-	batch = mock_batch_with(test, "counted", &attrs);
+	batch = mock_own_batch(test, "counted", &attrs);
 	return fairwq_batch_get(batch);
 }
 
@@ -828,7 +823,7 @@ static struct later *dispose_with_a_delay(struct kunit *test, atomic_t **release
 
 	*released = kunit_kzalloc(test, sizeof(**released), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, *released);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 2);
 	a = counted_batch(test, *released);
 	later = later_new(test, a, later_fn);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
@@ -1154,7 +1149,7 @@ static void disposed_batch_waits_for_the_grace_period(struct kunit *test)
 	struct fairwq_batch *a;
 
 	KUNIT_ASSERT_NOT_NULL(test, released);
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 1);
 	a = counted_batch(test, released);
 	graced = graced_new(test, a);
 	graced->again = 1;

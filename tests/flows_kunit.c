@@ -44,7 +44,7 @@ static struct fairwq_flows *mock_flows(struct kunit *test, unsigned int max_acti
 {
 	struct mock_flows *mock = mock_of(test);
 
-	mock_pool(test, max_active, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, max_active);
 	mock->flows = fairwq_flows_create(mock->mock.pool, attrs);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(mock->flows));
 	KUNIT_ASSERT_EQ(test, 0, fairwq_flows_set_idle_ms(mock->flows, IDLE_MS));
@@ -109,7 +109,7 @@ static void bad_attrs_are_refused(struct kunit *test)
 	struct mock *mock = test->priv;
 	unsigned int i;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 1);
 	KUNIT_EXPECT_EQ(test, -EINVAL, (int)PTR_ERR(fairwq_flows_create(NULL, NULL)));
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
 		KUNIT_EXPECT_EQ_MSG(test, -EINVAL,
@@ -168,7 +168,6 @@ static void attrs_are_those_of_each(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, OTHER_BATCHES + 3, mock_nr_batches(mock->pool));
 	/* Each batch joins one turn after the clock. That is shorter at a larger weight. */
 	mock_expect(test, "bcabbabbabbab");
-	fairwq_batch_dispose(a);
 }
 
 /* Arguments and results of the hooks, and of the thread that a case starts. */
@@ -1130,7 +1129,7 @@ static void setup_says_what_a_key_gets(struct kunit *test)
 	unsigned int round;
 
 	KUNIT_EXPECT_EQ(test, -EEXIST, fairwq_flows_set_setup(flows, setup_fn, NULL));
-	setup.owner = mock_keep(test, mock_batch(test, "device"));
+	setup.owner = mock_batch(test, "device");
 	setup.weight[2] = 300;
 	for (round = 1; round <= 2; round++) {
 		batch = fairwq_flows_get(flows, 2);
@@ -1170,7 +1169,7 @@ static void bad_setup_is_refused(struct kunit *test)
 	setup.weight[1] = FAIRWQ_MAX_WEIGHT + 1;
 	KUNIT_EXPECT_EQ(test, -EINVAL, queue_letter(test, 1, 'x'));
 	KUNIT_EXPECT_EQ(test, -EINVAL, (int)PTR_ERR(fairwq_flows_get(flows, 1)));
-	gone = mock_batch(test, "gone");
+	gone = mock_own_batch(test, "gone", NULL);
 	setup.owner = fairwq_batch_get(gone);
 	fairwq_batch_dispose(gone);
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, queue_letter(test, 2, 'x'));

@@ -237,7 +237,6 @@ static void cancel_on_top_waits_for_the_push(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, mock->log.nr);
 	mock_until(test, !atomic_read(&b->nr_pins));
 	KUNIT_EXPECT_EQ(test, 0U, b->nr_canceled);
-	fairwq_batch_dispose(b);
 }
 
 struct inside {

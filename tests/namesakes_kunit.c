@@ -205,8 +205,7 @@ static void current_work_of_a_task(struct kunit *test)
 	struct asking *asking = asking_new(test, forking_fn);
 	struct fairwq_batch *a = mock_begin(test, 3);
 
-	mock_open(test);
-	fairwq_batch_flush(mock->gate_batch);
+	mock_free_runners(test);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &asking->work));
 	mock_await(test, &asking->done);
 	KUNIT_EXPECT_FALSE(test, asking->timed_out);
@@ -271,7 +270,8 @@ static void bool_calls_may_be_refused(struct kunit *test)
 	struct fairwq_batch_attrs attrs = { .max_queued = 1 };
 	struct fairwq_delayed_work *dwork = kunit_kzalloc(test, sizeof(*dwork), GFP_KERNEL);
 	struct mock_item *item = mock_item(test, 'x'), *other = mock_item(test, 'y');
-	struct fairwq_batch *a = mock_begin_with(test, 1, &attrs), *b = mock_batch(test, "b");
+	struct fairwq_batch *a = mock_begin_with(test, 1, &attrs);
+	struct fairwq_batch *b = mock_own_batch(test, "b", NULL);
 
 	KUNIT_ASSERT_NOT_NULL(test, dwork);
 	fairwq_delayed_work_init(dwork, mock_nothing_fn);

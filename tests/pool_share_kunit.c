@@ -672,7 +672,7 @@ static unsigned int adversary_try(struct kunit *test, const struct share_case *c
 	struct share *share = share_new(test, c, 0);
 	struct share_client *other = share_add(test, share, a->other, c->length_us);
 	struct mock *mock = test->priv;
-	struct fairwq_batch *owner = a->splits ? mock_batch(test, "owner") : NULL;
+	struct fairwq_batch *owner = a->splits ? mock_own_batch(test, "owner", NULL) : NULL;
 	const struct fairwq_batch_attrs below = { .parent = owner };
 	struct share_client *its = share_add(test, share, owner ? &below : a->its, 0);
 	u32 unit = c->length_us * NSEC_PER_USEC / ADVERSARY_US;
@@ -881,14 +881,14 @@ static void self_check_sees_the_unfair(struct kunit *test)
 		item[i].letter = 'c';
 		fairwq_work_init(&item[i].work, mock_item_fn);
 	}
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 1);
 	mock_open(test);
 	owner = mock_batch(test, "owner");
 	attrs.parent = u->owned ? owner : NULL;
 	other = mock_batch_with(test, "other", &attrs);
 	attrs.prio = u->prio;
 	attrs.max_active = u->limited;
-	client = mock_batch_with(test, "client", &attrs);
+	client = mock_own_batch(test, "client", &attrs);
 	/* A client that has been served is no newcomer any more. */
 	mock_queue(test, other, 'o', 1);
 	if (u->flow) {
@@ -921,8 +921,6 @@ static void self_check_sees_the_unfair(struct kunit *test)
 		fairwq_flows_destroy(flows);
 	else
 		fairwq_batch_dispose(client);
-	fairwq_batch_dispose(other);
-	fairwq_batch_dispose(owner);
 }
 
 /* ---- a wrong estimate does not grow --------------------------------------------- */
@@ -1001,11 +999,9 @@ static void pause_holds_what_is_queued(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct mock_gate *gate = mock_gate_new(test);
-	struct fairwq_batch *a, *b;
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct fairwq_batch *b = mock_batch(test, "b");
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	b = mock_batch(test, "b");
 	mock_set_guess(a, NSEC_PER_USEC);
 	mock_set_guess(b, NSEC_PER_USEC);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
@@ -1025,8 +1021,6 @@ static void pause_holds_what_is_queued(struct kunit *test)
 	fairwq_batch_resume(b);
 	fairwq_batch_flush(b);
 	KUNIT_EXPECT_STREQ(test, "abcde", &mock->log.text[0]);
-	fairwq_batch_dispose(a);
-	fairwq_batch_dispose(b);
 }
 
 static struct kunit_case share_test_cases[] = {

@@ -81,8 +81,7 @@ static void queue_and_cancel_from_hardirq(struct kunit *test)
 	struct mock_item *item[3];
 	struct mock_gate *gate;
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	from.batch = mock_batch(test, "a");
+	from.batch = mock_begin(test, 2);
 	from.irq_work = IRQ_WORK_INIT_HARD(from_irq_fn);
 	gate = serial_gate(test, serial, from.batch);
 	item[0] = serial_item(test, serial, from.batch, 'x');
@@ -103,7 +102,6 @@ static void queue_and_cancel_from_hardirq(struct kunit *test)
 	irq_work_sync(&from.irq_work);
 	KUNIT_EXPECT_EQ(test, 1, from.queued);
 	mock_expect_order(test, "yz", item, 3);
-	fairwq_batch_dispose(from.batch);
 	serial_end(test, serial);
 }
 
@@ -146,10 +144,9 @@ static void max_queued_counts_what_waits(struct kunit *test)
 	struct fairwq_serializer *serial = serial_new(test);
 	struct mock_item *item[4];
 	struct fairwq_batch *a = mock_begin(test, 2);
-	struct fairwq_batch *b;
+	struct fairwq_batch *b = mock_batch_with(test, "b", &attrs);
 	struct mock_gate *gate;
 
-	b = mock_batch_with(test, "b", &attrs);
 	gate = serial_gate(test, serial, a);
 	item[0] = serial_item(test, serial, b, 'x');
 	item[1] = serial_item(test, serial, b, 'y');
@@ -162,7 +159,6 @@ static void max_queued_counts_what_waits(struct kunit *test)
 	mock_expect_order(test, "yz", item, 3);
 	fairwq_serializer_flush(serial);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&b->nr_queued));
-	fairwq_batch_dispose(b);
 	serial_end(test, serial);
 }
 
@@ -253,7 +249,6 @@ static void batch_cancel_of_what_went_on(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(b, &item[0]->work));
 	fairwq_batch_flush(b);
 	KUNIT_EXPECT_PTR_EQ(test, NULL, item[0]->work.constraint);
-	fairwq_batch_dispose(b);
 	serial_end(test, serial);
 }
 

@@ -68,10 +68,9 @@ static void dropped_push_leaves_no_watch(struct kunit *test)
 	struct call *call;
 
 	need_two_cpus(test);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
 	memset(&dropped, 0, sizeof(dropped));
+	dropped.batch = mock_begin(test, 2);
 	dropped.work = &item->work;
-	dropped.batch = mock_batch(test, "a");
 	fairwq_test_set_hook(dropped_hook);
 	call = mock_call_start(test, queue_to_dropped, &item->work);
 	mock_until(test, READ_ONCE(dropped.accepted));
@@ -84,7 +83,6 @@ static void dropped_push_leaves_no_watch(struct kunit *test)
 	mock_queue_item(test, dropped.batch, 'x');
 	mock_until(test, READ_ONCE(mock->log.nr) == 1);
 	KUNIT_EXPECT_STREQ(test, "x", &mock->log.text[0]);
-	fairwq_batch_dispose(dropped.batch);
 }
 
 /* ---- on top of a queue call ------------------------------------------- */
@@ -337,9 +335,8 @@ static struct call *late_begin(struct kunit *test, struct fairwq_work *work)
 	struct call *call;
 
 	need_two_cpus(test);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
 	memset(&late, 0, sizeof(late));
-	late.batch = mock_batch(test, "a");
+	late.batch = mock_begin(test, 2);
 	fairwq_test_set_hook(late_hook);
 	call = mock_call_start(test, queue_late, work);
 	mock_until(test, READ_ONCE(late.claimed));
@@ -364,7 +361,6 @@ static void disable_beside_a_queue_call(struct kunit *test)
 	mock_queue_item(test, late.batch, 'a');
 	fairwq_batch_flush(late.batch);
 	KUNIT_EXPECT_EQ(test, 1U, mock->log.nr);
-	fairwq_batch_dispose(late.batch);
 }
 
 /* A sync cancel does not mark the work. It waits until the queue call is over. */
@@ -382,7 +378,6 @@ static void cancel_sync_waits_for_the_push(struct kunit *test)
 	mock_call_end(test, call);
 	KUNIT_EXPECT_EQ(test, -ECANCELED, late.ret);
 	KUNIT_EXPECT_EQ(test, 0U, mock->log.nr);
-	fairwq_batch_dispose(late.batch);
 }
 
 /* ---- a hard interrupt in the middle of a step ------------------------- */
@@ -873,7 +868,7 @@ static void queued_works_run_exactly_once(struct kunit *test)
 	unsigned int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, race);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 2);
 	mock_open(test);
 	other = fairwq_pool_create(&attrs, "other");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(other));
@@ -969,9 +964,8 @@ static void canceled_work_may_be_freed(struct kunit *test)
 	struct rnd_state rnd;
 	unsigned int i, done = 0;
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	meddler.batch = mock_begin(test, 2);
 	mock_open(test);		/* else the item at the gate would look hung */
-	meddler.batch = mock_batch(test, "a");
 	meddler.task = kthread_run(meddler_fn, &meddler, "meddler");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(meddler.task));
 	prandom_seed_state(&rnd, 815);
@@ -982,7 +976,6 @@ static void canceled_work_may_be_freed(struct kunit *test)
 	fairwq_batch_flush(meddler.batch);
 	KUNIT_EXPECT_EQ(test, 0U, mock_nr_waiters(mock->pool));
 	KUNIT_EXPECT_EQ(test, 0U, meddler.batch->nr_canceled);
-	fairwq_batch_dispose(meddler.batch);
 }
 
 static struct kunit_case workrace_cases[] = {
