@@ -1923,7 +1923,7 @@ struct fairwq_flow_attrs {
  * fairwq_flows_set_setup - say what the batch of each key is to be
  * @flows: the flows, to which nothing was queued yet
  * @setup: called for each batch that is to be made. It may change @attrs: the weight of
- *	the key, its limits, its owner, its name, whom to tell when it has left. It is
+ *	the key, its limits, its owner, its name, what to call when it has left. It is
  *	called in the context of the queue call, under rcu_read_lock(). It must not
  *	sleep, nor call fairwq for @flows
  * @data: for @setup
