@@ -3,9 +3,9 @@
  * fairwq: fair shares of one pool of workers between the clients that queue
  * to it.
  *
- * A worker pool of the kernel's workqueues serves one FIFO: the client that
+ * A worker pool of the kernel's workqueues serves one FIFO, so the client that
  * queues most is served most. fairwq puts a queue per client, a *batch*, in
- * front of a workqueue and lets the batches take turns.
+ * front of a workqueue. The batches take turns.
  *
  *   struct fairwq_pool *pool = fairwq_pool_create(NULL, "mydrv");
  *   struct fairwq_batch *batch = fairwq_batch_create(pool, NULL, "client-%d", id);
@@ -45,7 +45,7 @@
  *   work     the caller's object goes      with that object: see below
  *
  * A work belongs to the caller unless it is pending. While it is pending, the
- * caller must not free it or write to it. fairwq does not touch a work after
+ * caller must not free it or write to it. fairwq does not touch a work once
  * its function was called, so the function may free it.
  *
  * Calls that may run at the same time, on one batch B and one work W. Each
@@ -221,10 +221,10 @@ void __fairwq_work_init(struct fairwq_work *work, fairwq_func_t func,
  *
  * If several of the values below hold, the first one of the list is returned.
  *
- * No error can come if @batch has no max_queued, the caller disposes it only
- * after its last queue call, does not drain or destroy the pool meanwhile, and
- * does not disable @work. Such a caller may use fairwq_queue_work() of
- * fairwq_port.h, whose result need not be checked.
+ * No error can come if @batch has no max_queued, and the caller keeps two
+ * rules: it disposes of @batch, drains and destroys its pool only after its last
+ * queue call, and it disables no work. Such a caller may use fairwq_queue_work()
+ * of fairwq_port.h, whose result need not be checked.
  *
  * What is not promised: the order in which items end, and the CPU.
  *
@@ -292,9 +292,9 @@ struct fairwq_work *fairwq_current_work(void);
  * fairwq_work_cancel - take a work out of the queue
  * @work: the work
  *
- * Does not wait for the function. If this returns true, and the function does
- * not run from an earlier queue call, the caller may free @work, unless a queue
- * call for @work is still under way.
+ * Does not wait for the function. If this returns true, the caller may free
+ * @work, unless a queue call for it is still under way, or its function still
+ * runs from an earlier queue call.
  *
  * This also undoes a fairwq_queue() that is under way on another CPU, or that
  * the caller has interrupted. That queue call returns 1 all the same, and
@@ -1135,9 +1135,11 @@ void __fairwq_rcu_work_init(struct fairwq_rcu_work *rwork, fairwq_func_t func,
  * @rwork: the work, set up by fairwq_rcu_work_init()
  *
  * The grace period begins no earlier than this call. As with queue_rcu_work(),
- * the work cannot be cancelled before its end, nor stopped by disabling it.
- * fairwq_work_cancel() and fairwq_work_disable() leave it pending.
- * fairwq_work_cancel_sync() and fairwq_work_disable_sync() wait for the end.
+ * the work can be neither cancelled nor disabled before the grace period ends:
+ *
+ * * fairwq_work_cancel() and fairwq_work_disable() leave it pending
+ * * fairwq_work_cancel_sync() and fairwq_work_disable_sync() wait for the end
+ *
  * @batch is kept as by fairwq_queue_delayed().
  *
  * Context: Any but NMI. Does not sleep, allocates nothing.
@@ -1223,9 +1225,9 @@ struct fairwq_async {
  * An item that submits I/O is over at once for its worker, and not for the device. So a
  * client that submits much is not held to its share. After this call the turn does not
  * end when the function returns, but by fairwq_async_complete(). The worker is free
- * meanwhile. The item is in flight for the max_active of its batch, for @max_async of its
- * pool, for its serializer or limiter, for a flush of the batch or pool, for drain,
- * dispose and destroy.
+ * meanwhile. The item stays in flight: it counts for the max_active of its batch, the
+ * @max_async of its pool, and its serializer or limiter. A flush of the batch or pool
+ * waits for it, and so do drain, dispose and destroy.
  *
  * fairwq_work_flush(), fairwq_work_cancel_sync() and fairwq_work_pending() are about the
  * function alone. The work may be queued again, or freed, before the turn has ended.
@@ -1478,10 +1480,10 @@ void __fairwq_serializer_init(struct fairwq_serializer *serializer,
  * runs them at once, for slice_us of the pool at most. The item in flight keeps
  * its place in its batch.
  *
- * What is not promised: that items in front are taken along if one of them is
- * bound for another pool, or for a batch that is paused or has a max_active; or
- * after a flush, pause or dispose in the pool has asked runners to end their
- * turns. An item must not wait for one behind it.
+ * What is not promised: that items in front are taken along. An item that is
+ * bound for another pool, or for a batch that is paused or has a max_active, ends
+ * that. So does a flush, pause or dispose of the batch that has the turn. An item
+ * must not wait for one behind it.
  *
  * Context: Any but NMI. Does not sleep, allocates nothing. May be called from
  * @work's own function.
@@ -1875,8 +1877,8 @@ void fairwq_constraint_admit(struct fairwq_work *work);
  *   ...
  *   fairwq_flows_destroy(flows);      and then the pool
  *
- * Any number of callers may queue to flows, get batches of keys, and change the idle
- * time, at the same time. fairwq_flows_destroy() waits for those that were not refused.
+ * Calls for the same flows may run at the same time. fairwq_flows_destroy() waits for
+ * those that were not refused.
  */
 
 /* Room for the name of a flow's batch, with the zero at the end. */
@@ -2026,8 +2028,8 @@ void fairwq_flows_destroy(struct fairwq_flows *flows);
  * Return: as fairwq_queue(); -ESHUTDOWN also if @flows is being destroyed; -EAGAIN
  * only if @flows was created with a max_queued, for a flow that has so many.
  * Memory is never a reason to refuse, nor that a flow has just gone. A flow that
- * was made stays until it is found idle, even if the item was refused. -ESHUTDOWN also
- * while a holder of the key's batch shuts it down, see fairwq_flows_get().
+ * was made stays until it is found idle, even if the item was refused. While a holder
+ * of the key's batch shuts it down, -ESHUTDOWN as well: see fairwq_flows_get().
  */
 __must_check
 int fairwq_flows_queue(struct fairwq_flows *flows, u64 key, struct fairwq_work *work);
@@ -2172,8 +2174,8 @@ void __fairwq_task_left(struct fairwq_task *self, struct list_head *newest,
  * in those that it calls. In an interrupt, or where no item runs, it is valid,
  * too. There, tasks run one after the other, each when it is joined.
  *
- * The first call in a pool makes more runners, at least twice as many, because
- * a runner whose item waits in a join lets another one work.
+ * The first call in a pool makes more runners, at least twice as many. They are
+ * needed because a runner whose item waits in a join lets another one work.
  *
  * Context: From the function of an item, may sleep. From elsewhere, any.
  */

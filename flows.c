@@ -50,8 +50,9 @@
 #define FLOWS_DFL_IDLE_MS	10000U
 
 /*
- * Invariant: a flow in the tree that is not closed has a batch that takes
- * items, unless the pool itself takes none, or a holder has disposed of it.
+ * Invariant: a flow in the tree that is not closed has a batch that accepts
+ * items. There are two exceptions: the pool is drained or destroyed, or a holder
+ * has disposed of the batch.
  */
 struct fairwq_flow {
 	struct latch_tree_node node;	/* L to write, RCU to read */
