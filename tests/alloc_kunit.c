@@ -6,9 +6,9 @@
  * The call must return -ENOMEM or do without the memory. It must leave nothing behind, and
  * change nothing that existed before. Calls that promise to need no memory get none at all.
  *
- * Needs CONFIG_FAILSLAB, and CONFIG_FAIL_PAGE_ALLOC for objects as large as a runner.
- * init.sh sets up both to fail in tasks that ask for it, also if the allocation may sleep.
- * kmemleak finds leaks after all modules were unloaded.
+ * Needs CONFIG_FAILSLAB, and for objects as large as a runner CONFIG_FAIL_PAGE_ALLOC.
+ * init.sh sets up both. Then allocations fail only in tasks that ask for it, also if they
+ * may sleep. kmemleak finds leaks after all modules were unloaded.
  */
 #include <linux/sched.h>
 

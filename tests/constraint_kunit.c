@@ -141,8 +141,8 @@ static void cancel_begin(struct kunit *test)
 }
 
 /*
- * If the work waits in another constraint by the time that the cancel has the lock, the
- * cancel looks again, and takes it out of that one.
+ * A cancel waits for the lock of a constraint while the work moves to another one. The
+ * cancel looks again, and takes the work out of that one.
  */
 static void cancel_looks_again(struct kunit *test)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Runners: they are work-conserving (promise 7), lose no wake-up, repair what an item
- * leaks, report an item that hangs (promise 12), and return to the workqueue core (promise
- * 13).
+ * Runners: they are work-conserving (promise 7), and lose no wake-up. They repair what an
+ * item leaks, and report an item that hangs (promise 12). They return to the workqueue
+ * core (promise 13).
  */
 #include <linux/cred.h>
 #include <linux/irqflags.h>

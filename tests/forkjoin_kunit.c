@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fork and join: each task runs once, a join returns after its task has run, idle
- * runners steal the oldest task, and other batches get turns beside items that fork.
+ * Fork and join: each task runs once, and a join returns after its task has run. Idle
+ * runners steal the oldest task. Other batches get turns beside items that fork.
  *
  * X is the item under test. Its work function calls a function of the case, and passes
  * it the task that fairwq_task_here() has set up for the item.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Counterparts of workqueue calls: whether a work is pending or running, an enable that
- * queues, the item that the caller is in, and calls that return a bool (promises 3 and 11).
+ * Counterparts of workqueue calls (promises 3 and 11): is a work pending or running, an
+ * enable that queues, the item that the caller is in, and calls that return a bool.
  */
 #include "fairwq_port.h"
 #include "lib/hook.h"

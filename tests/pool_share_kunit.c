@@ -390,13 +390,13 @@ static unsigned int share_of(struct share *share, const struct share_client *cli
 }
 
 /*
- * Run one try with two clients. If the first one can only run one item at a time, items
- * of the second count only if they begin while the first runs none.
+ * Run one try with two clients. The first one may only be able to run one item at a time.
+ * Then items of the second count only if they begin while the first runs none.
  *
  * If a CPU stalls in an item, this item has a large part of the run time. The other client
- * then gets many turns for it. So under fair time, where all items have one length, it is
- * enough if the share of either run time or turns is within @low and @high. A starved
- * client has too little of both.
+ * then gets many turns for it. All items have one length. So under fair time it is enough
+ * if the share of run time or that of turns is within @low and @high. A starved client has
+ * too little of both.
  *
  * Return: the share of the first client, in thousandths.
  */

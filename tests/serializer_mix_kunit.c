@@ -3,10 +3,10 @@
  * Serializers and limiters in great numbers, and mixed with the other calls. The
  * cases that force an interleaving are in serializer_kunit.c and limiter_kunit.c.
  *
- * Each item checks, inside its function, that it is the next of its serializer,
- * that no other item runs beside it, and that it runs once.
+ * Each item checks inside its function that it is the next of its serializer. It
+ * also checks that no other item runs beside it, and that it runs once.
  *
- * Seen to fail with each of these bugs planted: SERIAL_EARLY, SERIAL_LIFO,
+ * The suite fails with each of these planted bugs: SERIAL_EARLY, SERIAL_LIFO,
  * SERIAL_CANCEL, SERIAL_FAILED, LIMITER_PLUS_ONE.
  */
 #include <linux/hash.h>
