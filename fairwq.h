@@ -605,8 +605,8 @@ unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
 				  void (*dropped)(struct fairwq_work *work));
 
 /*
- * What a shutdown of a batch, of flows or of a serializer does with the works that are
- * there: see fairwq_batch_shutdown().
+ * How a shutdown of a batch, of flows or of a serializer treats the works that it finds:
+ * see fairwq_batch_shutdown().
  */
 #define FAIRWQ_RUN_REST		0U	/* run them */
 #define FAIRWQ_DROP_REST	BIT(0)	/* give those that have not started back */
@@ -644,8 +644,8 @@ unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
  * references may both call this. If one of them drops and the other does not, a work
  * may run or be dropped. Works that wait in a serializer are let go in its order. So
  * the caller must not hold up the items in front of them: a batch that is paused, or a
- * lock. What @dropped gets of a sequencer is to be told to it, as after a cancel: see
- * fairwq_sequencer_drop().
+ * lock. If @dropped gets a work of a sequencer, the caller must call
+ * fairwq_sequencer_drop() for it, as after a cancel.
  *
  * With FAIRWQ_AND_OWNED the same holds for each batch below @batch. Their references
  * are left to their holders. Flows below @batch must be shut down before: otherwise a
@@ -654,9 +654,9 @@ unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
  * What is not promised: with FAIRWQ_DROP_REST, that no item starts after the call has
  * begun. One that a runner had already taken may, and if the pool is destroyed
  * meanwhile, any of them may. Without FAIRWQ_AND_OWNED the batches that @batch owns
- * go on. Nor are items of another batch known that wait for those of @batch: an item of
- * the same pool that calls this needs a second runner, and must have no work of @batch
- * behind it in its serializer.
+ * go on. Nor is it known whether items of other batches wait for those of @batch. So an
+ * item of the same pool that calls this needs a second runner, and must have no work of
+ * @batch behind it in its serializer.
  *
  * Context: Process context, sleeps: for an RCU grace period at least, unless @batch was
  * disposed some time ago. From an item of a batch that is to go, or its released(), it
@@ -1385,8 +1385,8 @@ void fairwq_work_set_context(struct fairwq_context_work *cwork, struct fairwq_co
  * @func: the function
  * @arg: for @func
  *
- * For what has no struct fairwq_context_work: the function of a delayed work, or a
- * thread. If an item calls this, it must have joined the tasks that it has forked.
+ * For callers without a struct fairwq_context_work, such as the function of a delayed
+ * work, or a thread. An item must have joined the tasks that it has forked before.
  * A task that is not a kernel thread keeps its own block cgroup.
  *
  * Context: Process context; may sleep.
@@ -1572,9 +1572,9 @@ void fairwq_serializer_destroy(struct fairwq_serializer *serializer);
  * or be dropped, unless it is refused.
  *
  * Context: Process context, sleeps.
- * Return: 0; -EINVAL; -EDEADLK, with a warning, from an item of @serializer that works
- * or a flush wait behind, unless it drops them. After an error @serializer goes on
- * taking items, but what was dropped is dropped.
+ * Return: 0; -EINVAL; -EDEADLK, with a warning, from an item of @serializer behind which
+ * works or a flush wait, unless it drops them. After an error @serializer goes on taking
+ * items. Works that were dropped are not queued again.
  */
 int fairwq_serializer_shutdown(struct fairwq_serializer *serializer, unsigned int how,
 			       void (*dropped)(struct fairwq_work *work));
@@ -1583,9 +1583,9 @@ int fairwq_serializer_shutdown(struct fairwq_serializer *serializer, unsigned in
  * fairwq_serializer_is_last - check whether nothing waits behind the calling item
  * @serializer: the serializer that the caller is an item of
  *
- * For an item that does once what many have asked for, such as a doorbell or a commit,
- * or that takes its object down. True means that fairwq_serializer_destroy() would
- * return at once, from here.
+ * For an item that serves several requests at once, such as a doorbell or a commit, or
+ * that takes its object down. True means that fairwq_serializer_destroy() would return
+ * at once, if the item called it.
  *
  * What is not promised: that the answer is still true when it is returned, unless the
  * caller keeps others from queueing. A call that queues an item later finds that this
@@ -1804,7 +1804,7 @@ void fairwq_sequencer_flush(struct fairwq_sequencer *sequencer);
 struct fairwq_constraint_ops {
 	bool (*admit)(struct fairwq_constraint *constraint, struct fairwq_work *work);
 	void (*complete)(struct fairwq_constraint *constraint);
-	/* private: out of what waits. With this, it and admit() are called under fairwq's lock */
+	/* private: take out a waiting work; then this and admit() are called under fairwq's lock */
 	void (*remove)(struct fairwq_constraint *constraint, struct fairwq_work *work);
 };
 
@@ -1910,7 +1910,7 @@ struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
 					 const struct fairwq_batch_attrs *attrs);
 
 /**
- * struct fairwq_flow_attrs - what the batch of a key is to be
+ * struct fairwq_flow_attrs - attributes of the batch of a key
  * @batch: its attributes; those of fairwq_flows_create() at first. Here @released may be
  *	set: it is called when the batch has left, because it was idle, or was shut down
  * @name: its name in debugfs and traces; "flow-" and the key in hexadecimal at first.
@@ -1922,23 +1922,23 @@ struct fairwq_flow_attrs {
 };
 
 /**
- * fairwq_flows_set_setup - say what the batch of each key is to be
+ * fairwq_flows_set_setup - set the attributes of each key by a callback
  * @flows: the flows, to which nothing was queued yet
- * @setup: called for each batch that is to be made. It may change @attrs: the weight of
- *	the key, its limits, its owner, its name, what to call when it has left. It is
- *	called in the context of the queue call, under rcu_read_lock(). It must not
- *	sleep, nor call fairwq for @flows
+ * @setup: called before each batch is made. It may change @attrs: the weight of the
+ *	key, its limits, its owner, its name, its released(). It is called in the context
+ *	of the queue call, under rcu_read_lock(). It must not sleep, nor call fairwq for
+ *	@flows
  * @data: for @setup
  *
  * A batch goes when it was idle, and is made again by the next queue call of its key.
- * So what is set by fairwq_batch_set_weight() is lost then, and what @setup says is not.
+ * Then a weight that fairwq_batch_set_weight() has set is lost, and @setup is called again.
  *
  * An owner that @setup names must stay until @setup has returned, and then the batch
  * keeps it. If the attributes are bad, the queue call returns the reason.
  *
  * What is not promised: that a batch is made after each call of @setup, since there may
- * be no memory, or another CPU may be first. So @setup must not take what only
- * @released gives back. A batch that was made and not used is released like any other.
+ * be no memory, or another CPU may be first. So @setup must not take a reference that
+ * only @released drops. A batch that was made and not used is released like any other.
  *
  * Context: Process context, may sleep.
  * Return: 0; -EINVAL; -ENOMEM; -EEXIST if @flows has one already.
@@ -1968,7 +1968,7 @@ int fairwq_flows_set_setup(struct fairwq_flows *flows,
  * Context: Any but NMI. Does not sleep.
  * Return: the batch, with a reference, or ERR_PTR(): -EINVAL; -ENOMEM, also on PREEMPT_RT
  * if the batch must be made and the caller may not be preempted; -ESHUTDOWN if @flows or
- * the pool is being destroyed; or what is wrong with what the setup said.
+ * the pool is being destroyed; or the error of bad attributes from the setup.
  */
 struct fairwq_batch *fairwq_flows_get(struct fairwq_flows *flows, u64 key);
 
@@ -2076,7 +2076,7 @@ struct fairwq_task;
  */
 typedef void (*fairwq_task_func_t)(struct fairwq_task *self);
 
-/* What a runner has forked, and not joined, and no other runner can see. */
+/* Tasks that a runner has forked and not joined, and that no other runner can see. */
 struct fairwq_forks {
 	/* private: */
 	struct list_head list;		/* tasks, the newest last */
@@ -2201,7 +2201,7 @@ static __always_inline void __fairwq_forks_begin(struct fairwq_forks *forks)
 
 /**
  * fairwq_fork - offer a task to idle runners
- * @self: what the caller is: its own task, or that of fairwq_task_here()
+ * @self: the task that the caller runs as: its own, or that of fairwq_task_here()
  * @task: the task, set up and not forked
  *
  * The task runs once: on another runner of the pool, if one is free, or else in
@@ -2234,7 +2234,7 @@ static inline void fairwq_fork(struct fairwq_task *self, struct fairwq_task *tas
  * @self: as in the fairwq_fork() of @task
  * @task: the task
  *
- * What fairwq_join() is made of, for a caller that goes on by itself.
+ * A part of fairwq_join(), for a caller that does the work of the task itself.
  *
  * Context: From the function that forked @task, may sleep.
  * Return: true if no runner has begun the task, nor will: the caller must do its

@@ -683,8 +683,9 @@ struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
 EXPORT_SYMBOL_GPL(fairwq_flows_create);
 
 /*
- * Let go of the flows that have left. What is dropped may be let go by what another one
- * drops, so then look at all of them. Return: whether none is left.
+ * Free the flows whose batches have left. To drop a work of one flow may let a work of
+ * another one go, out of a serializer. Therefore look at all flows if works are dropped.
+ * Return: true if no flow is left.
  */
 static bool flows_round(void *what, unsigned int how, fairwq_func_t dropped)
 {
