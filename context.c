@@ -4,7 +4,7 @@
  *
  *   fairwq_context_capture()    takes credentials and cgroups of the calling task
  *   fairwq_work_set_context()   gives a work a context
- *   core/context.c              enters it before the function, leaves it after
+ *   a runner, see core/         enters it before the function, leaves it after
  *
  * Locking: none. A context does not change after its set-up; its references are counted.
  * Limits: capture() allocates, and so may fail. All else cannot.
