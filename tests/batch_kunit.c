@@ -495,7 +495,7 @@ static void irq_dispose_fn(struct irq_work *irq_work)
 }
 
 /* A dispose may be called from a hardirq. */
-static void dispose_from_hardirq(struct kunit *test)
+static void dispose_works_from_hardirq(struct kunit *test)
 {
 	struct irq_dispose *irq = kunit_kzalloc(test, sizeof(*irq), GFP_KERNEL);
 	struct releases *releases = releases_new(test);
@@ -539,7 +539,7 @@ static void dispose_in_the_middle(enum fairwq_test_point point,
  * A queue call has checked the batch and not pushed yet when the batch is disposed. The item
  * runs, then the batch is released.
  */
-static void dispose_between_check_and_push(struct kunit *test)
+static void item_runs_if_disposed_between_check_and_push(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct mock_item *item = mock_item(test, 'x');
@@ -714,7 +714,7 @@ static void race_pass_desc(const unsigned int *pass, char *desc)
 KUNIT_ARRAY_PARAM(race, race_passes, race_pass_desc);
 
 /* Each item is refused or runs, whichever of queue call and dispose comes first (T1). */
-static void queue_races_dispose(struct kunit *test)
+static void queue_against_dispose_runs_or_is_refused(struct kunit *test)
 {
 	struct race *race = kunit_kzalloc(test, sizeof(*race), GFP_KERNEL);
 	long live = live_batches();
@@ -792,10 +792,10 @@ static struct kunit_case dispose_cases[] = {
 	KUNIT_CASE(fifty_pools_leave_nothing),
 	KUNIT_CASE(pool_waits_for_a_push),
 	KUNIT_CASE(sleeping_release_stalls_no_other),
-	KUNIT_CASE(dispose_from_hardirq),
-	KUNIT_CASE(dispose_between_check_and_push),
+	KUNIT_CASE(dispose_works_from_hardirq),
+	KUNIT_CASE(item_runs_if_disposed_between_check_and_push),
 	KUNIT_CASE(push_before_the_batch_is_closed),
-	KUNIT_CASE_PARAM(queue_races_dispose, race_gen_params),
+	KUNIT_CASE_PARAM(queue_against_dispose_runs_or_is_refused, race_gen_params),
 	KUNIT_CASE(ten_thousand_batches_leave_nothing),
 	{}
 };

@@ -170,7 +170,7 @@ static void cancel_third_queueing_admit(void)
  * The work has been in the second keeper, and is on its way into the first one again. The
  * cancel waits until it is there, and takes it out.
  */
-static void cancel_of_the_third_queueing(struct kunit *test)
+static void cancel_waits_for_the_third_queueing(struct kunit *test)
 {
 	struct mock_item *item;
 
@@ -577,7 +577,7 @@ static void admitted_at_once_while_a_flush_sleeps(struct kunit *test)
 
 static struct kunit_case constraint_cases[] = {
 	KUNIT_CASE(cancel_looks_again),
-	KUNIT_CASE(cancel_of_the_third_queueing),
+	KUNIT_CASE(cancel_waits_for_the_third_queueing),
 	KUNIT_CASE(cancel_waits_for_the_queue_call),
 	KUNIT_CASE(cancel_waits_for_a_push_elsewhere),
 	KUNIT_CASE(flush_sleeps_until_it_is_let_go),

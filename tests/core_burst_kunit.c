@@ -249,7 +249,7 @@ static void other_fn(struct fairwq_work *work)
 }
 
 /* A burst ends after 1024 items, the second gate among them, whatever budget is left. */
-static void ends_after_so_many(struct kunit *test)
+static void burst_ends_after_1024_items(struct kunit *test)
 {
 	struct fairwq_work *works = vzalloc(array_size(MANY, sizeof(*works))), other;
 	struct burst *s = burst_begin(test, LONG_BUDGET);
@@ -497,7 +497,7 @@ static bool flush_batch(struct fairwq_work *data)
  * A flush of a batch does not wait for an item that waits in a serializer and is bound for
  * that batch. So an item in front of it may flush the batch.
  */
-static void flush_of_a_batch_from_in_front(struct kunit *test)
+static void item_in_front_may_flush_the_batch(struct kunit *test)
 {
 	struct mock_item *item[3];
 	struct burst *s = burst_taken(test, item);
@@ -760,7 +760,7 @@ static struct kunit_case burst_cases[] = {
 	KUNIT_CASE(alone_is_boosted_by_high),
 	KUNIT_CASE(without_a_budget_takes_turns),
 	KUNIT_CASE(stops_when_the_budget_is_used_up),
-	KUNIT_CASE(ends_after_so_many),
+	KUNIT_CASE(burst_ends_after_1024_items),
 	KUNIT_CASE(ends_at_a_pause_and_another_pool),
 	KUNIT_CASE(ends_at_a_batch_with_a_limit),
 	KUNIT_CASE(a_failure_does_not_end_it),
@@ -769,7 +769,7 @@ static struct kunit_case burst_cases[] = {
 	KUNIT_CASE(cancel_of_what_is_next),
 	KUNIT_CASE(cancel_of_all_that_is_next),
 	KUNIT_CASE(flush_waits_for_no_later_item),
-	KUNIT_CASE(flush_of_a_batch_from_in_front),
+	KUNIT_CASE(item_in_front_may_flush_the_batch),
 	KUNIT_CASE(disposed_batch_has_its_item),
 	KUNIT_CASE(disposed_batch_ends_no_other),
 	KUNIT_CASE(ordered_batch_ends_no_other),

@@ -121,7 +121,7 @@ static void sleeper_among_quick_ones_is_found(struct kunit *test)
 }
 
 /* A backlog kicks as many runners as max_active allows, and no more. */
-static void backlog_brings_in_max_active(struct kunit *test)
+static void backlog_kicks_max_active_runners(struct kunit *test)
 {
 	struct mock_gate *gate = kunit_kcalloc(test, 6, sizeof(*gate), GFP_KERNEL);
 	struct mock *mock = test->priv;
@@ -321,26 +321,26 @@ static void leak_is_reported_and_repaired(struct kunit *test, enum leak leak)
 	put_cred(leaker.cred);
 }
 
-static void leaked_preempt_count(struct kunit *test)
+static void leaked_preempt_count_is_repaired(struct kunit *test)
 {
 	if (!IS_ENABLED(CONFIG_PREEMPT_COUNT))
 		kunit_skip(test, "this kernel does not count");
 	leak_is_reported_and_repaired(test, LEAK_PREEMPT);
 }
 
-static void leaked_rcu_section(struct kunit *test)
+static void leaked_rcu_section_is_repaired(struct kunit *test)
 {
 	if (!IS_ENABLED(CONFIG_PREEMPT_RCU))
 		kunit_skip(test, "this kernel does not count");
 	leak_is_reported_and_repaired(test, LEAK_RCU);
 }
 
-static void leaked_irqs_off(struct kunit *test)
+static void leaked_irqs_off_is_repaired(struct kunit *test)
 {
 	leak_is_reported_and_repaired(test, LEAK_IRQS);
 }
 
-static void leaked_creds(struct kunit *test)
+static void leaked_creds_are_repaired(struct kunit *test)
 {
 	leak_is_reported_and_repaired(test, LEAK_CREDS);
 }
@@ -552,15 +552,15 @@ static struct kunit_case runner_cases[] = {
 	KUNIT_CASE(item_may_wait_for_a_later_one),
 	KUNIT_CASE(sleeper_is_not_quick),
 	KUNIT_CASE(sleeper_among_quick_ones_is_found),
-	KUNIT_CASE(backlog_brings_in_max_active),
+	KUNIT_CASE(backlog_kicks_max_active_runners),
 	KUNIT_CASE(one_kick_serves_many),
 	KUNIT_CASE(kicks_are_chained),
 	KUNIT_CASE(late_push_is_not_lost),
 	KUNIT_CASE(no_wake_up_is_lost_in_ping_pong),
-	KUNIT_CASE(leaked_preempt_count),
-	KUNIT_CASE(leaked_rcu_section),
-	KUNIT_CASE(leaked_irqs_off),
-	KUNIT_CASE(leaked_creds),
+	KUNIT_CASE(leaked_preempt_count_is_repaired),
+	KUNIT_CASE(leaked_rcu_section_is_repaired),
+	KUNIT_CASE(leaked_irqs_off_is_repaired),
+	KUNIT_CASE(leaked_creds_are_repaired),
 	KUNIT_CASE(hung_item_is_reported_once),
 	KUNIT_CASE(hung_item_is_reported_while_the_limit_is_set),
 	KUNIT_CASE(hung_items_are_reported_one_per_look),

@@ -110,7 +110,7 @@ static void cost_less_moves_no_clock(struct kunit *test)
 }
 
 /* A node that is corrected while it is idle keeps a debt, but no credit. */
-static void corrected_while_idle(struct kunit *test)
+static void idle_node_keeps_debt_and_no_credit(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
 
@@ -160,7 +160,7 @@ static u64 closed_loop(struct kunit *test, u64 charged, unsigned int meanwhile, 
  * A node that joins while its turn is under way gets the place that the true cost would
  * have given it: that cost, or the clock if it is later.
  */
-static void joined_while_under_way(struct kunit *test)
+static void joining_under_way_gets_the_place_of_the_true_cost(struct kunit *test)
 {
 	/* After six turns of node 1 the clock is at 50. */
 	KUNIT_EXPECT_EQ(test, 60ULL, closed_loop(test, 10, 6, 60));
@@ -174,7 +174,7 @@ static void joined_while_under_way(struct kunit *test)
 }
 
 /* Of two turns under way, the one that began after the node joined is corrected in full. */
-static void joined_with_two_under_way(struct kunit *test)
+static void turn_that_began_after_joining_is_corrected_in_full(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
 
@@ -202,7 +202,7 @@ static void joined_with_two_under_way(struct kunit *test)
 }
 
 /* A correction counts by weight, as the charge did, at every level up to the rank. */
-static void corrected_by_weight_in_groups(struct kunit *test)
+static void correction_counts_by_weight_in_groups(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
 	struct fairwq_node *group = &t->node[0], *leaf = &t->node[1];
@@ -299,7 +299,7 @@ static void newcomers_starve_no_batch(struct kunit *test)
 }
 
 /* A node below an owner gets its share, too, beside newcomers below the same owner. */
-static void newcomers_below_an_owner(struct kunit *test)
+static void newcomers_below_an_owner_starve_no_sibling(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
 	struct fairwq_node *owner = kunit_kzalloc(test, sizeof(*owner), GFP_KERNEL);
@@ -310,7 +310,7 @@ static void newcomers_below_an_owner(struct kunit *test)
 }
 
 /* A light newcomer waits longer than a heavy one. */
-static void newcomers_by_weight(struct kunit *test)
+static void light_newcomer_waits_longer(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
 
@@ -515,7 +515,7 @@ static void three_shares(struct kunit *test, unsigned int patience, const u64 co
 }
 
 /* Each of the two lower ranks gets its share, whatever the turns of each rank cost. */
-static void low_shares_beside_each_other(struct kunit *test)
+static void each_lower_rank_gets_its_share(struct kunit *test)
 {
 	static const unsigned int patience[] = { 1, 2, 3, 5, 63 };
 	static const u64 cost[][FAIRWQ_NR_RANKS] = {
@@ -561,7 +561,7 @@ static void less_patience_is_less_debt(struct kunit *test)
 /* ---- fair time -------------------------------------------------------- */
 
 /* A batch that had 500 short items goes before one that had a long item. */
-static void one_long_against_many_short(struct kunit *test)
+static void many_short_go_before_one_long(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct mock_gate hold;
@@ -1026,7 +1026,7 @@ static void another_unit_begins_at_nothing(struct kunit *test)
 }
 
 /* A turn that is under way when the policy changes is not corrected. */
-static void change_while_under_way(struct kunit *test)
+static void turn_of_the_old_policy_is_not_corrected(struct kunit *test)
 {
 	static const enum fairwq_policy policy[] = {
 		FAIRWQ_FAIR_TIME, FAIRWQ_ROUND_ROBIN, FAIRWQ_FAIR_TIME, FAIRWQ_FIFO,
@@ -1055,15 +1055,15 @@ static struct kunit_case fair_cases[] = {
 	KUNIT_CASE(dearer_turn_is_paid_later),
 	KUNIT_CASE(cheaper_turn_is_given_back),
 	KUNIT_CASE(cost_less_moves_no_clock),
-	KUNIT_CASE(corrected_while_idle),
-	KUNIT_CASE(joined_while_under_way),
-	KUNIT_CASE(joined_with_two_under_way),
-	KUNIT_CASE(corrected_by_weight_in_groups),
+	KUNIT_CASE(idle_node_keeps_debt_and_no_credit),
+	KUNIT_CASE(joining_under_way_gets_the_place_of_the_true_cost),
+	KUNIT_CASE(turn_that_began_after_joining_is_corrected_in_full),
+	KUNIT_CASE(correction_counts_by_weight_in_groups),
 	KUNIT_CASE(more_is_charged_later),
 	KUNIT_CASE(debt_has_a_limit),
 	KUNIT_CASE(newcomers_starve_no_batch),
-	KUNIT_CASE(newcomers_below_an_owner),
-	KUNIT_CASE(newcomers_by_weight),
+	KUNIT_CASE(newcomers_below_an_owner_starve_no_sibling),
+	KUNIT_CASE(light_newcomer_waits_longer),
 	KUNIT_CASE(clock_waits_for_those_that_wait),
 	KUNIT_CASE(limit_is_no_absence),
 	KUNIT_CASE(limit_is_no_credit),
@@ -1071,9 +1071,9 @@ static struct kunit_case fair_cases[] = {
 	KUNIT_CASE(old_debt_is_forgotten),
 	KUNIT_CASE(young_debt_is_kept),
 	KUNIT_CASE(low_share_is_of_cost),
-	KUNIT_CASE(low_shares_beside_each_other),
+	KUNIT_CASE(each_lower_rank_gets_its_share),
 	KUNIT_CASE(less_patience_is_less_debt),
-	KUNIT_CASE(one_long_against_many_short),
+	KUNIT_CASE(many_short_go_before_one_long),
 	KUNIT_CASE(runners_do_not_pile_up),
 	KUNIT_CASE(longest_turn_is_charged),
 	KUNIT_CASE(wrong_guess_is_for_one_item),
@@ -1087,7 +1087,7 @@ static struct kunit_case fair_cases[] = {
 	KUNIT_CASE(owner_goes_first),
 	KUNIT_CASE(bad_owners_are_refused),
 	KUNIT_CASE(another_unit_begins_at_nothing),
-	KUNIT_CASE(change_while_under_way),
+	KUNIT_CASE(turn_of_the_old_policy_is_not_corrected),
 	{}
 };
 

@@ -294,7 +294,7 @@ static void expect_made_in_atomic(struct kunit *test)
 	mock_expect(test, "a");
 }
 
-static void first_use_from_hardirq(struct kunit *test)
+static void first_use_works_from_hardirq(struct kunit *test)
 {
 	struct irq_queue *irq = kunit_kzalloc(test, sizeof(*irq), GFP_KERNEL);
 
@@ -312,7 +312,7 @@ static void first_use_from_hardirq(struct kunit *test)
 	expect_made_in_atomic(test);
 }
 
-static void first_use_under_a_raw_lock(struct kunit *test)
+static void first_use_works_under_a_raw_lock(struct kunit *test)
 {
 	struct fairwq_flows *flows = mock_flows(test, 1, NULL);
 	struct fairwq_work *work = &mock_item(test, 'a')->work;
@@ -755,7 +755,7 @@ static void count_made(enum fairwq_test_point point, struct fairwq_batch *batch)
  * Two threads queue while sweep after sweep removes flows. Every item runs once, and the items
  * of a key run in queue order.
  */
-static void queue_races_sweep(struct kunit *test)
+static void queue_against_sweep_loses_no_item(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .max_active = 1 };
 	struct race *race = kunit_kcalloc(test, 2, sizeof(*race), GFP_KERNEL);
@@ -805,7 +805,7 @@ static void many_fn(struct fairwq_work *work)
 }
 
 /* 10,000 keys are used twice each. Then the sweep removes all flows, and no batch is left. */
-static void ten_thousand_keys(struct kunit *test)
+static void ten_thousand_keys_leave_no_batch(struct kunit *test)
 {
 	struct many_item *item = kvcalloc(MANY, sizeof(*item), GFP_KERNEL);
 	struct mock *mock = test->priv;
@@ -1328,8 +1328,8 @@ static struct kunit_case flows_cases[] = {
 	KUNIT_CASE(attrs_are_those_of_each),
 	KUNIT_CASE(two_first_users_make_one_flow),
 	KUNIT_CASE(items_queue_to_flows),
-	KUNIT_CASE(first_use_from_hardirq),
-	KUNIT_CASE(first_use_under_a_raw_lock),
+	KUNIT_CASE(first_use_works_from_hardirq),
+	KUNIT_CASE(first_use_works_under_a_raw_lock),
 	KUNIT_CASE_PARAM(no_memory_loses_nothing, fail_nth_gen_params),
 	KUNIT_CASE(idle_flow_goes),
 	KUNIT_CASE(used_flow_stays),
@@ -1341,8 +1341,8 @@ static struct kunit_case flows_cases[] = {
 	KUNIT_CASE(sweep_waits_for_a_push_under_way),
 	KUNIT_CASE(queue_call_survives_a_removal),
 	KUNIT_CASE(opened_flow_is_not_removed),
-	KUNIT_CASE(queue_races_sweep),
-	KUNIT_CASE(ten_thousand_keys),
+	KUNIT_CASE(queue_against_sweep_loses_no_item),
+	KUNIT_CASE(ten_thousand_keys_leave_no_batch),
 	KUNIT_CASE(destroy_runs_what_was_accepted),
 	KUNIT_CASE(destroy_waits_for_a_queue_call_under_way),
 	KUNIT_CASE(destroy_waits_for_a_new_idle_time),

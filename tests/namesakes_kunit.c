@@ -9,7 +9,7 @@
 
 /* ---- pending or running ------------------------------------------------ */
 
-static void busy_while_pending_and_while_running(struct kunit *test)
+static void work_is_busy_while_pending_and_while_running(struct kunit *test)
 {
 	struct mock_gate *gate = mock_gate_new(test);
 	struct fairwq_work *work = &gate->work;
@@ -299,7 +299,7 @@ static void bool_calls_may_be_refused(struct kunit *test)
 }
 
 static struct kunit_case namesakes_cases[] = {
-	KUNIT_CASE(busy_while_pending_and_while_running),
+	KUNIT_CASE(work_is_busy_while_pending_and_while_running),
 	KUNIT_CASE(busy_while_it_is_kept_back),
 	KUNIT_CASE(last_enable_queues),
 	KUNIT_CASE(enable_and_queue_may_be_refused),

@@ -20,7 +20,7 @@ static int order_init(struct kunit *test)
 /* ---- FIFO within a batch (promise 5) ---------------------------------- */
 
 /* Items of one batch start in the order in which they were queued. */
-static void fifo_within_a_batch(struct kunit *test)
+static void batch_is_a_fifo(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
 	const char *order = "abcdefghijklmnopqrstuvwxyz0123456789";
@@ -51,7 +51,7 @@ static void idle_case_desc(const struct idle_case *c, char *desc)
 KUNIT_ARRAY_PARAM(idle, idle_cases, idle_case_desc);
 
 /* Idle batches between two busy ones do not skew the turns: 1:1 exactly (Q1). */
-static void one_to_one_with_idle_between(struct kunit *test)
+static void idle_batches_do_not_skew_the_turns(struct kunit *test)
 {
 	const struct idle_case *c = test->param_value;
 	struct fairwq_batch *a = mock_begin(test, 1);
@@ -67,7 +67,7 @@ static void one_to_one_with_idle_between(struct kunit *test)
 }
 
 /* Batches that run out of items between two busy ones do not skew the turns. */
-static void one_to_one_with_drained_between(struct kunit *test)
+static void drained_batches_do_not_skew_the_turns(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
 	struct fairwq_batch *b = mock_batch(test, "b");
@@ -80,7 +80,7 @@ static void one_to_one_with_drained_between(struct kunit *test)
 }
 
 /* A batch with 20 items, beside one with 1000, has run all of them after 40 turns. */
-static void short_behind_long(struct kunit *test)
+static void short_backlog_behind_a_long_one_is_soon_done(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
 	struct fairwq_batch *b = mock_batch(test, "b");
@@ -161,7 +161,7 @@ static void requeue_goes_to_the_tail(struct kunit *test)
 /* ---- weights ---------------------------------------------------------- */
 
 /* Two batches get turns by their weights, spread as evenly as whole turns allow. */
-static void weights_one_to_two(struct kunit *test)
+static void weights_one_to_two_are_exact(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
 	struct fairwq_batch *b = mock_batch_weight(test, "b", 200);
@@ -172,7 +172,7 @@ static void weights_one_to_two(struct kunit *test)
 }
 
 /* Each batch gets its share of the first 80 turns by weight, within one turn. */
-static void weights_one_two_five(struct kunit *test)
+static void weights_one_two_five_are_within_one_turn(struct kunit *test)
 {
 	static const unsigned int weight[] = { 100, 200, 500 };
 	struct mock *mock = test->priv;
@@ -195,7 +195,7 @@ static void weights_one_two_five(struct kunit *test)
 }
 
 /* A new weight applies to the items that are queued already, from the next turn on. */
-static void weight_of_a_standing_backlog(struct kunit *test)
+static void weight_applies_to_a_standing_backlog(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
 	struct fairwq_batch *b = mock_batch(test, "b");
@@ -422,7 +422,7 @@ static void fifo_policy_is_arrival_order(struct kunit *test)
 }
 
 /* A new policy applies to the items that are queued already. */
-static void policy_of_a_standing_backlog(struct kunit *test)
+static void policy_applies_to_a_standing_backlog(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct fairwq_batch *a, *b;
@@ -436,7 +436,7 @@ static void policy_of_a_standing_backlog(struct kunit *test)
 }
 
 /* After a change of the policy and back, the queued items run in the order of arrival. */
-static void policy_back_to_arrival(struct kunit *test)
+static void policy_back_to_arrival_restores_the_order(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct fairwq_batch *a, *b;
@@ -622,15 +622,15 @@ static void several_runners_keep_the_order(struct kunit *test)
 }
 
 static struct kunit_case order_cases[] = {
-	KUNIT_CASE(fifo_within_a_batch),
-	KUNIT_CASE_PARAM(one_to_one_with_idle_between, idle_gen_params),
-	KUNIT_CASE(one_to_one_with_drained_between),
-	KUNIT_CASE(short_behind_long),
+	KUNIT_CASE(batch_is_a_fifo),
+	KUNIT_CASE_PARAM(idle_batches_do_not_skew_the_turns, idle_gen_params),
+	KUNIT_CASE(drained_batches_do_not_skew_the_turns),
+	KUNIT_CASE(short_backlog_behind_a_long_one_is_soon_done),
 	KUNIT_CASE(idle_saves_no_credit),
 	KUNIT_CASE(requeue_goes_to_the_tail),
-	KUNIT_CASE(weights_one_to_two),
-	KUNIT_CASE(weights_one_two_five),
-	KUNIT_CASE(weight_of_a_standing_backlog),
+	KUNIT_CASE(weights_one_to_two_are_exact),
+	KUNIT_CASE(weights_one_two_five_are_within_one_turn),
+	KUNIT_CASE(weight_applies_to_a_standing_backlog),
 	KUNIT_CASE_PARAM(dispose_with_items_keeps_the_order, pointer_gen_params),
 	KUNIT_CASE(dispose_idle_keeps_the_order),
 	KUNIT_CASE(dispose_from_an_item_keeps_the_order),
@@ -638,8 +638,8 @@ static struct kunit_case order_cases[] = {
 	KUNIT_CASE(pause_holds_back_without_credit),
 	KUNIT_CASE(limit_is_not_away),
 	KUNIT_CASE(fifo_policy_is_arrival_order),
-	KUNIT_CASE(policy_of_a_standing_backlog),
-	KUNIT_CASE(policy_back_to_arrival),
+	KUNIT_CASE(policy_applies_to_a_standing_backlog),
+	KUNIT_CASE(policy_back_to_arrival_restores_the_order),
 	KUNIT_CASE(priorities_in_order),
 	KUNIT_CASE(lower_priority_is_not_starved),
 	KUNIT_CASE(strict_priority_leaves_nothing),

@@ -734,7 +734,7 @@ static void adversary_gets_no_more(struct kunit *test)
  * The self-check accepts that a lower priority has several turns in a row after a burst of
  * a higher one.
  */
-static void self_check_knows_bursts(struct kunit *test)
+static void self_check_accepts_bursts(struct kunit *test)
 {
 	static const struct share_case c = { "", FAIRWQ_ROUND_ROBIN, 1, 2 };
 	struct share *share = share_new(test, &c, 0);
@@ -761,7 +761,7 @@ static void self_check_knows_bursts(struct kunit *test)
  * The self-check accepts that a client has turns in the bursts of another one, because both
  * queue to one serializer.
  */
-static void self_check_knows_guests(struct kunit *test)
+static void self_check_accepts_turns_in_bursts_of_others(struct kunit *test)
 {
 	static const struct share_case c = { "", FAIRWQ_ROUND_ROBIN, 1, 2 };
 	struct share *share = share_new(test, &c, 0);
@@ -1035,8 +1035,8 @@ static struct kunit_case share_test_cases[] = {
 	KUNIT_CASE_PARAM(new_keys_do_not_starve, share_gen_params),
 	KUNIT_CASE_PARAM(low_priority_gets_no_more, share_gen_params),
 	KUNIT_CASE_PARAM(strict_priority_does_not_leak, share_gen_params),
-	KUNIT_CASE(self_check_knows_bursts),
-	KUNIT_CASE(self_check_knows_guests),
+	KUNIT_CASE(self_check_accepts_bursts),
+	KUNIT_CASE(self_check_accepts_turns_in_bursts_of_others),
 	KUNIT_CASE_PARAM(self_check_sees_the_unfair, unfair_gen_params),
 	{}
 };

@@ -243,7 +243,7 @@ static void from_irq_expect(struct kunit *test, struct from_irq *irq)
 	mock_expect(test, "i");
 }
 
-static void queue_from_hardirq(struct kunit *test)
+static void queue_call_works_from_hardirq(struct kunit *test)
 {
 	struct from_irq *irq = from_irq(test);
 
@@ -254,7 +254,7 @@ static void queue_from_hardirq(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, irq->was_hardirq);
 }
 
-static void queue_from_softirq(struct kunit *test)
+static void queue_call_works_from_softirq(struct kunit *test)
 {
 	struct from_irq *irq = from_irq(test);
 
@@ -265,7 +265,7 @@ static void queue_from_softirq(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, irq->was_softirq);
 }
 
-static void queue_with_interrupts_off(struct kunit *test)
+static void queue_call_works_with_interrupts_off(struct kunit *test)
 {
 	struct from_irq *irq = from_irq(test);
 
@@ -276,7 +276,7 @@ static void queue_with_interrupts_off(struct kunit *test)
 	from_irq_expect(test, irq);
 }
 
-static void queue_with_preemption_off(struct kunit *test)
+static void queue_call_works_with_preemption_off(struct kunit *test)
 {
 	struct from_irq *irq = from_irq(test);
 
@@ -383,7 +383,7 @@ static void told_again_fn(struct fairwq_work *work)
  * A caller may initialize a work anew after the function has completed it, while the last
  * lines of the function still run. No call for the new work waits for these lines.
  */
-static void told_caller_sets_it_up_anew(struct kunit *test)
+static void new_work_in_old_memory_waits_for_nothing(struct kunit *test)
 {
 	struct mock_gate *gate = mock_gate_new(test);
 	struct fairwq_batch *a = mock_begin(test, 4);
@@ -720,14 +720,14 @@ static struct kunit_case api_cases[] = {
 	KUNIT_CASE(defined_work_has_its_function),
 	KUNIT_CASE(pending_is_cleared_before),
 	KUNIT_CASE(function_frees_its_work),
-	KUNIT_CASE(queue_from_hardirq),
-	KUNIT_CASE(queue_from_softirq),
-	KUNIT_CASE(queue_with_interrupts_off),
-	KUNIT_CASE(queue_with_preemption_off),
+	KUNIT_CASE(queue_call_works_from_hardirq),
+	KUNIT_CASE(queue_call_works_from_softirq),
+	KUNIT_CASE(queue_call_works_with_interrupts_off),
+	KUNIT_CASE(queue_call_works_with_preemption_off),
 	KUNIT_CASE(not_reentrant_across_batches),
 	KUNIT_CASE(not_reentrant_across_pools),
 	KUNIT_CASE(recycled_work_runs_beside_the_old_one),
-	KUNIT_CASE(told_caller_sets_it_up_anew),
+	KUNIT_CASE(new_work_in_old_memory_waits_for_nothing),
 	KUNIT_CASE(max_queued_refuses),
 	KUNIT_CASE(no_more_than_max_active_run),
 	KUNIT_CASE(flush_waits_for_what_is_queued),

@@ -336,7 +336,7 @@ static void refused_work_holds_up_nothing(struct kunit *test)
 /* ---- with other constraints ---------------------------------------------- */
 
 /* Items that are queued through a limiter of 2 run two at a time, and complete in order. */
-static void limiter_and_order_compose(struct kunit *test)
+static void limiter_and_order_work_together(struct kunit *test)
 {
 	struct fairwq_sequencer *sequencer = sequencer_new(test);
 	struct fairwq_batch *a = begin(test, NR + 1);
@@ -365,7 +365,7 @@ static void limiter_and_order_compose(struct kunit *test)
 }
 
 /* If a batch with a max_active of 2 has items of three serializers, two items run at a time. */
-static void serializer_in_a_limited_batch(struct kunit *test)
+static void limited_batch_limits_its_serializers(struct kunit *test)
 {
 	static const struct fairwq_batch_attrs two = { .max_active = 2 };
 	struct fairwq_batch *a;
@@ -430,8 +430,8 @@ static struct kunit_case sequencer_cases[] = {
 	KUNIT_CASE(dropped_work_lets_the_others_go_on),
 	KUNIT_CASE(batch_is_cancelled),
 	KUNIT_CASE(refused_work_holds_up_nothing),
-	KUNIT_CASE(limiter_and_order_compose),
-	KUNIT_CASE(serializer_in_a_limited_batch),
+	KUNIT_CASE(limiter_and_order_work_together),
+	KUNIT_CASE(limited_batch_limits_its_serializers),
 	KUNIT_CASE(self_wait_warns),
 	{}
 };

@@ -288,7 +288,7 @@ static void front_fn(struct fairwq_work *work)
 }
 
 /* A sync cancel of a work, by the item in front of it, does not deadlock. */
-static void cancel_from_the_item_in_front(struct kunit *test)
+static void item_in_front_can_cancel(struct kunit *test)
 {
 	struct fairwq_serializer *serial = serial_new(test);
 	struct mock_item *item[2];
@@ -582,7 +582,7 @@ static const struct fairwq_constraint_ops node_ops = {
 };
 
 /* A client's constraints run a before b and c, and these before d, if queued in reverse. */
-static void own_constraint_resolves_an_order(struct kunit *test)
+static void own_constraint_runs_steps_in_their_order(struct kunit *test)
 {
 	struct serial_node *node = kunit_kcalloc(test, 4, sizeof(*node), GFP_KERNEL);
 	static const int missing[] = { 1, 2, 2, 3 };
@@ -643,7 +643,7 @@ static struct kunit_case serializer_cases[] = {
 	KUNIT_CASE(cancel_of_what_is_held_up),
 	KUNIT_CASE(cancel_of_what_was_only_pushed),
 	KUNIT_CASE(batch_cancel_of_what_went_on),
-	KUNIT_CASE(cancel_from_the_item_in_front),
+	KUNIT_CASE(item_in_front_can_cancel),
 	KUNIT_CASE(disabled_work_is_refused),
 	KUNIT_CASE(plain_call_is_not_revived_in_order),
 	KUNIT_CASE(max_queued_counts_what_waits),
@@ -652,7 +652,7 @@ static struct kunit_case serializer_cases[] = {
 	KUNIT_CASE(self_wait_warns),
 	KUNIT_CASE(wait_for_an_item_behind_warns),
 	KUNIT_CASE(destroyed_serializer_may_be_freed),
-	KUNIT_CASE(own_constraint_resolves_an_order),
+	KUNIT_CASE(own_constraint_runs_steps_in_their_order),
 	KUNIT_CASE(many_serializers_run_one_item_each),
 	{}
 };

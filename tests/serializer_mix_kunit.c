@@ -249,7 +249,7 @@ static void million_waiting_items_keep_the_order(struct kunit *test)
 }
 
 /* Items run in order while others are queued, so that the serializer is often empty. */
-static void million_items_of_four_producers(struct kunit *test)
+static void million_items_keep_the_order_of_each_producer(struct kunit *test)
 {
 	line_begin(test, false);
 	producers_start(test, produce_alone);
@@ -288,7 +288,7 @@ static void produce_singles(struct producer *producer)
 }
 
 /* Each of a million serializers that are busy at the same time runs its one item once. */
-static void million_serializers(struct kunit *test)
+static void million_serializers_run_each_item_once(struct kunit *test)
 {
 	unsigned int i, wrong = 0;
 	bool ran;
@@ -744,8 +744,8 @@ static void mix_keeps_order_and_books(struct kunit *test)
 static struct kunit_case serialmix_cases[] = {
 	KUNIT_CASE(failing_item_stalls_no_other),
 	KUNIT_CASE(million_waiting_items_keep_the_order),
-	KUNIT_CASE(million_items_of_four_producers),
-	KUNIT_CASE(million_serializers),
+	KUNIT_CASE(million_items_keep_the_order_of_each_producer),
+	KUNIT_CASE(million_serializers_run_each_item_once),
 	KUNIT_CASE(mix_keeps_order_and_books),
 	{}
 };

@@ -99,7 +99,7 @@ static bool flush_is_queued(struct fairwq_batch *batch)
  * A flush of the batch ends when the last item before it is cancelled. The cancel
  * of an item behind it does not end it.
  */
-static void cancel_beside_a_flush(struct kunit *test)
+static void cancel_of_the_last_item_ends_a_flush(struct kunit *test)
 {
 	struct mock_item *before, *after;
 	struct mock *mock = test->priv;
@@ -145,7 +145,7 @@ static void cancel_gives_room_back(struct kunit *test)
  * In a batch at its max_active a waiting work can be cancelled, and the item behind
  * it runs next. No call leaves a waiter, which later turns would have to look at.
  */
-static void cancel_in_a_limited_batch(struct kunit *test)
+static void cancel_in_a_limited_batch_lets_the_next_run(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .max_active = 1 };
 	struct mock_gate *gate = mock_gate_new(test);
@@ -173,7 +173,7 @@ static void cancel_in_a_limited_batch(struct kunit *test)
  * Under arrival order the first item says when its batch is served. If that item
  * is cancelled, the item behind it does so.
  */
-static void cancel_under_arrival_order(struct kunit *test)
+static void cancel_of_the_first_keeps_arrival_order(struct kunit *test)
 {
 	struct fairwq_batch *a, *b;
 	struct mock_item *first;
@@ -443,7 +443,7 @@ static void flush_of_an_endless_work(struct kunit *test)
 }
 
 /* A flush in a paused batch waits. It ends when the disposal makes the item run. */
-static void flush_in_a_paused_batch(struct kunit *test)
+static void flush_in_a_paused_batch_ends_with_its_disposal(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct mock_item *item;
@@ -482,7 +482,7 @@ static void cancel_sync_waits_for_the_run(struct kunit *test)
 }
 
 /* If a work is queued and runs, a sync cancel cancels the queued run and waits for the other. */
-static void cancel_sync_of_both(struct kunit *test)
+static void cancel_sync_cancels_one_run_and_awaits_the_other(struct kunit *test)
 {
 	struct mock_gate *gate;
 	struct fairwq_batch *a = mock_begin(test, 3);
@@ -853,7 +853,7 @@ static void dropped_item_may_be_flushed(struct kunit *test)
 	mock_expect(test, "ab");
 }
 
-static void cancel_of_a_paused_batch(struct kunit *test)
+static void cancel_of_a_paused_batch_drops_its_items(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct fairwq_batch *a = mock_begin(test, 2);
@@ -1164,10 +1164,10 @@ static void work_exit(struct kunit *test)
 static struct kunit_case work_cases[] = {
 	KUNIT_CASE(cancel_of_an_idle_work),
 	KUNIT_CASE_PARAM(cancel_of_a_queued_work, place_gen_params),
-	KUNIT_CASE(cancel_beside_a_flush),
+	KUNIT_CASE(cancel_of_the_last_item_ends_a_flush),
 	KUNIT_CASE(cancel_gives_room_back),
-	KUNIT_CASE(cancel_in_a_limited_batch),
-	KUNIT_CASE(cancel_under_arrival_order),
+	KUNIT_CASE(cancel_in_a_limited_batch_lets_the_next_run),
+	KUNIT_CASE(cancel_of_the_first_keeps_arrival_order),
 	KUNIT_CASE(cancel_of_a_held_up_work),
 	KUNIT_CASE(cancel_of_a_parked_work),
 	KUNIT_CASE(cancel_of_a_work_parked_elsewhere),
@@ -1177,9 +1177,9 @@ static struct kunit_case work_cases[] = {
 	KUNIT_CASE(flush_of_a_running_work),
 	KUNIT_CASE(flush_of_a_canceled_work),
 	KUNIT_CASE(flush_of_an_endless_work),
-	KUNIT_CASE(flush_in_a_paused_batch),
+	KUNIT_CASE(flush_in_a_paused_batch_ends_with_its_disposal),
 	KUNIT_CASE(cancel_sync_waits_for_the_run),
-	KUNIT_CASE(cancel_sync_of_both),
+	KUNIT_CASE(cancel_sync_cancels_one_run_and_awaits_the_other),
 	KUNIT_CASE(cancel_sync_of_an_endless_work),
 	KUNIT_CASE(disable_is_counted),
 	KUNIT_CASE(disable_of_a_running_work),
@@ -1193,7 +1193,7 @@ static struct kunit_case work_cases[] = {
 	KUNIT_CASE(dropped_may_be_canceled_by_others),
 	KUNIT_CASE(dropped_before_released),
 	KUNIT_CASE(dropped_item_may_be_flushed),
-	KUNIT_CASE(cancel_of_a_paused_batch),
+	KUNIT_CASE(cancel_of_a_paused_batch_drops_its_items),
 	KUNIT_CASE(cancel_wakes_a_flush),
 	KUNIT_CASE(recycled_work_may_be_flushed),
 	KUNIT_CASE(self_wait_warns),
