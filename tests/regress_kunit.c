@@ -208,19 +208,21 @@ static void odd_weights_are_no_violation(struct kunit *test)
 	struct fairwq_batch_attrs attrs = { };
 	struct mock *mock = test->priv;
 	struct fairwq_batch *batch[2];
+	struct mock_gate *gate;
 	unsigned int i, k;
 
 	mock_pool(test, 1);
 	mock_open(test);
 	for (i = 0; i < ARRAY_SIZE(weights); i++) {
+		/* The runner waits until both batches have their items. */
+		gate = mock_gate_new(test);
+		mock_gate_enter(test, mock->gate_batch, gate);
 		for (k = 0; k < 2; k++) {
 			attrs.weight = weights[i][k];
 			batch[k] = mock_own_batch(test, "w", &attrs);
-			fairwq_batch_pause(batch[k]);
 			mock_queue(test, batch[k], 'x', 4000);
 		}
-		fairwq_batch_resume(batch[0]);
-		fairwq_batch_resume(batch[1]);
+		complete_all(&gate->open);
 		fairwq_pool_flush(mock->pool);
 		fairwq_batch_dispose(batch[0]);
 		fairwq_batch_dispose(batch[1]);
