@@ -697,8 +697,8 @@ void fairwq_batch_close(struct fairwq_batch *batch, unsigned int how)
 }
 
 /*
- * Drop what has come into a batch that goes, if it is to be dropped. Return: whether the
- * batch has left.
+ * Drop the works that have come into a batch that is shut down, unless they are to run.
+ * Return: true if the batch has left.
  */
 bool fairwq_batch_step(struct fairwq_batch *batch, unsigned int how, fairwq_func_t dropped)
 {
@@ -710,9 +710,9 @@ bool fairwq_batch_step(struct fairwq_batch *batch, unsigned int how, fairwq_func
 }
 
 /*
- * Call @round for @what until it returns true: now, and each time that something has
- * happened to a batch that goes. That is: a work has come into one that drops it, no queue
- * call is under way any more, or it has left.
+ * Call @round for @what until it returns true: now, and after each event of a batch that is
+ * shut down. The events are: a work has come that must be dropped, no queue call is under
+ * way any more, and the batch has left.
  */
 void fairwq_shutdown_wait(struct fairwq_pool *pool, fairwq_round_t round, void *what,
 			  unsigned int how, fairwq_func_t dropped)

@@ -10,9 +10,9 @@
  * it back without asking: see core/runner.c.
  *
  * Locking: pool->mutex for the number of runners.
- * Limits: a pool has FAIRWQ_MAX_ACTIVE runners at most, or what items that fork need. If
- * all of them are in such sections, or there is no memory for one more, what is queued
- * waits for an item that goes on.
+ * Limits: a pool has FAIRWQ_MAX_ACTIVE runners at most, or as many as items that fork
+ * need. If all of them are in such sections, queued items wait until one goes on. So
+ * they do if there is no memory for one more runner.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

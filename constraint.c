@@ -2,16 +2,20 @@
 /*
  * Constraints: queueing through an object that may keep a work back.
  *
- * A queue call claims the work and asks the constraint, which admits the work
- * at once or keeps it back. See core/waitlist.c for the lists, locks and
- * cancels.
+ *   event                          effect
+ *   a queue call                   claims the work, and asks admit(): the work is
+ *                                  pushed to its batch, or waits in the constraint
+ *   fairwq_constraint_admit()      pushes a work that waits
+ *   a work ends, or is cancelled   complete(), which may admit others
  *
- * A constraint is only told when a turn of it has ended, or a work of it was
- * cancelled: fairwq_constraint_complete().
+ * core/waitlist.c has the list of serializers and limiters, the locks, and cancels.
  *
- * Locking: interrupts are off from the claim until the work is kept back or
- * pushed. No lock of fairwq is held when a driver's own constraint is asked.
+ * Locking: interrupts are off from the claim until the work waits or is pushed.
+ * No lock of fairwq is held while a driver's own constraint is asked.
+ * Invariant: a work that waits pins its batch.
  * Model: tests/models/enter.pml.
+ *
+ * Limits: a work that waits in a driver's own constraint cannot be cancelled there.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Contexts: capture, references, works with a context. The machinery that enters and
- * leaves a context is in core/.
+ * Contexts: capture, references, works with a context.
+ *
+ *   fairwq_context_capture()    takes credentials and cgroups of the calling task
+ *   fairwq_work_set_context()   gives a work a context
+ *   a runner, see core/         enters it before the function, leaves it after
  *
  * Locking: none. A context does not change after its set-up; its references are counted.
  * Limits: capture() allocates, and so may fail. All else cannot.

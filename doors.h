@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Doors: what the files at the top level offer each other.
+ * Doors: functions that the files at the top level offer each other.
  *
  * Each file at the top level has the functions of one section of fairwq.h.
  *
@@ -16,9 +16,10 @@
  *   block.c        items that may wait for long
  *   sequencer.c    works that are completed in queue order
  *   flows.c        batches by a number, made on demand
+ *   forkjoin.c     tasks of items, and loops over ranges
  *   context.c      on whose behalf an item runs
  *   failure.c      reports of items that fail
- *   debugfs.c, dump.c   what an operator sees
+ *   debugfs.c, dump.c   tables and knobs for an operator
  *
  * Invariant: calls go down to core/, and among these files as in Kbuild.
  */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Failures: items that fail are counted, and told to the pool's notifiers.
+ * Failures: items that fail are counted, and reported to the pool's notifiers.
  *
- * A function returns nothing, and to fairwq an item that failed has ended like
- * any other. No item is skipped after it, and no call waits for it. The report
- * is for people, and for the driver that owns the pool.
+ * A function returns nothing, and for fairwq an item that failed has ended like
+ * any other. No item is skipped after it. The report is for an operator, and for
+ * the driver that owns the pool.
  *
  * Locking: the kernel's own for the chain, pool->lock for the counters.
  * Limits: a report comes from an item that may sleep.

@@ -114,9 +114,10 @@ void __fairwq_work_init(struct fairwq_work *work, fairwq_func_t func,
 EXPORT_SYMBOL_GPL(__fairwq_work_init);
 
 /*
- * Works of the module that are active at once. Of a thousand batches that go at the same
- * time the others must not be in front of the runners, which have the same workers, nor
- * contend for pool->lock. More than one, because a sweep of flows waits for a grace period.
+ * Works of the module that are active at once. A thousand batches may go at the same
+ * time. They must not all be in front of the runners, which have the same workers, nor
+ * contend for pool->lock. One is not enough, because a sweep of flows waits for a grace
+ * period.
  */
 #define REAP_ACTIVE	4
 

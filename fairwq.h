@@ -3,9 +3,9 @@
  * fairwq: fair shares of one pool of workers between the clients that queue
  * to it.
  *
- * A worker pool of the kernel's workqueues serves one FIFO: the client that
+ * A worker pool of the kernel's workqueues serves one FIFO, so the client that
  * queues most is served most. fairwq puts a queue per client, a *batch*, in
- * front of a workqueue and lets the batches take turns.
+ * front of a workqueue. The batches take turns.
  *
  *   struct fairwq_pool *pool = fairwq_pool_create(NULL, "mydrv");
  *   struct fairwq_batch *batch = fairwq_batch_create(pool, NULL, "client-%d", id);
@@ -45,7 +45,7 @@
  *   work     the caller's object goes      with that object: see below
  *
  * A work belongs to the caller unless it is pending. While it is pending, the
- * caller must not free it or write to it. fairwq does not touch a work after
+ * caller must not free it or write to it. fairwq does not touch a work once
  * its function was called, so the function may free it.
  *
  * Calls that may run at the same time, on one batch B and one work W. Each
@@ -227,10 +227,10 @@ void __fairwq_work_init(struct fairwq_work *work, fairwq_func_t func,
  *
  * If several of the values below hold, the first one of the list is returned.
  *
- * No error can come if @batch has no max_queued, the caller disposes it only
- * after its last queue call, does not drain or destroy the pool meanwhile, and
- * does not disable @work. Such a caller may use fairwq_queue_work() of
- * fairwq_port.h, whose result need not be checked.
+ * No error can come if @batch has no max_queued, and the caller keeps two
+ * rules: it disposes of @batch, drains and destroys its pool only after its last
+ * queue call, and it disables no work. Such a caller may use fairwq_queue_work()
+ * of fairwq_port.h, whose result need not be checked.
  *
  * What is not promised: the order in which items end, and the CPU.
  *
@@ -298,9 +298,9 @@ struct fairwq_work *fairwq_current_work(void);
  * fairwq_work_cancel - take a work out of the queue
  * @work: the work
  *
- * Does not wait for the function. If this returns true, and the function does
- * not run from an earlier queue call, the caller may free @work, unless a queue
- * call for @work is still under way.
+ * Does not wait for the function. If this returns true, the caller may free
+ * @work, unless a queue call for it is still under way, or its function still
+ * runs from an earlier queue call.
  *
  * This also undoes a fairwq_queue() that is under way on another CPU, or that
  * the caller has interrupted. That queue call returns 1 all the same, and
@@ -611,8 +611,8 @@ unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
 				  void (*dropped)(struct fairwq_work *work));
 
 /*
- * What a shutdown of a batch, of flows or of a serializer does with the works that are
- * there: see fairwq_batch_shutdown().
+ * How a shutdown of a batch, of flows or of a serializer treats the works that it finds:
+ * see fairwq_batch_shutdown().
  */
 #define FAIRWQ_RUN_REST		0U	/* run them */
 #define FAIRWQ_DROP_REST	BIT(0)	/* give those that have not started back */
@@ -650,8 +650,8 @@ unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
  * references may both call this. If one of them drops and the other does not, a work
  * may run or be dropped. Works that wait in a serializer are let go in its order. So
  * the caller must not hold up the items in front of them: a batch that is paused, or a
- * lock. What @dropped gets of a sequencer is to be told to it, as after a cancel: see
- * fairwq_sequencer_drop().
+ * lock. If @dropped gets a work of a sequencer, the caller must call
+ * fairwq_sequencer_drop() for it, as after a cancel.
  *
  * With FAIRWQ_AND_OWNED the same holds for each batch below @batch. Their references
  * are left to their holders. Flows below @batch must be shut down before: otherwise a
@@ -660,9 +660,9 @@ unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
  * What is not promised: with FAIRWQ_DROP_REST, that no item starts after the call has
  * begun. One that a runner had already taken may, and if the pool is destroyed
  * meanwhile, any of them may. Without FAIRWQ_AND_OWNED the batches that @batch owns
- * go on. Nor are items of another batch known that wait for those of @batch: an item of
- * the same pool that calls this needs a second runner, and must have no work of @batch
- * behind it in its serializer.
+ * go on. Nor is it known whether items of other batches wait for those of @batch. So an
+ * item of the same pool that calls this needs a second runner, and must have no work of
+ * @batch behind it in its serializer.
  *
  * Context: Process context, sleeps: for an RCU grace period at least, unless @batch was
  * disposed some time ago. From an item of a batch that is to go, or its released(), it
@@ -1128,9 +1128,11 @@ void __fairwq_rcu_work_init(struct fairwq_rcu_work *rwork, fairwq_func_t func,
  * @rwork: the work, set up by fairwq_rcu_work_init()
  *
  * The grace period begins no earlier than this call. As with queue_rcu_work(),
- * the work cannot be cancelled before its end, nor stopped by disabling it.
- * fairwq_work_cancel() and fairwq_work_disable() leave it pending.
- * fairwq_work_cancel_sync() and fairwq_work_disable_sync() wait for the end.
+ * the work can be neither cancelled nor disabled before the grace period ends:
+ *
+ * * fairwq_work_cancel() and fairwq_work_disable() leave it pending
+ * * fairwq_work_cancel_sync() and fairwq_work_disable_sync() wait for the end
+ *
  * @batch is kept as by fairwq_queue_delayed().
  *
  * Context: Any but NMI. Does not sleep, allocates nothing.
@@ -1216,9 +1218,9 @@ struct fairwq_async {
  * An item that submits I/O is over at once for its worker, and not for the device. So a
  * client that submits much is not held to its share. After this call the turn does not
  * end when the function returns, but by fairwq_async_complete(). The worker is free
- * meanwhile. The item is in flight for the max_active of its batch, for @max_async of its
- * pool, for its serializer or limiter, for a flush of the batch or pool, for drain,
- * dispose and destroy.
+ * meanwhile. The item stays in flight: it counts for the max_active of its batch, the
+ * @max_async of its pool, and its serializer or limiter. A flush of the batch or pool
+ * waits for it, and so do drain, dispose and destroy.
  *
  * fairwq_work_flush(), fairwq_work_cancel_sync() and fairwq_work_pending() are about the
  * function alone. The work may be queued again, or freed, before the turn has ended.
@@ -1370,8 +1372,8 @@ void fairwq_work_set_context(struct fairwq_context_work *cwork, struct fairwq_co
  * @func: the function
  * @arg: for @func
  *
- * For what has no struct fairwq_context_work: the function of a delayed work, or a
- * thread. If an item calls this, it must have joined the tasks that it has forked.
+ * For callers without a struct fairwq_context_work, such as the function of a delayed
+ * work, or a thread. An item must have joined the tasks that it has forked before.
  * A task that is not a kernel thread keeps its own block cgroup.
  *
  * Context: Process context; may sleep.
@@ -1459,10 +1461,10 @@ void __fairwq_serializer_init(struct fairwq_serializer *serializer,
  * runs them at once, for slice_us of the pool at most. The item in flight keeps
  * its place in its batch.
  *
- * What is not promised: that items in front are taken along if one of them is
- * bound for another pool, or for a batch that is paused or has a max_active; or
- * after a flush, pause or dispose in the pool has asked runners to end their
- * turns. An item must not wait for one behind it.
+ * What is not promised: that items in front are taken along. An item that is
+ * bound for another pool, or for a batch that is paused or has a max_active, ends
+ * that. So does a flush, pause or dispose of the batch that has the turn. An item
+ * must not wait for one behind it.
  *
  * Context: Any but NMI. Does not sleep, allocates nothing. May be called from
  * @work's own function.
@@ -1551,9 +1553,9 @@ void fairwq_serializer_destroy(struct fairwq_serializer *serializer);
  * or be dropped, unless it is refused.
  *
  * Context: Process context, sleeps.
- * Return: 0; -EINVAL; -EDEADLK, with a warning, from an item of @serializer that works
- * or a flush wait behind, unless it drops them. After an error @serializer goes on
- * taking items, but what was dropped is dropped.
+ * Return: 0; -EINVAL; -EDEADLK, with a warning, from an item of @serializer behind which
+ * works or a flush wait, unless it drops them. After an error @serializer goes on taking
+ * items. Works that were dropped are not queued again.
  */
 int fairwq_serializer_shutdown(struct fairwq_serializer *serializer, unsigned int how,
 			       void (*dropped)(struct fairwq_work *work));
@@ -1562,9 +1564,9 @@ int fairwq_serializer_shutdown(struct fairwq_serializer *serializer, unsigned in
  * fairwq_serializer_is_last - check whether nothing waits behind the calling item
  * @serializer: the serializer that the caller is an item of
  *
- * For an item that does once what many have asked for, such as a doorbell or a commit,
- * or that takes its object down. True means that fairwq_serializer_destroy() would
- * return at once, from here.
+ * For an item that serves several requests at once, such as a doorbell or a commit, or
+ * that takes its object down. True means that fairwq_serializer_destroy() would return
+ * at once, if the item called it.
  *
  * What is not promised: that the answer is still true when it is returned, unless the
  * caller keeps others from queueing. A call that queues an item later finds that this
@@ -1771,7 +1773,7 @@ void fairwq_sequencer_flush(struct fairwq_sequencer *sequencer);
 struct fairwq_constraint_ops {
 	bool (*admit)(struct fairwq_constraint *constraint, struct fairwq_work *work);
 	void (*complete)(struct fairwq_constraint *constraint);
-	/* private: out of what waits. With this, it and admit() are called under fairwq's lock */
+	/* private: take out a waiting work; then this and admit() are called under fairwq's lock */
 	void (*remove)(struct fairwq_constraint *constraint, struct fairwq_work *work);
 };
 
@@ -1838,8 +1840,8 @@ void fairwq_constraint_admit(struct fairwq_work *work);
  *   ...
  *   fairwq_flows_destroy(flows);      and then the pool
  *
- * Any number of callers may queue to flows, get batches of keys, and change the idle
- * time, at the same time. fairwq_flows_destroy() waits for those that were not refused.
+ * Calls for the same flows may run at the same time. fairwq_flows_destroy() waits for
+ * those that were not refused.
  */
 
 /* Room for the name of a flow's batch, with the zero at the end. */
@@ -1871,7 +1873,7 @@ struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
 					 const struct fairwq_batch_attrs *attrs);
 
 /**
- * struct fairwq_flow_attrs - what the batch of a key is to be
+ * struct fairwq_flow_attrs - attributes of the batch of a key
  * @batch: its attributes; those of fairwq_flows_create() at first. Here @released may be
  *	set: it is called when the batch has left, because it was idle, or was shut down
  * @name: its name in debugfs and traces; "flow-" and the key in hexadecimal at first.
@@ -1883,23 +1885,23 @@ struct fairwq_flow_attrs {
 };
 
 /**
- * fairwq_flows_set_setup - say what the batch of each key is to be
+ * fairwq_flows_set_setup - set the attributes of each key by a callback
  * @flows: the flows, to which nothing was queued yet
- * @setup: called for each batch that is to be made. It may change @attrs: the weight of
- *	the key, its limits, its owner, its name, whom to tell when it has left. It is
- *	called in the context of the queue call, under rcu_read_lock(). It must not
- *	sleep, nor call fairwq for @flows
+ * @setup: called before each batch is made. It may change @attrs: the weight of the
+ *	key, its limits, its owner, its name, its released(). It is called in the context
+ *	of the queue call, under rcu_read_lock(). It must not sleep, nor call fairwq for
+ *	@flows
  * @data: for @setup
  *
  * A batch goes when it was idle, and is made again by the next queue call of its key.
- * So what is set by fairwq_batch_set_weight() is lost then, and what @setup says is not.
+ * Then a weight that fairwq_batch_set_weight() has set is lost, and @setup is called again.
  *
  * An owner that @setup names must stay until @setup has returned, and then the batch
  * keeps it. If the attributes are bad, the queue call returns the reason.
  *
  * What is not promised: that a batch is made after each call of @setup, since there may
- * be no memory, or another CPU may be first. So @setup must not take what only
- * @released gives back. A batch that was made and not used is released like any other.
+ * be no memory, or another CPU may be first. So @setup must not take a reference that
+ * only @released drops. A batch that was made and not used is released like any other.
  *
  * Context: Process context, may sleep.
  * Return: 0; -EINVAL; -ENOMEM; -EEXIST if @flows has one already.
@@ -1929,7 +1931,7 @@ int fairwq_flows_set_setup(struct fairwq_flows *flows,
  * Context: Any but NMI. Does not sleep.
  * Return: the batch, with a reference, or ERR_PTR(): -EINVAL; -ENOMEM, also on PREEMPT_RT
  * if the batch must be made and the caller may not be preempted; -ESHUTDOWN if @flows or
- * the pool is being destroyed; or what is wrong with what the setup said.
+ * the pool is being destroyed; or the error of bad attributes from the setup.
  */
 struct fairwq_batch *fairwq_flows_get(struct fairwq_flows *flows, u64 key);
 
@@ -1989,8 +1991,8 @@ void fairwq_flows_destroy(struct fairwq_flows *flows);
  * Return: as fairwq_queue(); -ESHUTDOWN also if @flows is being destroyed; -EAGAIN
  * only if @flows was created with a max_queued, for a flow that has so many.
  * Memory is never a reason to refuse, nor that a flow has just gone. A flow that
- * was made stays until it is found idle, even if the item was refused. -ESHUTDOWN also
- * while a holder of the key's batch shuts it down, see fairwq_flows_get().
+ * was made stays until it is found idle, even if the item was refused. While a holder
+ * of the key's batch shuts it down, -ESHUTDOWN as well: see fairwq_flows_get().
  */
 __must_check
 int fairwq_flows_queue(struct fairwq_flows *flows, u64 key, struct fairwq_work *work);
@@ -2037,7 +2039,7 @@ struct fairwq_task;
  */
 typedef void (*fairwq_task_func_t)(struct fairwq_task *self);
 
-/* What a runner has forked, and not joined, and no other runner can see. */
+/* Tasks that a runner has forked and not joined, and that no other runner can see. */
 struct fairwq_forks {
 	/* private: */
 	struct list_head list;		/* tasks, the newest last */
@@ -2129,8 +2131,8 @@ void __fairwq_task_left(struct fairwq_task *self, struct list_head *newest,
  * in those that it calls. In an interrupt, or where no item runs, it is valid,
  * too. There, tasks run one after the other, each when it is joined.
  *
- * The first call in a pool makes more runners, at least twice as many, because
- * a runner whose item waits in a join lets another one work.
+ * The first call in a pool makes more runners, at least twice as many. They are
+ * needed because a runner whose item waits in a join lets another one work.
  *
  * Context: From the function of an item, may sleep. From elsewhere, any.
  */
@@ -2156,7 +2158,7 @@ static __always_inline void __fairwq_forks_begin(struct fairwq_forks *forks)
 
 /**
  * fairwq_fork - offer a task to idle runners
- * @self: what the caller is: its own task, or that of fairwq_task_here()
+ * @self: the task that the caller runs as: its own, or that of fairwq_task_here()
  * @task: the task, set up and not forked
  *
  * The task runs once: on another runner of the pool, if one is free, or else in
@@ -2189,7 +2191,7 @@ static inline void fairwq_fork(struct fairwq_task *self, struct fairwq_task *tas
  * @self: as in the fairwq_fork() of @task
  * @task: the task
  *
- * What fairwq_join() is made of, for a caller that goes on by itself.
+ * A part of fairwq_join(), for a caller that does the work of the task itself.
  *
  * Context: From the function that forked @task, may sleep.
  * Return: true if no runner has begun the task, nor will: the caller must do its

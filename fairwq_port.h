@@ -16,9 +16,9 @@
  *   the batch was disposed or is full, or  false         a line, not too often
  *   the pool is drained or destroyed
  *
- * A refused item does not run. A batch without max_queued that is disposed after
- * its last queue call refuses nothing, nor does a default batch before the end
- * of its pool. A caller that must know calls the one of fairwq.h.
+ * A refused item does not run. A batch refuses nothing if it has no max_queued and
+ * is disposed after its last queue call. Nor does a default batch before the end of
+ * its pool. A caller that must know of refusals uses the call in fairwq.h.
  *
  * Documentation/migration.rst has the namesakes of the other workqueue calls.
  */

@@ -50,8 +50,9 @@
 #define FLOWS_DFL_IDLE_MS	10000U
 
 /*
- * Invariant: a flow in the tree that is not closed has a batch that takes
- * items, unless the pool itself takes none, or a holder has disposed of it.
+ * Invariant: a flow in the tree that is not closed has a batch that accepts
+ * items. There are two exceptions: the pool is drained or destroyed, or a holder
+ * has disposed of the batch.
  */
 struct fairwq_flow {
 	struct latch_tree_node node;	/* L to write, RCU to read */
@@ -658,8 +659,9 @@ struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
 EXPORT_SYMBOL_GPL(fairwq_flows_create);
 
 /*
- * Let go of the flows that have left. What is dropped may be let go by what another one
- * drops, so then look at all of them. Return: whether none is left.
+ * Free the flows whose batches have left. To drop a work of one flow may let a work of
+ * another one go, out of a serializer. Therefore look at all flows if works are dropped.
+ * Return: true if no flow is left.
  */
 static bool flows_round(void *what, unsigned int how, fairwq_func_t dropped)
 {

@@ -2,16 +2,23 @@
 /*
  * Fork and join: an item begins to fork, and loops over ranges.
  *
- * fairwq_fork() and fairwq_join() are inline, in fairwq.h; what they call when a task
- * is to be shared is in core/fork.c.
+ * fairwq_fork() and fairwq_join() are inline, in fairwq.h. To share a task they call
+ * core/fork.c.
  *
  * A loop cuts pieces of the grain off the front of its range. When a runner is free, the
- * upper half of what is left becomes a task. When the loop has come to the end, it joins
- * its tasks, the newest first: the range of a task that no runner has begun is next to
- * what was done last, and the loop goes on with it in the same frame. So a loop never
- * nests, and a range that no other runner takes costs one load a piece.
+ * upper half of the rest becomes a task:
+ *
+ *   | done | piece | rest                        |       no runner is free
+ *   | done | piece | rest         | a task       |       one is free
+ *   | done         | piece | rest | a task       |
+ *
+ * At its end the loop joins its tasks, the newest first. If no runner has begun that
+ * task, its range follows the one just done, and the loop goes on with it in the same
+ * frame. So a loop never nests, and a range that no other runner takes costs one load a
+ * piece.
  *
  * Locking: pool->mutex to add runners.
+ * Limits: LOOP_HALVES tasks of a loop at a time.
  */
 #include <linux/completion.h>
 #include <linux/export.h>

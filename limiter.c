@@ -6,8 +6,8 @@
  *   less than @max  empty      pushes its item    lowers @in_flight
  *   @max            0 or more  appends its item   admits the first that waits
  *
- * A limiter is a constraint with a limit: core/waitlist.c has the list, the
- * locks and the invariants. Its owner may free it when no item is in flight.
+ * Locking, invariants: core/waitlist.c, because a limiter is a constraint with a
+ * limit. Its owner may free it when no item is in flight.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

@@ -15,8 +15,8 @@
  *
  * Locking: sequencer->lock, which is not held while a completion is called.
  * Invariant: while @completer is set, that task looks at the front again before it goes.
- * Invariant: a sequencer whose list is empty, and that has no @completer, is not touched
- * by what has ended. fairwq_sequencer_flush() takes the lock to see that.
+ * Invariant: no ended work touches a sequencer whose list is empty and that has no
+ * @completer. fairwq_sequencer_flush() takes the lock to see that.
  *
  * Limits: the item that completes does so for as long as others are ready, and its batch
  * is charged for that.
@@ -32,7 +32,7 @@
 
 /* ---- completing --------------------------------------------------------- */
 
-/* What waits in the list for a flush. */
+/* An entry of the list by which a flush waits. */
 struct marker {
 	struct fairwq_sequenced_work entry;	/* ended, and without a function */
 	struct completion done;

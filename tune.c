@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tuning: what changes of a pool that exists: how many runners it has, its policy, its
+ * Tuning: changes of a pool that exists: how many runners it has, its policy, its
  * counters and histograms.
  *
  *   Runners                       made                      freed

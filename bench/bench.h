@@ -7,7 +7,7 @@
  * row asks all of its sides, one after the other. Each answer is a *sample*, one
  * line on the console.
  *
- * A side runs items on a *bed*, which has a number of channels. Each client
+ * A side runs items on a *setup*, which has a number of channels. Each client
  * queues to a channel of its own. For fairwq a channel is a batch; for a plain
  * workqueue all channels are the same workqueue.
  *
@@ -26,7 +26,7 @@
 
 #include "fairwq.h"
 
-struct bench_bed;
+struct bench_setup;
 struct bench_item;
 struct bench_object;
 struct bench_row;
@@ -81,7 +81,7 @@ void bench_items_free(void);
 void bench_items_set_fn(struct bench_item *items, unsigned int nr,
 			void (*fn)(struct bench_item *item));
 void bench_spin(u64 ns);
-void bench_gate_close(struct bench_bed *bed, struct bench_gate *gate);
+void bench_gate_close(struct bench_setup *setup, struct bench_gate *gate);
 void bench_gate_open(struct bench_gate *gate);
 void bench_finish_expect(unsigned int nr);
 void bench_finish_reach(struct bench_item *item);
@@ -98,22 +98,22 @@ union bench_channel {
 	struct bench_list *list;
 };
 
-struct bench_bed {
+struct bench_setup {
 	const struct bench_side *side;
 	struct fairwq_pool *pool;		/* of a side of fairwq */
-	struct bench_bed *each;			/* of a side that has a pool per channel */
+	struct bench_setup *each;		/* of a side that has a pool per channel */
 	union bench_channel *channel;
 	unsigned int nr_channels;
 };
 
 struct bench_ops {
-	int (*open)(struct bench_bed *bed, unsigned int active);
-	void (*close)(struct bench_bed *bed);
+	int (*open)(struct bench_setup *setup, unsigned int active);
+	void (*close)(struct bench_setup *setup);
 	void (*init)(struct bench_item *items, unsigned int nr);
-	void (*queue)(struct bench_bed *bed, unsigned int at, unsigned int over,
+	void (*queue)(struct bench_setup *setup, unsigned int at, unsigned int over,
 		      struct bench_item *items, unsigned int nr);
 	/* Wait until all items have ended. The finish only waits for the last ones. */
-	void (*settle)(struct bench_bed *bed);
+	void (*settle)(struct bench_setup *setup);
 };
 
 struct bench_side {
@@ -129,17 +129,17 @@ extern const struct bench_side bench_wq_unbound, bench_wq_percpu, bench_wq_each,
 	bench_kthread, bench_fairwq, bench_fairwq_each, bench_fairwq_one, bench_fairwq_strict,
 	bench_fairwq_strict_one, bench_fairwq_fifo, bench_fairwq_time;
 
-int bench_open(struct bench_bed *bed, const struct bench_side *side,
+int bench_open(struct bench_setup *setup, const struct bench_side *side,
 	       unsigned int nr_channels, unsigned int active);
-void bench_close(struct bench_bed *bed);
-void bench_pool_settle(struct bench_bed *bed);
-void bench_set_weight(struct bench_bed *bed, unsigned int channel, unsigned int weight);
+void bench_close(struct bench_setup *setup);
+void bench_pool_settle(struct bench_setup *setup);
+void bench_set_weight(struct bench_setup *setup, unsigned int channel, unsigned int weight);
 
 /* Set up @nr empty items. */
-static inline void bench_init(struct bench_bed *bed, struct bench_item *items,
+static inline void bench_init(struct bench_setup *setup, struct bench_item *items,
 			      unsigned int nr)
 {
-	bed->side->ops->init(items, nr);
+	setup->side->ops->init(items, nr);
 	bench_items_set_fn(items, nr, NULL);
 }
 
@@ -147,11 +147,11 @@ static inline void bench_init(struct bench_bed *bed, struct bench_item *items,
  * Queue @nr items, one by one, to the channels 0 to @over - 1 in rotation,
  * the first of them to channel @at.
  */
-static inline void bench_queue(struct bench_bed *bed, unsigned int at, unsigned int over,
+static inline void bench_queue(struct bench_setup *setup, unsigned int at, unsigned int over,
 			       struct bench_item *items, unsigned int nr)
 {
 	raw_cpu_add(bench_queued, nr);
-	bed->side->ops->queue(bed, at, over, items, nr);
+	setup->side->ops->queue(setup, at, over, items, nr);
 }
 
 /* Queue calls between two calls of cond_resched(). */
@@ -162,14 +162,14 @@ static inline void bench_queue(struct bench_bed *bed, unsigned int at, unsigned 
  * call that a client would write, and no indirect one.
  */
 static __always_inline void
-bench_rotate(struct bench_bed *bed, unsigned int at, unsigned int over,
+bench_rotate(struct bench_setup *setup, unsigned int at, unsigned int over,
 	     struct bench_item *items, unsigned int nr,
 	     void (*queue_one)(union bench_channel channel, struct bench_item *item))
 {
 	unsigned int i;
 
 	for (i = 0; i < nr; i++) {
-		queue_one(bed->channel[at], &items[i]);
+		queue_one(setup->channel[at], &items[i]);
 		if (++at == over)
 			at = 0;
 		if (i % BENCH_STRETCH == BENCH_STRETCH - 1)

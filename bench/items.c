@@ -77,15 +77,15 @@ static void bench_gate_fn(struct bench_item *item)
 
 /*
  * Hold one runner of channel 0 at @gate. The caller may free @gate only after it has
- * closed the bed. Until then the item may still run, although the gate is open.
+ * closed the setup. Until then the item may still run, although the gate is open.
  */
-void bench_gate_close(struct bench_bed *bed, struct bench_gate *gate)
+void bench_gate_close(struct bench_setup *setup, struct bench_gate *gate)
 {
-	bench_init(bed, &gate->item, 1);
+	bench_init(setup, &gate->item, 1);
 	gate->item.fn = bench_gate_fn;
 	init_completion(&gate->entered);
 	init_completion(&gate->open);
-	bench_queue(bed, 0, 1, &gate->item, 1);
+	bench_queue(setup, 0, 1, &gate->item, 1);
 	wait_for_completion(&gate->entered);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The bench: measure the cost of fairwq beside that of kernels without it. A write
- * to the parameter "run" asks every row of every side, and prints each sample.
- * tools/bench.sh boots a kernel for it, and tools/bench.py makes the table.
+ * The bench: measure the cost of fairwq beside that of other ways to run items. A
+ * write to the parameter "run" asks every row of every side, and prints each sample.
+ * tools/bench.sh boots a kernel for the bench. tools/bench.py makes the table.
  *
  * The bench is a client like any other: it uses only the public header, except
  * inside.c and the rows that measure a part of fairwq alone.

@@ -24,7 +24,7 @@
 /* Data that the threads of a sample share. */
 struct bench_cost {
 	const struct bench_row *row;
-	struct bench_bed bed;
+	struct bench_setup setup;
 	u64 begin[BENCH_THREADS];
 	unsigned int nr[BENCH_THREADS];	/* items queued */
 	u64 patience;			/* longest time to queue them, ns */
@@ -39,10 +39,10 @@ static void push_thread(void *arg, unsigned int index)
 {
 	struct bench_cost *cost = arg;
 
-	bench_init(&cost->bed, bench_items, PUSH_ITEMS);
-	bench_gate_close(&cost->bed, &push_gate);
+	bench_init(&cost->setup, bench_items, PUSH_ITEMS);
+	bench_gate_close(&cost->setup, &push_gate);
 	cost->begin[0] = ktime_get_ns();
-	bench_queue(&cost->bed, 0, 1, bench_items, PUSH_ITEMS);
+	bench_queue(&cost->setup, 0, 1, bench_items, PUSH_ITEMS);
 	cost->end = ktime_get_ns();
 	bench_gate_open(&push_gate);
 }
@@ -50,12 +50,12 @@ static void push_thread(void *arg, unsigned int index)
 int bench_push(const struct bench_row *row, const struct bench_side *side)
 {
 	struct bench_cost cost = { .row = row };
-	int err = bench_open(&cost.bed, side, 1, 1);
+	int err = bench_open(&cost.setup, side, 1, 1);
 
 	if (err)
 		return err;
 	err = bench_threads(1, push_thread, &cost);
-	bench_close(&cost.bed);
+	bench_close(&cost.setup);
 	if (!err)
 		bench_say_ns(row, side->name, cost.end - cost.begin[0], PUSH_ITEMS);
 	return err;
@@ -77,17 +77,17 @@ static unsigned int empty_queue(struct bench_cost *cost, unsigned int at,
 {
 	u64 until = ktime_get_ns() + cost->patience;
 	unsigned int over = cost->row->channels;
-	struct bench_bed *bed = &cost->bed;
+	struct bench_setup *setup = &cost->setup;
 	unsigned int done = 0, stretch = 16, some;
 
 	while (done < nr - over && ktime_get_ns() < until) {
 		some = min(stretch, nr - over - done);
-		bench_queue(bed, (at + done) % over, over, items + done, some);
+		bench_queue(setup, (at + done) % over, over, items + done, some);
 		done += some;
 		stretch = min(2 * stretch, EMPTY_STRETCH);
 	}
 	bench_items_set_fn(items + done, over, bench_finish_reach);
-	bench_queue(bed, (at + done) % over, over, items + done, over);
+	bench_queue(setup, (at + done) % over, over, items + done, over);
 	return done + over;
 }
 
@@ -98,7 +98,7 @@ static void empty_thread(void *arg, unsigned int index)
 	unsigned int nr = BENCH_ITEMS / cost->row->threads;
 	unsigned int at = index * over / cost->row->threads;
 
-	bench_init(&cost->bed, bench_items + index * nr, nr);
+	bench_init(&cost->setup, bench_items + index * nr, nr);
 	bench_barrier();
 	cost->begin[index] = ktime_get_ns();
 	cost->nr[index] = empty_queue(cost, at, bench_items + index * nr, nr);
@@ -124,7 +124,7 @@ static int empty_run(struct bench_cost *cost, u64 patience, unsigned int *nr, u6
 		*nr += cost->nr[i];
 	}
 	*ns += cost->end - begin;
-	cost->bed.side->ops->settle(&cost->bed);
+	cost->setup.side->ops->settle(&cost->setup);
 	return 0;
 }
 
@@ -136,7 +136,7 @@ static int empty_run(struct bench_cost *cost, u64 patience, unsigned int *nr, u6
 int bench_empty(const struct bench_row *row, const struct bench_side *side)
 {
 	struct bench_cost cost = { .row = row };
-	int err = bench_open(&cost.bed, side, row->channels, row->active);
+	int err = bench_open(&cost.setup, side, row->channels, row->active);
 	unsigned int nr = 0;
 	u64 ns = 0;
 
@@ -145,7 +145,7 @@ int bench_empty(const struct bench_row *row, const struct bench_side *side)
 	err = empty_run(&cost, EMPTY_WARM_NS, &nr, &ns);
 	for (nr = 0, ns = 0; !err && ns < EMPTY_ENOUGH_NS;)
 		err = empty_run(&cost, EMPTY_PATIENCE_NS, &nr, &ns);
-	bench_close(&cost.bed);
+	bench_close(&cost.setup);
 	if (!err)
 		bench_say_ns(row, side->name, ns, nr);
 	return err;
@@ -164,20 +164,20 @@ static void trip_fn(struct bench_item *item)
 }
 
 /* Make one trip. Return: its time; @call_ns: the time of the queue call alone. */
-static u64 trip_take(struct bench_bed *bed, unsigned int channel,
+static u64 trip_take(struct bench_setup *setup, unsigned int channel,
 		     struct bench_trip *trip, u64 *call_ns)
 {
 	u64 begin = ktime_get_ns();
 
-	bench_queue(bed, channel, bed->nr_channels, &trip->item, 1);
+	bench_queue(setup, channel, setup->nr_channels, &trip->item, 1);
 	*call_ns = ktime_get_ns() - begin;
 	wait_for_completion(&trip->done);
 	return ktime_get_ns() - begin;
 }
 
-static void trip_init(struct bench_bed *bed, struct bench_trip *trip)
+static void trip_init(struct bench_setup *setup, struct bench_trip *trip)
 {
-	bench_init(bed, &trip->item, 1);
+	bench_init(setup, &trip->item, 1);
 	trip->item.fn = trip_fn;
 	init_completion(&trip->done);
 }
@@ -191,7 +191,7 @@ static void round_trip_thread(void *arg, unsigned int index)
 	unsigned int i;
 	u64 call_ns;
 
-	trip_init(&cost->bed, &round_trip);
+	trip_init(&cost->setup, &round_trip);
 	for (i = 0; i < TRIPS; i++) {
 		/* Wait until the worker that ran the last item is idle again. */
 		if (cost->row->threads)
@@ -199,19 +199,19 @@ static void round_trip_thread(void *arg, unsigned int index)
 		else
 			usleep_range(TRIP_REST_US, 2 * TRIP_REST_US);
 		cond_resched();
-		bench_times[i] = trip_take(&cost->bed, 0, &round_trip, &call_ns);
+		bench_times[i] = trip_take(&cost->setup, 0, &round_trip, &call_ns);
 	}
 }
 
 int bench_round_trip(const struct bench_row *row, const struct bench_side *side)
 {
 	struct bench_cost cost = { .row = row };
-	int err = bench_open(&cost.bed, side, 1, 0);
+	int err = bench_open(&cost.setup, side, 1, 0);
 
 	if (err)
 		return err;
 	err = bench_threads(1, round_trip_thread, &cost);
-	bench_close(&cost.bed);
+	bench_close(&cost.setup);
 	if (err)
 		return err;
 	bench_sort_times(TRIPS);
@@ -236,11 +236,11 @@ static void one_each_thread(void *arg, unsigned int index)
 	unsigned int channel = index % cost->row->channels, i;
 	u64 *call_ns = bench_times + index * ONE_EACH_ITEMS;
 
-	trip_init(&cost->bed, trip);
+	trip_init(&cost->setup, trip);
 	bench_barrier();
 	cost->begin[index] = ktime_get_ns();
 	for (i = 0; i < ONE_EACH_ITEMS; i++)
-		trip_take(&cost->bed, channel, trip, &call_ns[i]);
+		trip_take(&cost->setup, channel, trip, &call_ns[i]);
 }
 
 static void one_each_say(const struct bench_cost *cost, const char *side)
@@ -265,11 +265,11 @@ int bench_one_each(const struct bench_row *row, const struct bench_side *side)
 	one_each_trips = kcalloc(row->threads, sizeof(*one_each_trips), GFP_KERNEL);
 	if (!one_each_trips)
 		return -ENOMEM;
-	err = bench_open(&cost.bed, side, row->channels, 0);
+	err = bench_open(&cost.setup, side, row->channels, 0);
 	if (!err) {
 		err = bench_threads(row->threads, one_each_thread, &cost);
 		cost.end = ktime_get_ns();
-		bench_close(&cost.bed);
+		bench_close(&cost.setup);
 	}
 	if (!err)
 		one_each_say(&cost, side->name);

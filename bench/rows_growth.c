@@ -86,7 +86,7 @@ int bench_pick(const struct bench_row *row, const struct bench_side *side)
 /* ---- drains: one runner is held while items are queued ---------------- */
 
 struct bench_drain {
-	struct bench_bed *bed;
+	struct bench_setup *setup;
 	unsigned int over, nr;
 	struct bench_gate gate;
 	u64 ns;
@@ -98,24 +98,24 @@ static void drain_thread(void *arg, unsigned int index)
 {
 	u64 begin;
 
-	bench_init(drain.bed, bench_items, drain.nr);
+	bench_init(drain.setup, bench_items, drain.nr);
 	bench_items_set_fn(bench_items + drain.nr - drain.over, drain.over,
 			   bench_finish_reach);
 	bench_finish_expect(drain.over);
-	bench_gate_close(drain.bed, &drain.gate);
-	bench_queue(drain.bed, 0, drain.over, bench_items, drain.nr);
+	bench_gate_close(drain.setup, &drain.gate);
+	bench_queue(drain.setup, 0, drain.over, bench_items, drain.nr);
 	begin = ktime_get_ns();
 	bench_gate_open(&drain.gate);
 	drain.ns = bench_finish_wait() - begin;
 }
 
-/* Drain @nr items from the first @over channels of a bed with one runner. */
+/* Drain @nr items from the first @over channels of a setup with one runner. */
 static int drain_sample(const struct bench_row *row, const char *name,
-			struct bench_bed *bed, unsigned int over, unsigned int nr)
+			struct bench_setup *setup, unsigned int over, unsigned int nr)
 {
 	int err;
 
-	drain.bed = bed;
+	drain.setup = setup;
 	drain.over = over;
 	drain.nr = nr;
 	err = bench_threads(1, drain_thread, NULL);
@@ -126,19 +126,19 @@ static int drain_sample(const struct bench_row *row, const char *name,
 
 int bench_eligible(const struct bench_row *row, const struct bench_side *side)
 {
-	struct bench_bed bed;
-	int err = bench_open(&bed, side, row->channels, 1);
+	struct bench_setup setup;
+	int err = bench_open(&setup, side, row->channels, 1);
 
 	if (err)
 		return err;
-	err = drain_sample(row, side->name, &bed, row->channels, BENCH_ITEMS);
-	bench_close(&bed);
+	err = drain_sample(row, side->name, &setup, row->channels, BENCH_ITEMS);
+	bench_close(&setup);
 	return err;
 }
 
 /* Compare two pools, asked by turns, because the difference is small. */
-static int idle_compare(const struct bench_row *row, struct bench_bed *none,
-			struct bench_bed *many)
+static int idle_compare(const struct bench_row *row, struct bench_setup *none,
+			struct bench_setup *many)
 {
 	unsigned int i;
 	int err = 0;
@@ -153,7 +153,7 @@ static int idle_compare(const struct bench_row *row, struct bench_bed *none,
 
 int bench_idle(const struct bench_row *row, const struct bench_side *side)
 {
-	struct bench_bed none, many;
+	struct bench_setup none, many;
 	int err = bench_open(&none, &bench_fairwq, row->channels, 1);
 
 	if (err)

@@ -23,39 +23,39 @@ struct bench_object {
 
 /* ---- both sides of fairwq: one batch for all objects ---------------------- */
 
-static int objects_open(struct bench_bed *bed, unsigned int active)
+static int objects_open(struct bench_setup *setup, unsigned int active)
 {
 	const struct fairwq_pool_attrs attrs = { .max_active = active };
 	struct bench_object *objects;
 	struct fairwq_batch *batch;
 	unsigned int i;
 
-	bed->pool = fairwq_pool_create(&attrs, "bench");
-	if (IS_ERR(bed->pool)) {
-		bed->pool = NULL;
+	setup->pool = fairwq_pool_create(&attrs, "bench");
+	if (IS_ERR(setup->pool)) {
+		setup->pool = NULL;
 		return -ENOMEM;
 	}
-	batch = fairwq_batch_create(bed->pool, NULL, "objects");
+	batch = fairwq_batch_create(setup->pool, NULL, "objects");
 	if (IS_ERR(batch))
 		return PTR_ERR(batch);
-	objects = kvcalloc(bed->nr_channels, sizeof(*objects), GFP_KERNEL);
+	objects = kvcalloc(setup->nr_channels, sizeof(*objects), GFP_KERNEL);
 	if (!objects)
 		return -ENOMEM;
-	for (i = 0; i < bed->nr_channels; i++) {
+	for (i = 0; i < setup->nr_channels; i++) {
 		objects[i].batch = batch;
-		bed->channel[i].object = &objects[i];
+		setup->channel[i].object = &objects[i];
 	}
 	return 0;
 }
 
-static void objects_close(struct bench_bed *bed)
+static void objects_close(struct bench_setup *setup)
 {
-	if (!bed->pool)
+	if (!setup->pool)
 		return;
-	fairwq_pool_flush(bed->pool);
-	bench_count_violations(bed->pool);
-	fairwq_pool_destroy(bed->pool);		/* with the batch */
-	kvfree(bed->channel[0].object);
+	fairwq_pool_flush(setup->pool);
+	bench_count_violations(setup->pool);
+	fairwq_pool_destroy(setup->pool);	/* with the batch */
+	kvfree(setup->channel[0].object);
 }
 
 /* ---- a serializer for each object ------------------------------------- */
@@ -78,44 +78,44 @@ static __always_inline void serial_queue_one(union bench_channel channel,
 					       &item->fairwq_work));
 }
 
-static void serial_queue(struct bench_bed *bed, unsigned int at, unsigned int over,
+static void serial_queue(struct bench_setup *setup, unsigned int at, unsigned int over,
 			 struct bench_item *items, unsigned int nr)
 {
-	bench_rotate(bed, at, over, items, nr, serial_queue_one);
+	bench_rotate(setup, at, over, items, nr, serial_queue_one);
 }
 
-static int serial_open_with(struct bench_bed *bed, unsigned int active,
+static int serial_open_with(struct bench_setup *setup, unsigned int active,
 			    unsigned int budget_us)
 {
-	int err = objects_open(bed, active);
+	int err = objects_open(setup, active);
 	struct fairwq_serializer *serializer;
 	unsigned int i;
 
-	for (i = 0; i < bed->nr_channels && !err; i++) {
-		serializer = &bed->channel[i].object->serializer;
+	for (i = 0; i < setup->nr_channels && !err; i++) {
+		serializer = &setup->channel[i].object->serializer;
 		fairwq_serializer_init(serializer);
 		err = fairwq_serializer_set_inline(serializer, budget_us);
 	}
 	return err;
 }
 
-static int serial_open(struct bench_bed *bed, unsigned int active)
+static int serial_open(struct bench_setup *setup, unsigned int active)
 {
-	return serial_open_with(bed, active, 0);
+	return serial_open_with(setup, active, 0);
 }
 
-static int serial_inline_open(struct bench_bed *bed, unsigned int active)
+static int serial_inline_open(struct bench_setup *setup, unsigned int active)
 {
-	return serial_open_with(bed, active, 50);
+	return serial_open_with(setup, active, 50);
 }
 
-static void serial_close(struct bench_bed *bed)
+static void serial_close(struct bench_setup *setup)
 {
 	unsigned int i;
 
-	for (i = 0; i < bed->nr_channels && bed->channel[i].object; i++)
-		fairwq_serializer_destroy(&bed->channel[i].object->serializer);
-	objects_close(bed);
+	for (i = 0; i < setup->nr_channels && setup->channel[i].object; i++)
+		fairwq_serializer_destroy(&setup->channel[i].object->serializer);
+	objects_close(setup);
 }
 
 static const struct bench_ops serial_ops = {
@@ -174,19 +174,19 @@ static __always_inline void mutex_queue_one(union bench_channel channel,
 	bench_accepted(fairwq_queue(channel.object->batch, &item->fairwq_work));
 }
 
-static void mutex_queue(struct bench_bed *bed, unsigned int at, unsigned int over,
+static void mutex_queue(struct bench_setup *setup, unsigned int at, unsigned int over,
 			struct bench_item *items, unsigned int nr)
 {
-	bench_rotate(bed, at, over, items, nr, mutex_queue_one);
+	bench_rotate(setup, at, over, items, nr, mutex_queue_one);
 }
 
-static int mutex_open(struct bench_bed *bed, unsigned int active)
+static int mutex_open(struct bench_setup *setup, unsigned int active)
 {
-	int err = objects_open(bed, active);
+	int err = objects_open(setup, active);
 	unsigned int i;
 
-	for (i = 0; i < bed->nr_channels && !err; i++)
-		mutex_init(&bed->channel[i].object->mutex);
+	for (i = 0; i < setup->nr_channels && !err; i++)
+		mutex_init(&setup->channel[i].object->mutex);
 	return err;
 }
 

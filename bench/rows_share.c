@@ -71,7 +71,7 @@ static int behind_ideal(const struct bench_row *row)
  * and leaves them there for longer than the sample takes.
  */
 struct bench_behind {
-	struct bench_bed bed;
+	struct bench_setup setup;
 	struct bench_gate *gates;
 	struct timer_list start;
 	u64 begin;
@@ -91,19 +91,19 @@ static void behind_start(struct timer_list *timer)
 static void behind_thread(void *arg, unsigned int index)
 {
 	struct bench_behind *behind = arg;
-	struct bench_bed *bed = &behind->bed;
+	struct bench_setup *setup = &behind->setup;
 	struct bench_item *modest = bench_items + BEHIND_GREEDY;
 	unsigned int runners = num_online_cpus(), i;
 
-	bench_init(bed, bench_items, BEHIND_GREEDY + BEHIND_MODEST);
+	bench_init(setup, bench_items, BEHIND_GREEDY + BEHIND_MODEST);
 	bench_items_set_fn(bench_items, BEHIND_GREEDY, behind_greedy_fn);
 	bench_items_set_fn(modest, BEHIND_MODEST, behind_modest_fn);
 	bench_finish_expect(BEHIND_MODEST);
 	for (i = 0; i < runners; i++)
-		bench_gate_close(bed, &behind->gates[i]);
-	bench_queue(bed, 0, 1, bench_items, BEHIND_GREEDY);
+		bench_gate_close(setup, &behind->gates[i]);
+	bench_queue(setup, 0, 1, bench_items, BEHIND_GREEDY);
 	for (i = 0; i < BEHIND_MODEST; i++)
-		bench_queue(bed, 1, 2, &modest[i], 1);
+		bench_queue(setup, 1, 2, &modest[i], 1);
 	timer_setup(&behind->start, behind_start, 0);
 	mod_timer(&behind->start, jiffies + 2);
 	behind->ns = bench_finish_wait() - behind->begin;
@@ -122,10 +122,10 @@ int bench_behind(const struct bench_row *row, const struct bench_side *side)
 		return err;
 	behind->gates = kcalloc(num_online_cpus(), sizeof(*behind->gates), GFP_KERNEL);
 	if (behind->gates)
-		err = bench_open(&behind->bed, side, 2, num_online_cpus());
+		err = bench_open(&behind->setup, side, 2, num_online_cpus());
 	if (!err) {
 		err = bench_threads(1, behind_thread, behind);
-		bench_close(&behind->bed);
+		bench_close(&behind->setup);
 	}
 	if (!err)
 		bench_say_ns(row, side->name, behind->ns, 1);
@@ -154,7 +154,7 @@ struct bench_quiet_item {
 };
 
 static struct {
-	struct bench_bed bed;
+	struct bench_setup setup;
 	struct bench_busy_item *busy;
 	struct bench_quiet_item *item;
 	bool stop;
@@ -166,7 +166,7 @@ static void quiet_busy_fn(struct bench_item *item)
 
 	bench_spin(BUSY_SPIN_NS);
 	if (!READ_ONCE(quiet.stop))
-		bench_queue(&quiet.bed, busy->channel, quiet.bed.nr_channels, item, 1);
+		bench_queue(&quiet.setup, busy->channel, quiet.setup.nr_channels, item, 1);
 }
 
 static void quiet_fn(struct bench_item *item)
@@ -183,10 +183,10 @@ static void quiet_start_busy(unsigned int nr_channels)
 	unsigned int i;
 
 	for (i = 0; i < nr_channels * BUSY_DEPTH; i++) {
-		bench_init(&quiet.bed, &quiet.busy[i].item, 1);
+		bench_init(&quiet.setup, &quiet.busy[i].item, 1);
 		quiet.busy[i].item.fn = quiet_busy_fn;
 		quiet.busy[i].channel = 1 + i % nr_channels;
-		bench_queue(&quiet.bed, quiet.busy[i].channel, quiet.bed.nr_channels,
+		bench_queue(&quiet.setup, quiet.busy[i].channel, quiet.setup.nr_channels,
 			    &quiet.busy[i].item, 1);
 	}
 }
@@ -198,13 +198,13 @@ static void quiet_thread(void *arg, unsigned int index)
 	unsigned int i;
 
 	sched_set_fifo(current);
-	quiet_start_busy(quiet.bed.nr_channels - 1);
+	quiet_start_busy(quiet.setup.nr_channels - 1);
 	for (i = 0; i < QUIET_ITEMS; i++, q++) {
 		usleep_range(QUIET_EVERY_US - 50, QUIET_EVERY_US + 50);
-		bench_init(&quiet.bed, &q->item, 1);
+		bench_init(&quiet.setup, &q->item, 1);
 		q->item.fn = quiet_fn;
 		q->queued = ktime_get_ns();
-		bench_queue(&quiet.bed, 0, quiet.bed.nr_channels, &q->item, 1);
+		bench_queue(&quiet.setup, 0, quiet.setup.nr_channels, &q->item, 1);
 	}
 	bench_finish_wait();
 	WRITE_ONCE(quiet.stop, true);
@@ -224,14 +224,14 @@ static void quiet_say(const struct bench_row *row, const char *side)
 
 static int quiet_measure(const struct bench_row *row, const struct bench_side *side)
 {
-	int err = bench_open(&quiet.bed, side, 1 + row->channels, num_online_cpus());
+	int err = bench_open(&quiet.setup, side, 1 + row->channels, num_online_cpus());
 
 	if (err)
 		return err;
 	quiet.stop = false;
 	bench_finish_expect(QUIET_ITEMS);
 	err = bench_threads(1, quiet_thread, NULL);
-	bench_close(&quiet.bed);
+	bench_close(&quiet.setup);
 	if (!err)
 		quiet_say(row, side->name);
 	return err;
@@ -262,7 +262,7 @@ struct time_client {
 };
 
 static struct {
-	struct bench_bed bed;
+	struct bench_setup setup;
 	struct bench_busy_item *item;
 	const struct time_client *client;
 	unsigned int nr;
@@ -278,7 +278,7 @@ static void time_fn(struct bench_item *item)
 
 	bench_spin(shared.client[i].spin_ns);
 	if (!READ_ONCE(shared.stop))
-		bench_queue(&shared.bed, i, shared.nr, item, 1);
+		bench_queue(&shared.setup, i, shared.nr, item, 1);
 	atomic64_add(ktime_get_ns() - begin, &shared.ran[i]);
 }
 
@@ -290,10 +290,10 @@ static void time_start(void)
 	for (i = 0; i < shared.nr; i++)
 		atomic64_set(&shared.ran[i], 0);
 	for (i = 0; i < shared.nr * TIME_DEPTH; i++, busy++) {
-		bench_init(&shared.bed, &busy->item, 1);
+		bench_init(&shared.setup, &busy->item, 1);
 		busy->item.fn = time_fn;
 		busy->channel = i % shared.nr;
-		bench_queue(&shared.bed, busy->channel, shared.nr, &busy->item, 1);
+		bench_queue(&shared.setup, busy->channel, shared.nr, &busy->item, 1);
 	}
 }
 
@@ -359,18 +359,18 @@ static int time_measure(const struct bench_row *row, const struct bench_side *si
 {
 	u64 us[TIME_CLIENTS];
 	unsigned int i;
-	int err = bench_open(&shared.bed, side, shared.nr, num_online_cpus());
+	int err = bench_open(&shared.setup, side, shared.nr, num_online_cpus());
 
 	if (err)
 		return err;
 	for (i = 0; i < shared.nr; i++)
-		bench_set_weight(&shared.bed, i, 100 * shared.client[i].weight);
+		bench_set_weight(&shared.setup, i, 100 * shared.client[i].weight);
 	shared.stop = false;
 	time_start();
 	msleep(TIME_WARM_MS);
 	time_watch(us);
 	WRITE_ONCE(shared.stop, true);
-	bench_close(&shared.bed);
+	bench_close(&shared.setup);
 	time_say(row, side->name, us);
 	return 0;
 }

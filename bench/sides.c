@@ -30,78 +30,78 @@ static __always_inline void wq_queue_one(union bench_channel channel, struct ben
 	queue_work(channel.wq, &item->work);
 }
 
-static void wq_queue(struct bench_bed *bed, unsigned int at, unsigned int over,
+static void wq_queue(struct bench_setup *setup, unsigned int at, unsigned int over,
 		     struct bench_item *items, unsigned int nr)
 {
-	bench_rotate(bed, at, over, items, nr, wq_queue_one);
+	bench_rotate(setup, at, over, items, nr, wq_queue_one);
 }
 
-static struct workqueue_struct *wq_alloc(struct bench_bed *bed, unsigned int active)
+static struct workqueue_struct *wq_alloc(struct bench_setup *setup, unsigned int active)
 {
-	return alloc_workqueue("fairwq_bench", bed->side->flags, active);
+	return alloc_workqueue("fairwq_bench", setup->side->flags, active);
 }
 
 /* Make one workqueue for all channels. */
-static int wq_open(struct bench_bed *bed, unsigned int active)
+static int wq_open(struct bench_setup *setup, unsigned int active)
 {
-	struct workqueue_struct *wq = wq_alloc(bed, active);
+	struct workqueue_struct *wq = wq_alloc(setup, active);
 	unsigned int i;
 
 	if (!wq)
 		return -ENOMEM;
-	for (i = 0; i < bed->nr_channels; i++)
-		bed->channel[i].wq = wq;
+	for (i = 0; i < setup->nr_channels; i++)
+		setup->channel[i].wq = wq;
 	return 0;
 }
 
-static void wq_close(struct bench_bed *bed)
+static void wq_close(struct bench_setup *setup)
 {
-	if (bed->channel[0].wq)
-		destroy_workqueue(bed->channel[0].wq);
+	if (setup->channel[0].wq)
+		destroy_workqueue(setup->channel[0].wq);
 }
 
-static void wq_settle(struct bench_bed *bed)
+static void wq_settle(struct bench_setup *setup)
 {
-	flush_workqueue(bed->channel[0].wq);
+	flush_workqueue(setup->channel[0].wq);
 }
 
 /* Make a workqueue for each channel. */
-static int wq_each_open(struct bench_bed *bed, unsigned int active)
+static int wq_each_open(struct bench_setup *setup, unsigned int active)
 {
 	unsigned int i;
 
-	for (i = 0; i < bed->nr_channels; i++) {
-		bed->channel[i].wq = wq_alloc(bed, active);
-		if (!bed->channel[i].wq)
+	for (i = 0; i < setup->nr_channels; i++) {
+		setup->channel[i].wq = wq_alloc(setup, active);
+		if (!setup->channel[i].wq)
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-static void wq_each_close(struct bench_bed *bed)
+static void wq_each_close(struct bench_setup *setup)
 {
 	unsigned int i;
 
-	for (i = 0; i < bed->nr_channels && bed->channel[i].wq; i++)
-		destroy_workqueue(bed->channel[i].wq);
+	for (i = 0; i < setup->nr_channels && setup->channel[i].wq; i++)
+		destroy_workqueue(setup->channel[i].wq);
 }
 
-static void wq_each_settle(struct bench_bed *bed)
+static void wq_each_settle(struct bench_setup *setup)
 {
 	unsigned int i;
 
-	for (i = 0; i < bed->nr_channels; i++)
-		flush_workqueue(bed->channel[i].wq);
+	for (i = 0; i < setup->nr_channels; i++)
+		flush_workqueue(setup->channel[i].wq);
 }
 
 /* Make an ordered workqueue for each channel: its items never overlap. */
-static int wq_ordered_open(struct bench_bed *bed, unsigned int active)
+static int wq_ordered_open(struct bench_setup *setup, unsigned int active)
 {
 	unsigned int i;
 
-	for (i = 0; i < bed->nr_channels; i++) {
-		bed->channel[i].wq = alloc_ordered_workqueue("fairwq_bench", 0);
-		if (!bed->channel[i].wq)
+	for (i = 0; i < setup->nr_channels; i++) {
+		setup->channel[i].wq = alloc_ordered_workqueue("fairwq_bench", 0);
+		if (!setup->channel[i].wq)
 			return -ENOMEM;
 	}
 	return 0;
@@ -164,41 +164,41 @@ static __always_inline void list_queue_one(union bench_channel channel, struct b
 	queue_work(list->wq, &list->work);
 }
 
-static void list_queue(struct bench_bed *bed, unsigned int at, unsigned int over,
+static void list_queue(struct bench_setup *setup, unsigned int at, unsigned int over,
 		       struct bench_item *items, unsigned int nr)
 {
-	bench_rotate(bed, at, over, items, nr, list_queue_one);
+	bench_rotate(setup, at, over, items, nr, list_queue_one);
 }
 
 /* Make one list for all channels. */
-static int list_open(struct bench_bed *bed, unsigned int active)
+static int list_open(struct bench_setup *setup, unsigned int active)
 {
 	struct bench_list *list = kzalloc(sizeof(*list), GFP_KERNEL);
 	unsigned int i;
 
 	if (!list)
 		return -ENOMEM;
-	for (i = 0; i < bed->nr_channels; i++)
-		bed->channel[i].list = list;
+	for (i = 0; i < setup->nr_channels; i++)
+		setup->channel[i].list = list;
 	spin_lock_init(&list->lock);
 	INIT_LIST_HEAD(&list->items);
 	INIT_WORK(&list->work, list_fn);
-	list->wq = wq_alloc(bed, active);
+	list->wq = wq_alloc(setup, active);
 	return list->wq ? 0 : -ENOMEM;
 }
 
-static void list_close(struct bench_bed *bed)
+static void list_close(struct bench_setup *setup)
 {
-	struct bench_list *list = bed->channel[0].list;
+	struct bench_list *list = setup->channel[0].list;
 
 	if (list && list->wq)
 		destroy_workqueue(list->wq);
 	kfree(list);
 }
 
-static void list_settle(struct bench_bed *bed)
+static void list_settle(struct bench_setup *setup)
 {
-	flush_work(&bed->channel[0].list->work);
+	flush_work(&setup->channel[0].list->work);
 }
 
 static const struct bench_ops list_ops = {
@@ -225,40 +225,40 @@ static __always_inline void kthread_queue_one(union bench_channel channel,
 	kthread_queue_work(channel.worker, &item->kthread_work);
 }
 
-static void kthread_queue(struct bench_bed *bed, unsigned int at, unsigned int over,
+static void kthread_queue(struct bench_setup *setup, unsigned int at, unsigned int over,
 			  struct bench_item *items, unsigned int nr)
 {
-	bench_rotate(bed, at, over, items, nr, kthread_queue_one);
+	bench_rotate(setup, at, over, items, nr, kthread_queue_one);
 }
 
-static int kthread_open(struct bench_bed *bed, unsigned int active)
+static int kthread_open(struct bench_setup *setup, unsigned int active)
 {
 	struct kthread_worker *worker;
 	unsigned int i;
 
-	for (i = 0; i < bed->nr_channels; i++) {
+	for (i = 0; i < setup->nr_channels; i++) {
 		worker = kthread_run_worker(0, "bench/%u", i);
 		if (IS_ERR(worker))
 			return PTR_ERR(worker);
-		bed->channel[i].worker = worker;
+		setup->channel[i].worker = worker;
 	}
 	return 0;
 }
 
-static void kthread_close(struct bench_bed *bed)
+static void kthread_close(struct bench_setup *setup)
 {
 	unsigned int i;
 
-	for (i = 0; i < bed->nr_channels && bed->channel[i].worker; i++)
-		kthread_destroy_worker(bed->channel[i].worker);
+	for (i = 0; i < setup->nr_channels && setup->channel[i].worker; i++)
+		kthread_destroy_worker(setup->channel[i].worker);
 }
 
-static void kthread_settle(struct bench_bed *bed)
+static void kthread_settle(struct bench_setup *setup)
 {
 	unsigned int i;
 
-	for (i = 0; i < bed->nr_channels; i++)
-		kthread_flush_worker(bed->channel[i].worker);
+	for (i = 0; i < setup->nr_channels; i++)
+		kthread_flush_worker(setup->channel[i].worker);
 }
 
 static const struct bench_ops kthread_ops = {
@@ -285,18 +285,18 @@ static __always_inline void fairwq_queue_one(union bench_channel channel,
 	bench_accepted(fairwq_queue(channel.batch, &item->fairwq_work));
 }
 
-static void fairwq_queue_items(struct bench_bed *bed, unsigned int at, unsigned int over,
+static void fairwq_queue_items(struct bench_setup *setup, unsigned int at, unsigned int over,
 			       struct bench_item *items, unsigned int nr)
 {
-	bench_rotate(bed, at, over, items, nr, fairwq_queue_one);
+	bench_rotate(setup, at, over, items, nr, fairwq_queue_one);
 }
 
-static int fairwq_open(struct bench_bed *bed, unsigned int active)
+static int fairwq_open(struct bench_setup *setup, unsigned int active)
 {
 	const struct fairwq_pool_attrs attrs = {
-		.flags = bed->side->flags,
+		.flags = setup->side->flags,
 		.max_active = active,
-		.policy = bed->side->policy,
+		.policy = setup->side->policy,
 	};
 	struct fairwq_pool *pool = fairwq_pool_create(&attrs, "bench");
 	struct fairwq_batch *batch;
@@ -304,33 +304,33 @@ static int fairwq_open(struct bench_bed *bed, unsigned int active)
 
 	if (IS_ERR(pool))
 		return PTR_ERR(pool);
-	bed->pool = pool;
-	for (i = 0; i < bed->nr_channels; i++) {
+	setup->pool = pool;
+	for (i = 0; i < setup->nr_channels; i++) {
 		batch = fairwq_batch_create(pool, NULL, "%u", i);
 		if (IS_ERR(batch))
 			return PTR_ERR(batch);
-		bed->channel[i].batch = batch;
+		setup->channel[i].batch = batch;
 	}
 	return 0;
 }
 
-static void fairwq_close(struct bench_bed *bed)
+static void fairwq_close(struct bench_setup *setup)
 {
 	unsigned int i;
 
-	if (!bed->pool)
+	if (!setup->pool)
 		return;
-	fairwq_pool_flush(bed->pool);
-	bench_count_violations(bed->pool);
-	for (i = 0; i < bed->nr_channels && bed->channel[i].batch; i++)
-		fairwq_batch_dispose(bed->channel[i].batch);
-	fairwq_pool_destroy(bed->pool);
+	fairwq_pool_flush(setup->pool);
+	bench_count_violations(setup->pool);
+	for (i = 0; i < setup->nr_channels && setup->channel[i].batch; i++)
+		fairwq_batch_dispose(setup->channel[i].batch);
+	fairwq_pool_destroy(setup->pool);
 }
 
 /* Settle any side that has a pool. */
-void bench_pool_settle(struct bench_bed *bed)
+void bench_pool_settle(struct bench_setup *setup)
 {
-	fairwq_pool_flush(bed->pool);
+	fairwq_pool_flush(setup->pool);
 }
 
 static const struct bench_ops fairwq_ops = {
@@ -340,37 +340,37 @@ static const struct bench_ops fairwq_ops = {
 
 /* ---- fairwq: a pool for each channel ----------------------------------- */
 
-static int each_open(struct bench_bed *bed, unsigned int active)
+static int each_open(struct bench_setup *setup, unsigned int active)
 {
 	unsigned int i;
 	int err = 0;
 
-	bed->each = kvcalloc(bed->nr_channels, sizeof(*bed->each), GFP_KERNEL);
-	if (!bed->each)
+	setup->each = kvcalloc(setup->nr_channels, sizeof(*setup->each), GFP_KERNEL);
+	if (!setup->each)
 		return -ENOMEM;
-	for (i = 0; i < bed->nr_channels && !err; i++) {
-		err = bench_open(&bed->each[i], &bench_fairwq, 1, active);
+	for (i = 0; i < setup->nr_channels && !err; i++) {
+		err = bench_open(&setup->each[i], &bench_fairwq, 1, active);
 		if (!err)
-			bed->channel[i] = bed->each[i].channel[0];
+			setup->channel[i] = setup->each[i].channel[0];
 	}
 	return err;
 }
 
-static void each_close(struct bench_bed *bed)
+static void each_close(struct bench_setup *setup)
 {
 	unsigned int i;
 
-	for (i = 0; i < bed->nr_channels && bed->channel[i].batch; i++)
-		bench_close(&bed->each[i]);
-	kvfree(bed->each);
+	for (i = 0; i < setup->nr_channels && setup->channel[i].batch; i++)
+		bench_close(&setup->each[i]);
+	kvfree(setup->each);
 }
 
-static void each_settle(struct bench_bed *bed)
+static void each_settle(struct bench_setup *setup)
 {
 	unsigned int i;
 
-	for (i = 0; i < bed->nr_channels; i++)
-		bench_pool_settle(&bed->each[i]);
+	for (i = 0; i < setup->nr_channels; i++)
+		bench_pool_settle(&setup->each[i]);
 }
 
 static const struct bench_ops each_ops = {
@@ -434,34 +434,34 @@ const struct bench_side bench_fairwq_time = {
 };
 
 /*
- * Open a bed. @active: items that may run at once; 0: the default of the side. Return:
- * 0, or an error; then the bed is closed.
+ * Open a setup. @active: items that may run at once; 0: the default of the side. Return:
+ * 0, or an error; then the setup is closed.
  */
-int bench_open(struct bench_bed *bed, const struct bench_side *side,
+int bench_open(struct bench_setup *setup, const struct bench_side *side,
 	       unsigned int nr_channels, unsigned int active)
 {
 	int err;
 
-	*bed = (struct bench_bed) { .side = side, .nr_channels = nr_channels };
-	bed->channel = kvcalloc(nr_channels, sizeof(*bed->channel), GFP_KERNEL);
-	if (!bed->channel)
+	*setup = (struct bench_setup) { .side = side, .nr_channels = nr_channels };
+	setup->channel = kvcalloc(nr_channels, sizeof(*setup->channel), GFP_KERNEL);
+	if (!setup->channel)
 		return -ENOMEM;
-	err = side->ops->open(bed, active ?: side->active);
+	err = side->ops->open(setup, active ?: side->active);
 	if (err)
-		bench_close(bed);
+		bench_close(setup);
 	return err;
 }
 
-/* Wait until all queued items have run, and close the bed. */
-void bench_close(struct bench_bed *bed)
+/* Wait until all queued items have run, and close the setup. */
+void bench_close(struct bench_setup *setup)
 {
-	bed->side->ops->close(bed);
-	kvfree(bed->channel);
+	setup->side->ops->close(setup);
+	kvfree(setup->channel);
 }
 
 /* Set the weight of a channel, if the side has weights. */
-void bench_set_weight(struct bench_bed *bed, unsigned int channel, unsigned int weight)
+void bench_set_weight(struct bench_setup *setup, unsigned int channel, unsigned int weight)
 {
-	if (bed->pool)
-		fairwq_batch_set_weight(bed->channel[channel].batch, weight);
+	if (setup->pool)
+		fairwq_batch_set_weight(setup->channel[channel].batch, weight);
 }

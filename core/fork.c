@@ -21,14 +21,15 @@
  * stolen: then tasks are worth it.
  *
  * An item whose task is stolen and not done gives its place among the active runners
- * away, and takes it back when the task is done, without asking. It may hold a lock
- * for which the active runners wait. There is one more active runner for a while.
+ * away. When the task is done, the item takes its place back at once, because it may
+ * hold a lock for which the active runners wait. So there is one more active runner
+ * for a while.
  *
  * While all runners are busy and another batch waits, a join ends the turn of its
  * item after a slice. The rest of the item goes to the head of its batch's FIFO, and
  * its runner sleeps until that has a turn. If no turn of the pool begins in REST_TICKS,
- * the rest goes on without: the other items may wait for a lock that this one holds. It
- * does so, too, if the batch is paused, because a pause holds no item that has begun.
+ * the rest goes on without a turn, because the other items may wait for a lock that it
+ * holds. So it does if the batch is paused: a pause holds no item that has begun.
  *
  * A runner that computes or sleeps for long does not see that another one is free. The
  * pool's timer finds that, and promotes its forks, in three steps:

@@ -10,9 +10,8 @@
  * function has returned, the runner puts it back at the head of its batch. One look
  * is enough, because a pending work cannot have been started since.
  *
- * The look goes by what the work remembers of its last run. An object that was freed
- * by its function and set up again remembers nothing, so it does not wait for what
- * ran at its address before.
+ * A function may free its object, which is then set up again at the same address.
+ * Such a work remembers no run, so it does not wait for the one that still executes.
  *
  * Locking: runner->park_lock for the list of one runner. A work gets into the list
  * and out of it under the pool->lock of its batch, too. That may be any pool's.

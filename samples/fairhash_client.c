@@ -9,8 +9,8 @@
  *   -r  start over with the first file after the last one, until SIGTERM; the
  *       files that were begun are hashed to their end
  *
- * Prints a line for each file, as sha256sum does, and says on stderr when the
- * first write of every descriptor was accepted, and at the end what was done.
+ * Prints a line for each file, as sha256sum does. Reports on stderr when the
+ * first write of every descriptor was accepted, and a summary at the end.
  */
 #include <errno.h>
 #include <fcntl.h>

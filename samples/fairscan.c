@@ -2,17 +2,17 @@
 /*
  * /dev/fairscan: write an image, read the SHA-256 of the digests of its pieces.
  *
- * It shows what fork and join is good for. What a piece costs depends on what is in
- * it: a piece of zeros is only looked at, because its digest is known. So the half of
- * an image is seldom half of the work. The same image is scanned in three ways:
+ * It shows where fork and join helps. The cost of a piece depends on its content: a
+ * piece of zeros is only looked at, because its digest is known. So half of an image
+ * is seldom half of the work. The same image is scanned in three ways:
  *
  *   one_item       all of it is one plain item
  *   static_split   as many plain items as runners, each with an equal part
- *   parallel_for   fairwq_parallel_for(): idle runners take what is left
+ *   parallel_for   fairwq_parallel_for(): idle runners take a part of the rest
  *
  *   exec 3<>/dev/fairscan; cat image >&3; cat <&3
  *
- * What a read gives, one fact a line; times are the least of FAIRSCAN_ROUNDS rounds:
+ * A read gives one fact a line. Times are the least of FAIRSCAN_ROUNDS rounds:
  *
  *   root DIGEST    in hex, the same for every way
  *   runners N      how many items run at a time
@@ -20,7 +20,7 @@
  *   zeros N        those that were only looked at
  *   WAY NS         for each way, how long a scan took
  *
- * What a descriptor answers:
+ * Results of calls:
  *
  *   write        the number of bytes, all or nothing
  *   read         scans if no read has done so, and gives the lines
@@ -83,7 +83,7 @@ struct fairscan_file {
 	atomic_t zeros;			/* pieces that were only looked at */
 	int error;			/* of a digest, or 0; any writes it, none clears it */
 	size_t text_len, text_pos;	/* of @text: how long it is, and what was read */
-	char text[512];			/* what a read gives */
+	char text[512];			/* the lines of a read */
 };
 
 /* A part of an image: an item. */
@@ -235,7 +235,7 @@ static int scan_rounds(struct fairscan_file *file, struct fairscan_digest *root,
 	return 0;
 }
 
-/* Scan, and write down what a read gives. Return: 0, or an error. */
+/* Scan, and write the lines of a read. Return: 0, or an error. */
 static int scan_locked(struct fairscan_file *file)
 {
 	u64 best[ARRAY_SIZE(fairscan_ways)] = { U64_MAX, U64_MAX, U64_MAX };

@@ -6,9 +6,9 @@
  * The call must return -ENOMEM or do without the memory. It must leave nothing behind, and
  * change nothing that existed before. Calls that promise to need no memory get none at all.
  *
- * Needs CONFIG_FAILSLAB, and CONFIG_FAIL_PAGE_ALLOC for objects as large as a runner.
- * init.sh sets up both to fail in tasks that ask for it, also if the allocation may sleep.
- * kmemleak finds leaks after all modules were unloaded.
+ * Needs CONFIG_FAILSLAB, and for objects as large as a runner CONFIG_FAIL_PAGE_ALLOC.
+ * init.sh sets up both. Then allocations fail only in tasks that ask for it, also if they
+ * may sleep. kmemleak finds leaks after all modules were unloaded.
  */
 #include <linux/sched.h>
 
@@ -212,7 +212,7 @@ static const struct call call_runners = {
 /* Make a new owner for each call, so that the call makes its first child. */
 static void ready_parent(struct kunit *test, struct mock_alloc *mock)
 {
-	mock->parent = mock_batch(test, "owner");
+	mock->parent = mock_own_batch(test, "owner", NULL);
 	mock->batch_attrs.parent = mock->parent;
 }
 
@@ -328,7 +328,7 @@ static void more_runners_are_refused(struct kunit *test)
 /* A batch is refused without its statistics or its name. */
 static void batch_is_refused(struct kunit *test)
 {
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 1);
 	KUNIT_EXPECT_LE(test, 3U, walk(test, &call_batch).refused);
 }
 
@@ -338,7 +338,7 @@ static void batch_of_an_owner_is_refused(struct kunit *test)
 	struct mock *mock = test->priv;
 	struct tally tally;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 1);
 	tally = walk(test, &call_child);
 	KUNIT_EXPECT_LE(test, 4U, tally.refused);
 	KUNIT_EXPECT_EQ(test, tally.calls, mock->log.nr);
@@ -347,7 +347,7 @@ static void batch_of_an_owner_is_refused(struct kunit *test)
 /* Flows are refused without their shared batch. */
 static void flows_are_refused(struct kunit *test)
 {
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 1);
 	mock_open(test);
 	KUNIT_EXPECT_LE(test, 4U, walk(test, &call_flows).refused);
 }
@@ -358,7 +358,7 @@ static void flow_is_done_without(struct kunit *test)
 	struct mock *mock = test->priv;
 	struct tally tally;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 1);
 	mock_open(test);
 	tally = walk(test, &call_flow);
 	KUNIT_EXPECT_LE(test, 4U, tally.failed);
@@ -409,8 +409,8 @@ static void no_memory_is_needed(struct kunit *test)
 	unsigned int i;
 	bool ok;
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	batch = mock_batch(test, "a");
+	mock_pool(test, 2);
+	batch = mock_own_batch(test, "a", NULL);
 	serializer = kunit_kzalloc(test, sizeof(*serializer), GFP_KERNEL);
 	limiter = kunit_kzalloc(test, sizeof(*limiter), GFP_KERNEL);
 	KUNIT_ASSERT_TRUE(test, serializer && limiter);

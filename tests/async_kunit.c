@@ -87,7 +87,7 @@ static void runner_is_free_and_the_batch_is_not(struct kunit *test)
 	struct mock_item *next, *other;
 	struct async_item *item;
 
-	b = mock_keep(test, mock_batch_with(test, "one", &one));
+	b = mock_batch_with(test, "one", &one);
 	mock_open(test);
 	item = start(test, b);
 	next = plain(test, &behind);
@@ -111,7 +111,7 @@ static void turn_may_be_completed_before_the_return(struct kunit *test)
 	int i;
 
 	mock_begin(test, 1);
-	b = mock_keep(test, mock_batch_with(test, "one", &one));
+	b = mock_batch_with(test, "one", &one);
 	mock_open(test);
 	item = async_item(test);
 	item->at_once = true;
@@ -254,7 +254,7 @@ static void batch_is_released_after_the_end(struct kunit *test)
 	struct async_item *item;
 
 	mock_begin(test, 1);
-	b = mock_batch_with(test, "going", &attrs);
+	b = mock_own_batch(test, "going", &attrs);
 	mock_open(test);
 	item = start(test, b);
 	fairwq_batch_dispose(b);
@@ -307,11 +307,11 @@ static void batch_pays_for_what_went_on(struct kunit *test)
 	struct async_item *item[2];
 	int i;
 
-	mock_pool(test, 1, FAIRWQ_FAIR_TIME);
+	mock_pool_by(test, 1, FAIRWQ_FAIR_TIME);
 	for (i = 0; i < 2; i++) {
 		item[i] = async_item(test);
 		fairwq_work_init(&item[i]->work, queue_again);
-		item[i]->batch = mock_keep(test, mock_batch(test, i ? "dear" : "cheap"));
+		item[i]->batch = mock_batch(test, i ? "dear" : "cheap");
 		item[i]->runs = &runs[i];
 		item[i]->other = &runs[!i];
 		item[i]->again = 3000;
@@ -331,11 +331,9 @@ static void each_item_of_a_burst_pays(struct kunit *test)
 {
 	struct fairwq_serializer serial;
 	struct async_item *item[4];
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin_by(test, 1, FAIRWQ_FAIR_TIME);
 	int i;
 
-	mock_pool(test, 1, FAIRWQ_FAIR_TIME);
-	a = mock_keep(test, mock_batch(test, "a"));
 	mock_set_guess(a, 100);
 	fairwq_serializer_init(&serial);
 	fairwq_serializer_set_inline(&serial, FAIRWQ_MAX_INLINE_US);
@@ -458,9 +456,9 @@ static void turns_end_from_timers(struct kunit *test)
 	int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, item);
-	mock_pool(test, 2, FAIRWQ_FAIR_TIME);
+	mock_pool_by(test, 2, FAIRWQ_FAIR_TIME);
 	for (i = 0; i < 2; i++)
-		b[i] = mock_keep(test, mock_batch_with(test, i ? "b" : "a", &few));
+		b[i] = mock_batch_with(test, i ? "b" : "a", &few);
 	mock_open(test);
 	for (i = 0; i < ITEMS; i++) {
 		item[i] = async_item(test);

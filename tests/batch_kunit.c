@@ -46,22 +46,26 @@ static struct releases *releases_new(struct kunit *test)
 static struct fairwq_batch *counted_batch(struct kunit *test, struct releases *releases)
 {
 	struct fairwq_batch_attrs attrs = { .released = count_release, .priv = releases };
-	struct mock *mock = test->priv;
-	struct fairwq_batch *batch = fairwq_batch_create(mock->pool, &attrs, "counted");
 
-	KUNIT_ASSERT_FALSE(test, IS_ERR(batch));
-	return batch;
+	return mock_own_batch(test, "counted", &attrs);
+}
+
+/* Begin a case: make a pool, and a batch as counted_batch() does. Return: the batch. */
+static struct fairwq_batch *counted_begin(struct kunit *test, unsigned int runners,
+					  struct releases *releases)
+{
+	mock_pool(test, runners);
+	return counted_batch(test, releases);
 }
 
 /* A disposed batch refuses an item. The work stays idle, and another batch accepts it. */
 static void disposed_batch_refuses(struct kunit *test)
 {
 	struct mock_item *item = mock_item(test, 'x');
-	struct fairwq_batch *a, *b;
+	struct fairwq_batch *b = mock_begin(test, 1);
+	struct fairwq_batch *a;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	b = mock_batch(test, "b");
+	a = mock_own_batch(test, "disposed", NULL);
 	fairwq_batch_get(a);
 	fairwq_batch_dispose(a);
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_queue(a, &item->work));
@@ -69,7 +73,6 @@ static void disposed_batch_refuses(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(b, &item->work));
 	mock_expect(test, "x");
 	fairwq_batch_put(a);
-	fairwq_batch_dispose(b);
 }
 
 /* Accepted items run after a dispose. Then released() is called once and may sleep (T2). */
@@ -79,8 +82,7 @@ static void accepted_items_run_then_released_once(struct kunit *test)
 	struct mock *mock = test->priv;
 	struct fairwq_batch *a;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = counted_batch(test, releases);
+	a = counted_begin(test, 1, releases);
 	mock_queue(test, a, 'a', 5);
 	fairwq_batch_dispose(a);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&releases->nr));
@@ -100,8 +102,7 @@ static void disposed_while_the_last_item_runs(struct kunit *test)
 	struct mock_gate *gate = mock_gate_new(test);
 	struct fairwq_batch *a;
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = counted_batch(test, releases);
+	a = counted_begin(test, 2, releases);
 	mock_gate_enter(test, a, gate);
 	fairwq_batch_dispose(a);
 	fairwq_test_settle();
@@ -116,8 +117,7 @@ static void disposed_idle_goes(struct kunit *test)
 	struct releases *releases = releases_new(test);
 	struct mock *mock = test->priv;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	fairwq_batch_dispose(counted_batch(test, releases));
+	fairwq_batch_dispose(counted_begin(test, 1, releases));
 	mock_until(test, atomic_read(&releases->nr) == 1);
 	mock_until(test, mock_nr_batches(mock->pool) == 4);
 }
@@ -133,8 +133,7 @@ static void two_holders_may_both_dispose(struct kunit *test)
 	struct mock *mock = test->priv;
 	struct fairwq_batch *a;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = counted_batch(test, releases);
+	a = counted_begin(test, 1, releases);
 	fairwq_batch_get(a);
 	fairwq_batch_get(a);
 	mock_queue(test, a, 'a', 1);
@@ -158,8 +157,7 @@ static void disposed_paused_batch_drains(struct kunit *test)
 	struct releases *releases = releases_new(test);
 	struct fairwq_batch *a;
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = counted_batch(test, releases);
+	a = counted_begin(test, 2, releases);
 	fairwq_batch_get(a);
 	fairwq_batch_pause(a);
 	mock_queue(test, a, 'a', 3);
@@ -318,10 +316,9 @@ static void sleeping_release_stalls_no_other(struct kunit *test)
 	init_completion(&sleeping->leave);
 	init_completion(&rcu_item->done);
 	fairwq_rcu_work_init(&rcu_item->rwork, rcu_item_fn);
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	b = mock_begin(test, 1);
 	mock_open(test);
 	a = counted_batch(test, releases);
-	b = mock_batch(test, "b");
 	other = fairwq_pool_create(NULL, "sleeps");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(other));
 	flows = fairwq_flows_create(mock->pool, NULL);
@@ -342,7 +339,6 @@ static void sleeping_release_stalls_no_other(struct kunit *test)
 	mock_one_reaper(false);
 	fairwq_flows_destroy(flows);
 	fairwq_pool_destroy(other);
-	fairwq_batch_dispose(b);
 }
 
 /* ---- pools that are destroyed ----------------------------------------- */
@@ -499,14 +495,13 @@ static void irq_dispose_fn(struct irq_work *irq_work)
 }
 
 /* A dispose may be called from a hardirq. */
-static void dispose_from_hardirq(struct kunit *test)
+static void dispose_works_from_hardirq(struct kunit *test)
 {
 	struct irq_dispose *irq = kunit_kzalloc(test, sizeof(*irq), GFP_KERNEL);
 	struct releases *releases = releases_new(test);
 
 	KUNIT_ASSERT_NOT_NULL(test, irq);
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	irq->batch = counted_batch(test, releases);
+	irq->batch = counted_begin(test, 1, releases);
 	mock_queue(test, irq->batch, 'a', 2);
 	init_completion(&irq->done);
 	irq->irq_work = IRQ_WORK_INIT_HARD(irq_dispose_fn);
@@ -544,16 +539,15 @@ static void dispose_in_the_middle(enum fairwq_test_point point,
  * A queue call has checked the batch and not pushed yet when the batch is disposed. The item
  * runs, then the batch is released.
  */
-static void dispose_between_check_and_push(struct kunit *test)
+static void item_runs_if_disposed_between_check_and_push(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct mock_item *item = mock_item(test, 'x');
 	struct fairwq_batch *a;
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
 	forced.releases = releases_new(test);
 	forced.released_too_early = false;
-	a = counted_batch(test, forced.releases);
+	a = counted_begin(test, 2, forced.releases);
 	fairwq_batch_get(a);
 	forced.batch = a;
 	fairwq_test_set_hook(dispose_in_the_middle);
@@ -577,8 +571,7 @@ static void push_before_the_batch_is_closed(struct kunit *test)
 	struct fairwq_batch *a;
 	int ret[2];
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = counted_batch(test, releases);
+	a = counted_begin(test, 1, releases);
 	fairwq_batch_get(a);
 	rcu_read_lock();
 	ret[0] = fairwq_queue(a, &early->work);
@@ -721,7 +714,7 @@ static void race_pass_desc(const unsigned int *pass, char *desc)
 KUNIT_ARRAY_PARAM(race, race_passes, race_pass_desc);
 
 /* Each item is refused or runs, whichever of queue call and dispose comes first (T1). */
-static void queue_races_dispose(struct kunit *test)
+static void queue_against_dispose_runs_or_is_refused(struct kunit *test)
 {
 	struct race *race = kunit_kzalloc(test, sizeof(*race), GFP_KERNEL);
 	long live = live_batches();
@@ -731,7 +724,7 @@ static void queue_races_dispose(struct kunit *test)
 	int round = 0, err = 0;
 
 	KUNIT_ASSERT_NOT_NULL(test, race);
-	mock_pool(test, 3, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 3);
 	mock_open(test);
 	race->pool = mock->pool;
 	init_completion(&race->over);
@@ -770,7 +763,7 @@ static void ten_thousand_batches_leave_nothing(struct kunit *test)
 
 	batch = kunit_kcalloc(test, TEN_THOUSAND, sizeof(*batch), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, batch);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 2);
 	for (i = 0; i < TEN_THOUSAND; i++)
 		batch[i] = counted_batch(test, releases);
 	KUNIT_EXPECT_EQ(test, live + TEN_THOUSAND + 4, fairwq_test_live_batches());
@@ -799,10 +792,10 @@ static struct kunit_case dispose_cases[] = {
 	KUNIT_CASE(fifty_pools_leave_nothing),
 	KUNIT_CASE(pool_waits_for_a_push),
 	KUNIT_CASE(sleeping_release_stalls_no_other),
-	KUNIT_CASE(dispose_from_hardirq),
-	KUNIT_CASE(dispose_between_check_and_push),
+	KUNIT_CASE(dispose_works_from_hardirq),
+	KUNIT_CASE(item_runs_if_disposed_between_check_and_push),
 	KUNIT_CASE(push_before_the_batch_is_closed),
-	KUNIT_CASE_PARAM(queue_races_dispose, race_gen_params),
+	KUNIT_CASE_PARAM(queue_against_dispose_runs_or_is_refused, race_gen_params),
 	KUNIT_CASE(ten_thousand_batches_leave_nothing),
 	{}
 };

@@ -221,7 +221,7 @@ static void batch_of_one_stays_one(struct kunit *test)
 	struct fairwq_batch *a = begin(test, 2), *b;
 	struct block_item *waits, *behind, *beside;
 
-	b = mock_keep(test, mock_batch_with(test, "one", &one));
+	b = mock_batch_with(test, "one", &one);
 	waits = queue_item(test, b, 1);
 	mock_until(test, atomic_read(&hall.waiting) == 1);
 	behind = queue_item(test, b, 0);
@@ -249,16 +249,14 @@ static void flush_waits_for_an_item_that_waits(struct kunit *test)
 /* An item is not charged for the time that it spends in a section. */
 static void item_does_not_pay_for_its_section(struct kunit *test)
 {
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin_by(test, 1, FAIRWQ_FAIR_TIME);
 	struct mock *mock = test->priv;
 	struct block_item *item;
 	u64 began, all, charged;
 
-	mock_pool(test, 1, FAIRWQ_FAIR_TIME);
 	memset(&hall, 0, sizeof(hall));
 	init_completion(&hall.go);
 	mock_open(test);
-	a = mock_keep(test, mock_batch(test, "timed"));
 	fairwq_pool_flush(mock->pool);
 	charged = READ_ONCE(mock->pool->run_time);
 	began = ktime_get_ns();

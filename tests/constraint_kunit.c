@@ -72,11 +72,13 @@ static struct meet {
 
 static void meet_begin(struct kunit *test, struct mock_item **item)
 {
+	struct fairwq_batch *batch;
+
 	need_two_cpus(test);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	batch = mock_begin(test, 2);
 	*item = mock_item(test, 'x');
 	meet = (struct meet){ .first = keeper_new(test), .second = keeper_new(test),
-			      .batch = mock_batch(test, "a"), .work = &(*item)->work, .ok = true };
+			      .batch = batch, .work = &(*item)->work, .ok = true };
 }
 
 static int meet_queue(struct keeper *keeper)
@@ -94,7 +96,7 @@ static bool meet_is_other(void)
 	return current == READ_ONCE(meet.other);
 }
 
-/* Cancel the work, wherever it is, and dispose of its batch. */
+/* Cancel the work, wherever it is. Its batch has no trace of it. */
 static void meet_end(struct kunit *test, struct mock_item *item)
 {
 	fairwq_test_set_hook(NULL);
@@ -105,7 +107,6 @@ static void meet_end(struct kunit *test, struct mock_item *item)
 	fairwq_batch_flush(meet.batch);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&meet.batch->nr_pins));
 	KUNIT_EXPECT_EQ(test, 0U, meet.batch->nr_canceled);
-	fairwq_batch_dispose(meet.batch);
 }
 
 /* ---- a cancel that looked before it took the lock ----------------------- */
@@ -140,8 +141,8 @@ static void cancel_begin(struct kunit *test)
 }
 
 /*
- * If the work waits in another constraint by the time that the cancel has the lock, the
- * cancel looks again, and takes it out of that one.
+ * A cancel waits for the lock of a constraint while the work moves to another one. The
+ * cancel looks again, and takes the work out of that one.
  */
 static void cancel_looks_again(struct kunit *test)
 {
@@ -169,7 +170,7 @@ static void cancel_third_queueing_admit(void)
  * The work has been in the second keeper, and is on its way into the first one again. The
  * cancel waits until it is there, and takes it out.
  */
-static void cancel_of_the_third_queueing(struct kunit *test)
+static void cancel_waits_for_the_third_queueing(struct kunit *test)
 {
 	struct mock_item *item;
 
@@ -273,9 +274,8 @@ static struct held_up held_up_new(struct kunit *test, bool limited)
 	struct held_up up = { .order = mock_order_new(test, limited) };
 
 	need_two_cpus(test);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	up.a = mock_begin(test, 2);
 	mock_open(test);
-	up.a = mock_batch(test, "a");
 	up.b = mock_batch(test, "b");
 	up.item = mock_item(test, 'x');
 	up.gate = mock_order_gate(test, &up.order, up.a);
@@ -287,8 +287,6 @@ static void held_up_end(struct kunit *test, struct held_up *up, struct fairwq_ba
 {
 	complete_all(&up->gate->open);
 	order_end(test, &up->order, batch, NULL, 0);
-	fairwq_batch_dispose(up->a);
-	fairwq_batch_dispose(up->b);
 }
 
 static bool race_cancel(struct fairwq_work *work)
@@ -353,7 +351,6 @@ static void cancel_waits_for_the_queue_call(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, "yyyyyy", &mock->log.text[0]);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_pins));
 	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
-	fairwq_batch_dispose(b);
 }
 
 /* ---- a work that another CPU has admitted and not yet pushed -------------- */
@@ -580,7 +577,7 @@ static void admitted_at_once_while_a_flush_sleeps(struct kunit *test)
 
 static struct kunit_case constraint_cases[] = {
 	KUNIT_CASE(cancel_looks_again),
-	KUNIT_CASE(cancel_of_the_third_queueing),
+	KUNIT_CASE(cancel_waits_for_the_third_queueing),
 	KUNIT_CASE(cancel_waits_for_the_queue_call),
 	KUNIT_CASE(cancel_waits_for_a_push_elsewhere),
 	KUNIT_CASE(flush_sleeps_until_it_is_let_go),

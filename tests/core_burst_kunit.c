@@ -41,7 +41,7 @@ static struct burst *burst_begin_by(struct kunit *test, unsigned int budget_us,
 	struct burst *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, s);
-	mock_pool(test, 2, policy);
+	mock_pool_by(test, 2, policy);
 	s->front = short_batch(test, "front");
 	s->a = short_batch(test, "a");
 	s->b = short_batch(test, "b");
@@ -96,7 +96,7 @@ static bool waits(const struct mock_item *item)
 	return fairwq_work_is_kept_back(atomic_long_read(&item->work.data));
 }
 
-/* Open the gate, expect that the items of @order run and no others, and free @s. */
+/* Open the gate, expect that the items of @order run and no others. */
 static void burst_end(struct kunit *test, struct burst *s, const char *order)
 {
 	struct mock *mock = test->priv;
@@ -112,9 +112,6 @@ static void burst_end(struct kunit *test, struct burst *s, const char *order)
 	KUNIT_EXPECT_EQ(test, 0U, s->a->in_flight[0] + s->a->in_flight[1]);
 	/* No call may be left that waits for a work of the pool. */
 	mock_until(test, !mock_nr_waiters(mock->pool));
-	fairwq_batch_dispose(s->front);
-	fairwq_batch_dispose(s->a);
-	fairwq_batch_dispose(s->b);
 }
 
 /* ---- going on --------------------------------------------------------- */
@@ -210,9 +207,6 @@ static void without_a_budget_takes_turns(struct kunit *test)
 	mock_until(test, READ_ONCE(mock->log.nr) == 5);
 	KUNIT_EXPECT_NE(test, 0, strncmp(mock->log.text, "xyz", 3));
 	fairwq_serializer_destroy(&s->serial);
-	fairwq_batch_dispose(s->front);
-	fairwq_batch_dispose(s->a);
-	fairwq_batch_dispose(s->b);
 }
 
 /* An item that is likely to take longer than the budget is the last one of its burst. */
@@ -233,9 +227,6 @@ static void stops_when_the_budget_is_used_up(struct kunit *test)
 	mock_until(test, READ_ONCE(mock->log.nr) == 5);
 	KUNIT_EXPECT_NE(test, 0, strncmp(mock->log.text, "xyz", 3));
 	fairwq_serializer_destroy(&s->serial);
-	fairwq_batch_dispose(s->front);
-	fairwq_batch_dispose(s->a);
-	fairwq_batch_dispose(s->b);
 }
 
 /* More items than one burst may have. The first are queued before the second gate is entered. */
@@ -258,7 +249,7 @@ static void other_fn(struct fairwq_work *work)
 }
 
 /* A burst ends after 1024 items, the second gate among them, whatever budget is left. */
-static void ends_after_so_many(struct kunit *test)
+static void burst_ends_after_1024_items(struct kunit *test)
 {
 	struct fairwq_work *works = vzalloc(array_size(MANY, sizeof(*works))), other;
 	struct burst *s = burst_begin(test, LONG_BUDGET);
@@ -318,7 +309,7 @@ static void ends_at_a_batch_with_a_limit(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .max_active = 1 };
 	struct burst *s = burst_begin(test, LONG_BUDGET);
-	struct fairwq_batch *limited = mock_keep(test, mock_batch_with(test, "limited", &attrs));
+	struct fairwq_batch *limited = mock_batch_with(test, "limited", &attrs);
 	struct mock_gate *second = mock_gate_new(test);
 	struct mock *mock = test->priv;
 
@@ -361,10 +352,8 @@ static void a_failure_does_not_end_it(struct kunit *test)
 static struct fairwq_batch *prio_batch(struct kunit *test, enum fairwq_prio prio)
 {
 	struct fairwq_batch_attrs attrs = { .prio = prio };
-	struct mock *mock = test->priv;
-	struct fairwq_batch *batch = fairwq_batch_create(mock->pool, &attrs, "prio%d", prio);
+	struct fairwq_batch *batch = mock_own_batch(test, "prio", &attrs);
 
-	KUNIT_ASSERT_FALSE(test, IS_ERR(batch));
 	mock_set_guess(batch, 100);
 	return batch;
 }
@@ -401,7 +390,6 @@ static void alone_is_boosted_by_high(struct kunit *test)
 	struct burst *s = burst_begin_alone(test);
 	struct fairwq_batch *low = prio_batch(test, FAIRWQ_PRIO_LOW);
 	struct fairwq_batch *high = prio_batch(test, FAIRWQ_PRIO_HIGH);
-	struct fairwq_batch *front = s->front;
 	struct mock_gate *first = s->gate;
 
 	s->serial.constraint.seen = BIT(FAIRWQ_PRIO_LOW);	/* as if the first gate was LOW */
@@ -413,7 +401,7 @@ static void alone_is_boosted_by_high(struct kunit *test)
 	burst_item(test, s, high, 'h');
 	mock_queue(test, s->b, 'n', 3);
 	burst_end(test, s, "lhnnn");
-	fairwq_batch_dispose(front);
+	fairwq_batch_dispose(low);
 	fairwq_batch_dispose(high);
 }
 
@@ -427,9 +415,6 @@ static void high_does_not_boost_too_many(struct kunit *test)
 	mock_until(test, READ_ONCE(mock->log.nr) == FAIRWQ_BOOST_MAX + 6);
 	KUNIT_EXPECT_EQ(test, 0, strncmp(mock->log.text, "nnnl", 4));
 	fairwq_serializer_destroy(&s->serial);
-	fairwq_batch_dispose(s->front);
-	fairwq_batch_dispose(s->a);
-	fairwq_batch_dispose(s->b);
 }
 
 /* ---- items that wait to be next ------------------------------------------ */
@@ -512,7 +497,7 @@ static bool flush_batch(struct fairwq_work *data)
  * A flush of a batch does not wait for an item that waits in a serializer and is bound for
  * that batch. So an item in front of it may flush the batch.
  */
-static void flush_of_a_batch_from_in_front(struct kunit *test)
+static void item_in_front_may_flush_the_batch(struct kunit *test)
 {
 	struct mock_item *item[3];
 	struct burst *s = burst_taken(test, item);
@@ -533,12 +518,10 @@ static void disposed_batch_has_its_item(struct kunit *test)
 	struct burst *s = burst_begin(test, LONG_BUDGET);
 	atomic_t released = ATOMIC_INIT(0);
 	struct fairwq_batch_attrs attrs = { .released = mock_released_count, .priv = &released };
-	struct mock *mock = test->priv;
-	struct fairwq_batch *c = fairwq_batch_create(mock->pool, &attrs, "c");
+	struct fairwq_batch *c = mock_own_batch(test, "c", &attrs);
 	struct mock_gate *first = s->gate;
 	struct mock_item *item;
 
-	KUNIT_ASSERT_FALSE(test, IS_ERR(c));
 	burst_queue_gate(test, s);
 	item = burst_item(test, s, c, 'x');
 	complete_all(&first->open);
@@ -716,7 +699,7 @@ static void disposed_batch_ends_no_other(struct kunit *test)
 {
 	struct fairwq_delayed_work *dwork = kunit_kzalloc(test, sizeof(*dwork), GFP_KERNEL);
 	struct burst *s = burst_begin(test, LONG_BUDGET);
-	struct fairwq_batch *o = fairwq_batch_get(mock_batch(test, "o"));
+	struct fairwq_batch *o = fairwq_batch_get(mock_own_batch(test, "o", NULL));
 
 	KUNIT_ASSERT_NOT_NULL(test, dwork);
 	fairwq_delayed_work_init(dwork, mock_nothing_fn);
@@ -748,7 +731,6 @@ static void ordered_batch_ends_no_other(struct kunit *test)
 	complete_all(&gate->open);
 	fairwq_batch_flush(o);
 	beside_end(test, s);
-	fairwq_batch_dispose(o);
 }
 
 /* A paused batch ends no burst of others, even if a call waits for an item of it. */
@@ -768,7 +750,6 @@ static void awaited_batch_ends_no_other(struct kunit *test)
 	fairwq_batch_resume(o);
 	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
 	beside_end(test, s);
-	fairwq_batch_dispose(o);
 }
 
 static struct kunit_case burst_cases[] = {
@@ -779,7 +760,7 @@ static struct kunit_case burst_cases[] = {
 	KUNIT_CASE(alone_is_boosted_by_high),
 	KUNIT_CASE(without_a_budget_takes_turns),
 	KUNIT_CASE(stops_when_the_budget_is_used_up),
-	KUNIT_CASE(ends_after_so_many),
+	KUNIT_CASE(burst_ends_after_1024_items),
 	KUNIT_CASE(ends_at_a_pause_and_another_pool),
 	KUNIT_CASE(ends_at_a_batch_with_a_limit),
 	KUNIT_CASE(a_failure_does_not_end_it),
@@ -788,7 +769,7 @@ static struct kunit_case burst_cases[] = {
 	KUNIT_CASE(cancel_of_what_is_next),
 	KUNIT_CASE(cancel_of_all_that_is_next),
 	KUNIT_CASE(flush_waits_for_no_later_item),
-	KUNIT_CASE(flush_of_a_batch_from_in_front),
+	KUNIT_CASE(item_in_front_may_flush_the_batch),
 	KUNIT_CASE(disposed_batch_has_its_item),
 	KUNIT_CASE(disposed_batch_ends_no_other),
 	KUNIT_CASE(ordered_batch_ends_no_other),

@@ -85,8 +85,8 @@ static void backlog_push(struct kunit *test, unsigned int at, void (*meddle)(voi
 	unsigned int i;
 
 	mock->flags = FAIRWQ_STRICT_TURNS;
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	backlog.batch = mock_batch(test, "backlog");
+	mock_pool(test, 1);
+	backlog.batch = mock_own_batch(test, "backlog", NULL);
 	backlog.at = at;
 	backlog.meddle = meddle;
 	fairwq_test_set_hook(backlog_hook);
@@ -181,7 +181,7 @@ static void cancel_some(void)
 }
 
 /* Between two steps any work can be cancelled, and the others still run in order. */
-static void canceled_between_steps(struct kunit *test)
+static void cancel_between_steps_keeps_the_order(struct kunit *test)
 {
 	backlog_push(test, 3, cancel_some);
 	backlog_expect(test, NR - 5);
@@ -199,7 +199,7 @@ static void cancel_all(void)
  * A cancel of the batch between two steps drops all items. The first one was sorted alone,
  * and may have run.
  */
-static void batch_canceled_between_steps(struct kunit *test)
+static void batch_cancel_between_steps_drops_all(struct kunit *test)
 {
 	cancelled = 0;
 	backlog_push(test, 3, cancel_all);
@@ -219,7 +219,7 @@ static void dispose_it(void)
 }
 
 /* If the batch is disposed between two steps, its items run, then it leaves (promise 8). */
-static void disposed_between_steps(struct kunit *test)
+static void disposed_batch_runs_its_backlog_and_leaves(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 
@@ -238,7 +238,7 @@ static void cancel_and_dispose(void)
 }
 
 /* If the batch is cancelled and disposed between two steps, it leaves its pool. */
-static void disposed_and_dropped_between_steps(struct kunit *test)
+static void dropped_batch_leaves_between_steps(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 
@@ -255,7 +255,7 @@ static void pause_it(void)
 }
 
 /* A pause between two steps does not stop the sort. The items run after the resume. */
-static void paused_between_steps(struct kunit *test)
+static void pause_between_steps_does_not_stop_the_sort(struct kunit *test)
 {
 	backlog_push(test, 3, pause_it);
 	mock_open(test);
@@ -281,11 +281,11 @@ static struct kunit_case backlog_cases[] = {
 	KUNIT_CASE(backlog_is_sorted_in_steps),
 	KUNIT_CASE(others_are_served_between_steps),
 	KUNIT_CASE(pushed_meanwhile_comes_last),
-	KUNIT_CASE(canceled_between_steps),
-	KUNIT_CASE(batch_canceled_between_steps),
-	KUNIT_CASE(disposed_between_steps),
-	KUNIT_CASE(disposed_and_dropped_between_steps),
-	KUNIT_CASE(paused_between_steps),
+	KUNIT_CASE(cancel_between_steps_keeps_the_order),
+	KUNIT_CASE(batch_cancel_between_steps_drops_all),
+	KUNIT_CASE(disposed_batch_runs_its_backlog_and_leaves),
+	KUNIT_CASE(dropped_batch_leaves_between_steps),
+	KUNIT_CASE(pause_between_steps_does_not_stop_the_sort),
 	KUNIT_CASE(reader_sorts_a_backlog),
 	{}
 };

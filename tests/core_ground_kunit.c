@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Kernel under test: interrupts between CPUs, wake-ups from idle, timers and barriers. On a
- * kernel that loses one of these, no result of the other suites and of the bench is worth
- * anything. tests/configs/native.patch changes all of them in user-mode Linux. Nothing of
- * fairwq is used here.
+ * Kernel under test: interrupts between CPUs, wake-ups from idle, timers and barriers.
+ * tests/configs/native.patch changes all of them in user-mode Linux. If the kernel loses
+ * one, the results of the other suites and of the bench mean nothing. Nothing of fairwq
+ * is used here.
  *
  * An event that comes late is not lost. The times below only limit how long a case goes on,
  * and how long it waits for an event. On a busy machine a case makes fewer rounds.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Runners: they are work-conserving (promise 7), lose no wake-up, repair what an item
- * leaks, report an item that hangs (promise 12), and return to the workqueue core (promise
- * 13).
+ * Runners: they are work-conserving (promise 7), and lose no wake-up. They repair what an
+ * item leaks, and report an item that hangs (promise 12). They return to the workqueue
+ * core (promise 13).
  */
 #include <linux/cred.h>
 #include <linux/irqflags.h>
@@ -121,7 +121,7 @@ static void sleeper_among_quick_ones_is_found(struct kunit *test)
 }
 
 /* A backlog kicks as many runners as max_active allows, and no more. */
-static void backlog_brings_in_max_active(struct kunit *test)
+static void backlog_kicks_max_active_runners(struct kunit *test)
 {
 	struct mock_gate *gate = kunit_kcalloc(test, 6, sizeof(*gate), GFP_KERNEL);
 	struct mock *mock = test->priv;
@@ -160,7 +160,7 @@ static void one_kick_serves_many(struct kunit *test)
 	struct fairwq_batch *batch[4];
 	unsigned int i;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 1);
 	for (i = 0; i < ARRAY_SIZE(batch); i++) {
 		batch[i] = mock_batch(test, "k");
 		mock_queue(test, batch[i], 'a' + i, 250);
@@ -169,8 +169,6 @@ static void one_kick_serves_many(struct kunit *test)
 	mock_until(test, READ_ONCE(mock->log.nr) == 1000);
 	/* The kick for the gate. */
 	KUNIT_EXPECT_EQ(test, 1ULL, mock_counter(mock->pool, FAIRWQ_KICKS));
-	for (i = 0; i < ARRAY_SIZE(batch); i++)
-		fairwq_batch_dispose(batch[i]);
 }
 
 /* A runner that was kicked kicks the next one, until all items of the batch run. */
@@ -305,8 +303,7 @@ static void leak_is_reported_and_repaired(struct kunit *test, enum leak leak)
 
 	leaker.cred = prepare_creds();
 	KUNIT_ASSERT_NOT_NULL(test, leaker.cred);
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
+	a = mock_begin(test, 1);
 	fairwq_work_init_onstack(&before.work, sane_fn);
 	fairwq_work_init_onstack(&leaker.work, leaker_fn);
 	fairwq_work_init_onstack(&after.work, sane_fn);
@@ -321,30 +318,29 @@ static void leak_is_reported_and_repaired(struct kunit *test, enum leak leak)
 	KUNIT_EXPECT_PTR_EQ(test, before.cred, after.cred);
 	KUNIT_EXPECT_FALSE(test, after.atomic);
 	KUNIT_EXPECT_FALSE(test, after.irqs_off);
-	fairwq_batch_dispose(a);
 	put_cred(leaker.cred);
 }
 
-static void leaked_preempt_count(struct kunit *test)
+static void leaked_preempt_count_is_repaired(struct kunit *test)
 {
 	if (!IS_ENABLED(CONFIG_PREEMPT_COUNT))
 		kunit_skip(test, "this kernel does not count");
 	leak_is_reported_and_repaired(test, LEAK_PREEMPT);
 }
 
-static void leaked_rcu_section(struct kunit *test)
+static void leaked_rcu_section_is_repaired(struct kunit *test)
 {
 	if (!IS_ENABLED(CONFIG_PREEMPT_RCU))
 		kunit_skip(test, "this kernel does not count");
 	leak_is_reported_and_repaired(test, LEAK_RCU);
 }
 
-static void leaked_irqs_off(struct kunit *test)
+static void leaked_irqs_off_is_repaired(struct kunit *test)
 {
 	leak_is_reported_and_repaired(test, LEAK_IRQS);
 }
 
-static void leaked_creds(struct kunit *test)
+static void leaked_creds_are_repaired(struct kunit *test)
 {
 	leak_is_reported_and_repaired(test, LEAK_CREDS);
 }
@@ -352,14 +348,11 @@ static void leaked_creds(struct kunit *test)
 /* Make a batch in a pool in which no item runs, and initialize @gate. Return: the batch. */
 static struct fairwq_batch *hung_begin(struct kunit *test, struct mock_gate *gate)
 {
-	struct mock *mock = test->priv;
 	struct fairwq_batch *a;
 
 	mock_gate_init(gate);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	mock_open(test);
-	fairwq_batch_flush(mock->gate_batch);
+	a = mock_begin(test, 2);
+	mock_free_runners(test);
 	return a;
 }
 
@@ -384,7 +377,6 @@ static void hung_item_is_reported_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1ULL, mock_counter(mock->pool, FAIRWQ_HUNG));
 	complete_all(&gate.open);
 	fairwq_batch_flush(a);
-	fairwq_batch_dispose(a);
 }
 
 /* A hung item is reported although hung_ms is set again and again. */
@@ -406,7 +398,6 @@ static void hung_item_is_reported_while_the_limit_is_set(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1ULL, mock_counter(mock->pool, FAIRWQ_HUNG));
 	complete_all(&gate.open);
 	fairwq_batch_flush(a);
-	fairwq_batch_dispose(a);
 }
 
 #define HUNG_ITEMS	6U
@@ -422,8 +413,7 @@ static void hung_items_are_reported_one_per_look(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, gates);
 	a = mock_begin(test, HUNG_ITEMS);
-	mock_open(test);
-	fairwq_batch_flush(mock->gate_batch);
+	mock_free_runners(test);
 	for (i = 0; i < HUNG_ITEMS; i++) {
 		mock_gate_init(&gates[i]);
 		gates[i].next = mock->gates;
@@ -536,12 +526,10 @@ static void resched_fn(struct fairwq_work *work)
 static void item_is_not_charged_for_others(struct kunit *test)
 {
 	struct mock_item *item[8];
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin_by(test, 1, FAIRWQ_FAIR_TIME);
 	unsigned int i;
 	u64 ns;
 
-	mock_pool(test, 1, FAIRWQ_FAIR_TIME);
-	a = mock_batch(test, "a");
 	for (i = 0; i < ARRAY_SIZE(item); i++) {
 		item[i] = mock_item(test, 'a');
 		fairwq_work_init(&item[i]->work, resched_fn);
@@ -557,7 +545,6 @@ static void item_is_not_charged_for_others(struct kunit *test)
 	ns = a->stats->run_time;
 	raw_spin_unlock_irq(&a->pool->lock);
 	KUNIT_EXPECT_LT(test, ns, (u64)OTHERS_MS * NSEC_PER_MSEC);
-	fairwq_batch_dispose(a);
 }
 
 static struct kunit_case runner_cases[] = {
@@ -565,15 +552,15 @@ static struct kunit_case runner_cases[] = {
 	KUNIT_CASE(item_may_wait_for_a_later_one),
 	KUNIT_CASE(sleeper_is_not_quick),
 	KUNIT_CASE(sleeper_among_quick_ones_is_found),
-	KUNIT_CASE(backlog_brings_in_max_active),
+	KUNIT_CASE(backlog_kicks_max_active_runners),
 	KUNIT_CASE(one_kick_serves_many),
 	KUNIT_CASE(kicks_are_chained),
 	KUNIT_CASE(late_push_is_not_lost),
 	KUNIT_CASE(no_wake_up_is_lost_in_ping_pong),
-	KUNIT_CASE(leaked_preempt_count),
-	KUNIT_CASE(leaked_rcu_section),
-	KUNIT_CASE(leaked_irqs_off),
-	KUNIT_CASE(leaked_creds),
+	KUNIT_CASE(leaked_preempt_count_is_repaired),
+	KUNIT_CASE(leaked_rcu_section_is_repaired),
+	KUNIT_CASE(leaked_irqs_off_is_repaired),
+	KUNIT_CASE(leaked_creds_are_repaired),
 	KUNIT_CASE(hung_item_is_reported_once),
 	KUNIT_CASE(hung_item_is_reported_while_the_limit_is_set),
 	KUNIT_CASE(hung_items_are_reported_one_per_look),

@@ -110,7 +110,7 @@ static void cost_less_moves_no_clock(struct kunit *test)
 }
 
 /* A node that is corrected while it is idle keeps a debt, but no credit. */
-static void corrected_while_idle(struct kunit *test)
+static void idle_node_keeps_debt_and_no_credit(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
 
@@ -160,7 +160,7 @@ static u64 closed_loop(struct kunit *test, u64 charged, unsigned int meanwhile, 
  * A node that joins while its turn is under way gets the place that the true cost would
  * have given it: that cost, or the clock if it is later.
  */
-static void joined_while_under_way(struct kunit *test)
+static void joining_under_way_gets_the_place_of_the_true_cost(struct kunit *test)
 {
 	/* After six turns of node 1 the clock is at 50. */
 	KUNIT_EXPECT_EQ(test, 60ULL, closed_loop(test, 10, 6, 60));
@@ -174,7 +174,7 @@ static void joined_while_under_way(struct kunit *test)
 }
 
 /* Of two turns under way, the one that began after the node joined is corrected in full. */
-static void joined_with_two_under_way(struct kunit *test)
+static void turn_that_began_after_joining_is_corrected_in_full(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
 
@@ -202,7 +202,7 @@ static void joined_with_two_under_way(struct kunit *test)
 }
 
 /* A correction counts by weight, as the charge did, at every level up to the rank. */
-static void corrected_by_weight_in_groups(struct kunit *test)
+static void correction_counts_by_weight_in_groups(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
 	struct fairwq_node *group = &t->node[0], *leaf = &t->node[1];
@@ -299,7 +299,7 @@ static void newcomers_starve_no_batch(struct kunit *test)
 }
 
 /* A node below an owner gets its share, too, beside newcomers below the same owner. */
-static void newcomers_below_an_owner(struct kunit *test)
+static void newcomers_below_an_owner_starve_no_sibling(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
 	struct fairwq_node *owner = kunit_kzalloc(test, sizeof(*owner), GFP_KERNEL);
@@ -310,7 +310,7 @@ static void newcomers_below_an_owner(struct kunit *test)
 }
 
 /* A light newcomer waits longer than a heavy one. */
-static void newcomers_by_weight(struct kunit *test)
+static void light_newcomer_waits_longer(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
 
@@ -515,7 +515,7 @@ static void three_shares(struct kunit *test, unsigned int patience, const u64 co
 }
 
 /* Each of the two lower ranks gets its share, whatever the turns of each rank cost. */
-static void low_shares_beside_each_other(struct kunit *test)
+static void each_lower_rank_gets_its_share(struct kunit *test)
 {
 	static const unsigned int patience[] = { 1, 2, 3, 5, 63 };
 	static const u64 cost[][FAIRWQ_NR_RANKS] = {
@@ -561,14 +561,14 @@ static void less_patience_is_less_debt(struct kunit *test)
 /* ---- fair time -------------------------------------------------------- */
 
 /* A batch that had 500 short items goes before one that had a long item. */
-static void one_long_against_many_short(struct kunit *test)
+static void many_short_go_before_one_long(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct mock_gate hold;
 	struct fairwq_batch *a, *b;
 
 	mock_gate_init(&hold);
-	mock_pool(test, 2, FAIRWQ_FAIR_TIME);
+	mock_pool_by(test, 2, FAIRWQ_FAIR_TIME);
 	a = mock->gate_batch;
 	b = mock_batch(test, "b");
 	/* These items all run while the gate does, which is the long item of a. */
@@ -586,7 +586,6 @@ static void one_long_against_many_short(struct kunit *test)
 	complete_all(&hold.open);
 	KUNIT_EXPECT_STREQ(test, "ba", &mock->log.text[500]);
 	fairwq_pool_flush(mock->pool);
-	fairwq_batch_dispose(b);
 }
 
 /* Turns that are under way count with their estimates: 8 short ones beside 2 long ones. */
@@ -599,7 +598,7 @@ static void runners_do_not_pile_up(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, gate);
 	mock->flags = FAIRWQ_STRICT_TURNS;
-	mock_pool(test, 1, FAIRWQ_FAIR_TIME);
+	mock_pool_by(test, 1, FAIRWQ_FAIR_TIME);
 	for (i = 0; i < 20; i++)
 		mock_gate_init(&gate[i]);
 	for (i = 0; i < 2; i++)
@@ -619,8 +618,6 @@ static void runners_do_not_pile_up(struct kunit *test)
 	fairwq_pool_flush(mock->pool);
 	KUNIT_EXPECT_EQ(test, 2U, runs[0]);
 	KUNIT_EXPECT_EQ(test, 8U, runs[1]);
-	for (i = 0; i < 2; i++)
-		fairwq_batch_dispose(batch[i]);
 }
 
 /* Return what @batch is charged for a turn before that has ended, ns. */
@@ -639,13 +636,11 @@ static u64 charged_for(struct kunit *test, struct fairwq_batch *batch)
 /* A turn is charged the time of the longest recent turn, FAIRWQ_RUN_TIME_MAX_NS at most. */
 static void longest_turn_is_charged(struct kunit *test)
 {
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin_by(test, 1, FAIRWQ_FAIR_TIME);
 	unsigned int i;
 	u64 longest;
 
-	mock_pool(test, 1, FAIRWQ_FAIR_TIME);
 	mock_open(test);
-	a = mock_batch(test, "a");
 	KUNIT_EXPECT_EQ(test, (u64)FAIRWQ_DFL_SLICE_US * NSEC_PER_USEC, charged_for(test, a));
 	mock_set_guess(a, NSEC_PER_SEC);
 	for (i = 0; i < 200; i++)
@@ -660,7 +655,6 @@ static void longest_turn_is_charged(struct kunit *test)
 	longest = max(a->stats->longest[0], a->stats->longest[1]);
 	KUNIT_EXPECT_EQ(test, min(longest, FAIRWQ_RUN_TIME_MAX_NS), charged_for(test, a));
 	KUNIT_EXPECT_LT(test, longest, (u64)NSEC_PER_SEC);
-	fairwq_batch_dispose(a);
 }
 
 /* An item that runs for 1 ms at least, and until @go_on is set. */
@@ -704,8 +698,7 @@ static void wrong_guess_is_for_one_item(struct kunit *test)
 	unsigned int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, slow);
-	mock_pool(test, 1, FAIRWQ_FAIR_TIME);
-	a = mock_batch(test, "a");
+	a = mock_begin_by(test, 1, FAIRWQ_FAIR_TIME);
 	mock_set_guess(a, 100);
 	for (i = 0; i < 6; i++) {
 		slow_init(&slow[i], mock, '1' + i, &entered, &go_on);
@@ -717,7 +710,6 @@ static void wrong_guess_is_for_one_item(struct kunit *test)
 	WRITE_ONCE(go_on, true);
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_STREQ(test, "1h23456", &mock->log.text[0]);
-	fairwq_batch_dispose(a);
 }
 
 /* ---- the self-check of the module (promise 6) ------------------------- */
@@ -767,8 +759,7 @@ static void self_check_goes_by_what_was_measured(struct kunit *test)
 	struct fairwq_batch *a, *b;
 
 	mock->flags = FAIRWQ_STRICT_TURNS;
-	mock_pool(test, 1, FAIRWQ_FAIR_TIME);
-	a = mock_batch(test, "a");
+	a = mock_begin_by(test, 1, FAIRWQ_FAIR_TIME);
 	b = mock_batch(test, "b");
 	queue_liars(test, a, 1500, 1000, 400);
 	queue_liars(test, b, 3000, 400000, 0);
@@ -778,8 +769,6 @@ static void self_check_goes_by_what_was_measured(struct kunit *test)
 	/* The remaining items of a would take half a second. */
 	fairwq_batch_flush(b);
 	fairwq_batch_cancel(a, NULL);
-	fairwq_batch_dispose(a);
-	fairwq_batch_dispose(b);
 	fairwq_pool_flush(mock->pool);
 }
 
@@ -791,7 +780,7 @@ static void self_check_sees_fair_time(struct kunit *test)
 	struct fairwq_batch *batch[5];
 	unsigned int i;
 
-	mock_pool(test, 2, FAIRWQ_FAIR_TIME);
+	mock_pool_by(test, 2, FAIRWQ_FAIR_TIME);
 	for (i = 0; i < 5; i++) {
 		batch[i] = mock_batch_weight(test, "w", weight[i]);
 		queue_liars(test, batch[i], 1600, 0, i == 2 ? 20 : i);
@@ -799,8 +788,6 @@ static void self_check_sees_fair_time(struct kunit *test)
 	mock_open(test);
 	fairwq_pool_flush(mock->pool);
 	KUNIT_EXPECT_GE(test, mock_counter(mock->pool, FAIRWQ_WINDOWS), 1ULL);
-	for (i = 0; i < 5; i++)
-		fairwq_batch_dispose(batch[i]);
 }
 
 /* ---- charges match the service ---------------------------------------- */
@@ -843,8 +830,7 @@ static void parked_is_paid_once(struct kunit *test)
 	struct mock *mock = test->priv;
 	struct fairwq_batch *a, *b;
 
-	mock_pool(test, 3, c->policy);
-	a = mock_batch(test, "a");
+	a = mock_begin_by(test, 3, c->policy);
 	b = mock_batch(test, "b");
 	mock_gate_enter(test, a, gate);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(b, &gate->work));
@@ -857,8 +843,6 @@ static void parked_is_paid_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1ULL, mock_counter(mock->pool, FAIRWQ_PARKED));
 	expect_paid(test, a);
 	expect_paid(test, b);
-	fairwq_batch_dispose(a);
-	fairwq_batch_dispose(b);
 }
 
 /* A cancelled item is not charged. */
@@ -871,8 +855,7 @@ static void cancelled_is_not_paid(struct kunit *test)
 	struct fairwq_batch *a;
 	unsigned int i;
 
-	mock_pool(test, 2, c->policy);
-	a = mock_batch(test, "a");
+	a = mock_begin_by(test, 2, c->policy);
 	mock_set_guess(a, 100);
 	fairwq_batch_pause(a);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
@@ -889,7 +872,6 @@ static void cancelled_is_not_paid(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, "bdfh", &mock->log.text[0]);
 	KUNIT_EXPECT_EQ(test, 5ULL, a->done);
 	expect_paid(test, a);
-	fairwq_batch_dispose(a);
 }
 
 /* ---- owners ----------------------------------------------------------- */
@@ -898,11 +880,8 @@ static struct fairwq_batch *owned(struct kunit *test, struct fairwq_batch *paren
 				  unsigned int weight)
 {
 	struct fairwq_batch_attrs attrs = { .parent = parent, .weight = weight };
-	struct mock *mock = test->priv;
-	struct fairwq_batch *batch = fairwq_batch_create(mock->pool, &attrs, "owned");
 
-	KUNIT_ASSERT_FALSE(test, IS_ERR(batch));
-	return batch;
+	return mock_own_batch(test, "owned", &attrs);
 }
 
 /* A client with three batches below an owner gets as many turns as one with one batch. */
@@ -921,7 +900,6 @@ static void many_batches_gain_nothing(struct kunit *test)
 	mock_expect(test, "a1a2a3a1a2a3");
 	for (i = 0; i < 3; i++)
 		fairwq_batch_dispose(c[i]);
-	fairwq_batch_dispose(b);
 }
 
 /* An owner with items of its own keeps its place, and counts as one of its batches. */
@@ -929,7 +907,7 @@ static void owner_has_items_of_its_own(struct kunit *test)
 {
 	struct fairwq_batch *a, *b, *c;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 1);
 	b = mock_batch_weight(test, "b", 200);
 	a = mock_batch(test, "a");
 	mock_queue(test, b, 'b', 4);
@@ -939,8 +917,6 @@ static void owner_has_items_of_its_own(struct kunit *test)
 	/* b and c get the same number of turns, together twice as many as a. */
 	mock_expect(test, "bacbacbacbac");
 	fairwq_batch_dispose(c);
-	fairwq_batch_dispose(a);
-	fairwq_batch_dispose(b);
 }
 
 /* Expect @owner as the last word of the line that debugfs has for @batch. */
@@ -959,8 +935,8 @@ static void owner_is_shown(struct kunit *test)
 {
 	struct fairwq_batch *a, *b;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
+	mock_pool(test, 1);
+	a = mock_own_batch(test, "a", NULL);
 	b = owned(test, a, 0);
 	expect_owner(test, a, "-");
 	expect_owner(test, b, "a");
@@ -975,7 +951,7 @@ static void owner_goes_first(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct fairwq_batch *a = mock_begin(test, 1);
-	struct fairwq_batch *b = mock_batch(test, "b");
+	struct fairwq_batch *b = mock_own_batch(test, "b", NULL);
 	struct fairwq_batch *c, *d;
 
 	c = owned(test, b, 0);
@@ -1001,12 +977,12 @@ static void bad_owners_are_refused(struct kunit *test)
 	unsigned int i;
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(other));
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 1);
 	attrs.parent = fairwq_pool_default_batch(other, FAIRWQ_PRIO_NORMAL);
 	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(fairwq_batch_create(mock->pool, &attrs, "x")));
 	attrs.parent = fairwq_pool_default_batch(mock->pool, FAIRWQ_PRIO_LOW);
 	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(fairwq_batch_create(mock->pool, &attrs, "x")));
-	batch[0] = mock_batch(test, "top");
+	batch[0] = mock_own_batch(test, "top", NULL);
 	for (i = 1; i < 9; i++)
 		batch[i] = owned(test, batch[i - 1], 0);
 	attrs.parent = batch[8];
@@ -1032,7 +1008,7 @@ static void another_unit_begins_at_nothing(struct kunit *test)
 	u64 end;
 
 	mock_gate_init(&hold);
-	mock_pool(test, 1, FAIRWQ_FAIR_TIME);
+	mock_pool_by(test, 1, FAIRWQ_FAIR_TIME);
 	a = mock->gate_batch;
 	b = mock_batch(test, "b");
 	end = fairwq_clock() + NSEC_PER_MSEC;
@@ -1047,11 +1023,10 @@ static void another_unit_begins_at_nothing(struct kunit *test)
 	mock_expect(test, "abababab");
 	fairwq_pool_flush(mock->pool);
 	expect_paid(test, b);
-	fairwq_batch_dispose(b);
 }
 
 /* A turn that is under way when the policy changes is not corrected. */
-static void change_while_under_way(struct kunit *test)
+static void turn_of_the_old_policy_is_not_corrected(struct kunit *test)
 {
 	static const enum fairwq_policy policy[] = {
 		FAIRWQ_FAIR_TIME, FAIRWQ_ROUND_ROBIN, FAIRWQ_FAIR_TIME, FAIRWQ_FIFO,
@@ -1061,7 +1036,7 @@ static void change_while_under_way(struct kunit *test)
 	struct fairwq_batch *a;
 	unsigned int i;
 
-	mock_pool(test, 1, FAIRWQ_FAIR_TIME);
+	mock_pool_by(test, 1, FAIRWQ_FAIR_TIME);
 	a = mock->gate_batch;
 	mock_queue(test, a, 'a', 3);
 	for (i = 1; i < ARRAY_SIZE(policy); i++)
@@ -1080,15 +1055,15 @@ static struct kunit_case fair_cases[] = {
 	KUNIT_CASE(dearer_turn_is_paid_later),
 	KUNIT_CASE(cheaper_turn_is_given_back),
 	KUNIT_CASE(cost_less_moves_no_clock),
-	KUNIT_CASE(corrected_while_idle),
-	KUNIT_CASE(joined_while_under_way),
-	KUNIT_CASE(joined_with_two_under_way),
-	KUNIT_CASE(corrected_by_weight_in_groups),
+	KUNIT_CASE(idle_node_keeps_debt_and_no_credit),
+	KUNIT_CASE(joining_under_way_gets_the_place_of_the_true_cost),
+	KUNIT_CASE(turn_that_began_after_joining_is_corrected_in_full),
+	KUNIT_CASE(correction_counts_by_weight_in_groups),
 	KUNIT_CASE(more_is_charged_later),
 	KUNIT_CASE(debt_has_a_limit),
 	KUNIT_CASE(newcomers_starve_no_batch),
-	KUNIT_CASE(newcomers_below_an_owner),
-	KUNIT_CASE(newcomers_by_weight),
+	KUNIT_CASE(newcomers_below_an_owner_starve_no_sibling),
+	KUNIT_CASE(light_newcomer_waits_longer),
 	KUNIT_CASE(clock_waits_for_those_that_wait),
 	KUNIT_CASE(limit_is_no_absence),
 	KUNIT_CASE(limit_is_no_credit),
@@ -1096,9 +1071,9 @@ static struct kunit_case fair_cases[] = {
 	KUNIT_CASE(old_debt_is_forgotten),
 	KUNIT_CASE(young_debt_is_kept),
 	KUNIT_CASE(low_share_is_of_cost),
-	KUNIT_CASE(low_shares_beside_each_other),
+	KUNIT_CASE(each_lower_rank_gets_its_share),
 	KUNIT_CASE(less_patience_is_less_debt),
-	KUNIT_CASE(one_long_against_many_short),
+	KUNIT_CASE(many_short_go_before_one_long),
 	KUNIT_CASE(runners_do_not_pile_up),
 	KUNIT_CASE(longest_turn_is_charged),
 	KUNIT_CASE(wrong_guess_is_for_one_item),
@@ -1112,7 +1087,7 @@ static struct kunit_case fair_cases[] = {
 	KUNIT_CASE(owner_goes_first),
 	KUNIT_CASE(bad_owners_are_refused),
 	KUNIT_CASE(another_unit_begins_at_nothing),
-	KUNIT_CASE(change_while_under_way),
+	KUNIT_CASE(turn_of_the_old_policy_is_not_corrected),
 	{}
 };
 

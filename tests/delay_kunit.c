@@ -120,7 +120,7 @@ static void place_is_taken_when_the_time_has_come(struct kunit *test)
  * A delayed work is pending from the call on. Flushes do not wait for it, and only a cancel of
  * the work takes it out.
  */
-static void pending_during_the_delay(struct kunit *test)
+static void delayed_work_is_pending_at_once(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 2);
 	struct later *later = later_new(test, a, later_fn);
@@ -211,7 +211,7 @@ static void disabled_does_not_wait(struct kunit *test)
 }
 
 /* The fairwq_delayed_work_*() calls do the same as the fairwq_work_*() calls. */
-static void delayed_namesakes(struct kunit *test)
+static void delayed_namesakes_do_the_same(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
 	struct later *later = later_new(test, a, later_fn);
@@ -232,7 +232,7 @@ static void delayed_namesakes(struct kunit *test)
 }
 
 /* A deferrable work has a timer that does not wake an idle CPU. It runs as other works do. */
-static void deferrable_delay(struct kunit *test)
+static void deferrable_work_runs(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
 	struct later *later = later_new(test, a, later_fn);
@@ -254,7 +254,7 @@ static void deferrable_delay(struct kunit *test)
  * A delayed work may be on the stack. CONFIG_DEBUG_OBJECTS_TIMERS warns if its timer is not
  * set up for that.
  */
-static void delay_on_the_stack(struct kunit *test)
+static void delayed_work_may_be_on_the_stack(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
 	struct mock *mock = test->priv;
@@ -316,7 +316,6 @@ static void mod_of_what_is_queued(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(a, &later->dwork, 0));
 	mock_queue_item(test, a, 'c');
 	mock_expect(test, "abxc");
-	fairwq_batch_dispose(b);
 }
 
 /* fairwq_mod_delayed() takes a work out of the FIFO of a batch whose runner is busy. */
@@ -349,7 +348,7 @@ static void mod_itself_fn(struct fairwq_work *work)
 }
 
 /* A function may queue its own work with a delay, because a running work is idle. */
-static void mod_from_the_own_function(struct kunit *test)
+static void function_may_delay_its_own_work(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 2);
 	struct later *later = later_new(test, a, mod_itself_fn);
@@ -360,7 +359,7 @@ static void mod_from_the_own_function(struct kunit *test)
 }
 
 /* A full batch refuses a work of another batch, and the work stays where it is. */
-static void mod_into_a_full_batch(struct kunit *test)
+static void mod_into_a_full_batch_changes_nothing(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .max_queued = 1 };
 	struct fairwq_batch *a = mock_begin_with(test, 1, &attrs), *b = mock_batch(test, "b");
@@ -385,7 +384,6 @@ static void mod_into_a_full_batch(struct kunit *test)
 	mock_expect(test, "x");
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_queued));
-	fairwq_batch_dispose(b);
 }
 
 /* A function that a hook calls in the middle of a call that has just deleted a timer. */
@@ -438,9 +436,9 @@ static void then_disable(struct fairwq_batch *batch, struct fairwq_work *work)
 }
 
 /* A batch that is disposed after the work was taken out still accepts it. */
-static void mod_beside_a_dispose(struct kunit *test)
+static void mod_beside_a_dispose_is_accepted(struct kunit *test)
 {
-	struct fairwq_batch *a = mock_begin(test, 1), *b = mock_batch(test, "b");
+	struct fairwq_batch *a = mock_begin(test, 1), *b = mock_own_batch(test, "b", NULL);
 	struct later *later = later_new(test, b, later_fn);
 
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(b, &later->dwork, HOUR));
@@ -471,7 +469,7 @@ static void mod_beside_a_queue_call(struct kunit *test)
 }
 
 /* A work that is disabled after it was taken out is refused, and does not hold the batch. */
-static void mod_beside_a_disable(struct kunit *test)
+static void mod_beside_a_disable_is_refused(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .max_queued = 1 };
 	struct fairwq_batch *a = mock_begin_with(test, 1, &attrs);
@@ -508,7 +506,7 @@ static void from_irq_fn(struct irq_work *irq_work)
 }
 
 /* Delayed works can be queued, modified and cancelled in a hardirq. */
-static void from_hardirq(struct kunit *test)
+static void delayed_calls_work_from_hardirq(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
 	struct later *later = later_new(test, a, later_fn);
@@ -591,11 +589,9 @@ static void firing_hook(enum fairwq_test_point point, struct fairwq_batch *batch
  */
 static struct call *firing_begin(struct kunit *test, struct later **later, bool held)
 {
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 2);
 	struct call *call;
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	*later = later_new(test, a, later_fn);
 	memset(&firing, 0, sizeof(firing));
 	firing.batch = a;
@@ -617,7 +613,6 @@ static void firing_end(struct kunit *test, struct call *call)
 	KUNIT_EXPECT_TRUE(test, firing.pushed);
 	fairwq_batch_resume(firing.batch);
 	fairwq_batch_flush(firing.batch);
-	fairwq_batch_dispose(firing.batch);
 }
 
 /* A cancel at the end of the delay waits for the push. Then no other CPU uses the work. */
@@ -670,7 +665,7 @@ static bool mod_by_an_hour(struct fairwq_work *work)
 }
 
 /* fairwq_mod_delayed() on top of a queue call sets no delay. The work runs at once, once. */
-static void mod_on_top_of_a_push(struct kunit *test)
+static void mod_on_top_of_a_push_runs_at_once(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 2);
 	struct later *later = later_new(test, a, later_fn);
@@ -816,7 +811,7 @@ static struct fairwq_batch *counted_batch(struct kunit *test, atomic_t *released
 	struct fairwq_batch *batch;
 
 	atomic_set(released, 0);
-	batch = mock_batch_with(test, "counted", &attrs);
+	batch = mock_own_batch(test, "counted", &attrs);
 	return fairwq_batch_get(batch);
 }
 
@@ -828,7 +823,7 @@ static struct later *dispose_with_a_delay(struct kunit *test, atomic_t **release
 
 	*released = kunit_kzalloc(test, sizeof(**released), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, *released);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 2);
 	a = counted_batch(test, *released);
 	later = later_new(test, a, later_fn);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
@@ -1078,7 +1073,7 @@ static void cancel_sync_waits_for_the_graced_run(struct kunit *test)
 }
 
 /* After its grace period an RCU work can be cancelled as other works can. */
-static void canceled_after_the_grace_period(struct kunit *test)
+static void cancel_finds_it_after_the_grace_period(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
 	struct graced *graced = graced_new(test, a);
@@ -1154,7 +1149,7 @@ static void disposed_batch_waits_for_the_grace_period(struct kunit *test)
 	struct fairwq_batch *a;
 
 	KUNIT_ASSERT_NOT_NULL(test, released);
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 1);
 	a = counted_batch(test, released);
 	graced = graced_new(test, a);
 	graced->again = 1;
@@ -1210,26 +1205,26 @@ static struct kunit_case delay_cases[] = {
 	KUNIT_CASE(no_delay_is_at_once),
 	KUNIT_CASE(runs_after_the_delay),
 	KUNIT_CASE(place_is_taken_when_the_time_has_come),
-	KUNIT_CASE(pending_during_the_delay),
+	KUNIT_CASE(delayed_work_is_pending_at_once),
 	KUNIT_CASE(flush_does_not_wait_for_the_delay),
 	KUNIT_CASE(max_queued_counts_what_waits),
 	KUNIT_CASE(disabled_does_not_wait),
-	KUNIT_CASE(delayed_namesakes),
-	KUNIT_CASE(deferrable_delay),
-	KUNIT_CASE(delay_on_the_stack),
+	KUNIT_CASE(delayed_namesakes_do_the_same),
+	KUNIT_CASE(deferrable_work_runs),
+	KUNIT_CASE(delayed_work_may_be_on_the_stack),
 	KUNIT_CASE(mod_of_what_waits),
 	KUNIT_CASE(mod_of_what_is_queued),
 	KUNIT_CASE(mod_of_what_is_held_up),
-	KUNIT_CASE(mod_from_the_own_function),
-	KUNIT_CASE(mod_into_a_full_batch),
-	KUNIT_CASE(mod_beside_a_dispose),
+	KUNIT_CASE(function_may_delay_its_own_work),
+	KUNIT_CASE(mod_into_a_full_batch_changes_nothing),
+	KUNIT_CASE(mod_beside_a_dispose_is_accepted),
 	KUNIT_CASE(mod_beside_a_queue_call),
-	KUNIT_CASE(mod_beside_a_disable),
-	KUNIT_CASE(from_hardirq),
+	KUNIT_CASE(mod_beside_a_disable_is_refused),
+	KUNIT_CASE(delayed_calls_work_from_hardirq),
 	KUNIT_CASE(cancel_while_the_delay_ends),
 	KUNIT_CASE(flush_while_the_delay_ends),
 	KUNIT_CASE(mod_while_the_delay_ends),
-	KUNIT_CASE(mod_on_top_of_a_push),
+	KUNIT_CASE(mod_on_top_of_a_push_runs_at_once),
 	KUNIT_CASE(cancel_on_top_of_a_cancel),
 	KUNIT_CASE(disable_on_top_of_a_cancel),
 	KUNIT_CASE(mod_on_top_of_a_cancel),
@@ -1240,7 +1235,7 @@ static struct kunit_case delay_cases[] = {
 	KUNIT_CASE(runs_after_a_grace_period),
 	KUNIT_CASE(cancel_sync_waits_for_the_grace_period),
 	KUNIT_CASE(cancel_sync_waits_for_the_graced_run),
-	KUNIT_CASE(canceled_after_the_grace_period),
+	KUNIT_CASE(cancel_finds_it_after_the_grace_period),
 	KUNIT_CASE(rcu_work_on_its_way_is_pending),
 	KUNIT_CASE(plain_call_is_not_revived_after_a_grace_period),
 	KUNIT_CASE(disposed_batch_waits_for_the_grace_period),

@@ -110,7 +110,6 @@ static void failure_costs_no_other_a_turn(struct kunit *test)
 	mock_expect(test, "AbabAbab");
 	fairwq_batch_flush(a);
 	fairwq_batch_flush(b);
-	fairwq_batch_dispose(b);
 }
 
 /* Each report counts for the batch of its item, and for the pool. */
@@ -131,7 +130,6 @@ static void failure_is_counted_where_it_belongs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1ULL, failures_of(b));
 	KUNIT_EXPECT_EQ(test, 0ULL, failures_of(mock->gate_batch));
 	KUNIT_EXPECT_EQ(test, 4ULL, mock_counter(mock->pool, FAIRWQ_FAILURES));
-	fairwq_batch_dispose(b);
 }
 
 /* A notifier gets the pool, the batch, the function and the error, before the item ends. */
@@ -162,16 +160,13 @@ static void callback_may_queue(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct listener *listener;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 1);
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	listener = listen_to(test, mock->pool, '!', 0);
 	listener->queues = &mock_item(test, 'r')->work;
 	queue_failing(test, a, 'a', -EIO, 1);
 	mock_queue(test, a, 'b', 1);
 	mock_expect(test, "!abr");
-	fairwq_batch_dispose(a);
 	fairwq_pool_flush(mock->pool);
 	KUNIT_EXPECT_EQ(test, 0,
 			fairwq_pool_unregister_notifier(mock->pool, &listener->nb));
@@ -186,12 +181,10 @@ static void notifiers_are_called_by_priority(struct kunit *test)
 	struct listener *first, *second, *third, *stranger, *gone;
 	struct mock *mock = test->priv;
 	struct fairwq_pool *other;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 1);
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
 	other = fairwq_pool_create(NULL, "other");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(other));
-	a = mock_batch(test, "a");
 	third = listen_to(test, mock->pool, '3', -1);
 	first = listen_to(test, mock->pool, '1', 1);
 	second = listen_to(test, mock->pool, '2', 0);
@@ -207,7 +200,6 @@ static void notifiers_are_called_by_priority(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, fairwq_pool_unregister_notifier(mock->pool, &second->nb));
 	KUNIT_EXPECT_EQ(test, 0, fairwq_pool_unregister_notifier(mock->pool, &third->nb));
 	KUNIT_EXPECT_EQ(test, 0, fairwq_pool_unregister_notifier(other, &stranger->nb));
-	fairwq_batch_dispose(a);
 	fairwq_pool_destroy(other);
 }
 
@@ -238,7 +230,7 @@ static void bad_notifiers_are_refused(struct kunit *test)
 	struct notifier_block empty = { };
 	struct mock *mock = test->priv;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 1);
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_pool_register_notifier(NULL, &empty));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_pool_register_notifier(mock->pool, NULL));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_pool_register_notifier(mock->pool, &empty));

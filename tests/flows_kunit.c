@@ -44,7 +44,7 @@ static struct fairwq_flows *mock_flows(struct kunit *test, unsigned int max_acti
 {
 	struct mock_flows *mock = mock_of(test);
 
-	mock_pool(test, max_active, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, max_active);
 	mock->flows = fairwq_flows_create(mock->mock.pool, attrs);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(mock->flows));
 	KUNIT_ASSERT_EQ(test, 0, fairwq_flows_set_idle_ms(mock->flows, IDLE_MS));
@@ -109,7 +109,7 @@ static void bad_attrs_are_refused(struct kunit *test)
 	struct mock *mock = test->priv;
 	unsigned int i;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 1);
 	KUNIT_EXPECT_EQ(test, -EINVAL, (int)PTR_ERR(fairwq_flows_create(NULL, NULL)));
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
 		KUNIT_EXPECT_EQ_MSG(test, -EINVAL,
@@ -168,7 +168,6 @@ static void attrs_are_those_of_each(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, OTHER_BATCHES + 3, mock_nr_batches(mock->pool));
 	/* Each batch joins one turn after the clock. That is shorter at a larger weight. */
 	mock_expect(test, "bcabbabbabbab");
-	fairwq_batch_dispose(a);
 }
 
 /* Arguments and results of the hooks, and of the thread that a case starts. */
@@ -295,7 +294,7 @@ static void expect_made_in_atomic(struct kunit *test)
 	mock_expect(test, "a");
 }
 
-static void first_use_from_hardirq(struct kunit *test)
+static void first_use_works_from_hardirq(struct kunit *test)
 {
 	struct irq_queue *irq = kunit_kzalloc(test, sizeof(*irq), GFP_KERNEL);
 
@@ -313,7 +312,7 @@ static void first_use_from_hardirq(struct kunit *test)
 	expect_made_in_atomic(test);
 }
 
-static void first_use_under_a_raw_lock(struct kunit *test)
+static void first_use_works_under_a_raw_lock(struct kunit *test)
 {
 	struct fairwq_flows *flows = mock_flows(test, 1, NULL);
 	struct fairwq_work *work = &mock_item(test, 'a')->work;
@@ -756,7 +755,7 @@ static void count_made(enum fairwq_test_point point, struct fairwq_batch *batch)
  * Two threads queue while sweep after sweep removes flows. Every item runs once, and the items
  * of a key run in queue order.
  */
-static void queue_races_sweep(struct kunit *test)
+static void queue_against_sweep_loses_no_item(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .max_active = 1 };
 	struct race *race = kunit_kcalloc(test, 2, sizeof(*race), GFP_KERNEL);
@@ -806,7 +805,7 @@ static void many_fn(struct fairwq_work *work)
 }
 
 /* 10,000 keys are used twice each. Then the sweep removes all flows, and no batch is left. */
-static void ten_thousand_keys(struct kunit *test)
+static void ten_thousand_keys_leave_no_batch(struct kunit *test)
 {
 	struct many_item *item = kvcalloc(MANY, sizeof(*item), GFP_KERNEL);
 	struct mock *mock = test->priv;
@@ -1130,7 +1129,7 @@ static void setup_says_what_a_key_gets(struct kunit *test)
 	unsigned int round;
 
 	KUNIT_EXPECT_EQ(test, -EEXIST, fairwq_flows_set_setup(flows, setup_fn, NULL));
-	setup.owner = mock_keep(test, mock_batch(test, "device"));
+	setup.owner = mock_batch(test, "device");
 	setup.weight[2] = 300;
 	for (round = 1; round <= 2; round++) {
 		batch = fairwq_flows_get(flows, 2);
@@ -1170,7 +1169,7 @@ static void bad_setup_is_refused(struct kunit *test)
 	setup.weight[1] = FAIRWQ_MAX_WEIGHT + 1;
 	KUNIT_EXPECT_EQ(test, -EINVAL, queue_letter(test, 1, 'x'));
 	KUNIT_EXPECT_EQ(test, -EINVAL, (int)PTR_ERR(fairwq_flows_get(flows, 1)));
-	gone = mock_batch(test, "gone");
+	gone = mock_own_batch(test, "gone", NULL);
 	setup.owner = fairwq_batch_get(gone);
 	fairwq_batch_dispose(gone);
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, queue_letter(test, 2, 'x'));
@@ -1329,8 +1328,8 @@ static struct kunit_case flows_cases[] = {
 	KUNIT_CASE(attrs_are_those_of_each),
 	KUNIT_CASE(two_first_users_make_one_flow),
 	KUNIT_CASE(items_queue_to_flows),
-	KUNIT_CASE(first_use_from_hardirq),
-	KUNIT_CASE(first_use_under_a_raw_lock),
+	KUNIT_CASE(first_use_works_from_hardirq),
+	KUNIT_CASE(first_use_works_under_a_raw_lock),
 	KUNIT_CASE_PARAM(no_memory_loses_nothing, fail_nth_gen_params),
 	KUNIT_CASE(idle_flow_goes),
 	KUNIT_CASE(used_flow_stays),
@@ -1342,8 +1341,8 @@ static struct kunit_case flows_cases[] = {
 	KUNIT_CASE(sweep_waits_for_a_push_under_way),
 	KUNIT_CASE(queue_call_survives_a_removal),
 	KUNIT_CASE(opened_flow_is_not_removed),
-	KUNIT_CASE(queue_races_sweep),
-	KUNIT_CASE(ten_thousand_keys),
+	KUNIT_CASE(queue_against_sweep_loses_no_item),
+	KUNIT_CASE(ten_thousand_keys_leave_no_batch),
 	KUNIT_CASE(destroy_runs_what_was_accepted),
 	KUNIT_CASE(destroy_waits_for_a_queue_call_under_way),
 	KUNIT_CASE(destroy_waits_for_a_new_idle_time),

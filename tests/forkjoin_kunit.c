@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fork and join: each task runs once, a join returns after its task has run, idle
- * runners steal the oldest task, and other batches get turns beside items that fork.
+ * Fork and join: each task runs once, and a join returns after its task has run. Idle
+ * runners steal the oldest task. Other batches get turns beside items that fork.
  *
  * X is the item under test. Its work function calls a function of the case, and passes
  * it the task that fairwq_task_here() has set up for the item.
@@ -74,7 +74,7 @@ static struct forking *forking(struct kunit *test, struct fairwq_batch *batch,
 static struct fairwq_batch *kept_batch(struct kunit *test, const char *name,
 				       const struct fairwq_batch_attrs *attrs)
 {
-	return mock_keep(test, mock_batch_with(test, name, attrs));
+	return mock_batch_with(test, name, attrs);
 }
 
 static struct forking *queue_forking(struct kunit *test, struct fairwq_batch *batch,
@@ -89,11 +89,8 @@ static struct forking *queue_forking(struct kunit *test, struct fairwq_batch *ba
 /* Make a pool whose runners are all free. */
 static void free_pool(struct kunit *test, unsigned int nr, enum fairwq_policy policy)
 {
-	struct mock *mock = test->priv;
-
-	mock_pool(test, nr, policy);
-	mock_open(test);
-	fairwq_batch_flush(mock->gate_batch);
+	mock_pool_by(test, nr, policy);
+	mock_free_runners(test);
 }
 
 /* Queue an item to @batch and wait until it has run. */
@@ -321,7 +318,7 @@ static void idle_runner_takes_the_oldest_task(struct kunit *test)
 {
 	struct forking *x;
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 2);
 	x = queue_forking(test, kept_batch(test, "x", NULL), steal_the_oldest);
 	mock_await(test, &x->ready);
 	mock_open(test);
@@ -727,7 +724,6 @@ static void pause_and_cancel_lose_no_task(struct kunit *test)
 static void disposed_batch_ends_when_its_item_has_joined(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .released = mock_released_count };
-	struct mock *mock = test->priv;
 	struct fairwq_batch *batch;
 	struct forking *x;
 	atomic_t *released = kunit_kzalloc(test, sizeof(*released), GFP_KERNEL);
@@ -735,8 +731,7 @@ static void disposed_batch_ends_when_its_item_has_joined(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, released);
 	free_pool(test, 2, FAIRWQ_ROUND_ROBIN);
 	attrs.priv = released;
-	batch = fairwq_batch_create(mock->pool, &attrs, "x");
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, batch);
+	batch = mock_own_batch(test, "x", &attrs);
 	x = queue_forking(test, batch, fork_until_stopped);
 	mock_await(test, &x->begun);
 	fairwq_batch_dispose(batch);
@@ -793,7 +788,7 @@ static void run_stuck(struct kunit *test, bool sleeps)
 {
 	struct forking *x;
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 2);
 	x = forking(test, kept_batch(test, "x", NULL), fork_and_be_stuck);
 	x->sleeps = sleeps;
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(x->batch, &x->work));

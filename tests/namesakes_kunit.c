@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Counterparts of workqueue calls: whether a work is pending or running, an enable that
- * queues, the item that the caller is in, and calls that return a bool (promises 3 and 11).
+ * Counterparts of workqueue calls (promises 3 and 11): is a work pending or running, an
+ * enable that queues, the item that the caller is in, and calls that return a bool.
  */
 #include "fairwq_port.h"
 #include "lib/hook.h"
@@ -9,7 +9,7 @@
 
 /* ---- pending or running ------------------------------------------------ */
 
-static void busy_while_pending_and_while_running(struct kunit *test)
+static void work_is_busy_while_pending_and_while_running(struct kunit *test)
 {
 	struct mock_gate *gate = mock_gate_new(test);
 	struct fairwq_work *work = &gate->work;
@@ -205,8 +205,7 @@ static void current_work_of_a_task(struct kunit *test)
 	struct asking *asking = asking_new(test, forking_fn);
 	struct fairwq_batch *a = mock_begin(test, 3);
 
-	mock_open(test);
-	fairwq_batch_flush(mock->gate_batch);
+	mock_free_runners(test);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &asking->work));
 	mock_await(test, &asking->done);
 	KUNIT_EXPECT_FALSE(test, asking->timed_out);
@@ -271,7 +270,8 @@ static void bool_calls_may_be_refused(struct kunit *test)
 	struct fairwq_batch_attrs attrs = { .max_queued = 1 };
 	struct fairwq_delayed_work *dwork = kunit_kzalloc(test, sizeof(*dwork), GFP_KERNEL);
 	struct mock_item *item = mock_item(test, 'x'), *other = mock_item(test, 'y');
-	struct fairwq_batch *a = mock_begin_with(test, 1, &attrs), *b = mock_batch(test, "b");
+	struct fairwq_batch *a = mock_begin_with(test, 1, &attrs);
+	struct fairwq_batch *b = mock_own_batch(test, "b", NULL);
 
 	KUNIT_ASSERT_NOT_NULL(test, dwork);
 	fairwq_delayed_work_init(dwork, mock_nothing_fn);
@@ -299,7 +299,7 @@ static void bool_calls_may_be_refused(struct kunit *test)
 }
 
 static struct kunit_case namesakes_cases[] = {
-	KUNIT_CASE(busy_while_pending_and_while_running),
+	KUNIT_CASE(work_is_busy_while_pending_and_while_running),
 	KUNIT_CASE(busy_while_it_is_kept_back),
 	KUNIT_CASE(last_enable_queues),
 	KUNIT_CASE(enable_and_queue_may_be_refused),

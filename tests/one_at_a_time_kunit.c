@@ -40,13 +40,6 @@ static struct order order_new(struct kunit *test)
 
 /* ---- order ------------------------------------------------------------ */
 
-static struct fairwq_batch *batch_prio(struct kunit *test, enum fairwq_prio prio)
-{
-	struct fairwq_batch_attrs attrs = { .prio = prio };
-
-	return mock_batch_with(test, "prio", &attrs);
-}
-
 /* Items run in queue order, whatever their batches, priorities and pools are. */
 static void order_holds_across_batches_and_pools(struct kunit *test)
 {
@@ -58,13 +51,12 @@ static void order_holds_across_batches_and_pools(struct kunit *test)
 	struct mock_gate *gate;
 	unsigned int i;
 
-	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
+	batch[3] = mock_begin(test, 4);
 	other = fairwq_pool_create(NULL, "other");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(other));
-	batch[0] = batch_prio(test, FAIRWQ_PRIO_LOW);
-	batch[1] = batch_prio(test, FAIRWQ_PRIO_HIGH);
+	batch[0] = mock_batch_prio(test, "low", FAIRWQ_PRIO_LOW);
+	batch[1] = mock_batch_prio(test, "high", FAIRWQ_PRIO_HIGH);
 	batch[2] = fairwq_batch_create(other, NULL, "other");
-	batch[3] = batch_prio(test, FAIRWQ_PRIO_NORMAL);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(batch[2]));
 	gate = mock_order_gate(test, &order, batch[0]);
 	for (i = 0; i < strlen(letters); i++)
@@ -72,8 +64,7 @@ static void order_holds_across_batches_and_pools(struct kunit *test)
 	complete_all(&gate->open);
 	mock_expect_order(test, letters, items, strlen(letters));
 	mock_order_end(test, &order);
-	for (i = 0; i < 4; i++)
-		fairwq_batch_dispose(batch[i]);
+	fairwq_batch_dispose(batch[2]);
 	fairwq_pool_destroy(other);
 }
 
@@ -103,7 +94,6 @@ static void next_starts_after_the_return(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, fairwq_queue(a, &item[1]->work));
 	complete_all(&gate->open);
 	mock_expect_order(test, "xy", item, 2);
-	fairwq_batch_dispose(b);
 	mock_order_end(test, &order);
 }
 
@@ -151,7 +141,7 @@ static void producers_run(struct kunit *test, void (*fn)(struct thread *thread))
 	thread = kunit_kcalloc(test, TRACK_PRODUCERS, sizeof(*thread), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, thread);
 	mutex_init(&mutex);
-	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 4);
 	for (i = 0; i < TRACK_PRODUCERS; i++) {
 		thread[i] = (struct thread) {
 			.order = order, .track = track, .id = i, .nr = MOCK_MANY(2000),
@@ -162,7 +152,6 @@ static void producers_run(struct kunit *test, void (*fn)(struct thread *thread))
 	for (i = 0; i < TRACK_PRODUCERS; i++) {
 		mock_thread_end(test, &thread[i]);
 		KUNIT_EXPECT_EQ(test, 0, thread[i].ret);
-		fairwq_batch_dispose(thread[i].batch);
 	}
 	mock_order_destroy(&order);
 	KUNIT_EXPECT_EQ(test, TRACK_PRODUCERS * MOCK_MANY(2000), atomic_read(&track->ran));
@@ -254,10 +243,8 @@ static struct fairwq_batch *batch_logged(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct fairwq_batch_attrs attrs = { .released = released_log, .priv = &mock->log };
-	struct fairwq_batch *batch = mock_batch_with(test, "logged", &attrs);
 
-	fairwq_batch_get(batch);
-	return batch;
+	return fairwq_batch_get(mock_own_batch(test, "logged", &attrs));
 }
 
 /* Accepted items run although their batch is disposed. Then the batch is released, once. */
@@ -356,7 +343,6 @@ static void cancel_of_an_admitted_item_admits_the_next(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[0]->work));
 	mock_expect_order(test, "y", item, 2);
 	mock_order_end(test, &order);
-	fairwq_batch_dispose(b);
 }
 
 /* ---- waiting ---------------------------------------------------------- */
@@ -420,7 +406,6 @@ static void destroy_refuses_and_waits(struct kunit *test)
 	mock_thread_end(test, &thread);
 	KUNIT_EXPECT_STREQ(test, "yyx", &mock->log.text[0]);
 	mock_order_end(test, &other);
-	fairwq_batch_dispose(b);
 }
 
 /* ---- all calls at once -------------------------------------------------- */
@@ -478,7 +463,7 @@ static void race_keeps_order_and_books(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, thread);
 	KUNIT_ASSERT_NOT_NULL(test, steps);
-	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 4);
 	for (i = 0; i < 2 * RACE_STEPS; i++) {
 		fairwq_work_init(&steps[i].work, mock_step_fn);
 		steps[i].track = track;
@@ -501,10 +486,8 @@ static void race_keeps_order_and_books(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&counts[0]),
 			atomic_read(&counts[1]) + atomic_read(&track->ran));
 	mock_track_check(test, track);
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < 3; i++)
 		KUNIT_EXPECT_EQ(test, 0, atomic_read(&thread[i].batch->nr_pins));
-		fairwq_batch_dispose(thread[i].batch);
-	}
 }
 
 static struct kunit_case one_at_a_time_cases[] = {

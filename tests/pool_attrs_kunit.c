@@ -101,7 +101,7 @@ static void name_in_sysfs_is_the_pools(struct kunit *test)
 }
 
 /* A pool cannot have the name of another driver's workqueue. The kernel prints a stack. */
-static void name_of_another_workqueue(struct kunit *test)
+static void name_of_another_workqueue_is_refused(struct kunit *test)
 {
 	struct fairwq_pool_attrs attrs = { .flags = NAMED };
 	struct workqueue_struct *wq;
@@ -216,7 +216,7 @@ static void runners_work_near_their_cpu(struct kunit *test)
 static struct kunit_case pool_attrs_cases[] = {
 	KUNIT_CASE(odd_names_are_refused),
 	KUNIT_CASE(name_in_sysfs_is_the_pools),
-	KUNIT_CASE(name_of_another_workqueue),
+	KUNIT_CASE(name_of_another_workqueue_is_refused),
 	KUNIT_CASE(odd_cpus_are_refused),
 	KUNIT_CASE(runners_work_near_their_cpu),
 	{}

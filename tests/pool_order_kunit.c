@@ -20,7 +20,7 @@ static int order_init(struct kunit *test)
 /* ---- FIFO within a batch (promise 5) ---------------------------------- */
 
 /* Items of one batch start in the order in which they were queued. */
-static void fifo_within_a_batch(struct kunit *test)
+static void batch_is_a_fifo(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
 	const char *order = "abcdefghijklmnopqrstuvwxyz0123456789";
@@ -51,26 +51,23 @@ static void idle_case_desc(const struct idle_case *c, char *desc)
 KUNIT_ARRAY_PARAM(idle, idle_cases, idle_case_desc);
 
 /* Idle batches between two busy ones do not skew the turns: 1:1 exactly (Q1). */
-static void one_to_one_with_idle_between(struct kunit *test)
+static void idle_batches_do_not_skew_the_turns(struct kunit *test)
 {
 	const struct idle_case *c = test->param_value;
 	struct fairwq_batch *a = mock_begin(test, 1);
-	struct fairwq_batch *d, *idle[9];
+	struct fairwq_batch *d;
 	unsigned int i;
 
 	for (i = 0; i < c->idle; i++)
-		idle[i] = mock_batch(test, "idle");
+		mock_batch(test, "idle");
 	d = mock_batch(test, "d");
 	mock_queue(test, a, 'a', 8);
 	mock_queue(test, d, 'd', 8);
 	mock_expect(test, "adadadadadadadad");
-	for (i = 0; i < c->idle; i++)
-		fairwq_batch_dispose(idle[i]);
-	fairwq_batch_dispose(d);
 }
 
 /* Batches that run out of items between two busy ones do not skew the turns. */
-static void one_to_one_with_drained_between(struct kunit *test)
+static void drained_batches_do_not_skew_the_turns(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
 	struct fairwq_batch *b = mock_batch(test, "b");
@@ -80,20 +77,16 @@ static void one_to_one_with_drained_between(struct kunit *test)
 	mock_queue(test, b, 'b', 2);
 	mock_queue(test, c, 'c', 4);
 	mock_expect(test, "abcabcacacaa");
-	fairwq_batch_dispose(b);
-	fairwq_batch_dispose(c);
 }
 
 /* A batch with 20 items, beside one with 1000, has run all of them after 40 turns. */
-static void short_behind_long(struct kunit *test)
+static void short_backlog_behind_a_long_one_is_soon_done(struct kunit *test)
 {
-	struct fairwq_batch *a, *b;
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct fairwq_batch *b = mock_batch(test, "b");
 	struct mock *mock = test->priv;
 	const char *last;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "long");
-	b = mock_batch(test, "short");
 	mock_queue(test, a, 'a', 1000);
 	mock_queue(test, b, 'b', 20);
 	mock_open(test);
@@ -101,8 +94,6 @@ static void short_behind_long(struct kunit *test)
 	last = strrchr(mock->log.text, 'b');
 	KUNIT_ASSERT_NOT_NULL(test, last);
 	KUNIT_EXPECT_LE(test, last - mock->log.text, 40L);
-	fairwq_batch_dispose(a);
-	fairwq_batch_dispose(b);
 }
 
 /* A batch saves up no turns while it is idle: after that it takes turns with the others. */
@@ -113,8 +104,7 @@ static void idle_saves_no_credit(struct kunit *test)
 	struct mock_gate second;
 
 	mock_gate_init(&second);
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
+	a = mock_begin(test, 1);
 	b = mock_batch(test, "b");
 	mock_queue(test, b, 'b', 1);
 	mock_queue(test, a, 'a', 10);
@@ -126,8 +116,6 @@ static void idle_saves_no_credit(struct kunit *test)
 	mock_queue(test, b, 'B', 4);
 	complete_all(&second.open);
 	mock_expect(test, "baaaaaaaaaaBABABABA");
-	fairwq_batch_dispose(a);
-	fairwq_batch_dispose(b);
 	fairwq_pool_flush(mock->pool);	/* @second is on the stack */
 }
 
@@ -168,35 +156,30 @@ static void requeue_goes_to_the_tail(struct kunit *test)
 	/* The batch "a" runs x a a a x x. */
 	mock_expect(test, "xbabababxbxb");
 	KUNIT_EXPECT_EQ(test, 0U, again->left);
-	fairwq_batch_dispose(b);
 }
 
 /* ---- weights ---------------------------------------------------------- */
 
 /* Two batches get turns by their weights, spread as evenly as whole turns allow. */
-static void weights_one_to_two(struct kunit *test)
+static void weights_one_to_two_are_exact(struct kunit *test)
 {
-	struct fairwq_batch *a, *b;
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct fairwq_batch *b = mock_batch_weight(test, "b", 200);
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch_weight(test, "a", 100);
-	b = mock_batch_weight(test, "b", 200);
 	mock_queue(test, a, 'a', 4);
 	mock_queue(test, b, 'b', 8);
 	mock_expect(test, "babbabbabbab");
-	fairwq_batch_dispose(a);
-	fairwq_batch_dispose(b);
 }
 
 /* Each batch gets its share of the first 80 turns by weight, within one turn. */
-static void weights_one_two_five(struct kunit *test)
+static void weights_one_two_five_are_within_one_turn(struct kunit *test)
 {
 	static const unsigned int weight[] = { 100, 200, 500 };
 	struct mock *mock = test->priv;
 	struct fairwq_batch *batch[3];
 	unsigned int i, got[3] = { };
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 1);
 	for (i = 0; i < 3; i++) {
 		batch[i] = mock_batch_weight(test, "w", weight[i]);
 		mock_queue(test, batch[i], '0' + i, 60);
@@ -208,12 +191,11 @@ static void weights_one_two_five(struct kunit *test)
 	for (i = 0; i < 3; i++) {
 		KUNIT_EXPECT_GE(test, got[i] + 1, weight[i] / 10);
 		KUNIT_EXPECT_LE(test, got[i], weight[i] / 10 + 1);
-		fairwq_batch_dispose(batch[i]);
 	}
 }
 
 /* A new weight applies to the items that are queued already, from the next turn on. */
-static void weight_of_a_standing_backlog(struct kunit *test)
+static void weight_applies_to_a_standing_backlog(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
 	struct fairwq_batch *b = mock_batch(test, "b");
@@ -222,7 +204,6 @@ static void weight_of_a_standing_backlog(struct kunit *test)
 	mock_queue(test, b, 'b', 8);
 	KUNIT_EXPECT_EQ(test, 0, fairwq_batch_set_weight(b, 200));
 	mock_expect(test, "babbabbabbab");
-	fairwq_batch_dispose(b);
 }
 
 /* ---- disposal of a batch near its turn (T3, T4, Q2, Q3) --------------- */
@@ -252,9 +233,9 @@ static void dispose_with_items_keeps_the_order(struct kunit *test)
 	struct fairwq_batch *batch[3];
 	unsigned int i;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 1);
 	for (i = 0; i < 3; i++) {
-		batch[i] = mock_batch(test, "p");
+		batch[i] = mock_own_batch(test, "p", NULL);
 		mock_queue(test, batch[i], 'a' + i, i == c->which ? 2 : 4);
 	}
 	fairwq_batch_dispose(batch[c->which]);
@@ -279,14 +260,13 @@ static void dispose_with_items_keeps_the_order(struct kunit *test)
 static void dispose_idle_keeps_the_order(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
-	struct fairwq_batch *b = mock_batch(test, "b");
+	struct fairwq_batch *b = mock_own_batch(test, "b", NULL);
 	struct fairwq_batch *c = mock_batch(test, "c");
 
 	mock_queue(test, a, 'a', 4);
 	mock_queue(test, c, 'c', 4);
 	fairwq_batch_dispose(b);
 	mock_expect(test, "acacacac");
-	fairwq_batch_dispose(c);
 }
 
 /* An item that disposes of two batches. */
@@ -312,10 +292,10 @@ static void dispose_from_an_item_keeps_the_order(struct kunit *test)
 	struct fairwq_batch *a, *b, *c;
 
 	KUNIT_ASSERT_NOT_NULL(test, d);
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	b = mock_batch(test, "b");
-	c = mock_batch(test, "c");
+	mock_pool(test, 1);
+	a = mock_own_batch(test, "a", NULL);
+	b = mock_own_batch(test, "b", NULL);
+	c = mock_own_batch(test, "c", NULL);
 	fairwq_work_init(&d->item.work, disposer_fn);
 	d->item.log = &mock->log;
 	d->item.letter = 'X';
@@ -336,9 +316,8 @@ static void last_batch_of_a_priority_goes(struct kunit *test)
 	struct fairwq_batch_attrs attrs = { .prio = FAIRWQ_PRIO_HIGH };
 	struct mock *mock = test->priv;
 	struct fairwq_batch *a = mock_begin(test, 1);
-	struct fairwq_batch *high;
+	struct fairwq_batch *high = mock_own_batch(test, "high", &attrs);
 
-	high = mock_batch_with(test, "high", &attrs);
 	mock_queue(test, a, 'a', 2);
 	mock_queue(test, high, 'h', 2);
 	fairwq_batch_dispose(high);
@@ -347,7 +326,6 @@ static void last_batch_of_a_priority_goes(struct kunit *test)
 	high = mock_batch_with(test, "high", &attrs);
 	mock_queue(test, high, 'H', 1);
 	mock_expect(test, "hhaaH");
-	fairwq_batch_dispose(high);
 }
 
 /* ---- pause and limits ------------------------------------------------- */
@@ -360,8 +338,7 @@ static void pause_holds_back_without_credit(struct kunit *test)
 	struct mock_gate second;
 
 	mock_gate_init(&second);
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
+	a = mock_begin(test, 1);
 	b = mock_batch(test, "b");
 	mock_queue(test, b, 'b', 4);
 	fairwq_batch_pause(b);
@@ -375,8 +352,6 @@ static void pause_holds_back_without_credit(struct kunit *test)
 	fairwq_batch_resume(b);
 	complete_all(&second.open);
 	mock_expect(test, "aaaaaAbAbAbAb");
-	fairwq_batch_dispose(a);
-	fairwq_batch_dispose(b);
 	fairwq_pool_flush(mock->pool);
 }
 
@@ -409,9 +384,8 @@ static void limit_is_not_away(struct kunit *test)
 	struct mock_gate *first, *second;
 	struct fairwq_batch *a, *b, *l;
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	l = fairwq_batch_create(mock->pool, &attrs, "limited");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(l));
+	mock_pool(test, 2);
+	l = mock_batch_with(test, "limited", &attrs);
 	first = order_gate(test, l);
 	mock_await(test, &first->entered);
 	mock_queue(test, l, 'l', 4);
@@ -426,9 +400,6 @@ static void limit_is_not_away(struct kunit *test)
 	complete_all(&first->open);
 	mock_expect(test, "abababllblablab");
 	complete_all(&second->open);
-	fairwq_batch_dispose(a);
-	fairwq_batch_dispose(b);
-	fairwq_batch_dispose(l);
 	fairwq_pool_flush(mock->pool);
 }
 
@@ -439,7 +410,7 @@ static void fifo_policy_is_arrival_order(struct kunit *test)
 {
 	struct fairwq_batch *a, *b;
 
-	mock_pool(test, 1, FAIRWQ_FIFO);
+	mock_pool_by(test, 1, FAIRWQ_FIFO);
 	a = mock_batch_weight(test, "a", 1);
 	b = mock_batch_weight(test, "b", 10000);
 	mock_queue(test, a, 'a', 3);
@@ -448,35 +419,29 @@ static void fifo_policy_is_arrival_order(struct kunit *test)
 	mock_queue(test, b, 'B', 2);
 	mock_queue(test, a, 'x', 1);
 	mock_expect(test, "aaabABBx");
-	fairwq_batch_dispose(a);
-	fairwq_batch_dispose(b);
 }
 
 /* A new policy applies to the items that are queued already. */
-static void policy_of_a_standing_backlog(struct kunit *test)
+static void policy_applies_to_a_standing_backlog(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct fairwq_batch *a, *b;
 
-	mock_pool(test, 1, FAIRWQ_FIFO);
-	a = mock_batch(test, "a");
+	a = mock_begin_by(test, 1, FAIRWQ_FIFO);
 	b = mock_batch(test, "b");
 	mock_queue(test, a, 'a', 4);
 	mock_queue(test, b, 'b', 4);
 	fairwq_pool_set_policy(mock->pool, FAIRWQ_ROUND_ROBIN);
 	mock_expect(test, "abababab");
-	fairwq_batch_dispose(a);
-	fairwq_batch_dispose(b);
 }
 
 /* After a change of the policy and back, the queued items run in the order of arrival. */
-static void policy_back_to_arrival(struct kunit *test)
+static void policy_back_to_arrival_restores_the_order(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct fairwq_batch *a, *b;
 
-	mock_pool(test, 1, FAIRWQ_FIFO);
-	a = mock_batch(test, "a");
+	a = mock_begin_by(test, 1, FAIRWQ_FIFO);
 	b = mock_batch(test, "b");
 	mock_queue(test, a, 'a', 2);
 	mock_queue(test, b, 'b', 2);
@@ -484,8 +449,6 @@ static void policy_back_to_arrival(struct kunit *test)
 	fairwq_pool_set_policy(mock->pool, FAIRWQ_FIFO);
 	mock_queue(test, a, 'A', 1);
 	mock_expect(test, "aabbA");
-	fairwq_batch_dispose(a);
-	fairwq_batch_dispose(b);
 }
 
 /* ---- priority (promise 9) --------------------------------------------- */
@@ -495,7 +458,7 @@ static void priorities_in_order(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 1);
 	mock_queue(test, fairwq_pool_default_batch(mock->pool, FAIRWQ_PRIO_LOW), 'l', 3);
 	mock_queue(test, fairwq_pool_default_batch(mock->pool, FAIRWQ_PRIO_NORMAL), 'n', 3);
 	mock_queue(test, fairwq_pool_default_batch(mock->pool, FAIRWQ_PRIO_HIGH), 'h', 3);
@@ -508,7 +471,7 @@ static void lower_priority_is_not_starved(struct kunit *test)
 	struct mock *mock = test->priv;
 	char *first, *second;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 1);
 	mock_queue(test, fairwq_pool_default_batch(mock->pool, FAIRWQ_PRIO_LOW), 'l', 2);
 	mock_queue(test, fairwq_pool_default_batch(mock->pool, FAIRWQ_PRIO_HIGH), 'h', 200);
 	mock_open(test);
@@ -528,7 +491,7 @@ static void strict_priority_leaves_nothing(struct kunit *test)
 	char *first;
 
 	mock->flags |= FAIRWQ_STRICT_PRIO;
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 1);
 	mock_queue(test, fairwq_pool_default_batch(mock->pool, FAIRWQ_PRIO_LOW), 'l', 2);
 	mock_queue(test, fairwq_pool_default_batch(mock->pool, FAIRWQ_PRIO_HIGH), 'h', 400);
 	/* Change the policy and back, because each change resets what the tree has counted. */
@@ -551,7 +514,7 @@ static void self_check_sees_fair_turns(struct kunit *test)
 	struct fairwq_batch *batch[5];
 	unsigned int i;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 1);
 	for (i = 0; i < ARRAY_SIZE(weight); i++) {
 		batch[i] = mock_batch_weight(test, "w", weight[i]);
 		mock_queue(test, batch[i], 'x', 5000);
@@ -559,8 +522,6 @@ static void self_check_sees_fair_turns(struct kunit *test)
 	mock_open(test);
 	fairwq_pool_flush(mock->pool);
 	KUNIT_EXPECT_GE(test, mock_counter(mock->pool, FAIRWQ_WINDOWS), 4ULL);
-	for (i = 0; i < ARRAY_SIZE(weight); i++)
-		fairwq_batch_dispose(batch[i]);
 }
 
 /* ---- without strict turns --------------------------------------------- */
@@ -572,7 +533,7 @@ static void rotation_of_short_items_is_exact(struct kunit *test)
 	unsigned int i;
 
 	mock->flags = 0;
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 1);
 	for (i = 0; i < 16; i++) {
 		batch[i] = mock_batch(test, "p");
 		mock_queue(test, batch[i], 'a' + i, 100);
@@ -581,8 +542,6 @@ static void rotation_of_short_items_is_exact(struct kunit *test)
 	mock_until(test, READ_ONCE(mock->log.nr) == 1600);
 	for (i = 0; i < 1600; i++)
 		KUNIT_ASSERT_EQ(test, (char)('a' + i % 16), mock->log.text[i]);
-	for (i = 0; i < 16; i++)
-		fairwq_batch_dispose(batch[i]);
 }
 
 /* Weights of 1, 2 and 5 get just as many turns, in every 8 turns. */
@@ -594,7 +553,7 @@ static void weights_of_short_items_are_exact(struct kunit *test)
 	struct fairwq_batch *batch[3];
 
 	mock->flags = 0;
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 1);
 	for (i = 0; i < 3; i++) {
 		batch[i] = mock_batch_weight(test, "p", weight[i]);
 		mock_queue(test, batch[i], '0' + i, 100 * weight[i] / 100);
@@ -609,8 +568,6 @@ static void weights_of_short_items_are_exact(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, 2U, got[1]);
 		KUNIT_ASSERT_EQ(test, 5U, got[2]);
 	}
-	for (i = 0; i < 3; i++)
-		fairwq_batch_dispose(batch[i]);
 }
 
 /* ---- several runners -------------------------------------------------- */
@@ -665,15 +622,15 @@ static void several_runners_keep_the_order(struct kunit *test)
 }
 
 static struct kunit_case order_cases[] = {
-	KUNIT_CASE(fifo_within_a_batch),
-	KUNIT_CASE_PARAM(one_to_one_with_idle_between, idle_gen_params),
-	KUNIT_CASE(one_to_one_with_drained_between),
-	KUNIT_CASE(short_behind_long),
+	KUNIT_CASE(batch_is_a_fifo),
+	KUNIT_CASE_PARAM(idle_batches_do_not_skew_the_turns, idle_gen_params),
+	KUNIT_CASE(drained_batches_do_not_skew_the_turns),
+	KUNIT_CASE(short_backlog_behind_a_long_one_is_soon_done),
 	KUNIT_CASE(idle_saves_no_credit),
 	KUNIT_CASE(requeue_goes_to_the_tail),
-	KUNIT_CASE(weights_one_to_two),
-	KUNIT_CASE(weights_one_two_five),
-	KUNIT_CASE(weight_of_a_standing_backlog),
+	KUNIT_CASE(weights_one_to_two_are_exact),
+	KUNIT_CASE(weights_one_two_five_are_within_one_turn),
+	KUNIT_CASE(weight_applies_to_a_standing_backlog),
 	KUNIT_CASE_PARAM(dispose_with_items_keeps_the_order, pointer_gen_params),
 	KUNIT_CASE(dispose_idle_keeps_the_order),
 	KUNIT_CASE(dispose_from_an_item_keeps_the_order),
@@ -681,8 +638,8 @@ static struct kunit_case order_cases[] = {
 	KUNIT_CASE(pause_holds_back_without_credit),
 	KUNIT_CASE(limit_is_not_away),
 	KUNIT_CASE(fifo_policy_is_arrival_order),
-	KUNIT_CASE(policy_of_a_standing_backlog),
-	KUNIT_CASE(policy_back_to_arrival),
+	KUNIT_CASE(policy_applies_to_a_standing_backlog),
+	KUNIT_CASE(policy_back_to_arrival_restores_the_order),
 	KUNIT_CASE(priorities_in_order),
 	KUNIT_CASE(lower_priority_is_not_starved),
 	KUNIT_CASE(strict_priority_leaves_nothing),

@@ -390,13 +390,13 @@ static unsigned int share_of(struct share *share, const struct share_client *cli
 }
 
 /*
- * Run one try with two clients. If the first one can only run one item at a time, items
- * of the second count only if they begin while the first runs none.
+ * Run one try with two clients. The first one may only be able to run one item at a time.
+ * Then items of the second count only if they begin while the first runs none.
  *
  * If a CPU stalls in an item, this item has a large part of the run time. The other client
- * then gets many turns for it. So under fair time, where all items have one length, it is
- * enough if the share of either run time or turns is within @low and @high. A starved
- * client has too little of both.
+ * then gets many turns for it. All items have one length. So under fair time it is enough
+ * if the share of run time or that of turns is within @low and @high. A starved client has
+ * too little of both.
  *
  * Return: the share of the first client, in thousandths.
  */
@@ -672,7 +672,7 @@ static unsigned int adversary_try(struct kunit *test, const struct share_case *c
 	struct share *share = share_new(test, c, 0);
 	struct share_client *other = share_add(test, share, a->other, c->length_us);
 	struct mock *mock = test->priv;
-	struct fairwq_batch *owner = a->splits ? mock_batch(test, "owner") : NULL;
+	struct fairwq_batch *owner = a->splits ? mock_own_batch(test, "owner", NULL) : NULL;
 	const struct fairwq_batch_attrs below = { .parent = owner };
 	struct share_client *its = share_add(test, share, owner ? &below : a->its, 0);
 	u32 unit = c->length_us * NSEC_PER_USEC / ADVERSARY_US;
@@ -734,7 +734,7 @@ static void adversary_gets_no_more(struct kunit *test)
  * The self-check accepts that a lower priority has several turns in a row after a burst of
  * a higher one.
  */
-static void self_check_knows_bursts(struct kunit *test)
+static void self_check_accepts_bursts(struct kunit *test)
 {
 	static const struct share_case c = { "", FAIRWQ_ROUND_ROBIN, 1, 2 };
 	struct share *share = share_new(test, &c, 0);
@@ -761,7 +761,7 @@ static void self_check_knows_bursts(struct kunit *test)
  * The self-check accepts that a client has turns in the bursts of another one, because both
  * queue to one serializer.
  */
-static void self_check_knows_guests(struct kunit *test)
+static void self_check_accepts_turns_in_bursts_of_others(struct kunit *test)
 {
 	static const struct share_case c = { "", FAIRWQ_ROUND_ROBIN, 1, 2 };
 	struct share *share = share_new(test, &c, 0);
@@ -881,14 +881,14 @@ static void self_check_sees_the_unfair(struct kunit *test)
 		item[i].letter = 'c';
 		fairwq_work_init(&item[i].work, mock_item_fn);
 	}
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 1);
 	mock_open(test);
 	owner = mock_batch(test, "owner");
 	attrs.parent = u->owned ? owner : NULL;
 	other = mock_batch_with(test, "other", &attrs);
 	attrs.prio = u->prio;
 	attrs.max_active = u->limited;
-	client = mock_batch_with(test, "client", &attrs);
+	client = mock_own_batch(test, "client", &attrs);
 	/* A client that has been served is no newcomer any more. */
 	mock_queue(test, other, 'o', 1);
 	if (u->flow) {
@@ -921,8 +921,6 @@ static void self_check_sees_the_unfair(struct kunit *test)
 		fairwq_flows_destroy(flows);
 	else
 		fairwq_batch_dispose(client);
-	fairwq_batch_dispose(other);
-	fairwq_batch_dispose(owner);
 }
 
 /* ---- a wrong estimate does not grow --------------------------------------------- */
@@ -1001,11 +999,9 @@ static void pause_holds_what_is_queued(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct mock_gate *gate = mock_gate_new(test);
-	struct fairwq_batch *a, *b;
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct fairwq_batch *b = mock_batch(test, "b");
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
-	b = mock_batch(test, "b");
 	mock_set_guess(a, NSEC_PER_USEC);
 	mock_set_guess(b, NSEC_PER_USEC);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
@@ -1025,8 +1021,6 @@ static void pause_holds_what_is_queued(struct kunit *test)
 	fairwq_batch_resume(b);
 	fairwq_batch_flush(b);
 	KUNIT_EXPECT_STREQ(test, "abcde", &mock->log.text[0]);
-	fairwq_batch_dispose(a);
-	fairwq_batch_dispose(b);
 }
 
 static struct kunit_case share_test_cases[] = {
@@ -1041,8 +1035,8 @@ static struct kunit_case share_test_cases[] = {
 	KUNIT_CASE_PARAM(new_keys_do_not_starve, share_gen_params),
 	KUNIT_CASE_PARAM(low_priority_gets_no_more, share_gen_params),
 	KUNIT_CASE_PARAM(strict_priority_does_not_leak, share_gen_params),
-	KUNIT_CASE(self_check_knows_bursts),
-	KUNIT_CASE(self_check_knows_guests),
+	KUNIT_CASE(self_check_accepts_bursts),
+	KUNIT_CASE(self_check_accepts_turns_in_bursts_of_others),
 	KUNIT_CASE_PARAM(self_check_sees_the_unfair, unfair_gen_params),
 	{}
 };

@@ -32,7 +32,7 @@ static void bad_batch_attrs_are_refused(struct kunit *test)
 	struct fairwq_batch_attrs queued = { .max_queued = UINT_MAX };
 	struct mock *mock = test->priv;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 1);
 	KUNIT_EXPECT_EQ(test, -EINVAL,
 			PTR_ERR(fairwq_batch_create(mock->pool, &weight, "x")));
 	KUNIT_EXPECT_EQ(test, -EINVAL,
@@ -96,7 +96,6 @@ static void queued_runs_exactly_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(b, &item->work));
 	fairwq_pool_flush(mock->pool);
 	mock_expect(test, "xaax");
-	fairwq_batch_dispose(b);
 }
 
 /* There is one default batch per priority, and fairwq_pool_queue() queues to the NORMAL one. */
@@ -104,7 +103,7 @@ static void default_batches_are_one_per_priority(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 1);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_pool_queue(mock->pool, &mock_item(test, 'n')->work));
 	mock_queue(test, fairwq_pool_default_batch(mock->pool, FAIRWQ_PRIO_NORMAL), 'm', 1);
 	mock_queue(test, fairwq_pool_default_batch(mock->pool, FAIRWQ_PRIO_HIGH), 'h', 1);
@@ -150,14 +149,12 @@ static void pending_is_cleared_before(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, probe);
 	fairwq_work_init(&probe->work, pending_probe_fn);
 	init_completion(&probe->done);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	probe->batch = mock_batch(test, "a");
+	probe->batch = mock_begin(test, 2);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(probe->batch, &probe->work));
 	mock_await(test, &probe->done);
 	KUNIT_EXPECT_FALSE(test, probe->pending_inside);
 	KUNIT_EXPECT_EQ(test, 1, probe->queue_inside);
 	KUNIT_EXPECT_EQ(test, 2U, probe->runs);
-	fairwq_batch_dispose(probe->batch);
 }
 
 struct self_free {
@@ -233,9 +230,8 @@ static struct from_irq *from_irq(struct kunit *test)
 	struct from_irq *irq = kunit_kzalloc(test, sizeof(*irq), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, irq);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	irq->batch = mock_begin(test, 2);
 	init_completion(&irq->done);
-	irq->batch = mock_batch(test, "a");
 	irq->item = mock_item(test, 'i');
 	return irq;
 }
@@ -245,10 +241,9 @@ static void from_irq_expect(struct kunit *test, struct from_irq *irq)
 	mock_await(test, &irq->done);
 	KUNIT_EXPECT_EQ(test, 1, irq->ret);
 	mock_expect(test, "i");
-	fairwq_batch_dispose(irq->batch);
 }
 
-static void queue_from_hardirq(struct kunit *test)
+static void queue_call_works_from_hardirq(struct kunit *test)
 {
 	struct from_irq *irq = from_irq(test);
 
@@ -259,7 +254,7 @@ static void queue_from_hardirq(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, irq->was_hardirq);
 }
 
-static void queue_from_softirq(struct kunit *test)
+static void queue_call_works_from_softirq(struct kunit *test)
 {
 	struct from_irq *irq = from_irq(test);
 
@@ -270,7 +265,7 @@ static void queue_from_softirq(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, irq->was_softirq);
 }
 
-static void queue_with_interrupts_off(struct kunit *test)
+static void queue_call_works_with_interrupts_off(struct kunit *test)
 {
 	struct from_irq *irq = from_irq(test);
 
@@ -281,7 +276,7 @@ static void queue_with_interrupts_off(struct kunit *test)
 	from_irq_expect(test, irq);
 }
 
-static void queue_with_preemption_off(struct kunit *test)
+static void queue_call_works_with_preemption_off(struct kunit *test)
 {
 	struct from_irq *irq = from_irq(test);
 
@@ -313,7 +308,6 @@ static void not_reentrant_across_batches(struct kunit *test)
 	fairwq_batch_flush(b);
 	KUNIT_EXPECT_EQ(test, 2, atomic_read(&gate->runs));
 	KUNIT_EXPECT_EQ(test, 1ULL, mock_counter(mock->pool, FAIRWQ_PARKED));
-	fairwq_batch_dispose(b);
 }
 
 /* A work that is queued to another pool while it runs does not start before its end. */
@@ -322,12 +316,10 @@ static void not_reentrant_across_pools(struct kunit *test)
 	struct mock *mock = test->priv;
 	struct mock_gate *gate = mock_gate_new(test);
 	struct fairwq_pool *other;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 4);
 
-	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
 	other = fairwq_pool_create(NULL, "other");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(other));
-	a = mock_batch(test, "a");
 	mock_gate_enter(test, a, gate);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_pool_queue(other, &gate->work));
 	KUNIT_EXPECT_EQ(test, 1, fairwq_pool_queue(other, &mock_item(test, 'o')->work));
@@ -338,7 +330,6 @@ static void not_reentrant_across_pools(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 2, atomic_read(&gate->runs));
 	fairwq_batch_flush(a);
 	fairwq_pool_destroy(other);
-	fairwq_batch_dispose(a);
 }
 
 struct recycled {
@@ -392,7 +383,7 @@ static void told_again_fn(struct fairwq_work *work)
  * A caller may initialize a work anew after the function has completed it, while the last
  * lines of the function still run. No call for the new work waits for these lines.
  */
-static void told_caller_sets_it_up_anew(struct kunit *test)
+static void new_work_in_old_memory_waits_for_nothing(struct kunit *test)
 {
 	struct mock_gate *gate = mock_gate_new(test);
 	struct fairwq_batch *a = mock_begin(test, 4);
@@ -459,7 +450,6 @@ static void no_more_than_max_active_run(struct kunit *test)
 	complete_all(&gate[1].open);
 	complete_all(&gate[2].open);
 	fairwq_batch_flush(a);
-	fairwq_batch_dispose(b);
 }
 
 /* ---- waiting ---------------------------------------------------------- */
@@ -730,14 +720,14 @@ static struct kunit_case api_cases[] = {
 	KUNIT_CASE(defined_work_has_its_function),
 	KUNIT_CASE(pending_is_cleared_before),
 	KUNIT_CASE(function_frees_its_work),
-	KUNIT_CASE(queue_from_hardirq),
-	KUNIT_CASE(queue_from_softirq),
-	KUNIT_CASE(queue_with_interrupts_off),
-	KUNIT_CASE(queue_with_preemption_off),
+	KUNIT_CASE(queue_call_works_from_hardirq),
+	KUNIT_CASE(queue_call_works_from_softirq),
+	KUNIT_CASE(queue_call_works_with_interrupts_off),
+	KUNIT_CASE(queue_call_works_with_preemption_off),
 	KUNIT_CASE(not_reentrant_across_batches),
 	KUNIT_CASE(not_reentrant_across_pools),
 	KUNIT_CASE(recycled_work_runs_beside_the_old_one),
-	KUNIT_CASE(told_caller_sets_it_up_anew),
+	KUNIT_CASE(new_work_in_old_memory_waits_for_nothing),
 	KUNIT_CASE(max_queued_refuses),
 	KUNIT_CASE(no_more_than_max_active_run),
 	KUNIT_CASE(flush_waits_for_what_is_queued),

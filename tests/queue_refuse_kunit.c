@@ -13,7 +13,7 @@
 /* Make a batch and dispose of it. The caller must put the reference that it gets. */
 static struct fairwq_batch *disposed_batch(struct kunit *test)
 {
-	struct fairwq_batch *batch = mock_batch(test, "disposed");
+	struct fairwq_batch *batch = mock_own_batch(test, "disposed", NULL);
 
 	fairwq_batch_get(batch);
 	fairwq_batch_dispose(batch);
@@ -181,11 +181,9 @@ static void disabled_while_it_is_claimed(struct kunit *test)
 {
 	const struct fairwq_batch_attrs attrs = { .max_queued = 1 };
 	struct mock_item *item = mock_item(test, 'x'), *other = mock_item(test, 'y');
-	struct mock *mock = test->priv;
 	struct fairwq_batch *a = mock_begin(test, 1);
 
-	claimed.full = fairwq_batch_create(mock->pool, &attrs, "full");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(claimed.full));
+	claimed.full = mock_batch_with(test, "full", &attrs);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(claimed.full, &item->work));
 	claimed.dead = disposed_batch(test);
 	claimed.work = &other->work;
@@ -197,7 +195,6 @@ static void disabled_while_it_is_claimed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EAGAIN, claimed.ret[1]);
 	mock_expect(test, "x");
 	fairwq_batch_put(claimed.dead);
-	fairwq_batch_dispose(claimed.full);
 }
 
 /* ---- error pointers ------------------------------------------------------ */
@@ -248,7 +245,7 @@ static void error_pointers_are_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_pool_register_notifier(pool, &nb));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_pool_unregister_notifier(pool, &nb));
 	fairwq_pool_destroy(pool);
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 1);
 	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(fairwq_batch_create(mock->pool, &attrs, "a")));
 }
 
@@ -295,7 +292,7 @@ static void log_lines_name_the_module(struct kunit *test)
 	struct mock *mock = test->priv;
 	struct fairwq_batch *dead;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 1);
 	dead = fairwq_batch_create(mock->pool, NULL, "two\n%s", "lines\r\n");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(dead));
 	fairwq_batch_get(dead);

@@ -62,35 +62,27 @@ static void look_before_told(enum fairwq_test_point point, struct fairwq_batch *
 static void reader_does_not_hide_a_push(struct kunit *test)
 {
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 2);
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	mock_open(test);
-	fairwq_batch_flush(mock->gate_batch);
+	mock_free_runners(test);
 	mock_until(test, !READ_ONCE(mock->pool->nr_active));
-	a = mock_batch(test, "a");
 	looked_at = a;
 	fairwq_test_set_hook(look_before_told);
 	mock_queue(test, a, 'a', 1);
 	fairwq_test_set_hook(NULL);
 	mock_until(test, READ_ONCE(mock->log.nr) == 1);
-	fairwq_batch_dispose(a);
 }
 
 /* A work that is parked each time it runs has one turn for each run. */
 static void requeued_while_running_has_one_turn_each(struct kunit *test)
 {
 	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 2);
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	mock_open(test);
-	fairwq_batch_flush(mock->gate_batch);
-	a = mock_batch(test, "a");
+	mock_free_runners(test);
 	looper_start(test, a, 40, 3000);
 	fairwq_pool_drain(mock->pool);
 	KUNIT_EXPECT_EQ(test, 41ULL, mock_counter(mock->pool, FAIRWQ_TURNS));
-	fairwq_batch_dispose(a);
 }
 
 /* ---- a work that goes from pool to pool -------------------------------- */
@@ -138,7 +130,7 @@ static struct traveller *traveller_start(struct kunit *test)
 	struct mock *mock = test->priv;
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 2);
 	mock_open(test);
 	init_completion(&t->entered);
 	init_completion(&t->open);
@@ -213,20 +205,24 @@ static void odd_weights_are_no_violation(struct kunit *test)
 	static const unsigned int weights[][2] = {
 		{ 7000, 9000 }, { 6500, 9900 }, { 300, 301 }, { 5100, 7300 },
 	};
+	struct fairwq_batch_attrs attrs = { };
 	struct mock *mock = test->priv;
 	struct fairwq_batch *batch[2];
+	struct mock_gate *gate;
 	unsigned int i, k;
 
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 1);
 	mock_open(test);
 	for (i = 0; i < ARRAY_SIZE(weights); i++) {
+		/* The runner waits until both batches have their items. */
+		gate = mock_gate_new(test);
+		mock_gate_enter(test, mock->gate_batch, gate);
 		for (k = 0; k < 2; k++) {
-			batch[k] = mock_batch_weight(test, "w", weights[i][k]);
-			fairwq_batch_pause(batch[k]);
+			attrs.weight = weights[i][k];
+			batch[k] = mock_own_batch(test, "w", &attrs);
 			mock_queue(test, batch[k], 'x', 4000);
 		}
-		fairwq_batch_resume(batch[0]);
-		fairwq_batch_resume(batch[1]);
+		complete_all(&gate->open);
 		fairwq_pool_flush(mock->pool);
 		fairwq_batch_dispose(batch[0]);
 		fairwq_batch_dispose(batch[1]);
@@ -252,14 +248,14 @@ static void reweigher_fn(struct fairwq_work *work)
 static void raised_weight_shortens_the_wait(struct kunit *test)
 {
 	struct reweigher *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	const struct fairwq_batch_attrs light = { .weight = 1 };
 	struct mock *mock = test->priv;
 	struct fairwq_batch *a, *b;
 	const char *first, *next;
 
 	KUNIT_ASSERT_NOT_NULL(test, r);
 	mock->flags = FAIRWQ_STRICT_TURNS;
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch_weight(test, "a", 1);
+	a = mock_begin_with(test, 1, &light);
 	b = mock_batch(test, "b");
 	fairwq_work_init(&r->item.work, reweigher_fn);
 	r->item.log = &mock->log;
@@ -276,25 +272,19 @@ static void raised_weight_shortens_the_wait(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, first);
 	KUNIT_ASSERT_NOT_NULL(test, next);
 	KUNIT_EXPECT_LE(test, next - first, 3L);
-	fairwq_batch_dispose(a);
-	fairwq_batch_dispose(b);
 }
 
 /* If a priority has nothing to serve for a moment, its wait for a turn begins anew. */
 static void patience_ends_with_the_backlog(struct kunit *test)
 {
-	struct fairwq_batch_attrs low_attrs = { .prio = FAIRWQ_PRIO_LOW };
-	struct fairwq_batch_attrs high_attrs = { .prio = FAIRWQ_PRIO_HIGH };
 	struct mock_gate *gate = mock_gate_new(test);
 	struct fairwq_batch *low, *high;
 	struct mock *mock = test->priv;
 
 	mock->flags = FAIRWQ_STRICT_TURNS;
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	low = fairwq_batch_create(mock->pool, &low_attrs, "low");
-	high = fairwq_batch_create(mock->pool, &high_attrs, "high");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(low));
-	KUNIT_ASSERT_FALSE(test, IS_ERR(high));
+	mock_pool(test, 1);
+	low = mock_batch_prio(test, "low", FAIRWQ_PRIO_LOW);
+	high = mock_batch_prio(test, "high", FAIRWQ_PRIO_HIGH);
 	mock_queue(test, low, 'l', 1);
 	mock_queue(test, high, 'h', 62);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(high, &gate->work));
@@ -306,8 +296,6 @@ static void patience_ends_with_the_backlog(struct kunit *test)
 	complete_all(&gate->open);
 	mock_until(test, READ_ONCE(mock->log.nr) == 66);
 	KUNIT_EXPECT_STREQ(test, "HHHl", &mock->log.text[62]);
-	fairwq_batch_dispose(low);
-	fairwq_batch_dispose(high);
 }
 
 /* Virtual times wrap after some 10^11 turns. A batch that was idle meanwhile is served soon. */
@@ -329,7 +317,6 @@ static void wrapped_time_starves_no_batch(struct kunit *test)
 	first = strchr(mock->log.text, 'a');
 	KUNIT_ASSERT_NOT_NULL(test, first);
 	KUNIT_EXPECT_LE(test, first - mock->log.text, 3L);
-	fairwq_batch_dispose(b);
 }
 
 /* ---- reports and ends ------------------------------------------------- */
@@ -445,8 +432,7 @@ static void average_of_long_items_is_bounded(struct kunit *test)
 	unsigned int i;
 
 	fairwq_work_init_onstack(&work, long_fn);
-	mock_pool(test, 1, FAIRWQ_FAIR_TIME);
-	a = mock_batch(test, "a");
+	a = mock_begin_by(test, 1, FAIRWQ_FAIR_TIME);
 	mock_open(test);
 	for (i = 0; i < 2; i++) {
 		KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &work));
@@ -456,7 +442,6 @@ static void average_of_long_items_is_bounded(struct kunit *test)
 	average = ewma_fairwq_run_read(&a->stats->run_avg);
 	raw_spin_unlock_irq(&mock->pool->lock);
 	KUNIT_EXPECT_EQ(test, (unsigned long)FAIRWQ_RUN_TIME_MAX_NS, average);
-	fairwq_batch_dispose(a);
 	fairwq_pool_flush(mock->pool);
 }
 

@@ -289,7 +289,6 @@ static void dropped_work_lets_the_others_go_on(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, fairwq_sequencer_queue(sequencer, NULL, b, &first->swork));
 	fairwq_sequencer_flush(sequencer);
 	expect_log(test, "yx");
-	fairwq_batch_dispose(b);
 }
 
 /* A cancel of the batch may take fairwq_sequencer_drop() as its dropped(). */
@@ -315,7 +314,8 @@ static void batch_is_cancelled(struct kunit *test)
 static void refused_work_holds_up_nothing(struct kunit *test)
 {
 	struct fairwq_sequencer *sequencer = sequencer_new(test);
-	struct fairwq_batch *a = begin(test, 2), *b = mock_batch(test, "b");
+	struct fairwq_batch *a = begin(test, 2);
+	struct fairwq_batch *b = mock_own_batch(test, "b", NULL);
 	struct step *refused = step_new(test, sequencer, 'x');
 	struct step *next = step_new(test, sequencer, 'y');
 
@@ -336,7 +336,7 @@ static void refused_work_holds_up_nothing(struct kunit *test)
 /* ---- with other constraints ---------------------------------------------- */
 
 /* Items that are queued through a limiter of 2 run two at a time, and complete in order. */
-static void limiter_and_order_compose(struct kunit *test)
+static void limiter_and_order_work_together(struct kunit *test)
 {
 	struct fairwq_sequencer *sequencer = sequencer_new(test);
 	struct fairwq_batch *a = begin(test, NR + 1);
@@ -365,7 +365,7 @@ static void limiter_and_order_compose(struct kunit *test)
 }
 
 /* If a batch with a max_active of 2 has items of three serializers, two items run at a time. */
-static void serializer_in_a_limited_batch(struct kunit *test)
+static void limited_batch_limits_its_serializers(struct kunit *test)
 {
 	static const struct fairwq_batch_attrs two = { .max_active = 2 };
 	struct fairwq_batch *a;
@@ -393,7 +393,6 @@ static void serializer_in_a_limited_batch(struct kunit *test)
 		complete_all(&gate[i]->open);
 	for (i = 0; i < 3; i++)
 		fairwq_serializer_destroy(&serial[i]);
-	fairwq_batch_dispose(a);
 }
 
 /* ---- a wait for the caller's own sequencer -------------------------------- */
@@ -431,8 +430,8 @@ static struct kunit_case sequencer_cases[] = {
 	KUNIT_CASE(dropped_work_lets_the_others_go_on),
 	KUNIT_CASE(batch_is_cancelled),
 	KUNIT_CASE(refused_work_holds_up_nothing),
-	KUNIT_CASE(limiter_and_order_compose),
-	KUNIT_CASE(serializer_in_a_limited_batch),
+	KUNIT_CASE(limiter_and_order_work_together),
+	KUNIT_CASE(limited_batch_limits_its_serializers),
 	KUNIT_CASE(self_wait_warns),
 	{}
 };

@@ -81,8 +81,7 @@ static void queue_and_cancel_from_hardirq(struct kunit *test)
 	struct mock_item *item[3];
 	struct mock_gate *gate;
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	from.batch = mock_batch(test, "a");
+	from.batch = mock_begin(test, 2);
 	from.irq_work = IRQ_WORK_INIT_HARD(from_irq_fn);
 	gate = serial_gate(test, serial, from.batch);
 	item[0] = serial_item(test, serial, from.batch, 'x');
@@ -103,7 +102,6 @@ static void queue_and_cancel_from_hardirq(struct kunit *test)
 	irq_work_sync(&from.irq_work);
 	KUNIT_EXPECT_EQ(test, 1, from.queued);
 	mock_expect_order(test, "yz", item, 3);
-	fairwq_batch_dispose(from.batch);
 	serial_end(test, serial);
 }
 
@@ -146,10 +144,9 @@ static void max_queued_counts_what_waits(struct kunit *test)
 	struct fairwq_serializer *serial = serial_new(test);
 	struct mock_item *item[4];
 	struct fairwq_batch *a = mock_begin(test, 2);
-	struct fairwq_batch *b;
+	struct fairwq_batch *b = mock_batch_with(test, "b", &attrs);
 	struct mock_gate *gate;
 
-	b = mock_batch_with(test, "b", &attrs);
 	gate = serial_gate(test, serial, a);
 	item[0] = serial_item(test, serial, b, 'x');
 	item[1] = serial_item(test, serial, b, 'y');
@@ -162,7 +159,6 @@ static void max_queued_counts_what_waits(struct kunit *test)
 	mock_expect_order(test, "yz", item, 3);
 	fairwq_serializer_flush(serial);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&b->nr_queued));
-	fairwq_batch_dispose(b);
 	serial_end(test, serial);
 }
 
@@ -253,7 +249,6 @@ static void batch_cancel_of_what_went_on(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(b, &item[0]->work));
 	fairwq_batch_flush(b);
 	KUNIT_EXPECT_PTR_EQ(test, NULL, item[0]->work.constraint);
-	fairwq_batch_dispose(b);
 	serial_end(test, serial);
 }
 
@@ -293,7 +288,7 @@ static void front_fn(struct fairwq_work *work)
 }
 
 /* A sync cancel of a work, by the item in front of it, does not deadlock. */
-static void cancel_from_the_item_in_front(struct kunit *test)
+static void item_in_front_can_cancel(struct kunit *test)
 {
 	struct fairwq_serializer *serial = serial_new(test);
 	struct mock_item *item[2];
@@ -587,7 +582,7 @@ static const struct fairwq_constraint_ops node_ops = {
 };
 
 /* A client's constraints run a before b and c, and these before d, if queued in reverse. */
-static void own_constraint_resolves_an_order(struct kunit *test)
+static void own_constraint_runs_steps_in_their_order(struct kunit *test)
 {
 	struct serial_node *node = kunit_kcalloc(test, 4, sizeof(*node), GFP_KERNEL);
 	static const int missing[] = { 1, 2, 2, 3 };
@@ -648,7 +643,7 @@ static struct kunit_case serializer_cases[] = {
 	KUNIT_CASE(cancel_of_what_is_held_up),
 	KUNIT_CASE(cancel_of_what_was_only_pushed),
 	KUNIT_CASE(batch_cancel_of_what_went_on),
-	KUNIT_CASE(cancel_from_the_item_in_front),
+	KUNIT_CASE(item_in_front_can_cancel),
 	KUNIT_CASE(disabled_work_is_refused),
 	KUNIT_CASE(plain_call_is_not_revived_in_order),
 	KUNIT_CASE(max_queued_counts_what_waits),
@@ -657,7 +652,7 @@ static struct kunit_case serializer_cases[] = {
 	KUNIT_CASE(self_wait_warns),
 	KUNIT_CASE(wait_for_an_item_behind_warns),
 	KUNIT_CASE(destroyed_serializer_may_be_freed),
-	KUNIT_CASE(own_constraint_resolves_an_order),
+	KUNIT_CASE(own_constraint_runs_steps_in_their_order),
 	KUNIT_CASE(many_serializers_run_one_item_each),
 	{}
 };

@@ -3,10 +3,10 @@
  * Serializers and limiters in great numbers, and mixed with the other calls. The
  * cases that force an interleaving are in serializer_kunit.c and limiter_kunit.c.
  *
- * Each item checks, inside its function, that it is the next of its serializer,
- * that no other item runs beside it, and that it runs once.
+ * Each item checks inside its function that it is the next of its serializer. It
+ * also checks that no other item runs beside it, and that it runs once.
  *
- * Seen to fail with each of these bugs planted: SERIAL_EARLY, SERIAL_LIFO,
+ * The suite fails with each of these planted bugs: SERIAL_EARLY, SERIAL_LIFO,
  * SERIAL_CANCEL, SERIAL_FAILED, LIMITER_PLUS_ONE.
  */
 #include <linux/hash.h>
@@ -97,7 +97,7 @@ static void producers_start(struct kunit *test, void (*fn)(struct producer *prod
 		producer = &producers[i];
 		*producer = (struct producer) { .fn = fn, .id = i, .random = get_random_u32() };
 		init_completion(&producer->done);
-		producer->batch = mock_batch(test, "own");
+		producer->batch = mock_own_batch(test, "own", NULL);
 		producer->task = kthread_create(producer_main, producer, "producer");
 		KUNIT_ASSERT_FALSE(test, IS_ERR(producer->task));
 	}
@@ -203,7 +203,7 @@ static void line_begin(struct kunit *test, bool shared)
 	for (i = 0; i < million(); i++)
 		fairwq_work_init(&line.items[i].work, in_line_fn);
 	fairwq_serializer_init(&line.serial);
-	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 4);
 }
 
 /*
@@ -246,11 +246,10 @@ static void million_waiting_items_keep_the_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, line.ran);
 	complete_all(&gate->open);
 	line_end(test);
-	fairwq_batch_dispose(g);
 }
 
 /* Items run in order while others are queued, so that the serializer is often empty. */
-static void million_items_of_four_producers(struct kunit *test)
+static void million_items_keep_the_order_of_each_producer(struct kunit *test)
 {
 	line_begin(test, false);
 	producers_start(test, produce_alone);
@@ -289,7 +288,7 @@ static void produce_singles(struct producer *producer)
 }
 
 /* Each of a million serializers that are busy at the same time runs its one item once. */
-static void million_serializers(struct kunit *test)
+static void million_serializers_run_each_item_once(struct kunit *test)
 {
 	unsigned int i, wrong = 0;
 	bool ran;
@@ -297,7 +296,7 @@ static void million_serializers(struct kunit *test)
 	atomic_set(&singles_ran, 0);
 	singles = vzalloc(array_size(million(), sizeof(*singles)));
 	KUNIT_ASSERT_NOT_NULL(test, singles);
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 1);
 	producers_start(test, produce_singles);
 	producers_end(test);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&singles_ran));
@@ -327,12 +326,10 @@ static void failing_item_stalls_no_other(struct kunit *test)
 	struct fairwq_limiter limiter;
 	struct mock *mock = test->priv;
 	struct mock_item *item[4];
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = mock_begin(test, 2);
 	unsigned int i;
 	bool ran;
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
 	fairwq_serializer_init(&serial);
 	fairwq_limiter_init(&limiter, 1);
 	fairwq_batch_pause(a);
@@ -350,7 +347,6 @@ static void failing_item_stalls_no_other(struct kunit *test)
 	for (i = 0; i < 4; i++)
 		fairwq_work_cancel_sync(&item[i]->work);
 	KUNIT_EXPECT_EQ(test, 2ULL, mock_counter(mock->pool, FAIRWQ_FAILURES));
-	fairwq_batch_dispose(a);
 	if (mock->log.nr < 4)
 		return;
 	fairwq_serializer_destroy(&serial);
@@ -726,7 +722,7 @@ static void mix_keeps_order_and_books(struct kunit *test)
 	unsigned int i;
 	bool ended;
 
-	mock_pool(test, 4, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 4);
 	mock_open(test);
 	mix_begin(test);
 	producers_start(test, mix_produce);
@@ -748,8 +744,8 @@ static void mix_keeps_order_and_books(struct kunit *test)
 static struct kunit_case serialmix_cases[] = {
 	KUNIT_CASE(failing_item_stalls_no_other),
 	KUNIT_CASE(million_waiting_items_keep_the_order),
-	KUNIT_CASE(million_items_of_four_producers),
-	KUNIT_CASE(million_serializers),
+	KUNIT_CASE(million_items_keep_the_order_of_each_producer),
+	KUNIT_CASE(million_serializers_run_each_item_once),
 	KUNIT_CASE(mix_keeps_order_and_books),
 	{}
 };

@@ -72,8 +72,8 @@ static struct fairwq_batch *batch_begin(struct kunit *test, unsigned int max_act
 	};
 
 	atomic_set(&released, 0);
-	mock_pool(test, max_active, FAIRWQ_ROUND_ROBIN);
-	return mock_batch_with(test, "a", &attrs);
+	mock_pool(test, max_active);
+	return mock_own_batch(test, "a", &attrs);
 }
 
 static bool is_disposed(struct fairwq_batch *batch)
@@ -223,7 +223,7 @@ static void delays_end_at_once(struct kunit *test)
 	struct delayed *other;
 	unsigned int i;
 
-	b = mock_keep(test, mock_batch(test, "b"));
+	b = mock_batch(test, "b");
 	for (i = 0; i < ARRAY_SIZE(hows); i++) {
 		atomic_set(&ran, 0);
 		atomic_set(&dropped, 0);
@@ -234,7 +234,7 @@ static void delays_end_at_once(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, 0, going.ret);
 		delayed_end(test, other, hows[i]);
 		if (!i)
-			a = mock_batch(test, "a");
+			a = mock_own_batch(test, "a", NULL);
 	}
 }
 
@@ -259,7 +259,7 @@ static void graced_work_is_dropped(struct kunit *test)
 static void held_back_works(struct kunit *test, unsigned int how, const char *log)
 {
 	struct fairwq_batch *a = batch_begin(test, 2);
-	struct fairwq_batch *b = mock_keep(test, mock_batch(test, "b"));
+	struct fairwq_batch *b = mock_batch(test, "b");
 	struct order order = mock_order_new(test, false);
 	struct mock_gate *gate = mock_order_gate(test, &order, b);
 	struct mock *mock = test->priv;
@@ -368,11 +368,11 @@ static void owned_batches_go_along(struct kunit *test)
 	struct mock *mock = test->priv;
 	unsigned int i;
 
-	other = mock_keep(test, mock_batch(test, "other"));
+	other = mock_batch(test, "other");
 	attrs.parent = owner;
-	child[0] = mock_batch_with(test, "child", &attrs);
+	child[0] = mock_own_batch(test, "child", &attrs);
 	attrs.parent = child[0];
-	child[1] = mock_batch_with(test, "grandchild", &attrs);
+	child[1] = mock_own_batch(test, "grandchild", &attrs);
 	for (i = 0; i < 6; i++)
 		mock_order_item(test, &order, child[i % 2], 'a' + i);
 	mock_queue_item(test, other, 'o');
@@ -420,8 +420,8 @@ static void own_item_is_refused(struct kunit *test)
 	const struct fairwq_batch_attrs attrs = { .released = self_released, .priv = &self };
 	struct mock *mock = test->priv;
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	self.batch = mock_batch_with(test, "a", &attrs);
+	mock_pool(test, 2);
+	self.batch = mock_own_batch(test, "a", &attrs);
 	init_completion(&self.done);
 	fairwq_work_init(&self.work, self_fn);
 	pr_info("# expect-splat begin shuts down a\n");
@@ -556,11 +556,11 @@ static void nothing_is_lost(struct kunit *test)
 	struct mock *mock = test->priv;
 	unsigned int round, i;
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 2);
 	mock_open(test);
 	fairwq_serializer_init(&storm.serial);
 	for (round = 0; round < STORM_ROUNDS; round++) {
-		storm.batch = mock_batch(test, "storm");
+		storm.batch = mock_own_batch(test, "storm", NULL);
 		storm.stop = false;
 		memset(storm.item, 0, sizeof(storm.item));
 		for (i = 0; i < STORM_ITEMS; i++)

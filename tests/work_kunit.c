@@ -99,7 +99,7 @@ static bool flush_is_queued(struct fairwq_batch *batch)
  * A flush of the batch ends when the last item before it is cancelled. The cancel
  * of an item behind it does not end it.
  */
-static void cancel_beside_a_flush(struct kunit *test)
+static void cancel_of_the_last_item_ends_a_flush(struct kunit *test)
 {
 	struct mock_item *before, *after;
 	struct mock *mock = test->priv;
@@ -145,7 +145,7 @@ static void cancel_gives_room_back(struct kunit *test)
  * In a batch at its max_active a waiting work can be cancelled, and the item behind
  * it runs next. No call leaves a waiter, which later turns would have to look at.
  */
-static void cancel_in_a_limited_batch(struct kunit *test)
+static void cancel_in_a_limited_batch_lets_the_next_run(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .max_active = 1 };
 	struct mock_gate *gate = mock_gate_new(test);
@@ -173,13 +173,12 @@ static void cancel_in_a_limited_batch(struct kunit *test)
  * Under arrival order the first item says when its batch is served. If that item
  * is cancelled, the item behind it does so.
  */
-static void cancel_under_arrival_order(struct kunit *test)
+static void cancel_of_the_first_keeps_arrival_order(struct kunit *test)
 {
 	struct fairwq_batch *a, *b;
 	struct mock_item *first;
 
-	mock_pool(test, 1, FAIRWQ_FIFO);
-	a = mock_batch(test, "a");
+	a = mock_begin_by(test, 1, FAIRWQ_FIFO);
 	b = mock_batch(test, "b");
 	first = mock_queue_item(test, a, 'a');
 	mock_queue_item(test, b, 'b');
@@ -187,8 +186,6 @@ static void cancel_under_arrival_order(struct kunit *test)
 	mock_queue_item(test, b, 'd');
 	expect_canceled(test, &first->work);
 	mock_expect(test, "bcd");
-	fairwq_batch_dispose(a);
-	fairwq_batch_dispose(b);
 }
 
 static void cancel_fn(void *data)
@@ -446,15 +443,15 @@ static void flush_of_an_endless_work(struct kunit *test)
 }
 
 /* A flush in a paused batch waits. It ends when the disposal makes the item run. */
-static void flush_in_a_paused_batch(struct kunit *test)
+static void flush_in_a_paused_batch_ends_with_its_disposal(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct mock_item *item;
 	struct fairwq_batch *a;
 	struct call *call;
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch(test, "a");
+	mock_pool(test, 2);
+	a = mock_own_batch(test, "a", NULL);
 	fairwq_batch_pause(a);
 	item = mock_queue_item(test, a, 'a');
 	call = start_waiting(test, fairwq_work_flush, &item->work, 1);
@@ -485,7 +482,7 @@ static void cancel_sync_waits_for_the_run(struct kunit *test)
 }
 
 /* If a work is queued and runs, a sync cancel cancels the queued run and waits for the other. */
-static void cancel_sync_of_both(struct kunit *test)
+static void cancel_sync_cancels_one_run_and_awaits_the_other(struct kunit *test)
 {
 	struct mock_gate *gate;
 	struct fairwq_batch *a = mock_begin(test, 3);
@@ -652,7 +649,6 @@ static void drops_in_order(struct kunit *test)
 	mock_expect(test, "acdBCE");
 	KUNIT_EXPECT_EQ(test, 0UL, fairwq_batch_cancel(a, NULL));
 	KUNIT_EXPECT_EQ(test, 3ULL, mock_counter(mock->pool, FAIRWQ_CANCELED));
-	fairwq_batch_dispose(b);
 }
 
 /* If the works are dropped in several lock sections, each of them is dropped or runs once. */
@@ -820,8 +816,8 @@ static void dropped_before_released(struct kunit *test)
 	struct fairwq_batch *a;
 
 	KUNIT_ASSERT_NOT_NULL(test, releases);
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
-	a = mock_batch_with(test, "a", &attrs);
+	mock_pool(test, 1);
+	a = mock_own_batch(test, "a", &attrs);
 	mock_queue_item(test, a, 'A');
 	mock_queue_item(test, a, 'B');
 	fairwq_batch_get(a);
@@ -857,7 +853,7 @@ static void dropped_item_may_be_flushed(struct kunit *test)
 	mock_expect(test, "ab");
 }
 
-static void cancel_of_a_paused_batch(struct kunit *test)
+static void cancel_of_a_paused_batch_drops_its_items(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct fairwq_batch *a = mock_begin(test, 2);
@@ -911,10 +907,9 @@ static struct insider *insider_run(struct kunit *test, fairwq_func_t func)
 	struct insider *insider = kunit_kzalloc(test, sizeof(*insider), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, insider);
-	mock_pool(test, 3, FAIRWQ_ROUND_ROBIN);
+	insider->batch = mock_begin(test, 3);
 	fairwq_work_init(&insider->work, func);
 	init_completion(&insider->done);
-	insider->batch = mock_batch(test, "a");
 	insider->queued = fairwq_queue(insider->batch, &insider->work);
 	mock_await(test, &insider->done);
 	return insider;
@@ -941,7 +936,6 @@ static void recycled_work_may_be_flushed(struct kunit *test)
 	insider = insider_run(test, recycling_fn);
 	KUNIT_EXPECT_EQ(test, 1, insider->queued);
 	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&insider->work.data));
-	fairwq_batch_dispose(insider->batch);
 }
 
 /* A task that waits for the item which has forked it. */
@@ -1011,7 +1005,6 @@ static void self_wait_warns(struct kunit *test)
 	fairwq_work_init(&insider->work, mock_nothing_fn);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(insider->batch, &insider->work));
 	fairwq_batch_flush(insider->batch);
-	fairwq_batch_dispose(insider->batch);
 }
 
 struct graced_insider {
@@ -1044,9 +1037,8 @@ static void self_wait_skips_the_grace_period(struct kunit *test)
 	struct graced_insider *insider = kunit_kzalloc(test, sizeof(*insider), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, insider);
-	mock_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	insider->batch = mock_begin(test, 1);
 	mock_open(test);
-	insider->batch = mock_batch(test, "a");
 	fairwq_rcu_work_init(&insider->rwork, graced_insider_fn);
 	init_completion(&insider->done);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(insider->batch, &insider->rwork.work));
@@ -1057,7 +1049,6 @@ static void self_wait_skips_the_grace_period(struct kunit *test)
 		mock_await(test, &insider->done);
 	fairwq_batch_flush(insider->batch);
 	KUNIT_EXPECT_EQ(test, insider->pending ? 2U : 1U, insider->runs);
-	fairwq_batch_dispose(insider->batch);
 }
 
 /* ---- shares ----------------------------------------------------------- */
@@ -1074,8 +1065,7 @@ static struct mock_gate *credit_begin(struct kunit *test, struct fairwq_batch **
 	struct mock_gate *gate;
 
 	mock->flags = FAIRWQ_STRICT_TURNS;
-	mock_pool(test, 3, FAIRWQ_ROUND_ROBIN);
-	*a = mock_batch(test, "a");
+	*a = mock_begin(test, 3);
 	*b = mock_batch(test, "b");
 	gate = mock_parked_begin(test, *a);
 	mock_queue(test, *b, 'b', 100);
@@ -1107,8 +1097,6 @@ static void credit_end(struct kunit *test, struct fairwq_batch *a, struct fairwq
 	if (strcmp(&mock->log.text[0], "bababababa") &&
 	    strcmp(&mock->log.text[0], "ababababab"))
 		KUNIT_EXPECT_STREQ(test, "aababababa", &mock->log.text[0]);
-	fairwq_batch_dispose(a);
-	fairwq_batch_dispose(b);
 }
 
 /* If the parked work is cancelled, a gets one turn back, and not as many as b had. */
@@ -1141,19 +1129,15 @@ static void late_turn_is_no_credit(struct kunit *test)
  */
 static void cancel_of_another_does_not_cost_the_turn(struct kunit *test)
 {
-	struct fairwq_batch_attrs low_attrs = { .prio = FAIRWQ_PRIO_LOW };
-	struct fairwq_batch_attrs high_attrs = { .prio = FAIRWQ_PRIO_HIGH };
 	struct mock_gate *gate = mock_gate_new(test);
 	struct fairwq_batch *low, *high;
 	struct mock *mock = test->priv;
 	struct mock_item *second;
 
 	mock->flags = FAIRWQ_STRICT_TURNS;
-	mock_pool(test, 1, FAIRWQ_FIFO);
-	low = fairwq_batch_create(mock->pool, &low_attrs, "low");
-	high = fairwq_batch_create(mock->pool, &high_attrs, "high");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(low));
-	KUNIT_ASSERT_FALSE(test, IS_ERR(high));
+	mock_pool_by(test, 1, FAIRWQ_FIFO);
+	low = mock_batch_prio(test, "low", FAIRWQ_PRIO_LOW);
+	high = mock_batch_prio(test, "high", FAIRWQ_PRIO_HIGH);
 	mock_queue_item(test, low, 'l');
 	second = mock_queue_item(test, low, 'm');
 	mock_queue(test, high, 'h', FAIRWQ_PRIO_PATIENCE - 1);
@@ -1166,8 +1150,6 @@ static void cancel_of_another_does_not_cost_the_turn(struct kunit *test)
 	fairwq_batch_flush(low);
 	fairwq_batch_flush(high);
 	KUNIT_EXPECT_STREQ(test, "lHHH", &mock->log.text[FAIRWQ_PRIO_PATIENCE - 1]);
-	fairwq_batch_dispose(low);
-	fairwq_batch_dispose(high);
 }
 
 /* Stop the endless item of the case, also if the case has failed. */
@@ -1182,10 +1164,10 @@ static void work_exit(struct kunit *test)
 static struct kunit_case work_cases[] = {
 	KUNIT_CASE(cancel_of_an_idle_work),
 	KUNIT_CASE_PARAM(cancel_of_a_queued_work, place_gen_params),
-	KUNIT_CASE(cancel_beside_a_flush),
+	KUNIT_CASE(cancel_of_the_last_item_ends_a_flush),
 	KUNIT_CASE(cancel_gives_room_back),
-	KUNIT_CASE(cancel_in_a_limited_batch),
-	KUNIT_CASE(cancel_under_arrival_order),
+	KUNIT_CASE(cancel_in_a_limited_batch_lets_the_next_run),
+	KUNIT_CASE(cancel_of_the_first_keeps_arrival_order),
 	KUNIT_CASE(cancel_of_a_held_up_work),
 	KUNIT_CASE(cancel_of_a_parked_work),
 	KUNIT_CASE(cancel_of_a_work_parked_elsewhere),
@@ -1195,9 +1177,9 @@ static struct kunit_case work_cases[] = {
 	KUNIT_CASE(flush_of_a_running_work),
 	KUNIT_CASE(flush_of_a_canceled_work),
 	KUNIT_CASE(flush_of_an_endless_work),
-	KUNIT_CASE(flush_in_a_paused_batch),
+	KUNIT_CASE(flush_in_a_paused_batch_ends_with_its_disposal),
 	KUNIT_CASE(cancel_sync_waits_for_the_run),
-	KUNIT_CASE(cancel_sync_of_both),
+	KUNIT_CASE(cancel_sync_cancels_one_run_and_awaits_the_other),
 	KUNIT_CASE(cancel_sync_of_an_endless_work),
 	KUNIT_CASE(disable_is_counted),
 	KUNIT_CASE(disable_of_a_running_work),
@@ -1211,7 +1193,7 @@ static struct kunit_case work_cases[] = {
 	KUNIT_CASE(dropped_may_be_canceled_by_others),
 	KUNIT_CASE(dropped_before_released),
 	KUNIT_CASE(dropped_item_may_be_flushed),
-	KUNIT_CASE(cancel_of_a_paused_batch),
+	KUNIT_CASE(cancel_of_a_paused_batch_drops_its_items),
 	KUNIT_CASE(cancel_wakes_a_flush),
 	KUNIT_CASE(recycled_work_may_be_flushed),
 	KUNIT_CASE(self_wait_warns),

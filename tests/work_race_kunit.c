@@ -68,10 +68,9 @@ static void dropped_push_leaves_no_watch(struct kunit *test)
 	struct call *call;
 
 	need_two_cpus(test);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
 	memset(&dropped, 0, sizeof(dropped));
+	dropped.batch = mock_begin(test, 2);
 	dropped.work = &item->work;
-	dropped.batch = mock_batch(test, "a");
 	fairwq_test_set_hook(dropped_hook);
 	call = mock_call_start(test, queue_to_dropped, &item->work);
 	mock_until(test, READ_ONCE(dropped.accepted));
@@ -84,7 +83,6 @@ static void dropped_push_leaves_no_watch(struct kunit *test)
 	mock_queue_item(test, dropped.batch, 'x');
 	mock_until(test, READ_ONCE(mock->log.nr) == 1);
 	KUNIT_EXPECT_STREQ(test, "x", &mock->log.text[0]);
-	fairwq_batch_dispose(dropped.batch);
 }
 
 /* ---- on top of a queue call ------------------------------------------- */
@@ -168,19 +166,19 @@ static void cancel_on_top_of_a_push(struct kunit *test, void (*cancel)(void))
 	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
 }
 
-static void cancel_between_claim_and_push(struct kunit *test)
+static void cancel_between_claim_and_push_stops_the_run(struct kunit *test)
 {
 	cancel_on_top_of_a_push(test, cancel_twice);
 }
 
-static void cancel_from_hardirq_on_top(struct kunit *test)
+static void cancel_from_hardirq_on_top_stops_the_run(struct kunit *test)
 {
 	cancel_on_top_of_a_push(test, cancel_from_hardirq);
 	KUNIT_EXPECT_TRUE(test, top.in_hardirq);
 }
 
 /* A cancel finds a work that is pushed, but for which no runner was kicked yet. */
-static void cancel_behind_the_push(struct kunit *test)
+static void cancel_behind_the_push_finds_the_work(struct kunit *test)
 {
 	struct mock_item *item = mock_item(test, 'x');
 	struct fairwq_batch *a = mock_begin(test, 1);
@@ -205,7 +203,7 @@ static void cancel_and_queue(void)
  * A work that is cancelled and queued again inside its queue call runs once, in the
  * place of the outer call.
  */
-static void revived_before_the_push(struct kunit *test)
+static void revived_before_the_push_runs_once(struct kunit *test)
 {
 	struct mock_item *item = mock_item(test, 'x');
 	struct mock *mock = test->priv;
@@ -264,7 +262,7 @@ static void disabled_before_it_is_revived(struct kunit *test)
  * A disable that finds the work claimed returns true, because the work was pending.
  * The queue call returns 1, and the work does not run.
  */
-static void disable_behind_the_claim(struct kunit *test)
+static void disable_behind_the_claim_returns_true(struct kunit *test)
 {
 	struct mock_item *item = mock_item(test, 'x');
 	struct mock *mock = test->priv;
@@ -284,7 +282,7 @@ static void disable_behind_the_claim(struct kunit *test)
 }
 
 /* A disable after the queue call has found the work enabled still cancels the work. */
-static void disable_before_the_push(struct kunit *test)
+static void disable_before_the_push_cancels(struct kunit *test)
 {
 	struct mock_item *item = mock_item(test, 'x');
 	struct fairwq_batch *a = mock_begin(test, 1);
@@ -337,9 +335,8 @@ static struct call *late_begin(struct kunit *test, struct fairwq_work *work)
 	struct call *call;
 
 	need_two_cpus(test);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
 	memset(&late, 0, sizeof(late));
-	late.batch = mock_batch(test, "a");
+	late.batch = mock_begin(test, 2);
 	fairwq_test_set_hook(late_hook);
 	call = mock_call_start(test, queue_late, work);
 	mock_until(test, READ_ONCE(late.claimed));
@@ -364,7 +361,6 @@ static void disable_beside_a_queue_call(struct kunit *test)
 	mock_queue_item(test, late.batch, 'a');
 	fairwq_batch_flush(late.batch);
 	KUNIT_EXPECT_EQ(test, 1U, mock->log.nr);
-	fairwq_batch_dispose(late.batch);
 }
 
 /* A sync cancel does not mark the work. It waits until the queue call is over. */
@@ -382,7 +378,6 @@ static void cancel_sync_waits_for_the_push(struct kunit *test)
 	mock_call_end(test, call);
 	KUNIT_EXPECT_EQ(test, -ECANCELED, late.ret);
 	KUNIT_EXPECT_EQ(test, 0U, mock->log.nr);
-	fairwq_batch_dispose(late.batch);
 }
 
 /* ---- a hard interrupt in the middle of a step ------------------------- */
@@ -564,7 +559,7 @@ static struct stepped *stepped_new(struct kunit *test)
  * A hard interrupt between any two steps of a queue call can cancel, disable or
  * delay the work, and does not get stuck.
  */
-static void interrupt_between_two_steps(struct kunit *test)
+static void interrupt_between_two_steps_ends(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 2);
 	enum step_act act;
@@ -597,7 +592,7 @@ static void interrupt_between_two_steps(struct kunit *test)
  * A cancel cannot take out a work that waits for a grace period, nor one that is not
  * yet pushed after it. Once the work is pushed, the cancel returns true.
  */
-static void interrupt_around_a_grace_period(struct kunit *test)
+static void cancel_finds_it_once_it_is_pushed(struct kunit *test)
 {
 	static const enum fairwq_test_point points[] = {
 		FAIRWQ_POINT_QUEUE_CLAIMED, FAIRWQ_POINT_QUEUE_ACCEPTED,
@@ -873,7 +868,7 @@ static void queued_works_run_exactly_once(struct kunit *test)
 	unsigned int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, race);
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	mock_pool(test, 2);
 	mock_open(test);
 	other = fairwq_pool_create(&attrs, "other");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(other));
@@ -969,9 +964,8 @@ static void canceled_work_may_be_freed(struct kunit *test)
 	struct rnd_state rnd;
 	unsigned int i, done = 0;
 
-	mock_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	meddler.batch = mock_begin(test, 2);
 	mock_open(test);		/* else the item at the gate would look hung */
-	meddler.batch = mock_batch(test, "a");
 	meddler.task = kthread_run(meddler_fn, &meddler, "meddler");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(meddler.task));
 	prandom_seed_state(&rnd, 815);
@@ -982,22 +976,21 @@ static void canceled_work_may_be_freed(struct kunit *test)
 	fairwq_batch_flush(meddler.batch);
 	KUNIT_EXPECT_EQ(test, 0U, mock_nr_waiters(mock->pool));
 	KUNIT_EXPECT_EQ(test, 0U, meddler.batch->nr_canceled);
-	fairwq_batch_dispose(meddler.batch);
 }
 
 static struct kunit_case workrace_cases[] = {
 	KUNIT_CASE(dropped_push_leaves_no_watch),
-	KUNIT_CASE(cancel_between_claim_and_push),
-	KUNIT_CASE(cancel_from_hardirq_on_top),
-	KUNIT_CASE(cancel_behind_the_push),
-	KUNIT_CASE(revived_before_the_push),
+	KUNIT_CASE(cancel_between_claim_and_push_stops_the_run),
+	KUNIT_CASE(cancel_from_hardirq_on_top_stops_the_run),
+	KUNIT_CASE(cancel_behind_the_push_finds_the_work),
+	KUNIT_CASE(revived_before_the_push_runs_once),
 	KUNIT_CASE(disabled_before_it_is_revived),
-	KUNIT_CASE(disable_behind_the_claim),
-	KUNIT_CASE(disable_before_the_push),
+	KUNIT_CASE(disable_behind_the_claim_returns_true),
+	KUNIT_CASE(disable_before_the_push_cancels),
 	KUNIT_CASE(disable_beside_a_queue_call),
 	KUNIT_CASE(cancel_sync_waits_for_the_push),
-	KUNIT_CASE(interrupt_between_two_steps),
-	KUNIT_CASE(interrupt_around_a_grace_period),
+	KUNIT_CASE(interrupt_between_two_steps_ends),
+	KUNIT_CASE(cancel_finds_it_once_it_is_pushed),
 	KUNIT_CASE(interrupt_while_it_is_parked),
 	KUNIT_CASE(queued_works_run_exactly_once),
 	KUNIT_CASE(canceled_work_may_be_freed),

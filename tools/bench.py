@@ -110,8 +110,8 @@ YARDSTICK = 'wq_unbound'
 DEAR_IRQ_NS = 50
 # Steps of the clock: 1 to 40 ns on hardware, and 256 on stock user-mode Linux.
 COARSE_CLOCK_NS = 100
-# A quiet item beside endless forks waits three slices of 50 us, the longest body, which
-# is 0.1 us, and two switches of tasks, at most.
+# Most that a quiet item waits beside endless forks: three slices of 50 us, the longest
+# body, which is 0.1 us, and two switches of tasks.
 QUIET_NS = 160000
 # What runs plain calls, for the sides that make tasks of them.
 PLAIN = {'fork_all': 'serial', 'tbb': 'tbb_serial'}

@@ -136,10 +136,19 @@ run_codespell() {
 # Reject words for persons in comments, documentation and messages. Prose must name its
 # subject: the caller, the runner, the batch.
 run_prose() {
-	local word='(?<![-\w])(who|whoever|nobody|somebody|his|he|him)(?!\w)'
+	local person='who|whom|whoever|nobody|somebody|anybody|everybody|someone|anyone|his|he|him' found
 	cd "$top" || return
-	! ours ':!COPYING' ':!tests/bugs' ':!tools/check-style.sh' |
-		xargs grep -IniP -- "$word" /dev/null
+	found=$(ours ':!COPYING' ':!tools/check-style.sh' |
+		xargs grep -IniP -- "(?<![-\w])($person)(?!\w)" /dev/null)
+	[ -z "$found" ] || { echo "$found"; return 1; }
+}
+
+# Check that each page of the documentation can be read in one go: below 500 lines.
+run_length() {
+	local found
+	cd "$top" || return
+	found=$(ours 'Documentation/*.rst' | xargs wc -l | awk '$1 >= 500 && $2 != "total"')
+	[ -z "$found" ] || { echo "$found"; return 1; }
 }
 
 # Check the documentation by docutils: tables, headings, references.
@@ -195,8 +204,8 @@ no_machine_paths() {
 	! ours ':!tools/check-style.sh' | xargs grep -nIE "(^|[^a-z])(/root/|/home/|$PWD)|https?://(deb|ftp|security)\." --
 }
 
-# Check warnings on three kernels: the oldest one as its users have it, one in between,
-# which has headers and no symbols, and the newest. make check builds the tests on 6.1.
+# Check warnings on three kernels. The oldest is the stock one, 6.12 has headers and no
+# symbols, and the newest has both. make check builds the tests on 6.1.
 all_warnings() {
 	check "warnings on stock 6.1" warnings "$stock" x86_64
 	check "warnings on 6.12" warnings "$("$top/tools/kernel.sh" 6.12 headers)" x86_64 KBUILD_MODPOST_WARN=1
@@ -214,6 +223,7 @@ main() {
 	check "kernel-doc" run_kernel_doc "$source"
 	check "codespell" run_codespell
 	check "prose" run_prose
+	check "length of the pages" run_length
 	check "markup of the documentation" run_markup
 	check "shellcheck" run_shellcheck
 	check "version" version

@@ -8,8 +8,8 @@
 # fork and join. Every digest is checked. build/demo has table, plots, timeline and logs.
 # With DEMO_SHELL set, the demo ends at a prompt in the guest.
 #
-# Exit: 0 all is well, 1 a digest or a share is wrong, 2 the build failed, 3 the guest
-# crashed, warned or gave up, 124 time was up.
+# Exit: 0 all is well, 1 a digest or a share is wrong, 2 the build failed,
+# 3 the guest crashed, warned or gave up, 124 time was up.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 

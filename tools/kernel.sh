@@ -54,8 +54,8 @@ build() {
 	make -C "$obj" "${make_arch[@]}" -j"$jobs" $targets
 }
 
-# Make a patched copy of the source by hard links. patch replaces a file that it changes,
-# so only those need space, and the original stays as it is.
+# Make a patched copy of the source by hard links. patch replaces a file that it changes.
+# So the original stays as it is, and only changed files need space.
 patched() {
 	local patch
 	cp -al "$src" "$home" || return

@@ -118,8 +118,8 @@ copy_sources() {
 	[ -z "${FAIRWQ_BUG:-}" ] || plant_bug "$FAIRWQ_BUG" "$1"
 }
 
-# make_root DIR FOLDER...: make an empty root for a guest, with the folders that each guest
-# needs and those that are named, and with busybox under all of its names.
+# make_root DIR FOLDER...: make an empty root for a guest. It has the folders that each guest
+# needs and those that are named, and busybox under all of its names.
 make_root() {
 	local root=$1 name
 	shift

@@ -68,8 +68,8 @@ states() {
 	sed -n 's/^ *\([0-9]*\) states, stored.*/\1/p' "$1"
 }
 
-# Check that the search was complete and found no error. pan has no message for that, so
-# check that it has no complaint, and an error count of 0.
+# Check that the search was complete and found no error. pan has no message for that.
+# Therefore it must have no complaint, and an error count of 0.
 complete() {
 	grep -q 'errors: 0$' "$1" && ! grep -qiE 'not completed|too small|out of memory|MEMLIM|^error|aborting' "$1"
 }

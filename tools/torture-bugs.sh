@@ -19,11 +19,11 @@ named() {
 	sed -n 's/^\t\[TT_BUG_[A-Z]*\] = "\(.\+\)",$/\1/p' "$top/tests/torture/main.c"
 }
 
-# of_lanes TEXT KIND...: print a complaint about lanes of each kind.
-of_lanes() {
+# of_streams TEXT KIND...: print a complaint about streams of each kind.
+of_streams() {
 	local text=$1
 	shift
-	printf "!!! .*a lane \\\\(%s\\\\) $text\n" "$@"
+	printf "!!! .*a stream \\\\(%s\\\\) $text\n" "$@"
 }
 
 # Print the expressions that the console must match for bug $1.
@@ -31,34 +31,34 @@ complaints() {
 	case $1 in
 	lost)
 		echo '!!! item .* are lost'
-		of_lanes '[0-9]+ have ended' serializer limiter constraint flow 'any batch'
+		of_streams '[0-9]+ have ended' serializer limiter constraint flow 'any batch'
 		echo '!!! .* items that were queued once are lost'
 		echo '!!! a batch took .* items: '
 		;;
 	twice)
 		echo '!!! item .* and ran more'
-		echo '!!! bead .* runs again'
-		echo '!!! a bead that has ended is pending'
+		echo '!!! packet .* runs again'
+		echo '!!! a packet that has ended is pending'
 		;;
 	reentrant)
 		echo '!!! item .* runs twice at once'
-		echo '!!! bead .* runs twice at once'
+		echo '!!! packet .* runs twice at once'
 		echo '!!! two items of an object run at once'
 		;;
 	stale)
 		echo '!!! item .* was told .* and saw '
-		echo '!!! bead .* sees '
+		echo '!!! packet .* sees '
 		echo '!!! an item that frees itself sees '
 		echo '!!! an item of an object sees '
 		;;
 	order)
-		of_lanes 'runs after ' batch serializer limiter constraint flow
+		of_streams 'runs after ' batch serializer limiter constraint flow
 		echo '!!! item .* of an object runs after '
 		;;
-	crowd) of_lanes 'run at once, of ' batch serializer limiter constraint flow ;;
+	crowd) of_streams 'run at once, of ' batch serializer limiter constraint flow ;;
 	flush)
-		of_lanes 'did not wait' batch serializer limiter
-		printf '!!! a flush of a %s did not wait\n' bead batch pool
+		of_streams 'did not wait' batch serializer limiter
+		printf '!!! a flush of a %s did not wait\n' packet batch pool
 		;;
 	disabled) printf '!!! item .* %s although disabled\n' 'is pending' runs ;;
 	released)
@@ -95,7 +95,7 @@ complaints() {
 conditions() {
 	case $1 in
 	lost) echo uml 8 patience=10 weights=empty=100 ;;
-	flush) echo uml 8 weights=pool_flush=50,batch_flush=100,lane_meddle=300 ;;
+	flush) echo uml 8 weights=pool_flush=50,batch_flush=100,stream_meddle=300 ;;
 	failure) echo uml 8 weights=notifier=100 ;;
 	refused | unfair) echo uml 8 weights=pool=50 ;;
 	hung) echo uml 8 progress=1 patience=2 ;;

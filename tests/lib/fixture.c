@@ -103,14 +103,14 @@ EXPORT_SYMBOL_GPL(mock_await);
 /* ---- the pool and its batches ------------------------------------------- */
 
 /*
- * Make a pool with @max_active runners, one of which waits at the gate. The gate
- * has a batch of its own, which has had its turn.
+ * Make a pool with @runners and @policy. One of its runners waits at the gate, which
+ * has a batch of its own. That batch has had its turn.
  */
-void mock_pool(struct kunit *test, unsigned int max_active, enum fairwq_policy policy)
+void mock_pool_by(struct kunit *test, unsigned int runners, enum fairwq_policy policy)
 {
 	struct mock *mock = test->priv;
 	struct fairwq_pool_attrs attrs = {
-		.max_active = max_active, .policy = policy, .flags = mock->flags,
+		.max_active = runners, .policy = policy, .flags = mock->flags,
 	};
 
 	mock->pool = fairwq_pool_create(&attrs, "mock");
@@ -119,17 +119,39 @@ void mock_pool(struct kunit *test, unsigned int max_active, enum fairwq_policy p
 	KUNIT_ASSERT_FALSE(test, IS_ERR(mock->gate_batch));
 	mock_gate_enter(test, mock->gate_batch, &mock->gate);
 }
+EXPORT_SYMBOL_GPL(mock_pool_by);
+
+/* Make a pool whose batches take turns. */
+void mock_pool(struct kunit *test, unsigned int runners)
+{
+	mock_pool_by(test, runners, FAIRWQ_ROUND_ROBIN);
+}
 EXPORT_SYMBOL_GPL(mock_pool);
 
-/* Make a batch with @attrs, or NULL for the defaults. The case must dispose of it. */
-struct fairwq_batch *mock_batch_with(struct kunit *test, const char *name,
-				     const struct fairwq_batch_attrs *attrs)
+/* Make a batch with @attrs, or NULL for the defaults, which the case must dispose of. */
+struct fairwq_batch *mock_own_batch(struct kunit *test, const char *name,
+				    const struct fairwq_batch_attrs *attrs)
 {
 	struct mock *mock = test->priv;
 	struct fairwq_batch *batch = fairwq_batch_create(mock->pool, attrs, "%s", name);
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(batch));
 	return batch;
+}
+EXPORT_SYMBOL_GPL(mock_own_batch);
+
+/* Make a batch as mock_own_batch() does. mock_exit() disposes of it. */
+struct fairwq_batch *mock_batch_with(struct kunit *test, const char *name,
+				     const struct fairwq_batch_attrs *attrs)
+{
+	struct mock_kept *kept = kunit_kzalloc(test, sizeof(*kept), GFP_KERNEL);
+	struct mock *mock = test->priv;
+
+	KUNIT_ASSERT_NOT_NULL(test, kept);
+	kept->batch = mock_own_batch(test, name, attrs);
+	kept->next = mock->kept;
+	mock->kept = kept;
+	return kept->batch;
 }
 EXPORT_SYMBOL_GPL(mock_batch_with);
 
@@ -139,49 +161,48 @@ struct fairwq_batch *mock_batch(struct kunit *test, const char *name)
 }
 EXPORT_SYMBOL_GPL(mock_batch);
 
-/* Let mock_exit() dispose of @batch. Return: @batch. */
-struct fairwq_batch *mock_keep(struct kunit *test, struct fairwq_batch *batch)
-{
-	struct mock *mock = test->priv;
-	unsigned int i = 0;
-
-	while (i < MOCK_KEPT && mock->kept[i])
-		i++;
-	KUNIT_ASSERT_LT(test, i, MOCK_KEPT);
-	mock->kept[i] = batch;
-	return batch;
-}
-EXPORT_SYMBOL_GPL(mock_keep);
-
 struct fairwq_batch *mock_batch_weight(struct kunit *test, const char *name,
 				       unsigned int weight)
 {
-	struct fairwq_batch_attrs attrs = { .weight = weight };
+	const struct fairwq_batch_attrs attrs = { .weight = weight };
 
 	return mock_batch_with(test, name, &attrs);
 }
 EXPORT_SYMBOL_GPL(mock_batch_weight);
 
-/*
- * Begin a case: make a round-robin pool as mock_pool() does, and the batch "a" with
- * @attrs, or NULL for the defaults. mock_exit() disposes of "a". Return: "a".
- */
-struct fairwq_batch *mock_begin_with(struct kunit *test, unsigned int max_active,
+struct fairwq_batch *mock_batch_prio(struct kunit *test, const char *name,
+				     enum fairwq_prio prio)
+{
+	const struct fairwq_batch_attrs attrs = { .prio = prio };
+
+	return mock_batch_with(test, name, &attrs);
+}
+EXPORT_SYMBOL_GPL(mock_batch_prio);
+
+/* Begin a case: make a pool as mock_pool() does, and a batch "a" in it. Return: "a". */
+struct fairwq_batch *mock_begin(struct kunit *test, unsigned int runners)
+{
+	return mock_begin_with(test, runners, NULL);
+}
+EXPORT_SYMBOL_GPL(mock_begin);
+
+/* Begin a case as mock_begin() does, with @attrs for "a". */
+struct fairwq_batch *mock_begin_with(struct kunit *test, unsigned int runners,
 				     const struct fairwq_batch_attrs *attrs)
 {
-	struct mock *mock = test->priv;
-
-	mock_pool(test, max_active, FAIRWQ_ROUND_ROBIN);
-	mock->a = mock_batch_with(test, "a", attrs);
-	return mock->a;
+	mock_pool(test, runners);
+	return mock_batch_with(test, "a", attrs);
 }
 EXPORT_SYMBOL_GPL(mock_begin_with);
 
-struct fairwq_batch *mock_begin(struct kunit *test, unsigned int max_active)
+/* Begin a case as mock_begin() does, with @policy for the pool. */
+struct fairwq_batch *mock_begin_by(struct kunit *test, unsigned int runners,
+				   enum fairwq_policy policy)
 {
-	return mock_begin_with(test, max_active, NULL);
+	mock_pool_by(test, runners, policy);
+	return mock_batch(test, "a");
 }
-EXPORT_SYMBOL_GPL(mock_begin);
+EXPORT_SYMBOL_GPL(mock_begin_by);
 
 /* Count the calls of released() in the atomic_t at @priv. */
 void mock_released_count(struct fairwq_batch *batch, void *priv)
@@ -200,6 +221,16 @@ void mock_open(struct kunit *test)
 	complete_all(&mock->gate.open);
 }
 EXPORT_SYMBOL_GPL(mock_open);
+
+/* Open the gate, and wait until the item there has ended, so that all runners are free. */
+void mock_free_runners(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+
+	mock_open(test);
+	fairwq_batch_flush(mock->gate_batch);
+}
+EXPORT_SYMBOL_GPL(mock_free_runners);
 
 /* Open the gate, wait until as many items as in @order have run, and compare the log. */
 void mock_expect(struct kunit *test, const char *order)
@@ -258,7 +289,7 @@ EXPORT_SYMBOL_GPL(mock_init);
 void mock_exit(struct kunit *test)
 {
 	struct mock *mock = test->priv;
-	unsigned int i;
+	struct mock_kept *kept;
 
 	fairwq_test_set_hook(NULL);
 	if (!mock)
@@ -270,9 +301,8 @@ void mock_exit(struct kunit *test)
 	fairwq_window_look(mock->pool);
 	KUNIT_EXPECT_EQ(test, 0ULL,
 			mock_counter(mock->pool, FAIRWQ_VIOLATIONS));
-	fairwq_batch_dispose(mock->a);
-	for (i = 0; i < MOCK_KEPT; i++)
-		fairwq_batch_dispose(mock->kept[i]);
+	for (kept = mock->kept; kept; kept = kept->next)
+		fairwq_batch_dispose(kept->batch);
 	if (!IS_ERR_OR_NULL(mock->gate_batch))
 		fairwq_batch_dispose(mock->gate_batch);
 	fairwq_pool_destroy(mock->pool);

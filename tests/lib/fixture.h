@@ -12,9 +12,17 @@
  * it expects. No sleep is needed for correctness, and every wait has a bound: a
  * time-out fails the case.
  *
- * A suite must name mock_init() and mock_exit(). A case begins with mock_begin();
- * mock_exit() frees what that made, also if the case failed. Cases that need other
- * batches, or a policy, call mock_pool() instead.
+ * A suite must name mock_init() and mock_exit(). A case begins with one call:
+ *
+ *	mock_begin()		the pool, and the batch "a"
+ *	mock_begin_with()	the same, with attributes for "a"
+ *	mock_begin_by()		the same, with a policy for the pool
+ *	mock_pool()		the pool alone
+ *	mock_pool_by()		the same, with a policy
+ *
+ * With one runner, what the case queues waits behind the gate. With two, one runner
+ * is free. mock_exit() frees what these calls and mock_batch() have made, also if the
+ * case failed.
  *
  * These functions are compiled once, into fairwq_testlib.ko. A header only has
  * macros that report the line of their caller, and functions that must be inline.
@@ -61,15 +69,17 @@ struct mock_item {
 	char letter;
 };
 
-/* Most batches that mock_keep() takes in one case. */
-#define MOCK_KEPT	4U
+/* A batch that mock_exit() disposes of. */
+struct mock_kept {
+	struct fairwq_batch *batch;
+	struct mock_kept *next;
+};
 
 /* One pool under test, its batches and its gates: test->priv. */
 struct mock {
 	struct fairwq_pool *pool;
-	unsigned int flags;		/* of the pool that mock_pool() makes */
-	struct fairwq_batch *a;		/* that of mock_begin() */
-	struct fairwq_batch *kept[MOCK_KEPT]; /* those of mock_keep() */
+	unsigned int flags;		/* of the pool, if set before the case begins */
+	struct mock_kept *kept;		/* batches of the case, the newest first */
 	struct fairwq_batch *gate_batch;
 	struct mock_gate gate;
 	struct mock_gate *gates;	/* of mock_gate_new(): mock_exit() opens them */
@@ -81,22 +91,31 @@ int mock_init(struct kunit *test);
 void mock_exit(struct kunit *test);
 
 /* For a case: how it begins. */
-struct fairwq_batch *mock_begin(struct kunit *test, unsigned int max_active);
-struct fairwq_batch *mock_begin_with(struct kunit *test, unsigned int max_active,
+struct fairwq_batch *mock_begin(struct kunit *test, unsigned int runners);
+struct fairwq_batch *mock_begin_with(struct kunit *test, unsigned int runners,
 				     const struct fairwq_batch_attrs *attrs);
-void mock_pool(struct kunit *test, unsigned int max_active, enum fairwq_policy policy);
+struct fairwq_batch *mock_begin_by(struct kunit *test, unsigned int runners,
+				   enum fairwq_policy policy);
+void mock_pool(struct kunit *test, unsigned int runners);
+void mock_pool_by(struct kunit *test, unsigned int runners, enum fairwq_policy policy);
+
+/* More batches. */
 struct fairwq_batch *mock_batch(struct kunit *test, const char *name);
 struct fairwq_batch *mock_batch_with(struct kunit *test, const char *name,
 				     const struct fairwq_batch_attrs *attrs);
-struct fairwq_batch *mock_keep(struct kunit *test, struct fairwq_batch *batch);
 struct fairwq_batch *mock_batch_weight(struct kunit *test, const char *name,
 				       unsigned int weight);
+struct fairwq_batch *mock_batch_prio(struct kunit *test, const char *name,
+				     enum fairwq_prio prio);
+struct fairwq_batch *mock_own_batch(struct kunit *test, const char *name,
+				    const struct fairwq_batch_attrs *attrs);
 
 /* What it queues, and what it sees. */
 struct mock_item *mock_item(struct kunit *test, char letter);
 struct mock_item *mock_queue_item(struct kunit *test, struct fairwq_batch *batch, char letter);
 void mock_queue(struct kunit *test, struct fairwq_batch *batch, char letter, unsigned int n);
 void mock_open(struct kunit *test);
+void mock_free_runners(struct kunit *test);
 void mock_expect(struct kunit *test, const char *order);
 void mock_expect_order(struct kunit *test, const char *order, struct mock_item **items,
 		       unsigned int nr);

@@ -117,7 +117,7 @@ static void tt_item_unhold(struct tt_item *item)
 }
 
 /* Call the queue call of the kind of @item. Return: its result. */
-static int tt_item_call(struct tt_item *item, struct tt_lane *way,
+static int tt_item_call(struct tt_item *item, struct tt_stream *way,
 			struct fairwq_batch *batch, unsigned long delay)
 {
 	switch (item->kind) {
@@ -126,7 +126,7 @@ static int tt_item_call(struct tt_item *item, struct tt_lane *way,
 	case TT_RCU:
 		return fairwq_queue_rcu(batch, &item->rwork);
 	default:
-		return way ? tt_lane_queue(way, batch, &item->work) :
+		return way ? tt_stream_queue(way, batch, &item->work) :
 			     fairwq_queue(batch, &item->work);
 	}
 }
@@ -140,11 +140,11 @@ void tt_item_queued(struct tt_item *item, int ret)
 }
 
 /*
- * Queue @item to @batch: a plain item through the lane @way, unless it is NULL; a
+ * Queue @item to @batch: a plain item through the stream @way, unless it is NULL; a
  * delayed one after @delay. Return: the result of the queue call; -EBUSY without a
  * call if another actor holds the item.
  */
-int tt_item_queue(struct tt_item *item, struct tt_lane *way, struct fairwq_batch *batch,
+int tt_item_queue(struct tt_item *item, struct tt_stream *way, struct fairwq_batch *batch,
 		  unsigned long delay)
 {
 	bool planted = !(atomic_long_read(&item->queued) % 256);
@@ -247,10 +247,10 @@ void tt_dropped(struct fairwq_work *work)
 		return;
 	if (tt_is_step(work))
 		return tt_step_dropped(work);
-	if (tt_is_bead(work))
-		return tt_bead_dropped(work);
+	if (tt_is_packet(work))
+		return tt_packet_dropped(work);
 	if (item < tt_items || item >= tt_items + TT_NR_ITEMS)
-		return tt_shot_dropped(work);
+		return tt_oneshot_dropped(work);
 	atomic_long_inc(&item->dropped);
 	tt_count(TT_DROPPED, 1);
 }

@@ -50,7 +50,7 @@ MODULE_PARM_DESC(backlog, "Most items that are queued once, at a time (20000)");
 
 unsigned int tt_patience = IS_ENABLED(CONFIG_KCSAN) ? 180 : 30;
 module_param_named(patience, tt_patience, uint, 0444);
-MODULE_PARM_DESC(patience, "Seconds to wait for the last of a lane's items (30; KCSAN: 180)");
+MODULE_PARM_DESC(patience, "Seconds to wait for the last of a stream's items (30; KCSAN: 180)");
 
 bool tt_starve;
 module_param_named(fail, tt_starve, bool, 0444);
@@ -234,14 +234,14 @@ static int tt_thread_fn(void *data)
 	return 0;
 }
 
-/* Seed an actor, and make its lanes. @nr: of its thread, or -1. */
+/* Seed an actor, and make its streams. @nr: of its thread, or -1. */
 static void tt_actor_init(struct tt_actor *actor, int nr)
 {
 	static u32 count;
 
 	prandom_seed_state(&actor->rnd, ((u64)seed << 32) + ++count);
 	actor->nr = nr;
-	tt_lanes_init(actor);
+	tt_streams_init(actor);
 }
 
 static void tt_thread_init(struct tt_thread *thread, int nr)
@@ -275,8 +275,8 @@ static int tt_threads_start(void)
 }
 
 /*
- * Stop all threads and their interrupts, and end their lanes. Another thread must
- * resume paused batches meanwhile, because the lanes wait for their items: see
+ * Stop all threads and their interrupts, and end their streams. Another thread must
+ * resume paused batches meanwhile, because the streams wait for their items: see
  * tt_stop_all().
  */
 static void tt_threads_stop(void)
@@ -292,11 +292,11 @@ static void tt_threads_stop(void)
 		timer_delete_sync(&thread->timer);
 		hrtimer_cancel(&thread->hrtimer);
 		irq_work_sync(&thread->irq_work);
-		tt_lanes_end(&thread->actor);
-		tt_lanes_end(&thread->soft);
-		tt_lanes_end(&thread->hard);
-		tt_lanes_end(&thread->work);
-		tt_lanes_end(&thread->duel);
+		tt_streams_end(&thread->actor);
+		tt_streams_end(&thread->soft);
+		tt_streams_end(&thread->hard);
+		tt_streams_end(&thread->work);
+		tt_streams_end(&thread->duel);
 	}
 }
 
@@ -459,7 +459,7 @@ static void tt_torment(void)
 		schedule_timeout_interruptible(HZ / 50 ?: 1);
 		WRITE_ONCE(tt_halted, tt_is_halted());
 		tt_resume_all();
-		tt_shots_bury();
+		tt_oneshots_bury();
 		for (i = 0; i < TT_NR_POOLS; i++)
 			tt_be_unfair(tt_pools[i]);
 		if (progress && time_after(jiffies, told + progress * HZ)) {
@@ -485,14 +485,14 @@ static void tt_stop_all(void)
 	struct task_struct *resumer = kthread_run(tt_resumer_fn, NULL, "torture/resume");
 
 	tt_hotplug_end();
-	pr_info("ending: threads and lanes\n");
+	pr_info("ending: threads and streams\n");
 	tt_stopped = jiffies;
 	WRITE_ONCE(tt_stopping, true);
 	tt_threads_stop();
 	pr_info("ending: items\n");
 	tt_items_quiesce();
 	tt_items_end();
-	pr_info("ending: lanes of all\n");
+	pr_info("ending: streams of all\n");
 	tt_shared_end();
 	if (!IS_ERR(resumer))
 		kthread_stop(resumer);
@@ -500,7 +500,7 @@ static void tt_stop_all(void)
 	tt_slots_end();
 	tt_pools_end();
 	tt_asyncs_end();
-	tt_shots_bury();
+	tt_oneshots_bury();
 }
 
 /* Compare the counts, and print them. */

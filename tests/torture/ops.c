@@ -16,7 +16,7 @@
 
 static struct tt_slot tt_slots[TT_NR_SLOTS];
 
-/* Cancels of batches, which may take out any item, and of beads. */
+/* Cancels of batches, which may take out any item, and of packets. */
 static atomic_t tt_cancels_begun, tt_cancels_ended;
 
 /* ---- without memory ---------------------------------------------------- */
@@ -224,7 +224,7 @@ void tt_slots_end(void)
 
 /* ---- queueing ---------------------------------------------------------- */
 
-/* Queue an item to any batch, directly or through a shared lane. */
+/* Queue an item to any batch, directly or through a shared stream. */
 static void tt_op_queue(struct tt_actor *actor)
 {
 	struct fairwq_batch *batch = tt_get_batch(actor);
@@ -237,15 +237,15 @@ static void tt_op_queue(struct tt_actor *actor)
 	fairwq_batch_put(batch);
 }
 
-/* Queue some shots to any batch. */
-static void tt_op_shots(struct tt_actor *actor)
+/* Queue some oneshots to any batch. */
+static void tt_op_oneshots(struct tt_actor *actor)
 {
 	struct fairwq_batch *batch = tt_get_batch(actor);
 	unsigned int n = 1 + tt_random(actor, 32);
 
 	if (!batch)
 		return;
-	while (n-- && tt_shot(batch, NULL, GFP_ATOMIC))
+	while (n-- && tt_oneshot(batch, NULL, GFP_ATOMIC))
 		;
 	fairwq_batch_put(batch);
 }
@@ -267,13 +267,13 @@ static void tt_queue_beside(struct tt_actor *actor)
 	rcu_read_unlock();
 }
 
-/* Queue some shots to flows. */
+/* Queue some oneshots to flows. */
 static void tt_op_flows(struct tt_actor *actor)
 {
 	unsigned int n = 1 + tt_random(actor, 16);
 
 	tt_queue_beside(actor);
-	while (n-- && tt_shot(NULL, NULL, GFP_ATOMIC))
+	while (n-- && tt_oneshot(NULL, NULL, GFP_ATOMIC))
 		;
 }
 
@@ -748,7 +748,7 @@ static void tt_op_notifier(struct tt_actor *actor)
 
 	if (fairwq_pool_register_notifier(pool, &nb))
 		return;
-	tt_lane_burst(actor);
+	tt_stream_burst(actor);
 	if (tt_bug == TT_BUG_FAILURE)
 		fairwq_pool_unregister_notifier(pool, &nb);
 	if (fairwq_pool_unregister_notifier(pool, &nb))
@@ -854,7 +854,7 @@ static void tt_op_pool(struct tt_actor *actor)
 	fairwq_pool_register_notifier(pool, &told);
 	batch = tt_new_batch(actor, &nature);
 	for (n = tt_random(actor, 200); n && batch; n--) {
-		tt_shot(batch, NULL, GFP_KERNEL);
+		tt_oneshot(batch, NULL, GFP_KERNEL);
 		tt_item_queue(tt_any_item(actor), tt_shared_any(actor), batch,
 			      tt_any_delay(actor));
 	}
@@ -915,12 +915,12 @@ static void tt_op_sleep(struct tt_actor *actor)
 /* ---- the table --------------------------------------------------------- */
 
 struct tt_op tt_ops[] = {
-	{ "stream",	  3000, false, tt_lane_stream },
-	{ "lane",	  1000, true,  tt_lane_burst },
-	{ "lane_cancel",    50, true,  tt_lane_cancel },
+	{ "fill",	  3000, false, tt_stream_fill },
+	{ "stream",	  1000, true,  tt_stream_burst },
+	{ "stream_cancel",  50, true,  tt_stream_cancel },
 	{ "shared",	   200, true,  tt_shared_burst },
 	{ "queue",	  1000, true,  tt_op_queue },
-	{ "shots",	   300, true,  tt_op_shots },
+	{ "oneshots",	   300, true,  tt_op_oneshots },
 	{ "object",	   300, false, tt_object },
 	{ "flows",	   100, true,  tt_op_flows },
 	{ "default",	   100, true,  tt_op_default },
@@ -935,8 +935,8 @@ struct tt_op tt_ops[] = {
 	{ "pause",	    10, true,  tt_op_pause },
 	{ "resume",	    50, true,  tt_op_resume },
 	{ "weight",	    50, true,  tt_op_weight },
-	{ "lane_meddle",    30, false, tt_lane_meddle },
-	{ "lane_renew",	    20, false, tt_lane_renew },
+	{ "stream_meddle",  30, false, tt_stream_meddle },
+	{ "stream_renew",   20, false, tt_stream_renew },
 	{ "cancel_sync",    30, false, tt_op_cancel_sync },
 	{ "disable_sync",  100, false, tt_op_disable_sync },
 	{ "onstack",	    20, false, tt_op_onstack },

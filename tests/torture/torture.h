@@ -48,8 +48,8 @@
 #define TT_NR_SLOTS	24U	/* batches that all actors share */
 #define TT_NR_POOLS	4U
 #define TT_MAX_DEPTH	6U	/* owners above a batch */
-#define TT_NR_LANES	4U	/* of each actor */
-#define TT_NR_SHARED	6U	/* lanes that all actors send to */
+#define TT_NR_STREAMS	4U	/* of each actor */
+#define TT_NR_SHARED	6U	/* streams that all actors send to */
 #define TT_PROBLEM_KINDS 8U	/* at least TT_NR_WAYS */
 #define TT_QUIET_S	30U	/* longest time without a run: the host may be busy */
 
@@ -99,15 +99,15 @@ enum tt_count {
 	TT_NR_COUNTS,
 };
 
-struct tt_lane;
+struct tt_stream;
 
 /* An actor: a thread, or one of the interrupts that it raises. */
 struct tt_actor {
 	struct rnd_state rnd;
 	int nr;				/* of the thread; interrupts: -1 */
 	u32 stamp;			/* of a thread: the last that it stored */
-	struct tt_lane *lane[TT_NR_LANES];
-	unsigned int stuck;		/* tries in a row that found a lane full */
+	struct tt_stream *stream[TT_NR_STREAMS];
+	unsigned int stuck;		/* tries in a row that found a stream full */
 };
 
 struct tt_thread {
@@ -214,7 +214,7 @@ extern struct tt_item *tt_items;
 int tt_items_init(void);
 void tt_items_quiesce(void);
 void tt_items_end(void);
-int tt_item_queue(struct tt_item *item, struct tt_lane *way, struct fairwq_batch *batch,
+int tt_item_queue(struct tt_item *item, struct tt_stream *way, struct fairwq_batch *batch,
 		  unsigned long delay);
 void tt_item_queued(struct tt_item *item, int ret);
 void tt_item_mod(struct tt_item *item, struct fairwq_batch *batch, unsigned long delay);
@@ -225,35 +225,35 @@ int tt_queued(int ret);
 void tt_behave(u32 dice);
 void tt_behave_seldom(u32 dice);
 
-/* shots.c: items that free themselves, or the object that they are part of */
+/* oneshots.c: items that free themselves, or the object that they are part of */
 extern atomic_long_t tt_live;
-bool tt_shot(struct fairwq_batch *batch, struct tt_lane *lane, gfp_t gfp);
-void tt_shot_dropped(struct fairwq_work *work);
-void tt_shots_bury(void);
+bool tt_oneshot(struct fairwq_batch *batch, struct tt_stream *stream, gfp_t gfp);
+void tt_oneshot_dropped(struct fairwq_work *work);
+void tt_oneshots_bury(void);
 void tt_object(struct tt_actor *actor);
 void tt_probe(struct fairwq_batch *batch, struct fairwq_pool *pool);
 void tt_empty(struct fairwq_batch *batch, struct tt_actor *actor);
 
-/* lanes.c: one producer, one order */
-void tt_lanes_init(struct tt_actor *actor);
-void tt_lanes_end(struct tt_actor *actor);
-void tt_lane_renew(struct tt_actor *actor);
-void tt_lane_stream(struct tt_actor *actor);
-void tt_lane_burst(struct tt_actor *actor);
+/* streams.c: one producer, one order */
+void tt_streams_init(struct tt_actor *actor);
+void tt_streams_end(struct tt_actor *actor);
+void tt_stream_renew(struct tt_actor *actor);
+void tt_stream_fill(struct tt_actor *actor);
+void tt_stream_burst(struct tt_actor *actor);
 int tt_shared_init(void);
-struct tt_lane *tt_shared_any(struct tt_actor *actor);
+struct tt_stream *tt_shared_any(struct tt_actor *actor);
 void tt_shared_end(void);
 void tt_shared_burst(struct tt_actor *actor);
-void tt_lane_cancel(struct tt_actor *actor);
-void tt_lane_meddle(struct tt_actor *actor);
-bool tt_is_bead(const struct fairwq_work *work);
-void tt_bead_dropped(struct fairwq_work *work);
-int tt_lane_queue(struct tt_lane *lane, struct fairwq_batch *batch, struct fairwq_work *work);
-u64 tt_lane_next(struct tt_lane *lane);
-void tt_lane_accept(struct tt_lane *lane, long n);
-void tt_lane_enter(struct tt_lane *lane, u64 nr);
-void tt_lane_leave(struct tt_lane *lane);
-void tt_lane_ended(struct tt_lane *lane);
+void tt_stream_cancel(struct tt_actor *actor);
+void tt_stream_meddle(struct tt_actor *actor);
+bool tt_is_packet(const struct fairwq_work *work);
+void tt_packet_dropped(struct fairwq_work *work);
+int tt_stream_queue(struct tt_stream *stream, struct fairwq_batch *batch, struct fairwq_work *work);
+u64 tt_stream_next(struct tt_stream *stream);
+void tt_stream_accept(struct tt_stream *stream, long n);
+void tt_stream_enter(struct tt_stream *stream, u64 nr);
+void tt_stream_leave(struct tt_stream *stream);
+void tt_stream_ended(struct tt_stream *stream);
 
 /* hotplug.c: CPUs that go and come back */
 int tt_hotplug_begin(void);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Items that are queued once and free themselves, on their own, in a lane, or with
+ * Items that are queued once and free themselves, on their own, in a stream, or with
  * the object that they are part of; and probes, which show that a flush has waited.
  */
 #define pr_fmt(fmt) "fairwq-torture: " fmt
@@ -18,7 +18,7 @@ atomic_long_t tt_live;
 static LLIST_HEAD(tt_graves);
 static LLIST_HEAD(tt_object_graves);
 
-enum tt_once_type { TT_SHOT, TT_PROBE, TT_OBJECT_ITEM };
+enum tt_once_type { TT_ONESHOT, TT_PROBE, TT_OBJECT_ITEM };
 
 /* The head of each kind of item of this file. Its type tells the kind. */
 struct tt_once {
@@ -27,11 +27,11 @@ struct tt_once {
 };
 
 /* An item that is queued once and frees itself. */
-struct tt_shot {
+struct tt_oneshot {
 	struct tt_once once;
 	unsigned long check;
-	struct tt_lane *lane;		/* or NULL */
-	u64 seq;			/* in the lane */
+	struct tt_stream *stream;	/* or NULL */
+	u64 seq;			/* in the stream */
 	struct llist_node grave;
 };
 
@@ -58,17 +58,17 @@ struct tt_object {
 	struct llist_node grave;
 };
 
-/* Return the value that @check of @shot must have. */
-static unsigned long tt_shot_check(const struct tt_shot *shot)
+/* Return the value that @check of @oneshot must have. */
+static unsigned long tt_oneshot_check(const struct tt_oneshot *oneshot)
 {
-	return ~(unsigned long)shot ^ (unsigned long)shot->seq;
+	return ~(unsigned long)oneshot ^ (unsigned long)oneshot->seq;
 }
 
 /*
  * Return true for one item in many, if @bug is planted. It counts, because few
  * addresses are in use, and a choice by address might never be true.
  */
-static bool tt_shot_is_planted(enum tt_bug bug)
+static bool tt_oneshot_is_planted(enum tt_bug bug)
 {
 	static atomic_t nr;
 
@@ -81,17 +81,17 @@ static bool tt_may_allocate(void)
 	return !IS_ENABLED(CONFIG_PREEMPT_RT) || preemptible();
 }
 
-/* Check @shot, spoil its check value so that a later look at it fails, and free it. */
-static void tt_shot_free(struct tt_shot *shot)
+/* Check @oneshot, spoil its check value so that a later look at it fails, and free it. */
+static void tt_oneshot_free(struct tt_oneshot *oneshot)
 {
-	if (READ_ONCE(shot->check) != tt_shot_check(shot))
+	if (READ_ONCE(oneshot->check) != tt_oneshot_check(oneshot))
 		tt_problem("an item that frees itself sees %lx, not %lx\n",
-			   shot->check, tt_shot_check(shot));
-	WRITE_ONCE(shot->check, 0);
+			   oneshot->check, tt_oneshot_check(oneshot));
+	WRITE_ONCE(oneshot->check, 0);
 	if (tt_may_allocate())
-		kfree(shot);
+		kfree(oneshot);
 	else
-		llist_add(&shot->grave, &tt_graves);
+		llist_add(&oneshot->grave, &tt_graves);
 	atomic_long_dec(&tt_live);
 }
 
@@ -105,43 +105,43 @@ static void tt_object_free(struct tt_object *object)
 }
 
 /* Free the items and objects that could not be freed where they ended. */
-void tt_shots_bury(void)
+void tt_oneshots_bury(void)
 {
 	struct tt_object *object, *next_object;
-	struct tt_shot *shot, *next;
+	struct tt_oneshot *oneshot, *next;
 
-	llist_for_each_entry_safe(shot, next, llist_del_all(&tt_graves), grave)
-		kfree(shot);
+	llist_for_each_entry_safe(oneshot, next, llist_del_all(&tt_graves), grave)
+		kfree(oneshot);
 	llist_for_each_entry_safe(object, next_object, llist_del_all(&tt_object_graves), grave)
 		tt_object_free(object);
 }
 
-/* Free a shot that has run or was cancelled, and count it for its lane. */
-static void tt_shot_end(struct tt_shot *shot)
+/* Free a oneshot that has run or was cancelled, and count it for its stream. */
+static void tt_oneshot_end(struct tt_oneshot *oneshot)
 {
-	struct tt_lane *lane = shot->lane;
+	struct tt_stream *stream = oneshot->stream;
 
-	tt_shot_free(shot);
-	if (lane)
-		tt_lane_ended(lane);
+	tt_oneshot_free(oneshot);
+	if (stream)
+		tt_stream_ended(stream);
 }
 
-static void tt_shot_fn(struct fairwq_work *work)
+static void tt_oneshot_fn(struct fairwq_work *work)
 {
-	struct tt_shot *shot = container_of(work, struct tt_shot, once.work);
-	u32 dice = hash_64((unsigned long)shot ^ shot->seq, 32);
-	struct tt_lane *lane = shot->lane;
+	struct tt_oneshot *oneshot = container_of(work, struct tt_oneshot, once.work);
+	u32 dice = hash_64((unsigned long)oneshot ^ oneshot->seq, 32);
+	struct tt_stream *stream = oneshot->stream;
 
-	if (lane) {
-		tt_lane_enter(lane, shot->seq);
+	if (stream) {
+		tt_stream_enter(stream, oneshot->seq);
 		tt_behave_seldom(dice);
-		tt_lane_leave(lane);
-		tt_shot_end(shot);
+		tt_stream_leave(stream);
+		tt_oneshot_end(oneshot);
 		return;
 	}
 	tt_count(TT_RAN, 1);
 	/* The function goes on after it has freed the item: fairwq must not touch it. */
-	tt_shot_end(shot);
+	tt_oneshot_end(oneshot);
 	tt_behave_seldom(dice);
 }
 
@@ -162,71 +162,71 @@ static void tt_once_dropped(struct tt_once *once)
 		tt_object_dropped(container_of(once, struct tt_object_item, once)->object);
 		break;
 	default:
-		tt_shot_end(container_of(once, struct tt_shot, once));
+		tt_oneshot_end(container_of(once, struct tt_oneshot, once));
 	}
 }
 
 /* Count an item of this file that a cancel of its batch has taken out, and end it. */
-void tt_shot_dropped(struct fairwq_work *work)
+void tt_oneshot_dropped(struct fairwq_work *work)
 {
 	struct tt_once *once = container_of(work, struct tt_once, work);
 
 	tt_count(TT_DROPPED, 1);
-	if (once->type == TT_SHOT && container_of(once, struct tt_shot, once)->lane)
-		tt_count(TT_RAN, -1);	/* what the lane counts as run */
+	if (once->type == TT_ONESHOT && container_of(once, struct tt_oneshot, once)->stream)
+		tt_count(TT_RAN, -1);	/* what the stream counts as run */
 	tt_once_dropped(once);
 }
 
 /*
- * Queue @shot to its lane. If it has none, queue it to @batch, or to one of many flows
+ * Queue @oneshot to its stream. If it has none, queue it to @batch, or to one of many flows
  * if that is NULL. Return: the result of the queue call.
  */
-static int tt_shot_send(struct tt_shot *shot, struct fairwq_batch *batch)
+static int tt_oneshot_send(struct tt_oneshot *oneshot, struct fairwq_batch *batch)
 {
-	struct fairwq_work *work = &shot->once.work;
+	struct fairwq_work *work = &oneshot->once.work;
 
-	if (tt_shot_is_planted(TT_BUG_LOST))
+	if (tt_oneshot_is_planted(TT_BUG_LOST))
 		return 1;
-	if (shot->lane)
-		return tt_lane_queue(shot->lane, batch, work);
+	if (oneshot->stream)
+		return tt_stream_queue(oneshot->stream, batch, work);
 	if (!batch)
-		return fairwq_flows_queue(tt_flows, hash_ptr(shot, 6), work);
+		return fairwq_flows_queue(tt_flows, hash_ptr(oneshot, 6), work);
 	return fairwq_queue(batch, work);
 }
 
-/* Make a shot. Return: NULL without memory, or if too many items are queued. */
-static struct tt_shot *tt_shot_new(struct tt_lane *lane, gfp_t gfp)
+/* Make a oneshot. Return: NULL without memory, or if too many items are queued. */
+static struct tt_oneshot *tt_oneshot_new(struct tt_stream *stream, gfp_t gfp)
 {
-	struct tt_shot *shot;
+	struct tt_oneshot *oneshot;
 
 	if (!tt_may_allocate() || atomic_long_read(&tt_live) > tt_backlog)
 		return NULL;
-	shot = kmalloc(sizeof(*shot), gfp | __GFP_NOWARN);
-	if (!shot)
+	oneshot = kmalloc(sizeof(*oneshot), gfp | __GFP_NOWARN);
+	if (!oneshot)
 		return NULL;
-	fairwq_work_init(&shot->once.work, tt_shot_fn);
-	shot->once.type = TT_SHOT;
-	shot->lane = lane;
-	shot->seq = lane ? tt_lane_next(lane) : 0;
-	shot->check = tt_shot_is_planted(TT_BUG_STALE) ? 0 : tt_shot_check(shot);
+	fairwq_work_init(&oneshot->once.work, tt_oneshot_fn);
+	oneshot->once.type = TT_ONESHOT;
+	oneshot->stream = stream;
+	oneshot->seq = stream ? tt_stream_next(stream) : 0;
+	oneshot->check = tt_oneshot_is_planted(TT_BUG_STALE) ? 0 : tt_oneshot_check(oneshot);
 	atomic_long_inc(&tt_live);
-	return shot;
+	return oneshot;
 }
 
-/* Make a shot and queue it; see tt_shot_send(). Return: true if it was queued. */
-bool tt_shot(struct fairwq_batch *batch, struct tt_lane *lane, gfp_t gfp)
+/* Make a oneshot and queue it; see tt_oneshot_send(). Return: true if it was queued. */
+bool tt_oneshot(struct fairwq_batch *batch, struct tt_stream *stream, gfp_t gfp)
 {
-	struct tt_shot *shot = tt_shot_new(lane, gfp);
+	struct tt_oneshot *oneshot = tt_oneshot_new(stream, gfp);
 
-	if (!shot)
+	if (!oneshot)
 		return false;
-	if (lane)
-		tt_lane_accept(lane, 1);
-	if (tt_queued(tt_shot_send(shot, batch)) == 1)
+	if (stream)
+		tt_stream_accept(stream, 1);
+	if (tt_queued(tt_oneshot_send(oneshot, batch)) == 1)
 		return true;
-	if (lane)
-		tt_lane_accept(lane, -1);
-	tt_shot_free(shot);
+	if (stream)
+		tt_stream_accept(stream, -1);
+	tt_oneshot_free(oneshot);
 	return false;
 }
 
@@ -241,7 +241,7 @@ static unsigned long tt_object_check(const struct tt_object_item *item)
 /* Check that items run one at a time, in order, and see the stores before their call. */
 static void tt_object_judge(struct tt_object *object, struct tt_object_item *item)
 {
-	if (tt_shot_is_planted(TT_BUG_REENTRANT))
+	if (tt_oneshot_is_planted(TT_BUG_REENTRANT))
 		atomic_set(&object->inside, 1);	/* as a second runner would */
 	if (atomic_xchg(&object->inside, 1))
 		tt_problem("two items of an object run at once\n");
@@ -275,8 +275,8 @@ static void tt_object_item_init(struct tt_object *object, unsigned int i)
 	fairwq_work_init(&item->once.work, tt_object_fn);
 	item->once.type = TT_OBJECT_ITEM;
 	item->object = object;
-	item->nr = tt_shot_is_planted(TT_BUG_ORDER) ? i : i + 1;
-	item->check = tt_shot_is_planted(TT_BUG_STALE) ? 0 : tt_object_check(item);
+	item->nr = tt_oneshot_is_planted(TT_BUG_ORDER) ? i : i + 1;
+	item->check = tt_oneshot_is_planted(TT_BUG_STALE) ? 0 : tt_object_check(item);
 }
 
 /* Make an object of @n items. Return: NULL without memory, or if too many live. */
@@ -391,7 +391,7 @@ void tt_empty(struct fairwq_batch *batch, struct tt_actor *actor)
 	fairwq_batch_flush(batch);
 	for (i = 0; i < TT_EMPTY_ITEMS; i++)
 		ended += READ_ONCE(probe[i].ended);
-	if (tt_shot_is_planted(TT_BUG_LOST))
+	if (tt_oneshot_is_planted(TT_BUG_LOST))
 		queued++;
 	if (queued != ended + dropped)
 		tt_problem("a batch took %lu items: %lu ran, %lu were dropped\n", queued,
