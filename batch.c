@@ -21,6 +21,8 @@
  * Invariant: a batch is reaped once, by the CPU that sees it drained under the
  * lock. That is when it is closed, or when the last item or hold goes.
  * Model: tests/models/dispose.pml.
+ *
+ * Limits: weights of 1 to FAIRWQ_MAX_WEIGHT, and FAIRWQ_MAX_DEPTH owners above a batch.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -362,7 +364,7 @@ static void batch_adopt_locked(struct fairwq_batch *batch,
 
 	if (!parent->group) {
 		fairwq_tree_make_group(&pool->tree, &parent->node, *group);
-		fairwq_window_group_locked(pool, &parent->node);
+		fairwq_fairness_group_locked(pool, &parent->node);
 		parent->group = *group;
 		*group = NULL;
 	}
@@ -507,7 +509,7 @@ int fairwq_batch_set_weight(struct fairwq_batch *batch, unsigned int weight)
 	pool = batch->pool;
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	node = batch->group ?: &batch->node;
-	fairwq_window_weight_locked(pool, node);
+	fairwq_fairness_weight_locked(pool, node);
 	fairwq_tree_set_weight(&pool->tree, node, weight);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	return 0;

@@ -94,7 +94,7 @@ static int summary_show(struct seq_file *m, void *v)
 	struct fairwq_pool *pool = m->private;
 	unsigned int i;
 
-	fairwq_window_look(pool);
+	fairwq_fairness_look(pool);
 	raw_spin_lock_irq(&pool->lock);
 	seq_printf(m, "name: %s\n", pool->name);
 	seq_printf(m, "policy: %s\n", fairwq_policy_name[pool->policy]);
@@ -125,7 +125,7 @@ static int fairness_show(struct seq_file *m, void *v)
 	struct fairwq_pool *pool = m->private;
 	const struct fairwq_window *window = &pool->window;
 
-	fairwq_window_look(pool);
+	fairwq_fairness_look(pool);
 	raw_spin_lock_irq(&pool->lock);
 	seq_printf(m, "unit: %s\n", !window->by_time ? "turns" :
 		   pool->policy == FAIRWQ_FAIR_COST ? "1000" : "us");
@@ -376,7 +376,7 @@ static int set_slice_us(struct fairwq_pool *pool, unsigned int value)
 	raw_spin_lock_irq(&pool->lock);
 	WRITE_ONCE(pool->slice_us, value);
 	fairwq_cost_set_turn_locked(pool);
-	fairwq_window_start_locked(pool);
+	fairwq_fairness_start_locked(pool);
 	raw_spin_unlock_irq(&pool->lock);
 	return 0;
 }
@@ -384,21 +384,21 @@ static int set_slice_us(struct fairwq_pool *pool, unsigned int value)
 /* Show that one turn in so many is of a lower priority; 0: never. */
 static void show_low_turns(struct seq_file *m, struct fairwq_pool *pool)
 {
-	unsigned int patience = READ_ONCE(pool->tree.patience);
+	unsigned int starve_limit = READ_ONCE(pool->tree.starve_limit);
 
-	seq_printf(m, "%u\n", patience ? patience + 1 : 0);
+	seq_printf(m, "%u\n", starve_limit ? starve_limit + 1 : 0);
 }
 
 static int set_low_turns(struct fairwq_pool *pool, unsigned int value)
 {
-	unsigned int patience = value ? value - 1 : 0;
+	unsigned int starve_limit = value ? value - 1 : 0;
 
 	if (value == 1)
 		return -EINVAL;
 	raw_spin_lock_irq(&pool->lock);
-	fairwq_window_debts_locked(pool, pool->tree.patience ?: 1, patience);
-	fairwq_tree_set_patience(&pool->tree, patience);
-	fairwq_window_start_locked(pool);
+	fairwq_fairness_debts_locked(pool, pool->tree.starve_limit ?: 1, starve_limit);
+	fairwq_tree_set_starve_limit(&pool->tree, starve_limit);
+	fairwq_fairness_start_locked(pool);
 	raw_spin_unlock_irq(&pool->lock);
 	return 0;
 }
@@ -422,7 +422,7 @@ static const struct fairwq_knob fairwq_knobs[] = {
 	{ "max_active", fairwq_pool_set_max_active, AT(max_active), 1, FAIRWQ_MAX_ACTIVE },
 	{ "policy", set_policy, AT(policy), 0, FAIRWQ_FAIR_COST, fairwq_policy_name },
 	{ "slice_us", set_slice_us, AT(slice_us), 0, FAIRWQ_MAX_SLICE_US },
-	{ "low_turns", set_low_turns, 0, 0, FAIRWQ_MAX_PATIENCE + 1, NULL, show_low_turns },
+	{ "low_turns", set_low_turns, 0, 0, FAIRWQ_MAX_STARVE_LIMIT + 1, NULL, show_low_turns },
 	{ "hung_ms", fairwq_set_hung_ms, AT(hung_ms), 0, UINT_MAX },
 	{ "reset", set_reset, 0, 0, 0, fairwq_reset_word, show_reset },
 	{ "histograms", fairwq_pool_set_histograms, 0, 0, 1, NULL, show_histograms },
@@ -506,7 +506,7 @@ static const struct file_operations knob_fops = {
 /*
  * Make a folder. Names need not be unique: the second of a name gets a number.
  */
-static struct dentry *fairwq_make_dir(const char *name)
+static struct dentry *make_dir(const char *name)
 {
 	struct dentry *taken;
 	unsigned int n = 1;
@@ -529,7 +529,7 @@ static void show_pool_locked(struct fairwq_pool *pool)
 
 	lockdep_assert_held(&fairwq_dir_mutex);
 
-	pool->dir = fairwq_make_dir(pool->name);
+	pool->dir = make_dir(pool->name);
 
 	debugfs_create_file("summary", 0400, pool->dir, pool, &summary_fops);
 	debugfs_create_file("batches", 0400, pool->dir, pool, &batches_fops);

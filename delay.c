@@ -12,6 +12,8 @@
  * Invariant: such a work is pending from the call on, and holds its batch until
  * it is pushed. So a batch that is disposed waits for it to run.
  *
+ * Limits: fairwq_mod_delayed() tries MOD_TRIES times to get hold of a work in motion.
+ *
  * The cancels are in work.c.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt

@@ -32,7 +32,7 @@ static_assert(sizeof(KBUILD_MODNAME) == sizeof("fairwq"));
 /* ---- queueing --------------------------------------------------------- */
 
 /* Return: FAIRWQ_QUEUED, 0 if the work was pending, or a negative error. */
-static int fairwq_push(struct fairwq_batch *batch, struct fairwq_work *work)
+static int push_item(struct fairwq_batch *batch, struct fairwq_work *work)
 {
 	int ret = fairwq_reserve(batch, work);
 
@@ -60,7 +60,7 @@ int fairwq_queue(struct fairwq_batch *batch, struct fairwq_work *work)
 	 * tests/models/dispose.pml.
 	 */
 	rcu_read_lock();
-	ret = fairwq_push(batch, work);
+	ret = push_item(batch, work);
 	rcu_read_unlock();
 	return ret;
 }

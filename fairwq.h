@@ -1206,7 +1206,7 @@ struct fairwq_async {
 	unsigned int nr;
 	unsigned int burst;
 	unsigned int held;
-	u16 era;
+	u16 policy_gen;
 	u8 color;
 	bool out_of_rank;
 };

@@ -29,6 +29,9 @@
  * Locking: L is flows->lock, raw and irq-safe, outside the pool's lock; S is
  * flows->sweep_mutex, outside both; the other letters are those of
  * core/types.h.
+ *
+ * Limits: a sweep looks at FLOWS_STEP flows under one hold of the lock. Without memory for a
+ * flow its items go to one batch that all such flows share.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

@@ -16,6 +16,8 @@
  *
  * Locking: pool->lock; pool->mutex to add runners; fairwq_named_mutex, which is
  * taken alone, for names in sysfs.
+ *
+ * Limits: max_active is at most FAIRWQ_MAX_ACTIVE.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -115,9 +117,9 @@ static struct fairwq_pool *pool_alloc(const struct fairwq_pool_attrs *attrs,
 	fairwq_tree_init(&pool->tree, attrs->policy == FAIRWQ_FIFO);
 	fairwq_cost_set_turn_locked(pool);
 	if (attrs->flags & FAIRWQ_STRICT_PRIO)
-		pool->tree.patience = 0;
+		pool->tree.starve_limit = 0;
 	fairwq_watchdog_init(pool);
-	fairwq_window_init(pool);
+	fairwq_fairness_init(pool);
 	BLOCKING_INIT_NOTIFIER_HEAD(&pool->failure_chain);
 	return pool;
 }

@@ -18,6 +18,8 @@
  * waits and makes the serializer idle.
  * Invariant: a queue call does not touch the serializer after the list, so its
  * owner may free it as soon as its items have ended.
+ *
+ * Limits: none on the number of serializers, or of items that wait in one.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

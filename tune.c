@@ -155,7 +155,7 @@ int fairwq_pool_set_max_active(struct fairwq_pool *pool, unsigned int max_active
 		raw_spin_lock_irqsave(&pool->lock, flags);
 		pool->max_active = max_active;
 		fairwq_runners_changed_locked(pool);	/* items that fork go by this */
-		fairwq_window_start_locked(pool);
+		fairwq_fairness_start_locked(pool);
 		fairwq_unlock_kick(pool, flags);	/* that runner kicks the next one */
 	}
 	shrink_later(pool);
@@ -183,11 +183,11 @@ void fairwq_pool_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy)
 	list_for_each_entry(batch, &pool->batches, link)
 		fairwq_fifo_set_eligible_locked(batch, false);
 	WRITE_ONCE(pool->policy, policy);
-	fairwq_cost_new_era_locked(pool);
+	fairwq_cost_new_policy_locked(pool);
 	list_for_each_entry(batch, &pool->batches, link)
 		fairwq_fifo_update_locked(batch);
-	fairwq_window_debts_locked(pool, 1, 0);
-	fairwq_window_reset_locked(pool);
+	fairwq_fairness_debts_locked(pool, 1, 0);
+	fairwq_fairness_reset_locked(pool);
 unlock:
 	fairwq_unlock_kick(pool, flags);
 }
@@ -248,6 +248,6 @@ void fairwq_pool_reset_stats(struct fairwq_pool *pool)
 	raw_spin_lock_irq(&pool->lock);
 	memset(pool->counter, 0, sizeof(pool->counter));
 	pool->run_time = 0;
-	fairwq_window_reset_locked(pool);
+	fairwq_fairness_reset_locked(pool);
 	raw_spin_unlock_irq(&pool->lock);
 }

@@ -45,7 +45,7 @@
 #include "core/waitlist.h"
 #include "doors.h"
 
-/* For writers of fairwq_work.disabled; the loads pair with fairwq_disable(). */
+/* For writers of fairwq_work.disabled; the loads pair with disable_item(). */
 static DEFINE_RAW_SPINLOCK(fairwq_disable_lock);
 
 /* ---- a work that waits for a timer or a grace period ------------------ */
@@ -424,7 +424,7 @@ static void look_later(struct fairwq_work *work, bool cancels)
 }
 
 /* Wait until the instance that is queued last, or runs, has ended. */
-static bool fairwq_wait(struct fairwq_work *work)
+static bool wait_for_item(struct fairwq_work *work)
 {
 	struct fairwq_waiter waiter;
 	bool waited = false;
@@ -466,13 +466,13 @@ bool fairwq_work_flush(struct fairwq_work *work)
 	if (work_from_inside(work, __func__))
 		return false;
 	fairwq_lockdep_wait(&work->lockdep_map);
-	return fairwq_wait(work);
+	return wait_for_item(work);
 }
 EXPORT_SYMBOL_GPL(fairwq_work_flush);
 
 /* ---- disabling -------------------------------------------------------- */
 
-static void fairwq_disable(struct fairwq_work *work)
+static void disable_item(struct fairwq_work *work)
 {
 	unsigned long flags;
 
@@ -507,7 +507,7 @@ static bool cancel_and_wait(struct fairwq_work *work, const char *what)
 		return ret;
 	fairwq_lockdep_wait(&work->lockdep_map);
 	/* It is disabled, so no run follows the present one. */
-	fairwq_wait(work);
+	wait_for_item(work);
 	return ret;
 }
 
@@ -515,7 +515,7 @@ bool fairwq_work_disable(struct fairwq_work *work)
 {
 	if (WARN_ON_ONCE(!work))
 		return false;
-	fairwq_disable(work);
+	disable_item(work);
 	return fairwq_work_cancel(work);
 }
 EXPORT_SYMBOL_GPL(fairwq_work_disable);
@@ -525,7 +525,7 @@ bool fairwq_work_disable_sync(struct fairwq_work *work)
 	if (WARN_ON_ONCE(!work))
 		return false;
 	might_sleep();
-	fairwq_disable(work);
+	disable_item(work);
 	return cancel_and_wait(work, __func__);
 }
 EXPORT_SYMBOL_GPL(fairwq_work_disable_sync);

@@ -21,9 +21,9 @@
  * the rest when the turn ends. Until then other batches go before it. fairness.c
  * has what that makes of the bound.
  *
- * A change of the policy changes the unit, and begins an era. Every virtual
+ * A change of the policy changes the unit, so a new generation of charges begins. Every virtual
  * time is set to 0, so that no batch has more of a debt or a claim than others.
- * A turn that was charged in the era before is not corrected, so what was owed
+ * A turn that was charged in the generation before is not corrected, so what was owed
  * then is forgotten.
  *
  * Locking: pool->lock.
@@ -123,7 +123,7 @@ static void charge_amount_locked(struct fairwq_turn *turn)
 			fairwq_cost_set_turn_locked(pool);
 		}
 	}
-	fairwq_window_longest_locked(batch, DIV_ROUND_UP(turn->charged, NSEC_PER_USEC));
+	fairwq_fairness_longest_locked(batch, DIV_ROUND_UP(turn->charged, NSEC_PER_USEC));
 }
 
 /* Charge the batch for a turn that it takes. It must still be eligible. */
@@ -135,7 +135,7 @@ void fairwq_cost_charge_locked(struct fairwq_turn *turn)
 
 	lockdep_assert_held(&pool->lock);
 
-	turn->era = pool->era;
+	turn->policy_gen = pool->policy_gen;
 	turn->charged = 0;
 	if (fairwq_by_amount(pool)) {
 		charge_amount_locked(turn);
@@ -143,7 +143,7 @@ void fairwq_cost_charge_locked(struct fairwq_turn *turn)
 	}
 	turn->out_of_rank = fairwq_tree_charge(&pool->tree, &batch->node, cost);
 	if (unlikely(turn->out_of_rank))
-		fairwq_window_jumped_locked(pool, &batch->node, cost);
+		fairwq_fairness_jumped_locked(pool, &batch->node, cost);
 }
 
 /*
@@ -171,13 +171,13 @@ static s64 settle_time_locked(const struct fairwq_turn *turn)
 	lockdep_assert_held(&batch->pool->lock);
 
 	note_longest_locked(batch, div_u64(took, turn->nr));
-	fairwq_window_longest_locked(batch, DIV_ROUND_UP_ULL(took, NSEC_PER_USEC));
+	fairwq_fairness_longest_locked(batch, DIV_ROUND_UP_ULL(took, NSEC_PER_USEC));
 	return (took - turn->charged) * BIT(FAIRWQ_COST_NS_SHIFT);
 }
 
 /*
  * Settle a turn that has ended: correct its charge to what it cost, and count
- * the items of its burst. An ended turn of an earlier era is only counted.
+ * the items of its burst. An ended turn of an earlier policy is only counted.
  */
 void fairwq_cost_settle_locked(const struct fairwq_turn *turn)
 {
@@ -187,7 +187,7 @@ void fairwq_cost_settle_locked(const struct fairwq_turn *turn)
 
 	lockdep_assert_held(&pool->lock);
 
-	if (turn->era != pool->era)
+	if (turn->policy_gen != pool->policy_gen)
 		return;
 	if (pool->policy == FAIRWQ_FAIR_TIME)
 		delta = settle_time_locked(turn);
@@ -198,25 +198,25 @@ void fairwq_cost_settle_locked(const struct fairwq_turn *turn)
 	fairwq_tree_correct(&pool->tree, &batch->node, delta);
 	if (delta && turn->out_of_rank) {
 		fairwq_tree_pay(&pool->tree, &batch->node, delta);
-		fairwq_window_jumped_locked(pool, &batch->node, delta);
+		fairwq_fairness_jumped_locked(pool, &batch->node, delta);
 	}
 	if (unlikely(turn->burst))
-		fairwq_window_burst_locked(turn);
+		fairwq_fairness_burst_locked(turn);
 }
 
-/* Begin an era after a change of the policy. No batch may be in the tree. */
-void fairwq_cost_new_era_locked(struct fairwq_pool *pool)
+/* Begin a generation of charges after a change of the policy. No batch may be in the tree. */
+void fairwq_cost_new_policy_locked(struct fairwq_pool *pool)
 {
-	unsigned int patience = pool->tree.patience;
+	unsigned int starve_limit = pool->tree.starve_limit;
 	struct fairwq_batch *batch;
 	struct fairwq_node *node;
 
 	lockdep_assert_held(&pool->lock);
 
-	pool->era++;
+	pool->policy_gen++;
 	pool->dearest = 1;
 	fairwq_tree_init(&pool->tree, pool->policy == FAIRWQ_FIFO);
-	pool->tree.patience = patience;
+	pool->tree.starve_limit = starve_limit;
 	fairwq_cost_set_turn_locked(pool);
 	list_for_each_entry(batch, &pool->batches, link)
 		for (node = &batch->node; node->parent; node = node->parent)

@@ -1,68 +1,86 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Self-check: does the module keep promise 6? This file only watches and counts
- * violations. What a turn is charged is in cost.c, and which batch is next in tree.c.
+ * Fairness: the self-check of promise 6. This file only watches, and counts violations.
+ * What a turn is charged is in cost.c, and which batch is next in tree.c.
  *
- * There are three checks. None of them knows of virtual time: they go by what turns cost,
- * which each node of the tree counts beside that, in turns under round robin, in ns under
- * fair time, and in what the client says under fair cost. Under arrival order nothing is
- * promised.
+ *   Check        It compares                           When
+ *   -----------  ------------------------------------  ------------------------------
+ *   waits        what the siblings of a node had       at the node's next turn, or
+ *                between two turns of it               when debugfs is read
+ *   priorities   turns that a lower priority had       at each such turn
+ *                before a higher one, with what it
+ *                has paid for them
+ *   lags         what siblings had in a window, by     at the end of the window
+ *                weight
  *
- * Waits. A client is a batch, an owner with all of its batches, or a priority: any node of
- * the tree. While it has a backlog its siblings must not be given more than a bound without
- * a turn of its own. A node notes what its siblings had by its last turn, or when it joined
- * the tree, and compares at its next turn. One that gets none is found when debugfs is read.
- * With w(i) for the weights and u for the longest turn: until node i goes on by its own turn
- * u / w(i), each sibling j has at most u + w(j) u / w(i), and what is in flight is not known
- * yet. A sibling j at its own limit leaves and comes back with each turn. It may lack what it
- * should have had while a sibling k had a turn, and has that first: w(j) u / w(k). With W for
- * the sum of the weights and w for the least, all that is less than (2 W / w + max_active) u.
- * They are of node i and of the siblings that had a turn in this window; what they were before
- * fades. Four times 2 W / w is starvation. A priority waits for its patience in place of the
- * weights. A client whose items a constraint keeps back has no backlog.
+ * No check knows of virtual time. They go by what turns cost, which each node of the tree
+ * counts beside that: turns under round robin, ns under fair time, what the client says
+ * under fair cost. Under arrival order nothing is promised.
  *
- * Priorities. A turn before one of a higher priority is paid for by turns of others, of the
- * patience times its cost. A priority that is ahead of that by more than it may wait leaks.
+ * Waits
  *
- * Lags. Over a window in which two siblings stay in the tree, their service divided by
- * weight differs by at most the bound. At the start of a window some siblings are noted, at
- * most WINDOW_NODES; at its end they are compared, each with each. One that has left the
- * tree or got another weight has dropped out. The bound:
+ * A client is a batch, an owner with all of its batches, or a priority: any node of the
+ * tree. While it has a backlog, its siblings must not have more than a bound without a turn
+ * of its own. A client whose items a constraint keeps back has no backlog.
  *
- * Turns: when i is chosen its virtual time is not above that of j, so that it is never ahead
- * by more than one turn of its own; several runners may start what they were given in
- * another order. (max_active + 1) / 2 turns of each are enough. A burst (burst.c) is
- * charged one turn when it begins, and the others when it ends. Each runner may be in one of
- * i meanwhile: that is max_active times the longest burst more.
+ * Let w(i) be the weight of node i, W the sum of the weights, w the least of them, and u the
+ * longest turn. Between two turns of node i, a sibling j has at most u + w(j) u / w(i), and
+ * what is in flight. If j is at its own limit, it leaves and comes back with each turn. Then
+ * it may first have what it lacked while a sibling k had a turn: w(j) u / w(k). All that is
+ * less than (2 W / w + max_active) u. Four times 2 W / w is starvation.
  *
- * A guest, whose turns come in a burst that another batch has begun, is ahead of its order
- * by as many as the serializer has in a row, again in each burst. Its debt has no bound, and
- * the others have waited for one burst only. It is not judged until the tree gives it a turn.
+ * The weights are those of node i and of the siblings that had a turn in this window. Those
+ * of earlier windows fade. A priority waits for its starve limit in place of the weights.
  *
- * Time: a turn is charged what it may cost, u, and given back what it did not.
- * So what i was charged and has not had, P(i), is never less than 0; its
- * virtual time is V(i) = A(i) + P(i), where A(i) is what it had; all by weight.
- * P of what one runner has to do with is at most one item: it tells what it ran
- * before it takes the next. With N for max_active:
+ * Priorities
  *
- * - When i is chosen, A(i) + P(i) <= A(j) + P(j). Until it is chosen again it
- *   has no more than P(i) and that turn. So it is never ahead of j by more than
- *   P(j) + u(i), where N - 1 runners have to do with j: (N - 1) u(j) + u(i).
- * - The same holds for j. Over any window the lead changes by no more than the
- *   sum, which is less than N u(i) + N u(j).
- * - Of two that are alone, i only gets further ahead while more runners have
- *   turns of i than of j, so that it is (N - 1) / 2 above, and by no more than
- *   (N + 1) u of the one that has more of it. That is what is promised;
- *   with others beside them it is what tests/sim has measured.
+ * A turn before one of a higher priority is paid for by turns of others: by the starve limit
+ * times its cost. A priority that is ahead of that by more than it may wait leaks.
  *
- * What is at hand here is V and not A. V(i) - V(j) is at most u(i), when i is
- * chosen, and N u(j) more when all of j's turns are corrected. So what is checked
- * is (N + 1) u(i) + (N + 1) u(j), for every pair.
+ * Lags
  *
- * u is the longest turn that the batch had, or that it was charged for. A turn
- * that is longer than all that was known of its batch is so many ns more of a
- * lead, after the fact, and so are those that are under way with it. As u is
- * that of the window, the check allows for that.
+ * If two siblings stay in the tree for a window, their service by weight differs by at most
+ * the bound. At the start of a window some siblings are noted, at most WINDOW_NODES. At its
+ * end they are compared, each with each. One that has left the tree or got another weight
+ * has dropped out.
+ *
+ * The bound for turns: when i is chosen, its virtual time is not above that of j. So it is
+ * ahead by at most one turn of its own. Several runners may start what they were given in
+ * another order. (max_active + 1) / 2 turns of each are enough. A burst (burst.c) is charged
+ * one turn when it begins, and the others when it ends. Each runner may be in a burst of i.
+ * That is max_active times the longest burst more.
+ *
+ * A burst may give turns to a batch to which the tree did not. Each time that batch is ahead
+ * by as many as its serializer has in a row, and its debt has no bound. The others have
+ * waited for one burst only. Nothing is judged of it until the tree gives it a turn.
+ *
+ * The bound for time: a turn is charged what it may cost, u, and given back the rest when it
+ * ends. So P(i), what i was charged and has not had, is never less than 0. The virtual time
+ * of i is V(i) = A(i) + P(i), where A(i) is what it had; all by weight. A runner adds at
+ * most one item to P, because it settles a turn before it takes the next. With N for
+ * max_active:
+ *
+ * - When i is chosen, A(i) + P(i) <= A(j) + P(j). Until it is chosen again it has no more
+ *   than P(i) and that turn. So it is never ahead of j by more than P(j) + u(i). Of j's
+ *   turns N - 1 runners have one each, so that is (N - 1) u(j) + u(i).
+ * - The same holds for j. Over any window the lead changes by no more than the sum. That is
+ *   less than N u(i) + N u(j).
+ * - If the two are alone, i gets further ahead only while more runners have turns of i than
+ *   of j. So it is at most (N + 1) u of the one with the longer turns. That is what is
+ *   promised. With others beside them it is what tests/sim has measured.
+ *
+ * What is at hand here is V, not A. V(i) - V(j) is at most u(i) when i is chosen, and N u(j)
+ * more when all turns of j are corrected. So (N + 1) u(i) + (N + 1) u(j) is checked, for
+ * each pair. u is the longest turn of the window, measured or charged. A turn that is longer
+ * than all that was known of its batch makes the lead larger after the fact, and so do those
+ * that are under way with it.
+ *
+ * Locking: pool->lock.
+ * Invariant: a node in window_members has not left the tree since the window began, and has
+ * the weight that it had then.
+ *
+ * Limits: a window compares WINDOW_NODES siblings of one parent. A client that waits and has
+ * no turn is found only when debugfs is read.
  */
 #include <linux/export.h>
 #include <linux/jiffies.h>
@@ -171,7 +189,7 @@ static u64 rank_bound_locked(const struct fairwq_pool *pool)
 
 	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
 		longest = max(longest, longest_turn(pool, &pool->tree.rank[i]));
-	return STARVED * (pool->tree.patience + 1 + pool->max_active) * longest;
+	return STARVED * (pool->tree.starve_limit + 1 + pool->max_active) * longest;
 }
 
 /* Return how much its siblings may have between two turns of @node; U64_MAX: any. */
@@ -183,7 +201,7 @@ static u64 wait_bound_locked(const struct fairwq_pool *pool, const struct fairwq
 	lockdep_assert_held(&pool->lock);
 
 	if (!node->parent)
-		return pool->tree.patience ? rank_bound_locked(pool) : U64_MAX;
+		return pool->tree.starve_limit ? rank_bound_locked(pool) : U64_MAX;
 	all = &node->parent->member;
 	weight = max(all->weight[0], all->weight[1]);
 	least = min_not_zero(all->least[0], all->least[1]);
@@ -277,7 +295,7 @@ static void look_at_locked(struct fairwq_batch *batch)
 }
 
 /* Find those that get no turn at all, before a reader is told. */
-void fairwq_window_look(struct fairwq_pool *pool)
+void fairwq_fairness_look(struct fairwq_pool *pool)
 {
 	struct fairwq_batch *batch;
 
@@ -290,10 +308,10 @@ void fairwq_window_look(struct fairwq_pool *pool)
 	rcu_read_unlock();
 }
 
-FAIRWQ_TEST_EXPORT(fairwq_window_look);
+FAIRWQ_TEST_EXPORT(fairwq_fairness_look);
 
 /* Note that a batch joins the tree, and each owner of which it is the first one there. */
-void fairwq_window_joins_locked(struct fairwq_batch *batch)
+void fairwq_fairness_joins_locked(struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;
 	struct fairwq_node *node;
@@ -308,7 +326,7 @@ void fairwq_window_joins_locked(struct fairwq_batch *batch)
 }
 
 /* Note that a batch has left the tree, and each owner of which it was the last one there. */
-void fairwq_window_left_locked(struct fairwq_batch *batch)
+void fairwq_fairness_left_locked(struct fairwq_batch *batch)
 {
 	struct fairwq_node *node;
 
@@ -319,7 +337,7 @@ void fairwq_window_left_locked(struct fairwq_batch *batch)
 }
 
 /* Leave @node out of the window: its share is another one from now on. */
-void fairwq_window_weight_locked(struct fairwq_pool *pool, struct fairwq_node *node)
+void fairwq_fairness_weight_locked(struct fairwq_pool *pool, struct fairwq_node *node)
 {
 	lockdep_assert_held(&pool->lock);
 
@@ -329,18 +347,18 @@ void fairwq_window_weight_locked(struct fairwq_pool *pool, struct fairwq_node *n
 }
 
 /* Begin an account of @leaf, whose group has the one that it had. */
-void fairwq_window_group_locked(struct fairwq_pool *pool, struct fairwq_node *leaf)
+void fairwq_fairness_group_locked(struct fairwq_pool *pool, struct fairwq_node *leaf)
 {
 	lockdep_assert_held(&pool->lock);
 
-	fairwq_window_weight_locked(pool, leaf);	/* it has another one, too */
+	fairwq_fairness_weight_locked(pool, leaf);	/* it has another one, too */
 	leaf->owes = false;
 }
 
 /* ---- priorities ------------------------------------------------------- */
 
 /* Judge a turn that begins before one of a higher priority. */
-void fairwq_window_jump_locked(struct fairwq_pool *pool, const struct fairwq_node *node)
+void fairwq_fairness_jump_locked(struct fairwq_pool *pool, const struct fairwq_node *node)
 {
 	struct fairwq_node *rank = &pool->tree.rank[fairwq_node_rank(&pool->tree, node)];
 	u64 others = service_of_others(pool, rank);
@@ -351,7 +369,7 @@ void fairwq_window_jump_locked(struct fairwq_pool *pool, const struct fairwq_nod
 
 	if (pool->tree.by_arrival)
 		return;
-	if (early > slack || !pool->tree.patience) {
+	if (early > slack || !pool->tree.starve_limit) {
 		pool->counter[FAIRWQ_PRIO_EXCESS]++;
 		pool->counter[FAIRWQ_VIOLATIONS]++;
 	}
@@ -360,17 +378,18 @@ void fairwq_window_jump_locked(struct fairwq_pool *pool, const struct fairwq_nod
 }
 
 /* Charge the priority: such a turn cost so much, or so much more. */
-void fairwq_window_jumped_locked(struct fairwq_pool *pool, const struct fairwq_node *node, s64 cost)
+void fairwq_fairness_jumped_locked(struct fairwq_pool *pool, const struct fairwq_node *node,
+				   s64 cost)
 {
 	struct fairwq_node *rank = &pool->tree.rank[fairwq_node_rank(&pool->tree, node)];
 
 	lockdep_assert_held(&pool->lock);
 
-	rank->member.base += pool->tree.patience * cost;
+	rank->member.base += pool->tree.starve_limit * cost;
 }
 
 /* Count anew what priorities owe for turns before others': @now for each @old; 0: nothing. */
-void fairwq_window_debts_locked(struct fairwq_pool *pool, unsigned int old, unsigned int now)
+void fairwq_fairness_debts_locked(struct fairwq_pool *pool, unsigned int old, unsigned int now)
 {
 	struct fairwq_node *rank;
 	unsigned int i;
@@ -539,7 +558,7 @@ static void window_pass_locked(struct fairwq_batch *batch, unsigned int nr)
 }
 
 /* Drop what was under way: what it was judged by has changed. */
-void fairwq_window_start_locked(struct fairwq_pool *pool)
+void fairwq_fairness_start_locked(struct fairwq_pool *pool)
 {
 	struct fairwq_window *window = &pool->window;
 	struct fairwq_node *node, *next;
@@ -554,7 +573,7 @@ void fairwq_window_start_locked(struct fairwq_pool *pool)
 }
 
 /* Note that a turn of @batch may cost so much, or did: turns, or us. */
-void fairwq_window_longest_locked(struct fairwq_batch *batch, u32 cost)
+void fairwq_fairness_longest_locked(struct fairwq_batch *batch, u32 cost)
 {
 	struct fairwq_node *node;
 
@@ -602,7 +621,7 @@ static void rank_turn_locked(struct fairwq_pool *pool, struct fairwq_node *rank,
 }
 
 /* Note @turn, which the tree gave. */
-void fairwq_window_turn_locked(const struct fairwq_turn *turn)
+void fairwq_fairness_turn_locked(const struct fairwq_turn *turn)
 {
 	struct fairwq_pool *pool = turn->batch->pool;
 	struct fairwq_node *node = &turn->batch->node;
@@ -617,7 +636,7 @@ void fairwq_window_turn_locked(const struct fairwq_turn *turn)
 	window_pass_locked(turn->batch, 1);
 }
 
-/* Judge nothing of a guest until the tree gives it a turn. */
+/* Judge nothing of @batch until the tree gives it a turn. */
 static void window_owes_locked(struct fairwq_batch *batch)
 {
 	struct fairwq_node *node;
@@ -631,8 +650,8 @@ static void window_owes_locked(struct fairwq_batch *batch)
 	wait_begins_locked(batch->pool, node);	/* its priority has had one */
 }
 
-/* Note that a batch takes a turn as a guest of a burst. */
-void fairwq_window_guest_locked(struct fairwq_batch *batch)
+/* Note that @batch takes a turn that the tree did not give, in a burst of another batch. */
+void fairwq_fairness_ungiven_locked(struct fairwq_batch *batch)
 {
 	window_owes_locked(batch);
 	window_pass_locked(batch, 1);
@@ -642,7 +661,7 @@ void fairwq_window_guest_locked(struct fairwq_batch *batch)
  * Note that a turn of a burst is over. For those that wait all of the burst is as one
  * turn, also if it goes back and forth between batches.
  */
-void fairwq_window_burst_locked(const struct fairwq_turn *turn)
+void fairwq_fairness_burst_locked(const struct fairwq_turn *turn)
 {
 	u64 longest = turn->burst;
 
@@ -650,14 +669,14 @@ void fairwq_window_burst_locked(const struct fairwq_turn *turn)
 
 	if (fairwq_by_amount(turn->batch->pool))
 		longest = div_u64(turn->took * longest, turn->nr * NSEC_PER_USEC) + 1;
-	fairwq_window_longest_locked(turn->batch, min_t(u64, longest, U32_MAX));
-	/* A guest's turn is not the first of its burst. */
+	fairwq_fairness_longest_locked(turn->batch, min_t(u64, longest, U32_MAX));
+	/* The tree gave the first turn of the burst only. */
 	if (turn->burst > turn->nr)
 		window_owes_locked(turn->batch);
 	window_pass_locked(turn->batch, turn->nr - 1);
 }
 
-void fairwq_window_reset_locked(struct fairwq_pool *pool)
+void fairwq_fairness_reset_locked(struct fairwq_pool *pool)
 {
 	lockdep_assert_held(&pool->lock);
 
@@ -665,10 +684,10 @@ void fairwq_window_reset_locked(struct fairwq_pool *pool)
 		.number = pool->window.number, .rules = pool->window.rules,
 		.by_time = fairwq_by_amount(pool),
 	};
-	fairwq_window_start_locked(pool);
+	fairwq_fairness_start_locked(pool);
 }
 
-void fairwq_window_init(struct fairwq_pool *pool)
+void fairwq_fairness_init(struct fairwq_pool *pool)
 {
 	INIT_LIST_HEAD(&pool->window_members);
 	pool->window.turns_left = 1;

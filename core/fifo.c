@@ -2,7 +2,7 @@
 /*
  * FIFO: the queue of a batch, and whether the batch is in the fair tree.
  *
- *   push.c --> incoming --> unsorted --> sorted --> fifo --> turn --> its end
+ *   push.c --> incoming --> sorting --> sorted --> fifo --> turn --> its end
  *              \______________ sort _______________/  ^ |
  *                                                     | +--> parked --+
  *                                                     +--- put back --+
@@ -91,7 +91,7 @@ static void link_locked(struct fairwq_batch *batch, struct fairwq_work *work)
  */
 static void sort_locked(struct fairwq_batch *batch, unsigned int max)
 {
-	struct llist_node *node = batch->unsorted ?: llist_del_all(&batch->incoming);
+	struct llist_node *node = batch->sorting ?: llist_del_all(&batch->incoming);
 	struct fairwq_work *work;
 	struct llist_node *next;
 
@@ -102,7 +102,7 @@ static void sort_locked(struct fairwq_batch *batch, unsigned int max)
 		work = llist_entry(node, struct fairwq_work, llnode);
 		link_locked(batch, work);
 	}
-	batch->unsorted = node;
+	batch->sorting = node;
 	if (!node)
 		list_splice_tail_init(&batch->sorted, &batch->fifo);
 	else if (list_empty(&batch->sort_link))
@@ -112,7 +112,7 @@ static void sort_locked(struct fairwq_batch *batch, unsigned int max)
 /* Sort all pushed works into the FIFO. */
 void fairwq_fifo_splice_locked(struct fairwq_batch *batch)
 {
-	if (batch->unsorted)
+	if (batch->sorting)
 		sort_locked(batch, UINT_MAX);
 	sort_locked(batch, UINT_MAX);
 }
@@ -121,7 +121,7 @@ void fairwq_fifo_splice_locked(struct fairwq_batch *batch)
 bool fairwq_fifo_sort_step_locked(struct fairwq_batch *batch)
 {
 	sort_locked(batch, SORT_STEP);
-	return batch->unsorted;
+	return batch->sorting;
 }
 
 /* Sort one step of the batch that has waited longest for it. Return: that batch. */
@@ -218,14 +218,14 @@ void fairwq_fifo_set_eligible_locked(struct fairwq_batch *batch, bool eligible)
 	if (eligible == fairwq_node_eligible(&batch->node))
 		return;
 	if (eligible) {
-		fairwq_window_joins_locked(batch);
+		fairwq_fairness_joins_locked(batch);
 		fairwq_tree_add(&pool->tree, &batch->node,
 				fairwq_head_locked(batch)->stamp);
 		WRITE_ONCE(pool->nr_eligible, pool->nr_eligible + 1);
 	} else {
 		fairwq_tree_del(&pool->tree, &batch->node);
 		WRITE_ONCE(pool->nr_eligible, pool->nr_eligible - 1);
-		fairwq_window_left_locked(batch);
+		fairwq_fairness_left_locked(batch);
 	}
 }
 
@@ -239,10 +239,10 @@ void fairwq_fifo_update_locked(struct fairwq_batch *batch)
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	if (list_empty(&batch->fifo) && !batch->unsorted)
+	if (list_empty(&batch->fifo) && !batch->sorting)
 		fairwq_fifo_sort_step_locked(batch);
 	backlog = !list_empty(&batch->fifo);
-	if (!backlog && !batch->unsorted)
+	if (!backlog && !batch->sorting)
 		backlog = batch_idle_locked(batch);
 	else if (!batch->polled)	/* no needless store to a line of the queue calls */
 		WRITE_ONCE(batch->polled, true);
@@ -380,8 +380,8 @@ void fairwq_fifo_take_locked(struct fairwq_batch *batch, struct fairwq_turn *tur
 	turn_fill_locked(batch, turn, work);
 	fairwq_cost_charge_locked(turn);
 	if (unlikely(turn->out_of_rank))
-		fairwq_window_jump_locked(batch->pool, &batch->node);
-	fairwq_window_turn_locked(turn);
+		fairwq_fairness_jump_locked(batch->pool, &batch->node);
+	fairwq_fairness_turn_locked(turn);
 	batch_new_head_locked(batch);
 }
 
@@ -404,7 +404,7 @@ void fairwq_fifo_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_t
 	fairwq_cost_charge_locked(turn);
 	if (joins)
 		fairwq_tree_del(tree, &batch->node);
-	fairwq_window_guest_locked(batch);
+	fairwq_fairness_ungiven_locked(batch);
 }
 
 /*
@@ -585,7 +585,7 @@ void fairwq_fifo_detach_locked(struct fairwq_turn *turn, struct fairwq_async *as
 	async->held = turn->held;
 	async->color = turn->color;
 	async->out_of_rank = turn->out_of_rank;
-	async->era = turn->era;
+	async->policy_gen = turn->policy_gen;
 	async->charged = turn->charged;
 	async->took = turn->took + turn->later;
 	async->nr = turn->nr;
@@ -603,7 +603,7 @@ void fairwq_fifo_async_end_locked(struct fairwq_batch *batch, const struct fairw
 	const struct fairwq_turn turn = {
 		.batch = batch,
 		.out_of_rank = async->out_of_rank,
-		.era = async->era,
+		.policy_gen = async->policy_gen,
 		.charged = async->charged,
 		.took = async->took + cost_ns,
 		.nr = async->nr,

@@ -244,7 +244,7 @@ void __fairwq_fork_called(struct fairwq_forks *forks)
 	/* Have the timer look for forks that their runner does not promote. */
 	if (!READ_ONCE(pool->ticking)) {
 		raw_spin_lock_irqsave(&pool->lock, flags);
-		fairwq_watchdog_soon_locked(pool);
+		fairwq_tick_soon_locked(pool);
 		raw_spin_unlock_irqrestore(&pool->lock, flags);
 	}
 	if (!look_now(forker, forker->promote_at, &now))
@@ -322,7 +322,7 @@ static bool ask_locked(struct fairwq_pool *pool)
 		forker = waiting_forks_locked(runner);
 		if (!forker)
 			continue;
-		fairwq_watchdog_soon_locked(pool);
+		fairwq_tick_soon_locked(pool);
 		if (forker->looked) {
 			WRITE_ONCE(forker->looked, false);
 		} else if (!forker->forks.shared) {
@@ -348,7 +348,7 @@ void fairwq_forks_look(struct fairwq_pool *pool)
 		fairwq_kick_next_cpu(pool, kick);
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	if (pool->sharing)
-		fairwq_watchdog_soon_locked(pool);
+		fairwq_tick_soon_locked(pool);
 	else
 		ask = ask_locked(pool);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);

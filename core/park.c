@@ -17,6 +17,8 @@
  * and out of it under the pool->lock of its batch, too. That may be any pool's.
  * Invariant: runner->has_parked is set while runner->parked is not empty.
  * Model: tests/models/park.pml.
+ *
+ * Limits: to find a parked work of a batch all runners of all pools are looked at.
  */
 #include <linux/rcupdate.h>
 #include <linux/xarray.h>

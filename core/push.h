@@ -74,7 +74,7 @@ static inline int fairwq_claim_as(struct fairwq_batch *batch, struct fairwq_work
 	}
 	fairwq_test_point(FAIRWQ_POINT_QUEUE_CLAIMED, batch);
 	/*
-	 * Set PENDING, then load @disabled. Pairs with fairwq_disable(). Model:
+	 * Set PENDING, then load @disabled. Pairs with disable_item(). Model:
 	 * tests/models/disable.pml.
 	 */
 	if (likely(!READ_ONCE(work->disabled)))

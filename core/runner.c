@@ -67,22 +67,22 @@ static struct fairwq_runner *idle_runner_locked(struct fairwq_pool *pool)
 }
 
 /* Return when to look at an item that begins now, in jiffies: after half of hung_ms. */
-unsigned long fairwq_watchdog_due_locked(const struct fairwq_pool *pool)
+unsigned long fairwq_tick_due_locked(const struct fairwq_pool *pool)
 {
 	return jiffies + 1 + msecs_to_jiffies(pool->hung_ms) / 2;
 }
 
 /* Set the timer for a runner that was kicked, unless it is set already. */
-void fairwq_watchdog_arm_locked(struct fairwq_pool *pool)
+void fairwq_tick_arm_locked(struct fairwq_pool *pool)
 {
 	lockdep_assert_held(&pool->lock);
 
 	if (pool->hung_ms && !timer_pending(&pool->tick))
-		mod_timer(&pool->tick, fairwq_watchdog_due_locked(pool));
+		mod_timer(&pool->tick, fairwq_tick_due_locked(pool));
 }
 
 /* Set the timer to the next tick, as something waits for an item that is over at once. */
-void fairwq_watchdog_soon_locked(struct fairwq_pool *pool)
+void fairwq_tick_soon_locked(struct fairwq_pool *pool)
 {
 	lockdep_assert_held(&pool->lock);
 
@@ -110,7 +110,7 @@ void fairwq_runners_changed_locked(struct fairwq_pool *pool)
 	WRITE_ONCE(pool->call, call);
 	/* An item that does not look up may have forks for the runner that is free. */
 	if (call & FAIRWQ_CALL_HUNGRY && pool->forks)
-		fairwq_watchdog_soon_locked(pool);
+		fairwq_tick_soon_locked(pool);
 }
 
 /*
@@ -137,7 +137,7 @@ struct fairwq_runner *fairwq_activate_locked(struct fairwq_pool *pool)
 	pool->nr_active++;
 	fairwq_runners_changed_locked(pool);
 	pool->counter[FAIRWQ_KICKS]++;
-	fairwq_watchdog_arm_locked(pool);
+	fairwq_tick_arm_locked(pool);
 	return runner;
 }
 
@@ -152,7 +152,7 @@ bool fairwq_is_soon_free_locked(struct fairwq_pool *pool)
 
 	if (!pool->nr_quick || time_after(jiffies, pool->quick_at))
 		return false;
-	fairwq_watchdog_soon_locked(pool);
+	fairwq_tick_soon_locked(pool);
 	return true;
 }
 
@@ -273,7 +273,7 @@ void fairwq_runner_return_locked(struct fairwq_runner *runner)
 
 	pool->nr_active++;
 	fairwq_runners_changed_locked(pool);
-	fairwq_watchdog_arm_locked(pool);	/* it may be the only one */
+	fairwq_tick_arm_locked(pool);	/* it may be the only one */
 	WRITE_ONCE(runner->started, jiffies);
 }
 

@@ -28,10 +28,10 @@ void fairwq_runners_check(void);
 void fairwq_runners_changed_locked(struct fairwq_pool *pool);
 struct fairwq_runner *fairwq_activate_locked(struct fairwq_pool *pool);
 extern struct xarray fairwq_runners;
-void fairwq_watchdog_arm_locked(struct fairwq_pool *pool);
-void fairwq_watchdog_soon_locked(struct fairwq_pool *pool);
+void fairwq_tick_arm_locked(struct fairwq_pool *pool);
+void fairwq_tick_soon_locked(struct fairwq_pool *pool);
 bool fairwq_is_soon_free_locked(struct fairwq_pool *pool);
-unsigned long fairwq_watchdog_due_locked(const struct fairwq_pool *pool);
+unsigned long fairwq_tick_due_locked(const struct fairwq_pool *pool);
 
 /* Kick the runner that fairwq_kick_locked() has chosen; NULL: none. */
 static inline void fairwq_kick_send(struct fairwq_pool *pool, struct fairwq_runner *runner)

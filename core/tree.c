@@ -240,7 +240,7 @@ void fairwq_tree_init(struct fairwq_tree *tree, bool by_arrival)
 	tree->eligible = 0;
 	tree->by_arrival = by_arrival;
 	tree->service = 0;
-	tree->patience = FAIRWQ_PRIO_PATIENCE;
+	tree->starve_limit = FAIRWQ_STARVE_LIMIT;
 	fairwq_tree_set_turn(tree, FAIRWQ_COST_TURN);
 }
 
@@ -250,7 +250,7 @@ void fairwq_tree_init(struct fairwq_tree *tree, bool by_arrival)
  * @cost: the cost; FAIRWQ_COST_TURN unless this is called
  *
  * A newcomer joins that much, by its weight, after the clock. A lower priority
- * that was idle waits until others had service of @cost times the patience.
+ * that was idle waits until others had service of @cost times the starve limit.
  */
 void fairwq_tree_set_turn(struct fairwq_tree *tree, u64 cost)
 {
@@ -261,25 +261,25 @@ void fairwq_tree_set_turn(struct fairwq_tree *tree, u64 cost)
 }
 
 /**
- * fairwq_tree_set_patience - change how long a lower priority waits
+ * fairwq_tree_set_starve_limit - change how long a lower priority waits
  * @tree: the tree
- * @patience: turns of others; 0: for ever
+ * @starve_limit: turns of others; 0: for ever
  *
  * A priority that has waited long gets at most one turn for that. What one owes for
  * turns that it had is counted anew.
  */
-void fairwq_tree_set_patience(struct fairwq_tree *tree, unsigned int patience)
+void fairwq_tree_set_starve_limit(struct fairwq_tree *tree, unsigned int starve_limit)
 {
 	s64 waited;
 	unsigned int i;
 
 	for (i = 0; i < FAIRWQ_NR_RANKS; i++) {
-		waited = min_t(s64, tree->waited[i], patience * tree->rank[i].turn);
-		if (waited < 0 && tree->patience)
-			waited = div_s64(waited, tree->patience) * patience;
+		waited = min_t(s64, tree->waited[i], starve_limit * tree->rank[i].turn);
+		if (waited < 0 && tree->starve_limit)
+			waited = div_s64(waited, tree->starve_limit) * starve_limit;
 		tree->waited[i] = waited;
 	}
-	WRITE_ONCE(tree->patience, patience);
+	WRITE_ONCE(tree->starve_limit, starve_limit);
 }
 
 /* Return the rank that a node stands below. */
@@ -408,11 +408,11 @@ void fairwq_tree_add(struct fairwq_tree *tree, struct fairwq_node *node,
 
 /*
  * Note that others had service of @cost. A rank with nothing to serve, or any
- * rank if the patience is 0, pays its debt by that, and saves up nothing.
+ * rank if the starve limit is 0, pays its debt by that, and saves up nothing.
  */
 static void note_waited(struct fairwq_tree *tree, unsigned int rank, s64 cost)
 {
-	bool waits = tree->patience && (tree->eligible & BIT(rank));
+	bool waits = tree->starve_limit && (tree->eligible & BIT(rank));
 	s64 most = waits ? (s64)FAIRWQ_MAX_LEAD : 0;
 
 	tree->waited[rank] = min(tree->waited[rank] + cost, most);
@@ -448,11 +448,11 @@ void fairwq_tree_del(struct fairwq_tree *tree, struct fairwq_node *node)
  * Return for how many turns of others a rank waits. With a turn of each of two lower
  * ranks after one turn of others, nothing would be left for the highest.
  */
-static unsigned int patience_of(const struct fairwq_tree *tree)
+static unsigned int starve_limit_of(const struct fairwq_tree *tree)
 {
-	if (unlikely(tree->patience == 1) && tree->eligible == ALL_RANKS)
+	if (unlikely(tree->starve_limit == 1) && tree->eligible == ALL_RANKS)
 		return FAIRWQ_NR_RANKS - 1;
-	return tree->patience;
+	return tree->starve_limit;
 }
 
 /* Check whether a rank is due after @more turns of others. */
@@ -460,8 +460,8 @@ static bool is_due(const struct fairwq_tree *tree, unsigned int rank, unsigned i
 {
 	u64 turn = tree->rank[rank].turn;
 
-	return tree->patience &&
-	       tree->waited[rank] + (s64)(more * turn) >= (s64)(patience_of(tree) * turn);
+	return tree->starve_limit &&
+	       tree->waited[rank] + (s64)(more * turn) >= (s64)(starve_limit_of(tree) * turn);
 }
 
 /*
@@ -529,12 +529,12 @@ static void note_others(struct fairwq_tree *tree, unsigned int served, s64 cost)
  *
  * The caller must call this besides fairwq_tree_correct(), if
  * fairwq_tree_charge() returned true for the turn. The priority then waits
- * until others had service of @cost times the patience.
+ * until others had service of @cost times the starve limit.
  */
 void fairwq_tree_pay(struct fairwq_tree *tree, const struct fairwq_node *node,
 		     s64 cost)
 {
-	tree->waited[fairwq_node_rank(tree, node)] -= patience_of(tree) * cost;
+	tree->waited[fairwq_node_rank(tree, node)] -= starve_limit_of(tree) * cost;
 }
 
 /*
@@ -552,7 +552,7 @@ static bool note_rank(struct fairwq_tree *tree, const struct fairwq_node *node, 
 		return false;
 	note_others(tree, rank, cost);
 	if (tree->eligible & (BIT(rank) - 1)) {
-		tree->waited[rank] -= (s64)(patience_of(tree) * cost);
+		tree->waited[rank] -= (s64)(starve_limit_of(tree) * cost);
 		return true;
 	}
 	tree->waited[rank] = min_t(s64, tree->waited[rank], 0);

@@ -24,10 +24,10 @@
 #define FAIRWQ_COST_TURN_SHIFT	20
 #define FAIRWQ_COST_TURN	BIT_ULL(FAIRWQ_COST_TURN_SHIFT)
 
-/* Default patience: turns of others before a turn of a lower priority. */
-#define FAIRWQ_PRIO_PATIENCE	63
-/* Largest patience that may be set. */
-#define FAIRWQ_MAX_PATIENCE	199
+/* Default starve limit: turns of others before a turn of a lower priority. */
+#define FAIRWQ_STARVE_LIMIT	63
+/* Largest starve limit that may be set. */
+#define FAIRWQ_MAX_STARVE_LIMIT	199
 
 /* Number of priorities. Rank 0 is served first. */
 #define FAIRWQ_NR_RANKS		3
@@ -104,12 +104,12 @@ struct fairwq_tree {
 	s64 waited[FAIRWQ_NR_RANKS];	/* cost of others' service since; less than 0: debt */
 	unsigned long eligible;		/* bit i is set iff rank i has eligible children */
 	u64 service;			/* service of all ranks */
-	unsigned int patience;		/* turns of others; 0: lower ranks get what is left */
+	unsigned int starve_limit;		/* turns of others; 0: lower ranks get what is left */
 	bool by_arrival;		/* sort by arrival instead of by vtime */
 };
 
 void fairwq_tree_init(struct fairwq_tree *tree, bool by_arrival);
-void fairwq_tree_set_patience(struct fairwq_tree *tree, unsigned int patience);
+void fairwq_tree_set_starve_limit(struct fairwq_tree *tree, unsigned int starve_limit);
 void fairwq_tree_set_turn(struct fairwq_tree *tree, u64 cost);
 void fairwq_node_init(struct fairwq_node *node, struct fairwq_node *parent,
 		      u32 weight);

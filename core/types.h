@@ -57,7 +57,7 @@
  * marked   B P X   as claimed, or in     sort drops it; a queue  returns false,
  *                  batch->incoming       call revives it         or waits
  * pushed   B P     batch->incoming or    sort                    sorts it first
- *                  batch->unsorted
+ *                  batch->sorting
  * FIFO     B P L   batch->sorted, then   pool->lock              takes it out
  *                  batch->fifo
  * parked   B P L   runner->parked        pool->lock              takes it out
@@ -139,7 +139,7 @@ struct fairwq_turn {
 	bool quick;			/* P: its batch takes less than FAIRWQ_QUICK_NS a turn */
 	bool out_of_rank;		/* P: taken before a turn of a higher priority */
 	bool slept;			/* R, P at the end: an item of it has slept */
-	u16 era;			/* P: pool->era when it was charged */
+	u16 policy_gen;			/* P: pool->policy_gen when it was charged */
 	u32 charged;			/* P: estimate of its run time, ns, or its cost; else 0 */
 	unsigned int nr;		/* R, P at the end: number of its items */
 	unsigned int burst;		/* R, P at the end: items of its burst so far, or 0 */
@@ -278,8 +278,8 @@ struct fairwq_pool {
 
 	raw_spinlock_t lock ____cacheline_aligned_in_smp; /* see the order above */
 	struct fairwq_tree tree;	/* P */
-	u16 era;			/* P: changes with the policy */
-	u32 dearest;			/* P: most that a turn of the era cost; fair cost only */
+	u16 policy_gen;			/* P: changes with the policy */
+	u32 dearest;			/* P: most that a turn cost since then; fair cost only */
 	struct list_head idle_runners;	/* P: the last to run is first */
 	unsigned int nr_active;		/* P: runners kicked or running */
 	unsigned int max_active;	/* P */
@@ -296,7 +296,7 @@ struct fairwq_pool {
 	unsigned int nr_async;		/* P: turns in flight whose function has returned */
 	unsigned int max_async;		/* I: most of them */
 	unsigned int nr_eligible;	/* p: batches in the tree; a hint for a burst */
-	struct list_head sorting;	/* p: batches with @unsorted; a hint for a burst */
+	struct list_head sorting;	/* p: batches with @sorting; a hint for a burst */
 	struct fairwq_window window;	/* P: the self-check of promise 6 */
 	struct list_head window_members; /* P: nodes compared, of one parent */
 	unsigned int hung_ms;		/* P: 0: never report */
@@ -370,8 +370,8 @@ struct fairwq_waiter {
  * set, @nr_canceling is 0, and fewer than @max_active are in flight or the head
  * was put back. fairwq_fifo_take_waiting_locked() breaks that for a moment.
  * Invariant: the head of @fifo is never a barrier.
- * Invariant: what is in @fifo is older than @unsorted, which is older than
- * @sorted, which is older than @incoming. Without @unsorted nothing is in
+ * Invariant: what is in @fifo is older than @sorting, which is older than
+ * @sorted, which is older than @incoming. Without @sorting nothing is in
  * @sorted; with it the batch is on pool->sorting.
  */
 struct fairwq_batch {
@@ -404,8 +404,8 @@ struct fairwq_batch {
 	/* What a turn touches. */
 	struct fairwq_node node ____cacheline_aligned_in_smp; /* P */
 	struct list_head fifo;		/* P: in queue order, barriers among them */
-	struct llist_node *unsorted;	/* P: out of @incoming, newest first */
-	struct list_head sorted;	/* P: pushed after @unsorted, in queue order */
+	struct llist_node *sorting;	/* P: out of @incoming, newest first */
+	struct list_head sorted;	/* P: pushed after @sorting, in queue order */
 	unsigned int in_flight[2];	/* P: turns not ended, by color */
 	unsigned int max_active;	/* I: 0: no limit */
 	unsigned int nr_fifo;		/* P: works in @fifo and @sorted */

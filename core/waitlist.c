@@ -38,6 +38,9 @@
  * @in_flight and dropped the lock.
  *
  * Model: tests/models/enter.pml.
+ *
+ * Limits: constraints share 128 locks. A call that sleeps until a work leaves is looked at
+ * each time that a work leaves a constraint of the same lock.
  */
 #include <linux/completion.h>
 #include <linux/export.h>

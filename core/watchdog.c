@@ -145,11 +145,11 @@ static void watchdog_fn(struct timer_list *timer)
 	if (slow && fairwq_has_work_locked(pool))
 		kick = fairwq_activate_locked(pool);
 	if (pool->nr_quick && !slow)
-		fairwq_watchdog_soon_locked(pool);
+		fairwq_tick_soon_locked(pool);
 	else if (reported_just_now_locked(pool))
 		mod_timer(&pool->tick, jiffies + HUNG_PAUSE);	/* there may be more */
 	else if (pool->nr_active)
-		fairwq_watchdog_arm_locked(pool);
+		fairwq_tick_arm_locked(pool);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	fairwq_kick_send(pool, kick);
 	fairwq_forks_look(pool);
@@ -167,7 +167,7 @@ int fairwq_set_hung_ms(struct fairwq_pool *pool, unsigned int hung_ms)
 	 * It must not get later: else a caller that writes again and again hides items.
 	 */
 	if (hung_ms)
-		timer_reduce(&pool->tick, fairwq_watchdog_due_locked(pool));
+		timer_reduce(&pool->tick, fairwq_tick_due_locked(pool));
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	return 0;
 }

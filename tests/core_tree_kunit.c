@@ -494,14 +494,14 @@ static void low_share_is_of_cost(struct kunit *test)
 }
 
 /* Set @got to the share of each rank, in thousandths, if its turns cost @cost each. */
-static void three_shares(struct kunit *test, unsigned int patience, const u64 cost[], u64 got[])
+static void three_shares(struct kunit *test, unsigned int starve_limit, const u64 cost[], u64 got[])
 {
 	struct tree_case *t = tree_case(test);
 	struct fairwq_node *node;
 	unsigned int i;
 
 	fairwq_tree_set_turn(&t->tree, 10);
-	fairwq_tree_set_patience(&t->tree, patience);
+	fairwq_tree_set_starve_limit(&t->tree, starve_limit);
 	for (i = 0; i < FAIRWQ_NR_RANKS; i++) {
 		fairwq_node_init(&t->node[i], &t->tree.rank[i], 100);
 		fairwq_tree_add(&t->tree, &t->node[i], 0);
@@ -517,7 +517,7 @@ static void three_shares(struct kunit *test, unsigned int patience, const u64 co
 /* Each of the two lower ranks gets its share, whatever the turns of each rank cost. */
 static void each_lower_rank_gets_its_share(struct kunit *test)
 {
-	static const unsigned int patience[] = { 1, 2, 3, 5, 63 };
+	static const unsigned int starve_limit[] = { 1, 2, 3, 5, 63 };
 	static const u64 cost[][FAIRWQ_NR_RANKS] = {
 		{ 10, 10, 10 }, { 100, 10, 10 }, { 1000, 10, 10 }, { 10, 100, 100 },
 		{ 10, 1000, 10 }, { 10, 10, 1000 }, { 1000, 10, 1000 },
@@ -525,23 +525,23 @@ static void each_lower_rank_gets_its_share(struct kunit *test)
 	u64 got[FAIRWQ_NR_RANKS], share;
 	unsigned int i, j, low;
 
-	for (i = 0; i < ARRAY_SIZE(patience); i++) {
-		/* With a patience of 1 each share would be a half, so each rank gets a third. */
-		share = 1000 / (max(patience[i], 2U) + 1);
+	for (i = 0; i < ARRAY_SIZE(starve_limit); i++) {
+		/* With a starve limit of 1 each share would be a half, so each rank gets a third. */
+		share = 1000 / (max(starve_limit[i], 2U) + 1);
 		for (j = 0; j < ARRAY_SIZE(cost); j++) {
-			three_shares(test, patience[i], cost[j], got);
+			three_shares(test, starve_limit[i], cost[j], got);
 			for (low = 1; low < FAIRWQ_NR_RANKS; low++) {
 				KUNIT_EXPECT_GE_MSG(test, got[low] + 5, share,
-						    "patience %u, costs %u", patience[i], j);
+						    "starve limit %u, costs %u", starve_limit[i], j);
 				KUNIT_EXPECT_LE_MSG(test, got[low], share + 5,
-						    "patience %u, costs %u", patience[i], j);
+						    "starve limit %u, costs %u", starve_limit[i], j);
 			}
 		}
 	}
 }
 
-/* With less patience, a rank also waits less for a turn that it has already had. */
-static void less_patience_is_less_debt(struct kunit *test)
+/* With a lower starve limit, a rank also waits less for a turn that it has already had. */
+static void lower_starve_limit_is_less_debt(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
 	unsigned int turns = 0;
@@ -552,7 +552,7 @@ static void less_patience_is_less_debt(struct kunit *test)
 	fairwq_tree_add(&t->tree, &t->node[1], 0);
 	/* Charge a turn out of rank that is as long as 100 turns. */
 	fairwq_tree_charge(&t->tree, &t->node[1], 1000);
-	fairwq_tree_set_patience(&t->tree, 3);
+	fairwq_tree_set_starve_limit(&t->tree, 3);
 	while (turns < 1000 && !tree_turn(t, 10))
 		turns++;
 	KUNIT_EXPECT_EQ(test, 303U, turns);
@@ -1046,7 +1046,7 @@ static void turn_of_the_old_policy_is_not_corrected(struct kunit *test)
 	fairwq_batch_flush(a);
 	mock_let_settle(a);
 	KUNIT_EXPECT_STREQ(test, "aaa", &mock->log.text[0]);
-	/* The turn of the gate was charged in an earlier era, and is not counted. */
+	/* The turn of the gate was charged under an earlier policy, and is not counted. */
 	KUNIT_EXPECT_LT(test, a->node.service, a->stats->run_time << FAIRWQ_COST_NS_SHIFT);
 	KUNIT_EXPECT_GT(test, a->node.service, 0ULL);
 }
@@ -1072,7 +1072,7 @@ static struct kunit_case fair_cases[] = {
 	KUNIT_CASE(young_debt_is_kept),
 	KUNIT_CASE(low_share_is_of_cost),
 	KUNIT_CASE(each_lower_rank_gets_its_share),
-	KUNIT_CASE(less_patience_is_less_debt),
+	KUNIT_CASE(lower_starve_limit_is_less_debt),
 	KUNIT_CASE(many_short_go_before_one_long),
 	KUNIT_CASE(runners_do_not_pile_up),
 	KUNIT_CASE(longest_turn_is_charged),

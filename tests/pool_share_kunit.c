@@ -363,7 +363,7 @@ static void share_end(struct kunit *test, struct share *share)
 		fairwq_batch_dispose(share->client[i].batch);
 	fairwq_serializer_destroy(&share->serializer);
 	fairwq_limiter_destroy(&share->limiter);
-	fairwq_window_look(mock->pool);
+	fairwq_fairness_look(mock->pool);
 	KUNIT_EXPECT_EQ_MSG(test, 0ULL, mock_counter(mock->pool, FAIRWQ_VIOLATIONS),
 			    "%llu starved, %llu leaked, the worst lag %llu %% of the bound\n",
 			    mock_counter(mock->pool, FAIRWQ_STARVED),
@@ -744,7 +744,7 @@ static void self_check_accepts_bursts(struct kunit *test)
 	struct mock *mock = test->priv;
 
 	raw_spin_lock_irq(&mock->pool->lock);
-	mock->pool->tree.patience = 3;
+	mock->pool->tree.starve_limit = 3;
 	raw_spin_unlock_irq(&mock->pool->lock);
 	bursts->next = SHARE_SERIALIZER;
 	share_queue(test, above, 20);
@@ -845,7 +845,7 @@ static u64 unfair_seen(struct kunit *test, const struct unfair *u)
 	struct mock *mock = test->priv;
 	u64 seen, all;
 
-	fairwq_window_look(mock->pool);
+	fairwq_fairness_look(mock->pool);
 	raw_spin_lock_irq(&mock->pool->lock);
 	seen = mock->pool->counter[u->counter];
 	all = mock->pool->counter[FAIRWQ_VIOLATIONS];
@@ -861,7 +861,7 @@ static u64 unfair_seen(struct kunit *test, const struct unfair *u)
 /*
  * The self-check reports a client that waits too long or goes too early, and no other one.
  * The client has 20 items, beside 800 of another. After half of the 800,
- * fairwq_window_look() reports it. If it had to wait, its own turns are reported later, too.
+ * fairwq_fairness_look() reports it. If it had to wait, its own turns are reported later, too.
  */
 static void self_check_sees_the_unfair(struct kunit *test)
 {

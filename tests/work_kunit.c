@@ -1124,7 +1124,7 @@ static void late_turn_is_no_credit(struct kunit *test)
 }
 
 /*
- * A LOW batch that has waited for FAIRWQ_PRIO_PATIENCE turns is next. It remains so
+ * A LOW batch that has waited for FAIRWQ_STARVE_LIMIT turns is next. It remains so
  * if a work behind its first one is cancelled.
  */
 static void cancel_of_another_does_not_cost_the_turn(struct kunit *test)
@@ -1140,7 +1140,7 @@ static void cancel_of_another_does_not_cost_the_turn(struct kunit *test)
 	high = mock_batch_prio(test, "high", FAIRWQ_PRIO_HIGH);
 	mock_queue_item(test, low, 'l');
 	second = mock_queue_item(test, low, 'm');
-	mock_queue(test, high, 'h', FAIRWQ_PRIO_PATIENCE - 1);
+	mock_queue(test, high, 'h', FAIRWQ_STARVE_LIMIT - 1);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(high, &gate->work));
 	mock_queue(test, high, 'H', 3);
 	mock_open(test);
@@ -1149,7 +1149,7 @@ static void cancel_of_another_does_not_cost_the_turn(struct kunit *test)
 	complete_all(&gate->open);
 	fairwq_batch_flush(low);
 	fairwq_batch_flush(high);
-	KUNIT_EXPECT_STREQ(test, "lHHH", &mock->log.text[FAIRWQ_PRIO_PATIENCE - 1]);
+	KUNIT_EXPECT_STREQ(test, "lHHH", &mock->log.text[FAIRWQ_STARVE_LIMIT - 1]);
 }
 
 /* Stop the endless item of the case, also if the case has failed. */

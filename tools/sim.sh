@@ -43,7 +43,7 @@ build() {
 	for f in "${bugs[@]}"; do picker_with "$f" || return; done
 	picker sound &&
 		picker linear -DPICKER_LINEAR &&
-		picker impatient -DPICKER_PATIENCE=640 || return
+		picker impatient -DPICKER_STARVE_LIMIT=640 || return
 	for f in meter judge sim adversary fairwq_sim; do
 		gcc "${flags[@]}" -c "$sim/$f.c" -o "$dir/$f.o" || return
 	done

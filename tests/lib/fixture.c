@@ -298,7 +298,7 @@ void mock_exit(struct kunit *test)
 	if (IS_ERR_OR_NULL(mock->pool))
 		return;
 	mock_gates_open(&mock->gate);
-	fairwq_window_look(mock->pool);
+	fairwq_fairness_look(mock->pool);
 	KUNIT_EXPECT_EQ(test, 0ULL,
 			mock_counter(mock->pool, FAIRWQ_VIOLATIONS));
 	for (kept = mock->kept; kept; kept = kept->next)

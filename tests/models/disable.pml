@@ -12,7 +12,7 @@
  *	no CPU looks at the work again, except a queue call that is refused.
  * The call must return.
  *
- * Broken NO_MB_DISABLE (assertion): no smp_mb() in fairwq_disable().
+ * Broken NO_MB_DISABLE (assertion): no smp_mb() in disable_item().
  * Broken NO_MB_CLAIM (assertion): the cmpxchg() in fairwq_claim_as() without its
  *	barrier: @disabled is loaded before the work can be seen to be pending.
  * Broken CLAIMED_BLINDLY (assertion): the queue call does not look at @disabled
@@ -159,7 +159,7 @@ inline await_running(cpu)
 	fi
 }
 
-/* fairwq_wait(), await() */
+/* wait_for_item(), await() */
 inline wait(cpu)
 {
 	do
@@ -187,7 +187,7 @@ proctype disabler(byte cpu)
 {
 	byte data, last, current, nr, got;
 
-	/* fairwq_disable() */
+	/* disable_item() */
 	write_once(cpu, DISABLED, 1);
 #ifndef NO_MB_DISABLE
 	smp_mb(cpu);

@@ -80,7 +80,7 @@ inline is_soon_free_locked()
 	:: nr_quick ->
 		soon = true;
 #ifndef NO_TICK
-		ticking = true		/* fairwq_watchdog_soon_locked() */
+		ticking = true		/* fairwq_tick_soon_locked() */
 #endif
 #endif
 	:: soon = false

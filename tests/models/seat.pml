@@ -92,7 +92,7 @@ byte max_active = 2;
 byte call = HUNGRY;		/* pool->call */
 #ifdef TICK
 bool armed;			/* pool->tick is pending */
-#define arm()	armed = true	/* fairwq_watchdog_arm_locked() */
+#define arm()	armed = true	/* fairwq_tick_arm_locked() */
 #else
 #define armed	true
 #define arm()	skip

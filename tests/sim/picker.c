@@ -5,7 +5,7 @@
  * Or one of these plants a fault:
  *
  * PICKER_LINEAR	count as if the place of a node was searched one by one
- * PICKER_PATIENCE	how often a lower priority is passed over
+ * PICKER_STARVE_LIMIT	how often a lower priority is passed over
  */
 #include <linux/rbtree.h>
 
@@ -31,9 +31,9 @@ static inline void counted_add(struct rb_node *node, struct rb_root_cached *tree
 
 #include "picker.h"
 
-#ifdef PICKER_PATIENCE
-#undef FAIRWQ_PRIO_PATIENCE
-#define FAIRWQ_PRIO_PATIENCE PICKER_PATIENCE
+#ifdef PICKER_STARVE_LIMIT
+#undef FAIRWQ_STARVE_LIMIT
+#define FAIRWQ_STARVE_LIMIT PICKER_STARVE_LIMIT
 #endif
 
 #ifndef TREE_C

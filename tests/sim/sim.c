@@ -845,7 +845,7 @@ struct sim *sim_new(const struct sim_attrs *attrs)
 		attrs->picker->set_turn(&sim->tree, sim->attrs.slice << COST_NS_SHIFT);
 	sim->judge->low_part = attrs->strict_ranks ? 0 : 1 / 64.;
 	if (attrs->strict_ranks)
-		sim->tree.patience = 0;
+		sim->tree.starve_limit = 0;
 	for (int i = 0; i < FAIRWQ_NR_RANKS && attrs->near_wrap; i++)
 		sim->tree.rank[i].clock = -NEAR_WRAP;
 	for (unsigned int i = 0; i < attrs->max_active; i++)
