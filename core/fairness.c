@@ -611,10 +611,11 @@ static void rank_turn_locked(struct fairwq_pool *pool, struct fairwq_node *rank,
 
 	lockdep_assert_held(&pool->lock);
 
-	rank->member.when = jiffies;
 	if (likely(rank->window == pool->window.number && rank->member.seen == others &&
-		   (s64)(others - rank->member.base) <= 0))
+		   (s64)(others - rank->member.base) <= 0)) {
+		rank->member.when = jiffies;
 		return;
+	}
 	wait_ends_locked(pool, rank, waited_for(pool, rank));
 	if (!out_of_rank)
 		save_nothing_locked(pool, rank);
