@@ -255,14 +255,19 @@ static void window_first_locked(struct fairwq_pool *pool, struct fairwq_node *no
 					min(DIV_ROUND_UP(member->least[1] * 5U, 4),
 					    FAIRWQ_MAX_WEIGHT));
 	member->least[0] = 0;
-	/* About the turns of others between two of a child, or up to twice. */
-	member->usual = (member->weight[1] >> max(fls(member->least[1]) - 1, 0)) *
-			pool->tree.rank->turn;
 	if (!node->parent)
 		return;
 	all = &node->parent->member;
 	all->weight[0] += node->weight;
 	all->least[0] = min_not_zero(all->least[0], node->weight);
+}
+
+/* Return about what others have between two turns of a child of @parent, or up to twice. */
+static u64 usual_wait(const struct fairwq_pool *pool, const struct fairwq_node *parent)
+{
+	const struct fairwq_member *all = &parent->member;
+
+	return (all->weight[1] >> max(fls(all->least[1]) - 1, 0)) * pool->tree.rank->turn;
 }
 
 /* End the wait of @node, whatever it is: it has a turn. */
@@ -595,7 +600,7 @@ static void node_turn_locked(struct fairwq_pool *pool, struct fairwq_node *node)
 	lockdep_assert_held(&pool->lock);
 
 	if (unlikely(node->window != pool->window.number || node->owes ||
-		     waited > (s64)min(pool->window.longest, node->parent->member.usual))) {
+		     waited > (s64)min(pool->window.longest, usual_wait(pool, node->parent)))) {
 		wait_ends_locked(pool, node, max(waited, 0LL));
 		return;
 	}

@@ -44,7 +44,6 @@ struct fairwq_member {
 	u64 base;			/* service when the window began; of a rank: what */
 					/* others are to have had for its turns before them */
 	u64 seen;			/* of its siblings, when its wait began */
-	u64 usual;			/* service of others between two turns of a child */
 	u32 when;			/* jiffies then */
 	u32 longest[2];			/* of its turns: turns, or us */
 	u32 weight[2];			/* of its children that had a turn, together */
@@ -104,7 +103,7 @@ struct fairwq_tree {
 	s64 waited[FAIRWQ_NR_RANKS];	/* cost of others' service since; less than 0: debt */
 	unsigned long eligible;		/* bit i is set iff rank i has eligible children */
 	u64 service;			/* service of all ranks */
-	unsigned int starve_limit;		/* turns of others; 0: lower ranks get what is left */
+	unsigned int starve_limit;	/* turns of others; 0: lower ranks get what is left */
 	bool by_arrival;		/* sort by arrival instead of by vtime */
 };
 

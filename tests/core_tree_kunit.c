@@ -517,7 +517,7 @@ static void three_shares(struct kunit *test, unsigned int starve_limit, const u6
 /* Each of the two lower ranks gets its share, whatever the turns of each rank cost. */
 static void each_lower_rank_gets_its_share(struct kunit *test)
 {
-	static const unsigned int starve_limit[] = { 1, 2, 3, 5, 63 };
+	static const unsigned int limit[] = { 1, 2, 3, 5, 63 };
 	static const u64 cost[][FAIRWQ_NR_RANKS] = {
 		{ 10, 10, 10 }, { 100, 10, 10 }, { 1000, 10, 10 }, { 10, 100, 100 },
 		{ 10, 1000, 10 }, { 10, 10, 1000 }, { 1000, 10, 1000 },
@@ -525,16 +525,16 @@ static void each_lower_rank_gets_its_share(struct kunit *test)
 	u64 got[FAIRWQ_NR_RANKS], share;
 	unsigned int i, j, low;
 
-	for (i = 0; i < ARRAY_SIZE(starve_limit); i++) {
-		/* With a starve limit of 1 each share would be a half, so each rank gets a third. */
-		share = 1000 / (max(starve_limit[i], 2U) + 1);
+	for (i = 0; i < ARRAY_SIZE(limit); i++) {
+		/* With a limit of 1 each share would be a half, so each rank gets a third. */
+		share = 1000 / (max(limit[i], 2U) + 1);
 		for (j = 0; j < ARRAY_SIZE(cost); j++) {
-			three_shares(test, starve_limit[i], cost[j], got);
+			three_shares(test, limit[i], cost[j], got);
 			for (low = 1; low < FAIRWQ_NR_RANKS; low++) {
 				KUNIT_EXPECT_GE_MSG(test, got[low] + 5, share,
-						    "starve limit %u, costs %u", starve_limit[i], j);
+						    "starve limit %u, costs %u", limit[i], j);
 				KUNIT_EXPECT_LE_MSG(test, got[low], share + 5,
-						    "starve limit %u, costs %u", starve_limit[i], j);
+						    "starve limit %u, costs %u", limit[i], j);
 			}
 		}
 	}
