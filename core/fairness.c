@@ -30,7 +30,9 @@
  * less than (2 W / w + max_active) u. Four times 2 W / w is starvation.
  *
  * The weights are those of node i and of the siblings that had a turn in this window. Those
- * of earlier windows fade. A priority waits for its starve limit in place of the weights.
+ * of earlier windows fade, and so do the longest turns. Those of a node fade only with turns
+ * of it, because it may wait for many windows after a long turn of its own. A priority waits
+ * for its starve limit in place of the weights.
  *
  * Priorities
  *
@@ -207,7 +209,7 @@ static u64 wait_bound_locked(const struct fairwq_pool *pool, const struct fairwq
 	least = min_not_zero(all->least[0], all->least[1]);
 	least = min_not_zero((u32)node->weight, least);
 	return (STARVED * 2 * DIV_ROUND_UP(weight, least) + pool->max_active) *
-	       longest_turn(pool, node->parent);
+	       max(longest_turn(pool, node->parent), longest_turn(pool, node));
 }
 
 /* Judge @node, which has waited for so much service of others. */
