@@ -9,7 +9,9 @@
  * The item's place among the active runners goes to another runner, and the item takes
  * it back without asking: see core/runner.c.
  *
- * Locking: pool->mutex for the number of runners.
+ * Locking: pool->lock. Not pool->mutex: an item that waited for that could wait for
+ * a caller that needs memory, which the item may be about to free.
+ * Invariant: while an item is in a section, a runner is idle or active, or being made.
  * Limits: a pool has FAIRWQ_MAX_ACTIVE runners at most, or as many as items that fork
  * need. If all of them are in such sections, queued items wait until one goes on. So
  * they do if there is no memory for one more runner.
@@ -21,20 +23,6 @@
 #include "core/runner.h"
 #include "doors.h"
 
-/*
- * Add a runner, if none is idle. If another caller holds the mutex, it may be one that
- * frees memory, for which this item is wanted: then there is no new runner.
- */
-static void add_spare(struct fairwq_pool *pool)
-{
-	/* A hint: one that goes idle now, or is taken now, does no harm. */
-	if (data_race(!list_empty(&pool->idle_runners)) || !mutex_trylock(&pool->mutex))
-		return;
-	if (pool->nr_runners < FAIRWQ_MAX_ACTIVE)
-		fairwq_pool_grow(pool, pool->nr_runners + 1);
-	mutex_unlock(&pool->mutex);
-}
-
 void fairwq_block_begin(void)
 {
 	struct fairwq_runner *runner = fairwq_current_runner();
@@ -42,9 +30,8 @@ void fairwq_block_begin(void)
 	if (!runner)
 		return;
 	might_sleep();
-	if (!runner->nr_blocks)
-		add_spare(runner->pool);
-	fairwq_runner_block(runner);
+	if (fairwq_runner_block(runner))
+		fairwq_pool_add_runner(runner->pool, FAIRWQ_MAX_ACTIVE);
 }
 EXPORT_SYMBOL_GPL(fairwq_block_begin);
 

@@ -14,8 +14,8 @@
  *   slice_us, low_turns,
  *   hung_ms, reset
  *
- * Locking: pool->lock for one row at a time; pool->mutex for the list of
- * runners; fairwq_dir_mutex for the folders. A queue call into a busy batch
+ * Locking: pool->lock for one row at a time; pool->mutex so that no
+ * runner goes; fairwq_dir_mutex for the folders. A queue call into a busy batch
  * takes none of them.
  * Limits: this is no ABI, so names and columns may change with any version.
  * Root only, and no raw kernel addresses.
@@ -24,6 +24,7 @@
 
 #include <linux/debugfs.h>
 #include <linux/module.h>
+#include <linux/rculist.h>
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>
 
@@ -338,7 +339,7 @@ static int runners_show(struct seq_file *m, void *v)
 	seq_printf(m, "%6s %-8s %7s %-24s %s\n", "runner", "state", "sincems", "batch",
 		   "function");
 	mutex_lock(&pool->mutex);
-	list_for_each_entry(runner, &pool->runners, node) {
+	list_for_each_entry_rcu(runner, &pool->runners, node, lockdep_is_held(&pool->mutex)) {
 		raw_spin_lock_irq(&pool->lock);
 		show_runner_locked(m, runner);
 		raw_spin_unlock_irq(&pool->lock);

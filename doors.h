@@ -33,6 +33,7 @@ struct seq_file;
 
 /* tune.c */
 unsigned int fairwq_nr_runners(unsigned int max_active, bool forks);
+int fairwq_pool_add_runner(struct fairwq_pool *pool, unsigned int limit);
 int fairwq_pool_grow(struct fairwq_pool *pool, unsigned int nr);
 void fairwq_pool_shrink(struct fairwq_pool *pool, unsigned long idle);
 void fairwq_pool_shrink_fn(struct work_struct *work);

@@ -7,12 +7,13 @@
  * so items are shown a chunk at a time. Between two chunks a cursor keeps the
  * place in the FIFO.
  *
- * Locking: pool->mutex for the runners; pool->lock for one runner or one chunk.
+ * Locking: pool->mutex so that no runner goes; pool->lock for one runner or one chunk.
  * Limits: the queue is in motion. An item that runs between two chunks is not
  * shown, and one that is put back is shown twice.
  */
 #include <linux/export.h>
 #include <linux/math64.h>
+#include <linux/rculist.h>
 #include <linux/seq_file.h>
 
 #include "core/runner.h"
@@ -79,7 +80,7 @@ void fairwq_dump_batch(struct seq_file *m, struct fairwq_batch *batch)
 	if (fairwq_batch_is_idle(batch))
 		return;
 	fairwq_batch_sort(batch);
-	list_for_each_entry(runner, &pool->runners, node) {
+	list_for_each_entry_rcu(runner, &pool->runners, node, lockdep_is_held(&pool->mutex)) {
 		raw_spin_lock_irq(&pool->lock);
 		turn = fairwq_current_turn(runner);
 		if (turn && turn->batch == batch)

@@ -17,7 +17,7 @@
  * frame. So a loop never nests, and a range that no other runner takes costs one load a
  * piece.
  *
- * Locking: pool->mutex to add runners.
+ * Locking: pool->lock and pool->mutex for the first item of a pool that forks.
  * Limits: LOOP_HALVES tasks of a loop at a time.
  */
 #include <linux/completion.h>
@@ -100,8 +100,10 @@ static struct fairwq_forker *make_forker(struct fairwq_runner *runner)
 
 	might_sleep();
 	if (!READ_ONCE(pool->forks)) {
-		mutex_lock(&pool->mutex);
+		mutex_lock(&pool->mutex);	/* @max_active stays */
+		raw_spin_lock_irq(&pool->lock);
 		WRITE_ONCE(pool->forks, true);
+		raw_spin_unlock_irq(&pool->lock);
 		fairwq_pool_grow(pool, fairwq_nr_runners(pool->max_active, true));
 		mutex_unlock(&pool->mutex);
 	}

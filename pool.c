@@ -14,8 +14,7 @@
  * other. So there is one at most, unless something comes late, and none for a
  * pool that only its owner could queue to.
  *
- * Locking: pool->lock; pool->mutex to add runners; fairwq_named_mutex, which is
- * taken alone, for names in sysfs.
+ * Locking: pool->lock; fairwq_named_mutex, which is taken alone, for names in sysfs.
  *
  * Limits: max_active is at most FAIRWQ_MAX_ACTIVE.
  */
@@ -309,11 +308,7 @@ struct fairwq_pool *fairwq_pool_create(const struct fairwq_pool_attrs *attrs,
 	if (!pool)
 		return ERR_PTR(-ENOMEM);
 	err = pool_alloc_wq(pool);
-	if (!err) {
-		mutex_lock(&pool->mutex);
-		err = fairwq_pool_grow(pool, pool->max_active);
-		mutex_unlock(&pool->mutex);
-	}
+	err = err ?: fairwq_pool_grow(pool, pool->max_active);
 	err = err ?: pool_add_default_batches(pool);
 	if (err) {
 		pool_teardown(pool);

@@ -10,7 +10,7 @@
  *   for items that wait in joins  when its first item forks with the pool
  *   for items that block          when one blocks           when idle for long
  *
- * Locking: pool->mutex to add runners and to take them away; pool->lock for the rest.
+ * Locking: pool->lock; pool->mutex, too, to take runners away and to change max_active.
  * Limits: runners that are too many stay for up to twice SPARE_IDLE.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -43,52 +43,60 @@ unsigned int fairwq_nr_runners(unsigned int max_active, bool forks)
 }
 
 /* Check whether the pool has more runners than its limit asks for. */
-static bool has_surplus(const struct fairwq_pool *pool)
+static bool has_surplus_locked(const struct fairwq_pool *pool)
 {
-	lockdep_assert_held(&pool->mutex);
+	lockdep_assert_held(&pool->lock);
 
 	return pool->nr_runners > fairwq_nr_runners(pool->max_active, pool->forks);
 }
 
 /* Have the runners that are too many freed later. */
-static void shrink_later(struct fairwq_pool *pool)
+static void shrink_later_locked(struct fairwq_pool *pool)
 {
-	lockdep_assert_held(&pool->mutex);
-
-	if (has_surplus(pool))
+	if (has_surplus_locked(pool))
 		queue_delayed_work(fairwq_reap_wq, &pool->shrink, SPARE_IDLE);
 }
 
 /*
- * Add runners until there are @nr. The memory comes without I/O, which may need an item
- * that waits for the mutex. Return: 0, or -ENOMEM.
+ * Add a runner, unless the pool has @limit, and let it work. The memory comes without
+ * I/O, which may need an item of this pool. Return: 0, or -ENOMEM.
  */
+int fairwq_pool_add_runner(struct fairwq_pool *pool, unsigned int limit)
+{
+	unsigned int noio = memalloc_noio_save();
+	struct fairwq_runner *runner = fairwq_runner_alloc(pool, fairwq_run);
+	unsigned long flags;
+
+	memalloc_noio_restore(noio);
+	if (!runner)
+		return -ENOMEM;
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	if (pool->nr_runners < limit) {
+		list_add_tail_rcu(&runner->node, &pool->runners);
+		list_add_tail(&runner->idle_node, &pool->idle_runners);
+		WRITE_ONCE(pool->nr_runners, pool->nr_runners + 1);
+		runner = NULL;
+	}
+	shrink_later_locked(pool);
+	fairwq_unlock_kick(pool, flags);
+	if (runner)
+		fairwq_runner_free(runner);
+	return 0;
+}
+
+/* Add runners until there are @nr. Return: 0, or -ENOMEM. */
 int fairwq_pool_grow(struct fairwq_pool *pool, unsigned int nr)
 {
-	struct fairwq_runner *runner;
-	unsigned int noio;
+	int err = 0;
 
-	lockdep_assert_held(&pool->mutex);
-
-	while (pool->nr_runners < nr) {
-		noio = memalloc_noio_save();
-		runner = fairwq_runner_alloc(pool, fairwq_run);
-		memalloc_noio_restore(noio);
-		if (!runner)
-			return -ENOMEM;
-		raw_spin_lock_irq(&pool->lock);
-		list_add_tail(&runner->node, &pool->runners);
-		list_add_tail(&runner->idle_node, &pool->idle_runners);
-		raw_spin_unlock_irq(&pool->lock);
-		pool->nr_runners++;
-	}
-	shrink_later(pool);
-	return 0;
+	while (!err && READ_ONCE(pool->nr_runners) < nr)
+		err = fairwq_pool_add_runner(pool, nr);
+	return err;
 }
 
 /*
  * Take the runner that is idle for longest out of the pool, if that is @idle jiffies. Its
- * work may still be at its end.
+ * work may still be at its end. The last idle one stays, because all others may wait.
  */
 static struct fairwq_runner *remove_idle_locked(struct fairwq_pool *pool, unsigned long idle)
 {
@@ -96,13 +104,15 @@ static struct fairwq_runner *remove_idle_locked(struct fairwq_pool *pool, unsign
 
 	lockdep_assert_held(&pool->lock);
 
-	if (list_empty(&pool->idle_runners))
+	if (!has_surplus_locked(pool) || list_empty(&pool->idle_runners) ||
+	    list_is_singular(&pool->idle_runners))
 		return NULL;
 	runner = list_last_entry(&pool->idle_runners, struct fairwq_runner, idle_node);
 	if (time_before(jiffies, runner->started + idle))
 		return NULL;
 	list_del(&runner->idle_node);
 	list_del(&runner->node);
+	WRITE_ONCE(pool->nr_runners, pool->nr_runners - 1);
 	return runner;
 }
 
@@ -112,14 +122,10 @@ void fairwq_pool_shrink(struct fairwq_pool *pool, unsigned long idle)
 	struct fairwq_runner *runner;
 
 	do {
-		runner = NULL;
 		mutex_lock(&pool->mutex);
-		if (has_surplus(pool)) {
-			raw_spin_lock_irq(&pool->lock);
-			runner = remove_idle_locked(pool, idle);
-			raw_spin_unlock_irq(&pool->lock);
-			pool->nr_runners -= !!runner;
-		}
+		raw_spin_lock_irq(&pool->lock);
+		runner = remove_idle_locked(pool, idle);
+		raw_spin_unlock_irq(&pool->lock);
 		mutex_unlock(&pool->mutex);
 		if (runner) {
 			cancel_work_sync(&runner->work);
@@ -135,9 +141,9 @@ void fairwq_pool_shrink_fn(struct work_struct *work)
 	struct fairwq_pool *pool = container_of(to_delayed_work(work), struct fairwq_pool, shrink);
 
 	fairwq_pool_shrink(pool, SPARE_IDLE);
-	mutex_lock(&pool->mutex);
-	shrink_later(pool);
-	mutex_unlock(&pool->mutex);
+	raw_spin_lock_irq(&pool->lock);
+	shrink_later_locked(pool);
+	raw_spin_unlock_irq(&pool->lock);
 }
 
 int fairwq_pool_set_max_active(struct fairwq_pool *pool, unsigned int max_active)
@@ -156,9 +162,9 @@ int fairwq_pool_set_max_active(struct fairwq_pool *pool, unsigned int max_active
 		pool->max_active = max_active;
 		fairwq_runners_changed_locked(pool);	/* items that fork go by this */
 		fairwq_fairness_start_locked(pool);
+		shrink_later_locked(pool);
 		fairwq_unlock_kick(pool, flags);	/* that runner kicks the next one */
 	}
-	shrink_later(pool);
 	mutex_unlock(&pool->mutex);
 	return err;
 }

@@ -277,19 +277,26 @@ void fairwq_runner_return_locked(struct fairwq_runner *runner)
 	WRITE_ONCE(runner->started, jiffies);
 }
 
-/* Let another runner work while the item of @runner, which is the caller's, waits. */
-void fairwq_runner_block(struct fairwq_runner *runner)
+/*
+ * Let another runner work while the item of @runner, which is the caller's, waits.
+ *
+ * Return: whether there is none that could.
+ */
+bool fairwq_runner_block(struct fairwq_runner *runner)
 {
 	struct fairwq_pool *pool = runner->pool;
 	struct fairwq_runner *kick;
+	bool none;
 
 	if (runner->nr_blocks++)
-		return;
+		return false;
 	runner->blocked_at = fairwq_clock();
 	raw_spin_lock_irq(&pool->lock);
 	kick = fairwq_runner_leave_locked(runner);
+	none = !kick && list_empty(&pool->idle_runners);
 	raw_spin_unlock_irq(&pool->lock);
 	fairwq_kick_send(pool, kick);
+	return none;
 }
 
 /* The item goes on. It is not charged for the time since fairwq_runner_block(). */

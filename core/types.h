@@ -282,7 +282,7 @@ struct fairwq_pool {
 	u32 dearest;			/* P: most that a turn cost since then; fair cost only */
 	struct list_head idle_runners;	/* P: the last to run is first */
 	unsigned int nr_active;		/* P: runners kicked or running */
-	unsigned int max_active;	/* P */
+	unsigned int max_active;	/* P and M to write, either to read */
 	unsigned int call;		/* p: FAIRWQ_CALL_*, for items that fork; a hint */
 	bool forks;			/* p: an item has forked; set once */
 	bool sharing;			/* P: forks are to be shared after a grace period */
@@ -311,8 +311,8 @@ struct fairwq_pool {
 	bool dying;			/* P: no new batches, no pause */
 	bool sealed;			/* p: set once: nothing can come in, no push is under way */
 	struct list_head batches;	/* P to write, P or RCU to read: by seq */
-	struct list_head runners;	/* P and M to write, either to read */
-	unsigned int nr_runners;	/* M */
+	struct list_head runners;	/* P to add, P and M to remove; P to read, or M as by RCU */
+	unsigned int nr_runners;	/* p: a stale value adds one too many or too few */
 	struct delayed_work shrink;	/* takes idle runners away that are too many */
 	u64 next_seq;			/* P */
 	unsigned int nr_batches;	/* p: read again after each wake-up of @reaped */

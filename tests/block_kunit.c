@@ -159,6 +159,24 @@ static void places_are_as_many_as_ever(struct kunit *test)
 	KUNIT_EXPECT_LE(test, atomic_read(&hall.most), 2);
 }
 
+/* An item gets a runner for its place though another caller has the pool's mutex. */
+static void places_are_filled_while_the_pool_is_read(struct kunit *test)
+{
+	struct fairwq_batch *a = begin(test, 1);
+	struct mock *mock = test->priv;
+	unsigned int i;
+
+	mutex_lock(&mock->pool->mutex);		/* as a reader of debugfs does */
+	for (i = 0; i < 5; i++)
+		queue_item(test, a, 1);
+	for (i = 0; i < 1000 && atomic_read(&hall.waiting) < 5; i++)
+		msleep(1);
+	mutex_unlock(&mock->pool->mutex);
+	KUNIT_EXPECT_EQ(test, 5, atomic_read(&hall.waiting));
+	complete_all(&hall.go);
+	fairwq_batch_flush(a);
+}
+
 /* Sections nest, and only the outermost one counts. */
 static void sections_nest(struct kunit *test)
 {
@@ -302,6 +320,22 @@ static void spares_go_when_they_are_idle(struct kunit *test)
 	}
 }
 
+/* The last idle runner stays, because all others may wait in sections. */
+static void last_idle_runner_stays(struct kunit *test)
+{
+	struct fairwq_batch *a = begin(test, 1);
+	struct mock *mock = test->priv;
+	struct block_item *later;
+
+	queue_item(test, a, 1);
+	mock_until(test, atomic_read(&hall.waiting) == 1);
+	fairwq_pool_shrink(mock->pool, 0);
+	later = queue_item(test, a, 0);
+	mock_await(test, &later->done);
+	complete_all(&hall.go);
+	fairwq_batch_flush(a);
+}
+
 /* The idle time of a runner begins at the end of its item, however long that took. */
 static void spare_is_kept_after_a_long_item(struct kunit *test)
 {
@@ -377,6 +411,7 @@ static void join_in_a_section_gives_no_second_place(struct kunit *test)
 static struct kunit_case block_cases[] = {
 	KUNIT_CASE(items_may_wait_for_a_later_one),
 	KUNIT_CASE(places_are_as_many_as_ever),
+	KUNIT_CASE(places_are_filled_while_the_pool_is_read),
 	KUNIT_CASE(sections_nest),
 	KUNIT_CASE(elsewhere_a_section_is_nothing),
 	KUNIT_CASE(section_that_does_not_end_is_reported),
@@ -384,6 +419,7 @@ static struct kunit_case block_cases[] = {
 	KUNIT_CASE(flush_waits_for_an_item_that_waits),
 	KUNIT_CASE(item_does_not_pay_for_its_section),
 	KUNIT_CASE(spares_go_when_they_are_idle),
+	KUNIT_CASE(last_idle_runner_stays),
 	KUNIT_CASE(spare_is_kept_after_a_long_item),
 	KUNIT_CASE(join_in_a_section_gives_no_second_place),
 	{ }
