@@ -228,9 +228,9 @@ void __fairwq_work_init(struct fairwq_work *work, fairwq_func_t func,
  * If several of the values below hold, the first one of the list is returned.
  *
  * No error can come if @batch has no max_queued, and the caller keeps two
- * rules: it disposes of @batch, drains and destroys its pool only after its last
- * queue call, and it disables no work. Such a caller may use fairwq_queue_work()
- * of fairwq_port.h, whose result need not be checked.
+ * rules. It disposes of @batch, and drains or destroys its pool, only after its
+ * last queue call. And it disables no work. Such a caller may use
+ * fairwq_queue_work() of fairwq_port.h, whose result need not be checked.
  *
  * What is not promised: the order in which items end, and the CPU.
  *
@@ -299,8 +299,8 @@ struct fairwq_work *fairwq_current_work(void);
  * @work: the work
  *
  * Does not wait for the function. If this returns true, the caller may free
- * @work, unless a queue call for it is still under way, or its function still
- * runs from an earlier queue call.
+ * @work. It must not if a queue call for @work is still under way, or if the
+ * function still runs from an earlier queue call.
  *
  * This also undoes a fairwq_queue() that is under way on another CPU, or that
  * the caller has interrupted. That queue call returns 1 all the same, and
@@ -902,7 +902,7 @@ struct fairwq_delayed_work {
  * @func: the function to call when the work has its turn
  *
  * As fairwq_delayed_work_init(). But the end of the delay does not wake an idle
- * CPU: the work is queued when that CPU wakes for another reason.
+ * CPU. The work is queued when that CPU wakes for another reason.
  * fairwq_pool_destroy() waits for that, too, so cancel or flush the work first.
  *
  * Context: Any.
@@ -1228,7 +1228,7 @@ struct fairwq_async {
  * Context: From the function of an item. Does not sleep.
  * Return: true if the caller must call fairwq_async_complete(), which it may do at once.
  * False from a task that another runner runs, where no item runs, and if the turn goes on
- * already: then the call has no effect, and fairwq_async_complete() has none.
+ * already. Then the call has no effect, and fairwq_async_complete() has none.
  */
 bool fairwq_async_begin(struct fairwq_async *async);
 
@@ -1387,8 +1387,8 @@ void fairwq_context_call(struct fairwq_context *context, void (*func)(void *arg)
  * limiters are constraints; a driver can write its own, see
  * fairwq_constraint_init() below and samples/fairwq_resolver.c.
  *
- * A work that waits in a constraint is pending, takes up room in its batch
- * (max_queued) and keeps its batch. fairwq_work_flush() waits for it;
+ * A work that waits in a constraint is pending. It takes up room in its batch
+ * (max_queued), and the batch stays. fairwq_work_flush() waits for such a work.
  * fairwq_batch_flush(), fairwq_pool_flush(), fairwq_pool_drain() and
  * fairwq_batch_cancel() do not see it.
  */

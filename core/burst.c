@@ -2,8 +2,8 @@
 /*
  * Bursts: a runner goes on with the items of one serializer.
  *
- * When an item of a serializer has ended and others wait, the next may start at
- * once on the same runner, without the way through its batch:
+ * When an item of a serializer ends while others wait, the runner may start the
+ * next one at once. That item then does not go through its batch:
  *
  *   A runner goes on if                        for
  *   the serializer has an inline budget        that time
@@ -13,10 +13,11 @@
  *                                              no more than 64; slice_us or the
  *                                              budget at most, whichever is more
  *
- * Otherwise the next item is pushed to its batch. That also holds if the batch is
- * paused, has a max_active or is of another pool, if the work still runs elsewhere,
- * and if more than max_active runners work. A burst also ends if something waits
- * for its turn to end, because its next item might wait for that in turn.
+ * Otherwise the next item is pushed to its batch. So it is if
+ *
+ * - the batch is paused, has a max_active, or is of another pool;
+ * - the work still runs elsewhere, or more than max_active runners work;
+ * - a caller waits for the turn to end, because the next item may wait for that one.
  *
  * Items of one batch in a row are one turn, which is charged one item when it
  * begins and the others when it ends. An item that is bound for another batch ends
@@ -236,8 +237,8 @@ static void burst_take_locked(struct fairwq_runner *runner,
 }
 
 /*
- * Go on with an item that is bound for another batch: end the runner's turn, and
- * begin one of that batch, out of the order of the tree.
+ * Go on with an item that is bound for another batch. This ends the runner's turn, and
+ * begins one that the tree did not give.
  *
  * Return: the item, started; or NULL if the runner does not go on.
  */

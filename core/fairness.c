@@ -14,8 +14,8 @@
  *                weight
  *
  * No check knows of virtual time. They go by what turns cost, which each node of the tree
- * counts beside that: turns under round robin, ns under fair time, what the client says
- * under fair cost. Under arrival order nothing is promised.
+ * counts beside that. The unit is turns under round robin, ns under fair time, and what the
+ * client says under fair cost. Under arrival order nothing is promised.
  *
  * Waits
  *
@@ -73,9 +73,9 @@
  *
  * What is at hand here is V, not A. V(i) - V(j) is at most u(i) when i is chosen, and N u(j)
  * more when all turns of j are corrected. So (N + 1) u(i) + (N + 1) u(j) is checked, for
- * each pair. u is the longest turn of the window, measured or charged. A turn that is longer
- * than all that was known of its batch makes the lead larger after the fact, and so do those
- * that are under way with it.
+ * each pair. u is the longest turn of the window, measured or charged. A turn may be longer
+ * than all that was known of its batch. Then it makes the lead larger after the fact, and so
+ * do those that are under way with it.
  *
  * Locking: pool->lock.
  * Invariant: a node in window_members has not left the tree since the window began, and has
@@ -437,9 +437,8 @@ static u64 window_slack(const struct fairwq_pool *pool, const struct fairwq_node
 }
 
 /*
- * Two may differ by the slack of the one and of the other. So that not every
- * pair has to be looked at: each has a lower and an upper limit for the
- * others, and no lower one may be above an upper one.
+ * Two may differ by the slack of the one and of the other. So each sets a lower and an
+ * upper limit for the others. If no lower limit is above an upper one, all pairs are right.
  */
 static void sum_up(struct fairwq_sums *sums, const struct fairwq_pool *pool,
 		   const struct fairwq_node *node)

@@ -17,8 +17,8 @@
  *
  * A fork promotes the oldest private task when it sees that a runner of the pool is
  * free. The oldest is the largest in a tree of tasks. Promotion costs a lock and a
- * wake-up, so each runner promotes one task in PROMOTE_NS, unless the last one was
- * stolen: then tasks are worth it.
+ * wake-up. So each runner promotes one task in PROMOTE_NS, or sooner if the last one
+ * was stolen, because then tasks are worth it.
  *
  * An item whose task is stolen and not done gives its place among the active runners
  * away. When the task is done, the item takes its place back at once, because it may
@@ -28,8 +28,8 @@
  * While all runners are busy and another batch waits, a join ends the turn of its
  * item after a slice. The rest of the item goes to the head of its batch's FIFO, and
  * its runner sleeps until that has a turn. If no turn of the pool begins in REST_TICKS,
- * the rest goes on without a turn, because the other items may wait for a lock that it
- * holds. So it does if the batch is paused: a pause holds no item that has begun.
+ * the rest goes on without one. The other items may wait for a lock that it holds. So it
+ * does if the batch is paused: a pause holds no item that has begun.
  *
  * A runner that computes or sleeps for long does not see that another one is free. The
  * pool's timer finds that, and promotes its forks, in three steps:
@@ -50,14 +50,14 @@
  * Locking: pool->lock. What only the runner uses has no lock.
  * Invariant: a stolen task runs at the bottom of a stack, so a join never nests the
  * function of another task than its own.
- * Invariant: what a join waits for was begun by another runner; so some runner of those
- * that wait for each other has something to do, whatever max_active is.
+ * Invariant: what a join waits for was begun by another runner. So of the runners that
+ * wait for each other one has something to do, whatever max_active is.
  * Models: tests/models/fork.pml for a task, seat.pml for the places of runners, share.pml
  * for forks that the timer promotes.
  *
  * Limits: a runner has FAIRWQ_NR_CELLS promoted tasks at most. Under arrival order no
- * join ends a turn. The forks of a runner that computes or sleeps for long, without
- * fork or join, stay private for two ticks and a grace period, and for one more if
+ * join ends a turn. A runner may compute or sleep for long without fork or join. Its
+ * forks stay private for two ticks and a grace period then, and for one more if
  * others are asked meanwhile. Those of an item whose turn has ended in a join stay
  * private until its next turn.
  *
@@ -442,9 +442,9 @@ static struct fairwq_runner *yield_locked(struct fairwq_forker *forker, u64 now)
 }
 
 /*
- * Wait until the rest has its turn. It goes on without if the pool has stood still for
- * REST_TICKS, or its batch is paused: a pause does not hold items that have begun. Model:
- * tests/models/seat.pml.
+ * Wait until the rest has its turn. It goes on without one if the pool has stood still for
+ * REST_TICKS. So it does if its batch is paused, because a pause holds no item that has
+ * begun. Model: tests/models/seat.pml.
  */
 static void await_turn(struct fairwq_forker *forker)
 {

@@ -57,9 +57,12 @@ static inline int fairwq_unless_pending(const struct fairwq_work *work, int ret)
  * caller's stores before the call. Pairs with the one in fairwq_start_item().
  * Model: tests/models/pending.pml.
  *
- * Return: FAIRWQ_CLAIMED: the caller must push it; FAIRWQ_QUEUED: it counts as
- * queued, the caller must not push it; 0: it was pending; -ECANCELED: it is
- * disabled; -EBUSY: a cancel has marked it, and it cannot be revived for @word.
+ * Return:
+ * FAIRWQ_CLAIMED  the caller must push it
+ * FAIRWQ_QUEUED   it counts as queued, and the caller must not push it
+ * 0               it was pending
+ * -ECANCELED      it is disabled
+ * -EBUSY          a cancel has marked it, and it cannot be revived for @word
  */
 static inline int fairwq_claim_as(struct fairwq_batch *batch, struct fairwq_work *work,
 				  long word)

@@ -17,10 +17,10 @@
  * for each item, as in the workqueue core.
  *
  * Locking: pool->lock, which is dropped around the items.
- * Invariant: a runner goes idle only under the lock, after it has seen that the
- * tree is empty, that more than max_active runners work, or that another runner
- * is soon free. A batch enters the tree only under that lock, so no wake-up is
- * lost. Models: tests/models/queue.pml, seat.pml.
+ * Invariant: a runner goes idle only under the lock, for one of three reasons. The
+ * tree is empty, more than max_active runners work, or another runner is soon free.
+ * A batch enters the tree only under that lock, so no wake-up is lost. Models:
+ * tests/models/queue.pml, seat.pml.
  *
  * Limits: after FAIRWQ_RUNNER_QUANTUM_NS a runner with more to do is queued again.
  */

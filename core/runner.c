@@ -16,7 +16,7 @@
  * because a batch enters the tree, and a runner goes idle, only under that lock.
  *
  * More runners are kicked as long as something waits, but not for items that are
- * over at once: another CPU takes longer to get at them than they take. If such
+ * over at once. Another CPU takes longer to get at them than they take. If such
  * an item takes longer for once, the pool's timer finds it within two ticks
  * (watchdog.c). That timer is armed here, because a kick has to do it.
  *

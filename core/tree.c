@@ -27,7 +27,7 @@
  * all nodes that wait. Then a node that waits could starve behind newcomers,
  * each of which comes when the last one has gone.
  *
- * A node that joins while turns of it are under way was never away: its limit,
+ * A node that joins while turns of it are under way was never away. Its limit,
  * or its serializer, lets it have no more at a time. It goes before the nodes
  * that wait at the clock, and is charged from the clock on. So a window over
  * two nodes that stay eligible sees nothing of it. When it leaves again it
@@ -687,8 +687,8 @@ static void correct_one(struct fairwq_node *node, struct fairwq_node *parent,
  * @node: a leaf, eligible or not
  * @delta: what the turn cost, less what fairwq_tree_charge() was given
  *
- * The caller must call this once for every turn that was charged, also with a
- * @delta of 0, because the tree counts the turns that are under way.
+ * The caller must call this once for every turn that was charged, because the
+ * tree counts the turns that are under way. @delta may be 0.
  *
  * The leaf and its parents move; the clocks stand still:
  *

@@ -16,6 +16,7 @@
  *
  * Order: batch->flush_mutex, pool->mutex, pool->lock, then runner->park_lock or
  * the lock of a constraint.
+ *
  * pool->lock is raw and irq-safe, because a queue call may come from any
  * context but NMI, on PREEMPT_RT too. Code that holds it must not sleep or
  * allocate.
@@ -79,12 +80,15 @@
  *                                        queued again            or waits
  *
  * B: the batch, P: PENDING, L: LINKED, X: CANCELED, D: DELAYED, G: GRACE,
- * C: CONSTRAINED. "Sort" holds pool->lock. It turns a pushed work into FIFO,
- * but a marked one into idle. A runner starts a FIFO work under pool->lock, and
- * in a burst a listed one under the lock of the constraint.
+ * C: CONSTRAINED.
+ *
+ * "Sort" holds pool->lock. It turns a pushed work into FIFO, but a marked one
+ * into idle. A cancel sorts before it looks, so it takes out what was already
+ * pushed. A runner starts a FIFO work under pool->lock. In a burst it starts a
+ * listed one under the lock of the constraint.
+ *
  * "Or waits" is fairwq_work_cancel_sync(); fairwq_work_cancel() does not wait.
  * "Tries again" is soon over, because the CPU that pushes has interrupts off.
- * A cancel sorts before it looks, so it takes out what was already pushed.
  */
 #define FAIRWQ_WORK_PENDING	BIT(0)	/* queued, not started */
 #define FAIRWQ_WORK_LINKED	BIT(1)	/* in a list under a lock; @place says in which */
@@ -366,9 +370,11 @@ struct fairwq_waiter {
 /*
  * A batch: one client's queue.
  *
- * Invariant: the node is in the tree iff an item is in @fifo, @paused is not
- * set, @nr_canceling is 0, and fewer than @max_active are in flight or the head
- * was put back. fairwq_fifo_take_waiting_locked() breaks that for a moment.
+ * Invariant: the node is in the tree iff
+ * - an item is in @fifo,
+ * - @paused is not set, and @nr_canceling is 0,
+ * - fewer than @max_active are in flight, or the head was put back.
+ * fairwq_fifo_take_waiting_locked() breaks that for a moment.
  * Invariant: the head of @fifo is never a barrier.
  * Invariant: what is in @fifo is older than @sorting, which is older than
  * @sorted, which is older than @incoming. Without @sorting nothing is in

@@ -63,8 +63,8 @@ void fairwq_waiters_done_locked(struct fairwq_pool *pool, u64 turn)
 }
 
 /*
- * Complete the waiters of @what: a work that a cancel takes out of the queue; or the pool,
- * because something has happened to a batch that goes.
+ * Complete the waiters of @what. That is a work that a cancel takes out of the queue. Or it
+ * is the pool, because something has happened to a batch that goes.
  */
 void fairwq_waiters_drop_locked(struct fairwq_pool *pool, const void *what)
 {

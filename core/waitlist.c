@@ -9,14 +9,14 @@
  *                    \--> taken out by a cancel, or started by a burst
  *
  * A queue call through a constraint makes its work pending and CONSTRAINED. The
- * work names its batch in @stamp until it is admitted; then it is pushed as any
+ * work names its batch in @stamp until it is admitted. Then it is pushed as any
  * other. ops->complete() tells a constraint that a work has run or was
  * cancelled.
  *
- * Serializers and limiters differ in two things only: the number that may be in
- * flight, and that a runner may go on with a serializer's items (burst.c). A
- * marker waits in the list for a flush; it is through when nothing before it is
- * in the list or in flight.
+ * Serializers and limiters differ in two things only. One is the number that may
+ * be in flight. The other is that a runner may go on with a serializer's items
+ * (burst.c). A marker waits in the list for a flush. It is through when nothing
+ * before it is in the list or in flight.
  *
  * Locking: a list is under one of the hashed locks below. A queue call claims
  * the work and lists it under that lock. So a cancel that holds it finds the
