@@ -27,13 +27,14 @@
 #include <linux/export.h>
 
 #include "core/fifo.h"
+#include "core/kick.h"
 #include "core/runner.h"
 #include "core/waitlist.h"
 #include "doors.h"
 
 bool fairwq_async_begin(struct fairwq_async *async)
 {
-	struct fairwq_runner *runner = fairwq_current_runner();
+	struct fairwq_runner *runner = fairwq_runner_current();
 
 	if (WARN_ON_ONCE(runner && runner->turn.async == async))
 		return false;
@@ -71,6 +72,6 @@ void fairwq_async_complete(struct fairwq_async *async, u64 cost_ns)
 		fairwq_constraint_complete(async->constraint);
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	fairwq_fifo_async_end_locked(batch, async, cost_ns);
-	fairwq_unlock_kick(pool, flags);
+	fairwq_kick_unlock(pool, flags);
 }
 EXPORT_SYMBOL_GPL(fairwq_async_complete);

@@ -35,6 +35,7 @@
 #include "core/delays.h"
 #include "core/fairness.h"
 #include "core/fifo.h"
+#include "core/kick.h"
 #include "core/lockdep.h"
 #include "core/runner.h"
 #include "core/testing.h"
@@ -190,7 +191,7 @@ static void batch_reap_fn(struct work_struct *work)
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	WRITE_ONCE(batch->closed, true);
 	fairwq_waiters_drop_locked(pool, pool);	/* of queue calls no item comes any more */
-	fairwq_yield_locked(batch);	/* end its bursts */
+	fairwq_runner_yield_locked(batch);	/* end its bursts */
 	drained = fairwq_fifo_drained_locked(batch);
 	batch->reaping = drained;
 	if (drained) {
@@ -226,9 +227,9 @@ static void batch_set_paused(struct fairwq_batch *batch, bool paused, bool drop)
 	/* The pool of a reaped batch may be without runners by now. */
 	batch->paused = paused && !batch->reaped;
 	if (batch->paused)
-		fairwq_yield_locked(batch);
+		fairwq_runner_yield_locked(batch);
 	fairwq_fifo_update_locked(batch);
-	fairwq_unlock_kick(pool, flags);
+	fairwq_kick_unlock(pool, flags);
 }
 
 /*
@@ -547,7 +548,7 @@ void fairwq_batch_sort(struct fairwq_batch *batch)
 		more = fairwq_fifo_sort_step_locked(batch);
 		fairwq_fifo_update_locked(batch);
 		/* A queue call may have left the kick to the CPU that looks. */
-		fairwq_unlock_kick(pool, flags);
+		fairwq_kick_unlock(pool, flags);
 		cpu_relax();
 	} while (more);
 }
@@ -571,7 +572,7 @@ void fairwq_batch_wait(struct fairwq_batch *batch)
 	reaped = batch->reaped;
 	if (!reaped)
 		fairwq_fifo_add_barrier_locked(batch, &barrier);
-	fairwq_unlock_kick(pool, flags);
+	fairwq_kick_unlock(pool, flags);
 	if (!reaped)
 		wait_for_completion(&done);
 	mutex_unlock(&batch->flush_mutex);
@@ -586,7 +587,7 @@ void fairwq_batch_wait(struct fairwq_batch *batch)
  */
 bool fairwq_batch_lockdep_wait(struct fairwq_batch *batch)
 {
-	const struct fairwq_turn *turn = fairwq_own_turn();
+	const struct fairwq_turn *turn = fairwq_runner_own_turn();
 	bool reaped;
 
 	rcu_read_lock();
@@ -602,7 +603,7 @@ bool fairwq_batch_lockdep_wait(struct fairwq_batch *batch)
 
 void fairwq_batch_flush(struct fairwq_batch *batch)
 {
-	const struct fairwq_turn *turn = fairwq_own_turn();
+	const struct fairwq_turn *turn = fairwq_runner_own_turn();
 
 	if (WARN_ON_ONCE(fairwq_is_no_pointer(batch)))
 		return;
@@ -741,7 +742,7 @@ void fairwq_shutdown_wait(struct fairwq_pool *pool, fairwq_round_t round, void *
  */
 struct fairwq_batch *fairwq_own_batch(void)
 {
-	const struct fairwq_turn *turn = fairwq_own_turn();
+	const struct fairwq_turn *turn = fairwq_runner_own_turn();
 	struct work_struct *work = current_work();
 
 	if (turn)

@@ -25,7 +25,7 @@
 
 void fairwq_block_begin(void)
 {
-	struct fairwq_runner *runner = fairwq_current_runner();
+	struct fairwq_runner *runner = fairwq_runner_current();
 
 	if (!runner)
 		return;
@@ -37,7 +37,7 @@ EXPORT_SYMBOL_GPL(fairwq_block_begin);
 
 void fairwq_block_end(void)
 {
-	struct fairwq_runner *runner = fairwq_current_runner();
+	struct fairwq_runner *runner = fairwq_runner_current();
 
 	if (runner && !WARN_ON_ONCE(!runner->nr_blocks))
 		fairwq_runner_unblock(runner);

@@ -28,7 +28,7 @@
  */
 static struct cgroup_subsys_state *get_blkcg(void)
 {
-	const struct fairwq_runner *runner = fairwq_current_runner();
+	const struct fairwq_runner *runner = fairwq_runner_current();
 	struct cgroup_subsys_state *css = runner && runner->context ? runner->context->blkcg :
 								       NULL;
 

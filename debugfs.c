@@ -318,7 +318,7 @@ DEFINE_SHOW_ATTRIBUTE(dump);
 
 static void show_runner_locked(struct seq_file *m, struct fairwq_runner *runner)
 {
-	const struct fairwq_turn *turn = fairwq_current_turn(runner);
+	const struct fairwq_turn *turn = fairwq_runner_turn(runner);
 
 	lockdep_assert_held(&runner->pool->lock);
 

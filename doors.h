@@ -93,9 +93,9 @@ void fairwq_debugfs_del_pool(struct fairwq_pool *pool);
 #define fairwq_constraint_from_inside(whose, what)			\
 ({									\
 	const struct fairwq_constraint *__own = (whose);			\
-	const struct fairwq_turn *__turn = fairwq_own_turn();		\
+	const struct fairwq_turn *__turn = fairwq_runner_own_turn();		\
 									\
-	WARN_ONCE(__turn && fairwq_item_is_of(__own),			\
+	WARN_ONCE(__turn && fairwq_runner_is_of(__own),			\
 		  "fairwq: item %ps of batch %s/%s would wait for itself in %s of %p\n", \
 		  __turn->func, __turn->batch->pool->name,		\
 		  __turn->batch->name, what, __own);			\

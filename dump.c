@@ -82,7 +82,7 @@ void fairwq_dump_batch(struct seq_file *m, struct fairwq_batch *batch)
 	fairwq_batch_sort(batch);
 	list_for_each_entry_rcu(runner, &pool->runners, node, lockdep_is_held(&pool->mutex)) {
 		raw_spin_lock_irq(&pool->lock);
-		turn = fairwq_current_turn(runner);
+		turn = fairwq_runner_turn(runner);
 		if (turn && turn->batch == batch)
 			dump_item(m, batch, "running", READ_ONCE(turn->func),
 				  READ_ONCE(turn->stamp));

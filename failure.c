@@ -57,7 +57,7 @@ EXPORT_SYMBOL_GPL(fairwq_pool_unregister_notifier);
 
 void fairwq_report_failure(int err)
 {
-	const struct fairwq_turn *turn = fairwq_own_turn();
+	const struct fairwq_turn *turn = fairwq_runner_own_turn();
 	struct fairwq_failure failure;
 
 	if (WARN_ONCE(!turn, "fairwq: a failure (%d) is reported, and no item runs\n", err))

@@ -140,7 +140,7 @@ static void __exit fairwq_exit(void)
 	rcu_barrier();
 	destroy_workqueue(fairwq_reap_wq);
 	rcu_barrier();
-	fairwq_runners_check();
+	fairwq_runner_check_none();
 }
 
 static int __init fairwq_init_debugfs(void)

@@ -42,7 +42,7 @@ static void run_stolen(struct fairwq_work *work)
 {
 	struct fairwq_cell *cell = container_of(work, struct fairwq_cell, work);
 	struct fairwq_task *task = cell->task, self;
-	struct fairwq_runner *runner = fairwq_current_runner();
+	struct fairwq_runner *runner = fairwq_runner_current();
 	/* It stays until the task is joined: see fairwq_context_call(). */
 	struct fairwq_context *context = READ_ONCE(cell->runner->context);
 	fairwq_task_func_t func = task->func;
@@ -117,7 +117,7 @@ static struct fairwq_forker *make_forker(struct fairwq_runner *runner)
 
 void fairwq_task_here(struct fairwq_task *self)
 {
-	struct fairwq_runner *runner = fairwq_current_runner();
+	struct fairwq_runner *runner = fairwq_runner_current();
 	struct fairwq_forker *forker = runner ? runner->forker ?: make_forker(runner) : NULL;
 
 	self->func = NULL;
@@ -290,7 +290,7 @@ int fairwq_parallel_for(struct fairwq_batch *batch, unsigned long start,
 {
 	struct fairwq_loop loop = { .body = body, .arg = arg, .grain = grain };
 	struct fairwq_range range = { .loop = &loop, .from = start, .to = end };
-	const struct fairwq_turn *turn = fairwq_own_turn();
+	const struct fairwq_turn *turn = fairwq_runner_own_turn();
 
 	if (!grain)
 		return fairwq_bad_arg("grain is 0");

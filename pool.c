@@ -33,6 +33,7 @@
 #include "core/cost.h"
 #include "core/fairness.h"
 #include "core/fifo.h"
+#include "core/kick.h"
 #include "core/lockdep.h"
 #include "core/runner.h"
 #include "core/testing.h"
@@ -345,7 +346,7 @@ static void pool_wait(struct fairwq_pool *pool)
  */
 static bool pool_may_wait(struct fairwq_pool *pool, const char *what)
 {
-	const struct fairwq_turn *turn = fairwq_own_turn();
+	const struct fairwq_turn *turn = fairwq_runner_own_turn();
 
 	might_sleep();
 	if (WARN_ONCE(turn && turn->batch->pool == pool,

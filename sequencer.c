@@ -84,7 +84,7 @@ static void sequenced_fn(struct fairwq_work *work)
 	unsigned long flags;
 
 	/* Reports and tables name it. */
-	WRITE_ONCE(fairwq_current_runner()->turn.func, swork->func);
+	WRITE_ONCE(fairwq_runner_current()->turn.func, swork->func);
 	swork->func(work);
 	raw_spin_lock_irqsave(&sequencer->lock, flags);
 	swork->ended = true;

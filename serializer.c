@@ -59,14 +59,14 @@ EXPORT_SYMBOL_GPL(fairwq_serializer_flush);
 static bool become_last(struct fairwq_constraint *constraint, unsigned int how,
 			void (*dropped)(struct fairwq_work *work))
 {
-	const struct fairwq_turn *turn = fairwq_own_turn();
+	const struct fairwq_turn *turn = fairwq_runner_own_turn();
 	unsigned long nr;
 
 	if (!turn || turn->constraint != constraint)
 		return false;
 	do {
 		nr = how & FAIRWQ_DROP_REST ? fairwq_waitlist_drop(constraint, dropped) : 0;
-		if (fairwq_burst_detach(fairwq_current_runner(), constraint))
+		if (fairwq_burst_detach(fairwq_runner_current(), constraint))
 			return true;
 		/* A queue call was under way, or a flush waits. */
 	} while (nr);
@@ -120,7 +120,7 @@ bool fairwq_serializer_is_last(const struct fairwq_serializer *serializer)
 		return false;
 	}
 	constraint = &serializer->constraint;
-	if (!fairwq_item_is_of(constraint))
+	if (!fairwq_runner_is_of(constraint))
 		return false;
 	lock = fairwq_constraint_lock(constraint);
 	raw_spin_lock_irqsave(lock, flags);

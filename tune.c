@@ -23,6 +23,7 @@
 #include "core/cost.h"
 #include "core/fairness.h"
 #include "core/fifo.h"
+#include "core/kick.h"
 #include "core/run.h"
 #include "core/runner.h"
 #include "core/testing.h"
@@ -78,7 +79,7 @@ int fairwq_pool_add_runner(struct fairwq_pool *pool, unsigned int limit)
 		runner = NULL;
 	}
 	shrink_later_locked(pool);
-	fairwq_unlock_kick(pool, flags);
+	fairwq_kick_unlock(pool, flags);
 	if (runner)
 		fairwq_runner_free(runner);
 	return 0;
@@ -160,10 +161,10 @@ int fairwq_pool_set_max_active(struct fairwq_pool *pool, unsigned int max_active
 	if (!err) {
 		raw_spin_lock_irqsave(&pool->lock, flags);
 		pool->max_active = max_active;
-		fairwq_runners_changed_locked(pool);	/* items that fork go by this */
+		fairwq_kick_update_call_locked(pool);	/* items that fork go by this */
 		fairwq_fairness_start_locked(pool);
 		shrink_later_locked(pool);
-		fairwq_unlock_kick(pool, flags);	/* that runner kicks the next one */
+		fairwq_kick_unlock(pool, flags);	/* that runner kicks the next one */
 	}
 	mutex_unlock(&pool->mutex);
 	return err;
@@ -195,7 +196,7 @@ void fairwq_pool_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy)
 	fairwq_fairness_debts_locked(pool, 1, 0);
 	fairwq_fairness_reset_locked(pool);
 unlock:
-	fairwq_unlock_kick(pool, flags);
+	fairwq_kick_unlock(pool, flags);
 }
 
 FAIRWQ_TEST_EXPORT(fairwq_pool_set_policy);

@@ -36,6 +36,7 @@
 #include "core/delays.h"
 #include "core/fifo.h"
 #include "core/fork.h"
+#include "core/kick.h"
 #include "core/lockdep.h"
 #include "core/park.h"
 #include "core/push.h"
@@ -206,7 +207,7 @@ static int cancel_queued(struct fairwq_batch *batch, struct fairwq_work *work,
 	ret = cancel_queued_locked(batch, work, wait, &constraint);
 	fairwq_fifo_update_locked(batch);
 	fairwq_fifo_reap_locked(batch);
-	fairwq_unlock_kick(pool, flags);
+	fairwq_kick_unlock(pool, flags);
 	/* An interrupt here finds an idle work. The constraint counts the old one until then. */
 	if (constraint)
 		fairwq_constraint_complete(constraint);
@@ -273,7 +274,7 @@ EXPORT_SYMBOL_GPL(fairwq_work_busy);
 
 struct fairwq_work *fairwq_current_work(void)
 {
-	return fairwq_own_turn() ? fairwq_item_runner()->current_work : NULL;
+	return fairwq_runner_own_turn() ? fairwq_runner_of_item()->current_work : NULL;
 }
 EXPORT_SYMBOL_GPL(fairwq_current_work);
 
@@ -316,7 +317,7 @@ static int await_pending(struct fairwq_batch *batch, struct fairwq_work *work,
 	ret = await_pending_locked(batch, work, waiter);
 	fairwq_fifo_update_locked(batch);
 	fairwq_fifo_reap_locked(batch);
-	fairwq_unlock_kick(pool, flags);
+	fairwq_kick_unlock(pool, flags);
 	return ret;
 }
 
@@ -339,7 +340,7 @@ static int await_running(struct fairwq_work *work, struct fairwq_waiter *waiter)
 	if (!runner || smp_load_acquire(&runner->current_work) != work)
 		return 0;
 	raw_spin_lock_irqsave(&runner->pool->lock, flags);
-	turn = fairwq_current_turn(runner);
+	turn = fairwq_runner_turn(runner);
 	if (turn) {
 		WRITE_ONCE(runner->yield, true);
 		/*
@@ -396,9 +397,9 @@ static int await(struct fairwq_work *work, struct fairwq_waiter *waiter)
 static bool work_is_behind(const struct fairwq_work *work)
 {
 	const struct fairwq_constraint *constraint = READ_ONCE(work->constraint);
-	const struct fairwq_turn *turn = fairwq_own_turn();
+	const struct fairwq_turn *turn = fairwq_runner_own_turn();
 
-	return WARN_ONCE(turn && constraint && fairwq_item_is_of(constraint) &&
+	return WARN_ONCE(turn && constraint && fairwq_runner_is_of(constraint) &&
 			 constraint->serial,
 			 "fairwq: item %ps of batch %s/%s would wait for %ps, behind it in its serializer\n",
 			 turn->func, turn->batch->pool->name, turn->batch->name, work->func);
@@ -449,8 +450,8 @@ static bool wait_for_item(struct fairwq_work *work)
  */
 static bool work_from_inside(const struct fairwq_work *work, const char *what)
 {
-	const struct fairwq_runner *runner = fairwq_item_runner();
-	const struct fairwq_turn *turn = fairwq_own_turn();
+	const struct fairwq_runner *runner = fairwq_runner_of_item();
+	const struct fairwq_turn *turn = fairwq_runner_own_turn();
 
 	return WARN_ONCE(turn && runner->current_work == work &&
 			 READ_ONCE(work->last_runner) == runner->id,
@@ -631,7 +632,7 @@ static bool drop_some(struct fairwq_batch *batch, struct fairwq_drop *drop)
 		batch->nr_canceling--;
 		fairwq_fifo_update_locked(batch);
 	}
-	fairwq_unlock_kick(pool, flags);
+	fairwq_kick_unlock(pool, flags);
 	return all;
 }
 

@@ -34,6 +34,7 @@
  */
 
 #include "fifo.h"
+#include "kick.h"
 #include "lockdep.h"
 #include "park.h"
 #include "runner.h"

@@ -50,7 +50,7 @@
 void fairwq_context_run(struct fairwq_context *context,
 			void (*func)(void *arg), void *arg)
 {
-	struct fairwq_runner *runner = fairwq_current_runner();
+	struct fairwq_runner *runner = fairwq_runner_current();
 	struct fairwq_context *outer = runner ? runner->context : NULL;
 	const struct cred *cred = override_creds(context->cred);
 	struct mem_cgroup *memcg = set_active_memcg(context->memcg);
@@ -112,7 +112,7 @@ void fairwq_context_fn(struct fairwq_work *work)
 	struct fairwq_context *context = cwork->context;
 
 	/* Reports and tables name it. */
-	WRITE_ONCE(fairwq_current_runner()->turn.func, cwork->func);
+	WRITE_ONCE(fairwq_runner_current()->turn.func, cwork->func);
 	if (!context) {
 		cwork->func(work);
 		return;

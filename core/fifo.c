@@ -289,7 +289,7 @@ static void batch_fire_barriers_locked(struct fairwq_batch *batch)
 		if (!batch->in_flight[barrier->color])
 			barrier_done_locked(batch);
 		else
-			fairwq_yield_locked(batch);
+			fairwq_runner_yield_locked(batch);
 	}
 }
 

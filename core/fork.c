@@ -76,9 +76,11 @@
 
 #include "fifo.h"
 #include "fork.h"
+#include "kick.h"
 #include "park.h"
 #include "runner.h"
 #include "testing.h"
+#include "tick.h"
 #include "tree.h"
 #include "turn.h"
 
@@ -129,7 +131,7 @@ static void fill_cell_locked(struct fairwq_forker *forker, struct fairwq_task *t
 	cell->task = task;
 	reinit_completion(&cell->done);
 	forker->nr_open++;
-	fairwq_not_quick_locked(runner);
+	fairwq_runner_not_quick_locked(runner);
 	runner->pool->counter[FAIRWQ_PROMOTED]++;
 	fairwq_fifo_add_part_locked(&runner->turn, &cell->work, FAIRWQ_PLACE_FORK);
 }
@@ -161,7 +163,7 @@ static struct fairwq_runner *promote_locked(struct fairwq_forker *forker,
 	if (!cell)
 		return NULL;
 	fill_cell_locked(forker, task, cell);
-	return fairwq_activate_locked(pool);
+	return fairwq_kick_activate_locked(pool);
 }
 
 static struct fairwq_task *oldest_locked(struct fairwq_forker *forker)
@@ -436,7 +438,7 @@ static struct fairwq_runner *yield_locked(struct fairwq_forker *forker, u64 now)
 	if (fairwq_tree_pick(&pool->tree) != &turn->batch->node)
 		return fairwq_runner_leave_locked(runner);
 	pool->nr_active--;
-	fairwq_not_quick_locked(runner);
+	fairwq_runner_not_quick_locked(runner);
 	fairwq_rest_resume_locked(&forker->rest, true);
 	return NULL;
 }

@@ -24,6 +24,7 @@
 #include <linux/xarray.h>
 
 #include "fifo.h"
+#include "kick.h"
 #include "park.h"
 #include "runner.h"
 
@@ -218,7 +219,7 @@ void fairwq_unpark(struct fairwq_runner *runner)
 			pool->counter[FAIRWQ_PARKED]++;
 			fairwq_fifo_put_back_locked(batch, work);
 		}
-		fairwq_unlock_kick(pool, flags);
+		fairwq_kick_unlock(pool, flags);
 	}
 	rcu_read_unlock();
 }

@@ -27,6 +27,7 @@
 #include <linux/rcupdate.h>
 
 #include "fifo.h"
+#include "kick.h"
 #include "push.h"
 #include "runner.h"
 #include "testing.h"
@@ -51,7 +52,7 @@ int fairwq_refusal_of(struct fairwq_batch *batch)
 	if (fairwq_batch_is_disposed(batch))
 		return -ESHUTDOWN;
 	/* As with drain_workqueue(), items of the pool may go on queueing. */
-	runner = fairwq_current_runner();
+	runner = fairwq_runner_current();
 	return runner && runner->pool == batch->pool ? 0 : -ESHUTDOWN;
 }
 
@@ -126,7 +127,7 @@ static void activate_batch(struct fairwq_batch *batch)
 		fairwq_fifo_splice_locked(batch);
 	fairwq_fifo_update_locked(batch);
 	fairwq_fifo_reap_locked(batch);
-	fairwq_unlock_kick(pool, flags);
+	fairwq_kick_unlock(pool, flags);
 }
 
 /*

@@ -34,6 +34,7 @@
 #include "call.h"
 #include "fifo.h"
 #include "fork.h"
+#include "kick.h"
 #include "park.h"
 #include "run.h"
 #include "runner.h"
@@ -132,7 +133,7 @@ static bool detach_turn(struct fairwq_runner *runner)
 	raw_spin_lock_irq(&pool->lock);
 	async = turn->async;
 	if (async) {
-		fairwq_not_quick_locked(runner);
+		fairwq_runner_not_quick_locked(runner);
 		fairwq_fifo_detach_locked(turn, async);
 	}
 	raw_spin_unlock_irq(&pool->lock);
@@ -187,7 +188,7 @@ static void go_idle_locked(struct fairwq_runner *runner)
 	runner->task = NULL;
 	WRITE_ONCE(runner->started, jiffies);	/* for tune.c */
 	pool->nr_active--;
-	fairwq_runners_changed_locked(pool);
+	fairwq_kick_update_call_locked(pool);
 	/* To the front: the caches of this one are the warmest. */
 	list_add(&runner->idle_node, &pool->idle_runners);
 	trace_fairwq_runner(pool, runner, FAIRWQ_RUNNER_IDLE);
@@ -202,7 +203,7 @@ static bool is_surplus_locked(const struct fairwq_runner *runner)
 {
 	lockdep_assert_held(&runner->pool->lock);
 
-	return runner->turn.quick && fairwq_is_soon_free_locked(runner->pool);
+	return runner->turn.quick && fairwq_kick_soon_free_locked(runner->pool);
 }
 
 /* Check whether the quantum is used up: by timed items, else by a coarse clock. */

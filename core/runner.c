@@ -1,40 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Runners: which are idle, which is kicked, and which one executes the caller.
+ * Runners: their states, and which one executes the caller.
  *
  *   idle      on pool->idle_runners
- *    |  fairwq_activate_locked()
- *   active    kicked: fairwq_kick_send() queues its work to pool->wq
- *    |        running: the main loop (run.c)
+ *    |  fairwq_kick_activate_locked() in kick.c
+ *   active    kicked, or running the main loop (run.c)
  *    |  go_idle_locked() in run.c
  *   idle
  *
- * tune.c adds runners to a pool, and frees those that are too many and idle for long.
- *
- * A kick has two halves. Under the lock a runner is chosen, if something waits in
- * the tree. The caller sends it after it has dropped the lock. No wake-up is lost,
- * because a batch enters the tree, and a runner goes idle, only under that lock.
- *
- * More runners are kicked as long as something waits, but not for items that are
- * over at once. Another CPU takes longer to get at them than they take. If such
- * an item takes longer for once, the pool's timer finds it within two ticks
- * (watchdog.c). That timer is armed here, because a kick has to do it.
+ * A runner whose item waits is not active meanwhile: fairwq_runner_block(). tune.c adds
+ * runners to a pool, and frees those that are too many and idle for long.
  *
  * Locking: pool->lock. fairwq_runners has a lock of its own, and is read under RCU.
  * Invariant: a runner is on pool->idle_runners iff it is neither kicked nor running.
  * Invariant: between fairwq_runner_block() and fairwq_runner_unblock() a runner is not
  * counted in pool->nr_active.
- * Models: tests/models/queue.pml; seat.pml for items that wait in joins.
+ * Model: tests/models/seat.pml, for items that wait in joins.
  *
- * Limits: a kick makes at most pool->max_active runners active.
+ * Limits: more than max_active runners are active for a while when items return from
+ * where they waited.
  */
-#include <linux/cpumask.h>
 #include <linux/jiffies.h>
 #include <linux/slab.h>
 #include <linux/xarray.h>
 
+#include "kick.h"
 #include "runner.h"
-#include "trace.h"
+#include "tick.h"
 
 /* All runners by id, so that a work can name its last runner without a pointer. */
 DEFINE_XARRAY_ALLOC1(fairwq_runners);
@@ -44,176 +36,7 @@ static u32 fairwq_next_runner_id;
 /* The main loop of all runners. Its file is above this one, so it is handed in. */
 static work_func_t fairwq_runner_fn;
 
-/* ---- kicks, and the timer behind them --------------------------------- */
-
-/*
- * Find the idle runner that ran last on this CPU, else the one that ran last. The
- * workqueue core may still be at the end of its last run, and then runs it where
- * that was.
- *
- * Return: the runner, or NULL if none is idle.
- */
-static struct fairwq_runner *idle_runner_locked(struct fairwq_pool *pool)
-{
-	struct fairwq_runner *runner;
-	int cpu = raw_smp_processor_id();
-
-	lockdep_assert_held(&pool->lock);
-
-	list_for_each_entry(runner, &pool->idle_runners, idle_node)
-		if (runner->cpu == cpu)
-			return runner;
-	return list_first_entry_or_null(&pool->idle_runners, struct fairwq_runner, idle_node);
-}
-
-/* Return when to look at an item that begins now, in jiffies: after half of hung_ms. */
-unsigned long fairwq_tick_due_locked(const struct fairwq_pool *pool)
-{
-	return jiffies + 1 + msecs_to_jiffies(pool->hung_ms) / 2;
-}
-
-/* Set the timer for a runner that was kicked, unless it is set already. */
-void fairwq_tick_arm_locked(struct fairwq_pool *pool)
-{
-	lockdep_assert_held(&pool->lock);
-
-	if (pool->hung_ms && !timer_pending(&pool->tick))
-		mod_timer(&pool->tick, fairwq_tick_due_locked(pool));
-}
-
-/* Set the timer to the next tick, as something waits for an item that is over at once. */
-void fairwq_tick_soon_locked(struct fairwq_pool *pool)
-{
-	lockdep_assert_held(&pool->lock);
-
-	if (pool->ticking)
-		return;
-	pool->ticking = true;
-	mod_timer(&pool->tick, jiffies + 1);
-}
-
-/*
- * Say whether a runner is free, for items that fork. Also forget that a batch waits
- * for one: the next kick in vain finds that again. Call this where @nr_active or
- * @max_active changes. Model: tests/models/seat.pml.
- */
-void fairwq_runners_changed_locked(struct fairwq_pool *pool)
-{
-	unsigned int call = pool->call & FAIRWQ_CALL_WANTED;
-
-	lockdep_assert_held(&pool->lock);
-
-	if (pool->nr_active < pool->max_active)
-		call = FAIRWQ_CALL_HUNGRY;
-	if (call == pool->call)
-		return;
-	WRITE_ONCE(pool->call, call);
-	/* An item that does not look up may have forks for the runner that is free. */
-	if (call & FAIRWQ_CALL_HUNGRY && pool->forks)
-		fairwq_tick_soon_locked(pool);
-}
-
-/*
- * Make an idle runner active, whatever waits in the tree.
- *
- * Return: the runner, for fairwq_kick_send(); NULL if none is idle or max_active
- * runners work already.
- */
-struct fairwq_runner *fairwq_activate_locked(struct fairwq_pool *pool)
-{
-	struct fairwq_runner *runner;
-
-	lockdep_assert_held(&pool->lock);
-
-	if (pool->nr_active >= pool->max_active) {
-		if (!pool->call)
-			WRITE_ONCE(pool->call, FAIRWQ_CALL_WANTED);
-		return NULL;
-	}
-	runner = idle_runner_locked(pool);
-	if (!runner)
-		return NULL;
-	list_del_init(&runner->idle_node);
-	pool->nr_active++;
-	fairwq_runners_changed_locked(pool);
-	pool->counter[FAIRWQ_KICKS]++;
-	fairwq_tick_arm_locked(pool);
-	return runner;
-}
-
-/*
- * Check whether some runner is at an item that is over at once, as that one then
- * takes what waits. If it does not, the timer finds that. Runners that have been
- * at such items since an earlier tick do not count.
- */
-bool fairwq_is_soon_free_locked(struct fairwq_pool *pool)
-{
-	lockdep_assert_held(&pool->lock);
-
-	if (!pool->nr_quick || time_after(jiffies, pool->quick_at))
-		return false;
-	fairwq_tick_soon_locked(pool);
-	return true;
-}
-
-/*
- * Choose an idle runner for what waits in the tree.
- *
- * The caller must pass it to fairwq_kick_send() after it has dropped the lock.
- * Other runners may drain the pool between the two. So both must be in one RCU
- * read-side section, unless the caller is a worker of the pool. The pool's
- * destruction waits for such sections if it finds a runner active.
- *
- * Return: the runner, or NULL if no other one is needed, idle or allowed.
- */
-struct fairwq_runner *fairwq_kick_locked(struct fairwq_pool *pool)
-{
-	if (!fairwq_has_work_locked(pool) || fairwq_is_soon_free_locked(pool))
-		return NULL;
-	return fairwq_activate_locked(pool);
-}
-
-/* Queue the work of a runner that fairwq_kick_locked() has chosen. */
-void fairwq_kick_now(struct fairwq_pool *pool, struct fairwq_runner *runner)
-{
-	trace_fairwq_runner(pool, runner, FAIRWQ_RUNNER_KICK);
-	queue_work_on(pool->cpu, pool->wq, &runner->work);
-}
-
-/*
- * Queue the work of a runner to the workers of the next CPU, because this one has more
- * to do. The workqueue core wakes a worker near the CPU that it is given, and a worker
- * that waits for this CPU takes nothing off it. A pool that is bound to a CPU keeps to
- * the workers of that one.
- */
-void fairwq_kick_next_cpu(struct fairwq_pool *pool, struct fairwq_runner *runner)
-{
-	unsigned int cpu = cpumask_next(raw_smp_processor_id(), cpu_online_mask);
-
-	if (!runner)
-		return;
-	if (cpu >= nr_cpu_ids)
-		cpu = cpumask_first(cpu_online_mask);
-	if (pool->cpu != WORK_CPU_UNBOUND)
-		cpu = pool->cpu;
-	trace_fairwq_runner(pool, runner, FAIRWQ_RUNNER_KICK);
-	queue_work_on(cpu, pool->wq, &runner->work);
-}
-
-/*
- * Choose a runner, drop the lock, and kick it. The read-side section begins under the lock,
- * so callers need none of their own.
- */
-void fairwq_unlock_kick(struct fairwq_pool *pool, unsigned long flags)
-	__releases(&pool->lock)
-{
-	struct fairwq_runner *runner = fairwq_kick_locked(pool);
-
-	rcu_read_lock();	/* see fairwq_kick_locked() */
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	fairwq_kick_send(pool, runner);
-	rcu_read_unlock();
-}
+/* ---- turns ------------------------------------------------------------ */
 
 /*
  * Ask the bursts that have a turn of @batch to end with the item that runs, because
@@ -221,7 +44,7 @@ void fairwq_unlock_kick(struct fairwq_pool *pool, unsigned long flags)
  * needed: a runner goes on with at most what it has taken before it sees this. Model:
  * tests/models/burst.pml, FLUSH and PAUSE.
  */
-void fairwq_yield_locked(struct fairwq_batch *batch)
+void fairwq_runner_yield_locked(struct fairwq_batch *batch)
 {
 	struct fairwq_runner *runner;
 
@@ -235,7 +58,7 @@ void fairwq_yield_locked(struct fairwq_batch *batch)
 /* ---- items that wait --------------------------------------------------- */
 
 /* Count the turn as one that is not over at once, whatever the others of its batch were. */
-void fairwq_not_quick_locked(struct fairwq_runner *runner)
+void fairwq_runner_not_quick_locked(struct fairwq_runner *runner)
 {
 	lockdep_assert_held(&runner->pool->lock);
 
@@ -254,9 +77,9 @@ struct fairwq_runner *fairwq_runner_leave_locked(struct fairwq_runner *runner)
 
 	lockdep_assert_held(&pool->lock);
 
-	fairwq_not_quick_locked(runner);
+	fairwq_runner_not_quick_locked(runner);
 	pool->nr_active--;
-	fairwq_runners_changed_locked(pool);
+	fairwq_kick_update_call_locked(pool);
 	return fairwq_kick_locked(pool);
 }
 
@@ -272,7 +95,7 @@ void fairwq_runner_return_locked(struct fairwq_runner *runner)
 	lockdep_assert_held(&pool->lock);
 
 	pool->nr_active++;
-	fairwq_runners_changed_locked(pool);
+	fairwq_kick_update_call_locked(pool);
 	fairwq_tick_arm_locked(pool);	/* it may be the only one */
 	WRITE_ONCE(runner->started, jiffies);
 }
@@ -319,7 +142,7 @@ void fairwq_runner_unblock(struct fairwq_runner *runner)
  * Return the runner that executes the caller, or NULL. An interrupt gets NULL, also
  * on top of an item, because current_work() is NULL there.
  */
-struct fairwq_runner *fairwq_current_runner(void)
+struct fairwq_runner *fairwq_runner_current(void)
 {
 	struct work_struct *work = current_work();
 
@@ -332,9 +155,9 @@ struct fairwq_runner *fairwq_current_runner(void)
  * Return the runner of the item that the caller is a part of, or NULL. That of a stolen
  * task is the one whose item has forked it: it stays there until the task is joined.
  */
-struct fairwq_runner *fairwq_item_runner(void)
+struct fairwq_runner *fairwq_runner_of_item(void)
 {
-	struct fairwq_runner *runner = fairwq_current_runner();
+	struct fairwq_runner *runner = fairwq_runner_current();
 
 	while (runner && runner->cell)
 		runner = runner->cell->runner;
@@ -345,9 +168,9 @@ struct fairwq_runner *fairwq_item_runner(void)
  * Check whether the caller is a part of an item of @constraint, or a task of one. The
  * turn of such an item may end in a join meanwhile, so the lock is held.
  */
-bool fairwq_item_is_of(const struct fairwq_constraint *constraint)
+bool fairwq_runner_is_of(const struct fairwq_constraint *constraint)
 {
-	struct fairwq_runner *runner = fairwq_item_runner();
+	struct fairwq_runner *runner = fairwq_runner_of_item();
 	unsigned long flags;
 	bool is;
 
@@ -360,17 +183,17 @@ bool fairwq_item_is_of(const struct fairwq_constraint *constraint)
 }
 
 /* Return the turn of @runner, or NULL. For that runner, or under the lock of its pool. */
-const struct fairwq_turn *fairwq_current_turn(const struct fairwq_runner *runner)
+const struct fairwq_turn *fairwq_runner_turn(const struct fairwq_runner *runner)
 {
 	return runner->turn.batch ? &runner->turn : NULL;
 }
 
 /* Return the turn whose item the caller is, or NULL. */
-const struct fairwq_turn *fairwq_own_turn(void)
+const struct fairwq_turn *fairwq_runner_own_turn(void)
 {
-	struct fairwq_runner *runner = fairwq_current_runner();
+	struct fairwq_runner *runner = fairwq_runner_current();
 
-	return runner ? fairwq_current_turn(runner) : NULL;
+	return runner ? fairwq_runner_turn(runner) : NULL;
 }
 
 /* ---- setting up and freeing ------------------------------------------- */
@@ -418,7 +241,7 @@ void fairwq_runner_free(struct fairwq_runner *runner)
 }
 
 /* Warn if the module is unloaded while a runner exists. */
-void fairwq_runners_check(void)
+void fairwq_runner_check_none(void)
 {
 	WARN_ON(!xa_empty(&fairwq_runners));
 }

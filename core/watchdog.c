@@ -12,7 +12,7 @@
  *
  * A turn is quick if the items of its batch are over at once, as a rule. No runner is
  * kicked beside such turns. While no runner is active nothing needs the timer. It may
- * be due once more, and then no longer. Kicks arm it: runner.c; so does a runner that
+ * be due once more, and then no longer. Kicks arm it: kick.c; so does a runner that
  * returns from a join: fork.c.
  *
  * Locking: pool->lock, which is dropped to print.
@@ -29,8 +29,10 @@
 #include <linux/string.h>
 
 #include "fork.h"
+#include "kick.h"
 #include "runner.h"
 #include "testing.h"
+#include "tick.h"
 #include "watchdog.h"
 
 /* Time between two reports of items that hang in one pool. */
@@ -143,7 +145,7 @@ static void watchdog_fn(struct timer_list *timer)
 	pool->ticking = false;
 	slow = is_slow_locked(pool);
 	if (slow && fairwq_has_work_locked(pool))
-		kick = fairwq_activate_locked(pool);
+		kick = fairwq_kick_activate_locked(pool);
 	if (pool->nr_quick && !slow)
 		fairwq_tick_soon_locked(pool);
 	else if (reported_just_now_locked(pool))

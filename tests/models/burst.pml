@@ -5,7 +5,7 @@
  * and fairwq_turn_begin_locked() in core/turn.h. It runs against
  *	a flush of one work, await_running() in work.c;
  *	a cancel of a work that waits, in core/waitlist.c;
- *	a flush or a pause of a batch, fairwq_yield_locked().
+ *	a flush or a pause of a batch, fairwq_runner_yield_locked().
  *
  * Item 0 runs. Items 1 and 2 wait in the serializer, and item 2 may be bound for
  * another batch. A task flushes item 0 or item 1. The runner either goes on with an

@@ -151,7 +151,7 @@ inline await_running(cpu)
 		spin_lock(cpu);
 		read_once(cpu, CURRENT, current);
 		if
-		/* fairwq_current_turn() */
+		/* fairwq_runner_turn() */
 		:: in_turn && current -> nr = number; wait_for(cpu, nr)
 		:: else -> spin_unlock(cpu)
 		fi

@@ -216,7 +216,7 @@ inline dispose(me)
 #else
 	:: !was ->
 #endif
-		/* batch_set_paused(), fairwq_unlock_kick() */
+		/* batch_set_paused(), fairwq_kick_unlock() */
 		spin_lock();
 		paused = false;
 		rcu_read_lock(me);

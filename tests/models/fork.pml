@@ -127,7 +127,7 @@ inline free_cell()
 	data = 0
 }
 
-/* fairwq_activate_locked(); max_active runners do not work, see seat.pml */
+/* fairwq_kick_activate_locked(); max_active runners do not work, see seat.pml */
 inline kick_locked()
 {
 	if

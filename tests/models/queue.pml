@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Queue: pushes, runners that go idle, and kicks. push.c, fifo.c, runner.c, run.c and
+ * Queue: pushes, runners that go idle, and kicks. push.c, fifo.c, kick.c, run.c and
  * watchdog.c in core/.
  *
  * Two producers push three items to one batch. Two runners take them, one turn at a
@@ -72,7 +72,7 @@ byte nr_quick;				/* pool->nr_quick */
 bool ticking;				/* pool->ticking */
 byte patience = 2;			/* ticks until an item is late */
 
-/* fairwq_is_soon_free_locked(): by chance, because the model has no time. */
+/* fairwq_kick_soon_free_locked(): by chance, because the model has no time. */
 inline is_soon_free_locked()
 {
 	if
@@ -87,7 +87,7 @@ inline is_soon_free_locked()
 	fi
 }
 
-/* fairwq_activate_locked() */
+/* fairwq_kick_activate_locked() */
 inline wake_locked(kick)
 {
 	if

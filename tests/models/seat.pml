@@ -4,7 +4,7 @@
  * away, and takes it back without a check. A join ends the turn of its item while other
  * batches wait. leave_locked(), return_locked(), fairwq_await_done(), yield_turn(),
  * await_turn(), fairwq_rest_resume_locked() and fairwq_promote() in core/fork.c,
- * runner_next_locked() in core/run.c, fairwq_activate_locked() in core/runner.c,
+ * runner_next_locked() in core/run.c, fairwq_kick_activate_locked() in core/kick.c,
  * unfork_elsewhere() in forkjoin.c.
  *
  * There are four runners with two places. Batch A has an item, which forks a task and
@@ -140,13 +140,13 @@ inline unlock()
 	assert(!nr_active || armed)
 }
 
-/* fairwq_runners_changed_locked() */
+/* fairwq_kick_update_call_locked() */
 inline runners_changed()
 {
 	call = (nr_active < max_active -> HUNGRY : call & WANTED)
 }
 
-/* fairwq_activate_locked(), fairwq_kick_send() */
+/* fairwq_kick_activate_locked(), fairwq_kick_send() */
 inline activate(r)
 {
 	if
@@ -508,7 +508,7 @@ proctype tuner()
 			runners_changed();
 #endif
 			i++;
-			kick(r);	/* fairwq_unlock_kick() */
+			kick(r);	/* fairwq_kick_unlock() */
 			unlock()
 		}
 	:: else -> break
