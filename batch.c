@@ -11,9 +11,11 @@
  *   released  released() has returned
  *   freed     its last reference was dropped, and a grace period has passed
  *
- * Delayed works and grace periods hold a batch. A dispose leaves them alone, so
- * the batch drains after the last of them has run. A shutdown ends them: see
+ * Delayed works (core/delays.c) and grace periods hold a batch. A dispose leaves them
+ * alone, so the batch drains after the last of them has run. A shutdown ends them: see
  * fairwq_batch_step().
+ *
+ * Names of batches are made here, too. Cancels of what a batch has queued are in work.c.
  *
  * Locking: pool->lock; batch->flush_mutex for one flush at a time.
  * Invariant: a queue call that was not refused pushes inside one RCU read-side
@@ -61,7 +63,7 @@ long fairwq_test_live_batches(void)
 EXPORT_SYMBOL_GPL(fairwq_test_live_batches);
 
 /* Wait until every batch that was disposed and has drained has left. */
-void fairwq_test_settle(void)
+void fairwq_test_wait_released(void)
 {
 	rcu_barrier();
 	flush_workqueue(fairwq_reap_wq);
@@ -69,7 +71,7 @@ void fairwq_test_settle(void)
 		schedule_timeout_uninterruptible(1);
 	rcu_barrier();
 }
-EXPORT_SYMBOL_GPL(fairwq_test_settle);
+EXPORT_SYMBOL_GPL(fairwq_test_wait_released);
 #endif
 
 /* ---- references ------------------------------------------------------- */
@@ -685,7 +687,7 @@ struct fairwq_batch *fairwq_pool_next_batch(struct fairwq_pool *pool,
  * Begin a shutdown: refuse new items, and end the delays of those that are there. With
  * FAIRWQ_DROP_REST none of them is started from here on.
  */
-void fairwq_batch_close(struct fairwq_batch *batch, unsigned int how)
+void fairwq_batch_begin_shutdown(struct fairwq_batch *batch, unsigned int how)
 {
 	fairwq_batch_retire(batch);
 	if (how & FAIRWQ_DROP_REST) {
@@ -717,8 +719,8 @@ bool fairwq_batch_step(struct fairwq_batch *batch, unsigned int how, fairwq_func
  * shut down. The events are: a work has come that must be dropped, no queue call is under
  * way any more, and the batch has left.
  */
-void fairwq_shutdown_wait(struct fairwq_pool *pool, fairwq_round_t round, void *what,
-			  unsigned int how, fairwq_func_t dropped)
+void fairwq_batch_shutdown_wait(struct fairwq_pool *pool, fairwq_round_t round, void *what,
+			       unsigned int how, fairwq_func_t dropped)
 {
 	struct fairwq_waiter waiter = { .what = pool };
 
@@ -772,7 +774,7 @@ static bool shutdown_round(void *what, unsigned int how, fairwq_func_t dropped)
 	if (!(how & FAIRWQ_AND_OWNED))
 		return left;
 	while ((batch = fairwq_pool_next_batch(owner->pool, batch, U64_MAX, owner))) {
-		fairwq_batch_close(batch, how);	/* it may be new */
+		fairwq_batch_begin_shutdown(batch, how);	/* it may be new */
 		fairwq_batch_step(batch, how, dropped);
 	}
 	return left && !READ_ONCE(owner->nr_owned);
@@ -791,8 +793,8 @@ int fairwq_batch_shutdown(struct fairwq_batch *batch, unsigned int how,
 	if (batch_from_inside(batch, how))
 		return -EDEADLK;
 	fairwq_batch_lockdep_wait(batch);
-	fairwq_batch_close(batch, how);
-	fairwq_shutdown_wait(batch->pool, shutdown_round, batch, how, dropped);
+	fairwq_batch_begin_shutdown(batch, how);
+	fairwq_batch_shutdown_wait(batch->pool, shutdown_round, batch, how, dropped);
 	fairwq_batch_put(batch);
 	return 0;
 }

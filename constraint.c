@@ -180,7 +180,7 @@ void fairwq_constraint_admit(struct fairwq_work *work)
 	raw_spin_lock(lock);
 	fairwq_admit_locked(work);
 	raw_spin_unlock(lock);
-	fairwq_admit_push(work);
+	fairwq_waitlist_push_admitted(work);
 	local_irq_restore(flags);
 }
 EXPORT_SYMBOL_GPL(fairwq_constraint_admit);

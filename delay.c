@@ -2,15 +2,15 @@
 /*
  * Delayed and RCU works: works that are queued after a delay or a grace period.
  *
- *   fairwq_queue_delayed()  claims DELAYED  sets a timer      fairwq_delay_fn() pushes
+ *   fairwq_queue_delayed()  claims DELAYED  sets a timer      core/delays.c pushes
  *   fairwq_queue_rcu()      claims GRACE    queue_rcu_work()  grace_fn() pushes
  *
  * Locking: RCU from the test for refusal to the hold. Interrupts are off while
  * a call sets or deletes the timer, and while the timer fires. Meanwhile the
- * work's word says DELAYED and the timer may be set or not. A cancel that finds
- * this is on another CPU. It may wait, because this is soon over.
+ * work's word says DELAYED and the timer may be set or not. Only a cancel on
+ * another CPU can find this. It may wait, because this is soon over.
  * Invariant: such a work is pending from the call on, and holds its batch until
- * it is pushed. So a batch that is disposed waits for it to run.
+ * it is pushed. So a batch that is disposed waits for it to run: see batch.c.
  *
  * Limits: fairwq_mod_delayed() tries MOD_TRIES times to get hold of a work in motion.
  *
@@ -72,9 +72,9 @@ void __fairwq_delayed_work_init(struct fairwq_delayed_work *dwork, fairwq_func_t
 		flags |= TIMER_DEFERRABLE;
 	__fairwq_work_init(&dwork->work, func, name, key);
 	if (kind & FAIRWQ_DELAY_ONSTACK)
-		timer_setup_on_stack(&dwork->timer, fairwq_delay_fn, flags);
+		timer_setup_on_stack(&dwork->timer, fairwq_delays_timer_fn, flags);
 	else
-		timer_setup(&dwork->timer, fairwq_delay_fn, flags);
+		timer_setup(&dwork->timer, fairwq_delays_timer_fn, flags);
 }
 EXPORT_SYMBOL_GPL(__fairwq_delayed_work_init);
 

@@ -51,13 +51,13 @@ struct fairwq_batch *fairwq_pool_next_batch(struct fairwq_pool *pool,
 					    struct fairwq_batch *last, u64 end,
 					    const struct fairwq_batch *owner);
 void fairwq_batch_retire(struct fairwq_batch *batch);
-void fairwq_batch_close(struct fairwq_batch *batch, unsigned int how);
+void fairwq_batch_begin_shutdown(struct fairwq_batch *batch, unsigned int how);
 struct fairwq_batch *fairwq_own_batch(void);
 bool fairwq_batch_lockdep_wait(struct fairwq_batch *batch);
 bool fairwq_batch_step(struct fairwq_batch *batch, unsigned int how, fairwq_func_t dropped);
 typedef bool (*fairwq_round_t)(void *what, unsigned int how, fairwq_func_t dropped);
-void fairwq_shutdown_wait(struct fairwq_pool *pool, fairwq_round_t round, void *what,
-			  unsigned int how, fairwq_func_t dropped);
+void fairwq_batch_shutdown_wait(struct fairwq_pool *pool, fairwq_round_t round, void *what,
+			       unsigned int how, fairwq_func_t dropped);
 void fairwq_batch_wait(struct fairwq_batch *batch);
 void fairwq_batch_sort(struct fairwq_batch *batch);
 bool fairwq_batch_is_idle(struct fairwq_batch *batch);

@@ -63,7 +63,7 @@ static void run_stolen(struct fairwq_work *work)
 	runner->cell = NULL;
 	/*
 	 * Last: from here on the forker may reuse the cell, and @task may be gone. It sees
-	 * what the function stored. Pairs with fairwq_await_done(). Model:
+	 * what the function stored. Pairs with fairwq_fork_await(). Model:
 	 * tests/models/fork.pml.
 	 */
 	complete(&cell->done);
@@ -136,12 +136,12 @@ static void unfork_elsewhere(struct fairwq_forker *forker, struct fairwq_task *t
 {
 	const struct fairwq_turn *turn = &forker->runner->turn;
 
-	while (fairwq_promote(forker, task)) {
+	while (fairwq_fork_promote(forker, task)) {
 		/* Without an idle runner all may wait like this. */
 		if (list_empty(&forker->runner->pool->idle_runners) &&
-		    fairwq_take_back(forker, task->cell))
+		    fairwq_fork_take_back(forker, task->cell))
 			break;
-		if (fairwq_await_done(forker, task->cell))
+		if (fairwq_fork_await(forker, task->cell))
 			return;
 		/* A cancel of the batch has dropped it. */
 		task->cell = NULL;
@@ -161,8 +161,8 @@ bool __fairwq_unfork(struct fairwq_task *self, struct fairwq_task *task)
 		unfork_elsewhere(forker, task);
 		return false;
 	}
-	if (!fairwq_take_back(forker, task->cell)) {
-		fairwq_await_done(forker, task->cell);
+	if (!fairwq_fork_take_back(forker, task->cell)) {
+		fairwq_fork_await(forker, task->cell);
 		return false;
 	}
 	task->forks = self->forks;

@@ -5,12 +5,14 @@
  * The calls mean what cancel_work() and its like mean. "Sync" is a cancel that
  * may sleep.
  *
+ * The state is in the work's word. core/types.h has all states, and who changes them.
+ *
  *   state      belongs to           what a cancel does
  *   claimed    a queue call         marks it CANCELED; sync waits
  *   FIFO       pool->lock           takes it out: cancel_queued_locked()
  *   parked     pool->lock           takes it out
- *   dropped    pool->lock           takes it from that fairwq_batch_cancel()
- *   kept back  its constraint       see core/waitlist.c
+ *   dropped    pool->lock           takes it off the list of that fairwq_batch_cancel()
+ *   kept back  its constraint       see core/waitlist.c; so is the next item of a burst
  *   admitted   a CPU with irqs off  tries again
  *   delayed    its timer            deletes the timer; tries again if it fires
  *   grace      RCU                  returns false; sync waits
@@ -22,8 +24,8 @@
  *
  * Locking: pool->lock; fairwq_disable_lock for fairwq_work.disabled.
  * Invariant: a runner takes a work out and starts it in one lock section.
- * Limits: while no call waits or cancels, a queue call or a turn pays for one
- * look, at a field beside others that it reads.
+ * Limits: waiters and cancels are found by a queue call or a turn. While there are none,
+ * that costs the load of one field.
  * Models: tests/models/cancel.pml, disable.pml, enter.pml, burst.pml.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -266,7 +268,7 @@ unsigned int fairwq_work_busy(struct fairwq_work *work)
 	}
 	if (fairwq_word_pending(atomic_long_read(&work->data)))
 		busy |= FAIRWQ_BUSY_PENDING;
-	if (fairwq_runs_elsewhere(work, 0 /* on any */))
+	if (fairwq_park_runs_elsewhere(work, 0 /* on any */))
 		busy |= FAIRWQ_BUSY_RUNNING;
 	return busy;
 }
@@ -407,9 +409,9 @@ static bool work_is_behind(const struct fairwq_work *work)
 
 /*
  * Sleep before looking for a work again: until its constraint has admitted it. A call that
- * cancels does so only for a constraint that cannot take the work out, but also sleeps
- * until a grace period has ended. Every other reason is a queue call or a push on another
- * CPU, in progress or preempted. That ends soon, so it is polled.
+ * cancels sleeps only for a constraint that cannot take the work out, or for a grace period.
+ * Every other reason is a queue call or a push on another CPU, in progress or preempted.
+ * That ends soon, so it is polled.
  */
 static void look_later(struct fairwq_work *work, bool cancels)
 {
@@ -577,7 +579,7 @@ static void drop_locked(struct fairwq_batch *batch, struct fairwq_work *work,
 	lockdep_assert_held(&batch->pool->lock);
 
 	if (unlikely(work->place & FAIRWQ_PLACE_REST)) {
-		fairwq_rest_resume_locked(work, false);	/* of an item that runs already */
+		fairwq_fork_resume_locked(work, false);	/* of an item that runs already */
 		return;
 	}
 	if (unlikely(work->place & FAIRWQ_PLACE_FORK)) {

@@ -21,8 +21,8 @@
  *
  * Items of one batch in a row are one turn, which is charged one item when it
  * begins and the others when it ends. An item that is bound for another batch ends
- * that turn and begins one of its own. The tree did not give that turn, so its
- * batch pays for it later.
+ * that turn and begins one of its own. The tree did not choose that turn. Its batch
+ * is charged all the same, so it waits the longer for its next one.
  *
  * Locking: the lock of the constraint, in waitlist.c; a turn of another batch also
  * needs pool->lock, which is taken first. struct fairwq_burst is the runner's.
@@ -194,7 +194,9 @@ static bool burst_goes_on_locked(struct fairwq_runner *runner,
 	/* Where a client says what an item costs, each one is charged as a turn. */
 	if (READ_ONCE(runner->yield) || READ_ONCE(pool->policy) == FAIRWQ_FAIR_COST)
 		return false;
-	if (batch->pool != pool || batch->max_active || fairwq_runs_elsewhere(work, runner->id))
+	if (batch->pool != pool || batch->max_active)
+		return false;
+	if (fairwq_park_runs_elsewhere(work, runner->id))
 		return false;
 	/* Hints, written under the pool's lock. A pause also ends the bursts of @batch. */
 	if (data_race(batch->paused || pool->nr_active > pool->max_active))

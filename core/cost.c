@@ -2,24 +2,29 @@
 /*
  * Cost: what a turn is charged to its batch, and how that is put right.
  *
+ *   fairwq_cost_charge_locked()    charges the turn when it begins
+ *   fairwq_cost_settle_locked()    corrects the charge when the turn has ended
+ *
  *   Policy         Charged when the turn begins     Corrected at its end
  *   -------------  -------------------------------  --------------------------
  *   round robin    one turn                         by the other items of a
  *                                                   burst
  *   fair time      the longest of the batch's last  by what the items took,
- *                  turns, 10 ms at most; slice_us   less what was charged
- *                  if there were none
- *   fair cost      what the client says             not
+ *                  turns, or the average if that    less what was charged
+ *                  is more; slice_us if there
+ *                  were none; 10 ms at most
+ *   fair cost      what the client says; 1 for a    not
+ *                  task and the rest of an item
  *   arrival order  nothing, but the priorities      likewise, by the other
  *                  count one turn                   items of a burst
  *
  * The time of an item is known when its function has returned. Until then the
  * turn is charged what it may cost. If nothing was charged, several runners in
  * a row would take turns of the batch that looks cheapest, until the first of
- * them ends. If the average was charged, they would still do so whenever all of
- * these turns are longer than it. A batch that was charged too much is given back
- * the rest when the turn ends. Until then other batches go before it. fairness.c
- * has what that makes of the bound.
+ * them ends. An average would not help, because all of these turns may be longer
+ * than that. A batch that was charged too much is given back the rest when the
+ * turn ends. Until then other batches go before it. fairness.c derives the bound
+ * of promise 6 from that.
  *
  * A change of the policy changes the unit, so a new generation of charges begins. Every virtual
  * time is set to 0, so that no batch has more of a debt or a claim than others.
@@ -29,8 +34,9 @@
  * Locking: pool->lock.
  * Invariant: each turn is charged once and settled once.
  *
- * Limits: a turn is charged at most 10 ms when it begins, and costs at most 60 s. Under fair cost
- * a newcomer joins as far behind as the dearest turn was, also if that is long ago.
+ * Limits: under fair time a turn is charged at most 10 ms when it begins, and costs at most
+ * 60 s. Under fair cost a newcomer joins as far behind as the dearest turn was, also if that
+ * is long ago.
  */
 #include <linux/limits.h>
 #include <linux/minmax.h>

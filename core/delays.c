@@ -3,14 +3,14 @@
  * Delays: the works that wait for their timer, so that those of a batch can be found.
  *
  *   fairwq_delay_begin()   sets the timer           lists the work
- *   fairwq_delay_fn()      by the timer             unlists and pushes it
+ *   fairwq_delays_timer_fn()      by the timer             unlists and pushes it
  *   fairwq_delay_stop()    deletes the timer        unlists it, for its caller
  *   fairwq_delays_end()    deletes those of a       unlists and pushes the works
  *                          batch, for a shutdown
  *
  * Locking: a work is listed under one of the locks below, chosen by its batch. Under it
  * the timer may be set or deleted, and no other lock of fairwq is taken. Callers keep
- * interrupts off from there until the word of the work is true again, as in delay.c.
+ * interrupts off from there until the word of the work says what it is again, as in delay.c.
  * Invariant: the call that deletes the timer, or the timer if it fires, unlists the
  * work. So a work that is listed exists, and its word names its batch.
  * Limits: fairwq_delays_end() walks all works of the same lock.
@@ -81,7 +81,7 @@ bool fairwq_delay_stop(struct fairwq_delayed_work *dwork)
 }
 
 /* Push the work when its timer fires, with interrupts off. */
-void fairwq_delay_fn(struct timer_list *timer)
+void fairwq_delays_timer_fn(struct timer_list *timer)
 {
 	struct fairwq_delayed_work *dwork = container_of(timer, struct fairwq_delayed_work, timer);
 

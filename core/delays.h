@@ -8,7 +8,7 @@
 void fairwq_delay_begin(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
 			unsigned long delay);
 bool fairwq_delay_stop(struct fairwq_delayed_work *dwork);
-void fairwq_delay_fn(struct timer_list *timer);
+void fairwq_delays_timer_fn(struct timer_list *timer);
 void fairwq_delays_end(struct fairwq_batch *batch);
 
 #endif /* FAIRWQ_DELAYS_H */

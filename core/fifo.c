@@ -144,7 +144,7 @@ static struct fairwq_batch *pool_sort_step_locked(struct fairwq_pool *pool)
  * steps. The limit serves both sides: batches that are sorted get their turns,
  * and long backlogs get sorted.
  */
-void fairwq_pool_sort_locked(struct fairwq_pool *pool)
+void fairwq_fifo_sort_pool_locked(struct fairwq_pool *pool)
 {
 	struct fairwq_batch *batch;
 	unsigned int i;

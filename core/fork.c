@@ -28,8 +28,8 @@
  * While all runners are busy and another batch waits, a join ends the turn of its
  * item after a slice. The rest of the item goes to the head of its batch's FIFO, and
  * its runner sleeps until that has a turn. If no turn of the pool begins in REST_TICKS,
- * the rest goes on without one. The other items may wait for a lock that it holds. So it
- * does if the batch is paused: a pause holds no item that has begun.
+ * the rest goes on without one. The other items may wait for a lock that it holds. The
+ * rest also goes on if the batch is paused: a pause holds no item that has begun.
  *
  * A runner that computes or sleeps for long does not see that another one is free. The
  * pool's timer finds that, and promotes its forks, in three steps:
@@ -50,8 +50,8 @@
  * Locking: pool->lock. What only the runner uses has no lock.
  * Invariant: a stolen task runs at the bottom of a stack, so a join never nests the
  * function of another task than its own.
- * Invariant: what a join waits for was begun by another runner. So of the runners that
- * wait for each other one has something to do, whatever max_active is.
+ * Invariant: what a join waits for was begun by another runner. So among runners that wait
+ * for each other at least one makes progress, whatever max_active is.
  * Models: tests/models/fork.pml for a task, seat.pml for the places of runners, share.pml
  * for forks that the timer promotes.
  *
@@ -109,7 +109,7 @@ static struct fairwq_cell *free_cell(struct fairwq_forker *forker)
 	struct fairwq_cell *cell;
 
 	for (cell = forker->cell; cell < forker->cell + FAIRWQ_NR_CELLS; cell++)
-		if (!cell->task && !fairwq_runs_elsewhere(&cell->work, forker->runner->id))
+		if (!cell->task && !fairwq_park_runs_elsewhere(&cell->work, forker->runner->id))
 			return cell;
 	return NULL;
 }
@@ -179,7 +179,7 @@ static struct fairwq_task *oldest_locked(struct fairwq_forker *forker)
  *
  * Return: whether it is promoted; if not, it is forgotten, as it cannot run.
  */
-bool fairwq_promote(struct fairwq_forker *forker, struct fairwq_task *task)
+bool fairwq_fork_promote(struct fairwq_forker *forker, struct fairwq_task *task)
 {
 	struct fairwq_runner *kick = NULL;
 	struct fairwq_pool *pool = forker->runner->pool;
@@ -364,7 +364,7 @@ void fairwq_forks_look(struct fairwq_pool *pool)
  * Give the rest of an item a turn. @work is forker->rest, in the FIFO of its batch. With
  * @in_order it is the turn of the batch, and @work is the head.
  */
-void fairwq_rest_resume_locked(struct fairwq_work *work, bool in_order)
+void fairwq_fork_resume_locked(struct fairwq_work *work, bool in_order)
 {
 	struct fairwq_forker *forker = container_of(work, struct fairwq_forker, rest);
 	struct fairwq_runner *runner = forker->runner;
@@ -439,13 +439,13 @@ static struct fairwq_runner *yield_locked(struct fairwq_forker *forker, u64 now)
 		return fairwq_runner_leave_locked(runner);
 	pool->nr_active--;
 	fairwq_runner_not_quick_locked(runner);
-	fairwq_rest_resume_locked(&forker->rest, true);
+	fairwq_fork_resume_locked(&forker->rest, true);
 	return NULL;
 }
 
 /*
  * Wait until the rest has its turn. It goes on without one if the pool has stood still for
- * REST_TICKS. So it does if its batch is paused, because a pause holds no item that has
+ * REST_TICKS. It also does if its batch is paused, because a pause holds no item that has
  * begun. Model: tests/models/seat.pml.
  */
 static void await_turn(struct fairwq_forker *forker)
@@ -458,7 +458,7 @@ static void await_turn(struct fairwq_forker *forker)
 		if ((pool->turn_number == last || forker->runner->turn.batch->paused) &&
 		    atomic_long_read(&forker->rest.data)) {
 			pool->counter[FAIRWQ_YIELDS_LATE]++;
-			fairwq_rest_resume_locked(&forker->rest, false);
+			fairwq_fork_resume_locked(&forker->rest, false);
 		}
 		last = pool->turn_number;
 		raw_spin_unlock_irq(&pool->lock);
@@ -548,7 +548,7 @@ void fairwq_fork_drop_locked(struct fairwq_batch *batch, struct fairwq_work *wor
  *
  * Return: false if a runner has begun it.
  */
-bool fairwq_take_back(struct fairwq_forker *forker, struct fairwq_cell *cell)
+bool fairwq_fork_take_back(struct fairwq_forker *forker, struct fairwq_cell *cell)
 {
 	struct fairwq_pool *pool = forker->runner->pool;
 	unsigned long flags;
@@ -586,7 +586,7 @@ static bool spin_for(struct fairwq_cell *cell)
  *
  * Return: false if the task was dropped meanwhile, and has not run.
  */
-bool fairwq_await_done(struct fairwq_forker *forker, struct fairwq_cell *cell)
+bool fairwq_fork_await(struct fairwq_forker *forker, struct fairwq_cell *cell)
 {
 	struct fairwq_pool *pool = forker->runner->pool;
 	bool ran;
@@ -662,6 +662,6 @@ void fairwq_forks_unjoined(struct fairwq_forker *forker)
 	raw_spin_unlock_irq(&pool->lock);
 	/* Join what was promoted, without touching a task that is gone. */
 	for (cell = forker->cell; cell < forker->cell + FAIRWQ_NR_CELLS; cell++)
-		if (cell->task && !fairwq_take_back(forker, cell))
-			fairwq_await_done(forker, cell);
+		if (cell->task && !fairwq_fork_take_back(forker, cell))
+			fairwq_fork_await(forker, cell);
 }

@@ -10,9 +10,9 @@
  * wake-up is lost: a batch enters the tree, and a runner goes idle, only under that lock.
  *
  * More runners are kicked as long as something waits, but not for items that are
- * over at once. Another CPU takes longer to get at them than they take. If such
- * an item takes longer for once, the pool's timer finds it within two ticks
- * (watchdog.c). A kick arms that timer.
+ * over at once: they end before another CPU could reach them. If such an item takes
+ * longer for once, the pool's timer finds it within two ticks (watchdog.c). A kick
+ * arms that timer.
  *
  * Locking: pool->lock.
  * Model: tests/models/queue.pml.
@@ -48,7 +48,7 @@ static struct fairwq_runner *idle_runner_locked(struct fairwq_pool *pool)
 
 /*
  * Say whether a runner is free, for items that fork. Also forget that a batch waits
- * for one: the next kick in vain finds that again. Call this where @nr_active or
+ * for one: the next kick that fails notes it again. Call this where @nr_active or
  * @max_active changes. Model: tests/models/seat.pml.
  */
 void fairwq_kick_update_call_locked(struct fairwq_pool *pool)

@@ -11,7 +11,7 @@
  * is enough, because a pending work cannot have been started since.
  *
  * A function may free its object, which is then set up again at the same address.
- * Such a work remembers no run, so it does not wait for the one that still executes.
+ * Such a work has no last runner, so it does not wait for the one that still executes.
  *
  * Locking: runner->park_lock for the list of one runner. A work gets into the list
  * and out of it under the pool->lock of its batch, too. That may be any pool's.
@@ -74,11 +74,11 @@ static struct fairwq_runner *executing_runner(const struct fairwq_work *work)
 }
 
 /* Check whether a work still runs, and on another runner than @id; 0 is none. */
-bool fairwq_runs_elsewhere(const struct fairwq_work *work, u32 id)
+bool fairwq_park_runs_elsewhere(const struct fairwq_work *work, u32 id)
 {
 	bool runs;
 
-	if (!fairwq_ran_elsewhere(work, id))
+	if (!fairwq_park_ran_elsewhere(work, id))
 		return false;
 	rcu_read_lock();
 	runs = executing_runner(work);

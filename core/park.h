@@ -6,7 +6,7 @@
 #include "types.h"
 
 bool fairwq_park_locked(struct fairwq_runner *runner, struct fairwq_batch *batch);
-bool fairwq_runs_elsewhere(const struct fairwq_work *work, u32 id);
+bool fairwq_park_runs_elsewhere(const struct fairwq_work *work, u32 id);
 void fairwq_unpark(struct fairwq_runner *runner);
 void fairwq_unpark_work_locked(struct fairwq_work *work);
 struct fairwq_work *fairwq_find_parked_locked(struct fairwq_batch *batch);

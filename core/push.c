@@ -263,7 +263,7 @@ void fairwq_push_claimed(struct fairwq_batch *batch, struct fairwq_work *work)
  *
  * A shutdown that drops what comes has disposed and paused the batch. It is told of each
  * work that was pushed. Either this call sees the pause, or the shutdown sees the work:
- * both the push and the decrement are full barriers. Pairs with fairwq_batch_close(). No
+ * both the push and the decrement are full barriers. Pairs with fairwq_batch_begin_shutdown(). No
  * model.
  */
 void fairwq_unpin(struct fairwq_batch *batch)

@@ -165,10 +165,10 @@ static bool take_turn_locked(struct fairwq_runner *runner, struct fairwq_node *n
 	lockdep_assert_held(&runner->pool->lock);
 
 	if (unlikely(work->place & FAIRWQ_PLACE_REST)) {
-		fairwq_rest_resume_locked(work, true);
+		fairwq_fork_resume_locked(work, true);
 		return false;
 	}
-	if (fairwq_ran_elsewhere(work, runner->id) && fairwq_park_locked(runner, batch))
+	if (fairwq_park_ran_elsewhere(work, runner->id) && fairwq_park_locked(runner, batch))
 		return false;
 	fairwq_fifo_take_locked(batch, &runner->turn);
 	fairwq_turn_begin_locked(runner, batch);
@@ -218,7 +218,7 @@ static bool time_is_up(const struct fairwq_runner *runner, unsigned long until)
  * again, if @requeue is set. A runner whose time is up returns to the workqueue
  * core, so that freezing, flushing and changes of affinity work there.
  *
- * May drop the lock in between: fairwq_pool_sort_locked().
+ * May drop the lock in between: fairwq_fifo_sort_pool_locked().
  */
 static bool runner_next_locked(struct fairwq_runner *runner, unsigned long until,
 			       bool *requeue)
@@ -230,7 +230,7 @@ static bool runner_next_locked(struct fairwq_runner *runner, unsigned long until
 
 	do {
 		if (unlikely(!list_empty(&pool->sorting)))
-			fairwq_pool_sort_locked(pool);
+			fairwq_fifo_sort_pool_locked(pool);
 		node = fairwq_tree_pick(&pool->tree);
 		if (time_is_up(runner, until) && fairwq_has_work_locked(pool)) {
 			pool->counter[FAIRWQ_REQUEUES]++;

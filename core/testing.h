@@ -63,7 +63,7 @@ static inline void fairwq_count_grace(void)
 #define FAIRWQ_TEST_EXPORT(symbol)	EXPORT_SYMBOL_GPL(symbol)
 
 long fairwq_test_live_batches(void);
-void fairwq_test_settle(void);
+void fairwq_test_wait_released(void);
 void fairwq_test_flows_fail(unsigned int nth);
 unsigned int fairwq_test_nr_flows(struct fairwq_flows *flows);
 #else

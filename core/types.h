@@ -514,7 +514,7 @@ static inline bool fairwq_has_work_locked(const struct fairwq_pool *pool)
 }
 
 /* Check whether a work ran last on another runner than @id. */
-static inline bool fairwq_ran_elsewhere(const struct fairwq_work *work, u32 id)
+static inline bool fairwq_park_ran_elsewhere(const struct fairwq_work *work, u32 id)
 {
 	u32 last = READ_ONCE(work->last_runner);
 

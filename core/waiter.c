@@ -6,8 +6,8 @@
  *   waiter->turn  Waits for                 Next
  *   ------------  ------------------------  ----------------------------------
  *   0             the turn of waiter->what  the number of that turn; NO_TURN
- *                                           if a cancel takes the work out, or
- *                                           fairwq_waiters_drop_locked() tells
+ *                                           if a cancel takes the work out: see
+ *                                           fairwq_waiters_drop_locked()
  *   a number      the end of that turn      completed, and off the list
  *
  * Once the work has its turn, only the number counts, because the function may

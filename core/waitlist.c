@@ -212,7 +212,7 @@ static struct fairwq_batch *release_listed(struct fairwq_constraint *constraint,
  * The work stays CONSTRAINED until it is sorted, see link_locked(). So does the
  * GRACE of a work that has waited for a grace period.
  */
-void fairwq_admit_push(struct fairwq_work *work)
+void fairwq_waitlist_push_admitted(struct fairwq_work *work)
 {
 	fairwq_test_point(FAIRWQ_POINT_ADMITTED, NULL);
 	fairwq_push_held(work);
@@ -318,7 +318,7 @@ void fairwq_waitlist_push(struct list_head *go)
 		if (work->place & FAIRWQ_PLACE_BARRIER)
 			complete(&container_of(work, struct fairwq_marker, entry)->done);
 		else
-			fairwq_admit_push(work);
+			fairwq_waitlist_push_admitted(work);
 	}
 }
 

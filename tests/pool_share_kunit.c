@@ -48,7 +48,8 @@ struct share_client {
 	bool sleeps;			/* its items sleep for that time */
 	bool forks;			/* its items run as tasks, which other runners may steal */
 	atomic_t nr;			/* items that have begun */
-	atomic64_t sum_turns, sum_time;	/* of its items that count; ns */
+	atomic64_t sum_turns;		/* of its items that count */
+	atomic64_t sum_time, sum_length; /* what these took, and were to take; ns */
 };
 
 struct share_item {
@@ -274,6 +275,7 @@ static void share_fn(struct fairwq_work *work)
 		return;
 	atomic64_add(counts, &client->sum_turns);
 	atomic64_add(counts ? took : 0, &client->sum_time);
+	atomic64_add(counts ? length : 0, &client->sum_length);
 	if (atomic64_sub_return(length, &share->left) < 0) {
 		WRITE_ONCE(share->over, true);
 		complete_all(&share->done);
@@ -373,15 +375,21 @@ static void share_end(struct kunit *test, struct share *share)
 	mock->pool = NULL;
 }
 
-/* Return the share of @client in all turns, or if @time in all run time, in thousandths. */
-static unsigned int share_of(struct share *share, const struct share_client *client, bool time)
+/* What a share is of. */
+enum share_sum { SHARE_TURNS, SHARE_TIME, SHARE_LENGTH };
+
+/* Return the share of @client in the turns, in run time or in lengths, in thousandths. */
+static unsigned int share_of(struct share *share, const struct share_client *client,
+			     enum share_sum sum)
 {
 	u64 all = 0, its = 0, got;
 	unsigned int i;
 
 	for (i = 0; i < share->nr; i++) {
-		got = time ? atomic64_read(&share->client[i].sum_time) :
-			     atomic64_read(&share->client[i].sum_turns);
+		const struct share_client *one = &share->client[i];
+
+		got = atomic64_read(sum == SHARE_TIME ? &one->sum_time :
+				    sum == SHARE_LENGTH ? &one->sum_length : &one->sum_turns);
 		all += got;
 		if (&share->client[i] == client)
 			its = got;
@@ -390,13 +398,27 @@ static unsigned int share_of(struct share *share, const struct share_client *cli
 }
 
 /*
+ * Return what @client got. If a CPU stalls in an item, this item has a large part of the run
+ * time. The other client then gets many turns for it. So under fair time it is enough if the
+ * share of run time or that of lengths is within @low and @high. A starved client has too
+ * little of both.
+ */
+static unsigned int share_got(struct share *share, const struct share_client *client,
+			      const struct share_case *c, unsigned int low, unsigned int high)
+{
+	unsigned int got;
+
+	if (c->policy != FAIRWQ_FAIR_TIME)
+		return share_of(share, client, SHARE_TURNS);
+	got = share_of(share, client, SHARE_TIME);
+	if (got < low || got > high)
+		got = share_of(share, client, SHARE_LENGTH);
+	return got;
+}
+
+/*
  * Run one try with two clients. The first one may only be able to run one item at a time.
  * Then items of the second count only if they begin while the first runs none.
- *
- * If a CPU stalls in an item, this item has a large part of the run time. The other client
- * then gets many turns for it. All items have one length. So under fair time it is enough
- * if the share of run time or that of turns is within @low and @high. A starved client has
- * too little of both.
  *
  * Return: the share of the first client, in thousandths.
  */
@@ -416,9 +438,7 @@ static unsigned int share_try(struct kunit *test, unsigned int low, unsigned int
 	share_run(test, share);
 	/* When the pool is empty, the sums do not change any more. */
 	fairwq_pool_flush(share->client[0].batch->pool);
-	got = share_of(share, first, c->policy == FAIRWQ_FAIR_TIME);
-	if (got < low || got > high)
-		got = share_of(share, first, false);
+	got = share_got(share, first, c, low, high);
 	share_end(test, share);
 	return got;
 }
@@ -530,10 +550,10 @@ static unsigned int renew_try(struct kunit *test, const struct share_case *c,
 	share_run(test, share);
 	fairwq_flows_destroy(share->flows);
 	fairwq_pool_flush(mock->pool);
-	got = share_of(share, first, false);
-	/* As in share_try(): a starved client has too little of both. */
+	got = share_of(share, first, SHARE_TURNS);
+	/* As in share_got(): a starved client has too little of both. */
 	if (c->policy == FAIRWQ_FAIR_TIME)
-		got = max(got, share_of(share, first, true));
+		got = max(got, share_of(share, first, SHARE_TIME));
 	fairwq_batch_dispose(share->owner);
 	share_end(test, share);
 	return got;
@@ -696,7 +716,7 @@ static unsigned int adversary_try(struct kunit *test, const struct share_case *c
 	fairwq_serializer_flush(&share->serializer);
 	fairwq_limiter_flush(&share->limiter);
 	fairwq_pool_flush(mock->pool);
-	got = share_of(share, other, c->policy == FAIRWQ_FAIR_TIME);
+	got = share_got(share, other, c, a->low, a->high);
 	if (owner)
 		fairwq_batch_dispose(owner);
 	share_end(test, share);

@@ -153,7 +153,7 @@ inline push_claimed(item)
 #ifdef DELAYED
 bool timer;		/* is set */
 
-/* fairwq_delay_fn(), fairwq_push_held() */
+/* fairwq_delays_timer_fn(), fairwq_push_held() */
 proctype delay(byte me)
 {
 end:	timer;

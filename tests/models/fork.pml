@@ -2,8 +2,8 @@
 /*
  * Forks: a task is private to its forker, which may promote it. Then another runner
  * may steal it, and the join takes it back or waits for it. fairwq_fork() and
- * fairwq_unfork() in fairwq.h, free_cell(), fairwq_promote(), fairwq_take_back(),
- * fairwq_await_done(), fairwq_close_cell() and fairwq_fork_drop_locked() in core/fork.c,
+ * fairwq_unfork() in fairwq.h, free_cell(), fairwq_fork_promote(), fairwq_fork_take_back(),
+ * fairwq_fork_await(), fairwq_close_cell() and fairwq_fork_drop_locked() in core/fork.c,
  * run_stolen() in forkjoin.c, fairwq_fifo_add_part_locked() in core/fifo.c, and
  * fairwq_start_item() and fairwq_end_current() in core/turn.h.
  *
@@ -25,7 +25,7 @@
  *
  * Broken TAKEN_BLIND (assertion): a join runs a promoted task without a look.
  * Broken CELL_UNSEEN (assertion): a join does not look whether its task is promoted.
- * Broken LOOK_UNLOCKED (assertion): fairwq_take_back() looks at work->data before it has
+ * Broken LOOK_UNLOCKED (assertion): fairwq_fork_take_back() looks at work->data before it has
  *	the lock.
  * Broken PROMOTED_KEPT (assertion): a promoted task stays on the private list.
  * Broken FILLED_LATE (assertion): cell->task is stored after the work can be taken.
@@ -42,9 +42,9 @@
  * Broken FORK_UNCOUNTED (assertion): a promoted task does not count as in flight.
  * Broken TAKEN_UNMARKED (assertion): a promoted task counts again when it is taken.
  * Broken BACK_COUNTED (assertion): a task that is taken back still counts.
- * Broken CANCEL DROPPED_UNSEEN (invalid end state): fairwq_take_back() does not know a
+ * Broken CANCEL DROPPED_UNSEEN (invalid end state): fairwq_fork_take_back() does not know a
  *	task that a cancel has dropped.
- * Broken LIMIT ROOM_UNSEEN (assertion): fairwq_promote() does not look for room.
+ * Broken LIMIT ROOM_UNSEEN (assertion): fairwq_fork_promote() does not look for room.
  */
 #define CPUS	3		/* 0: the forker; 1, 2: runners of that id */
 #define LOCK	0		/* pool->lock */
@@ -137,7 +137,7 @@ inline kick_locked()
 	fi
 }
 
-/* __fairwq_fork_called(), fairwq_promote() */
+/* __fairwq_fork_called(), fairwq_fork_promote() */
 inline promote()
 {
 	free_cell();
@@ -212,7 +212,7 @@ inline remove_locked(c)
 #endif
 }
 
-/* fairwq_take_back() */
+/* fairwq_fork_take_back() */
 inline take_back(c)
 {
 #ifdef LOOK_UNLOCKED

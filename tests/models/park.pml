@@ -146,7 +146,7 @@ inline park_at(cpu, other, p)
 #endif
 }
 
-/* fairwq_park_locked(), fairwq_runs_elsewhere() */
+/* fairwq_park_locked(), fairwq_park_runs_elsewhere() */
 inline park_locked(cpu, me)
 {
 	read_once(cpu, LAST_RUNNER, last);

@@ -2,8 +2,8 @@
 /*
  * Places among the active runners. A runner whose item waits in a join gives its place
  * away, and takes it back without a check. A join ends the turn of its item while other
- * batches wait. leave_locked(), return_locked(), fairwq_await_done(), yield_turn(),
- * await_turn(), fairwq_rest_resume_locked() and fairwq_promote() in core/fork.c,
+ * batches wait. leave_locked(), return_locked(), fairwq_fork_await(), yield_turn(),
+ * await_turn(), fairwq_fork_resume_locked() and fairwq_fork_promote() in core/fork.c,
  * runner_next_locked() in core/run.c, fairwq_kick_activate_locked() in core/kick.c,
  * unfork_elsewhere() in forkjoin.c.
  *
@@ -58,7 +58,7 @@
  * Broken CANCEL REST_DROPPED (invalid end state): a cancel of the batch drops the rest of
  *	an item.
  * Broken TICK RETURN_UNARMED (assertion): return_locked() does not set the timer.
- * Broken LOW_STACK FORCED_BLIND (invalid end state): neither fairwq_promote() nor
+ * Broken LOW_STACK FORCED_BLIND (invalid end state): neither fairwq_fork_promote() nor
  *	unfork_elsewhere() looks whether a runner is idle. One look is enough.
  * Broken LOW_STACK SEAT_KEPT (invalid end state): a runner that waits for a task which
  *	needs another stack keeps its place.
@@ -201,7 +201,7 @@ inline return_seat(me)
 #endif
 }
 
-/* fairwq_rest_resume_locked() */
+/* fairwq_fork_resume_locked() */
 inline rest_resume()
 {
 	assert(rest && !resumed);
@@ -251,7 +251,7 @@ inline runner_next(me, r)
 	}
 }
 
-/* fairwq_await_done(): the task has begun, or must run on another stack. */
+/* fairwq_fork_await(): the task has begun, or must run on another stack. */
 inline await_done(me, k, r)
 {
 	if
@@ -333,7 +333,7 @@ inline join_called(me, r)
 #endif
 }
 
-/* fairwq_promote() */
+/* fairwq_fork_promote() */
 inline promote(k, force, r)
 {
 	atomic {
@@ -350,7 +350,7 @@ inline promote(k, force, r)
 		unlock()
 	}
 }
-/* fairwq_take_back() */
+/* fairwq_fork_take_back() */
 inline take_back(k)
 {
 	atomic {
