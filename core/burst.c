@@ -108,8 +108,6 @@ static void burst_begin(struct fairwq_runner *runner,
 {
 	u64 budget = (u64)READ_ONCE(constraint->inline_us) * NSEC_PER_USEC;
 	struct fairwq_burst *burst = &runner->burst;
-	struct fairwq_pool *pool = runner->pool;
-	unsigned int slice_us = READ_ONCE(pool->slice_us);
 
 	*burst = (struct fairwq_burst){
 		.nr = max(burst->nr, 1U), .alone = !budget && runner->turn.quick,
@@ -117,8 +115,7 @@ static void burst_begin(struct fairwq_runner *runner,
 	if (!budget && !burst_is_mixed(constraint))
 		return;
 	burst->due = fairwq_clock();
-	burst->boost_due = burst->due + max((u64)(slice_us ?: FAIRWQ_DFL_SLICE_US) *
-					    NSEC_PER_USEC, budget);
+	burst->boost_due = burst->due + max(fairwq_slice_ns(runner->pool), budget);
 	burst->due += budget;
 	burst->budget = budget;
 }

@@ -69,7 +69,6 @@ static_assert((FAIRWQ_COST_MAX_NS << FAIRWQ_COST_NS_SHIFT) * 100 <= FAIRWQ_MAX_L
  */
 static u32 guess_locked(struct fairwq_batch *batch)
 {
-	unsigned int slice_us = batch->pool->slice_us ?: FAIRWQ_DFL_SLICE_US;
 	struct fairwq_batch_stats *stats = batch->stats;
 	u64 guess = ewma_fairwq_run_read(&stats->run_avg);
 
@@ -77,7 +76,7 @@ static u32 guess_locked(struct fairwq_batch *batch)
 
 	guess = max3(guess, (u64)stats->longest[0], (u64)stats->longest[1]);
 	guess = min(guess, FAIRWQ_GUESS_MAX_NS);
-	return clamp_t(u64, guess ?: (u64)slice_us * NSEC_PER_USEC, 1, U32_MAX);
+	return clamp_t(u64, guess ?: fairwq_slice_ns(batch->pool), 1, U32_MAX);
 }
 
 /*
@@ -100,11 +99,10 @@ static void note_longest_locked(struct fairwq_batch *batch, u64 ns)
 /* Tell the tree what an unmeasured turn costs, in the unit of the policy. */
 void fairwq_cost_set_turn_locked(struct fairwq_pool *pool)
 {
-	unsigned int slice_us = pool->slice_us ?: FAIRWQ_DFL_SLICE_US;
 	u64 cost = FAIRWQ_COST_TURN;
 
 	if (pool->policy == FAIRWQ_FAIR_TIME)
-		cost = (u64)slice_us * NSEC_PER_USEC << FAIRWQ_COST_NS_SHIFT;
+		cost = fairwq_slice_ns(pool) << FAIRWQ_COST_NS_SHIFT;
 	else if (pool->policy == FAIRWQ_FAIR_COST)
 		cost = (u64)pool->dearest << FAIRWQ_COST_NS_SHIFT;
 	fairwq_tree_set_turn(&pool->tree, cost);

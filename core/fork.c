@@ -505,8 +505,7 @@ void __fairwq_join_called(struct fairwq_forks *forks)
 		cond_resched();
 		now = fairwq_clock();
 	}
-	forker->slice_end = now + (u64)(READ_ONCE(pool->slice_us) ?: FAIRWQ_DFL_SLICE_US) *
-				  NSEC_PER_USEC;
+	forker->slice_end = now + fairwq_slice_ns(pool);
 }
 EXPORT_SYMBOL_GPL(__fairwq_join_called);
 

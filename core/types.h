@@ -527,6 +527,12 @@ static inline bool fairwq_is_of_item(const struct fairwq_work *work)
 	return work->place & (FAIRWQ_PLACE_FORK | FAIRWQ_PLACE_REST);
 }
 
+/* Return pool->slice_us in ns. A hint, which is written under the pool's lock. */
+static inline u64 fairwq_slice_ns(const struct fairwq_pool *pool)
+{
+	return (u64)(READ_ONCE(pool->slice_us) ?: FAIRWQ_DFL_SLICE_US) * NSEC_PER_USEC;
+}
+
 /* Check whether turns cost an amount, of time or of what the client says, and not 1 each. */
 static inline bool fairwq_by_amount(const struct fairwq_pool *pool)
 {
