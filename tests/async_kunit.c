@@ -323,7 +323,8 @@ static void batch_pays_for_what_went_on(struct kunit *test)
 		mock_until(test, atomic_read(&runs[i]) == 3001);
 	for (i = 0; i < 2; i++)
 		fairwq_batch_flush(item[i]->batch);
-	KUNIT_EXPECT_LT(test, item[0]->of_other, 1500);
+	/* A few, and one for each 10 ms that a virtual CPU stalls in an item of the other. */
+	KUNIT_EXPECT_LT(test, item[0]->of_other, 300);
 }
 
 /* Each item of a burst pays for what went on, also if the last one still goes on. */

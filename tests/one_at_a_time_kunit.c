@@ -486,8 +486,9 @@ static void race_keeps_order_and_books(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&counts[0]),
 			atomic_read(&counts[1]) + atomic_read(&track->ran));
 	mock_track_check(test, track);
+	/* A burst gives back what it held at the end of its turn. */
 	for (i = 0; i < 3; i++)
-		KUNIT_EXPECT_EQ(test, 0, atomic_read(&thread[i].batch->nr_pins));
+		mock_until(test, !atomic_read(&thread[i].batch->nr_pins));
 }
 
 static struct kunit_case one_at_a_time_cases[] = {
