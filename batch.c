@@ -720,7 +720,7 @@ bool fairwq_batch_step(struct fairwq_batch *batch, unsigned int how, fairwq_func
  * way any more, and the batch has left.
  */
 void fairwq_batch_shutdown_wait(struct fairwq_pool *pool, fairwq_round_t round, void *what,
-			       unsigned int how, fairwq_func_t dropped)
+				unsigned int how, fairwq_func_t dropped)
 {
 	struct fairwq_waiter waiter = { .what = pool };
 

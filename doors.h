@@ -57,7 +57,7 @@ bool fairwq_batch_lockdep_wait(struct fairwq_batch *batch);
 bool fairwq_batch_step(struct fairwq_batch *batch, unsigned int how, fairwq_func_t dropped);
 typedef bool (*fairwq_round_t)(void *what, unsigned int how, fairwq_func_t dropped);
 void fairwq_batch_shutdown_wait(struct fairwq_pool *pool, fairwq_round_t round, void *what,
-			       unsigned int how, fairwq_func_t dropped);
+				unsigned int how, fairwq_func_t dropped);
 void fairwq_batch_wait(struct fairwq_batch *batch);
 void fairwq_batch_sort(struct fairwq_batch *batch);
 bool fairwq_batch_is_idle(struct fairwq_batch *batch);

@@ -5,7 +5,7 @@
  * The calls mean what cancel_work() and its like mean. "Sync" is a cancel that
  * may sleep.
  *
- * The state is in the work's word. core/types.h has all states, and who changes them.
+ * The state is in the work's word. core/types.h has all states, and what changes them.
  *
  *   state      belongs to           what a cancel does
  *   claimed    a queue call         marks it CANCELED; sync waits

@@ -170,7 +170,7 @@ static void places_are_filled_while_the_pool_is_read(struct kunit *test)
 	for (i = 0; i < 5; i++)
 		queue_item(test, a, 1);
 	for (i = 0; i < 1000 && atomic_read(&hall.waiting) < 5; i++)
-		msleep(1);
+		usleep_range(500, 1500);
 	mutex_unlock(&mock->pool->mutex);
 	KUNIT_EXPECT_EQ(test, 5, atomic_read(&hall.waiting));
 	complete_all(&hall.go);
