@@ -25,6 +25,8 @@
 #define LOOP_NUMBERS		4000U
 #define LOOP_NS			20U	/* of number n: n % 64 times */
 #define QUIET_ITEMS		300U
+/* How often a program runs for one sample. A single run of 0.1 ms would measure chance. */
+#define PROGRAM_RUNS		10U
 
 const struct bench_side bench_fork_plain = { .name = "plain" };
 const struct bench_side bench_fork_serial = { .name = "serial" };
@@ -38,7 +40,8 @@ struct bench_program {
 	const struct bench_side *side;
 	const struct bench_row *row;
 	struct completion done;
-	u64 ns;
+	unsigned int runs;
+	u64 ns;				/* of all runs */
 	u64 result;
 	bool stop;
 	void (*fn)(struct bench_program *program, struct fairwq_task *self);
@@ -253,11 +256,13 @@ static void program_fn(struct fairwq_work *work)
 {
 	struct bench_program *program = container_of(work, struct bench_program, work);
 	struct fairwq_task self;
+	unsigned int i;
 	u64 begin;
 
 	fairwq_task_here(&self);
 	begin = ktime_get_ns();
-	program->fn(program, &self);
+	for (i = 0; i < program->runs; i++)
+		program->fn(program, &self);
 	program->ns = ktime_get_ns() - begin;
 	complete(&program->done);
 }
@@ -275,7 +280,9 @@ static int run_program(const struct bench_row *row, const struct bench_side *sid
 		       unsigned int nr,
 		       void (*fn)(struct bench_program *program, struct fairwq_task *self))
 {
-	struct bench_program program = { .side = side, .row = row, .fn = fn };
+	struct bench_program program = {
+		.side = side, .row = row, .runs = PROGRAM_RUNS, .fn = fn,
+	};
 	struct fairwq_pool *pool = fork_pool(side);
 	int i, err = 0;
 
@@ -292,7 +299,7 @@ static int run_program(const struct bench_row *row, const struct bench_side *sid
 	fairwq_pool_destroy(pool);
 	if (err < 0)
 		return err;
-	bench_say_ns(row, side->name, program.ns, nr);
+	bench_say_ns(row, side->name, program.ns, nr * PROGRAM_RUNS);
 	return 0;
 }
 
@@ -350,7 +357,9 @@ static void ask_quiet(struct fairwq_batch *batch)
 
 int bench_fork_quiet(const struct bench_row *row, const struct bench_side *side)
 {
-	struct bench_program program = { .side = side, .row = row, .fn = endless_program };
+	struct bench_program program = {
+		.side = side, .row = row, .runs = 1, .fn = endless_program,
+	};
 	struct fairwq_pool *pool = fork_pool(side);
 	struct fairwq_batch *batch;
 

@@ -22,7 +22,8 @@
 
 /* As in rows_fork.c. */
 static const unsigned int FIB = 25, FIB_TASKS = 242785, TREE_DEPTH = 14, TINY_NS = 1000,
-			  TINY_TREES = 2000, LOOP_NUMBERS = 4000, LOOP_NS = 20;
+			  TINY_TREES = 2000, LOOP_NUMBERS = 4000, LOOP_NS = 20,
+			  PROGRAM_RUNS = 10;
 
 static uint64_t now_ns()
 {
@@ -123,7 +124,7 @@ static void loop_fork(unsigned long grain)
 /* What a program has computed: a compiler must not leave it out. */
 static volatile uint64_t result;
 
-/* Run @program twice. The first time makes the threads. */
+/* Run @program PROGRAM_RUNS times, twice. The first time makes the threads. */
 template <typename F>
 static void sample(const char *row, const char *side, int round, unsigned int nr, F program)
 {
@@ -131,11 +132,12 @@ static void sample(const char *row, const char *side, int round, unsigned int nr
 
 	for (int i = 0; i < 2; i++) {
 		begin = now_ns();
-		program();
+		for (unsigned int run = 0; run < PROGRAM_RUNS; run++)
+			program();
 		ns = now_ns() - begin;
 	}
 	printf("fairwq-bench: row=%s side=%s round=%d ns=%.2f\n", row, side, round,
-	       double(ns) / nr);
+	       double(ns) / nr / PROGRAM_RUNS);
 }
 
 static void tree_rows(const char *side, int round,

@@ -102,12 +102,7 @@ static struct fairwq_batch *begin(struct kunit *test, unsigned int max_active)
 
 static unsigned int nr_runners(struct fairwq_pool *pool)
 {
-	unsigned int nr;
-
-	mutex_lock(&pool->mutex);
-	nr = pool->nr_runners;
-	mutex_unlock(&pool->mutex);
-	return nr;
+	return READ_ONCE(pool->nr_runners);
 }
 
 /* ---- the limit of active runners ---------------------------------------- */
