@@ -96,16 +96,21 @@ boot() {
 }
 
 # Print the profile of all CPUs together. It includes the setup of the bench's samples.
+# Rows of forks count no items.
 say_profile() {
-	local items
+	local items unit="% of CPU time"
 	items=$(sed -n 's/^items=//p' "$dir/result.txt")
-	echo "$rows, $sides: ns of CPU time per item, of $items items, by function"
+	[ "$items" -eq 0 ] || unit="ns of CPU time per item, of $items items,"
+	echo "$rows, $sides: $unit by function"
 	perf report -i "$dir/perf.data" --stdio -q -g none -F sample,sym 2>/dev/null |
 		awk -v each="$period_ns" -v items="$items" '
-			$1 > 0 { ns = $1 * each / items; sum += ns
+			$1 > 0 { sum += count[++n] = $1
 				host = $2 == "[k]" ? "the host: " : ""; $1 = $2 = ""
-				if (++n <= 30) printf "%8.2f   %s\n", ns, host substr($0, 3) }
-			END { printf "%8.2f   all\n", sum }'
+				name[n] = host substr($0, 3) }
+			END { unit = items ? each / items : 100 / sum
+				for (i = 1; i <= n && i <= 30; i++)
+					printf "%8.2f   %s\n", count[i] * unit, name[i]
+				printf "%8.2f   all\n", sum * unit }'
 }
 
 # Check whether a row of forks is asked.
