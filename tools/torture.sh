@@ -8,7 +8,7 @@
 # KIND is
 #   uml         7.3, native
 #   uml-native  the same, with interrupts that cost the same as on hardware
-#   uml-debug   as uml, with KASAN, lockdep, debug objects, kmemleak, UBSAN
+#   uml-debug   as uml-native, with KASAN, lockdep, debug objects, kmemleak, UBSAN
 #   qemu        KERNEL, with 4 CPUs that go and come back
 #   qemu-debug, qemu-kcsan (data races), qemu-rt (PREEMPT_RT)   7.3 in QEMU
 #
@@ -33,7 +33,7 @@ starved="fail=1 weights=pool=20,flows_beside=20,renew=200"
 case $kind in
 uml) boot=uml arch=um kernel=(7.3 uml) cpus=2 slack=120 ;;
 uml-native) boot=uml arch=um kernel=(7.3 uml native) cpus=2 slack=120 ;;
-uml-debug) boot=uml arch=um kernel=(7.3 uml debug) cpus=2 slack=400 loads=3 light="threads=4 backlog=500 $starved" ;;
+uml-debug) boot=uml arch=um kernel=(7.3 uml native debug) cpus=2 slack=400 loads=3 light="threads=4 backlog=500 $starved" ;;
 qemu) boot=qemu arch=x86_64 kernel=("${KERNEL:-6.1}" qemu) cpus=4 slack=180 light="threads=4 backlog=500 hotplug=100" ;;
 qemu-debug | qemu-kcsan | qemu-rt)
 	boot=qemu arch=x86_64 kernel=(7.3 "${kind%%-*}" "${kind#*-}") cpus=4 slack=400 loads=0

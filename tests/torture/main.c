@@ -305,20 +305,32 @@ static void tt_threads_stop(void)
 /* Keeps tt_pools for tt_judge_set(). */
 static DEFINE_MUTEX(tt_judge_mutex);
 
-/* Report violations that @pool counted. Must be called before they are reset or gone. */
+/*
+ * Report violations that @pool counted, and the longest wait: in percent of what it may be,
+ * in 1/100 turns or us, and in ms. Must be called before they are reset or gone.
+ */
 void tt_judge_pool(struct fairwq_pool *pool)
 {
+	struct fairwq_window window;
 	u64 nr, starved;
+	unsigned int policy, max_active;
 
 	if (IS_ERR_OR_NULL(pool))
 		return;
 	raw_spin_lock_irq(&pool->lock);
 	nr = pool->counter[FAIRWQ_VIOLATIONS];
 	starved = pool->counter[FAIRWQ_STARVED];
+	window = pool->window;
+	policy = pool->policy;
+	max_active = pool->max_active;
 	raw_spin_unlock_irq(&pool->lock);
-	if (nr)
-		tt_problem("pool %s has found %llu violations of fairness, %llu by a wait\n",
-			   pool->name, nr, starved);
+	if (!nr)
+		return;
+	tt_problem("pool %s has found %llu violations of fairness, %llu by a wait\n",
+		   pool->name, nr, starved);
+	pr_info("policy %u, max_active %u, worst lag %llu%%, worst wait %llu%%: %llu in %u ms\n",
+		policy, max_active, window.worst_lag, window.worst_wait, window.wait,
+		window.wait_ms);
 }
 
 /* Judge all pools when the parameter "judge" is written. */
