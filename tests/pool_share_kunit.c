@@ -308,14 +308,13 @@ static struct share *share_new(struct kunit *test, const struct share_case *c, u
 	return share;
 }
 
-/*
- * Limit the number of turns, except under UML. On an emulated CPU a turn takes many times
- * as long as an item of 2 us. So a try with short items has no more turns than one with
- * items of 20 us.
- */
+/* True where a turn takes many times as long as an item of 2 us: emulated or instrumented. */
+#define SHARE_SLOW	(!IS_ENABLED(CONFIG_UML) || IS_ENABLED(CONFIG_KASAN))
+
+/* Give a try with short items no more turns than one with items of 20 us, if turns are slow. */
 static void share_limit_turns(struct share *share, const struct share_case *c)
 {
-	if (!IS_ENABLED(CONFIG_UML) && c->length_us < 20)
+	if (SHARE_SLOW && c->length_us < 20)
 		atomic64_set(&share->left, (u64)LENGTH_MS * NSEC_PER_MSEC * c->length_us / 20);
 }
 
@@ -734,7 +733,7 @@ static void adversary_gets_no_more(struct kunit *test)
 		if (a->by_time && c->policy != FAIRWQ_FAIR_TIME)
 			continue;
 		/* Emulated, such an item takes longer around its function than in it. */
-		if (!IS_ENABLED(CONFIG_UML) && c->policy == FAIRWQ_FAIR_TIME &&
+		if (SHARE_SLOW && c->policy == FAIRWQ_FAIR_TIME &&
 		    c->length_us < ADVERSARY_US)
 			continue;
 		for (i = 0, got = 0; i < TRIES; i++) {
