@@ -205,7 +205,7 @@ static u64 wait_bound_locked(const struct fairwq_pool *pool, const struct fairwq
 	if (!node->parent)
 		return pool->tree.starve_limit ? rank_bound_locked(pool) : U64_MAX;
 	all = &node->parent->member;
-	weight = max(all->weight[0], all->weight[1]);
+	weight = max3(all->weight[0], all->weight[1], (u32)node->weight);
 	least = min_not_zero(all->least[0], all->least[1]);
 	least = min_not_zero((u32)node->weight, least);
 	return (STARVED * 2 * DIV_ROUND_UP(weight, least) + pool->max_active) *
