@@ -332,8 +332,9 @@ static struct share_client *share_add(struct kunit *test, struct share *share,
 	return client;
 }
 
-/* Queue @nr items of @client, which is paused until share_run(). */
-static void share_queue(struct kunit *test, struct share_client *client, unsigned int nr)
+/* Return @nr items of @client, which are not queued. */
+static struct share_item *share_items(struct kunit *test, struct share_client *client,
+				      unsigned int nr)
 {
 	struct share_item *item = kunit_kcalloc(test, nr, sizeof(*item), GFP_KERNEL);
 	unsigned int i;
@@ -342,23 +343,29 @@ static void share_queue(struct kunit *test, struct share_client *client, unsigne
 	for (i = 0; i < nr; i++) {
 		item[i].client = client;
 		fairwq_work_init(&item[i].work, share_fn);
-		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(client->batch, &item[i].work));
 	}
+	return item;
+}
+
+/* Queue @nr items of @client, which is paused until share_run(). */
+static void share_queue(struct kunit *test, struct share_client *client, unsigned int nr)
+{
+	struct share_item *item = share_items(test, client, nr);
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(client->batch, &item[i].work));
 }
 
 /* Queue @nr items of @client to the serializer, before share_run(). */
 static void share_serialize(struct kunit *test, struct share_client *client, unsigned int nr)
 {
-	struct share_item *item = kunit_kcalloc(test, nr, sizeof(*item), GFP_KERNEL);
+	struct share_item *item = share_items(test, client, nr);
 	unsigned int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, item);
 	client->next = SHARE_SERIALIZER;
-	for (i = 0; i < nr; i++) {
-		item[i].client = client;
-		fairwq_work_init(&item[i].work, share_fn);
+	for (i = 0; i < nr; i++)
 		share_queue_next(client, &item[i].work);
-	}
 }
 
 static void share_run(struct kunit *test, struct share *share)
