@@ -1213,7 +1213,8 @@ struct fairwq_async {
 
 /**
  * fairwq_async_begin - say that the calling item goes on after its function
- * @async: memory for that, which must stay until fairwq_async_complete()
+ * @async: memory for that, which must stay until fairwq_async_complete(). No other turn
+ *	may use it before then, also if the work is queued again
  *
  * An item that submits I/O is over at once for its worker, and not for the device. So a
  * client that submits much is not held to its share. After this call the turn does not

@@ -425,12 +425,12 @@ static void timer_fn(struct timer_list *timer)
 	struct async_item *item = container_of(timer, struct async_item, timer);
 
 	atomic_dec(item->inside);
+	/* Before the item is queued again, because its next turn needs @async. */
+	fairwq_async_complete(&item->async, item->cost);
 	if (item->again) {
 		item->again--;
-		/* Its last turn has not ended, so max_active of the batch must hold it back. */
 		mock_may_refuse(fairwq_queue(item->batch, &item->work));
 	}
-	fairwq_async_complete(&item->async, item->cost);
 }
 
 static void storm_fn(struct fairwq_work *work)
