@@ -16,8 +16,8 @@
  *
  * Locking: pool->lock. Only @incoming is shared with code that lacks it.
  * Invariants: see struct fairwq_batch in types.h.
- * Limits: before a turn, SORT_STEPS holds of the lock sort SORT_STEP items
- * each. A cancel or a flush sorts all items in one hold.
+ * Limits: before a turn, at most SORT_STEPS holds of the lock sort SORT_STEP
+ * items each. A cancel or a flush sorts all items in one hold.
  *
  * Models: tests/models/queue.pml, cancel.pml, fork.pml.
  */
@@ -44,6 +44,8 @@ FAIRWQ_TEST_EXPORT(fairwq_reap_wq);
 #define SORT_STEP		64U
 /* Most such steps before one turn. */
 #define SORT_STEPS		16U
+/* Items of a batch that are sorted before the next turn; the rest is a long backlog. */
+#define SORT_AT_ONCE		(SORT_STEP * SORT_STEPS)
 
 /* Drop @work if a cancel has marked it before it was sorted. Return: true if dropped. */
 static bool drop_canceled_locked(struct fairwq_batch *batch,
@@ -105,6 +107,8 @@ static void sort_locked(struct fairwq_batch *batch, unsigned int max)
 	batch->sorting = node;
 	if (!node)
 		list_splice_tail_init(&batch->sorted, &batch->fifo);
+	else if (list_empty(&batch->sort_link) && batch->nr_fifo < SORT_AT_ONCE)
+		list_add(&batch->sort_link, &batch->pool->sorting);	/* before long ones */
 	else if (list_empty(&batch->sort_link))
 		list_add_tail(&batch->sort_link, &batch->pool->sorting);
 }
@@ -124,39 +128,58 @@ bool fairwq_fifo_sort_step_locked(struct fairwq_batch *batch)
 	return batch->sorting;
 }
 
-/* Sort one step of the batch that has waited longest for it. Return: that batch. */
-static struct fairwq_batch *pool_sort_step_locked(struct fairwq_pool *pool)
+/* Sort one step of a batch on pool->sorting. */
+static void batch_sort_step_locked(struct fairwq_batch *batch)
 {
-	struct fairwq_batch *batch = list_first_entry(&pool->sorting, struct fairwq_batch,
-						      sort_link);
-
-	lockdep_assert_held(&pool->lock);
+	lockdep_assert_held(&batch->pool->lock);
 
 	list_del_init(&batch->sort_link);
 	fairwq_fifo_sort_step_locked(batch);
 	fairwq_fifo_update_locked(batch);
 	fairwq_fifo_reap_locked(batch);	/* all was cancelled */
-	return batch;
 }
 
 /*
- * Sort long backlogs, before a runner takes a turn; drop the lock between two
- * steps. The limit serves both sides: batches that are sorted get their turns,
- * and long backlogs get sorted.
+ * Check whether the rest of the backlog of @batch may wait for turns. It is longer
+ * than most, and others of its priority or a higher one have turns to take. Under
+ * arrival order it may have the oldest item.
  */
-void fairwq_fifo_sort_pool_locked(struct fairwq_pool *pool)
+static bool sort_may_wait_locked(const struct fairwq_batch *batch)
 {
+	const struct fairwq_tree *tree = &batch->pool->tree;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	return batch->nr_fifo >= SORT_AT_ONCE && !tree->by_arrival &&
+	       tree->eligible & (BIT(fairwq_prio_rank(batch->prio) + 1) - 1);
+}
+
+/*
+ * Sort backlogs, before a runner takes a turn; drop the lock between two steps.
+ * Of a long one make one step. If the turns of others are not @quick, go on for
+ * half of the time that they had since this ended last. So batches that are
+ * sorted get their turns, and long backlogs get sorted.
+ */
+void fairwq_fifo_sort_pool_locked(struct fairwq_pool *pool, bool quick)
+{
+	u64 begin = quick ? 0 : fairwq_clock(), had = begin - pool->sorted_at;
 	struct fairwq_batch *batch;
 	unsigned int i;
 
 	lockdep_assert_held(&pool->lock);
 
 	for (i = 0; i < SORT_STEPS && !list_empty(&pool->sorting); i++) {
-		batch = pool_sort_step_locked(pool);
+		batch = list_first_entry(&pool->sorting, struct fairwq_batch, sort_link);
+		if (i && sort_may_wait_locked(batch) &&
+		    (quick || 2 * (fairwq_clock() - begin) >= had))
+			break;
+		batch_sort_step_locked(batch);
 		raw_spin_unlock_irq(&pool->lock);
 		fairwq_test_point(FAIRWQ_POINT_SORT_STEP, batch);
 		raw_spin_lock_irq(&pool->lock);
 	}
+	if (!quick)
+		pool->sorted_at = fairwq_clock();
 }
 
 /*

@@ -9,7 +9,7 @@ extern struct workqueue_struct *fairwq_reap_wq;
 
 void fairwq_fifo_splice_locked(struct fairwq_batch *batch);
 bool fairwq_fifo_sort_step_locked(struct fairwq_batch *batch);
-void fairwq_fifo_sort_pool_locked(struct fairwq_pool *pool);
+void fairwq_fifo_sort_pool_locked(struct fairwq_pool *pool, bool quick);
 void fairwq_fifo_set_eligible_locked(struct fairwq_batch *batch, bool eligible);
 void fairwq_fifo_update_locked(struct fairwq_batch *batch);
 void fairwq_fifo_add_barrier_locked(struct fairwq_batch *batch,

@@ -230,7 +230,7 @@ static bool runner_next_locked(struct fairwq_runner *runner, unsigned long until
 
 	do {
 		if (unlikely(!list_empty(&pool->sorting)))
-			fairwq_fifo_sort_pool_locked(pool);
+			fairwq_fifo_sort_pool_locked(pool, runner->turn.quick);
 		node = fairwq_tree_pick(&pool->tree);
 		if (time_is_up(runner, until) && fairwq_has_work_locked(pool)) {
 			pool->counter[FAIRWQ_REQUEUES]++;

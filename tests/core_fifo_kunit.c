@@ -10,7 +10,10 @@
 
 #include "lib/fixture.h"
 
-#define NR	1000U	/* the first push sorts its item alone; the others take 16 steps */
+/* Items that are sorted in a step, and most such steps before a turn; see core/fifo.c. */
+#define STEP	64U
+#define STEPS	16U
+#define NR	3000U	/* the first push sorts its item alone; the others take 47 steps */
 
 struct backlog_item {
 	struct fairwq_work work;
@@ -20,6 +23,7 @@ struct backlog_item {
 /* The backlog of a case, and what its hook and its items have seen. */
 static struct {
 	struct kunit *test;
+	enum fairwq_policy policy;
 	struct fairwq_batch *batch;
 	struct backlog_item *item;
 	void (*meddle)(void);	/* called between two steps, or NULL */
@@ -85,7 +89,7 @@ static void backlog_push(struct kunit *test, unsigned int at, void (*meddle)(voi
 	unsigned int i;
 
 	mock->flags = FAIRWQ_STRICT_TURNS;
-	mock_pool(test, 1);
+	mock_pool_by(test, 1, backlog.policy);
 	backlog.batch = mock_own_batch(test, "backlog", NULL);
 	backlog.at = at;
 	backlog.meddle = meddle;
@@ -112,9 +116,9 @@ static void backlog_is_sorted_in_steps(struct kunit *test)
 {
 	backlog_push(test, 0, NULL);
 	backlog_expect(test, NR);
-	KUNIT_EXPECT_GE(test, backlog.step, 15U);
+	KUNIT_EXPECT_GE(test, backlog.step, NR / STEP - 2);
 	/* At first there are two steps: the runner also sorts one when the FIFO runs dry. */
-	KUNIT_EXPECT_LE(test, backlog.largest, 2 * 64U);
+	KUNIT_EXPECT_LE(test, backlog.largest, 2 * STEP);
 	fairwq_batch_dispose(backlog.batch);
 }
 
@@ -145,6 +149,139 @@ static void others_are_served_between_steps(struct kunit *test)
 	backlog_push(test, 3, queue_another);
 	backlog_expect(test, NR);
 	KUNIT_EXPECT_STREQ(test, "e", &mock->log.text[0]);
+	fairwq_batch_dispose(backlog.batch);
+}
+
+/* ---- how much is sorted before a turn ---------------------------------- */
+
+#define NR_OTHERS	40U
+/* Only what is sorted after the first 1,024 items is a long backlog. */
+#define FIRST_STEP	STEPS
+#define LAST_STEP	40U
+
+static struct {
+	struct fairwq_work work[NR_OTHERS];
+	unsigned int ms;		/* how long each takes */
+	unsigned int nr;		/* how many of them have run */
+	unsigned int first;		/* as many at FIRST_STEP */
+	unsigned int last;		/* as many at LAST_STEP */
+} others;
+
+static void others_fn(struct fairwq_work *work)
+{
+	mdelay(others.ms);
+	others.nr++;
+}
+
+static void note_others(void)
+{
+	if (backlog.step == FIRST_STEP) {
+		others.first = others.nr;
+		backlog.at = LAST_STEP;
+	} else {
+		others.last = others.nr;
+	}
+}
+
+static void queue_others(struct kunit *test, struct fairwq_batch *batch)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_OTHERS; i++) {
+		fairwq_work_init(&others.work[i], others_fn);
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(batch, &others.work[i]));
+	}
+}
+
+struct beside {
+	const char *name;
+	unsigned int ms;		/* how long an item of the other batch takes */
+	enum fairwq_prio prio;		/* of that batch */
+	enum fairwq_policy policy;
+	unsigned int least, most;	/* of its items that run while the backlog is sorted */
+};
+
+static const struct beside beside_cases[] = {
+	{ "short items", .least = 5, .most = NR_OTHERS },
+	{ "long items", .ms = 10, .most = 10 },
+	{ "a lower priority", .prio = FAIRWQ_PRIO_LOW, .most = 4 },
+	{ "younger items under arrival order", .policy = FAIRWQ_FIFO, .most = 4 },
+};
+
+static void beside_desc(const struct beside *beside, char *desc)
+{
+	strscpy(desc, beside->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(beside, beside_cases, beside_desc);
+
+/* A long backlog is sorted beside what is ready. It holds up short items little. */
+static void long_backlog_is_sorted_beside(struct kunit *test)
+{
+	const struct beside *beside = test->param_value;
+	const struct fairwq_batch_attrs attrs = { .prio = beside->prio };
+	struct fairwq_batch *batch;
+
+	others.nr = 0;
+	others.ms = beside->ms;
+	backlog.policy = beside->policy;
+	backlog_push(test, FIRST_STEP, note_others);
+	batch = mock_batch_with(test, "others", &attrs);
+	queue_others(test, batch);
+	backlog_expect(test, NR);
+	fairwq_batch_flush(batch);
+	fairwq_batch_dispose(backlog.batch);
+	KUNIT_ASSERT_GE(test, backlog.step, LAST_STEP);
+	KUNIT_EXPECT_GE(test, others.last - others.first, beside->least);
+	KUNIT_EXPECT_LE(test, others.last - others.first, beside->most);
+}
+
+#define NR_SHORT	640U
+
+static struct {
+	struct fairwq_batch *batch;
+	struct fairwq_work work[NR_SHORT];
+	unsigned int nr;		/* how many of them have run */
+	unsigned int at[2];		/* others.nr when the first and the second ran */
+} shorter;
+
+static void shorter_fn(struct fairwq_work *work)
+{
+	if (shorter.nr < ARRAY_SIZE(shorter.at))
+		shorter.at[shorter.nr] = others.nr;
+	shorter.nr++;
+}
+
+static void queue_shorter(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_SHORT; i++) {
+		fairwq_work_init(&shorter.work[i], shorter_fn);
+		KUNIT_EXPECT_EQ(backlog.test, 1, fairwq_queue(shorter.batch, &shorter.work[i]));
+	}
+}
+
+/*
+ * A short backlog does not wait for a long one. The first item of it is sorted alone, and
+ * the others before the next turn, which may be one of the other batch.
+ */
+static void short_backlog_goes_before_a_long_one(struct kunit *test)
+{
+	struct fairwq_batch *batch;
+
+	others.nr = 0;
+	others.ms = 0;
+	shorter.nr = 0;
+	backlog_push(test, FIRST_STEP + 1, queue_shorter);
+	shorter.batch = mock_batch(test, "shorter");
+	batch = mock_batch(test, "others");
+	queue_others(test, batch);
+	backlog_expect(test, NR);
+	fairwq_batch_flush(batch);
+	fairwq_batch_flush(shorter.batch);
+	KUNIT_EXPECT_EQ(test, NR_SHORT, shorter.nr);
+	KUNIT_EXPECT_LE(test, shorter.at[1] - shorter.at[0], 2U);
 	fairwq_batch_dispose(backlog.batch);
 }
 
@@ -280,6 +417,8 @@ static void reader_sorts_a_backlog(struct kunit *test)
 static struct kunit_case backlog_cases[] = {
 	KUNIT_CASE(backlog_is_sorted_in_steps),
 	KUNIT_CASE(others_are_served_between_steps),
+	KUNIT_CASE_PARAM(long_backlog_is_sorted_beside, beside_gen_params),
+	KUNIT_CASE(short_backlog_goes_before_a_long_one),
 	KUNIT_CASE(pushed_meanwhile_comes_last),
 	KUNIT_CASE(cancel_between_steps_keeps_the_order),
 	KUNIT_CASE(batch_cancel_between_steps_drops_all),
