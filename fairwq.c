@@ -31,22 +31,6 @@ static_assert(sizeof(KBUILD_MODNAME) == sizeof("fairwq"));
 
 /* ---- queueing --------------------------------------------------------- */
 
-/* Return: FAIRWQ_QUEUED, 0 if the work was pending, or a negative error. */
-static int push_item(struct fairwq_batch *batch, struct fairwq_work *work)
-{
-	int ret = fairwq_reserve(batch, work);
-
-	if (ret <= 0)
-		return ret;
-	ret = fairwq_claim(batch, work, 0);
-	if (unlikely(ret != FAIRWQ_CLAIMED)) {
-		fairwq_unreserve(batch);
-		return ret;
-	}
-	fairwq_push_claimed(batch, work);
-	return FAIRWQ_QUEUED;
-}
-
 int fairwq_queue(struct fairwq_batch *batch, struct fairwq_work *work)
 {
 	int ret;
@@ -60,7 +44,7 @@ int fairwq_queue(struct fairwq_batch *batch, struct fairwq_work *work)
 	 * tests/models/dispose.pml.
 	 */
 	rcu_read_lock();
-	ret = push_item(batch, work);
+	ret = fairwq_push(batch, work);
 	rcu_read_unlock();
 	return ret;
 }

@@ -34,9 +34,6 @@
 #include "trace.h"
 #include "waiter.h"
 
-/* Queue calls on this CPU, about; the number chooses those that are measured. */
-static DEFINE_PER_CPU(unsigned int, fairwq_calls);
-
 /* One queue call in 1 << WAIT_SAMPLE_BITS is measured. */
 #define WAIT_SAMPLE_BITS	4
 
@@ -71,21 +68,18 @@ static u64 arrival(struct fairwq_pool *pool)
 
 /*
  * Return the time of queueing, or 0. Reading the clock costs as much as the rest of the
- * call, so only some calls read it. A hash of their number on this CPU chooses them,
- * because calls may alternate between batches. While there are histograms, each call into
- * an idle batch is measured.
+ * call, so only some calls read it: in each tick those for another sixteenth of the works.
+ * While there are histograms, each call into an idle batch is measured.
  */
-static u64 stamp(struct fairwq_batch *batch)
+static __always_inline u64 stamp(struct fairwq_batch *batch, const struct fairwq_work *work)
 {
 	struct fairwq_pool *pool = batch->pool;
-	/* raw_, because a call may stay uncounted if it is preempted or interrupted. */
-	unsigned int *calls = raw_cpu_ptr(&fairwq_calls), seq = READ_ONCE(*calls) + 1;
 
-	WRITE_ONCE(*calls, seq);
-	if (READ_ONCE(pool->policy) == FAIRWQ_FIFO)
+	if (unlikely(READ_ONCE(pool->policy) == FAIRWQ_FIFO))
 		return arrival(pool);
-	if (hash_32(seq, WAIT_SAMPLE_BITS) && !trace_fairwq_start_enabled() &&
-	    !(READ_ONCE(pool->histograms) && llist_empty(&batch->incoming)))
+	if (likely(hash_32((u32)(unsigned long)work + (u32)jiffies, WAIT_SAMPLE_BITS) &&
+		   !trace_fairwq_start_enabled() &&
+		   !(READ_ONCE(pool->histograms) && llist_empty(&batch->incoming))))
 		return 0;
 	return fairwq_clock();
 }
@@ -117,7 +111,7 @@ void fairwq_unreserve(struct fairwq_batch *batch)
 }
 
 /* Sort an unpolled batch, or one with a marked work; put it into the tree and kick. */
-static void activate_batch(struct fairwq_batch *batch)
+static noinline void activate_batch(struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;
 	unsigned long flags;
@@ -226,15 +220,22 @@ int fairwq_claim_taken(struct fairwq_work *work, long word)
 	return FAIRWQ_CLAIMED;
 }
 
+/* Trace a push: out of line, so that a push needs few registers. */
+static noinline void trace_push(const struct fairwq_batch *batch, const struct fairwq_work *work)
+{
+	trace_fairwq_queue(batch, work);
+}
+
 /* Push a work that the caller has claimed, and activate the batch if need be. */
-void fairwq_push_claimed(struct fairwq_batch *batch, struct fairwq_work *work)
+static __always_inline void push_claimed(struct fairwq_batch *batch, struct fairwq_work *work)
 {
 	unsigned int canceled;
 	bool first;
 
 	fairwq_test_point(FAIRWQ_POINT_QUEUE_ACCEPTED, batch);
-	work->stamp = stamp(batch);
-	trace_fairwq_queue(batch, work);
+	work->stamp = stamp(batch, work);
+	if (trace_fairwq_queue_enabled())
+		trace_push(batch, work);
 	/*
 	 * Full barrier between the push and the loads. Pairs with those in
 	 * batch_idle_locked() and cancel_unlinked_locked(). After it @work may
@@ -252,6 +253,31 @@ void fairwq_push_claimed(struct fairwq_batch *batch, struct fairwq_work *work)
 	canceled = smp_load_acquire(&batch->nr_canceled);
 	if ((first && !READ_ONCE(batch->polled)) || unlikely(canceled))
 		activate_batch(batch);
+}
+
+/* Push a work that the caller has claimed, and activate the batch if need be. */
+void fairwq_push_claimed(struct fairwq_batch *batch, struct fairwq_work *work)
+{
+	push_claimed(batch, work);
+}
+
+/*
+ * Queue a work, under rcu_read_lock(). Return: FAIRWQ_QUEUED, 0 if the work was
+ * pending, or a negative error.
+ */
+int fairwq_push(struct fairwq_batch *batch, struct fairwq_work *work)
+{
+	int ret = fairwq_reserve(batch, work);
+
+	if (ret <= 0)
+		return ret;
+	ret = fairwq_claim(batch, work, 0);
+	if (unlikely(ret != FAIRWQ_CLAIMED)) {
+		fairwq_unreserve(batch);
+		return ret;
+	}
+	push_claimed(batch, work);
+	return FAIRWQ_QUEUED;
 }
 
 /*

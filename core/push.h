@@ -13,6 +13,7 @@
 int fairwq_refusal_of(struct fairwq_batch *batch);
 int fairwq_claim_taken(struct fairwq_work *work, long word);
 int fairwq_unclaim(struct fairwq_work *work);
+int fairwq_push(struct fairwq_batch *batch, struct fairwq_work *work);
 void fairwq_push_claimed(struct fairwq_batch *batch, struct fairwq_work *work);
 int fairwq_reserve_room(struct fairwq_batch *batch, const struct fairwq_work *work);
 void fairwq_unreserve(struct fairwq_batch *batch);

@@ -711,6 +711,37 @@ static void dump_survives_a_cancel_meanwhile(struct kunit *test)
 	mock_expect(test, "b");
 }
 
+/* ---- measured waits ----------------------------------------------------- */
+
+#define NR_WORKS	1600
+#define NR_TICKS	64
+
+/* One wait in 16 is measured: of many works at once, and of one work in the course of time. */
+static void one_wait_in_16_is_measured(struct kunit *test)
+{
+	struct fairwq_work *work = kunit_kcalloc(test, NR_WORKS, sizeof(*work), GFP_KERNEL);
+	struct fairwq_batch *a = mock_begin(test, 1);
+	unsigned int i, many = 0, one = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, work);
+	for (i = 0; i < NR_WORKS; i++) {
+		fairwq_work_init(&work[i], mock_nothing_fn);
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &work[i]));
+		many += !!work[i].stamp;
+	}
+	fairwq_batch_cancel(a, NULL);
+	for (i = 0; i < NR_TICKS; i++) {
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, work));
+		one += !!work->stamp;
+		fairwq_work_cancel(work);
+		schedule_timeout_uninterruptible(1);
+	}
+	KUNIT_EXPECT_GE(test, many, NR_WORKS / 16U / 4);
+	KUNIT_EXPECT_LE(test, many, NR_WORKS / 16U * 4);
+	KUNIT_EXPECT_GE(test, one, NR_TICKS / 16U / 4);
+	KUNIT_EXPECT_LE(test, one, NR_TICKS / 16U * 4);
+}
+
 static struct kunit_case api_cases[] = {
 	KUNIT_CASE(bad_pool_attrs_are_refused),
 	KUNIT_CASE(bad_batch_attrs_are_refused),
@@ -737,6 +768,7 @@ static struct kunit_case api_cases[] = {
 	KUNIT_CASE(destroy_runs_what_was_accepted),
 	KUNIT_CASE(dump_lists_every_item),
 	KUNIT_CASE(dump_survives_a_cancel_meanwhile),
+	KUNIT_CASE(one_wait_in_16_is_measured),
 	{}
 };
 
