@@ -68,7 +68,8 @@ static int behind_ideal(const struct bench_row *row)
  * A sample of behind. Every runner is held while the items are queued, the modest ones
  * last. A timer opens the gates when the thread that queued sleeps. Otherwise its CPU
  * looks busy to the scheduler. Then the scheduler puts all runners on the other CPUs,
- * and leaves them there for longer than the sample takes.
+ * and leaves them there for longer than the sample takes. The timer takes some ticks,
+ * because the scheduler also looks for no idle CPU where the load was high just now.
  */
 struct bench_behind {
 	struct bench_setup setup;
@@ -105,7 +106,7 @@ static void behind_thread(void *arg, unsigned int index)
 	for (i = 0; i < BEHIND_MODEST; i++)
 		bench_queue(setup, 1, 2, &modest[i], 1);
 	timer_setup(&behind->start, behind_start, 0);
-	mod_timer(&behind->start, jiffies + 2);
+	mod_timer(&behind->start, jiffies + HZ / 16);
 	behind->ns = bench_finish_wait() - behind->begin;
 	timer_delete_sync(&behind->start);
 }

@@ -156,13 +156,14 @@ static bool sort_may_wait_locked(const struct fairwq_batch *batch)
 
 /*
  * Sort backlogs, before a runner takes a turn; drop the lock between two steps.
- * Of a long one make one step. If the turns of others are not @quick, go on for
- * half of the time that they had since this ended last. So batches that are
- * sorted get their turns, and long backlogs get sorted.
+ * A long one is sorted for half of the time that others had for turns. If those
+ * are @quick, it has one step instead, without a clock. So batches that are sorted
+ * get their turns, and long backlogs get sorted.
  */
 void fairwq_fifo_sort_pool_locked(struct fairwq_pool *pool, bool quick)
 {
-	u64 begin = quick ? 0 : fairwq_clock(), had = begin - pool->sorted_at;
+	u64 begin = quick ? 0 : fairwq_clock(), end = begin;
+	s64 left = (s64)(begin - pool->sorted_at) / 2 - pool->sort_debt;
 	struct fairwq_batch *batch;
 	unsigned int i;
 
@@ -170,16 +171,19 @@ void fairwq_fifo_sort_pool_locked(struct fairwq_pool *pool, bool quick)
 
 	for (i = 0; i < SORT_STEPS && !list_empty(&pool->sorting); i++) {
 		batch = list_first_entry(&pool->sorting, struct fairwq_batch, sort_link);
-		if (i && sort_may_wait_locked(batch) &&
-		    (quick || 2 * (fairwq_clock() - begin) >= had))
+		if ((quick ? i : left <= (s64)(end - begin)) && sort_may_wait_locked(batch))
 			break;
 		batch_sort_step_locked(batch);
 		raw_spin_unlock_irq(&pool->lock);
 		fairwq_test_point(FAIRWQ_POINT_SORT_STEP, batch);
 		raw_spin_lock_irq(&pool->lock);
+		if (!quick)
+			end = fairwq_clock();
 	}
-	if (!quick)
-		pool->sorted_at = fairwq_clock();
+	if (!quick) {
+		pool->sort_debt = max((s64)(end - begin) - left, 0LL);
+		pool->sorted_at = end;
+	}
 }
 
 /*

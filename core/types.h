@@ -302,6 +302,7 @@ struct fairwq_pool {
 	unsigned int nr_eligible;	/* p: batches in the tree; a hint for a burst */
 	struct list_head sorting;	/* p: batches with @sorting; a hint for a burst */
 	u64 sorted_at;			/* P: when a sort before a turn ended last, ns */
+	s64 sort_debt;			/* P: ns, by which sorts of long backlogs took too much */
 	struct fairwq_window window;	/* P: the self-check of promise 6 */
 	struct list_head window_members; /* P: nodes compared, of one parent */
 	unsigned int hung_ms;		/* P: 0: never report */

@@ -13,7 +13,7 @@
 /* Items that are sorted in a step, and most such steps before a turn; see core/fifo.c. */
 #define STEP	64U
 #define STEPS	16U
-#define NR	3000U	/* the first push sorts its item alone; the others take 47 steps */
+#define NR	6000U	/* the first push sorts its item alone; the others take 94 steps */
 
 struct backlog_item {
 	struct fairwq_work work;
@@ -155,32 +155,25 @@ static void others_are_served_between_steps(struct kunit *test)
 /* ---- how much is sorted before a turn ---------------------------------- */
 
 #define NR_OTHERS	40U
-/* Only what is sorted after the first 1,024 items is a long backlog. */
-#define FIRST_STEP	STEPS
-#define LAST_STEP	40U
-
 static struct {
 	struct fairwq_work work[NR_OTHERS];
-	unsigned int ms;		/* how long each takes */
+	unsigned int us;		/* how long each takes */
 	unsigned int nr;		/* how many of them have run */
-	unsigned int first;		/* as many at FIRST_STEP */
-	unsigned int last;		/* as many at LAST_STEP */
+	unsigned int begin, end;	/* as many after steps beside.from and beside.to */
 } others;
+
+static void spin_us(unsigned int us)
+{
+	u64 end = ktime_get_ns() + us * NSEC_PER_USEC;
+
+	while (ktime_get_ns() < end)	/* udelay() may take much longer */
+		cpu_relax();
+}
 
 static void others_fn(struct fairwq_work *work)
 {
-	mdelay(others.ms);
+	spin_us(others.us);
 	others.nr++;
-}
-
-static void note_others(void)
-{
-	if (backlog.step == FIRST_STEP) {
-		others.first = others.nr;
-		backlog.at = LAST_STEP;
-	} else {
-		others.last = others.nr;
-	}
 }
 
 static void queue_others(struct kunit *test, struct fairwq_batch *batch)
@@ -193,24 +186,46 @@ static void queue_others(struct kunit *test, struct fairwq_batch *batch)
 	}
 }
 
+/*
+ * Items of another batch, some of which run while a backlog is sorted. The first 1,024
+ * items of that are sorted at once, by 16 steps.
+ */
 struct beside {
 	const char *name;
-	unsigned int ms;		/* how long an item of the other batch takes */
+	unsigned int us;		/* how long an item of the other batch takes */
+	unsigned int step_us;		/* how long a step takes at least */
 	enum fairwq_prio prio;		/* of that batch */
 	enum fairwq_policy policy;
-	unsigned int least, most;	/* of its items that run while the backlog is sorted */
+	unsigned int from, to;		/* steps between which items are counted */
+	unsigned int least, most;	/* of them */
 };
 
 static const struct beside beside_cases[] = {
-	{ "short items", .least = 5, .most = NR_OTHERS },
-	{ "long items", .ms = 10, .most = 10 },
-	{ "a lower priority", .prio = FAIRWQ_PRIO_LOW, .most = 4 },
-	{ "younger items under arrival order", .policy = FAIRWQ_FIFO, .most = 4 },
+	{ "items that are over at once", .step_us = 200,
+	  .from = 17, .to = 27, .least = 5, .most = NR_OTHERS },
+	{ "items shorter than a step", .us = 4, .step_us = 200,
+	  .from = 17, .to = 19, .least = 8, .most = NR_OTHERS },
+	{ "long items", .us = 10000, .from = 48, .to = 88, .most = 10 },
+	{ "a lower priority", .prio = FAIRWQ_PRIO_LOW, .from = 48, .to = 88, .most = 4 },
+	{ "younger items under arrival order", .policy = FAIRWQ_FIFO,
+	  .from = 48, .to = 88, .most = 4 },
 };
 
-static void beside_desc(const struct beside *beside, char *desc)
+static const struct beside *beside;	/* the present case */
+
+static void beside_step(void)
 {
-	strscpy(desc, beside->name, KUNIT_PARAM_DESC_SIZE);
+	spin_us(beside->step_us);
+	if (backlog.step == beside->from)
+		others.begin = others.nr;
+	if (backlog.step == beside->to)
+		others.end = others.nr;
+	backlog.at++;			/* at the next step, too */
+}
+
+static void beside_desc(const struct beside *param, char *desc)
+{
+	strscpy(desc, param->name, KUNIT_PARAM_DESC_SIZE);
 }
 
 KUNIT_ARRAY_PARAM(beside, beside_cases, beside_desc);
@@ -218,22 +233,23 @@ KUNIT_ARRAY_PARAM(beside, beside_cases, beside_desc);
 /* A long backlog is sorted beside what is ready. It holds up short items little. */
 static void long_backlog_is_sorted_beside(struct kunit *test)
 {
-	const struct beside *beside = test->param_value;
-	const struct fairwq_batch_attrs attrs = { .prio = beside->prio };
+	struct fairwq_batch_attrs attrs = { };
 	struct fairwq_batch *batch;
 
+	beside = test->param_value;
+	attrs.prio = beside->prio;
 	others.nr = 0;
-	others.ms = beside->ms;
+	others.us = beside->us;
 	backlog.policy = beside->policy;
-	backlog_push(test, FIRST_STEP, note_others);
+	backlog_push(test, 1, beside_step);
 	batch = mock_batch_with(test, "others", &attrs);
 	queue_others(test, batch);
 	backlog_expect(test, NR);
 	fairwq_batch_flush(batch);
 	fairwq_batch_dispose(backlog.batch);
-	KUNIT_ASSERT_GE(test, backlog.step, LAST_STEP);
-	KUNIT_EXPECT_GE(test, others.last - others.first, beside->least);
-	KUNIT_EXPECT_LE(test, others.last - others.first, beside->most);
+	KUNIT_ASSERT_GE(test, backlog.step, beside->to);
+	KUNIT_EXPECT_GE(test, others.end - others.begin, beside->least);
+	KUNIT_EXPECT_LE(test, others.end - others.begin, beside->most);
 }
 
 #define NR_SHORT	640U
@@ -271,9 +287,9 @@ static void short_backlog_goes_before_a_long_one(struct kunit *test)
 	struct fairwq_batch *batch;
 
 	others.nr = 0;
-	others.ms = 0;
+	others.us = 0;
 	shorter.nr = 0;
-	backlog_push(test, FIRST_STEP + 1, queue_shorter);
+	backlog_push(test, STEPS + 1, queue_shorter);
 	shorter.batch = mock_batch(test, "shorter");
 	batch = mock_batch(test, "others");
 	queue_others(test, batch);
