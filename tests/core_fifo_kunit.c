@@ -155,6 +155,7 @@ static void others_are_served_between_steps(struct kunit *test)
 /* ---- how much is sorted before a turn ---------------------------------- */
 
 #define NR_OTHERS	40U
+
 static struct {
 	struct fairwq_work work[NR_OTHERS];
 	unsigned int us;		/* how long each takes */
