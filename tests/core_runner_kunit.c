@@ -73,17 +73,25 @@ static void item_may_wait_for_a_later_one(struct kunit *test)
 	}
 }
 
-/* After an item that slept, a batch is not quick any more. */
+static void nap_fn(struct fairwq_work *work)
+{
+	msleep(1);
+}
+
+/* After an item that slept, a batch is not quick any more. A gate may open too soon to sleep. */
 static void sleeper_is_not_quick(struct kunit *test)
 {
 	struct mock_gate *gate = mock_gate_new(test);
 	struct mock *mock = test->priv;
 	struct fairwq_batch *a = mock_begin(test, 2);
+	struct fairwq_work nap;
 
 	mock_set_guess(a, 100);
 	mock_gate_enter(test, a, gate);
 	KUNIT_EXPECT_EQ(test, 1U, READ_ONCE(mock->pool->nr_quick));
 	complete_all(&gate->open);
+	fairwq_work_init_onstack(&nap, nap_fn);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &nap));
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->pool->nr_quick));
 	reinit_completion(&gate->entered);
