@@ -30,8 +30,7 @@
  * flows->sweep_mutex, outside both; the other letters are those of
  * core/types.h.
  *
- * Limits: a sweep looks at FLOWS_STEP flows under one hold of the lock. Without memory for a
- * flow its items go to one batch that all such flows share.
+ * Limits: without memory for a flow its items go to one batch that all such flows share.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -48,8 +47,6 @@
 #include "core/testing.h"
 #include "doors.h"
 
-/* Flows that are looked at in one lock section. */
-#define FLOWS_STEP		64
 #define FLOWS_DFL_IDLE_MS	10000U
 
 /*
@@ -479,61 +476,41 @@ static bool flow_expired_locked(struct fairwq_flows *flows,
 	return time_after_eq(now, flow->idle_since + limit);
 }
 
-/* Look at the next @nr flows, and close those that have expired. */
-static void flows_close_some(struct fairwq_flows *flows, unsigned long now,
-			     unsigned int nr, struct list_head *closed)
+/* Look at the first flow in the list, and close it if it has expired. */
+static void flows_close_next(struct fairwq_flows *flows, unsigned long now,
+			     struct list_head *closed)
 {
 	struct fairwq_flow *flow;
-	unsigned long flags;
 	bool expired;
 
-	raw_spin_lock_irqsave(&flows->lock, flags);
-	while (nr--) {
-		flow = list_first_entry(&flows->list, struct fairwq_flow, link);
-		expired = flow_expired_locked(flows, flow, now);
-		if (expired)
-			WRITE_ONCE(flow->closed, true);
-		list_move_tail(&flow->link, expired ? closed : &flows->list);
-	}
-	raw_spin_unlock_irqrestore(&flows->lock, flags);
+	raw_spin_lock_irq(&flows->lock);
+	flow = list_first_entry(&flows->list, struct fairwq_flow, link);
+	expired = flow_expired_locked(flows, flow, now);
+	if (expired)
+		WRITE_ONCE(flow->closed, true);
+	list_move_tail(&flow->link, expired ? closed : &flows->list);
+	raw_spin_unlock_irq(&flows->lock);
 }
 
-/*
- * Take a flow out of the tree, if it is closed still and nothing has come in.
- */
-static bool flow_remove_locked(struct fairwq_flows *flows, struct fairwq_flow *flow)
+/* Remove the next closed flow if it is closed still and nothing has come in. Else put it back. */
+static void flows_remove_next(struct fairwq_flows *flows, struct list_head *closed)
 {
-	lockdep_assert_held(&flows->lock);
+	struct fairwq_flow *flow;
+	bool removed;
 
-	if (!flow->closed)
-		return false;
-	if (!flow_is_idle_locked(flows, flow)) {
+	raw_spin_lock_irq(&flows->lock);
+	flow = list_first_entry(closed, struct fairwq_flow, link);
+	removed = flow->closed && flow_is_idle_locked(flows, flow);
+	if (removed) {
+		latch_tree_erase(&flow->node, &flows->tree, &fairwq_flow_ops);
+		list_del(&flow->link);
+		WRITE_ONCE(flows->nr, flows->nr - 1);
+	} else {
 		WRITE_ONCE(flow->closed, false);
-		return false;
+		list_move_tail(&flow->link, &flows->list);
 	}
-	latch_tree_erase(&flow->node, &flows->tree, &fairwq_flow_ops);
-	WRITE_ONCE(flows->nr, flows->nr - 1);
-	return true;
-}
-
-/* Remove the next ones of the closed flows, or put them back. */
-static void flows_remove_some(struct fairwq_flows *flows, struct list_head *closed)
-{
-	struct fairwq_flow *flow, *next;
-	unsigned int n = FLOWS_STEP;
-	unsigned long flags;
-	LIST_HEAD(removed);
-
-	raw_spin_lock_irqsave(&flows->lock, flags);
-	list_for_each_entry_safe(flow, next, closed, link) {
-		if (!n--)
-			break;
-		list_move_tail(&flow->link, flow_remove_locked(flows, flow) ?
-			       &removed : &flows->list);
-	}
-	raw_spin_unlock_irqrestore(&flows->lock, flags);
-
-	list_for_each_entry_safe(flow, next, &removed, link) {
+	raw_spin_unlock_irq(&flows->lock);
+	if (removed) {
 		fairwq_test_point(FAIRWQ_POINT_FLOW_REMOVED, flow->batch);
 		flow_free(flow);
 	}
@@ -545,13 +522,12 @@ static void flows_remove_some(struct fairwq_flows *flows, struct list_head *clos
  */
 void fairwq_flows_sweep(struct fairwq_flows *flows, unsigned long now)
 {
-	unsigned int left, n;
+	unsigned int left;
 	LIST_HEAD(closed);
 
 	mutex_lock(&flows->sweep_mutex);
-	for (left = READ_ONCE(flows->nr); left; left -= n) {
-		n = min_t(unsigned int, left, FLOWS_STEP);
-		flows_close_some(flows, now, n, &closed);
+	for (left = READ_ONCE(flows->nr); left; left--) {
+		flows_close_next(flows, now, &closed);
 		cond_resched();
 	}
 	if (!list_empty(&closed)) {
@@ -564,7 +540,7 @@ void fairwq_flows_sweep(struct fairwq_flows *flows, unsigned long now)
 		fairwq_test_point(FAIRWQ_POINT_FLOWS_SWEEP_WAITED, flows->shared);
 	}
 	while (!list_empty(&closed)) {
-		flows_remove_some(flows, &closed);
+		flows_remove_next(flows, &closed);
 		cond_resched();
 	}
 	mutex_unlock(&flows->sweep_mutex);
