@@ -21,7 +21,7 @@
  *
  * A flow with a handle, a reference from fairwq_flows_get(), is not closed. If a holder
  * shuts the batch down, the flow refuses items until that has left. The next queue call
- * gives it a new batch.
+ * puts a new flow in its place.
  *
  * Invariant: no item is refused because its flow is about to go.
  * Invariant: no item overtakes an earlier one of its key in an old batch. Queue
@@ -57,7 +57,7 @@
 struct fairwq_flow {
 	struct latch_tree_node node;	/* L to write, RCU to read */
 	u64 key;			/* I */
-	struct fairwq_batch *batch;	/* L to write, RCU to read: a reference */
+	struct fairwq_batch *batch;	/* I: a reference */
 	bool closed;			/* L to write, RCU to read: see the head */
 	/*
 	 * There was a queue call, or an item, since the sweep's last look.
@@ -126,6 +126,22 @@ static struct fairwq_flow *flow_find(struct fairwq_flows *flows, u64 key)
 
 	node = latch_tree_find(&key, &flows->tree, &fairwq_flow_ops);
 	return node ? flow_of(node) : NULL;
+}
+
+/* Take a flow out of the tree and its list. */
+static void flow_erase_locked(struct fairwq_flows *flows, struct fairwq_flow *flow)
+{
+	lockdep_assert_held(&flows->lock);
+
+	latch_tree_erase(&flow->node, &flows->tree, &fairwq_flow_ops);
+	list_del(&flow->link);
+	WRITE_ONCE(flows->nr, flows->nr - 1);
+}
+
+/* Check whether a holder has shut the flow down, and its batch has left. */
+static bool flow_has_left(const struct fairwq_flow *flow)
+{
+	return test_bit(FAIRWQ_BATCH_LEFT, &flow->batch->flags);
 }
 
 /* ---- a flow's beginning ----------------------------------------------- */
@@ -206,27 +222,34 @@ static struct fairwq_flow *flow_new(struct fairwq_flows *flows, u64 key)
 }
 
 /*
- * Open the flow of @key, or insert @new if there is none. Return: the flow, or
- * NULL if there is none and @new is NULL.
+ * Open the flow of @key. If there is none, or it has left, put @new in its place. Return:
+ * the flow, or NULL if there is none and @new is NULL.
  */
 static struct fairwq_flow *flow_claim(struct fairwq_flows *flows, u64 key,
 				      struct fairwq_flow *new)
 {
-	struct fairwq_flow *flow;
+	struct fairwq_flow *flow, *left = NULL;
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&flows->lock, flags);
 	flow = flow_find(flows, key);
-	if (flow) {
+	if (flow && !flow_has_left(flow)) {
 		WRITE_ONCE(flow->closed, false);
 		WRITE_ONCE(flow->used, true);
 	} else if (new) {
-		flow = new;
-		latch_tree_insert(&flow->node, &flows->tree, &fairwq_flow_ops);
-		list_add_tail(&flow->link, &flows->list);
+		left = flow;
+		if (left)
+			flow_erase_locked(flows, left);
+		latch_tree_insert(&new->node, &flows->tree, &fairwq_flow_ops);
+		list_add_tail(&new->link, &flows->list);
 		WRITE_ONCE(flows->nr, flows->nr + 1);
+		flow = new;
+	} else {
+		flow = NULL;
 	}
 	raw_spin_unlock_irqrestore(&flows->lock, flags);
+	if (left)
+		flow_free(left);
 	return flow;
 }
 
@@ -280,7 +303,7 @@ static struct fairwq_flow *flow_get(struct fairwq_flows *flows, u64 key)
 		return ERR_PTR(-ESHUTDOWN);
 	flow = flow_find(flows, key);
 	/* Pairs with the grace period in fairwq_flows_sweep(). No model. */
-	if (unlikely(!flow || READ_ONCE(flow->closed))) {
+	if (unlikely(!flow || READ_ONCE(flow->closed) || flow_has_left(flow))) {
 		fairwq_test_point(FAIRWQ_POINT_FLOW_CLOSED,
 				  flow ? flow->batch : flows->shared);
 		return flow_obtain(flows, key);
@@ -290,53 +313,6 @@ static struct fairwq_flow *flow_get(struct fairwq_flows *flows, u64 key)
 	if (!READ_ONCE(flow->used))
 		WRITE_ONCE(flow->used, true);
 	return flow;
-}
-
-/*
- * Give a flow a new batch, because a holder has shut down @old, and that has left. Under
- * rcu_read_lock(). Return: the batch, or an ERR_PTR().
- */
-static struct fairwq_batch *flow_renew(struct fairwq_flows *flows, struct fairwq_flow *flow,
-				       struct fairwq_batch *old)
-{
-	struct fairwq_batch *new = flow_batch_new(flows, flow->key), *batch;
-	unsigned long flags;
-
-	if (IS_ERR(new))
-		return new;
-	raw_spin_lock_irqsave(&flows->lock, flags);
-	batch = flow->batch;
-	if (batch == old) {
-		/* A complete batch, for its readers, which have a dependency. No model. */
-		smp_store_release(&flow->batch, new);
-		batch = new;
-	}
-	raw_spin_unlock_irqrestore(&flows->lock, flags);
-	if (batch == new)
-		fairwq_batch_put(old);
-	else
-		fairwq_batch_dispose(new);	/* another call was first */
-	return batch;
-}
-
-static bool batch_has_left(const struct fairwq_batch *batch)
-{
-	return test_bit(FAIRWQ_BATCH_LEFT, &batch->flags);
-}
-
-/* Queue to a flow, under rcu_read_lock(). Return: as fairwq_queue(), or -ENOMEM. */
-static int flow_queue(struct fairwq_flows *flows, struct fairwq_flow *flow,
-		      struct fairwq_work *work)
-{
-	struct fairwq_batch *batch = READ_ONCE(flow->batch);
-	int ret;
-
-	fairwq_test_point(FAIRWQ_POINT_FLOW_QUEUEING, batch);
-	ret = fairwq_queue(batch, work);
-	if (likely(ret != -ESHUTDOWN) || !batch_has_left(batch))
-		return ret;
-	batch = flow_renew(flows, flow, batch);
-	return IS_ERR(batch) ? PTR_ERR(batch) : fairwq_queue(batch, work);
 }
 
 /* Queue to the shared batch instead of a flow. Return: as fairwq_queue(). */
@@ -367,7 +343,11 @@ int fairwq_flows_queue(struct fairwq_flows *flows, u64 key, struct fairwq_work *
 		return fairwq_bad_arg("work is NULL or has no function");
 	rcu_read_lock();
 	flow = flow_get(flows, key);
-	ret = !IS_ERR(flow) ? flow_queue(flows, flow, work) : PTR_ERR(flow);
+	ret = PTR_ERR_OR_ZERO(flow);
+	if (likely(!ret)) {
+		fairwq_test_point(FAIRWQ_POINT_FLOW_QUEUEING, flow->batch);
+		ret = fairwq_queue(flow->batch, work);
+	}
 	if (unlikely(ret < 0)) {
 		if (ret == -ENOMEM)
 			ret = flows_fall_back(flows, work);
@@ -387,17 +367,11 @@ struct fairwq_batch *fairwq_flows_get(struct fairwq_flows *flows, u64 key)
 	if (fairwq_is_no_pointer(flows))
 		return ERR_PTR(fairwq_bad_arg("flows is NULL or an error"));
 	rcu_read_lock();
-	flow = flow_get(flows, key);
-	if (IS_ERR(flow)) {
-		rcu_read_unlock();
-		return ERR_CAST(flow);
-	}
+	/* A flow that was removed meanwhile may have put the last reference of its batch. */
 	do {
-		batch = READ_ONCE(flow->batch);
-		if (batch_has_left(batch))
-			batch = flow_renew(flows, flow, batch);
-		/* It has no reference left if another call was first to renew it. */
-	} while (!IS_ERR(batch) && !kref_get_unless_zero(&batch->refs));
+		flow = flow_get(flows, key);
+	} while (!IS_ERR(flow) && !kref_get_unless_zero(&flow->batch->refs));
+	batch = IS_ERR(flow) ? ERR_CAST(flow) : flow->batch;
 	rcu_read_unlock();
 	return batch;
 }
@@ -450,7 +424,7 @@ static bool flow_is_idle_locked(const struct fairwq_flows *flows,
 	lockdep_assert_held(&flows->lock);
 
 	if (fairwq_batch_is_disposed(batch))
-		return batch_has_left(batch);
+		return flow_has_left(flow);
 	return kref_read(&batch->refs) <= 2 && !atomic_read(&batch->nr_pins) &&
 	       fairwq_batch_is_idle(batch);
 }
@@ -492,20 +466,21 @@ static void flows_close_next(struct fairwq_flows *flows, unsigned long now,
 	raw_spin_unlock_irq(&flows->lock);
 }
 
-/* Remove the next closed flow if it is closed still and nothing has come in. Else put it back. */
+/*
+ * Remove the next closed flow if it is closed still and nothing has come in. Else put it
+ * back. Another one may have taken its place.
+ */
 static void flows_remove_next(struct fairwq_flows *flows, struct list_head *closed)
 {
 	struct fairwq_flow *flow;
 	bool removed;
 
 	raw_spin_lock_irq(&flows->lock);
-	flow = list_first_entry(closed, struct fairwq_flow, link);
-	removed = flow->closed && flow_is_idle_locked(flows, flow);
+	flow = list_first_entry_or_null(closed, struct fairwq_flow, link);
+	removed = flow && flow->closed && flow_is_idle_locked(flows, flow);
 	if (removed) {
-		latch_tree_erase(&flow->node, &flows->tree, &fairwq_flow_ops);
-		list_del(&flow->link);
-		WRITE_ONCE(flows->nr, flows->nr - 1);
-	} else {
+		flow_erase_locked(flows, flow);
+	} else if (flow) {
 		WRITE_ONCE(flow->closed, false);
 		list_move_tail(&flow->link, &flows->list);
 	}
@@ -517,8 +492,8 @@ static void flows_remove_next(struct fairwq_flows *flows, struct list_head *clos
 }
 
 /*
- * Look at each flow once, as if it were @now. Only a sweep takes flows away, so as many as there
- * are now are in the list. Those that are added meanwhile come behind them.
+ * Look at each flow once, as if it were @now. Only a sweep takes flows away for good, so as many
+ * as there are now are in the list. Those that are added meanwhile come behind them.
  */
 void fairwq_flows_sweep(struct fairwq_flows *flows, unsigned long now)
 {
