@@ -181,44 +181,30 @@ static int flow_setup(struct fairwq_flows *flows, u64 key, struct fairwq_flow_at
 	return err == -ESHUTDOWN && attrs->batch.parent == flows->attrs.parent ? 0 : err;
 }
 
-/* Make a batch for @key. Return: the batch, or an ERR_PTR(). */
-static struct fairwq_batch *flow_batch_new(struct fairwq_flows *flows, u64 key)
+/*
+ * Make a flow with a batch, which is not in the tree yet. Return: the flow, or an ERR_PTR().
+ */
+static struct fairwq_flow *flow_new(struct fairwq_flows *flows, u64 key)
 {
+	struct fairwq_flow *flow = may_allocate() ? kzalloc(sizeof(*flow), FLOWS_GFP) : NULL;
 	struct fairwq_flow_attrs attrs;
 	char *name;
 	int err;
 
-	if (!may_allocate())
-		return ERR_PTR(-ENOMEM);
-	err = flow_setup(flows, key, &attrs);
-	if (err)
-		return ERR_PTR(err);
-	name = fairwq_clean_name(kstrdup(attrs.name, FLOWS_GFP));
-	return fairwq_batch_new(flows->pool, &attrs.batch, false, name, FLOWS_GFP);
-}
-
-/*
- * Make a flow that is not in the tree yet. Return: the flow, or an ERR_PTR().
- */
-static struct fairwq_flow *flow_new(struct fairwq_flows *flows, u64 key)
-{
-	struct fairwq_flow *flow;
-	struct fairwq_batch *batch;
-
-	if (!may_allocate())
-		return ERR_PTR(-ENOMEM);
-	flow = kzalloc(sizeof(*flow), FLOWS_GFP);
 	if (!flow)
 		return ERR_PTR(-ENOMEM);
-	batch = flow_batch_new(flows, key);
-	if (IS_ERR(batch)) {
-		kfree(flow);
-		return ERR_CAST(batch);
-	}
 	flow->key = key;
-	flow->batch = batch;
 	flow->used = true;
-	return flow;
+	err = may_allocate() ? flow_setup(flows, key, &attrs) : -ENOMEM;
+	if (!err) {
+		name = fairwq_clean_name(kstrdup(attrs.name, FLOWS_GFP));
+		flow->batch = fairwq_batch_new(flows->pool, &attrs.batch, false, name, FLOWS_GFP);
+		err = PTR_ERR_OR_ZERO(flow->batch);
+	}
+	if (!err)
+		return flow;
+	kfree(flow);
+	return ERR_PTR(err);
 }
 
 /*
@@ -625,8 +611,7 @@ static bool flows_round(void *what, unsigned int how, fairwq_func_t dropped)
 	list_for_each_entry_safe(flow, next, &flows->list, link) {
 		if (fairwq_batch_step(flow->batch, how, dropped)) {
 			list_del(&flow->link);
-			fairwq_batch_put(flow->batch);
-			kfree(flow);
+			flow_free(flow);
 		} else if (!(how & FAIRWQ_DROP_REST)) {
 			return false;
 		}
