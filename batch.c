@@ -659,11 +659,9 @@ struct fairwq_batch *fairwq_pool_next_batch(struct fairwq_pool *pool,
 	struct fairwq_batch *batch, *found = NULL;
 
 	rcu_read_lock();
-	if (last && !READ_ONCE(last->reaped))
-		batch = list_entry_rcu(last->link.next, struct fairwq_batch, link);
-	else
-		batch = list_entry_rcu(pool->batches.next, struct fairwq_batch, link);
-	list_for_each_entry_from_rcu(batch, &pool->batches, link) {
+	batch = last && !READ_ONCE(last->reaped) ? last : NULL;
+	batch = list_prepare_entry(batch, &pool->batches, link);
+	list_for_each_entry_continue_rcu(batch, &pool->batches, link) {
 		if (batch->seq >= end)
 			break;
 		if (last && batch->seq <= last->seq)
@@ -671,10 +669,10 @@ struct fairwq_batch *fairwq_pool_next_batch(struct fairwq_pool *pool,
 		if (owner && !batch_is_below(batch, owner))
 			continue;
 		/* A batch that has left meanwhile has no item any more. */
-		if (!kref_get_unless_zero(&batch->refs))
-			continue;
-		found = batch;
-		break;
+		if (kref_get_unless_zero(&batch->refs)) {
+			found = batch;
+			break;
+		}
 	}
 	rcu_read_unlock();
 	fairwq_batch_put(last);
