@@ -752,17 +752,6 @@ struct fairwq_batch *fairwq_own_batch(void)
 	return container_of(to_rcu_work(work), struct fairwq_batch, reap_work);
 }
 
-/* Check whether the caller would wait for its own batch, and warn. */
-static bool batch_from_inside(const struct fairwq_batch *batch, unsigned int how)
-{
-	const struct fairwq_batch *own = fairwq_own_batch();
-
-	return WARN_ONCE(own && (own == batch ||
-				 ((how & FAIRWQ_AND_OWNED) && batch_is_below(own, batch))),
-			 "fairwq: an item or released() of batch %s/%s shuts down %s\n",
-			 own->pool->name, own->name, batch->name);
-}
-
 /* Look at all of them: works of one may wait for those of another in a serializer. */
 static bool shutdown_round(void *what, unsigned int how, fairwq_func_t dropped)
 {
@@ -781,6 +770,8 @@ static bool shutdown_round(void *what, unsigned int how, fairwq_func_t dropped)
 int fairwq_batch_shutdown(struct fairwq_batch *batch, unsigned int how,
 			  void (*dropped)(struct fairwq_work *work))
 {
+	const struct fairwq_batch *own = fairwq_own_batch();
+
 	if (IS_ERR_OR_NULL(batch))
 		return 0;
 	if (how & ~(FAIRWQ_DROP_REST | FAIRWQ_AND_OWNED))
@@ -788,7 +779,11 @@ int fairwq_batch_shutdown(struct fairwq_batch *batch, unsigned int how,
 	if (batch->is_default)
 		return fairwq_bad_arg("batch is a pool's own");
 	might_sleep();
-	if (batch_from_inside(batch, how))
+	/* It would wait for itself. */
+	if (WARN_ONCE(own && (own == batch ||
+			      ((how & FAIRWQ_AND_OWNED) && batch_is_below(own, batch))),
+		      "fairwq: an item or released() of batch %s/%s shuts down %s\n",
+		      own->pool->name, own->name, batch->name))
 		return -EDEADLK;
 	fairwq_batch_lockdep_wait(batch);
 	fairwq_batch_begin_shutdown(batch, how);

@@ -619,19 +619,10 @@ static bool flows_round(void *what, unsigned int how, fairwq_func_t dropped)
 	return fairwq_batch_step(flows->shared, how, dropped) && list_empty(&flows->list);
 }
 
-/* Check whether the caller is an item or a released() of the pool, and warn. */
-static bool flows_from_inside(const struct fairwq_flows *flows)
-{
-	const struct fairwq_batch *own = fairwq_own_batch();
-
-	return WARN_ONCE(own && own->pool == flows->pool,
-			 "fairwq: an item or released() of batch %s/%s destroys flows of its own pool\n",
-			 own->pool->name, own->name);
-}
-
 int fairwq_flows_shutdown(struct fairwq_flows *flows, unsigned int how,
 			  void (*dropped)(struct fairwq_work *work))
 {
+	const struct fairwq_batch *own = fairwq_own_batch();
 	struct fairwq_flow *flow;
 
 	if (IS_ERR_OR_NULL(flows))
@@ -639,7 +630,9 @@ int fairwq_flows_shutdown(struct fairwq_flows *flows, unsigned int how,
 	if (how & ~FAIRWQ_DROP_REST)
 		return fairwq_bad_arg("how has an unknown flag");
 	might_sleep();
-	if (flows_from_inside(flows))
+	if (WARN_ONCE(own && own->pool == flows->pool,
+		      "fairwq: an item or released() of batch %s/%s destroys flows of its own pool\n",
+		      own->pool->name, own->name))
 		return -EDEADLK;
 	WRITE_ONCE(flows->dying, true);
 	fairwq_test_point(FAIRWQ_POINT_FLOWS_DYING, flows->shared);
