@@ -380,12 +380,9 @@ static bool pool_is_idle(struct fairwq_pool *pool, bool for_good)
 	bool idle = true;
 
 	raw_spin_lock_irq(&pool->lock);
-	list_for_each_entry(batch, &pool->batches, link) {
-		idle = fairwq_fifo_is_idle_locked(batch) &&
-		       !(for_good && atomic_read(&batch->nr_pins));
-		if (!idle)
-			break;
-	}
+	list_for_each_entry(batch, &pool->batches, link)
+		idle &= fairwq_fifo_is_idle_locked(batch) &&
+			!(for_good && atomic_read(&batch->nr_pins));
 	raw_spin_unlock_irq(&pool->lock);
 	return idle;
 }
@@ -402,12 +399,9 @@ static bool pool_is_private(struct fairwq_pool *pool)
 	bool private = true;
 
 	rcu_read_lock();
-	list_for_each_entry_rcu(batch, &pool->batches, link) {
-		private = READ_ONCE(batch->closed) ||
-			  (batch->is_default && kref_read(&batch->refs) == 2);
-		if (!private)
-			break;
-	}
+	list_for_each_entry_rcu(batch, &pool->batches, link)
+		private &= READ_ONCE(batch->closed) ||
+			   (batch->is_default && kref_read(&batch->refs) == 2);
 	rcu_read_unlock();
 	return private;
 }
