@@ -220,9 +220,12 @@ static void batch_reap_fn(struct work_struct *work)
  */
 static void batch_set_paused(struct fairwq_batch *batch, bool paused, bool drop)
 {
-	struct fairwq_pool *pool = batch->pool;
+	struct fairwq_pool *pool;
 	unsigned long flags;
 
+	if (WARN_ON_ONCE(fairwq_is_no_pointer(batch)))
+		return;
+	pool = batch->pool;
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	if (!drop && (fairwq_batch_is_disposed(batch) || pool->dying))
 		paused = false;
@@ -521,16 +524,12 @@ EXPORT_SYMBOL_GPL(fairwq_batch_set_weight);
 
 void fairwq_batch_pause(struct fairwq_batch *batch)
 {
-	if (WARN_ON_ONCE(fairwq_is_no_pointer(batch)))
-		return;
 	batch_set_paused(batch, true, false);
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_pause);
 
 void fairwq_batch_resume(struct fairwq_batch *batch)
 {
-	if (WARN_ON_ONCE(fairwq_is_no_pointer(batch)))
-		return;
 	batch_set_paused(batch, false, false);
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_resume);

@@ -348,6 +348,8 @@ static bool pool_may_wait(struct fairwq_pool *pool, const char *what)
 {
 	const struct fairwq_turn *turn = fairwq_runner_own_turn();
 
+	if (WARN_ON_ONCE(fairwq_is_no_pointer(pool)))
+		return false;
 	might_sleep();
 	if (WARN_ONCE(turn && turn->batch->pool == pool,
 		      "fairwq: item %ps of batch %s/%s would wait for itself in %s\n",
@@ -359,8 +361,6 @@ static bool pool_may_wait(struct fairwq_pool *pool, const char *what)
 
 void fairwq_pool_flush(struct fairwq_pool *pool)
 {
-	if (WARN_ON_ONCE(fairwq_is_no_pointer(pool)))
-		return;
 	if (pool_may_wait(pool, __func__))
 		pool_wait(pool);
 }
@@ -427,8 +427,6 @@ static void pool_wait_drained(struct fairwq_pool *pool, bool private)
 
 void fairwq_pool_drain(struct fairwq_pool *pool)
 {
-	if (WARN_ON_ONCE(fairwq_is_no_pointer(pool)))
-		return;
 	if (!pool_may_wait(pool, __func__))
 		return;
 	pool_wait_drained(pool, false);
