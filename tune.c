@@ -117,7 +117,10 @@ static struct fairwq_runner *remove_idle_locked(struct fairwq_pool *pool, unsign
 	return runner;
 }
 
-/* Free the runners that are too many and were idle for @idle jiffies. */
+/*
+ * Free the runners that are too many and were idle for @idle jiffies. Come back later for
+ * the others.
+ */
 void fairwq_pool_shrink(struct fairwq_pool *pool, unsigned long idle)
 {
 	struct fairwq_runner *runner;
@@ -126,6 +129,8 @@ void fairwq_pool_shrink(struct fairwq_pool *pool, unsigned long idle)
 		mutex_lock(&pool->mutex);
 		raw_spin_lock_irq(&pool->lock);
 		runner = remove_idle_locked(pool, idle);
+		if (!runner)
+			shrink_later_locked(pool);
 		raw_spin_unlock_irq(&pool->lock);
 		mutex_unlock(&pool->mutex);
 		if (runner) {
@@ -139,12 +144,8 @@ FAIRWQ_TEST_EXPORT(fairwq_pool_shrink);
 
 void fairwq_pool_shrink_fn(struct work_struct *work)
 {
-	struct fairwq_pool *pool = container_of(to_delayed_work(work), struct fairwq_pool, shrink);
-
-	fairwq_pool_shrink(pool, SPARE_IDLE);
-	raw_spin_lock_irq(&pool->lock);
-	shrink_later_locked(pool);
-	raw_spin_unlock_irq(&pool->lock);
+	fairwq_pool_shrink(container_of(to_delayed_work(work), struct fairwq_pool, shrink),
+			   SPARE_IDLE);
 }
 
 int fairwq_pool_set_max_active(struct fairwq_pool *pool, unsigned int max_active)
