@@ -77,13 +77,6 @@ struct fairwq_context *fairwq_context_get(struct fairwq_context *context)
 }
 EXPORT_SYMBOL_GPL(fairwq_context_get);
 
-void fairwq_context_put(struct fairwq_context *context)
-{
-	if (!IS_ERR_OR_NULL(context))
-		fairwq_context_unref(context);
-}
-EXPORT_SYMBOL_GPL(fairwq_context_put);
-
 void __fairwq_context_work_init(struct fairwq_context_work *cwork, fairwq_func_t func,
 				const char *name, struct lock_class_key *key)
 {

@@ -32,6 +32,7 @@
 
 #include <linux/cgroup.h>
 #include <linux/cred.h>
+#include <linux/export.h>
 #include <linux/kthread.h>
 #include <linux/memcontrol.h>
 #include <linux/sched/mm.h>
@@ -90,11 +91,12 @@ static void context_free(struct kref *refs)
 	kfree(context);
 }
 
-/* Drop a reference; the last one frees the context. */
-void fairwq_context_unref(struct fairwq_context *context)
+void fairwq_context_put(struct fairwq_context *context)
 {
-	kref_put(&context->refs, context_free);
+	if (!IS_ERR_OR_NULL(context))
+		kref_put(&context->refs, context_free);
 }
+EXPORT_SYMBOL_GPL(fairwq_context_put);
 
 /* ---- works with a context ----------------------------------------------- */
 
@@ -119,5 +121,5 @@ void fairwq_context_fn(struct fairwq_work *work)
 	}
 	kref_get(&context->refs);
 	fairwq_context_run(context, call_func, cwork);
-	fairwq_context_unref(context);
+	fairwq_context_put(context);
 }

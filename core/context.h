@@ -8,6 +8,5 @@
 void fairwq_context_run(struct fairwq_context *context,
 			void (*func)(void *arg), void *arg);
 void fairwq_context_fn(struct fairwq_work *work);
-void fairwq_context_unref(struct fairwq_context *context);
 
 #endif /* FAIRWQ_CORE_CONTEXT_H */
