@@ -70,8 +70,6 @@ void fairwq_waiters_drop_locked(struct fairwq_pool *pool, const void *what)
 {
 	lockdep_assert_held(&pool->lock);
 
-	if (likely(list_empty(&pool->waiters)))
-		return;
 	fairwq_waiters_take_locked(pool, what, NO_TURN);
 	fairwq_waiters_done_locked(pool, NO_TURN);
 }
