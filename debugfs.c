@@ -561,7 +561,7 @@ void fairwq_debugfs_del_pool(struct fairwq_pool *pool)
 	debugfs_remove_recursive(pool->dir);
 }
 
-void fairwq_debugfs_init(void)
+int __init fairwq_debugfs_init(void)
 {
 	struct fairwq_pool *pool, *next;
 
@@ -573,6 +573,7 @@ void fairwq_debugfs_init(void)
 		show_pool_locked(pool);
 	}
 	mutex_unlock(&fairwq_dir_mutex);
+	return 0;
 }
 
 void fairwq_debugfs_exit(void)

@@ -81,7 +81,7 @@ void fairwq_dump_batch(struct seq_file *m, struct fairwq_batch *batch);
 
 /* debugfs.c */
 void fairwq_show_row(struct seq_file *m, struct fairwq_batch *batch);
-void fairwq_debugfs_init(void);
+int fairwq_debugfs_init(void);
 void fairwq_debugfs_exit(void);
 void fairwq_debugfs_add_pool(struct fairwq_pool *pool);
 void fairwq_debugfs_del_pool(struct fairwq_pool *pool);

@@ -127,22 +127,15 @@ static void __exit fairwq_exit(void)
 	fairwq_runner_check_none();
 }
 
-static int __init fairwq_init_debugfs(void)
-{
-	if (fairwq_reap_wq)
-		fairwq_debugfs_init();
-	return 0;
-}
-
 #ifdef MODULE
 static int __init fairwq_init_module(void)
 {
-	return fairwq_init() ?: fairwq_init_debugfs();
+	return fairwq_init() ?: fairwq_debugfs_init();
 }
 module_init(fairwq_init_module);
 #else
 early_initcall(fairwq_init);
-postcore_initcall(fairwq_init_debugfs);
+postcore_initcall(fairwq_debugfs_init);
 #endif
 module_exit(fairwq_exit);
 
