@@ -632,17 +632,9 @@ bool fairwq_batch_is_idle(struct fairwq_batch *batch)
 
 /* ---- one batch of a pool after the other ------------------------------- */
 
-static bool batch_is_below(const struct fairwq_batch *batch, const struct fairwq_batch *owner)
-{
-	do {
-		batch = batch->parent;
-	} while (batch && batch != owner);
-	return batch;
-}
-
 /*
- * Find the first batch after @last, numbered below @end, that is below @owner, if that is
- * not NULL. If @last has left the list, its successors are those with a higher number.
+ * Find the first batch after @last, or the first if that is NULL. If @last has left the
+ * list, its successors are those with a higher number.
  *
  * A batch is marked as reaped before it leaves the list. So one that is not
  * marked is in the list now, and what follows it stays during this read-side
@@ -652,8 +644,7 @@ static bool batch_is_below(const struct fairwq_batch *batch, const struct fairwq
  * dropped.
  */
 struct fairwq_batch *fairwq_pool_next_batch(struct fairwq_pool *pool,
-					    struct fairwq_batch *last, u64 end,
-					    const struct fairwq_batch *owner)
+					    struct fairwq_batch *last)
 {
 	struct fairwq_batch *batch, *found = NULL;
 
@@ -661,11 +652,7 @@ struct fairwq_batch *fairwq_pool_next_batch(struct fairwq_pool *pool,
 	batch = last && !READ_ONCE(last->reaped) ? last : NULL;
 	batch = list_prepare_entry(batch, &pool->batches, link);
 	list_for_each_entry_continue_rcu(batch, &pool->batches, link) {
-		if (batch->seq >= end)
-			break;
 		if (last && batch->seq <= last->seq)
-			continue;
-		if (owner && !batch_is_below(batch, owner))
 			continue;
 		/* A batch that has left meanwhile has no item any more. */
 		if (kref_get_unless_zero(&batch->refs)) {
@@ -751,6 +738,14 @@ struct fairwq_batch *fairwq_own_batch(void)
 	return container_of(to_rcu_work(work), struct fairwq_batch, reap_work);
 }
 
+static bool batch_is_below(const struct fairwq_batch *batch, const struct fairwq_batch *owner)
+{
+	do {
+		batch = batch->parent;
+	} while (batch && batch != owner);
+	return batch;
+}
+
 /* Look at all of them: works of one may wait for those of another in a serializer. */
 static bool shutdown_round(void *what, unsigned int how, fairwq_func_t dropped)
 {
@@ -759,7 +754,9 @@ static bool shutdown_round(void *what, unsigned int how, fairwq_func_t dropped)
 
 	if (!(how & FAIRWQ_AND_OWNED))
 		return left;
-	while ((batch = fairwq_pool_next_batch(owner->pool, batch, U64_MAX, owner))) {
+	while ((batch = fairwq_pool_next_batch(owner->pool, batch))) {
+		if (!batch_is_below(batch, owner))
+			continue;
 		fairwq_batch_begin_shutdown(batch, how);	/* it may be new */
 		fairwq_batch_step(batch, how, dropped);
 	}

@@ -228,7 +228,7 @@ static void show_batches(struct seq_file *m,
 	struct fairwq_batch *batch = NULL;
 
 	while (!seq_has_overflowed(m) &&
-	       (batch = fairwq_pool_next_batch(m->private, batch, U64_MAX, NULL))) {
+	       (batch = fairwq_pool_next_batch(m->private, batch))) {
 		show(m, batch);
 		cond_resched();
 	}

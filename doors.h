@@ -48,8 +48,7 @@ struct fairwq_batch *fairwq_batch_new(struct fairwq_pool *pool,
 int fairwq_batch_check_attrs(const struct fairwq_pool *pool,
 			     const struct fairwq_batch_attrs *attrs);
 struct fairwq_batch *fairwq_pool_next_batch(struct fairwq_pool *pool,
-					    struct fairwq_batch *last, u64 end,
-					    const struct fairwq_batch *owner);
+					    struct fairwq_batch *last);
 void fairwq_batch_retire(struct fairwq_batch *batch);
 void fairwq_batch_begin_shutdown(struct fairwq_batch *batch, unsigned int how);
 struct fairwq_batch *fairwq_own_batch(void);

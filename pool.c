@@ -335,9 +335,10 @@ static void pool_wait(struct fairwq_pool *pool)
 	raw_spin_lock_irq(&pool->lock);
 	end = pool->next_seq;
 	raw_spin_unlock_irq(&pool->lock);
-	while ((batch = fairwq_pool_next_batch(pool, batch, end, NULL)))
+	while ((batch = fairwq_pool_next_batch(pool, batch)) && batch->seq < end)
 		if (!fairwq_batch_is_idle(batch))
 			fairwq_batch_wait(batch);
+	fairwq_batch_put(batch);
 }
 
 /*
