@@ -563,19 +563,18 @@ void fairwq_batch_wait(struct fairwq_batch *batch)
 	struct fairwq_barrier barrier = { .done = &done };
 	struct fairwq_pool *pool = batch->pool;
 	unsigned long flags;
-	bool reaped;
 
 	fairwq_batch_sort(batch);	/* sorts most of it in small steps */
 	mutex_lock(&batch->flush_mutex);
 	fairwq_test_point(FAIRWQ_POINT_BATCH_WAIT, batch);
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	/* The pool of a reaped batch may be without runners by now. */
-	reaped = batch->reaped;
-	if (!reaped)
+	if (batch->reaped)
+		complete(&done);
+	else
 		fairwq_fifo_add_barrier_locked(batch, &barrier);
 	fairwq_kick_unlock(pool, flags);
-	if (!reaped)
-		wait_for_completion(&done);
+	wait_for_completion(&done);
 	mutex_unlock(&batch->flush_mutex);
 }
 
