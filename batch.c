@@ -299,9 +299,8 @@ static void batch_init(struct fairwq_batch *batch, struct fairwq_pool *pool,
 }
 
 /*
- * Allocate a batch with one reference for the creator and one for the pool,
- * which it has not joined yet. Takes over @name, also on error. Return: the
- * batch, or NULL.
+ * Allocate a batch with one reference, for the creator. Takes over @name, also on
+ * error. Return: the batch, or NULL.
  */
 static struct fairwq_batch *batch_alloc(struct fairwq_pool *pool,
 					const struct fairwq_batch_attrs *attrs,
@@ -319,7 +318,6 @@ static struct fairwq_batch *batch_alloc(struct fairwq_pool *pool,
 	batch->name = name;
 	batch_init(batch, pool, attrs);
 	kref_init(&batch->refs);
-	kref_get(&batch->refs);
 	kref_get(&pool->refs);
 	test_count(&fairwq_live_batches, 1);
 	return batch;
@@ -395,6 +393,7 @@ static int batch_join(struct fairwq_batch *batch, gfp_t gfp)
 		if (batch->parent)
 			batch_adopt_locked(batch, &group);
 		batch->seq = pool->next_seq++;
+		kref_get(&batch->refs);		/* the pool's */
 		list_add_tail_rcu(&batch->link, &pool->batches);
 		WRITE_ONCE(pool->nr_batches, pool->nr_batches + 1);
 		batch_count_owned_locked(batch, 1);
@@ -423,7 +422,6 @@ struct fairwq_batch *fairwq_batch_new(struct fairwq_pool *pool,
 	batch->is_default = is_default;
 	err = batch_join(batch, gfp);
 	if (err) {
-		kref_put(&batch->refs, batch_last_put);
 		fairwq_batch_put(batch);
 		return ERR_PTR(err);
 	}
