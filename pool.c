@@ -155,16 +155,6 @@ static int pool_add_default_batches(struct fairwq_pool *pool)
 static LIST_HEAD(fairwq_named_pools);
 static DEFINE_MUTEX(fairwq_named_mutex);
 
-/* Return: 0, or a negative error, if the name of @pool cannot be one in sysfs. */
-static int check_sysfs_name(const char *name)
-{
-	if (strlen(name) > FAIRWQ_MAX_SYSFS_NAME)
-		return -ENAMETOOLONG;
-	if (!*name || strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, ".."))
-		return fairwq_bad_arg("the name is none for sysfs");
-	return 0;
-}
-
 /*
  * Find out why a workqueue could not be allocated: try without sysfs. Return:
  * -EEXIST if that works, because its name is taken there, or -ENOMEM.
@@ -184,18 +174,20 @@ static int why_no_wq(const struct fairwq_pool *pool)
 /* Allocate a workqueue with the pool's name in sysfs. Return: 0, or a negative error. */
 static int pool_alloc_named_wq(struct fairwq_pool *pool)
 {
-	int err = check_sysfs_name(pool->name);
+	const char *name = pool->name;
 	struct fairwq_pool *other;
+	int err = 0;
 
-	if (err)
-		return err;
+	if (strlen(name) > FAIRWQ_MAX_SYSFS_NAME)
+		return -ENAMETOOLONG;
+	if (!*name || strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, ".."))
+		return fairwq_bad_arg("the name is none for sysfs");
 	mutex_lock(&fairwq_named_mutex);
 	list_for_each_entry(other, &fairwq_named_pools, named_link)
-		if (!strcmp(other->name, pool->name))
+		if (!strcmp(other->name, name))
 			err = -EEXIST;
 	if (!err)
-		pool->wq = alloc_workqueue("%s", wq_flags(pool->flags), FAIRWQ_MAX_ACTIVE,
-					   pool->name);
+		pool->wq = alloc_workqueue("%s", wq_flags(pool->flags), FAIRWQ_MAX_ACTIVE, name);
 	if (pool->wq)
 		list_add(&pool->named_link, &fairwq_named_pools);
 	else if (!err)
