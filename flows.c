@@ -254,11 +254,32 @@ static void flows_arm(struct fairwq_flows *flows)
 				   flows_period(idle));
 }
 
-/* Open or make a flow, under the lock. Return: the flow, or an ERR_PTR(). */
-static struct fairwq_flow *flow_obtain(struct fairwq_flows *flows, u64 key)
+/* ---- queueing --------------------------------------------------------- */
+
+/*
+ * Get a flow to queue to, under rcu_read_lock(). If there is none that is open, open or make
+ * one under the lock.
+ *
+ * Return: the flow, or an ERR_PTR(): -ENOMEM if there is no memory for it, -ESHUTDOWN if
+ * the flows go, or the error of a batch that cannot be made.
+ */
+static struct fairwq_flow *flow_get(struct fairwq_flows *flows, u64 key)
 {
 	struct fairwq_flow *flow, *new;
 
+	/* Pairs with the grace period in fairwq_flows_shutdown(). No model. */
+	if (unlikely(READ_ONCE(flows->dying)))
+		return ERR_PTR(-ESHUTDOWN);
+	flow = flow_find(flows, key);
+	/* Pairs with the grace period in fairwq_flows_sweep(). No model. */
+	if (likely(flow && !READ_ONCE(flow->closed) && !flow_has_left(flow))) {
+		fairwq_test_point(FAIRWQ_POINT_FLOW_FOUND, flow->batch);
+		/* All CPUs share the line: write it only if that says something new. */
+		if (!READ_ONCE(flow->used))
+			WRITE_ONCE(flow->used, true);
+		return flow;
+	}
+	fairwq_test_point(FAIRWQ_POINT_FLOW_CLOSED, flow ? flow->batch : flows->shared);
 	flow = flow_claim(flows, key, NULL);
 	if (flow)
 		return flow;
@@ -271,33 +292,6 @@ static struct fairwq_flow *flow_obtain(struct fairwq_flows *flows, u64 key)
 		flow_free(new);
 	/* A destroy waits for this section before it stops the sweep. */
 	flows_arm(flows);
-	return flow;
-}
-
-/* ---- queueing --------------------------------------------------------- */
-
-/*
- * Get a flow to queue to, under rcu_read_lock(). Return: the flow, or an
- * ERR_PTR(): -ENOMEM if there is no memory for it, -ESHUTDOWN if the flows go.
- */
-static struct fairwq_flow *flow_get(struct fairwq_flows *flows, u64 key)
-{
-	struct fairwq_flow *flow;
-
-	/* Pairs with the grace period in fairwq_flows_shutdown(). No model. */
-	if (unlikely(READ_ONCE(flows->dying)))
-		return ERR_PTR(-ESHUTDOWN);
-	flow = flow_find(flows, key);
-	/* Pairs with the grace period in fairwq_flows_sweep(). No model. */
-	if (unlikely(!flow || READ_ONCE(flow->closed) || flow_has_left(flow))) {
-		fairwq_test_point(FAIRWQ_POINT_FLOW_CLOSED,
-				  flow ? flow->batch : flows->shared);
-		return flow_obtain(flows, key);
-	}
-	fairwq_test_point(FAIRWQ_POINT_FLOW_FOUND, flow->batch);
-	/* All CPUs share the line: write it only if that says something new. */
-	if (!READ_ONCE(flow->used))
-		WRITE_ONCE(flow->used, true);
 	return flow;
 }
 
