@@ -273,31 +273,6 @@ EXPORT_SYMBOL_GPL(fairwq_batch_dispose);
 
 /* ---- the beginning ---------------------------------------------------- */
 
-static void batch_init(struct fairwq_batch *batch, struct fairwq_pool *pool,
-		       const struct fairwq_batch_attrs *attrs)
-{
-	fairwq_node_init(&batch->node,
-			 &pool->tree.rank[fairwq_prio_rank(attrs->prio)],
-			 attrs->weight ?: FAIRWQ_DFL_WEIGHT);
-	init_llist_head(&batch->incoming);
-	INIT_LIST_HEAD(&batch->fifo);
-	INIT_LIST_HEAD(&batch->sorted);
-	INIT_LIST_HEAD(&batch->sort_link);
-	INIT_LIST_HEAD(&batch->link);
-	mutex_init(&batch->flush_mutex);
-	INIT_RCU_WORK(&batch->reap_work, batch_reap_fn);
-	batch->pool = pool;
-	batch->prio = attrs->prio;
-	batch->max_active = attrs->max_active;
-	batch->max_queued = attrs->max_queued;
-	batch->released = attrs->released;
-	batch->priv = attrs->priv;
-	if (attrs->parent) {
-		batch->parent = fairwq_batch_get(attrs->parent);
-		batch->depth = attrs->parent->depth + 1;
-	}
-}
-
 /*
  * Allocate a batch with one reference, for the creator. Takes over @name, also on
  * error. Return: the batch, or NULL.
@@ -315,8 +290,25 @@ static struct fairwq_batch *batch_alloc(struct fairwq_pool *pool,
 		goto nomem;
 	if (READ_ONCE(pool->histograms))	/* without memory it has none */
 		batch->stats->hists = kzalloc(sizeof(*batch->stats->hists), gfp | __GFP_NOWARN);
+	fairwq_node_init(&batch->node, &pool->tree.rank[fairwq_prio_rank(attrs->prio)],
+			 attrs->weight ?: FAIRWQ_DFL_WEIGHT);
+	init_llist_head(&batch->incoming);
+	INIT_LIST_HEAD(&batch->fifo);
+	INIT_LIST_HEAD(&batch->sorted);
+	INIT_LIST_HEAD(&batch->sort_link);
+	mutex_init(&batch->flush_mutex);
+	INIT_RCU_WORK(&batch->reap_work, batch_reap_fn);
+	batch->pool = pool;
 	batch->name = name;
-	batch_init(batch, pool, attrs);
+	batch->prio = attrs->prio;
+	batch->max_active = attrs->max_active;
+	batch->max_queued = attrs->max_queued;
+	batch->released = attrs->released;
+	batch->priv = attrs->priv;
+	if (attrs->parent) {
+		batch->parent = fairwq_batch_get(attrs->parent);
+		batch->depth = attrs->parent->depth + 1;
+	}
 	kref_init(&batch->refs);
 	kref_get(&pool->refs);
 	test_count(&fairwq_live_batches, 1);
