@@ -542,21 +542,6 @@ EXPORT_SYMBOL_GPL(fairwq_flows_set_idle_ms);
 
 /* ---- create and destroy ----------------------------------------------- */
 
-static void flows_init(struct fairwq_flows *flows, struct fairwq_batch *shared,
-		       const struct fairwq_batch_attrs *attrs)
-{
-	seqcount_latch_init(&flows->tree.seq);
-	raw_spin_lock_init(&flows->lock);
-	INIT_LIST_HEAD(&flows->list);
-	mutex_init(&flows->sweep_mutex);
-	INIT_DELAYED_WORK(&flows->sweep, flows_sweep_fn);
-	flows->attrs = *attrs;
-	fairwq_batch_get(attrs->parent);	/* keeps the owner that it names */
-	flows->shared = shared;
-	flows->pool = shared->pool;
-	flows->idle = msecs_to_jiffies(FLOWS_DFL_IDLE_MS);
-}
-
 struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
 					 const struct fairwq_batch_attrs *attrs)
 {
@@ -586,7 +571,16 @@ struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
 		kfree(flows);
 		return ERR_CAST(shared);
 	}
-	flows_init(flows, shared, attrs);
+	seqcount_latch_init(&flows->tree.seq);
+	raw_spin_lock_init(&flows->lock);
+	INIT_LIST_HEAD(&flows->list);
+	mutex_init(&flows->sweep_mutex);
+	INIT_DELAYED_WORK(&flows->sweep, flows_sweep_fn);
+	flows->attrs = *attrs;
+	fairwq_batch_get(attrs->parent);	/* keeps the owner that it names */
+	flows->shared = shared;
+	flows->pool = pool;
+	flows->idle = msecs_to_jiffies(FLOWS_DFL_IDLE_MS);
 	atomic_inc(&pool->nr_flows);
 	return flows;
 }
