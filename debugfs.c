@@ -5,14 +5,16 @@
  *   version                    the module's version
  *   POOL/summary               policy, runners and counters
  *   POOL/fairness              the self-check, see core/fairness.c
- *   POOL/batches               a row for each batch: batches_show() has the
+ *   POOL/batches               a row for each batch: show_table() has the
  *                              names of columns, fairwq_show_row() the values
  *   POOL/dump                  every item, see dump.c
  *   POOL/histograms            of waits and run times; 1 and 0 turn it on and off
  *   POOL/runners               a row for each runner
- *   POOL/max_active, policy,   knobs: fairwq_knobs
+ *   POOL/max_active, policy,   knobs
  *   slice_us, low_turns,
  *   hung_ms, reset
+ *
+ * fairwq_files has a row for each file of a pool.
  *
  * Locking: pool->lock for one row at a time; pool->mutex so that no
  * runner goes; fairwq_dir_mutex for the folders. A queue call into a busy batch
@@ -90,9 +92,8 @@ DEFINE_SHOW_ATTRIBUTE(version);
 
 /* ---- summary ---------------------------------------------------------- */
 
-static int summary_show(struct seq_file *m, void *v)
+static void show_summary(struct seq_file *m, struct fairwq_pool *pool)
 {
-	struct fairwq_pool *pool = m->private;
 	unsigned int i;
 
 	fairwq_fairness_look(pool);
@@ -106,9 +107,7 @@ static int summary_show(struct seq_file *m, void *v)
 	for (i = 0; i < FAIRWQ_NR_COUNTERS; i++)
 		seq_printf(m, "%s: %llu\n", fairwq_counter_name[i], pool->counter[i]);
 	raw_spin_unlock_irq(&pool->lock);
-	return 0;
 }
-DEFINE_SHOW_ATTRIBUTE(summary);
 
 /* ---- fairness --------------------------------------------------------- */
 
@@ -121,9 +120,8 @@ static void show_hundredths(struct seq_file *m, const char *name, u64 hundredths
 	seq_printf(m, "%s: %llu.%02u\n", name, whole, rest);
 }
 
-static int fairness_show(struct seq_file *m, void *v)
+static void show_fairness(struct seq_file *m, struct fairwq_pool *pool)
 {
-	struct fairwq_pool *pool = m->private;
 	const struct fairwq_window *window = &pool->window;
 
 	fairwq_fairness_look(pool);
@@ -144,9 +142,7 @@ static int fairness_show(struct seq_file *m, void *v)
 	seq_printf(m, "worst_wait_percent: %llu\n", window->worst_wait);
 	seq_printf(m, "worst_wait_ms: %u\n", window->wait_ms);
 	raw_spin_unlock_irq(&pool->lock);
-	return 0;
 }
-DEFINE_SHOW_ATTRIBUTE(fairness);
 
 /* ---- batches ---------------------------------------------------------- */
 
@@ -235,15 +231,13 @@ static void show_batches(struct seq_file *m,
 	fairwq_batch_put(batch);
 }
 
-static int batches_show(struct seq_file *m, void *v)
+static void show_table(struct seq_file *m, struct fairwq_pool *pool)
 {
 	seq_printf(m, "%-24s %-8s %-6s %6s %8s %7s %10s %6s %9s %9s %9s %9s %9s %6s %s\n",
 		   "name", "state", "prio", "weight", "queued", "running", "done", "share%",
 		   "wait50us", "wait99us", "waitmaxus", "run50us", "run99us", "failed", "owner");
 	show_batches(m, fairwq_show_row);
-	return 0;
 }
-DEFINE_SHOW_ATTRIBUTE(batches);
 
 /* ---- histograms ------------------------------------------------------- */
 
@@ -302,17 +296,13 @@ static void show_histograms(struct seq_file *m, struct fairwq_pool *pool)
 
 /* ---- dump ------------------------------------------------------------- */
 
-static int dump_show(struct seq_file *m, void *v)
+static void show_dump(struct seq_file *m, struct fairwq_pool *pool)
 {
-	struct fairwq_pool *pool = m->private;
-
 	seq_printf(m, "%-24s %-8s %9s %s\n", "batch", "where", "ageus", "function");
 	mutex_lock(&pool->mutex);
 	show_batches(m, fairwq_dump_batch);
 	mutex_unlock(&pool->mutex);
-	return 0;
 }
-DEFINE_SHOW_ATTRIBUTE(dump);
 
 /* ---- runners ---------------------------------------------------------- */
 
@@ -331,9 +321,8 @@ static void show_runner_locked(struct seq_file *m, struct fairwq_runner *runner)
 			   list_empty(&runner->idle_node) ? "kicked" : "idle", "-", "-");
 }
 
-static int runners_show(struct seq_file *m, void *v)
+static void show_runners(struct seq_file *m, struct fairwq_pool *pool)
 {
-	struct fairwq_pool *pool = m->private;
 	struct fairwq_runner *runner;
 
 	seq_printf(m, "%6s %-8s %7s %-24s %s\n", "runner", "state", "sincems", "batch",
@@ -345,24 +334,9 @@ static int runners_show(struct seq_file *m, void *v)
 		raw_spin_unlock_irq(&pool->lock);
 	}
 	mutex_unlock(&pool->mutex);
-	return 0;
 }
-DEFINE_SHOW_ATTRIBUTE(runners);
 
 /* ---- knobs ------------------------------------------------------------ */
-
-/*
- * A knob: a number, or a word, from @least to @most. Other text gives -EINVAL, and nothing
- * is changed.
- */
-struct fairwq_knob {
-	const char *name;		/* of the file */
-	int (*set)(struct fairwq_pool *pool, unsigned int value);
-	size_t at;			/* in the pool: an unsigned int, which the file shows */
-	unsigned int least, most;
-	const char * const *words;	/* for the numbers up to @most, or NULL */
-	void (*show)(struct seq_file *m, struct fairwq_pool *pool); /* or NULL: see @at */
-};
 
 static int set_policy(struct fairwq_pool *pool, unsigned int value)
 {
@@ -415,11 +389,31 @@ static int set_reset(struct fairwq_pool *pool, unsigned int value)
 	return 0;
 }
 
+/* ---- files ------------------------------------------------------------ */
+
+/*
+ * A file of a pool. One with @set is a knob: a number, or a word, from @least to @most.
+ * Other text gives -EINVAL, and nothing is changed.
+ */
+struct fairwq_file {
+	const char *name;
+	int (*set)(struct fairwq_pool *pool, unsigned int value);
+	size_t at;			/* in the pool: an unsigned int, which the file shows */
+	unsigned int least, most;
+	const char * const *words;	/* for the numbers up to @most, or NULL */
+	void (*show)(struct seq_file *m, struct fairwq_pool *pool); /* or NULL: see @at */
+};
+
 #define AT(field)	offsetof(struct fairwq_pool, field)
 
 static const char * const fairwq_reset_word[] = { "1" };
 
-static const struct fairwq_knob fairwq_knobs[] = {
+static const struct fairwq_file fairwq_files[] = {
+	{ "summary", .show = show_summary },
+	{ "batches", .show = show_table },
+	{ "runners", .show = show_runners },
+	{ "fairness", .show = show_fairness },
+	{ "dump", .show = show_dump },
 	{ "max_active", fairwq_pool_set_max_active, AT(max_active), 1, FAIRWQ_MAX_ACTIVE },
 	{ "policy", set_policy, AT(policy), 0, FAIRWQ_FAIR_COST, fairwq_policy_name },
 	{ "slice_us", set_slice_us, AT(slice_us), 0, FAIRWQ_MAX_SLICE_US },
@@ -431,33 +425,33 @@ static const struct fairwq_knob fairwq_knobs[] = {
 
 static_assert(ARRAY_SIZE(fairwq_policy_name) == FAIRWQ_FAIR_COST + 1);
 
-/* Return the knob that a file is. */
-static const struct fairwq_knob *knob_of(const struct file *file)
+/* Return the row of an open file. */
+static const struct fairwq_file *row_of(const struct file *file)
 {
-	const struct fairwq_knob *knob = fairwq_knobs;
+	const struct fairwq_file *row = fairwq_files;
 
-	while (strcmp(knob->name, file->f_path.dentry->d_name.name))
-		knob++;
-	return knob;
+	while (strcmp(row->name, file->f_path.dentry->d_name.name))
+		row++;
+	return row;
 }
 
-static int knob_show(struct seq_file *m, void *v)
+static int file_show(struct seq_file *m, void *v)
 {
-	const struct fairwq_knob *knob = knob_of(m->file);
-	unsigned int value = READ_ONCE(*(unsigned int *)((char *)m->private + knob->at));
+	const struct fairwq_file *row = row_of(m->file);
+	unsigned int value = READ_ONCE(*(unsigned int *)((char *)m->private + row->at));
 
-	if (knob->show)
-		knob->show(m, m->private);
-	else if (knob->words)
-		seq_printf(m, "%s\n", knob->words[value]);
+	if (row->show)
+		row->show(m, m->private);
+	else if (row->words)
+		seq_printf(m, "%s\n", row->words[value]);
 	else
 		seq_printf(m, "%u\n", value);
 	return 0;
 }
 
-static int knob_open(struct inode *inode, struct file *file)
+static int file_open(struct inode *inode, struct file *file)
 {
-	return single_open(file, knob_show, inode->i_private);
+	return single_open(file, file_show, inode->i_private);
 }
 
 /* Longer than any line that is written to a file here. */
@@ -474,30 +468,30 @@ static char *read_line(char text[LINE_MAX], const char __user *buf, size_t len)
 	return strlen(text) == len ? strim(text) : ERR_PTR(-EINVAL);
 }
 
-static ssize_t knob_write(struct file *file, const char __user *buf, size_t len,
+static ssize_t file_write(struct file *file, const char __user *buf, size_t len,
 			  loff_t *pos)
 {
 	struct fairwq_pool *pool = ((struct seq_file *)file->private_data)->private;
-	const struct fairwq_knob *knob = knob_of(file);
+	const struct fairwq_file *row = row_of(file);
 	char text[LINE_MAX], *line = read_line(text, buf, len);
 	unsigned int value;
 
 	if (IS_ERR(line))
 		return PTR_ERR(line);
-	if (knob->words)	/* an error is above @most */
-		value = match_string(knob->words, knob->most + 1, line);
+	if (row->words)		/* an error is above @most */
+		value = match_string(row->words, row->most + 1, line);
 	else if (kstrtouint(line, 0, &value))
 		return -EINVAL;
-	if (value < knob->least || value > knob->most)
+	if (!row->set || value < row->least || value > row->most)
 		return -EINVAL;
-	return knob->set(pool, value) ?: len;
+	return row->set(pool, value) ?: len;
 }
 
-static const struct file_operations knob_fops = {
+static const struct file_operations file_fops = {
 	.owner = THIS_MODULE,
-	.open = knob_open,
+	.open = file_open,
 	.read = seq_read,
-	.write = knob_write,
+	.write = file_write,
 	.llseek = seq_lseek,
 	.release = single_release,
 };
@@ -526,19 +520,14 @@ static struct dentry *make_dir(const char *name)
 
 static void show_pool_locked(struct fairwq_pool *pool)
 {
-	const struct fairwq_knob *knob;
+	const struct fairwq_file *row = fairwq_files;
 
 	lockdep_assert_held(&fairwq_dir_mutex);
 
 	pool->dir = make_dir(pool->name);
-
-	debugfs_create_file("summary", 0400, pool->dir, pool, &summary_fops);
-	debugfs_create_file("batches", 0400, pool->dir, pool, &batches_fops);
-	debugfs_create_file("runners", 0400, pool->dir, pool, &runners_fops);
-	debugfs_create_file("fairness", 0400, pool->dir, pool, &fairness_fops);
-	debugfs_create_file("dump", 0400, pool->dir, pool, &dump_fops);
-	for (knob = fairwq_knobs; knob < fairwq_knobs + ARRAY_SIZE(fairwq_knobs); knob++)
-		debugfs_create_file(knob->name, 0600, pool->dir, pool, &knob_fops);
+	for (; row < fairwq_files + ARRAY_SIZE(fairwq_files); row++)
+		debugfs_create_file(row->name, row->set ? 0600 : 0400, pool->dir, pool,
+				    &file_fops);
 }
 
 /* Show a pool. One that is created before debugfs is there is shown later. */
