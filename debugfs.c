@@ -306,23 +306,9 @@ static void show_dump(struct seq_file *m, struct fairwq_pool *pool)
 
 /* ---- runners ---------------------------------------------------------- */
 
-static void show_runner_locked(struct seq_file *m, struct fairwq_runner *runner)
-{
-	const struct fairwq_turn *turn = fairwq_runner_turn(runner);
-
-	lockdep_assert_held(&runner->pool->lock);
-
-	if (turn)
-		seq_printf(m, "%6u %-8s %7u %-24s %ps\n", runner->id, "running",
-			   jiffies_to_msecs(jiffies - READ_ONCE(runner->started)),
-			   turn->batch->name, READ_ONCE(turn->func));
-	else
-		seq_printf(m, "%6u %-8s %7s %-24s -\n", runner->id,
-			   list_empty(&runner->idle_node) ? "kicked" : "idle", "-", "-");
-}
-
 static void show_runners(struct seq_file *m, struct fairwq_pool *pool)
 {
+	const struct fairwq_turn *turn;
 	struct fairwq_runner *runner;
 
 	seq_printf(m, "%6s %-8s %7s %-24s %s\n", "runner", "state", "sincems", "batch",
@@ -330,7 +316,14 @@ static void show_runners(struct seq_file *m, struct fairwq_pool *pool)
 	mutex_lock(&pool->mutex);
 	list_for_each_entry_rcu(runner, &pool->runners, node, lockdep_is_held(&pool->mutex)) {
 		raw_spin_lock_irq(&pool->lock);
-		show_runner_locked(m, runner);
+		turn = fairwq_runner_turn(runner);
+		if (turn)
+			seq_printf(m, "%6u %-8s %7u %-24s %ps\n", runner->id, "running",
+				   jiffies_to_msecs(jiffies - READ_ONCE(runner->started)),
+				   turn->batch->name, READ_ONCE(turn->func));
+		else
+			seq_printf(m, "%6u %-8s %7s %-24s -\n", runner->id,
+				   list_empty(&runner->idle_node) ? "kicked" : "idle", "-", "-");
 		raw_spin_unlock_irq(&pool->lock);
 	}
 	mutex_unlock(&pool->mutex);
@@ -454,35 +447,26 @@ static int file_open(struct inode *inode, struct file *file)
 	return single_open(file, file_show, inode->i_private);
 }
 
-/* Longer than any line that is written to a file here. */
-#define LINE_MAX	32
-
-/* Copy what was written into @text, without the space around it. Return: it, or an error. */
-static char *read_line(char text[LINE_MAX], const char __user *buf, size_t len)
-{
-	if (!len || len >= LINE_MAX)
-		return ERR_PTR(-EINVAL);
-	if (copy_from_user(text, buf, len))
-		return ERR_PTR(-EFAULT);
-	text[len] = '\0';
-	return strlen(text) == len ? strim(text) : ERR_PTR(-EINVAL);
-}
-
 static ssize_t file_write(struct file *file, const char __user *buf, size_t len,
 			  loff_t *pos)
 {
 	struct fairwq_pool *pool = ((struct seq_file *)file->private_data)->private;
 	const struct fairwq_file *row = row_of(file);
-	char text[LINE_MAX], *line = read_line(text, buf, len);
+	char text[32];			/* longer than any that is right */
 	unsigned int value;
 
-	if (IS_ERR(line))
-		return PTR_ERR(line);
-	if (row->words)		/* an error is above @most */
-		value = match_string(row->words, row->most + 1, line);
-	else if (kstrtouint(line, 0, &value))
+	if (!row->set || !len || len >= sizeof(text))
 		return -EINVAL;
-	if (!row->set || value < row->least || value > row->most)
+	if (copy_from_user(text, buf, len))
+		return -EFAULT;
+	text[len] = '\0';
+	if (strlen(text) != len)
+		return -EINVAL;
+	if (row->words)		/* an error is above @most */
+		value = match_string(row->words, row->most + 1, strim(text));
+	else if (kstrtouint(strim(text), 0, &value))
+		return -EINVAL;
+	if (value < row->least || value > row->most)
 		return -EINVAL;
 	return row->set(pool, value) ?: len;
 }
