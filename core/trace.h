@@ -24,25 +24,12 @@
 #include "compat.h"
 #include "types.h"
 
-#ifndef FAIRWQ_TRACE_ENUMS
-#define FAIRWQ_TRACE_ENUMS
-enum fairwq_batch_event {
-	FAIRWQ_BATCH_CREATE,
-	FAIRWQ_BATCH_DISPOSE,
-	FAIRWQ_BATCH_RELEASE,
-};
-
-enum fairwq_runner_event {
-	FAIRWQ_RUNNER_KICK,
-	FAIRWQ_RUNNER_IDLE,
-};
-#endif
-
-TRACE_DEFINE_ENUM(FAIRWQ_BATCH_CREATE);
-TRACE_DEFINE_ENUM(FAIRWQ_BATCH_DISPOSE);
-TRACE_DEFINE_ENUM(FAIRWQ_BATCH_RELEASE);
-TRACE_DEFINE_ENUM(FAIRWQ_RUNNER_KICK);
-TRACE_DEFINE_ENUM(FAIRWQ_RUNNER_IDLE);
+/* What an event tells of. No enums, because the format in tracefs must show the numbers. */
+#define FAIRWQ_BATCH_CREATE	0
+#define FAIRWQ_BATCH_DISPOSE	1
+#define FAIRWQ_BATCH_RELEASE	2
+#define FAIRWQ_RUNNER_KICK	0
+#define FAIRWQ_RUNNER_IDLE	1
 
 /* A work is about to be pushed to its batch, or starts in a burst. */
 TRACE_EVENT(fairwq_queue,
@@ -113,7 +100,7 @@ TRACE_EVENT(fairwq_end,
 
 /* A batch was created or disposed, or has left its pool. */
 TRACE_EVENT(fairwq_batch,
-	TP_PROTO(const struct fairwq_batch *batch, enum fairwq_batch_event event),
+	TP_PROTO(const struct fairwq_batch *batch, int event),
 	TP_ARGS(batch, event),
 	TP_STRUCT__entry(
 		__string(pool, batch->pool->name)
@@ -134,8 +121,7 @@ TRACE_EVENT(fairwq_batch,
 
 /* A runner was queued to the workqueue, or found nothing more to do. */
 TRACE_EVENT(fairwq_runner,
-	TP_PROTO(const struct fairwq_pool *pool, const struct fairwq_runner *runner,
-		 enum fairwq_runner_event event),
+	TP_PROTO(const struct fairwq_pool *pool, const struct fairwq_runner *runner, int event),
 	TP_ARGS(pool, runner, event),
 	TP_STRUCT__entry(
 		__string(pool, pool->name)
