@@ -135,15 +135,12 @@ static inline u64 fairwq_hist_quantile(const struct fairwq_hist *hist,
 	u64 sum = 0, want = div_u64(hist->count * permille + 999, 1000);
 	unsigned int i;
 
-	if (!hist->count)
-		return 0;
-	for (i = 0; i < FAIRWQ_HIST_BUCKETS; i++) {
+	for (i = 0; i < FAIRWQ_HIST_BUCKETS - 1; i++) {
 		sum += hist->bucket[i];
 		if (sum >= want)
-			break;
+			return min(fairwq_hist_upper(i), hist->max);
 	}
-	return i < FAIRWQ_HIST_BUCKETS - 1 ? min(fairwq_hist_upper(i), hist->max) :
-					     hist->max;
+	return hist->max;
 }
 
 #endif /* FAIRWQ_STATS_H */
