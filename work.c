@@ -9,7 +9,7 @@
  *
  *   state      belongs to           what a cancel does
  *   claimed    a queue call         marks it CANCELED; sync waits
- *   FIFO       pool->lock           takes it out: cancel_queued_locked()
+ *   FIFO       pool->lock           takes it out: cancel_queued()
  *   parked     pool->lock           takes it out
  *   dropped    pool->lock           takes it off the list of that fairwq_batch_cancel()
  *   kept back  its constraint       see core/waitlist.c; so is the next item of a burst
@@ -171,42 +171,32 @@ static int cancel_unlinked_locked(struct fairwq_batch *batch,
 }
 
 /* Cancel a work that was bound for @batch. Return: as fairwq_try_cancel(). */
-static int cancel_queued_locked(struct fairwq_batch *batch,
-				struct fairwq_work *work, bool wait,
-				struct fairwq_constraint **constraint)
-{
-	long data = look_locked(batch, work);
-
-	lockdep_assert_held(&batch->pool->lock);
-
-	/* CONSTRAINED: a constraint has admitted it, and pushes it with interrupts off. */
-	if (fairwq_work_batch(data) != batch ||
-	    (data & (FAIRWQ_WORK_DELAYED | FAIRWQ_WORK_CONSTRAINED)))
-		return FAIRWQ_AGAIN;
-	if (data & FAIRWQ_WORK_GRACE)
-		return wait ? FAIRWQ_AGAIN : 0;
-	if (!(data & FAIRWQ_WORK_LINKED)) {
-		if (wait)
-			return FAIRWQ_AGAIN;
-		if (data & FAIRWQ_WORK_CANCELED)
-			return 0;
-		return cancel_unlinked_locked(batch, work, data);
-	}
-	remove_locked(batch, work);
-	*constraint = release_work(work);
-	return 1;
-}
-
 static int cancel_queued(struct fairwq_batch *batch, struct fairwq_work *work,
 			 bool wait)
 {
 	struct fairwq_constraint *constraint = NULL;
 	struct fairwq_pool *pool = batch->pool;
 	unsigned long flags;
+	long data;
 	int ret;
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	ret = cancel_queued_locked(batch, work, wait, &constraint);
+	data = look_locked(batch, work);
+	/* CONSTRAINED: a constraint has admitted it, and pushes it with interrupts off. */
+	if (fairwq_work_batch(data) != batch ||
+	    (data & (FAIRWQ_WORK_DELAYED | FAIRWQ_WORK_CONSTRAINED))) {
+		ret = FAIRWQ_AGAIN;
+	} else if (data & FAIRWQ_WORK_LINKED) {
+		remove_locked(batch, work);
+		constraint = release_work(work);
+		ret = 1;
+	} else if (wait) {
+		ret = FAIRWQ_AGAIN;
+	} else if (data & (FAIRWQ_WORK_GRACE | FAIRWQ_WORK_CANCELED)) {
+		ret = 0;
+	} else {
+		ret = cancel_unlinked_locked(batch, work, data);
+	}
 	fairwq_fifo_update_locked(batch);
 	fairwq_fifo_reap_locked(batch);
 	fairwq_kick_unlock(pool, flags);
@@ -286,37 +276,28 @@ EXPORT_SYMBOL_GPL(fairwq_current_work);
  * Add @waiter to a work that is queued in @batch. Return: as await(); 0 also if
  * the work waits for a timer or a grace period, or is being dropped.
  */
-static int await_pending_locked(struct fairwq_batch *batch,
-				struct fairwq_work *work,
-				struct fairwq_waiter *waiter)
-{
-	long data = look_locked(batch, work);
-
-	lockdep_assert_held(&batch->pool->lock);
-
-	if (fairwq_work_batch(data) != batch || (data & FAIRWQ_WORK_CONSTRAINED))
-		return FAIRWQ_AGAIN;
-	if (data & FAIRWQ_WORK_GRACE)
-		return 0;
-	if (data & FAIRWQ_WORK_DELAYED)
-		return timer_pending(&to_delayed_work_of(work)->timer) ? 0 : FAIRWQ_AGAIN;
-	if (!(data & FAIRWQ_WORK_LINKED))
-		return FAIRWQ_AGAIN;
-	if (fairwq_work_place(work) == FAIRWQ_PLACE_DROPPED)
-		return 0;
-	fairwq_waiter_add_locked(batch->pool, waiter, 0);
-	return 1;
-}
-
 static int await_pending(struct fairwq_batch *batch, struct fairwq_work *work,
 			 struct fairwq_waiter *waiter)
 {
 	struct fairwq_pool *pool = batch->pool;
 	unsigned long flags;
-	int ret;
+	int ret = 0;
+	long data;
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	ret = await_pending_locked(batch, work, waiter);
+	data = look_locked(batch, work);
+	if (fairwq_work_batch(data) != batch || (data & FAIRWQ_WORK_CONSTRAINED)) {
+		ret = FAIRWQ_AGAIN;
+	} else if (data & FAIRWQ_WORK_DELAYED) {
+		if (!timer_pending(&to_delayed_work_of(work)->timer))
+			ret = FAIRWQ_AGAIN;
+	} else if (!(data & (FAIRWQ_WORK_GRACE | FAIRWQ_WORK_LINKED))) {
+		ret = FAIRWQ_AGAIN;
+	} else if ((data & FAIRWQ_WORK_LINKED) &&
+		   fairwq_work_place(work) != FAIRWQ_PLACE_DROPPED) {
+		fairwq_waiter_add_locked(pool, waiter, 0);
+		ret = 1;
+	}
 	fairwq_fifo_update_locked(batch);
 	fairwq_fifo_reap_locked(batch);
 	fairwq_kick_unlock(pool, flags);

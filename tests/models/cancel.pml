@@ -173,7 +173,7 @@ proctype first(byte cpu)
 	has_returned()
 }
 
-/* fairwq_work_cancel(): cancel_queued_locked(); then fairwq_queue() */
+/* fairwq_work_cancel(): cancel_queued(); then fairwq_queue() */
 proctype second(byte cpu)
 {
 	byte nr, data, ret;

@@ -106,7 +106,7 @@ inline cancel(cpu)
 		:: !data -> break
 		:: else
 		fi;
-		/* cancel_queued_locked() */
+		/* cancel_queued() */
 		spin_lock(cpu);
 		read_once(cpu, STATE, data);
 		if

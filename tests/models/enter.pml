@@ -3,7 +3,7 @@
  * The way of a work into a constraint, and out of it. constraint.c: enter() and
  * enter_foreign(); core/waitlist.c: fairwq_waitlist_cancel(), kept_word_locked(),
  * release_listed(), fairwq_admit_locked() and fairwq_waitlist_push_admitted(); work.c: release_work()
- * and cancel_queued_locked().
+ * and cancel_queued().
  *
  * A queue call claims the work and puts it into the list under the lock of the
  * constraint, with interrupts off. A cancel reads which constraint that is, takes its
@@ -303,7 +303,7 @@ inline cancel(cpu)
 			:: else
 			fi
 		:: d == ADMITTED || d == LINKED ->
-			/* cancel_queued_locked(), under the lock of the pool */
+			/* cancel_queued(), under the lock of the pool */
 			d_step {
 				RMW(cpu) && !pool_locked;
 				assert(!freed);
