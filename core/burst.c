@@ -233,7 +233,7 @@ static void burst_take_locked(struct fairwq_runner *runner,
 	work->stamp = 0;
 	WRITE_ONCE(work->place, 0);
 	fairwq_start_item(runner, work);
-	fairwq_waitlist_wake_locked(constraint);
+	fairwq_waitlist_wake_locked(constraint, work);
 }
 
 /*

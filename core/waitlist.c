@@ -111,37 +111,23 @@ struct fairwq_kept_waiter {
 };
 
 /*
- * Wake the calls that wait for @work, which has left a constraint of this lock,
- * or for a work that is seen to have left. @work is compared by its address,
- * because it may be queued again by now. This walks all calls that wait under
- * this lock.
+ * Wake the calls that wait for @work, which leaves @constraint. This walks all calls
+ * that wait under this lock.
  */
-static void wake_left_locked(struct fairwq_constraint_lock *lock,
-			     const struct fairwq_work *work)
+void fairwq_waitlist_wake_locked(const struct fairwq_constraint *constraint,
+				 const struct fairwq_work *work)
 {
 	struct fairwq_kept_waiter *waiter;
 	struct hlist_node *next;
 
-	lockdep_assert_held(&lock->lock);
+	lockdep_assert_held(fairwq_constraint_lock(constraint));
 
-	if (likely(hlist_empty(&lock->waiters)))
-		return;
-	hlist_for_each_entry_safe(waiter, next, &lock->waiters, node) {
-		if (waiter->work != work &&
-		    fairwq_work_is_kept_back(atomic_long_read(&waiter->work->data)))
+	hlist_for_each_entry_safe(waiter, next, &lock_of(constraint)->waiters, node) {
+		if (waiter->work != work)
 			continue;
 		hlist_del(&waiter->node);
 		complete(&waiter->done);	/* @waiter may be gone from here on */
 	}
-}
-
-/*
- * Wake the calls that wait for works that a burst has started from
- * @constraint. The works cannot come back before the lock is dropped.
- */
-void fairwq_waitlist_wake_locked(const struct fairwq_constraint *constraint)
-{
-	wake_left_locked(lock_of(constraint), NULL);
 }
 
 /*
@@ -182,7 +168,7 @@ void fairwq_admit_locked(struct fairwq_work *work)
 	WARN_ON_ONCE(!fairwq_work_is_kept_back(atomic_long_read(&work->data)));
 	work->place = 0;
 	atomic_long_set(&work->data, fairwq_word_admitted(fairwq_kept_batch(work)));
-	wake_left_locked(lock_of(work->constraint), work);
+	fairwq_waitlist_wake_locked(work->constraint, work);
 }
 
 /* Take @work out, and give it back to its client. Return: the batch it was bound for. */
@@ -203,7 +189,7 @@ static struct fairwq_batch *release_listed(struct fairwq_constraint *constraint,
 	 * kept_word_locked(). Model: tests/models/enter.pml.
 	 */
 	atomic_long_set_release(&work->data, 0);
-	wake_left_locked(lock_of(constraint), work);
+	fairwq_waitlist_wake_locked(constraint, work);
 	return batch;
 }
 

@@ -12,7 +12,8 @@
 
 raw_spinlock_t *fairwq_constraint_lock(const struct fairwq_constraint *constraint)
 	__attribute_const__;
-void fairwq_waitlist_wake_locked(const struct fairwq_constraint *constraint);
+void fairwq_waitlist_wake_locked(const struct fairwq_constraint *constraint,
+				 const struct fairwq_work *work);
 struct fairwq_work *fairwq_waitlist_first_locked(struct fairwq_constraint *constraint,
 						 struct list_head *go);
 void fairwq_waitlist_next_locked(struct fairwq_constraint *constraint, struct list_head *go);
