@@ -180,7 +180,8 @@ void fairwq_constraint_admit(struct fairwq_work *work)
 	raw_spin_lock(lock);
 	fairwq_admit_locked(work);
 	raw_spin_unlock(lock);
-	fairwq_waitlist_push_admitted(work);
+	fairwq_test_point(FAIRWQ_POINT_ADMITTED, NULL);
+	fairwq_push_held(work);
 	local_irq_restore(flags);
 }
 EXPORT_SYMBOL_GPL(fairwq_constraint_admit);

@@ -193,29 +193,10 @@ static struct fairwq_batch *release_listed(struct fairwq_constraint *constraint,
 	return batch;
 }
 
-/*
- * Push an admitted work. Interrupts must have been off since it was admitted.
- * The work stays CONSTRAINED until it is sorted, see link_locked(). So does the
- * GRACE of a work that has waited for a grace period.
- */
-void fairwq_waitlist_push_admitted(struct fairwq_work *work)
-{
-	fairwq_test_point(FAIRWQ_POINT_ADMITTED, NULL);
-	fairwq_push_held(work);
-}
-
 /* Tell @constraint that a work of it has run, or was cancelled. No lock must be held. */
 void fairwq_constraint_complete(struct fairwq_constraint *constraint)
 {
 	constraint->ops->complete(constraint);
-}
-
-/* Check whether one more item may be in flight. */
-static bool listed_room_locked(const struct fairwq_constraint *constraint)
-{
-	lockdep_assert_held(fairwq_constraint_lock(constraint));
-
-	return constraint->in_flight < constraint->max;
 }
 
 /* Admit @work if there is room and none waits, else list it. Return: true if admitted. */
@@ -227,7 +208,7 @@ bool fairwq_waitlist_admit(struct fairwq_constraint *constraint, struct fairwq_w
 
 	if (unlikely(!(constraint->seen & prio)))
 		constraint->seen |= prio;
-	if (list_empty(&constraint->waiting) && listed_room_locked(constraint)) {
+	if (list_empty(&constraint->waiting) && constraint->in_flight < constraint->max) {
 		constraint->in_flight++;
 		return true;
 	}
@@ -282,7 +263,7 @@ void fairwq_waitlist_next_locked(struct fairwq_constraint *constraint, struct li
 			if (constraint->in_flight)
 				break;
 		} else {
-			if (!listed_room_locked(constraint))
+			if (constraint->in_flight >= constraint->max)
 				break;
 			constraint->in_flight++;
 			fairwq_admit_locked(work);
@@ -292,8 +273,9 @@ void fairwq_waitlist_next_locked(struct fairwq_constraint *constraint, struct li
 }
 
 /*
- * Push the works on @go, and wake the calls that wait at its markers.
- * Interrupts must have been off since the works were admitted.
+ * Push the works on @go, and wake the calls that wait at its markers. Interrupts must
+ * have been off since the works were admitted. They stay CONSTRAINED until they are
+ * sorted, see link_locked().
  */
 void fairwq_waitlist_push(struct list_head *go)
 {
@@ -301,10 +283,12 @@ void fairwq_waitlist_push(struct list_head *go)
 
 	list_for_each_entry_safe(work, next, go, node) {
 		list_del(&work->node);
-		if (work->place & FAIRWQ_PLACE_BARRIER)
+		if (work->place & FAIRWQ_PLACE_BARRIER) {
 			complete(&container_of(work, struct fairwq_marker, entry)->done);
-		else
-			fairwq_waitlist_push_admitted(work);
+			continue;
+		}
+		fairwq_test_point(FAIRWQ_POINT_ADMITTED, NULL);
+		fairwq_push_held(work);
 	}
 }
 

@@ -31,7 +31,6 @@ bool fairwq_waitlist_admit(struct fairwq_constraint *constraint, struct fairwq_w
 void fairwq_waitlist_remove(struct fairwq_constraint *constraint, struct fairwq_work *work);
 void fairwq_waitlist_complete(struct fairwq_constraint *constraint);
 void fairwq_admit_locked(struct fairwq_work *work);
-void fairwq_waitlist_push_admitted(struct fairwq_work *work);
 
 /* Return the word of an admitted work that is bound for @batch. */
 static inline long fairwq_word_admitted(const struct fairwq_batch *batch)

@@ -2,7 +2,7 @@
 /*
  * The way of a work into a constraint, and out of it. constraint.c: enter() and
  * enter_foreign(); core/waitlist.c: fairwq_waitlist_cancel(), kept_word_locked(),
- * release_listed(), fairwq_admit_locked() and fairwq_waitlist_push_admitted(); work.c: release_work()
+ * release_listed(), fairwq_admit_locked() and fairwq_waitlist_push(); work.c: release_work()
  * and cancel_queued().
  *
  * A queue call claims the work and puts it into the list under the lock of the
