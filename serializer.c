@@ -110,23 +110,13 @@ EXPORT_SYMBOL_GPL(fairwq_serializer_destroy);
 
 bool fairwq_serializer_is_last(const struct fairwq_serializer *serializer)
 {
-	const struct fairwq_constraint *constraint;
-	raw_spinlock_t *lock;
-	unsigned long flags;
-	bool last;
-
 	if (!serializer) {
 		fairwq_bad_arg("serializer is NULL");
 		return false;
 	}
-	constraint = &serializer->constraint;
-	if (!fairwq_runner_is_of(constraint))
-		return false;
-	lock = fairwq_constraint_lock(constraint);
-	raw_spin_lock_irqsave(lock, flags);
-	last = list_empty(&constraint->waiting);
-	raw_spin_unlock_irqrestore(lock, flags);
-	return last;
+	/* One load, without the lock: the answer may be old when it is returned anyway. */
+	return fairwq_runner_is_of(&serializer->constraint) &&
+	       list_empty(&serializer->constraint.waiting);
 }
 EXPORT_SYMBOL_GPL(fairwq_serializer_is_last);
 
