@@ -56,22 +56,19 @@ static void complete_ready(struct fairwq_sequencer *sequencer, unsigned long fla
 
 	lockdep_assert_held(&sequencer->lock);
 
-	if (sequencer->completer)
-		goto unlock;
-	sequencer->completer = current;
-	while ((first = ready_locked(sequencer))) {
+	while (!sequencer->completer && (first = ready_locked(sequencer))) {
 		list_del_init(&first->node);
 		if (!first->func) {
 			complete(&container_of(first, struct marker, entry)->done);
 			continue;
 		}
+		sequencer->completer = current;
 		raw_spin_unlock_irqrestore(&sequencer->lock, flags);
 		first->complete(&first->work);	/* may free it, or queue it again */
 		cond_resched();
 		raw_spin_lock_irqsave(&sequencer->lock, flags);
+		sequencer->completer = NULL;
 	}
-	sequencer->completer = NULL;
-unlock:
 	raw_spin_unlock_irqrestore(&sequencer->lock, flags);
 }
 
