@@ -89,33 +89,13 @@ void fairwq_delays_timer_fn(struct timer_list *timer)
 	fairwq_push_held(&dwork->work);
 }
 
-/* Delete some timers of works of @batch, and move the works to @works. Return: how many. */
-static unsigned int delays_stop_some(struct fairwq_batch *batch, struct hlist_head *works)
-{
-	struct fairwq_delays *delays = delays_of(batch);
-	struct fairwq_delayed_work *dwork;
-	struct hlist_node *next;
-	unsigned int nr = 0;
-
-	raw_spin_lock(&delays->lock);
-	hlist_for_each_entry_safe(dwork, next, &delays->works, work.later) {
-		if (batch_of(&dwork->work) != batch || !timer_delete(&dwork->timer))
-			continue;
-		hlist_del(&dwork->work.later);
-		hlist_add_head(&dwork->work.later, works);
-		if (++nr == DELAY_CHUNK)
-			break;
-	}
-	raw_spin_unlock(&delays->lock);
-	return nr;
-}
-
 /*
  * End the delays of all works that wait for their timer in @batch: push the works. A
  * timer that fires meanwhile pushes its work by itself.
  */
 void fairwq_delays_end(struct fairwq_batch *batch)
 {
+	struct fairwq_delays *delays = delays_of(batch);
 	struct fairwq_delayed_work *dwork;
 	struct hlist_node *next;
 	unsigned long flags;
@@ -124,8 +104,18 @@ void fairwq_delays_end(struct fairwq_batch *batch)
 	do {
 		HLIST_HEAD(works);
 
-		local_irq_save(flags);	/* until they are pushed, see the head */
-		nr = delays_stop_some(batch, &works);
+		nr = 0;
+		local_irq_save(flags);	/* until the works are pushed, see the head */
+		raw_spin_lock(&delays->lock);
+		hlist_for_each_entry_safe(dwork, next, &delays->works, work.later) {
+			if (batch_of(&dwork->work) != batch || !timer_delete(&dwork->timer))
+				continue;
+			hlist_del(&dwork->work.later);
+			hlist_add_head(&dwork->work.later, &works);
+			if (++nr == DELAY_CHUNK)
+				break;
+		}
+		raw_spin_unlock(&delays->lock);
 		hlist_for_each_entry_safe(dwork, next, &works, work.later)
 			fairwq_push_held(&dwork->work);
 		local_irq_restore(flags);
