@@ -40,8 +40,8 @@
 #include "doors.h"
 
 static struct dentry *fairwq_dir;
-/* Pools that were created before debugfs was there; under fairwq_dir_mutex. */
-static LIST_HEAD(fairwq_not_shown);
+/* All pools, because some may be created before debugfs is there; under fairwq_dir_mutex. */
+static LIST_HEAD(fairwq_dir_pools);
 
 /* Held while a folder is made, so that a free name stays free. */
 static DEFINE_MUTEX(fairwq_dir_mutex);
@@ -518,10 +518,9 @@ static void show_pool_locked(struct fairwq_pool *pool)
 void fairwq_debugfs_add_pool(struct fairwq_pool *pool)
 {
 	mutex_lock(&fairwq_dir_mutex);
+	list_add_tail(&pool->dir_link, &fairwq_dir_pools);
 	if (fairwq_dir)
 		show_pool_locked(pool);
-	else
-		list_add_tail(&pool->dir_link, &fairwq_not_shown);
 	mutex_unlock(&fairwq_dir_mutex);
 }
 
@@ -529,22 +528,20 @@ void fairwq_debugfs_add_pool(struct fairwq_pool *pool)
 void fairwq_debugfs_del_pool(struct fairwq_pool *pool)
 {
 	mutex_lock(&fairwq_dir_mutex);
-	list_del_init(&pool->dir_link);
+	list_del(&pool->dir_link);
 	mutex_unlock(&fairwq_dir_mutex);
 	debugfs_remove_recursive(pool->dir);
 }
 
 int __init fairwq_debugfs_init(void)
 {
-	struct fairwq_pool *pool, *next;
+	struct fairwq_pool *pool;
 
 	mutex_lock(&fairwq_dir_mutex);
 	fairwq_dir = debugfs_create_dir("fairwq", NULL);
 	debugfs_create_file("version", 0400, fairwq_dir, NULL, &version_fops);
-	list_for_each_entry_safe(pool, next, &fairwq_not_shown, dir_link) {
-		list_del_init(&pool->dir_link);
+	list_for_each_entry(pool, &fairwq_dir_pools, dir_link)
 		show_pool_locked(pool);
-	}
 	mutex_unlock(&fairwq_dir_mutex);
 	return 0;
 }

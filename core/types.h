@@ -328,7 +328,7 @@ struct fairwq_pool {
 	struct fairwq_batch *default_batch[FAIRWQ_NR_RANKS]; /* I: by prio */
 	struct list_head named_link;	/* of pools with FAIRWQ_SYSFS_NAME; see pool.c */
 	struct dentry *dir;		/* in debugfs; see debugfs.c */
-	struct list_head dir_link;	/* until there is debugfs; see debugfs.c */
+	struct list_head dir_link;	/* of all pools; see debugfs.c */
 	struct blocking_notifier_head failure_chain; /* has a lock of its own */
 	struct kref refs;		/* A: the owner and every batch */
 	struct rcu_head rcu;
