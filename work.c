@@ -545,17 +545,9 @@ EXPORT_SYMBOL_GPL(fairwq_work_cancel_sync);
 /* Works taken out in one lock section. */
 #define DROP_CHUNK	32
 
-/*
- * The works that one call takes out of its batch. They are pending until they
- * are given back one by one, so another cancel may still take them.
- */
-struct fairwq_drop {
-	struct list_head works;		/* P */
-	struct fairwq_barrier marker;	/* P: behind the last work to drop */
-};
-
+/* Move @work to @works. It is pending until it is given back, see drop_give(). */
 static void drop_locked(struct fairwq_batch *batch, struct fairwq_work *work,
-			struct fairwq_drop *drop)
+			struct list_head *works)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
@@ -569,59 +561,49 @@ static void drop_locked(struct fairwq_batch *batch, struct fairwq_work *work,
 	}
 	remove_locked(batch, work);
 	work->place = FAIRWQ_PLACE_DROPPED;
-	list_add_tail(&work->node, &drop->works);
+	list_add_tail(&work->node, works);
 }
 
 /*
- * Keep the batch out of the tree until all works are found, and from its
- * release until all are given back. Return whether it may have works to drop.
+ * Move all works that are queued now to @works, some in one lock section. Keep the batch
+ * out of the tree until all are found, and from its release until the caller unpins it.
+ * Return: whether it may have works to drop, and is pinned.
  */
-static bool drop_begin(struct fairwq_batch *batch, struct fairwq_drop *drop)
+static bool drop_all(struct fairwq_batch *batch, struct list_head *works)
 {
+	struct fairwq_barrier marker = { };	/* behind the last work to drop */
 	struct fairwq_pool *pool = batch->pool;
 	struct fairwq_work *work;
+	unsigned int nr = 0;
 	unsigned long flags;
-	bool busy;
 
-	INIT_LIST_HEAD(&drop->works);
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	busy = !fairwq_fifo_is_idle_locked(batch);
-	if (busy) {
-		fairwq_pin(batch);
-		batch->nr_canceling++;
-		fairwq_fifo_add_barrier_locked(batch, &drop->marker);
-		while ((work = fairwq_find_parked_locked(batch)))
-			drop_locked(batch, work, drop);
+	if (fairwq_fifo_is_idle_locked(batch)) {
+		raw_spin_unlock_irqrestore(&pool->lock, flags);
+		return false;
 	}
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	return busy;
-}
-
-/* Drop some works in front of the marker; return whether those are the last. */
-static bool drop_some(struct fairwq_batch *batch, struct fairwq_drop *drop)
-{
-	struct fairwq_pool *pool = batch->pool;
-	unsigned long flags;
-	unsigned int nr;
-	bool all;
-
-	fairwq_test_point(FAIRWQ_POINT_CANCEL_STEP, batch);
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	/* The head is never a barrier. */
-	for (nr = 0; nr < DROP_CHUNK && !drop->marker.fired; nr++)
-		drop_locked(batch, fairwq_head_locked(batch), drop);
-	all = drop->marker.fired;
-	if (all) {
-		batch->nr_canceling--;
-		fairwq_fifo_update_locked(batch);
+	fairwq_pin(batch);
+	batch->nr_canceling++;
+	fairwq_fifo_add_barrier_locked(batch, &marker);
+	while ((work = fairwq_find_parked_locked(batch)))
+		drop_locked(batch, work, works);
+	while (!marker.fired) {
+		/* The head is never a barrier. */
+		drop_locked(batch, fairwq_head_locked(batch), works);
+		if (++nr % DROP_CHUNK)
+			continue;
+		fairwq_kick_unlock(pool, flags);
+		fairwq_test_point(FAIRWQ_POINT_CANCEL_STEP, batch);
+		raw_spin_lock_irqsave(&pool->lock, flags);
 	}
+	batch->nr_canceling--;
+	fairwq_fifo_update_locked(batch);
 	fairwq_kick_unlock(pool, flags);
-	return all;
+	return true;
 }
 
 /* Hand the first dropped work to the caller. Return: the work, or NULL. */
-static struct fairwq_work *drop_give(struct fairwq_batch *batch,
-				     struct fairwq_drop *drop)
+static struct fairwq_work *drop_give(struct fairwq_batch *batch, struct list_head *works)
 {
 	struct fairwq_constraint *constraint = NULL;
 	struct fairwq_pool *pool = batch->pool;
@@ -629,7 +611,7 @@ static struct fairwq_work *drop_give(struct fairwq_batch *batch,
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	work = list_first_entry_or_null(&drop->works, struct fairwq_work, node);
+	work = list_first_entry_or_null(works, struct fairwq_work, node);
 	if (work) {
 		list_del(&work->node);
 		constraint = release_work(work);
@@ -643,17 +625,15 @@ static struct fairwq_work *drop_give(struct fairwq_batch *batch,
 unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
 				  void (*dropped)(struct fairwq_work *work))
 {
-	struct fairwq_drop drop = { };
 	struct fairwq_work *work;
 	unsigned long nr = 0;
+	LIST_HEAD(works);
 
 	if (WARN_ON_ONCE(fairwq_is_no_pointer(batch)))
 		return 0;
-	if (!drop_begin(batch, &drop))
+	if (!drop_all(batch, &works))
 		return 0;
-	while (!drop_some(batch, &drop))
-		;
-	while ((work = drop_give(batch, &drop))) {
+	while ((work = drop_give(batch, &works))) {
 		nr++;
 		if (dropped)
 			dropped(work);

@@ -667,7 +667,7 @@ static void drops_from_a_chunk_to_the_next(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (unsigned int)DROP_MANY, mock->log.nr);
 }
 
-/* Queue drop.other once, before the first step of a cancel of drop.batch. */
+/* Queue drop.other once, between the first two steps of a cancel of drop.batch. */
 static void queue_in_a_step(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
 	if (point != FAIRWQ_POINT_CANCEL_STEP || batch != drop.batch || drop.late)
