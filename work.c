@@ -53,11 +53,6 @@ static DEFINE_RAW_SPINLOCK(fairwq_disable_lock);
 
 /* ---- a work that waits for a timer or a grace period ------------------ */
 
-static struct fairwq_delayed_work *to_delayed_work_of(struct fairwq_work *work)
-{
-	return container_of(work, struct fairwq_delayed_work, work);
-}
-
 /*
  * Delete the timer of a work, and let go of the work. Interrupts are off over
  * both steps, because in between the word still says DELAYED. An interrupt, or
@@ -73,7 +68,7 @@ static bool cancel_delayed(struct fairwq_work *work)
 	unsigned long flags;
 
 	local_irq_save(flags);
-	if (!fairwq_delay_stop(to_delayed_work_of(work))) {
+	if (!fairwq_delay_stop(container_of(work, struct fairwq_delayed_work, work))) {
 		local_irq_restore(flags);
 		return false;
 	}
@@ -289,7 +284,7 @@ static int await_pending(struct fairwq_batch *batch, struct fairwq_work *work,
 	if (fairwq_work_batch(data) != batch || (data & FAIRWQ_WORK_CONSTRAINED)) {
 		ret = FAIRWQ_AGAIN;
 	} else if (data & FAIRWQ_WORK_DELAYED) {
-		if (!timer_pending(&to_delayed_work_of(work)->timer))
+		if (!timer_pending(&container_of(work, struct fairwq_delayed_work, work)->timer))
 			ret = FAIRWQ_AGAIN;
 	} else if (!(data & (FAIRWQ_WORK_GRACE | FAIRWQ_WORK_LINKED))) {
 		ret = FAIRWQ_AGAIN;
