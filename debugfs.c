@@ -256,9 +256,9 @@ static u64 octave(const struct fairwq_hist *hist, unsigned int i)
  */
 static void show_hist(struct seq_file *m, const struct fairwq_batch *batch, bool run)
 {
-	unsigned int i, width = sizeof(BAR) - 1, first = NR_OCTAVES, last = 0;
+	unsigned int i, width = sizeof(BAR) - 1;
+	u64 nr, shown = 0, most = 0;
 	struct fairwq_hist hist = { };
-	u64 most = 1;
 
 	raw_spin_lock_irq(&batch->pool->lock);
 	if (batch->stats->hists)
@@ -266,18 +266,17 @@ static void show_hist(struct seq_file *m, const struct fairwq_batch *batch, bool
 	raw_spin_unlock_irq(&batch->pool->lock);
 	if (!hist.count)
 		return;
-	for (i = 0; i < NR_OCTAVES; i++) {
-		if (!octave(&hist, i))
-			continue;
-		first = min(first, i);
-		last = i;
+	for (i = 0; i < NR_OCTAVES; i++)
 		most = max(most, octave(&hist, i));
-	}
 	seq_printf(m, "%s %s, ns: %llu samples\n", batch->name, run ? "run" : "wait", hist.count);
-	for (i = first; i <= last; i++)
-		seq_printf(m, "%15llu .. %-15llu %10llu |%-*.*s|\n", i ? 1ULL << i : 0,
-			   (2ULL << i) - 1, octave(&hist, i), width,
-			   (int)div64_u64(octave(&hist, i) * width, most), BAR);
+	for (i = 0; shown < hist.count; i++) {
+		nr = octave(&hist, i);
+		shown += nr;
+		if (shown)
+			seq_printf(m, "%15llu .. %-15llu %10llu |%-*.*s|\n", i ? 1ULL << i : 0,
+				   (2ULL << i) - 1, nr, width,
+				   (int)div64_u64(nr * width, most), BAR);
+	}
 }
 
 static void show_hists(struct seq_file *m, struct fairwq_batch *batch)
