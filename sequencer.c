@@ -156,7 +156,6 @@ void fairwq_sequencer_flush(struct fairwq_sequencer *sequencer)
 {
 	struct marker marker = { .entry.ended = true };
 	unsigned long flags;
-	bool busy;
 
 	if (WARN_ON_ONCE(!sequencer))
 		return;
@@ -165,12 +164,8 @@ void fairwq_sequencer_flush(struct fairwq_sequencer *sequencer)
 		return;
 	init_completion(&marker.done);
 	raw_spin_lock_irqsave(&sequencer->lock, flags);
-	busy = sequencer->completer || !list_empty(&sequencer->works);
-	if (busy)
-		list_add_tail(&marker.entry.node, &sequencer->works);
-	raw_spin_unlock_irqrestore(&sequencer->lock, flags);
-	if (!busy)
-		return;
+	list_add_tail(&marker.entry.node, &sequencer->works);
+	complete_ready(sequencer, flags);	/* the marker, if nothing is before it */
 	wait_for_completion(&marker.done);
 	/* The task that has completed the marker is out of the lock then. */
 	raw_spin_lock_irqsave(&sequencer->lock, flags);
