@@ -158,7 +158,7 @@ static const char *batch_state_locked(const struct fairwq_batch *batch)
 }
 
 /* Return the share of @batch in thousandths: of what its policy counts. */
-static u64 share_locked(const struct fairwq_batch *batch)
+static unsigned int share_locked(const struct fairwq_batch *batch)
 {
 	const struct fairwq_pool *pool = batch->pool;
 	u64 share = batch->done, total = pool->counter[FAIRWQ_TURNS];
@@ -190,18 +190,17 @@ void fairwq_show_row(struct seq_file *m, struct fairwq_batch *batch)
 {
 	const struct fairwq_batch_stats *stats = batch->stats;
 	const struct fairwq_hist *wait, *run;
-	u64 percent;
-	u32 tenth;
+	unsigned int share;
 
 	fairwq_batch_sort(batch);
 	raw_spin_lock_irq(&batch->pool->lock);
 	wait = stats->hists ? &stats->hists->wait : NULL;
 	run = stats->hists ? &stats->hists->run : NULL;
-	percent = div_u64_rem(share_locked(batch), 10, &tenth);
-	seq_printf(m, "%-24s %-8s %-6s %6u %8u %7u %10llu %4llu.%u",
+	share = share_locked(batch);
+	seq_printf(m, "%-24s %-8s %-6s %6u %8u %7u %10llu %4u.%u",
 		   batch->name, batch_state_locked(batch), fairwq_prio_name[batch->prio],
 		   (batch->group ?: &batch->node)->weight, batch->nr_fifo,
-		   batch->in_flight[0] + batch->in_flight[1], batch->done, percent, tenth);
+		   batch->in_flight[0] + batch->in_flight[1], batch->done, share / 10, share % 10);
 	show_quantile(m, wait, 500);
 	show_quantile(m, wait, 990);
 	seq_printf(m, " %9llu", div_u64(stats->wait_max, 1000));
