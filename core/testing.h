@@ -39,7 +39,6 @@ enum fairwq_test_point {
 	FAIRWQ_POINT_FLOWS_DYING,	/* the flows refuse items, and wait for the rest */
 };
 
-#ifdef FAIRWQ_TESTING
 extern void (*fairwq_test_hook)(enum fairwq_test_point point,
 				struct fairwq_batch *batch);
 void fairwq_test_set_hook(void (*hook)(enum fairwq_test_point point,
@@ -47,8 +46,10 @@ void fairwq_test_set_hook(void (*hook)(enum fairwq_test_point point,
 static inline void fairwq_test_point(enum fairwq_test_point point,
 				     struct fairwq_batch *batch)
 {
-	typeof(fairwq_test_hook) hook = READ_ONCE(fairwq_test_hook);
+	typeof(fairwq_test_hook) hook = NULL;
 
+	if (__is_defined(FAIRWQ_TESTING))
+		hook = READ_ONCE(fairwq_test_hook);
 	if (hook)
 		hook(point, batch);
 }
@@ -56,27 +57,20 @@ static inline void fairwq_test_point(enum fairwq_test_point point,
 extern atomic_t fairwq_test_graces;
 static inline void fairwq_count_grace(void)
 {
-	atomic_inc(&fairwq_test_graces);
+	if (__is_defined(FAIRWQ_TESTING))
+		atomic_inc(&fairwq_test_graces);
 }
-
-/* Export a symbol to the tests alone. */
-#define FAIRWQ_TEST_EXPORT(symbol)	EXPORT_SYMBOL_GPL(symbol)
 
 long fairwq_test_live_batches(void);
 void fairwq_test_wait_released(void);
 void fairwq_test_flows_fail(unsigned int nth);
 unsigned int fairwq_test_nr_flows(struct fairwq_flows *flows);
+
+/* Export a symbol to the tests alone. */
+#ifdef FAIRWQ_TESTING
+#define FAIRWQ_TEST_EXPORT(symbol)	EXPORT_SYMBOL_GPL(symbol)
 #else
 #define FAIRWQ_TEST_EXPORT(symbol)	static_assert(__alignof__(&(symbol)) > 0)
-
-static inline void fairwq_test_point(enum fairwq_test_point point,
-				     struct fairwq_batch *batch)
-{
-}
-
-static inline void fairwq_count_grace(void)
-{
-}
 #endif
 
 #endif /* FAIRWQ_TESTING_H */
