@@ -36,7 +36,7 @@
 /*
  * Claim the work and pin the batch, under rcu_read_lock(). @always: the batch has
  * accepted it before, so it takes it also if it is full now. Return: as
- * fairwq_claim(), or what the queue call must return.
+ * fairwq_claim_as(), or what the queue call must return.
  */
 static int claim_and_pin(struct fairwq_batch *batch, struct fairwq_work *work, long flag,
 			 bool always)
@@ -49,7 +49,7 @@ static int claim_and_pin(struct fairwq_batch *batch, struct fairwq_work *work, l
 		atomic_inc(&batch->nr_queued);
 	if (ret <= 0)
 		return ret;
-	ret = fairwq_claim(batch, work, flag);
+	ret = fairwq_claim_as(batch, work, (long)batch | FAIRWQ_WORK_PENDING | flag);
 	if (ret != FAIRWQ_CLAIMED)
 		fairwq_unreserve(batch);
 	else

@@ -271,7 +271,7 @@ int fairwq_push(struct fairwq_batch *batch, struct fairwq_work *work)
 
 	if (ret <= 0)
 		return ret;
-	ret = fairwq_claim(batch, work, 0);
+	ret = fairwq_claim_as(batch, work, (long)batch | FAIRWQ_WORK_PENDING);
 	if (unlikely(ret != FAIRWQ_CLAIMED)) {
 		fairwq_unreserve(batch);
 		return ret;

@@ -87,16 +87,6 @@ static inline int fairwq_claim_as(struct fairwq_batch *batch, struct fairwq_work
 }
 
 /*
- * Claim @work for @batch, with @flags in its word.
- *
- * Return: as fairwq_claim_as().
- */
-static inline int fairwq_claim(struct fairwq_batch *batch, struct fairwq_work *work, long flags)
-{
-	return fairwq_claim_as(batch, work, (long)batch | FAIRWQ_WORK_PENDING | flags);
-}
-
-/*
  * Check whether the batch takes an item, and reserve room for it. A pending work
  * needs none, and takes none from others meanwhile. Under rcu_read_lock().
  *

@@ -104,7 +104,7 @@ inline revive(cpu)
 	spin_unlock(cpu)
 }
 
-/* fairwq_claim() and fairwq_push_claimed(); @ret: their return value */
+/* fairwq_claim_as() and fairwq_push_claimed(); @ret: their return value */
 inline queue(cpu)
 {
 	before = runs;

@@ -181,7 +181,7 @@ inline queue(me)
 		d_step {
 			assert(!was);
 			accepted++;
-			pending = pending || me == 0	/* fairwq_claim() */
+			pending = pending || me == 0	/* fairwq_claim_as() */
 		}
 #ifdef DELAYED
 		if
