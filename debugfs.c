@@ -268,7 +268,7 @@ static void show_hist(struct seq_file *m, const struct fairwq_batch *batch, bool
 	for (i = 0; i < NR_OCTAVES; i++)
 		most = max(most, octave(&hist, i));
 	seq_printf(m, "%s %s, ns: %llu samples\n", batch->name, run ? "run" : "wait", hist.count);
-	for (i = 0; shown < hist.count; i++) {
+	for (i = 0; i < NR_OCTAVES && shown < hist.count; i++) {
 		nr = octave(&hist, i);
 		shown += nr;
 		if (shown)
