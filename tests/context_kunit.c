@@ -232,12 +232,13 @@ static void no_reference_leaks(struct kunit *test)
 	item->blind = true;
 	mock_open(test);
 	run(test, a, item);
+	/* The runner may not have left the context of the last run. */
+	fairwq_batch_flush(a);
 	before = nr_refs(cred);
 	for (i = 0; i < 10; i++) {
 		run(test, a, item);
 		fairwq_work_set_context(&item->cwork, context);
 	}
-	/* The runner may not have left the context of the last run. */
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, before, nr_refs(cred));
 	fairwq_work_set_context(&item->cwork, NULL);
