@@ -224,5 +224,5 @@ void fairwq_cost_new_policy_locked(struct fairwq_pool *pool)
 	fairwq_cost_set_turn_locked(pool);
 	list_for_each_entry(batch, &pool->batches, link)
 		for (node = &batch->node; node->parent; node = node->parent)
-			fairwq_node_reset(node);
+			fairwq_node_init(node, node->parent, node->weight);
 }

@@ -189,43 +189,18 @@ static void set_weight(struct fairwq_node *node, u32 weight)
 	node->rest = 0;
 }
 
-/* Make a node a newcomer again. It must not be eligible. */
-void fairwq_node_reset(struct fairwq_node *node)
-{
-	node->vtime = 0;
-	node->clock = 0;
-	node->step = 0;
-	node->lap = 0;
-	node->left = 0;
-	node->service = 0;
-	node->behind = 0;
-	node->open = 0;
-	node->early = 0;
-	node->rest = 0;
-	node->joined = false;
-	node->member.longest[0] = 0;
-	node->member.longest[1] = 0;
-}
-
 /*
- * Set up a node below @parent, or a rank if that is NULL. It is not eligible.
+ * Set up a node below @parent, or a rank if that is NULL. It is not eligible, and a
+ * newcomer.
  */
 void fairwq_node_init(struct fairwq_node *node, struct fairwq_node *parent,
 		      u32 weight)
 {
-	node->standing = FAIRWQ_NODE_OUT;
+	*node = (struct fairwq_node){
+		.parent = parent, .weight = weight, .sorted = RB_ROOT_CACHED,
+	};
 	INIT_LIST_HEAD(&node->row);
-	node->sorted = RB_ROOT_CACHED;
-	node->orders = 0;
-	node->parent = parent;
-	node->key = 0;
-	node->owes = false;
-	node->rules = 0;
-	node->window = 0;
-	node->member = (struct fairwq_member){ };
 	INIT_LIST_HEAD(&node->member.link);
-	fairwq_node_reset(node);
-	set_weight(node, weight);
 }
 
 /* Set up a tree of ranks alone. */

@@ -52,7 +52,7 @@ struct fairwq_member {
 
 /* Standing of a node among its siblings. */
 enum fairwq_standing {
-	FAIRWQ_NODE_OUT,	/* not eligible */
+	FAIRWQ_NODE_OUT,	/* not eligible; 0, as a node is set up */
 	FAIRWQ_NODE_IN_ROW,	/* in the parent's row */
 	FAIRWQ_NODE_SORTED,	/* in the parent's red-black tree */
 };
@@ -112,7 +112,6 @@ void fairwq_tree_set_starve_limit(struct fairwq_tree *tree, unsigned int starve_
 void fairwq_tree_set_turn(struct fairwq_tree *tree, u64 cost);
 void fairwq_node_init(struct fairwq_node *node, struct fairwq_node *parent,
 		      u32 weight);
-void fairwq_node_reset(struct fairwq_node *node);
 void fairwq_tree_make_group(struct fairwq_tree *tree, struct fairwq_node *leaf,
 			    struct fairwq_node *group);
 void fairwq_tree_set_weight(struct fairwq_tree *tree, struct fairwq_node *node,
