@@ -269,7 +269,7 @@ static u64 usual_wait(const struct fairwq_pool *pool, const struct fairwq_node *
 {
 	const struct fairwq_member *all = &parent->member;
 
-	return (all->weight[1] >> max(fls(all->least[1]) - 1, 0)) * pool->tree.rank->turn;
+	return (all->weight[1] >> max(fls(all->least[1]) - 1, 0)) * pool->tree.turn;
 }
 
 /* End the wait of @node, whatever it is: it has a turn. */

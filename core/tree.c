@@ -208,15 +208,12 @@ void fairwq_tree_init(struct fairwq_tree *tree, bool by_arrival)
 {
 	unsigned int i;
 
-	for (i = 0; i < FAIRWQ_NR_RANKS; i++) {
+	*tree = (struct fairwq_tree){
+		.turn = FAIRWQ_COST_TURN, .starve_limit = FAIRWQ_STARVE_LIMIT,
+		.by_arrival = by_arrival,
+	};
+	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
 		fairwq_node_init(&tree->rank[i], NULL, NODE_DFL_WEIGHT);
-		tree->waited[i] = 0;
-	}
-	tree->eligible = 0;
-	tree->by_arrival = by_arrival;
-	tree->service = 0;
-	tree->starve_limit = FAIRWQ_STARVE_LIMIT;
-	fairwq_tree_set_turn(tree, FAIRWQ_COST_TURN);
 }
 
 /**
@@ -229,10 +226,7 @@ void fairwq_tree_init(struct fairwq_tree *tree, bool by_arrival)
  */
 void fairwq_tree_set_turn(struct fairwq_tree *tree, u64 cost)
 {
-	unsigned int i;
-
-	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
-		tree->rank[i].turn = cost;
+	tree->turn = cost;
 }
 
 /**
@@ -249,7 +243,7 @@ void fairwq_tree_set_starve_limit(struct fairwq_tree *tree, unsigned int starve_
 	unsigned int i;
 
 	for (i = 0; i < FAIRWQ_NR_RANKS; i++) {
-		waited = min_t(s64, tree->waited[i], starve_limit * tree->rank[i].turn);
+		waited = min_t(s64, tree->waited[i], starve_limit * tree->turn);
 		if (waited < 0 && tree->starve_limit)
 			waited = div_s64(waited, tree->starve_limit) * starve_limit;
 		tree->waited[i] = waited;
@@ -280,16 +274,6 @@ static struct fairwq_node *parent_of(struct fairwq_tree *tree,
 	return node->parent;
 }
 
-/* Return the cost of the first turn of @node, a newcomer, in virtual time. */
-static u64 newcomer_turn(const struct fairwq_node *node)
-{
-	const struct fairwq_node *rank = node;
-
-	while (rank->parent)
-		rank = rank->parent;
-	return div_u64(rank->turn * NODE_DFL_WEIGHT, node->weight);
-}
-
 /*
  * Check whether the parent's clock went on by more than a lap since @node left.
  * It may have wrapped, so their difference says nothing. A debt of then is
@@ -305,12 +289,13 @@ static bool was_long_away(const struct fairwq_node *node, const struct fairwq_no
  * that it was idle, and keeps its debt. A newcomer has neither, wherever the
  * clock stands. It joins one turn after the clock, behind the nodes that wait.
  */
-static u64 joins_at(const struct fairwq_node *node, const struct fairwq_node *parent)
+static u64 joins_at(const struct fairwq_tree *tree, const struct fairwq_node *node,
+		    const struct fairwq_node *parent)
 {
 	u64 lead = node->vtime - parent->clock;
 
 	if (!node->service)
-		return parent->clock + newcomer_turn(node);
+		return parent->clock + div_u64(tree->turn * NODE_DFL_WEIGHT, node->weight);
 	if (was_long_away(node, parent) || lead > FAIRWQ_MAX_LEAD)
 		return parent->clock;
 	return node->vtime;
@@ -331,12 +316,13 @@ static u64 key_of(const struct fairwq_node *node)
 }
 
 /* Give @node the virtual time and the key with which it joins its siblings. */
-static void join(struct fairwq_node *node, const struct fairwq_node *parent)
+static void join(const struct fairwq_tree *tree, struct fairwq_node *node,
+		 const struct fairwq_node *parent)
 {
 	node->behind = node->open ? parent->clock - node->vtime : 0;
 	node->early = node->open;
 	node->joined = true;
-	node->vtime = joins_at(node, parent);
+	node->vtime = joins_at(tree, node, parent);
 	node->key = key_of(node);
 }
 
@@ -372,7 +358,7 @@ void fairwq_tree_add(struct fairwq_tree *tree, struct fairwq_node *node,
 		if (tree->by_arrival)
 			node->key = arrival;
 		else
-			join(node, parent);
+			join(tree, node, parent);
 		insert(node, parent);
 		node = parent;
 		parent = node->parent;
@@ -433,10 +419,9 @@ static unsigned int starve_limit_of(const struct fairwq_tree *tree)
 /* Check whether a rank is due after @more turns of others. */
 static bool is_due(const struct fairwq_tree *tree, unsigned int rank, unsigned int more)
 {
-	u64 turn = tree->rank[rank].turn;
+	s64 due = (starve_limit_of(tree) - more) * tree->turn;
 
-	return tree->starve_limit &&
-	       tree->waited[rank] + (s64)(more * turn) >= (s64)(starve_limit_of(tree) * turn);
+	return tree->starve_limit && tree->waited[rank] >= due;
 }
 
 /*

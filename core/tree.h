@@ -71,8 +71,7 @@ struct fairwq_node {
 	};
 	u64 key;			/* sort key among the siblings */
 	u64 vtime;			/* virtual time: service received / weight */
-	u64 turn;			/* charge of its last turn / weight; */
-					/* of a rank: cost of a turn for a newcomer */
+	u64 turn;			/* charge of its last turn / weight */
 	struct fairwq_node *parent;	/* NULL: a rank of the tree */
 	u64 service;			/* cost of all its turns, not by weight */
 	u32 order;			/* orders of the parent when it was inserted */
@@ -103,6 +102,7 @@ struct fairwq_tree {
 	s64 waited[FAIRWQ_NR_RANKS];	/* cost of others' service since; less than 0: debt */
 	unsigned long eligible;		/* bit i is set iff rank i has eligible children */
 	u64 service;			/* service of all ranks */
+	u64 turn;			/* what an unmeasured turn costs */
 	unsigned int starve_limit;	/* turns of others; 0: lower ranks get what is left */
 	bool by_arrival;		/* sort by arrival instead of by vtime */
 };

@@ -901,7 +901,7 @@ static void unfair_put_behind(struct fairwq_batch *batch, const struct unfair *u
 	if (low && u->turns)
 		tree->waited[FAIRWQ_NR_RANKS - 1] = -u->turns * (s64)FAIRWQ_COST_TURN;
 	else if (u->newcomer)
-		node->parent->turn = u->turns * FAIRWQ_COST_TURN;
+		tree->turn = u->turns * FAIRWQ_COST_TURN;
 	else if (u->turns)
 		node->vtime = node->parent->clock + u->turns * FAIRWQ_COST_TURN;
 	raw_spin_unlock_irq(&batch->pool->lock);
