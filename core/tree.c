@@ -88,20 +88,16 @@ static bool rb_goes_first(struct rb_node *a, const struct rb_node *b)
 	return goes_first(to_node(a), to_node(b));
 }
 
-/* Return the last of the eligible children that are in a row. There must be one. */
-static struct fairwq_node *last_in_row(const struct fairwq_node *parent)
-{
-	return list_last_entry(&parent->row, struct fairwq_node, next);
-}
-
 /*
  * Insert a node by its key. Where turns cost much the same, a node that was just served
  * sorts last, so that nothing is searched.
  */
 static void insert(struct fairwq_node *node, struct fairwq_node *parent)
 {
+	const struct fairwq_node *last = list_last_entry(&parent->row, struct fairwq_node, next);
+
 	node->order = parent->orders++;
-	if (list_empty(&parent->row) || !before(node->key, last_in_row(parent)->key)) {
+	if (list_empty(&parent->row) || !before(node->key, last->key)) {
 		node->standing = FAIRWQ_NODE_IN_ROW;
 		list_add_tail(&node->next, &parent->row);
 	} else {
@@ -124,14 +120,13 @@ static void take_out(struct fairwq_node *node, struct fairwq_node *parent)
 struct fairwq_node *fairwq_node_first(const struct fairwq_node *parent)
 {
 	struct rb_node *rb = rb_first_cached(&parent->sorted);
-	struct fairwq_node *first = NULL, *sorted;
+	struct fairwq_node *first = NULL;
 
 	if (!list_empty(&parent->row))
 		first = list_first_entry(&parent->row, struct fairwq_node, next);
 	if (likely(!rb))
 		return first;
-	sorted = to_node(rb);
-	return !first || goes_first(sorted, first) ? sorted : first;
+	return !first || goes_first(to_node(rb), first) ? to_node(rb) : first;
 }
 
 /* Return the eligible child of @parent that comes after @node, in any order; NULL begins. */
@@ -181,12 +176,6 @@ static s64 scaled(struct fairwq_node *node, s64 cost)
 	quot = div_u64(weight - 1 - sum, weight);
 	node->rest = quot * weight + sum;
 	return -quot;
-}
-
-static void set_weight(struct fairwq_node *node, u32 weight)
-{
-	node->weight = weight;
-	node->rest = 0;
 }
 
 /*
@@ -301,11 +290,6 @@ static u64 joins_at(const struct fairwq_tree *tree, const struct fairwq_node *no
 	return node->vtime;
 }
 
-static s64 above_zero(s64 x)
-{
-	return x > 0 ? x : 0;
-}
-
 /*
  * Return the sort key of @node. If it was behind when it joined, it goes before
  * the nodes at the clock until it is served.
@@ -332,7 +316,7 @@ static void join(const struct fairwq_tree *tree, struct fairwq_node *node,
  */
 static void leave(struct fairwq_node *node, const struct fairwq_node *parent)
 {
-	s64 kept = min_t(s64, above_zero(node->behind), node->turn + parent->step);
+	s64 kept = min_t(s64, max_t(s64, node->behind, 0), node->turn + parent->step);
 
 	node->left = parent->lap;
 	node->vtime -= kept;
@@ -529,15 +513,6 @@ static void resort(struct fairwq_node *node, struct fairwq_node *parent)
 	insert(node, parent);
 }
 
-/* Add a charge to the service of @node, which starts at @from. */
-static void serve(struct fairwq_node *node, u64 from, u64 cost)
-{
-	node->service += cost;
-	node->turn = scaled(node, cost);
-	node->vtime = from + node->turn;
-	node->joined = false;
-}
-
 /*
  * Advance the clock to the start of a service, if that is later. A longest step
  * is forgotten when the clock has gone on by as much again.
@@ -560,7 +535,6 @@ static void advance_clock(struct fairwq_node *parent, u64 start)
 static void charge_one(struct fairwq_node *node, struct fairwq_node *parent,
 		       u64 cost)
 {
-	u64 from = node->vtime;
 	struct fairwq_node *first;
 
 	take_out(node, parent);
@@ -569,7 +543,10 @@ static void charge_one(struct fairwq_node *node, struct fairwq_node *parent,
 		advance_clock(parent, first->key);
 	else
 		advance_clock(parent, node->vtime);
-	serve(node, from, cost);
+	node->service += cost;
+	node->turn = scaled(node, cost);
+	node->vtime += node->turn;
+	node->joined = false;
 	node->open++;
 	node->key = node->vtime;
 	insert(node, parent);
@@ -620,9 +597,9 @@ static s64 correction(struct fairwq_node *node, s64 delta)
 	if (!node->early)
 		return delta;
 	node->early--;
-	forgiven = above_zero(node->behind);
+	forgiven = max_t(s64, node->behind, 0);
 	node->behind -= delta;
-	return delta + above_zero(node->behind) - forgiven;
+	return delta + max_t(s64, node->behind, 0) - forgiven;
 }
 
 /* Correct by @delta what @node was charged, and sort it anew. */
@@ -710,7 +687,8 @@ void fairwq_tree_set_weight(struct fairwq_tree *tree, struct fairwq_node *node,
 	bool behind = before(node->vtime, node->parent->clock);
 	u32 old = node->weight;
 
-	set_weight(node, weight);
+	node->weight = weight;
+	node->rest = 0;
 	node->early = 0;
 	node->behind = 0;
 	if (behind)
@@ -724,17 +702,6 @@ void fairwq_tree_set_weight(struct fairwq_tree *tree, struct fairwq_node *node,
 		resort(node, node->parent);
 }
 
-/* Put @node, which is a copy of @old, in the place of that. */
-static void replace(struct fairwq_node *node, struct fairwq_node *old,
-		    struct fairwq_node *parent)
-{
-	if (old->standing == FAIRWQ_NODE_IN_ROW)
-		list_replace(&old->next, &node->next);
-	else
-		rb_replace_node_cached(&old->rb, &node->rb, &parent->sorted);
-	old->standing = FAIRWQ_NODE_OUT;
-}
-
 /**
  * fairwq_tree_make_group - put a group in a leaf's place, and the leaf below it
  * @tree: the tree
@@ -746,7 +713,6 @@ static void replace(struct fairwq_node *node, struct fairwq_node *old,
 void fairwq_tree_make_group(struct fairwq_tree *tree, struct fairwq_node *leaf,
 			    struct fairwq_node *group)
 {
-	struct fairwq_node *parent = leaf->parent;
 	bool sorted = fairwq_node_eligible(leaf) && !tree->by_arrival;
 
 	/* A leaf has no children. The group pays for what the self-check noted of the leaf. */
@@ -754,11 +720,14 @@ void fairwq_tree_make_group(struct fairwq_tree *tree, struct fairwq_node *leaf,
 	INIT_LIST_HEAD(&group->row);
 	group->window = 0;
 	INIT_LIST_HEAD(&group->member.link);
-	if (sorted)
-		replace(group, leaf, parent);
-	else
+	if (!sorted)
 		group->standing = FAIRWQ_NODE_OUT;
-	set_weight(leaf, NODE_DFL_WEIGHT);
+	else if (leaf->standing == FAIRWQ_NODE_IN_ROW)
+		list_replace(&leaf->next, &group->next);
+	else
+		rb_replace_node_cached(&leaf->rb, &group->rb, &leaf->parent->sorted);
+	leaf->weight = NODE_DFL_WEIGHT;
+	leaf->rest = 0;
 	leaf->parent = group;
 	leaf->vtime = 0;
 	leaf->left = 0;
