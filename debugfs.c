@@ -126,7 +126,7 @@ static void show_fairness(struct seq_file *m, struct fairwq_pool *pool)
 
 	fairwq_fairness_look(pool);
 	raw_spin_lock_irq(&pool->lock);
-	seq_printf(m, "unit: %s\n", !window->by_time ? "turns" :
+	seq_printf(m, "unit: %s\n", !fairwq_by_amount(pool) ? "turns" :
 		   pool->policy == FAIRWQ_FAIR_COST ? "1000" : "us");
 	seq_printf(m, "compared: %u\n", window->nr);
 	show_hundredths(m, "lag", window->lag);

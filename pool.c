@@ -31,7 +31,6 @@
 #include <linux/string.h>
 
 #include "core/cost.h"
-#include "core/fairness.h"
 #include "core/fifo.h"
 #include "core/kick.h"
 #include "core/lockdep.h"
@@ -110,6 +109,7 @@ static struct fairwq_pool *pool_alloc(const struct fairwq_pool_attrs *attrs,
 	INIT_LIST_HEAD(&pool->runners);
 	INIT_DELAYED_WORK(&pool->shrink, fairwq_pool_shrink_fn);
 	INIT_LIST_HEAD(&pool->waiters);
+	INIT_LIST_HEAD(&pool->window_members);
 	INIT_LIST_HEAD(&pool->dir_link);
 	INIT_LIST_HEAD(&pool->named_link);
 	init_waitqueue_head(&pool->reaped);
@@ -119,7 +119,6 @@ static struct fairwq_pool *pool_alloc(const struct fairwq_pool_attrs *attrs,
 	if (attrs->flags & FAIRWQ_STRICT_PRIO)
 		pool->tree.starve_limit = 0;
 	fairwq_watchdog_init(pool);
-	fairwq_fairness_init(pool);
 	BLOCKING_INIT_NOTIFIER_HEAD(&pool->failure_chain);
 	return pool;
 }

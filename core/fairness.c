@@ -575,7 +575,7 @@ void fairwq_fairness_start_locked(struct fairwq_pool *pool)
 		list_del_init(&node->member.link);
 	window->number++;
 	window->rules++;
-	window->turns_left = 1;
+	window->turns_left = 0;
 }
 
 /* Note that a turn of @batch may cost so much, or did: turns, or us. */
@@ -689,14 +689,6 @@ void fairwq_fairness_reset_locked(struct fairwq_pool *pool)
 
 	pool->window = (struct fairwq_window){
 		.number = pool->window.number, .rules = pool->window.rules,
-		.by_time = fairwq_by_amount(pool),
 	};
 	fairwq_fairness_start_locked(pool);
-}
-
-void fairwq_fairness_init(struct fairwq_pool *pool)
-{
-	INIT_LIST_HEAD(&pool->window_members);
-	pool->window.turns_left = 1;
-	pool->window.by_time = fairwq_by_amount(pool);
 }

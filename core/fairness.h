@@ -5,7 +5,6 @@
 
 #include "types.h"
 
-void fairwq_fairness_init(struct fairwq_pool *pool);
 void fairwq_fairness_start_locked(struct fairwq_pool *pool);
 void fairwq_fairness_reset_locked(struct fairwq_pool *pool);
 void fairwq_fairness_turn_locked(const struct fairwq_turn *turn);

@@ -84,7 +84,6 @@ struct fairwq_batch_stats {
 struct fairwq_window {
 	u64 turns_left;			/* turns until the present window ends */
 	unsigned int nr;		/* batches and owners that were compared */
-	bool by_time;			/* unit of @lag and @bound: us, not turns */
 	u64 lag;			/* largest difference, 1/100, at weight 100 */
 	u64 bound;			/* most that @lag may be */
 	u64 worst_lag;			/* largest lag since reset, in % of its bound */
