@@ -194,7 +194,6 @@ void fairwq_pool_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy)
 	fairwq_cost_new_policy_locked(pool);
 	list_for_each_entry(batch, &pool->batches, link)
 		fairwq_fifo_update_locked(batch);
-	fairwq_fairness_debts_locked(pool, 1, 0);
 	fairwq_fairness_reset_locked(pool);
 unlock:
 	fairwq_kick_unlock(pool, flags);

@@ -395,22 +395,20 @@ void fairwq_fairness_jumped_locked(struct fairwq_pool *pool, const struct fairwq
 	rank->member.base += pool->tree.starve_limit * cost;
 }
 
-/* Count anew what priorities owe for turns before others': @now for each @old; 0: nothing. */
+/* Count anew what priorities owe for turns before others': @now for each @old. */
 void fairwq_fairness_debts_locked(struct fairwq_pool *pool, unsigned int old, unsigned int now)
 {
 	struct fairwq_node *rank;
 	unsigned int i;
-	s64 debt;
 	u64 others;
 
 	lockdep_assert_held(&pool->lock);
 
 	for (i = 0; i < FAIRWQ_NR_RANKS; i++) {
 		rank = &pool->tree.rank[i];
+		save_nothing_locked(pool, rank);
 		others = service_of_others(pool, rank);
-		debt = rank->member.base - others;
-		if (debt > 0 || !now)
-			rank->member.base = others + (now ? div_s64(debt, old) * now : 0);
+		rank->member.base = others + div_u64(rank->member.base - others, old) * now;
 	}
 }
 
