@@ -360,7 +360,7 @@ static void batch_adopt_locked(struct fairwq_batch *batch,
 
 	if (!parent->group) {
 		fairwq_tree_make_group(&pool->tree, &parent->node, *group);
-		fairwq_fairness_group_locked(pool, &parent->node);
+		fairwq_fairness_weight_locked(pool, &parent->node);
 		parent->group = *group;
 		*group = NULL;
 	}

@@ -353,15 +353,6 @@ void fairwq_fairness_weight_locked(struct fairwq_pool *pool, struct fairwq_node 
 	node->window--;			/* its next turn counts by its weight then */
 }
 
-/* Begin an account of @leaf, whose group has the one that it had. */
-void fairwq_fairness_group_locked(struct fairwq_pool *pool, struct fairwq_node *leaf)
-{
-	lockdep_assert_held(&pool->lock);
-
-	fairwq_fairness_weight_locked(pool, leaf);	/* it has another one, too */
-	leaf->owes = false;
-}
-
 /* ---- priorities ------------------------------------------------------- */
 
 /* Judge a turn that begins before one of a higher priority. */

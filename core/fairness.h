@@ -17,7 +17,6 @@ void fairwq_fairness_jumped_locked(struct fairwq_pool *pool, const struct fairwq
 void fairwq_fairness_debts_locked(struct fairwq_pool *pool, unsigned int old, unsigned int now);
 void fairwq_fairness_joins_locked(struct fairwq_batch *batch);
 void fairwq_fairness_left_locked(struct fairwq_batch *batch);
-void fairwq_fairness_group_locked(struct fairwq_pool *pool, struct fairwq_node *leaf);
 void fairwq_fairness_weight_locked(struct fairwq_pool *pool, struct fairwq_node *node);
 void fairwq_fairness_look(struct fairwq_pool *pool);
 
