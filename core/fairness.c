@@ -129,17 +129,13 @@ static u64 hundredths(const struct fairwq_pool *pool, u64 amount)
 	return fairwq_by_amount(pool) ? div_u64(amount, 10) : div_u64(amount * 100, TURN);
 }
 
-/* Return the longest turn of @node, or of those below it: turns, or us. */
-static u32 longest(const struct fairwq_pool *pool, const struct fairwq_node *node)
-{
-	return max3(pool->policy == FAIRWQ_FAIR_TIME ? pool->slice_us ?: FAIRWQ_DFL_SLICE_US : 1,
-		    node->member.longest[0], node->member.longest[1]);
-}
-
-/* Return the same as it is compared. */
+/* Return the longest turn of @node, or of those below it, as it is compared. */
 static u64 longest_turn(const struct fairwq_pool *pool, const struct fairwq_node *node)
 {
-	return longest(pool, node) * (fairwq_by_amount(pool) ? NSEC_PER_USEC : TURN);
+	u64 least = pool->policy == FAIRWQ_FAIR_TIME ? pool->slice_us ?: FAIRWQ_DFL_SLICE_US : 1;
+
+	return max3(least, (u64)node->member.longest[0], (u64)node->member.longest[1]) *
+	       (fairwq_by_amount(pool) ? NSEC_PER_USEC : TURN);
 }
 
 /* ---- waits ------------------------------------------------------------ */
@@ -520,15 +516,6 @@ static void window_open_locked(struct fairwq_pool *pool, const struct fairwq_nod
 	}
 }
 
-static void window_next_locked(struct fairwq_pool *pool)
-{
-	lockdep_assert_held(&pool->lock);
-
-	pool->window.number++;
-	pool->window.turns_left = max_t(u64, WINDOW_TURNS,
-					WINDOW_TURNS_PER_BATCH * (u64)pool->nr_eligible);
-}
-
 /* Count so many turns of @batch. One level of the tree has the next window. */
 static void window_pass_locked(struct fairwq_batch *batch, unsigned int nr)
 {
@@ -543,7 +530,9 @@ static void window_pass_locked(struct fairwq_batch *batch, unsigned int nr)
 		return;
 	}
 	window_close_locked(pool);
-	window_next_locked(pool);
+	pool->window.number++;
+	pool->window.turns_left = max_t(u64, WINDOW_TURNS,
+					WINDOW_TURNS_PER_BATCH * (u64)pool->nr_eligible);
 	if (pool->tree.by_arrival)
 		return;
 	for (chance = pool->window.number; parent->parent; parent = parent->parent, chance /= 2)
