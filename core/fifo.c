@@ -215,24 +215,19 @@ static bool batch_idle_locked(struct fairwq_batch *batch)
 	}
 }
 
-/* Check whether turns of @batch, or parked items, are in flight. */
-static bool batch_in_flight_locked(const struct fairwq_batch *batch)
+/*
+ * Check whether a turn of @batch may begin with @work; NULL: with some new item. An item
+ * that was put back is counted as in flight already, so it needs no room.
+ */
+static inline bool batch_may_start_locked(const struct fairwq_batch *batch,
+					  const struct fairwq_work *work)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	return batch->in_flight[0] || batch->in_flight[1];
-}
-
-/*
- * Check whether max_active keeps the head from starting. An item that was put
- * back is counted as in flight already, so it needs no room.
- */
-static bool batch_at_limit_locked(const struct fairwq_batch *batch)
-{
-	unsigned int in_flight = batch->in_flight[0] + batch->in_flight[1];
-
-	return in_flight >= batch->max_active &&
-	       !(fairwq_head_locked(batch)->place & FAIRWQ_PLACE_TAKEN);
+	return !batch->paused && !batch->nr_canceling &&
+	       (!batch->max_active ||
+		batch->in_flight[0] + batch->in_flight[1] < batch->max_active ||
+		(work && work->place & FAIRWQ_PLACE_TAKEN));
 }
 
 /* Put @batch into the tree or take it out, unless it is so already. */
@@ -262,7 +257,7 @@ void fairwq_fifo_set_eligible_locked(struct fairwq_batch *batch, bool eligible)
  */
 void fairwq_fifo_update_locked(struct fairwq_batch *batch)
 {
-	bool backlog, eligible;
+	bool backlog;
 
 	lockdep_assert_held(&batch->pool->lock);
 
@@ -274,9 +269,8 @@ void fairwq_fifo_update_locked(struct fairwq_batch *batch)
 	else if (!batch->polled)	/* no needless store to a line of the queue calls */
 		WRITE_ONCE(batch->polled, true);
 
-	eligible = backlog && !batch->paused && !batch->nr_canceling &&
-		   !(batch->max_active && batch_at_limit_locked(batch));
-	fairwq_fifo_set_eligible_locked(batch, eligible);
+	fairwq_fifo_set_eligible_locked(batch, backlog &&
+					batch_may_start_locked(batch, fairwq_head_locked(batch)));
 }
 
 /* Complete the flush of a barrier that has fired. The turns of its color have ended. */
@@ -470,24 +464,17 @@ void fairwq_fifo_take_rest_locked(struct fairwq_batch *batch, struct fairwq_turn
 /* Check whether @batch may have one more item in flight now. */
 bool fairwq_fifo_has_room_locked(const struct fairwq_batch *batch)
 {
-	lockdep_assert_held(&batch->pool->lock);
-
-	return !batch->paused && !batch->nr_canceling &&
-	       (!batch->max_active ||
-		batch->in_flight[0] + batch->in_flight[1] < batch->max_active);
+	return batch_may_start_locked(batch, NULL);
 }
 
 /* Take the head out of the FIFO to park it, as it still runs. It counts as in flight. */
 void fairwq_fifo_park_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 {
-	unsigned int color;
-
 	lockdep_assert_held(&batch->pool->lock);
 
 	batch_unlink_locked(batch, work);
-	color = batch_color_locked(batch, work);
 	work->place = FAIRWQ_PLACE_PARKED | FAIRWQ_PLACE_TAKEN |
-		      (color ? FAIRWQ_PLACE_COLOR : 0);
+		      (batch_color_locked(batch, work) ? FAIRWQ_PLACE_COLOR : 0);
 	batch->nr_parked++;
 	batch_new_head_locked(batch);
 }
@@ -511,7 +498,7 @@ bool fairwq_fifo_is_idle_locked(const struct fairwq_batch *batch)
 	lockdep_assert_held(&batch->pool->lock);
 
 	return list_empty(&batch->fifo) && list_empty(&batch->sort_link) &&
-	       llist_empty(&batch->incoming) && !batch_in_flight_locked(batch);
+	       llist_empty(&batch->incoming) && !batch->in_flight[0] && !batch->in_flight[1];
 }
 
 /* Check whether a closed batch is idle, and no work will be pushed to it later. */
