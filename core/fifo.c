@@ -571,6 +571,7 @@ static void turn_count_locked(const struct fairwq_turn *turn)
 	lockdep_assert_held(&turn->batch->pool->lock);
 
 	turn->batch->done += turn->nr - 1;
+	turn->batch->pool->counter[FAIRWQ_TURNS] += turn->nr - 1;
 	if (turn->took || turn->stamp || turn->slept)
 		turn_stats_locked(turn);
 }
@@ -592,7 +593,6 @@ void fairwq_fifo_detach_locked(struct fairwq_turn *turn, struct fairwq_async *as
 	lockdep_assert_held(&pool->lock);
 
 	turn_count_locked(turn);
-	pool->counter[FAIRWQ_TURNS] += turn->nr - 1;
 	if (unlikely(!list_empty(&pool->waiters)))
 		fairwq_waiters_done_locked(pool, turn->number);
 	async->constraint = turn->constraint;
@@ -641,10 +641,8 @@ void fairwq_fifo_turn_end_locked(const struct fairwq_turn *turn)
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	batch->done += turn->nr;
-	batch->pool->counter[FAIRWQ_TURNS] += turn->nr - 1;
-	if (turn->took || turn->stamp || turn->slept)
-		turn_stats_locked(turn);
+	turn_count_locked(turn);
+	batch->done++;
 	if (unlikely(!list_empty(&batch->pool->waiters)))
 		fairwq_waiters_done_locked(batch->pool, turn->number);
 	if (turn->held)
