@@ -46,35 +46,6 @@ struct fairwq_hung {
 	char batch[32];
 };
 
-/* Check whether the item of a runner hangs, and was not reported yet. */
-static bool is_hung_locked(const struct fairwq_runner *runner)
-{
-	unsigned long started = READ_ONCE(runner->started);
-
-	return runner->turn.batch && runner->reported != started &&
-	       time_after(jiffies, started + msecs_to_jiffies(runner->pool->hung_ms));
-}
-
-/* Find an item that hangs and was not reported yet, and fill in @hung for it. */
-static bool find_hung_locked(struct fairwq_pool *pool, struct fairwq_hung *hung)
-{
-	struct fairwq_runner *runner;
-
-	lockdep_assert_held(&pool->lock);
-
-	list_for_each_entry(runner, &pool->runners, node) {
-		if (!is_hung_locked(runner))
-			continue;
-		runner->reported = READ_ONCE(runner->started);
-		hung->task = get_task_struct(runner->task);
-		hung->func = READ_ONCE(runner->turn.func);
-		hung->ms = jiffies_to_msecs(jiffies - runner->reported);
-		strscpy(hung->batch, runner->turn.batch->name, sizeof(hung->batch));
-		return true;
-	}
-	return false;
-}
-
 /*
  * Check whether the next report must wait. A stack takes the CPU for some
  * milliseconds, and on a slow console for much longer. Many of them at one look
@@ -88,8 +59,33 @@ static bool reported_just_now_locked(const struct fairwq_pool *pool)
 				  pool->hung_reported + HUNG_PAUSE);
 }
 
+/* Find an item that hangs and was not reported yet, and fill in @hung for its report. */
+static bool find_hung_locked(struct fairwq_pool *pool, struct fairwq_hung *hung)
+{
+	struct fairwq_runner *runner;
+	unsigned long started;
+
+	lockdep_assert_held(&pool->lock);
+
+	if (!pool->hung_ms || reported_just_now_locked(pool))
+		return false;
+	list_for_each_entry(runner, &pool->runners, node) {
+		started = READ_ONCE(runner->started);
+		if (!runner->turn.batch || runner->reported == started ||
+		    !time_after(jiffies, started + msecs_to_jiffies(pool->hung_ms)))
+			continue;
+		runner->reported = started;
+		hung->task = get_task_struct(runner->task);
+		hung->func = READ_ONCE(runner->turn.func);
+		hung->ms = jiffies_to_msecs(jiffies - started);
+		strscpy(hung->batch, runner->turn.batch->name, sizeof(hung->batch));
+		return true;
+	}
+	return false;
+}
+
 /*
- * Report items that hang, outside the lock, because a console is slow. The count
+ * Report an item that hangs, outside the lock, because a console is slow. The count
  * is written last, so that a reader of it finds the report in the log.
  */
 static void report_hung(struct fairwq_pool *pool)
@@ -98,22 +94,19 @@ static void report_hung(struct fairwq_pool *pool)
 	unsigned long flags;
 	bool found;
 
-	for (;;) {
-		raw_spin_lock_irqsave(&pool->lock, flags);
-		found = pool->hung_ms && !reported_just_now_locked(pool) &&
-			find_hung_locked(pool, &hung);
-		raw_spin_unlock_irqrestore(&pool->lock, flags);
-		if (!found)
-			return;
-		pr_err("BUG: item hung: %ps of batch %s/%s has been running for %u ms\n",
-		       hung.func, pool->name, hung.batch, hung.ms);
-		sched_show_task(hung.task);
-		put_task_struct(hung.task);
-		raw_spin_lock_irqsave(&pool->lock, flags);
-		pool->counter[FAIRWQ_HUNG]++;
-		pool->hung_reported = jiffies;
-		raw_spin_unlock_irqrestore(&pool->lock, flags);
-	}
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	found = find_hung_locked(pool, &hung);
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	if (!found)
+		return;
+	pr_err("BUG: item hung: %ps of batch %s/%s has been running for %u ms\n",
+	       hung.func, pool->name, hung.batch, hung.ms);
+	sched_show_task(hung.task);
+	put_task_struct(hung.task);
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	pool->counter[FAIRWQ_HUNG]++;
+	pool->hung_reported = jiffies;
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
 }
 
 /* Check whether an item of a quick turn has seen a whole tick. */
