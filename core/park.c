@@ -158,37 +158,27 @@ struct fairwq_work *fairwq_find_parked_locked(struct fairwq_batch *batch)
 }
 
 /*
- * Find the first work that need not wait any more. A work that waits for the function
- * which is about to be called must stay. Otherwise another runner would take it and
+ * Find the first work that need not wait any more, and its batch. A work that waits for the
+ * function which is about to be called must stay. Otherwise another runner would take it and
  * park it here again, any number of times. Model: tests/models/park.pml.
  *
  * Return: the work, or NULL if there is none.
  */
-static struct fairwq_work *parked_before(struct fairwq_runner *runner)
-{
-	struct fairwq_work *work;
-
-	lockdep_assert_held(&runner->park_lock);
-
-	list_for_each_entry(work, &runner->parked, node)
-		if (work != runner->current_work)
-			return work;
-	return NULL;
-}
-
-/* Return the work that parked_before() finds, with its batch, or NULL. */
 static struct fairwq_work *first_parked(struct fairwq_runner *runner,
 					struct fairwq_batch **batch)
 {
-	struct fairwq_work *work;
+	struct fairwq_work *work, *first = NULL;
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&runner->park_lock, flags);
-	work = parked_before(runner);
-	if (work)
-		*batch = fairwq_work_batch(atomic_long_read(&work->data));
+	list_for_each_entry(work, &runner->parked, node)
+		if (work != runner->current_work) {
+			first = work;
+			*batch = fairwq_work_batch(atomic_long_read(&work->data));
+			break;
+		}
 	raw_spin_unlock_irqrestore(&runner->park_lock, flags);
-	return work;
+	return first;
 }
 
 /*
@@ -198,23 +188,19 @@ static struct fairwq_work *first_parked(struct fairwq_runner *runner,
  */
 void fairwq_unpark(struct fairwq_runner *runner)
 {
-	struct fairwq_batch *batch;
+	struct fairwq_batch *batch, *now;
 	struct fairwq_work *work;
 	struct fairwq_pool *pool;
 	unsigned long flags;
-	bool still;
 
 	rcu_read_lock();
-	while ((work = first_parked(runner, &batch))) {
+	while (first_parked(runner, &batch)) {
 		/* A cancel on top takes the work out, as it stays in the list until then. */
 		pool = batch->pool;
 		raw_spin_lock_irqsave(&pool->lock, flags);
-		/* Unless it was cancelled since. */
-		raw_spin_lock(&runner->park_lock);
-		still = work == parked_before(runner) &&
-			batch == fairwq_work_batch(atomic_long_read(&work->data));
-		raw_spin_unlock(&runner->park_lock);
-		if (still) {
+		/* The first one may have been cancelled since. Under the lock it stays. */
+		work = first_parked(runner, &now);
+		if (work && now == batch) {
 			fairwq_unpark_work_locked(work);
 			pool->counter[FAIRWQ_PARKED]++;
 			fairwq_fifo_put_back_locked(batch, work);
