@@ -102,23 +102,6 @@ static void run_item(struct fairwq_runner *runner, struct fairwq_work *work,
 }
 
 /*
- * Tell the constraint of the item, if it has one, that the function has returned.
- *
- * Return: the next item of the burst, started; or NULL if the turn has ended.
- */
-static struct fairwq_work *end_item(struct fairwq_runner *runner)
-{
-	struct fairwq_constraint *constraint = runner->turn.constraint;
-
-	if (likely(!constraint))
-		return NULL;
-	if (constraint->serial)
-		return fairwq_burst_next(runner, constraint);
-	fairwq_constraint_complete(constraint);
-	return NULL;
-}
-
-/*
  * Leave a turn that is to outlive its function to itself, unless what it waits for has
  * ended already.
  *
@@ -140,17 +123,28 @@ static bool detach_turn(struct fairwq_runner *runner)
 	return async;
 }
 
-/* Run the items of one turn: one, or those of a burst. */
+/*
+ * Run the items of one turn: one, or those of a burst. Tell the constraint of each, if it
+ * has one, that the function has returned.
+ */
 static void run_turn(struct fairwq_runner *runner, struct fairwq_call_state *state)
 {
 	struct fairwq_work *work = runner->current_work;
+	struct fairwq_constraint *constraint;
 
 	do {
 		run_item(runner, work, state);
 		if (unlikely(READ_ONCE(runner->turn.async)) && detach_turn(runner))
 			return;
-		work = end_item(runner);
-	} while (unlikely(work));
+		constraint = runner->turn.constraint;
+		if (likely(!constraint))
+			return;
+		if (!constraint->serial) {
+			fairwq_constraint_complete(constraint);
+			return;
+		}
+		work = fairwq_burst_next(runner, constraint);
+	} while (work);
 }
 
 /*
