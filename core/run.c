@@ -188,18 +188,6 @@ static void go_idle_locked(struct fairwq_runner *runner)
 	trace_fairwq_runner(pool, runner, FAIRWQ_RUNNER_IDLE);
 }
 
-/*
- * Check whether the runner should leave the rest to another one. Two runners at
- * items that are over at once only wait for each other's lock, and one of them
- * gets through as much.
- */
-static bool is_surplus_locked(const struct fairwq_runner *runner)
-{
-	lockdep_assert_held(&runner->pool->lock);
-
-	return runner->turn.quick && fairwq_kick_soon_free_locked(runner->pool);
-}
-
 /* Check whether the quantum is used up: by timed items, else by a coarse clock. */
 static bool time_is_up(const struct fairwq_runner *runner, unsigned long until)
 {
@@ -219,24 +207,29 @@ static bool runner_next_locked(struct fairwq_runner *runner, unsigned long until
 {
 	struct fairwq_pool *pool = runner->pool;
 	struct fairwq_node *node;
+	bool has_work;
 
 	lockdep_assert_held(&pool->lock);
 
 	do {
 		if (unlikely(!list_empty(&pool->sorting)))
 			fairwq_fifo_sort_pool_locked(pool, runner->turn.quick);
-		node = fairwq_tree_pick(&pool->tree);
-		if (time_is_up(runner, until) && fairwq_has_work_locked(pool)) {
+		has_work = fairwq_has_work_locked(pool);
+		if (has_work && time_is_up(runner, until)) {
 			pool->counter[FAIRWQ_REQUEUES]++;
 			*requeue = true;
 			return false;
 		}
-		if (pool->nr_active > pool->max_active || pool->nr_async >= pool->max_async ||
-		    (!node && list_empty(&pool->sorting)) ||
-		    is_surplus_locked(runner)) {
+		/*
+		 * Two runners at items that are over at once only wait for each other's
+		 * lock, and one of them gets through as much.
+		 */
+		if (!has_work || pool->nr_active > pool->max_active ||
+		    (runner->turn.quick && fairwq_kick_soon_free_locked(pool))) {
 			go_idle_locked(runner);
 			return false;
 		}
+		node = fairwq_tree_pick(&pool->tree);
 	} while (!node || !take_turn_locked(runner, node));
 	return true;
 }

@@ -260,7 +260,7 @@ inline runner_next(cpu, me)
 	atomic {
 		/* fairwq_turn_end_locked() */
 		nr_quick = nr_quick - quick;
-		/* is_surplus_locked() */
+		/* runner_next_locked() */
 		if
 		:: quick -> is_soon_free_locked()
 		:: else
