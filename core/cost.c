@@ -151,19 +151,6 @@ void fairwq_cost_charge_locked(struct fairwq_turn *turn)
 }
 
 /*
- * Return what a turn cost beyond its charge, where turns count. One was
- * charged, and a burst may have had more items. The tree must be told of
- * those, too, because the batch may have come back to it while its burst was
- * under way.
- */
-static s64 settle_turns_locked(const struct fairwq_turn *turn)
-{
-	lockdep_assert_held(&turn->batch->pool->lock);
-
-	return (turn->nr - 1) * FAIRWQ_COST_TURN;
-}
-
-/*
  * Note what a turn took. Return what it cost beyond its charge, where time
  * counts; less than 0 if the guess was too high.
  */
@@ -182,12 +169,16 @@ static s64 settle_time_locked(const struct fairwq_turn *turn)
 /*
  * Settle a turn that has ended: correct its charge to what it cost, and count
  * the items of its burst. An ended turn of an earlier policy is only counted.
+ *
+ * Where turns count one was charged, and a burst may have had more items. The tree must
+ * be told of those, too, because the batch may have come back to it while its burst was
+ * under way.
  */
 void fairwq_cost_settle_locked(const struct fairwq_turn *turn)
 {
 	struct fairwq_batch *batch = turn->batch;
 	struct fairwq_pool *pool = batch->pool;
-	s64 delta;
+	s64 delta = 0;
 
 	lockdep_assert_held(&pool->lock);
 
@@ -195,10 +186,8 @@ void fairwq_cost_settle_locked(const struct fairwq_turn *turn)
 		return;
 	if (pool->policy == FAIRWQ_FAIR_TIME)
 		delta = settle_time_locked(turn);
-	else if (pool->policy == FAIRWQ_FAIR_COST)
-		delta = 0;
-	else
-		delta = settle_turns_locked(turn);
+	else if (pool->policy != FAIRWQ_FAIR_COST)
+		delta = (turn->nr - 1) * FAIRWQ_COST_TURN;
 	fairwq_tree_correct(&pool->tree, &batch->node, delta);
 	if (delta && turn->out_of_rank) {
 		fairwq_tree_pay(&pool->tree, &batch->node, delta);
