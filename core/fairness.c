@@ -461,30 +461,13 @@ static unsigned int jain(const struct fairwq_sums *sums)
 	return min_t(u64, 10000, div64_u64(10000000000ULL * sums->nr, sums->square));
 }
 
-static void window_judge_locked(struct fairwq_pool *pool, const struct fairwq_sums *sums)
-{
-	struct fairwq_window *window = &pool->window;
-	u64 lag = sums->most - sums->least, bound = 2 * sums->slack;
-
-	lockdep_assert_held(&pool->lock);
-
-	if (sums->nr < 2)
-		return;
-	window->nr = sums->nr;
-	window->lag = hundredths(pool, lag);
-	window->bound = hundredths(pool, bound);
-	window->jain = jain(sums);
-	window->worst_lag = max(window->worst_lag, div64_u64(lag * 100, bound));
-	pool->counter[FAIRWQ_WINDOWS]++;
-	if (sums->low > sums->high)
-		pool->counter[FAIRWQ_VIOLATIONS]++;
-}
-
-/* Compare, and forget them. */
+/* Compare the nodes of the window, and forget them. */
 static void window_close_locked(struct fairwq_pool *pool)
 {
+	struct fairwq_window *window = &pool->window;
 	struct fairwq_node *node, *next;
 	struct fairwq_sums sums = { };
+	u64 lag, bound;
 
 	lockdep_assert_held(&pool->lock);
 
@@ -494,7 +477,18 @@ static void window_close_locked(struct fairwq_pool *pool)
 		square_up(&sums, pool, node);
 		list_del_init(&node->member.link);
 	}
-	window_judge_locked(pool, &sums);
+	if (sums.nr < 2)
+		return;
+	lag = sums.most - sums.least;
+	bound = 2 * sums.slack;
+	window->nr = sums.nr;
+	window->lag = hundredths(pool, lag);
+	window->bound = hundredths(pool, bound);
+	window->jain = jain(&sums);
+	window->worst_lag = max(window->worst_lag, div64_u64(lag * 100, bound));
+	pool->counter[FAIRWQ_WINDOWS]++;
+	if (sums.low > sums.high)
+		pool->counter[FAIRWQ_VIOLATIONS]++;
 }
 
 /* Note some of the children of @parent. */
