@@ -351,18 +351,15 @@ void fairwq_fairness_weight_locked(struct fairwq_pool *pool, struct fairwq_node 
 
 /* ---- priorities ------------------------------------------------------- */
 
-/* Judge a turn that begins before one of a higher priority. */
-void fairwq_fairness_jump_locked(struct fairwq_pool *pool, const struct fairwq_node *node)
+/* Judge a turn of @rank that begins before one of a higher priority. */
+static void early_judge_locked(struct fairwq_pool *pool, struct fairwq_node *rank)
 {
-	struct fairwq_node *rank = &pool->tree.rank[fairwq_node_rank(&pool->tree, node)];
 	u64 others = service_of_others(pool, rank);
 	s64 early = window_unit(pool, rank->member.base - others);
 	s64 slack = rank_bound_locked(pool);
 
 	lockdep_assert_held(&pool->lock);
 
-	if (pool->tree.by_arrival)
-		return;
 	if (early > slack || !pool->tree.starve_limit) {
 		pool->counter[FAIRWQ_PRIO_EXCESS]++;
 		pool->counter[FAIRWQ_VIOLATIONS]++;
@@ -589,6 +586,8 @@ static void rank_turn_locked(struct fairwq_pool *pool, struct fairwq_node *rank,
 
 	lockdep_assert_held(&pool->lock);
 
+	if (unlikely(out_of_rank))
+		early_judge_locked(pool, rank);
 	if (likely(rank->window == pool->window.number && rank->member.seen == others &&
 		   (s64)(others - rank->member.base) <= 0)) {
 		rank->member.when = jiffies;

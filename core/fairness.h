@@ -11,7 +11,6 @@ void fairwq_fairness_turn_locked(const struct fairwq_turn *turn);
 void fairwq_fairness_ungiven_locked(struct fairwq_batch *batch);
 void fairwq_fairness_burst_locked(const struct fairwq_turn *turn);
 void fairwq_fairness_longest_locked(struct fairwq_batch *batch, u32 cost);
-void fairwq_fairness_jump_locked(struct fairwq_pool *pool, const struct fairwq_node *node);
 void fairwq_fairness_jumped_locked(struct fairwq_pool *pool, const struct fairwq_node *node,
 				   s64 cost);
 void fairwq_fairness_debts_locked(struct fairwq_pool *pool, unsigned int old, unsigned int now);

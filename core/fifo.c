@@ -400,8 +400,6 @@ void fairwq_fifo_take_locked(struct fairwq_batch *batch, struct fairwq_turn *tur
 	fairwq_prefetchw(batch->fifo.next->next);
 	turn_fill_locked(batch, turn, work);
 	fairwq_cost_charge_locked(turn);
-	if (unlikely(turn->out_of_rank))
-		fairwq_fairness_jump_locked(batch->pool, &batch->node);
 	fairwq_fairness_turn_locked(turn);
 	batch_new_head_locked(batch);
 }
