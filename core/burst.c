@@ -238,48 +238,39 @@ static void burst_take_locked(struct fairwq_runner *runner,
 
 /*
  * Go on with an item that is bound for another batch. This ends the runner's turn, and
- * begins one that the tree did not give.
+ * begins one that the tree did not give. Interrupts are off.
  *
  * Return: the item, started; or NULL if the runner does not go on.
  */
-static struct fairwq_work *burst_switch_batch_locked(struct fairwq_runner *runner,
-						     struct fairwq_constraint *constraint,
-						     struct list_head *go)
-{
-	struct fairwq_work *work = fairwq_waitlist_first_locked(constraint, go);
-	struct fairwq_batch *batch = work ? fairwq_kept_batch(work) : NULL;
-
-	lockdep_assert_held(&runner->pool->lock);
-
-	if (!batch || !burst_goes_on_locked(runner, constraint, work, batch)) {
-		fairwq_waitlist_next_locked(constraint, go);
-		return NULL;
-	}
-	fairwq_turn_end_locked(runner);
-	work->place = 0;
-	work->stamp = 0;
-	fairwq_fifo_take_waiting_locked(batch, &runner->turn, work);
-	fairwq_turn_begin_locked(runner, batch);
-	burst_take_locked(runner, constraint, work, batch);
-	return work;
-}
-
-/* Take both locks for burst_switch_batch_locked(). Interrupts are off. */
 static struct fairwq_work *burst_switch_batch(struct fairwq_runner *runner,
 					      struct fairwq_constraint *constraint,
 					      struct list_head *go)
 {
 	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
+	struct fairwq_pool *pool = runner->pool;
 	struct fairwq_runner *kick;
+	struct fairwq_batch *batch;
 	struct fairwq_work *work;
 
-	raw_spin_lock(&runner->pool->lock);
+	raw_spin_lock(&pool->lock);
 	raw_spin_lock(lock);
-	work = burst_switch_batch_locked(runner, constraint, go);
+	work = fairwq_waitlist_first_locked(constraint, go);
+	batch = work ? fairwq_kept_batch(work) : NULL;
+	if (batch && burst_goes_on_locked(runner, constraint, work, batch)) {
+		fairwq_turn_end_locked(runner);
+		work->place = 0;
+		work->stamp = 0;
+		fairwq_fifo_take_waiting_locked(batch, &runner->turn, work);
+		fairwq_turn_begin_locked(runner, batch);
+		burst_take_locked(runner, constraint, work, batch);
+	} else {
+		fairwq_waitlist_next_locked(constraint, go);
+		work = NULL;
+	}
 	raw_spin_unlock(lock);
-	kick = fairwq_kick_locked(runner->pool);
-	raw_spin_unlock(&runner->pool->lock);
-	fairwq_kick_send(runner->pool, kick);
+	kick = fairwq_kick_locked(pool);
+	raw_spin_unlock(&pool->lock);
+	fairwq_kick_send(pool, kick);
 	return work;
 }
 

@@ -37,7 +37,7 @@
  * Broken AWAITED_UNLOCKED (invalid end state): it does so without the pool's lock.
  * Broken CLEARED_LATE (invalid end state): fairwq_turn_begin_locked() clears
  *	@yield after the lock was dropped.
- * Broken CANCEL OTHER_UNSEEN (assertion): burst_switch_batch_locked() starts the
+ * Broken CANCEL OTHER_UNSEEN (assertion): burst_switch_batch() starts the
  *	item that was the first one before the lock was dropped.
  * Broken PAUSE PAUSE_UNSEEN (assertion): burst_goes_on_locked() does not look
  *	at @paused, nor does the pause ask the bursts to end.
