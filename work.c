@@ -305,7 +305,7 @@ static int await_pending(struct fairwq_batch *batch, struct fairwq_work *work,
  */
 static int await_running(struct fairwq_work *work, struct fairwq_waiter *waiter)
 {
-	struct fairwq_runner *runner = fairwq_runner_find(READ_ONCE(work->last_runner));
+	struct fairwq_runner *runner = xa_load(&fairwq_runners, READ_ONCE(work->last_runner));
 	const struct fairwq_turn *turn;
 	unsigned long flags;
 	int ret = 0;

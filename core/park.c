@@ -63,7 +63,7 @@ static bool park_at(struct fairwq_runner *other, struct fairwq_batch *batch,
 /* Return the runner that executes @work, or NULL. Under rcu_read_lock(). */
 static struct fairwq_runner *executing_runner(const struct fairwq_work *work)
 {
-	struct fairwq_runner *other = fairwq_runner_find(READ_ONCE(work->last_runner));
+	struct fairwq_runner *other = xa_load(&fairwq_runners, READ_ONCE(work->last_runner));
 
 	/*
 	 * If that run has ended, its stores are seen. Pairs with the releases in
@@ -113,7 +113,7 @@ bool fairwq_park_locked(struct fairwq_runner *runner, struct fairwq_batch *batch
 void fairwq_unpark_work_locked(struct fairwq_work *work)
 {
 	struct fairwq_batch *batch = fairwq_work_batch(atomic_long_read(&work->data));
-	struct fairwq_runner *other = fairwq_runner_find(work->last_runner);
+	struct fairwq_runner *other = xa_load(&fairwq_runners, work->last_runner);
 
 	lockdep_assert_held(&batch->pool->lock);
 

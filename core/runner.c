@@ -28,7 +28,10 @@
 #include "runner.h"
 #include "tick.h"
 
-/* All runners by id, so that a work can name its last runner without a pointer. */
+/*
+ * All runners by id, so that a work can name its last runner without a pointer. A runner that
+ * was found stays for an RCU read-side section, or while a work is parked at it.
+ */
 DEFINE_XARRAY_ALLOC1(fairwq_runners);
 
 static u32 fairwq_next_runner_id;
@@ -197,12 +200,6 @@ const struct fairwq_turn *fairwq_runner_own_turn(void)
 }
 
 /* ---- setting up and freeing ------------------------------------------- */
-
-/* Return the runner with @id, or NULL. Under rcu_read_lock(), or while it must stay. */
-struct fairwq_runner *fairwq_runner_find(u32 id)
-{
-	return xa_load(&fairwq_runners, id);
-}
 
 /*
  * Set up a runner with the main loop @run. It is idle and in no list.

@@ -3,9 +3,10 @@
 #ifndef FAIRWQ_RUNNER_H
 #define FAIRWQ_RUNNER_H
 
+#include <linux/xarray.h>
+
 #include "types.h"
 
-struct fairwq_runner *fairwq_runner_find(u32 id);
 void fairwq_runner_not_quick_locked(struct fairwq_runner *runner);
 struct fairwq_runner *fairwq_runner_leave_locked(struct fairwq_runner *runner);
 void fairwq_runner_return_locked(struct fairwq_runner *runner);
