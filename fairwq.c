@@ -124,7 +124,7 @@ static void __exit fairwq_exit(void)
 	rcu_barrier();
 	destroy_workqueue(fairwq_reap_wq);
 	rcu_barrier();
-	fairwq_runner_check_none();
+	WARN_ON(!xa_empty(&fairwq_runners));
 }
 
 #ifdef MODULE

@@ -236,9 +236,3 @@ void fairwq_runner_free(struct fairwq_runner *runner)
 	kfree(runner->forker);
 	kfree_rcu(runner, rcu);		/* executing_runner() and await_running() may look at it */
 }
-
-/* Warn if the module is unloaded while a runner exists. */
-void fairwq_runner_check_none(void)
-{
-	WARN_ON(!xa_empty(&fairwq_runners));
-}

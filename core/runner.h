@@ -20,7 +20,6 @@ struct fairwq_runner *fairwq_runner_of_item(void);
 bool fairwq_runner_is_of(const struct fairwq_constraint *constraint);
 struct fairwq_runner *fairwq_runner_alloc(struct fairwq_pool *pool, work_func_t run);
 void fairwq_runner_free(struct fairwq_runner *runner);
-void fairwq_runner_check_none(void);
 extern struct xarray fairwq_runners;
 
 #endif /* FAIRWQ_RUNNER_H */
