@@ -116,8 +116,6 @@ static bool is_slow_locked(const struct fairwq_pool *pool)
 
 	lockdep_assert_held(&pool->lock);
 
-	if (!pool->nr_quick)
-		return false;
 	list_for_each_entry(runner, &pool->runners, node)
 		if (runner->turn.batch && runner->turn.quick &&
 		    time_after(jiffies, READ_ONCE(runner->started) + 1))
