@@ -54,9 +54,17 @@ static void call_state_report(const struct fairwq_call_state *before,
 	dump_stack();
 }
 
-/* Put all but a lock right, so that the next item does not pay for this one. */
-static void call_state_repair(const struct fairwq_call_state *before)
+/*
+ * Report what an item has left behind. Put all but a lock right, so that the next item does
+ * not pay for this one.
+ */
+void fairwq_call_leaked(struct fairwq_call_state *before, fairwq_func_t func,
+			struct fairwq_batch *batch)
 {
+	struct fairwq_pool *pool = batch->pool;
+	unsigned long flags;
+
+	call_state_report(before, func, batch);
 	if (irqs_disabled())
 		local_irq_enable();
 	while (rcu_preempt_depth() > before->rcu) {
@@ -67,17 +75,6 @@ static void call_state_repair(const struct fairwq_call_state *before)
 		preempt_count_set(before->preempt);
 	if (current_cred() != before->cred)
 		revert_creds(before->cred);
-}
-
-/* Report and repair what an item has left behind. */
-void fairwq_call_leaked(struct fairwq_call_state *before, fairwq_func_t func,
-			struct fairwq_batch *batch)
-{
-	struct fairwq_pool *pool = batch->pool;
-	unsigned long flags;
-
-	call_state_report(before, func, batch);
-	call_state_repair(before);
 	fairwq_call_begin(before);
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	pool->counter[FAIRWQ_LEAKS]++;
