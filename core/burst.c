@@ -108,16 +108,16 @@ static void burst_begin(struct fairwq_runner *runner,
 {
 	u64 budget = (u64)READ_ONCE(constraint->inline_us) * NSEC_PER_USEC;
 	struct fairwq_burst *burst = &runner->burst;
+	u64 now;
 
 	*burst = (struct fairwq_burst){
 		.nr = max(burst->nr, 1U), .alone = !budget && runner->turn.quick,
 	};
 	if (!budget && !burst_is_mixed(constraint))
 		return;
-	burst->due = fairwq_clock();
-	burst->boost_due = burst->due + max(fairwq_slice_ns(runner->pool), budget);
-	burst->due += budget;
-	burst->budget = budget;
+	now = fairwq_clock();
+	burst->boost_due = now + max(fairwq_slice_ns(runner->pool), budget);
+	burst->due = budget ? now + budget : 0;
 }
 
 /* Check whether an item of @batch may start within what is left of the budget. */
@@ -126,7 +126,7 @@ static bool burst_has_budget(struct fairwq_runner *runner, struct fairwq_batch *
 	struct fairwq_burst *burst = &runner->burst;
 	u64 now, each;
 
-	if (!burst->budget)
+	if (!burst->due)
 		return false;
 	/* After a tick the estimate may be wrong, so the clock is read. */
 	if (burst->left && !time_after(jiffies, runner->started)) {
@@ -141,7 +141,7 @@ static bool burst_has_budget(struct fairwq_runner *runner, struct fairwq_batch *
 		burst->left = clamp_t(u64, div64_u64(burst->due - now, each), 1,
 				      BURST_CHECK) - 1;
 	else
-		burst->budget = 0;	/* this one uses it up */
+		burst->due = 0;		/* this one uses it up */
 	return true;
 }
 

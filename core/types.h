@@ -164,11 +164,10 @@ struct fairwq_turn {
 /* A burst: a runner goes on with the items of one serializer; see burst.c. */
 struct fairwq_burst {
 	unsigned int nr;		/* R: items in it; 0: it has not begun */
-	u64 budget;			/* R: ns; 0: none */
-	u64 due;			/* R: end of @budget, ns */
+	u64 due;			/* R: end of the budget, ns; 0: none, or used up */
 	u64 boost_due;			/* R: end of the time for boosting, ns */
 	unsigned int left;		/* R: items before the clock is read again */
-	bool alone;			/* R: no @budget; goes on while nothing else waits */
+	bool alone;			/* R: no budget; goes on while nothing else waits */
 };
 
 /* Most tasks of one runner that are promoted and not joined. */
