@@ -128,17 +128,6 @@ bool fairwq_fifo_sort_step_locked(struct fairwq_batch *batch)
 	return batch->sorting;
 }
 
-/* Sort one step of a batch on pool->sorting. */
-static void batch_sort_step_locked(struct fairwq_batch *batch)
-{
-	lockdep_assert_held(&batch->pool->lock);
-
-	list_del_init(&batch->sort_link);
-	fairwq_fifo_sort_step_locked(batch);
-	fairwq_fifo_update_locked(batch);
-	fairwq_fifo_reap_locked(batch);	/* all was cancelled */
-}
-
 /*
  * Check whether the rest of the backlog of @batch may wait for turns. It is longer
  * than most, and others of its priority or a higher one have turns to take. Under
@@ -173,7 +162,10 @@ void fairwq_fifo_sort_pool_locked(struct fairwq_pool *pool, bool quick)
 		batch = list_first_entry(&pool->sorting, struct fairwq_batch, sort_link);
 		if ((quick ? i : left <= (s64)(end - begin)) && sort_may_wait_locked(batch))
 			break;
-		batch_sort_step_locked(batch);
+		list_del_init(&batch->sort_link);
+		fairwq_fifo_sort_step_locked(batch);
+		fairwq_fifo_update_locked(batch);
+		fairwq_fifo_reap_locked(batch);	/* all was cancelled */
 		raw_spin_unlock_irq(&pool->lock);
 		fairwq_test_point(FAIRWQ_POINT_SORT_STEP, batch);
 		raw_spin_lock_irq(&pool->lock);
