@@ -172,10 +172,9 @@ static bool burst_is_alone(const struct fairwq_runner *runner)
 {
 	const struct fairwq_pool *pool = runner->pool;
 
-	if (!runner->burst.alone ||
-	    runner->burst.nr > ALONE_ITEMS || time_after(jiffies, runner->started))
-		return false;
-	return (!READ_ONCE(pool->nr_eligible) && list_empty(&pool->sorting));
+	return runner->burst.alone && runner->burst.nr <= ALONE_ITEMS &&
+	       !time_after(jiffies, runner->started) &&
+	       !READ_ONCE(pool->nr_eligible) && list_empty(&pool->sorting);
 }
 
 /* Check whether the runner goes on with @work, which is bound for @batch. */
