@@ -151,22 +151,6 @@ void fairwq_cost_charge_locked(struct fairwq_turn *turn)
 }
 
 /*
- * Note what a turn took. Return what it cost beyond its charge, where time
- * counts; less than 0 if the guess was too high.
- */
-static s64 settle_time_locked(const struct fairwq_turn *turn)
-{
-	struct fairwq_batch *batch = turn->batch;
-	s64 took = min(turn->took, FAIRWQ_COST_MAX_NS);
-
-	lockdep_assert_held(&batch->pool->lock);
-
-	note_longest_locked(batch, div_u64(took, turn->nr));
-	fairwq_fairness_longest_locked(batch, DIV_ROUND_UP_ULL(took, NSEC_PER_USEC));
-	return (took - turn->charged) * BIT(FAIRWQ_COST_NS_SHIFT);
-}
-
-/*
  * Settle a turn that has ended: correct its charge to what it cost, and count
  * the items of its burst. An ended turn of an earlier policy is only counted.
  *
@@ -178,16 +162,21 @@ void fairwq_cost_settle_locked(const struct fairwq_turn *turn)
 {
 	struct fairwq_batch *batch = turn->batch;
 	struct fairwq_pool *pool = batch->pool;
-	s64 delta = 0;
+	s64 delta = 0, took;
 
 	lockdep_assert_held(&pool->lock);
 
 	if (turn->policy_gen != pool->policy_gen)
 		return;
-	if (pool->policy == FAIRWQ_FAIR_TIME)
-		delta = settle_time_locked(turn);
-	else if (pool->policy != FAIRWQ_FAIR_COST)
+	if (pool->policy == FAIRWQ_FAIR_TIME) {
+		took = min(turn->took, FAIRWQ_COST_MAX_NS);
+		note_longest_locked(batch, div_u64(took, turn->nr));
+		fairwq_fairness_longest_locked(batch, DIV_ROUND_UP_ULL(took, NSEC_PER_USEC));
+		/* Less than 0 if the guess was too high. */
+		delta = (took - turn->charged) * BIT(FAIRWQ_COST_NS_SHIFT);
+	} else if (pool->policy != FAIRWQ_FAIR_COST) {
 		delta = (turn->nr - 1) * FAIRWQ_COST_TURN;
+	}
 	fairwq_tree_correct(&pool->tree, &batch->node, delta);
 	if (delta && turn->out_of_rank) {
 		fairwq_tree_pay(&pool->tree, &batch->node, delta);
