@@ -265,13 +265,11 @@ void fairwq_fifo_update_locked(struct fairwq_batch *batch)
 					batch_may_start_locked(batch, fairwq_head_locked(batch)));
 }
 
-/* Complete the flush of a barrier that has fired. The turns of its color have ended. */
-static void barrier_done_locked(struct fairwq_batch *batch)
+/* Complete the flush that waits. All turns of the old color have ended. */
+static void flush_done_locked(struct fairwq_batch *batch)
 {
-	struct completion *done = batch->barrier->done;
-
-	batch->barrier = NULL;
-	complete(done);		/* the barrier may be gone from here on */
+	complete(batch->flush);		/* the barrier may be gone from here on */
+	batch->flush = NULL;
 }
 
 /*
@@ -295,12 +293,11 @@ static void batch_fire_barriers_locked(struct fairwq_batch *batch)
 		barrier->fired = true;
 		if (!barrier->done)
 			continue;
-		WARN_ON_ONCE(batch->barrier);
-		barrier->color = batch->color;
+		WARN_ON_ONCE(batch->flush);
 		batch->color ^= 1;
-		batch->barrier = barrier;
-		if (!batch->in_flight[barrier->color])
-			barrier_done_locked(batch);
+		batch->flush = barrier->done;
+		if (!batch->in_flight[!batch->color])
+			flush_done_locked(batch);
 		else
 			fairwq_runner_yield_locked(batch);
 	}
@@ -547,9 +544,8 @@ void fairwq_fifo_turn_over_locked(struct fairwq_batch *batch, unsigned int color
 	lockdep_assert_held(&batch->pool->lock);
 
 	batch->in_flight[color]--;
-	if (unlikely(batch->barrier) && batch->barrier->color == color &&
-	    !batch->in_flight[color])
-		barrier_done_locked(batch);
+	if (unlikely(batch->flush) && batch->color != color && !batch->in_flight[color])
+		flush_done_locked(batch);
 	if (batch->max_active)
 		fairwq_fifo_update_locked(batch);	/* the next item may have room */
 	fairwq_fifo_reap_locked(batch);

@@ -344,12 +344,11 @@ struct fairwq_pool {
 
 /*
  * A barrier: a place in a batch's FIFO. It fires when everything before it has
- * been taken, and sets @fired. With @done, that is completed when the turns of
- * its color have ended.
+ * been taken, and sets @fired. With @done, the batch changes its color, and that is
+ * completed when the turns of the other color have ended.
  */
 struct fairwq_barrier {
 	struct fairwq_work entry;	/* P: in batch->fifo */
-	unsigned int color;		/* P: of the turns to wait for */
 	struct completion *done;	/* I */
 	bool fired;			/* P */
 };
@@ -425,7 +424,7 @@ struct fairwq_batch {
 	bool closed;			/* p: disposed, and no push is under way; set once */
 	bool reaped;			/* p: has left the pool; set once */
 	unsigned int nr_owned;		/* p: batches below it that have not left */
-	struct fairwq_barrier *barrier;	/* P: has fired and waits for its color */
+	struct completion *flush;	/* P: waits for the turns of the other color, or NULL */
 	u64 done;			/* P: items that have ended */
 	struct fairwq_batch_stats *stats; /* I; P for what it points to */
 

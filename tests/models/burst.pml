@@ -68,7 +68,7 @@ byte number = 1;			/* turn->number */
 bool other;				/* the turn is of the other batch */
 byte awaited;				/* waiter->turn, in pool->waiters */
 bool told;				/* waiter->done */
-bool barrier;				/* batch->barrier, of the batch of item 0 */
+bool barrier;				/* batch->flush, of the batch of item 0 */
 
 /* For the properties. */
 byte runs;
