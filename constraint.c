@@ -69,7 +69,7 @@ int claim_constrained(struct fairwq_constraint *constraint, struct fairwq_batch 
 {
 	int ret = fairwq_claim_as(batch, work, word);
 
-	if (likely(ret == FAIRWQ_CLAIMED)) {
+	if (likely(ret > 0)) {
 		work->place = 0;
 		work->stamp = (unsigned long)batch;
 		WRITE_ONCE(work->constraint, constraint);
@@ -91,7 +91,7 @@ static int enter(struct fairwq_constraint *constraint, struct fairwq_batch *batc
 
 	raw_spin_lock(lock);
 	ret = claim_constrained(constraint, batch, work, FAIRWQ_WORD_LISTED);
-	if (likely(ret == FAIRWQ_CLAIMED)) {
+	if (likely(ret > 0)) {
 		admitted = constraint->ops->admit(constraint, work);
 		if (admitted)
 			atomic_long_set(&work->data, fairwq_word_admitted(batch));
@@ -114,7 +114,7 @@ static int enter_foreign(struct fairwq_constraint *constraint, struct fairwq_bat
 {
 	int ret = claim_constrained(constraint, batch, work, FAIRWQ_WORD_OWN);
 
-	if (ret != FAIRWQ_CLAIMED)
+	if (ret <= 0)
 		return ret;
 	/* A cancel in between leaves it: the word says that it is in a constraint of its own. */
 	fairwq_pin(batch);
@@ -124,7 +124,7 @@ static int enter_foreign(struct fairwq_constraint *constraint, struct fairwq_bat
 	return ret;
 }
 
-/* Return: FAIRWQ_QUEUED, 0 if the work was pending, or a negative error. */
+/* Return: 1; 0 if the work was pending; or a negative error. */
 static int queue_through(struct fairwq_constraint *constraint,
 			 struct fairwq_batch *batch, struct fairwq_work *work)
 {
@@ -140,9 +140,8 @@ static int queue_through(struct fairwq_constraint *constraint,
 	ret = constraint->ops->remove ? enter(constraint, batch, work) :
 					enter_foreign(constraint, batch, work);
 	local_irq_restore(flags);
-	if (likely(ret == FAIRWQ_CLAIMED))
-		return FAIRWQ_QUEUED;
-	fairwq_unreserve(batch);
+	if (unlikely(ret <= 0))
+		fairwq_unreserve(batch);
 	return ret;
 }
 

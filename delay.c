@@ -36,7 +36,7 @@
 /*
  * Claim the work and pin the batch, under rcu_read_lock(). @always: the batch has
  * accepted it before, so it takes it also if it is full now. Return: as
- * fairwq_claim_as(), or what the queue call must return.
+ * fairwq_queue().
  */
 static int claim_and_pin(struct fairwq_batch *batch, struct fairwq_work *work, long flag,
 			 bool always)
@@ -50,7 +50,7 @@ static int claim_and_pin(struct fairwq_batch *batch, struct fairwq_work *work, l
 	if (ret <= 0)
 		return ret;
 	ret = fairwq_claim_as(batch, work, (long)batch | FAIRWQ_WORK_PENDING | flag);
-	if (ret != FAIRWQ_CLAIMED)
+	if (ret <= 0)
 		fairwq_unreserve(batch);
 	else
 		fairwq_pin(batch);
@@ -98,14 +98,12 @@ static int queue_after(struct fairwq_batch *batch, struct fairwq_delayed_work *d
 
 	local_irq_save(flags);	/* see cancel_delayed() in work.c */
 	ret = claim_and_pin(batch, &dwork->work, delay ? FAIRWQ_WORK_DELAYED : 0, always);
-	if (ret == FAIRWQ_CLAIMED && delay)
+	if (ret > 0 && delay)
 		fairwq_delay_begin(batch, dwork, delay);
 	local_irq_restore(flags);
-	if (ret != FAIRWQ_CLAIMED)
-		return ret;
-	if (!delay)
+	if (ret > 0 && !delay)
 		fairwq_push_held(&dwork->work);
-	return FAIRWQ_QUEUED;
+	return ret;
 }
 
 int fairwq_queue_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
@@ -173,9 +171,7 @@ int fairwq_mod_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *d
 	rcu_read_lock();	/* pairs as in fairwq_queue() */
 	ret = mod_refusal(batch, &dwork->work);
 	while (!ret && tries--) {
-		/* Rather wait for a push: a revived work has no delay. */
-		canceled = tries ? fairwq_try_cancel(&dwork->work, true) :
-				   fairwq_work_cancel(&dwork->work);
+		canceled = fairwq_try_cancel(&dwork->work, true);
 		if (canceled < 0) {
 			cpu_relax();
 			continue;
@@ -248,11 +244,9 @@ int fairwq_queue_rcu(struct fairwq_batch *batch, struct fairwq_rcu_work *rwork)
 		return fairwq_bad_arg("rwork is NULL or has no function");
 	rcu_read_lock();	/* pairs as in fairwq_queue() */
 	ret = claim_and_pin(batch, &rwork->work, FAIRWQ_WORK_GRACE, false);
-	if (ret == FAIRWQ_CLAIMED) {
-		/* A cancel on top, here and until the push, returns at once: it sees GRACE. */
+	/* A cancel on top, here and until the push, returns at once: it sees GRACE. */
+	if (ret > 0)
 		queue_rcu_work(fairwq_reap_wq, &rwork->later);
-		ret = FAIRWQ_QUEUED;
-	}
 	rcu_read_unlock();
 	return ret;
 }

@@ -302,19 +302,14 @@ struct fairwq_work *fairwq_current_work(void);
  * @work. It must not if a queue call for @work is still under way, or if the
  * function still runs from an earlier queue call.
  *
- * This also undoes a fairwq_queue() that is under way on another CPU, or that
- * the caller has interrupted. That queue call returns 1 all the same, and
- * touches @work until it returns. If @work is queued again before that, it goes
- * to the batch of the first call, without a delay. Queueing it through a
- * constraint, or after a grace period, is refused with -EBUSY then. A queue
- * call through a constraint is not undone but waited for: it has interrupts
- * off.
- *
  * A work that waits for a grace period, or in a constraint of the caller's own,
  * stays pending.
  *
  * What is not promised: that the function does not run when this returns. If
- * this returned false, it may be about to start.
+ * this returned false, it may be about to start. Nor that a fairwq_queue() is
+ * undone that is still under way on another CPU, or that the caller has
+ * interrupted: it may count as later than this call, also if another queue call
+ * has found @work pending meanwhile. fairwq_work_cancel_sync() waits for it.
  *
  * Context: Any but NMI. Does not sleep. May be called from @work's own
  * function.
@@ -349,7 +344,8 @@ bool fairwq_work_cancel_sync(struct fairwq_work *work);
  *
  * Disabling is counted: queue calls return -ECANCELED until
  * fairwq_work_enable() was called as often. The rest is as with
- * fairwq_work_cancel().
+ * fairwq_work_cancel(): a queue call that was under way before may still queue
+ * @work.
  *
  * Context: Any but NMI. Does not sleep. May be called from @work's own
  * function.
@@ -1136,9 +1132,8 @@ void __fairwq_rcu_work_init(struct fairwq_rcu_work *rwork, fairwq_func_t func,
  * @batch is kept as by fairwq_queue_delayed().
  *
  * Context: Any but NMI. Does not sleep, allocates nothing.
- * Return: as fairwq_queue(); -EBUSY if @rwork was cancelled in the middle of a
- * fairwq_queue() that still goes on. All errors come at once, and none when the
- * grace period is over.
+ * Return: as fairwq_queue(). All errors come at once, and none when the grace
+ * period is over.
  */
 __must_check
 int fairwq_queue_rcu(struct fairwq_batch *batch, struct fairwq_rcu_work *rwork);
@@ -1812,8 +1807,7 @@ void __fairwq_constraint_init(struct fairwq_constraint *constraint,
  *
  * Context: Any but NMI. Does not sleep, allocates nothing. May be called from
  * @work's own function.
- * Return: as fairwq_queue(); -EBUSY if @work was cancelled in the middle of a
- * fairwq_queue() that still goes on.
+ * Return: as fairwq_queue().
  */
 __must_check
 int fairwq_queue_constrained(struct fairwq_constraint *constraint,

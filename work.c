@@ -8,7 +8,7 @@
  * The state is in the work's word. core/types.h has all states, and what changes them.
  *
  *   state      belongs to           what a cancel does
- *   claimed    a queue call         marks it CANCELED; sync waits
+ *   claimed    a queue call         returns false; sync waits
  *   FIFO       pool->lock           takes it out: cancel_queued()
  *   parked     pool->lock           takes it out
  *   dropped    pool->lock           takes it off the list of that fairwq_batch_cancel()
@@ -18,15 +18,15 @@
  *   grace      RCU                  returns false; sync waits
  *   running    a runner             returns false; sync waits for its end
  *
- * A cancel may be an interrupt on top of the queue call that has claimed the
- * work, so it must not wait for that call. The work that it marks is dropped
- * when it is linked, by the queue call itself at the latest.
+ * A cancel may be an interrupt on top of the queue call that has claimed the work. So
+ * one that is not sync must not wait for that call, and returns false, as if the call
+ * had come later.
  *
  * Locking: pool->lock; fairwq_disable_lock for fairwq_work.disabled.
  * Invariant: a runner takes a work out and starts it in one lock section.
  * Limits: waiters and cancels are found by a queue call or a turn. While there are none,
  * that costs the load of one field.
- * Models: tests/models/cancel.pml, disable.pml, enter.pml, burst.pml.
+ * Models: tests/models/disable.pml, enter.pml, burst.pml.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -138,33 +138,6 @@ static struct fairwq_constraint *release_work(struct fairwq_work *work)
 	return constraint;
 }
 
-/*
- * Mark a work CANCELED that is on its way into @incoming, to be dropped there.
- * Return: 1, or FAIRWQ_AGAIN.
- */
-static int cancel_unlinked_locked(struct fairwq_batch *batch,
-				  struct fairwq_work *work, long data)
-{
-	lockdep_assert_held(&batch->pool->lock);
-
-	/* Count, then mark. Pairs with link_locked(). Model: cancel.pml. */
-	WRITE_ONCE(batch->nr_canceled, batch->nr_canceled + 1);
-	if (!atomic_long_try_cmpxchg(&work->data, &data, data | FAIRWQ_WORK_CANCELED)) {
-		WRITE_ONCE(batch->nr_canceled, batch->nr_canceled - 1);
-		return FAIRWQ_AGAIN;
-	}
-	/*
-	 * Store @nr_canceled, then look at @incoming. Pairs with the push in
-	 * fairwq_push_claimed(). Either this call finds the work there now, or
-	 * the queue call sees the count, and drops the work before it returns.
-	 * Model: tests/models/cancel.pml.
-	 */
-	smp_mb();
-	fairwq_fifo_splice_locked(batch);
-	batch->pool->counter[FAIRWQ_CANCELED]++;
-	return 1;
-}
-
 /* Cancel a work that was bound for @batch. Return: as fairwq_try_cancel(). */
 static int cancel_queued(struct fairwq_batch *batch, struct fairwq_work *work,
 			 bool wait)
@@ -185,12 +158,8 @@ static int cancel_queued(struct fairwq_batch *batch, struct fairwq_work *work,
 		remove_locked(batch, work);
 		constraint = release_work(work);
 		ret = 1;
-	} else if (wait) {
-		ret = FAIRWQ_AGAIN;
-	} else if (data & (FAIRWQ_WORK_GRACE | FAIRWQ_WORK_CANCELED)) {
-		ret = 0;
 	} else {
-		ret = cancel_unlinked_locked(batch, work, data);
+		ret = wait ? FAIRWQ_AGAIN : 0;	/* a queue call has it, or RCU */
 	}
 	fairwq_fifo_update_locked(batch);
 	fairwq_fifo_reap_locked(batch);
@@ -203,8 +172,7 @@ static int cancel_queued(struct fairwq_batch *batch, struct fairwq_work *work,
 
 /*
  * Try once to take a work out of the queue. @wait: the caller can wait for a
- * queue call in progress and for a grace period. Otherwise the work is marked
- * for such a call, and a work that waits for its grace period stays.
+ * queue call in progress and for a grace period. Otherwise the work stays there.
  *
  * Return: 1 if it was pending and is not any more; 0 if it was not, or stays;
  * or FAIRWQ_AGAIN.

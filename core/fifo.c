@@ -19,7 +19,7 @@
  * Limits: before a turn, at most SORT_STEPS holds of the lock sort SORT_STEP
  * items each. A cancel or a flush sorts all items in one hold.
  *
- * Models: tests/models/queue.pml, cancel.pml, fork.pml.
+ * Models: tests/models/queue.pml, fork.pml.
  */
 #include <linux/completion.h>
 #include <linux/export.h>
@@ -47,37 +47,11 @@ FAIRWQ_TEST_EXPORT(fairwq_reap_wq);
 /* Items of a batch that are sorted before the next turn; the rest is a long backlog. */
 #define SORT_AT_ONCE		(SORT_STEP * SORT_STEPS)
 
-/* Drop @work if a cancel has marked it before it was sorted. Return: true if dropped. */
-static bool drop_canceled_locked(struct fairwq_batch *batch,
-				 struct fairwq_work *work)
-{
-	lockdep_assert_held(&batch->pool->lock);
-
-	if (!(atomic_long_read(&work->data) & FAIRWQ_WORK_CANCELED))
-		return false;
-	if (batch->max_queued)
-		atomic_dec(&batch->nr_queued);
-	/*
-	 * From here on the client owns the work. Pairs with the cmpxchg() of
-	 * the next queue call. Model: tests/models/cancel.pml.
-	 */
-	atomic_long_set_release(&work->data, 0);
-	/*
-	 * Last, because a queue call that sees this does not sort but returns;
-	 * then the work may be freed. Pairs with the load in
-	 * fairwq_push_claimed(). Model: tests/models/cancel.pml.
-	 */
-	smp_store_release(&batch->nr_canceled, batch->nr_canceled - 1);
-	return true;
-}
-
-/* Put a pushed work into @sorted, or drop it if a cancel has marked it. */
+/* Put a pushed work into @sorted. */
 static void link_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	if (unlikely(batch->nr_canceled) && drop_canceled_locked(batch, work))
-		return;
 	atomic_long_set(&work->data,
 			(long)batch | FAIRWQ_WORK_PENDING | FAIRWQ_WORK_LINKED);
 	work->place = FAIRWQ_PLACE_FIFO;
@@ -181,7 +155,7 @@ void fairwq_fifo_sort_pool_locked(struct fairwq_pool *pool, bool quick)
 /*
  * Clear @polled of a batch that looks empty, so that the next push takes the
  * lock. Then check @incoming again, because a concurrent push may have seen
- * @polled set and returned. Repeat if all that it pushed was cancelled.
+ * @polled set and returned.
  *
  * Return: true if the FIFO has an item after all.
  */
@@ -189,22 +163,18 @@ static bool batch_idle_locked(struct fairwq_batch *batch)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	for (;;) {
-		fairwq_test_point(FAIRWQ_POINT_BATCH_EMPTY, batch);
-		WRITE_ONCE(batch->polled, false);
-		/*
-		 * Store @polled, then load @incoming. Pairs with the full
-		 * barrier of llist_add() in fairwq_push_claimed(): store
-		 * @incoming, then load @polled. At least one side sees the
-		 * other. Model: tests/models/queue.pml.
-		 */
-		smp_mb();
-		if (llist_empty(&batch->incoming))
-			return false;
-		WRITE_ONCE(batch->polled, true);
-		if (fairwq_fifo_sort_step_locked(batch) || !list_empty(&batch->fifo))
-			return !list_empty(&batch->fifo);
-	}
+	fairwq_test_point(FAIRWQ_POINT_BATCH_EMPTY, batch);
+	WRITE_ONCE(batch->polled, false);
+	/*
+	 * Store @polled, then load @incoming. Pairs with the full barrier of
+	 * llist_add() in fairwq_push_claimed(): store @incoming, then load @polled.
+	 * At least one side sees the other. Model: tests/models/queue.pml.
+	 */
+	smp_mb();
+	if (llist_empty(&batch->incoming))
+		return false;
+	WRITE_ONCE(batch->polled, true);
+	return !fairwq_fifo_sort_step_locked(batch);
 }
 
 /*

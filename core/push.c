@@ -8,20 +8,18 @@
  *                 +--> -EAGAIN, if max_queued items are queued
  *
  * The push that finds batch->incoming empty and the batch unpolled activates
- * the batch under the pool's lock. So does a push that sees that a cancel has
- * marked a work of the batch.
+ * the batch under the pool's lock.
  *
- * A claimed work belongs to its queue call until it is pushed. A cancel that
- * comes meanwhile marks it CANCELED. The next sort drops it, unless another
- * queue call revives it before. The states of a work are in types.h.
+ * A claimed work belongs to its queue call until it is pushed. For a cancel that
+ * does not wait it is not pending yet. The states of a work are in types.h.
  *
- * Locking: none, and pool->lock to activate, revive and unclaim. Callers are in
- * one RCU read-side section from the refusal to the push, because the batch is
- * closed after a grace period.
+ * Locking: none, and pool->lock to activate. Callers are in one RCU read-side
+ * section from the refusal to the push, because the batch is closed after a grace
+ * period.
  * Invariant: a pending work is pushed at most once.
  * Limits: any context but NMI.
  *
- * Models: tests/models/queue.pml, pending.pml, cancel.pml, disable.pml.
+ * Models: tests/models/queue.pml, pending.pml, disable.pml.
  */
 #include <linux/hash.h>
 #include <linux/rcupdate.h>
@@ -110,89 +108,21 @@ void fairwq_unreserve(struct fairwq_batch *batch)
 		atomic_dec(&batch->nr_queued);
 }
 
-/* Sort an unpolled batch, or one with a marked work; put it into the tree and kick. */
+/* Sort an unpolled batch, put it into the tree and kick. */
 static noinline void activate_batch(struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	if (unlikely(batch->nr_canceled))
-		fairwq_fifo_splice_locked(batch);
 	fairwq_fifo_update_locked(batch);
-	fairwq_fifo_reap_locked(batch);
 	fairwq_kick_unlock(pool, flags);
 }
 
-/*
- * Revive a work that a cancel has marked and that was not dropped yet. It goes
- * on to the batch that it was bound for. A disabled work is not revived. The
- * mark and its removal are both done under the lock. So either this call sees
- * that the work is disabled, or the cancel that follows sees it pending.
- *
- * Return: what fairwq_claim_as() must return; 0: the word has changed, try
- * again.
- */
-static int revive(struct fairwq_work *work, long data)
-{
-	struct fairwq_batch *batch = fairwq_work_batch(data);
-	struct fairwq_pool *pool = batch->pool;
-	unsigned long flags;
-	int ret = 0;
-
-	fairwq_test_point(FAIRWQ_POINT_QUEUE_REVIVE, batch);
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	if (READ_ONCE(work->disabled)) {
-		ret = -ECANCELED;
-	} else if (atomic_long_try_cmpxchg(&work->data, &data,
-					   data & ~FAIRWQ_WORK_CANCELED)) {
-		/*
-		 * The cmpxchg() is a full barrier, as in fairwq_claim_as(),
-		 * because the caller returns as if it had queued the work.
-		 * Pairs with fairwq_start_item(). Model:
-		 * tests/models/cancel.pml.
-		 */
-		WRITE_ONCE(batch->nr_canceled, batch->nr_canceled - 1);
-		ret = FAIRWQ_QUEUED;
-	}
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	return ret;
-}
-
-/*
- * Give up a claim, because the work was disabled meanwhile.
- *
- * Return: -ECANCELED; FAIRWQ_QUEUED if a cancel has returned true for it.
- */
-int fairwq_unclaim(struct fairwq_work *work)
-{
-	/*
-	 * A CPU that finds the word free sees all stores to the work before
-	 * that. Pairs with the cmpxchg() of the next queue call. Model:
-	 * tests/models/disable.pml.
-	 */
-	long data = atomic_long_xchg(&work->data, 0);
-	struct fairwq_batch *batch = fairwq_work_batch(data);
-	unsigned long flags;
-
-	if (!(data & FAIRWQ_WORK_CANCELED))
-		return -ECANCELED;
-	/* A cancel has marked it and returned true, so it must count as queued. */
-	raw_spin_lock_irqsave(&batch->pool->lock, flags);
-	WRITE_ONCE(batch->nr_canceled, batch->nr_canceled - 1);
-	raw_spin_unlock_irqrestore(&batch->pool->lock, flags);
-	return FAIRWQ_QUEUED;
-}
-
-/*
- * Claim a work that was not free a moment ago.
- *
- * Return: as fairwq_claim_as().
- */
+/* Claim a work that was not free a moment ago. Return: as fairwq_claim_as(). */
 int fairwq_claim_taken(struct fairwq_work *work, long word)
 {
 	long data = 0;
-	int ret;
 
 	while (!atomic_long_try_cmpxchg(&work->data, &data, word)) {
 		/*
@@ -204,20 +134,10 @@ int fairwq_claim_taken(struct fairwq_work *work, long word)
 		data = atomic_long_read(&work->data);
 		if (READ_ONCE(work->disabled))
 			return -ECANCELED;
-		if (fairwq_word_pending(data))
+		if (data)
 			return 0;
-		/*
-		 * A revived work would overtake what waits in the constraint, or
-		 * would not wait for the grace period.
-		 */
-		if (data && (word & (FAIRWQ_WORK_CONSTRAINED | FAIRWQ_WORK_GRACE)))
-			return -EBUSY;
-		ret = data ? revive(work, data) : 0;
-		if (ret)
-			return ret;
-		data = 0;
 	}
-	return FAIRWQ_CLAIMED;
+	return 1;
 }
 
 /* Trace a push: out of line, so that a push needs few registers. */
@@ -229,7 +149,6 @@ static noinline void trace_push(const struct fairwq_batch *batch, const struct f
 /* Push a work that the caller has claimed, and activate the batch if need be. */
 static __always_inline void push_claimed(struct fairwq_batch *batch, struct fairwq_work *work)
 {
-	unsigned int canceled;
 	bool first;
 
 	fairwq_test_point(FAIRWQ_POINT_QUEUE_ACCEPTED, batch);
@@ -237,21 +156,15 @@ static __always_inline void push_claimed(struct fairwq_batch *batch, struct fair
 	if (trace_fairwq_queue_enabled())
 		trace_push(batch, work);
 	/*
-	 * Full barrier between the push and the loads. Pairs with those in
-	 * batch_idle_locked() and cancel_unlinked_locked(). After it @work may
-	 * be gone. Models: tests/models/queue.pml, cancel.pml.
+	 * Full barrier between the push and the load. Pairs with that in
+	 * batch_idle_locked(). After it @work may be gone. Model:
+	 * tests/models/queue.pml.
 	 */
 	first = llist_add(&work->llnode, &batch->incoming);
-	if (first)
-		fairwq_test_point(FAIRWQ_POINT_QUEUE_PUSHED, batch);
-	/*
-	 * If @work was dropped, its owner may free it when this call returns:
-	 * the sort does not touch it any more. Pairs with
-	 * drop_canceled_locked().
-	 * Model: tests/models/cancel.pml.
-	 */
-	canceled = smp_load_acquire(&batch->nr_canceled);
-	if ((first && !READ_ONCE(batch->polled)) || unlikely(canceled))
+	if (!first)
+		return;
+	fairwq_test_point(FAIRWQ_POINT_QUEUE_PUSHED, batch);
+	if (!READ_ONCE(batch->polled))
 		activate_batch(batch);
 }
 
@@ -262,8 +175,8 @@ void fairwq_push_claimed(struct fairwq_batch *batch, struct fairwq_work *work)
 }
 
 /*
- * Queue a work, under rcu_read_lock(). Return: FAIRWQ_QUEUED, 0 if the work was
- * pending, or a negative error.
+ * Queue a work, under rcu_read_lock(). Return: 1; 0 if the work was pending; or a
+ * negative error.
  */
 int fairwq_push(struct fairwq_batch *batch, struct fairwq_work *work)
 {
@@ -272,12 +185,11 @@ int fairwq_push(struct fairwq_batch *batch, struct fairwq_work *work)
 	if (ret <= 0)
 		return ret;
 	ret = fairwq_claim_as(batch, work, (long)batch | FAIRWQ_WORK_PENDING);
-	if (unlikely(ret != FAIRWQ_CLAIMED)) {
+	if (likely(ret > 0))
+		push_claimed(batch, work);
+	else
 		fairwq_unreserve(batch);
-		return ret;
-	}
-	push_claimed(batch, work);
-	return FAIRWQ_QUEUED;
+	return ret;
 }
 
 /*
@@ -314,10 +226,8 @@ void fairwq_unpin(struct fairwq_batch *batch)
  * Push a work that a timer, a grace period or a constraint has held. It has pinned its
  * batch until now.
  *
- * The word keeps its flags until the work is linked, so a cancel does not mark
- * the work CANCELED on its way there. After a mark the caller of the cancel
- * could free the work before it arrives. And a queue call that revives a marked
- * work would get no delay, grace period or place in the constraint of its own.
+ * The word keeps its flags until the work is linked. They tell a cancel that the work is
+ * on its way there.
  */
 void fairwq_push_held(struct fairwq_work *work)
 {

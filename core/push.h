@@ -6,13 +6,8 @@
 #include "types.h"
 #include "testing.h"
 
-/* What a claim returns, besides 0 and errors. */
-#define FAIRWQ_QUEUED	1	/* queued; the queue call returns it, too */
-#define FAIRWQ_CLAIMED	2	/* the work is the caller's to push */
-
 int fairwq_refusal_of(struct fairwq_batch *batch);
 int fairwq_claim_taken(struct fairwq_work *work, long word);
-int fairwq_unclaim(struct fairwq_work *work);
 int fairwq_push(struct fairwq_batch *batch, struct fairwq_work *work);
 void fairwq_push_claimed(struct fairwq_batch *batch, struct fairwq_work *work);
 int fairwq_reserve_room(struct fairwq_batch *batch, const struct fairwq_work *work);
@@ -34,8 +29,7 @@ static inline int fairwq_refusal(struct fairwq_batch *batch)
 
 /*
  * Return 0 for a work that is pending, else @ret. A disabled work does not
- * count as pending, because the queue call that claimed it may still unclaim
- * it.
+ * count as pending, because the queue call that claimed it may still give it up.
  */
 static inline int fairwq_unless_pending(const struct fairwq_work *work, int ret)
 {
@@ -45,7 +39,7 @@ static inline int fairwq_unless_pending(const struct fairwq_work *work, int ret)
 	 * fairwq_start_item(). Model: tests/models/pending.pml.
 	 */
 	smp_mb();
-	if (!fairwq_word_pending(atomic_long_read(&work->data)) || READ_ONCE(work->disabled))
+	if (!atomic_long_read(&work->data) || READ_ONCE(work->disabled))
 		return ret;
 	return 0;
 }
@@ -59,11 +53,9 @@ static inline int fairwq_unless_pending(const struct fairwq_work *work, int ret)
  * Model: tests/models/pending.pml.
  *
  * Return:
- * FAIRWQ_CLAIMED  the caller must push it
- * FAIRWQ_QUEUED   it counts as queued, and the caller must not push it
+ * 1               the work is the caller's, which must push it
  * 0               it was pending
  * -ECANCELED      it is disabled
- * -EBUSY          a cancel has marked it, and it cannot be revived for @word
  */
 static inline int fairwq_claim_as(struct fairwq_batch *batch, struct fairwq_work *work,
 				  long word)
@@ -73,7 +65,7 @@ static inline int fairwq_claim_as(struct fairwq_batch *batch, struct fairwq_work
 
 	if (unlikely(!atomic_long_try_cmpxchg(&work->data, &free, word))) {
 		ret = fairwq_claim_taken(work, word);
-		if (ret != FAIRWQ_CLAIMED)
+		if (ret <= 0)
 			return ret;
 	}
 	fairwq_test_point(FAIRWQ_POINT_QUEUE_CLAIMED, batch);
@@ -82,8 +74,13 @@ static inline int fairwq_claim_as(struct fairwq_batch *batch, struct fairwq_work
 	 * tests/models/disable.pml.
 	 */
 	if (likely(!READ_ONCE(work->disabled)))
-		return FAIRWQ_CLAIMED;
-	return fairwq_unclaim(work);
+		return 1;
+	/*
+	 * A CPU that finds the word free sees all stores to the work before that. Pairs
+	 * with the cmpxchg() of the next queue call. Model: tests/models/disable.pml.
+	 */
+	atomic_long_set_release(&work->data, 0);
+	return -ECANCELED;
 }
 
 /*

@@ -12,7 +12,6 @@
 enum fairwq_test_point {
 	FAIRWQ_POINT_QUEUE_CLAIMED,	/* a work is pending, perhaps disabled just now */
 	FAIRWQ_POINT_QUEUE_ACCEPTED,	/* a work is claimed, not yet pushed */
-	FAIRWQ_POINT_QUEUE_REVIVE,	/* a marked work is queued again, no lock yet */
 	FAIRWQ_POINT_QUEUE_PUSHED,	/* the first work is pushed, @polled not yet read */
 	FAIRWQ_POINT_SORT_STEP,		/* some of a backlog is sorted, no lock */
 	FAIRWQ_POINT_BATCH_WAIT,	/* a flush saw the batch in its pool, no lock yet */

@@ -53,10 +53,8 @@
  * State    Word    Where the work is     What changes the word   A cancel
  * -------- ------- --------------------  ----------------------  --------------
  * idle     0       nowhere               a queue call claims it  returns false
- * claimed  B P     a queue call has it   that call; a cancel     marks it, or
- *                                        marks it                waits
- * marked   B P X   as claimed, or in     sort drops it; a queue  returns false,
- *                  batch->incoming       call revives it         or waits
+ * claimed  B P     a queue call has it   that call               returns false,
+ *                                                                or waits
  * pushed   B P     batch->incoming or    sort                    sorts it first
  *                  batch->sorting
  * FIFO     B P L   batch->sorted, then   pool->lock              takes it out
@@ -79,12 +77,10 @@
  * running  0       runner->current_work  as idle: it may be      returns false,
  *                                        queued again            or waits
  *
- * B: the batch, P: PENDING, L: LINKED, X: CANCELED, D: DELAYED, G: GRACE,
- * C: CONSTRAINED.
+ * B: the batch, P: PENDING, L: LINKED, D: DELAYED, G: GRACE, C: CONSTRAINED.
  *
- * "Sort" holds pool->lock. It turns a pushed work into FIFO, but a marked one
- * into idle. A cancel sorts before it looks, so it takes out what was already
- * pushed. A runner starts a FIFO work under pool->lock. In a burst it starts a
+ * "Sort" holds pool->lock. It turns a pushed work into FIFO. A cancel sorts before it
+ * looks, so it takes out what was already pushed. A runner starts a FIFO work under pool->lock. In a burst it starts a
  * listed one under the lock of the constraint.
  *
  * "Or waits" is fairwq_work_cancel_sync(); fairwq_work_cancel() does not wait.
@@ -92,12 +88,11 @@
  */
 #define FAIRWQ_WORK_PENDING	BIT(0)	/* queued, not started */
 #define FAIRWQ_WORK_LINKED	BIT(1)	/* in a list under a lock; @place says in which */
-#define FAIRWQ_WORK_CANCELED	BIT(2)	/* to be dropped when it is sorted */
-#define FAIRWQ_WORK_DELAYED	BIT(3)	/* waits for its timer, or was pushed by it */
-#define FAIRWQ_WORK_GRACE	BIT(4)	/* waits for a grace period, or was pushed after it */
+#define FAIRWQ_WORK_DELAYED	BIT(2)	/* waits for its timer, or was pushed by it */
+#define FAIRWQ_WORK_GRACE	BIT(3)	/* waits for a grace period, or was pushed after it */
 /* Bound for a constraint, or kept back by one; with GRACE: admitted. */
-#define FAIRWQ_WORK_CONSTRAINED	BIT(5)
-#define FAIRWQ_WORK_FLAGS	63UL
+#define FAIRWQ_WORK_CONSTRAINED	BIT(4)
+#define FAIRWQ_WORK_FLAGS	31UL
 
 /* fairwq_work.place, P: the list that a LINKED work is in, and flags. */
 #define FAIRWQ_PLACE_FIFO	0	/* in batch->fifo */
@@ -392,12 +387,6 @@ struct fairwq_batch {
 	u8 prio;			/* I: enum fairwq_prio */
 	u8 depth;			/* I: number of its owners */
 	bool is_default;		/* I */
-	/*
-	 * p: number of works that were cancelled on their way into @incoming.
-	 * If it is not 0, each push must sort. Read as @polled is; see
-	 * cancel_unlinked_locked().
-	 */
-	unsigned int nr_canceled;
 	unsigned long flags;		/* A: FAIRWQ_BATCH_*, set once */
 	atomic_t nr_pins;		/* A: works that will be pushed later, and cancels */
 	unsigned int max_queued;	/* I: 0: no limit */
@@ -454,7 +443,7 @@ static inline bool fairwq_batch_is_disposed(const struct fairwq_batch *batch)
 /* Check whether a work with @data in its word is queued and not started. */
 static inline bool fairwq_word_pending(long data)
 {
-	return (data & (FAIRWQ_WORK_PENDING | FAIRWQ_WORK_CANCELED)) == FAIRWQ_WORK_PENDING;
+	return data & FAIRWQ_WORK_PENDING;
 }
 
 /*

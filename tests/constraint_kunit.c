@@ -106,7 +106,6 @@ static void meet_end(struct kunit *test, struct mock_item *item)
 	fairwq_work_cancel_sync(&item->work);
 	fairwq_batch_flush(meet.batch);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&meet.batch->nr_pins));
-	KUNIT_EXPECT_EQ(test, 0U, meet.batch->nr_canceled);
 }
 
 /* ---- a cancel that looked before it took the lock ----------------------- */
@@ -206,7 +205,6 @@ static void order_end(struct kunit *test, const struct order *order, struct fair
 		fairwq_work_cancel_sync(&items[nr]->work);
 	mock_order_destroy(order);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&batch->nr_pins));
-	KUNIT_EXPECT_EQ(test, 0U, batch->nr_canceled);
 }
 
 /* Expect that @item is idle, and overwrite it: no call may touch it any more. */
@@ -350,7 +348,6 @@ static void cancel_waits_for_the_queue_call(struct kunit *test)
 		still_at(test, a, b, &spots[i]);
 	KUNIT_EXPECT_STREQ(test, "yyyyyy", &mock->log.text[0]);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_pins));
-	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
 }
 
 /* ---- a work that another CPU has admitted and not yet pushed -------------- */

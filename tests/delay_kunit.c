@@ -624,9 +624,7 @@ static void cancel_while_the_delay_ends(struct kunit *test)
 	need_two_cpus(test);
 	call = firing_begin(test, &later, true);
 	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&later->dwork.work));
-	/* The cancel did not mark the work: a mark would still be there. */
 	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&later->dwork.work.data));
-	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(firing.batch->nr_canceled));
 	firing_end(test, call);
 	KUNIT_EXPECT_EQ(test, 0U, later->runs);
 }
@@ -677,7 +675,6 @@ static void mod_on_top_of_a_push_runs_at_once(struct kunit *test)
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, 1U, later->runs);
 	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&later->dwork.work));
-	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
 }
 
 /* ---- a hard interrupt on top of a cancel ------------------------------ */
@@ -1118,27 +1115,6 @@ static void rcu_work_on_its_way_is_pending(struct kunit *test)
 }
 
 /*
- * A cancel on top of a plain queue call marks the work. fairwq_queue_rcu() does not revive it,
- * because it would run without a grace period.
- */
-static void plain_call_is_not_revived_after_a_grace_period(struct kunit *test)
-{
-	struct fairwq_batch *a = mock_begin(test, 2);
-	struct graced *graced = graced_new(test, a);
-
-	arriving_set(a, &graced->rwork.work, cancel_and_queue_rcu);
-	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &graced->rwork.work));
-	fairwq_test_set_hook(NULL);
-	KUNIT_EXPECT_TRUE(test, arriving.ret);
-	KUNIT_EXPECT_EQ(test, -EBUSY, arriving.queued);
-	fairwq_batch_flush(a);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&graced->runs));
-	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_rcu(a, &graced->rwork));
-	KUNIT_EXPECT_TRUE(test, fairwq_rcu_work_flush(&graced->rwork));
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&graced->runs));
-}
-
-/*
  * A disposed batch is released after its RCU work has run. Before the dispose the function of
  * the work may queue it again.
  */
@@ -1237,7 +1213,6 @@ static struct kunit_case delay_cases[] = {
 	KUNIT_CASE(cancel_sync_waits_for_the_graced_run),
 	KUNIT_CASE(cancel_finds_it_after_the_grace_period),
 	KUNIT_CASE(rcu_work_on_its_way_is_pending),
-	KUNIT_CASE(plain_call_is_not_revived_after_a_grace_period),
 	KUNIT_CASE(disposed_batch_waits_for_the_grace_period),
 	KUNIT_CASE(rcu_work_may_be_freed),
 	{}

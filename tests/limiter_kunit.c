@@ -236,7 +236,6 @@ static void cancel_on_top_waits_for_the_push(struct kunit *test)
 	fairwq_batch_flush(b);
 	KUNIT_EXPECT_EQ(test, 0U, mock->log.nr);
 	mock_until(test, !atomic_read(&b->nr_pins));
-	KUNIT_EXPECT_EQ(test, 0U, b->nr_canceled);
 }
 
 struct inside {

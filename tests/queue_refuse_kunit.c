@@ -188,8 +188,7 @@ static void disabled_while_it_is_claimed(struct kunit *test)
 	claimed.dead = disposed_batch(test);
 	claimed.work = &other->work;
 	fairwq_test_set_hook(queue_claimed);
-	/* The disable has cancelled the claimed work, so it counts as queued: the answer is 1. */
-	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &other->work));
+	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue(a, &other->work));
 	fairwq_test_set_hook(NULL);
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, claimed.ret[0]);
 	KUNIT_EXPECT_EQ(test, -EAGAIN, claimed.ret[1]);

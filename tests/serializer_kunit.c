@@ -327,53 +327,6 @@ static void disabled_work_is_refused(struct kunit *test)
 	serial_end(test, serial);
 }
 
-/* ---- in the middle of a queue call ------------------------------------- */
-
-static struct {
-	struct fairwq_serializer *serial;
-	struct fairwq_batch *batch;
-	struct fairwq_work *work;
-	bool canceled;
-	int again;
-} wanted;
-
-static void wanted_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
-{
-	if (point != FAIRWQ_POINT_QUEUE_ACCEPTED)
-		return;
-	fairwq_test_set_hook(NULL);
-	wanted.canceled = fairwq_work_cancel(wanted.work);
-	wanted.again = fairwq_serializer_queue(wanted.serial, wanted.batch, wanted.work);
-}
-
-/*
- * A work is cancelled inside a plain queue call. Until that call has returned, it
- * cannot be queued through a serializer, because it would overtake others.
- */
-static void plain_call_is_not_revived_in_order(struct kunit *test)
-{
-	struct fairwq_serializer *serial = serial_new(test);
-	struct mock *mock = test->priv;
-	struct fairwq_batch *a = mock_begin(test, 2);
-	struct mock_item *item;
-
-	item = mock_item(test, 'x');
-	wanted.work = &item->work;
-	wanted.serial = serial;
-	wanted.batch = a;
-	wanted.canceled = false;
-	fairwq_test_set_hook(wanted_hook);
-	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
-	fairwq_test_set_hook(NULL);
-	KUNIT_EXPECT_TRUE(test, wanted.canceled);
-	KUNIT_EXPECT_EQ(test, -EBUSY, wanted.again);
-	fairwq_batch_flush(a);
-	KUNIT_EXPECT_EQ(test, 0U, mock->log.nr);
-	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(serial, a, &item->work));
-	mock_expect_order(test, "x", &item, 1);
-	serial_end(test, serial);
-}
-
 /* ---- waiting ---------------------------------------------------------- */
 
 static void thread_flush_work(struct thread *thread)
@@ -645,7 +598,6 @@ static struct kunit_case serializer_cases[] = {
 	KUNIT_CASE(batch_cancel_of_what_went_on),
 	KUNIT_CASE(item_in_front_can_cancel),
 	KUNIT_CASE(disabled_work_is_refused),
-	KUNIT_CASE(plain_call_is_not_revived_in_order),
 	KUNIT_CASE(max_queued_counts_what_waits),
 	KUNIT_CASE(queue_and_cancel_from_hardirq),
 	KUNIT_CASE(flush_of_a_work_that_waits),

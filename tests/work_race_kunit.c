@@ -9,82 +9,6 @@
 
 #include "lib/hook.h"
 
-/* ---- forced interleavings --------------------------------------------- */
-
-static struct {
-	struct fairwq_batch *batch;
-	struct fairwq_work *work;
-	bool canceled, accepted, look, pushed, looked;
-	bool timed_out;
-} dropped;
-
-/*
- * Cancel a queue call before its push, and let it push while a look at the batch is
- * between two steps:
- *
- *   queue call                            mock_look()
- *   claimed the work; cancelled: accepted
- *                                         the batch looks empty: look
- *   pushed: pushed
- *                                         drops the work, clears @polled: looked
- */
-static void dropped_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
-{
-	if (batch != dropped.batch || dropped.looked)
-		return;
-	switch (point) {
-	case FAIRWQ_POINT_QUEUE_ACCEPTED:
-		preempt_disable();	/* the look must run on another CPU */
-		dropped.canceled = fairwq_work_cancel(dropped.work);
-		step_done(&dropped.accepted);
-		dropped.timed_out |= !spin_until(&dropped.look);
-		break;
-	case FAIRWQ_POINT_BATCH_EMPTY:
-		if (!READ_ONCE(dropped.accepted))
-			break;
-		step_done(&dropped.look);
-		dropped.timed_out |= !spin_until(&dropped.pushed);
-		break;
-	case FAIRWQ_POINT_QUEUE_PUSHED:
-		step_done(&dropped.pushed);
-		dropped.timed_out |= !spin_until(&dropped.looked);
-		preempt_enable();
-		break;
-	default:
-		break;
-	}
-}
-
-static bool queue_to_dropped(struct fairwq_work *work)
-{
-	return fairwq_queue(dropped.batch, work) == 1;
-}
-
-/* A look that drops the only push clears @polled, so that the next push kicks a runner. */
-static void dropped_push_leaves_no_watch(struct kunit *test)
-{
-	struct mock *mock = test->priv;
-	struct mock_item *item = mock_item(test, 'd');
-	struct call *call;
-
-	need_two_cpus(test);
-	memset(&dropped, 0, sizeof(dropped));
-	dropped.batch = mock_begin(test, 2);
-	dropped.work = &item->work;
-	fairwq_test_set_hook(dropped_hook);
-	call = mock_call_start(test, queue_to_dropped, &item->work);
-	mock_until(test, READ_ONCE(dropped.accepted));
-	mock_look(dropped.batch);
-	step_done(&dropped.looked);
-	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
-	fairwq_test_set_hook(NULL);
-	KUNIT_EXPECT_TRUE(test, dropped.canceled);
-	KUNIT_EXPECT_FALSE(test, dropped.timed_out);
-	mock_queue_item(test, dropped.batch, 'x');
-	mock_until(test, READ_ONCE(mock->log.nr) == 1);
-	KUNIT_EXPECT_STREQ(test, "x", &mock->log.text[0]);
-}
-
 /* ---- on top of a queue call ------------------------------------------- */
 
 /* A call in the middle of a queue call for @work, and what it saw. */
@@ -138,9 +62,8 @@ static void cancel_from_hardirq(void)
 }
 
 /*
- * Cancel a work twice inside its queue call, before the push. Expect that the first
- * cancel returns true, the second one false. After the queue call the work may be
- * freed or queued again.
+ * Cancel a work twice inside its queue call, before the push. Both cancels come before the
+ * queue call: they return false, and the work runs once, in the place of the call.
  */
 static void cancel_on_top_of_a_push(struct kunit *test, void (*cancel)(void))
 {
@@ -151,27 +74,23 @@ static void cancel_on_top_of_a_push(struct kunit *test, void (*cancel)(void))
 	mock_queue_item(test, a, 'a');
 	top_set(a, &item->work, FAIRWQ_POINT_QUEUE_ACCEPTED, cancel);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
-	KUNIT_EXPECT_TRUE(test, top.canceled);
+	KUNIT_EXPECT_FALSE(test, top.canceled);
 	KUNIT_EXPECT_FALSE(test, top.canceled_again);
-	KUNIT_EXPECT_FALSE(test, top.pending);
-	/* The work belongs to the caller again. Overwrite it, as if it was freed. */
-	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item->work.data));
-	memset(&item->work, 0x5a, sizeof(item->work));
+	KUNIT_EXPECT_TRUE(test, top.pending);
+	KUNIT_EXPECT_TRUE(test, fairwq_work_pending(&item->work));
 	mock_queue_item(test, a, 'b');
-	fairwq_work_init(&item->work, mock_item_fn);
-	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
-	mock_expect(test, "abx");
+	mock_expect(test, "axb");
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, 3U, mock->log.nr);
-	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
+	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item->work.data));
 }
 
-static void cancel_between_claim_and_push_stops_the_run(struct kunit *test)
+static void cancel_between_claim_and_push_comes_first(struct kunit *test)
 {
 	cancel_on_top_of_a_push(test, cancel_twice);
 }
 
-static void cancel_from_hardirq_on_top_stops_the_run(struct kunit *test)
+static void cancel_from_hardirq_on_top_comes_first(struct kunit *test)
 {
 	cancel_on_top_of_a_push(test, cancel_from_hardirq);
 	KUNIT_EXPECT_TRUE(test, top.in_hardirq);
@@ -203,7 +122,7 @@ static void cancel_and_queue(void)
  * A work that is cancelled and queued again inside its queue call runs once, in the
  * place of the outer call.
  */
-static void revived_before_the_push_runs_once(struct kunit *test)
+static void queued_again_before_the_push_runs_once(struct kunit *test)
 {
 	struct mock_item *item = mock_item(test, 'x');
 	struct mock *mock = test->priv;
@@ -212,15 +131,14 @@ static void revived_before_the_push_runs_once(struct kunit *test)
 	mock_queue_item(test, a, 'a');
 	top_set(a, &item->work, FAIRWQ_POINT_QUEUE_ACCEPTED, cancel_and_queue);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
-	KUNIT_EXPECT_TRUE(test, top.canceled);
-	KUNIT_EXPECT_EQ(test, 1, top.queued);
+	KUNIT_EXPECT_FALSE(test, top.canceled);
+	KUNIT_EXPECT_EQ(test, 0, top.queued);
 	KUNIT_EXPECT_TRUE(test, top.pending);
 	KUNIT_EXPECT_EQ(test, 0, fairwq_queue(a, &item->work));
 	mock_queue_item(test, a, 'b');
 	mock_expect(test, "axb");
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, 3U, mock->log.nr);
-	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
 }
 
 static void disable_top(void)
@@ -228,51 +146,20 @@ static void disable_top(void)
 	top.disabled = fairwq_work_disable(top.work);
 }
 
-static void cancel_and_queue_but_disable(void)
-{
-	top.canceled = fairwq_work_cancel(top.work);
-	top.point = FAIRWQ_POINT_QUEUE_REVIVE;
-	top.then = disable_top;
-	top.queued = fairwq_queue(top.batch, top.work);
-}
-
 /*
- * A work is cancelled inside its queue call, and queued again. The inner queue call
- * is refused if the work is disabled before that call has revived it.
+ * A disable that finds the work claimed returns false, because the work was not queued
+ * yet. The queue call is refused, and the work does not run.
  */
-static void disabled_before_it_is_revived(struct kunit *test)
-{
-	struct mock_item *item = mock_item(test, 'x');
-	struct mock *mock = test->priv;
-	struct fairwq_batch *a = mock_begin(test, 1);
-
-	top_set(a, &item->work, FAIRWQ_POINT_QUEUE_ACCEPTED, cancel_and_queue_but_disable);
-	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
-	KUNIT_EXPECT_TRUE(test, top.canceled);
-	KUNIT_EXPECT_FALSE(test, top.disabled);
-	KUNIT_EXPECT_EQ(test, -ECANCELED, top.queued);
-	mock_queue_item(test, a, 'b');
-	mock_expect(test, "b");
-	fairwq_batch_flush(a);
-	KUNIT_EXPECT_EQ(test, 1U, mock->log.nr);
-	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
-}
-
-/*
- * A disable that finds the work claimed returns true, because the work was pending.
- * The queue call returns 1, and the work does not run.
- */
-static void disable_behind_the_claim_returns_true(struct kunit *test)
+static void disable_behind_the_claim_refuses_the_call(struct kunit *test)
 {
 	struct mock_item *item = mock_item(test, 'x');
 	struct mock *mock = test->priv;
 	struct fairwq_batch *a = mock_begin(test, 1);
 
 	top_set(a, &item->work, FAIRWQ_POINT_QUEUE_CLAIMED, disable_top);
-	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
-	KUNIT_EXPECT_TRUE(test, top.disabled);
+	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue(a, &item->work));
+	KUNIT_EXPECT_FALSE(test, top.disabled);
 	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item->work.data));
-	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
 	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue(a, &item->work));
 	KUNIT_EXPECT_TRUE(test, fairwq_work_enable(&item->work));
 	mock_queue_item(test, a, 'a');
@@ -281,17 +168,20 @@ static void disable_behind_the_claim_returns_true(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1U, mock->log.nr);
 }
 
-/* A disable after the queue call has found the work enabled still cancels the work. */
-static void disable_before_the_push_cancels(struct kunit *test)
+/*
+ * A disable after the queue call has found the work enabled returns false. The work is
+ * queued all the same, and a cancel finds it there.
+ */
+static void disable_before_the_push_comes_later(struct kunit *test)
 {
 	struct mock_item *item = mock_item(test, 'x');
 	struct fairwq_batch *a = mock_begin(test, 1);
 
 	top_set(a, &item->work, FAIRWQ_POINT_QUEUE_ACCEPTED, disable_top);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
-	KUNIT_EXPECT_TRUE(test, top.disabled);
+	KUNIT_EXPECT_FALSE(test, top.disabled);
 	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue(a, &item->work));
-	KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item->work));
 	mock_queue_item(test, a, 'a');
 	mock_expect(test, "a");
 }
@@ -363,7 +253,7 @@ static void disable_beside_a_queue_call(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1U, mock->log.nr);
 }
 
-/* A sync cancel does not mark the work. It waits until the queue call is over. */
+/* A sync cancel waits until the queue call is over. */
 static void cancel_sync_waits_for_the_push(struct kunit *test)
 {
 	struct mock_item *item = mock_item(test, 'x');
@@ -536,9 +426,10 @@ static const struct {
 	const char *name;
 	enum fairwq_test_point point;
 	int (*call)(struct kunit *test, struct fairwq_batch *a, struct stepped *on);
+	bool open;			/* interrupts are on there: the call counts as later */
 } steps[] = {
-	{ "claim, push", FAIRWQ_POINT_QUEUE_CLAIMED, plain_call },
-	{ "push, done", FAIRWQ_POINT_QUEUE_ACCEPTED, plain_call },
+	{ "claim, look whether it is disabled", FAIRWQ_POINT_QUEUE_CLAIMED, plain_call, true },
+	{ "look, push", FAIRWQ_POINT_QUEUE_ACCEPTED, plain_call, true },
 	{ "claim, set the timer", FAIRWQ_POINT_QUEUE_CLAIMED, delayed_call },
 	{ "the timer fires, push", FAIRWQ_POINT_QUEUE_ACCEPTED, short_delay },
 	{ "claim, list", FAIRWQ_POINT_QUEUE_CLAIMED, kept_back },
@@ -564,25 +455,26 @@ static void interrupt_between_two_steps_ends(struct kunit *test)
 	struct fairwq_batch *a = mock_begin(test, 2);
 	enum step_act act;
 	struct stepped *on;
-	unsigned int i;
+	unsigned int i, at;
+	bool left;
 
 	fairwq_serializer_init(&step.serial);
 	fairwq_batch_pause(a);
 	for (i = 0; i < ARRAY_SIZE(steps) * STEP_NR_ACTS; i++) {
+		at = i / STEP_NR_ACTS;
 		act = i % STEP_NR_ACTS;
-		kunit_info(test, "%s: act %u\n", steps[i / STEP_NR_ACTS].name, act);
+		kunit_info(test, "%s: act %u\n", steps[at].name, act);
+		left = act == STEP_MOD || steps[at].open;
 		on = stepped_new(test);
 		fairwq_delayed_work_init(&on->dwork, stepped_fn);
-		step_begin(test, on, a, steps[i / STEP_NR_ACTS].point, act);
-		KUNIT_EXPECT_EQ(test, 1, steps[i / STEP_NR_ACTS].call(test, a, on));
+		step_begin(test, on, a, steps[at].point, act);
+		KUNIT_EXPECT_EQ(test, 1, steps[at].call(test, a, on));
 		step_end(test);
-		KUNIT_EXPECT_EQ(test, 1, step.ret);
-		KUNIT_EXPECT_EQ(test, act == STEP_MOD, fairwq_work_pending(&on->dwork.work));
-		KUNIT_EXPECT_EQ(test, act == STEP_MOD,
-				fairwq_work_cancel_sync(&on->dwork.work));
+		KUNIT_EXPECT_EQ(test, act == STEP_MOD || !steps[at].open, step.ret);
+		KUNIT_EXPECT_EQ(test, left, fairwq_work_pending(&on->dwork.work));
+		KUNIT_EXPECT_EQ(test, left, fairwq_work_cancel_sync(&on->dwork.work));
 		fairwq_serializer_flush(&step.serial);
 		KUNIT_EXPECT_EQ(test, 0, atomic_read(&on->runs));
-		KUNIT_EXPECT_EQ(test, 0U, a->nr_canceled);
 		mock_until(test, !atomic_read(&a->nr_pins));
 	}
 	fairwq_serializer_destroy(&step.serial);
@@ -827,7 +719,6 @@ static void race_check(struct kunit *test, struct race *race)
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&race->while_disabled));
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&race->bad_return));
 	for (i = 0; i < RACE_BATCHES; i++) {
-		KUNIT_EXPECT_EQ(test, 0U, race->batch[i]->nr_canceled);
 		KUNIT_EXPECT_EQ(test, 0U, race->batch[i]->nr_canceling);
 		KUNIT_EXPECT_EQ(test, 0U, race->batch[i]->nr_parked);
 		KUNIT_EXPECT_EQ(test, 0, atomic_read(&race->batch[i]->nr_pins));
@@ -975,18 +866,15 @@ static void canceled_work_may_be_freed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (unsigned int)RACE_ROUNDS, done);
 	fairwq_batch_flush(meddler.batch);
 	KUNIT_EXPECT_EQ(test, 0U, mock_nr_waiters(mock->pool));
-	KUNIT_EXPECT_EQ(test, 0U, meddler.batch->nr_canceled);
 }
 
 static struct kunit_case workrace_cases[] = {
-	KUNIT_CASE(dropped_push_leaves_no_watch),
-	KUNIT_CASE(cancel_between_claim_and_push_stops_the_run),
-	KUNIT_CASE(cancel_from_hardirq_on_top_stops_the_run),
+	KUNIT_CASE(cancel_between_claim_and_push_comes_first),
+	KUNIT_CASE(cancel_from_hardirq_on_top_comes_first),
 	KUNIT_CASE(cancel_behind_the_push_finds_the_work),
-	KUNIT_CASE(revived_before_the_push_runs_once),
-	KUNIT_CASE(disabled_before_it_is_revived),
-	KUNIT_CASE(disable_behind_the_claim_returns_true),
-	KUNIT_CASE(disable_before_the_push_cancels),
+	KUNIT_CASE(queued_again_before_the_push_runs_once),
+	KUNIT_CASE(disable_behind_the_claim_refuses_the_call),
+	KUNIT_CASE(disable_before_the_push_comes_later),
 	KUNIT_CASE(disable_beside_a_queue_call),
 	KUNIT_CASE(cancel_sync_waits_for_the_push),
 	KUNIT_CASE(interrupt_between_two_steps_ends),
