@@ -46,8 +46,11 @@
 #include "core/waiter.h"
 #include "doors.h"
 
-/* For tests: batches whose memory is there, and those whose released() is to come, or runs. */
-static atomic_long_t fairwq_live_batches, fairwq_releasing;
+/* Calls released(), which may sleep. So it must be none that other works wait in. */
+struct workqueue_struct *fairwq_release_wq;
+
+/* For tests: batches whose memory is there. */
+static atomic_long_t fairwq_live_batches;
 
 static void test_count(atomic_long_t *counter, int n)
 {
@@ -67,8 +70,7 @@ void fairwq_test_wait_released(void)
 {
 	rcu_barrier();
 	flush_workqueue(fairwq_reap_wq);
-	while (atomic_long_read(&fairwq_releasing))
-		schedule_timeout_uninterruptible(1);
+	flush_workqueue(fairwq_release_wq);
 	rcu_barrier();
 }
 EXPORT_SYMBOL_GPL(fairwq_test_wait_released);
@@ -162,10 +164,7 @@ static void batch_leave(struct fairwq_batch *batch)
 	fairwq_batch_put(batch);
 }
 
-/*
- * Call released(), in a workqueue of the pool's own. That is destroyed after
- * the batch has left.
- */
+/* Call released(). The batch leaves after that. */
 static void batch_release_fn(struct work_struct *work)
 {
 	struct fairwq_batch *batch = container_of(to_rcu_work(work),
@@ -175,7 +174,6 @@ static void batch_release_fn(struct work_struct *work)
 	batch->released(batch, batch->priv);
 	lock_map_release(&batch->pool->lockdep_map);
 	batch_leave(batch);
-	test_count(&fairwq_releasing, -1);
 }
 
 /*
@@ -208,10 +206,8 @@ static void batch_reap_fn(struct work_struct *work)
 		batch_leave(batch);
 		return;
 	}
-	/* It may sleep: nothing of another pool or of the module may wait behind it. */
-	test_count(&fairwq_releasing, 1);
 	INIT_WORK(&batch->reap_work.work, batch_release_fn);
-	queue_work(pool->release_wq, &batch->reap_work.work);
+	queue_work(fairwq_release_wq, &batch->reap_work.work);
 }
 
 /*
@@ -441,29 +437,6 @@ char *fairwq_make_name(const char *fmt, va_list args)
 	return fairwq_clean_name(kvasprintf(GFP_KERNEL, fmt, args));
 }
 
-/*
- * Make the workqueue for released(), because a batch with one is to be created.
- * Return: 0, or -ENOMEM.
- */
-int fairwq_need_release_wq(struct fairwq_pool *pool)
-{
-	unsigned int reclaim = pool->flags & FAIRWQ_MEM_RECLAIM ? WQ_MEM_RECLAIM : 0;
-	struct workqueue_struct *wq;
-
-	if (READ_ONCE(pool->release_wq))
-		return 0;
-	wq = alloc_workqueue("%s", WQ_UNBOUND | reclaim, 0, pool->name);
-	if (!wq)
-		return -ENOMEM;
-	/*
-	 * Other CPUs see the batch after it has joined the pool, under the
-	 * lock.
-	 */
-	if (cmpxchg(&pool->release_wq, NULL, wq))
-		destroy_workqueue(wq);
-	return 0;
-}
-
 struct fairwq_batch *fairwq_batch_create(struct fairwq_pool *pool,
 					 const struct fairwq_batch_attrs *attrs,
 					 const char *fmt, ...)
@@ -479,8 +452,6 @@ struct fairwq_batch *fairwq_batch_create(struct fairwq_pool *pool,
 		return ERR_PTR(fairwq_bad_arg("fmt is NULL"));
 	attrs = attrs ?: &dfl;
 	err = fairwq_batch_check_attrs(pool, attrs);
-	if (!err && attrs->released)
-		err = fairwq_need_release_wq(pool);
 	if (err)
 		return ERR_PTR(err);
 	va_start(args, fmt);

@@ -61,7 +61,7 @@ void fairwq_batch_wait(struct fairwq_batch *batch);
 void fairwq_batch_sort(struct fairwq_batch *batch);
 bool fairwq_batch_is_idle(struct fairwq_batch *batch);
 void fairwq_pool_put(struct fairwq_pool *pool);
-int fairwq_need_release_wq(struct fairwq_pool *pool);
+extern struct workqueue_struct *fairwq_release_wq;
 char *fairwq_clean_name(char *name);
 char *fairwq_make_name(const char *fmt, va_list args) __printf(1, 0);
 

@@ -113,8 +113,14 @@ EXPORT_SYMBOL_GPL(__fairwq_work_init);
  */
 static int __init fairwq_init(void)
 {
+	fairwq_release_wq = alloc_workqueue("fairwq_release", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!fairwq_release_wq)
+		return -ENOMEM;
 	fairwq_reap_wq = alloc_workqueue("fairwq_reap", WQ_UNBOUND | WQ_MEM_RECLAIM, REAP_ACTIVE);
-	return fairwq_reap_wq ? 0 : -ENOMEM;
+	if (fairwq_reap_wq)
+		return 0;
+	destroy_workqueue(fairwq_release_wq);
+	return -ENOMEM;
 }
 
 static void __exit fairwq_exit(void)
@@ -123,6 +129,7 @@ static void __exit fairwq_exit(void)
 	/* Wait for grace periods, then for reaping and what that frees. */
 	rcu_barrier();
 	destroy_workqueue(fairwq_reap_wq);
+	destroy_workqueue(fairwq_release_wq);
 	rcu_barrier();
 	WARN_ON(!xa_empty(&fairwq_runners));
 }

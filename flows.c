@@ -361,18 +361,12 @@ int fairwq_flows_set_setup(struct fairwq_flows *flows,
 			   void (*setup)(struct fairwq_flow_attrs *attrs, u64 key, void *data),
 			   void *data)
 {
-	int err;
-
 	if (fairwq_is_no_pointer(flows))
 		return fairwq_bad_arg("flows is NULL or an error");
 	if (!setup)
 		return fairwq_bad_arg("setup is NULL");
 	if (READ_ONCE(flows->setup))
 		return -EEXIST;
-	/* A first use must not sleep, so make now what a released() needs. */
-	err = fairwq_need_release_wq(flows->pool);
-	if (err)
-		return err;
 	flows->data = data;
 	/* Pairs with flow_setup(). No model. */
 	smp_store_release(&flows->setup, setup);

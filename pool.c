@@ -262,8 +262,6 @@ static void pool_teardown(struct fairwq_pool *pool)
 	mutex_lock(&fairwq_named_mutex);
 	list_del(&pool->named_link);	/* its name in sysfs is free now */
 	mutex_unlock(&fairwq_named_mutex);
-	if (pool->release_wq)
-		destroy_workqueue(pool->release_wq);
 	timer_delete_sync(&pool->tick);
 	cancel_delayed_work_sync(&pool->shrink);
 	list_for_each_entry_safe(runner, next, &pool->runners, node)

@@ -318,7 +318,6 @@ struct fairwq_pool {
 	unsigned int nr_batches;	/* p: read again after each wake-up of @reaped */
 	atomic_t nr_flows;		/* A: only for a warning if the pool goes before them */
 	wait_queue_head_t reaped;	/* woken when a batch has left */
-	struct workqueue_struct *release_wq; /* A, set once: for released(), if a batch has one */
 	struct fairwq_batch *default_batch[FAIRWQ_NR_RANKS]; /* I: by prio */
 	struct list_head named_link;	/* of pools with FAIRWQ_SYSFS_NAME; see pool.c */
 	struct dentry *dir;		/* in debugfs; see debugfs.c */
@@ -424,7 +423,7 @@ struct fairwq_batch {
 	struct list_head sort_link;	/* P: in pool->sorting */
 	struct mutex flush_mutex;	/* one flush at a time */
 	struct rcu_work reap_work;	/* first run after a grace period, later ones at once, */
-					/* the last in release_wq; its rcu_head frees @batch */
+					/* the last calls released(); its rcu_head frees @batch */
 	void (*released)(struct fairwq_batch *batch, void *priv); /* I */
 	void *priv;			/* I */
 };
