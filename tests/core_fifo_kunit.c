@@ -161,6 +161,8 @@ static struct {
 	unsigned int us;		/* how long each takes */
 	unsigned int nr;		/* how many of them have run */
 	unsigned int begin, end;	/* as many after steps beside.from and beside.to */
+	u64 left;			/* when the last step was over */
+	u64 gaps, steps;		/* ns, from step beside.from on to beside.to */
 } others;
 
 static void spin_us(unsigned int us)
@@ -199,13 +201,14 @@ struct beside {
 	enum fairwq_policy policy;
 	unsigned int from, to;		/* steps between which items are counted */
 	unsigned int least, most;	/* of them */
+	bool shares;			/* the other batch has at least as long as the steps */
 };
 
 static const struct beside beside_cases[] = {
 	{ "items that are over at once", .step_us = 200,
 	  .from = 17, .to = 27, .least = 5, .most = NR_OTHERS },
-	{ "items shorter than a step", .us = 4, .step_us = 200,
-	  .from = 17, .to = 19, .least = 8, .most = NR_OTHERS },
+	{ "items shorter than a step", .us = 40, .step_us = 200,
+	  .from = 17, .to = 19, .most = NR_OTHERS, .shares = true },
 	{ "long items", .us = 10000, .from = 48, .to = 88, .most = 10 },
 	{ "a lower priority", .prio = FAIRWQ_PRIO_LOW, .from = 48, .to = 88, .most = 4 },
 	{ "younger items under arrival order", .policy = FAIRWQ_FIFO,
@@ -216,7 +219,14 @@ static const struct beside *beside;	/* the present case */
 
 static void beside_step(void)
 {
+	u64 begin = ktime_get_ns();
+
+	if (backlog.step > beside->from && backlog.step <= beside->to)
+		others.gaps += begin - others.left;
 	spin_us(beside->step_us);
+	others.left = ktime_get_ns();
+	if (backlog.step >= beside->from && backlog.step < beside->to)
+		others.steps += others.left - begin;
 	if (backlog.step == beside->from)
 		others.begin = others.nr;
 	if (backlog.step == beside->to)
@@ -239,7 +249,7 @@ static void long_backlog_is_sorted_beside(struct kunit *test)
 
 	beside = test->param_value;
 	attrs.prio = beside->prio;
-	others.nr = 0;
+	memset(&others, 0, sizeof(others));
 	others.us = beside->us;
 	backlog.policy = beside->policy;
 	backlog_push(test, 1, beside_step);
@@ -251,6 +261,9 @@ static void long_backlog_is_sorted_beside(struct kunit *test)
 	KUNIT_ASSERT_GE(test, backlog.step, beside->to);
 	KUNIT_EXPECT_GE(test, others.end - others.begin, beside->least);
 	KUNIT_EXPECT_LE(test, others.end - others.begin, beside->most);
+	/* By the clock, as a step may be long. It may be longer than all items together. */
+	if (beside->shares && others.end < NR_OTHERS)
+		KUNIT_EXPECT_GE(test, others.gaps, others.steps);
 }
 
 #define NR_SHORT	640U
