@@ -7,8 +7,6 @@
  *
  *   A runner goes on if                        for
  *   the serializer has an inline budget        that time
- *   nothing else is eligible in the pool, and  64 items
- *     the items are over at once
  *   an item of a higher priority waits         those in front of it, if they are
  *                                              no more than 64; slice_us or the
  *                                              budget at most, whichever is more
@@ -45,8 +43,6 @@
 
 /* Most items of one burst, however short they are. */
 #define BURST_ITEMS	1024U
-/* Most items of one that nothing else waited for; its batch pays when others come. */
-#define ALONE_ITEMS	64U
 /* Most items between two readings of the clock. */
 #define BURST_CHECK	64U
 /* The time between two items, ns; a guess, which matters for short ones. */
@@ -99,10 +95,7 @@ static unsigned int burst_nr_boosted_locked(struct fairwq_constraint *constraint
 
 /* ---- how far a runner goes on ----------------------------------------- */
 
-/*
- * Set how far the runner may go on: after the first item of a burst, and when an
- * item of another priority is seen.
- */
+/* Set how far the runner may go on, after the first item of a burst. */
 static void burst_begin(struct fairwq_runner *runner,
 			const struct fairwq_constraint *constraint)
 {
@@ -110,9 +103,7 @@ static void burst_begin(struct fairwq_runner *runner,
 	struct fairwq_burst *burst = &runner->burst;
 	u64 now;
 
-	*burst = (struct fairwq_burst){
-		.nr = max(burst->nr, 1U), .alone = !budget && runner->turn.quick,
-	};
+	*burst = (struct fairwq_burst){ .nr = 1 };
 	if (!budget && !burst_is_mixed(constraint))
 		return;
 	now = fairwq_clock();
@@ -158,23 +149,8 @@ static bool burst_boosts_locked(struct fairwq_runner *runner,
 
 	if (!burst_is_mixed(constraint))
 		return false;
-	if (!burst->boost_due)		/* it was alone until now */
-		burst_begin(runner, constraint);
 	return burst->nr <= FAIRWQ_BOOST_MAX && fairwq_clock() < burst->boost_due &&
 	       burst_nr_boosted_locked(constraint, FAIRWQ_BOOST_MAX - burst->nr + 1);
-}
-
-/*
- * Check whether the last item was over at once and nothing else is eligible, or
- * will be when it was put into order. A hint, as the pool's lock is not held.
- */
-static bool burst_is_alone(const struct fairwq_runner *runner)
-{
-	const struct fairwq_pool *pool = runner->pool;
-
-	return runner->burst.alone && runner->burst.nr <= ALONE_ITEMS &&
-	       !time_after(jiffies, runner->started) &&
-	       !READ_ONCE(pool->nr_eligible) && list_empty(&pool->sorting);
 }
 
 /* Check whether the runner goes on with @work, which is bound for @batch. */
@@ -201,8 +177,7 @@ static bool burst_goes_on_locked(struct fairwq_runner *runner,
 		burst_begin(runner, constraint);
 	if (runner->burst.nr > BURST_ITEMS)
 		return false;
-	return burst_is_alone(runner) || burst_has_budget(runner, batch) ||
-	       burst_boosts_locked(runner, constraint);
+	return burst_has_budget(runner, batch) || burst_boosts_locked(runner, constraint);
 }
 
 /* ---- going on --------------------------------------------------------- */

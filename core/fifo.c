@@ -205,10 +205,10 @@ void fairwq_fifo_set_eligible_locked(struct fairwq_batch *batch, bool eligible)
 		fairwq_fairness_joins_locked(batch);
 		fairwq_tree_add(&pool->tree, &batch->node,
 				fairwq_head_locked(batch)->stamp);
-		WRITE_ONCE(pool->nr_eligible, pool->nr_eligible + 1);
+		pool->nr_eligible++;
 	} else {
 		fairwq_tree_del(&pool->tree, &batch->node);
-		WRITE_ONCE(pool->nr_eligible, pool->nr_eligible - 1);
+		pool->nr_eligible--;
 		fairwq_fairness_left_locked(batch);
 	}
 }

@@ -162,7 +162,6 @@ struct fairwq_burst {
 	u64 due;			/* R: end of the budget, ns; 0: none, or used up */
 	u64 boost_due;			/* R: end of the time for boosting, ns */
 	unsigned int left;		/* R: items before the clock is read again */
-	bool alone;			/* R: no budget; goes on while nothing else waits */
 };
 
 /* Most tasks of one runner that are promoted and not joined. */
@@ -293,8 +292,8 @@ struct fairwq_pool {
 	u64 run_time;			/* P: ns, of the timed turns */
 	unsigned int nr_async;		/* P: turns in flight whose function has returned */
 	unsigned int max_async;		/* I: most of them */
-	unsigned int nr_eligible;	/* p: batches in the tree; a hint for a burst */
-	struct list_head sorting;	/* p: batches with @sorting; a hint for a burst */
+	unsigned int nr_eligible;	/* P: batches in the tree */
+	struct list_head sorting;	/* P: batches with @sorting */
 	u64 sorted_at;			/* P: when a sort before a turn ended last, ns */
 	s64 sort_debt;			/* P: ns, by which sorts of long backlogs took too much */
 	struct fairwq_window window;	/* P: the self-check of promise 6 */
