@@ -80,8 +80,8 @@
  * B: the batch, P: PENDING, L: LINKED, D: DELAYED, G: GRACE, C: CONSTRAINED.
  *
  * "Sort" holds pool->lock. It turns a pushed work into FIFO. A cancel sorts before it
- * looks, so it takes out what was already pushed. A runner starts a FIFO work under pool->lock. In a burst it starts a
- * listed one under the lock of the constraint.
+ * looks, so it takes out what was already pushed. A runner starts a FIFO work under
+ * pool->lock. In a burst it starts a listed one under the lock of the constraint.
  *
  * "Or waits" is fairwq_work_cancel_sync(); fairwq_work_cancel() does not wait.
  * "Tries again" is soon over, because the CPU that pushes has interrupts off.

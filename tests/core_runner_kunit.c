@@ -75,7 +75,7 @@ static void item_may_wait_for_a_later_one(struct kunit *test)
 
 static void nap_fn(struct fairwq_work *work)
 {
-	msleep(1);
+	usleep_range(1000, 2000);
 }
 
 /* After an item that slept, a batch is not quick any more. A gate may open too soon to sleep. */
