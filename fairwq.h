@@ -1477,8 +1477,7 @@ int fairwq_serializer_queue(struct fairwq_serializer *serializer,
  * @serializer: the serializer
  * @budget_us: for how long, in microseconds of the items behind the first, up
  *	to FAIRWQ_MAX_INLINE_US. 0, which is how it is set up: each item goes
- *	through its batch, unless items take less than 1 us on average and nothing
- *	else is eligible in the pool
+ *	through its batch
  *
  * When an item of @serializer has ended, its runner goes on with the next ones,
  * for about @budget_us and at most 1024 items. Then the next item goes to its
