@@ -17,30 +17,12 @@
 #include "core/runner.h"
 #include "doors.h"
 
-/*
- * Check whether @nb is registered. The kernel's chains refuse a second
- * registration, too, but warn of it.
- */
-static bool is_registered(struct fairwq_pool *pool, const struct notifier_block *nb)
-{
-	const struct notifier_block *other;
-
-	down_read(&pool->failure_chain.rwsem);
-	other = rcu_dereference_raw(pool->failure_chain.head);
-	while (other && other != nb)
-		other = rcu_dereference_raw(other->next);
-	up_read(&pool->failure_chain.rwsem);
-	return other;
-}
-
 int fairwq_pool_register_notifier(struct fairwq_pool *pool, struct notifier_block *nb)
 {
 	if (fairwq_is_no_pointer(pool))
 		return fairwq_bad_arg("pool is NULL or an error");
 	if (!nb || !nb->notifier_call)
 		return fairwq_bad_arg("nb has no function");
-	if (is_registered(pool, nb))
-		return -EEXIST;
 	return blocking_notifier_chain_register(&pool->failure_chain, nb);
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_register_notifier);

@@ -239,7 +239,7 @@ static void bad_notifiers_are_refused(struct kunit *test)
 }
 
 /*
- * A second registration of a notifier is refused, without the warning of the kernel's chains.
+ * A second registration of a notifier is refused, with the warning of the kernel's chains.
  * The first one stays in effect.
  */
 static void second_registration_is_refused(struct kunit *test)
@@ -250,8 +250,10 @@ static void second_registration_is_refused(struct kunit *test)
 
 	first = listen_to(test, mock->pool, '1', 0);
 	second = listen_to(test, mock->pool, '2', -1);
+	pr_info("# expect-splat begin already registered\n");
 	KUNIT_EXPECT_EQ(test, -EEXIST, fairwq_pool_register_notifier(mock->pool, &first->nb));
 	KUNIT_EXPECT_EQ(test, -EEXIST, fairwq_pool_register_notifier(mock->pool, &second->nb));
+	pr_info("# expect-splat end\n");
 	queue_failing(test, a, 'a', -EIO, 1);
 	mock_expect(test, "12a");
 	fairwq_batch_flush(a);
