@@ -201,18 +201,6 @@ bool fairwq_delayed_work_flush(struct fairwq_delayed_work *dwork)
 }
 EXPORT_SYMBOL_GPL(fairwq_delayed_work_flush);
 
-bool fairwq_delayed_work_cancel(struct fairwq_delayed_work *dwork)
-{
-	return fairwq_work_cancel(&dwork->work);	/* which warns of NULL */
-}
-EXPORT_SYMBOL_GPL(fairwq_delayed_work_cancel);
-
-bool fairwq_delayed_work_cancel_sync(struct fairwq_delayed_work *dwork)
-{
-	return fairwq_work_cancel_sync(&dwork->work);
-}
-EXPORT_SYMBOL_GPL(fairwq_delayed_work_cancel_sync);
-
 /* ---- a grace period --------------------------------------------------- */
 
 static void grace_fn(struct work_struct *work)

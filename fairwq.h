@@ -1032,7 +1032,10 @@ bool fairwq_delayed_work_flush(struct fairwq_delayed_work *dwork);
  * function.
  * Return: true if it was pending and is not any more.
  */
-bool fairwq_delayed_work_cancel(struct fairwq_delayed_work *dwork);
+static inline bool fairwq_delayed_work_cancel(struct fairwq_delayed_work *dwork)
+{
+	return fairwq_work_cancel(&dwork->work);	/* which warns of NULL */
+}
 
 /**
  * fairwq_delayed_work_cancel_sync - cancel a delayed work, wait for its run
@@ -1044,7 +1047,10 @@ bool fairwq_delayed_work_cancel(struct fairwq_delayed_work *dwork);
  * does not wait.
  * Return: true if it was pending.
  */
-bool fairwq_delayed_work_cancel_sync(struct fairwq_delayed_work *dwork);
+static inline bool fairwq_delayed_work_cancel_sync(struct fairwq_delayed_work *dwork)
+{
+	return fairwq_work_cancel_sync(&dwork->work);
+}
 
 /**
  * fairwq_delayed_work_disable - cancel a delayed work and refuse to queue it
