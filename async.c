@@ -69,7 +69,7 @@ void fairwq_async_complete(struct fairwq_async *async, u64 cost_ns)
 	if (runner)		/* the function still runs: the runner ends the turn */
 		return;
 	if (async->constraint)
-		fairwq_constraint_complete(async->constraint);
+		async->constraint->ops->complete(async->constraint);
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	fairwq_fifo_async_end_locked(batch, async, cost_ns);
 	fairwq_kick_unlock(pool, flags);

@@ -166,7 +166,7 @@ static int cancel_queued(struct fairwq_batch *batch, struct fairwq_work *work,
 	fairwq_kick_unlock(pool, flags);
 	/* An interrupt here finds an idle work. The constraint counts the old one until then. */
 	if (constraint)
-		fairwq_constraint_complete(constraint);
+		constraint->ops->complete(constraint);
 	return ret;
 }
 
@@ -581,7 +581,7 @@ static struct fairwq_work *drop_give(struct fairwq_batch *batch, struct list_hea
 	}
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	if (constraint)
-		fairwq_constraint_complete(constraint);
+		constraint->ops->complete(constraint);
 	return work;
 }
 

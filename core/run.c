@@ -140,7 +140,7 @@ static void run_turn(struct fairwq_runner *runner, struct fairwq_call_state *sta
 		if (likely(!constraint))
 			return;
 		if (!constraint->serial) {
-			fairwq_constraint_complete(constraint);
+			constraint->ops->complete(constraint);
 			return;
 		}
 		work = fairwq_burst_next(runner, constraint);

@@ -193,12 +193,6 @@ static struct fairwq_batch *release_listed(struct fairwq_constraint *constraint,
 	return batch;
 }
 
-/* Tell @constraint that a work of it has run, or was cancelled. No lock must be held. */
-void fairwq_constraint_complete(struct fairwq_constraint *constraint)
-{
-	constraint->ops->complete(constraint);
-}
-
 /* Admit @work if there is room and none waits, else list it. Return: true if admitted. */
 bool fairwq_waitlist_admit(struct fairwq_constraint *constraint, struct fairwq_work *work)
 {
