@@ -201,7 +201,7 @@ static void batch_reap_fn(struct work_struct *work)
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	if (!drained)
 		return;
-	trace_fairwq_batch(batch, FAIRWQ_BATCH_RELEASE);
+	trace_fairwq_batch(batch, "release");
 	if (!batch->released) {
 		batch_leave(batch);
 		return;
@@ -245,7 +245,7 @@ void fairwq_batch_retire(struct fairwq_batch *batch)
 	 */
 	if (test_and_set_bit(FAIRWQ_BATCH_DISPOSED, &batch->flags))
 		return;
-	trace_fairwq_batch(batch, FAIRWQ_BATCH_DISPOSE);
+	trace_fairwq_batch(batch, "dispose");
 	/* The bit is set, so no call can pause it any more. */
 	batch_set_paused(batch, false, false);
 	if (READ_ONCE(batch->pool->sealed)) {
@@ -413,7 +413,7 @@ struct fairwq_batch *fairwq_batch_new(struct fairwq_pool *pool,
 		fairwq_batch_put(batch);
 		return ERR_PTR(err);
 	}
-	trace_fairwq_batch(batch, FAIRWQ_BATCH_CREATE);
+	trace_fairwq_batch(batch, "create");
 	return batch;
 }
 

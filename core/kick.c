@@ -130,7 +130,7 @@ struct fairwq_runner *fairwq_kick_locked(struct fairwq_pool *pool)
 /* Queue the work of a runner that fairwq_kick_locked() has chosen. */
 void fairwq_kick_now(struct fairwq_pool *pool, struct fairwq_runner *runner)
 {
-	trace_fairwq_runner(pool, runner, FAIRWQ_RUNNER_KICK);
+	trace_fairwq_runner(pool, runner, "kick");
 	queue_work_on(pool->cpu, pool->wq, &runner->work);
 }
 
@@ -150,7 +150,7 @@ void fairwq_kick_next_cpu(struct fairwq_pool *pool, struct fairwq_runner *runner
 		cpu = cpumask_first(cpu_online_mask);
 	if (pool->cpu != WORK_CPU_UNBOUND)
 		cpu = pool->cpu;
-	trace_fairwq_runner(pool, runner, FAIRWQ_RUNNER_KICK);
+	trace_fairwq_runner(pool, runner, "kick");
 	queue_work_on(cpu, pool->wq, &runner->work);
 }
 

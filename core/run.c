@@ -185,7 +185,7 @@ static void go_idle_locked(struct fairwq_runner *runner)
 	fairwq_kick_update_call_locked(pool);
 	/* To the front: the caches of this one are the warmest. */
 	list_add(&runner->idle_node, &pool->idle_runners);
-	trace_fairwq_runner(pool, runner, FAIRWQ_RUNNER_IDLE);
+	trace_fairwq_runner(pool, runner, "idle");
 }
 
 /* Check whether the quantum is used up: by timed items, else by a coarse clock. */

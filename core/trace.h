@@ -24,13 +24,6 @@
 #include "compat.h"
 #include "types.h"
 
-/* What an event tells of. No enums, because the format in tracefs must show the numbers. */
-#define FAIRWQ_BATCH_CREATE	0
-#define FAIRWQ_BATCH_DISPOSE	1
-#define FAIRWQ_BATCH_RELEASE	2
-#define FAIRWQ_RUNNER_KICK	0
-#define FAIRWQ_RUNNER_IDLE	1
-
 /* A work is about to be pushed to its batch, or starts in a burst. */
 TRACE_EVENT(fairwq_queue,
 	TP_PROTO(const struct fairwq_batch *batch, const struct fairwq_work *work),
@@ -98,45 +91,39 @@ TRACE_EVENT(fairwq_end,
 		  __get_str(batch), __entry->work, __entry->fn, __entry->run)
 );
 
-/* A batch was created or disposed, or has left its pool. */
+/* A batch was created or disposed, or has left its pool: create, dispose, release. */
 TRACE_EVENT(fairwq_batch,
-	TP_PROTO(const struct fairwq_batch *batch, int event),
+	TP_PROTO(const struct fairwq_batch *batch, const char *event),
 	TP_ARGS(batch, event),
 	TP_STRUCT__entry(
 		__string(pool, batch->pool->name)
 		__string(batch, batch->name)
-		__field(int, event)
+		__string(event, event)
 	),
 	TP_fast_assign(
 		fairwq_assign_str(pool, batch->pool->name);
 		fairwq_assign_str(batch, batch->name);
-		__entry->event = event;
+		fairwq_assign_str(event, event);
 	),
-	TP_printk("pool=%s batch=%s %s", __get_str(pool), __get_str(batch),
-		  __print_symbolic(__entry->event,
-				   { FAIRWQ_BATCH_CREATE, "create" },
-				   { FAIRWQ_BATCH_DISPOSE, "dispose" },
-				   { FAIRWQ_BATCH_RELEASE, "release" }))
+	TP_printk("pool=%s batch=%s %s", __get_str(pool), __get_str(batch), __get_str(event))
 );
 
-/* A runner was queued to the workqueue, or found nothing more to do. */
+/* A runner was queued to the workqueue, or found nothing more to do: kick, idle. */
 TRACE_EVENT(fairwq_runner,
-	TP_PROTO(const struct fairwq_pool *pool, const struct fairwq_runner *runner, int event),
+	TP_PROTO(const struct fairwq_pool *pool, const struct fairwq_runner *runner,
+		 const char *event),
 	TP_ARGS(pool, runner, event),
 	TP_STRUCT__entry(
 		__string(pool, pool->name)
 		__field(u32, runner)
-		__field(int, event)
+		__string(event, event)
 	),
 	TP_fast_assign(
 		fairwq_assign_str(pool, pool->name);
 		__entry->runner = runner->id;
-		__entry->event = event;
+		fairwq_assign_str(event, event);
 	),
-	TP_printk("pool=%s runner=%u %s", __get_str(pool), __entry->runner,
-		  __print_symbolic(__entry->event,
-				   { FAIRWQ_RUNNER_KICK, "kick" },
-				   { FAIRWQ_RUNNER_IDLE, "idle" }))
+	TP_printk("pool=%s runner=%u %s", __get_str(pool), __entry->runner, __get_str(event))
 );
 
 #endif /* FAIRWQ_TRACE_H */
