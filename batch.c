@@ -580,14 +580,8 @@ EXPORT_SYMBOL_GPL(fairwq_batch_flush);
 
 bool fairwq_batch_is_idle(struct fairwq_batch *batch)
 {
-	struct fairwq_pool *pool = batch->pool;
-	unsigned long flags;
-	bool idle;
-
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	idle = fairwq_fifo_is_idle_locked(batch);
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	return idle;
+	guard(raw_spinlock_irqsave)(&batch->pool->lock);
+	return fairwq_fifo_is_idle_locked(batch);
 }
 
 /* ---- one batch of a pool after the other ------------------------------- */

@@ -33,8 +33,6 @@ static_assert(sizeof(KBUILD_MODNAME) == sizeof("fairwq"));
 
 int fairwq_queue(struct fairwq_batch *batch, struct fairwq_work *work)
 {
-	int ret;
-
 	if (fairwq_is_no_pointer(batch))
 		return fairwq_bad_arg("batch is NULL or an error");
 	if (!work || !work->func)
@@ -43,10 +41,8 @@ int fairwq_queue(struct fairwq_batch *batch, struct fairwq_work *work)
 	 * Pairs with the grace period between dispose and reaping. Model:
 	 * tests/models/dispose.pml.
 	 */
-	rcu_read_lock();
-	ret = fairwq_push(batch, work);
-	rcu_read_unlock();
-	return ret;
+	guard(rcu)();
+	return fairwq_push(batch, work);
 }
 EXPORT_SYMBOL_GPL(fairwq_queue);
 

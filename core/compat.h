@@ -6,6 +6,7 @@
  *   fairwq_assign_str()     strings of tracepoints       before 6.10
  *   fairwq_prefetchw()      prefetch for a write         user-mode Linux
  *   timer_destroy_on_stack()  another name               before 6.16
+ *   guard()                 sparse does not know it      every kernel
  *   FAIRWQ_HAS_LOCK_CMP_FN  the kernel has lock_set_cmp_fn(), and lockdep is on
  *   hrtimer_setup(), WQ_PERCPU, kthread_run_worker()     for bench and torture
  *
@@ -16,6 +17,7 @@
 #ifndef FAIRWQ_COMPAT_H
 #define FAIRWQ_COMPAT_H
 
+#include <linux/cleanup.h>
 #include <linux/lockdep.h>
 #include <linux/prefetch.h>
 #include <linux/timer.h>
@@ -43,6 +45,18 @@ static inline void fairwq_prefetchw(const void *p)
 	prefetchw(p);
 #endif
 }
+
+/*
+ * sparse does not see that a guard() drops its lock at the end of the scope, so it is
+ * shown none.
+ */
+#ifdef __CHECKER__
+#undef guard
+#undef scoped_guard
+#define fairwq_unseen_guard(...)
+#define guard(name)		fairwq_unseen_guard
+#define scoped_guard(...)	if (true)
+#endif
 
 /* For the suite that reads lockdep's records: tests/core_lockdep_kunit.c. */
 #if defined(CONFIG_PROVE_LOCKING) && defined(lock_set_cmp_fn)

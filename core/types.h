@@ -41,6 +41,7 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
+#include "compat.h"
 #include "fairwq.h"
 #include "tree.h"
 #include "stats.h"
