@@ -305,17 +305,11 @@ struct fairwq_work *fairwq_burst_next(struct fairwq_runner *runner,
  */
 bool fairwq_burst_detach(struct fairwq_runner *runner, struct fairwq_constraint *constraint)
 {
-	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
-	unsigned long flags;
-	bool last;
-
-	raw_spin_lock_irqsave(lock, flags);
-	last = list_empty(&constraint->waiting);
-	if (last)
+	scoped_guard(raw_spinlock_irqsave, fairwq_constraint_lock(constraint)) {
+		if (!list_empty(&constraint->waiting))
+			return false;
 		constraint->in_flight = 0;
-	raw_spin_unlock_irqrestore(lock, flags);
-	if (!last)
-		return false;
+	}
 	lock_map_release(&constraint->lockdep_map);
 	runner->turn.constraint = NULL;
 	return true;

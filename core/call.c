@@ -62,7 +62,6 @@ void fairwq_call_leaked(struct fairwq_call_state *before, fairwq_func_t func,
 			struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;
-	unsigned long flags;
 
 	call_state_report(before, func, batch);
 	if (irqs_disabled())
@@ -76,7 +75,6 @@ void fairwq_call_leaked(struct fairwq_call_state *before, fairwq_func_t func,
 	if (current_cred() != before->cred)
 		revert_creds(before->cred);
 	fairwq_call_begin(before);
-	raw_spin_lock_irqsave(&pool->lock, flags);
+	guard(raw_spinlock_irqsave)(&pool->lock);
 	pool->counter[FAIRWQ_LEAKS]++;
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
 }

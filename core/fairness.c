@@ -302,13 +302,11 @@ void fairwq_fairness_look(struct fairwq_pool *pool)
 {
 	struct fairwq_batch *batch;
 
-	rcu_read_lock();
+	guard(rcu)();
 	list_for_each_entry_rcu(batch, &pool->batches, link) {
-		raw_spin_lock_irq(&pool->lock);
+		guard(raw_spinlock_irq)(&pool->lock);
 		look_at_locked(batch);
-		raw_spin_unlock_irq(&pool->lock);
 	}
-	rcu_read_unlock();
 }
 
 FAIRWQ_TEST_EXPORT(fairwq_fairness_look);

@@ -34,9 +34,7 @@
 static bool park_at(struct fairwq_runner *other, struct fairwq_batch *batch,
 		    struct fairwq_work *work)
 {
-	bool parked;
-
-	raw_spin_lock(&other->park_lock);
+	guard(raw_spinlock)(&other->park_lock);
 	WRITE_ONCE(other->has_parked, true);
 	/*
 	 * Store @has_parked, then load @current_work. Pairs with the full barriers in
@@ -49,15 +47,13 @@ static bool park_at(struct fairwq_runner *other, struct fairwq_batch *batch,
 	 * releases in fairwq_start_item(), fairwq_end_current() and
 	 * fairwq_burst_next(). Model: tests/models/park.pml.
 	 */
-	parked = smp_load_acquire(&other->current_work) == work;
-	if (parked) {
+	if (smp_load_acquire(&other->current_work) == work) {
 		fairwq_fifo_park_locked(batch, work);
 		list_add_tail(&work->node, &other->parked);
-	} else {
-		WRITE_ONCE(other->has_parked, !list_empty(&other->parked));
+		return true;
 	}
-	raw_spin_unlock(&other->park_lock);
-	return parked;
+	WRITE_ONCE(other->has_parked, !list_empty(&other->parked));
+	return false;
 }
 
 /* Return the runner that executes @work, or NULL. Under rcu_read_lock(). */
@@ -76,14 +72,10 @@ static struct fairwq_runner *executing_runner(const struct fairwq_work *work)
 /* Check whether a work still runs, and on another runner than @id; 0 is none. */
 bool fairwq_park_runs_elsewhere(const struct fairwq_work *work, u32 id)
 {
-	bool runs;
-
 	if (!fairwq_park_ran_elsewhere(work, id))
 		return false;
-	rcu_read_lock();
-	runs = executing_runner(work);
-	rcu_read_unlock();
-	return runs;
+	guard(rcu)();
+	return executing_runner(work);
 }
 
 /*
@@ -96,15 +88,12 @@ bool fairwq_park_locked(struct fairwq_runner *runner, struct fairwq_batch *batch
 {
 	struct fairwq_work *work = fairwq_head_locked(batch);
 	struct fairwq_runner *other;
-	bool parked;
 
 	lockdep_assert_held(&runner->pool->lock);
 	/* One section, because @other may be freed with its pool a grace period later. */
-	rcu_read_lock();
+	guard(rcu)();
 	other = executing_runner(work);
-	parked = other && park_at(other, batch, work);
-	rcu_read_unlock();
-	return parked;
+	return other && park_at(other, batch, work);
 }
 
 /* ---- putting back ----------------------------------------------------- */
@@ -117,11 +106,10 @@ void fairwq_unpark_work_locked(struct fairwq_work *work)
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	raw_spin_lock(&other->park_lock);
+	batch->nr_parked--;
+	guard(raw_spinlock)(&other->park_lock);
 	list_del(&work->node);
 	WRITE_ONCE(other->has_parked, !list_empty(&other->parked));
-	raw_spin_unlock(&other->park_lock);
-	batch->nr_parked--;
 }
 
 /*
@@ -131,30 +119,23 @@ void fairwq_unpark_work_locked(struct fairwq_work *work)
  */
 struct fairwq_work *fairwq_find_parked_locked(struct fairwq_batch *batch)
 {
-	struct fairwq_work *work, *found = NULL;
 	struct fairwq_runner *runner;
+	struct fairwq_work *work;
 	unsigned long id;
 
 	lockdep_assert_held(&batch->pool->lock);
 
 	if (!batch->nr_parked)
 		return NULL;
-	rcu_read_lock();
+	guard(rcu)();
 	xa_for_each(&fairwq_runners, id, runner) {
-		raw_spin_lock(&runner->park_lock);
-		list_for_each_entry(work, &runner->parked, node) {
-			if (fairwq_work_batch(atomic_long_read(&work->data)) != batch)
-				continue;
-			found = work;
-			break;
-		}
-		raw_spin_unlock(&runner->park_lock);
-		if (found)
-			break;
+		guard(raw_spinlock)(&runner->park_lock);
+		list_for_each_entry(work, &runner->parked, node)
+			if (fairwq_work_batch(atomic_long_read(&work->data)) == batch)
+				return work;
 	}
-	rcu_read_unlock();
-	WARN_ON_ONCE(!found);
-	return found;
+	WARN_ON_ONCE(1);
+	return NULL;
 }
 
 /*
@@ -167,18 +148,15 @@ struct fairwq_work *fairwq_find_parked_locked(struct fairwq_batch *batch)
 static struct fairwq_work *first_parked(struct fairwq_runner *runner,
 					struct fairwq_batch **batch)
 {
-	struct fairwq_work *work, *first = NULL;
-	unsigned long flags;
+	struct fairwq_work *work;
 
-	raw_spin_lock_irqsave(&runner->park_lock, flags);
+	guard(raw_spinlock_irqsave)(&runner->park_lock);
 	list_for_each_entry(work, &runner->parked, node)
 		if (work != runner->current_work) {
-			first = work;
 			*batch = fairwq_work_batch(atomic_long_read(&work->data));
-			break;
+			return work;
 		}
-	raw_spin_unlock_irqrestore(&runner->park_lock, flags);
-	return first;
+	return NULL;
 }
 
 /*
@@ -193,7 +171,7 @@ void fairwq_unpark(struct fairwq_runner *runner)
 	struct fairwq_pool *pool;
 	unsigned long flags;
 
-	rcu_read_lock();
+	guard(rcu)();
 	while (first_parked(runner, &batch)) {
 		/* A cancel on top takes the work out, as it stays in the list until then. */
 		pool = batch->pool;
@@ -207,5 +185,4 @@ void fairwq_unpark(struct fairwq_runner *runner)
 		}
 		fairwq_kick_unlock(pool, flags);
 	}
-	rcu_read_unlock();
 }

@@ -207,19 +207,16 @@ int fairwq_push(struct fairwq_batch *batch, struct fairwq_work *work)
 void fairwq_unpin(struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;
-	unsigned long flags;
 	bool last;
 
-	rcu_read_lock();
+	guard(rcu)();
 	last = atomic_dec_and_test(&batch->nr_pins);
 	/* @paused is a hint here, written under the lock; see above. */
 	if (unlikely(fairwq_batch_is_disposed(batch)) && (last || data_race(!!batch->paused))) {
-		raw_spin_lock_irqsave(&pool->lock, flags);
+		guard(raw_spinlock_irqsave)(&pool->lock);
 		fairwq_waiters_drop_locked(pool, pool);
 		fairwq_fifo_reap_locked(batch);
-		raw_spin_unlock_irqrestore(&pool->lock, flags);
 	}
-	rcu_read_unlock();
 }
 
 /*

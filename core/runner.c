@@ -132,9 +132,8 @@ void fairwq_runner_unblock(struct fairwq_runner *runner)
 
 	if (--runner->nr_blocks)
 		return;
-	raw_spin_lock_irq(&pool->lock);
-	fairwq_runner_return_locked(runner);
-	raw_spin_unlock_irq(&pool->lock);
+	scoped_guard(raw_spinlock_irq, &pool->lock)
+		fairwq_runner_return_locked(runner);
 	if (runner->since)
 		runner->since += fairwq_clock() - runner->blocked_at;
 }
@@ -174,15 +173,11 @@ struct fairwq_runner *fairwq_runner_of_item(void)
 bool fairwq_runner_is_of(const struct fairwq_constraint *constraint)
 {
 	struct fairwq_runner *runner = fairwq_runner_of_item();
-	unsigned long flags;
-	bool is;
 
 	if (!runner)
 		return false;
-	raw_spin_lock_irqsave(&runner->pool->lock, flags);
-	is = runner->turn.batch && runner->turn.constraint == constraint;
-	raw_spin_unlock_irqrestore(&runner->pool->lock, flags);
-	return is;
+	guard(raw_spinlock_irqsave)(&runner->pool->lock);
+	return runner->turn.batch && runner->turn.constraint == constraint;
 }
 
 /* Return the turn of @runner, or NULL. For that runner, or under the lock of its pool. */

@@ -141,23 +141,20 @@ bool fairwq_waitlist_wait_work(struct fairwq_work *work, bool listed)
 	const struct fairwq_constraint *constraint = READ_ONCE(work->constraint);
 	struct fairwq_constraint_lock *lock = lock_of(constraint);
 	struct fairwq_kept_waiter waiter = { .work = work };
-	unsigned long flags;
-	bool waits;
 	long data;
 
 	/* Without one it is about to be kept back. */
 	if (!constraint)
 		return false;
 	init_completion(&waiter.done);
-	raw_spin_lock_irqsave(&lock->lock, flags);
-	data = kept_word_locked(work, constraint);
-	waits = data == FAIRWQ_WORD_OWN || (data && listed);
-	if (waits)
+	scoped_guard(raw_spinlock_irqsave, &lock->lock) {
+		data = kept_word_locked(work, constraint);
+		if (data != FAIRWQ_WORD_OWN && !(data && listed))
+			return false;
 		hlist_add_head(&waiter.node, &lock->waiters);
-	raw_spin_unlock_irqrestore(&lock->lock, flags);
-	if (waits)
-		wait_for_completion(&waiter.done);
-	return waits;
+	}
+	wait_for_completion(&waiter.done);
+	return true;
 }
 
 /* Admit @work, which waits: the caller must push it, with interrupts off until then. */
@@ -289,38 +286,30 @@ void fairwq_waitlist_push(struct list_head *go)
 /* Count an item as ended, and push the works that may go on. */
 void fairwq_waitlist_complete(struct fairwq_constraint *constraint)
 {
-	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
-	unsigned long flags;
 	LIST_HEAD(go);
 
-	local_irq_save(flags);	/* until all is pushed, see the head */
-	raw_spin_lock(lock);
-	fairwq_waitlist_next_locked(constraint, &go);
-	raw_spin_unlock(lock);
+	guard(irqsave)();	/* until all is pushed, see the head */
+	scoped_guard(raw_spinlock, fairwq_constraint_lock(constraint))
+		fairwq_waitlist_next_locked(constraint, &go);
 	fairwq_test_point(FAIRWQ_POINT_LIMITER_LEFT, NULL);
 	fairwq_waitlist_push(&go);
-	local_irq_restore(flags);
 }
 
 /* Wait until all items that are queued now have ended. Return: false if there were none. */
 bool fairwq_waitlist_wait(struct fairwq_constraint *constraint)
 {
 	struct fairwq_marker marker = { .entry.place = FAIRWQ_PLACE_BARRIER };
-	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
-	unsigned long flags;
-	bool busy;
 
 	fairwq_lockdep_wait(&constraint->lockdep_map);
 	init_completion(&marker.done);
 	/* Under the lock: what has ended last may still be at the constraint. */
-	raw_spin_lock_irqsave(lock, flags);
-	busy = constraint->in_flight;
-	if (busy)
+	scoped_guard(raw_spinlock_irqsave, fairwq_constraint_lock(constraint)) {
+		if (!constraint->in_flight)
+			return false;
 		list_add_tail(&marker.entry.node, &constraint->waiting);
-	raw_spin_unlock_irqrestore(lock, flags);
-	if (busy)
-		wait_for_completion(&marker.done);
-	return busy;
+	}
+	wait_for_completion(&marker.done);
+	return true;
 }
 
 /* Take the first work out of the list, as a cancel does. Return: the work, or NULL. */
