@@ -81,10 +81,9 @@ static void sort_locked(struct fairwq_batch *batch, unsigned int max)
 	batch->sorting = node;
 	if (!node)
 		list_splice_tail_init(&batch->sorted, &batch->fifo);
-	else if (list_empty(&batch->sort_link) && batch->nr_fifo < SORT_AT_ONCE)
-		list_add(&batch->sort_link, &batch->pool->sorting);	/* before long ones */
-	else if (list_empty(&batch->sort_link))
-		list_add_tail(&batch->sort_link, &batch->pool->sorting);
+	else if (list_empty(&batch->sort_link))		/* short ones before long ones */
+		list_add(&batch->sort_link, batch->nr_fifo < SORT_AT_ONCE ?
+			 &batch->pool->sorting : batch->pool->sorting.prev);
 }
 
 /* Sort all pushed works into the FIFO. */
