@@ -22,7 +22,7 @@
  * A batch enters the tree only under that lock, so no wake-up is lost. Models:
  * tests/models/queue.pml, seat.pml.
  *
- * Limits: after FAIRWQ_RUNNER_QUANTUM_NS a runner with more to do is queued again.
+ * Limits: after FAIRWQ_RUNNER_QUANTUM_MS a runner with more to do is queued again.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -64,7 +64,7 @@ static void run_item(struct fairwq_runner *runner, struct fairwq_work *work,
 {
 	struct fairwq_turn *turn = &runner->turn;
 	bool timed = turn->timed || trace_fairwq_start_enabled() || trace_fairwq_end_enabled();
-	u64 start = timed || turn->stamp ? fairwq_clock() : 0, end;
+	u64 start = timed || turn->stamp ? fairwq_clock() : 0;
 	unsigned long switches = state->self->nvcsw;
 
 	/* Put back what waited for the last item. What waits for @work stays parked. */
@@ -81,12 +81,9 @@ static void run_item(struct fairwq_runner *runner, struct fairwq_work *work,
 		end_blocks(runner);
 	turn->run = 0;
 	if (runner->since) {
-		end = fairwq_clock();
 		/* The clock may step back a little. */
-		turn->run = max_t(s64, end - runner->since, 1);
+		turn->run = max_t(s64, fairwq_clock() - runner->since, 1);
 		turn->took += turn->run;
-		runner->began = runner->began ?: runner->since;
-		runner->now = end;
 	}
 	if (unlikely(state->self->nvcsw != switches))
 		turn->slept = true;
@@ -188,13 +185,6 @@ static void go_idle_locked(struct fairwq_runner *runner)
 	trace_fairwq_runner(pool, runner, "idle");
 }
 
-/* Check whether the quantum is used up: by timed items, else by a coarse clock. */
-static bool time_is_up(const struct fairwq_runner *runner, unsigned long until)
-{
-	return unlikely(runner->now - runner->began > FAIRWQ_RUNNER_QUANTUM_NS ||
-			time_after(jiffies, until));
-}
-
 /*
  * Take the next turn. If there is none, the runner is idle; or it must be queued
  * again, if @requeue is set. A runner whose time is up returns to the workqueue
@@ -215,7 +205,7 @@ static bool runner_next_locked(struct fairwq_runner *runner, unsigned long until
 		if (unlikely(!list_empty(&pool->sorting)))
 			fairwq_fifo_sort_pool_locked(pool, runner->turn.quick);
 		has_work = fairwq_has_work_locked(pool);
-		if (has_work && time_is_up(runner, until)) {
+		if (has_work && unlikely(time_after(jiffies, until))) {
 			pool->counter[FAIRWQ_REQUEUES]++;
 			*requeue = true;
 			return false;
@@ -238,7 +228,7 @@ static bool runner_next_locked(struct fairwq_runner *runner, unsigned long until
 void fairwq_run(struct work_struct *work)
 {
 	struct fairwq_runner *runner = container_of(work, struct fairwq_runner, work);
-	unsigned long until = jiffies + nsecs_to_jiffies(FAIRWQ_RUNNER_QUANTUM_NS);
+	unsigned long until = jiffies + msecs_to_jiffies(FAIRWQ_RUNNER_QUANTUM_MS);
 	struct fairwq_pool *pool = runner->pool;
 	struct fairwq_call_state state;
 	struct fairwq_runner *kick;
@@ -249,8 +239,6 @@ void fairwq_run(struct work_struct *work)
 	runner->task = state.self;
 	runner->cpu = raw_smp_processor_id();
 	runner->turn.quick = false;
-	runner->began = 0;
-	runner->now = 0;
 	while (runner_next_locked(runner, until, &requeue)) {
 		kick = fairwq_kick_locked(pool);
 		raw_spin_unlock_irq(&pool->lock);

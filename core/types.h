@@ -106,8 +106,8 @@
 #define FAIRWQ_PLACE_FORK	BIT(5)	/* a promoted task: the work of a cell */
 #define FAIRWQ_PLACE_REST	BIT(6)	/* the rest of an item: forker->rest */
 
-/* A runner goes back to the workqueue core after this long. */
-#define FAIRWQ_RUNNER_QUANTUM_NS	(2 * NSEC_PER_MSEC)
+/* A runner goes back to the workqueue core after this long, counted in ticks. */
+#define FAIRWQ_RUNNER_QUANTUM_MS	2
 #define FAIRWQ_DFL_HUNG_MS		30000U
 #define FAIRWQ_DFL_SLICE_US		50U
 /*
@@ -243,7 +243,6 @@ struct fairwq_runner {
 	/* P to set, R reads: a burst must end, because a call waits for turns */
 	bool yield;
 	int cpu;			/* P: CPU that it ran on last */
-	u64 began, now;			/* R: first and last clock reading of this run, ns */
 	/* R; P off its turn: start of the item, later by what it slept; 0: not measured */
 	u64 since;
 	struct fairwq_forker *forker;	/* R, P reads, set once: NULL: no item has forked yet */

@@ -450,9 +450,9 @@ static void hung_items_are_reported_one_per_look(struct kunit *test)
 
 static void spin_fn(struct fairwq_work *work)
 {
-	u64 end = fairwq_clock() + FAIRWQ_RUNNER_QUANTUM_NS;
+	unsigned long end = jiffies + msecs_to_jiffies(FAIRWQ_RUNNER_QUANTUM_MS);
 
-	while (fairwq_clock() <= end)
+	while (time_before_eq(jiffies, end))
 		cpu_relax();
 }
 
