@@ -65,13 +65,10 @@ static DEFINE_RAW_SPINLOCK(fairwq_disable_lock);
 static bool cancel_delayed(struct fairwq_work *work)
 {
 	struct fairwq_batch *batch;
-	unsigned long flags;
 
-	local_irq_save(flags);
-	if (!fairwq_delay_stop(container_of(work, struct fairwq_delayed_work, work))) {
-		local_irq_restore(flags);
+	guard(irqsave)();
+	if (!fairwq_delay_stop(container_of(work, struct fairwq_delayed_work, work)))
 		return false;
-	}
 	batch = fairwq_work_batch(atomic_long_read(&work->data));
 	fairwq_test_point(FAIRWQ_POINT_DELAY_DELETED, batch);
 	fairwq_unreserve(batch);
@@ -80,7 +77,6 @@ static bool cancel_delayed(struct fairwq_work *work)
 	 * the next queue call. No model.
 	 */
 	atomic_long_set_release(&work->data, 0);
-	local_irq_restore(flags);
 	fairwq_unpin(batch);
 	return true;
 }
@@ -180,20 +176,16 @@ static int cancel_queued(struct fairwq_batch *batch, struct fairwq_work *work,
 int fairwq_try_cancel(struct fairwq_work *work, bool wait)
 {
 	long data;
-	int ret;
 
-	rcu_read_lock();	/* a pending work keeps its batch */
+	guard(rcu)();		/* a pending work keeps its batch */
 	data = atomic_long_read(&work->data);
 	if (!(data & FAIRWQ_WORK_PENDING))
-		ret = 0;
-	else if ((data & FAIRWQ_WORK_DELAYED) && cancel_delayed(work))
-		ret = 1;
-	else if (fairwq_work_is_kept_back(data))
-		ret = fairwq_waitlist_cancel(work, data, wait);
-	else
-		ret = cancel_queued(fairwq_work_batch(data), work, wait);
-	rcu_read_unlock();
-	return ret;
+		return 0;
+	if ((data & FAIRWQ_WORK_DELAYED) && cancel_delayed(work))
+		return 1;
+	if (fairwq_work_is_kept_back(data))
+		return fairwq_waitlist_cancel(work, data, wait);
+	return cancel_queued(fairwq_work_batch(data), work, wait);
 }
 
 bool fairwq_work_cancel(struct fairwq_work *work)
@@ -275,8 +267,6 @@ static int await_running(struct fairwq_work *work, struct fairwq_waiter *waiter)
 {
 	struct fairwq_runner *runner = xa_load(&fairwq_runners, READ_ONCE(work->last_runner));
 	const struct fairwq_turn *turn;
-	unsigned long flags;
-	int ret = 0;
 
 	/*
 	 * If the run is over, its stores are seen. Pairs with
@@ -285,25 +275,22 @@ static int await_running(struct fairwq_work *work, struct fairwq_waiter *waiter)
 	 */
 	if (!runner || smp_load_acquire(&runner->current_work) != work)
 		return 0;
-	raw_spin_lock_irqsave(&runner->pool->lock, flags);
+	guard(raw_spinlock_irqsave)(&runner->pool->lock);
 	turn = fairwq_runner_turn(runner);
-	if (turn) {
-		WRITE_ONCE(runner->yield, true);
-		/*
-		 * Store @yield, then load @current_work. Pairs with
-		 * fairwq_burst_next(): the runner ends its turn after the
-		 * item, or is at another one by now. Model:
-		 * tests/models/burst.pml.
-		 */
-		smp_mb();
-		/* Pairs as the load above. Model: tests/models/disable.pml. */
-		if (smp_load_acquire(&runner->current_work) == work) {
-			fairwq_waiter_add_locked(runner->pool, waiter, turn->number);
-			ret = 1;
-		}
-	}
-	raw_spin_unlock_irqrestore(&runner->pool->lock, flags);
-	return ret;
+	if (!turn)
+		return 0;
+	WRITE_ONCE(runner->yield, true);
+	/*
+	 * Store @yield, then load @current_work. Pairs with fairwq_burst_next():
+	 * the runner ends its turn after the item, or is at another one by now.
+	 * Model: tests/models/burst.pml.
+	 */
+	smp_mb();
+	/* Pairs as the load above. Model: tests/models/disable.pml. */
+	if (smp_load_acquire(&runner->current_work) != work)
+		return 0;
+	fairwq_waiter_add_locked(runner->pool, waiter, turn->number);
+	return 1;
 }
 
 /*
@@ -317,7 +304,7 @@ static int await(struct fairwq_work *work, struct fairwq_waiter *waiter)
 
 	waiter->what = work;
 	init_completion(&waiter->done);
-	rcu_read_lock();
+	guard(rcu)();
 	/*
 	 * If the work was started, @last_runner is seen. Pairs with
 	 * fairwq_start_item().
@@ -326,14 +313,11 @@ static int await(struct fairwq_work *work, struct fairwq_waiter *waiter)
 	data = atomic_long_read_acquire(&work->data);
 	if (fairwq_work_is_kept_back(data)) {
 		fairwq_test_point(FAIRWQ_POINT_LOOK, NULL);
-		ret = FAIRWQ_AGAIN;
-	} else if (data & FAIRWQ_WORK_PENDING) {
-		ret = await_pending(fairwq_work_batch(data), work, waiter);
+		return FAIRWQ_AGAIN;
 	}
-	if (!ret)
-		ret = await_running(work, waiter);
-	rcu_read_unlock();
-	return ret;
+	if (data & FAIRWQ_WORK_PENDING)
+		ret = await_pending(fairwq_work_batch(data), work, waiter);
+	return ret ?: await_running(work, waiter);
 }
 
 /*
@@ -421,12 +405,9 @@ EXPORT_SYMBOL_GPL(fairwq_work_flush);
 
 static void disable_item(struct fairwq_work *work)
 {
-	unsigned long flags;
-
-	raw_spin_lock_irqsave(&fairwq_disable_lock, flags);
-	if (!WARN_ON_ONCE(work->disabled == U16_MAX))
-		WRITE_ONCE(work->disabled, work->disabled + 1);
-	raw_spin_unlock_irqrestore(&fairwq_disable_lock, flags);
+	scoped_guard(raw_spinlock_irqsave, &fairwq_disable_lock)
+		if (!WARN_ON_ONCE(work->disabled == U16_MAX))
+			WRITE_ONCE(work->disabled, work->disabled + 1);
 	/*
 	 * Store @disabled, then load the word. Pairs with fairwq_claim_as():
 	 * either the queue call sees that the work is disabled, or the cancel
@@ -479,17 +460,12 @@ EXPORT_SYMBOL_GPL(fairwq_work_disable_sync);
 
 bool fairwq_work_enable(struct fairwq_work *work)
 {
-	unsigned long flags;
-	bool enabled;
-
 	if (WARN_ON_ONCE(!work))
 		return false;
-	raw_spin_lock_irqsave(&fairwq_disable_lock, flags);
+	guard(raw_spinlock_irqsave)(&fairwq_disable_lock);
 	if (!WARN_ON_ONCE(!work->disabled))
 		WRITE_ONCE(work->disabled, work->disabled - 1);
-	enabled = !work->disabled;
-	raw_spin_unlock_irqrestore(&fairwq_disable_lock, flags);
-	return enabled;
+	return !work->disabled;
 }
 EXPORT_SYMBOL_GPL(fairwq_work_enable);
 
@@ -568,18 +544,16 @@ static bool drop_all(struct fairwq_batch *batch, struct list_head *works)
 /* Hand the first dropped work to the caller. Return: the work, or NULL. */
 static struct fairwq_work *drop_give(struct fairwq_batch *batch, struct list_head *works)
 {
-	struct fairwq_constraint *constraint = NULL;
-	struct fairwq_pool *pool = batch->pool;
+	struct fairwq_constraint *constraint;
 	struct fairwq_work *work;
-	unsigned long flags;
 
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	work = list_first_entry_or_null(works, struct fairwq_work, node);
-	if (work) {
+	scoped_guard(raw_spinlock_irqsave, &batch->pool->lock) {
+		work = list_first_entry_or_null(works, struct fairwq_work, node);
+		if (!work)
+			return NULL;
 		list_del(&work->node);
 		constraint = release_work(work);
 	}
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	if (constraint)
 		constraint->ops->complete(constraint);
 	return work;
