@@ -185,22 +185,17 @@ static void batch_reap_fn(struct work_struct *work)
 	struct fairwq_batch *batch = container_of(to_rcu_work(work),
 						  struct fairwq_batch, reap_work);
 	struct fairwq_pool *pool = batch->pool;
-	unsigned long flags;
-	bool drained;
 
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	WRITE_ONCE(batch->closed, true);
-	fairwq_waiters_drop_locked(pool, pool);	/* of queue calls no item comes any more */
-	fairwq_runner_yield_locked(batch);	/* end its bursts */
-	drained = fairwq_fifo_drained_locked(batch);
-	batch->reaping = drained;
-	if (drained) {
+	scoped_guard(raw_spinlock_irqsave, &pool->lock) {
+		WRITE_ONCE(batch->closed, true);
+		fairwq_waiters_drop_locked(pool, pool);	/* of queue calls no item comes any more */
+		fairwq_runner_yield_locked(batch);	/* end its bursts */
+		batch->reaping = fairwq_fifo_drained_locked(batch);
+		if (!batch->reaping)
+			return;
 		WRITE_ONCE(batch->reaped, true);
 		list_del_rcu(&batch->link);
 	}
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	if (!drained)
-		return;
 	trace_fairwq_batch(batch, "release");
 	if (!batch->released) {
 		batch_leave(batch);
@@ -366,30 +361,25 @@ static void batch_adopt_locked(struct fairwq_batch *batch,
 /* Publish a complete batch in its pool. Return: 0, -ESHUTDOWN or -ENOMEM. */
 static int batch_join(struct fairwq_batch *batch, gfp_t gfp)
 {
+	struct fairwq_node *group __free(kfree) = NULL;	/* after the unlock */
 	struct fairwq_pool *pool = batch->pool;
-	struct fairwq_node *group = NULL;
-	int err = -ESHUTDOWN;
-	unsigned long flags;
 
 	if (batch->parent) {
 		group = kzalloc(sizeof(*group), gfp);
 		if (!group)
 			return -ENOMEM;
 	}
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	if (!pool->dying) {
-		if (batch->parent)
-			batch_adopt_locked(batch, &group);
-		batch->seq = pool->next_seq++;
-		kref_get(&batch->refs);		/* the pool's */
-		list_add_tail_rcu(&batch->link, &pool->batches);
-		WRITE_ONCE(pool->nr_batches, pool->nr_batches + 1);
-		batch_count_owned_locked(batch, 1);
-		err = 0;
-	}
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	kfree(group);
-	return err;
+	guard(raw_spinlock_irqsave)(&pool->lock);
+	if (pool->dying)
+		return -ESHUTDOWN;
+	if (batch->parent)
+		batch_adopt_locked(batch, &group);
+	batch->seq = pool->next_seq++;
+	kref_get(&batch->refs);			/* the pool's */
+	list_add_tail_rcu(&batch->link, &pool->batches);
+	WRITE_ONCE(pool->nr_batches, pool->nr_batches + 1);
+	batch_count_owned_locked(batch, 1);
+	return 0;
 }
 
 /*
@@ -467,18 +457,16 @@ int fairwq_batch_set_weight(struct fairwq_batch *batch, unsigned int weight)
 {
 	struct fairwq_pool *pool;
 	struct fairwq_node *node;
-	unsigned long flags;
 
 	if (fairwq_is_no_pointer(batch))
 		return fairwq_bad_arg("batch is NULL or an error");
 	if (!weight || weight > FAIRWQ_MAX_WEIGHT)
 		return fairwq_bad_arg("weight is not in 1..10000");
 	pool = batch->pool;
-	raw_spin_lock_irqsave(&pool->lock, flags);
+	guard(raw_spinlock_irqsave)(&pool->lock);
 	node = batch->group ?: &batch->node;
 	fairwq_fairness_weight_locked(pool, node);
 	fairwq_tree_set_weight(&pool->tree, node, weight);
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_set_weight);
@@ -526,7 +514,7 @@ void fairwq_batch_wait(struct fairwq_batch *batch)
 	unsigned long flags;
 
 	fairwq_batch_sort(batch);	/* sorts most of it in small steps */
-	mutex_lock(&batch->flush_mutex);
+	guard(mutex)(&batch->flush_mutex);
 	fairwq_test_point(FAIRWQ_POINT_BATCH_WAIT, batch);
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	/* The pool of a reaped batch may be without runners by now. */
@@ -536,7 +524,6 @@ void fairwq_batch_wait(struct fairwq_batch *batch)
 		fairwq_fifo_add_barrier_locked(batch, &barrier);
 	fairwq_kick_unlock(pool, flags);
 	wait_for_completion(&done);
-	mutex_unlock(&batch->flush_mutex);
 }
 
 /*
@@ -551,14 +538,13 @@ bool fairwq_batch_lockdep_wait(struct fairwq_batch *batch)
 	const struct fairwq_turn *turn = fairwq_runner_own_turn();
 	bool reaped;
 
-	rcu_read_lock();
+	guard(rcu)();
 	reaped = READ_ONCE(batch->reaped);
 	/*
 	 * From an item of the pool a flush may be right; lockdep cannot tell.
 	 */
 	if (!reaped && (!turn || turn->batch->pool != batch->pool))
 		fairwq_lockdep_wait(&batch->pool->lockdep_map);
-	rcu_read_unlock();
 	return reaped;
 }
 
@@ -664,17 +650,15 @@ void fairwq_batch_shutdown_wait(struct fairwq_pool *pool, fairwq_round_t round, 
 
 	for (;;) {
 		init_completion(&waiter.done);
-		raw_spin_lock_irq(&pool->lock);
-		fairwq_waiter_add_locked(pool, &waiter, 0);
-		raw_spin_unlock_irq(&pool->lock);
+		scoped_guard(raw_spinlock_irq, &pool->lock)
+			fairwq_waiter_add_locked(pool, &waiter, 0);
 		if (round(what, how, dropped))
 			break;
 		wait_for_completion(&waiter.done);
 	}
-	raw_spin_lock_irq(&pool->lock);
+	guard(raw_spinlock_irq)(&pool->lock);
 	if (!completion_done(&waiter.done))
 		list_del(&waiter.node);
-	raw_spin_unlock_irq(&pool->lock);
 }
 
 /*
