@@ -175,24 +175,20 @@ static int pool_alloc_named_wq(struct fairwq_pool *pool)
 {
 	const char *name = pool->name;
 	struct fairwq_pool *other;
-	int err = 0;
 
 	if (strlen(name) > FAIRWQ_MAX_SYSFS_NAME)
 		return -ENAMETOOLONG;
 	if (!*name || strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, ".."))
 		return fairwq_bad_arg("the name is none for sysfs");
-	mutex_lock(&fairwq_named_mutex);
+	guard(mutex)(&fairwq_named_mutex);
 	list_for_each_entry(other, &fairwq_named_pools, named_link)
 		if (!strcmp(other->name, name))
-			err = -EEXIST;
-	if (!err)
-		pool->wq = alloc_workqueue("%s", wq_flags(pool->flags), FAIRWQ_MAX_ACTIVE, name);
-	if (pool->wq)
-		list_add(&pool->named_link, &fairwq_named_pools);
-	else if (!err)
-		err = why_no_wq(pool);
-	mutex_unlock(&fairwq_named_mutex);
-	return err;
+			return -EEXIST;
+	pool->wq = alloc_workqueue("%s", wq_flags(pool->flags), FAIRWQ_MAX_ACTIVE, name);
+	if (!pool->wq)
+		return why_no_wq(pool);
+	list_add(&pool->named_link, &fairwq_named_pools);
+	return 0;
 }
 
 /*
@@ -230,10 +226,9 @@ static void pool_retire_batches(struct fairwq_pool *pool)
 	struct fairwq_batch *batch;
 	unsigned int i;
 
-	rcu_read_lock();
-	list_for_each_entry_rcu(batch, &pool->batches, link)
-		fairwq_batch_retire(batch);
-	rcu_read_unlock();
+	scoped_guard(rcu)
+		list_for_each_entry_rcu(batch, &pool->batches, link)
+			fairwq_batch_retire(batch);
 	wait_event(pool->reaped, !READ_ONCE(pool->nr_batches));
 	for (i = 0; i < ARRAY_SIZE(pool->default_batch); i++)
 		fairwq_batch_put(pool->default_batch[i]);
@@ -247,9 +242,8 @@ static void pool_teardown(struct fairwq_pool *pool)
 
 	pool_retire_batches(pool);
 	fairwq_debugfs_del_pool(pool);
-	raw_spin_lock_irq(&pool->lock);
-	active = pool->nr_active;
-	raw_spin_unlock_irq(&pool->lock);
+	scoped_guard(raw_spinlock_irq, &pool->lock)
+		active = pool->nr_active;
 	/*
 	 * A grace period after a runner was chosen it has been kicked, see
 	 * fairwq_kick_locked(). It is active until it was kicked, and has run.
@@ -259,9 +253,8 @@ static void pool_teardown(struct fairwq_pool *pool)
 	/* Wait for runners that saw the empty tree and are on their way out. */
 	if (pool->wq)
 		destroy_workqueue(pool->wq);
-	mutex_lock(&fairwq_named_mutex);
-	list_del(&pool->named_link);	/* its name in sysfs is free now */
-	mutex_unlock(&fairwq_named_mutex);
+	scoped_guard(mutex, &fairwq_named_mutex)
+		list_del(&pool->named_link);	/* its name in sysfs is free now */
 	timer_delete_sync(&pool->tick);
 	cancel_delayed_work_sync(&pool->shrink);
 	list_for_each_entry_safe(runner, next, &pool->runners, node)
@@ -321,9 +314,8 @@ static void pool_wait(struct fairwq_pool *pool)
 	struct fairwq_batch *batch = NULL;
 	u64 end;
 
-	raw_spin_lock_irq(&pool->lock);
-	end = pool->next_seq;
-	raw_spin_unlock_irq(&pool->lock);
+	scoped_guard(raw_spinlock_irq, &pool->lock)
+		end = pool->next_seq;
 	while ((batch = fairwq_pool_next_batch(pool, batch)) && batch->seq < end)
 		if (!fairwq_batch_is_idle(batch))
 			fairwq_batch_wait(batch);
@@ -367,14 +359,13 @@ EXPORT_SYMBOL_GPL(fairwq_pool_flush);
 static bool pool_is_idle(struct fairwq_pool *pool, bool for_good)
 {
 	struct fairwq_batch *batch;
-	bool idle = true;
 
-	raw_spin_lock_irq(&pool->lock);
+	guard(raw_spinlock_irq)(&pool->lock);
 	list_for_each_entry(batch, &pool->batches, link)
-		idle &= fairwq_fifo_is_idle_locked(batch) &&
-			!(for_good && atomic_read(&batch->nr_pins));
-	raw_spin_unlock_irq(&pool->lock);
-	return idle;
+		if (!fairwq_fifo_is_idle_locked(batch) ||
+		    (for_good && atomic_read(&batch->nr_pins)))
+			return false;
+	return true;
 }
 
 /*
@@ -386,14 +377,13 @@ static bool pool_is_idle(struct fairwq_pool *pool, bool for_good)
 static bool pool_is_private(struct fairwq_pool *pool)
 {
 	struct fairwq_batch *batch;
-	bool private = true;
 
-	rcu_read_lock();
+	guard(rcu)();
 	list_for_each_entry_rcu(batch, &pool->batches, link)
-		private &= READ_ONCE(batch->closed) ||
-			   (batch->is_default && kref_read(&batch->refs) == 2);
-	rcu_read_unlock();
-	return private;
+		if (!READ_ONCE(batch->closed) &&
+		    !(batch->is_default && kref_read(&batch->refs) == 2))
+			return false;
+	return true;
 }
 
 /*
@@ -434,13 +424,11 @@ void fairwq_pool_destroy(struct fairwq_pool *pool)
 		return;
 	WARN_ONCE(atomic_read(&pool->nr_flows),
 		  "fairwq: pool %s is destroyed before its flows\n", pool->name);
-	raw_spin_lock_irq(&pool->lock);
-	pool->dying = true;
-	raw_spin_unlock_irq(&pool->lock);
-	rcu_read_lock();
-	list_for_each_entry_rcu(batch, &pool->batches, link)
-		fairwq_batch_resume(batch);
-	rcu_read_unlock();
+	scoped_guard(raw_spinlock_irq, &pool->lock)
+		pool->dying = true;
+	scoped_guard(rcu)
+		list_for_each_entry_rcu(batch, &pool->batches, link)
+			fairwq_batch_resume(batch);
 	pool_wait_drained(pool, pool_is_private(pool));
 	/* If nothing may still come in, no push can be under way any more. */
 	WRITE_ONCE(pool->sealed, pool_is_idle(pool, true));
