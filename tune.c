@@ -157,18 +157,17 @@ int fairwq_pool_set_max_active(struct fairwq_pool *pool, unsigned int max_active
 		return fairwq_bad_arg("pool is NULL or an error");
 	if (!max_active || max_active > FAIRWQ_MAX_ACTIVE)
 		return fairwq_bad_arg("max_active is not in 1..512");
-	mutex_lock(&pool->mutex);
+	guard(mutex)(&pool->mutex);
 	err = fairwq_pool_grow(pool, fairwq_nr_runners(max_active, pool->forks));
-	if (!err) {
-		raw_spin_lock_irqsave(&pool->lock, flags);
-		pool->max_active = max_active;
-		fairwq_kick_update_call_locked(pool);	/* items that fork go by this */
-		fairwq_fairness_start_locked(pool);
-		shrink_later_locked(pool);
-		fairwq_kick_unlock(pool, flags);	/* that runner kicks the next one */
-	}
-	mutex_unlock(&pool->mutex);
-	return err;
+	if (err)
+		return err;
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	pool->max_active = max_active;
+	fairwq_kick_update_call_locked(pool);	/* items that fork go by this */
+	fairwq_fairness_start_locked(pool);
+	shrink_later_locked(pool);
+	fairwq_kick_unlock(pool, flags);	/* that runner kicks the next one */
+	return 0;
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_set_max_active);
 
@@ -215,9 +214,9 @@ int fairwq_pool_set_histograms(struct fairwq_pool *pool, unsigned int on)
 	struct fairwq_batch *batch;
 	int err = 0;
 
-	mutex_lock(&pool->mutex);
+	guard(mutex)(&pool->mutex);
 	WRITE_ONCE(pool->histograms, on);
-	rcu_read_lock();
+	guard(rcu)();
 	list_for_each_entry_rcu(batch, &pool->batches, link) {
 		/* Only this changes it, under the mutex. */
 		if (on == !!data_race(batch->stats->hists))
@@ -225,13 +224,10 @@ int fairwq_pool_set_histograms(struct fairwq_pool *pool, unsigned int on)
 		hists = on ? kzalloc(sizeof(*hists), GFP_NOWAIT | __GFP_NOWARN) : NULL;
 		if (on && !hists)
 			err = -ENOMEM;
-		raw_spin_lock_irq(&pool->lock);
-		swap(batch->stats->hists, hists);
-		raw_spin_unlock_irq(&pool->lock);
+		scoped_guard(raw_spinlock_irq, &pool->lock)
+			swap(batch->stats->hists, hists);
 		kfree(hists);
 	}
-	rcu_read_unlock();
-	mutex_unlock(&pool->mutex);
 	return err;
 }
 
@@ -240,21 +236,18 @@ void fairwq_pool_reset_stats(struct fairwq_pool *pool)
 	struct fairwq_batch *batch;
 	struct fairwq_hists *hists;
 
-	rcu_read_lock();
+	guard(rcu)();
 	list_for_each_entry_rcu(batch, &pool->batches, link) {
-		raw_spin_lock_irq(&pool->lock);
+		guard(raw_spinlock_irq)(&pool->lock);
 		hists = batch->stats->hists;
 		*batch->stats = (struct fairwq_batch_stats){ .hists = hists };
 		if (hists)
 			*hists = (struct fairwq_hists){ };
 		batch->done = 0;
 		batch->quick = false;
-		raw_spin_unlock_irq(&pool->lock);
 	}
-	rcu_read_unlock();
-	raw_spin_lock_irq(&pool->lock);
+	guard(raw_spinlock_irq)(&pool->lock);
 	memset(pool->counter, 0, sizeof(pool->counter));
 	pool->run_time = 0;
 	fairwq_fairness_reset_locked(pool);
-	raw_spin_unlock_irq(&pool->lock);
 }
