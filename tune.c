@@ -98,19 +98,21 @@ int fairwq_pool_grow(struct fairwq_pool *pool, unsigned int nr)
 /*
  * Take the runner that is idle for longest out of the pool, if that is @idle jiffies. Its
  * work may still be at its end. The last idle one stays, because all others may wait.
+ * Return: the runner; or NULL, and this is tried again later if there are too many.
  */
-static struct fairwq_runner *remove_idle_locked(struct fairwq_pool *pool, unsigned long idle)
+static struct fairwq_runner *remove_idle(struct fairwq_pool *pool, unsigned long idle)
 {
 	struct fairwq_runner *runner;
 
-	lockdep_assert_held(&pool->lock);
-
-	if (!has_surplus_locked(pool) || list_empty(&pool->idle_runners) ||
-	    list_is_singular(&pool->idle_runners))
-		return NULL;
+	guard(mutex)(&pool->mutex);
+	guard(raw_spinlock_irq)(&pool->lock);
 	runner = list_last_entry(&pool->idle_runners, struct fairwq_runner, idle_node);
-	if (time_before(jiffies, runner->started + idle))
+	if (!has_surplus_locked(pool) || list_empty(&pool->idle_runners) ||
+	    list_is_singular(&pool->idle_runners) ||
+	    time_before(jiffies, runner->started + idle)) {
+		shrink_later_locked(pool);
 		return NULL;
+	}
 	list_del(&runner->idle_node);
 	list_del(&runner->node);
 	WRITE_ONCE(pool->nr_runners, pool->nr_runners - 1);
@@ -125,19 +127,10 @@ void fairwq_pool_shrink(struct fairwq_pool *pool, unsigned long idle)
 {
 	struct fairwq_runner *runner;
 
-	do {
-		mutex_lock(&pool->mutex);
-		raw_spin_lock_irq(&pool->lock);
-		runner = remove_idle_locked(pool, idle);
-		if (!runner)
-			shrink_later_locked(pool);
-		raw_spin_unlock_irq(&pool->lock);
-		mutex_unlock(&pool->mutex);
-		if (runner) {
-			cancel_work_sync(&runner->work);
-			fairwq_runner_free(runner);
-		}
-	} while (runner);
+	while ((runner = remove_idle(pool, idle))) {
+		cancel_work_sync(&runner->work);
+		fairwq_runner_free(runner);
+	}
 }
 
 FAIRWQ_TEST_EXPORT(fairwq_pool_shrink);
