@@ -128,7 +128,6 @@ static int enter_foreign(struct fairwq_constraint *constraint, struct fairwq_bat
 static int queue_through(struct fairwq_constraint *constraint,
 			 struct fairwq_batch *batch, struct fairwq_work *work)
 {
-	unsigned long flags;
 	int ret;
 
 	if (unlikely(READ_ONCE(constraint->dead)))
@@ -136,10 +135,9 @@ static int queue_through(struct fairwq_constraint *constraint,
 	ret = fairwq_reserve(batch, work);
 	if (ret <= 0)
 		return ret;
-	local_irq_save(flags);	/* on again after the push, see the head */
-	ret = constraint->ops->remove ? enter(constraint, batch, work) :
-					enter_foreign(constraint, batch, work);
-	local_irq_restore(flags);
+	scoped_guard(irqsave)	/* on again after the push, see the head */
+		ret = constraint->ops->remove ? enter(constraint, batch, work) :
+						enter_foreign(constraint, batch, work);
 	if (unlikely(ret <= 0))
 		fairwq_unreserve(batch);
 	return ret;
@@ -148,8 +146,6 @@ static int queue_through(struct fairwq_constraint *constraint,
 int fairwq_queue_constrained(struct fairwq_constraint *constraint,
 			     struct fairwq_batch *batch, struct fairwq_work *work)
 {
-	int ret;
-
 	if (!constraint)
 		return fairwq_bad_arg("constraint is NULL");
 	if (!constraint->ops || !constraint->ops->admit || !constraint->ops->complete)
@@ -158,10 +154,8 @@ int fairwq_queue_constrained(struct fairwq_constraint *constraint,
 		return fairwq_bad_arg("batch is NULL or an error");
 	if (!work || !work->func)
 		return fairwq_bad_arg("work is NULL or has no function");
-	rcu_read_lock();	/* pairs as in fairwq_queue() */
-	ret = queue_through(constraint, batch, work);
-	rcu_read_unlock();
-	return ret;
+	guard(rcu)();		/* pairs as in fairwq_queue() */
+	return queue_through(constraint, batch, work);
 }
 EXPORT_SYMBOL_GPL(fairwq_queue_constrained);
 
@@ -169,18 +163,12 @@ EXPORT_SYMBOL_GPL(fairwq_queue_constrained);
 
 void fairwq_constraint_admit(struct fairwq_work *work)
 {
-	raw_spinlock_t *lock;
-	unsigned long flags;
-
 	if (WARN_ON_ONCE(!work || !work->constraint))
 		return;
-	local_irq_save(flags);	/* until it is pushed, see core/waitlist.c */
-	lock = fairwq_constraint_lock(work->constraint);
-	raw_spin_lock(lock);
-	fairwq_admit_locked(work);
-	raw_spin_unlock(lock);
+	guard(irqsave)();	/* until it is pushed, see core/waitlist.c */
+	scoped_guard(raw_spinlock, fairwq_constraint_lock(work->constraint))
+		fairwq_admit_locked(work);
 	fairwq_test_point(FAIRWQ_POINT_ADMITTED, NULL);
 	fairwq_push_held(work);
-	local_irq_restore(flags);
 }
 EXPORT_SYMBOL_GPL(fairwq_constraint_admit);
