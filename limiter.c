@@ -21,9 +21,8 @@ void fairwq_limiter_flush(struct fairwq_limiter *limiter)
 	if (WARN_ON_ONCE(!limiter))
 		return;
 	might_sleep();
-	if (fairwq_constraint_from_inside(&limiter->constraint, __func__))
-		return;
-	fairwq_waitlist_wait(&limiter->constraint);
+	if (!fairwq_constraint_from_inside(&limiter->constraint, __func__))
+		fairwq_waitlist_wait(&limiter->constraint);
 }
 EXPORT_SYMBOL_GPL(fairwq_limiter_flush);
 

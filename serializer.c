@@ -46,9 +46,8 @@ void fairwq_serializer_flush(struct fairwq_serializer *serializer)
 	if (WARN_ON_ONCE(!serializer))
 		return;
 	might_sleep();
-	if (fairwq_constraint_from_inside(&serializer->constraint, __func__))
-		return;
-	fairwq_waitlist_wait(&serializer->constraint);
+	if (!fairwq_constraint_from_inside(&serializer->constraint, __func__))
+		fairwq_waitlist_wait(&serializer->constraint);
 }
 EXPORT_SYMBOL_GPL(fairwq_serializer_flush);
 
