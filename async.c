@@ -29,7 +29,6 @@
 #include "core/fifo.h"
 #include "core/kick.h"
 #include "core/runner.h"
-#include "core/waitlist.h"
 #include "doors.h"
 
 bool fairwq_async_begin(struct fairwq_async *async)

@@ -108,7 +108,6 @@ static void batch_free_rcu(struct rcu_head *rcu)
 static void batch_last_put(struct kref *refs)
 {
 	struct fairwq_batch *batch = container_of(refs, struct fairwq_batch, refs);
-
 	struct fairwq_batch *parent = batch->parent;
 
 	/*

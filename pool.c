@@ -26,13 +26,11 @@
 #include <linux/notifier.h>
 #include <linux/rculist.h>
 #include <linux/rcupdate.h>
-#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
 #include "core/cost.h"
 #include "core/fifo.h"
-#include "core/kick.h"
 #include "core/lockdep.h"
 #include "core/runner.h"
 #include "core/testing.h"
