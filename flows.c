@@ -299,16 +299,14 @@ static struct fairwq_flow *flow_get(struct fairwq_flows *flows, u64 key)
 static int flows_fall_back(struct fairwq_flows *flows, struct fairwq_work *work)
 {
 	struct fairwq_pool *pool = flows->pool;
-	unsigned long flags;
 	int ret;
 
 	ret = fairwq_queue(flows->shared, work);
 	if (ret != 1)
 		return ret;
 	atomic64_inc(&flows->fallbacks);
-	raw_spin_lock_irqsave(&pool->lock, flags);
+	guard(raw_spinlock_irqsave)(&pool->lock);
 	pool->counter[FAIRWQ_FLOW_FALLBACKS]++;
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	return 1;
 }
 
@@ -321,39 +319,31 @@ int fairwq_flows_queue(struct fairwq_flows *flows, u64 key, struct fairwq_work *
 		return fairwq_bad_arg("flows is NULL or an error");
 	if (!work || !work->func)
 		return fairwq_bad_arg("work is NULL or has no function");
-	rcu_read_lock();
+	guard(rcu)();
 	flow = flow_get(flows, key);
 	ret = PTR_ERR_OR_ZERO(flow);
 	if (likely(!ret)) {
 		fairwq_test_point(FAIRWQ_POINT_FLOW_QUEUEING, flow->batch);
 		ret = fairwq_queue(flow->batch, work);
 	}
-	if (unlikely(ret < 0)) {
-		if (ret == -ENOMEM)
-			ret = flows_fall_back(flows, work);
-		else
-			ret = fairwq_unless_pending(work, ret);
-	}
-	rcu_read_unlock();
-	return ret;
+	if (likely(ret >= 0))
+		return ret;
+	return ret == -ENOMEM ? flows_fall_back(flows, work) : fairwq_unless_pending(work, ret);
 }
 EXPORT_SYMBOL_GPL(fairwq_flows_queue);
 
 struct fairwq_batch *fairwq_flows_get(struct fairwq_flows *flows, u64 key)
 {
-	struct fairwq_batch *batch;
 	struct fairwq_flow *flow;
 
 	if (fairwq_is_no_pointer(flows))
 		return ERR_PTR(fairwq_bad_arg("flows is NULL or an error"));
-	rcu_read_lock();
+	guard(rcu)();
 	/* A flow that was removed meanwhile may have put the last reference of its batch. */
 	do {
 		flow = flow_get(flows, key);
 	} while (!IS_ERR(flow) && !kref_get_unless_zero(&flow->batch->refs));
-	batch = IS_ERR(flow) ? ERR_CAST(flow) : flow->batch;
-	rcu_read_unlock();
-	return batch;
+	return IS_ERR(flow) ? ERR_CAST(flow) : flow->batch;
 }
 EXPORT_SYMBOL_GPL(fairwq_flows_get);
 
@@ -431,13 +421,12 @@ static void flows_close_next(struct fairwq_flows *flows, unsigned long now,
 	struct fairwq_flow *flow;
 	bool expired;
 
-	raw_spin_lock_irq(&flows->lock);
+	guard(raw_spinlock_irq)(&flows->lock);
 	flow = list_first_entry(&flows->list, struct fairwq_flow, link);
 	expired = flow_expired_locked(flows, flow, now);
 	if (expired)
 		WRITE_ONCE(flow->closed, true);
 	list_move_tail(&flow->link, expired ? closed : &flows->list);
-	raw_spin_unlock_irq(&flows->lock);
 }
 
 /*
@@ -474,7 +463,7 @@ void fairwq_flows_sweep(struct fairwq_flows *flows, unsigned long now)
 	unsigned int left;
 	LIST_HEAD(closed);
 
-	mutex_lock(&flows->sweep_mutex);
+	guard(mutex)(&flows->sweep_mutex);
 	for (left = READ_ONCE(flows->nr); left; left--) {
 		flows_close_next(flows, now, &closed);
 		cond_resched();
@@ -492,7 +481,6 @@ void fairwq_flows_sweep(struct fairwq_flows *flows, unsigned long now)
 		flows_remove_next(flows, &closed);
 		cond_resched();
 	}
-	mutex_unlock(&flows->sweep_mutex);
 }
 
 FAIRWQ_TEST_EXPORT(fairwq_flows_sweep);
@@ -522,14 +510,13 @@ int fairwq_flows_set_idle_ms(struct fairwq_flows *flows, unsigned int ms)
 	 * that have not seen @dying. Pairs with the grace period in
 	 * fairwq_flows_shutdown(). No model.
 	 */
-	rcu_read_lock();
+	guard(rcu)();
 	WRITE_ONCE(flows->idle, idle);
 	fairwq_test_point(FAIRWQ_POINT_FLOWS_IDLE, flows->shared);
 	/* The sweep may be due much later, or never. */
 	if (idle && !READ_ONCE(flows->dying))
 		mod_delayed_work(fairwq_reap_wq, &flows->sweep,
 				 flows_period(idle));
-	rcu_read_unlock();
 	return 0;
 }
 EXPORT_SYMBOL_GPL(fairwq_flows_set_idle_ms);
