@@ -97,7 +97,7 @@ static void show_summary(struct seq_file *m, struct fairwq_pool *pool)
 	unsigned int i;
 
 	fairwq_fairness_look(pool);
-	raw_spin_lock_irq(&pool->lock);
+	guard(raw_spinlock_irq)(&pool->lock);
 	seq_printf(m, "name: %s\n", pool->name);
 	seq_printf(m, "policy: %s\n", fairwq_policy_name[pool->policy]);
 	seq_printf(m, "runners_active: %u\n", pool->nr_active);
@@ -106,7 +106,6 @@ static void show_summary(struct seq_file *m, struct fairwq_pool *pool)
 	seq_printf(m, "batches: %u\n", pool->nr_batches);
 	for (i = 0; i < FAIRWQ_NR_COUNTERS; i++)
 		seq_printf(m, "%s: %llu\n", fairwq_counter_name[i], pool->counter[i]);
-	raw_spin_unlock_irq(&pool->lock);
 }
 
 /* ---- fairness --------------------------------------------------------- */
@@ -125,7 +124,7 @@ static void show_fairness(struct seq_file *m, struct fairwq_pool *pool)
 	const struct fairwq_window *window = &pool->window;
 
 	fairwq_fairness_look(pool);
-	raw_spin_lock_irq(&pool->lock);
+	guard(raw_spinlock_irq)(&pool->lock);
 	seq_printf(m, "unit: %s\n", !fairwq_by_amount(pool) ? "turns" :
 		   pool->policy == FAIRWQ_FAIR_COST ? "1000" : "us");
 	seq_printf(m, "compared: %u\n", window->nr);
@@ -141,7 +140,6 @@ static void show_fairness(struct seq_file *m, struct fairwq_pool *pool)
 	show_hundredths(m, "worst_wait_bound", window->wait_bound);
 	seq_printf(m, "worst_wait_percent: %llu\n", window->worst_wait);
 	seq_printf(m, "worst_wait_ms: %u\n", window->wait_ms);
-	raw_spin_unlock_irq(&pool->lock);
 }
 
 /* ---- batches ---------------------------------------------------------- */
@@ -193,7 +191,7 @@ void fairwq_show_row(struct seq_file *m, struct fairwq_batch *batch)
 	unsigned int share;
 
 	fairwq_batch_sort(batch);
-	raw_spin_lock_irq(&batch->pool->lock);
+	guard(raw_spinlock_irq)(&batch->pool->lock);
 	wait = stats->hists ? &stats->hists->wait : NULL;
 	run = stats->hists ? &stats->hists->run : NULL;
 	share = share_locked(batch);
@@ -208,7 +206,6 @@ void fairwq_show_row(struct seq_file *m, struct fairwq_batch *batch)
 	show_quantile(m, run, 990);
 	seq_printf(m, " %6llu %s\n", stats->failures,
 		   batch->parent ? batch->parent->name : "-");
-	raw_spin_unlock_irq(&batch->pool->lock);
 }
 
 FAIRWQ_TEST_EXPORT(fairwq_show_row);
@@ -259,10 +256,9 @@ static void show_hist(struct seq_file *m, const struct fairwq_batch *batch, bool
 	u64 nr, shown = 0, most = 0;
 	struct fairwq_hist hist = { };
 
-	raw_spin_lock_irq(&batch->pool->lock);
-	if (batch->stats->hists)
-		hist = run ? batch->stats->hists->run : batch->stats->hists->wait;
-	raw_spin_unlock_irq(&batch->pool->lock);
+	scoped_guard(raw_spinlock_irq, &batch->pool->lock)
+		if (batch->stats->hists)
+			hist = run ? batch->stats->hists->run : batch->stats->hists->wait;
 	if (!hist.count)
 		return;
 	for (i = 0; i < NR_OCTAVES; i++)
@@ -297,9 +293,8 @@ static void show_histograms(struct seq_file *m, struct fairwq_pool *pool)
 static void show_dump(struct seq_file *m, struct fairwq_pool *pool)
 {
 	seq_printf(m, "%-24s %-8s %9s %s\n", "batch", "where", "ageus", "function");
-	mutex_lock(&pool->mutex);
+	guard(mutex)(&pool->mutex);
 	show_batches(m, fairwq_dump_batch);
-	mutex_unlock(&pool->mutex);
 }
 
 /* ---- runners ---------------------------------------------------------- */
@@ -311,9 +306,9 @@ static void show_runners(struct seq_file *m, struct fairwq_pool *pool)
 
 	seq_printf(m, "%6s %-8s %7s %-24s %s\n", "runner", "state", "sincems", "batch",
 		   "function");
-	mutex_lock(&pool->mutex);
+	guard(mutex)(&pool->mutex);
 	list_for_each_entry_rcu(runner, &pool->runners, node, lockdep_is_held(&pool->mutex)) {
-		raw_spin_lock_irq(&pool->lock);
+		guard(raw_spinlock_irq)(&pool->lock);
 		turn = fairwq_runner_turn(runner);
 		if (turn)
 			seq_printf(m, "%6u %-8s %7u %-24s %ps\n", runner->id, "running",
@@ -322,9 +317,7 @@ static void show_runners(struct seq_file *m, struct fairwq_pool *pool)
 		else
 			seq_printf(m, "%6u %-8s %7s %-24s -\n", runner->id,
 				   list_empty(&runner->idle_node) ? "kicked" : "idle", "-", "-");
-		raw_spin_unlock_irq(&pool->lock);
 	}
-	mutex_unlock(&pool->mutex);
 }
 
 /* ---- knobs ------------------------------------------------------------ */
@@ -339,11 +332,10 @@ static int set_policy(struct fairwq_pool *pool, unsigned int value)
 
 static int set_slice_us(struct fairwq_pool *pool, unsigned int value)
 {
-	raw_spin_lock_irq(&pool->lock);
+	guard(raw_spinlock_irq)(&pool->lock);
 	WRITE_ONCE(pool->slice_us, value);
 	fairwq_cost_set_turn_locked(pool);
 	fairwq_fairness_start_locked(pool);
-	raw_spin_unlock_irq(&pool->lock);
 	return 0;
 }
 
@@ -361,11 +353,10 @@ static int set_low_turns(struct fairwq_pool *pool, unsigned int value)
 
 	if (value == 1)
 		return -EINVAL;
-	raw_spin_lock_irq(&pool->lock);
+	guard(raw_spinlock_irq)(&pool->lock);
 	fairwq_fairness_debts_locked(pool, pool->tree.starve_limit ?: 1, starve_limit);
 	fairwq_tree_set_starve_limit(&pool->tree, starve_limit);
 	fairwq_fairness_start_locked(pool);
-	raw_spin_unlock_irq(&pool->lock);
 	return 0;
 }
 
@@ -515,19 +506,17 @@ static void show_pool_locked(struct fairwq_pool *pool)
 /* Show a pool. One that is created before debugfs is there is shown later. */
 void fairwq_debugfs_add_pool(struct fairwq_pool *pool)
 {
-	mutex_lock(&fairwq_dir_mutex);
+	guard(mutex)(&fairwq_dir_mutex);
 	list_add_tail(&pool->dir_link, &fairwq_dir_pools);
 	if (fairwq_dir)
 		show_pool_locked(pool);
-	mutex_unlock(&fairwq_dir_mutex);
 }
 
 /* Remove a pool's folder, and wait for readers that are inside a file. */
 void fairwq_debugfs_del_pool(struct fairwq_pool *pool)
 {
-	mutex_lock(&fairwq_dir_mutex);
-	list_del(&pool->dir_link);
-	mutex_unlock(&fairwq_dir_mutex);
+	scoped_guard(mutex, &fairwq_dir_mutex)
+		list_del(&pool->dir_link);
 	debugfs_remove_recursive(pool->dir);
 }
 
@@ -535,12 +524,11 @@ int __init fairwq_debugfs_init(void)
 {
 	struct fairwq_pool *pool;
 
-	mutex_lock(&fairwq_dir_mutex);
+	guard(mutex)(&fairwq_dir_mutex);
 	fairwq_dir = debugfs_create_dir("fairwq", NULL);
 	debugfs_create_file("version", 0400, fairwq_dir, NULL, &version_fops);
 	list_for_each_entry(pool, &fairwq_dir_pools, dir_link)
 		show_pool_locked(pool);
-	mutex_unlock(&fairwq_dir_mutex);
 	return 0;
 }
 
