@@ -38,15 +38,14 @@ static void dump_item(struct seq_file *m, const struct fairwq_batch *batch,
  * Show a chunk, from the cursor on; from the head, if the cursor was overtaken.
  * Return whether there is more.
  */
-static bool dump_fifo_locked(struct seq_file *m, struct fairwq_batch *batch,
-			     struct fairwq_barrier *cursor)
+static bool dump_fifo(struct seq_file *m, struct fairwq_batch *batch,
+		      struct fairwq_barrier *cursor)
 {
 	struct list_head *pos = &batch->fifo;
 	struct fairwq_work *work;
 	unsigned int nr = 0;
 
-	lockdep_assert_held(&batch->pool->lock);
-
+	guard(raw_spinlock_irq)(&batch->pool->lock);
 	if (!cursor->fired) {
 		pos = cursor->entry.node.prev;
 		list_del(&cursor->entry.node);
@@ -81,17 +80,14 @@ void fairwq_dump_batch(struct seq_file *m, struct fairwq_batch *batch)
 		return;
 	fairwq_batch_sort(batch);
 	list_for_each_entry_rcu(runner, &pool->runners, node, lockdep_is_held(&pool->mutex)) {
-		raw_spin_lock_irq(&pool->lock);
+		guard(raw_spinlock_irq)(&pool->lock);
 		turn = fairwq_runner_turn(runner);
 		if (turn && turn->batch == batch)
 			dump_item(m, batch, "running", READ_ONCE(turn->func),
 				  READ_ONCE(turn->stamp));
-		raw_spin_unlock_irq(&pool->lock);
 	}
 	do {
-		raw_spin_lock_irq(&pool->lock);
-		more = dump_fifo_locked(m, batch, &cursor);
-		raw_spin_unlock_irq(&pool->lock);
+		more = dump_fifo(m, batch, &cursor);
 		fairwq_test_point(FAIRWQ_POINT_DUMP_CHUNK, batch);
 	} while (more);
 }
