@@ -109,18 +109,14 @@ static int queue_after(struct fairwq_batch *batch, struct fairwq_delayed_work *d
 int fairwq_queue_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
 			 unsigned long delay)
 {
-	int ret;
-
 	if (fairwq_is_no_pointer(batch))
 		return fairwq_bad_arg("batch is NULL or an error");
 	if (!dwork || !dwork->work.func)
 		return fairwq_bad_arg("dwork is NULL or has no function");
 	if (!delay)
 		return fairwq_queue(batch, &dwork->work);
-	rcu_read_lock();	/* pairs as in fairwq_queue() */
-	ret = queue_after(batch, dwork, delay, false);
-	rcu_read_unlock();
-	return ret;
+	guard(rcu)();		/* pairs as in fairwq_queue() */
+	return queue_after(batch, dwork, delay, false);
 }
 EXPORT_SYMBOL_GPL(fairwq_queue_delayed);
 
@@ -168,7 +164,7 @@ int fairwq_mod_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *d
 		return fairwq_bad_arg("batch is NULL or an error");
 	if (!dwork || !dwork->work.func)
 		return fairwq_bad_arg("dwork is NULL or has no function");
-	rcu_read_lock();	/* pairs as in fairwq_queue() */
+	guard(rcu)();		/* pairs as in fairwq_queue() */
 	ret = mod_refusal(batch, &dwork->work);
 	while (!ret && tries--) {
 		canceled = fairwq_try_cancel(&dwork->work, true);
@@ -180,7 +176,6 @@ int fairwq_mod_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *d
 		ret = queue_after(batch, dwork, delay, was_pending);
 		/* 0: another queue call was first. */
 	}
-	rcu_read_unlock();
 	return ret < 0 ? ret : was_pending || !ret;
 }
 EXPORT_SYMBOL_GPL(fairwq_mod_delayed);
@@ -230,12 +225,11 @@ int fairwq_queue_rcu(struct fairwq_batch *batch, struct fairwq_rcu_work *rwork)
 		return fairwq_bad_arg("batch is NULL or an error");
 	if (!rwork || !rwork->work.func)
 		return fairwq_bad_arg("rwork is NULL or has no function");
-	rcu_read_lock();	/* pairs as in fairwq_queue() */
+	guard(rcu)();		/* pairs as in fairwq_queue() */
 	ret = claim_and_pin(batch, &rwork->work, FAIRWQ_WORK_GRACE, false);
 	/* A cancel on top, here and until the push, returns at once: it sees GRACE. */
 	if (ret > 0)
 		queue_rcu_work(fairwq_reap_wq, &rwork->later);
-	rcu_read_unlock();
 	return ret;
 }
 EXPORT_SYMBOL_GPL(fairwq_queue_rcu);

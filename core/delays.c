@@ -52,20 +52,16 @@ void fairwq_delay_begin(struct fairwq_batch *batch, struct fairwq_delayed_work *
 {
 	struct fairwq_delays *delays = delays_of(batch);
 
-	raw_spin_lock(&delays->lock);
+	guard(raw_spinlock)(&delays->lock);
 	hlist_add_head(&dwork->work.later, &delays->works);
 	dwork->timer.expires = jiffies + delay;
 	add_timer(&dwork->timer);
-	raw_spin_unlock(&delays->lock);
 }
 
 static void delay_unlist(struct fairwq_work *work)
 {
-	struct fairwq_delays *delays = delays_of(batch_of(work));
-
-	raw_spin_lock(&delays->lock);
+	guard(raw_spinlock)(&delays_of(batch_of(work))->lock);
 	hlist_del(&work->later);
-	raw_spin_unlock(&delays->lock);
 }
 
 /*
@@ -98,14 +94,13 @@ void fairwq_delays_end(struct fairwq_batch *batch)
 	struct fairwq_delays *delays = delays_of(batch);
 	struct fairwq_delayed_work *dwork;
 	struct hlist_node *next;
-	unsigned long flags;
 	unsigned int nr;
 
 	do {
 		HLIST_HEAD(works);
 
 		nr = 0;
-		local_irq_save(flags);	/* until the works are pushed, see the head */
+		guard(irqsave)();	/* until the works are pushed, see the head */
 		raw_spin_lock(&delays->lock);
 		hlist_for_each_entry_safe(dwork, next, &delays->works, work.later) {
 			if (batch_of(&dwork->work) != batch || !timer_delete(&dwork->timer))
@@ -118,6 +113,5 @@ void fairwq_delays_end(struct fairwq_batch *batch)
 		raw_spin_unlock(&delays->lock);
 		hlist_for_each_entry_safe(dwork, next, &works, work.later)
 			fairwq_push_held(&dwork->work);
-		local_irq_restore(flags);
 	} while (nr == DELAY_CHUNK);
 }
