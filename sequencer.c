@@ -94,25 +94,23 @@ int fairwq_sequencer_queue(struct fairwq_sequencer *sequencer,
 			   struct fairwq_constraint *constraint,
 			   struct fairwq_batch *batch, struct fairwq_sequenced_work *swork)
 {
-	unsigned long flags;
-	int ret = 0;
+	int ret;
 
 	if (!sequencer)
 		return fairwq_bad_arg("sequencer is NULL");
 	if (!swork || !swork->work.func)
 		return fairwq_bad_arg("swork is NULL or has no function");
-	raw_spin_lock_irqsave(&sequencer->lock, flags);
-	if (list_empty(&swork->node)) {
-		/* Under the lock, so that the batch and the constraint get them in this order. */
-		swork->sequencer = sequencer;
-		swork->ended = false;
-		list_add_tail(&swork->node, &sequencer->works);
-		ret = constraint ? fairwq_queue_constrained(constraint, batch, &swork->work) :
-				   fairwq_queue(batch, &swork->work);
-		if (ret <= 0)
-			list_del_init(&swork->node);
-	}
-	raw_spin_unlock_irqrestore(&sequencer->lock, flags);
+	/* Held over the queue call: the batch and the constraint get works in this order. */
+	guard(raw_spinlock_irqsave)(&sequencer->lock);
+	if (!list_empty(&swork->node))
+		return 0;
+	swork->sequencer = sequencer;
+	swork->ended = false;
+	list_add_tail(&swork->node, &sequencer->works);
+	ret = constraint ? fairwq_queue_constrained(constraint, batch, &swork->work) :
+			   fairwq_queue(batch, &swork->work);
+	if (ret <= 0)
+		list_del_init(&swork->node);
 	return ret;
 }
 EXPORT_SYMBOL_GPL(fairwq_sequencer_queue);
