@@ -100,12 +100,10 @@ static struct fairwq_forker *make_forker(struct fairwq_runner *runner)
 
 	might_sleep();
 	if (!READ_ONCE(pool->forks)) {
-		mutex_lock(&pool->mutex);	/* @max_active stays */
-		raw_spin_lock_irq(&pool->lock);
-		WRITE_ONCE(pool->forks, true);
-		raw_spin_unlock_irq(&pool->lock);
+		guard(mutex)(&pool->mutex);	/* @max_active stays */
+		scoped_guard(raw_spinlock_irq, &pool->lock)
+			WRITE_ONCE(pool->forks, true);
 		fairwq_pool_grow(pool, fairwq_nr_runners(pool->max_active, true));
-		mutex_unlock(&pool->mutex);
 	}
 	forker = kzalloc(sizeof(*forker), GFP_NOIO | __GFP_NOWARN);
 	if (forker)
