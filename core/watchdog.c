@@ -60,13 +60,12 @@ static bool reported_just_now_locked(const struct fairwq_pool *pool)
 }
 
 /* Find an item that hangs and was not reported yet, and fill in @hung for its report. */
-static bool find_hung_locked(struct fairwq_pool *pool, struct fairwq_hung *hung)
+static bool find_hung(struct fairwq_pool *pool, struct fairwq_hung *hung)
 {
 	struct fairwq_runner *runner;
 	unsigned long started;
 
-	lockdep_assert_held(&pool->lock);
-
+	guard(raw_spinlock_irqsave)(&pool->lock);
 	if (!pool->hung_ms || reported_just_now_locked(pool))
 		return false;
 	list_for_each_entry(runner, &pool->runners, node) {
@@ -91,22 +90,16 @@ static bool find_hung_locked(struct fairwq_pool *pool, struct fairwq_hung *hung)
 static void report_hung(struct fairwq_pool *pool)
 {
 	struct fairwq_hung hung;
-	unsigned long flags;
-	bool found;
 
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	found = find_hung_locked(pool, &hung);
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	if (!found)
+	if (!find_hung(pool, &hung))
 		return;
 	pr_err("BUG: item hung: %ps of batch %s/%s has been running for %u ms\n",
 	       hung.func, pool->name, hung.batch, hung.ms);
 	sched_show_task(hung.task);
 	put_task_struct(hung.task);
-	raw_spin_lock_irqsave(&pool->lock, flags);
+	guard(raw_spinlock_irqsave)(&pool->lock);
 	pool->counter[FAIRWQ_HUNG]++;
 	pool->hung_reported = jiffies;
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
 }
 
 /* Check whether an item of a quick turn has seen a whole tick. */
@@ -151,9 +144,7 @@ static void watchdog_fn(struct timer_list *timer)
 /* Set hung_ms, and look again after the new time, not after the old one. Return: 0. */
 int fairwq_set_hung_ms(struct fairwq_pool *pool, unsigned int hung_ms)
 {
-	unsigned long flags;
-
-	raw_spin_lock_irqsave(&pool->lock, flags);
+	guard(raw_spinlock_irqsave)(&pool->lock);
 	pool->hung_ms = hung_ms;
 	/*
 	 * Also if no runner is active, because the timer may be set for the old time.
@@ -161,7 +152,6 @@ int fairwq_set_hung_ms(struct fairwq_pool *pool, unsigned int hung_ms)
 	 */
 	if (hung_ms)
 		timer_reduce(&pool->tick, fairwq_tick_due_locked(pool));
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	return 0;
 }
 
