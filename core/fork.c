@@ -237,7 +237,6 @@ void __fairwq_fork_called(struct fairwq_forks *forks)
 {
 	struct fairwq_forker *forker = to_forker(forks);
 	struct fairwq_pool *pool = forker->runner->pool;
-	unsigned long flags;
 	u64 now;
 
 	WRITE_ONCE(forker->looked, true);
@@ -245,9 +244,8 @@ void __fairwq_fork_called(struct fairwq_forks *forks)
 		return;
 	/* Have the timer look for forks that their runner does not promote. */
 	if (!READ_ONCE(pool->ticking)) {
-		raw_spin_lock_irqsave(&pool->lock, flags);
+		guard(raw_spinlock_irqsave)(&pool->lock);
 		fairwq_tick_soon_locked(pool);
-		raw_spin_unlock_irqrestore(&pool->lock, flags);
 	}
 	if (!look_now(forker, forker->promote_at, &now))
 		return;
@@ -261,12 +259,8 @@ EXPORT_SYMBOL_GPL(__fairwq_fork_called);
 /* Have the caller's forks for itself again. It is the runner, or runs on top of it. */
 void __fairwq_forks_unshare(struct fairwq_forks *forks)
 {
-	struct fairwq_pool *pool = to_forker(forks)->runner->pool;
-	unsigned long flags;
-
-	raw_spin_lock_irqsave(&pool->lock, flags);
+	guard(raw_spinlock_irqsave)(&to_forker(forks)->runner->pool->lock);
 	WRITE_ONCE(forks->shared, 0);
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
 }
 EXPORT_SYMBOL_GPL(__fairwq_forks_unshare);
 
@@ -291,35 +285,38 @@ static struct fairwq_runner *promote_shared(struct fairwq_pool *pool)
 {
 	struct fairwq_runner *runner, *kick = NULL;
 	struct fairwq_forker *forker;
-	unsigned long flags;
 
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	if (pool->sharing && poll_state_synchronize_rcu(pool->share_after))
-		pool->sharing = false;
+	guard(raw_spinlock_irqsave)(&pool->lock);
+	if (pool->sharing && !poll_state_synchronize_rcu(pool->share_after))
+		return NULL;
+	pool->sharing = false;
 	list_for_each_entry(runner, &pool->runners, node) {
 		forker = waiting_forks_locked(runner);
-		if (!pool->sharing && forker && forker->forks.shared)
+		if (forker && forker->forks.shared)
 			kick = promote_locked(forker, oldest_locked(forker));
 		if (kick)
-			break;
+			return kick;
 	}
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	return kick;
+	return NULL;
 }
 
 /*
- * Ask runners to share their forks, if they have not looked since the last tick. The
- * caller must start a grace period then. Have the timer look again if there are forks.
+ * Ask runners to share their forks, if they have not looked since the last tick, unless a
+ * grace period is waited for. If one is asked, the caller must start a grace period. Have
+ * the timer look again if there are forks.
  *
  * Return: whether one was asked.
  */
-static bool ask_locked(struct fairwq_pool *pool)
+static bool ask_to_share(struct fairwq_pool *pool)
 {
 	struct fairwq_runner *runner;
 	struct fairwq_forker *forker;
 
-	lockdep_assert_held(&pool->lock);
-
+	guard(raw_spinlock_irqsave)(&pool->lock);
+	if (pool->sharing) {
+		fairwq_tick_soon_locked(pool);
+		return false;
+	}
 	list_for_each_entry(runner, &pool->runners, node) {
 		forker = waiting_forks_locked(runner);
 		if (!forker)
@@ -341,20 +338,12 @@ static bool ask_locked(struct fairwq_pool *pool)
 void fairwq_forks_look(struct fairwq_pool *pool)
 {
 	struct fairwq_runner *kick;
-	unsigned long flags;
-	bool ask = false;
 
 	if (!READ_ONCE(pool->forks))
 		return;
 	while ((kick = promote_shared(pool)))
 		fairwq_kick_next_cpu(pool, kick);
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	if (pool->sharing)
-		fairwq_tick_soon_locked(pool);
-	else
-		ask = ask_locked(pool);
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	if (ask)
+	if (ask_to_share(pool))
 		start_poll_synchronize_rcu();	/* interrupts must be on */
 }
 
@@ -454,14 +443,13 @@ static void await_turn(struct fairwq_forker *forker)
 	u64 last = 0;
 
 	while (!wait_for_completion_timeout(&forker->resumed, REST_TICKS)) {
-		raw_spin_lock_irq(&pool->lock);
+		guard(raw_spinlock_irq)(&pool->lock);
 		if ((pool->turn_number == last || forker->runner->turn.batch->paused) &&
 		    atomic_long_read(&forker->rest.data)) {
 			pool->counter[FAIRWQ_YIELDS_LATE]++;
 			fairwq_fork_resume_locked(&forker->rest, false);
 		}
 		last = pool->turn_number;
-		raw_spin_unlock_irq(&pool->lock);
 	}
 }
 
@@ -550,19 +538,16 @@ void fairwq_fork_drop_locked(struct fairwq_batch *batch, struct fairwq_work *wor
 bool fairwq_fork_take_back(struct fairwq_forker *forker, struct fairwq_cell *cell)
 {
 	struct fairwq_pool *pool = forker->runner->pool;
-	unsigned long flags;
-	bool back;
 
-	raw_spin_lock_irqsave(&pool->lock, flags);
+	guard(raw_spinlock_irqsave)(&pool->lock);
 	if (atomic_long_read(&cell->work.data))
 		drop_locked(forker->runner->turn.batch, &cell->work);
-	back = cell->work.place == FAIRWQ_PLACE_DROPPED;
-	if (back)
+	if (cell->work.place == FAIRWQ_PLACE_DROPPED) {
 		close_cell_locked(forker, cell);
-	else
-		pool->counter[FAIRWQ_STOLEN]++;
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	return back;
+		return true;
+	}
+	pool->counter[FAIRWQ_STOLEN]++;
+	return false;
 }
 
 /* Look for the end of a stolen task, for as long as that is cheaper than to sleep. */
@@ -587,20 +572,15 @@ static bool spin_for(struct fairwq_cell *cell)
  */
 bool fairwq_fork_await(struct fairwq_forker *forker, struct fairwq_cell *cell)
 {
-	struct fairwq_pool *pool = forker->runner->pool;
-	bool ran;
-
 	if (!spin_for(cell)) {
 		/* Another runner works in the place of this one. */
 		fairwq_runner_block(forker->runner);
 		wait_for_completion(&cell->done);
 		fairwq_runner_unblock(forker->runner);
 	}
-	raw_spin_lock_irq(&pool->lock);
-	ran = cell->work.place != FAIRWQ_PLACE_DROPPED;
+	guard(raw_spinlock_irq)(&forker->runner->pool->lock);
 	close_cell_locked(forker, cell);
-	raw_spin_unlock_irq(&pool->lock);
-	return ran;
+	return cell->work.place != FAIRWQ_PLACE_DROPPED;
 }
 
 /* ---- tasks that were not joined ----------------------------------------- */
@@ -612,12 +592,11 @@ static void warn_unjoined(const struct fairwq_turn *turn, const void *func)
 }
 
 /* Forget the forks after @newest, or all if that was promoted. Return: there were any. */
-static bool forget_after_locked(struct fairwq_forker *forker, struct list_head *newest)
+static bool forget_after(struct fairwq_forker *forker, struct list_head *newest)
 {
 	struct list_head *list = &forker->forks.list;
 
-	lockdep_assert_held(&forker->runner->pool->lock);
-
+	guard(raw_spinlock_irqsave)(&forker->runner->pool->lock);
 	if (list_empty(list))
 		return false;
 	if (newest != list && list_entry(newest, struct fairwq_task, node)->cell)
@@ -636,14 +615,8 @@ void __fairwq_task_left(struct fairwq_task *self, struct list_head *newest,
 			fairwq_task_func_t func)
 {
 	struct fairwq_forker *forker = to_forker(self->forks);
-	struct fairwq_pool *pool = forker->runner->pool;
-	unsigned long flags;
-	bool any;
 
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	any = forget_after_locked(forker, newest);
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	if (any)		/* else @newest was promoted meanwhile */
+	if (forget_after(forker, newest))	/* else @newest was promoted meanwhile */
 		warn_unjoined(&forker->runner->turn, func);
 }
 EXPORT_SYMBOL_GPL(__fairwq_task_left);
@@ -652,13 +625,11 @@ EXPORT_SYMBOL_GPL(__fairwq_task_left);
 void fairwq_forks_unjoined(struct fairwq_forker *forker)
 {
 	const struct fairwq_turn *turn = &forker->runner->turn;
-	struct fairwq_pool *pool = forker->runner->pool;
 	struct fairwq_cell *cell;
 
 	warn_unjoined(turn, turn->func);
-	raw_spin_lock_irq(&pool->lock);
-	INIT_LIST_HEAD(&forker->forks.list);
-	raw_spin_unlock_irq(&pool->lock);
+	scoped_guard(raw_spinlock_irq, &forker->runner->pool->lock)
+		INIT_LIST_HEAD(&forker->forks.list);
 	/* Join what was promoted, without touching a task that is gone. */
 	for (cell = forker->cell; cell < forker->cell + FAIRWQ_NR_CELLS; cell++)
 		if (cell->task && !fairwq_fork_take_back(forker, cell))

@@ -169,7 +169,7 @@ active proctype timer()
 		:: else
 		fi;
 		unlock();
-		lock();			/* ask_locked() */
+		lock();			/* ask_to_share() */
 		if
 		:: MAY_ASK -> ask_runner()
 		:: else
