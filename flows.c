@@ -409,9 +409,7 @@ static bool flow_expired_locked(struct fairwq_flows *flows,
 	if (READ_ONCE(flow->used) || !idle)
 		flow->idle_since = now;
 	WRITE_ONCE(flow->used, !idle);
-	if (!limit || !idle)
-		return false;
-	return time_after_eq(now, flow->idle_since + limit);
+	return limit && idle && time_after_eq(now, flow->idle_since + limit);
 }
 
 /* Look at the first flow in the list, and close it if it has expired. */
