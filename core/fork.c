@@ -385,13 +385,12 @@ void fairwq_fork_resume_locked(struct fairwq_work *work, bool in_order)
 static bool others_wait_locked(const struct fairwq_runner *runner)
 {
 	const struct fairwq_pool *pool = runner->pool;
-	const struct fairwq_batch *batch = runner->turn.batch;
 
 	lockdep_assert_held(&pool->lock);
 
 	if (pool->nr_active < pool->max_active)
 		return false;
-	return pool->nr_eligible > fairwq_node_eligible(&batch->node) ||
+	return pool->nr_eligible > fairwq_node_eligible(&runner->turn.batch->node) ||
 	       !list_empty(&pool->sorting);
 }
 
