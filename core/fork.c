@@ -114,28 +114,6 @@ static struct fairwq_cell *free_cell(struct fairwq_forker *forker)
 	return NULL;
 }
 
-/*
- * Put @task into @cell, and the work of that at the head of the runner's batch. The
- * lock orders these stores before the loads in run_stolen(). Model:
- * tests/models/fork.pml.
- */
-static void fill_cell_locked(struct fairwq_forker *forker, struct fairwq_task *task,
-			     struct fairwq_cell *cell)
-{
-	struct fairwq_runner *runner = forker->runner;
-
-	lockdep_assert_held(&runner->pool->lock);
-
-	list_del_init(&task->node);
-	task->cell = cell;
-	cell->task = task;
-	reinit_completion(&cell->done);
-	forker->nr_open++;
-	fairwq_runner_not_quick_locked(runner);
-	runner->pool->counter[FAIRWQ_PROMOTED]++;
-	fairwq_fifo_add_part_locked(&runner->turn, &cell->work, FAIRWQ_PLACE_FORK);
-}
-
 /* Check whether a runner is free for a fork of @runner's item. */
 static bool is_wanted_locked(const struct fairwq_runner *runner)
 {
@@ -146,7 +124,9 @@ static bool is_wanted_locked(const struct fairwq_runner *runner)
 }
 
 /*
- * Promote @task, if there is an idle runner and a cell.
+ * Promote @task, if there is an idle runner and a cell: put it into that, and its work
+ * at the head of the runner's batch. The lock orders these stores before the loads in
+ * run_stolen(). Model: tests/models/fork.pml.
  *
  * Return: the runner to kick, if there is a place for one more active runner. Whether
  * the task was promoted, its cell says.
@@ -154,7 +134,8 @@ static bool is_wanted_locked(const struct fairwq_runner *runner)
 static struct fairwq_runner *promote_locked(struct fairwq_forker *forker,
 					    struct fairwq_task *task)
 {
-	struct fairwq_pool *pool = forker->runner->pool;
+	struct fairwq_runner *runner = forker->runner;
+	struct fairwq_pool *pool = runner->pool;
 	struct fairwq_cell *cell;
 
 	lockdep_assert_held(&pool->lock);
@@ -162,7 +143,14 @@ static struct fairwq_runner *promote_locked(struct fairwq_forker *forker,
 	cell = list_empty(&pool->idle_runners) ? NULL : free_cell(forker);
 	if (!cell)
 		return NULL;
-	fill_cell_locked(forker, task, cell);
+	list_del_init(&task->node);
+	task->cell = cell;
+	cell->task = task;
+	reinit_completion(&cell->done);
+	forker->nr_open++;
+	fairwq_runner_not_quick_locked(runner);
+	pool->counter[FAIRWQ_PROMOTED]++;
+	fairwq_fifo_add_part_locked(&runner->turn, &cell->work, FAIRWQ_PLACE_FORK);
 	return fairwq_kick_activate_locked(pool);
 }
 
