@@ -54,8 +54,8 @@ static inline void fairwq_prefetchw(const void *p)
 #undef guard
 #undef scoped_guard
 #define fairwq_unseen_guard(...)
-#define guard(name)		fairwq_unseen_guard
-#define scoped_guard(...)	if (true)
+#define guard(...)		fairwq_unseen_guard
+#define scoped_guard(...)
 #endif
 
 /* For the suite that reads lockdep's records: tests/core_lockdep_kunit.c. */
