@@ -104,8 +104,6 @@ static void burst_begin(struct fairwq_runner *runner,
 	u64 now;
 
 	*burst = (struct fairwq_burst){ .nr = 1 };
-	if (!budget && !burst_is_mixed(constraint))
-		return;
 	now = fairwq_clock();
 	burst->boost_due = now + max(fairwq_slice_ns(runner->pool), budget);
 	burst->due = budget ? now + budget : 0;
@@ -163,6 +161,8 @@ static bool burst_goes_on_locked(struct fairwq_runner *runner,
 
 	lockdep_assert_held(fairwq_constraint_lock(constraint));
 
+	if (!READ_ONCE(constraint->inline_us) && !burst_is_mixed(constraint))
+		return false;
 	/* Where a client says what an item costs, each one is charged as a turn. */
 	if (READ_ONCE(runner->yield) || READ_ONCE(pool->policy) == FAIRWQ_FAIR_COST)
 		return false;
