@@ -270,6 +270,8 @@ struct fairwq_work *fairwq_burst_next(struct fairwq_runner *runner,
 	 * disable.pml.
 	 */
 	smp_store_release(&runner->current_work, NULL);
+	/* Not under the lock, which queue calls wait for. A hint: the work may be gone. */
+	fairwq_prefetchw(READ_ONCE(constraint->waiting.next));
 	local_irq_disable();	/* until admitted works are pushed, see waitlist.c */
 	raw_spin_lock(lock);
 	/*
