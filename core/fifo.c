@@ -227,7 +227,7 @@ void fairwq_fifo_update_locked(struct fairwq_batch *batch)
 	backlog = !list_empty(&batch->fifo);
 	if (!backlog && !batch->sorting)
 		backlog = batch_idle_locked(batch);
-	else if (!batch->polled)	/* no needless store to a line of the queue calls */
+	else if (!fairwq_node_eligible(&batch->node) && !batch->polled) /* see the invariant */
 		WRITE_ONCE(batch->polled, true);
 
 	fairwq_fifo_set_eligible_locked(batch, backlog &&

@@ -368,31 +368,45 @@ struct fairwq_waiter {
  * - @paused is not set, and @nr_canceling is 0,
  * - fewer than @max_active are in flight, or the head was put back.
  * fairwq_fifo_take_waiting_locked() breaks that for a moment.
+ * Invariant: @polled is set while the node is in the tree.
  * Invariant: the head of @fifo is never a barrier.
  * Invariant: what is in @fifo is older than @sorting, which is older than
  * @sorted, which is older than @incoming. Without @sorting nothing is in
  * @sorted; with it the batch is on pool->sorting.
  */
 struct fairwq_batch {
-	/* What a queue call into a busy batch touches. */
-	struct llist_head incoming;	/* A: pushed, newest first; see sort_locked() */
+	/* Read by queue calls and turns, hardly ever written. */
 	struct fairwq_pool *pool;	/* I */
+	unsigned long flags;		/* A: FAIRWQ_BATCH_*, set once */
+	u8 prio;			/* I: enum fairwq_prio */
+	u8 depth;			/* I: number of its owners */
+	bool is_default;		/* I */
+	unsigned int max_queued;	/* I: 0: no limit */
+	unsigned int max_active;	/* I: 0: no limit */
+	unsigned int nr_owned;		/* p: batches below it that have not left */
+	struct fairwq_batch_stats *stats; /* I; P for what it points to */
+	const char *name;		/* I */
+	u64 seq;			/* I */
+	struct fairwq_batch *parent;	/* I: its owner, a reference; or NULL */
+
+	/*
+	 * Written by queue calls. A turn leaves this line alone, so that it does not move.
+	 * A: pushed, newest first; see sort_locked().
+	 */
+	struct llist_head incoming ____cacheline_aligned_in_smp;
 	/*
 	 * p: a later holder of the lock will look at @incoming. Read after a
 	 * push, with a full barrier on both sides; see batch_idle_locked().
 	 */
 	bool polled;
-	u8 prio;			/* I: enum fairwq_prio */
-	u8 depth;			/* I: number of its owners */
-	bool is_default;		/* I */
-	unsigned long flags;		/* A: FAIRWQ_BATCH_*, set once */
 	atomic_t nr_pins;		/* A: works that will be pushed later, and cancels */
-	unsigned int max_queued;	/* I: 0: no limit */
 	atomic_t nr_queued;		/* A: accepted and not taken, if max_queued */
-	/* Not touched by it, but there is room. */
+	/* Not touched by either, but there is room. */
 	struct kref refs;		/* A: holders, and the pool until it is reaped */
-	const char *name;		/* I */
-	u64 seq;			/* I */
+	struct fairwq_node *group;	/* P, set once: as an owner, the place of all its batches */
+	void (*released)(struct fairwq_batch *batch, void *priv); /* I */
+	void *priv;			/* I */
+	struct list_head link;		/* P: in pool->batches, until after @reaped is set */
 
 	/* What a turn touches. */
 	struct fairwq_node node ____cacheline_aligned_in_smp; /* P */
@@ -400,7 +414,6 @@ struct fairwq_batch {
 	struct llist_node *sorting;	/* P: out of @incoming, newest first */
 	struct list_head sorted;	/* P: pushed after @sorting, in queue order */
 	unsigned int in_flight[2];	/* P: turns not ended, by color */
-	unsigned int max_active;	/* I: 0: no limit */
 	unsigned int nr_fifo;		/* P: works in @fifo and @sorted */
 	unsigned int nr_parked;		/* P: works that wait for their last run to end */
 	unsigned int nr_canceling;	/* P: fairwq_batch_cancel() calls that take items out */
@@ -410,21 +423,13 @@ struct fairwq_batch {
 	u8 quick:1;			/* P: its items are over at once, as a rule */
 	bool closed;			/* p: disposed, and no push is under way; set once */
 	bool reaped;			/* p: has left the pool; set once */
-	unsigned int nr_owned;		/* p: batches below it that have not left */
 	struct completion *flush;	/* P: waits for the turns of the other color, or NULL */
 	u64 done;			/* P: items that have ended */
-	struct fairwq_batch_stats *stats; /* I; P for what it points to */
 
-	struct fairwq_batch *parent;	/* I: its owner, a reference; or NULL */
-	struct fairwq_node *group;	/* P, set once: as an owner, the place of all its batches */
-
-	struct list_head link;		/* P: in pool->batches, until after @reaped is set */
 	struct list_head sort_link;	/* P: in pool->sorting */
 	struct mutex flush_mutex;	/* one flush at a time */
 	struct rcu_work reap_work;	/* first run after a grace period, later ones at once, */
 					/* the last calls released(); its rcu_head frees @batch */
-	void (*released)(struct fairwq_batch *batch, void *priv); /* I */
-	void *priv;			/* I */
 };
 
 static_assert(IS_ENABLED(CONFIG_LOCKDEP) || IS_ENABLED(CONFIG_DEBUG_MUTEXES) ||
