@@ -327,6 +327,8 @@ static void last_idle_runner_stays(struct kunit *test)
 	fairwq_pool_shrink(mock->pool, 0);
 	later = queue_item(test, a, 0);
 	mock_await(test, &later->done);
+	/* The section ends by itself after the time that the case waits for @later. */
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&hall.waiting));
 	complete_all(&hall.go);
 	fairwq_batch_flush(a);
 }

@@ -290,6 +290,7 @@ static void held_back_works_are_dropped(struct kunit *test)
 
 static bool accepted;		/* the queue call has claimed its work */
 static struct kunit *hooked;	/* the case, for the hook */
+static struct call *shutdown;	/* its shutdown */
 
 /* Hold up a queue call that has claimed its work, until a shutdown has found nothing. */
 static void wait_for_the_shutdown(enum fairwq_test_point point, struct fairwq_batch *batch)
@@ -298,7 +299,9 @@ static void wait_for_the_shutdown(enum fairwq_test_point point, struct fairwq_ba
 		return;
 	fairwq_test_set_hook(NULL);
 	step_done(&accepted);
-	spin_for(MOCK_SPIN_MS, sleeps(hooked));
+	/* A call that is about to sleep looks once more. */
+	spin_for(MOCK_SPIN_MS, sleeps(hooked) &&
+		 READ_ONCE(shutdown->task->__state) == TASK_UNINTERRUPTIBLE);
 }
 
 /* A queue call is under way when the shutdown begins. Its item is dropped when it is pushed. */
@@ -307,17 +310,16 @@ static void queue_call_under_way(struct kunit *test)
 	struct fairwq_batch *a = batch_begin(test, 1);
 	struct mock_item *item = mock_item(test, 'a');
 	struct mock *mock = test->priv;
-	struct call *call;
 
 	need_two_cpus(test);
 	accepted = false;
 	hooked = test;
 	going = (struct going){ .batch = a, .how = FAIRWQ_DROP_REST,
 				.dropped = log_dropped, .inside = &accepted };
-	call = mock_call_start_apart(test, going_fn, NULL);
+	shutdown = mock_call_start_apart(test, going_fn, NULL);
 	fairwq_test_set_hook(wait_for_the_shutdown);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
-	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, shutdown));
 	KUNIT_EXPECT_STREQ(test, "A", &mock->log.text[0]);
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&released));
 }
