@@ -1173,7 +1173,8 @@ bool fairwq_rcu_work_flush(struct fairwq_rcu_work *rwork);
  * The item stays in flight: for the max_active of its batch, its serializer or limiter,
  * and whatever waits for it. Under FAIRWQ_FAIR_TIME it does not pay for the section.
  * Sections nest; only the outermost counts. A section is too dear for a wait of less
- * than some microseconds.
+ * than some microseconds. An item that is in flight for longer than hung_ms is reported
+ * as hung, in a section too.
  *
  * Context: From the function of an item or task, may sleep. Elsewhere it does nothing.
  */

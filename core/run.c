@@ -186,6 +186,22 @@ static void go_idle_locked(struct fairwq_runner *runner)
 }
 
 /*
+ * Check whether another runner gets on with items that are over at once, as those of @runner
+ * are. Two runners at such items only wait for each other's lock, and one of them gets
+ * through as much. The proof is a turn that another runner has begun since @runner began its
+ * own. A runner whose item sleeps begins none.
+ */
+static bool is_surplus_locked(const struct fairwq_runner *runner)
+{
+	struct fairwq_pool *pool = runner->pool;
+
+	lockdep_assert_held(&pool->lock);
+
+	return runner->turn.quick && pool->turn_number != runner->turn.number &&
+	       fairwq_kick_soon_free_locked(pool);
+}
+
+/*
  * Take the next turn. If there is none, the runner is idle; or it must be queued
  * again, if @requeue is set. A runner whose time is up returns to the workqueue
  * core, so that freezing, flushing and changes of affinity work there.
@@ -210,12 +226,8 @@ static bool runner_next_locked(struct fairwq_runner *runner, unsigned long until
 			*requeue = true;
 			return false;
 		}
-		/*
-		 * Two runners at items that are over at once only wait for each other's
-		 * lock, and one of them gets through as much.
-		 */
 		if (!has_work || pool->nr_active > pool->max_active ||
-		    (runner->turn.quick && fairwq_kick_soon_free_locked(pool))) {
+		    is_surplus_locked(runner)) {
 			go_idle_locked(runner);
 			return false;
 		}

@@ -3,17 +3,19 @@
  * Watchdog: a pool's timer, which looks at its runners from outside.
  *
  *   It is due         while                         then it
- *   at each tick      quick turns are under way,    kicks another runner, if work
- *                     and the other runners leave   waits and an item of such a
- *                     the rest to them              turn has run for a whole tick
- *   half of hung_ms   a runner is active            reports an item that has run for
- *   later                                           longer than hung_ms
+ *   at each tick      quick turns are under way,    stops counting a turn as quick
+ *                     and the other runners leave   whose item has run for a whole
+ *                     the rest to them              tick, and kicks another runner
+ *                                                   if work waits
+ *   half of hung_ms   a runner is active, or its    reports an item that has run for
+ *   later             item waits in a section that  longer than hung_ms
+ *                     may block, or in a join
  *   HUNG_PAUSE later  an item was just reported     looks for the next one
  *
  * A turn is quick if the items of its batch are over at once, as a rule. No runner is
- * kicked beside such turns. While no runner is active nothing needs the timer. It may
- * be due once more, and then no longer. Kicks arm it: kick.c; so does a runner that
- * returns from a join: fork.c.
+ * kicked beside such turns. While no turn is under way nothing needs the timer. It may
+ * be due once more, and then no longer. Kicks arm it: kick.c. From then on it arms
+ * itself as long as a runner has a turn.
  *
  * Locking: pool->lock, which is dropped to print.
  * Invariant: pool->ticking is set only while the timer is due at the next tick.
@@ -102,18 +104,30 @@ static void report_hung(struct fairwq_pool *pool)
 	pool->hung_reported = jiffies;
 }
 
-/* Check whether an item of a quick turn has seen a whole tick. */
-static bool is_slow_locked(const struct fairwq_pool *pool)
+/*
+ * Stop counting a turn as quick if its item has seen a whole tick. Nothing waits for its
+ * runner from then on.
+ *
+ * Return: whether there was such a turn. @turns: whether there is any turn.
+ */
+static bool find_slow_locked(struct fairwq_pool *pool, bool *turns)
 {
-	const struct fairwq_runner *runner;
+	struct fairwq_runner *runner;
+	bool slow = false;
 
 	lockdep_assert_held(&pool->lock);
 
-	list_for_each_entry(runner, &pool->runners, node)
-		if (runner->turn.batch && runner->turn.quick &&
-		    time_after(jiffies, READ_ONCE(runner->started) + 1))
-			return true;
-	return false;
+	*turns = false;
+	list_for_each_entry(runner, &pool->runners, node) {
+		if (!runner->turn.batch)
+			continue;
+		*turns = true;
+		if (!runner->turn.quick || !time_after(jiffies, READ_ONCE(runner->started) + 1))
+			continue;
+		fairwq_runner_not_quick_locked(runner);
+		slow = true;
+	}
+	return slow;
 }
 
 /* Look at the runners, and arm the timer again if need be. */
@@ -121,20 +135,20 @@ static void watchdog_fn(struct timer_list *timer)
 {
 	struct fairwq_pool *pool = container_of(timer, struct fairwq_pool, tick);
 	struct fairwq_runner *kick = NULL;
-	bool slow;
+	bool slow, turns;
 	unsigned long flags;
 
 	report_hung(pool);
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	pool->ticking = false;
-	slow = is_slow_locked(pool);
+	slow = find_slow_locked(pool, &turns);
 	if (slow && fairwq_has_work_locked(pool))
 		kick = fairwq_kick_activate_locked(pool);
-	if (pool->nr_quick && !slow)
+	if (pool->nr_quick)
 		fairwq_tick_soon_locked(pool);
 	else if (reported_just_now_locked(pool))
 		mod_timer(&pool->tick, jiffies + HUNG_PAUSE);	/* there may be more */
-	else if (pool->nr_active)
+	else if (pool->nr_active || turns)
 		fairwq_tick_arm_locked(pool);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	fairwq_kick_send(pool, kick);

@@ -128,6 +128,62 @@ static void sleeper_among_quick_ones_is_found(struct kunit *test)
 	fairwq_batch_flush(a);
 }
 
+/* An item that queues itself again until the test ends, and counts its runs. */
+struct loop_item {
+	struct fairwq_work work;
+	struct fairwq_batch *batch;
+	atomic_t *runs;
+	bool *stop;
+};
+
+static void loop_fn(struct fairwq_work *work)
+{
+	struct loop_item *item = container_of(work, struct loop_item, work);
+
+	atomic_inc(item->runs);
+	if (!READ_ONCE(*item->stop))
+		mock_may_refuse(fairwq_queue(item->batch, work));
+}
+
+#define LOOPS	4U
+#define LOOP_RUNS	100000
+/* One turn in a tick would take 10 times as many sleeps and more. */
+#define LOOP_SLEEPS	5000U
+
+/*
+ * While an item sleeps that was quick until then, the quick items of other clients go on.
+ * If each of their turns took a tick, the case would time out.
+ */
+static void quick_items_go_on_beside_a_sleeper(struct kunit *test)
+{
+	struct mock_gate *gate = mock_gate_new(test);
+	struct mock *mock = test->priv;
+	struct loop_item item[LOOPS];
+	atomic_t runs = ATOMIC_INIT(0);
+	struct fairwq_batch *a;
+	bool stop = false;
+	unsigned int i;
+
+	a = mock_begin(test, 2);
+	mock_open(test);
+	mock_queue(test, a, 'a', 1000);
+	fairwq_batch_flush(a);
+	mock_gate_enter(test, a, gate);
+	for (i = 0; i < LOOPS; i++) {
+		item[i] = (struct loop_item){ .runs = &runs, .stop = &stop };
+		item[i].batch = mock_batch(test, "loop");
+		fairwq_work_init_onstack(&item[i].work, loop_fn);
+		KUNIT_EXPECT_EQ(test, 1, fairwq_queue(item[i].batch, &item[i].work));
+	}
+	/* The items must be told to stop also if they are late. So nothing is asserted here. */
+	for (i = 0; i < LOOP_SLEEPS && atomic_read(&runs) < LOOP_RUNS; i++)
+		usleep_range(1000, 2000);
+	KUNIT_EXPECT_GE(test, atomic_read(&runs), LOOP_RUNS);
+	WRITE_ONCE(stop, true);
+	complete_all(&gate->open);
+	fairwq_pool_drain(mock->pool);
+}
+
 /* A backlog kicks as many runners as max_active allows, and no more. */
 static void backlog_kicks_max_active_runners(struct kunit *test)
 {
@@ -387,6 +443,42 @@ static void hung_item_is_reported_once(struct kunit *test)
 	fairwq_batch_flush(a);
 }
 
+/* Wait at a gate, in a section that may block. */
+static void block_at_gate_fn(struct fairwq_work *work)
+{
+	fairwq_block_begin();
+	mock_gate_fn(work);
+	fairwq_block_end();
+}
+
+/* An item that hangs in a section that may block is reported, whatever else its pool does. */
+static void hung_item_is_reported_in_a_section(struct kunit *test)
+{
+	struct mock_gate *gate = mock_gate_new(test), *other = mock_gate_new(test);
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+	unsigned int busy;
+
+	a = mock_begin(test, 2);
+	mock_free_runners(test);
+	fairwq_work_init(&gate->work, block_at_gate_fn);
+	pr_info("# expect-splat begin item hung:\n");
+	fairwq_set_hung_ms(mock->pool, 20);
+	for (busy = 0; busy < 2; busy++) {
+		reinit_completion(&gate->open);
+		if (busy)
+			mock_gate_enter(test, a, other);
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
+		mock_until(test, mock_counter(mock->pool, FAIRWQ_HUNG) >= 1 + 2 * busy);
+		complete_all(&gate->open);
+		if (busy)
+			complete_all(&other->open);
+		fairwq_batch_flush(a);
+	}
+	pr_info("# expect-splat end\n");
+	KUNIT_EXPECT_EQ(test, 3ULL, mock_counter(mock->pool, FAIRWQ_HUNG));
+}
+
 /* A hung item is reported although hung_ms is set again and again. */
 static void hung_item_is_reported_while_the_limit_is_set(struct kunit *test)
 {
@@ -560,6 +652,7 @@ static struct kunit_case runner_cases[] = {
 	KUNIT_CASE(item_may_wait_for_a_later_one),
 	KUNIT_CASE(sleeper_is_not_quick),
 	KUNIT_CASE(sleeper_among_quick_ones_is_found),
+	KUNIT_CASE(quick_items_go_on_beside_a_sleeper),
 	KUNIT_CASE(backlog_kicks_max_active_runners),
 	KUNIT_CASE(one_kick_serves_many),
 	KUNIT_CASE(kicks_are_chained),
@@ -570,6 +663,7 @@ static struct kunit_case runner_cases[] = {
 	KUNIT_CASE(leaked_irqs_off_is_repaired),
 	KUNIT_CASE(leaked_creds_are_repaired),
 	KUNIT_CASE(hung_item_is_reported_once),
+	KUNIT_CASE(hung_item_is_reported_in_a_section),
 	KUNIT_CASE(hung_item_is_reported_while_the_limit_is_set),
 	KUNIT_CASE(hung_items_are_reported_one_per_look),
 	KUNIT_CASE(runner_returns_to_the_core),

@@ -341,7 +341,7 @@ end:	do
 }
 
 #ifdef QUICK
-/* tick_fn(), is_slow_locked() */
+/* watchdog_fn(), find_slow_locked() */
 proctype tick(byte cpu)
 {
 	byte kick = NONE;
