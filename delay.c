@@ -12,8 +12,6 @@
  * Invariant: such a work is pending from the call on, and holds its batch until
  * it is pushed. So a batch that is disposed waits for it to run: see batch.c.
  *
- * Limits: fairwq_mod_delayed() tries MOD_TRIES times to get hold of a work in motion.
- *
  * The cancels are in work.c.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -28,28 +26,16 @@
 #include "core/push.h"
 #include "doors.h"
 
-/* Attempts of fairwq_mod_delayed() to get hold of a work that is in motion. */
-#define MOD_TRIES	1000
-
 /* ---- claiming for later ----------------------------------------------- */
 
-/*
- * Claim the work and pin the batch, under rcu_read_lock(). @always: the batch has
- * accepted it before, so it takes it also if it is full now. Return: as
- * fairwq_queue().
- */
-static int claim_and_pin(struct fairwq_batch *batch, struct fairwq_work *work, long flag,
-			 bool always)
+/* Claim the work and pin the batch, under rcu_read_lock(). Return: as fairwq_queue(). */
+static int claim_and_pin(struct fairwq_batch *batch, struct fairwq_work *work, long word)
 {
-	int ret = 1;
+	int ret = fairwq_reserve(batch, work);
 
-	if (!always)
-		ret = fairwq_reserve(batch, work);
-	else if (batch->max_queued)
-		atomic_inc(&batch->nr_queued);
 	if (ret <= 0)
 		return ret;
-	ret = fairwq_claim_as(batch, work, (long)batch | FAIRWQ_WORK_PENDING | flag);
+	ret = fairwq_claim_as(batch, work, word);
 	if (ret <= 0)
 		fairwq_unreserve(batch);
 	else
@@ -85,24 +71,32 @@ void fairwq_delayed_work_destroy_onstack(struct fairwq_delayed_work *dwork)
 }
 EXPORT_SYMBOL_GPL(fairwq_delayed_work_destroy_onstack);
 
-/*
- * Queue a work, now or later, under rcu_read_lock(). @always: also if the batch is full or
- * takes no more, because the work was pending and must not be lost. Return: as
- * fairwq_queue().
- */
-static int queue_after(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
-		       unsigned long delay, bool always)
+/* Return the word of a work that is claimed for @batch, to wait for @delay there. */
+static long delayed_word(const struct fairwq_batch *batch, unsigned long delay)
 {
-	unsigned long flags;
+	return (long)batch | FAIRWQ_WORK_PENDING | (delay ? FAIRWQ_WORK_DELAYED : 0);
+}
+
+/* Set the timer of a work that is claimed, or push it. Interrupts are off since the claim. */
+static void begin_delay(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
+			unsigned long delay)
+{
+	if (delay)
+		fairwq_delay_begin(batch, dwork, delay);
+	else
+		fairwq_push_held(&dwork->work);
+}
+
+/* Queue a work after @delay, under rcu_read_lock(). Return: as fairwq_queue(). */
+static int queue_after(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
+		       unsigned long delay)
+{
 	int ret;
 
-	local_irq_save(flags);	/* see cancel_delayed() in work.c */
-	ret = claim_and_pin(batch, &dwork->work, delay ? FAIRWQ_WORK_DELAYED : 0, always);
-	if (ret > 0 && delay)
-		fairwq_delay_begin(batch, dwork, delay);
-	local_irq_restore(flags);
-	if (ret > 0 && !delay)
-		fairwq_push_held(&dwork->work);
+	guard(irqsave)();	/* see take_delayed() in work.c */
+	ret = claim_and_pin(batch, &dwork->work, delayed_word(batch, delay));
+	if (ret > 0)
+		begin_delay(batch, dwork, delay);
 	return ret;
 }
 
@@ -116,7 +110,7 @@ int fairwq_queue_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work 
 	if (!delay)
 		return fairwq_queue(batch, &dwork->work);
 	guard(rcu)();		/* pairs as in fairwq_queue() */
-	return queue_after(batch, dwork, delay, false);
+	return queue_after(batch, dwork, delay);
 }
 EXPORT_SYMBOL_GPL(fairwq_queue_delayed);
 
@@ -150,15 +144,41 @@ static int mod_refusal(struct fairwq_batch *batch, const struct fairwq_work *wor
 }
 
 /*
+ * Move a pending work to @batch, which takes it also if it is full now. The work is pending
+ * all the time, so no other call can queue it meanwhile. Return: as fairwq_try_take().
+ */
+static int move_pending(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
+			unsigned long delay)
+{
+	int ret;
+
+	guard(irqsave)();	/* see take_delayed() in work.c */
+	ret = fairwq_try_take(&dwork->work, delayed_word(batch, delay), false);
+	if (ret <= 0)
+		return ret;
+	if (batch->max_queued)
+		atomic_inc(&batch->nr_queued);
+	fairwq_pin(batch);
+	begin_delay(batch, dwork, delay);
+	return ret;
+}
+
+/* Check whether a work waits in a client's own constraint, which alone lets it go. */
+static bool is_out_of_reach(const struct fairwq_work *work)
+{
+	long data = atomic_long_read(&work->data);
+
+	return fairwq_work_is_kept_back(data) && !(data & FAIRWQ_WORK_LINKED);
+}
+
+/*
  * The batch is asked before the work is taken out, in one RCU section with the push. So
  * it cannot refuse a work that was taken out for it.
  */
 int fairwq_mod_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
 		       unsigned long delay)
 {
-	unsigned int tries = MOD_TRIES;
-	bool was_pending = false;
-	int ret, canceled;
+	int ret, moved;
 
 	if (fairwq_is_no_pointer(batch))
 		return fairwq_bad_arg("batch is NULL or an error");
@@ -166,17 +186,22 @@ int fairwq_mod_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *d
 		return fairwq_bad_arg("dwork is NULL or has no function");
 	guard(rcu)();		/* pairs as in fairwq_queue() */
 	ret = mod_refusal(batch, &dwork->work);
-	while (!ret && tries--) {
-		canceled = fairwq_try_cancel(&dwork->work, true);
-		if (canceled < 0) {
-			cpu_relax();
-			continue;
+	if (ret)
+		return ret;
+	for (;;) {
+		moved = move_pending(batch, dwork, delay);
+		if (moved > 0)
+			return 1;
+		if (!moved) {
+			ret = queue_after(batch, dwork, delay);
+			if (ret)
+				return min(ret, 0);
+			/* Another queue call was first. */
+			if (is_out_of_reach(&dwork->work))
+				return 1;
 		}
-		was_pending |= canceled;
-		ret = queue_after(batch, dwork, delay, was_pending);
-		/* 0: another queue call was first. */
+		cpu_relax();
 	}
-	return ret < 0 ? ret : was_pending || !ret;
 }
 EXPORT_SYMBOL_GPL(fairwq_mod_delayed);
 
@@ -187,7 +212,7 @@ bool fairwq_delayed_work_flush(struct fairwq_delayed_work *dwork)
 	if (WARN_ON_ONCE(!dwork))
 		return false;
 	might_sleep();
-	local_irq_disable();	/* see cancel_delayed() in work.c */
+	local_irq_disable();	/* see take_delayed() in work.c */
 	pushed = fairwq_delay_stop(dwork);
 	if (pushed)
 		fairwq_push_held(&dwork->work);
@@ -226,7 +251,8 @@ int fairwq_queue_rcu(struct fairwq_batch *batch, struct fairwq_rcu_work *rwork)
 	if (!rwork || !rwork->work.func)
 		return fairwq_bad_arg("rwork is NULL or has no function");
 	guard(rcu)();		/* pairs as in fairwq_queue() */
-	ret = claim_and_pin(batch, &rwork->work, FAIRWQ_WORK_GRACE, false);
+	ret = claim_and_pin(batch, &rwork->work,
+			    (long)batch | FAIRWQ_WORK_PENDING | FAIRWQ_WORK_GRACE);
 	/* A cancel on top, here and until the push, returns at once: it sees GRACE. */
 	if (ret > 0)
 		queue_rcu_work(fairwq_reap_wq, &rwork->later);

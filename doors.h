@@ -66,7 +66,7 @@ char *fairwq_clean_name(char *name);
 char *fairwq_make_name(const char *fmt, va_list args) __printf(1, 0);
 
 /* work.c */
-int fairwq_try_cancel(struct fairwq_work *work, bool wait);
+int fairwq_try_take(struct fairwq_work *work, long word, bool wait);
 
 /* constraint.c */
 void fairwq_constraint_init_listed(struct fairwq_constraint *constraint, unsigned int max,

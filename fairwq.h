@@ -306,10 +306,8 @@ struct fairwq_work *fairwq_current_work(void);
  * stays pending.
  *
  * What is not promised: that the function does not run when this returns. If
- * this returned false, it may be about to start. Nor that a fairwq_queue() is
- * undone that is still under way on another CPU, or that the caller has
- * interrupted: it may count as later than this call, also if another queue call
- * has found @work pending meanwhile. fairwq_work_cancel_sync() waits for it.
+ * this returned false, it may be about to start. A queue call that is under way
+ * on another CPU may come later.
  *
  * Context: Any but NMI. Does not sleep. May be called from @work's own
  * function.
@@ -344,8 +342,7 @@ bool fairwq_work_cancel_sync(struct fairwq_work *work);
  *
  * Disabling is counted: queue calls return -ECANCELED until
  * fairwq_work_enable() was called as often. The rest is as with
- * fairwq_work_cancel(): a queue call that was under way before may still queue
- * @work.
+ * fairwq_work_cancel().
  *
  * Context: Any but NMI. Does not sleep. May be called from @work's own
  * function.
@@ -985,25 +982,22 @@ int fairwq_queue_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work 
  * @dwork: the work, set up by fairwq_delayed_work_init()
  * @delay: the delay from now on, in jiffies; 0 to queue it at once
  *
- * If @dwork is pending, in whatever state and to whatever batch, this takes it
- * out of there first. Whether @batch takes it is checked before that: a work
- * that was taken out is queued, also if @batch was disposed or filled in
- * between. So an error loses nothing, with one exception: another call has
- * disabled @dwork in between. It is not pending then, as after any disable. In
- * that moment @batch may have more than max_queued items.
+ * If @dwork is pending, to whatever batch, this takes it out of where it waits.
+ * It stays pending meanwhile, so another queue call returns 0. Whether @batch
+ * takes it is checked before that: a work that was taken out is queued, also if
+ * @batch was disposed or filled in between. So an error loses nothing. In that
+ * moment @batch may have more than max_queued items.
  *
- * What is not promised: the new delay, if the caller is an interrupt on top of
- * a fairwq_queue() for @dwork, or other callers queue @dwork again and again.
- * Then their run is the one.
+ * What is not promised: the new delay of a work that waits in a constraint of
+ * the caller's own. It stays there, and the call returns 1.
  *
  * Context: Any but NMI. Does not sleep, allocates nothing. May be called from
  * @dwork's own function.
  * Return: 1 if it was pending and its delay was changed; 0 if it was idle and
  * was queued now; or an error, as fairwq_queue(). Mind that this is the answer
  * of mod_delayed_work(), and that fairwq_queue_delayed() returns 1 for a work
- * that was idle. After an error a pending @dwork is where it was; after
- * -ECANCELED it may not be pending any more, see above. -EAGAIN is only for a
- * work that is idle or pending in another batch.
+ * that was idle. After an error a pending @dwork is where it was. -EAGAIN is
+ * only for a work that is idle or pending in another batch.
  */
 __must_check
 int fairwq_mod_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,

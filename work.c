@@ -8,8 +8,9 @@
  * The state is in the work's word. core/types.h has all states, and what changes them.
  *
  *   state      belongs to           what a cancel does
- *   claimed    a queue call         returns false; sync waits
- *   FIFO       pool->lock           takes it out: cancel_queued()
+ *   claimed    a queue call with    tries again
+ *              irqs off
+ *   FIFO       pool->lock           takes it out: take_queued()
  *   parked     pool->lock           takes it out
  *   dropped    pool->lock           takes it off the list of that fairwq_batch_cancel()
  *   kept back  its constraint       see core/waitlist.c; so is the next item of a burst
@@ -18,9 +19,8 @@
  *   grace      RCU                  returns false; sync waits
  *   running    a runner             returns false; sync waits for its end
  *
- * A cancel may be an interrupt on top of the queue call that has claimed the work. So
- * one that is not sync must not wait for that call, and returns false, as if the call
- * had come later.
+ * A cancel that finds a work in motion tries again. It is never an interrupt on top of the
+ * call that moves the work, because that call has interrupts off.
  *
  * Locking: pool->lock; fairwq_disable_lock for fairwq_work.disabled.
  * Invariant: a runner takes a work out and starts it in one lock section.
@@ -54,7 +54,7 @@ static DEFINE_RAW_SPINLOCK(fairwq_disable_lock);
 /* ---- a work that waits for a timer or a grace period ------------------ */
 
 /*
- * Delete the timer of a work, and let go of the work. Interrupts are off over
+ * Delete the timer of a work, and set its word to @word. Interrupts are off over
  * both steps, because in between the word still says DELAYED. An interrupt, or
  * on PREEMPT_RT a task that preempts, would wait for the cancel that it keeps
  * from going on.
@@ -62,7 +62,7 @@ static DEFINE_RAW_SPINLOCK(fairwq_disable_lock);
  * Return: false if the timer is not set. Then a call on another CPU is about to
  * set it, or it fires there, or the work is pushed and not linked yet.
  */
-static bool cancel_delayed(struct fairwq_work *work)
+static bool take_delayed(struct fairwq_work *work, long word)
 {
 	struct fairwq_batch *batch;
 
@@ -76,7 +76,7 @@ static bool cancel_delayed(struct fairwq_work *work)
 	 * The caller owns the work from here on. Pairs with the cmpxchg() of
 	 * the next queue call. No model.
 	 */
-	atomic_long_set_release(&work->data, 0);
+	atomic_long_set_release(&work->data, word);
 	fairwq_unpin(batch);
 	return true;
 }
@@ -120,23 +120,24 @@ static void remove_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 }
 
 /*
- * Hand a removed work to its caller, which may queue or free it from here on.
+ * Set the word of a removed work to @word. With 0 the work is the client's, which may queue
+ * or free it from here on.
  * Return: its constraint, or NULL. The constraint must be told when the lock
  * was dropped, because it may push to batches of any pool.
  */
-static struct fairwq_constraint *release_work(struct fairwq_work *work)
+static struct fairwq_constraint *release_work(struct fairwq_work *work, long word)
 {
 	struct fairwq_constraint *constraint = work->constraint;
 
 	WRITE_ONCE(work->constraint, NULL);
 	/* Pairs with the cmpxchg() of the next queue call. Model: tests/models/enter.pml. */
-	atomic_long_set_release(&work->data, 0);
+	atomic_long_set_release(&work->data, word);
 	return constraint;
 }
 
-/* Cancel a work that was bound for @batch. Return: as fairwq_try_cancel(). */
-static int cancel_queued(struct fairwq_batch *batch, struct fairwq_work *work,
-			 bool wait)
+/* Take out a work that was bound for @batch. Return: as fairwq_try_take(). */
+static int take_queued(struct fairwq_batch *batch, struct fairwq_work *work, long word,
+		       bool wait)
 {
 	struct fairwq_constraint *constraint = NULL;
 	struct fairwq_pool *pool = batch->pool;
@@ -152,10 +153,12 @@ static int cancel_queued(struct fairwq_batch *batch, struct fairwq_work *work,
 		ret = FAIRWQ_AGAIN;
 	} else if (data & FAIRWQ_WORK_LINKED) {
 		remove_locked(batch, work);
-		constraint = release_work(work);
+		constraint = release_work(work, word);
 		ret = 1;
+	} else if (fairwq_work_is_graced(data)) {
+		ret = wait ? FAIRWQ_AGAIN : 0;
 	} else {
-		ret = wait ? FAIRWQ_AGAIN : 0;	/* a queue call has it, or RCU */
+		ret = FAIRWQ_AGAIN;	/* a queue call has it, on a CPU with interrupts off */
 	}
 	fairwq_fifo_update_locked(batch);
 	fairwq_fifo_reap_locked(batch);
@@ -167,13 +170,16 @@ static int cancel_queued(struct fairwq_batch *batch, struct fairwq_work *work,
 }
 
 /*
- * Try once to take a work out of the queue. @wait: the caller can wait for a
- * queue call in progress and for a grace period. Otherwise the work stays there.
+ * Try once to take a work out of where it waits. Its word becomes @word in the same step: 0
+ * if it is not pending any more, or the word of a claimed work, which the caller then queues.
+ * @wait: the caller can wait for a grace period and for a constraint of the client's own.
+ * Otherwise the work stays there.
  *
- * Return: 1 if it was pending and is not any more; 0 if it was not, or stays;
- * or FAIRWQ_AGAIN.
+ * Return: 1 if it was pending, and is taken out; 0 if it was not pending, or stays; or
+ * FAIRWQ_AGAIN. Without @wait that is soon over: another CPU changes the work with
+ * interrupts off.
  */
-int fairwq_try_cancel(struct fairwq_work *work, bool wait)
+int fairwq_try_take(struct fairwq_work *work, long word, bool wait)
 {
 	long data;
 
@@ -181,11 +187,11 @@ int fairwq_try_cancel(struct fairwq_work *work, bool wait)
 	data = atomic_long_read(&work->data);
 	if (!(data & FAIRWQ_WORK_PENDING))
 		return 0;
-	if ((data & FAIRWQ_WORK_DELAYED) && cancel_delayed(work))
+	if ((data & FAIRWQ_WORK_DELAYED) && take_delayed(work, word))
 		return 1;
 	if (fairwq_work_is_kept_back(data))
-		return fairwq_waitlist_cancel(work, data, wait);
-	return cancel_queued(fairwq_work_batch(data), work, wait);
+		return fairwq_waitlist_take(work, data, word, wait);
+	return take_queued(fairwq_work_batch(data), work, word, wait);
 }
 
 bool fairwq_work_cancel(struct fairwq_work *work)
@@ -194,8 +200,7 @@ bool fairwq_work_cancel(struct fairwq_work *work)
 
 	if (WARN_ON_ONCE(!work))
 		return false;
-	/* Try again while another CPU changes the work with interrupts off. */
-	while ((ret = fairwq_try_cancel(work, false)) < 0)
+	while ((ret = fairwq_try_take(work, 0, false)) < 0)
 		cpu_relax();
 	return ret;
 }
@@ -426,7 +431,7 @@ static bool cancel_and_wait(struct fairwq_work *work, const char *what)
 	bool inside = work_from_inside(work, what);
 	int ret;
 
-	while ((ret = fairwq_try_cancel(work, true)) < 0) {
+	while ((ret = fairwq_try_take(work, 0, true)) < 0) {
 		if (inside && fairwq_work_is_graced(atomic_long_read(&work->data)))
 			return false;
 		look_later(work, true);
@@ -552,7 +557,7 @@ static struct fairwq_work *drop_give(struct fairwq_batch *batch, struct list_hea
 		if (!work)
 			return NULL;
 		list_del(&work->node);
-		constraint = release_work(work);
+		constraint = release_work(work, 0);
 	}
 	if (constraint)
 		constraint->ops->complete(constraint);

@@ -10,8 +10,9 @@
  * The push that finds batch->incoming empty and the batch unpolled activates
  * the batch under the pool's lock.
  *
- * A claimed work belongs to its queue call until it is pushed. For a cancel that
- * does not wait it is not pending yet. The states of a work are in types.h.
+ * A claimed work belongs to its queue call until it is pushed. Interrupts are off from
+ * the claim to the push. So a call that finds a claimed work runs on another CPU, and
+ * may spin until the work is pushed. The states of a work are in types.h.
  *
  * Locking: none, and pool->lock to activate. Callers are in one RCU read-side
  * section from the refusal to the push, because the batch is closed after a grace
@@ -146,11 +147,13 @@ static noinline void trace_push(const struct fairwq_batch *batch, const struct f
 	trace_fairwq_queue(batch, work);
 }
 
-/* Push a work that the caller has claimed, and activate the batch if need be. */
-static __always_inline void push_claimed(struct fairwq_batch *batch, struct fairwq_work *work)
+/*
+ * Push a work that the caller has claimed, with interrupts off.
+ *
+ * Return: whether it is the only one in @incoming. Then the caller must activate the batch.
+ */
+static __always_inline bool push_claimed(struct fairwq_batch *batch, struct fairwq_work *work)
 {
-	bool first;
-
 	fairwq_test_point(FAIRWQ_POINT_QUEUE_ACCEPTED, batch);
 	work->stamp = stamp(batch, work);
 	if (trace_fairwq_queue_enabled())
@@ -160,9 +163,12 @@ static __always_inline void push_claimed(struct fairwq_batch *batch, struct fair
 	 * batch_idle_locked(). After it @work may be gone. Model:
 	 * tests/models/queue.pml.
 	 */
-	first = llist_add(&work->llnode, &batch->incoming);
-	if (!first)
-		return;
+	return llist_add(&work->llnode, &batch->incoming);
+}
+
+/* Activate @batch after a push into an empty list, unless a runner will look there. */
+static __always_inline void activate(struct fairwq_batch *batch)
+{
 	fairwq_test_point(FAIRWQ_POINT_QUEUE_PUSHED, batch);
 	if (!READ_ONCE(batch->polled))
 		activate_batch(batch);
@@ -171,7 +177,8 @@ static __always_inline void push_claimed(struct fairwq_batch *batch, struct fair
 /* Push a work that the caller has claimed, and activate the batch if need be. */
 void fairwq_push_claimed(struct fairwq_batch *batch, struct fairwq_work *work)
 {
-	push_claimed(batch, work);
+	if (push_claimed(batch, work))
+		activate(batch);
 }
 
 /*
@@ -181,14 +188,20 @@ void fairwq_push_claimed(struct fairwq_batch *batch, struct fairwq_work *work)
 int fairwq_push(struct fairwq_batch *batch, struct fairwq_work *work)
 {
 	int ret = fairwq_reserve(batch, work);
+	bool first = false;
+	unsigned long flags;
 
 	if (ret <= 0)
 		return ret;
+	local_irq_save(flags);	/* until the work is pushed, see the head */
 	ret = fairwq_claim_as(batch, work, (long)batch | FAIRWQ_WORK_PENDING);
 	if (likely(ret > 0))
-		push_claimed(batch, work);
-	else
+		first = push_claimed(batch, work);
+	local_irq_restore(flags);
+	if (unlikely(ret <= 0))
 		fairwq_unreserve(batch);
+	else if (first)
+		activate(batch);
 	return ret;
 }
 

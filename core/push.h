@@ -46,7 +46,8 @@ static inline int fairwq_unless_pending(const struct fairwq_work *work, int ret)
 
 /*
  * Claim @work: change its word from 0 to @word, in which PENDING is set. Under
- * rcu_read_lock().
+ * rcu_read_lock(). Interrupts are off, and stay off until the word says where the work
+ * is, unless @word says that it waits for a grace period.
  *
  * Full barrier, also where the call returns 0: the run to come sees the
  * caller's stores before the call. Pairs with the one in fairwq_start_item().

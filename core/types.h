@@ -54,8 +54,8 @@
  * State    Word    Where the work is     What changes the word   A cancel
  * -------- ------- --------------------  ----------------------  --------------
  * idle     0       nowhere               a queue call claims it  returns false
- * claimed  B P     a queue call has it   that call               returns false,
- *                                                                or waits
+ * claimed  B P     a queue call has it,  that call, with irqs    tries again
+ *                  or mod_delayed()      off
  * pushed   B P     batch->incoming or    sort                    sorts it first
  *                  batch->sorting
  * FIFO     B P L   batch->sorted, then   pool->lock              takes it out

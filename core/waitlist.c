@@ -168,9 +168,9 @@ void fairwq_admit_locked(struct fairwq_work *work)
 	fairwq_waitlist_wake_locked(work->constraint, work);
 }
 
-/* Take @work out, and give it back to its client. Return: the batch it was bound for. */
+/* Take @work out, and set its word to @word. Return: the batch it was bound for. */
 static struct fairwq_batch *release_listed(struct fairwq_constraint *constraint,
-					   struct fairwq_work *work)
+					   struct fairwq_work *work, long word)
 {
 	struct fairwq_batch *batch = fairwq_kept_batch(work);
 
@@ -185,7 +185,7 @@ static struct fairwq_batch *release_listed(struct fairwq_constraint *constraint,
 	 * Pairs with the cmpxchg() of the next queue call, and with
 	 * kept_word_locked(). Model: tests/models/enter.pml.
 	 */
-	atomic_long_set_release(&work->data, 0);
+	atomic_long_set_release(&work->data, word);
 	fairwq_waitlist_wake_locked(constraint, work);
 	return batch;
 }
@@ -323,7 +323,7 @@ static struct fairwq_work *waitlist_take(struct fairwq_constraint *constraint)
 	raw_spin_lock_irqsave(lock, flags);
 	list_for_each_entry(work, &constraint->waiting, node)
 		if (!(work->place & FAIRWQ_PLACE_BARRIER)) {
-			batch = release_listed(constraint, work);
+			batch = release_listed(constraint, work, 0);
 			found = work;
 			break;
 		}
@@ -352,14 +352,14 @@ unsigned long fairwq_waitlist_drop(struct fairwq_constraint *constraint,
 }
 
 /*
- * Try once to cancel a work that is kept back, with @data in its word. @wait:
- * the caller can wait for a client's own constraint.
+ * Try once to take out a work that is kept back, with @data in its word, which becomes
+ * @word. @wait: the caller can wait for a client's own constraint.
  *
- * Return: as fairwq_try_cancel(). FAIRWQ_AGAIN: the work is on its way in or
+ * Return: as fairwq_try_take(). FAIRWQ_AGAIN: the work is on its way in or
  * out, on a CPU that has interrupts off; or, with @wait, in a client's own
  * constraint.
  */
-int fairwq_waitlist_cancel(struct fairwq_work *work, long data, bool wait)
+int fairwq_waitlist_take(struct fairwq_work *work, long data, long word, bool wait)
 {
 	/* A hint, checked again under the lock that it chooses. */
 	struct fairwq_constraint *constraint = READ_ONCE(work->constraint);
@@ -375,7 +375,7 @@ int fairwq_waitlist_cancel(struct fairwq_work *work, long data, bool wait)
 	lock = fairwq_constraint_lock(constraint);
 	raw_spin_lock_irqsave(lock, flags);
 	if (kept_word_locked(work, constraint) == FAIRWQ_WORD_LISTED)
-		batch = release_listed(constraint, work);
+		batch = release_listed(constraint, work, word);
 	raw_spin_unlock_irqrestore(lock, flags);
 	if (!batch)
 		return FAIRWQ_AGAIN;

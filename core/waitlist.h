@@ -22,7 +22,7 @@ unsigned long fairwq_waitlist_drop(struct fairwq_constraint *constraint,
 				   void (*dropped)(struct fairwq_work *work));
 bool fairwq_waitlist_wait(struct fairwq_constraint *constraint);
 bool fairwq_waitlist_wait_work(struct fairwq_work *work, bool listed);
-int fairwq_waitlist_cancel(struct fairwq_work *work, long data, bool wait);
+int fairwq_waitlist_take(struct fairwq_work *work, long data, long word, bool wait);
 
 /* Cancel attempt failed: the work is in motion, or the caller can wait for it. Retry. */
 #define FAIRWQ_AGAIN	(-EAGAIN)

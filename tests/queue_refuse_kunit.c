@@ -172,7 +172,8 @@ static void queue_claimed(enum fairwq_test_point point, struct fairwq_batch *bat
 	if (point != FAIRWQ_POINT_QUEUE_CLAIMED || !claimed.work)
 		return;
 	fairwq_test_set_hook(NULL);
-	fairwq_work_disable(claimed.work);
+	/* As a disable on another CPU, which then waits for the call. */
+	WRITE_ONCE(claimed.work->disabled, 1);
 	claimed.ret[0] = fairwq_queue(claimed.dead, claimed.work);
 	claimed.ret[1] = fairwq_queue(claimed.full, claimed.work);
 }

@@ -2,7 +2,7 @@
 /*
  * Races of works: cancel, disable and flush against queue calls in progress.
  *
- * The first cases force an interleaving by a hook between the claim and the push.
+ * The first cases force an interleaving by a hook in the queue call.
  * The last ones let threads race by chance, and count what became of each call.
  */
 #include <linux/prandom.h>
@@ -17,9 +17,7 @@ static struct {
 	struct fairwq_work *work;
 	enum fairwq_test_point point;
 	void (*then)(void);		/* called at @point */
-	bool canceled, canceled_again, pending, in_hardirq;
-	bool disabled;
-	int queued;
+	bool canceled, canceled_again;
 } top;
 
 /* Call top.then once, at top.point. It may make a queue call, and set another point. */
@@ -47,53 +45,7 @@ static void top_set(struct fairwq_batch *batch, struct fairwq_work *work,
 static void cancel_twice(void)
 {
 	top.canceled = fairwq_work_cancel(top.work);
-	top.pending = fairwq_work_pending(top.work);
 	top.canceled_again = fairwq_work_cancel(top.work);
-}
-
-static void cancel_twice_fn(void *data)
-{
-	cancel_twice();
-}
-
-static void cancel_from_hardirq(void)
-{
-	top.in_hardirq = mock_call_on_top(cancel_twice_fn, NULL);
-}
-
-/*
- * Cancel a work twice inside its queue call, before the push. Both cancels come before the
- * queue call: they return false, and the work runs once, in the place of the call.
- */
-static void cancel_on_top_of_a_push(struct kunit *test, void (*cancel)(void))
-{
-	struct mock *mock = test->priv;
-	struct mock_item *item = mock_item(test, 'x');
-	struct fairwq_batch *a = mock_begin(test, 1);
-
-	mock_queue_item(test, a, 'a');
-	top_set(a, &item->work, FAIRWQ_POINT_QUEUE_ACCEPTED, cancel);
-	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
-	KUNIT_EXPECT_FALSE(test, top.canceled);
-	KUNIT_EXPECT_FALSE(test, top.canceled_again);
-	KUNIT_EXPECT_TRUE(test, top.pending);
-	KUNIT_EXPECT_TRUE(test, fairwq_work_pending(&item->work));
-	mock_queue_item(test, a, 'b');
-	mock_expect(test, "axb");
-	fairwq_batch_flush(a);
-	KUNIT_EXPECT_EQ(test, 3U, mock->log.nr);
-	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item->work.data));
-}
-
-static void cancel_between_claim_and_push_comes_first(struct kunit *test)
-{
-	cancel_on_top_of_a_push(test, cancel_twice);
-}
-
-static void cancel_from_hardirq_on_top_comes_first(struct kunit *test)
-{
-	cancel_on_top_of_a_push(test, cancel_from_hardirq);
-	KUNIT_EXPECT_TRUE(test, top.in_hardirq);
 }
 
 /* A cancel finds a work that is pushed, but for which no runner was kicked yet. */
@@ -109,81 +61,6 @@ static void cancel_behind_the_push_finds_the_work(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item->work.data));
 	mock_queue_item(test, a, 'b');
 	mock_expect(test, "b");
-}
-
-static void cancel_and_queue(void)
-{
-	top.canceled = fairwq_work_cancel(top.work);
-	top.queued = fairwq_queue(top.batch, top.work);
-	top.pending = fairwq_work_pending(top.work);
-}
-
-/*
- * A work that is cancelled and queued again inside its queue call runs once, in the
- * place of the outer call.
- */
-static void queued_again_before_the_push_runs_once(struct kunit *test)
-{
-	struct mock_item *item = mock_item(test, 'x');
-	struct mock *mock = test->priv;
-	struct fairwq_batch *a = mock_begin(test, 1);
-
-	mock_queue_item(test, a, 'a');
-	top_set(a, &item->work, FAIRWQ_POINT_QUEUE_ACCEPTED, cancel_and_queue);
-	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
-	KUNIT_EXPECT_FALSE(test, top.canceled);
-	KUNIT_EXPECT_EQ(test, 0, top.queued);
-	KUNIT_EXPECT_TRUE(test, top.pending);
-	KUNIT_EXPECT_EQ(test, 0, fairwq_queue(a, &item->work));
-	mock_queue_item(test, a, 'b');
-	mock_expect(test, "axb");
-	fairwq_batch_flush(a);
-	KUNIT_EXPECT_EQ(test, 3U, mock->log.nr);
-}
-
-static void disable_top(void)
-{
-	top.disabled = fairwq_work_disable(top.work);
-}
-
-/*
- * A disable that finds the work claimed returns false, because the work was not queued
- * yet. The queue call is refused, and the work does not run.
- */
-static void disable_behind_the_claim_refuses_the_call(struct kunit *test)
-{
-	struct mock_item *item = mock_item(test, 'x');
-	struct mock *mock = test->priv;
-	struct fairwq_batch *a = mock_begin(test, 1);
-
-	top_set(a, &item->work, FAIRWQ_POINT_QUEUE_CLAIMED, disable_top);
-	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue(a, &item->work));
-	KUNIT_EXPECT_FALSE(test, top.disabled);
-	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item->work.data));
-	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue(a, &item->work));
-	KUNIT_EXPECT_TRUE(test, fairwq_work_enable(&item->work));
-	mock_queue_item(test, a, 'a');
-	mock_expect(test, "a");
-	fairwq_batch_flush(a);
-	KUNIT_EXPECT_EQ(test, 1U, mock->log.nr);
-}
-
-/*
- * A disable after the queue call has found the work enabled returns false. The work is
- * queued all the same, and a cancel finds it there.
- */
-static void disable_before_the_push_comes_later(struct kunit *test)
-{
-	struct mock_item *item = mock_item(test, 'x');
-	struct fairwq_batch *a = mock_begin(test, 1);
-
-	top_set(a, &item->work, FAIRWQ_POINT_QUEUE_ACCEPTED, disable_top);
-	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
-	KUNIT_EXPECT_FALSE(test, top.disabled);
-	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue(a, &item->work));
-	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item->work));
-	mock_queue_item(test, a, 'a');
-	mock_expect(test, "a");
 }
 
 static struct {
@@ -202,7 +79,6 @@ static void late_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 	if (batch != late.batch)
 		return;
 	if (point == FAIRWQ_POINT_QUEUE_CLAIMED && !late.claimed) {
-		preempt_disable();	/* the disable must run on another CPU */
 		step_done(&late.claimed);
 		late.timed_out |= !spin_until(&late.look);
 	} else if (point == FAIRWQ_POINT_LOOK && !late.look) {
@@ -215,11 +91,10 @@ static bool queue_late(struct fairwq_work *work)
 {
 	late.ret = fairwq_queue(late.batch, work);
 	step_done(&late.queued);
-	preempt_enable();
 	return true;
 }
 
-/* Start a queue call of @work, and wait until the call has claimed the work. */
+/* Start a queue call of @work on another CPU, and wait until the call has claimed the work. */
 static struct call *late_begin(struct kunit *test, struct fairwq_work *work)
 {
 	struct call *call;
@@ -228,7 +103,7 @@ static struct call *late_begin(struct kunit *test, struct fairwq_work *work)
 	memset(&late, 0, sizeof(late));
 	late.batch = mock_begin(test, 2);
 	fairwq_test_set_hook(late_hook);
-	call = mock_call_start(test, queue_late, work);
+	call = mock_call_start_apart(test, queue_late, work);
 	mock_until(test, READ_ONCE(late.claimed));
 	return call;
 }
@@ -426,10 +301,9 @@ static const struct {
 	const char *name;
 	enum fairwq_test_point point;
 	int (*call)(struct kunit *test, struct fairwq_batch *a, struct stepped *on);
-	bool open;			/* interrupts are on there: the call counts as later */
 } steps[] = {
-	{ "claim, look whether it is disabled", FAIRWQ_POINT_QUEUE_CLAIMED, plain_call, true },
-	{ "look, push", FAIRWQ_POINT_QUEUE_ACCEPTED, plain_call, true },
+	{ "claim, look whether it is disabled", FAIRWQ_POINT_QUEUE_CLAIMED, plain_call },
+	{ "look, push", FAIRWQ_POINT_QUEUE_ACCEPTED, plain_call },
 	{ "claim, set the timer", FAIRWQ_POINT_QUEUE_CLAIMED, delayed_call },
 	{ "the timer fires, push", FAIRWQ_POINT_QUEUE_ACCEPTED, short_delay },
 	{ "claim, list", FAIRWQ_POINT_QUEUE_CLAIMED, kept_back },
@@ -464,13 +338,13 @@ static void interrupt_between_two_steps_ends(struct kunit *test)
 		at = i / STEP_NR_ACTS;
 		act = i % STEP_NR_ACTS;
 		kunit_info(test, "%s: act %u\n", steps[at].name, act);
-		left = act == STEP_MOD || steps[at].open;
+		left = act == STEP_MOD;
 		on = stepped_new(test);
 		fairwq_delayed_work_init(&on->dwork, stepped_fn);
 		step_begin(test, on, a, steps[at].point, act);
 		KUNIT_EXPECT_EQ(test, 1, steps[at].call(test, a, on));
 		step_end(test);
-		KUNIT_EXPECT_EQ(test, act == STEP_MOD || !steps[at].open, step.ret);
+		KUNIT_EXPECT_EQ(test, 1, step.ret);
 		KUNIT_EXPECT_EQ(test, left, fairwq_work_pending(&on->dwork.work));
 		KUNIT_EXPECT_EQ(test, left, fairwq_work_cancel_sync(&on->dwork.work));
 		fairwq_serializer_flush(&step.serial);
@@ -869,12 +743,7 @@ static void canceled_work_may_be_freed(struct kunit *test)
 }
 
 static struct kunit_case workrace_cases[] = {
-	KUNIT_CASE(cancel_between_claim_and_push_comes_first),
-	KUNIT_CASE(cancel_from_hardirq_on_top_comes_first),
 	KUNIT_CASE(cancel_behind_the_push_finds_the_work),
-	KUNIT_CASE(queued_again_before_the_push_runs_once),
-	KUNIT_CASE(disable_behind_the_claim_refuses_the_call),
-	KUNIT_CASE(disable_before_the_push_comes_later),
 	KUNIT_CASE(disable_beside_a_queue_call),
 	KUNIT_CASE(cancel_sync_waits_for_the_push),
 	KUNIT_CASE(interrupt_between_two_steps_ends),
