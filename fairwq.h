@@ -2287,11 +2287,14 @@ static __always_inline void fairwq_join(struct fairwq_task *self, struct fairwq_
  * are seen by @body, and those of @body after it.
  *
  * Called in an item, it forks and joins, as fairwq_fork() does. Called elsewhere,
- * it queues one item to @batch and waits for it.
+ * it queues one item of its own to @batch and waits for it. No callback of the
+ * driver gets the work of that item: not dropped(), and not cost(), without
+ * which it costs 1. fairwq_current_work() is NULL in it. No cancel counts it.
  *
  * Context: Process context, sleeps.
  * Return: 0; -EINVAL for bad arguments, or in an item whose batch is not @batch;
- * or what fairwq_queue() returns.
+ * -ECANCELED, without a call of @body, if fairwq_batch_cancel() or a shutdown
+ * that drops has taken the item out; or what fairwq_queue() returns.
  */
 __must_check
 int fairwq_parallel_for(struct fairwq_batch *batch, unsigned long start,

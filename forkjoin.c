@@ -252,18 +252,21 @@ static void range_fn(struct fairwq_task *self)
 
 /* An item for a loop of a caller that is none. */
 struct fairwq_loop_item {
-	struct fairwq_work work;
+	struct fairwq_own_work own;
 	struct fairwq_range range;
-	struct completion done;
 };
 
 static void loop_item_fn(struct fairwq_work *work)
 {
-	struct fairwq_loop_item *item = container_of(work, struct fairwq_loop_item, work);
+	struct fairwq_loop_item *item = container_of(work, struct fairwq_loop_item, own.work);
+	struct fairwq_turn *turn = &fairwq_runner_current()->turn;
 
+	/* Reports and tables name the body. For the body no work is the current one. */
+	WRITE_ONCE(turn->func, (fairwq_func_t)(void *)item->range.loop->body);
+	WRITE_ONCE(turn->id, NULL);
 	fairwq_task_here(&item->range.task);
 	run_range(&item->range.task, &item->range);
-	complete(&item->done);
+	complete(&item->own.done);
 }
 
 /* Queue one item for the loop, and wait for it. Return: 0, or an error. */
@@ -272,13 +275,14 @@ static int loop_outside(struct fairwq_batch *batch, const struct fairwq_range *r
 	struct fairwq_loop_item item = { .range = *range };
 	int ret;
 
-	fairwq_work_init(&item.work, loop_item_fn);
-	init_completion(&item.done);
-	ret = fairwq_queue(batch, &item.work);
+	fairwq_work_init(&item.own.work, loop_item_fn);
+	item.own.work.place = FAIRWQ_PLACE_OWN;
+	init_completion(&item.own.done);
+	ret = fairwq_queue(batch, &item.own.work);
 	if (ret < 0)
 		return ret;
-	wait_for_completion(&item.done);
-	return 0;
+	wait_for_completion(&item.own.done);
+	return item.own.ret;
 }
 
 int fairwq_parallel_for(struct fairwq_batch *batch, unsigned long start,

@@ -226,7 +226,8 @@ EXPORT_SYMBOL_GPL(fairwq_work_busy);
 
 struct fairwq_work *fairwq_current_work(void)
 {
-	return fairwq_runner_own_turn() ? fairwq_runner_of_item()->current_work : NULL;
+	/* Not @current_work: that may be a work that no client has queued. */
+	return fairwq_runner_own_turn() ? (void *)fairwq_runner_of_item()->turn.id : NULL;
 }
 EXPORT_SYMBOL_GPL(fairwq_current_work);
 
@@ -489,6 +490,18 @@ EXPORT_SYMBOL_GPL(fairwq_work_cancel_sync);
 /* Works taken out in one lock section. */
 #define DROP_CHUNK	32
 
+/* Take a work out that no client has queued, and tell the call that waits for it. */
+static void drop_own_locked(struct fairwq_batch *batch, struct fairwq_work *work)
+{
+	struct fairwq_own_work *own = container_of(work, struct fairwq_own_work, work);
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	remove_locked(batch, work);
+	own->ret = -ECANCELED;
+	complete(&own->done);		/* @own may be gone from here on */
+}
+
 /* Move @work to @works. It is pending until it is given back, see drop_give(). */
 static void drop_locked(struct fairwq_batch *batch, struct fairwq_work *work,
 			struct list_head *works)
@@ -501,6 +514,10 @@ static void drop_locked(struct fairwq_batch *batch, struct fairwq_work *work,
 	}
 	if (unlikely(work->place & FAIRWQ_PLACE_FORK)) {
 		fairwq_fork_drop_locked(batch, work);	/* its join does it */
+		return;
+	}
+	if (unlikely(work->place & FAIRWQ_PLACE_OWN)) {
+		drop_own_locked(batch, work);
 		return;
 	}
 	remove_locked(batch, work);

@@ -14,7 +14,8 @@
  *                  is more; slice_us if there
  *                  were none; 10 ms at most
  *   fair cost      what the client says; 1 for a    not
- *                  task and the rest of an item
+ *                  task, the rest of an item, and
+ *                  a loop that a thread starts
  *   arrival order  nothing, but the priorities      likewise, by the other
  *                  count one turn                   items of a burst
  *
@@ -121,7 +122,7 @@ static void charge_amount_locked(struct fairwq_turn *turn)
 		turn->charged = guess_locked(batch);
 		turn->timed = true;
 	} else {
-		turn->charged = fairwq_is_of_item(work) ? 1 : pool->cost(work) ?: 1;
+		turn->charged = fairwq_is_of_client(work) ? pool->cost(work) ?: 1 : 1;
 		if (turn->charged > pool->dearest) {
 			pool->dearest = turn->charged;
 			fairwq_cost_set_turn_locked(pool);

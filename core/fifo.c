@@ -54,7 +54,7 @@ static void link_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 
 	atomic_long_set(&work->data,
 			(long)batch | FAIRWQ_WORK_PENDING | FAIRWQ_WORK_LINKED);
-	work->place = FAIRWQ_PLACE_FIFO;
+	work->place = FAIRWQ_PLACE_FIFO | (work->place & FAIRWQ_PLACE_OWN);
 	/* The newest comes first, and ends up last. */
 	list_add(&work->node, &batch->sorted);
 	batch->nr_fifo++;

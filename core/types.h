@@ -105,6 +105,7 @@
 #define FAIRWQ_PLACE_COLOR	BIT(4)	/* color of a TAKEN work */
 #define FAIRWQ_PLACE_FORK	BIT(5)	/* a promoted task: the work of a cell */
 #define FAIRWQ_PLACE_REST	BIT(6)	/* the rest of an item: forker->rest */
+#define FAIRWQ_PLACE_OWN	BIT(7)	/* in a struct fairwq_own_work; never cleared */
 
 /* A runner goes back to the workqueue core after this long, counted in ticks. */
 #define FAIRWQ_RUNNER_QUANTUM_MS	2
@@ -130,7 +131,8 @@
 struct fairwq_turn {
 	struct fairwq_batch *batch;	/* P: kept by its in-flight count; NULL: no turn */
 	fairwq_func_t func;		/* P to begin, R in a burst; either may read it */
-	const void *id;			/* as @func: address of the work, which may be gone */
+	const void *id;			/* as @func: address of the work, which may be gone; NULL: */
+					/* no client has queued it */
 	struct fairwq_constraint *constraint; /* R: to be completed at its end, or NULL */
 	u64 stamp;			/* as @func: time of queueing; 0: not measured */
 	u64 number;			/* P: of this turn, in its pool */
@@ -183,6 +185,16 @@ struct fairwq_context {
  * up. What the client has named is in the work. See context.c and sequencer.c.
  */
 extern fairwq_func_t fairwq_context_func, fairwq_sequenced_func;
+
+/*
+ * A work that no client has queued: of a call that waits for it, and has it on its stack. It
+ * is PLACE_OWN, so it never reaches a client's callback, and no cancel counts it.
+ */
+struct fairwq_own_work {
+	struct fairwq_work work;
+	struct completion done;		/* it has run, or a cancel has taken it out */
+	int ret;			/* until then the caller's; 0 or -ECANCELED */
+};
 
 /* A cell: what other runners see of a task that was promoted. See fork.c. */
 struct fairwq_cell {
@@ -517,6 +529,12 @@ static inline bool fairwq_park_ran_elsewhere(const struct fairwq_work *work, u32
 static inline bool fairwq_is_of_item(const struct fairwq_work *work)
 {
 	return work->place & (FAIRWQ_PLACE_FORK | FAIRWQ_PLACE_REST);
+}
+
+/* Check whether a client has queued @work. */
+static inline bool fairwq_is_of_client(const struct fairwq_work *work)
+{
+	return !(work->place & (FAIRWQ_PLACE_FORK | FAIRWQ_PLACE_REST | FAIRWQ_PLACE_OWN));
 }
 
 /* Return pool->slice_us in ns. A hint, which is written under the pool's lock. */
