@@ -451,32 +451,37 @@ static void block_at_gate_fn(struct fairwq_work *work)
 	fairwq_block_end();
 }
 
-/* An item that hangs in a section that may block is reported, whatever else its pool does. */
+#define HUNG_SECTIONS	3U
+
+/*
+ * An item that hangs in a section that may block is reported, beside another item that hangs,
+ * and in a pool that is idle otherwise. A late timer may find one of them by chance.
+ */
 static void hung_item_is_reported_in_a_section(struct kunit *test)
 {
 	struct mock_gate *gate = mock_gate_new(test), *other = mock_gate_new(test);
 	struct mock *mock = test->priv;
 	struct fairwq_batch *a;
-	unsigned int busy;
+	unsigned int i;
 
 	a = mock_begin(test, 2);
 	mock_free_runners(test);
 	fairwq_work_init(&gate->work, block_at_gate_fn);
 	pr_info("# expect-splat begin item hung:\n");
-	fairwq_set_hung_ms(mock->pool, 20);
-	for (busy = 0; busy < 2; busy++) {
+	fairwq_set_hung_ms(mock->pool, 200);
+	mock_gate_enter(test, a, other);
+	for (i = 0; i < HUNG_SECTIONS; i++) {
 		reinit_completion(&gate->open);
-		if (busy)
-			mock_gate_enter(test, a, other);
 		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate->work));
-		mock_until(test, mock_counter(mock->pool, FAIRWQ_HUNG) >= 1 + 2 * busy);
+		mock_until(test, mock_counter(mock->pool, FAIRWQ_HUNG) >= 2 + i);
 		complete_all(&gate->open);
-		if (busy)
-			complete_all(&other->open);
+		complete_all(&other->open);
 		fairwq_batch_flush(a);
+		/* After a report the timer looks once more. */
+		mock_until(test, !timer_pending(&mock->pool->tick));
 	}
 	pr_info("# expect-splat end\n");
-	KUNIT_EXPECT_EQ(test, 3ULL, mock_counter(mock->pool, FAIRWQ_HUNG));
+	KUNIT_EXPECT_EQ(test, 1ULL + HUNG_SECTIONS, mock_counter(mock->pool, FAIRWQ_HUNG));
 }
 
 /* A hung item is reported although hung_ms is set again and again. */
