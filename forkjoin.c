@@ -188,7 +188,10 @@ struct fairwq_range {
 
 static void range_fn(struct fairwq_task *self);
 
-/* Fork the upper half of what is left of @range, rounded to the grain. */
+/*
+ * Fork the upper half of what is left of @range, rounded to the grain. may_fork() has seen
+ * that each half has at least a grain, so no sum here wraps.
+ */
 static void fork_half(struct fairwq_task *self, struct fairwq_range *range,
 		      struct fairwq_range *half)
 {
@@ -207,7 +210,7 @@ static bool may_fork(const struct fairwq_task *self, const struct fairwq_range *
 		     unsigned int nr)
 {
 	return self->forks && READ_ONCE(*self->forks->call) & FAIRWQ_CALL_HUNGRY &&
-	       nr < LOOP_HALVES && range->to - range->from >= 2 * range->loop->grain;
+	       nr < LOOP_HALVES && (range->to - range->from) / 2 >= range->loop->grain;
 }
 
 /* Do the pieces of @range, and fork halves of it while runners are free. */

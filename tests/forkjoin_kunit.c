@@ -9,6 +9,7 @@
 #include <linux/delay.h>
 #include <linux/mutex.h>
 #include <linux/sched.h>
+#include <linux/sort.h>
 #include <linux/vmalloc.h>
 
 #include "lib/hook.h"
@@ -1193,6 +1194,77 @@ static void each_number_is_in_one_call(struct kunit *test)
 	}
 }
 
+/* Calls of a body, as they came. The numbers are too many to be counted one by one. */
+struct spans {
+	atomic_t nr;
+	struct span {
+		unsigned long from, to;
+	} span[1000];
+};
+
+static void note_span(unsigned long from, unsigned long to, void *arg)
+{
+	struct spans *spans = arg;
+	unsigned int i = atomic_inc_return(&spans->nr) - 1;
+
+	if (i < ARRAY_SIZE(spans->span))
+		spans->span[i] = (struct span){ from, to };
+}
+
+static int span_cmp(const void *a, const void *b)
+{
+	const struct span *x = a, *y = b;
+
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
+/* Each number of the range was in one call, and none had more than @grain or others. */
+static void expect_spans(struct kunit *test, struct spans *spans, unsigned long start,
+			 unsigned long end, unsigned long grain)
+{
+	unsigned int i, nr = atomic_read(&spans->nr);
+	unsigned long next = start;
+
+	KUNIT_ASSERT_LE(test, nr, (unsigned int)ARRAY_SIZE(spans->span));
+	sort(spans->span, nr, sizeof(spans->span[0]), span_cmp, NULL);
+	for (i = 0; i < nr; i++) {
+		KUNIT_ASSERT_EQ(test, next, spans->span[i].from);
+		KUNIT_ASSERT_LT(test, next, spans->span[i].to);
+		KUNIT_ASSERT_LE(test, spans->span[i].to - next, grain);
+		next = spans->span[i].to;
+	}
+	KUNIT_EXPECT_EQ(test, max(start, end), next);
+}
+
+/* Ranges and grains near 0, near half of what an unsigned long holds, and near its end. */
+static void loops_at_the_limits_stay_in_their_range(struct kunit *test)
+{
+	static const unsigned long edge[] = {
+		0, 1, 2, 3, LONG_MAX - 1UL, LONG_MAX, LONG_MAX + 1UL, LONG_MAX + 2UL,
+		ULONG_MAX / 3, ULONG_MAX / 3 * 2, ULONG_MAX / 100,
+		ULONG_MAX - 2, ULONG_MAX - 1, ULONG_MAX,
+	};
+	struct spans *spans = kunit_kzalloc(test, sizeof(*spans), GFP_KERNEL);
+	struct fairwq_batch *batch;
+	unsigned int s, e, g;
+
+	KUNIT_ASSERT_NOT_NULL(test, spans);
+	free_pool(test, *(const unsigned int *)test->param_value, FAIRWQ_ROUND_ROBIN);
+	batch = kept_batch(test, "x", NULL);
+	for (s = 0; s < ARRAY_SIZE(edge); s++)
+		for (e = 0; e < ARRAY_SIZE(edge); e++)
+			for (g = 1; g < ARRAY_SIZE(edge); g++) {
+				if (edge[e] > edge[s] &&
+				    (edge[e] - edge[s]) / edge[g] >= ARRAY_SIZE(spans->span))
+					continue;	/* too many calls */
+				atomic_set(&spans->nr, 0);
+				KUNIT_ASSERT_EQ(test, 0,
+						fairwq_parallel_for(batch, edge[s], edge[e], edge[g],
+								    note_span, spans));
+				expect_spans(test, spans, edge[s], edge[e], edge[g]);
+			}
+}
+
 static void bad_loops_are_refused(struct kunit *test)
 {
 	struct loop *each = loop(test);
@@ -1201,6 +1273,7 @@ static void bad_loops_are_refused(struct kunit *test)
 	free_pool(test, 2, FAIRWQ_ROUND_ROBIN);
 	batch = kept_batch(test, "x", NULL);
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_parallel_for(batch, 0, 9, 0, see, each));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_parallel_for(batch, 0, ULONG_MAX, 0, see, each));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_parallel_for(batch, 0, 9, 1, NULL, each));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_parallel_for(NULL, 0, 9, 1, see, each));
 	KUNIT_EXPECT_EQ(test, 0, fairwq_parallel_for(batch, 9, 9, 1, see, each));
@@ -1272,6 +1345,7 @@ static struct kunit_case forkjoin_cases[] = {
 	KUNIT_CASE(link_is_promoted_again_if_a_cancel_drops_it),
 	KUNIT_CASE(chain_without_end_ends_in_a_failure),
 	KUNIT_CASE_PARAM(each_number_is_in_one_call, nr_runners_gen_params),
+	KUNIT_CASE_PARAM(loops_at_the_limits_stay_in_their_range, nr_runners_gen_params),
 	KUNIT_CASE(bad_loops_are_refused),
 	KUNIT_CASE(loop_in_an_item_is_of_its_batch),
 	{}
