@@ -25,6 +25,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/export.h>
+#include <linux/minmax.h>
 
 #include "core/fifo.h"
 #include "core/kick.h"
@@ -58,6 +59,8 @@ void fairwq_async_complete(struct fairwq_async *async, u64 cost_ns)
 		return;
 	async->batch = NULL;
 	pool = batch->pool;
+	/* What a turn can cost at most: see cost.c. Sums of it must not wrap. */
+	cost_ns = min(cost_ns, FAIRWQ_COST_MAX_NS);
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	runner = async->runner;
 	if (runner) {

@@ -959,7 +959,8 @@ static inline bool fairwq_delayed_work_pending(const struct fairwq_delayed_work 
  * @batch: the batch. The caller must hold a reference, or know otherwise that
  *	it was not released
  * @dwork: the work, set up by fairwq_delayed_work_init()
- * @delay: the delay, in jiffies; 0 to queue it at once
+ * @delay: the delay, in jiffies; 0 to queue it at once. More than MAX_JIFFY_OFFSET
+ *	counts as that
  *
  * The work is pending from now on, and takes up room in @batch (max_queued). It
  * gets its place in the order of @batch when the delay is over. If @batch is
@@ -1233,7 +1234,8 @@ bool fairwq_async_begin(struct fairwq_async *async);
  * fairwq_async_complete - end a turn that goes on
  * @async: that of fairwq_async_begin()
  * @cost_ns: what the turn cost after its function, or besides it, in ns. Under
- *	FAIRWQ_FAIR_TIME the batch is charged for it. Other policies ignore it
+ *	FAIRWQ_FAIR_TIME the batch is charged for it; more than a minute counts as a
+ *	minute. Other policies ignore it
  *
  * May be called before the function has returned. Then the turn ends with that. @async
  * may be freed when this returns. A call for each fairwq_async_begin(), and no second one.

@@ -128,7 +128,7 @@ static void charge_amount_locked(struct fairwq_turn *turn)
 			fairwq_cost_set_turn_locked(pool);
 		}
 	}
-	fairwq_fairness_longest_locked(batch, DIV_ROUND_UP(turn->charged, NSEC_PER_USEC));
+	fairwq_fairness_longest_locked(batch, DIV_ROUND_UP_ULL(turn->charged, NSEC_PER_USEC));
 }
 
 /* Charge the batch for a turn that it takes. It must still be eligible. */

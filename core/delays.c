@@ -16,6 +16,8 @@
  * Limits: fairwq_delays_end() walks all works of the same lock.
  */
 #include <linux/hash.h>
+#include <linux/jiffies.h>
+#include <linux/minmax.h>
 #include <linux/timer.h>
 
 #include "compat.h"
@@ -54,7 +56,8 @@ void fairwq_delay_begin(struct fairwq_batch *batch, struct fairwq_delayed_work *
 
 	guard(raw_spinlock)(&delays->lock);
 	hlist_add_head(&dwork->work.later, &delays->works);
-	dwork->timer.expires = jiffies + delay;
+	/* A longer one would look as if it was over. */
+	dwork->timer.expires = jiffies + min(delay, MAX_JIFFY_OFFSET);
 	add_timer(&dwork->timer);
 }
 
