@@ -471,23 +471,32 @@ static const struct file_operations file_fops = {
 
 /* ---- folders ---------------------------------------------------------- */
 
+/* Return what is to be in front of a name that no folder can have. */
+static const char *dir_prefix(const char *name)
+{
+	return !*name || !strcmp(name, ".") || !strcmp(name, "..") ? "!" : "";
+}
+
 /*
- * Make a folder. Names need not be unique: the second of a name gets a number.
+ * Make a folder. A pool may have any name, and the folder has one like it: '!' stands for
+ * '/', and is in front of "", "." and "..". Names need not be unique: the second of a name
+ * gets a number.
  */
 static struct dentry *make_dir(const char *name)
 {
+	const char *prefix = dir_prefix(name);
 	struct dentry *taken;
 	unsigned int n = 1;
 	char numbered[64];
 
-	strscpy(numbered, name, sizeof(numbered));
+	snprintf(numbered, sizeof(numbered), "%s%s", prefix, name);
 	for (;;) {
 		strreplace(numbered, '/', '!');
 		taken = debugfs_lookup(numbered, fairwq_dir);
 		if (!taken)
 			return debugfs_create_dir(numbered, fairwq_dir);
 		dput(taken);
-		snprintf(numbered, sizeof(numbered), "%.48s-%u", name, ++n);
+		snprintf(numbered, sizeof(numbered), "%s%.48s-%u", prefix, name, ++n);
 	}
 }
 

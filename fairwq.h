@@ -745,13 +745,15 @@ struct fairwq_pool_attrs {
  * fairwq_pool_create - create a pool of runners
  * @attrs: its attributes; NULL for the default ones
  * @fmt: printf format of its name, shown in debugfs and traces. It need not be
- *	unique. Control characters become '?'. With FAIRWQ_SYSFS_NAME it is also
- *	the name in /sys/devices/virtual/workqueue. Then it must have 1 to
- *	FAIRWQ_MAX_SYSFS_NAME bytes and no '/', and no other workqueue there may
- *	have it
+ *	unique, and may be any text: control characters become '?', and the folder
+ *	in debugfs has another name where this one is none for a folder. With
+ *	FAIRWQ_SYSFS_NAME it is also the name in /sys/devices/virtual/workqueue.
+ *	Then it must have 1 to FAIRWQ_MAX_SYSFS_NAME bytes and no '/', it must not
+ *	be "." or "..", and nothing else there may have it
  *
  * What is not promised: with FAIRWQ_SYSFS_NAME, that the kernel says nothing if
- * a workqueue of another driver has the name. It prints a stack then.
+ * the name is that of another driver's workqueue, or of a file that is there, such
+ * as "cpumask". It prints a stack then.
  *
  * In a kernel that has fairwq built in, clients may call this from their
  * core_initcall() on.

@@ -4,6 +4,8 @@
  * which the runners work (promise 14).
  */
 #include <linux/cpumask.h>
+#include <linux/dcache.h>
+#include <linux/debugfs.h>
 #include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/fs_struct.h>
@@ -117,6 +119,68 @@ static void name_of_another_workqueue_is_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EEXIST, err);
 	destroy_workqueue(wq);
 	KUNIT_EXPECT_EQ(test, 0, create_error(&attrs, "mock-other"));
+	/* A file that the kernel itself has there. */
+	pr_info("# expect-splat begin Call Trace\n");
+	KUNIT_EXPECT_EQ(test, -EEXIST, create_error(&attrs, "cpumask"));
+	pr_info("# expect-splat end\n");
+}
+
+/* ---- names in debugfs ---------------------------------------------------- */
+
+/* Check whether debugfs shows @pool in a folder called @name. */
+static bool is_in_debugfs(const struct fairwq_pool *pool, const char *name)
+{
+	struct dentry *top = debugfs_lookup("fairwq", NULL);
+	struct dentry *dir = debugfs_lookup(name, top);
+	struct dentry *file = dir ? debugfs_lookup("summary", dir) : NULL;
+	bool found = file && d_inode(file)->i_private == pool;
+
+	dput(file);
+	dput(dir);
+	dput(top);
+	return found;
+}
+
+#define NAME_47 "a-name-of-47-letters-xxxxxxxxxxxxxxxxxxxxxxxxxx"
+
+/* Whatever its name is, a pool has a folder, and so has a second one of the name. */
+static void each_pool_has_a_folder(struct kunit *test)
+{
+	static const struct {
+		const char *name, *first, *second;
+	} row[] = {
+		{ "plain", "plain", "plain-2" },
+		{ "", "!", "!-2" },
+		{ ".", "!.", "!.-2" },
+		{ "..", "!..", "!..-2" },
+		{ "...", "...", "...-2" },
+		{ "/", "!", "!-2" },
+		{ "a/b", "a!b", "a!b-2" },
+		{ "../x", "..!x", "..!x-2" },
+		{ " ", " ", " -2" },
+		{ "version", "version-2", "version-3" },
+		{ "\n", "?", "?-2" },
+		{ NAME_47 "/" NAME_47, NAME_47 "!a-name-of-47-le", NAME_47 "!-2" },
+	};
+	struct fairwq_pool *first, *second;
+	int i;
+
+	if (!debugfs_initialized())
+		kunit_skip(test, "no debugfs");
+	for (i = 0; i < ARRAY_SIZE(row); i++) {
+		first = fairwq_pool_create(NULL, "%s", row[i].name);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(first));
+		second = fairwq_pool_create(NULL, "%s", row[i].name);
+		KUNIT_EXPECT_FALSE(test, IS_ERR(second));
+		KUNIT_EXPECT_TRUE_MSG(test, is_in_debugfs(first, row[i].first), "%s",
+				      row[i].first);
+		if (!IS_ERR(second))
+			KUNIT_EXPECT_TRUE_MSG(test, is_in_debugfs(second, row[i].second), "%s",
+					      row[i].second);
+		fairwq_pool_destroy(second);
+		fairwq_pool_destroy(first);
+		KUNIT_EXPECT_FALSE(test, is_in_debugfs(first, row[i].first));
+	}
 }
 
 /* ---- near a CPU --------------------------------------------------------- */
@@ -217,6 +281,7 @@ static struct kunit_case pool_attrs_cases[] = {
 	KUNIT_CASE(odd_names_are_refused),
 	KUNIT_CASE(name_in_sysfs_is_the_pools),
 	KUNIT_CASE(name_of_another_workqueue_is_refused),
+	KUNIT_CASE(each_pool_has_a_folder),
 	KUNIT_CASE(odd_cpus_are_refused),
 	KUNIT_CASE(runners_work_near_their_cpu),
 	{}
