@@ -38,7 +38,6 @@
 #include "core/fairness.h"
 #include "core/fifo.h"
 #include "core/kick.h"
-#include "core/lockdep.h"
 #include "core/runner.h"
 #include "core/testing.h"
 #include "core/trace.h"
@@ -526,9 +525,9 @@ void fairwq_batch_wait(struct fairwq_batch *batch)
 }
 
 /*
- * Tell lockdep that the caller waits for items of the batch. A reaped batch has nothing to
- * wait for, and its pool may be gone. But the pool's lockdep map is there for a grace
- * period after that.
+ * Check that the caller may wait for items of the batch: fairwq_wait_begin(). A reaped batch
+ * has nothing to wait for, and its pool may be gone. But the pool's lockdep map is there for
+ * a grace period after that.
  *
  * Return: whether the batch was reaped.
  */
@@ -543,7 +542,7 @@ bool fairwq_batch_lockdep_wait(struct fairwq_batch *batch)
 	 * From an item of the pool a flush may be right; lockdep cannot tell.
 	 */
 	if (!reaped && (!turn || turn->batch->pool != batch->pool))
-		fairwq_lockdep_wait(&batch->pool->lockdep_map);
+		fairwq_wait_begin(&batch->pool->lockdep_map, fairwq_is_for_reclaim(batch));
 	return reaped;
 }
 

@@ -675,7 +675,10 @@ DEFINE_FREE(fairwq_batch_put, struct fairwq_batch *, fairwq_batch_put(_T))
 /* Longest slice_us. */
 #define FAIRWQ_MAX_SLICE_US	10000U
 
-/* Flags of a pool. The first four mean what WQ_* of the same name means. */
+/*
+ * Flags of a pool. The first four mean what WQ_* of the same name means. An item of a pool
+ * with FAIRWQ_MEM_RECLAIM that waits for items of a pool without it is reported.
+ */
 #define FAIRWQ_MEM_RECLAIM	BIT(0)
 #define FAIRWQ_HIGHPRI		BIT(1)
 #define FAIRWQ_FREEZABLE	BIT(2)
@@ -1411,6 +1414,7 @@ struct fairwq_constraint {
 	u8 seen;			/* priorities of what was queued to it, a bit each */
 	bool serial;			/* it is a serializer */
 	bool dead;			/* is being destroyed */
+	bool unsafe;			/* an item was bound for a pool without FAIRWQ_MEM_RECLAIM */
 	struct lockdep_map lockdep_map;	/* of no size without CONFIG_LOCKDEP */
 };
 
@@ -1656,6 +1660,7 @@ struct fairwq_sequencer {
 	raw_spinlock_t lock;
 	struct list_head works;		/* in queue order, until they are completed */
 	struct task_struct *completer;	/* the task that completes works, or NULL */
+	bool unsafe;			/* as in struct fairwq_constraint */
 };
 
 /**

@@ -31,7 +31,6 @@
 
 #include "core/cost.h"
 #include "core/fifo.h"
-#include "core/lockdep.h"
 #include "core/runner.h"
 #include "core/testing.h"
 #include "core/tree.h"
@@ -335,7 +334,7 @@ static bool pool_may_wait(struct fairwq_pool *pool, const char *what)
 		      "fairwq: item %ps of batch %s/%s would wait for itself in %s\n",
 		      turn->func, pool->name, turn->batch->name, what))
 		return false;
-	fairwq_lockdep_wait(&pool->lockdep_map);
+	fairwq_wait_begin(&pool->lockdep_map, pool->flags & FAIRWQ_MEM_RECLAIM);
 	return true;
 }
 

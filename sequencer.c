@@ -109,8 +109,12 @@ int fairwq_sequencer_queue(struct fairwq_sequencer *sequencer,
 	list_add_tail(&swork->node, &sequencer->works);
 	ret = constraint ? fairwq_queue_constrained(constraint, batch, &swork->work) :
 			   fairwq_queue(batch, &swork->work);
-	if (ret <= 0)
+	if (ret <= 0) {
 		list_del_init(&swork->node);
+		swork->sequencer = NULL;
+	} else if (!fairwq_is_for_reclaim(batch)) {
+		WRITE_ONCE(sequencer->unsafe, true);
+	}
 	return ret;
 }
 EXPORT_SYMBOL_GPL(fairwq_sequencer_queue);
@@ -160,6 +164,7 @@ void fairwq_sequencer_flush(struct fairwq_sequencer *sequencer)
 	might_sleep();
 	if (is_inside(sequencer))
 		return;
+	fairwq_check_reclaim(!READ_ONCE(sequencer->unsafe));
 	init_completion(&marker.done);
 	raw_spin_lock_irqsave(&sequencer->lock, flags);
 	list_add_tail(&marker.entry.node, &sequencer->works);
@@ -180,6 +185,7 @@ void fairwq_sequencer_init(struct fairwq_sequencer *sequencer)
 	raw_spin_lock_init(&sequencer->lock);
 	INIT_LIST_HEAD(&sequencer->works);
 	sequencer->completer = NULL;
+	sequencer->unsafe = false;
 }
 EXPORT_SYMBOL_GPL(fairwq_sequencer_init);
 

@@ -256,6 +256,7 @@ static int await_pending(struct fairwq_batch *batch, struct fairwq_work *work,
 		ret = FAIRWQ_AGAIN;
 	} else if ((data & FAIRWQ_WORK_LINKED) &&
 		   fairwq_work_place(work) != FAIRWQ_PLACE_DROPPED) {
+		waiter->for_reclaim = fairwq_is_for_reclaim(batch);
 		fairwq_waiter_add_locked(pool, waiter, 0);
 		ret = 1;
 	}
@@ -295,6 +296,7 @@ static int await_running(struct fairwq_work *work, struct fairwq_waiter *waiter)
 	/* Pairs as the load above. Model: tests/models/disable.pml. */
 	if (smp_load_acquire(&runner->current_work) != work)
 		return 0;
+	waiter->for_reclaim = fairwq_is_for_reclaim(turn->batch);
 	fairwq_waiter_add_locked(runner->pool, waiter, turn->number);
 	return 1;
 }
@@ -360,8 +362,11 @@ static void look_later(struct fairwq_work *work, bool cancels)
 	usleep_range(20, 100);
 }
 
-/* Wait until the instance that is queued last, or runs, has ended. */
-static bool wait_for_item(struct fairwq_work *work)
+/*
+ * Wait until the instance that is queued last, or runs, has ended. @cancels: the work is
+ * disabled, and the call waits for a run only.
+ */
+static bool wait_for_item(struct fairwq_work *work, bool cancels)
 {
 	struct fairwq_waiter waiter;
 	bool waited = false;
@@ -375,6 +380,8 @@ static bool wait_for_item(struct fairwq_work *work)
 	}
 	if (!ret)
 		return waited;
+	if (!cancels)
+		fairwq_check_reclaim(waiter.for_reclaim);
 	wait_for_completion(&waiter.done);
 	return true;
 }
@@ -403,7 +410,7 @@ bool fairwq_work_flush(struct fairwq_work *work)
 	if (work_from_inside(work, __func__))
 		return false;
 	fairwq_lockdep_wait(&work->lockdep_map);
-	return wait_for_item(work);
+	return wait_for_item(work, false);
 }
 EXPORT_SYMBOL_GPL(fairwq_work_flush);
 
@@ -441,7 +448,7 @@ static bool cancel_and_wait(struct fairwq_work *work, const char *what)
 		return ret;
 	fairwq_lockdep_wait(&work->lockdep_map);
 	/* It is disabled, so no run follows the present one. */
-	wait_for_item(work);
+	wait_for_item(work, true);
 	return ret;
 }
 

@@ -25,7 +25,10 @@
 
 #include <linux/lockdep.h>
 
-/* Tell lockdep that the caller is about to wait for what holds @map. */
+/*
+ * Tell lockdep that the caller is about to wait for what holds @map. For a cancel; other
+ * calls use fairwq_wait_begin() in runner.c.
+ */
 static inline void fairwq_lockdep_wait(struct lockdep_map *map)
 {
 	lock_map_acquire(map);

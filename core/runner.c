@@ -21,11 +21,14 @@
  * where they waited.
  */
 #include <linux/jiffies.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/xarray.h>
 
 #include "kick.h"
+#include "lockdep.h"
 #include "runner.h"
+#include "testing.h"
 #include "tick.h"
 
 /*
@@ -192,6 +195,43 @@ const struct fairwq_turn *fairwq_runner_own_turn(void)
 	struct fairwq_runner *runner = fairwq_runner_current();
 
 	return runner ? fairwq_runner_turn(runner) : NULL;
+}
+
+/* ---- a call that is about to wait -------------------------------------- */
+
+/*
+ * Warn if reclaim of memory may wait for the caller, and what the caller is about to wait
+ * for may need memory to go on: not all of it is @for_reclaim, of pools with
+ * FAIRWQ_MEM_RECLAIM. The workqueue core checks flushes of workqueues so, and does not see
+ * these calls. As there, a cancel is not checked: it waits for what has a worker already.
+ *
+ * Limits: an item of a workqueue with WQ_MEM_RECLAIM is not recognised.
+ */
+void fairwq_check_reclaim(bool for_reclaim)
+{
+	const struct fairwq_turn *turn = fairwq_runner_own_turn();
+
+	if (for_reclaim)
+		return;
+	if (turn && !fairwq_is_for_reclaim(turn->batch))
+		turn = NULL;
+	if (!turn && !(current->flags & PF_MEMALLOC))
+		return;
+	fairwq_test_point(FAIRWQ_POINT_UNSAFE_WAIT, NULL);
+	WARN_ONCE(turn, "fairwq: item %ps of FAIRWQ_MEM_RECLAIM batch %s/%s waits for items of a pool without that\n",
+		  turn->func, turn->batch->pool->name, turn->batch->name);
+	WARN_ONCE(!turn, "fairwq: PF_MEMALLOC task %d(%s) waits for items of a pool without FAIRWQ_MEM_RECLAIM\n",
+		  current->pid, current->comm);
+}
+
+/*
+ * Check that the caller may wait for items that hold @map, by lockdep and as above. Each
+ * call that waits for items comes through here first.
+ */
+void fairwq_wait_begin(struct lockdep_map *map, bool for_reclaim)
+{
+	fairwq_lockdep_wait(map);
+	fairwq_check_reclaim(for_reclaim);
 }
 
 /* ---- setting up and freeing ------------------------------------------- */

@@ -369,6 +369,7 @@ struct fairwq_waiter {
 	struct list_head node;		/* P: in pool->waiters */
 	const void *what;		/* I: a work, or the pool */
 	u64 turn;			/* P: number of its turn; 0: not taken yet */
+	bool for_reclaim;		/* I, if a work is waited for: of its pool */
 	struct completion done;
 };
 
@@ -535,6 +536,12 @@ static inline bool fairwq_is_of_item(const struct fairwq_work *work)
 static inline bool fairwq_is_of_client(const struct fairwq_work *work)
 {
 	return !(work->place & (FAIRWQ_PLACE_FORK | FAIRWQ_PLACE_REST | FAIRWQ_PLACE_OWN));
+}
+
+/* Check whether items of @batch go on while memory is short. */
+static inline bool fairwq_is_for_reclaim(const struct fairwq_batch *batch)
+{
+	return batch->pool->flags & FAIRWQ_MEM_RECLAIM;
 }
 
 /* Return pool->slice_us in ns. A hint, which is written under the pool's lock. */

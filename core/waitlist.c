@@ -46,8 +46,8 @@
 #include <linux/export.h>
 #include <linux/hash.h>
 
-#include "lockdep.h"
 #include "push.h"
+#include "runner.h"
 #include "testing.h"
 #include "waitlist.h"
 
@@ -141,6 +141,7 @@ bool fairwq_waitlist_wait_work(struct fairwq_work *work, bool listed)
 	const struct fairwq_constraint *constraint = READ_ONCE(work->constraint);
 	struct fairwq_constraint_lock *lock = lock_of(constraint);
 	struct fairwq_kept_waiter waiter = { .work = work };
+	bool for_reclaim;
 	long data;
 
 	/* Without one it is about to be kept back. */
@@ -152,7 +153,10 @@ bool fairwq_waitlist_wait_work(struct fairwq_work *work, bool listed)
 		if (data != FAIRWQ_WORD_OWN && !(data && listed))
 			return false;
 		hlist_add_head(&waiter.node, &lock->waiters);
+		for_reclaim = fairwq_is_for_reclaim(fairwq_kept_batch(work));
 	}
+	if (listed)		/* not a cancel */
+		fairwq_check_reclaim(for_reclaim);
 	wait_for_completion(&waiter.done);
 	return true;
 }
@@ -199,6 +203,8 @@ bool fairwq_waitlist_admit(struct fairwq_constraint *constraint, struct fairwq_w
 
 	if (unlikely(!(constraint->seen & prio)))
 		constraint->seen |= prio;
+	if (unlikely(!constraint->unsafe && !fairwq_is_for_reclaim(fairwq_kept_batch(work))))
+		WRITE_ONCE(constraint->unsafe, true);
 	if (list_empty(&constraint->waiting) && constraint->in_flight < constraint->max) {
 		constraint->in_flight++;
 		return true;
@@ -300,7 +306,7 @@ bool fairwq_waitlist_wait(struct fairwq_constraint *constraint)
 {
 	struct fairwq_marker marker = { .entry.place = FAIRWQ_PLACE_BARRIER };
 
-	fairwq_lockdep_wait(&constraint->lockdep_map);
+	fairwq_wait_begin(&constraint->lockdep_map, !READ_ONCE(constraint->unsafe));
 	init_completion(&marker.done);
 	/* Under the lock: what has ended last may still be at the constraint. */
 	scoped_guard(raw_spinlock_irqsave, fairwq_constraint_lock(constraint)) {

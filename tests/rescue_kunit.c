@@ -3,13 +3,17 @@
  * Memory reclaim: a pool with FAIRWQ_MEM_RECLAIM goes on when the kernel cannot create
  * workers, because its workqueue has a rescuer thread.
  *
- * The case makes each allocation by a worker fail, so that it cannot create another one, and
+ * A case makes each allocation by a worker fail, so that it cannot create another one, and
  * blocks all workers. Needs CONFIG_FAILSLAB; init.sh limits failures to tasks with
  * make_it_fail.
+ *
+ * The others check that each call that waits is reported if reclaim may wait for the caller,
+ * and what the caller waits for may need memory.
  */
+#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 
-#include "lib/fixture.h"
+#include "lib/hook.h"
 
 #define BLOCKERS	400
 
@@ -173,8 +177,362 @@ static void pool_for_reclaim_goes_on(struct kunit *test)
 	clients_end(&plain);
 }
 
+/* ---- calls that wait ------------------------------------------------------- */
+
+/*
+ * What an item or a thread waits for: items that stand until @go, in a pool of their own.
+ * One is in @one, one each in @serial, @limiter and @sequencer; @behind waits for a turn in
+ * @one, and @kept in @serial.
+ */
+struct waited {
+	struct fairwq_pool *pool;
+	struct fairwq_batch *one, *many;
+	struct fairwq_serializer serial;
+	struct fairwq_limiter limiter;
+	struct fairwq_sequencer sequencer;
+	struct stander {
+		struct fairwq_work work;
+		struct completion *go;
+	} stands, serialized, limited;
+	struct fairwq_sequenced_work sequenced;
+	struct fairwq_work behind, kept;
+	struct fairwq_delayed_work delayed;
+	struct fairwq_rcu_work graced;
+	struct completion go;
+};
+
+static void stander_fn(struct fairwq_work *work)
+{
+	wait_for_completion(container_of(work, struct stander, work)->go);
+}
+
+static void sequenced_fn(struct fairwq_work *work)
+{
+	wait_for_completion(&container_of(work, struct waited, sequenced.work)->go);
+}
+
+static void stander_init(struct waited *w, struct stander *stander)
+{
+	fairwq_work_init(&stander->work, stander_fn);
+	stander->go = &w->go;
+}
+
+static struct waited *waited_new(struct kunit *test, unsigned int flags)
+{
+	const struct fairwq_pool_attrs attrs = { .flags = flags, .max_active = 8 };
+	const struct fairwq_batch_attrs one = { .max_active = 1 };
+	struct waited *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	init_completion(&w->go);
+	w->pool = fairwq_pool_create(&attrs, "waited");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(w->pool));
+	w->one = fairwq_batch_create(w->pool, &one, "one");
+	w->many = fairwq_batch_create(w->pool, NULL, "many");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(w->one) || IS_ERR(w->many));
+	fairwq_serializer_init(&w->serial);
+	fairwq_limiter_init(&w->limiter, 2);
+	fairwq_sequencer_init(&w->sequencer);
+	stander_init(w, &w->stands);
+	stander_init(w, &w->serialized);
+	stander_init(w, &w->limited);
+	fairwq_sequenced_work_init(&w->sequenced, sequenced_fn, mock_nothing_fn);
+	fairwq_work_init(&w->behind, mock_nothing_fn);
+	fairwq_work_init(&w->kept, mock_nothing_fn);
+	fairwq_delayed_work_init(&w->delayed, mock_nothing_fn);
+	fairwq_rcu_work_init(&w->graced, mock_nothing_fn);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(w->one, &w->stands.work));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(w->one, &w->behind));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(&w->serial, w->many,
+							 &w->serialized.work));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(&w->serial, w->many, &w->kept));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_limiter_queue(&w->limiter, w->many, &w->limited.work));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_sequencer_queue(&w->sequencer, NULL, w->many,
+							&w->sequenced));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(w->one, &w->delayed, 1000 * HZ));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_rcu(w->one, &w->graced));
+	/* It runs, and does not wait in the queue. */
+	mock_until(test, fairwq_work_busy(&w->stands.work) == FAIRWQ_BUSY_RUNNING);
+	return w;
+}
+
+/* End what the call under test has left. */
+static void waited_end(struct waited *w)
+{
+	complete_all(&w->go);
+	fairwq_delayed_work_cancel_sync(&w->delayed);
+	fairwq_serializer_destroy(&w->serial);
+	fairwq_limiter_destroy(&w->limiter);
+	fairwq_sequencer_flush(&w->sequencer);
+	if (!w->pool)
+		return;
+	fairwq_batch_dispose(w->one);
+	fairwq_batch_dispose(w->many);
+	fairwq_pool_destroy(w->pool);
+}
+
+static void flush_batch(struct waited *w)
+{
+	fairwq_batch_flush(w->one);
+}
+
+static void shut_batch_down(struct waited *w)
+{
+	fairwq_batch_shutdown(fairwq_batch_get(w->one), FAIRWQ_RUN_REST, NULL);
+}
+
+static void flush_pool(struct waited *w)
+{
+	fairwq_pool_flush(w->pool);
+}
+
+static void drain_pool(struct waited *w)
+{
+	fairwq_pool_drain(w->pool);
+}
+
+static void destroy_pool(struct waited *w)
+{
+	fairwq_delayed_work_cancel(&w->delayed);
+	fairwq_batch_dispose(w->one);
+	fairwq_batch_dispose(w->many);
+	fairwq_pool_destroy(w->pool);
+	w->pool = NULL;
+}
+
+static void destroy_flows(struct waited *w)
+{
+	struct fairwq_flows *flows = fairwq_flows_create(w->pool, NULL);
+
+	if (!WARN_ON(IS_ERR(flows)))
+		fairwq_flows_destroy(flows);
+}
+
+static void flush_running(struct waited *w)
+{
+	fairwq_work_flush(&w->stands.work);
+}
+
+static void flush_queued(struct waited *w)
+{
+	fairwq_work_flush(&w->behind);
+}
+
+static void flush_kept(struct waited *w)
+{
+	fairwq_work_flush(&w->kept);
+}
+
+static void flush_delayed(struct waited *w)
+{
+	fairwq_delayed_work_flush(&w->delayed);
+}
+
+static void flush_graced(struct waited *w)
+{
+	fairwq_rcu_work_flush(&w->graced);
+}
+
+static void flush_serializer(struct waited *w)
+{
+	fairwq_serializer_flush(&w->serial);
+}
+
+static void destroy_serializer(struct waited *w)
+{
+	fairwq_serializer_destroy(&w->serial);
+}
+
+static void drop_serializer(struct waited *w)
+{
+	fairwq_serializer_shutdown(&w->serial, FAIRWQ_DROP_REST, NULL);
+}
+
+static void flush_limiter(struct waited *w)
+{
+	fairwq_limiter_flush(&w->limiter);
+}
+
+static void destroy_limiter(struct waited *w)
+{
+	fairwq_limiter_destroy(&w->limiter);
+}
+
+static void flush_sequencer(struct waited *w)
+{
+	fairwq_sequencer_flush(&w->sequencer);
+}
+
+static void cancel_running(struct waited *w)
+{
+	fairwq_work_cancel_sync(&w->stands.work);
+}
+
+static void cancel_queued(struct waited *w)
+{
+	fairwq_work_cancel_sync(&w->behind);
+}
+
+static void body(unsigned long from, unsigned long to, void *arg)
+{
+}
+
+static void loop_outside(struct waited *w)
+{
+	int ret = fairwq_parallel_for(w->many, 0, 100, 10, body, NULL);
+
+	WARN_ON(ret);
+}
+
+struct kind {
+	const char *name;
+	void (*wait)(struct waited *w);
+	bool cancels;			/* a cancel waits for what has begun, as in cmwq */
+	bool no_item;			/* from an item of another pool it is refused */
+};
+
+static const struct kind kinds[] = {
+	{ "fairwq_batch_flush", flush_batch },
+	{ "fairwq_batch_shutdown", shut_batch_down },
+	{ "fairwq_pool_flush", flush_pool },
+	{ "fairwq_pool_drain", drain_pool },
+	{ "fairwq_pool_destroy", destroy_pool },
+	{ "fairwq_flows_destroy", destroy_flows },
+	{ "fairwq_work_flush, running", flush_running },
+	{ "fairwq_work_flush, queued", flush_queued },
+	{ "fairwq_work_flush, in a serializer", flush_kept },
+	{ "fairwq_delayed_work_flush", flush_delayed },
+	{ "fairwq_rcu_work_flush", flush_graced },
+	{ "fairwq_serializer_flush", flush_serializer },
+	{ "fairwq_serializer_destroy", destroy_serializer },
+	{ "fairwq_serializer_shutdown", drop_serializer },
+	{ "fairwq_limiter_flush", flush_limiter },
+	{ "fairwq_limiter_destroy", destroy_limiter },
+	{ "fairwq_sequencer_flush", flush_sequencer },
+	{ "fairwq_work_cancel_sync, running", cancel_running, .cancels = true },
+	{ "fairwq_work_cancel_sync, queued", cancel_queued, .cancels = true },
+	{ "fairwq_parallel_for", loop_outside, .no_item = true },
+};
+
+/* An item, or a call of a thread, that calls kind->wait(). */
+struct caller {
+	struct fairwq_work work;
+	const struct kind *kind;
+	struct waited *waited;
+	struct completion done;
+};
+
+static atomic_t nr_noticed;
+static struct completion *opens;	/* completed when the call is noticed */
+
+static void notice(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (point != FAIRWQ_POINT_UNSAFE_WAIT)
+		return;
+	atomic_inc(&nr_noticed);
+	complete_all(READ_ONCE(opens));
+}
+
+static void caller_fn(struct fairwq_work *work)
+{
+	struct caller *caller = container_of(work, struct caller, work);
+
+	caller->kind->wait(caller->waited);
+	complete_all(&caller->done);
+}
+
+/* Call it as a task that reclaims memory. */
+static bool call_reclaiming(struct fairwq_work *work)
+{
+	unsigned int flags = memalloc_noreclaim_save();
+
+	caller_fn(work);
+	memalloc_noreclaim_restore(flags);
+	return true;
+}
+
+/*
+ * Have an item of @from, or a thread with PF_MEMALLOC, wait for items of a pool with @flags,
+ * in each way. Expect that it is noticed, or not. A call that is not noticed waits until
+ * the items are let go, so these begin to go when the call has begun to wait, or never.
+ */
+static void waits_are(struct kunit *test, struct fairwq_batch *from, unsigned int flags,
+		      bool noticed)
+{
+	struct caller *caller = kunit_kzalloc(test, sizeof(*caller), GFP_KERNEL);
+	const struct kind *kind;
+	struct call *call = NULL;
+
+	KUNIT_ASSERT_NOT_NULL(test, caller);
+	fairwq_work_init(&caller->work, caller_fn);
+	for (kind = kinds; kind < kinds + ARRAY_SIZE(kinds); kind++) {
+		if (kind->no_item && from)
+			continue;
+		init_completion(&caller->done);
+		caller->kind = kind;
+		caller->waited = waited_new(test, flags);
+		atomic_set(&nr_noticed, 0);
+		WRITE_ONCE(opens, &caller->waited->go);
+		fairwq_test_set_hook(notice);
+		if (!noticed || kind->cancels)
+			complete_all(&caller->waited->go);
+		if (from)
+			KUNIT_EXPECT_EQ(test, 1, fairwq_queue(from, &caller->work));
+		else
+			call = mock_call_start(test, call_reclaiming, &caller->work);
+		if (!wait_for_completion_timeout(&caller->done, MOCK_WAIT / 4))
+			complete_all(&caller->waited->go);
+		mock_await(test, &caller->done);
+		if (call)
+			mock_call_end(test, call);
+		fairwq_test_set_hook(NULL);
+		KUNIT_EXPECT_EQ_MSG(test, noticed && !kind->cancels,
+				    atomic_read(&nr_noticed) > 0, "%s\n", kind->name);
+		waited_end(caller->waited);
+		if (from)
+			fairwq_batch_flush(from);
+	}
+}
+
+/* An item of a pool with FAIRWQ_MEM_RECLAIM must not wait for a pool without it. */
+static void wait_of_an_item_for_reclaim_is_reported(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	mock->flags = FAIRWQ_MEM_RECLAIM;
+	a = mock_begin(test, 2);
+	/* The destruction of a pool is noticed by cmwq, too. */
+	pr_info("# expect-splat begin MEM_RECLAIM\n");
+	waits_are(test, a, 0, true);
+	pr_info("# expect-splat end\n");
+	waits_are(test, a, FAIRWQ_MEM_RECLAIM, false);
+}
+
+/* Nor must a task that reclaims memory. */
+static void wait_of_a_task_that_reclaims_is_reported(struct kunit *test)
+{
+	mock_begin(test, 2);
+	pr_info("# expect-splat begin MEM_RECLAIM\n");
+	waits_are(test, NULL, 0, true);
+	pr_info("# expect-splat end\n");
+	waits_are(test, NULL, FAIRWQ_MEM_RECLAIM, false);
+}
+
+/* Any other item may wait for either. */
+static void wait_of_another_item_is_right(struct kunit *test)
+{
+	struct fairwq_batch *a = mock_begin(test, 2);
+
+	waits_are(test, a, 0, false);
+	waits_are(test, a, FAIRWQ_MEM_RECLAIM, false);
+}
+
 static struct kunit_case rescue_cases[] = {
 	KUNIT_CASE(pool_for_reclaim_goes_on),
+	KUNIT_CASE(wait_of_an_item_for_reclaim_is_reported),
+	KUNIT_CASE(wait_of_a_task_that_reclaims_is_reported),
+	KUNIT_CASE(wait_of_another_item_is_right),
 	{}
 };
 
