@@ -94,6 +94,9 @@ void fairwq_work_set_context(struct fairwq_context_work *cwork, struct fairwq_co
 
 	if (WARN_ON_ONCE(IS_ERR(context)))
 		context = NULL;
+	/* The setup would forget the reference. */
+	if (WARN_ON_ONCE(context && cwork->work.func != fairwq_context_fn))
+		return;
 	cwork->context = fairwq_context_get(context);
 	fairwq_context_put(old);
 }

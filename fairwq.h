@@ -46,7 +46,9 @@
  *
  * A work belongs to the caller unless it is pending. While it is pending, the
  * caller must not free it or write to it. fairwq does not touch a work once
- * its function was called, so the function may free it.
+ * its function was called, so the function may free it. A work of a sequencer
+ * belongs to fairwq until its completion was called, or it was dropped: see
+ * fairwq_sequencer_queue().
  *
  * Calls that may run at the same time, on one batch B and one work W. Each
  * cell is the result for both calls:
@@ -71,7 +73,8 @@
  *
  * W may be freed after cancel_sync(W). It may be freed after a cancel(W) that
  * returned true if its function does not run. Both hold only if no caller
- * queues W meanwhile.
+ * queues W meanwhile, if W is in no sequencer, and if no cancel or shutdown of
+ * its batch or serializer has given W to dropped().
  */
 #ifndef FAIRWQ_H
 #define FAIRWQ_H
@@ -128,7 +131,7 @@ struct notifier_block;
  * A worker of the kernel's workqueue calls it in process context, with
  * interrupts on. It may sleep. It may queue @work again, which then goes to the
  * tail of its batch. It may free @work, queue other works, or dispose of its
- * batch.
+ * batch. The function of a work of a sequencer must not free it.
  */
 typedef void (*fairwq_func_t)(struct fairwq_work *work);
 
@@ -300,7 +303,8 @@ struct fairwq_work *fairwq_current_work(void);
  *
  * Does not wait for the function. If this returns true, the caller may free
  * @work. It must not if a queue call for @work is still under way, or if the
- * function still runs from an earlier queue call.
+ * function still runs from an earlier queue call. A work of a sequencer must go
+ * to fairwq_sequencer_drop() first.
  *
  * A work that waits for a grace period, or in a constraint of the caller's own,
  * stays pending.
@@ -322,6 +326,10 @@ bool fairwq_work_cancel(struct fairwq_work *work);
  * On return @work is neither pending nor running, also if its function queues
  * itself, because @work is disabled during the call. The caller may free it
  * unless others queue it afterwards.
+ *
+ * But a work of a sequencer may still be completed, if this returns false. So
+ * it may be freed only after fairwq_sequencer_flush() or its completion. If this
+ * returns true, it may be freed after fairwq_sequencer_drop().
  *
  * If @work waits for a grace period, this waits for the end of that, as
  * cancel_work_sync() does. If a constraint of the caller's own keeps @work
@@ -402,7 +410,8 @@ int fairwq_enable_and_queue(struct fairwq_batch *batch, struct fairwq_work *work
  * a later run.
  *
  * What is not promised: runs that are queued during the call are not waited
- * for, nor is the delay of a delayed work: see fairwq_delayed_work_flush().
+ * for, nor is the delay of a delayed work: see fairwq_delayed_work_flush(). Nor
+ * is the completion of a work of a sequencer.
  *
  * Context: Process context, sleeps. From @work's own function it warns and
  * returns false. It does the same from an item of a serializer in which @work
@@ -581,7 +590,9 @@ void fairwq_batch_flush(struct fairwq_batch *batch);
  * @batch: the batch. The caller must hold a reference
  * @dropped: called for each item that is dropped, in the caller's context and
  *	without a lock. The item is not pending any more: @dropped may free it or
- *	queue it again. Or NULL
+ *	queue it again. It must not free it if its function still runs, from an
+ *	earlier queue call. A work of a sequencer must go to
+ *	fairwq_sequencer_drop() first. Or NULL
  *
  * Drops the items that were queued to @batch before the call and have not
  * started. Items that wait for their own last run to end come first, then the
@@ -622,7 +633,8 @@ unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
  *
  * fairwq_batch_dispose(), and then waits. On return no item of @batch is queued or
  * runs, it has left its pool, and its released() has returned. So the caller may
- * free what its items use. Drops the caller's reference.
+ * free what its items use, but for works of a sequencer: items of other batches may
+ * still complete them. Drops the caller's reference.
  *
  * =========================  ==========================  ===========================
  * A work of @batch that      FAIRWQ_RUN_REST             FAIRWQ_DROP_REST
@@ -1353,8 +1365,9 @@ void __fairwq_context_work_init(struct fairwq_context_work *cwork, fairwq_func_t
 
 /**
  * fairwq_work_set_context - say in which context a work runs
- * @cwork: the work, neither pending nor running; its own function may set it, too,
- *	for the next run
+ * @cwork: the work, set up, neither pending nor running; its own function may set it,
+ *	too, for the next run. For one in zeroed memory that was never set up @context
+ *	must be NULL
  * @context: the context, or NULL for none
  *
  * Takes a reference to @context, and puts that of the context before. The work keeps
@@ -1543,7 +1556,8 @@ void fairwq_serializer_destroy(struct fairwq_serializer *serializer);
  * @how: FAIRWQ_RUN_REST or FAIRWQ_DROP_REST
  * @dropped: with FAIRWQ_DROP_REST, called for each work that is dropped, in queue
  *	order, in the caller's context and without a lock; or NULL. The work is not
- *	pending any more: @dropped may free it, or queue it elsewhere
+ *	pending any more: @dropped may free it, or queue it elsewhere. A work of a
+ *	sequencer must go to fairwq_sequencer_drop() first
  *
  * With FAIRWQ_RUN_REST this is fairwq_serializer_destroy(). With FAIRWQ_DROP_REST
  * the works that wait in @serializer are dropped. The one in flight has left the list:
@@ -1653,7 +1667,9 @@ void fairwq_limiter_destroy(struct fairwq_limiter *limiter);
  * struct fairwq_sequencer - runs items in parallel, and completes them in order
  *
  * Set up by fairwq_sequencer_init(). It takes no other resources, so there is no call to
- * destroy it: it may be freed when no work is in it, after fairwq_sequencer_flush().
+ * destroy it: it may be freed after a fairwq_sequencer_flush(), if no call queues to it.
+ * No completion may free it, not even that of its last work, nor may a task that such a
+ * completion wakes, without that flush: fairwq still uses it when the completion returns.
  */
 struct fairwq_sequencer {
 	/* private: */
@@ -1708,7 +1724,8 @@ void __fairwq_sequenced_work_init(struct fairwq_sequenced_work *swork, fairwq_fu
 
 /**
  * fairwq_sequencer_queue - queue a work that is completed in its order
- * @sequencer: the sequencer. It must stay until @swork was completed or dropped
+ * @sequencer: the sequencer. It must stay until fairwq_sequencer_flush() has returned,
+ *	after @swork was completed or dropped
  * @constraint: the constraint of a serializer or limiter that @swork goes through, too;
  *	or one of the driver's own; or NULL
  * @batch: where @swork is to run; any batch of any pool
@@ -1718,7 +1735,14 @@ void __fairwq_sequenced_work_init(struct fairwq_sequenced_work *swork, fairwq_fu
  * time. Their completions are called one after the other, in the order of the queue
  * calls, by the item that made the first of them ready. So a completion may run in the
  * turn of another batch, which is charged for it. It sees what the functions and
- * completions before it have stored.
+ * completions before it have stored. It may sleep, which holds up the completions behind
+ * it, and the item that calls it.
+ *
+ * @swork may be freed by its completion, or after fairwq_sequencer_flush(). Calls that wait
+ * for a work, a batch or a pool wait for functions, and for the completions that these items
+ * call. So a flush of a pool covers the completions if all works of @sequencer are of that
+ * pool, and none was dropped. fairwq_work_flush() and fairwq_work_cancel_sync() do not tell
+ * that @swork was completed.
  *
  * A work that is taken out of its batch keeps those behind it from being completed. So
  * the caller of fairwq_work_cancel() and its like must call fairwq_sequencer_drop() if
@@ -1727,8 +1751,11 @@ void __fairwq_sequenced_work_init(struct fairwq_sequenced_work *swork, fairwq_fu
  * Not promised: that a turn that goes on after its function, see fairwq_async_begin(),
  * has ended when the work is completed.
  *
- * Context: Any but NMI. Does not sleep, allocates nothing. May be called from the
- * completion of @swork.
+ * Such a work is queued by this call alone. If another queue call gets it, such as
+ * fairwq_queue(), there is no order: it warns, and the completion follows the function.
+ *
+ * Context: Any but NMI. Does not sleep, allocates nothing. May be called from an item, also
+ * one of @sequencer, and from a completion, also that of @swork.
  * Return: 1 if the work was queued; 0 if it is in the sequencer already, or pending; or
  * a negative error as fairwq_queue() and fairwq_queue_constrained().
  */
@@ -2199,7 +2226,9 @@ static inline void fairwq_fork(struct fairwq_task *self, struct fairwq_task *tas
  *
  * Context: From the function that forked @task, may sleep.
  * Return: true if no runner has begun the task, nor will: the caller must do its
- * work now. false if the task has run: its stores are seen.
+ * work now, as a part of @self. It must not pass @task as @self: that is for the
+ * function of @task alone, when fairwq calls it. false if the task has run: its
+ * stores are seen.
  */
 static __always_inline bool fairwq_unfork(struct fairwq_task *self, struct fairwq_task *task)
 {

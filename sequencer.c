@@ -63,6 +63,7 @@ static void complete_ready(struct fairwq_sequencer *sequencer, unsigned long fla
 			continue;
 		}
 		sequencer->completer = current;
+		first->sequencer = NULL;
 		raw_spin_unlock_irqrestore(&sequencer->lock, flags);
 		first->complete(&first->work);	/* may free it, or queue it again */
 		cond_resched();
@@ -78,11 +79,18 @@ static void sequenced_fn(struct fairwq_work *work)
 	struct fairwq_sequenced_work *swork = container_of(work, struct fairwq_sequenced_work,
 							   work);
 	struct fairwq_sequencer *sequencer = swork->sequencer;
+	struct fairwq_runner *runner = fairwq_runner_current();
 	unsigned long flags;
 
 	/* Reports and tables name it. */
-	WRITE_ONCE(fairwq_runner_current()->turn.func, swork->func);
+	WRITE_ONCE(runner->turn.func, swork->func);
+	runner->sequencer = sequencer;
 	swork->func(work);
+	runner->sequencer = NULL;
+	if (WARN_ON_ONCE(!sequencer)) {		/* another call has queued it */
+		swork->complete(work);
+		return;
+	}
 	raw_spin_lock_irqsave(&sequencer->lock, flags);
 	swork->ended = true;
 	complete_ready(sequencer, flags);
@@ -130,8 +138,11 @@ void fairwq_sequencer_drop(struct fairwq_work *work)
 	might_sleep();
 	swork = container_of(work, struct fairwq_sequenced_work, work);
 	sequencer = swork->sequencer;
+	if (!sequencer)		/* it is in none */
+		return;
 	raw_spin_lock_irqsave(&sequencer->lock, flags);
 	list_del_init(&swork->node);
+	swork->sequencer = NULL;
 	complete_ready(sequencer, flags);
 }
 EXPORT_SYMBOL_GPL(fairwq_sequencer_drop);
@@ -141,17 +152,13 @@ EXPORT_SYMBOL_GPL(fairwq_sequencer_drop);
 /* Check whether the caller is an item of @sequencer, or completes one, and warn. */
 static bool is_inside(const struct fairwq_sequencer *sequencer)
 {
-	const struct fairwq_work *work = fairwq_current_work();
-	const struct fairwq_sequenced_work *swork;
+	const struct fairwq_runner *runner = fairwq_runner_of_item();
 	bool inside = READ_ONCE(sequencer->completer) == current;
 
-	if (work && work->func == sequenced_fn) {
-		swork = container_of(work, struct fairwq_sequenced_work, work);
-		inside |= swork->sequencer == sequencer;
-	}
+	/* The work may be gone, if it is none of a sequencer. */
+	inside |= runner && runner->sequencer == sequencer;
 	return WARN_ONCE(inside, "fairwq: item %ps would wait for itself in %s of %p\n",
-			 work ? fairwq_shown_func(work) : NULL, "fairwq_sequencer_flush",
-			 sequencer);
+			 runner ? runner->turn.func : NULL, "fairwq_sequencer_flush", sequencer);
 }
 
 void fairwq_sequencer_flush(struct fairwq_sequencer *sequencer)
@@ -200,6 +207,7 @@ void __fairwq_sequenced_work_init(struct fairwq_sequenced_work *swork, fairwq_fu
 	__fairwq_work_init(&swork->work, sequenced_fn, name, key);
 	swork->func = func;
 	swork->complete = complete;
+	swork->sequencer = NULL;
 	INIT_LIST_HEAD(&swork->node);
 }
 EXPORT_SYMBOL_GPL(__fairwq_sequenced_work_init);

@@ -258,6 +258,8 @@ struct fairwq_runner {
 	/* R; P off its turn: start of the item, later by what it slept; 0: not measured */
 	u64 since;
 	struct fairwq_forker *forker;	/* R, P reads, set once: NULL: no item has forked yet */
+	/* R; read by its tasks: that of the item, while the function runs, or NULL */
+	const struct fairwq_sequencer *sequencer;
 	unsigned int nr_blocks;		/* R: sections of the item that may block */
 	u64 blocked_at;			/* R: ns, when the outermost of them began */
 	struct fairwq_context *context;	/* R; a thief reads: that of the item, or NULL */

@@ -248,6 +248,22 @@ static void no_reference_leaks(struct kunit *test)
 	put_cred(cred);
 }
 
+/* A work that was never set up takes no context, since the setup would lose that. */
+static void work_without_a_setup_takes_no_context(struct kunit *test)
+{
+	struct fairwq_context *context = fairwq_context_capture(GFP_KERNEL);
+	struct fairwq_context_work cwork = { };
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(context));
+	fairwq_work_set_context(&cwork, NULL);
+	pr_info("# expect-splat begin fairwq_work_set_context\n");
+	fairwq_work_set_context(&cwork, context);
+	pr_info("# expect-splat end\n");
+	KUNIT_EXPECT_NULL(test, cwork.context);
+	KUNIT_EXPECT_EQ(test, 1U, kref_read(&context->refs));
+	fairwq_context_put(context);
+}
+
 /* An item that frees itself, then opens SECRET. */
 struct freed_item {
 	struct fairwq_context_work cwork;
@@ -547,6 +563,7 @@ static struct kunit_case context_cases[] = {
 	KUNIT_CASE(context_ends_with_its_item_in_a_burst),
 	KUNIT_CASE(item_captures_what_it_runs_in),
 	KUNIT_CASE(no_reference_leaks),
+	KUNIT_CASE(work_without_a_setup_takes_no_context),
 	KUNIT_CASE(function_may_free_its_work),
 	KUNIT_CASE(what_the_function_leaves_is_undone),
 	KUNIT_CASE(driver_is_asked_around_each_run),

@@ -3,7 +3,7 @@
  * Sequencers: items run in parallel and are completed in queue order, each once, even if
  * some are cancelled or refused. After a flush a sequencer may be freed.
  */
-#include "lib/fixture.h"
+#include "lib/hook.h"
 
 /* ---- what the cases share ----------------------------------------------- */
 
@@ -333,6 +333,167 @@ static void refused_work_holds_up_nothing(struct kunit *test)
 	fairwq_batch_put(b);
 }
 
+/* ---- who waits for completions --------------------------------------------- */
+
+/* A call that waits for a batch or a pool, in a thread of its own. */
+static struct fairwq_pool *flushed;
+
+static bool flush_the_pool(struct fairwq_work *work)
+{
+	fairwq_pool_flush(flushed);
+	return true;
+}
+
+/* A flush of the pool covers the completions if all works are of that pool. */
+static void flush_of_the_pool_covers_completions(struct kunit *test)
+{
+	struct fairwq_sequencer *sequencer = sequencer_new(test);
+	struct fairwq_batch *a = begin(test, NR + 1);
+	struct mock *mock = test->priv;
+	struct step *step[NR];
+	struct call *call;
+	int i;
+
+	steps_run(test, sequencer, a, step);
+	for (i = NR - 1; i > 0; i--)
+		step_end(test, step[i]);
+	flushed = mock->pool;
+	call = mock_call_start(test, flush_the_pool, &step[0]->swork.work);
+	complete(&step[0]->open);
+	mock_call_end(test, call);
+	KUNIT_EXPECT_STREQ(test, "abcde", &mock->log.text[0]);
+}
+
+/* It does not cover a completion that an item of another pool calls. */
+static void flush_covers_no_completion_by_another_pool(struct kunit *test)
+{
+	struct fairwq_sequencer *sequencer = sequencer_new(test);
+	struct fairwq_pool *pool = fairwq_pool_create(NULL, "other");
+	struct fairwq_batch *a = begin(test, 2);
+	struct mock *mock = test->priv;
+	struct step *first = step_new(test, sequencer, 'x'), *next = step_new(test, sequencer, 'y');
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(pool));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_sequencer_queue(sequencer, NULL,
+							fairwq_pool_default_batch(pool, 0),
+							&first->swork));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_sequencer_queue(sequencer, NULL, a, &next->swork));
+	complete(&next->open);
+	fairwq_pool_flush(mock->pool);
+	KUNIT_EXPECT_TRUE(test, next->ended);
+	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->log.nr));
+	complete(&first->open);
+	fairwq_sequencer_flush(sequencer);
+	expect_log(test, "xy");
+	fairwq_pool_destroy(pool);
+}
+
+/* Nor does a call that waits for a work alone wait for its completion. */
+static void cancel_sync_does_not_wait_for_the_completion(struct kunit *test)
+{
+	struct fairwq_sequencer *sequencer = sequencer_new(test);
+	struct fairwq_batch *a = begin(test, NR + 1);
+	struct mock *mock = test->priv;
+	struct step *step[NR];
+	int i;
+
+	steps_run(test, sequencer, a, step);
+	for (i = 1; i < NR; i++) {
+		complete(&step[i]->open);
+		fairwq_work_flush(&step[i]->swork.work);
+		KUNIT_EXPECT_FALSE(test, fairwq_work_cancel_sync(&step[i]->swork.work));
+		KUNIT_EXPECT_TRUE(test, step[i]->ended);
+	}
+	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->log.nr));
+	complete(&step[0]->open);
+	fairwq_sequencer_flush(sequencer);
+	expect_log(test, "abcde");
+}
+
+/* ---- from where works are queued ------------------------------------------- */
+
+/* A step whose function and completion queue @next[0] and @next[1] behind it. */
+struct queueing_step {
+	struct step step;
+	struct step *next[2];
+	int ret[2];
+};
+
+static void queueing_fn(struct fairwq_work *work)
+{
+	struct queueing_step *q = container_of(work, struct queueing_step, step.swork.work);
+
+	q->ret[0] = fairwq_sequencer_queue(q->step.sequencer, NULL, q->step.batch,
+					   &q->next[0]->swork);
+	step_fn(work);
+}
+
+static void queueing_complete(struct fairwq_work *work)
+{
+	struct queueing_step *q = container_of(work, struct queueing_step, step.swork.work);
+
+	q->ret[1] = fairwq_sequencer_queue(q->step.sequencer, NULL, q->step.batch,
+					   &q->next[1]->swork);
+	q->step.batch = NULL;
+	step_complete(work);
+}
+
+/* A function and a completion may queue to their own sequencer. */
+static void item_and_completion_may_queue(struct kunit *test)
+{
+	struct queueing_step *q = kunit_kzalloc(test, sizeof(*q), GFP_KERNEL);
+	struct fairwq_sequencer *sequencer = sequencer_new(test);
+	struct fairwq_batch *a = begin(test, 2);
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, q);
+	fairwq_sequenced_work_init(&q->step.swork, queueing_fn, queueing_complete);
+	init_completion(&q->step.entered);
+	init_completion(&q->step.open);
+	q->step.mock = test->priv;
+	q->step.sequencer = sequencer;
+	q->step.batch = a;
+	q->step.letter = 'x';
+	for (i = 0; i < 2; i++) {
+		q->next[i] = step_new(test, sequencer, 'y' + i);
+		complete(&q->next[i]->open);
+	}
+	KUNIT_EXPECT_EQ(test, 1, fairwq_sequencer_queue(sequencer, NULL, a, &q->step.swork));
+	complete(&q->step.open);
+	expect_log(test, "xyz");
+	fairwq_sequencer_flush(sequencer);
+	KUNIT_EXPECT_EQ(test, 1, q->ret[0]);
+	KUNIT_EXPECT_EQ(test, 1, q->ret[1]);
+}
+
+/* A work that was queued without its sequencer has no order, and is reported. */
+static void work_without_a_sequencer_is_completed(struct kunit *test)
+{
+	struct fairwq_sequencer *sequencer = sequencer_new(test);
+	struct step *step = step_new(test, NULL, 'x'), *other = step_new(test, sequencer, 'y');
+	struct fairwq_batch *a = begin(test, 2);
+
+	complete(&step->open);
+	pr_info("# expect-splat begin sequenced_fn\n");
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &step->swork.work));
+	expect_log(test, "x");
+	fairwq_batch_flush(a);
+	pr_info("# expect-splat end\n");
+	/* The same if it was in one before, and a drop of one that is in none does nothing. */
+	KUNIT_EXPECT_EQ(test, 1, fairwq_sequencer_queue(sequencer, NULL, a, &step->swork));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_sequencer_queue(sequencer, NULL, a, &other->swork));
+	complete(&step->open);
+	expect_log(test, "xx");
+	fairwq_work_flush(&step->swork.work);
+	complete(&step->open);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &step->swork.work));
+	expect_log(test, "xxx");
+	fairwq_sequencer_drop(&step->swork.work);
+	complete(&other->open);
+	fairwq_sequencer_flush(sequencer);
+	expect_log(test, "xxxy");
+}
+
 /* ---- with other constraints ---------------------------------------------- */
 
 /* Items that are queued through a limiter of 2 run two at a time, and complete in order. */
@@ -419,6 +580,63 @@ static void self_wait_warns(struct kunit *test)
 	expect_log(test, "x");
 }
 
+/* An item whose function makes another work of its memory, and waits for that. */
+struct renewed {
+	union {
+		struct fairwq_work work;
+		struct fairwq_sequenced_work swork;
+	};
+	struct fairwq_sequencer sequencer;
+	struct fairwq_batch *batch;
+	struct completion done;
+	int ret;
+	bool ran, completed, waited;
+};
+
+static void again_fn(struct fairwq_work *work)
+{
+	struct renewed *renewed = container_of(work, struct renewed, work);
+
+	/* Give a flush that does not wait the time to return. */
+	msleep(20);
+	WRITE_ONCE(renewed->ran, true);
+}
+
+static void again_complete(struct fairwq_work *work)
+{
+	container_of(work, struct renewed, work)->completed = true;
+}
+
+static void renewed_fn(struct fairwq_work *work)
+{
+	struct renewed *renewed = container_of(work, struct renewed, work);
+
+	fairwq_sequenced_work_init(&renewed->swork, again_fn, again_complete);
+	renewed->ret = fairwq_sequencer_queue(&renewed->sequencer, NULL, renewed->batch,
+					      &renewed->swork);
+	fairwq_sequencer_flush(&renewed->sequencer);
+	renewed->waited = READ_ONCE(renewed->ran) && renewed->completed;
+	complete(&renewed->done);
+}
+
+/* It does not wait for itself. Its own work is gone, so fairwq must not look at that. */
+static void work_in_recycled_memory_may_be_waited_for(struct kunit *test)
+{
+	struct renewed *renewed = kunit_kzalloc(test, sizeof(*renewed), GFP_KERNEL);
+	struct fairwq_batch *a = begin(test, 3);
+
+	KUNIT_ASSERT_NOT_NULL(test, renewed);
+	fairwq_sequencer_init(&renewed->sequencer);
+	init_completion(&renewed->done);
+	renewed->batch = a;
+	fairwq_work_init(&renewed->work, renewed_fn);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &renewed->work));
+	mock_await(test, &renewed->done);
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 1, renewed->ret);
+	KUNIT_EXPECT_TRUE(test, renewed->waited);
+}
+
 /* ------------------------------------------------------------------------- */
 
 static struct kunit_case sequencer_cases[] = {
@@ -430,9 +648,15 @@ static struct kunit_case sequencer_cases[] = {
 	KUNIT_CASE(dropped_work_lets_the_others_go_on),
 	KUNIT_CASE(batch_is_cancelled),
 	KUNIT_CASE(refused_work_holds_up_nothing),
+	KUNIT_CASE(flush_of_the_pool_covers_completions),
+	KUNIT_CASE(flush_covers_no_completion_by_another_pool),
+	KUNIT_CASE(cancel_sync_does_not_wait_for_the_completion),
+	KUNIT_CASE(item_and_completion_may_queue),
+	KUNIT_CASE(work_without_a_sequencer_is_completed),
 	KUNIT_CASE(limiter_and_order_work_together),
 	KUNIT_CASE(limited_batch_limits_its_serializers),
 	KUNIT_CASE(self_wait_warns),
+	KUNIT_CASE(work_in_recycled_memory_may_be_waited_for),
 	{}
 };
 
