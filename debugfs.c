@@ -103,6 +103,9 @@ static void show_summary(struct seq_file *m, struct fairwq_pool *pool)
 	seq_printf(m, "runners_active: %u\n", pool->nr_active);
 	seq_printf(m, "max_active: %u\n", pool->max_active);
 	seq_printf(m, "async: %u\n", pool->nr_async);
+	seq_printf(m, "max_async: %u\n", pool->max_async == UINT_MAX ? 0 : pool->max_async);
+	seq_printf(m, "async_full_ms: %u\n", pool->nr_async < pool->max_async ? 0 :
+		   jiffies_to_msecs(jiffies - pool->async_at));
 	seq_printf(m, "batches: %u\n", pool->nr_batches);
 	for (i = 0; i < FAIRWQ_NR_COUNTERS; i++)
 		seq_printf(m, "%s: %llu\n", fairwq_counter_name[i], pool->counter[i]);

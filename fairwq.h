@@ -736,7 +736,10 @@ enum fairwq_policy {
  *	measured turn yet. An item of a higher priority may take along the items
  *	in front of it in its serializer for this long
  * @max_async: the most turns that may be in flight without a runner, see
- *	fairwq_async_begin(); 0 for no limit. At the limit the pool begins no turn
+ *	fairwq_async_begin(); 0 for no limit. An item that runs may become one, so it
+ *	counts, too: while as many run and go on together, the pool begins no turn.
+ *	An item that waits between fairwq_block_begin() and fairwq_block_end(), or in
+ *	a join, does not count, and may make one too many afterwards
  * @cost: for FAIRWQ_FAIR_COST: returns the cost of an item, in a unit of the driver's own
  *	such as bytes; 0 counts as 1. Asked once for each turn, when it begins. It is
  *	called under a lock of fairwq with interrupts off: it must not sleep, nor call
@@ -1239,6 +1242,11 @@ struct fairwq_async {
  *
  * fairwq_work_flush(), fairwq_work_cancel_sync() and fairwq_work_pending() are about the
  * function alone. The work may be queued again, or freed, before the turn has ended.
+ *
+ * What completes the turn must not depend on an item of the same pool that has not begun:
+ * at @max_async none begins. After hung_ms, which debugfs shows, that is reported in the
+ * kernel's log. Nor must it depend on items that wait for this turn, because of the
+ * max_active of the batch, or behind it in its serializer or limiter.
  *
  * Context: From the function of an item. Does not sleep.
  * Return: true if the caller must call fairwq_async_complete(), which it may do at once.

@@ -28,6 +28,7 @@
 #include "cost.h"
 #include "fairness.h"
 #include "fifo.h"
+#include "kick.h"
 #include "runner.h"
 #include "stats.h"
 #include "testing.h"
@@ -561,6 +562,8 @@ void fairwq_fifo_detach_locked(struct fairwq_turn *turn, struct fairwq_async *as
 	async->burst = turn->burst;
 	async->runner = NULL;
 	pool->nr_async++;
+	pool->async_at = jiffies;
+	fairwq_kick_update_call_locked(pool);
 	turn->async = NULL;
 	turn->batch = NULL;
 }
@@ -582,6 +585,8 @@ void fairwq_fifo_async_end_locked(struct fairwq_batch *batch, const struct fairw
 	lockdep_assert_held(&batch->pool->lock);
 
 	batch->pool->nr_async--;
+	batch->pool->async_at = jiffies;
+	fairwq_kick_update_call_locked(batch->pool);
 	batch->done++;
 	if (async->held)
 		atomic_sub(async->held, &batch->nr_pins);

@@ -119,7 +119,7 @@ static bool is_wanted_locked(const struct fairwq_runner *runner)
 {
 	lockdep_assert_held(&runner->pool->lock);
 
-	return runner->pool->nr_active < runner->pool->max_active &&
+	return runner->pool->nr_active < fairwq_seats_locked(runner->pool) &&
 	       fairwq_fifo_has_room_locked(runner->turn.batch);
 }
 
@@ -376,13 +376,16 @@ static bool others_wait_locked(const struct fairwq_runner *runner)
 
 	lockdep_assert_held(&pool->lock);
 
-	if (pool->nr_active < pool->max_active)
+	if (pool->nr_active < fairwq_seats_locked(pool))
 		return false;
 	return pool->nr_eligible > fairwq_node_eligible(&runner->turn.batch->node) ||
 	       !list_empty(&pool->sorting);
 }
 
-/* Check whether the turn can end here: another runner must be there for the next. */
+/*
+ * Check whether the turn can end here: another runner must be there for the next. With a
+ * max_async it does not: the item may go on after its function, and must be counted.
+ */
 static bool may_yield_locked(const struct fairwq_runner *runner)
 {
 	const struct fairwq_pool *pool = runner->pool;
@@ -390,6 +393,7 @@ static bool may_yield_locked(const struct fairwq_runner *runner)
 	lockdep_assert_held(&pool->lock);
 
 	return !list_empty(&pool->idle_runners) && !pool->tree.by_arrival &&
+	       pool->max_async == UINT_MAX &&
 	       !runner->turn.batch->paused && !runner->turn.batch->nr_canceling &&
 	       !runner->nr_blocks;
 }

@@ -48,8 +48,8 @@ static struct fairwq_runner *idle_runner_locked(struct fairwq_pool *pool)
 
 /*
  * Say whether a runner is free, for items that fork. Also forget that a batch waits
- * for one: the next kick that fails notes it again. Call this where @nr_active or
- * @max_active changes. Model: tests/models/seat.pml.
+ * for one: the next kick that fails notes it again. Call this where @nr_active,
+ * @max_active or @nr_async changes. Model: tests/models/seat.pml.
  */
 void fairwq_kick_update_call_locked(struct fairwq_pool *pool)
 {
@@ -57,7 +57,7 @@ void fairwq_kick_update_call_locked(struct fairwq_pool *pool)
 
 	lockdep_assert_held(&pool->lock);
 
-	if (pool->nr_active < pool->max_active)
+	if (pool->nr_active < fairwq_seats_locked(pool))
 		call = FAIRWQ_CALL_HUNGRY;
 	if (call == pool->call)
 		return;
@@ -70,8 +70,8 @@ void fairwq_kick_update_call_locked(struct fairwq_pool *pool)
 /*
  * Make an idle runner active, whatever waits in the tree.
  *
- * Return: the runner, for fairwq_kick_send(); NULL if none is idle or max_active
- * runners work already.
+ * Return: the runner, for fairwq_kick_send(); NULL if none is idle or as many work as
+ * may.
  */
 struct fairwq_runner *fairwq_kick_activate_locked(struct fairwq_pool *pool)
 {
@@ -79,7 +79,7 @@ struct fairwq_runner *fairwq_kick_activate_locked(struct fairwq_pool *pool)
 
 	lockdep_assert_held(&pool->lock);
 
-	if (pool->nr_active >= pool->max_active) {
+	if (pool->nr_active >= fairwq_seats_locked(pool)) {
 		if (!pool->call)
 			WRITE_ONCE(pool->call, FAIRWQ_CALL_WANTED);
 		return NULL;

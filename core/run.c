@@ -18,7 +18,7 @@
  *
  * Locking: pool->lock, which is dropped around the items.
  * Invariant: a runner goes idle only under the lock, for one of three reasons. The
- * tree is empty, more than max_active runners work, or another runner is soon free.
+ * tree is empty, more runners work than may, or another runner is soon free.
  * A batch enters the tree only under that lock, so no wake-up is lost. Models:
  * tests/models/queue.pml, seat.pml.
  *
@@ -226,7 +226,7 @@ static bool runner_next_locked(struct fairwq_runner *runner, unsigned long until
 			*requeue = true;
 			return false;
 		}
-		if (!has_work || pool->nr_active > pool->max_active ||
+		if (!has_work || pool->nr_active > fairwq_seats_locked(pool) ||
 		    is_surplus_locked(runner)) {
 			go_idle_locked(runner);
 			return false;

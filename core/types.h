@@ -306,6 +306,8 @@ struct fairwq_pool {
 	u64 run_time;			/* P: ns, of the timed turns */
 	unsigned int nr_async;		/* P: turns in flight whose function has returned */
 	unsigned int max_async;		/* I: most of them */
+	unsigned long async_at;		/* P: jiffies when @nr_async changed last */
+	unsigned long async_told;	/* P: @async_at of a standstill that was reported */
 	unsigned int nr_eligible;	/* P: batches in the tree */
 	struct list_head sorting;	/* P: batches with @sorting */
 	u64 sorted_at;			/* P: when a sort before a turn ended last, ns */
@@ -518,6 +520,17 @@ static inline bool fairwq_has_work_locked(const struct fairwq_pool *pool)
 
 	return (pool->nr_eligible || !list_empty(&pool->sorting)) &&
 	       pool->nr_async < pool->max_async;
+}
+
+/*
+ * Return how many runners may be active: each may have a turn that will go on after its
+ * function. So no turn that begins can lead to more than @max_async that do.
+ */
+static inline unsigned int fairwq_seats_locked(const struct fairwq_pool *pool)
+{
+	lockdep_assert_held(&pool->lock);
+
+	return min(pool->max_active, pool->max_async - min(pool->nr_async, pool->max_async));
 }
 
 /* Check whether a work ran last on another runner than @id. */

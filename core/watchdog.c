@@ -11,6 +11,8 @@
  *   later             item waits in a section that  longer than hung_ms
  *                     may block, or in a join
  *   HUNG_PAUSE later  an item was just reported     looks for the next one
+ *   half of hung_ms   max_async turns go on         reports it if none has ended for
+ *   later                                           hung_ms, and items wait
  *
  * A turn is quick if the items of its batch are over at once, as a rule. No runner is
  * kicked beside such turns. While no turn is under way nothing needs the timer. It may
@@ -104,6 +106,34 @@ static void report_hung(struct fairwq_pool *pool)
 	pool->hung_reported = jiffies;
 }
 
+/* Check for a standstill at max_async that was not reported, whether items wait or not. */
+static bool is_full_locked(const struct fairwq_pool *pool)
+{
+	lockdep_assert_held(&pool->lock);
+
+	return pool->nr_async >= pool->max_async && pool->async_told != pool->async_at;
+}
+
+/*
+ * Report, once, that max_async turns go on, and for hung_ms none of them has ended while
+ * items wait. What would end them may be among these items.
+ */
+static void report_full(struct fairwq_pool *pool)
+{
+	unsigned int nr, ms;
+
+	scoped_guard(raw_spinlock_irqsave, &pool->lock) {
+		if (!pool->hung_ms || !is_full_locked(pool) || !pool->nr_eligible ||
+		    !time_after(jiffies, pool->async_at + msecs_to_jiffies(pool->hung_ms)))
+			return;
+		pool->async_told = pool->async_at;
+		nr = pool->nr_async;
+		ms = jiffies_to_msecs(jiffies - pool->async_at);
+	}
+	pr_warn("pool %s: max_async reached, %u turns outstanding for %u ms, and items wait\n",
+		pool->name, nr, ms);
+}
+
 /*
  * Stop counting a turn as quick if its item has seen a whole tick. Nothing waits for its
  * runner from then on.
@@ -139,6 +169,7 @@ static void watchdog_fn(struct timer_list *timer)
 	unsigned long flags;
 
 	report_hung(pool);
+	report_full(pool);
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	pool->ticking = false;
 	slow = find_slow_locked(pool, &turns);
@@ -148,7 +179,7 @@ static void watchdog_fn(struct timer_list *timer)
 		fairwq_tick_soon_locked(pool);
 	else if (reported_just_now_locked(pool))
 		mod_timer(&pool->tick, jiffies + HUNG_PAUSE);	/* there may be more */
-	else if (pool->nr_active || turns)
+	else if (pool->nr_active || turns || is_full_locked(pool))
 		fairwq_tick_arm_locked(pool);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	fairwq_kick_send(pool, kick);

@@ -206,6 +206,173 @@ static void pool_has_a_limit_of_its_own(struct kunit *test)
 	fairwq_pool_destroy(pool);
 }
 
+/* An item that waits for @go, and whose turn then goes on. */
+struct begun_item {
+	struct fairwq_work work;
+	struct fairwq_async async;
+	struct limited *limited;
+	bool goes_on;
+};
+
+#define MOST_LIMITED	24
+
+/* A pool with a max_async, and its items. */
+struct limited {
+	struct fairwq_pool *pool;
+	struct fairwq_batch *batch[3];
+	struct completion go;
+	atomic_t entered, outstanding, ran;
+	struct begun_item item[MOST_LIMITED];
+};
+
+static void begun_fn(struct fairwq_work *work)
+{
+	struct begun_item *item = container_of(work, struct begun_item, work);
+	struct limited *limited = item->limited;
+
+	atomic_inc(&limited->entered);
+	wait_for_completion(&limited->go);
+	atomic_inc(&limited->outstanding);
+	WRITE_ONCE(item->goes_on, fairwq_async_begin(&item->async));
+}
+
+static unsigned int nr_active(struct fairwq_pool *pool)
+{
+	guard(raw_spinlock_irq)(&pool->lock);
+	return pool->nr_active;
+}
+
+static struct limited *limited_new(struct kunit *test, unsigned int max_active,
+				   unsigned int max_async)
+{
+	const struct fairwq_pool_attrs attrs = {
+		.max_active = max_active, .max_async = max_async,
+	};
+	struct limited *limited = kunit_kzalloc(test, sizeof(*limited), GFP_KERNEL);
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, limited);
+	init_completion(&limited->go);
+	limited->pool = fairwq_pool_create(&attrs, "limited");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(limited->pool));
+	for (i = 0; i < ARRAY_SIZE(limited->batch); i++) {
+		limited->batch[i] = fairwq_batch_create(limited->pool, NULL, "%d", i);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(limited->batch[i]));
+	}
+	for (i = 0; i < MOST_LIMITED; i++) {
+		limited->item[i].limited = limited;
+		fairwq_work_init(&limited->item[i].work, begun_fn);
+		KUNIT_EXPECT_EQ(test, 1, fairwq_queue(limited->batch[i % 3],
+						      &limited->item[i].work));
+	}
+	return limited;
+}
+
+static void limited_end(struct limited *limited)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(limited->batch); i++)
+		fairwq_batch_dispose(limited->batch[i]);
+	fairwq_pool_destroy(limited->pool);
+}
+
+/* Complete one turn that goes on. */
+static void complete_one(struct kunit *test, struct limited *limited)
+{
+	struct begun_item *item = limited->item;
+
+	while (!READ_ONCE(item->goes_on))
+		KUNIT_ASSERT_TRUE(test, ++item < limited->item + MOST_LIMITED);
+	item->goes_on = false;
+	atomic_dec(&limited->outstanding);
+	fairwq_async_complete(&item->async, 0);
+}
+
+/*
+ * Items that run may go on, too. So no more begin than may, and each that is completed lets
+ * one more begin.
+ */
+static void items_that_run_keep_the_limit(struct kunit *test)
+{
+	static const struct {
+		unsigned int max_active, max_async;
+	} row[] = { { 1, 1 }, { 2, 1 }, { 4, 1 }, { 4, 3 }, { 4, 4 }, { 4, 5 }, { 8, 2 }, { 8, 9 } };
+	unsigned int i, left, least;
+	struct limited *limited;
+
+	for (i = 0; i < ARRAY_SIZE(row); i++) {
+		limited = limited_new(test, row[i].max_active, row[i].max_async);
+		least = min(row[i].max_active, row[i].max_async);
+		/* A runner that takes an item kicks the next in the same step. */
+		mock_until(test, atomic_read(&limited->entered) >= least &&
+				 nr_active(limited->pool) == atomic_read(&limited->entered));
+		complete_all(&limited->go);
+		for (left = MOST_LIMITED; left; left--) {
+			mock_until(test, !nr_active(limited->pool));
+			KUNIT_EXPECT_EQ(test, min(left, row[i].max_async),
+					(unsigned int)atomic_read(&limited->outstanding));
+			complete_one(test, limited);
+		}
+		limited_end(limited);
+	}
+}
+
+/* At the limit nothing begins. If that lasts while items wait, it is reported, once. */
+static void standstill_at_the_limit_is_reported(struct kunit *test)
+{
+	struct limited *limited = limited_new(test, 2, 1);
+	struct fairwq_pool *pool = limited->pool;
+	int i;
+
+	complete_all(&limited->go);
+	for (i = 0; i < 2; i++) {
+		mock_until(test, !nr_active(pool));
+		pr_info("# expect-splat begin pool limited: max_async reached, 1 turns outstanding for\n");
+		/* No item runs now, so none is taken for hung. */
+		fairwq_set_hung_ms(pool, 1);
+		mock_until(test, READ_ONCE(pool->async_told) == READ_ONCE(pool->async_at));
+		fairwq_set_hung_ms(pool, FAIRWQ_DFL_HUNG_MS);
+		pr_info("# expect-splat end\n");
+		/* Not again. */
+		msleep(20);
+		mock_tick(pool);
+		complete_one(test, limited);
+	}
+	for (i = 2; i < MOST_LIMITED; i++) {
+		mock_until(test, !nr_active(pool));
+		complete_one(test, limited);
+	}
+	limited_end(limited);
+}
+
+/* A pool may be at its limit while nothing waits. That is reported when an item has come. */
+static void full_pool_is_reported_when_an_item_waits(struct kunit *test)
+{
+	const struct fairwq_pool_attrs attrs = { .max_active = 2, .max_async = 1 };
+	struct fairwq_pool *pool = fairwq_pool_create(&attrs, "full");
+	struct async_item *item = async_item(test);
+	struct completion behind;
+	struct mock_item *next = plain(test, &behind);
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(pool));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_pool_queue(pool, &item->work));
+	mock_await(test, &item->returned);
+	mock_until(test, !nr_active(pool));
+	fairwq_set_hung_ms(pool, 1);
+	msleep(20);
+	mock_tick(pool);
+	KUNIT_EXPECT_NE(test, READ_ONCE(pool->async_told), READ_ONCE(pool->async_at));
+	pr_info("# expect-splat begin pool full: max_async reached, 1 turns outstanding for\n");
+	KUNIT_EXPECT_EQ(test, 1, fairwq_pool_queue(pool, &next->work));
+	mock_until(test, READ_ONCE(pool->async_told) == READ_ONCE(pool->async_at));
+	fairwq_set_hung_ms(pool, FAIRWQ_DFL_HUNG_MS);
+	pr_info("# expect-splat end\n");
+	fairwq_async_complete(&item->async, 0);
+	mock_await(test, &behind);
+	fairwq_pool_destroy(pool);
+}
+
 /* ---- flush and dispose ------------------------------------------------- */
 
 struct flusher {
@@ -446,27 +613,24 @@ static void storm_fn(struct fairwq_work *work)
 	mod_timer(&item->timer, jiffies + item->delay);
 }
 
-/* Timers end turns of two batches. No batch has more in flight than its max_active. */
-static void turns_end_from_timers(struct kunit *test)
+/*
+ * Timers end turns of two batches. @inside counts those of each that run or go on. Return:
+ * the most that were inside at a time.
+ */
+static int storm(struct kunit *test, struct fairwq_batch *b[2], atomic_t *inside[2])
 {
 	struct async_item **item = kunit_kcalloc(test, ITEMS, sizeof(*item), GFP_KERNEL);
-	const struct fairwq_batch_attrs few = { .max_active = 4 };
-	atomic_t runs = ATOMIC_INIT(0), inside[2] = { };
-	struct fairwq_batch *b[2];
+	atomic_t runs = ATOMIC_INIT(0);
 	struct mock *mock = test->priv;
-	int i;
+	int i, most = 0;
 
 	KUNIT_ASSERT_NOT_NULL(test, item);
-	mock_pool_by(test, 2, FAIRWQ_FAIR_TIME);
-	for (i = 0; i < 2; i++)
-		b[i] = mock_batch_with(test, i ? "b" : "a", &few);
-	mock_open(test);
 	for (i = 0; i < ITEMS; i++) {
 		item[i] = async_item(test);
 		fairwq_work_init(&item[i]->work, storm_fn);
 		timer_setup(&item[i]->timer, timer_fn, 0);
 		item[i]->runs = &runs;
-		item[i]->inside = &inside[i % 2];
+		item[i]->inside = inside[i % 2];
 		item[i]->batch = b[i % 2];
 		item[i]->again = ROUNDS / ITEMS;
 		item[i]->delay = i % 3;
@@ -478,10 +642,41 @@ static void turns_end_from_timers(struct kunit *test)
 	for (i = 0; i < 2; i++)
 		fairwq_batch_flush(b[i]);
 	for (i = 0; i < ITEMS; i++) {
-		KUNIT_EXPECT_LE(test, atomic_read(&item[i]->most), 4);
+		most = max(most, atomic_read(&item[i]->most));
 		timer_delete_sync(&item[i]->timer);
 	}
 	KUNIT_EXPECT_EQ(test, 0ULL, mock_counter(mock->pool, FAIRWQ_VIOLATIONS));
+	return most;
+}
+
+/* No batch has more in flight than its max_active. */
+static void turns_end_from_timers(struct kunit *test)
+{
+	const struct fairwq_batch_attrs few = { .max_active = 4 };
+	atomic_t inside[2] = { }, *of[2] = { &inside[0], &inside[1] };
+	struct fairwq_batch *b[2];
+	int i;
+
+	mock_pool_by(test, 2, FAIRWQ_FAIR_TIME);
+	for (i = 0; i < 2; i++)
+		b[i] = mock_batch_with(test, i ? "b" : "a", &few);
+	mock_open(test);
+	KUNIT_EXPECT_LE(test, storm(test, b, of), 4);
+}
+
+/* No pool has more in flight than its max_async, also while items end and begin. */
+static void storm_keeps_the_limit_of_the_pool(struct kunit *test)
+{
+	static const struct fairwq_pool_attrs attrs = { .max_active = 4, .max_async = 5 };
+	atomic_t inside = ATOMIC_INIT(0), *of[2] = { &inside, &inside };
+	struct mock *mock = test->priv;
+	struct fairwq_batch *b[2];
+
+	mock->pool = fairwq_pool_create(&attrs, "storm");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(mock->pool));
+	b[0] = mock_batch(test, "a");
+	b[1] = mock_batch(test, "b");
+	KUNIT_EXPECT_LE(test, storm(test, b, of), 5);
 }
 
 static struct kunit_case async_cases[] = {
@@ -490,6 +685,9 @@ static struct kunit_case async_cases[] = {
 	KUNIT_CASE(serializer_waits_for_the_end),
 	KUNIT_CASE(limiter_counts_it),
 	KUNIT_CASE(pool_has_a_limit_of_its_own),
+	KUNIT_CASE(items_that_run_keep_the_limit),
+	KUNIT_CASE(standstill_at_the_limit_is_reported),
+	KUNIT_CASE(full_pool_is_reported_when_an_item_waits),
 	KUNIT_CASE(flush_waits_for_the_end),
 	KUNIT_CASE(batch_is_released_after_the_end),
 	KUNIT_CASE(turn_is_settled_once),
@@ -498,6 +696,7 @@ static struct kunit_case async_cases[] = {
 	KUNIT_CASE(elsewhere_nothing_goes_on),
 	KUNIT_CASE(stolen_task_does_not_go_on),
 	KUNIT_CASE(turns_end_from_timers),
+	KUNIT_CASE(storm_keeps_the_limit_of_the_pool),
 	{ }
 };
 

@@ -399,7 +399,8 @@ static void expect_lines(const char *name, const char * const *keys, size_t nr, 
 static void summary_has_its_lines(void)
 {
 	static const char * const keys[] = {
-		"name", "policy", "runners_active", "max_active", "async", "batches", "turns",
+		"name", "policy", "runners_active", "max_active", "async", "max_async",
+		"async_full_ms", "batches", "turns",
 		"kicks", "requeues", "parked", "canceled", "leaks", "hung", "flow_fallbacks",
 		"failures", "promoted", "stolen", "yields", "yields_late", "windows", "violations",
 		"starved", "leaked",
