@@ -31,13 +31,11 @@ append="panic=-1 oops=panic printk.time=1 printk.devkmsg=on ignore_loglevel
 qemu_command() {
 	(cd "$dir/root" && find . | cpio -o -H newc -R 0:0 2>/dev/null) |
 		gzip -1 >"$dir/initramfs.gz"
-	# No KVM: a machine's /dev/kvm may open and yet hang the guest for ever. On a
-	# busy machine the test of the timer, which gives it 10 ms, fails by chance.
-	command=(qemu-system-x86_64 -accel "tcg,thread=multi" -cpu max
-		-smp "$cpus" -m "$mem" -nodefaults -display none -no-reboot
-		-serial "file:$dir/console.log" -serial "file:$dir/result.log"
+	qemu_machine "$cpus" "$mem"
+	# On a busy machine the kernel's test of the timer, which gives it 10 ms, fails by chance.
+	command=("${qemu[@]}" -serial "file:$dir/console.log" -serial "file:$dir/result.log"
 		-kernel "$obj/arch/x86/boot/bzImage" -initrd "$dir/initramfs.gz"
-		-append "console=ttyS0 no_timer_check rdinit=/init FAIRWQ_END=reboot ${append//[$'\n\t']/ }")
+		-append "$kernel_line no_timer_check FAIRWQ_END=reboot ${append//[$'\n\t']/ }")
 }
 
 uml_command() {

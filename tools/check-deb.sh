@@ -124,18 +124,18 @@ make_initramfs() {
 	(cd "$tree" && find . | cpio -o -H newc -R 0:0) >"$dir/initramfs.cpio"
 }
 
-# Boot the guest for step $1. It is emulated, as in demo.sh.
+# Boot the guest for step $1.
 boot() {
 	local bad='WARNING:|BUG:|Oops|Call Trace|Kernel panic|\<stall|lockup|refcount_t'
 	bad+='|disagrees|fairwq.*violation'
 	make_initramfs || return
 	rm -f "$dir/$1".{console,guest}
-	timeout -k 5 "$guest_limit" qemu-system-x86_64 \
-		-accel tcg,thread=multi -cpu max -smp 2 -m 1G -nodefaults -display none -no-reboot \
+	qemu_machine 2 1G
+	timeout -k 5 "$guest_limit" "${qemu[@]}" \
 		-serial "file:$dir/$1.console" -serial "file:$dir/$1.guest" \
 		-virtfs "local,path=$root,mount_tag=root,security_model=passthrough" \
 		-kernel "$root/boot/vmlinuz-$abi" -initrd "$dir/initramfs.cpio" \
-		-append "console=ttyS0 panic=-1 oops=panic step=$1" ||
+		-append "$kernel_line step=$1" ||
 		{ echo "QEMU ended with $?"; tail -n 20 "$dir/$1.console"; return 1; }
 	cat "$dir/$1.guest"
 	tr -d '\r' <"$dir/$1.guest" | grep -qx 'guest: done' ||

@@ -132,13 +132,10 @@ make_initramfs() {
 		(cd "$root" && find . | cpio -o -H newc -R 0:0) >"$out/initramfs.cpio"
 }
 
-# Set the QEMU command. The guest is emulated, never with KVM: a machine's /dev/kvm may open
-# and yet hang the guest.
+# Set the QEMU command.
 machine() {
-	qemu=(qemu-system-x86_64 -accel "tcg,thread=multi" -cpu max -smp 2 -m 1G
-		-nodefaults -display none -no-reboot
-		-kernel "$image/boot/vmlinuz-$abi" -initrd "$out/initramfs.cpio")
-	kernel_line="console=ttyS0 panic=-1 oops=panic rdinit=/init"
+	qemu_machine 2 1G
+	qemu+=(-kernel "$image/boot/vmlinuz-$abi" -initrd "$out/initramfs.cpio")
 }
 
 start_guest() {

@@ -132,6 +132,18 @@ make_root() {
 	done
 }
 
+# qemu_machine CPUS MEMORY: set qemu to the command of a machine in QEMU, and kernel_line to
+# what its kernel must be told.
+#
+# One thread serves all emulated CPUs in turns (thread=single). With a thread for each, a CPU
+# may go on with a stale translation of code that another one patches, such as a static
+# key or a tracepoint, for ever. No KVM: a machine's /dev/kvm may open and yet hang the guest.
+qemu_machine() {
+	qemu=(qemu-system-x86_64 -accel tcg,thread=single -cpu max -smp "$1" -m "$2"
+		-nodefaults -display none -no-reboot)
+	kernel_line="console=ttyS0 panic=-1 oops=panic rdinit=/init"
+}
+
 # plant_bug NAME DIR: apply the bug to the sources in DIR.
 plant_bug() {
 	[ -e "$top/tests/bugs/$1.patch" ] || die "there is no tests/bugs/$1.patch"
