@@ -35,7 +35,7 @@ lines as they came; table.txt, which is also printed; result.txt, key=value:
   budget.NAME.holds             yes or no
 
 No figure fails the run. Exit: 0 measured, 3 the guest crashed, warned or
-did not finish, 124 time was up.
+did not finish, 124 it hung.
 """
 
 import os

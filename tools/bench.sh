@@ -27,10 +27,10 @@
 # BENCH_CPUS    virtual CPUs, 1 to 8 (2). With more of them than free real CPUs the
 #               run measures the host's scheduler: the holder of a contended lock
 #               loses its CPU, and the others spin
-# BENCH_LIMIT   seconds for the whole run (600)
+# BENCH_LIMIT   seconds for the whole run, in which no CPU is taken from it (600)
 #
 # Exit: 0 measured, 2 the build failed, 3 the guest crashed, warned or did not
-# finish, 124 time was up.
+# finish, 124 it hung.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -146,7 +146,7 @@ main() {
 	step "put the guest together" fill_root || return 2
 	load=$(cut -d' ' -f1-3 /proc/loadavg)
 	[ -z "$tbb" ] || step "oneTBB, rounds 1 to $half" ask_tbb 1 "$half" || return 2
-	FAIRWQ_CPUS=$cpus FAIRWQ_TIMEOUT=$limit boot
+	FAIRWQ_CPUS=$cpus FAIRWQ_TIMEOUT=$((cpus * limit)) boot
 	[ -z "$tbb" ] || step "oneTBB, rounds to $rounds" ask_tbb $((half + 1)) "$rounds" || return 2
 	notes+=("kernel: $kernel; idle CPUs: $idle; fairwq and the bench: $built")
 	[ "$cpus" -le "$jobs" ] || notes+=("more virtual CPUs than real ones: contended locks are slow")

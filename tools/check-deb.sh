@@ -13,7 +13,9 @@
 
 dir=$top/build/check-deb
 root=$dir/root
-guest_limit=900
+# Seconds of the guest's own time: without any progress, and in all. See guest.py.
+silence_limit=600
+guest_limit=1800
 passed=0 failed=0
 
 packages=(lintian mmdebstrap util-linux kmod cpio "${qemu_packages[@]}")
@@ -126,21 +128,26 @@ make_initramfs() {
 
 # Boot the guest for step $1.
 boot() {
-	local bad='WARNING:|BUG:|Oops|Call Trace|Kernel panic|\<stall|lockup|refcount_t'
+	local bad='WARNING:|BUG:|Oops|Call Trace|Kernel panic|\<stall|lockup|refcount_t' log=$dir/$1
 	bad+='|disagrees|fairwq.*violation'
 	make_initramfs || return
-	rm -f "$dir/$1".{console,guest}
+	rm -rf "$log"
+	mkdir -p "$log"
 	qemu_machine 2 1G
-	timeout -k 5 "$guest_limit" "${qemu[@]}" \
-		-serial "file:$dir/$1.console" -serial "file:$dir/$1.guest" \
+	"$top/tools/guest.py" "$log" "$log/guest.log" "$silence_limit" "$guest_limit" "${qemu[@]}" \
+		-serial "file:$log/console.log" -serial "file:$log/guest.log" \
 		-virtfs "local,path=$root,mount_tag=root,security_model=passthrough" \
 		-kernel "$root/boot/vmlinuz-$abi" -initrd "$dir/initramfs.cpio" \
-		-append "$kernel_line step=$1" ||
-		{ echo "QEMU ended with $?"; tail -n 20 "$dir/$1.console"; return 1; }
-	cat "$dir/$1.guest"
-	tr -d '\r' <"$dir/$1.guest" | grep -qx 'guest: done' ||
-		{ tail -n 20 "$dir/$1.console"; return 1; }
-	! grep -E "$bad" "$dir/$1.console"
+		-append "$kernel_line step=$1" || {
+		echo "QEMU ended with $?"
+		[ ! -e "$log/hang" ] || say_hang "$log"
+		tail -n 20 "$log/console.log"
+		return 1
+	}
+	cat "$log/guest.log"
+	tr -d '\r' <"$log/guest.log" | grep -qx 'guest: done' ||
+		{ tail -n 20 "$log/console.log"; return 1; }
+	! grep -E "$bad" "$log/console.log"
 }
 
 # Let the guest do step $1, and check its report. $2: the version that must be loaded.
@@ -148,7 +155,7 @@ boot() {
 guest_uses() {
 	local line
 	boot "$1" || return
-	tr -d '\r' <"$dir/$1.guest" >"$dir/said"
+	tr -d '\r' <"$dir/$1/guest.log" >"$dir/said"
 	for line in "module $2" "used by fairwq_hello" "greetings 5"; do
 		grep -qx "guest: $line" "$dir/said" ||
 			{ echo "the guest must say: $line"; return 1; }

@@ -100,7 +100,7 @@ sound() {
 	local t0=$SECONDS all
 	mapfile -t all < <(suite_modules)
 	build || return
-	if ! FAIRWQ_STOP='' FAIRWQ_LIMIT=120 FAIRWQ_TIMEOUT=300 boot_with NONE "${all[@]}"; then
+	if ! FAIRWQ_STOP='' FAIRWQ_LIMIT=200 FAIRWQ_TIMEOUT=1200 boot_with NONE "${all[@]}"; then
 		cat "$dir/NONE.log"
 		echo "no mutant: FAILED"
 		return 1
@@ -112,7 +112,7 @@ main() {
 	local passed=0 failed=0 name missed=()
 	rm -f "$dir"/*.log
 	# These limits catch a bug that hangs a test.
-	export FAIRWQ_STOP=1 FAIRWQ_LIMIT=120 FAIRWQ_TIMEOUT=150
+	export FAIRWQ_STOP=1 FAIRWQ_LIMIT=60 FAIRWQ_TIMEOUT=300
 	for name in "$@"; do
 		if if [ "$name" = NONE ]; then sound; else judge "$name"; fi; then
 			passed=$((passed + 1))

@@ -10,7 +10,7 @@
 # FAIRWQ_BUILD   more for the build, such as CONFIG_FAIRWQ_TORTURE=m
 #
 # Exit: 0 all have passed, 1 a test failed, 2 no kernel or no module to test,
-# 3 crash or warning, 124 time was up.
+# 3 crash or warning, 124 the guest hung.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -24,11 +24,10 @@ uml | uml-*) arch=um packages=("${build_packages[@]}" busybox-static) ;;
 *) die "a kernel is booted by qemu or as uml, not by $kind" ;;
 esac
 
-# Kernels that check every access are slow, so they need more time.
+# Seconds of the guest's own time without progress, and in all: see guest.py.
 case $kind in
-uml-native) : "${FAIRWQ_LIMIT=300}" "${FAIRWQ_TIMEOUT=1200}" ;;
-*-*) : "${FAIRWQ_LIMIT=400}" "${FAIRWQ_TIMEOUT=2400}" "${FAIRWQ_MEM=2G}" ;;
-*) : "${FAIRWQ_LIMIT=300}" "${FAIRWQ_TIMEOUT=1200}" ;;
+*-debug | *-kcsan | *-rt) : "${FAIRWQ_LIMIT=400}" "${FAIRWQ_TIMEOUT=4800}" "${FAIRWQ_MEM=2G}" ;;
+*) : "${FAIRWQ_LIMIT=200}" "${FAIRWQ_TIMEOUT=2400}" ;;
 esac
 # KCSAN runs only the suites that race on purpose, with more CPUs. All suites would take
 # half an hour.

@@ -9,7 +9,7 @@
 # With DEMO_SHELL set, the demo ends at a prompt in the guest.
 #
 # Exit: 0 all is well, 1 a digest or a share is wrong, 2 the build failed,
-# 3 the guest crashed, warned or gave up, 124 time was up.
+# 3 the guest crashed, warned or gave up, 124 it hung.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -18,9 +18,9 @@ corpus_mib=24
 # Size of the image to scan: of its real files, and of all, with a hole behind them.
 image_data_mib=4
 image_mib=16
-boot_limit=60
-run_limit=100
-guest_limit=200
+# Seconds of the guest's own time: without any progress, and in all. See guest.py.
+silence_limit=60
+guest_limit=600
 
 packages=(gcc make libc6-dev kmod cpio rsync xz-utils
 	linux-headers-amd64 qemu-system-x86 seabios busybox-static gnuplot-nox
@@ -141,48 +141,48 @@ machine() {
 start_guest() {
 	local command
 	machine
-	command=(timeout -k 5 "$guest_limit" "${qemu[@]}"
-		-serial "file:$out/console.log" -serial "file:$out/guest.log"
+	command=("${qemu[@]}" -serial "file:$out/console.log" -serial "file:$out/guest.log"
 		-append "$kernel_line")
-	rm -f "$out"/{console,guest,qemu}.log
+	rm -f "$out"/{console,guest,qemu}.log "$out/hang"
 	: >"$out/guest.log"
 	printf '%q ' "${command[@]}" >"$out/cmdline"
-	"${command[@]}" </dev/null >"$out/qemu.log" 2>&1 &
+	"$top/tools/guest.py" "$out" "$out/guest.log" "$silence_limit" "$guest_limit" \
+		"${command[@]}" &
 	guest=$!
 	trap 'kill "$guest" 2>/dev/null || :' EXIT
 }
 
-# Wait until the guest reports step $1, at most $2 seconds.
+# Wait until the guest reports step $1, or has ended.
 await() {
-	local end=$((SECONDS + $2))
 	until grep -q "^demo: $1\$" "$out/guest.log"; do
 		if ! kill -0 "$guest" 2>/dev/null || grep -q '^demo: failed' "$out/guest.log"; then
 			! grep -q "^demo: $1\$" "$out/guest.log" || return 0
+			[ ! -e "$out/hang" ] || return 124
 			tail -n 20 "$out/console.log"
 			return 3
 		fi
-		[ "$SECONDS" -lt "$end" ] || return 124
 		sleep 0.1
 	done
 }
 
-# Wait for a step of the guest, with progress. $1: text, $2: the step, $3: seconds
+# Wait for a step of the guest, with progress. $1: text, $2: the step
 guest_step() {
 	local rc=0
-	step "$1" await "$2" "$3" || rc=$?
+	step "$1" await "$2" || rc=$?
+	[ "$rc" -ne 124 ] || say_hang "$out"
 	[ "$rc" -eq 0 ] || code=$rc die "the guest did not get there; see ${out#"$top/"}/console.log"
 }
 
 run_guest() {
 	start_guest
-	guest_step "boot the stock kernel $abi" booted "$boot_limit"
-	guest_step "sha256sum of the files, in the guest" reference "$boot_limit"
-	guest_step "the modest client alone" alone "$boot_limit"
-	guest_step "both, first come first served" fifo "$run_limit"
-	guest_step "both, in turns" round_robin "$run_limit"
-	guest_step "both, watched by fairwq-top and fairwq-trace" watched "$run_limit"
-	guest_step "scan an image, with and without fork and join" scanned "$boot_limit"
-	guest_step "unload with a backlog" finished "$boot_limit"
+	guest_step "boot the stock kernel $abi" booted
+	guest_step "sha256sum of the files, in the guest" reference
+	guest_step "the modest client alone" alone
+	guest_step "both, first come first served" fifo
+	guest_step "both, in turns" round_robin
+	guest_step "both, watched by fairwq-top and fairwq-trace" watched
+	guest_step "scan an image, with and without fork and join" scanned
+	guest_step "unload with a backlog" finished
 	wait "$guest" || code=3 die "QEMU ended with $?"
 	trap - EXIT
 }

@@ -141,7 +141,15 @@ make_root() {
 qemu_machine() {
 	qemu=(qemu-system-x86_64 -accel tcg,thread=single -cpu max -smp "$1" -m "$2"
 		-nodefaults -display none -no-reboot)
-	kernel_line="console=ttyS0 panic=-1 oops=panic rdinit=/init"
+	# guest.py sends an NMI to a guest that hangs, which prints all stacks.
+	kernel_line="console=ttyS0 panic=-1 oops=panic rdinit=/init unknown_nmi_panic apic_extnmi=all panic_print=0x41"
+}
+
+# say_hang DIR: print what guest.py found of the guest that hung, and what to do.
+say_hang() {
+	cat "$1/hang" >&2
+	say "  What to do: run it again. If it hangs again, that is a fault of fairwq or of this check."
+	say "  Then report it with ${1#"$top"/}/console.log, which has the stacks of all tasks."
 }
 
 # plant_bug NAME DIR: apply the bug to the sources in DIR.
@@ -179,6 +187,16 @@ suite_steps() {
 	echo 'insmod fairwq_testlib'
 	load_each "$@"
 	echo 'rmmod fairwq_testlib'
+}
+
+# cpu_limit SECONDS COMMAND...: run the command, and end it after so many seconds of CPU time.
+# On a busy machine it may take longer.
+cpu_limit() {
+	(
+		ulimit -t "$1"
+		shift
+		"$@"
+	)
 }
 
 # locked FILE COMMAND...: run the command under a lock, so that two runs share one cache.

@@ -47,7 +47,7 @@ search() {
 	mkdir -p "$dir/search/$1"
 	cd "$dir/search/$1" || return
 	build "$@" || return
-	timeout "$limit_s" ./pan ${2:+-l} -n -m1000000 -w21
+	cpu_limit "$limit_s" ./pan ${2:+-l} -n -m1000000 -w21
 }
 
 # Print the steps to the state that was rejected.

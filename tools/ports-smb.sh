@@ -60,7 +60,7 @@ main() {
 	step "build ksmbd" build_server original || return 2
 	step "build its port" build_server port || return 2
 	step "put the guest together" fill_root || return 2
-	FAIRWQ_CPUS=2 FAIRWQ_TIMEOUT=1200 measure ksmbd
+	FAIRWQ_CPUS=2 FAIRWQ_TIMEOUT=2400 measure ksmbd
 }
 
 need_packages "${build_packages[@]}" busybox-static

@@ -38,7 +38,7 @@ main() {
 	build_fairwq drivers || return 2
 	step "build dm-crypt and its port" build_drivers || return 2
 	step "put the guest together" fill_root || return 2
-	FAIRWQ_CPUS=2 FAIRWQ_TIMEOUT=800 \
+	FAIRWQ_CPUS=2 FAIRWQ_TIMEOUT=1600 \
 		FAIRWQ_APPEND="brd.rd_nr=2 brd.rd_size=$((disk_mib << 10))" measure
 }
 

@@ -25,7 +25,7 @@ main() {
 	rm -rf "$dir"
 	mkdir -p "$dir"
 	step "build the simulation of many CPUs" build || { echo "0 passed, 1 failed"; return 2; }
-	timeout 120 "$dir/manycpu" >"$dir/ktap.log" 2>&1 || rc=$?
+	cpu_limit 120 "$dir/manycpu" >"$dir/ktap.log" 2>&1 || rc=$?
 	sed -n '/^#$/,$s/^# \?//p' "$dir/ktap.log"
 	"$top/tools/verdict.py" --program manycpu "$dir/ktap.log" "$rc"
 }

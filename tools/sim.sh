@@ -55,7 +55,7 @@ main() {
 	rm -rf "$dir"
 	mkdir -p "$dir"
 	step "build the simulator" build || { echo "0 passed, 1 failed"; return 2; }
-	timeout 120 "$dir/fairwq_sim" >"$dir/ktap.log" 2>&1 || rc=$?
+	cpu_limit 120 "$dir/fairwq_sim" >"$dir/ktap.log" 2>&1 || rc=$?
 	"$top/tools/verdict.py" --program fairwq_sim "$dir/ktap.log" "$rc"
 }
 

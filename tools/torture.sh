@@ -89,8 +89,7 @@ main() {
 	step "build fairwq and its torture" build_modules "$1" || return 2
 	step "put the guest together" fill_root || return 2
 	plan
-	FAIRWQ_CPUS=$cpus FAIRWQ_MEM=2G FAIRWQ_LIMIT=$((seconds + slack + loads * 3)) \
-		FAIRWQ_TIMEOUT=$((seconds + 2 * slack + loads * 6)) \
+	FAIRWQ_CPUS=$cpus FAIRWQ_MEM=2G FAIRWQ_TIMEOUT=$((cpus * (seconds + 2 * slack) + loads * 6)) \
 		"$top/tools/boot.sh" "$boot" "$1" "$dir"
 	# Print the sums of the torture, not of the loads that follow. verdict.py fails the
 	# run for a '!!!' of these, too.
