@@ -14,7 +14,7 @@ htmldir	?= $(prefix)/share/doc/fairwq/html
 
 # ARCH LLVM CC V W C and the like reach kbuild by themselves.
 kbuild	= $(MAKE) -C $(or $(KDIR),$(error no kernel headers found: give KDIR=)) M=$(CURDIR)
-check	= $(CURDIR)/tools/check.sh
+check	= tools/check.sh
 MAKEFLAGS += --no-print-directory
 
 # "make demo SHELL=1" asks for a prompt, and SHELL is make's own word for its shell.

@@ -239,20 +239,24 @@ open_prompt() {
 		-append "$kernel_line quiet demo_shell=1 demo_size=${size/ /x} TERM=${TERM:-linux}" || :
 }
 
+main() {
+	image=$("$top/tools/fetch.sh" package "linux-image-$abi") || exit
+	copy_sources "$out/src"
+	step "build fairwq.ko, fairhash.ko and fairscan.ko for $abi" build_modules
+	step "build the clients" build_clients
+	step "put the guest together" make_initramfs
+	run_guest
+	check_console
+	show_tools
+	"$top/tools/demo-report.sh" "$out" || exit
+	what_next
+	[ -z "${DEMO_SHELL:-}" ] || open_prompt
+}
+
 [ "$(dpkg --print-architecture)" = amd64 ] || die "the demo boots an amd64 kernel"
 need_packages "${packages[@]}"
 mkdir -p "$out"
 root=$out/root
 abi=$(stock_abi)
 [ -d "/lib/modules/$abi/build" ] || die "no headers of the stock kernel: linux-headers-$abi"
-image=$("$top/tools/fetch.sh" package "linux-image-$abi")
-copy_sources "$out/src"
-step "build fairwq.ko, fairhash.ko and fairscan.ko for $abi" build_modules
-step "build the clients" build_clients
-step "put the guest together" make_initramfs
-run_guest
-check_console
-show_tools
-"$top/tools/demo-report.sh" "$out" || exit
-what_next
-[ -z "${DEMO_SHELL:-}" ] || open_prompt
+locked "$out.lock" main

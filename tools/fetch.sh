@@ -86,6 +86,7 @@ fetch() {
 		rm -rf "$dir".*
 		mkdir -p "$cache/$kind"
 		if [ "$kind" = src ]; then
+			need_space 3000
 			step "download and unpack $name $version" unpack_source "$name" "$version" "$dir"
 		else
 			step "download and unpack $name $version" download_and_unpack "$name" "$version" "$dir"

@@ -39,6 +39,7 @@ arm) arch=arm first=multi_v7_defconfig targets=modules_prepare image=scripts/mod
 *) die "the first config is qemu, uml, headers, arm64 or arm, not $base" ;;
 esac
 
+[ "$(uname -m)" = x86_64 ] || die "the test kernels are built on x86-64, not on $(uname -m)"
 kbuild_arch "$arch"
 
 configure() {
@@ -67,6 +68,7 @@ patched() {
 main() {
 	if [ ! -e "$obj/.built" ]; then
 		rm -rf "$home"
+		need_space 1500
 		say "Test kernel $version ($*): not in the cache yet"
 		if [ ${#patches[@]} -gt 0 ]; then
 			step "patch the source of $version" patched

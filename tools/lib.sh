@@ -7,12 +7,20 @@
 set -euo pipefail
 export LC_ALL=C
 
+# What these would change of cd and of kbuild.
+unset CDPATH ARCH CROSS_COMPILE KBUILD_OUTPUT
+
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache=${FAIRWQ_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/fairwq}
 jobs=$(nproc)
 
 say() { printf '%s\n' "$*" >&2; }
 die() { say "error: $*"; exit "${code:-2}"; }
+
+# kbuild takes no other path.
+case $top$cache in
+*[[:space:]:]*) die "neither ${top@Q} nor the cache, ${cache@Q}, may have a space or a colon in it" ;;
+esac
 
 # step TEXT COMMAND...: run the command with its output in a log, and print TEXT at least
 # every 5 seconds. On failure print the end of the log. Return: the command's status.
@@ -21,7 +29,7 @@ step() {
 	shift
 	log=$(mktemp)
 	t0=$SECONDS
-	"$@" >"$log" 2>&1 </dev/null &
+	in_step "$@" >"$log" 2>&1 </dev/null &
 	pid=$!
 	while kill -0 "$pid" 2>/dev/null; do
 		sleep 0.2
@@ -31,14 +39,24 @@ step() {
 	done
 	wait "$pid" || rc=$?
 	[ ! -t 2 ] || printf '\r\033[K' >&2
-	if [ "$rc" -ne 0 ]; then
+	if [ "$rc" -eq 0 ]; then
+		say "  $text: done ($((SECONDS - t0)) s)"
+	elif [ -s "$log" ]; then
 		say "  $text: FAILED (exit $rc) after $((SECONDS - t0)) s; the end of its output:"
 		tail -n 25 "$log" | sed 's/^/    /' >&2
 		say "    (all of it: $log)"
 		return "$rc"
+	else
+		say "  $text: FAILED (exit $rc) after $((SECONDS - t0)) s"
 	fi
-	say "  $text: done ($((SECONDS - t0)) s)"
 	rm -f "$log"
+	return "$rc"
+}
+
+# Let Ctrl-C end the command of a step, which bash would protect from it.
+in_step() {
+	trap - INT QUIT
+	"$@"
 }
 
 step_last=0
@@ -60,15 +78,42 @@ need_packages() {
 			grep -qx installed || missing+=("$p")
 	done
 	[ ${#missing[@]} -gt 0 ] || return 0
+	[ -n "$(command -v apt-get)" ] || die "this is made for Debian 12, whose apt-get is not here"
 	if [ "$(id -u)" -ne 0 ]; then
 		say "These packages are needed and not installed. As root, run:"
 		say "  apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
 		die "missing packages, and not root"
 	fi
 	say "Installing from the distribution: ${missing[*]}"
-	step "package lists" apt-get update
-	step "packages" env DEBIAN_FRONTEND=noninteractive apt-get install -y \
+	step "package lists" apt_waits update
+	step "packages" apt_waits install -y \
 		--no-install-recommends "${missing[@]}"
+}
+
+# apt_waits ARGUMENT...: run apt-get. Wait while another program has its locks, as a new
+# machine's upgrade has for some minutes. apt's own waiting leaves out the lock of the lists.
+apt_waits() {
+	local log rc tries=0
+	log=$(mktemp)
+	until
+		rc=0
+		DEBIAN_FRONTEND=noninteractive apt-get "$@" >"$log" 2>&1 || rc=$?
+		cat "$log"
+		! grep -q 'Could not get lock' "$log" || [ $((tries += 1)) -gt 450 ]
+	do
+		sleep 2
+	done
+	rm -f "$log"
+	return $rc
+}
+
+# need_space MIB: check that the cache has so much room.
+need_space() {
+	local free
+	mkdir -p "$cache"
+	free=$(df -m --output=avail "$cache" | tail -n 1)
+	[ "$free" -ge "$1" ] ||
+		die "$1 MiB are needed in $cache, and $((free)) are free; FAIRWQ_CACHE names another folder"
 }
 
 # The C toolchain and other packages for a kernel build.
@@ -205,9 +250,15 @@ locked() {
 	shift
 	mkdir -p "$(dirname "$file")"
 	(
-		flock 9
+		flock -n 9 || wait_for_lock "$file"
 		"$@"
 	) 9>"$file"
+}
+
+# wait_for_lock FILE: wait until the run that holds the lock, of descriptor 9, has ended.
+wait_for_lock() {
+	say "Another run is at ${1%.lock}: waiting until it has ended"
+	flock 9
 }
 
 # total FILE...: print the sum of the "N passed, N failed" lines at the ends of the files.
