@@ -86,11 +86,13 @@ main() {
 		logs+=("$dir/four-cpus/verdict.log")
 	fi
 	say "  logs: ${dir#"$top"/}"
+	say_times
 	total "${logs[@]}" | tee "$dir/total"
 	[ $rc -ne 0 ] || ! grep -q ', [1-9]' "$dir/total" || rc=1
 	return $rc
 }
 
+count_times
 say "All suites on $version ($kind)"
 need_packages "${packages[@]}"
 # Lockdep turns interrupts off all the time, so uml-debug must not ask the host for that.

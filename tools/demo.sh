@@ -250,10 +250,12 @@ main() {
 	show_tools
 	"$top/tools/demo-report.sh" "$out" || exit
 	what_next
+	say_times
 	[ -z "${DEMO_SHELL:-}" ] || open_prompt
 }
 
 [ "$(dpkg --print-architecture)" = amd64 ] || die "the demo boots an amd64 kernel"
+count_times
 need_packages "${packages[@]}"
 mkdir -p "$out"
 root=$out/root

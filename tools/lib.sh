@@ -38,6 +38,7 @@ step() {
 		fi
 	done
 	wait "$pid" || rc=$?
+	took $((SECONDS - t0)) "$text"
 	[ ! -t 2 ] || printf '\r\033[K' >&2
 	if [ "$rc" -eq 0 ]; then
 		say "  $text: done ($((SECONDS - t0)) s)"
@@ -53,9 +54,11 @@ step() {
 	return "$rc"
 }
 
-# Let Ctrl-C end the command of a step, which bash would protect from it.
+# Let Ctrl-C end the command of a step, which bash would protect from it. Its own steps do
+# not count for say_times.
 in_step() {
 	trap - INT QUIT
+	unset FAIRWQ_TIMES
 	"$@"
 }
 
@@ -67,6 +70,28 @@ step_tick() {
 		say "  $1 ... $2 s"
 		step_last=$SECONDS
 	fi
+}
+
+# count_times: keep how long each step takes, also those of the scripts that this one calls.
+count_times() {
+	FAIRWQ_TIMES=$(mktemp)
+	export FAIRWQ_TIMES
+}
+
+# took SECONDS TEXT: count a step that took so long. A guess in TEXT is left out.
+took() {
+	[ -z "${FAIRWQ_TIMES:-}" ] || echo "$1 ${2%, [0-9]* to *}" >>"$FAIRWQ_TIMES"
+}
+
+# say_times: print how long this script has taken, and which steps took most of it.
+say_times() {
+	say "$(sort -rn "$FAIRWQ_TIMES" | awk -v all="$SECONDS" '
+		function span(s) { return (s < 60 ? "" : int(s / 60) " min ") s % 60 " s" }
+		$1 >= 5 && NR <= 6 { sum += $1; time = span($1)
+			sub(/^[0-9]+ /, ""); steps = steps $0 " " time ", " }
+		END { print "took " span(all) ": " steps "the rest " span(all - sum) }')"
+	rm -f "$FAIRWQ_TIMES"
+	unset FAIRWQ_TIMES
 }
 
 # need_packages NAME...: install the packages that are missing, with a message. Without
@@ -257,8 +282,10 @@ locked() {
 
 # wait_for_lock FILE: wait until the run that holds the lock, of descriptor 9, has ended.
 wait_for_lock() {
+	local t0=$SECONDS
 	say "Another run is at ${1%.lock}: waiting until it has ended"
 	flock 9
+	took $((SECONDS - t0)) "waiting for another run"
 }
 
 # total FILE...: print the sum of the "N passed, N failed" lines at the ends of the files.
