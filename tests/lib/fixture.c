@@ -2,6 +2,7 @@
 /*
  * The fixture of the suites, see fixture.h.
  */
+#include <linux/kthread.h>
 #include <linux/module.h>
 
 #include "core/fairness.h"
@@ -95,10 +96,21 @@ EXPORT_SYMBOL_GPL(mock_queue);
 
 void mock_await(struct kunit *test, struct completion *done)
 {
-	KUNIT_ASSERT_NE_MSG(test, wait_for_completion_timeout(done, MOCK_WAIT), 0UL,
-			    "timed out\n");
+	KUNIT_ASSERT_TRUE_MSG(test, mock_wait(done), "timed out\n");
 }
 EXPORT_SYMBOL_GPL(mock_await);
+
+/* Sleep until kthread_stop(): the end of a thread whose task must not be gone before. */
+void mock_stay(void)
+{
+	set_current_state(TASK_INTERRUPTIBLE);
+	while (!kthread_should_stop()) {
+		schedule();
+		set_current_state(TASK_INTERRUPTIBLE);
+	}
+	__set_current_state(TASK_RUNNING);
+}
+EXPORT_SYMBOL_GPL(mock_stay);
 
 /* ---- the pool and its batches ------------------------------------------- */
 
@@ -251,14 +263,9 @@ EXPORT_SYMBOL_GPL(mock_expect);
 void mock_expect_order(struct kunit *test, const char *order, struct mock_item **items,
 		       unsigned int nr)
 {
-	unsigned long end = jiffies + MOCK_WAIT;
 	struct mock *mock = test->priv;
-	bool ran;
+	bool ran = mock_within(READ_ONCE(mock->log.nr) >= strlen(order));
 
-	do {
-		ran = READ_ONCE(mock->log.nr) >= strlen(order);
-		usleep_range(50, 200);
-	} while (!ran && time_before(jiffies, end));
 	KUNIT_EXPECT_TRUE_MSG(test, ran, "timed out");
 	while (nr--)
 		fairwq_work_cancel_sync(&items[nr]->work);

@@ -9,8 +9,8 @@
  *
  * The gate pattern: the first item blocks its runner at the gate. The test queues
  * the rest and opens the gate. Then it compares the log with the exact order that
- * it expects. No sleep is needed for correctness, and every wait has a bound: a
- * time-out fails the case.
+ * it expects. No sleep is needed for correctness, and every wait has a bound (see
+ * bound.h): a time-out fails the case.
  *
  * A suite must name mock_init() and mock_exit(). A case begins with one call:
  *
@@ -37,17 +37,10 @@
 #include <linux/spinlock.h>
 #include <linux/string.h>
 
+#include "bound.h"
 #include "gate.h"
 
-/* True if a bug may be planted: then loops that rely on chance are short. */
-#ifdef FAIRWQ_PLANTED
-#define MOCK_PLANTED true
-#else
-#define MOCK_PLANTED false
-#endif
-
-/* Bound of a wait: long for a slow machine, short if a planted bug may hang the case. */
-#define MOCK_WAIT	(MOCK_PLANTED ? 3 * HZ : 20 * HZ)
+#define MOCK_WAIT	(MOCK_WAIT_MS * HZ / MSEC_PER_SEC)	/* by the clock */
 #define MOCK_LOG	2048
 
 /* KASAN, KCSAN and lockdep make a kernel slow: there, MOCK_MANY() is a 20th. */
@@ -131,26 +124,21 @@ static inline void mock_may_refuse(int ret)
 {
 }
 
-/* Wait for @done, at most MOCK_WAIT; else fail the case. */
+void mock_stay(void);
+
+/* Wait for @done, or fail the case. */
 void mock_await(struct kunit *test, struct completion *done);
 
 /*
- * Wait until @cond holds, at most MOCK_WAIT; else fail the case. The message must
- * end with a newline. Without one, printk() shows it only with the next message,
- * and after a hang there is none.
+ * Wait until @cond holds, or fail the case. The message must end with a newline.
+ * Without one, printk() shows it only with the next message, and after a hang there is
+ * none.
  */
 #define mock_until(test, cond)						\
 	do {								\
-		unsigned long __end = jiffies + MOCK_WAIT;		\
-		bool __met;						\
+		bool __in_time = mock_within(cond);			\
 									\
-		for (;;) {						\
-			__met = (cond);					\
-			if (__met || time_after(jiffies, __end))	\
-				break;					\
-			usleep_range(50, 200);				\
-		}							\
-		KUNIT_ASSERT_TRUE_MSG(test, __met, "timed out: " #cond "\n");\
+		KUNIT_ASSERT_TRUE_MSG(test, __in_time, "timed out: " #cond "\n");\
 	} while (0)
 
 #endif /* FAIRWQ_TEST_FIXTURE_H */

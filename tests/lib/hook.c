@@ -13,8 +13,7 @@ static int call_thread(void *data)
 
 	call->ret = call->fn(call->work);
 	complete(&call->done);
-	while (!kthread_should_stop())
-		schedule_timeout_interruptible(1);
+	mock_stay();
 	return 0;
 }
 
@@ -69,6 +68,14 @@ struct call *mock_call_start_apart(struct kunit *test, bool (*fn)(struct fairwq_
 	return call;
 }
 EXPORT_SYMBOL_GPL(mock_call_start_apart);
+
+/* Wait until @call sleeps in what it calls, or has returned. */
+void mock_call_settle(struct kunit *test, struct call *call)
+{
+	mock_until(test, completion_done(&call->done) ||
+		   READ_ONCE(call->task->__state) == TASK_UNINTERRUPTIBLE);
+}
+EXPORT_SYMBOL_GPL(mock_call_settle);
 
 /* Wait until @call has returned, or fail the case. Return: the value of @call. */
 bool mock_call_end(struct kunit *test, struct call *call)

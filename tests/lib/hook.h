@@ -31,34 +31,18 @@ struct call *mock_call_start(struct kunit *test, bool (*fn)(struct fairwq_work *
 struct call *mock_call_start_apart(struct kunit *test, bool (*fn)(struct fairwq_work *work),
 				   struct fairwq_work *work);
 void mock_call_go_apart(struct kunit *test, struct call *call);
+void mock_call_settle(struct kunit *test, struct call *call);
 bool mock_call_end(struct kunit *test, struct call *call);
 
 unsigned int mock_nr_waiters(struct fairwq_pool *pool);
 
 /* ---- steps between two CPUs --------------------------------------------- */
 
-#define MOCK_SPIN_MS	5000	/* for a condition that must come true */
-
-/* Spin until @cond holds, at most @ms, also with interrupts off. Return: if it holds. */
-#define spin_for(ms, cond)						\
-	({								\
-		u64 __end = fairwq_clock() + (u64)(ms) * NSEC_PER_MSEC;	\
-		bool __met, __late;					\
-									\
-		do {							\
-			/* Before @cond: the CPU may lose time between. */ \
-			__late = fairwq_clock() > __end;		\
-			__met = (cond);					\
-			cpu_relax();					\
-		} while (!__met && !__late);				\
-		__met;							\
-	})
-
 /* Spin until step_done(@flag). Interrupts may be off. Return: false if it timed out. */
 static inline bool spin_until(const bool *flag)
 {
 	/* Pairs with step_done(). */
-	return spin_for(MOCK_SPIN_MS, smp_load_acquire(flag));
+	return spin_within(smp_load_acquire(flag));
 }
 
 /* Let spin_until(@flag) go on, with all that this CPU has written before. */
@@ -68,7 +52,10 @@ static inline void step_done(bool *flag)
 	smp_store_release(flag, true);
 }
 
-/* Time in which a call on another CPU, next to look at a work, most likely does so. */
+/*
+ * Time in which a call on another CPU, next to look at a work, most likely does so. If it
+ * does so later, the case does not see how the call waits. It does not fail for that.
+ */
 #define MOCK_LOOK_US	200
 
 #define need_two_cpus(test)						\

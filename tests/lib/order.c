@@ -199,8 +199,7 @@ static int thread_main(void *data)
 
 	thread->fn(thread);
 	complete(&thread->done);
-	while (!kthread_should_stop())
-		schedule_timeout_interruptible(1);
+	mock_stay();
 	return 0;
 }
 
