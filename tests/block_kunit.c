@@ -20,7 +20,6 @@ struct block_item {
 	struct completion done;
 	unsigned int depth;		/* sections around its wait; 0: it does not wait */
 	bool leaves;			/* returns without the end of one section */
-	unsigned int after;		/* ms that it sleeps after the section */
 	u64 slept;			/* ns in the section */
 };
 
@@ -48,7 +47,7 @@ static void wait_in_section(struct block_item *item)
 		fairwq_block_begin();
 	from = ktime_get_ns();
 	atomic_inc(&hall.waiting);
-	wait_for_completion_timeout(&hall.go, MOCK_WAIT);
+	mock_wait(&hall.go);
 	atomic_dec(&hall.waiting);
 	item->slept = ktime_get_ns() - from;
 	for (i = item->leaves; i < item->depth; i++)
@@ -63,8 +62,6 @@ static void block_item_fn(struct fairwq_work *work)
 	enter();
 	if (item->depth)
 		wait_in_section(item);
-	if (item->after)
-		msleep(item->after);
 	leave();
 	complete(&item->done);
 }
@@ -160,14 +157,14 @@ static void places_are_filled_while_the_pool_is_read(struct kunit *test)
 	struct fairwq_batch *a = begin(test, 1);
 	struct mock *mock = test->priv;
 	unsigned int i;
+	bool filled;
 
 	mutex_lock(&mock->pool->mutex);		/* as a reader of debugfs does */
 	for (i = 0; i < 5; i++)
 		queue_item(test, a, 1);
-	for (i = 0; i < 1000 && atomic_read(&hall.waiting) < 5; i++)
-		usleep_range(500, 1500);
+	filled = mock_within(atomic_read(&hall.waiting) == 5);
 	mutex_unlock(&mock->pool->mutex);
-	KUNIT_EXPECT_EQ(test, 5, atomic_read(&hall.waiting));
+	KUNIT_EXPECT_TRUE(test, filled);
 	complete_all(&hall.go);
 	fairwq_batch_flush(a);
 }
@@ -259,7 +256,10 @@ static void flush_waits_for_an_item_that_waits(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, completion_done(&item->done));
 }
 
-/* An item is not charged for the time that it spends in a section. */
+/*
+ * An item is not charged for the time that it spends in a section. However long the host
+ * stops the guest: what it is charged and what it spends there cannot be more than all.
+ */
 static void item_does_not_pay_for_its_section(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin_by(test, 1, FAIRWQ_FAIR_TIME);
@@ -275,7 +275,7 @@ static void item_does_not_pay_for_its_section(struct kunit *test)
 	began = ktime_get_ns();
 	item = queue_item(test, a, 1);
 	mock_until(test, atomic_read(&hall.waiting) == 1);
-	msleep(50);
+	msleep(50);		/* or longer */
 	complete_all(&hall.go);
 	mock_await(test, &item->done);
 	fairwq_batch_flush(a);
@@ -286,6 +286,8 @@ static void item_does_not_pay_for_its_section(struct kunit *test)
 }
 
 /* ---- runners ----------------------------------------------------------- */
+
+#define HOUR	(3600UL * HZ)	/* longer than any case takes */
 
 /* Runners that were added for items in sections are freed once they are idle. */
 static void spares_go_when_they_are_idle(struct kunit *test)
@@ -305,7 +307,7 @@ static void spares_go_when_they_are_idle(struct kunit *test)
 		complete_all(&hall.go);
 		fairwq_batch_flush(a);
 		mock_until(test, !READ_ONCE(mock->pool->nr_active));
-		fairwq_pool_shrink(mock->pool, HZ * 1000);
+		fairwq_pool_shrink(mock->pool, HOUR);
 		KUNIT_EXPECT_GE(test, nr_runners(mock->pool), (unsigned int)MANY);
 		fairwq_pool_shrink(mock->pool, 0);
 		KUNIT_EXPECT_EQ(test, 2U, nr_runners(mock->pool));
@@ -333,6 +335,18 @@ static void last_idle_runner_stays(struct kunit *test)
 	fairwq_batch_flush(a);
 }
 
+/* Let the items that run look as if they had begun @ticks earlier, and none of them hung. */
+static void make_long(struct fairwq_pool *pool, unsigned long ticks)
+{
+	struct fairwq_runner *runner;
+
+	fairwq_set_hung_ms(pool, 0);
+	raw_spin_lock_irq(&pool->lock);
+	list_for_each_entry(runner, &pool->runners, node)
+		runner->started -= ticks;
+	raw_spin_unlock_irq(&pool->lock);
+}
+
 /* The idle time of a runner begins at the end of its item, however long that took. */
 static void spare_is_kept_after_a_long_item(struct kunit *test)
 {
@@ -341,15 +355,16 @@ static void spare_is_kept_after_a_long_item(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < MANY; i++)
-		queue_item(test, a, 1)->after = 500;
+		queue_item(test, a, 1);
 	mock_until(test, atomic_read(&hall.waiting) == MANY);
+	make_long(mock->pool, 2 * HOUR);
 	complete_all(&hall.go);
 	fairwq_batch_flush(a);
 	mock_until(test, !READ_ONCE(mock->pool->nr_active));
-	fairwq_pool_shrink(mock->pool, HZ / 2);
+	fairwq_pool_shrink(mock->pool, HOUR);
 	KUNIT_EXPECT_GE(test, nr_runners(mock->pool), (unsigned int)MANY);
-	msleep(600);
-	fairwq_pool_shrink(mock->pool, HZ / 2);
+	make_long(mock->pool, 2 * HOUR);
+	fairwq_pool_shrink(mock->pool, HOUR);
 	KUNIT_EXPECT_EQ(test, 1U, nr_runners(mock->pool));
 }
 
@@ -361,7 +376,7 @@ static struct {
 
 static void meet(struct fairwq_task *self)
 {
-	meeting.met = wait_for_completion_timeout(&meeting.mine, MOCK_WAIT);
+	meeting.met = mock_wait(&meeting.mine);
 	complete(&meeting.other);
 }
 
@@ -381,7 +396,7 @@ static void join_in_section(struct fairwq_work *work)
 	fairwq_block_begin();
 	/* The item does not join yet, so the timer promotes the task for another runner. */
 	complete(&meeting.mine);
-	wait_for_completion_timeout(&meeting.other, MOCK_WAIT);
+	mock_wait(&meeting.other);
 	fairwq_join(&self, &task);
 	fairwq_block_end();
 	complete(&item->done);
