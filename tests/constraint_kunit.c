@@ -194,13 +194,10 @@ static void cancel_waits_for_the_third_queueing(struct kunit *test)
 static void order_end(struct kunit *test, const struct order *order, struct fairwq_batch *batch,
 		      struct mock_item **items, unsigned int nr)
 {
-	unsigned long end = jiffies + MOCK_WAIT;
-
 	/* The CPU that has pushed the last item may still have to unpin the batch. */
-	while ((!mock_order_idle(order) || atomic_read(&batch->nr_pins)) &&
-	       time_before(jiffies, end))
-		usleep_range(50, 200);
-	KUNIT_EXPECT_TRUE(test, mock_order_idle(order));
+	bool idle = mock_within(mock_order_idle(order) && !atomic_read(&batch->nr_pins));
+
+	KUNIT_EXPECT_TRUE(test, idle);
 	while (nr--)
 		fairwq_work_cancel_sync(&items[nr]->work);
 	mock_order_destroy(order);
@@ -398,12 +395,15 @@ static const struct fairwq_constraint_ops owned_ops = {
 	.admit = owned_admit, .complete = keeper_complete,
 };
 
-/* Expect that @call waits and sleeps, instead of looking again and again. */
+/*
+ * Expect that @call waits and sleeps, instead of looking again and again. A call that sleeps
+ * sleeps on, however long the 300 ms take.
+ */
 static void expect_asleep(struct kunit *test, struct call *call)
 {
 	unsigned long before;
 
-	msleep(30);			/* it sleeps by then */
+	mock_call_settle(test, call);
 	before = READ_ONCE(call->task->nvcsw);
 	msleep(300);
 	before = READ_ONCE(call->task->nvcsw) - before;
@@ -532,8 +532,8 @@ static struct {
 static bool at_once_admit(struct fairwq_constraint *constraint, struct fairwq_work *work)
 {
 	step_done(&at_once.asked);
-	at_once.asleep = spin_for(MOCK_SPIN_MS,
-				  READ_ONCE(at_once.task->__state) == TASK_UNINTERRUPTIBLE);
+	at_once.asleep =
+		spin_within(READ_ONCE(at_once.task->__state) == TASK_UNINTERRUPTIBLE);
 	return true;
 }
 
