@@ -6,7 +6,8 @@
  * is used here.
  *
  * An event that comes late is not lost. The times below only limit how long a case goes on,
- * and how long it waits for an event. On a busy machine a case makes fewer rounds.
+ * and how long it waits for an event. On a busy machine a case makes fewer rounds. The
+ * waits count time in which this guest ran, see lib/bound.h.
  */
 #include <kunit/test.h>
 #include <linux/completion.h>
@@ -23,9 +24,11 @@
 #include <linux/smp.h>
 #include <linux/string.h>
 
+#include "lib/bound.h"
+
 #define GROUND_CPUS	8U
 #define GO_ON_FOR	HZ
-#define LOST_AFTER	(20 * HZ)
+#define LOST_AFTER_S	20
 
 /* ---- a thread on each CPU ---- */
 
@@ -49,10 +52,10 @@ static bool crew_gave_up(void)
 
 static bool spin_until(bool (*is_true)(unsigned int arg), unsigned int arg)
 {
-	unsigned long end = jiffies + LOST_AFTER;
+	struct mock_bound bound = mock_bound(LOST_AFTER_S * MSEC_PER_SEC);
 
 	while (!is_true(arg)) {
-		if (time_after(jiffies, end))
+		if (mock_bound_reached(&bound))
 			WRITE_ONCE(crew.gave_up, true);
 		if (crew_gave_up())
 			return false;
@@ -102,7 +105,7 @@ static int crew_fn(void *data)
 	if (atomic_dec_and_test(&crew.left))
 		complete(&crew.finished);
 	while (!kthread_should_stop())
-		schedule_timeout_interruptible(1);
+		schedule_timeout_interruptible(1);	/* it polls: any time will do */
 	return 0;
 }
 
@@ -146,10 +149,12 @@ static void run_crew(struct kunit *test, unsigned int most, void (*fn)(unsigned 
 	crew_create(test);
 	crew.until = jiffies + GO_ON_FOR;
 	crew_wake();
-	if (!wait_for_completion_timeout(&crew.finished, 2 * LOST_AFTER)) {
+	/* The seconds in which the host stops the guest do not count. */
+	for (i = 0; !wait_for_completion_timeout(&crew.finished, HZ); i++) {
+		if (i < 2 * LOST_AFTER_S)
+			continue;
 		WRITE_ONCE(crew.gave_up, true);
-		while (!wait_for_completion_timeout(&crew.finished, HZ))
-			crew_wake();
+		crew_wake();
 	}
 	for (i = 0; i < crew.nr; i++) {
 		kthread_stop(crew.task[i]);
@@ -326,27 +331,41 @@ static void ground_test_masked_ipi_waits(struct kunit *test)
 
 /* ---- a CPU that sleeps wakes up ---- */
 
-#define LATE_AFTER	(HZ / 5)
+#define LATE_AFTER_MS	200
 #define LOOK_AGAIN_FOR	(10 * HZ)
 
 /*
  * A CPU that loses a wake-up goes on with its next timer, which may be that of another task.
- * So a late wake-up is the best sign of a lost one. A host that stops a CPU for that long
- * looks the same. Therefore one late wake-up is allowed, and the case then goes on for
- * LOOK_AGAIN_FOR to find another.
+ * So a late wake-up is the best sign of a lost one. The CPU that sends the wake-up spins
+ * until the other one answers, and counts the time in which it ran itself. A host may still
+ * keep the other CPU alone from running for that long. Therefore one late wake-up is
+ * allowed, and the case then goes on for LOOK_AGAIN_FOR to find another.
  */
 static struct {
 	struct completion turn[2];
-	unsigned long woken;	/* jiffies: time of the last wake-up call */
 	unsigned int late;	/* number of late wake-ups */
 } sleeps;
 
-static void sleeps_look(void)
+static void sleeps_late(void)
 {
-	if (time_before(jiffies, READ_ONCE(sleeps.woken) + LATE_AFTER))
-		return;
 	if (!sleeps.late++)
 		crew.until = jiffies + LOOK_AGAIN_FOR;
+}
+
+/* Spin until @is_true, which the other CPU brings about as soon as it is woken. */
+static bool spin_for_answer(bool (*is_true)(unsigned int arg), unsigned int arg)
+{
+	struct mock_bound bound = mock_bound(LATE_AFTER_MS);
+
+	while (!is_true(arg)) {
+		if (mock_bound_reached(&bound)) {
+			sleeps_late();
+			break;
+		}
+		cpu_relax();
+		cond_resched();
+	}
+	return spin_until(is_true, arg);
 }
 
 static void sleeps_run(struct kunit *test, void (*fn)(unsigned int index))
@@ -359,30 +378,41 @@ static void sleeps_run(struct kunit *test, void (*fn)(unsigned int index))
 	KUNIT_EXPECT_LE(test, sleeps.late, 1);
 }
 
-static void sleep_for_turn(unsigned int index)
+static bool is_its_turn(unsigned int index)
 {
-	while (!wait_for_completion_timeout(&sleeps.turn[index], LATE_AFTER + 1))
-		if (crew_gave_up())
-			return;
-	sleeps_look();
+	return completion_done(&sleeps.turn[index]);
 }
 
-/* Let two threads run in turn, so that each sleeps while the other one runs. */
+/* Wait for the turn of @index: spin for it, or sleep. The next timer is far away. */
+static void wait_for_turn(unsigned int index, bool spins)
+{
+	if (spins && !spin_for_answer(is_its_turn, index))
+		return;
+	while (!wait_for_completion_timeout(&sleeps.turn[index], HZ))
+		if (crew_gave_up())
+			return;
+}
+
+/*
+ * Let two threads run in turn. In a third of the rounds each one sleeps while the other
+ * one runs; else one of them spins while the other one is woken and answers.
+ */
 static void in_turn(unsigned int index)
 {
 	unsigned int round;
+	bool spins;
 
 	for (round = 1;; round++) {
+		spins = round % 3 == 2 * index;	/* the other one sleeps */
 		if (index)
-			sleep_for_turn(index);
+			wait_for_turn(index, spins);
 		else
 			may_be_last(round);
 		/* Sometimes this is long enough for the other CPU to go idle. */
 		irqs_off_for(index, round % 1000);
-		WRITE_ONCE(sleeps.woken, jiffies);
 		complete(&sleeps.turn[!index]);
 		if (!index)
-			sleep_for_turn(index);
+			wait_for_turn(index, spins);
 		if (was_last(round))
 			break;
 	}
@@ -405,10 +435,8 @@ static void poke(unsigned int index)
 	for (i = 0; is_time_left(); i++) {
 		for (spins = i % 100; spins; spins--)
 			cpu_relax();
-		WRITE_ONCE(sleeps.woken, jiffies);
-		if (!send(0) || !spin_until(is_received, 0))
+		if (!send(0) || !spin_for_answer(is_received, 0))
 			break;
-		sleeps_look();
 	}
 	complete(&sleeps.turn[1]);
 }
