@@ -3,8 +3,8 @@
  * Shares: what each client of a pool gets, measured by the items alone (promise 6).
  *
  * The shares do not come from the counters of the module. Each item reads a clock, runs
- * for a given time, and adds a turn and its time to the sums of its client. Then it queues
- * itself again. The share of a client is compared with that of an ideal server.
+ * for a given time, queues itself again, and adds a turn and its time to the sums of its
+ * client. The share of a client is compared with that of an ideal server.
  *
  * A virtual CPU of a busy machine may stall in the middle of an item. Meanwhile a client
  * that runs one item at a time can have nothing else. So in a try with such a client, items
@@ -49,7 +49,8 @@ struct share_client {
 	bool forks;			/* its items run as tasks, which other runners may steal */
 	atomic_t nr;			/* items that have begun */
 	atomic64_t sum_turns;		/* of its items that count */
-	atomic64_t sum_time, sum_length; /* what these took, and were to take; ns */
+	/* What these took, with all that they did, and were to take; ns. */
+	atomic64_t sum_time, sum_length;
 };
 
 struct share_item {
@@ -232,12 +233,15 @@ static void share_part_fn(struct fairwq_task *self)
 	part->took = share_pass_time(part->client, part->length);
 }
 
-/* Run for @length ns in all, as NR_PARTS tasks. Return: the sum of their times, ns. */
+/*
+ * Run for @length ns in all, as NR_PARTS tasks. Return: the sum of their times, less the
+ * time that the caller was here, ns. May wrap below 0.
+ */
 static u64 share_fork(const struct share_client *client, u32 length)
 {
+	u64 begin = ktime_get_ns(), took = 0;
 	struct share_part part[NR_PARTS];
 	struct fairwq_task self;
-	u64 took = 0;
 	unsigned int i;
 
 	fairwq_task_here(&self);
@@ -251,7 +255,18 @@ static u64 share_fork(const struct share_client *client, u32 length)
 		fairwq_join(&self, &part[i].task);
 		took += part[i].took;
 	}
-	return took;
+	return took - (ktime_get_ns() - begin);
+}
+
+/* Queue an item of @client again, or hold it if the trick is to be away. */
+static void share_go_on(struct share *share, struct fairwq_work *work,
+			struct share_client *client)
+{
+	if (share->trick == SHARE_AWAY && client != &share->client[0] &&
+	    share_is_off(atomic_read(&share->ended)))
+		share_hold(work);
+	else
+		share_queue_next(client, work);
 }
 
 static void share_fn(struct fairwq_work *work)
@@ -260,32 +275,33 @@ static void share_fn(struct fairwq_work *work)
 	struct share_client *client = item->client;
 	struct share *share = client->share;
 	bool first = client == &share->client[0], counts;
+	u64 begin = ktime_get_ns(), more = 0;
 	u32 length = client->length;
-	u64 took;
 
 	if (client->every && !(atomic_inc_return(&client->nr) % client->every))
 		length = client->longer;
 	counts = first || !share->alone || !atomic_read(&share->running);
 	if (first)
 		atomic_inc(&share->running);
-	took = client->forks ? share_fork(client, length) : share_pass_time(client, length);
+	if (client->forks)
+		more = share_fork(client, length);
+	else
+		share_pass_time(client, length);
 	if (first)
 		atomic_dec(&share->running);
 	if (READ_ONCE(share->over))
 		return;
 	atomic64_add(counts, &client->sum_turns);
-	atomic64_add(counts ? took : 0, &client->sum_time);
 	atomic64_add(counts ? length : 0, &client->sum_length);
 	if (atomic64_sub_return(length, &share->left) < 0) {
 		WRITE_ONCE(share->over, true);
 		complete_all(&share->done);
-		return;
+	} else {
+		share_play_trick(share);
+		share_go_on(share, work, client);
 	}
-	share_play_trick(share);
-	if (share->trick == SHARE_AWAY && !first && share_is_off(atomic_read(&share->ended)))
-		share_hold(work);
-	else
-		share_queue_next(client, work);
+	/* A flush waits for the end of this function, although @item may be queued again. */
+	atomic64_add(counts ? ktime_get_ns() - begin + more : 0, &client->sum_time);
 }
 
 static struct share *share_new(struct kunit *test, const struct share_case *c, unsigned int flags)
