@@ -297,7 +297,7 @@ static void items_that_run_keep_the_limit(struct kunit *test)
 	static const struct {
 		unsigned int max_active, max_async;
 	} row[] = { { 1, 1 }, { 2, 1 }, { 4, 1 }, { 4, 3 }, { 4, 4 }, { 4, 5 }, { 8, 2 }, { 8, 9 } };
-	unsigned int i, left, least;
+	unsigned int i, left, least, most;
 	struct limited *limited;
 
 	for (i = 0; i < ARRAY_SIZE(row); i++) {
@@ -309,7 +309,8 @@ static void items_that_run_keep_the_limit(struct kunit *test)
 		complete_all(&limited->go);
 		for (left = MOST_LIMITED; left; left--) {
 			mock_until(test, !nr_active(limited->pool));
-			KUNIT_EXPECT_EQ(test, min(left, row[i].max_async),
+			most = min(left, row[i].max_async);
+			KUNIT_EXPECT_EQ(test, most,
 					(unsigned int)atomic_read(&limited->outstanding));
 			complete_one(test, limited);
 		}

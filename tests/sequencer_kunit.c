@@ -333,7 +333,7 @@ static void refused_work_holds_up_nothing(struct kunit *test)
 	fairwq_batch_put(b);
 }
 
-/* ---- who waits for completions --------------------------------------------- */
+/* ---- calls that wait, and completions --------------------------------------- */
 
 /* A call that waits for a batch or a pool, in a thread of its own. */
 static struct fairwq_pool *flushed;
