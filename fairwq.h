@@ -2084,6 +2084,9 @@ struct fairwq_forks {
 	struct list_head list;		/* tasks, the newest last */
 	const unsigned int *call;	/* FAIRWQ_CALL_*: the pool wants something */
 	unsigned int shared;		/* not 0: a timer may take from @list, see core/fork.c */
+#ifdef CONFIG_LOCKDEP
+	struct fairwq_task *innermost;	/* the task that the runner is in, or NULL */
+#endif
 };
 
 /*
@@ -2134,26 +2137,54 @@ static __always_inline void __fairwq_task_init(struct fairwq_task *task,
 	lockdep_init_map(&task->lockdep_map, name, key, 0);
 }
 
+#ifdef CONFIG_LOCKDEP
 /*
  * Begin the function of @task in @self. Only the innermost task holds its map, because a
  * task may join another one of its own class. An item is held by the map of its work.
+ *
+ * Return: the task that held its map until now, or NULL.
  */
-static inline void __fairwq_lockdep_task_begin(struct fairwq_task *self,
-					       struct fairwq_task *task)
+static inline struct fairwq_task *__fairwq_lockdep_task_begin(struct fairwq_task *self,
+							      struct fairwq_task *task)
 {
-	if (self->func)
-		lock_map_release(&self->lockdep_map);
+	struct fairwq_task *outer = self->func ? self : NULL;
+
+	/* Also if @self stands for the item, because a function of the task has set it up. */
+	if (self->forks) {
+		outer = self->forks->innermost;
+		self->forks->innermost = task;
+	}
+	if (outer)
+		lock_map_release(&outer->lockdep_map);
 	lock_map_acquire(&task->lockdep_map);
+	return outer;
 }
 
-/* End what __fairwq_lockdep_task_begin() has begun. */
-static inline void __fairwq_lockdep_task_end(struct fairwq_task *self,
-					     struct fairwq_task *task)
+/*
+ * End what __fairwq_lockdep_task_begin() has begun. @outer holds its map again, as a lock that
+ * was tried: it waits for nothing, so it comes after no lock that it has taken itself.
+ */
+static inline void __fairwq_lockdep_task_end(struct fairwq_task *self, struct fairwq_task *task,
+					     struct fairwq_task *outer)
 {
 	lock_map_release(&task->lockdep_map);
-	if (self->func)
-		lock_map_acquire(&self->lockdep_map);
+	if (self->forks)
+		self->forks->innermost = outer;
+	if (outer)
+		lock_acquire_exclusive(&outer->lockdep_map, 0, 1, NULL, _THIS_IP_);
 }
+#else
+static inline struct fairwq_task *__fairwq_lockdep_task_begin(struct fairwq_task *self,
+							      struct fairwq_task *task)
+{
+	return NULL;
+}
+
+static inline void __fairwq_lockdep_task_end(struct fairwq_task *self, struct fairwq_task *task,
+					     struct fairwq_task *outer)
+{
+}
+#endif
 
 void __fairwq_forks_unshare(struct fairwq_forks *forks);
 void __fairwq_fork_called(struct fairwq_forks *forks);
@@ -2243,8 +2274,7 @@ static __always_inline bool fairwq_unfork(struct fairwq_task *self, struct fairw
 	struct fairwq_forks *forks = self->forks;
 
 	/* A wait is to lockdep as if the caller ran the task itself. */
-	__fairwq_lockdep_task_begin(self, task);
-	__fairwq_lockdep_task_end(self, task);
+	__fairwq_lockdep_task_end(self, task, __fairwq_lockdep_task_begin(self, task));
 	if (unlikely(!forks)) {
 		task->forks = NULL;
 		return true;
@@ -2276,14 +2306,15 @@ static __always_inline void fairwq_join_func(struct fairwq_task *self,
 					     struct fairwq_task *task,
 					     fairwq_task_func_t func)
 {
+	struct fairwq_task *outer;
 	struct list_head *newest;
 
 	if (!fairwq_unfork(self, task))
 		return;
 	newest = self->forks ? self->forks->list.prev : NULL;
-	__fairwq_lockdep_task_begin(self, task);
+	outer = __fairwq_lockdep_task_begin(self, task);
 	func(task);
-	__fairwq_lockdep_task_end(self, task);
+	__fairwq_lockdep_task_end(self, task, outer);
 	/* Forks are promoted from the oldest on, so this is so or none is left. */
 	if (newest && unlikely(self->forks->list.prev != newest))
 		__fairwq_task_left(self, newest, func);
@@ -2336,17 +2367,27 @@ static __always_inline void fairwq_join(struct fairwq_task *self, struct fairwq_
  * it queues one item of its own to @batch and waits for it. No callback of the
  * driver gets the work of that item: not dropped(), and not cost(), without
  * which it costs 1. fairwq_current_work() is NULL in it. No cancel counts it.
+ * @body may call it, too. Each place in the source that calls it is a lockdep
+ * class of its own.
  *
  * Context: Process context, sleeps.
  * Return: 0; -EINVAL for bad arguments, or in an item whose batch is not @batch;
  * -ECANCELED, without a call of @body, if fairwq_batch_cancel() or a shutdown
  * that drops has taken the item out; or what fairwq_queue() returns.
  */
+#define fairwq_parallel_for(batch, start, end, grain, body, arg)		\
+({										\
+	static struct lock_class_key __fairwq_key;				\
+										\
+	__fairwq_parallel_for(batch, start, end, grain, body, arg,		\
+			      "(fairwq_loop)" #body, &__fairwq_key);		\
+})
+
 __must_check
-int fairwq_parallel_for(struct fairwq_batch *batch, unsigned long start,
-			unsigned long end, unsigned long grain,
-			void (*body)(unsigned long from, unsigned long to, void *arg),
-			void *arg);
+int __fairwq_parallel_for(struct fairwq_batch *batch, unsigned long start,
+			  unsigned long end, unsigned long grain,
+			  void (*body)(unsigned long from, unsigned long to, void *arg),
+			  void *arg, const char *name, struct lock_class_key *key);
 
 /* ---- Failure ------------------------------------------------------------ */
 

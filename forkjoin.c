@@ -46,18 +46,19 @@ static void run_stolen(struct fairwq_work *work)
 	/* It stays until the task is joined: see fairwq_context_call(). */
 	struct fairwq_context *context = READ_ONCE(cell->runner->context);
 	fairwq_task_func_t func = task->func;
+	struct fairwq_task *outer;
 
 	/* Reports and tables name the task. */
 	WRITE_ONCE(runner->turn.func, (fairwq_func_t)(void *)func);
 	runner->cell = cell;
 	fairwq_task_here(&self);
 	task->forks = self.forks;
-	__fairwq_lockdep_task_begin(&self, task);
+	outer = __fairwq_lockdep_task_begin(&self, task);
 	if (context)
 		fairwq_context_run(context, call_task, task);
 	else
 		func(task);
-	__fairwq_lockdep_task_end(&self, task);
+	__fairwq_lockdep_task_end(&self, task, outer);
 	if (self.forks)
 		fairwq_forks_end(runner->forker);
 	runner->cell = NULL;
@@ -177,6 +178,8 @@ struct fairwq_loop {
 	void (*body)(unsigned long from, unsigned long to, void *arg);
 	void *arg;
 	unsigned long grain;
+	const char *name;		/* of its tasks, for lockdep */
+	struct lock_class_key *key;
 };
 
 /* A part of a range: the upper half of what a loop had left when it forked it. */
@@ -201,7 +204,7 @@ static void fork_half(struct fairwq_task *self, struct fairwq_range *range,
 	half->to = range->to;
 	half->from = range->from + roundup(left / 2, range->loop->grain);
 	range->to = half->from;
-	fairwq_task_init(&half->task, range_fn);
+	__fairwq_task_init(&half->task, range_fn, range->loop->name, range->loop->key);
 	fairwq_fork(self, &half->task);
 }
 
@@ -289,12 +292,15 @@ static int loop_outside(struct fairwq_batch *batch, const struct fairwq_range *r
 	return item.own.ret;
 }
 
-int fairwq_parallel_for(struct fairwq_batch *batch, unsigned long start,
-			unsigned long end, unsigned long grain,
-			void (*body)(unsigned long from, unsigned long to, void *arg),
-			void *arg)
+/* Run a loop; fairwq_parallel_for() has the description. */
+int __fairwq_parallel_for(struct fairwq_batch *batch, unsigned long start,
+			  unsigned long end, unsigned long grain,
+			  void (*body)(unsigned long from, unsigned long to, void *arg),
+			  void *arg, const char *name, struct lock_class_key *key)
 {
-	struct fairwq_loop loop = { .body = body, .arg = arg, .grain = grain };
+	struct fairwq_loop loop = {
+		.body = body, .arg = arg, .grain = grain, .name = name, .key = key,
+	};
 	struct fairwq_range range = { .loop = &loop, .from = start, .to = end };
 	const struct fairwq_turn *turn = fairwq_runner_own_turn();
 
@@ -315,4 +321,4 @@ int fairwq_parallel_for(struct fairwq_batch *batch, unsigned long start,
 	run_range(&range.task, &range);
 	return 0;
 }
-EXPORT_SYMBOL_GPL(fairwq_parallel_for);
+EXPORT_SYMBOL_GPL(__fairwq_parallel_for);

@@ -8,6 +8,8 @@
  *                                                    pool or one of its batches
  *   of a constraint  each item of it                 a call that waits for it
  *   of a work        its function                    a call that waits for it
+ *   of a task        its function, but for tasks     a join of it: fairwq.h
+ *                    that this joins
  *
  * One map for all batches of a pool is right, because they share its runners. To wait
  * for one batch with a lock held that items of another batch take can hang for good.

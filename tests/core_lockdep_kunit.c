@@ -11,6 +11,8 @@
  * was left out: each of the two pairs in fairwq_call(), and that in each function below
  * that waits.
  */
+#include <linux/mutex.h>
+
 #include "core/compat.h"
 #include "lib/order.h"
 
@@ -257,11 +259,228 @@ static void join_takes_the_map_of_its_task(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, debug_locks);
 }
 
+/* ---- right code is not reported ------------------------------------------- */
+
+/* What the tasks of a case share. A report of lockdep switches it off. */
+struct right {
+	struct fairwq_work work;
+	void (*fn)(struct right *right, struct fairwq_task *self);
+	struct mutex mutex;
+	struct completion done;
+};
+
+struct right_task {
+	struct fairwq_task task;
+	struct right *right;
+	unsigned int depth;
+};
+
+static void right_fn(struct fairwq_work *work)
+{
+	struct right *right = container_of(work, struct right, work);
+	struct fairwq_task self;
+
+	fairwq_task_here(&self);
+	right->fn(right, &self);
+	complete(&right->done);
+}
+
+/* Run @fn as an item until other runners have taken @stolen tasks; expect no report. */
+static void expect_quiet(struct kunit *test, void (*fn)(struct right *right,
+							struct fairwq_task *self),
+			 unsigned int runners, u64 stolen)
+{
+	struct right *right = kunit_kzalloc(test, sizeof(*right), GFP_KERNEL);
+	unsigned long end = jiffies + MOCK_WAIT;
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	KUNIT_ASSERT_NOT_NULL(test, right);
+	need_lockdep(test);
+	a = mock_begin(test, runners);
+	mock_free_runners(test);
+	mutex_init(&right->mutex);
+	right->fn = fn;
+	fairwq_work_init(&right->work, right_fn);
+	do {
+		init_completion(&right->done);
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &right->work));
+		mock_await(test, &right->done);
+		fairwq_batch_flush(a);
+		KUNIT_ASSERT_TRUE(test, debug_locks);
+	} while (mock_counter(mock->pool, FAIRWQ_STOLEN) < stolen && time_before(jiffies, end));
+	KUNIT_EXPECT_GE(test, mock_counter(mock->pool, FAIRWQ_STOLEN), stolen);
+}
+
+static void leaf_fn(struct fairwq_task *self)
+{
+	usleep_range(50, 100);
+}
+
+/* Take a mutex, and join a task that does not take it. */
+static void hold_and_join_fn(struct fairwq_task *self)
+{
+	struct right *right = container_of(self, struct right_task, task)->right;
+	struct right_task leaf;
+
+	guard(mutex)(&right->mutex);
+	fairwq_task_init(&leaf.task, leaf_fn);
+	fairwq_fork(self, &leaf.task);
+	fairwq_join(self, &leaf.task);
+}
+
+static void hold_and_join(struct right *right, struct fairwq_task *self)
+{
+	struct right_task task[4];
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(task); i++) {
+		task[i].right = right;
+		fairwq_task_init(&task[i].task, hold_and_join_fn);
+		fairwq_fork(self, &task[i].task);
+	}
+	while (i--)
+		fairwq_join(self, &task[i].task);
+}
+
+static void leaf_is_joined_under_a_mutex(struct kunit *test)
+{
+	expect_quiet(test, hold_and_join, 1, 0);
+}
+
+static void stolen_leaf_is_joined_under_a_mutex(struct kunit *test)
+{
+	expect_quiet(test, hold_and_join, 4, 20);
+}
+
+/* Fork a task of the same class from a function that knows no @self. */
+static void descend_fn(struct fairwq_task *unused)
+{
+	struct right_task *own = container_of(unused, struct right_task, task), next;
+	struct fairwq_task self;
+
+	if (!own->depth)
+		return;
+	fairwq_task_here(&self);
+	next.depth = own->depth - 1;
+	fairwq_task_init(&next.task, descend_fn);
+	fairwq_fork(&self, &next.task);
+	usleep_range(50, 100);
+	fairwq_join(&self, &next.task);
+}
+
+static void descend(struct right *right, struct fairwq_task *self)
+{
+	struct right_task top = { .depth = 6 };
+
+	descend_fn(&top.task);
+}
+
+static void task_forks_its_own_class(struct kunit *test)
+{
+	expect_quiet(test, descend, 1, 0);
+}
+
+static void stolen_task_forks_its_own_class(struct kunit *test)
+{
+	expect_quiet(test, descend, 4, 20);
+}
+
+static void other_fn(struct fairwq_task *self);
+
+/* Two functions that fork each other. */
+static void one_fn(struct fairwq_task *self)
+{
+	struct right_task *own = container_of(self, struct right_task, task), next;
+
+	if (!own->depth)
+		return;
+	next.depth = own->depth - 1;
+	fairwq_task_init(&next.task, other_fn);
+	fairwq_fork(self, &next.task);
+	fairwq_join(self, &next.task);
+}
+
+static void other_fn(struct fairwq_task *self)
+{
+	struct right_task *own = container_of(self, struct right_task, task), next;
+
+	next.depth = own->depth;
+	fairwq_task_init(&next.task, one_fn);
+	fairwq_fork(self, &next.task);
+	usleep_range(50, 100);
+	fairwq_join(self, &next.task);
+}
+
+static void mutual(struct right *right, struct fairwq_task *self)
+{
+	struct right_task top = { .depth = 4 };
+
+	fairwq_task_init(&top.task, one_fn);
+	fairwq_fork(self, &top.task);
+	fairwq_join(self, &top.task);
+}
+
+static void tasks_fork_each_other(struct kunit *test)
+{
+	expect_quiet(test, mutual, 4, 20);
+}
+
+static void sleep_body(unsigned long from, unsigned long to, void *arg)
+{
+	usleep_range(50, 100);
+}
+
+static int looped;
+
+static void loop_body(unsigned long from, unsigned long to, void *arg)
+{
+	looped = fairwq_parallel_for(NULL, 0, 4, 1, sleep_body, arg);
+}
+
+static void nested_loops(struct right *right, struct fairwq_task *self)
+{
+	looped = fairwq_parallel_for(NULL, 0, 8, 1, loop_body, right);
+}
+
+static void body_may_loop(struct kunit *test)
+{
+	expect_quiet(test, nested_loops, 4, 40);
+	KUNIT_EXPECT_EQ(test, 0, looped);
+}
+
+static void mutex_body(unsigned long from, unsigned long to, void *arg)
+{
+	guard(mutex)(&((struct right *)arg)->mutex);
+	usleep_range(50, 100);
+}
+
+/* The body of one loop takes a mutex that is held over the other loop. */
+static void two_loops(struct right *right, struct fairwq_task *self)
+{
+	looped = fairwq_parallel_for(NULL, 0, 8, 1, mutex_body, right);
+	guard(mutex)(&right->mutex);
+	looped |= fairwq_parallel_for(NULL, 0, 8, 1, sleep_body, right);
+}
+
+static void loop_under_a_mutex_of_another_loop(struct kunit *test)
+{
+	expect_quiet(test, two_loops, 4, 40);
+	KUNIT_EXPECT_EQ(test, 0, looped);
+}
+
 static struct kunit_case lockdep_cases[] = {
 	KUNIT_CASE(item_holds_its_maps),
 	KUNIT_CASE(item_of_a_burst_holds_its_maps),
 	KUNIT_CASE(waiting_call_takes_the_map),
 	KUNIT_CASE(join_takes_the_map_of_its_task),
+	KUNIT_CASE(leaf_is_joined_under_a_mutex),
+	KUNIT_CASE(stolen_leaf_is_joined_under_a_mutex),
+	KUNIT_CASE(task_forks_its_own_class),
+	KUNIT_CASE(stolen_task_forks_its_own_class),
+	KUNIT_CASE(tasks_fork_each_other),
+	KUNIT_CASE(body_may_loop),
+	KUNIT_CASE(loop_under_a_mutex_of_another_loop),
 	{}
 };
 
