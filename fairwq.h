@@ -1429,7 +1429,7 @@ struct fairwq_constraint {
 	const struct fairwq_constraint_ops *ops;
 	/* Of serializers and limiters, under fairwq's lock: */
 	struct list_head waiting;	/* in queue order */
-	unsigned int max;		/* how many may be in flight */
+	unsigned int max;		/* how many may be in flight; 0: what waits is dropped */
 	unsigned int in_flight;		/* or about to be */
 	unsigned int inline_us;		/* how long a runner may go on with a serializer */
 	u8 seen;			/* priorities of what was queued to it, a bit each */
@@ -1568,9 +1568,10 @@ void fairwq_serializer_destroy(struct fairwq_serializer *serializer);
  *	sequencer must go to fairwq_sequencer_drop() first
  *
  * With FAIRWQ_RUN_REST this is fairwq_serializer_destroy(). With FAIRWQ_DROP_REST
- * the works that wait in @serializer are dropped. The one in flight has left the list:
- * it is queued in its batch, or runs, or has gone on after its function. It is waited
- * for; fairwq_batch_cancel() and fairwq_work_cancel() can take it out of its batch.
+ * the works that wait in @serializer are dropped: none of them starts any more, also if
+ * the one in flight ends meanwhile. That one has left the list: it is queued in its
+ * batch, or runs, or has gone on after its function. It is waited for;
+ * fairwq_batch_cancel() and fairwq_work_cancel() can take it out of its batch.
  *
  * With FAIRWQ_DROP_REST any item of @serializer may call this: it drops those behind
  * it, and is the last then. On return @serializer may be freed, also by that item.

@@ -92,6 +92,8 @@ int fairwq_serializer_shutdown(struct fairwq_serializer *serializer, unsigned in
 		WRITE_ONCE(constraint->dead, dead);
 		return -EDEADLK;
 	}
+	if (how & FAIRWQ_DROP_REST)
+		fairwq_waitlist_stop(constraint);
 	do {
 		if (how & FAIRWQ_DROP_REST)
 			fairwq_waitlist_drop(constraint, dropped);

@@ -30,10 +30,13 @@
  * may be called with one of them held. So a cancel that must not sleep leaves a
  * work there, and one that may sleep waits until the work is admitted.
  *
+ * A shutdown that drops what waits sets @max to 0. Then nothing is admitted any more.
+ *
  * Invariant: under the lock of a constraint, a work that is kept back and
  * LINKED, and names that constraint, is in its list.
  * Invariant: if something waits, @max items are in flight, or a marker is first
- * and at least one item is in flight. So an end always comes to admit the next.
+ * and at least one item is in flight. So an end always comes to admit the next,
+ * unless a shutdown takes out what waits.
  * Invariant: no CPU touches a serializer or limiter after it has lowered
  * @in_flight and dropped the lock.
  *
@@ -222,10 +225,10 @@ void fairwq_waitlist_remove(struct fairwq_constraint *constraint, struct fairwq_
 }
 
 /*
- * Move the markers in front of the first work to @go. Nothing is in flight but
+ * Move the markers in front of the first work to @go. Nothing is in flight, but perhaps
  * the item of the caller, which has ended.
  *
- * Return: the first work, which stays in the list; or NULL.
+ * Return: the first work, which stays in the list; or NULL, also if none may start.
  */
 struct fairwq_work *fairwq_waitlist_first_locked(struct fairwq_constraint *constraint,
 						 struct list_head *go)
@@ -236,7 +239,7 @@ struct fairwq_work *fairwq_waitlist_first_locked(struct fairwq_constraint *const
 
 	list_for_each_entry_safe(work, next, &constraint->waiting, node) {
 		if (!(work->place & FAIRWQ_PLACE_BARRIER))
-			return work;
+			return constraint->max ? work : NULL;
 		list_move_tail(&work->node, go);
 	}
 	return NULL;
@@ -301,7 +304,10 @@ void fairwq_waitlist_complete(struct fairwq_constraint *constraint)
 	fairwq_waitlist_push(&go);
 }
 
-/* Wait until all items that are queued now have ended. Return: false if there were none. */
+/*
+ * Wait until all items that are queued now have ended. Return: false if there were none; true,
+ * without a wait, if some wait that no end will admit.
+ */
 bool fairwq_waitlist_wait(struct fairwq_constraint *constraint)
 {
 	struct fairwq_marker marker = { .entry.place = FAIRWQ_PLACE_BARRIER };
@@ -311,20 +317,24 @@ bool fairwq_waitlist_wait(struct fairwq_constraint *constraint)
 	/* Under the lock: what has ended last may still be at the constraint. */
 	scoped_guard(raw_spinlock_irqsave, fairwq_constraint_lock(constraint)) {
 		if (!constraint->in_flight)
-			return false;
+			return !list_empty(&constraint->waiting);
 		list_add_tail(&marker.entry.node, &constraint->waiting);
 	}
 	wait_for_completion(&marker.done);
 	return true;
 }
 
-/* Take the first work out of the list, as a cancel does. Return: the work, or NULL. */
+/*
+ * Take the first work out of the list, as a cancel does. If no end will come for the markers
+ * in front of the next one, they are through. Return: the work, or NULL.
+ */
 static struct fairwq_work *waitlist_take(struct fairwq_constraint *constraint)
 {
 	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
 	struct fairwq_work *work, *found = NULL;
 	struct fairwq_batch *batch = NULL;
 	unsigned long flags;
+	LIST_HEAD(go);
 
 	raw_spin_lock_irqsave(lock, flags);
 	list_for_each_entry(work, &constraint->waiting, node)
@@ -333,10 +343,20 @@ static struct fairwq_work *waitlist_take(struct fairwq_constraint *constraint)
 			found = work;
 			break;
 		}
+	if (!constraint->in_flight)
+		fairwq_waitlist_first_locked(constraint, &go);
 	raw_spin_unlock_irqrestore(lock, flags);
+	fairwq_waitlist_push(&go);
 	if (batch)
 		fairwq_unpin(batch);
 	return found;
+}
+
+/* From here on what waits does not start. The caller takes it out. */
+void fairwq_waitlist_stop(struct fairwq_constraint *constraint)
+{
+	guard(raw_spinlock_irqsave)(fairwq_constraint_lock(constraint));
+	constraint->max = 0;
 }
 
 /*

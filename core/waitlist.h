@@ -18,6 +18,7 @@ struct fairwq_work *fairwq_waitlist_first_locked(struct fairwq_constraint *const
 						 struct list_head *go);
 void fairwq_waitlist_next_locked(struct fairwq_constraint *constraint, struct list_head *go);
 void fairwq_waitlist_push(struct list_head *go);
+void fairwq_waitlist_stop(struct fairwq_constraint *constraint);
 unsigned long fairwq_waitlist_drop(struct fairwq_constraint *constraint,
 				   void (*dropped)(struct fairwq_work *work));
 bool fairwq_waitlist_wait(struct fairwq_constraint *constraint);

@@ -12,6 +12,8 @@
 
 #define HOUR		(3600 * HZ)
 #define MANY		70U	/* more than the module takes out of a list in one step */
+/* Time in which a bug may show itself. A correct module uses all of it. */
+#define WRONG_MS	(MOCK_PLANTED ? 500U : 50U)
 
 /* ---- a shutdown in a thread of its own ---------------------------------- */
 
@@ -154,6 +156,82 @@ static void running_item_is_waited_for(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
 	KUNIT_EXPECT_STREQ(test, "A", &mock->log.text[0]);
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&released));
+}
+
+/* ---- nothing begins once a drop has begun -------------------------------- */
+
+/* How often works ran, and were dropped. */
+static struct {
+	atomic_t ran, dropped;
+} tally;
+
+static void tally_fn(struct fairwq_work *work)
+{
+	atomic_inc(&tally.ran);
+}
+
+static void tally_dropped(struct fairwq_work *work)
+{
+	atomic_inc(&tally.dropped);
+}
+
+/* Clear @tally, and make @n works that count there. */
+static struct fairwq_work *tally_begin(struct kunit *test, unsigned int n)
+{
+	struct fairwq_work *works = kunit_kcalloc(test, n, sizeof(*works), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, works);
+	atomic_set(&tally.ran, 0);
+	atomic_set(&tally.dropped, 0);
+	while (n--)
+		fairwq_work_init(&works[n], tally_fn);
+	return works;
+}
+
+/* Check that all @n works were dropped, and none ran. */
+static void tally_end(struct kunit *test, unsigned int n)
+{
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&tally.ran));
+	KUNIT_EXPECT_EQ(test, n, (unsigned int)atomic_read(&tally.dropped));
+}
+
+static struct mock *opened;	/* the fixture whose gate is opened by the first drop */
+
+/* Give what must not start the time to do so, once: free the runners, and wait. */
+static void drop_slowly(struct fairwq_work *work)
+{
+	tally_dropped(work);
+	if (!opened)
+		return;
+	mock_gates_open(opened->gates);
+	complete_all(&opened->gate.open);
+	opened = NULL;
+	spin_for(WRONG_MS, atomic_read(&tally.ran));
+}
+
+/*
+ * A serializer starts none of its works while they are dropped, if the one in flight ends. A flush
+ * that waits behind them returns.
+ */
+static void serializer_stops_at_once(struct kunit *test)
+{
+	struct fairwq_batch *a = mock_begin(test, 2);
+	struct order order = mock_order_new(test, false);
+	struct fairwq_work *works = tally_begin(test, MANY);
+	struct thread flush = { .order = order };
+	unsigned int i;
+
+	mock_order_gate(test, &order, a);
+	for (i = 0; i < MANY; i++)
+		KUNIT_ASSERT_EQ(test, 1, mock_order_queue(&order, a, &works[i]));
+	mock_thread_start(test, &flush, mock_thread_flush);
+	mock_until(test, mock_order_last(&order) != &works[MANY - 1]);
+	opened = test->priv;
+	KUNIT_EXPECT_EQ(test, 0, fairwq_serializer_shutdown(order.serial, FAIRWQ_DROP_REST,
+							    drop_slowly));
+	tally_end(test, MANY);
+	mock_thread_end(test, &flush);
+	KUNIT_EXPECT_TRUE(test, mock_order_idle(&order));
 }
 
 /* ---- works that are not in the queue yet ---------------------------------- */
@@ -723,6 +801,7 @@ static struct kunit_case shutdown_cases[] = {
 	KUNIT_CASE(queued_works_run),
 	KUNIT_CASE(queued_works_are_dropped),
 	KUNIT_CASE(running_item_is_waited_for),
+	KUNIT_CASE(serializer_stops_at_once),
 	KUNIT_CASE(delays_end_at_once),
 	KUNIT_CASE(graced_work_is_dropped),
 	KUNIT_CASE(held_back_works_run),
