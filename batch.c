@@ -22,6 +22,8 @@
  * section. So a grace period after the bit was set no push is under way.
  * Invariant: a batch is reaped once, by the CPU that sees it drained under the
  * lock. That is when it is closed, or when the last item or hold goes.
+ * Invariant: what a batch is disposed with stays. No pause, resume or other call lets an
+ * item of it begin if its works are to be dropped, or holds them back if they are to run.
  * Model: tests/models/dispose.pml.
  *
  * Limits: weights of 1 to FAIRWQ_MAX_WEIGHT, and FAIRWQ_MAX_DEPTH owners above a batch.
@@ -156,9 +158,8 @@ static void batch_leave(struct fairwq_batch *batch)
 	WRITE_ONCE(pool->nr_batches, pool->nr_batches - 1);
 	set_bit(FAIRWQ_BATCH_LEFT, &batch->flags);
 	batch_count_owned_locked(batch, -1);
-	fairwq_waiters_drop_locked(pool, pool);
-	raw_spin_unlock_irq(&pool->lock);
-	wake_up_all(&pool->reaped);	/* @pool is kept by @batch's reference */
+	fairwq_end_waiters_tell_locked(batch);
+	raw_spin_unlock_irq(&pool->lock);	/* @pool is kept by @batch's reference */
 	fairwq_batch_put(batch);
 }
 
@@ -186,7 +187,8 @@ static void batch_reap_fn(struct work_struct *work)
 
 	scoped_guard(raw_spinlock_irqsave, &pool->lock) {
 		WRITE_ONCE(batch->closed, true);
-		fairwq_waiters_drop_locked(pool, pool);	/* of queue calls no item comes any more */
+		/* A queue call that was under way may have set a timer. */
+		fairwq_end_waiters_tell_locked(batch);
 		fairwq_runner_yield_locked(batch);	/* end its bursts */
 		batch->reaping = fairwq_fifo_drained_locked(batch);
 		if (!batch->reaping)
@@ -203,11 +205,8 @@ static void batch_reap_fn(struct work_struct *work)
 	queue_work(fairwq_release_wq, &batch->reap_work.work);
 }
 
-/*
- * Pause a batch, or resume it. Accepted items still run, also if the batch or the pool
- * goes. Only with @drop they do not.
- */
-static void batch_set_paused(struct fairwq_batch *batch, bool paused, bool drop)
+/* Pause a batch, or resume it. Nothing changes if it was disposed. */
+static void batch_set_paused(struct fairwq_batch *batch, bool paused)
 {
 	struct fairwq_pool *pool;
 	unsigned long flags;
@@ -216,32 +215,46 @@ static void batch_set_paused(struct fairwq_batch *batch, bool paused, bool drop)
 		return;
 	pool = batch->pool;
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	if (!drop && (fairwq_batch_is_disposed(batch) || pool->dying))
-		paused = false;
-	/* The pool of a reaped batch may be without runners by now. */
-	batch->paused = paused && !batch->reaped;
-	if (batch->paused)
-		fairwq_runner_yield_locked(batch);
-	fairwq_fifo_update_locked(batch);
+	if (!fairwq_batch_is_disposed(batch)) {
+		batch->paused = paused && !pool->dying;
+		if (batch->paused)
+			fairwq_runner_yield_locked(batch);
+		fairwq_fifo_update_locked(batch);
+	}
 	fairwq_kick_unlock(pool, flags);
 }
 
 /*
- * Refuse new items, and have the batch reaped when it has drained; only once.
+ * Refuse new items, end a pause, and have the batch reaped when it has drained. With @drop
+ * no item of it begins from here on, for good.
  */
-void fairwq_batch_retire(struct fairwq_batch *batch)
+void fairwq_batch_retire(struct fairwq_batch *batch, bool drop)
 {
+	struct fairwq_pool *pool = batch->pool;
+	unsigned long flags;
+	bool first;
+
+	raw_spin_lock_irqsave(&pool->lock, flags);
 	/*
 	 * A queue call that has not seen the bit is in a section that the grace
 	 * period waits for. Pairs with fairwq_refusal(). Model:
 	 * tests/models/dispose.pml.
 	 */
-	if (test_and_set_bit(FAIRWQ_BATCH_DISPOSED, &batch->flags))
+	first = !test_and_set_bit(FAIRWQ_BATCH_DISPOSED, &batch->flags);
+	if (first)
+		trace_fairwq_batch(batch, "dispose");
+	/* The pool of a reaped batch may be without runners by now. */
+	if (!batch->reaped) {
+		batch->dropping |= drop;
+		batch->paused = batch->dropping;
+		if (batch->paused)
+			fairwq_runner_yield_locked(batch);
+		fairwq_fifo_update_locked(batch);
+	}
+	fairwq_kick_unlock(pool, flags);
+	if (!first)
 		return;
-	trace_fairwq_batch(batch, "dispose");
-	/* The bit is set, so no call can pause it any more. */
-	batch_set_paused(batch, false, false);
-	if (READ_ONCE(batch->pool->sealed)) {
+	if (READ_ONCE(pool->sealed)) {
 		queue_work(fairwq_reap_wq, &batch->reap_work.work);
 	} else {
 		fairwq_count_grace();
@@ -255,7 +268,7 @@ void fairwq_batch_dispose(struct fairwq_batch *batch)
 		return;
 	if (WARN_ON_ONCE(batch->is_default))
 		return;
-	fairwq_batch_retire(batch);
+	fairwq_batch_retire(batch, false);
 	fairwq_batch_put(batch);
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_dispose);
@@ -471,13 +484,13 @@ EXPORT_SYMBOL_GPL(fairwq_batch_set_weight);
 
 void fairwq_batch_pause(struct fairwq_batch *batch)
 {
-	batch_set_paused(batch, true, false);
+	batch_set_paused(batch, true);
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_pause);
 
 void fairwq_batch_resume(struct fairwq_batch *batch)
 {
-	batch_set_paused(batch, false, false);
+	batch_set_paused(batch, false);
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_resume);
 
@@ -606,30 +619,11 @@ struct fairwq_batch *fairwq_pool_next_batch(struct fairwq_pool *pool,
 /* ---- going away in one call ------------------------------------------- */
 
 /*
- * Begin a shutdown: refuse new items, and end the delays of those that are there. With
- * FAIRWQ_DROP_REST none of them is started from here on.
- */
-void fairwq_batch_begin_shutdown(struct fairwq_batch *batch, unsigned int how)
-{
-	fairwq_batch_retire(batch);
-	if (how & FAIRWQ_DROP_REST) {
-		batch_set_paused(batch, true, true);
-		/*
-		 * Store @paused, then look for works. Pairs with fairwq_unpin(). No
-		 * model.
-		 */
-		smp_mb();
-	}
-	fairwq_delays_end(batch);
-}
-
-/*
- * Drop the works that have come into a batch that is shut down, unless they are to run.
- * Return: true if the batch has left.
+ * End the delays of a batch that is shut down. Drop the works that have come into it,
+ * unless they are to run. Return: true if the batch has left.
  */
 bool fairwq_batch_step(struct fairwq_batch *batch, unsigned int how, fairwq_func_t dropped)
 {
-	/* A queue call that was under way may have set a timer. */
 	fairwq_delays_end(batch);
 	if (how & FAIRWQ_DROP_REST)
 		fairwq_batch_cancel(batch, dropped);
@@ -637,26 +631,26 @@ bool fairwq_batch_step(struct fairwq_batch *batch, unsigned int how, fairwq_func
 }
 
 /*
- * Call @round for @what until it returns true: now, and after each event of a batch that is
- * shut down. The events are: a work has come that must be dropped, no queue call is under
- * way any more, and the batch has left.
+ * Call @round for @what until it returns true: now, and each time that there is something
+ * to look at in @batch, or in any batch of @pool if that is NULL.
  */
-void fairwq_batch_shutdown_wait(struct fairwq_pool *pool, fairwq_round_t round, void *what,
-				unsigned int how, fairwq_func_t dropped)
+void fairwq_batch_shutdown_wait(struct fairwq_pool *pool, const struct fairwq_batch *batch,
+				fairwq_round_t round, void *what, unsigned int how,
+				fairwq_func_t dropped)
 {
-	struct fairwq_waiter waiter = { .what = pool };
+	struct fairwq_end_waiter waiter = { .batch = batch };
 
-	for (;;) {
-		init_completion(&waiter.done);
-		scoped_guard(raw_spinlock_irq, &pool->lock)
-			fairwq_waiter_add_locked(pool, &waiter, 0);
-		if (round(what, how, dropped))
-			break;
+	init_completion(&waiter.done);
+	scoped_guard(raw_spinlock_irq, &pool->lock)
+		list_add_tail(&waiter.node, &pool->end_waiters);
+	while (!round(what, how, dropped)) {
 		wait_for_completion(&waiter.done);
+		/* Under the lock: what has told this call is seen in the next round. */
+		scoped_guard(raw_spinlock_irq, &pool->lock)
+			reinit_completion(&waiter.done);
 	}
 	guard(raw_spinlock_irq)(&pool->lock);
-	if (!completion_done(&waiter.done))
-		list_del(&waiter.node);
+	list_del(&waiter.node);
 }
 
 /*
@@ -682,21 +676,45 @@ static bool batch_is_below(const struct fairwq_batch *batch, const struct fairwq
 	return batch;
 }
 
+/*
+ * Find the first batch after @last that goes with @owner, or the first if that is NULL.
+ * Return: as fairwq_pool_next_batch().
+ */
+static struct fairwq_batch *next_owned(struct fairwq_batch *owner, unsigned int how,
+				       struct fairwq_batch *last)
+{
+	if (!(how & FAIRWQ_AND_OWNED))
+		return NULL;
+	do {
+		last = fairwq_pool_next_batch(owner->pool, last);
+	} while (last && !batch_is_below(last, owner));
+	return last;
+}
+
+/*
+ * Stop all of them first: from here on new items are refused, and what is there is dropped if it
+ * is to be.
+ */
+static void shutdown_begin(struct fairwq_batch *owner, unsigned int how)
+{
+	struct fairwq_batch *batch = NULL;
+
+	fairwq_batch_retire(owner, how & FAIRWQ_DROP_REST);
+	while ((batch = next_owned(owner, how, batch)))
+		fairwq_batch_retire(batch, how & FAIRWQ_DROP_REST);
+}
+
 /* Look at all of them: works of one may wait for those of another in a serializer. */
 static bool shutdown_round(void *what, unsigned int how, fairwq_func_t dropped)
 {
 	struct fairwq_batch *owner = what, *batch = NULL;
 	bool left = fairwq_batch_step(owner, how, dropped);
 
-	if (!(how & FAIRWQ_AND_OWNED))
-		return left;
-	while ((batch = fairwq_pool_next_batch(owner->pool, batch))) {
-		if (!batch_is_below(batch, owner))
-			continue;
-		fairwq_batch_begin_shutdown(batch, how);	/* it may be new */
+	while ((batch = next_owned(owner, how, batch))) {
+		fairwq_batch_retire(batch, how & FAIRWQ_DROP_REST);	/* it may be new */
 		fairwq_batch_step(batch, how, dropped);
 	}
-	return left && !READ_ONCE(owner->nr_owned);
+	return left && (!(how & FAIRWQ_AND_OWNED) || !READ_ONCE(owner->nr_owned));
 }
 
 int fairwq_batch_shutdown(struct fairwq_batch *batch, unsigned int how,
@@ -718,8 +736,9 @@ int fairwq_batch_shutdown(struct fairwq_batch *batch, unsigned int how,
 		      own->pool->name, own->name, batch->name))
 		return -EDEADLK;
 	fairwq_batch_lockdep_wait(batch);
-	fairwq_batch_begin_shutdown(batch, how);
-	fairwq_batch_shutdown_wait(batch->pool, shutdown_round, batch, how, dropped);
+	shutdown_begin(batch, how);
+	fairwq_batch_shutdown_wait(batch->pool, how & FAIRWQ_AND_OWNED ? NULL : batch,
+				   shutdown_round, batch, how, dropped);
 	fairwq_batch_put(batch);
 	return 0;
 }

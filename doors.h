@@ -49,14 +49,14 @@ int fairwq_batch_check_attrs(const struct fairwq_pool *pool,
 			     const struct fairwq_batch_attrs *attrs);
 struct fairwq_batch *fairwq_pool_next_batch(struct fairwq_pool *pool,
 					    struct fairwq_batch *last);
-void fairwq_batch_retire(struct fairwq_batch *batch);
-void fairwq_batch_begin_shutdown(struct fairwq_batch *batch, unsigned int how);
+void fairwq_batch_retire(struct fairwq_batch *batch, bool drop);
 struct fairwq_batch *fairwq_own_batch(void);
 bool fairwq_batch_lockdep_wait(struct fairwq_batch *batch);
 bool fairwq_batch_step(struct fairwq_batch *batch, unsigned int how, fairwq_func_t dropped);
 typedef bool (*fairwq_round_t)(void *what, unsigned int how, fairwq_func_t dropped);
-void fairwq_batch_shutdown_wait(struct fairwq_pool *pool, fairwq_round_t round, void *what,
-				unsigned int how, fairwq_func_t dropped);
+void fairwq_batch_shutdown_wait(struct fairwq_pool *pool, const struct fairwq_batch *batch,
+				fairwq_round_t round, void *what, unsigned int how,
+				fairwq_func_t dropped);
 void fairwq_batch_wait(struct fairwq_batch *batch);
 void fairwq_batch_sort(struct fairwq_batch *batch);
 bool fairwq_batch_is_idle(struct fairwq_batch *batch);

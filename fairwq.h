@@ -652,22 +652,21 @@ unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
  * =========================  ==========================  ===========================
  *
  * Each work runs, is dropped, or is cancelled, and only one of these. Two holders of
- * references may both call this. If one of them drops and the other does not, a work
- * may run or be dropped. Works that wait in a serializer are let go in its order. So
- * the caller must not hold up the items in front of them: a batch that is paused, or a
- * lock. If @dropped gets a work of a sequencer, the caller must call
- * fairwq_sequencer_drop() for it, as after a cancel.
+ * references may both call this. If one of them drops, what has not started by then is
+ * dropped. No pause, resume or dispose, nor the end of the pool, lets it run. Works that
+ * wait in a serializer are let go in its order. So the caller must not hold up the items
+ * in front of them: a batch that is paused, or a lock. If @dropped gets a work of a
+ * sequencer, the caller must call fairwq_sequencer_drop() for it, as after a cancel.
  *
  * With FAIRWQ_AND_OWNED the same holds for each batch below @batch. Their references
  * are left to their holders. Flows below @batch must be shut down before: otherwise a
  * queue call for a key may make a new batch.
  *
  * What is not promised: with FAIRWQ_DROP_REST, that no item starts after the call has
- * begun. One that a runner had already taken may, and if the pool is destroyed
- * meanwhile, any of them may. Without FAIRWQ_AND_OWNED the batches that @batch owns
- * go on. Nor is it known whether items of other batches wait for those of @batch. So an
- * item of the same pool that calls this needs a second runner, and must have no work of
- * @batch behind it in its serializer.
+ * begun: one that a runner had already taken may. Without FAIRWQ_AND_OWNED the batches
+ * that @batch owns go on. Nor is it known whether items of other batches wait for those
+ * of @batch. So an item of the same pool that calls this needs a second runner, and must
+ * have no work of @batch behind it in its serializer.
  *
  * Context: Process context, sleeps: for an RCU grace period at least, unless @batch was
  * disposed some time ago. From an item of a batch that is to go, or its released(), it

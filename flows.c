@@ -612,9 +612,9 @@ int fairwq_flows_shutdown(struct fairwq_flows *flows, unsigned int how,
 	fairwq_batch_lockdep_wait(flows->shared);
 	/* All of them first: their items run while this call waits for one. */
 	list_for_each_entry(flow, &flows->list, link)
-		fairwq_batch_begin_shutdown(flow->batch, how);
-	fairwq_batch_begin_shutdown(flows->shared, how);
-	fairwq_batch_shutdown_wait(flows->pool, flows_round, flows, how, dropped);
+		fairwq_batch_retire(flow->batch, how & FAIRWQ_DROP_REST);
+	fairwq_batch_retire(flows->shared, how & FAIRWQ_DROP_REST);
+	fairwq_batch_shutdown_wait(flows->pool, NULL, flows_round, flows, how, dropped);
 	atomic_dec(&flows->pool->nr_flows);
 	fairwq_batch_put(flows->shared);
 	fairwq_batch_put(flows->attrs.parent);

@@ -106,10 +106,10 @@ static struct fairwq_pool *pool_alloc(const struct fairwq_pool_attrs *attrs,
 	INIT_LIST_HEAD(&pool->runners);
 	INIT_DELAYED_WORK(&pool->shrink, fairwq_pool_shrink_fn);
 	INIT_LIST_HEAD(&pool->waiters);
+	INIT_LIST_HEAD(&pool->end_waiters);
 	INIT_LIST_HEAD(&pool->window_members);
 	INIT_LIST_HEAD(&pool->dir_link);
 	INIT_LIST_HEAD(&pool->named_link);
-	init_waitqueue_head(&pool->reaped);
 	pool->max_async = attrs->max_async ?: UINT_MAX;
 	pool->async_told = jiffies - 1;	/* none was reported */
 	fairwq_tree_init(&pool->tree, attrs->policy == FAIRWQ_FIFO);
@@ -218,6 +218,13 @@ static void pool_wait_grace(void)
 	synchronize_rcu();
 }
 
+static bool pool_is_empty(void *what, unsigned int how, fairwq_func_t dropped)
+{
+	struct fairwq_pool *pool = what;
+
+	return !READ_ONCE(pool->nr_batches);
+}
+
 /* Retire the batches that are left, and wait until they have left. */
 static void pool_retire_batches(struct fairwq_pool *pool)
 {
@@ -226,8 +233,8 @@ static void pool_retire_batches(struct fairwq_pool *pool)
 
 	scoped_guard(rcu)
 		list_for_each_entry_rcu(batch, &pool->batches, link)
-			fairwq_batch_retire(batch);
-	wait_event(pool->reaped, !READ_ONCE(pool->nr_batches));
+			fairwq_batch_retire(batch, false);
+	fairwq_batch_shutdown_wait(pool, NULL, pool_is_empty, pool, FAIRWQ_RUN_REST, NULL);
 	for (i = 0; i < ARRAY_SIZE(pool->default_batch); i++)
 		fairwq_batch_put(pool->default_batch[i]);
 }

@@ -233,6 +233,9 @@ void fairwq_fifo_update_locked(struct fairwq_batch *batch)
 
 	fairwq_fifo_set_eligible_locked(batch, backlog &&
 					batch_may_start_locked(batch, fairwq_head_locked(batch)));
+	/* No turn takes these. A cancel that is under way comes here again. */
+	if (unlikely(batch->dropping) && (backlog || batch->sorting) && !batch->nr_canceling)
+		fairwq_end_waiters_tell_locked(batch);
 }
 
 /* Complete the flush that waits. All turns of the old color have ended. */

@@ -31,7 +31,6 @@
 #include "runner.h"
 #include "testing.h"
 #include "trace.h"
-#include "waiter.h"
 
 /* One queue call in 1 << WAIT_SAMPLE_BITS is measured. */
 #define WAIT_SAMPLE_BITS	4
@@ -211,23 +210,14 @@ int fairwq_push(struct fairwq_batch *batch, struct fairwq_work *work)
  * closes the batch, because it runs after a later grace period. The end of a
  * pool may skip that grace period, but only after it saw the count:
  * pool->sealed.
- *
- * A shutdown that drops what comes has disposed and paused the batch. It is told of each
- * work that was pushed. Either this call sees the pause, or the shutdown sees the work:
- * both the push and the decrement are full barriers. Pairs with fairwq_batch_begin_shutdown(). No
- * model.
  */
 void fairwq_unpin(struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;
-	bool last;
 
 	guard(rcu)();
-	last = atomic_dec_and_test(&batch->nr_pins);
-	/* @paused is a hint here, written under the lock; see above. */
-	if (unlikely(fairwq_batch_is_disposed(batch)) && (last || data_race(!!batch->paused))) {
+	if (atomic_dec_and_test(&batch->nr_pins) && unlikely(fairwq_batch_is_disposed(batch))) {
 		guard(raw_spinlock_irqsave)(&pool->lock);
-		fairwq_waiters_drop_locked(pool, pool);
 		fairwq_fifo_reap_locked(batch);
 	}
 }

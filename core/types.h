@@ -318,7 +318,8 @@ struct fairwq_pool {
 	unsigned long hung_reported;	/* P: jiffies of the last report */
 	bool ticking;			/* P: @tick is due within a jiffy */
 	struct timer_list tick;		/* finds long turns of quick batches, and hung items */
-	struct list_head waiters;	/* P: flushes of one work each, shutdowns of batches */
+	struct list_head waiters;	/* P: flushes of one work each */
+	struct list_head end_waiters;	/* P: calls that wait for batches to leave */
 
 	atomic64_t last_arrival;	/* A: stamps under arrival order */
 
@@ -330,9 +331,8 @@ struct fairwq_pool {
 	unsigned int nr_runners;	/* p: a stale value adds one too many or too few */
 	struct delayed_work shrink;	/* takes idle runners away that are too many */
 	u64 next_seq;			/* P */
-	unsigned int nr_batches;	/* p: read again after each wake-up of @reaped */
+	unsigned int nr_batches;	/* p: read again after each that leaves */
 	atomic_t nr_flows;		/* A: only for a warning if the pool goes before them */
-	wait_queue_head_t reaped;	/* woken when a batch has left */
 	struct fairwq_batch *default_batch[FAIRWQ_NR_RANKS]; /* I: by prio */
 	struct list_head named_link;	/* of pools with FAIRWQ_SYSFS_NAME; see pool.c */
 	struct dentry *dir;		/* in debugfs; see debugfs.c */
@@ -348,7 +348,7 @@ struct fairwq_pool {
 #define FAIRWQ_MAX_DEPTH	8
 
 /* Bits of batch->flags. */
-#define FAIRWQ_BATCH_DISPOSED	0	/* refuse items */
+#define FAIRWQ_BATCH_DISPOSED	0	/* refuse items; P to set */
 #define FAIRWQ_BATCH_LEFT	1	/* released() has returned; P to set */
 
 /*
@@ -368,13 +368,20 @@ struct fairwq_marker {
 	struct completion done;
 };
 
-/* A waiter: a flush of one work, which waits for one turn to end; or see waiter.c. */
+/* A waiter: a flush of one work, which waits for one turn to end; see waiter.c. */
 struct fairwq_waiter {
 	struct list_head node;		/* P: in pool->waiters */
-	const void *what;		/* I: a work, or the pool */
+	const void *what;		/* I: the work */
 	u64 turn;			/* P: number of its turn; 0: not taken yet */
 	bool for_reclaim;		/* I, if a work is waited for: of its pool */
 	struct completion done;
+};
+
+/* A call that waits for batches to leave, and may have to drop what they get meanwhile. */
+struct fairwq_end_waiter {
+	struct list_head node;		/* P: in pool->end_waiters */
+	const struct fairwq_batch *batch; /* I: NULL: all of the pool */
+	struct completion done;		/* P to clear: there is something to look at */
 };
 
 /*
@@ -435,7 +442,8 @@ struct fairwq_batch {
 	unsigned int nr_parked;		/* P: works that wait for their last run to end */
 	unsigned int nr_canceling;	/* P: fairwq_batch_cancel() calls that take items out */
 	u8 color;			/* P: of the turns that begin now */
-	u8 paused:1;			/* p: a hint for a burst */
+	u8 paused:1;			/* p: no item begins; a hint for a burst */
+	u8 dropping:1;			/* P: disposed, to drop what waits; @paused for good */
 	u8 reaping:1;			/* P: will leave the pool */
 	u8 quick:1;			/* P: its items are over at once, as a rule */
 	bool closed;			/* p: disposed, and no push is under way; set once */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Waiters: calls that wait for one work to run, such as fairwq_work_flush(), or for
- * something to happen to a batch that goes: fairwq_batch_shutdown().
+ * Waiters: calls that wait for one work to run, such as fairwq_work_flush().
  *
  *   waiter->turn  Waits for                 Next
  *   ------------  ------------------------  ----------------------------------
@@ -12,6 +11,9 @@
  *
  * Once the work has its turn, only the number counts, because the function may
  * free the work.
+ *
+ * And calls that wait for batches to leave, such as fairwq_batch_shutdown(). They are
+ * in a list of their own, since turns do not concern them.
  *
  * Locking: pool->lock.
  * Invariant: a work for which a waiter with turn 0 waits is linked.
@@ -62,14 +64,26 @@ void fairwq_waiters_done_locked(struct fairwq_pool *pool, u64 turn)
 	}
 }
 
-/*
- * Complete the waiters of @what. That is a work that a cancel takes out of the queue. Or it
- * is the pool, because something has happened to a batch that goes.
- */
+/* Complete the waiters of @what, a work that a cancel takes out of the queue. */
 void fairwq_waiters_drop_locked(struct fairwq_pool *pool, const void *what)
 {
 	lockdep_assert_held(&pool->lock);
 
 	fairwq_waiters_take_locked(pool, what, NO_TURN);
 	fairwq_waiters_done_locked(pool, NO_TURN);
+}
+
+/*
+ * Tell the calls that wait for @batch to leave that it has left, that it has works which are
+ * to be dropped, or that it is closed. They stay in the list.
+ */
+void fairwq_end_waiters_tell_locked(const struct fairwq_batch *batch)
+{
+	struct fairwq_end_waiter *waiter;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	list_for_each_entry(waiter, &batch->pool->end_waiters, node)
+		if (!waiter->batch || waiter->batch == batch)
+			complete(&waiter->done);
 }

@@ -1321,6 +1321,42 @@ static void flows_drop_the_rest(struct kunit *test)
 	fairwq_serializer_destroy(&serial);
 }
 
+/* No holder of a key's batch lets its works run while the flows drop them. */
+static void holder_does_not_end_a_drop(struct kunit *test)
+{
+	struct fairwq_flows *flows = mock_flows(test, 3, NULL);
+	struct mock_gate *gate = mock_gate_new(test);
+	static struct fairwq_serializer serial;
+	struct mock_flows *mock = mock_of(test);
+	struct fairwq_batch *key;
+	struct call *call;
+	unsigned int i;
+
+	mock_open(test);
+	fairwq_serializer_init(&serial);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&serial, mock->mock.gate_batch,
+							 &gate->work));
+	mock_await(test, &gate->entered);
+	key = fairwq_flows_get(flows, 1);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(key));
+	for (i = 0; i < 100; i++)
+		KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&serial, key,
+								 &mock_item(test, 's')->work));
+	closing.flows = flows;
+	closing.how = FAIRWQ_DROP_REST;
+	mock->flows = NULL;
+	call = mock_call_start(test, close_fn, NULL);
+	mock_until(test, test_bit(FAIRWQ_BATCH_DISPOSED, &key->flags));
+	fairwq_batch_pause(key);
+	fairwq_batch_resume(key);
+	complete_all(&gate->open);
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
+	KUNIT_EXPECT_EQ(test, 100U, mock->mock.log.nr);
+	KUNIT_EXPECT_NULL(test, strchr(&mock->mock.log.text[0], 's'));
+	fairwq_batch_put(key);
+	fairwq_serializer_destroy(&serial);
+}
+
 static struct kunit_case flows_cases[] = {
 	KUNIT_CASE(bad_attrs_are_refused),
 	KUNIT_CASE(bad_arguments_are_refused),
@@ -1354,6 +1390,7 @@ static struct kunit_case flows_cases[] = {
 	KUNIT_CASE(closed_key_begins_anew),
 	KUNIT_CASE(two_calls_begin_one_anew),
 	KUNIT_CASE(flows_drop_the_rest),
+	KUNIT_CASE(holder_does_not_end_a_drop),
 	{}
 };
 

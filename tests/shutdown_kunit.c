@@ -83,12 +83,12 @@ static bool is_disposed(struct fairwq_batch *batch)
 	return test_bit(FAIRWQ_BATCH_DISPOSED, &batch->flags);
 }
 
-/* Check that a shutdown sleeps until something happens to its batch. */
+/* Check that a shutdown sleeps, or is about to, until something happens to its batch. */
 static bool sleeps(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 
-	return mock_nr_waiters(mock->pool) == 1;
+	return !list_empty_careful(&mock->pool->end_waiters);
 }
 
 /* ---- queued works --------------------------------------------------------- */
@@ -160,6 +160,10 @@ static void running_item_is_waited_for(struct kunit *test)
 
 /* ---- nothing begins once a drop has begun -------------------------------- */
 
+#define PAUSED_ITEMS	1000U
+#define PAUSED_ROUNDS	20U
+#define HELD_ITEMS	MOCK_MANY(10000U)
+
 /* How often works ran, and were dropped. */
 static struct {
 	atomic_t ran, dropped;
@@ -195,6 +199,177 @@ static void tally_end(struct kunit *test, unsigned int n)
 	KUNIT_EXPECT_EQ(test, n, (unsigned int)atomic_read(&tally.dropped));
 }
 
+/* Works of a paused batch are dropped, though runners are free: the pause does not end first. */
+static void paused_works_are_dropped(struct kunit *test)
+{
+	struct fairwq_work *works = tally_begin(test, PAUSED_ITEMS);
+	struct fairwq_batch *a;
+	unsigned int round, i;
+
+	mock_pool(test, 2);
+	mock_open(test);
+	for (round = 1; round <= PAUSED_ROUNDS; round++) {
+		a = mock_own_batch(test, "a", NULL);
+		fairwq_batch_pause(a);
+		for (i = 0; i < PAUSED_ITEMS; i++)
+			KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &works[i]));
+		KUNIT_EXPECT_EQ(test, 0, fairwq_batch_shutdown(a, FAIRWQ_DROP_REST,
+							       tally_dropped));
+		tally_end(test, round * PAUSED_ITEMS);
+	}
+}
+
+/* What another holder of a batch does while its works are dropped. */
+static void others_act(struct fairwq_batch *batch)
+{
+	fairwq_batch_resume(batch);
+	fairwq_batch_pause(batch);
+	fairwq_batch_resume(batch);
+	fairwq_batch_dispose(fairwq_batch_get(batch));
+}
+
+/* Queue works to @a in @order. They wait behind an item of another batch. */
+static struct mock_gate *held_begin(struct kunit *test, const struct order *order,
+				    struct fairwq_batch *a)
+{
+	struct mock_gate *gate = mock_order_gate(test, order, mock_batch(test, "b"));
+	struct fairwq_work *works = tally_begin(test, HELD_ITEMS);
+	unsigned int i;
+
+	for (i = 0; i < HELD_ITEMS; i++)
+		KUNIT_ASSERT_EQ(test, 1, mock_order_queue(order, a, &works[i]));
+	return gate;
+}
+
+/*
+ * The works of a batch wait in a serializer when the drop begins. They are dropped as it lets
+ * them go, whatever other holders of the batch do meanwhile.
+ */
+static void others_do_not_end_a_drop(struct kunit *test)
+{
+	struct fairwq_batch *a = batch_begin(test, 3);
+	struct order order = mock_order_new(test, false);
+	struct mock_gate *gate = held_begin(test, &order, fairwq_batch_get(a));
+	struct call *call;
+
+	/* Nor does the runner go on with them by itself. */
+	KUNIT_EXPECT_EQ(test, 0, fairwq_serializer_set_inline(order.serial,
+							      FAIRWQ_MAX_INLINE_US));
+	mock_open(test);
+	call = start(test, a, FAIRWQ_DROP_REST);
+	going.dropped = tally_dropped;
+	mock_until(test, is_disposed(a));
+	others_act(a);
+	complete_all(&gate->open);
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
+	tally_end(test, HELD_ITEMS);
+	fairwq_batch_put(a);
+	mock_order_end(test, &order);
+}
+
+static bool destroy_fn(struct fairwq_work *work)
+{
+	fairwq_pool_destroy(going.batch->pool);
+	return true;
+}
+
+/* Nor does the end of the pool. */
+static void end_of_the_pool_does_not_end_a_drop(struct kunit *test)
+{
+	struct fairwq_pool *pool = fairwq_pool_create(NULL, "short-lived");
+	struct order order = mock_order_new(test, false);
+	struct call *call, *destroy;
+	struct fairwq_batch *a;
+	struct mock_gate *gate;
+
+	mock_pool(test, 2);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(pool));
+	a = fairwq_batch_create(pool, NULL, "a");
+	gate = held_begin(test, &order, a);
+	call = start(test, a, FAIRWQ_DROP_REST);
+	going.dropped = tally_dropped;
+	mock_until(test, is_disposed(a));
+	destroy = mock_call_start(test, destroy_fn, NULL);
+	mock_until(test, READ_ONCE(pool->dying) && READ_ONCE(pool->draining));
+	complete_all(&gate->open);
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
+	mock_call_end(test, destroy);
+	tally_end(test, HELD_ITEMS);
+	mock_order_end(test, &order);
+}
+
+/* A work that is queued with a delay or for a grace period while its batch begins to go. */
+static struct {
+	struct fairwq_delayed_work dwork;
+	struct fairwq_rcu_work rwork;
+	unsigned long delay;		/* 0: for a grace period */
+	bool claimed, go;		/* steps of the queue call */
+} late;
+
+/* Hold up the queue call until the drop has begun, and others have tried to end it. */
+static void hold_late(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (point != FAIRWQ_POINT_QUEUE_CLAIMED || batch != going.batch)
+		return;
+	fairwq_test_set_hook(NULL);
+	step_done(&late.claimed);
+	spin_until(&late.go);
+}
+
+static bool queue_late(struct fairwq_work *work)
+{
+	if (late.delay)
+		return fairwq_queue_delayed(going.batch, &late.dwork, late.delay) == 1;
+	return fairwq_queue_rcu(going.batch, &late.rwork) == 1;
+}
+
+/* A timer that fires, or a grace period that ends, during a drop starts no work either. */
+static void late_work_is_dropped(struct kunit *test, unsigned long delay)
+{
+	struct fairwq_batch *a = batch_begin(test, 3);
+	struct call *queue, *call;
+
+	need_two_cpus(test);
+	mock_open(test);
+	tally_begin(test, 1);
+	fairwq_delayed_work_init(&late.dwork, tally_fn);
+	fairwq_rcu_work_init(&late.rwork, tally_fn);
+	late.delay = delay;
+	late.claimed = false;
+	late.go = false;
+	going = (struct going){ .batch = fairwq_batch_get(a), .how = FAIRWQ_DROP_REST,
+				.dropped = tally_dropped };
+	fairwq_test_set_hook(hold_late);
+	queue = mock_call_start_apart(test, queue_late, NULL);
+	mock_until(test, smp_load_acquire(&late.claimed));	/* pairs with step_done() */
+	call = mock_call_new(test, going_fn, NULL);
+	kthread_bind(call->task, raw_smp_processor_id());
+	wake_up_process(call->task);
+	mock_until(test, is_disposed(a));
+	others_act(a);
+	step_done(&late.go);
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, queue));
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
+	tally_end(test, 1);
+	fairwq_batch_put(a);
+}
+
+static void late_timer_starts_nothing(struct kunit *test)
+{
+	late_work_is_dropped(test, 1);
+}
+
+/* A delay that begins during a drop ends, too. */
+static void late_delay_ends(struct kunit *test)
+{
+	late_work_is_dropped(test, HOUR);
+}
+
+static void late_grace_period_starts_nothing(struct kunit *test)
+{
+	late_work_is_dropped(test, 0);
+}
+
 static struct mock *opened;	/* the fixture whose gate is opened by the first drop */
 
 /* Give what must not start the time to do so, once: free the runners, and wait. */
@@ -207,6 +382,27 @@ static void drop_slowly(struct fairwq_work *work)
 	complete_all(&opened->gate.open);
 	opened = NULL;
 	spin_for(WRONG_MS, atomic_read(&tally.ran));
+}
+
+/* With FAIRWQ_AND_OWNED all batches stop before the works of the first one are given back. */
+static void owned_batches_stop_together(struct kunit *test)
+{
+	struct fairwq_work *works = tally_begin(test, 3 * MANY);
+	struct fairwq_batch *owner = batch_begin(test, 1), *child[2];
+	const struct fairwq_batch_attrs attrs = { .parent = owner };
+	unsigned int i;
+
+	child[0] = mock_own_batch(test, "child", &attrs);
+	child[1] = mock_own_batch(test, "other child", &attrs);
+	for (i = 0; i < 3 * MANY; i++)
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(i % 3 ? child[i % 3 - 1] : owner,
+						      &works[i]));
+	opened = test->priv;
+	KUNIT_EXPECT_EQ(test, 0, fairwq_batch_shutdown(owner, FAIRWQ_DROP_REST |
+						       FAIRWQ_AND_OWNED, drop_slowly));
+	tally_end(test, 3 * MANY);
+	for (i = 0; i < 2; i++)
+		fairwq_batch_dispose(child[i]);
 }
 
 /*
@@ -232,6 +428,62 @@ static void serializer_stops_at_once(struct kunit *test)
 	tally_end(test, MANY);
 	mock_thread_end(test, &flush);
 	KUNIT_EXPECT_TRUE(test, mock_order_idle(&order));
+}
+
+/* ---- a wait costs nothing -------------------------------------------------- */
+
+/* Check that @call sleeps in its shutdown. */
+static bool is_asleep(struct kunit *test, const struct call *call)
+{
+	return sleeps(test) && READ_ONCE(call->task->__state) == TASK_UNINTERRUPTIBLE;
+}
+
+/*
+ * Shut @a down while an item of it is in flight: a runner's, or one that goes on after its
+ * function. While another client runs items, nothing wakes the call.
+ */
+static void sleep_beside_others(struct kunit *test, struct fairwq_batch *a, unsigned int how)
+{
+	struct fairwq_batch *b = mock_batch(test, "b");
+	struct mock *mock = test->priv;
+	unsigned int i, last = 0;
+	unsigned long switches;
+	struct call *call;
+
+	call = start(test, a, how);
+	mock_until(test, READ_ONCE(a->closed) && is_asleep(test, call));
+	switches = call->task->nvcsw;
+	for (i = 0; i < 100; i++) {
+		mock_queue(test, b, 'b', 1);
+		fairwq_batch_flush(b);
+		fairwq_batch_dispose(mock_own_batch(test, "comes and goes", NULL));
+		last += is_asleep(test, call);
+	}
+	fairwq_test_wait_released();
+	KUNIT_EXPECT_EQ(test, 100U, last);
+	KUNIT_EXPECT_EQ(test, switches, call->task->nvcsw);
+	mock_gates_open(mock->gates);
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
+}
+
+static void shutdown_sleeps(struct kunit *test, unsigned int how)
+{
+	struct fairwq_batch *a = batch_begin(test, 3);
+	struct mock_gate *gate = mock_gate_new(test);
+
+	mock_open(test);
+	mock_gate_enter(test, a, gate);
+	sleep_beside_others(test, a, how);
+}
+
+static void shutdown_that_runs_the_rest_sleeps(struct kunit *test)
+{
+	shutdown_sleeps(test, FAIRWQ_RUN_REST);
+}
+
+static void shutdown_that_drops_sleeps(struct kunit *test)
+{
+	shutdown_sleeps(test, FAIRWQ_DROP_REST);
 }
 
 /* ---- works that are not in the queue yet ---------------------------------- */
@@ -801,7 +1053,16 @@ static struct kunit_case shutdown_cases[] = {
 	KUNIT_CASE(queued_works_run),
 	KUNIT_CASE(queued_works_are_dropped),
 	KUNIT_CASE(running_item_is_waited_for),
+	KUNIT_CASE(paused_works_are_dropped),
+	KUNIT_CASE(others_do_not_end_a_drop),
+	KUNIT_CASE(end_of_the_pool_does_not_end_a_drop),
+	KUNIT_CASE(late_timer_starts_nothing),
+	KUNIT_CASE(late_delay_ends),
+	KUNIT_CASE(late_grace_period_starts_nothing),
+	KUNIT_CASE(owned_batches_stop_together),
 	KUNIT_CASE(serializer_stops_at_once),
+	KUNIT_CASE(shutdown_that_runs_the_rest_sleeps),
+	KUNIT_CASE(shutdown_that_drops_sleeps),
 	KUNIT_CASE(delays_end_at_once),
 	KUNIT_CASE(graced_work_is_dropped),
 	KUNIT_CASE(held_back_works_run),
