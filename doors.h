@@ -73,7 +73,7 @@ void fairwq_constraint_init_listed(struct fairwq_constraint *constraint, unsigne
 				   const char *name, struct lock_class_key *key);
 
 /* flows.c */
-void fairwq_flows_sweep(struct fairwq_flows *flows, unsigned long now);
+bool fairwq_flows_sweep(struct fairwq_flows *flows, unsigned long now);
 
 /* dump.c */
 void fairwq_dump_batch(struct seq_file *m, struct fairwq_batch *batch);

@@ -96,8 +96,8 @@ EXPORT_SYMBOL_GPL(__fairwq_work_init);
 /*
  * Works of the module that are active at once. A thousand batches may go at the same
  * time. They must not all be in front of the runners, which have the same workers, nor
- * contend for pool->lock. One is not enough, because a sweep of flows waits for a grace
- * period.
+ * contend for pool->lock. None of them waits for anything, but a sweep of many flows takes
+ * a while, and RCU works must not wait for that.
  */
 #define REAP_ACTIVE	4
 

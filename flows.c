@@ -15,9 +15,12 @@
  *
  *   a flow is  a queue call that finds it   next
  *   open       pushes                       closed by a sweep when it expired
- *   closed     takes the lock, looks again, removed a grace period later, if it
- *              opens it, pushes             is still closed and has no item
- *   removed    makes a new one              freed
+ *   closed     takes the lock, looks again, removed by a sweep a grace period
+ *              opens it, pushes             later, if it is still closed and has
+ *                                           no item
+ *   removed    makes a new one              freed when its batch has left
+ *
+ * A sweep does not wait for the grace period: it leaves that to the next sweep.
  *
  * A flow with a handle, a reference from fairwq_flows_get(), is not closed. If a holder
  * shuts the batch down, the flow refuses items until that has left. The next queue call
@@ -26,8 +29,8 @@
  * Invariant: no item is refused because its flow is about to go.
  * Invariant: no item overtakes an earlier one of its key in an old batch. Queue
  * calls that found the flow open have pushed before it is removed.
- * Locking: L is flows->lock, raw and irq-safe, outside the pool's lock; S is
- * flows->sweep_mutex, outside both; the other letters are those of
+ * Locking: L is flows->lock, raw and irq-safe, outside the pool's lock; S is the
+ * sweep, of which there is one at a time; the other letters are those of
  * core/types.h.
  *
  * Limits: without memory for a flow its items go to one batch that all such flows share.
@@ -66,7 +69,7 @@ struct fairwq_flow {
 	 */
 	bool used;
 	unsigned long idle_since;	/* L: jiffies */
-	struct list_head link;		/* L: in flows->list; S while it is closed */
+	struct list_head link;		/* L: in one of the lists of @flows */
 	struct rcu_head rcu;
 };
 
@@ -75,18 +78,20 @@ struct fairwq_flows {
 	struct latch_tree_root tree;	/* L to write, RCU to read: by key */
 	struct fairwq_pool *pool;	/* I: kept by @shared */
 	struct fairwq_batch *shared;	/* I: a reference */
-	bool dying;			/* any: set, then a grace period passes */
+	bool dying;			/* L to set, read without: no flow is made, nor swept */
 
 	raw_spinlock_t lock ____cacheline_aligned_in_smp; /* L, see the head */
-	struct list_head list;		/* L: the flows, as the sweep comes to them */
-	unsigned int nr;		/* L, S to lower, read without: flows in @tree */
+	struct list_head list;		/* L: open flows, as the sweep comes to them */
+	struct list_head closed;	/* L: flows that were closed by the last sweep */
+	struct list_head going;		/* L: removed flows whose batch has not left */
+	unsigned long closed_at;	/* S: the grace period that @closed wait for, for RCU */
+	unsigned int nr;		/* L to write, read without: flows in @tree */
 	unsigned long idle;		/* any: jiffies that a flow stays idle; 0: for ever */
 	atomic64_t fallbacks;		/* A: a count, which orders nothing */
 	struct fairwq_batch_attrs attrs;/* I */
 	/* A, set once: or NULL; @data is set before */
 	void (*setup)(struct fairwq_flow_attrs *attrs, u64 key, void *data);
 	void *data;			/* I, once set */
-	struct mutex sweep_mutex;	/* S: one sweep at a time */
 	struct delayed_work sweep;	/* due while there are flows, unless @idle is 0 */
 };
 
@@ -128,13 +133,13 @@ static struct fairwq_flow *flow_find(struct fairwq_flows *flows, u64 key)
 	return node ? flow_of(node) : NULL;
 }
 
-/* Take a flow out of the tree and its list. */
-static void flow_erase_locked(struct fairwq_flows *flows, struct fairwq_flow *flow)
+/* Take a flow out of the tree. It stays until its batch has left. */
+static void flow_remove_locked(struct fairwq_flows *flows, struct fairwq_flow *flow)
 {
 	lockdep_assert_held(&flows->lock);
 
 	latch_tree_erase(&flow->node, &flows->tree, &fairwq_flow_ops);
-	list_del(&flow->link);
+	list_move_tail(&flow->link, &flows->going);
 	WRITE_ONCE(flows->nr, flows->nr - 1);
 }
 
@@ -146,10 +151,26 @@ static bool flow_has_left(const struct fairwq_flow *flow)
 
 /* ---- a flow's beginning ----------------------------------------------- */
 
+/* Free a flow whose batch has left. */
 static void flow_free(struct fairwq_flow *flow)
 {
-	fairwq_batch_dispose(flow->batch);
+	fairwq_batch_put(flow->batch);
 	kfree_rcu(flow, rcu);
+}
+
+/* Free the flow that was removed first, if its batch has left. Return: whether it has. */
+static bool flows_free_first(struct fairwq_flows *flows)
+{
+	struct fairwq_flow *flow;
+
+	scoped_guard(raw_spinlock_irqsave, &flows->lock) {
+		flow = list_first_entry_or_null(&flows->going, struct fairwq_flow, link);
+		if (!flow || !flow_has_left(flow))
+			return false;
+		list_del(&flow->link);
+	}
+	flow_free(flow);
+	return true;
 }
 
 /* Check whether the caller may allocate: on PREEMPT_RT the allocator sleeps. */
@@ -208,34 +229,47 @@ static struct fairwq_flow *flow_new(struct fairwq_flows *flows, u64 key)
 }
 
 /*
- * Open the flow of @key. If there is none, or it has left, put @new in its place. Return:
- * the flow, or NULL if there is none and @new is NULL.
+ * Open the flow of @key. If there is none, or it has left, put @new in its place. Return: the
+ * flow; NULL if there is none and @new is NULL; or an ERR_PTR().
  */
-static struct fairwq_flow *flow_claim(struct fairwq_flows *flows, u64 key,
-				      struct fairwq_flow *new)
+static struct fairwq_flow *flow_claim_locked(struct fairwq_flows *flows, u64 key,
+					     struct fairwq_flow *new)
 {
-	struct fairwq_flow *flow, *left = NULL;
-	unsigned long flags;
+	struct fairwq_flow *flow;
 
-	raw_spin_lock_irqsave(&flows->lock, flags);
+	lockdep_assert_held(&flows->lock);
+
+	if (flows->dying)
+		return ERR_PTR(-ESHUTDOWN);
 	flow = flow_find(flows, key);
 	if (flow && !flow_has_left(flow)) {
 		WRITE_ONCE(flow->closed, false);
 		WRITE_ONCE(flow->used, true);
-	} else if (new) {
-		left = flow;
-		if (left)
-			flow_erase_locked(flows, left);
-		latch_tree_insert(&new->node, &flows->tree, &fairwq_flow_ops);
-		list_add_tail(&new->link, &flows->list);
-		WRITE_ONCE(flows->nr, flows->nr + 1);
-		flow = new;
-	} else {
-		flow = NULL;
+		return flow;
 	}
-	raw_spin_unlock_irqrestore(&flows->lock, flags);
-	if (left)
-		flow_free(left);
+	if (flow)
+		flow_remove_locked(flows, flow);
+	if (!new)
+		return NULL;
+	latch_tree_insert(&new->node, &flows->tree, &fairwq_flow_ops);
+	list_add_tail(&new->link, &flows->list);
+	WRITE_ONCE(flows->nr, flows->nr + 1);
+	return new;
+}
+
+/* Claim a flow as flow_claim_locked() does. If @new is not used, let it go. */
+static struct fairwq_flow *flow_claim(struct fairwq_flows *flows, u64 key,
+				      struct fairwq_flow *new)
+{
+	struct fairwq_flow *flow;
+
+	scoped_guard(raw_spinlock_irqsave, &flows->lock) {
+		flow = flow_claim_locked(flows, key, new);
+		if (new && flow != new)
+			list_add_tail(&new->link, &flows->going);
+	}
+	if (new && flow != new)
+		fairwq_batch_retire(new->batch, false);
 	return flow;
 }
 
@@ -267,7 +301,7 @@ static struct fairwq_flow *flow_get(struct fairwq_flows *flows, u64 key)
 {
 	struct fairwq_flow *flow, *new;
 
-	/* Pairs with the grace period in fairwq_flows_shutdown(). No model. */
+	/* Pairs with the grace period in flows_begin_shutdown(). No model. */
 	if (unlikely(READ_ONCE(flows->dying)))
 		return ERR_PTR(-ESHUTDOWN);
 	flow = flow_find(flows, key);
@@ -288,8 +322,7 @@ static struct fairwq_flow *flow_get(struct fairwq_flows *flows, u64 key)
 	if (IS_ERR(new))
 		return new;
 	flow = flow_claim(flows, key, new);
-	if (flow != new)
-		flow_free(new);
+	flows_free_first(flows);	/* there may be no sweep that does */
 	/* A destroy waits for this section before it stops the sweep. */
 	flows_arm(flows);
 	return flow;
@@ -412,73 +445,79 @@ static bool flow_expired_locked(struct fairwq_flows *flows,
 	return limit && idle && time_after_eq(now, flow->idle_since + limit);
 }
 
-/* Look at the first flow in the list, and close it if it has expired. */
-static void flows_close_next(struct fairwq_flows *flows, unsigned long now,
-			     struct list_head *closed)
+/* Look at the first flow in the list, if there is one, and close it if it has expired. */
+static void flows_close_next(struct fairwq_flows *flows, unsigned long now)
 {
 	struct fairwq_flow *flow;
 	bool expired;
 
 	guard(raw_spinlock_irq)(&flows->lock);
-	flow = list_first_entry(&flows->list, struct fairwq_flow, link);
+	flow = list_first_entry_or_null(&flows->list, struct fairwq_flow, link);
+	if (!flow)
+		return;
 	expired = flow_expired_locked(flows, flow, now);
 	if (expired)
 		WRITE_ONCE(flow->closed, true);
-	list_move_tail(&flow->link, expired ? closed : &flows->list);
+	list_move_tail(&flow->link, expired ? &flows->closed : &flows->list);
 }
 
 /*
  * Remove the next closed flow if it is closed still and nothing has come in. Else put it
- * back. Another one may have taken its place.
+ * back. Return: false if there is none.
  */
-static void flows_remove_next(struct fairwq_flows *flows, struct list_head *closed)
+static bool flows_remove_next(struct fairwq_flows *flows)
 {
 	struct fairwq_flow *flow;
-	bool removed;
 
-	raw_spin_lock_irq(&flows->lock);
-	flow = list_first_entry_or_null(closed, struct fairwq_flow, link);
-	removed = flow && flow->closed && flow_is_idle_locked(flows, flow);
-	if (removed) {
-		flow_erase_locked(flows, flow);
-	} else if (flow) {
-		WRITE_ONCE(flow->closed, false);
-		list_move_tail(&flow->link, &flows->list);
+	scoped_guard(raw_spinlock_irq, &flows->lock) {
+		flow = list_first_entry_or_null(&flows->closed, struct fairwq_flow, link);
+		if (!flow)
+			return false;
+		if (!flow->closed || !flow_is_idle_locked(flows, flow)) {
+			WRITE_ONCE(flow->closed, false);
+			list_move_tail(&flow->link, &flows->list);
+			return true;
+		}
+		flow_remove_locked(flows, flow);
 	}
-	raw_spin_unlock_irq(&flows->lock);
-	if (removed) {
-		fairwq_test_point(FAIRWQ_POINT_FLOW_REMOVED, flow->batch);
-		flow_free(flow);
-	}
+	fairwq_test_point(FAIRWQ_POINT_FLOW_REMOVED, flow->batch);
+	fairwq_batch_retire(flow->batch, false);
+	return true;
 }
 
 /*
- * Look at each flow once, as if it were @now. Only a sweep takes flows away for good, so as many
- * as there are now are in the list. Those that are added meanwhile come behind them.
+ * Remove the flows that an earlier sweep has closed, if a grace period has passed since. Then
+ * look at each flow once, as if it were @now, and close those that have expired.
+ *
+ * It does not wait, because RCU works and the ends of batches wait for the same workers.
+ *
+ * Return: whether flows are closed, for which another sweep must come.
  */
-void fairwq_flows_sweep(struct fairwq_flows *flows, unsigned long now)
+bool fairwq_flows_sweep(struct fairwq_flows *flows, unsigned long now)
 {
 	unsigned int left;
-	LIST_HEAD(closed);
 
-	guard(mutex)(&flows->sweep_mutex);
-	for (left = READ_ONCE(flows->nr); left; left--) {
-		flows_close_next(flows, now, &closed);
+	if (READ_ONCE(flows->dying))
+		return false;
+	while (flows_free_first(flows))
 		cond_resched();
-	}
-	if (!list_empty(&closed)) {
-		fairwq_test_point(FAIRWQ_POINT_FLOWS_SWEEP_CLOSED, flows->shared);
-		/*
-		 * Calls that found one open have pushed. Pairs with flow_get().
-		 * No model.
-		 */
-		synchronize_rcu();
+	if (!list_empty(&flows->closed)) {
+		/* Calls that found one open have pushed. Pairs with flow_get(). No model. */
+		if (!poll_state_synchronize_rcu(flows->closed_at))
+			return true;
 		fairwq_test_point(FAIRWQ_POINT_FLOWS_SWEEP_WAITED, flows->shared);
+		while (flows_remove_next(flows))
+			cond_resched();
 	}
-	while (!list_empty(&closed)) {
-		flows_remove_next(flows, &closed);
+	for (left = READ_ONCE(flows->nr); left; left--) {
+		flows_close_next(flows, now);
 		cond_resched();
 	}
+	if (!list_empty(&flows->closed)) {
+		fairwq_test_point(FAIRWQ_POINT_FLOWS_SWEEP_CLOSED, flows->shared);
+		flows->closed_at = start_poll_synchronize_rcu();
+	}
+	return !list_empty(&flows->closed);
 }
 
 FAIRWQ_TEST_EXPORT(fairwq_flows_sweep);
@@ -490,7 +529,7 @@ static void flows_sweep_fn(struct work_struct *work)
 
 	fairwq_flows_sweep(flows, jiffies);
 	/* Without flows the next one that is made arms it. */
-	if (READ_ONCE(flows->nr))
+	if (READ_ONCE(flows->nr) || !list_empty(&flows->going))
 		flows_arm(flows);
 }
 
@@ -506,7 +545,7 @@ int fairwq_flows_set_idle_ms(struct fairwq_flows *flows, unsigned int ms)
 	/*
 	 * A destroy cancels what is armed here, because it waits for the calls
 	 * that have not seen @dying. Pairs with the grace period in
-	 * fairwq_flows_shutdown(). No model.
+	 * flows_begin_shutdown(). No model.
 	 */
 	guard(rcu)();
 	WRITE_ONCE(flows->idle, idle);
@@ -553,7 +592,8 @@ struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
 	seqcount_latch_init(&flows->tree.seq);
 	raw_spin_lock_init(&flows->lock);
 	INIT_LIST_HEAD(&flows->list);
-	mutex_init(&flows->sweep_mutex);
+	INIT_LIST_HEAD(&flows->closed);
+	INIT_LIST_HEAD(&flows->going);
 	INIT_DELAYED_WORK(&flows->sweep, flows_sweep_fn);
 	flows->attrs = *attrs;
 	fairwq_batch_get(attrs->parent);	/* keeps the owner that it names */
@@ -564,6 +604,31 @@ struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
 	return flows;
 }
 EXPORT_SYMBOL_GPL(fairwq_flows_create);
+
+/*
+ * Stop all flows first, so that their items run, or are dropped, while this call waits for
+ * one. From here on no flow is made, and none is removed. But a queue call that is under way
+ * may still let a new one go.
+ */
+static void flows_begin_shutdown(struct fairwq_flows *flows, bool drop)
+{
+	struct fairwq_flow *flow;
+
+	scoped_guard(raw_spinlock_irq, &flows->lock)
+		WRITE_ONCE(flows->dying, true);
+	cancel_delayed_work_sync(&flows->sweep);
+	list_splice_init(&flows->closed, &flows->list);
+	list_for_each_entry(flow, &flows->list, link)
+		fairwq_batch_retire(flow->batch, drop);
+	fairwq_batch_retire(flows->shared, drop);
+	fairwq_test_point(FAIRWQ_POINT_FLOWS_DYING, flows->shared);
+	/*
+	 * Calls that have not seen that have pushed. Pairs with flow_get(). No
+	 * model.
+	 */
+	synchronize_rcu();
+	list_splice_init(&flows->going, &flows->list);
+}
 
 /*
  * Free the flows whose batches have left. To drop a work of one flow may let a work of
@@ -590,7 +655,6 @@ int fairwq_flows_shutdown(struct fairwq_flows *flows, unsigned int how,
 			  void (*dropped)(struct fairwq_work *work))
 {
 	const struct fairwq_batch *own = fairwq_own_batch();
-	struct fairwq_flow *flow;
 
 	if (IS_ERR_OR_NULL(flows))
 		return 0;
@@ -601,20 +665,11 @@ int fairwq_flows_shutdown(struct fairwq_flows *flows, unsigned int how,
 		      "fairwq: an item or released() of batch %s/%s destroys flows of its own pool\n",
 		      own->pool->name, own->name))
 		return -EDEADLK;
-	WRITE_ONCE(flows->dying, true);
-	fairwq_test_point(FAIRWQ_POINT_FLOWS_DYING, flows->shared);
-	/*
-	 * Calls that have not seen that have pushed. Pairs with flow_get(). No
-	 * model.
-	 */
-	synchronize_rcu();
-	cancel_delayed_work_sync(&flows->sweep);
 	fairwq_batch_lockdep_wait(flows->shared);
-	/* All of them first: their items run while this call waits for one. */
-	list_for_each_entry(flow, &flows->list, link)
-		fairwq_batch_retire(flow->batch, how & FAIRWQ_DROP_REST);
-	fairwq_batch_retire(flows->shared, how & FAIRWQ_DROP_REST);
+	flows_begin_shutdown(flows, how & FAIRWQ_DROP_REST);
 	fairwq_batch_shutdown_wait(flows->pool, NULL, flows_round, flows, how, dropped);
+	/* It does nothing any more, but a call that was under way may have armed it. */
+	cancel_delayed_work_sync(&flows->sweep);
 	atomic_dec(&flows->pool->nr_flows);
 	fairwq_batch_put(flows->shared);
 	fairwq_batch_put(flows->attrs.parent);

@@ -64,12 +64,21 @@ static void queue_letters(struct kunit *test, u64 key, char letter, unsigned int
 		KUNIT_ASSERT_EQ(test, 1, queue_letter(test, key, letter));
 }
 
-/* Advance the clock of the sweep by @passed, and sweep. */
+/* Advance the clock of the sweep by @passed, and sweep until no flow is closed. */
 static void sweep_after(struct kunit *test, unsigned long passed)
 {
 	struct mock_flows *mock = mock_of(test);
 
 	mock->now += passed;
+	mock_until(test, !fairwq_flows_sweep(mock->flows, mock->now));
+}
+
+/* Wait until the batches of removed flows have left, and let a sweep free the flows. */
+static void free_removed(struct kunit *test)
+{
+	struct mock_flows *mock = mock_of(test);
+
+	mock_until(test, mock_nr_batches(mock->mock.pool) == OTHER_BATCHES);
 	fairwq_flows_sweep(mock->flows, mock->now);
 }
 
@@ -388,7 +397,7 @@ static void idle_flow_goes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1U, nr_flows(test));
 	sweep_after(test, 1);
 	KUNIT_EXPECT_EQ(test, 0U, nr_flows(test));
-	mock_until(test, mock_nr_batches(mock->pool) == OTHER_BATCHES);
+	free_removed(test);
 	KUNIT_EXPECT_EQ(test, live + OTHER_BATCHES, live_batches());
 	/* The next item of the key makes a new flow. */
 	KUNIT_EXPECT_EQ(test, 1, queue_letter(test, 1, 'b'));
@@ -477,6 +486,100 @@ static void idle_flows_go_by_themselves(struct kunit *test)
 	for (i = 0; i < 100; i++)
 		queue_letters(test, i, 'b', 1);
 	mock_until(test, !nr_flows(test));
+}
+
+/* ---- a sweep waits for nothing ---------------------------------------- */
+
+#define SWEEPERS	8U	/* more than the module's own works that are active at once */
+
+/* A reader, during which no grace period ends. */
+static struct {
+	bool inside, leave;
+} reader;
+
+static bool reader_fn(struct fairwq_work *work)
+{
+	bool left;
+
+	rcu_read_lock();
+	step_done(&reader.inside);
+	left = spin_for(18000, smp_load_acquire(&reader.leave));	/* pairs with step_done() */
+	rcu_read_unlock();
+	return left;
+}
+
+static struct call *reader_begin(struct kunit *test)
+{
+	struct call *call;
+
+	reader.inside = false;
+	reader.leave = false;
+	call = mock_call_start_apart(test, reader_fn, NULL);
+	mock_until(test, smp_load_acquire(&reader.inside));	/* pairs with step_done() */
+	return call;
+}
+
+static void reader_end(struct kunit *test, struct call *call)
+{
+	step_done(&reader.leave);
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
+}
+
+static void count_closed(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (point == FAIRWQ_POINT_FLOWS_SWEEP_CLOSED)
+		atomic_inc(&forced.stage);
+}
+
+/* A work of the module's own, as those that reap batches and push RCU works are. */
+static void probe_fn(struct work_struct *work)
+{
+	atomic_inc(&forced.stage);
+}
+
+/* Wait until @forced.stage is @stage, but not after @call has returned. */
+static void wait_for_stage(int stage, struct call *call)
+{
+	while (atomic_read(&forced.stage) < stage && !completion_done(&call->done))
+		usleep_range(50, 200);
+}
+
+/*
+ * Sweeps of many flows have each closed one, and no grace period ends. All of them have come so
+ * far, and another work of the module still finds a worker.
+ */
+static void sweeps_keep_no_worker(struct kunit *test)
+{
+	static DECLARE_WORK(probe, probe_fn);
+	struct fairwq_flows *flows[SWEEPERS];
+	struct mock *mock = test->priv;
+	struct call *call;
+	unsigned int i;
+
+	need_two_cpus(test);
+	mock_flows(test, 2, NULL);
+	mock_open(test);
+	for (i = 0; i < SWEEPERS; i++) {
+		flows[i] = fairwq_flows_create(mock->pool, NULL);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(flows[i]));
+		KUNIT_ASSERT_EQ(test, 1, fairwq_flows_queue(flows[i], 1,
+							    &mock_item(test, 'a')->work));
+	}
+	fairwq_pool_flush(mock->pool);
+	force(test, 1, FAIRWQ_POINT_FLOWS_SWEEP_CLOSED, count_closed);
+	call = reader_begin(test);
+	for (i = 0; i < SWEEPERS; i++)
+		KUNIT_EXPECT_EQ(test, 0, fairwq_flows_set_idle_ms(flows[i], 1));
+	wait_for_stage(SWEEPERS, call);
+	queue_work(fairwq_reap_wq, &probe);
+	wait_for_stage(SWEEPERS + 1, call);
+	KUNIT_EXPECT_FALSE(test, completion_done(&call->done));
+	reader_end(test, call);
+	for (i = 0; i < SWEEPERS; i++) {
+		mock_until(test, !fairwq_test_nr_flows(flows[i]));
+		fairwq_flows_destroy(flows[i]);
+	}
+	flush_work(&probe);
 }
 
 /* ---- the sweep against a queue call, forced every way ------------------ */
@@ -840,7 +943,7 @@ static void ten_thousand_keys_leave_no_batch(struct kunit *test)
 	sweep_after(test, 0);
 	sweep_after(test, IDLE);
 	KUNIT_EXPECT_EQ(test, 0U, nr_flows(test));
-	mock_until(test, mock_nr_batches(mock->pool) == OTHER_BATCHES);
+	free_removed(test);
 	KUNIT_EXPECT_EQ(test, live + OTHER_BATCHES, live_batches());
 	kunit_info(test, "queued in %llu ns each the first time, then %llu\n",
 		   div_u64(ns[0], MANY), div_u64(ns[1], MANY));
@@ -964,7 +1067,7 @@ static void destroy_waits_for_a_new_idle_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, forced.ret);
 }
 
-/* A destroy waits for a queue call that has found its flow, and for the item. */
+/* A destroy waits for a queue call that was not refused, and for the item. */
 static void destroy_waits_for_a_queue_call_under_way(struct kunit *test)
 {
 	struct mock_flows *mock = mock_of(test);
@@ -973,7 +1076,7 @@ static void destroy_waits_for_a_queue_call_under_way(struct kunit *test)
 	mock_flows(test, 2, NULL);
 	queue_letters(test, 1, 'a', 1);
 	mock_until(test, READ_ONCE(mock->mock.log.nr) == 1);
-	force(test, 1, FAIRWQ_POINT_FLOW_FOUND, wait_while_dying);
+	force(test, 1, FAIRWQ_POINT_QUEUE_ACCEPTED, wait_while_dying);
 	start_caller(test);
 	complete(&forced.go);
 	mock_await(test, &forced.reached);
@@ -1040,7 +1143,6 @@ static void pool_that_goes_first_is_caught(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 200U, mock->mock.log.nr);
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, queue_letter(test, 1, 'x'));
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, queue_letter(test, 3, 'x'));
-	KUNIT_EXPECT_EQ(test, 2U, nr_flows(test));
 	sweep_after(test, 0);
 	sweep_after(test, IDLE);
 	KUNIT_EXPECT_EQ(test, 0U, nr_flows(test));
@@ -1321,6 +1423,54 @@ static void flows_drop_the_rest(struct kunit *test)
 	fairwq_serializer_destroy(&serial);
 }
 
+/* ---- what a sweep has removed ------------------------------------------- */
+
+static struct {
+	struct completion entered, leave;
+} slow;
+
+static void release_slowly(struct fairwq_batch *batch, void *priv)
+{
+	complete(&slow.entered);
+	wait_for_completion(&slow.leave);
+}
+
+static void slow_setup(struct fairwq_flow_attrs *attrs, u64 key, void *data)
+{
+	attrs->batch.released = release_slowly;
+}
+
+static bool destroy_fn(struct fairwq_work *work)
+{
+	fairwq_flows_destroy(forced.flows);
+	return true;
+}
+
+/* A destroy also waits for the released() of a flow that a sweep has removed before. */
+static void destroy_waits_for_what_was_removed(struct kunit *test)
+{
+	struct fairwq_flows *flows = mock_flows(test, 1, NULL);
+	struct mock_flows *mock = mock_of(test);
+	struct call *call;
+
+	init_completion(&slow.entered);
+	init_completion(&slow.leave);
+	KUNIT_ASSERT_EQ(test, 0, fairwq_flows_set_setup(flows, slow_setup, NULL));
+	make_idle_flow(test, 1);
+	fairwq_flows_sweep(flows, mock->now);
+	fairwq_flows_sweep(flows, mock->now + IDLE);
+	mock_until(test, !fairwq_flows_sweep(flows, mock->now + IDLE));
+	KUNIT_EXPECT_EQ(test, 0U, nr_flows(test));
+	mock->flows = NULL;
+	forced.flows = flows;
+	call = mock_call_start(test, destroy_fn, NULL);
+	mock_await(test, &slow.entered);
+	KUNIT_EXPECT_EQ(test, 0UL, wait_for_completion_timeout(&call->done,
+							       msecs_to_jiffies(WRONG_MS)));
+	complete(&slow.leave);
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
+}
+
 /* No holder of a key's batch lets its works run while the flows drop them. */
 static void holder_does_not_end_a_drop(struct kunit *test)
 {
@@ -1373,6 +1523,7 @@ static struct kunit_case flows_cases[] = {
 	KUNIT_CASE(flow_that_runs_stays),
 	KUNIT_CASE(idle_time_0_keeps_flows),
 	KUNIT_CASE(idle_flows_go_by_themselves),
+	KUNIT_CASE(sweeps_keep_no_worker),
 	KUNIT_CASE_PARAM(queue_while_the_flow_goes, sweep_gen_params),
 	KUNIT_CASE(sweep_waits_for_a_push_under_way),
 	KUNIT_CASE(queue_call_survives_a_removal),
@@ -1391,6 +1542,7 @@ static struct kunit_case flows_cases[] = {
 	KUNIT_CASE(two_calls_begin_one_anew),
 	KUNIT_CASE(flows_drop_the_rest),
 	KUNIT_CASE(holder_does_not_end_a_drop),
+	KUNIT_CASE(destroy_waits_for_what_was_removed),
 	{}
 };
 
