@@ -5,15 +5,18 @@
  *   state     entered when
  *   open      batch_join() has put it into its pool
  *   disposed  fairwq_batch_retire() has set the bit: queue calls are refused
- *   closed    a grace period later batch_reap_fn() runs: no push is under way
+ *   closed    a grace period has passed since: no push is under way
  *   drained   it is closed, and nothing is queued, held or in flight
- *   reaped    batch_reap_fn() finds it drained, and unlinks it
+ *   reaped    batch_reap_fn() has unlinked it
  *   released  released() has returned
  *   freed     its last reference was dropped, and a grace period has passed
  *
  * Delayed works (core/delays.c) and grace periods hold a batch. A dispose leaves them
  * alone, so the batch drains after the last of them has run. A shutdown ends them: see
  * fairwq_batch_step().
+ *
+ * RCU closes each batch that is disposed. A call that ends many of them, and waits, does not
+ * wait for that: it has one grace period for all of them, and closes them itself.
  *
  * Names of batches are made here, too. Cancels of what a batch has queued are in work.c.
  *
@@ -95,7 +98,7 @@ void fairwq_pool_put(struct fairwq_pool *pool)
 
 static void batch_free_rcu(struct rcu_head *rcu)
 {
-	struct fairwq_batch *batch = container_of(rcu, struct fairwq_batch, reap_work.rcu);
+	struct fairwq_batch *batch = container_of(rcu, struct fairwq_batch, rcu);
 
 	fairwq_pool_put(batch->pool);
 	kfree(batch->group);
@@ -115,7 +118,7 @@ static void batch_last_put(struct kref *refs)
 	 * A queue call may still read @flags. The batch was reaped, or never
 	 * joined.
 	 */
-	call_rcu(&batch->reap_work.rcu, batch_free_rcu);
+	call_rcu(&batch->rcu, batch_free_rcu);
 	/* Its node is in no tree. This nests FAIRWQ_MAX_DEPTH deep at most. */
 	if (parent)
 		kref_put(&parent->refs, batch_last_put);
@@ -166,8 +169,7 @@ static void batch_leave(struct fairwq_batch *batch)
 /* Call released(). The batch leaves after that. */
 static void batch_release_fn(struct work_struct *work)
 {
-	struct fairwq_batch *batch = container_of(to_rcu_work(work),
-						  struct fairwq_batch, reap_work);
+	struct fairwq_batch *batch = container_of(work, struct fairwq_batch, reap_work);
 
 	lock_map_acquire(&batch->pool->lockdep_map);
 	batch->released(batch, batch->priv);
@@ -175,24 +177,12 @@ static void batch_release_fn(struct work_struct *work)
 	batch_leave(batch);
 }
 
-/*
- * Close a batch a grace period after dispose, and reap it if it is drained. If
- * it is not, fairwq_fifo_reap_locked() queues this once more when it is.
- */
+/* Take a batch that has drained out of its pool. */
 static void batch_reap_fn(struct work_struct *work)
 {
-	struct fairwq_batch *batch = container_of(to_rcu_work(work),
-						  struct fairwq_batch, reap_work);
-	struct fairwq_pool *pool = batch->pool;
+	struct fairwq_batch *batch = container_of(work, struct fairwq_batch, reap_work);
 
-	scoped_guard(raw_spinlock_irqsave, &pool->lock) {
-		WRITE_ONCE(batch->closed, true);
-		/* A queue call that was under way may have set a timer. */
-		fairwq_end_waiters_tell_locked(batch);
-		fairwq_runner_yield_locked(batch);	/* end its bursts */
-		batch->reaping = fairwq_fifo_drained_locked(batch);
-		if (!batch->reaping)
-			return;
+	scoped_guard(raw_spinlock_irqsave, &batch->pool->lock) {
 		WRITE_ONCE(batch->reaped, true);
 		list_del_rcu(&batch->link);
 	}
@@ -201,8 +191,45 @@ static void batch_reap_fn(struct work_struct *work)
 		batch_leave(batch);
 		return;
 	}
-	INIT_WORK(&batch->reap_work.work, batch_release_fn);
-	queue_work(fairwq_release_wq, &batch->reap_work.work);
+	INIT_WORK(&batch->reap_work, batch_release_fn);
+	queue_work(fairwq_release_wq, &batch->reap_work);
+}
+
+/*
+ * Close a batch, and have it reaped if it is drained. A grace period must have passed since
+ * it was disposed. May be called more than once, and in any context.
+ */
+void fairwq_batch_close(struct fairwq_batch *batch)
+{
+	guard(raw_spinlock_irqsave)(&batch->pool->lock);
+	if (batch->closed)
+		return;
+	WRITE_ONCE(batch->closed, true);
+	fairwq_runner_yield_locked(batch);	/* end its bursts */
+	fairwq_fifo_reap_locked(batch);
+	if (!batch->reaping)	/* a queue call that was under way may have set a timer */
+		fairwq_end_waiters_tell_locked(batch);
+}
+
+static void batch_grace_over(struct rcu_head *rcu)
+{
+	struct fairwq_batch *batch = container_of(rcu, struct fairwq_batch, rcu);
+
+	fairwq_batch_close(batch);
+	fairwq_batch_put(batch);
+}
+
+/*
+ * Wait for the queue calls that are under way, for a call that ends many batches. That is the
+ * end of a device or a driver. It often has more to end, one after the other, and is waited for
+ * itself. So this is worth an interrupt on each busy CPU. "rcupdate.rcu_normal" on the kernel's
+ * command line rules that out.
+ */
+void fairwq_batch_wait_grace(void)
+{
+	fairwq_count_grace();
+	synchronize_rcu_expedited();
+	fairwq_test_point(FAIRWQ_POINT_GRACE_OVER, NULL);
 }
 
 /* Pause a batch, or resume it. Nothing changes if it was disposed. */
@@ -252,13 +279,9 @@ void fairwq_batch_retire(struct fairwq_batch *batch, bool drop)
 		fairwq_fifo_update_locked(batch);
 	}
 	fairwq_kick_unlock(pool, flags);
-	if (!first)
-		return;
-	if (READ_ONCE(pool->sealed)) {
-		queue_work(fairwq_reap_wq, &batch->reap_work.work);
-	} else {
-		fairwq_count_grace();
-		queue_rcu_work(fairwq_reap_wq, &batch->reap_work);
+	if (first) {
+		fairwq_batch_get(batch);
+		fairwq_call_rcu(&batch->rcu, batch_grace_over);
 	}
 }
 
@@ -299,7 +322,7 @@ static struct fairwq_batch *batch_alloc(struct fairwq_pool *pool,
 	INIT_LIST_HEAD(&batch->sorted);
 	INIT_LIST_HEAD(&batch->sort_link);
 	mutex_init(&batch->flush_mutex);
-	INIT_RCU_WORK(&batch->reap_work, batch_reap_fn);
+	INIT_WORK(&batch->reap_work, batch_reap_fn);
 	batch->pool = pool;
 	batch->name = name;
 	batch->prio = attrs->prio;
@@ -665,7 +688,7 @@ struct fairwq_batch *fairwq_own_batch(void)
 		return turn->batch;
 	if (!work || work->func != batch_release_fn)
 		return NULL;
-	return container_of(to_rcu_work(work), struct fairwq_batch, reap_work);
+	return container_of(work, struct fairwq_batch, reap_work);
 }
 
 static bool batch_is_below(const struct fairwq_batch *batch, const struct fairwq_batch *owner)
@@ -693,15 +716,26 @@ static struct fairwq_batch *next_owned(struct fairwq_batch *owner, unsigned int 
 
 /*
  * Stop all of them first: from here on new items are refused, and what is there is dropped if it
- * is to be.
+ * is to be. RCU closes those that are new.
  */
 static void shutdown_begin(struct fairwq_batch *owner, unsigned int how)
 {
+	bool drop = how & FAIRWQ_DROP_REST;
 	struct fairwq_batch *batch = NULL;
+	u64 end;
 
-	fairwq_batch_retire(owner, how & FAIRWQ_DROP_REST);
+	scoped_guard(raw_spinlock_irq, &owner->pool->lock)
+		end = owner->pool->next_seq;
+	fairwq_batch_retire(owner, drop);
+	if (!(how & FAIRWQ_AND_OWNED))
+		return;
 	while ((batch = next_owned(owner, how, batch)))
-		fairwq_batch_retire(batch, how & FAIRWQ_DROP_REST);
+		fairwq_batch_retire(batch, drop);
+	fairwq_batch_wait_grace();
+	fairwq_batch_close(owner);
+	while ((batch = next_owned(owner, how, batch)) && batch->seq < end)
+		fairwq_batch_close(batch);
+	fairwq_batch_put(batch);
 }
 
 /* Look at all of them: works of one may wait for those of another in a serializer. */

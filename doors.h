@@ -50,6 +50,8 @@ int fairwq_batch_check_attrs(const struct fairwq_pool *pool,
 struct fairwq_batch *fairwq_pool_next_batch(struct fairwq_pool *pool,
 					    struct fairwq_batch *last);
 void fairwq_batch_retire(struct fairwq_batch *batch, bool drop);
+void fairwq_batch_close(struct fairwq_batch *batch);
+void fairwq_batch_wait_grace(void);
 struct fairwq_batch *fairwq_own_batch(void);
 bool fairwq_batch_lockdep_wait(struct fairwq_batch *batch);
 bool fairwq_batch_step(struct fairwq_batch *batch, unsigned int how, fairwq_func_t dropped);

@@ -669,8 +669,10 @@ unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
  * have no work of @batch behind it in its serializer.
  *
  * Context: Process context, sleeps: for an RCU grace period at least, unless @batch was
- * disposed some time ago. From an item of a batch that is to go, or its released(), it
- * warns and returns -EDEADLK.
+ * disposed some time ago. Batches that are to go together wait for one together if the
+ * caller disposes of all before it shuts down the first. With FAIRWQ_AND_OWNED there is
+ * one for all, an expedited one. From an item of a batch that is to go, or its
+ * released(), it warns and returns -EDEADLK.
  * Return: 0; -EDEADLK or -EINVAL, with nothing done: the reference is the caller's.
  */
 int fairwq_batch_shutdown(struct fairwq_batch *batch, unsigned int how,
@@ -797,8 +799,9 @@ struct fairwq_pool *fairwq_pool_create(const struct fairwq_pool_attrs *attrs,
  * of the pool, and holders of a reference to one, may use its default batches.
  * The caller must destroy the flows of the pool first.
  *
- * This takes an RCU grace period, some milliseconds. It takes none if the pool
- * has only its default batches, or all others were disposed some time ago.
+ * This takes an RCU grace period. It takes none if the pool has only its default
+ * batches, or all others were disposed some time ago. It is an expedited one, so
+ * that a driver may end many pools one after the other.
  *
  * Context: Process context, sleeps. From one of the pool's own items it warns
  * and returns with nothing done.
@@ -1985,8 +1988,8 @@ struct fairwq_batch *fairwq_flows_get(struct fairwq_flows *flows, u64 key);
  * left the pool, and each released() has returned. Handles are still to be dropped. The
  * caller must make sure that @flows is not used after the return.
  *
- * Context: Process context, sleeps. From one of the pool's own items, or a released(), it
- * warns and returns -EDEADLK.
+ * Context: Process context, sleeps: for one expedited RCU grace period at least. From one
+ * of the pool's own items, or a released(), it warns and returns -EDEADLK.
  * Return: 0; -EDEADLK or -EINVAL, with nothing done.
  */
 int fairwq_flows_shutdown(struct fairwq_flows *flows, unsigned int how,

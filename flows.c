@@ -626,8 +626,11 @@ static void flows_begin_shutdown(struct fairwq_flows *flows, bool drop)
 	 * Calls that have not seen that have pushed. Pairs with flow_get(). No
 	 * model.
 	 */
-	synchronize_rcu();
+	fairwq_batch_wait_grace();
 	list_splice_init(&flows->going, &flows->list);
+	list_for_each_entry(flow, &flows->list, link)
+		fairwq_batch_close(flow->batch);
+	fairwq_batch_close(flows->shared);
 }
 
 /*

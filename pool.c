@@ -12,7 +12,8 @@
  *
  * A grace period takes long, and a driver destroys its pools one after the
  * other. So there is one at most, unless something comes late, and none for a
- * pool that only its owner could queue to.
+ * pool that only its owner could queue to. It is one of those that are hurried,
+ * see fairwq_batch_wait_grace(), and closes the batches that wait for one.
  *
  * Locking: pool->lock; fairwq_named_mutex, which is taken alone, for names in sysfs.
  *
@@ -212,12 +213,6 @@ static int pool_alloc_wq(struct fairwq_pool *pool)
 
 /* ---- taking down ------------------------------------------------------ */
 
-static void pool_wait_grace(void)
-{
-	fairwq_count_grace();
-	synchronize_rcu();
-}
-
 static bool pool_is_empty(void *what, unsigned int how, fairwq_func_t dropped)
 {
 	struct fairwq_pool *pool = what;
@@ -225,8 +220,11 @@ static bool pool_is_empty(void *what, unsigned int how, fairwq_func_t dropped)
 	return !READ_ONCE(pool->nr_batches);
 }
 
-/* Retire the batches that are left, and wait until they have left. */
-static void pool_retire_batches(struct fairwq_pool *pool)
+/*
+ * Retire the batches that are left, and wait until they have left. @sealed: no queue call
+ * can be under way, and none can come.
+ */
+static void pool_retire_batches(struct fairwq_pool *pool, bool sealed)
 {
 	struct fairwq_batch *batch;
 	unsigned int i;
@@ -234,18 +232,23 @@ static void pool_retire_batches(struct fairwq_pool *pool)
 	scoped_guard(rcu)
 		list_for_each_entry_rcu(batch, &pool->batches, link)
 			fairwq_batch_retire(batch, false);
+	if (!sealed)
+		fairwq_batch_wait_grace();
+	scoped_guard(rcu)
+		list_for_each_entry_rcu(batch, &pool->batches, link)
+			fairwq_batch_close(batch);
 	fairwq_batch_shutdown_wait(pool, NULL, pool_is_empty, pool, FAIRWQ_RUN_REST, NULL);
 	for (i = 0; i < ARRAY_SIZE(pool->default_batch); i++)
 		fairwq_batch_put(pool->default_batch[i]);
 }
 
 /* Take a pool down, also one that did not get all the way up. */
-static void pool_teardown(struct fairwq_pool *pool)
+static void pool_teardown(struct fairwq_pool *pool, bool sealed)
 {
 	struct fairwq_runner *runner, *next;
 	bool active;
 
-	pool_retire_batches(pool);
+	pool_retire_batches(pool, sealed);
 	fairwq_debugfs_del_pool(pool);
 	scoped_guard(raw_spinlock_irq, &pool->lock)
 		active = pool->nr_active;
@@ -254,7 +257,7 @@ static void pool_teardown(struct fairwq_pool *pool)
 	 * fairwq_kick_locked(). It is active until it was kicked, and has run.
 	 */
 	if (active)
-		pool_wait_grace();
+		fairwq_batch_wait_grace();
 	/* Wait for runners that saw the empty tree and are on their way out. */
 	if (pool->wq)
 		destroy_workqueue(pool->wq);
@@ -299,7 +302,7 @@ struct fairwq_pool *fairwq_pool_create(const struct fairwq_pool_attrs *attrs,
 	err = err ?: fairwq_pool_grow(pool, pool->max_active);
 	err = err ?: pool_add_default_batches(pool);
 	if (err) {
-		pool_teardown(pool);
+		pool_teardown(pool, true);
 		return ERR_PTR(err);
 	}
 	fairwq_debugfs_add_pool(pool);
@@ -401,7 +404,7 @@ static void pool_wait_drained(struct fairwq_pool *pool, bool private)
 
 	WRITE_ONCE(pool->draining, true);
 	if (!private)
-		pool_wait_grace();	/* pairs with fairwq_queue(); no model */
+		fairwq_batch_wait_grace();	/* pairs with fairwq_queue(); no model */
 	do {
 		pool_wait(pool);
 		if (++tries == 10 || tries % 100 == 0)
@@ -436,8 +439,7 @@ void fairwq_pool_destroy(struct fairwq_pool *pool)
 			fairwq_batch_resume(batch);
 	pool_wait_drained(pool, pool_is_private(pool));
 	/* If nothing may still come in, no push can be under way any more. */
-	WRITE_ONCE(pool->sealed, pool_is_idle(pool, true));
-	pool_teardown(pool);
+	pool_teardown(pool, pool_is_idle(pool, true));
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_destroy);
 

@@ -462,11 +462,10 @@ bool fairwq_fifo_is_idle_locked(const struct fairwq_batch *batch)
 }
 
 /* Check whether a closed batch is idle, and no work will be pushed to it later. */
-bool fairwq_fifo_drained_locked(const struct fairwq_batch *batch)
+static bool drained_locked(const struct fairwq_batch *batch)
 {
-	if (!batch->closed || batch->reaped)
-		return false;
-	return fairwq_fifo_is_idle_locked(batch) && !atomic_read(&batch->nr_pins);
+	return batch->closed && fairwq_fifo_is_idle_locked(batch) &&
+	       !atomic_read(&batch->nr_pins);
 }
 
 /* Add what was measured of @turn to the statistics; most turns are not measured. */
@@ -502,10 +501,10 @@ void fairwq_fifo_reap_locked(struct fairwq_batch *batch)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	if (!fairwq_fifo_drained_locked(batch) || batch->reaping)
+	if (batch->reaping || !drained_locked(batch))
 		return;
 	batch->reaping = true;
-	queue_work(fairwq_reap_wq, &batch->reap_work.work);
+	queue_work(fairwq_reap_wq, &batch->reap_work);
 }
 
 /*

@@ -32,7 +32,6 @@ void fairwq_fifo_turn_end_locked(const struct fairwq_turn *turn);
 void fairwq_fifo_turn_over_locked(struct fairwq_batch *batch, unsigned int color);
 void fairwq_fifo_remove_locked(struct fairwq_batch *batch, struct fairwq_work *work);
 bool fairwq_fifo_is_idle_locked(const struct fairwq_batch *batch);
-bool fairwq_fifo_drained_locked(const struct fairwq_batch *batch);
 void fairwq_fifo_reap_locked(struct fairwq_batch *batch);
 
 #endif /* FAIRWQ_FIFO_H */

@@ -206,10 +206,9 @@ int fairwq_push(struct fairwq_batch *batch, struct fairwq_work *work)
 
 /*
  * Drop a hold on @batch, and have the batch reaped if it was the last one. If
- * the batch is not disposed yet, batch_reap_fn() will see the count when it
- * closes the batch, because it runs after a later grace period. The end of a
- * pool may skip that grace period, but only after it saw the count:
- * pool->sealed.
+ * the batch is not disposed yet, fairwq_batch_close() will see the count,
+ * because it is called after a later grace period. The end of a pool may skip
+ * that grace period, but only after it saw the count: pool_is_idle().
  */
 void fairwq_unpin(struct fairwq_batch *batch)
 {

@@ -19,7 +19,7 @@ void fairwq_test_set_hook(void (*hook)(enum fairwq_test_point point,
 }
 EXPORT_SYMBOL_GPL(fairwq_test_set_hook);
 
-/* Grace periods that the ends of pools waited for, or had a batch wait for. */
+/* Grace periods that the ends of batches, flows and pools waited for. */
 atomic_t fairwq_test_graces;
 EXPORT_SYMBOL_GPL(fairwq_test_graces);
 #endif

@@ -27,6 +27,7 @@ enum fairwq_test_point {
 	FAIRWQ_POINT_LIMITER_ENDED,	/* one item less is in flight, under the lock */
 	FAIRWQ_POINT_LIMITER_LEFT,	/* the lock is dropped, the limiter may be gone */
 	FAIRWQ_POINT_UNSAFE_WAIT,	/* a wait is to be reported, as memory may depend on it */
+	FAIRWQ_POINT_GRACE_OVER,	/* what ends has waited for its grace period; no batch */
 	FAIRWQ_POINT_FLOW_FOUND,	/* a flow is open, not yet marked as used */
 	FAIRWQ_POINT_FLOW_CLOSED,	/* a call found its flow closed, or no flow */
 	FAIRWQ_POINT_FLOW_MAKING,	/* there is no flow, and none made yet */

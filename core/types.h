@@ -325,7 +325,6 @@ struct fairwq_pool {
 
 	struct mutex mutex;		/* see the order above */
 	bool dying;			/* P: no new batches, no pause */
-	bool sealed;			/* p: set once: nothing can come in, no push is under way */
 	struct list_head batches;	/* P to write, P or RCU to read: by seq */
 	struct list_head runners;	/* P to add, P and M to remove; P to read, or M as by RCU */
 	unsigned int nr_runners;	/* p: a stale value adds one too many or too few */
@@ -453,8 +452,8 @@ struct fairwq_batch {
 
 	struct list_head sort_link;	/* P: in pool->sorting */
 	struct mutex flush_mutex;	/* one flush at a time */
-	struct rcu_work reap_work;	/* first run after a grace period, later ones at once, */
-					/* the last calls released(); its rcu_head frees @batch */
+	struct work_struct reap_work;	/* reaps the batch, then calls released() */
+	struct rcu_head rcu;		/* closes the batch, and frees it when it was put */
 };
 
 static_assert(IS_ENABLED(CONFIG_LOCKDEP) || IS_ENABLED(CONFIG_DEBUG_MUTEXES) ||

@@ -378,8 +378,7 @@ static void destroy_pool_of(struct kunit *test, struct mock_item *item, int kind
 static void fifty_pools_leave_nothing(struct kunit *test)
 {
 	static const char * const name[] = { "default only", "own, disposed", "own, kept" };
-	/* With OWN_DISPOSED the dispose has a grace period, and the pool waits for another. */
-	static const int graces[] = { 0, 2, 1 };
+	static const int graces[] = { 0, 1, 1 };
 	struct mock_item *item = mock_item(test, 'x');
 	s64 us[NR_POOL_KINDS] = { };
 	int i, kind, nr;

@@ -508,13 +508,18 @@ static bool reader_fn(struct fairwq_work *work)
 	return left;
 }
 
-static struct call *reader_begin(struct kunit *test)
+static struct call *reader_new(struct kunit *test)
 {
-	struct call *call;
-
 	reader.inside = false;
 	reader.leave = false;
-	call = mock_call_start_apart(test, reader_fn, NULL);
+	return mock_call_new(test, reader_fn, NULL);
+}
+
+static struct call *reader_begin(struct kunit *test)
+{
+	struct call *call = reader_new(test);
+
+	mock_call_go_apart(test, call);
 	mock_until(test, smp_load_acquire(&reader.inside));	/* pairs with step_done() */
 	return call;
 }
@@ -1423,6 +1428,218 @@ static void flows_drop_the_rest(struct kunit *test)
 	fairwq_serializer_destroy(&serial);
 }
 
+/* ---- how many grace periods an end takes ---------------------------------- */
+
+static struct {
+	struct kunit *test;
+	struct call *reader;
+	unsigned int graces;
+} taken;
+
+/* After the first grace period, let no other one end. */
+static void hold_the_next(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (point != FAIRWQ_POINT_GRACE_OVER || taken.graces++)
+		return;
+	mock_call_go_apart(taken.test, taken.reader);
+	spin_until(&reader.inside);
+}
+
+/* Call @end, and check that it needs one grace period and no more. */
+static void expect_one_grace(struct kunit *test, void (*end)(void *what), void *what)
+{
+	taken.test = test;
+	taken.reader = reader_new(test);
+	taken.graces = 0;
+	fairwq_test_set_hook(hold_the_next);
+	end(what);
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_EQ(test, 1U, taken.graces);
+	KUNIT_EXPECT_FALSE_MSG(test, completion_done(&taken.reader->done), "it waited for more\n");
+	if (!taken.graces)
+		mock_call_go_apart(test, taken.reader);
+	reader_end(test, taken.reader);
+}
+
+static void end_flows(void *what)
+{
+	fairwq_flows_destroy(what);
+}
+
+static void end_batches(void *what)
+{
+	fairwq_batch_shutdown(what, FAIRWQ_DROP_REST | FAIRWQ_AND_OWNED, NULL);
+}
+
+static void end_pool(void *what)
+{
+	fairwq_pool_destroy(what);
+}
+
+/* So do flows, an owner with its batches, and a pool with a batch that was disposed just now. */
+static void each_end_takes_one_grace_period(struct kunit *test)
+{
+	struct fairwq_batch_attrs attrs = { };
+	struct fairwq_pool *pool = fairwq_pool_create(NULL, "short-lived");
+	struct mock_flows *mock = mock_of(test);
+	struct fairwq_batch *child[2];
+	unsigned int i;
+
+	need_two_cpus(test);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(pool));
+	mock_flows(test, 2, NULL);
+	mock_open(test);
+	for (i = 0; i < 3; i++)
+		queue_letters(test, i, 'a', 1);
+	expect_one_grace(test, end_flows, mock->flows);
+	mock->flows = NULL;
+	attrs.parent = mock_own_batch(test, "owner", NULL);
+	for (i = 0; i < ARRAY_SIZE(child); i++)
+		child[i] = fairwq_batch_get(mock_own_batch(test, "child", &attrs));
+	fairwq_batch_dispose(child[1]);
+	expect_one_grace(test, end_batches, attrs.parent);
+	fairwq_batch_dispose(child[0]);
+	fairwq_batch_put(child[0]);
+	fairwq_batch_put(child[1]);
+	fairwq_batch_dispose(fairwq_batch_create(pool, NULL, "disposed"));
+	if (IS_ENABLED(CONFIG_LOCKDEP))	/* that waits for grace periods of its own */
+		fairwq_pool_destroy(pool);
+	else
+		expect_one_grace(test, end_pool, pool);
+}
+
+/* ---- many queues go together --------------------------------------------- */
+
+#define QUEUES		8U
+#define QUEUE_ROUNDS	20U
+
+/* What a driver has for each of its queues: a pool, flows, and a batch. */
+struct queue {
+	struct fairwq_pool *pool;
+	struct fairwq_flows *flows;
+	struct fairwq_batch *batch;
+	struct fairwq_work work[3];
+};
+
+/* Make a queue, and let it run something. */
+static void queue_begin(struct kunit *test, struct queue *queue)
+{
+	unsigned int i;
+
+	queue->pool = fairwq_pool_create(NULL, "queue");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(queue->pool));
+	queue->flows = fairwq_flows_create(queue->pool, NULL);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(queue->flows));
+	queue->batch = fairwq_batch_create(queue->pool, NULL, "batch");
+	for (i = 0; i < ARRAY_SIZE(queue->work); i++)
+		fairwq_work_init(&queue->work[i], mock_nothing_fn);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(queue->batch, &queue->work[0]));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_flows_queue(queue->flows, 1, &queue->work[1]));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_flows_queue(queue->flows, 2, &queue->work[2]));
+	fairwq_pool_flush(queue->pool);
+}
+
+static bool queue_end(struct fairwq_work *work)
+{
+	struct queue *queue = container_of(work, struct queue, work[0]);
+
+	fairwq_flows_destroy(queue->flows);
+	fairwq_batch_dispose(queue->batch);
+	fairwq_pool_destroy(queue->pool);
+	return true;
+}
+
+/* Take all queues down: one after the other, or all at a time. Return: ns. */
+static u64 queues_end(struct kunit *test, struct queue *queue, bool at_once)
+{
+	u64 began = fairwq_clock();
+	struct call *call[QUEUES];
+	unsigned int i;
+
+	for (i = 0; i < QUEUES; i++)
+		if (at_once)
+			call[i] = mock_call_start(test, queue_end, &queue[i].work[0]);
+		else
+			queue_end(&queue[i].work[0]);
+	for (i = 0; at_once && i < QUEUES; i++)
+		mock_call_end(test, call[i]);
+	return fairwq_clock() - began;
+}
+
+static u64 grace_periods(unsigned int nr)
+{
+	u64 began = fairwq_clock();
+
+	while (nr--)
+		synchronize_rcu();
+	return fairwq_clock() - began;
+}
+
+static void nothing_rcu(struct rcu_head *rcu)
+{
+}
+
+/*
+ * The time of @nr expedited grace periods, each beside an ordinary one that has begun. They are
+ * short, unless the machine has other things to do. Return: ns.
+ */
+static u64 hurried_grace_periods(struct kunit *test, unsigned int nr)
+{
+	struct rcu_head *rcu = kunit_kcalloc(test, nr, sizeof(*rcu), GFP_KERNEL);
+	unsigned int i;
+	u64 began, ns;
+
+	KUNIT_ASSERT_NOT_NULL(test, rcu);
+	began = fairwq_clock();
+	for (i = 0; i < nr; i++) {
+		call_rcu(&rcu[i], nothing_rcu);
+		synchronize_rcu_expedited();
+	}
+	ns = fairwq_clock() - began;
+	rcu_barrier();
+	return ns;
+}
+
+/*
+ * Eight queues are taken down in no more time than two grace periods take, and the expedited ones.
+ * What else the machine does in a round may take longer than that, so one round that does it is
+ * enough. If each queue waits for grace periods of its own, none does.
+ */
+static void queues_go_together(struct kunit *test, bool at_once)
+{
+	struct queue *queue = kunit_kcalloc(test, QUEUES, sizeof(*queue), GFP_KERNEL);
+	unsigned int round, i;
+	u64 ns, control, hurried;
+
+	KUNIT_ASSERT_NOT_NULL(test, queue);
+	if (IS_ENABLED(CONFIG_LOCKDEP))
+		kunit_skip(test, "lockdep waits for grace periods, too");
+	for (round = 0; round < QUEUE_ROUNDS; round++) {
+		for (i = 0; i < QUEUES; i++)
+			queue_begin(test, &queue[i]);
+		ns = queues_end(test, queue, at_once);
+		control = grace_periods(2);
+		hurried = hurried_grace_periods(test, 2 * QUEUES);
+		kunit_info(test, "%llu us; two grace periods: %llu us; expedited ones: %llu us\n",
+			   div_u64(ns, 1000), div_u64(control, 1000), div_u64(hurried, 1000));
+		if (ns <= control + hurried)
+			return;
+	}
+	KUNIT_FAIL(test, "in no round");
+}
+
+static void queues_go_one_after_the_other(struct kunit *test)
+{
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		kunit_skip(test, "no grace period is short here");
+	queues_go_together(test, false);
+}
+
+static void queues_go_at_once(struct kunit *test)
+{
+	queues_go_together(test, true);
+}
+
 /* ---- what a sweep has removed ------------------------------------------- */
 
 static struct {
@@ -1542,6 +1759,9 @@ static struct kunit_case flows_cases[] = {
 	KUNIT_CASE(two_calls_begin_one_anew),
 	KUNIT_CASE(flows_drop_the_rest),
 	KUNIT_CASE(holder_does_not_end_a_drop),
+	KUNIT_CASE(each_end_takes_one_grace_period),
+	KUNIT_CASE(queues_go_one_after_the_other),
+	KUNIT_CASE(queues_go_at_once),
 	KUNIT_CASE(destroy_waits_for_what_was_removed),
 	{}
 };

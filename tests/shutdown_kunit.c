@@ -113,6 +113,7 @@ static void queued_works_run(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, "ab", &mock->log.text[0]);
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&released));
 	KUNIT_EXPECT_EQ(test, 4U, mock_nr_batches(mock->pool));
+	fairwq_test_wait_released();	/* RCU has a reference until the dispose is long ago */
 	KUNIT_EXPECT_EQ(test, 1U, kref_read(&a->refs));
 	fairwq_batch_put(a);
 }

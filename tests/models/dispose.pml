@@ -3,7 +3,8 @@
  * The end of a batch: batch.c and fairwq_fifo_reap_locked() in core/fifo.c,
  * against the calls that may still use the batch.
  *
- * Two holders of references queue an item each and dispose of the batch. A runner
+ * Two holders of references queue an item each and dispose of the batch. RCU closes
+ * it; so does a call that waits, after a grace period of its own. A runner
  * runs the accepted items. Each step here is under the lock, an atomic
  * read-modify-write, or ordered by RCU. Therefore memory is sequentially consistent
  * here, and the model does not use the store buffers of memory.pml.
@@ -16,14 +17,19 @@
  *
  * Case DELAYED: the first item is queued by fairwq_queue_delayed().
  * Case CANCEL: a task without a reference cancels the first item.
- * Case PAUSE: the second holder pauses the batch before it disposes of it.
+ * Case PAUSE: the second holder pauses the batch, and leaves the dispose to the first.
+ * Case SHUTDOWN: a third holder shuts the batch down.
  *
  * Broken DISPOSE_NO_GRACE (assertion): the batch is closed without a grace period.
  * Broken DISPOSE_NONEMPTY (assertion): a closed batch counts as drained.
  * Broken DISPOSE_LEAK (invalid end state): the check for a drained batch is only
  *	made when the batch is closed.
  * Broken DISPOSE_TWICE (assertion): each call of dispose lets the batch be reaped.
- * Broken CANCEL NO_REAPED (assertion): that check ignores @reaped.
+ * Broken SHUTDOWN CLOSED_TWICE (assertion): a batch that is closed once more is
+ *	reaped once more.
+ * Broken SHUTDOWN NOT_KEPT (assertion): RCU closes the batch without a reference to it.
+ * Broken SHUTDOWN CLOSED_EARLY (assertion): a shutdown closes the batch without a grace
+ *	period.
  * Broken CANCEL NO_REAPING (assertion): that check ignores @reaping: reap_work is
  *	queued again while the batch is reaped, and runs after it is freed.
  * Broken CANCEL FREED_AT_ONCE (assertion): the last put frees the memory, without a
@@ -43,9 +49,13 @@ bool closed, reaped, reaping, paused;	/* of the batch */
 byte incoming, fifo;			/* numbers of items */
 bool in_incoming, in_fifo;		/* item 0 is among them */
 byte in_flight, nr_held;
+#ifdef SHUTDOWN
+byte refs = 4;				/* three holders, and the pool */
+#else
 byte refs = 3;				/* two holders, and the pool */
+#endif
 
-bool reap_grace;			/* queue_rcu_work() was called */
+bool reap_grace;			/* call_rcu() was called for batch_grace_over() */
 bool reap_queued;			/* reap_work is queued */
 bool freeing, freed;			/* call_rcu() was called; the memory is gone */
 
@@ -108,25 +118,40 @@ inline batch_put()
 #else
 #define empty	(idle && !nr_held)
 #endif
-#if defined(DISPOSE_TWICE) || defined(NO_REAPED)
 #define drained	(closed && empty)
-#else
-#define drained	(closed && !reaped && empty)
+
+inline start_reaping()
+{
+#if !defined(NO_REAPING) && !defined(DISPOSE_TWICE)
+	reaping = true;
 #endif
+	queue_reap_work()
+}
 
 /* fairwq_fifo_reap_locked() */
 inline reap_locked()
 {
 	if
 #ifndef DISPOSE_LEAK
-#ifdef NO_REAPING
-	:: drained -> queue_reap_work()
-#else
-	:: drained && !reaping -> reaping = true; queue_reap_work()
-#endif
+	:: drained && !reaping -> start_reaping()
 #endif
 	:: else
 	fi
+}
+
+/* fairwq_batch_close() */
+inline close_batch()
+{
+	spin_lock();
+	if
+#ifdef CLOSED_TWICE
+	:: empty -> closed = true; queue_reap_work()
+#else
+	:: !closed && empty && !reaping -> closed = true; start_reaping()
+#endif
+	:: else -> closed = true
+	fi;
+	spin_unlock()
 }
 
 /* fairwq_fifo_splice_locked() */
@@ -206,31 +231,38 @@ inline queue(me)
 	rcu_read_unlock(me)
 }
 
-/* fairwq_batch_dispose(), fairwq_batch_retire() */
-inline dispose(me)
+/* fairwq_batch_retire() */
+inline retire()
 {
-	d_step { at_batch(); was = disposed; disposed = true }	/* test_and_set_bit() */
+	spin_lock();
+	d_step { was = disposed; disposed = true; paused = false }
+	spin_unlock();
 	if
 #ifdef DISPOSE_TWICE
 	:: true ->
 #else
 	:: !was ->
 #endif
-		/* batch_set_paused(), fairwq_kick_unlock() */
-		spin_lock();
-		paused = false;
-		rcu_read_lock(me);
-		spin_unlock();
-		rcu_read_unlock(me);
 #ifdef DISPOSE_NO_GRACE
-		queue_reap_work()
+		close_batch()
 #else
-		d_step { at_batch(); reap_grace = true }	/* queue_rcu_work() */
+		/* fairwq_call_rcu() */
+#ifdef NOT_KEPT
+		d_step { at_batch(); reap_grace = true }
+#else
+		d_step { at_batch(); refs++; reap_grace = true }
+#endif
 #endif
 #ifndef DISPOSE_TWICE
 	:: else
 #endif
-	fi;
+	fi
+}
+
+/* fairwq_batch_dispose() */
+inline dispose()
+{
+	retire();
 	batch_put();
 	told = true
 }
@@ -249,52 +281,71 @@ proctype holder(byte me)
 #ifdef PAUSED_FOR_EVER
 		paused = true;
 #else
-		paused = !disposed;
+		paused = paused || !disposed;
 #endif
 		spin_unlock();
 		rcu_read_unlock(me)
 	:: else
 	fi;
 #endif
-	dispose(me)
+#ifdef PAUSE
+	if
+	:: me == 1 -> batch_put()
+	:: else -> dispose()
+	fi
+#else
+	dispose()
+#endif
 }
 
-/* A grace period after dispose. */
-proctype rcu_reap()
+#ifdef SHUTDOWN
+/* fairwq_batch_shutdown(): shutdown_begin(), then it waits */
+proctype shutdown()
+{
+	byte seen[NR_READERS];
+	bool was;
+
+	retire();
+#ifndef CLOSED_EARLY
+	grace_period();		/* fairwq_batch_wait_grace() */
+#endif
+	close_batch();
+	left;
+	batch_put()
+}
+#endif
+
+/* A grace period after dispose: batch_grace_over() */
+proctype grace_over()
 {
 	byte seen[NR_READERS];
 
 end:	do
-	:: reap_grace -> grace_period(); reap_grace = false; queue_reap_work()
+	:: reap_grace ->
+		grace_period();
+		reap_grace = false;
+		close_batch();
+#ifndef NOT_KEPT
+		batch_put()
+#endif
 	od
 }
 
 /* batch_reap_fn() */
 proctype reap_fn()
 {
-	bool go;
-
 end:	do
 	:: d_step { reap_queued -> reap_queued = false; at_batch() };
 		spin_lock();
-		d_step {
-			closed = true;
-			go = drained;
-			reaped = reaped || go
-		}
+		reaped = true;
 		spin_unlock();
-		if
-		:: go ->
-			/* batch_leave() */
-			d_step {
-				go = false;
-				left++;
-				assert(left == 1 && idle && !nr_held);
-				assert(ran + cancelled == accepted)
-			}
-			batch_put()
-		:: else
-		fi
+		/* batch_leave() */
+		d_step {
+			left++;
+			assert(left == 1 && idle && !nr_held);
+			assert(ran + cancelled == accepted)
+		}
+		batch_put()
 	od
 }
 
@@ -364,7 +415,10 @@ init {
 	atomic {
 		run holder(0);
 		run holder(1);
-		run rcu_reap();
+		run grace_over();
+#ifdef SHUTDOWN
+		run shutdown();
+#endif
 		run reap_fn();
 		run rcu_free();
 		run runner(4);
