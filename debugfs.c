@@ -98,6 +98,7 @@ static void show_summary(struct seq_file *m, struct fairwq_pool *pool)
 
 	fairwq_fairness_look(pool);
 	guard(raw_spinlock_irq)(&pool->lock);
+	pool->counter[FAIRWQ_FLOW_FALLBACKS] = atomic64_read(&pool->flow_fallbacks);
 	seq_printf(m, "name: %s\n", pool->name);
 	seq_printf(m, "policy: %s\n", fairwq_policy_name[pool->policy]);
 	seq_printf(m, "runners_active: %u\n", pool->nr_active);

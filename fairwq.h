@@ -1901,9 +1901,10 @@ void fairwq_constraint_admit(struct fairwq_work *work);
  *	With one, all of them together get the owner's share. @flows keeps the
  *	owner's memory; an owner that is disposed meanwhile stays their owner
  *
- * In debugfs the batches are called "flow-" and the key in hexadecimal. Items
- * for which there was no memory share one batch, "flows-shared". That one has
- * no max_queued, so that its items do not make each other fail.
+ * In debugfs the batches are called "flow-" and the key in hexadecimal. Keys
+ * for which there is no memory, or which are too many, see fairwq_flows_set_max(),
+ * share one batch, "flows-shared". That one has no max_queued, so that its items do
+ * not make each other fail.
  *
  * The caller must end @flows by fairwq_flows_destroy() before the pool ends.
  *
@@ -1967,13 +1968,14 @@ int fairwq_flows_set_setup(struct fairwq_flows *flows,
  *
  *	fairwq_batch_shutdown(fairwq_flows_get(flows, key), FAIRWQ_DROP_REST, dropped);
  *
- * What is not promised: items of the key that had no memory and went to the shared batch
- * are not in this one.
+ * What is not promised: items of the key that went to the shared batch are not in this
+ * one.
  *
  * Context: Any but NMI. Does not sleep.
  * Return: the batch, with a reference, or ERR_PTR(): -EINVAL; -ENOMEM, also on PREEMPT_RT
- * if the batch must be made and the caller may not be preempted; -ESHUTDOWN if @flows or
- * the pool is being destroyed; or the error of bad attributes from the setup.
+ * if the batch must be made and the caller may not be preempted; -ENOSPC if it must be
+ * made and there are too many, see fairwq_flows_set_max(); -ESHUTDOWN if @flows or the
+ * pool is being destroyed; or the error of bad attributes from the setup.
  */
 struct fairwq_batch *fairwq_flows_get(struct fairwq_flows *flows, u64 key);
 
@@ -2016,17 +2018,22 @@ void fairwq_flows_destroy(struct fairwq_flows *flows);
  * @key: any number. Equal numbers are one flow, and flows take turns
  * @work: the work, set up by fairwq_work_init()
  *
- * The first call for a key makes its batch. If there is no memory for that, the
- * item goes to the batch that @flows has for all such items, and is counted:
- * see fairwq_flows_fallbacks(). On PREEMPT_RT that also happens if the caller
- * may not be preempted. Each further call for the key tries again.
+ * The first call for a key makes its batch. If there is no memory for that, or
+ * there are as many as fairwq_flows_set_max() allows, the item goes to the batch
+ * that @flows has for all such keys, and is counted: see fairwq_flows_fallbacks().
+ * On PREEMPT_RT that also happens if the caller may not be preempted. Each further
+ * call for the key tries again.
  *
  * Items of one key start in the order in which they were queued, as with
  * fairwq_queue(). That also holds if the flow was idle, went, and was made anew
  * in between.
  *
- * What is not promised: an order between items that went to the shared batch
- * and later ones of the key that did not.
+ * What is not promised: an order between items of a key in the shared batch and
+ * those in its own. A key changes from its own to the shared one only when its flow
+ * was idle and went, so then the earlier items have ended. It changes back with the
+ * next call that finds memory and room. That item may overtake those that still wait
+ * in the shared batch, and run beside them. A driver that needs the order of each key
+ * without exception uses a serializer for each.
  *
  * Context: Any but NMI. Does not sleep. May be called from an item. For a key
  * that has a flow it takes no lock but those of fairwq_queue().
@@ -2055,13 +2062,34 @@ int fairwq_flows_queue(struct fairwq_flows *flows, u64 key, struct fairwq_work *
 int fairwq_flows_set_idle_ms(struct fairwq_flows *flows, unsigned int ms);
 
 /**
+ * fairwq_flows_set_max - limit the number of keys that have a batch of their own
+ * @flows: the flows
+ * @max: the most flows at a time; 0 for no limit. The default is 16384, which takes
+ *	48 MiB of memory at most
+ *
+ * Whoever can choose a key can have a batch made for it. At the limit a key that has
+ * none shares a batch with all others of the kind: see fairwq_flows_queue(). A key that
+ * has a flow keeps it. When a flow was idle and went, the next key gets one.
+ *
+ * If @max is less than the number of flows, none goes for that. As they become idle,
+ * their number falls below @max.
+ *
+ * What is not promised: that a modest client gets a flow while others use all of them.
+ * If keys can be chosen, give @flows an owner: then all of them together have one share.
+ *
+ * Context: Any but NMI. Does not sleep.
+ * Return: 0 or -EINVAL.
+ */
+int fairwq_flows_set_max(struct fairwq_flows *flows, unsigned int max);
+
+/**
  * fairwq_flows_fallbacks - return how many items had to share a batch
  * @flows: the flows
  *
  * Context: Any.
  * Return: the number of items, since @flows was created, that went to the
- * shared batch because there was no memory; 0 if @flows is NULL or an
- * ERR_PTR().
+ * shared batch because there was no memory for a flow, or because there were too
+ * many; 0 if @flows is NULL or an ERR_PTR().
  */
 u64 fairwq_flows_fallbacks(struct fairwq_flows *flows);
 

@@ -33,7 +33,8 @@
  * sweep, of which there is one at a time; the other letters are those of
  * core/types.h.
  *
- * Limits: without memory for a flow its items go to one batch that all such flows share.
+ * Limits: there are @max flows at most. Without memory for a flow, or beyond that, its
+ * items go to one batch that all such keys share.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -51,6 +52,11 @@
 #include "doors.h"
 
 #define FLOWS_DFL_IDLE_MS	10000U
+/*
+ * Most flows, unless the driver says another number: up to 48 MiB, at 3 KiB each. Few machines
+ * serve more clients within the idle time, and few are in trouble without that much memory.
+ */
+#define FLOWS_DFL_MAX		16384U
 
 /*
  * Invariant: a flow in the tree that is not closed has a batch that accepts
@@ -86,6 +92,7 @@ struct fairwq_flows {
 	struct list_head going;		/* L: removed flows whose batch has not left */
 	unsigned long closed_at;	/* S: the grace period that @closed wait for, for RCU */
 	unsigned int nr;		/* L to write, read without: flows in @tree */
+	unsigned int max;		/* any: most of them; 0: no limit */
 	unsigned long idle;		/* any: jiffies that a flow stays idle; 0: for ever */
 	atomic64_t fallbacks;		/* A: a count, which orders nothing */
 	struct fairwq_batch_attrs attrs;/* I */
@@ -228,6 +235,14 @@ static struct fairwq_flow *flow_new(struct fairwq_flows *flows, u64 key)
 	return ERR_PTR(err);
 }
 
+/* Check whether there may be no more flows. A hint without the lock. */
+static bool flows_are_full(const struct fairwq_flows *flows)
+{
+	unsigned int max = READ_ONCE(flows->max);
+
+	return max && READ_ONCE(flows->nr) >= max;
+}
+
 /*
  * Open the flow of @key. If there is none, or it has left, put @new in its place. Return: the
  * flow; NULL if there is none and @new is NULL; or an ERR_PTR().
@@ -251,6 +266,8 @@ static struct fairwq_flow *flow_claim_locked(struct fairwq_flows *flows, u64 key
 		flow_remove_locked(flows, flow);
 	if (!new)
 		return NULL;
+	if (flows_are_full(flows))
+		return ERR_PTR(-ENOSPC);
 	latch_tree_insert(&new->node, &flows->tree, &fairwq_flow_ops);
 	list_add_tail(&new->link, &flows->list);
 	WRITE_ONCE(flows->nr, flows->nr + 1);
@@ -294,8 +311,8 @@ static void flows_arm(struct fairwq_flows *flows)
  * Get a flow to queue to, under rcu_read_lock(). If there is none that is open, open or make
  * one under the lock.
  *
- * Return: the flow, or an ERR_PTR(): -ENOMEM if there is no memory for it, -ESHUTDOWN if
- * the flows go, or the error of a batch that cannot be made.
+ * Return: the flow, or an ERR_PTR(): -ENOMEM if there is no memory for it, -ENOSPC if there
+ * are too many, -ESHUTDOWN if the flows go, or the error of a batch that cannot be made.
  */
 static struct fairwq_flow *flow_get(struct fairwq_flows *flows, u64 key)
 {
@@ -314,6 +331,9 @@ static struct fairwq_flow *flow_get(struct fairwq_flows *flows, u64 key)
 		return flow;
 	}
 	fairwq_test_point(FAIRWQ_POINT_FLOW_CLOSED, flow ? flow->batch : flows->shared);
+	/* Without the lock, because many may come here, and for each of their items. */
+	if (!flow && flows_are_full(flows))
+		return ERR_PTR(-ENOSPC);
 	flow = flow_claim(flows, key, NULL);
 	if (flow)
 		return flow;
@@ -331,15 +351,12 @@ static struct fairwq_flow *flow_get(struct fairwq_flows *flows, u64 key)
 /* Queue to the shared batch instead of a flow. Return: as fairwq_queue(). */
 static int flows_fall_back(struct fairwq_flows *flows, struct fairwq_work *work)
 {
-	struct fairwq_pool *pool = flows->pool;
-	int ret;
+	int ret = fairwq_queue(flows->shared, work);
 
-	ret = fairwq_queue(flows->shared, work);
 	if (ret != 1)
 		return ret;
 	atomic64_inc(&flows->fallbacks);
-	guard(raw_spinlock_irqsave)(&pool->lock);
-	pool->counter[FAIRWQ_FLOW_FALLBACKS]++;
+	atomic64_inc(&flows->pool->flow_fallbacks);
 	return 1;
 }
 
@@ -361,7 +378,9 @@ int fairwq_flows_queue(struct fairwq_flows *flows, u64 key, struct fairwq_work *
 	}
 	if (likely(ret >= 0))
 		return ret;
-	return ret == -ENOMEM ? flows_fall_back(flows, work) : fairwq_unless_pending(work, ret);
+	if (ret == -ENOMEM || ret == -ENOSPC)
+		return flows_fall_back(flows, work);
+	return fairwq_unless_pending(work, ret);
 }
 EXPORT_SYMBOL_GPL(fairwq_flows_queue);
 
@@ -396,6 +415,15 @@ int fairwq_flows_set_setup(struct fairwq_flows *flows,
 	return 0;
 }
 EXPORT_SYMBOL_GPL(fairwq_flows_set_setup);
+
+int fairwq_flows_set_max(struct fairwq_flows *flows, unsigned int max)
+{
+	if (fairwq_is_no_pointer(flows))
+		return fairwq_bad_arg("flows is NULL or an error");
+	WRITE_ONCE(flows->max, max);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(fairwq_flows_set_max);
 
 u64 fairwq_flows_fallbacks(struct fairwq_flows *flows)
 {
@@ -600,6 +628,7 @@ struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
 	flows->shared = shared;
 	flows->pool = pool;
 	flows->idle = msecs_to_jiffies(FLOWS_DFL_IDLE_MS);
+	flows->max = FLOWS_DFL_MAX;
 	atomic_inc(&pool->nr_flows);
 	return flows;
 }

@@ -241,6 +241,7 @@ void fairwq_pool_reset_stats(struct fairwq_pool *pool)
 	}
 	guard(raw_spinlock_irq)(&pool->lock);
 	memset(pool->counter, 0, sizeof(pool->counter));
+	atomic64_set(&pool->flow_fallbacks, 0);
 	pool->run_time = 0;
 	fairwq_fairness_reset_locked(pool);
 }

@@ -28,7 +28,7 @@ enum fairwq_counter {
 	FAIRWQ_CANCELED,	/* items that a cancel took out of the queue */
 	FAIRWQ_LEAKS,		/* functions that leaked a lock, RCU, irqs, creds */
 	FAIRWQ_HUNG,		/* items that the watchdog reported as hung */
-	FAIRWQ_FLOW_FALLBACKS,	/* items of flows for which there was no memory */
+	FAIRWQ_FLOW_FALLBACKS,	/* items of flows without memory or room; see debugfs.c */
 	FAIRWQ_FAILURES,	/* failures that items have reported */
 	FAIRWQ_PROMOTED,	/* tasks that other runners could take */
 	FAIRWQ_STOLEN,		/* tasks that they took */

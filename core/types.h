@@ -322,6 +322,7 @@ struct fairwq_pool {
 	struct list_head end_waiters;	/* P: calls that wait for batches to leave */
 
 	atomic64_t last_arrival;	/* A: stamps under arrival order */
+	atomic64_t flow_fallbacks;	/* A: a count, which orders nothing */
 
 	struct mutex mutex;		/* see the order above */
 	bool dying;			/* P: no new batches, no pause */

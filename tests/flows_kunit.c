@@ -369,13 +369,109 @@ static void no_memory_loses_nothing(struct kunit *test)
 	fairwq_test_flows_fail(*nth);
 	KUNIT_EXPECT_EQ(test, 0, fairwq_flows_queue(flows, 1, &item->work));
 	KUNIT_EXPECT_EQ(test, 2ULL, fairwq_flows_fallbacks(flows));
-	KUNIT_EXPECT_EQ(test, 2ULL,
-			mock_counter(mock->pool, FAIRWQ_FLOW_FALLBACKS));
+	KUNIT_EXPECT_EQ(test, 2LL, atomic64_read(&mock->pool->flow_fallbacks));
 	KUNIT_EXPECT_EQ(test, 0U, nr_flows(test));
 	KUNIT_EXPECT_EQ(test, live, fairwq_test_live_batches());
 	KUNIT_EXPECT_EQ(test, 1, queue_letter(test, 1, 'c'));
 	KUNIT_EXPECT_EQ(test, 1U, nr_flows(test));
 	mock_expect(test, "acb");
+}
+
+/* ---- more keys than flows --------------------------------------------- */
+
+#define MAX_FLOWS	3U
+
+/* Queue in a hardirq. */
+static void queue_on_top(void *work)
+{
+	forced.ret = fairwq_flows_queue(forced.flows, forced.key, work);
+}
+
+/*
+ * With as many flows as are allowed further keys share a batch, in any context, and are counted.
+ * A key that has a flow keeps it, also if fewer are allowed now.
+ */
+static void keys_beyond_the_limit_share(struct kunit *test)
+{
+	struct fairwq_flows *flows = mock_flows(test, 1, NULL);
+	struct mock_item *item = mock_item(test, 'x');
+	struct mock *mock = test->priv;
+	unsigned int key;
+
+	KUNIT_EXPECT_EQ(test, 0, fairwq_flows_set_max(flows, MAX_FLOWS));
+	for (key = 0; key < MAX_FLOWS; key++)
+		queue_letters(test, key, 'a' + key, 2);
+	for (key = 100; key < 1000; key += 100)
+		queue_letters(test, key, 's', 1);
+	memset(&forced, 0, sizeof(forced));
+	forced.flows = flows;
+	forced.key = 4711;
+	KUNIT_EXPECT_TRUE(test, mock_call_on_top(queue_on_top, &item->work));
+	KUNIT_EXPECT_EQ(test, 1, forced.ret);
+	KUNIT_EXPECT_EQ(test, -ENOSPC, (int)PTR_ERR_OR_ZERO(fairwq_flows_get(flows, 4712)));
+	KUNIT_EXPECT_EQ(test, MAX_FLOWS, nr_flows(test));
+	KUNIT_EXPECT_EQ(test, OTHER_BATCHES + MAX_FLOWS, mock_nr_batches(mock->pool));
+	KUNIT_EXPECT_EQ(test, 10ULL, fairwq_flows_fallbacks(flows));
+	KUNIT_EXPECT_EQ(test, 10LL, atomic64_read(&mock->pool->flow_fallbacks));
+	/* A pending work is not queued to the shared batch, and not counted. */
+	KUNIT_EXPECT_EQ(test, 0, fairwq_flows_queue(flows, 4713, &item->work));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_flows_set_max(flows, 1));
+	queue_letters(test, 2, 'c', 1);
+	KUNIT_EXPECT_EQ(test, 10ULL, fairwq_flows_fallbacks(flows));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_flows_set_max(flows, 0));
+	queue_letters(test, 5, 'f', 1);
+	KUNIT_EXPECT_EQ(test, MAX_FLOWS + 1, nr_flows(test));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_flows_set_max(NULL, 1));
+	mock_expect(test, "abcsfabcscsssssssx");
+}
+
+/* Two queue calls for new keys each make a flow. There is room for one: the other one goes. */
+static void two_first_users_keep_to_the_limit(struct kunit *test)
+{
+	struct fairwq_flows *flows = mock_flows(test, 1, NULL);
+	struct mock *mock = test->priv;
+
+	KUNIT_EXPECT_EQ(test, 0, fairwq_flows_set_max(flows, 1));
+	force(test, 8, FAIRWQ_POINT_FLOW_MAKING, queue_at_point);
+	KUNIT_EXPECT_EQ(test, 1, queue_letter(test, 7, 'a'));
+	KUNIT_EXPECT_EQ(test, 1, forced.ret);
+	KUNIT_EXPECT_EQ(test, 2U, forced.made);
+	KUNIT_EXPECT_EQ(test, 1U, nr_flows(test));
+	KUNIT_EXPECT_EQ(test, 1ULL, fairwq_flows_fallbacks(flows));
+	mock_expect(test, "xa");
+	mock_until(test, mock_nr_batches(mock->pool) == OTHER_BATCHES + 1);
+}
+
+#define DFL_MAX		16384U
+
+/* A driver that sets no limit has one, too. When flows have gone, new keys get a flow. */
+static void room_comes_back(struct kunit *test)
+{
+	struct fairwq_flows *flows = mock_flows(test, 2, NULL);
+	unsigned int max = MOCK_MANY(DFL_MAX), key;
+	struct fairwq_work *works = kvcalloc(max + 2, sizeof(*works), GFP_KERNEL);
+	struct mock *mock = test->priv;
+
+	KUNIT_ASSERT_NOT_NULL(test, works);
+	if (max < DFL_MAX)
+		fairwq_flows_set_max(flows, max);
+	for (key = 0; key < max + 2; key++) {
+		fairwq_work_init(&works[key], mock_nothing_fn);
+		KUNIT_EXPECT_EQ(test, 1, fairwq_flows_queue(flows, key, &works[key]));
+		cond_resched();
+	}
+	KUNIT_EXPECT_EQ(test, max, nr_flows(test));
+	KUNIT_EXPECT_EQ(test, 2ULL, fairwq_flows_fallbacks(flows));
+	mock_open(test);
+	fairwq_pool_flush(mock->pool);
+	sweep_after(test, 0);
+	sweep_after(test, IDLE);
+	KUNIT_EXPECT_EQ(test, 0U, nr_flows(test));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_flows_queue(flows, max + 1, &works[0]));
+	KUNIT_EXPECT_EQ(test, 1U, nr_flows(test));
+	KUNIT_EXPECT_EQ(test, 2ULL, fairwq_flows_fallbacks(flows));
+	fairwq_pool_flush(mock->pool);
+	kvfree(works);
 }
 
 /* ---- idle flows are removed ------------------------------------------- */
@@ -1734,6 +1830,9 @@ static struct kunit_case flows_cases[] = {
 	KUNIT_CASE(first_use_works_from_hardirq),
 	KUNIT_CASE(first_use_works_under_a_raw_lock),
 	KUNIT_CASE_PARAM(no_memory_loses_nothing, fail_nth_gen_params),
+	KUNIT_CASE(keys_beyond_the_limit_share),
+	KUNIT_CASE(two_first_users_keep_to_the_limit),
+	KUNIT_CASE(room_comes_back),
 	KUNIT_CASE(idle_flow_goes),
 	KUNIT_CASE(used_flow_stays),
 	KUNIT_CASE(flow_with_an_item_stays),

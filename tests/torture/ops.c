@@ -791,6 +791,7 @@ static void tt_op_flows_beside(struct tt_actor *actor)
 	tt_fail_end(flows == ERR_PTR(-ENOMEM));
 	if (IS_ERR(flows))
 		goto out;
+	fairwq_flows_set_max(flows, tt_random(actor, 9));	/* of 8 keys */
 	if (open)
 		rcu_assign_pointer(tt_beside, flows);
 	for (n = tt_random(actor, 100); n; n--) {
