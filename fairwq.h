@@ -2067,9 +2067,9 @@ int fairwq_flows_set_idle_ms(struct fairwq_flows *flows, unsigned int ms);
  * @max: the most flows at a time; 0 for no limit. The default is 16384, which takes
  *	48 MiB of memory at most
  *
- * Whoever can choose a key can have a batch made for it. At the limit a key that has
- * none shares a batch with all others of the kind: see fairwq_flows_queue(). A key that
- * has a flow keeps it. When a flow was idle and went, the next key gets one.
+ * A client that can choose its keys can have a batch made for each. At the limit a key
+ * that has none shares a batch with all others of the kind: see fairwq_flows_queue(). A
+ * key that has a flow keeps it. When a flow was idle and went, the next key gets one.
  *
  * If @max is less than the number of flows, none goes for that. As they become idle,
  * their number falls below @max.
