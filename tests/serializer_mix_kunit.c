@@ -32,21 +32,19 @@ MODULE_PARM_DESC(divisor, "of a million items or serializers one in so many is m
 
 #define PRODUCERS	4U
 
-/* A million items take long on a busy machine. */
-#define LONG_WAIT	(6 * MOCK_WAIT)
-
-/* Wait until @cond holds, at most LONG_WAIT. Return: if it holds. */
-#define met_in_time(cond)						\
+/*
+ * Wait until @cond holds. A million items take long on a busy machine, so wait as long as
+ * @progress changes. Return: false if it stands still for the bound of a wait.
+ */
+#define met_in_time(cond, progress)					\
 	({								\
-		unsigned long __end = jiffies + LONG_WAIT;		\
+		unsigned int __seen;					\
 		bool __met;						\
 									\
-		for (;;) {						\
-			__met = (cond);					\
-			if (__met || time_after(jiffies, __end))	\
-				break;					\
-			usleep_range(50, 200);				\
-		}							\
+		do {							\
+			__seen = progress;				\
+			__met = mock_within(cond);			\
+		} while (!__met && __seen != progress);			\
 		__met;							\
 	})
 
@@ -68,6 +66,7 @@ struct producer {
 	void (*fn)(struct producer *producer);
 	unsigned int id;
 	u32 random;
+	unsigned int calls;		/* that it has made */
 	unsigned int refused;
 	struct fairwq_batch *batch;	/* of this producer alone */
 	struct task_struct *task;
@@ -83,9 +82,15 @@ static int producer_main(void *data)
 
 	producer->fn(producer);
 	complete(&producer->done);
-	while (!kthread_should_stop())
-		schedule_timeout_interruptible(1);
+	mock_stay();
 	return 0;
+}
+
+/* Count a call of @producer. Kernels that are not preemptible need a look at the scheduler. */
+static void producer_called(struct producer *producer)
+{
+	WRITE_ONCE(producer->calls, producer->calls + 1);
+	cond_resched();
 }
 
 static void producers_start(struct kunit *test, void (*fn)(struct producer *producer))
@@ -111,7 +116,8 @@ static void producers_end(struct kunit *test)
 	bool ended;
 
 	for (i = 0; i < PRODUCERS; i++) {
-		ended = met_in_time(completion_done(&producers[i].done));
+		ended = met_in_time(completion_done(&producers[i].done),
+				    READ_ONCE(producers[i].calls));
 		KUNIT_ASSERT_TRUE_MSG(test, ended, "producer %u hangs", i);
 		kthread_stop(producers[i].task);
 		KUNIT_EXPECT_EQ(test, 0U, producers[i].refused);
@@ -174,6 +180,7 @@ static void produce_shared(struct producer *producer)
 		item->seq = line.next_seq++;
 		in_line_queue(producer, item);
 		mutex_unlock(&line.mutex);
+		producer_called(producer);
 	}
 }
 
@@ -187,6 +194,7 @@ static void produce_alone(struct producer *producer)
 		item->seq = i;
 		item->producer = producer->id;
 		in_line_queue(producer, item);
+		producer_called(producer);
 	}
 }
 
@@ -200,8 +208,10 @@ static void line_begin(struct kunit *test, bool shared)
 	mutex_init(&line.mutex);
 	line.items = vzalloc(array_size(million(), sizeof(*line.items)));
 	KUNIT_ASSERT_NOT_NULL(test, line.items);
-	for (i = 0; i < million(); i++)
+	for (i = 0; i < million(); i++) {
 		fairwq_work_init(&line.items[i].work, in_line_fn);
+		cond_resched();
+	}
 	fairwq_serializer_init(&line.serial);
 	mock_pool(test, 4);
 }
@@ -214,15 +224,17 @@ static void line_end(struct kunit *test)
 {
 	unsigned int i, wrong = 0;
 
-	if (!met_in_time(READ_ONCE(line.ran) >= million())) {
+	if (!met_in_time(READ_ONCE(line.ran) >= million(), READ_ONCE(line.ran))) {
 		for (i = 0; i < million(); i++)
 			fairwq_work_cancel_sync(&line.items[i].work);
 		KUNIT_FAIL(test, "%u of %u have run", line.ran, million());
 		return;
 	}
 	fairwq_serializer_destroy(&line.serial);
-	for (i = 0; i < million(); i++)
+	for (i = 0; i < million(); i++) {
 		wrong += line.items[i].runs != 1;
+		cond_resched();
+	}
 	vfree(line.items);
 	KUNIT_EXPECT_EQ(test, 0U, wrong);
 	KUNIT_EXPECT_EQ(test, 0U, line.disorder);
@@ -284,6 +296,7 @@ static void produce_singles(struct producer *producer)
 		fairwq_work_init(&single->work, single_fn);
 		if (fairwq_serializer_queue(&single->serial, producer->batch, &single->work) != 1)
 			producer->refused++;
+		producer_called(producer);
 	}
 }
 
@@ -301,11 +314,13 @@ static void million_serializers_run_each_item_once(struct kunit *test)
 	producers_end(test);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&singles_ran));
 	mock_open(test);
-	ran = met_in_time(atomic_read(&singles_ran) >= (int)million());
+	ran = met_in_time(atomic_read(&singles_ran) >= (int)million(),
+			  atomic_read(&singles_ran));
 	KUNIT_ASSERT_TRUE_MSG(test, ran, "%d have run", atomic_read(&singles_ran));
 	for (i = 0; i < million(); i++) {
 		fairwq_serializer_destroy(&singles[i].serial);
 		wrong += atomic_read(&singles[i].runs) != 1;
+		cond_resched();
 	}
 	KUNIT_EXPECT_EQ(test, 0U, wrong);
 	vfree(singles);
@@ -342,7 +357,7 @@ static void failing_item_stalls_no_other(struct kunit *test)
 				fairwq_limiter_queue(&limiter, a, &item[i]->work));
 	}
 	fairwq_batch_resume(a);
-	ran = met_in_time(READ_ONCE(mock->log.nr) == 4);
+	ran = mock_within(READ_ONCE(mock->log.nr) == 4);
 	KUNIT_EXPECT_TRUE_MSG(test, ran, "of wxyz only %s have run", mock->log.text);
 	for (i = 0; i < 4; i++)
 		fairwq_work_cancel_sync(&item[i]->work);
@@ -469,7 +484,7 @@ static void mix_dawdle(u32 dice)
 
 	dice %= 2048;
 	if (dice < 4)
-		usleep_range(20, 100);
+		usleep_range(20, 100);	/* any time will do, here and below */
 	else if (dice < 64)
 		while (fairwq_clock() < end)
 			cpu_relax();
@@ -635,7 +650,7 @@ static void mix_pause(struct producer *producer)
 	fairwq_batch_resume(batch);
 }
 
-/* Make random calls, for a number of rounds but at most MIX_SECONDS. */
+/* Make random calls, for a number of rounds but at most MIX_SECONDS: fewer if busy. */
 static void mix_produce(struct producer *producer)
 {
 	unsigned long end = jiffies + MIX_SECONDS * HZ;
@@ -658,6 +673,7 @@ static void mix_produce(struct producer *producer)
 			mix_cancel(producer, fairwq_work_cancel);
 		else
 			mix_queue(producer);
+		producer_called(producer);
 	}
 }
 
@@ -727,7 +743,7 @@ static void mix_keeps_order_and_books(struct kunit *test)
 	mix_begin(test);
 	producers_start(test, mix_produce);
 	producers_end(test);
-	ended = met_in_time(mix_all_ended());
+	ended = met_in_time(mix_all_ended(), atomic_read(&mix.ran));
 	KUNIT_ASSERT_TRUE_MSG(test, ended, "%d queued, %d ran, %d were taken out",
 			      atomic_read(&mix.queued), atomic_read(&mix.ran),
 			      atomic_read(&mix.taken));
