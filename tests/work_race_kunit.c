@@ -103,6 +103,7 @@ static struct call *late_begin(struct kunit *test, struct fairwq_work *work)
 	memset(&late, 0, sizeof(late));
 	late.batch = mock_begin(test, 2);
 	fairwq_test_set_hook(late_hook);
+	/* On a CPU of its own: interrupts are off there. */
 	call = mock_call_start_apart(test, queue_late, work);
 	mock_until(test, READ_ONCE(late.claimed));
 	return call;
@@ -147,7 +148,7 @@ static void cancel_sync_waits_for_the_push(struct kunit *test)
 
 /* ---- a hard interrupt in the middle of a step ------------------------- */
 
-#define HOUR		(3600UL * HZ)
+#define HOUR		(3600UL * HZ)	/* longer than any case takes */
 #define STEP_LOOKS	20000	/* an interrupt that looks more often is stuck */
 
 enum step_act { STEP_CANCEL, STEP_DISABLE, STEP_MOD, STEP_NR_ACTS };
@@ -210,8 +211,8 @@ static void step_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 	if (point == step.point && batch == step.at && !step.sent) {
 		step.sent = true;
 		irq_work_queue(&step.irq_work);
-		/* Pairs with step_done(). */
-		spin_for(20, smp_load_acquire(&step.done));
+		if (!irqs_disabled())
+			spin_until(&step.done);
 	} else if ((point == FAIRWQ_POINT_LOOK || point == FAIRWQ_POINT_TAKE_OUT) &&
 		   in_hardirq() && !READ_ONCE(step.done) && ++step.looks > STEP_LOOKS) {
 		step.stuck = true;
@@ -394,7 +395,7 @@ static void parks_fn(struct fairwq_work *work)
 	if (atomic_inc_return(&on->runs) > 1)
 		return;
 	mock_may_refuse(fairwq_queue(step.batch, work));
-	if (spin_for(MOCK_SPIN_MS, READ_ONCE(step.batch->nr_parked)))
+	if (spin_within(READ_ONCE(step.batch->nr_parked)))
 		mock_call_on_top(step_do, NULL);
 }
 
@@ -481,7 +482,7 @@ static void race_fn(struct fairwq_work *work)
 	if (nr % 16 == 0 && fairwq_queue(race->batch[nr % RACE_BATCHES], work) == 1)
 		atomic_inc(&race_work->queued);
 	if (nr % 64 == 0)
-		usleep_range(10, 50);
+		usleep_range(10, 50);	/* any time will do */
 	atomic_dec(&race_work->running);
 }
 
@@ -569,8 +570,7 @@ static int racer_fn(void *data)
 		cond_resched();
 	}
 	atomic_dec(&racer->race->threads);
-	while (!kthread_should_stop())
-		schedule_timeout_interruptible(1);
+	mock_stay();
 	return 0;
 }
 
@@ -672,7 +672,7 @@ static int meddler_fn(void *data)
 	while (!kthread_should_stop()) {
 		fairwq_batch_cancel(meddler->batch, NULL);
 		mock_look(meddler->batch);
-		usleep_range(1, 20);
+		usleep_range(1, 20);	/* any time will do */
 	}
 	return 0;
 }
