@@ -52,7 +52,7 @@
 #define LINE_LEN	65
 /* More than the length of any file, with a line for each of 512 runners. */
 #define TEXT_MAX	262144
-/* More than the time of any wait. */
+/* More than the time of any wait, which counts its own sleeps: the guest may be stopped. */
 #define PATIENCE_MS	30000
 #define LOADERS		3
 
@@ -206,8 +206,10 @@ static void wait_for_digest(int fd)
 {
 	struct pollfd in = { .fd = fd, .events = POLLIN };
 
-	if (poll(&in, 1, PATIENCE_MS) == 1)
-		return;
+	for (int ms = 0; ms < PATIENCE_MS; ms += 100) {
+		if (poll(&in, 1, 100) == 1)
+			return;
+	}
 	printf("Bail out! no digest after %d s\n%s", PATIENCE_MS / 1000, read_pool("summary"));
 	printf("%s", read_pool("batches"));
 	fflush(stdout);
@@ -852,7 +854,7 @@ static void policy_switched_under_load(void)
 	begin_load();
 	for (int i = 0; i < many(200); i++) {
 		expect_set("policy", "fifo", "fifo\n");
-		usleep(i * 10);
+		usleep(i * 10);		/* any time will do, here and in the next cases */
 		expect_set("policy", "fair_time", "fair_time\n");
 		usleep(i * 10);
 		expect_set("policy", "round_robin", "round_robin\n");
@@ -1198,7 +1200,7 @@ static void pool_goes_under_its_readers(void)
 	open_all();
 	load.stop = false;
 	expect(!pthread_create(&reader, NULL, read_open_files, NULL), "thread");
-	usleep(20000);
+	usleep(20000);			/* so that reads are under way; any time will do */
 	expect(!syscall(SYS_delete_module, MODULE, O_NONBLOCK), "unload %s", MODULE);
 	usleep(20000);
 	load.stop = true;

@@ -747,6 +747,7 @@ static void processes_are_killed(void)
 		kill(workers[0], SIGKILL);
 		waitpid(workers[--nr_workers], NULL, 0);
 	}
+	/* It counts its own sleeps, also if the guest is stopped. */
 	while (nr_clients() && ms++ < 30000)
 		usleep(1000);
 	expect(nr_clients() == 0, "%d clients are left", nr_clients());
