@@ -125,7 +125,7 @@ struct fairwq_pool *tt_pools[TT_NR_POOLS];
 struct fairwq_flows *tt_flows;
 struct tt_thread *tt_threads;
 bool tt_stopping;
-unsigned long tt_stopped;
+unsigned long tt_now, tt_stopped;
 
 static struct task_struct *tt_main_task;
 static atomic_t tt_problems;
@@ -429,6 +429,18 @@ static void tt_say_parameters(const char *when)
 	tt_hotplug_say(when);
 }
 
+/*
+ * Sleep for a fiftieth of a second, and count that in tt_now. What waits for an item counts
+ * its patience in tt_now and not in jiffies. These jump if the host stops the guest.
+ */
+static void tt_nap(void)
+{
+	const unsigned int ticks = HZ / 50 ?: 1;
+
+	schedule_timeout_interruptible(ticks);
+	WRITE_ONCE(tt_now, tt_now + ticks);
+}
+
 /* Print a line of progress. It is a problem if no item has run for long. */
 static void tt_progress(void)
 {
@@ -438,8 +450,8 @@ static void tt_progress(void)
 	long ran = tt_sum(TT_RAN);
 
 	if (ran != before)
-		changed = jiffies;
-	else if (time_after(jiffies, changed + quiet * HZ))
+		changed = tt_now;
+	else if (time_after(tt_now, changed + quiet * HZ))
 		tt_problem("nothing has run for %u s\n", quiet);
 	before = ran;
 	pr_alert("%u s: %ld items ran, %ld canceled, %ld dropped, %ld live, %ld batches%s\n",
@@ -468,7 +480,7 @@ static void tt_torment(void)
 
 	while (!kthread_should_stop() &&
 	       (!seconds || time_before(jiffies, tt_begin + seconds * HZ))) {
-		schedule_timeout_interruptible(HZ / 50 ?: 1);
+		tt_nap();
 		WRITE_ONCE(tt_halted, tt_is_halted());
 		tt_resume_all();
 		tt_oneshots_bury();
@@ -481,12 +493,12 @@ static void tt_torment(void)
 	}
 }
 
-/* Resume batches that were left paused, because the end waits for their items. */
+/* Resume batches that were left paused, because the end waits for their items; count tt_now. */
 static int tt_resumer_fn(void *data)
 {
 	while (!kthread_should_stop()) {
 		tt_resume_all();
-		schedule_timeout_interruptible(HZ / 50 ?: 1);
+		tt_nap();
 	}
 	return 0;
 }
@@ -498,7 +510,7 @@ static void tt_stop_all(void)
 
 	tt_hotplug_end();
 	pr_info("ending: threads and streams\n");
-	tt_stopped = jiffies;
+	tt_stopped = tt_now;
 	WRITE_ONCE(tt_stopping, true);
 	tt_threads_stop();
 	pr_info("ending: items\n");

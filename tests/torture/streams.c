@@ -493,9 +493,10 @@ static void tt_stream_released(struct fairwq_batch *batch, void *priv)
  */
 static void tt_stream_await(struct tt_stream *stream)
 {
-	unsigned long end = (READ_ONCE(tt_stopping) ? tt_stopped : jiffies) + tt_patience * HZ;
+	unsigned long end = (READ_ONCE(tt_stopping) ? tt_stopped : READ_ONCE(tt_now)) +
+			    tt_patience * HZ;
 
-	while (!tt_stream_is_through(stream) && time_before(jiffies, end))
+	while (!tt_stream_is_through(stream) && time_before(READ_ONCE(tt_now), end))
 		schedule_timeout_uninterruptible(1);
 	if (tt_stream_is_through(stream))
 		return tt_stream_free(stream);

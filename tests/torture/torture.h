@@ -176,7 +176,8 @@ extern struct fairwq_pool *tt_pools[TT_NR_POOLS];
 extern struct fairwq_flows *tt_flows;
 extern struct tt_thread *tt_threads;
 extern bool tt_stopping;
-extern unsigned long tt_stopped;	/* jiffies, if tt_stopping */
+extern unsigned long tt_now;		/* time in which this guest ran, ticks; see tt_nap() */
+extern unsigned long tt_stopped;	/* tt_now then, if tt_stopping */
 void tt_tell_problem(atomic_t *told, const char *fmt, ...) __printf(2, 3);
 /* Report a problem. Each caller prints only the first few of each @kind. */
 #define tt_problem_of(kind, ...)					\
