@@ -441,7 +441,7 @@ static void pair_fn(struct fairwq_task *self)
 	struct pair *pair = container_of(self, struct pair, task);
 
 	complete(pair->mine);
-	pair->met = wait_for_completion_timeout(pair->other, MOCK_WAIT);
+	pair->met = mock_wait(pair->other);
 	pair->opened = try_open();
 }
 

@@ -92,7 +92,7 @@ static void runs_after_the_delay(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 2);
 	struct later *later = later_new(test, a, later_fn);
-	unsigned long due = jiffies + 3;
+	unsigned long due = jiffies + 3;	/* or later, but not earlier */
 
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, 3));
 	mock_until(test, READ_ONCE(later->runs) == 1);
@@ -245,7 +245,7 @@ static void deferrable_work_runs(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel(&later->dwork));
 	migrate_disable();	/* keep the CPU of the timer busy, else it might not fire */
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, 1));
-	KUNIT_EXPECT_TRUE(test, spin_for(MOCK_SPIN_MS, !timer_pending(&later->dwork.timer)));
+	KUNIT_EXPECT_TRUE(test, spin_within(!timer_pending(&later->dwork.timer)));
 	migrate_enable();
 	mock_expect(test, "x");
 }
@@ -731,8 +731,8 @@ static void deleted_hook(enum fairwq_test_point point, struct fairwq_batch *batc
 	if (point == FAIRWQ_POINT_DELAY_DELETED && !deleted.reached) {
 		deleted.reached = true;
 		irq_work_queue(&deleted.irq_work);
-		/* Pairs with step_done(). */
-		spin_for(20, smp_load_acquire(&deleted.done));
+		if (!irqs_disabled())
+			spin_until(&deleted.done);
 	} else if (point == FAIRWQ_POINT_LOOK && in_hardirq() &&
 		   ++deleted.looks > DELETED_LOOKS) {
 		deleted.stuck = true;

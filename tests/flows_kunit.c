@@ -15,7 +15,7 @@
 #define IDLE		msecs_to_jiffies(IDLE_MS)
 #define OTHER_BATCHES	5U	/* three default batches, the gate's, and the shared one */
 
-/* Time in which a bug may show itself. A correct module uses all of it. */
+/* Time in which a bug may show itself: see spin_for(). */
 #define WRONG_MS	(MOCK_PLANTED ? 2000U : 50U)
 
 /* The fixture, with flows. */
@@ -577,7 +577,7 @@ static void idle_flows_go_by_themselves(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, 0, fairwq_flows_set_idle_ms(flows, 0));
 	queue_letters(test, 1, 'a', 1);
-	KUNIT_EXPECT_EQ(test, 0, fairwq_flows_set_idle_ms(flows, 20));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_flows_set_idle_ms(flows, 20));	/* soon */
 	mock_until(test, !nr_flows(test));
 	for (i = 0; i < 100; i++)
 		queue_letters(test, i, 'b', 1);
@@ -737,10 +737,9 @@ static int caller_fn(void *data)
 	return 0;
 }
 
-/* Spin until the other side is at @stage, at most @ms. Return: if it is. */
-static bool spin_until_stage(int stage, unsigned int ms)
+static bool is_at_stage(int stage)
 {
-	return spin_for(ms, atomic_read_acquire(&forced.stage) >= stage);
+	return atomic_read_acquire(&forced.stage) >= stage;
 }
 
 /*
@@ -754,8 +753,8 @@ static void push_late(enum fairwq_test_point point, struct fairwq_batch *batch)
 	if (point != FAIRWQ_POINT_FLOW_FOUND)
 		return;
 	complete(&forced.reached);
-	spin_until_stage(1, 5000);
-	forced.armed = spin_until_stage(2, WRONG_MS);
+	spin_within(is_at_stage(1));
+	forced.armed = spin_for(WRONG_MS, is_at_stage(2));
 }
 
 static struct task_struct *start_caller(struct kunit *test)
@@ -794,11 +793,11 @@ static void look_again_late(enum fairwq_test_point point, struct fairwq_batch *b
 	forced.made += point == FAIRWQ_POINT_FLOW_MAKING;
 	if (point == FAIRWQ_POINT_FLOWS_SWEEP_WAITED) {
 		complete(&forced.go);
-		wait_for_completion_timeout(&forced.reached, MOCK_WAIT);
+		mock_wait(&forced.reached);
 	}
 	if (point == FAIRWQ_POINT_FLOW_CLOSED) {
 		complete(&forced.reached);
-		forced.armed = spin_until_stage(1, 5000);
+		forced.armed = spin_within(is_at_stage(1));
 	}
 }
 
@@ -830,11 +829,11 @@ static void push_after_the_sweep(enum fairwq_test_point point, struct fairwq_bat
 	forced.made += point == FAIRWQ_POINT_FLOW_MAKING;
 	if (point == FAIRWQ_POINT_FLOWS_SWEEP_WAITED) {
 		complete(&forced.go);
-		wait_for_completion_timeout(&forced.reached, MOCK_WAIT);
+		mock_wait(&forced.reached);
 	}
 	if (point == FAIRWQ_POINT_FLOW_QUEUEING) {
 		complete(&forced.reached);
-		forced.armed = spin_until_stage(1, 5000);
+		forced.armed = spin_within(is_at_stage(1));
 	}
 }
 
@@ -931,7 +930,7 @@ static int race_fn(void *data)
 			continue;
 		seen = atomic_read(race->sweeps) + (i / RACE_BURST % 4 == 0);
 		while (atomic_read(race->sweeps) <= seen && !READ_ONCE(race->stop))
-			usleep_range(10, 50);
+			usleep_range(10, 50);	/* it polls: any time will do */
 	}
 	complete(&race->over);
 	return 0;
@@ -963,7 +962,7 @@ static void queue_against_sweep_loses_no_item(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .max_active = 1 };
 	struct race *race = kunit_kcalloc(test, 2, sizeof(*race), GFP_KERNEL);
-	unsigned long end = jiffies + MOCK_WAIT;
+	struct mock_bound bound = mock_bound(MOCK_WAIT_MS);
 	atomic_t sweeps = ATOMIC_INIT(0);
 	struct fairwq_flows *flows;
 	unsigned int i;
@@ -982,7 +981,7 @@ static void queue_against_sweep_loses_no_item(struct kunit *test)
 	while (!completion_done(&race[0].over) || !completion_done(&race[1].over)) {
 		sweep_after(test, IDLE);
 		atomic_inc(&sweeps);
-		if (time_after(jiffies, end))
+		if (mock_bound_reached(&bound))
 			break;
 	}
 	for (i = 0; i < 2; i++) {
@@ -1017,7 +1016,7 @@ static void ten_thousand_keys_leave_no_batch(struct kunit *test)
 	struct fairwq_flows *flows;
 	atomic_t ran = ATOMIC_INIT(0);
 	unsigned int i, pass, refused = 0;
-	u64 began, ns[2];
+	u64 began, ns[2];		/* which are only told */
 
 	KUNIT_ASSERT_NOT_NULL(test, item);
 	flows = mock_flows(test, 3, NULL);
@@ -1118,9 +1117,8 @@ static void destroy_runs_what_was_accepted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, destroyer.pending[0]);
 	KUNIT_EXPECT_EQ(test, 0, destroyer.pending[1]);
 	/* The gate is closed, so no item can have run, and the destroy must still wait. */
-	KUNIT_EXPECT_EQ(test, 0UL,
-			wait_for_completion_timeout(&destroyer.done,
-						    msecs_to_jiffies(WRONG_MS)));
+	msleep(WRONG_MS);
+	KUNIT_EXPECT_FALSE(test, completion_done(&destroyer.done));
 	mock_expect(test, "abcaba");
 	mock_until(test, !mock_of(test)->flows);
 	KUNIT_EXPECT_EQ(test, 6U, destroyer.ran);
@@ -1139,8 +1137,8 @@ static void wait_while_dying(enum fairwq_test_point point, struct fairwq_batch *
 	if (point != forced.point)
 		return;
 	complete(&forced.reached);
-	spin_until_stage(1, 5000);
-	forced.armed = spin_until_stage(2, WRONG_MS);
+	spin_within(is_at_stage(1));
+	forced.armed = spin_for(WRONG_MS, is_at_stage(2));
 }
 
 /* Set an idle time in another thread, which arms the sweep. */

@@ -129,7 +129,7 @@ static u64 counter(struct forking *x, enum fairwq_counter which)
 /* Wait for @done in an item or in a task. If that times out, mark X as failed. */
 static void await_in(struct forking *x, struct completion *done)
 {
-	if (!wait_for_completion_timeout(done, MOCK_WAIT))
+	if (!mock_wait(done))
 		x->failed = true;
 }
 
@@ -380,7 +380,7 @@ static void stolen_task_forks_at_its_runner(struct kunit *test)
 	free_pool(test, 2, FAIRWQ_ROUND_ROBIN);
 	x = queue_forking(test, kept_batch(test, "x", NULL), steal_a_task_that_forks);
 	mock_await(test, &x->ready);
-	usleep_range(1000, 2000);	/* X sleeps in its join by now */
+	usleep_range(1000, 2000);	/* X sleeps in its join by now, or will: both must do */
 	complete(&x->go);
 	mock_await(test, &x->done);
 	KUNIT_EXPECT_FALSE(test, x->failed);
@@ -712,7 +712,7 @@ static void pause_and_cancel_lose_no_task(struct kunit *test)
 		mock_queue(test, y, 'y', 1);
 		KUNIT_EXPECT_EQ(test, 0UL, fairwq_batch_cancel(x->batch, NULL));
 		fairwq_batch_pause(x->batch);
-		usleep_range(10, 100);
+		usleep_range(10, 100);	/* any time will do */
 		fairwq_batch_resume(x->batch);
 		if (i % 50 == 49)
 			fairwq_batch_flush(y);
@@ -736,7 +736,7 @@ static void disposed_batch_ends_when_its_item_has_joined(struct kunit *test)
 	x = queue_forking(test, batch, fork_until_stopped);
 	mock_await(test, &x->begun);
 	fairwq_batch_dispose(batch);
-	usleep_range(2000, 4000);
+	fairwq_test_wait_released();
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(released));
 	WRITE_ONCE(x->stop, true);
 	mock_await(test, &x->done);
@@ -754,7 +754,7 @@ static void disposed_batch_ends_when_its_item_has_joined(struct kunit *test)
  */
 static void fork_and_be_stuck(struct forking *x, struct fairwq_task *self)
 {
-	unsigned long until = jiffies + MOCK_WAIT;
+	struct mock_bound bound = mock_bound(MOCK_WAIT_MS);
 	struct part part[STUCK_PARTS];
 	unsigned int i, ran = 0;
 
@@ -763,9 +763,9 @@ static void fork_and_be_stuck(struct forking *x, struct fairwq_task *self)
 		fairwq_fork(self, &part[i].task);
 	}
 	complete(&x->begun);
-	while (ran < STUCK_PARTS && time_before(jiffies, until)) {
+	while (ran < STUCK_PARTS && !mock_bound_reached(&bound)) {
 		if (x->sleeps)
-			usleep_range(1000, 2000);
+			usleep_range(1000, 2000);	/* or longer */
 		cond_resched();
 		for (i = 0, ran = 0; i < STUCK_PARTS; i++)
 			ran += atomic_read(&part[i].runs);
@@ -874,7 +874,7 @@ static void busy_fn(struct fairwq_work *work)
 {
 	struct busy *busy = container_of(work, struct busy, work);
 
-	usleep_range(200, 400);
+	usleep_range(200, 400);		/* any time will do */
 	if (!READ_ONCE(busy->stop))
 		mock_may_refuse(fairwq_queue(busy->batch, work));
 }
@@ -907,7 +907,7 @@ static void pause_does_not_hold_an_item_that_has_begun(struct kunit *test)
 	mock_until(test, counter(x, FAIRWQ_YIELDS) >= 5);
 	fairwq_batch_pause(x->batch);
 	WRITE_ONCE(x->stop, true);
-	ended = wait_for_completion_timeout(&x->done, MOCK_WAIT);
+	ended = mock_wait(&x->done);
 	WRITE_ONCE(y->stop, true);
 	fairwq_batch_resume(x->batch);
 	fairwq_batch_flush(y->batch);

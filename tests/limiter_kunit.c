@@ -296,12 +296,12 @@ static struct last_end {
 
 /*
  * Wait until the CPU that destroys the limiter waits for its lock. Some kinds of lock do
- * not show that, so give it 200 ms.
+ * not show that, so give it 200 ms to show the bug.
  */
 static void last_end_await_waiter(void)
 {
 	spin_for(200, READ_ONCE(last_end.destroyed) ||
-		 mock_limiter_wanted(last_end.limiter));
+		       mock_limiter_wanted(last_end.limiter));
 	last_end.too_early = READ_ONCE(last_end.destroyed);
 	WRITE_ONCE(last_end.let_go, true);
 }

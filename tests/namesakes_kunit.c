@@ -160,7 +160,7 @@ static void current_work_of_another_workqueue(struct kunit *test)
 
 static void await_begun(struct asking *asking, unsigned int nr)
 {
-	if (!wait_for_completion_timeout(&asking->begun[nr], MOCK_WAIT))
+	if (!mock_wait(&asking->begun[nr]))
 		asking->timed_out = true;
 }
 

@@ -585,7 +585,7 @@ static void numbered_fn(struct fairwq_work *work)
 	unsigned int place = atomic_inc_return(n->started) - 1;
 
 	n->off = place > n->number ? place - n->number : 0;
-	udelay(1);
+	udelay(1);			/* any time will do */
 }
 
 /*

@@ -8,7 +8,7 @@
 #include "fairwq_port.h"
 #include "lib/fixture.h"
 
-#define LATER	(3600 * HZ)
+#define LATER	(3600 * HZ)	/* longer than any case takes */
 
 /* Make a batch and dispose of it. The caller must put the reference that it gets. */
 static struct fairwq_batch *disposed_batch(struct kunit *test)

@@ -27,7 +27,7 @@ static void step_fn(struct fairwq_work *work)
 	struct step *step = container_of(work, struct step, swork.work);
 
 	complete(&step->entered);
-	wait_for_completion_timeout(&step->open, MOCK_WAIT);
+	mock_wait(&step->open);
 	WRITE_ONCE(step->ended, true);
 }
 
@@ -160,7 +160,7 @@ static void slow_complete(struct fairwq_work *work)
 	struct slow_step *slow = container_of(work, struct slow_step, step.swork.work);
 
 	complete(&slow->completing);
-	wait_for_completion_timeout(&slow->go, MOCK_WAIT);
+	mock_wait(&slow->go);
 	step_complete(work);
 }
 

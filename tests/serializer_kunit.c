@@ -213,10 +213,10 @@ static void cancel_of_what_was_only_pushed(struct kunit *test)
 {
 	struct fairwq_serializer *serial = serial_new(test);
 	struct mock *mock = test->priv;
-	unsigned long end = jiffies + MOCK_WAIT;
 	struct mock_item *item[2];
 	struct fairwq_batch *a = mock_begin(test, 2);
 	struct call *call;
+	bool done;
 
 	fairwq_batch_pause(a);
 	mock_queue(test, a, 'a', 1);
@@ -224,9 +224,8 @@ static void cancel_of_what_was_only_pushed(struct kunit *test)
 	item[1] = serial_item(test, serial, a, 'y');
 	KUNIT_EXPECT_TRUE(test, waits(&item[1]->work));
 	call = mock_call_start(test, fairwq_work_cancel, &item[0]->work);
-	while (!completion_done(&call->done) && time_before(jiffies, end))
-		usleep_range(50, 200);
-	KUNIT_EXPECT_TRUE_MSG(test, completion_done(&call->done), "it waits for a runner");
+	done = mock_within(completion_done(&call->done));
+	KUNIT_EXPECT_TRUE_MSG(test, done, "it waits for a runner");
 	fairwq_batch_resume(a);
 	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
 	fairwq_serializer_flush(serial);
@@ -367,7 +366,7 @@ static void flush_in_task(struct fairwq_serializer *serial)
 	init_completion(&task.begun);
 	fairwq_task_init(&task.task, waiting_task_fn);
 	fairwq_fork(&self, &task.task);
-	wait_for_completion_timeout(&task.begun, MOCK_WAIT);
+	mock_wait(&task.begun);
 	fairwq_join(&self, &task.task);
 }
 

@@ -10,7 +10,7 @@
 
 #include "lib/order.h"
 
-#define HOUR		(3600 * HZ)
+#define HOUR		(3600 * HZ)	/* longer than any case takes */
 #define MANY		70U	/* more than the module takes out of a list in one step */
 /* Time in which a bug may show itself. A correct module uses all of it. */
 #define WRONG_MS	(MOCK_PLANTED ? 500U : 50U)
@@ -62,7 +62,7 @@ static atomic_t released;
 /* Sleep before counting, so that the case sees a shutdown that does not wait for this. */
 static void slow_released(struct fairwq_batch *batch, void *priv)
 {
-	usleep_range(1000, 2000);
+	usleep_range(1000, 2000);	/* to show the bug; any time will do */
 	mock_released_count(batch, priv);
 }
 
@@ -631,8 +631,8 @@ static void wait_for_the_shutdown(enum fairwq_test_point point, struct fairwq_ba
 	fairwq_test_set_hook(NULL);
 	step_done(&accepted);
 	/* A call that is about to sleep looks once more. */
-	spin_for(MOCK_SPIN_MS, sleeps(hooked) &&
-		 READ_ONCE(shutdown->task->__state) == TASK_UNINTERRUPTIBLE);
+	spin_within(sleeps(hooked) &&
+		    READ_ONCE(shutdown->task->__state) == TASK_UNINTERRUPTIBLE);
 }
 
 /* A queue call is under way when the shutdown begins. Its item is dropped when it is pushed. */
@@ -902,7 +902,7 @@ static void nothing_is_lost(struct kunit *test)
 			thread[i] = (struct thread){ .id = i + 3 * round };
 			mock_thread_start(test, &thread[i], storm_thread);
 		}
-		usleep_range(100, 1000);
+		usleep_range(100, 1000);	/* any time will do */
 		fairwq_batch_get(storm.batch);
 		going = (struct going){ .batch = storm.batch,
 					.how = round % 3 ? FAIRWQ_DROP_REST : FAIRWQ_RUN_REST,

@@ -967,7 +967,7 @@ static bool flush_in_task(struct fairwq_work *work)
 	init_completion(&task.begun);
 	fairwq_task_init(&task.task, waiting_task_fn);
 	fairwq_fork(&self, &task.task);
-	wait_for_completion_timeout(&task.begun, MOCK_WAIT);
+	mock_wait(&task.begun);
 	fairwq_join(&self, &task.task);
 	return task.flushed;
 }

@@ -40,7 +40,6 @@
 #include "bound.h"
 #include "gate.h"
 
-#define MOCK_WAIT	(MOCK_WAIT_MS * HZ / MSEC_PER_SEC)	/* by the clock */
 #define MOCK_LOG	2048
 
 /* KASAN, KCSAN and lockdep make a kernel slow: there, MOCK_MANY() is a 20th. */
