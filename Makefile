@@ -56,6 +56,7 @@ help:
 	@echo '  matrix           every supported kernel and architecture; CELLS="6.1-qemu ...": only these'
 	@echo '  torture          everything at random for SECONDS=60; KIND=uml-native (default) and as for check'
 	@echo '  torture-bugs     the torture breaks its own rules; each must be noticed; BUGS="lost ..."'
+	@echo '  check-hostile    all suites many times, beside busy loops, and stopped at random'
 	@echo '  check-mutants    plant bugs one by one; each must be caught'
 	@echo '  models           model-check the lock-free protocols, and their broken variants'
 	@echo '  check-style      warnings, checkpatch, kernel-doc, sparse, spelling, scripts'
@@ -91,7 +92,7 @@ torture:
 matrix:
 	@tools/matrix.sh $(CELLS)
 
-deb check-deb check-mutants check-style check-dkms models sim sim-many demo pictures bench torture-bugs:
+deb check-deb check-hostile check-mutants check-style check-dkms models sim sim-many demo pictures bench torture-bugs:
 	@tools/$@.sh
 
 ports:
@@ -117,5 +118,5 @@ clean:
 
 .PHONY: all help modules modules_install samples install headers_install dkms-install \
 	mandocs htmldocs install-docs uninstall-docs check-docs check-tools \
-	check check-uml matrix torture torture-bugs deb check-deb check-mutants check-style check-dkms models sim sim-many demo pictures bench ports bench-profile \
+	check check-uml matrix torture torture-bugs deb check-deb check-hostile check-mutants check-style check-dkms models sim sim-many demo pictures bench ports bench-profile \
 	clean

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# check-tools.sh: the tests of what operators run, on tables and traces and no kernel.
+# check-tools.sh: the tests of what operators run, on tables and traces and no kernel, and
+# those of guest.py.
 # Ends with "N passed, N failed".
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"

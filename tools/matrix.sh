@@ -12,7 +12,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 dir=$top/build/matrix
-all=(6.1-qemu 6.12-qemu 7.3-qemu 7.3-uml 7.3-builtin 6.1-stock 7.3-arm64 7.3-arm)
+all=(6.1-qemu 6.12-qemu 7.3-qemu 7.3-qemu-rt 7.3-uml 7.3-builtin 6.1-stock 7.3-arm64 7.3-arm)
 passed=0 failed=0
 
 # Run all suites by check.sh. $1: version, $2: kind

@@ -30,11 +30,11 @@ class GuestTest(unittest.TestCase):
         with open(self.path(name), encoding='utf-8') as file:
             return file.read()
 
-    def start(self, script, total=60):
+    def start(self, script, total=60, **env):
         """Starts a guest that is a shell script; $reports is the file for its reports."""
         return subprocess.Popen(
             [sys.executable, GUEST, self.tmp.name, self.path('reports'), str(LIMIT), str(total),
-             'sh', '-c', script], env={**os.environ, 'reports': self.path('reports')})
+             'sh', '-c', script], env={**os.environ, 'reports': self.path('reports'), **env})
 
     def run_guest(self, script, **limits):
         return self.start(script, **limits).wait()
@@ -45,15 +45,21 @@ class GuestTest(unittest.TestCase):
             time.sleep(0.1)
         return int(self.read('console.log').split()[0])
 
+    @staticmethod
+    def state(path):
+        """The state of a process, and its group."""
+        try:
+            with open(path, encoding='utf-8') as file:
+                state, _, group = file.read().rpartition(')')[2].split()[:3]
+                return state, int(group)
+        except OSError:
+            return 'X', 0
+
     def assert_gone(self, group):
         """None is left but those that have ended, and that nothing has waited for yet."""
         for path in glob.iglob('/proc/[0-9]*/stat'):
-            try:
-                with open(path, encoding='utf-8') as file:
-                    state, _, of = file.read().rpartition(')')[2].split()[:3]
-            except OSError:
-                continue
-            self.assertFalse(int(of) == group and state not in 'ZX', path)
+            state, of = self.state(path)
+            self.assertFalse(of == group and state not in 'ZX', path)
 
     def test_passes_the_status_on(self):
         self.assertEqual(self.run_guest('exit 3'), 3)
@@ -107,6 +113,17 @@ class GuestTest(unittest.TestCase):
         self.assertIsNone(guest.poll())
         os.killpg(group, signal.SIGCONT)
         self.assertEqual(guest.wait(), 5)
+
+    def test_stops_a_guest_and_lets_it_run(self):
+        guest = self.start('echo $$; for i in 1 2 3 4 5 6; do sleep 1; echo "# $i"; done; exit 5',
+                           FAIRWQ_STOPS='1')
+        group, states = self.members(), ''
+        while guest.poll() is None:
+            state = self.state(f'/proc/{group}/stat')[0]
+            states += state if state != states[-1:] else ''
+            time.sleep(0.02)
+        self.assertEqual(guest.wait(), 5)
+        self.assertRegex(states, 'ST.*ST')
 
     def test_a_guest_that_gets_no_cpu_does_not_hang(self):
         mask = os.sched_getaffinity(0)
