@@ -291,7 +291,7 @@ static void expect_quiet(struct kunit *test, void (*fn)(struct right *right,
 			 unsigned int runners, u64 stolen)
 {
 	struct right *right = kunit_kzalloc(test, sizeof(*right), GFP_KERNEL);
-	unsigned long end = jiffies + MOCK_WAIT;
+	struct mock_bound bound = mock_bound(MOCK_WAIT_MS);
 	struct mock *mock = test->priv;
 	struct fairwq_batch *a;
 
@@ -308,7 +308,7 @@ static void expect_quiet(struct kunit *test, void (*fn)(struct right *right,
 		mock_await(test, &right->done);
 		fairwq_batch_flush(a);
 		KUNIT_ASSERT_TRUE(test, debug_locks);
-	} while (mock_counter(mock->pool, FAIRWQ_STOLEN) < stolen && time_before(jiffies, end));
+	} while (mock_counter(mock->pool, FAIRWQ_STOLEN) < stolen && !mock_bound_reached(&bound));
 	KUNIT_EXPECT_GE(test, mock_counter(mock->pool, FAIRWQ_STOLEN), stolen);
 }
 

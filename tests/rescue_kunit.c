@@ -484,7 +484,7 @@ static void waits_are(struct kunit *test, struct fairwq_batch *from, unsigned in
 			KUNIT_EXPECT_EQ(test, 1, fairwq_queue(from, &caller->work));
 		else
 			call = mock_call_start(test, call_reclaiming, &caller->work);
-		if (!wait_for_completion_timeout(&caller->done, MOCK_WAIT / 4))
+		if (!mock_wait(&caller->done))
 			complete_all(&caller->waited->go);
 		mock_await(test, &caller->done);
 		if (call)
