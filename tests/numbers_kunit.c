@@ -5,6 +5,7 @@
  *
  * The ranges and grains of loops are in forkjoin_kunit.c.
  */
+#include <linux/delay.h>
 #include <linux/limits.h>
 
 #include "lib/fixture.h"
@@ -89,17 +90,30 @@ static void run_dear(struct kunit *test, struct fairwq_batch *batch, enum dear_h
 	fairwq_async_complete(&item->async, cost);
 }
 
-/* Expect that @dear has much more to pay than five items of @cheap take. */
+/* An item that takes longer than the function of a dear one. */
+static void slow_fn(struct fairwq_work *work)
+{
+	usleep_range(3000, 4000);
+	mock_item_fn(work);
+}
+
+/* Expect that @dear has much more to pay than five slow items of @cheap take. */
 static void expect_debt(struct kunit *test, struct fairwq_batch *dear, struct fairwq_batch *cheap)
 {
 	struct mock_gate *gate = mock_gate_new(test);
 	struct mock *mock = test->priv;
+	struct mock_item *item;
+	int i;
 
 	fairwq_pool_flush(mock->pool);
 	mock_log_clear(mock);
 	mock_gate_enter(test, mock->gate_batch, gate);
 	mock_queue(test, dear, 'd', 5);
-	mock_queue(test, cheap, 'c', 5);
+	for (i = 0; i < 5; i++) {
+		item = mock_item(test, 'c');
+		fairwq_work_init(&item->work, slow_fn);
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(cheap, &item->work));
+	}
 	complete_all(&gate->open);
 	mock_expect(test, "cccccddddd");
 }
