@@ -40,7 +40,22 @@ qemu_command() {
 		-append "$kernel_line no_timer_check FAIRWQ_END=reboot ${append//[$'\n\t']/ }")
 }
 
+# Print where user-mode Linux can keep its memory, in a file from which it executes code. In
+# containers /dev/shm is small.
+memory_folder() {
+	local free
+	free=$(df -m --output=avail /dev/shm 2>/dev/null | tail -n 1)
+	if [ "${free:-0}" -gt $(($(numfmt --from=iec "$mem") >> 20)) ] &&
+		! grep -q '^[^ ]* /dev/shm [^ ]* [^ ]*\<noexec\>' /proc/mounts; then
+		echo /dev/shm
+	else
+		echo "$dir"
+	fi
+}
+
 uml_command() {
+	export TMPDIR
+	TMPDIR=$(memory_folder)
 	reports=$dir/root/result.log
 	touch "$reports"
 	# shellcheck disable=SC2206 # to be split
