@@ -1437,7 +1437,7 @@ struct fairwq_constraint {
 	u8 seen;			/* priorities of what was queued to it, a bit each */
 	bool serial;			/* it is a serializer */
 	bool dead;			/* is being destroyed */
-	bool unsafe;			/* an item was bound for a pool without FAIRWQ_MEM_RECLAIM */
+	bool unsafe;			/* it was used with a pool without FAIRWQ_MEM_RECLAIM */
 	struct lockdep_map lockdep_map;	/* of no size without CONFIG_LOCKDEP */
 };
 

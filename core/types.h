@@ -131,8 +131,8 @@
 struct fairwq_turn {
 	struct fairwq_batch *batch;	/* P: kept by its in-flight count; NULL: no turn */
 	fairwq_func_t func;		/* P to begin, R in a burst; either may read it */
-	const void *id;			/* as @func: address of the work, which may be gone; NULL: */
-					/* no client has queued it */
+	/* as @func: address of the work, which may be gone; NULL: no client has queued it */
+	const void *id;
 	struct fairwq_constraint *constraint; /* R: to be completed at its end, or NULL */
 	u64 stamp;			/* as @func: time of queueing; 0: not measured */
 	u64 number;			/* P: of this turn, in its pool */

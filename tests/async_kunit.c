@@ -288,6 +288,14 @@ static void complete_one(struct kunit *test, struct limited *limited)
 	fairwq_async_complete(&item->async, 0);
 }
 
+/* Check that @least items or more have entered, and that no other runner is about to. */
+static bool all_have_entered(struct limited *limited, unsigned int least)
+{
+	unsigned int entered = atomic_read(&limited->entered);
+
+	return entered >= least && nr_active(limited->pool) == entered;
+}
+
 /*
  * Items that run may go on, too. So no more begin than may, and each that is completed lets
  * one more begin.
@@ -296,7 +304,9 @@ static void items_that_run_keep_the_limit(struct kunit *test)
 {
 	static const struct {
 		unsigned int max_active, max_async;
-	} row[] = { { 1, 1 }, { 2, 1 }, { 4, 1 }, { 4, 3 }, { 4, 4 }, { 4, 5 }, { 8, 2 }, { 8, 9 } };
+	} row[] = {
+		{ 1, 1 }, { 2, 1 }, { 4, 1 }, { 4, 3 }, { 4, 4 }, { 4, 5 }, { 8, 2 }, { 8, 9 },
+	};
 	unsigned int i, left, least, most;
 	struct limited *limited;
 
@@ -304,8 +314,7 @@ static void items_that_run_keep_the_limit(struct kunit *test)
 		limited = limited_new(test, row[i].max_active, row[i].max_async);
 		least = min(row[i].max_active, row[i].max_async);
 		/* A runner that takes an item kicks the next in the same step. */
-		mock_until(test, atomic_read(&limited->entered) >= least &&
-				 nr_active(limited->pool) == atomic_read(&limited->entered));
+		mock_until(test, all_have_entered(limited, least));
 		complete_all(&limited->go);
 		for (left = MOST_LIMITED; left; left--) {
 			mock_until(test, !nr_active(limited->pool));

@@ -397,7 +397,7 @@ static const struct fairwq_constraint_ops owned_ops = {
 
 /*
  * Expect that @call waits and sleeps, instead of looking again and again. A call that sleeps
- * sleeps on, however long the 300 ms take.
+ * does so however long the 300 ms take.
  */
 static void expect_asleep(struct kunit *test, struct call *call)
 {

@@ -265,7 +265,7 @@ static void join_takes_the_map_of_its_task(struct kunit *test)
 struct right {
 	struct fairwq_work work;
 	void (*fn)(struct right *right, struct fairwq_task *self);
-	struct mutex mutex;
+	struct mutex mutex;		/* over joins and loops, as the case says */
 	struct completion done;
 };
 

@@ -1247,6 +1247,7 @@ static void loops_at_the_limits_stay_in_their_range(struct kunit *test)
 	struct spans *spans = kunit_kzalloc(test, sizeof(*spans), GFP_KERNEL);
 	struct fairwq_batch *batch;
 	unsigned int s, e, g;
+	int err;
 
 	KUNIT_ASSERT_NOT_NULL(test, spans);
 	free_pool(test, *(const unsigned int *)test->param_value, FAIRWQ_ROUND_ROBIN);
@@ -1258,9 +1259,9 @@ static void loops_at_the_limits_stay_in_their_range(struct kunit *test)
 				    (edge[e] - edge[s]) / edge[g] >= ARRAY_SIZE(spans->span))
 					continue;	/* too many calls */
 				atomic_set(&spans->nr, 0);
-				KUNIT_ASSERT_EQ(test, 0,
-						fairwq_parallel_for(batch, edge[s], edge[e], edge[g],
-								    note_span, spans));
+				err = fairwq_parallel_for(batch, edge[s], edge[e], edge[g],
+							  note_span, spans);
+				KUNIT_ASSERT_EQ(test, 0, err);
 				expect_spans(test, spans, edge[s], edge[e], edge[g]);
 			}
 }

@@ -731,7 +731,7 @@ static void one_wait_in_16_is_measured(struct kunit *test)
 		many += !!work[i].stamp;
 	}
 	fairwq_batch_cancel(a, NULL);
-	/* On a busy machine the ticks are any, so a few more may be needed to meet the right one. */
+	/* On a busy machine any ticks are met, so the right one may take a few more. */
 	for (i = 0; i < NR_TICKS || (!one && !mock_bound_reached(&bound)); i++) {
 		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, work));
 		one += !!work->stamp;

@@ -122,7 +122,7 @@ inline batch_put()
 
 inline start_reaping()
 {
-#if !defined(NO_REAPING) && !defined(DISPOSE_TWICE)
+#ifndef NO_REAPING
 	reaping = true;
 #endif
 	queue_reap_work()
@@ -238,11 +238,7 @@ inline retire()
 	d_step { was = disposed; disposed = true; paused = false }
 	spin_unlock();
 	if
-#ifdef DISPOSE_TWICE
-	:: true ->
-#else
 	:: !was ->
-#endif
 #ifdef DISPOSE_NO_GRACE
 		close_batch()
 #else
@@ -253,7 +249,9 @@ inline retire()
 		d_step { at_batch(); refs++; reap_grace = true }
 #endif
 #endif
-#ifndef DISPOSE_TWICE
+#ifdef DISPOSE_TWICE
+	:: was -> queue_reap_work()
+#else
 	:: else
 #endif
 	fi
