@@ -65,7 +65,7 @@ static int listener_fn(struct notifier_block *nb, unsigned long event, void *dat
 	if (listener->queues)
 		mock_may_refuse(fairwq_queue(listener->last.batch, listener->queues));
 	if (listener->sleeps)
-		msleep(20);		/* to show the bug: nobody waits for the notifier */
+		msleep(20);		/* to show the bug: no call waits for the notifier */
 	return listener->ret;
 }
 

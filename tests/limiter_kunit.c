@@ -301,7 +301,7 @@ static struct last_end {
 static void last_end_await_waiter(void)
 {
 	spin_for(200, READ_ONCE(last_end.destroyed) ||
-		       mock_limiter_wanted(last_end.limiter));
+		 mock_limiter_wanted(last_end.limiter));
 	last_end.too_early = READ_ONCE(last_end.destroyed);
 	WRITE_ONCE(last_end.let_go, true);
 }

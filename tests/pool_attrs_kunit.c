@@ -239,7 +239,8 @@ static void near_fn(struct fairwq_work *work)
 static void near_part(unsigned long from, unsigned long to, void *arg)
 {
 	note_cpu(arg);
-	usleep_range(500, 1000);	/* so that another runner takes the next part; any time will do */
+	/* So that another runner takes the next part; any time will do. */
+	usleep_range(500, 1000);
 }
 
 /* With a strict affinity scope of one CPU, all items run on it, wherever the caller is. */

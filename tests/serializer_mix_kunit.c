@@ -38,13 +38,14 @@ MODULE_PARM_DESC(divisor, "of a million items or serializers one in so many is m
  */
 #define met_in_time(cond, progress)					\
 	({								\
-		unsigned int __seen;					\
+		unsigned int __seen, __now = UINT_MAX;			\
 		bool __met;						\
 									\
 		do {							\
-			__seen = progress;				\
+			__seen = __now;					\
 			__met = mock_within(cond);			\
-		} while (!__met && __seen != progress);			\
+			__now = progress;				\
+		} while (!__met && __seen != __now);			\
 		__met;							\
 	})
 
