@@ -6,6 +6,7 @@
  * The cases check this from outside: by files that an item can or cannot open, by reference
  * counts of credentials, and by charges to cgroups.
  */
+#include <linux/cgroup.h>
 #include <linux/cred.h>
 #include <linux/fs.h>
 #include <linux/fs_struct.h>
@@ -13,11 +14,13 @@
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/path.h>
+#include <linux/percpu-refcount.h>
 #include <linux/pid.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/task.h>
 
 #include "lib/fixture.h"
+#include "lib/known.h"
 #include "lib/look.h"
 
 #define SECRET	"tmp/fairwq_secret"
@@ -558,6 +561,86 @@ static void page_is_charged_to_the_captured_cgroup(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, root->charged);
 }
 
+/* ---- block cgroups -------------------------------------------------------- */
+
+#ifdef CONFIG_BLK_CGROUP
+static void nothing_to_release(struct percpu_ref *ref)
+{
+}
+
+/* Capture a context, and give it a block cgroup that only counts its references. */
+static struct fairwq_context *counting_context(struct kunit *test)
+{
+	struct cgroup_subsys_state *css = kunit_kzalloc(test, sizeof(*css), GFP_KERNEL);
+	struct fairwq_context *context = fairwq_context_capture(GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, css);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(context));
+	KUNIT_ASSERT_EQ(test, 0, percpu_ref_init(&css->refcnt, nothing_to_release,
+						 PERCPU_REF_INIT_ATOMIC, GFP_KERNEL));
+	css_put(context->blkcg);
+	context->blkcg = css;
+	return context;
+}
+
+static long nr_blkcg_refs(const struct fairwq_context *context)
+{
+	return atomic_long_read(&context->blkcg->refcnt.data->count);
+}
+
+static void counting_put(struct fairwq_context *context)
+{
+	struct cgroup_subsys_state *css = context->blkcg;
+
+	fairwq_context_put(context);
+	percpu_ref_exit(&css->refcnt);
+}
+
+/* A call in a context, which calls in another one. */
+struct nested {
+	struct fairwq_context *outer, *inner;
+	long idle, before, after;	/* references to the block cgroup of @outer */
+};
+
+static void do_nothing(void *arg)
+{
+}
+
+static void call_the_inner(void *arg)
+{
+	struct nested *nested = arg;
+
+	nested->before = nr_blkcg_refs(nested->outer);
+	fairwq_context_call(nested->inner, do_nothing, NULL);
+	nested->after = nr_blkcg_refs(nested->outer);
+}
+
+/*
+ * Calls nest in a thread, as in an item: after the inner one the thread is in the block
+ * cgroup of the outer one. The thread has a reference to the block cgroup that it is in.
+ */
+static void calls_nest_in_a_thread(struct kunit *test)
+{
+	struct nested nested = {
+		.outer = counting_context(test), .inner = counting_context(test),
+	};
+
+	nested.idle = nr_blkcg_refs(nested.outer);
+	fairwq_context_call(nested.outer, call_the_inner, &nested);
+	KUNIT_EXPECT_EQ(test, nested.idle + 1, nested.before);
+	KUNIT_EXPECT_EQ(test, nested.idle, nr_blkcg_refs(nested.outer));
+	counting_put(nested.outer);
+	counting_put(nested.inner);
+	mock_known_fault(test, 19, nested.after == nested.before,
+			 "a call in a context has taken a thread out of the outer block cgroup");
+}
+#else
+static void calls_nest_in_a_thread(struct kunit *test)
+{
+	kunit_skip(test, "a kernel without block cgroups");
+}
+#endif
+
 static struct kunit_case context_cases[] = {
 	KUNIT_CASE(item_opens_only_what_its_user_may),
 	KUNIT_CASE(context_ends_with_its_item_in_a_burst),
@@ -571,6 +654,7 @@ static struct kunit_case context_cases[] = {
 	KUNIT_CASE(tasks_run_in_the_context_of_their_item),
 	KUNIT_CASE(item_charges_the_captured_cgroup),
 	KUNIT_CASE(page_is_charged_to_the_captured_cgroup),
+	KUNIT_CASE(calls_nest_in_a_thread),
 	{ }
 };
 

@@ -14,6 +14,7 @@
 #include <linux/mutex.h>
 
 #include "core/compat.h"
+#include "lib/known.h"
 #include "lib/order.h"
 
 #ifdef FAIRWQ_HAS_LOCK_CMP_FN
@@ -155,12 +156,12 @@ static int judge(const struct lockdep_map *held, const struct lockdep_map *wante
 }
 
 /*
- * Expect that @wait(@what) acquires @map. A copy of @map is held meanwhile, so lockdep
+ * Check whether @wait(@what) acquires @map. A copy of @map is held meanwhile, so lockdep
  * asks judge() whether a second map of that class may be acquired. It asks once for each
  * set of held locks, so each use of the macro also holds a map of a new class.
  */
-#define EXPECT_TAKEN(test, map, wait, what)				\
-	do {								\
+#define is_taken(map, wait, what)					\
+	({								\
 		static struct lock_class_key __key;			\
 		struct lockdep_map *__map = (map), __new, __held;	\
 									\
@@ -173,8 +174,11 @@ static int judge(const struct lockdep_map *held, const struct lockdep_map *wante
 		wait(what);						\
 		lock_map_release(&__held);				\
 		lock_map_release(&__new);				\
-		KUNIT_EXPECT_TRUE_MSG(test, judged == __map, #wait "\n");\
-	} while (0)
+		judged == __map;					\
+	})
+
+#define EXPECT_TAKEN(test, map, wait, what)				\
+	KUNIT_EXPECT_TRUE_MSG(test, is_taken(map, wait, what), #wait "\n")
 
 static void waiting_call_takes_the_map(struct kunit *test)
 {
@@ -193,6 +197,29 @@ static void waiting_call_takes_the_map(struct kunit *test)
 	EXPECT_TAKEN(test, &mock->pool->lockdep_map, fairwq_batch_flush, a);
 	EXPECT_TAKEN(test, &mock->pool->lockdep_map, fairwq_pool_flush, mock->pool);
 	EXPECT_TAKEN(test, &mock->pool->lockdep_map, fairwq_pool_drain, mock->pool);
+	KUNIT_EXPECT_TRUE(test, debug_locks);
+}
+
+static void loop_body(unsigned long from, unsigned long to, void *arg)
+{
+}
+
+static void loop_in(struct fairwq_batch *batch)
+{
+	mock_may_refuse(fairwq_parallel_for(batch, 0, 1, 1, loop_body, NULL));
+}
+
+/* A loop that a thread starts waits for an item of the pool, too. */
+static void loop_of_a_thread_takes_the_map(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	need_lockdep(test);
+	a = mock_begin(test, 2);
+	mock_open(test);
+	mock_known_fault(test, 19, is_taken(&mock->pool->lockdep_map, loop_in, a),
+			 "a loop that a thread starts tells lockdep nothing of the pool");
 	KUNIT_EXPECT_TRUE(test, debug_locks);
 }
 
@@ -473,6 +500,7 @@ static struct kunit_case lockdep_cases[] = {
 	KUNIT_CASE(item_holds_its_maps),
 	KUNIT_CASE(item_of_a_burst_holds_its_maps),
 	KUNIT_CASE(waiting_call_takes_the_map),
+	KUNIT_CASE(loop_of_a_thread_takes_the_map),
 	KUNIT_CASE(join_takes_the_map_of_its_task),
 	KUNIT_CASE(leaf_is_joined_under_a_mutex),
 	KUNIT_CASE(stolen_leaf_is_joined_under_a_mutex),

@@ -4,6 +4,7 @@
  * however long the items take.
  */
 #include "lib/fixture.h"
+#include "lib/known.h"
 
 /* An item that costs @bytes, and queues itself again until the case ends. */
 struct transfer {
@@ -255,6 +256,107 @@ static void new_batches_do_not_starve(struct kunit *test)
 	fairwq_pool_destroy(pool);
 }
 
+/* ---- one turn that costs much ------------------------------------------- */
+
+/* Turns that a client with a backlog has beside another client that has one item. */
+#define BACKLOG		2000U
+
+/* An item of a case with one such turn, before these two. */
+struct priced {
+	struct transfer transfer;	/* the first, for transfer_cost() */
+	unsigned int left;		/* times that it is to be queued again */
+	unsigned int *turns;		/* where it counts its turns */
+	unsigned int seen;		/* @turns, when it ran for the first time */
+	struct priced *then;		/* queued by the turn number @at; or NULL */
+	unsigned int at;
+	struct completion done;
+};
+
+static void priced_fn(struct fairwq_work *work)
+{
+	struct priced *priced = container_of(work, struct priced, transfer.work);
+	struct priced *then = priced->then;
+
+	if (!priced->left) {
+		priced->seen = *priced->turns;
+		complete(&priced->done);
+		return;
+	}
+	if (++*priced->turns == priced->at && then)
+		mock_may_refuse(transfer_queue(&then->transfer));
+	if (--priced->left)
+		mock_may_refuse(transfer_queue(&priced->transfer));
+	else
+		complete(&priced->done);
+}
+
+static struct priced *priced(struct kunit *test, struct fairwq_batch *batch, u32 cost,
+			     unsigned int *turns)
+{
+	struct priced *priced = kunit_kzalloc(test, sizeof(*priced), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, priced);
+	fairwq_work_init(&priced->transfer.work, priced_fn);
+	priced->transfer.batch = batch;
+	priced->transfer.bytes = cost;
+	priced->turns = turns;
+	init_completion(&priced->done);
+	return priced;
+}
+
+/*
+ * After one turn that cost @cost, let a client with a backlog of turns that cost 1 run
+ * beside a client of @prio that comes then. Return: how many turns the first one had before
+ * the first turn of the other.
+ */
+static unsigned int wait_after_a_turn_of(struct kunit *test, u32 cost, enum fairwq_prio prio)
+{
+	const struct fairwq_batch_attrs attrs = { .prio = prio };
+	struct fairwq_pool *pool = cost_pool(test);
+	struct fairwq_batch *once = fairwq_batch_create(pool, NULL, "once");
+	struct fairwq_batch *often = fairwq_batch_create(pool, NULL, "often");
+	struct fairwq_batch *late = fairwq_batch_create(pool, &attrs, "late");
+	unsigned int turns = 0;
+	struct priced *large = priced(test, once, cost, &turns);
+	struct priced *small = priced(test, often, 1, &turns);
+	struct priced *other = priced(test, late, 1, &turns);
+
+	KUNIT_EXPECT_EQ(test, 1, transfer_queue(&large->transfer));
+	mock_await(test, &large->done);
+	small->left = BACKLOG;
+	small->then = other;
+	small->at = 10;
+	KUNIT_EXPECT_EQ(test, 1, transfer_queue(&small->transfer));
+	mock_await(test, &small->done);
+	mock_await(test, &other->done);
+	fairwq_pool_flush(pool);
+	fairwq_batch_dispose(once);
+	fairwq_batch_dispose(often);
+	fairwq_batch_dispose(late);
+	fairwq_pool_destroy(pool);
+	return other->seen - small->at;
+}
+
+/* A turn that has cost much is no reason for a newcomer to wait (promise 6). */
+static void newcomer_does_not_wait_for_an_old_turn(struct kunit *test)
+{
+	unsigned int waited = wait_after_a_turn_of(test, BIT(20), FAIRWQ_PRIO_NORMAL);
+
+	KUNIT_EXPECT_LE(test, wait_after_a_turn_of(test, 1, FAIRWQ_PRIO_NORMAL), 16U);
+	mock_known_fault(test, 10, waited <= 16, "a newcomer waited for %u of %u turns",
+			 waited, BACKLOG);
+}
+
+/* Nor is it one for a lower priority, which gets one turn in 64 (promise 9). */
+static void lower_priority_does_not_wait_for_an_old_turn(struct kunit *test)
+{
+	unsigned int waited = wait_after_a_turn_of(test, BIT(20), FAIRWQ_PRIO_LOW);
+
+	KUNIT_EXPECT_LE(test, wait_after_a_turn_of(test, 1, FAIRWQ_PRIO_LOW), 128U);
+	mock_known_fault(test, 10, waited <= 128, "a lower priority waited for %u of %u turns",
+			 waited, BACKLOG);
+}
+
 /* A pool with FAIRWQ_FAIR_COST is refused without a cost function. */
 static void cost_is_needed(struct kunit *test)
 {
@@ -269,6 +371,8 @@ static struct kunit_case cost_cases[] = {
 	KUNIT_CASE(weights_count),
 	KUNIT_CASE(items_of_a_serializer_pay_each),
 	KUNIT_CASE(new_batches_do_not_starve),
+	KUNIT_CASE(newcomer_does_not_wait_for_an_old_turn),
+	KUNIT_CASE(lower_priority_does_not_wait_for_an_old_turn),
 	KUNIT_CASE(cost_is_needed),
 	{}
 };

@@ -6,13 +6,18 @@
  * X is the item under test. Its work function calls a function of the case, and passes
  * it the task that fairwq_task_here() has set up for the item.
  */
+#include <linux/cred.h>
 #include <linux/delay.h>
+#include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/sched.h>
 #include <linux/sort.h>
+#include <linux/tracepoint.h>
 #include <linux/vmalloc.h>
 
 #include "lib/hook.h"
+#include "core/fairness.h"
+#include "lib/known.h"
 
 /* Item X, and the state that its function and the case share. */
 struct forking {
@@ -1004,6 +1009,153 @@ static void task_that_was_not_joined_is_forgotten(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, FIB, again->result);
 }
 
+/* ---- a task that was not joined, and the context of its item -------------- */
+
+/*
+ * A task of an item with a context, which the item does not join. Another runner has taken
+ * it, and stops before it calls the function, until the item has left its context.
+ */
+static struct {
+	struct fairwq_context_work cwork;
+	struct fairwq_task task;
+	struct tracepoint *start;	/* where that runner stops */
+	bool taken, left;		/* steps */
+	bool ran;
+	kuid_t uid;			/* as which the task has run */
+} unjoined;
+
+#ifdef CONFIG_TRACEPOINTS
+/* Find the tracepoint of the start of an item, which the module does not export. */
+static int find_start(struct notifier_block *nb, unsigned long state, void *data)
+{
+	struct module *module = ((struct tp_module *)data)->mod;
+	struct tracepoint *tp;
+	unsigned int i;
+
+	for (i = 0; i < module->num_tracepoints; i++) {
+		tp = tracepoint_ptr_deref(&module->tracepoints_ptrs[i]);
+		if (!strcmp(tp->name, "fairwq_start"))
+			unjoined.start = tp;
+	}
+	return NOTIFY_OK;
+}
+
+static void stop_at_start(void *data, const struct fairwq_turn *turn, const void *work)
+{
+	if (!(((const struct fairwq_work *)work)->place & FAIRWQ_PLACE_FORK))
+		return;
+	step_done(&unjoined.taken);
+	spin_until(&unjoined.left);
+}
+
+/* Let runners stop where they start a stolen task. Return: whether they will. */
+static bool stop_runners(void)
+{
+	static struct notifier_block nb = { .notifier_call = find_start };
+
+	register_tracepoint_module_notifier(&nb);
+	unregister_tracepoint_module_notifier(&nb);
+	return unjoined.start &&
+	       !tracepoint_probe_register(unjoined.start, (void *)stop_at_start, NULL);
+}
+
+static void stop_runners_no_more(void)
+{
+	tracepoint_probe_unregister(unjoined.start, (void *)stop_at_start, NULL);
+	tracepoint_synchronize_unregister();
+}
+#else
+static bool stop_runners(void)
+{
+	return false;
+}
+
+static void stop_runners_no_more(void)
+{
+}
+#endif
+
+static void *enter_nothing(void *data)
+{
+	return NULL;
+}
+
+static void note_the_leave(void *data, void *entered)
+{
+	if (READ_ONCE(unjoined.taken))	/* it is that of the item, not that of the task */
+		step_done(&unjoined.left);
+}
+
+static const struct fairwq_context_ops noting_ops = {
+	.enter = enter_nothing, .leave = note_the_leave,
+};
+
+static void unjoined_fn(struct fairwq_task *self)
+{
+	unjoined.uid = current_fsuid();
+	unjoined.ran = true;
+}
+
+static void unjoining_fn(struct fairwq_work *work)
+{
+	struct fairwq_task self;
+	unsigned int i;
+
+	fairwq_task_here(&self);
+	fairwq_task_init(&unjoined.task, unjoined_fn);
+	fairwq_fork(&self, &unjoined.task);
+	/* Asleep meanwhile, so that another runner takes the task. */
+	for (i = 0; i < 100000 && !READ_ONCE(unjoined.taken); i++)
+		usleep_range(50, 100);
+}
+
+/* Capture the context of a task that is user 1000. */
+static struct fairwq_context *user_context(struct kunit *test)
+{
+	struct cred *cred = prepare_creds();
+	struct fairwq_context *context;
+	const struct cred *old;
+
+	KUNIT_ASSERT_NOT_NULL(test, cred);
+	cred->fsuid = KUIDT_INIT(1000);
+	old = override_creds(cred);
+	context = fairwq_context_capture(GFP_KERNEL);
+	revert_creds(old);
+	put_cred(cred);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(context));
+	fairwq_context_set_ops(context, &noting_ops, NULL);
+	return context;
+}
+
+/*
+ * A task that its item has not joined runs as the user of the item, or not at all. That it
+ * was not joined was reported in the case before, and is reported only once.
+ */
+static void task_that_was_not_joined_is_no_root(struct kunit *test)
+{
+	struct fairwq_context *context;
+	struct fairwq_batch *x;
+
+	need_two_cpus(test);
+	memset(&unjoined, 0, sizeof(unjoined));
+	if (!stop_runners())
+		kunit_skip(test, "needs CONFIG_TRACEPOINTS");
+	free_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	x = kept_batch(test, "x", NULL);
+	context = user_context(test);
+	fairwq_context_work_init(&unjoined.cwork, unjoining_fn);
+	fairwq_work_set_context(&unjoined.cwork, context);
+	fairwq_context_put(context);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(x, &unjoined.cwork.work));
+	fairwq_batch_flush(x);
+	stop_runners_no_more();
+	fairwq_work_set_context(&unjoined.cwork, NULL);
+	KUNIT_EXPECT_TRUE(test, unjoined.taken);
+	mock_known_fault(test, 16, !unjoined.ran || uid_eq(unjoined.uid, KUIDT_INIT(1000)),
+			 "a task of user 1000 that was not joined has run as user %u",
+			 from_kuid(&init_user_ns, unjoined.uid));
+}
+
 /* Fork and join the next link: the joins of a chain nest on one stack. */
 static void chain_fn(struct fairwq_task *self)
 {
@@ -1133,6 +1285,248 @@ static void chain_without_end_ends_in_a_failure(struct kunit *test)
 	pr_info("# expect-splat end\n");
 	KUNIT_EXPECT_GT(test, x->result, 10UL);
 	KUNIT_EXPECT_EQ(test, 1ULL, counter(x, FAIRWQ_FAILURES));
+}
+
+/* ---- joins with little stack: promises that are known not to hold --------- */
+
+/* Chains one after the other until the case stops them. */
+static void chains_until_stopped(struct forking *x, struct fairwq_task *self)
+{
+	complete(&x->begun);
+	do {
+		chain_of_links(x, self);
+		x->failed |= x->result != LINKS;
+	} while (!READ_ONCE(x->stop));
+}
+
+/* Start X with its chains. As max_active is 1, no link is stolen but for want of stack. */
+static struct forking *start_chains(struct kunit *test)
+{
+	const struct fairwq_batch_attrs attrs = { .max_active = 1 };
+	struct forking *x;
+
+	free_pool(test, 4, FAIRWQ_ROUND_ROBIN);
+	x = forking(test, mock_own_batch(test, "x", &attrs), chains_until_stopped);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(x->batch, &x->work));
+	mock_await(test, &x->begun);
+	mock_until(test, counter(x, FAIRWQ_STOLEN));
+	return x;
+}
+
+static bool drop_batch(struct fairwq_work *work)
+{
+	return !fairwq_batch_shutdown(container_of(work, struct forking, work)->batch,
+				      FAIRWQ_DROP_REST, NULL);
+}
+
+/*
+ * A pause holds no part of an item that has begun, nor does a drop (promise 15). The drop is
+ * only tried if a pause holds nothing, because a case that hung in it could not end.
+ */
+static void join_with_little_stack_is_not_held(struct kunit *test)
+{
+	struct forking *x = start_chains(test);
+	bool ended;
+
+	fairwq_batch_pause(x->batch);
+	WRITE_ONCE(x->stop, true);
+	ended = wait_for_completion_timeout(&x->done, HZ);
+	fairwq_batch_resume(x->batch);
+	if (!ended)
+		mock_await(test, &x->done);
+	KUNIT_EXPECT_FALSE(test, x->failed);
+	fairwq_work_flush(&x->work);
+	if (!ended)
+		fairwq_batch_dispose(x->batch);
+	mock_known_fault(test, 5, ended, "a pause holds a join with little stack");
+	WRITE_ONCE(x->stop, false);
+	reinit_completion(&x->begun);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(x->batch, &x->work));
+	mock_await(test, &x->begun);
+	WRITE_ONCE(x->stop, true);
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, mock_call_start(test, drop_batch, &x->work)));
+	KUNIT_EXPECT_FALSE(test, x->failed);
+}
+
+/* More tasks of one item at a time than fit anywhere. */
+#define NR_STOLEN	20U
+
+static struct part stolen_parts[NR_STOLEN];
+
+/* Fork NR_STOLEN tasks, which are all stolen and wait. Run a chain beside them. */
+static void chain_beside_many_stolen(struct forking *x, struct fairwq_task *self)
+{
+	unsigned int i, nr;
+
+	for (nr = 0; nr < NR_STOLEN; nr++) {
+		part_init(&stolen_parts[nr], x, nr, meet_fn);
+		fairwq_fork(self, &stolen_parts[nr].task);
+		/* Asleep meanwhile, so that another runner takes it, if it can. */
+		if (!wait_for_completion_timeout(&x->begun, HZ / 2)) {
+			nr++;
+			break;
+		}
+	}
+	chain_of_links(x, self);
+	complete_all(&x->go);
+	for (i = nr; i > 0; i--)
+		fairwq_join(self, &stolen_parts[i - 1].task);
+}
+
+/* A join with little stack finds another one while runners are idle. */
+static void join_finds_a_stack_beside_many_tasks(struct kunit *test)
+{
+	struct forking *x;
+
+	free_pool(test, NR_STOLEN + 8, FAIRWQ_ROUND_ROBIN);
+	x = queue_forking(test, kept_batch(test, "x", NULL), chain_beside_many_stolen);
+	mock_await(test, &x->done);
+	fairwq_batch_flush(x->batch);
+	mock_known_fault(test, 5, !counter(x, FAIRWQ_FAILURES),
+			 "a join with little stack has failed while runners are idle");
+	KUNIT_EXPECT_EQ(test, LINKS, x->result);
+	KUNIT_EXPECT_FALSE(test, x->failed);
+}
+
+/* ---- parts of an item that wait for turns: known faults as well ------------ */
+
+#define PIECES		200U
+#define PIECE_US	100U
+
+/* A loop that counts what happened while it ran. */
+static struct {
+	unsigned long sleeps;		/* of the runner that began it */
+	unsigned int turns;		/* of other items */
+	struct fairwq_batch *batch;	/* of those */
+	bool counts, over;
+} beside;
+
+/* Compute for PIECE_US; or do nothing, if it is clear already that the promise is broken. */
+static void piece(unsigned long from, unsigned long to, void *arg)
+{
+	struct forking *x = arg;
+	u64 end = ktime_get_ns() + PIECE_US * NSEC_PER_USEC;
+
+	if (READ_ONCE(x->failed))
+		return;
+	while (ktime_get_ns() < end)
+		cpu_relax();
+}
+
+static void beside_fn(struct fairwq_work *work)
+{
+	if (READ_ONCE(beside.counts))
+		WRITE_ONCE(beside.turns, beside.turns + 1);
+	if (!READ_ONCE(beside.over))
+		mock_may_refuse(fairwq_queue(beside.batch, work));
+}
+
+/* Queue items beside X, which queue themselves again until end_beside(). */
+static void begin_beside(struct kunit *test, enum fairwq_prio prio)
+{
+	struct fairwq_work *work = kunit_kcalloc(test, 4, sizeof(*work), GFP_KERNEL);
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, work);
+	memset(&beside, 0, sizeof(beside));
+	beside.batch = mock_batch_prio(test, "beside", prio);
+	for (i = 0; i < 4; i++) {
+		fairwq_work_init(&work[i], beside_fn);
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(beside.batch, &work[i]));
+	}
+}
+
+static void end_beside(void)
+{
+	WRITE_ONCE(beside.over, true);
+	fairwq_batch_flush(beside.batch);
+}
+
+/* Begin a loop, and let the case freeze the pool meanwhile. Count how often it sleeps. */
+static void loop_while_frozen(struct forking *x, struct fairwq_task *self)
+{
+	unsigned long switches;
+	int ret = 0, i;
+
+	complete(&x->begun);
+	while (!READ_ONCE(x->stop))
+		cond_resched();
+	switches = current->nvcsw;
+	for (i = 0; i < 10 && !ret; i++) {
+		ret = fairwq_parallel_for(NULL, 0, PIECES / 10, 1, piece, x);
+		beside.sleeps = current->nvcsw - switches;
+		if (beside.sleeps > 20)
+			WRITE_ONCE(x->failed, true);
+	}
+}
+
+/*
+ * An item that forks ends while no other runner of its pool may begin, as it is when the
+ * system freezes (promise 15). The limit of the workqueue stands for the freezer here: what
+ * it runs goes on, and nothing else begins. Meanwhile another client queues and cancels.
+ */
+static void item_that_forks_ends_in_a_frozen_pool(struct kunit *test)
+{
+	struct mock_item *item = mock_item(test, 'y');
+	struct mock *mock = test->priv;
+	struct fairwq_batch *y;
+	struct forking *x;
+
+	mock->flags = FAIRWQ_FREEZABLE;
+	free_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	y = kept_batch(test, "y", NULL);
+	x = queue_forking(test, kept_batch(test, "x", NULL), loop_while_frozen);
+	mock_await(test, &x->begun);
+	begin_beside(test, FAIRWQ_PRIO_NORMAL);
+	workqueue_set_max_active(mock->pool->wq, 1);
+	WRITE_ONCE(x->stop, true);
+	mock_until(test, fairwq_queue(y, &item->work) != 1 || !fairwq_work_cancel(&item->work) ||
+		   completion_done(&x->done));
+	mock_await(test, &x->done);
+	workqueue_set_max_active(mock->pool->wq, FAIRWQ_MAX_ACTIVE);
+	end_beside();
+	/* The self-check may have noticed what the fault does to the turns of others. */
+	fairwq_fairness_look(mock->pool);
+	scoped_guard(raw_spinlock_irq, &mock->pool->lock)
+		mock->pool->counter[FAIRWQ_VIOLATIONS] = 0;
+	mock_known_fault(test, 7, beside.sleeps <= 5,
+			 "an item that forks has slept %lu times for turns in a frozen pool",
+			 beside.sleeps);
+}
+
+/* Loop under a mutex, while items of a higher priority wait for the only runner. */
+static void loop_under_a_mutex(struct forking *x, struct fairwq_task *self)
+{
+	int ret = 0, i;
+
+	mutex_lock(&x->mutex);
+	complete(&x->begun);
+	while (!READ_ONCE(x->stop))
+		cond_resched();
+	for (i = 0; i < 10 && !ret; i++) {
+		ret = fairwq_parallel_for(NULL, 0, PIECES / 10, 1, piece, x);
+		if (READ_ONCE(beside.turns) > 1000)
+			WRITE_ONCE(x->failed, true);
+	}
+	WRITE_ONCE(beside.counts, false);
+	mutex_unlock(&x->mutex);
+}
+
+/* No other item has the turn of an item that holds a lock over its joins (promise 15). */
+static void lock_is_not_held_for_turns_of_others(struct kunit *test)
+{
+	struct forking *x;
+
+	free_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	x = queue_forking(test, mock_batch_prio(test, "x", FAIRWQ_PRIO_LOW), loop_under_a_mutex);
+	mock_await(test, &x->begun);
+	begin_beside(test, FAIRWQ_PRIO_HIGH);
+	WRITE_ONCE(beside.counts, true);
+	WRITE_ONCE(x->stop, true);
+	mock_await(test, &x->done);
+	end_beside();
+	mock_known_fault(test, 8, !beside.turns,
+			 "%u turns of others while a lock is held over joins", beside.turns);
 }
 
 /* ---- loops over ranges -------------------------------------------------- */
@@ -1341,10 +1735,15 @@ static struct kunit_case forkjoin_cases[] = {
 	KUNIT_CASE(item_sees_that_more_runners_may_run),
 	KUNIT_CASE(flush_waits_for_the_whole_item),
 	KUNIT_CASE(task_that_was_not_joined_is_forgotten),
+	KUNIT_CASE(task_that_was_not_joined_is_no_root),
 	KUNIT_CASE(chain_goes_on_at_other_stacks),
 	KUNIT_CASE(cancel_of_the_batch_loses_no_link),
 	KUNIT_CASE(link_is_promoted_again_if_a_cancel_drops_it),
 	KUNIT_CASE(chain_without_end_ends_in_a_failure),
+	KUNIT_CASE(join_with_little_stack_is_not_held),
+	KUNIT_CASE(join_finds_a_stack_beside_many_tasks),
+	KUNIT_CASE(item_that_forks_ends_in_a_frozen_pool),
+	KUNIT_CASE(lock_is_not_held_for_turns_of_others),
 	KUNIT_CASE_PARAM(each_number_is_in_one_call, nr_runners_gen_params),
 	KUNIT_CASE_PARAM(loops_at_the_limits_stay_in_their_range, nr_runners_gen_params),
 	KUNIT_CASE(bad_loops_are_refused),

@@ -6,6 +6,7 @@
  * Each item writes its letter into a log, which is compared as a string.
  */
 #include "lib/fixture.h"
+#include "lib/known.h"
 
 static int order_init(struct kunit *test)
 {
@@ -621,6 +622,64 @@ static void several_runners_keep_the_order(struct kunit *test)
 	KUNIT_EXPECT_LE(test, late, nr / (MOCK_WATCHED ? 10 : 50));
 }
 
+/* ---- a backlog that is not in order yet -------------------------------- */
+
+/* Items of two priorities. The lower one has one item, which queues itself again. */
+static struct {
+	struct fairwq_work low;
+	struct fairwq_batch *low_batch;
+	unsigned int high_left;
+	unsigned int low_turns;		/* while works of the higher one were left */
+} beside;
+
+static void beside_high_fn(struct fairwq_work *work)
+{
+	beside.high_left--;
+}
+
+static void beside_low_fn(struct fairwq_work *work)
+{
+	if (!beside.high_left)
+		return;
+	beside.low_turns++;
+	mock_may_refuse(fairwq_queue(beside.low_batch, work));
+}
+
+/*
+ * A lower priority has no turn while a higher one has a backlog, also a long one that was
+ * just queued (promise 9). One turn may be before the runner has seen the backlog.
+ */
+static void lower_priority_waits_for_a_long_backlog(struct kunit *test)
+{
+	unsigned int nr = MOCK_MANY(100000), i;
+	struct mock *mock = test->priv;
+	struct fairwq_batch *high;
+	struct fairwq_work *work;
+
+	work = kvcalloc(nr, sizeof(*work), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, work);
+	mock->flags = FAIRWQ_STRICT_PRIO;
+	mock_pool(test, 1);
+	high = mock_batch_prio(test, "high", FAIRWQ_PRIO_HIGH);
+	beside.low_batch = mock_batch_prio(test, "low", FAIRWQ_PRIO_LOW);
+	beside.high_left = nr;
+	beside.low_turns = 0;
+	fairwq_work_init(&beside.low, beside_low_fn);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(beside.low_batch, &beside.low));
+	for (i = 0; i < nr; i++) {
+		fairwq_work_init(&work[i], beside_high_fn);
+		KUNIT_EXPECT_EQ(test, 1, fairwq_queue(high, &work[i]));
+	}
+	mock_open(test);
+	fairwq_batch_flush(high);
+	fairwq_batch_flush(beside.low_batch);
+	kvfree(work);
+	KUNIT_EXPECT_EQ(test, 0U, beside.high_left);
+	mock_known_fault(test, 9, beside.low_turns <= 1,
+			 "%u turns of a lower priority beside %u works of a higher one",
+			 beside.low_turns, nr);
+}
+
 static struct kunit_case order_cases[] = {
 	KUNIT_CASE(batch_is_a_fifo),
 	KUNIT_CASE_PARAM(idle_batches_do_not_skew_the_turns, idle_gen_params),
@@ -647,6 +706,7 @@ static struct kunit_case order_cases[] = {
 	KUNIT_CASE(rotation_of_short_items_is_exact),
 	KUNIT_CASE(weights_of_short_items_are_exact),
 	KUNIT_CASE(several_runners_keep_the_order),
+	KUNIT_CASE(lower_priority_waits_for_a_long_backlog),
 	{}
 };
 

@@ -12,8 +12,11 @@
  */
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/tracepoint.h>
+#include <trace/events/kmem.h>
 
 #include "lib/hook.h"
+#include "lib/known.h"
 
 #define BLOCKERS	400
 
@@ -532,11 +535,79 @@ static void wait_of_another_item_is_right(struct kunit *test)
 	waits_are(test, a, FAIRWQ_MEM_RECLAIM, false);
 }
 
+/* ---- allocations of an item that reclaim may wait for ---------------------- */
+
+#ifdef CONFIG_TRACEPOINTS
+/* An item of a pool with FAIRWQ_MEM_RECLAIM, and the allocations that fairwq makes in it. */
+static struct {
+	struct fairwq_work work;
+	struct task_struct *task;	/* of the item, while it is watched */
+	unsigned int all, endless;	/* those that the kernel tries until there is memory */
+	struct completion done;
+} frugal;
+
+/* Count an allocation. One that may reclaim and was not told to give up does not fail. */
+static void count_kmalloc(void *data, unsigned long call_site, const void *ptr,
+			  size_t bytes_req, size_t bytes_alloc, gfp_t gfp_flags, int node)
+{
+	if (READ_ONCE(frugal.task) != current)
+		return;
+	frugal.all++;
+	if (gfp_flags & __GFP_DIRECT_RECLAIM &&
+	    !(gfp_flags & (__GFP_NORETRY | __GFP_RETRY_MAYFAIL)))
+		frugal.endless++;
+}
+
+static void frugal_fn(struct fairwq_work *work)
+{
+	struct fairwq_task self;
+
+	WRITE_ONCE(frugal.task, current);
+	fairwq_task_here(&self);
+	fairwq_block_begin();
+	fairwq_block_end();
+	WRITE_ONCE(frugal.task, NULL);
+	complete(&frugal.done);
+}
+
+/*
+ * An item that memory reclaim may wait for does not wait for memory when it forks, or when
+ * it says that it may block: those calls do without.
+ */
+static void first_fork_does_not_wait_for_memory(struct kunit *test)
+{
+	static const struct fairwq_pool_attrs attrs = {
+		.flags = FAIRWQ_MEM_RECLAIM, .max_active = 1,
+	};
+	struct fairwq_pool *pool = fairwq_pool_create(&attrs, "frugal");
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(pool));
+	memset(&frugal, 0, sizeof(frugal));
+	init_completion(&frugal.done);
+	fairwq_work_init(&frugal.work, frugal_fn);
+	KUNIT_ASSERT_EQ(test, 0, register_trace_kmalloc(count_kmalloc, NULL));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_pool_queue(pool, &frugal.work));
+	mock_await(test, &frugal.done);
+	unregister_trace_kmalloc(count_kmalloc, NULL);
+	tracepoint_synchronize_unregister();
+	fairwq_pool_destroy(pool);
+	mock_known_fault(test, 19, !frugal.endless,
+			 "%u of %u allocations of an item that reclaim may wait for wait for memory",
+			 frugal.endless, frugal.all);
+}
+#else
+static void first_fork_does_not_wait_for_memory(struct kunit *test)
+{
+	kunit_skip(test, "needs CONFIG_TRACEPOINTS");
+}
+#endif
+
 static struct kunit_case rescue_cases[] = {
 	KUNIT_CASE(pool_for_reclaim_goes_on),
 	KUNIT_CASE(wait_of_an_item_for_reclaim_is_reported),
 	KUNIT_CASE(wait_of_a_task_that_reclaims_is_reported),
 	KUNIT_CASE(wait_of_another_item_is_right),
+	KUNIT_CASE(first_fork_does_not_wait_for_memory),
 	{}
 };
 
