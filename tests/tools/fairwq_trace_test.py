@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -74,7 +75,7 @@ class Reading(unittest.TestCase):
         self.assertEqual((trace.items[0].start, trace.first), (300000, 300000))
 
     def test_end_without_a_run_time_gives_none(self):
-        self.assertEqual(tool.Trace([end(500, "a", "1")]).items, [])
+        self.assertEqual(len(tool.Trace([end(500, "a", "1")]).items), 0)
 
     def test_task_within_an_item_ends_before_it(self):
         outer, inner = tool.Trace([start(0, "a", "1"), start(5, "a", "2", fn="task"),
@@ -111,8 +112,13 @@ class Reading(unittest.TestCase):
 
     def test_lost_events_are_counted(self):
         trace = tool.Trace(["CPU:0 [LOST 12 EVENTS]\n", queue(0, "a", "1"),
-                            "# lost-events: 30\n"])
-        self.assertEqual(trace.lost, 42)
+                            "CPU:7 [100 EVENTS DROPPED]\n", "# lost-events: 30\n"])
+        self.assertEqual(trace.lost, 142)
+
+    def test_lost_events_in_a_name_are_none(self):
+        lost = "CPU:0 [LOST 7 EVENTS]"
+        trace = tool.Trace([start(0, lost, "1", thread="LOST 7 EVENTS-5"), end(5, lost, "1")])
+        self.assertEqual((trace.lost, trace.items[0].batch), (0, lost))
 
     def test_other_events_are_passed_over(self):
         trace = tool.Trace(["# tracer: nop\n", " a-1 [000] d..1. 1.000000: sched_switch: x\n",
@@ -259,7 +265,8 @@ class Showing(unittest.TestCase):
                             start(510, "b", "2", wait=5000), end(511, "b", "2"),
                             start(1500, "a", "3", wait=7000), end(1501, "a", "3"),
                             start(1510, "a", "4", wait=9000, pool="q"), end(1511, "a", "4")])
-        self.assertEqual(tool.waits_of(trace, "p", "a"), [(0, 1), (0.001, 7)])
+        (seconds, waits), = tool.waits_of(trace, "p", ["a"])
+        self.assertEqual((list(seconds), list(waits)), ([0, 0.001], [1, 7]))
 
     def test_plot_is_of_the_pool_with_most_items(self):
         trace = tool.Trace([start(0, "a", "1"), start(5, "b", "2", pool="q"),
@@ -303,6 +310,90 @@ class Showing(unittest.TestCase):
     def test_lost_events_are_said(self):
         _, _, err = self.call("waits", self.file(start(0, "a", "1"), "# lost-events: 7\n"))
         self.assertIn("7 events are missing", err)
+
+
+class Large(unittest.TestCase):
+    """A million lines must take 300 MB at most, and no time that grows faster than they do."""
+
+    LINES = 50000
+    # Says how much memory it has needed at most, KiB, and how much time of a CPU, s. A plot
+    # has as many dots less as there are lines less than a million.
+    PROGRAM = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from load import load
+tool = load("fairwq-trace")
+tool.DOTS //= 20
+tool.main(sys.argv[2:])
+with open("/proc/self/status", encoding="ascii") as status:
+    print(next(line.split()[1] for line in status if line.startswith("VmHWM:")), os.times()[0])
+"""
+
+    def setUp(self):
+        self.root = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.root)
+
+    @staticmethod
+    def usual(nr):
+        """Items of 40 batches, three at a time."""
+        for at in range(nr // 3):
+            name, work = f"client-{at % 40}", f"{at:016x}"
+            yield queue(3 * at, name, work)
+            yield start(3 * at + 1, name, work, runner=at % 3, thread=f"x-{at % 3}")
+            if at >= 3:
+                yield end(3 * at + 2, f"client-{(at - 3) % 40}", f"{at - 3:016x}",
+                          thread=f"x-{at % 3}")
+
+    @staticmethod
+    def starts(nr):
+        """The beginning of each item only, as if the other events were off."""
+        for at in range(nr):
+            yield start(at, "a", f"{at:016x}", wait=at + 1, runner=at % 3)
+
+    @staticmethod
+    def flows(nr):
+        """A batch for every three lines."""
+        for at in range(nr // 3):
+            yield line(3 * at, f"batch: pool=p batch=flow-{at:016x} create")
+            yield start(3 * at + 1, f"flow-{at:016x}", f"{at:016x}", wait=9)
+            yield end(3 * at + 2, f"flow-{at:016x}", f"{at:016x}")
+
+    @staticmethod
+    def queues(nr):
+        """Items that all wait."""
+        yield start(0, "a", "1", wait=9)
+        for at in range(nr - 1):
+            yield queue(at, f"client-{at % 40}", f"{at:016x}")
+
+    @staticmethod
+    def kicks(nr):
+        """Kicks only, but for the first line."""
+        yield start(0, "a", "1", wait=9)
+        for at in range(nr - 1):
+            yield line(at, f"runner: pool=p runner={at % 3} kick", f"x-{at % 100}")
+
+    def used(self, way, lines, nr):
+        """What the tool needs for so many lines: bytes, and seconds of a CPU."""
+        path = os.path.join(self.root, "trace")
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(lines(nr))
+        args = [way, path] if way == "waits" else [way, path, "-o", path + ".out"]
+        got = subprocess.run([sys.executable, "-c", self.PROGRAM, pathlib.Path(__file__).parent,
+                              *args], capture_output=True, check=True, text=True)
+        memory, seconds = got.stdout.split()[-2:]
+        return 1024 * int(memory), float(seconds)
+
+    def test_memory(self):
+        for way in "waits", "json", "svg":
+            for lines in self.usual, self.starts, self.queues, self.flows, self.kicks:
+                few, many = (self.used(way, lines, nr)[0] for nr in (30, self.LINES))
+                self.assertLess(few + (many - few) * 10**6 // self.LINES, 300 * 10**6,
+                                (way, lines.__name__))
+
+    def test_time_grows_as_the_lines_do(self):
+        # 16 times as long for 4 times as many, if each were compared with each.
+        few, many = (self.used("json", self.starts, nr)[1] for nr in (10000, 40000))
+        self.assertLess(many, 8 * few)
 
 
 class Recording(unittest.TestCase):
