@@ -18,7 +18,7 @@
  * RCU closes each batch that is disposed. A call that ends many of them, and waits, does not
  * wait for that: it has one grace period for all of them, and closes them itself.
  *
- * Names of batches are made here, too. Cancels of what a batch has queued are in work.c.
+ * Cancels of what a batch has queued are in work.c.
  *
  * Locking: pool->lock; batch->flush_mutex for one flush at a time.
  * Invariant: a queue call that was not refused pushes inside one RCU read-side
@@ -34,7 +34,6 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/completion.h>
-#include <linux/ctype.h>
 #include <linux/export.h>
 #include <linux/rculist.h>
 #include <linux/slab.h>
@@ -439,26 +438,6 @@ struct fairwq_batch *fairwq_batch_new(struct fairwq_pool *pool,
 	}
 	trace_fairwq_batch(batch, "create");
 	return batch;
-}
-
-/*
- * Make @name, which may be NULL, one for the kernel's log and tables: control characters
- * become '?'. Return: @name.
- */
-char *fairwq_clean_name(char *name)
-{
-	char *c;
-
-	for (c = name; c && *c; c++)
-		if (iscntrl(*c))
-			*c = '?';
-	return name;
-}
-
-/* Make a name for the kernel's log and tables. Return: the name, or NULL. */
-char *fairwq_make_name(const char *fmt, va_list args)
-{
-	return fairwq_clean_name(kvasprintf(GFP_KERNEL, fmt, args));
 }
 
 struct fairwq_batch *fairwq_batch_create(struct fairwq_pool *pool,

@@ -167,14 +167,12 @@ static unsigned int share_locked(const struct fairwq_batch *batch)
 
 	lockdep_assert_held(&pool->lock);
 
-	if (pool->policy == FAIRWQ_FAIR_TIME) {
-		share = batch->stats->run_time;
-		total = pool->run_time;
-	} else if (pool->policy == FAIRWQ_FAIR_COST) {
-		share = (u64)(batch->group ?: &batch->node)->service >> FAIRWQ_COST_NS_SHIFT;
-		total = (u64)pool->tree.service >> FAIRWQ_COST_NS_SHIFT;
+	if (fairwq_by_amount(pool)) {
+		share = batch->stats->service;
+		total = pool->service;
 	}
-	return total ? div64_u64(share * 1000, total) : 0;
+	/* A turn that was under way at a reset may count for its batch alone. */
+	return fairwq_ratio(min(share, total), total, 1000);
 }
 
 /* Print a percentile of @hist, us; or "-" where no histograms are kept. */
@@ -199,8 +197,8 @@ void fairwq_show_row(struct seq_file *m, struct fairwq_batch *batch)
 	wait = stats->hists ? &stats->hists->wait : NULL;
 	run = stats->hists ? &stats->hists->run : NULL;
 	share = share_locked(batch);
-	seq_printf(m, "%-24s %-8s %-6s %6u %8u %7u %10llu %4u.%u",
-		   batch->name, batch_state_locked(batch), fairwq_prio_name[batch->prio],
+	seq_printf(m, "%6llu %-24s %-8s %-6s %6u %8u %7u %10llu %4u.%u",
+		   batch->seq, batch->name, batch_state_locked(batch), fairwq_prio_name[batch->prio],
 		   (batch->group ?: &batch->node)->weight, batch->nr_fifo,
 		   batch->in_flight[0] + batch->in_flight[1], batch->done, share / 10, share % 10);
 	show_quantile(m, wait, 500);
@@ -208,8 +206,11 @@ void fairwq_show_row(struct seq_file *m, struct fairwq_batch *batch)
 	seq_printf(m, " %9llu", div_u64(stats->wait_max, 1000));
 	show_quantile(m, run, 500);
 	show_quantile(m, run, 990);
-	seq_printf(m, " %6llu %s\n", stats->failures,
-		   batch->parent ? batch->parent->name : "-");
+	seq_printf(m, " %6llu ", stats->failures);
+	if (batch->parent)
+		seq_printf(m, "%llu\n", batch->parent->seq);
+	else
+		seq_puts(m, "-\n");
 }
 
 FAIRWQ_TEST_EXPORT(fairwq_show_row);
@@ -233,8 +234,8 @@ static void show_batches(struct seq_file *m,
 
 static void show_table(struct seq_file *m, struct fairwq_pool *pool)
 {
-	seq_printf(m, "%-24s %-8s %-6s %6s %8s %7s %10s %6s %9s %9s %9s %9s %9s %6s %s\n",
-		   "name", "state", "prio", "weight", "queued", "running", "done", "share%",
+	seq_printf(m, "%6s %-24s %-8s %-6s %6s %8s %7s %10s %6s %9s %9s %9s %9s %9s %6s %s\n",
+		   "number", "name", "state", "prio", "weight", "queued", "running", "done", "share%",
 		   "wait50us", "wait99us", "waitmaxus", "run50us", "run99us", "failed", "owner");
 	show_batches(m, fairwq_show_row);
 }
@@ -274,7 +275,7 @@ static void show_hist(struct seq_file *m, const struct fairwq_batch *batch, bool
 		if (shown)
 			seq_printf(m, "%15llu .. %-15llu %10llu |%-*.*s|\n", i ? 1ULL << i : 0,
 				   (2ULL << i) - 1, nr, width,
-				   (int)div64_u64(nr * width, most), BAR);
+				   (int)fairwq_ratio(nr, most, width), BAR);
 	}
 }
 

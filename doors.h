@@ -9,6 +9,7 @@
  *   delay.c        works that are queued later
  *   constraint.c   queueing through a constraint
  *   serializer.c, limiter.c   the two constraints that come with fairwq
+ *   name.c         what of a driver's text reaches tables and traces
  *   batch.c        a batch's life; its weight, pause, resume and flush
  *   pool.c         a pool's life; flush, drain and destroy
  *   tune.c         runners, policy and counters of a pool that exists
@@ -64,6 +65,8 @@ void fairwq_batch_sort(struct fairwq_batch *batch);
 bool fairwq_batch_is_idle(struct fairwq_batch *batch);
 void fairwq_pool_put(struct fairwq_pool *pool);
 extern struct workqueue_struct *fairwq_release_wq;
+
+/* name.c */
 char *fairwq_clean_name(char *name);
 char *fairwq_make_name(const char *fmt, va_list args) __printf(1, 0);
 

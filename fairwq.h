@@ -477,8 +477,8 @@ struct fairwq_batch_attrs {
  * fairwq_batch_create - create a batch in a pool
  * @pool: the pool
  * @attrs: its attributes; NULL for the default ones
- * @fmt: printf format of its name, which need not be unique. Control characters
- *	become '?'
+ * @fmt: printf format of its name, which need not be unique. It is cut after 63
+ *	bytes. Control characters, and what is no UTF-8, become '?'
  *
  * The caller gets the only reference, and must drop it with
  * fairwq_batch_dispose().
@@ -764,11 +764,12 @@ struct fairwq_pool_attrs {
  * fairwq_pool_create - create a pool of runners
  * @attrs: its attributes; NULL for the default ones
  * @fmt: printf format of its name, shown in debugfs and traces. It need not be
- *	unique, and may be any text: control characters become '?', and the folder
- *	in debugfs has another name where this one is none for a folder. With
- *	FAIRWQ_SYSFS_NAME it is also the name in /sys/devices/virtual/workqueue.
- *	Then it must have 1 to FAIRWQ_MAX_SYSFS_NAME bytes and no '/', it must not
- *	be "." or "..", and nothing else there may have it
+ *	unique. It is cut after 63 bytes. Control characters, and what is no
+ *	UTF-8, become '?'. The folder in debugfs has another name where this one
+ *	is none for a folder. With FAIRWQ_SYSFS_NAME it is also the name in
+ *	/sys/devices/virtual/workqueue. Then it must have 1 to
+ *	FAIRWQ_MAX_SYSFS_NAME bytes and no '/', it must not be "." or "..", and
+ *	nothing else there may have it
  *
  * What is not promised: with FAIRWQ_SYSFS_NAME, that the kernel says nothing if
  * the name is that of another driver's workqueue, or of a file that is there, such
@@ -1920,7 +1921,7 @@ struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
  * @batch: its attributes; those of fairwq_flows_create() at first. Here @released may be
  *	set: it is called when the batch has left, because it was idle, or was shut down
  * @name: its name in debugfs and traces; "flow-" and the key in hexadecimal at first.
- *	Control characters become '?'
+ *	Control characters, and what is no UTF-8, become '?'
  */
 struct fairwq_flow_attrs {
 	struct fairwq_batch_attrs batch;

@@ -225,7 +225,7 @@ static struct fairwq_flow *flow_new(struct fairwq_flows *flows, u64 key)
 	flow->used = true;
 	err = may_allocate() ? flow_setup(flows, key, &attrs) : -ENOMEM;
 	if (!err) {
-		name = fairwq_clean_name(kstrdup(attrs.name, FLOWS_GFP));
+		name = kstrdup(fairwq_clean_name(attrs.name), FLOWS_GFP);
 		flow->batch = fairwq_batch_new(flows->pool, &attrs.batch, false, name, FLOWS_GFP);
 		err = PTR_ERR_OR_ZERO(flow->batch);
 	}

@@ -242,6 +242,8 @@ void fairwq_pool_reset_stats(struct fairwq_pool *pool)
 	guard(raw_spinlock_irq)(&pool->lock);
 	memset(pool->counter, 0, sizeof(pool->counter));
 	atomic64_set(&pool->flow_fallbacks, 0);
-	pool->run_time = 0;
+	pool->service = 0;
 	fairwq_fairness_reset_locked(pool);
 }
+
+FAIRWQ_TEST_EXPORT(fairwq_pool_reset_stats);

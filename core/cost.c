@@ -10,8 +10,8 @@
  *   round robin    one turn                         by the other items of a
  *                                                   burst
  *   fair time      the longest of the batch's last  by what the items took,
- *                  turns, or the average if that    less what was charged
- *                  is more; slice_us if there
+ *                  turns, or the average if that    also beside and after their
+ *                  is more; slice_us if there       functions, less the charge
  *                  were none; 10 ms at most
  *   fair cost      what the client says; 1 for a    not
  *                  task, the rest of an item, and
@@ -151,6 +151,18 @@ void fairwq_cost_charge_locked(struct fairwq_turn *turn)
 		fairwq_fairness_jumped_locked(pool, &batch->node, cost);
 }
 
+/* Count that a turn cost so much. What does not fit into the sum is not counted. */
+static void count_locked(struct fairwq_batch *batch, u64 cost)
+{
+	struct fairwq_pool *pool = batch->pool;
+
+	lockdep_assert_held(&pool->lock);
+
+	cost = min(cost, U64_MAX - pool->service);
+	pool->service += cost;
+	batch->stats->service += cost;
+}
+
 /*
  * Settle a turn that has ended: correct its charge to what it cost, and count
  * the items of its burst. An ended turn of an earlier policy is only counted.
@@ -170,7 +182,7 @@ void fairwq_cost_settle_locked(const struct fairwq_turn *turn)
 	if (turn->policy_gen != pool->policy_gen)
 		return;
 	if (pool->policy == FAIRWQ_FAIR_TIME) {
-		took = min(turn->took, FAIRWQ_COST_MAX_NS);
+		took = min(turn->took + turn->later, FAIRWQ_COST_MAX_NS);
 		note_longest_locked(batch, div_u64(took, turn->nr));
 		fairwq_fairness_longest_locked(batch, DIV_ROUND_UP_ULL(took, NSEC_PER_USEC));
 		/* Less than 0 if the guess was too high. */
@@ -183,6 +195,8 @@ void fairwq_cost_settle_locked(const struct fairwq_turn *turn)
 		fairwq_tree_pay(&pool->tree, &batch->node, delta);
 		fairwq_fairness_jumped_locked(pool, &batch->node, delta);
 	}
+	if (fairwq_by_amount(pool))
+		count_locked(batch, turn->charged + (delta >> FAIRWQ_COST_NS_SHIFT));
 	if (unlikely(turn->burst))
 		fairwq_fairness_burst_locked(turn);
 }
@@ -201,7 +215,10 @@ void fairwq_cost_new_policy_locked(struct fairwq_pool *pool)
 	fairwq_tree_init(&pool->tree, pool->policy == FAIRWQ_FIFO);
 	pool->tree.starve_limit = starve_limit;
 	fairwq_cost_set_turn_locked(pool);
-	list_for_each_entry(batch, &pool->batches, link)
+	pool->service = 0;
+	list_for_each_entry(batch, &pool->batches, link) {
+		batch->stats->service = 0;
 		for (node = &batch->node; node->parent; node = node->parent)
 			fairwq_node_init(node, node->parent, node->weight);
+	}
 }

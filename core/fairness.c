@@ -126,7 +126,7 @@ static s64 window_unit(const struct fairwq_pool *pool, s64 cost)
 /* Convert to 1/100 of what an operator sees: turns, or us. */
 static u64 hundredths(const struct fairwq_pool *pool, u64 amount)
 {
-	return fairwq_by_amount(pool) ? div_u64(amount, 10) : div_u64(amount * 100, TURN);
+	return fairwq_by_amount(pool) ? div_u64(amount, 10) : fairwq_ratio(amount, TURN, 100);
 }
 
 /* Return the longest turn of @node, or of those below it, as it is compared. */
@@ -221,7 +221,7 @@ static void wait_judge_locked(struct fairwq_pool *pool, struct fairwq_node *node
 		return;
 	wait = window_unit(pool, waited);
 	bound = wait_bound_locked(pool, node);
-	percent = div64_u64(wait * 100, bound);
+	percent = fairwq_ratio(wait, bound, 100);
 	window->longest = max(window->longest, waited);
 	if (percent > window->worst_wait) {
 		window->worst_wait = percent;
@@ -480,7 +480,7 @@ static void window_close_locked(struct fairwq_pool *pool)
 	window->lag = hundredths(pool, lag);
 	window->bound = hundredths(pool, bound);
 	window->jain = jain(&sums);
-	window->worst_lag = max(window->worst_lag, div64_u64(lag * 100, bound));
+	window->worst_lag = max(window->worst_lag, fairwq_ratio(lag, bound, 100));
 	pool->counter[FAIRWQ_WINDOWS]++;
 	if (sums.low > sums.high)
 		pool->counter[FAIRWQ_VIOLATIONS]++;

@@ -476,8 +476,6 @@ static void turn_stats_locked(const struct fairwq_turn *turn)
 	u64 each = turn->took, known;
 
 	if (turn->took) {
-		stats->run_time += turn->took;
-		batch->pool->run_time += turn->took;
 		if (turn->nr > 1)
 			each = max(div_u64(each, turn->nr), 1ULL);
 		if (stats->hists)
@@ -535,12 +533,13 @@ static void turn_count_locked(const struct fairwq_turn *turn)
 }
 
 /* Account @turn to its batch. Its item goes on, but with another turn. */
-void fairwq_fifo_turn_split_locked(const struct fairwq_turn *turn)
+void fairwq_fifo_turn_split_locked(struct fairwq_turn *turn)
 {
 	lockdep_assert_held(&turn->batch->pool->lock);
 
 	turn_count_locked(turn);
 	fairwq_cost_settle_locked(turn);
+	turn->later = 0;		/* it is paid */
 }
 
 /* Hand a turn whose function has returned over to @async; it stays in flight. */

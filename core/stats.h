@@ -14,6 +14,7 @@
 
 #include <linux/average.h>
 #include <linux/bitops.h>
+#include <linux/limits.h>
 #include <linux/log2.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
@@ -69,7 +70,7 @@ struct fairwq_hists {
 
 /* Statistics of a batch: what most turns do not touch. */
 struct fairwq_batch_stats {
-	u64 run_time;			/* ns, of the timed items; fair time: of all */
+	u64 service;			/* what its turns cost: ns, or as the client says */
 	u64 failures;			/* reported by its items */
 	u64 wait_max;			/* ns, of the turns with a stamp */
 	struct ewma_fairwq_run run_avg;	/* 0: never measured */
@@ -95,6 +96,22 @@ struct fairwq_window {
 	u64 worst_wait;			/* in % of that */
 	unsigned int wait_ms;
 };
+
+/*
+ * Return @part * @scale / @whole for a table, U64_MAX if it is more, and 0 if nothing was
+ * counted yet. Unlike mul_u64_u64_div_u64() this never traps.
+ */
+static inline u64 fairwq_ratio(u64 part, u64 whole, u64 scale)
+{
+	u64 quot, rest;
+
+	if (!whole || !scale)
+		return 0;
+	quot = div64_u64_rem(part, whole, &rest);
+	if (quot >= div64_u64(U64_MAX, scale))
+		return U64_MAX;
+	return quot * scale + mul_u64_u64_div_u64(rest, scale, whole);
+}
 
 /* Return the bucket of a duration. */
 static inline unsigned int fairwq_hist_index(u64 ns)
@@ -131,7 +148,7 @@ static inline void fairwq_hist_add(struct fairwq_hist *hist, u64 ns)
 static inline u64 fairwq_hist_quantile(const struct fairwq_hist *hist,
 				       unsigned int permille)
 {
-	u64 sum = 0, want = div_u64(hist->count * permille + 999, 1000);
+	u64 sum = 0, want = hist->count - fairwq_ratio(1000 - permille, 1000, hist->count);
 	unsigned int i;
 
 	for (i = 0; i < FAIRWQ_HIST_BUCKETS - 1; i++) {

@@ -303,7 +303,7 @@ struct fairwq_pool {
 	unsigned long quick_at;		/* P: jiffies when the last of these began */
 	u64 turn_number;		/* P: number of the turn that was taken last */
 	u64 counter[FAIRWQ_NR_COUNTERS];/* P */
-	u64 run_time;			/* P: ns, of the timed turns */
+	u64 service;			/* P: what turns cost: ns, or as the client says */
 	unsigned int nr_async;		/* P: turns in flight whose function has returned */
 	unsigned int max_async;		/* I: most of them */
 	unsigned long async_at;		/* P: jiffies when @nr_async changed last */
@@ -343,6 +343,9 @@ struct fairwq_pool {
 	struct lock_class_key runner_key, wait_key; /* I */
 	struct lockdep_map lockdep_map;	/* see lockdep.h */
 };
+
+/* Longest name of a pool or batch, in bytes; see name.c. */
+#define FAIRWQ_MAX_NAME		63U
 
 /* Most owners of a batch, each being the next one's. */
 #define FAIRWQ_MAX_DEPTH	8

@@ -47,7 +47,7 @@ struct fairwq_hung {
 	struct task_struct *task;	/* a reference */
 	fairwq_func_t func;
 	unsigned int ms;
-	char batch[32];
+	char batch[FAIRWQ_MAX_NAME + 1];
 };
 
 /*

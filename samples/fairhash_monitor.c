@@ -5,8 +5,8 @@
  *   fairhash_monitor MILLISECONDS
  *
  * Reads the table of batches once in so many milliseconds, until SIGTERM, and
- * prints a line for each batch: the time in milliseconds, its name, how many
- * items are done, and for how many microseconds 99 in 100 waited at most.
+ * prints a line for each batch: the time in milliseconds, the first word of
+ * its name, how many items are done, and for how many microseconds 99 in 100 waited at most.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define BATCHES	"/sys/kernel/debug/fairwq/fairhash/batches"
-#define COLUMNS	32
+#define COLUMNS	64	/* more than words in a line */
 
 static unsigned long long now_ms(void)
 {
@@ -25,41 +25,47 @@ static unsigned long long now_ms(void)
 	return t.tv_sec * 1000ULL + t.tv_nsec / 1000000;
 }
 
-/* Cut a line into words; fewer than @max of them leave the rest NULL. */
-static void split(char *line, char **words, int max)
+/* Cut a line into words. Return how many there are. */
+static int split(char *line, char **words)
 {
 	char *rest;
+	int nr = 0;
 
-	for (int i = 0; i < max; i++)
-		words[i] = strtok_r(i ? NULL : line, "\n ", &rest);
+	words[0] = strtok_r(line, "\n ", &rest);
+	while (words[nr] && nr < COLUMNS - 1)
+		words[++nr] = strtok_r(NULL, "\n ", &rest);
+	return nr;
 }
 
-/* In which column of the table's head a name is; -1: in none. */
-static int column_of(char **head, const char *name)
+/* How far from the end of the table's head a name is; 0: it is not there. */
+static int column_of(char **head, int nr, const char *name)
 {
-	for (int i = 0; i < COLUMNS; i++) {
-		if (head[i] && !strcmp(head[i], name))
-			return i;
+	for (int i = 0; i < nr; i++) {
+		if (!strcmp(head[i], name))
+			return nr - i;
 	}
-	return -1;
+	return 0;
 }
 
 static void sample(FILE *table, unsigned long long now)
 {
 	char *words[COLUMNS], line[512];
-	int done, wait;
+	int nr, name, done, wait;
 
 	if (!fgets(line, sizeof(line), table))
 		return;
-	split(line, words, COLUMNS);
-	done = column_of(words, "done");
-	wait = column_of(words, "wait99us");
-	if (done < 0 || wait < 0)
+	nr = split(line, words);
+	name = column_of(words, nr, "name");
+	done = column_of(words, nr, "done");
+	wait = column_of(words, nr, "wait99us");
+	if (!name || !done || !wait)
 		return;
+	/* A name may have any number of words. What is behind it has one each. */
 	while (fgets(line, sizeof(line), table)) {
-		split(line, words, COLUMNS);
-		if (words[0] && words[done] && words[wait])
-			printf("%llu %s %s %s\n", now, words[0], words[done], words[wait]);
+		nr = split(line, words);
+		if (nr >= name)
+			printf("%llu %s %s %s\n", now, words[1], words[nr - done],
+			       words[nr - wait]);
 	}
 }
 

@@ -488,7 +488,7 @@ static void batch_pays_for_what_went_on(struct kunit *test)
 	for (i = 0; i < 2; i++)
 		fairwq_batch_flush(item[i]->batch);
 	/* A few, and one for each 10 ms that the host stopped an item of the other. */
-	stalled = div_u64(item[0]->batch->stats->run_time, 10 * NSEC_PER_MSEC);
+	stalled = div_u64(item[0]->batch->stats->service, 10 * NSEC_PER_MSEC);
 	KUNIT_EXPECT_LT(test, (u64)item[0]->of_other, 300 + stalled);
 }
 
@@ -517,6 +517,30 @@ static void each_item_of_a_burst_pays(struct kunit *test)
 	mock_let_settle(a);
 	KUNIT_EXPECT_GE(test, a->node.service >> FAIRWQ_COST_NS_SHIFT, 40ULL * NSEC_PER_MSEC);
 	fairwq_serializer_destroy(&serial);
+}
+
+/* It makes no difference for what a batch pays whether the function or the rest ends first. */
+static void pays_whoever_comes_first(struct kunit *test)
+{
+	struct fairwq_batch *a = mock_begin_by(test, 1, FAIRWQ_FAIR_TIME);
+	struct fairwq_batch *b = mock_batch(test, "b");
+	struct async_item *first = async_item(test), *second;
+
+	mock_open(test);
+	first->at_once = true;
+	first->cost = 20 * NSEC_PER_SEC;
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &first->work));
+	mock_await(test, &first->returned);
+	second = start(test, b);
+	mock_until(test, nr_async(test) == 1);
+	fairwq_async_complete(&second->async, 20 * NSEC_PER_SEC);
+	fairwq_batch_flush(a);
+	fairwq_batch_flush(b);
+	mock_let_settle(b);
+	KUNIT_EXPECT_GE(test, a->node.service >> FAIRWQ_COST_NS_SHIFT, 20ULL * NSEC_PER_SEC);
+	KUNIT_EXPECT_GE(test, b->node.service >> FAIRWQ_COST_NS_SHIFT, 20ULL * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, a->stats->service << FAIRWQ_COST_NS_SHIFT, a->node.service);
+	KUNIT_EXPECT_EQ(test, b->stats->service << FAIRWQ_COST_NS_SHIFT, b->node.service);
 }
 
 /* ---- where it is refused ----------------------------------------------- */
@@ -691,6 +715,7 @@ static struct kunit_case async_cases[] = {
 	KUNIT_CASE(turn_is_settled_once),
 	KUNIT_CASE(batch_pays_for_what_went_on),
 	KUNIT_CASE(each_item_of_a_burst_pays),
+	KUNIT_CASE(pays_whoever_comes_first),
 	KUNIT_CASE(elsewhere_nothing_goes_on),
 	KUNIT_CASE(stolen_task_does_not_go_on),
 	KUNIT_CASE(turns_end_from_timers),

@@ -177,7 +177,7 @@ share_by_top() {
 	sed -n 's/^top-json //p' "$sent" | python3 -c '
 import json, sys
 batches = json.load(sys.stdin)["pools"]["fairhash"]["batch"]
-share = sum(row["share"] for name, row in batches.items() if name.startswith("modest-"))
+share = sum(row["share"] for row in batches.values() if row["name"].startswith("modest-"))
 print(f"{share / 100:.4f}")' ||
 		echo 0
 }

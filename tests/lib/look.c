@@ -84,6 +84,30 @@ void mock_row(struct fairwq_batch *batch, char *buf, size_t size)
 }
 EXPORT_SYMBOL_GPL(mock_row);
 
+/* Set the counters of @pool to 0, as the knob "reset" does. */
+void mock_reset(struct fairwq_pool *pool)
+{
+	fairwq_pool_reset_stats(pool);
+}
+EXPORT_SYMBOL_GPL(mock_reset);
+
+/* Count that @batch had @part of @whole, in what its policy counts. */
+void mock_set_share(struct fairwq_batch *batch, u64 part, u64 whole)
+{
+	struct fairwq_pool *pool = batch->pool;
+
+	raw_spin_lock_irq(&pool->lock);
+	if (fairwq_by_amount(pool)) {
+		batch->stats->service = part;
+		pool->service = whole;
+	} else {
+		batch->done = part;
+		pool->counter[FAIRWQ_TURNS] = whole;
+	}
+	raw_spin_unlock_irq(&pool->lock);
+}
+EXPORT_SYMBOL_GPL(mock_set_share);
+
 /* Set the history of @batch, as if each of its turns had taken @ns. */
 void mock_set_guess(struct fairwq_batch *batch, unsigned long ns)
 {

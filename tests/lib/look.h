@@ -21,6 +21,8 @@ void mock_tick(struct fairwq_pool *pool);
 void mock_look(struct fairwq_batch *batch);
 size_t mock_dump(struct fairwq_batch *batch, char *buf, size_t size);
 void mock_row(struct fairwq_batch *batch, char *buf, size_t size);
+void mock_reset(struct fairwq_pool *pool);
+void mock_set_share(struct fairwq_batch *batch, u64 part, u64 whole);
 void mock_let_settle(struct fairwq_batch *batch);
 void mock_set_guess(struct fairwq_batch *batch, unsigned long ns);
 bool mock_limiter_wanted(struct fairwq_limiter *limiter);

@@ -8,21 +8,34 @@ import pathlib
 import shutil
 import tempfile
 import unittest
+import zlib
 from contextlib import redirect_stderr, redirect_stdout
 
 from load import load
 
 top = load("fairwq-top")
 
-HEAD = ("name state prio weight queued running done share% wait50us wait99us waitmaxus "
+HEAD = ("number name state prio weight queued running done share% wait50us wait99us waitmaxus "
         "run50us run99us failed owner\n")
 
 
-def row(name, done=0, state="eligible", prio="normal", weight=100, queued=1, owner="-",
-        wait99="-"):
+def number_of(name):
+    """The number of the only batch of a name."""
+    return zlib.crc32(name.encode()) % 100000
+
+
+def row(name, done=0, state="eligible", prio="normal", weight=100, queued=1, owner=None,
+        wait99="-", number=None):
     """A row as debugfs.c prints it."""
-    return (f"{name:<24} {state:<8} {prio:<6} {weight:6} {queued:8} {0:7} {done:10} "
+    number = number_of(name) if number is None else number
+    owner = "-" if owner is None else number_of(owner)
+    return (f"{number:6} {name:<24} {state:<8} {prio:<6} {weight:6} {queued:8} {0:7} {done:10} "
             f"{12:4}.{5} {'-':>9} {wait99:>9} {7:9} {'-':>9} {'-':>9} {0:6} {owner}\n")
+
+
+def by_name(pool):
+    """The rows of a pool. No two batches may have the same name."""
+    return {row["name"]: row for row in pool["batch"].values()}
 
 
 class Tables(unittest.TestCase):
@@ -67,29 +80,37 @@ class Tables(unittest.TestCase):
     def test_rate_and_share_are_of_the_interval(self):
         watch = self.watch(row("a", 1000), row("b", 5000))
         pool = self.then(watch, row("a", 1300), row("b", 5100))
-        self.assertAlmostEqual(pool["batch"]["a"]["share"], 75)
-        self.assertAlmostEqual(pool["batch"]["a"]["rate"], 300, delta=30)
+        self.assertAlmostEqual(by_name(pool)["a"]["share"], 75)
+        self.assertAlmostEqual(by_name(pool)["a"]["rate"], 300, delta=30)
         self.assertAlmostEqual(pool["rate"], 400, delta=40)
 
     def test_reset_is_no_negative_rate(self):
         watch = self.watch(row("a", 1000))
-        self.assertEqual(self.then(watch, row("a", 5))["batch"]["a"]["items"], 5)
+        self.assertEqual(by_name(self.then(watch, row("a", 5)))["a"]["items"], 5)
 
     def test_batch_that_is_new_counts(self):
         watch = self.watch(row("a", 10))
-        self.assertEqual(self.then(watch, row("a", 10), row("b", 8))["batch"]["b"]["items"], 8)
+        pool = self.then(watch, row("a", 10), row("b", 8))
+        self.assertEqual(by_name(pool)["b"]["items"], 8)
 
     def test_first_sample_has_no_rate(self):
         self.assertEqual(self.watch(row("a", 1000)).last["demo"]["rate"], 0)
 
     def test_batch_that_goes_is_not_shown(self):
         watch = self.watch(row("a", 10), row("b", 10))
-        self.assertEqual(list(self.then(watch, row("b", 11))["batch"]), ["b"])
+        self.assertEqual(list(by_name(self.then(watch, row("b", 11)))), ["b"])
 
     def test_share_of_time_is_the_kernels(self):
         watch = self.watch(row("a", 10), policy="fair_time")
         pool = self.then(watch, row("a", 20), policy="fair_time")
-        self.assertEqual(pool["batch"]["a"]["share"], 12.5)
+        self.assertEqual(by_name(pool)["a"]["share"], 12.5)
+
+    def test_counters_that_are_large(self):
+        watch = self.watch(row("a", 2**63), row("b", 2**63))
+        pool = self.then(watch, row("a", 2**64 - 1), row("b", 2**63 + 1))
+        self.assertEqual(by_name(pool)["a"]["items"], 2**63 - 1)
+        self.assertAlmostEqual(by_name(pool)["a"]["share"], 100)
+        self.assertGreater(pool["rate"], 2**60)
 
     def test_no_time_between_two_samples(self):
         pool = top.read_pool(self.root, "none")
@@ -104,7 +125,7 @@ class Tables(unittest.TestCase):
     def fair(self, *rows):
         """What weights give, by batch."""
         pool = self.then(self.watch(), *rows)
-        return {name: row["fair"] for name, row in pool["batch"].items()}
+        return {name: row["fair"] for name, row in by_name(pool).items()}
 
     def test_fair_share_is_by_weight_of_the_busy(self):
         fair = self.fair(row("a", weight=100), row("b", weight=300),
@@ -138,11 +159,48 @@ class Tables(unittest.TestCase):
     def test_names_with_spaces_and_odd_letters(self):
         names = ["two words", "idle normal 5", "\N{SNOWMAN}", "a" * 40, "%s%n"]
         pool = self.then(self.watch(), *(row(name) for name in names))
-        self.assertEqual(list(pool["batch"]), names)
+        self.assertEqual(list(by_name(pool)), names)
 
-    def test_two_of_a_name(self):
-        pool = self.then(self.watch(), row("a", 1), row("a", 2))
-        self.assertEqual(list(pool["batch"]), ["a", "a#2"])
+    def test_two_of_a_name_are_two(self):
+        watch = self.watch(row("a", 1000000, number=1), row("a", 500, number=2))
+        pool = self.then(watch, row("a", 1000000, number=1), row("a", 600, number=2))
+        self.assertEqual({number: row["items"] for number, row in pool["batch"].items()},
+                         {1: 0, 2: 100})
+        self.assertEqual([line.split()[0] for line, _ in top.lines(pool)][2:], ["a#2", "a#1"])
+
+    def test_one_of_a_name_that_goes_is_not_the_other(self):
+        watch = self.watch(row("a", 400, number=1), row("a", 1000000, number=2))
+        pool = self.then(watch, row("a", 1000100, number=2))
+        self.assertEqual(pool["batch"][2]["items"], 100)
+        self.assertEqual([line.split()[0] for line, _ in top.lines(pool)][2:], ["a"])
+
+    def test_owners_of_a_name_do_not_mix(self):
+        rows = [row("own", state="idle", queued=0, number=number_of("1")),
+                row("own", state="idle", queued=0, number=number_of("2")),
+                row("x", owner="1"), row("y", owner="2"), row("z", owner="2")]
+        pool = self.then(self.watch(), *rows)
+        self.assertEqual([pool["batch"][number_of(name)]["fair"] for name in "xyz"],
+                         [0.5, 0.25, 0.25])
+
+    def test_number_in_a_long_name_is_seen(self):
+        pool = self.then(self.watch(), row("a" * 40, number=12), row("a" * 40, number=13))
+        self.assertIn("a" * 21 + "#12 ", next(line for line, _ in top.lines(pool) if "#12" in line))
+
+    def test_pool_with_a_number_for_a_name(self):
+        for name in "5", "\N{SUPERSCRIPT TWO}", "9" * 5000:
+            self.pool(row("a"), name=name[:9])
+            path = pathlib.Path(self.root, name[:9], "summary")
+            path.write_text(f"name: {name}\npolicy: fifo\n", encoding="utf-8")
+            self.assertEqual(top.read_pool(self.root, name[:9])["name"], name)
+
+    def test_tables_of_another_version_are_said(self):
+        self.pool(row("a"))
+        path = pathlib.Path(self.root, "demo", "batches")
+        text = path.read_text(encoding="utf-8").replace("number ", "", 1)
+        path.write_text(text, encoding="utf-8")
+        status, _, err = self.call("--once")
+        self.assertEqual(status, 1)
+        self.assertIn("another version", err)
 
     def test_name_that_a_terminal_would_obey(self):
         self.pool(row("\x1b[31mred"))
@@ -157,17 +215,17 @@ class Tables(unittest.TestCase):
     def test_bytes_that_are_no_text(self):
         self.pool(row("a"))
         with open(os.path.join(self.root, "demo", "batches"), "ab") as file:
-            file.write(b"\xff\xfe " + row("b").encode())
+            file.write(row("b").encode().replace(b" b ", b" \xff\xfe "))
         self.assertEqual(len(top.read_pool(self.root, "demo")["batch"]), 2)
 
     def test_line_that_is_cut_short(self):
         pool = self.then(self.watch(), row("a"), row("b")[:40])
-        self.assertEqual(list(pool["batch"]), ["a"])
+        self.assertEqual(list(by_name(pool)), ["a"])
 
     # -- the tool
 
     def test_many_batches(self):
-        self.pool(*(row(f"b{i}", i) for i in range(1000)))
+        self.pool(*(row(f"b{i}", i, number=i) for i in range(1000)))
         status, out, _ = self.call("--once")
         self.assertEqual(status, 0)
         self.assertEqual(out.count("eligible"), 1000)
@@ -176,7 +234,7 @@ class Tables(unittest.TestCase):
         self.pool(row("a", wait99="12"), violations=3)
         status, out, _ = self.call("--once", "--json")
         pool = json.loads(out)["pools"]["demo"]
-        self.assertEqual((status, pool["wrong"], pool["batch"]["a"]["wait99"]),
+        self.assertEqual((status, pool["wrong"], pool["batch"][str(number_of("a"))]["wait99"]),
                          (0, {"violations": 3}, 12))
 
     def test_violations_are_shown(self):

@@ -44,7 +44,7 @@
 #define MINE		" [" MODULE "]"
 
 /* The heads of the tables, with single spaces. */
-#define BATCHES_HEAD	"name state prio weight queued running done share% wait50us wait99us waitmaxus run50us run99us failed owner"
+#define BATCHES_HEAD	"number name state prio weight queued running done share% wait50us wait99us waitmaxus run50us run99us failed owner"
 #define DUMP_HEAD	"batch where ageus function"
 #define RUNNERS_HEAD	"runner state sincems batch function"
 
@@ -233,7 +233,7 @@ static int lasting_batches(void)
 {
 	int nr = 3;
 
-	for (const char *at = read_pool("batches"); (at = strstr(at, "\nuser-")); at++)
+	for (const char *at = read_pool("batches"); (at = strstr(at, " user-")); at++)
 		nr++;
 	return nr;
 }
@@ -434,6 +434,19 @@ static int count_words(const char *line)
 	return nr;
 }
 
+/* Check that each batch has a number of its own: the younger has the larger one. */
+static void expect_numbers(void)
+{
+	char *line = read_pool("batches"), *rest;
+	long long number, last = -1;
+
+	strtok_r(line, "\n", &rest);
+	while ((line = strtok_r(NULL, "\n", &rest))) {
+		expect(sscanf(line, "%lld ", &number) == 1 && number > last, "%s", line);
+		last = number;
+	}
+}
+
 /* Check a table: a head of @names, and rows of @min to @max words. Return: its rows. */
 static int expect_table(const char *name, const char *names, int min, int max)
 {
@@ -461,7 +474,8 @@ static void tables_have_their_columns(void)
 	int batches, runners;
 
 	begin_load();
-	batches = expect_table("batches", BATCHES_HEAD, 15, 15);
+	batches = expect_table("batches", BATCHES_HEAD, 16, 16);
+	expect_numbers();
 	/* The function is followed by its module. */
 	runners = expect_table("runners", RUNNERS_HEAD, 5, 6);
 	expect_table("dump", DUMP_HEAD, 4, 5);
@@ -476,17 +490,33 @@ struct row {
 	unsigned int weight, queued, running, percent, tenth;
 	unsigned long long done, waitmax, failed;
 	char wait50[24], wait99[24], run50[24], run99[24];	/* numbers, or "-" */
-	char owner[32];
+	char owner[24];			/* number, or "-" */
 };
 
-#define BATCHES_ROW "%*s %15s %15s %u %u %u %llu %u.%u %23s %23s %llu %23s %23s %llu %31s"
+#define BATCHES_ROW "%*s %15s %15s %u %u %u %llu %u.%u %23s %23s %llu %23s %23s %llu %23s"
+
+/* Return the number of the batch @name; -1: there is none, or several. */
+static long long number_of_batch(const char *name)
+{
+	char *line = read_pool("batches"), *rest, word[32];
+	long long number, found = -1;
+	int nr = 0;
+
+	for (line = strtok_r(line, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		if (sscanf(line, "%lld %31s", &number, word) != 2 || strcmp(word, name))
+			continue;
+		found = number;
+		nr++;
+	}
+	return nr == 1 ? found : -1;
+}
 
 /* Read the row of this process's batch. Return: false if there is none. */
 static bool own_row(struct row *row)
 {
 	char name[32], *line;
 
-	snprintf(name, sizeof(name), "\noperator-%d ", getpid());
+	snprintf(name, sizeof(name), " operator-%d ", getpid());
 	line = strstr(read_pool("batches"), name);
 	return line && sscanf(line, BATCHES_ROW,
 			      row->state, row->prio, &row->weight, &row->queued,
@@ -834,7 +864,7 @@ static void reset_zeroes_the_counters(void)
 
 	hash_once(fd, digest);
 	wait_until(own_row(&row) && row.done >= 8 && !row.running);
-	expect(!strcmp(row.owner, "user-0"), "owner %s", row.owner);
+	expect(atoll(row.owner) == number_of_batch("user-0"), "owner %s", row.owner);
 	wait_until(number_of("summary", "runners_active") == 0);
 	set_knob("reset", "1\n");
 	for (size_t i = 0; i < ARRAY_SIZE(counters); i++)

@@ -731,8 +731,10 @@ static int nr_clients(void)
 	int lines = 0;
 
 	slurp("batches", text, sizeof(text));
-	for (char *s = text; (s = strchr(s, '\n')); s++)
-		lines += !!strncmp(s, "\nuser-", 6);	/* users' batches stay */
+	for (char *s = text; (s = strchr(s, '\n')); s++) {
+		s += strspn(s, "\n 0123456789");	/* the number of the batch */
+		lines += !!strncmp(s, "user-", 5);	/* users' batches stay */
+	}
 	return lines - 4;	/* without the head and the pool's own batches */
 }
 

@@ -26,10 +26,23 @@ static inline u64 fairwq_sim_div64_u64(u64 dividend, u64 divisor)
 	return dividend / divisor;
 }
 
+static inline u64 fairwq_sim_div64_u64_rem(u64 dividend, u64 divisor, u64 *remainder)
+{
+	*remainder = dividend % divisor;
+	return dividend / divisor;
+}
+
+static inline u64 fairwq_sim_mul_u64_u64_div_u64(u64 a, u64 b, u64 divisor)
+{
+	return (unsigned __int128)a * b / divisor;
+}
+
 /* Newer ones have functions of the names, so this goes by the preprocessor. */
 #define div_u64		fairwq_sim_div_u64
 #define div_u64_rem	fairwq_sim_div_u64_rem
 #define div_s64		fairwq_sim_div_s64
 #define div64_u64	fairwq_sim_div64_u64
+#define div64_u64_rem	fairwq_sim_div64_u64_rem
+#define mul_u64_u64_div_u64	fairwq_sim_mul_u64_u64_div_u64
 
 #endif /* FAIRWQ_SIM_MATH64_H */
