@@ -6,7 +6,7 @@
  * Phases with the slow item alternate with phases without it, in one pool that is busy all
  * the time. The slow item may keep its place among max_active, and a CPU if it computes. So a
  * phase without it takes as much from the others: one place, and a CPU by a thread outside
- * the pool. The others must keep 90 % of what they get there. In both a phase begins when
+ * the pool. The others must keep most of what they get there. In both a phase begins when
  * they are at work. The engine may take some ticks to see that an item is slow.
  *
  * A machine that does something else slows down single phases. So medians are compared, and
@@ -23,6 +23,8 @@
 #define NR_EACH		4U	/* items of each */
 #define NR_QUICK	32U	/* short turns of the slow client before its slow item */
 #define PAIRS		(MOCK_PLANTED ? 4U : 64U)
+/* Per cent. On an idle machine it is 90 and more, and beside other load medians differ. */
+#define KEPT		60U
 
 /*
  * The others are at work when they had so many turns. If they have fewer in SETTLE, they are
@@ -394,7 +396,7 @@ static void expect_others_keep_their_rate(struct kunit *test, const char *name)
 	for (i = 0; i < PAIRS; i++) {
 		without[i] = phase_without(test);
 		with[i] = phase_with(test);
-		least = median(without, i + 1, true) / 10 * 9;
+		least = median(without, i + 1, true) / 100 * KEPT;
 		got = median(with, i + 1, false);
 		if (i && got >= least)
 			break;
