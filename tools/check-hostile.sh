@@ -56,11 +56,11 @@ main() {
 	local rc=0
 	rm -rf "$dir"/*.{verdict,console}
 	mkdir -p "$dir"
-	[ "$nr_uml" -eq 0 ] || "$top/tools/build.sh" "$uml" um "$dir/uml" W=1e || return 2
-	[ "$nr_qemu" -eq 0 ] || "$top/tools/build.sh" "$qemu" x86_64 "$dir/qemu" W=1e || return 2
+	[ "$nr_uml" -eq 0 ] || "$top/tools/build.sh" "$obj_uml" um "$dir/uml" W=1e || return 2
+	[ "$nr_qemu" -eq 0 ] || "$top/tools/build.sh" "$obj_qemu" x86_64 "$dir/qemu" W=1e || return 2
 	start_loops
-	boots uml "${uml:-}" "$nr_uml" || rc=$?
-	boots qemu "${qemu:-}" "$nr_qemu" || rc=$?
+	boots uml "${obj_uml:-}" "$nr_uml" || rc=$?
+	boots qemu "${obj_qemu:-}" "$nr_qemu" || rc=$?
 	failures
 	say_times
 	total "$dir"/*.verdict
@@ -72,6 +72,6 @@ nr_uml=${HOSTILE_UML:-10} nr_qemu=${HOSTILE_QEMU:-3}
 	die "HOSTILE_UML and HOSTILE_QEMU are numbers, not $nr_uml and $nr_qemu"
 count_times
 need_packages "${build_packages[@]}" "${qemu_packages[@]}"
-[ "$nr_uml" -eq 0 ] || uml=$("$top/tools/kernel.sh" 7.3 uml native) || exit 2
-[ "$nr_qemu" -eq 0 ] || qemu=$("$top/tools/kernel.sh" 6.1 qemu) || exit 2
+[ "$nr_uml" -eq 0 ] || obj_uml=$("$top/tools/kernel.sh" 7.3 uml native) || exit 2
+[ "$nr_qemu" -eq 0 ] || obj_qemu=$("$top/tools/kernel.sh" 6.1 qemu) || exit 2
 locked "$dir.lock" main

@@ -208,7 +208,8 @@ class Guest:
     def story(self, why, before, said, where):
         own = [l for l in before.splitlines() if OURS.search(l)]
         yield (f'The guest hangs: {why} of its own time '
-               f'(in all, it ran for {self.clock.cpu:.0f} s and slept for {self.clock.idle:.0f} s).')
+               f'(in all, it ran for {self.clock.cpu:.0f} s and slept for '
+               f'{self.clock.idle:.0f} s).')
         yield from part('the last reports', own[-4:])
         yield from part('the end of its console', before.splitlines()[-12:])
         yield from part('its CPUs, at three moments', where)
@@ -236,7 +237,8 @@ def part(title, lines):
     if lines:
         yield f'  {title}:'
         for line in lines:
-            yield '    ' + (line if isinstance(line, str) else line.decode(errors='replace')).rstrip()
+            text = line if isinstance(line, str) else line.decode(errors='replace')
+            yield '    ' + text.rstrip()
 
 
 def places(found, symbols):

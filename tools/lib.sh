@@ -209,10 +209,11 @@ make_root() {
 # may go on with a stale translation of code that another one patches, such as a static
 # key or a tracepoint, for ever. No KVM: a machine's /dev/kvm may open and yet hang the guest.
 qemu_machine() {
-	qemu=(qemu-system-x86_64 -accel tcg,thread=single -cpu max -smp "$1" -m "$2"
+	qemu=(qemu-system-x86_64 -accel "tcg,thread=single" -cpu max -smp "$1" -m "$2"
 		-nodefaults -display none -no-reboot)
 	# guest.py sends an NMI to a guest that hangs, which prints all stacks.
-	kernel_line="console=ttyS0 panic=-1 oops=panic rdinit=/init unknown_nmi_panic apic_extnmi=all panic_print=0x41"
+	kernel_line="console=ttyS0 panic=-1 oops=panic rdinit=/init"
+	kernel_line+=" unknown_nmi_panic apic_extnmi=all panic_print=0x41"
 }
 
 # say_hang DIR: print what guest.py found of the guest that hung, and what to do.
