@@ -732,8 +732,8 @@ static int nr_clients(void)
 
 	slurp("batches", text, sizeof(text));
 	for (char *s = text; (s = strchr(s, '\n')); s++) {
-		s += strspn(s, "\n 0123456789");	/* the number of the batch */
-		lines += !!strncmp(s, "user-", 5);	/* users' batches stay */
+		/* Users' batches stay. In front of the name is the number. */
+		lines += !!strncmp(s + strspn(s, "\n 0123456789"), "user-", 5);
 	}
 	return lines - 4;	/* without the head and the pool's own batches */
 }
