@@ -238,10 +238,12 @@ static unsigned long turns_of_others(void)
 /* Pass a moment, without a sleep in a thread that is to keep its CPU. */
 static void pass_time(bool sleeps)
 {
+	unsigned int i;
+
 	if (sleeps)
 		usleep_range(100, 200);
-	else
-		udelay(100);
+	for (i = 0; !sleeps && i < 100; i++)
+		udelay(1);
 }
 
 /* Return the rate of the others, in turns a second, from when they are at work. */

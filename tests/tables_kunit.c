@@ -25,10 +25,11 @@ static const struct named {
 	{ "p batch=x batch= batch=", "p batch?x batch? batch?" }, { "batch=x", "batch=x" },
 	/* Controls of ASCII, and the same as one character of UTF-8. */
 	{ "\x1b[31m\x07\x7f", "?[31m??" }, { "a\nb\r\n\tc", "a?b???c" },
-	{ "\xc2\x9b" "31m \xc2\x85 \xc2\x80 \xc2\x9f", "?31m ? ? ?" },
-	{ "\xe2\x80\xae" "321", "?321" }, { "\xe2\x80\xa8\xe2\x80\xa9\xe2\x81\xa6\xd8\x9c", "????" },
+	{ "\xc2\x9b[1m \xc2\x85 \xc2\x80 \xc2\x9f", "?[1m ? ? ?" },
+	{ "\xe2\x80\xaexyz", "?xyz" },
+	{ "\xe2\x80\xa8\xe2\x80\xa9\xe2\x81\xa6\xd8\x9c", "????" },
 	/* No UTF-8: bytes alone, ends that are missing, longer ways to write a character. */
-	{ "\x9b" "31m", "?31m" }, { "\xff\xfe\xc0\xc1\xf5", "?????" }, { "x\xc3", "x?" },
+	{ "\x9b[1m", "?[1m" }, { "\xff\xfe\xc0\xc1\xf5", "?????" }, { "x\xc3", "x?" },
 	{ "\xe4\xb8", "??" }, { "\xf0\x9f\x91", "???" }, { "\xc3(", "?(" },
 	{ "\xc0\x8a", "??" }, { "\xe0\x82\x9b", "???" }, { "\xf0\x80\x82\x9b", "????" },
 	{ "\xed\xa0\x80", "???" }, { "\xf4\x90\x80\x80", "????" }, { "\xf8\x88\x80\x80", "????" },
@@ -115,7 +116,8 @@ static struct row *row_of(struct kunit *test, struct fairwq_batch *batch)
 		*row->word[i - 1]++ = '\0';
 	}
 	strim(row->text);
-	KUNIT_ASSERT_EQ(test, 1, sscanf(row->text, "%llu%n", &row->number, &len));
+	i = sscanf(row->text, "%llu%n", &row->number, &len);
+	KUNIT_ASSERT_EQ(test, 1U, i);
 	row->name = row->text + len;
 	row->name += *row->name == ' ';		/* there is none behind an empty name */
 	return row;
@@ -206,7 +208,7 @@ static void begin_counting(struct kunit *test, enum fairwq_policy policy)
 /* Expect that the row of @batch says so many thousandths. */
 static void expect_share(struct kunit *test, struct fairwq_batch *batch, u64 share)
 {
-	char text[16];
+	char text[24];
 
 	snprintf(text, sizeof(text), "%llu.%llu", share / 10, share % 10);
 	KUNIT_EXPECT_STREQ(test, text, row_of(test, batch)->word[SHARE_WORD]);
@@ -309,10 +311,12 @@ static void ratios_do_not_overflow(struct kunit *test)
 	static const struct {
 		u64 part, whole, scale, ratio;
 	} ratios[] = {
-		{ 0, 0, 100, 0 }, { 1, 0, 100, 0 }, { 1, 2, 0, 0 }, { 1, 2, 100, 50 }, { 3, 2, 100, 150 },
+		{ 0, 0, 100, 0 }, { 1, 0, 100, 0 }, { 1, 2, 0, 0 }, { 1, 2, 100, 50 },
+		{ 3, 2, 100, 150 },
 		{ 1ULL << 62, 1ULL << 63, 40, 20 }, { U64_MAX, U64_MAX, 1000, 1000 },
 		{ U64_MAX - 1, U64_MAX, 1000, 999 }, { 1ULL << 63, 1ULL << 16, 100, 100ULL << 47 },
-		{ U64_MAX, 1, 1, U64_MAX }, { U64_MAX, 1, 100, U64_MAX }, { 1ULL << 63, 1, 2, U64_MAX },
+		{ U64_MAX, 1, 1, U64_MAX }, { U64_MAX, 1, 100, U64_MAX },
+		{ 1ULL << 63, 1, 2, U64_MAX },
 		{ 1ULL << 63, 3, 100, U64_MAX }, { 10, 1000, 1ULL << 63, (1ULL << 63) / 100 },
 	};
 	unsigned int i;

@@ -129,7 +129,7 @@ class Traces(Case):
         yield self.write(*((name.replace(b" batch=", b" batch?"), b"b") for name in ALL))
 
     def expected(self, nr):
-        """How many items those have together who look the same."""
+        """How many items the batches that look the same have together."""
         count = collections.Counter()
         for (pool, batch), items in nr.items():
             count[shown(pool), shown(batch)] += items

@@ -34,7 +34,7 @@ static inline u64 fairwq_sim_div64_u64_rem(u64 dividend, u64 divisor, u64 *remai
 
 static inline u64 fairwq_sim_mul_u64_u64_div_u64(u64 a, u64 b, u64 divisor)
 {
-	return (unsigned __int128)a * b / divisor;
+	return (__uint128_t)a * b / divisor;
 }
 
 /* Newer ones have functions of the names, so this goes by the preprocessor. */
