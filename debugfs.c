@@ -199,7 +199,8 @@ void fairwq_show_row(struct seq_file *m, struct fairwq_batch *batch)
 	share = share_locked(batch);
 	seq_printf(m, "%6llu %-24s %-8s %-6s %6u %8u %7u %10llu %4u.%u",
 		   batch->seq, batch->name, batch_state_locked(batch),
-		   fairwq_prio_name[batch->prio], (batch->group ?: &batch->node)->weight, batch->nr_fifo,
+		   fairwq_prio_name[batch->prio],
+		   (batch->group ?: &batch->node)->weight, batch->nr_fifo,
 		   batch->in_flight[0] + batch->in_flight[1], batch->done, share / 10, share % 10);
 	show_quantile(m, wait, 500);
 	show_quantile(m, wait, 990);
@@ -236,7 +237,8 @@ static void show_table(struct seq_file *m, struct fairwq_pool *pool)
 {
 	seq_printf(m, "%6s %-24s %-8s %-6s %6s %8s %7s %10s %6s %9s %9s %9s %9s %9s %6s %s\n",
 		   "number", "name", "state", "prio", "weight", "queued", "running", "done",
-		   "share%", "wait50us", "wait99us", "waitmaxus", "run50us", "run99us", "failed", "owner");
+		   "share%", "wait50us", "wait99us", "waitmaxus", "run50us", "run99us",
+		   "failed", "owner");
 	show_batches(m, fairwq_show_row);
 }
 
