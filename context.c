@@ -64,6 +64,8 @@ EXPORT_SYMBOL_GPL(fairwq_context_capture);
 void fairwq_context_set_ops(struct fairwq_context *context,
 			    const struct fairwq_context_ops *ops, void *data)
 {
+	if (IS_ERR_OR_NULL(context))
+		return;
 	context->ops = ops;
 	context->data = data;
 }

@@ -1319,7 +1319,7 @@ struct fairwq_context *fairwq_context_capture(gfp_t gfp);
 
 /**
  * fairwq_context_set_ops - add what only the driver knows
- * @context: a context that no work has yet
+ * @context: a context that no work has yet. NULL and errors are ignored
  * @ops: the functions, which must stay until the context is gone
  * @data: for these functions
  *

@@ -267,6 +267,20 @@ static void work_without_a_setup_takes_no_context(struct kunit *test)
 	fairwq_context_put(context);
 }
 
+/* A driver need not check that its capture went well before it hands the result on. */
+static void failed_capture_is_ignored(struct kunit *test)
+{
+	static const struct fairwq_context_ops no_ops;
+	struct fairwq_context *failed = ERR_PTR(-ENOMEM);
+
+	fairwq_context_set_ops(NULL, &no_ops, NULL);
+	fairwq_context_set_ops(failed, &no_ops, NULL);
+	KUNIT_EXPECT_PTR_EQ(test, failed, fairwq_context_get(failed));
+	KUNIT_EXPECT_PTR_EQ(test, NULL, fairwq_context_get(NULL));
+	fairwq_context_put(failed);
+	fairwq_context_put(NULL);
+}
+
 /* An item that frees itself, then opens SECRET. */
 struct freed_item {
 	struct fairwq_context_work cwork;
@@ -647,6 +661,7 @@ static struct kunit_case context_cases[] = {
 	KUNIT_CASE(item_captures_what_it_runs_in),
 	KUNIT_CASE(no_reference_leaks),
 	KUNIT_CASE(work_without_a_setup_takes_no_context),
+	KUNIT_CASE(failed_capture_is_ignored),
 	KUNIT_CASE(function_may_free_its_work),
 	KUNIT_CASE(what_the_function_leaves_is_undone),
 	KUNIT_CASE(driver_is_asked_around_each_run),
