@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Kernel under test: interrupts between CPUs, wake-ups from idle, timers and barriers.
+ * Kernel under test: interrupts between CPUs, wake-ups from idle, timers, barriers, locks.
  * tests/configs/native.patch changes all of them in user-mode Linux. If the kernel loses
  * one, the results of the other suites and of the bench mean nothing. Nothing of fairwq
  * is used here.
@@ -22,6 +22,7 @@
 #include <linux/sched.h>
 #include <linux/sched/task.h>
 #include <linux/smp.h>
+#include <linux/spinlock.h>
 #include <linux/string.h>
 
 #include "lib/bound.h"
@@ -551,6 +552,43 @@ static void ground_test_release_orders_stores(struct kunit *test)
 	run_litmus(test, message);
 }
 
+/* ---- locks ---- */
+
+static struct {
+	raw_spinlock_t lock;
+	unsigned long count;			/* under @lock */
+	unsigned long own[GROUND_CPUS];		/* of one thread each */
+} locks;
+
+/* Take the lock on each CPU, and count in two steps. */
+static void count_locked(unsigned int index)
+{
+	unsigned long count;
+
+	meet(1);
+	while (is_time_left()) {
+		raw_spin_lock(&locks.lock);
+		count = READ_ONCE(locks.count);
+		cpu_relax();
+		WRITE_ONCE(locks.count, count + 1);
+		raw_spin_unlock(&locks.lock);
+		locks.own[index]++;
+	}
+}
+
+static void ground_test_lock_excludes(struct kunit *test)
+{
+	unsigned long sum = 0;
+	unsigned int i;
+
+	memset(&locks, 0, sizeof(locks));
+	raw_spin_lock_init(&locks.lock);
+	run_crew(test, GROUND_CPUS, count_locked);
+	for (i = 0; i < GROUND_CPUS; i++)
+		sum += locks.own[i];
+	KUNIT_EXPECT_EQ(test, sum, locks.count);
+}
+
 static struct kunit_case ground_cases[] = {
 	KUNIT_CASE(ground_test_no_ipi_is_lost),
 	KUNIT_CASE(ground_test_masked_ipi_waits),
@@ -559,6 +597,7 @@ static struct kunit_case ground_cases[] = {
 	KUNIT_CASE(ground_test_no_timer_is_lost),
 	KUNIT_CASE(ground_test_fence_orders_store_and_load),
 	KUNIT_CASE(ground_test_release_orders_stores),
+	KUNIT_CASE(ground_test_lock_excludes),
 	{ }
 };
 

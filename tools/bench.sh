@@ -161,7 +161,9 @@ main() {
 [[ $rows =~ ^[a-z0-9_,]*$ ]] || die "BENCH_ROWS is a list of names, not $rows"
 [[ $kernel =~ ^uml(-native)?$ ]] || die "BENCH_KERNEL is uml-native or uml, not $kernel"
 [[ $idle =~ ^(poll|sleep)$ ]] || die "BENCH_IDLE is poll or sleep, not $idle"
-[ "$idle" = sleep ] || export FAIRWQ_APPEND=nohlt
+[ "$idle" = sleep ] || append=nohlt
+[ "$kernel" = uml ] || append="${append:-} nopvspin"	# fair locks, as on hardware
+export FAIRWQ_APPEND=${append:-}
 [[ $built == linked && $kernel != uml || $built == modules ]] ||
 	die "BENCH_BUILT is linked or modules, and modules for BENCH_KERNEL=uml"
 [[ $sides =~ ^[a-z0-9_,]*$ ]] || die "BENCH_SIDES is a list of names, not $sides"
