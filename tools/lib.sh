@@ -110,9 +110,13 @@ need_packages() {
 		die "missing packages, and not root"
 	fi
 	say "Installing from the distribution: ${missing[*]}"
+	locked "$cache/packages.lock" install_packages "${missing[@]}"
+}
+
+# Others that install must not change the lists between these two steps.
+install_packages() {
 	step "package lists" apt_waits update
-	step "packages" apt_waits install -y \
-		--no-install-recommends "${missing[@]}"
+	step "packages" apt_waits install -y --no-install-recommends "$@"
 }
 
 # apt_waits ARGUMENT...: run apt-get. Wait while another program has its locks, as a new
