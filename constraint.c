@@ -36,7 +36,7 @@ void __fairwq_constraint_init(struct fairwq_constraint *constraint,
 	if (WARN_ON_ONCE(!constraint || !ops))
 		return;
 	constraint->ops = ops;
-	constraint->dead = false;
+	constraint->ending = 0;
 	lockdep_init_map(&constraint->lockdep_map, name, key, 0);
 }
 EXPORT_SYMBOL_GPL(__fairwq_constraint_init);
@@ -130,7 +130,7 @@ static int queue_through(struct fairwq_constraint *constraint,
 {
 	int ret;
 
-	if (unlikely(READ_ONCE(constraint->dead)))
+	if (unlikely(READ_ONCE(constraint->ending)))
 		return fairwq_unless_pending(work, -ESHUTDOWN);
 	ret = fairwq_reserve(batch, work);
 	if (ret <= 0)

@@ -367,7 +367,8 @@ bool fairwq_work_disable(struct fairwq_work *work);
  *
  * Context: Process context, sleeps. From @work's own function it warns and does
  * not wait.
- * Return: true if @work was pending.
+ * Return: true if it took @work out. False also if @work ran instead, after a grace
+ * period that it waited for.
  */
 bool fairwq_work_disable_sync(struct fairwq_work *work);
 
@@ -1437,7 +1438,7 @@ struct fairwq_constraint {
 	unsigned int inline_us;		/* how long a runner may go on with a serializer */
 	u8 seen;			/* priorities of what was queued to it, a bit each */
 	bool serial;			/* it is a serializer */
-	bool dead;			/* is being destroyed */
+	u8 ending;			/* calls that end it, which refuse new items */
 	bool unsafe;			/* it was used with a pool without FAIRWQ_MEM_RECLAIM */
 	struct lockdep_map lockdep_map;	/* of no size without CONFIG_LOCKDEP */
 };
@@ -1576,7 +1577,7 @@ void fairwq_serializer_destroy(struct fairwq_serializer *serializer);
  * batch, or runs, or has gone on after its function. It is waited for;
  * fairwq_batch_cancel() and fairwq_work_cancel() can take it out of its batch.
  *
- * With FAIRWQ_DROP_REST any item of @serializer may call this: it drops those behind
+ * With FAIRWQ_DROP_REST any item of @serializer may call this: it drops the works behind
  * it, and is the last then. On return @serializer may be freed, also by that item.
  *
  * What is not promised: a work whose queue call is under way when this begins may run
@@ -1584,8 +1585,9 @@ void fairwq_serializer_destroy(struct fairwq_serializer *serializer);
  *
  * Context: Process context, sleeps.
  * Return: 0; -EINVAL; -EDEADLK, with a warning, from an item of @serializer behind which
- * works or a flush wait, unless it drops them. After an error @serializer goes on taking
- * items. Works that were dropped are not queued again.
+ * a flush or another caller of this waits, or a work that it does not drop. After an
+ * error @serializer goes on taking items, unless that other caller refuses them. Works
+ * that were dropped are not queued again.
  */
 int fairwq_serializer_shutdown(struct fairwq_serializer *serializer, unsigned int how,
 			       void (*dropped)(struct fairwq_work *work));

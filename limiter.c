@@ -33,7 +33,7 @@ void fairwq_limiter_destroy(struct fairwq_limiter *limiter)
 	might_sleep();
 	if (fairwq_constraint_from_inside(&limiter->constraint, __func__))
 		return;
-	WRITE_ONCE(limiter->constraint.dead, true);
+	fairwq_waitlist_refuse(&limiter->constraint);
 	while (fairwq_waitlist_wait(&limiter->constraint))
 		;
 }

@@ -52,46 +52,47 @@ void fairwq_serializer_flush(struct fairwq_serializer *serializer)
 EXPORT_SYMBOL_GPL(fairwq_serializer_flush);
 
 /*
- * Make the calling item the last one of its serializer, if nothing waits behind it. With
- * FAIRWQ_DROP_REST what waits is dropped first. Return: whether it is the last.
+ * Make the calling item the last one of its serializer. With FAIRWQ_DROP_REST, drop what
+ * waits behind it, also works whose queue calls are under way.
+ *
+ * Return: whether it is the last. If not, @constraint takes items as before.
  */
 static bool become_last(struct fairwq_constraint *constraint, unsigned int how,
 			void (*dropped)(struct fairwq_work *work))
 {
 	const struct fairwq_turn *turn = fairwq_runner_own_turn();
-	unsigned long nr;
+	int err;
 
 	if (!turn || turn->constraint != constraint)
 		return false;
+	if (!(how & FAIRWQ_DROP_REST))
+		return !fairwq_burst_detach(fairwq_runner_current(), constraint);
+	fairwq_waitlist_refuse(constraint);
 	do {
-		nr = how & FAIRWQ_DROP_REST ? fairwq_waitlist_drop(constraint, dropped) : 0;
-		if (fairwq_burst_detach(fairwq_runner_current(), constraint))
-			return true;
-		/* A queue call was under way, or a flush waits. */
-	} while (nr);
-	return false;
+		fairwq_waitlist_drop(constraint, dropped);
+		err = fairwq_burst_detach(fairwq_runner_current(), constraint);
+	} while (err == -EAGAIN);
+	if (err)
+		fairwq_waitlist_accept(constraint);
+	return !err;
 }
 
 int fairwq_serializer_shutdown(struct fairwq_serializer *serializer, unsigned int how,
 			       void (*dropped)(struct fairwq_work *work))
 {
 	struct fairwq_constraint *constraint;
-	bool dead;
 
 	if (!serializer)
 		return fairwq_bad_arg("serializer is NULL");
 	if (how & ~FAIRWQ_DROP_REST)
 		return fairwq_bad_arg("how has an unknown flag");
 	constraint = &serializer->constraint;
-	dead = READ_ONCE(constraint->dead);
 	might_sleep();
-	WRITE_ONCE(constraint->dead, true);
 	if (become_last(constraint, how, dropped))
 		return 0;
-	if (fairwq_constraint_from_inside(constraint, __func__)) {
-		WRITE_ONCE(constraint->dead, dead);
+	if (fairwq_constraint_from_inside(constraint, __func__))
 		return -EDEADLK;
-	}
+	fairwq_waitlist_refuse(constraint);
 	if (how & FAIRWQ_DROP_REST)
 		fairwq_waitlist_stop(constraint);
 	do {

@@ -300,19 +300,23 @@ struct fairwq_work *fairwq_burst_next(struct fairwq_runner *runner,
 }
 
 /*
- * Make the calling item the last one of its serializer. If no work waits behind it,
- * no runner has the serializer from here on, and its memory may be freed.
+ * Make the calling item the last one of its serializer. If nothing waits behind it, no
+ * runner has the serializer from here on, and its memory may be freed.
  *
- * Return: whether that is so; if not, nothing has changed.
+ * Return: 0; -EAGAIN if a work waits; -EDEADLK if only calls wait, which need the
+ * serializer. After an error nothing has changed.
  */
-bool fairwq_burst_detach(struct fairwq_runner *runner, struct fairwq_constraint *constraint)
+int fairwq_burst_detach(struct fairwq_runner *runner, struct fairwq_constraint *constraint)
 {
 	scoped_guard(raw_spinlock_irqsave, fairwq_constraint_lock(constraint)) {
+		if (fairwq_waitlist_work_locked(constraint))
+			return -EAGAIN;
 		if (!list_empty(&constraint->waiting))
-			return false;
+			return -EDEADLK;
 		constraint->in_flight = 0;
+		WRITE_ONCE(constraint->ending, constraint->ending + 1);
 	}
 	lock_map_release(&constraint->lockdep_map);
 	runner->turn.constraint = NULL;
-	return true;
+	return 0;
 }

@@ -324,6 +324,19 @@ bool fairwq_waitlist_wait(struct fairwq_constraint *constraint)
 	return true;
 }
 
+/* Return: the first work that waits, behind markers or not; or NULL. */
+struct fairwq_work *fairwq_waitlist_work_locked(struct fairwq_constraint *constraint)
+{
+	struct fairwq_work *work;
+
+	lockdep_assert_held(fairwq_constraint_lock(constraint));
+
+	list_for_each_entry(work, &constraint->waiting, node)
+		if (!(work->place & FAIRWQ_PLACE_BARRIER))
+			return work;
+	return NULL;
+}
+
 /*
  * Take the first work out of the list, as a cancel does. If no end will come for the markers
  * in front of the next one, they are through. Return: the work, or NULL.
@@ -331,25 +344,35 @@ bool fairwq_waitlist_wait(struct fairwq_constraint *constraint)
 static struct fairwq_work *waitlist_take(struct fairwq_constraint *constraint)
 {
 	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
-	struct fairwq_work *work, *found = NULL;
 	struct fairwq_batch *batch = NULL;
+	struct fairwq_work *work;
 	unsigned long flags;
 	LIST_HEAD(go);
 
 	raw_spin_lock_irqsave(lock, flags);
-	list_for_each_entry(work, &constraint->waiting, node)
-		if (!(work->place & FAIRWQ_PLACE_BARRIER)) {
-			batch = release_listed(constraint, work, 0);
-			found = work;
-			break;
-		}
+	work = fairwq_waitlist_work_locked(constraint);
+	if (work)
+		batch = release_listed(constraint, work, 0);
 	if (!constraint->in_flight)
 		fairwq_waitlist_first_locked(constraint, &go);
 	raw_spin_unlock_irqrestore(lock, flags);
 	fairwq_waitlist_push(&go);
 	if (batch)
 		fairwq_unpin(batch);
-	return found;
+	return work;
+}
+
+/* Refuse new items, until fairwq_waitlist_accept() was called as often. */
+void fairwq_waitlist_refuse(struct fairwq_constraint *constraint)
+{
+	guard(raw_spinlock_irqsave)(fairwq_constraint_lock(constraint));
+	WRITE_ONCE(constraint->ending, constraint->ending + 1);
+}
+
+void fairwq_waitlist_accept(struct fairwq_constraint *constraint)
+{
+	guard(raw_spinlock_irqsave)(fairwq_constraint_lock(constraint));
+	WRITE_ONCE(constraint->ending, constraint->ending - 1);
 }
 
 /* From here on what waits does not start. The caller takes it out. */
@@ -361,20 +384,16 @@ void fairwq_waitlist_stop(struct fairwq_constraint *constraint)
 
 /*
  * Take out what waits, one work after the other: each is pending until @dropped is called
- * for it, so another cancel may take it before. Return: how many.
+ * for it, so another cancel may take it before.
  */
-unsigned long fairwq_waitlist_drop(struct fairwq_constraint *constraint,
-				   void (*dropped)(struct fairwq_work *work))
+void fairwq_waitlist_drop(struct fairwq_constraint *constraint,
+			  void (*dropped)(struct fairwq_work *work))
 {
 	struct fairwq_work *work;
-	unsigned long nr = 0;
 
-	while ((work = waitlist_take(constraint))) {
-		nr++;
+	while ((work = waitlist_take(constraint)))
 		if (dropped)
 			dropped(work);
-	}
-	return nr;
 }
 
 /*

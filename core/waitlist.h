@@ -16,11 +16,14 @@ void fairwq_waitlist_wake_locked(const struct fairwq_constraint *constraint,
 				 const struct fairwq_work *work);
 struct fairwq_work *fairwq_waitlist_first_locked(struct fairwq_constraint *constraint,
 						 struct list_head *go);
+struct fairwq_work *fairwq_waitlist_work_locked(struct fairwq_constraint *constraint);
 void fairwq_waitlist_next_locked(struct fairwq_constraint *constraint, struct list_head *go);
 void fairwq_waitlist_push(struct list_head *go);
+void fairwq_waitlist_refuse(struct fairwq_constraint *constraint);
+void fairwq_waitlist_accept(struct fairwq_constraint *constraint);
 void fairwq_waitlist_stop(struct fairwq_constraint *constraint);
-unsigned long fairwq_waitlist_drop(struct fairwq_constraint *constraint,
-				   void (*dropped)(struct fairwq_work *work));
+void fairwq_waitlist_drop(struct fairwq_constraint *constraint,
+			  void (*dropped)(struct fairwq_work *work));
 bool fairwq_waitlist_wait(struct fairwq_constraint *constraint);
 bool fairwq_waitlist_wait_work(struct fairwq_work *work, bool listed);
 int fairwq_waitlist_take(struct fairwq_work *work, long data, long word, bool wait);

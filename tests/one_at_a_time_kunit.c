@@ -391,7 +391,7 @@ static void destroy_refuses_and_waits(struct kunit *test)
 
 	mock_order_item(test, order, a, 'x');
 	mock_thread_start(test, &thread, mock_thread_destroy);
-	mock_until(test, READ_ONCE(mock_order_constraint(order)->dead));
+	mock_until(test, READ_ONCE(mock_order_constraint(order)->ending));
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, mock_order_queue(order, b, &item->work));
 	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item->work.data));
 	KUNIT_EXPECT_PTR_EQ(test, NULL, item->work.constraint);

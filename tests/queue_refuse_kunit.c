@@ -6,7 +6,7 @@
 #include <linux/jiffies.h>
 
 #include "fairwq_port.h"
-#include "lib/fixture.h"
+#include "lib/client.h"
 
 #define LATER	(3600 * HZ)	/* longer than any case takes */
 
@@ -353,6 +353,90 @@ static void undestroyed_serializer_still_works(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_serializer_queue(&serializer, a, &later->work));
 }
 
+/* An item that drops what waits behind it, while another call comes. */
+static struct self_dropper {
+	struct fairwq_work work;
+	struct fairwq_serializer serializer;
+	struct completion entered, begin, dropping, go_on, done;
+	int ret;
+} dropper;
+
+static void stay_in_dropped(struct fairwq_work *work)
+{
+	complete(&dropper.dropping);
+	wait_for_completion(&dropper.go_on);
+}
+
+static void self_dropper_fn(struct fairwq_work *work)
+{
+	complete(&dropper.entered);
+	wait_for_completion(&dropper.begin);
+	dropper.ret = fairwq_serializer_shutdown(&dropper.serializer, FAIRWQ_DROP_REST,
+						 stay_in_dropped);
+	complete(&dropper.done);
+}
+
+static void call_flush(void *serializer)
+{
+	fairwq_serializer_flush(serializer);
+}
+
+static void call_destroy(void *serializer)
+{
+	fairwq_serializer_destroy(serializer);
+}
+
+/*
+ * Let an item drop what waits behind it, and @fn wait for the serializer meanwhile. So the
+ * item is not the last. Return: what a queue call returns after that.
+ */
+static int fail_to_drop(struct kunit *test, void (*fn)(void *serializer))
+{
+	struct mock_item *behind = mock_item(test, 'b'), *later = mock_item(test, 'c');
+	struct fairwq_batch *a = mock_begin(test, 2);
+	struct caller *caller;
+	int ret;
+
+	fairwq_serializer_init(&dropper.serializer);
+	fairwq_work_init(&dropper.work, self_dropper_fn);
+	init_completion(&dropper.entered);
+	init_completion(&dropper.begin);
+	init_completion(&dropper.dropping);
+	init_completion(&dropper.go_on);
+	init_completion(&dropper.done);
+	mock_open(test);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&dropper.serializer, a, &dropper.work));
+	mock_await(test, &dropper.entered);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&dropper.serializer, a, &behind->work));
+	complete(&dropper.begin);
+	mock_await(test, &dropper.dropping);
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN,
+			fairwq_serializer_queue(&dropper.serializer, a, &later->work));
+	caller = mock_caller(test, fn, &dropper.serializer);
+	mock_until(test, !list_empty_careful(&dropper.serializer.constraint.waiting));
+	/* undestroyed_serializer_still_works() has seen the warning, which comes once. */
+	complete(&dropper.go_on);
+	mock_await(test, &dropper.done);
+	KUNIT_EXPECT_EQ(test, -EDEADLK, dropper.ret);
+	mock_caller_end(test, caller);
+	ret = fairwq_serializer_queue(&dropper.serializer, a, &later->work);
+	fairwq_serializer_flush(&dropper.serializer);
+	fairwq_serializer_destroy(&dropper.serializer);
+	return ret;
+}
+
+/* If a call that ends a serializer fails, items are refused no longer than before. */
+static void failed_drop_refuses_no_more(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, 1, fail_to_drop(test, call_flush));
+}
+
+/* It does not undo another call that ends the serializer. */
+static void failed_drop_undoes_no_destroy(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fail_to_drop(test, call_destroy));
+}
+
 static struct kunit_case refuse_cases[] = {
 	KUNIT_CASE(pending_comes_before_disposed),
 	KUNIT_CASE(pending_delay_comes_before_disposed),
@@ -364,6 +448,8 @@ static struct kunit_case refuse_cases[] = {
 	KUNIT_CASE(names_are_one_line),
 	KUNIT_CASE(log_lines_name_the_module),
 	KUNIT_CASE(undestroyed_serializer_still_works),
+	KUNIT_CASE(failed_drop_refuses_no_more),
+	KUNIT_CASE(failed_drop_undoes_no_destroy),
 	KUNIT_CASE(error_pointers_are_refused),
 	KUNIT_CASE(error_pointers_are_warned_of),
 	{}

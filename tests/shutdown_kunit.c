@@ -8,6 +8,7 @@
 #include <linux/ctype.h>
 #include <linux/kthread.h>
 
+#include "lib/client.h"
 #include "lib/order.h"
 
 #define HOUR		(3600 * HZ)	/* longer than any case takes */
@@ -1022,6 +1023,73 @@ static void item_drops_those_behind_it(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_pins));
 }
 
+/* Rounds of an item that drops beside a thread that queues, and what they share. */
+#define DROP_ROUNDS	MOCK_MANY(4000)
+
+static struct {
+	struct fairwq_work item, other;
+	struct fairwq_serializer serial;
+	struct fairwq_batch *batch;
+	unsigned int begun, over;	/* rounds */
+	unsigned int nr_failed;
+	bool stop;
+} beside;
+
+static void beside_fn(struct fairwq_work *work)
+{
+	unsigned int i, round = beside.begun + 1;
+
+	smp_store_release(&beside.begun, round);
+	/* Let the queue calls get anywhere. */
+	for (i = 0; i < round % 256; i++)
+		cpu_relax();
+	if (fairwq_serializer_shutdown(&beside.serial, FAIRWQ_DROP_REST, NULL))
+		WRITE_ONCE(beside.nr_failed, beside.nr_failed + 1);
+}
+
+/* In each round queue a work and cancel it, over and over, until it is refused. */
+static void beside_call(void *arg)
+{
+	while (!READ_ONCE(beside.stop)) {
+		unsigned int round = smp_load_acquire(&beside.begun);
+
+		while (round != beside.over &&
+		       fairwq_serializer_queue(&beside.serial, beside.batch, &beside.other) >= 0)
+			fairwq_work_cancel(&beside.other);
+		smp_store_release(&beside.over, round);
+		cond_resched();
+	}
+}
+
+/* An item that drops those behind it also gets rid of those whose queue calls are under way. */
+static void item_drops_beside_queue_calls(struct kunit *test)
+{
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct caller *caller;
+	unsigned int i;
+
+	mock_open(test);
+	memset(&beside, 0, sizeof(beside));
+	beside.batch = a;
+	fairwq_work_init(&beside.item, beside_fn);
+	fairwq_work_init(&beside.other, mock_nothing_fn);
+	caller = mock_caller(test, beside_call, NULL);
+	for (i = 0; i < DROP_ROUNDS && !beside.nr_failed; i++) {
+		fairwq_serializer_init(&beside.serial);
+		KUNIT_ASSERT_EQ(test, 1,
+				fairwq_serializer_queue(&beside.serial, a, &beside.item));
+		/* The serializer must stay until the queue calls are refused. */
+		mock_until(test, smp_load_acquire(&beside.over) == i + 1 ||
+			   READ_ONCE(beside.nr_failed));
+		fairwq_batch_flush(a);
+	}
+	if (beside.nr_failed)
+		fairwq_serializer_destroy(&beside.serial);	/* lets the thread go on */
+	WRITE_ONCE(beside.stop, true);
+	mock_caller_end(test, caller);
+	KUNIT_EXPECT_EQ(test, 0U, beside.nr_failed);
+}
+
 /*
  * fairwq_serializer_is_last() is true in an item with none behind it. It is false outside the
  * items of the serializer.
@@ -1077,6 +1145,7 @@ static struct kunit_case shutdown_cases[] = {
 	KUNIT_CASE(nothing_is_lost),
 	KUNIT_CASE(waiting_works_are_dropped),
 	KUNIT_CASE(item_drops_those_behind_it),
+	KUNIT_CASE(item_drops_beside_queue_calls),
 	KUNIT_CASE(last_item_knows_it),
 	{ }
 };
