@@ -57,6 +57,8 @@
  * serve more clients within the idle time, and few are in trouble without that much memory.
  */
 #define FLOWS_DFL_MAX		16384U
+/* Between two sweeps while there is no room: one looks at all flows. */
+#define FLOWS_FULL_PAUSE	(HZ / 10)
 
 /*
  * Invariant: a flow in the tree that is not closed has a batch that accepts
@@ -93,6 +95,7 @@ struct fairwq_flows {
 	unsigned long closed_at;	/* S: the grace period that @closed wait for, for RCU */
 	unsigned int nr;		/* L to write, read without: flows in @tree */
 	unsigned int max;		/* any: most of them; 0: no limit */
+	unsigned long full_at;		/* any: jiffies; a call found no room last */
 	unsigned long idle;		/* any: jiffies that a flow stays idle; 0: for ever */
 	atomic64_t fallbacks;		/* A: a count, which orders nothing */
 	struct fairwq_batch_attrs attrs;/* I */
@@ -305,6 +308,19 @@ static void flows_arm(struct fairwq_flows *flows)
 				   flows_period(idle));
 }
 
+/*
+ * There is no room for a flow. Let a sweep look soon for those that holders have shut down,
+ * also if no flow goes because it is idle.
+ */
+static void flows_make_room(struct fairwq_flows *flows)
+{
+	if (time_in_range_open(jiffies, READ_ONCE(flows->full_at),
+			       READ_ONCE(flows->full_at) + FLOWS_FULL_PAUSE))
+		return;
+	WRITE_ONCE(flows->full_at, jiffies);
+	mod_delayed_work(fairwq_reap_wq, &flows->sweep, 0);
+}
+
 /* ---- queueing --------------------------------------------------------- */
 
 /*
@@ -332,8 +348,10 @@ static struct fairwq_flow *flow_get(struct fairwq_flows *flows, u64 key)
 	}
 	fairwq_test_point(FAIRWQ_POINT_FLOW_CLOSED, flow ? flow->batch : flows->shared);
 	/* Without the lock, because many may come here, and for each of their items. */
-	if (!flow && flows_are_full(flows))
+	if (!flow && flows_are_full(flows)) {
+		flows_make_room(flows);
 		return ERR_PTR(-ENOSPC);
+	}
 	flow = flow_claim(flows, key, NULL);
 	if (flow)
 		return flow;
@@ -473,7 +491,10 @@ static bool flow_expired_locked(struct fairwq_flows *flows,
 	return limit && idle && time_after_eq(now, flow->idle_since + limit);
 }
 
-/* Look at the first flow in the list, if there is one, and close it if it has expired. */
+/*
+ * Look at the first flow in the list, if there is one. Close it if it has expired. Remove it
+ * at once if it has left, because no call can push to it.
+ */
 static void flows_close_next(struct fairwq_flows *flows, unsigned long now)
 {
 	struct fairwq_flow *flow;
@@ -483,6 +504,10 @@ static void flows_close_next(struct fairwq_flows *flows, unsigned long now)
 	flow = list_first_entry_or_null(&flows->list, struct fairwq_flow, link);
 	if (!flow)
 		return;
+	if (flow_has_left(flow)) {
+		flow_remove_locked(flows, flow);
+		return;
+	}
 	expired = flow_expired_locked(flows, flow, now);
 	if (expired)
 		WRITE_ONCE(flow->closed, true);
@@ -515,7 +540,8 @@ static bool flows_remove_next(struct fairwq_flows *flows)
 
 /*
  * Remove the flows that an earlier sweep has closed, if a grace period has passed since. Then
- * look at each flow once, as if it were @now, and close those that have expired.
+ * look at each flow once, as if it were @now. Close those that have expired, and remove those
+ * that have left.
  *
  * It does not wait, because RCU works and the ends of batches wait for the same workers.
  *
@@ -629,6 +655,7 @@ struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
 	flows->pool = pool;
 	flows->idle = msecs_to_jiffies(FLOWS_DFL_IDLE_MS);
 	flows->max = FLOWS_DFL_MAX;
+	flows->full_at = jiffies - FLOWS_FULL_PAUSE;
 	atomic_inc(&pool->nr_flows);
 	return flows;
 }

@@ -442,6 +442,32 @@ static void two_first_users_keep_to_the_limit(struct kunit *test)
 	mock_until(test, mock_nr_batches(mock->pool) == OTHER_BATCHES + 1);
 }
 
+/* Close the only flow there may be, and wait until another key gets one. */
+static void close_one_for_another(struct kunit *test, struct fairwq_flows *flows, u64 key)
+{
+	struct fairwq_batch *batch = fairwq_flows_get(flows, key);
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(batch));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_batch_shutdown(batch, FAIRWQ_RUN_REST, NULL));
+	mock_until(test, !IS_ERR(batch = fairwq_flows_get(flows, key + 1)));
+	fairwq_batch_put(batch);
+	KUNIT_EXPECT_EQ(test, 1, queue_letter(test, key + 1, 'a'));
+	KUNIT_EXPECT_EQ(test, 0ULL, fairwq_flows_fallbacks(flows));
+}
+
+/* A key whose batch was shut down gives its place to another one, however long flows stay. */
+static void closed_key_gives_its_place_back(struct kunit *test)
+{
+	struct fairwq_flows *flows = mock_flows(test, 1, NULL);
+
+	KUNIT_EXPECT_EQ(test, 0, fairwq_flows_set_max(flows, 1));
+	mock_open(test);
+	close_one_for_another(test, flows, 1);
+	KUNIT_EXPECT_EQ(test, 0, fairwq_flows_set_idle_ms(flows, 0));
+	close_one_for_another(test, flows, 2);
+	mock_expect(test, "aa");
+}
+
 #define DFL_MAX		16384U
 
 /* A driver that sets no limit has one, too. When flows have gone, new keys get a flow. */
@@ -464,9 +490,10 @@ static void room_comes_back(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 2ULL, fairwq_flows_fallbacks(flows));
 	mock_open(test);
 	fairwq_pool_flush(mock->pool);
-	sweep_after(test, 0);
-	sweep_after(test, IDLE);
-	KUNIT_EXPECT_EQ(test, 0U, nr_flows(test));
+	/* The real sweep, which the calls without room have armed. */
+	KUNIT_EXPECT_EQ(test, 0, fairwq_flows_set_idle_ms(flows, 1));
+	mock_until(test, !nr_flows(test));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_flows_set_idle_ms(flows, IDLE_MS));
 	KUNIT_EXPECT_EQ(test, 1, fairwq_flows_queue(flows, max + 1, &works[0]));
 	KUNIT_EXPECT_EQ(test, 1U, nr_flows(test));
 	KUNIT_EXPECT_EQ(test, 2ULL, fairwq_flows_fallbacks(flows));
@@ -1830,6 +1857,7 @@ static struct kunit_case flows_cases[] = {
 	KUNIT_CASE_PARAM(no_memory_loses_nothing, fail_nth_gen_params),
 	KUNIT_CASE(keys_beyond_the_limit_share),
 	KUNIT_CASE(two_first_users_keep_to_the_limit),
+	KUNIT_CASE(closed_key_gives_its_place_back),
 	KUNIT_CASE(room_comes_back),
 	KUNIT_CASE(idle_flow_goes),
 	KUNIT_CASE(used_flow_stays),
