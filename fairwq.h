@@ -348,7 +348,7 @@ bool fairwq_work_cancel_sync(struct fairwq_work *work);
  * fairwq_work_disable - cancel a work and refuse to queue it
  * @work: the work
  *
- * Disabling is counted: queue calls return -ECANCELED until
+ * Disabling is counted, up to 65,535: queue calls return -ECANCELED until
  * fairwq_work_enable() was called as often. The rest is as with
  * fairwq_work_cancel().
  *
@@ -412,7 +412,8 @@ int fairwq_enable_and_queue(struct fairwq_batch *batch, struct fairwq_work *work
  *
  * What is not promised: runs that are queued during the call are not waited
  * for, nor is the delay of a delayed work: see fairwq_delayed_work_flush(). Nor
- * is the completion of a work of a sequencer.
+ * is the completion of a work of a sequencer, nor dropped() of a cancel or shutdown
+ * that drops @work at the time.
  *
  * Context: Process context, sleeps. From @work's own function it warns and
  * returns false. It does the same from an item of a serializer in which @work
@@ -579,7 +580,8 @@ void fairwq_batch_resume(struct fairwq_batch *batch);
  * is paused, this waits until it is resumed or disposed.
  *
  * What is not promised: items that are queued during the call are not waited
- * for, nor are items that wait in a constraint or for a delay.
+ * for, nor are items that wait in a constraint or for a delay, nor those that a
+ * cancel or shutdown is dropping.
  *
  * Context: Process context, sleeps. From one of the batch's own items it warns
  * and returns at once, because the item would wait for itself.
@@ -593,7 +595,8 @@ void fairwq_batch_flush(struct fairwq_batch *batch);
  *	without a lock. The item is not pending any more: @dropped may free it or
  *	queue it again. It must not free it if its function still runs, from an
  *	earlier queue call. A work of a sequencer must go to
- *	fairwq_sequencer_drop() first. Or NULL
+ *	fairwq_sequencer_drop() first. @dropped must not wait for @batch to be shut
+ *	down, because that waits for this call. Or NULL
  *
  * Drops the items that were queued to @batch before the call and have not
  * started. Items that wait for their own last run to end come first, then the
@@ -848,6 +851,7 @@ void fairwq_pool_flush(struct fairwq_pool *pool);
  *
  * What is not promised: an item that was accepted before, and waits in a
  * constraint or for a delay, is not waited for. It comes in when it is let go.
+ * Nor are items waited for that a cancel or shutdown is dropping.
  *
  * Context: Process context, sleeps. From one of the pool's own items it warns
  * and returns at once. Must not be called twice at a time.
@@ -1943,7 +1947,8 @@ struct fairwq_flow_attrs {
  * Then a weight that fairwq_batch_set_weight() has set is lost, and @setup is called again.
  *
  * An owner that @setup names must stay until @setup has returned, and then the batch
- * keeps it. If the attributes are bad, the queue call returns the reason.
+ * keeps it. If the attributes are bad, the queue call returns the reason. At the limit
+ * of fairwq_flows_set_max() no batch is made, so @setup is not called.
  *
  * What is not promised: that a batch is made after each call of @setup, since there may
  * be no memory, or another CPU may be first. So @setup must not take a reference that
@@ -2041,7 +2046,7 @@ void fairwq_flows_destroy(struct fairwq_flows *flows);
  * Context: Any but NMI. Does not sleep. May be called from an item. For a key
  * that has a flow it takes no lock but those of fairwq_queue().
  * Return: as fairwq_queue(); -ESHUTDOWN also if @flows is being destroyed; -EAGAIN
- * only if @flows was created with a max_queued, for a flow that has so many.
+ * only for a flow with a max_queued, of @flows or of its setup, that has so many.
  * Memory is never a reason to refuse, nor that a flow has just gone. A flow that
  * was made stays until it is found idle, even if the item was refused. While a holder
  * of the key's batch shuts it down, -ESHUTDOWN as well: see fairwq_flows_get().
@@ -2072,7 +2077,8 @@ int fairwq_flows_set_idle_ms(struct fairwq_flows *flows, unsigned int ms);
  *
  * A client that can choose its keys can have a batch made for each. At the limit a key
  * that has none shares a batch with all others of the kind: see fairwq_flows_queue(). A
- * key that has a flow keeps it. When a flow was idle and went, the next key gets one.
+ * key that has a flow keeps it. When a flow was idle and went, the next key gets one. A
+ * key whose batch a holder has shut down gives its place back soon after that.
  *
  * If @max is less than the number of flows, none goes for that. As they become idle,
  * their number falls below @max.
