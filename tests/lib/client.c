@@ -3,8 +3,31 @@
  * Client: helpers of the suites that use fairwq as a driver does; see client.h.
  */
 #include <linux/module.h>
+#include <linux/string.h>
+#if IS_ENABLED(CONFIG_X86) && !IS_ENABLED(CONFIG_UML)
+#include <asm/cpufeature.h>
+#include <asm/processor.h>
+#endif
 
 #include "client.h"
+
+#if IS_ENABLED(CONFIG_X86) && !IS_ENABLED(CONFIG_UML)
+bool mock_is_emulated(void)
+{
+	unsigned int eax, sig[3];
+
+	if (!boot_cpu_has(X86_FEATURE_HYPERVISOR))
+		return false;
+	cpuid(0x40000000, &eax, &sig[0], &sig[1], &sig[2]);
+	return !memcmp(sig, "TCGTCGTCGTCG", sizeof(sig));
+}
+#else
+bool mock_is_emulated(void)
+{
+	return false;
+}
+#endif
+EXPORT_SYMBOL_GPL(mock_is_emulated);
 
 /* Make the call, then stay until kthread_stop(), so that the task is not gone. */
 static int caller_thread(void *data)

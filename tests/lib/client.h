@@ -14,6 +14,9 @@
 /* What holds something for a case lets go after so long, so that a case that failed can end. */
 #define MOCK_HOLD	(100 * HZ)
 
+/* Check whether an emulator runs this kernel. It may serve all CPUs by one thread. */
+bool mock_is_emulated(void);
+
 /* ---- a call in a thread of its own -------------------------------------- */
 
 /* A call of @fn(@arg), which the test watches from outside. */
