@@ -24,7 +24,11 @@
 #define NR_EACH		4U	/* items of each */
 #define NR_QUICK	32U	/* short turns of the slow client before its slow item */
 #define PAIRS		(MOCK_PLANTED ? 4U : 256U)
-#define KEPT		90U		/* per cent */
+/*
+ * Per cent. What spins in an item and what spins in a thread outside the pool does not take
+ * the same from the others: beside other load the scheduler makes a difference of some 15 %.
+ */
+#define KEPT(how)	((how) == SPINS ? 75U : 90U)
 
 /*
  * The others are at work when they had so many turns. If they have fewer in SETTLE, they are
@@ -399,7 +403,7 @@ static void expect_others_keep_their_rate(struct kunit *test, const char *name)
 	for (i = 0; i < PAIRS; i++) {
 		without[i] = phase_without(test);
 		with[i] = phase_with(test);
-		least = median(without, i + 1, true) / 100 * KEPT;
+		least = median(without, i + 1, true) / 100 * KEPT(slow.how);
 		got = median(with, i + 1, false);
 		if (i && got >= least)
 			break;

@@ -6,7 +6,6 @@
 #include <linux/string.h>
 #if IS_ENABLED(CONFIG_X86) && !IS_ENABLED(CONFIG_UML)
 #include <asm/cpufeature.h>
-#include <asm/processor.h>
 #endif
 
 #include "client.h"
@@ -14,11 +13,12 @@
 #if IS_ENABLED(CONFIG_X86) && !IS_ENABLED(CONFIG_UML)
 bool mock_is_emulated(void)
 {
-	unsigned int eax, sig[3];
+	unsigned int leaf = 0x40000000, sig[3];
 
 	if (!boot_cpu_has(X86_FEATURE_HYPERVISOR))
 		return false;
-	cpuid(0x40000000, &eax, &sig[0], &sig[1], &sig[2]);
+	/* The header of cpuid() differs from kernel to kernel. */
+	asm volatile("cpuid" : "+a" (leaf), "=b" (sig[0]), "=c" (sig[1]), "=d" (sig[2]));
 	return !memcmp(sig, "TCGTCGTCGTCG", sizeof(sig));
 }
 #else
