@@ -229,7 +229,8 @@ static void beside_step(void)
 	u64 begin = ktime_get_ns();
 
 	others.first = others.first ?: begin;
-	if (backlog.step > beside->from && backlog.step <= beside->to)
+	/* Also the gap before: if the host stops an item there, the steps may be ahead after that. */
+	if (backlog.step >= beside->from && backlog.step <= beside->to)
 		others.gaps += begin - others.left;
 	spin_us(beside->step_us);
 	others.left = ktime_get_ns();
