@@ -528,12 +528,12 @@ static void pays_whoever_comes_first(struct kunit *test)
 
 	mock_open(test);
 	first->at_once = true;
-	first->cost = 20 * NSEC_PER_SEC;
+	first->cost = 20ULL * NSEC_PER_SEC;
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &first->work));
 	mock_await(test, &first->returned);
 	second = start(test, b);
 	mock_until(test, nr_async(test) == 1);
-	fairwq_async_complete(&second->async, 20 * NSEC_PER_SEC);
+	fairwq_async_complete(&second->async, 20ULL * NSEC_PER_SEC);
 	fairwq_batch_flush(a);
 	fairwq_batch_flush(b);
 	mock_let_settle(b);

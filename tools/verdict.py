@@ -62,6 +62,7 @@ HELPER = re.compile(r'^ *(\[<[0-9a-f]+>\] )?(__)?(llist_|list_|rb_|latch_tree_|m
 OURS = re.compile(r'\[fair(wq|hash)\w*\]$')
 
 STAMP = re.compile(r'^(<\d+>)?(\[ *\d+\.\d+\](\[ *[TC]\d+\])? )?')
+REPLAY = '** replaying previous printk message **'
 SUBTEST = re.compile(r'^    # Subtest: (\S+)')
 PLAN = re.compile(r'^    1\.\.(\d+)\s*$')
 CASE = re.compile(r'^    (ok|not ok) (\d+) (?:- )?(\S.*?)(?: # (SKIP.*))?\s*$')
@@ -123,12 +124,19 @@ class Tally:
             print(f'      {note}')
 
 
-def read(path):
+def read_whole(path):
+    """The lines of a file, without what the kernel has printed of a line that it prints again."""
     try:
         with open(path, encoding='utf-8', errors='replace') as f:
-            return [STAMP.sub('', line.rstrip('\r\n')) for line in f]
+            lines = [line.rstrip('\r\n') for line in f]
     except FileNotFoundError:
         return []
+    return [line for line, after in zip(lines, lines[1:] + [''])
+            if REPLAY not in (line, after)]
+
+
+def read(path):
+    return [STAMP.sub('', line) for line in read_whole(path)]
 
 
 def parse_ktap(lines):
@@ -200,8 +208,8 @@ def judge_suites(tally, suites, expected):
 
 def judge_kunit_py(tally, kunit_py, console):
     """A second opinion on the KTAP; it says nothing about the rest."""
-    run = subprocess.run([sys.executable, kunit_py, 'parse', console],
-                         stdin=subprocess.DEVNULL, capture_output=True,
+    run = subprocess.run([sys.executable, kunit_py, 'parse'],
+                         input='\n'.join(read_whole(console)), capture_output=True,
                          text=True, check=False)
     if run.returncode == 0 or tally.failed == 0:
         tally.check('kunit.py', [f'exit {run.returncode}'] * bool(run.returncode),

@@ -50,6 +50,9 @@ HELPER = ' llist_add_batch+0x1/0x2\n'
 # name, file to spoil, how, expected exit status, expected in the output
 TESTS = [
     ('good', None, None, 0, '20 passed, 0 failed'),
+    ('line that is printed again', 'console.log', sub(
+        r'^([^\n]*)    ok 1 adds', r'\1    ok 1 a\n** replaying previous printk message **\n\g<0>'),
+     0, '20 passed, 0 failed'),
     ('empty console', 'console.log', lambda t: '', 1, 'suite fairwq: ran 0 times'),
     ('truncated in a suite', 'console.log', sub(r'^    ok 2 params.*', ''), 1,
      'planned 3 cases, reported 1'),
