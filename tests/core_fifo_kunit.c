@@ -229,7 +229,7 @@ static void beside_step(void)
 	u64 begin = ktime_get_ns();
 
 	others.first = others.first ?: begin;
-	/* Also the gap before: if the host stops an item there, the steps may be ahead after that. */
+	/* Also the gap before: after an item that the host stops there, the steps are ahead. */
 	if (backlog.step >= beside->from && backlog.step <= beside->to)
 		others.gaps += begin - others.left;
 	spin_us(beside->step_us);

@@ -1044,6 +1044,7 @@ static void beside_fn(struct fairwq_work *work)
 {
 	unsigned int i, round = beside.begun + 1;
 
+	/* Pairs with beside_call(): the serializer is set up. */
 	smp_store_release(&beside.begun, round);
 	/* Let the queue calls get anywhere. */
 	for (i = 0; i < round % 256; i++)
@@ -1056,11 +1057,13 @@ static void beside_fn(struct fairwq_work *work)
 static void beside_call(void *arg)
 {
 	while (!READ_ONCE(beside.stop)) {
+		/* Pairs with beside_fn(). */
 		unsigned int round = smp_load_acquire(&beside.begun);
 
 		while (round != beside.over &&
 		       fairwq_serializer_queue(&beside.serial, beside.batch, &beside.other) >= 0)
 			fairwq_work_cancel(&beside.other);
+		/* Pairs with the wait for @over: the serializer may be set up anew. */
 		smp_store_release(&beside.over, round);
 		cpu_relax();
 		cond_resched();
