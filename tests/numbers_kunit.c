@@ -125,7 +125,7 @@ static void expect_debt(struct kunit *test, struct fairwq_batch *dear, struct fa
 static void dearest_async_turn_is_paid(struct kunit *test)
 {
 	static const u64 cost[] = {
-		100ULL * NSEC_PER_SEC, S64_MAX, S64_MAX + 1ULL, U64_MAX - 1000 * NSEC_PER_SEC,
+		100ULL * NSEC_PER_SEC, S64_MAX, S64_MAX + 1ULL, U64_MAX - 1000ULL * NSEC_PER_SEC,
 		U64_MAX - 1, U64_MAX,
 	};
 	struct fairwq_batch *dear, *cheap;
