@@ -473,7 +473,7 @@ static struct seen watch(const struct site *site, const struct task_struct *task
 static bool is_asleep(const struct seen *seen)
 {
 	return seen->awake <= seen->looks / 20 && seen->switches <= MAX_SWITCHES &&
-	       seen->cpu_ns <= seen->ns / 20;
+	       20 * seen->cpu_ns <= seen->ns;
 }
 
 static bool keeps_rate(const struct seen *seen, const struct seen *control)
