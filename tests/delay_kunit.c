@@ -441,11 +441,12 @@ static void mod_beside_a_dispose_is_accepted(struct kunit *test)
 	struct fairwq_batch *a = mock_begin(test, 1), *b = mock_own_batch(test, "b", NULL);
 	struct later *later = later_new(test, b, later_fn);
 
+	/* First, because the delay may end at any time from the call on. */
+	mock_queue_item(test, a, 'a');
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(b, &later->dwork, HOUR));
 	fairwq_batch_get(b);
 	KUNIT_EXPECT_EQ(test, 1, mod_with(b, later, 1, then_dispose, NULL));
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_queue(b, &mock_item(test, 'z')->work));
-	mock_queue_item(test, a, 'a');
 	mock_until(test, !atomic_read(&b->nr_pins));
 	mock_expect(test, "ax");
 	fairwq_batch_put(b);

@@ -99,6 +99,7 @@ static struct slow {
 	enum kind kind;
 	enum slowness how;
 	bool present;			/* the item is slow in this phase */
+	bool ended;			/* the item has had its last turn in this phase */
 	unsigned int quick;		/* short turns that are left */
 	unsigned int max_active;
 	int cpu;			/* where the slow item is */
@@ -189,16 +190,18 @@ static void slow_fn(struct fairwq_work *work)
 	} else {
 		slow_run();
 	}
-	if (last)
+	if (last) {
+		WRITE_ONCE(slow.ended, true);
 		complete(&slow.done);
-	else if (slow.kind != SEQUENCED)
+	} else if (slow.kind != SEQUENCED) {
 		mock_may_refuse(slow_queue());
+	}
 }
 
 /* Queue the work of a sequencer again: it is in there until it is completed. */
 static void slow_complete(struct fairwq_work *work)
 {
-	if (!completion_done(&slow.done))
+	if (!READ_ONCE(slow.ended))
 		mock_may_refuse(slow_queue());
 }
 
@@ -330,6 +333,7 @@ static void phase_begin(struct kunit *test, bool present)
 
 	slow.present = present;
 	slow.quick = NR_QUICK;
+	slow.ended = false;
 	WRITE_ONCE(slow.over, false);
 	reinit_completion(&slow.entered);
 	reinit_completion(&slow.go);
@@ -347,6 +351,8 @@ static void phase_end(struct kunit *test)
 	complete(&slow.go);
 	mock_await(test, &slow.done);
 	fairwq_work_flush(&slow.work);
+	if (slow.kind == SEQUENCED)
+		fairwq_sequencer_flush(&slow.sequencer);	/* it was completed, too */
 	fairwq_batch_dispose(slow.batch);
 }
 
@@ -463,6 +469,7 @@ static void others_end(void)
 	for (i = 0; i < NR_OTHERS; i++) {
 		fairwq_batch_flush(slow.other[i]->batch);
 		fairwq_batch_dispose(slow.other[i]->batch);
+		slow.other[i] = NULL;
 	}
 }
 
@@ -535,6 +542,19 @@ static void kind_desc(const char *const *kind, char *desc)
 
 KUNIT_ARRAY_PARAM(kind, kind_names, kind_desc);
 
+/* If a case has failed, the others must stop before their pool can go. */
+static void slow_exit(struct kunit *test)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_OTHERS; i++) {
+		if (slow.other[i])
+			WRITE_ONCE(slow.other[i]->stop, true);
+		slow.other[i] = NULL;
+	}
+	mock_exit(test);
+}
+
 static struct kunit_case slow_client_cases[] = {
 	KUNIT_CASE_PARAM(others_keep_their_rate, slow_gen_params),
 	KUNIT_CASE_PARAM(any_kind_of_item_may_be_slow, kind_gen_params),
@@ -544,7 +564,7 @@ static struct kunit_case slow_client_cases[] = {
 static struct kunit_suite slow_client_suite = {
 	.name = "fairwq_slow_client",
 	.init = mock_init,
-	.exit = mock_exit,
+	.exit = slow_exit,
 	.test_cases = slow_client_cases,
 };
 
