@@ -200,13 +200,13 @@ static void waiting_call_takes_the_map(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, debug_locks);
 }
 
-static void loop_body(unsigned long from, unsigned long to, void *arg)
+static void empty_body(unsigned long from, unsigned long to, void *arg)
 {
 }
 
 static void loop_in(struct fairwq_batch *batch)
 {
-	mock_may_refuse(fairwq_parallel_for(batch, 0, 1, 1, loop_body, NULL));
+	mock_may_refuse(fairwq_parallel_for(batch, 0, 1, 1, empty_body, NULL));
 }
 
 /* A loop that a thread starts waits for an item of the pool, too. */
