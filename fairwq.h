@@ -700,12 +700,8 @@ DEFINE_FREE(fairwq_batch_put, struct fairwq_batch *, fairwq_batch_put(_T))
 #define FAIRWQ_HIGHPRI		BIT(1)
 #define FAIRWQ_FREEZABLE	BIT(2)
 #define FAIRWQ_SYSFS		BIT(3)
-#define FAIRWQ_STRICT_TURNS	BIT(4) /* accepted: every turn is decided when it is taken */
 #define FAIRWQ_STRICT_PRIO	BIT(5) /* lower priorities get only what higher ones leave */
-#define FAIRWQ_SYSFS_NAME	BIT(6) /* with FAIRWQ_SYSFS: the name there is the pool's */
 #define FAIRWQ_NEAR		BIT(7) /* the runners work near @cpu of the attributes */
-/* Longest name of a pool with FAIRWQ_SYSFS_NAME, in bytes. */
-#define FAIRWQ_MAX_SYSFS_NAME	23U
 
 /**
  * enum fairwq_policy - which batch gets the next turn
@@ -730,9 +726,7 @@ enum fairwq_policy {
 /**
  * struct fairwq_pool_attrs - attributes of a pool; all zero is the default
  * @flags: FAIRWQ_MEM_RECLAIM, FAIRWQ_HIGHPRI, FAIRWQ_FREEZABLE, FAIRWQ_SYSFS,
- *	FAIRWQ_STRICT_TURNS, FAIRWQ_STRICT_PRIO, FAIRWQ_SYSFS_NAME, FAIRWQ_NEAR.
- *	In sysfs the workqueue is called fairwq<number>-<name>, so that any name
- *	will do. With FAIRWQ_SYSFS_NAME it is called as the pool, exactly
+ *	FAIRWQ_STRICT_PRIO, FAIRWQ_NEAR
  * @max_active: the most items that may run at once, 1 to FAIRWQ_MAX_ACTIVE; 0
  *	for the number of possible CPUs, at least 2
  * @policy: which batch gets the next turn
@@ -770,22 +764,19 @@ struct fairwq_pool_attrs {
  * @fmt: printf format of its name, shown in debugfs and traces. It need not be
  *	unique. It is cut after 63 bytes. Control characters, and what is no
  *	UTF-8, become '?'. The folder in debugfs has another name where this one
- *	is none for a folder. With FAIRWQ_SYSFS_NAME it is also the name in
- *	/sys/devices/virtual/workqueue. Then it must have 1 to
- *	FAIRWQ_MAX_SYSFS_NAME bytes and no '/', it must not be "." or "..", and
- *	nothing else there may have it
- *
- * What is not promised: with FAIRWQ_SYSFS_NAME, that the kernel says nothing if
- * the name is that of another driver's workqueue, or of a file that is there, such
- * as "cpumask". It prints a stack then.
+ *	is none for a folder. With FAIRWQ_SYSFS it is also the name in
+ *	/sys/devices/virtual/workqueue, as alloc_workqueue() gives it with
+ *	WQ_SYSFS: not empty, cut after 23 bytes (31 from 6.9 on), and nothing else
+ *	there may have it
  *
  * In a kernel that has fairwq built in, clients may call this from their
  * core_initcall() on.
  *
  * Context: Process context, may sleep. May be called from an item.
  * Return: the pool, or ERR_PTR(): -EINVAL; -ENOMEM; -ENODEV if fairwq was not
- * started yet; with FAIRWQ_SYSFS_NAME also -ENAMETOOLONG, or -EEXIST if the name
- * is taken in sysfs. A name is free again when fairwq_pool_destroy() returns.
+ * started yet. With FAIRWQ_SYSFS also -ENOMEM if something there has the name; the
+ * kernel prints a stack then. A name is free again when fairwq_pool_destroy()
+ * returns.
  */
 struct fairwq_pool *fairwq_pool_create(const struct fairwq_pool_attrs *attrs,
 				       const char *fmt, ...) __printf(2, 3);

@@ -15,7 +15,7 @@
  * pool that only its owner could queue to. It is one of those that are hurried,
  * see fairwq_batch_wait_grace(), and closes the batches that wait for one.
  *
- * Locking: pool->lock; fairwq_named_mutex, which is taken alone, for names in sysfs.
+ * Locking: pool->lock.
  *
  * Limits: max_active is at most FAIRWQ_MAX_ACTIVE.
  */
@@ -39,8 +39,7 @@
 #include "doors.h"
 
 #define FAIRWQ_ALL_FLAGS (FAIRWQ_MEM_RECLAIM | FAIRWQ_HIGHPRI | FAIRWQ_FREEZABLE | \
-			  FAIRWQ_SYSFS | FAIRWQ_STRICT_TURNS | FAIRWQ_STRICT_PRIO | \
-			  FAIRWQ_SYSFS_NAME | FAIRWQ_NEAR)
+			  FAIRWQ_SYSFS | FAIRWQ_STRICT_PRIO | FAIRWQ_NEAR)
 
 /* ---- setting up ------------------------------------------------------- */
 
@@ -56,8 +55,6 @@ static int pool_check_attrs(const struct fairwq_pool_attrs *attrs)
 		return fairwq_bad_arg("attrs->policy is unknown");
 	if (attrs->policy == FAIRWQ_FAIR_COST && !attrs->cost)
 		return fairwq_bad_arg("attrs->cost is NULL");
-	if ((attrs->flags & FAIRWQ_SYSFS_NAME) && !(attrs->flags & FAIRWQ_SYSFS))
-		return fairwq_bad_arg("attrs->flags has FAIRWQ_SYSFS_NAME without FAIRWQ_SYSFS");
 	if (attrs->cpu && !(attrs->flags & FAIRWQ_NEAR))
 		return fairwq_bad_arg("attrs->cpu without FAIRWQ_NEAR");
 	if ((attrs->flags & FAIRWQ_NEAR) &&
@@ -91,8 +88,7 @@ static struct fairwq_pool *pool_alloc(const struct fairwq_pool_attrs *attrs,
 	pool->policy = attrs->policy;
 	pool->cost = attrs->cost;
 	pool->dearest = 1;
-	if (!(attrs->flags & FAIRWQ_STRICT_TURNS))
-		pool->slice_us = attrs->slice_us ?: FAIRWQ_DFL_SLICE_US;
+	pool->slice_us = attrs->slice_us ?: FAIRWQ_DFL_SLICE_US;
 	pool->max_active = attrs->max_active ?:
 			   clamp(num_possible_cpus(), 2U, FAIRWQ_MAX_ACTIVE);
 	raw_spin_lock_init(&pool->lock);
@@ -110,7 +106,6 @@ static struct fairwq_pool *pool_alloc(const struct fairwq_pool_attrs *attrs,
 	INIT_LIST_HEAD(&pool->end_waiters);
 	INIT_LIST_HEAD(&pool->window_members);
 	INIT_LIST_HEAD(&pool->dir_link);
-	INIT_LIST_HEAD(&pool->named_link);
 	pool->max_async = attrs->max_async ?: UINT_MAX;
 	pool->async_told = jiffies - 1;	/* none was reported */
 	fairwq_tree_init(&pool->tree, attrs->policy == FAIRWQ_FIFO);
@@ -144,70 +139,17 @@ static int pool_add_default_batches(struct fairwq_pool *pool)
 	return 0;
 }
 
-/* ---- the workqueue, and its name in sysfs ------------------------------ */
-
-/*
- * Pools whose workqueue has the name of the pool in sysfs. A second one of that
- * name would make the kernel print a stack.
- */
-static LIST_HEAD(fairwq_named_pools);
-static DEFINE_MUTEX(fairwq_named_mutex);
-
-/*
- * Find out why a workqueue could not be allocated: try without sysfs. Return:
- * -EEXIST if that works, because its name is taken there, or -ENOMEM.
- */
-static int why_no_wq(const struct fairwq_pool *pool)
-{
-	struct workqueue_struct *wq;
-
-	wq = alloc_workqueue("%s", wq_flags(pool->flags & ~FAIRWQ_SYSFS), FAIRWQ_MAX_ACTIVE,
-			     pool->name);
-	if (!wq)
-		return -ENOMEM;
-	destroy_workqueue(wq);
-	return -EEXIST;
-}
-
-/* Allocate a workqueue with the pool's name in sysfs. Return: 0, or a negative error. */
-static int pool_alloc_named_wq(struct fairwq_pool *pool)
-{
-	const char *name = pool->name;
-	struct fairwq_pool *other;
-
-	if (strlen(name) > FAIRWQ_MAX_SYSFS_NAME)
-		return -ENAMETOOLONG;
-	if (!*name || strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, ".."))
-		return fairwq_bad_arg("the name is none for sysfs");
-	guard(mutex)(&fairwq_named_mutex);
-	list_for_each_entry(other, &fairwq_named_pools, named_link)
-		if (!strcmp(other->name, name))
-			return -EEXIST;
-	pool->wq = alloc_workqueue("%s", wq_flags(pool->flags), FAIRWQ_MAX_ACTIVE, name);
-	if (!pool->wq)
-		return why_no_wq(pool);
-	list_add(&pool->named_link, &fairwq_named_pools);
-	return 0;
-}
+/* ---- the workqueue ----------------------------------------------------- */
 
 /*
  * Allocate the workqueue. Its own limit is the highest, because the pool counts
- * its runners and may get more later. Names in sysfs must be unique, and long
- * ones are cut, so a number goes in front, unless the driver wants the name.
- * Return: 0, or a negative error.
+ * its runners and may get more later. Return: 0, or a negative error.
  */
 static int pool_alloc_wq(struct fairwq_pool *pool)
 {
-	static atomic_t seq;
-	unsigned int flags = wq_flags(pool->flags);
-
-	if (pool->flags & FAIRWQ_SYSFS_NAME)
-		return pool_alloc_named_wq(pool);
-	if (pool->flags & FAIRWQ_SYSFS)
-		pool->wq = alloc_workqueue("fairwq%d-%.12s", flags, FAIRWQ_MAX_ACTIVE,
-					   atomic_inc_return(&seq), pool->name);
-	else
-		pool->wq = alloc_workqueue("%s", flags, FAIRWQ_MAX_ACTIVE, pool->name);
+	if (pool->flags & FAIRWQ_SYSFS && !*pool->name)
+		return fairwq_bad_arg("with FAIRWQ_SYSFS the name is empty");
+	pool->wq = alloc_workqueue("%s", wq_flags(pool->flags), FAIRWQ_MAX_ACTIVE, pool->name);
 	return pool->wq ? 0 : -ENOMEM;
 }
 
@@ -261,8 +203,6 @@ static void pool_teardown(struct fairwq_pool *pool, bool sealed)
 	/* Wait for runners that saw the empty tree and are on their way out. */
 	if (pool->wq)
 		destroy_workqueue(pool->wq);
-	scoped_guard(mutex, &fairwq_named_mutex)
-		list_del(&pool->named_link);	/* its name in sysfs is free now */
 	timer_delete_sync(&pool->tick);
 	cancel_delayed_work_sync(&pool->shrink);
 	list_for_each_entry_safe(runner, next, &pool->runners, node)

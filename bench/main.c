@@ -33,22 +33,22 @@ MODULE_PARM_DESC(sides, "sides to ask, with commas; empty: all");
 
 static const struct bench_side * const call_sides[] = {
 	&bench_wq_unbound, &bench_wq_percpu, &bench_list, &bench_kthread, &bench_fairwq,
-	&bench_fairwq_strict, NULL,
+	NULL,
 };
 
 static const struct bench_side * const item_sides[] = {
 	&bench_wq_unbound, &bench_wq_percpu, &bench_wq_each, &bench_list, &bench_kthread,
-	&bench_fairwq, &bench_fairwq_one, &bench_fairwq_strict, &bench_fairwq_strict_one, NULL,
+	&bench_fairwq, &bench_fairwq_one, NULL,
 };
 
 static const struct bench_side * const behind_sides[] = {
-	&bench_ideal, &bench_wq_unbound, &bench_fairwq, &bench_fairwq_strict,
+	&bench_ideal, &bench_wq_unbound, &bench_fairwq,
 	&bench_fairwq_fifo, NULL,
 };
 
 static const struct bench_side * const quiet_sides[] = {
 	&bench_wq_unbound, &bench_wq_each, &bench_kthread, &bench_fairwq,
-	&bench_fairwq_strict, &bench_fairwq_fifo, NULL,
+	&bench_fairwq_fifo, NULL,
 };
 
 static const struct bench_side * const time_sides[] = {
@@ -56,7 +56,7 @@ static const struct bench_side * const time_sides[] = {
 };
 
 static const struct bench_side * const growth_sides[] = {
-	&bench_wq_unbound, &bench_fairwq, &bench_fairwq_strict, NULL,
+	&bench_wq_unbound, &bench_fairwq, NULL,
 };
 
 static const struct bench_side * const shared_sides[] = {

@@ -416,15 +416,6 @@ const struct bench_side bench_fairwq_one = {
 	.name = "fairwq_one", .ops = &fairwq_ops, .active = 1,
 };
 
-const struct bench_side bench_fairwq_strict = {
-	.name = "fairwq_strict", .ops = &fairwq_ops, .flags = FAIRWQ_STRICT_TURNS,
-};
-
-const struct bench_side bench_fairwq_strict_one = {
-	.name = "fairwq_strict_one", .ops = &fairwq_ops,
-	.flags = FAIRWQ_STRICT_TURNS, .active = 1,
-};
-
 const struct bench_side bench_fairwq_fifo = {
 	.name = "fairwq_fifo", .ops = &fairwq_ops, .policy = FAIRWQ_FIFO,
 };

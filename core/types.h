@@ -334,7 +334,6 @@ struct fairwq_pool {
 	unsigned int nr_batches;	/* p: read again after each that leaves */
 	atomic_t nr_flows;		/* A: only for a warning if the pool goes before them */
 	struct fairwq_batch *default_batch[FAIRWQ_NR_RANKS]; /* I: by prio */
-	struct list_head named_link;	/* of pools with FAIRWQ_SYSFS_NAME; see pool.c */
 	struct dentry *dir;		/* in debugfs; see debugfs.c */
 	struct list_head dir_link;	/* of all pools; see debugfs.c */
 	struct blocking_notifier_head failure_chain; /* has a lock of its own */

@@ -85,10 +85,8 @@ static void backlog_exit(struct kunit *test)
 /* Push all items. Let @meddle be called after step @at of the runner. */
 static void backlog_push(struct kunit *test, unsigned int at, void (*meddle)(void))
 {
-	struct mock *mock = test->priv;
 	unsigned int i;
 
-	mock->flags = FAIRWQ_STRICT_TURNS;
 	mock_pool_by(test, 1, backlog.policy);
 	backlog.batch = mock_own_batch(test, "backlog", NULL);
 	backlog.at = at;

@@ -600,7 +600,6 @@ static void runners_do_not_pile_up(struct kunit *test)
 	unsigned int i, runs[2] = { };
 
 	KUNIT_ASSERT_NOT_NULL(test, gate);
-	mock->flags = FAIRWQ_STRICT_TURNS;
 	mock_pool_by(test, 1, FAIRWQ_FAIR_TIME);
 	for (i = 0; i < 20; i++)
 		mock_gate_init(&gate[i]);
@@ -765,7 +764,6 @@ static void self_check_goes_by_what_was_measured(struct kunit *test)
 	struct mock *mock = test->priv;
 	struct fairwq_batch *a, *b;
 
-	mock->flags = FAIRWQ_STRICT_TURNS;
 	a = mock_begin_by(test, 1, FAIRWQ_FAIR_TIME);
 	b = mock_batch(test, "b");
 	queue_liars(test, a, 1500, 1000, 400);

@@ -17,8 +17,6 @@
 
 #include "lib/fixture.h"
 
-#define NAMED	(FAIRWQ_SYSFS | FAIRWQ_SYSFS_NAME)
-
 static int create_error(const struct fairwq_pool_attrs *attrs, const char *name)
 {
 	struct fairwq_pool *pool = fairwq_pool_create(attrs, "%s", name);
@@ -59,53 +57,28 @@ static bool is_in_sysfs(const char *name)
 	return true;
 }
 
-/* The longest name that a workqueue may have on each supported kernel. */
-#define LONGEST	"a-name-of-23-letters-xx"
-
-static void odd_names_are_refused(struct kunit *test)
-{
-	struct fairwq_pool_attrs attrs = { .flags = NAMED };
-
-	static_assert(sizeof(LONGEST) - 1 == FAIRWQ_MAX_SYSFS_NAME);
-	KUNIT_EXPECT_EQ(test, 0, create_error(&attrs, LONGEST));
-	KUNIT_EXPECT_EQ(test, -ENAMETOOLONG, create_error(&attrs, LONGEST "x"));
-	KUNIT_EXPECT_EQ(test, -EINVAL, create_error(&attrs, ""));
-	KUNIT_EXPECT_EQ(test, -EINVAL, create_error(&attrs, "."));
-	KUNIT_EXPECT_EQ(test, -EINVAL, create_error(&attrs, ".."));
-	KUNIT_EXPECT_EQ(test, -EINVAL, create_error(&attrs, "a/b"));
-	attrs.flags = FAIRWQ_SYSFS_NAME;
-	KUNIT_EXPECT_EQ(test, -EINVAL, create_error(&attrs, "a"));
-	/* Without FAIRWQ_SYSFS_NAME any name is allowed. */
-	attrs.flags = FAIRWQ_SYSFS;
-	KUNIT_EXPECT_EQ(test, 0, create_error(&attrs, "a/b" LONGEST));
-}
-
 static void name_in_sysfs_is_the_pools(struct kunit *test)
 {
-	struct fairwq_pool_attrs attrs = { .flags = NAMED };
+	struct fairwq_pool_attrs attrs = { .flags = FAIRWQ_SYSFS };
 	struct fairwq_pool *pool;
 
+	KUNIT_EXPECT_EQ(test, -EINVAL, create_error(&attrs, ""));
 	if (!is_in_sysfs(""))
 		kunit_skip(test, "sysfs is not mounted");
-	pool = fairwq_pool_create(&attrs, "%s", LONGEST);
+	pool = fairwq_pool_create(&attrs, "mock/pool");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(pool));
-	KUNIT_EXPECT_TRUE(test, is_in_sysfs(LONGEST "/cpumask"));
-	/* A second pool cannot have the name, and no stack is printed. */
-	KUNIT_EXPECT_EQ(test, -EEXIST, create_error(&attrs, LONGEST));
-	KUNIT_EXPECT_EQ(test, 0, create_error(NULL, LONGEST));
-	attrs.flags = FAIRWQ_SYSFS;
-	KUNIT_EXPECT_EQ(test, 0, create_error(&attrs, LONGEST));
-	KUNIT_EXPECT_TRUE(test, is_in_sysfs(LONGEST));
+	KUNIT_EXPECT_TRUE(test, is_in_sysfs("mock!pool/cpumask"));
+	/* Others may have the name, if they are not in sysfs. */
+	KUNIT_EXPECT_EQ(test, 0, create_error(NULL, "mock/pool"));
 	fairwq_pool_destroy(pool);
-	KUNIT_EXPECT_FALSE(test, is_in_sysfs(LONGEST));
-	attrs.flags = NAMED;
-	KUNIT_EXPECT_EQ(test, 0, create_error(&attrs, LONGEST));
+	KUNIT_EXPECT_FALSE(test, is_in_sysfs("mock!pool"));
+	KUNIT_EXPECT_EQ(test, 0, create_error(&attrs, "mock/pool"));
 }
 
-/* A pool cannot have the name of another driver's workqueue. The kernel prints a stack. */
+/* A name in sysfs is given once. The kernel prints a stack. */
 static void name_of_another_workqueue_is_refused(struct kunit *test)
 {
-	struct fairwq_pool_attrs attrs = { .flags = NAMED };
+	struct fairwq_pool_attrs attrs = { .flags = FAIRWQ_SYSFS };
 	struct workqueue_struct *wq;
 	int err;
 
@@ -116,12 +89,12 @@ static void name_of_another_workqueue_is_refused(struct kunit *test)
 	pr_info("# expect-splat begin Call Trace\n");
 	err = create_error(&attrs, "mock-other");
 	pr_info("# expect-splat end\n");
-	KUNIT_EXPECT_EQ(test, -EEXIST, err);
+	KUNIT_EXPECT_EQ(test, -ENOMEM, err);
 	destroy_workqueue(wq);
 	KUNIT_EXPECT_EQ(test, 0, create_error(&attrs, "mock-other"));
 	/* A file that the kernel itself has there. */
 	pr_info("# expect-splat begin Call Trace\n");
-	KUNIT_EXPECT_EQ(test, -EEXIST, create_error(&attrs, "cpumask"));
+	KUNIT_EXPECT_EQ(test, -ENOMEM, create_error(&attrs, "cpumask"));
 	pr_info("# expect-splat end\n");
 }
 
@@ -246,7 +219,7 @@ static void near_part(unsigned long from, unsigned long to, void *arg)
 /* With a strict affinity scope of one CPU, all items run on it, wherever the caller is. */
 static void runners_work_near_their_cpu(struct kunit *test)
 {
-	struct fairwq_pool_attrs attrs = { .flags = NAMED | FAIRWQ_NEAR, .max_active = 3 };
+	struct fairwq_pool_attrs attrs = { .flags = FAIRWQ_SYSFS | FAIRWQ_NEAR, .max_active = 3 };
 	struct near *near = kunit_kzalloc(test, sizeof(*near), GFP_KERNEL);
 	struct fairwq_pool *pool;
 	unsigned int cpu, i;
@@ -279,7 +252,6 @@ static void runners_work_near_their_cpu(struct kunit *test)
 }
 
 static struct kunit_case pool_attrs_cases[] = {
-	KUNIT_CASE(odd_names_are_refused),
 	KUNIT_CASE(name_in_sysfs_is_the_pools),
 	KUNIT_CASE(name_of_another_workqueue_is_refused),
 	KUNIT_CASE(each_pool_has_a_folder),

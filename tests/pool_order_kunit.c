@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Order of turns: which batch one runner serves next, turn by turn. The last cases are
- * without FAIRWQ_STRICT_TURNS, or have several runners.
+ * Order of turns: which batch one runner serves next, turn by turn. The last cases have
+ * several runners.
  *
  * Each item writes its letter into a log, which is compared as a string.
  */
 #include "lib/fixture.h"
 #include "lib/known.h"
-
-static int order_init(struct kunit *test)
-{
-	int err = mock_init(test);
-	struct mock *mock = test->priv;
-
-	if (!err)
-		mock->flags = FAIRWQ_STRICT_TURNS;
-	return err;
-}
 
 /* ---- FIFO within a batch (promise 5) ---------------------------------- */
 
@@ -491,7 +481,7 @@ static void strict_priority_leaves_nothing(struct kunit *test)
 	struct mock *mock = test->priv;
 	char *first;
 
-	mock->flags |= FAIRWQ_STRICT_PRIO;
+	mock->flags = FAIRWQ_STRICT_PRIO;
 	mock_pool(test, 1);
 	mock_queue(test, fairwq_pool_default_batch(mock->pool, FAIRWQ_PRIO_LOW), 'l', 2);
 	mock_queue(test, fairwq_pool_default_batch(mock->pool, FAIRWQ_PRIO_HIGH), 'h', 400);
@@ -533,7 +523,6 @@ static void rotation_of_short_items_is_exact(struct kunit *test)
 	struct fairwq_batch *batch[16];
 	unsigned int i;
 
-	mock->flags = 0;
 	mock_pool(test, 1);
 	for (i = 0; i < 16; i++) {
 		batch[i] = mock_batch(test, "p");
@@ -553,7 +542,6 @@ static void weights_of_short_items_are_exact(struct kunit *test)
 	struct mock *mock = test->priv;
 	struct fairwq_batch *batch[3];
 
-	mock->flags = 0;
 	mock_pool(test, 1);
 	for (i = 0; i < 3; i++) {
 		batch[i] = mock_batch_weight(test, "p", weight[i]);
@@ -599,12 +587,10 @@ static void several_runners_keep_the_order(struct kunit *test)
 	const unsigned int nr = 4000;
 	struct numbered *n = kunit_kcalloc(test, nr, sizeof(*n), GFP_KERNEL);
 	atomic_t started = ATOMIC_INIT(0);
-	struct mock *mock = test->priv;
 	unsigned int i, late = 0;
 	struct fairwq_batch *a;
 
 	KUNIT_ASSERT_NOT_NULL(test, n);
-	mock->flags = 0;
 	a = mock_begin(test, 4);
 	mock_open(test);
 	fairwq_batch_pause(a);
@@ -712,7 +698,7 @@ static struct kunit_case order_cases[] = {
 
 static struct kunit_suite order_suite = {
 	.name = "fairwq_pool_order",
-	.init = order_init,
+	.init = mock_init,
 	.exit = mock_exit,
 	.test_cases = order_cases,
 };

@@ -253,7 +253,6 @@ static void raised_weight_shortens_the_wait(struct kunit *test)
 	const char *first, *next;
 
 	KUNIT_ASSERT_NOT_NULL(test, r);
-	mock->flags = FAIRWQ_STRICT_TURNS;
 	a = mock_begin_with(test, 1, &light);
 	b = mock_batch(test, "b");
 	fairwq_work_init(&r->item.work, reweigher_fn);
@@ -280,7 +279,6 @@ static void patience_ends_with_the_backlog(struct kunit *test)
 	struct fairwq_batch *low, *high;
 	struct mock *mock = test->priv;
 
-	mock->flags = FAIRWQ_STRICT_TURNS;
 	mock_pool(test, 1);
 	low = mock_batch_prio(test, "low", FAIRWQ_PRIO_LOW);
 	high = mock_batch_prio(test, "high", FAIRWQ_PRIO_HIGH);

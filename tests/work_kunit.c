@@ -1064,7 +1064,6 @@ static struct mock_gate *credit_begin(struct kunit *test, struct fairwq_batch **
 	struct mock *mock = test->priv;
 	struct mock_gate *gate;
 
-	mock->flags = FAIRWQ_STRICT_TURNS;
 	*a = mock_begin(test, 3);
 	*b = mock_batch(test, "b");
 	gate = mock_parked_begin(test, *a);
@@ -1134,7 +1133,6 @@ static void cancel_of_another_does_not_cost_the_turn(struct kunit *test)
 	struct mock *mock = test->priv;
 	struct mock_item *second;
 
-	mock->flags = FAIRWQ_STRICT_TURNS;
 	mock_pool_by(test, 1, FAIRWQ_FIFO);
 	low = mock_batch_prio(test, "low", FAIRWQ_PRIO_LOW);
 	high = mock_batch_prio(test, "high", FAIRWQ_PRIO_HIGH);
