@@ -120,7 +120,6 @@ struct fairwq_constraint;
 struct fairwq_context;
 struct fairwq_flows;
 struct fairwq_work;
-struct notifier_block;
 
 /* ---- Work --------------------------------------------------------------- */
 
@@ -743,6 +742,9 @@ enum fairwq_policy {
  *	such as bytes; 0 counts as 1. Asked once for each turn, when it begins. It is
  *	called under a lock of fairwq with interrupts off: it must not sleep, nor call
  *	fairwq. A task that another runner takes costs 1
+ * @failed: called by fairwq_report_failure() with the batch and the function of the item
+ *	that has failed, and the reason, inside that item; or NULL. It may sleep and
+ *	queue works. It must take a reference to a batch that it keeps
  * @cpu: with FAIRWQ_NEAR, a possible CPU. The items run on workers that belong
  *	to it: those of its cache, and before 6.6 of its node. With FAIRWQ_SYSFS
  *	an operator can change that scope. The CPU may go offline. Without
@@ -756,6 +758,7 @@ struct fairwq_pool_attrs {
 	unsigned int max_async;
 	unsigned int cpu;
 	u32 (*cost)(const struct fairwq_work *work);
+	void (*failed)(struct fairwq_batch *batch, fairwq_func_t func, int err);
 };
 
 /**
@@ -2423,71 +2426,18 @@ int __fairwq_parallel_for(struct fairwq_batch *batch, unsigned long start,
 /* ---- Failure ------------------------------------------------------------ */
 
 /**
- * enum fairwq_event - what a notifier of a pool is told
- * @FAIRWQ_EVENT_FAILURE: an item has failed; see struct fairwq_failure
- */
-enum fairwq_event {
-	FAIRWQ_EVENT_FAILURE = 1,
-};
-
-/**
- * struct fairwq_failure - an item that has failed
- * @pool: the pool that it runs in
- * @batch: the batch that it was queued to. A callback that keeps it must take a
- *	reference
- * @func: its function
- * @err: the reason, a negative error number
- *
- * Valid until the callback returns.
- */
-struct fairwq_failure {
-	struct fairwq_pool *pool;
-	struct fairwq_batch *batch;
-	fairwq_func_t func;
-	int err;
-};
-
-/**
  * fairwq_report_failure - report that the calling item has failed
  * @err: the reason, a negative error number
  *
  * Counts a failure of the item's batch and pool, which debugfs shows, and calls
- * the pool's notifiers. Changes nothing else: the item ends when its function
- * returns, as always, and the items behind it go on. An item may report any
- * number of times.
+ * @failed of the pool's attributes. Changes nothing else: the item ends when its
+ * function returns, as always, and the items behind it go on. An item may report
+ * any number of times.
  *
  * Context: From the function of an item, in process context, may sleep. From
  * anywhere else it warns and does nothing.
  */
 void fairwq_report_failure(int err);
-
-/**
- * fairwq_pool_register_notifier - call a notifier for events of a pool
- * @pool: the pool
- * @nb: called with a value of enum fairwq_event and the struct that this names.
- *	Notifiers with a higher priority come first, until one of them returns
- *	NOTIFY_STOP
- *
- * The callback runs in process context, inside the item that failed, and delays
- * that item. It may sleep and queue works. It must not register or unregister a
- * notifier of @pool, nor wait for @pool or a batch of it.
- *
- * Context: Process context, may sleep. Not from a callback.
- * Return: 0, or -EEXIST if @nb is registered already, or -EINVAL.
- */
-int fairwq_pool_register_notifier(struct fairwq_pool *pool, struct notifier_block *nb);
-
-/**
- * fairwq_pool_unregister_notifier - call a notifier no more
- * @pool: the pool
- * @nb: the notifier that was registered
- *
- * When this returns the callback does not run, and will not run again.
- *
- * Context: Process context, sleeps. Not from a callback.
- * Return: 0, or -ENOENT if @nb was not registered, or -EINVAL.
- */
-int fairwq_pool_unregister_notifier(struct fairwq_pool *pool, struct notifier_block *nb);
 
 /*
  * ---- Limits ---------------------------------------------------------------

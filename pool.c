@@ -24,7 +24,6 @@
 #include <linux/cpumask.h>
 #include <linux/export.h>
 #include <linux/mutex.h>
-#include <linux/notifier.h>
 #include <linux/rculist.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
@@ -87,6 +86,7 @@ static struct fairwq_pool *pool_alloc(const struct fairwq_pool_attrs *attrs,
 	pool->cpu = attrs->flags & FAIRWQ_NEAR ? attrs->cpu : WORK_CPU_UNBOUND;
 	pool->policy = attrs->policy;
 	pool->cost = attrs->cost;
+	pool->failed = attrs->failed;
 	pool->dearest = 1;
 	pool->slice_us = attrs->slice_us ?: FAIRWQ_DFL_SLICE_US;
 	pool->max_active = attrs->max_active ?:
@@ -113,7 +113,6 @@ static struct fairwq_pool *pool_alloc(const struct fairwq_pool_attrs *attrs,
 	if (attrs->flags & FAIRWQ_STRICT_PRIO)
 		pool->tree.starve_limit = 0;
 	fairwq_watchdog_init(pool);
-	BLOCKING_INIT_NOTIFIER_HEAD(&pool->failure_chain);
 	return pool;
 }
 

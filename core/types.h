@@ -35,7 +35,6 @@
 #include <linux/kref.h>
 #include <linux/ktime.h>
 #include <linux/mutex.h>
-#include <linux/notifier.h>
 #include <linux/spinlock.h>
 #include <linux/timer.h>
 #include <linux/wait.h>
@@ -286,6 +285,8 @@ struct fairwq_pool {
 	unsigned int flags;		/* I */
 	unsigned int cpu;		/* I: whose workers run it; or WORK_CPU_UNBOUND */
 	u32 (*cost)(const struct fairwq_work *work); /* I: for FAIRWQ_FAIR_COST */
+	/* I: or NULL */
+	void (*failed)(struct fairwq_batch *batch, fairwq_func_t func, int err);
 
 	raw_spinlock_t lock ____cacheline_aligned_in_smp; /* see the order above */
 	struct fairwq_tree tree;	/* P */
@@ -336,7 +337,6 @@ struct fairwq_pool {
 	struct fairwq_batch *default_batch[FAIRWQ_NR_RANKS]; /* I: by prio */
 	struct dentry *dir;		/* in debugfs; see debugfs.c */
 	struct list_head dir_link;	/* of all pools; see debugfs.c */
-	struct blocking_notifier_head failure_chain; /* has a lock of its own */
 	struct kref refs;		/* A: the owner and every batch */
 	struct rcu_head rcu;
 	struct lock_class_key runner_key, wait_key; /* I */

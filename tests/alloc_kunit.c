@@ -286,11 +286,6 @@ static const struct call call_flow = {
 	.ready = ready_flow, .make = make_flow, .undo = undo_flow, .again = 2,
 };
 
-static int no_notice(struct notifier_block *nb, unsigned long event, void *data)
-{
-	return NOTIFY_OK;
-}
-
 /* ---- cases ------------------------------------------------------------ */
 
 /* A pool is refused without its name, its workqueue, a runner, or a default batch. */
@@ -372,7 +367,6 @@ static bool do_without_memory(struct mock *mock, struct fairwq_batch *batch,
 			      struct fairwq_serializer *serializer,
 			      struct fairwq_limiter *limiter, struct mock_item *item[5])
 {
-	static struct notifier_block nb = { .notifier_call = no_notice };
 	bool ok;
 
 	fairwq_batch_pause(batch);
@@ -387,8 +381,6 @@ static bool do_without_memory(struct mock *mock, struct fairwq_batch *batch,
 	ok &= fairwq_work_cancel(&item[2]->work);
 	ok &= fairwq_serializer_queue(serializer, batch, &item[2]->work) == 1;
 	fairwq_batch_resume(batch);
-	ok &= !fairwq_pool_register_notifier(mock->pool, &nb);
-	ok &= !fairwq_pool_unregister_notifier(mock->pool, &nb);
 	ok &= !fairwq_pool_set_max_active(mock->pool, 1);
 	complete_all(&mock->gate.open);
 	fairwq_batch_flush(batch);

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Items that report a failure: the reports are counted for batch and pool, the pool's
- * notifiers are called, and no other item is affected.
+ * Items that report a failure: the reports are counted for batch and pool, the driver is
+ * told, and no other item is affected.
  */
-#include <linux/notifier.h>
-
 #include "lib/fixture.h"
 
 /* An item that reports a failure, then logs its letter. */
@@ -41,49 +39,39 @@ static struct failing_item *queue_failing(struct kunit *test, struct fairwq_batc
 	return item;
 }
 
-/* A notifier that logs its letter, and keeps the last failure. */
-struct listener {
-	struct notifier_block nb;
+/* Calls of failed(): it logs '!', and keeps the last failure. */
+static struct {
 	struct mock_log *log;
-	char letter;
-	int ret;
 	unsigned int nr;
-	unsigned long event;
-	struct fairwq_failure last;
+	struct fairwq_batch *batch;
+	fairwq_func_t func;
+	int err;
 	struct fairwq_work *queues;	/* queued to the batch of the item that failed; or NULL */
 	bool sleeps;
-};
+} last;
 
-static int listener_fn(struct notifier_block *nb, unsigned long event, void *data)
+static void failed(struct fairwq_batch *batch, fairwq_func_t func, int err)
 {
-	struct listener *listener = container_of(nb, struct listener, nb);
-
-	listener->nr++;
-	listener->event = event;
-	listener->last = *(const struct fairwq_failure *)data;
-	mock_log_add(listener->log, listener->letter);
-	if (listener->queues)
-		mock_may_refuse(fairwq_queue(listener->last.batch, listener->queues));
-	if (listener->sleeps)
-		msleep(20);		/* to show the bug: no call waits for the notifier */
-	return listener->ret;
+	last.nr++;
+	last.batch = batch;
+	last.func = func;
+	last.err = err;
+	mock_log_add(last.log, '!');
+	if (last.queues)
+		mock_may_refuse(fairwq_queue(batch, last.queues));
+	if (last.sleeps)
+		msleep(20);		/* to show the bug: the item goes on meanwhile */
 }
 
-/* Register a notifier that logs @letter. The case must unregister it. */
-static struct listener *listen_to(struct kunit *test, struct fairwq_pool *pool,
-				  char letter, int priority)
+/* Begin a case with a pool that calls failed(). Return: a batch. */
+static struct fairwq_batch *begin_told(struct kunit *test)
 {
-	struct listener *listener = kunit_kzalloc(test, sizeof(*listener), GFP_KERNEL);
 	struct mock *mock = test->priv;
 
-	KUNIT_ASSERT_NOT_NULL(test, listener);
-	listener->nb.notifier_call = listener_fn;
-	listener->nb.priority = priority;
-	listener->log = &mock->log;
-	listener->letter = letter;
-	listener->ret = NOTIFY_OK;
-	KUNIT_ASSERT_EQ(test, 0, fairwq_pool_register_notifier(pool, &listener->nb));
-	return listener;
+	memset(&last, 0, sizeof(last));
+	last.log = &mock->log;
+	mock->failed = failed;
+	return mock_begin(test, 1);
 }
 
 static u64 failures_of(struct fairwq_batch *batch)
@@ -132,85 +120,41 @@ static void failure_is_counted_where_it_belongs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 4ULL, mock_counter(mock->pool, FAIRWQ_FAILURES));
 }
 
-/* A notifier gets the pool, the batch, the function and the error, before the item ends. */
-static void notifier_is_told_what_has_failed(struct kunit *test)
+/* failed() gets the batch, the function and the error, before the item ends. */
+static void driver_is_told_what_has_failed(struct kunit *test)
 {
-	struct mock *mock = test->priv;
-	struct listener *listener;
-	struct fairwq_batch *a = mock_begin(test, 1);
+	struct fairwq_batch *a = begin_told(test);
 
-	listener = listen_to(test, mock->pool, '!', 0);
-	listener->sleeps = true;
+	last.sleeps = true;
 	queue_failing(test, a, 'a', -EIO, 1);
 	mock_queue(test, a, 'b', 1);
 	mock_expect(test, "!ab");
 	fairwq_batch_flush(a);
-	KUNIT_EXPECT_EQ(test, 1U, listener->nr);
-	KUNIT_EXPECT_EQ(test, (unsigned long)FAIRWQ_EVENT_FAILURE, listener->event);
-	KUNIT_EXPECT_PTR_EQ(test, mock->pool, listener->last.pool);
-	KUNIT_EXPECT_PTR_EQ(test, a, listener->last.batch);
-	KUNIT_EXPECT_TRUE(test, listener->last.func == failing_fn);
-	KUNIT_EXPECT_EQ(test, -EIO, listener->last.err);
-	KUNIT_EXPECT_EQ(test, 0,
-			fairwq_pool_unregister_notifier(mock->pool, &listener->nb));
+	KUNIT_EXPECT_EQ(test, 1U, last.nr);
+	KUNIT_EXPECT_PTR_EQ(test, a, last.batch);
+	KUNIT_EXPECT_TRUE(test, last.func == failing_fn);
+	KUNIT_EXPECT_EQ(test, -EIO, last.err);
 }
 
-/* A notifier may queue to the batch of the item that failed. */
+/* failed() may queue to the batch of the item that failed. */
 static void callback_may_queue(struct kunit *test)
 {
+	struct fairwq_batch *a = begin_told(test);
 	struct mock *mock = test->priv;
-	struct listener *listener;
-	struct fairwq_batch *a = mock_begin(test, 1);
 
-	listener = listen_to(test, mock->pool, '!', 0);
-	listener->queues = &mock_item(test, 'r')->work;
+	last.queues = &mock_item(test, 'r')->work;
 	queue_failing(test, a, 'a', -EIO, 1);
 	mock_queue(test, a, 'b', 1);
 	mock_expect(test, "!abr");
 	fairwq_pool_flush(mock->pool);
-	KUNIT_EXPECT_EQ(test, 0,
-			fairwq_pool_unregister_notifier(mock->pool, &listener->nb));
-}
-
-/*
- * Notifiers are called by priority, until one returns NOTIFY_STOP. Notifiers of other pools,
- * and those that were unregistered, are not called.
- */
-static void notifiers_are_called_by_priority(struct kunit *test)
-{
-	struct listener *first, *second, *third, *stranger, *gone;
-	struct mock *mock = test->priv;
-	struct fairwq_pool *other;
-	struct fairwq_batch *a = mock_begin(test, 1);
-
-	other = fairwq_pool_create(NULL, "other");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(other));
-	third = listen_to(test, mock->pool, '3', -1);
-	first = listen_to(test, mock->pool, '1', 1);
-	second = listen_to(test, mock->pool, '2', 0);
-	gone = listen_to(test, mock->pool, 'g', 2);
-	stranger = listen_to(test, other, 's', 0);
-	second->ret = NOTIFY_STOP;
-	KUNIT_EXPECT_EQ(test, 0, fairwq_pool_unregister_notifier(mock->pool, &gone->nb));
-	KUNIT_EXPECT_NE(test, 0, fairwq_pool_unregister_notifier(mock->pool, &gone->nb));
-	queue_failing(test, a, 'a', -EIO, 1);
-	mock_expect(test, "12a");
-	fairwq_batch_flush(a);
-	KUNIT_EXPECT_EQ(test, 0, fairwq_pool_unregister_notifier(mock->pool, &first->nb));
-	KUNIT_EXPECT_EQ(test, 0, fairwq_pool_unregister_notifier(mock->pool, &second->nb));
-	KUNIT_EXPECT_EQ(test, 0, fairwq_pool_unregister_notifier(mock->pool, &third->nb));
-	KUNIT_EXPECT_EQ(test, 0, fairwq_pool_unregister_notifier(other, &stranger->nb));
-	fairwq_pool_destroy(other);
 }
 
 /* A report does not count if the error is not negative, or if the caller is no item. */
 static void bad_reports_count_for_nothing(struct kunit *test)
 {
+	struct fairwq_batch *a = begin_told(test);
 	struct mock *mock = test->priv;
-	struct listener *listener;
-	struct fairwq_batch *a = mock_begin(test, 1);
 
-	listener = listen_to(test, mock->pool, '!', 0);
 	queue_failing(test, a, 'a', 0, 1);
 	queue_failing(test, a, 'b', 5, 1);
 	mock_expect(test, "ab");
@@ -218,61 +162,17 @@ static void bad_reports_count_for_nothing(struct kunit *test)
 	pr_info("# expect-splat begin is reported, and no item runs\n");
 	fairwq_report_failure(-EIO);
 	pr_info("# expect-splat end\n");
-	KUNIT_EXPECT_EQ(test, 0U, listener->nr);
+	KUNIT_EXPECT_EQ(test, 0U, last.nr);
 	KUNIT_EXPECT_EQ(test, 0ULL, failures_of(a));
 	KUNIT_EXPECT_EQ(test, 0ULL, mock_counter(mock->pool, FAIRWQ_FAILURES));
-	KUNIT_EXPECT_EQ(test, 0,
-			fairwq_pool_unregister_notifier(mock->pool, &listener->nb));
-}
-
-static void bad_notifiers_are_refused(struct kunit *test)
-{
-	struct notifier_block empty = { };
-	struct mock *mock = test->priv;
-
-	mock_pool(test, 1);
-	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_pool_register_notifier(NULL, &empty));
-	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_pool_register_notifier(mock->pool, NULL));
-	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_pool_register_notifier(mock->pool, &empty));
-	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_pool_unregister_notifier(NULL, &empty));
-	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_pool_unregister_notifier(mock->pool, NULL));
-}
-
-/*
- * A second registration of a notifier is refused, with the warning of the kernel's chains.
- * The first one stays in effect.
- */
-static void second_registration_is_refused(struct kunit *test)
-{
-	struct mock *mock = test->priv;
-	struct listener *first, *second;
-	struct fairwq_batch *a = mock_begin(test, 1);
-
-	first = listen_to(test, mock->pool, '1', 0);
-	second = listen_to(test, mock->pool, '2', -1);
-	pr_info("# expect-splat begin already registered\n");
-	KUNIT_EXPECT_EQ(test, -EEXIST, fairwq_pool_register_notifier(mock->pool, &first->nb));
-	KUNIT_EXPECT_EQ(test, -EEXIST, fairwq_pool_register_notifier(mock->pool, &second->nb));
-	pr_info("# expect-splat end\n");
-	queue_failing(test, a, 'a', -EIO, 1);
-	mock_expect(test, "12a");
-	fairwq_batch_flush(a);
-	KUNIT_EXPECT_EQ(test, 0, fairwq_pool_unregister_notifier(mock->pool, &first->nb));
-	KUNIT_EXPECT_EQ(test, -ENOENT, fairwq_pool_unregister_notifier(mock->pool, &first->nb));
-	KUNIT_EXPECT_EQ(test, 0, fairwq_pool_register_notifier(mock->pool, &first->nb));
-	KUNIT_EXPECT_EQ(test, 0, fairwq_pool_unregister_notifier(mock->pool, &first->nb));
-	KUNIT_EXPECT_EQ(test, 0, fairwq_pool_unregister_notifier(mock->pool, &second->nb));
 }
 
 static struct kunit_case failure_cases[] = {
 	KUNIT_CASE(failure_costs_no_other_a_turn),
 	KUNIT_CASE(failure_is_counted_where_it_belongs),
-	KUNIT_CASE(notifier_is_told_what_has_failed),
+	KUNIT_CASE(driver_is_told_what_has_failed),
 	KUNIT_CASE(callback_may_queue),
-	KUNIT_CASE(notifiers_are_called_by_priority),
 	KUNIT_CASE(bad_reports_count_for_nothing),
-	KUNIT_CASE(bad_notifiers_are_refused),
-	KUNIT_CASE(second_registration_is_refused),
 	{}
 };
 

@@ -484,23 +484,20 @@ static void steal_a_failing_task(struct forking *x, struct fairwq_task *self)
 
 static fairwq_func_t failed_func;
 
-static int note_failure(struct notifier_block *nb, unsigned long event, void *data)
+static void note_failure(struct fairwq_batch *batch, fairwq_func_t func, int err)
 {
-	failed_func = ((struct fairwq_failure *)data)->func;
-	return NOTIFY_OK;
+	failed_func = func;
 }
 
 static void failure_of_a_stolen_task_names_the_task(struct kunit *test)
 {
-	static struct notifier_block nb = { .notifier_call = note_failure };
 	struct mock *mock = test->priv;
 	struct forking *x;
 
+	mock->failed = note_failure;
 	free_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	KUNIT_ASSERT_EQ(test, 0, fairwq_pool_register_notifier(mock->pool, &nb));
 	x = queue_forking(test, kept_batch(test, "x", NULL), steal_a_failing_task);
 	mock_await(test, &x->done);
-	fairwq_pool_unregister_notifier(mock->pool, &nb);
 	KUNIT_EXPECT_PTR_EQ(test, (void *)failing_task_fn, (void *)failed_func);
 }
 

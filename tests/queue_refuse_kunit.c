@@ -206,7 +206,6 @@ static void error_pointers_are_refused(struct kunit *test)
 	struct fairwq_batch *batch = ERR_PTR(-ENOMEM);
 	struct fairwq_flows *flows = ERR_PTR(-ENOMEM);
 	struct fairwq_pool *pool = ERR_PTR(-ENOMEM);
-	struct notifier_block nb = { };
 	struct mock_item *item = mock_item(test, 'x');
 	struct fairwq_work *work = &item->work;
 	struct fairwq_serializer serializer;
@@ -242,8 +241,6 @@ static void error_pointers_are_refused(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, fairwq_pool_default_batch(pool, FAIRWQ_PRIO_NORMAL));
 	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(fairwq_batch_create(pool, NULL, "a")));
 	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(fairwq_flows_create(pool, NULL)));
-	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_pool_register_notifier(pool, &nb));
-	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_pool_unregister_notifier(pool, &nb));
 	fairwq_pool_destroy(pool);
 	mock_pool(test, 1);
 	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(fairwq_batch_create(mock->pool, &attrs, "a")));

@@ -66,9 +66,8 @@ complaints() {
 		echo '!!! .* batches, .* released'
 		;;
 	failure)
-		echo '!!! a notifier was told '
-		echo '!!! .* items failed, the notifiers were told of '
-		echo '!!! a notifier was not there any more'
+		echo '!!! a driver was told of error '
+		echo '!!! .* items failed, drivers were told of '
 		;;
 	refused)
 		echo '!!! a queue call returned '
@@ -96,7 +95,6 @@ conditions() {
 	case $1 in
 	lost) echo uml 8 patience=10 weights=empty=100 ;;
 	flush) echo uml 8 weights=pool_flush=50,batch_flush=100,stream_meddle=300 ;;
-	failure) echo uml 8 weights=notifier=100 ;;
 	refused | unfair) echo uml 8 weights=pool=50 ;;
 	hung) echo uml 8 progress=1 patience=2 ;;
 	starved) echo uml-debug 30 ;;

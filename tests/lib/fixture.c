@@ -124,6 +124,7 @@ void mock_pool_by(struct kunit *test, unsigned int runners, enum fairwq_policy p
 	struct mock *mock = test->priv;
 	struct fairwq_pool_attrs attrs = {
 		.max_active = runners, .policy = policy, .flags = mock->flags,
+		.failed = mock->failed,
 	};
 
 	mock->pool = fairwq_pool_create(&attrs, "mock");

@@ -70,7 +70,9 @@ struct mock_kept {
 /* One pool under test, its batches and its gates: test->priv. */
 struct mock {
 	struct fairwq_pool *pool;
-	unsigned int flags;		/* of the pool, if set before the case begins */
+	/* Of the pool, if set before the case begins: */
+	unsigned int flags;
+	void (*failed)(struct fairwq_batch *batch, fairwq_func_t func, int err);
 	struct mock_kept *kept;		/* batches of the case, the newest first */
 	struct fairwq_batch *gate_batch;
 	struct mock_gate gate;

@@ -11,7 +11,6 @@
 #include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
-#include <linux/notifier.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -361,25 +360,20 @@ void tt_be_unfair(struct fairwq_pool *pool)
 
 /* ---- pools ------------------------------------------------------------- */
 
-/* Notifier of a pool: count a failure that an item has reported. */
-int tt_told(struct notifier_block *nb, unsigned long event, void *data)
+/* Count a failure that an item has reported to its pool. */
+void tt_told(struct fairwq_batch *batch, fairwq_func_t func, int err)
 {
-	const struct fairwq_failure *failure = data;
-
-	if (event != FAIRWQ_EVENT_FAILURE || failure->err != -EIO || !failure->func)
-		tt_problem("a notifier was told %lu, error %d\n", event, failure->err);
+	if (!batch || err != -EIO || !func)
+		tt_problem("a driver was told of error %d\n", err);
 	tt_count(TT_TOLD, 1);
-	return NOTIFY_OK;
 }
-
-static struct notifier_block tt_notifiers[TT_NR_POOLS];
 
 static int tt_pools_init(void)
 {
 	/* With max_active 1, so that the order of each flow can be checked. */
 	static const struct fairwq_batch_attrs flow_attrs = { .max_active = 1 };
 
-	static const struct fairwq_pool_attrs attrs[TT_NR_POOLS] = {
+	struct fairwq_pool_attrs attrs[TT_NR_POOLS] = {
 		{ },
 		{ .max_active = 2 },
 		{ .policy = FAIRWQ_FIFO, .slice_us = 1000, .max_active = 4 },
@@ -390,12 +384,11 @@ static int tt_pools_init(void)
 	unsigned int i;
 
 	for (i = 0; i < TT_NR_POOLS; i++) {
+		attrs[i].failed = tt_told;
 		tt_pools[i] = fairwq_pool_create(&attrs[i], "torture-%u", i);
 		if (IS_ERR(tt_pools[i]))
 			return PTR_ERR(tt_pools[i]);
 		tt_count(TT_POOLS, 1);
-		tt_notifiers[i].notifier_call = tt_told;
-		fairwq_pool_register_notifier(tt_pools[i], &tt_notifiers[i]);
 	}
 	tt_flows = fairwq_flows_create(tt_pools[0], &flow_attrs);
 	return PTR_ERR_OR_ZERO(tt_flows);
@@ -546,7 +539,7 @@ static void tt_judge(void)
 	if (tt_starve && seconds >= 30 && !tt_sum(TT_STARVED))
 		tt_problem("no allocation has failed\n");
 	if (tt_sum(TT_FAILED) != tt_sum(TT_TOLD))
-		tt_problem("%ld items failed, the notifiers were told of %ld\n",
+		tt_problem("%ld items failed, drivers were told of %ld\n",
 			   tt_sum(TT_FAILED), tt_sum(TT_TOLD));
 	for (i = 0; i < tt_nr_ops; i++)
 		pr_info("done: %s %ld\n", tt_ops[i].name, atomic_long_read(&tt_ops[i].done));

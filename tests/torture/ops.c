@@ -8,7 +8,6 @@
 #include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/mutex.h>
-#include <linux/notifier.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
 
@@ -732,29 +731,6 @@ static void tt_op_limit(struct tt_actor *actor)
 	fairwq_pool_set_max_active(tt_any_pool(actor), 1 + tt_random(actor, 6));
 }
 
-static int tt_heard(struct notifier_block *nb, unsigned long event, void *data)
-{
-	return NOTIFY_DONE;
-}
-
-/*
- * Register a notifier and unregister it again. Meanwhile the pool must still call
- * its other notifiers for each failure.
- */
-static void tt_op_notifier(struct tt_actor *actor)
-{
-	struct notifier_block nb = { .notifier_call = tt_heard };
-	struct fairwq_pool *pool = tt_any_pool(actor);
-
-	if (fairwq_pool_register_notifier(pool, &nb))
-		return;
-	tt_stream_burst(actor);
-	if (tt_bug == TT_BUG_FAILURE)
-		fairwq_pool_unregister_notifier(pool, &nb);
-	if (fairwq_pool_unregister_notifier(pool, &nb))
-		tt_problem("a notifier was not there any more\n");
-}
-
 /* Use the batch of a key by a handle, in any context. It must stay until the put. */
 static void tt_op_handle(struct tt_actor *actor)
 {
@@ -825,12 +801,12 @@ static bool tt_takes_item(struct fairwq_batch *batch)
 /* Create a pool, queue items to it that outlive it, and destroy it with a backlog. */
 static void tt_op_pool(struct tt_actor *actor)
 {
-	struct notifier_block told = { .notifier_call = tt_told };
 	struct fairwq_pool_attrs attrs = {
 		.flags = tt_random(actor, 32) & ~FAIRWQ_SYSFS,
 		.max_active = tt_random(actor, 4),
 		.policy = tt_random(actor, 3),
 		.slice_us = tt_random(actor, 500),
+		.failed = tt_told,
 	};
 	struct fairwq_batch *batch;
 	struct tt_nature nature;
@@ -852,7 +828,6 @@ static void tt_op_pool(struct tt_actor *actor)
 	tt_count(TT_POOLS, 1);
 	tt_fail_begin(actor);
 	tt_fail_end(fairwq_pool_set_max_active(pool, 1 + tt_random(actor, 8)) == -ENOMEM);
-	fairwq_pool_register_notifier(pool, &told);
 	batch = tt_new_batch(actor, &nature);
 	for (n = tt_random(actor, 200); n && batch; n--) {
 		tt_oneshot(batch, NULL, GFP_KERNEL);
@@ -948,7 +923,6 @@ struct tt_op tt_ops[] = {
 	{ "drain",	     1, false, tt_op_drain },
 	{ "renew",	    40, false, tt_op_renew },
 	{ "limit",	    10, false, tt_op_limit },
-	{ "notifier",	    10, false, tt_op_notifier },
 	{ "handle",	    20, true,  tt_op_handle },
 	{ "flows_idle",	     5, false, tt_op_flows_idle },
 	{ "flows_beside",    2, false, tt_op_flows_beside },

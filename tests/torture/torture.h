@@ -16,7 +16,7 @@
  *   flush         an item that was queued before a flush has ended after it
  *   disabled      after disable_sync an item is not pending and does not run
  *   released      released() is called once for each batch, after its last item
- *   failure       the pool's notifiers are called for each item that fails
+ *   failure       the driver is told of each item that fails
  *   refused       a queue call refuses when it must, and with the right error
  *   object        the last item of a serializer may destroy and free all of it
  *   unfair        no pool finds a violation of its own fairness, to its end
@@ -89,7 +89,7 @@ enum tt_count {
 	TT_OBJECTS,	/* created: with a serializer that their last item destroys */
 	TT_OBJECTS_FREED,
 	TT_FAILED,	/* calls of fairwq_report_failure() */
-	TT_TOLD,	/* calls of the notifiers */
+	TT_TOLD,	/* calls of failed() */
 	TT_STARVED,	/* calls that failed because an allocation was made to fail */
 	TT_MEDDLED,	/* calls by a hard interrupt, on the item of its thread */
 	TT_TASKS,	/* of items that fork */
@@ -192,7 +192,7 @@ u32 tt_random(struct tt_actor *actor, u32 below);
 
 void tt_judge_pool(struct fairwq_pool *pool);
 void tt_be_unfair(struct fairwq_pool *pool);
-int tt_told(struct notifier_block *nb, unsigned long event, void *data);
+void tt_told(struct fairwq_batch *batch, fairwq_func_t func, int err);
 
 /* ops.c */
 extern struct tt_op tt_ops[];
