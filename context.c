@@ -1,25 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Contexts: capture, references, works with a context.
+ * Contexts: on whose behalf a function runs. A context is captured by the caller that
+ * queues, and entered by the item.
  *
- *   fairwq_context_capture()    takes credentials and cgroups of the calling task
- *   fairwq_work_set_context()   gives a work a context
- *   a runner, see core/         enters it before the function, leaves it after
+ *   Of the caller    The item enters it by       What uses it
+ *   ---------------  --------------------------  ----------------------------
+ *   credentials      override_creds()            files, permissions, keys
+ *   memory cgroup    set_active_memcg()          allocations, __GFP_ACCOUNT
+ *   block cgroup     kthread_associate_blkcg()   bios that the function submits
  *
- * Locking: none. A context does not change after its set-up; its references are counted.
- * Limits: capture() allocates, and so may fail. All else cannot.
+ * They are left in the opposite order, whatever the function has done meanwhile: see
+ * call.c for what a function may leave behind. The tasks that the function forks run in
+ * the context, too: run_stolen() in forkjoin.c.
+ *
+ * Locking: none.
+ * Invariant: runner->context is what the item runs in at the moment, or NULL. The tasks
+ * that it promotes take it along.
+ *
+ * Limits: no namespace, no address space and no scheduling class is captured.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/cgroup.h>
 #include <linux/cred.h>
 #include <linux/export.h>
+#include <linux/kthread.h>
 #include <linux/memcontrol.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
-#include "core/context.h"
+#include "core/call.h"
 #include "core/runner.h"
 #include "doors.h"
+
+/* ---- capture ------------------------------------------------------------- */
 
 #ifdef CONFIG_BLK_CGROUP
 /*
@@ -61,16 +75,6 @@ struct fairwq_context *fairwq_context_capture(gfp_t gfp)
 }
 EXPORT_SYMBOL_GPL(fairwq_context_capture);
 
-void fairwq_context_set_ops(struct fairwq_context *context,
-			    const struct fairwq_context_ops *ops, void *data)
-{
-	if (IS_ERR_OR_NULL(context))
-		return;
-	context->ops = ops;
-	context->data = data;
-}
-EXPORT_SYMBOL_GPL(fairwq_context_set_ops);
-
 struct fairwq_context *fairwq_context_get(struct fairwq_context *context)
 {
 	if (!IS_ERR_OR_NULL(context))
@@ -79,36 +83,55 @@ struct fairwq_context *fairwq_context_get(struct fairwq_context *context)
 }
 EXPORT_SYMBOL_GPL(fairwq_context_get);
 
-void __fairwq_context_work_init(struct fairwq_context_work *cwork, fairwq_func_t func,
-				const char *name, struct lock_class_key *key)
+static void context_free(struct kref *refs)
 {
-	if (unlikely(!READ_ONCE(fairwq_context_func)))
-		WRITE_ONCE(fairwq_context_func, fairwq_context_fn);	/* for tables */
-	__fairwq_work_init(&cwork->work, fairwq_context_fn, name, key);
-	cwork->func = func;
-	cwork->context = NULL;
-}
-EXPORT_SYMBOL_GPL(__fairwq_context_work_init);
+	struct fairwq_context *context = container_of(refs, struct fairwq_context, refs);
 
-void fairwq_work_set_context(struct fairwq_context_work *cwork, struct fairwq_context *context)
+#ifdef CONFIG_BLK_CGROUP
+	css_put(context->blkcg);
+#endif
+	mem_cgroup_put(context->memcg);
+	put_cred(context->cred);
+	kfree(context);
+}
+
+void fairwq_context_put(struct fairwq_context *context)
 {
-	struct fairwq_context *old = cwork->context;
-
-	if (WARN_ON_ONCE(IS_ERR(context)))
-		context = NULL;
-	/* The setup would forget the reference. */
-	if (WARN_ON_ONCE(context && cwork->work.func != fairwq_context_fn))
-		return;
-	cwork->context = fairwq_context_get(context);
-	fairwq_context_put(old);
+	if (!IS_ERR_OR_NULL(context))
+		kref_put(&context->refs, context_free);
 }
-EXPORT_SYMBOL_GPL(fairwq_work_set_context);
+EXPORT_SYMBOL_GPL(fairwq_context_put);
+
+/* ---- call ----------------------------------------------------------------- */
 
 void fairwq_context_call(struct fairwq_context *context, void (*func)(void *arg), void *arg)
 {
+	struct fairwq_runner *runner = fairwq_runner_current();
+	struct fairwq_context *outer = runner ? runner->context : NULL;
+	struct fairwq_call_state state;
+	struct mem_cgroup *memcg;
+	const struct cred *cred;
+
 	might_sleep();
 	if (WARN_ON_ONCE(fairwq_is_no_pointer(context)))
 		return;
-	fairwq_context_run(context, func, arg);
+	/* @func may put the caller's reference, with the object that has it. */
+	fairwq_context_get(context);
+	cred = override_creds(context->cred);
+	memcg = set_active_memcg(context->memcg);
+	kthread_associate_blkcg(context->blkcg);
+	if (runner)
+		WRITE_ONCE(runner->context, context);
+	fairwq_call_begin(&state);
+	func(arg);
+	/* Here, because afterwards the credentials would hide what @func has left behind. */
+	if (runner && !fairwq_call_state_kept(&state))
+		fairwq_call_leaked(&state, runner->turn.func, runner->turn.batch);
+	if (runner)
+		WRITE_ONCE(runner->context, outer);
+	kthread_associate_blkcg(outer ? outer->blkcg : NULL);
+	set_active_memcg(memcg);
+	revert_creds(cred);
+	fairwq_context_put(context);
 }
 EXPORT_SYMBOL_GPL(fairwq_context_call);

@@ -1275,57 +1275,34 @@ void fairwq_async_complete(struct fairwq_async *async, u64 cost_ns);
 
 /*
  * A worker runs as root, in the cgroups of the kernel. A driver that works for a
- * user captures the context of that user's task, and has its items run in it:
+ * user captures the context of that user's task, and its items do the work in it:
  *
- *	context = fairwq_context_capture(GFP_KERNEL);
- *	fairwq_context_work_init(&request->cwork, serve);
- *	fairwq_work_set_context(&request->cwork, context);
- *	fairwq_context_put(context);
- *	fairwq_queue(batch, &request->cwork.work);
+ *	request->context = fairwq_context_capture(GFP_KERNEL);
+ *	fairwq_queue(batch, &request->work);
+ *
+ *	static void request_fn(struct fairwq_work *work)
+ *	{
+ *		...
+ *		fairwq_context_call(request->context, serve, request);
+ *		fairwq_context_put(request->context);
+ *	}
  */
-
-/**
- * struct fairwq_context_ops - what a driver adds to a context
- * @enter: called by the runner before the function of the item, in the captured
- *	credentials and cgroups. Several runners may be in a context at once, so it
- *	must not note in @data what it has changed, but return that
- * @leave: called after the function, with what @enter has returned
- * @release: called when the last reference is put, in the context of that call;
- *	may be NULL
- */
-struct fairwq_context_ops {
-	void *(*enter)(void *data);
-	void (*leave)(void *data, void *entered);
-	void (*release)(void *data);
-};
 
 /**
  * fairwq_context_capture - capture on whose behalf the caller runs
  * @gfp: flags for the memory
  *
  * Captures the credentials, the memory cgroup (with CONFIG_MEMCG) and the block
- * cgroup (with CONFIG_BLK_CGROUP). An item that captures its own context gets
- * what it runs in. A later setuid() or move of the task to another cgroup does not
+ * cgroup (with CONFIG_BLK_CGROUP). In fairwq_context_call() it captures what that
+ * has entered. A later setuid() or move of the task to another cgroup does not
  * change what was captured.
  *
- * Not captured are namespaces, the address space, nice and CPU cgroup: a driver
- * may bring these by fairwq_context_set_ops().
+ * Not captured are namespaces, the address space, nice and CPU cgroup.
  *
  * Context: Process context. May sleep, if @gfp allows it.
  * Return: the context with one reference, -ENOMEM, or -EINVAL from an interrupt.
  */
 struct fairwq_context *fairwq_context_capture(gfp_t gfp);
-
-/**
- * fairwq_context_set_ops - add what only the driver knows
- * @context: a context that no work has yet. NULL and errors are ignored
- * @ops: the functions, which must stay until the context is gone
- * @data: for these functions
- *
- * Context: Any. Once for each context.
- */
-void fairwq_context_set_ops(struct fairwq_context *context,
-			    const struct fairwq_context_ops *ops, void *data);
 
 /**
  * fairwq_context_get - take a reference
@@ -1345,63 +1322,20 @@ struct fairwq_context *fairwq_context_get(struct fairwq_context *context);
 void fairwq_context_put(struct fairwq_context *context);
 
 /**
- * struct fairwq_context_work - an item that runs in a context
- * @work: the item, for all calls that take one. Its function is called with this,
- *	see container_of()
- *
- * Set up by fairwq_context_work_init().
- */
-struct fairwq_context_work {
-	struct fairwq_work work;
-	/* private: */
-	fairwq_func_t func;
-	struct fairwq_context *context;
-};
-
-/**
- * fairwq_context_work_init - set up a work that is to have a context
- * @cwork: the work
- * @func: the function to call when the work has its turn
- *
- * As fairwq_work_init(). Without a context the work runs as any other.
- *
- * Context: Any.
- */
-#define fairwq_context_work_init(cwork, func)				\
-	__fairwq_init("(fairwq_work)" #cwork, __fairwq_context_work_init, cwork, func)
-
-void __fairwq_context_work_init(struct fairwq_context_work *cwork, fairwq_func_t func,
-				const char *name, struct lock_class_key *key);
-
-/**
- * fairwq_work_set_context - say in which context a work runs
- * @cwork: the work, set up, neither pending nor running; its own function may set it,
- *	too, for the next run. For one in zeroed memory that was never set up @context
- *	must be NULL
- * @context: the context, or NULL for none
- *
- * Takes a reference to @context, and puts that of the context before. The work keeps
- * its context until another one is set. So set NULL before @cwork is freed, or the
- * reference leaks. The function of @cwork may do so and then free @cwork: the run
- * keeps the context to its end.
- *
- * Around the function the runner changes to the context, and afterwards back, whatever
- * the function has done. Credentials that it leaves behind are reported as a bug. The
- * tasks that the item forks run in the same context.
- *
- * Context: Any but NMI; see fairwq_context_put() for the reference that it puts.
- */
-void fairwq_work_set_context(struct fairwq_context_work *cwork, struct fairwq_context *context);
-
-/**
  * fairwq_context_call - call a function in a context
- * @context: the context
+ * @context: the context. It stays until the call returns, so @func may put the
+ *	caller's reference
  * @func: the function
  * @arg: for @func
  *
- * For callers without a struct fairwq_context_work, such as the function of a delayed
- * work, or a thread. An item must have joined the tasks that it has forked before.
- * A task that is not a kernel thread keeps its own block cgroup.
+ * Changes to the context, calls @func, and changes back, whatever @func has done. In an
+ * item, credentials that @func leaves behind are reported as a bug. The tasks that @func
+ * forks run in the same context, and it must join them. Before the call an item must
+ * have joined the tasks that it has forked.
+ *
+ * What is not promised: that a thread is in its block cgroup of before when this returns.
+ * A thread that is not an item is in that of its task then, and a task that is not a
+ * kernel thread never leaves its own.
  *
  * Context: Process context; may sleep.
  */
@@ -1700,7 +1634,7 @@ struct fairwq_sequencer {
  */
 struct fairwq_sequenced_work {
 	struct fairwq_work work;
-	/* private: the first as in struct fairwq_context_work */
+	/* private: the first two are the client's functions */
 	fairwq_func_t func;
 	fairwq_func_t complete;
 	struct fairwq_sequencer *sequencer;

@@ -25,7 +25,6 @@
 #include <linux/slab.h>
 
 #include "core/compat.h"
-#include "core/context.h"
 #include "core/fork.h"
 #include "core/runner.h"
 #include "doors.h"
@@ -55,7 +54,7 @@ static void run_stolen(struct fairwq_work *work)
 	task->forks = self.forks;
 	outer = __fairwq_lockdep_task_begin(&self, task);
 	if (context)
-		fairwq_context_run(context, call_task, task);
+		fairwq_context_call(context, call_task, task);
 	else
 		func(task);
 	__fairwq_lockdep_task_end(&self, task, outer);

@@ -3,4 +3,4 @@
 #define CREATE_TRACE_POINTS
 #include "trace.h"
 
-fairwq_func_t fairwq_context_func, fairwq_sequenced_func;
+fairwq_func_t fairwq_sequenced_func;

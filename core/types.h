@@ -169,21 +169,19 @@ struct fairwq_burst {
 /* Most tasks of one runner that are promoted and not joined. */
 #define FAIRWQ_NR_CELLS		16U
 
-/* On whose behalf an item runs: references, and what a driver adds. See context.c. */
+/* On whose behalf a function runs: references. See context.c. */
 struct fairwq_context {
 	struct kref refs;		/* A */
 	const struct cred *cred;	/* I */
 	struct mem_cgroup *memcg;	/* I: NULL without memory cgroups */
 	struct cgroup_subsys_state *blkcg; /* I: NULL without block cgroups */
-	const struct fairwq_context_ops *ops; /* I, once set: or NULL */
-	void *data;			/* I, once set */
 };
 
 /*
- * The function of each work with a context, and of each in a sequencer; NULL: none was set
- * up. What the client has named is in the work. See context.c and sequencer.c.
+ * The function of each work in a sequencer; NULL: none was set up. What the client has named
+ * is in the work. See sequencer.c.
  */
-extern fairwq_func_t fairwq_context_func, fairwq_sequenced_func;
+extern fairwq_func_t fairwq_sequenced_func;
 
 /*
  * A work that no client has queued: of a call that waits for it, and has it on its stack. It
@@ -209,8 +207,6 @@ static inline fairwq_func_t fairwq_shown_func(const struct fairwq_work *work)
 	if (unlikely(work->place & FAIRWQ_PLACE_FORK))
 		return (fairwq_func_t)(void *)container_of(work, struct fairwq_cell,
 							   work)->task->func;
-	if (unlikely(work->func == READ_ONCE(fairwq_context_func)))
-		return container_of(work, struct fairwq_context_work, work)->func;
 	if (unlikely(work->func == READ_ONCE(fairwq_sequenced_func)))
 		return container_of(work, struct fairwq_sequenced_work, work)->func;
 	return work->func;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Contexts: an item with a context acts as the task that captured it. Before and after the
- * item, the worker acts as itself.
+ * Contexts: in fairwq_context_call() an item acts as the task that captured the context. Before
+ * and after that, the worker acts as itself.
  *
  * The cases check this from outside: by files that an item can or cannot open, by reference
  * counts of credentials, and by charges to cgroups.
@@ -26,9 +26,10 @@
 #define SECRET	"tmp/fairwq_secret"
 #define USER	KUIDT_INIT(1000)
 
-/* An item with a context, which notes what it is allowed to do. */
+/* An item that notes what it is allowed to do, in a context if it has one. */
 struct context_item {
-	struct fairwq_context_work cwork;
+	struct fairwq_work work;
+	struct fairwq_context *context;	/* without a reference, or NULL */
 	struct completion done;
 	kuid_t uid;
 	long opened;			/* 0, or the error of opening SECRET */
@@ -74,13 +75,23 @@ static void note(struct context_item *item)
 	item->memcg = active_memcg();
 }
 
-static void context_item_fn(struct fairwq_work *work)
+static void act(void *arg)
 {
-	struct context_item *item = container_of(work, struct context_item, cwork.work);
+	struct context_item *item = arg;
 
 	note(item);
 	if (item->does)
 		item->does(item);
+}
+
+static void context_item_fn(struct fairwq_work *work)
+{
+	struct context_item *item = container_of(work, struct context_item, work);
+
+	if (item->context)
+		fairwq_context_call(item->context, act, item);
+	else
+		act(item);
 	complete(&item->done);
 }
 
@@ -90,8 +101,8 @@ static struct context_item *context_item(struct kunit *test, struct fairwq_conte
 
 	KUNIT_ASSERT_NOT_NULL(test, item);
 	init_completion(&item->done);
-	fairwq_context_work_init(&item->cwork, context_item_fn);
-	fairwq_work_set_context(&item->cwork, context);
+	fairwq_work_init(&item->work, context_item_fn);
+	item->context = context;
 	return item;
 }
 
@@ -99,7 +110,7 @@ static struct context_item *context_item(struct kunit *test, struct fairwq_conte
 static void run(struct kunit *test, struct fairwq_batch *batch, struct context_item *item)
 {
 	reinit_completion(&item->done);
-	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(batch, &item->cwork.work));
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(batch, &item->work));
 	mock_await(test, &item->done);
 }
 
@@ -160,9 +171,6 @@ static void item_opens_only_what_its_user_may(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EACCES, user->opened);
 	KUNIT_EXPECT_EQ(test, 0, __kuid_val(root->uid));
 	KUNIT_EXPECT_EQ(test, 0, root->opened);
-	fairwq_work_set_context(&user->cwork, NULL);
-	run(test, a, user);
-	KUNIT_EXPECT_EQ(test, 0, user->opened);
 	fairwq_context_put(context);
 }
 
@@ -178,15 +186,14 @@ static void context_ends_with_its_item_in_a_burst(struct kunit *test)
 	make_secret(test);
 	fairwq_serializer_init(&serial);
 	KUNIT_ASSERT_EQ(test, 0, fairwq_serializer_set_inline(&serial, 1000));
-	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&serial, a, &user->cwork.work));
-	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&serial, a, &root->cwork.work));
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&serial, a, &user->work));
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&serial, a, &root->work));
 	mock_open(test);
 	mock_await(test, &user->done);
 	mock_await(test, &root->done);
 	fairwq_serializer_destroy(&serial);
 	KUNIT_EXPECT_EQ(test, -EACCES, user->opened);
 	KUNIT_EXPECT_EQ(test, 0, root->opened);
-	fairwq_work_set_context(&user->cwork, NULL);
 	fairwq_context_put(context);
 }
 
@@ -208,17 +215,15 @@ static void item_captures_what_it_runs_in(struct kunit *test)
 	run(test, a, first);
 	KUNIT_ASSERT_FALSE(test, IS_ERR_OR_NULL(first->captured));
 	second = context_item(test, first->captured);
-	fairwq_context_put(first->captured);
 	run(test, a, second);
 	KUNIT_EXPECT_EQ(test, -EACCES, second->opened);
-	fairwq_work_set_context(&first->cwork, NULL);
-	fairwq_work_set_context(&second->cwork, NULL);
+	fairwq_context_put(first->captured);
 	fairwq_context_put(context);
 }
 
 /* ---- references -------------------------------------------------------- */
 
-/* Runs and changes of the context keep no reference to the credentials. */
+/* Calls keep no reference to the credentials. */
 static void no_reference_leaks(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
@@ -238,87 +243,54 @@ static void no_reference_leaks(struct kunit *test)
 	/* The runner may not have left the context of the last run. */
 	fairwq_batch_flush(a);
 	before = nr_refs(cred);
-	for (i = 0; i < 10; i++) {
+	for (i = 0; i < 10; i++)
 		run(test, a, item);
-		fairwq_work_set_context(&item->cwork, context);
-	}
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, before, nr_refs(cred));
-	fairwq_work_set_context(&item->cwork, NULL);
 	fairwq_context_put(context);
 	KUNIT_EXPECT_EQ(test, 1, nr_refs(cred));
 	KUNIT_EXPECT_PTR_EQ(test, own, current_cred());
 	put_cred(cred);
 }
 
-/* A work that was never set up takes no context, since the setup would lose that. */
-static void work_without_a_setup_takes_no_context(struct kunit *test)
-{
-	struct fairwq_context *context = fairwq_context_capture(GFP_KERNEL);
-	struct fairwq_context_work cwork = { };
-
-	KUNIT_ASSERT_FALSE(test, IS_ERR(context));
-	fairwq_work_set_context(&cwork, NULL);
-	pr_info("# expect-splat begin fairwq_work_set_context\n");
-	fairwq_work_set_context(&cwork, context);
-	pr_info("# expect-splat end\n");
-	KUNIT_EXPECT_NULL(test, cwork.context);
-	KUNIT_EXPECT_EQ(test, 1U, kref_read(&context->refs));
-	fairwq_context_put(context);
-}
-
 /* A driver need not check that its capture went well before it hands the result on. */
 static void failed_capture_is_ignored(struct kunit *test)
 {
-	static const struct fairwq_context_ops no_ops;
 	struct fairwq_context *failed = ERR_PTR(-ENOMEM);
 
-	fairwq_context_set_ops(NULL, &no_ops, NULL);
-	fairwq_context_set_ops(failed, &no_ops, NULL);
 	KUNIT_EXPECT_PTR_EQ(test, failed, fairwq_context_get(failed));
 	KUNIT_EXPECT_PTR_EQ(test, NULL, fairwq_context_get(NULL));
 	fairwq_context_put(failed);
 	fairwq_context_put(NULL);
 }
 
-/* An item that frees itself, then opens SECRET. */
-struct freed_item {
-	struct fairwq_context_work cwork;
-	struct completion *done;
+/* A request that its own function frees, with its context, before it opens SECRET. */
+struct request {
+	struct fairwq_context *context;
 	long *opened;
 };
 
-static void free_yourself(struct fairwq_work *work)
+static void free_yourself(void *arg)
 {
-	struct freed_item *item = container_of(work, struct freed_item, cwork.work);
-	struct completion *done = item->done;
-	long *opened = item->opened;
+	struct request *request = arg;
+	long *opened = request->opened;
 
-	fairwq_work_set_context(&item->cwork, NULL);
-	kfree(item);
+	fairwq_context_put(request->context);
+	kfree(request);
 	*opened = try_open();
-	complete(done);
 }
 
-/* A function may free its work. Its context lasts until it returns. */
-static void function_may_free_its_work(struct kunit *test)
+/* A function may put the last reference to its context, which lasts until it returns. */
+static void function_may_put_its_context(struct kunit *test)
 {
-	struct freed_item *item = kzalloc(sizeof(*item), GFP_KERNEL);
-	struct fairwq_batch *a = mock_begin(test, 1);
-	struct fairwq_context *context = user_context(test);
-	DECLARE_COMPLETION_ONSTACK(done);
+	struct request *request = kzalloc(sizeof(*request), GFP_KERNEL);
 	long opened = 1;
 
-	KUNIT_ASSERT_NOT_NULL(test, item);
+	KUNIT_ASSERT_NOT_NULL(test, request);
 	make_secret(test);
-	mock_open(test);
-	item->done = &done;
-	item->opened = &opened;
-	fairwq_context_work_init(&item->cwork, free_yourself);
-	fairwq_work_set_context(&item->cwork, context);
-	fairwq_context_put(context);
-	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &item->cwork.work));
-	mock_await(test, &done);
+	request->context = user_context(test);
+	request->opened = &opened;
+	fairwq_context_call(request->context, free_yourself, request);
 	KUNIT_EXPECT_EQ(test, -EACCES, opened);
 }
 
@@ -355,74 +327,8 @@ static void what_the_function_leaves_is_undone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, __kuid_val(root->uid));
 	KUNIT_EXPECT_EQ(test, refs, nr_refs(other));
 	KUNIT_EXPECT_EQ(test, 1, mock_counter(mock->pool, FAIRWQ_LEAKS));
-	fairwq_work_set_context(&item->cwork, NULL);
 	fairwq_context_put(context);
 	put_cred(other);
-}
-
-/* ---- the ops of a driver ----------------------------------------------- */
-
-/* The data of a driver's ops: counts of their calls. */
-struct driver {
-	unsigned int inside, entered, left, released;
-	char tag[2];			/* driver_enter() returns their addresses in turn */
-	bool mixed_up;			/* driver_leave() got the wrong address */
-	kuid_t uid;			/* in driver_enter() */
-};
-
-static void *driver_enter(void *data)
-{
-	struct driver *driver = data;
-
-	driver->inside++;
-	driver->uid = current_fsuid();
-	driver->entered++;
-	return &driver->tag[driver->entered % 2];
-}
-
-static void driver_leave(void *data, void *entered)
-{
-	struct driver *driver = data;
-
-	driver->left++;
-	driver->mixed_up |= entered != &driver->tag[driver->left % 2];
-	driver->inside--;
-}
-
-static void driver_release(void *data)
-{
-	((struct driver *)data)->released++;
-}
-
-static const struct fairwq_context_ops driver_ops = {
-	.enter = driver_enter,
-	.leave = driver_leave,
-	.release = driver_release,
-};
-
-/* enter() and leave() are called around each run, release() with the last reference. */
-static void driver_is_asked_around_each_run(struct kunit *test)
-{
-	struct fairwq_batch *a = mock_begin(test, 1);
-	struct fairwq_context *context = user_context(test);
-	struct driver driver = { };
-	struct context_item *item;
-
-	fairwq_context_set_ops(context, &driver_ops, &driver);
-	item = context_item(test, context);
-	fairwq_context_put(context);
-	mock_open(test);
-	run(test, a, item);
-	run(test, a, item);
-	fairwq_batch_flush(a);
-	KUNIT_EXPECT_EQ(test, 2, driver.entered);
-	KUNIT_EXPECT_EQ(test, 2, driver.left);
-	KUNIT_EXPECT_EQ(test, 0, driver.inside);
-	KUNIT_EXPECT_FALSE(test, driver.mixed_up);
-	KUNIT_EXPECT_EQ(test, 1000, __kuid_val(driver.uid));
-	KUNIT_EXPECT_EQ(test, 0, driver.released);
-	fairwq_work_set_context(&item->cwork, NULL);
-	KUNIT_EXPECT_EQ(test, 1, driver.released);
 }
 
 /* ---- calls and tasks ---------------------------------------------------- */
@@ -507,7 +413,6 @@ static void tasks_run_in_the_context_of_their_item(struct kunit *test)
 		run(test, a, root);
 		KUNIT_EXPECT_EQ(test, 0, root->opened);
 	}
-	fairwq_work_set_context(&item->cwork, NULL);
 	fairwq_context_put(context);
 }
 
@@ -529,7 +434,6 @@ static void item_charges_the_captured_cgroup(struct kunit *test)
 	run(test, a, root);
 	KUNIT_EXPECT_NOT_NULL(test, item->memcg);
 	KUNIT_EXPECT_NULL(test, root->memcg);
-	fairwq_work_set_context(&item->cwork, NULL);
 	fairwq_context_put(context);
 }
 
@@ -568,7 +472,6 @@ static void page_is_charged_to_the_captured_cgroup(struct kunit *test)
 	run(test, a, item);
 	run(test, a, root);
 	run(test, a, item);
-	fairwq_work_set_context(&item->cwork, NULL);
 	if (!item->charged)
 		kunit_skip(test, "the suite was loaded by a task in no memory cgroup");
 	KUNIT_EXPECT_PTR_EQ(test, item->charged, loader_context->memcg);
@@ -660,11 +563,9 @@ static struct kunit_case context_cases[] = {
 	KUNIT_CASE(context_ends_with_its_item_in_a_burst),
 	KUNIT_CASE(item_captures_what_it_runs_in),
 	KUNIT_CASE(no_reference_leaks),
-	KUNIT_CASE(work_without_a_setup_takes_no_context),
 	KUNIT_CASE(failed_capture_is_ignored),
-	KUNIT_CASE(function_may_free_its_work),
+	KUNIT_CASE(function_may_put_its_context),
 	KUNIT_CASE(what_the_function_leaves_is_undone),
-	KUNIT_CASE(driver_is_asked_around_each_run),
 	KUNIT_CASE(call_is_for_the_function_only),
 	KUNIT_CASE(tasks_run_in_the_context_of_their_item),
 	KUNIT_CASE(item_charges_the_captured_cgroup),

@@ -395,21 +395,6 @@ static void room_ends_when_it_is_exceeded(struct kunit *test)
 	mock_expect(test, "aa");
 }
 
-/* Two pools with the same name may both be shown in sysfs. */
-static void sysfs_pools_may_share_a_name(struct kunit *test)
-{
-	struct fairwq_pool_attrs attrs = { .flags = FAIRWQ_SYSFS };
-	struct fairwq_pool *a = fairwq_pool_create(&attrs, "a_name_of_more_than_24_letters");
-	struct fairwq_pool *b = fairwq_pool_create(&attrs, "a_name_of_more_than_24_letters");
-
-	KUNIT_EXPECT_FALSE(test, IS_ERR(a));
-	KUNIT_EXPECT_FALSE(test, IS_ERR(b));
-	if (!IS_ERR(a))
-		fairwq_pool_destroy(a);
-	if (!IS_ERR(b))
-		fairwq_pool_destroy(b);
-}
-
 /* The cases need no more than that it takes 40 ms at least. */
 static void long_fn(struct fairwq_work *work)
 {
@@ -485,7 +470,6 @@ static struct kunit_case regress_cases[] = {
 	KUNIT_CASE(busy_pool_is_not_hung),
 	KUNIT_CASE(pause_does_not_hang_destroy),
 	KUNIT_CASE(room_ends_when_it_is_exceeded),
-	KUNIT_CASE(sysfs_pools_may_share_a_name),
 	{}
 };
 

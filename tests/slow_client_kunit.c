@@ -94,7 +94,6 @@ static struct slow {
 		struct fairwq_delayed_work dwork;
 		struct fairwq_rcu_work rwork;
 		struct fairwq_sequenced_work swork;
-		struct fairwq_context_work cwork;
 	};
 	enum kind kind;
 	enum slowness how;
@@ -177,6 +176,11 @@ static void slow_task_fn(struct fairwq_task *self)
 	slow_run();
 }
 
+static void slow_call(void *arg)
+{
+	slow_run();
+}
+
 static void slow_fn(struct fairwq_work *work)
 {
 	bool last = !slow.quick;
@@ -187,6 +191,8 @@ static void slow_fn(struct fairwq_work *work)
 		fairwq_task_init(&task, slow_task_fn);
 		fairwq_fork(&self, &task);
 		fairwq_join(&self, &task);
+	} else if (slow.kind == OF_USER) {
+		fairwq_context_call(slow.context, slow_call, NULL);
 	} else {
 		slow_run();
 	}
@@ -213,8 +219,6 @@ static void slow_work_init(void)
 		fairwq_rcu_work_init(&slow.rwork, slow_fn);
 	else if (slow.kind == SEQUENCED)
 		fairwq_sequenced_work_init(&slow.swork, slow_fn, slow_complete);
-	else if (slow.kind == OF_USER)
-		fairwq_context_work_init(&slow.cwork, slow_fn);
 	else
 		fairwq_work_init(&slow.work, slow_fn);
 }
@@ -523,13 +527,9 @@ static void any_kind_of_item_may_be_slow(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(slow.flows));
 	slow.context = fairwq_context_capture(GFP_KERNEL);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(slow.context));
-	if (kind == OF_USER)
-		fairwq_work_set_context(&slow.cwork, slow.context);
 	others_begin(test, 0);
 	expect_others_keep_their_rate(test, kind_names[kind]);
 	others_end();
-	if (kind == OF_USER)
-		fairwq_work_set_context(&slow.cwork, NULL);
 	fairwq_context_put(slow.context);
 	fairwq_sequencer_flush(&slow.sequencer);
 	slow_end(test);

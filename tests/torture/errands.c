@@ -10,19 +10,28 @@
 #include "torture.h"
 
 struct tt_errand {
-	struct fairwq_context_work cwork;
+	struct fairwq_work work;
+	struct fairwq_context *context;
 	kuid_t uid;
 	u32 dice;
 };
 
-static void tt_errand_fn(struct fairwq_work *work)
+static void tt_serve(void *arg)
 {
-	struct tt_errand *errand = container_of(work, struct tt_errand, cwork.work);
+	struct tt_errand *errand = arg;
 
 	tt_judge_user(errand->uid);
 	tt_fork(errand->dice);
 	tt_behave_seldom(errand->dice);
 	tt_judge_user(errand->uid);
+}
+
+static void tt_errand_fn(struct fairwq_work *work)
+{
+	struct tt_errand *errand = container_of(work, struct tt_errand, work);
+
+	fairwq_context_call(errand->context, tt_serve, errand);
+	tt_judge_user(GLOBAL_ROOT_UID);
 	tt_count(TT_ERRANDS, 1);
 }
 
@@ -34,17 +43,9 @@ void tt_judge_user(kuid_t uid)
 			   __kuid_val(current_fsuid()));
 }
 
-/* An errand to compare with: fairwq gives all of them the same function. */
-static struct fairwq_context_work tt_any_errand;
-
-void tt_errands_init(void)
-{
-	fairwq_context_work_init(&tt_any_errand, tt_errand_fn);
-}
-
 bool tt_is_errand(const struct fairwq_work *work)
 {
-	return work->func == tt_any_errand.work.func;
+	return work->func == tt_errand_fn;
 }
 
 /* Capture the context that a task of user @uid would have. Return: it, or an error. */
@@ -72,19 +73,16 @@ void tt_op_errand(struct tt_actor *actor)
 		.dice = tt_random(actor, 1U << 31),
 	};
 	struct fairwq_batch *batch = tt_get_batch(actor);
-	struct fairwq_context *context;
 
 	if (!batch)
 		return;
-	context = tt_context_of(errand.uid);
-	if (!IS_ERR(context)) {
-		fairwq_context_work_init(&errand.cwork, tt_errand_fn);
-		fairwq_work_set_context(&errand.cwork, context);
-		fairwq_context_put(context);
-		if (fairwq_queue(batch, &errand.cwork.work) > 0)
+	errand.context = tt_context_of(errand.uid);
+	if (!IS_ERR(errand.context)) {
+		fairwq_work_init(&errand.work, tt_errand_fn);
+		if (fairwq_queue(batch, &errand.work) > 0)
 			schedule_timeout_uninterruptible(tt_random(actor, 3));
-		fairwq_work_cancel_sync(&errand.cwork.work);
-		fairwq_work_set_context(&errand.cwork, NULL);
+		fairwq_work_cancel_sync(&errand.work);
+		fairwq_context_put(errand.context);
 	}
 	fairwq_batch_put(batch);
 }

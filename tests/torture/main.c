@@ -654,7 +654,6 @@ static int tt_begin_all(void)
 	if (!err)
 		err = tt_slots_init();
 	tt_asyncs_init();
-	tt_errands_init();
 	tt_sequences_init();
 	if (!err)
 		err = tt_shared_init();

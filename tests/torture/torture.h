@@ -273,7 +273,6 @@ void tt_go_on(u32 dice);
 
 /* errands.c: items that act for a user */
 
-void tt_errands_init(void);
 void tt_judge_user(kuid_t uid);
 bool tt_is_errand(const struct fairwq_work *work);
 void tt_op_errand(struct tt_actor *actor);
