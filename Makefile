@@ -31,7 +31,7 @@ help:
 	@echo '  modules          build fairwq.ko (default)'
 	@echo '  samples          build it with the sample clients'
 	@echo '  install          install fairwq.ko, and nothing else'
-	@echo '  headers_install  install fairwq.h, fairwq_port.h and Module.symvers below PREFIX ($(PREFIX))'
+	@echo '  headers_install  install fairwq.h and Module.symvers below PREFIX ($(PREFIX))'
 	@echo '  dkms-install     let dkms build and install it, now and for every new kernel'
 	@echo '  deb              Debian packages: fairwq-dkms, fairwq-dev and fairwq-tools, into build/deb'
 	@echo '  clean            remove what was built'
@@ -75,7 +75,7 @@ samples:
 install: modules modules_install
 
 headers_install: modules
-	@install -D -m 644 -t $(DESTDIR)$(PREFIX)/include/fairwq fairwq.h fairwq_port.h Module.symvers
+	@install -D -m 644 -t $(DESTDIR)$(PREFIX)/include/fairwq fairwq.h Module.symvers
 
 dkms-install:
 	@tools/dkms-install.sh

@@ -24,7 +24,6 @@
 #include "core/push.h"
 #include "core/runner.h"
 #include "doors.h"
-#include "fairwq_port.h"
 
 /* Require the name under which the module writes to the kernel's log. */
 static_assert(sizeof(KBUILD_MODNAME) == sizeof("fairwq"));
@@ -45,31 +44,6 @@ int fairwq_queue(struct fairwq_batch *batch, struct fairwq_work *work)
 	return fairwq_push(batch, work);
 }
 EXPORT_SYMBOL_GPL(fairwq_queue);
-
-/*
- * Print that a queue call was refused, for the calls that return a bool. A disabled
- * work is refused without a word, as by queue_work(). Bad input was told already.
- */
-void __fairwq_refused(const struct fairwq_batch *batch, const struct fairwq_work *work,
-		      int err)
-{
-	if (err == -ECANCELED || err == -EINVAL)
-		return;
-	pr_warn_ratelimited("item %ps was refused by batch %s/%s and does not run: error %d\n",
-			    work->func, batch->pool->name, batch->name, err);
-}
-EXPORT_SYMBOL_GPL(__fairwq_refused);
-
-int fairwq_enable_and_queue(struct fairwq_batch *batch, struct fairwq_work *work)
-{
-	/* Before anything is changed. */
-	if (fairwq_is_no_pointer(batch))
-		return fairwq_bad_arg("batch is NULL or an error");
-	if (!work || !work->func)
-		return fairwq_bad_arg("work is NULL or has no function");
-	return fairwq_work_enable(work) ? fairwq_queue(batch, work) : -ECANCELED;
-}
-EXPORT_SYMBOL_GPL(fairwq_enable_and_queue);
 
 bool fairwq_work_pending(const struct fairwq_work *work)
 {

@@ -16,8 +16,7 @@
  *   fairwq_batch_dispose(batch);      accepted items still run
  *   fairwq_pool_destroy(pool);        returns when all of them have run
  *
- * A queue call may be refused, and is __must_check then. fairwq_port.h has calls
- * that return a bool, with the names and results of workqueue calls.
+ * A queue call may be refused, so it is __must_check.
  *
  * Contents:
  *
@@ -231,8 +230,7 @@ void __fairwq_work_init(struct fairwq_work *work, fairwq_func_t func,
  *
  * No error can come if @batch has no max_queued, and the caller keeps two
  * rules. It disposes of @batch, and drains or destroys its pool, only after its
- * last queue call. And it disables no work. Such a caller may use
- * fairwq_queue_work() of fairwq_port.h, whose result need not be checked.
+ * last queue call. And it disables no work.
  *
  * What is not promised: the order in which items end, and the CPU.
  *
@@ -381,24 +379,6 @@ bool fairwq_work_disable_sync(struct fairwq_work *work);
  * Return: true if @work can be queued again, false if it is still disabled.
  */
 bool fairwq_work_enable(struct fairwq_work *work);
-
-/**
- * fairwq_enable_and_queue - undo one disable, and queue the work if that was the last
- * @batch: the batch. The caller must hold a reference, or know otherwise that
- *	it was not released
- * @work: the work
- *
- * fairwq_work_enable(), and then fairwq_queue() if @work can be queued again.
- * It is queued whether or not queue calls were refused meanwhile.
- *
- * Context: Any but NMI. Does not sleep, allocates nothing.
- * Return: 1 if @work is enabled and was queued; 0 if it is enabled and another
- * call has queued it; -ECANCELED if it is still disabled; otherwise as
- * fairwq_queue(). After -EINVAL nothing was changed. After any other error but
- * -ECANCELED @work is enabled, and not queued.
- */
-__must_check
-int fairwq_enable_and_queue(struct fairwq_batch *batch, struct fairwq_work *work);
 
 /**
  * fairwq_work_flush - wait for the run that was queued last
@@ -866,20 +846,6 @@ void fairwq_pool_drain(struct fairwq_pool *pool);
  */
 struct fairwq_batch *fairwq_pool_default_batch(struct fairwq_pool *pool,
 					       enum fairwq_prio prio);
-
-/**
- * fairwq_pool_queue - queue a work to the default batch of NORMAL priority
- * @pool: the pool
- * @work: the work, set up by fairwq_work_init()
- *
- * Context: Any but NMI. Does not sleep, allocates nothing.
- * Return: 1 if @work was queued, 0 if it was pending already. A default batch
- * has no max_queued and is not disposed, so there are three errors: -EINVAL;
- * -ESHUTDOWN while @pool is drained or destroyed, unless the caller is one of its
- * items; and -ECANCELED if @work is disabled. A caller that does none of that
- * need not check.
- */
-int fairwq_pool_queue(struct fairwq_pool *pool, struct fairwq_work *work);
 
 DEFINE_FREE(fairwq_pool_destroy, struct fairwq_pool *, fairwq_pool_destroy(_T))
 

@@ -399,10 +399,3 @@ struct fairwq_batch *fairwq_pool_default_batch(struct fairwq_pool *pool,
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_default_batch);
 
-int fairwq_pool_queue(struct fairwq_pool *pool, struct fairwq_work *work)
-{
-	if (fairwq_is_no_pointer(pool))
-		return fairwq_bad_arg("pool is NULL or an error");
-	return fairwq_queue(pool->default_batch[FAIRWQ_PRIO_NORMAL], work);
-}
-EXPORT_SYMBOL_GPL(fairwq_pool_queue);

@@ -292,7 +292,8 @@ static int run_program(const struct bench_row *row, const struct bench_side *sid
 	init_completion(&program.done);
 	/* The first run does not count: it makes the runners. */
 	for (i = 0; i < 2 && err >= 0; i++) {
-		err = fairwq_pool_queue(pool, &program.work);
+		err = fairwq_queue(fairwq_pool_default_batch(pool, FAIRWQ_PRIO_NORMAL),
+				   &program.work);
 		if (err >= 0)
 			wait_for_completion(&program.done);
 	}
@@ -367,7 +368,8 @@ int bench_fork_quiet(const struct bench_row *row, const struct bench_side *side)
 		return PTR_ERR(pool);
 	fairwq_work_init(&program.work, program_fn);
 	init_completion(&program.done);
-	fairwq_pool_queue(pool, &program.work);
+	WARN_ON(fairwq_queue(fairwq_pool_default_batch(pool, FAIRWQ_PRIO_NORMAL),
+			     &program.work) != 1);
 	batch = fairwq_batch_create(pool, NULL, "quiet");
 	if (!IS_ERR(batch))
 		ask_quiet(batch);

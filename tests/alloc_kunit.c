@@ -199,7 +199,7 @@ static void undo_runners(struct kunit *test, struct mock_alloc *mock)
 
 	KUNIT_EXPECT_EQ(test, mock->err ? (unsigned int)RUNNERS : MORE_RUNNERS,
 			READ_ONCE(mock->pool->max_active));
-	KUNIT_EXPECT_EQ(test, 1, fairwq_pool_queue(mock->pool, &item->work));
+	KUNIT_EXPECT_EQ(test, 1, mock_pool_queue(mock->pool, &item->work));
 	mock->err = 0;
 	undo_pool(test, mock);
 	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&item->work));

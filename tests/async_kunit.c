@@ -365,7 +365,7 @@ static void full_pool_is_reported_when_an_item_waits(struct kunit *test)
 	struct mock_item *next = plain(test, &behind);
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(pool));
-	KUNIT_EXPECT_EQ(test, 1, fairwq_pool_queue(pool, &item->work));
+	KUNIT_EXPECT_EQ(test, 1, mock_pool_queue(pool, &item->work));
 	mock_await(test, &item->returned);
 	mock_until(test, !nr_active(pool));
 	fairwq_set_hung_ms(pool, 1);
@@ -373,7 +373,7 @@ static void full_pool_is_reported_when_an_item_waits(struct kunit *test)
 	mock_tick(pool);
 	KUNIT_EXPECT_NE(test, READ_ONCE(pool->async_told), READ_ONCE(pool->async_at));
 	pr_info("# expect-splat begin pool full: max_async reached, 1 turns outstanding for\n");
-	KUNIT_EXPECT_EQ(test, 1, fairwq_pool_queue(pool, &next->work));
+	KUNIT_EXPECT_EQ(test, 1, mock_pool_queue(pool, &next->work));
 	mock_until(test, READ_ONCE(pool->async_told) == READ_ONCE(pool->async_at));
 	fairwq_set_hung_ms(pool, FAIRWQ_DFL_HUNG_MS);
 	pr_info("# expect-splat end\n");

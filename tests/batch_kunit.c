@@ -341,7 +341,7 @@ static struct fairwq_pool *used_pool(struct kunit *test, struct mock_item *item,
 	struct fairwq_pool *pool = fairwq_pool_create(&attrs, "used");
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(pool));
-	fairwq_pool_queue(pool, &item->work);
+	mock_may_refuse(mock_pool_queue(pool, &item->work));
 	fairwq_pool_flush(pool);
 	if (own) {
 		*own = fairwq_batch_create(pool, NULL, "own");

@@ -92,7 +92,7 @@ static int contested_queue(struct contested *c, unsigned int nr)
 	case WAY_FLOW:
 		return fairwq_flows_queue(c->flows, nr % 2, work);
 	case WAY_ENABLE:
-		return fairwq_enable_and_queue(c->batch, work);
+		return fairwq_work_enable(work) ? fairwq_queue(c->batch, work) : -ECANCELED;
 	}
 	return -EINVAL;
 }
@@ -741,7 +741,7 @@ static void item_dropped(struct fairwq_work *work)
 
 	if (item < books.item || item >= books.item + NR_WORKS) {
 		atomic_inc(&books.strangers);
-		mock_may_refuse(fairwq_pool_queue(books.pool, work));
+		mock_may_refuse(mock_pool_queue(books.pool, work));
 		return;
 	}
 	atomic_inc(&item->account.dropped);
@@ -840,7 +840,7 @@ static void call_disable(struct bookkeeper *keeper, struct item *item)
 	batch = slot_get(&books.slot[below(keeper, NR_SLOTS)]);
 	if (!queue)
 		fairwq_work_enable(&item->work);
-	else if (fairwq_enable_and_queue(batch, &item->work) == 1)
+	else if (fairwq_work_enable(&item->work) && fairwq_queue(batch, &item->work) == 1)
 		atomic_inc(&item->account.accepted);
 	fairwq_batch_put(batch);
 }

@@ -575,7 +575,7 @@ static void many_short_go_before_one_long(struct kunit *test)
 	mock_queue(test, b, '.', 500);
 	fairwq_batch_flush(b);
 	/* Both runners are at gates when the two items are queued, that of a first. */
-	KUNIT_ASSERT_EQ(test, 1, fairwq_pool_queue(mock->pool, &hold.work));
+	KUNIT_ASSERT_EQ(test, 1, mock_pool_queue(mock->pool, &hold.work));
 	mock_await(test, &hold.entered);
 	mock_queue(test, a, 'a', 1);
 	mock_queue(test, b, 'b', 1);
@@ -990,7 +990,7 @@ static void another_unit_begins_at_nothing(struct kunit *test)
 	b = mock_batch(test, "b");
 	end = fairwq_clock() + NSEC_PER_MSEC;	/* or later */
 	mock_until(test, fairwq_clock() > end);
-	KUNIT_ASSERT_EQ(test, 1, fairwq_pool_queue(mock->pool, &hold.work));
+	KUNIT_ASSERT_EQ(test, 1, mock_pool_queue(mock->pool, &hold.work));
 	mock_open(test);
 	mock_await(test, &hold.entered);
 	mock_queue(test, a, 'a', 4);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Counterparts of workqueue calls (promises 3 and 11): is a work pending or running, an
- * enable that queues, the item that the caller is in, and calls that return a bool.
+ * Counterparts of workqueue calls (promises 3 and 11): is a work pending or running, and the
+ * item that the caller is in.
  */
-#include "fairwq_port.h"
 #include "lib/hook.h"
 #include "lib/order.h"
 
@@ -46,43 +45,6 @@ static void busy_while_it_is_kept_back(struct kunit *test)
 	mock_order_end(test, &order);
 	fairwq_work_init(&gate->work, mock_gate_fn);
 	KUNIT_EXPECT_EQ(test, 0U, fairwq_work_busy(&gate->work));
-}
-
-/* ---- enable, and queue ------------------------------------------------- */
-
-static void last_enable_queues(struct kunit *test)
-{
-	struct mock_item *item = mock_item(test, 'x');
-	struct fairwq_batch *a = mock_begin(test, 1);
-
-	fairwq_work_disable(&item->work);
-	fairwq_work_disable(&item->work);
-	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_enable_and_queue(a, &item->work));
-	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&item->work));
-	KUNIT_EXPECT_EQ(test, 1, fairwq_enable_and_queue(a, &item->work));
-	mock_expect(test, "x");
-}
-
-/* Bad input changes nothing. A refusal leaves the work enabled, and not queued. */
-static void enable_and_queue_may_be_refused(struct kunit *test)
-{
-	struct fairwq_batch_attrs attrs = { .max_queued = 1 };
-	struct mock_item *item = mock_item(test, 'x');
-	struct fairwq_batch *a = mock_begin_with(test, 1, &attrs);
-	struct fairwq_work no_function = { };
-
-	fairwq_work_disable(&item->work);
-	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_enable_and_queue(NULL, &item->work));
-	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_enable_and_queue(ERR_PTR(-ENOMEM), &item->work));
-	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_enable_and_queue(a, NULL));
-	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_enable_and_queue(a, &no_function));
-	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue(a, &item->work));
-	mock_queue_item(test, a, 'a');
-	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_enable_and_queue(a, &item->work));
-	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&item->work));
-	mock_expect(test, "a");
-	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
-	mock_expect(test, "ax");
 }
 
 /* ---- the item that the caller is in ------------------------------------ */
@@ -216,99 +178,25 @@ static void current_work_of_a_task(struct kunit *test)
 	fairwq_batch_flush(a);
 }
 
-/* ---- calls that return a bool ------------------------------------------ */
+/* ---- bad input ----------------------------------------------------------- */
 
-#define HOUR	(3600UL * HZ)	/* longer than any test */
-
-static void bool_calls_tell_what_was_queued(struct kunit *test)
+/* A message names the module. It is logged once: no suite that runs before may pass NULL. */
+static void log_lines_name_the_module(struct kunit *test)
 {
-	struct mock_item *item = mock_item(test, 'x'), *other = mock_item(test, 'y');
-	struct fairwq_batch *a = mock_begin(test, 1);
-	struct mock *mock = test->priv;
+	struct mock_item *item = mock_item(test, 'x');
 
-	KUNIT_EXPECT_TRUE(test, fairwq_queue_work(a, &item->work));
-	KUNIT_EXPECT_FALSE(test, fairwq_queue_work(a, &item->work));
-	KUNIT_EXPECT_FALSE(test, fairwq_schedule_work(mock->pool, &item->work));
-	KUNIT_EXPECT_TRUE(test, fairwq_schedule_work(mock->pool, &other->work));
-	fairwq_work_cancel(&other->work);
-	fairwq_work_disable(&other->work);
-	KUNIT_EXPECT_FALSE(test, fairwq_queue_work(a, &other->work));
-	fairwq_work_disable(&other->work);
-	KUNIT_EXPECT_FALSE(test, fairwq_enable_and_queue_work(a, &other->work));
-	KUNIT_EXPECT_TRUE(test, fairwq_enable_and_queue_work(a, &other->work));
-	mock_expect(test, "xy");
-}
-
-static void bool_calls_of_later_works(struct kunit *test)
-{
-	struct fairwq_delayed_work *dwork = kunit_kzalloc(test, sizeof(*dwork), GFP_KERNEL);
-	struct fairwq_rcu_work *rwork = kunit_kzalloc(test, sizeof(*rwork), GFP_KERNEL);
-	struct fairwq_batch *a = mock_begin(test, 1);
-	struct mock *mock = test->priv;
-
-	KUNIT_ASSERT_TRUE(test, dwork && rwork);
-	fairwq_delayed_work_init(dwork, mock_nothing_fn);
-	fairwq_rcu_work_init(rwork, mock_nothing_fn);
-	KUNIT_EXPECT_FALSE(test, fairwq_mod_delayed_work(a, dwork, HOUR));
-	KUNIT_EXPECT_TRUE(test, fairwq_mod_delayed_work(a, dwork, HOUR));
-	KUNIT_EXPECT_FALSE(test, fairwq_queue_delayed_work(a, dwork, HOUR));
-	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel(dwork));
-	KUNIT_EXPECT_TRUE(test, fairwq_queue_delayed_work(a, dwork, HOUR));
-	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel(dwork));
-	KUNIT_EXPECT_TRUE(test, fairwq_schedule_delayed_work(mock->pool, dwork, HOUR));
-	KUNIT_EXPECT_FALSE(test, fairwq_schedule_delayed_work(mock->pool, dwork, HOUR));
-	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel(dwork));
-	KUNIT_EXPECT_TRUE(test, fairwq_queue_rcu_work(a, rwork));
-	KUNIT_EXPECT_FALSE(test, fairwq_queue_rcu_work(a, rwork));
-	mock_open(test);
-	fairwq_rcu_work_flush(rwork);
-}
-
-/* A refused call returns false, logs a line, and leaves the work not pending. */
-static void bool_calls_may_be_refused(struct kunit *test)
-{
-	struct fairwq_batch_attrs attrs = { .max_queued = 1 };
-	struct fairwq_delayed_work *dwork = kunit_kzalloc(test, sizeof(*dwork), GFP_KERNEL);
-	struct mock_item *item = mock_item(test, 'x'), *other = mock_item(test, 'y');
-	struct fairwq_batch *a = mock_begin_with(test, 1, &attrs);
-	struct fairwq_batch *b = mock_own_batch(test, "b", NULL);
-
-	KUNIT_ASSERT_NOT_NULL(test, dwork);
-	fairwq_delayed_work_init(dwork, mock_nothing_fn);
-	KUNIT_EXPECT_TRUE(test, fairwq_queue_work(a, &item->work));
-	KUNIT_EXPECT_FALSE(test, fairwq_queue_work(a, &other->work));
-	KUNIT_EXPECT_FALSE(test, fairwq_queue_delayed_work(a, dwork, HOUR));
-	KUNIT_EXPECT_FALSE(test, fairwq_mod_delayed_work(a, dwork, HOUR));
-	fairwq_work_disable(&other->work);
-	KUNIT_EXPECT_FALSE(test, fairwq_enable_and_queue_work(a, &other->work));
-	fairwq_batch_get(b);
-	fairwq_batch_dispose(b);
-	KUNIT_EXPECT_FALSE(test, fairwq_queue_work(b, &other->work));
-	fairwq_batch_put(b);
-	/* This is logged once, so no suite that runs before this one may pass NULL. */
 	pr_info("# expect-splat begin fairwq: fairwq_queue: invalid argument: batch is NULL or an error\n");
-	KUNIT_EXPECT_FALSE(test, fairwq_queue_work(NULL, &other->work));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue(NULL, &item->work));
 	pr_info("# expect-splat end\n");
-	KUNIT_EXPECT_FALSE(test, fairwq_queue_work(ERR_PTR(-ENOMEM), &other->work));
-	KUNIT_EXPECT_FALSE(test, fairwq_queue_work(a, NULL));
-	KUNIT_EXPECT_FALSE(test, fairwq_queue_delayed_work(a, NULL, HOUR));
-	KUNIT_EXPECT_FALSE(test, fairwq_schedule_work(NULL, &other->work));
-	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&other->work));
-	KUNIT_EXPECT_FALSE(test, fairwq_delayed_work_pending(dwork));
-	mock_expect(test, "x");
 }
 
 static struct kunit_case namesakes_cases[] = {
 	KUNIT_CASE(work_is_busy_while_pending_and_while_running),
 	KUNIT_CASE(busy_while_it_is_kept_back),
-	KUNIT_CASE(last_enable_queues),
-	KUNIT_CASE(enable_and_queue_may_be_refused),
 	KUNIT_CASE(current_work_is_the_item),
 	KUNIT_CASE(current_work_of_another_workqueue),
 	KUNIT_CASE(current_work_of_a_task),
-	KUNIT_CASE(bool_calls_tell_what_was_queued),
-	KUNIT_CASE(bool_calls_of_later_works),
-	KUNIT_CASE(bool_calls_may_be_refused),
+	KUNIT_CASE(log_lines_name_the_module),
 	{}
 };
 

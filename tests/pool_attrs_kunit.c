@@ -239,7 +239,7 @@ static void runners_work_near_their_cpu(struct kunit *test)
 		set_cpus_allowed_ptr(current, cpumask_of(cpu));
 		for (i = 0; i < 10; i++) {
 			init_completion(&near->done);
-			KUNIT_EXPECT_EQ(test, 1, fairwq_pool_queue(pool, &near->work));
+			KUNIT_EXPECT_EQ(test, 1, mock_pool_queue(pool, &near->work));
 			mock_await(test, &near->done);
 		}
 		KUNIT_EXPECT_EQ(test, 0, fairwq_parallel_for(fairwq_pool_default_batch(pool, 0),

@@ -58,7 +58,6 @@ static void bad_arguments_are_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue(NULL, &item->work));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue(a, NULL));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue(a, &blank));
-	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_pool_queue(NULL, &item->work));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_batch_set_weight(a, 0));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_batch_set_weight(a, 20000));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_batch_set_weight(NULL, 100));
@@ -98,13 +97,13 @@ static void queued_runs_exactly_once(struct kunit *test)
 	mock_expect(test, "xaax");
 }
 
-/* There is one default batch per priority, and fairwq_pool_queue() queues to the NORMAL one. */
+/* There is one default batch per priority. */
 static void default_batches_are_one_per_priority(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 
 	mock_pool(test, 1);
-	KUNIT_EXPECT_EQ(test, 1, fairwq_pool_queue(mock->pool, &mock_item(test, 'n')->work));
+	KUNIT_EXPECT_EQ(test, 1, mock_pool_queue(mock->pool, &mock_item(test, 'n')->work));
 	mock_queue(test, fairwq_pool_default_batch(mock->pool, FAIRWQ_PRIO_NORMAL), 'm', 1);
 	mock_queue(test, fairwq_pool_default_batch(mock->pool, FAIRWQ_PRIO_HIGH), 'h', 1);
 	mock_expect(test, "hnm");
@@ -321,8 +320,8 @@ static void not_reentrant_across_pools(struct kunit *test)
 	other = fairwq_pool_create(NULL, "other");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(other));
 	mock_gate_enter(test, a, gate);
-	KUNIT_EXPECT_EQ(test, 1, fairwq_pool_queue(other, &gate->work));
-	KUNIT_EXPECT_EQ(test, 1, fairwq_pool_queue(other, &mock_item(test, 'o')->work));
+	KUNIT_EXPECT_EQ(test, 1, mock_pool_queue(other, &gate->work));
+	KUNIT_EXPECT_EQ(test, 1, mock_pool_queue(other, &mock_item(test, 'o')->work));
 	mock_until(test, READ_ONCE(mock->log.nr) == 1);
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&gate->runs));
 	complete_all(&gate->open);

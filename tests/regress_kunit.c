@@ -110,11 +110,11 @@ static void traveller_fn(struct fairwq_work *work)
 	}
 	complete(&t->arrived);
 	if (t->wait_for_from) {
-		fairwq_pool_queue(t->from, &t->item->work);
+		mock_pool_queue(t->from, &t->item->work);
 		t->waited = mock_wait(&t->item_ran);
 	} else {
 		wait_for_completion(&t->go);
-		t->ret = fairwq_pool_queue(t->to, &t->item->work);
+		t->ret = mock_pool_queue(t->to, &t->item->work);
 	}
 	complete(&t->done);
 }
@@ -144,11 +144,11 @@ static struct traveller *traveller_start(struct kunit *test)
 	t->item = mock_item(test, 'x');
 	t->item->done = &t->item_ran;
 	fairwq_work_init(&t->work, traveller_fn);
-	KUNIT_ASSERT_EQ(test, 1, fairwq_pool_queue(t->from, &t->work));
+	KUNIT_ASSERT_EQ(test, 1, mock_pool_queue(t->from, &t->work));
 	mock_await(test, &t->entered);
-	KUNIT_ASSERT_EQ(test, 1, fairwq_pool_queue(t->to, &t->work));
+	KUNIT_ASSERT_EQ(test, 1, mock_pool_queue(t->to, &t->work));
 	/* When the item behind it has run, the turn of the traveller was taken and parked. */
-	KUNIT_ASSERT_EQ(test, 1, fairwq_pool_queue(t->to, &mock_item(test, 'o')->work));
+	KUNIT_ASSERT_EQ(test, 1, mock_pool_queue(t->to, &mock_item(test, 'o')->work));
 	mock_until(test, READ_ONCE(mock->log.nr) == 1);
 	return t;
 }

@@ -586,7 +586,7 @@ static void first_fork_does_not_wait_for_memory(struct kunit *test)
 	init_completion(&frugal.done);
 	fairwq_work_init(&frugal.work, frugal_fn);
 	KUNIT_ASSERT_EQ(test, 0, register_trace_kmalloc(count_kmalloc, NULL));
-	KUNIT_EXPECT_EQ(test, 1, fairwq_pool_queue(pool, &frugal.work));
+	KUNIT_EXPECT_EQ(test, 1, mock_pool_queue(pool, &frugal.work));
 	mock_await(test, &frugal.done);
 	unregister_trace_kmalloc(count_kmalloc, NULL);
 	tracepoint_synchronize_unregister();

@@ -255,7 +255,7 @@ static void cancel_of_a_work_parked_elsewhere(struct kunit *test)
 
 	elsewhere = fairwq_pool_create(&attrs, "elsewhere");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(elsewhere));
-	KUNIT_ASSERT_EQ(test, 1, fairwq_pool_queue(elsewhere, &gate->work));
+	KUNIT_ASSERT_EQ(test, 1, mock_pool_queue(elsewhere, &gate->work));
 	mock_await(test, &gate->entered);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &gate->work));
 	mock_until(test, READ_ONCE(a->nr_parked) == 1);

@@ -80,6 +80,12 @@ struct mock {
 	struct mock_log log;
 };
 
+/* Queue @work to the default batch of NORMAL priority. */
+static inline int mock_pool_queue(struct fairwq_pool *pool, struct fairwq_work *work)
+{
+	return fairwq_queue(fairwq_pool_default_batch(pool, FAIRWQ_PRIO_NORMAL), work);
+}
+
 /* For a suite. */
 int mock_init(struct kunit *test);
 void mock_exit(struct kunit *test);

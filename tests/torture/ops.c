@@ -280,13 +280,8 @@ static void tt_op_flows(struct tt_actor *actor)
 static void tt_op_default(struct tt_actor *actor)
 {
 	struct fairwq_pool *pool = tt_any_pool(actor);
-	struct tt_item *item = tt_any_item(actor);
 
-	if (item->kind == TT_PLAIN && tt_random(actor, 2)) {
-		tt_item_queued(item, fairwq_pool_queue(pool, &item->work));
-		return;
-	}
-	tt_item_queue(item, tt_shared_any(actor),
+	tt_item_queue(tt_any_item(actor), tt_shared_any(actor),
 		      fairwq_pool_default_batch(pool, tt_random(actor, 3)), 0);
 }
 
@@ -344,7 +339,8 @@ static void tt_disable_and_queue(struct tt_actor *actor, struct tt_item *item)
 	struct fairwq_batch *batch = fairwq_pool_default_batch(tt_any_pool(actor), 0);
 
 	tt_item_cancel(item, fairwq_work_disable);
-	tt_item_queued(item, fairwq_enable_and_queue(batch, &item->work));
+	tt_item_queued(item, fairwq_work_enable(&item->work) ?
+			     fairwq_queue(batch, &item->work) : -ECANCELED);
 }
 
 static void tt_op_disable(struct tt_actor *actor)
