@@ -94,8 +94,8 @@
 #include <linux/workqueue.h>
 
 #define FAIRWQ_VERSION_MAJOR	0
-#define FAIRWQ_VERSION_MINOR	2
-#define FAIRWQ_VERSION_PATCH	1
+#define FAIRWQ_VERSION_MINOR	3
+#define FAIRWQ_VERSION_PATCH	0
 #define FAIRWQ_VERSION		__stringify(FAIRWQ_VERSION_MAJOR) "." \
 				__stringify(FAIRWQ_VERSION_MINOR) "." \
 				__stringify(FAIRWQ_VERSION_PATCH)
