@@ -1856,6 +1856,30 @@ int fairwq_flows_set_setup(struct fairwq_flows *flows,
 			   void *data);
 
 /**
+ * fairwq_flows_batch - look up the batch of a key, for any queue call
+ * @flows: the flows
+ * @key: the key. If it has no batch, one is made
+ *
+ * For an item that is of a flow and something else: delayed, or of a serializer, or of a
+ * sequencer. It may be queued to the batch until rcu_read_unlock()::
+ *
+ *	rcu_read_lock();
+ *	ret = fairwq_serializer_queue(&obj->serializer, fairwq_flows_batch(flows, key), work);
+ *	rcu_read_unlock();
+ *
+ * A key that can have no batch gets the one that @flows has for all such keys, as by
+ * fairwq_flows_queue(), and the call is counted in fairwq_flows_fallbacks(). If @flows is
+ * being destroyed, that one refuses items.
+ *
+ * What is not promised: what is not promised of fairwq_flows_queue().
+ *
+ * Context: Any but NMI, under rcu_read_lock(). Does not sleep.
+ * Return: the batch, without a reference; never NULL. ERR_PTR(-EINVAL) if @flows is NULL
+ * or an error; queue calls refuse that.
+ */
+struct fairwq_batch *fairwq_flows_batch(struct fairwq_flows *flows, u64 key);
+
+/**
  * fairwq_flows_get - get the batch of a key
  * @flows: the flows
  * @key: the key. If it has no batch, one is made

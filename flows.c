@@ -366,16 +366,20 @@ static struct fairwq_flow *flow_get(struct fairwq_flows *flows, u64 key)
 	return flow;
 }
 
+static void count_fallback(struct fairwq_flows *flows)
+{
+	atomic64_inc(&flows->fallbacks);
+	atomic64_inc(&flows->pool->flow_fallbacks);
+}
+
 /* Queue to the shared batch instead of a flow. Return: as fairwq_queue(). */
 static int flows_fall_back(struct fairwq_flows *flows, struct fairwq_work *work)
 {
 	int ret = fairwq_queue(flows->shared, work);
 
-	if (ret != 1)
-		return ret;
-	atomic64_inc(&flows->fallbacks);
-	atomic64_inc(&flows->pool->flow_fallbacks);
-	return 1;
+	if (ret == 1)
+		count_fallback(flows);
+	return ret;
 }
 
 int fairwq_flows_queue(struct fairwq_flows *flows, u64 key, struct fairwq_work *work)
@@ -401,6 +405,21 @@ int fairwq_flows_queue(struct fairwq_flows *flows, u64 key, struct fairwq_work *
 	return fairwq_unless_pending(work, ret);
 }
 EXPORT_SYMBOL_GPL(fairwq_flows_queue);
+
+struct fairwq_batch *fairwq_flows_batch(struct fairwq_flows *flows, u64 key)
+{
+	struct fairwq_flow *flow;
+
+	if (fairwq_is_no_pointer(flows))
+		return ERR_PTR(fairwq_bad_arg("flows is NULL or an error"));
+	RCU_LOCKDEP_WARN(!rcu_read_lock_held(), "the batch of a flow without rcu_read_lock()");
+	flow = flow_get(flows, key);
+	if (!IS_ERR(flow))
+		return flow->batch;
+	count_fallback(flows);
+	return flows->shared;
+}
+EXPORT_SYMBOL_GPL(fairwq_flows_batch);
 
 struct fairwq_batch *fairwq_flows_get(struct fairwq_flows *flows, u64 key)
 {

@@ -442,6 +442,52 @@ static void two_first_users_keep_to_the_limit(struct kunit *test)
 	mock_until(test, mock_nr_batches(mock->pool) == OTHER_BATCHES + 1);
 }
 
+static struct fairwq_batch *batch_of(struct fairwq_flows *flows, u64 key)
+{
+	guard(rcu)();
+	return fairwq_flows_batch(flows, key);
+}
+
+/*
+ * An item may be of a flow, and delayed, in a serializer, or of a sequencer. The flow stays as
+ * long as the item waits, and its batch takes turns as that of any key.
+ */
+static void item_of_a_flow_may_wait_elsewhere(struct kunit *test)
+{
+	struct fairwq_delayed_work *dwork = kunit_kzalloc(test, sizeof(*dwork), GFP_KERNEL);
+	struct fairwq_flows *flows = mock_flows(test, 1, NULL);
+	struct mock_item *item[3];
+	struct fairwq_serializer serializer;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, dwork);
+	fairwq_serializer_init(&serializer);
+	fairwq_delayed_work_init(dwork, mock_nothing_fn);
+	for (i = 0; i < ARRAY_SIZE(item); i++)
+		item[i] = mock_item(test, 'a' + i);
+	rcu_read_lock();
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(fairwq_flows_batch(flows, 1), dwork,
+						      3600UL * HZ));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(&serializer, fairwq_flows_batch(flows, 2),
+							 &item[0]->work));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(&serializer, fairwq_flows_batch(flows, 3),
+							 &item[1]->work));
+	rcu_read_unlock();
+	KUNIT_EXPECT_EQ(test, 1, fairwq_flows_queue(flows, 3, &item[2]->work));
+	sweep_after(test, 0);
+	sweep_after(test, IDLE);
+	KUNIT_EXPECT_EQ(test, 3U, nr_flows(test));
+	mock_expect(test, "acb");
+	fairwq_serializer_destroy(&serializer);
+	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel(dwork));
+	/* A key without room gets the batch of all such keys, which is counted. */
+	KUNIT_EXPECT_EQ(test, 0, fairwq_flows_set_max(flows, 3));
+	KUNIT_EXPECT_PTR_EQ(test, batch_of(flows, 4), batch_of(flows, 5));
+	KUNIT_EXPECT_PTR_NE(test, batch_of(flows, 4), batch_of(flows, 1));
+	KUNIT_EXPECT_EQ(test, 3ULL, fairwq_flows_fallbacks(flows));
+	KUNIT_EXPECT_EQ(test, -EINVAL, (int)PTR_ERR(fairwq_flows_batch(NULL, 1)));
+}
+
 /* Close the only flow there may be, and wait until another key gets one. */
 static void close_one_for_another(struct kunit *test, struct fairwq_flows *flows, u64 key)
 {
@@ -1846,6 +1892,7 @@ static struct kunit_case flows_cases[] = {
 	KUNIT_CASE_PARAM(no_memory_loses_nothing, fail_nth_gen_params),
 	KUNIT_CASE(keys_beyond_the_limit_share),
 	KUNIT_CASE(two_first_users_keep_to_the_limit),
+	KUNIT_CASE(item_of_a_flow_may_wait_elsewhere),
 	KUNIT_CASE(closed_key_gives_its_place_back),
 	KUNIT_CASE(room_comes_back),
 	KUNIT_CASE(idle_flow_goes),
