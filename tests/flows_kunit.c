@@ -1742,10 +1742,6 @@ static u64 grace_periods(unsigned int nr)
 	return fairwq_clock() - began;
 }
 
-/* Exported, and declared in kernel/rcu/rcu.h alone. Between the two all grace periods are hurried. */
-void rcu_expedite_gp(void);
-void rcu_unexpedite_gp(void);
-
 /* Take eight queues down. Return: ns. */
 static u64 queues_go(struct kunit *test, struct queue *queue, bool at_once)
 {

@@ -86,6 +86,13 @@ static inline int mock_pool_queue(struct fairwq_pool *pool, struct fairwq_work *
 	return fairwq_queue(fairwq_pool_default_batch(pool, FAIRWQ_PRIO_NORMAL), work);
 }
 
+/*
+ * Between these calls of the kernel all grace periods are expedited. It exports them, and
+ * declares them in kernel/rcu/rcu.h alone.
+ */
+void rcu_expedite_gp(void);
+void rcu_unexpedite_gp(void);
+
 /* For a suite. */
 int mock_init(struct kunit *test);
 void mock_exit(struct kunit *test);
