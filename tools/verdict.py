@@ -131,8 +131,8 @@ def read_whole(path):
             lines = [line.rstrip('\r\n') for line in f]
     except FileNotFoundError:
         return []
-    return [line for line, after in zip(lines, lines[1:] + [''])
-            if REPLAY not in (line, after)]
+    return [line for line, after, again in zip(lines, lines[1:] + [''], lines[2:] + ['', ''])
+            if line != REPLAY and not (after == REPLAY and again.startswith(line))]
 
 
 def read(path):

@@ -53,6 +53,9 @@ TESTS = [
     ('line that is printed again', 'console.log', sub(
         r'^([^\n]*)    ok 1 adds', r'\1    ok 1 a\n** replaying previous printk message **\n\g<0>'),
      0, '20 passed, 0 failed'),
+    ('line that was not printed before', 'console.log', sub(
+        r'^    ok 2 params', r'** replaying previous printk message **\n\g<0>'),
+     0, '20 passed, 0 failed'),
     ('empty console', 'console.log', lambda t: '', 1, 'suite fairwq: ran 0 times'),
     ('truncated in a suite', 'console.log', sub(r'^    ok 2 params.*', ''), 1,
      'planned 3 cases, reported 1'),
