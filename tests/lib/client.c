@@ -36,8 +36,7 @@ static int caller_thread(void *data)
 
 	caller->fn(caller->arg);
 	complete(&caller->done);
-	while (!kthread_should_stop())
-		schedule_timeout_interruptible(1);
+	mock_stay();
 	return 0;
 }
 
