@@ -125,24 +125,17 @@ EXPORT_SYMBOL_GPL(fairwq_task_here);
 
 /* ---- joins of tasks that were promoted ---------------------------------- */
 
-/*
- * Join @task while little stack is left: it must run on another runner. If the batch is
- * cancelled before a runner has begun it, it is promoted again. Model:
- * tests/models/seat.pml, LOW_STACK.
- */
+/* Join @task while little stack is left: it must run on another runner. */
 static void unfork_elsewhere(struct fairwq_forker *forker, struct fairwq_task *task)
 {
 	const struct fairwq_turn *turn = &forker->runner->turn;
 
-	while (fairwq_fork_promote(forker, task)) {
-		/* Without an idle runner all may wait like this. */
-		if (list_empty(&forker->runner->pool->idle_runners) &&
-		    fairwq_fork_take_back(forker, task->cell))
-			break;
-		if (fairwq_fork_await(forker, task->cell))
-			return;
-		/* A cancel of the batch has dropped it. */
-		task->cell = NULL;
+	/* Without an idle runner all may wait like this. */
+	if (fairwq_fork_promote(forker, task) &&
+	    (!list_empty(&forker->runner->pool->idle_runners) ||
+	     !fairwq_fork_take_back(forker, task->cell))) {
+		fairwq_fork_await(forker, task->cell);
+		return;
 	}
 	WARN_ONCE(1, "fairwq: task %ps of batch %s/%s does not run: no stack is left, and no runner\n",
 		  task->func, turn->batch->pool->name, turn->batch->name);

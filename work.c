@@ -515,14 +515,6 @@ static void drop_locked(struct fairwq_batch *batch, struct fairwq_work *work,
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	if (unlikely(work->place & FAIRWQ_PLACE_REST)) {
-		fairwq_fork_resume_locked(work, false);	/* of an item that runs already */
-		return;
-	}
-	if (unlikely(work->place & FAIRWQ_PLACE_FORK)) {
-		fairwq_fork_drop_locked(batch, work);	/* its join does it */
-		return;
-	}
 	if (unlikely(work->place & FAIRWQ_PLACE_OWN)) {
 		drop_own_locked(batch, work);
 		return;
@@ -533,8 +525,30 @@ static void drop_locked(struct fairwq_batch *batch, struct fairwq_work *work,
 }
 
 /*
- * Move all works that are queued now to @works, some in one lock section. Keep the batch
- * out of the tree until all are found, and from its release until the caller unpins it.
+ * Return the first work to drop, before @last: the parts of items that have begun stay. NULL:
+ * there is none.
+ */
+static struct fairwq_work *first_to_drop_locked(const struct fairwq_batch *batch,
+						const struct fairwq_barrier *last)
+{
+	struct fairwq_work *work;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	if (last->fired)
+		return NULL;
+	list_for_each_entry(work, &batch->fifo, node) {
+		if (work == &last->entry)
+			return NULL;
+		if (!(work->place & FAIRWQ_PLACE_BARRIER) && !fairwq_is_of_item(work))
+			return work;
+	}
+	return NULL;
+}
+
+/*
+ * Move all works that are queued now to @works, some in one lock section. No new item begins
+ * until all are found, and the batch is not released until the caller unpins it.
  * Return: whether it may have works to drop, and is pinned.
  */
 static bool drop_all(struct fairwq_batch *batch, struct list_head *works)
@@ -555,15 +569,16 @@ static bool drop_all(struct fairwq_batch *batch, struct list_head *works)
 	fairwq_fifo_add_barrier_locked(batch, &marker);
 	while ((work = fairwq_find_parked_locked(batch)))
 		drop_locked(batch, work, works);
-	while (!marker.fired) {
-		/* The head is never a barrier. */
-		drop_locked(batch, fairwq_head_locked(batch), works);
+	while ((work = first_to_drop_locked(batch, &marker))) {
+		drop_locked(batch, work, works);
 		if (++nr % DROP_CHUNK)
 			continue;
 		fairwq_kick_unlock(pool, flags);
 		fairwq_test_point(FAIRWQ_POINT_CANCEL_STEP, batch);
 		raw_spin_lock_irqsave(&pool->lock, flags);
 	}
+	if (!marker.fired)
+		list_del(&marker.entry.node);	/* behind parts, so it is not the head */
 	batch->nr_canceling--;
 	fairwq_fifo_update_locked(batch);
 	fairwq_kick_unlock(pool, flags);

@@ -178,14 +178,17 @@ static bool batch_idle_locked(struct fairwq_batch *batch)
 }
 
 /*
- * Check whether a turn of @batch may begin with @work; NULL: with some new item. An item
- * that was put back is counted as in flight already, so it needs no room.
+ * Check whether a turn of @batch may begin with @work; NULL: with some new item. Nothing holds
+ * a part of an item that has begun (promise 15). An item that was put back is counted as in
+ * flight already, so it needs no room.
  */
 static inline bool batch_may_start_locked(const struct fairwq_batch *batch,
 					  const struct fairwq_work *work)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
+	if (work && fairwq_is_of_item(work))
+		return true;
 	return !batch->paused && !batch->nr_canceling &&
 	       (!batch->max_active ||
 		batch->in_flight[0] + batch->in_flight[1] < batch->max_active ||
@@ -219,6 +222,7 @@ void fairwq_fifo_set_eligible_locked(struct fairwq_batch *batch, bool eligible)
  */
 void fairwq_fifo_update_locked(struct fairwq_batch *batch)
 {
+	const struct fairwq_work *head;
 	bool backlog;
 
 	lockdep_assert_held(&batch->pool->lock);
@@ -231,10 +235,11 @@ void fairwq_fifo_update_locked(struct fairwq_batch *batch)
 	else if (!fairwq_node_eligible(&batch->node) && !batch->polled) /* see the invariant */
 		WRITE_ONCE(batch->polled, true);
 
-	fairwq_fifo_set_eligible_locked(batch, backlog &&
-					batch_may_start_locked(batch, fairwq_head_locked(batch)));
-	/* No turn takes these. A cancel that is under way comes here again. */
-	if (unlikely(batch->dropping) && (backlog || batch->sorting) && !batch->nr_canceling)
+	head = backlog ? fairwq_head_locked(batch) : NULL;
+	fairwq_fifo_set_eligible_locked(batch, head && batch_may_start_locked(batch, head));
+	/* No turn takes new items. A cancel that is under way comes here again. */
+	if (unlikely(batch->dropping) && (head ? !fairwq_is_of_item(head) : !!batch->sorting) &&
+	    !batch->nr_canceling)
 		fairwq_end_waiters_tell_locked(batch);
 }
 

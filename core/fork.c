@@ -11,8 +11,6 @@
  *                     FIFO of the forker's batch
  *   stolen            another runner runs it, as a   spins for a moment, then sleeps;
  *                     turn of that batch             another runner works meanwhile
- *   dropped           nowhere, because the batch     runs it
- *                     was cancelled
  *   done              nowhere                        returns
  *
  * A fork promotes the oldest private task when it sees that a runner of the pool is
@@ -393,9 +391,7 @@ static bool may_yield_locked(const struct fairwq_runner *runner)
 	lockdep_assert_held(&pool->lock);
 
 	return !list_empty(&pool->idle_runners) && !pool->tree.by_arrival &&
-	       pool->max_async == UINT_MAX &&
-	       !runner->turn.batch->paused && !runner->turn.batch->nr_canceling &&
-	       !runner->nr_blocks;
+	       pool->max_async == UINT_MAX && !runner->nr_blocks;
 }
 
 /* End the turn at @now, and queue the rest of its item. It may have its turn at once. */
@@ -425,8 +421,7 @@ static struct fairwq_runner *yield_locked(struct fairwq_forker *forker, u64 now)
 
 /*
  * Wait until the rest has its turn. It goes on without one if the pool has stood still for
- * REST_TICKS. It also does if its batch is paused, because a pause holds no item that has
- * begun. Model: tests/models/seat.pml.
+ * REST_TICKS. Model: tests/models/seat.pml.
  */
 static void await_turn(struct fairwq_forker *forker)
 {
@@ -435,8 +430,7 @@ static void await_turn(struct fairwq_forker *forker)
 
 	while (!wait_for_completion_timeout(&forker->resumed, REST_TICKS)) {
 		guard(raw_spinlock_irq)(&pool->lock);
-		if ((pool->turn_number == last || forker->runner->turn.batch->paused) &&
-		    atomic_long_read(&forker->rest.data)) {
+		if (pool->turn_number == last && atomic_long_read(&forker->rest.data)) {
 			pool->counter[FAIRWQ_YIELDS_LATE]++;
 			fairwq_fork_resume_locked(&forker->rest, false);
 		}
@@ -510,17 +504,6 @@ static void close_cell_locked(struct fairwq_forker *forker, struct fairwq_cell *
 }
 
 /*
- * Drop a promoted task from the FIFO, as its batch is cancelled. Its join runs it. A join
- * that has no stack for it sleeps already, and must look again. Model:
- * tests/models/seat.pml, LOW_STACK.
- */
-void fairwq_fork_drop_locked(struct fairwq_batch *batch, struct fairwq_work *work)
-{
-	drop_locked(batch, work);
-	complete(&container_of(work, struct fairwq_cell, work)->done);
-}
-
-/*
  * Take a promoted task back. A runner begins it under the same lock. Model:
  * tests/models/fork.pml.
  *
@@ -558,10 +541,8 @@ static bool spin_for(struct fairwq_cell *cell)
  * Wait for the end of a stolen task, which is joined then. The caller sees what the task
  * stored: pairs with the complete() in run_stolen(). Models: tests/models/fork.pml,
  * seat.pml.
- *
- * Return: false if the task was dropped meanwhile, and has not run.
  */
-bool fairwq_fork_await(struct fairwq_forker *forker, struct fairwq_cell *cell)
+void fairwq_fork_await(struct fairwq_forker *forker, struct fairwq_cell *cell)
 {
 	if (!spin_for(cell)) {
 		/* Another runner works in the place of this one. */
@@ -571,7 +552,6 @@ bool fairwq_fork_await(struct fairwq_forker *forker, struct fairwq_cell *cell)
 	}
 	guard(raw_spinlock_irq)(&forker->runner->pool->lock);
 	close_cell_locked(forker, cell);
-	return cell->work.place != FAIRWQ_PLACE_DROPPED;
 }
 
 /* ---- tasks that were not joined ----------------------------------------- */

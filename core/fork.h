@@ -7,11 +7,10 @@
 
 bool fairwq_fork_promote(struct fairwq_forker *forker, struct fairwq_task *task);
 bool fairwq_fork_take_back(struct fairwq_forker *forker, struct fairwq_cell *cell);
-bool fairwq_fork_await(struct fairwq_forker *forker, struct fairwq_cell *cell);
+void fairwq_fork_await(struct fairwq_forker *forker, struct fairwq_cell *cell);
 void fairwq_forks_look(struct fairwq_pool *pool);
 void fairwq_forks_unjoined(struct fairwq_forker *forker);
 void fairwq_fork_resume_locked(struct fairwq_work *work, bool in_order);
-void fairwq_fork_drop_locked(struct fairwq_batch *batch, struct fairwq_work *work);
 
 /* Check that the item that ends has joined all that it has forked. */
 static inline void fairwq_forks_end(struct fairwq_forker *forker)

@@ -386,8 +386,8 @@ struct fairwq_end_waiter {
  * A batch: one client's queue.
  *
  * Invariant: the node is in the tree iff
- * - an item is in @fifo,
- * - @paused is not set, and @nr_canceling is 0,
+ * - an item is in @fifo, and it is a part of one that has begun; or
+ * - @paused is not set, and @nr_canceling is 0, and
  * - fewer than @max_active are in flight, or the head was put back.
  * fairwq_fifo_take_waiting_locked() breaks that for a moment.
  * Invariant: @polled is set while the node is in the tree.

@@ -445,6 +445,13 @@ static bool is_asleep(struct kunit *test, const struct call *call)
 	return sleeps(test) && READ_ONCE(call->task->__state) == TASK_UNINTERRUPTIBLE;
 }
 
+/* Check whether @batch is closed. Under the lock, as who closes it then wakes the call. */
+static bool is_closed(struct fairwq_batch *batch)
+{
+	guard(raw_spinlock_irq)(&batch->pool->lock);
+	return batch->closed;
+}
+
 /*
  * Shut @a down while an item of it is in flight: a runner's, or one that goes on after its
  * function. While another client runs items, nothing wakes the call.
@@ -458,7 +465,7 @@ static void sleep_beside_others(struct kunit *test, struct fairwq_batch *a, unsi
 	struct call *call;
 
 	call = start(test, a, how);
-	mock_until(test, READ_ONCE(a->closed) && is_asleep(test, call));
+	mock_until(test, is_closed(a) && is_asleep(test, call));
 	switches = call->task->nvcsw;
 	for (i = 0; i < 100; i++) {
 		mock_queue(test, b, 'b', 1);

@@ -31,10 +31,9 @@
  * Case MAX_ACTIVE: as ENDLESS, but max_active is 1, 2 and 1 again meanwhile.
  * Case PAUSE: another batch has turns all the time, so the pool never stands still.
  *	A is paused until its item has ended. No task holds the mutex.
- * Case CANCEL: A is cancelled meanwhile, once.
  * Case TICK: the pool's timer comes once. It must be set while a runner is active.
  * Case LOW_STACK: the item is a chain of tasks, each of which finds too little stack
- *	for the next one. The batch may be cancelled meanwhile.
+ *	for the next one.
  *
  * Broken JOIN_ASKS (invalid end state): a runner that has slept in a join waits until
  *	a place is free.
@@ -54,16 +53,12 @@
  *	no other batch waits: each join takes the lock.
  * Broken MAX_ACTIVE MAX_UNSAID (assertion): fairwq_pool_set_max_active() does not update
  *	pool->call.
- * Broken PAUSE PAUSED_WAITS (invalid end state): await_turn() does not look at @paused.
- * Broken CANCEL REST_DROPPED (invalid end state): a cancel of the batch drops the rest of
- *	an item.
+ * Broken PAUSE PART_HELD (invalid end state): a pause holds the rest of an item.
  * Broken TICK RETURN_UNARMED (assertion): return_locked() does not set the timer.
  * Broken LOW_STACK FORCED_BLIND (invalid end state): neither fairwq_fork_promote() nor
  *	unfork_elsewhere() looks whether a runner is idle. One look is enough.
  * Broken LOW_STACK SEAT_KEPT (invalid end state): a runner that waits for a task which
  *	needs another stack keeps its place.
- * Broken LOW_STACK DROPPED_UNSAID (invalid end state): a cancel of the batch does not
- *	wake the join of a task that it drops.
  */
 #define RUNNERS	4
 #define ITEMS	2		/* of batch B */
@@ -118,7 +113,12 @@ bool mutex, waits;		/* the mutex is held; the task may wait for batch B */
 #else
 #define others_queued	(fifo[0] || fifo[1])
 #endif
+/* A pause holds no part of an item that has begun. */
+#ifndef PART_HELD
+#define eligible_a	(rest || (!paused && others_queued))
+#else
 #define eligible_a	(!paused && (rest || others_queued))
+#endif
 #define any_idle	(idle[0] || idle[1] || idle[2] || idle[3])
 #define is_active(r)	(!idle[r] && !asleep[r])
 #ifdef SURPLUS_STAYS
@@ -285,8 +285,8 @@ inline yield_turn(me, r)
 #ifndef WANTED_KEPT
 			call = call & HUNGRY
 #endif
-		:: nr_active >= max_active && queued && (!any_idle || paused) /* !may_yield_locked() */
-		:: nr_active >= max_active && queued && any_idle && !paused ->
+		:: nr_active >= max_active && queued && !any_idle /* !may_yield_locked() */
+		:: nr_active >= max_active && queued && any_idle ->
 			/* yield_locked(): the next turn may be that of the batch itself. */
 			rest = true;
 			forker = me;
@@ -304,13 +304,9 @@ inline yield_turn(me, r)
 		do
 		:: atomic { resumed -> resumed = false; break }
 		/* No turn has begun in REST_TICKS. */
-#ifdef PAUSE
-#ifndef PAUSED_WAITS
-		:: atomic { rest && paused -> rest_resume(); unlock() }
-#endif
-#elif defined(RESUMED_UNSEEN)
+#ifdef RESUMED_UNSEEN
 		:: atomic { patience -> patience--; rest_resume(); unlock() }
-#elif !defined(REST_WAITS)
+#elif !defined(REST_WAITS) && !defined(PAUSE)
 		:: atomic { rest && patience -> patience--; rest_resume(); unlock() }
 		:: atomic { timeout && rest -> rest_resume(); unlock() }
 #endif
@@ -386,10 +382,7 @@ inline forking(me, k, r)
 		:: else
 		fi;
 		await_done(me, k + 1, r);
-		if
-		:: !dropped[k + 1] -> break
-		:: else					/* try again */
-		fi
+		break
 	od;
 	atomic { back = false; promoted = false }
 #else
@@ -534,39 +527,6 @@ proctype timer()
 }
 #endif
 
-/* fairwq_batch_cancel(): drop_locked() and fairwq_fork_drop_locked() of each part */
-proctype canceler()
-{
-	byte k = 1, r;
-
-	atomic {
-		do
-		:: k < TASKS ->
-			if
-			:: fifo[k] ->
-				fifo[k] = false;
-				dropped[k] = true;
-#ifndef DROPPED_UNSAID
-				done[k] = true
-#endif
-			:: else
-			fi;
-			k++
-		:: else -> break
-		od;
-		if
-#ifdef REST_DROPPED
-		:: rest -> rest = false
-#else
-		:: rest -> rest_resume()
-#endif
-		:: else
-		fi;
-		kick(r);
-		unlock()
-	}
-}
-
 proctype waiter()
 {
 	over && ended == ITEMS && idle[0] && idle[1] && idle[2] && idle[3];
@@ -588,9 +548,6 @@ init {
 #endif
 #ifdef TICK
 		run timer();
-#endif
-#if defined(CANCEL) || defined(LOW_STACK)
-		run canceler();
 #endif
 		run waiter()
 	}
