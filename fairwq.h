@@ -1189,7 +1189,6 @@ struct fairwq_async {
 	u64 took;			/* as in the turn, and so are all that follow */
 	u32 charged;
 	unsigned int nr;
-	unsigned int burst;
 	unsigned int held;
 	u16 policy_gen;
 	u8 color;
@@ -1334,7 +1333,6 @@ struct fairwq_constraint {
 	unsigned int max;		/* how many may be in flight; 0: what waits is dropped */
 	unsigned int in_flight;		/* or about to be */
 	unsigned int inline_us;		/* how long a runner may go on with a serializer */
-	u8 seen;			/* priorities of what was queued to it, a bit each */
 	bool serial;			/* it is a serializer */
 	u8 ending;			/* calls that end it, which refuse new items */
 	bool unsafe;			/* it was used with a pool without FAIRWQ_MEM_RECLAIM */
@@ -1418,9 +1416,9 @@ int fairwq_serializer_queue(struct fairwq_serializer *serializer,
  * are charged to their batches, but start before the items that are queued
  * there.
  *
- * An item goes to its batch as always if its batch is paused, has a max_active
- * or is of another pool. The same holds after a flush, pause or dispose in the
- * pool has asked runners to end their turns.
+ * An item goes to its batch as always if that is not the batch of the item
+ * before, or is paused. The same holds after a flush, pause or dispose in the pool
+ * has asked runners to end their turns.
  *
  * What is not promised: that the budget is kept to. An item that takes longer
  * than those before it is not cut short.

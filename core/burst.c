@@ -2,28 +2,20 @@
 /*
  * Bursts: a runner goes on with the items of one serializer.
  *
- * When an item of a serializer ends while others wait, the runner may start the
- * next one at once. That item then does not go through its batch:
- *
- *   A runner goes on if                        for
- *   the serializer has an inline budget        that time
- *   an item of a higher priority waits         those in front of it, if they are
- *                                              no more than 64; slice_us or the
- *                                              budget at most, whichever is more
+ * When an item of a serializer ends while others wait, the runner may start the next one
+ * at once, for as long as the serializer's inline budget lasts. That item then does not go
+ * through its batch, which must be that of the item before.
  *
  * Otherwise the next item is pushed to its batch. So it is if
  *
- * - the batch is paused, has a max_active, or is of another pool;
+ * - the batch is another one, or paused;
  * - the work still runs elsewhere, or more than max_active runners work;
  * - a caller waits for the turn to end, because the next item may wait for that one.
  *
- * Items of one batch in a row are one turn, which is charged one item when it
- * begins and the others when it ends. An item that is bound for another batch ends
- * that turn and begins one of its own. The tree did not choose that turn. Its batch
- * is charged all the same, so it waits the longer for its next one.
+ * All items of a burst are one turn, which is charged one item when it begins and the
+ * others when it ends.
  *
- * Locking: the lock of the constraint, in waitlist.c; a turn of another batch also
- * needs pool->lock, which is taken first. struct fairwq_burst is the runner's.
+ * Locking: the lock of the constraint, in waitlist.c. struct fairwq_burst is the runner's.
  * Invariant: until it starts, the next item waits in the serializer as all others
  * do. There a cancel finds it, under the lock of the constraint.
  * Model: tests/models/burst.pml.
@@ -48,7 +40,7 @@
 /* The time between two items, ns; a guess, which matters for short ones. */
 #define ITEM_OVERHEAD_NS	50U
 
-/* ---- what waits ------------------------------------------------------- */
+/* ---- how far a runner goes on ----------------------------------------- */
 
 /* Return the time that an item of @batch is likely to take, ns. */
 static u64 burst_each(struct fairwq_batch *batch)
@@ -59,54 +51,15 @@ static u64 burst_each(struct fairwq_batch *batch)
 	return avg ? avg + ITEM_OVERHEAD_NS : FAIRWQ_DFL_SLICE_US * NSEC_PER_USEC;
 }
 
-/* Check whether items of several priorities were queued to the serializer. */
-static bool burst_is_mixed(const struct fairwq_constraint *constraint)
-{
-	return constraint->seen & (constraint->seen - 1);
-}
-
-/*
- * Count the works in front of the first that has a higher priority than the one
- * that waits first.
- *
- * Return: the number; 0 if there is no such work, or if they are more than @max.
- */
-static unsigned int burst_nr_boosted_locked(struct fairwq_constraint *constraint,
-					    unsigned int max)
-{
-	unsigned int nr = 0, first = 0, rank;
-	struct fairwq_work *work;
-
-	lockdep_assert_held(fairwq_constraint_lock(constraint));
-
-	list_for_each_entry(work, &constraint->waiting, node) {
-		if (work->place & FAIRWQ_PLACE_BARRIER)
-			continue;
-		rank = fairwq_prio_rank(fairwq_kept_batch(work)->prio);
-		if (!nr)
-			first = rank;
-		else if (rank < first)
-			return nr;
-		if (nr++ == max)
-			break;
-	}
-	return 0;
-}
-
-/* ---- how far a runner goes on ----------------------------------------- */
-
 /* Set how far the runner may go on, after the first item of a burst. */
 static void burst_begin(struct fairwq_runner *runner,
 			const struct fairwq_constraint *constraint)
 {
 	u64 budget = (u64)READ_ONCE(constraint->inline_us) * NSEC_PER_USEC;
 	struct fairwq_burst *burst = &runner->burst;
-	u64 now;
 
-	*burst = (struct fairwq_burst){ .nr = 1 };
-	now = fairwq_clock();
-	burst->boost_due = now + max(fairwq_slice_ns(runner->pool), budget);
-	burst->due = budget ? now + budget : 0;
+	burst->due = fairwq_clock() + budget;
+	burst->left = 0;
 }
 
 /* Check whether an item of @batch may start within what is left of the budget. */
@@ -134,23 +87,6 @@ static bool burst_has_budget(struct fairwq_runner *runner, struct fairwq_batch *
 	return true;
 }
 
-/*
- * Check whether to run the next item for one of a higher priority that waits behind
- * it. Not if too many are in front of that one, or the time for them is used up.
- */
-static bool burst_boosts_locked(struct fairwq_runner *runner,
-				struct fairwq_constraint *constraint)
-{
-	struct fairwq_burst *burst = &runner->burst;
-
-	lockdep_assert_held(fairwq_constraint_lock(constraint));
-
-	if (!burst_is_mixed(constraint))
-		return false;
-	return burst->nr <= FAIRWQ_BOOST_MAX && fairwq_clock() < burst->boost_due &&
-	       burst_nr_boosted_locked(constraint, FAIRWQ_BOOST_MAX - burst->nr + 1);
-}
-
 /* Check whether the runner goes on with @work, which is bound for @batch. */
 static bool burst_goes_on_locked(struct fairwq_runner *runner,
 				 struct fairwq_constraint *constraint,
@@ -161,31 +97,26 @@ static bool burst_goes_on_locked(struct fairwq_runner *runner,
 
 	lockdep_assert_held(fairwq_constraint_lock(constraint));
 
-	if (!READ_ONCE(constraint->inline_us) && !burst_is_mixed(constraint))
+	if (!READ_ONCE(constraint->inline_us) || batch != runner->turn.batch)
 		return false;
 	/* Where a client says what an item costs, each one is charged as a turn. */
 	if (READ_ONCE(runner->yield) || READ_ONCE(pool->policy) == FAIRWQ_FAIR_COST)
-		return false;
-	if (batch->pool != pool || batch->max_active)
 		return false;
 	if (fairwq_park_runs_elsewhere(work, runner->id))
 		return false;
 	/* Hints, written under the pool's lock. A pause also ends the bursts of @batch. */
 	if (data_race(batch->paused || pool->nr_active > pool->max_active))
 		return false;
-	if (!runner->burst.nr)
+	if (runner->turn.nr == 1)
 		burst_begin(runner, constraint);
-	if (runner->burst.nr > BURST_ITEMS)
+	if (runner->turn.nr > BURST_ITEMS)
 		return false;
-	return burst_has_budget(runner, batch) || burst_boosts_locked(runner, constraint);
+	return burst_has_budget(runner, batch);
 }
 
 /* ---- going on --------------------------------------------------------- */
 
-/*
- * Start @work, the first that waits, as an item of the runner's turn. That must be
- * a turn of @batch.
- */
+/* Start @work, the first that waits, as one more item of the runner's turn of @batch. */
 static void burst_take_locked(struct fairwq_runner *runner,
 			      struct fairwq_constraint *constraint,
 			      struct fairwq_work *work, struct fairwq_batch *batch)
@@ -198,54 +129,16 @@ static void burst_take_locked(struct fairwq_runner *runner,
 	trace_fairwq_queue(batch, work);
 	if (batch->max_queued)
 		atomic_dec(&batch->nr_queued);
+	turn->nr++;
 	turn->held++;
 	WRITE_ONCE(turn->stamp, 0);
 	WRITE_ONCE(turn->func, work->func);
 	WRITE_ONCE(turn->id, work);
 	turn->constraint = constraint;
-	turn->burst = ++runner->burst.nr;
 	work->stamp = 0;
 	WRITE_ONCE(work->place, 0);
 	fairwq_start_item(runner, work);
 	fairwq_waitlist_wake_locked(constraint, work);
-}
-
-/*
- * Go on with an item that is bound for another batch. This ends the runner's turn, and
- * begins one that the tree did not give. Interrupts are off.
- *
- * Return: the item, started; or NULL if the runner does not go on.
- */
-static struct fairwq_work *burst_switch_batch(struct fairwq_runner *runner,
-					      struct fairwq_constraint *constraint,
-					      struct list_head *go)
-{
-	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
-	struct fairwq_pool *pool = runner->pool;
-	struct fairwq_runner *kick;
-	struct fairwq_batch *batch;
-	struct fairwq_work *work;
-
-	raw_spin_lock(&pool->lock);
-	raw_spin_lock(lock);
-	work = fairwq_waitlist_first_locked(constraint, go);
-	batch = work ? fairwq_kept_batch(work) : NULL;
-	if (batch && burst_goes_on_locked(runner, constraint, work, batch)) {
-		fairwq_turn_end_locked(runner);
-		work->place = 0;
-		work->stamp = 0;
-		fairwq_fifo_take_waiting_locked(batch, &runner->turn, work);
-		fairwq_turn_begin_locked(runner, batch);
-		burst_take_locked(runner, constraint, work, batch);
-	} else {
-		fairwq_waitlist_next_locked(constraint, go);
-		work = NULL;
-	}
-	raw_spin_unlock(lock);
-	kick = fairwq_kick_locked(pool);
-	raw_spin_unlock(&pool->lock);
-	fairwq_kick_send(pool, kick);
-	return work;
 }
 
 /*
@@ -260,7 +153,6 @@ struct fairwq_work *fairwq_burst_next(struct fairwq_runner *runner,
 	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
 	struct fairwq_batch *batch;
 	struct fairwq_work *work;
-	bool other = false;
 	LIST_HEAD(go);
 
 	/*
@@ -281,19 +173,13 @@ struct fairwq_work *fairwq_burst_next(struct fairwq_runner *runner,
 	smp_mb__after_spinlock();
 	work = fairwq_waitlist_first_locked(constraint, &go);
 	batch = work ? fairwq_kept_batch(work) : NULL;
-	if (batch && batch == runner->turn.batch &&
-	    burst_goes_on_locked(runner, constraint, work, batch)) {
-		runner->turn.nr++;
+	if (batch && burst_goes_on_locked(runner, constraint, work, batch)) {
 		burst_take_locked(runner, constraint, work, batch);
-	} else if (batch && batch != runner->turn.batch && batch->pool == runner->pool) {
-		other = true;
 	} else {
 		fairwq_waitlist_next_locked(constraint, &go);
 		work = NULL;
 	}
 	raw_spin_unlock(lock);
-	if (other)
-		work = burst_switch_batch(runner, constraint, &go);
 	fairwq_waitlist_push(&go);
 	local_irq_enable();
 	return work;

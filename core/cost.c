@@ -197,7 +197,7 @@ void fairwq_cost_settle_locked(const struct fairwq_turn *turn)
 	}
 	if (fairwq_by_amount(pool))
 		count_locked(batch, turn->charged + (delta >> FAIRWQ_COST_NS_SHIFT));
-	if (unlikely(turn->burst))
+	if (unlikely(turn->nr > 1))
 		fairwq_fairness_burst_locked(turn);
 }
 

@@ -52,9 +52,8 @@
  * one turn when it begins, and the others when it ends. Each runner may be in a burst of i.
  * That is max_active times the longest burst more.
  *
- * A burst may give turns to a batch to which the tree did not. Each time that batch is ahead
- * by as many as its serializer has in a row, and its debt has no bound. The others have
- * waited for one burst only. Nothing is judged of it until the tree gives it a turn.
+ * The rest of an item may have a turn that the tree did not give. Nothing is judged of its
+ * batch until the tree gives it a turn.
  *
  * The bound for time: a turn is charged what it may cost, u, and given back the rest when it
  * ends. So P(i), what i was charged and has not had, is never less than 0. The virtual time
@@ -626,7 +625,7 @@ static void window_owes_locked(struct fairwq_batch *batch)
 	wait_begins_locked(batch->pool, node);	/* its priority has had one */
 }
 
-/* Note that @batch takes a turn that the tree did not give, in a burst of another batch. */
+/* Note that @batch takes a turn that the tree did not give. */
 void fairwq_fairness_ungiven_locked(struct fairwq_batch *batch)
 {
 	window_owes_locked(batch);
@@ -635,20 +634,17 @@ void fairwq_fairness_ungiven_locked(struct fairwq_batch *batch)
 
 /*
  * Note that a turn of a burst is over. For those that wait all of the burst is as one
- * turn, also if it goes back and forth between batches.
+ * turn.
  */
 void fairwq_fairness_burst_locked(const struct fairwq_turn *turn)
 {
-	u64 longest = turn->burst;
+	u64 longest = turn->nr;
 
 	lockdep_assert_held(&turn->batch->pool->lock);
 
 	if (fairwq_by_amount(turn->batch->pool))
-		longest = div_u64(turn->took * longest, turn->nr * NSEC_PER_USEC) + 1;
+		longest = div_u64(turn->took, NSEC_PER_USEC) + 1;
 	fairwq_fairness_longest_locked(turn->batch, min_t(u64, longest, U32_MAX));
-	/* The tree gave the first turn of the burst only. */
-	if (turn->burst > turn->nr)
-		window_owes_locked(turn->batch);
 	window_pass_locked(turn->batch, turn->nr - 1);
 }
 

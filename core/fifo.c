@@ -336,7 +336,6 @@ static void turn_fill_locked(struct fairwq_batch *batch, struct fairwq_turn *tur
 	turn->timed = false;
 	turn->slept = false;
 	turn->nr = 1;
-	turn->burst = 0;
 	turn->held = 0;
 	turn->took = 0;
 	turn->later = 0;
@@ -372,28 +371,6 @@ void fairwq_fifo_take_locked(struct fairwq_batch *batch, struct fairwq_turn *tur
 }
 
 /*
- * Give @batch a turn out of its order, for a work that is not in the FIFO. If the
- * batch is not in the tree, it joins for the charge as if the work was queued now,
- * and leaves again.
- */
-void fairwq_fifo_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_turn *turn,
-				     struct fairwq_work *work)
-{
-	struct fairwq_tree *tree = &batch->pool->tree;
-	bool joins = !tree->by_arrival && !fairwq_node_eligible(&batch->node);
-
-	lockdep_assert_held(&batch->pool->lock);
-
-	turn_fill_locked(batch, turn, work);
-	if (joins)
-		fairwq_tree_add(tree, &batch->node, 0);
-	fairwq_cost_charge_locked(turn);
-	if (joins)
-		fairwq_tree_del(tree, &batch->node);
-	fairwq_fairness_ungiven_locked(batch);
-}
-
-/*
  * Put a part of the item of @turn at the head of the FIFO: a fork, or the rest of
  * the item, as @place says. It counts as in flight. Model: tests/models/fork.pml.
  */
@@ -415,14 +392,26 @@ void fairwq_fifo_add_part_locked(const struct fairwq_turn *turn, struct fairwq_w
 	fairwq_fifo_put_back_locked(batch, work);
 }
 
-/* Take the rest of an item out of the FIFO, and give it a turn out of its order. */
+/*
+ * Take the rest of an item out of the FIFO, and give it a turn out of its order. If the batch
+ * is not in the tree, it joins for the charge, and leaves again.
+ */
 void fairwq_fifo_take_rest_locked(struct fairwq_batch *batch, struct fairwq_turn *turn,
 				  struct fairwq_work *work)
 {
+	struct fairwq_tree *tree = &batch->pool->tree;
+	bool joins = !tree->by_arrival && !fairwq_node_eligible(&batch->node);
+
 	lockdep_assert_held(&batch->pool->lock);
 
 	batch_unlink_locked(batch, work);
-	fairwq_fifo_take_waiting_locked(batch, turn, work);
+	turn_fill_locked(batch, turn, work);
+	if (joins)
+		fairwq_tree_add(tree, &batch->node, 0);
+	fairwq_cost_charge_locked(turn);
+	if (joins)
+		fairwq_tree_del(tree, &batch->node);
+	fairwq_fairness_ungiven_locked(batch);
 	batch_new_head_locked(batch);
 }
 
@@ -565,7 +554,6 @@ void fairwq_fifo_detach_locked(struct fairwq_turn *turn, struct fairwq_async *as
 	async->charged = turn->charged;
 	async->took = turn->took + turn->later;
 	async->nr = turn->nr;
-	async->burst = turn->burst;
 	async->runner = NULL;
 	pool->nr_async++;
 	pool->async_at = jiffies;
@@ -585,7 +573,6 @@ void fairwq_fifo_async_end_locked(struct fairwq_batch *batch, const struct fairw
 		.charged = async->charged,
 		.took = async->took + cost_ns,
 		.nr = async->nr,
-		.burst = async->burst,
 	};
 
 	lockdep_assert_held(&batch->pool->lock);

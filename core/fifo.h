@@ -15,8 +15,6 @@ void fairwq_fifo_update_locked(struct fairwq_batch *batch);
 void fairwq_fifo_add_barrier_locked(struct fairwq_batch *batch,
 				    struct fairwq_barrier *barrier);
 void fairwq_fifo_take_locked(struct fairwq_batch *batch, struct fairwq_turn *turn);
-void fairwq_fifo_take_waiting_locked(struct fairwq_batch *batch, struct fairwq_turn *turn,
-				     struct fairwq_work *work);
 void fairwq_fifo_add_part_locked(const struct fairwq_turn *turn, struct fairwq_work *work,
 				 unsigned int place);
 void fairwq_fifo_take_rest_locked(struct fairwq_batch *batch, struct fairwq_turn *turn,

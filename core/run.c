@@ -163,7 +163,6 @@ static bool take_turn_locked(struct fairwq_runner *runner, struct fairwq_node *n
 		return false;
 	fairwq_fifo_take_locked(batch, &runner->turn);
 	fairwq_turn_begin_locked(runner, batch);
-	runner->burst.nr = 0;
 	fairwq_start_item(runner, work);
 	return true;
 }

@@ -143,7 +143,6 @@ struct fairwq_turn {
 	u16 policy_gen;			/* P: pool->policy_gen when it was charged */
 	u32 charged;			/* P: estimate of its run time, ns, or its cost; else 0 */
 	unsigned int nr;		/* R, P at the end: number of its items */
-	unsigned int burst;		/* R, P at the end: items of its burst so far, or 0 */
 	unsigned int held;		/* R, P at the end: those of @nr that are in nr_pins */
 	u64 wait;			/* R: ns from @stamp to the start; 0: not measured */
 	u64 run;			/* R: ns, of the last item; 0: not measured */
@@ -153,16 +152,12 @@ struct fairwq_turn {
 	u64 later;			/* P: ns, what went on meanwhile, and has ended */
 };
 
-/* Most items of a serializer that one of a higher priority takes along. */
-#define FAIRWQ_BOOST_MAX		64U
 /* Most items that a dump shows under one hold of the lock. */
 #define FAIRWQ_DUMP_CHUNK	16U
 
 /* A burst: a runner goes on with the items of one serializer; see burst.c. */
 struct fairwq_burst {
-	unsigned int nr;		/* R: items in it; 0: it has not begun */
-	u64 due;			/* R: end of the budget, ns; 0: none, or used up */
-	u64 boost_due;			/* R: end of the time for boosting, ns */
+	u64 due;			/* R: end of the budget, ns; 0: used up */
 	unsigned int left;		/* R: items before the clock is read again */
 };
 
@@ -389,7 +384,7 @@ struct fairwq_end_waiter {
  * - an item is in @fifo, and it is a part of one that has begun; or
  * - @paused is not set, and @nr_canceling is 0, and
  * - fewer than @max_active are in flight, or the head was put back.
- * fairwq_fifo_take_waiting_locked() breaks that for a moment.
+ * fairwq_fifo_take_rest_locked() breaks that for a moment.
  * Invariant: @polled is set while the node is in the tree.
  * Invariant: the head of @fifo is never a barrier.
  * Invariant: what is in @fifo is older than @sorting, which is older than

@@ -200,12 +200,8 @@ static struct fairwq_batch *release_listed(struct fairwq_constraint *constraint,
 /* Admit @work if there is room and none waits, else list it. Return: true if admitted. */
 bool fairwq_waitlist_admit(struct fairwq_constraint *constraint, struct fairwq_work *work)
 {
-	unsigned int prio = BIT(fairwq_kept_batch(work)->prio);
-
 	lockdep_assert_held(fairwq_constraint_lock(constraint));
 
-	if (unlikely(!(constraint->seen & prio)))
-		constraint->seen |= prio;
 	if (unlikely(!constraint->unsafe && !fairwq_is_for_reclaim(fairwq_kept_batch(work))))
 		WRITE_ONCE(constraint->unsafe, true);
 	if (list_empty(&constraint->waiting) && constraint->in_flight < constraint->max) {

@@ -16,8 +16,7 @@
 /* A serializer, one item of which waits at @gate. All batches have a history of short items. */
 struct burst {
 	struct fairwq_serializer serial;
-	struct fairwq_batch *front;	/* the batch of the gates */
-	struct fairwq_batch *a, *b;
+	struct fairwq_batch *a, *b;	/* the gates are in a */
 	struct mock_gate *gate;
 };
 
@@ -32,7 +31,7 @@ static struct fairwq_batch *short_batch(struct kunit *test, const char *name)
 static void burst_queue_gate(struct kunit *test, struct burst *s)
 {
 	s->gate = mock_gate_new(test);
-	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&s->serial, s->front, &s->gate->work));
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&s->serial, s->a, &s->gate->work));
 }
 
 static struct burst *burst_begin_by(struct kunit *test, unsigned int budget_us,
@@ -42,7 +41,6 @@ static struct burst *burst_begin_by(struct kunit *test, unsigned int budget_us,
 
 	KUNIT_ASSERT_NOT_NULL(test, s);
 	mock_pool_by(test, 2, policy);
-	s->front = short_batch(test, "front");
 	s->a = short_batch(test, "a");
 	s->b = short_batch(test, "b");
 	fairwq_serializer_init(&s->serial);
@@ -129,18 +127,6 @@ static void goes_on_and_is_charged(struct kunit *test)
 	burst_end(test, s, "xyzbbbabab");
 }
 
-/* Begin a case without a budget. The slice, which bounds boosting then, is long. */
-static struct burst *burst_begin_unbudgeted(struct kunit *test)
-{
-	struct burst *s = burst_begin(test, 0);
-	struct mock *mock = test->priv;
-
-	raw_spin_lock_irq(&mock->pool->lock);
-	WRITE_ONCE(mock->pool->slice_us, LONG_BUDGET);
-	raw_spin_unlock_irq(&mock->pool->lock);
-	return s;
-}
-
 /* Without a budget the items of a serializer take turns with other items that wait. */
 static void without_a_budget_takes_turns(struct kunit *test)
 {
@@ -168,9 +154,6 @@ static void stops_when_the_budget_is_used_up(struct kunit *test)
 	burst_item(test, s, s->a, 'x');
 	burst_item(test, s, s->a, 'y');
 	burst_item(test, s, s->a, 'z');
-	raw_spin_lock_irq(&mock->pool->lock);
-	mock->pool->slice_us = FAIRWQ_MAX_SLICE_US;
-	raw_spin_unlock_irq(&mock->pool->lock);
 	complete_all(&s->gate->open);
 	mock_until(test, READ_ONCE(mock->log.nr) == 5);
 	KUNIT_EXPECT_NE(test, 0, strncmp(mock->log.text, "xyz", 3));
@@ -227,49 +210,78 @@ static void burst_ends_after_1024_items(struct kunit *test)
 	vfree(works);
 }
 
-/* A burst does not go on with an item whose batch is paused, or is of another pool. */
-static void ends_at_a_pause_and_another_pool(struct kunit *test)
+/*
+ * Queue 'x' of @batch, which is not a, to the serializer behind the gate, and 'n' to a outside
+ * of it. In a burst 'x' would be the first.
+ */
+static void expect_no_burst_with(struct kunit *test, struct fairwq_batch *batch)
 {
 	struct burst *s = burst_begin(test, LONG_BUDGET);
-	struct mock_item *item = burst_item(test, s, s->a, 'x');
 	struct mock *mock = test->priv;
+
+	batch = batch ?: s->b;
+	mock_queue(test, s->a, 'n', 1);
+	fairwq_batch_pause(batch);
+	burst_item(test, s, batch, 'x');
+	complete_all(&s->gate->open);
+	mock_until(test, READ_ONCE(mock->log.nr) == 1);
+	fairwq_batch_resume(batch);
+	burst_end(test, s, "nx");
+}
+
+/* A burst stays in its batch: the next item of another one has a turn of that. */
+static void ends_at_another_batch(struct kunit *test)
+{
+	expect_no_burst_with(test, NULL);
+}
+
+/* A burst does not go on with an item whose batch is of another pool. */
+static void ends_at_another_pool(struct kunit *test)
+{
 	struct fairwq_pool *other = fairwq_pool_create(NULL, "other");
 	struct fairwq_batch *far;
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(other));
 	far = fairwq_batch_create(other, NULL, "far");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(far));
-	fairwq_batch_pause(s->a);
-	burst_item(test, s, far, 'y');
-	burst_item(test, s, s->b, 'z');
-	complete_all(&s->gate->open);
-	mock_until(test, !waits(item));
-	fairwq_serializer_set_inline(&s->serial, 0);
-	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->log.nr));
-	fairwq_batch_resume(s->a);
-	burst_end(test, s, "xyz");
+	expect_no_burst_with(test, far);
 	fairwq_batch_dispose(far);
 	fairwq_pool_destroy(other);
 }
 
-/* A burst does not go on with an item whose batch has max_active, because it is full. */
-static void ends_at_a_batch_with_a_limit(struct kunit *test)
+/* A burst does not go on with an item whose batch is paused. */
+static void ends_at_a_pause(struct kunit *test)
+{
+	struct burst *s = burst_begin(test, LONG_BUDGET);
+	struct mock_item *item = burst_item(test, s, s->a, 'x');
+	struct mock *mock = test->priv;
+
+	burst_item(test, s, s->b, 'z');
+	fairwq_batch_pause(s->a);
+	complete_all(&s->gate->open);
+	mock_until(test, !waits(item));
+	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->log.nr));
+	fairwq_batch_resume(s->a);
+	burst_end(test, s, "xz");
+}
+
+/* In a batch with max_active a burst goes on in the place that its first item has. */
+static void goes_on_in_a_batch_with_a_limit(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .max_active = 1 };
 	struct burst *s = burst_begin(test, LONG_BUDGET);
 	struct fairwq_batch *limited = mock_batch_with(test, "limited", &attrs);
-	struct mock_gate *second = mock_gate_new(test);
-	struct mock *mock = test->priv;
+	struct mock_gate *first = s->gate;
 
-	mock_open(test);	/* so the second runner can take the batch's only place */
-	mock_gate_enter(test, limited, second);
-	burst_item(test, s, limited, 'l');
-	mock_queue(test, s->b, 'z', 1);
-	complete_all(&s->gate->open);
-	mock_until(test, READ_ONCE(mock->log.nr));
-	KUNIT_EXPECT_EQ(test, 'z', mock->log.text[0]);
-	complete_all(&second->open);
-	burst_end(test, s, "zl");
+	s->gate = mock_gate_new(test);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&s->serial, limited, &s->gate->work));
+	complete_all(&first->open);
+	mock_await(test, &s->gate->entered);
+	mock_queue(test, limited, 'n', 1);
+	mock_queue(test, s->b, 'b', 1);
+	burst_item(test, s, limited, 'x');
+	burst_item(test, s, limited, 'y');
+	burst_end(test, s, "xybn");
 }
 
 static void fails_fn(struct fairwq_work *work)
@@ -287,61 +299,12 @@ static void a_failure_does_not_end_it(struct kunit *test)
 
 	item->work.func = fails_fn;
 	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&s->serial, s->a, &item->work));
-	burst_item(test, s, s->b, 'y');
+	burst_item(test, s, s->a, 'y');
 	complete_all(&s->gate->open);
 	mock_until(test, READ_ONCE(mock->log.nr) == 2);
 	KUNIT_EXPECT_EQ(test, 1ULL, mock_counter(mock->pool, FAIRWQ_FAILURES));
 	KUNIT_EXPECT_EQ(test, 1ULL, (u64)s->a->stats->failures);
 	burst_end(test, s, "xy");
-}
-
-/* ---- priorities -------------------------------------------------------- */
-
-static struct fairwq_batch *prio_batch(struct kunit *test, enum fairwq_prio prio)
-{
-	struct fairwq_batch_attrs attrs = { .prio = prio };
-	struct fairwq_batch *batch = mock_own_batch(test, "prio", &attrs);
-
-	mock_set_guess(batch, 100);
-	return batch;
-}
-
-/*
- * Queue @nr items of LOW to the serializer, then one of HIGH and another of LOW. Before
- * them, queue three of NORMAL to b, outside of the serializer.
- */
-static struct burst *boost_begin(struct kunit *test, unsigned int nr)
-{
-	struct burst *s = burst_begin_unbudgeted(test);
-	struct fairwq_batch *low = prio_batch(test, FAIRWQ_PRIO_LOW);
-	struct fairwq_batch *high = prio_batch(test, FAIRWQ_PRIO_HIGH);
-
-	mock_queue(test, s->b, 'n', 3);
-	while (nr--)
-		burst_item(test, s, low, 'l');
-	burst_item(test, s, high, 'h');
-	burst_item(test, s, low, 'l');
-	fairwq_batch_dispose(low);
-	fairwq_batch_dispose(high);
-	return s;
-}
-
-/* Items in front of one of HIGH run before those of NORMAL. An item behind it does not. */
-static void high_boosts_those_in_front(struct kunit *test)
-{
-	burst_end(test, boost_begin(test, 2), "llhnnnl");
-}
-
-/* If more than FAIRWQ_BOOST_MAX items are in front of one of HIGH, they are not boosted. */
-static void high_does_not_boost_too_many(struct kunit *test)
-{
-	struct burst *s = boost_begin(test, FAIRWQ_BOOST_MAX + 1);
-	struct mock *mock = test->priv;
-
-	complete_all(&s->gate->open);
-	mock_until(test, READ_ONCE(mock->log.nr) == FAIRWQ_BOOST_MAX + 6);
-	KUNIT_EXPECT_EQ(test, 0, strncmp(mock->log.text, "nnnl", 4));
-	fairwq_serializer_destroy(&s->serial);
 }
 
 /* ---- items that wait to be next ------------------------------------------ */
@@ -400,8 +363,8 @@ static void flush_waits_for_no_later_item(struct kunit *test)
 	burst_queue_gate(test, s);
 	init_completion(&follower->go);
 	fairwq_work_init(&follower->work, follower_fn);
-	/* In a burst it would have the same turn as the gate, as both are of one batch. */
-	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&s->serial, s->front, &follower->work));
+	/* In a burst it would have the same turn as the gate. */
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&s->serial, s->a, &follower->work));
 	complete_all(&first->open);
 	mock_await(test, &s->gate->entered);
 	call = mock_call_start(test, fairwq_work_flush, &s->gate->work);
@@ -654,11 +617,11 @@ static struct kunit_case burst_cases[] = {
 	KUNIT_CASE(without_a_budget_takes_turns),
 	KUNIT_CASE(stops_when_the_budget_is_used_up),
 	KUNIT_CASE(burst_ends_after_1024_items),
-	KUNIT_CASE(ends_at_a_pause_and_another_pool),
-	KUNIT_CASE(ends_at_a_batch_with_a_limit),
+	KUNIT_CASE(ends_at_a_pause),
+	KUNIT_CASE(ends_at_another_batch),
+	KUNIT_CASE(ends_at_another_pool),
+	KUNIT_CASE(goes_on_in_a_batch_with_a_limit),
 	KUNIT_CASE(a_failure_does_not_end_it),
-	KUNIT_CASE(high_boosts_those_in_front),
-	KUNIT_CASE(high_does_not_boost_too_many),
 	KUNIT_CASE(cancel_of_what_is_next),
 	KUNIT_CASE(cancel_of_all_that_is_next),
 	KUNIT_CASE(flush_waits_for_no_later_item),

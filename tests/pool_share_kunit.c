@@ -373,17 +373,6 @@ static void share_queue(struct kunit *test, struct share_client *client, unsigne
 		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(client->batch, &item[i].work));
 }
 
-/* Queue @nr items of @client to the serializer, before share_run(). */
-static void share_serialize(struct kunit *test, struct share_client *client, unsigned int nr)
-{
-	struct share_item *item = share_items(test, client, nr);
-	unsigned int i;
-
-	client->next = SHARE_SERIALIZER;
-	for (i = 0; i < nr; i++)
-		share_queue_next(client, &item[i].work);
-}
-
 static void share_run(struct kunit *test, struct share *share)
 {
 	unsigned int i;
@@ -814,67 +803,6 @@ static void self_check_accepts_bursts(struct kunit *test)
 	share_end(test, share);
 }
 
-/*
- * The self-check accepts that a client has turns in the bursts of another one, because both
- * queue to one serializer.
- */
-static void self_check_accepts_turns_in_bursts_of_others(struct kunit *test)
-{
-	static const struct share_case c = { "", FAIRWQ_ROUND_ROBIN, 1, 2 };
-	struct share *share = share_new(test, &c, 0);
-	struct share_client *plain = share_add(test, share, NULL, 2);
-	struct share_client *lead = share_add(test, share, NULL, 2);
-	struct share_client *guest = share_add(test, share, NULL, 2);
-	struct mock *mock = test->priv;
-
-	lead->next = SHARE_SERIALIZER;
-	guest->next = SHARE_SERIALIZER;
-	share_queue(test, plain, 20);
-	share_queue(test, lead, 1);
-	share_queue(test, guest, 20);
-	share_run(test, share);
-	fairwq_serializer_flush(&share->serializer);
-	fairwq_pool_flush(mock->pool);
-	share_end(test, share);
-}
-
-/* Let bursts of a batch outside serve a batch of a new owner, while another one of it waits. */
-static void share_new_owner(struct kunit *test)
-{
-	static const struct share_case c = { "", FAIRWQ_ROUND_ROBIN, 1, 2 };
-	struct share *share = share_new(test, &c, 0);
-	const struct fairwq_batch_attrs heavy = { .weight = 1000 };
-	struct share_client *lead = share_add(test, share, &heavy, 2);
-	struct fairwq_batch *owner = mock_own_batch(test, "owner", NULL);
-	const struct fairwq_batch_attrs below = { .parent = owner };
-	struct share_client *guest = share_add(test, share, &below, 2);
-	struct share_client *plain = share_add(test, share, &below, 2);
-	struct mock *mock = test->priv;
-
-	atomic64_set(&share->left, 2 * NSEC_PER_MSEC);
-	share_serialize(test, lead, 60);
-	share_serialize(test, guest, 20);
-	share_queue(test, plain, 20);
-	share_run(test, share);
-	fairwq_serializer_flush(&share->serializer);
-	fairwq_pool_flush(mock->pool);
-	fairwq_batch_dispose(owner);
-	KUNIT_EXPECT_LT(test, mock->pool->window.worst_wait, 100ULL);
-	share_end(test, share);
-}
-
-/*
- * The self-check accepts that a batch waits while bursts of others serve its sibling. It may
- * wait for several bursts, also if no batch of its owner has had a turn from the tree.
- */
-static void self_check_accepts_a_new_owner_in_bursts_of_others(struct kunit *test)
-{
-	unsigned int i;
-
-	for (i = 0; i < 20; i++)
-		share_new_owner(test);
-}
-
 /* ---- what the self-check must report ------------------------------------------- */
 
 /* A client that the case makes wait, or go too early, or neither. */
@@ -1130,8 +1058,6 @@ static struct kunit_case share_test_cases[] = {
 	KUNIT_CASE_PARAM(low_priority_gets_no_more, share_gen_params),
 	KUNIT_CASE_PARAM(strict_priority_does_not_leak, share_gen_params),
 	KUNIT_CASE(self_check_accepts_bursts),
-	KUNIT_CASE(self_check_accepts_turns_in_bursts_of_others),
-	KUNIT_CASE(self_check_accepts_a_new_owner_in_bursts_of_others),
 	KUNIT_CASE_PARAM(self_check_sees_the_unfair, unfair_gen_params),
 	{}
 };
