@@ -445,7 +445,7 @@ static bool is_asleep(struct kunit *test, const struct call *call)
 	return sleeps(test) && READ_ONCE(call->task->__state) == TASK_UNINTERRUPTIBLE;
 }
 
-/* Check whether @batch is closed. Under the lock, as who closes it then wakes the call. */
+/* Check whether @batch is closed. The lock is held until the shutdown was told of that. */
 static bool is_closed(struct fairwq_batch *batch)
 {
 	guard(raw_spinlock_irq)(&batch->pool->lock);
