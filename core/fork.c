@@ -484,16 +484,6 @@ EXPORT_SYMBOL_GPL(__fairwq_join_called);
 
 /* ---- joins of tasks that were promoted ---------------------------------- */
 
-/* Take a promoted task out of the FIFO. Its join sees that in work->place. */
-static void drop_locked(struct fairwq_batch *batch, struct fairwq_work *work)
-{
-	lockdep_assert_held(&batch->pool->lock);
-
-	fairwq_fifo_remove_locked(batch, work);
-	work->place = FAIRWQ_PLACE_DROPPED;
-	atomic_long_set(&work->data, 0);
-}
-
 /* The task in @cell is joined. */
 static void close_cell_locked(struct fairwq_forker *forker, struct fairwq_cell *cell)
 {
@@ -514,14 +504,14 @@ bool fairwq_fork_take_back(struct fairwq_forker *forker, struct fairwq_cell *cel
 	struct fairwq_pool *pool = forker->runner->pool;
 
 	guard(raw_spinlock_irqsave)(&pool->lock);
-	if (atomic_long_read(&cell->work.data))
-		drop_locked(forker->runner->turn.batch, &cell->work);
-	if (cell->work.place == FAIRWQ_PLACE_DROPPED) {
-		close_cell_locked(forker, cell);
-		return true;
+	if (!atomic_long_read(&cell->work.data)) {
+		pool->counter[FAIRWQ_STOLEN]++;
+		return false;
 	}
-	pool->counter[FAIRWQ_STOLEN]++;
-	return false;
+	fairwq_fifo_remove_locked(forker->runner->turn.batch, &cell->work);
+	atomic_long_set(&cell->work.data, 0);
+	close_cell_locked(forker, cell);
+	return true;
 }
 
 /* Look for the end of a stolen task, for as long as that is cheaper than to sleep. */
