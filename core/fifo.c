@@ -319,26 +319,33 @@ static unsigned int batch_color_locked(struct fairwq_batch *batch,
 	return batch->color;
 }
 
-/* Begin @turn with @work of @batch: note all that is known before it starts. */
+/*
+ * Begin @turn with @work of @batch: note all that is known before it starts. In one more
+ * turn of an item, what it is stays as it was: its tasks on other runners ask for that
+ * meanwhile, and flushes wait for the number that it began with.
+ */
 static void turn_fill_locked(struct fairwq_batch *batch, struct fairwq_turn *turn,
 			     struct fairwq_work *work)
 {
 	struct fairwq_pool *pool = batch->pool;
 
 	/* One store for each field: the compiler clears a whole struct by a slow loop. */
-	turn->batch = batch;
-	turn->func = work->func;
-	turn->id = work;
-	turn->constraint = work->constraint;
+	pool->turn_number++;
+	if (likely(!(work->place & FAIRWQ_PLACE_REST))) {
+		turn->batch = batch;
+		turn->func = work->func;
+		turn->id = work;
+		turn->constraint = work->constraint;
+		turn->number = pool->turn_number;
+		turn->held = 0;
+		turn->later = 0;
+	}
 	turn->stamp = work->stamp;
-	turn->number = ++pool->turn_number;
 	turn->color = batch_color_locked(batch, work);
 	turn->timed = false;
 	turn->slept = false;
 	turn->nr = 1;
-	turn->held = 0;
 	turn->took = 0;
-	turn->later = 0;
 	pool->counter[FAIRWQ_TURNS]++;
 	if (unlikely(!list_empty(&pool->waiters)))
 		fairwq_waiters_take_locked(pool, work, turn->number);
@@ -365,7 +372,7 @@ void fairwq_fifo_take_locked(struct fairwq_batch *batch, struct fairwq_turn *tur
 	/* The next turn's list_del() writes to the item after the next. */
 	fairwq_prefetchw(batch->fifo.next->next);
 	turn_fill_locked(batch, turn, work);
-	fairwq_cost_charge_locked(turn);
+	fairwq_cost_charge_locked(turn, work);
 	fairwq_fairness_turn_locked(turn);
 	batch_new_head_locked(batch);
 }
@@ -408,7 +415,7 @@ void fairwq_fifo_take_rest_locked(struct fairwq_batch *batch, struct fairwq_turn
 	turn_fill_locked(batch, turn, work);
 	if (joins)
 		fairwq_tree_add(tree, &batch->node, 0);
-	fairwq_cost_charge_locked(turn);
+	fairwq_cost_charge_locked(turn, work);
 	if (joins)
 		fairwq_tree_del(tree, &batch->node);
 	fairwq_fairness_ungiven_locked(batch);

@@ -343,7 +343,7 @@ void fairwq_fork_resume_locked(struct fairwq_work *work, bool in_order)
 {
 	struct fairwq_forker *forker = container_of(work, struct fairwq_forker, rest);
 	struct fairwq_runner *runner = forker->runner;
-	struct fairwq_turn *turn = &runner->turn, old = *turn;
+	struct fairwq_turn *turn = &runner->turn;
 	bool yield = runner->yield;
 
 	lockdep_assert_held(&runner->pool->lock);
@@ -353,12 +353,6 @@ void fairwq_fork_resume_locked(struct fairwq_work *work, bool in_order)
 	else
 		fairwq_fifo_take_rest_locked(turn->batch, turn, work);
 	atomic_long_set(&work->data, 0);
-	/* Flushes wait for the number that the item began with. */
-	turn->number = old.number;
-	turn->id = old.id;
-	turn->constraint = old.constraint;
-	turn->held = old.held;
-	turn->later = old.later;
 	fairwq_turn_begin_locked(runner, turn->batch);
 	WRITE_ONCE(runner->yield, yield);
 	runner->since = fairwq_clock();

@@ -959,6 +959,48 @@ static void flush_waits_for_the_whole_item(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, completion_done(&x->done));
 }
 
+/* Ask for the item of the task until the case sets x->stop. */
+static void ask_until_stopped(struct fairwq_task *self)
+{
+	struct forking *x = container_of(self, struct part, task)->x;
+
+	complete(&x->ready);
+	while (!READ_ONCE(x->stop)) {
+		if (fairwq_current_work() != &x->work)
+			x->failed = true;
+		cond_resched();
+	}
+}
+
+static void fork_beside_a_task_that_asks(struct forking *x, struct fairwq_task *self)
+{
+	struct part part;
+
+	part_init(&part, x, 0, ask_until_stopped);
+	fairwq_fork(self, &part.task);
+	await_in(x, &x->ready);
+	fork_until_stopped(x, self);
+	fairwq_join(self, &part.task);
+}
+
+/* A task on another runner is in the item of X at every moment, also between turns of X. */
+static void item_stays_the_same_for_its_tasks(struct kunit *test)
+{
+	struct forking *x;
+	struct busy *y;
+
+	free_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	x = queue_forking(test, kept_batch(test, "x", NULL), fork_beside_a_task_that_asks);
+	mock_await(test, &x->begun);
+	y = queue_busy(test, kept_batch(test, "y", NULL));
+	mock_until(test, counter(x, FAIRWQ_YIELDS) >= 50);
+	WRITE_ONCE(x->stop, true);
+	WRITE_ONCE(y->stop, true);
+	mock_await(test, &x->done);
+	fairwq_batch_flush(y->batch);
+	KUNIT_EXPECT_FALSE(test, x->failed);
+}
+
 /* ---- misuse ------------------------------------------------------------- */
 
 static void leaving_fn(struct fairwq_task *self)
@@ -1715,6 +1757,7 @@ static struct kunit_case forkjoin_cases[] = {
 	KUNIT_CASE(pause_does_not_hold_an_item_that_has_begun),
 	KUNIT_CASE(item_sees_that_more_runners_may_run),
 	KUNIT_CASE(flush_waits_for_the_whole_item),
+	KUNIT_CASE(item_stays_the_same_for_its_tasks),
 	KUNIT_CASE(task_that_was_not_joined_is_forgotten),
 	KUNIT_CASE(task_that_was_not_joined_is_no_root),
 	KUNIT_CASE(chain_goes_on_at_other_stacks),
