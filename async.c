@@ -41,7 +41,7 @@ bool fairwq_async_begin(struct fairwq_async *async)
 	if (WARN_ON_ONCE(runner && runner->turn.async == async))
 		return false;
 	async->batch = NULL;
-	if (!runner || !runner->turn.batch || runner->cell || runner->turn.async)
+	if (!runner || !runner->turn.batch || runner->origin || runner->turn.async)
 		return false;
 	async->batch = runner->turn.batch;
 	async->runner = runner;

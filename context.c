@@ -11,7 +11,8 @@
  *
  * They are left in the opposite order, whatever the function has done meanwhile: see
  * call.c for what a function may leave behind. The tasks that the function forks run in
- * the context, too: run_stolen() in forkjoin.c.
+ * the context, too: run_task() in forkjoin.c. The function must join them. The tasks that
+ * were forked before are put aside meanwhile, because theirs is another context.
  *
  * Locking: none.
  * Invariant: runner->context is what the item runs in at the moment, or NULL. The tasks
@@ -30,6 +31,7 @@
 #include <linux/slab.h>
 
 #include "core/call.h"
+#include "core/fork.h"
 #include "core/runner.h"
 #include "doors.h"
 
@@ -108,9 +110,12 @@ void fairwq_context_call(struct fairwq_context *context, void (*func)(void *arg)
 {
 	struct fairwq_runner *runner = fairwq_runner_current();
 	struct fairwq_context *outer = runner ? runner->context : NULL;
+	struct fairwq_forker *forker = runner ? runner->forker : NULL;
 	struct fairwq_call_state state;
 	struct mem_cgroup *memcg;
 	const struct cred *cred;
+	LIST_HEAD(promoted);
+	LIST_HEAD(forks);
 
 	might_sleep();
 	if (WARN_ON_ONCE(fairwq_is_no_pointer(context)))
@@ -122,8 +127,18 @@ void fairwq_context_call(struct fairwq_context *context, void (*func)(void *arg)
 	kthread_associate_blkcg(context->blkcg);
 	if (runner)
 		WRITE_ONCE(runner->context, context);
+	if (forker) {
+		list_splice_init(&forker->forks.list, &forks);
+		list_splice_init(&forker->promoted, &promoted);
+	}
 	fairwq_call_begin(&state);
 	func(arg);
+	if (runner && runner->forker)
+		fairwq_forks_end(runner->forker);
+	if (forker) {
+		list_splice(&forks, &forker->forks.list);
+		list_splice(&promoted, &forker->promoted);
+	}
 	/* Here, because afterwards the credentials would hide what @func has left behind. */
 	if (runner && !fairwq_call_state_kept(&state))
 		fairwq_call_leaked(&state, runner->turn.func, runner->turn.batch);

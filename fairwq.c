@@ -23,6 +23,7 @@
 #include "core/fifo.h"
 #include "core/push.h"
 #include "core/runner.h"
+#include "core/stack.h"
 #include "doors.h"
 
 /* Require the name under which the module writes to the kernel's log. */
@@ -87,8 +88,10 @@ static int __init fairwq_init(void)
 	if (!fairwq_release_wq)
 		return -ENOMEM;
 	fairwq_reap_wq = alloc_workqueue("fairwq_reap", WQ_UNBOUND | WQ_MEM_RECLAIM, REAP_ACTIVE);
-	if (fairwq_reap_wq)
+	if (fairwq_reap_wq && !fairwq_stack_init())
 		return 0;
+	if (fairwq_reap_wq)
+		destroy_workqueue(fairwq_reap_wq);
 	destroy_workqueue(fairwq_release_wq);
 	return -ENOMEM;
 }
@@ -98,6 +101,7 @@ static void __exit fairwq_exit(void)
 	fairwq_debugfs_exit();
 	/* Wait for grace periods, then for reaping and what that frees. */
 	rcu_barrier();
+	fairwq_stack_exit();
 	destroy_workqueue(fairwq_reap_wq);
 	destroy_workqueue(fairwq_release_wq);
 	rcu_barrier();

@@ -81,11 +81,12 @@
 #include <linux/atomic.h>
 #include <linux/bits.h>
 #include <linux/cleanup.h>
+#include <linux/completion.h>
 #include <linux/err.h>
 #include <linux/list.h>
 #include <linux/llist.h>
 #include <linux/lockdep.h>
-#include <linux/preempt.h>
+#include <linux/minmax.h>
 #include <linux/spinlock.h>
 #include <linux/stringify.h>
 #include <linux/thread_info.h>
@@ -117,6 +118,7 @@ struct fairwq_batch;
 struct fairwq_cell;
 struct fairwq_constraint;
 struct fairwq_context;
+struct fairwq_runner;
 struct fairwq_flows;
 struct fairwq_work;
 
@@ -2038,23 +2040,20 @@ typedef void (*fairwq_task_func_t)(struct fairwq_task *self);
 struct fairwq_forks {
 	/* private: */
 	struct list_head list;		/* tasks, the newest last */
-	const unsigned int *call;	/* FAIRWQ_CALL_*: the pool wants something */
-	unsigned int shared;		/* not 0: a timer may take from @list, see core/fork.c */
+	const bool *hungry;		/* of the pool: a runner is free to take a task; a hint */
 #ifdef CONFIG_LOCKDEP
 	struct fairwq_task *innermost;	/* the task that the runner is in, or NULL */
 #endif
 };
 
 /*
- * A join leaves at least so much stack to the task, and to interrupts where these have
- * no stack of their own, bytes. KASAN makes every frame larger.
+ * A join calls a task on the caller's stack if the caller's frame begins with more than so
+ * many bytes left. That frame, the task, and interrupts where these have no stack of their
+ * own share them.
  */
-#define FAIRWQ_STACK_LEAST	(THREAD_SIZE / (IS_ENABLED(CONFIG_KASAN) ? 2 : 4))
-
-/* A runner has nothing to do: promote a fork, so that it can be taken. */
-#define FAIRWQ_CALL_HUNGRY	1U
-/* All runners are busy, and another batch waits: a join may end the turn. */
-#define FAIRWQ_CALL_WANTED	2U
+#define FAIRWQ_STACK_LEAST	(THREAD_SIZE / 2)
+/* Most stacks that joins of all items have beside those of the runners. */
+#define FAIRWQ_MAX_STACKS	256U
 
 /**
  * struct fairwq_task - a part of an item that may run in parallel
@@ -2067,9 +2066,13 @@ struct fairwq_forks {
 struct fairwq_task {
 	/* private: */
 	fairwq_task_func_t func;	/* NULL: it stands for an item */
-	struct list_head node;		/* in @forks of its forker, while private */
+	struct list_head node;		/* with those that its runner has forked before */
 	struct fairwq_forks *forks;	/* of the runner that runs it; NULL: no runner does */
-	struct fairwq_cell *cell;	/* where it is promoted; NULL: private */
+	struct fairwq_runner *origin;	/* that has promoted it; NULL: it is private */
+	/* Set when it is promoted: */
+	struct fairwq_context *context;	/* that it runs in, or NULL */
+	struct fairwq_work work;	/* by which another runner takes it */
+	struct completion done;		/* that runner has ended it */
 	struct lockdep_map lockdep_map;	/* of no size without CONFIG_LOCKDEP */
 };
 
@@ -2120,6 +2123,14 @@ static inline struct fairwq_task *__fairwq_lockdep_task_begin(struct fairwq_task
  * End what __fairwq_lockdep_task_begin() has begun. @outer holds its map again, as a lock that
  * was tried: it waits for nothing, so it comes after no lock that it has taken itself.
  */
+/* Let @task be the one that the runner is in. Return: the one before. */
+static inline struct fairwq_task *__fairwq_lockdep_swap(struct fairwq_forks *forks,
+							struct fairwq_task *task)
+{
+	swap(forks->innermost, task);
+	return task;
+}
+
 static inline void __fairwq_lockdep_task_end(struct fairwq_task *self, struct fairwq_task *task,
 					     struct fairwq_task *outer)
 {
@@ -2136,15 +2147,19 @@ static inline struct fairwq_task *__fairwq_lockdep_task_begin(struct fairwq_task
 	return NULL;
 }
 
+static inline struct fairwq_task *__fairwq_lockdep_swap(struct fairwq_forks *forks,
+							struct fairwq_task *task)
+{
+	return NULL;
+}
+
 static inline void __fairwq_lockdep_task_end(struct fairwq_task *self, struct fairwq_task *task,
 					     struct fairwq_task *outer)
 {
 }
 #endif
 
-void __fairwq_forks_unshare(struct fairwq_forks *forks);
-void __fairwq_fork_called(struct fairwq_forks *forks);
-void __fairwq_join_called(struct fairwq_forks *forks);
+void __fairwq_fork_hungry(struct fairwq_forks *forks);
 bool __fairwq_unfork(struct fairwq_task *self, struct fairwq_task *task);
 void __fairwq_task_left(struct fairwq_task *self, struct list_head *newest,
 			fairwq_task_func_t func);
@@ -2171,17 +2186,6 @@ static __always_inline bool fairwq_stack_is_low(void)
 	       FAIRWQ_STACK_LEAST;
 }
 
-/*
- * Begin to change @forks. Nothing else changes them before preempt_enable(): the timer
- * waits for a grace period after it has set @shared. Model: tests/models/share.pml.
- */
-static __always_inline void __fairwq_forks_begin(struct fairwq_forks *forks)
-{
-	preempt_disable();
-	if (unlikely(READ_ONCE(forks->shared)))
-		__fairwq_forks_unshare(forks);
-}
-
 /**
  * fairwq_fork - offer a task to idle runners
  * @self: the task that the caller runs as: its own, or that of fairwq_task_here()
@@ -2190,8 +2194,11 @@ static __always_inline void __fairwq_forks_begin(struct fairwq_forks *forks)
  * The task runs once: on another runner of the pool, if one is free, or else in
  * the caller's fairwq_join(). It is a turn of the caller's batch, if another
  * runner takes it. A fork costs a few stores, and wakes no runner as long as
- * none is idle. The function that forks a task must join it before it returns.
- * An item may fork any number of tasks.
+ * none is idle. A runner that is idle later gets the oldest task at the next
+ * fork or join of the item.
+ *
+ * The function that forks a task must join it before it returns, also one that
+ * fairwq_context_call() calls. An item may fork any number of tasks.
  *
  * fairwq does not promise that any task runs in parallel. So no task may wait
  * for another one but in fairwq_join().
@@ -2202,14 +2209,12 @@ static inline void fairwq_fork(struct fairwq_task *self, struct fairwq_task *tas
 {
 	struct fairwq_forks *forks = self->forks;
 
-	task->cell = NULL;
+	task->origin = NULL;
 	if (unlikely(!forks))
 		return;
-	__fairwq_forks_begin(forks);
 	list_add_tail(&task->node, &forks->list);
-	preempt_enable();
-	if (unlikely(READ_ONCE(*forks->call) & FAIRWQ_CALL_HUNGRY))
-		__fairwq_fork_called(forks);
+	if (unlikely(READ_ONCE(*forks->hungry)))
+		__fairwq_fork_hungry(forks);
 }
 
 /**
@@ -2235,17 +2240,27 @@ static __always_inline bool fairwq_unfork(struct fairwq_task *self, struct fairw
 		task->forks = NULL;
 		return true;
 	}
-	__fairwq_forks_begin(forks);
-	if (unlikely(task->cell || fairwq_stack_is_low())) {
-		preempt_enable();
+	if (unlikely(task->origin || fairwq_stack_is_low()))
 		return __fairwq_unfork(self, task);
-	}
 	list_del(&task->node);
-	preempt_enable();
 	task->forks = forks;
-	if (unlikely(READ_ONCE(*forks->call)))
-		__fairwq_join_called(forks);
+	if (unlikely(READ_ONCE(*forks->hungry)))
+		__fairwq_fork_hungry(forks);
 	return true;
+}
+
+/* Run a task that was not taken. Report what it has forked and not joined. */
+static __always_inline void __fairwq_task_run(struct fairwq_task *self, struct fairwq_task *task,
+					      fairwq_task_func_t func)
+{
+	struct list_head *newest = self->forks ? self->forks->list.prev : NULL;
+	struct fairwq_task *outer = __fairwq_lockdep_task_begin(self, task);
+
+	func(task);
+	__fairwq_lockdep_task_end(self, task, outer);
+	/* Forks are promoted from the oldest on, so this is so or none is left. */
+	if (newest && unlikely(self->forks->list.prev != newest))
+		__fairwq_task_left(self, newest, func);
 }
 
 /**
@@ -2262,18 +2277,8 @@ static __always_inline void fairwq_join_func(struct fairwq_task *self,
 					     struct fairwq_task *task,
 					     fairwq_task_func_t func)
 {
-	struct fairwq_task *outer;
-	struct list_head *newest;
-
-	if (!fairwq_unfork(self, task))
-		return;
-	newest = self->forks ? self->forks->list.prev : NULL;
-	outer = __fairwq_lockdep_task_begin(self, task);
-	func(task);
-	__fairwq_lockdep_task_end(self, task, outer);
-	/* Forks are promoted from the oldest on, so this is so or none is left. */
-	if (newest && unlikely(self->forks->list.prev != newest))
-		__fairwq_task_left(self, newest, func);
+	if (fairwq_unfork(self, task))
+		__fairwq_task_run(self, task, func);
 }
 
 /**
@@ -2291,12 +2296,12 @@ static __always_inline void fairwq_join_func(struct fairwq_task *self,
  * may be joined in any order; the newest first is fastest.
  *
  * A task that is joined while less than FAIRWQ_STACK_LEAST bytes of stack are
- * left runs on the stack of another runner. If there is none, the task does not
- * run: that is reported, and the item has failed with -EOVERFLOW.
+ * left runs on the stack of a worker of fairwq's own, while the caller sleeps.
+ * If FAIRWQ_MAX_STACKS of all items are in use, the task does not run: that is
+ * reported, and the item has failed with -EOVERFLOW.
  *
- * Where all runners are busy and other batches wait, the turn of the caller's
- * item ends in a join. The item goes on with its batch's next turn. So other
- * items of the pool may run while the caller waits, also with a max_active of 1.
+ * While the caller waits, other items of the pool may run, also with a
+ * max_active of 1. An item that forks is not preempted: no join ends its turn.
  *
  * Context: From the function that forked @task, may sleep.
  */

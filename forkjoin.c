@@ -3,7 +3,7 @@
  * Fork and join: an item begins to fork, and loops over ranges.
  *
  * fairwq_fork() and fairwq_join() are inline, in fairwq.h. To share a task they call
- * core/fork.c.
+ * core/fork.c. A join with little stack calls its task on another one: core/stack.c.
  *
  * A loop cuts pieces of the grain off the front of its range. When a runner is free, the
  * upper half of the rest becomes a task:
@@ -14,7 +14,7 @@
  *
  * At its end the loop joins its tasks, the newest first. If no runner has begun that
  * task, its range follows the one just done, and the loop goes on with it in the same
- * frame. So a loop never nests, and a range that no other runner takes costs one load a
+ * frame. So a loop never nests, and a range that no other runner takes costs two loads a
  * piece.
  *
  * Locking: pool->lock and pool->mutex for the first item of a pool that forks.
@@ -27,65 +27,72 @@
 #include "core/compat.h"
 #include "core/fork.h"
 #include "core/runner.h"
+#include "core/stack.h"
 #include "doors.h"
 
-/* ---- an item begins to fork --------------------------------------------- */
+/* ---- tasks that the caller's runner does not run on its stack ------------ */
 
-static void call_task(void *task)
+/* A task, and what runs it. */
+struct fairwq_task_call {
+	struct fairwq_task self, *task;
+};
+
+static void call_task(void *arg)
 {
-	((struct fairwq_task *)task)->func(task);
+	struct fairwq_task_call *call = arg;
+
+	__fairwq_task_run(&call->self, call->task, call->task->func);
 }
 
-/* Run a task that another runner has promoted. The function of every cell. */
-static void run_stolen(struct fairwq_work *work)
+/* Run a task in the context of its item. */
+static void call_in_context(struct fairwq_context *context, struct fairwq_task_call *call)
 {
-	struct fairwq_cell *cell = container_of(work, struct fairwq_cell, work);
-	struct fairwq_task *task = cell->task, self;
+	if (context)
+		fairwq_context_call(context, call_task, call);
+	else
+		call_task(call);
+}
+
+/* Run a task that another runner has promoted. The function of its work. */
+static void run_task(struct fairwq_work *work)
+{
+	struct fairwq_task *task = container_of(work, struct fairwq_task, work);
 	struct fairwq_runner *runner = fairwq_runner_current();
-	/* It stays until the task is joined: see fairwq_context_call(). */
-	struct fairwq_context *context = READ_ONCE(cell->runner->context);
-	fairwq_task_func_t func = task->func;
-	struct fairwq_task *outer;
+	struct fairwq_task_call call = { .task = task };
 
 	/* Reports and tables name the task. */
-	WRITE_ONCE(runner->turn.func, (fairwq_func_t)(void *)func);
-	runner->cell = cell;
-	fairwq_task_here(&self);
-	task->forks = self.forks;
-	outer = __fairwq_lockdep_task_begin(&self, task);
-	if (context)
-		fairwq_context_call(context, call_task, task);
-	else
-		func(task);
-	__fairwq_lockdep_task_end(&self, task, outer);
-	if (self.forks)
+	WRITE_ONCE(runner->turn.func, (fairwq_func_t)(void *)task->func);
+	runner->origin = task->origin;
+	fairwq_task_here(&call.self);
+	task->forks = call.self.forks;
+	call_in_context(task->context, &call);
+	if (runner->forker)
 		fairwq_forks_end(runner->forker);
-	runner->cell = NULL;
+	runner->origin = NULL;
 	/*
-	 * Last: from here on the forker may reuse the cell, and @task may be gone. It sees
-	 * what the function stored. Pairs with fairwq_fork_await(). Model:
-	 * tests/models/fork.pml.
+	 * Last: from here on @task may be gone. Its join sees what the function stored.
+	 * Pairs with fairwq_fork_await(). Model: tests/models/fork.pml.
 	 */
-	complete(&cell->done);
+	complete(&task->done);
 }
 
-/* Set up what @runner needs to fork, in memory that is zero. */
-static void forker_init(struct fairwq_forker *forker, struct fairwq_runner *runner)
+/* Run a task for which its join has too little stack. */
+static void run_on_a_stack(void *arg)
 {
-	static struct lock_class_key key;
-	struct fairwq_cell *cell;
+	struct fairwq_task_call *call = arg;
+	struct fairwq_runner *runner = fairwq_runner_current();
+	struct fairwq_context *context = runner->context;
+	struct fairwq_task *outer;
 
-	INIT_LIST_HEAD(&forker->forks.list);
-	forker->forks.call = &runner->pool->call;
-	forker->runner = runner;
-	init_completion(&forker->resumed);
-	__fairwq_work_init(&forker->rest, run_stolen, "(fairwq_fork)", &key);
-	for (cell = forker->cell; cell < forker->cell + FAIRWQ_NR_CELLS; cell++) {
-		__fairwq_work_init(&cell->work, run_stolen, "(fairwq_fork)", &key);
-		init_completion(&cell->done);
-		cell->runner = runner;	/* for fairwq_current_work() */
-	}
+	/* This worker has neither the context nor the map of the task around. */
+	WRITE_ONCE(runner->context, NULL);
+	outer = __fairwq_lockdep_swap(call->self.forks, NULL);
+	call_in_context(context, call);
+	__fairwq_lockdep_swap(call->self.forks, outer);
+	WRITE_ONCE(runner->context, context);
 }
+
+/* ---- an item begins to fork --------------------------------------------- */
 
 /*
  * Make what @runner needs to fork, and runners that stand in for those whose items wait
@@ -106,10 +113,14 @@ static struct fairwq_forker *make_forker(struct fairwq_runner *runner)
 		fairwq_pool_grow(pool, fairwq_nr_runners(pool->max_active, true));
 	}
 	forker = kzalloc(sizeof(*forker), GFP_NOIO | __GFP_NOWARN);
-	if (forker)
-		forker_init(forker, runner);
-	/* Pairs with the address that fairwq_forks_look() reads through. */
-	smp_store_release(&runner->forker, forker);
+	if (!forker)
+		return NULL;
+	INIT_LIST_HEAD(&forker->forks.list);
+	INIT_LIST_HEAD(&forker->promoted);
+	forker->forks.hungry = &pool->hungry;
+	forker->runner = runner;
+	forker->run_task = run_task;
+	runner->forker = forker;
 	return forker;
 }
 
@@ -123,48 +134,46 @@ void fairwq_task_here(struct fairwq_task *self)
 }
 EXPORT_SYMBOL_GPL(fairwq_task_here);
 
-/* ---- joins of tasks that were promoted ---------------------------------- */
+/* ---- joins --------------------------------------------------------------- */
 
-/* Join @task while little stack is left: it must run on another runner. */
-static void unfork_elsewhere(struct fairwq_forker *forker, struct fairwq_task *task)
+/* Run @task, which is @self's and nowhere any more, on another stack. */
+static void run_with_stack(struct fairwq_task *self, struct fairwq_task *task)
 {
-	const struct fairwq_turn *turn = &forker->runner->turn;
+	struct fairwq_task_call call = { .self.forks = self->forks, .task = task };
+	struct fairwq_runner *runner = fairwq_runner_current();
+	const struct fairwq_batch *batch = runner->turn.batch;
 
-	/* Without an idle runner all may wait like this. */
-	if (fairwq_fork_promote(forker, task) &&
-	    (!list_empty(&forker->runner->pool->idle_runners) ||
-	     !fairwq_fork_take_back(forker, task->cell))) {
-		fairwq_fork_await(forker, task->cell);
+	if (!fairwq_stack_call(runner, run_on_a_stack, &call))
 		return;
-	}
-	WARN_ONCE(1, "fairwq: task %ps of batch %s/%s does not run: no stack is left, and no runner\n",
-		  task->func, turn->batch->pool->name, turn->batch->name);
+	WARN_ONCE(1, "fairwq: task %ps of batch %s/%s does not run: no stack is left\n",
+		  task->func, batch->pool->name, batch->name);
 	fairwq_report_failure(-EOVERFLOW);
 }
 
-/* Take back a task that was promoted, or wait until it has run: see fairwq_unfork(). */
+/* Join a task that was promoted, or with little stack: see fairwq_unfork(). */
 bool __fairwq_unfork(struct fairwq_task *self, struct fairwq_task *task)
 {
 	struct fairwq_forker *forker = container_of(self->forks, struct fairwq_forker, forks);
 
 	might_sleep();
-	if (fairwq_stack_is_low()) {
-		unfork_elsewhere(forker, task);
-		return false;
-	}
-	if (!fairwq_fork_take_back(forker, task->cell)) {
-		fairwq_fork_await(forker, task->cell);
+	if (!task->origin) {
+		list_del(&task->node);
+	} else if (!fairwq_fork_take_back(forker, task)) {
+		fairwq_fork_await(forker, task);
 		return false;
 	}
 	task->forks = self->forks;
-	return true;
+	if (likely(!fairwq_stack_is_low()))
+		return true;
+	run_with_stack(self, task);
+	return false;
 }
 EXPORT_SYMBOL_GPL(__fairwq_unfork);
 
 /* ---- loops over ranges -------------------------------------------------- */
 
 /* Most tasks that one loop has forked and not joined. */
-#define LOOP_HALVES	8U
+#define LOOP_HALVES	4U
 
 struct fairwq_loop {
 	void (*body)(unsigned long from, unsigned long to, void *arg);
@@ -204,7 +213,7 @@ static void fork_half(struct fairwq_task *self, struct fairwq_range *range,
 static bool may_fork(const struct fairwq_task *self, const struct fairwq_range *range,
 		     unsigned int nr)
 {
-	return self->forks && READ_ONCE(*self->forks->call) & FAIRWQ_CALL_HUNGRY &&
+	return self->forks && READ_ONCE(*self->forks->hungry) &&
 	       nr < LOOP_HALVES && (range->to - range->from) / 2 >= range->loop->grain;
 }
 
@@ -221,8 +230,7 @@ static unsigned int run_pieces(struct fairwq_task *self, struct fairwq_range *ra
 		to = range->from + min(range->to - range->from, loop->grain);
 		loop->body(range->from, to, loop->arg);
 		range->from = to;
-		if (self->forks && unlikely(READ_ONCE(*self->forks->call)))
-			__fairwq_join_called(self->forks);
+		cond_resched();
 	}
 	return nr;
 }

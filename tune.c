@@ -156,7 +156,7 @@ int fairwq_pool_set_max_active(struct fairwq_pool *pool, unsigned int max_active
 		return err;
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	pool->max_active = max_active;
-	fairwq_kick_update_call_locked(pool);	/* items that fork go by this */
+	fairwq_kick_update_hungry_locked(pool);	/* items that fork go by this */
 	fairwq_fairness_start_locked(pool);
 	shrink_later_locked(pool);
 	fairwq_kick_unlock(pool, flags);	/* that runner kicks the next one */

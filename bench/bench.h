@@ -244,6 +244,5 @@ int bench_fork_join(const struct bench_row *row, const struct bench_side *side);
 int bench_tree(const struct bench_row *row, const struct bench_side *side);
 int bench_tiny(const struct bench_row *row, const struct bench_side *side);
 int bench_parallel_for(const struct bench_row *row, const struct bench_side *side);
-int bench_fork_quiet(const struct bench_row *row, const struct bench_side *side);
 
 #endif /* FAIRWQ_BENCH_H */

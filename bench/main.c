@@ -106,10 +106,6 @@ static const struct bench_side * const speed_up_sides[] = {
 	&bench_fork_serial, &bench_fork_one, &bench_fork_all, NULL,
 };
 
-static const struct bench_side * const endless_sides[] = {
-	&bench_fork_one, &bench_fork_all, NULL,
-};
-
 /* Name, question, sides; channels, threads, runners. */
 static const struct bench_row all_rows[] = {
 	{ "floor", bench_floor, NULL },
@@ -165,7 +161,6 @@ static const struct bench_row all_rows[] = {
 	{ "parallel_for_10", bench_parallel_for, speed_up_sides, 10 },
 	{ "parallel_for_100", bench_parallel_for, speed_up_sides, 100 },
 	{ "parallel_for_1000", bench_parallel_for, speed_up_sides, 1000 },
-	{ "fork_quiet", bench_fork_quiet, endless_sides },
 };
 
 /* Return the next of the words between commas, or NULL. Move @rest behind it. */

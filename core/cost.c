@@ -14,8 +14,8 @@
  *                  is more; slice_us if there       functions, less the charge
  *                  were none; 10 ms at most
  *   fair cost      what the client says; 1 for a    not
- *                  task, the rest of an item, and
- *                  a loop that a thread starts
+ *                  task, and for a loop that a
+ *                  thread starts
  *   arrival order  nothing, but the priorities      likewise, by the other
  *                  count one turn                   items of a burst
  *
@@ -110,9 +110,10 @@ void fairwq_cost_set_turn_locked(struct fairwq_pool *pool)
 }
 
 /* Charge what the turn may take, or what the client says that it costs. */
-static void charge_amount_locked(struct fairwq_turn *turn, const struct fairwq_work *work)
+static void charge_amount_locked(struct fairwq_turn *turn)
 {
 	struct fairwq_batch *batch = turn->batch;
+	const struct fairwq_work *work = turn->id;	/* it has not started */
 	struct fairwq_pool *pool = batch->pool;
 
 	lockdep_assert_held(&pool->lock);
@@ -130,11 +131,8 @@ static void charge_amount_locked(struct fairwq_turn *turn, const struct fairwq_w
 	fairwq_fairness_longest_locked(batch, DIV_ROUND_UP_ULL(turn->charged, NSEC_PER_USEC));
 }
 
-/*
- * Charge the batch for a turn that it takes. It must still be eligible. @work begins the
- * turn, and has not started.
- */
-void fairwq_cost_charge_locked(struct fairwq_turn *turn, const struct fairwq_work *work)
+/* Charge the batch for a turn that it takes. It must still be eligible. */
+void fairwq_cost_charge_locked(struct fairwq_turn *turn)
 {
 	struct fairwq_batch *batch = turn->batch;
 	struct fairwq_pool *pool = batch->pool;
@@ -145,7 +143,7 @@ void fairwq_cost_charge_locked(struct fairwq_turn *turn, const struct fairwq_wor
 	turn->policy_gen = pool->policy_gen;
 	turn->charged = 0;
 	if (fairwq_by_amount(pool)) {
-		charge_amount_locked(turn, work);
+		charge_amount_locked(turn);
 		cost = (u64)turn->charged << FAIRWQ_COST_NS_SHIFT;
 	}
 	turn->out_of_rank = fairwq_tree_charge(&pool->tree, &batch->node, cost);

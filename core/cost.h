@@ -5,7 +5,7 @@
 
 #include "types.h"
 
-void fairwq_cost_charge_locked(struct fairwq_turn *turn, const struct fairwq_work *work);
+void fairwq_cost_charge_locked(struct fairwq_turn *turn);
 void fairwq_cost_settle_locked(const struct fairwq_turn *turn);
 void fairwq_cost_set_turn_locked(struct fairwq_pool *pool);
 void fairwq_cost_new_policy_locked(struct fairwq_pool *pool);

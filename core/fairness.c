@@ -52,9 +52,6 @@
  * one turn when it begins, and the others when it ends. Each runner may be in a burst of i.
  * That is max_active times the longest burst more.
  *
- * The rest of an item may have a turn that the tree did not give. Nothing is judged of its
- * batch until the tree gives it a turn.
- *
  * The bound for time: a turn is charged what it may cost, u, and given back the rest when it
  * ends. So P(i), what i was charged and has not had, is never less than 0. The virtual time
  * of i is V(i) = A(i) + P(i), where A(i) is what it had; all by weight. A runner adds at
@@ -215,8 +212,8 @@ static void wait_judge_locked(struct fairwq_pool *pool, struct fairwq_node *node
 
 	lockdep_assert_held(&pool->lock);
 
-	/* What it was judged by has changed since then, or it has had some ahead of its turn. */
-	if (node->rules != window->rules || node->owes)
+	/* What it was judged by has changed since then. */
+	if (node->rules != window->rules)
 		return;
 	wait = window_unit(pool, waited);
 	bound = wait_bound_locked(pool, node);
@@ -274,7 +271,6 @@ static void wait_ends_locked(struct fairwq_pool *pool, struct fairwq_node *node,
 
 	wait_judge_locked(pool, node, waited);
 	wait_begins_locked(pool, node);
-	node->owes = false;
 	if (node->window != pool->window.number)
 		window_first_locked(pool, node);
 }
@@ -497,8 +493,6 @@ static void window_open_locked(struct fairwq_pool *pool, const struct fairwq_nod
 		node = fairwq_node_next(parent, node);
 		if (!node)
 			break;
-		if (node->owes)
-			continue;
 		node->member.base = node->service;
 		list_add_tail(&node->member.link, &pool->window_members);
 	}
@@ -566,7 +560,7 @@ static void node_turn_locked(struct fairwq_pool *pool, struct fairwq_node *node)
 
 	lockdep_assert_held(&pool->lock);
 
-	if (unlikely(node->window != pool->window.number || node->owes ||
+	if (unlikely(node->window != pool->window.number ||
 		     waited > (s64)min(pool->window.longest, usual_wait(pool, node->parent)))) {
 		wait_ends_locked(pool, node, max(waited, 0LL));
 		return;
@@ -609,27 +603,6 @@ void fairwq_fairness_turn_locked(const struct fairwq_turn *turn)
 		rank_turn_locked(pool, node, turn->out_of_rank);
 	}
 	window_pass_locked(turn->batch, 1);
-}
-
-/* Judge nothing of @batch until the tree gives it a turn. */
-static void window_owes_locked(struct fairwq_batch *batch)
-{
-	struct fairwq_node *node;
-
-	lockdep_assert_held(&batch->pool->lock);
-
-	for (node = &batch->node; node->parent; node = node->parent) {
-		node->owes = true;
-		list_del_init(&node->member.link);
-	}
-	wait_begins_locked(batch->pool, node);	/* its priority has had one */
-}
-
-/* Note that @batch takes a turn that the tree did not give. */
-void fairwq_fairness_ungiven_locked(struct fairwq_batch *batch)
-{
-	window_owes_locked(batch);
-	window_pass_locked(batch, 1);
 }
 
 /*

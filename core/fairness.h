@@ -8,7 +8,6 @@
 void fairwq_fairness_start_locked(struct fairwq_pool *pool);
 void fairwq_fairness_reset_locked(struct fairwq_pool *pool);
 void fairwq_fairness_turn_locked(const struct fairwq_turn *turn);
-void fairwq_fairness_ungiven_locked(struct fairwq_batch *batch);
 void fairwq_fairness_burst_locked(const struct fairwq_turn *turn);
 void fairwq_fairness_longest_locked(struct fairwq_batch *batch, u32 cost);
 void fairwq_fairness_jumped_locked(struct fairwq_pool *pool, const struct fairwq_node *node,

@@ -177,22 +177,29 @@ static bool batch_idle_locked(struct fairwq_batch *batch)
 	return !fairwq_fifo_sort_step_locked(batch);
 }
 
+/* Check whether @batch may have one more item in flight now. */
+bool fairwq_fifo_has_room_locked(const struct fairwq_batch *batch)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	return !batch->max_active ||
+	       batch->in_flight[0] + batch->in_flight[1] < batch->max_active;
+}
+
 /*
- * Check whether a turn of @batch may begin with @work; NULL: with some new item. Nothing holds
- * a part of an item that has begun (promise 15). An item that was put back is counted as in
- * flight already, so it needs no room.
+ * Check whether a turn of @batch may begin with @work. Nothing holds a part of an item that
+ * has begun (promise 15). An item that was put back is counted as in flight already, so it
+ * needs no room.
  */
 static inline bool batch_may_start_locked(const struct fairwq_batch *batch,
 					  const struct fairwq_work *work)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	if (work && fairwq_is_of_item(work))
+	if (fairwq_is_of_item(work))
 		return true;
 	return !batch->paused && !batch->nr_canceling &&
-	       (!batch->max_active ||
-		batch->in_flight[0] + batch->in_flight[1] < batch->max_active ||
-		(work && work->place & FAIRWQ_PLACE_TAKEN));
+	       (work->place & FAIRWQ_PLACE_TAKEN || fairwq_fifo_has_room_locked(batch));
 }
 
 /* Put @batch into the tree or take it out, unless it is so already. */
@@ -319,33 +326,26 @@ static unsigned int batch_color_locked(struct fairwq_batch *batch,
 	return batch->color;
 }
 
-/*
- * Begin @turn with @work of @batch: note all that is known before it starts. In one more
- * turn of an item, what it is stays as it was: its tasks on other runners ask for that
- * meanwhile, and flushes wait for the number that it began with.
- */
+/* Begin @turn with @work of @batch: note all that is known before it starts. */
 static void turn_fill_locked(struct fairwq_batch *batch, struct fairwq_turn *turn,
 			     struct fairwq_work *work)
 {
 	struct fairwq_pool *pool = batch->pool;
 
 	/* One store for each field: the compiler clears a whole struct by a slow loop. */
-	pool->turn_number++;
-	if (likely(!(work->place & FAIRWQ_PLACE_REST))) {
-		turn->batch = batch;
-		turn->func = work->func;
-		turn->id = work;
-		turn->constraint = work->constraint;
-		turn->number = pool->turn_number;
-		turn->held = 0;
-		turn->later = 0;
-	}
+	turn->batch = batch;
+	turn->func = work->func;
+	turn->id = work;
+	turn->constraint = work->constraint;
 	turn->stamp = work->stamp;
+	turn->number = ++pool->turn_number;
 	turn->color = batch_color_locked(batch, work);
 	turn->timed = false;
 	turn->slept = false;
 	turn->nr = 1;
+	turn->held = 0;
 	turn->took = 0;
+	turn->later = 0;
 	pool->counter[FAIRWQ_TURNS]++;
 	if (unlikely(!list_empty(&pool->waiters)))
 		fairwq_waiters_take_locked(pool, work, turn->number);
@@ -372,60 +372,28 @@ void fairwq_fifo_take_locked(struct fairwq_batch *batch, struct fairwq_turn *tur
 	/* The next turn's list_del() writes to the item after the next. */
 	fairwq_prefetchw(batch->fifo.next->next);
 	turn_fill_locked(batch, turn, work);
-	fairwq_cost_charge_locked(turn, work);
+	fairwq_cost_charge_locked(turn);
 	fairwq_fairness_turn_locked(turn);
 	batch_new_head_locked(batch);
 }
 
 /*
- * Put a part of the item of @turn at the head of the FIFO: a fork, or the rest of
- * the item, as @place says. It counts as in flight. Model: tests/models/fork.pml.
+ * Put the work of a task at the head of the FIFO: a part of the item of @turn. It counts as
+ * in flight. Model: tests/models/fork.pml.
  */
-void fairwq_fifo_add_part_locked(const struct fairwq_turn *turn, struct fairwq_work *work,
-				 unsigned int place)
+void fairwq_fifo_add_part_locked(const struct fairwq_turn *turn, struct fairwq_work *work)
 {
 	struct fairwq_batch *batch = turn->batch;
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	work->place = place | FAIRWQ_PLACE_TAKEN | (turn->color ? FAIRWQ_PLACE_COLOR : 0);
-	work->last_runner = 0;
-	work->constraint = NULL;
+	work->place = FAIRWQ_PLACE_FORK | FAIRWQ_PLACE_TAKEN |
+		      (turn->color ? FAIRWQ_PLACE_COLOR : 0);
 	/* Under arrival order a part has come when the item has. */
 	work->stamp = batch->pool->tree.by_arrival ? turn->stamp : 0;
 	atomic_long_set(&work->data, (long)batch | FAIRWQ_WORK_PENDING | FAIRWQ_WORK_LINKED);
-	if (place & FAIRWQ_PLACE_FORK)
-		batch->in_flight[turn->color]++;
+	batch->in_flight[turn->color]++;
 	fairwq_fifo_put_back_locked(batch, work);
-}
-
-/*
- * Take the rest of an item out of the FIFO, and give it a turn out of its order. If the batch
- * is not in the tree, it joins for the charge, and leaves again.
- */
-void fairwq_fifo_take_rest_locked(struct fairwq_batch *batch, struct fairwq_turn *turn,
-				  struct fairwq_work *work)
-{
-	struct fairwq_tree *tree = &batch->pool->tree;
-	bool joins = !tree->by_arrival && !fairwq_node_eligible(&batch->node);
-
-	lockdep_assert_held(&batch->pool->lock);
-
-	batch_unlink_locked(batch, work);
-	turn_fill_locked(batch, turn, work);
-	if (joins)
-		fairwq_tree_add(tree, &batch->node, 0);
-	fairwq_cost_charge_locked(turn, work);
-	if (joins)
-		fairwq_tree_del(tree, &batch->node);
-	fairwq_fairness_ungiven_locked(batch);
-	batch_new_head_locked(batch);
-}
-
-/* Check whether @batch may have one more item in flight now. */
-bool fairwq_fifo_has_room_locked(const struct fairwq_batch *batch)
-{
-	return batch_may_start_locked(batch, NULL);
 }
 
 /* Take the head out of the FIFO to park it, as it still runs. It counts as in flight. */
@@ -533,16 +501,6 @@ static void turn_count_locked(const struct fairwq_turn *turn)
 		turn_stats_locked(turn);
 }
 
-/* Account @turn to its batch. Its item goes on, but with another turn. */
-void fairwq_fifo_turn_split_locked(struct fairwq_turn *turn)
-{
-	lockdep_assert_held(&turn->batch->pool->lock);
-
-	turn_count_locked(turn);
-	fairwq_cost_settle_locked(turn);
-	turn->later = 0;		/* it is paid */
-}
-
 /* Hand a turn whose function has returned over to @async; it stays in flight. */
 void fairwq_fifo_detach_locked(struct fairwq_turn *turn, struct fairwq_async *async)
 {
@@ -564,7 +522,7 @@ void fairwq_fifo_detach_locked(struct fairwq_turn *turn, struct fairwq_async *as
 	async->runner = NULL;
 	pool->nr_async++;
 	pool->async_at = jiffies;
-	fairwq_kick_update_call_locked(pool);
+	fairwq_kick_update_hungry_locked(pool);
 	turn->async = NULL;
 	turn->batch = NULL;
 }
@@ -586,7 +544,7 @@ void fairwq_fifo_async_end_locked(struct fairwq_batch *batch, const struct fairw
 
 	batch->pool->nr_async--;
 	batch->pool->async_at = jiffies;
-	fairwq_kick_update_call_locked(batch->pool);
+	fairwq_kick_update_hungry_locked(batch->pool);
 	batch->done++;
 	if (async->held)
 		atomic_sub(async->held, &batch->nr_pins);

@@ -15,12 +15,8 @@ void fairwq_fifo_update_locked(struct fairwq_batch *batch);
 void fairwq_fifo_add_barrier_locked(struct fairwq_batch *batch,
 				    struct fairwq_barrier *barrier);
 void fairwq_fifo_take_locked(struct fairwq_batch *batch, struct fairwq_turn *turn);
-void fairwq_fifo_add_part_locked(const struct fairwq_turn *turn, struct fairwq_work *work,
-				 unsigned int place);
-void fairwq_fifo_take_rest_locked(struct fairwq_batch *batch, struct fairwq_turn *turn,
-				  struct fairwq_work *work);
+void fairwq_fifo_add_part_locked(const struct fairwq_turn *turn, struct fairwq_work *work);
 bool fairwq_fifo_has_room_locked(const struct fairwq_batch *batch);
-void fairwq_fifo_turn_split_locked(struct fairwq_turn *turn);
 void fairwq_fifo_park_locked(struct fairwq_batch *batch, struct fairwq_work *work);
 void fairwq_fifo_put_back_locked(struct fairwq_batch *batch, struct fairwq_work *work);
 void fairwq_fifo_detach_locked(struct fairwq_turn *turn, struct fairwq_async *async);

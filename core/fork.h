@@ -5,18 +5,14 @@
 
 #include "types.h"
 
-bool fairwq_fork_promote(struct fairwq_forker *forker, struct fairwq_task *task);
-bool fairwq_fork_take_back(struct fairwq_forker *forker, struct fairwq_cell *cell);
-void fairwq_fork_await(struct fairwq_forker *forker, struct fairwq_cell *cell);
-void fairwq_forks_look(struct fairwq_pool *pool);
+bool fairwq_fork_take_back(struct fairwq_forker *forker, struct fairwq_task *task);
+void fairwq_fork_await(struct fairwq_forker *forker, struct fairwq_task *task);
 void fairwq_forks_unjoined(struct fairwq_forker *forker);
-void fairwq_fork_resume_locked(struct fairwq_work *work, bool in_order);
 
-/* Check that the item that ends has joined all that it has forked. */
+/* Check that a function that has returned has joined all that it has forked. */
 static inline void fairwq_forks_end(struct fairwq_forker *forker)
 {
-	forker->slice_end = 0;
-	if (unlikely(!list_empty(&forker->forks.list) || forker->nr_open))
+	if (unlikely(!list_empty(&forker->forks.list) || !list_empty(&forker->promoted)))
 		fairwq_forks_unjoined(forker);
 }
 

@@ -47,24 +47,17 @@ static struct fairwq_runner *idle_runner_locked(struct fairwq_pool *pool)
 }
 
 /*
- * Say whether a runner is free, for items that fork. Also forget that a batch waits
- * for one: the next kick that fails notes it again. Call this where @nr_active,
+ * Say whether a runner may begin a turn, for items that fork. Call this where @nr_active,
  * @max_active or @nr_async changes. Model: tests/models/seat.pml.
  */
-void fairwq_kick_update_call_locked(struct fairwq_pool *pool)
+void fairwq_kick_update_hungry_locked(struct fairwq_pool *pool)
 {
-	unsigned int call = pool->call & FAIRWQ_CALL_WANTED;
+	bool hungry = pool->nr_active < fairwq_seats_locked(pool);
 
 	lockdep_assert_held(&pool->lock);
 
-	if (pool->nr_active < fairwq_seats_locked(pool))
-		call = FAIRWQ_CALL_HUNGRY;
-	if (call == pool->call)
-		return;
-	WRITE_ONCE(pool->call, call);
-	/* An item that does not look up may have forks for the runner that is free. */
-	if (call & FAIRWQ_CALL_HUNGRY && pool->forks)
-		fairwq_tick_soon_locked(pool);
+	if (hungry != pool->hungry)
+		WRITE_ONCE(pool->hungry, hungry);
 }
 
 /*
@@ -79,17 +72,14 @@ struct fairwq_runner *fairwq_kick_activate_locked(struct fairwq_pool *pool)
 
 	lockdep_assert_held(&pool->lock);
 
-	if (pool->nr_active >= fairwq_seats_locked(pool)) {
-		if (!pool->call)
-			WRITE_ONCE(pool->call, FAIRWQ_CALL_WANTED);
+	if (pool->nr_active >= fairwq_seats_locked(pool))
 		return NULL;
-	}
 	runner = idle_runner_locked(pool);
 	if (!runner)
 		return NULL;
 	list_del_init(&runner->idle_node);
 	pool->nr_active++;
-	fairwq_kick_update_call_locked(pool);
+	fairwq_kick_update_hungry_locked(pool);
 	pool->counter[FAIRWQ_KICKS]++;
 	fairwq_tick_arm_locked(pool);
 	return runner;

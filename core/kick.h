@@ -12,7 +12,7 @@ void fairwq_kick_next_cpu(struct fairwq_pool *pool, struct fairwq_runner *runner
 void fairwq_kick_now(struct fairwq_pool *pool, struct fairwq_runner *runner);
 void fairwq_kick_unlock(struct fairwq_pool *pool, unsigned long flags)
 	__releases(&pool->lock);
-void fairwq_kick_update_call_locked(struct fairwq_pool *pool);
+void fairwq_kick_update_hungry_locked(struct fairwq_pool *pool);
 
 /* Kick the runner that fairwq_kick_locked() has chosen; NULL: none. */
 static inline void fairwq_kick_send(struct fairwq_pool *pool, struct fairwq_runner *runner)

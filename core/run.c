@@ -144,10 +144,7 @@ static void run_turn(struct fairwq_runner *runner, struct fairwq_call_state *sta
 	} while (work);
 }
 
-/*
- * Take a turn of the batch of @node. Return false if its item was parked instead, or
- * goes on at another runner.
- */
+/* Take a turn of the batch of @node. Return false if its item was parked instead. */
 static bool take_turn_locked(struct fairwq_runner *runner, struct fairwq_node *node)
 {
 	struct fairwq_batch *batch = container_of(node, struct fairwq_batch, node);
@@ -155,10 +152,6 @@ static bool take_turn_locked(struct fairwq_runner *runner, struct fairwq_node *n
 
 	lockdep_assert_held(&runner->pool->lock);
 
-	if (unlikely(work->place & FAIRWQ_PLACE_REST)) {
-		fairwq_fork_resume_locked(work, true);
-		return false;
-	}
 	if (fairwq_park_ran_elsewhere(work, runner->id) && fairwq_park_locked(runner, batch))
 		return false;
 	fairwq_fifo_take_locked(batch, &runner->turn);
@@ -178,7 +171,7 @@ static void go_idle_locked(struct fairwq_runner *runner)
 	runner->task = NULL;
 	WRITE_ONCE(runner->started, jiffies);	/* for tune.c */
 	pool->nr_active--;
-	fairwq_kick_update_call_locked(pool);
+	fairwq_kick_update_hungry_locked(pool);
 	/* To the front: the caches of this one are the warmest. */
 	list_add(&runner->idle_node, &pool->idle_runners);
 	trace_fairwq_runner(pool, runner, "idle");

@@ -28,6 +28,7 @@
 #include "kick.h"
 #include "lockdep.h"
 #include "runner.h"
+#include "stack.h"
 #include "testing.h"
 #include "tick.h"
 
@@ -77,7 +78,7 @@ void fairwq_runner_not_quick_locked(struct fairwq_runner *runner)
  *
  * Return: the runner to kick, or NULL.
  */
-struct fairwq_runner *fairwq_runner_leave_locked(struct fairwq_runner *runner)
+static struct fairwq_runner *leave_locked(struct fairwq_runner *runner)
 {
 	struct fairwq_pool *pool = runner->pool;
 
@@ -85,7 +86,7 @@ struct fairwq_runner *fairwq_runner_leave_locked(struct fairwq_runner *runner)
 
 	fairwq_runner_not_quick_locked(runner);
 	pool->nr_active--;
-	fairwq_kick_update_call_locked(pool);
+	fairwq_kick_update_hungry_locked(pool);
 	return fairwq_kick_locked(pool);
 }
 
@@ -94,14 +95,14 @@ struct fairwq_runner *fairwq_runner_leave_locked(struct fairwq_runner *runner)
  * place: all that have one may wait for a lock that it holds. Then another runner goes
  * idle after its turn. Model: tests/models/seat.pml.
  */
-void fairwq_runner_return_locked(struct fairwq_runner *runner)
+static void return_locked(struct fairwq_runner *runner)
 {
 	struct fairwq_pool *pool = runner->pool;
 
 	lockdep_assert_held(&pool->lock);
 
 	pool->nr_active++;
-	fairwq_kick_update_call_locked(pool);
+	fairwq_kick_update_hungry_locked(pool);
 	fairwq_tick_arm_locked(pool);	/* it may be the only one */
 	WRITE_ONCE(runner->started, jiffies);
 }
@@ -121,7 +122,7 @@ bool fairwq_runner_block(struct fairwq_runner *runner)
 		return false;
 	runner->blocked_at = fairwq_clock();
 	raw_spin_lock_irq(&pool->lock);
-	kick = fairwq_runner_leave_locked(runner);
+	kick = leave_locked(runner);
 	none = !kick && list_empty(&pool->idle_runners);
 	raw_spin_unlock_irq(&pool->lock);
 	fairwq_kick_send(pool, kick);
@@ -136,7 +137,7 @@ void fairwq_runner_unblock(struct fairwq_runner *runner)
 	if (--runner->nr_blocks)
 		return;
 	scoped_guard(raw_spinlock_irq, &pool->lock)
-		fairwq_runner_return_locked(runner);
+		return_locked(runner);
 	if (runner->since)
 		runner->since += fairwq_clock() - runner->blocked_at;
 }
@@ -151,9 +152,11 @@ struct fairwq_runner *fairwq_runner_current(void)
 {
 	struct work_struct *work = current_work();
 
-	if (!work || work->func != READ_ONCE(fairwq_runner_fn))
+	if (!work)
 		return NULL;
-	return container_of(work, struct fairwq_runner, work);
+	if (likely(work->func == READ_ONCE(fairwq_runner_fn)))
+		return container_of(work, struct fairwq_runner, work);
+	return fairwq_stack_runner(work);
 }
 
 /*
@@ -164,23 +167,17 @@ struct fairwq_runner *fairwq_runner_of_item(void)
 {
 	struct fairwq_runner *runner = fairwq_runner_current();
 
-	while (runner && runner->cell)
-		runner = runner->cell->runner;
+	while (runner && runner->origin)
+		runner = runner->origin;
 	return runner;
 }
 
-/*
- * Check whether the caller is a part of an item of @constraint, or a task of one. The
- * turn of such an item may end in a join meanwhile, so the lock is held.
- */
+/* Check whether the caller is a part of an item of @constraint, or a task of one. */
 bool fairwq_runner_is_of(const struct fairwq_constraint *constraint)
 {
-	struct fairwq_runner *runner = fairwq_runner_of_item();
+	const struct fairwq_runner *runner = fairwq_runner_of_item();
 
-	if (!runner)
-		return false;
-	guard(raw_spinlock_irqsave)(&runner->pool->lock);
-	return runner->turn.batch && runner->turn.constraint == constraint;
+	return runner && runner->turn.batch && runner->turn.constraint == constraint;
 }
 
 /* Return the turn of @runner, or NULL. For that runner, or under the lock of its pool. */

@@ -8,8 +8,6 @@
 #include "types.h"
 
 void fairwq_runner_not_quick_locked(struct fairwq_runner *runner);
-struct fairwq_runner *fairwq_runner_leave_locked(struct fairwq_runner *runner);
-void fairwq_runner_return_locked(struct fairwq_runner *runner);
 bool fairwq_runner_block(struct fairwq_runner *runner);
 void fairwq_runner_unblock(struct fairwq_runner *runner);
 void fairwq_runner_yield_locked(struct fairwq_batch *batch);

@@ -33,8 +33,6 @@ enum fairwq_counter {
 	FAIRWQ_FAILURES,	/* failures that items have reported */
 	FAIRWQ_PROMOTED,	/* tasks that other runners could take */
 	FAIRWQ_STOLEN,		/* tasks that they took */
-	FAIRWQ_YIELDS,		/* joins that ended a turn, as other batches waited */
-	FAIRWQ_YIELDS_LATE,	/* of these: went on without a turn, as none came */
 	FAIRWQ_WINDOWS,		/* windows that were checked for fairness */
 	FAIRWQ_VIOLATIONS,	/* windows that broke the bound, and the next two */
 	FAIRWQ_STARVED,		/* waits of a client with a backlog that were too long */

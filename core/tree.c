@@ -729,7 +729,6 @@ void fairwq_tree_make_group(struct fairwq_tree *tree, struct fairwq_node *leaf,
 	leaf->weight = NODE_DFL_WEIGHT;
 	leaf->rest = 0;
 	leaf->parent = group;
-	leaf->owes = false;
 	leaf->vtime = 0;
 	leaf->left = 0;
 	leaf->early = 0;

@@ -90,7 +90,6 @@ struct fairwq_node {
 	bool joined;			/* not served since it joined */
 	u8 lap;				/* laps of @clock so far */
 	u8 left;			/* @lap of its parent when it left last */
-	bool owes;			/* self-check: it had a turn that the tree did not give */
 	u8 rules;			/* self-check: window.rules when its wait began */
 	u16 window;			/* self-check: the last one in which it had a turn */
 	struct fairwq_member member;

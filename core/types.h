@@ -102,9 +102,8 @@
 #define FAIRWQ_PLACE_BARRIER	BIT(2)	/* not a work: a barrier or a marker */
 #define FAIRWQ_PLACE_TAKEN	BIT(3)	/* is or was parked: counted as in flight */
 #define FAIRWQ_PLACE_COLOR	BIT(4)	/* color of a TAKEN work */
-#define FAIRWQ_PLACE_FORK	BIT(5)	/* a promoted task: the work of a cell */
-#define FAIRWQ_PLACE_REST	BIT(6)	/* the rest of an item: forker->rest */
-#define FAIRWQ_PLACE_OWN	BIT(7)	/* in a struct fairwq_own_work; never cleared */
+#define FAIRWQ_PLACE_FORK	BIT(5)	/* of a promoted task */
+#define FAIRWQ_PLACE_OWN	BIT(6)	/* in a struct fairwq_own_work; never cleared */
 
 /* A runner goes back to the workqueue core after this long, counted in ticks. */
 #define FAIRWQ_RUNNER_QUANTUM_MS	2
@@ -161,9 +160,6 @@ struct fairwq_burst {
 	unsigned int left;		/* R: items before the clock is read again */
 };
 
-/* Most tasks of one runner that are promoted and not joined. */
-#define FAIRWQ_NR_CELLS		16U
-
 /* On whose behalf a function runs: references. See context.c. */
 struct fairwq_context {
 	struct kref refs;		/* A */
@@ -188,39 +184,28 @@ struct fairwq_own_work {
 	int ret;			/* until then the caller's; 0 or -ECANCELED */
 };
 
-/* A cell: what other runners see of a task that was promoted. See fork.c. */
-struct fairwq_cell {
-	struct fairwq_work work;	/* P: in the FIFO of the forker's batch until it is taken */
-	struct fairwq_task *task;	/* P: joined when NULL; the forker and the thief read */
-	struct completion done;		/* the task has returned */
-	struct fairwq_runner *runner;	/* I: the forker's */
-};
-
 /* Return the function that tables and traces show for @work, which waits or begins. */
 static inline fairwq_func_t fairwq_shown_func(const struct fairwq_work *work)
 {
 	if (unlikely(work->place & FAIRWQ_PLACE_FORK))
-		return (fairwq_func_t)(void *)container_of(work, struct fairwq_cell,
-							   work)->task->func;
+		return (fairwq_func_t)(void *)container_of(work, struct fairwq_task, work)->func;
 	if (unlikely(work->func == READ_ONCE(fairwq_sequenced_func)))
 		return container_of(work, struct fairwq_sequenced_work, work)->func;
 	return work->func;
 }
 
-/* A forker: what a runner needs beside, once an item of it has forked. See fork.c. */
+/*
+ * A forker: what a runner needs beside, once an item of it has forked. Only that runner uses
+ * it. See fork.c.
+ */
 struct fairwq_forker {
-	/* P, and R while forks.shared is 0; that is P to set, and R clears it under P */
-	struct fairwq_forks forks;
-	struct fairwq_runner *runner;	/* I */
-	unsigned int nr_open;		/* P, R reads: cells with a task */
-	bool looked;			/* R sets, P clears: it saw what the pool wants */
-	unsigned int skip;		/* R: calls before the clock is read again */
-	unsigned int step;		/* R: @skip, as it was set last */
-	u64 promote_at;			/* R: not before, ns */
-	u64 slice_end;			/* R: not before this ends a join the turn, ns */
-	struct fairwq_work rest;	/* P: in the FIFO while the item is off its turn */
-	struct completion resumed;	/* the rest has its turn */
-	struct fairwq_cell cell[FAIRWQ_NR_CELLS];
+	struct fairwq_forks forks;	/* private tasks */
+	struct list_head promoted;	/* tasks that were promoted, and not joined */
+	struct fairwq_runner *runner;
+	fairwq_func_t run_task;		/* the function of the work of a task */
+	unsigned int skip;		/* calls before the clock is read again */
+	unsigned int step;		/* @skip, as it was set last */
+	u64 promote_at;			/* not before, ns */
 };
 
 /*
@@ -245,16 +230,14 @@ struct fairwq_runner {
 	/* P to set, R reads: a burst must end, because a call waits for turns */
 	bool yield;
 	int cpu;			/* P: CPU that it ran on last */
-	/* R; P off its turn: start of the item, later by what it slept; 0: not measured */
-	u64 since;
-	struct fairwq_forker *forker;	/* R, P reads, set once: NULL: no item has forked yet */
+	u64 since;			/* R: start of the item, later by what it slept; or 0 */
+	struct fairwq_forker *forker;	/* R, set once: NULL: no item has forked yet */
 	/* R; read by its tasks: that of the item, while the function runs, or NULL */
 	const struct fairwq_sequencer *sequencer;
 	unsigned int nr_blocks;		/* R: sections of the item that may block */
 	u64 blocked_at;			/* R: ns, when the outermost of them began */
-	struct fairwq_context *context;	/* R; a thief reads: that of the item, or NULL */
-	/* R; read by what runs in that task: the task that it has taken, or NULL */
-	struct fairwq_cell *cell;
+	struct fairwq_context *context;	/* R: that of the item, or NULL */
+	struct fairwq_runner *origin;	/* R: of the task that it has taken, or NULL */
 	struct fairwq_turn turn;	/* letters as in the struct */
 	struct fairwq_burst burst;	/* R */
 	struct rcu_head rcu;
@@ -286,10 +269,8 @@ struct fairwq_pool {
 	struct list_head idle_runners;	/* P: the last to run is first */
 	unsigned int nr_active;		/* P: runners kicked or running */
 	unsigned int max_active;	/* P and M to write, either to read */
-	unsigned int call;		/* p: FAIRWQ_CALL_*, for items that fork; a hint */
+	bool hungry;			/* p: fewer are active than may; a hint for forks */
 	bool forks;			/* p: an item has forked; set once */
-	bool sharing;			/* P: forks are to be shared after a grace period */
-	unsigned long share_after;	/* P: that grace period, for RCU */
 	unsigned int slice_us;		/* p: estimate for a turn of an unmeasured batch; a hint */
 	unsigned int nr_quick;		/* P: turns in flight with @quick set */
 	unsigned long quick_at;		/* P: jiffies when the last of these began */
@@ -384,7 +365,6 @@ struct fairwq_end_waiter {
  * - an item is in @fifo, and it is a part of one that has begun; or
  * - @paused is not set, and @nr_canceling is 0, and
  * - fewer than @max_active are in flight, or the head was put back.
- * fairwq_fifo_take_rest_locked() breaks that for a moment.
  * Invariant: @polled is set while the node is in the tree.
  * Invariant: the head of @fifo is never a barrier.
  * Invariant: what is in @fifo is older than @sorting, which is older than
@@ -545,13 +525,13 @@ static inline bool fairwq_park_ran_elsewhere(const struct fairwq_work *work, u32
 /* Check whether @work is a part of an item in flight, which no client has queued. */
 static inline bool fairwq_is_of_item(const struct fairwq_work *work)
 {
-	return work->place & (FAIRWQ_PLACE_FORK | FAIRWQ_PLACE_REST);
+	return work->place & FAIRWQ_PLACE_FORK;
 }
 
 /* Check whether a client has queued @work. */
 static inline bool fairwq_is_of_client(const struct fairwq_work *work)
 {
-	return !(work->place & (FAIRWQ_PLACE_FORK | FAIRWQ_PLACE_REST | FAIRWQ_PLACE_OWN));
+	return !(work->place & (FAIRWQ_PLACE_FORK | FAIRWQ_PLACE_OWN));
 }
 
 /* Check whether items of @batch go on while memory is short. */

@@ -32,7 +32,6 @@
 #include <linux/sched/task.h>
 #include <linux/string.h>
 
-#include "fork.h"
 #include "kick.h"
 #include "runner.h"
 #include "testing.h"
@@ -183,7 +182,6 @@ static void watchdog_fn(struct timer_list *timer)
 		fairwq_tick_arm_locked(pool);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	fairwq_kick_send(pool, kick);
-	fairwq_forks_look(pool);
 }
 
 /* Set hung_ms, and look again after the new time, not after the old one. Return: 0. */

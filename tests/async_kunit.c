@@ -579,8 +579,7 @@ static void forking_fn(struct fairwq_work *work)
 	fairwq_task_here(&self);
 	fairwq_task_init(&task, task_fn);
 	fairwq_fork(&self, &task);
-	/* The timer promotes the task, and the other runner takes it. */
-	mock_wait(&task_began);
+	mock_fork_until(&self, &task_began);
 	fairwq_join(&self, &task);
 	complete(&item->done);
 }

@@ -394,9 +394,8 @@ static void join_in_section(struct fairwq_work *work)
 	fairwq_task_init(&task, meet);
 	fairwq_fork(&self, &task);
 	fairwq_block_begin();
-	/* The item does not join yet, so the timer promotes the task for another runner. */
 	complete(&meeting.mine);
-	mock_wait(&meeting.other);
+	mock_fork_until(&self, &meeting.other);
 	fairwq_join(&self, &task);
 	fairwq_block_end();
 	complete(&item->done);

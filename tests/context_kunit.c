@@ -356,6 +356,7 @@ struct pair {
 	struct fairwq_task task;
 	struct completion *mine, *other;
 	long opened;
+	struct completion begun;
 	bool met;
 };
 
@@ -363,6 +364,7 @@ static void pair_fn(struct fairwq_task *self)
 {
 	struct pair *pair = container_of(self, struct pair, task);
 
+	complete(&pair->begun);
 	complete(pair->mine);
 	pair->met = mock_wait(pair->other);
 	pair->opened = try_open();
@@ -377,10 +379,12 @@ static void fork_pair(struct context_item *item)
 
 	fairwq_task_here(&self);
 	for (i = 0; i < 2; i++) {
+		init_completion(&pairs[i].begun);
 		fairwq_task_init(&pairs[i].task, pair_fn);
 		fairwq_fork(&self, &pairs[i].task);
 	}
-	/* Another runner takes the first task while this one runs the second. */
+	/* Another runner takes the first task while this one, or a third, runs the second. */
+	mock_fork_until(&self, &pairs[0].begun);
 	fairwq_join(&self, &pairs[1].task);
 	fairwq_join(&self, &pairs[0].task);
 	item->opened = try_open();

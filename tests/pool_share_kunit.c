@@ -224,7 +224,7 @@ struct share_part {
 	u64 took;
 };
 
-#define NR_PARTS	8U
+#define NR_PARTS	4U
 
 static void share_part_fn(struct fairwq_task *self)
 {

@@ -366,7 +366,7 @@ static void flush_in_task(struct fairwq_serializer *serial)
 	init_completion(&task.begun);
 	fairwq_task_init(&task.task, waiting_task_fn);
 	fairwq_fork(&self, &task.task);
-	mock_wait(&task.begun);
+	mock_fork_until(&self, &task.begun);
 	fairwq_join(&self, &task.task);
 }
 

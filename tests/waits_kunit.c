@@ -574,8 +574,7 @@ static void joining_fn(struct fairwq_work *work)
 	fairwq_task_here(&self);
 	fairwq_task_init(&joining->task, joined_fn);
 	fairwq_fork(&self, &joining->task);
-	/* Asleep meanwhile, so that another runner must take the task. */
-	wait_for_completion(&joining->site->entered);
+	mock_fork_until(&self, &joining->site->entered);
 	joining->site->waiter = current;
 	complete(&joining->site->entered);
 	fairwq_join(&self, &joining->task);

@@ -967,7 +967,7 @@ static bool flush_in_task(struct fairwq_work *work)
 	init_completion(&task.begun);
 	fairwq_task_init(&task.task, waiting_task_fn);
 	fairwq_fork(&self, &task.task);
-	mock_wait(&task.begun);
+	mock_fork_until(&self, &task.begun);
 	fairwq_join(&self, &task.task);
 	return task.flushed;
 }

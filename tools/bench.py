@@ -73,7 +73,6 @@ ROWS = {
     'tree': 'ns for an uneven tree of 1,600 tasks, N ns of work in each',
     'tree_tiny': 'ns for a tree of 12 tasks and 1,000 ns, one after the other',
     'parallel_for': 'ns for a loop of 2.5 ms over numbers that cost more and more, grain N',
-    'fork_quiet': 'ns that an item, one per ms, waits beside an item that forks without end',
     'one_each': 'N threads, one item each: items/s; ns of the queue call. "own": a batch each',
 }
 
@@ -108,9 +107,6 @@ YARDSTICK = 'wq_unbound'
 DEAR_IRQ_NS = 50
 # Steps of the clock: 1 to 40 ns on hardware, and 256 on stock user-mode Linux.
 COARSE_CLOCK_NS = 100
-# Most that a quiet item waits beside endless forks: three slices of 50 us, the longest
-# body, which is 0.1 us, and two switches of tasks.
-QUIET_NS = 160000
 # What runs plain calls, for the sides that make tasks of them.
 PLAIN = {'fork_all': 'serial', 'tbb': 'tbb_serial'}
 
@@ -155,8 +151,6 @@ BUDGETS = (
     ('loop_1_tbb', 'parallel_for_1', 'fork_all', 'tbb', 'gain', '>= 1'),
     ('loop_10_tbb', 'parallel_for_10', 'fork_all', 'tbb', 'gain', '>= 1'),
     ('loop_100_tbb', 'parallel_for_100', 'fork_all', 'tbb', 'gain', '>= 1'),
-    ('fork_quiet_one', 'fork_quiet', 'fork_one', None, 'p99_ns', f'<= {QUIET_NS}'),
-    ('fork_quiet_all', 'fork_quiet', 'fork_all', None, 'p99_ns', f'<= {QUIET_NS}'),
     ('size_work', 'size', 'fairwq_work', None, 'bytes', '<= 56'),
     ('size_serializer', 'size', 'fairwq_serializer', None, 'bytes', '<= 56'),
     ('size_batch', 'size', 'fairwq_batch', None, 'bytes', '<= 512'),
@@ -189,8 +183,6 @@ RST_TABLES = (
     ('Forks: trees and loops, ns', ('tree_60', 'tree_500', 'tree_tiny', 'parallel_for_1',
                                     'parallel_for_10', 'parallel_for_100', 'parallel_for_1000'),
      ('serial', 'fork_one', 'fork_all', 'tbb_serial', 'tbb_one', 'tbb'), None),
-    ('A short item beside forks without end: how long it waits, 99th percentile, ns',
-     ('fork_quiet',), ('fork_one', 'fork_all'), 'p99_ns'),
     ('A short item beside N busy clients: how long it waits, median, ns',
      ('quiet_1', 'quiet_8', 'quiet_64'),
      ('wq_unbound', 'wq_each', 'kthread', 'fairwq', 'fairwq_fifo'), 'p50_ns'),

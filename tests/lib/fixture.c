@@ -101,6 +101,31 @@ void mock_await(struct kunit *test, struct completion *done)
 }
 EXPORT_SYMBOL_GPL(mock_await);
 
+static void nothing_fn(struct fairwq_task *self)
+{
+}
+
+/*
+ * Fork and join as @self until @begun is completed. So what @self has forked before is offered
+ * to other runners as soon as one is free. Return: false if that was not within the bound.
+ */
+bool mock_fork_until(struct fairwq_task *self, struct completion *begun)
+{
+	struct mock_bound bound = mock_bound(MOCK_WAIT_MS);
+	struct fairwq_task other;
+
+	while (!try_wait_for_completion(begun)) {
+		if (mock_bound_reached(&bound))
+			return false;
+		fairwq_task_init(&other, nothing_fn);
+		fairwq_fork(self, &other);
+		fairwq_join(self, &other);
+		cond_resched();
+	}
+	return true;
+}
+EXPORT_SYMBOL_GPL(mock_fork_until);
+
 /* Sleep until kthread_stop(): the end of a thread whose task must not be gone before. */
 void mock_stay(void)
 {

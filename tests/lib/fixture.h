@@ -141,6 +141,7 @@ static inline void mock_may_refuse(int ret)
 void mock_stay(void);
 
 /* Wait for @done, or fail the case. */
+bool mock_fork_until(struct fairwq_task *self, struct completion *begun);
 void mock_await(struct kunit *test, struct completion *done);
 
 /*

@@ -404,7 +404,7 @@ static void summary_has_its_lines(void)
 		"name", "policy", "runners_active", "max_active", "async", "max_async",
 		"async_full_ms", "batches", "turns",
 		"kicks", "requeues", "parked", "canceled", "leaks", "hung", "flow_fallbacks",
-		"failures", "promoted", "stolen", "yields", "yields_late", "windows", "violations",
+		"failures", "promoted", "stolen", "windows", "violations",
 		"starved", "leaked",
 	};
 

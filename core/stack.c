@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Stacks: a call that has more stack than the caller has left.
+ *
+ *   the runner's worker              a worker of fairwq_stack_wq
+ *   fairwq_stack_call()  -- queue -->  stack_fn()
+ *        sleeps                           the function
+ *        returns         <- complete --
+ *
+ * What is called is a part of the caller's item: the worker stands for the runner until
+ * it has returned. The runner keeps its turn and its place. No runner of the pool is
+ * needed, so the call waits for nothing but a worker, which the workqueue core makes.
+ *
+ * The workqueues are not those of pools: a pool's may be frozen, or all of its workers
+ * may wait for a lock that the caller holds. There is one for pools with
+ * FAIRWQ_MEM_RECLAIM, because the workqueue core warns if a work of such a workqueue
+ * waits for another kind.
+ *
+ * Locking: pool->lock for runner->task.
+ * Invariant: of the runner's worker and those that stand for it one runs, and the others
+ * sleep in fairwq_stack_call().
+ *
+ * Limits: FAIRWQ_MAX_STACKS calls at a time. The nice value and the CPUs are those of the
+ * workqueue, not those of the pool. Lockdep does not see what the caller holds.
+ *
+ * Source: XFS splits its btrees so, since it may be called with little stack left.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/completion.h>
+#include <linux/sched.h>
+#include <linux/workqueue.h>
+
+#include "call.h"
+#include "stack.h"
+
+/* Of pools without FAIRWQ_MEM_RECLAIM, and of those with it. */
+static struct workqueue_struct *stack_wq[2];
+
+static atomic_t nr_stacks = ATOMIC_INIT(0);
+
+/* A call, on the stack of the caller. */
+struct fairwq_stack {
+	struct work_struct work;
+	struct fairwq_runner *runner;
+	void (*func)(void *arg);
+	void *arg;
+	struct completion done;
+};
+
+/* Show @task where reports show the worker of @runner. Return: the one before. */
+static struct task_struct *swap_task(struct fairwq_runner *runner, struct task_struct *task)
+{
+	guard(raw_spinlock_irq)(&runner->pool->lock);
+	swap(runner->task, task);
+	return task;
+}
+
+static void stack_fn(struct work_struct *work)
+{
+	struct fairwq_stack *stack = container_of(work, struct fairwq_stack, work);
+	struct fairwq_runner *runner = stack->runner;
+	struct fairwq_call_state state;
+	struct task_struct *task;
+
+	task = swap_task(runner, current);
+	fairwq_call_begin(&state);
+	stack->func(stack->arg);
+	if (!fairwq_call_state_kept(&state))
+		fairwq_call_leaked(&state, runner->turn.func, runner->turn.batch);
+	swap_task(runner, task);
+	complete(&stack->done);
+}
+
+/* Return the runner for which a worker with @work stands, or NULL. */
+struct fairwq_runner *fairwq_stack_runner(const struct work_struct *work)
+{
+	if (work->func != stack_fn)
+		return NULL;
+	return container_of(work, struct fairwq_stack, work)->runner;
+}
+
+/*
+ * Call @func on another stack, as a part of the item of @runner, which is the caller's.
+ *
+ * Return: 0, or -EOVERFLOW if there are too many such calls.
+ */
+int fairwq_stack_call(struct fairwq_runner *runner, void (*func)(void *arg), void *arg)
+{
+	bool reclaim = runner->pool->flags & FAIRWQ_MEM_RECLAIM;
+	struct fairwq_stack stack = { .runner = runner, .func = func, .arg = arg };
+
+	if (atomic_inc_return(&nr_stacks) > FAIRWQ_MAX_STACKS) {
+		atomic_dec(&nr_stacks);
+		return -EOVERFLOW;
+	}
+	INIT_WORK_ONSTACK(&stack.work, stack_fn);
+	init_completion(&stack.done);
+	queue_work(stack_wq[reclaim], &stack.work);
+	wait_for_completion(&stack.done);
+	destroy_work_on_stack(&stack.work);
+	atomic_dec(&nr_stacks);
+	return 0;
+}
+
+void fairwq_stack_exit(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(stack_wq); i++)
+		if (stack_wq[i])
+			destroy_workqueue(stack_wq[i]);
+}
+
+int __init fairwq_stack_init(void)
+{
+	stack_wq[0] = alloc_workqueue("fairwq_stack", WQ_UNBOUND, FAIRWQ_MAX_STACKS);
+	stack_wq[1] = alloc_workqueue("fairwq_stack_reclaim", WQ_UNBOUND | WQ_MEM_RECLAIM,
+				      FAIRWQ_MAX_STACKS);
+	if (stack_wq[0] && stack_wq[1])
+		return 0;
+	fairwq_stack_exit();
+	return -ENOMEM;
+}

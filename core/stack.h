@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Stacks: a call that has more stack than the caller has left. */
+#ifndef FAIRWQ_STACK_H
+#define FAIRWQ_STACK_H
+
+#include "types.h"
+
+struct fairwq_runner *fairwq_stack_runner(const struct work_struct *work);
+int fairwq_stack_call(struct fairwq_runner *runner, void (*func)(void *arg), void *arg);
+int fairwq_stack_init(void);
+void fairwq_stack_exit(void);
+
+#endif /* FAIRWQ_STACK_H */
