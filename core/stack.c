@@ -34,6 +34,9 @@
 #include "call.h"
 #include "stack.h"
 
+/* What the caller may have said of its allocations, such as by memalloc_noio_save(). */
+#define SCOPES	(PF_MEMALLOC | PF_MEMALLOC_NOFS | PF_MEMALLOC_NOIO)
+
 /* Of pools without FAIRWQ_MEM_RECLAIM, and of those with it. */
 static struct workqueue_struct *stack_wq[2];
 
@@ -43,6 +46,7 @@ static atomic_t nr_stacks = ATOMIC_INIT(0);
 struct fairwq_stack {
 	struct work_struct work;
 	struct fairwq_runner *runner;
+	unsigned int scopes;		/* of the caller */
 	void (*func)(void *arg);
 	void *arg;
 	struct completion done;
@@ -60,15 +64,18 @@ static void stack_fn(struct work_struct *work)
 {
 	struct fairwq_stack *stack = container_of(work, struct fairwq_stack, work);
 	struct fairwq_runner *runner = stack->runner;
+	unsigned int flags = current->flags;
 	struct fairwq_call_state state;
 	struct task_struct *task;
 
+	current->flags |= stack->scopes;
 	task = swap_task(runner, current);
 	fairwq_call_begin(&state);
 	stack->func(stack->arg);
 	if (!fairwq_call_state_kept(&state))
 		fairwq_call_leaked(&state, runner->turn.func, runner->turn.batch);
 	swap_task(runner, task);
+	current_restore_flags(flags, SCOPES);
 	complete(&stack->done);
 }
 
@@ -88,7 +95,9 @@ struct fairwq_runner *fairwq_stack_runner(const struct work_struct *work)
 int fairwq_stack_call(struct fairwq_runner *runner, void (*func)(void *arg), void *arg)
 {
 	bool reclaim = runner->pool->flags & FAIRWQ_MEM_RECLAIM;
-	struct fairwq_stack stack = { .runner = runner, .func = func, .arg = arg };
+	struct fairwq_stack stack = {
+		.runner = runner, .scopes = current->flags & SCOPES, .func = func, .arg = arg,
+	};
 
 	if (atomic_inc_return(&nr_stacks) > FAIRWQ_MAX_STACKS) {
 		atomic_dec(&nr_stacks);

@@ -11,6 +11,7 @@
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/sched.h>
+#include <linux/sched/mm.h>
 #include <linux/sort.h>
 #include <linux/tracepoint.h>
 #include <linux/vmalloc.h>
@@ -33,6 +34,7 @@ struct forking {
 	atomic_t inside;
 	struct task_struct *by;		/* the worker that began a chain */
 	bool elsewhere;			/* another one has run a link of it */
+	bool io;			/* a link may do I/O for memory */
 	unsigned long stack_left;	/* where the link with the least of it began */
 	bool again;
 	bool stop;
@@ -1064,6 +1066,8 @@ static void chain_fn(struct fairwq_task *self)
 	*large = 1;
 	part->x->stack_left = min(part->x->stack_left,
 				  (unsigned long)__builtin_frame_address(0) % THREAD_SIZE);
+	if (!(current->flags & PF_MEMALLOC_NOIO))
+		part->x->io = true;
 	if (current != part->x->by)
 		WRITE_ONCE(part->x->elsewhere, true);
 	atomic_inc(&part->runs);
@@ -1118,6 +1122,27 @@ static void chain_goes_on_at_other_stacks(struct kunit *test)
 	KUNIT_EXPECT_GE(test, x->stack_left, THREAD_SIZE / 4UL);
 	KUNIT_EXPECT_EQ(test, 0ULL, counter(x, FAIRWQ_STOLEN));
 	KUNIT_EXPECT_EQ(test, 0ULL, counter(x, FAIRWQ_FAILURES));
+}
+
+static void chain_without_io(struct forking *x, struct fairwq_task *self)
+{
+	unsigned int noio = memalloc_noio_save();
+
+	chain_of_links(x, self);
+	memalloc_noio_restore(noio);
+}
+
+/* What an item has said of its allocations holds for its tasks on other stacks, too. */
+static void chain_keeps_the_scope_of_memory(struct kunit *test)
+{
+	const struct fairwq_batch_attrs attrs = { .max_active = 1 };
+	struct forking *x;
+
+	free_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	x = queue_forking(test, kept_batch(test, "x", &attrs), chain_without_io);
+	mock_await(test, &x->done);
+	KUNIT_EXPECT_TRUE(test, x->elsewhere);
+	KUNIT_EXPECT_FALSE(test, x->io);
 }
 
 static void chains_one_by_one(struct forking *x, struct fairwq_task *self)
@@ -1624,6 +1649,7 @@ static struct kunit_case forkjoin_cases[] = {
 	KUNIT_CASE(task_that_was_not_joined_is_forgotten),
 	KUNIT_CASE(task_that_was_not_joined_is_no_root),
 	KUNIT_CASE(chain_goes_on_at_other_stacks),
+	KUNIT_CASE(chain_keeps_the_scope_of_memory),
 	KUNIT_CASE(cancel_of_the_batch_loses_no_link),
 	KUNIT_CASE(chain_needs_no_runner),
 	KUNIT_CASE(chain_without_end_ends_in_a_failure),
