@@ -725,8 +725,9 @@ enum fairwq_policy {
  *	called under a lock of fairwq with interrupts off: it must not sleep, nor call
  *	fairwq. A task that another runner takes costs 1
  * @failed: called by fairwq_report_failure() with the batch and the function of the item
- *	that has failed, and the reason, inside that item; or NULL. It may sleep and
- *	queue works. It must take a reference to a batch that it keeps
+ *	that has failed, and the reason, inside that item; or NULL. The function is
+ *	that of a task if another runner has taken it, so it is for messages. It may
+ *	sleep and queue works. It must take a reference to a batch that it keeps
  * @cpu: with FAIRWQ_NEAR, a possible CPU. The items run on workers that belong
  *	to it: those of its cache, and before 6.6 of its node. With FAIRWQ_SYSFS
  *	an operator can change that scope. The CPU may go offline. Without
@@ -2053,7 +2054,7 @@ struct fairwq_forks {
  */
 #define FAIRWQ_STACK_LEAST	(THREAD_SIZE / 2)
 /* Most stacks that joins of all items have beside those of the runners. */
-#define FAIRWQ_MAX_STACKS	256U
+#define FAIRWQ_MAX_STACKS	64U
 
 /**
  * struct fairwq_task - a part of an item that may run in parallel
@@ -2119,10 +2120,6 @@ static inline struct fairwq_task *__fairwq_lockdep_task_begin(struct fairwq_task
 	return outer;
 }
 
-/*
- * End what __fairwq_lockdep_task_begin() has begun. @outer holds its map again, as a lock that
- * was tried: it waits for nothing, so it comes after no lock that it has taken itself.
- */
 /* Let @task be the one that the runner is in. Return: the one before. */
 static inline struct fairwq_task *__fairwq_lockdep_swap(struct fairwq_forks *forks,
 							struct fairwq_task *task)
@@ -2131,6 +2128,10 @@ static inline struct fairwq_task *__fairwq_lockdep_swap(struct fairwq_forks *for
 	return task;
 }
 
+/*
+ * End what __fairwq_lockdep_task_begin() has begun. @outer holds its map again, as a lock that
+ * was tried: it waits for nothing, so it comes after no lock that it has taken itself.
+ */
 static inline void __fairwq_lockdep_task_end(struct fairwq_task *self, struct fairwq_task *task,
 					     struct fairwq_task *outer)
 {
@@ -2161,6 +2162,7 @@ static inline void __fairwq_lockdep_task_end(struct fairwq_task *self, struct fa
 
 void __fairwq_fork_hungry(struct fairwq_forks *forks);
 bool __fairwq_unfork(struct fairwq_task *self, struct fairwq_task *task);
+void __fairwq_task_elsewhere(struct fairwq_task *self, struct fairwq_task *task);
 void __fairwq_task_left(struct fairwq_task *self, struct list_head *newest,
 			fairwq_task_func_t func);
 
@@ -2222,7 +2224,8 @@ static inline void fairwq_fork(struct fairwq_task *self, struct fairwq_task *tas
  * @self: as in the fairwq_fork() of @task
  * @task: the task
  *
- * A part of fairwq_join(), for a caller that does the work of the task itself.
+ * A part of fairwq_join(), for a caller that does the work of the task itself. It
+ * does not look how much stack is left.
  *
  * Context: From the function that forked @task, may sleep.
  * Return: true if no runner has begun the task, nor will: the caller must do its
@@ -2240,7 +2243,7 @@ static __always_inline bool fairwq_unfork(struct fairwq_task *self, struct fairw
 		task->forks = NULL;
 		return true;
 	}
-	if (unlikely(task->origin || fairwq_stack_is_low()))
+	if (unlikely(task->origin))
 		return __fairwq_unfork(self, task);
 	list_del(&task->node);
 	task->forks = forks;
@@ -2277,7 +2280,11 @@ static __always_inline void fairwq_join_func(struct fairwq_task *self,
 					     struct fairwq_task *task,
 					     fairwq_task_func_t func)
 {
-	if (fairwq_unfork(self, task))
+	if (!fairwq_unfork(self, task))
+		return;
+	if (unlikely(self->forks && fairwq_stack_is_low()))
+		__fairwq_task_elsewhere(self, task);
+	else
 		__fairwq_task_run(self, task, func);
 }
 

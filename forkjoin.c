@@ -136,37 +136,34 @@ EXPORT_SYMBOL_GPL(fairwq_task_here);
 
 /* ---- joins --------------------------------------------------------------- */
 
-/* Run @task, which is @self's and nowhere any more, on another stack. */
-static void run_with_stack(struct fairwq_task *self, struct fairwq_task *task)
+/* Run a task that its join has taken back, and for which it has too little stack. */
+void __fairwq_task_elsewhere(struct fairwq_task *self, struct fairwq_task *task)
 {
 	struct fairwq_task_call call = { .self.forks = self->forks, .task = task };
 	struct fairwq_runner *runner = fairwq_runner_current();
 	const struct fairwq_batch *batch = runner->turn.batch;
 
+	might_sleep();
 	if (!fairwq_stack_call(runner, run_on_a_stack, &call))
 		return;
 	WARN_ONCE(1, "fairwq: task %ps of batch %s/%s does not run: no stack is left\n",
 		  task->func, batch->pool->name, batch->name);
 	fairwq_report_failure(-EOVERFLOW);
 }
+EXPORT_SYMBOL_GPL(__fairwq_task_elsewhere);
 
-/* Join a task that was promoted, or with little stack: see fairwq_unfork(). */
+/* Take back a task that was promoted, or wait until it has run: see fairwq_unfork(). */
 bool __fairwq_unfork(struct fairwq_task *self, struct fairwq_task *task)
 {
 	struct fairwq_forker *forker = container_of(self->forks, struct fairwq_forker, forks);
 
 	might_sleep();
-	if (!task->origin) {
-		list_del(&task->node);
-	} else if (!fairwq_fork_take_back(forker, task)) {
+	if (!fairwq_fork_take_back(forker, task)) {
 		fairwq_fork_await(forker, task);
 		return false;
 	}
 	task->forks = self->forks;
-	if (likely(!fairwq_stack_is_low()))
-		return true;
-	run_with_stack(self, task);
-	return false;
+	return true;
 }
 EXPORT_SYMBOL_GPL(__fairwq_unfork);
 

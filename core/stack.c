@@ -20,14 +20,17 @@
  * Invariant: of the runner's worker and those that stand for it one runs, and the others
  * sleep in fairwq_stack_call().
  *
- * Limits: FAIRWQ_MAX_STACKS calls at a time. The nice value and the CPUs are those of the
- * workqueue, not those of the pool. Lockdep does not see what the caller holds.
+ * Limits: FAIRWQ_MAX_STACKS calls at a time; one while there is no memory for workers.
+ * The nice value and the CPUs are those of the workqueue, not those of the pool. Lockdep
+ * does not see what the caller holds.
  *
  * Source: XFS splits its btrees so, since it may be called with little stack left.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/completion.h>
+#include <linux/minmax.h>
+#include <linux/nodemask.h>
 #include <linux/sched.h>
 #include <linux/workqueue.h>
 
@@ -123,9 +126,11 @@ void fairwq_stack_exit(void)
 
 int __init fairwq_stack_init(void)
 {
-	stack_wq[0] = alloc_workqueue("fairwq_stack", WQ_UNBOUND, FAIRWQ_MAX_STACKS);
-	stack_wq[1] = alloc_workqueue("fairwq_stack_reclaim", WQ_UNBOUND | WQ_MEM_RECLAIM,
-				      FAIRWQ_MAX_STACKS);
+	/* The workqueue core divides them among the nodes, and all calls may be on one. */
+	int max = min_t(int, FAIRWQ_MAX_STACKS * nr_node_ids, WQ_MAX_ACTIVE);
+
+	stack_wq[0] = alloc_workqueue("fairwq_stack", WQ_UNBOUND, max);
+	stack_wq[1] = alloc_workqueue("fairwq_stack_reclaim", WQ_UNBOUND | WQ_MEM_RECLAIM, max);
 	if (stack_wq[0] && stack_wq[1])
 		return 0;
 	fairwq_stack_exit();

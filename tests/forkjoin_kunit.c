@@ -34,6 +34,7 @@ struct forking {
 	atomic_t inside;
 	struct task_struct *by;		/* the worker that began a chain */
 	bool elsewhere;			/* another one has run a link of it */
+	bool loops;			/* a link with little stack left runs a loop */
 	bool io;			/* a link may do I/O for memory */
 	unsigned long stack_left;	/* where the link with the least of it began */
 	bool again;
@@ -1056,6 +1057,20 @@ static void task_that_was_not_joined_is_no_root(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1000U, from_kuid(&init_user_ns, unjoined.uid));
 }
 
+static void count_number(unsigned long from, unsigned long to, void *arg)
+{
+	atomic_add(to - from, (atomic_t *)arg);
+}
+
+/* Loop over numbers, and fail if not each has run. */
+static void count_numbers(struct forking *x)
+{
+	atomic_t ran = ATOMIC_INIT(0);
+
+	if (fairwq_parallel_for(NULL, 0, 500, 1, count_number, &ran) || atomic_read(&ran) != 500)
+		x->failed = true;
+}
+
 /* Fork and join the next link: the joins of a chain nest on one stack. */
 static void chain_fn(struct fairwq_task *self)
 {
@@ -1072,6 +1087,8 @@ static void chain_fn(struct fairwq_task *self)
 		WRITE_ONCE(part->x->elsewhere, true);
 	atomic_inc(&part->runs);
 	part->result = *large;
+	if (part->x->loops && fairwq_stack_is_low())
+		count_numbers(part->x);
 	if (!part->n)
 		return;
 	part_init(&next, part->x, part->n - 1, chain_fn);
@@ -1218,6 +1235,22 @@ static void chain_without_end_ends_in_a_failure(struct kunit *test)
 	pr_info("# expect-splat end\n");
 	KUNIT_EXPECT_GT(test, x->result, 10UL);
 	KUNIT_EXPECT_EQ(test, 1ULL, counter(x, FAIRWQ_FAILURES));
+}
+
+static void endless_chain_that_loops(struct forking *x, struct fairwq_task *self)
+{
+	x->loops = true;
+	endless_chain(x, self);
+}
+
+/* A loop runs each of its numbers, also where no stack is left. */
+static void loop_needs_no_stack(struct kunit *test)
+{
+	struct forking *x;
+
+	/* The case before has had the report, which comes once. */
+	x = run_forking(test, 4, endless_chain_that_loops);
+	KUNIT_EXPECT_GE(test, counter(x, FAIRWQ_FAILURES), 1ULL);
 }
 
 /* ---- joins with little stack --------------------------------------------- */
@@ -1653,6 +1686,7 @@ static struct kunit_case forkjoin_cases[] = {
 	KUNIT_CASE(cancel_of_the_batch_loses_no_link),
 	KUNIT_CASE(chain_needs_no_runner),
 	KUNIT_CASE(chain_without_end_ends_in_a_failure),
+	KUNIT_CASE(loop_needs_no_stack),
 	KUNIT_CASE(join_with_little_stack_is_not_held),
 	KUNIT_CASE(join_finds_a_stack_beside_many_tasks),
 	KUNIT_CASE(item_that_forks_ends_in_a_frozen_pool),
