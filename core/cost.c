@@ -182,7 +182,7 @@ void fairwq_cost_settle_locked(const struct fairwq_turn *turn)
 	if (turn->policy_gen != pool->policy_gen)
 		return;
 	if (pool->policy == FAIRWQ_FAIR_TIME) {
-		took = min(turn->took + turn->later, FAIRWQ_COST_MAX_NS);
+		took = min(turn->took, FAIRWQ_COST_MAX_NS);
 		note_longest_locked(batch, div_u64(took, turn->nr));
 		fairwq_fairness_longest_locked(batch, DIV_ROUND_UP_ULL(took, NSEC_PER_USEC));
 		/* Less than 0 if the guess was too high. */
