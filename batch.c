@@ -39,7 +39,6 @@
 #include <linux/slab.h>
 
 #include "core/delays.h"
-#include "core/fairness.h"
 #include "core/fifo.h"
 #include "core/kick.h"
 #include "core/runner.h"
@@ -384,7 +383,6 @@ static void batch_adopt_locked(struct fairwq_batch *batch,
 
 	if (!parent->group) {
 		fairwq_tree_make_group(&pool->tree, &parent->node, *group);
-		fairwq_fairness_weight_locked(pool, &parent->node);
 		parent->group = *group;
 		*group = NULL;
 	}
@@ -478,7 +476,6 @@ int fairwq_batch_set_weight(struct fairwq_batch *batch, unsigned int weight)
 	pool = batch->pool;
 	guard(raw_spinlock_irqsave)(&pool->lock);
 	node = batch->group ?: &batch->node;
-	fairwq_fairness_weight_locked(pool, node);
 	fairwq_tree_set_weight(&pool->tree, node, weight);
 	return 0;
 }

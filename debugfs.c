@@ -4,7 +4,6 @@
  *
  *   version                    the module's version
  *   POOL/summary               policy, runners and counters
- *   POOL/fairness              the self-check, see core/fairness.c
  *   POOL/batches               a row for each batch: show_table() has the
  *                              names of columns, fairwq_show_row() the values
  *   POOL/dump                  every item, see dump.c
@@ -31,7 +30,6 @@
 #include <linux/uaccess.h>
 
 #include "core/cost.h"
-#include "core/fairness.h"
 #include "core/runner.h"
 #include "core/stats.h"
 #include "core/testing.h"
@@ -71,10 +69,6 @@ static const char * const fairwq_counter_name[] = {
 	[FAIRWQ_FAILURES] = "failures",
 	[FAIRWQ_PROMOTED] = "promoted",
 	[FAIRWQ_STOLEN] = "stolen",
-	[FAIRWQ_WINDOWS] = "windows",
-	[FAIRWQ_VIOLATIONS] = "violations",
-	[FAIRWQ_STARVED] = "starved",
-	[FAIRWQ_PRIO_EXCESS] = "leaked",
 };
 
 static_assert(ARRAY_SIZE(fairwq_counter_name) == FAIRWQ_NR_COUNTERS);
@@ -94,7 +88,6 @@ static void show_summary(struct seq_file *m, struct fairwq_pool *pool)
 {
 	unsigned int i;
 
-	fairwq_fairness_look(pool);
 	guard(raw_spinlock_irq)(&pool->lock);
 	pool->counter[FAIRWQ_FLOW_FALLBACKS] = atomic64_read(&pool->flow_fallbacks);
 	seq_printf(m, "name: %s\n", pool->name);
@@ -108,40 +101,6 @@ static void show_summary(struct seq_file *m, struct fairwq_pool *pool)
 	seq_printf(m, "batches: %u\n", pool->nr_batches);
 	for (i = 0; i < FAIRWQ_NR_COUNTERS; i++)
 		seq_printf(m, "%s: %llu\n", fairwq_counter_name[i], pool->counter[i]);
-}
-
-/* ---- fairness --------------------------------------------------------- */
-
-/* Show what is counted for a batch of weight 100, with two decimals. */
-static void show_hundredths(struct seq_file *m, const char *name, u64 hundredths)
-{
-	u32 rest;
-	u64 whole = div_u64_rem(hundredths, 100, &rest);
-
-	seq_printf(m, "%s: %llu.%02u\n", name, whole, rest);
-}
-
-static void show_fairness(struct seq_file *m, struct fairwq_pool *pool)
-{
-	const struct fairwq_window *window = &pool->window;
-
-	fairwq_fairness_look(pool);
-	guard(raw_spinlock_irq)(&pool->lock);
-	seq_printf(m, "unit: %s\n", !fairwq_by_amount(pool) ? "turns" :
-		   pool->policy == FAIRWQ_FAIR_COST ? "1000" : "us");
-	seq_printf(m, "compared: %u\n", window->nr);
-	show_hundredths(m, "lag", window->lag);
-	show_hundredths(m, "bound", window->bound);
-	seq_printf(m, "worst_lag_percent_of_bound: %llu\n", window->worst_lag);
-	seq_printf(m, "jain: %u.%04u\n", window->jain / 10000, window->jain % 10000);
-	seq_printf(m, "windows: %llu\n", pool->counter[FAIRWQ_WINDOWS]);
-	seq_printf(m, "violations: %llu\n", pool->counter[FAIRWQ_VIOLATIONS]);
-	seq_printf(m, "starved: %llu\n", pool->counter[FAIRWQ_STARVED]);
-	seq_printf(m, "leaked: %llu\n", pool->counter[FAIRWQ_PRIO_EXCESS]);
-	show_hundredths(m, "worst_wait", window->wait);
-	show_hundredths(m, "worst_wait_bound", window->wait_bound);
-	seq_printf(m, "worst_wait_percent: %llu\n", window->worst_wait);
-	seq_printf(m, "worst_wait_ms: %u\n", window->wait_ms);
 }
 
 /* ---- batches ---------------------------------------------------------- */
@@ -173,6 +132,16 @@ static unsigned int share_locked(const struct fairwq_batch *batch)
 	return fairwq_ratio(min(share, total), total, 1000);
 }
 
+/* Return what the turns of @node have cost: turns, us, or as the client says. */
+static u64 service_of(const struct fairwq_pool *pool, const struct fairwq_node *node)
+{
+	if (!fairwq_by_amount(pool))
+		return node->service >> FAIRWQ_COST_TURN_SHIFT;
+	if (pool->policy == FAIRWQ_FAIR_TIME)
+		return div_u64(node->service >> FAIRWQ_COST_NS_SHIFT, NSEC_PER_USEC);
+	return node->service >> FAIRWQ_COST_NS_SHIFT;
+}
+
 /* Print a percentile of @hist, us; or "-" where no histograms are kept. */
 static void show_quantile(struct seq_file *m, const struct fairwq_hist *hist,
 			  unsigned int permille)
@@ -188,6 +157,7 @@ void fairwq_show_row(struct seq_file *m, struct fairwq_batch *batch)
 {
 	const struct fairwq_batch_stats *stats = batch->stats;
 	const struct fairwq_hist *wait, *run;
+	const struct fairwq_node *node;
 	unsigned int share;
 
 	fairwq_batch_sort(batch);
@@ -195,11 +165,14 @@ void fairwq_show_row(struct seq_file *m, struct fairwq_batch *batch)
 	wait = stats->hists ? &stats->hists->wait : NULL;
 	run = stats->hists ? &stats->hists->run : NULL;
 	share = share_locked(batch);
-	seq_printf(m, "%6llu %-24s %-8s %-6s %6u %8u %7u %10llu %4u.%u",
+	node = batch->group ?: &batch->node;
+	seq_printf(m, "%6llu %-24s %-8s %-6s %6u %8u %7u %10llu %10llu %8u %4u.%u %8u",
 		   batch->seq, batch->name, batch_state_locked(batch),
-		   fairwq_prio_name[batch->prio],
-		   (batch->group ?: &batch->node)->weight, batch->nr_fifo,
-		   batch->in_flight[0] + batch->in_flight[1], batch->done, share / 10, share % 10);
+		   fairwq_prio_name[batch->prio], node->weight, batch->nr_fifo,
+		   batch->in_flight[0] + batch->in_flight[1], batch->done,
+		   service_of(batch->pool, node), max(stats->max_cost, 1U),
+		   share / 10, share % 10,
+		   fairwq_node_eligible(node) ? node->stay : 0);
 	show_quantile(m, wait, 500);
 	show_quantile(m, wait, 990);
 	seq_printf(m, " %9llu", div_u64(stats->wait_max, 1000));
@@ -233,10 +206,10 @@ static void show_batches(struct seq_file *m,
 
 static void show_table(struct seq_file *m, struct fairwq_pool *pool)
 {
-	seq_printf(m, "%6s %-24s %-8s %-6s %6s %8s %7s %10s %6s %9s %9s %9s %9s %9s %6s %s\n",
+	seq_printf(m, "%6s %-24s %-8s %-6s %6s %8s %7s %10s %10s %8s %6s %8s %9s %9s %9s %9s %9s %6s %s\n",
 		   "number", "name", "state", "prio", "weight", "queued", "running", "done",
-		   "share%", "wait50us", "wait99us", "waitmaxus", "run50us", "run99us",
-		   "failed", "owner");
+		   "service", "longest", "share%", "stay", "wait50us", "wait99us", "waitmaxus",
+		   "run50us", "run99us", "failed", "owner");
 	show_batches(m, fairwq_show_row);
 }
 
@@ -340,7 +313,6 @@ static int set_slice_us(struct fairwq_pool *pool, unsigned int value)
 	guard(raw_spinlock_irq)(&pool->lock);
 	WRITE_ONCE(pool->slice_us, value);
 	fairwq_cost_set_turn_locked(pool);
-	fairwq_fairness_start_locked(pool);
 	return 0;
 }
 
@@ -359,9 +331,7 @@ static int set_low_turns(struct fairwq_pool *pool, unsigned int value)
 	if (value == 1)
 		return -EINVAL;
 	guard(raw_spinlock_irq)(&pool->lock);
-	fairwq_fairness_debts_locked(pool, pool->tree.starve_limit ?: 1, starve_limit);
 	fairwq_tree_set_starve_limit(&pool->tree, starve_limit);
-	fairwq_fairness_start_locked(pool);
 	return 0;
 }
 
@@ -399,7 +369,6 @@ static const struct fairwq_file fairwq_files[] = {
 	{ "summary", .show = show_summary },
 	{ "batches", .show = show_table },
 	{ "runners", .show = show_runners },
-	{ "fairness", .show = show_fairness },
 	{ "dump", .show = show_dump },
 	{ "max_active", fairwq_pool_set_max_active, AT(max_active), 1, FAIRWQ_MAX_ACTIVE },
 	{ "policy", set_policy, AT(policy), 0, FAIRWQ_FAIR_COST, fairwq_policy_name },

@@ -104,7 +104,6 @@ static struct fairwq_pool *pool_alloc(const struct fairwq_pool_attrs *attrs,
 	INIT_DELAYED_WORK(&pool->shrink, fairwq_pool_shrink_fn);
 	INIT_LIST_HEAD(&pool->waiters);
 	INIT_LIST_HEAD(&pool->end_waiters);
-	INIT_LIST_HEAD(&pool->window_members);
 	INIT_LIST_HEAD(&pool->dir_link);
 	pool->max_async = attrs->max_async ?: UINT_MAX;
 	pool->async_told = jiffies - 1;	/* none was reported */

@@ -21,7 +21,6 @@
 #include <linux/slab.h>
 
 #include "core/cost.h"
-#include "core/fairness.h"
 #include "core/fifo.h"
 #include "core/kick.h"
 #include "core/run.h"
@@ -157,7 +156,6 @@ int fairwq_pool_set_max_active(struct fairwq_pool *pool, unsigned int max_active
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	pool->max_active = max_active;
 	fairwq_kick_update_hungry_locked(pool);	/* items that fork go by this */
-	fairwq_fairness_start_locked(pool);
 	shrink_later_locked(pool);
 	fairwq_kick_unlock(pool, flags);	/* that runner kicks the next one */
 	return 0;
@@ -186,7 +184,6 @@ void fairwq_pool_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy)
 	fairwq_cost_new_policy_locked(pool);
 	list_for_each_entry(batch, &pool->batches, link)
 		fairwq_fifo_update_locked(batch);
-	fairwq_fairness_reset_locked(pool);
 unlock:
 	fairwq_kick_unlock(pool, flags);
 }
@@ -243,7 +240,6 @@ void fairwq_pool_reset_stats(struct fairwq_pool *pool)
 	memset(pool->counter, 0, sizeof(pool->counter));
 	atomic64_set(&pool->flow_fallbacks, 0);
 	pool->service = 0;
-	fairwq_fairness_reset_locked(pool);
 }
 
 FAIRWQ_TEST_EXPORT(fairwq_pool_reset_stats);

@@ -205,8 +205,6 @@ u64 bench_percentile(unsigned int nr, unsigned int percent);
 /* inside.c: results that need fairwq's own headers */
 
 int bench_size(const struct bench_row *row, const struct bench_side *side);
-void bench_count_violations(struct fairwq_pool *pool);
-u64 bench_violations(u64 *of_windows);
 
 /* rows_*.c: the questions. Each takes one sample of one side. */
 

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Inside: results that need fairwq's own headers. These are the sizes of objects,
- * and the violations that the module's check of fairness found meanwhile.
+ * Inside: results that need fairwq's own headers: the sizes of objects.
  */
 #include <linux/slab.h>
 
 #include "core/types.h"
 #include "bench.h"
-
-static u64 violations, windows;
 
 /* Print @size, and the memory that the allocator uses for it. */
 static void size_say(const struct bench_row *row, const char *name, size_t size)
@@ -33,18 +30,4 @@ int bench_size(const struct bench_row *row, const struct bench_side *side)
 	size_say(row, "fairwq_runner", sizeof(struct fairwq_runner));
 	size_say(row, "bench_item", sizeof(struct bench_item));
 	return 0;
-}
-
-/* Add the violations of @pool. No item of it may run, because no lock is taken. */
-void bench_count_violations(struct fairwq_pool *pool)
-{
-	violations += pool->counter[FAIRWQ_VIOLATIONS];
-	windows += pool->counter[FAIRWQ_WINDOWS];
-}
-
-/* Return the violations of all pools so far. @of_windows: the number of windows. */
-u64 bench_violations(u64 *of_windows)
-{
-	*of_windows = windows;
-	return violations;
 }

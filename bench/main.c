@@ -276,7 +276,6 @@ static const char bench_built[] = "linked";
 /* Ask all rows that are wanted. Return: 0, or the error of the first row that failed. */
 static int bench_set_run(const char *val, const struct kernel_param *kp)
 {
-	u64 violations, windows;
 	unsigned int i;
 	int err = bench_items_alloc();
 
@@ -287,9 +286,7 @@ static int bench_set_run(const char *val, const struct kernel_param *kp)
 	for (i = 0; i < ARRAY_SIZE(all_rows) && !err; i++)
 		if (bench_is_wanted(&all_rows[i]))
 			err = bench_ask(&all_rows[i]);
-	violations = bench_violations(&windows);
-	pr_info("violations=%llu windows=%llu items=%llu\n", violations, windows,
-		bench_items_queued());
+	pr_info("items=%llu\n", bench_items_queued());
 	bench_items_free();
 	bench_has_run = true;
 	return err;

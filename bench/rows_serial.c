@@ -53,7 +53,6 @@ static void objects_close(struct bench_setup *setup)
 	if (!setup->pool)
 		return;
 	fairwq_pool_flush(setup->pool);
-	bench_count_violations(setup->pool);
 	fairwq_pool_destroy(setup->pool);	/* with the batch */
 	kvfree(setup->channel[0].object);
 }

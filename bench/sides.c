@@ -321,7 +321,6 @@ static void fairwq_close(struct bench_setup *setup)
 	if (!setup->pool)
 		return;
 	fairwq_pool_flush(setup->pool);
-	bench_count_violations(setup->pool);
 	for (i = 0; i < setup->nr_channels && setup->channel[i].batch; i++)
 		fairwq_batch_dispose(setup->channel[i].batch);
 	fairwq_pool_destroy(setup->pool);

@@ -26,7 +26,6 @@
 
 #include "compat.h"
 #include "cost.h"
-#include "fairness.h"
 #include "fifo.h"
 #include "kick.h"
 #include "runner.h"
@@ -212,14 +211,12 @@ void fairwq_fifo_set_eligible_locked(struct fairwq_batch *batch, bool eligible)
 	if (eligible == fairwq_node_eligible(&batch->node))
 		return;
 	if (eligible) {
-		fairwq_fairness_joins_locked(batch);
 		fairwq_tree_add(&pool->tree, &batch->node,
 				fairwq_head_locked(batch)->stamp);
 		pool->nr_eligible++;
 	} else {
 		fairwq_tree_del(&pool->tree, &batch->node);
 		pool->nr_eligible--;
-		fairwq_fairness_left_locked(batch);
 	}
 }
 
@@ -373,7 +370,6 @@ void fairwq_fifo_take_locked(struct fairwq_batch *batch, struct fairwq_turn *tur
 	fairwq_prefetchw(batch->fifo.next->next);
 	turn_fill_locked(batch, turn, work);
 	fairwq_cost_charge_locked(turn);
-	fairwq_fairness_turn_locked(turn);
 	batch_new_head_locked(batch);
 }
 

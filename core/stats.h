@@ -5,7 +5,6 @@
  *
  *   fairwq_counter       a pool's counters: "summary" in debugfs
  *   fairwq_batch_stats   a batch's durations and failures: "batches"
- *   fairwq_window        the last check of the shares: "fairness"
  *
  * Locking: pool->lock. Only @run_avg is also read without it, as a hint.
  */
@@ -33,10 +32,6 @@ enum fairwq_counter {
 	FAIRWQ_FAILURES,	/* failures that items have reported */
 	FAIRWQ_PROMOTED,	/* tasks that other runners could take */
 	FAIRWQ_STOLEN,		/* tasks that they took */
-	FAIRWQ_WINDOWS,		/* windows that were checked for fairness */
-	FAIRWQ_VIOLATIONS,	/* windows that broke the bound, and the next two */
-	FAIRWQ_STARVED,		/* waits of a client with a backlog that were too long */
-	FAIRWQ_PRIO_EXCESS,		/* turns of a lower priority that were too early */
 	FAIRWQ_NR_COUNTERS,
 };
 
@@ -74,25 +69,8 @@ struct fairwq_batch_stats {
 	struct ewma_fairwq_run run_avg;	/* 0: never measured */
 	u32 longest[2];			/* fair time: longest run times, ns; see cost.c */
 	u32 measured;			/* number of turns noted in @longest */
+	u32 max_cost;			/* of a turn: turns, us, or as the client says */
 	struct fairwq_hists *hists;	/* or NULL */
-};
-
-/*
- * The last window over which shares were compared, of any rank; see fairness.c.
- */
-struct fairwq_window {
-	u64 turns_left;			/* turns until the present window ends */
-	unsigned int nr;		/* batches and owners that were compared */
-	u64 lag;			/* largest difference, 1/100, at weight 100 */
-	u64 bound;			/* most that @lag may be */
-	u64 worst_lag;			/* largest lag since reset, in % of its bound */
-	unsigned int jain;		/* Jain's index, 1/10000 */
-	u16 number;			/* of this window */
-	u8 rules;			/* changes when what is judged by does */
-	u64 longest;			/* wait, as the tree counts */
-	u64 wait, wait_bound;		/* the worst one, and what it may be; 1/100 */
-	u64 worst_wait;			/* in % of that */
-	unsigned int wait_ms;
 };
 
 /*

@@ -129,24 +129,6 @@ struct fairwq_node *fairwq_node_first(const struct fairwq_node *parent)
 	return !first || goes_first(to_node(rb), first) ? to_node(rb) : first;
 }
 
-/* Return the eligible child of @parent that comes after @node, in any order; NULL begins. */
-struct fairwq_node *fairwq_node_next(const struct fairwq_node *parent,
-				     const struct fairwq_node *node)
-{
-	const struct list_head *next;
-	struct rb_node *rb;
-
-	if (!node || node->standing == FAIRWQ_NODE_IN_ROW) {
-		next = node ? node->next.next : parent->row.next;
-		if (next != &parent->row)
-			return list_entry(next, struct fairwq_node, next);
-		rb = rb_first_cached(&parent->sorted);
-	} else {
-		rb = rb_next(&node->rb);
-	}
-	return rb ? to_node(rb) : NULL;
-}
-
 /* ---- nodes and trees -------------------------------------------------- */
 
 /*
@@ -189,7 +171,6 @@ void fairwq_node_init(struct fairwq_node *node, struct fairwq_node *parent,
 		.parent = parent, .weight = weight, .sorted = RB_ROOT_CACHED,
 	};
 	INIT_LIST_HEAD(&node->row);
-	INIT_LIST_HEAD(&node->member.link);
 }
 
 /* Set up a tree of ranks alone. */
@@ -306,6 +287,7 @@ static void join(const struct fairwq_tree *tree, struct fairwq_node *node,
 	node->behind = node->open ? parent->clock - node->vtime : 0;
 	node->early = node->open;
 	node->joined = true;
+	node->stay++;
 	node->vtime = joins_at(tree, node, parent);
 	node->key = key_of(node);
 }
@@ -573,7 +555,6 @@ bool fairwq_tree_charge(struct fairwq_tree *tree, struct fairwq_node *node,
 	for (; node->parent; node = node->parent)
 		charge_one(node, node->parent, cost);
 	node->service += cost;
-	tree->service += cost;
 	return jumped;
 }
 
@@ -658,7 +639,6 @@ void fairwq_tree_correct(struct fairwq_tree *tree, struct fairwq_node *node,
 	for (; node->parent; node = node->parent)
 		correct_one(node, node->parent, delta);
 	node->service += delta;
-	tree->service += delta;
 }
 
 /* ---- weights and groups ----------------------------------------------- */
@@ -688,6 +668,7 @@ void fairwq_tree_set_weight(struct fairwq_tree *tree, struct fairwq_node *node,
 	u32 old = node->weight;
 
 	node->weight = weight;
+	node->stay++;
 	node->rest = 0;
 	node->early = 0;
 	node->behind = 0;
@@ -715,11 +696,9 @@ void fairwq_tree_make_group(struct fairwq_tree *tree, struct fairwq_node *leaf,
 {
 	bool sorted = fairwq_node_eligible(leaf) && !tree->by_arrival;
 
-	/* A leaf has no children. The group pays for what the self-check noted of the leaf. */
+	/* A leaf has no children. */
 	*group = *leaf;
 	INIT_LIST_HEAD(&group->row);
-	group->window = 0;
-	INIT_LIST_HEAD(&group->member.link);
 	if (!sorted)
 		group->standing = FAIRWQ_NODE_OUT;
 	else if (leaf->standing == FAIRWQ_NODE_IN_ROW)
@@ -727,6 +706,7 @@ void fairwq_tree_make_group(struct fairwq_tree *tree, struct fairwq_node *leaf,
 	else
 		rb_replace_node_cached(&leaf->rb, &group->rb, &leaf->parent->sorted);
 	leaf->weight = NODE_DFL_WEIGHT;
+	leaf->stay++;
 	leaf->rest = 0;
 	leaf->parent = group;
 	leaf->vtime = 0;

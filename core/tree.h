@@ -38,18 +38,6 @@
  */
 #define FAIRWQ_MAX_LEAD		BIT_ULL(52)
 
-/* Data of the self-check about a node; see fairness.c. Two: in this window, and before it. */
-struct fairwq_member {
-	struct list_head link;		/* while it is compared */
-	u64 base;			/* service when the window began; of a rank: what */
-					/* others are to have had for its turns before them */
-	u64 seen;			/* of its siblings, when its wait began */
-	u32 when;			/* jiffies then */
-	u32 longest[2];			/* of its turns: turns, or us */
-	u32 weight[2];			/* of its children that had a turn, together */
-	u16 least[2];			/* of these weights; 0: none had one */
-};
-
 /* Standing of a node among its siblings. */
 enum fairwq_standing {
 	FAIRWQ_NODE_OUT,	/* not eligible; 0, as a node is set up */
@@ -90,9 +78,7 @@ struct fairwq_node {
 	bool joined;			/* not served since it joined */
 	u8 lap;				/* laps of @clock so far */
 	u8 left;			/* @lap of its parent when it left last */
-	u8 rules;			/* self-check: window.rules when its wait began */
-	u16 window;			/* self-check: the last one in which it had a turn */
-	struct fairwq_member member;
+	u32 stay;			/* changes when it joins, and with its weight */
 };
 
 /* A tree: a rank for each priority, and how long each has waited. */
@@ -100,7 +86,6 @@ struct fairwq_tree {
 	struct fairwq_node rank[FAIRWQ_NR_RANKS];
 	s64 waited[FAIRWQ_NR_RANKS];	/* cost of others' service since; less than 0: debt */
 	unsigned long eligible;		/* bit i is set iff rank i has eligible children */
-	u64 service;			/* service of all ranks */
 	u64 turn;			/* what an unmeasured turn costs */
 	unsigned int starve_limit;	/* turns of others; 0: lower ranks get what is left */
 	bool by_arrival;		/* sort by arrival instead of by vtime */
@@ -126,8 +111,6 @@ void fairwq_tree_pay(struct fairwq_tree *tree, const struct fairwq_node *node,
 void fairwq_tree_correct(struct fairwq_tree *tree, struct fairwq_node *node,
 			 s64 delta);
 struct fairwq_node *fairwq_node_first(const struct fairwq_node *parent);
-struct fairwq_node *fairwq_node_next(const struct fairwq_node *parent,
-				     const struct fairwq_node *node);
 unsigned int fairwq_node_rank(const struct fairwq_tree *tree,
 			      const struct fairwq_node *node);
 

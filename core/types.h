@@ -285,8 +285,6 @@ struct fairwq_pool {
 	struct list_head sorting;	/* P: batches with @sorting */
 	u64 sorted_at;			/* P: when a sort before a turn ended last, ns */
 	s64 sort_debt;			/* P: ns, by which sorts of long backlogs took too much */
-	struct fairwq_window window;	/* P: the self-check of promise 6 */
-	struct list_head window_members; /* P: nodes compared, of one parent */
 	unsigned int hung_ms;		/* P: 0: never report */
 	unsigned long hung_reported;	/* P: jiffies of the last report */
 	bool ticking;			/* P: @tick is due within a jiffy */

@@ -421,8 +421,7 @@ static int alloc_init(struct kunit *test)
 
 	if (!mock)
 		return -ENOMEM;
-	spin_lock_init(&mock->mock.log.lock);
-	mock_gate_init(&mock->mock.gate);
+	mock_setup(&mock->mock);
 	test->priv = &mock->mock;
 	if (IS_ENABLED(CONFIG_FAILSLAB))
 		KUNIT_ASSERT_TRUE_MSG(test, fails_as_told(),

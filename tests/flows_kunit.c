@@ -1331,8 +1331,7 @@ static int flows_init(struct kunit *test)
 
 	if (!mock)
 		return -ENOMEM;
-	spin_lock_init(&mock->mock.log.lock);
-	mock_gate_init(&mock->mock.gate);
+	mock_setup(&mock->mock);
 	mock_gate_init(&mock->gate);
 	mock->now = jiffies;
 	test->priv = &mock->mock;

@@ -13,7 +13,6 @@
  */
 #include <linux/hash.h>
 
-#include "core/fairness.h"
 #include "lib/fixture.h"
 
 #define MAX_CLIENTS	6U
@@ -76,6 +75,7 @@ struct share {
 	atomic64_t left;		/* ns of items that the try has left */
 	bool over;
 	struct completion done;
+	struct judge *judge;
 };
 
 /* The policy, the runners and the length of items of a try. */
@@ -300,6 +300,9 @@ static void share_fn(struct fairwq_work *work)
 		share_play_trick(share);
 		share_go_on(share, work, client);
 	}
+	/* Not at each item, because it takes as long as a short one. */
+	if (!(begin & 12))
+		judge_look(share->judge);
 	/* A flush waits for the end of this function, although @item may be queued again. */
 	atomic64_add(counts ? ktime_get_ns() - begin + more : 0, &client->sum_time);
 }
@@ -321,6 +324,8 @@ static struct share *share_new(struct kunit *test, const struct share_case *c, u
 	atomic64_set(&share->left, (u64)LENGTH_MS * NSEC_PER_MSEC);
 	mock->pool = fairwq_pool_create(&attrs, "share");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(mock->pool));
+	mock_judge(test);
+	share->judge = &mock->judge;
 	return share;
 }
 
@@ -391,12 +396,7 @@ static void share_end(struct kunit *test, struct share *share)
 		fairwq_batch_dispose(share->client[i].batch);
 	fairwq_serializer_destroy(&share->serializer);
 	fairwq_limiter_destroy(&share->limiter);
-	fairwq_fairness_look(mock->pool);
-	KUNIT_EXPECT_EQ_MSG(test, 0ULL, mock_counter(mock->pool, FAIRWQ_VIOLATIONS),
-			    "%llu starved, %llu leaked, worst wait %llu %%, worst lag %llu %%\n",
-			    mock_counter(mock->pool, FAIRWQ_STARVED),
-			    mock_counter(mock->pool, FAIRWQ_PRIO_EXCESS),
-			    mock->pool->window.worst_wait, mock->pool->window.worst_lag);
+	judge_set_pool(&mock->judge, NULL);
 	fairwq_pool_destroy(mock->pool);
 	mock->pool = NULL;
 }
@@ -774,57 +774,22 @@ static void adversary_gets_no_more(struct kunit *test)
 	}
 }
 
-/* ---- no false report of the self-check ------------------------------------------- */
+/* ---- the judge ------------------------------------------------------------------ */
 
-/*
- * The self-check accepts that a lower priority has several turns in a row after a burst of
- * a higher one.
- */
-static void self_check_accepts_bursts(struct kunit *test)
-{
-	static const struct share_case c = { "", FAIRWQ_ROUND_ROBIN, 1, 2 };
-	struct share *share = share_new(test, &c, 0);
-	struct share_client *above = share_add(test, share, &high, 1);
-	struct share_client *bursts = share_add(test, share, &high, 1);
-	struct share_client *below = share_add(test, share, &low, 1);
-	struct mock *mock = test->priv;
-
-	raw_spin_lock_irq(&mock->pool->lock);
-	mock->pool->tree.starve_limit = 3;
-	raw_spin_unlock_irq(&mock->pool->lock);
-	bursts->next = SHARE_SERIALIZER;
-	share_queue(test, above, 20);
-	share_queue(test, bursts, 200);
-	share_queue(test, below, 200);
-	share_run(test, share);
-	fairwq_serializer_flush(&share->serializer);
-	fairwq_pool_flush(mock->pool);
-	KUNIT_EXPECT_GE(test, mock_counter(mock->pool, FAIRWQ_TURNS), 10000ULL);
-	share_end(test, share);
-}
-
-/* ---- what the self-check must report ------------------------------------------- */
-
-/* A client that the case makes wait, or go too early, or neither. */
+/* A client that the case makes wait, or not. */
 struct unfair {
 	const char *name;
-	bool owned, limited, flow, newcomer;
-	enum fairwq_prio prio;
-	s64 turns;			/* that the client is put behind by; less than 0: ahead */
-	enum fairwq_counter counter;	/* of the report; unused if @turns is 0 */
+	bool owned;
+	unsigned int weight;
+	s64 turns;			/* that the client is put behind by */
 };
 
 static const struct unfair unfair_cases[] = {
-	{ "batch", .turns = 2000, .counter = FAIRWQ_STARVED },
-	{ "batch below an owner", .owned = true, .turns = 2000, .counter = FAIRWQ_STARVED },
-	{ "limited batch", .limited = true, .turns = 2000, .counter = FAIRWQ_STARVED },
-	{ "newcomer", .newcomer = true, .turns = 2000, .counter = FAIRWQ_STARVED },
-	{ "flow", .flow = true, .turns = 2000, .counter = FAIRWQ_STARVED },
-	{ "LOW", .prio = FAIRWQ_PRIO_LOW, .turns = 2000, .counter = FAIRWQ_STARVED },
-	{ "LOW before its turn", .prio = FAIRWQ_PRIO_LOW, .turns = -100000,
-	  .counter = FAIRWQ_PRIO_EXCESS },
-	{ "none", .owned = true },
-	{ "no LOW", .prio = FAIRWQ_PRIO_LOW },
+	{ "batch", .weight = 100, .turns = 10 },
+	{ "heavy batch", .weight = 1000, .turns = 10 },
+	{ "batch below an owner", .owned = true, .weight = 100, .turns = 10 },
+	{ "none", .weight = 100 },
+	{ "none below an owner", .owned = true, .weight = 1000 },
 };
 
 static void unfair_desc(const struct unfair *u, char *desc)
@@ -834,115 +799,33 @@ static void unfair_desc(const struct unfair *u, char *desc)
 
 KUNIT_ARRAY_PARAM(unfair, unfair_cases, unfair_desc);
 
-/* Put @batch behind or ahead by u->turns, by a write into the tree. */
-static void unfair_put_behind(struct fairwq_batch *batch, const struct unfair *u)
-{
-	struct fairwq_tree *tree = &batch->pool->tree;
-	struct fairwq_node *node = &batch->node;
-	bool low = u->prio == FAIRWQ_PRIO_LOW;
-
-	raw_spin_lock_irq(&batch->pool->lock);
-	if (low && u->turns)
-		tree->waited[FAIRWQ_NR_RANKS - 1] = -u->turns * (s64)FAIRWQ_COST_TURN;
-	else if (u->newcomer)
-		tree->turn = u->turns * FAIRWQ_COST_TURN;
-	else if (u->turns)
-		node->vtime = node->parent->clock + u->turns * FAIRWQ_COST_TURN;
-	raw_spin_unlock_irq(&batch->pool->lock);
-}
-
-static void unfair_gate(struct kunit *test, struct fairwq_batch *batch, struct mock_gate *gate)
-{
-	struct mock *mock = test->priv;
-
-	mock_gate_init(gate);
-	gate->next = mock->gates;
-	mock->gates = gate;
-	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(batch, &gate->work));
-}
-
-/* Return the number of reports since the last call. Expect them all in u->counter. */
-static u64 unfair_seen(struct kunit *test, const struct unfair *u)
-{
-	struct mock *mock = test->priv;
-	u64 seen, all;
-
-	fairwq_fairness_look(mock->pool);
-	raw_spin_lock_irq(&mock->pool->lock);
-	seen = mock->pool->counter[u->counter];
-	all = mock->pool->counter[FAIRWQ_VIOLATIONS];
-	mock->pool->counter[u->counter] = 0;
-	mock->pool->counter[FAIRWQ_VIOLATIONS] = 0;
-	raw_spin_unlock_irq(&mock->pool->lock);
-	if (!u->turns)
-		seen = 0;		/* @counter is not set */
-	KUNIT_EXPECT_EQ(test, all, seen);
-	return seen;
-}
-
-/*
- * The self-check reports a client that waits too long or goes too early, and no other one.
- * The client has 20 items, beside 800 of another. After half of the 800,
- * fairwq_fairness_look() reports it. If it had to wait, its own turns are reported later, too.
- */
-static void self_check_sees_the_unfair(struct kunit *test)
+/* The judge of the suites notices a client that is put behind in the tree, and no other one. */
+static void judge_sees_the_unfair(struct kunit *test)
 {
 	const struct unfair *u = test->param_value;
 	struct mock *mock = test->priv;
 	struct fairwq_batch_attrs attrs = { };
 	struct fairwq_batch *owner, *other, *client;
-	struct fairwq_flows *flows = NULL;
-	struct mock_gate *gate = kunit_kcalloc(test, 2, sizeof(*gate), GFP_KERNEL);
-	struct mock_item *item = kunit_kcalloc(test, 21, sizeof(*item), GFP_KERNEL);
-	unsigned int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, gate);
-	KUNIT_ASSERT_NOT_NULL(test, item);
-	for (i = 0; i < 21; i++) {
-		item[i].log = &mock->log;
-		item[i].letter = 'c';
-		fairwq_work_init(&item[i].work, mock_item_fn);
-	}
 	mock_pool(test, 1);
-	mock_open(test);
 	owner = mock_batch(test, "owner");
 	attrs.parent = u->owned ? owner : NULL;
 	other = mock_batch_with(test, "other", &attrs);
-	attrs.prio = u->prio;
-	attrs.max_active = u->limited;
-	client = mock_own_batch(test, "client", &attrs);
-	/* A client that has been served is no newcomer any more. */
-	mock_queue(test, other, 'o', 1);
-	if (u->flow) {
-		flows = fairwq_flows_create(mock->pool, &attrs);
-		KUNIT_ASSERT_FALSE(test, IS_ERR(flows));
-		KUNIT_ASSERT_EQ(test, 1, fairwq_flows_queue(flows, 1, &item[20].work));
-		fairwq_batch_dispose(client);
-		client = list_last_entry(&mock->pool->batches, struct fairwq_batch, link);
-	} else if (!u->newcomer) {
-		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(client, &item[20].work));
-	}
-	fairwq_pool_flush(mock->pool);
-
-	unfair_gate(test, mock->gate_batch, &gate[0]);
-	mock_await(test, &gate[0].entered);
-	unfair_put_behind(client, u);
-	for (i = 0; i < 20; i++)
-		KUNIT_ASSERT_EQ(test, 1, flows ? fairwq_flows_queue(flows, 1, &item[i].work) :
-						 fairwq_queue(client, &item[i].work));
+	attrs.weight = u->weight;
+	client = mock_batch_with(test, "client", &attrs);
 	mock_queue(test, other, 'o', 400);
-	unfair_gate(test, other, &gate[1]);
-	mock_queue(test, other, 'o', 400);
-	complete_all(&gate[0].open);
-	mock_await(test, &gate[1].entered);
-	KUNIT_EXPECT_EQ(test, u->turns != 0, unfair_seen(test, u) != 0);
-	complete_all(&gate[1].open);
+	mock_queue(test, client, 'c', 400);
+	mock_look(other);
+	mock_look(client);
+	raw_spin_lock_irq(&mock->pool->lock);
+	client->node.vtime += u->turns * FAIRWQ_COST_TURN;
+	client->node.key = client->node.vtime;
+	raw_spin_unlock_irq(&mock->pool->lock);
+	mock_open(test);
 	fairwq_pool_flush(mock->pool);
-	KUNIT_EXPECT_EQ(test, u->turns > 0, unfair_seen(test, u) != 0);
-	if (flows)
-		fairwq_flows_destroy(flows);
-	else
-		fairwq_batch_dispose(client);
+	KUNIT_EXPECT_GE(test, mock->judge.judged, 400ULL);
+	KUNIT_EXPECT_EQ(test, u->turns != 0, mock->judge.missed != 0);
+	mock->judge.missed = 0;
 }
 
 /* ---- a wrong estimate does not grow --------------------------------------------- */
@@ -1057,8 +940,7 @@ static struct kunit_case share_test_cases[] = {
 	KUNIT_CASE_PARAM(new_keys_do_not_starve, share_gen_params),
 	KUNIT_CASE_PARAM(low_priority_gets_no_more, share_gen_params),
 	KUNIT_CASE_PARAM(strict_priority_does_not_leak, share_gen_params),
-	KUNIT_CASE(self_check_accepts_bursts),
-	KUNIT_CASE_PARAM(self_check_sees_the_unfair, unfair_gen_params),
+	KUNIT_CASE_PARAM(judge_sees_the_unfair, unfair_gen_params),
 	{}
 };
 

@@ -824,6 +824,7 @@ static void disposed_batch_is_waited_for(struct kunit *test)
 	mock_open(test);
 	fairwq_batch_dispose(mock->gate_batch);
 	mock->gate_batch = NULL;
+	judge_set_pool(&mock->judge, NULL);
 	fairwq_pool_destroy(mock->pool);
 	mock->pool = NULL;
 	KUNIT_EXPECT_EQ(test, 0, fairwq_batch_shutdown(a, FAIRWQ_DROP_REST, NULL));

@@ -11,8 +11,8 @@
 
 #define ROW_LEN		512
 /* The words behind the name in a row. */
-#define ROW_WORDS	14
-#define SHARE_WORD	6
+#define ROW_WORDS	17
+#define SHARE_WORD	8
 
 /* ---- names ------------------------------------------------------------- */
 
@@ -247,14 +247,14 @@ static void share_of_much_is_right(struct kunit *test)
 static void expect_charged(struct kunit *test, struct fairwq_batch *a, unsigned int nr_a,
 			   struct fairwq_batch *b, unsigned int nr_b)
 {
-	const struct fairwq_tree *tree = &a->pool->tree;
-	u64 part = a->node.service, whole = tree->service;
+	const struct fairwq_node *all = &a->pool->tree.rank[fairwq_prio_rank(FAIRWQ_PRIO_NORMAL)];
+	u64 part = a->node.service, whole = all->service;
 
 	mock_queue(test, a, 'a', nr_a);
 	mock_queue(test, b, 'z', nr_b);
 	fairwq_pool_flush(a->pool);
 	mock_let_settle(a);
-	expect_share(test, a, fairwq_ratio(a->node.service - part, tree->service - whole, 1000));
+	expect_share(test, a, fairwq_ratio(a->node.service - part, all->service - whole, 1000));
 }
 
 /*

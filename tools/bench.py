@@ -11,9 +11,8 @@ DIR holds console.log and status of the boot, and tbb.log, if oneTBB was asked. 
 lines as they came; table.txt, which is also printed; result.txt, key=value:
 
   cpus, rounds, built,
-  violations,
-  windows, items                of the boot; in so many windows the module looked, and
-                                so many items were queued, also where nothing is measured
+  items                         of the boot; so many were queued, also where nothing is
+                                measured
   ROW.SIDE.FIGURE               the median of all samples. FIGURE says its unit:
                                 ns (per item, unless ROWS below says otherwise;
                                 of single calls the mean of the middle half),
@@ -201,7 +200,7 @@ RST_TABLES = (
 
 SAMPLE = re.compile(r'fairwq-bench: row=(\S+) side=(\S+) round=(\d+) (.*)$')
 FACT = re.compile(r'fairwq-bench: (?:cpus=\d+ rounds=\d+ built=\w+|'
-                  r'violations=\d+ windows=\d+ items=\d+)$')
+                  r'items=\d+)$')
 
 
 class Samples:
@@ -401,8 +400,6 @@ def table(samples, notes):
     yield ''
     yield from (f'{side}: {text}' for side, text in SIDES.items()
                 if any(side in samples.sides(row) for row in samples.rows()))
-    yield f'violations of fairness that the module saw: {samples.facts.get("violations", "?")}' \
-        f' in {samples.facts.get("windows", "?")} windows'
 
 
 def rst_grid(lines):

@@ -5,7 +5,6 @@
 #include <linux/kthread.h>
 #include <linux/module.h>
 
-#include "core/fairness.h"
 #include "core/watchdog.h"
 #include "fixture.h"
 
@@ -43,6 +42,8 @@ void mock_item_fn(struct fairwq_work *work)
 	struct completion *done = item->done;
 
 	mock_log_add(item->log, item->letter);
+	if (item->log->judge)
+		judge_look(item->log->judge);
 	if (done)
 		complete(done);
 }
@@ -140,6 +141,16 @@ EXPORT_SYMBOL_GPL(mock_stay);
 
 /* ---- the pool and its batches ------------------------------------------- */
 
+/* Judge the shares in mock->pool from now on. */
+void mock_judge(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+
+	judge_set_pool(&mock->judge, mock->pool);
+	mock->log.judge = &mock->judge;
+}
+EXPORT_SYMBOL_GPL(mock_judge);
+
 /*
  * Make a pool with @runners and @policy. One of its runners waits at the gate, which
  * has a batch of its own. That batch has had its turn.
@@ -158,6 +169,7 @@ void mock_pool_by(struct kunit *test, unsigned int runners, enum fairwq_policy p
 	fairwq_set_hung_ms(mock->pool, 0);
 	mock->gate_batch = fairwq_batch_create(mock->pool, NULL, "gate");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(mock->gate_batch));
+	mock_judge(test);
 	mock_gate_enter(test, mock->gate_batch, &mock->gate);
 }
 EXPORT_SYMBOL_GPL(mock_pool_by);
@@ -304,6 +316,15 @@ EXPORT_SYMBOL_GPL(mock_expect_order);
 
 /* ---- before and after each case ----------------------------------------- */
 
+/* Set up what a suite has within a structure of its own. */
+void mock_setup(struct mock *mock)
+{
+	spin_lock_init(&mock->log.lock);
+	judge_init(&mock->judge, 1);
+	mock_gate_init(&mock->gate);
+}
+EXPORT_SYMBOL_GPL(mock_setup);
+
 /* Make test->priv before each case. Return: 0, or -ENOMEM. */
 int mock_init(struct kunit *test)
 {
@@ -311,17 +332,13 @@ int mock_init(struct kunit *test)
 
 	if (!mock)
 		return -ENOMEM;
-	spin_lock_init(&mock->log.lock);
-	mock_gate_init(&mock->gate);
+	mock_setup(mock);
 	test->priv = mock;
 	return 0;
 }
 EXPORT_SYMBOL_GPL(mock_init);
 
-/*
- * Free what the case has made, also if it failed, and expect that the module's own
- * check of fairness has found no violation.
- */
+/* Free what the case has made, also if it failed, and expect that all had their shares. */
 void mock_exit(struct kunit *test)
 {
 	struct mock *mock = test->priv;
@@ -334,9 +351,9 @@ void mock_exit(struct kunit *test)
 	if (IS_ERR_OR_NULL(mock->pool))
 		return;
 	mock_gates_open(&mock->gate);
-	fairwq_fairness_look(mock->pool);
-	KUNIT_EXPECT_EQ(test, 0ULL,
-			mock_counter(mock->pool, FAIRWQ_VIOLATIONS));
+	judge_set_pool(&mock->judge, NULL);
+	KUNIT_EXPECT_EQ_MSG(test, 0ULL, mock->judge.missed, "shares: %llu %% of the bound",
+			    mock->judge.worst);
 	for (kept = mock->kept; kept; kept = kept->next)
 		fairwq_batch_dispose(kept->batch);
 	if (!IS_ERR_OR_NULL(mock->gate_batch))

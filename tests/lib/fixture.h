@@ -20,6 +20,10 @@
  *	mock_pool()		the pool alone
  *	mock_pool_by()		the same, with a policy
  *
+ * All of them let the judge look at the shares when an item has logged
+ * (judge.h), and mock_exit() asks it. A case with items of its own calls
+ * judge_look().
+ *
  * With one runner, what the case queues waits behind the gate. With two, one runner
  * is free. mock_exit() frees what these calls and mock_batch() have made, also if the
  * case failed.
@@ -39,6 +43,7 @@
 
 #include "bound.h"
 #include "gate.h"
+#include "judge.h"
 
 #define MOCK_LOG	2048
 
@@ -51,6 +56,7 @@ struct mock_log {
 	spinlock_t lock;	/* for @nr and @text */
 	unsigned int nr;
 	char text[MOCK_LOG];
+	struct judge *judge;	/* looks at each item that logs; or NULL */
 };
 
 /* An item that writes its letter into the log. */
@@ -78,6 +84,7 @@ struct mock {
 	struct mock_gate gate;
 	struct mock_gate *gates;	/* of mock_gate_new(): mock_exit() opens them */
 	struct mock_log log;
+	struct judge judge;		/* of the pool: see mock_judge() */
 };
 
 /* Queue @work to the default batch of NORMAL priority. */
@@ -94,6 +101,7 @@ void rcu_expedite_gp(void);
 void rcu_unexpedite_gp(void);
 
 /* For a suite. */
+void mock_setup(struct mock *mock);
 int mock_init(struct kunit *test);
 void mock_exit(struct kunit *test);
 
@@ -116,6 +124,9 @@ struct fairwq_batch *mock_batch_prio(struct kunit *test, const char *name,
 				     enum fairwq_prio prio);
 struct fairwq_batch *mock_own_batch(struct kunit *test, const char *name,
 				    const struct fairwq_batch_attrs *attrs);
+
+/* Promise 6. */
+void mock_judge(struct kunit *test);
 
 /* What it queues, and what it sees. */
 struct mock_item *mock_item(struct kunit *test, char letter);

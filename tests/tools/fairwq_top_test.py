@@ -8,6 +8,7 @@ import pathlib
 import shutil
 import tempfile
 import unittest
+import unittest.mock
 import zlib
 from contextlib import redirect_stderr, redirect_stdout
 
@@ -15,8 +16,8 @@ from load import load
 
 top = load("fairwq-top")
 
-HEAD = ("number name state prio weight queued running done share% wait50us wait99us waitmaxus "
-        "run50us run99us failed owner\n")
+HEAD = ("number name state prio weight queued running done service longest share% stay "
+        "wait50us wait99us waitmaxus run50us run99us failed owner\n")
 
 
 def number_of(name):
@@ -25,12 +26,13 @@ def number_of(name):
 
 
 def row(name, done=0, state="eligible", prio="normal", weight=100, queued=1, owner=None,
-        wait99="-", number=None):
+        wait99="-", number=None, service=0, longest=1, stay=7):
     """A row as debugfs.c prints it."""
     number = number_of(name) if number is None else number
     owner = "-" if owner is None else number_of(owner)
     return (f"{number:6} {name:<24} {state:<8} {prio:<6} {weight:6} {queued:8} {0:7} {done:10} "
-            f"{12:4}.{5} {'-':>9} {wait99:>9} {7:9} {'-':>9} {'-':>9} {0:6} {owner}\n")
+            f"{service:10} {longest:8} {12:4}.{5} {stay:9} {'-':>9} {wait99:>9} {7:9} "
+            f"{'-':>9} {'-':>9} {0:6} {owner}\n")
 
 
 def by_name(pool):
@@ -45,15 +47,17 @@ class Tables(unittest.TestCase):
         self.root = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, self.root)
 
-    def pool(self, *rows, name="demo", policy="round_robin", runners="", **counters):
+    def pool(self, *rows, name="demo", policy="round_robin", runners="", low_turns=64,
+             slice_us=0, **counters):
         """Write the tables of a pool."""
         folder = os.path.join(self.root, name)
         os.makedirs(folder, exist_ok=True)
         summary = {"name": name, "policy": policy, "runners_active": 1, "max_active": 2,
-                   "violations": 0, "starved": 0} | counters
+                   "leaks": 0, "hung": 0} | counters
         for file, text in (
                 ("summary", "".join(f"{key}: {value}\n" for key, value in summary.items())),
                 ("batches", HEAD + "".join(rows)),
+                ("low_turns", f"{low_turns}\n"), ("slice_us", f"{slice_us}\n"),
                 ("runners", "runner state    sincems batch function\n" + runners)):
             pathlib.Path(folder, file).write_text(text, encoding="utf-8")
 
@@ -74,6 +78,10 @@ class Tables(unittest.TestCase):
         with redirect_stdout(out), redirect_stderr(err):
             status = top.main(["--root", self.root, "--interval", "0.01", *args])
         return status, out.getvalue(), err.getvalue()
+
+
+class Shown(Tables):
+    """What is shown of two samples."""
 
     # -- rates and shares
 
@@ -196,7 +204,7 @@ class Tables(unittest.TestCase):
     def test_tables_of_another_version_are_said(self):
         self.pool(row("a"))
         path = pathlib.Path(self.root, "demo", "batches")
-        text = path.read_text(encoding="utf-8").replace("number ", "", 1)
+        text = path.read_text(encoding="utf-8").replace(" stay", "", 1)
         path.write_text(text, encoding="utf-8")
         status, _, err = self.call("--once")
         self.assertEqual(status, 1)
@@ -231,15 +239,15 @@ class Tables(unittest.TestCase):
         self.assertEqual(out.count("eligible"), 1000)
 
     def test_json(self):
-        self.pool(row("a", wait99="12"), violations=3)
+        self.pool(row("a", wait99="12"), leaks=3)
         status, out, _ = self.call("--once", "--json")
         pool = json.loads(out)["pools"]["demo"]
         self.assertEqual((status, pool["wrong"], pool["batch"][str(number_of("a"))]["wait99"]),
-                         (0, {"violations": 3}, 12))
+                         (0, {"leaks": 3}, 12))
 
-    def test_violations_are_shown(self):
-        pool = self.then(self.watch(), row("a"), violations=2)
-        self.assertIn(("violations 2", True),
+    def test_leaks_are_shown(self):
+        pool = self.then(self.watch(), row("a"), leaks=2)
+        self.assertIn(("leaks 2", True),
                       [(text.split("  ")[-1], wrong) for text, wrong in top.lines(pool)])
 
     def test_runners_and_what_they_run(self):
@@ -279,6 +287,370 @@ class Tables(unittest.TestCase):
 
     def test_no_pool(self):
         self.assertEqual(self.call("--once"), (0, "", ""))
+
+
+class Judgement(Tables):
+    """A judge on tables, with 2 runners: the bound of two batches is 3 turns."""
+
+    def judge(self, *tables, **more):
+        """A judge that has seen these tables, each a list of rows or (rows, what pool() takes)."""
+        judge = top.Judge()
+        for table in tables:
+            rows, changed = table if isinstance(table, tuple) else (table, {})
+            self.pool(*rows, **(more | changed))
+            judge.look(top.read_pool(self.root, "demo"))
+        return judge
+
+    def between(self, before, after, **more):
+        """(clients compared, missed ones, priorities judged)."""
+        clients, _, prios, missed = self.judge(before, before, after, after, **more).verdict()
+        return clients, [line.split()[1] for line in missed], prios
+
+    def gains(self, *batches, **more):
+        """The same for (name, gain, what row() takes), from a service of 100 on."""
+        return self.between([row(name, service=100, **how) for name, _, how in batches],
+                            [row(name, service=100 + gain, **how) for name, gain, how in batches],
+                            **more)
+
+    # -- clients of one priority
+
+    def test_pair_within_the_bound(self):
+        self.assertEqual(self.gains(("a", 50, {}), ("b", 53, {})), (2, [], 0))
+        self.assertEqual(self.gains(("a", 53, {}), ("b", 50, {})), (2, [], 0))
+
+    def test_pair_beyond_the_bound(self):
+        self.assertEqual(self.gains(("a", 50, {}), ("b", 54, {})), (2, ["a"], 0))
+        self.assertEqual(self.gains(("a", 54, {}), ("b", 50, {})), (2, ["b"], 0))
+
+    def test_bound_grows_with_runners(self):
+        for gain, missed in (508, []), (509, ["a"]):
+            self.assertEqual(self.gains(("a", 500, {}), ("b", gain, {}), max_active=7)[1], missed)
+
+    def test_most_runners_of_all_looks_count(self):
+        before = [row("a"), row("b")]
+        after = [row("a", service=50), row("b", service=58)]
+        for most, missed in (7, 0), (6, 1):
+            judge = self.judge(before, before, (before, {"max_active": most}), after, after)
+            self.assertEqual(len(judge.verdict()[3]), missed)
+
+    def test_weights_divide_the_service(self):
+        light, heavy = {"weight": 100}, {"weight": 300}
+        # 3 turns of the lighter one.
+        for gain, missed in (309, []), (310, ["a"]), (291, []), (290, ["b"]):
+            self.assertEqual(self.gains(("a", 100, light), ("b", gain, heavy))[1], missed)
+
+    def test_weights_do_not_round(self):
+        large = 2**62
+        for more, missed in (9, []), (10, ["a"]):
+            self.assertEqual(self.gains(("a", large, {"weight": 1}),
+                                        ("b", 3 * large + more, {"weight": 3}))[1], missed)
+
+    def test_each_that_missed_is_named_once(self):
+        self.assertEqual(self.gains(("a", 10, {}), ("b", 500, {}), ("c", 400, {}), ("d", 498, {})),
+                         (4, ["a", "c"], 0))
+
+    def test_line_says_what_was_due(self):
+        before = [row("a", number=1), row("b", number=2, weight=200)]
+        after = [row("a", number=1, service=50), row("b", number=2, weight=200, service=1000)]
+        self.assertEqual(self.judge(before, before, after, after).verdict()[3],
+                         ["  1 a (weight 100): had 50 turns, at least 497 were due beside the 1000 "
+                          "of 2 b (weight 200)"])
+
+    def test_worst_lag_is_of_the_bound(self):
+        before = [row("a"), row("b"), row("c")]
+        after = [row("a", service=50), row("b", service=52), row("c", service=51)]
+        worst = self.judge(before, before, after, after).verdict()[1]
+        self.assertEqual(worst * 3, 2)
+
+    def test_leader_may_have_shorter_turns(self):
+        # b is furthest ahead, but its turns are long. c is less far ahead and beyond its bound.
+        self.assertEqual(self.gains(("a", 100, {}), ("b", 150, {"longest": 50}), ("c", 110, {})),
+                         (3, ["a"], 0))
+
+    def test_longer_turns_of_a_burst(self):
+        # (2 + 1) * (1 + 4)
+        for gain, missed in (65, []), (66, ["a"]):
+            self.assertEqual(self.gains(("a", 50, {}), ("b", gain, {"longest": 4}))[1], missed)
+
+    def test_longest_turn_of_all_looks_counts(self):
+        before, after = [row("a"), row("b")], [row("a", service=50), row("b", service=65)]
+        longer = [row("a"), row("b", longest=4)]
+        for meanwhile, missed in (longer, 0), (before, 1):
+            judge = self.judge(before, before, meanwhile, after, after)
+            self.assertEqual(len(judge.verdict()[3]), missed)
+
+    def test_bound_of_time(self):
+        # 1000 of a are 2000 of b, and (2 + 1) * (2 * 100 + 300) more are allowed.
+        for gain, missed in (3500, []), (3501, ["a"]):
+            self.assertEqual(self.gains(("a", 1000, {"longest": 100}),
+                                        ("b", gain, {"longest": 300, "weight": 200}),
+                                        policy="fair_time")[1], missed)
+
+    def test_slice_is_the_least_turn_of_time(self):
+        for slice_us, most in (0, 300), (60, 360):
+            for gain, missed in (most, []), (most + 1, ["a"]):
+                self.assertEqual(self.gains(("a", 0, {}), ("b", gain, {}), policy="fair_time",
+                                            slice_us=slice_us)[1], missed)
+
+    def test_bound_of_cost(self):
+        for gain, missed in (42, []), (43, ["a"]):
+            self.assertEqual(self.gains(("a", 0, {"longest": 5}), ("b", gain, {"longest": 9}),
+                                        policy="fair_cost")[1], missed)
+
+    def test_owner_is_compared_beside_others(self):
+        rows = [("own", 50, {}), ("x", 25, {"owner": "own"}), ("y", 25, {"owner": "own"})]
+        self.assertEqual(self.gains(*rows, ("z", 50, {})), (4, [], 0))
+        self.assertEqual(self.gains(*rows, ("z", 54, {})), (4, ["own"], 0))
+
+    def test_batches_of_an_owner_are_compared(self):
+        self.assertEqual(self.gains(("own", 50, {}), ("x", 23, {"owner": "own"}),
+                                    ("y", 27, {"owner": "own"}), ("z", 50, {}))[1], ["x"])
+
+    def test_batches_of_two_owners_are_not_compared(self):
+        self.assertEqual(self.gains(("own", 50, {}), ("x", 50, {"owner": "own"}), ("z", 50, {})),
+                         (2, [], 0))
+
+    def test_owner_has_the_longest_turn_below_it(self):
+        rows = [("own", 50, {}), ("mid", 50, {"owner": "own"}),
+                ("x", 50, {"owner": "mid", "longest": 4})]
+        self.assertEqual(self.gains(*rows, ("z", 65, {}))[1], [])
+        self.assertEqual(self.gains(*rows, ("z", 66, {}))[1], ["own"])
+
+    def test_owners_in_a_circle_end(self):
+        self.assertEqual(self.gains(("x", 5, {"owner": "y"}), ("y", 5, {"owner": "x"})), (0, [], 0))
+
+    def test_batch_that_joined_between_is_not_judged(self):
+        for stay in range(4):
+            tables = [[row("a", stay=8 if nth > stay else 0), row("b", service=500 * nth)]
+                      for nth in range(4)]
+            self.assertEqual(self.judge(*tables).verdict()[::3], (0, []))
+
+    def test_batch_with_a_break_is_not_judged(self):
+        before, after = [row("a", stay=7), row("b")], [row("a", stay=8), row("b", service=500)]
+        self.assertEqual(self.between(before, after), (0, [], 0))
+
+    def test_batch_that_is_new_is_not_judged(self):
+        self.assertEqual(self.between([row("b")], [row("a"), row("b", service=500)]), (0, [], 0))
+
+    def test_batch_of_another_weight_is_not_judged(self):
+        before, after = [row("a", weight=50), row("b")], [row("a"), row("b", service=500)]
+        self.assertEqual(self.between(before, after), (0, [], 0))
+
+    def test_rows_are_read_one_after_the_other(self):
+        # b has a turn for each of a, and had 200 while the first table was read, and the last one.
+        tables = [[row("a", service=a), row("b", service=b)]
+                  for a, b in ((0, 200), (200, 201), (1000, 1001), (1001, 1200))]
+        self.assertEqual(self.judge(*tables).verdict()[3], [])
+        # That explains no more than so many.
+        tables[2:] = [[row("a", service=a), row("b", service=b)]
+                      for a, b in ((1000, 1205), (1000, 1205))]
+        self.assertEqual(len(self.judge(*tables).verdict()[3]), 1)
+
+    def test_row_counts_by_what_it_may_have_had(self):
+        for of_a, of_b in (((0, 0, 900, 900), (0, 200, 1000, 1200)),
+                           ((0, 200, 800, 1000), (0, 0, 1000, 1000))):
+            tables = [[row("a", service=a), row("b", service=b)] for a, b in zip(of_a, of_b)]
+            self.assertEqual(self.judge(*tables).verdict()[3], [])
+
+    # -- priorities
+
+    HIGH, LOW = {"prio": "high"}, {"prio": "low"}
+
+    def test_low_priority_has_its_part(self):
+        self.assertEqual(self.gains(("a", 63000, self.HIGH), ("b", 1000, self.LOW)), (0, [], 1))
+
+    def test_low_priority_is_starved(self):
+        # Four times 64 + 2 turns are allowed for.
+        for high, missed in (63000 + 264, []), (63000 + 265, ["priority:"]):
+            self.assertEqual(self.gains(("a", high, self.HIGH), ("b", 1000, self.LOW))[1], missed)
+
+    def test_low_priority_has_too_much(self):
+        for high, missed in (63000 - 264, []), (63000 - 265, ["priority:"]):
+            self.assertEqual(self.gains(("a", high, self.HIGH), ("b", 1000, self.LOW))[1], missed)
+
+    def test_each_priority_has_its_part_of_all(self):
+        # One in 64 for each, also if a middle one has no more than the lowest.
+        rows = ("a", 62000, self.HIGH), ("b", 1000, {}), ("c", 1000, self.LOW)
+        self.assertEqual(self.gains(*rows), (0, [], 2))
+        thirds = ("a", 1000, self.HIGH), ("b", 1000, {}), ("c", 1000, self.LOW)
+        self.assertEqual(self.gains(*thirds, low_turns=2), (0, [], 2))
+
+    def test_priority_without_a_backlog_is_not_starved(self):
+        self.assertEqual(self.gains(("a", 63000, self.HIGH), ("b", 5, self.LOW | {"stay": 0})),
+                         (0, [], 1))
+
+    def test_priority_alone_has_all(self):
+        self.assertEqual(self.gains(("a", 0, self.HIGH | {"stay": 0}), ("b", 5000, self.LOW)),
+                         (0, [], 0))
+        # The high one had turns, and no backlog all the time.
+        self.assertEqual(self.gains(("a", 900, self.HIGH | {"stay": 0}), ("b", 900, self.LOW)),
+                         (0, [], 1))
+
+    def test_strict(self):
+        for low, missed in (3, []), (4, ["priority:"]):
+            self.assertEqual(self.gains(("a", 900, self.HIGH), ("b", low, self.LOW), low_turns=0),
+                             (0, missed, 1))
+
+    def test_batch_that_is_new_counts_for_its_priority(self):
+        before = [row("a", prio="high", number=1), row("b", prio="low", number=2)]
+        after = [row("a", prio="high", number=1, service=1000),
+                 row("b", prio="low", number=2, service=1000)]
+        new = row("c", prio="high", number=3, service=62000, stay=0)
+        self.assertEqual(self.between(before, after + [new])[1:], ([], 1))
+        self.assertEqual(self.between(before, after)[1:], (["priority:"], 1))
+
+    def test_batch_that_goes_is_not_counted(self):
+        # What the high priority had is not known, and so not that the low one had too much.
+        before = [row("a", prio="high", number=1), row("b", prio="low", number=2)]
+        after = [row("a", prio="high", number=1, service=1000),
+                 row("b", prio="low", number=2, service=1000)]
+        short = row("c", prio="high", number=3, service=62000)
+        self.assertEqual(self.between(before + [short], after)[1:], ([], 1))
+        # Number 3 came and went between two looks.
+        late = row("d", prio="high", number=4, stay=0)
+        self.assertEqual(self.between(before, after + [late])[1:], ([], 0))
+
+    def test_owner_counts_once_for_its_priority(self):
+        self.assertEqual(self.gains(("own", 63000, self.HIGH),
+                                    ("x", 63000, self.HIGH | {"owner": "own"}),
+                                    ("b", 1000, self.LOW)), (0, [], 1))
+
+    # -- pools that are not judged
+
+    def why(self, *tables, **more):
+        """Why a pool is not judged. It has no findings then."""
+        judge = self.judge(*tables, **more)
+        self.assertEqual(judge.verdict(), (0, None, 0, []))
+        return judge.why
+
+    UNFAIR = [row("a", service=100), row("b", service=100)], [row("a", service=100),
+                                                              row("b", service=900)]
+
+    def test_change_of_a_knob_is_not_judged(self):
+        before, after = self.UNFAIR
+        for knob, value in ("policy", "fair_time"), ("policy", "fifo"), ("low_turns", 0):
+            changed = after, {knob: value}
+            self.assertEqual(self.why(before, before, changed, changed), f"{knob} was changed")
+            self.assertEqual(self.why(before, before, changed, after, after), f"{knob} was changed")
+
+    def test_first_come_first_served_is_not_judged(self):
+        before, after = self.UNFAIR
+        self.assertEqual(self.why(before, before, after, after, policy="fifo"),
+                         "fifo: nothing is promised")
+
+    def test_counters_that_began_anew_are_not_judged(self):
+        before, after = self.UNFAIR
+        self.assertEqual(self.why(before, before, [row("a"), row("b")], after, after),
+                         "its counters began anew")
+
+    def test_charge_that_is_given_back_is_judged(self):
+        before = [row("a", service=1000, longest=100), row("b", service=1000)]
+        after = [row("a", service=700, longest=100), row("b", service=1000)]
+        self.assertEqual(self.between(before, after, policy="fair_time"), (2, [], 0))
+
+    def test_pool_that_went_is_not_judged(self):
+        judge = self.judge(*self.UNFAIR)
+        judge.look(None)
+        self.assertEqual((judge.why, judge.verdict()), ("the pool is gone", (0, None, 0, [])))
+
+    def test_pool_that_came_again_is_not_judged(self):
+        before, after = self.UNFAIR
+        judge = self.judge(before, before)
+        os.rename(os.path.join(self.root, "demo"), os.path.join(self.root, "old"))
+        self.pool(*after)
+        judge.look(top.read_pool(self.root, "demo"))
+        self.assertEqual((judge.why, judge.verdict()),
+                         ("the pool was made anew", (0, None, 0, [])))
+
+    # -- the tool
+
+    def check(self, *changes, args=()):
+        """What the tool says if each change is made after another second."""
+        clock, changes = [1000], list(changes)
+
+        def sleep(seconds):
+            clock[0] += seconds
+            changes.pop(0)()
+        with unittest.mock.patch.multiple(top.time, sleep=sleep, monotonic=lambda: clock[0]):
+            return self.call("--check", str(len(changes)), *args)
+
+    def rows(self, *services, **more):
+        """A pool of batches that have these services."""
+        self.pool(*(row(f"c{nth}", number=nth, service=service)
+                    for nth, service in enumerate(services)), **more)
+
+    def test_check_of_a_fair_pool(self):
+        self.rows(5, 5)
+        status, out, err = self.check(lambda: None, lambda: self.rows(1005, 1004))
+        self.assertEqual((status, err), (0, ""))
+        self.assertEqual(out, "POOL                     POLICY      CLIENTS WORST% PRIOS\n"
+                              "demo                     round_robin       2     34     -\n"
+                              "fair: 2 clients and 0 priorities compared, none beyond the bound\n")
+
+    def test_check_of_an_unfair_pool(self):
+        self.rows(5, 5)
+        self.rows(7, 8, name="other")
+        status, out, _ = self.check(lambda: self.rows(1005, 105))
+        self.assertEqual((status, out.splitlines()[2:]), (
+            1, ["  1 c1 (weight 100): had 100 turns, at least 997 were due beside the 1000 of "
+                "0 c0 (weight 100)",
+                "other                    round_robin       2      0     -",
+                "UNFAIR: 4 clients and 0 priorities compared, 1 beyond the bound"]))
+        self.rows(5, 5)
+        status, out, _ = self.check(lambda: self.rows(1005, 105), args=["--pool", "other"])
+        self.assertEqual((status, len(out.splitlines())), (0, 3))
+
+    def test_nothing_to_compare_is_said(self):
+        self.rows(5)
+        self.rows(5, 5, policy="fifo", name="first")
+        status, out, _ = self.check(lambda: self.rows(700))
+        self.assertEqual(status, 0)
+        self.assertIn(" not judged: fifo: nothing is promised\n", out)
+        self.assertIn("nothing could be compared", out.splitlines()[-1])
+
+    def test_pools_that_come_and_go_are_said(self):
+        def change():
+            shutil.rmtree(os.path.join(self.root, "demo"))
+            self.rows(5, 5, name="late")
+        self.rows(5, 5)
+        out = self.check(change)[1]
+        self.assertRegex(out, "demo .* not judged: the pool is gone\n")
+        self.assertRegex(out, "late .* not judged: the pool is new\n")
+
+    def test_tables_that_are_cut_short_are_not_judged(self):
+        self.rows(5, 5)
+        os.remove(os.path.join(self.root, "demo", "low_turns"))
+        self.assertIn("not judged: its tables are not complete", self.check(lambda: None)[1])
+
+    def test_no_tables_are_no_check(self):
+        self.rows(5)
+        self.assertEqual(self.call("--check", "1", "--pool", "none")[::2],
+                         (2, "fairwq-top: no pool none: there are demo\n"))
+        shutil.rmtree(os.path.join(self.root, "demo"))
+        os.rename(self.root, self.root + ".away")
+        status, _, err = self.call("--check", "1")
+        os.rename(self.root + ".away", self.root)
+        self.assertEqual(status, 2)
+        self.assertIn("modprobe fairwq", err)
+
+    def test_check_that_is_interrupted_is_none(self):
+        def interrupt():
+            raise KeyboardInterrupt
+        self.rows(5, 5)
+        self.assertEqual(self.check(interrupt)[:2], (2, ""))
+
+    def test_usage_of_check(self):
+        for args in (["0"], ["-1"], ["nan"], ["inf"], ["x"], [""], ["1", "--once"], ["1", "--json"],
+                     ["86401"]):
+            with self.assertRaises(SystemExit) as end:
+                self.call(f"--check={args[0]}", *args[1:])
+            self.assertEqual(end.exception.code, 2)
+
+    def test_many_clients(self):
+        before = [row(f"c{nth}", number=nth) for nth in range(2000)]
+        after = [row(f"c{nth}", number=nth, service=1000 + nth % 3, longest=nth % 50 + 1)
+                 for nth in range(2000)]
+        self.assertEqual(self.between(before, after), (2000, [], 0))
 
 
 if __name__ == "__main__":

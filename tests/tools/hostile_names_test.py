@@ -31,7 +31,7 @@ top, trace = load("fairwq-top"), load("fairwq-trace")
 TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools/user"
 
 EVENT = b"x-1 [000] d..1. 1.000001: fairwq_start: pool=p batch=victim work=1 fn=f wait=5 runner=1"
-ROW = b"x idle normal 100 0 0 5 1.0 - - 7 - - 0 -"
+ROW = b"x idle normal 100 0 0 5 5 1 1.0 0 - - 7 - - 0 -"
 NAMES = [
     # As a terminal sees them: escapes, their one-byte forms, directions, line ends, no UTF-8.
     b"\x1b[31mred", b"\x1b]0;title\x07", b"\x9b31m", b"\xc2\x9b31m", b"\xc2\x85", b"\x7f", b"\t",
@@ -269,19 +269,24 @@ class Tables(Case):
         path = os.path.join(os.fsencode(self.root), folder)
         os.mkdir(path)
         for file, text in (
-                (b"summary", b"name: %s\npolicy: round_robin\nviolations: 0\n" % folder),
-                (b"batches", b"number name state prio [...]\n" + batches),
+                (b"summary", b"name: %s\npolicy: round_robin\nmax_active: 2\n" % folder),
+                (b"low_turns", b"64\n"), (b"slice_us", b"0\n"),
+                (b"batches", b"number name state prio [...] stay [...]\n" + batches),
                 (b"runners", b"runner state    sincems batch function\n" + runners)):
             with open(os.path.join(path, file), "wb") as target:
                 target.write(text)
 
+    def batches(self, services):
+        """The table of hostile batches that have these services."""
+        return b"".join(
+            b"%6d %-24s eligible normal    100        1       0 %10d %10d        1   12.5   999999"
+            b"         -         -         7         -         -      0 %s\n"
+            % (number, name, 1000 + number, service, b"%d" % (number - 1) if number % 2 else b"-")
+            for (number, name), service in zip(enumerate(ALL), services))
+
     def tables(self):
         """A pool with hostile batches, and hostile pools. Return the names of these."""
-        self.pool(b"demo", b"".join(
-            b"%6d %-24s eligible normal    100        1       0 %10d   12.5         -         -"
-            b"         7         -         -      0 %s\n"
-            % (number, name, 1000 + number, b"%d" % (number - 1) if number % 2 else b"-")
-            for number, name in enumerate(ALL)), b"".join(
+        self.pool(b"demo", self.batches([5] * len(ALL)), b"".join(
                 b"%6d running        9 %-24s hash_fn%s\n"
                 % (number, name, b" [mod]" if number % 2 else b"")
                 for number, name in enumerate(ALL)))
@@ -300,7 +305,7 @@ class Tables(Case):
     def test_text(self):
         pools = self.tables()
         lines = self.top("--once").splitlines()
-        heads = [line for line in lines if " of ? runners, " in line]
+        heads = [line for line in lines if " of 2 runners, " in line]
         self.assertEqual(sorted(head[:head.rindex(": round_robin, ")] for head in heads),
                          sorted([shown(name, "surrogateescape") for name in pools] + ["demo"]))
         rows = [line[:24] for line in lines if line[24:34] == " eligible "]
@@ -325,6 +330,34 @@ class Tables(Case):
                           for runner in got["demo"]["runner"]],
                          [(shown(name).rstrip(), "hash_fn" + " [mod]" * (number % 2))
                           for number, name in enumerate(ALL)])
+
+    def test_check(self):
+        pools = self.tables()
+        path = pathlib.Path(self.root, "demo/batches")
+        head = path.read_bytes().splitlines(keepends=True)[0]
+
+        # Each batch without an owner but the first missed its share.
+        after = head + self.batches([1005] + [7] * (len(ALL) - 1))
+        clock = [1000]
+
+        def sleep(seconds):
+            clock[0] += seconds
+            path.write_bytes(after)
+        with unittest.mock.patch.multiple(top.time, sleep=sleep, monotonic=lambda: clock[0]), \
+                contextlib.redirect_stdout(io.StringIO()) as out:
+            status = top.main(["--root", self.root, "--check", "1"])
+        lines = out.getvalue().split("\n")
+        self.assertTrue("".join(lines).isprintable())
+        missed = [line for line in lines if " were due beside the 1000 of 0 " in line]
+        number = range(2, len(ALL), 2)
+        for line, at in zip(missed, number):
+            name = shown(ALL[at]).rstrip()[:24]
+            self.assertEqual(line.split(" (weight 100): had 2 turns, at least 997 were due")[0],
+                             f"  {at} {name}")
+        # A line for each pool and each that missed, the head, and the verdict.
+        self.assertEqual((status, len(missed), len(lines)),
+                         (1, len(number), len(number) + len(pools) + 1 + 3))
+        self.assertRegex(lines[-2], r"^UNFAIR: \d+ clients and 0 priorities compared, \d+ beyond")
 
     def test_one_pool(self):
         for name in set(self.tables()) & set(ASKED):

@@ -311,6 +311,7 @@ static void tt_item_fn(struct fairwq_work *work)
 		atomic_long_dec(&item->ran);
 	}
 	tt_judge_user(GLOBAL_ROOT_UID);
+	tt_judge_look(dice % TT_NR_POOLS);
 	/* If it queues itself here, it must run again, but not at once. */
 	tt_item_mischief(item, dice >> 12);
 	tt_fork(dice >> 20);

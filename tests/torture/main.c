@@ -17,6 +17,7 @@
 
 #include "core/compat.h"
 #include "core/types.h"
+#include "tests/lib/judge.h"
 #include "torture.h"
 
 MODULE_DESCRIPTION("Torture of fairwq");
@@ -107,6 +108,7 @@ static const char * const tt_count_name[TT_NR_COUNTS] = {
 	[TT_STARVED] = "without memory",
 	[TT_MEDDLED] = "meddled with",
 	[TT_TASKS] = "tasks",
+	[TT_JUDGED] = "shares judged",
 	[TT_WENT_ON] = "turns that went on",
 	[TT_ERRANDS] = "errands",
 	[TT_STEPS_DONE] = "steps of sequences",
@@ -301,61 +303,34 @@ static void tt_threads_stop(void)
 
 /* ---- shares ------------------------------------------------------------ */
 
-/* Keeps tt_pools for tt_judge_set(). */
-static DEFINE_MUTEX(tt_judge_mutex);
+static struct judge tt_judges[TT_NR_POOLS];
 
-/*
- * Report violations that @pool counted, and the longest wait: in percent of what it may be,
- * in 1/100 turns or us, and in ms. Must be called before they are reset or gone.
- */
-void tt_judge_pool(struct fairwq_pool *pool)
+/* For bug=unfair: account a lot of service that a batch of @pool has not had. */
+static void tt_be_unfair(struct fairwq_pool *pool)
 {
-	struct fairwq_window window;
-	u64 nr, starved;
-	unsigned int policy, max_active;
+	struct fairwq_node *rank = &pool->tree.rank[fairwq_prio_rank(FAIRWQ_PRIO_NORMAL)];
 
-	if (IS_ERR_OR_NULL(pool))
-		return;
-	raw_spin_lock_irq(&pool->lock);
-	nr = pool->counter[FAIRWQ_VIOLATIONS];
-	starved = pool->counter[FAIRWQ_STARVED];
-	window = pool->window;
-	policy = pool->policy;
-	max_active = pool->max_active;
-	raw_spin_unlock_irq(&pool->lock);
-	if (!nr)
-		return;
-	tt_problem("pool %s has found %llu violations of fairness, %llu by a wait\n",
-		   pool->name, nr, starved);
-	pr_info("policy %u, max_active %u, worst lag %llu%%, worst wait %llu%%: %llu in %u ms\n",
-		policy, max_active, window.worst_lag, window.worst_wait, window.wait,
-		window.wait_ms);
+	guard(raw_spinlock_irqsave)(&pool->lock);
+	if (!list_empty(&rank->row))
+		list_first_entry(&rank->row, struct fairwq_node, next)->service += BIT_ULL(50);
 }
 
-/* Judge all pools when the parameter "judge" is written. */
-static int tt_judge_set(const char *value, const struct kernel_param *kp)
+/* Judge the shares in pool number @i, which may be gone. For items. */
+void tt_judge_look(unsigned int i)
 {
-	unsigned int i;
-
-	mutex_lock(&tt_judge_mutex);
-	for (i = 0; i < TT_NR_POOLS; i++)
-		tt_judge_pool(tt_pools[i]);
-	mutex_unlock(&tt_judge_mutex);
-	return 0;
+	judge_look(&tt_judges[i]);
 }
 
-static const struct kernel_param_ops tt_judge_ops = { .set = tt_judge_set };
-module_param_cb(judge, &tt_judge_ops, NULL, 0200);
-MODULE_PARM_DESC(judge, "Written before a pool is reset: judge the fairness of all pools");
-
-/* For bug=unfair: account a lot of service that no batch of @pool had. */
-void tt_be_unfair(struct fairwq_pool *pool)
+/* Stop judging pool number @i, and report what was found. */
+static void tt_judge_end(unsigned int i)
 {
-	if (tt_bug != TT_BUG_UNFAIR)
-		return;
-	raw_spin_lock_irq(&pool->lock);
-	pool->tree.rank[fairwq_prio_rank(FAIRWQ_PRIO_NORMAL)].service += BIT_ULL(52);
-	raw_spin_unlock_irq(&pool->lock);
+	const struct judge *judge = &tt_judges[i];
+
+	judge_set_pool(&tt_judges[i], NULL);
+	tt_count(TT_JUDGED, judge->judged);
+	if (judge->missed)
+		tt_problem("in pool %u shares were wrong at %llu looks, %llu%% of the bound\n", i,
+			   judge->missed, judge->worst);
 }
 
 /* ---- pools ------------------------------------------------------------- */
@@ -383,11 +358,14 @@ static int tt_pools_init(void)
 	};
 	unsigned int i;
 
+	for (i = 0; i < TT_NR_POOLS; i++)
+		judge_init(&tt_judges[i], 4);
 	for (i = 0; i < TT_NR_POOLS; i++) {
 		attrs[i].failed = tt_told;
 		tt_pools[i] = fairwq_pool_create(&attrs[i], "torture-%u", i);
 		if (IS_ERR(tt_pools[i]))
 			return PTR_ERR(tt_pools[i]);
+		judge_set_pool(&tt_judges[i], tt_pools[i]);
 		tt_count(TT_POOLS, 1);
 	}
 	tt_flows = fairwq_flows_create(tt_pools[0], &flow_attrs);
@@ -402,11 +380,9 @@ static void tt_pools_end(void)
 	if (!IS_ERR_OR_NULL(tt_flows))
 		fairwq_flows_destroy(tt_flows);
 	for (i = 0; i < TT_NR_POOLS; i++) {
-		mutex_lock(&tt_judge_mutex);
+		tt_judge_end(i);
 		pool = tt_pools[i];
-		tt_judge_pool(pool);
 		tt_pools[i] = NULL;
-		mutex_unlock(&tt_judge_mutex);
 		fairwq_pool_destroy(pool);
 	}
 }
@@ -477,7 +453,7 @@ static void tt_torment(void)
 		WRITE_ONCE(tt_halted, tt_is_halted());
 		tt_resume_all();
 		tt_oneshots_bury();
-		for (i = 0; i < TT_NR_POOLS; i++)
+		for (i = 0; i < TT_NR_POOLS && tt_bug == TT_BUG_UNFAIR; i++)
 			tt_be_unfair(tt_pools[i]);
 		if (progress && time_after(jiffies, told + progress * HZ)) {
 			told = jiffies;

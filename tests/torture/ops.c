@@ -836,13 +836,7 @@ static void tt_op_pool(struct tt_actor *actor)
 		fairwq_batch_dispose(batch);
 		batch = NULL;
 	}
-	tt_be_unfair(pool);
-	if (!batch)
-		tt_judge_pool(pool);
 	fairwq_pool_destroy(pool);
-	/* The pool's memory stays as long as a batch of it does. */
-	if (batch)
-		tt_judge_pool(pool);
 	if (batch && tt_takes_item(batch))
 		tt_problem("a batch of a pool that is gone took an item\n");
 	fairwq_batch_put(batch);

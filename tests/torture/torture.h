@@ -19,7 +19,7 @@
  *   failure       the driver is told of each item that fails
  *   refused       a queue call refuses when it must, and with the right error
  *   object        the last item of a serializer may destroy and free all of it
- *   unfair        no pool finds a violation of its own fairness, to its end
+ *   unfair        batches that stay eligible have their shares: lib/judge.h
  *   hung          items run all the time, and all have ended in the end
  *   race          no data race; by KCSAN
  *
@@ -93,6 +93,7 @@ enum tt_count {
 	TT_STARVED,	/* calls that failed because an allocation was made to fail */
 	TT_MEDDLED,	/* calls by a hard interrupt, on the item of its thread */
 	TT_TASKS,	/* of items that fork */
+	TT_JUDGED,	/* shares of batches that stayed eligible, at all looks */
 	TT_WENT_ON,	/* turns that went on after their function */
 	TT_ERRANDS,	/* items that ran for a user */
 	TT_STEPS_DONE,	/* items that were completed in order */
@@ -190,8 +191,7 @@ void tt_tell_problem(atomic_t *told, const char *fmt, ...) __printf(2, 3);
 void tt_count(enum tt_count which, long n);
 u32 tt_random(struct tt_actor *actor, u32 below);
 
-void tt_judge_pool(struct fairwq_pool *pool);
-void tt_be_unfair(struct fairwq_pool *pool);
+void tt_judge_look(unsigned int i);
 void tt_told(struct fairwq_batch *batch, fairwq_func_t func, int err);
 
 /* ops.c */

@@ -170,7 +170,7 @@ static int hash(const char *text)
 static void debugfs_without_memory(void)
 {
 	static const char * const files[] = {
-		"summary", "batches", "runners", "fairness", "dump", "max_active", "policy",
+		"summary", "batches", "runners", "dump", "max_active", "policy",
 		"slice_us", "hung_ms", "histograms",
 	};
 

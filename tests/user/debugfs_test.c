@@ -15,7 +15,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -44,7 +43,7 @@
 #define MINE		" [" MODULE "]"
 
 /* The heads of the tables, with single spaces. */
-#define BATCHES_HEAD	"number name state prio weight queued running done share% wait50us wait99us waitmaxus run50us run99us failed owner"
+#define BATCHES_HEAD	"number name state prio weight queued running done service longest share% stay wait50us wait99us waitmaxus run50us run99us failed owner"
 #define DUMP_HEAD	"batch where ageus function"
 #define RUNNERS_HEAD	"runner state sincems batch function"
 
@@ -63,7 +62,6 @@ static const struct {
 	{ "summary", 0400 },
 	{ "batches", 0400 },
 	{ "runners", 0400 },
-	{ "fairness", 0400 },
 	{ "dump", 0400 },
 	{ "histograms", 0600 },
 	{ "max_active", 0600 },
@@ -404,25 +402,12 @@ static void summary_has_its_lines(void)
 		"name", "policy", "runners_active", "max_active", "async", "max_async",
 		"async_full_ms", "batches", "turns",
 		"kicks", "requeues", "parked", "canceled", "leaks", "hung", "flow_fallbacks",
-		"failures", "promoted", "stolen", "windows", "violations",
-		"starved", "leaked",
+		"failures", "promoted", "stolen",
 	};
 
 	expect_lines("summary", keys, ARRAY_SIZE(keys), 2);
 	expect(strstr(read_pool("summary"), "name: fairhash\npolicy: round_robin\n"),
 	       "%s", read_pool("summary"));
-}
-
-static void fairness_has_its_lines(void)
-{
-	static const char * const keys[] = {
-		"unit", "compared", "lag", "bound", "worst_lag_percent_of_bound", "jain", "windows",
-		"violations", "starved", "leaked", "worst_wait", "worst_wait_bound",
-		"worst_wait_percent", "worst_wait_ms",
-	};
-
-	expect_lines("fairness", keys, ARRAY_SIZE(keys), 1);
-	expect(!strncmp(read_pool("fairness"), "unit: turns\n", 12), "the unit");
 }
 
 static int count_words(const char *line)
@@ -474,7 +459,7 @@ static void tables_have_their_columns(void)
 	int batches, runners;
 
 	begin_load();
-	batches = expect_table("batches", BATCHES_HEAD, 16, 16);
+	batches = expect_table("batches", BATCHES_HEAD, 19, 19);
 	expect_numbers();
 	/* The function is followed by its module. */
 	runners = expect_table("runners", RUNNERS_HEAD, 5, 6);
@@ -487,13 +472,13 @@ static void tables_have_their_columns(void)
 
 struct row {
 	char state[16], prio[16];
-	unsigned int weight, queued, running, percent, tenth;
-	unsigned long long done, waitmax, failed;
+	unsigned int weight, queued, running, percent, tenth, longest, stay;
+	unsigned long long done, service, waitmax, failed;
 	char wait50[24], wait99[24], run50[24], run99[24];	/* numbers, or "-" */
 	char owner[24];			/* number, or "-" */
 };
 
-#define BATCHES_ROW "%*s %15s %15s %u %u %u %llu %u.%u %23s %23s %llu %23s %23s %llu %23s"
+#define BATCHES_ROW "%*s %15s %15s %u %u %u %llu %llu %u %u.%u %u %23s %23s %llu %23s %23s %llu %23s"
 
 /* Return the number of the batch @name; -1: there is none, or several. */
 static long long number_of_batch(const char *name)
@@ -520,9 +505,10 @@ static bool own_row(struct row *row)
 	line = strstr(read_pool("batches"), name);
 	return line && sscanf(line, BATCHES_ROW,
 			      row->state, row->prio, &row->weight, &row->queued,
-			      &row->running, &row->done, &row->percent, &row->tenth,
+			      &row->running, &row->done, &row->service, &row->longest,
+			      &row->percent, &row->tenth, &row->stay,
 			      row->wait50, row->wait99, &row->waitmax, row->run50,
-			      row->run99, &row->failed, row->owner) == 15;
+			      row->run99, &row->failed, row->owner) == 18;
 }
 
 /*
@@ -856,7 +842,7 @@ static void reset_zeroes_the_counters(void)
 {
 	static const char * const counters[] = {
 		"turns", "kicks", "requeues", "parked", "canceled", "leaks", "hung",
-		"flow_fallbacks", "failures", "windows", "violations",
+		"flow_fallbacks", "failures",
 	};
 	struct row row = { 0 };
 	char digest[LINE_LEN];
@@ -1003,51 +989,24 @@ static void reader_loses_no_wakeup(void)
 	close(fd);
 }
 
-/* Keep blocks queued, by descriptors with full backlogs. Does not return. */
-static void keep_busy(void)
-{
-	int fds[8];
-
-	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
-		fds[i] = open_device(O_NONBLOCK);
-	for (;;) {
-		for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
-			if (write(fds[i], data, 4096) < 0)
-				usleep(1000);
-		}
-	}
-}
-
-static bool windows_were_fair(void)
-{
-	return number_of("fairness", "windows") >= 3;
-}
-
 /*
- * Keep two users busy at the same time. The module must compare their shares, and find
- * no violation.
+ * A user that is busy has a stay, and its service goes up. One with nothing
+ * queued has no stay, and its service is what it has done.
  */
-static void shares_are_checked(void)
+static void service_and_stay_are_shown(void)
 {
-	pid_t pid[2];
+	char digest[LINE_LEN];
+	struct row row = { 0 };
+	int fd;
 
-	set_knob("reset", "1");
-	fflush(stdout);
-	for (int i = 0; i < 2; i++) {
-		pid[i] = fork();
-		/* Processes of one user are one client: the module compares users. */
-		if (!pid[i] && !setreuid(1001 + i, -1))
-			keep_busy();
-	}
-	wait_until(windows_were_fair());
-	expect(number_of("fairness", "compared") == 2, "compared");
-	expect(strstr(read_pool("fairness"), "jain: 1.0000") ||
-	       strstr(read_pool("fairness"), "jain: 0.999"), "%s", read_pool("fairness"));
-	expect(number_of("fairness", "worst_lag_percent_of_bound") <= 100, "lag");
-	for (int i = 0; i < 2; i++) {
-		kill(pid[i], SIGKILL);
-		waitpid(pid[i], NULL, 0);
-	}
+	begin_load();
+	wait_until(own_row(&row) && row.stay && row.service > 100);
+	end_load();
+	fd = open_device(0);
+	hash_once(fd, digest);
+	wait_until(own_row(&row) && row.service == 8 && !row.running);
+	expect(row.stay == 0 && row.longest == 1, "%u %u", row.stay, row.longest);
+	close(fd);
 }
 
 /* ---------------------------------------------------------- tracepoints -- */
@@ -1250,7 +1209,6 @@ static const struct {
 	CASE(folder_is_complete),
 	CASE(closed_to_others),
 	CASE(summary_has_its_lines),
-	CASE(fairness_has_its_lines),
 	CASE(tables_have_their_columns),
 	CASE(row_of_a_client),
 	CASE(histograms_on_demand),
@@ -1276,7 +1234,7 @@ static const struct {
 	CASE(reset_under_load),
 	CASE(all_read_under_load),
 	CASE(reader_loses_no_wakeup),
-	CASE(shares_are_checked),
+	CASE(service_and_stay_are_shown),
 	CASE(tracepoints_are_there),
 	CASE(tracepoints_tell),
 	CASE(traced_under_load),
@@ -1286,7 +1244,7 @@ static const struct {
 /* Check that the module has found nothing wrong with itself during the case. */
 static void expect_no_complaint(void)
 {
-	static const char * const complaints[] = { "violations", "leaks", "hung" };
+	static const char * const complaints[] = { "leaks", "hung" };
 
 	wait_until(is_quiet());
 	for (size_t i = 0; i < ARRAY_SIZE(complaints); i++)
