@@ -81,7 +81,6 @@
 #include <linux/atomic.h>
 #include <linux/bits.h>
 #include <linux/cleanup.h>
-#include <linux/completion.h>
 #include <linux/err.h>
 #include <linux/list.h>
 #include <linux/llist.h>
@@ -2056,6 +2055,9 @@ struct fairwq_forks {
 /* Most stacks that joins of all items have beside those of the runners. */
 #define FAIRWQ_MAX_STACKS	64U
 
+/* In task->origin: another runner has ended the task. */
+#define FAIRWQ_TASK_DONE	((struct fairwq_runner *)-1L)
+
 /**
  * struct fairwq_task - a part of an item that may run in parallel
  *
@@ -2068,12 +2070,12 @@ struct fairwq_task {
 	/* private: */
 	fairwq_task_func_t func;	/* NULL: it stands for an item */
 	struct list_head node;		/* with those that its runner has forked before */
-	struct fairwq_forks *forks;	/* of the runner that runs it; NULL: no runner does */
-	struct fairwq_runner *origin;	/* that has promoted it; NULL: it is private */
-	/* Set when it is promoted: */
-	struct fairwq_context *context;	/* that it runs in, or NULL */
+	union {
+		struct fairwq_forks *forks;	/* of the runner that runs it; NULL: none does */
+		struct fairwq_context *context;	/* until then, if promoted: to run in, or NULL */
+	};
+	struct fairwq_runner *origin;	/* that has promoted it, or NULL, or FAIRWQ_TASK_DONE */
 	struct fairwq_work work;	/* by which another runner takes it */
-	struct completion done;		/* that runner has ended it */
 	struct lockdep_map lockdep_map;	/* of no size without CONFIG_LOCKDEP */
 };
 
@@ -2243,7 +2245,7 @@ static __always_inline bool fairwq_unfork(struct fairwq_task *self, struct fairw
 		task->forks = NULL;
 		return true;
 	}
-	if (unlikely(task->origin))
+	if (unlikely(READ_ONCE(task->origin)))
 		return __fairwq_unfork(self, task);
 	list_del(&task->node);
 	task->forks = forks;

@@ -23,6 +23,7 @@
 #include <linux/completion.h>
 #include <linux/export.h>
 #include <linux/slab.h>
+#include <linux/wait_bit.h>
 
 #include "core/compat.h"
 #include "core/fork.h"
@@ -58,6 +59,7 @@ static void run_task(struct fairwq_work *work)
 {
 	struct fairwq_task *task = container_of(work, struct fairwq_task, work);
 	struct fairwq_runner *runner = fairwq_runner_current();
+	struct fairwq_context *context = task->context;
 	struct fairwq_task_call call = { .task = task };
 
 	/* Reports and tables name the task. */
@@ -65,15 +67,17 @@ static void run_task(struct fairwq_work *work)
 	runner->origin = task->origin;
 	fairwq_task_here(&call.self);
 	task->forks = call.self.forks;
-	call_in_context(task->context, &call);
+	call_in_context(context, &call);
 	if (runner->forker)
 		fairwq_forks_end(runner->forker);
 	runner->origin = NULL;
 	/*
-	 * Last: from here on @task may be gone. Its join sees what the function stored.
-	 * Pairs with fairwq_fork_await(). Model: tests/models/fork.pml.
+	 * From here on @task may be gone. Its join sees what the function stored: pairs with
+	 * is_done() in core/fork.c. Model: tests/models/fork.pml.
 	 */
-	complete(&task->done);
+	smp_store_release(&task->origin, FAIRWQ_TASK_DONE);
+	smp_mb();			/* as wake_up_var() asks */
+	wake_up_var(&task->origin);	/* by its address alone */
 }
 
 /* Run a task for which its join has too little stack. */

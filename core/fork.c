@@ -38,10 +38,10 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/completion.h>
 #include <linux/export.h>
 #include <linux/processor.h>
 #include <linux/sched.h>
+#include <linux/wait_bit.h>
 
 #include "fifo.h"
 #include "fork.h"
@@ -87,7 +87,6 @@ static void promote_oldest(struct fairwq_forker *forker)
 
 	task->work = (struct fairwq_work){ .func = forker->run_task };
 	lockdep_init_map(&task->work.lockdep_map, "(fairwq_fork)", &key, 0);
-	init_completion(&task->done);
 	task->context = runner->context;
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	if (is_wanted_locked(runner)) {
@@ -157,29 +156,33 @@ bool fairwq_fork_take_back(struct fairwq_forker *forker, struct fairwq_task *tas
 	return true;
 }
 
+/* Check whether the runner that has stolen @task has ended it. */
+static bool is_done(const struct fairwq_task *task)
+{
+	/* Pairs with the release in run_task(). Model: tests/models/fork.pml. */
+	return smp_load_acquire(&task->origin) == FAIRWQ_TASK_DONE;
+}
+
 /* Look for the end of a stolen task, for as long as that is cheaper than to sleep. */
-static bool spin_for(struct fairwq_task *task)
+static bool spin_for(const struct fairwq_task *task)
 {
 	u64 end = fairwq_clock() + SPIN_NS;
 
 	do {
-		if (try_wait_for_completion(&task->done))
+		if (is_done(task))
 			return true;
 		cpu_relax();
 	} while (!need_resched() && fairwq_clock() < end);
 	return false;
 }
 
-/*
- * Wait for the end of a stolen task. The caller sees what the task stored: pairs with the
- * complete() in run_task(). Models: tests/models/fork.pml, seat.pml.
- */
+/* Wait for the end of a stolen task. Models: tests/models/fork.pml, seat.pml. */
 void fairwq_fork_await(struct fairwq_forker *forker, struct fairwq_task *task)
 {
 	if (!spin_for(task)) {
 		/* Another runner works in the place of this one. */
 		fairwq_runner_block(forker->runner);
-		wait_for_completion(&task->done);
+		wait_var_event(&task->origin, is_done(task));
 		fairwq_runner_unblock(forker->runner);
 	}
 	list_del(&task->node);
@@ -206,7 +209,7 @@ void __fairwq_task_left(struct fairwq_task *self, struct list_head *newest,
 
 	if (list_empty(list))
 		return;			/* @newest was promoted meanwhile */
-	if (newest != list && list_entry(newest, struct fairwq_task, node)->origin)
+	if (newest != list && READ_ONCE(list_entry(newest, struct fairwq_task, node)->origin))
 		newest = list;
 	list->prev = newest;
 	newest->next = list;

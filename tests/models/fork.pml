@@ -26,13 +26,13 @@
  * Broken PROMOTED_KEPT (assertion): a promoted task stays on the private list.
  * Broken FILLED_LATE (assertion): the work of a task is set up after it can be taken.
  * Broken ADDED_UNLOCKED (assertion): the work is set up, but the unlock is no release.
- * Broken DONE_EARLY (assertion): run_task() completes the task before it calls the
+ * Broken DONE_EARLY (assertion): run_task() marks the task as done before it calls the
  *	function.
- * Broken DONE_NOT_LAST (assertion): run_task() uses the task after it has completed it.
- * Broken NO_RELEASE_DONE (assertion): complete() is no release.
- * Broken NO_ACQUIRE_DONE (assertion): the wait for it is no acquire: the forker loads
- *	the task's stores early.
- * Broken NO_COMPLETE (invalid end state): run_task() does not complete the task.
+ * Broken DONE_NOT_LAST (assertion): run_task() uses the task after that.
+ * Broken NO_RELEASE_DONE (assertion): the store of that mark is no release.
+ * Broken NO_ACQUIRE_DONE (assertion): is_done() is no acquire: the forker loads the
+ *	task's stores early.
+ * Broken NO_DONE (invalid end state): run_task() does not mark the task.
  * Broken FORK_UNCOUNTED (assertion): a promoted task does not count as in flight.
  * Broken TAKEN_UNMARKED (assertion): a promoted task counts again when it is taken.
  * Broken BACK_COUNTED (assertion): a task that is taken back still counts.
@@ -41,7 +41,7 @@
 #define CPUS	3		/* 0: the forker; 1, 2: runners of that id */
 #define LOCK	0		/* pool->lock */
 #define WORK(t)	(1 + (t))	/* task->work and the rest that a promotion sets up */
-#define DONE(t)	(3 + (t))	/* task->done */
+#define DONE(t)	(3 + (t))	/* task->origin is FAIRWQ_TASK_DONE */
 #define DATA(t)	(5 + (t))	/* that task @t reads and writes */
 #define VARS	7
 
@@ -195,8 +195,8 @@ inline join(t)
 #ifdef NO_ACQUIRE_DONE
 			read_once(0, DATA(t), data);
 #endif
-			/* wait_for_completion(), under the lock of that */
-			d_step { mem[DONE(t)] -> mem[DONE(t)] = 0 }
+			/* wait_var_event() */
+			mem[DONE(t)]
 		:: else
 		fi
 #endif
@@ -251,7 +251,7 @@ inline run_task(me)
 	run_function(me, task);
 #if defined(NO_RELEASE_DONE)
 	write_once(me, DONE(task), 1);
-#elif !defined(DONE_EARLY) && !defined(NO_COMPLETE)
+#elif !defined(DONE_EARLY) && !defined(NO_DONE)
 	store_release(me, DONE(task), 1);
 #endif
 #ifdef DONE_NOT_LAST
