@@ -382,7 +382,7 @@ static void batch_adopt_locked(struct fairwq_batch *batch,
 	lockdep_assert_held(&pool->lock);
 
 	if (!parent->group) {
-		fairwq_tree_make_group(&pool->tree, &parent->node, *group);
+		fairwq_tree_make_group(&parent->node, *group);
 		parent->group = *group;
 		*group = NULL;
 	}
@@ -476,7 +476,7 @@ int fairwq_batch_set_weight(struct fairwq_batch *batch, unsigned int weight)
 	pool = batch->pool;
 	guard(raw_spinlock_irqsave)(&pool->lock);
 	node = batch->group ?: &batch->node;
-	fairwq_tree_set_weight(&pool->tree, node, weight);
+	fairwq_tree_set_weight(node, weight);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_set_weight);

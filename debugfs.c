@@ -48,7 +48,6 @@ static const char * const fairwq_policy_name[] = {
 	[FAIRWQ_ROUND_ROBIN] = "round_robin",
 	[FAIRWQ_FAIR_TIME] = "fair_time",
 	[FAIRWQ_FAIR_COST] = "fair_cost",
-	[FAIRWQ_FIFO] = "fifo",
 };
 
 static const char * const fairwq_prio_name[] = {

@@ -26,7 +26,7 @@ static void dump_item(struct seq_file *m, const struct fairwq_batch *batch,
 	u64 now = fairwq_clock();
 
 	seq_printf(m, "%-24s %-8s ", batch->name, where);
-	/* Most are not measured; an arrival need not be a time. */
+	/* Most are not measured. */
 	if (stamp && stamp < now)
 		seq_printf(m, "%9llu", div_u64(now - stamp, NSEC_PER_USEC));
 	else

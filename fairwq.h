@@ -438,8 +438,7 @@ enum fairwq_prio {
  *	nothing by having many. They divide it by their weights. The owner's own
  *	items have a weight of FAIRWQ_DFL_WEIGHT among them. An owner may have an
  *	owner, up to 8. Pause, flush and dispose of an owner concern its own items
- *	only. The owner may be disposed before its batches. FAIRWQ_FIFO ignores
- *	owners
+ *	only. The owner may be disposed before its batches
  * @released: called once, in process context, when the batch was disposed, has
  *	drained and has left its pool; or NULL. It may sleep, which delays only
  *	the destruction of the pool. It must not wait for that destruction
@@ -693,13 +692,13 @@ DEFINE_FREE(fairwq_batch_put, struct fairwq_batch *, fairwq_batch_put(_T))
  * @FAIRWQ_FAIR_COST: the batches take turns; a turn costs what the pool's @cost says /
  *	weight, before the item runs. For work whose time says little, such as I/O of so
  *	many bytes. A serializer's items are a turn each
- * @FAIRWQ_FIFO: the item that was queued first, over all batches of a priority;
- *	weights do not count. A plain workqueue does this: it is the yardstick
+ *
+ * A plain workqueue begins the item first that was queued first. A pool does
+ * that for clients that share one batch.
  */
 enum fairwq_policy {
 	FAIRWQ_ROUND_ROBIN,
 	FAIRWQ_FAIR_TIME,
-	FAIRWQ_FIFO,
 	FAIRWQ_FAIR_COST,
 };
 

@@ -107,7 +107,7 @@ static struct fairwq_pool *pool_alloc(const struct fairwq_pool_attrs *attrs,
 	INIT_LIST_HEAD(&pool->dir_link);
 	pool->max_async = attrs->max_async ?: UINT_MAX;
 	pool->async_told = jiffies - 1;	/* none was reported */
-	fairwq_tree_init(&pool->tree, attrs->policy == FAIRWQ_FIFO);
+	fairwq_tree_init(&pool->tree);
 	fairwq_cost_set_turn_locked(pool);
 	if (attrs->flags & FAIRWQ_STRICT_PRIO)
 		pool->tree.starve_limit = 0;

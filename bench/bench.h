@@ -126,7 +126,7 @@ struct bench_side {
 
 extern const struct bench_side bench_wq_unbound, bench_wq_percpu, bench_wq_each,
 	bench_wq_ordered, bench_list, bench_serial, bench_serial_inline, bench_mutex,
-	bench_kthread, bench_fairwq, bench_fairwq_each, bench_fairwq_one, bench_fairwq_fifo,
+	bench_kthread, bench_fairwq, bench_fairwq_each, bench_fairwq_one,
 	bench_fairwq_time;
 
 int bench_open(struct bench_setup *setup, const struct bench_side *side,

@@ -42,13 +42,11 @@ static const struct bench_side * const item_sides[] = {
 };
 
 static const struct bench_side * const behind_sides[] = {
-	&bench_ideal, &bench_wq_unbound, &bench_fairwq,
-	&bench_fairwq_fifo, NULL,
+	&bench_ideal, &bench_wq_unbound, &bench_fairwq, NULL,
 };
 
 static const struct bench_side * const quiet_sides[] = {
-	&bench_wq_unbound, &bench_wq_each, &bench_kthread, &bench_fairwq,
-	&bench_fairwq_fifo, NULL,
+	&bench_wq_unbound, &bench_wq_each, &bench_kthread, &bench_fairwq, NULL,
 };
 
 static const struct bench_side * const time_sides[] = {

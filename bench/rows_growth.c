@@ -30,12 +30,12 @@ static void pick_grow(struct bench_tree *t, bool mixed)
 	u32 random = 1;
 	unsigned int i;
 
-	fairwq_tree_init(&t->tree, false);
+	fairwq_tree_init(&t->tree);
 	for (i = 0; i < t->nr; i++) {
 		random = random * 1664525 + 1013904223;
 		fairwq_node_init(&t->nodes[i], &t->tree.rank[0],
 				 mixed ? 25 + (random >> 16) % 376 : 100);
-		fairwq_tree_add(&t->tree, &t->nodes[i], 0);
+		fairwq_tree_add(&t->tree, &t->nodes[i]);
 	}
 }
 

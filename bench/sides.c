@@ -415,10 +415,6 @@ const struct bench_side bench_fairwq_one = {
 	.name = "fairwq_one", .ops = &fairwq_ops, .active = 1,
 };
 
-const struct bench_side bench_fairwq_fifo = {
-	.name = "fairwq_fifo", .ops = &fairwq_ops, .policy = FAIRWQ_FIFO,
-};
-
 const struct bench_side bench_fairwq_time = {
 	.name = "fairwq_time", .ops = &fairwq_ops, .policy = FAIRWQ_FAIR_TIME,
 };

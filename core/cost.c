@@ -16,8 +16,6 @@
  *   fair cost      what the client says; 1 for a    not
  *                  task, and for a loop that a
  *                  thread starts
- *   arrival order  nothing, but the priorities      likewise, by the other
- *                  count one turn                   items of a burst
  *
  * The time of an item is known when its function has returned. Until then the
  * turn is charged what it may cost. If nothing was charged, several runners in
@@ -239,7 +237,7 @@ void fairwq_cost_new_policy_locked(struct fairwq_pool *pool)
 
 	pool->policy_gen++;
 	pool->dearest = 1;
-	fairwq_tree_init(&pool->tree, pool->policy == FAIRWQ_FIFO);
+	fairwq_tree_init(&pool->tree);
 	pool->tree.starve_limit = starve_limit;
 	fairwq_cost_set_turn_locked(pool);
 	pool->service = 0;

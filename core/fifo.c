@@ -103,8 +103,7 @@ bool fairwq_fifo_sort_step_locked(struct fairwq_batch *batch)
 
 /*
  * Check whether the rest of the backlog of @batch may wait for turns. It is longer
- * than most, and others of its priority or a higher one have turns to take. Under
- * arrival order it may have the oldest item.
+ * than most, and others of its priority or a higher one have turns to take.
  */
 static bool sort_may_wait_locked(const struct fairwq_batch *batch)
 {
@@ -112,7 +111,7 @@ static bool sort_may_wait_locked(const struct fairwq_batch *batch)
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	return batch->nr_fifo >= SORT_AT_ONCE && !tree->by_arrival &&
+	return batch->nr_fifo >= SORT_AT_ONCE &&
 	       tree->eligible & (BIT(fairwq_prio_rank(batch->prio) + 1) - 1);
 }
 
@@ -211,8 +210,7 @@ void fairwq_fifo_set_eligible_locked(struct fairwq_batch *batch, bool eligible)
 	if (eligible == fairwq_node_eligible(&batch->node))
 		return;
 	if (eligible) {
-		fairwq_tree_add(&pool->tree, &batch->node,
-				fairwq_head_locked(batch)->stamp);
+		fairwq_tree_add(&pool->tree, &batch->node);
 		pool->nr_eligible++;
 	} else {
 		fairwq_tree_del(&pool->tree, &batch->node);
@@ -354,9 +352,6 @@ static void batch_new_head_locked(struct fairwq_batch *batch)
 	lockdep_assert_held(&batch->pool->lock);
 
 	batch_fire_barriers_locked(batch);
-	/* Under arrival order the head decides the place in the tree. */
-	if (batch->pool->tree.by_arrival)
-		fairwq_fifo_set_eligible_locked(batch, false);
 	fairwq_fifo_update_locked(batch);
 }
 
@@ -385,8 +380,7 @@ void fairwq_fifo_add_part_locked(const struct fairwq_turn *turn, struct fairwq_w
 
 	work->place = FAIRWQ_PLACE_FORK | FAIRWQ_PLACE_TAKEN |
 		      (turn->color ? FAIRWQ_PLACE_COLOR : 0);
-	/* Under arrival order a part has come when the item has. */
-	work->stamp = batch->pool->tree.by_arrival ? turn->stamp : 0;
+	work->stamp = 0;
 	atomic_long_set(&work->data, (long)batch | FAIRWQ_WORK_PENDING | FAIRWQ_WORK_LINKED);
 	batch->in_flight[turn->color]++;
 	fairwq_fifo_put_back_locked(batch, work);

@@ -51,19 +51,6 @@ int fairwq_refusal_of(struct fairwq_batch *batch)
 	return runner && runner->pool == batch->pool ? 0 : -ESHUTDOWN;
 }
 
-/* Return the time for arrival order; no two calls of a pool return the same. */
-static u64 arrival(struct fairwq_pool *pool)
-{
-	u64 now = fairwq_clock();
-	s64 last = atomic64_read(&pool->last_arrival), next;
-
-	/* Fully ordered, but only the number counts. No model. */
-	do {
-		next = max_t(s64, now, last + 1);
-	} while (!atomic64_try_cmpxchg(&pool->last_arrival, &last, next));
-	return next;
-}
-
 /*
  * Return the time of queueing, or 0. Reading the clock costs as much as the rest of the
  * call, so only some calls read it: in each tick those for another sixteenth of the works.
@@ -73,8 +60,6 @@ static __always_inline u64 stamp(struct fairwq_batch *batch, const struct fairwq
 {
 	struct fairwq_pool *pool = batch->pool;
 
-	if (unlikely(READ_ONCE(pool->policy) == FAIRWQ_FIFO))
-		return arrival(pool);
 	if (likely(hash_32((u32)(unsigned long)work + (u32)jiffies, WAIT_SAMPLE_BITS) &&
 		   !trace_fairwq_start_enabled() &&
 		   !(READ_ONCE(pool->histograms) && llist_empty(&batch->incoming))))

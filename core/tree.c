@@ -174,13 +174,12 @@ void fairwq_node_init(struct fairwq_node *node, struct fairwq_node *parent,
 }
 
 /* Set up a tree of ranks alone. */
-void fairwq_tree_init(struct fairwq_tree *tree, bool by_arrival)
+void fairwq_tree_init(struct fairwq_tree *tree)
 {
 	unsigned int i;
 
 	*tree = (struct fairwq_tree){
 		.turn = FAIRWQ_COST_TURN, .starve_limit = FAIRWQ_STARVE_LIMIT,
-		.by_arrival = by_arrival,
 	};
 	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
 		fairwq_node_init(&tree->rank[i], NULL, NODE_DFL_WEIGHT);
@@ -231,18 +230,6 @@ unsigned int fairwq_node_rank(const struct fairwq_tree *tree,
 }
 
 /* ---- becoming eligible, and no longer --------------------------------- */
-
-/*
- * Return the parent of a leaf. Under arrival order there are no owners, so
- * every leaf stands directly below its rank.
- */
-static struct fairwq_node *parent_of(struct fairwq_tree *tree,
-				     struct fairwq_node *node)
-{
-	if (tree->by_arrival)
-		return &tree->rank[fairwq_node_rank(tree, node)];
-	return node->parent;
-}
 
 /*
  * Check whether the parent's clock went on by more than a lap since @node left.
@@ -311,20 +298,15 @@ static void leave(struct fairwq_node *node, const struct fairwq_node *parent)
  * fairwq_tree_add - make a node eligible
  * @tree: the tree
  * @node: a leaf that is not eligible
- * @arrival: when its first item arrived; only used under arrival order
  *
  * Parents that had no eligible child become eligible, too.
  */
-void fairwq_tree_add(struct fairwq_tree *tree, struct fairwq_node *node,
-		     u64 arrival)
+void fairwq_tree_add(struct fairwq_tree *tree, struct fairwq_node *node)
 {
-	struct fairwq_node *parent = parent_of(tree, node);
+	struct fairwq_node *parent = node->parent;
 
 	while (parent && !fairwq_node_eligible(node)) {
-		if (tree->by_arrival)
-			node->key = arrival;
-		else
-			join(tree, node, parent);
+		join(tree, node, parent);
 		insert(node, parent);
 		node = parent;
 		parent = node->parent;
@@ -354,7 +336,7 @@ static void note_waited(struct fairwq_tree *tree, unsigned int rank, s64 cost)
  */
 void fairwq_tree_del(struct fairwq_tree *tree, struct fairwq_node *node)
 {
-	struct fairwq_node *parent = parent_of(tree, node);
+	struct fairwq_node *parent = node->parent;
 
 	while (parent) {
 		take_out(node, parent);
@@ -540,9 +522,6 @@ static void charge_one(struct fairwq_node *node, struct fairwq_node *parent,
  * @node: an eligible leaf, which fairwq_tree_pick() may not have returned
  * @cost: what the turn costs
  *
- * Under arrival order nothing is charged. The caller takes the leaf out and
- * adds it again with the arrival of its next item.
- *
  * Return: whether the turn is taken before one of a higher priority.
  */
 bool fairwq_tree_charge(struct fairwq_tree *tree, struct fairwq_node *node,
@@ -550,8 +529,6 @@ bool fairwq_tree_charge(struct fairwq_tree *tree, struct fairwq_node *node,
 {
 	bool jumped = note_rank(tree, node, cost);
 
-	if (tree->by_arrival)
-		return jumped;
 	for (; node->parent; node = node->parent)
 		charge_one(node, node->parent, cost);
 	node->service += cost;
@@ -634,8 +611,6 @@ void fairwq_tree_correct(struct fairwq_tree *tree, struct fairwq_node *node,
 {
 	if (delta)
 		note_others(tree, fairwq_node_rank(tree, node), delta);
-	if (tree->by_arrival)
-		return;
 	for (; node->parent; node = node->parent)
 		correct_one(node, node->parent, delta);
 	node->service += delta;
@@ -653,15 +628,13 @@ static u64 reweigh(u64 lead, u32 old, u32 weight)
 
 /**
  * fairwq_tree_set_weight - change what a leaf's turns cost it
- * @tree: the tree
  * @node: a leaf, eligible or not
  * @weight: 1 to 10000
  *
  * The weight holds from the next turn on. What the leaf still owes for the last
  * turn is counted by the new weight, too, and so is what it is still owed.
  */
-void fairwq_tree_set_weight(struct fairwq_tree *tree, struct fairwq_node *node,
-			    u32 weight)
+void fairwq_tree_set_weight(struct fairwq_node *node, u32 weight)
 {
 	u64 lead = node->vtime - node->parent->clock;
 	bool behind = before(node->vtime, node->parent->clock);
@@ -679,22 +652,19 @@ void fairwq_tree_set_weight(struct fairwq_tree *tree, struct fairwq_node *node,
 		return;
 	lead = reweigh(lead, old, weight);
 	node->vtime = node->parent->clock + (behind ? -lead : lead);
-	if (!tree->by_arrival)
-		resort(node, node->parent);
+	resort(node, node->parent);
 }
 
 /**
  * fairwq_tree_make_group - put a group in a leaf's place, and the leaf below it
- * @tree: the tree
  * @leaf: the leaf, eligible or not; it gets the default weight
  * @group: memory for the group, which gets the leaf's place, weight and debt
  *
  * Turns of @leaf that are under way will be corrected in both nodes.
  */
-void fairwq_tree_make_group(struct fairwq_tree *tree, struct fairwq_node *leaf,
-			    struct fairwq_node *group)
+void fairwq_tree_make_group(struct fairwq_node *leaf, struct fairwq_node *group)
 {
-	bool sorted = fairwq_node_eligible(leaf) && !tree->by_arrival;
+	bool sorted = fairwq_node_eligible(leaf);
 
 	/* A leaf has no children. */
 	*group = *leaf;

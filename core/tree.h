@@ -88,20 +88,16 @@ struct fairwq_tree {
 	unsigned long eligible;		/* bit i is set iff rank i has eligible children */
 	u64 turn;			/* what an unmeasured turn costs */
 	unsigned int starve_limit;	/* turns of others; 0: lower ranks get what is left */
-	bool by_arrival;		/* sort by arrival instead of by vtime */
 };
 
-void fairwq_tree_init(struct fairwq_tree *tree, bool by_arrival);
+void fairwq_tree_init(struct fairwq_tree *tree);
 void fairwq_tree_set_starve_limit(struct fairwq_tree *tree, unsigned int starve_limit);
 void fairwq_tree_set_turn(struct fairwq_tree *tree, u64 cost);
 void fairwq_node_init(struct fairwq_node *node, struct fairwq_node *parent,
 		      u32 weight);
-void fairwq_tree_make_group(struct fairwq_tree *tree, struct fairwq_node *leaf,
-			    struct fairwq_node *group);
-void fairwq_tree_set_weight(struct fairwq_tree *tree, struct fairwq_node *node,
-			    u32 weight);
-void fairwq_tree_add(struct fairwq_tree *tree, struct fairwq_node *node,
-		     u64 arrival);
+void fairwq_tree_make_group(struct fairwq_node *leaf, struct fairwq_node *group);
+void fairwq_tree_set_weight(struct fairwq_node *node, u32 weight);
+void fairwq_tree_add(struct fairwq_tree *tree, struct fairwq_node *node);
 void fairwq_tree_del(struct fairwq_tree *tree, struct fairwq_node *node);
 struct fairwq_node *fairwq_tree_pick(const struct fairwq_tree *tree);
 bool fairwq_tree_charge(struct fairwq_tree *tree, struct fairwq_node *node,

@@ -292,7 +292,6 @@ struct fairwq_pool {
 	struct list_head waiters;	/* P: flushes of one work each */
 	struct list_head end_waiters;	/* P: calls that wait for batches to leave */
 
-	atomic64_t last_arrival;	/* A: stamps under arrival order */
 	atomic64_t flow_fallbacks;	/* A: a count, which orders nothing */
 
 	struct mutex mutex;		/* see the order above */
@@ -556,7 +555,7 @@ static inline unsigned int fairwq_prio_rank(enum fairwq_prio prio)
 	return prio == FAIRWQ_PRIO_HIGH ? 0 : prio == FAIRWQ_PRIO_NORMAL ? 1 : 2;
 }
 
-/* Read the monotonic clock, ns; in any context. Only FAIRWQ_FIFO orders by it. */
+/* Read the monotonic clock, ns; in any context. Nothing is ordered by it. */
 static inline u64 fairwq_clock(void)
 {
 	return ktime_get_mono_fast_ns();

@@ -11,6 +11,8 @@
  *   a user         is the owner of the batches of its processes, so it gains
  *                  nothing by starting many processes, or new ones
  *
+ * With one_queue=1 all processes are one batch, as they are in a workqueue.
+ *
  *   exec 3<>/dev/fairhash; cat file >&3; read -r digest <&3
  *
  * What a descriptor answers:
@@ -72,9 +74,9 @@
 /* A digest in hex and its newline. */
 #define FAIRHASH_HEX_LEN	(2 * SHA256_DIGEST_SIZE + 1)
 
-static char *policy = "round_robin";
-module_param(policy, charp, 0444);
-MODULE_PARM_DESC(policy, "order of service: round_robin (default) or fifo");
+static bool one_queue;
+module_param(one_queue, bool, 0444);
+MODULE_PARM_DESC(one_queue, "all processes are one client: first come, first served");
 
 /*
  * The default hashes on every CPU. The demo uses 1, because then the turns can
@@ -201,7 +203,7 @@ static struct fairhash_client *fairhash_client_create(const struct fairhash_user
 	if (!client)
 		return ERR_PTR(-ENOMEM);
 	fairhash_client_name(name, sizeof(name));
-	client->batch = fairwq_batch_create(fairhash_pool, &attrs, "%s", name);
+	client->batch = fairwq_batch_create(fairhash_pool, &attrs, "%s", one_queue ? "all" : name);
 	if (IS_ERR(client->batch)) {
 		void *err = client->batch;
 
@@ -223,7 +225,7 @@ static struct fairhash_client *fairhash_client_get(void)
 
 	mutex_lock(&fairhash_clients_lock);
 	list_for_each_entry(client, &fairhash_clients, node) {
-		if (client->tgid == task_tgid(current))
+		if (one_queue || client->tgid == task_tgid(current))
 			goto found;
 	}
 	user = fairhash_user_get();
@@ -612,27 +614,10 @@ static struct miscdevice fairhash_device = {
 
 /* -------------------------------------------------------------- module -- */
 
-static int fairhash_parse_policy(enum fairwq_policy *parsed)
-{
-	if (!strcmp(policy, "round_robin")) {
-		*parsed = FAIRWQ_ROUND_ROBIN;
-	} else if (!strcmp(policy, "fifo")) {
-		*parsed = FAIRWQ_FIFO;
-	} else {
-		pr_err("policy is round_robin or fifo, not %s\n", policy);
-		return -EINVAL;
-	}
-	return 0;
-}
-
 static int fairhash_create_pool(void)
 {
 	struct fairwq_pool_attrs attrs = { .max_active = max_active };
-	int err;
 
-	err = fairhash_parse_policy(&attrs.policy);
-	if (err)
-		return err;
 	if (!max_backlog) {
 		pr_err("max_backlog is 1 or more\n");
 		return -EINVAL;

@@ -2,10 +2,11 @@
 /*
  * Hashes files through /dev/fairhash, over as many descriptors as it is told.
  *
- *   fairhash_client [-d DESCRIPTORS] [-b BLOCK] [-r] FILE...
+ *   fairhash_client [-d NUMBER] [-b BLOCK] [-c COUNT] [-r] FILE...
  *
  *   -d  descriptors to use at once, each by a thread of its own (1)
  *   -b  bytes in a write (65536)
+ *   -c  a file in which the number of writes so far is kept, as 8 bytes
  *   -r  start over with the first file after the last one, until SIGTERM; the
  *       files that were begun are hashed to their end
  *
@@ -40,6 +41,7 @@ static atomic_int stopped;
 static atomic_int next_file;
 static atomic_int nr_waiting;		/* descriptors without a first write */
 static atomic_ullong nr_bytes;
+static atomic_ullong no_count, *nr_writes = &no_count;
 static atomic_uint nr_samples;
 static unsigned int sample_us[MAX_SAMPLES];	/* how long a write took */
 
@@ -88,6 +90,7 @@ static void write_block(int fd, const char *data, size_t len)
 	if (n < MAX_SAMPLES)
 		sample_us[n] = now_us() - start;
 	atomic_fetch_add(&nr_bytes, len);
+	atomic_fetch_add(nr_writes, 1);
 }
 
 static void first_write_done(void)
@@ -111,6 +114,21 @@ static char *map_file(const char *path, size_t *len)
 		die(path);
 	close(fd);
 	return data;
+}
+
+/* A file that others read while it changes. */
+static atomic_ullong *map_count(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	void *count;
+
+	if (fd < 0 || ftruncate(fd, sizeof(*nr_writes)))
+		die(path);
+	count = mmap(NULL, sizeof(*nr_writes), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (count == MAP_FAILED)
+		die(path);
+	close(fd);
+	return count;
 }
 
 static void hash_file(int fd, const char *path, bool *first)
@@ -177,13 +195,16 @@ static void parse(int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt(argc, argv, "d:b:r")) != -1) {
+	while ((c = getopt(argc, argv, "d:b:c:r")) != -1) {
 		switch (c) {
 		case 'd':
 			nr_descriptors = atoi(optarg);
 			break;
 		case 'b':
 			block_size = atoi(optarg);
+			break;
+		case 'c':
+			nr_writes = map_count(optarg);
 			break;
 		case 'r':
 			repeat = true;
@@ -195,7 +216,7 @@ static void parse(int argc, char **argv)
 	files = argv + optind;
 	nr_files = argc - optind;
 	if (nr_descriptors < 1 || block_size < 1 || nr_files < 1) {
-		fputs("usage: fairhash_client [-d DESCRIPTORS] [-b BLOCK] [-r] FILE...\n",
+		fputs("usage: fairhash_client [-d NUMBER] [-b BLOCK] [-c COUNT] [-r] FILE...\n",
 		      stderr);
 		exit(2);
 	}

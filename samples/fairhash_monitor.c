@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Prints how much of the pool of /dev/fairhash each process has had so far.
+ * Prints how much each client of /dev/fairhash has had so far.
  *
- *   fairhash_monitor MILLISECONDS
+ *   fairhash_monitor MILLISECONDS NAME=COUNT...
  *
- * Reads the table of batches once in so many milliseconds, until SIGTERM, and
- * prints a line for each batch: the time in milliseconds, the first word of
- * its name, how many items are done, and for how many microseconds 99 in 100 waited at most.
+ * COUNT is the file of fairhash_client -c. Once in so many milliseconds, until
+ * SIGTERM, it prints a line for each client: the time in milliseconds, its
+ * name, its writes, and for how many microseconds 99 in 100 items waited at
+ * most. That is of the first batch whose name begins with the client's, or of
+ * the one that all clients share.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,45 +49,64 @@ static int column_of(char **head, int nr, const char *name)
 	return 0;
 }
 
-static void sample(FILE *table, unsigned long long now)
+/* Find how long items of the client waited. *@wait stays where no batch is its own. */
+static void wait_of(const char *client, char *wait, size_t size)
 {
+	FILE *table = fopen(BATCHES, "r");
 	char *words[COLUMNS], line[512];
-	int nr, name, done, wait;
+	int nr, name, column;
 
-	if (!fgets(line, sizeof(line), table))
-		return;
-	nr = split(line, words);
-	name = column_of(words, nr, "name");
-	done = column_of(words, nr, "done");
-	wait = column_of(words, nr, "wait99us");
-	if (!name || !done || !wait)
-		return;
-	/* A name may have any number of words. What is behind it has one each. */
-	while (fgets(line, sizeof(line), table)) {
-		nr = split(line, words);
-		if (nr >= name)
-			printf("%llu %s %s %s\n", now, words[1], words[nr - done],
-			       words[nr - wait]);
+	if (!table) {
+		perror(BATCHES);
+		exit(1);
 	}
+	nr = fgets(line, sizeof(line), table) ? split(line, words) : 0;
+	name = column_of(words, nr, "name");
+	column = column_of(words, nr, "wait99us");
+	/* A name may have any number of words. What is behind it has one each. */
+	while (name && column && fgets(line, sizeof(line), table)) {
+		nr = split(line, words);
+		if (nr >= name && (!strncmp(words[1], client, strlen(client)) ||
+				   !strcmp(words[1], "all")))
+			snprintf(wait, size, "%s", words[nr - column]);
+	}
+	fclose(table);
+}
+
+static void sample(const char *client, const char *count, unsigned long long now)
+{
+	FILE *file = fopen(count, "r");
+	unsigned long long writes;
+	char wait[24] = "-";
+
+	if (!file)
+		return;
+	if (fread(&writes, sizeof(writes), 1, file) == 1) {
+		wait_of(client, wait, sizeof(wait));
+		printf("%llu %s %llu %s\n", now, client, writes, wait);
+	}
+	fclose(file);
 }
 
 int main(int argc, char **argv)
 {
-	unsigned int interval = argc == 2 ? atoi(argv[1]) : 0;
+	unsigned int interval = argc > 2 ? atoi(argv[1]) : 0;
 
+	for (int i = 2; i < argc; i++) {
+		if (!strchr(argv[i], '='))
+			interval = 0;
+		else
+			*strchr(argv[i], '=') = '\0';
+	}
 	if (!interval) {
-		fputs("usage: fairhash_monitor MILLISECONDS\n", stderr);
+		fputs("usage: fairhash_monitor MILLISECONDS NAME=COUNT...\n", stderr);
 		return 2;
 	}
 	for (;;) {
-		FILE *table = fopen(BATCHES, "r");
+		unsigned long long now = now_ms();
 
-		if (!table) {
-			perror(BATCHES);
-			return 1;
-		}
-		sample(table, now_ms());
-		fclose(table);
+		for (int i = 2; i < argc; i++)
+			sample(argv[i], argv[i] + strlen(argv[i]) + 1, now);
 		fflush(stdout);
 		usleep(interval * 1000);
 	}

@@ -216,8 +216,6 @@ static const struct beside beside_cases[] = {
 	  .from = 17, .to = 19, .most = NR_OTHERS, .shares = true },
 	{ "long items", .us = 10000, .from = 48, .to = 88, .most = 10 },
 	{ "a lower priority", .prio = FAIRWQ_PRIO_LOW, .from = 48, .to = 88, .most = 4 },
-	{ "younger items under arrival order", .policy = FAIRWQ_FIFO,
-	  .from = 48, .to = 88, .most = 4 },
 };
 
 static const struct beside *beside;	/* the present case */

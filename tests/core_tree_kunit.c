@@ -28,7 +28,7 @@ static struct tree_case *tree_case(struct kunit *test)
 	unsigned int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
-	fairwq_tree_init(&t->tree, false);
+	fairwq_tree_init(&t->tree);
 	/* Let newcomers join at the clock, except in the cases about newcomers. */
 	fairwq_tree_set_turn(&t->tree, 0);
 	t->rank = &t->tree.rank[0];
@@ -65,8 +65,8 @@ static void dearer_turn_is_paid_later(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
 
-	fairwq_tree_add(&t->tree, &t->node[0], 0);
-	fairwq_tree_add(&t->tree, &t->node[1], 0);
+	fairwq_tree_add(&t->tree, &t->node[0]);
+	fairwq_tree_add(&t->tree, &t->node[1]);
 	KUNIT_ASSERT_EQ(test, 0U, tree_turn(t, 10));
 	fairwq_tree_correct(&t->tree, &t->node[0], 25);
 	KUNIT_EXPECT_EQ(test, 35ULL, t->node[0].service);
@@ -79,8 +79,8 @@ static void cheaper_turn_is_given_back(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
 
-	fairwq_tree_add(&t->tree, &t->node[0], 0);
-	fairwq_tree_add(&t->tree, &t->node[1], 0);
+	fairwq_tree_add(&t->tree, &t->node[0]);
+	fairwq_tree_add(&t->tree, &t->node[1]);
 	KUNIT_ASSERT_EQ(test, 0U, tree_turn(t, 40));
 	tree_expect(test, t, 10, "11");
 	fairwq_tree_correct(&t->tree, &t->node[0], -35);
@@ -95,8 +95,8 @@ static void cost_less_moves_no_clock(struct kunit *test)
 	struct tree_case *t = tree_case(test);
 	u64 clock;
 
-	fairwq_tree_add(&t->tree, &t->node[0], 0);
-	fairwq_tree_add(&t->tree, &t->node[1], 0);
+	fairwq_tree_add(&t->tree, &t->node[0]);
+	fairwq_tree_add(&t->tree, &t->node[1]);
 	KUNIT_ASSERT_EQ(test, 0U, tree_turn(t, 100));
 	tree_expect(test, t, 10, "1111");
 	clock = t->rank->clock;
@@ -104,7 +104,7 @@ static void cost_less_moves_no_clock(struct kunit *test)
 	fairwq_tree_correct(&t->tree, &t->node[0], -100);
 	KUNIT_EXPECT_EQ(test, clock, t->rank->clock);
 	/* Node 2 joins at 30, and is served when node 0 has caught up. */
-	fairwq_tree_add(&t->tree, &t->node[2], 0);
+	fairwq_tree_add(&t->tree, &t->node[2]);
 	KUNIT_EXPECT_EQ(test, clock, t->node[2].vtime);
 	tree_expect(test, t, 10, "000201");
 }
@@ -114,17 +114,17 @@ static void idle_node_keeps_debt_and_no_credit(struct kunit *test)
 {
 	struct tree_case *t = tree_case(test);
 
-	fairwq_tree_add(&t->tree, &t->node[0], 0);
-	fairwq_tree_add(&t->tree, &t->node[1], 0);
-	fairwq_tree_add(&t->tree, &t->node[2], 0);
+	fairwq_tree_add(&t->tree, &t->node[0]);
+	fairwq_tree_add(&t->tree, &t->node[1]);
+	fairwq_tree_add(&t->tree, &t->node[2]);
 	tree_expect(test, t, 10, "012");
 	fairwq_tree_del(&t->tree, &t->node[0]);
 	fairwq_tree_del(&t->tree, &t->node[1]);
 	fairwq_tree_correct(&t->tree, &t->node[0], 40);
 	fairwq_tree_correct(&t->tree, &t->node[1], -9);
 	tree_expect(test, t, 10, "22");
-	fairwq_tree_add(&t->tree, &t->node[0], 0);
-	fairwq_tree_add(&t->tree, &t->node[1], 0);
+	fairwq_tree_add(&t->tree, &t->node[0]);
+	fairwq_tree_add(&t->tree, &t->node[1]);
 	KUNIT_EXPECT_EQ(test, 50ULL, t->node[0].vtime);
 	KUNIT_EXPECT_EQ(test, 20ULL, t->node[1].vtime);
 }
@@ -139,13 +139,13 @@ static u64 closed_loop(struct kunit *test, u64 charged, unsigned int meanwhile, 
 	struct tree_case *t = tree_case(test);
 	u64 stands;
 
-	fairwq_tree_add(&t->tree, &t->node[0], 0);
-	fairwq_tree_add(&t->tree, &t->node[1], 0);
+	fairwq_tree_add(&t->tree, &t->node[0]);
+	fairwq_tree_add(&t->tree, &t->node[1]);
 	KUNIT_ASSERT_EQ(test, 0U, tree_turn(t, charged));
 	fairwq_tree_del(&t->tree, &t->node[0]);
 	while (meanwhile--)
 		tree_turn(t, 10);
-	fairwq_tree_add(&t->tree, &t->node[0], 0);
+	fairwq_tree_add(&t->tree, &t->node[0]);
 	fairwq_tree_correct(&t->tree, &t->node[0], cost - charged);
 	KUNIT_EXPECT_EQ(test, cost, t->node[0].service);
 	stands = t->node[0].vtime;
@@ -178,12 +178,12 @@ static void turn_that_began_after_joining_is_corrected_in_full(struct kunit *tes
 {
 	struct tree_case *t = tree_case(test);
 
-	fairwq_tree_add(&t->tree, &t->node[0], 0);
-	fairwq_tree_add(&t->tree, &t->node[1], 0);
+	fairwq_tree_add(&t->tree, &t->node[0]);
+	fairwq_tree_add(&t->tree, &t->node[1]);
 	KUNIT_ASSERT_EQ(test, 0U, tree_turn(t, 10));
 	fairwq_tree_del(&t->tree, &t->node[0]);
 	tree_expect(test, t, 10, "111111");
-	fairwq_tree_add(&t->tree, &t->node[0], 0);
+	fairwq_tree_add(&t->tree, &t->node[0]);
 	KUNIT_ASSERT_EQ(test, 0U, tree_turn(t, 10));
 	KUNIT_EXPECT_EQ(test, 60ULL, t->node[0].vtime);
 	/* When node 0 joined it was forgiven a lag of 40, which covers this correction. */
@@ -194,7 +194,7 @@ static void turn_that_began_after_joining_is_corrected_in_full(struct kunit *tes
 	/* However long the node is idle with no turn under way, the next is corrected in full. */
 	fairwq_tree_del(&t->tree, &t->node[0]);
 	tree_expect(test, t, 10, "1111111111");
-	fairwq_tree_add(&t->tree, &t->node[0], 0);
+	fairwq_tree_add(&t->tree, &t->node[0]);
 	KUNIT_ASSERT_EQ(test, 0U, tree_turn(t, 10));
 	KUNIT_EXPECT_EQ(test, 160ULL, t->node[0].vtime);
 	fairwq_tree_correct(&t->tree, &t->node[0], 5);
@@ -209,7 +209,7 @@ static void correction_counts_by_weight_in_groups(struct kunit *test)
 
 	fairwq_node_init(group, t->rank, 200);
 	fairwq_node_init(leaf, group, 50);
-	fairwq_tree_add(&t->tree, leaf, 0);
+	fairwq_tree_add(&t->tree, leaf);
 	KUNIT_ASSERT_EQ(test, 1U, tree_turn(t, 1000));
 	KUNIT_EXPECT_EQ(test, 2000ULL, leaf->vtime);
 	KUNIT_EXPECT_EQ(test, 500ULL, group->vtime);
@@ -230,14 +230,14 @@ static void more_is_charged_later(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < 3; i++)
-		fairwq_tree_add(&t->tree, &t->node[i], 0);
+		fairwq_tree_add(&t->tree, &t->node[i]);
 	tree_expect(test, t, 10, "012");
 	fairwq_tree_correct(&t->tree, &t->node[2], 20);
 	tree_expect(test, t, 10, "010120120");
 	fairwq_tree_del(&t->tree, &t->node[2]);
 	fairwq_tree_correct(&t->tree, &t->node[2], 10);
 	KUNIT_EXPECT_EQ(test, 60ULL, t->node[2].service);
-	fairwq_tree_add(&t->tree, &t->node[2], 0);
+	fairwq_tree_add(&t->tree, &t->node[2]);
 	tree_expect(test, t, 10, "1012012");
 }
 
@@ -248,14 +248,14 @@ static void debt_has_a_limit(struct kunit *test)
 	unsigned int i;
 
 	fairwq_node_init(&t->node[0], t->rank, 1);
-	fairwq_tree_add(&t->tree, &t->node[0], 0);
-	fairwq_tree_add(&t->tree, &t->node[1], 0);
+	fairwq_tree_add(&t->tree, &t->node[0]);
+	fairwq_tree_add(&t->tree, &t->node[1]);
 	KUNIT_ASSERT_EQ(test, 0U, tree_turn(t, 10));
 	for (i = 0; i < 10; i++)
 		fairwq_tree_correct(&t->tree, &t->node[0], BIT_ULL(45));
 	KUNIT_EXPECT_EQ(test, FAIRWQ_MAX_LEAD, t->node[0].vtime - t->rank->clock);
 	fairwq_tree_del(&t->tree, &t->node[0]);
-	fairwq_tree_add(&t->tree, &t->node[0], 0);
+	fairwq_tree_add(&t->tree, &t->node[0]);
 	tree_expect(test, t, 10, "1111");
 }
 
@@ -273,7 +273,7 @@ static unsigned int turns_beside_newcomers(struct tree_case *t, struct fairwq_no
 	fairwq_tree_set_turn(&t->tree, 10);
 	for (i = 0; i <= nr; i++) {
 		fairwq_node_init(&t->node[i], parent, 100);
-		fairwq_tree_add(&t->tree, &t->node[i], 0);
+		fairwq_tree_add(&t->tree, &t->node[i]);
 	}
 	for (i = 0; i < 120; i++) {
 		node = tree_turn(t, 10);
@@ -283,7 +283,7 @@ static unsigned int turns_beside_newcomers(struct tree_case *t, struct fairwq_no
 		/* Replace it by a new one. */
 		fairwq_tree_del(&t->tree, &t->node[node]);
 		fairwq_node_init(&t->node[node], parent, 100);
-		fairwq_tree_add(&t->tree, &t->node[node], 0);
+		fairwq_tree_add(&t->tree, &t->node[node]);
 	}
 	return turns;
 }
@@ -317,10 +317,10 @@ static void light_newcomer_waits_longer(struct kunit *test)
 	fairwq_tree_set_turn(&t->tree, 10);
 	fairwq_node_init(&t->node[1], t->rank, 25);
 	fairwq_node_init(&t->node[2], t->rank, 400);
-	fairwq_tree_add(&t->tree, &t->node[0], 0);
+	fairwq_tree_add(&t->tree, &t->node[0]);
 	tree_expect(test, t, 10, "00");
-	fairwq_tree_add(&t->tree, &t->node[1], 0);
-	fairwq_tree_add(&t->tree, &t->node[2], 0);
+	fairwq_tree_add(&t->tree, &t->node[1]);
+	fairwq_tree_add(&t->tree, &t->node[2]);
 	tree_expect(test, t, 10, "222202222022220222210");
 }
 
@@ -333,13 +333,13 @@ static void clock_waits_for_those_that_wait(struct kunit *test)
 	struct tree_case *t = tree_case(test);
 	unsigned int i;
 
-	fairwq_tree_add(&t->tree, &t->node[0], 0);
-	fairwq_tree_add(&t->tree, &t->node[1], 0);
+	fairwq_tree_add(&t->tree, &t->node[0]);
+	fairwq_tree_add(&t->tree, &t->node[1]);
 	tree_expect(test, t, 10, "01");
 	for (i = 0; i < 4; i++)
 		fairwq_tree_charge(&t->tree, &t->node[1], 10);
 	KUNIT_EXPECT_EQ(test, 10ULL, t->rank->clock);
-	fairwq_tree_add(&t->tree, &t->node[2], 0);
+	fairwq_tree_add(&t->tree, &t->node[2]);
 	tree_expect(test, t, 10, "02020202");
 }
 
@@ -351,7 +351,7 @@ static void at_limit(struct kunit *test, struct tree_case *t, const char *meanwh
 	KUNIT_EXPECT_EQ(test, 0U, tree_turn(t, 10));
 	fairwq_tree_del(&t->tree, &t->node[0]);
 	tree_expect(test, t, 10, meanwhile);
-	fairwq_tree_add(&t->tree, &t->node[0], 0);
+	fairwq_tree_add(&t->tree, &t->node[0]);
 	fairwq_tree_correct(&t->tree, &t->node[0], 0);
 }
 
@@ -362,7 +362,7 @@ static void limit_is_no_absence(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < 3; i++)
-		fairwq_tree_add(&t->tree, &t->node[i], 0);
+		fairwq_tree_add(&t->tree, &t->node[i]);
 	at_limit(test, t, "12121");
 	KUNIT_EXPECT_EQ(test, 20ULL, t->rank->clock);
 	at_limit(test, t, "");
@@ -378,7 +378,7 @@ static void limit_is_no_credit(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < 3; i++)
-		fairwq_tree_add(&t->tree, &t->node[i], 0);
+		fairwq_tree_add(&t->tree, &t->node[i]);
 	at_limit(test, t, "121212121212121");
 	KUNIT_EXPECT_EQ(test, 70ULL, t->rank->clock);
 	for (i = 0; i < 2; i++)
@@ -393,12 +393,12 @@ static void idle_is_absence(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < 3; i++)
-		fairwq_tree_add(&t->tree, &t->node[i], 0);
+		fairwq_tree_add(&t->tree, &t->node[i]);
 	tree_expect(test, t, 10, "0");
 	fairwq_tree_del(&t->tree, &t->node[0]);
 	tree_expect(test, t, 10, "12121");
 	fairwq_tree_correct(&t->tree, &t->node[0], 0);
-	fairwq_tree_add(&t->tree, &t->node[0], 0);
+	fairwq_tree_add(&t->tree, &t->node[0]);
 	tree_expect(test, t, 10, "201");
 }
 
@@ -410,14 +410,14 @@ static void old_debt_is_forgotten(struct kunit *test)
 	struct tree_case *t = tree_case(test);
 	unsigned int i;
 
-	fairwq_tree_add(&t->tree, &t->node[0], 0);
+	fairwq_tree_add(&t->tree, &t->node[0]);
 	KUNIT_ASSERT_EQ(test, 0U, tree_turn(t, BIT_ULL(40)));
 	fairwq_tree_del(&t->tree, &t->node[0]);
-	fairwq_tree_add(&t->tree, &t->node[1], 0);
+	fairwq_tree_add(&t->tree, &t->node[1]);
 	for (i = 0; i < 8192; i++)
 		KUNIT_ASSERT_EQ(test, 1U, tree_turn(t, BIT_ULL(51)));
 	KUNIT_ASSERT_LT(test, t->node[0].vtime - t->rank->clock, FAIRWQ_MAX_LEAD);
-	fairwq_tree_add(&t->tree, &t->node[0], 0);
+	fairwq_tree_add(&t->tree, &t->node[0]);
 	KUNIT_EXPECT_EQ(test, 0U, tree_turn(t, 10));
 }
 
@@ -431,13 +431,13 @@ static void young_debt_is_kept(struct kunit *test)
 	t->node[0].service = 1;
 	t->node[1].vtime = t->rank->clock;
 	t->node[1].service = 1;
-	fairwq_tree_add(&t->tree, &t->node[0], 0);
+	fairwq_tree_add(&t->tree, &t->node[0]);
 	KUNIT_ASSERT_EQ(test, 0U, tree_turn(t, 40));
 	fairwq_tree_del(&t->tree, &t->node[0]);
-	fairwq_tree_add(&t->tree, &t->node[1], 0);
+	fairwq_tree_add(&t->tree, &t->node[1]);
 	tree_expect(test, t, 10, "11");
 	KUNIT_ASSERT_EQ(test, 1U, t->rank->lap);
-	fairwq_tree_add(&t->tree, &t->node[0], 0);
+	fairwq_tree_add(&t->tree, &t->node[0]);
 	tree_expect(test, t, 10, "1101");
 }
 
@@ -456,8 +456,8 @@ static u64 low_share(struct kunit *test, u64 high_cost, u64 low_cost, bool guess
 
 	fairwq_tree_set_turn(&t->tree, 10);
 	fairwq_node_init(low, &t->tree.rank[FAIRWQ_NR_RANKS - 1], 100);
-	fairwq_tree_add(&t->tree, &t->node[0], 0);
-	fairwq_tree_add(&t->tree, low, 0);
+	fairwq_tree_add(&t->tree, &t->node[0]);
+	fairwq_tree_add(&t->tree, low);
 	while (low->service + t->node[0].service < 640000) {
 		node = fairwq_tree_pick(&t->tree);
 		cost = node == low ? low_cost : high_cost;
@@ -505,7 +505,7 @@ static void three_shares(struct kunit *test, unsigned int starve_limit, const u6
 	fairwq_tree_set_starve_limit(&t->tree, starve_limit);
 	for (i = 0; i < FAIRWQ_NR_RANKS; i++) {
 		fairwq_node_init(&t->node[i], &t->tree.rank[i], 100);
-		fairwq_tree_add(&t->tree, &t->node[i], 0);
+		fairwq_tree_add(&t->tree, &t->node[i]);
 	}
 	do {
 		node = fairwq_tree_pick(&t->tree);
@@ -551,8 +551,8 @@ static void lower_starve_limit_is_less_debt(struct kunit *test)
 
 	fairwq_tree_set_turn(&t->tree, 10);
 	fairwq_node_init(&t->node[1], &t->tree.rank[1], 100);
-	fairwq_tree_add(&t->tree, &t->node[0], 0);
-	fairwq_tree_add(&t->tree, &t->node[1], 0);
+	fairwq_tree_add(&t->tree, &t->node[0]);
+	fairwq_tree_add(&t->tree, &t->node[1]);
 	/* Charge a turn out of rank that is as long as 100 turns. */
 	fairwq_tree_charge(&t->tree, &t->node[1], 1000);
 	fairwq_tree_set_starve_limit(&t->tree, 3);
@@ -1013,8 +1013,7 @@ static void another_unit_begins_at_nothing(struct kunit *test)
 static void turn_of_the_old_policy_is_not_corrected(struct kunit *test)
 {
 	static const enum fairwq_policy policy[] = {
-		FAIRWQ_FAIR_TIME, FAIRWQ_ROUND_ROBIN, FAIRWQ_FAIR_TIME, FAIRWQ_FIFO,
-		FAIRWQ_FAIR_TIME,
+		FAIRWQ_FAIR_TIME, FAIRWQ_ROUND_ROBIN, FAIRWQ_FAIR_TIME,
 	};
 	struct mock *mock = test->priv;
 	struct fairwq_batch *a;

@@ -394,23 +394,7 @@ static void limit_is_not_away(struct kunit *test)
 	fairwq_pool_flush(mock->pool);
 }
 
-/* ---- arrival order ---------------------------------------------------- */
-
-/* FAIRWQ_FIFO runs the items of all batches in the order of arrival, whatever the weights. */
-static void fifo_policy_is_arrival_order(struct kunit *test)
-{
-	struct fairwq_batch *a, *b;
-
-	mock_pool_by(test, 1, FAIRWQ_FIFO);
-	a = mock_batch_weight(test, "a", 1);
-	b = mock_batch_weight(test, "b", 10000);
-	mock_queue(test, a, 'a', 3);
-	mock_queue(test, b, 'b', 1);
-	mock_queue(test, a, 'A', 1);
-	mock_queue(test, b, 'B', 2);
-	mock_queue(test, a, 'x', 1);
-	mock_expect(test, "aaabABBx");
-}
+/* ---- another policy --------------------------------------------------- */
 
 /* A new policy applies to the items that are queued already. */
 static void policy_applies_to_a_standing_backlog(struct kunit *test)
@@ -418,28 +402,12 @@ static void policy_applies_to_a_standing_backlog(struct kunit *test)
 	struct mock *mock = test->priv;
 	struct fairwq_batch *a, *b;
 
-	a = mock_begin_by(test, 1, FAIRWQ_FIFO);
+	a = mock_begin_by(test, 1, FAIRWQ_FAIR_TIME);
 	b = mock_batch(test, "b");
 	mock_queue(test, a, 'a', 4);
 	mock_queue(test, b, 'b', 4);
 	fairwq_pool_set_policy(mock->pool, FAIRWQ_ROUND_ROBIN);
 	mock_expect(test, "abababab");
-}
-
-/* After a change of the policy and back, the queued items run in the order of arrival. */
-static void policy_back_to_arrival_restores_the_order(struct kunit *test)
-{
-	struct mock *mock = test->priv;
-	struct fairwq_batch *a, *b;
-
-	a = mock_begin_by(test, 1, FAIRWQ_FIFO);
-	b = mock_batch(test, "b");
-	mock_queue(test, a, 'a', 2);
-	mock_queue(test, b, 'b', 2);
-	fairwq_pool_set_policy(mock->pool, FAIRWQ_ROUND_ROBIN);
-	fairwq_pool_set_policy(mock->pool, FAIRWQ_FIFO);
-	mock_queue(test, a, 'A', 1);
-	mock_expect(test, "aabbA");
 }
 
 /* ---- priority (promise 9) --------------------------------------------- */
@@ -682,9 +650,7 @@ static struct kunit_case order_cases[] = {
 	KUNIT_CASE(last_batch_of_a_priority_goes),
 	KUNIT_CASE(pause_holds_back_without_credit),
 	KUNIT_CASE(limit_is_not_away),
-	KUNIT_CASE(fifo_policy_is_arrival_order),
 	KUNIT_CASE(policy_applies_to_a_standing_backlog),
-	KUNIT_CASE(policy_back_to_arrival_restores_the_order),
 	KUNIT_CASE(priorities_in_order),
 	KUNIT_CASE(lower_priority_is_not_starved),
 	KUNIT_CASE(strict_priority_leaves_nothing),

@@ -181,7 +181,7 @@ static void policy_desc(const enum fairwq_policy *policy, char *desc)
 }
 
 static const enum fairwq_policy policies[] = {
-	FAIRWQ_ROUND_ROBIN, FAIRWQ_FAIR_TIME, FAIRWQ_FAIR_COST, FAIRWQ_FIFO,
+	FAIRWQ_ROUND_ROBIN, FAIRWQ_FAIR_TIME, FAIRWQ_FAIR_COST,
 };
 
 KUNIT_ARRAY_PARAM(policy, policies, policy_desc);
@@ -267,8 +267,6 @@ static void share_is_what_was_charged(struct kunit *test)
 	struct mock *mock = test->priv;
 	struct fairwq_batch *a, *b;
 
-	if (*policy == FAIRWQ_FIFO)
-		return;		/* it charges nothing */
 	begin_counting(test, *policy);
 	a = mock_batch(test, "a");
 	b = mock_batch(test, "b");

@@ -169,25 +169,6 @@ static void cancel_in_a_limited_batch_lets_the_next_run(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, mock_nr_waiters(mock->pool));
 }
 
-/*
- * Under arrival order the first item says when its batch is served. If that item
- * is cancelled, the item behind it does so.
- */
-static void cancel_of_the_first_keeps_arrival_order(struct kunit *test)
-{
-	struct fairwq_batch *a, *b;
-	struct mock_item *first;
-
-	a = mock_begin_by(test, 1, FAIRWQ_FIFO);
-	b = mock_batch(test, "b");
-	first = mock_queue_item(test, a, 'a');
-	mock_queue_item(test, b, 'b');
-	mock_queue_item(test, a, 'c');
-	mock_queue_item(test, b, 'd');
-	expect_canceled(test, &first->work);
-	mock_expect(test, "bcd");
-}
-
 static void cancel_fn(void *data)
 {
 	struct fairwq_work **work = data;
@@ -1133,7 +1114,7 @@ static void cancel_of_another_does_not_cost_the_turn(struct kunit *test)
 	struct mock *mock = test->priv;
 	struct mock_item *second;
 
-	mock_pool_by(test, 1, FAIRWQ_FIFO);
+	mock_pool(test, 1);
 	low = mock_batch_prio(test, "low", FAIRWQ_PRIO_LOW);
 	high = mock_batch_prio(test, "high", FAIRWQ_PRIO_HIGH);
 	mock_queue_item(test, low, 'l');
@@ -1165,7 +1146,6 @@ static struct kunit_case work_cases[] = {
 	KUNIT_CASE(cancel_of_the_last_item_ends_a_flush),
 	KUNIT_CASE(cancel_gives_room_back),
 	KUNIT_CASE(cancel_in_a_limited_batch_lets_the_next_run),
-	KUNIT_CASE(cancel_of_the_first_keeps_arrival_order),
 	KUNIT_CASE(cancel_of_a_held_up_work),
 	KUNIT_CASE(cancel_of_a_parked_work),
 	KUNIT_CASE(cancel_of_a_work_parked_elsewhere),

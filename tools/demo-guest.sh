@@ -26,7 +26,8 @@
 export PATH=/bin:/usr/bin:/usr/sbin
 descriptors=64
 block=32768
-backlog=2097152
+# Four blocks: a client counts its writes, and these are ahead of what is done.
+backlog=131072
 # About how long the run under FIFO must take.
 fifo_seconds=35
 
@@ -57,7 +58,9 @@ must() {
 }
 
 load() {
-	must insmod /modules/fairhash.ko policy="$1" max_active=1 max_backlog=$backlog
+	one_queue=0
+	[ "$1" != fifo ] || one_queue=1
+	must insmod /modules/fairhash.ko one_queue=$one_queue max_active=1 max_backlog=$backlog
 	echo 1 >/sys/kernel/debug/fairwq/fairhash/histograms
 }
 
@@ -86,16 +89,18 @@ make_archive() {
 
 # Run the modest client, and sample it. $1: run, $2: milliseconds between samples.
 run_modest() {
-	fairhash_monitor "$2" >"/tmp/$1.samples" 2>/dev/null &
+	fairhash_monitor "$2" modest=/tmp/count.modest greedy=/tmp/count.greedy \
+		>"/tmp/$1.samples" 2>/dev/null &
 	monitor=$!
-	modest -b $block modest.tar >"/tmp/$1.modest" 2>"/tmp/$1.modest.err" ||
+	modest -b $block -c /tmp/count.modest modest.tar >"/tmp/$1.modest" 2>"/tmp/$1.modest.err" ||
 		{ cat "/tmp/$1.modest.err" >/dev/kmsg; finish "failed: modest, $1"; }
 	kill $monitor
+	rm -f /tmp/count.*
 	[ "$(wc -l <"/tmp/$1.modest")" -eq 1 ] || finish "failed: modest lost a file, $1"
 }
 
 start_greedy() {
-	greedy -d $descriptors -b $block -r files/* >"/tmp/$1.greedy" 2>"/tmp/$1.greedy.err" &
+	greedy -d $descriptors -b $block -c /tmp/count.greedy -r files/* >"/tmp/$1.greedy" 2>"/tmp/$1.greedy.err" &
 	greedy=$!
 	until grep -qs '^all descriptors' "/tmp/$1.greedy.err"; do
 		kill -0 $greedy || finish "failed: greedy did not start, $1"
@@ -152,7 +157,8 @@ prompt() {
 
 		  fairwq-top            what each of them gets; q ends it
 		  cat batches           the same as a table; this folder has more
-		  echo fifo > policy    serve them as a workqueue does, and look again
+		  echo fair_time > policy
+		                        count the time of their items in place of turns
 		  fairwq-trace record -s 1 -o /tmp/trace && fairwq-trace waits /tmp/trace
 		  insmod /modules/fairwq_hello.ko; sleep 1; dmesg | grep hello
 		                        the smallest driver: anna queues four items, and then bert one

@@ -23,8 +23,8 @@ samples() {
 		BEGIN { n = 0 }
 		$1 != "sample" || $2 != run { next }
 		!($3 in at) { at[$3] = n; ms[n++] = $3 }
-		$4 ~ /^modest-/ { m[at[$3]] = $5; if (!came) came = $3 }
-		$4 ~ /^greedy-/ { g[at[$3]] = $5 }
+		$4 ~ /^modest$/ { m[at[$3]] = $5; if (!came) came = $3 }
+		$4 ~ /^greedy$/ { g[at[$3]] = $5 }
 		END {
 			for (i = 0; i < n; i++)
 				if (i in g)
@@ -98,10 +98,10 @@ mib() { awk -v b="$1" 'BEGIN { printf "%.1f", b / 1048576 }'; }
 # Print how many milliseconds 99 items in 100 waited at most, at the last sample that has
 # the modest client. $1: run, $2: client
 wait99() {
-	awk -v run="$1" -v client="^$2-" '
+	awk -v run="$1" -v client="$2" '
 		$1 != "sample" || $2 != run { next }
-		$4 ~ client { w = $6 }
-		$4 ~ /^modest-/ { wait = w }
+		$4 == client { w = $6 }
+		$4 ~ /^modest$/ { wait = w }
 		END { printf "%.1f ms", wait / 1000 }' "$sent"
 }
 

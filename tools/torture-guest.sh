@@ -41,7 +41,6 @@ meddle() {
 			echo $((i / 2 % 2)) >"$pool/histograms"
 			[ $((i % 16)) -ne 1 ] || echo 1 >"$pool/reset"
 			case $((i % 8)) in
-			0) echo fifo >"$pool/policy" ;;
 			3) echo fair_time >"$pool/policy" ;;
 			5) echo round_robin >"$pool/policy" ;;
 			esac

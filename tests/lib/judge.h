@@ -186,8 +186,6 @@ static inline void judge_look_locked(struct judge *judge)
 	const struct fairwq_pool *pool = judge->pool;
 	unsigned int i, from, nr = 0;
 
-	if (pool->tree.by_arrival)
-		return;
 	if (judge->policy_gen != pool->policy_gen) {
 		judge->policy_gen = pool->policy_gen;
 		judge->longest = 0;

@@ -135,7 +135,7 @@ static bool not_judged(const struct sim *sim)
 		return true;
 	if (found.any && (a->max_active > 1 || a->reweigh))
 		return true;
-	return a->policy == SIM_FIFO || (a->park && a->reweigh && a->policy == SIM_ROUND_ROBIN);
+	return a->park && a->reweigh && a->policy == SIM_ROUND_ROBIN;
 }
 
 static void note_judged(const struct sim *sim)
@@ -1170,11 +1170,11 @@ static struct cost cost_of_turns(const struct picker *picker, int busy, int idle
 	struct fairwq_tree tree;
 	struct cost cost = { };
 
-	picker->tree_init(&tree, false);
+	picker->tree_init(&tree);
 	for (int i = 0; i < busy + idle; i++)
 		picker->node_init(&node[i], &tree.rank[1], 100 + i % 50);
 	for (int i = 0; i < busy; i++)
-		picker->add(&tree, &node[i], 0);
+		picker->add(&tree, &node[i]);
 	for (int i = 0; i < 20000; i++) {
 		u64 compared = *picker->compared, inserted = *picker->inserted;
 
@@ -1221,20 +1221,6 @@ static void cost_is_logarithmic(void)
 }
 
 /* ---- cases that must be unfair ------------------------------------------------- */
-
-/* Arrival order: the client that queues most is served most. */
-static void arrival_order_is_seen(void)
-{
-	struct sim_attrs a = attrs(SIM_FIFO, 2);
-	struct sim *sim = sim_new(&a);
-
-	for (int k = 0; k < 2; k++)
-		add_client(sim, 100, ten_us, (struct sim_arrivals){
-			.kind = SIM_CLOSED, .n = k ? 1 : 64,
-		});
-	run_config(sim, 20000);
-	expect_unfair();
-}
 
 static void old_pointer_is_seen(void)
 {
@@ -1437,7 +1423,6 @@ static const struct {
 	CASE(quick_items),
 	CASE(late_return),
 	CASE(cost_is_logarithmic),
-	CASE(arrival_order_is_seen),
 	CASE(old_pointer_is_seen),
 	CASE(saved_credit_is_seen),
 	CASE(ignored_weight_is_seen),

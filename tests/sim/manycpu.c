@@ -257,7 +257,7 @@ static double fetch(struct many *many, int cpu, struct shard *from, struct shard
 	picker->del(&from->tree, node);
 	node->parent = &home->tree.rank[1];
 	vtime = node->vtime;
-	picker->add(&home->tree, node, 0);
+	picker->add(&home->tree, node);
 	stay_at(home, node, vtime);
 	client->shard = home - many->shard;
 	from->clients--;
@@ -415,7 +415,7 @@ static void add_client(struct many *many, int i)
 	shard = &many->shard[client->shard];
 	shard->clients++;
 	picker->node_init(&client->node, &shard->tree.rank[1], 100);
-	picker->add(&shard->tree, &client->node, 0);
+	picker->add(&shard->tree, &client->node);
 	if (!many->meter)
 		return;
 	meter_add(many->meter, METER_NO_ENTRY, 1, 100);
@@ -431,7 +431,7 @@ static void begin(struct many *many)
 	for (int i = 0; i < many->nr_shards; i++) {
 		many->shard[i].holder = NO_CPU;
 		many->shard[i].cpu = NO_CPU;
-		picker->tree_init(&many->shard[i].tree, false);
+		picker->tree_init(&many->shard[i].tree);
 	}
 	for (int i = 0; i < many->setup.clients; i++)
 		add_client(many, i);

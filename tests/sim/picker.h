@@ -10,11 +10,11 @@
 
 struct picker {
 	const char *name;
-	void (*tree_init)(struct fairwq_tree *tree, bool by_arrival);
+	void (*tree_init)(struct fairwq_tree *tree);
 	void (*set_turn)(struct fairwq_tree *tree, u64 cost);
 	void (*node_init)(struct fairwq_node *node, struct fairwq_node *parent, u32 weight);
-	void (*set_weight)(struct fairwq_tree *tree, struct fairwq_node *node, u32 weight);
-	void (*add)(struct fairwq_tree *tree, struct fairwq_node *node, u64 arrival);
+	void (*set_weight)(struct fairwq_node *node, u32 weight);
+	void (*add)(struct fairwq_tree *tree, struct fairwq_node *node);
 	void (*del)(struct fairwq_tree *tree, struct fairwq_node *node);
 	struct fairwq_node *(*pick)(const struct fairwq_tree *tree);
 	bool (*charge)(struct fairwq_tree *tree, struct fairwq_node *node, u64 cost);

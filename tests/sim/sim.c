@@ -179,35 +179,6 @@ static void note_unused(struct sim *sim)
 
 /* ---- clients: queued items, and when one may be taken --------------------- */
 
-/* Enlarge the ring of stamps, which is needed under arrival order only. */
-static void stamps_grow(struct sim_client *client)
-{
-	u32 size = client->stamp ? 2 * (client->stamp_mask + 1) : 16;
-	u64 *stamp = calloc(size, sizeof(*stamp));
-
-	for (u32 i = 0; i < client->queued; i++)
-		stamp[i] = client->stamp[(client->stamp_head + i) & client->stamp_mask];
-	free(client->stamp);
-	client->stamp = stamp;
-	client->stamp_head = 0;
-	client->stamp_mask = size - 1;
-}
-
-static void stamp_put(struct sim *sim, struct sim_client *client)
-{
-	if (sim->attrs.policy != SIM_FIFO)
-		return;
-	if (!client->stamp || client->queued > client->stamp_mask)
-		stamps_grow(client);
-	client->stamp[(client->stamp_head + client->queued) & client->stamp_mask] =
-		++sim->last_stamp;
-}
-
-static u64 head_stamp(const struct sim_client *client)
-{
-	return client->stamp ? client->stamp[client->stamp_head & client->stamp_mask] : 0;
-}
-
 static bool is_endless(const struct sim_client *client)
 {
 	return client->attrs.arrivals.kind == SIM_BACKLOG;
@@ -230,7 +201,7 @@ static void set_in_tree(struct sim *sim, struct sim_client *client, bool eligibl
 	if (eligible == fairwq_node_eligible(&client->node))
 		return;
 	if (eligible)
-		sim->attrs.picker->add(&sim->tree, &client->node, head_stamp(client));
+		sim->attrs.picker->add(&sim->tree, &client->node);
 	else
 		sim->attrs.picker->del(&sim->tree, &client->node);
 }
@@ -289,7 +260,6 @@ static void enqueue(struct sim *sim, struct sim_client *client)
 {
 	bool was = client->eligible;
 
-	stamp_put(sim, client);
 	if (sim->attrs.sort_late)
 		client->pushed++;
 	else
@@ -417,10 +387,8 @@ static void settle(struct sim *sim, const struct sim_turn *turn)
 /* ---- one turn --------------------------------------------------------------- */
 
 /* Take the first item out of the batch. It is in flight from here on. */
-static void take_out(struct sim *sim, struct sim_client *client)
+static void take_out(struct sim_client *client)
 {
-	if (sim->attrs.policy == SIM_FIFO)
-		client->stamp_head++;
 	if (client->queued)
 		client->queued--;
 	if (client->taken)
@@ -435,10 +403,10 @@ static void take_out(struct sim *sim, struct sim_client *client)
  */
 static bool park(struct sim *sim, struct sim_client *client)
 {
-	if (!random_one_in(&sim->rnd, sim->attrs.park) || sim->attrs.policy == SIM_FIFO ||
+	if (!random_one_in(&sim->rnd, sim->attrs.park) ||
 	    sim->nr_parked + 1 >= sim->nr_active)
 		return false;
-	take_out(sim, client);
+	take_out(client);
 	sim->nr_parked++;
 	client->parked++;
 	update(sim, client);
@@ -476,12 +444,9 @@ static void take_turn(struct sim *sim, struct sim_client *client, struct sim_tur
 	sim->unused_since = sim->now;
 	must(sim, client->eligible, "one was picked that is not eligible");
 	note_ranks(sim, client->attrs.rank);
-	take_out(sim, client);
+	take_out(client);
 	turn->out_of_rank = sim->attrs.picker->charge(&sim->tree, &client->node, turn->cost);
 	note_given(sim, client, by_time ? turn->cost >> COST_NS_SHIFT : 1);
-	/* Arrival order: the place in the tree is that of the next item. */
-	if (sim->attrs.policy == SIM_FIFO)
-		set_in_tree(sim, client, false);
 	update(sim, client);
 	if (turn->quick) {
 		sim->nr_quick++;
@@ -684,7 +649,7 @@ static void set_weight(struct sim *sim, struct sim_client *client, u32 weight)
 void sim_set_weight(struct sim *sim, int id, u32 weight)
 {
 	set_weight(sim, &sim->client[id], weight);
-	sim->attrs.picker->set_weight(&sim->tree, &sim->client[id].node, weight);
+	sim->attrs.picker->set_weight(&sim->client[id].node, weight);
 }
 
 void sim_pause(struct sim *sim, int id, bool paused)
@@ -840,7 +805,7 @@ struct sim *sim_new(const struct sim_attrs *attrs)
 	sim->given = meter_new(attrs->max_clients, METER_HALVES,
 			       (attrs->max_active + 1) * (turns ? 1 : 2));
 	sim->judge = judge_new(attrs->max_clients, attrs->max_active + 1);
-	attrs->picker->tree_init(&sim->tree, attrs->policy == SIM_FIFO);
+	attrs->picker->tree_init(&sim->tree);
 	if (!turns)
 		attrs->picker->set_turn(&sim->tree, sim->attrs.slice << COST_NS_SHIFT);
 	sim->judge->low_part = attrs->strict_ranks ? 0 : 1 / 64.;
@@ -996,8 +961,6 @@ void sim_finish(struct sim *sim)
 
 void sim_free(struct sim *sim)
 {
-	for (int i = 0; i < sim->nr_clients; i++)
-		free(sim->client[i].stamp);
 	meter_free(sim->meter);
 	meter_free(sim->given);
 	judge_free(sim->judge);

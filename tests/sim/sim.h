@@ -31,7 +31,7 @@
 
 struct sim;
 
-enum sim_policy { SIM_ROUND_ROBIN, SIM_FAIR_TIME, SIM_FIFO };
+enum sim_policy { SIM_ROUND_ROBIN, SIM_FAIR_TIME };
 
 enum sim_time_kind {
 	SIM_FIXED,		/* @lo */
@@ -126,9 +126,6 @@ struct sim_client {
 	u64 average;		/* of run times, 4 bits of fraction; 0: none */
 	u64 longest[2];		/* in this period of RECENT_TURNS, and the last, ns */
 	unsigned int measured;	/* turns, for these periods */
-	/* Under arrival order, a ring of stamps of the queued items. Size: mask + 1. */
-	u64 *stamp;
-	u32 stamp_head, stamp_mask;
 	/* Results. */
 	u64 turns;		/* items that were started */
 	u64 ran;		/* ns */
@@ -174,7 +171,6 @@ struct sim {
 	unsigned int nr_eligible[FAIRWQ_NR_RANKS];
 	struct sim_event *heap;
 	int nr_events, max_events;
-	u64 last_stamp;
 	/* The source: Zipf's law, the chances of the clients, summed up. */
 	double *zipf;
 	u64 zipf_gap;

@@ -800,7 +800,7 @@ static void tt_op_pool(struct tt_actor *actor)
 	struct fairwq_pool_attrs attrs = {
 		.flags = tt_random(actor, 32) & ~FAIRWQ_SYSFS,
 		.max_active = tt_random(actor, 4),
-		.policy = tt_random(actor, 3),
+		.policy = tt_random(actor, 2),
 		.slice_us = tt_random(actor, 500),
 		.failed = tt_told,
 	};

@@ -171,7 +171,7 @@ static const char * const knobs[] = {
 	"max_active", "policy", "slice_us", "low_turns", "hung_ms", "reset",
 };
 
-static const char * const policies[] = { "round_robin", "fair_time", "fifo" };
+static const char * const policies[] = { "round_robin", "fair_time" };
 
 /* Parse a number, as the kernel's kstrtouint() with base 0 does. */
 static bool parse_number(const char *s, unsigned long *value)
@@ -264,7 +264,8 @@ static size_t any_text(const char *knob, char text[64])
 	do {
 		len = any_number(text, 64);
 		if (below(3) == 0)
-			len = snprintf(text, 64, "%s%s", policies[below(3)], below(2) ? "" : "\n");
+			len = snprintf(text, 64, "%s%s", policies[below(ARRAY_SIZE(policies))],
+				       below(2) ? "" : "\n");
 		if (below(3) == 0)
 			text[below(len + 1)] = draw();
 		if (below(8) == 0)
