@@ -1294,10 +1294,11 @@ void fairwq_context_put(struct fairwq_context *context);
  * @func: the function
  * @arg: for @func
  *
- * Changes to the context, calls @func, and changes back, whatever @func has done. In an
- * item, credentials that @func leaves behind are reported as a bug. The tasks that @func
- * forks run in the same context, and it must join them. Before the call an item must
- * have joined the tasks that it has forked.
+ * Changes to the context, calls @func, and changes back, whatever @func has
+ * done. In an item, credentials that @func leaves behind are reported as a bug.
+ * The tasks that @func forks run in the same context, and it must join them.
+ * Tasks that the caller has forked before are not joined by it, and wait for
+ * the caller.
  *
  * What is not promised: that a thread is in its block cgroup of before when this returns.
  * A thread that is not an item is in that of its task then, and a task that is not a
@@ -2336,8 +2337,9 @@ static __always_inline void fairwq_join(struct fairwq_task *self, struct fairwq_
  * it queues one item of its own to @batch and waits for it. No callback of the
  * driver gets the work of that item: not dropped(), and not cost(), without
  * which it costs 1. fairwq_current_work() is NULL in it. No cancel counts it.
- * @body may call it, too. Each place in the source that calls it is a lockdep
- * class of its own.
+ * @body may call it, too. That takes about 1 KiB of the stack each time, and no
+ * loop looks how much is left. Each place in the source that calls it is a
+ * lockdep class of its own.
  *
  * Context: Process context, sleeps.
  * Return: 0; -EINVAL for bad arguments, or in an item whose batch is not @batch;

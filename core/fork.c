@@ -47,6 +47,7 @@
 #include "fork.h"
 #include "kick.h"
 #include "runner.h"
+#include "stack.h"
 #include "testing.h"
 #include "tick.h"
 
@@ -90,6 +91,9 @@ static void promote_oldest(struct fairwq_forker *forker)
 	task->context = runner->context;
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	if (is_wanted_locked(runner)) {
+		/* Those of tasks before may be more than @task needs. That does no harm. */
+		WRITE_ONCE(forker->scopes, (list_empty(&forker->promoted) ? 0 : forker->scopes) |
+					   (current->flags & FAIRWQ_SCOPES));
 		list_move_tail(&task->node, &forker->promoted);
 		task->origin = runner;
 		fairwq_runner_not_quick_locked(runner);

@@ -37,9 +37,6 @@
 #include "call.h"
 #include "stack.h"
 
-/* What the caller may have said of its allocations, such as by memalloc_noio_save(). */
-#define SCOPES	(PF_MEMALLOC | PF_MEMALLOC_NOFS | PF_MEMALLOC_NOIO)
-
 /* Of pools without FAIRWQ_MEM_RECLAIM, and of those with it. */
 static struct workqueue_struct *stack_wq[2];
 
@@ -78,7 +75,7 @@ static void stack_fn(struct work_struct *work)
 	if (!fairwq_call_state_kept(&state))
 		fairwq_call_leaked(&state, runner->turn.func, runner->turn.batch);
 	swap_task(runner, task);
-	current_restore_flags(flags, SCOPES);
+	current_restore_flags(flags, FAIRWQ_SCOPES);
 	complete(&stack->done);
 }
 
@@ -99,7 +96,8 @@ int fairwq_stack_call(struct fairwq_runner *runner, void (*func)(void *arg), voi
 {
 	bool reclaim = runner->pool->flags & FAIRWQ_MEM_RECLAIM;
 	struct fairwq_stack stack = {
-		.runner = runner, .scopes = current->flags & SCOPES, .func = func, .arg = arg,
+		.runner = runner, .func = func, .arg = arg,
+		.scopes = current->flags & FAIRWQ_SCOPES,
 	};
 
 	if (atomic_inc_return(&nr_stacks) > FAIRWQ_MAX_STACKS) {

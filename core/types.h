@@ -206,6 +206,7 @@ struct fairwq_forker {
 	unsigned int skip;		/* calls before the clock is read again */
 	unsigned int step;		/* @skip, as it was set last */
 	u64 promote_at;			/* not before, ns */
+	unsigned int scopes;		/* p: FAIRWQ_SCOPES of @promoted, all together */
 };
 
 /*

@@ -1162,6 +1162,59 @@ static void chain_keeps_the_scope_of_memory(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, x->io);
 }
 
+struct scoped {
+	struct fairwq_task task;
+	struct completion begun;
+	struct task_struct *by;
+	bool io;
+};
+
+static void scoped_fn(struct fairwq_task *self)
+{
+	struct scoped *scoped = container_of(self, struct scoped, task);
+
+	scoped->by = current;
+	scoped->io = !(current->flags & PF_MEMALLOC_NOIO);
+	complete(&scoped->begun);
+}
+
+/* Fork a task that another runner takes. Return: whether that may begin I/O for memory. */
+static bool stolen_task_has_io(struct forking *x, struct fairwq_task *self)
+{
+	struct scoped scoped = { };
+
+	init_completion(&scoped.begun);
+	fairwq_task_init(&scoped.task, scoped_fn);
+	fairwq_fork(self, &scoped.task);
+	mock_fork_until(self, &scoped.begun);
+	fairwq_join(self, &scoped.task);
+	x->failed |= scoped.by == current;
+	return scoped.io;
+}
+
+static void fork_without_io(struct forking *x, struct fairwq_task *self)
+{
+	unsigned int noio;
+
+	x->io = !stolen_task_has_io(x, self);
+	noio = memalloc_noio_save();
+	x->io |= stolen_task_has_io(x, self);
+	memalloc_noio_restore(noio);
+	x->io |= !stolen_task_has_io(x, self);
+}
+
+/* A task that another runner takes is within it, too, and no other task of that runner. */
+static void stolen_task_keeps_the_scope_of_memory(struct kunit *test)
+{
+	struct forking *x;
+
+	free_pool(test, 2, FAIRWQ_ROUND_ROBIN);
+	x = queue_forking(test, kept_batch(test, "x", NULL), fork_without_io);
+	mock_await(test, &x->done);
+	KUNIT_EXPECT_FALSE(test, x->failed);
+	KUNIT_EXPECT_FALSE(test, x->io);
+}
+
 static void chains_one_by_one(struct forking *x, struct fairwq_task *self)
 {
 	int i;
@@ -1683,6 +1736,7 @@ static struct kunit_case forkjoin_cases[] = {
 	KUNIT_CASE(task_that_was_not_joined_is_no_root),
 	KUNIT_CASE(chain_goes_on_at_other_stacks),
 	KUNIT_CASE(chain_keeps_the_scope_of_memory),
+	KUNIT_CASE(stolen_task_keeps_the_scope_of_memory),
 	KUNIT_CASE(cancel_of_the_batch_loses_no_link),
 	KUNIT_CASE(chain_needs_no_runner),
 	KUNIT_CASE(chain_without_end_ends_in_a_failure),
