@@ -83,6 +83,20 @@ DEFINE_SHOW_ATTRIBUTE(version);
 
 /* ---- summary ---------------------------------------------------------- */
 
+static const char * const rank_name[FAIRWQ_NR_RANKS] = {
+	"service_high", "service_normal", "service_low",
+};
+
+/* Return what the turns of @node have cost: turns, us, or as the client says. */
+static u64 service_of(const struct fairwq_pool *pool, const struct fairwq_node *node)
+{
+	if (!fairwq_by_amount(pool))
+		return node->service >> FAIRWQ_COST_TURN_SHIFT;
+	if (pool->policy == FAIRWQ_FAIR_TIME)
+		return div_u64(node->service >> FAIRWQ_COST_NS_SHIFT, NSEC_PER_USEC);
+	return node->service >> FAIRWQ_COST_NS_SHIFT;
+}
+
 static void show_summary(struct seq_file *m, struct fairwq_pool *pool)
 {
 	unsigned int i;
@@ -98,6 +112,8 @@ static void show_summary(struct seq_file *m, struct fairwq_pool *pool)
 	seq_printf(m, "async_full_ms: %u\n", pool->nr_async < pool->max_async ? 0 :
 		   jiffies_to_msecs(jiffies - pool->async_at));
 	seq_printf(m, "batches: %u\n", pool->nr_batches);
+	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
+		seq_printf(m, "%s: %llu\n", rank_name[i], service_of(pool, &pool->tree.rank[i]));
 	for (i = 0; i < FAIRWQ_NR_COUNTERS; i++)
 		seq_printf(m, "%s: %llu\n", fairwq_counter_name[i], pool->counter[i]);
 }
@@ -129,16 +145,6 @@ static unsigned int share_locked(const struct fairwq_batch *batch)
 	}
 	/* A turn that was under way at a reset may count for its batch alone. */
 	return fairwq_ratio(min(share, total), total, 1000);
-}
-
-/* Return what the turns of @node have cost: turns, us, or as the client says. */
-static u64 service_of(const struct fairwq_pool *pool, const struct fairwq_node *node)
-{
-	if (!fairwq_by_amount(pool))
-		return node->service >> FAIRWQ_COST_TURN_SHIFT;
-	if (pool->policy == FAIRWQ_FAIR_TIME)
-		return div_u64(node->service >> FAIRWQ_COST_NS_SHIFT, NSEC_PER_USEC);
-	return node->service >> FAIRWQ_COST_NS_SHIFT;
 }
 
 /* Print a percentile of @hist, us; or "-" where no histograms are kept. */

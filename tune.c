@@ -223,16 +223,19 @@ int fairwq_pool_set_histograms(struct fairwq_pool *pool, unsigned int on)
 
 void fairwq_pool_reset_stats(struct fairwq_pool *pool)
 {
+	struct fairwq_batch_stats *stats;
 	struct fairwq_batch *batch;
-	struct fairwq_hists *hists;
 
 	guard(rcu)();
 	list_for_each_entry_rcu(batch, &pool->batches, link) {
 		guard(raw_spinlock_irq)(&pool->lock);
-		hists = batch->stats->hists;
-		*batch->stats = (struct fairwq_batch_stats){ .hists = hists };
-		if (hists)
-			*hists = (struct fairwq_hists){ };
+		stats = batch->stats;
+		if (stats->hists)
+			*stats->hists = (struct fairwq_hists){ };
+		/* The tree keeps what it was charged, so the longest turn stays, too. */
+		*stats = (struct fairwq_batch_stats){
+			.hists = stats->hists, .max_cost = stats->max_cost,
+		};
 		batch->done = 0;
 		batch->quick = false;
 	}

@@ -118,12 +118,16 @@ static void note_longest_locked(struct fairwq_batch *batch, u64 ns)
 	stats->longest[0] = 0;
 }
 
-/* Note that a turn of @batch cost so much. Judges of shares need the longest one. */
+/*
+ * Note that a turn of @batch, and so of its owners, costs so much. A judge of shares needs
+ * the longest one, also while it is charged and has not ended.
+ */
 static void note_max_cost_locked(struct fairwq_batch *batch, u32 cost)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	batch->stats->max_cost = max(batch->stats->max_cost, cost);
+	for (; batch; batch = batch->parent)
+		batch->stats->max_cost = max(batch->stats->max_cost, cost);
 }
 
 /* Tell the tree what an unmeasured turn costs, in the unit of the policy. */
@@ -150,12 +154,14 @@ static void charge_amount_locked(struct fairwq_turn *turn)
 	if (pool->policy == FAIRWQ_FAIR_TIME) {
 		turn->charged = guess_locked(batch);
 		turn->timed = true;
+		note_max_cost_locked(batch, DIV_ROUND_UP_ULL(turn->charged, NSEC_PER_USEC));
 	} else {
 		turn->charged = fairwq_is_of_client(work) ? pool->cost(work) ?: 1 : 1;
 		if (turn->charged > pool->dearest) {
 			pool->dearest = turn->charged;
 			fairwq_cost_set_turn_locked(pool);
 		}
+		note_max_cost_locked(batch, turn->charged);
 	}
 }
 
@@ -213,9 +219,7 @@ void fairwq_cost_settle_locked(const struct fairwq_turn *turn)
 		note_max_cost_locked(batch, DIV_ROUND_UP_ULL(took, NSEC_PER_USEC));
 		/* Less than 0 if the guess was too high. */
 		delta = (took - turn->charged) * BIT(FAIRWQ_COST_NS_SHIFT);
-	} else if (pool->policy == FAIRWQ_FAIR_COST) {
-		note_max_cost_locked(batch, turn->charged);
-	} else if (unlikely(turn->nr > 1)) {
+	} else if (pool->policy == FAIRWQ_ROUND_ROBIN && unlikely(turn->nr > 1)) {
 		note_max_cost_locked(batch, turn->nr);
 		delta = (turn->nr - 1) * FAIRWQ_COST_TURN;
 	}

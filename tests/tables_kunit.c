@@ -12,6 +12,7 @@
 #define ROW_LEN		512
 /* The words behind the name in a row. */
 #define ROW_WORDS	17
+#define LONGEST_WORD	7
 #define SHARE_WORD	8
 
 /* ---- names ------------------------------------------------------------- */
@@ -302,6 +303,41 @@ static void owner_has_the_share_of_its_own(struct kunit *test)
 	fairwq_batch_dispose(owned);
 }
 
+static u32 cost_of_a_gate(const struct fairwq_work *work)
+{
+	return 7000;
+}
+
+/*
+ * The longest turn is in the row of its batch and of the owner of that: as soon
+ * as it is charged, and after a reset, because the tree keeps what it was
+ * charged.
+ */
+static void longest_turn_is_shown_from_its_begin_on(struct kunit *test)
+{
+	struct mock_gate *gate = mock_gate_new(test);
+	struct mock *mock = test->priv;
+	struct fairwq_batch_attrs attrs = { };
+	struct fairwq_batch *owner, *owned;
+
+	begin_counting(test, FAIRWQ_FAIR_COST);
+	mock->pool->cost = cost_of_a_gate;
+	owner = mock_batch(test, "owner");
+	attrs.parent = owner;
+	owned = mock_own_batch(test, "owned", &attrs);
+	KUNIT_EXPECT_STREQ(test, "1", row_of(test, owned)->word[LONGEST_WORD]);
+	mock_gate_enter(test, owned, gate);
+	KUNIT_EXPECT_STREQ(test, "7000", row_of(test, owned)->word[LONGEST_WORD]);
+	KUNIT_EXPECT_STREQ(test, "7000", row_of(test, owner)->word[LONGEST_WORD]);
+	complete_all(&gate->open);
+	fairwq_batch_flush(owned);
+	mock_reset(mock->pool);
+	KUNIT_EXPECT_STREQ(test, "7000", row_of(test, owned)->word[LONGEST_WORD]);
+	fairwq_pool_set_policy(mock->pool, FAIRWQ_ROUND_ROBIN);
+	KUNIT_EXPECT_STREQ(test, "1", row_of(test, owned)->word[LONGEST_WORD]);
+	fairwq_batch_dispose(owned);
+}
+
 /* ---- ratios and percentiles --------------------------------------------- */
 
 static void ratios_do_not_overflow(struct kunit *test)
@@ -359,6 +395,7 @@ static struct kunit_case tables_cases[] = {
 	KUNIT_CASE_PARAM(share_of_much_is_right, policy_gen_params),
 	KUNIT_CASE_PARAM(share_is_what_was_charged, policy_gen_params),
 	KUNIT_CASE(owner_has_the_share_of_its_own),
+	KUNIT_CASE(longest_turn_is_shown_from_its_begin_on),
 	KUNIT_CASE(ratios_do_not_overflow),
 	KUNIT_CASE(percentiles_of_many_are_right),
 	{}

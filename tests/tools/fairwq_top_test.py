@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import shutil
 import tempfile
 import unittest
@@ -53,7 +54,12 @@ class Tables(unittest.TestCase):
         folder = os.path.join(self.root, name)
         os.makedirs(folder, exist_ok=True)
         summary = {"name": name, "policy": policy, "runners_active": 1, "max_active": 2,
-                   "leaks": 0, "hung": 0} | counters
+                   "async": 0, "leaks": 0, "hung": 0}
+        summary |= {f"service_{prio}": 0 for prio in top.RANKS}
+        for match in filter(None, map(top.ROW.match, rows)):
+            if match["owner"] == "-":
+                summary[f"service_{match['prio']}"] += int(match["service"])
+        summary |= counters
         for file, text in (
                 ("summary", "".join(f"{key}: {value}\n" for key, value in summary.items())),
                 ("batches", HEAD + "".join(rows)),
@@ -72,9 +78,9 @@ class Tables(unittest.TestCase):
         watch.when -= 1
         return watch.sample()[name]
 
-    def call(self, *args):
+    def call(self, *args, out=None):
         """(exit status, stdout, stderr) of the tool."""
-        out, err = io.StringIO(), io.StringIO()
+        out, err = out or io.StringIO(), io.StringIO()
         with redirect_stdout(out), redirect_stderr(err):
             status = top.main(["--root", self.root, "--interval", "0.01", *args])
         return status, out.getvalue(), err.getvalue()
@@ -333,6 +339,10 @@ class Judgement(Tables):
             judge = self.judge(before, before, (before, {"max_active": most}), after, after)
             self.assertEqual(len(judge.verdict()[3]), missed)
 
+    def test_bound_grows_with_turns_that_go_on(self):
+        for gain, missed in (100, []), (101, ["b"]):
+            self.assertEqual(self.gains(("a", gain, {}), ("b", 0, {}), **{"async": 97})[1], missed)
+
     def test_weights_divide_the_service(self):
         light, heavy = {"weight": 100}, {"weight": 300}
         # 3 turns of the lighter one.
@@ -409,12 +419,6 @@ class Judgement(Tables):
     def test_batches_of_two_owners_are_not_compared(self):
         self.assertEqual(self.gains(("own", 50, {}), ("x", 50, {"owner": "own"}), ("z", 50, {})),
                          (2, [], 0))
-
-    def test_owner_has_the_longest_turn_below_it(self):
-        rows = [("own", 50, {}), ("mid", 50, {"owner": "own"}),
-                ("x", 50, {"owner": "mid", "longest": 4})]
-        self.assertEqual(self.gains(*rows, ("z", 65, {}))[1], [])
-        self.assertEqual(self.gains(*rows, ("z", 66, {}))[1], ["own"])
 
     def test_owners_in_a_circle_end(self):
         self.assertEqual(self.gains(("x", 5, {"owner": "y"}), ("y", 5, {"owner": "x"})), (0, [], 0))
@@ -499,16 +503,22 @@ class Judgement(Tables):
         self.assertEqual(self.between(before, after + [new])[1:], ([], 1))
         self.assertEqual(self.between(before, after)[1:], (["priority:"], 1))
 
-    def test_batch_that_goes_is_not_counted(self):
-        # What the high priority had is not known, and so not that the low one had too much.
+    def test_batch_that_goes_counts_for_its_priority(self):
         before = [row("a", prio="high", number=1), row("b", prio="low", number=2)]
         after = [row("a", prio="high", number=1, service=1000),
                  row("b", prio="low", number=2, service=1000)]
-        short = row("c", prio="high", number=3, service=62000)
-        self.assertEqual(self.between(before + [short], after)[1:], ([], 1))
-        # Number 3 came and went between two looks.
-        late = row("d", prio="high", number=4, stay=0)
-        self.assertEqual(self.between(before, after + [late])[1:], ([], 0))
+        self.assertEqual(self.between(before, after)[1:], (["priority:"], 1))
+        # Also one that came and went between two looks.
+        all_of_high = {"service_high": 63000}
+        self.assertEqual(self.between(before, (after, all_of_high))[1:], ([], 1))
+        short = row("c", prio="high", number=3)
+        self.assertEqual(self.between(before + [short], (after, all_of_high))[1:], ([], 1))
+
+    def test_batch_whose_owner_has_gone_counts_once(self):
+        before = [row("kid", prio="high", owner="gone"), row("b", prio="low")]
+        after = [row("kid", prio="high", owner="gone", service=63000),
+                 row("b", prio="low", service=1000)]
+        self.assertEqual(self.between(before, (after, {"service_high": 63000})), (0, [], 1))
 
     def test_owner_counts_once_for_its_priority(self):
         self.assertEqual(self.gains(("own", 63000, self.HIGH),
@@ -621,6 +631,31 @@ class Judgement(Tables):
         self.rows(5, 5)
         os.remove(os.path.join(self.root, "demo", "low_turns"))
         self.assertIn("not judged: its tables are not complete", self.check(lambda: None)[1])
+
+    def test_odd_cells_are_not_judged(self):
+        for odd in (row("z", weight=0), row("z").replace("12.5", "1.2.5"),
+                    row("z", service="9" * 5000), row("z", longest=0)):
+            self.pool(row("a"), row("b"), odd)
+            self.assertEqual(self.check(lambda: None)[0], 0)
+        for odd in ({"low_turns": 1}, {"max_active": "many"}, {"max_active": -1},
+                    {"async": "9" * 5000}):
+            self.pool(row("a"), row("b"), **odd)
+            self.assertIn("not judged: its tables are not complete", self.check(lambda: None)[1])
+
+    def test_other_columns_are_those_of_another_version(self):
+        for ours, theirs in ("service longest", "longest service"), ("owner", "owner new"):
+            self.rows(5, 5)
+            path = pathlib.Path(self.root, "demo", "batches")
+            text = path.read_text(encoding="utf-8")
+            path.write_text(re.sub(ours, theirs, text, count=1), encoding="utf-8")
+            self.assertEqual(self.call("--check", "1")[0], 2)
+
+    def test_output_that_is_not_taken_is_no_check(self):
+        full = io.StringIO()
+        full.flush = unittest.mock.Mock(side_effect=OSError(28, "No space left on device"))
+        self.rows(5, 5)
+        self.assertEqual(self.call("--check", "0.01", out=full)[::2],
+                         (2, "fairwq-top: [Errno 28] No space left on device\n"))
 
     def test_no_tables_are_no_check(self):
         self.rows(5)

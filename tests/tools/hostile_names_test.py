@@ -269,9 +269,10 @@ class Tables(Case):
         path = os.path.join(os.fsencode(self.root), folder)
         os.mkdir(path)
         for file, text in (
-                (b"summary", b"name: %s\npolicy: round_robin\nmax_active: 2\n" % folder),
+                (b"summary", b"name: %s\npolicy: round_robin\nmax_active: 2\nasync: 0\n"
+                             b"service_high: 0\nservice_normal: 0\nservice_low: 0\n" % folder),
                 (b"low_turns", b"64\n"), (b"slice_us", b"0\n"),
-                (b"batches", b"number name state prio [...] stay [...]\n" + batches),
+                (b"batches", " ".join(top.HEAD).encode() + b"\n" + batches),
                 (b"runners", b"runner state    sincems batch function\n" + runners)):
             with open(os.path.join(path, file), "wb") as target:
                 target.write(text)

@@ -400,7 +400,8 @@ static void summary_has_its_lines(void)
 {
 	static const char * const keys[] = {
 		"name", "policy", "runners_active", "max_active", "async", "max_async",
-		"async_full_ms", "batches", "turns",
+		"async_full_ms", "batches", "service_high", "service_normal",
+		"service_low", "turns",
 		"kicks", "requeues", "parked", "canceled", "leaks", "hung", "flow_fallbacks",
 		"failures", "promoted", "stolen",
 	};
