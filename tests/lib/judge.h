@@ -34,7 +34,7 @@
 /* A node, and what it has had when it was seen. */
 struct judge_seen {
 	const struct fairwq_node *node;
-	u64 seq;			/* of a batch; another one may come to its address */
+	u64 seq;			/* of its batch: another one may come to its address */
 	u32 stay;
 	u64 service;
 };
@@ -44,7 +44,7 @@ struct judge {
 	struct fairwq_pool *pool;	/* NULL: nothing is judged */
 	unsigned int more;		/* so many times the bound is right */
 	u16 policy_gen;
-	unsigned int max_active;	/* the most in this window */
+	unsigned int in_flight;		/* the most turns in this window */
 	unsigned int looks;		/* in this window */
 	u64 longest;			/* the most that a turn cost, as the tree counts */
 	unsigned int nr;		/* of @now */
@@ -84,11 +84,15 @@ static inline const struct judge_seen *judge_find(const struct judge *judge,
 	return NULL;
 }
 
-/* Note what a turn of @batch may cost, as the tree counts. */
+/* Note what a turn of @batch, or of others below its owners, may cost, as the tree counts. */
 static inline void judge_note_longest(struct judge *judge, const struct fairwq_batch *batch)
 {
 	struct fairwq_batch_stats *stats = batch->stats;
-	u64 most = max(stats->max_cost, 1U);
+	const struct fairwq_batch *owner;
+	u64 most = 1;
+
+	for (owner = batch; owner; owner = owner->parent)
+		most = max_t(u64, most, owner->stats->max_cost);
 
 	if (judge->pool->policy == FAIRWQ_FAIR_TIME) {
 		most = max3(most * NSEC_PER_USEC, (u64)stats->longest[0], (u64)stats->longest[1]);
@@ -102,7 +106,7 @@ static inline void judge_note_longest(struct judge *judge, const struct fairwq_b
 /* Return how far @node may be from what it should have got, by weight, rounded up. */
 static inline s64 judge_slack(const struct judge *judge, const struct fairwq_node *node)
 {
-	u64 slack = (judge->max_active + 1) * judge->longest;
+	u64 slack = (judge->in_flight + 1) * judge->longest;
 
 	if (fairwq_by_amount(judge->pool))
 		slack *= 2;	/* as there may be more than two clients */
@@ -111,14 +115,15 @@ static inline s64 judge_slack(const struct judge *judge, const struct fairwq_nod
 	return DIV_ROUND_UP_ULL(slack * judge->more * 100, node->weight) + 1;
 }
 
-/* Compare the siblings from judge->now[from] on. Return: how many have stayed. */
-static inline unsigned int judge_siblings(struct judge *judge, unsigned int from)
+/* Compare the siblings from judge->now[from] to [to]. Return: how many have stayed. */
+static inline unsigned int judge_siblings(struct judge *judge, unsigned int from,
+					  unsigned int to)
 {
 	s64 got, slack, low = S64_MIN, high = S64_MAX, least = S64_MAX, most = S64_MIN, widest = 0;
 	const struct judge_seen *now, *then;
 	unsigned int nr = 0;
 
-	for (now = &judge->now[from]; now < &judge->now[judge->nr]; now++) {
+	for (now = &judge->now[from]; now < &judge->now[to]; now++) {
 		then = judge_find(judge, now);
 		if (!then)
 			continue;
@@ -139,21 +144,31 @@ static inline unsigned int judge_siblings(struct judge *judge, unsigned int from
 	return nr;
 }
 
+/* Return the number of the batch, or of the owner, that @node is. */
+static inline u64 judge_seq(const struct fairwq_node *node)
+{
+	const struct fairwq_node *leaf = node;
+	const struct fairwq_batch *batch;
+
+	while (fairwq_node_has_eligible(leaf))
+		leaf = list_empty(&leaf->row) ?
+		       rb_entry(rb_first_cached(&leaf->sorted), struct fairwq_node, rb) :
+		       list_first_entry(&leaf->row, struct fairwq_node, next);
+	batch = container_of(leaf, struct fairwq_batch, node);
+	while (node != leaf && batch->group != node)
+		batch = batch->parent;
+	return batch->seq;
+}
+
 /* Note @node, which is eligible. Return: false if there is no room. */
 static inline bool judge_see(struct judge *judge, const struct fairwq_node *node)
 {
-	const struct fairwq_batch *batch;
-	struct judge_seen *seen;
-
 	if (judge->nr == JUDGE_NODES)
 		return false;
-	seen = &judge->now[judge->nr++];
-	*seen = (struct judge_seen){ .node = node, .stay = node->stay, .service = node->service };
-	if (!fairwq_node_has_eligible(node)) {
-		batch = container_of(node, struct fairwq_batch, node);
-		seen->seq = batch->seq;
-		judge_note_longest(judge, batch);
-	}
+	judge->now[judge->nr++] = (struct judge_seen){
+		.node = node, .seq = judge_seq(node), .stay = node->stay,
+		.service = node->service,
+	};
 	return true;
 }
 
@@ -177,33 +192,35 @@ static inline void judge_begin(struct judge *judge)
 	memcpy(judge->then, judge->now, judge->nr * sizeof(*judge->now));
 	judge->nr_then = judge->nr;
 	judge->looks = 0;
-	judge->max_active = judge->pool->max_active;
+	judge->in_flight = judge->pool->max_active + judge->pool->nr_async;
 }
 
 /* Look at all siblings in the tree of the pool, whose lock is held. */
 static inline void judge_look_locked(struct judge *judge)
 {
 	const struct fairwq_pool *pool = judge->pool;
-	unsigned int i, from, nr = 0;
+	const struct fairwq_batch *batch;
+	unsigned int i, from, to, nr = 0;
 
 	if (judge->policy_gen != pool->policy_gen) {
 		judge->policy_gen = pool->policy_gen;
 		judge->longest = 0;
 		judge->nr_then = 0;
 	}
-	judge->max_active = max(judge->max_active, pool->max_active);
+	judge->in_flight = max(judge->in_flight, pool->max_active + pool->nr_async);
 	judge->nr = 0;
-	for (i = 0; i < FAIRWQ_NR_RANKS; i++) {
-		from = judge->nr;
+	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
 		judge_see_children(judge, &pool->tree.rank[i]);
-		nr += judge_siblings(judge, from);
-	}
-	for (i = 0; i < judge->nr; i++) {
-		if (!fairwq_node_has_eligible(judge->now[i].node))
-			continue;
-		from = judge->nr;
-		judge_see_children(judge, judge->now[i].node);
-		nr += judge_siblings(judge, from);
+	for (i = 0; i < judge->nr; i++)
+		if (fairwq_node_has_eligible(judge->now[i].node))
+			judge_see_children(judge, judge->now[i].node);
+	list_for_each_entry(batch, &pool->batches, link)
+		judge_note_longest(judge, batch);
+	for (from = 0; from < judge->nr; from = to) {
+		for (to = from + 1; to < judge->nr; to++)
+			if (judge->now[to].node->parent != judge->now[from].node->parent)
+				break;
+		nr += judge_siblings(judge, from, to);
 	}
 	if (!nr || ++judge->looks == JUDGE_WINDOW)
 		judge_begin(judge);
