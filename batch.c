@@ -5,26 +5,22 @@
  *   state     entered when
  *   open      batch_join() has put it into its pool
  *   disposed  fairwq_batch_retire() has set the bit: queue calls are refused
- *   closed    a grace period has passed since: no push is under way
- *   drained   it is closed, and nothing is queued, held or in flight
+ *   drained   it is disposed, and nothing is queued, held or in flight
  *   reaped    batch_reap_fn() has unlinked it
  *   released  released() has returned
  *   freed     its last reference was dropped, and a grace period has passed
  *
- * Delayed works (core/delays.c) and grace periods hold a batch. A dispose leaves them
- * alone, so the batch drains after the last of them has run. A shutdown ends them: see
+ * Works that wait for a delay or a grace period are held. A dispose leaves them alone, so the
+ * batch drains after the last of them has run. A shutdown ends the delays: see
  * fairwq_batch_step().
- *
- * RCU closes each batch that is disposed. A call that ends many of them, and waits, does not
- * wait for that: it has one grace period for all of them, and closes them itself.
  *
  * Cancels of what a batch has queued are in work.c.
  *
  * Locking: pool->lock; batch->flush_mutex for one flush at a time.
- * Invariant: a queue call that was not refused pushes inside one RCU read-side
- * section. So a grace period after the bit was set no push is under way.
+ * Invariant: a queue call sees that the batch is not disposed, and accepts its work, in one
+ * section of inbox->lock. So each work is counted, or refused.
  * Invariant: a batch is reaped once, by the CPU that sees it drained under the
- * lock. That is when it is closed, or when the last item or hold goes.
+ * lock. That is when it is disposed, or when the last item or hold goes.
  * Invariant: what a batch is disposed with stays. No pause, resume or other call lets an
  * item of it begin if its works are to be dropped, or holds them back if they are to run.
  * Model: tests/models/dispose.pml.
@@ -38,9 +34,9 @@
 #include <linux/rculist.h>
 #include <linux/slab.h>
 
-#include "core/delays.h"
 #include "core/fifo.h"
 #include "core/kick.h"
+#include "core/push.h"
 #include "core/runner.h"
 #include "core/testing.h"
 #include "core/trace.h"
@@ -194,31 +190,7 @@ static void batch_reap_fn(struct work_struct *work)
 }
 
 /*
- * Close a batch, and have it reaped if it is drained. A grace period must have passed since
- * it was disposed. May be called more than once, and in any context.
- */
-void fairwq_batch_close(struct fairwq_batch *batch)
-{
-	guard(raw_spinlock_irqsave)(&batch->pool->lock);
-	if (batch->closed)
-		return;
-	WRITE_ONCE(batch->closed, true);
-	fairwq_runner_yield_locked(batch);	/* end its bursts */
-	fairwq_fifo_reap_locked(batch);
-	if (!batch->reaping)	/* a queue call that was under way may have set a timer */
-		fairwq_end_waiters_tell_locked(batch);
-}
-
-static void batch_grace_over(struct rcu_head *rcu)
-{
-	struct fairwq_batch *batch = container_of(rcu, struct fairwq_batch, rcu);
-
-	fairwq_batch_close(batch);
-	fairwq_batch_put(batch);
-}
-
-/*
- * Wait for the queue calls that are under way, for a call that ends many batches. That is the
+ * Wait for the calls that are under way, to end flows or a pool. That is the
  * end of a device or a driver. It often has more to end, one after the other, and is waited for
  * itself. So this is worth an interrupt on each busy CPU. "rcupdate.rcu_normal" on the kernel's
  * command line rules that out.
@@ -260,12 +232,8 @@ void fairwq_batch_retire(struct fairwq_batch *batch, bool drop)
 	bool first;
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	/*
-	 * A queue call that has not seen the bit is in a section that the grace
-	 * period waits for. Pairs with fairwq_refusal(). Model:
-	 * tests/models/dispose.pml.
-	 */
-	first = !test_and_set_bit(FAIRWQ_BATCH_DISPOSED, &batch->flags);
+	scoped_guard(raw_spinlock, &batch->inbox.lock)	/* see the first invariant */
+		first = !test_and_set_bit(FAIRWQ_BATCH_DISPOSED, &batch->flags);
 	if (first)
 		trace_fairwq_batch(batch, "dispose");
 	/* The pool of a reaped batch may be without runners by now. */
@@ -275,12 +243,9 @@ void fairwq_batch_retire(struct fairwq_batch *batch, bool drop)
 		if (batch->paused)
 			fairwq_runner_yield_locked(batch);
 		fairwq_fifo_update_locked(batch);
+		fairwq_fifo_reap_locked(batch);
 	}
 	fairwq_kick_unlock(pool, flags);
-	if (first) {
-		fairwq_batch_get(batch);
-		fairwq_call_rcu(&batch->rcu, batch_grace_over);
-	}
 }
 
 void fairwq_batch_dispose(struct fairwq_batch *batch)
@@ -315,10 +280,8 @@ static struct fairwq_batch *batch_alloc(struct fairwq_pool *pool,
 		batch->stats->hists = kzalloc(sizeof(*batch->stats->hists), gfp | __GFP_NOWARN);
 	fairwq_node_init(&batch->node, &pool->tree.rank[fairwq_prio_rank(attrs->prio)],
 			 attrs->weight ?: FAIRWQ_DFL_WEIGHT);
-	init_llist_head(&batch->incoming);
+	fairwq_inbox_init(&batch->inbox);
 	INIT_LIST_HEAD(&batch->fifo);
-	INIT_LIST_HEAD(&batch->sorted);
-	INIT_LIST_HEAD(&batch->sort_link);
 	mutex_init(&batch->flush_mutex);
 	INIT_WORK(&batch->reap_work, batch_reap_fn);
 	batch->pool = pool;
@@ -410,6 +373,7 @@ static int batch_join(struct fairwq_batch *batch, gfp_t gfp)
 	list_add_tail_rcu(&batch->link, &pool->batches);
 	WRITE_ONCE(pool->nr_batches, pool->nr_batches + 1);
 	batch_count_owned_locked(batch, 1);
+	fairwq_end_waiters_tell_locked(batch);	/* a shutdown of its owner must end it, too */
 	return 0;
 }
 
@@ -493,28 +457,6 @@ void fairwq_batch_resume(struct fairwq_batch *batch)
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_resume);
 
-/*
- * Put all that was pushed into the FIFO, so that it can be seen and counted.
- * May be called under rcu_read_lock().
- */
-void fairwq_batch_sort(struct fairwq_batch *batch)
-{
-	struct fairwq_pool *pool = batch->pool;
-	unsigned long flags;
-	bool more;
-
-	do {
-		raw_spin_lock_irqsave(&pool->lock, flags);
-		more = fairwq_fifo_sort_step_locked(batch);
-		fairwq_fifo_update_locked(batch);
-		/* A queue call may have left the kick to the CPU that looks. */
-		fairwq_kick_unlock(pool, flags);
-		cpu_relax();
-	} while (more);
-}
-
-FAIRWQ_TEST_EXPORT(fairwq_batch_sort);
-
 /* Wait until every item that is queued now has ended. */
 void fairwq_batch_wait(struct fairwq_batch *batch)
 {
@@ -523,7 +465,6 @@ void fairwq_batch_wait(struct fairwq_batch *batch)
 	struct fairwq_pool *pool = batch->pool;
 	unsigned long flags;
 
-	fairwq_batch_sort(batch);	/* sorts most of it in small steps */
 	guard(mutex)(&batch->flush_mutex);
 	fairwq_test_point(FAIRWQ_POINT_BATCH_WAIT, batch);
 	raw_spin_lock_irqsave(&pool->lock, flags);
@@ -573,6 +514,18 @@ void fairwq_batch_flush(struct fairwq_batch *batch)
 		fairwq_batch_wait(batch);
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_flush);
+
+unsigned int fairwq_batch_nr_queued(struct fairwq_batch *batch)
+{
+	if (fairwq_is_no_pointer(batch)) {
+		fairwq_bad_arg("batch is NULL or an error");
+		return 0;
+	}
+	/* Under the lock: a work that is let go is not counted twice, nor missed. */
+	guard(raw_spinlock_irqsave)(&batch->inbox.lock);
+	return batch->inbox.nr_held + fairwq_inbox_nr_queued(batch);
+}
+EXPORT_SYMBOL_GPL(fairwq_batch_nr_queued);
 
 bool fairwq_batch_is_idle(struct fairwq_batch *batch)
 {
@@ -692,26 +645,16 @@ static struct fairwq_batch *next_owned(struct fairwq_batch *owner, unsigned int 
 
 /*
  * Stop all of them first: from here on new items are refused, and what is there is dropped if it
- * is to be. RCU closes those that are new.
+ * is to be.
  */
 static void shutdown_begin(struct fairwq_batch *owner, unsigned int how)
 {
 	bool drop = how & FAIRWQ_DROP_REST;
 	struct fairwq_batch *batch = NULL;
-	u64 end;
 
-	scoped_guard(raw_spinlock_irq, &owner->pool->lock)
-		end = owner->pool->next_seq;
 	fairwq_batch_retire(owner, drop);
-	if (!(how & FAIRWQ_AND_OWNED))
-		return;
 	while ((batch = next_owned(owner, how, batch)))
 		fairwq_batch_retire(batch, drop);
-	fairwq_batch_wait_grace();
-	fairwq_batch_close(owner);
-	while ((batch = next_owned(owner, how, batch)) && batch->seq < end)
-		fairwq_batch_close(batch);
-	fairwq_batch_put(batch);
 }
 
 /* Look at all of them: works of one may wait for those of another in a serializer. */

@@ -4,15 +4,14 @@
  *
  *   event                          effect
  *   a queue call                   claims the work, and asks admit(): the work is
- *                                  pushed to its batch, or waits in the constraint
- *   fairwq_constraint_admit()      pushes a work that waits
+ *                                  queued to its batch, or waits in the constraint
+ *   fairwq_constraint_admit()      queues a work that waits
  *   a work ends, or is cancelled   complete(), which may admit others
  *
  * core/waitlist.c has the list of serializers and limiters, the locks, and cancels.
  *
- * Locking: interrupts are off from the claim until the work waits or is pushed.
- * No lock of fairwq is held while a driver's own constraint is asked.
- * Invariant: a work that waits pins its batch.
+ * Locking: no lock of fairwq is held while a driver's own constraint is asked.
+ * Invariant: a work that waits is held by the inbox of its batch, so the batch stays.
  * Model: tests/models/enter.pml.
  *
  * Limits: a work that waits in a driver's own constraint cannot be cancelled there.
@@ -62,84 +61,26 @@ void fairwq_constraint_init_listed(struct fairwq_constraint *constraint, unsigne
 
 /* ---- queueing --------------------------------------------------------- */
 
-/* Claim a work with @word. Return: as fairwq_claim_as(). */
-static __always_inline
-int claim_constrained(struct fairwq_constraint *constraint, struct fairwq_batch *batch,
-		      struct fairwq_work *work, long word)
-{
-	int ret = fairwq_claim_as(batch, work, word);
-
-	if (likely(ret > 0)) {
-		work->place = 0;
-		work->stamp = (unsigned long)batch;
-		WRITE_ONCE(work->constraint, constraint);
-	}
-	return ret;
-}
-
-/*
- * Queue through a serializer or limiter, under the lock of its list. A work
- * that is admitted at once pins nothing, because the caller pushes it.
- * Return: as fairwq_claim_as().
- */
-static int enter(struct fairwq_constraint *constraint, struct fairwq_batch *batch,
-		 struct fairwq_work *work)
-{
-	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
-	bool admitted = false;
-	int ret;
-
-	raw_spin_lock(lock);
-	ret = claim_constrained(constraint, batch, work, FAIRWQ_WORD_LISTED);
-	if (likely(ret > 0)) {
-		admitted = constraint->ops->admit(constraint, work);
-		if (admitted)
-			atomic_long_set(&work->data, fairwq_word_admitted(batch));
-		else
-			fairwq_pin(batch);
-	}
-	raw_spin_unlock(lock);
-	if (admitted)
-		fairwq_push_claimed(batch, work);
-	return ret;
-}
-
 /*
  * Queue through a driver's own constraint. It takes locks that fairwq does not
  * know, so no lock of fairwq is held.
- * Return: as fairwq_claim_as().
+ * Return: as fairwq_claim_locked().
  */
 static int enter_foreign(struct fairwq_constraint *constraint, struct fairwq_batch *batch,
 			 struct fairwq_work *work)
 {
-	int ret = claim_constrained(constraint, batch, work, FAIRWQ_WORD_OWN);
+	int ret;
 
-	if (ret <= 0)
-		return ret;
-	/* A cancel in between leaves it: the word says that it is in a constraint of its own. */
-	fairwq_pin(batch);
+	guard(irqsave)();		/* admit() may take a lock that interrupts take, too */
+	scoped_guard(raw_spinlock, &batch->inbox.lock) {
+		ret = fairwq_claim_locked(batch, work, FAIRWQ_STATE_LISTED);
+		if (ret <= 0)
+			return ret;
+		WRITE_ONCE(work->constraint, constraint);
+	}
 	/* If admit() returns false, @work may have run and be gone by now. */
 	if (constraint->ops->admit(constraint, work))
 		fairwq_constraint_admit(work);
-	return ret;
-}
-
-/* Return: 1; 0 if the work was pending; or a negative error. */
-static int queue_through(struct fairwq_constraint *constraint,
-			 struct fairwq_batch *batch, struct fairwq_work *work)
-{
-	int ret;
-
-	if (unlikely(READ_ONCE(constraint->ending)))
-		return fairwq_unless_pending(work, -ESHUTDOWN);
-	ret = fairwq_reserve(batch, work);
-	if (ret <= 0)
-		return ret;
-	scoped_guard(irqsave)	/* on again after the push, see the head */
-		ret = constraint->ops->remove ? enter(constraint, batch, work) :
-						enter_foreign(constraint, batch, work);
-	if (unlikely(ret <= 0))
-		fairwq_unreserve(batch);
 	return ret;
 }
 
@@ -154,8 +95,9 @@ int fairwq_queue_constrained(struct fairwq_constraint *constraint,
 		return fairwq_bad_arg("batch is NULL or an error");
 	if (!work || !work->func)
 		return fairwq_bad_arg("work is NULL or has no function");
-	guard(rcu)();		/* pairs as in fairwq_queue() */
-	return queue_through(constraint, batch, work);
+	guard(rcu)();		/* keeps @batch, see core/push.c */
+	return constraint->ops->remove ? fairwq_waitlist_enter(constraint, batch, work) :
+					 enter_foreign(constraint, batch, work);
 }
 EXPORT_SYMBOL_GPL(fairwq_queue_constrained);
 
@@ -165,10 +107,6 @@ void fairwq_constraint_admit(struct fairwq_work *work)
 {
 	if (WARN_ON_ONCE(!work || !work->constraint))
 		return;
-	guard(irqsave)();	/* until it is pushed, see core/waitlist.c */
-	scoped_guard(raw_spinlock, fairwq_constraint_lock(work->constraint))
-		fairwq_admit_locked(work);
-	fairwq_test_point(FAIRWQ_POINT_ADMITTED, NULL);
-	fairwq_push_held(work);
+	fairwq_waitlist_let_go(work);
 }
 EXPORT_SYMBOL_GPL(fairwq_constraint_admit);

@@ -29,6 +29,7 @@
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>
 
+#include "core/inbox.h"
 #include "core/cost.h"
 #include "core/runner.h"
 #include "core/stats.h"
@@ -128,7 +129,7 @@ static const char *batch_state_locked(const struct fairwq_batch *batch)
 		return "paused";
 	if (fairwq_node_eligible(&batch->node))
 		return "eligible";
-	return list_empty(&batch->fifo) ? "idle" : "limited";
+	return fairwq_inbox_nr_queued(batch) ? "limited" : "idle";
 }
 
 /* Return the share of @batch in thousandths: of what its policy counts. */
@@ -165,7 +166,6 @@ void fairwq_show_row(struct seq_file *m, struct fairwq_batch *batch)
 	const struct fairwq_node *node;
 	unsigned int share;
 
-	fairwq_batch_sort(batch);
 	guard(raw_spinlock_irq)(&batch->pool->lock);
 	wait = stats->hists ? &stats->hists->wait : NULL;
 	run = stats->hists ? &stats->hists->run : NULL;
@@ -173,7 +173,7 @@ void fairwq_show_row(struct seq_file *m, struct fairwq_batch *batch)
 	node = batch->group ?: &batch->node;
 	seq_printf(m, "%6llu %-24s %-8s %-6s %6u %8u %7u %10llu %10llu %8u %4u.%u %8u",
 		   batch->seq, batch->name, batch_state_locked(batch),
-		   fairwq_prio_name[batch->prio], node->weight, batch->nr_fifo,
+		   fairwq_prio_name[batch->prio], node->weight, fairwq_inbox_nr_queued(batch),
 		   batch->in_flight[0] + batch->in_flight[1], batch->done,
 		   service_of(batch->pool, node), max(stats->max_cost, 1U),
 		   share / 10, share % 10,

@@ -51,7 +51,6 @@ int fairwq_batch_check_attrs(const struct fairwq_pool *pool,
 struct fairwq_batch *fairwq_pool_next_batch(struct fairwq_pool *pool,
 					    struct fairwq_batch *last);
 void fairwq_batch_retire(struct fairwq_batch *batch, bool drop);
-void fairwq_batch_close(struct fairwq_batch *batch);
 void fairwq_batch_wait_grace(void);
 struct fairwq_batch *fairwq_own_batch(void);
 bool fairwq_batch_lockdep_wait(struct fairwq_batch *batch);
@@ -61,7 +60,6 @@ void fairwq_batch_shutdown_wait(struct fairwq_pool *pool, const struct fairwq_ba
 				fairwq_round_t round, void *what, unsigned int how,
 				fairwq_func_t dropped);
 void fairwq_batch_wait(struct fairwq_batch *batch);
-void fairwq_batch_sort(struct fairwq_batch *batch);
 bool fairwq_batch_is_idle(struct fairwq_batch *batch);
 void fairwq_pool_put(struct fairwq_pool *pool);
 extern struct workqueue_struct *fairwq_release_wq;

@@ -16,6 +16,7 @@
 #include <linux/rculist.h>
 #include <linux/seq_file.h>
 
+#include "core/inbox.h"
 #include "core/runner.h"
 #include "core/testing.h"
 #include "doors.h"
@@ -53,7 +54,7 @@ static bool dump_fifo(struct seq_file *m, struct fairwq_batch *batch,
 	cursor->fired = true;
 	work = list_entry(pos, struct fairwq_work, node);
 	list_for_each_entry_continue(work, &batch->fifo, node) {
-		if (work->place & FAIRWQ_PLACE_BARRIER)
+		if (work->flags & FAIRWQ_WORK_BARRIER)
 			continue;
 		dump_item(m, batch, "queued", fairwq_shown_func(work), work->stamp);
 		if (++nr < FAIRWQ_DUMP_CHUNK)
@@ -68,7 +69,7 @@ static bool dump_fifo(struct seq_file *m, struct fairwq_batch *batch,
 /* Show the items of a batch, under pool->mutex. */
 void fairwq_dump_batch(struct seq_file *m, struct fairwq_batch *batch)
 {
-	struct fairwq_barrier cursor = { .entry.place = FAIRWQ_PLACE_BARRIER, .fired = true };
+	struct fairwq_barrier cursor = { .entry.flags = FAIRWQ_WORK_BARRIER, .fired = true };
 	struct fairwq_pool *pool = batch->pool;
 	const struct fairwq_turn *turn;
 	struct fairwq_runner *runner;
@@ -78,7 +79,8 @@ void fairwq_dump_batch(struct seq_file *m, struct fairwq_batch *batch)
 
 	if (fairwq_batch_is_idle(batch))
 		return;
-	fairwq_batch_sort(batch);
+	scoped_guard(raw_spinlock_irq, &pool->lock)
+		fairwq_inbox_take_over_locked(batch, NULL);
 	list_for_each_entry_rcu(runner, &pool->runners, node, lockdep_is_held(&pool->mutex)) {
 		guard(raw_spinlock_irq)(&pool->lock);
 		turn = fairwq_runner_turn(runner);

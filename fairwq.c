@@ -2,16 +2,14 @@
 /*
  * Queueing: fairwq_queue(), and the start and end of the module.
  *
- *   fairwq_queue()          checks, reserves room, claims and pushes the work
- *     core/push.c           onto batch->incoming, without a lock
- *     core/fifo.c           into batch->fifo, in queue order
+ *   fairwq_queue()          checks
+ *     core/push.c           claims the work, and links it in the inbox of the batch
+ *     core/fifo.c           takes over what is in the inbox
  *     core/run.c            a runner takes the turn and calls the function
  *
- * The push that finds the batch unpolled also takes the pool's lock, puts the
- * batch into the fair tree and kicks a runner.
+ * If no runner will look at the inbox, the queue call also takes the pool's lock, puts the batch
+ * into the fair tree and kicks a runner.
  *
- * Invariant: a queue call tests for refusal and pushes within one RCU read-side
- * section.
  * Limits: any context but NMI.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -37,11 +35,7 @@ int fairwq_queue(struct fairwq_batch *batch, struct fairwq_work *work)
 		return fairwq_bad_arg("batch is NULL or an error");
 	if (!work || !work->func)
 		return fairwq_bad_arg("work is NULL or has no function");
-	/*
-	 * Pairs with the grace period between dispose and reaping. Model:
-	 * tests/models/dispose.pml.
-	 */
-	guard(rcu)();
+	guard(rcu)();		/* keeps @batch, see core/push.c */
 	return fairwq_push(batch, work);
 }
 EXPORT_SYMBOL_GPL(fairwq_queue);
@@ -52,7 +46,7 @@ bool fairwq_work_pending(const struct fairwq_work *work)
 		fairwq_bad_arg("work is NULL");
 		return false;
 	}
-	return fairwq_word_pending(atomic_long_read(&work->data));
+	return atomic_long_read(&work->data);
 }
 EXPORT_SYMBOL_GPL(fairwq_work_pending);
 

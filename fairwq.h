@@ -83,7 +83,6 @@
 #include <linux/cleanup.h>
 #include <linux/err.h>
 #include <linux/list.h>
-#include <linux/llist.h>
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
 #include <linux/spinlock.h>
@@ -141,19 +140,17 @@ typedef void (*fairwq_func_t)(struct fairwq_work *work);
  */
 struct fairwq_work {
 	/* private: */
-	atomic_long_t data;		/* FAIRWQ_WORK_*, and its batch, unless it is kept back */
+	atomic_long_t data;		/* its state, FAIRWQ_STATE_*, and its batch; or 0 */
 	u32 last_runner;		/* id of the runner that started it last, 0: none */
-	u16 place;			/* while linked: FAIRWQ_PLACE_*, where it is */
+	u16 flags;			/* FAIRWQ_WORK_* */
 	u16 disabled;			/* how often */
 	union {
-		struct llist_node llnode;	/* while only pushed */
-		struct list_head node;		/* once sorted into the FIFO */
+		struct list_head node;		/* while it waits in a list */
 		struct hlist_node later;	/* while its timer is set */
 	};
 	fairwq_func_t func;
 	struct fairwq_constraint *constraint; /* while pending: to be told of its end, or NULL */
-	u64 stamp;			/* when it was queued, ns; 0: not measured; */
-					/* while it is kept back: its batch */
+	u64 stamp;			/* when it was queued, ns; 0: not measured */
 	struct lockdep_map lockdep_map;	/* of no size without CONFIG_LOCKDEP */
 };
 
@@ -574,13 +571,14 @@ void fairwq_batch_flush(struct fairwq_batch *batch);
  *	without a lock. The item is not pending any more: @dropped may free it or
  *	queue it again. It must not free it if its function still runs, from an
  *	earlier queue call. A work of a sequencer must go to
- *	fairwq_sequencer_drop() first. @dropped must not wait for @batch to be shut
- *	down, because that waits for this call. Or NULL
+ *	fairwq_sequencer_drop() first. @dropped must not wait for items of @batch,
+ *	nor for its shutdown, because those wait for this call. Or NULL
  *
  * Drops the items that were queued to @batch before the call and have not
  * started. Items that wait for their own last run to end come first, then the
  * rest in queue order. Items that run go on. Items that are queued during the
- * call stay, also those that @dropped queues.
+ * call stay, also those that @dropped queues. No item of @batch begins until the
+ * last one was dropped, but one that a runner had already taken.
  *
  * An item is pending until @dropped is called for it. Another cancel may take
  * it before that; then @dropped is not called. If the batch was disposed, it is
@@ -596,6 +594,21 @@ void fairwq_batch_flush(struct fairwq_batch *batch);
  */
 unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
 				  void (*dropped)(struct fairwq_work *work));
+
+/**
+ * fairwq_batch_nr_queued - how many items of a batch have not started
+ * @batch: the batch. The caller must hold a reference, or be in an RCU read-side
+ *	section in which it has found @batch
+ *
+ * Counts the items that count in max_queued: those that wait for their turn, for a
+ * delay, for a grace period, or in a constraint.
+ *
+ * What is not promised: that the number is still so when this returns.
+ *
+ * Context: Any but NMI. Does not sleep.
+ * Return: the number.
+ */
+unsigned int fairwq_batch_nr_queued(struct fairwq_batch *batch);
 
 /*
  * How a shutdown of a batch, of flows or of a serializer treats the works that it finds:
@@ -651,10 +664,7 @@ unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
  * of @batch. So an item of the same pool that calls this needs a second runner, and must
  * have no work of @batch behind it in its serializer.
  *
- * Context: Process context, sleeps: for an RCU grace period at least, unless @batch was
- * disposed some time ago. Batches that are to go together wait for one together if the
- * caller disposes of all before it shuts down the first. With FAIRWQ_AND_OWNED there is
- * one for all, an expedited one. From an item of a batch that is to go, or its
+ * Context: Process context, sleeps. From an item of a batch that is to go, or its
  * released(), it warns and returns -EDEADLK.
  * Return: 0; -EDEADLK or -EINVAL, with nothing done: the reference is the caller's.
  */
@@ -779,8 +789,7 @@ struct fairwq_pool *fairwq_pool_create(const struct fairwq_pool_attrs *attrs,
  * of the pool, and holders of a reference to one, may use its default batches.
  * The caller must destroy the flows of the pool first.
  *
- * This takes an RCU grace period. It takes none if the pool has only its default
- * batches, or all others were disposed some time ago. It is an expedited one, so
+ * If a runner was kicked just now, this takes an RCU grace period, an expedited one, so
  * that a driver may end many pools one after the other.
  *
  * Context: Process context, sleeps. From one of the pool's own items it warns
@@ -976,7 +985,8 @@ int fairwq_queue_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work 
  * It stays pending meanwhile, so another queue call returns 0. Whether @batch
  * takes it is checked before that: a work that was taken out is queued, also if
  * @batch was disposed or filled in between. So an error loses nothing. In that
- * moment @batch may have more than max_queued items.
+ * moment @batch may have more than max_queued items, and a work that moves within
+ * @batch counts twice.
  *
  * What is not promised: the new delay of a work that waits in a constraint of
  * the caller's own. It stays there, and the call returns 1.
@@ -1190,7 +1200,6 @@ struct fairwq_async {
 	u64 took;			/* as in the turn, and so are all that follow */
 	u32 charged;
 	unsigned int nr;
-	unsigned int held;
 	u16 policy_gen;
 	u8 color;
 	bool out_of_rank;
@@ -1750,8 +1759,8 @@ void __fairwq_constraint_init(struct fairwq_constraint *constraint,
  * is disposed before that, it stays until the work has run or was cancelled;
  * fairwq_pool_destroy() waits for that, too.
  *
- * The call does not touch @work, @constraint or @batch any more once @work has
- * run or was cancelled.
+ * The call does not touch @work or @constraint any more once @work has run or was
+ * cancelled.
  *
  * Context: Any but NMI. Does not sleep, allocates nothing. May be called from
  * @work's own function.

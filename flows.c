@@ -14,9 +14,9 @@
  * buckets are locked with interrupts on, so a hardirq must not insert.
  *
  *   a flow is  a queue call that finds it   next
- *   open       pushes                       closed by a sweep when it expired
+ *   open       queues                       closed by a sweep when it expired
  *   closed     takes the lock, looks again, removed by a sweep a grace period
- *              opens it, pushes             later, if it is still closed and has
+ *              opens it, queues             later, if it is still closed and has
  *                                           no item
  *   removed    makes a new one              freed when its batch has left
  *
@@ -28,7 +28,7 @@
  *
  * Invariant: no item is refused because its flow is about to go.
  * Invariant: no item overtakes an earlier one of its key in an old batch. Queue
- * calls that found the flow open have pushed before it is removed.
+ * calls that found the flow open have queued before it is removed.
  * Locking: L is flows->lock, raw and irq-safe, outside the pool's lock; S is the
  * sweep, of which there is one at a time; the other letters are those of
  * core/types.h.
@@ -487,7 +487,8 @@ static bool flow_is_idle_locked(const struct fairwq_flows *flows,
 
 	if (fairwq_batch_is_disposed(batch))
 		return flow_has_left(flow);
-	return kref_read(&batch->refs) <= 2 && !atomic_read(&batch->nr_pins) &&
+	/* In this order, because a work that is let go is first in the inbox, then in flight. */
+	return kref_read(&batch->refs) <= 2 && fairwq_inbox_is_empty(batch) &&
 	       fairwq_batch_is_idle(batch);
 }
 
@@ -512,7 +513,7 @@ static bool flow_expired_locked(struct fairwq_flows *flows,
 
 /*
  * Look at the first flow in the list, if there is one. Close it if it has expired. Remove it
- * at once if it has left, because no call can push to it.
+ * at once if it has left, because no call can queue to it.
  */
 static void flows_close_next(struct fairwq_flows *flows, unsigned long now)
 {
@@ -575,7 +576,7 @@ bool fairwq_flows_sweep(struct fairwq_flows *flows, unsigned long now)
 	while (flows_free_first(flows))
 		cond_resched();
 	if (!list_empty(&flows->closed)) {
-		/* Calls that found one open have pushed. Pairs with flow_get(). No model. */
+		/* Calls that found one open have queued. Pairs with flow_get(). No model. */
 		if (!poll_state_synchronize_rcu(flows->closed_at))
 			return true;
 		fairwq_test_point(FAIRWQ_POINT_FLOWS_SWEEP_WAITED, flows->shared);
@@ -698,14 +699,11 @@ static void flows_begin_shutdown(struct fairwq_flows *flows, bool drop)
 	fairwq_batch_retire(flows->shared, drop);
 	fairwq_test_point(FAIRWQ_POINT_FLOWS_DYING, flows->shared);
 	/*
-	 * Calls that have not seen that have pushed. Pairs with flow_get(). No
+	 * Calls that have not seen that have queued. Pairs with flow_get(). No
 	 * model.
 	 */
 	fairwq_batch_wait_grace();
 	list_splice_init(&flows->going, &flows->list);
-	list_for_each_entry(flow, &flows->list, link)
-		fairwq_batch_close(flow->batch);
-	fairwq_batch_close(flows->shared);
 }
 
 /*

@@ -287,7 +287,7 @@ static int loop_outside(struct fairwq_batch *batch, const struct fairwq_range *r
 
 	fairwq_batch_lockdep_wait(batch);
 	fairwq_work_init(&item.own.work, loop_item_fn);
-	item.own.work.place = FAIRWQ_PLACE_OWN;
+	item.own.work.flags = FAIRWQ_WORK_OWN;
 	init_completion(&item.own.done);
 	ret = fairwq_queue(batch, &item.own.work);
 	if (ret < 0)

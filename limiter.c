@@ -3,7 +3,7 @@
  * Limiters: at most @max items of one are in flight at a time.
  *
  *   in_flight       waiting    a queue call       the end of an item
- *   less than @max  empty      pushes its item    lowers @in_flight
+ *   less than @max  empty      queues its item    lowers @in_flight
  *   @max            0 or more  appends its item   admits the first that waits
  *
  * Locking, invariants: core/waitlist.c, because a limiter is a constraint with a

@@ -5,15 +5,9 @@
  *   step of the end          what holds after it
  *   @dying is set            no batch joins the pool, and none is paused
  *   @draining is set         no queue call from outside is accepted
- *   a grace period           no such queue call is under way
  *   pool_wait_drained()      the pool's items have stopped queueing
  *   pool_retire_batches()    nothing is in the tree, so the runners go idle
  *   destroy_workqueue()      no runner runs
- *
- * A grace period takes long, and a driver destroys its pools one after the
- * other. So there is one at most, unless something comes late, and none for a
- * pool that only its owner could queue to. It is one of those that are hurried,
- * see fairwq_batch_wait_grace(), and closes the batches that wait for one.
  *
  * Locking: pool->lock.
  *
@@ -98,7 +92,6 @@ static struct fairwq_pool *pool_alloc(const struct fairwq_pool_attrs *attrs,
 	lockdep_register_key(&pool->wait_key);
 	lockdep_init_map(&pool->lockdep_map, "(fairwq_pool)", &pool->wait_key, 0);
 	INIT_LIST_HEAD(&pool->idle_runners);
-	INIT_LIST_HEAD(&pool->sorting);
 	INIT_LIST_HEAD(&pool->batches);
 	INIT_LIST_HEAD(&pool->runners);
 	INIT_DELAYED_WORK(&pool->shrink, fairwq_pool_shrink_fn);
@@ -160,11 +153,8 @@ static bool pool_is_empty(void *what, unsigned int how, fairwq_func_t dropped)
 	return !READ_ONCE(pool->nr_batches);
 }
 
-/*
- * Retire the batches that are left, and wait until they have left. @sealed: no queue call
- * can be under way, and none can come.
- */
-static void pool_retire_batches(struct fairwq_pool *pool, bool sealed)
+/* Retire the batches that are left, and wait until they have left. */
+static void pool_retire_batches(struct fairwq_pool *pool)
 {
 	struct fairwq_batch *batch;
 	unsigned int i;
@@ -172,23 +162,18 @@ static void pool_retire_batches(struct fairwq_pool *pool, bool sealed)
 	scoped_guard(rcu)
 		list_for_each_entry_rcu(batch, &pool->batches, link)
 			fairwq_batch_retire(batch, false);
-	if (!sealed)
-		fairwq_batch_wait_grace();
-	scoped_guard(rcu)
-		list_for_each_entry_rcu(batch, &pool->batches, link)
-			fairwq_batch_close(batch);
 	fairwq_batch_shutdown_wait(pool, NULL, pool_is_empty, pool, FAIRWQ_RUN_REST, NULL);
 	for (i = 0; i < ARRAY_SIZE(pool->default_batch); i++)
 		fairwq_batch_put(pool->default_batch[i]);
 }
 
 /* Take a pool down, also one that did not get all the way up. */
-static void pool_teardown(struct fairwq_pool *pool, bool sealed)
+static void pool_teardown(struct fairwq_pool *pool)
 {
 	struct fairwq_runner *runner, *next;
 	bool active;
 
-	pool_retire_batches(pool, sealed);
+	pool_retire_batches(pool);
 	fairwq_debugfs_del_pool(pool);
 	scoped_guard(raw_spinlock_irq, &pool->lock)
 		active = pool->nr_active;
@@ -240,7 +225,7 @@ struct fairwq_pool *fairwq_pool_create(const struct fairwq_pool_attrs *attrs,
 	err = err ?: fairwq_pool_grow(pool, pool->max_active);
 	err = err ?: pool_add_default_batches(pool);
 	if (err) {
-		pool_teardown(pool, true);
+		pool_teardown(pool);
 		return ERR_PTR(err);
 	}
 	fairwq_debugfs_add_pool(pool);
@@ -299,63 +284,41 @@ EXPORT_SYMBOL_GPL(fairwq_pool_flush);
 /*
  * Check that nothing is queued and nothing runs. All batches are looked at in
  * one lock section. Otherwise an item in flight could queue to a batch that was
- * looked at already, and end before its own is. With @for_good, also check that
- * no work waits to be pushed.
+ * looked at already, and end before its own is.
  */
-static bool pool_is_idle(struct fairwq_pool *pool, bool for_good)
+static bool pool_is_idle(struct fairwq_pool *pool)
 {
 	struct fairwq_batch *batch;
 
 	guard(raw_spinlock_irq)(&pool->lock);
-	list_for_each_entry(batch, &pool->batches, link)
-		if (!fairwq_fifo_is_idle_locked(batch) ||
-		    (for_good && atomic_read(&batch->nr_pins)))
+	list_for_each_entry(batch, &pool->batches, link) {
+		/* A queue call has seen @draining under this lock, or its item is seen here. */
+		guard(raw_spinlock)(&batch->inbox.lock);
+		if (!fairwq_fifo_is_idle_locked(batch))
 			return false;
+	}
 	return true;
 }
 
-/*
- * Check that no queue call from outside can be under way. Each batch either has
- * refused items for a grace period, or is a default batch without a holder but
- * the pool. The owner of the pool must not queue to that one while it destroys
- * the pool.
- */
-static bool pool_is_private(struct fairwq_pool *pool)
-{
-	struct fairwq_batch *batch;
-
-	guard(rcu)();
-	list_for_each_entry_rcu(batch, &pool->batches, link)
-		if (!READ_ONCE(batch->closed) &&
-		    !(batch->is_default && kref_read(&batch->refs) == 2))
-			return false;
-	return true;
-}
-
-/*
- * Close the gate, and wait until the items of the pool have stopped queueing.
- * With @private there is no queue call from outside to wait for.
- */
-static void pool_wait_drained(struct fairwq_pool *pool, bool private)
+/* Close the gate, and wait until the items of the pool have stopped queueing. */
+static void pool_wait_drained(struct fairwq_pool *pool)
 {
 	unsigned int tries = 0;
 
 	WRITE_ONCE(pool->draining, true);
-	if (!private)
-		fairwq_batch_wait_grace();	/* pairs with fairwq_queue(); no model */
 	do {
 		pool_wait(pool);
 		if (++tries == 10 || tries % 100 == 0)
 			pr_warn("pool %s: not drained after %u tries\n",
 				pool->name, tries);
-	} while (!pool_is_idle(pool, false));
+	} while (!pool_is_idle(pool));
 }
 
 void fairwq_pool_drain(struct fairwq_pool *pool)
 {
 	if (!pool_may_wait(pool, __func__))
 		return;
-	pool_wait_drained(pool, false);
+	pool_wait_drained(pool);
 	WRITE_ONCE(pool->draining, false);
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_drain);
@@ -375,9 +338,8 @@ void fairwq_pool_destroy(struct fairwq_pool *pool)
 	scoped_guard(rcu)
 		list_for_each_entry_rcu(batch, &pool->batches, link)
 			fairwq_batch_resume(batch);
-	pool_wait_drained(pool, pool_is_private(pool));
-	/* If nothing may still come in, no push can be under way any more. */
-	pool_teardown(pool, pool_is_idle(pool, true));
+	pool_wait_drained(pool);
+	pool_teardown(pool);
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_destroy);
 

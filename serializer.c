@@ -4,7 +4,7 @@
  *
  *   state  in_flight  waiting     a queue call         the end of an item
  *   idle   0          empty       makes it busy, and   -
- *                                 pushes its item
+ *                                 queues its item
  *   busy   1          0 or more   appends its item     starts or admits the
  *                                                      first, or makes it idle
  *
@@ -53,7 +53,7 @@ EXPORT_SYMBOL_GPL(fairwq_serializer_flush);
 
 /*
  * Make the calling item the last one of its serializer. With FAIRWQ_DROP_REST, drop what
- * waits behind it, also works whose queue calls are under way.
+ * waits behind it.
  *
  * Return: whether it is the last. If not, @constraint takes items as before.
  */
@@ -68,10 +68,8 @@ static bool become_last(struct fairwq_constraint *constraint, unsigned int how,
 	if (!(how & FAIRWQ_DROP_REST))
 		return !fairwq_burst_detach(fairwq_runner_current(), constraint);
 	fairwq_waitlist_refuse(constraint);
-	do {
-		fairwq_waitlist_drop(constraint, dropped);
-		err = fairwq_burst_detach(fairwq_runner_current(), constraint);
-	} while (err == -EAGAIN);
+	fairwq_waitlist_drop(constraint, dropped);
+	err = fairwq_burst_detach(fairwq_runner_current(), constraint);
 	if (err)
 		fairwq_waitlist_accept(constraint);
 	return !err;
@@ -93,12 +91,12 @@ int fairwq_serializer_shutdown(struct fairwq_serializer *serializer, unsigned in
 	if (fairwq_constraint_from_inside(constraint, __func__))
 		return -EDEADLK;
 	fairwq_waitlist_refuse(constraint);
-	if (how & FAIRWQ_DROP_REST)
+	if (how & FAIRWQ_DROP_REST) {
 		fairwq_waitlist_stop(constraint);
-	do {
-		if (how & FAIRWQ_DROP_REST)
-			fairwq_waitlist_drop(constraint, dropped);
-	} while (fairwq_waitlist_wait(constraint));
+		fairwq_waitlist_drop(constraint, dropped);
+	}
+	while (fairwq_waitlist_wait(constraint))
+		;
 	return 0;
 }
 EXPORT_SYMBOL_GPL(fairwq_serializer_shutdown);

@@ -5,22 +5,10 @@
  * The calls mean what cancel_work() and its like mean. "Sync" is a cancel that
  * may sleep.
  *
- * The state is in the work's word. core/types.h has all states, and what changes them.
+ * core/types.h has the states of a work, and what a cancel does in each: fairwq_try_take().
  *
- *   state      belongs to           what a cancel does
- *   claimed    a queue call with    tries again
- *              irqs off
- *   FIFO       pool->lock           takes it out: take_queued()
- *   parked     pool->lock           takes it out
- *   dropped    pool->lock           takes it off the list of that fairwq_batch_cancel()
- *   kept back  its constraint       see core/waitlist.c; so is the next item of a burst
- *   admitted   a CPU with irqs off  tries again
- *   delayed    its timer            deletes the timer; tries again if it fires
- *   grace      RCU                  returns false; sync waits
- *   running    a runner             returns false; sync waits for its end
- *
- * A cancel that finds a work in motion tries again. It is never an interrupt on top of the
- * call that moves the work, because that call has interrupts off.
+ * A cancel that finds a work TAKEN, or its timer firing, tries again. It is never an interrupt
+ * on top of that, because the other call has interrupts off.
  *
  * Locking: pool->lock; fairwq_disable_lock for fairwq_work.disabled.
  * Invariant: a runner takes a work out and starts it in one lock section.
@@ -35,9 +23,7 @@
 #include <linux/export.h>
 #include <linux/rcupdate.h>
 
-#include "core/delays.h"
 #include "core/fifo.h"
-#include "core/fork.h"
 #include "core/kick.h"
 #include "core/lockdep.h"
 #include "core/park.h"
@@ -51,71 +37,59 @@
 /* For writers of fairwq_work.disabled; the loads pair with disable_item(). */
 static DEFINE_RAW_SPINLOCK(fairwq_disable_lock);
 
-/* ---- a work that waits for a timer or a grace period ------------------ */
+/* ---- taking a work out of where it waits -------------------------------- */
 
-/*
- * Delete the timer of a work, and set its word to @word. Interrupts are off over
- * both steps, because in between the word still says DELAYED. An interrupt, or
- * on PREEMPT_RT a task that preempts, would wait for the cancel that it keeps
- * from going on.
- *
- * Return: false if the timer is not set. Then a call on another CPU is about to
- * set it, or it fires there, or the work is pushed and not linked yet.
- */
-static bool take_delayed(struct fairwq_work *work, long word)
+/* Take out a work that is DELAYED in @batch. Return: as fairwq_try_take(). */
+static int take_delayed(struct fairwq_batch *batch, struct fairwq_work *work, long word)
 {
-	struct fairwq_batch *batch;
+	struct fairwq_delayed_work *dwork = container_of(work, struct fairwq_delayed_work, work);
+	bool last;
 
-	guard(irqsave)();
-	if (!fairwq_delay_stop(container_of(work, struct fairwq_delayed_work, work)))
-		return false;
-	batch = fairwq_work_batch(atomic_long_read(&work->data));
-	fairwq_test_point(FAIRWQ_POINT_DELAY_DELETED, batch);
-	fairwq_unreserve(batch);
-	/*
-	 * The caller owns the work from here on. Pairs with the cmpxchg() of
-	 * the next queue call. No model.
-	 */
-	atomic_long_set_release(&work->data, word);
-	fairwq_unpin(batch);
-	return true;
+	scoped_guard(raw_spinlock_irqsave, &batch->inbox.lock) {
+		if (!fairwq_inbox_undelay_locked(batch, dwork))
+			return FAIRWQ_AGAIN;
+		/*
+		 * Pairs with the cmpxchg() of the next queue call. Before the batch may go, so
+		 * that no word names one that has gone. No model.
+		 */
+		atomic_long_set_release(&work->data, word);
+		last = fairwq_inbox_forget_locked(batch, 1);
+	}
+	if (last)
+		fairwq_reap(batch);
+	return 1;
 }
 
-/* ---- taking a work out of the queue ----------------------------------- */
-
 /*
- * Link all that was pushed to @batch. If the word then says that the work is
- * linked there, the word and @place stay so under the lock.
- * Return: the word of the work.
+ * Take over what is in the inbox of @batch. If @work then is QUEUED or PARKED there, it stays
+ * so under the lock, and is not in the inbox.
+ * Return: its state; IDLE if it is not bound for @batch.
  */
-static long look_locked(struct fairwq_batch *batch, const struct fairwq_work *work)
+static enum fairwq_state look_locked(struct fairwq_batch *batch, const struct fairwq_work *work)
 {
+	long data;
+
 	lockdep_assert_held(&batch->pool->lock);
 
-	fairwq_fifo_splice_locked(batch);
+	data = fairwq_inbox_take_over_locked(batch, work);
 	fairwq_test_point(FAIRWQ_POINT_LOOK, batch);
-	return atomic_long_read(&work->data);
+	return fairwq_word_batch(data) == batch ? fairwq_word_state(data) : FAIRWQ_STATE_IDLE;
 }
 
 /*
- * Take a linked work out of its place. It stays pending until release_work(), so that
+ * Take a work that is QUEUED or PARKED out. It stays pending until release_work(), so that
  * no queue call uses its fields.
  */
 static void remove_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	if (fairwq_work_place(work) == FAIRWQ_PLACE_DROPPED) {
-		list_del(&work->node);	/* a cancel of its batch will not find it any more */
-		return;
-	}
 	fairwq_waiters_drop_locked(batch->pool, work);
-	if (fairwq_work_place(work) == FAIRWQ_PLACE_PARKED) {
+	if (fairwq_work_pending_in(work, FAIRWQ_STATE_PARKED))
 		fairwq_unpark_work_locked(work);
-		fairwq_fifo_turn_over_locked(batch, !!(work->place & FAIRWQ_PLACE_COLOR));
-	} else {
-		fairwq_fifo_remove_locked(batch, work);
-	}
+	else
+		list_del(&work->node);
+	fairwq_fifo_removed_locked(batch, work);
 	batch->pool->counter[FAIRWQ_CANCELED]++;
 }
 
@@ -123,7 +97,7 @@ static void remove_locked(struct fairwq_batch *batch, struct fairwq_work *work)
  * Set the word of a removed work to @word. With 0 the work is the client's, which may queue
  * or free it from here on.
  * Return: its constraint, or NULL. The constraint must be told when the lock
- * was dropped, because it may push to batches of any pool.
+ * was dropped, because it may queue to batches of any pool.
  */
 static struct fairwq_constraint *release_work(struct fairwq_work *work, long word)
 {
@@ -135,33 +109,23 @@ static struct fairwq_constraint *release_work(struct fairwq_work *work, long wor
 	return constraint;
 }
 
-/* Take out a work that was bound for @batch. Return: as fairwq_try_take(). */
-static int take_queued(struct fairwq_batch *batch, struct fairwq_work *work, long word,
-		       bool wait)
+/* Take out a work that is QUEUED or PARKED in @batch. Return: as fairwq_try_take(). */
+static int take_queued(struct fairwq_batch *batch, struct fairwq_work *work, long word)
 {
 	struct fairwq_constraint *constraint = NULL;
 	struct fairwq_pool *pool = batch->pool;
+	enum fairwq_state state;
 	unsigned long flags;
-	long data;
-	int ret;
+	int ret = FAIRWQ_AGAIN;
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	data = look_locked(batch, work);
-	/* CONSTRAINED: a constraint has admitted it, and pushes it with interrupts off. */
-	if (fairwq_work_batch(data) != batch ||
-	    (data & (FAIRWQ_WORK_DELAYED | FAIRWQ_WORK_CONSTRAINED))) {
-		ret = FAIRWQ_AGAIN;
-	} else if (data & FAIRWQ_WORK_LINKED) {
+	state = look_locked(batch, work);
+	if (state == FAIRWQ_STATE_QUEUED || state == FAIRWQ_STATE_PARKED) {
 		remove_locked(batch, work);
 		constraint = release_work(work, word);
 		ret = 1;
-	} else if (fairwq_work_is_graced(data)) {
-		ret = wait ? FAIRWQ_AGAIN : 0;
-	} else {
-		ret = FAIRWQ_AGAIN;	/* a queue call has it, on a CPU with interrupts off */
 	}
 	fairwq_fifo_update_locked(batch);
-	fairwq_fifo_reap_locked(batch);
 	fairwq_kick_unlock(pool, flags);
 	/* An interrupt here finds an idle work. The constraint counts the old one until then. */
 	if (constraint)
@@ -171,27 +135,38 @@ static int take_queued(struct fairwq_batch *batch, struct fairwq_work *work, lon
 
 /*
  * Try once to take a work out of where it waits. Its word becomes @word in the same step: 0
- * if it is not pending any more, or the word of a claimed work, which the caller then queues.
+ * if it is not pending any more, or that of a TAKEN work, which the caller then queues.
  * @wait: the caller can wait for a grace period and for a constraint of the client's own.
  * Otherwise the work stays there.
  *
  * Return: 1 if it was pending, and is taken out; 0 if it was not pending, or stays; or
- * FAIRWQ_AGAIN. Without @wait that is soon over: another CPU changes the work with
- * interrupts off.
+ * FAIRWQ_AGAIN. Without @wait that is soon over: the work has another state by now, or another
+ * CPU changes it with interrupts off.
  */
 int fairwq_try_take(struct fairwq_work *work, long word, bool wait)
 {
+	struct fairwq_batch *batch;
 	long data;
 
 	guard(rcu)();		/* a pending work keeps its batch */
 	data = atomic_long_read(&work->data);
-	if (!(data & FAIRWQ_WORK_PENDING))
+	batch = fairwq_word_batch(data);
+	switch (fairwq_word_state(data)) {
+	case FAIRWQ_STATE_IDLE:
 		return 0;
-	if ((data & FAIRWQ_WORK_DELAYED) && take_delayed(work, word))
-		return 1;
-	if (fairwq_work_is_kept_back(data))
-		return fairwq_waitlist_take(work, data, word, wait);
-	return take_queued(fairwq_work_batch(data), work, word, wait);
+	case FAIRWQ_STATE_QUEUED:
+	case FAIRWQ_STATE_PARKED:
+		return take_queued(batch, work, word);
+	case FAIRWQ_STATE_LISTED:
+		return fairwq_waitlist_take(work, word, wait);
+	case FAIRWQ_STATE_DELAYED:
+		return take_delayed(batch, work, word);
+	case FAIRWQ_STATE_GRACE:
+		return wait ? FAIRWQ_AGAIN : 0;
+	case FAIRWQ_STATE_TAKEN:
+		break;
+	}
+	return FAIRWQ_AGAIN;
 }
 
 bool fairwq_work_cancel(struct fairwq_work *work)
@@ -216,7 +191,7 @@ unsigned int fairwq_work_busy(struct fairwq_work *work)
 		fairwq_bad_arg("work is NULL");
 		return 0;
 	}
-	if (fairwq_word_pending(atomic_long_read(&work->data)))
+	if (atomic_long_read(&work->data))
 		busy |= FAIRWQ_BUSY_PENDING;
 	if (fairwq_park_runs_elsewhere(work, 0 /* on any */))
 		busy |= FAIRWQ_BUSY_RUNNING;
@@ -234,34 +209,35 @@ EXPORT_SYMBOL_GPL(fairwq_current_work);
 /* ---- waiting for a work ----------------------------------------------- */
 
 /*
- * Add @waiter to a work that is queued in @batch. Return: as await(); 0 also if
- * the work waits for a timer or a grace period, or is being dropped.
+ * Add @waiter to a work that is bound for @batch. Return: as await(); 0 also if
+ * the work waits for a timer or a grace period.
  */
 static int await_pending(struct fairwq_batch *batch, struct fairwq_work *work,
 			 struct fairwq_waiter *waiter)
 {
 	struct fairwq_pool *pool = batch->pool;
 	unsigned long flags;
-	int ret = 0;
-	long data;
+	int ret = FAIRWQ_AGAIN;
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	data = look_locked(batch, work);
-	if (fairwq_work_batch(data) != batch || (data & FAIRWQ_WORK_CONSTRAINED)) {
-		ret = FAIRWQ_AGAIN;
-	} else if (data & FAIRWQ_WORK_DELAYED) {
-		if (!timer_pending(&container_of(work, struct fairwq_delayed_work, work)->timer))
-			ret = FAIRWQ_AGAIN;
-	} else if (!(data & (FAIRWQ_WORK_GRACE | FAIRWQ_WORK_LINKED))) {
-		ret = FAIRWQ_AGAIN;
-	} else if ((data & FAIRWQ_WORK_LINKED) &&
-		   fairwq_work_place(work) != FAIRWQ_PLACE_DROPPED) {
+	switch (look_locked(batch, work)) {
+	case FAIRWQ_STATE_QUEUED:
+	case FAIRWQ_STATE_PARKED:
 		waiter->for_reclaim = fairwq_is_for_reclaim(batch);
 		fairwq_waiter_add_locked(pool, waiter, 0);
 		ret = 1;
+		break;
+	case FAIRWQ_STATE_GRACE:
+		ret = 0;
+		break;
+	case FAIRWQ_STATE_DELAYED:
+		if (timer_pending(&container_of(work, struct fairwq_delayed_work, work)->timer))
+			ret = 0;
+		break;
+	default:
+		break;
 	}
 	fairwq_fifo_update_locked(batch);
-	fairwq_fifo_reap_locked(batch);
 	fairwq_kick_unlock(pool, flags);
 	return ret;
 }
@@ -319,12 +295,12 @@ static int await(struct fairwq_work *work, struct fairwq_waiter *waiter)
 	 * Model: tests/models/disable.pml.
 	 */
 	data = atomic_long_read_acquire(&work->data);
-	if (fairwq_work_is_kept_back(data)) {
+	if (fairwq_word_state(data) == FAIRWQ_STATE_LISTED) {
 		fairwq_test_point(FAIRWQ_POINT_LOOK, NULL);
 		return FAIRWQ_AGAIN;
 	}
-	if (data & FAIRWQ_WORK_PENDING)
-		ret = await_pending(fairwq_work_batch(data), work, waiter);
+	if (data)
+		ret = await_pending(fairwq_word_batch(data), work, waiter);
 	return ret ?: await_running(work, waiter);
 }
 
@@ -346,17 +322,17 @@ static bool work_is_behind(const struct fairwq_work *work)
 /*
  * Sleep before looking for a work again: until its constraint has admitted it. A call that
  * cancels sleeps only for a constraint that cannot take the work out, or for a grace period.
- * Every other reason is a queue call or a push on another CPU, in progress or preempted.
+ * Every other reason is a call on another CPU that moves the work, or a timer that fires.
  * That ends soon, so it is polled.
  */
 static void look_later(struct fairwq_work *work, bool cancels)
 {
-	long data = atomic_long_read(&work->data);
+	enum fairwq_state state = fairwq_word_state(atomic_long_read(&work->data));
 
-	if (fairwq_work_is_kept_back(data) && fairwq_waitlist_wait_work(work, !cancels))
+	if (state == FAIRWQ_STATE_LISTED && fairwq_waitlist_wait_work(work, cancels))
 		return;
 	/* Not before its queue call has come to the point where that can be waited for. */
-	if (cancels && fairwq_work_is_graced(data) &&
+	if (cancels && state == FAIRWQ_STATE_GRACE &&
 	    flush_rcu_work(&container_of(work, struct fairwq_rcu_work, work)->later))
 		return;
 	usleep_range(20, 100);
@@ -422,7 +398,7 @@ static void disable_item(struct fairwq_work *work)
 		if (!WARN_ON_ONCE(work->disabled == U16_MAX))
 			WRITE_ONCE(work->disabled, work->disabled + 1);
 	/*
-	 * Store @disabled, then load the word. Pairs with fairwq_claim_as():
+	 * Store @disabled, then load the word. Pairs with fairwq_claim_locked():
 	 * either the queue call sees that the work is disabled, or the cancel
 	 * that follows sees that it is pending. Model:
 	 * tests/models/disable.pml.
@@ -440,7 +416,7 @@ static bool cancel_and_wait(struct fairwq_work *work, const char *what)
 	int ret;
 
 	while ((ret = fairwq_try_take(work, 0, true)) < 0) {
-		if (inside && fairwq_work_is_graced(atomic_long_read(&work->data)))
+		if (inside && fairwq_work_pending_in(work, FAIRWQ_STATE_GRACE))
 			return false;
 		look_later(work, true);
 	}
@@ -494,34 +470,23 @@ EXPORT_SYMBOL_GPL(fairwq_work_cancel_sync);
 
 /* ---- cancelling what a batch has queued ------------------------------- */
 
-/* Works taken out in one lock section. */
-#define DROP_CHUNK	32
-
-/* Take a work out that no client has queued, and tell the call that waits for it. */
-static void drop_own_locked(struct fairwq_batch *batch, struct fairwq_work *work)
+/*
+ * Put @last behind the last work that is to be dropped. Parked works are put back at the head,
+ * because they may be put back at any time.
+ */
+static void drop_begin_locked(struct fairwq_batch *batch, struct fairwq_barrier *last)
 {
-	struct fairwq_own_work *own = container_of(work, struct fairwq_own_work, work);
+	struct fairwq_work *work;
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	remove_locked(batch, work);
-	own->ret = -ECANCELED;
-	complete(&own->done);		/* @own may be gone from here on */
-}
-
-/* Move @work to @works. It is pending until it is given back, see drop_give(). */
-static void drop_locked(struct fairwq_batch *batch, struct fairwq_work *work,
-			struct list_head *works)
-{
-	lockdep_assert_held(&batch->pool->lock);
-
-	if (unlikely(work->place & FAIRWQ_PLACE_OWN)) {
-		drop_own_locked(batch, work);
-		return;
+	batch->nr_canceling++;		/* no other one is parked from here on */
+	fairwq_runner_yield_locked(batch);
+	while ((work = fairwq_find_parked_locked(batch))) {
+		fairwq_unpark_work_locked(work);
+		fairwq_fifo_put_back_locked(batch, work);
 	}
-	remove_locked(batch, work);
-	work->place = FAIRWQ_PLACE_DROPPED;
-	list_add_tail(&work->node, works);
+	fairwq_fifo_add_barrier_locked(batch, last);
 }
 
 /*
@@ -540,86 +505,73 @@ static struct fairwq_work *first_to_drop_locked(const struct fairwq_batch *batch
 	list_for_each_entry(work, &batch->fifo, node) {
 		if (work == &last->entry)
 			return NULL;
-		if (!(work->place & FAIRWQ_PLACE_BARRIER) && !fairwq_is_of_item(work))
+		if (!(work->flags & FAIRWQ_WORK_BARRIER) && !fairwq_is_of_item(work))
 			return work;
 	}
 	return NULL;
 }
 
 /*
- * Move all works that are queued now to @works, some in one lock section. No new item begins
- * until all are found, and the batch is not released until the caller unpins it.
- * Return: whether it may have works to drop, and is pinned.
+ * Take out a work that is to be dropped. If no client has queued it, tell the call that waits
+ * for it. Return: its constraint, or NULL.
  */
-static bool drop_all(struct fairwq_batch *batch, struct list_head *works)
+static struct fairwq_constraint *drop_locked(struct fairwq_batch *batch,
+					     struct fairwq_work *work, bool own)
+{
+	struct fairwq_constraint *constraint;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	remove_locked(batch, work);
+	constraint = release_work(work, 0);
+	if (unlikely(own)) {
+		container_of(work, struct fairwq_own_work, work)->ret = -ECANCELED;
+		complete(&container_of(work, struct fairwq_own_work, work)->done);
+	}
+	return constraint;
+}
+
+/*
+ * Works are taken out one by one: each is pending until @dropped is called for it, so another
+ * cancel may take it before. Until the last one is out, @nr_canceling keeps items of the batch
+ * from beginning, and the batch from leaving.
+ */
+unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
+				  void (*dropped)(struct fairwq_work *work))
 {
 	struct fairwq_barrier marker = { };	/* behind the last work to drop */
-	struct fairwq_pool *pool = batch->pool;
+	struct fairwq_constraint *constraint;
 	struct fairwq_work *work;
-	unsigned int nr = 0;
-	unsigned long flags;
+	struct fairwq_pool *pool;
+	unsigned long nr = 0, flags;
+	bool own;
 
+	if (WARN_ON_ONCE(fairwq_is_no_pointer(batch)))
+		return 0;
+	pool = batch->pool;
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	if (fairwq_fifo_is_idle_locked(batch)) {
 		raw_spin_unlock_irqrestore(&pool->lock, flags);
-		return false;
+		return 0;
 	}
-	fairwq_pin(batch);
-	batch->nr_canceling++;
-	fairwq_fifo_add_barrier_locked(batch, &marker);
-	while ((work = fairwq_find_parked_locked(batch)))
-		drop_locked(batch, work, works);
+	drop_begin_locked(batch, &marker);
 	while ((work = first_to_drop_locked(batch, &marker))) {
-		drop_locked(batch, work, works);
-		if (++nr % DROP_CHUNK)
-			continue;
+		own = work->flags & FAIRWQ_WORK_OWN;
+		constraint = drop_locked(batch, work, own);
 		fairwq_kick_unlock(pool, flags);
-		fairwq_test_point(FAIRWQ_POINT_CANCEL_STEP, batch);
+		if (constraint)
+			constraint->ops->complete(constraint);
+		nr += !own;
+		if (dropped && !own)
+			dropped(work);
 		raw_spin_lock_irqsave(&pool->lock, flags);
 	}
 	if (!marker.fired)
 		list_del(&marker.entry.node);	/* behind parts, so it is not the head */
 	batch->nr_canceling--;
 	fairwq_fifo_update_locked(batch);
+	fairwq_fifo_reap_locked(batch);
 	fairwq_kick_unlock(pool, flags);
-	return true;
-}
-
-/* Hand the first dropped work to the caller. Return: the work, or NULL. */
-static struct fairwq_work *drop_give(struct fairwq_batch *batch, struct list_head *works)
-{
-	struct fairwq_constraint *constraint;
-	struct fairwq_work *work;
-
-	scoped_guard(raw_spinlock_irqsave, &batch->pool->lock) {
-		work = list_first_entry_or_null(works, struct fairwq_work, node);
-		if (!work)
-			return NULL;
-		list_del(&work->node);
-		constraint = release_work(work, 0);
-	}
-	if (constraint)
-		constraint->ops->complete(constraint);
-	return work;
-}
-
-unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
-				  void (*dropped)(struct fairwq_work *work))
-{
-	struct fairwq_work *work;
-	unsigned long nr = 0;
-	LIST_HEAD(works);
-
-	if (WARN_ON_ONCE(fairwq_is_no_pointer(batch)))
-		return 0;
-	if (!drop_all(batch, &works))
-		return 0;
-	while ((work = drop_give(batch, &works))) {
-		nr++;
-		if (dropped)
-			dropped(work);
-	}
-	fairwq_unpin(batch);
 	return nr;
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_cancel);

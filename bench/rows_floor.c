@@ -24,6 +24,7 @@
 static DEFINE_PER_CPU(unsigned int, floor_percpu);
 static DEFINE_RAW_SPINLOCK(floor_lock);
 static LLIST_HEAD(floor_list);
+static struct llist_node floor_node;
 static atomic_t floor_word;
 
 static noinline void floor_callee(void)
@@ -71,7 +72,7 @@ static void floor_atomic(struct bench_item *item)
 
 static void floor_llist_add(struct bench_item *item)
 {
-	llist_add(&item->fairwq_work.llnode, &floor_list);
+	llist_add(&floor_node, &floor_list);
 }
 
 static void floor_clock(struct bench_item *item)

@@ -6,9 +6,9 @@
  * at once, for as long as the serializer's inline budget lasts. That item then does not go
  * through its batch, which must be that of the item before.
  *
- * Otherwise the next item is pushed to its batch. So it is if
+ * Otherwise the next item is queued to its batch. So it is if
  *
- * - the batch is another one, or paused;
+ * - the batch is another one, is paused, or has max_queued;
  * - the work still runs elsewhere, or more than max_active runners work;
  * - a caller waits for the turn to end, because the next item may wait for that one.
  *
@@ -27,6 +27,7 @@
 #include "kick.h"
 #include "lockdep.h"
 #include "park.h"
+#include "push.h"
 #include "runner.h"
 #include "burst.h"
 #include "trace.h"
@@ -104,8 +105,11 @@ static bool burst_goes_on_locked(struct fairwq_runner *runner,
 		return false;
 	if (fairwq_park_runs_elsewhere(work, runner->id))
 		return false;
+	/* Each item of a burst would take up room until the end of the turn. */
+	if (batch->max_queued)
+		return false;
 	/* Hints, written under the pool's lock. A pause also ends the bursts of @batch. */
-	if (data_race(batch->paused || pool->nr_active > pool->max_active))
+	if (data_race(batch->paused || batch->nr_canceling || pool->nr_active > pool->max_active))
 		return false;
 	if (runner->turn.nr == 1)
 		burst_begin(runner, constraint);
@@ -127,16 +131,12 @@ static void burst_take_locked(struct fairwq_runner *runner,
 
 	list_del(&work->node);
 	trace_fairwq_queue(batch, work);
-	if (batch->max_queued)
-		atomic_dec(&batch->nr_queued);
 	turn->nr++;
-	turn->held++;
 	WRITE_ONCE(turn->stamp, 0);
 	WRITE_ONCE(turn->func, work->func);
 	WRITE_ONCE(turn->id, work);
 	turn->constraint = constraint;
 	work->stamp = 0;
-	WRITE_ONCE(work->place, 0);
 	fairwq_start_item(runner, work);
 	fairwq_waitlist_wake_locked(constraint, work);
 }
@@ -145,7 +145,7 @@ static void burst_take_locked(struct fairwq_runner *runner,
  * End an item of a serializer, which this runner has, and go on with the next.
  *
  * Return: the next item, started; or NULL. Then the serializer is not the runner's
- * any more: the next item is pushed to its batch, or none waits.
+ * any more: the next item is queued to its batch, or none waits.
  */
 struct fairwq_work *fairwq_burst_next(struct fairwq_runner *runner,
 				      struct fairwq_constraint *constraint)
@@ -153,7 +153,6 @@ struct fairwq_work *fairwq_burst_next(struct fairwq_runner *runner,
 	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
 	struct fairwq_batch *batch;
 	struct fairwq_work *work;
-	LIST_HEAD(go);
 
 	/*
 	 * A CPU that sees this also sees what the item stored. Pairs with executing_runner(),
@@ -164,24 +163,27 @@ struct fairwq_work *fairwq_burst_next(struct fairwq_runner *runner,
 	smp_store_release(&runner->current_work, NULL);
 	/* Not under the lock, which queue calls wait for. A hint: the work may be gone. */
 	fairwq_prefetchw(READ_ONCE(constraint->waiting.next));
-	local_irq_disable();	/* until admitted works are pushed, see waitlist.c */
-	raw_spin_lock(lock);
+	rcu_read_lock();	/* for the batch of an admitted work */
+	raw_spin_lock_irq(lock);
 	/*
 	 * Store @current_work, then load @yield. Pairs with await_running().
 	 * Model: tests/models/burst.pml.
 	 */
 	smp_mb__after_spinlock();
-	work = fairwq_waitlist_first_locked(constraint, &go);
-	batch = work ? fairwq_kept_batch(work) : NULL;
+	work = fairwq_waitlist_first_locked(constraint);
+	batch = work ? fairwq_work_batch(work) : NULL;
 	if (batch && burst_goes_on_locked(runner, constraint, work, batch)) {
 		burst_take_locked(runner, constraint, work, batch);
+		batch = NULL;
 	} else {
-		fairwq_waitlist_next_locked(constraint, &go);
+		batch = fairwq_waitlist_next_locked(constraint);
 		work = NULL;
 	}
 	raw_spin_unlock(lock);
-	fairwq_waitlist_push(&go);
-	local_irq_enable();
+	if (batch)
+		fairwq_activate(batch);
+	local_irq_enable();	/* see core/push.c */
+	rcu_read_unlock();
 	return work;
 }
 

@@ -6,7 +6,6 @@
  *   fairwq_assign_str()     strings of tracepoints       before 6.10
  *   fairwq_prefetchw()      prefetch for a write         user-mode Linux
  *   timer_destroy_on_stack()  another name               before 6.16
- *   fairwq_call_rcu()       RCU may be lazy              where CONFIG_RCU_LAZY is
  *   guard()                 sparse does not know it      every kernel
  *   FAIRWQ_HAS_LOCK_CMP_FN  the kernel has lock_set_cmp_fn(), and lockdep is on
  *   hrtimer_setup(), WQ_PERCPU, kthread_run_worker()     for bench and torture
@@ -67,13 +66,6 @@ static inline void fairwq_prefetchw(const void *p)
 /* Both names of timers changed in 6.16. */
 #ifndef timer_container_of
 #define timer_destroy_on_stack	destroy_timer_on_stack
-#endif
-
-/* Where RCU is lazy a callback may come seconds late, but the end of a batch must not. */
-#ifdef CONFIG_RCU_LAZY
-#define fairwq_call_rcu		call_rcu_hurry
-#else
-#define fairwq_call_rcu		call_rcu
 #endif
 
 /* Kernels before 6.15 have no such word; there a variable may be cleared in vain. */

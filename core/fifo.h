@@ -7,9 +7,6 @@
 
 extern struct workqueue_struct *fairwq_reap_wq;
 
-void fairwq_fifo_splice_locked(struct fairwq_batch *batch);
-bool fairwq_fifo_sort_step_locked(struct fairwq_batch *batch);
-void fairwq_fifo_sort_pool_locked(struct fairwq_pool *pool, bool quick);
 void fairwq_fifo_set_eligible_locked(struct fairwq_batch *batch, bool eligible);
 void fairwq_fifo_update_locked(struct fairwq_batch *batch);
 void fairwq_fifo_add_barrier_locked(struct fairwq_batch *batch,
@@ -24,7 +21,7 @@ void fairwq_fifo_async_end_locked(struct fairwq_batch *batch, const struct fairw
 				  u64 cost_ns);
 void fairwq_fifo_turn_end_locked(const struct fairwq_turn *turn);
 void fairwq_fifo_turn_over_locked(struct fairwq_batch *batch, unsigned int color);
-void fairwq_fifo_remove_locked(struct fairwq_batch *batch, struct fairwq_work *work);
+void fairwq_fifo_removed_locked(struct fairwq_batch *batch, struct fairwq_work *work);
 bool fairwq_fifo_is_idle_locked(const struct fairwq_batch *batch);
 void fairwq_fifo_reap_locked(struct fairwq_batch *batch);
 

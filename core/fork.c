@@ -154,7 +154,8 @@ bool fairwq_fork_take_back(struct fairwq_forker *forker, struct fairwq_task *tas
 		pool->counter[FAIRWQ_STOLEN]++;
 		return false;
 	}
-	fairwq_fifo_remove_locked(forker->runner->turn.batch, &task->work);
+	list_del(&task->work.node);
+	fairwq_fifo_removed_locked(forker->runner->turn.batch, &task->work);
 	atomic_long_set(&task->work.data, 0);
 	list_del(&task->node);
 	return true;

@@ -6,7 +6,7 @@
  *   raw_spin_unlock()
  *   fairwq_kick_send()             queue its work to pool->wq
  *
- * A kick has these two halves, because the workqueue core is not called under the lock. No
+ * A kick has these two halves, because the workqueue core is not called under pool->lock. No
  * wake-up is lost: a batch enters the tree, and a runner goes idle, only under that lock.
  *
  * More runners are kicked as long as something waits, but not for items that are

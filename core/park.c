@@ -101,7 +101,7 @@ bool fairwq_park_locked(struct fairwq_runner *runner, struct fairwq_batch *batch
 /* Take a parked work off its list. The caller then decides where it goes. */
 void fairwq_unpark_work_locked(struct fairwq_work *work)
 {
-	struct fairwq_batch *batch = fairwq_work_batch(atomic_long_read(&work->data));
+	struct fairwq_batch *batch = fairwq_work_batch(work);
 	struct fairwq_runner *other = xa_load(&fairwq_runners, work->last_runner);
 
 	lockdep_assert_held(&batch->pool->lock);
@@ -131,7 +131,7 @@ struct fairwq_work *fairwq_find_parked_locked(struct fairwq_batch *batch)
 	xa_for_each(&fairwq_runners, id, runner) {
 		guard(raw_spinlock)(&runner->park_lock);
 		list_for_each_entry(work, &runner->parked, node)
-			if (fairwq_work_batch(atomic_long_read(&work->data)) == batch)
+			if (fairwq_work_batch(work) == batch)
 				return work;
 	}
 	WARN_ON_ONCE(1);
@@ -153,7 +153,7 @@ static struct fairwq_work *first_parked(struct fairwq_runner *runner,
 	guard(raw_spinlock_irqsave)(&runner->park_lock);
 	list_for_each_entry(work, &runner->parked, node)
 		if (work != runner->current_work) {
-			*batch = fairwq_work_batch(atomic_long_read(&work->data));
+			*batch = fairwq_work_batch(work);
 			return work;
 		}
 	return NULL;

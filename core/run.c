@@ -4,7 +4,7 @@
  *
  *   fairwq_run()
  *     lock
- *  -> runner_next_locked()       put pushed works into order, pick, take a turn;
+ *  -> runner_next_locked()       pick, take a turn;
  *  |                             or go idle, or ask to be queued again: the end
  *  |  fairwq_kick_locked()       choose an idle runner, if more can be done
  *  |  unlock, send the kick
@@ -26,11 +26,6 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/export.h>
-#include <linux/rcupdate.h>
-#include <linux/slab.h>
-#include <linux/xarray.h>
-
 #include "call.h"
 #include "fifo.h"
 #include "fork.h"
@@ -43,7 +38,6 @@
 #include "trace.h"
 #include "tree.h"
 #include "turn.h"
-#include "waitlist.h"
 
 /* ---- one turn --------------------------------------------------------- */
 
@@ -197,8 +191,6 @@ static bool is_surplus_locked(const struct fairwq_runner *runner)
  * Take the next turn. If there is none, the runner is idle; or it must be queued
  * again, if @requeue is set. A runner whose time is up returns to the workqueue
  * core, so that freezing, flushing and changes of affinity work there.
- *
- * May drop the lock in between: fairwq_fifo_sort_pool_locked().
  */
 static bool runner_next_locked(struct fairwq_runner *runner, unsigned long until,
 			       bool *requeue)
@@ -210,8 +202,6 @@ static bool runner_next_locked(struct fairwq_runner *runner, unsigned long until
 	lockdep_assert_held(&pool->lock);
 
 	do {
-		if (unlikely(!list_empty(&pool->sorting)))
-			fairwq_fifo_sort_pool_locked(pool, runner->turn.quick);
 		has_work = fairwq_has_work_locked(pool);
 		if (has_work && unlikely(time_after(jiffies, until))) {
 			pool->counter[FAIRWQ_REQUEUES]++;

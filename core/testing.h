@@ -10,19 +10,14 @@
  * race would hit by chance only. The comment says what is so at that point.
  */
 enum fairwq_test_point {
-	FAIRWQ_POINT_QUEUE_CLAIMED,	/* a work is pending, perhaps disabled just now */
-	FAIRWQ_POINT_QUEUE_ACCEPTED,	/* a work is claimed, not yet pushed */
-	FAIRWQ_POINT_QUEUE_PUSHED,	/* the first work is pushed, @polled not yet read */
-	FAIRWQ_POINT_SORT_STEP,		/* some of a backlog is sorted, no lock */
+	FAIRWQ_POINT_QUEUE_CLAIMED,	/* a work is claimed, under inbox->lock */
+	FAIRWQ_POINT_QUEUE_PUSHED,	/* a work is linked, its batch not yet activated */
 	FAIRWQ_POINT_BATCH_WAIT,	/* a flush saw the batch in its pool, no lock yet */
-	FAIRWQ_POINT_BATCH_EMPTY,	/* the batch looked empty, @polled is still set */
 	FAIRWQ_POINT_DUMP_CHUNK,	/* some items are shown, the lock is dropped */
-	FAIRWQ_POINT_DELAY_DELETED,	/* a timer is deleted, its work is still pending */
 	FAIRWQ_POINT_RESCHED,		/* a function has returned, others may run now */
-	FAIRWQ_POINT_CANCEL_STEP,	/* a cancel of a batch begins its next step, no lock */
 	FAIRWQ_POINT_LOOK,		/* a cancel or a flush reads where a work is */
-	FAIRWQ_POINT_ADMITTED,		/* a constraint has admitted a work, not yet pushed */
 	FAIRWQ_POINT_PROMOTED,		/* a task is promoted, no runner is kicked yet */
+	FAIRWQ_POINT_MOVING,		/* a work is taken out, to be queued elsewhere */
 	FAIRWQ_POINT_TAKE_OUT,		/* a cancel saw a work wait, no lock yet */
 	FAIRWQ_POINT_LIMITER_ENDED,	/* one item less is in flight, under the lock */
 	FAIRWQ_POINT_LIMITER_LEFT,	/* the lock is dropped, the limiter may be gone */

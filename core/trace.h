@@ -24,7 +24,7 @@
 #include "compat.h"
 #include "types.h"
 
-/* A work is about to be pushed to its batch, or starts in a burst. */
+/* A work is about to be queued to its batch, or starts in a burst. */
 TRACE_EVENT(fairwq_queue,
 	TP_PROTO(const struct fairwq_batch *batch, const struct fairwq_work *work),
 	TP_ARGS(batch, work),

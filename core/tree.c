@@ -66,7 +66,7 @@
 
 /* ---- siblings in order ------------------------------------------------ */
 
-static struct fairwq_node *to_node(const struct rb_node *rb)
+static struct fairwq_node *node_of(const struct rb_node *rb)
 {
 	return rb_entry(rb, struct fairwq_node, rb);
 }
@@ -85,7 +85,7 @@ static bool goes_first(const struct fairwq_node *a, const struct fairwq_node *b)
 
 static bool rb_goes_first(struct rb_node *a, const struct rb_node *b)
 {
-	return goes_first(to_node(a), to_node(b));
+	return goes_first(node_of(a), node_of(b));
 }
 
 /*
@@ -126,7 +126,7 @@ struct fairwq_node *fairwq_node_first(const struct fairwq_node *parent)
 		first = list_first_entry(&parent->row, struct fairwq_node, next);
 	if (likely(!rb))
 		return first;
-	return !first || goes_first(to_node(rb), first) ? to_node(rb) : first;
+	return !first || goes_first(node_of(rb), first) ? node_of(rb) : first;
 }
 
 /* ---- nodes and trees -------------------------------------------------- */

@@ -9,13 +9,15 @@
  * P: pool->lock; for the fields of a batch or a runner, that of its pool
  * p: written under pool->lock, also read without it; the comment says why a
  *    stale value does no harm
+ * B: inbox->lock
+ * b: as p, under inbox->lock
  * M: pool->mutex
  * K: runner->park_lock
  * A: atomic, or a lock-free list; the comment names the partners
  * R: only the worker that executes the runner
  *
- * Order: batch->flush_mutex, pool->mutex, pool->lock, then runner->park_lock or
- * the lock of a constraint.
+ * Order: batch->flush_mutex, pool->mutex, the lock of a constraint, pool->lock,
+ * runner->park_lock, then inbox->lock.
  *
  * pool->lock is raw and irq-safe, because a queue call may come from any
  * context but NMI, on PREEMPT_RT too. Code that holds it must not sleep or
@@ -46,64 +48,51 @@
 #include "stats.h"
 
 /*
- * fairwq_work.data: the state of a work, in one word. The word is 0, or some of
- * the flags below and a batch, which is aligned to more than these bits. While
- * a constraint keeps the work back the word has no batch: @stamp has it.
+ * The state of a work. fairwq_work.data is 0, or one of these and the batch that the work is
+ * bound for, which is aligned to more than STATE_MASK.
  *
- * State    Word    Where the work is     What changes the word   A cancel
- * -------- ------- --------------------  ----------------------  --------------
- * idle     0       nowhere               a queue call claims it  returns false
- * claimed  B P     a queue call has it,  that call, with irqs    tries again
- *                  or mod_delayed()      off
- * pushed   B P     batch->incoming or    sort                    sorts it first
- *                  batch->sorting
- * FIFO     B P L   batch->sorted, then   pool->lock              takes it out
- *                  batch->fifo
- * parked   B P L   runner->parked        pool->lock              takes it out
- * dropped  B P L   list of a             pool->lock              takes it out
- *                  fairwq_batch_cancel()
- * listed   P L C   waits in a serializer lock of the constraint  takes it out
- *                  or limiter
- * own      P C     waits in a            lock of the constraint  returns false,
- *                  constraint of the     (fairwq_constraint_     or waits
- *                  client's own          admit())
- * admitted B P C G about to be pushed,   sort                    tries again
- *                  or pushed
- * delayed  B P D   its timer is set,     a cancel; sort          deletes the
- *                  or it is pushed                               timer, or
- *                                                                tries again
- * grace    B P G   RCU has it, or it is  sort                    returns false,
- *                  pushed                                        or waits
- * running  0       runner->current_work  as idle: it may be      returns false,
- *                                        queued again            or waits
+ * State    Where the work is       What changes the state           A cancel
+ * -------- ----------------------  -------------------------------  -------------------
+ * idle     nowhere                 a queue call claims the work     returns false
+ * queued   inbox->works, then      its turn, under pool->lock       takes it out
+ *          batch->fifo
+ * parked   runner->parked          its last run ends: pool->lock    takes it out
+ * listed   waits in a constraint   lock of the constraint           takes it out; from a
+ *                                                                   client's own constraint
+ *                                                                   returns false, or waits
+ * delayed  inbox->delayed, its     the timer, under inbox->lock     deletes the timer; tries
+ *          timer is set                                             again if that fires
+ * grace    RCU has it              RCU, under inbox->lock           returns false, or waits
+ * taken    a call moves it to      that call, with interrupts off   tries again
+ *          another place
+ * running  runner->current_work;   as idle: it may be queued again  returns false, or waits
+ *          the word is 0
  *
- * B: the batch, P: PENDING, L: LINKED, D: DELAYED, G: GRACE, C: CONSTRAINED.
+ * A work enters each state under the inbox->lock of its batch, or leaves another one under the
+ * lock in the third column. A cancel has that lock. So it finds the work, or the work is in
+ * another state.
  *
- * "Sort" holds pool->lock. It turns a pushed work into FIFO. A cancel sorts before it
- * looks, so it takes out what was already pushed. A runner starts a FIFO work under
- * pool->lock. In a burst it starts a listed one under the lock of the constraint.
- *
- * "Or waits" is fairwq_work_cancel_sync(); fairwq_work_cancel() does not wait.
- * "Tries again" is soon over, because the CPU that pushes has interrupts off.
+ * "Or waits" is fairwq_work_cancel_sync(); fairwq_work_cancel() does not wait. "Tries again"
+ * is soon over, because the other CPU has interrupts off.
  */
-#define FAIRWQ_WORK_PENDING	BIT(0)	/* queued, not started */
-#define FAIRWQ_WORK_LINKED	BIT(1)	/* in a list under a lock; @place says in which */
-#define FAIRWQ_WORK_DELAYED	BIT(2)	/* waits for its timer, or was pushed by it */
-#define FAIRWQ_WORK_GRACE	BIT(3)	/* waits for a grace period, or was pushed after it */
-/* Bound for a constraint, or kept back by one; with GRACE: admitted. */
-#define FAIRWQ_WORK_CONSTRAINED	BIT(4)
-#define FAIRWQ_WORK_FLAGS	31UL
+enum fairwq_state {
+	FAIRWQ_STATE_IDLE,		/* or running */
+	FAIRWQ_STATE_QUEUED,
+	FAIRWQ_STATE_PARKED,
+	FAIRWQ_STATE_LISTED,
+	FAIRWQ_STATE_DELAYED,
+	FAIRWQ_STATE_GRACE,
+	FAIRWQ_STATE_TAKEN,
+};
 
-/* fairwq_work.place, P: the list that a LINKED work is in, and flags. */
-#define FAIRWQ_PLACE_FIFO	0	/* in batch->fifo */
-#define FAIRWQ_PLACE_PARKED	1	/* in runner->parked, until its last run ends */
-#define FAIRWQ_PLACE_DROPPED	2	/* in the list of a fairwq_batch_cancel() */
-#define FAIRWQ_PLACE_MASK	3
-#define FAIRWQ_PLACE_BARRIER	BIT(2)	/* not a work: a barrier or a marker */
-#define FAIRWQ_PLACE_TAKEN	BIT(3)	/* is or was parked: counted as in flight */
-#define FAIRWQ_PLACE_COLOR	BIT(4)	/* color of a TAKEN work */
-#define FAIRWQ_PLACE_FORK	BIT(5)	/* of a promoted task */
-#define FAIRWQ_PLACE_OWN	BIT(6)	/* in a struct fairwq_own_work; never cleared */
+#define FAIRWQ_STATE_MASK	7UL
+
+/* fairwq_work.flags. The owner of the work sets them; P once it is queued. */
+#define FAIRWQ_WORK_BARRIER	BIT(0)	/* not a work: a barrier or a marker */
+#define FAIRWQ_WORK_COUNTED	BIT(1)	/* is or was parked: counted as in flight */
+#define FAIRWQ_WORK_COLOR	BIT(2)	/* color of a COUNTED work */
+#define FAIRWQ_WORK_FORK	BIT(3)	/* of a promoted task */
+#define FAIRWQ_WORK_OWN		BIT(4)	/* in a struct fairwq_own_work; never cleared */
 
 /* A runner goes back to the workqueue core after this long, counted in ticks. */
 #define FAIRWQ_RUNNER_QUANTUM_MS	2
@@ -142,7 +131,6 @@ struct fairwq_turn {
 	u16 policy_gen;			/* P: pool->policy_gen when it was charged */
 	u32 charged;			/* P: estimate of its run time, ns, or its cost; else 0 */
 	unsigned int nr;		/* R, P at the end: number of its items */
-	unsigned int held;		/* R, P at the end: those of @nr that are in nr_pins */
 	u64 wait;			/* R: ns from @stamp to the start; 0: not measured */
 	u64 run;			/* R: ns, of the last item; 0: not measured */
 	u64 took;			/* R, P at the end: ns, of all items; 0: not measured */
@@ -176,7 +164,7 @@ extern fairwq_func_t fairwq_sequenced_func;
 
 /*
  * A work that no client has queued: of a call that waits for it, and has it on its stack. It
- * is PLACE_OWN, so it never reaches a client's callback, and no cancel counts it.
+ * is WORK_OWN, so it never reaches a client's callback, and no cancel counts it.
  */
 struct fairwq_own_work {
 	struct fairwq_work work;
@@ -187,7 +175,7 @@ struct fairwq_own_work {
 /* Return the function that tables and traces show for @work, which waits or begins. */
 static inline fairwq_func_t fairwq_shown_func(const struct fairwq_work *work)
 {
-	if (unlikely(work->place & FAIRWQ_PLACE_FORK))
+	if (unlikely(work->flags & FAIRWQ_WORK_FORK))
 		return (fairwq_func_t)(void *)container_of(work, struct fairwq_task, work)->func;
 	if (unlikely(work->func == READ_ONCE(fairwq_sequenced_func)))
 		return container_of(work, struct fairwq_sequenced_work, work)->func;
@@ -254,8 +242,8 @@ struct fairwq_pool {
 	/* Read by every queue call, hardly ever written. */
 	struct workqueue_struct *wq;	/* I */
 	const char *name;		/* I */
-	enum fairwq_policy policy;	/* p: a push under the old one is re-sorted */
-	bool draining;			/* p: set, then a grace period passes */
+	enum fairwq_policy policy;	/* p: a hint for bursts */
+	bool draining;			/* set, then each inbox->lock is taken: pool_is_idle() */
 	bool histograms;		/* p: new batches get some; a hint */
 	unsigned int flags;		/* I */
 	unsigned int cpu;		/* I: whose workers run it; or WORK_CPU_UNBOUND */
@@ -283,9 +271,6 @@ struct fairwq_pool {
 	unsigned long async_at;		/* P: jiffies when @nr_async changed last */
 	unsigned long async_told;	/* P: @async_at of a standstill that was reported */
 	unsigned int nr_eligible;	/* P: batches in the tree */
-	struct list_head sorting;	/* P: batches with @sorting */
-	u64 sorted_at;			/* P: when a sort before a turn ended last, ns */
-	s64 sort_debt;			/* P: ns, by which sorts of long backlogs took too much */
 	unsigned int hung_ms;		/* P: 0: never report */
 	unsigned long hung_reported;	/* P: jiffies of the last report */
 	bool ticking;			/* P: @tick is due within a jiffy */
@@ -357,17 +342,31 @@ struct fairwq_end_waiter {
 };
 
 /*
+ * An inbox: where queue calls put the works of a batch, until a turn finds its FIFO empty, and
+ * takes them over.
+ *
+ * Invariant: @watched is set while @works is not empty. The call that sets it looks at the
+ * batch under pool->lock soon. After that, the FIFO is not empty as long as @watched is set.
+ */
+struct fairwq_inbox {
+	raw_spinlock_t lock;		/* see the order above */
+	bool watched;			/* B: a holder of pool->lock will look here again */
+	bool hurry;			/* B: a shutdown has ended the delays; set once */
+	unsigned int nr_in;		/* b: works that were queued here, ever; may wrap */
+	unsigned int nr_held;		/* b: works that will be: LISTED, DELAYED, GRACE, TAKEN */
+	struct list_head works;		/* b: in queue order; empty or not is read without */
+	struct hlist_head delayed;	/* B: works whose timers are set */
+};
+
+/*
  * A batch: one client's queue.
  *
  * Invariant: the node is in the tree iff
  * - an item is in @fifo, and it is a part of one that has begun; or
  * - @paused is not set, and @nr_canceling is 0, and
  * - fewer than @max_active are in flight, or the head was put back.
- * Invariant: @polled is set while the node is in the tree.
  * Invariant: the head of @fifo is never a barrier.
- * Invariant: what is in @fifo is older than @sorting, which is older than
- * @sorted, which is older than @incoming. Without @sorting nothing is in
- * @sorted; with it the batch is on pool->sorting.
+ * Invariant: what is in @fifo is older than what is in the inbox.
  */
 struct fairwq_batch {
 	/* Read by queue calls and turns, hardly ever written. */
@@ -384,18 +383,8 @@ struct fairwq_batch {
 	u64 seq;			/* I */
 	struct fairwq_batch *parent;	/* I: its owner, a reference; or NULL */
 
-	/*
-	 * Written by queue calls. A turn leaves this line alone, so that it does not move.
-	 * A: pushed, newest first; see sort_locked().
-	 */
-	struct llist_head incoming ____cacheline_aligned_in_smp;
-	/*
-	 * p: a later holder of the lock will look at @incoming. Read after a
-	 * push, with a full barrier on both sides; see batch_idle_locked().
-	 */
-	bool polled;
-	atomic_t nr_pins;		/* A: works that will be pushed later, and cancels */
-	atomic_t nr_queued;		/* A: accepted and not taken, if max_queued */
+	/* Written by queue calls. A turn leaves this line alone, so that it does not move. */
+	struct fairwq_inbox inbox ____cacheline_aligned_in_smp;
 	/* Not touched by either, but there is room. */
 	struct kref refs;		/* A: holders, and the pool until it is reaped */
 	struct fairwq_node *group;	/* P, set once: as an owner, the place of all its batches */
@@ -406,26 +395,22 @@ struct fairwq_batch {
 	/* What a turn touches. */
 	struct fairwq_node node ____cacheline_aligned_in_smp; /* P */
 	struct list_head fifo;		/* P: in queue order, barriers among them */
-	struct llist_node *sorting;	/* P: out of @incoming, newest first */
-	struct list_head sorted;	/* P: pushed after @sorting, in queue order */
 	unsigned int in_flight[2];	/* P: turns not ended, by color */
-	unsigned int nr_fifo;		/* P: works in @fifo and @sorted */
+	unsigned int nr_out;		/* p: works that have begun, or were cancelled; of nr_in */
 	unsigned int nr_parked;		/* P: works that wait for their last run to end */
-	unsigned int nr_canceling;	/* P: fairwq_batch_cancel() calls that take items out */
+	unsigned int nr_canceling;	/* P: fairwq_batch_cancel() calls; no item begins */
 	u8 color;			/* P: of the turns that begin now */
 	u8 paused:1;			/* p: no item begins; a hint for a burst */
 	u8 dropping:1;			/* P: disposed, to drop what waits; @paused for good */
 	u8 reaping:1;			/* P: will leave the pool */
 	u8 quick:1;			/* P: its items are over at once, as a rule */
-	bool closed;			/* p: disposed, and no push is under way; set once */
 	bool reaped;			/* p: has left the pool; set once */
 	struct completion *flush;	/* P: waits for the turns of the other color, or NULL */
 	u64 done;			/* P: items that have ended */
 
-	struct list_head sort_link;	/* P: in pool->sorting */
 	struct mutex flush_mutex;	/* one flush at a time */
 	struct work_struct reap_work;	/* reaps the batch, then calls released() */
-	struct rcu_head rcu;		/* closes the batch, and frees it when it was put */
+	struct rcu_head rcu;		/* frees it when it was put */
 };
 
 static_assert(IS_ENABLED(CONFIG_LOCKDEP) || IS_ENABLED(CONFIG_DEBUG_MUTEXES) ||
@@ -439,47 +424,33 @@ static inline bool fairwq_batch_is_disposed(const struct fairwq_batch *batch)
 	return test_bit(FAIRWQ_BATCH_DISPOSED, &batch->flags);
 }
 
-/* Check whether a work with @data in its word is queued and not started. */
-static inline bool fairwq_word_pending(long data)
+/* Return the word of a work that is bound for @batch, and in @state. */
+static inline long fairwq_word(const struct fairwq_batch *batch, enum fairwq_state state)
 {
-	return data & FAIRWQ_WORK_PENDING;
+	return (long)batch | state;
 }
 
-/*
- * Return the batch of a pending work with @data in its word. A work that is
- * kept back has none there: see fairwq_kept_batch().
- */
-static inline struct fairwq_batch *fairwq_work_batch(long data)
+/* Return the state of a work with @word. */
+static inline enum fairwq_state fairwq_word_state(long word)
 {
-	return (struct fairwq_batch *)(data & ~FAIRWQ_WORK_FLAGS);
+	return word & FAIRWQ_STATE_MASK;
 }
 
-/*
- * Check whether a work is in a constraint, or on its way there. An admitted
- * work is not, though CONSTRAINED until it is sorted, which may last as long as
- * its batch is not served. A call that looks for it must look in the batch.
- */
-static inline bool fairwq_work_is_kept_back(long data)
+/* Return the batch that a work with @word is bound for. */
+static inline struct fairwq_batch *fairwq_word_batch(long word)
 {
-	return (data & (FAIRWQ_WORK_CONSTRAINED | FAIRWQ_WORK_GRACE)) ==
-	       FAIRWQ_WORK_CONSTRAINED;
+	return (struct fairwq_batch *)(word & ~FAIRWQ_STATE_MASK);
 }
 
-/* Check whether a work waits for its grace period, or was pushed after it and not sorted. */
-static inline bool fairwq_work_is_graced(long data)
+/* Return the batch that a pending work is bound for. */
+static inline struct fairwq_batch *fairwq_work_batch(const struct fairwq_work *work)
 {
-	return (data & (FAIRWQ_WORK_CONSTRAINED | FAIRWQ_WORK_GRACE)) == FAIRWQ_WORK_GRACE;
+	return fairwq_word_batch(atomic_long_read(&work->data));
 }
 
-/* Return the batch that a work is bound for, while it is kept back and until it is pushed. */
-static inline struct fairwq_batch *fairwq_kept_batch(const struct fairwq_work *work)
+static inline bool fairwq_work_pending_in(const struct fairwq_work *work, enum fairwq_state state)
 {
-	return (struct fairwq_batch *)(unsigned long)work->stamp;
-}
-
-static inline unsigned int fairwq_work_place(const struct fairwq_work *work)
-{
-	return work->place & FAIRWQ_PLACE_MASK;
+	return fairwq_word_state(atomic_long_read(&work->data)) == state;
 }
 
 /* Return the first item of @batch. Its FIFO must not be empty. */
@@ -491,14 +462,13 @@ static inline struct fairwq_work *fairwq_head_locked(const struct fairwq_batch *
 }
 
 /*
- * Check whether a batch is in the tree, or may be when it is sorted, and a turn may begin.
+ * Check whether a batch is in the tree, and a turn may begin.
  */
 static inline bool fairwq_has_work_locked(const struct fairwq_pool *pool)
 {
 	lockdep_assert_held(&pool->lock);
 
-	return (pool->nr_eligible || !list_empty(&pool->sorting)) &&
-	       pool->nr_async < pool->max_async;
+	return pool->nr_eligible && pool->nr_async < pool->max_async;
 }
 
 /*
@@ -523,13 +493,13 @@ static inline bool fairwq_park_ran_elsewhere(const struct fairwq_work *work, u32
 /* Check whether @work is a part of an item in flight, which no client has queued. */
 static inline bool fairwq_is_of_item(const struct fairwq_work *work)
 {
-	return work->place & FAIRWQ_PLACE_FORK;
+	return work->flags & FAIRWQ_WORK_FORK;
 }
 
 /* Check whether a client has queued @work. */
 static inline bool fairwq_is_of_client(const struct fairwq_work *work)
 {
-	return !(work->place & (FAIRWQ_PLACE_FORK | FAIRWQ_PLACE_OWN));
+	return !(work->flags & (FAIRWQ_WORK_FORK | FAIRWQ_WORK_OWN));
 }
 
 /* Check whether items of @batch go on while memory is short. */

@@ -74,8 +74,8 @@ void fairwq_waiters_drop_locked(struct fairwq_pool *pool, const void *what)
 }
 
 /*
- * Tell the calls that wait for @batch to leave that it has left, that it has works which are
- * to be dropped, or that it is closed. They stay in the list.
+ * Tell the calls that wait for @batch to leave that it has left, or that it has works which are
+ * to be dropped. They stay in the list.
  */
 void fairwq_end_waiters_tell_locked(const struct fairwq_batch *batch)
 {

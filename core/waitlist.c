@@ -2,29 +2,25 @@
 /*
  * Waitlists: works that wait in a serializer or limiter, in front of a batch.
  *
- *                 room, none waits                       +--> push to the batch
- *   queue call --------------------------> admitted -----+
+ *                 room, none waits
+ *   queue call ----------------------------------> inbox of the batch
  *       |                                      ^
  *       +--> waiting: works and markers -------+ an item in flight ends
  *                    \--> taken out by a cancel, or started by a burst
  *
- * A queue call through a constraint makes its work pending and CONSTRAINED. The
- * work names its batch in @stamp until it is admitted. Then it is pushed as any
- * other. ops->complete() tells a constraint that a work has run or was
- * cancelled.
+ * A work that waits is LISTED, and held by its batch. ops->complete() tells a constraint that a
+ * work has run or was cancelled.
  *
  * Serializers and limiters differ in two things only. One is the number that may
  * be in flight. The other is that a runner may go on with a serializer's items
  * (burst.c). A marker waits in the list for a flush. It is through when nothing
  * before it is in the list or in flight.
  *
- * Locking: a list is under one of the hashed locks below. A queue call claims
- * the work and lists it under that lock. So a cancel that holds it finds the
- * work there, or not at all. The locks are not in the constraints, because a
- * cancel must take one before it can know whether the constraint still exists.
- *
- * The CPU that admits a work keeps interrupts off until it has pushed it. So a
- * cancel may wait for that push: it runs on another CPU and is soon over.
+ * Locking: a list is under one of the hashed locks below. Under that lock and inbox->lock a
+ * queue call claims the work and lists it, and the end of an item moves it from the list to
+ * the inbox. So a cancel that holds the first finds the work in the list, or it is in another
+ * state. The locks are not in the constraints, because a cancel must take one before it can
+ * know whether the constraint still exists.
  *
  * A client's own constraint has locks that fairwq does not know, and a cancel
  * may be called with one of them held. So a cancel that must not sleep leaves a
@@ -32,8 +28,8 @@
  *
  * A shutdown that drops what waits sets @max to 0. Then nothing is admitted any more.
  *
- * Invariant: under the lock of a constraint, a work that is kept back and
- * LINKED, and names that constraint, is in its list.
+ * Invariant: under the lock of a constraint, a work that is LISTED and names that constraint
+ * is in its list.
  * Invariant: if something waits, @max items are in flight, or a marker is first
  * and at least one item is in flight. So an end always comes to admit the next,
  * unless a shutdown takes out what waits.
@@ -57,8 +53,8 @@
 #define LOCK_BITS	7
 
 /*
- * The locks of constraints, by the hash of their address. Under one of them no
- * other lock of fairwq may be taken. @waiters, under the lock: calls that sleep
+ * The locks of constraints, by the hash of their address. Under one of them a pool->lock
+ * and an inbox->lock may be taken. @waiters, under the lock: calls that sleep
  * until a work leaves a constraint.
  */
 static struct fairwq_constraint_lock {
@@ -84,12 +80,10 @@ raw_spinlock_t *fairwq_constraint_lock(const struct fairwq_constraint *constrain
 FAIRWQ_TEST_EXPORT(fairwq_constraint_lock);
 
 /*
- * Check that @constraint, whose lock is held, keeps @work back. If it does,
- * that stays so under the lock, and the constraint exists.
- *
- * Return: the word of the work, or 0.
+ * Check that @work waits in @constraint, whose lock is held. If it does, that stays so under
+ * the lock, and the constraint exists.
  */
-static long kept_word_locked(const struct fairwq_work *work,
+static bool is_listed_locked(const struct fairwq_work *work,
 			     const struct fairwq_constraint *constraint)
 {
 	/*
@@ -101,12 +95,17 @@ static long kept_word_locked(const struct fairwq_work *work,
 
 	lockdep_assert_held(fairwq_constraint_lock(constraint));
 
-	if (READ_ONCE(work->constraint) != constraint)
-		return 0;
-	return fairwq_work_is_kept_back(data) ? data : 0;
+	return fairwq_word_state(data) == FAIRWQ_STATE_LISTED &&
+	       READ_ONCE(work->constraint) == constraint;
 }
 
-/* A call that sleeps until @work is not kept back. */
+/* Check whether @constraint is a client's own, which alone lets its works go. */
+static bool is_own(const struct fairwq_constraint *constraint)
+{
+	return !constraint->ops->remove;
+}
+
+/* A call that sleeps until @work is not listed. */
 struct fairwq_kept_waiter {
 	struct hlist_node node;
 	struct fairwq_work *work;
@@ -134,67 +133,116 @@ void fairwq_waitlist_wake_locked(const struct fairwq_constraint *constraint,
 }
 
 /*
- * Sleep until a work is not kept back any more. Without @listed, do so only for
- * a client's own constraint, out of which a cancel cannot take the work.
+ * Sleep until a work is not listed any more. A call that cancels does so only for a client's
+ * own constraint, out of which it cannot take the work.
  *
  * Return: false if the call did not sleep.
  */
-bool fairwq_waitlist_wait_work(struct fairwq_work *work, bool listed)
+bool fairwq_waitlist_wait_work(struct fairwq_work *work, bool cancels)
 {
 	const struct fairwq_constraint *constraint = READ_ONCE(work->constraint);
 	struct fairwq_constraint_lock *lock = lock_of(constraint);
 	struct fairwq_kept_waiter waiter = { .work = work };
 	bool for_reclaim;
-	long data;
 
-	/* Without one it is about to be kept back. */
 	if (!constraint)
 		return false;
 	init_completion(&waiter.done);
 	scoped_guard(raw_spinlock_irqsave, &lock->lock) {
-		data = kept_word_locked(work, constraint);
-		if (data != FAIRWQ_WORD_OWN && !(data && listed))
+		if (!is_listed_locked(work, constraint) || (cancels && !is_own(constraint)))
 			return false;
 		hlist_add_head(&waiter.node, &lock->waiters);
-		for_reclaim = fairwq_is_for_reclaim(fairwq_kept_batch(work));
+		for_reclaim = fairwq_is_for_reclaim(fairwq_work_batch(work));
 	}
-	if (listed)		/* not a cancel */
+	if (!cancels)
 		fairwq_check_reclaim(for_reclaim);
 	wait_for_completion(&waiter.done);
 	return true;
 }
 
-/* Admit @work, which waits: the caller must push it, with interrupts off until then. */
-void fairwq_admit_locked(struct fairwq_work *work)
+/*
+ * Queue a work that waits to its batch. Return: the batch, if the caller must activate it when
+ * it has dropped the lock; or NULL.
+ */
+static struct fairwq_batch *admit_locked(struct fairwq_work *work)
 {
-	lockdep_assert_held(fairwq_constraint_lock(work->constraint));
+	struct fairwq_constraint *constraint = work->constraint;
+	struct fairwq_batch *batch = fairwq_work_batch(work);
+	bool first;
 
-	WARN_ON_ONCE(!fairwq_work_is_kept_back(atomic_long_read(&work->data)));
-	work->place = 0;
-	atomic_long_set(&work->data, fairwq_word_admitted(fairwq_kept_batch(work)));
-	fairwq_waitlist_wake_locked(work->constraint, work);
+	lockdep_assert_held(fairwq_constraint_lock(constraint));
+
+	WARN_ON_ONCE(!is_listed_locked(work, constraint));
+	fairwq_waitlist_wake_locked(constraint, work);
+	scoped_guard(raw_spinlock, &batch->inbox.lock)
+		first = fairwq_inbox_arrive_locked(batch, work);
+	return first ? batch : NULL;
 }
 
-/* Take @work out, and set its word to @word. Return: the batch it was bound for. */
+/* Let a work of a client's own constraint go. */
+void fairwq_waitlist_let_go(struct fairwq_work *work)
+{
+	struct fairwq_batch *batch;
+
+	guard(rcu)();
+	guard(irqsave)();	/* see core/push.c */
+	scoped_guard(raw_spinlock, fairwq_constraint_lock(work->constraint))
+		batch = admit_locked(work);
+	if (batch)
+		fairwq_activate(batch);
+}
+
+/*
+ * Take @work out, and set its word to @word. Return: the batch it was bound for, if the caller
+ * must call fairwq_reap() for it when it has dropped the lock; or NULL.
+ */
 static struct fairwq_batch *release_listed(struct fairwq_constraint *constraint,
 					   struct fairwq_work *work, long word)
 {
-	struct fairwq_batch *batch = fairwq_kept_batch(work);
+	struct fairwq_batch *batch = fairwq_work_batch(work);
+	bool last;
 
 	lockdep_assert_held(fairwq_constraint_lock(constraint));
 
 	constraint->ops->remove(constraint, work);
-	fairwq_unreserve(batch);
-	work->stamp = 0;
-	work->place = 0;
 	WRITE_ONCE(work->constraint, NULL);
 	/*
 	 * Pairs with the cmpxchg() of the next queue call, and with
-	 * kept_word_locked(). Model: tests/models/enter.pml.
+	 * is_listed_locked(). Before the batch may go, so that no word names one that has
+	 * gone. Model: tests/models/enter.pml.
 	 */
 	atomic_long_set_release(&work->data, word);
+	scoped_guard(raw_spinlock, &batch->inbox.lock)
+		last = fairwq_inbox_forget_locked(batch, 1);
 	fairwq_waitlist_wake_locked(constraint, work);
-	return batch;
+	return last ? batch : NULL;
+}
+
+/*
+ * Queue a work through a serializer or limiter, under rcu_read_lock(). Return: as
+ * fairwq_claim_locked().
+ */
+int fairwq_waitlist_enter(struct fairwq_constraint *constraint, struct fairwq_batch *batch,
+			  struct fairwq_work *work)
+{
+	bool first = false;
+	int ret;
+
+	guard(irqsave)();	/* see core/push.c */
+	scoped_guard(raw_spinlock, fairwq_constraint_lock(constraint)) {
+		if (unlikely(constraint->ending))
+			return fairwq_unless_pending(work, -ESHUTDOWN);
+		guard(raw_spinlock)(&batch->inbox.lock);
+		ret = fairwq_claim_locked(batch, work, FAIRWQ_STATE_LISTED);
+		if (unlikely(ret <= 0))
+			return ret;
+		WRITE_ONCE(work->constraint, constraint);
+		if (constraint->ops->admit(constraint, work))
+			first = fairwq_inbox_arrive_locked(batch, work);
+	}
+	if (first)
+		fairwq_activate(batch);
+	return ret;
 }
 
 /* Admit @work if there is room and none waits, else list it. Return: true if admitted. */
@@ -202,7 +250,7 @@ bool fairwq_waitlist_admit(struct fairwq_constraint *constraint, struct fairwq_w
 {
 	lockdep_assert_held(fairwq_constraint_lock(constraint));
 
-	if (unlikely(!constraint->unsafe && !fairwq_is_for_reclaim(fairwq_kept_batch(work))))
+	if (unlikely(!constraint->unsafe && !fairwq_is_for_reclaim(fairwq_work_batch(work))))
 		WRITE_ONCE(constraint->unsafe, true);
 	if (list_empty(&constraint->waiting) && constraint->in_flight < constraint->max) {
 		constraint->in_flight++;
@@ -220,34 +268,43 @@ void fairwq_waitlist_remove(struct fairwq_constraint *constraint, struct fairwq_
 	list_del(&work->node);
 }
 
+/* Wake the call that waits at @marker, which is through. */
+static void pass_marker_locked(struct fairwq_work *marker)
+{
+	list_del(&marker->node);
+	complete(&container_of(marker, struct fairwq_marker, entry)->done);
+}
+
 /*
- * Move the markers in front of the first work to @go. Nothing is in flight, but perhaps
- * the item of the caller, which has ended.
+ * Let the markers through that are in front of the first work. Nothing is in flight, but
+ * perhaps the item of the caller, which has ended.
  *
  * Return: the first work, which stays in the list; or NULL, also if none may start.
  */
-struct fairwq_work *fairwq_waitlist_first_locked(struct fairwq_constraint *constraint,
-						 struct list_head *go)
+struct fairwq_work *fairwq_waitlist_first_locked(struct fairwq_constraint *constraint)
 {
 	struct fairwq_work *work, *next;
 
 	lockdep_assert_held(fairwq_constraint_lock(constraint));
 
 	list_for_each_entry_safe(work, next, &constraint->waiting, node) {
-		if (!(work->place & FAIRWQ_PLACE_BARRIER))
+		if (!(work->flags & FAIRWQ_WORK_BARRIER))
 			return constraint->max ? work : NULL;
-		list_move_tail(&work->node, go);
+		pass_marker_locked(work);
 	}
 	return NULL;
 }
 
 /*
- * Count an item as ended, and move all that may go on now to @go: works, and
- * markers that are through. The constraint may be gone when the lock is
- * dropped.
+ * Count an item as ended, admit what may go on, and let markers through. The constraint may be
+ * gone when the lock is dropped. More than one work may go on if a limiter had a marker in
+ * front. Then all but the last are activated here.
+ *
+ * Return: as admit_locked().
  */
-void fairwq_waitlist_next_locked(struct fairwq_constraint *constraint, struct list_head *go)
+struct fairwq_batch *fairwq_waitlist_next_locked(struct fairwq_constraint *constraint)
 {
+	struct fairwq_batch *batch = NULL, *next_batch;
 	struct fairwq_work *work, *next;
 
 	lockdep_assert_held(fairwq_constraint_lock(constraint));
@@ -255,65 +312,52 @@ void fairwq_waitlist_next_locked(struct fairwq_constraint *constraint, struct li
 	constraint->in_flight--;
 	fairwq_test_point(FAIRWQ_POINT_LIMITER_ENDED, NULL);
 	list_for_each_entry_safe(work, next, &constraint->waiting, node) {
-		if (work->place & FAIRWQ_PLACE_BARRIER) {
+		if (work->flags & FAIRWQ_WORK_BARRIER) {
 			if (constraint->in_flight)
 				break;
-		} else {
-			if (constraint->in_flight >= constraint->max)
-				break;
-			constraint->in_flight++;
-			fairwq_admit_locked(work);
-		}
-		list_move_tail(&work->node, go);
-	}
-}
-
-/*
- * Push the works on @go, and wake the calls that wait at its markers. Interrupts must
- * have been off since the works were admitted. They stay CONSTRAINED until they are
- * sorted, see link_locked().
- */
-void fairwq_waitlist_push(struct list_head *go)
-{
-	struct fairwq_work *work, *next;
-
-	list_for_each_entry_safe(work, next, go, node) {
-		list_del(&work->node);
-		if (work->place & FAIRWQ_PLACE_BARRIER) {
-			complete(&container_of(work, struct fairwq_marker, entry)->done);
+			pass_marker_locked(work);
 			continue;
 		}
-		fairwq_test_point(FAIRWQ_POINT_ADMITTED, NULL);
-		fairwq_push_held(work);
+		if (constraint->in_flight >= constraint->max)
+			break;
+		constraint->in_flight++;
+		list_del(&work->node);
+		next_batch = admit_locked(work);
+		if (unlikely(batch && next_batch))
+			fairwq_activate(batch);
+		batch = next_batch ?: batch;
 	}
+	return batch;
 }
 
-/* Count an item as ended, and push the works that may go on. */
+/* Count an item as ended, and admit the next one. */
 void fairwq_waitlist_complete(struct fairwq_constraint *constraint)
 {
-	LIST_HEAD(go);
+	struct fairwq_batch *batch;
 
-	guard(irqsave)();	/* until all is pushed, see the head */
+	guard(rcu)();
+	guard(irqsave)();	/* see core/push.c */
 	scoped_guard(raw_spinlock, fairwq_constraint_lock(constraint))
-		fairwq_waitlist_next_locked(constraint, &go);
+		batch = fairwq_waitlist_next_locked(constraint);
 	fairwq_test_point(FAIRWQ_POINT_LIMITER_LEFT, NULL);
-	fairwq_waitlist_push(&go);
+	if (batch)
+		fairwq_activate(batch);
 }
 
 /*
- * Wait until all items that are queued now have ended. Return: false if there were none; true,
- * without a wait, if some wait that no end will admit.
+ * Wait until all items that are queued now have ended, or were dropped. Return: false if there
+ * were none.
  */
 bool fairwq_waitlist_wait(struct fairwq_constraint *constraint)
 {
-	struct fairwq_marker marker = { .entry.place = FAIRWQ_PLACE_BARRIER };
+	struct fairwq_marker marker = { .entry.flags = FAIRWQ_WORK_BARRIER };
 
 	fairwq_wait_begin(&constraint->lockdep_map, !READ_ONCE(constraint->unsafe));
 	init_completion(&marker.done);
 	/* Under the lock: what has ended last may still be at the constraint. */
 	scoped_guard(raw_spinlock_irqsave, fairwq_constraint_lock(constraint)) {
-		if (!constraint->in_flight)
-			return !list_empty(&constraint->waiting);
+		if (!constraint->in_flight && list_empty(&constraint->waiting))
+			return false;
 		list_add_tail(&marker.entry.node, &constraint->waiting);
 	}
 	wait_for_completion(&marker.done);
@@ -328,7 +372,7 @@ struct fairwq_work *fairwq_waitlist_work_locked(struct fairwq_constraint *constr
 	lockdep_assert_held(fairwq_constraint_lock(constraint));
 
 	list_for_each_entry(work, &constraint->waiting, node)
-		if (!(work->place & FAIRWQ_PLACE_BARRIER))
+		if (!(work->flags & FAIRWQ_WORK_BARRIER))
 			return work;
 	return NULL;
 }
@@ -339,22 +383,19 @@ struct fairwq_work *fairwq_waitlist_work_locked(struct fairwq_constraint *constr
  */
 static struct fairwq_work *waitlist_take(struct fairwq_constraint *constraint)
 {
-	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
 	struct fairwq_batch *batch = NULL;
 	struct fairwq_work *work;
-	unsigned long flags;
-	LIST_HEAD(go);
 
-	raw_spin_lock_irqsave(lock, flags);
-	work = fairwq_waitlist_work_locked(constraint);
-	if (work)
-		batch = release_listed(constraint, work, 0);
-	if (!constraint->in_flight)
-		fairwq_waitlist_first_locked(constraint, &go);
-	raw_spin_unlock_irqrestore(lock, flags);
-	fairwq_waitlist_push(&go);
+	guard(rcu)();
+	scoped_guard(raw_spinlock_irqsave, fairwq_constraint_lock(constraint)) {
+		work = fairwq_waitlist_work_locked(constraint);
+		if (work)
+			batch = release_listed(constraint, work, 0);
+		if (!constraint->in_flight)
+			fairwq_waitlist_first_locked(constraint);
+	}
 	if (batch)
-		fairwq_unpin(batch);
+		fairwq_reap(batch);
 	return work;
 }
 
@@ -392,34 +433,41 @@ void fairwq_waitlist_drop(struct fairwq_constraint *constraint,
 			dropped(work);
 }
 
+/* Check whether a work waits in a client's own constraint. */
+bool fairwq_waitlist_is_own(const struct fairwq_work *work)
+{
+	const struct fairwq_constraint *constraint = READ_ONCE(work->constraint);
+
+	if (!constraint)
+		return false;
+	guard(raw_spinlock_irqsave)(fairwq_constraint_lock(constraint));
+	return is_listed_locked(work, constraint) && is_own(constraint);
+}
+
 /*
- * Try once to take out a work that is kept back, with @data in its word, which becomes
- * @word. @wait: the caller can wait for a client's own constraint.
+ * Try once to take out a work that is LISTED. Its word becomes @word. @wait: the caller can wait
+ * for a client's own constraint.
  *
- * Return: as fairwq_try_take(). FAIRWQ_AGAIN: the work is on its way in or
- * out, on a CPU that has interrupts off; or, with @wait, in a client's own
- * constraint.
+ * Return: as fairwq_try_take(). FAIRWQ_AGAIN: it is listed no more; or, with @wait, it is in
+ * a client's own constraint.
  */
-int fairwq_waitlist_take(struct fairwq_work *work, long data, long word, bool wait)
+int fairwq_waitlist_take(struct fairwq_work *work, long word, bool wait)
 {
 	/* A hint, checked again under the lock that it chooses. */
 	struct fairwq_constraint *constraint = READ_ONCE(work->constraint);
-	struct fairwq_batch *batch = NULL;
-	unsigned long flags;
-	raw_spinlock_t *lock;
+	struct fairwq_batch *batch;
 
-	if (!(data & FAIRWQ_WORK_LINKED))
-		return wait ? FAIRWQ_AGAIN : 0;
 	if (!constraint)
 		return FAIRWQ_AGAIN;
 	fairwq_test_point(FAIRWQ_POINT_TAKE_OUT, NULL);
-	lock = fairwq_constraint_lock(constraint);
-	raw_spin_lock_irqsave(lock, flags);
-	if (kept_word_locked(work, constraint) == FAIRWQ_WORD_LISTED)
+	scoped_guard(raw_spinlock_irqsave, fairwq_constraint_lock(constraint)) {
+		if (!is_listed_locked(work, constraint))
+			return FAIRWQ_AGAIN;
+		if (is_own(constraint))
+			return wait ? FAIRWQ_AGAIN : 0;
 		batch = release_listed(constraint, work, word);
-	raw_spin_unlock_irqrestore(lock, flags);
-	if (!batch)
-		return FAIRWQ_AGAIN;
-	fairwq_unpin(batch);
+	}
+	if (batch)
+		fairwq_reap(batch);
 	return 1;
 }

@@ -400,19 +400,16 @@ static struct {
 	struct fairwq_work *work;
 	struct completion reached, done;
 	int ret;
-	bool destroyed, too_early;
+	bool destroyed;
 } pushing;
 
-/*
- * Hold up a queue call that has accepted its item and not pushed it. A pool that does not
- * wait for the push has time to be destroyed meanwhile.
- */
+/* Hold up a queue call that has linked its item, until the pool is gone, or a while. */
 static void push_late(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
-	if (point != FAIRWQ_POINT_QUEUE_ACCEPTED || batch != pushing.batch)
+	if (point != FAIRWQ_POINT_QUEUE_PUSHED || batch != pushing.batch)
 		return;
 	complete(&pushing.reached);
-	pushing.too_early = spin_for(200, READ_ONCE(pushing.destroyed));
+	spin_for(200, READ_ONCE(pushing.destroyed));
 }
 
 static int pushing_fn(void *data)
@@ -423,7 +420,7 @@ static int pushing_fn(void *data)
 }
 
 /*
- * Destroy a pool while a queue call to a batch of it is held up before the push. With
+ * Destroy a pool while a queue call to a batch of it is held up before it kicks a runner. With
  * @disposes the batch is disposed before that, else after.
  */
 static void destroy_under_a_push(struct kunit *test, bool disposes)
@@ -447,7 +444,6 @@ static void destroy_under_a_push(struct kunit *test, bool disposes)
 	WRITE_ONCE(pushing.destroyed, true);
 	wait_for_completion(&pushing.done);
 	fairwq_test_set_hook(NULL);
-	KUNIT_EXPECT_FALSE_MSG(test, pushing.too_early, "destroyed before the push");
 	KUNIT_EXPECT_EQ(test, 1, pushing.ret);
 	if (!disposes)
 		fairwq_batch_dispose(pushing.batch);
@@ -455,8 +451,8 @@ static void destroy_under_a_push(struct kunit *test, bool disposes)
 	KUNIT_EXPECT_EQ(test, disposes ? 2U : 1U, READ_ONCE(mock->log.nr));
 }
 
-/* The destruction of a pool waits for a queue call that has accepted an item. */
-static void pool_waits_for_a_push(struct kunit *test)
+/* The destruction of a pool waits for an item, but not for the rest of its queue call. */
+static void pool_waits_for_the_item_of_a_call(struct kunit *test)
 {
 	destroy_under_a_push(test, false);
 	destroy_under_a_push(test, true);
@@ -504,70 +500,70 @@ static void dispose_works_from_hardirq(struct kunit *test)
 static struct {
 	struct fairwq_batch *batch;
 	struct releases *releases;
-	bool released_too_early;
 } forced;
 
-/*
- * Dispose of the batch in the middle of a queue call, then spin. A wrong dispose, which does
- * not wait for the push, has time to release the batch meanwhile.
- */
+/* Dispose of the batch in the middle of a queue call, and wait until it has left, or a while. */
 static void dispose_in_the_middle(enum fairwq_test_point point,
 				  struct fairwq_batch *batch)
 {
-	if (point != FAIRWQ_POINT_QUEUE_ACCEPTED || batch != forced.batch)
+	if (point != FAIRWQ_POINT_QUEUE_PUSHED || batch != forced.batch)
 		return;
 	forced.batch = NULL;
 	fairwq_batch_dispose(batch);
-	forced.released_too_early = spin_for(50, atomic_read(&forced.releases->nr));
+	spin_for(50, atomic_read(&forced.releases->nr));
 }
 
 /*
- * A queue call has checked the batch and not pushed yet when the batch is disposed. The item
+ * A queue call has linked its item and kicked no runner yet when the batch is disposed. The item
  * runs, then the batch is released.
  */
-static void item_runs_if_disposed_between_check_and_push(struct kunit *test)
+static void item_runs_if_disposed_in_its_queue_call(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 	struct mock_item *item = mock_item(test, 'x');
 	struct fairwq_batch *a;
 
 	forced.releases = releases_new(test);
-	forced.released_too_early = false;
 	a = counted_begin(test, 2, forced.releases);
+	mock_open(test);
 	fairwq_batch_get(a);
 	forced.batch = a;
 	fairwq_test_set_hook(dispose_in_the_middle);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
 	fairwq_test_set_hook(NULL);
-	KUNIT_EXPECT_FALSE(test, forced.released_too_early);
-	mock_expect(test, "x");
+	mock_until(test, READ_ONCE(mock->log.nr) == 1);
 	mock_until(test, atomic_read(&forced.releases->nr) == 1);
 	mock_until(test, mock_nr_batches(mock->pool) == 4);
 	fairwq_batch_put(a);
 }
 
 /*
- * While the grace period of a dispose cannot end, an item that was queued before the dispose
- * is accepted and runs. An item that is queued after the dispose is refused.
+ * An item that was queued before the dispose is accepted and runs, and one that is queued after it
+ * is refused. The batch is released also while no grace period can end.
  */
-static void push_before_the_batch_is_closed(struct kunit *test)
+static void dispose_needs_no_grace_period(struct kunit *test)
 {
 	struct mock_item *early = mock_item(test, 'a'), *late = mock_item(test, 'x');
 	struct releases *releases = releases_new(test);
+	struct mock *mock = test->priv;
 	struct fairwq_batch *a;
+	bool released;
 	int ret[2];
 
+	need_two_cpus(test);
 	a = counted_begin(test, 1, releases);
+	mock_open(test);
 	fairwq_batch_get(a);
 	rcu_read_lock();
 	ret[0] = fairwq_queue(a, &early->work);
 	fairwq_batch_dispose(a);
 	ret[1] = fairwq_queue(a, &late->work);
+	released = spin_within(atomic_read(&releases->nr) == 1);
 	rcu_read_unlock();
+	KUNIT_EXPECT_TRUE(test, released);
 	KUNIT_EXPECT_EQ(test, 1, ret[0]);
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, ret[1]);
-	mock_expect(test, "a");
-	mock_until(test, atomic_read(&releases->nr) == 1);
+	KUNIT_EXPECT_STREQ(test, "a", &mock->log.text[0]);
 	fairwq_batch_put(a);
 }
 
@@ -776,11 +772,11 @@ static struct kunit_case dispose_cases[] = {
 	KUNIT_CASE(batch_without_a_pool_takes_calls),
 	KUNIT_CASE(pool_goes_during_a_flush),
 	KUNIT_CASE(fifty_pools_leave_nothing),
-	KUNIT_CASE(pool_waits_for_a_push),
+	KUNIT_CASE(pool_waits_for_the_item_of_a_call),
 	KUNIT_CASE(sleeping_release_stalls_no_other),
 	KUNIT_CASE(dispose_works_from_hardirq),
-	KUNIT_CASE(item_runs_if_disposed_between_check_and_push),
-	KUNIT_CASE(push_before_the_batch_is_closed),
+	KUNIT_CASE(item_runs_if_disposed_in_its_queue_call),
+	KUNIT_CASE(dispose_needs_no_grace_period),
 	KUNIT_CASE_PARAM(queue_against_dispose_runs_or_is_refused, race_gen_params),
 	KUNIT_CASE(ten_thousand_batches_leave_nothing),
 	{}

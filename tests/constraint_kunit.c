@@ -105,7 +105,7 @@ static void meet_end(struct kunit *test, struct mock_item *item)
 	KUNIT_EXPECT_EQ(test, 0U, meet.second->strangers);
 	fairwq_work_cancel_sync(&item->work);
 	fairwq_batch_flush(meet.batch);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&meet.batch->nr_pins));
+	KUNIT_EXPECT_EQ(test, 0U, mock_nr_held(meet.batch));
 }
 
 /* ---- a cancel that looked before it took the lock ----------------------- */
@@ -195,13 +195,13 @@ static void order_end(struct kunit *test, const struct order *order, struct fair
 		      struct mock_item **items, unsigned int nr)
 {
 	/* The CPU that has pushed the last item may still have to unpin the batch. */
-	bool idle = mock_within(mock_order_idle(order) && !atomic_read(&batch->nr_pins));
+	bool idle = mock_within(mock_order_idle(order) && !mock_nr_held(batch));
 
 	KUNIT_EXPECT_TRUE(test, idle);
 	while (nr--)
 		fairwq_work_cancel_sync(&items[nr]->work);
 	mock_order_destroy(order);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&batch->nr_pins));
+	KUNIT_EXPECT_EQ(test, 0U, mock_nr_held(batch));
 }
 
 /* Expect that @item is idle, and overwrite it: no call may touch it any more. */
@@ -221,10 +221,8 @@ static const struct spot {
 } spots[] = {
 	{ FAIRWQ_POINT_QUEUE_CLAIMED, false, false },
 	{ FAIRWQ_POINT_QUEUE_CLAIMED, true, false },
-	{ FAIRWQ_POINT_QUEUE_ACCEPTED, false, false },
 	{ FAIRWQ_POINT_QUEUE_CLAIMED, false, true },
 	{ FAIRWQ_POINT_QUEUE_CLAIMED, true, true },
-	{ FAIRWQ_POINT_QUEUE_ACCEPTED, false, true },
 };
 
 /* ---- a cancel on another CPU, which waits for the queue call ------------- */
@@ -237,7 +235,6 @@ static struct {
 	struct task_struct *queuer;	/* the test */
 	enum fairwq_test_point point;
 	bool at, looks;
-	unsigned int looked;		/* how often the cancel has looked for the work */
 	bool masked, ok;		/* @masked: interrupts were off at @point */
 } race;
 
@@ -343,44 +340,8 @@ static void cancel_waits_for_the_queue_call(struct kunit *test)
 	fairwq_batch_pause(a);	/* so that no item starts before it is cancelled */
 	for (i = 0; i < ARRAY_SIZE(spots); i++)
 		still_at(test, a, b, &spots[i]);
-	KUNIT_EXPECT_STREQ(test, "yyyyyy", &mock->log.text[0]);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_pins));
-}
-
-/* ---- a work that another CPU has admitted and not yet pushed -------------- */
-
-/* Stop the runner before its push, until the cancel has looked for the work twice. */
-static void hands_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
-{
-	if (current == race.queuer) {
-		if (point == FAIRWQ_POINT_LOOK && ++race.looked == 2)
-			step_done(&race.looks);
-	} else if (point == FAIRWQ_POINT_ADMITTED && !READ_ONCE(race.at)) {
-		step_done(&race.at);
-		race_wait(&race.looks);
-	}
-}
-
-/* A cancel waits for the CPU that has admitted the work to push it. Then it may be freed. */
-static void cancel_waits_for_a_push_elsewhere(struct kunit *test)
-{
-	struct held_up up = held_up_new(test, true);
-	bool canceled;
-
-	fairwq_batch_pause(up.b);	/* so that the item does not start when it is pushed */
-	KUNIT_EXPECT_EQ(test, 1, mock_order_queue(&up.order, up.b, &up.item->work));
-	race_begin(FAIRWQ_POINT_ADMITTED, hands_hook);
-	/* The runner, which admits the item with interrupts off, must be on another CPU. */
-	preempt_disable();
-	complete_all(&up.gate->open);
-	race_wait(&race.at);
-	canceled = fairwq_work_cancel(&up.item->work);
-	preempt_enable();
-	KUNIT_EXPECT_TRUE(test, canceled);
-	fairwq_test_set_hook(NULL);
-	KUNIT_EXPECT_TRUE(test, race.ok);
-	expect_gone(test, up.item);
-	held_up_end(test, &up, up.b);
+	KUNIT_EXPECT_STREQ(test, "yyyy", &mock->log.text[0]);
+	KUNIT_EXPECT_EQ(test, 0U, mock_nr_held(a));
 }
 
 /* ---- calls that sleep until a work leaves its constraint ------------------ */
@@ -576,7 +537,6 @@ static struct kunit_case constraint_cases[] = {
 	KUNIT_CASE(cancel_looks_again),
 	KUNIT_CASE(cancel_waits_for_the_third_queueing),
 	KUNIT_CASE(cancel_waits_for_the_queue_call),
-	KUNIT_CASE(cancel_waits_for_a_push_elsewhere),
 	KUNIT_CASE(flush_sleeps_until_it_is_let_go),
 	KUNIT_CASE(flush_sleeps_behind_a_serializer),
 	KUNIT_CASE(flush_sleeps_for_an_own_constraint),

@@ -257,41 +257,7 @@ static void kicks_are_chained(struct kunit *test)
 	fairwq_batch_flush(a);
 }
 
-/* ---- the late push ---------------------------------------------------- */
-
-static struct {
-	struct fairwq_batch *batch;
-	struct mock_item *item;
-	int ret;
-} late;
-
-/* Queue an item when the runner has seen the batch empty, and has not yet marked it so. */
-static void push_late(enum fairwq_test_point point, struct fairwq_batch *batch)
-{
-	if (point != FAIRWQ_POINT_BATCH_EMPTY || batch != late.batch)
-		return;
-	late.batch = NULL;
-	late.ret = fairwq_queue(batch, &late.item->work);
-}
-
-/* An item queued at that point is not lost: the runner looks again after marking. */
-static void late_push_is_not_lost(struct kunit *test)
-{
-	struct mock *mock = test->priv;
-	struct fairwq_batch *a = mock_begin(test, 2);
-
-	fairwq_batch_pause(a);
-	mock_queue(test, a, 'a', 1);
-	late.item = mock_item(test, 'l');
-	late.ret = -1;
-	late.batch = a;
-	fairwq_test_set_hook(push_late);
-	fairwq_batch_resume(a);
-	mock_until(test, READ_ONCE(mock->log.nr) == 2);
-	fairwq_test_set_hook(NULL);
-	KUNIT_EXPECT_EQ(test, 1, late.ret);
-	KUNIT_EXPECT_STREQ(test, "al", &mock->log.text[0]);
-}
+/* ---- wake-ups --------------------------------------------------------- */
 
 /* An item that is queued 30,000 times, to an idle or a busy batch, runs each time. */
 static void no_wake_up_is_lost_in_ping_pong(struct kunit *test)
@@ -692,7 +658,6 @@ static struct kunit_case runner_cases[] = {
 	KUNIT_CASE(backlog_kicks_max_active_runners),
 	KUNIT_CASE(one_kick_serves_many),
 	KUNIT_CASE(kicks_are_chained),
-	KUNIT_CASE(late_push_is_not_lost),
 	KUNIT_CASE(no_wake_up_is_lost_in_ping_pong),
 	KUNIT_CASE(leaked_preempt_count_is_repaired),
 	KUNIT_CASE(leaked_rcu_section_is_repaired),

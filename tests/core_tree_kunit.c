@@ -616,7 +616,7 @@ static void runners_do_not_pile_up(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, fairwq_pool_set_max_active(mock->pool, 11));
 	mock_until(test, mock_counter(mock->pool, FAIRWQ_TURNS) == 11);
 	for (i = 0; i < 2; i++)
-		runs[i] = 10 - READ_ONCE(batch[i]->nr_fifo);
+		runs[i] = 10 - fairwq_inbox_nr_queued(batch[i]);
 	for (i = 0; i < 20; i++)
 		complete_all(&gate[i].open);
 	mock_open(test);

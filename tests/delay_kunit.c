@@ -99,7 +99,7 @@ static void runs_after_the_delay(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, time_after_eq(later->ran_at, due));
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&later->dwork.work));
-	mock_until(test, !atomic_read(&a->nr_pins));	/* given back after the push */
+	mock_until(test, !mock_nr_held(a));	/* given back after the push */
 }
 
 /* A delayed work takes its place in the queue when its delay ends. */
@@ -111,7 +111,7 @@ static void place_is_taken_when_the_time_has_come(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
 	mock_queue_item(test, a, 'a');
 	mod_timer(&later->dwork.timer, jiffies + 1);	/* as if the hour was over */
-	mock_until(test, !atomic_read(&a->nr_pins));
+	mock_until(test, !mock_nr_held(a));
 	mock_queue_item(test, a, 'b');
 	mock_expect(test, "axb");
 }
@@ -138,7 +138,7 @@ static void delayed_work_is_pending_at_once(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, fairwq_delayed_work_cancel(&later->dwork));
 	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&later->dwork.work));
 	KUNIT_EXPECT_FALSE(test, timer_pending(&later->dwork.timer));
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_pins));
+	KUNIT_EXPECT_EQ(test, 0U, mock_nr_held(a));
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
 	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel_sync(&later->dwork));
 	KUNIT_EXPECT_FALSE(test, fairwq_delayed_work_cancel_sync(&later->dwork));
@@ -162,7 +162,7 @@ static void flush_does_not_wait_for_the_delay(struct kunit *test)
 	fairwq_batch_resume(a);
 	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
 	KUNIT_EXPECT_EQ(test, 1U, later->runs);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_pins));
+	KUNIT_EXPECT_EQ(test, 0U, mock_nr_held(a));
 }
 
 /* A delayed work counts in max_queued from the call on, until it starts or is cancelled. */
@@ -175,6 +175,7 @@ static void max_queued_counts_what_waits(struct kunit *test)
 	later = later_new(test, a, later_fn);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
 	mock_queue_item(test, a, 'a');
+	KUNIT_EXPECT_EQ(test, 2U, fairwq_batch_nr_queued(a));
 	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_queue(a, &mock_item(test, 'b')->work));
 	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(a, &later->dwork, 2 * HOUR));
 	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_queue(a, &mock_item(test, 'b')->work));
@@ -186,7 +187,7 @@ static void max_queued_counts_what_waits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, 1));
 	mock_expect(test, "acx");
 	fairwq_batch_flush(a);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_queued));
+	KUNIT_EXPECT_EQ(test, 0U, fairwq_batch_nr_queued(a));
 }
 
 /* A disable cancels a delayed work, and queue calls for a disabled work are refused. */
@@ -203,7 +204,7 @@ static void disabled_does_not_wait(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue_delayed(a, &later->dwork, 0));
 	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_mod_delayed(a, &later->dwork, HOUR));
 	KUNIT_EXPECT_FALSE(test, timer_pending(&later->dwork.timer));
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_pins));
+	KUNIT_EXPECT_EQ(test, 0U, mock_nr_held(a));
 	KUNIT_EXPECT_TRUE(test, fairwq_work_enable(work));
 	KUNIT_EXPECT_EQ(test, 0, fairwq_mod_delayed(a, &later->dwork, HOUR));
 	KUNIT_EXPECT_TRUE(test, fairwq_work_disable_sync(work));
@@ -287,7 +288,7 @@ static void mod_of_what_waits(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, time_after_eq(timer->expires, now + HOUR));
 	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(a, &later->dwork, 2 * HOUR));
 	KUNIT_EXPECT_TRUE(test, time_after_eq(timer->expires, now + 2 * HOUR));
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&a->nr_pins));
+	KUNIT_EXPECT_EQ(test, 1U, mock_nr_held(a));
 	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(a, &later->dwork, 1));
 	mock_expect(test, "x");
 	KUNIT_EXPECT_EQ(test, 0, fairwq_mod_delayed(a, &later->dwork, HOUR));
@@ -309,10 +310,10 @@ static void mod_of_what_is_queued(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, 0));
 	mock_queue_item(test, a, 'a');
 	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(a, &later->dwork, HOUR));
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&a->nr_pins));
+	KUNIT_EXPECT_EQ(test, 1U, mock_nr_held(a));
 	mock_queue_item(test, b, 'b');
 	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(b, &later->dwork, 0));
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_pins));
+	KUNIT_EXPECT_EQ(test, 0U, mock_nr_held(a));
 	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(a, &later->dwork, 0));
 	mock_queue_item(test, a, 'c');
 	mock_expect(test, "abxc");
@@ -373,20 +374,20 @@ static void mod_into_a_full_batch_changes_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_mod_delayed(a, &later->dwork, HOUR));
 	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_mod_delayed(a, &later->dwork, 0));
 	KUNIT_EXPECT_TRUE(test, timer_pending(&later->dwork.timer));
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&b->nr_pins));
+	KUNIT_EXPECT_EQ(test, 1U, mock_nr_held(b));
 	/* A work that is pending in the full batch counts already, and is accepted. */
 	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item->work));
 	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(a, &later->dwork, HOUR));
 	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(a, &later->dwork, 0));
 	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(a, &later->dwork, HOUR));
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&a->nr_queued));
+	KUNIT_EXPECT_EQ(test, 1U, fairwq_batch_nr_queued(a));
 	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(a, &later->dwork, 1));
 	mock_expect(test, "x");
 	fairwq_batch_flush(a);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_queued));
+	KUNIT_EXPECT_EQ(test, 0U, fairwq_batch_nr_queued(a));
 }
 
-/* A function that a hook calls in the middle of a call that has just deleted a timer. */
+/* A function that a hook calls in the middle of a call that moves a work. */
 static struct {
 	struct fairwq_batch *batch;
 	struct fairwq_work *work;
@@ -397,7 +398,7 @@ static void between_hook(enum fairwq_test_point point, struct fairwq_batch *batc
 {
 	void (*then)(struct fairwq_batch *batch, struct fairwq_work *work) = between.then;
 
-	if (point != FAIRWQ_POINT_DELAY_DELETED || batch != between.batch || !then)
+	if (point != FAIRWQ_POINT_MOVING || batch != between.batch || !then)
 		return;
 	between.then = NULL;
 	then(batch, between.work);
@@ -424,10 +425,11 @@ static void then_dispose(struct fairwq_batch *batch, struct fairwq_work *work)
 	fairwq_batch_dispose(batch);
 }
 
-/* Take the room that the work gave back, as if another item was queued. */
+static int filled;			/* what a queue call in then_fill() has returned */
+
 static void then_fill(struct fairwq_batch *batch, struct fairwq_work *work)
 {
-	atomic_inc(&batch->nr_queued);
+	filled = fairwq_queue(batch, work);
 }
 
 static void then_disable(struct fairwq_batch *batch, struct fairwq_work *work)
@@ -447,26 +449,26 @@ static void mod_beside_a_dispose_is_accepted(struct kunit *test)
 	fairwq_batch_get(b);
 	KUNIT_EXPECT_EQ(test, 1, mod_with(b, later, 1, then_dispose, NULL));
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_queue(b, &mock_item(test, 'z')->work));
-	mock_until(test, !atomic_read(&b->nr_pins));
+	mock_until(test, !mock_nr_held(b));
 	mock_expect(test, "ax");
 	fairwq_batch_put(b);
 }
 
-/* A work is accepted although another item took its room after it was taken out. */
+/* No other item gets the room of a work while it moves. */
 static void mod_beside_a_queue_call(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .max_queued = 1 };
 	struct fairwq_batch *a = mock_begin_with(test, 1, &attrs);
 	struct later *later = later_new(test, a, later_fn);
+	struct mock_item *item = mock_item(test, 'z');
 
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
-	KUNIT_EXPECT_EQ(test, 1, mod_with(a, later, 0, then_fill, NULL));
-	KUNIT_EXPECT_EQ(test, 2, atomic_read(&a->nr_queued));
-	atomic_dec(&a->nr_queued);
-	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_queue(a, &mock_item(test, 'z')->work));
+	KUNIT_EXPECT_EQ(test, 1, mod_with(a, later, 0, then_fill, &item->work));
+	KUNIT_EXPECT_EQ(test, -EAGAIN, filled);
+	KUNIT_EXPECT_EQ(test, 1U, fairwq_batch_nr_queued(a));
 	mock_expect(test, "x");
 	fairwq_batch_flush(a);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_queued));
+	KUNIT_EXPECT_EQ(test, 0U, fairwq_batch_nr_queued(a));
 }
 
 /* A disable that comes after the work was taken out finds it pending when it goes on. */
@@ -481,8 +483,8 @@ static void mod_beside_a_disable_comes_first(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, mod_with(a, later, HOUR, then_disable, work));
 	KUNIT_EXPECT_TRUE(test, fairwq_work_pending(work));
 	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(work));
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_pins));
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_queued));
+	KUNIT_EXPECT_EQ(test, 0U, mock_nr_held(a));
+	KUNIT_EXPECT_EQ(test, 0U, fairwq_batch_nr_queued(a));
 	KUNIT_EXPECT_TRUE(test, fairwq_work_enable(work));
 }
 
@@ -527,296 +529,6 @@ static void delayed_calls_work_from_hardirq(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, from_irq.canceled[1]);
 	KUNIT_EXPECT_EQ(test, 1, from_irq.ret[2]);
 	mock_expect(test, "x");
-}
-
-/* ---- on the way into the queue ---------------------------------------- */
-
-/* A call that a hook makes before a work is pushed, and its results. */
-static struct {
-	struct fairwq_batch *batch;
-	struct fairwq_work *work;	/* NULL: done */
-	bool (*then)(struct fairwq_work *work);
-	bool ret;			/* of @then */
-	int queued;			/* of a queue call in @then */
-} arriving;
-
-/* Call @arriving.then when the work is accepted, or its delay has ended; once. */
-static void arriving_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
-{
-	struct fairwq_work *work = arriving.work;
-
-	if (point != FAIRWQ_POINT_QUEUE_ACCEPTED || batch != arriving.batch || !work)
-		return;
-	arriving.work = NULL;
-	arriving.ret = arriving.then(work);
-}
-
-static void arriving_set(struct fairwq_batch *batch, struct fairwq_work *work,
-			 bool (*then)(struct fairwq_work *work))
-{
-	memset(&arriving, 0, sizeof(arriving));
-	arriving.batch = batch;
-	arriving.work = work;
-	arriving.then = then;
-	fairwq_test_set_hook(arriving_hook);
-}
-
-/* Steps of a CPU that pushes a work, and of another CPU that looks for the work. */
-static struct {
-	struct fairwq_batch *batch;
-	unsigned int looks;		/* that are still to come */
-	bool arriving, looked, pushed, timed_out;
-} firing;
-
-/*
- * Hold up the end of a delay, with interrupts off before the push, until another CPU has
- * looked for the work.
- */
-static void firing_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
-{
-	if (batch != firing.batch)
-		return;
-	if (point == FAIRWQ_POINT_QUEUE_ACCEPTED) {
-		step_done(&firing.arriving);
-		firing.timed_out |= !spin_until(&firing.looked);
-	} else if (point == FAIRWQ_POINT_LOOK && READ_ONCE(firing.arriving)) {
-		if (firing.looks)
-			firing.looks--;
-		else
-			step_done(&firing.looked);
-	} else if (point == FAIRWQ_POINT_QUEUE_PUSHED) {
-		step_done(&firing.pushed);
-	}
-}
-
-/*
- * End a delay on another CPU, and hold that up before the push. With @held the batch is paused,
- * so that the work is still queued when the test looks for it again.
- */
-static struct call *firing_begin(struct kunit *test, struct later **later, bool held)
-{
-	struct fairwq_batch *a = mock_begin(test, 2);
-	struct call *call;
-
-	*later = later_new(test, a, later_fn);
-	memset(&firing, 0, sizeof(firing));
-	firing.batch = a;
-	if (held)
-		fairwq_batch_pause(a);
-	fairwq_test_set_hook(firing_hook);
-	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &(*later)->dwork, HOUR));
-	/* A flush ends the delay as the timer does. */
-	call = mock_call_start_apart(test, flush_delayed, &(*later)->dwork.work);
-	KUNIT_ASSERT_TRUE(test, spin_until(&firing.arriving));
-	return call;
-}
-
-static void firing_end(struct kunit *test, struct call *call)
-{
-	if (call)
-		mock_call_end(test, call);
-	fairwq_test_set_hook(NULL);
-	KUNIT_EXPECT_FALSE(test, firing.timed_out);
-	KUNIT_EXPECT_TRUE(test, firing.pushed);
-	fairwq_batch_resume(firing.batch);
-	fairwq_batch_flush(firing.batch);
-}
-
-/* A cancel at the end of the delay waits for the push. Then no other CPU uses the work. */
-static void cancel_while_the_delay_ends(struct kunit *test)
-{
-	struct later *later;
-	struct call *call;
-
-	need_two_cpus(test);
-	call = firing_begin(test, &later, true);
-	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&later->dwork.work));
-	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&later->dwork.work.data));
-	firing_end(test, call);
-	KUNIT_EXPECT_EQ(test, 0U, later->runs);
-}
-
-/* A flush at the end of the delay waits until the work has run. */
-static void flush_while_the_delay_ends(struct kunit *test)
-{
-	struct later *later;
-	struct call *call;
-
-	need_two_cpus(test);
-	call = firing_begin(test, &later, false);
-	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_flush(&later->dwork));
-	KUNIT_EXPECT_EQ(test, 1U, later->runs);
-	firing_end(test, call);
-}
-
-/* fairwq_mod_delayed() at the end of the delay gives the work a new delay. */
-static void mod_while_the_delay_ends(struct kunit *test)
-{
-	struct later *later;
-	struct call *call;
-
-	need_two_cpus(test);
-	call = firing_begin(test, &later, true);
-	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(later->batch, &later->dwork, HOUR));
-	KUNIT_EXPECT_TRUE(test, timer_pending(&later->dwork.timer));
-	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel_sync(&later->dwork));
-	firing_end(test, call);
-	KUNIT_EXPECT_EQ(test, 0U, later->runs);
-}
-
-static bool queue_now(struct fairwq_work *work)
-{
-	return fairwq_queue(firing.batch, work) == 1;
-}
-
-/* More looks than any call could have in a moment. */
-#define MANY_LOOKS	20000U
-
-/*
- * fairwq_mod_delayed() gives the work its delay, however long the CPU that queues the work is
- * held up before the push: a virtual machine may stop it.
- */
-static void mod_waits_for_a_slow_push(struct kunit *test)
-{
-	struct fairwq_batch *a;
-	struct later *later;
-	struct call *call;
-
-	need_two_cpus(test);
-	a = mock_begin(test, 2);
-	later = later_new(test, a, later_fn);
-	memset(&firing, 0, sizeof(firing));
-	firing.batch = a;
-	firing.looks = MANY_LOOKS;
-	fairwq_batch_pause(a);
-	fairwq_test_set_hook(firing_hook);
-	call = mock_call_start_apart(test, queue_now, &later->dwork.work);
-	KUNIT_ASSERT_TRUE(test, spin_until(&firing.arriving));
-	KUNIT_EXPECT_EQ(test, 1, fairwq_mod_delayed(a, &later->dwork, HOUR));
-	KUNIT_EXPECT_TRUE(test, timer_pending(&later->dwork.timer));
-	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_cancel_sync(&later->dwork));
-	step_done(&firing.looked);	/* if the call gave up */
-	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
-	firing_end(test, NULL);
-	KUNIT_EXPECT_EQ(test, 0U, later->runs);
-}
-
-/* ---- a hard interrupt on top of a cancel ------------------------------ */
-
-#define DELETED_LOOKS	20000	/* more looks for a work are taken for an endless loop */
-
-/* An interrupt on top of a cancel that has deleted a timer: its call, and the results. */
-static struct {
-	struct irq_work irq_work;
-	struct later *later;
-	bool (*then)(struct fairwq_work *work);
-	unsigned int looks;		/* for the work, in the interrupt */
-	bool reached, on_top, done, stuck, ret, timed_out;
-} deleted;
-
-static void deleted_irq_fn(struct irq_work *irq_work)
-{
-	deleted.on_top = in_hardirq();
-	deleted.ret = deleted.then(&deleted.later->dwork.work);
-	step_done(&deleted.done);
-}
-
-/*
- * Send the interrupt when the cancel has deleted the timer. It arrives here if interrupts are
- * on, else after the cancel. If it loops, make the work idle, so that it can end.
- */
-static void deleted_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
-{
-	if (batch != deleted.later->batch)
-		return;
-	if (point == FAIRWQ_POINT_DELAY_DELETED && !deleted.reached) {
-		deleted.reached = true;
-		irq_work_queue(&deleted.irq_work);
-		if (!irqs_disabled())
-			spin_until(&deleted.done);
-	} else if (point == FAIRWQ_POINT_LOOK && in_hardirq() &&
-		   ++deleted.looks > DELETED_LOOKS) {
-		deleted.stuck = true;
-		atomic_long_set(&deleted.later->dwork.work.data, 0);
-	}
-}
-
-/* Cancel a delayed work, and on top of that call @then in a hardirq. Return: the work. */
-static struct later *deleted_begin(struct kunit *test, bool (*then)(struct fairwq_work *work))
-{
-	struct fairwq_batch *a = mock_begin(test, 1);
-	struct later *later = later_new(test, a, later_fn);
-	bool canceled;
-
-	memset(&deleted, 0, sizeof(deleted));
-	deleted.later = later;
-	deleted.then = then;
-	deleted.irq_work = IRQ_WORK_INIT_HARD(deleted_irq_fn);
-	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
-	fairwq_test_set_hook(deleted_hook);
-	canceled = fairwq_work_cancel(&later->dwork.work);
-	deleted.timed_out = !spin_until(&deleted.done);
-	fairwq_test_set_hook(NULL);
-	irq_work_sync(&deleted.irq_work);
-	KUNIT_EXPECT_TRUE(test, canceled);
-	KUNIT_EXPECT_TRUE(test, deleted.reached && deleted.on_top);
-	KUNIT_EXPECT_FALSE(test, deleted.timed_out);
-	KUNIT_EXPECT_FALSE_MSG(test, deleted.stuck, "the interrupt finds no end\n");
-	return later;
-}
-
-/* Check that the work is idle and does not hold its batch. */
-static void deleted_end(struct kunit *test, struct later *later)
-{
-	struct fairwq_batch *a = later->batch;
-
-	if (deleted.stuck) {		/* the hook broke the state of the work: clean up */
-		timer_delete_sync(&later->dwork.timer);
-		atomic_set(&a->nr_pins, 0);
-	}
-	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&later->dwork.work));
-	KUNIT_EXPECT_FALSE(test, timer_pending(&later->dwork.timer));
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_pins));
-	KUNIT_EXPECT_EQ(test, 0U, later->runs);
-}
-
-/* A cancel on top of a cancel that has deleted the timer returns false. */
-static void cancel_on_top_of_a_cancel(struct kunit *test)
-{
-	struct later *later = deleted_begin(test, fairwq_work_cancel);
-
-	KUNIT_EXPECT_FALSE(test, deleted.ret);
-	deleted_end(test, later);
-}
-
-/* A disable on top of a cancel that has deleted the timer disables the work. */
-static void disable_on_top_of_a_cancel(struct kunit *test)
-{
-	struct later *later = deleted_begin(test, fairwq_work_disable);
-
-	KUNIT_EXPECT_FALSE(test, deleted.ret);
-	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue_delayed(later->batch, &later->dwork, 1));
-	KUNIT_EXPECT_TRUE(test, fairwq_work_enable(&later->dwork.work));
-	deleted_end(test, later);
-}
-
-static bool deleted_mod(struct fairwq_work *work)
-{
-	struct later *later = to_later(work);
-
-	later->ret = fairwq_mod_delayed(later->batch, &later->dwork, HOUR);
-	return true;
-}
-
-/* fairwq_mod_delayed() on top of a cancel finds the work idle, and queues it. */
-static void mod_on_top_of_a_cancel(struct kunit *test)
-{
-	struct later *later = deleted_begin(test, deleted_mod);
-
-	KUNIT_EXPECT_EQ(test, 0, later->ret);
-	if (!deleted.stuck)
-		KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&later->dwork.work));
-	deleted_end(test, later);
 }
 
 /* ---- the end of a batch, and of a pool -------------------------------- */
@@ -1006,7 +718,7 @@ static void runs_after_a_grace_period(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, fairwq_rcu_work_flush(&graced->rwork));
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&graced->runs));
 	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(work));
-	mock_until(test, !atomic_read(&a->nr_pins));	/* given back after the push */
+	mock_until(test, !mock_nr_held(a));	/* given back after the push */
 }
 
 /* A call in another thread that takes an RCU work out, and its results. */
@@ -1056,7 +768,7 @@ static void grace_is_awaited_by(struct kunit *test, struct fairwq_batch *a,
 	KUNIT_EXPECT_FALSE(test, grace.pending);
 	fairwq_rcu_work_flush(&graced->rwork);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&graced->runs));
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_pins));
+	KUNIT_EXPECT_EQ(test, 0U, mock_nr_held(a));
 }
 
 /* The sync variants of cancel and disable wait for the grace period of a work. */
@@ -1101,41 +813,14 @@ static void cancel_finds_it_after_the_grace_period(struct kunit *test)
 	struct fairwq_work *work = &graced->rwork.work;
 
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_rcu(a, &graced->rwork));
-	mock_until(test, !atomic_read(&a->nr_pins));
+	mock_until(test, !mock_nr_held(a));
 	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(work));
 	KUNIT_EXPECT_FALSE(test, fairwq_work_cancel_sync(work));
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_rcu(a, &graced->rwork));
-	mock_until(test, !atomic_read(&a->nr_pins));
+	mock_until(test, !mock_nr_held(a));
 	KUNIT_EXPECT_EQ(test, 1UL, fairwq_batch_cancel(a, NULL));
 	mock_queue_item(test, a, 'a');
 	mock_expect(test, "a");
-}
-
-static bool cancel_and_queue_rcu(struct fairwq_work *work)
-{
-	bool canceled = fairwq_work_cancel(work);
-
-	arriving.queued = fairwq_queue_rcu(arriving.batch, &to_graced(work)->rwork);
-	return canceled;
-}
-
-/*
- * An RCU work between its grace period and the push is pending. A cancel on top of the push
- * returns false, and a queue call returns 0.
- */
-static void rcu_work_on_its_way_is_pending(struct kunit *test)
-{
-	struct fairwq_batch *a = mock_begin(test, 2);
-	struct graced *graced = graced_new(test, a);
-
-	arriving_set(a, &graced->rwork.work, cancel_and_queue_rcu);
-	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_rcu(a, &graced->rwork));
-	KUNIT_EXPECT_TRUE(test, fairwq_rcu_work_flush(&graced->rwork));
-	fairwq_test_set_hook(NULL);
-	KUNIT_EXPECT_FALSE(test, arriving.ret);
-	KUNIT_EXPECT_EQ(test, 0, arriving.queued);
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&graced->runs));
-	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&graced->rwork.work));
 }
 
 /*
@@ -1221,13 +906,6 @@ static struct kunit_case delay_cases[] = {
 	KUNIT_CASE(mod_beside_a_queue_call),
 	KUNIT_CASE(mod_beside_a_disable_comes_first),
 	KUNIT_CASE(delayed_calls_work_from_hardirq),
-	KUNIT_CASE(cancel_while_the_delay_ends),
-	KUNIT_CASE(flush_while_the_delay_ends),
-	KUNIT_CASE(mod_while_the_delay_ends),
-	KUNIT_CASE(mod_waits_for_a_slow_push),
-	KUNIT_CASE(cancel_on_top_of_a_cancel),
-	KUNIT_CASE(disable_on_top_of_a_cancel),
-	KUNIT_CASE(mod_on_top_of_a_cancel),
 	KUNIT_CASE(disposed_batch_waits_for_the_delay),
 	KUNIT_CASE(canceled_delay_lets_the_batch_go),
 	KUNIT_CASE(drained_pool_leaves_the_delay),
@@ -1236,7 +914,6 @@ static struct kunit_case delay_cases[] = {
 	KUNIT_CASE(cancel_sync_waits_for_the_grace_period),
 	KUNIT_CASE(cancel_sync_waits_for_the_graced_run),
 	KUNIT_CASE(cancel_finds_it_after_the_grace_period),
-	KUNIT_CASE(rcu_work_on_its_way_is_pending),
 	KUNIT_CASE(disposed_batch_waits_for_the_grace_period),
 	KUNIT_CASE(rcu_work_may_be_freed),
 	{}

@@ -691,7 +691,7 @@ static void task_takes_no_room_in_the_queue(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(x->batch, &item->work));
 	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item->work));
 	promoted_end(test, x);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&x->batch->nr_queued));
+	KUNIT_EXPECT_EQ(test, 0U, fairwq_batch_nr_queued(x->batch));
 }
 
 static void fork_until_stopped(struct forking *x, struct fairwq_task *self)
@@ -947,7 +947,7 @@ static int find_start(struct notifier_block *nb, unsigned long state, void *data
 
 static void stop_at_start(void *data, const struct fairwq_turn *turn, const void *work)
 {
-	if (!(((const struct fairwq_work *)work)->place & FAIRWQ_PLACE_FORK))
+	if (!(((const struct fairwq_work *)work)->flags & FAIRWQ_WORK_FORK))
 		return;
 	step_done(&unjoined.taken);
 	/* To show the bug. If the item waits for the task, it does not leave before. */

@@ -169,75 +169,6 @@ static void failed_item_makes_room(struct kunit *test)
 
 /* ---- cancel, flush and destroy ------------------------------------------ */
 
-/* A cancel of @work while another CPU is about to push it. */
-static struct {
-	struct fairwq_work *work;
-	struct mock_gate *gate;
-	int cpu;			/* the CPU that cancels */
-	unsigned int looked;
-	bool let_go, waited, on_top, canceled;
-} await;
-
-static void await_cancel(void *data)
-{
-	await.canceled = fairwq_work_cancel(await.work);
-}
-
-static void await_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
-{
-	if (raw_smp_processor_id() != await.cpu) {
-		if (point != FAIRWQ_POINT_ADMITTED)
-			return;
-		/* Push the admitted work after the other CPU has looked for it twice. */
-		step_done(&await.let_go);
-		spin_until(&await.waited);
-	} else if (point == FAIRWQ_POINT_LOOK && ++await.looked == 2) {
-		step_done(&await.waited);
-	}
-}
-
-/*
- * If another CPU has admitted a work and is about to push it, a cancel in an interrupt
- * waits for the push. Then the work may be freed.
- */
-static void cancel_on_top_waits_for_the_push(struct kunit *test)
-{
-	struct fairwq_limiter *limiter = limiter_new(test, 1);
-	struct mock_item *item = mock_item(test, 'x');
-	struct mock *mock = test->priv;
-	struct fairwq_batch *a, *b;
-
-	need_two_cpus(test);
-	a = mock_begin(test, 2);
-	b = mock_batch(test, "b");
-	fairwq_batch_pause(b);	/* so that the item does not start when it is pushed */
-	memset(&await, 0, sizeof(await));
-	await.work = &item->work;
-	await.gate = limiter_gate(test, limiter, a);
-	await.cpu = raw_smp_processor_id();
-	KUNIT_ASSERT_EQ(test, 0, set_cpus_allowed_ptr(current, cpumask_of(await.cpu)));
-	fairwq_test_set_hook(await_hook);
-	KUNIT_EXPECT_EQ(test, 1, fairwq_limiter_queue(limiter, b, &item->work));
-	/* The runner, which admits the item with interrupts off, must be on another CPU. */
-	preempt_disable();
-	complete_all(&await.gate->open);
-	if (spin_until(&await.let_go))
-		await.on_top = mock_call_on_top(await_cancel, NULL);
-	preempt_enable();
-	KUNIT_EXPECT_TRUE(test, await.on_top);
-	KUNIT_EXPECT_TRUE(test, await.canceled);
-	KUNIT_EXPECT_TRUE(test, READ_ONCE(await.waited));
-	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item->work.data));
-	step_done(&await.waited);
-	fairwq_test_set_hook(NULL);
-	set_cpus_allowed_ptr(current, cpu_possible_mask);
-	limiter_end(test, limiter);
-	fairwq_batch_resume(b);
-	fairwq_batch_flush(b);
-	KUNIT_EXPECT_EQ(test, 0U, mock->log.nr);
-	mock_until(test, !atomic_read(&b->nr_pins));
-}
-
 struct inside {
 	struct fairwq_work work;
 	struct fairwq_limiter *limiter;
@@ -425,7 +356,6 @@ static struct kunit_case limiter_cases[] = {
 	KUNIT_CASE(no_more_than_the_limit_run_under_load),
 	KUNIT_CASE(flush_waits_for_what_is_queued),
 	KUNIT_CASE(failed_item_makes_room),
-	KUNIT_CASE(cancel_on_top_waits_for_the_push),
 	KUNIT_CASE(self_wait_warns),
 	KUNIT_CASE(destroy_waits_for_the_last_look),
 	KUNIT_CASE(destroyed_limiter_may_be_freed),

@@ -395,7 +395,7 @@ static void destroy_refuses_and_waits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, mock_order_queue(order, b, &item->work));
 	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item->work.data));
 	KUNIT_EXPECT_PTR_EQ(test, NULL, item->work.constraint);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&b->nr_pins));
+	KUNIT_EXPECT_EQ(test, 0U, mock_nr_held(b));
 	KUNIT_EXPECT_EQ(test, 1, mock_order_queue(&other, b, &item->work));
 	mock_order_flush(&other);
 	KUNIT_EXPECT_STREQ(test, "y", &mock->log.text[0]);
@@ -488,7 +488,7 @@ static void race_keeps_order_and_books(struct kunit *test)
 	mock_track_check(test, track);
 	/* A burst gives back what it held at the end of its turn. */
 	for (i = 0; i < 3; i++)
-		mock_until(test, !atomic_read(&thread[i].batch->nr_pins));
+		mock_until(test, !mock_nr_held(thread[i].batch));
 }
 
 static struct kunit_case one_at_a_time_cases[] = {

@@ -815,8 +815,6 @@ static void judge_sees_the_unfair(struct kunit *test)
 	client = mock_batch_with(test, "client", &attrs);
 	mock_queue(test, other, 'o', 400);
 	mock_queue(test, client, 'c', 400);
-	mock_look(other);
-	mock_look(client);
 	raw_spin_lock_irq(&mock->pool->lock);
 	client->node.vtime += u->turns * FAIRWQ_COST_TURN;
 	client->node.key = client->node.vtime;

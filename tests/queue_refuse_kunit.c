@@ -157,43 +157,27 @@ static void reasons_come_in_order_for_a_delay(struct kunit *test)
 }
 
 /*
- * Two queue calls of a work that another one has claimed, and that is disabled before that
- * call checks for it. The work looks pending, but does not run, so 0 would be wrong.
+ * A queue call on another CPU has claimed the work, and will find that it is disabled. The work
+ * looks pending, but does not run, so 0 would be wrong.
  */
-static struct {
-	struct fairwq_batch *dead, *full;
-	struct fairwq_work *work;
-	int ret[2];
-} claimed;
-
-static void queue_claimed(enum fairwq_test_point point, struct fairwq_batch *batch)
-{
-	if (point != FAIRWQ_POINT_QUEUE_CLAIMED || !claimed.work)
-		return;
-	fairwq_test_set_hook(NULL);
-	/* As a disable on another CPU, which then waits for the call. */
-	WRITE_ONCE(claimed.work->disabled, 1);
-	claimed.ret[0] = fairwq_queue(claimed.dead, claimed.work);
-	claimed.ret[1] = fairwq_queue(claimed.full, claimed.work);
-}
-
 static void disabled_while_it_is_claimed(struct kunit *test)
 {
 	const struct fairwq_batch_attrs attrs = { .max_queued = 1 };
 	struct mock_item *item = mock_item(test, 'x'), *other = mock_item(test, 'y');
-	struct fairwq_batch *a = mock_begin(test, 1);
+	struct fairwq_batch *a = mock_begin(test, 1), *dead, *full;
 
-	claimed.full = mock_batch_with(test, "full", &attrs);
-	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(claimed.full, &item->work));
-	claimed.dead = disposed_batch(test);
-	claimed.work = &other->work;
-	fairwq_test_set_hook(queue_claimed);
+	full = mock_batch_with(test, "full", &attrs);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(full, &item->work));
+	dead = disposed_batch(test);
+	atomic_long_set(&other->work.data, fairwq_word(a, FAIRWQ_STATE_QUEUED));
+	WRITE_ONCE(other->work.disabled, 1);
 	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue(a, &other->work));
-	fairwq_test_set_hook(NULL);
-	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, claimed.ret[0]);
-	KUNIT_EXPECT_EQ(test, -EAGAIN, claimed.ret[1]);
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_queue(dead, &other->work));
+	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_queue(full, &other->work));
+	atomic_long_set(&other->work.data, 0);
+	WRITE_ONCE(other->work.disabled, 0);
 	mock_expect(test, "x");
-	fairwq_batch_put(claimed.dead);
+	fairwq_batch_put(dead);
 }
 
 /* ---- error pointers ------------------------------------------------------ */
@@ -228,6 +212,7 @@ static void error_pointers_are_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_limiter_queue(&limiter, batch, work));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue_constrained(&limiter.constraint, batch, work));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_batch_set_weight(batch, 1));
+	KUNIT_EXPECT_EQ(test, 0U, fairwq_batch_nr_queued(batch));
 	KUNIT_EXPECT_PTR_EQ(test, batch, fairwq_batch_get(batch));
 	fairwq_batch_put(batch);
 	fairwq_batch_dispose(batch);

@@ -138,6 +138,42 @@ static void many_serializers_run_one_item_each(struct kunit *test)
 
 /* ---- the batch that the items are bound for ----------------------------- */
 
+/* An item that queues itself again, through its serializer. */
+static struct {
+	struct fairwq_work work;
+	struct fairwq_serializer *serial;
+	struct fairwq_batch *batch;
+	unsigned int runs, refused;
+} requeue;
+
+static void requeue_fn(struct fairwq_work *work)
+{
+	if (++requeue.runs < 100)
+		requeue.refused += fairwq_serializer_queue(requeue.serial, requeue.batch,
+							   work) != 1;
+}
+
+/* An item that has begun takes up no room, also in a burst. */
+static void item_that_runs_takes_up_no_room(struct kunit *test)
+{
+	struct fairwq_batch_attrs attrs = { .max_queued = 1 };
+
+	requeue.runs = 0;
+	requeue.refused = 0;
+	requeue.serial = serial_new(test);
+	requeue.batch = mock_begin_with(test, 1, &attrs);
+	mock_open(test);
+	KUNIT_ASSERT_EQ(test, 0, fairwq_serializer_set_inline(requeue.serial,
+							      FAIRWQ_MAX_INLINE_US));
+	fairwq_work_init(&requeue.work, requeue_fn);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(requeue.serial, requeue.batch,
+							 &requeue.work));
+	mock_until(test, READ_ONCE(requeue.runs) == 100 || READ_ONCE(requeue.refused));
+	fairwq_serializer_flush(requeue.serial);
+	KUNIT_EXPECT_EQ(test, 0U, requeue.refused);
+	serial_end(test, requeue.serial);
+}
+
 static void max_queued_counts_what_waits(struct kunit *test)
 {
 	struct fairwq_batch_attrs attrs = { .max_queued = 2 };
@@ -151,6 +187,7 @@ static void max_queued_counts_what_waits(struct kunit *test)
 	item[0] = serial_item(test, serial, b, 'x');
 	item[1] = serial_item(test, serial, b, 'y');
 	item[2] = mock_item(test, 'z');
+	KUNIT_EXPECT_EQ(test, 2U, fairwq_batch_nr_queued(b));
 	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_serializer_queue(serial, b, &item[2]->work));
 	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_queue(b, &item[2]->work));
 	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[0]->work));
@@ -158,7 +195,7 @@ static void max_queued_counts_what_waits(struct kunit *test)
 	complete_all(&gate->open);
 	mock_expect_order(test, "yz", item, 3);
 	fairwq_serializer_flush(serial);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&b->nr_queued));
+	KUNIT_EXPECT_EQ(test, 0U, fairwq_batch_nr_queued(b));
 	serial_end(test, serial);
 }
 
@@ -319,7 +356,7 @@ static void disabled_work_is_refused(struct kunit *test)
 	fairwq_work_disable(&item->work);
 	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_serializer_queue(serial, a, &item->work));
 	KUNIT_EXPECT_TRUE(test, serial_idle(serial));
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_pins));
+	KUNIT_EXPECT_EQ(test, 0U, mock_nr_held(a));
 	fairwq_work_enable(&item->work);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(serial, a, &item->work));
 	mock_expect_order(test, "x", &item, 1);
@@ -598,6 +635,7 @@ static struct kunit_case serializer_cases[] = {
 	KUNIT_CASE(item_in_front_can_cancel),
 	KUNIT_CASE(disabled_work_is_refused),
 	KUNIT_CASE(max_queued_counts_what_waits),
+	KUNIT_CASE(item_that_runs_takes_up_no_room),
 	KUNIT_CASE(queue_and_cancel_from_hardirq),
 	KUNIT_CASE(flush_of_a_work_that_waits),
 	KUNIT_CASE(self_wait_warns),

@@ -305,49 +305,81 @@ static void end_of_the_pool_does_not_end_a_drop(struct kunit *test)
 	mock_order_end(test, &order);
 }
 
-/* A work that is queued with a delay or for a grace period while its batch begins to go. */
+/* A work that waits for a delay or a grace period while its batch begins to go. */
 static struct {
 	struct fairwq_delayed_work dwork;
 	struct fairwq_rcu_work rwork;
-	unsigned long delay;		/* 0: for a grace period */
-	bool claimed, go;		/* steps of the queue call */
+	bool claimed, go;		/* steps of the call that moves it */
 } late;
 
-/* Hold up the queue call until the drop has begun, and others have tried to end it. */
+/* Hold up a call that moves the work until the drop has begun, and others have tried to end it. */
 static void hold_late(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
-	if (point != FAIRWQ_POINT_QUEUE_CLAIMED || batch != going.batch)
+	if (point != FAIRWQ_POINT_MOVING || batch != going.batch)
 		return;
 	fairwq_test_set_hook(NULL);
 	step_done(&late.claimed);
 	spin_until(&late.go);
 }
 
-static bool queue_late(struct fairwq_work *work)
+static bool move_late(struct fairwq_work *work)
 {
-	if (late.delay)
-		return fairwq_queue_delayed(going.batch, &late.dwork, late.delay) == 1;
-	return fairwq_queue_rcu(going.batch, &late.rwork) == 1;
+	return fairwq_mod_delayed(going.batch, &late.dwork, HOUR) == 1;
 }
 
-/* A timer that fires, or a grace period that ends, during a drop starts no work either. */
-static void late_work_is_dropped(struct kunit *test, unsigned long delay)
+static struct fairwq_batch *late_begin(struct kunit *test)
 {
 	struct fairwq_batch *a = batch_begin(test, 3);
-	struct call *queue, *call;
 
-	need_two_cpus(test);
 	mock_open(test);
 	tally_begin(test, 1);
 	fairwq_delayed_work_init(&late.dwork, tally_fn);
 	fairwq_rcu_work_init(&late.rwork, tally_fn);
-	late.delay = delay;
 	late.claimed = false;
 	late.go = false;
 	going = (struct going){ .batch = fairwq_batch_get(a), .how = FAIRWQ_DROP_REST,
 				.dropped = tally_dropped };
+	fairwq_batch_pause(a);		/* so that it does not start before the drop */
+	return a;
+}
+
+static void late_end(struct kunit *test, struct fairwq_batch *a)
+{
+	tally_end(test, 1);
+	fairwq_batch_put(a);
+}
+
+/* A timer that fires during a drop starts no work. */
+static void late_timer_starts_nothing(struct kunit *test)
+{
+	struct fairwq_batch *a = late_begin(test);
+
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &late.dwork, 1));
+	going_fn(NULL);
+	late_end(test, a);
+}
+
+/* Nor does a grace period that ends during a drop. */
+static void late_grace_period_starts_nothing(struct kunit *test)
+{
+	struct fairwq_batch *a = late_begin(test);
+
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_rcu(a, &late.rwork));
+	going_fn(NULL);
+	late_end(test, a);
+}
+
+/* A delay that begins during a drop ends, too. */
+static void late_delay_ends(struct kunit *test)
+{
+	struct call *move, *call;
+	struct fairwq_batch *a;
+
+	need_two_cpus(test);
+	a = late_begin(test);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &late.dwork, HOUR));
 	fairwq_test_set_hook(hold_late);
-	queue = mock_call_start_apart(test, queue_late, NULL);
+	move = mock_call_start_apart(test, move_late, NULL);
 	mock_until(test, smp_load_acquire(&late.claimed));	/* pairs with step_done() */
 	call = mock_call_new(test, going_fn, NULL);
 	kthread_bind(call->task, raw_smp_processor_id());
@@ -355,26 +387,9 @@ static void late_work_is_dropped(struct kunit *test, unsigned long delay)
 	mock_until(test, is_disposed(a));
 	others_act(a);
 	step_done(&late.go);
-	KUNIT_EXPECT_TRUE(test, mock_call_end(test, queue));
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, move));
 	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
-	tally_end(test, 1);
-	fairwq_batch_put(a);
-}
-
-static void late_timer_starts_nothing(struct kunit *test)
-{
-	late_work_is_dropped(test, 1);
-}
-
-/* A delay that begins during a drop ends, too. */
-static void late_delay_ends(struct kunit *test)
-{
-	late_work_is_dropped(test, HOUR);
-}
-
-static void late_grace_period_starts_nothing(struct kunit *test)
-{
-	late_work_is_dropped(test, 0);
+	late_end(test, a);
 }
 
 static struct mock *opened;	/* the fixture whose gate is opened by the first drop */
@@ -445,13 +460,6 @@ static bool is_asleep(struct kunit *test, const struct call *call)
 	return sleeps(test) && READ_ONCE(call->task->__state) == TASK_UNINTERRUPTIBLE;
 }
 
-/* Check whether @batch is closed. The lock is held until the shutdown was told of that. */
-static bool is_closed(struct fairwq_batch *batch)
-{
-	guard(raw_spinlock_irq)(&batch->pool->lock);
-	return batch->closed;
-}
-
 /*
  * Shut @a down while an item of it is in flight: a runner's, or one that goes on after its
  * function. While another client runs items, nothing wakes the call.
@@ -465,7 +473,7 @@ static void sleep_beside_others(struct kunit *test, struct fairwq_batch *a, unsi
 	struct call *call;
 
 	call = start(test, a, how);
-	mock_until(test, is_closed(a) && is_asleep(test, call));
+	mock_until(test, is_disposed(a) && is_asleep(test, call));
 	switches = call->task->nvcsw;
 	for (i = 0; i < 100; i++) {
 		mock_queue(test, b, 'b', 1);
@@ -612,7 +620,7 @@ static void held_back_works(struct kunit *test, unsigned int how, const char *lo
 	mock_order_item(test, &order, a, 'x');
 	mock_order_item(test, &order, a, 'y');
 	call = start(test, a, how);
-	mock_until(test, READ_ONCE(a->closed) && sleeps(test));
+	mock_until(test, is_disposed(a) && sleeps(test));
 	KUNIT_EXPECT_FALSE(test, completion_done(&call->done));
 	KUNIT_EXPECT_STREQ(test, "", &mock->log.text[0]);
 	complete_all(&gate->open);
@@ -639,7 +647,7 @@ static struct call *shutdown;	/* its shutdown */
 /* Hold up a queue call that has claimed its work, until a shutdown has found nothing. */
 static void wait_for_the_shutdown(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
-	if (point != FAIRWQ_POINT_QUEUE_ACCEPTED || batch != going.batch)
+	if (point != FAIRWQ_POINT_QUEUE_PUSHED || batch != going.batch)
 		return;
 	fairwq_test_set_hook(NULL);
 	step_done(&accepted);
@@ -695,7 +703,7 @@ static void turn_that_goes_on_is_waited_for(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &on.work));
 	mock_await(test, &on.begun);
 	call = start(test, a, FAIRWQ_DROP_REST);
-	mock_until(test, READ_ONCE(a->closed) && sleeps(test));
+	mock_until(test, is_disposed(a) && sleeps(test));
 	KUNIT_EXPECT_FALSE(test, completion_done(&call->done));
 	fairwq_async_complete(&on.async, 0);
 	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
@@ -961,7 +969,7 @@ static void waiting_works_are_dropped(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, "AB", &mock->log.text[0]);
 	KUNIT_EXPECT_FALSE(test, completion_done(&call->done));
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, mock_order_queue(&order, a, &item->work));
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_pins));
+	KUNIT_EXPECT_EQ(test, 0U, mock_nr_held(a));
 	complete_all(&gate->open);
 	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
 	KUNIT_EXPECT_TRUE(test, mock_order_idle(&order));
@@ -1033,7 +1041,7 @@ static void item_drops_those_behind_it(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, in->ret);
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_STREQ(test, "AB", &mock->log.text[0]);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_pins));
+	KUNIT_EXPECT_EQ(test, 0U, mock_nr_held(a));
 }
 
 /* Rounds of an item that drops beside a thread that queues, and what they share. */

@@ -8,6 +8,7 @@
  */
 #include "core/tree.h"
 #include "lib/hook.h"
+#include "lib/order.h"
 
 /* ---- cancel ----------------------------------------------------------- */
 
@@ -70,7 +71,7 @@ static void cancel_of_a_queued_work(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item[place->which]->work));
 	expect_canceled(test, &item[place->which]->work);
 	KUNIT_EXPECT_EQ(test, place->nr > 1, fairwq_node_eligible(&a->node));
-	KUNIT_EXPECT_EQ(test, place->nr - 1, a->nr_fifo);
+	KUNIT_EXPECT_EQ(test, place->nr - 1, fairwq_inbox_nr_queued(a));
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item[place->which]->work));
 	snprintf(order, sizeof(order), "%s%c", place->left, 'a' + place->which);
 	mock_expect(test, order);
@@ -78,7 +79,7 @@ static void cancel_of_a_queued_work(struct kunit *test)
 
 static bool flush_batch_of(struct fairwq_work *work)
 {
-	fairwq_batch_flush(fairwq_work_batch(atomic_long_read(&work->data)));
+	fairwq_batch_flush(fairwq_work_batch(work));
 	return true;
 }
 
@@ -90,7 +91,7 @@ static bool flush_is_queued(struct fairwq_batch *batch)
 
 	raw_spin_lock_irq(&batch->pool->lock);
 	list_for_each_entry(work, &batch->fifo, node)
-		found |= work->place & FAIRWQ_PLACE_BARRIER;
+		found |= work->flags & FAIRWQ_WORK_BARRIER;
 	raw_spin_unlock_irq(&batch->pool->lock);
 	return found;
 }
@@ -134,7 +135,7 @@ static void cancel_gives_room_back(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item->work));
 	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_queue(a, &b->work));
 	KUNIT_EXPECT_EQ(test, 2UL, fairwq_batch_cancel(a, NULL));
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_queued));
+	KUNIT_EXPECT_EQ(test, 0U, fairwq_batch_nr_queued(a));
 	mock_queue_item(test, a, 'd');
 	mock_queue_item(test, a, 'e');
 	KUNIT_EXPECT_EQ(test, -EAGAIN, fairwq_queue(a, &b->work));
@@ -554,7 +555,7 @@ static void disabled_takes_no_room(struct kunit *test)
 
 	KUNIT_EXPECT_FALSE(test, fairwq_work_disable(&item->work));
 	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue(a, &item->work));
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->nr_queued));
+	KUNIT_EXPECT_EQ(test, 0U, fairwq_batch_nr_queued(a));
 	mock_queue_item(test, a, 'a');
 	KUNIT_EXPECT_TRUE(test, fairwq_work_enable(&item->work));
 	mock_expect(test, "a");
@@ -648,20 +649,13 @@ static void drops_from_a_chunk_to_the_next(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (unsigned int)DROP_MANY, mock->log.nr);
 }
 
-/* Queue drop.other once, between the first two steps of a cancel of drop.batch. */
-static void queue_in_a_step(enum fairwq_test_point point, struct fairwq_batch *batch)
-{
-	if (point != FAIRWQ_POINT_CANCEL_STEP || batch != drop.batch || drop.late)
-		return;
-	drop.late = 1;
-	drop.ret = fairwq_queue(batch, &drop.other->work) == 1;
-}
-
-/* Queue @item again in its dropped(): the first item only, after queue_in_a_step(). */
+/* Queue drop.other in the first dropped(), and then the dropped item again. */
 static void queue_another(struct mock_item *item)
 {
-	if (drop.late == 1)
-		drop.late += fairwq_queue(drop.batch, &item->work);
+	if (drop.late)
+		return;
+	drop.ret = fairwq_queue(drop.batch, &drop.other->work) == 1;
+	drop.late = 1 + fairwq_queue(drop.batch, &item->work);
 }
 
 /* Items that are queued while a batch is cancelled stay, also those that dropped() queues. */
@@ -673,9 +667,7 @@ static void drops_only_what_is_older(struct kunit *test)
 	mock_queue(test, a, 'A', DROP_MANY);
 	drop_set(test, a, queue_another);
 	drop.other = mock_item(test, 'X');
-	fairwq_test_set_hook(queue_in_a_step);
 	KUNIT_EXPECT_EQ(test, (unsigned long)DROP_MANY, fairwq_batch_cancel(a, drop_fn));
-	fairwq_test_set_hook(NULL);
 	KUNIT_EXPECT_TRUE(test, drop.ret);
 	KUNIT_EXPECT_EQ(test, 2U, drop.late);
 	mock_open(test);
@@ -686,6 +678,40 @@ static void drops_only_what_is_older(struct kunit *test)
 static void count_drop(struct fairwq_work *work)
 {
 	drop.nr++;
+}
+
+static struct mock_gate *second_gate;	/* runs, and is queued again */
+
+/* End the run of the second gate in the first dropped(): its next turn is put back then. */
+static void open_second(struct fairwq_work *work)
+{
+	if (drop.nr++)
+		return;
+	complete_all(&second_gate->open);
+	spin_for(100, atomic_read(&second_gate->runs) > 1);
+}
+
+/* A parked work is dropped also if its last run ends while another one is dropped. */
+static void drops_what_is_put_back_meanwhile(struct kunit *test)
+{
+	struct mock_gate *gate[2];
+	struct fairwq_batch *a;
+	unsigned int i;
+
+	need_two_cpus(test);
+	a = mock_begin(test, 4);
+	gate[0] = mock_parked_begin(test, a);
+	gate[1] = mock_gate_new(test);
+	mock_gate_enter(test, a, gate[1]);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate[1]->work));
+	mock_until(test, READ_ONCE(a->nr_parked) == 2);
+	second_gate = gate[1];
+	drop_set(test, a, NULL);
+	KUNIT_EXPECT_EQ(test, 2UL, fairwq_batch_cancel(a, open_second));
+	complete_all(&gate[0]->open);
+	fairwq_batch_flush(a);
+	for (i = 0; i < ARRAY_SIZE(gate); i++)
+		KUNIT_EXPECT_EQ(test, 1, atomic_read(&gate[i]->runs));
 }
 
 static void drops_what_is_parked(struct kunit *test)
@@ -815,22 +841,78 @@ static void dropped_before_released(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, mock_nr_waiters(mock->pool));
 }
 
-static void flush_other(struct mock_item *item)
+static struct mock_gate *opened;		/* it opens in the first dropped() */
+
+/* Free the runner in the first dropped(), and give what must not begin the time to do so. */
+static void open_and_wait(struct mock_item *item)
 {
-	drop.ret = fairwq_work_flush(&drop.other->work);
 	drop.then = NULL;
+	complete_all(&opened->open);
+	spin_for(100, READ_ONCE(drop.log->nr) > 1);
 }
 
-/* A flush does not wait for a work that is being dropped, because it will not run. */
-static void dropped_item_may_be_flushed(struct kunit *test)
+/* No item of the batch begins until the last one was dropped, also if dropped() takes long. */
+static void nothing_begins_during_a_drop(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	need_two_cpus(test);
+	a = mock_begin(test, 1);
+	opened = &mock->gate;
+	mock_queue(test, a, 'A', 3);
+	drop_set(test, a, open_and_wait);
+	KUNIT_EXPECT_EQ(test, 3UL, fairwq_batch_cancel(a, drop_fn));
+	mock_queue_item(test, a, 'X');
+	mock_until(test, READ_ONCE(mock->log.nr) == 4);
+	KUNIT_EXPECT_STREQ(test, "aaaX", &mock->log.text[0]);
+}
+
+/* Nor does the next item of a serializer whose burst is under way. */
+static void no_burst_goes_on_during_a_drop(struct kunit *test)
+{
+	struct order order = mock_order_new(test, false);
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	need_two_cpus(test);
+	a = mock_begin(test, 2);
+	KUNIT_ASSERT_EQ(test, 0, fairwq_serializer_set_inline(order.serial, FAIRWQ_MAX_INLINE_US));
+	opened = mock_order_gate(test, &order, a);
+	mock_order_item(test, &order, a, 'S');
+	mock_queue(test, a, 'A', 2);
+	drop_set(test, a, open_and_wait);
+	KUNIT_EXPECT_EQ(test, 'a', (fairwq_batch_cancel(a, drop_fn), mock->log.text[0]));
+	KUNIT_EXPECT_EQ(test, 'a', mock->log.text[1]);
+	mock_open(test);
+	fairwq_serializer_flush(order.serial);
+	mock_order_destroy(&order);
+}
+
+static struct kunit *flush_test;
+static struct call *flush_call;
+
+/* Flush drop.other in another thread, and wait until that waits; once. */
+static void flush_other(struct mock_item *item)
+{
+	struct mock *mock = flush_test->priv;
+
+	drop.then = NULL;
+	flush_call = mock_call_start(flush_test, fairwq_work_flush, &drop.other->work);
+	mock_until(flush_test, mock_nr_waiters(mock->pool) == 1);
+}
+
+/* A flush of a work ends when the work is dropped, because it will not run. */
+static void drop_wakes_a_flush_of_the_item(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 1);
 
+	flush_test = test;
 	drop_set(test, a, flush_other);
 	mock_queue_item(test, a, 'A');
 	drop.other = mock_queue_item(test, a, 'B');
 	KUNIT_EXPECT_EQ(test, 2UL, fairwq_batch_cancel(a, drop_fn));
-	KUNIT_EXPECT_FALSE(test, drop.ret);
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, flush_call));
 	mock_expect(test, "ab");
 }
 
@@ -1167,10 +1249,13 @@ static struct kunit_case work_cases[] = {
 	KUNIT_CASE(drops_from_a_chunk_to_the_next),
 	KUNIT_CASE(drops_only_what_is_older),
 	KUNIT_CASE(drops_what_is_parked),
+	KUNIT_CASE(drops_what_is_put_back_meanwhile),
 	KUNIT_CASE(dropped_may_cancel_the_next),
 	KUNIT_CASE(dropped_may_be_canceled_by_others),
 	KUNIT_CASE(dropped_before_released),
-	KUNIT_CASE(dropped_item_may_be_flushed),
+	KUNIT_CASE(nothing_begins_during_a_drop),
+	KUNIT_CASE(no_burst_goes_on_during_a_drop),
+	KUNIT_CASE(drop_wakes_a_flush_of_the_item),
 	KUNIT_CASE(cancel_of_a_paused_batch_drops_its_items),
 	KUNIT_CASE(cancel_wakes_a_flush),
 	KUNIT_CASE(recycled_work_may_be_flushed),

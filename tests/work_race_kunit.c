@@ -65,26 +65,19 @@ static void cancel_behind_the_push_finds_the_work(struct kunit *test)
 
 static struct {
 	struct fairwq_batch *batch;
-	bool claimed, look, queued;
+	struct fairwq_work *work;
+	bool claimed, queued;
 	bool timed_out;
 	int ret;
 } late;
 
-/*
- * Let a queue call claim the work, then find it disabled and return, before the
- * disable reads the state of the work under the lock.
- */
+/* Hold a queue call up that has claimed the work, until the work is disabled. */
 static void late_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
-	if (batch != late.batch)
+	if (batch != late.batch || point != FAIRWQ_POINT_QUEUE_CLAIMED || late.claimed)
 		return;
-	if (point == FAIRWQ_POINT_QUEUE_CLAIMED && !late.claimed) {
-		step_done(&late.claimed);
-		late.timed_out |= !spin_until(&late.look);
-	} else if (point == FAIRWQ_POINT_LOOK && !late.look) {
-		step_done(&late.look);
-		late.timed_out |= !spin_until(&late.queued);
-	}
+	step_done(&late.claimed);
+	late.timed_out |= !spin_within(READ_ONCE(late.work->disabled));
 }
 
 static bool queue_late(struct fairwq_work *work)
@@ -102,6 +95,7 @@ static struct call *late_begin(struct kunit *test, struct fairwq_work *work)
 	need_two_cpus(test);
 	memset(&late, 0, sizeof(late));
 	late.batch = mock_begin(test, 2);
+	late.work = work;
 	fairwq_test_set_hook(late_hook);
 	/* On a CPU of its own: interrupts are off there. */
 	call = mock_call_start_apart(test, queue_late, work);
@@ -225,7 +219,7 @@ static void step_begin(struct kunit *test, struct stepped *on, struct fairwq_bat
 {
 	step.irq_work = IRQ_WORK_INIT_HARD(step_irq_fn);
 	step.point = point;
-	step.at = point == FAIRWQ_POINT_ADMITTED ? NULL : batch;
+	step.at = batch;
 	step.batch = batch;
 	step.on = on;
 	step.act = act;
@@ -304,13 +298,12 @@ static const struct {
 	int (*call)(struct kunit *test, struct fairwq_batch *a, struct stepped *on);
 } steps[] = {
 	{ "claim, look whether it is disabled", FAIRWQ_POINT_QUEUE_CLAIMED, plain_call },
-	{ "look, push", FAIRWQ_POINT_QUEUE_ACCEPTED, plain_call },
 	{ "claim, set the timer", FAIRWQ_POINT_QUEUE_CLAIMED, delayed_call },
-	{ "the timer fires, push", FAIRWQ_POINT_QUEUE_ACCEPTED, short_delay },
 	{ "claim, list", FAIRWQ_POINT_QUEUE_CLAIMED, kept_back },
 	{ "claim, admit", FAIRWQ_POINT_QUEUE_CLAIMED, serial_call },
-	{ "admit, push", FAIRWQ_POINT_QUEUE_ACCEPTED, serial_call },
-	{ "let go, push", FAIRWQ_POINT_ADMITTED, let_go },
+	{ "link, activate", FAIRWQ_POINT_QUEUE_PUSHED, plain_call },
+	{ "the timer fires, activate", FAIRWQ_POINT_QUEUE_PUSHED, short_delay },
+	{ "let go, activate", FAIRWQ_POINT_QUEUE_PUSHED, let_go },
 };
 
 static struct stepped *stepped_new(struct kunit *test)
@@ -350,7 +343,7 @@ static void interrupt_between_two_steps_ends(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, left, fairwq_work_cancel_sync(&on->dwork.work));
 		fairwq_serializer_flush(&step.serial);
 		KUNIT_EXPECT_EQ(test, 0, atomic_read(&on->runs));
-		mock_until(test, !atomic_read(&a->nr_pins));
+		mock_until(test, !mock_nr_held(a));
 	}
 	fairwq_serializer_destroy(&step.serial);
 }
@@ -362,8 +355,7 @@ static void interrupt_between_two_steps_ends(struct kunit *test)
 static void cancel_finds_it_once_it_is_pushed(struct kunit *test)
 {
 	static const enum fairwq_test_point points[] = {
-		FAIRWQ_POINT_QUEUE_CLAIMED, FAIRWQ_POINT_QUEUE_ACCEPTED,
-		FAIRWQ_POINT_QUEUE_PUSHED,
+		FAIRWQ_POINT_QUEUE_CLAIMED, FAIRWQ_POINT_QUEUE_PUSHED,
 	};
 	struct fairwq_batch *a = mock_begin(test, 2);
 	struct stepped *on;
@@ -383,7 +375,7 @@ static void cancel_finds_it_once_it_is_pushed(struct kunit *test)
 		fairwq_rcu_work_flush(&on->rwork);
 		KUNIT_EXPECT_EQ(test, pushed ? 0 : 1, atomic_read(&on->runs));
 		KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&on->rwork.work));
-		mock_until(test, !atomic_read(&a->nr_pins));
+		mock_until(test, !mock_nr_held(a));
 	}
 }
 
@@ -555,7 +547,7 @@ static void race_step(struct racer *racer)
 		fairwq_delayed_work_flush(&work->dwork);
 		break;
 	case 8:
-		mock_look(race->batch[(r >> 16) % RACE_BATCHES]);
+		fairwq_batch_resume(race->batch[(r >> 16) % RACE_BATCHES]);
 		break;
 	}
 }
@@ -595,8 +587,7 @@ static void race_check(struct kunit *test, struct race *race)
 	for (i = 0; i < RACE_BATCHES; i++) {
 		KUNIT_EXPECT_EQ(test, 0U, race->batch[i]->nr_canceling);
 		KUNIT_EXPECT_EQ(test, 0U, race->batch[i]->nr_parked);
-		KUNIT_EXPECT_EQ(test, 0, atomic_read(&race->batch[i]->nr_pins));
-		KUNIT_EXPECT_EQ(test, 0, atomic_read(&race->batch[i]->nr_queued));
+		KUNIT_EXPECT_EQ(test, 0U, fairwq_batch_nr_queued(race->batch[i]));
 	}
 }
 
@@ -671,7 +662,6 @@ static int meddler_fn(void *data)
 
 	while (!kthread_should_stop()) {
 		fairwq_batch_cancel(meddler->batch, NULL);
-		mock_look(meddler->batch);
 		usleep_range(1, 20);	/* any time will do */
 	}
 	return 0;

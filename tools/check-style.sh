@@ -133,16 +133,6 @@ run_codespell() {
 	cd "$top" && ours ':!COPYING' ':!tests/bugs' | xargs codespell --ignore-words-list=filp
 }
 
-# Reject words for persons in comments, documentation and messages. Prose must name its
-# subject: the caller, the runner, the batch.
-run_prose() {
-	local person='who|whom|whoever|nobody|somebody|anybody|everybody|someone|anyone|his|he|him' found
-	cd "$top" || return
-	found=$(ours ':!COPYING' ':!tools/check-style.sh' |
-		xargs grep -IniP -- "(?<![-\w])($person)(?!\w)" /dev/null)
-	[ -z "$found" ] || { echo "$found"; return 1; }
-}
-
 # Check that each page of the documentation can be read in one go: below 500 lines.
 run_length() {
 	local found
@@ -222,7 +212,6 @@ main() {
 	check "checkpatch --strict" run_checkpatch "$source"
 	check "kernel-doc" run_kernel_doc "$source"
 	check "codespell" run_codespell
-	check "prose" run_prose
 	check "length of the pages" run_length
 	check "markup of the documentation" run_markup
 	check "shellcheck" run_shellcheck

@@ -78,14 +78,13 @@ struct fairwq_batch *mock_held_begin(struct kunit *test, struct mock_gate *gate)
 }
 EXPORT_SYMBOL_GPL(mock_held_begin);
 
-/* Let the runner enter @gate. Then all items up to @last are sorted behind it. */
+/* Let the runner enter @gate. Then all items up to @last are queued behind it. */
 void mock_held_go(struct kunit *test, struct fairwq_batch *a, struct mock_gate *gate,
 		  const struct mock_item *last)
 {
 	fairwq_batch_resume(a);
 	mock_await(test, &gate->entered);
-	mock_look(a);
-	KUNIT_ASSERT_TRUE(test, atomic_long_read(&last->work.data) & FAIRWQ_WORK_LINKED);
+	KUNIT_ASSERT_TRUE(test, fairwq_work_pending_in(&last->work, FAIRWQ_STATE_QUEUED));
 }
 EXPORT_SYMBOL_GPL(mock_held_go);
 

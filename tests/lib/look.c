@@ -53,15 +53,6 @@ void mock_tick(struct fairwq_pool *pool)
 }
 EXPORT_SYMBOL_GPL(mock_tick);
 
-/* Sort the pushed works of @batch, as a reader of debugfs does. */
-void mock_look(struct fairwq_batch *batch)
-{
-	rcu_read_lock();
-	fairwq_batch_sort(batch);
-	rcu_read_unlock();
-}
-EXPORT_SYMBOL_GPL(mock_look);
-
 /* Dump @batch to @buf. @size must be larger than the text. Return: the length. */
 size_t mock_dump(struct fairwq_batch *batch, char *buf, size_t size)
 {

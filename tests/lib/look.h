@@ -7,6 +7,7 @@
 
 #include "core/cost.h"
 #include "core/fifo.h"
+#include "core/inbox.h"
 #include "core/testing.h"
 #include "core/types.h"
 #include "core/waitlist.h"
@@ -18,7 +19,13 @@ unsigned int mock_nr_eligible(struct fairwq_pool *pool);
 u64 mock_counter(struct fairwq_pool *pool, enum fairwq_counter which);
 void mock_one_reaper(bool one);
 void mock_tick(struct fairwq_pool *pool);
-void mock_look(struct fairwq_batch *batch);
+
+/* Return how many works a timer, a grace period or a constraint holds, bound for @batch. */
+static inline unsigned int mock_nr_held(const struct fairwq_batch *batch)
+{
+	return READ_ONCE(batch->inbox.nr_held);
+}
+
 size_t mock_dump(struct fairwq_batch *batch, char *buf, size_t size);
 void mock_row(struct fairwq_batch *batch, char *buf, size_t size);
 void mock_reset(struct fairwq_pool *pool);

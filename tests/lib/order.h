@@ -11,15 +11,13 @@
 /* Check whether the constraint of @work holds it back. */
 static inline bool waits(const struct fairwq_work *work)
 {
-	return (atomic_long_read(&work->data) &
-		(FAIRWQ_WORK_CONSTRAINED | FAIRWQ_WORK_GRACE)) == FAIRWQ_WORK_CONSTRAINED;
+	return fairwq_work_pending_in(work, FAIRWQ_STATE_LISTED);
 }
 
 /* Check whether the constraint of @work has admitted it, and it has not begun. */
 static inline bool admitted(const struct fairwq_work *work)
 {
-	return !(atomic_long_read(&work->data) & FAIRWQ_WORK_CONSTRAINED) &&
-	       fairwq_work_pending(work);
+	return fairwq_work_pending_in(work, FAIRWQ_STATE_QUEUED);
 }
 
 /* ---- an order: a serializer, or a limiter that admits one item ----------- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Disable of a work, and the wait until it does not run. Then it may be freed. That is
- * fairwq_work_disable_sync() in work.c, against fairwq_claim_as() in core/push.h, and
+ * fairwq_work_disable_sync() in work.c, against fairwq_claim_locked() in core/inbox.h, and
  * fairwq_start_item() and fairwq_end_current() in core/turn.h.
  *
  * One task queues the work twice, another disables it. A runner runs it.
@@ -13,7 +13,7 @@
  * The call must return.
  *
  * Broken NO_MB_DISABLE (assertion): no smp_mb() in disable_item().
- * Broken NO_MB_CLAIM (assertion): the cmpxchg() in fairwq_claim_as() without its
+ * Broken NO_MB_CLAIM (assertion): the cmpxchg() in fairwq_claim_locked() without its
  *	barrier: @disabled is loaded before the work can be seen to be pending.
  * Broken CLAIMED_BLINDLY (assertion): the queue call does not look at @disabled
  *	after that.
@@ -42,7 +42,7 @@
 
 #define CALLS	2
 
-#define PENDING	1		/* and not LINKED: owned by a queue call */
+#define PENDING	1		/* and not LINKED: a queue call has it, under inbox->lock */
 #define LINKED	2
 
 /* Under the lock. */
@@ -63,7 +63,7 @@ proctype caller(byte cpu)
 	do
 	:: i < CALLS ->
 		i++;
-		/* fairwq_claim_as() */
+		/* fairwq_claim_locked() */
 		if
 #ifdef NO_MB_CLAIM
 		:: mem[STATE] == 0 ->
@@ -83,7 +83,7 @@ proctype caller(byte cpu)
 				/* fairwq_unclaim() */
 				d_step { RMW(cpu) -> mem[STATE] = 0 }
 			:: else ->
-				/* fairwq_push_claimed(), and the CPU that sorts @incoming */
+				/* fairwq_inbox_link_locked() */
 				spin_lock(cpu);
 				write_once(cpu, STATE, PENDING | LINKED);
 				d_step { assert(!returned && !fifo); fifo = true }

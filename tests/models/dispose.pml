@@ -1,69 +1,57 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The end of a batch: batch.c and fairwq_fifo_reap_locked() in core/fifo.c,
- * against the calls that may still use the batch.
+ * The end of a batch: batch.c, core/inbox.c, core/push.c and fairwq_fifo_reap_locked() in
+ * core/fifo.c, against the calls that may still use the batch.
  *
- * Two holders of references queue an item each and dispose of the batch. RCU closes
- * it; so does a call that waits, after a grace period of its own. A runner
- * runs the accepted items. Each step here is under the lock, an atomic
- * read-modify-write, or ordered by RCU. Therefore memory is sequentially consistent
- * here, and the model does not use the store buffers of memory.pml.
+ * Two holders of references queue an item each and dispose of the batch. A runner
+ * runs the accepted items. Each step here is under a lock, or ordered by RCU.
+ * Therefore memory is sequentially consistent here. A section under inbox->lock is one step.
  *
  * Holds:
  *	each accepted item runs, or is cancelled, before the batch is reaped;
  *	a queue call that began after a dispose had returned accepts no item;
- *	the batch is reaped once, when nothing is queued, runs or is delayed;
+ *	the batch is reaped once, when nothing is queued, runs or is held;
  *	the batch is freed, and no CPU touches it after that.
  *
  * Case DELAYED: the first item is queued by fairwq_queue_delayed().
  * Case CANCEL: a task without a reference cancels the first item.
+ * Case MOD: a task without a reference queues the first item anew, by fairwq_mod_delayed().
  * Case PAUSE: the second holder pauses the batch, and leaves the dispose to the first.
- * Case SHUTDOWN: a third holder shuts the batch down.
  *
- * Broken DISPOSE_NO_GRACE (assertion): the batch is closed without a grace period.
- * Broken DISPOSE_NONEMPTY (assertion): a closed batch counts as drained.
+ * Broken SEEN_APART (assertion): a queue call sees that the batch is not disposed, and accepts
+ *	the item in a later section.
+ * Broken DISPOSE_NONEMPTY (assertion): a disposed batch counts as drained.
  * Broken DISPOSE_LEAK (invalid end state): the check for a drained batch is only
- *	made when the batch is closed.
+ *	made when the batch is disposed.
  * Broken DISPOSE_TWICE (assertion): each call of dispose lets the batch be reaped.
- * Broken SHUTDOWN CLOSED_TWICE (assertion): a batch that is closed once more is
- *	reaped once more.
- * Broken SHUTDOWN NOT_KEPT (assertion): RCU closes the batch without a reference to it.
- * Broken SHUTDOWN CLOSED_EARLY (assertion): a shutdown closes the batch without a grace
- *	period.
  * Broken CANCEL NO_REAPING (assertion): that check ignores @reaping: reap_work is
  *	queued again while the batch is reaped, and runs after it is freed.
  * Broken CANCEL FREED_AT_ONCE (assertion): the last put frees the memory, without a
  *	grace period.
- * Broken DELAYED DELAY_NOT_HELD (assertion): a delayed work does not pin the
- *	batch.
- * Broken DELAYED HELD_LATE (assertion): it does, but outside the RCU read-side
- *	section in which the call was not refused.
+ * Broken DELAYED ACTIVATED_LATE (assertion): the timer leaves its RCU read-side section
+ *	before it activates the batch.
+ * Broken DELAYED DELAY_NOT_HELD (assertion): the batch does not count an item that waits for
+ *	its timer.
+ * Broken MOD MOD_NOT_HELD (assertion): nor an item that is about to move to it.
  * Broken PAUSE PAUSED_FOR_EVER (invalid end state): a batch can be paused after
  *	it was disposed.
  */
-#define ITEMS	2
-
 bool locked;				/* pool->lock */
 bool disposed;				/* FAIRWQ_BATCH_DISPOSED in batch->flags */
-bool closed, reaped, reaping, paused;	/* of the batch */
-byte incoming, fifo;			/* numbers of items */
-bool in_incoming, in_fifo;		/* item 0 is among them */
+bool reaped, reaping, paused;		/* of the batch */
+byte inbox, fifo;			/* numbers of items */
+bool in_inbox, in_fifo;			/* item 0 is among them */
+bool timer;				/* item 0 waits for its timer */
 byte in_flight, nr_held;
-#ifdef SHUTDOWN
-byte refs = 4;				/* three holders, and the pool */
-#else
 byte refs = 3;				/* two holders, and the pool */
-#endif
 
-bool reap_grace;			/* call_rcu() was called for batch_grace_over() */
 bool reap_queued;			/* reap_work is queued */
 bool freeing, freed;			/* call_rcu() was called; the memory is gone */
 
-bool pending;				/* item 0, in work->data */
 byte accepted, ran, cancelled, left;	/* for the properties */
 bool told;				/* a dispose has returned */
 
-#define NR_READERS 5			/* holders 0 and 1, timer, cancel, runner */
+#define NR_READERS 4			/* holders 0 and 1, timer, cancel or mod */
 byte section[NR_READERS];		/* odd: in an RCU read-side section */
 
 #define rcu_read_lock(p)	section[p]++
@@ -80,18 +68,12 @@ inline grace_period()
 {
 	d_step {
 		seen[0] = section[0]; seen[1] = section[1]; seen[2] = section[2];
-		seen[3] = section[3]; seen[4] = section[4]
+		seen[3] = section[3]
 	}
 	d_step {
-		over(0) && over(1) && over(2) && over(3) && over(4) ->
-		seen[0] = 0; seen[1] = 0; seen[2] = 0; seen[3] = 0; seen[4] = 0
+		over(0) && over(1) && over(2) && over(3) ->
+		seen[0] = 0; seen[1] = 0; seen[2] = 0; seen[3] = 0
 	}
-}
-
-/* queue_work() of reap_work */
-inline queue_reap_work()
-{
-	d_step { at_batch(); reap_queued = true }
 }
 
 /* batch_last_put() */
@@ -112,155 +94,127 @@ inline batch_put()
 	}
 }
 
-#define idle	(!fifo && !incoming && !in_flight)
+#define idle	(!fifo && !inbox && !in_flight)
 #ifdef DISPOSE_NONEMPTY
-#define empty	true
+#define drained	disposed
 #else
-#define empty	(idle && !nr_held)
+#define drained	(disposed && idle && !nr_held)
 #endif
-#define drained	(closed && empty)
-
-inline start_reaping()
-{
-#ifndef NO_REAPING
-	reaping = true;
-#endif
-	queue_reap_work()
-}
 
 /* fairwq_fifo_reap_locked() */
 inline reap_locked()
 {
-	if
-#ifndef DISPOSE_LEAK
-	:: drained && !reaping -> start_reaping()
-#endif
-	:: else
-	fi
-}
-
-/* fairwq_batch_close() */
-inline close_batch()
-{
-	spin_lock();
-	if
-#ifdef CLOSED_TWICE
-	:: empty -> closed = true; queue_reap_work()
-#else
-	:: !closed && empty && !reaping -> closed = true; start_reaping()
-#endif
-	:: else -> closed = true
-	fi;
-	spin_unlock()
-}
-
-/* fairwq_fifo_splice_locked() */
-inline splice_locked()
-{
 	d_step {
-		fifo = fifo + incoming;
-		in_fifo = in_fifo || in_incoming;
-		incoming = 0;
-		in_incoming = false
+		if
+		:: drained && !reaping ->
+#ifndef NO_REAPING
+			reaping = true;
+#endif
+			at_batch();
+			reap_queued = true
+		:: else
+		fi
 	}
 }
 
-/* fairwq_push_claimed(); queue.pml has the condition for attend() */
-inline push_claimed(item)
+#ifdef DISPOSE_LEAK
+#define reap_later_locked()	skip
+#else
+#define reap_later_locked()	reap_locked()
+#endif
+
+/* fairwq_inbox_take_over_locked() */
+inline take_over_locked()
 {
-	d_step { at_batch(); assert(!reaped); incoming++; in_incoming = (item == 0 || in_incoming) }
+	d_step {
+		fifo = fifo + inbox;
+		in_fifo = in_fifo || in_inbox;
+		inbox = 0;
+		in_inbox = false
+	}
+}
+
+/* fairwq_activate(); queue.pml has the condition for it */
+inline activate()
+{
 	spin_lock();
-	splice_locked();	/* fairwq_fifo_update_locked() */
-	reap_locked();
+	take_over_locked();	/* fairwq_fifo_update_locked() */
 	spin_unlock()
 }
 
-#ifdef DELAYED
-bool timer;		/* is set */
+/* fairwq_inbox_link_locked() */
+#define link(item)	at_batch(); assert(!reaped); inbox++; in_inbox = (item == 0 || in_inbox)
 
-/* fairwq_delays_timer_fn(), fairwq_push_held() */
+/* fairwq_delay_timer_fn() */
 proctype delay(byte me)
 {
-end:	timer;
-	push_claimed(0);
-	/* fairwq_unpin() */
-	rcu_read_lock(me);
-	spin_lock();
+end:	do
+	:: d_step { timer -> timer = false; rcu_read_lock(me);
 #ifndef DELAY_NOT_HELD
-	nr_held--;
+		    nr_held--;
 #endif
-	reap_locked();
-	spin_unlock();
-	rcu_read_unlock(me)
+		    link(0) };
+#ifdef ACTIVATED_LATE
+		rcu_read_unlock(me);
+		activate()
+#else
+		activate();
+		rcu_read_unlock(me)
+#endif
+	od
 }
-#endif
 
 /* fairwq_queue(), or fairwq_queue_delayed() */
 inline queue(me)
 {
 	was = told;
 	rcu_read_lock(me);
-	d_step { at_batch(); refused = disposed }	/* fairwq_refusal() */
-	if
-	:: !refused ->
-		d_step {
+#ifdef SEEN_APART
+	d_step { at_batch(); refused = disposed }
+#endif
+	/* fairwq_claim_locked() */
+	d_step {
+		at_batch();
+#ifndef SEEN_APART
+		refused = disposed;
+#endif
+		if
+		:: !refused ->
 			assert(!was);
 			accepted++;
-			pending = pending || me == 0	/* fairwq_claim_as() */
-		}
+			if
 #ifdef DELAYED
-		if
-		:: me == 0 ->
-#ifdef HELD_LATE
-			rcu_read_unlock(me);
-#endif
+			:: me == 0 ->
+				timer = true;
 #ifndef DELAY_NOT_HELD
-			d_step { at_batch(); nr_held++ }	/* fairwq_pin() */
+				nr_held++
 #endif
-#ifdef HELD_LATE
-			rcu_read_lock(me);
-#endif
-			timer = true
-		:: else -> push_claimed(me)
-		fi
+			:: me != 0 -> link(me)
 #else
-		push_claimed(me)
+			:: true -> link(me)
 #endif
+			fi
+		:: else
+		fi
+	}
+	if
+	:: !refused -> activate()
 	:: else
 	fi;
 	rcu_read_unlock(me)
 }
 
-/* fairwq_batch_retire() */
-inline retire()
-{
-	spin_lock();
-	d_step { was = disposed; disposed = true; paused = false }
-	spin_unlock();
-	if
-	:: !was ->
-#ifdef DISPOSE_NO_GRACE
-		close_batch()
-#else
-		/* fairwq_call_rcu() */
-#ifdef NOT_KEPT
-		d_step { at_batch(); reap_grace = true }
-#else
-		d_step { at_batch(); refs++; reap_grace = true }
-#endif
-#endif
-#ifdef DISPOSE_TWICE
-	:: was -> queue_reap_work()
-#else
-	:: else
-#endif
-	fi
-}
-
 /* fairwq_batch_dispose() */
 inline dispose()
 {
-	retire();
+	/* fairwq_batch_retire() */
+	spin_lock();
+	d_step { was = disposed; disposed = true; paused = false }
+#ifdef DISPOSE_TWICE
+	d_step { reaping = reaping && !was; reap_queued = reap_queued || was }
+#endif
+	reap_locked();
+	spin_unlock();
 	batch_put();
 	told = true
 }
@@ -274,7 +228,6 @@ proctype holder(byte me)
 	if
 	:: me == 1 ->
 		/* fairwq_batch_pause() */
-		rcu_read_lock(me);
 		spin_lock();
 #ifdef PAUSED_FOR_EVER
 		paused = true;
@@ -282,51 +235,12 @@ proctype holder(byte me)
 		paused = paused || !disposed;
 #endif
 		spin_unlock();
-		rcu_read_unlock(me)
-	:: else
-	fi;
-#endif
-#ifdef PAUSE
-	if
-	:: me == 1 -> batch_put()
+		batch_put()
 	:: else -> dispose()
 	fi
 #else
 	dispose()
 #endif
-}
-
-#ifdef SHUTDOWN
-/* fairwq_batch_shutdown(): shutdown_begin(), then it waits */
-proctype shutdown()
-{
-	byte seen[NR_READERS];
-	bool was;
-
-	retire();
-#ifndef CLOSED_EARLY
-	grace_period();		/* fairwq_batch_wait_grace() */
-#endif
-	close_batch();
-	left;
-	batch_put()
-}
-#endif
-
-/* A grace period after dispose: batch_grace_over() */
-proctype grace_over()
-{
-	byte seen[NR_READERS];
-
-end:	do
-	:: reap_grace ->
-		grace_period();
-		reap_grace = false;
-		close_batch();
-#ifndef NOT_KEPT
-		batch_put()
-#endif
-	od
 }
 
 /* batch_reap_fn() */
@@ -358,7 +272,7 @@ end:	freeing;
 }
 
 /* A runner. It takes item 0 first, if that is in the FIFO. */
-proctype runner(byte me)
+proctype runner()
 {
 end:	do
 	:: d_step {
@@ -367,37 +281,109 @@ end:	do
 		at_batch();
 		fifo--;
 		in_flight++;
-		in_fifo = false;
-		pending = false
+		in_fifo = false
 	   }
 		d_step { assert(!reaped); ran++ }	/* the function */
 		spin_lock();
 		/* fairwq_fifo_turn_over_locked() */
 		in_flight--;
-		reap_locked();
+		reap_later_locked();
 		spin_unlock()
 	od
 }
 
-/* fairwq_try_cancel() of item 0 */
+#ifdef CANCEL
+#define was_taken	cancelled++
+#else
+#define was_taken	skip
+#endif
+
+/* fairwq_try_take() of item 0, as its state says. Return: @found */
+inline try_take()
+{
+	found = false;
+	if
+	:: timer ->
+		/* take_delayed() */
+		d_step {
+			at_batch();
+			if
+			:: timer ->
+				timer = false;
+				found = true;
+				was_taken;
+				nr_held--
+			:: else
+			fi
+		}
+		spin_lock();
+		reap_later_locked();	/* fairwq_reap() */
+		spin_unlock()
+	:: !timer && (in_inbox || in_fifo) ->
+		/* take_queued() */
+		spin_lock();
+		take_over_locked();
+		d_step {
+			if
+			:: in_fifo -> fifo--; in_fifo = false; found = true; was_taken
+			:: else
+			fi
+		}
+		reap_later_locked();
+		spin_unlock()
+	:: else
+	fi
+}
+
+/* fairwq_work_cancel() of item 0 */
 proctype cancel(byte me)
 {
 	bool found;
 
 	rcu_read_lock(me);
-	found = pending;
-	if
-	:: found ->
-		/* cancel_queued() */
-		spin_lock();
-		splice_locked();
+	try_take();
+	rcu_read_unlock(me)
+}
+
+/* fairwq_mod_delayed() of item 0, to the batch that it is in */
+proctype mod(byte me)
+{
+	bool found, reserved;
+
+	rcu_read_lock(me);
+	d_step {
+		/* reserve() */
 		if
-		:: in_fifo ->
-			d_step { fifo--; in_fifo = false; pending = false; cancelled++ }
+		:: !disposed && !freed ->
+			reserved = true;
+#ifndef MOD_NOT_HELD
+			nr_held++
+#endif
 		:: else
-		fi;
-		reap_locked();
-		spin_unlock()
+		fi
+	}
+	if
+	:: reserved ->
+		try_take();
+		if
+		:: found ->
+			/* fairwq_inbox_delay_locked() */
+			d_step { at_batch(); assert(!reaped); timer = true
+#ifdef MOD_NOT_HELD
+				 ; nr_held++
+#endif
+			}
+		:: !found ->
+#ifndef MOD_NOT_HELD
+			/* unreserve() */
+			d_step { at_batch(); nr_held-- }
+			spin_lock();
+			reap_later_locked();
+			spin_unlock()
+#else
+			skip
+#endif
+		fi
 	:: else
 	fi;
 	rcu_read_unlock(me)
@@ -413,19 +399,16 @@ init {
 	atomic {
 		run holder(0);
 		run holder(1);
-		run grace_over();
-#ifdef SHUTDOWN
-		run shutdown();
-#endif
 		run reap_fn();
 		run rcu_free();
-		run runner(4);
+		run runner();
 #ifdef CANCEL
 		run cancel(3);
 #endif
-#ifdef DELAYED
-		run delay(2);
+#ifdef MOD
+		run mod(3);
 #endif
+		run delay(2);
 		run waiter()
 	}
 }

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The way of a work into a constraint, and out of it. constraint.c: enter() and
- * enter_foreign(); core/waitlist.c: fairwq_waitlist_cancel(), kept_word_locked(),
- * release_listed(), fairwq_admit_locked() and fairwq_waitlist_push(); work.c: release_work()
- * and cancel_queued().
+ * The way of a work into a constraint, and out of it. constraint.c: enter_foreign();
+ * core/waitlist.c: fairwq_waitlist_enter(), fairwq_waitlist_take(), is_listed_locked(),
+ * release_listed() and admit_locked(); core/inbox.c; work.c: take_queued() and release_work().
  *
  * A queue call claims the work and puts it into the list under the lock of the
- * constraint, with interrupts off. A cancel reads which constraint that is, takes its
- * lock, and looks again. An admitted work is pushed with interrupts off.
+ * constraint and inbox->lock. A cancel reads which constraint that is, takes its
+ * lock, and looks again.
  *
  * There are two serializers. In each an item is in flight that is not the work. A task
  * queues the work through the first one, then through the other one. Another CPU
  * cancels it once. A runner runs an admitted work. It admits the work that waits, or
- * takes it along in a burst.
+ * starts it in a burst.
  *
  * Holds:
  *	each accepted queueing runs, or a cancel returned true for it, and never both;
@@ -23,8 +22,8 @@
  *	all calls return.
  *
  * Loads are done where they stand, except with NO_ACQUIRE. A section under the lock of
- * the pool is one step, except for the stores of a burst. A cancel that must look again
- * waits until something has changed.
+ * the pool or of an inbox is one step. A cancel that must look again waits until something
+ * has changed.
  *
  * Case SHARED: both constraints have the same lock.
  * Case THRICE: the task queues the work a third time, through the first one again.
@@ -43,17 +42,13 @@
  *	it sees the stores before that.
  * Broken NO_RELEASE_QUEUED (assertion): the same in release_work().
  * Broken CLAIMED_UNLOCKED (assertion): the work is claimed before the lock is taken.
- * Broken NOT_AWAITED (assertion): a cancel takes an admitted work that is not yet pushed.
  * Broken ON_TOP UNMASKED (invalid end state): the queue call has interrupts on.
- * Broken ON_TOP PUSH_UNMASKED (invalid end state): it has interrupts on while it pushes
- *	an admitted work.
  */
 #define CPUS	3		/* 0: queue; 1: the runner; 2: cancel, and queue */
 #define LOCK	0		/* fairwq_constraint_lock(), of each of the two */
-#define DATA	2		/* work->data */
+#define DATA	2		/* work->data: 0, or a state and 4 times the batch */
 #define CONSTRAINT 3		/* work->constraint */
-#define STAMP	4		/* work->stamp: the queueing that set the batch, or 0 */
-#define VARS	5
+#define VARS	4
 
 #include "memory.pml"
 
@@ -73,11 +68,11 @@
 #define TWO_CONSTRAINTS
 #endif
 
-/* Values of @DATA other than 0 */
+/* States in @DATA */
 #define LISTED	1
-#define KEPT_OWN 2
-#define ADMITTED 3
-#define LINKED	4
+#define QUEUED	2
+#define state(d)	((d) % 4)
+#define batch(d)	((d) / 4)
 
 #ifdef SHARED
 #define lock_of(c)	0
@@ -95,9 +90,7 @@ bool listed[2];			/* the work is in constraint->waiting */
 bool kept;			/* the client's own constraint keeps the work */
 bool other[2];			/* an item other than the work is in flight */
 
-bool incoming, fifo;		/* the work is in its batch, or in a slot */
-byte ended;			/* the constraint of the work, if it is in @fifo */
-bool pool_locked;		/* for more than one step */
+bool inbox, fifo;		/* the work is in its batch */
 
 bool called;			/* CPU 0 is in its queue call */
 bool masked;			/* CPU 0 has interrupts off */
@@ -110,7 +103,7 @@ bool freed;
 byte returned;			/* calls */
 
 /* Stores to the work that are still in the buffer of CPU @c. */
-#define is_work(v)	((v) >= DATA && (v) <= STAMP)
+#define is_work(v)	((v) >= DATA && (v) <= CONSTRAINT)
 #define stores(c)	(is_work(sb[c].var[0]) || is_work(sb[c].var[1]) || is_work(sb[c].var[2]))
 
 inline load(cpu, v, to) { d_step { assert(!freed); read_once(cpu, v, to) } }
@@ -118,35 +111,30 @@ inline store(cpu, v, x) { assert(!freed); write_once(cpu, v, x) }
 
 #define was_cancelled	cancelled++; assert(runs + cancelled <= accepted)
 
-/* fairwq_fifo_splice_locked() */
-inline link()
+/* fairwq_inbox_take_over_locked() */
+inline take_over()
 {
 	if
-	:: incoming ->
-		assert(!freed && mem[DATA] == ADMITTED);
-		incoming = false;
-		mem[DATA] = LINKED;
-		ended = mem[CONSTRAINT];
-		fifo = true
+	:: inbox -> assert(!freed && state(mem[DATA]) == QUEUED); inbox = false; fifo = true
 	:: else
 	fi
 }
 
-/* fairwq_push_claimed() */
-inline push(cpu)
+/* fairwq_inbox_arrive_locked(). The drop of inbox->lock is a release. */
+inline arrive(cpu)
 {
 	d_step {
-		RMW(cpu) -> assert(!incoming && !fifo && !freed && mem[DATA] == ADMITTED);
-		incoming = true
+		RMW(cpu) ->
+		assert(!inbox && !fifo && !freed && mem[DATA] == LISTED + 4 * bound);
+		mem[DATA] = QUEUED + 4 * bound;
+		inbox = true
 	}
 }
 
 /* release_listed() */
 inline release_listed(cpu)
 {
-	load(cpu, STAMP, s);
-	d_step { assert(s == bound); s = 0 }
-	store(cpu, STAMP, 0);
+	assert(batch(d) == bound);
 	store(cpu, CONSTRAINT, 0);
 #ifdef NO_RELEASE_LET_GO
 	store(cpu, DATA, 0)
@@ -155,46 +143,26 @@ inline release_listed(cpu)
 #endif
 }
 
-/* fairwq_admit_locked() */
-inline admit_locked(cpu)
-{
-	load(cpu, STAMP, s);
-	d_step { assert(s == bound); s = 0 }
-	store(cpu, DATA, ADMITTED)
-}
+#define has_begun	runs++; assert(runs + cancelled <= accepted)
 
-/* fairwq_waitlist_next_locked(): the item in @k has ended. @along: into a slot */
+/* fairwq_waitlist_next_locked(), or fairwq_burst_next(): the item in @k has ended. */
 inline complete(cpu, k)
 {
-	if
-	:: cpu == 1 && !is_own(k) -> d_step { !pool_locked -> pool_locked = true; along = true }
-	:: true
-	fi;
 	lock(lock_of(k));
 	if
 	:: is_own(k)
 	:: !is_own(k) && listed[k - 1] ->
 		listed[k - 1] = false;
 		if
-		:: along ->
+		:: cpu == 1 ->
+			/* burst_take_locked(), fairwq_start_item() */
 			store(cpu, CONSTRAINT, 0);
-			store(cpu, DATA, LINKED);
-			d_step { ended = k; fifo = true }
-		:: else ->
-			admit_locked(cpu);
-			pushing = true
+			d_step { RMW(cpu) -> assert(!freed); mem[DATA] = 0; along = true; has_begun }
+		:: arrive(cpu)
 		fi
 	:: !is_own(k) && !listed[k - 1] -> busy[k - 1] = false
 	fi;
-	unlock(cpu, lock_of(k));
-	if
-	:: along -> d_step { RMW(cpu) -> pool_locked = false; along = false }
-	:: else
-	fi;
-	if
-	:: pushing -> push(cpu); pushing = false
-	:: else
-	fi
+	unlock(cpu, lock_of(k))
 }
 
 /* fairwq_queue_constrained(), to batch @b; by CPU 0 or 2 */
@@ -214,9 +182,7 @@ inline queue(cpu, c, b)
 #endif
 	if
 	:: d_step { RMW(cpu) && mem[DATA] == 0 ->
-		    mem[DATA] = (is_own(c) -> KEPT_OWN : LISTED);
-		    accepted++; bound = b } ->
-		store(cpu, STAMP, b);
+		    mem[DATA] = LISTED + 4 * b; accepted++; bound = b } ->
 		store(cpu, CONSTRAINT, c);
 #ifdef CLAIMED_UNLOCKED
 		if
@@ -226,10 +192,7 @@ inline queue(cpu, c, b)
 #endif
 		if
 		:: is_own(c) -> d_step { RMW(cpu) -> kept = true }
-		:: !is_own(c) && !busy[c - 1] ->
-			busy[c - 1] = true;
-			store(cpu, DATA, ADMITTED);
-			pushing = true
+		:: !is_own(c) && !busy[c - 1] -> busy[c - 1] = true; arrive(cpu)
 		:: !is_own(c) && busy[c - 1] -> listed[c - 1] = true
 		fi;
 #ifdef CLAIMED_UNLOCKED
@@ -246,18 +209,11 @@ inline queue(cpu, c, b)
 	:: else
 	fi;
 #endif
-#ifdef PUSH_UNMASKED
-	masked = masked && cpu != 0;
-#endif
-	if
-	:: pushing -> push(cpu); pushing = false
-	:: else
-	fi;
 	d_step { masked = masked && cpu != 0; called = called && cpu != 0 }
 }
 
-/* fairwq_waitlist_cancel() returns @taken. The loads of kept_word_locked() */
-inline cancel_constrained(cpu)
+/* fairwq_waitlist_take() returns @taken, or @stays. The loads of is_listed_locked() */
+inline take_listed(cpu)
 {
 	lock(lock_of(k));
 #ifdef NO_ACQUIRE
@@ -268,15 +224,26 @@ inline cancel_constrained(cpu)
 	load(cpu, CONSTRAINT, p);
 #endif
 	if
-#if defined(TAKEN_UNSEEN)
-	:: d == LISTED ->
-#elif defined(KEPT_UNSEEN)
-	:: (d == LISTED || d == KEPT_OWN) && p == k ->
+#ifdef TAKEN_UNSEEN
+	:: state(d) == LISTED ->
 #else
-	:: d == LISTED && p == k ->
+	:: state(d) == LISTED && p == k ->
 #endif
-		d_step { assert(listed[k - 1]); listed[k - 1] = false; taken = true; was_cancelled }
-		release_listed(cpu)
+		if
+#ifndef KEPT_UNSEEN
+		:: is_own(k) -> stays = true
+		:: !is_own(k) ->
+#else
+		:: true ->
+#endif
+			d_step {
+				assert(listed[k - 1]);
+				listed[k - 1] = false;
+				taken = true;
+				was_cancelled
+			}
+			release_listed(cpu)
+		fi
 	:: else
 	fi;
 	unlock(cpu, lock_of(k));
@@ -290,37 +257,33 @@ inline cancel(cpu)
 	:: true ->
 		load(cpu, DATA, d);
 		if
-		:: d == 0 || d == KEPT_OWN -> break
-		:: d == LISTED ->
+		:: d == 0 -> break
+		:: state(d) == LISTED ->
 			load(cpu, CONSTRAINT, k);
 			if
-			:: k -> cancel_constrained(cpu)
-			:: else -> d_step { RMW(cpu) && (mem[CONSTRAINT] || mem[DATA] != LISTED) }
+			:: k -> take_listed(cpu)
+			:: else -> d_step { RMW(cpu) && (mem[CONSTRAINT] ||
+							 state(mem[DATA]) != LISTED) }
 			fi;
 			k = 0;
 			if
 			:: taken -> d_step { taken = false; yes = true } break
+			:: stays -> stays = false; break
 			:: else
 			fi
-		:: d == ADMITTED || d == LINKED ->
-			/* cancel_queued(), under the lock of the pool */
+		:: state(d) == QUEUED ->
+			/* take_queued(), under the lock of the pool */
 			d_step {
-				RMW(cpu) && !pool_locked;
+				RMW(cpu);
 				assert(!freed);
-				link();
+				take_over();
 				d = mem[DATA];
 				if
-				:: d == LINKED && fifo ->
+				:: state(d) == QUEUED && fifo ->
 					fifo = false;
-					k = ended;
-					taken = true;
-					was_cancelled
-#ifdef NOT_AWAITED
-				:: d == ADMITTED ->
 					k = mem[CONSTRAINT];
 					taken = true;
 					was_cancelled
-#endif
 				:: else
 				fi
 			}
@@ -334,11 +297,8 @@ inline cancel(cpu)
 				store_release(cpu, DATA, 0);
 #endif
 				d_step { taken = false; yes = true } break
-			:: !taken && d == LINKED -> break	/* about to start */
-			:: !taken && d == ADMITTED ->
-				/* Another CPU is about to push it, with interrupts off. */
-				d_step { RMW(cpu) && (mem[DATA] != ADMITTED || incoming) }
-			:: !taken && d != LINKED && d != ADMITTED
+			:: !taken && state(d) == QUEUED -> break	/* about to start */
+			:: !taken && state(d) != QUEUED
 			fi
 		fi
 	od;
@@ -357,8 +317,6 @@ inline has_returned(cpu)
 
 proctype task(byte cpu) provided (!on_top)
 {
-	bool pushing;
-
 	queue(cpu, 1, 1);
 #if CALLS > 1
 	queue(cpu, 2, 2);
@@ -369,7 +327,7 @@ proctype task(byte cpu) provided (!on_top)
 	has_returned(cpu)
 }
 
-#define CANCEL_LOCALS	byte d, k, p, s; bool taken, yes, along, pushing
+#define CANCEL_LOCALS	byte d, k, p; bool taken, stays, yes, along
 
 /* Cancel the work in an interrupt on top of CPU 0's call. */
 proctype interrupt(byte cpu)
@@ -408,42 +366,48 @@ proctype canceller(byte cpu)
 
 proctype requeue(byte cpu)
 {
-	bool pushing;
-
 	queue(cpu, 1, 2);
 	has_returned(cpu)
 }
 
+/* The function of the work. */
+inline function()
+{
+#ifdef AGAIN
+	d_step {
+		/* It frees the work. */
+		freed = (bound == 2);
+		assert(!freed || (!stores(0) && !stores(2)))
+	}
+#else
+	skip
+#endif
+}
+
 proctype runner(byte cpu)
 {
-	byte k, s;
-	bool along, pushing;
+	byte k;
+	bool along;
 
 end:	do
-	:: d_step { RMW(cpu) && incoming -> link() }
-	:: d_step { RMW(cpu) && fifo -> fifo = false; k = ended };
+	:: along -> along = false; function(); complete(cpu, k)
+	:: d_step { !along && RMW(cpu) && inbox -> take_over() }
+	:: d_step { !along && RMW(cpu) && fifo -> fifo = false; k = mem[CONSTRAINT] };
 		/* fairwq_start_item() */
 		store(cpu, CONSTRAINT, 0);
-		d_step { RMW(cpu) -> assert(!freed && k); mem[DATA] = 0; runs++;
-			 assert(runs + cancelled <= accepted);
-#ifdef AGAIN
-			 /* The function frees it. */
-			 freed = (bound == 2);
-			 assert(!freed || (!stores(0) && !stores(2)))
-#endif
-		}
+		d_step { RMW(cpu) -> assert(!freed && k); mem[DATA] = 0; has_begun }
+		function();
 		complete(cpu, k)
-	:: d_step { other[0] -> other[0] = false; k = 1 }
+	:: d_step { !along && other[0] -> other[0] = false; k = 1 }
 		complete(cpu, k)
-	:: d_step { other[1] -> other[1] = false; k = 2 }
+	:: d_step { !along && other[1] -> other[1] = false; k = 2 }
 		complete(cpu, k)
 #ifdef OWN
-	:: d_step { kept -> kept = false };
+	:: d_step { !along && kept -> kept = false };
 		/* fairwq_constraint_admit() */
 		lock(lock_of(2));
-		admit_locked(cpu);
-		unlock(cpu, lock_of(2));
-		push(cpu)
+		arrive(cpu);
+		unlock(cpu, lock_of(2))
 #endif
 	od
 }
@@ -457,7 +421,7 @@ proctype waiter()
 		assert(!stores(0) && !stores(1) && !stores(2))
 	}
 	!busy[0] && !busy[1] && sb[0].n + sb[1].n + sb[2].n == 0 && !mem[DATA] &&
-	!incoming && !fifo && !listed[0] && !listed[1] && !kept
+	!inbox && !fifo && !listed[0] && !listed[1] && !kept
 }
 
 init {

@@ -72,7 +72,7 @@ byte in_flight[3];		/* batch->in_flight */
 bool idle[3];			/* on pool->idle_runners */
 bool kicked[3];			/* runner->work is queued */
 /* Under the lock of the pool in which the work is queued. */
-bool taken;			/* FAIRWQ_PLACE_TAKEN in work->place */
+bool taken;			/* FAIRWQ_WORK_COUNTED in work->flags */
 byte home = 1;			/* that pool */
 bool parked[3];			/* the work is on runner->parked; also under park_lock */
 
@@ -102,7 +102,7 @@ proctype producer(byte cpu; bool sleeps)
 		:: !sleeps -> to = pool_of(1)
 		:: to = pool_of(2)
 		fi;
-		/* fairwq_claim_as() */
+		/* fairwq_claim_locked() */
 		d_step { RMW(cpu) && mem[PENDING] == 0 -> mem[PENDING] = 1 }
 		lock(POOL_LOCK(to));
 		atomic { home = to; fifo[to] = true; kick_locked(to) }

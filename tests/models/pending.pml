@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Pending: fairwq_claim_as() in core/push.h, fairwq_claim_taken() and
- * fairwq_reserve() in core/push.c, against fairwq_start_item() in core/turn.h.
+ * Pending: fairwq_claim_locked() in core/inbox.h, fairwq_claim_taken() and
+ * fairwq_unless_pending() in core/inbox.h, against fairwq_start_item() in core/turn.h.
  *
  * Two callers store something and then queue the same work, twice each. A runner
  * clears pending and calls the function, which reads their stores. If the batch has
@@ -14,7 +14,7 @@
  *
  * Broken NO_MB_CLAIM (invalid end state): no smp_mb() in fairwq_claim_taken(), after
  *	the cmpxchg() that has failed.
- * Broken NO_MB_RESERVE (invalid end state): no smp_mb() in fairwq_reserve().
+ * Broken NO_MB_REFUSED (invalid end state): no smp_mb() in fairwq_unless_pending().
  * Broken XCHG_RELEASE (invalid end state): the xchg() in fairwq_start_item() is
  *	a release only, as is the unlock after it.
  * Broken PENDING_AFTER (invalid end state): the work is pending until the
@@ -35,7 +35,7 @@ byte queued;			/* work is in the batch */
 byte accepted, runs;
 byte seen[2];			/* the data of each caller that a run saw */
 
-/* fairwq_claim_as(), fairwq_claim_taken() and fairwq_push_claimed() */
+/* fairwq_claim_locked(), fairwq_claim_taken() and fairwq_inbox_link_locked() */
 inline push(cpu)
 {
 	do
@@ -71,8 +71,8 @@ proctype caller(byte cpu; bool max_queued)
 		write_once(cpu, DATA + cpu, i);
 		if
 		:: max_queued ->
-			/* fairwq_reserve() */
-#ifndef NO_MB_RESERVE
+			/* fairwq_unless_pending() */
+#ifndef NO_MB_REFUSED
 			smp_mb(cpu);
 #endif
 			read_once(cpu, PENDING, old);

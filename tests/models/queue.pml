@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Queue: pushes, runners that go idle, and kicks. push.c, fifo.c, kick.c, run.c and
- * watchdog.c in core/.
+ * Queue: queue calls, runners that go idle, and kicks. inbox.c, push.c, fifo.c, kick.c, run.c
+ * and watchdog.c in core/.
  *
  * Two producers push three items to one batch. Two runners take them, one turn at a
  * time. The first item may sleep until the last has run. The second queues itself
  * again.
  *
  * Holds:
- *	every item runs as often as it was pushed;
+ *	every item runs as often as it was queued;
  *	the items of one producer are taken in order;
  *	no item is left behind while a runner is idle, also while another item sleeps;
  *	a runner is kicked only when it is idle.
@@ -18,12 +18,11 @@
  * Case QUICK: without the second item. Items usually end at once, so a runner that runs
  *	one is expected to take the next. If it is late, the tick must find that.
  *
- * Broken NO_MB_PUSH (invalid end state): llist_add() without its barrier: the
- *	load of @polled is done before the item can be seen.
- * Broken NO_MB_IDLE (invalid end state): no smp_mb() in
- *	batch_idle_locked().
- * Broken RECHECK_SKIPPED (invalid end state): it does not look at @incoming.
- * Broken WATCHED_LATE (invalid end state): it looks first, then clears @polled.
+ * Broken WATCHED_LATE (invalid end state): fairwq_inbox_take_over_locked() looks first, then
+ *	clears @watched in a later section.
+ * Broken WATCHED_KEPT (invalid end state): it leaves @watched set.
+ * Broken NOT_ACTIVATED (invalid end state): a queue call that has set @watched does
+ *	not activate the batch if a runner is active.
  * Broken KICK_LOST (invalid end state): no kick while a runner is active.
  * Broken KICK_NOT_CHAINED (invalid end state): a runner that leaves a backlog
  *	in the tree does not kick the next runner.
@@ -38,17 +37,19 @@
  * Broken MAX_ACTIVE RAISED_QUIETLY (invalid end state): no runner is kicked
  *	when max_active is raised.
  */
-#define CPUS	4		/* 0, 1: producers; 2, 3: runners */
-#define VARS	2
-#define LOCK	0
-#define WATCHED	1		/* batch->polled */
-
-#include "memory.pml"
+/*
+ * Every step is under pool->lock or inbox->lock. So memory is sequentially consistent here. A
+ * section under inbox->lock is one step.
+ */
+#define spin_lock(cpu)	d_step { !locked -> locked = true }
+#define spin_unlock(cpu) locked = false
 
 #define ITEMS	3		/* 0 and 1 of producer 0, 2 of producer 1 */
 #define NONE	9
 
-chan incoming = [ITEMS] of { byte };	/* batch->incoming, oldest first */
+bool locked;				/* pool->lock */
+bool watched;				/* batch->inbox.watched */
+chan inbox = [ITEMS] of { byte };	/* batch->inbox.works */
 chan fifo = [ITEMS] of { byte };	/* batch->fifo */
 bool eligible;				/* batch->node is in pool->tree */
 bool idle[2] = true;			/* on pool->idle_runners */
@@ -141,95 +142,61 @@ inline kick_send()
 	}
 }
 
-/* fairwq_fifo_splice_locked(): llist_del_all() is an xchg() */
-inline splice_locked(cpu)
+/* fairwq_inbox_take_over_locked() */
+inline take_over_locked()
 {
-	RMW(cpu);
 	d_step {
 		do
-		:: incoming?work -> fifo!work
-		:: empty(incoming) -> break
+		:: inbox?work -> fifo!work
+		:: empty(inbox) -> break
 		od;
-		work = NONE
+		work = NONE;
+#if !defined(WATCHED_LATE) && !defined(WATCHED_KEPT)
+		watched = nempty(fifo)
+#endif
 	}
-}
-
-/* batch_idle_locked() */
-inline idle_locked(cpu)
-{
 #ifdef WATCHED_LATE
-	if
-	:: empty(incoming) -> skip; write_once(cpu, WATCHED, 0)
-	:: nempty(incoming) -> splice_locked(cpu)
-	fi
-#else
-	write_once(cpu, WATCHED, 0);
-	atomic {
-#ifndef NO_MB_IDLE
-		smp_mb(cpu);
-#endif
-		if
-		:: empty(incoming)
-#ifndef RECHECK_SKIPPED
-		:: nempty(incoming) ->
-			write_once(cpu, WATCHED, 1);
-			splice_locked(cpu)
-#endif
-		fi
-	}
+	watched = nempty(fifo)
 #endif
 }
 
 /* fairwq_fifo_update_locked() */
 inline update_locked(cpu)
 {
-	atomic {
-		if
-		:: empty(fifo) -> splice_locked(cpu)
-		:: nempty(fifo)
-		fi;
-		read_once(cpu, WATCHED, polled);
-		if
-		:: empty(fifo) -> idle_locked(cpu)
-		:: nempty(fifo) && !polled -> write_once(cpu, WATCHED, 1)
-		:: nempty(fifo) && polled
-		fi
-	}
-	d_step { polled = 0; eligible = nempty(fifo) }
+	if
+	:: empty(fifo) -> take_over_locked()
+	:: nempty(fifo)
+	fi;
+	eligible = nempty(fifo)
 }
 
-/* fairwq_push_claimed() and, if @polled is not set, attend() */
+/* fairwq_push() */
 inline push(cpu, item)
 {
-#ifdef NO_MB_PUSH
-	read_once(cpu, WATCHED, polled);
-#endif
 	d_step {
-		RMW(cpu) ->
-		first = empty(incoming);	/* llist_add() */
-		incoming!item
+		inbox!item;
+		first = !watched;
+		watched = true
 	}
 	if
+#ifdef NOT_ACTIVATED
+	:: first && !nr_active ->
+#else
 	:: first ->
-		first = false;
-#ifndef NO_MB_PUSH
-		read_once(cpu, WATCHED, polled);
 #endif
-		if
-		:: !polled ->
-			spin_lock(cpu);
-			update_locked(cpu);
-			kick_locked_and_unlock(cpu);
-			kick_send()
-		:: else -> polled = 0
-		fi
+		/* fairwq_activate() */
+		spin_lock(cpu);
+		update_locked(cpu);
+		kick_locked_and_unlock(cpu);
+		kick_send()
 	:: else
-	fi
+	fi;
+	first = false
 }
 
 proctype producer(byte cpu; byte from; byte to)
 {
-	byte work = NONE, polled, kick = NONE;
+	byte work = NONE, kick = NONE;
 	bool first, soon;
 
 	do
@@ -243,7 +210,7 @@ inline take_locked(cpu)
 {
 	d_step {
 		fifo?taking;
-		/* In the order of the pushes. Both pushes of item 1 look the same. */
+		/* In the order of the queue calls. Both queue calls of item 1 look the same. */
 		assert(taking != 1 || taken[0] == 1);
 		taken[taking]++
 	}
@@ -318,7 +285,7 @@ inline run_turn(cpu)
 
 proctype runner(byte cpu; byte me)
 {
-	byte work = NONE, polled, kick = NONE, taking = NONE;
+	byte work = NONE, kick = NONE, taking = NONE;
 	bool first, more, requeue, soon, quick;
 
 end:	do
@@ -392,12 +359,11 @@ proctype operator(byte cpu)
 proctype waiter()
 {
 	runs[0] == 1 && runs[1] == RUNS_1 && runs[2] == 1;
-	assert(empty(fifo) && empty(incoming))
+	assert(empty(fifo) && empty(inbox))
 }
 
 init {
 	atomic {
-		run memory();
 		run producer(0, 0, FROM_0);
 		run producer(1, 2, 3);
 		run runner(2, 0);

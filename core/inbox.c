@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Inbox: how a batch accepts a work, and where it keeps the work until a turn takes over.
+ *
+ *   a queue call --> works ---------------------------------> fifo
+ *        |             ^   fairwq_inbox_take_over_locked()
+ *        +--> held ----+   fairwq_inbox_arrive_locked()
+ *             by a timer, a grace period or a constraint
+ *
+ * There are two places, because then producers and runners do not write the same cache line
+ * for each item. A runner that finds the FIFO empty takes all that is here, in queue order, in
+ * one step.
+ *
+ * A queue call claims a work and puts it into its place in one section of the lock. So a CPU
+ * that has the lock of a state finds each work of that state in its place.
+ *
+ * Locking: inbox->lock. Under it only timers are set and deleted.
+ * Invariants: see struct fairwq_inbox in types.h.
+ * Limits: any context but NMI.
+ *
+ * Models: tests/models/queue.pml, pending.pml, disable.pml.
+ */
+#include <linux/jiffies.h>
+#include <linux/minmax.h>
+#include <linux/timer.h>
+
+#include "inbox.h"
+#include "runner.h"
+
+void fairwq_inbox_init(struct fairwq_inbox *inbox)
+{
+	raw_spin_lock_init(&inbox->lock);
+	INIT_LIST_HEAD(&inbox->works);
+	INIT_HLIST_HEAD(&inbox->delayed);
+}
+
+/* ---- accepting -------------------------------------------------------- */
+
+/*
+ * Check a batch that is disposed, or a pool that drains, for an exception.
+ *
+ * Return: 0 if the batch takes an item from this caller, else -ESHUTDOWN.
+ */
+int fairwq_refusal_of(struct fairwq_batch *batch)
+{
+	struct fairwq_runner *runner;
+
+	if (fairwq_batch_is_disposed(batch))
+		return -ESHUTDOWN;
+	/* As with drain_workqueue(), items of the pool may go on queueing. */
+	runner = fairwq_runner_current();
+	return runner && runner->pool == batch->pool ? 0 : -ESHUTDOWN;
+}
+
+/* Claim a work that was not free a moment ago. Return: as fairwq_claim_locked(). */
+int fairwq_claim_taken(struct fairwq_work *work, long word)
+{
+	long data = 0;
+
+	while (!atomic_long_try_cmpxchg(&work->data, &data, word)) {
+		/*
+		 * The caller's stores, then the load of the word, because the
+		 * call may return 0. Pairs with fairwq_start_item(). Model:
+		 * tests/models/pending.pml.
+		 */
+		smp_mb();
+		data = atomic_long_read(&work->data);
+		if (READ_ONCE(work->disabled))
+			return -ECANCELED;
+		if (data)
+			return 0;
+	}
+	return 1;
+}
+
+/* ---- works that wait for a turn --------------------------------------- */
+
+/* Trace a queue call: out of line, so that the call needs few registers. */
+void fairwq_inbox_trace(const struct fairwq_batch *batch, const struct fairwq_work *work)
+{
+	trace_fairwq_queue(batch, work);
+}
+
+/*
+ * Take all that is here over to the end of the FIFO. If that is empty then, no runner will look
+ * here again, so the next queue call must activate the batch. Model: tests/models/queue.pml.
+ *
+ * Return: the word of @work, which is not in @works, unless it is NULL.
+ */
+long fairwq_inbox_take_over_locked(struct fairwq_batch *batch, const struct fairwq_work *work)
+{
+	struct fairwq_inbox *inbox = &batch->inbox;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	guard(raw_spinlock)(&inbox->lock);
+	list_splice_tail_init(&inbox->works, &batch->fifo);
+	inbox->watched = !list_empty(&batch->fifo);
+	return work ? atomic_long_read(&work->data) : 0;
+}
+
+/* ---- works that are held ---------------------------------------------- */
+
+/*
+ * Count @nr works as not held any more. Return: whether @batch may be drained by that, so that
+ * the caller must call fairwq_reap() after it has dropped the lock.
+ */
+bool fairwq_inbox_forget_locked(struct fairwq_batch *batch, unsigned int nr)
+{
+	lockdep_assert_held(&batch->inbox.lock);
+
+	WRITE_ONCE(batch->inbox.nr_held, batch->inbox.nr_held - nr);
+	return unlikely(fairwq_batch_is_disposed(batch));
+}
+
+/* Link a work that was held. Return: as fairwq_inbox_link_locked(). */
+bool fairwq_inbox_arrive_locked(struct fairwq_batch *batch, struct fairwq_work *work)
+{
+	lockdep_assert_held(&batch->inbox.lock);
+
+	fairwq_inbox_forget_locked(batch, 1);
+	atomic_long_set(&work->data, fairwq_word(batch, FAIRWQ_STATE_QUEUED));
+	return fairwq_inbox_link_locked(batch, work);
+}
+
+/*
+ * Set the timer of a work that is held; link the work, if there is nothing to wait for.
+ * Return: as fairwq_inbox_link_locked().
+ */
+bool fairwq_inbox_delay_locked(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
+			       unsigned long delay)
+{
+	struct fairwq_inbox *inbox = &batch->inbox;
+
+	lockdep_assert_held(&inbox->lock);
+
+	if (!delay || inbox->hurry)
+		return fairwq_inbox_arrive_locked(batch, &dwork->work);
+	atomic_long_set(&dwork->work.data, fairwq_word(batch, FAIRWQ_STATE_DELAYED));
+	hlist_add_head(&dwork->work.later, &inbox->delayed);
+	/* A longer one would look as if it was over. */
+	dwork->timer.expires = jiffies + min(delay, MAX_JIFFY_OFFSET);
+	add_timer(&dwork->timer);
+	return false;
+}
+
+/*
+ * Delete the timer of a work, if the work is DELAYED in @batch. It is held by the caller then.
+ * Return: false if it is not so, or the timer fires on another CPU.
+ */
+bool fairwq_inbox_undelay_locked(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork)
+{
+	lockdep_assert_held(&batch->inbox.lock);
+
+	if (atomic_long_read(&dwork->work.data) != fairwq_word(batch, FAIRWQ_STATE_DELAYED) ||
+	    !timer_delete(&dwork->timer))
+		return false;
+	hlist_del(&dwork->work.later);
+	return true;
+}

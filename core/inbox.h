@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Inbox: how a batch accepts a work, and where it keeps the work until a turn takes over. */
+#ifndef FAIRWQ_INBOX_H
+#define FAIRWQ_INBOX_H
+
+#include <linux/hash.h>
+#include <linux/jiffies.h>
+
+#include "testing.h"
+#include "trace.h"
+#include "types.h"
+
+/* One queue call in 1 << FAIRWQ_WAIT_SAMPLE_BITS is measured. */
+#define FAIRWQ_WAIT_SAMPLE_BITS	4
+
+int fairwq_refusal_of(struct fairwq_batch *batch);
+int fairwq_claim_taken(struct fairwq_work *work, long word);
+void fairwq_inbox_init(struct fairwq_inbox *inbox);
+void fairwq_inbox_trace(const struct fairwq_batch *batch, const struct fairwq_work *work);
+bool fairwq_inbox_arrive_locked(struct fairwq_batch *batch, struct fairwq_work *work);
+bool fairwq_inbox_delay_locked(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
+			       unsigned long delay);
+bool fairwq_inbox_undelay_locked(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork);
+bool fairwq_inbox_forget_locked(struct fairwq_batch *batch, unsigned int nr);
+long fairwq_inbox_take_over_locked(struct fairwq_batch *batch, const struct fairwq_work *work);
+
+/*
+ * Return how many works wait for their turn in @batch. Without the locks the answer may be
+ * old, but it is never too large by what has ended since.
+ */
+static inline unsigned int fairwq_inbox_nr_queued(const struct fairwq_batch *batch)
+{
+	unsigned int out = READ_ONCE(batch->nr_out);
+
+	/*
+	 * Load @nr_out, then @nr_in, so that the first is not larger. A work is counted in
+	 * @nr_in under inbox->lock before it can be counted in @nr_out, so the hand-over of
+	 * that lock pairs with this. No model.
+	 */
+	smp_rmb();
+	return READ_ONCE(batch->inbox.nr_in) - out;
+}
+
+/* Check whether @batch has accepted no work that has not begun. */
+static inline bool fairwq_inbox_is_empty(struct fairwq_batch *batch)
+{
+	/* Under the lock: a work that is let go is not missed. */
+	guard(raw_spinlock_irqsave)(&batch->inbox.lock);
+	return !batch->inbox.nr_held && !fairwq_inbox_nr_queued(batch);
+}
+
+/*
+ * Return 0 for a work that is pending, else @ret. A disabled work does not
+ * count as pending, because the queue call that claimed it may still give it up.
+ */
+static inline int fairwq_unless_pending(const struct fairwq_work *work, int ret)
+{
+	/*
+	 * The caller's stores, then the load of the word, as in
+	 * fairwq_claim_taken(), because the call may return 0. Pairs with
+	 * fairwq_start_item(). Model: tests/models/pending.pml.
+	 */
+	smp_mb();
+	if (!atomic_long_read(&work->data) || READ_ONCE(work->disabled))
+		return ret;
+	return 0;
+}
+
+/* Check whether @batch takes an item. Return: 0, -ESHUTDOWN, or -EAGAIN if it is full. */
+static inline int fairwq_refusal_locked(struct fairwq_batch *batch)
+{
+	lockdep_assert_held(&batch->inbox.lock);
+
+	if (unlikely(fairwq_batch_is_disposed(batch) || READ_ONCE(batch->pool->draining))) {
+		int err = fairwq_refusal_of(batch);
+
+		if (err)
+			return err;
+	}
+	if (likely(!batch->max_queued))
+		return 0;
+	return batch->inbox.nr_held + fairwq_inbox_nr_queued(batch) < batch->max_queued ?
+	       0 : -EAGAIN;
+}
+
+/*
+ * Accept @work and claim it: change its word from 0 to @state in @batch. The caller puts it
+ * where that says before it drops the lock. All but QUEUED count as held.
+ *
+ * Full barrier, also where the call returns 0: the run to come sees the
+ * caller's stores before the call. Pairs with the one in fairwq_start_item().
+ * Model: tests/models/pending.pml.
+ *
+ * Return:
+ * 1                     the work is claimed
+ * 0                     it was pending
+ * -ECANCELED            it is disabled
+ * -ESHUTDOWN, -EAGAIN   @batch does not take it, or is full
+ */
+static __always_inline int fairwq_claim_locked(struct fairwq_batch *batch,
+					       struct fairwq_work *work, enum fairwq_state state)
+{
+	long free = 0, word = fairwq_word(batch, state);
+	int ret = fairwq_refusal_locked(batch);
+
+	if (unlikely(ret))
+		return fairwq_unless_pending(work, ret);
+	if (unlikely(!atomic_long_try_cmpxchg(&work->data, &free, word))) {
+		ret = fairwq_claim_taken(work, word);
+		if (ret <= 0)
+			return ret;
+	}
+	fairwq_test_point(FAIRWQ_POINT_QUEUE_CLAIMED, batch);
+	/*
+	 * Set the word, then load @disabled. Pairs with disable_item(). Model:
+	 * tests/models/disable.pml.
+	 */
+	if (unlikely(READ_ONCE(work->disabled))) {
+		/*
+		 * A CPU that finds the word free sees all stores to the work before that.
+		 * Pairs with the cmpxchg() of the next queue call. Model:
+		 * tests/models/disable.pml.
+		 */
+		atomic_long_set_release(&work->data, 0);
+		return -ECANCELED;
+	}
+	work->flags &= FAIRWQ_WORK_OWN;
+	if (state != FAIRWQ_STATE_QUEUED)
+		WRITE_ONCE(batch->inbox.nr_held, batch->inbox.nr_held + 1);
+	return 1;
+}
+
+/*
+ * Return the time of queueing, or 0. Reading the clock costs as much as the rest of the
+ * call, so only some calls read it: in each tick those for another sixteenth of the works.
+ * While there are histograms, each call into an empty inbox is measured.
+ */
+static __always_inline u64 fairwq_inbox_stamp(const struct fairwq_batch *batch,
+					      const struct fairwq_work *work)
+{
+	if (likely(hash_32((u32)(unsigned long)work + (u32)jiffies, FAIRWQ_WAIT_SAMPLE_BITS) &&
+		   !trace_fairwq_start_enabled() &&
+		   !(READ_ONCE(batch->pool->histograms) && list_empty(&batch->inbox.works))))
+		return 0;
+	return fairwq_clock();
+}
+
+/*
+ * Link a work that is QUEUED. When the lock is dropped, the work may be gone.
+ *
+ * Return: whether the caller must call fairwq_activate() for @batch after that.
+ */
+static __always_inline bool fairwq_inbox_link_locked(struct fairwq_batch *batch,
+						     struct fairwq_work *work)
+{
+	struct fairwq_inbox *inbox = &batch->inbox;
+
+	lockdep_assert_held(&inbox->lock);
+
+	work->stamp = fairwq_inbox_stamp(batch, work);
+	if (trace_fairwq_queue_enabled())
+		fairwq_inbox_trace(batch, work);
+	list_add_tail(&work->node, &inbox->works);
+	WRITE_ONCE(inbox->nr_in, inbox->nr_in + 1);
+	if (likely(inbox->watched))
+		return false;
+	inbox->watched = true;
+	return true;
+}
+
+#endif /* FAIRWQ_INBOX_H */
