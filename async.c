@@ -32,6 +32,7 @@
 #include "core/fifo.h"
 #include "core/kick.h"
 #include "core/runner.h"
+#include "core/waitlist.h"
 #include "doors.h"
 
 bool fairwq_async_begin(struct fairwq_async *async)
@@ -72,8 +73,8 @@ void fairwq_async_complete(struct fairwq_async *async, u64 cost_ns)
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	if (runner)		/* the function still runs: the runner ends the turn */
 		return;
-	if (async->constraint)
-		async->constraint->ops->complete(async->constraint);
+	if (async->serializer)
+		fairwq_waitlist_complete(async->serializer);
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	fairwq_fifo_async_end_locked(batch, async, cost_ns);
 	fairwq_kick_unlock(pool, flags);

@@ -21,7 +21,6 @@
 #include "core/compat.h"
 #include "core/fifo.h"
 #include "core/push.h"
-#include "core/waitlist.h"
 #include "doors.h"
 
 /* ---- a delay ---------------------------------------------------------- */
@@ -161,8 +160,6 @@ int fairwq_mod_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *d
 			if (ret)
 				return min(ret, 0);
 			/* Another queue call was first. */
-			if (fairwq_waitlist_is_own(&dwork->work))
-				return 1;
 		}
 		cpu_relax();
 	}

@@ -7,8 +7,7 @@
  *   fairwq.c       queueing; the start and end of the module
  *   work.c         cancel, disable, flush of works; cancel of a batch's works
  *   delay.c        works that are queued later
- *   constraint.c   queueing through a constraint
- *   serializer.c, limiter.c   the two constraints that come with fairwq
+ *   serializer.c   queueing through an object that lets so many items go at a time
  *   name.c         what of a driver's text reaches tables and traces
  *   batch.c        a batch's life; its weight, pause, resume and flush
  *   pool.c         a pool's life; flush, drain and destroy
@@ -71,10 +70,6 @@ char *fairwq_make_name(const char *fmt, va_list args) __printf(1, 0);
 /* work.c */
 int fairwq_try_take(struct fairwq_work *work, long word, bool wait);
 
-/* constraint.c */
-void fairwq_constraint_init_listed(struct fairwq_constraint *constraint, unsigned int max,
-				   const char *name, struct lock_class_key *key);
-
 /* flows.c */
 bool fairwq_flows_sweep(struct fairwq_flows *flows, unsigned long now);
 
@@ -89,12 +84,12 @@ void fairwq_debugfs_add_pool(struct fairwq_pool *pool);
 void fairwq_debugfs_del_pool(struct fairwq_pool *pool);
 
 /*
- * Warn if the caller is an item of the constraint and would wait for itself,
+ * Warn if the caller is an item of the serializer and would wait for itself,
  * once at each place.
  */
-#define fairwq_constraint_from_inside(whose, what)			\
+#define fairwq_serializer_from_inside(whose, what)			\
 ({									\
-	const struct fairwq_constraint *__own = (whose);			\
+	const struct fairwq_serializer *__own = (whose);			\
 	const struct fairwq_turn *__turn = fairwq_runner_own_turn();		\
 									\
 	WARN_ONCE(__turn && fairwq_runner_is_of(__own),			\

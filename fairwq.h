@@ -28,7 +28,7 @@
  *   Turns that go on  items whose function only starts something
  *   Context           the user on whose behalf an item runs
  *   Order             serializer (one item at a time), limiter (N at a time),
- *                     sequencer (completed in order), constraint (a driver's own)
+ *                     sequencer (completed in order)
  *   Flows             a batch per number, made on first use
  *   Fork and join     parts of an item that idle runners may take
  *   Failure           items that report an error
@@ -114,7 +114,7 @@
 struct fairwq_pool;
 struct fairwq_batch;
 struct fairwq_cell;
-struct fairwq_constraint;
+struct fairwq_serializer;
 struct fairwq_context;
 struct fairwq_runner;
 struct fairwq_flows;
@@ -149,7 +149,7 @@ struct fairwq_work {
 		struct hlist_node later;	/* while its timer is set */
 	};
 	fairwq_func_t func;
-	struct fairwq_constraint *constraint; /* while pending: to be told of its end, or NULL */
+	struct fairwq_serializer *serializer; /* while pending: to be told of its end, or NULL */
 	u64 stamp;			/* when it was queued, ns; 0: not measured */
 	struct lockdep_map lockdep_map;	/* of no size without CONFIG_LOCKDEP */
 };
@@ -283,8 +283,7 @@ unsigned int fairwq_work_busy(struct fairwq_work *work);
  * taken the task.
  *
  * What is not promised: that the work still exists, because its function may
- * have freed it. Then only the address means something. In complete() of a
- * constraint it may be the item that has just ended.
+ * have freed it. Then only the address means something.
  *
  * Context: Any but NMI. Does not sleep.
  * Return: the work, or NULL if the caller is not an item. In an interrupt that
@@ -301,8 +300,7 @@ struct fairwq_work *fairwq_current_work(void);
  * function still runs from an earlier queue call. A work of a sequencer must go
  * to fairwq_sequencer_drop() first.
  *
- * A work that waits for a grace period, or in a constraint of the caller's own,
- * stays pending.
+ * A work that waits for a grace period stays pending.
  *
  * What is not promised: that the function does not run when this returns. If
  * this returned false, it may be about to start. A queue call that is under way
@@ -327,8 +325,7 @@ bool fairwq_work_cancel(struct fairwq_work *work);
  * returns true, it may be freed after fairwq_sequencer_drop().
  *
  * If @work waits for a grace period, this waits for the end of that, as
- * cancel_work_sync() does. If a constraint of the caller's own keeps @work
- * back, this waits until the constraint lets it go.
+ * cancel_work_sync() does.
  *
  * What is not promised: that a call of dropped() for @work has returned; see
  * fairwq_batch_cancel().
@@ -384,7 +381,7 @@ bool fairwq_work_enable(struct fairwq_work *work);
  *
  * If @work is pending, this waits until that run has ended or was cancelled.
  * Otherwise it waits for the run that is under way, if there is one. If @work
- * waits in a constraint, this sleeps until it is let go, and may then wait for
+ * waits in a serializer, this sleeps until it is let go, and may then wait for
  * a later run.
  *
  * What is not promised: runs that are queued during the call are not waited
@@ -393,8 +390,8 @@ bool fairwq_work_enable(struct fairwq_work *work);
  * that drops @work at the time.
  *
  * Context: Process context, sleeps. From @work's own function it warns and
- * returns false. It does the same from an item of a serializer in which @work
- * waits behind that item.
+ * returns false. It does the same from an item of a serializer that runs one
+ * at a time, in which @work waits behind that item.
  * Return: true if it waited, false if there was nothing to wait for.
  */
 bool fairwq_work_flush(struct fairwq_work *work);
@@ -556,7 +553,7 @@ void fairwq_batch_resume(struct fairwq_batch *batch);
  * is paused, this waits until it is resumed or disposed.
  *
  * What is not promised: items that are queued during the call are not waited
- * for, nor are items that wait in a constraint or for a delay, nor those that a
+ * for, nor are items that wait in a serializer or for a delay, nor those that a
  * cancel or shutdown is dropping.
  *
  * Context: Process context, sleeps. From one of the batch's own items it warns
@@ -586,7 +583,7 @@ void fairwq_batch_flush(struct fairwq_batch *batch);
  *
  * What is not promised: that no item of @batch runs when this returns; a flush
  * afterwards waits for that. Delayed works whose time has not come are not
- * dropped, nor are items that wait in a constraint. fairwq_work_cancel_sync()
+ * dropped, nor are items that wait in a serializer. fairwq_work_cancel_sync()
  * does not wait for @dropped.
  *
  * Context: Any but NMI. Does not sleep. May be called from @batch's own items.
@@ -601,7 +598,8 @@ unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
  *	section in which it has found @batch
  *
  * Counts the items that count in max_queued: those that wait for their turn, for a
- * delay, for a grace period, or in a constraint.
+ * delay, for a grace period, or in a serializer. Those that a runner has gone on with, see
+ * fairwq_serializer_set_inline(), count until it ends that.
  *
  * What is not promised: that the number is still so when this returns.
  *
@@ -638,8 +636,8 @@ unsigned int fairwq_batch_nr_queued(struct fairwq_batch *batch);
  * is queued, also paused     runs                        is dropped
  * waits for a delay          runs, the delay ends now    is dropped now
  * waits for a grace period   runs after it               is dropped after it
- * waits in a serializer or   runs when that lets it go   is dropped when that lets
- * another constraint                                     it go
+ * waits in a serializer      runs when that lets it go   is dropped when that lets
+ *                                                        it go
  * runs, or has gone on       is waited for               is waited for
  * after its function
  * waits for its last run     runs after that             is dropped
@@ -721,8 +719,7 @@ enum fairwq_policy {
  * @policy: which batch gets the next turn
  * @slice_us: microseconds, 1 to FAIRWQ_MAX_SLICE_US; 0 for the default, 50.
  *	Under FAIRWQ_FAIR_TIME a turn is charged this while the batch has no
- *	measured turn yet. An item of a higher priority may take along the items
- *	in front of it in its serializer for this long
+ *	measured turn yet
  * @max_async: the most turns that may be in flight without a runner, see
  *	fairwq_async_begin(); 0 for no limit. An item that runs may become one, so it
  *	counts, too: while as many run and go on together, the pool begins no turn.
@@ -780,7 +777,7 @@ struct fairwq_pool *fairwq_pool_create(const struct fairwq_pool_attrs *attrs,
  * @pool: the pool; NULL or an ERR_PTR() does nothing
  *
  * Every accepted item has run or was cancelled when this returns, also those of
- * paused batches, delayed works and items that wait in a constraint. Every
+ * paused batches, delayed works and items that wait in a serializer. Every
  * batch that is left is disposed, and was released when this returns.
  * References to batches may outlive the pool; queueing to such a batch returns
  * -ESHUTDOWN.
@@ -818,7 +815,7 @@ int fairwq_pool_set_max_active(struct fairwq_pool *pool, unsigned int max_active
  * has ended. This waits for paused batches until they are resumed or disposed.
  *
  * What is not promised: items that are queued during the call are not waited
- * for, nor are items that wait in a constraint or for a delay.
+ * for, nor are items that wait in a serializer or for a delay.
  *
  * Context: Process context, sleeps. From one of the pool's own items it warns
  * and returns at once.
@@ -834,7 +831,7 @@ void fairwq_pool_flush(struct fairwq_pool *pool);
  * for paused batches until they are resumed or disposed.
  *
  * What is not promised: an item that was accepted before, and waits in a
- * constraint or for a delay, is not waited for. It comes in when it is let go.
+ * serializer or for a delay, is not waited for. It comes in when it is let go.
  * Nor are items waited for that a cancel or shutdown is dropping.
  *
  * Context: Process context, sleeps. From one of the pool's own items it warns
@@ -988,9 +985,6 @@ int fairwq_queue_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work 
  * moment @batch may have more than max_queued items, and a work that moves within
  * @batch counts twice.
  *
- * What is not promised: the new delay of a work that waits in a constraint of
- * the caller's own. It stays there, and the call returns 1.
- *
  * Context: Any but NMI. Does not sleep, allocates nothing. May be called from
  * @dwork's own function.
  * Return: 1 if it was pending and its delay was changed; 0 if it was idle and
@@ -1010,8 +1004,8 @@ int fairwq_mod_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *d
  * Ends the delay, if @dwork waits for one. Then as fairwq_work_flush().
  *
  * Context: Process context, sleeps. From @dwork's own function it warns and
- * does not wait. It does the same from an item of a serializer in which @dwork
- * waits behind that item.
+ * does not wait. It does the same from an item of a serializer that runs one
+ * at a time, in which @dwork waits behind that item.
  * Return: true if it waited, false if there was nothing to wait for.
  */
 bool fairwq_delayed_work_flush(struct fairwq_delayed_work *dwork);
@@ -1196,7 +1190,7 @@ struct fairwq_async {
 	/* private: */
 	struct fairwq_batch *batch;	/* NULL: no turn, or it was completed */
 	struct fairwq_runner *runner;	/* P: while the function runs, else NULL */
-	struct fairwq_constraint *constraint; /* to be told of the end, or NULL */
+	struct fairwq_serializer *serializer; /* to be told of the end, or NULL */
 	u64 took;			/* as in the turn, and so are all that follow */
 	u32 charged;
 	unsigned int nr;
@@ -1320,52 +1314,35 @@ void fairwq_context_call(struct fairwq_context *context, void (*func)(void *arg)
 /* ---- Order -------------------------------------------------------------- */
 
 /*
- * A constraint says when a work may go on to its batch. Serializers and
- * limiters are constraints; a driver can write its own, see
- * fairwq_constraint_init() below and samples/fairwq_resolver.c.
- *
- * A work that waits in a constraint is pending. It takes up room in its batch
+ * A work that waits in a serializer is pending. It takes up room in its batch
  * (max_queued), and the batch stays. fairwq_work_flush() waits for such a work.
  * fairwq_batch_flush(), fairwq_pool_flush(), fairwq_pool_drain() and
  * fairwq_batch_cancel() do not see it.
  */
 
+/* Longest time for which a runner may be told to go on with one serializer. */
+#define FAIRWQ_MAX_INLINE_US	10000U
+
 /**
- * struct fairwq_constraint - says when a work may go on to its batch
+ * struct fairwq_serializer - runs one item after the other, or so many at a time
  *
- * Part of each serializer and limiter, and of the caller's own kinds of
- * constraint. Set up by fairwq_constraint_init().
+ * Embedded in the caller's object, and set up by fairwq_serializer_init() or
+ * fairwq_limiter_init(). Has no memory, thread or workqueue of its own.
  */
-struct fairwq_constraint {
-	/* private: */
-	const struct fairwq_constraint_ops *ops;
-	/* Of serializers and limiters, under fairwq's lock: */
+struct fairwq_serializer {
+	/* private: under fairwq's lock */
 	struct list_head waiting;	/* in queue order */
-	unsigned int max;		/* how many may be in flight; 0: what waits is dropped */
+	unsigned int max;		/* how many may be in flight */
 	unsigned int in_flight;		/* or about to be */
-	unsigned int inline_us;		/* how long a runner may go on with a serializer */
-	bool serial;			/* it is a serializer */
+	unsigned int inline_us;		/* how long a runner may go on with it */
+	bool dropping;			/* what waits is dropped, and does not start */
 	u8 ending;			/* calls that end it, which refuse new items */
 	bool unsafe;			/* it was used with a pool without FAIRWQ_MEM_RECLAIM */
 	struct lockdep_map lockdep_map;	/* of no size without CONFIG_LOCKDEP */
 };
 
-/* Longest time for which a runner may be told to go on with one serializer. */
-#define FAIRWQ_MAX_INLINE_US	10000U
-
 /**
- * struct fairwq_serializer - runs one item after the other
- *
- * Embedded in the caller's object, and set up by fairwq_serializer_init(). Has
- * no memory, thread or workqueue of its own.
- */
-struct fairwq_serializer {
-	/* private: */
-	struct fairwq_constraint constraint;
-};
-
-/**
- * fairwq_serializer_init - set up a serializer
+ * fairwq_serializer_init - set up a serializer, which runs one item at a time
  * @serializer: the serializer
  *
  * Allocates nothing, and cannot fail. Each place in the source that calls this
@@ -1374,9 +1351,22 @@ struct fairwq_serializer {
  * Context: Any.
  */
 #define fairwq_serializer_init(serializer)				\
-	__fairwq_init("(fairwq_serializer)" #serializer, __fairwq_serializer_init, serializer)
+	__fairwq_init("(fairwq_serializer)" #serializer, __fairwq_serializer_init, serializer, 1)
 
-void __fairwq_serializer_init(struct fairwq_serializer *serializer,
+/**
+ * fairwq_limiter_init - set up a serializer that runs several items at a time
+ * @serializer: the serializer
+ * @max: the most of its items that may be in flight at once, at least 1. An item is
+ *	in flight while it is queued in its batch, and while it runs
+ *
+ * As fairwq_serializer_init().
+ *
+ * Context: Any.
+ */
+#define fairwq_limiter_init(serializer, max)				\
+	__fairwq_init("(fairwq_limiter)" #serializer, __fairwq_serializer_init, serializer, max)
+
+void __fairwq_serializer_init(struct fairwq_serializer *serializer, unsigned int max,
 			      const char *name, struct lock_class_key *key);
 
 /**
@@ -1389,23 +1379,21 @@ void __fairwq_serializer_init(struct fairwq_serializer *serializer,
  *
  * The items of a serializer start in the order in which they were queued to it.
  * Each starts after the function of the one before has returned, and sees what
- * that function did. An item gets its place in its batch when its turn in the
- * serializer has come. Cancelling an item does not hold up the others. See
- * fairwq_queue_constrained() for the rest.
+ * that function did. With fairwq_limiter_init(), as many items as that allows are
+ * in flight, and start as their batches let them. The others wait, in queue order.
+ * An item gets its place in its batch when its turn in the serializer has come.
+ * Cancelling an item does not hold up the others.
  *
- * An item of a higher priority takes along the items that wait in front of it,
- * if these are no more than 64. When the item in flight has ended, its runner
- * runs them at once, for slice_us of the pool at most. The item in flight keeps
- * its place in its batch.
+ * If @batch is disposed before that, it stays until the work has run or was
+ * cancelled; fairwq_pool_destroy() waits for that, too. The call does not touch
+ * @work or @serializer any more once @work has run or was cancelled.
  *
- * What is not promised: that items in front are taken along. An item that is
- * bound for another pool, or for a batch that is paused or has a max_active, ends
- * that. So does a flush, pause or dispose of the batch that has the turn. An item
- * must not wait for one behind it.
+ * What is not promised: that an item of a high priority overtakes those in front of
+ * it. An item must not wait for one behind it.
  *
  * Context: Any but NMI. Does not sleep, allocates nothing. May be called from
  * @work's own function.
- * Return: as fairwq_queue_constrained(); -ESHUTDOWN also if @serializer is
+ * Return: as fairwq_queue(); -ESHUTDOWN also if @serializer is
  * being destroyed. The number of items that wait is never a reason to refuse,
  * but for the max_queued of @batch.
  */
@@ -1428,11 +1416,12 @@ int fairwq_serializer_queue(struct fairwq_serializer *serializer,
  * there.
  *
  * An item goes to its batch as always if that is not the batch of the item
- * before, or is paused. The same holds after a flush, pause or dispose in the pool
- * has asked runners to end their turns.
+ * before, is paused, or has max_queued. The same holds after a flush, a pause or a
+ * cancel of the batch has asked its runners to end their turns.
  *
  * What is not promised: that the budget is kept to. An item that takes longer
- * than those before it is not cut short.
+ * than those before it is not cut short. Where several items are in flight, it has no
+ * effect.
  *
  * Context: Any. Does not sleep. Holds from the next item on that ends.
  * Return: 0, or -EINVAL.
@@ -1460,9 +1449,9 @@ void fairwq_serializer_flush(struct fairwq_serializer *serializer);
  * whose item has run or was cancelled does not touch the serializer any more. A
  * queue call during this call is refused, or its item is waited for.
  *
- * The last item of a serializer may call this, if no item waits behind it. Then
- * its function may free the serializer at once, together with the item. Any
- * other item of the serializer gets a warning, and the call does nothing: the
+ * The last item of a serializer that runs one at a time may call this, if no item waits
+ * behind it. Then its function may free the serializer at once, together with the item.
+ * Any other item of the serializer gets a warning, and the call does nothing: the
  * serializer goes on taking items.
  *
  * Context: Process context, sleeps.
@@ -1484,17 +1473,18 @@ void fairwq_serializer_destroy(struct fairwq_serializer *serializer);
  * batch, or runs, or has gone on after its function. It is waited for;
  * fairwq_batch_cancel() and fairwq_work_cancel() can take it out of its batch.
  *
- * With FAIRWQ_DROP_REST any item of @serializer may call this: it drops the works behind
- * it, and is the last then. On return @serializer may be freed, also by that item.
+ * With FAIRWQ_DROP_REST any item of a serializer that runs one at a time may call this: it
+ * drops the works behind it, and is the last then. On return @serializer may be freed, also
+ * by that item.
  *
  * What is not promised: a work whose queue call is under way when this begins may run
  * or be dropped, unless it is refused.
  *
  * Context: Process context, sleeps.
  * Return: 0; -EINVAL; -EDEADLK, with a warning, from an item of @serializer behind which
- * a flush or another caller of this waits, or a work that it does not drop. After an
- * error @serializer goes on taking items, unless that other caller refuses them. Works
- * that were dropped are not queued again.
+ * a flush or another caller of this waits, or a work that it does not drop, and from any
+ * item if several may be in flight. After an error @serializer goes on taking items, unless
+ * that other caller refuses them. Works that were dropped are not queued again.
  */
 int fairwq_serializer_shutdown(struct fairwq_serializer *serializer, unsigned int how,
 			       void (*dropped)(struct fairwq_work *work));
@@ -1513,76 +1503,9 @@ int fairwq_serializer_shutdown(struct fairwq_serializer *serializer, unsigned in
  *
  * Context: From an item of @serializer, or a task of one. Does not sleep.
  * Return: true if no work and no flush waits in @serializer; false also if the caller is
- * no item of it.
+ * no item of it, or if several may be in flight.
  */
 bool fairwq_serializer_is_last(const struct fairwq_serializer *serializer);
-
-/**
- * struct fairwq_limiter - runs so many items at a time
- *
- * As struct fairwq_serializer. Set up by fairwq_limiter_init().
- */
-struct fairwq_limiter {
-	/* private: */
-	struct fairwq_constraint constraint;
-};
-
-/**
- * fairwq_limiter_init - set up a limiter
- * @limiter: the limiter
- * @max: the most of its items that may be in flight at once, at least 1
- *
- * As fairwq_serializer_init().
- *
- * Context: Any.
- */
-#define fairwq_limiter_init(limiter, max)				\
-	__fairwq_init("(fairwq_limiter)" #limiter, __fairwq_limiter_init, limiter, max)
-
-void __fairwq_limiter_init(struct fairwq_limiter *limiter, unsigned int max,
-			   const char *name, struct lock_class_key *key);
-
-/**
- * fairwq_limiter_queue - queue a work to a batch, if not too many are in flight
- * @limiter: the limiter. It must stay until @work has ended
- * @batch: where @work is to run; any batch of any pool
- * @work: the work, set up by fairwq_work_init()
- *
- * An item is in flight while it is queued in its batch, and while it runs. At
- * most as many items of a limiter are in flight as it was set up for. The
- * others wait, in queue order. See fairwq_queue_constrained() for the rest.
- *
- * Context: Any but NMI. Does not sleep, allocates nothing. May be called from
- * @work's own function.
- * Return: as fairwq_queue_constrained(); -ESHUTDOWN also if @limiter is being
- * destroyed.
- */
-__must_check
-int fairwq_limiter_queue(struct fairwq_limiter *limiter, struct fairwq_batch *batch,
-			 struct fairwq_work *work);
-
-/**
- * fairwq_limiter_flush - wait for the items that are queued now
- * @limiter: the limiter
- *
- * As fairwq_serializer_flush(). Items that are queued during the call start
- * when those before have ended.
- *
- * Context: Process context, sleeps. From one of its own items it warns and
- * returns at once.
- */
-void fairwq_limiter_flush(struct fairwq_limiter *limiter);
-
-/**
- * fairwq_limiter_destroy - refuse new items, wait until all have ended
- * @limiter: the limiter
- *
- * As fairwq_serializer_destroy(), but none of its own items may call it.
- *
- * Context: Process context, sleeps. From one of its own items it warns and
- * returns with nothing done.
- */
-void fairwq_limiter_destroy(struct fairwq_limiter *limiter);
 
 /**
  * struct fairwq_sequencer - runs items in parallel, and completes them in order
@@ -1597,7 +1520,7 @@ struct fairwq_sequencer {
 	raw_spinlock_t lock;
 	struct list_head works;		/* in queue order, until they are completed */
 	struct task_struct *completer;	/* the task that completes works, or NULL */
-	bool unsafe;			/* as in struct fairwq_constraint */
+	bool unsafe;			/* as in struct fairwq_serializer */
 };
 
 /**
@@ -1647,8 +1570,7 @@ void __fairwq_sequenced_work_init(struct fairwq_sequenced_work *swork, fairwq_fu
  * fairwq_sequencer_queue - queue a work that is completed in its order
  * @sequencer: the sequencer. It must stay until fairwq_sequencer_flush() has returned,
  *	after @swork was completed or dropped
- * @constraint: the constraint of a serializer or limiter that @swork goes through, too;
- *	or one of the driver's own; or NULL
+ * @serializer: a serializer that @swork goes through, too; or NULL
  * @batch: where @swork is to run; any batch of any pool
  * @swork: the work, set up by fairwq_sequenced_work_init()
  *
@@ -1678,11 +1600,11 @@ void __fairwq_sequenced_work_init(struct fairwq_sequenced_work *swork, fairwq_fu
  * Context: Any but NMI. Does not sleep, allocates nothing. May be called from an item, also
  * one of @sequencer, and from a completion, also that of @swork.
  * Return: 1 if the work was queued; 0 if it is in the sequencer already, or pending; or
- * a negative error as fairwq_queue() and fairwq_queue_constrained().
+ * a negative error as fairwq_serializer_queue().
  */
 __must_check
 int fairwq_sequencer_queue(struct fairwq_sequencer *sequencer,
-			   struct fairwq_constraint *constraint,
+			   struct fairwq_serializer *serializer,
 			   struct fairwq_batch *batch, struct fairwq_sequenced_work *swork);
 
 /**
@@ -1707,79 +1629,6 @@ void fairwq_sequencer_drop(struct fairwq_work *work);
  * once.
  */
 void fairwq_sequencer_flush(struct fairwq_sequencer *sequencer);
-
-/**
- * struct fairwq_constraint_ops - what a constraint does
- * @admit: return true if @work may go on to its batch at once. If it returns
- *	false, the constraint keeps @work back, and must call
- *	fairwq_constraint_admit() once for it. That call may come before @admit
- *	has returned. Called with interrupts off. From then on the constraint must
- *	not touch @work but by that call
- * @complete: a work that went on has run, and its function has returned; or it
- *	was cancelled on the way. Called once for each such work, in any context
- *	but NMI, without a lock. The constraint may be freed by it
- *
- * A work that a constraint of the caller's own keeps back cannot be cancelled
- * there: fairwq_work_cancel() returns false, and fairwq_work_cancel_sync()
- * waits until it is let go.
- */
-struct fairwq_constraint_ops {
-	bool (*admit)(struct fairwq_constraint *constraint, struct fairwq_work *work);
-	void (*complete)(struct fairwq_constraint *constraint);
-	/* private: take out a waiting work; then this and admit() are called under fairwq's lock */
-	void (*remove)(struct fairwq_constraint *constraint, struct fairwq_work *work);
-};
-
-/**
- * fairwq_constraint_init - set up a constraint of the caller's own kind
- * @constraint: the constraint
- * @ops: what it does
- *
- * Each place in the source that calls this is a lockdep class of its own.
- *
- * Context: Any.
- */
-#define fairwq_constraint_init(constraint, ops)				\
-	__fairwq_init("(fairwq_constraint)" #constraint, __fairwq_constraint_init, constraint, ops)
-
-void __fairwq_constraint_init(struct fairwq_constraint *constraint,
-			      const struct fairwq_constraint_ops *ops,
-			      const char *name, struct lock_class_key *key);
-
-/**
- * fairwq_queue_constrained - queue a work that a constraint may keep back
- * @constraint: the constraint. It must stay until it was told that @work has
- *	ended
- * @batch: the batch. The caller must hold a reference, or know otherwise that
- *	it was not released
- * @work: the work, set up by fairwq_work_init()
- *
- * The work is pending from now on, and takes up room in @batch (max_queued). It
- * gets its place in the order of @batch when @constraint lets it go. If @batch
- * is disposed before that, it stays until the work has run or was cancelled;
- * fairwq_pool_destroy() waits for that, too.
- *
- * The call does not touch @work or @constraint any more once @work has run or was
- * cancelled.
- *
- * Context: Any but NMI. Does not sleep, allocates nothing. May be called from
- * @work's own function.
- * Return: as fairwq_queue().
- */
-__must_check
-int fairwq_queue_constrained(struct fairwq_constraint *constraint,
-			     struct fairwq_batch *batch, struct fairwq_work *work);
-
-/**
- * fairwq_constraint_admit - let a work go on that was kept back
- * @work: a work for which admit() has returned false, or is about to
- *
- * Must be called once for each work that was kept back. The work gets its place
- * in the order of its batch now.
- *
- * Context: Any but NMI. Does not sleep.
- */
-void fairwq_constraint_admit(struct fairwq_work *work);
 
 /* ---- Flows -------------------------------------------------------------- */
 

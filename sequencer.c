@@ -99,7 +99,7 @@ static void sequenced_fn(struct fairwq_work *work)
 /* ---- queueing ----------------------------------------------------------- */
 
 int fairwq_sequencer_queue(struct fairwq_sequencer *sequencer,
-			   struct fairwq_constraint *constraint,
+			   struct fairwq_serializer *serializer,
 			   struct fairwq_batch *batch, struct fairwq_sequenced_work *swork)
 {
 	int ret;
@@ -108,14 +108,14 @@ int fairwq_sequencer_queue(struct fairwq_sequencer *sequencer,
 		return fairwq_bad_arg("sequencer is NULL");
 	if (!swork || !swork->work.func)
 		return fairwq_bad_arg("swork is NULL or has no function");
-	/* Held over the queue call: the batch and the constraint get works in this order. */
+	/* Held over the queue call: the batch and the serializer get works in this order. */
 	guard(raw_spinlock_irqsave)(&sequencer->lock);
 	if (!list_empty(&swork->node))
 		return 0;
 	swork->sequencer = sequencer;
 	swork->ended = false;
 	list_add_tail(&swork->node, &sequencer->works);
-	ret = constraint ? fairwq_queue_constrained(constraint, batch, &swork->work) :
+	ret = serializer ? fairwq_serializer_queue(serializer, batch, &swork->work) :
 			   fairwq_queue(batch, &swork->work);
 	if (ret <= 0) {
 		list_del_init(&swork->node);

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Serializers: the items of one start in queue order and never overlap.
+ * Serializers: the items of one start in queue order, so many at a time: one, unless
+ * fairwq_limiter_init() says more.
  *
- *   state  in_flight  waiting     a queue call         the end of an item
- *   idle   0          empty       makes it busy, and   -
- *                                 queues its item
- *   busy   1          0 or more   appends its item     starts or admits the
- *                                                      first, or makes it idle
+ *   in_flight       waiting    a queue call                 the end of an item
+ *   less than @max  empty      queues its item to a batch   lowers @in_flight
+ *   @max            0 or more  appends its item             starts or admits the first
  *
- * Dmitry Vyukov's "local serializer" has a counter and a queue instead. A
- * serializer is a constraint with a limit of 1: core/waitlist.c has the list
- * and the locks. A runner may go on with the items of one: core/burst.c.
+ * Dmitry Vyukov's "local serializer" has a counter and a queue instead. core/waitlist.c has
+ * the list and the locks. A runner may go on with the items of one: core/burst.c.
  *
- * Locking: the lock of the constraint, which is not in the serializer.
- * Invariant: the item in flight *has the serializer*: only its end may start or
+ * Locking: the lock of the serializer, which is not in it.
+ * Invariant: if @max is 1, the item in flight *has the serializer*: only its end may start or
  * admit the next one. Its end passes that on, or sees under the lock that none
  * waits and makes the serializer idle.
  * Invariant: a queue call does not touch the serializer after the list, so its
@@ -24,11 +22,25 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/export.h>
+#include <linux/rcupdate.h>
 
-#include "core/runner.h"
 #include "core/burst.h"
+#include "core/runner.h"
 #include "core/waitlist.h"
 #include "doors.h"
+
+/* Set up a serializer; fairwq_serializer_init() has the description. */
+void __fairwq_serializer_init(struct fairwq_serializer *serializer, unsigned int max,
+			      const char *name, struct lock_class_key *key)
+{
+	if (WARN_ON_ONCE(!serializer))
+		return;
+	memset(serializer, 0, sizeof(*serializer));
+	INIT_LIST_HEAD(&serializer->waiting);
+	serializer->max = WARN_ON_ONCE(!max) ? 1 : max;
+	lockdep_init_map(&serializer->lockdep_map, name, key, 0);
+}
+EXPORT_SYMBOL_GPL(__fairwq_serializer_init);
 
 int fairwq_serializer_set_inline(struct fairwq_serializer *serializer, unsigned int budget_us)
 {
@@ -36,7 +48,7 @@ int fairwq_serializer_set_inline(struct fairwq_serializer *serializer, unsigned 
 		return fairwq_bad_arg("serializer is NULL");
 	if (budget_us > FAIRWQ_MAX_INLINE_US)
 		return fairwq_bad_arg("budget_us is too large");
-	WRITE_ONCE(serializer->constraint.inline_us, budget_us);
+	WRITE_ONCE(serializer->inline_us, budget_us);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(fairwq_serializer_set_inline);
@@ -46,8 +58,8 @@ void fairwq_serializer_flush(struct fairwq_serializer *serializer)
 	if (WARN_ON_ONCE(!serializer))
 		return;
 	might_sleep();
-	if (!fairwq_constraint_from_inside(&serializer->constraint, __func__))
-		fairwq_waitlist_wait(&serializer->constraint);
+	if (!fairwq_serializer_from_inside(serializer, __func__))
+		fairwq_waitlist_wait(serializer);
 }
 EXPORT_SYMBOL_GPL(fairwq_serializer_flush);
 
@@ -55,47 +67,45 @@ EXPORT_SYMBOL_GPL(fairwq_serializer_flush);
  * Make the calling item the last one of its serializer. With FAIRWQ_DROP_REST, drop what
  * waits behind it.
  *
- * Return: whether it is the last. If not, @constraint takes items as before.
+ * Return: whether it is the last. If not, @serializer takes items as before.
  */
-static bool become_last(struct fairwq_constraint *constraint, unsigned int how,
+static bool become_last(struct fairwq_serializer *serializer, unsigned int how,
 			void (*dropped)(struct fairwq_work *work))
 {
 	const struct fairwq_turn *turn = fairwq_runner_own_turn();
 	int err;
 
-	if (!turn || turn->constraint != constraint)
+	/* Where several may be in flight, no item can know that the others have ended. */
+	if (!turn || turn->serializer != serializer || serializer->max > 1)
 		return false;
 	if (!(how & FAIRWQ_DROP_REST))
-		return !fairwq_burst_detach(fairwq_runner_current(), constraint);
-	fairwq_waitlist_refuse(constraint);
-	fairwq_waitlist_drop(constraint, dropped);
-	err = fairwq_burst_detach(fairwq_runner_current(), constraint);
+		return !fairwq_burst_detach(fairwq_runner_current(), serializer);
+	fairwq_waitlist_refuse(serializer);
+	fairwq_waitlist_drop(serializer, dropped);
+	err = fairwq_burst_detach(fairwq_runner_current(), serializer);
 	if (err)
-		fairwq_waitlist_accept(constraint);
+		fairwq_waitlist_accept(serializer);
 	return !err;
 }
 
 int fairwq_serializer_shutdown(struct fairwq_serializer *serializer, unsigned int how,
 			       void (*dropped)(struct fairwq_work *work))
 {
-	struct fairwq_constraint *constraint;
-
 	if (!serializer)
 		return fairwq_bad_arg("serializer is NULL");
 	if (how & ~FAIRWQ_DROP_REST)
 		return fairwq_bad_arg("how has an unknown flag");
-	constraint = &serializer->constraint;
 	might_sleep();
-	if (become_last(constraint, how, dropped))
+	if (become_last(serializer, how, dropped))
 		return 0;
-	if (fairwq_constraint_from_inside(constraint, __func__))
+	if (fairwq_serializer_from_inside(serializer, __func__))
 		return -EDEADLK;
-	fairwq_waitlist_refuse(constraint);
+	fairwq_waitlist_refuse(serializer);
 	if (how & FAIRWQ_DROP_REST) {
-		fairwq_waitlist_stop(constraint);
-		fairwq_waitlist_drop(constraint, dropped);
+		fairwq_waitlist_stop(serializer);
+		fairwq_waitlist_drop(serializer, dropped);
 	}
-	while (fairwq_waitlist_wait(constraint))
+	while (fairwq_waitlist_wait(serializer))
 		;
 	return 0;
 }
@@ -115,8 +125,8 @@ bool fairwq_serializer_is_last(const struct fairwq_serializer *serializer)
 		return false;
 	}
 	/* One load, without the lock: the answer may be old when it is returned anyway. */
-	return fairwq_runner_is_of(&serializer->constraint) &&
-	       list_empty(&serializer->constraint.waiting);
+	return fairwq_runner_is_of(serializer) && serializer->max == 1 &&
+	       list_empty(&serializer->waiting);
 }
 EXPORT_SYMBOL_GPL(fairwq_serializer_is_last);
 
@@ -125,17 +135,11 @@ int fairwq_serializer_queue(struct fairwq_serializer *serializer,
 {
 	if (!serializer)
 		return fairwq_bad_arg("serializer is NULL");
-	return fairwq_queue_constrained(&serializer->constraint, batch, work);
+	if (fairwq_is_no_pointer(batch))
+		return fairwq_bad_arg("batch is NULL or an error");
+	if (!work || !work->func)
+		return fairwq_bad_arg("work is NULL or has no function");
+	guard(rcu)();		/* keeps @batch, see core/push.c */
+	return fairwq_waitlist_enter(serializer, batch, work);
 }
 EXPORT_SYMBOL_GPL(fairwq_serializer_queue);
-
-/* Set up a serializer; fairwq_serializer_init() has the description. */
-void __fairwq_serializer_init(struct fairwq_serializer *serializer,
-			      const char *name, struct lock_class_key *key)
-{
-	if (WARN_ON_ONCE(!serializer))
-		return;
-	fairwq_constraint_init_listed(&serializer->constraint, 1, name, key);
-	serializer->constraint.serial = true;
-}
-EXPORT_SYMBOL_GPL(__fairwq_serializer_init);

@@ -96,23 +96,23 @@ static void remove_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 /*
  * Set the word of a removed work to @word. With 0 the work is the client's, which may queue
  * or free it from here on.
- * Return: its constraint, or NULL. The constraint must be told when the lock
+ * Return: its serializer, or NULL. The serializer must be told when the lock
  * was dropped, because it may queue to batches of any pool.
  */
-static struct fairwq_constraint *release_work(struct fairwq_work *work, long word)
+static struct fairwq_serializer *release_work(struct fairwq_work *work, long word)
 {
-	struct fairwq_constraint *constraint = work->constraint;
+	struct fairwq_serializer *serializer = work->serializer;
 
-	WRITE_ONCE(work->constraint, NULL);
+	WRITE_ONCE(work->serializer, NULL);
 	/* Pairs with the cmpxchg() of the next queue call. Model: tests/models/enter.pml. */
 	atomic_long_set_release(&work->data, word);
-	return constraint;
+	return serializer;
 }
 
 /* Take out a work that is QUEUED or PARKED in @batch. Return: as fairwq_try_take(). */
 static int take_queued(struct fairwq_batch *batch, struct fairwq_work *work, long word)
 {
-	struct fairwq_constraint *constraint = NULL;
+	struct fairwq_serializer *serializer = NULL;
 	struct fairwq_pool *pool = batch->pool;
 	enum fairwq_state state;
 	unsigned long flags;
@@ -122,22 +122,21 @@ static int take_queued(struct fairwq_batch *batch, struct fairwq_work *work, lon
 	state = look_locked(batch, work);
 	if (state == FAIRWQ_STATE_QUEUED || state == FAIRWQ_STATE_PARKED) {
 		remove_locked(batch, work);
-		constraint = release_work(work, word);
+		serializer = release_work(work, word);
 		ret = 1;
 	}
 	fairwq_fifo_update_locked(batch);
 	fairwq_kick_unlock(pool, flags);
-	/* An interrupt here finds an idle work. The constraint counts the old one until then. */
-	if (constraint)
-		constraint->ops->complete(constraint);
+	/* An interrupt here finds an idle work. The serializer counts the old one until then. */
+	if (serializer)
+		fairwq_waitlist_complete(serializer);
 	return ret;
 }
 
 /*
  * Try once to take a work out of where it waits. Its word becomes @word in the same step: 0
  * if it is not pending any more, or that of a TAKEN work, which the caller then queues.
- * @wait: the caller can wait for a grace period and for a constraint of the client's own.
- * Otherwise the work stays there.
+ * @wait: the caller can wait for a grace period. Otherwise the work stays there.
  *
  * Return: 1 if it was pending, and is taken out; 0 if it was not pending, or stays; or
  * FAIRWQ_AGAIN. Without @wait that is soon over: the work has another state by now, or another
@@ -158,7 +157,7 @@ int fairwq_try_take(struct fairwq_work *work, long word, bool wait)
 	case FAIRWQ_STATE_PARKED:
 		return take_queued(batch, work, word);
 	case FAIRWQ_STATE_LISTED:
-		return fairwq_waitlist_take(work, word, wait);
+		return fairwq_waitlist_take(work, word);
 	case FAIRWQ_STATE_DELAYED:
 		return take_delayed(batch, work, word);
 	case FAIRWQ_STATE_GRACE:
@@ -310,18 +309,18 @@ static int await(struct fairwq_work *work, struct fairwq_waiter *waiter)
  */
 static bool work_is_behind(const struct fairwq_work *work)
 {
-	const struct fairwq_constraint *constraint = READ_ONCE(work->constraint);
+	const struct fairwq_serializer *serializer = READ_ONCE(work->serializer);
 	const struct fairwq_turn *turn = fairwq_runner_own_turn();
 
-	return WARN_ONCE(turn && constraint && fairwq_runner_is_of(constraint) &&
-			 constraint->serial,
+	return WARN_ONCE(turn && serializer && fairwq_runner_is_of(serializer) &&
+			 serializer->max == 1,
 			 "fairwq: item %ps of batch %s/%s would wait for %ps, behind it in its serializer\n",
 			 turn->func, turn->batch->pool->name, turn->batch->name, work->func);
 }
 
 /*
- * Sleep before looking for a work again: until its constraint has admitted it. A call that
- * cancels sleeps only for a constraint that cannot take the work out, or for a grace period.
+ * Sleep before looking for a work again: until its serializer has admitted it, if the call
+ * does not cancel, or until a grace period is over.
  * Every other reason is a call on another CPU that moves the work, or a timer that fires.
  * That ends soon, so it is polled.
  */
@@ -329,7 +328,7 @@ static void look_later(struct fairwq_work *work, bool cancels)
 {
 	enum fairwq_state state = fairwq_word_state(atomic_long_read(&work->data));
 
-	if (state == FAIRWQ_STATE_LISTED && fairwq_waitlist_wait_work(work, cancels))
+	if (!cancels && state == FAIRWQ_STATE_LISTED && fairwq_waitlist_wait_work(work))
 		return;
 	/* Not before its queue call has come to the point where that can be waited for. */
 	if (cancels && state == FAIRWQ_STATE_GRACE &&
@@ -513,22 +512,22 @@ static struct fairwq_work *first_to_drop_locked(const struct fairwq_batch *batch
 
 /*
  * Take out a work that is to be dropped. If no client has queued it, tell the call that waits
- * for it. Return: its constraint, or NULL.
+ * for it. Return: its serializer, or NULL.
  */
-static struct fairwq_constraint *drop_locked(struct fairwq_batch *batch,
+static struct fairwq_serializer *drop_locked(struct fairwq_batch *batch,
 					     struct fairwq_work *work, bool own)
 {
-	struct fairwq_constraint *constraint;
+	struct fairwq_serializer *serializer;
 
 	lockdep_assert_held(&batch->pool->lock);
 
 	remove_locked(batch, work);
-	constraint = release_work(work, 0);
+	serializer = release_work(work, 0);
 	if (unlikely(own)) {
 		container_of(work, struct fairwq_own_work, work)->ret = -ECANCELED;
 		complete(&container_of(work, struct fairwq_own_work, work)->done);
 	}
-	return constraint;
+	return serializer;
 }
 
 /*
@@ -540,7 +539,7 @@ unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
 				  void (*dropped)(struct fairwq_work *work))
 {
 	struct fairwq_barrier marker = { };	/* behind the last work to drop */
-	struct fairwq_constraint *constraint;
+	struct fairwq_serializer *serializer;
 	struct fairwq_work *work;
 	struct fairwq_pool *pool;
 	unsigned long nr = 0, flags;
@@ -557,10 +556,10 @@ unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
 	drop_begin_locked(batch, &marker);
 	while ((work = first_to_drop_locked(batch, &marker))) {
 		own = work->flags & FAIRWQ_WORK_OWN;
-		constraint = drop_locked(batch, work, own);
+		serializer = drop_locked(batch, work, own);
 		fairwq_kick_unlock(pool, flags);
-		if (constraint)
-			constraint->ops->complete(constraint);
+		if (serializer)
+			fairwq_waitlist_complete(serializer);
 		nr += !own;
 		if (dropped && !own)
 			dropped(work);

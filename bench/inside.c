@@ -25,7 +25,6 @@ int bench_size(const struct bench_row *row, const struct bench_side *side)
 	size_say(row, "fairwq_batch_stats", sizeof(struct fairwq_batch_stats));
 	size_say(row, "fairwq_hists", sizeof(struct fairwq_hists));
 	size_say(row, "fairwq_serializer", sizeof(struct fairwq_serializer));
-	size_say(row, "fairwq_limiter", sizeof(struct fairwq_limiter));
 	size_say(row, "fairwq_pool", sizeof(struct fairwq_pool));
 	size_say(row, "fairwq_runner", sizeof(struct fairwq_runner));
 	size_say(row, "bench_item", sizeof(struct bench_item));

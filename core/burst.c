@@ -15,16 +15,14 @@
  * All items of a burst are one turn, which is charged one item when it begins and the
  * others when it ends.
  *
- * Locking: the lock of the constraint, in waitlist.c. struct fairwq_burst is the runner's.
+ * Locking: the lock of the serializer, in waitlist.c. struct fairwq_burst is the runner's.
  * Invariant: until it starts, the next item waits in the serializer as all others
- * do. There a cancel finds it, under the lock of the constraint.
+ * do. There a cancel finds it, under the lock of the serializer.
  * Model: tests/models/burst.pml.
  *
  * Limits: BURST_ITEMS items.
  */
 
-#include "fifo.h"
-#include "kick.h"
 #include "lockdep.h"
 #include "park.h"
 #include "push.h"
@@ -54,9 +52,9 @@ static u64 burst_each(struct fairwq_batch *batch)
 
 /* Set how far the runner may go on, after the first item of a burst. */
 static void burst_begin(struct fairwq_runner *runner,
-			const struct fairwq_constraint *constraint)
+			const struct fairwq_serializer *serializer)
 {
-	u64 budget = (u64)READ_ONCE(constraint->inline_us) * NSEC_PER_USEC;
+	u64 budget = (u64)READ_ONCE(serializer->inline_us) * NSEC_PER_USEC;
 	struct fairwq_burst *burst = &runner->burst;
 
 	burst->due = fairwq_clock() + budget;
@@ -90,15 +88,15 @@ static bool burst_has_budget(struct fairwq_runner *runner, struct fairwq_batch *
 
 /* Check whether the runner goes on with @work, which is bound for @batch. */
 static bool burst_goes_on_locked(struct fairwq_runner *runner,
-				 struct fairwq_constraint *constraint,
+				 struct fairwq_serializer *serializer,
 				 const struct fairwq_work *work,
 				 struct fairwq_batch *batch)
 {
 	const struct fairwq_pool *pool = runner->pool;
 
-	lockdep_assert_held(fairwq_constraint_lock(constraint));
+	lockdep_assert_held(fairwq_serializer_lock(serializer));
 
-	if (!READ_ONCE(constraint->inline_us) || batch != runner->turn.batch)
+	if (!READ_ONCE(serializer->inline_us) || batch != runner->turn.batch)
 		return false;
 	/* Where a client says what an item costs, each one is charged as a turn. */
 	if (READ_ONCE(runner->yield) || READ_ONCE(pool->policy) == FAIRWQ_FAIR_COST)
@@ -112,7 +110,7 @@ static bool burst_goes_on_locked(struct fairwq_runner *runner,
 	if (data_race(batch->paused || batch->nr_canceling || pool->nr_active > pool->max_active))
 		return false;
 	if (runner->turn.nr == 1)
-		burst_begin(runner, constraint);
+		burst_begin(runner, serializer);
 	if (runner->turn.nr > BURST_ITEMS)
 		return false;
 	return burst_has_budget(runner, batch);
@@ -122,12 +120,12 @@ static bool burst_goes_on_locked(struct fairwq_runner *runner,
 
 /* Start @work, the first that waits, as one more item of the runner's turn of @batch. */
 static void burst_take_locked(struct fairwq_runner *runner,
-			      struct fairwq_constraint *constraint,
+			      struct fairwq_serializer *serializer,
 			      struct fairwq_work *work, struct fairwq_batch *batch)
 {
 	struct fairwq_turn *turn = &runner->turn;
 
-	lockdep_assert_held(fairwq_constraint_lock(constraint));
+	lockdep_assert_held(fairwq_serializer_lock(serializer));
 
 	list_del(&work->node);
 	trace_fairwq_queue(batch, work);
@@ -135,10 +133,9 @@ static void burst_take_locked(struct fairwq_runner *runner,
 	WRITE_ONCE(turn->stamp, 0);
 	WRITE_ONCE(turn->func, work->func);
 	WRITE_ONCE(turn->id, work);
-	turn->constraint = constraint;
 	work->stamp = 0;
 	fairwq_start_item(runner, work);
-	fairwq_waitlist_wake_locked(constraint, work);
+	fairwq_waitlist_wake_locked(serializer, work);
 }
 
 /*
@@ -148,9 +145,9 @@ static void burst_take_locked(struct fairwq_runner *runner,
  * any more: the next item is queued to its batch, or none waits.
  */
 struct fairwq_work *fairwq_burst_next(struct fairwq_runner *runner,
-				      struct fairwq_constraint *constraint)
+				      struct fairwq_serializer *serializer)
 {
-	raw_spinlock_t *lock = fairwq_constraint_lock(constraint);
+	raw_spinlock_t *lock = fairwq_serializer_lock(serializer);
 	struct fairwq_batch *batch;
 	struct fairwq_work *work;
 
@@ -162,7 +159,7 @@ struct fairwq_work *fairwq_burst_next(struct fairwq_runner *runner,
 	 */
 	smp_store_release(&runner->current_work, NULL);
 	/* Not under the lock, which queue calls wait for. A hint: the work may be gone. */
-	fairwq_prefetchw(READ_ONCE(constraint->waiting.next));
+	fairwq_prefetchw(READ_ONCE(serializer->waiting.next));
 	rcu_read_lock();	/* for the batch of an admitted work */
 	raw_spin_lock_irq(lock);
 	/*
@@ -170,13 +167,13 @@ struct fairwq_work *fairwq_burst_next(struct fairwq_runner *runner,
 	 * Model: tests/models/burst.pml.
 	 */
 	smp_mb__after_spinlock();
-	work = fairwq_waitlist_first_locked(constraint);
+	work = fairwq_waitlist_first_locked(serializer);
 	batch = work ? fairwq_work_batch(work) : NULL;
-	if (batch && burst_goes_on_locked(runner, constraint, work, batch)) {
-		burst_take_locked(runner, constraint, work, batch);
+	if (batch && burst_goes_on_locked(runner, serializer, work, batch)) {
+		burst_take_locked(runner, serializer, work, batch);
 		batch = NULL;
 	} else {
-		batch = fairwq_waitlist_next_locked(constraint);
+		batch = fairwq_waitlist_next_locked(serializer);
 		work = NULL;
 	}
 	raw_spin_unlock(lock);
@@ -194,17 +191,17 @@ struct fairwq_work *fairwq_burst_next(struct fairwq_runner *runner,
  * Return: 0; -EAGAIN if a work waits; -EDEADLK if only calls wait, which need the
  * serializer. After an error nothing has changed.
  */
-int fairwq_burst_detach(struct fairwq_runner *runner, struct fairwq_constraint *constraint)
+int fairwq_burst_detach(struct fairwq_runner *runner, struct fairwq_serializer *serializer)
 {
-	scoped_guard(raw_spinlock_irqsave, fairwq_constraint_lock(constraint)) {
-		if (fairwq_waitlist_work_locked(constraint))
+	scoped_guard(raw_spinlock_irqsave, fairwq_serializer_lock(serializer)) {
+		if (fairwq_waitlist_work_locked(serializer))
 			return -EAGAIN;
-		if (!list_empty(&constraint->waiting))
+		if (!list_empty(&serializer->waiting))
 			return -EDEADLK;
-		constraint->in_flight = 0;
-		WRITE_ONCE(constraint->ending, constraint->ending + 1);
+		serializer->in_flight = 0;
+		WRITE_ONCE(serializer->ending, serializer->ending + 1);
 	}
-	lock_map_release(&constraint->lockdep_map);
-	runner->turn.constraint = NULL;
+	lock_map_release(&serializer->lockdep_map);
+	runner->turn.serializer = NULL;
 	return 0;
 }

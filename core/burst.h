@@ -6,7 +6,7 @@
 #include "types.h"
 
 struct fairwq_work *fairwq_burst_next(struct fairwq_runner *runner,
-				      struct fairwq_constraint *constraint);
-int fairwq_burst_detach(struct fairwq_runner *runner, struct fairwq_constraint *constraint);
+				      struct fairwq_serializer *serializer);
+int fairwq_burst_detach(struct fairwq_runner *runner, struct fairwq_serializer *serializer);
 
 #endif /* FAIRWQ_BURST_H */

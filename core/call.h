@@ -55,13 +55,13 @@ static __always_inline void fairwq_call(struct fairwq_work *work,
 	lockdep_copy_map(&map, &work->lockdep_map);
 #endif
 	lock_map_acquire(&turn->batch->pool->lockdep_map);
-	if (turn->constraint)
-		lock_map_acquire(&turn->constraint->lockdep_map);
+	if (turn->serializer)
+		lock_map_acquire(&turn->serializer->lockdep_map);
 	lock_map_acquire(&map);
 	turn->func(work);
 	lock_map_release(&map);
-	if (turn->constraint)
-		lock_map_release(&turn->constraint->lockdep_map);
+	if (turn->serializer)
+		lock_map_release(&turn->serializer->lockdep_map);
 	lock_map_release(&turn->batch->pool->lockdep_map);
 	if (!fairwq_call_state_kept(state))
 		fairwq_call_leaked(state, turn->func, turn->batch);

@@ -175,7 +175,7 @@ static void turn_fill_locked(struct fairwq_batch *batch, struct fairwq_turn *tur
 	turn->batch = batch;
 	turn->func = work->func;
 	turn->id = work;
-	turn->constraint = work->constraint;
+	turn->serializer = work->serializer;
 	turn->stamp = work->stamp;
 	turn->number = ++pool->turn_number;
 	turn->color = batch_color_locked(batch, work);
@@ -356,7 +356,7 @@ void fairwq_fifo_detach_locked(struct fairwq_turn *turn, struct fairwq_async *as
 	turn_count_locked(turn);
 	if (unlikely(!list_empty(&pool->waiters)))
 		fairwq_waiters_done_locked(pool, turn->number);
-	async->constraint = turn->constraint;
+	async->serializer = turn->serializer;
 	async->color = turn->color;
 	async->out_of_rank = turn->out_of_rank;
 	async->policy_gen = turn->policy_gen;

@@ -5,7 +5,7 @@
  *   a queue call --> works ---------------------------------> fifo
  *        |             ^   fairwq_inbox_take_over_locked()
  *        +--> held ----+   fairwq_inbox_arrive_locked()
- *             by a timer, a grace period or a constraint
+ *             by a timer, a grace period or a serializer
  *
  * There are two places, because then producers and runners do not write the same cache line
  * for each item. A runner that finds the FIFO empty takes all that is here, in queue order, in

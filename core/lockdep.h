@@ -6,7 +6,7 @@
  *   Map              Held around                     Taken for a moment by
  *   of a pool        each item, each released()      a call that waits for the
  *                                                    pool or one of its batches
- *   of a constraint  each item of it                 a call that waits for it
+ *   of a serializer  each item of it                 a call that waits for it
  *   of a work        its function                    a call that waits for it
  *   of a task        its function, but for tasks     a join of it: fairwq.h
  *                    that this joins
@@ -14,8 +14,8 @@
  * One map for all batches of a pool is right, because they share its runners. To wait
  * for one batch with a lock held that items of another batch take can hang for good.
  *
- * The map of a constraint is taken inside that of the pool. So an item of the pool may
- * wait for a constraint, which lockdep cannot judge.
+ * The map of a serializer is taken inside that of the pool. So an item of the pool may
+ * wait for a serializer, which lockdep cannot judge.
  *
  * The runners of a pool have a class of their own, because an item may destroy
  * another pool and wait for its workqueue.

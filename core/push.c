@@ -6,7 +6,7 @@
  *   under pool->lock    if no runner will look at the inbox: activate the batch, which is
  *                       to put it into the tree, and to kick a runner
  *
- * A timer, a grace period and a constraint do the same when they let a work go that they have
+ * A timer, a grace period and a serializer do the same when they let a work go that they have
  * held.
  *
  * Locking: inbox->lock; pool->lock to activate or reap. Callers are in one RCU read-side
@@ -68,7 +68,7 @@ int fairwq_push(struct fairwq_batch *batch, struct fairwq_work *work)
 	return ret;
 }
 
-/* Queue a work that a timer, a grace period or a client's own constraint has held. */
+/* Queue a work that a grace period has held. */
 void fairwq_arrive(struct fairwq_work *work)
 {
 	struct fairwq_batch *batch = fairwq_work_batch(work);

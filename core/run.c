@@ -38,6 +38,7 @@
 #include "trace.h"
 #include "tree.h"
 #include "turn.h"
+#include "waitlist.h"
 
 /* ---- one turn --------------------------------------------------------- */
 
@@ -115,26 +116,26 @@ static bool detach_turn(struct fairwq_runner *runner)
 }
 
 /*
- * Run the items of one turn: one, or those of a burst. Tell the constraint of each, if it
+ * Run the items of one turn: one, or those of a burst. Tell the serializer of each, if it
  * has one, that the function has returned.
  */
 static void run_turn(struct fairwq_runner *runner, struct fairwq_call_state *state)
 {
 	struct fairwq_work *work = runner->current_work;
-	struct fairwq_constraint *constraint;
+	struct fairwq_serializer *serializer;
 
 	do {
 		run_item(runner, work, state);
 		if (unlikely(READ_ONCE(runner->turn.async)) && detach_turn(runner))
 			return;
-		constraint = runner->turn.constraint;
-		if (likely(!constraint))
+		serializer = runner->turn.serializer;
+		if (likely(!serializer))
 			return;
-		if (!constraint->serial) {
-			constraint->ops->complete(constraint);
+		if (serializer->max > 1) {
+			fairwq_waitlist_complete(serializer);
 			return;
 		}
-		work = fairwq_burst_next(runner, constraint);
+		work = fairwq_burst_next(runner, serializer);
 	} while (work);
 }
 

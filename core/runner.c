@@ -172,12 +172,12 @@ struct fairwq_runner *fairwq_runner_of_item(void)
 	return runner;
 }
 
-/* Check whether the caller is a part of an item of @constraint, or a task of one. */
-bool fairwq_runner_is_of(const struct fairwq_constraint *constraint)
+/* Check whether the caller is a part of an item of @serializer, or a task of one. */
+bool fairwq_runner_is_of(const struct fairwq_serializer *serializer)
 {
 	const struct fairwq_runner *runner = fairwq_runner_of_item();
 
-	return runner && runner->turn.batch && runner->turn.constraint == constraint;
+	return runner && runner->turn.batch && runner->turn.serializer == serializer;
 }
 
 /* Return the turn of @runner, or NULL. For that runner, or under the lock of its pool. */

@@ -8,7 +8,7 @@
  * A turn has one item, or several in a burst. There each item starts directly
  * after the one before; see burst.c. What a turn is charged is in cost.c.
  *
- * Locking: pool->lock; an item of a burst starts under the lock of its constraint.
+ * Locking: pool->lock; an item of a burst starts under the lock of its serializer.
  * Invariant: runner->current_work is stored before the work's word becomes 0.
  * Models: tests/models/park.pml, pending.pml, disable.pml.
  *
@@ -26,7 +26,7 @@
 
 /*
  * Start a work: from here on it is not pending. Under pool->lock, or the lock of
- * the constraint in which it waited.
+ * the serializer in which it waited.
  */
 static inline void fairwq_start_item(struct fairwq_runner *runner, struct fairwq_work *work)
 {
@@ -38,7 +38,7 @@ static inline void fairwq_start_item(struct fairwq_runner *runner, struct fairwq
 	 */
 	smp_store_release(&runner->current_work, work);
 	WRITE_ONCE(work->last_runner, runner->id);
-	WRITE_ONCE(work->constraint, NULL);
+	WRITE_ONCE(work->serializer, NULL);
 	WRITE_ONCE(runner->started, jiffies);
 	/*
 	 * A queue call that finds the word 0 also sees which runner has the work. The

@@ -16,7 +16,7 @@
  * A: atomic, or a lock-free list; the comment names the partners
  * R: only the worker that executes the runner
  *
- * Order: batch->flush_mutex, pool->mutex, the lock of a constraint, pool->lock,
+ * Order: batch->flush_mutex, pool->mutex, the lock of a serializer, pool->lock,
  * runner->park_lock, then inbox->lock.
  *
  * pool->lock is raw and irq-safe, because a queue call may come from any
@@ -57,9 +57,7 @@
  * queued   inbox->works, then      its turn, under pool->lock       takes it out
  *          batch->fifo
  * parked   runner->parked          its last run ends: pool->lock    takes it out
- * listed   waits in a constraint   lock of the constraint           takes it out; from a
- *                                                                   client's own constraint
- *                                                                   returns false, or waits
+ * listed   waits in a serializer   lock of the serializer           takes it out
  * delayed  inbox->delayed, its     the timer, under inbox->lock     deletes the timer; tries
  *          timer is set                                             again if that fires
  * grace    RCU has it              RCU, under inbox->lock           returns false, or waits
@@ -120,7 +118,7 @@ struct fairwq_turn {
 	fairwq_func_t func;		/* P to begin, R in a burst; either may read it */
 	/* as @func: address of the work, which may be gone; NULL: no client has queued it */
 	const void *id;
-	struct fairwq_constraint *constraint; /* R: to be completed at its end, or NULL */
+	struct fairwq_serializer *serializer; /* R: to be completed at its end, or NULL */
 	u64 stamp;			/* as @func: time of queueing; 0: not measured */
 	u64 number;			/* P: of this turn, in its pool */
 	u8 color;			/* P: index into batch->in_flight */
@@ -319,9 +317,9 @@ struct fairwq_barrier {
 	bool fired;			/* P */
 };
 
-/* A marker: a place in the list of a constraint. A flush waits for all before it. */
+/* A marker: a place in the list of a serializer. A flush waits for all before it. */
 struct fairwq_marker {
-	struct fairwq_work entry;	/* lock of the constraint: in constraint->waiting */
+	struct fairwq_work entry;	/* lock of the serializer: in serializer->waiting */
 	struct completion done;
 };
 
@@ -417,7 +415,7 @@ static_assert(IS_ENABLED(CONFIG_LOCKDEP) || IS_ENABLED(CONFIG_DEBUG_MUTEXES) ||
 	      IS_ENABLED(CONFIG_DEBUG_OBJECTS) || SMP_CACHE_BYTES > 128 ||
 	      sizeof(struct fairwq_batch) <= 512);
 static_assert(IS_ENABLED(CONFIG_LOCKDEP) || sizeof(struct fairwq_work) <= 64);
-static_assert(IS_ENABLED(CONFIG_LOCKDEP) || sizeof(struct fairwq_serializer) <= 56);
+static_assert(IS_ENABLED(CONFIG_LOCKDEP) || sizeof(struct fairwq_serializer) <= 40);
 
 static inline bool fairwq_batch_is_disposed(const struct fairwq_batch *batch)
 {

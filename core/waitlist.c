@@ -8,8 +8,8 @@
  *       +--> waiting: works and markers -------+ an item in flight ends
  *                    \--> taken out by a cancel, or started by a burst
  *
- * A work that waits is LISTED, and held by its batch. ops->complete() tells a constraint that a
- * work has run or was cancelled.
+ * A work that waits is LISTED, and held by its batch. fairwq_waitlist_complete() tells a serializer
+ * that a work has run or was cancelled.
  *
  * Serializers and limiters differ in two things only. One is the number that may
  * be in flight. The other is that a runner may go on with a serializer's items
@@ -19,16 +19,12 @@
  * Locking: a list is under one of the hashed locks below. Under that lock and inbox->lock a
  * queue call claims the work and lists it, and the end of an item moves it from the list to
  * the inbox. So a cancel that holds the first finds the work in the list, or it is in another
- * state. The locks are not in the constraints, because a cancel must take one before it can
- * know whether the constraint still exists.
+ * state. The locks are not in the serializers, because a cancel must take one before it can
+ * know whether the serializer still exists.
  *
- * A client's own constraint has locks that fairwq does not know, and a cancel
- * may be called with one of them held. So a cancel that must not sleep leaves a
- * work there, and one that may sleep waits until the work is admitted.
+ * A shutdown that drops what waits sets @dropping. Then nothing is admitted any more.
  *
- * A shutdown that drops what waits sets @max to 0. Then nothing is admitted any more.
- *
- * Invariant: under the lock of a constraint, a work that is LISTED and names that constraint
+ * Invariant: under the lock of a serializer, a work that is LISTED and names that serializer
  * is in its list.
  * Invariant: if something waits, @max items are in flight, or a marker is first
  * and at least one item is in flight. So an end always comes to admit the next,
@@ -38,8 +34,8 @@
  *
  * Model: tests/models/enter.pml.
  *
- * Limits: constraints share 128 locks. A call that sleeps until a work leaves is looked at
- * each time that a work leaves a constraint of the same lock.
+ * Limits: serializers share 128 locks. A call that sleeps until a work leaves is looked at
+ * each time that a work leaves a serializer of the same lock.
  */
 #include <linux/completion.h>
 #include <linux/export.h>
@@ -53,56 +49,50 @@
 #define LOCK_BITS	7
 
 /*
- * The locks of constraints, by the hash of their address. Under one of them a pool->lock
+ * The locks of serializers, by the hash of their address. Under one of them a pool->lock
  * and an inbox->lock may be taken. @waiters, under the lock: calls that sleep
- * until a work leaves a constraint.
+ * until a work leaves a serializer.
  */
-static struct fairwq_constraint_lock {
+static struct fairwq_serializer_lock {
 	raw_spinlock_t lock ____cacheline_aligned_in_smp;
 	struct hlist_head waiters;
-} fairwq_constraint_locks[1 << LOCK_BITS] = {
+} fairwq_serializer_locks[1 << LOCK_BITS] = {
 	[0 ... (1 << LOCK_BITS) - 1] = {
-		.lock = __RAW_SPIN_LOCK_UNLOCKED(fairwq_constraint_locks.lock),
+		.lock = __RAW_SPIN_LOCK_UNLOCKED(fairwq_serializer_locks.lock),
 	},
 };
 
-static struct fairwq_constraint_lock *
-lock_of(const struct fairwq_constraint *constraint)
+static struct fairwq_serializer_lock *
+lock_of(const struct fairwq_serializer *serializer)
 {
-	return &fairwq_constraint_locks[hash_ptr(constraint, LOCK_BITS)];
+	return &fairwq_serializer_locks[hash_ptr(serializer, LOCK_BITS)];
 }
 
-raw_spinlock_t *fairwq_constraint_lock(const struct fairwq_constraint *constraint)
+raw_spinlock_t *fairwq_serializer_lock(const struct fairwq_serializer *serializer)
 {
-	return &lock_of(constraint)->lock;
+	return &lock_of(serializer)->lock;
 }
 
-FAIRWQ_TEST_EXPORT(fairwq_constraint_lock);
+FAIRWQ_TEST_EXPORT(fairwq_serializer_lock);
 
 /*
- * Check that @work waits in @constraint, whose lock is held. If it does, that stays so under
- * the lock, and the constraint exists.
+ * Check that @work waits in @serializer, whose lock is held. If it does, that stays so under
+ * the lock, and the serializer exists.
  */
 static bool is_listed_locked(const struct fairwq_work *work,
-			     const struct fairwq_constraint *constraint)
+			     const struct fairwq_serializer *serializer)
 {
 	/*
-	 * Load the word, then work->constraint, so that it is not that of an
+	 * Load the word, then work->serializer, so that it is not that of an
 	 * earlier queueing. Pairs with release_listed(), release_work() and
 	 * fairwq_start_item(). Model: tests/models/enter.pml.
 	 */
 	long data = atomic_long_read_acquire(&work->data);
 
-	lockdep_assert_held(fairwq_constraint_lock(constraint));
+	lockdep_assert_held(fairwq_serializer_lock(serializer));
 
 	return fairwq_word_state(data) == FAIRWQ_STATE_LISTED &&
-	       READ_ONCE(work->constraint) == constraint;
-}
-
-/* Check whether @constraint is a client's own, which alone lets its works go. */
-static bool is_own(const struct fairwq_constraint *constraint)
-{
-	return !constraint->ops->remove;
+	       READ_ONCE(work->serializer) == serializer;
 }
 
 /* A call that sleeps until @work is not listed. */
@@ -113,18 +103,18 @@ struct fairwq_kept_waiter {
 };
 
 /*
- * Wake the calls that wait for @work, which leaves @constraint. This walks all calls
+ * Wake the calls that wait for @work, which leaves @serializer. This walks all calls
  * that wait under this lock.
  */
-void fairwq_waitlist_wake_locked(const struct fairwq_constraint *constraint,
+void fairwq_waitlist_wake_locked(const struct fairwq_serializer *serializer,
 				 const struct fairwq_work *work)
 {
 	struct fairwq_kept_waiter *waiter;
 	struct hlist_node *next;
 
-	lockdep_assert_held(fairwq_constraint_lock(constraint));
+	lockdep_assert_held(fairwq_serializer_lock(serializer));
 
-	hlist_for_each_entry_safe(waiter, next, &lock_of(constraint)->waiters, node) {
+	hlist_for_each_entry_safe(waiter, next, &lock_of(serializer)->waiters, node) {
 		if (waiter->work != work)
 			continue;
 		hlist_del(&waiter->node);
@@ -133,29 +123,27 @@ void fairwq_waitlist_wake_locked(const struct fairwq_constraint *constraint,
 }
 
 /*
- * Sleep until a work is not listed any more. A call that cancels does so only for a client's
- * own constraint, out of which it cannot take the work.
+ * Sleep until a work is not listed any more.
  *
  * Return: false if the call did not sleep.
  */
-bool fairwq_waitlist_wait_work(struct fairwq_work *work, bool cancels)
+bool fairwq_waitlist_wait_work(struct fairwq_work *work)
 {
-	const struct fairwq_constraint *constraint = READ_ONCE(work->constraint);
-	struct fairwq_constraint_lock *lock = lock_of(constraint);
+	const struct fairwq_serializer *serializer = READ_ONCE(work->serializer);
+	struct fairwq_serializer_lock *lock = lock_of(serializer);
 	struct fairwq_kept_waiter waiter = { .work = work };
 	bool for_reclaim;
 
-	if (!constraint)
+	if (!serializer)
 		return false;
 	init_completion(&waiter.done);
 	scoped_guard(raw_spinlock_irqsave, &lock->lock) {
-		if (!is_listed_locked(work, constraint) || (cancels && !is_own(constraint)))
+		if (!is_listed_locked(work, serializer))
 			return false;
 		hlist_add_head(&waiter.node, &lock->waiters);
 		for_reclaim = fairwq_is_for_reclaim(fairwq_work_batch(work));
 	}
-	if (!cancels)
-		fairwq_check_reclaim(for_reclaim);
+	fairwq_check_reclaim(for_reclaim);
 	wait_for_completion(&waiter.done);
 	return true;
 }
@@ -166,46 +154,33 @@ bool fairwq_waitlist_wait_work(struct fairwq_work *work, bool cancels)
  */
 static struct fairwq_batch *admit_locked(struct fairwq_work *work)
 {
-	struct fairwq_constraint *constraint = work->constraint;
+	struct fairwq_serializer *serializer = work->serializer;
 	struct fairwq_batch *batch = fairwq_work_batch(work);
 	bool first;
 
-	lockdep_assert_held(fairwq_constraint_lock(constraint));
+	lockdep_assert_held(fairwq_serializer_lock(serializer));
 
-	WARN_ON_ONCE(!is_listed_locked(work, constraint));
-	fairwq_waitlist_wake_locked(constraint, work);
+	WARN_ON_ONCE(!is_listed_locked(work, serializer));
+	fairwq_waitlist_wake_locked(serializer, work);
 	scoped_guard(raw_spinlock, &batch->inbox.lock)
 		first = fairwq_inbox_arrive_locked(batch, work);
 	return first ? batch : NULL;
-}
-
-/* Let a work of a client's own constraint go. */
-void fairwq_waitlist_let_go(struct fairwq_work *work)
-{
-	struct fairwq_batch *batch;
-
-	guard(rcu)();
-	guard(irqsave)();	/* see core/push.c */
-	scoped_guard(raw_spinlock, fairwq_constraint_lock(work->constraint))
-		batch = admit_locked(work);
-	if (batch)
-		fairwq_activate(batch);
 }
 
 /*
  * Take @work out, and set its word to @word. Return: the batch it was bound for, if the caller
  * must call fairwq_reap() for it when it has dropped the lock; or NULL.
  */
-static struct fairwq_batch *release_listed(struct fairwq_constraint *constraint,
+static struct fairwq_batch *release_listed(struct fairwq_serializer *serializer,
 					   struct fairwq_work *work, long word)
 {
 	struct fairwq_batch *batch = fairwq_work_batch(work);
 	bool last;
 
-	lockdep_assert_held(fairwq_constraint_lock(constraint));
+	lockdep_assert_held(fairwq_serializer_lock(serializer));
 
-	constraint->ops->remove(constraint, work);
-	WRITE_ONCE(work->constraint, NULL);
+	list_del(&work->node);
+	WRITE_ONCE(work->serializer, NULL);
 	/*
 	 * Pairs with the cmpxchg() of the next queue call, and with
 	 * is_listed_locked(). Before the batch may go, so that no word names one that has
@@ -214,58 +189,42 @@ static struct fairwq_batch *release_listed(struct fairwq_constraint *constraint,
 	atomic_long_set_release(&work->data, word);
 	scoped_guard(raw_spinlock, &batch->inbox.lock)
 		last = fairwq_inbox_forget_locked(batch, 1);
-	fairwq_waitlist_wake_locked(constraint, work);
+	fairwq_waitlist_wake_locked(serializer, work);
 	return last ? batch : NULL;
 }
 
 /*
- * Queue a work through a serializer or limiter, under rcu_read_lock(). Return: as
+ * Queue a work through a serializer, under rcu_read_lock(). It is admitted at once if there is
+ * room and none waits. Return: as
  * fairwq_claim_locked().
  */
-int fairwq_waitlist_enter(struct fairwq_constraint *constraint, struct fairwq_batch *batch,
+int fairwq_waitlist_enter(struct fairwq_serializer *serializer, struct fairwq_batch *batch,
 			  struct fairwq_work *work)
 {
 	bool first = false;
 	int ret;
 
 	guard(irqsave)();	/* see core/push.c */
-	scoped_guard(raw_spinlock, fairwq_constraint_lock(constraint)) {
-		if (unlikely(constraint->ending))
+	scoped_guard(raw_spinlock, fairwq_serializer_lock(serializer)) {
+		if (unlikely(serializer->ending))
 			return fairwq_unless_pending(work, -ESHUTDOWN);
 		guard(raw_spinlock)(&batch->inbox.lock);
 		ret = fairwq_claim_locked(batch, work, FAIRWQ_STATE_LISTED);
 		if (unlikely(ret <= 0))
 			return ret;
-		WRITE_ONCE(work->constraint, constraint);
-		if (constraint->ops->admit(constraint, work))
-			first = fairwq_inbox_arrive_locked(batch, work);
+		WRITE_ONCE(work->serializer, serializer);
+		if (unlikely(!serializer->unsafe && !fairwq_is_for_reclaim(batch)))
+			WRITE_ONCE(serializer->unsafe, true);
+		if (!list_empty(&serializer->waiting) || serializer->in_flight >= serializer->max) {
+			list_add_tail(&work->node, &serializer->waiting);
+			return ret;
+		}
+		serializer->in_flight++;
+		first = fairwq_inbox_arrive_locked(batch, work);
 	}
 	if (first)
 		fairwq_activate(batch);
 	return ret;
-}
-
-/* Admit @work if there is room and none waits, else list it. Return: true if admitted. */
-bool fairwq_waitlist_admit(struct fairwq_constraint *constraint, struct fairwq_work *work)
-{
-	lockdep_assert_held(fairwq_constraint_lock(constraint));
-
-	if (unlikely(!constraint->unsafe && !fairwq_is_for_reclaim(fairwq_work_batch(work))))
-		WRITE_ONCE(constraint->unsafe, true);
-	if (list_empty(&constraint->waiting) && constraint->in_flight < constraint->max) {
-		constraint->in_flight++;
-		return true;
-	}
-	list_add_tail(&work->node, &constraint->waiting);
-	return false;
-}
-
-/* Take @work out of the list. */
-void fairwq_waitlist_remove(struct fairwq_constraint *constraint, struct fairwq_work *work)
-{
-	lockdep_assert_held(fairwq_constraint_lock(constraint));
-
-	list_del(&work->node);
 }
 
 /* Wake the call that waits at @marker, which is through. */
@@ -281,46 +240,46 @@ static void pass_marker_locked(struct fairwq_work *marker)
  *
  * Return: the first work, which stays in the list; or NULL, also if none may start.
  */
-struct fairwq_work *fairwq_waitlist_first_locked(struct fairwq_constraint *constraint)
+struct fairwq_work *fairwq_waitlist_first_locked(struct fairwq_serializer *serializer)
 {
 	struct fairwq_work *work, *next;
 
-	lockdep_assert_held(fairwq_constraint_lock(constraint));
+	lockdep_assert_held(fairwq_serializer_lock(serializer));
 
-	list_for_each_entry_safe(work, next, &constraint->waiting, node) {
+	list_for_each_entry_safe(work, next, &serializer->waiting, node) {
 		if (!(work->flags & FAIRWQ_WORK_BARRIER))
-			return constraint->max ? work : NULL;
+			return serializer->dropping ? NULL : work;
 		pass_marker_locked(work);
 	}
 	return NULL;
 }
 
 /*
- * Count an item as ended, admit what may go on, and let markers through. The constraint may be
+ * Count an item as ended, admit what may go on, and let markers through. The serializer may be
  * gone when the lock is dropped. More than one work may go on if a limiter had a marker in
  * front. Then all but the last are activated here.
  *
  * Return: as admit_locked().
  */
-struct fairwq_batch *fairwq_waitlist_next_locked(struct fairwq_constraint *constraint)
+struct fairwq_batch *fairwq_waitlist_next_locked(struct fairwq_serializer *serializer)
 {
 	struct fairwq_batch *batch = NULL, *next_batch;
 	struct fairwq_work *work, *next;
 
-	lockdep_assert_held(fairwq_constraint_lock(constraint));
+	lockdep_assert_held(fairwq_serializer_lock(serializer));
 
-	constraint->in_flight--;
+	serializer->in_flight--;
 	fairwq_test_point(FAIRWQ_POINT_LIMITER_ENDED, NULL);
-	list_for_each_entry_safe(work, next, &constraint->waiting, node) {
+	list_for_each_entry_safe(work, next, &serializer->waiting, node) {
 		if (work->flags & FAIRWQ_WORK_BARRIER) {
-			if (constraint->in_flight)
+			if (serializer->in_flight)
 				break;
 			pass_marker_locked(work);
 			continue;
 		}
-		if (constraint->in_flight >= constraint->max)
+		if (serializer->dropping || serializer->in_flight >= serializer->max)
 			break;
-		constraint->in_flight++;
+		serializer->in_flight++;
 		list_del(&work->node);
 		next_batch = admit_locked(work);
 		if (unlikely(batch && next_batch))
@@ -331,14 +290,14 @@ struct fairwq_batch *fairwq_waitlist_next_locked(struct fairwq_constraint *const
 }
 
 /* Count an item as ended, and admit the next one. */
-void fairwq_waitlist_complete(struct fairwq_constraint *constraint)
+void fairwq_waitlist_complete(struct fairwq_serializer *serializer)
 {
 	struct fairwq_batch *batch;
 
 	guard(rcu)();
 	guard(irqsave)();	/* see core/push.c */
-	scoped_guard(raw_spinlock, fairwq_constraint_lock(constraint))
-		batch = fairwq_waitlist_next_locked(constraint);
+	scoped_guard(raw_spinlock, fairwq_serializer_lock(serializer))
+		batch = fairwq_waitlist_next_locked(serializer);
 	fairwq_test_point(FAIRWQ_POINT_LIMITER_LEFT, NULL);
 	if (batch)
 		fairwq_activate(batch);
@@ -348,30 +307,30 @@ void fairwq_waitlist_complete(struct fairwq_constraint *constraint)
  * Wait until all items that are queued now have ended, or were dropped. Return: false if there
  * were none.
  */
-bool fairwq_waitlist_wait(struct fairwq_constraint *constraint)
+bool fairwq_waitlist_wait(struct fairwq_serializer *serializer)
 {
 	struct fairwq_marker marker = { .entry.flags = FAIRWQ_WORK_BARRIER };
 
-	fairwq_wait_begin(&constraint->lockdep_map, !READ_ONCE(constraint->unsafe));
+	fairwq_wait_begin(&serializer->lockdep_map, !READ_ONCE(serializer->unsafe));
 	init_completion(&marker.done);
-	/* Under the lock: what has ended last may still be at the constraint. */
-	scoped_guard(raw_spinlock_irqsave, fairwq_constraint_lock(constraint)) {
-		if (!constraint->in_flight && list_empty(&constraint->waiting))
+	/* Under the lock: what has ended last may still be at the serializer. */
+	scoped_guard(raw_spinlock_irqsave, fairwq_serializer_lock(serializer)) {
+		if (!serializer->in_flight && list_empty(&serializer->waiting))
 			return false;
-		list_add_tail(&marker.entry.node, &constraint->waiting);
+		list_add_tail(&marker.entry.node, &serializer->waiting);
 	}
 	wait_for_completion(&marker.done);
 	return true;
 }
 
 /* Return: the first work that waits, behind markers or not; or NULL. */
-struct fairwq_work *fairwq_waitlist_work_locked(struct fairwq_constraint *constraint)
+struct fairwq_work *fairwq_waitlist_work_locked(struct fairwq_serializer *serializer)
 {
 	struct fairwq_work *work;
 
-	lockdep_assert_held(fairwq_constraint_lock(constraint));
+	lockdep_assert_held(fairwq_serializer_lock(serializer));
 
-	list_for_each_entry(work, &constraint->waiting, node)
+	list_for_each_entry(work, &serializer->waiting, node)
 		if (!(work->flags & FAIRWQ_WORK_BARRIER))
 			return work;
 	return NULL;
@@ -381,18 +340,18 @@ struct fairwq_work *fairwq_waitlist_work_locked(struct fairwq_constraint *constr
  * Take the first work out of the list, as a cancel does. If no end will come for the markers
  * in front of the next one, they are through. Return: the work, or NULL.
  */
-static struct fairwq_work *waitlist_take(struct fairwq_constraint *constraint)
+static struct fairwq_work *waitlist_take(struct fairwq_serializer *serializer)
 {
 	struct fairwq_batch *batch = NULL;
 	struct fairwq_work *work;
 
 	guard(rcu)();
-	scoped_guard(raw_spinlock_irqsave, fairwq_constraint_lock(constraint)) {
-		work = fairwq_waitlist_work_locked(constraint);
+	scoped_guard(raw_spinlock_irqsave, fairwq_serializer_lock(serializer)) {
+		work = fairwq_waitlist_work_locked(serializer);
 		if (work)
-			batch = release_listed(constraint, work, 0);
-		if (!constraint->in_flight)
-			fairwq_waitlist_first_locked(constraint);
+			batch = release_listed(serializer, work, 0);
+		if (!serializer->in_flight)
+			fairwq_waitlist_first_locked(serializer);
 	}
 	if (batch)
 		fairwq_reap(batch);
@@ -400,72 +359,57 @@ static struct fairwq_work *waitlist_take(struct fairwq_constraint *constraint)
 }
 
 /* Refuse new items, until fairwq_waitlist_accept() was called as often. */
-void fairwq_waitlist_refuse(struct fairwq_constraint *constraint)
+void fairwq_waitlist_refuse(struct fairwq_serializer *serializer)
 {
-	guard(raw_spinlock_irqsave)(fairwq_constraint_lock(constraint));
-	WRITE_ONCE(constraint->ending, constraint->ending + 1);
+	guard(raw_spinlock_irqsave)(fairwq_serializer_lock(serializer));
+	WRITE_ONCE(serializer->ending, serializer->ending + 1);
 }
 
-void fairwq_waitlist_accept(struct fairwq_constraint *constraint)
+void fairwq_waitlist_accept(struct fairwq_serializer *serializer)
 {
-	guard(raw_spinlock_irqsave)(fairwq_constraint_lock(constraint));
-	WRITE_ONCE(constraint->ending, constraint->ending - 1);
+	guard(raw_spinlock_irqsave)(fairwq_serializer_lock(serializer));
+	WRITE_ONCE(serializer->ending, serializer->ending - 1);
 }
 
 /* From here on what waits does not start. The caller takes it out. */
-void fairwq_waitlist_stop(struct fairwq_constraint *constraint)
+void fairwq_waitlist_stop(struct fairwq_serializer *serializer)
 {
-	guard(raw_spinlock_irqsave)(fairwq_constraint_lock(constraint));
-	constraint->max = 0;
+	guard(raw_spinlock_irqsave)(fairwq_serializer_lock(serializer));
+	serializer->dropping = true;
 }
 
 /*
  * Take out what waits, one work after the other: each is pending until @dropped is called
  * for it, so another cancel may take it before.
  */
-void fairwq_waitlist_drop(struct fairwq_constraint *constraint,
+void fairwq_waitlist_drop(struct fairwq_serializer *serializer,
 			  void (*dropped)(struct fairwq_work *work))
 {
 	struct fairwq_work *work;
 
-	while ((work = waitlist_take(constraint)))
+	while ((work = waitlist_take(serializer)))
 		if (dropped)
 			dropped(work);
 }
 
-/* Check whether a work waits in a client's own constraint. */
-bool fairwq_waitlist_is_own(const struct fairwq_work *work)
-{
-	const struct fairwq_constraint *constraint = READ_ONCE(work->constraint);
-
-	if (!constraint)
-		return false;
-	guard(raw_spinlock_irqsave)(fairwq_constraint_lock(constraint));
-	return is_listed_locked(work, constraint) && is_own(constraint);
-}
-
 /*
- * Try once to take out a work that is LISTED. Its word becomes @word. @wait: the caller can wait
- * for a client's own constraint.
+ * Try once to take out a work that is LISTED. Its word becomes @word.
  *
- * Return: as fairwq_try_take(). FAIRWQ_AGAIN: it is listed no more; or, with @wait, it is in
- * a client's own constraint.
+ * Return: 1; or FAIRWQ_AGAIN: it is listed no more.
  */
-int fairwq_waitlist_take(struct fairwq_work *work, long word, bool wait)
+int fairwq_waitlist_take(struct fairwq_work *work, long word)
 {
 	/* A hint, checked again under the lock that it chooses. */
-	struct fairwq_constraint *constraint = READ_ONCE(work->constraint);
+	struct fairwq_serializer *serializer = READ_ONCE(work->serializer);
 	struct fairwq_batch *batch;
 
-	if (!constraint)
+	if (!serializer)
 		return FAIRWQ_AGAIN;
 	fairwq_test_point(FAIRWQ_POINT_TAKE_OUT, NULL);
-	scoped_guard(raw_spinlock_irqsave, fairwq_constraint_lock(constraint)) {
-		if (!is_listed_locked(work, constraint))
+	scoped_guard(raw_spinlock_irqsave, fairwq_serializer_lock(serializer)) {
+		if (!is_listed_locked(work, serializer))
 			return FAIRWQ_AGAIN;
-		if (is_own(constraint))
-			return wait ? FAIRWQ_AGAIN : 0;
-		batch = release_listed(constraint, work, word);
+		batch = release_listed(serializer, work, word);
 	}
 	if (batch)
 		fairwq_reap(batch);

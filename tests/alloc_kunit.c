@@ -365,7 +365,7 @@ static void flow_is_done_without(struct kunit *test)
 /* Make the calls that need no memory. Return: true if all succeeded. */
 static bool do_without_memory(struct mock *mock, struct fairwq_batch *batch,
 			      struct fairwq_serializer *serializer,
-			      struct fairwq_limiter *limiter, struct mock_item *item[5])
+			      struct fairwq_serializer *limiter, struct mock_item *item[5])
 {
 	bool ok;
 
@@ -375,8 +375,8 @@ static bool do_without_memory(struct mock *mock, struct fairwq_batch *batch,
 	fairwq_limiter_init(limiter, 1);
 	ok &= fairwq_serializer_queue(serializer, batch, &item[1]->work) == 1;
 	ok &= fairwq_serializer_queue(serializer, batch, &item[2]->work) == 1;
-	ok &= fairwq_limiter_queue(limiter, batch, &item[3]->work) == 1;
-	ok &= fairwq_limiter_queue(limiter, batch, &item[4]->work) == 1;
+	ok &= fairwq_serializer_queue(limiter, batch, &item[3]->work) == 1;
+	ok &= fairwq_serializer_queue(limiter, batch, &item[4]->work) == 1;
 	ok &= !fairwq_batch_set_weight(batch, 7);
 	ok &= fairwq_work_cancel(&item[2]->work);
 	ok &= fairwq_serializer_queue(serializer, batch, &item[2]->work) == 1;
@@ -385,7 +385,7 @@ static bool do_without_memory(struct mock *mock, struct fairwq_batch *batch,
 	complete_all(&mock->gate.open);
 	fairwq_batch_flush(batch);
 	fairwq_serializer_destroy(serializer);
-	fairwq_limiter_destroy(limiter);
+	fairwq_serializer_destroy(limiter);
 	fairwq_batch_dispose(batch);
 	return ok;
 }
@@ -395,7 +395,7 @@ static void no_memory_is_needed(struct kunit *test)
 {
 	struct fairwq_serializer *serializer;
 	struct mock *mock = test->priv;
-	struct fairwq_limiter *limiter;
+	struct fairwq_serializer *limiter;
 	struct mock_item *item[5];
 	struct fairwq_batch *batch;
 	unsigned int i;

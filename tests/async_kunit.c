@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Turns that go on after their function has returned. Until a turn is completed it counts for
- * its batch, its constraint and its pool, but the runner is free.
+ * its batch, its serializer and its pool, but the runner is free.
  */
 #include <linux/interrupt.h>
 #include <linux/irq_work.h>
@@ -152,7 +152,7 @@ static void limiter_counts_it(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 2);
 	struct async_item *item[2] = { async_item(test), async_item(test) };
-	struct fairwq_limiter limiter;
+	struct fairwq_serializer limiter;
 	struct completion behind;
 	struct mock_item *next = plain(test, &behind);
 	int i;
@@ -160,8 +160,8 @@ static void limiter_counts_it(struct kunit *test)
 	mock_open(test);
 	fairwq_limiter_init(&limiter, 2);
 	for (i = 0; i < 2; i++)
-		KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(&limiter, a, &item[i]->work));
-	KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(&limiter, a, &next->work));
+		KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&limiter, a, &item[i]->work));
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&limiter, a, &next->work));
 	for (i = 0; i < 2; i++)
 		mock_await(test, &item[i]->returned);
 	mock_until(test, nr_async(test) == 2);
@@ -169,7 +169,7 @@ static void limiter_counts_it(struct kunit *test)
 	fairwq_async_complete(&item[1]->async, 0);
 	mock_await(test, &behind);
 	fairwq_async_complete(&item[0]->async, 0);
-	fairwq_limiter_destroy(&limiter);
+	fairwq_serializer_destroy(&limiter);
 }
 
 /* With max_async turns that go on, a pool starts no other item until one is completed. */

@@ -57,7 +57,7 @@ struct contested {
 	struct fairwq_batch *batch;
 	struct fairwq_flows *flows;
 	struct fairwq_serializer serializer;
-	struct fairwq_limiter limiter;
+	struct fairwq_serializer limiter;
 	struct workqueue_struct *wq;
 	enum way way;
 	bool modified;			/* the thread that modifies has ended */
@@ -88,7 +88,7 @@ static int contested_queue(struct contested *c, unsigned int nr)
 	case WAY_SERIALIZER:
 		return fairwq_serializer_queue(&c->serializer, c->batch, work);
 	case WAY_LIMITER:
-		return fairwq_limiter_queue(&c->limiter, c->batch, work);
+		return fairwq_serializer_queue(&c->limiter, c->batch, work);
 	case WAY_FLOW:
 		return fairwq_flows_queue(c->flows, nr % 2, work);
 	case WAY_ENABLE:
@@ -173,7 +173,7 @@ static void contested_end(struct contested *c)
 	flush_delayed_work(&c->kernels);
 	fairwq_flows_destroy(c->flows);
 	fairwq_serializer_destroy(&c->serializer);
-	fairwq_limiter_destroy(&c->limiter);
+	fairwq_serializer_destroy(&c->limiter);
 	destroy_workqueue(c->wq);
 }
 
@@ -627,7 +627,7 @@ static struct books {
 	struct slot slot[NR_SLOTS];
 	struct fairwq_pool *pool;
 	struct fairwq_serializer serializer;
-	struct fairwq_limiter limiter;
+	struct fairwq_serializer limiter;
 	struct fairwq_sequencer sequencer;
 	struct fairwq_flows *flows;
 	struct workqueue_struct *wq;
@@ -754,17 +754,17 @@ static void item_dropped(struct fairwq_work *work)
 /* Make a queue call in one of the ways that there are. Return: as fairwq_queue(). */
 static int queue_item(struct bookkeeper *keeper, struct item *item, struct fairwq_batch *batch)
 {
-	struct fairwq_constraint *order = NULL;
+	struct fairwq_serializer *order = NULL;
 	u32 way = below(keeper, 8);
 
 	if (item->kind == SEQUENCED) {
 		if (books.has & MIX_ORDERS && way < 4)
-			order = way % 2 ? &books.serializer.constraint : &books.limiter.constraint;
+			order = way % 2 ? &books.serializer : &books.limiter;
 		return fairwq_sequencer_queue(&books.sequencer, order, batch, &item->swork);
 	}
 	if (way < 2 && books.has & MIX_ORDERS)
 		return way ? fairwq_serializer_queue(&books.serializer, batch, &item->work) :
-			     fairwq_limiter_queue(&books.limiter, batch, &item->work);
+			     fairwq_serializer_queue(&books.limiter, batch, &item->work);
 	if (way < 4 && books.has & MIX_FLOWS)
 		return fairwq_flows_queue(books.flows, below(keeper, NR_KEYS), &item->work);
 	if (way < 6 && item->kind == DELAYED)
@@ -894,7 +894,7 @@ static void call_rare(struct bookkeeper *keeper, struct item *item)
 		fairwq_serializer_flush(&books.serializer);
 		break;
 	case 1:
-		fairwq_limiter_flush(&books.limiter);
+		fairwq_serializer_flush(&books.limiter);
 		break;
 	case 2:
 		fairwq_sequencer_flush(&books.sequencer);
@@ -1058,7 +1058,7 @@ static void books_end(struct kunit *test)
 		how = FAIRWQ_DROP_REST;
 	}
 	fairwq_serializer_destroy(&books.serializer);
-	fairwq_limiter_destroy(&books.limiter);
+	fairwq_serializer_destroy(&books.limiter);
 	fairwq_sequencer_flush(&books.sequencer);
 	fairwq_pool_destroy(books.pool);
 	destroy_workqueue(books.wq);

@@ -44,7 +44,7 @@ static struct burst *burst_begin_by(struct kunit *test, unsigned int budget_us,
 	s->a = short_batch(test, "a");
 	s->b = short_batch(test, "b");
 	fairwq_serializer_init(&s->serial);
-	s->serial.constraint.inline_us = budget_us;
+	s->serial.inline_us = budget_us;
 	burst_queue_gate(test, s);
 	mock_await(test, &s->gate->entered);
 	return s;
@@ -454,7 +454,7 @@ static void last_item_frees_the_object(struct kunit *test)
 		object = kzalloc(sizeof(*object), GFP_KERNEL);
 		KUNIT_ASSERT_NOT_NULL(test, object);
 		fairwq_serializer_init(&object->serial);
-		object->serial.constraint.inline_us = budgets[i % 2];
+		object->serial.inline_us = budgets[i % 2];
 		fairwq_work_init(&object->first.work, mock_item_fn);
 		fairwq_work_init(&object->last.work, last_fn);
 		object->first.log = &mock->log;

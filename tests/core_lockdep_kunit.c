@@ -2,7 +2,7 @@
 /*
  * Lockdep: what fairwq tells it about items, and about calls that wait for items.
  *
- * An item holds the maps of its pool and of its constraint. A call that waits for items
+ * An item holds the maps of its pool and of its serializer. A call that waits for items
  * acquires the map that they hold. If a lock is held in that call and taken by an item,
  * lockdep sees a cycle and reports it.
  *
@@ -34,9 +34,9 @@ static struct fairwq_serializer *serial_new(struct kunit *test)
 	return serial;
 }
 
-static struct fairwq_limiter *limiter_new(struct kunit *test)
+static struct fairwq_serializer *limiter_new(struct kunit *test)
 {
-	struct fairwq_limiter *limiter = kunit_kzalloc(test, sizeof(*limiter), GFP_KERNEL);
+	struct fairwq_serializer *limiter = kunit_kzalloc(test, sizeof(*limiter), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, limiter);
 	fairwq_limiter_init(limiter, 2);
@@ -62,7 +62,7 @@ static void looker_fn(struct fairwq_work *work)
 }
 
 static struct looker *looker_new(struct kunit *test, struct fairwq_serializer *serial,
-				 struct fairwq_limiter *limiter)
+				 struct fairwq_serializer *limiter)
 {
 	struct looker *looker = kunit_kzalloc(test, sizeof(*looker), GFP_KERNEL);
 	struct mock *mock = test->priv;
@@ -70,8 +70,8 @@ static struct looker *looker_new(struct kunit *test, struct fairwq_serializer *s
 	KUNIT_ASSERT_NOT_NULL(test, looker);
 	fairwq_work_init(&looker->work, looker_fn);
 	looker->pool = &mock->pool->lockdep_map;
-	looker->serial = &serial->constraint.lockdep_map;
-	looker->limiter = &limiter->constraint.lockdep_map;
+	looker->serial = &serial->lockdep_map;
+	looker->limiter = &limiter->lockdep_map;
 	looker->holds_pool = LOCK_STATE_UNKNOWN;
 	return looker;
 }
@@ -87,13 +87,13 @@ static void looker_check(struct kunit *test, const struct looker *looker, bool s
 }
 
 /*
- * An item holds the maps of its pool and of its constraint. The next item on the runner
- * does not hold the map of that constraint.
+ * An item holds the maps of its pool and of its serializer. The next item on the runner
+ * does not hold the map of that serializer.
  */
 static void item_holds_its_maps(struct kunit *test)
 {
 	struct fairwq_serializer *serial = serial_new(test);
-	struct fairwq_limiter *limiter = limiter_new(test);
+	struct fairwq_serializer *limiter = limiter_new(test);
 	struct looker *looker[4];
 	struct fairwq_batch *a;
 	unsigned int i;
@@ -105,7 +105,7 @@ static void item_holds_its_maps(struct kunit *test)
 	fairwq_batch_pause(a);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(serial, a, &looker[0]->work));
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &looker[1]->work));
-	KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(limiter, a, &looker[2]->work));
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(limiter, a, &looker[2]->work));
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &looker[3]->work));
 	fairwq_batch_resume(a);
 	fairwq_batch_flush(a);
@@ -114,14 +114,14 @@ static void item_holds_its_maps(struct kunit *test)
 	looker_check(test, looker[2], false, true);
 	looker_check(test, looker[3], false, false);
 	fairwq_serializer_destroy(serial);
-	fairwq_limiter_destroy(limiter);
+	fairwq_serializer_destroy(limiter);
 }
 
 /* Each item of a burst holds the maps of its pool and of its serializer. */
 static void item_of_a_burst_holds_its_maps(struct kunit *test)
 {
 	struct fairwq_serializer *serial = serial_new(test);
-	struct fairwq_limiter *limiter = limiter_new(test);
+	struct fairwq_serializer *limiter = limiter_new(test);
 	struct mock_gate *gate = mock_gate_new(test);
 	struct looker *looker[4];
 	struct fairwq_batch *a;
@@ -183,17 +183,17 @@ static int judge(const struct lockdep_map *held, const struct lockdep_map *wante
 static void waiting_call_takes_the_map(struct kunit *test)
 {
 	struct fairwq_serializer *serial = serial_new(test);
-	struct fairwq_limiter *limiter = limiter_new(test);
+	struct fairwq_serializer *limiter = limiter_new(test);
 	struct mock *mock = test->priv;
 	struct fairwq_batch *a;
 
 	need_lockdep(test);
 	a = mock_begin(test, 2);
 	mock_open(test);
-	EXPECT_TAKEN(test, &serial->constraint.lockdep_map, fairwq_serializer_flush, serial);
-	EXPECT_TAKEN(test, &serial->constraint.lockdep_map, fairwq_serializer_destroy, serial);
-	EXPECT_TAKEN(test, &limiter->constraint.lockdep_map, fairwq_limiter_flush, limiter);
-	EXPECT_TAKEN(test, &limiter->constraint.lockdep_map, fairwq_limiter_destroy, limiter);
+	EXPECT_TAKEN(test, &serial->lockdep_map, fairwq_serializer_flush, serial);
+	EXPECT_TAKEN(test, &serial->lockdep_map, fairwq_serializer_destroy, serial);
+	EXPECT_TAKEN(test, &limiter->lockdep_map, fairwq_serializer_flush, limiter);
+	EXPECT_TAKEN(test, &limiter->lockdep_map, fairwq_serializer_destroy, limiter);
 	EXPECT_TAKEN(test, &mock->pool->lockdep_map, fairwq_batch_flush, a);
 	EXPECT_TAKEN(test, &mock->pool->lockdep_map, fairwq_pool_flush, mock->pool);
 	EXPECT_TAKEN(test, &mock->pool->lockdep_map, fairwq_pool_drain, mock->pool);

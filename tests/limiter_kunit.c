@@ -9,47 +9,47 @@
 
 #define LIMIT	3
 
-static struct fairwq_limiter *limiter_new(struct kunit *test, unsigned int max)
+static struct fairwq_serializer *limiter_new(struct kunit *test, unsigned int max)
 {
-	struct fairwq_limiter *limiter = kunit_kzalloc(test, sizeof(*limiter), GFP_KERNEL);
+	struct fairwq_serializer *limiter = kunit_kzalloc(test, sizeof(*limiter), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, limiter);
 	fairwq_limiter_init(limiter, max);
 	return limiter;
 }
 
-static struct mock_item *limiter_item(struct kunit *test, struct fairwq_limiter *limiter,
+static struct mock_item *limiter_item(struct kunit *test, struct fairwq_serializer *limiter,
 				      struct fairwq_batch *batch, char letter)
 {
 	struct mock_item *item = mock_item(test, letter);
 
-	KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(limiter, batch, &item->work));
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(limiter, batch, &item->work));
 	return item;
 }
 
 /* Queue a gate, and wait until it is entered: one item of @limiter is in flight. */
-static struct mock_gate *limiter_gate(struct kunit *test, struct fairwq_limiter *limiter,
+static struct mock_gate *limiter_gate(struct kunit *test, struct fairwq_serializer *limiter,
 				      struct fairwq_batch *batch)
 {
 	struct mock_gate *gate = mock_gate_new(test);
 
-	KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(limiter, batch, &gate->work));
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(limiter, batch, &gate->work));
 	mock_await(test, &gate->entered);
 	return gate;
 }
 
 /* Check that no item of @limiter is in flight. */
-static bool limiter_idle(struct fairwq_limiter *limiter)
+static bool limiter_idle(struct fairwq_serializer *limiter)
 {
 	/* Other CPUs write it under a lock that the test does not hold. */
-	return !data_race(READ_ONCE(limiter->constraint.in_flight));
+	return !data_race(READ_ONCE(limiter->in_flight));
 }
 
 /* Wait until @limiter is idle, and destroy it. A time-out fails the case: no hang. */
-static void limiter_end(struct kunit *test, struct fairwq_limiter *limiter)
+static void limiter_end(struct kunit *test, struct fairwq_serializer *limiter)
 {
 	mock_until(test, limiter_idle(limiter));
-	fairwq_limiter_destroy(limiter);
+	fairwq_serializer_destroy(limiter);
 }
 
 /* ---- the limit --------------------------------------------------------- */
@@ -57,14 +57,14 @@ static void limiter_end(struct kunit *test, struct fairwq_limiter *limiter)
 /* As many items are in flight as the limit allows, and not one more if runners are free. */
 static void exactly_n_items_are_in_flight(struct kunit *test)
 {
-	struct fairwq_limiter *limiter = limiter_new(test, LIMIT);
+	struct fairwq_serializer *limiter = limiter_new(test, LIMIT);
 	struct mock_gate *gate[LIMIT + 2];
 	struct fairwq_batch *a = mock_begin(test, 2 * LIMIT + 2);
 	unsigned int i;
 
 	for (i = 0; i < LIMIT + 2; i++) {
 		gate[i] = mock_gate_new(test);
-		KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(limiter, a, &gate[i]->work));
+		KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(limiter, a, &gate[i]->work));
 	}
 	for (i = 0; i < LIMIT; i++)
 		mock_await(test, &gate[i]->entered);
@@ -76,23 +76,23 @@ static void exactly_n_items_are_in_flight(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, waits(&gate[LIMIT + 1]->work));
 	for (i = 0; i < LIMIT + 2; i++)
 		complete_all(&gate[i]->open);
-	fairwq_limiter_destroy(limiter);
+	fairwq_serializer_destroy(limiter);
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&gate[LIMIT + 1]->runs));
-	KUNIT_EXPECT_EQ(test, 0U, limiter->constraint.in_flight);
+	KUNIT_EXPECT_EQ(test, 0U, limiter->in_flight);
 }
 
 /* A flush waits for the items before it. An item behind it is not admitted until then. */
 static void flush_waits_for_what_is_queued(struct kunit *test)
 {
-	struct fairwq_limiter *limiter = limiter_new(test, 2);
-	struct thread thread = { .order.limiter = limiter };
+	struct fairwq_serializer *limiter = limiter_new(test, 2);
+	struct thread thread = { .order.serial = limiter };
 	struct mock_gate *gate[2], *later;
 	struct mock *mock = test->priv;
 	struct mock_item *item[3];
 	struct fairwq_batch *a = mock_begin(test, 6);
 	unsigned int i;
 
-	fairwq_limiter_flush(limiter);
+	fairwq_serializer_flush(limiter);
 	for (i = 0; i < 2; i++)
 		gate[i] = limiter_gate(test, limiter, a);
 	for (i = 0; i < 3; i++)
@@ -101,24 +101,24 @@ static void flush_waits_for_what_is_queued(struct kunit *test)
 	mock_thread_start(test, &thread, mock_thread_flush);
 	mock_until(test, mock_order_last(&thread.order) != &item[2]->work);
 	later = mock_gate_new(test);
-	KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(limiter, a, &later->work));
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(limiter, a, &later->work));
 	complete_all(&gate[0]->open);
 	/* The other gate, which is before the flush, still runs: @later is not admitted. */
 	mock_until(test, READ_ONCE(a->done) == 3);
 	KUNIT_EXPECT_EQ(test, 2U, READ_ONCE(mock->log.nr));
-	KUNIT_EXPECT_EQ(test, 1U, READ_ONCE(limiter->constraint.in_flight));
+	KUNIT_EXPECT_EQ(test, 1U, READ_ONCE(limiter->in_flight));
 	KUNIT_EXPECT_FALSE(test, completion_done(&thread.done));
 	complete_all(&gate[1]->open);
 	mock_thread_end(test, &thread);
 	complete_all(&later->open);
 	mock_expect_order(test, "xz", item, 3);
-	fairwq_limiter_destroy(limiter);
+	fairwq_serializer_destroy(limiter);
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&later->runs));
 }
 
 static void no_more_than_the_limit_run_under_load(struct kunit *test)
 {
-	struct fairwq_limiter *limiter = limiter_new(test, LIMIT);
+	struct fairwq_serializer *limiter = limiter_new(test, LIMIT);
 	struct track *track = mock_track_new(test, LIMIT);
 	const unsigned int nr = MOCK_MANY(5000);
 	struct fairwq_batch *a = mock_begin(test, 8);
@@ -129,9 +129,9 @@ static void no_more_than_the_limit_run_under_load(struct kunit *test)
 		step = kzalloc(sizeof(*step), GFP_KERNEL | __GFP_NOFAIL);
 		fairwq_work_init(&step->work, mock_step_free_fn);
 		step->track = track;
-		KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(limiter, a, &step->work));
+		KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(limiter, a, &step->work));
 	}
-	fairwq_limiter_destroy(limiter);
+	fairwq_serializer_destroy(limiter);
 	KUNIT_EXPECT_EQ(test, (int)nr, atomic_read(&track->ran));
 	mock_track_check(test, track);
 }
@@ -147,7 +147,7 @@ static void failing_fn(struct fairwq_work *work)
 /* An item that has failed counts as ended, so the items behind it run. */
 static void failed_item_makes_room(struct kunit *test)
 {
-	struct fairwq_limiter *limiter = limiter_new(test, 1);
+	struct fairwq_serializer *limiter = limiter_new(test, 1);
 	struct mock_item *item[4];
 	struct mock *mock = test->priv;
 	struct mock_gate *gate;
@@ -159,7 +159,7 @@ static void failed_item_makes_room(struct kunit *test)
 		item[i] = mock_item(test, 'w' + i);
 		if (i < 2)
 			item[i]->work.func = failing_fn;
-		KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(limiter, a, &item[i]->work));
+		KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(limiter, a, &item[i]->work));
 	}
 	complete_all(&gate->open);
 	mock_expect_order(test, "wxyz", item, 4);
@@ -171,8 +171,8 @@ static void failed_item_makes_room(struct kunit *test)
 
 struct inside {
 	struct fairwq_work work;
-	struct fairwq_limiter *limiter;
-	void (*wait)(struct fairwq_limiter *limiter);
+	struct fairwq_serializer *limiter;
+	bool is_last;
 	struct completion done;
 };
 
@@ -180,47 +180,40 @@ static void inside_fn(struct fairwq_work *work)
 {
 	struct inside *inside = container_of(work, struct inside, work);
 
-	inside->wait(inside->limiter);
+	inside->is_last = fairwq_serializer_is_last(inside->limiter);
 	complete(&inside->done);
 }
 
-static void wait_inside(struct kunit *test, struct fairwq_batch *a,
-			void (*wait)(struct fairwq_limiter *limiter))
+static void is_last(struct kunit *test, struct fairwq_batch *a, bool alone)
 {
 	struct inside *inside = kunit_kzalloc(test, sizeof(*inside), GFP_KERNEL);
-	struct fairwq_limiter *limiter = limiter_new(test, 2);
-	struct mock_gate *gate = limiter_gate(test, limiter, a);
-	struct mock_item *item = mock_item(test, 'x');
+	struct fairwq_serializer *limiter = limiter_new(test, 2);
+	struct mock_gate *gate = alone ? NULL : limiter_gate(test, limiter, a);
 
 	KUNIT_ASSERT_NOT_NULL(test, inside);
 	inside->limiter = limiter;
-	inside->wait = wait;
 	init_completion(&inside->done);
 	fairwq_work_init(&inside->work, inside_fn);
-	KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(limiter, a, &inside->work));
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(limiter, a, &inside->work));
 	mock_await(test, &inside->done);
-	/* The limiter can still be used, because it was not destroyed. */
-	KUNIT_EXPECT_EQ(test, 1, fairwq_limiter_queue(limiter, a, &item->work));
-	complete_all(&gate->open);
+	KUNIT_EXPECT_FALSE(test, inside->is_last);
+	if (gate)
+		complete_all(&gate->open);
 	limiter_end(test, limiter);
 }
 
-/* An item that waits for its own limiter warns, and does not wait. */
-static void self_wait_warns(struct kunit *test)
+/* No item of a limiter is told that it is the last one: others may still be at their end. */
+static void no_item_is_the_last(struct kunit *test)
 {
 	struct fairwq_batch *a = mock_begin(test, 3);
 
-	pr_info("# expect-splat begin item inside_fn [fairwq_limiter_kunit] of batch mock/a would wait for itself in fairwq_limiter_flush of\n");
-	wait_inside(test, a, fairwq_limiter_flush);
-	pr_info("# expect-splat end\n");
-	pr_info("# expect-splat begin item inside_fn [fairwq_limiter_kunit] of batch mock/a would wait for itself in fairwq_limiter_destroy of\n");
-	wait_inside(test, a, fairwq_limiter_destroy);
-	pr_info("# expect-splat end\n");
+	is_last(test, a, true);
+	is_last(test, a, false);
 }
 
 /* The end of the last item of a limiter that is being destroyed. */
 static struct last_end {
-	struct fairwq_limiter *limiter;
+	struct fairwq_serializer *limiter;
 	struct mock_gate *gate;
 	bool reached, let_go, destroyed, too_early, waited;
 } last_end;
@@ -254,9 +247,9 @@ static void thread_destroy_at_the_end(struct thread *thread)
 	complete_all(&last_end.gate->open);
 	thread->ret = spin_until(&last_end.reached);
 	preempt_enable();
-	fairwq_limiter_destroy(thread->order.limiter);
+	fairwq_serializer_destroy(thread->order.serial);
 	if (READ_ONCE(last_end.let_go))
-		memset(thread->order.limiter, 0x6b, sizeof(*thread->order.limiter));
+		memset(thread->order.serial, 0x6b, sizeof(*thread->order.serial));
 	step_done(&last_end.destroyed);
 }
 
@@ -267,8 +260,8 @@ static void thread_destroy_at_the_end(struct thread *thread)
  */
 static void destroy_waits_for_the_last_look(struct kunit *test)
 {
-	struct fairwq_limiter *limiter = limiter_new(test, 1);
-	struct thread thread = { .order.limiter = limiter };
+	struct fairwq_serializer *limiter = limiter_new(test, 2);
+	struct thread thread = { .order.serial = limiter };
 	struct fairwq_batch *a;
 
 	need_two_cpus(test);
@@ -314,7 +307,7 @@ static void guest_fn(struct fairwq_work *work)
 static void meet_and_go(struct kunit *test, struct fairwq_batch *a, struct guest *guest,
 			struct meeting *meeting, unsigned int more)
 {
-	struct fairwq_limiter *limiter = kzalloc(sizeof(*limiter), GFP_KERNEL | __GFP_NOFAIL);
+	struct fairwq_serializer *limiter = kzalloc(sizeof(*limiter), GFP_KERNEL | __GFP_NOFAIL);
 	unsigned int i;
 
 	fairwq_limiter_init(limiter, meeting->nr);
@@ -324,11 +317,11 @@ static void meet_and_go(struct kunit *test, struct fairwq_batch *a, struct guest
 	for (i = 0; i < meeting->nr + more; i++) {
 		guest[i].meeting = meeting;
 		fairwq_work_init(&guest[i].work, guest_fn);
-		KUNIT_ASSERT_EQ(test, 1, fairwq_limiter_queue(limiter, a, &guest[i].work));
+		KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(limiter, a, &guest[i].work));
 	}
 	mock_await(test, &meeting->all);
 	complete_all(&meeting->go);
-	fairwq_limiter_destroy(limiter);
+	fairwq_serializer_destroy(limiter);
 	memset(limiter, 0x6b, sizeof(*limiter));
 	kfree(limiter);
 	KUNIT_EXPECT_EQ(test, (int)(meeting->nr + more), atomic_read(&meeting->inside));
@@ -356,7 +349,7 @@ static struct kunit_case limiter_cases[] = {
 	KUNIT_CASE(no_more_than_the_limit_run_under_load),
 	KUNIT_CASE(flush_waits_for_what_is_queued),
 	KUNIT_CASE(failed_item_makes_room),
-	KUNIT_CASE(self_wait_warns),
+	KUNIT_CASE(no_item_is_the_last),
 	KUNIT_CASE(destroy_waits_for_the_last_look),
 	KUNIT_CASE(destroyed_limiter_may_be_freed),
 	{}

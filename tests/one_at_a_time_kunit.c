@@ -2,7 +2,7 @@
 /*
  * One at a time: items that run one by one, in queue order (promise 10).
  *
- * Each case runs with each kind of constraint that does this: a serializer, one with an
+ * Each case runs with each kind of object that does this: a serializer, one with an
  * inline budget, and a limiter of one item. Cases for only one kind are in
  * serializer_kunit.c, core_burst_kunit.c and limiter_kunit.c.
  */
@@ -391,10 +391,10 @@ static void destroy_refuses_and_waits(struct kunit *test)
 
 	mock_order_item(test, order, a, 'x');
 	mock_thread_start(test, &thread, mock_thread_destroy);
-	mock_until(test, READ_ONCE(mock_order_constraint(order)->ending));
+	mock_until(test, READ_ONCE(order->serial->ending));
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, mock_order_queue(order, b, &item->work));
 	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&item->work.data));
-	KUNIT_EXPECT_PTR_EQ(test, NULL, item->work.constraint);
+	KUNIT_EXPECT_PTR_EQ(test, NULL, item->work.serializer);
 	KUNIT_EXPECT_EQ(test, 0U, mock_nr_held(b));
 	KUNIT_EXPECT_EQ(test, 1, mock_order_queue(&other, b, &item->work));
 	mock_order_flush(&other);

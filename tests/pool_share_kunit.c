@@ -64,7 +64,7 @@ struct share {
 	struct fairwq_batch *owner;	/* of new batches and flows, or NULL */
 	struct fairwq_flows *flows;
 	struct fairwq_serializer serializer;
-	struct fairwq_limiter limiter;
+	struct fairwq_serializer limiter;
 	enum share_trick trick;
 	spinlock_t lock;		/* for SHARE_PAUSE, and the resume at the end */
 	atomic_t ended;			/* number of items that have ended */
@@ -132,7 +132,7 @@ static void share_queue_next(struct share_client *client, struct fairwq_work *wo
 		mock_may_refuse(fairwq_serializer_queue(&share->serializer, client->batch, work));
 		break;
 	case SHARE_LIMITER:
-		mock_may_refuse(fairwq_limiter_queue(&share->limiter, client->batch, work));
+		mock_may_refuse(fairwq_serializer_queue(&share->limiter, client->batch, work));
 		break;
 	}
 }
@@ -395,7 +395,7 @@ static void share_end(struct kunit *test, struct share *share)
 	for (i = 0; i < share->nr; i++)
 		fairwq_batch_dispose(share->client[i].batch);
 	fairwq_serializer_destroy(&share->serializer);
-	fairwq_limiter_destroy(&share->limiter);
+	fairwq_serializer_destroy(&share->limiter);
 	judge_set_pool(&mock->judge, NULL);
 	fairwq_pool_destroy(mock->pool);
 	mock->pool = NULL;
@@ -740,7 +740,7 @@ static unsigned int adversary_try(struct kunit *test, const struct share_case *c
 	fairwq_batch_resume(its->batch);
 	spin_unlock(&share->lock);
 	fairwq_serializer_flush(&share->serializer);
-	fairwq_limiter_flush(&share->limiter);
+	fairwq_serializer_flush(&share->limiter);
 	fairwq_pool_flush(mock->pool);
 	got = share_got(share, other, c, a->low, a->high);
 	if (owner)

@@ -82,11 +82,11 @@ static void pending_grace_period_comes_before_disposed(struct kunit *test)
 	fairwq_batch_put(dead);
 }
 
-static void pending_in_a_constraint_comes_before_disposed(struct kunit *test)
+static void pending_in_a_serializer_comes_before_disposed(struct kunit *test)
 {
 	struct mock_item *item = mock_item(test, 'x'), *other = mock_item(test, 'y');
 	struct fairwq_serializer serializer, dead_serializer;
-	struct fairwq_limiter limiter, dead_limiter;
+	struct fairwq_serializer limiter, dead_limiter;
 	struct fairwq_batch *a, *dead;
 
 	fairwq_serializer_init(&serializer);
@@ -94,25 +94,23 @@ static void pending_in_a_constraint_comes_before_disposed(struct kunit *test)
 	fairwq_serializer_destroy(&dead_serializer);
 	fairwq_limiter_init(&limiter, 1);
 	fairwq_limiter_init(&dead_limiter, 1);
-	fairwq_limiter_destroy(&dead_limiter);
+	fairwq_serializer_destroy(&dead_limiter);
 	a = mock_begin(test, 1);
 	dead = disposed_batch(test);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&serializer, a, &item->work));
 	KUNIT_EXPECT_EQ(test, 0, fairwq_serializer_queue(&serializer, dead, &item->work));
 	KUNIT_EXPECT_EQ(test, 0, fairwq_serializer_queue(&dead_serializer, a, &item->work));
 	KUNIT_EXPECT_EQ(test, 0, fairwq_serializer_queue(&dead_serializer, dead, &item->work));
-	KUNIT_EXPECT_EQ(test, 0, fairwq_limiter_queue(&limiter, dead, &item->work));
-	KUNIT_EXPECT_EQ(test, 0, fairwq_limiter_queue(&dead_limiter, a, &item->work));
-	KUNIT_EXPECT_EQ(test, 0, fairwq_queue_constrained(&limiter.constraint, dead,
-							  &item->work));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_serializer_queue(&limiter, dead, &item->work));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_serializer_queue(&dead_limiter, a, &item->work));
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN,
 			fairwq_serializer_queue(&dead_serializer, a, &other->work));
-	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_limiter_queue(&dead_limiter, a, &other->work));
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_serializer_queue(&dead_limiter, a, &other->work));
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fairwq_serializer_queue(&serializer, dead,
 								  &other->work));
 	mock_expect(test, "x");
 	fairwq_serializer_destroy(&serializer);
-	fairwq_limiter_destroy(&limiter);
+	fairwq_serializer_destroy(&limiter);
 	fairwq_batch_put(dead);
 }
 
@@ -194,7 +192,7 @@ static void error_pointers_are_refused(struct kunit *test)
 	struct fairwq_serializer serializer;
 	struct fairwq_delayed_work *dwork = kunit_kzalloc(test, sizeof(*dwork), GFP_KERNEL);
 	struct fairwq_rcu_work *rwork = kunit_kzalloc(test, sizeof(*rwork), GFP_KERNEL);
-	struct fairwq_limiter limiter;
+	struct fairwq_serializer limiter;
 	struct mock *mock = test->priv;
 
 	KUNIT_ASSERT_NOT_NULL(test, dwork);
@@ -209,8 +207,8 @@ static void error_pointers_are_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_mod_delayed(batch, dwork, 1));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue_rcu(batch, rwork));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_serializer_queue(&serializer, batch, work));
-	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_limiter_queue(&limiter, batch, work));
-	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue_constrained(&limiter.constraint, batch, work));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_serializer_queue(&limiter, batch, work));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_serializer_queue(&limiter, batch, work));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_batch_set_weight(batch, 1));
 	KUNIT_EXPECT_EQ(test, 0U, fairwq_batch_nr_queued(batch));
 	KUNIT_EXPECT_PTR_EQ(test, batch, fairwq_batch_get(batch));
@@ -375,7 +373,7 @@ static int fail_to_drop(struct kunit *test, void (*fn)(void *serializer))
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN,
 			fairwq_serializer_queue(&dropper.serializer, a, &later->work));
 	caller = mock_caller(test, fn, &dropper.serializer);
-	mock_until(test, !list_empty_careful(&dropper.serializer.constraint.waiting));
+	mock_until(test, !list_empty_careful(&dropper.serializer.waiting));
 	/* undestroyed_serializer_still_works() has seen the warning, which comes once. */
 	complete(&dropper.go_on);
 	mock_await(test, &dropper.done);
@@ -403,7 +401,7 @@ static struct kunit_case refuse_cases[] = {
 	KUNIT_CASE(pending_comes_before_disposed),
 	KUNIT_CASE(pending_delay_comes_before_disposed),
 	KUNIT_CASE(pending_grace_period_comes_before_disposed),
-	KUNIT_CASE(pending_in_a_constraint_comes_before_disposed),
+	KUNIT_CASE(pending_in_a_serializer_comes_before_disposed),
 	KUNIT_CASE(reasons_come_in_order),
 	KUNIT_CASE(reasons_come_in_order_for_a_delay),
 	KUNIT_CASE(disabled_while_it_is_claimed),

@@ -195,7 +195,7 @@ struct waited {
 	struct fairwq_pool *pool;
 	struct fairwq_batch *one, *many;
 	struct fairwq_serializer serial;
-	struct fairwq_limiter limiter;
+	struct fairwq_serializer limiter;
 	struct fairwq_sequencer sequencer;
 	struct stander {
 		struct fairwq_work work;
@@ -253,7 +253,7 @@ static struct waited *waited_new(struct kunit *test, unsigned int flags)
 	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(&w->serial, w->many,
 							 &w->serialized.work));
 	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(&w->serial, w->many, &w->kept));
-	KUNIT_EXPECT_EQ(test, 1, fairwq_limiter_queue(&w->limiter, w->many, &w->limited.work));
+	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(&w->limiter, w->many, &w->limited.work));
 	KUNIT_EXPECT_EQ(test, 1, fairwq_sequencer_queue(&w->sequencer, NULL, w->many,
 							&w->sequenced));
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(w->one, &w->delayed, 1000 * HZ));
@@ -269,7 +269,7 @@ static void waited_end(struct waited *w)
 	complete_all(&w->go);
 	fairwq_delayed_work_cancel_sync(&w->delayed);
 	fairwq_serializer_destroy(&w->serial);
-	fairwq_limiter_destroy(&w->limiter);
+	fairwq_serializer_destroy(&w->limiter);
 	fairwq_sequencer_flush(&w->sequencer);
 	if (!w->pool)
 		return;
@@ -357,12 +357,12 @@ static void drop_serializer(struct waited *w)
 
 static void flush_limiter(struct waited *w)
 {
-	fairwq_limiter_flush(&w->limiter);
+	fairwq_serializer_flush(&w->limiter);
 }
 
 static void destroy_limiter(struct waited *w)
 {
-	fairwq_limiter_destroy(&w->limiter);
+	fairwq_serializer_destroy(&w->limiter);
 }
 
 static void flush_sequencer(struct waited *w)

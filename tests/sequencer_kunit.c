@@ -494,21 +494,21 @@ static void work_without_a_sequencer_is_completed(struct kunit *test)
 	expect_log(test, "xxxy");
 }
 
-/* ---- with other constraints ---------------------------------------------- */
+/* ---- with a serializer ---------------------------------------------------- */
 
 /* Items that are queued through a limiter of 2 run two at a time, and complete in order. */
 static void limiter_and_order_work_together(struct kunit *test)
 {
 	struct fairwq_sequencer *sequencer = sequencer_new(test);
 	struct fairwq_batch *a = begin(test, NR + 1);
-	struct fairwq_limiter limiter;
+	struct fairwq_serializer limiter;
 	struct step *step[NR];
 	int i;
 
 	fairwq_limiter_init(&limiter, 2);
 	for (i = 0; i < NR; i++) {
 		step[i] = step_new(test, sequencer, 'a' + i);
-		KUNIT_ASSERT_EQ(test, 1, fairwq_sequencer_queue(sequencer, &limiter.constraint, a,
+		KUNIT_ASSERT_EQ(test, 1, fairwq_sequencer_queue(sequencer, &limiter, a,
 								&step[i]->swork));
 	}
 	mock_await(test, &step[0]->entered);
@@ -522,7 +522,7 @@ static void limiter_and_order_work_together(struct kunit *test)
 		complete(&step[i]->open);
 	fairwq_sequencer_flush(sequencer);
 	expect_log(test, "abcde");
-	fairwq_limiter_destroy(&limiter);
+	fairwq_serializer_destroy(&limiter);
 }
 
 /* If a batch with a max_active of 2 has items of three serializers, two items run at a time. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Serializers (promise 10), and a constraint of the client's own. What serializers
+ * Serializers (promise 10). What serializers
  * share with limiters is in one_at_a_time_kunit.c.
  */
 #include <linux/vmalloc.h>
@@ -22,7 +22,7 @@ static struct fairwq_serializer *serial_new(struct kunit *test)
 static bool serial_idle(const struct fairwq_serializer *serial)
 {
 	/* Other CPUs write it under a lock that the test does not hold. */
-	return !data_race(READ_ONCE(serial->constraint.in_flight));
+	return !data_race(READ_ONCE(serial->in_flight));
 }
 
 static struct mock_item *serial_item(struct kunit *test, struct fairwq_serializer *serial,
@@ -284,7 +284,7 @@ static void batch_cancel_of_what_went_on(struct kunit *test)
 	fairwq_batch_resume(b);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(b, &item[0]->work));
 	fairwq_batch_flush(b);
-	KUNIT_EXPECT_PTR_EQ(test, NULL, item[0]->work.constraint);
+	KUNIT_EXPECT_PTR_EQ(test, NULL, item[0]->work.serializer);
 	serial_end(test, serial);
 }
 
@@ -535,82 +535,10 @@ static void flush_of_a_work_that_waits(struct kunit *test)
 	fairwq_serializer_destroy(serial);
 }
 
-/* ---- a constraint of the client's own ---------------------------------- */
-
-/* A constraint that admits its item when all its predecessors have ended. */
-struct serial_node {
-	struct fairwq_constraint constraint;
-	struct mock_item *item;
-	struct serial_node *next[2];	/* its successors, or NULL */
-	atomic_t missing;		/* predecessors in progress, and 1 until it is queued */
-};
-
-static bool node_ready(struct serial_node *node)
-{
-	return atomic_dec_and_test(&node->missing);
-}
-
-static bool node_admit(struct fairwq_constraint *constraint, struct fairwq_work *work)
-{
-	return node_ready(container_of(constraint, struct serial_node, constraint));
-}
-
-static void node_complete(struct fairwq_constraint *constraint)
-{
-	struct serial_node *node = container_of(constraint, struct serial_node, constraint);
-	unsigned int i;
-
-	for (i = 0; i < 2; i++)
-		if (node->next[i] && node_ready(node->next[i]))
-			fairwq_constraint_admit(&node->next[i]->item->work);
-}
-
-static const struct fairwq_constraint_ops node_ops = {
-	.admit = node_admit,
-	.complete = node_complete,
-};
-
-/* A client's constraints run a before b and c, and these before d, if queued in reverse. */
-static void own_constraint_runs_steps_in_their_order(struct kunit *test)
-{
-	struct serial_node *node = kunit_kcalloc(test, 4, sizeof(*node), GFP_KERNEL);
-	static const int missing[] = { 1, 2, 2, 3 };
-	struct mock_item *items[4];
-	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
-	int i;
-
-	KUNIT_ASSERT_NOT_NULL(test, node);
-	a = mock_begin(test, 4);
-	for (i = 0; i < 4; i++) {
-		fairwq_constraint_init(&node[i].constraint, &node_ops);
-		items[i] = mock_item(test, 'a' + i);
-		node[i].item = items[i];
-		atomic_set(&node[i].missing, missing[i]);
-	}
-	node[0].next[0] = &node[1];
-	node[0].next[1] = &node[2];
-	node[1].next[0] = &node[3];
-	node[2].next[0] = &node[3];
-	for (i = 3; i >= 0; i--) {
-		KUNIT_ASSERT_EQ(test, 1, fairwq_queue_constrained(&node[i].constraint, a,
-								  &items[i]->work));
-		if (i != 3)
-			continue;
-		/* A cancel cannot take it out, because the constraint is the client's own. */
-		KUNIT_EXPECT_TRUE(test, waits(&items[3]->work));
-		KUNIT_EXPECT_FALSE(test, fairwq_work_cancel(&items[3]->work));
-		KUNIT_EXPECT_TRUE(test, fairwq_work_pending(&items[3]->work));
-	}
-	fairwq_work_flush(&items[3]->work);
-	KUNIT_EXPECT_EQ(test, 4U, mock->log.nr);
-	KUNIT_EXPECT_EQ(test, 'a', mock->log.text[0]);
-	KUNIT_EXPECT_EQ(test, 'd', mock->log.text[3]);
-}
+/* ---- arguments ------------------------------------------------------------ */
 
 static void bad_arguments_are_refused(struct kunit *test)
 {
-	struct fairwq_constraint none = { };
 	struct fairwq_work no_func = { };
 	struct fairwq_serializer *serial = serial_new(test);
 	struct mock_item *item = mock_item(test, 'x');
@@ -620,9 +548,6 @@ static void bad_arguments_are_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_serializer_queue(serial, NULL, &item->work));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_serializer_queue(serial, a, NULL));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_serializer_queue(serial, a, &no_func));
-	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_limiter_queue(NULL, a, &item->work));
-	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue_constrained(NULL, a, &item->work));
-	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_queue_constrained(&none, a, &item->work));
 	KUNIT_EXPECT_TRUE(test, serial_idle(serial));
 }
 
@@ -641,7 +566,6 @@ static struct kunit_case serializer_cases[] = {
 	KUNIT_CASE(self_wait_warns),
 	KUNIT_CASE(wait_for_an_item_behind_warns),
 	KUNIT_CASE(destroyed_serializer_may_be_freed),
-	KUNIT_CASE(own_constraint_runs_steps_in_their_order),
 	KUNIT_CASE(many_serializers_run_one_item_each),
 	{}
 };
@@ -655,5 +579,5 @@ static struct kunit_suite serializer_suite = {
 
 kunit_test_suite(serializer_suite);
 
-MODULE_DESCRIPTION("KUnit: serializers and constraints");
+MODULE_DESCRIPTION("KUnit: serializers");
 MODULE_LICENSE("GPL");

@@ -339,7 +339,7 @@ static void failing_fn(struct fairwq_work *work)
 static void failing_item_stalls_no_other(struct kunit *test)
 {
 	struct fairwq_serializer serial;
-	struct fairwq_limiter limiter;
+	struct fairwq_serializer limiter;
 	struct mock *mock = test->priv;
 	struct mock_item *item[4];
 	struct fairwq_batch *a = mock_begin(test, 2);
@@ -355,7 +355,7 @@ static void failing_item_stalls_no_other(struct kunit *test)
 			fairwq_work_init(&item[i]->work, failing_fn);
 		KUNIT_ASSERT_EQ(test, 1, i < 2 ?
 				fairwq_serializer_queue(&serial, a, &item[i]->work) :
-				fairwq_limiter_queue(&limiter, a, &item[i]->work));
+				fairwq_serializer_queue(&limiter, a, &item[i]->work));
 	}
 	fairwq_batch_resume(a);
 	ran = mock_within(READ_ONCE(mock->log.nr) == 4);
@@ -366,7 +366,7 @@ static void failing_item_stalls_no_other(struct kunit *test)
 	if (mock->log.nr < 4)
 		return;
 	fairwq_serializer_destroy(&serial);
-	fairwq_limiter_destroy(&limiter);
+	fairwq_serializer_destroy(&limiter);
 }
 
 /* ---- all calls mixed ---------------------------------------------------- */
@@ -406,7 +406,7 @@ struct mix_serial {
 };
 
 struct mix_limiter {
-	struct fairwq_limiter limiter;
+	struct fairwq_serializer limiter;
 	atomic_t inside;
 };
 
@@ -571,7 +571,7 @@ static int mix_queue_item(struct mix_item *item, struct fairwq_batch *batch)
 		return mix_queue_serial(item, batch);
 	order->check = mix_check(order, item);
 	if (order->way == MIX_LIMITED)
-		return fairwq_limiter_queue(&mix.limiter[order->which].limiter, batch,
+		return fairwq_serializer_queue(&mix.limiter[order->which].limiter, batch,
 					    &item->work);
 	return fairwq_queue(batch, &item->work);
 }
@@ -617,12 +617,12 @@ static void mix_flush(struct producer *producer)
 	if (mix_random(producer, 2))
 		fairwq_serializer_flush(&mix.serial[mix_random(producer, MIX_SERIALS)].serial);
 	else
-		fairwq_limiter_flush(&mix.limiter[mix_random(producer, MIX_LIMITERS)].limiter);
+		fairwq_serializer_flush(&mix.limiter[mix_random(producer, MIX_LIMITERS)].limiter);
 }
 
 /*
  * Give @producer a new batch. Items in the old one still run, and so do those that
- * wait in a constraint and are bound for it.
+ * wait in a serializer and are bound for it.
  */
 static void mix_renew_batch(struct producer *producer)
 {
@@ -724,7 +724,7 @@ static void mix_end(struct kunit *test)
 				(unsigned long)atomic_read(&mix.serial[i].ran));
 	}
 	for (i = 0; i < MIX_LIMITERS; i++)
-		fairwq_limiter_destroy(&mix.limiter[i].limiter);
+		fairwq_serializer_destroy(&mix.limiter[i].limiter);
 	for (i = 0; i < MIX_BATCHES; i++)
 		fairwq_batch_dispose(mix.batch[i]);
 	fairwq_pool_destroy(mix.other);

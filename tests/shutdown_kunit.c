@@ -1137,7 +1137,7 @@ static void last_item_knows_it(struct kunit *test)
 	third = insider_new(test, a, order.serial);
 	going = (struct going){ .serial = order.serial };
 	call = mock_call_start(test, going_fn, NULL);
-	mock_until(test, !list_empty_careful(&order.serial->constraint.waiting));
+	mock_until(test, !list_empty_careful(&order.serial->waiting));
 	insider_go(test, third);
 	KUNIT_EXPECT_FALSE(test, third->was_last);
 	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));

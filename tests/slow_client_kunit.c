@@ -103,7 +103,7 @@ static struct slow {
 	struct completion entered, go, done;
 	struct fairwq_batch *batch, *owner;
 	struct fairwq_serializer serializer;
-	struct fairwq_limiter limiter;
+	struct fairwq_serializer limiter;
 	struct fairwq_sequencer sequencer;
 	struct fairwq_flows *flows;
 	struct fairwq_context *context;
@@ -119,7 +119,7 @@ static int slow_queue(void)
 	case SERIAL:
 		return fairwq_serializer_queue(&slow.serializer, slow.batch, &slow.work);
 	case LIMITED:
-		return fairwq_limiter_queue(&slow.limiter, slow.batch, &slow.work);
+		return fairwq_serializer_queue(&slow.limiter, slow.batch, &slow.work);
 	case SEQUENCED:
 		return fairwq_sequencer_queue(&slow.sequencer, NULL, slow.batch, &slow.swork);
 	case OF_FLOW:

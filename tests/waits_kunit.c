@@ -39,9 +39,8 @@ struct site {
 	struct completion entered, go;
 	struct task_struct *waiter;	/* if it is an item */
 	struct fairwq_serializer serializer;
-	struct fairwq_limiter limiter;
+	struct fairwq_serializer limiter;
 	struct fairwq_sequencer sequencer;
-	struct fairwq_constraint constraint;
 	struct fairwq_flows *flows;
 	int ret;
 };
@@ -107,7 +106,7 @@ static int hold_serial(struct site *site)
 static int hold_limited(struct site *site)
 {
 	fairwq_work_init(&site->work, held_fn);
-	return fairwq_limiter_queue(&site->limiter, site->batch, &site->work);
+	return fairwq_serializer_queue(&site->limiter, site->batch, &site->work);
 }
 
 static int hold_sequenced(struct site *site)
@@ -158,33 +157,6 @@ static int hold_paused(struct site *site)
 static void release_paused(struct site *site)
 {
 	fairwq_batch_resume(site->batch);
-}
-
-/* A constraint that keeps its work back until release_constraint(). */
-static bool keep_back(struct fairwq_constraint *constraint, struct fairwq_work *work)
-{
-	return false;
-}
-
-static void constraint_complete(struct fairwq_constraint *constraint)
-{
-}
-
-static const struct fairwq_constraint_ops keep_ops = {
-	.admit = keep_back, .complete = constraint_complete,
-};
-
-static int hold_constrained(struct site *site)
-{
-	fairwq_constraint_init(&site->constraint, &keep_ops);
-	fairwq_work_init(&site->work, mock_nothing_fn);
-	complete(&site->entered);
-	return fairwq_queue_constrained(&site->constraint, site->batch, &site->work);
-}
-
-static void release_constraint(struct site *site)
-{
-	fairwq_constraint_admit(&site->work);
 }
 
 /* ---- the calls --------------------------------------------------------------- */
@@ -268,12 +240,12 @@ static void call_serializer_shutdown_drop(void *arg)
 
 static void call_limiter_flush(void *arg)
 {
-	fairwq_limiter_flush(&((struct site *)arg)->limiter);
+	fairwq_serializer_flush(&((struct site *)arg)->limiter);
 }
 
 static void call_limiter_destroy(void *arg)
 {
-	fairwq_limiter_destroy(&((struct site *)arg)->limiter);
+	fairwq_serializer_destroy(&((struct site *)arg)->limiter);
 }
 
 static void call_sequencer_flush(void *arg)
@@ -363,8 +335,6 @@ static const struct wait_case wait_cases[] = {
 	{ "work_flush", hold_plain, call_work_flush },
 	{ "work_flush, in a serializer", hold_in_front, call_flush_behind, .of_turn = true },
 	{ "work_cancel_sync", hold_plain, call_work_cancel_sync },
-	{ "work_cancel_sync, kept back", hold_constrained, call_work_cancel_sync,
-	  release_constraint },
 	{ "work_disable_sync", hold_plain, call_work_disable_sync },
 	{ "delayed_work_flush", hold_delayed, call_delayed_work_flush },
 	{ "delayed_work_cancel_sync", hold_delayed, call_delayed_work_cancel_sync },

@@ -32,7 +32,7 @@ esac
 # KCSAN runs only the suites that race on purpose, with more CPUs. All suites would take
 # half an hour.
 [ "$kind" != qemu-kcsan ] || : "${FAIRWQ_CPUS=4}" \
-	"${FAIRWQ_SUITES=queue core_runner constraint one_at_a_time serializer limiter work_race}"
+	"${FAIRWQ_SUITES=queue core_runner waitlist one_at_a_time serializer limiter work_race}"
 export FAIRWQ_LIMIT FAIRWQ_TIMEOUT FAIRWQ_MEM FAIRWQ_CPUS FAIRWQ_SUITES
 
 # Test verdict.py before it is used.

@@ -31,7 +31,7 @@ complaints() {
 	case $1 in
 	lost)
 		echo '!!! item .* are lost'
-		of_streams '[0-9]+ have ended' serializer limiter constraint flow 'any batch'
+		of_streams '[0-9]+ have ended' serializer limiter flow 'any batch'
 		echo '!!! .* items that were queued once are lost'
 		echo '!!! a batch took .* items: '
 		;;
@@ -52,10 +52,10 @@ complaints() {
 		echo '!!! an item of an object sees '
 		;;
 	order)
-		of_streams 'runs after ' batch serializer limiter constraint flow
+		of_streams 'runs after ' batch serializer limiter flow
 		echo '!!! item .* of an object runs after '
 		;;
-	crowd) of_streams 'run at once, of ' batch serializer limiter constraint flow ;;
+	crowd) of_streams 'run at once, of ' batch serializer limiter flow ;;
 	flush)
 		of_streams 'did not wait' batch serializer limiter
 		printf '!!! a flush of a %s did not wait\n' packet batch pool

@@ -127,8 +127,8 @@ EXPORT_SYMBOL_GPL(mock_let_settle);
  * Check whether a CPU waits for the lock of @limiter. Some kinds of lock cannot tell,
  * and then the answer is false.
  */
-bool mock_limiter_wanted(struct fairwq_limiter *limiter)
+bool mock_limiter_wanted(struct fairwq_serializer *limiter)
 {
-	return raw_spin_is_contended(fairwq_constraint_lock(&limiter->constraint));
+	return raw_spin_is_contended(fairwq_serializer_lock(limiter));
 }
 EXPORT_SYMBOL_GPL(mock_limiter_wanted);

@@ -20,7 +20,7 @@ u64 mock_counter(struct fairwq_pool *pool, enum fairwq_counter which);
 void mock_one_reaper(bool one);
 void mock_tick(struct fairwq_pool *pool);
 
-/* Return how many works a timer, a grace period or a constraint holds, bound for @batch. */
+/* Return how many works a timer, a grace period or a serializer holds, bound for @batch. */
 static inline unsigned int mock_nr_held(const struct fairwq_batch *batch)
 {
 	return READ_ONCE(batch->inbox.nr_held);
@@ -32,6 +32,6 @@ void mock_reset(struct fairwq_pool *pool);
 void mock_set_share(struct fairwq_batch *batch, u64 part, u64 whole);
 void mock_let_settle(struct fairwq_batch *batch);
 void mock_set_guess(struct fairwq_batch *batch, unsigned long ns);
-bool mock_limiter_wanted(struct fairwq_limiter *limiter);
+bool mock_limiter_wanted(struct fairwq_serializer *limiter);
 
 #endif /* FAIRWQ_TEST_LOOK_H */

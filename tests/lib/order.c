@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Order: a constraint that lets one item run at a time, items that check that, and
+ * Order: a serializer, items that check that they run one at a time, and
  * threads that queue to it; see order.h.
  */
 #include <linux/module.h>
@@ -8,22 +8,20 @@
 
 #include "order.h"
 
-/* ---- a serializer, or a limiter that admits one item --------------------- */
+/* ---- a serializer --------------------------------------------------------- */
 
-/* Make a limiter of one item if @limited, else a serializer. */
+/* Make a serializer, by fairwq_limiter_init() if @limited. */
 struct order mock_order_new(struct kunit *test, bool limited)
 {
-	struct order order = { };
+	struct order order = {
+		.serial = kunit_kzalloc(test, sizeof(*order.serial), GFP_KERNEL),
+	};
 
-	if (limited) {
-		order.limiter = kunit_kzalloc(test, sizeof(*order.limiter), GFP_KERNEL);
-		KUNIT_ASSERT_NOT_NULL(test, order.limiter);
-		fairwq_limiter_init(order.limiter, 1);
-	} else {
-		order.serial = kunit_kzalloc(test, sizeof(*order.serial), GFP_KERNEL);
-		KUNIT_ASSERT_NOT_NULL(test, order.serial);
+	KUNIT_ASSERT_NOT_NULL(test, order.serial);
+	if (limited)
+		fairwq_limiter_init(order.serial, 1);
+	else
 		fairwq_serializer_init(order.serial);
-	}
 	return order;
 }
 EXPORT_SYMBOL_GPL(mock_order_new);
@@ -31,8 +29,7 @@ EXPORT_SYMBOL_GPL(mock_order_new);
 int mock_order_queue(const struct order *order, struct fairwq_batch *batch,
 		     struct fairwq_work *work)
 {
-	return order->serial ? fairwq_serializer_queue(order->serial, batch, work) :
-			       fairwq_limiter_queue(order->limiter, batch, work);
+	return fairwq_serializer_queue(order->serial, batch, work);
 }
 EXPORT_SYMBOL_GPL(mock_order_queue);
 
@@ -59,17 +56,11 @@ struct mock_gate *mock_order_gate(struct kunit *test, const struct order *order,
 }
 EXPORT_SYMBOL_GPL(mock_order_gate);
 
-struct fairwq_constraint *mock_order_constraint(const struct order *order)
-{
-	return order->serial ? &order->serial->constraint : &order->limiter->constraint;
-}
-EXPORT_SYMBOL_GPL(mock_order_constraint);
-
 /* Check that no item of @order is queued or in flight. */
 bool mock_order_idle(const struct order *order)
 {
 	/* Other CPUs write it under a lock that the test does not hold. */
-	return !data_race(READ_ONCE(mock_order_constraint(order)->in_flight));
+	return !data_race(READ_ONCE(order->serial->in_flight));
 }
 EXPORT_SYMBOL_GPL(mock_order_idle);
 
@@ -79,7 +70,7 @@ EXPORT_SYMBOL_GPL(mock_order_idle);
  */
 const struct fairwq_work *mock_order_last(const struct order *order)
 {
-	struct list_head *waiting = &mock_order_constraint(order)->waiting;
+	struct list_head *waiting = &order->serial->waiting;
 
 	/* Other CPUs write it under a lock that the test does not hold. */
 	return container_of(data_race(READ_ONCE(waiting->prev)), struct fairwq_work, node);
@@ -88,19 +79,13 @@ EXPORT_SYMBOL_GPL(mock_order_last);
 
 void mock_order_flush(const struct order *order)
 {
-	if (order->serial)
-		fairwq_serializer_flush(order->serial);
-	else
-		fairwq_limiter_flush(order->limiter);
+	fairwq_serializer_flush(order->serial);
 }
 EXPORT_SYMBOL_GPL(mock_order_flush);
 
 void mock_order_destroy(const struct order *order)
 {
-	if (order->serial)
-		fairwq_serializer_destroy(order->serial);
-	else
-		fairwq_limiter_destroy(order->limiter);
+	fairwq_serializer_destroy(order->serial);
 }
 EXPORT_SYMBOL_GPL(mock_order_destroy);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Order: a constraint that lets one item run at a time. With it come items that
+ * Order: a serializer. With it come items that
  * check that, and threads that queue to it.
  */
 #ifndef FAIRWQ_TEST_ORDER_H
@@ -8,23 +8,22 @@
 
 #include "hook.h"
 
-/* Check whether the constraint of @work holds it back. */
+/* Check whether the serializer of @work holds it back. */
 static inline bool waits(const struct fairwq_work *work)
 {
 	return fairwq_work_pending_in(work, FAIRWQ_STATE_LISTED);
 }
 
-/* Check whether the constraint of @work has admitted it, and it has not begun. */
+/* Check whether the serializer of @work has admitted it, and it has not begun. */
 static inline bool admitted(const struct fairwq_work *work)
 {
 	return fairwq_work_pending_in(work, FAIRWQ_STATE_QUEUED);
 }
 
-/* ---- an order: a serializer, or a limiter that admits one item ----------- */
+/* ---- an order: a serializer ------------------------------------------------ */
 
 struct order {
 	struct fairwq_serializer *serial;
-	struct fairwq_limiter *limiter;	/* if there is no serializer */
 };
 
 struct order mock_order_new(struct kunit *test, bool limited);
@@ -36,7 +35,6 @@ struct mock_gate *mock_order_gate(struct kunit *test, const struct order *order,
 				  struct fairwq_batch *batch);
 bool mock_order_idle(const struct order *order);
 const struct fairwq_work *mock_order_last(const struct order *order);
-struct fairwq_constraint *mock_order_constraint(const struct order *order);
 void mock_order_flush(const struct order *order);
 void mock_order_destroy(const struct order *order);
 void mock_order_end(struct kunit *test, const struct order *order);

@@ -44,7 +44,7 @@
  */
 #define CPUS	3		/* 0: the runner; 1: a flush, or a pause; 2: a cancel */
 #define LOCK	0		/* pool->lock */
-#define KEPT_LOCK 1		/* fairwq_constraint_lock() */
+#define KEPT_LOCK 1		/* fairwq_serializer_lock() */
 #define CURRENT	2		/* runner->current_work: 1 + the item */
 #define YIELD	3		/* runner->yield */
 #define WORD(i)	(4 + (i))	/* work->data: pending */
@@ -58,8 +58,8 @@
 #define ITEMS	3
 #define NONE	9
 
-/* Under the constraint's lock. */
-chan waiting = [ITEMS] of { byte };	/* constraint->waiting, in order */
+/* Under the serializer's lock. */
+chan waiting = [ITEMS] of { byte };	/* serializer->waiting, in order */
 
 /* Under the pool's lock. */
 byte pushed = NONE;			/* the item that was pushed to its batch */
@@ -364,7 +364,7 @@ proctype other_task(byte cpu)
 {
 	byte current, data, before;
 
-	/* Only when the constraint does not hold it back. */
+	/* Only when the serializer does not hold it back. */
 	read_once(cpu, WORD(flushed), data);
 	do
 	:: data -> mem[WORD(flushed)] == 0; read_once(cpu, WORD(flushed), data)

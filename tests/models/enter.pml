@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The way of a work into a constraint, and out of it. constraint.c: enter_foreign();
+ * The way of a work into a serializer, and out of it.
  * core/waitlist.c: fairwq_waitlist_enter(), fairwq_waitlist_take(), is_listed_locked(),
  * release_listed() and admit_locked(); core/inbox.c; work.c: take_queued() and release_work().
  *
  * A queue call claims the work and puts it into the list under the lock of the
- * constraint and inbox->lock. A cancel reads which constraint that is, takes its
+ * serializer and inbox->lock. A cancel reads which serializer that is, takes its
  * lock, and looks again.
  *
  * There are two serializers. In each an item is in flight that is not the work. A task
@@ -16,7 +16,7 @@
  * Holds:
  *	each accepted queueing runs, or a cancel returned true for it, and never both;
  *	the batch that is read is that of this queueing;
- *	a work is only taken out of the constraint that it is in;
+ *	a work is only taken out of the serializer that it is in;
  *	the work is not touched when it may be freed. That is when all calls have
  *	returned and it does not run any more, or in its function in Case AGAIN;
  *	all calls return.
@@ -25,19 +25,17 @@
  * the pool or of an inbox is one step. A cancel that must look again waits until something
  * has changed.
  *
- * Case SHARED: both constraints have the same lock.
+ * Case SHARED: both serializers have the same lock.
  * Case THRICE: the task queues the work a third time, through the first one again.
  * Case ON_TOP: the task queues the work once, and so does another CPU. An interrupt on
  *	top of the task's call cancels it.
  * Case TWO: one queue call. An interrupt on top of it cancels, and so does another CPU.
  * Case AGAIN: one queue call. When it was cancelled, the work is queued again at once,
  *	through any of the two, and its function frees it.
- * Case OWN: the second one is a client's own constraint, which has no list.
  *
  * Broken TAKEN_UNSEEN (assertion): under the lock, the cancel does not look again which
- *	constraint the work is in.
- * Broken OWN KEPT_UNSEEN (assertion): nor whether that constraint has a list.
- * Broken NO_ACQUIRE (assertion): the cancel loads @constraint before work->data.
+ *	serializer the work is in.
+ * Broken NO_ACQUIRE (assertion): the cancel loads @serializer before work->data.
  * Broken NO_RELEASE_LET_GO (assertion): another CPU can see that the work is free before
  *	it sees the stores before that.
  * Broken NO_RELEASE_QUEUED (assertion): the same in release_work().
@@ -45,9 +43,9 @@
  * Broken ON_TOP UNMASKED (invalid end state): the queue call has interrupts on.
  */
 #define CPUS	3		/* 0: queue; 1: the runner; 2: cancel, and queue */
-#define LOCK	0		/* fairwq_constraint_lock(), of each of the two */
+#define LOCK	0		/* fairwq_serializer_lock(), of each of the two */
 #define DATA	2		/* work->data: 0, or a state and 4 times the batch */
-#define CONSTRAINT 3		/* work->constraint */
+#define SERIALIZER 3		/* work->serializer */
 #define VARS	4
 
 #include "memory.pml"
@@ -65,7 +63,7 @@
 #define CALLS	2
 #endif
 #if !defined(ON_TOP) && !defined(TWO)
-#define TWO_CONSTRAINTS
+#define TWO_SERIALIZERS
 #endif
 
 /* States in @DATA */
@@ -79,15 +77,9 @@
 #else
 #define lock_of(c)	((c) - 1)
 #endif
-#ifdef OWN
-#define is_own(c)	((c) == 2)
-#else
-#define is_own(c)	false
-#endif
 
-bool busy[2];			/* constraint->in_flight */
-bool listed[2];			/* the work is in constraint->waiting */
-bool kept;			/* the client's own constraint keeps the work */
+bool busy[2];			/* serializer->in_flight */
+bool listed[2];			/* the work is in serializer->waiting */
 bool other[2];			/* an item other than the work is in flight */
 
 bool inbox, fifo;		/* the work is in its batch */
@@ -103,7 +95,7 @@ bool freed;
 byte returned;			/* calls */
 
 /* Stores to the work that are still in the buffer of CPU @c. */
-#define is_work(v)	((v) >= DATA && (v) <= CONSTRAINT)
+#define is_work(v)	((v) >= DATA && (v) <= SERIALIZER)
 #define stores(c)	(is_work(sb[c].var[0]) || is_work(sb[c].var[1]) || is_work(sb[c].var[2]))
 
 inline load(cpu, v, to) { d_step { assert(!freed); read_once(cpu, v, to) } }
@@ -135,7 +127,7 @@ inline arrive(cpu)
 inline release_listed(cpu)
 {
 	assert(batch(d) == bound);
-	store(cpu, CONSTRAINT, 0);
+	store(cpu, SERIALIZER, 0);
 #ifdef NO_RELEASE_LET_GO
 	store(cpu, DATA, 0)
 #else
@@ -150,22 +142,21 @@ inline complete(cpu, k)
 {
 	lock(lock_of(k));
 	if
-	:: is_own(k)
-	:: !is_own(k) && listed[k - 1] ->
+	:: listed[k - 1] ->
 		listed[k - 1] = false;
 		if
 		:: cpu == 1 ->
 			/* burst_take_locked(), fairwq_start_item() */
-			store(cpu, CONSTRAINT, 0);
+			store(cpu, SERIALIZER, 0);
 			d_step { RMW(cpu) -> assert(!freed); mem[DATA] = 0; along = true; has_begun }
 		:: arrive(cpu)
 		fi
-	:: !is_own(k) && !listed[k - 1] -> busy[k - 1] = false
+	:: !listed[k - 1] -> busy[k - 1] = false
 	fi;
 	unlock(cpu, lock_of(k))
 }
 
-/* fairwq_queue_constrained(), to batch @b; by CPU 0 or 2 */
+/* fairwq_serializer_queue(), to batch @b; by CPU 0 or 2 */
 inline queue(cpu, c, b)
 {
 #ifdef UNMASKED
@@ -175,53 +166,40 @@ inline queue(cpu, c, b)
 #endif
 	assert(!freed);
 #ifndef CLAIMED_UNLOCKED
-	if
-	:: !is_own(c) -> lock(lock_of(c))
-	:: else
-	fi;
+	lock(lock_of(c));
 #endif
 	if
 	:: d_step { RMW(cpu) && mem[DATA] == 0 ->
 		    mem[DATA] = LISTED + 4 * b; accepted++; bound = b } ->
-		store(cpu, CONSTRAINT, c);
+		store(cpu, SERIALIZER, c);
 #ifdef CLAIMED_UNLOCKED
-		if
-		:: !is_own(c) -> lock(lock_of(c))
-		:: else
-		fi;
+		lock(lock_of(c));
 #endif
 		if
-		:: is_own(c) -> d_step { RMW(cpu) -> kept = true }
-		:: !is_own(c) && !busy[c - 1] -> busy[c - 1] = true; arrive(cpu)
-		:: !is_own(c) && busy[c - 1] -> listed[c - 1] = true
+		:: !busy[c - 1] -> busy[c - 1] = true; arrive(cpu)
+		:: busy[c - 1] -> listed[c - 1] = true
 		fi;
 #ifdef CLAIMED_UNLOCKED
-		if
-		:: !is_own(c) -> unlock(cpu, lock_of(c))
-		:: else
-		fi;
+		unlock(cpu, lock_of(c));
 #endif
 	:: d_step { RMW(cpu) && mem[DATA] != 0 -> skip }
 	fi;
 #ifndef CLAIMED_UNLOCKED
-	if
-	:: !is_own(c) -> unlock(cpu, lock_of(c))
-	:: else
-	fi;
+	unlock(cpu, lock_of(c));
 #endif
 	d_step { masked = masked && cpu != 0; called = called && cpu != 0 }
 }
 
-/* fairwq_waitlist_take() returns @taken, or @stays. The loads of is_listed_locked() */
+/* fairwq_waitlist_take() returns @taken. The loads of is_listed_locked() */
 inline take_listed(cpu)
 {
 	lock(lock_of(k));
 #ifdef NO_ACQUIRE
-	load(cpu, CONSTRAINT, p);
+	load(cpu, SERIALIZER, p);
 	load(cpu, DATA, d);
 #else
 	load(cpu, DATA, d);
-	load(cpu, CONSTRAINT, p);
+	load(cpu, SERIALIZER, p);
 #endif
 	if
 #ifdef TAKEN_UNSEEN
@@ -229,21 +207,13 @@ inline take_listed(cpu)
 #else
 	:: state(d) == LISTED && p == k ->
 #endif
-		if
-#ifndef KEPT_UNSEEN
-		:: is_own(k) -> stays = true
-		:: !is_own(k) ->
-#else
-		:: true ->
-#endif
-			d_step {
-				assert(listed[k - 1]);
-				listed[k - 1] = false;
-				taken = true;
-				was_cancelled
-			}
-			release_listed(cpu)
-		fi
+		d_step {
+			assert(listed[k - 1]);
+			listed[k - 1] = false;
+			taken = true;
+			was_cancelled
+		}
+		release_listed(cpu)
 	:: else
 	fi;
 	unlock(cpu, lock_of(k));
@@ -259,16 +229,15 @@ inline cancel(cpu)
 		if
 		:: d == 0 -> break
 		:: state(d) == LISTED ->
-			load(cpu, CONSTRAINT, k);
+			load(cpu, SERIALIZER, k);
 			if
 			:: k -> take_listed(cpu)
-			:: else -> d_step { RMW(cpu) && (mem[CONSTRAINT] ||
+			:: else -> d_step { RMW(cpu) && (mem[SERIALIZER] ||
 							 state(mem[DATA]) != LISTED) }
 			fi;
 			k = 0;
 			if
 			:: taken -> d_step { taken = false; yes = true } break
-			:: stays -> stays = false; break
 			:: else
 			fi
 		:: state(d) == QUEUED ->
@@ -281,7 +250,7 @@ inline cancel(cpu)
 				if
 				:: state(d) == QUEUED && fifo ->
 					fifo = false;
-					k = mem[CONSTRAINT];
+					k = mem[SERIALIZER];
 					taken = true;
 					was_cancelled
 				:: else
@@ -290,7 +259,7 @@ inline cancel(cpu)
 			if
 			:: taken ->
 				/* release_work() */
-				store(cpu, CONSTRAINT, 0);
+				store(cpu, SERIALIZER, 0);
 #ifdef NO_RELEASE_QUEUED
 				store(cpu, DATA, 0);
 #else
@@ -327,7 +296,7 @@ proctype task(byte cpu) provided (!on_top)
 	has_returned(cpu)
 }
 
-#define CANCEL_LOCALS	byte d, k, p; bool taken, stays, yes, along
+#define CANCEL_LOCALS	byte d, k, p; bool taken, yes, along
 
 /* Cancel the work in an interrupt on top of CPU 0's call. */
 proctype interrupt(byte cpu)
@@ -392,9 +361,9 @@ proctype runner(byte cpu)
 end:	do
 	:: along -> along = false; function(); complete(cpu, k)
 	:: d_step { !along && RMW(cpu) && inbox -> take_over() }
-	:: d_step { !along && RMW(cpu) && fifo -> fifo = false; k = mem[CONSTRAINT] };
+	:: d_step { !along && RMW(cpu) && fifo -> fifo = false; k = mem[SERIALIZER] };
 		/* fairwq_start_item() */
-		store(cpu, CONSTRAINT, 0);
+		store(cpu, SERIALIZER, 0);
 		d_step { RMW(cpu) -> assert(!freed && k); mem[DATA] = 0; has_begun }
 		function();
 		complete(cpu, k)
@@ -402,13 +371,6 @@ end:	do
 		complete(cpu, k)
 	:: d_step { !along && other[1] -> other[1] = false; k = 2 }
 		complete(cpu, k)
-#ifdef OWN
-	:: d_step { !along && kept -> kept = false };
-		/* fairwq_constraint_admit() */
-		lock(lock_of(2));
-		arrive(cpu);
-		unlock(cpu, lock_of(2))
-#endif
 	od
 }
 
@@ -421,14 +383,14 @@ proctype waiter()
 		assert(!stores(0) && !stores(1) && !stores(2))
 	}
 	!busy[0] && !busy[1] && sb[0].n + sb[1].n + sb[2].n == 0 && !mem[DATA] &&
-	!inbox && !fifo && !listed[0] && !listed[1] && !kept
+	!inbox && !fifo && !listed[0] && !listed[1]
 }
 
 init {
 	atomic {
 		other[0] = true;
 		busy[0] = true;
-#if defined(TWO_CONSTRAINTS) && !defined(OWN)
+#ifdef TWO_SERIALIZERS
 		other[1] = true;
 		busy[1] = true;
 #endif

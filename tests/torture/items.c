@@ -324,7 +324,6 @@ static void tt_item_fn(struct fairwq_work *work)
 static void tt_item_init(struct tt_item *item, unsigned int nr)
 {
 	item->nr = nr;
-	item->waiting.work = &item->work;
 	item->kind = nr % 4 == 1 ? TT_DELAYED : nr % 16 == 2 ? TT_RCU : TT_PLAIN;
 	switch (item->kind) {
 	case TT_DELAYED:

@@ -25,7 +25,7 @@ struct tt_step {
 
 struct tt_sequence {
 	struct fairwq_sequencer sequencer;
-	struct fairwq_limiter limiter;
+	struct fairwq_serializer limiter;
 	unsigned int next;		/* only completions change it, one at a time */
 	struct tt_step step[TT_STEPS];
 };
@@ -76,12 +76,12 @@ static void tt_sequence_queue(struct tt_actor *actor, struct tt_sequence *sequen
 
 	for (i = 0; i < TT_STEPS; i++) {
 		struct tt_step *step = &sequence->step[i];
-		struct fairwq_constraint *constraint = tt_random(actor, 2) ?
-			&sequence->limiter.constraint : NULL;
+		struct fairwq_serializer *limiter = tt_random(actor, 2) ?
+			&sequence->limiter : NULL;
 
 		/* Its completion may come before the call returns. */
 		WRITE_ONCE(step->queued, true);
-		if (fairwq_sequencer_queue(&sequence->sequencer, constraint, batch,
+		if (fairwq_sequencer_queue(&sequence->sequencer, limiter, batch,
 					   &step->swork) <= 0)
 			WRITE_ONCE(step->queued, false);
 	}
@@ -149,7 +149,7 @@ void tt_op_sequence(struct tt_actor *actor)
 	while (tt_sequence_busy(sequence))
 		schedule_timeout_uninterruptible(1);
 	fairwq_sequencer_flush(&sequence->sequencer);
-	fairwq_limiter_destroy(&sequence->limiter);
+	fairwq_serializer_destroy(&sequence->limiter);
 out:
 	fairwq_batch_put(batch);
 	kfree(sequence);

@@ -34,9 +34,8 @@
 /* Way of the packets of a stream to a runner. */
 enum tt_way {
 	TT_WAY_BATCH,		/* a batch of its own with max_active */
-	TT_WAY_SERIALIZER,	/* then any batch, as with the next two */
+	TT_WAY_SERIALIZER,	/* then any batch, as with the next one */
 	TT_WAY_LIMITER,
-	TT_WAY_OWN,		/* struct tt_own */
 	TT_WAY_FLOW,		/* of tt_flows, which have max_active 1 */
 	TT_WAY_ANY,		/* any batch */
 	TT_NR_WAYS,
@@ -46,17 +45,8 @@ static const char * const tt_way_name[TT_NR_WAYS] = {
 	[TT_WAY_BATCH] = "batch",
 	[TT_WAY_SERIALIZER] = "serializer",
 	[TT_WAY_LIMITER] = "limiter",
-	[TT_WAY_OWN] = "constraint",
 	[TT_WAY_FLOW] = "flow",
 	[TT_WAY_ANY] = "any batch",
-};
-
-/* A constraint as a driver may write one: works are admitted in the order they came. */
-struct tt_own {
-	struct fairwq_constraint constraint;
-	raw_spinlock_t lock;		/* for the fields below */
-	unsigned int in_flight, max;
-	struct list_head waiting;
 };
 
 struct tt_packet {
@@ -66,7 +56,6 @@ struct tt_packet {
 	unsigned long check;		/* the producer's: made of @nr; its function clears it */
 	unsigned long ended;		/* the last @nr that has ended, cut to a long */
 	atomic_t inside;
-	struct tt_waiting waiting;	/* in struct tt_own */
 } ____cacheline_aligned;
 
 struct tt_stream {
@@ -75,8 +64,7 @@ struct tt_stream {
 	struct fairwq_batch *batch;	/* TT_WAY_BATCH */
 	union {
 		struct fairwq_serializer serializer;
-		struct fairwq_limiter limiter;
-		struct tt_own own;
+		struct fairwq_serializer limiter;
 	};
 
 	/* The producer's. */
@@ -206,75 +194,6 @@ bool tt_is_packet(const struct fairwq_work *work)
 	return work->func == tt_packet_fn;
 }
 
-/* ---- a constraint as a driver may write one ---------------------------- */
-
-/* Return the link of an item that may wait in the constraint: a packet, or an item of items.c. */
-static struct tt_waiting *tt_waiting_of(struct fairwq_work *work)
-{
-	if (tt_is_packet(work))
-		return &container_of(work, struct tt_packet, work)->waiting;
-	return &container_of(work, struct tt_item, work)->waiting;
-}
-
-static bool tt_own_admit(struct fairwq_constraint *constraint, struct fairwq_work *work)
-{
-	struct tt_own *own = container_of(constraint, struct tt_own, constraint);
-	unsigned long flags;
-	bool go;
-
-	raw_spin_lock_irqsave(&own->lock, flags);
-	go = own->in_flight < own->max;
-	if (go)
-		own->in_flight++;
-	else
-		list_add_tail(&tt_waiting_of(work)->node, &own->waiting);
-	raw_spin_unlock_irqrestore(&own->lock, flags);
-	return go;
-}
-
-static void tt_own_complete(struct fairwq_constraint *constraint)
-{
-	struct tt_own *own = container_of(constraint, struct tt_own, constraint);
-	struct tt_waiting *next;
-	unsigned long flags;
-
-	raw_spin_lock_irqsave(&own->lock, flags);
-	next = list_first_entry_or_null(&own->waiting, struct tt_waiting, node);
-	if (next)
-		list_del(&next->node);
-	else
-		own->in_flight--;
-	raw_spin_unlock_irqrestore(&own->lock, flags);
-	if (next)
-		fairwq_constraint_admit(next->work);
-}
-
-/* Check whether all items of the constraint have completed, so that it may be freed. */
-static bool tt_own_is_idle(struct tt_own *own)
-{
-	unsigned long flags;
-	bool idle;
-
-	raw_spin_lock_irqsave(&own->lock, flags);
-	idle = !own->in_flight;
-	raw_spin_unlock_irqrestore(&own->lock, flags);
-	return idle;
-}
-
-static const struct fairwq_constraint_ops tt_own_ops = {
-	.admit = tt_own_admit,
-	.complete = tt_own_complete,
-};
-
-static void tt_own_init(struct tt_own *own, unsigned int max)
-{
-	fairwq_constraint_init(&own->constraint, &tt_own_ops);
-	raw_spin_lock_init(&own->lock);
-	INIT_LIST_HEAD(&own->waiting);
-	own->max = max;
-	own->in_flight = 0;
-}
-
 /* ---- sending ----------------------------------------------------------- */
 
 /* Return the batch that the next items go to, with a reference, or NULL. */
@@ -297,9 +216,7 @@ int tt_stream_queue(struct tt_stream *stream, struct fairwq_batch *batch, struct
 	case TT_WAY_SERIALIZER:
 		return fairwq_serializer_queue(&stream->serializer, batch, work);
 	case TT_WAY_LIMITER:
-		return fairwq_limiter_queue(&stream->limiter, batch, work);
-	case TT_WAY_OWN:
-		return fairwq_queue_constrained(&stream->own.constraint, batch, work);
+		return fairwq_serializer_queue(&stream->limiter, batch, work);
 	case TT_WAY_FLOW:
 		return fairwq_flows_queue(tt_flows, (unsigned long)stream, work);
 	default:
@@ -364,7 +281,7 @@ static bool tt_stream_send(struct tt_stream *stream, struct tt_actor *actor, uns
 {
 	struct fairwq_batch *batch = tt_stream_batch(stream, actor);
 	bool irqs_off = !tt_random(actor, 8), more = true;
-	bool oneshots = stream->way != TT_WAY_OWN && !tt_random(actor, 16);
+	bool oneshots = !tt_random(actor, 16);
 	unsigned long flags;
 	long nr_queued = 0;
 
@@ -421,7 +338,7 @@ static void tt_stream_flush_all(struct tt_stream *stream)
 	else if (stream->way == TT_WAY_SERIALIZER)
 		fairwq_serializer_flush(&stream->serializer);
 	else
-		fairwq_limiter_flush(&stream->limiter);
+		fairwq_serializer_flush(&stream->limiter);
 }
 
 /* Wait until each item that was sent has ended. Only the producer may call it. */
@@ -464,8 +381,7 @@ void tt_stream_fill(struct tt_actor *actor)
 /* Check whether all items of @stream have ended, so that it may be freed. */
 static bool tt_stream_is_through(struct tt_stream *stream)
 {
-	return atomic_long_read_acquire(&stream->ended) == stream->accepted &&
-	       (stream->way != TT_WAY_OWN || tt_own_is_idle(&stream->own));
+	return atomic_long_read_acquire(&stream->ended) == stream->accepted;
 }
 
 /* Free @stream, which no item and no actor may use any more. */
@@ -518,7 +434,7 @@ static void tt_stream_dispose(struct tt_stream *stream)
 		fairwq_serializer_destroy(&stream->serializer);
 		break;
 	case TT_WAY_LIMITER:
-		fairwq_limiter_destroy(&stream->limiter);
+		fairwq_serializer_destroy(&stream->limiter);
 		break;
 	default:
 		break;
@@ -526,7 +442,7 @@ static void tt_stream_dispose(struct tt_stream *stream)
 	tt_stream_await(stream);
 }
 
-/* Make the batch or the constraint of @stream. Return: false without memory. */
+/* Make the batch or the serializer of @stream. Return: false without memory. */
 static bool tt_stream_open(struct tt_stream *stream, struct tt_actor *actor)
 {
 	struct fairwq_batch_attrs attrs = {
@@ -548,9 +464,6 @@ static bool tt_stream_open(struct tt_stream *stream, struct tt_actor *actor)
 	case TT_WAY_LIMITER:
 		fairwq_limiter_init(&stream->limiter, stream->width);
 		return true;
-	case TT_WAY_OWN:
-		tt_own_init(&stream->own, stream->width);
-		return true;
 	default:
 		return true;
 	}
@@ -563,7 +476,6 @@ static unsigned int tt_stream_width(enum tt_way way, struct tt_actor *actor)
 	case TT_WAY_BATCH:
 		return tt_random(actor, 4);
 	case TT_WAY_LIMITER:
-	case TT_WAY_OWN:
 		return 1 + tt_random(actor, 3);
 	case TT_WAY_ANY:
 		return 0;
@@ -585,7 +497,6 @@ static struct tt_stream *tt_stream_new_way(struct tt_actor *actor, enum tt_way w
 	for (i = 0; i < NR_PACKETS; i++) {
 		fairwq_work_init(&stream->packet[i].work, tt_packet_fn);
 		stream->packet[i].stream = stream;
-		stream->packet[i].waiting.work = &stream->packet[i].work;
 	}
 	if (tt_stream_open(stream, actor))
 		return stream;
@@ -631,8 +542,8 @@ void tt_stream_renew(struct tt_actor *actor)
 /* ---- streams that all actors share --------------------------------------- */
 
 static const enum tt_way tt_shared_ways[TT_NR_SHARED] = {
-	TT_WAY_SERIALIZER, TT_WAY_SERIALIZER, TT_WAY_LIMITER, TT_WAY_LIMITER,
-	TT_WAY_OWN, TT_WAY_FLOW,
+	TT_WAY_SERIALIZER, TT_WAY_SERIALIZER, TT_WAY_SERIALIZER,
+	TT_WAY_LIMITER, TT_WAY_LIMITER, TT_WAY_FLOW,
 };
 
 /*

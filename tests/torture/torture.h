@@ -124,12 +124,6 @@ struct tt_thread {
 
 enum tt_kind { TT_PLAIN, TT_DELAYED, TT_RCU, TT_NR_KINDS };
 
-/* Link of a work that waits in a struct tt_own. */
-struct tt_waiting {
-	struct list_head node;
-	struct fairwq_work *work;
-};
-
 /* An item that lives as long as the test. */
 struct tt_item {
 	union {
@@ -137,7 +131,6 @@ struct tt_item {
 		struct fairwq_delayed_work dwork;
 		struct fairwq_rcu_work rwork;
 	};
-	struct tt_waiting waiting;
 	enum tt_kind kind;
 	unsigned int nr;
 	unsigned long held;		/* bit 0: an actor queues or modifies it */
