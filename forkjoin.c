@@ -61,19 +61,19 @@ static void run_task(struct fairwq_work *work)
 	struct fairwq_runner *runner = fairwq_runner_current();
 	struct fairwq_context *context = task->context;
 	struct fairwq_task_call call = { .task = task };
-	unsigned int flags = current->flags;
+	unsigned int flags;
 
 	/* Reports and tables name the task. */
 	WRITE_ONCE(runner->turn.func, (fairwq_func_t)(void *)task->func);
 	runner->origin = task->origin;
-	current->flags |= READ_ONCE(task->origin->forker->scopes);
+	flags = fairwq_scopes_enter(READ_ONCE(task->origin->forker->scopes));
 	fairwq_task_here(&call.self);
 	task->forks = call.self.forks;
 	call_in_context(context, &call);
 	if (runner->forker)
 		fairwq_forks_end(runner->forker);
 	runner->origin = NULL;
-	current_restore_flags(flags, FAIRWQ_SCOPES);
+	fairwq_scopes_leave(flags);
 	/*
 	 * From here on @task may be gone. Its join sees what the function stored: pairs with
 	 * is_done() in core/fork.c. Model: tests/models/fork.pml.

@@ -64,18 +64,17 @@ static void stack_fn(struct work_struct *work)
 {
 	struct fairwq_stack *stack = container_of(work, struct fairwq_stack, work);
 	struct fairwq_runner *runner = stack->runner;
-	unsigned int flags = current->flags;
+	unsigned int flags = fairwq_scopes_enter(stack->scopes);
 	struct fairwq_call_state state;
 	struct task_struct *task;
 
-	current->flags |= stack->scopes;
 	task = swap_task(runner, current);
 	fairwq_call_begin(&state);
 	stack->func(stack->arg);
 	if (!fairwq_call_state_kept(&state))
 		fairwq_call_leaked(&state, runner->turn.func, runner->turn.batch);
 	swap_task(runner, task);
-	current_restore_flags(flags, FAIRWQ_SCOPES);
+	fairwq_scopes_leave(flags);
 	complete(&stack->done);
 }
 
