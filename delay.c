@@ -110,7 +110,7 @@ static void unreserve(struct fairwq_batch *batch)
 	bool last;
 
 	scoped_guard(raw_spinlock_irqsave, &batch->inbox.lock)
-		last = fairwq_inbox_forget_locked(batch, 1);
+		last = fairwq_inbox_forget_locked(batch);
 	if (last)
 		fairwq_reap(batch);
 }

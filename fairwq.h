@@ -598,10 +598,10 @@ unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
  *	section in which it has found @batch
  *
  * Counts the items that count in max_queued: those that wait for their turn, for a
- * delay, for a grace period, or in a serializer. Those that a runner has gone on with, see
- * fairwq_serializer_set_inline(), count until it ends that.
+ * delay, for a grace period, or in a serializer.
  *
- * What is not promised: that the number is still so when this returns.
+ * What is not promised: that the number is still so when this returns; that all items in
+ * serializers are counted, if @batch has no max_queued. Some of them may be left out then.
  *
  * Context: Any but NMI. Does not sleep.
  * Return: the number.
@@ -1416,8 +1416,8 @@ int fairwq_serializer_queue(struct fairwq_serializer *serializer,
  * there.
  *
  * An item goes to its batch as always if that is not the batch of the item
- * before, is paused, or has max_queued. The same holds after a flush, a pause or a
- * cancel of the batch has asked its runners to end their turns.
+ * before, or is paused. The same holds after a flush, a pause or a cancel of the
+ * batch has asked its runners to end their turns.
  *
  * What is not promised: that the budget is kept to. An item that takes longer
  * than those before it is not cut short. Where several items are in flight, it has no

@@ -73,19 +73,19 @@ static bool become_last(struct fairwq_serializer *serializer, unsigned int how,
 			void (*dropped)(struct fairwq_work *work))
 {
 	const struct fairwq_turn *turn = fairwq_runner_own_turn();
-	int err;
+	bool last;
 
 	/* Where several may be in flight, no item can know that the others have ended. */
 	if (!turn || turn->serializer != serializer || serializer->max > 1)
 		return false;
 	if (!(how & FAIRWQ_DROP_REST))
-		return !fairwq_burst_detach(fairwq_runner_current(), serializer);
+		return fairwq_burst_detach(fairwq_runner_current(), serializer);
 	fairwq_waitlist_refuse(serializer);
 	fairwq_waitlist_drop(serializer, dropped);
-	err = fairwq_burst_detach(fairwq_runner_current(), serializer);
-	if (err)
+	last = fairwq_burst_detach(fairwq_runner_current(), serializer);
+	if (!last)
 		fairwq_waitlist_accept(serializer);
-	return !err;
+	return last;
 }
 
 int fairwq_serializer_shutdown(struct fairwq_serializer *serializer, unsigned int how,

@@ -53,7 +53,7 @@ static int take_delayed(struct fairwq_batch *batch, struct fairwq_work *work, lo
 		 * that no word names one that has gone. No model.
 		 */
 		atomic_long_set_release(&work->data, word);
-		last = fairwq_inbox_forget_locked(batch, 1);
+		last = fairwq_inbox_forget_locked(batch);
 	}
 	if (last)
 		fairwq_reap(batch);

@@ -8,7 +8,7 @@
  *
  * Otherwise the next item is queued to its batch. So it is if
  *
- * - the batch is another one, is paused, or has max_queued;
+ * - the batch is another one, or is paused;
  * - the work still runs elsewhere, or more than max_active runners work;
  * - a caller waits for the turn to end, because the next item may wait for that one.
  *
@@ -103,9 +103,6 @@ static bool burst_goes_on_locked(struct fairwq_runner *runner,
 		return false;
 	if (fairwq_park_runs_elsewhere(work, runner->id))
 		return false;
-	/* Each item of a burst would take up room until the end of the turn. */
-	if (batch->max_queued)
-		return false;
 	/* Hints, written under the pool's lock. A pause also ends the bursts of @batch. */
 	if (data_race(batch->paused || batch->nr_canceling || pool->nr_active > pool->max_active))
 		return false;
@@ -127,7 +124,10 @@ static void burst_take_locked(struct fairwq_runner *runner,
 
 	lockdep_assert_held(fairwq_serializer_lock(serializer));
 
-	list_del(&work->node);
+	if (fairwq_waitlist_remove_locked(serializer, work)) {
+		guard(raw_spinlock)(&batch->inbox.lock);
+		fairwq_inbox_forget_locked(batch);	/* @turn keeps the batch */
+	}
 	trace_fairwq_queue(batch, work);
 	turn->nr++;
 	WRITE_ONCE(turn->stamp, 0);
@@ -188,20 +188,18 @@ struct fairwq_work *fairwq_burst_next(struct fairwq_runner *runner,
  * Make the calling item the last one of its serializer. If nothing waits behind it, no
  * runner has the serializer from here on, and its memory may be freed.
  *
- * Return: 0; -EAGAIN if a work waits; -EDEADLK if only calls wait, which need the
- * serializer. After an error nothing has changed.
+ * Return: false if a work waits, or a call, which needs the serializer. Then nothing has
+ * changed.
  */
-int fairwq_burst_detach(struct fairwq_runner *runner, struct fairwq_serializer *serializer)
+bool fairwq_burst_detach(struct fairwq_runner *runner, struct fairwq_serializer *serializer)
 {
 	scoped_guard(raw_spinlock_irqsave, fairwq_serializer_lock(serializer)) {
-		if (fairwq_waitlist_work_locked(serializer))
-			return -EAGAIN;
 		if (!list_empty(&serializer->waiting))
-			return -EDEADLK;
+			return false;
 		serializer->in_flight = 0;
 		WRITE_ONCE(serializer->ending, serializer->ending + 1);
 	}
 	lock_map_release(&serializer->lockdep_map);
 	runner->turn.serializer = NULL;
-	return 0;
+	return true;
 }

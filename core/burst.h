@@ -7,6 +7,6 @@
 
 struct fairwq_work *fairwq_burst_next(struct fairwq_runner *runner,
 				      struct fairwq_serializer *serializer);
-int fairwq_burst_detach(struct fairwq_runner *runner, struct fairwq_serializer *serializer);
+bool fairwq_burst_detach(struct fairwq_runner *runner, struct fairwq_serializer *serializer);
 
 #endif /* FAIRWQ_BURST_H */

@@ -332,16 +332,12 @@ void fairwq_fifo_turn_over_locked(struct fairwq_batch *batch, unsigned int color
 static void turn_count_locked(const struct fairwq_turn *turn)
 {
 	struct fairwq_batch *batch = turn->batch;
-	unsigned int more = turn->nr - 1;	/* out of a serializer, in which they were held */
+	unsigned int more = turn->nr - 1;
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	if (more) {
-		batch->done += more;
-		batch->pool->counter[FAIRWQ_TURNS] += more;
-		guard(raw_spinlock)(&batch->inbox.lock);
-		fairwq_inbox_forget_locked(batch, more);
-	}
+	batch->done += more;
+	batch->pool->counter[FAIRWQ_TURNS] += more;
 	if (turn->took || turn->stamp || turn->slept)
 		turn_stats_locked(turn);
 }

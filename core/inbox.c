@@ -102,25 +102,31 @@ long fairwq_inbox_take_over_locked(struct fairwq_batch *batch, const struct fair
 /* ---- works that are held ---------------------------------------------- */
 
 /*
- * Count @nr works as not held any more. Return: whether @batch may be drained by that, so that
+ * Count a work as not held any more. Return: whether @batch may be drained by that, so that
  * the caller must call fairwq_reap() after it has dropped the lock.
  */
-bool fairwq_inbox_forget_locked(struct fairwq_batch *batch, unsigned int nr)
+bool fairwq_inbox_forget_locked(struct fairwq_batch *batch)
 {
 	lockdep_assert_held(&batch->inbox.lock);
 
-	WRITE_ONCE(batch->inbox.nr_held, batch->inbox.nr_held - nr);
+	WRITE_ONCE(batch->inbox.nr_held, batch->inbox.nr_held - 1);
 	return unlikely(fairwq_batch_is_disposed(batch));
+}
+
+/* Link a work that was pending elsewhere. Return: as fairwq_inbox_link_locked(). */
+bool fairwq_inbox_put_locked(struct fairwq_batch *batch, struct fairwq_work *work)
+{
+	lockdep_assert_held(&batch->inbox.lock);
+
+	atomic_long_set(&work->data, fairwq_word(batch, FAIRWQ_STATE_QUEUED));
+	return fairwq_inbox_link_locked(batch, work);
 }
 
 /* Link a work that was held. Return: as fairwq_inbox_link_locked(). */
 bool fairwq_inbox_arrive_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 {
-	lockdep_assert_held(&batch->inbox.lock);
-
-	fairwq_inbox_forget_locked(batch, 1);
-	atomic_long_set(&work->data, fairwq_word(batch, FAIRWQ_STATE_QUEUED));
-	return fairwq_inbox_link_locked(batch, work);
+	fairwq_inbox_forget_locked(batch);
+	return fairwq_inbox_put_locked(batch, work);
 }
 
 /*

@@ -17,11 +17,12 @@ int fairwq_refusal_of(struct fairwq_batch *batch);
 int fairwq_claim_taken(struct fairwq_work *work, long word);
 void fairwq_inbox_init(struct fairwq_inbox *inbox);
 void fairwq_inbox_trace(const struct fairwq_batch *batch, const struct fairwq_work *work);
+bool fairwq_inbox_put_locked(struct fairwq_batch *batch, struct fairwq_work *work);
 bool fairwq_inbox_arrive_locked(struct fairwq_batch *batch, struct fairwq_work *work);
 bool fairwq_inbox_delay_locked(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
 			       unsigned long delay);
 bool fairwq_inbox_undelay_locked(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork);
-bool fairwq_inbox_forget_locked(struct fairwq_batch *batch, unsigned int nr);
+bool fairwq_inbox_forget_locked(struct fairwq_batch *batch);
 long fairwq_inbox_take_over_locked(struct fairwq_batch *batch, const struct fairwq_work *work);
 
 /*
@@ -66,45 +67,43 @@ static inline int fairwq_unless_pending(const struct fairwq_work *work, int ret)
 	return 0;
 }
 
-/* Check whether @batch takes an item. Return: 0, -ESHUTDOWN, or -EAGAIN if it is full. */
+/* Check whether @batch still takes items from the caller. Return: 0, or -ESHUTDOWN. */
+static inline int fairwq_refusal(struct fairwq_batch *batch)
+{
+	if (unlikely(fairwq_batch_is_disposed(batch) || READ_ONCE(batch->pool->draining)))
+		return fairwq_refusal_of(batch);
+	return 0;
+}
+
+/* As fairwq_refusal(), and check whether there is room. Return: also -EAGAIN. */
 static inline int fairwq_refusal_locked(struct fairwq_batch *batch)
 {
+	int ret = fairwq_refusal(batch);
+
 	lockdep_assert_held(&batch->inbox.lock);
 
-	if (unlikely(fairwq_batch_is_disposed(batch) || READ_ONCE(batch->pool->draining))) {
-		int err = fairwq_refusal_of(batch);
-
-		if (err)
-			return err;
-	}
-	if (likely(!batch->max_queued))
-		return 0;
+	if (unlikely(ret) || likely(!batch->max_queued))
+		return ret;
 	return batch->inbox.nr_held + fairwq_inbox_nr_queued(batch) < batch->max_queued ?
 	       0 : -EAGAIN;
 }
 
 /*
- * Accept @work and claim it: change its word from 0 to @state in @batch. The caller puts it
- * where that says before it drops the lock. All but QUEUED count as held.
+ * Claim @work: change its word from 0 to @state in @batch. The caller puts it where that says,
+ * before it drops the lock of that place.
  *
  * Full barrier, also where the call returns 0: the run to come sees the
  * caller's stores before the call. Pairs with the one in fairwq_start_item().
  * Model: tests/models/pending.pml.
  *
- * Return:
- * 1                     the work is claimed
- * 0                     it was pending
- * -ECANCELED            it is disabled
- * -ESHUTDOWN, -EAGAIN   @batch does not take it, or is full
+ * Return: 1; 0 if it was pending; -ECANCELED if it is disabled.
  */
-static __always_inline int fairwq_claim_locked(struct fairwq_batch *batch,
-					       struct fairwq_work *work, enum fairwq_state state)
+static __always_inline int fairwq_claim(struct fairwq_batch *batch, struct fairwq_work *work,
+					enum fairwq_state state)
 {
 	long free = 0, word = fairwq_word(batch, state);
-	int ret = fairwq_refusal_locked(batch);
+	int ret;
 
-	if (unlikely(ret))
-		return fairwq_unless_pending(work, ret);
 	if (unlikely(!atomic_long_try_cmpxchg(&work->data, &free, word))) {
 		ret = fairwq_claim_taken(work, word);
 		if (ret <= 0)
@@ -125,9 +124,25 @@ static __always_inline int fairwq_claim_locked(struct fairwq_batch *batch,
 		return -ECANCELED;
 	}
 	work->flags &= FAIRWQ_WORK_OWN;
-	if (state != FAIRWQ_STATE_QUEUED)
-		WRITE_ONCE(batch->inbox.nr_held, batch->inbox.nr_held + 1);
 	return 1;
+}
+
+/*
+ * Accept @work and claim it, as fairwq_claim(). Unless @state is QUEUED, the batch holds it.
+ *
+ * Return: also -ESHUTDOWN or -EAGAIN, if @batch does not take it or is full.
+ */
+static __always_inline int fairwq_claim_locked(struct fairwq_batch *batch,
+					       struct fairwq_work *work, enum fairwq_state state)
+{
+	int ret = fairwq_refusal_locked(batch);
+
+	if (unlikely(ret))
+		return fairwq_unless_pending(work, ret);
+	ret = fairwq_claim(batch, work, state);
+	if (ret > 0 && state != FAIRWQ_STATE_QUEUED)
+		WRITE_ONCE(batch->inbox.nr_held, batch->inbox.nr_held + 1);
+	return ret;
 }
 
 /*

@@ -68,7 +68,7 @@ int fairwq_push(struct fairwq_batch *batch, struct fairwq_work *work)
 	return ret;
 }
 
-/* Queue a work that a grace period has held. */
+/* Queue a work that a timer or a grace period has held. */
 void fairwq_arrive(struct fairwq_work *work)
 {
 	struct fairwq_batch *batch = fairwq_work_batch(work);
@@ -76,8 +76,11 @@ void fairwq_arrive(struct fairwq_work *work)
 
 	guard(rcu)();
 	guard(irqsave)();
-	scoped_guard(raw_spinlock, &batch->inbox.lock)
+	scoped_guard(raw_spinlock, &batch->inbox.lock) {
+		if (fairwq_work_pending_in(work, FAIRWQ_STATE_DELAYED))
+			hlist_del(&work->later);
 		first = fairwq_inbox_arrive_locked(batch, work);
+	}
 	if (first)
 		fairwq_activate(batch);
 }
@@ -87,17 +90,7 @@ void fairwq_arrive(struct fairwq_work *work)
 /* Queue the work when its timer fires. */
 void fairwq_delay_timer_fn(struct timer_list *timer)
 {
-	struct fairwq_delayed_work *dwork = container_of(timer, struct fairwq_delayed_work, timer);
-	struct fairwq_batch *batch = fairwq_work_batch(&dwork->work);
-	bool first;
-
-	guard(rcu)();
-	scoped_guard(raw_spinlock, &batch->inbox.lock) {	/* the timer is IRQSAFE */
-		hlist_del(&dwork->work.later);
-		first = fairwq_inbox_arrive_locked(batch, &dwork->work);
-	}
-	if (first)
-		fairwq_activate(batch);
+	fairwq_arrive(&container_of(timer, struct fairwq_delayed_work, timer)->work);
 }
 
 /* End the delay of a work: queue it now. Return: whether its timer was set. */

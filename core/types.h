@@ -85,12 +85,16 @@ enum fairwq_state {
 
 #define FAIRWQ_STATE_MASK	7UL
 
-/* fairwq_work.flags. The owner of the work sets them; P once it is queued. */
+/*
+ * fairwq_work.flags. The owner of the work sets them; P once it is queued, and under the lock
+ * of the serializer while it is LISTED.
+ */
 #define FAIRWQ_WORK_BARRIER	BIT(0)	/* not a work: a barrier or a marker */
 #define FAIRWQ_WORK_COUNTED	BIT(1)	/* is or was parked: counted as in flight */
 #define FAIRWQ_WORK_COLOR	BIT(2)	/* color of a COUNTED work */
 #define FAIRWQ_WORK_FORK	BIT(3)	/* of a promoted task */
 #define FAIRWQ_WORK_OWN		BIT(4)	/* in a struct fairwq_own_work; never cleared */
+#define FAIRWQ_WORK_HELD	BIT(5)	/* LISTED, and in nr_held of its batch */
 
 /* A runner goes back to the workqueue core after this long, counted in ticks. */
 #define FAIRWQ_RUNNER_QUANTUM_MS	2
@@ -351,7 +355,7 @@ struct fairwq_inbox {
 	bool watched;			/* B: a holder of pool->lock will look here again */
 	bool hurry;			/* B: a shutdown has ended the delays; set once */
 	unsigned int nr_in;		/* b: works that were queued here, ever; may wrap */
-	unsigned int nr_held;		/* b: works that will be: LISTED, DELAYED, GRACE, TAKEN */
+	unsigned int nr_held;		/* b: works that will be: DELAYED, GRACE, TAKEN, HELD */
 	struct list_head works;		/* b: in queue order; empty or not is read without */
 	struct hlist_head delayed;	/* B: works whose timers are set */
 };

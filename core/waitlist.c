@@ -8,24 +8,31 @@
  *       +--> waiting: works and markers -------+ an item in flight ends
  *                    \--> taken out by a cancel, or started by a burst
  *
- * A work that waits is LISTED, and held by its batch. fairwq_waitlist_complete() tells a serializer
- * that a work has run or was cancelled.
+ * A work that waits is LISTED. fairwq_waitlist_complete() tells a serializer that a work has
+ * run or was cancelled.
+ *
+ * One hold keeps the batch for all works of a run, which is works in a row that are bound for
+ * one batch. The first one is HELD. So a queue call into a serializer that is busy leaves the
+ * inbox alone, which would move between CPUs for each item. If the batch has max_queued, each
+ * work is HELD, because the held ones are counted.
  *
  * Serializers and limiters differ in two things only. One is the number that may
  * be in flight. The other is that a runner may go on with a serializer's items
  * (burst.c). A marker waits in the list for a flush. It is through when nothing
  * before it is in the list or in flight.
  *
- * Locking: a list is under one of the hashed locks below. Under that lock and inbox->lock a
- * queue call claims the work and lists it, and the end of an item moves it from the list to
- * the inbox. So a cancel that holds the first finds the work in the list, or it is in another
- * state. The locks are not in the serializers, because a cancel must take one before it can
- * know whether the serializer still exists.
+ * Locking: a list is under one of the hashed locks below. Under that lock a queue call claims
+ * the work and lists it, and the end of an item moves it from the list to the inbox. So a
+ * cancel that has the lock finds the work in the list, or the work is in another state. The
+ * locks are not in the serializers, because a cancel must take one before it can know whether
+ * the serializer still exists.
  *
  * A shutdown that drops what waits sets @dropping. Then nothing is admitted any more.
  *
  * Invariant: under the lock of a serializer, a work that is LISTED and names that serializer
  * is in its list.
+ * Invariant: a work in the list is HELD, or the one before it is a work that is bound for the
+ * same batch.
  * Invariant: if something waits, @max items are in flight, or a marker is first
  * and at least one item is in flight. So an end always comes to admit the next,
  * unless a shutdown takes out what waits.
@@ -148,23 +155,62 @@ bool fairwq_waitlist_wait_work(struct fairwq_work *work)
 	return true;
 }
 
+/* Check whether a work that is listed as the last one would be one more of a run. */
+static bool is_in_run_locked(const struct fairwq_serializer *serializer,
+			     const struct fairwq_batch *batch)
+{
+	const struct fairwq_work *last;
+
+	lockdep_assert_held(fairwq_serializer_lock(serializer));
+
+	if (list_empty(&serializer->waiting) || batch->max_queued)
+		return false;
+	last = list_last_entry(&serializer->waiting, struct fairwq_work, node);
+	return !(last->flags & FAIRWQ_WORK_BARRIER) && fairwq_work_batch(last) == batch;
+}
+
 /*
- * Queue a work that waits to its batch. Return: the batch, if the caller must activate it when
+ * Take @work out of the list. If it is HELD, the next one of its run is so from here on.
+ *
+ * Return: whether there is none, so that the caller must have the batch forget @work.
+ */
+bool fairwq_waitlist_remove_locked(struct fairwq_serializer *serializer,
+				   struct fairwq_work *work)
+{
+	struct fairwq_work *next = list_next_entry(work, node);
+	bool is_last = list_is_last(&work->node, &serializer->waiting);
+
+	lockdep_assert_held(fairwq_serializer_lock(serializer));
+
+	list_del(&work->node);
+	if (!(work->flags & FAIRWQ_WORK_HELD))
+		return false;
+	work->flags &= ~FAIRWQ_WORK_HELD;
+	if (is_last || next->flags & (FAIRWQ_WORK_HELD | FAIRWQ_WORK_BARRIER))
+		return true;
+	next->flags |= FAIRWQ_WORK_HELD;
+	return false;
+}
+
+/*
+ * Move a work that waits to its batch. Return: the batch, if the caller must activate it when
  * it has dropped the lock; or NULL.
  */
-static struct fairwq_batch *admit_locked(struct fairwq_work *work)
+static struct fairwq_batch *admit_locked(struct fairwq_serializer *serializer,
+					 struct fairwq_work *work)
 {
-	struct fairwq_serializer *serializer = work->serializer;
 	struct fairwq_batch *batch = fairwq_work_batch(work);
-	bool first;
+	bool held;
 
 	lockdep_assert_held(fairwq_serializer_lock(serializer));
 
 	WARN_ON_ONCE(!is_listed_locked(work, serializer));
+	held = fairwq_waitlist_remove_locked(serializer, work);
 	fairwq_waitlist_wake_locked(serializer, work);
-	scoped_guard(raw_spinlock, &batch->inbox.lock)
-		first = fairwq_inbox_arrive_locked(batch, work);
-	return first ? batch : NULL;
+	guard(raw_spinlock)(&batch->inbox.lock);
+	if (held)
+		fairwq_inbox_forget_locked(batch);
+	return fairwq_inbox_put_locked(batch, work) ? batch : NULL;
 }
 
 /*
@@ -175,11 +221,11 @@ static struct fairwq_batch *release_listed(struct fairwq_serializer *serializer,
 					   struct fairwq_work *work, long word)
 {
 	struct fairwq_batch *batch = fairwq_work_batch(work);
-	bool last;
+	bool last = false, held;
 
 	lockdep_assert_held(fairwq_serializer_lock(serializer));
 
-	list_del(&work->node);
+	held = fairwq_waitlist_remove_locked(serializer, work);
 	WRITE_ONCE(work->serializer, NULL);
 	/*
 	 * Pairs with the cmpxchg() of the next queue call, and with
@@ -187,16 +233,62 @@ static struct fairwq_batch *release_listed(struct fairwq_serializer *serializer,
 	 * gone. Model: tests/models/enter.pml.
 	 */
 	atomic_long_set_release(&work->data, word);
-	scoped_guard(raw_spinlock, &batch->inbox.lock)
-		last = fairwq_inbox_forget_locked(batch, 1);
+	if (held) {
+		guard(raw_spinlock)(&batch->inbox.lock);
+		last = fairwq_inbox_forget_locked(batch);
+	}
 	fairwq_waitlist_wake_locked(serializer, work);
 	return last ? batch : NULL;
 }
 
 /*
- * Queue a work through a serializer, under rcu_read_lock(). It is admitted at once if there is
- * room and none waits. Return: as
- * fairwq_claim_locked().
+ * Claim @work, and queue it to its batch. @activate: whether the caller must activate that.
+ * Return: as fairwq_claim_locked().
+ */
+static int start_locked(struct fairwq_serializer *serializer, struct fairwq_batch *batch,
+			struct fairwq_work *work, bool *activate)
+{
+	int ret;
+
+	guard(raw_spinlock)(&batch->inbox.lock);
+	ret = fairwq_claim_locked(batch, work, FAIRWQ_STATE_QUEUED);
+	if (likely(ret > 0)) {
+		serializer->in_flight++;
+		WRITE_ONCE(work->serializer, serializer);
+		*activate = fairwq_inbox_link_locked(batch, work);
+	}
+	return ret;
+}
+
+/*
+ * Claim @work, and have it wait as the last one. Return: as fairwq_claim_locked().
+ */
+static int append_locked(struct fairwq_serializer *serializer, struct fairwq_batch *batch,
+			 struct fairwq_work *work)
+{
+	int ret;
+
+	if (is_in_run_locked(serializer, batch)) {
+		/* A batch that is disposed meanwhile stays until this work has left. */
+		ret = fairwq_refusal(batch);
+		ret = unlikely(ret) ? fairwq_unless_pending(work, ret) :
+				      fairwq_claim(batch, work, FAIRWQ_STATE_LISTED);
+	} else {
+		guard(raw_spinlock)(&batch->inbox.lock);
+		ret = fairwq_claim_locked(batch, work, FAIRWQ_STATE_LISTED);
+		if (ret > 0)
+			work->flags |= FAIRWQ_WORK_HELD;
+	}
+	if (likely(ret > 0)) {
+		WRITE_ONCE(work->serializer, serializer);
+		list_add_tail(&work->node, &serializer->waiting);
+	}
+	return ret;
+}
+
+/*
+ * Queue a work through a serializer, under rcu_read_lock(). It does not wait there if there is
+ * room and none waits. Return: as fairwq_claim_locked().
  */
 int fairwq_waitlist_enter(struct fairwq_serializer *serializer, struct fairwq_batch *batch,
 			  struct fairwq_work *work)
@@ -208,19 +300,12 @@ int fairwq_waitlist_enter(struct fairwq_serializer *serializer, struct fairwq_ba
 	scoped_guard(raw_spinlock, fairwq_serializer_lock(serializer)) {
 		if (unlikely(serializer->ending))
 			return fairwq_unless_pending(work, -ESHUTDOWN);
-		guard(raw_spinlock)(&batch->inbox.lock);
-		ret = fairwq_claim_locked(batch, work, FAIRWQ_STATE_LISTED);
-		if (unlikely(ret <= 0))
-			return ret;
-		WRITE_ONCE(work->serializer, serializer);
-		if (unlikely(!serializer->unsafe && !fairwq_is_for_reclaim(batch)))
+		if (list_empty(&serializer->waiting) && serializer->in_flight < serializer->max)
+			ret = start_locked(serializer, batch, work, &first);
+		else
+			ret = append_locked(serializer, batch, work);
+		if (unlikely(!serializer->unsafe && !fairwq_is_for_reclaim(batch)) && ret > 0)
 			WRITE_ONCE(serializer->unsafe, true);
-		if (!list_empty(&serializer->waiting) || serializer->in_flight >= serializer->max) {
-			list_add_tail(&work->node, &serializer->waiting);
-			return ret;
-		}
-		serializer->in_flight++;
-		first = fairwq_inbox_arrive_locked(batch, work);
 	}
 	if (first)
 		fairwq_activate(batch);
@@ -280,8 +365,7 @@ struct fairwq_batch *fairwq_waitlist_next_locked(struct fairwq_serializer *seria
 		if (serializer->dropping || serializer->in_flight >= serializer->max)
 			break;
 		serializer->in_flight++;
-		list_del(&work->node);
-		next_batch = admit_locked(work);
+		next_batch = admit_locked(serializer, work);
 		if (unlikely(batch && next_batch))
 			fairwq_activate(batch);
 		batch = next_batch ?: batch;
@@ -324,7 +408,7 @@ bool fairwq_waitlist_wait(struct fairwq_serializer *serializer)
 }
 
 /* Return: the first work that waits, behind markers or not; or NULL. */
-struct fairwq_work *fairwq_waitlist_work_locked(struct fairwq_serializer *serializer)
+static struct fairwq_work *first_work_locked(struct fairwq_serializer *serializer)
 {
 	struct fairwq_work *work;
 
@@ -347,7 +431,7 @@ static struct fairwq_work *waitlist_take(struct fairwq_serializer *serializer)
 
 	guard(rcu)();
 	scoped_guard(raw_spinlock_irqsave, fairwq_serializer_lock(serializer)) {
-		work = fairwq_waitlist_work_locked(serializer);
+		work = first_work_locked(serializer);
 		if (work)
 			batch = release_listed(serializer, work, 0);
 		if (!serializer->in_flight)

@@ -3,8 +3,10 @@
  * Serializers (promise 10). What serializers
  * share with limiters is in one_at_a_time_kunit.c.
  */
+#include <linux/prandom.h>
 #include <linux/vmalloc.h>
 
+#include "lib/client.h"
 #include "lib/order.h"
 
 /* ---- what the cases share --------------------------------------------- */
@@ -196,6 +198,101 @@ static void max_queued_counts_what_waits(struct kunit *test)
 	mock_expect_order(test, "yz", item, 3);
 	fairwq_serializer_flush(serial);
 	KUNIT_EXPECT_EQ(test, 0U, fairwq_batch_nr_queued(b));
+	serial_end(test, serial);
+}
+
+/* ---- batches that go -------------------------------------------------- */
+
+#define STAYING	10U		/* items that wait */
+
+static void flush_it(void *arg)
+{
+	fairwq_serializer_flush(arg);
+}
+
+/*
+ * Items wait in a serializer, bound for two batches that are disposed. They are taken out in
+ * any order, all or all but some. Each batch is released when the last of its items has left,
+ * and not before. A flush waits among them in every other round.
+ */
+static void batches_stay_for_what_waits_round(struct kunit *test, struct rnd_state *rnd,
+					      struct fairwq_batch *front, bool flush)
+{
+	struct fairwq_serializer *serial = serial_new(test);
+	struct mock_gate *gate = serial_gate(test, serial, front);
+	unsigned int i, n, keep, left[2] = {}, of[STAYING];
+	struct mock_item *item[STAYING];
+	struct caller *caller = NULL;
+	struct fairwq_batch *b[2];
+	atomic_t released[2] = {};
+
+	for (i = 0; i < 2; i++) {
+		const struct fairwq_batch_attrs attrs = {
+			.released = mock_released_count, .priv = &released[i],
+		};
+
+		b[i] = mock_own_batch(test, "b", &attrs);
+	}
+	for (i = 0; i < STAYING; i++) {
+		if (flush && i == STAYING / 2) {
+			caller = mock_caller(test, flush_it, serial);
+			mock_until(test, mock_caller_sleeps(caller));
+		}
+		of[i] = prandom_u32_state(rnd) % 4 == 0;
+		left[of[i]]++;
+		item[i] = serial_item(test, serial, b[of[i]], 'x');
+	}
+	for (i = 0; i < 2; i++)
+		fairwq_batch_dispose(b[i]);
+	keep = prandom_u32_state(rnd) % 3;
+	for (n = STAYING; n > keep; n--) {
+		i = prandom_u32_state(rnd) % n;
+		KUNIT_EXPECT_EQ(test, 1, fairwq_work_cancel(&item[i]->work));
+		left[of[i]]--;
+		item[i] = item[n - 1];
+		of[i] = of[n - 1];
+		fairwq_test_wait_released();
+		for (i = 0; i < 2; i++)
+			KUNIT_EXPECT_EQ(test, !left[i], atomic_read(&released[i]));
+	}
+	complete_all(&gate->open);
+	if (caller)
+		mock_caller_end(test, caller);
+	serial_end(test, serial);
+	for (i = 0; i < 2; i++)
+		mock_until(test, atomic_read(&released[i]) == 1);
+}
+
+static void batches_stay_for_what_waits(struct kunit *test)
+{
+	struct fairwq_batch *front = mock_begin(test, 2);
+	struct rnd_state rnd;
+	unsigned int i;
+
+	prandom_seed_state(&rnd, 36);
+	mock_open(test);
+	for (i = 0; i < 8; i++)
+		batches_stay_for_what_waits_round(test, &rnd, front, i % 2);
+}
+
+/* Each item of a burst gives its room back when it begins. */
+static void burst_gives_room_back(struct kunit *test)
+{
+	struct fairwq_batch_attrs attrs = { .max_queued = 2 };
+	struct fairwq_serializer *serial = serial_new(test);
+	struct mock_gate *in_front, *in_burst = mock_gate_new(test);
+	struct fairwq_batch *a = mock_begin_with(test, 1, &attrs);
+
+	mock_open(test);
+	KUNIT_ASSERT_EQ(test, 0, fairwq_serializer_set_inline(serial, FAIRWQ_MAX_INLINE_US));
+	in_front = serial_gate(test, serial, a);
+	serial_item(test, serial, a, 'x');
+	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(serial, a, &in_burst->work));
+	KUNIT_EXPECT_EQ(test, 2U, fairwq_batch_nr_queued(a));
+	complete_all(&in_front->open);
+	mock_await(test, &in_burst->entered);
+	KUNIT_EXPECT_EQ(test, 0U, fairwq_batch_nr_queued(a));
+	complete_all(&in_burst->open);
 	serial_end(test, serial);
 }
 
@@ -561,6 +658,8 @@ static struct kunit_case serializer_cases[] = {
 	KUNIT_CASE(disabled_work_is_refused),
 	KUNIT_CASE(max_queued_counts_what_waits),
 	KUNIT_CASE(item_that_runs_takes_up_no_room),
+	KUNIT_CASE(batches_stay_for_what_waits),
+	KUNIT_CASE(burst_gives_room_back),
 	KUNIT_CASE(queue_and_cancel_from_hardirq),
 	KUNIT_CASE(flush_of_a_work_that_waits),
 	KUNIT_CASE(self_wait_warns),

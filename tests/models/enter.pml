@@ -5,8 +5,8 @@
  * release_listed() and admit_locked(); core/inbox.c; work.c: take_queued() and release_work().
  *
  * A queue call claims the work and puts it into the list under the lock of the
- * serializer and inbox->lock. A cancel reads which serializer that is, takes its
- * lock, and looks again.
+ * serializer; or, if nothing is in flight, into the inbox, also under inbox->lock. A
+ * cancel reads which serializer that is, takes its lock, and looks again.
  *
  * There are two serializers. In each an item is in flight that is not the work. A task
  * queues the work through the first one, then through the other one. Another CPU
@@ -165,26 +165,33 @@ inline queue(cpu, c, b)
 	d_step { called = called || cpu == 0; masked = masked || cpu == 0 }
 #endif
 	assert(!freed);
-#ifndef CLAIMED_UNLOCKED
-	lock(lock_of(c));
-#endif
+#ifdef CLAIMED_UNLOCKED
 	if
 	:: d_step { RMW(cpu) && mem[DATA] == 0 ->
 		    mem[DATA] = LISTED + 4 * b; accepted++; bound = b } ->
 		store(cpu, SERIALIZER, c);
-#ifdef CLAIMED_UNLOCKED
 		lock(lock_of(c));
-#endif
 		if
 		:: !busy[c - 1] -> busy[c - 1] = true; arrive(cpu)
 		:: busy[c - 1] -> listed[c - 1] = true
 		fi;
-#ifdef CLAIMED_UNLOCKED
-		unlock(cpu, lock_of(c));
-#endif
+		unlock(cpu, lock_of(c))
 	:: d_step { RMW(cpu) && mem[DATA] != 0 -> skip }
 	fi;
-#ifndef CLAIMED_UNLOCKED
+#else
+	lock(lock_of(c));
+	if
+	:: d_step { busy[c - 1] && RMW(cpu) && mem[DATA] == 0 ->
+		    /* append_locked() */
+		    mem[DATA] = LISTED + 4 * b; accepted++; bound = b } ->
+		store(cpu, SERIALIZER, c);
+		listed[c - 1] = true
+	:: d_step { !busy[c - 1] && RMW(cpu) && mem[DATA] == 0 ->
+		    /* start_locked() */
+		    mem[DATA] = QUEUED + 4 * b; accepted++; bound = b;
+		    mem[SERIALIZER] = c; busy[c - 1] = true; inbox = true }
+	:: d_step { RMW(cpu) && mem[DATA] != 0 -> skip }
+	fi;
 	unlock(cpu, lock_of(c));
 #endif
 	d_step { masked = masked && cpu != 0; called = called && cpu != 0 }
