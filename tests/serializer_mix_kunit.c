@@ -6,8 +6,8 @@
  * Each item checks inside its function that it is the next of its serializer. It
  * also checks that no other item runs beside it, and that it runs once.
  *
- * The suite fails with each of these planted bugs: SERIAL_EARLY, SERIAL_LIFO,
- * SERIAL_CANCEL, SERIAL_FAILED, LIMITER_PLUS_ONE.
+ * The suite fails with each of these planted bugs: SERIAL_LIFO, SERIAL_CANCEL,
+ * LIMITER_PLUS_ONE.
  */
 #include <linux/hash.h>
 #include <linux/module.h>
