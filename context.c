@@ -14,7 +14,7 @@
  * the context, too: run_task() in forkjoin.c. The function must join them. The tasks that
  * were forked before are put aside meanwhile, because theirs is another context.
  *
- * Locking: none.
+ * Locking: a lock of its own for threads that are no runners.
  * Invariant: runner->context is what the item runs in at the moment, or NULL. The tasks
  * that it promotes take it along.
  *
@@ -29,29 +29,55 @@
 #include <linux/memcontrol.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/spinlock.h>
 
 #include "core/call.h"
 #include "core/fork.h"
 #include "core/runner.h"
 #include "doors.h"
 
+/* A thread that is no runner, in a context. On the stack of its call. */
+struct in_context {
+	struct list_head node;
+	struct task_struct *task;
+	struct fairwq_context *context;
+};
+
+/* Those threads, the innermost call of each first; under the lock. */
+static LIST_HEAD(fairwq_in_context);
+static DEFINE_SPINLOCK(fairwq_in_context_lock);
+
+/* Return the context that the caller is in, or NULL. The kernel does not tell. */
+static struct fairwq_context *current_context(void)
+{
+	const struct fairwq_runner *runner = fairwq_runner_current();
+	struct in_context *in;
+
+	if (runner)
+		return runner->context;
+	guard(spinlock)(&fairwq_in_context_lock);
+	list_for_each_entry(in, &fairwq_in_context, node)
+		if (in->task == current)
+			return in->context;
+	return NULL;
+}
+
 /* ---- capture ------------------------------------------------------------- */
 
 #ifdef CONFIG_BLK_CGROUP
 /*
- * Return the block cgroup of the caller, with a reference. A worker is in that of the
- * context in which its item runs, and not in that of its task.
+ * Return the block cgroup of the caller, with a reference. A kernel thread is in that of its
+ * context, and not in that of its task.
  */
 static struct cgroup_subsys_state *get_blkcg(void)
 {
-	const struct fairwq_runner *runner = fairwq_runner_current();
-	struct cgroup_subsys_state *css = runner && runner->context ? runner->context->blkcg :
-								       NULL;
+	const struct fairwq_context *context = current->flags & PF_KTHREAD ? current_context() :
+									     NULL;
 
-	if (!css)
+	if (!context)
 		return task_get_css(current, io_cgrp_id);
-	css_get(css);
-	return css;
+	css_get(context->blkcg);
+	return context->blkcg;
 }
 #else
 static struct cgroup_subsys_state *get_blkcg(void)
@@ -109,7 +135,8 @@ EXPORT_SYMBOL_GPL(fairwq_context_put);
 void fairwq_context_call(struct fairwq_context *context, void (*func)(void *arg), void *arg)
 {
 	struct fairwq_runner *runner = fairwq_runner_current();
-	struct fairwq_context *outer = runner ? runner->context : NULL;
+	struct in_context in = { .task = current, .context = context };
+	struct fairwq_context *outer = current_context();
 	struct fairwq_forker *forker = runner ? runner->forker : NULL;
 	struct fairwq_call_state state;
 	struct mem_cgroup *memcg;
@@ -127,6 +154,9 @@ void fairwq_context_call(struct fairwq_context *context, void (*func)(void *arg)
 	kthread_associate_blkcg(context->blkcg);
 	if (runner)
 		WRITE_ONCE(runner->context, context);
+	else
+		scoped_guard(spinlock, &fairwq_in_context_lock)
+			list_add(&in.node, &fairwq_in_context);
 	if (forker) {
 		list_splice_init(&forker->forks.list, &forks);
 		list_splice_init(&forker->promoted, &promoted);
@@ -144,6 +174,9 @@ void fairwq_context_call(struct fairwq_context *context, void (*func)(void *arg)
 		fairwq_call_leaked(&state, runner->turn.func, runner->turn.batch);
 	if (runner)
 		WRITE_ONCE(runner->context, outer);
+	else
+		scoped_guard(spinlock, &fairwq_in_context_lock)
+			list_del(&in.node);
 	kthread_associate_blkcg(outer ? outer->blkcg : NULL);
 	set_active_memcg(memcg);
 	revert_creds(cred);
