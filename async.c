@@ -62,7 +62,7 @@ void fairwq_async_complete(struct fairwq_async *async, u64 cost_ns)
 		return;
 	async->batch = NULL;
 	pool = batch->pool;
-	/* What a turn can cost at most: see cost.c. Sums of it must not wrap. */
+	/* What a turn can cost at most: see policy.c. Sums of it must not wrap. */
 	cost_ns = min(cost_ns, FAIRWQ_COST_MAX_NS);
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	runner = async->runner;

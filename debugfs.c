@@ -30,7 +30,7 @@
 #include <linux/uaccess.h>
 
 #include "core/inbox.h"
-#include "core/cost.h"
+#include "core/policy.h"
 #include "core/runner.h"
 #include "core/stats.h"
 #include "core/testing.h"
@@ -44,12 +44,6 @@ static LIST_HEAD(fairwq_dir_pools);
 
 /* Held while a folder is made, so that a free name stays free. */
 static DEFINE_MUTEX(fairwq_dir_mutex);
-
-static const char * const fairwq_policy_name[] = {
-	[FAIRWQ_ROUND_ROBIN] = "round_robin",
-	[FAIRWQ_FAIR_TIME] = "fair_time",
-	[FAIRWQ_FAIR_COST] = "fair_cost",
-};
 
 static const char * const fairwq_prio_name[] = {
 	[FAIRWQ_PRIO_NORMAL] = "normal",
@@ -91,11 +85,7 @@ static const char * const rank_name[FAIRWQ_NR_RANKS] = {
 /* Return what the turns of @node have cost: turns, us, or as the client says. */
 static u64 service_of(const struct fairwq_pool *pool, const struct fairwq_node *node)
 {
-	if (!fairwq_by_amount(pool))
-		return node->service >> FAIRWQ_COST_TURN_SHIFT;
-	if (pool->policy == FAIRWQ_FAIR_TIME)
-		return div_u64(node->service >> FAIRWQ_COST_NS_SHIFT, NSEC_PER_USEC);
-	return node->service >> FAIRWQ_COST_NS_SHIFT;
+	return div_u64(node->service, fairwq_policy_of(pool)->shown);
 }
 
 static void show_summary(struct seq_file *m, struct fairwq_pool *pool)
@@ -105,7 +95,7 @@ static void show_summary(struct seq_file *m, struct fairwq_pool *pool)
 	guard(raw_spinlock_irq)(&pool->lock);
 	pool->counter[FAIRWQ_FLOW_FALLBACKS] = atomic64_read(&pool->flow_fallbacks);
 	seq_printf(m, "name: %s\n", pool->name);
-	seq_printf(m, "policy: %s\n", fairwq_policy_name[pool->policy]);
+	seq_printf(m, "policy: %s\n", fairwq_policy_of(pool)->name);
 	seq_printf(m, "runners_active: %u\n", pool->nr_active);
 	seq_printf(m, "max_active: %u\n", pool->max_active);
 	seq_printf(m, "async: %u\n", pool->nr_async);
@@ -136,58 +126,111 @@ static const char *batch_state_locked(const struct fairwq_batch *batch)
 static unsigned int share_locked(const struct fairwq_batch *batch)
 {
 	const struct fairwq_pool *pool = batch->pool;
-	u64 share = batch->done, total = pool->counter[FAIRWQ_TURNS];
+	unsigned int i;
+	u64 total = 0;
 
 	lockdep_assert_held(&pool->lock);
 
-	if (fairwq_by_amount(pool)) {
-		share = batch->stats->service;
-		total = pool->service;
-	}
-	/* A turn that was under way at a reset may count for its batch alone. */
-	return fairwq_ratio(min(share, total), total, 1000);
+	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
+		total += pool->tree.rank[i].service;
+	return fairwq_ratio(min(batch->node.service, total), total, 1000);
 }
 
-/* Print a percentile of @hist, us; or "-" where no histograms are kept. */
-static void show_quantile(struct seq_file *m, const struct fairwq_hist *hist,
-			  unsigned int permille)
+/* Return the most that a turn of @batch has cost, as service_of(); at least 1. */
+static u64 longest_locked(const struct fairwq_batch *batch)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	return max(DIV_ROUND_UP_ULL(batch->stats->max_cost, fairwq_policy_of(batch->pool)->shown),
+		   1ULL);
+}
+
+/* ---- columns of a batch ------------------------------------------------ */
+
+/* A line of a table: the values of the columns, or their names. */
+struct line {
+	struct seq_file *m;
+	bool names;
+};
+
+static void text(const struct line *line, const char *name, int width, const char *value)
+{
+	seq_printf(line->m, " %*s", width, line->names ? name : value);
+}
+
+static void number(const struct line *line, const char *name, int width, u64 value)
+{
+	if (line->names)
+		text(line, name, width, NULL);
+	else
+		seq_printf(line->m, " %*llu", width, value);
+}
+
+static void permille(const struct line *line, const char *name, int width, unsigned int value)
+{
+	if (line->names)
+		text(line, name, width, NULL);
+	else
+		seq_printf(line->m, " %*u.%u", width - 2, value / 10, value % 10);
+}
+
+static void us(const struct line *line, const char *name, int width, u64 ns)
+{
+	number(line, name, width, div_u64(ns, NSEC_PER_USEC));
+}
+
+/* A percentile, or "-" where no histograms are kept. */
+static void quantile(const struct line *line, const char *name, int width,
+		     const struct fairwq_hist *hist, unsigned int permille)
 {
 	if (hist)
-		seq_printf(m, " %9llu", div_u64(fairwq_hist_quantile(hist, permille), 1000));
+		us(line, name, width, fairwq_hist_quantile(hist, permille));
 	else
-		seq_printf(m, " %9s", "-");
+		text(line, name, width, "-");
+}
+
+/* Print the columns of a batch. A new one is one more line here. */
+static void show_columns(const struct line *line, const struct fairwq_batch *batch)
+{
+	const struct fairwq_batch_stats *stats = batch->stats;
+	const struct fairwq_hist *wait, *run;
+	const struct fairwq_node *node;
+
+	guard(raw_spinlock_irq)(&batch->pool->lock);
+	wait = stats->hists ? &stats->hists->wait : NULL;
+	run = stats->hists ? &stats->hists->run : NULL;
+	node = batch->group ?: &batch->node;
+	number(line, "number", 5, batch->seq);
+	text(line, "name", -24, batch->name);
+	text(line, "state", -8, batch_state_locked(batch));
+	text(line, "prio", -6, fairwq_prio_name[batch->prio]);
+	number(line, "weight", 6, node->weight);
+	number(line, "queued", 8, fairwq_inbox_nr_queued(batch));
+	number(line, "running", 7, batch->in_flight[0] + batch->in_flight[1]);
+	number(line, "done", 10, batch->done);
+	number(line, "service", 10, service_of(batch->pool, node));
+	number(line, "longest", 8, longest_locked(batch));
+	permille(line, "share%", 6, share_locked(batch));
+	number(line, "stay", 8, fairwq_node_eligible(node) ? node->stay : 0);
+	quantile(line, "wait50us", 9, wait, 500);
+	quantile(line, "wait99us", 9, wait, 990);
+	us(line, "waitmaxus", 9, stats->wait_max);
+	quantile(line, "run50us", 9, run, 500);
+	quantile(line, "run99us", 9, run, 990);
+	number(line, "failed", 6, stats->failures);
+	if (batch->parent)
+		number(line, "owner", -1, batch->parent->seq);
+	else
+		text(line, "owner", -1, "-");
+	seq_putc(line->m, '\n');
 }
 
 /* Print the row of a batch. */
 void fairwq_show_row(struct seq_file *m, struct fairwq_batch *batch)
 {
-	const struct fairwq_batch_stats *stats = batch->stats;
-	const struct fairwq_hist *wait, *run;
-	const struct fairwq_node *node;
-	unsigned int share;
+	const struct line line = { m };
 
-	guard(raw_spinlock_irq)(&batch->pool->lock);
-	wait = stats->hists ? &stats->hists->wait : NULL;
-	run = stats->hists ? &stats->hists->run : NULL;
-	share = share_locked(batch);
-	node = batch->group ?: &batch->node;
-	seq_printf(m, "%6llu %-24s %-8s %-6s %6u %8u %7u %10llu %10llu %8u %4u.%u %8u",
-		   batch->seq, batch->name, batch_state_locked(batch),
-		   fairwq_prio_name[batch->prio], node->weight, fairwq_inbox_nr_queued(batch),
-		   batch->in_flight[0] + batch->in_flight[1], batch->done,
-		   service_of(batch->pool, node), max(stats->max_cost, 1U),
-		   share / 10, share % 10,
-		   fairwq_node_eligible(node) ? node->stay : 0);
-	show_quantile(m, wait, 500);
-	show_quantile(m, wait, 990);
-	seq_printf(m, " %9llu", div_u64(stats->wait_max, 1000));
-	show_quantile(m, run, 500);
-	show_quantile(m, run, 990);
-	seq_printf(m, " %6llu ", stats->failures);
-	if (batch->parent)
-		seq_printf(m, "%llu\n", batch->parent->seq);
-	else
-		seq_puts(m, "-\n");
+	show_columns(&line, batch);
 }
 
 FAIRWQ_TEST_EXPORT(fairwq_show_row);
@@ -211,10 +254,9 @@ static void show_batches(struct seq_file *m,
 
 static void show_table(struct seq_file *m, struct fairwq_pool *pool)
 {
-	seq_printf(m, "%6s %-24s %-8s %-6s %6s %8s %7s %10s %10s %8s %6s %8s %9s %9s %9s %9s %9s %6s %s\n",
-		   "number", "name", "state", "prio", "weight", "queued", "running", "done",
-		   "service", "longest", "share%", "stay", "wait50us", "wait99us", "waitmaxus",
-		   "run50us", "run99us", "failed", "owner");
+	const struct line names = { m, true };
+
+	show_columns(&names, pool->default_batch[0]);
 	show_batches(m, fairwq_show_row);
 }
 
@@ -307,7 +349,7 @@ static void show_runners(struct seq_file *m, struct fairwq_pool *pool)
 
 static int set_policy(struct fairwq_pool *pool, unsigned int value)
 {
-	if (value == FAIRWQ_FAIR_COST && !pool->cost)
+	if (fairwq_policies[value].needs_cost && !pool->cost)
 		return -EINVAL;
 	fairwq_pool_set_policy(pool, value);
 	return 0;
@@ -317,7 +359,7 @@ static int set_slice_us(struct fairwq_pool *pool, unsigned int value)
 {
 	guard(raw_spinlock_irq)(&pool->lock);
 	WRITE_ONCE(pool->slice_us, value);
-	fairwq_cost_set_turn_locked(pool);
+	fairwq_policy_set_unit_locked(pool, NULL);
 	return 0;
 }
 
@@ -362,13 +404,21 @@ struct fairwq_file {
 	int (*set)(struct fairwq_pool *pool, unsigned int value);
 	size_t at;			/* in the pool: an unsigned int, which the file shows */
 	unsigned int least, most;
-	const char * const *words;	/* for the numbers up to @most, or NULL */
+	const char *(*word)(unsigned int value); /* for 0 to @most, or NULL */
 	void (*show)(struct seq_file *m, struct fairwq_pool *pool); /* or NULL: see @at */
 };
 
 #define AT(field)	offsetof(struct fairwq_pool, field)
 
-static const char * const fairwq_reset_word[] = { "1" };
+static const char *policy_word(unsigned int value)
+{
+	return fairwq_policies[value].name;
+}
+
+static const char *reset_word(unsigned int value)
+{
+	return "1";
+}
 
 static const struct fairwq_file fairwq_files[] = {
 	{ "summary", .show = show_summary },
@@ -376,15 +426,13 @@ static const struct fairwq_file fairwq_files[] = {
 	{ "runners", .show = show_runners },
 	{ "dump", .show = show_dump },
 	{ "max_active", fairwq_pool_set_max_active, AT(max_active), 1, FAIRWQ_MAX_ACTIVE },
-	{ "policy", set_policy, AT(policy), 0, FAIRWQ_FAIR_COST, fairwq_policy_name },
+	{ "policy", set_policy, AT(policy), 0, FAIRWQ_NR_POLICIES - 1, policy_word },
 	{ "slice_us", set_slice_us, AT(slice_us), 0, FAIRWQ_MAX_SLICE_US },
 	{ "low_turns", set_low_turns, 0, 0, FAIRWQ_MAX_STARVE_LIMIT + 1, NULL, show_low_turns },
 	{ "hung_ms", fairwq_set_hung_ms, AT(hung_ms), 0, UINT_MAX },
-	{ "reset", set_reset, 0, 0, 0, fairwq_reset_word, show_reset },
+	{ "reset", set_reset, 0, 0, 0, reset_word, show_reset },
 	{ "histograms", fairwq_pool_set_histograms, 0, 0, 1, NULL, show_histograms },
 };
-
-static_assert(ARRAY_SIZE(fairwq_policy_name) == FAIRWQ_FAIR_COST + 1);
 
 /* Return the row of an open file. */
 static const struct fairwq_file *row_of(const struct file *file)
@@ -403,8 +451,8 @@ static int file_show(struct seq_file *m, void *v)
 
 	if (row->show)
 		row->show(m, m->private);
-	else if (row->words)
-		seq_printf(m, "%s\n", row->words[value]);
+	else if (row->word)
+		seq_printf(m, "%s\n", row->word(value));
 	else
 		seq_printf(m, "%u\n", value);
 	return 0;
@@ -422,6 +470,7 @@ static ssize_t file_write(struct file *file, const char __user *buf, size_t len,
 	const struct fairwq_file *row = row_of(file);
 	char text[32];			/* longer than any that is right */
 	unsigned int value;
+	char *word;
 
 	if (!row->set || !len || len >= sizeof(text))
 		return -EINVAL;
@@ -430,9 +479,11 @@ static ssize_t file_write(struct file *file, const char __user *buf, size_t len,
 	text[len] = '\0';
 	if (strlen(text) != len)
 		return -EINVAL;
-	if (row->words)		/* an error is above @most */
-		value = match_string(row->words, row->most + 1, strim(text));
-	else if (kstrtouint(strim(text), 0, &value))
+	word = strim(text);
+	if (row->word)
+		for (value = 0; value <= row->most && strcmp(word, row->word(value)); value++)
+			;
+	else if (kstrtouint(word, 0, &value))
 		return -EINVAL;
 	if (value < row->least || value > row->most)
 		return -EINVAL;

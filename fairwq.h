@@ -726,9 +726,10 @@ enum fairwq_policy {
  *	An item that waits between fairwq_block_begin() and fairwq_block_end(), or in
  *	a join, does not count, and may make one too many afterwards
  * @cost: for FAIRWQ_FAIR_COST: returns the cost of an item, in a unit of the driver's own
- *	such as bytes; 0 counts as 1. Asked once for each turn, when it begins. It is
- *	called under a lock of fairwq with interrupts off: it must not sleep, nor call
- *	fairwq. A task that another runner takes costs 1
+ *	such as bytes; 0 counts as 1. Asked for each turn when it begins, and before
+ *	that for the first item of a batch that had no turn yet. It is called under a
+ *	lock of fairwq with interrupts off: it must not sleep, nor call fairwq. A task
+ *	that another runner takes costs 1
  * @failed: called by fairwq_report_failure() with the batch and the function of the item
  *	that has failed, and the reason, inside that item; or NULL. The function is
  *	that of a task if another runner has taken it, so it is for messages. It may

@@ -23,7 +23,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "core/cost.h"
+#include "core/policy.h"
 #include "core/fifo.h"
 #include "core/runner.h"
 #include "core/testing.h"
@@ -44,9 +44,9 @@ static int pool_check_attrs(const struct fairwq_pool_attrs *attrs)
 		return fairwq_bad_arg("attrs->max_active is not in 0..512");
 	if (attrs->slice_us > FAIRWQ_MAX_SLICE_US)
 		return fairwq_bad_arg("attrs->slice_us is not in 0..10000");
-	if ((unsigned int)attrs->policy > FAIRWQ_FAIR_COST)
+	if ((unsigned int)attrs->policy >= FAIRWQ_NR_POLICIES)
 		return fairwq_bad_arg("attrs->policy is unknown");
-	if (attrs->policy == FAIRWQ_FAIR_COST && !attrs->cost)
+	if (fairwq_policies[attrs->policy].needs_cost && !attrs->cost)
 		return fairwq_bad_arg("attrs->cost is NULL");
 	if (attrs->cpu && !(attrs->flags & FAIRWQ_NEAR))
 		return fairwq_bad_arg("attrs->cpu without FAIRWQ_NEAR");
@@ -81,7 +81,6 @@ static struct fairwq_pool *pool_alloc(const struct fairwq_pool_attrs *attrs,
 	pool->policy = attrs->policy;
 	pool->cost = attrs->cost;
 	pool->failed = attrs->failed;
-	pool->dearest = 1;
 	pool->slice_us = attrs->slice_us ?: FAIRWQ_DFL_SLICE_US;
 	pool->max_active = attrs->max_active ?:
 			   clamp(num_possible_cpus(), 2U, FAIRWQ_MAX_ACTIVE);
@@ -101,7 +100,7 @@ static struct fairwq_pool *pool_alloc(const struct fairwq_pool_attrs *attrs,
 	pool->max_async = attrs->max_async ?: UINT_MAX;
 	pool->async_told = jiffies - 1;	/* none was reported */
 	fairwq_tree_init(&pool->tree);
-	fairwq_cost_set_turn_locked(pool);
+	fairwq_policy_set_unit_locked(pool, NULL);
 	if (attrs->flags & FAIRWQ_STRICT_PRIO)
 		pool->tree.starve_limit = 0;
 	fairwq_watchdog_init(pool);

@@ -20,7 +20,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
-#include "core/cost.h"
+#include "core/policy.h"
 #include "core/fifo.h"
 #include "core/kick.h"
 #include "core/run.h"
@@ -181,7 +181,7 @@ void fairwq_pool_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy)
 	list_for_each_entry(batch, &pool->batches, link)
 		fairwq_fifo_set_eligible_locked(batch, false);
 	WRITE_ONCE(pool->policy, policy);
-	fairwq_cost_new_policy_locked(pool);
+	fairwq_policy_begin_locked(pool);
 	list_for_each_entry(batch, &pool->batches, link)
 		fairwq_fifo_update_locked(batch);
 unlock:
@@ -242,7 +242,6 @@ void fairwq_pool_reset_stats(struct fairwq_pool *pool)
 	guard(raw_spinlock_irq)(&pool->lock);
 	memset(pool->counter, 0, sizeof(pool->counter));
 	atomic64_set(&pool->flow_fallbacks, 0);
-	pool->service = 0;
 }
 
 FAIRWQ_TEST_EXPORT(fairwq_pool_reset_stats);

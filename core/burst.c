@@ -25,6 +25,7 @@
 
 #include "lockdep.h"
 #include "park.h"
+#include "policy.h"
 #include "push.h"
 #include "runner.h"
 #include "burst.h"
@@ -99,7 +100,7 @@ static bool burst_goes_on_locked(struct fairwq_runner *runner,
 	if (!READ_ONCE(serializer->inline_us) || batch != runner->turn.batch)
 		return false;
 	/* Where a client says what an item costs, each one is charged as a turn. */
-	if (READ_ONCE(runner->yield) || READ_ONCE(pool->policy) == FAIRWQ_FAIR_COST)
+	if (READ_ONCE(runner->yield) || fairwq_policy_of(pool)->each)
 		return false;
 	if (fairwq_park_runs_elsewhere(work, runner->id))
 		return false;

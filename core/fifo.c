@@ -22,7 +22,7 @@
 #include <linux/export.h>
 
 #include "compat.h"
-#include "cost.h"
+#include "policy.h"
 #include "fifo.h"
 #include "inbox.h"
 #include "kick.h"
@@ -74,6 +74,8 @@ void fairwq_fifo_set_eligible_locked(struct fairwq_batch *batch, bool eligible)
 	if (eligible == fairwq_node_eligible(&batch->node))
 		return;
 	if (eligible) {
+		if (!batch->node.service)
+			fairwq_policy_set_unit_locked(pool, fairwq_head_locked(batch));
 		fairwq_tree_add(&pool->tree, &batch->node);
 		pool->nr_eligible++;
 	} else {
@@ -215,7 +217,7 @@ void fairwq_fifo_take_locked(struct fairwq_batch *batch, struct fairwq_turn *tur
 	/* The next turn's list_del() writes to the item after the next. */
 	fairwq_prefetchw(batch->fifo.next->next);
 	turn_fill_locked(batch, turn, work);
-	fairwq_cost_charge_locked(turn);
+	fairwq_policy_charge_locked(turn);
 	batch_new_head_locked(batch);
 }
 
@@ -387,7 +389,7 @@ void fairwq_fifo_async_end_locked(struct fairwq_batch *batch, const struct fairw
 	fairwq_kick_update_hungry_locked(batch->pool);
 	batch->done++;
 	fairwq_fifo_turn_over_locked(batch, async->color);
-	fairwq_cost_settle_locked(&turn);	/* last, as in fairwq_fifo_turn_end_locked() */
+	fairwq_policy_settle_locked(&turn);	/* last, as in fairwq_fifo_turn_end_locked() */
 }
 
 /* Account @turn to its batch. Its last function has returned. */
@@ -406,7 +408,7 @@ void fairwq_fifo_turn_end_locked(const struct fairwq_turn *turn)
 	 * Last: a batch that was at its limit joins the tree above, and must
 	 * join as one with a turn in flight.
 	 */
-	fairwq_cost_settle_locked(turn);
+	fairwq_policy_settle_locked(turn);
 }
 
 /*

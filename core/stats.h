@@ -61,15 +61,19 @@ struct fairwq_hists {
 	struct fairwq_hist run;		/* of the timed turns */
 };
 
+/* The longest of 256 turns that go on, and of the 256 before; see policy.c. */
+struct fairwq_recent {
+	u32 longest[2];
+	u32 nr;				/* turns that were noted */
+};
+
 /* Statistics of a batch: what most turns do not touch. */
 struct fairwq_batch_stats {
-	u64 service;			/* what its turns cost: ns, or as the client says */
 	u64 failures;			/* reported by its items */
 	u64 wait_max;			/* ns, of the turns with a stamp */
 	struct ewma_fairwq_run run_avg;	/* 0: never measured */
-	u32 longest[2];			/* fair time: longest run times, ns; see cost.c */
-	u32 measured;			/* number of turns noted in @longest */
-	u32 max_cost;			/* of a turn: turns, us, or as the client says */
+	struct fairwq_recent recent;	/* fair time: run times, ns */
+	u64 max_cost;			/* of a turn, in the unit of the policy */
 	struct fairwq_hists *hists;	/* or NULL */
 };
 

@@ -186,16 +186,18 @@ void fairwq_tree_init(struct fairwq_tree *tree)
 }
 
 /**
- * fairwq_tree_set_turn - set what an unmeasured turn costs
+ * fairwq_tree_set_unit - set the unit of costs, and what an unmeasured turn costs
  * @tree: the tree
- * @cost: the cost; FAIRWQ_COST_TURN unless this is called
+ * @shift: bits of fraction that a unit has in virtual times; 0 unless this is called
+ * @turn: the cost; FAIRWQ_COST_TURN unless this is called
  *
  * A newcomer joins that much, by its weight, after the clock. A lower priority
- * that was idle waits until others had service of @cost times the starve limit.
+ * that was idle waits until others had service of @turn times the starve limit.
  */
-void fairwq_tree_set_turn(struct fairwq_tree *tree, u64 cost)
+void fairwq_tree_set_unit(struct fairwq_tree *tree, unsigned int shift, u64 turn)
 {
-	tree->turn = cost;
+	tree->shift = shift;
+	tree->turn = turn;
 }
 
 /**
@@ -252,7 +254,8 @@ static u64 joins_at(const struct fairwq_tree *tree, const struct fairwq_node *no
 	u64 lead = node->vtime - parent->clock;
 
 	if (!node->service)
-		return parent->clock + div_u64(tree->turn * NODE_DFL_WEIGHT, node->weight);
+		return parent->clock +
+		       div_u64((tree->turn << tree->shift) * NODE_DFL_WEIGHT, node->weight);
 	if (was_long_away(node, parent) || lead > FAIRWQ_MAX_LEAD)
 		return parent->clock;
 	return node->vtime;
@@ -497,7 +500,7 @@ static void advance_clock(struct fairwq_node *parent, u64 start)
  * clock must not pass siblings that wait, if @node is served out of its order.
  */
 static void charge_one(struct fairwq_node *node, struct fairwq_node *parent,
-		       u64 cost)
+		       u64 cost, unsigned int shift)
 {
 	struct fairwq_node *first;
 
@@ -508,7 +511,7 @@ static void charge_one(struct fairwq_node *node, struct fairwq_node *parent,
 	else
 		advance_clock(parent, node->vtime);
 	node->service += cost;
-	node->turn = scaled(node, cost);
+	node->turn = scaled(node, cost << shift);
 	node->vtime += node->turn;
 	node->joined = false;
 	node->open++;
@@ -530,7 +533,7 @@ bool fairwq_tree_charge(struct fairwq_tree *tree, struct fairwq_node *node,
 	bool jumped = note_rank(tree, node, cost);
 
 	for (; node->parent; node = node->parent)
-		charge_one(node, node->parent, cost);
+		charge_one(node, node->parent, cost, tree->shift);
 	node->service += cost;
 	return jumped;
 }
@@ -562,14 +565,14 @@ static s64 correction(struct fairwq_node *node, s64 delta)
 
 /* Correct by @delta what @node was charged, and sort it anew. */
 static void correct_one(struct fairwq_node *node, struct fairwq_node *parent,
-			s64 delta)
+			s64 delta, unsigned int shift)
 {
 	if (!delta) {
 		correction(node, 0);	/* count the turn as ended; the node keeps its place */
 		return;
 	}
 	node->service += delta;
-	node->vtime += correction(node, scaled(node, delta));
+	node->vtime += correction(node, scaled(node, delta * (s64)BIT_ULL(shift)));
 	/* A larger debt would look like a virtual time that has wrapped. */
 	if (!before(node->vtime, parent->clock) && node->vtime - parent->clock > FAIRWQ_MAX_LEAD)
 		node->vtime = parent->clock + FAIRWQ_MAX_LEAD;
@@ -612,7 +615,7 @@ void fairwq_tree_correct(struct fairwq_tree *tree, struct fairwq_node *node,
 	if (delta)
 		note_others(tree, fairwq_node_rank(tree, node), delta);
 	for (; node->parent; node = node->parent)
-		correct_one(node, node->parent, delta);
+		correct_one(node, node->parent, delta, tree->shift);
 	node->service += delta;
 }
 

@@ -86,13 +86,14 @@ struct fairwq_tree {
 	struct fairwq_node rank[FAIRWQ_NR_RANKS];
 	s64 waited[FAIRWQ_NR_RANKS];	/* cost of others' service since; less than 0: debt */
 	unsigned long eligible;		/* bit i is set iff rank i has eligible children */
+	unsigned int shift;		/* bits of fraction that a unit of cost has in vtime */
 	u64 turn;			/* what an unmeasured turn costs */
 	unsigned int starve_limit;	/* turns of others; 0: lower ranks get what is left */
 };
 
 void fairwq_tree_init(struct fairwq_tree *tree);
 void fairwq_tree_set_starve_limit(struct fairwq_tree *tree, unsigned int starve_limit);
-void fairwq_tree_set_turn(struct fairwq_tree *tree, u64 cost);
+void fairwq_tree_set_unit(struct fairwq_tree *tree, unsigned int shift, u64 turn);
 void fairwq_node_init(struct fairwq_node *node, struct fairwq_node *parent,
 		      u32 weight);
 void fairwq_tree_make_group(struct fairwq_node *leaf, struct fairwq_node *group);

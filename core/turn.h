@@ -6,7 +6,7 @@
  *   item:    fairwq_start_item()  function  fairwq_end_current()
  *
  * A turn has one item, or several in a burst. There each item starts directly
- * after the one before; see burst.c. What a turn is charged is in cost.c.
+ * after the one before; see burst.c. What a turn is charged is in policy.c.
  *
  * Locking: pool->lock; an item of a burst starts under the lock of its serializer.
  * Invariant: runner->current_work is stored before the work's word becomes 0.

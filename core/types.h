@@ -131,7 +131,7 @@ struct fairwq_turn {
 	bool out_of_rank;		/* P: taken before a turn of a higher priority */
 	bool slept;			/* R, P at the end: an item of it has slept */
 	u16 policy_gen;			/* P: pool->policy_gen when it was charged */
-	u32 charged;			/* P: estimate of its run time, ns, or its cost; else 0 */
+	u32 charged;			/* P: what it was charged, in the unit of the policy */
 	unsigned int nr;		/* R, P at the end: number of its items */
 	u64 wait;			/* R: ns from @stamp to the start; 0: not measured */
 	u64 run;			/* R: ns, of the last item; 0: not measured */
@@ -256,7 +256,6 @@ struct fairwq_pool {
 	raw_spinlock_t lock ____cacheline_aligned_in_smp; /* see the order above */
 	struct fairwq_tree tree;	/* P */
 	u16 policy_gen;			/* P: changes with the policy */
-	u32 dearest;			/* P: most that a turn cost since then; fair cost only */
 	struct list_head idle_runners;	/* P: the last to run is first */
 	unsigned int nr_active;		/* P: runners kicked or running */
 	unsigned int max_active;	/* P and M to write, either to read */
@@ -267,7 +266,6 @@ struct fairwq_pool {
 	unsigned long quick_at;		/* P: jiffies when the last of these began */
 	u64 turn_number;		/* P: number of the turn that was taken last */
 	u64 counter[FAIRWQ_NR_COUNTERS];/* P */
-	u64 service;			/* P: what turns cost: ns, or as the client says */
 	unsigned int nr_async;		/* P: turns in flight whose function has returned */
 	unsigned int max_async;		/* I: most of them */
 	unsigned long async_at;		/* P: jiffies when @nr_async changed last */
@@ -514,12 +512,6 @@ static inline bool fairwq_is_for_reclaim(const struct fairwq_batch *batch)
 static inline u64 fairwq_slice_ns(const struct fairwq_pool *pool)
 {
 	return (u64)(READ_ONCE(pool->slice_us) ?: FAIRWQ_DFL_SLICE_US) * NSEC_PER_USEC;
-}
-
-/* Check whether turns cost an amount, of time or of what the client says, and not 1 each. */
-static inline bool fairwq_by_amount(const struct fairwq_pool *pool)
-{
-	return pool->policy == FAIRWQ_FAIR_TIME || pool->policy == FAIRWQ_FAIR_COST;
 }
 
 /* Return the rank of a priority; rank 0 is served first. */

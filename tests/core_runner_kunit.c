@@ -644,7 +644,7 @@ static void item_is_not_charged_for_others(struct kunit *test)
 	fairwq_test_set_hook(NULL);
 	KUNIT_EXPECT_PTR_EQ(test, NULL, slow_batch);
 	raw_spin_lock_irq(&a->pool->lock);
-	ns = a->stats->service;
+	ns = a->node.service;
 	raw_spin_unlock_irq(&a->pool->lock);
 	KUNIT_EXPECT_LE(test, ns + others_ns, all);
 }

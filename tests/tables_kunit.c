@@ -244,23 +244,22 @@ static void share_of_much_is_right(struct kunit *test)
 	mock_reset(a->pool);
 }
 
-/* Queue items to @a and @b. Expect that the row of @a says what the tree has charged for them. */
+/* Queue items to @a and @b. Expect that the row of @a says what the tree has charged for all. */
 static void expect_charged(struct kunit *test, struct fairwq_batch *a, unsigned int nr_a,
 			   struct fairwq_batch *b, unsigned int nr_b)
 {
 	const struct fairwq_node *all = &a->pool->tree.rank[fairwq_prio_rank(FAIRWQ_PRIO_NORMAL)];
-	u64 part = a->node.service, whole = all->service;
 
 	mock_queue(test, a, 'a', nr_a);
 	mock_queue(test, b, 'z', nr_b);
 	fairwq_pool_flush(a->pool);
 	mock_let_settle(a);
-	expect_share(test, a, fairwq_ratio(a->node.service - part, all->service - whole, 1000));
+	expect_share(test, a, fairwq_ratio(a->node.service, all->service, 1000));
 }
 
 /*
  * A share is that of what the tree has charged: in turns, in time, or in cost. It begins
- * anew with a reset, and with another policy.
+ * anew with another policy, and not with a reset.
  */
 static void share_is_what_was_charged(struct kunit *test)
 {
@@ -272,14 +271,14 @@ static void share_is_what_was_charged(struct kunit *test)
 	a = mock_batch(test, "a");
 	b = mock_batch(test, "b");
 	expect_charged(test, a, 30, b, 10);
-	mock_reset(mock->pool);
-	expect_share(test, a, 0);
-	expect_charged(test, a, 10, b, 30);
-	if (*policy == FAIRWQ_ROUND_ROBIN)
-		return;		/* it counts turns, also of other policies */
-	fairwq_pool_set_policy(mock->pool, FAIRWQ_ROUND_ROBIN);
+	fairwq_pool_set_policy(mock->pool, *policy ? FAIRWQ_ROUND_ROBIN : FAIRWQ_FAIR_TIME);
 	fairwq_pool_set_policy(mock->pool, *policy);
 	expect_share(test, a, 0);
+	expect_charged(test, a, 10, b, 30);
+	mock_reset(mock->pool);
+	expect_charged(test, a, 0, b, 0);
+	fairwq_pool_set_policy(mock->pool, *policy ? FAIRWQ_ROUND_ROBIN : FAIRWQ_FAIR_TIME);
+	fairwq_pool_set_policy(mock->pool, *policy);
 	expect_charged(test, a, 3, b, 1);
 }
 

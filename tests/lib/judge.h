@@ -30,6 +30,8 @@
 
 #define JUDGE_NODES	64U
 #define JUDGE_WINDOW	256U
+/* What a service of 1 counts at a weight of 1. */
+#define JUDGE_UNIT	51200U
 
 /* A node, and what it has had when it was seen. */
 struct judge_seen {
@@ -46,7 +48,7 @@ struct judge {
 	u16 policy_gen;
 	unsigned int in_flight;		/* the most turns in this window */
 	unsigned int looks;		/* in this window */
-	u64 longest;			/* the most that a turn cost, as the tree counts */
+	u64 longest;			/* the most that a turn cost, in the unit of the policy */
 	unsigned int nr;		/* of @now */
 	unsigned int nr_then;		/* of @then */
 	struct judge_seen now[JUDGE_NODES];	/* at this look */
@@ -84,7 +86,7 @@ static inline const struct judge_seen *judge_find(const struct judge *judge,
 	return NULL;
 }
 
-/* Note what a turn of @batch, or of others below its owners, may cost, as the tree counts. */
+/* Note what a turn of @batch, or of others below its owners, may cost. */
 static inline void judge_note_longest(struct judge *judge, const struct fairwq_batch *batch)
 {
 	struct fairwq_batch_stats *stats = batch->stats;
@@ -92,27 +94,26 @@ static inline void judge_note_longest(struct judge *judge, const struct fairwq_b
 	u64 most = 1;
 
 	for (owner = batch; owner; owner = owner->parent)
-		most = max_t(u64, most, owner->stats->max_cost);
+		most = max(most, owner->stats->max_cost);
 
 	if (judge->pool->policy == FAIRWQ_FAIR_TIME) {
-		most = max3(most * NSEC_PER_USEC, (u64)stats->longest[0], (u64)stats->longest[1]);
+		most = max3(most, (u64)stats->recent.longest[0], (u64)stats->recent.longest[1]);
 		most = max3(most, (u64)ewma_fairwq_run_read(&stats->run_avg),
 			    fairwq_slice_ns(judge->pool));
 	}
-	most <<= fairwq_by_amount(judge->pool) ? FAIRWQ_COST_NS_SHIFT : FAIRWQ_COST_TURN_SHIFT;
 	judge->longest = max(judge->longest, most);
 }
 
 /* Return how far @node may be from what it should have got, by weight, rounded up. */
 static inline s64 judge_slack(const struct judge *judge, const struct fairwq_node *node)
 {
-	u64 slack = (judge->in_flight + 1) * judge->longest;
+	u64 slack = (judge->in_flight + 1) * judge->longest * JUDGE_UNIT;
 
-	if (fairwq_by_amount(judge->pool))
+	if (judge->pool->policy != FAIRWQ_ROUND_ROBIN)
 		slack *= 2;	/* as there may be more than two clients */
-	else if (judge->longest == FAIRWQ_COST_TURN)
+	else if (judge->longest == 1)
 		slack /= 2;	/* each turn is charged when it begins, and never corrected */
-	return DIV_ROUND_UP_ULL(slack * judge->more * 100, node->weight) + 1;
+	return DIV_ROUND_UP_ULL(slack * judge->more, node->weight) + 1;
 }
 
 /* Compare the siblings from judge->now[from] to [to]. Return: how many have stayed. */
@@ -127,7 +128,7 @@ static inline unsigned int judge_siblings(struct judge *judge, unsigned int from
 		then = judge_find(judge, now);
 		if (!then)
 			continue;
-		got = div_u64((now->service - then->service) * 100, now->node->weight);
+		got = div_u64((now->service - then->service) * JUDGE_UNIT, now->node->weight);
 		slack = judge_slack(judge, now->node);
 		low = max(low, got - slack);
 		high = min(high, got + slack);

@@ -86,15 +86,12 @@ EXPORT_SYMBOL_GPL(mock_reset);
 void mock_set_share(struct fairwq_batch *batch, u64 part, u64 whole)
 {
 	struct fairwq_pool *pool = batch->pool;
+	unsigned int i;
 
 	raw_spin_lock_irq(&pool->lock);
-	if (fairwq_by_amount(pool)) {
-		batch->stats->service = part;
-		pool->service = whole;
-	} else {
-		batch->done = part;
-		pool->counter[FAIRWQ_TURNS] = whole;
-	}
+	batch->node.service = part;
+	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
+		pool->tree.rank[i].service = i ? 0 : whole;
 	raw_spin_unlock_irq(&pool->lock);
 }
 EXPORT_SYMBOL_GPL(mock_set_share);
@@ -106,8 +103,8 @@ void mock_set_guess(struct fairwq_batch *batch, unsigned long ns)
 	ewma_fairwq_run_init(&batch->stats->run_avg);
 	ewma_fairwq_run_add(&batch->stats->run_avg, ns);
 	batch->quick = ns < FAIRWQ_QUICK_NS;
-	batch->stats->longest[0] = ns;
-	batch->stats->longest[1] = 0;
+	batch->stats->recent.longest[0] = ns;
+	batch->stats->recent.longest[1] = 0;
 	raw_spin_unlock_irq(&batch->pool->lock);
 }
 EXPORT_SYMBOL_GPL(mock_set_guess);

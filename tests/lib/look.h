@@ -5,7 +5,7 @@
 #ifndef FAIRWQ_TEST_LOOK_H
 #define FAIRWQ_TEST_LOOK_H
 
-#include "core/cost.h"
+#include "core/policy.h"
 #include "core/fifo.h"
 #include "core/inbox.h"
 #include "core/testing.h"

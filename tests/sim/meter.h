@@ -40,7 +40,7 @@ enum meter_bound {
 	/* taken * the larger cost of the two: promise 6, with max_active + 1 */
 	METER_PROMISE,
 	/*
-	 * taken / 2 * the sum of both costs: the bound of cost.c. @taken is the
+	 * taken / 2 * the sum of both costs: the bound of policy.c. @taken is the
 	 * same for turns that were given, and twice that for time that was charged.
 	 */
 	METER_HALVES,

@@ -47,7 +47,7 @@ static inline void counted_add(struct rb_node *node, struct rb_root_cached *tree
 const struct picker PICKER = {
 	.name = NAME(PICKER),
 	.tree_init = fairwq_tree_init,
-	.set_turn = fairwq_tree_set_turn,
+	.set_unit = fairwq_tree_set_unit,
 	.node_init = fairwq_node_init,
 	.set_weight = fairwq_tree_set_weight,
 	.add = fairwq_tree_add,

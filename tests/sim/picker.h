@@ -11,7 +11,7 @@
 struct picker {
 	const char *name;
 	void (*tree_init)(struct fairwq_tree *tree);
-	void (*set_turn)(struct fairwq_tree *tree, u64 cost);
+	void (*set_unit)(struct fairwq_tree *tree, unsigned int shift, u64 turn);
 	void (*node_init)(struct fairwq_node *node, struct fairwq_node *parent, u32 weight);
 	void (*set_weight)(struct fairwq_node *node, u32 weight);
 	void (*add)(struct fairwq_tree *tree, struct fairwq_node *node);

@@ -7,7 +7,7 @@
 
 #include "sim.h"
 
-/* As in kick.c, cost.c and burst.c of core/. */
+/* As in kick.c, policy.c and burst.c of core/. */
 #define QUICK_NS		1000
 #define TIMED_TURNS		64
 #define BURST_ITEMS		1024
@@ -807,7 +807,7 @@ struct sim *sim_new(const struct sim_attrs *attrs)
 	sim->judge = judge_new(attrs->max_clients, attrs->max_active + 1);
 	attrs->picker->tree_init(&sim->tree);
 	if (!turns)
-		attrs->picker->set_turn(&sim->tree, sim->attrs.slice << COST_NS_SHIFT);
+		attrs->picker->set_unit(&sim->tree, 0, sim->attrs.slice << COST_NS_SHIFT);
 	sim->judge->low_part = attrs->strict_ranks ? 0 : 1 / 64.;
 	if (attrs->strict_ranks)
 		sim->tree.starve_limit = 0;

@@ -5,7 +5,7 @@
  * decides which client gets a turn. The simulator imitates the files around it:
  *
  *	core/run.c, core/fifo.c	a runner takes one turn at a time
- *	core/cost.c		a turn is charged when it is taken, and corrected
+ *	core/policy.c		a turn is charged when it is taken, and corrected
  *				when it has ended
  *	core/park.c		an item may be parked
  *	core/burst.c		a turn may go on with the items of a serializer

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Cost: what a turn is charged to its batch, and how that is put right.
+ * Policies: what a turn is charged to its batch, and how that is put right.
  *
- *   fairwq_cost_charge_locked()    charges the turn when it begins
- *   fairwq_cost_settle_locked()    corrects the charge when the turn has ended
+ *   fairwq_policy_charge_locked()    charges the turn when it begins
+ *   fairwq_policy_settle_locked()    corrects the charge when the turn has ended
  *
  *   Policy         Charged when the turn begins     Corrected at its end
  *   -------------  -------------------------------  --------------------------
@@ -58,13 +58,12 @@
  * Invariant: each turn is charged once and settled once.
  *
  * Limits: under fair time a turn is charged at most 10 ms when it begins, and costs at most
- * 60 s. Under fair cost a newcomer joins as far behind as the dearest turn was, also if that
- * is long ago.
+ * 60 s. Under fair cost a newcomer joins one turn behind, which is its own first one.
  */
 #include <linux/limits.h>
 #include <linux/minmax.h>
 
-#include "cost.h"
+#include "policy.h"
 #include "tree.h"
 
 /* The tree must hold the debt of the longest item at the smallest weight. */
@@ -75,7 +74,7 @@ static_assert((FAIRWQ_COST_MAX_NS << FAIRWQ_COST_NS_SHIFT) * 100 <= FAIRWQ_MAX_L
  * That covers long items that come now and then. Where turns are short, one
  * that was interrupted is soon forgotten.
  */
-#define FAIRWQ_RECENT_TURNS	256
+#define RECENT_TURNS	256
 
 /*
  * Most that is charged before a turn has ended; the rest follows at its end.
@@ -83,155 +82,165 @@ static_assert((FAIRWQ_COST_MAX_NS << FAIRWQ_COST_NS_SHIFT) * 100 <= FAIRWQ_MAX_L
  * its own batch waits as long as the batch was charged. That time is the next
  * guess.
  */
-#define FAIRWQ_GUESS_MAX_NS	FAIRWQ_RUN_TIME_MAX_NS
+#define GUESS_MAX_NS	FAIRWQ_RUN_TIME_MAX_NS
 
-/*
- * Return what the next turn of @batch may take, ns: the longest of the last
- * ones, or the average if that is more.
- */
-static u32 guess_locked(struct fairwq_batch *batch)
+/* Note a turn of @units. */
+static void note_recent(struct fairwq_recent *recent, u64 units)
 {
-	struct fairwq_batch_stats *stats = batch->stats;
-	u64 guess = ewma_fairwq_run_read(&stats->run_avg);
-
-	lockdep_assert_held(&batch->pool->lock);
-
-	guess = max3(guess, (u64)stats->longest[0], (u64)stats->longest[1]);
-	guess = min(guess, FAIRWQ_GUESS_MAX_NS);
-	return clamp_t(u64, guess ?: fairwq_slice_ns(batch->pool), 1, U32_MAX);
-}
-
-/*
- * Note that an item of @batch took @ns. longest[0] is of the present 256 turns,
- * longest[1] of the 256 before.
- */
-static void note_longest_locked(struct fairwq_batch *batch, u64 ns)
-{
-	struct fairwq_batch_stats *stats = batch->stats;
-
-	lockdep_assert_held(&batch->pool->lock);
-
-	stats->longest[0] = max_t(u32, stats->longest[0], min_t(u64, ns, U32_MAX));
-	if (++stats->measured % FAIRWQ_RECENT_TURNS)
+	recent->longest[0] = max_t(u32, recent->longest[0], min_t(u64, units, U32_MAX));
+	if (++recent->nr % RECENT_TURNS)
 		return;
-	stats->longest[1] = stats->longest[0];
-	stats->longest[0] = 0;
+	recent->longest[1] = recent->longest[0];
+	recent->longest[0] = 0;
 }
+
+/* Return the longest of the recent turns; 0 if there were none. */
+static u32 longest_of(const struct fairwq_recent *recent)
+{
+	return max(recent->longest[0], recent->longest[1]);
+}
+
+/* ---- fair time -------------------------------------------------------- */
+
+static u32 time_first(const struct fairwq_pool *pool, const struct fairwq_work *work)
+{
+	return fairwq_slice_ns(pool);
+}
+
+/*
+ * Return what a turn may take, ns: the longest of the last ones, or the average
+ * if that is more.
+ */
+static u32 time_charge(struct fairwq_turn *turn)
+{
+	struct fairwq_batch_stats *stats = turn->batch->stats;
+	u64 guess = max_t(u64, ewma_fairwq_run_read(&stats->run_avg), longest_of(&stats->recent));
+
+	turn->timed = true;
+	guess = min(guess, GUESS_MAX_NS);
+	return clamp_t(u64, guess ?: fairwq_slice_ns(turn->batch->pool), 1, U32_MAX);
+}
+
+static u64 time_settle(const struct fairwq_turn *turn)
+{
+	u64 took = min(turn->took, FAIRWQ_COST_MAX_NS);
+
+	note_recent(&turn->batch->stats->recent, div_u64(took, turn->nr));
+	return took;
+}
+
+/* ---- fair cost -------------------------------------------------------- */
+
+/* Return what the client says. Its callback sees the client's works only. */
+static u32 cost_first(const struct fairwq_pool *pool, const struct fairwq_work *work)
+{
+	return work && fairwq_is_of_client(work) ? pool->cost(work) ?: 1 : 1;
+}
+
+static u32 cost_charge(struct fairwq_turn *turn)
+{
+	struct fairwq_tree *tree = &turn->batch->pool->tree;
+
+	/* No turn is like another one. The last that is known is this one. */
+	tree->turn = cost_first(turn->batch->pool, turn->id);	/* it has not started */
+	return tree->turn;
+}
+
+static u64 cost_settle(const struct fairwq_turn *turn)
+{
+	return turn->charged;
+}
+
+const struct fairwq_policy_ops fairwq_policies[FAIRWQ_NR_POLICIES] = {
+	[FAIRWQ_ROUND_ROBIN] = {
+		.name = "round_robin", .shift = FAIRWQ_COST_TURN_SHIFT, .shown = 1,
+	},
+	[FAIRWQ_FAIR_TIME] = {
+		.name = "fair_time", .shift = FAIRWQ_COST_NS_SHIFT, .shown = NSEC_PER_USEC,
+		.first = time_first, .charge = time_charge, .settle = time_settle,
+	},
+	[FAIRWQ_FAIR_COST] = {
+		.name = "fair_cost", .shift = FAIRWQ_COST_NS_SHIFT, .shown = 1,
+		.needs_cost = true, .each = true,
+		.first = cost_first, .charge = cost_charge, .settle = cost_settle,
+	},
+};
+
+/* ---- what all policies share ------------------------------------------ */
 
 /*
  * Note that a turn of @batch, and so of its owners, costs so much. A judge of shares needs
  * the longest one, also while it is charged and has not ended.
  */
-static void note_max_cost_locked(struct fairwq_batch *batch, u32 cost)
+static void note_max_cost_locked(struct fairwq_batch *batch, u64 units)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
 	for (; batch; batch = batch->parent)
-		batch->stats->max_cost = max(batch->stats->max_cost, cost);
+		batch->stats->max_cost = max(batch->stats->max_cost, units);
 }
 
-/* Tell the tree what an unmeasured turn costs, in the unit of the policy. */
-void fairwq_cost_set_turn_locked(struct fairwq_pool *pool)
+/*
+ * Tell the tree the unit of the policy, and what the first turn of a batch costs, which
+ * begins with @work; or, if that is NULL, of any batch.
+ */
+void fairwq_policy_set_unit_locked(struct fairwq_pool *pool, const struct fairwq_work *work)
 {
-	u64 cost = FAIRWQ_COST_TURN;
+	const struct fairwq_policy_ops *policy = fairwq_policy_of(pool);
 
-	if (pool->policy == FAIRWQ_FAIR_TIME)
-		cost = fairwq_slice_ns(pool) << FAIRWQ_COST_NS_SHIFT;
-	else if (pool->policy == FAIRWQ_FAIR_COST)
-		cost = (u64)pool->dearest << FAIRWQ_COST_NS_SHIFT;
-	fairwq_tree_set_turn(&pool->tree, cost);
-}
-
-/* Charge what the turn may take, or what the client says that it costs. */
-static void charge_amount_locked(struct fairwq_turn *turn)
-{
-	struct fairwq_batch *batch = turn->batch;
-	const struct fairwq_work *work = turn->id;	/* it has not started */
-	struct fairwq_pool *pool = batch->pool;
-
-	lockdep_assert_held(&pool->lock);
-
-	if (pool->policy == FAIRWQ_FAIR_TIME) {
-		turn->charged = guess_locked(batch);
-		turn->timed = true;
-		note_max_cost_locked(batch, DIV_ROUND_UP_ULL(turn->charged, NSEC_PER_USEC));
-	} else {
-		turn->charged = fairwq_is_of_client(work) ? pool->cost(work) ?: 1 : 1;
-		if (turn->charged > pool->dearest) {
-			pool->dearest = turn->charged;
-			fairwq_cost_set_turn_locked(pool);
-		}
-		note_max_cost_locked(batch, turn->charged);
-	}
+	fairwq_tree_set_unit(&pool->tree, policy->shift,
+			     policy->first ? policy->first(pool, work) : 1);
 }
 
 /* Charge the batch for a turn that it takes. It must still be eligible. */
-void fairwq_cost_charge_locked(struct fairwq_turn *turn)
+void fairwq_policy_charge_locked(struct fairwq_turn *turn)
 {
 	struct fairwq_batch *batch = turn->batch;
 	struct fairwq_pool *pool = batch->pool;
-	u64 cost = FAIRWQ_COST_TURN;
+	const struct fairwq_policy_ops *policy = fairwq_policy_of(pool);
 
 	lockdep_assert_held(&pool->lock);
 
 	turn->policy_gen = pool->policy_gen;
-	turn->charged = 0;
-	if (fairwq_by_amount(pool)) {
-		charge_amount_locked(turn);
-		cost = (u64)turn->charged << FAIRWQ_COST_NS_SHIFT;
+	turn->charged = 1;
+	if (policy->charge) {
+		turn->charged = policy->charge(turn);
+		note_max_cost_locked(batch, turn->charged);
 	}
-	turn->out_of_rank = fairwq_tree_charge(&pool->tree, &batch->node, cost);
-}
-
-/* Count that a turn cost so much. What does not fit into the sum is not counted. */
-static void count_locked(struct fairwq_batch *batch, u64 cost)
-{
-	struct fairwq_pool *pool = batch->pool;
-
-	lockdep_assert_held(&pool->lock);
-
-	cost = min(cost, U64_MAX - pool->service);
-	pool->service += cost;
-	batch->stats->service += cost;
+	turn->out_of_rank = fairwq_tree_charge(&pool->tree, &batch->node, turn->charged);
 }
 
 /*
- * Settle a turn that has ended: correct its charge to what it cost, and count
- * the items of its burst. An ended turn of an earlier policy is only counted.
+ * Settle a turn that has ended: correct its charge to what it cost. A turn of an
+ * earlier policy is left as it is.
  *
- * Where turns count one was charged, and a burst may have had more items. The tree must
- * be told of those, too, because the batch may have come back to it while its burst was
- * under way.
+ * The tree must be told of the other items of a burst, too, because the batch may
+ * have come back to it while its burst was under way.
  */
-void fairwq_cost_settle_locked(const struct fairwq_turn *turn)
+void fairwq_policy_settle_locked(const struct fairwq_turn *turn)
 {
 	struct fairwq_batch *batch = turn->batch;
 	struct fairwq_pool *pool = batch->pool;
-	s64 delta = 0, took;
+	const struct fairwq_policy_ops *policy = fairwq_policy_of(pool);
+	s64 delta;
+	u64 cost;
 
 	lockdep_assert_held(&pool->lock);
 
 	if (turn->policy_gen != pool->policy_gen)
 		return;
-	if (pool->policy == FAIRWQ_FAIR_TIME) {
-		took = min(turn->took, FAIRWQ_COST_MAX_NS);
-		note_longest_locked(batch, div_u64(took, turn->nr));
-		note_max_cost_locked(batch, DIV_ROUND_UP_ULL(took, NSEC_PER_USEC));
-		/* Less than 0 if the guess was too high. */
-		delta = (took - turn->charged) * BIT(FAIRWQ_COST_NS_SHIFT);
-	} else if (pool->policy == FAIRWQ_ROUND_ROBIN && unlikely(turn->nr > 1)) {
-		note_max_cost_locked(batch, turn->nr);
-		delta = (turn->nr - 1) * FAIRWQ_COST_TURN;
-	}
+	cost = policy->settle ? policy->settle(turn) : turn->nr;
+	delta = cost - turn->charged;	/* less than 0 if the guess was too high */
 	fairwq_tree_correct(&pool->tree, &batch->node, delta);
-	if (delta && turn->out_of_rank)
+	if (!delta)
+		return;
+	note_max_cost_locked(batch, cost);
+	if (turn->out_of_rank)
 		fairwq_tree_pay(&pool->tree, &batch->node, delta);
-	if (fairwq_by_amount(pool))
-		count_locked(batch, turn->charged + (delta >> FAIRWQ_COST_NS_SHIFT));
 }
 
 /* Begin a generation of charges after a change of the policy. No batch may be in the tree. */
-void fairwq_cost_new_policy_locked(struct fairwq_pool *pool)
+void fairwq_policy_begin_locked(struct fairwq_pool *pool)
 {
 	unsigned int starve_limit = pool->tree.starve_limit;
 	struct fairwq_batch *batch;
@@ -240,13 +249,10 @@ void fairwq_cost_new_policy_locked(struct fairwq_pool *pool)
 	lockdep_assert_held(&pool->lock);
 
 	pool->policy_gen++;
-	pool->dearest = 1;
 	fairwq_tree_init(&pool->tree);
 	pool->tree.starve_limit = starve_limit;
-	fairwq_cost_set_turn_locked(pool);
-	pool->service = 0;
+	fairwq_policy_set_unit_locked(pool, NULL);
 	list_for_each_entry(batch, &pool->batches, link) {
-		batch->stats->service = 0;
 		batch->stats->max_cost = 0;
 		for (node = &batch->node; node->parent; node = node->parent)
 			fairwq_node_init(node, node->parent, node->weight);

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Policies: what a turn costs its batch. */
+#ifndef FAIRWQ_POLICY_H
+#define FAIRWQ_POLICY_H
+
+#include "types.h"
+
+#define FAIRWQ_NR_POLICIES	(FAIRWQ_FAIR_COST + 1)
+
+/*
+ * A policy counts the service of batches in a unit of its own. A new one is an entry of
+ * fairwq_policies[], and its name in enum fairwq_policy.
+ */
+struct fairwq_policy_ops {
+	const char *name;		/* as operators write it */
+	unsigned int shift;		/* bits of fraction of a unit in the tree */
+	unsigned int shown;		/* so many units are one in tables */
+	bool needs_cost;		/* the pool must have its cost() */
+	bool each;			/* each item is charged as a turn: no bursts */
+
+	/*
+	 * Each returns units, under pool->lock. Without it, a turn counts 1 for each item.
+	 *
+	 * For the first turn of a batch, which begins with @work; or, if that is NULL, of any.
+	 */
+	u32 (*first)(const struct fairwq_pool *pool, const struct fairwq_work *work);
+	u32 (*charge)(struct fairwq_turn *turn);	/* for @turn, which begins */
+	u64 (*settle)(const struct fairwq_turn *turn);	/* for @turn, which has ended */
+};
+
+extern const struct fairwq_policy_ops fairwq_policies[FAIRWQ_NR_POLICIES];
+
+/* Return the policy of @pool. Without the lock it may be an old one. */
+static inline const struct fairwq_policy_ops *fairwq_policy_of(const struct fairwq_pool *pool)
+{
+	return &fairwq_policies[READ_ONCE(pool->policy)];
+}
+
+void fairwq_policy_charge_locked(struct fairwq_turn *turn);
+void fairwq_policy_settle_locked(const struct fairwq_turn *turn);
+void fairwq_policy_set_unit_locked(struct fairwq_pool *pool, const struct fairwq_work *work);
+void fairwq_policy_begin_locked(struct fairwq_pool *pool);
+
+#endif /* FAIRWQ_POLICY_H */
