@@ -31,7 +31,7 @@ void fairwq_block_begin(void)
 		return;
 	might_sleep();
 	if (fairwq_runner_block(runner))
-		fairwq_pool_add_runner(runner->pool, FAIRWQ_MAX_ACTIVE);
+		fairwq_pool_add_runner(runner->pool, FAIRWQ_MAX_ACTIVE, FAIRWQ_ITEM_GFP);
 }
 EXPORT_SYMBOL_GPL(fairwq_block_begin);
 

@@ -117,9 +117,10 @@ static struct fairwq_forker *make_forker(struct fairwq_runner *runner)
 		guard(mutex)(&pool->mutex);	/* @max_active stays */
 		scoped_guard(raw_spinlock_irq, &pool->lock)
 			WRITE_ONCE(pool->forks, true);
-		fairwq_pool_grow(pool, fairwq_nr_runners(pool->max_active, true));
+		fairwq_pool_grow(pool, fairwq_nr_runners(pool->max_active, true),
+				 FAIRWQ_ITEM_GFP);
 	}
-	forker = kzalloc(sizeof(*forker), GFP_NOIO | __GFP_NOWARN);
+	forker = kzalloc(sizeof(*forker), FAIRWQ_ITEM_GFP);
 	if (!forker)
 		return NULL;
 	INIT_LIST_HEAD(&forker->forks.list);

@@ -221,7 +221,7 @@ struct fairwq_pool *fairwq_pool_create(const struct fairwq_pool_attrs *attrs,
 	if (!pool)
 		return ERR_PTR(-ENOMEM);
 	err = pool_alloc_wq(pool);
-	err = err ?: fairwq_pool_grow(pool, pool->max_active);
+	err = err ?: fairwq_pool_grow(pool, pool->max_active, GFP_KERNEL);
 	err = err ?: pool_add_default_batches(pool);
 	if (err) {
 		pool_teardown(pool);

@@ -17,7 +17,6 @@
 
 #include <linux/export.h>
 #include <linux/rculist.h>
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "core/policy.h"
@@ -57,17 +56,12 @@ static void shrink_later_locked(struct fairwq_pool *pool)
 		queue_delayed_work(fairwq_reap_wq, &pool->shrink, SPARE_IDLE);
 }
 
-/*
- * Add a runner, unless the pool has @limit, and let it work. The memory comes without
- * I/O, which may need an item of this pool. Return: 0, or -ENOMEM.
- */
-int fairwq_pool_add_runner(struct fairwq_pool *pool, unsigned int limit)
+/* Add a runner, unless the pool has @limit, and let it work. Return: 0, or -ENOMEM. */
+int fairwq_pool_add_runner(struct fairwq_pool *pool, unsigned int limit, gfp_t gfp)
 {
-	unsigned int noio = memalloc_noio_save();
-	struct fairwq_runner *runner = fairwq_runner_alloc(pool, fairwq_run);
+	struct fairwq_runner *runner = fairwq_runner_alloc(pool, fairwq_run, gfp);
 	unsigned long flags;
 
-	memalloc_noio_restore(noio);
 	if (!runner)
 		return -ENOMEM;
 	raw_spin_lock_irqsave(&pool->lock, flags);
@@ -85,12 +79,12 @@ int fairwq_pool_add_runner(struct fairwq_pool *pool, unsigned int limit)
 }
 
 /* Add runners until there are @nr. Return: 0, or -ENOMEM. */
-int fairwq_pool_grow(struct fairwq_pool *pool, unsigned int nr)
+int fairwq_pool_grow(struct fairwq_pool *pool, unsigned int nr, gfp_t gfp)
 {
 	int err = 0;
 
 	while (!err && READ_ONCE(pool->nr_runners) < nr)
-		err = fairwq_pool_add_runner(pool, nr);
+		err = fairwq_pool_add_runner(pool, nr, gfp);
 	return err;
 }
 
@@ -150,7 +144,8 @@ int fairwq_pool_set_max_active(struct fairwq_pool *pool, unsigned int max_active
 	if (!max_active || max_active > FAIRWQ_MAX_ACTIVE)
 		return fairwq_bad_arg("max_active is not in 1..512");
 	guard(mutex)(&pool->mutex);
-	err = fairwq_pool_grow(pool, fairwq_nr_runners(max_active, pool->forks));
+	/* Without I/O, which may need an item of this pool. */
+	err = fairwq_pool_grow(pool, fairwq_nr_runners(max_active, pool->forks), GFP_NOIO);
 	if (err)
 		return err;
 	raw_spin_lock_irqsave(&pool->lock, flags);

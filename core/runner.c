@@ -238,9 +238,10 @@ void fairwq_wait_begin(struct lockdep_map *map, bool for_reclaim)
  *
  * Return: the runner, or NULL if there is no memory.
  */
-struct fairwq_runner *fairwq_runner_alloc(struct fairwq_pool *pool, work_func_t run)
+struct fairwq_runner *fairwq_runner_alloc(struct fairwq_pool *pool, work_func_t run,
+					  gfp_t gfp)
 {
-	struct fairwq_runner *runner = kzalloc(sizeof(*runner), GFP_KERNEL);
+	struct fairwq_runner *runner = kzalloc(sizeof(*runner), gfp);
 	int err;
 
 	if (!runner)
@@ -253,7 +254,7 @@ struct fairwq_runner *fairwq_runner_alloc(struct fairwq_pool *pool, work_func_t 
 	INIT_LIST_HEAD(&runner->parked);
 	runner->pool = pool;
 	err = xa_alloc_cyclic(&fairwq_runners, &runner->id, runner, xa_limit_32b,
-			      &fairwq_next_runner_id, GFP_KERNEL);
+			      &fairwq_next_runner_id, gfp);
 	if (err < 0) {
 		kfree(runner);
 		return NULL;

@@ -18,7 +18,8 @@ struct fairwq_runner *fairwq_runner_of_item(void);
 bool fairwq_runner_is_of(const struct fairwq_serializer *serializer);
 void fairwq_check_reclaim(bool for_reclaim);
 void fairwq_wait_begin(struct lockdep_map *map, bool for_reclaim);
-struct fairwq_runner *fairwq_runner_alloc(struct fairwq_pool *pool, work_func_t run);
+struct fairwq_runner *fairwq_runner_alloc(struct fairwq_pool *pool, work_func_t run,
+					  gfp_t gfp);
 void fairwq_runner_free(struct fairwq_runner *runner);
 extern struct xarray fairwq_runners;
 

@@ -16,7 +16,6 @@
 #include <trace/events/kmem.h>
 
 #include "lib/hook.h"
-#include "lib/known.h"
 
 #define BLOCKERS	400
 
@@ -591,9 +590,8 @@ static void first_fork_does_not_wait_for_memory(struct kunit *test)
 	unregister_trace_kmalloc(count_kmalloc, NULL);
 	tracepoint_synchronize_unregister();
 	fairwq_pool_destroy(pool);
-	mock_known_fault(test, 19, !frugal.endless,
-			 "%u of %u allocations of an item that reclaim may wait for wait for memory",
-			 frugal.endless, frugal.all);
+	KUNIT_EXPECT_GT(test, frugal.all, 0U);
+	KUNIT_EXPECT_EQ(test, 0U, frugal.endless);
 }
 #else
 static void first_fork_does_not_wait_for_memory(struct kunit *test)
