@@ -18,7 +18,7 @@
  * Locking: the lock of the serializer, in waitlist.c. struct fairwq_burst is the runner's.
  * Invariant: until it starts, the next item waits in the serializer as all others
  * do. There a cancel finds it, under the lock of the serializer.
- * Model: tests/models/burst.pml.
+ * Models: tests/models/burst.pml; enter.pml for that cancel.
  *
  * Limits: BURST_ITEMS items.
  */

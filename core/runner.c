@@ -49,7 +49,7 @@ static work_func_t fairwq_runner_fn;
  * Ask the bursts that have a turn of @batch to end with the item that runs, because
  * something waits for turns of it to end. The bursts of others go on. No barrier is
  * needed: a runner goes on with at most what it has taken before it sees this. Model:
- * tests/models/burst.pml, FLUSH and PAUSE.
+ * tests/models/burst.pml, FLUSH.
  */
 void fairwq_runner_yield_locked(struct fairwq_batch *batch)
 {

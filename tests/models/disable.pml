@@ -28,8 +28,7 @@
  *	which runner executes it.
  * Broken RUN_NOT_AWAITED (assertion): the caller only waits while the work is pending.
  */
-#define CPUS	3		/* 0: queues; 1: disables; 2: the runner */
-#define LOCK	0		/* pool->lock */
+/* CPU 0: queues; 1: disables; 2: the runner */
 #define STATE	1		/* work->data, without the batch */
 #define DISABLED 2		/* work->disabled */
 #define LAST_RUNNER 3		/* work->last_runner */

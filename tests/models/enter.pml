@@ -42,8 +42,7 @@
  * Broken CLAIMED_UNLOCKED (assertion): the work is claimed before the lock is taken.
  * Broken ON_TOP UNMASKED (invalid end state): the queue call has interrupts on.
  */
-#define CPUS	3		/* 0: queue; 1: the runner; 2: cancel, and queue */
-#define LOCK	0		/* fairwq_serializer_lock(), of each of the two */
+/* CPU 0: queue; 1: the runner; 2: cancel, and queue */
 #define DATA	2		/* work->data: 0, or a state and 4 times the batch */
 #define SERIALIZER 3		/* work->serializer */
 #define VARS	4

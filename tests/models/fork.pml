@@ -38,8 +38,7 @@
  * Broken BACK_COUNTED (assertion): a task that is taken back still counts.
  * Broken LIMIT ROOM_UNSEEN (assertion): promote_oldest() does not look for room.
  */
-#define CPUS	3		/* 0: the forker; 1, 2: runners of that id */
-#define LOCK	0		/* pool->lock */
+/* CPU 0: the forker; 1, 2: runners of that id */
 #define WORK(t)	(1 + (t))	/* task->work and the rest that a promotion sets up */
 #define DONE(t)	(3 + (t))	/* task->origin is FAIRWQ_TASK_DONE */
 #define DATA(t)	(5 + (t))	/* that task @t reads and writes */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Memory as other CPUs see it: a store waits in its CPU's buffer and gets to
- * memory at any later time. A model that includes this must define CPUS and VARS,
- * and number its variables 0 .. VARS - 1, LOCK among them.
+ * memory at any later time. A model that includes this must define VARS, and number
+ * its variables 1 .. VARS - 1. Variable 0 is a spinlock, LOCK.
  *
  * A CPU sees its own stores at once. Stores to one variable keep their order.
  * Stores to different variables may get to memory in either order, and a load may
@@ -13,13 +13,13 @@
  *
  * A store_release() waits in the buffer until all earlier stores have left, as on
  * ARM. It is no barrier for later accesses. smp_mb() waits until the buffer is
- * empty. A read-modify-write that returns a value (xchg(), atomic_fetch_or(),
- * llist_add(), llist_del_all()) is fully ordered: RMW() in front of it does the
- * same as smp_mb(). One that returns no value (atomic_or(), atomic_andnot()) orders
- * nothing, and is a write_once() of the bits that it changes. To take a spinlock is
- * only an acquire: earlier stores may still be in the buffer. To drop it is a
+ * empty. A read-modify-write that returns a value, as xchg() and cmpxchg(), is
+ * fully ordered: RMW() in front of it does the same as smp_mb(). To take a spinlock
+ * is only an acquire: earlier stores may still be in the buffer. To drop it is a
  * release.
  */
+#define CPUS	3
+#define LOCK	0		/* pool->lock, in most models */
 
 /* Stores that fit into the buffer. A CPU with more must wait. */
 #define DEPTH	3
@@ -48,27 +48,28 @@ inline put(cpu, v, x, rel)
 #define write_once(cpu, v, x)		put(cpu, v, x, false)
 #define store_release(cpu, v, x)	put(cpu, v, x, true)
 
+/* Store @x, as xchg() and a cmpxchg() that finds 0 do. */
+#define xchg(cpu, v, x)		d_step { RMW(cpu) -> mem[v] = x }
+#define cmpxchg_0(cpu, v, x)	d_step { RMW(cpu) && mem[v] == 0 -> mem[v] = x }
+
+#define is_newest(c, i, v)	(sb[c].n > i && sb[c].var[i] == v)
+
 inline read_once(cpu, v, to)
 {
 	d_step {
-		to = mem[v];
 		if
-		:: sb[cpu].n > 0 && sb[cpu].var[0] == v -> to = sb[cpu].val[0]
-		:: else
-		fi;
-		if
-		:: sb[cpu].n > 1 && sb[cpu].var[1] == v -> to = sb[cpu].val[1]
-		:: else
-		fi;
-		if
-		:: sb[cpu].n > 2 && sb[cpu].var[2] == v -> to = sb[cpu].val[2]
-		:: else
+		:: is_newest(cpu, 2, v) -> to = sb[cpu].val[2]
+		:: !is_newest(cpu, 2, v) && is_newest(cpu, 1, v) -> to = sb[cpu].val[1]
+		:: !is_newest(cpu, 2, v) && !is_newest(cpu, 1, v) &&
+		   is_newest(cpu, 0, v) -> to = sb[cpu].val[0]
+		:: else -> to = mem[v]
 		fi
 	}
 }
 
 #define smp_mb(cpu)	(sb[cpu].n == 0)
 #define RMW(cpu)	(sb[cpu].n == 0)
+#define all_seen	(sb[0].n + sb[1].n + sb[2].n == 0)
 
 #define lock(l)			d_step { mem[l] == 0 -> mem[l] = 1 }
 #define unlock(cpu, l)		store_release(cpu, l, 0)
@@ -102,11 +103,6 @@ proctype memory()
 end:	do
 	DRAIN(0)
 	DRAIN(1)
-#if CPUS > 2
 	DRAIN(2)
-#endif
-#if CPUS > 3
-	DRAIN(3)
-#endif
 	od
 }

@@ -41,8 +41,7 @@
  *	work whose function is about to be called. The other runner may take it and
  *	park it again, any number of times.
  */
-#define CPUS	3		/* 0: producer; 1, 2: runners of that id */
-#define LOCK	0		/* not used here */
+/* CPU 0: producer; 1, 2: runners of that id */
 #define PENDING	1		/* FAIRWQ_WORK_PENDING in work->data */
 #define LAST_RUNNER 2		/* work->last_runner */
 #define CURRENT(r) (2 + (r))	/* runner->current_work */
