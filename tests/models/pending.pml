@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Pending: fairwq_claim_locked() in core/inbox.h, fairwq_claim_taken() and
- * fairwq_unless_pending() in core/inbox.h, against fairwq_start_item() in core/turn.h.
+ * Pending: fairwq_claim(), fairwq_claim_taken() and fairwq_unless_pending() in
+ * core/inbox.h and inbox.c, against fairwq_start_item() in core/turn.h.
  *
- * Two callers store something and then queue the same work, twice each. A runner
- * clears pending and calls the function, which reads their stores. If the batch has
- * max_queued, a queue call first only checks whether the work is pending.
+ * Two callers store something and then queue the same work, twice each, to two batches,
+ * so there is no inbox->lock between them. A runner clears pending and calls the
+ * function, which reads their stores. If the batch has max_queued, a queue call may only
+ * check whether the work is pending.
  *
  * Holds:
  *	after a call that returned 1 or 0, a run sees the stores of its caller;
@@ -19,34 +20,26 @@
  *	a release only, as is the unlock after it.
  * Broken PENDING_AFTER (invalid end state): the work is pending until the
  *	function has returned.
- * Broken PENDING_TESTED (assertion): it is tested, then set.
  */
-#define CPUS	3		/* 0, 1: callers; 2: the runner */
-#define VARS	4
-#define LOCK	0		/* pool->lock */
-#define PENDING	1		/* FAIRWQ_WORK_PENDING in work->data */
+/* CPU 0, 1: callers; 2: the runner */
+#define PENDING	1		/* work->data */
 #define DATA	2		/* and 3: the stores of each caller */
+#define VARS	4
 
 #include "memory.pml"
 
 #define CALLS	2
 
-byte queued;			/* work is in the batch */
+byte queued;			/* work is in a batch */
 byte accepted, runs;
 byte seen[2];			/* the data of each caller that a run saw */
 
-/* fairwq_claim_locked(), fairwq_claim_taken() and fairwq_inbox_link_locked() */
+/* fairwq_claim(), fairwq_claim_taken() and fairwq_inbox_link_locked() */
 inline push(cpu)
 {
 	do
-#ifdef PENDING_TESTED
-	:: mem[PENDING] == 0 ->
-		d_step { RMW(cpu) -> mem[PENDING] = 1 }
-#else
-	:: d_step { RMW(cpu) && mem[PENDING] == 0 -> mem[PENDING] = 1 };
-#endif
-		/* llist_add() */
-		d_step { RMW(cpu) -> assert(!queued); queued++; accepted++ }
+	:: cmpxchg_0(cpu, PENDING, 1);
+		d_step { assert(!queued); queued++; accepted++ }
 		break
 	:: mem[PENDING] != 0 ->
 #ifndef NO_MB_CLAIM
@@ -86,18 +79,10 @@ proctype caller(byte cpu; bool max_queued)
 	od
 }
 
-/* The function reads the stores of each caller. */
-inline function(cpu)
-{
-	read_once(cpu, DATA, data);
-	d_step { seen[0] = (data > seen[0] -> data : seen[0]); data = 0 }
-	read_once(cpu, DATA + 1, data);
-	d_step {
-		seen[1] = (data > seen[1] -> data : seen[1]);
-		data = 0;
-		runs++
-	}
-}
+/* The function sees what caller @c has stored. */
+#define see(c) \
+	read_once(cpu, DATA + (c), data); \
+	d_step { seen[c] = (data > seen[c] -> data : seen[c]); data = 0 }
 
 proctype runner(byte cpu)
 {
@@ -106,22 +91,19 @@ proctype runner(byte cpu)
 end:	do
 	:: queued ->
 		spin_lock(cpu);
-		/* fairwq_fifo_take_locked() */
+		/* fairwq_fifo_take_locked(), fairwq_start_item() */
 		queued--;
-		/* fairwq_start_item() */
-#if defined(PENDING_AFTER)
-		smp_mb(cpu);
-		spin_unlock(cpu);
-		function(cpu);
-		d_step { RMW(cpu) -> mem[PENDING] = 0 }
-#elif defined(XCHG_RELEASE)
+#if defined(XCHG_RELEASE)
 		store_release(cpu, PENDING, 0);
+#elif !defined(PENDING_AFTER)
+		xchg(cpu, PENDING, 0);
+#endif
 		spin_unlock(cpu);
-		function(cpu)
-#else
-		d_step { RMW(cpu) -> mem[PENDING] = 0 }		/* xchg() */
-		spin_unlock(cpu);
-		function(cpu)
+		see(0);
+		see(1);
+		runs++;
+#ifdef PENDING_AFTER
+		xchg(cpu, PENDING, 0)
 #endif
 	od
 }
