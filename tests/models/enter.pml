@@ -9,9 +9,9 @@
  * cancel reads which serializer that is, takes its lock, and looks again.
  *
  * There are two serializers. In each an item is in flight that is not the work. A task
- * queues the work through the first one, then through the other one. Another CPU
- * cancels it once. A runner runs an admitted work. It admits the work that waits, or
- * starts it in a burst.
+ * queues the work through the first one, then through the other one, then through the
+ * first one again. Another CPU cancels it once. A runner runs an admitted work. It admits
+ * the work that waits, or starts it in a burst.
  *
  * Holds:
  *	each accepted queueing runs, or a cancel returned true for it, and never both;
@@ -21,15 +21,10 @@
  *	returned and it does not run any more, or in its function in Case AGAIN;
  *	all calls return.
  *
- * Loads are done where they stand, except with NO_ACQUIRE. A section under the lock of
- * the pool or of an inbox is one step. A cancel that must look again waits until something
- * has changed.
+ * A section under the lock of the pool or of an inbox is one step. A cancel that must look
+ * again waits until something has changed. Holds on a batch are in dispose.pml.
  *
- * Case SHARED: both serializers have the same lock.
- * Case THRICE: the task queues the work a third time, through the first one again.
- * Case ON_TOP: the task queues the work once, and so does another CPU. An interrupt on
- *	top of the task's call cancels it.
- * Case TWO: one queue call. An interrupt on top of it cancels, and so does another CPU.
+ * Case TWO: two CPUs queue the work through one serializer each, then cancel it.
  * Case AGAIN: one queue call. When it was cancelled, the work is queued again at once,
  *	through any of the two, and its function frees it.
  *
@@ -39,30 +34,22 @@
  * Broken NO_RELEASE_LET_GO (assertion): another CPU can see that the work is free before
  *	it sees the stores before that.
  * Broken NO_RELEASE_QUEUED (assertion): the same in release_work().
- * Broken CLAIMED_UNLOCKED (assertion): the work is claimed before the lock is taken.
- * Broken ON_TOP UNMASKED (invalid end state): the queue call has interrupts on.
+ * Broken CLAIMED_APART (invalid end state): the work is claimed, and put into the list in a
+ *	later section of the lock. The item in flight may have ended between the two.
  */
 /* CPU 0: queue; 1: the runner; 2: cancel, and queue */
+#define lock_of(c)	((c) - 1)	/* fairwq_serializer_lock(), of each of the two */
 #define DATA	2		/* work->data: 0, or a state and 4 times the batch */
 #define SERIALIZER 3		/* work->serializer */
 #define VARS	4
 
 #include "memory.pml"
 
-#if defined(ON_TOP) || defined(TWO)
-#define CALLERS	3
-#else
 #define CALLERS	2
-#endif
-#if defined(ON_TOP) || defined(TWO) || defined(AGAIN)
+#if defined(TWO) || defined(AGAIN)
 #define CALLS	1
-#elif defined(THRICE)
-#define CALLS	3
 #else
-#define CALLS	2
-#endif
-#if !defined(ON_TOP) && !defined(TWO)
-#define TWO_SERIALIZERS
+#define CALLS	3
 #endif
 
 /* States in @DATA */
@@ -71,21 +58,11 @@
 #define state(d)	((d) % 4)
 #define batch(d)	((d) / 4)
 
-#ifdef SHARED
-#define lock_of(c)	0
-#else
-#define lock_of(c)	((c) - 1)
-#endif
-
-bool busy[2];			/* serializer->in_flight */
+bool busy[2] = true;		/* serializer->in_flight */
 bool listed[2];			/* the work is in serializer->waiting */
-bool other[2];			/* an item other than the work is in flight */
+bool other[2] = true;		/* an item other than the work is in flight */
 
 bool inbox, fifo;		/* the work is in its batch */
-
-bool called;			/* CPU 0 is in its queue call */
-bool masked;			/* CPU 0 has interrupts off */
-bool on_top;			/* CPU 0 is in an interrupt */
 
 /* For the properties. */
 byte accepted, runs, cancelled;
@@ -94,12 +71,13 @@ bool freed;
 byte returned;			/* calls */
 
 /* Stores to the work that are still in the buffer of CPU @c. */
-#define is_work(v)	((v) >= DATA && (v) <= SERIALIZER)
+#define is_work(v)	((v) >= DATA)
 #define stores(c)	(is_work(sb[c].var[0]) || is_work(sb[c].var[1]) || is_work(sb[c].var[2]))
 
 inline load(cpu, v, to) { d_step { assert(!freed); read_once(cpu, v, to) } }
 inline store(cpu, v, x) { assert(!freed); write_once(cpu, v, x) }
 
+#define has_begun	runs++; assert(runs + cancelled <= accepted)
 #define was_cancelled	cancelled++; assert(runs + cancelled <= accepted)
 
 /* fairwq_inbox_take_over_locked() */
@@ -111,92 +89,55 @@ inline take_over()
 	fi
 }
 
-/* fairwq_inbox_arrive_locked(). The drop of inbox->lock is a release. */
-inline arrive(cpu)
-{
-	d_step {
-		RMW(cpu) ->
-		assert(!inbox && !fifo && !freed && mem[DATA] == LISTED + 4 * bound);
-		mem[DATA] = QUEUED + 4 * bound;
-		inbox = true
-	}
-}
-
-/* release_listed() */
-inline release_listed(cpu)
-{
-	assert(batch(d) == bound);
-	store(cpu, SERIALIZER, 0);
-#ifdef NO_RELEASE_LET_GO
-	store(cpu, DATA, 0)
-#else
-	store_release(cpu, DATA, 0)
-#endif
-}
-
-#define has_begun	runs++; assert(runs + cancelled <= accepted)
-
 /* fairwq_waitlist_next_locked(), or fairwq_burst_next(): the item in @k has ended. */
 inline complete(cpu, k)
 {
 	lock(lock_of(k));
 	if
-	:: listed[k - 1] ->
+	:: listed[k - 1] && cpu == 1 ->
+		/* burst_take_locked(), fairwq_start_item() */
 		listed[k - 1] = false;
-		if
-		:: cpu == 1 ->
-			/* burst_take_locked(), fairwq_start_item() */
-			store(cpu, SERIALIZER, 0);
-			d_step { RMW(cpu) -> assert(!freed); mem[DATA] = 0; along = true; has_begun }
-		:: arrive(cpu)
-		fi
+		store(cpu, SERIALIZER, 0);
+		d_step { RMW(cpu) -> assert(!freed); mem[DATA] = 0; along = true; has_begun }
+	:: listed[k - 1] ->
+		/* admit_locked(). The drop of inbox->lock is a release. */
+		d_step {
+			RMW(cpu) ->
+			assert(!inbox && !fifo && !freed && mem[DATA] == LISTED + 4 * bound);
+			listed[k - 1] = false;
+			mem[DATA] = QUEUED + 4 * bound;
+			inbox = true
+		}
 	:: !listed[k - 1] -> busy[k - 1] = false
 	fi;
 	unlock(cpu, lock_of(k))
 }
 
-/* fairwq_serializer_queue(), to batch @b; by CPU 0 or 2 */
+/* fairwq_serializer_queue(), to batch @b */
 inline queue(cpu, c, b)
 {
-#ifdef UNMASKED
-	called = called || cpu == 0;
-#else
-	d_step { called = called || cpu == 0; masked = masked || cpu == 0 }
-#endif
 	assert(!freed);
-#ifdef CLAIMED_UNLOCKED
-	if
-	:: d_step { RMW(cpu) && mem[DATA] == 0 ->
-		    mem[DATA] = LISTED + 4 * b; accepted++; bound = b } ->
-		store(cpu, SERIALIZER, c);
-		lock(lock_of(c));
-		if
-		:: !busy[c - 1] -> busy[c - 1] = true; arrive(cpu)
-		:: busy[c - 1] -> listed[c - 1] = true
-		fi;
-		unlock(cpu, lock_of(c))
-	:: d_step { RMW(cpu) && mem[DATA] != 0 -> skip }
-	fi;
-#else
 	lock(lock_of(c));
 	if
 	:: d_step { busy[c - 1] && RMW(cpu) && mem[DATA] == 0 ->
 		    /* append_locked() */
-		    mem[DATA] = LISTED + 4 * b; accepted++; bound = b } ->
+		    mem[DATA] = LISTED + 4 * (b); accepted++; bound = b } ->
 		store(cpu, SERIALIZER, c);
+#ifdef CLAIMED_APART
+		unlock(cpu, lock_of(c));
+		lock(lock_of(c));
+#endif
 		listed[c - 1] = true
 	:: d_step { !busy[c - 1] && RMW(cpu) && mem[DATA] == 0 ->
 		    /* start_locked() */
-		    mem[DATA] = QUEUED + 4 * b; accepted++; bound = b;
+		    mem[DATA] = QUEUED + 4 * (b); accepted++; bound = b;
 		    mem[SERIALIZER] = c; busy[c - 1] = true; inbox = true }
 	:: d_step { RMW(cpu) && mem[DATA] != 0 -> skip }
 	fi;
-	unlock(cpu, lock_of(c));
-#endif
-	d_step { masked = masked && cpu != 0; called = called && cpu != 0 }
+	unlock(cpu, lock_of(c))
 }
 
-/* fairwq_waitlist_take() returns @taken. The loads of is_listed_locked() */
+/* fairwq_waitlist_take(): sets @taken. The loads of is_listed_locked() */
 inline take_listed(cpu)
 {
 	lock(lock_of(k));
@@ -213,24 +154,65 @@ inline take_listed(cpu)
 #else
 	:: state(d) == LISTED && p == k ->
 #endif
+		/* release_listed() */
 		d_step {
-			assert(listed[k - 1]);
+			assert(listed[k - 1] && batch(d) == bound);
 			listed[k - 1] = false;
 			taken = true;
 			was_cancelled
 		}
-		release_listed(cpu)
+		store(cpu, SERIALIZER, 0);
+#ifdef NO_RELEASE_LET_GO
+		store(cpu, DATA, 0)
+#else
+		store_release(cpu, DATA, 0)
+#endif
 	:: else
 	fi;
 	unlock(cpu, lock_of(k));
-	p = 0
+	d_step { p = 0; k = 0 }
 }
 
-/* fairwq_work_cancel() returns @yes. */
+/* take_queued(): sets @taken, and @k to the serializer. */
+inline take_queued(cpu)
+{
+	/* Under the lock of the pool, in which a work that is taken also begins. */
+	d_step {
+		RMW(cpu) && (inbox || fifo || state(mem[DATA]) != QUEUED) ->
+		/* look_locked(), remove_locked() */
+		assert(!freed);
+		take_over();
+		d = mem[DATA];
+		if
+		:: state(d) == QUEUED ->
+			fifo = false;
+			k = mem[SERIALIZER];
+			taken = true;
+			was_cancelled
+		:: else
+		fi
+	}
+	if
+	:: taken ->
+		/* release_work() */
+		store(cpu, SERIALIZER, 0);
+#ifdef NO_RELEASE_QUEUED
+		store(cpu, DATA, 0);
+#else
+		store_release(cpu, DATA, 0);
+#endif
+		complete(cpu, k);
+		k = 0
+	:: else
+	fi
+}
+
+/* fairwq_work_cancel() returns @taken. */
 inline cancel(cpu)
 {
 	do
-	:: true ->
+	:: taken -> break
+	:: !taken ->
 		load(cpu, DATA, d);
 		if
 		:: d == 0 -> break
@@ -240,47 +222,10 @@ inline cancel(cpu)
 			:: k -> take_listed(cpu)
 			:: else -> d_step { RMW(cpu) && (mem[SERIALIZER] ||
 							 state(mem[DATA]) != LISTED) }
-			fi;
-			k = 0;
-			if
-			:: taken -> d_step { taken = false; yes = true } break
-			:: else
 			fi
-		:: state(d) == QUEUED ->
-			/* take_queued(), under the lock of the pool */
-			d_step {
-				RMW(cpu);
-				assert(!freed);
-				take_over();
-				d = mem[DATA];
-				if
-				:: state(d) == QUEUED && fifo ->
-					fifo = false;
-					k = mem[SERIALIZER];
-					taken = true;
-					was_cancelled
-				:: else
-				fi
-			}
-			if
-			:: taken ->
-				/* release_work() */
-				store(cpu, SERIALIZER, 0);
-#ifdef NO_RELEASE_QUEUED
-				store(cpu, DATA, 0);
-#else
-				store_release(cpu, DATA, 0);
-#endif
-				d_step { taken = false; yes = true } break
-			:: !taken && state(d) == QUEUED -> break	/* about to start */
-			:: !taken && state(d) != QUEUED
-			fi
+		:: state(d) == QUEUED -> take_queued(cpu)
 		fi
 	od;
-	if
-	:: k -> complete(cpu, k); k = 0
-	:: else
-	fi;
 	d = 0
 }
 
@@ -290,58 +235,41 @@ inline has_returned(cpu)
 	d_step { sb[cpu].n == 0 -> returned++ }
 }
 
-proctype task(byte cpu) provided (!on_top)
+proctype task(byte cpu)
 {
-	queue(cpu, 1, 1);
-#if CALLS > 1
-	queue(cpu, 2, 2);
+	byte i, d, k, p;
+	bool taken, along;
+
+	do
+	:: i < CALLS -> queue(cpu, 1 + i % 2, i + 1); i++
+	:: else -> break
+	od;
+#ifdef TWO
+	cancel(cpu);
 #endif
-#if CALLS > 2
-	queue(cpu, 1, 3);
-#endif
-	has_returned(cpu)
-}
-
-#define CANCEL_LOCALS	byte d, k, p; bool taken, yes, along
-
-/* Cancel the work in an interrupt on top of CPU 0's call. */
-proctype interrupt(byte cpu)
-{
-	CANCEL_LOCALS;
-
-	if
-	:: d_step { called && !masked -> on_top = true };
-		cancel(cpu);
-		on_top = false
-	:: returned > 0 -> cancel(cpu)
-	fi;
 	has_returned(cpu)
 }
 
 proctype canceller(byte cpu)
 {
-	CANCEL_LOCALS;
-#ifdef AGAIN
-	byte through;
-#endif
+	byte through = 2, d, k, p;
+	bool taken, along;
 
+#ifdef TWO
+	queue(cpu, through, 2);
+#endif
 	cancel(cpu);
 #ifdef AGAIN
 	if
-	:: through = 1
-	:: through = 2
+	:: taken -> through = 1
+	:: taken
+	:: else -> through = 0
 	fi;
 	if
-	:: yes -> queue(cpu, through, 2)
+	:: through -> queue(cpu, through, 2)
 	:: else
 	fi;
 #endif
-	has_returned(cpu)
-}
-
-proctype requeue(byte cpu)
-{
-	queue(cpu, 1, 2);
 	has_returned(cpu)
 }
 
@@ -388,30 +316,16 @@ proctype waiter()
 		freed = true;
 		assert(!stores(0) && !stores(1) && !stores(2))
 	}
-	!busy[0] && !busy[1] && sb[0].n + sb[1].n + sb[2].n == 0 && !mem[DATA] &&
+	!busy[0] && !busy[1] && all_seen && !mem[DATA] &&
 	!inbox && !fifo && !listed[0] && !listed[1]
 }
 
 init {
 	atomic {
-		other[0] = true;
-		busy[0] = true;
-#ifdef TWO_SERIALIZERS
-		other[1] = true;
-		busy[1] = true;
-#endif
 		run memory();
 		run runner(1);
 		run task(0);
-#if defined(ON_TOP)
-		run interrupt(0);
-		run requeue(2);
-#elif defined(TWO)
-		run interrupt(0);
 		run canceller(2);
-#else
-		run canceller(2);
-#endif
 		run waiter()
 	}
 }
