@@ -21,7 +21,7 @@
  *
  * Locking: pool->lock, which is dropped to print.
  * Invariant: pool->ticking is set only while the timer is due at the next tick.
- * Models: tests/models/queue.pml, QUICK; seat.pml, TICK.
+ * Model: tests/models/queue.pml, QUICK. When the timer is set: no model.
  *
  * Limits: an item is reported once, with its stack; a pool reports ten a second.
  */

@@ -4,13 +4,12 @@
  * away, and takes it back without a check. leave_locked() and return_locked() in
  * core/runner.c, promote_oldest(), fairwq_fork_take_back() and fairwq_fork_await() in
  * core/fork.c, runner_next_locked() in core/run.c, fairwq_kick_activate_locked() in
- * core/kick.c.
+ * core/kick.c. fork.pml has what the task and its join see of each other.
  *
  * There are four runners with two places. Batch A has an item, which forks a task and
  * joins it, and may hold a mutex meanwhile. Batch B has two items, which take that mutex.
  * If the forker does not hold it, the task may wait for an item of B. A turn may go to
- * either batch, but B waits for one turn of A at most. Each section under pool->lock is
- * one step here.
+ * either batch. Each section under pool->lock is one step here.
  *
  *	State of a runner	In nr_active	On pool->idle_runners
  *	idle			no		yes
@@ -18,32 +17,35 @@
  *	asleep in a join	no		no
  *
  * Holds:
- *	all items end, and each task runs once;
+ *	all items and the task end;
  *	nr_active is as in the table;
  *	a turn is taken only if no more than max_active runners are active;
  *	pool->hungry is set iff fewer are active.
  *
- * Case MAX_ACTIVE: max_active is 1, 2 and 1 again meanwhile. No item holds the mutex.
- * Case TICK: the pool's timer comes once. It must be set while a runner is active.
+ * Case MAX_ACTIVE: max_active is 1, 2 and 1 again meanwhile. The task does not wait.
  *
  * Broken JOIN_ASKS (invalid end state): a runner that has slept in a join waits until
  *	a place is free.
- * Broken SEAT_KEPT (invalid end state): a runner sleeps in a join and keeps its place.
  * Broken LEAVE_QUIET (invalid end state): leave_locked() kicks no runner.
- * Broken RETURN_UNCOUNTED (assertion): return_locked() does not count the runner.
- * Broken RETURN_UNSAID (assertion): return_locked() does not update pool->hungry.
  * Broken SURPLUS_STAYS (assertion): a runner takes a turn while more than max_active
  *	runners are active.
  * Broken MAX_ACTIVE MAX_UNSAID (assertion): fairwq_pool_set_max_active() does not update
  *	pool->hungry.
- * Broken TICK RETURN_UNARMED (assertion): return_locked() does not set the timer.
  */
 #define RUNNERS	4
 #define ITEMS	2		/* of batch B */
-#define TASKS	2		/* the item of batch A, and its task */
 
-#define NONE	9		/* the work of a runner: one of TASKS, or one of these */
-#define ITEM_B	8
+/* What a runner has. */
+#define NONE	0
+#define ITEM_A	1
+#define TASK	2
+#define ITEM_B	3
+
+/* States of the task. */
+#define PRIVATE	0
+#define PROMOTED 1
+#define BEGUN	2
+#define DONE	3
 
 /* Under pool->lock. */
 bool idle[RUNNERS] = true;	/* on pool->idle_runners */
@@ -52,24 +54,16 @@ bool asleep[RUNNERS];		/* in a join */
 byte nr_active;
 byte max_active = 2;
 bool hungry = true;		/* pool->hungry */
-#ifdef TICK
-bool armed;			/* pool->tick is pending */
-#define arm()	armed = true	/* fairwq_tick_arm_locked() */
-#else
-#define armed	true
-#define arm()	skip
-#endif
-bool fifo[TASKS];		/* of batch A */
-bool due;			/* the next turn must be one of batch B */
+bool item_a;			/* is queued */
+byte task;
 byte queued;			/* items of batch B */
 
-bool done;			/* task->done is completed */
-byte begun[TASKS];		/* for the properties */
+/* For the properties. */
 byte ended;			/* items of batch B */
 bool over;			/* the item of A has ended */
 bool mutex, waits;		/* the mutex is held; the task may wait for batch B */
 
-#define eligible_a	(fifo[0] || fifo[1])
+#define eligible_a	(item_a || task == PROMOTED)
 #define any_idle	(idle[0] || idle[1] || idle[2] || idle[3])
 #define is_active(r)	(!idle[r] && !asleep[r])
 #ifdef SURPLUS_STAYS
@@ -82,12 +76,11 @@ bool mutex, waits;		/* the mutex is held; the task may wait for batch B */
 inline unlock()
 {
 	assert(nr_active == is_active(0) + is_active(1) + is_active(2) + is_active(3));
-	assert(hungry == (nr_active < max_active));
-	assert(!nr_active || armed)
+	assert(hungry == (nr_active < max_active))
 }
 
 /* fairwq_kick_update_hungry_locked() */
-inline runners_changed()
+inline update_hungry()
 {
 	hungry = (nr_active < max_active)
 }
@@ -100,8 +93,7 @@ inline activate(r)
 		r = (idle[0] -> 0 : (idle[1] -> 1 : (idle[2] -> 2 : 3)));
 		idle[r] = false;
 		nr_active++;
-		runners_changed();
-		arm();
+		update_hungry();
 		assert(!kicked[r]);
 		kicked[r] = true;
 		r = 0
@@ -118,84 +110,48 @@ inline kick(r)
 	fi
 }
 
-/* leave_locked() */
-inline leave(r)
-{
-	nr_active--;
-	runners_changed();
-#ifndef LEAVE_QUIET
-	kick(r)
-#endif
-}
-
-/* return_locked() */
-inline return_seat(me)
-{
-	asleep[me] = false;
-#ifndef RETURN_UNCOUNTED
-	nr_active++;
-#endif
-#ifndef RETURN_UNARMED
-	arm();
-#endif
-#ifndef RETURN_UNSAID
-	runners_changed()
-#endif
-}
-
-/* fairwq_tree_pick() */
-#define may_pick_a	(eligible_a && !(due && queued))
-
 /* runner_next_locked(), with the kick after it */
 inline runner_next(me, r)
 {
 	atomic {
 		if
-		:: !may_stay || (!eligible_a && !queued)
-		:: may_stay && may_pick_a ->
-			/* The head is the task, if it was promoted. */
-			what = (fifo[1] -> 1 : 0);
-			fifo[what] = false;
-			due = (queued > 0)
-		:: may_stay && queued ->
-			queued--;
-			what = ITEM_B;
-			due = false
-		fi;
-		if
-		:: what == NONE ->
+		:: !may_stay || (!eligible_a && !queued) ->
 			/* go_idle_locked() */
 			idle[me] = true;
 			nr_active--;
-			runners_changed()
-		:: else -> assert(nr_active <= max_active)
+			update_hungry()
+		:: may_stay && task == PROMOTED -> what = TASK; task = BEGUN
+		:: may_stay && item_a -> what = ITEM_A; item_a = false
+		:: may_stay && queued -> what = ITEM_B; queued--
 		fi;
+		assert(!what || nr_active <= max_active);
 		kick(r);
 		unlock()
 	}
 }
 
-/* fairwq_fork_await(): the task has begun. */
+/* fairwq_fork_await(): leave_locked() and return_locked() around the sleep. */
 inline await_done(me, r)
 {
-	if
-	:: done				/* spin_for() */
-	:: atomic {
-#ifndef SEAT_KEPT
+	atomic {
 		asleep[me] = true;
-		leave(r);
+		nr_active--;
+		update_hungry();
+#ifndef LEAVE_QUIET
+		kick(r);
 #endif
-		unlock() };
-		done;
-		atomic {
+		unlock()
+	}
+	task == DONE;
+	atomic {
 #ifdef JOIN_ASKS
 		nr_active < max_active;
 #endif
-#ifndef SEAT_KEPT
-		return_seat(me);
-#endif
-		unlock() }
-	fi
+		asleep[me] = false;
+		nr_active++;
+		update_hungry();
+		unlock()
+	}
 }
 
 /* promote_oldest() */
@@ -204,8 +160,7 @@ inline promote(r)
 	atomic {
 		if
 		:: any_idle && nr_active < max_active ->
-			fifo[1] = true;
-			promoted = true;
+			task = PROMOTED;
 			activate(r)
 		:: else
 		fi;
@@ -213,56 +168,34 @@ inline promote(r)
 	}
 }
 
-/* fairwq_fork_take_back() */
-inline take_back()
-{
-	atomic { back = fifo[1]; fifo[1] = false; unlock() }
-}
-
-/* The item of A. */
+/* The item of A: it forks, and joins. */
 inline forking(me, r)
 {
-#ifndef MAX_ACTIVE
 	if
 	:: atomic { !mutex -> mutex = true; holds = true }
+#ifndef MAX_ACTIVE
 	:: waits = true
-	fi;
+#else
+	:: true
 #endif
-	/* fairwq_fork() */
+	fi;
 	if
 	:: hungry -> promote(r)
 	:: true
 	fi;
-	/* fairwq_join() */
 	if
-	:: promoted ->
-		take_back();
-		if
-		:: !back -> await_done(me, r)
-		:: else
-		fi
-	:: else -> back = true
+	:: d_step { task < BEGUN -> task = DONE }	/* fairwq_fork_take_back() */
+	:: task == DONE					/* spin_for() */
+	:: task == BEGUN -> await_done(me, r)
 	fi;
-	if
-	:: back -> begun[1]++
-	:: else
-	fi;
-	atomic {
-		assert(begun[1] == 1);
-		back = false;
-		promoted = false;
-		if
-		:: holds -> holds = false; mutex = false
-		:: else
-		fi
-	}
+	atomic { mutex = mutex && !holds; holds = false; over = true }
 }
 
 /* fairwq_run() */
 proctype runner(byte me)
 {
-	byte what = NONE, r;
-	bool promoted, back, holds;
+	byte what, r;
+	bool holds;
 
 end:	do
 	:: atomic { kicked[me] -> kicked[me] = false };
@@ -270,21 +203,13 @@ end:	do
 		:: runner_next(me, r);
 			if
 			:: what == NONE -> break
+			:: what == ITEM_A -> forking(me, r)
+			:: what == TASK -> !waits || ended > 0; task = DONE
 			:: what == ITEM_B ->
 				atomic { !mutex -> mutex = true };
-				atomic { mutex = false; ended++; what = NONE }
-			:: what == 0 ->
-				begun[0]++;
-				forking(me, r);
-				atomic { over = true; what = NONE }
-			:: what == 1 ->
-				begun[1]++;
-				if
-				:: waits -> ended > 0
-				:: true
-				fi;
-				atomic { done = true; what = NONE }
-			fi
+				atomic { mutex = false; ended++ }
+			fi;
+			what = NONE
 		od
 	od
 }
@@ -294,7 +219,7 @@ proctype producer()
 {
 	byte r, i;
 
-	atomic { fifo[0] = true; kick(r); unlock() }
+	atomic { item_a = true; kick(r); unlock() }
 	do
 	:: atomic { i < ITEMS -> i++; queued++; kick(r); unlock() }
 	:: i == ITEMS -> break
@@ -311,7 +236,7 @@ proctype tuner()
 		atomic {
 			max_active = (i == 1 -> 2 : 1);
 #ifndef MAX_UNSAID
-			runners_changed();
+			update_hungry();
 #endif
 			i++;
 			kick(r);	/* fairwq_kick_unlock() */
@@ -321,18 +246,10 @@ proctype tuner()
 	od
 }
 
-#ifdef TICK
-/* watchdog_fn() */
-proctype timer()
-{
-	atomic { armed -> armed = (nr_active > 0); unlock() }
-}
-#endif
-
 proctype waiter()
 {
 	over && ended == ITEMS && idle[0] && idle[1] && idle[2] && idle[3];
-	assert(nr_active == 0 && !eligible_a && !queued)
+	assert(nr_active == 0 && task == DONE && !queued)
 }
 
 init {
@@ -344,9 +261,6 @@ init {
 		run producer();
 #ifdef MAX_ACTIVE
 		run tuner();
-#endif
-#ifdef TICK
-		run timer();
 #endif
 		run waiter()
 	}
