@@ -120,7 +120,7 @@ inline take_back(t)
 	spin_unlock(0)
 }
 
-/* fairwq_join_func(), fairwq_unfork() */
+/* fairwq_join(), fairwq_unfork() */
 inline join(t)
 {
 	back = true;
