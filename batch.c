@@ -23,7 +23,7 @@
  * lock. That is when it is disposed, or when the last item or hold goes.
  * Invariant: what a batch is disposed with stays. No pause, resume or other call lets an
  * item of it begin if its works are to be dropped, or holds them back if they are to run.
- * Model: tests/models/dispose.pml.
+ * Model: tests/models/dispose.pml, for all but the last one.
  *
  * Limits: weights of 1 to FAIRWQ_MAX_WEIGHT, and FAIRWQ_MAX_DEPTH owners above a batch.
  */
