@@ -62,7 +62,7 @@ bool busy[2] = true;		/* serializer->in_flight */
 bool listed[2];			/* the work is in serializer->waiting */
 bool other[2] = true;		/* an item other than the work is in flight */
 
-bool inbox, fifo;		/* the work is in its batch */
+bool queued;			/* the work is in its batch: the inbox, or the FIFO */
 
 /* For the properties. */
 byte accepted, runs, cancelled;
@@ -80,15 +80,6 @@ inline store(cpu, v, x) { assert(!freed); write_once(cpu, v, x) }
 #define has_begun	runs++; assert(runs + cancelled <= accepted)
 #define was_cancelled	cancelled++; assert(runs + cancelled <= accepted)
 
-/* fairwq_inbox_take_over_locked() */
-inline take_over()
-{
-	if
-	:: inbox -> assert(!freed && state(mem[DATA]) == QUEUED); inbox = false; fifo = true
-	:: else
-	fi
-}
-
 /* fairwq_waitlist_next_locked(), or fairwq_burst_next(): the item in @k has ended. */
 inline complete(cpu, k)
 {
@@ -103,10 +94,10 @@ inline complete(cpu, k)
 		/* admit_locked(). The drop of inbox->lock is a release. */
 		d_step {
 			RMW(cpu) ->
-			assert(!inbox && !fifo && !freed && mem[DATA] == LISTED + 4 * bound);
+			assert(!queued && !freed && mem[DATA] == LISTED + 4 * bound);
 			listed[k - 1] = false;
 			mem[DATA] = QUEUED + 4 * bound;
-			inbox = true
+			queued = true
 		}
 	:: !listed[k - 1] -> busy[k - 1] = false
 	fi;
@@ -131,7 +122,7 @@ inline queue(cpu, c, b)
 	:: d_step { !busy[c - 1] && RMW(cpu) && mem[DATA] == 0 ->
 		    /* start_locked() */
 		    mem[DATA] = QUEUED + 4 * (b); accepted++; bound = b;
-		    mem[SERIALIZER] = c; busy[c - 1] = true; inbox = true }
+		    mem[SERIALIZER] = c; busy[c - 1] = true; queued = true }
 	:: d_step { RMW(cpu) && mem[DATA] != 0 -> skip }
 	fi;
 	unlock(cpu, lock_of(c))
@@ -178,14 +169,13 @@ inline take_queued(cpu)
 {
 	/* Under the lock of the pool, in which a work that is taken also begins. */
 	d_step {
-		RMW(cpu) && (inbox || fifo || state(mem[DATA]) != QUEUED) ->
+		RMW(cpu) && (queued || state(mem[DATA]) != QUEUED) ->
 		/* look_locked(), remove_locked() */
 		assert(!freed);
-		take_over();
 		d = mem[DATA];
 		if
 		:: state(d) == QUEUED ->
-			fifo = false;
+			queued = false;
 			k = mem[SERIALIZER];
 			taken = true;
 			was_cancelled
@@ -294,8 +284,7 @@ proctype runner(byte cpu)
 
 end:	do
 	:: along -> along = false; function(); complete(cpu, k)
-	:: d_step { !along && RMW(cpu) && inbox -> take_over() }
-	:: d_step { !along && RMW(cpu) && fifo -> fifo = false; k = mem[SERIALIZER] };
+	:: d_step { !along && RMW(cpu) && queued -> queued = false; k = mem[SERIALIZER] };
 		/* fairwq_start_item() */
 		store(cpu, SERIALIZER, 0);
 		d_step { RMW(cpu) -> assert(!freed && k); mem[DATA] = 0; has_begun }
@@ -316,8 +305,8 @@ proctype waiter()
 		freed = true;
 		assert(!stores(0) && !stores(1) && !stores(2))
 	}
-	!busy[0] && !busy[1] && all_seen && !mem[DATA] &&
-	!inbox && !fifo && !listed[0] && !listed[1]
+	!busy[0] && !busy[1] && all_seen && !mem[DATA] && !queued &&
+	!listed[0] && !listed[1]
 }
 
 init {
