@@ -1,31 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Bursts: a runner goes on with the items of one serializer, without the pool's lock.
- * fairwq_burst_next() and burst_goes_on_locked() in core/burst.c, fairwq_start_item()
- * and fairwq_turn_begin_locked() in core/turn.h, against a flush of one work,
- * await_running() in work.c.
+ * Bursts: a runner goes on with the items of one serializer, without the pool's
+ * lock. fairwq_burst_next() and burst_goes_on_locked() in core/burst.c,
+ * fairwq_start_item() and fairwq_turn_begin_locked() in core/turn.h, against a
+ * flush of one work, await_running() in work.c.
  *
- * Item 0 runs. Items 1 and 2 wait in the serializer. A task flushes item 0 or item 1.
- * The runner either goes on with an item or pushes it to its batch, and takes it from
- * there as its next turn. Cancels of what waits are in enter.pml.
+ * Item 0 runs. Items 1 and 2 wait in the serializer. A task flushes item 0 or
+ * item 1. The runner goes on with the next item, or pushes it to its batch, and
+ * takes it from there. enter.pml has cancels of what waits.
  *
  * Holds:
- *	each item runs once, in order, and sees what the items before it have stored;
+ *	each item runs once, in order, and sees what the items before it have
+ *	stored;
  *	the caller of a flush sees what the flushed item has stored;
- *	the flush returns, although every later item waits until it has returned.
+ *	the flush returns, although every later item waits until it has
+ *	returned.
  *
- * Case FLUSH: instead of a work, the batch is flushed: fairwq_runner_yield_locked(). The
- *	flush must return, although every item that is taken after it has asked the
- *	burst to end waits for that return. A pause asks the same way.
+ * Case FLUSH: the batch is flushed: fairwq_runner_yield_locked(). Every item
+ *	that is taken after that waits for the flush. A pause asks the same way.
  *
  * Broken BURST_KEPT (invalid end state): the runner does not look at @yield.
- * Broken FLUSH BURST_KEPT (invalid end state): the same, against the flush of the batch.
- * Broken NO_MB_END (invalid end state): no smp_mb__after_spinlock() between the end of
- *	@current_work and the look at @yield.
- * Broken NO_RELEASE_END (assertion): the runner stores @current_work by WRITE_ONCE().
+ * Broken FLUSH BURST_KEPT (invalid end state): the same, against the flush of
+ *	the batch.
+ * Broken NO_MB_END (invalid end state): no smp_mb__after_spinlock() between the
+ *	end of @current_work and the look at @yield.
+ * Broken NO_RELEASE_END (assertion): the runner stores @current_work by
+ *	WRITE_ONCE().
  * Broken NO_MB_AWAIT (invalid end state): no smp_mb() in await_running().
- * Broken AWAITED_UNLOCKED (invalid end state): await_running() looks at @current_work
- *	again without the pool's lock.
+ * Broken AWAITED_UNLOCKED (invalid end state): await_running() looks at
+ *	@current_work again without the pool's lock.
  * Broken CLEARED_LATE (invalid end state): fairwq_turn_begin_locked() clears
  *	@yield after the lock was dropped.
  */
@@ -33,7 +36,7 @@
 #define YIELD	2		/* runner->yield */
 #define WORD(i)	(3 + (i))	/* work->data: pending */
 #define DATA	6		/* that the items read and write */
-#define ASKED	7		/* the burst was asked to end; not in the code */
+#define ASKED	7		/* the flush has asked; not in the code */
 #define VARS	8
 
 #include "memory.pml"
@@ -44,7 +47,7 @@
 byte first = 1;				/* that waits; ITEMS: none does */
 
 /* Under the pool's lock. */
-byte pushed = NONE;			/* the item that was pushed to its batch */
+byte pushed = NONE;			/* the item that is in the batch */
 bool in_turn = true;			/* turn->batch is set */
 byte number = 1;			/* turn->number */
 byte awaited;				/* waiter->turn, in pool->waiters */
@@ -98,7 +101,7 @@ inline goes_on_locked(cpu)
 	fi
 }
 
-/* fairwq_burst_next(): @work, started, or NONE. Nothing else takes the serializer's lock. */
+/* fairwq_burst_next(). Nothing else takes the serializer's lock here. */
 inline burst_next(cpu)
 {
 #ifdef NO_RELEASE_END

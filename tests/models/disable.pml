@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Disable of a work, and the wait until it does not run. Then it may be freed.
- * fairwq_work_disable_sync(), take_queued() and await_running() in work.c, against
- * fairwq_claim() in core/inbox.h, and fairwq_start_item() and fairwq_end_current() in
- * core/turn.h.
+ * fairwq_work_disable_sync(), take_queued() and await_running() in work.c,
+ * against fairwq_claim() in core/inbox.h, and fairwq_start_item() and
+ * fairwq_end_current() in core/turn.h.
  *
  * One task queues the work twice, another disables it. A runner runs it.
  *
@@ -15,8 +15,8 @@
  * Broken NO_MB_DISABLE (assertion): no smp_mb() in disable_item().
  * Broken NO_MB_CLAIM (assertion): the cmpxchg() in fairwq_claim() without its
  *	barrier: @disabled is loaded before the work can be seen to be pending.
- * Broken NO_ACQUIRE_DATA (assertion): await() loads @last_runner before it, and the
- *	cancel before it, load that the work is not pending.
+ * Broken NO_ACQUIRE_DATA (assertion): await() loads @last_runner before it, and
+ *	the cancel before it, load that the work is not pending.
  * Broken NO_ACQUIRE_CURRENT (assertion): the caller loads the function's stores
  *	before it loads @current_work.
  * Broken NO_RELEASE_CURRENT (assertion): fairwq_end_current() stores
@@ -80,8 +80,8 @@ proctype caller(byte cpu)
 			:: data -> store_release(cpu, WORD, 0)
 			:: else ->
 				/* fairwq_inbox_link_locked() */
-				d_step { assert(!returned && !inbox && !fifo); inbox = true }
-				first = true
+				assert(!returned && !inbox && !fifo);
+				d_step { inbox = true; first = true }
 			fi
 		:: mem[WORD] != 0
 		fi;
@@ -157,7 +157,7 @@ proctype disabler(byte cpu)
 	read_once(cpu, LAST_RUNNER, last);
 #endif
 	cancel(cpu);
-	/* await(); a queue call that is about to be refused may have the word. */
+	/* await(); a queue call that will be refused may have the word. */
 	mem[WORD] == 0;
 #ifndef NO_ACQUIRE_DATA
 	read_once(cpu, LAST_RUNNER, last);
@@ -202,11 +202,12 @@ end:	do
 			d_step { assert(!returned); inside = true }
 			read_once(cpu, DATA, data);
 			write_once(cpu, DATA, data + 1);
-			d_step { assert(!returned); inside = false; runs++; data = 0 }
-			/* fairwq_turn_end_locked() */
+			assert(!returned);
+			d_step { inside = false; runs++; data = 0 }
+			/* fairwq_turn_end_locked(), complete() */
 			spin_lock(cpu);
 			if
-			:: awaited -> store_release(cpu, ENDED, 1)	/* complete() */
+			:: awaited -> store_release(cpu, ENDED, 1)
 			:: else
 			fi;
 			in_turn = false;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The end of a batch: batch.c, core/inbox.c, core/push.c and fairwq_fifo_reap_locked() in
- * core/fifo.c, against the calls that may still use the batch.
+ * The end of a batch: batch.c, core/inbox.c, core/push.c and
+ * fairwq_fifo_reap_locked() in core/fifo.c, against the calls that may still
+ * use the batch.
  *
- * Two holders of references dispose of the batch. Before that, the first one queues an item
- * by fairwq_queue_delayed(), the second one another by fairwq_queue(). A runner runs the
- * accepted items. Each step here is under a lock, or ordered by RCU. Therefore memory is
- * sequentially consistent here. A section under inbox->lock is one step. An item may begin
- * as soon as it is in the inbox. Pauses are left out: they are sections of pool->lock.
+ * Two holders of references dispose of the batch. Before that, the first one
+ * queues an item by fairwq_queue_delayed(), the second one another by
+ * fairwq_queue(). A runner runs them. Each step is under a lock, or ordered by
+ * RCU, so memory is sequentially consistent. A section under inbox->lock is one
+ * step. An item may begin as soon as it is in the inbox. Pauses are left out:
+ * they are sections of pool->lock.
  *
  * Holds:
  *	each accepted item runs, or is cancelled, before the batch is reaped;
@@ -16,23 +18,24 @@
  *	the batch is freed, and no CPU touches it after that.
  *
  * Case CANCEL: a task without a reference cancels the first item.
- * Case MOD: a task without a reference queues the first item anew, by fairwq_mod_delayed().
+ * Case MOD: a task without a reference queues the first item anew, by
+ *	fairwq_mod_delayed().
  *
- * Broken SEEN_APART (assertion): a queue call sees that the batch is not disposed, and accepts
- *	the item in a later section.
- * Broken DISPOSE_LEAK (invalid end state): the check for a drained batch is only
- *	made when the batch is disposed.
- * Broken NO_REAPING (assertion): that check ignores @reaping: reap_work is queued again while
- *	the batch is reaped, and runs after it is freed.
- * Broken CANCEL FREED_AT_ONCE (assertion): the last put frees the memory, without a
- *	grace period.
+ * Broken SEEN_APART (assertion): a queue call sees that the batch is not
+ *	disposed, and accepts the item in a later section.
+ * Broken DISPOSE_LEAK (invalid end state): the check for a drained batch is
+ *	only made when the batch is disposed.
+ * Broken NO_REAPING (assertion): that check ignores @reaping: reap_work is
+ *	queued again while the batch is reaped, and runs after it is freed.
+ * Broken CANCEL FREED_AT_ONCE (assertion): the last put frees the memory,
+ *	without a grace period.
  * Broken ACTIVATED_LATE (assertion): the timer leaves its RCU read-side section
  *	before it activates the batch.
- * Broken DELAY_NOT_HELD (assertion): the batch does not count an item that waits for
- *	its timer.
+ * Broken DELAY_NOT_HELD (assertion): the batch does not count an item that
+ *	waits for its timer.
  */
 bool locked;				/* pool->lock */
-bool disposed;				/* FAIRWQ_BATCH_DISPOSED in batch->flags */
+bool disposed;				/* FAIRWQ_BATCH_DISPOSED is set */
 bool reaped, reaping;			/* of the batch */
 byte queued;				/* items in the inbox and the FIFO */
 bool has_0;				/* item 0 is among them */
@@ -41,12 +44,12 @@ byte in_flight, nr_held;
 byte refs = 3;				/* two holders, and the pool */
 
 bool reap_queued;			/* reap_work is queued */
-bool freeing, freed;			/* call_rcu() was called; the memory is gone */
+bool freeing, freed;			/* by call_rcu(); the memory is gone */
 
 byte accepted, ran, cancelled, left;	/* for the properties */
 bool told;				/* a dispose has returned */
 
-#define NR_READERS 4			/* holders 0 and 1, timer, cancel or mod */
+#define NR_READERS 4			/* two holders, timer, cancel or mod */
 byte section[NR_READERS];		/* odd: in an RCU read-side section */
 
 #define rcu_read_lock(p)	section[p]++
@@ -292,7 +295,7 @@ proctype mod(byte me)
 		if
 		:: found ->
 			/* fairwq_inbox_delay_locked() */
-			d_step { at_batch(); assert(!reaped); timer = true; cancelled = 0 }
+			d_step { assert(!freed && !reaped); timer = true; cancelled = 0 }
 		:: else ->
 			/* unreserve() */
 			d_step { at_batch(); nr_held-- }

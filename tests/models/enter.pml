@@ -1,45 +1,52 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The way of a work into a serializer, and out of it.
- * core/waitlist.c: fairwq_waitlist_enter(), fairwq_waitlist_take(), is_listed_locked(),
- * release_listed() and admit_locked(); core/inbox.c; work.c: take_queued() and release_work().
+ * The way of a work into a serializer, and out of it. core/waitlist.c:
+ * fairwq_waitlist_enter(), fairwq_waitlist_take(), is_listed_locked(),
+ * release_listed() and admit_locked(); core/inbox.c; work.c: take_queued() and
+ * release_work().
  *
  * A queue call claims the work and puts it into the list under the lock of the
- * serializer; or, if nothing is in flight, into the inbox, also under inbox->lock. A
- * cancel reads which serializer that is, takes its lock, and looks again.
+ * serializer; or, if nothing is in flight, into the inbox, also under
+ * inbox->lock. A cancel reads which serializer that is, takes its lock, and
+ * looks again.
  *
- * There are two serializers. In each an item is in flight that is not the work. A task
- * queues the work through the first one, then through the other one, then through the
- * first one again. Another CPU cancels it once. A runner runs an admitted work. It admits
- * the work that waits, or starts it in a burst.
+ * There are two serializers, with another item in flight in each. A task queues
+ * the work through the first one, the other one, and the first one again.
+ * Another CPU cancels it once. A runner runs an admitted work. It admits the
+ * work that waits, or starts it in a burst.
  *
  * Holds:
- *	each accepted queueing runs, or a cancel returned true for it, and never both;
+ *	each accepted queueing runs, or a cancel returned true for it, and never
+ *	both;
  *	the batch that is read is that of this queueing;
  *	a work is only taken out of the serializer that it is in;
- *	the work is not touched when it may be freed. That is when all calls have
- *	returned and it does not run any more, or in its function in Case AGAIN;
+ *	the work is not touched when it may be freed. That is when all calls
+ *	have returned and it does not run any more, or in its function in Case
+ *	AGAIN;
  *	all calls return.
  *
- * A section under the lock of the pool or of an inbox is one step. A cancel that must look
- * again waits until something has changed. Holds on a batch are in dispose.pml.
+ * A section under the lock of the pool or of an inbox is one step. A cancel
+ * that must look again waits until something has changed. Holds on a batch are
+ * in dispose.pml.
  *
- * Case TWO: two CPUs queue the work through one serializer each, then cancel it.
- * Case AGAIN: one queue call. When it was cancelled, the work is queued again at once,
- *	through any of the two, and its function frees it.
+ * Case TWO: two CPUs queue the work through one serializer each, then cancel
+ *	it.
+ * Case AGAIN: one queue call. When it was cancelled, the work is queued again
+ *	at once, through any of the two, and its function frees it.
  *
- * Broken TAKEN_UNSEEN (assertion): under the lock, the cancel does not look again which
- *	serializer the work is in.
- * Broken NO_ACQUIRE (assertion): the cancel loads @serializer before work->data.
- * Broken NO_RELEASE_LET_GO (assertion): another CPU can see that the work is free before
- *	it sees the stores before that.
+ * Broken TAKEN_UNSEEN (assertion): under the lock, the cancel does not look
+ *	again which serializer the work is in.
+ * Broken NO_ACQUIRE (assertion): the cancel loads @serializer before
+ *	work->data.
+ * Broken NO_RELEASE_LET_GO (assertion): another CPU can see that the work is
+ *	free before it sees the stores before that.
  * Broken NO_RELEASE_QUEUED (assertion): the same in release_work().
- * Broken CLAIMED_APART (invalid end state): the work is claimed, and put into the list in a
- *	later section of the lock. The item in flight may have ended between the two.
+ * Broken CLAIMED_APART (invalid end state): the work is listed in a later
+ *	section of the lock. The item in flight may have ended before that.
  */
 /* CPU 0: queue; 1: the runner; 2: cancel, and queue */
-#define lock_of(c)	((c) - 1)	/* fairwq_serializer_lock(), of each of the two */
-#define DATA	2		/* work->data: 0, or a state and 4 times the batch */
+#define lock_of(c)	((c) - 1)	/* fairwq_serializer_lock() */
+#define DATA	2		/* work->data: 0, or state + 4 * batch */
 #define SERIALIZER 3		/* work->serializer */
 #define VARS	4
 
@@ -62,7 +69,7 @@ bool busy[2] = true;		/* serializer->in_flight */
 bool listed[2];			/* the work is in serializer->waiting */
 bool other[2] = true;		/* an item other than the work is in flight */
 
-bool queued;			/* the work is in its batch: the inbox, or the FIFO */
+bool queued;			/* the work is in its batch: inbox or FIFO */
 
 /* For the properties. */
 byte accepted, runs, cancelled;
@@ -72,15 +79,16 @@ byte returned;			/* calls */
 
 /* Stores to the work that are still in the buffer of CPU @c. */
 #define is_work(v)	((v) >= DATA)
-#define stores(c)	(is_work(sb[c].var[0]) || is_work(sb[c].var[1]) || is_work(sb[c].var[2]))
+#define stores(c)	(is_work(sb[c].var[0]) || is_work(sb[c].var[1]) || \
+			 is_work(sb[c].var[2]))
 
 inline load(cpu, v, to) { d_step { assert(!freed); read_once(cpu, v, to) } }
 inline store(cpu, v, x) { assert(!freed); write_once(cpu, v, x) }
 
-#define has_begun	runs++; assert(runs + cancelled <= accepted)
+#define has_begun	runs++; assert(!freed && runs + cancelled <= accepted)
 #define was_cancelled	cancelled++; assert(runs + cancelled <= accepted)
 
-/* fairwq_waitlist_next_locked(), or fairwq_burst_next(): the item in @k has ended. */
+/* The item in @k ends: fairwq_waitlist_next_locked(), fairwq_burst_next(). */
 inline complete(cpu, k)
 {
 	lock(lock_of(k));
@@ -89,12 +97,13 @@ inline complete(cpu, k)
 		/* burst_take_locked(), fairwq_start_item() */
 		listed[k - 1] = false;
 		store(cpu, SERIALIZER, 0);
-		d_step { RMW(cpu) -> assert(!freed); mem[DATA] = 0; along = true; has_begun }
+		d_step { RMW(cpu) -> mem[DATA] = 0; along = true; has_begun }
 	:: listed[k - 1] ->
 		/* admit_locked(). The drop of inbox->lock is a release. */
 		d_step {
 			RMW(cpu) ->
-			assert(!queued && !freed && mem[DATA] == LISTED + 4 * bound);
+			assert(!queued && !freed);
+			assert(mem[DATA] == LISTED + 4 * bound);
 			listed[k - 1] = false;
 			mem[DATA] = QUEUED + 4 * bound;
 			queued = true
@@ -167,7 +176,7 @@ inline take_listed(cpu)
 /* take_queued(): sets @taken, and @k to the serializer. */
 inline take_queued(cpu)
 {
-	/* Under the lock of the pool, in which a work that is taken also begins. */
+	/* Under pool->lock. A work that is taken begins under the same hold. */
 	d_step {
 		RMW(cpu) && (queued || state(mem[DATA]) != QUEUED) ->
 		/* look_locked(), remove_locked() */
@@ -210,8 +219,8 @@ inline cancel(cpu)
 			load(cpu, SERIALIZER, k);
 			if
 			:: k -> take_listed(cpu)
-			:: else -> d_step { RMW(cpu) && (mem[SERIALIZER] ||
-							 state(mem[DATA]) != LISTED) }
+			:: else ->
+				RMW(cpu) && (mem[SERIALIZER] || state(mem[DATA]) != LISTED)
 			fi
 		:: state(d) == QUEUED -> take_queued(cpu)
 		fi
@@ -284,10 +293,14 @@ proctype runner(byte cpu)
 
 end:	do
 	:: along -> along = false; function(); complete(cpu, k)
-	:: d_step { !along && RMW(cpu) && queued -> queued = false; k = mem[SERIALIZER] };
+	:: d_step {
+		!along && RMW(cpu) && queued ->
+		queued = false;
+		k = mem[SERIALIZER]
+	   }
 		/* fairwq_start_item() */
 		store(cpu, SERIALIZER, 0);
-		d_step { RMW(cpu) -> assert(!freed && k); mem[DATA] = 0; has_begun }
+		d_step { RMW(cpu) -> assert(k); mem[DATA] = 0; has_begun }
 		function();
 		complete(cpu, k)
 	:: d_step { !along && other[0] -> other[0] = false; k = 1 }
@@ -299,7 +312,7 @@ end:	do
 
 proctype waiter()
 {
-	/* All calls have returned, and the work will not run again: it may be freed. */
+	/* All calls have returned, and no run is to come: it may be freed. */
 	d_step {
 		returned == CALLERS && runs + cancelled == accepted ->
 		freed = true;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Forks: a task is private to its forker, which may promote it. Then another runner
- * may steal it, and the join takes it back or waits for it. fairwq_fork() and
- * fairwq_unfork() in fairwq.h, promote_oldest(), fairwq_fork_take_back() and
- * fairwq_fork_await() in core/fork.c, run_task() in forkjoin.c, and
- * fairwq_fifo_add_part_locked() in core/fifo.c.
+ * Forks: a task is private to its forker, which may promote it. Then another
+ * runner may steal it, and the join takes it back or waits for it.
+ * fairwq_fork() and fairwq_unfork() in fairwq.h, promote_oldest(),
+ * fairwq_fork_take_back() and fairwq_fork_await() in core/fork.c, run_task() in
+ * forkjoin.c, and fairwq_fifo_add_part_locked() in core/fifo.c.
  *
- * An item forks two tasks and joins them, in any order. A fork or a join may promote a
- * task at any time. There are two other runners. How they are kicked is in queue.pml and
- * seat.pml, which also has the limits under which a task is promoted.
+ * An item forks two tasks and joins them, in any order. A fork or a join may
+ * promote a task at any time. There are two other runners. How they are kicked
+ * is in queue.pml and seat.pml, which also has the limits under which a task is
+ * promoted.
  *
  * Holds:
  *	each task runs once;
@@ -18,18 +19,22 @@
  *	the turns of the batch are counted, also when the item has ended;
  *	the join ends.
  *
- * Broken ORIGIN_UNSEEN (assertion): a join does not look whether its task is promoted.
- * Broken LOOK_UNLOCKED (assertion): fairwq_fork_take_back() looks at work->data before it has
- *	the lock.
- * Broken ADDED_UNLOCKED (assertion): the work is set up, but the unlock is no release.
- * Broken DONE_NOT_LAST (assertion): run_task() uses the task after it has marked it as done.
+ * Broken ORIGIN_UNSEEN (assertion): a join does not look whether its task is
+ *	promoted.
+ * Broken LOOK_UNLOCKED (assertion): fairwq_fork_take_back() looks at work->data
+ *	before it has the lock.
+ * Broken ADDED_UNLOCKED (assertion): the work is set up, but the unlock is no
+ *	release.
+ * Broken DONE_NOT_LAST (assertion): run_task() uses the task after it has
+ *	marked it as done.
  * Broken NO_RELEASE_DONE (assertion): the store of that mark is no release.
- * Broken NO_ACQUIRE_DONE (assertion): is_done() is no acquire: the forker loads the
- *	task's stores early.
- * Broken FORK_UNCOUNTED (assertion): a promoted task does not count as in flight.
+ * Broken NO_ACQUIRE_DONE (assertion): is_done() is no acquire: the forker loads
+ *	the task's stores early.
+ * Broken FORK_UNCOUNTED (assertion): a promoted task does not count as in
+ *	flight.
  */
 /* CPU 0: the forker; 1, 2: runners */
-#define WORK(t)	(1 + (t))	/* task->work and the rest that a promotion sets up */
+#define WORK(t)	(1 + (t))	/* what a promotion sets up, as task->work */
 #define DONE(t)	(3 + (t))	/* task->origin is FAIRWQ_TASK_DONE */
 #define DATA(t)	(5 + (t))	/* that task @t reads and writes */
 #define VARS	7
@@ -47,7 +52,7 @@ bool pending[TASKS];		/* task->work.data; it is in batch->fifo */
 byte in_flight = 1;		/* of the batch: the item */
 
 /* Of the forker. */
-bool private[TASKS];		/* in forker->forks.list, in the order of their numbers */
+bool private[TASKS];		/* in forker->forks.list, in this order */
 bool promoted[TASKS];		/* task->origin */
 
 bool ran[TASKS];		/* for the properties */
@@ -207,7 +212,9 @@ end:	do
 		d_step {
 			task = (pending[0] -> 0 : (pending[1] -> 1 : NONE));
 			if
-			:: task != NONE -> assert(!gone[task]); pending[task] = false
+			:: task != NONE ->
+				assert(!gone[task]);
+				pending[task] = false
 			:: else
 			fi
 		}

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Memory as other CPUs see it: a store waits in its CPU's buffer and gets to
- * memory at any later time. A model that includes this must define VARS, and number
- * its variables 1 .. VARS - 1. Variable 0 is a spinlock, LOCK.
+ * memory at any later time. A model that includes this must define VARS, and
+ * number its variables 1 .. VARS - 1. Variable 0 is a spinlock, LOCK.
  *
  * A CPU sees its own stores at once. Stores to one variable keep their order.
- * Stores to different variables may get to memory in either order, and a load may
- * be done before the stores in front of it. So this is weaker than x86, where
- * stores keep their order. It is stronger than arm64 or the kernel's memory model,
- * because loads are done where they stand, and all CPUs see one memory. A model
- * that needs an early load must do it by hand.
+ * Stores to different variables may get to memory in either order, and a load
+ * may be done before the stores in front of it. So this is weaker than x86,
+ * where stores keep their order. It is stronger than arm64 or the kernel's
+ * memory model, because loads are done where they stand, and all CPUs see one
+ * memory. A model that needs an early load must do it by hand.
  *
- * A store_release() waits in the buffer until all earlier stores have left, as on
- * ARM. It is no barrier for later accesses. smp_mb() waits until the buffer is
- * empty. A read-modify-write that returns a value, as xchg() and cmpxchg(), is
- * fully ordered: RMW() in front of it does the same as smp_mb(). To take a spinlock
- * is only an acquire: earlier stores may still be in the buffer. To drop it is a
- * release.
+ * A store_release() waits in the buffer until all earlier stores have left, as
+ * on ARM. It is no barrier for later accesses. smp_mb() waits until the buffer
+ * is empty. A read-modify-write that returns a value, as xchg() and cmpxchg(),
+ * is fully ordered: RMW() in front of it does the same as smp_mb(). To take a
+ * spinlock is only an acquire: earlier stores may still be in the buffer. To
+ * drop it is a release.
  */
 #define CPUS	3
 #define LOCK	0		/* pool->lock, in most models */
@@ -52,18 +52,14 @@ inline put(cpu, v, x, rel)
 #define xchg(cpu, v, x)		d_step { RMW(cpu) -> mem[v] = x }
 #define cmpxchg_0(cpu, v, x)	d_step { RMW(cpu) && mem[v] == 0 -> mem[v] = x }
 
-#define is_newest(c, i, v)	(sb[c].n > i && sb[c].var[i] == v)
+#define in_buffer(c, i, v)	(sb[c].n > i && sb[c].var[i] == v)
 
 inline read_once(cpu, v, to)
 {
 	d_step {
-		if
-		:: is_newest(cpu, 2, v) -> to = sb[cpu].val[2]
-		:: !is_newest(cpu, 2, v) && is_newest(cpu, 1, v) -> to = sb[cpu].val[1]
-		:: !is_newest(cpu, 2, v) && !is_newest(cpu, 1, v) &&
-		   is_newest(cpu, 0, v) -> to = sb[cpu].val[0]
-		:: else -> to = mem[v]
-		fi
+		to = (in_buffer(cpu, 2, v) -> sb[cpu].val[2] :
+		      (in_buffer(cpu, 1, v) -> sb[cpu].val[1] :
+		       (in_buffer(cpu, 0, v) -> sb[cpu].val[0] : mem[v])))
 	}
 }
 

@@ -1,39 +1,42 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Park: a work that is queued again while it runs must not run twice at once. When its
- * next turn is taken, it is parked with the runner that executes it.
- * fairwq_start_item(), run_item() and fairwq_end_current() in core/turn.h and core/run.c,
- * fairwq_park_locked(), park_at() and fairwq_unpark() in core/park.c.
+ * Park: a work that is queued again while it runs must not run twice at once.
+ * When its next turn is taken, it is parked with the runner that executes it.
+ * fairwq_start_item(), run_item() and fairwq_end_current() in core/turn.h and
+ * core/run.c, fairwq_park_locked(), park_at() and fairwq_unpark() in
+ * core/park.c.
  *
- * There are two pools with a runner each, so the two have no pool->lock in common. Runner 1
- * runs the work, and may then run another item, which sleeps until the work has run as
- * often as it is queued. So no other event can put the work back. A producer queues the
- * work twice more, each time as soon as it is not pending. It queues to the second pool, or
- * to either one if no item sleeps there. Kicks are in queue.pml.
+ * There are two pools with a runner each, so the two have no pool->lock in
+ * common. Runner 1 runs the work, and may then run another item, which sleeps
+ * until the work has run as often as it is queued. A producer queues the work
+ * twice more, as soon as it is not pending: to the second pool, or to either
+ * one if no item sleeps there. Kicks are in queue.pml.
  *
  * Holds:
  *	the function never runs twice at once;
  *	each run sees the stores of the run before;
- *	the work runs as often as it was queued, so a parked work is put back, once;
+ *	the work runs as often as it was queued, so a parked work is put back,
+ *	once;
  *	each turn ends once.
  *
- * Broken REENTRANT (assertion): a runner does not look whether the work still runs.
+ * Broken REENTRANT (assertion): a runner does not look whether the work still
+ *	runs.
  * Broken XCHG_RELEASE (invalid end state): the xchg() in fairwq_start_item() is
  *	a release only: @has_parked is loaded before @current_work is seen.
  * Broken XCHG_ACQUIRE (assertion): it is an acquire only: a CPU sees that the
  *	work is not pending before it sees which runner executes it.
- * Broken NO_RELEASE_START (assertion): fairwq_start_item() stores @current_work by
- *	WRITE_ONCE(): the lock that was taken before is no barrier for the stores of
- *	the last function.
+ * Broken NO_RELEASE_START (assertion): fairwq_start_item() stores @current_work
+ *	by WRITE_ONCE(): the lock that was taken before is no barrier for the
+ *	stores of the last function.
  * Broken NO_RELEASE_END (assertion): the same in fairwq_end_current().
  * Broken NO_MB_PARK (invalid end state): no smp_mb() in park_at().
  * Broken NO_MB_END (invalid end state): no smp_mb() in fairwq_end_current().
  * Broken NO_PARK_LOCK (invalid end state): park_at() does not hold @park_lock.
- * Broken TAKEN_UNMARKED (invalid end state): a work that is put back is not marked as
- *	taken, so it counts twice, and its batch never drains.
+ * Broken TAKEN_UNMARKED (invalid end state): a work that is put back is not
+ *	marked as taken, so it counts twice, and its batch never drains.
  * Broken UNPARKED_AT_ONCE (non-progress cycle): first_parked() also returns the
- *	work whose function is about to be called. The other runner may take it and
- *	park it again, any number of times.
+ *	work whose function is about to be called. The other runner may take it
+ *	and park it again, any number of times.
  */
 /* CPU 0: producer; 1, 2: runners of that id, of pools of that number */
 #define WORD(w)	(w)		/* 1 and 2, work->data of @w: pending */
@@ -59,7 +62,7 @@ byte in_flight[3];		/* batch->in_flight */
 /* Under the lock of the pool in which the work is queued. */
 bool taken;			/* FAIRWQ_WORK_COUNTED in work->flags */
 byte home = 1;			/* that pool */
-bool parked[3];			/* the work is on runner->parked; also under park_lock */
+bool parked[3];			/* on runner->parked; also under park_lock */
 
 byte runs;			/* of the function, ended */
 bool inside;			/* the function runs */
@@ -101,7 +104,7 @@ inline park_at(me, other)
 		/* fairwq_fifo_park_locked() */
 		d_step {
 			fifo[me] = false;
-			in_flight[me] = in_flight[me] + (taken -> 0 : 1);
+			in_flight[me] = in_flight[me] + !taken;
 #ifndef TAKEN_UNMARKED
 			taken = true;
 #endif
@@ -143,7 +146,7 @@ inline unpark(me)
 		lock(PARK_LOCK(me));
 		found = parked[me];
 #ifndef UNPARKED_AT_ONCE
-		/* Not if the work waits for the function that is about to be called. */
+		/* Not if it waits for the function that is about to be called. */
 		read_once(me, CURRENT(me), current);
 		found = found && current != WORK;
 		current = 0;
@@ -207,7 +210,7 @@ inline end_current(me)
 	unpark(me)
 }
 
-/* Under one hold of the lock the turn of @mine ends, and the next one is taken. */
+/* Under one hold of the lock the turn of @mine ends and the next begins. */
 inline runner_next(me)
 {
 	lock(POOL_LOCK(me));
@@ -226,7 +229,7 @@ inline runner_next(me)
 			d_step {
 				fifo[me] = false;
 				mine = WORK;
-				in_flight[me] = in_flight[me] + (taken -> 0 : 1);
+				in_flight[me] = in_flight[me] + !taken;
 				taken = false
 			}
 		:: else
@@ -251,7 +254,7 @@ inline run_item(me)
 		assert(data == runs);
 		write_once(me, DATA, data + 1);
 		d_step { data = 0; runs++; inside = false }
-	:: mine == OTHER -> runs == RUNS	/* the other item sleeps until then */
+	:: mine == OTHER -> runs == RUNS	/* it sleeps until then */
 	fi;
 	read_once(me, WANTED(me), wanted);
 	if

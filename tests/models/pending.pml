@@ -3,19 +3,20 @@
  * Pending: fairwq_claim(), fairwq_claim_taken() and fairwq_unless_pending() in
  * core/inbox.h and inbox.c, against fairwq_start_item() in core/turn.h.
  *
- * Two callers store something and then queue the same work, twice each, to two batches,
- * so there is no inbox->lock between them. A runner clears pending and calls the
- * function, which reads their stores. If the batch has max_queued, a queue call may only
- * check whether the work is pending.
+ * Two callers store something and then queue the same work, twice each, to two
+ * batches, so there is no inbox->lock between them. A runner clears pending and
+ * calls the function, which reads their stores. If the batch has max_queued, a
+ * queue call may only check whether the work is pending.
  *
  * Holds:
  *	after a call that returned 1 or 0, a run sees the stores of its caller;
  *	the function is called once for each call that returned 1;
  *	a work is in no list twice.
  *
- * Broken NO_MB_CLAIM (invalid end state): no smp_mb() in fairwq_claim_taken(), after
- *	the cmpxchg() that has failed.
- * Broken NO_MB_REFUSED (invalid end state): no smp_mb() in fairwq_unless_pending().
+ * Broken NO_MB_CLAIM (invalid end state): no smp_mb() in fairwq_claim_taken(),
+ *	after the cmpxchg() that has failed.
+ * Broken NO_MB_REFUSED (invalid end state): no smp_mb() in
+ *	fairwq_unless_pending().
  * Broken XCHG_RELEASE (invalid end state): the xchg() in fairwq_start_item() is
  *	a release only, as is the unlock after it.
  * Broken PENDING_AFTER (invalid end state): the work is pending until the

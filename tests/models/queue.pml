@@ -1,35 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Queue: queue calls, runners that go idle, and kicks. inbox.c, push.c, fifo.c, kick.c, run.c
- * and watchdog.c in core/.
+ * Queue: queue calls, runners that go idle, and kicks. core/inbox.c, push.c,
+ * fifo.c, kick.c, run.c and watchdog.c.
  *
- * Two producers push three items to one batch. Two runners take them, one turn at a
- * time. The first item may sleep until the last has run.
+ * Two producers push three items to one batch. Two runners take them, one turn
+ * at a time. The first item may sleep until the last has run.
  *
  * Holds:
  *	every item runs once;
  *	the items of one producer are taken in order;
- *	no item is left behind while a runner is idle, also while another item sleeps;
+ *	no item is left behind while a runner is idle, also while another item
+ *	sleeps;
  *	a runner is kicked only when it is idle.
  *
- * Every step is under pool->lock or inbox->lock. So memory is sequentially consistent here. A
- * section under inbox->lock is one step. How many runners may work is in seat.pml.
+ * Every step is under pool->lock or inbox->lock. So memory is sequentially
+ * consistent here. A section under inbox->lock is one step. How many runners
+ * may work is in seat.pml.
  *
- * Case QUICK: items usually end at once, so a runner that runs one is expected to take the
- *	next. If it is late, the tick must find that.
+ * Case QUICK: items usually end at once, so a runner that runs one is expected
+ *	to take the next. If it is late, the tick must find that.
  *
- * Broken WATCHED_LATE (invalid end state): fairwq_inbox_take_over_locked() looks first, then
- *	clears @watched in a later section.
- * Broken NOT_ACTIVATED (invalid end state): a queue call that has set @watched does
- *	not activate the batch if a runner is active.
+ * Broken WATCHED_LATE (invalid end state): fairwq_inbox_take_over_locked()
+ *	looks first, then clears @watched in a later section.
+ * Broken NOT_ACTIVATED (invalid end state): a queue call that has set @watched
+ *	does not activate the batch if a runner is active.
  * Broken KICK_NOT_CHAINED (invalid end state): a runner that leaves a backlog
  *	in the tree does not kick the next runner.
  * Broken IDLE_APART (invalid end state): a runner that has seen an empty tree
  *	goes idle in a later lock section.
- * Broken QUICK NO_TICK (invalid end state): the tick is not started when no runner is
- *	kicked.
- * Broken QUICK TICK_ONCE (invalid end state): the tick comes only once, also if the
- *	item is not late by then.
+ * Broken QUICK NO_TICK (invalid end state): the tick is not started when no
+ *	runner is kicked.
+ * Broken QUICK TICK_ONCE (invalid end state): the tick comes only once, also if
+ *	the item is not late by then.
  */
 #define spin_lock()	d_step { !locked -> locked = true }
 #define spin_unlock()	locked = false
@@ -82,7 +84,10 @@ inline unlock_and_kick()
 	spin_unlock();
 	atomic {
 		if
-		:: kick != NONE -> assert(!kicked[kick]); kicked[kick] = true; kick = NONE
+		:: kick != NONE ->
+			assert(!kicked[kick]);
+			kicked[kick] = true;
+			kick = NONE
 		:: else
 		fi
 	}
@@ -211,8 +216,8 @@ end:	do
 				d_step { !locked -> idle[me] = true }
 #endif
 				break
-			:: taking == 0 -> runs[2]	/* it sleeps until item 2 has run */
-			:: taking != NONE		/* or it does not sleep */
+			:: taking == 0 -> runs[2]	/* it sleeps until then */
+			:: taking != NONE
 			fi;
 			d_step { runs[taking] = true; taking = NONE }
 		od

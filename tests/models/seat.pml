@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Places among the active runners. A runner whose item waits in a join gives its place
- * away, and takes it back without a check. leave_locked() and return_locked() in
- * core/runner.c, promote_oldest(), fairwq_fork_take_back() and fairwq_fork_await() in
- * core/fork.c, runner_next_locked() in core/run.c, fairwq_kick_activate_locked() in
- * core/kick.c. fork.pml has what the task and its join see of each other.
+ * Places among the active runners. A runner whose item waits in a join gives
+ * its place away, and takes it back without a check. leave_locked() and
+ * return_locked() in core/runner.c, promote_oldest(), fairwq_fork_take_back()
+ * and fairwq_fork_await() in core/fork.c, runner_next_locked() in core/run.c,
+ * fairwq_kick_activate_locked() in core/kick.c. fork.pml has what the task and
+ * its join see of each other.
  *
- * There are four runners with two places. Batch A has an item, which forks a task and
- * joins it, and may hold a mutex meanwhile. Batch B has two items, which take that mutex.
- * If the forker does not hold it, the task may wait for an item of B. A turn may go to
- * either batch. Each section under pool->lock is one step here.
+ * There are four runners with two places, for a while with three. Batch A has
+ * an item, which forks a task and joins it, and may hold a mutex meanwhile.
+ * Batch B has two items, which take that mutex. If the forker does not hold it,
+ * the task waits for an item of B. A turn may go to either batch. Each section
+ * under pool->lock is one step.
  *
  *	State of a runner	In nr_active	On pool->idle_runners
  *	idle			no		yes
@@ -22,14 +24,12 @@
  *	a turn is taken only if no more than max_active runners are active;
  *	pool->hungry is set iff fewer are active.
  *
- * Case MAX_ACTIVE: max_active is 1, 2 and 1 again meanwhile. The task does not wait.
- *
- * Broken JOIN_ASKS (invalid end state): a runner that has slept in a join waits until
- *	a place is free.
+ * Broken JOIN_ASKS (invalid end state): a runner that has slept in a join waits
+ *	until a place is free.
  * Broken LEAVE_QUIET (invalid end state): leave_locked() kicks no runner.
- * Broken SURPLUS_STAYS (assertion): a runner takes a turn while more than max_active
- *	runners are active.
- * Broken MAX_ACTIVE MAX_UNSAID (assertion): fairwq_pool_set_max_active() does not update
+ * Broken SURPLUS_STAYS (assertion): a runner takes a turn while more than
+ *	max_active runners are active.
+ * Broken MAX_UNSAID (assertion): fairwq_pool_set_max_active() does not update
  *	pool->hungry.
  */
 #define RUNNERS	4
@@ -61,7 +61,7 @@ byte queued;			/* items of batch B */
 /* For the properties. */
 byte ended;			/* items of batch B */
 bool over;			/* the item of A has ended */
-bool mutex, waits;		/* the mutex is held; the task may wait for batch B */
+bool mutex, waits;		/* the mutex is held; the task waits for batch B */
 
 #define eligible_a	(item_a || task == PROMOTED)
 #define any_idle	(idle[0] || idle[1] || idle[2] || idle[3])
@@ -75,7 +75,8 @@ bool mutex, waits;		/* the mutex is held; the task may wait for batch B */
 /* What holds whenever pool->lock is free. */
 inline unlock()
 {
-	assert(nr_active == is_active(0) + is_active(1) + is_active(2) + is_active(3));
+	assert(nr_active == is_active(0) + is_active(1) + is_active(2) +
+			    is_active(3));
 	assert(hungry == (nr_active < max_active))
 }
 
@@ -173,18 +174,14 @@ inline forking(me, r)
 {
 	if
 	:: atomic { !mutex -> mutex = true; holds = true }
-#ifndef MAX_ACTIVE
 	:: waits = true
-#else
-	:: true
-#endif
 	fi;
 	if
 	:: hungry -> promote(r)
 	:: true
 	fi;
 	if
-	:: d_step { task < BEGUN -> task = DONE }	/* fairwq_fork_take_back() */
+	:: d_step { task < BEGUN -> task = DONE } /* fairwq_fork_take_back() */
 	:: task == DONE					/* spin_for() */
 	:: task == BEGUN -> await_done(me, r)
 	fi;
@@ -232,17 +229,15 @@ proctype tuner()
 	byte r, i;
 
 	do
-	:: i < 3 ->
-		atomic {
-			max_active = (i == 1 -> 2 : 1);
+	:: atomic { i < 2 ->
+		max_active = (i -> 2 : 3);
 #ifndef MAX_UNSAID
-			update_hungry();
+		update_hungry();
 #endif
-			i++;
-			kick(r);	/* fairwq_kick_unlock() */
-			unlock()
-		}
-	:: else -> break
+		kick(r);	/* fairwq_kick_unlock() */
+		i++;
+		unlock() }
+	:: i == 2 -> break
 	od
 }
 
@@ -259,9 +254,7 @@ init {
 		run runner(2);
 		run runner(3);
 		run producer();
-#ifdef MAX_ACTIVE
 		run tuner();
-#endif
 		run waiter()
 	}
 }
