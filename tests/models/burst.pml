@@ -10,22 +10,18 @@
  * takes it from there. enter.pml has cancels of what waits.
  *
  * Holds:
- *	each item runs once, in order, and sees what the items before it have
- *	stored;
+ *	each item runs once, in order, and sees what those before it stored;
  *	the caller of a flush sees what the flushed item has stored;
- *	the flush returns, although every later item waits until it has
- *	returned.
+ *	the flush returns, although every later item waits for that.
  *
  * Case FLUSH: the batch is flushed: fairwq_runner_yield_locked(). Every item
  *	that is taken after that waits for the flush. A pause asks the same way.
  *
  * Broken BURST_KEPT (invalid end state): the runner does not look at @yield.
- * Broken FLUSH BURST_KEPT (invalid end state): the same, against the flush of
- *	the batch.
+ * Broken FLUSH BURST_KEPT (invalid end state): the same.
  * Broken NO_MB_END (invalid end state): no smp_mb__after_spinlock() between the
  *	end of @current_work and the look at @yield.
- * Broken NO_RELEASE_END (assertion): the runner stores @current_work by
- *	WRITE_ONCE().
+ * Broken NO_RELEASE_END (assertion): @current_work is set by WRITE_ONCE().
  * Broken NO_MB_AWAIT (invalid end state): no smp_mb() in await_running().
  * Broken AWAITED_UNLOCKED (invalid end state): await_running() looks at
  *	@current_work again without the pool's lock.

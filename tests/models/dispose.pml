@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The end of a batch: batch.c, core/inbox.c, core/push.c and
- * fairwq_fifo_reap_locked() in core/fifo.c, against the calls that may still
- * use the batch.
+ * fairwq_fifo_reap_locked() in core/fifo.c, against calls that may still use
+ * it.
  *
  * Two holders of references dispose of the batch. Before that, the first one
  * queues an item by fairwq_queue_delayed(), the second one another by
@@ -18,21 +18,20 @@
  *	the batch is freed, and no CPU touches it after that.
  *
  * Case CANCEL: a task without a reference cancels the first item.
- * Case MOD: a task without a reference queues the first item anew, by
- *	fairwq_mod_delayed().
+ * Case MOD: such a task queues it anew, by fairwq_mod_delayed().
  *
  * Broken SEEN_APART (assertion): a queue call sees that the batch is not
  *	disposed, and accepts the item in a later section.
  * Broken DISPOSE_LEAK (invalid end state): the check for a drained batch is
  *	only made when the batch is disposed.
- * Broken NO_REAPING (assertion): that check ignores @reaping: reap_work is
- *	queued again while the batch is reaped, and runs after it is freed.
+ * Broken NO_REAPING (assertion): that check ignores @reaping: the batch is
+ *	reaped twice.
  * Broken CANCEL FREED_AT_ONCE (assertion): the last put frees the memory,
  *	without a grace period.
  * Broken ACTIVATED_LATE (assertion): the timer leaves its RCU read-side section
  *	before it activates the batch.
- * Broken DELAY_NOT_HELD (assertion): the batch does not count an item that
- *	waits for its timer.
+ * Broken DELAY_NOT_HELD (assertion): an item that waits for its timer is not
+ *	counted.
  */
 bool locked;				/* pool->lock */
 bool disposed;				/* FAIRWQ_BATCH_DISPOSED is set */
@@ -107,11 +106,7 @@ inline reap()
 }
 
 /* fairwq_activate(); what it does is in queue.pml. */
-inline activate()
-{
-	spin_lock();
-	spin_unlock()
-}
+#define activate()	spin_lock(); spin_unlock()
 
 /* fairwq_delay_timer_fn(): fairwq_arrive() */
 proctype delay(byte me)
@@ -295,7 +290,8 @@ proctype mod(byte me)
 		if
 		:: found ->
 			/* fairwq_inbox_delay_locked() */
-			d_step { assert(!freed && !reaped); timer = true; cancelled = 0 }
+			assert(!freed && !reaped);
+			d_step { timer = true; cancelled = 0 }
 		:: else ->
 			/* unreserve() */
 			d_step { at_batch(); nr_held-- }

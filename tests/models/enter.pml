@@ -6,9 +6,8 @@
  * release_work().
  *
  * A queue call claims the work and puts it into the list under the lock of the
- * serializer; or, if nothing is in flight, into the inbox, also under
- * inbox->lock. A cancel reads which serializer that is, takes its lock, and
- * looks again.
+ * serializer; or, if nothing is in flight, into the inbox. A cancel reads which
+ * serializer that is, takes its lock, and looks again.
  *
  * There are two serializers, with another item in flight in each. A task queues
  * the work through the first one, the other one, and the first one again.
@@ -16,28 +15,23 @@
  * work that waits, or starts it in a burst.
  *
  * Holds:
- *	each accepted queueing runs, or a cancel returned true for it, and never
- *	both;
+ *	each accepted queueing either runs, or a cancel returned true for it;
  *	the batch that is read is that of this queueing;
  *	a work is only taken out of the serializer that it is in;
  *	the work is not touched when it may be freed. That is when all calls
- *	have returned and it does not run any more, or in its function in Case
- *	AGAIN;
+ *	have returned and no run is to come;
  *	all calls return.
  *
  * A section under the lock of the pool or of an inbox is one step. A cancel
- * that must look again waits until something has changed. Holds on a batch are
- * in dispose.pml.
+ * that must look again waits for a change.
  *
- * Case TWO: two CPUs queue the work through one serializer each, then cancel
- *	it.
+ * Case TWO: two CPUs queue the work through one serializer each, and cancel.
  * Case AGAIN: one queue call. When it was cancelled, the work is queued again
  *	at once, through any of the two, and its function frees it.
  *
  * Broken TAKEN_UNSEEN (assertion): under the lock, the cancel does not look
  *	again which serializer the work is in.
- * Broken NO_ACQUIRE (assertion): the cancel loads @serializer before
- *	work->data.
+ * Broken NO_ACQUIRE (assertion): @serializer is loaded before work->data.
  * Broken NO_RELEASE_LET_GO (assertion): another CPU can see that the work is
  *	free before it sees the stores before that.
  * Broken NO_RELEASE_QUEUED (assertion): the same in release_work().
@@ -52,7 +46,6 @@
 
 #include "memory.pml"
 
-#define CALLERS	2
 #if defined(TWO) || defined(AGAIN)
 #define CALLS	1
 #else
@@ -220,7 +213,8 @@ inline cancel(cpu)
 			if
 			:: k -> take_listed(cpu)
 			:: else ->
-				RMW(cpu) && (mem[SERIALIZER] || state(mem[DATA]) != LISTED)
+				RMW(cpu) && (mem[SERIALIZER] ||
+					     state(mem[DATA]) != LISTED)
 			fi
 		:: state(d) == QUEUED -> take_queued(cpu)
 		fi
@@ -251,21 +245,17 @@ proctype task(byte cpu)
 
 proctype canceller(byte cpu)
 {
-	byte through = 2, d, k, p;
+	byte d, k, p;
 	bool taken, along;
 
 #ifdef TWO
-	queue(cpu, through, 2);
+	queue(cpu, 2, 2);
 #endif
 	cancel(cpu);
 #ifdef AGAIN
 	if
-	:: taken -> through = 1
-	:: taken
-	:: else -> through = 0
-	fi;
-	if
-	:: through -> queue(cpu, through, 2)
+	:: taken -> queue(cpu, 1, 2)
+	:: taken -> queue(cpu, 2, 2)
 	:: else
 	fi;
 #endif
@@ -314,7 +304,7 @@ proctype waiter()
 {
 	/* All calls have returned, and no run is to come: it may be freed. */
 	d_step {
-		returned == CALLERS && runs + cancelled == accepted ->
+		returned == 2 && runs + cancelled == accepted ->
 		freed = true;
 		assert(!stores(0) && !stores(1) && !stores(2))
 	}

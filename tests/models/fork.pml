@@ -7,31 +7,26 @@
  * forkjoin.c, and fairwq_fifo_add_part_locked() in core/fifo.c.
  *
  * An item forks two tasks and joins them, in any order. A fork or a join may
- * promote a task at any time. There are two other runners. How they are kicked
- * is in queue.pml and seat.pml, which also has the limits under which a task is
- * promoted.
+ * promote a task at any time. There are two other runners. Kicks are in
+ * queue.pml, and the limits under which a task is promoted in seat.pml.
  *
  * Holds:
  *	each task runs once;
  *	it sees the forker's stores before the fork;
  *	the forker sees the task's stores after the join;
  *	no runner touches a task after its join has returned;
- *	the turns of the batch are counted, also when the item has ended;
+ *	the turns of the batch are counted;
  *	the join ends.
  *
- * Broken ORIGIN_UNSEEN (assertion): a join does not look whether its task is
- *	promoted.
+ * Broken ORIGIN_UNSEEN (assertion): a join does not look at task->origin.
  * Broken LOOK_UNLOCKED (assertion): fairwq_fork_take_back() looks at work->data
  *	before it has the lock.
- * Broken ADDED_UNLOCKED (assertion): the work is set up, but the unlock is no
- *	release.
- * Broken DONE_NOT_LAST (assertion): run_task() uses the task after it has
- *	marked it as done.
+ * Broken ADDED_UNLOCKED (assertion): a promotion drops the lock by no release.
+ * Broken DONE_NOT_LAST (assertion): run_task() uses the task after its mark.
  * Broken NO_RELEASE_DONE (assertion): the store of that mark is no release.
  * Broken NO_ACQUIRE_DONE (assertion): is_done() is no acquire: the forker loads
  *	the task's stores early.
- * Broken FORK_UNCOUNTED (assertion): a promoted task does not count as in
- *	flight.
+ * Broken FORK_UNCOUNTED (assertion): a promoted task is not counted.
  */
 /* CPU 0: the forker; 1, 2: runners */
 #define WORK(t)	(1 + (t))	/* what a promotion sets up, as task->work */

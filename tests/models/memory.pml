@@ -15,8 +15,7 @@
  * on ARM. It is no barrier for later accesses. smp_mb() waits until the buffer
  * is empty. A read-modify-write that returns a value, as xchg() and cmpxchg(),
  * is fully ordered: RMW() in front of it does the same as smp_mb(). To take a
- * spinlock is only an acquire: earlier stores may still be in the buffer. To
- * drop it is a release.
+ * spinlock is only an acquire, to drop it a release.
  */
 #define CPUS	3
 #define LOCK	0		/* pool->lock, in most models */

@@ -15,12 +15,10 @@
  * Holds:
  *	the function never runs twice at once;
  *	each run sees the stores of the run before;
- *	the work runs as often as it was queued, so a parked work is put back,
- *	once;
+ *	the work runs as often as it was queued, so it is put back, once;
  *	each turn ends once.
  *
- * Broken REENTRANT (assertion): a runner does not look whether the work still
- *	runs.
+ * Broken REENTRANT (assertion): no runner looks whether the work still runs.
  * Broken XCHG_RELEASE (invalid end state): the xchg() in fairwq_start_item() is
  *	a release only: @has_parked is loaded before @current_work is seen.
  * Broken XCHG_ACQUIRE (assertion): it is an acquire only: a CPU sees that the
@@ -146,7 +144,7 @@ inline unpark(me)
 		lock(PARK_LOCK(me));
 		found = parked[me];
 #ifndef UNPARKED_AT_ONCE
-		/* Not if it waits for the function that is about to be called. */
+		/* Not if it waits for the function that is to be called. */
 		read_once(me, CURRENT(me), current);
 		found = found && current != WORK;
 		current = 0;

@@ -9,8 +9,7 @@
  * Holds:
  *	every item runs once;
  *	the items of one producer are taken in order;
- *	no item is left behind while a runner is idle, also while another item
- *	sleeps;
+ *	no item is left behind while a runner is idle and another item sleeps;
  *	a runner is kicked only when it is idle.
  *
  * Every step is under pool->lock or inbox->lock. So memory is sequentially
@@ -28,10 +27,8 @@
  *	in the tree does not kick the next runner.
  * Broken IDLE_APART (invalid end state): a runner that has seen an empty tree
  *	goes idle in a later lock section.
- * Broken QUICK NO_TICK (invalid end state): the tick is not started when no
- *	runner is kicked.
- * Broken QUICK TICK_ONCE (invalid end state): the tick comes only once, also if
- *	the item is not late by then.
+ * Broken QUICK NO_TICK (invalid end state): no tick is started in place of a
+ *	kick.
  */
 #define spin_lock()	d_step { !locked -> locked = true }
 #define spin_unlock()	locked = false
@@ -216,7 +213,7 @@ end:	do
 				d_step { !locked -> idle[me] = true }
 #endif
 				break
-			:: taking == 0 -> runs[2]	/* it sleeps until then */
+			:: taking == 0 -> runs[2]	/* it sleeps */
 			:: taking != NONE
 			fi;
 			d_step { runs[taking] = true; taking = NONE }
@@ -241,9 +238,7 @@ end:	do
 			:: slow && eligible -> wake_locked()
 			:: nr_quick && !slow ->
 				patience--;
-#ifndef TICK_ONCE
 				ticking = true
-#endif
 			:: else
 			fi
 		}

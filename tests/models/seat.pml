@@ -25,27 +25,17 @@
  *	pool->hungry is set iff fewer are active.
  *
  * Broken JOIN_ASKS (invalid end state): a runner that has slept in a join waits
- *	until a place is free.
+ *	for a place.
  * Broken LEAVE_QUIET (invalid end state): leave_locked() kicks no runner.
  * Broken SURPLUS_STAYS (assertion): a runner takes a turn while more than
  *	max_active runners are active.
- * Broken MAX_UNSAID (assertion): fairwq_pool_set_max_active() does not update
- *	pool->hungry.
+ * Broken MAX_UNSAID (assertion): a new max_active does not update pool->hungry.
  */
 #define RUNNERS	4
 #define ITEMS	2		/* of batch B */
 
-/* What a runner has. */
-#define NONE	0
-#define ITEM_A	1
-#define TASK	2
-#define ITEM_B	3
-
-/* States of the task. */
-#define PRIVATE	0
-#define PROMOTED 1
-#define BEGUN	2
-#define DONE	3
+mtype = { ITEM_A, ITEM_B, TASK };		/* what a runner has, or 0 */
+mtype = { PRIVATE, PROMOTED, BEGUN, DONE };	/* states of the task */
 
 /* Under pool->lock. */
 bool idle[RUNNERS] = true;	/* on pool->idle_runners */
@@ -55,13 +45,13 @@ byte nr_active;
 byte max_active = 2;
 bool hungry = true;		/* pool->hungry */
 bool item_a;			/* is queued */
-byte task;
+byte task = PRIVATE;
 byte queued;			/* items of batch B */
 
 /* For the properties. */
 byte ended;			/* items of batch B */
 bool over;			/* the item of A has ended */
-bool mutex, waits;		/* the mutex is held; the task waits for batch B */
+bool mutex, waits;		/* mutex is held; the task waits for batch B */
 
 #define eligible_a	(item_a || task == PROMOTED)
 #define any_idle	(idle[0] || idle[1] || idle[2] || idle[3])
@@ -181,7 +171,8 @@ inline forking(me, r)
 	:: true
 	fi;
 	if
-	:: d_step { task < BEGUN -> task = DONE } /* fairwq_fork_take_back() */
+	/* fairwq_fork_take_back() */
+	:: d_step { task == PRIVATE || task == PROMOTED -> task = DONE }
 	:: task == DONE					/* spin_for() */
 	:: task == BEGUN -> await_done(me, r)
 	fi;
@@ -199,14 +190,14 @@ end:	do
 		do
 		:: runner_next(me, r);
 			if
-			:: what == NONE -> break
+			:: !what -> break
 			:: what == ITEM_A -> forking(me, r)
 			:: what == TASK -> !waits || ended > 0; task = DONE
 			:: what == ITEM_B ->
 				atomic { !mutex -> mutex = true };
 				atomic { mutex = false; ended++ }
 			fi;
-			what = NONE
+			what = 0
 		od
 	od
 }
