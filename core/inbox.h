@@ -117,8 +117,7 @@ static __always_inline int fairwq_claim(struct fairwq_batch *batch, struct fairw
 	if (unlikely(READ_ONCE(work->disabled))) {
 		/*
 		 * A CPU that finds the word free sees all stores to the work before that.
-		 * Pairs with the cmpxchg() of the next queue call. Model:
-		 * tests/models/disable.pml.
+		 * Pairs with the cmpxchg() of the next queue call. No model.
 		 */
 		atomic_long_set_release(&work->data, 0);
 		return -ECANCELED;
