@@ -5,7 +5,7 @@
 usage: bench.py DIR [NOTE...]
        bench.py --rst DIR
 
-The second prints the tables of Documentation/bench-figures.rst from an earlier run.
+The second prints the tables of an earlier run as reStructuredText.
 
 DIR holds console.log and status of the boot, and tbb.log, if oneTBB was asked. Written to DIR: samples.txt, the
 lines as they came; table.txt, which is also printed; result.txt, key=value:
@@ -155,7 +155,7 @@ BUDGETS = (
     ('size_runner', 'size', 'fairwq_runner', None, 'bytes', '<= 8192'),
 )
 
-# Tables of the documentation: title, rows, sides, and the figure, if not the first.
+# Tables of --rst: title, rows, sides, and the figure, if not the first.
 RST_TABLES = (
     ('Queue call and empty items, ns per item',
      ('push', 'empty_1', 'empty_16', 'empty_16_p2'),

@@ -224,7 +224,7 @@ what_next() {
 		  result.txt      the figures above, for scripts; console.log and guest.log: all that was said
 		"make demo SHELL=1" ends at a prompt in the guest, with both clients running.
 		Then: samples/fairwq_hello.c, a driver of 59 lines; Documentation/usage.rst, how to write one;
-		Documentation/ports.rst, what a port of dm-crypt gains.
+		Documentation/migration.rst, what a port of dm-crypt gains.
 	END
 }
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # sim-many.sh [SOURCE]: build and run tests/sim/manycpu.c with tree.c, against the red-black
-# tree of the kernel source in that folder (6.1 by default). Prints the tables of
-# Documentation/many-cpus.rst and the result. Logs stay in build/sim-many.
+# tree of the kernel source in that folder (6.1 by default). Prints tables, of which
+# Documentation/design.rst has the sum, and the result. Logs stay in build/sim-many.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
