@@ -215,15 +215,3 @@ int fairwq_queue_rcu(struct fairwq_batch *batch, struct fairwq_rcu_work *rwork)
 	return ret;
 }
 EXPORT_SYMBOL_GPL(fairwq_queue_rcu);
-
-bool fairwq_rcu_work_flush(struct fairwq_rcu_work *rwork)
-{
-	bool waited;
-
-	if (WARN_ON_ONCE(!rwork))
-		return false;
-	might_sleep();
-	waited = flush_rcu_work(&rwork->later);
-	return fairwq_work_flush(&rwork->work) || waited;
-}
-EXPORT_SYMBOL_GPL(fairwq_rcu_work_flush);

@@ -40,15 +40,6 @@ int fairwq_queue(struct fairwq_batch *batch, struct fairwq_work *work)
 }
 EXPORT_SYMBOL_GPL(fairwq_queue);
 
-bool fairwq_work_pending(const struct fairwq_work *work)
-{
-	if (!work) {
-		fairwq_bad_arg("work is NULL");
-		return false;
-	}
-	return atomic_long_read(&work->data);
-}
-EXPORT_SYMBOL_GPL(fairwq_work_pending);
 
 /* Set up a work; fairwq_work_init() has the description. */
 void __fairwq_work_init(struct fairwq_work *work, fairwq_func_t func,

@@ -113,7 +113,6 @@
 
 struct fairwq_pool;
 struct fairwq_batch;
-struct fairwq_cell;
 struct fairwq_serializer;
 struct fairwq_context;
 struct fairwq_runner;
@@ -255,7 +254,10 @@ int fairwq_queue(struct fairwq_batch *batch, struct fairwq_work *work);
  * Context: Any.
  * Return: true if it is.
  */
-bool fairwq_work_pending(const struct fairwq_work *work);
+static inline bool fairwq_work_pending(const struct fairwq_work *work)
+{
+	return atomic_long_read(&work->data);
+}
 
 /* What fairwq_work_busy() returns, with the values of WORK_BUSY_PENDING and _RUNNING. */
 #define FAIRWQ_BUSY_PENDING	BIT(0)
@@ -1143,7 +1145,12 @@ int fairwq_queue_rcu(struct fairwq_batch *batch, struct fairwq_rcu_work *rwork);
  * does not wait for the run.
  * Return: true if it waited, false if there was nothing to wait for.
  */
-bool fairwq_rcu_work_flush(struct fairwq_rcu_work *rwork);
+static inline bool fairwq_rcu_work_flush(struct fairwq_rcu_work *rwork)
+{
+	bool waited = flush_rcu_work(&rwork->later);
+
+	return fairwq_work_flush(&rwork->work) || waited;
+}
 
 /* ---- Blocking ----------------------------------------------------------- */
 
@@ -1442,24 +1449,6 @@ int fairwq_serializer_set_inline(struct fairwq_serializer *serializer, unsigned 
 void fairwq_serializer_flush(struct fairwq_serializer *serializer);
 
 /**
- * fairwq_serializer_destroy - refuse new items, wait until all have ended
- * @serializer: the serializer
- *
- * On return the caller may free the memory. It must make sure that no other
- * call for @serializer is under way then. One kind of call may be: a queue call
- * whose item has run or was cancelled does not touch the serializer any more. A
- * queue call during this call is refused, or its item is waited for.
- *
- * The last item of a serializer that runs one at a time may call this, if no item waits
- * behind it. Then its function may free the serializer at once, together with the item.
- * Any other item of the serializer gets a warning, and the call does nothing: the
- * serializer goes on taking items.
- *
- * Context: Process context, sleeps.
- */
-void fairwq_serializer_destroy(struct fairwq_serializer *serializer);
-
-/**
  * fairwq_serializer_shutdown - refuse new items, run or drop the rest, and wait
  * @serializer: the serializer
  * @how: FAIRWQ_RUN_REST or FAIRWQ_DROP_REST
@@ -1489,6 +1478,27 @@ void fairwq_serializer_destroy(struct fairwq_serializer *serializer);
  */
 int fairwq_serializer_shutdown(struct fairwq_serializer *serializer, unsigned int how,
 			       void (*dropped)(struct fairwq_work *work));
+
+/**
+ * fairwq_serializer_destroy - refuse new items, wait until all have ended
+ * @serializer: the serializer
+ *
+ * On return the caller may free the memory. It must make sure that no other
+ * call for @serializer is under way then. One kind of call may be: a queue call
+ * whose item has run or was cancelled does not touch the serializer any more. A
+ * queue call during this call is refused, or its item is waited for.
+ *
+ * The last item of a serializer that runs one at a time may call this, if no item waits
+ * behind it. Then its function may free the serializer at once, together with the item.
+ * Any other item of the serializer gets a warning, and the call does nothing: the
+ * serializer goes on taking items.
+ *
+ * Context: Process context, sleeps.
+ */
+static inline void fairwq_serializer_destroy(struct fairwq_serializer *serializer)
+{
+	fairwq_serializer_shutdown(serializer, FAIRWQ_RUN_REST, NULL);
+}
 
 /**
  * fairwq_serializer_is_last - check whether nothing waits behind the calling item
@@ -1547,7 +1557,12 @@ struct fairwq_sequenced_work {
  *
  * Context: Any.
  */
-void fairwq_sequencer_init(struct fairwq_sequencer *sequencer);
+static inline void fairwq_sequencer_init(struct fairwq_sequencer *sequencer)
+{
+	*sequencer = (struct fairwq_sequencer){ };
+	raw_spin_lock_init(&sequencer->lock);
+	INIT_LIST_HEAD(&sequencer->works);
+}
 
 /**
  * fairwq_sequenced_work_init - set up a work of a sequencer
@@ -1795,7 +1810,10 @@ int fairwq_flows_shutdown(struct fairwq_flows *flows, unsigned int how,
  * Context: Process context, sleeps. From one of the pool's own items it warns
  * and returns with nothing done.
  */
-void fairwq_flows_destroy(struct fairwq_flows *flows);
+static inline void fairwq_flows_destroy(struct fairwq_flows *flows)
+{
+	fairwq_flows_shutdown(flows, FAIRWQ_RUN_REST, NULL);
+}
 
 /**
  * fairwq_flows_queue - queue a work to the batch of a key

@@ -754,11 +754,6 @@ int fairwq_flows_shutdown(struct fairwq_flows *flows, unsigned int how,
 }
 EXPORT_SYMBOL_GPL(fairwq_flows_shutdown);
 
-void fairwq_flows_destroy(struct fairwq_flows *flows)
-{
-	fairwq_flows_shutdown(flows, FAIRWQ_RUN_REST, NULL);
-}
-EXPORT_SYMBOL_GPL(fairwq_flows_destroy);
 
 #ifdef FAIRWQ_TESTING
 /* Let the @nth allocation from now on fail. */

@@ -185,16 +185,6 @@ EXPORT_SYMBOL_GPL(fairwq_sequencer_flush);
 
 /* ---- setting up --------------------------------------------------------- */
 
-void fairwq_sequencer_init(struct fairwq_sequencer *sequencer)
-{
-	if (WARN_ON_ONCE(!sequencer))
-		return;
-	raw_spin_lock_init(&sequencer->lock);
-	INIT_LIST_HEAD(&sequencer->works);
-	sequencer->completer = NULL;
-	sequencer->unsafe = false;
-}
-EXPORT_SYMBOL_GPL(fairwq_sequencer_init);
 
 void __fairwq_sequenced_work_init(struct fairwq_sequenced_work *swork, fairwq_func_t func,
 				  fairwq_func_t complete, const char *name,

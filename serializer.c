@@ -111,13 +111,6 @@ int fairwq_serializer_shutdown(struct fairwq_serializer *serializer, unsigned in
 }
 EXPORT_SYMBOL_GPL(fairwq_serializer_shutdown);
 
-void fairwq_serializer_destroy(struct fairwq_serializer *serializer)
-{
-	if (!WARN_ON_ONCE(!serializer))
-		fairwq_serializer_shutdown(serializer, FAIRWQ_RUN_REST, NULL);
-}
-EXPORT_SYMBOL_GPL(fairwq_serializer_destroy);
-
 bool fairwq_serializer_is_last(const struct fairwq_serializer *serializer)
 {
 	if (!serializer) {

@@ -68,7 +68,6 @@ static void bad_arguments_are_refused(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, fairwq_pool_default_batch(NULL, FAIRWQ_PRIO_HIGH));
 	KUNIT_EXPECT_NULL(test, fairwq_pool_default_batch(mock->pool, 9));
 	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&item->work));
-	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(NULL));
 	KUNIT_EXPECT_NULL(test, fairwq_batch_get(NULL));
 	fairwq_batch_dispose(NULL);
 	fairwq_batch_put(NULL);
