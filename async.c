@@ -14,7 +14,7 @@
  *
  * Locking: pool->lock for both states.
  * Invariant: a turn that is alone is in flight for its batch, and counted in
- * pool->nr_async; no runner knows of it.
+ * pool->crew.nr_async; no runner knows of it.
  * Invariant: a turn is settled once, when it ends, because the tree counts those that are
  * charged and not settled.
  * Invariant: when a turn begins, active runners and turns that are alone are no more than
@@ -31,6 +31,7 @@
 
 #include "core/fifo.h"
 #include "core/kick.h"
+#include "core/policy.h"
 #include "core/runner.h"
 #include "core/waitlist.h"
 #include "doors.h"

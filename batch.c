@@ -152,7 +152,7 @@ static void batch_leave(struct fairwq_batch *batch)
 	struct fairwq_pool *pool = batch->pool;
 
 	raw_spin_lock_irq(&pool->lock);
-	WRITE_ONCE(pool->nr_batches, pool->nr_batches - 1);
+	WRITE_ONCE(pool->registry.nr_batches, pool->registry.nr_batches - 1);
 	set_bit(FAIRWQ_BATCH_LEFT, &batch->flags);
 	batch_count_owned_locked(batch, -1);
 	fairwq_end_waiters_tell_locked(batch);
@@ -213,7 +213,7 @@ static void batch_set_paused(struct fairwq_batch *batch, bool paused)
 	pool = batch->pool;
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	if (!fairwq_batch_is_disposed(batch)) {
-		batch->paused = paused && !pool->dying;
+		batch->paused = paused && !pool->registry.dying;
 		if (batch->paused)
 			fairwq_runner_yield_locked(batch);
 		fairwq_fifo_update_locked(batch);
@@ -364,14 +364,14 @@ static int batch_join(struct fairwq_batch *batch, gfp_t gfp)
 			return -ENOMEM;
 	}
 	guard(raw_spinlock_irqsave)(&pool->lock);
-	if (pool->dying)
+	if (pool->registry.dying)
 		return -ESHUTDOWN;
 	if (batch->parent)
 		batch_adopt_locked(batch, &group);
-	batch->seq = pool->next_seq++;
+	batch->seq = pool->registry.next_seq++;
 	kref_get(&batch->refs);			/* the pool's */
-	list_add_tail_rcu(&batch->link, &pool->batches);
-	WRITE_ONCE(pool->nr_batches, pool->nr_batches + 1);
+	list_add_tail_rcu(&batch->link, &pool->registry.batches);
+	WRITE_ONCE(pool->registry.nr_batches, pool->registry.nr_batches + 1);
 	batch_count_owned_locked(batch, 1);
 	fairwq_end_waiters_tell_locked(batch);	/* a shutdown of its owner must end it, too */
 	return 0;
@@ -553,8 +553,8 @@ struct fairwq_batch *fairwq_pool_next_batch(struct fairwq_pool *pool,
 
 	rcu_read_lock();
 	batch = last && !READ_ONCE(last->reaped) ? last : NULL;
-	batch = list_prepare_entry(batch, &pool->batches, link);
-	list_for_each_entry_continue_rcu(batch, &pool->batches, link) {
+	batch = list_prepare_entry(batch, &pool->registry.batches, link);
+	list_for_each_entry_continue_rcu(batch, &pool->registry.batches, link) {
 		if (last && batch->seq <= last->seq)
 			continue;
 		/* A batch that has left meanwhile has no item any more. */
@@ -594,7 +594,7 @@ void fairwq_batch_shutdown_wait(struct fairwq_pool *pool, const struct fairwq_ba
 
 	init_completion(&waiter.done);
 	scoped_guard(raw_spinlock_irq, &pool->lock)
-		list_add_tail(&waiter.node, &pool->end_waiters);
+		list_add_tail(&waiter.node, &pool->waits.batches);
 	while (!round(what, how, dropped)) {
 		wait_for_completion(&waiter.done);
 		/* Under the lock: what has told this call is seen in the next round. */

@@ -93,20 +93,20 @@ static void show_summary(struct seq_file *m, struct fairwq_pool *pool)
 	unsigned int i;
 
 	guard(raw_spinlock_irq)(&pool->lock);
-	pool->counter[FAIRWQ_FLOW_FALLBACKS] = atomic64_read(&pool->flow_fallbacks);
+	pool->tally.counter[FAIRWQ_FLOW_FALLBACKS] = atomic64_read(&pool->tally.flow_fallbacks);
 	seq_printf(m, "name: %s\n", pool->name);
 	seq_printf(m, "policy: %s\n", fairwq_policy_of(pool)->name);
-	seq_printf(m, "runners_active: %u\n", pool->nr_active);
-	seq_printf(m, "max_active: %u\n", pool->max_active);
-	seq_printf(m, "async: %u\n", pool->nr_async);
-	seq_printf(m, "max_async: %u\n", pool->max_async == UINT_MAX ? 0 : pool->max_async);
-	seq_printf(m, "async_full_ms: %u\n", pool->nr_async < pool->max_async ? 0 :
-		   jiffies_to_msecs(jiffies - pool->async_at));
-	seq_printf(m, "batches: %u\n", pool->nr_batches);
+	seq_printf(m, "runners_active: %u\n", pool->crew.nr_active);
+	seq_printf(m, "max_active: %u\n", pool->crew.max_active);
+	seq_printf(m, "async: %u\n", pool->crew.nr_async);
+	seq_printf(m, "max_async: %u\n", pool->crew.max_async == UINT_MAX ? 0 : pool->crew.max_async);
+	seq_printf(m, "async_full_ms: %u\n", pool->crew.nr_async < pool->crew.max_async ? 0 :
+		   jiffies_to_msecs(jiffies - pool->crew.async_at));
+	seq_printf(m, "batches: %u\n", pool->registry.nr_batches);
 	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
 		seq_printf(m, "%s: %llu\n", rank_name[i], service_of(pool, &pool->tree.rank[i]));
 	for (i = 0; i < FAIRWQ_NR_COUNTERS; i++)
-		seq_printf(m, "%s: %llu\n", fairwq_counter_name[i], pool->counter[i]);
+		seq_printf(m, "%s: %llu\n", fairwq_counter_name[i], pool->tally.counter[i]);
 }
 
 /* ---- batches ---------------------------------------------------------- */
@@ -256,7 +256,7 @@ static void show_table(struct seq_file *m, struct fairwq_pool *pool)
 {
 	const struct line names = { m, true };
 
-	show_columns(&names, pool->default_batch[0]);
+	show_columns(&names, pool->registry.default_batch[0]);
 	show_batches(m, fairwq_show_row);
 }
 
@@ -332,7 +332,7 @@ static void show_runners(struct seq_file *m, struct fairwq_pool *pool)
 	seq_printf(m, "%6s %-8s %7s %-24s %s\n", "runner", "state", "sincems", "batch",
 		   "function");
 	guard(mutex)(&pool->mutex);
-	list_for_each_entry_rcu(runner, &pool->runners, node, lockdep_is_held(&pool->mutex)) {
+	list_for_each_entry_rcu(runner, &pool->crew.runners, node, lockdep_is_held(&pool->mutex)) {
 		guard(raw_spinlock_irq)(&pool->lock);
 		turn = fairwq_runner_turn(runner);
 		if (turn)
@@ -425,11 +425,11 @@ static const struct fairwq_file fairwq_files[] = {
 	{ "batches", .show = show_table },
 	{ "runners", .show = show_runners },
 	{ "dump", .show = show_dump },
-	{ "max_active", fairwq_pool_set_max_active, AT(max_active), 1, FAIRWQ_MAX_ACTIVE },
+	{ "max_active", fairwq_pool_set_max_active, AT(crew.max_active), 1, FAIRWQ_MAX_ACTIVE },
 	{ "policy", set_policy, AT(policy), 0, FAIRWQ_NR_POLICIES - 1, policy_word },
 	{ "slice_us", set_slice_us, AT(slice_us), 0, FAIRWQ_MAX_SLICE_US },
 	{ "low_turns", set_low_turns, 0, 0, FAIRWQ_MAX_STARVE_LIMIT + 1, NULL, show_low_turns },
-	{ "hung_ms", fairwq_set_hung_ms, AT(hung_ms), 0, UINT_MAX },
+	{ "hung_ms", fairwq_set_hung_ms, AT(watch.hung_ms), 0, UINT_MAX },
 	{ "reset", set_reset, 0, 0, 0, reset_word, show_reset },
 	{ "histograms", fairwq_pool_set_histograms, 0, 0, 1, NULL, show_histograms },
 };
@@ -536,9 +536,9 @@ static void show_pool_locked(struct fairwq_pool *pool)
 
 	lockdep_assert_held(&fairwq_dir_mutex);
 
-	pool->dir = make_dir(pool->name);
+	pool->debugfs.dir = make_dir(pool->name);
 	for (; row < fairwq_files + ARRAY_SIZE(fairwq_files); row++)
-		debugfs_create_file(row->name, row->set ? 0600 : 0400, pool->dir, pool,
+		debugfs_create_file(row->name, row->set ? 0600 : 0400, pool->debugfs.dir, pool,
 				    &file_fops);
 }
 
@@ -546,7 +546,7 @@ static void show_pool_locked(struct fairwq_pool *pool)
 void fairwq_debugfs_add_pool(struct fairwq_pool *pool)
 {
 	guard(mutex)(&fairwq_dir_mutex);
-	list_add_tail(&pool->dir_link, &fairwq_dir_pools);
+	list_add_tail(&pool->debugfs.link, &fairwq_dir_pools);
 	if (fairwq_dir)
 		show_pool_locked(pool);
 }
@@ -555,8 +555,8 @@ void fairwq_debugfs_add_pool(struct fairwq_pool *pool)
 void fairwq_debugfs_del_pool(struct fairwq_pool *pool)
 {
 	scoped_guard(mutex, &fairwq_dir_mutex)
-		list_del(&pool->dir_link);
-	debugfs_remove_recursive(pool->dir);
+		list_del(&pool->debugfs.link);
+	debugfs_remove_recursive(pool->debugfs.dir);
 }
 
 int __init fairwq_debugfs_init(void)
@@ -566,7 +566,7 @@ int __init fairwq_debugfs_init(void)
 	guard(mutex)(&fairwq_dir_mutex);
 	fairwq_dir = debugfs_create_dir("fairwq", NULL);
 	debugfs_create_file("version", 0400, fairwq_dir, NULL, &version_fops);
-	list_for_each_entry(pool, &fairwq_dir_pools, dir_link)
+	list_for_each_entry(pool, &fairwq_dir_pools, debugfs.link)
 		show_pool_locked(pool);
 	return 0;
 }

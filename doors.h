@@ -29,6 +29,27 @@
 #include "core/runner.h"
 #include "core/types.h"
 
+/* Check for NULL or an ERR_PTR() by one comparison. */
+static __always_inline bool fairwq_is_no_pointer(const void *p)
+{
+	return unlikely((unsigned long)p - 1 >= (unsigned long)-MAX_ERRNO - 1);
+}
+
+/* Report bad input by one line that names the argument. Return: -EINVAL. */
+#define fairwq_bad_arg(arg)						\
+	({								\
+		pr_warn_once("%s: invalid argument: " arg "\n", __func__);\
+		-EINVAL;						\
+	})
+
+/* On whose behalf a function runs: references. See context.c. */
+struct fairwq_context {
+	struct kref refs;		/* A */
+	const struct cred *cred;	/* I */
+	struct mem_cgroup *memcg;	/* I: NULL without memory cgroups */
+	struct cgroup_subsys_state *blkcg; /* I: NULL without block cgroups */
+};
+
 struct seq_file;
 
 /* tune.c */

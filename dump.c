@@ -16,6 +16,7 @@
 #include <linux/rculist.h>
 #include <linux/seq_file.h>
 
+#include "core/fifo.h"
 #include "core/inbox.h"
 #include "core/runner.h"
 #include "core/testing.h"
@@ -81,7 +82,7 @@ void fairwq_dump_batch(struct seq_file *m, struct fairwq_batch *batch)
 		return;
 	scoped_guard(raw_spinlock_irq, &pool->lock)
 		fairwq_inbox_take_over_locked(batch, NULL);
-	list_for_each_entry_rcu(runner, &pool->runners, node, lockdep_is_held(&pool->mutex)) {
+	list_for_each_entry_rcu(runner, &pool->crew.runners, node, lockdep_is_held(&pool->mutex)) {
 		guard(raw_spinlock_irq)(&pool->lock);
 		turn = fairwq_runner_turn(runner);
 		if (turn && turn->batch == batch)

@@ -29,7 +29,7 @@ void fairwq_report_failure(int err)
 	might_sleep();
 	batch = turn->batch;
 	scoped_guard(raw_spinlock_irq, &batch->pool->lock) {
-		batch->pool->counter[FAIRWQ_FAILURES]++;
+		batch->pool->tally.counter[FAIRWQ_FAILURES]++;
 		batch->stats->failures++;
 	}
 	if (batch->pool->failed)

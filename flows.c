@@ -369,7 +369,7 @@ static struct fairwq_flow *flow_get(struct fairwq_flows *flows, u64 key)
 static void count_fallback(struct fairwq_flows *flows)
 {
 	atomic64_inc(&flows->fallbacks);
-	atomic64_inc(&flows->pool->flow_fallbacks);
+	atomic64_inc(&flows->pool->tally.flow_fallbacks);
 }
 
 /* Queue to the shared batch instead of a flow. Return: as fairwq_queue(). */
@@ -676,7 +676,7 @@ struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
 	flows->idle = msecs_to_jiffies(FLOWS_DFL_IDLE_MS);
 	flows->max = FLOWS_DFL_MAX;
 	flows->full_at = jiffies - FLOWS_FULL_PAUSE;
-	atomic_inc(&pool->nr_flows);
+	atomic_inc(&pool->registry.nr_flows);
 	return flows;
 }
 EXPORT_SYMBOL_GPL(fairwq_flows_create);
@@ -746,7 +746,7 @@ int fairwq_flows_shutdown(struct fairwq_flows *flows, unsigned int how,
 	fairwq_batch_shutdown_wait(flows->pool, NULL, flows_round, flows, how, dropped);
 	/* It does nothing any more, but a call that was under way may have armed it. */
 	cancel_delayed_work_sync(&flows->sweep);
-	atomic_dec(&flows->pool->nr_flows);
+	atomic_dec(&flows->pool->registry.nr_flows);
 	fairwq_batch_put(flows->shared);
 	fairwq_batch_put(flows->attrs.parent);
 	kfree(flows);

@@ -113,11 +113,11 @@ static struct fairwq_forker *make_forker(struct fairwq_runner *runner)
 	struct fairwq_forker *forker;
 
 	might_sleep();
-	if (!READ_ONCE(pool->forks)) {
+	if (!READ_ONCE(pool->crew.forks)) {
 		guard(mutex)(&pool->mutex);	/* @max_active stays */
 		scoped_guard(raw_spinlock_irq, &pool->lock)
-			WRITE_ONCE(pool->forks, true);
-		fairwq_pool_grow(pool, fairwq_nr_runners(pool->max_active, true),
+			WRITE_ONCE(pool->crew.forks, true);
+		fairwq_pool_grow(pool, fairwq_nr_runners(pool->crew.max_active, true),
 				 FAIRWQ_ITEM_GFP);
 	}
 	forker = kzalloc(sizeof(*forker), FAIRWQ_ITEM_GFP);
@@ -125,7 +125,7 @@ static struct fairwq_forker *make_forker(struct fairwq_runner *runner)
 		return NULL;
 	INIT_LIST_HEAD(&forker->forks.list);
 	INIT_LIST_HEAD(&forker->promoted);
-	forker->forks.hungry = &pool->hungry;
+	forker->forks.hungry = &pool->crew.hungry;
 	forker->runner = runner;
 	forker->run_task = run_task;
 	runner->forker = forker;

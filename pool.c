@@ -82,7 +82,7 @@ static struct fairwq_pool *pool_alloc(const struct fairwq_pool_attrs *attrs,
 	pool->cost = attrs->cost;
 	pool->failed = attrs->failed;
 	pool->slice_us = attrs->slice_us ?: FAIRWQ_DFL_SLICE_US;
-	pool->max_active = attrs->max_active ?:
+	pool->crew.max_active = attrs->max_active ?:
 			   clamp(num_possible_cpus(), 2U, FAIRWQ_MAX_ACTIVE);
 	raw_spin_lock_init(&pool->lock);
 	mutex_init(&pool->mutex);
@@ -90,15 +90,15 @@ static struct fairwq_pool *pool_alloc(const struct fairwq_pool_attrs *attrs,
 	lockdep_register_key(&pool->runner_key);
 	lockdep_register_key(&pool->wait_key);
 	lockdep_init_map(&pool->lockdep_map, "(fairwq_pool)", &pool->wait_key, 0);
-	INIT_LIST_HEAD(&pool->idle_runners);
-	INIT_LIST_HEAD(&pool->batches);
-	INIT_LIST_HEAD(&pool->runners);
-	INIT_DELAYED_WORK(&pool->shrink, fairwq_pool_shrink_fn);
-	INIT_LIST_HEAD(&pool->waiters);
-	INIT_LIST_HEAD(&pool->end_waiters);
-	INIT_LIST_HEAD(&pool->dir_link);
-	pool->max_async = attrs->max_async ?: UINT_MAX;
-	pool->async_told = jiffies - 1;	/* none was reported */
+	INIT_LIST_HEAD(&pool->crew.idle);
+	INIT_LIST_HEAD(&pool->registry.batches);
+	INIT_LIST_HEAD(&pool->crew.runners);
+	INIT_DELAYED_WORK(&pool->crew.shrink, fairwq_pool_shrink_fn);
+	INIT_LIST_HEAD(&pool->waits.works);
+	INIT_LIST_HEAD(&pool->waits.batches);
+	INIT_LIST_HEAD(&pool->debugfs.link);
+	pool->crew.max_async = attrs->max_async ?: UINT_MAX;
+	pool->watch.async_told = jiffies - 1;	/* none was reported */
 	fairwq_tree_init(&pool->tree);
 	fairwq_policy_set_unit_locked(pool, NULL);
 	if (attrs->flags & FAIRWQ_STRICT_PRIO)
@@ -124,7 +124,7 @@ static int pool_add_default_batches(struct fairwq_pool *pool)
 					 kstrdup(name[prio], GFP_KERNEL), GFP_KERNEL);
 		if (IS_ERR(batch))
 			return PTR_ERR(batch);
-		pool->default_batch[prio] = batch;
+		pool->registry.default_batch[prio] = batch;
 	}
 	return 0;
 }
@@ -149,7 +149,7 @@ static bool pool_is_empty(void *what, unsigned int how, fairwq_func_t dropped)
 {
 	struct fairwq_pool *pool = what;
 
-	return !READ_ONCE(pool->nr_batches);
+	return !READ_ONCE(pool->registry.nr_batches);
 }
 
 /* Retire the batches that are left, and wait until they have left. */
@@ -159,11 +159,11 @@ static void pool_retire_batches(struct fairwq_pool *pool)
 	unsigned int i;
 
 	scoped_guard(rcu)
-		list_for_each_entry_rcu(batch, &pool->batches, link)
+		list_for_each_entry_rcu(batch, &pool->registry.batches, link)
 			fairwq_batch_retire(batch, false);
 	fairwq_batch_shutdown_wait(pool, NULL, pool_is_empty, pool, FAIRWQ_RUN_REST, NULL);
-	for (i = 0; i < ARRAY_SIZE(pool->default_batch); i++)
-		fairwq_batch_put(pool->default_batch[i]);
+	for (i = 0; i < ARRAY_SIZE(pool->registry.default_batch); i++)
+		fairwq_batch_put(pool->registry.default_batch[i]);
 }
 
 /* Take a pool down, also one that did not get all the way up. */
@@ -175,7 +175,7 @@ static void pool_teardown(struct fairwq_pool *pool)
 	pool_retire_batches(pool);
 	fairwq_debugfs_del_pool(pool);
 	scoped_guard(raw_spinlock_irq, &pool->lock)
-		active = pool->nr_active;
+		active = pool->crew.nr_active;
 	/*
 	 * A grace period after a runner was chosen it has been kicked, see
 	 * fairwq_kick_locked(). It is active until it was kicked, and has run.
@@ -185,9 +185,9 @@ static void pool_teardown(struct fairwq_pool *pool)
 	/* Wait for runners that saw the empty tree and are on their way out. */
 	if (pool->wq)
 		destroy_workqueue(pool->wq);
-	timer_delete_sync(&pool->tick);
-	cancel_delayed_work_sync(&pool->shrink);
-	list_for_each_entry_safe(runner, next, &pool->runners, node)
+	timer_delete_sync(&pool->watch.tick);
+	cancel_delayed_work_sync(&pool->crew.shrink);
+	list_for_each_entry_safe(runner, next, &pool->crew.runners, node)
 		fairwq_runner_free(runner);
 	/* A flush that has not seen its batch reaped may use the map: fairwq_batch_flush(). */
 	if (IS_ENABLED(CONFIG_LOCKDEP))
@@ -221,7 +221,7 @@ struct fairwq_pool *fairwq_pool_create(const struct fairwq_pool_attrs *attrs,
 	if (!pool)
 		return ERR_PTR(-ENOMEM);
 	err = pool_alloc_wq(pool);
-	err = err ?: fairwq_pool_grow(pool, pool->max_active, GFP_KERNEL);
+	err = err ?: fairwq_pool_grow(pool, pool->crew.max_active, GFP_KERNEL);
 	err = err ?: pool_add_default_batches(pool);
 	if (err) {
 		pool_teardown(pool);
@@ -245,7 +245,7 @@ static void pool_wait(struct fairwq_pool *pool)
 	u64 end;
 
 	scoped_guard(raw_spinlock_irq, &pool->lock)
-		end = pool->next_seq;
+		end = pool->registry.next_seq;
 	while ((batch = fairwq_pool_next_batch(pool, batch)) && batch->seq < end)
 		if (!fairwq_batch_is_idle(batch))
 			fairwq_batch_wait(batch);
@@ -290,7 +290,7 @@ static bool pool_is_idle(struct fairwq_pool *pool)
 	struct fairwq_batch *batch;
 
 	guard(raw_spinlock_irq)(&pool->lock);
-	list_for_each_entry(batch, &pool->batches, link) {
+	list_for_each_entry(batch, &pool->registry.batches, link) {
 		/* A queue call has seen @draining under this lock, or its item is seen here. */
 		guard(raw_spinlock)(&batch->inbox.lock);
 		if (!fairwq_fifo_is_idle_locked(batch))
@@ -330,12 +330,12 @@ void fairwq_pool_destroy(struct fairwq_pool *pool)
 		return;
 	if (!pool_may_wait(pool, __func__))
 		return;
-	WARN_ONCE(atomic_read(&pool->nr_flows),
+	WARN_ONCE(atomic_read(&pool->registry.nr_flows),
 		  "fairwq: pool %s is destroyed before its flows\n", pool->name);
 	scoped_guard(raw_spinlock_irq, &pool->lock)
-		pool->dying = true;
+		pool->registry.dying = true;
 	scoped_guard(rcu)
-		list_for_each_entry_rcu(batch, &pool->batches, link)
+		list_for_each_entry_rcu(batch, &pool->registry.batches, link)
 			fairwq_batch_resume(batch);
 	pool_wait_drained(pool);
 	pool_teardown(pool);
@@ -351,11 +351,11 @@ struct fairwq_batch *fairwq_pool_default_batch(struct fairwq_pool *pool,
 		fairwq_bad_arg("pool is NULL or an error");
 		return NULL;
 	}
-	if ((unsigned int)prio >= ARRAY_SIZE(pool->default_batch)) {
+	if ((unsigned int)prio >= ARRAY_SIZE(pool->registry.default_batch)) {
 		fairwq_bad_arg("prio is unknown");
 		return NULL;
 	}
-	return pool->default_batch[prio];
+	return pool->registry.default_batch[prio];
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_default_batch);
 

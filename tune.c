@@ -46,14 +46,14 @@ static bool has_surplus_locked(const struct fairwq_pool *pool)
 {
 	lockdep_assert_held(&pool->lock);
 
-	return pool->nr_runners > fairwq_nr_runners(pool->max_active, pool->forks);
+	return pool->crew.nr_runners > fairwq_nr_runners(pool->crew.max_active, pool->crew.forks);
 }
 
 /* Have the runners that are too many freed later. */
 static void shrink_later_locked(struct fairwq_pool *pool)
 {
 	if (has_surplus_locked(pool))
-		queue_delayed_work(fairwq_reap_wq, &pool->shrink, SPARE_IDLE);
+		queue_delayed_work(fairwq_reap_wq, &pool->crew.shrink, SPARE_IDLE);
 }
 
 /* Add a runner, unless the pool has @limit, and let it work. Return: 0, or -ENOMEM. */
@@ -65,10 +65,10 @@ int fairwq_pool_add_runner(struct fairwq_pool *pool, unsigned int limit, gfp_t g
 	if (!runner)
 		return -ENOMEM;
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	if (pool->nr_runners < limit) {
-		list_add_tail_rcu(&runner->node, &pool->runners);
-		list_add_tail(&runner->idle_node, &pool->idle_runners);
-		WRITE_ONCE(pool->nr_runners, pool->nr_runners + 1);
+	if (pool->crew.nr_runners < limit) {
+		list_add_tail_rcu(&runner->node, &pool->crew.runners);
+		list_add_tail(&runner->idle_node, &pool->crew.idle);
+		WRITE_ONCE(pool->crew.nr_runners, pool->crew.nr_runners + 1);
 		runner = NULL;
 	}
 	shrink_later_locked(pool);
@@ -83,7 +83,7 @@ int fairwq_pool_grow(struct fairwq_pool *pool, unsigned int nr, gfp_t gfp)
 {
 	int err = 0;
 
-	while (!err && READ_ONCE(pool->nr_runners) < nr)
+	while (!err && READ_ONCE(pool->crew.nr_runners) < nr)
 		err = fairwq_pool_add_runner(pool, nr, gfp);
 	return err;
 }
@@ -99,16 +99,16 @@ static struct fairwq_runner *remove_idle(struct fairwq_pool *pool, unsigned long
 
 	guard(mutex)(&pool->mutex);
 	guard(raw_spinlock_irq)(&pool->lock);
-	runner = list_last_entry(&pool->idle_runners, struct fairwq_runner, idle_node);
-	if (!has_surplus_locked(pool) || list_empty(&pool->idle_runners) ||
-	    list_is_singular(&pool->idle_runners) ||
+	runner = list_last_entry(&pool->crew.idle, struct fairwq_runner, idle_node);
+	if (!has_surplus_locked(pool) || list_empty(&pool->crew.idle) ||
+	    list_is_singular(&pool->crew.idle) ||
 	    time_before(jiffies, runner->started + idle)) {
 		shrink_later_locked(pool);
 		return NULL;
 	}
 	list_del(&runner->idle_node);
 	list_del(&runner->node);
-	WRITE_ONCE(pool->nr_runners, pool->nr_runners - 1);
+	WRITE_ONCE(pool->crew.nr_runners, pool->crew.nr_runners - 1);
 	return runner;
 }
 
@@ -130,7 +130,7 @@ FAIRWQ_TEST_EXPORT(fairwq_pool_shrink);
 
 void fairwq_pool_shrink_fn(struct work_struct *work)
 {
-	fairwq_pool_shrink(container_of(to_delayed_work(work), struct fairwq_pool, shrink),
+	fairwq_pool_shrink(container_of(to_delayed_work(work), struct fairwq_pool, crew.shrink),
 			   SPARE_IDLE);
 }
 
@@ -145,11 +145,11 @@ int fairwq_pool_set_max_active(struct fairwq_pool *pool, unsigned int max_active
 		return fairwq_bad_arg("max_active is not in 1..512");
 	guard(mutex)(&pool->mutex);
 	/* Without I/O, which may need an item of this pool. */
-	err = fairwq_pool_grow(pool, fairwq_nr_runners(max_active, pool->forks), GFP_NOIO);
+	err = fairwq_pool_grow(pool, fairwq_nr_runners(max_active, pool->crew.forks), GFP_NOIO);
 	if (err)
 		return err;
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	pool->max_active = max_active;
+	pool->crew.max_active = max_active;
 	fairwq_kick_update_hungry_locked(pool);	/* items that fork go by this */
 	shrink_later_locked(pool);
 	fairwq_kick_unlock(pool, flags);	/* that runner kicks the next one */
@@ -173,11 +173,11 @@ void fairwq_pool_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy)
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	if (policy == pool->policy)
 		goto unlock;
-	list_for_each_entry(batch, &pool->batches, link)
+	list_for_each_entry(batch, &pool->registry.batches, link)
 		fairwq_fifo_set_eligible_locked(batch, false);
 	WRITE_ONCE(pool->policy, policy);
 	fairwq_policy_begin_locked(pool);
-	list_for_each_entry(batch, &pool->batches, link)
+	list_for_each_entry(batch, &pool->registry.batches, link)
 		fairwq_fifo_update_locked(batch);
 unlock:
 	fairwq_kick_unlock(pool, flags);
@@ -202,7 +202,7 @@ int fairwq_pool_set_histograms(struct fairwq_pool *pool, unsigned int on)
 	guard(mutex)(&pool->mutex);
 	WRITE_ONCE(pool->histograms, on);
 	guard(rcu)();
-	list_for_each_entry_rcu(batch, &pool->batches, link) {
+	list_for_each_entry_rcu(batch, &pool->registry.batches, link) {
 		/* Only this changes it, under the mutex. */
 		if (on == !!data_race(batch->stats->hists))
 			continue;
@@ -222,7 +222,7 @@ void fairwq_pool_reset_stats(struct fairwq_pool *pool)
 	struct fairwq_batch *batch;
 
 	guard(rcu)();
-	list_for_each_entry_rcu(batch, &pool->batches, link) {
+	list_for_each_entry_rcu(batch, &pool->registry.batches, link) {
 		guard(raw_spinlock_irq)(&pool->lock);
 		stats = batch->stats;
 		if (stats->hists)
@@ -235,8 +235,8 @@ void fairwq_pool_reset_stats(struct fairwq_pool *pool)
 		batch->quick = false;
 	}
 	guard(raw_spinlock_irq)(&pool->lock);
-	memset(pool->counter, 0, sizeof(pool->counter));
-	atomic64_set(&pool->flow_fallbacks, 0);
+	memset(pool->tally.counter, 0, sizeof(pool->tally.counter));
+	atomic64_set(&pool->tally.flow_fallbacks, 0);
 }
 
 FAIRWQ_TEST_EXPORT(fairwq_pool_reset_stats);

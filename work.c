@@ -5,7 +5,7 @@
  * The calls mean what cancel_work() and its like mean. "Sync" is a cancel that
  * may sleep.
  *
- * core/types.h has the states of a work, and what a cancel does in each: fairwq_try_take().
+ * core/state.h has the states of a work, and what a cancel does in each: fairwq_try_take().
  *
  * A cancel that finds a work TAKEN, or its timer firing, tries again. It is never an interrupt
  * on top of that, because the other call has interrupts off.
@@ -90,7 +90,7 @@ static void remove_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 	else
 		list_del(&work->node);
 	fairwq_fifo_removed_locked(batch, work);
-	batch->pool->counter[FAIRWQ_CANCELED]++;
+	batch->pool->tally.counter[FAIRWQ_CANCELED]++;
 }
 
 /*

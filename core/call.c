@@ -76,5 +76,5 @@ void fairwq_call_leaked(struct fairwq_call_state *before, fairwq_func_t func,
 		revert_creds(before->cred);
 	fairwq_call_begin(before);
 	guard(raw_spinlock_irqsave)(&pool->lock);
-	pool->counter[FAIRWQ_LEAKS]++;
+	pool->tally.counter[FAIRWQ_LEAKS]++;
 }

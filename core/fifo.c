@@ -77,10 +77,8 @@ void fairwq_fifo_set_eligible_locked(struct fairwq_batch *batch, bool eligible)
 		if (!batch->node.service)
 			fairwq_policy_set_unit_locked(pool, fairwq_head_locked(batch));
 		fairwq_tree_add(&pool->tree, &batch->node);
-		pool->nr_eligible++;
 	} else {
 		fairwq_tree_del(&pool->tree, &batch->node);
-		pool->nr_eligible--;
 	}
 }
 
@@ -179,15 +177,15 @@ static void turn_fill_locked(struct fairwq_batch *batch, struct fairwq_turn *tur
 	turn->id = work;
 	turn->serializer = work->serializer;
 	turn->stamp = work->stamp;
-	turn->number = ++pool->turn_number;
+	turn->number = ++pool->crew.turn_number;
 	turn->color = batch_color_locked(batch, work);
 	turn->timed = false;
 	turn->slept = false;
 	turn->nr = 1;
 	turn->took = 0;
 	turn->later = 0;
-	pool->counter[FAIRWQ_TURNS]++;
-	if (unlikely(!list_empty(&pool->waiters)))
+	pool->tally.counter[FAIRWQ_TURNS]++;
+	if (unlikely(!list_empty(&pool->waits.works)))
 		fairwq_waiters_take_locked(pool, work, turn->number);
 }
 
@@ -339,7 +337,7 @@ static void turn_count_locked(const struct fairwq_turn *turn)
 	lockdep_assert_held(&batch->pool->lock);
 
 	batch->done += more;
-	batch->pool->counter[FAIRWQ_TURNS] += more;
+	batch->pool->tally.counter[FAIRWQ_TURNS] += more;
 	if (turn->took || turn->stamp || turn->slept)
 		turn_stats_locked(turn);
 }
@@ -352,7 +350,7 @@ void fairwq_fifo_detach_locked(struct fairwq_turn *turn, struct fairwq_async *as
 	lockdep_assert_held(&pool->lock);
 
 	turn_count_locked(turn);
-	if (unlikely(!list_empty(&pool->waiters)))
+	if (unlikely(!list_empty(&pool->waits.works)))
 		fairwq_waiters_done_locked(pool, turn->number);
 	async->serializer = turn->serializer;
 	async->color = turn->color;
@@ -362,8 +360,8 @@ void fairwq_fifo_detach_locked(struct fairwq_turn *turn, struct fairwq_async *as
 	async->took = turn->took + turn->later;
 	async->nr = turn->nr;
 	async->runner = NULL;
-	pool->nr_async++;
-	pool->async_at = jiffies;
+	pool->crew.nr_async++;
+	pool->crew.async_at = jiffies;
 	fairwq_kick_update_hungry_locked(pool);
 	turn->async = NULL;
 	turn->batch = NULL;
@@ -384,8 +382,8 @@ void fairwq_fifo_async_end_locked(struct fairwq_batch *batch, const struct fairw
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	batch->pool->nr_async--;
-	batch->pool->async_at = jiffies;
+	batch->pool->crew.nr_async--;
+	batch->pool->crew.async_at = jiffies;
 	fairwq_kick_update_hungry_locked(batch->pool);
 	batch->done++;
 	fairwq_fifo_turn_over_locked(batch, async->color);
@@ -401,7 +399,7 @@ void fairwq_fifo_turn_end_locked(const struct fairwq_turn *turn)
 
 	turn_count_locked(turn);
 	batch->done++;
-	if (unlikely(!list_empty(&batch->pool->waiters)))
+	if (unlikely(!list_empty(&batch->pool->waits.works)))
 		fairwq_waiters_done_locked(batch->pool, turn->number);
 	fairwq_fifo_turn_over_locked(batch, turn->color);
 	/*

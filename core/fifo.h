@@ -5,6 +5,25 @@
 
 #include "types.h"
 
+/*
+ * A barrier: a place in a batch's FIFO. It fires when everything before it has
+ * been taken, and sets @fired. With @done, the batch changes its color, and that is
+ * completed when the turns of the other color have ended.
+ */
+struct fairwq_barrier {
+	struct fairwq_work entry;	/* P: in batch->fifo */
+	struct completion *done;	/* I */
+	bool fired;			/* P */
+};
+
+/* Return the first item of @batch. Its FIFO must not be empty. */
+static inline struct fairwq_work *fairwq_head_locked(const struct fairwq_batch *batch)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	return list_first_entry(&batch->fifo, struct fairwq_work, node);
+}
+
 extern struct workqueue_struct *fairwq_reap_wq;
 
 void fairwq_fifo_set_eligible_locked(struct fairwq_batch *batch, bool eligible);

@@ -72,8 +72,8 @@ static bool is_wanted_locked(const struct fairwq_runner *runner)
 
 	lockdep_assert_held(&pool->lock);
 
-	return !list_empty(&pool->idle_runners) &&
-	       pool->nr_active < fairwq_seats_locked(pool) &&
+	return !list_empty(&pool->crew.idle) &&
+	       pool->crew.nr_active < fairwq_seats_locked(pool) &&
 	       fairwq_fifo_has_room_locked(runner->turn.batch);
 }
 
@@ -97,7 +97,7 @@ static void promote_oldest(struct fairwq_forker *forker)
 		list_move_tail(&task->node, &forker->promoted);
 		task->origin = runner;
 		fairwq_runner_not_quick_locked(runner);
-		pool->counter[FAIRWQ_PROMOTED]++;
+		pool->tally.counter[FAIRWQ_PROMOTED]++;
 		fairwq_fifo_add_part_locked(&runner->turn, &task->work);
 		kick = fairwq_kick_activate_locked(pool);
 	}
@@ -151,7 +151,7 @@ bool fairwq_fork_take_back(struct fairwq_forker *forker, struct fairwq_task *tas
 
 	guard(raw_spinlock_irqsave)(&pool->lock);
 	if (!atomic_long_read(&task->work.data)) {
-		pool->counter[FAIRWQ_STOLEN]++;
+		pool->tally.counter[FAIRWQ_STOLEN]++;
 		return false;
 	}
 	list_del(&task->work.node);

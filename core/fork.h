@@ -5,6 +5,21 @@
 
 #include "types.h"
 
+/*
+ * A forker: what a runner needs beside, once an item of it has forked. Only that runner uses
+ * it. See fork.c.
+ */
+struct fairwq_forker {
+	struct fairwq_forks forks;	/* private tasks */
+	struct list_head promoted;	/* tasks that were promoted, and not joined */
+	struct fairwq_runner *runner;
+	fairwq_func_t run_task;		/* the function of the work of a task */
+	unsigned int skip;		/* calls before the clock is read again */
+	unsigned int step;		/* @skip, as it was set last */
+	u64 promote_at;			/* not before, ns */
+	unsigned int scopes;		/* p: FAIRWQ_SCOPES of @promoted, all together */
+};
+
 bool fairwq_fork_take_back(struct fairwq_forker *forker, struct fairwq_task *task);
 void fairwq_fork_await(struct fairwq_forker *forker, struct fairwq_task *task);
 void fairwq_forks_unjoined(struct fairwq_forker *forker);

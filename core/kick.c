@@ -17,7 +17,7 @@
  * Locking: pool->lock.
  * Model: tests/models/queue.pml.
  *
- * Limits: a kick makes at most pool->max_active runners active.
+ * Limits: a kick makes at most pool->crew.max_active runners active.
  */
 #include <linux/cpumask.h>
 #include <linux/jiffies.h>
@@ -40,10 +40,10 @@ static struct fairwq_runner *idle_runner_locked(struct fairwq_pool *pool)
 
 	lockdep_assert_held(&pool->lock);
 
-	list_for_each_entry(runner, &pool->idle_runners, idle_node)
+	list_for_each_entry(runner, &pool->crew.idle, idle_node)
 		if (runner->cpu == cpu)
 			return runner;
-	return list_first_entry_or_null(&pool->idle_runners, struct fairwq_runner, idle_node);
+	return list_first_entry_or_null(&pool->crew.idle, struct fairwq_runner, idle_node);
 }
 
 /*
@@ -52,12 +52,12 @@ static struct fairwq_runner *idle_runner_locked(struct fairwq_pool *pool)
  */
 void fairwq_kick_update_hungry_locked(struct fairwq_pool *pool)
 {
-	bool hungry = pool->nr_active < fairwq_seats_locked(pool);
+	bool hungry = pool->crew.nr_active < fairwq_seats_locked(pool);
 
 	lockdep_assert_held(&pool->lock);
 
-	if (hungry != pool->hungry)
-		WRITE_ONCE(pool->hungry, hungry);
+	if (hungry != pool->crew.hungry)
+		WRITE_ONCE(pool->crew.hungry, hungry);
 }
 
 /*
@@ -72,15 +72,15 @@ struct fairwq_runner *fairwq_kick_activate_locked(struct fairwq_pool *pool)
 
 	lockdep_assert_held(&pool->lock);
 
-	if (pool->nr_active >= fairwq_seats_locked(pool))
+	if (pool->crew.nr_active >= fairwq_seats_locked(pool))
 		return NULL;
 	runner = idle_runner_locked(pool);
 	if (!runner)
 		return NULL;
 	list_del_init(&runner->idle_node);
-	pool->nr_active++;
+	pool->crew.nr_active++;
 	fairwq_kick_update_hungry_locked(pool);
-	pool->counter[FAIRWQ_KICKS]++;
+	pool->tally.counter[FAIRWQ_KICKS]++;
 	fairwq_tick_arm_locked(pool);
 	return runner;
 }
@@ -94,7 +94,7 @@ bool fairwq_kick_soon_free_locked(struct fairwq_pool *pool)
 {
 	lockdep_assert_held(&pool->lock);
 
-	if (!pool->nr_quick || time_after(jiffies, pool->quick_at))
+	if (!pool->crew.nr_quick || time_after(jiffies, pool->crew.quick_at))
 		return false;
 	fairwq_tick_soon_locked(pool);
 	return true;

@@ -5,6 +5,27 @@
 
 #include "types.h"
 
+/* Check whether a batch is in the tree, and a turn may begin. */
+static inline bool fairwq_has_work_locked(const struct fairwq_pool *pool)
+{
+	lockdep_assert_held(&pool->lock);
+
+	return pool->tree.nr_eligible && pool->crew.nr_async < pool->crew.max_async;
+}
+
+/*
+ * Return how many runners may be active: each may have a turn that will go on after its
+ * function. So no turn that begins can lead to more than @max_async that do.
+ */
+static inline unsigned int fairwq_seats_locked(const struct fairwq_pool *pool)
+{
+	const struct fairwq_crew *crew = &pool->crew;
+
+	lockdep_assert_held(&pool->lock);
+
+	return min(crew->max_active, crew->max_async - min(crew->nr_async, crew->max_async));
+}
+
 struct fairwq_runner *fairwq_kick_activate_locked(struct fairwq_pool *pool);
 struct fairwq_runner *fairwq_kick_locked(struct fairwq_pool *pool);
 bool fairwq_kick_soon_free_locked(struct fairwq_pool *pool);

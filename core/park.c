@@ -180,7 +180,7 @@ void fairwq_unpark(struct fairwq_runner *runner)
 		work = first_parked(runner, &now);
 		if (work && now == batch) {
 			fairwq_unpark_work_locked(work);
-			pool->counter[FAIRWQ_PARKED]++;
+			pool->tally.counter[FAIRWQ_PARKED]++;
 			fairwq_fifo_put_back_locked(batch, work);
 		}
 		fairwq_kick_unlock(pool, flags);

@@ -252,7 +252,7 @@ void fairwq_policy_begin_locked(struct fairwq_pool *pool)
 	fairwq_tree_init(&pool->tree);
 	pool->tree.starve_limit = starve_limit;
 	fairwq_policy_set_unit_locked(pool, NULL);
-	list_for_each_entry(batch, &pool->batches, link) {
+	list_for_each_entry(batch, &pool->registry.batches, link) {
 		batch->stats->max_cost = 0;
 		for (node = &batch->node; node->parent; node = node->parent)
 			fairwq_node_init(node, node->parent, node->weight);

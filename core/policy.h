@@ -5,6 +5,21 @@
 
 #include "types.h"
 
+#define FAIRWQ_DFL_SLICE_US		50U
+/*
+ * Bits of fraction of a ns in the tree, under fair time. At the largest weight
+ * a ns counts a hundredth, which is still 5 units.
+ */
+#define FAIRWQ_COST_NS_SHIFT		9
+/* Most that one item costs. */
+#define FAIRWQ_COST_MAX_NS		(60ULL * NSEC_PER_SEC)
+
+/* Return pool->slice_us in ns. A hint, which is written under the pool's lock. */
+static inline u64 fairwq_slice_ns(const struct fairwq_pool *pool)
+{
+	return (u64)(READ_ONCE(pool->slice_us) ?: FAIRWQ_DFL_SLICE_US) * NSEC_PER_USEC;
+}
+
 #define FAIRWQ_NR_POLICIES	(FAIRWQ_FAIR_COST + 1)
 
 /*

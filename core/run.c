@@ -165,10 +165,10 @@ static void go_idle_locked(struct fairwq_runner *runner)
 
 	runner->task = NULL;
 	WRITE_ONCE(runner->started, jiffies);	/* for tune.c */
-	pool->nr_active--;
+	pool->crew.nr_active--;
 	fairwq_kick_update_hungry_locked(pool);
 	/* To the front: the caches of this one are the warmest. */
-	list_add(&runner->idle_node, &pool->idle_runners);
+	list_add(&runner->idle_node, &pool->crew.idle);
 	trace_fairwq_runner(pool, runner, "idle");
 }
 
@@ -184,7 +184,7 @@ static bool is_surplus_locked(const struct fairwq_runner *runner)
 
 	lockdep_assert_held(&pool->lock);
 
-	return runner->turn.quick && pool->turn_number != runner->turn.number &&
+	return runner->turn.quick && pool->crew.turn_number != runner->turn.number &&
 	       fairwq_kick_soon_free_locked(pool);
 }
 
@@ -205,11 +205,11 @@ static bool runner_next_locked(struct fairwq_runner *runner, unsigned long until
 	do {
 		has_work = fairwq_has_work_locked(pool);
 		if (has_work && unlikely(time_after(jiffies, until))) {
-			pool->counter[FAIRWQ_REQUEUES]++;
+			pool->tally.counter[FAIRWQ_REQUEUES]++;
 			*requeue = true;
 			return false;
 		}
-		if (!has_work || pool->nr_active > fairwq_seats_locked(pool) ||
+		if (!has_work || pool->crew.nr_active > fairwq_seats_locked(pool) ||
 		    is_surplus_locked(runner)) {
 			go_idle_locked(runner);
 			return false;

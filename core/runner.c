@@ -2,7 +2,7 @@
 /*
  * Runners: their states, and which one executes the caller.
  *
- *   idle      on pool->idle_runners
+ *   idle      on pool->crew.idle
  *    |  fairwq_kick_activate_locked() in kick.c
  *   active    kicked, or running the main loop (run.c)
  *    |  go_idle_locked() in run.c
@@ -12,9 +12,9 @@
  * runners to a pool, and frees those that are too many and idle for long.
  *
  * Locking: pool->lock. fairwq_runners has a lock of its own, and is read under RCU.
- * Invariant: a runner is on pool->idle_runners iff it is neither kicked nor running.
+ * Invariant: a runner is on pool->crew.idle iff it is neither kicked nor running.
  * Invariant: between fairwq_runner_block() and fairwq_runner_unblock() a runner is not
- * counted in pool->nr_active.
+ * counted in pool->crew.nr_active.
  * Model: tests/models/seat.pml, for items that wait in joins.
  *
  * Limits: more than max_active runners are active for a while when items return from
@@ -57,7 +57,7 @@ void fairwq_runner_yield_locked(struct fairwq_batch *batch)
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	list_for_each_entry(runner, &batch->pool->runners, node)
+	list_for_each_entry(runner, &batch->pool->crew.runners, node)
 		if (runner->turn.batch == batch)
 			WRITE_ONCE(runner->yield, true);
 }
@@ -69,7 +69,7 @@ void fairwq_runner_not_quick_locked(struct fairwq_runner *runner)
 {
 	lockdep_assert_held(&runner->pool->lock);
 
-	runner->pool->nr_quick -= runner->turn.quick;
+	runner->pool->crew.nr_quick -= runner->turn.quick;
 	runner->turn.quick = false;
 }
 
@@ -85,7 +85,7 @@ static struct fairwq_runner *leave_locked(struct fairwq_runner *runner)
 	lockdep_assert_held(&pool->lock);
 
 	fairwq_runner_not_quick_locked(runner);
-	pool->nr_active--;
+	pool->crew.nr_active--;
 	fairwq_kick_update_hungry_locked(pool);
 	return fairwq_kick_locked(pool);
 }
@@ -101,7 +101,7 @@ static void return_locked(struct fairwq_runner *runner)
 
 	lockdep_assert_held(&pool->lock);
 
-	pool->nr_active++;
+	pool->crew.nr_active++;
 	fairwq_kick_update_hungry_locked(pool);
 	fairwq_tick_arm_locked(pool);	/* it may be the only one */
 	WRITE_ONCE(runner->started, jiffies);
@@ -123,7 +123,7 @@ bool fairwq_runner_block(struct fairwq_runner *runner)
 	runner->blocked_at = fairwq_clock();
 	raw_spin_lock_irq(&pool->lock);
 	kick = leave_locked(runner);
-	none = !kick && list_empty(&pool->idle_runners);
+	none = !kick && list_empty(&pool->crew.idle);
 	raw_spin_unlock_irq(&pool->lock);
 	fairwq_kick_send(pool, kick);
 	return none;

@@ -1,11 +1,47 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Runners of a pool: those whose items wait, and the one that executes the caller. */
+/*
+ * Runners of a pool: those whose items wait, and the one that executes the caller.
+ *
+ * P: pool->lock. M: pool->mutex. p: written under pool->lock, also read without; the comment
+ * says why. I: set before another CPU can see the pool.
+ */
 #ifndef FAIRWQ_RUNNER_H
 #define FAIRWQ_RUNNER_H
 
+#include <linux/list.h>
+#include <linux/types.h>
+#include <linux/workqueue.h>
 #include <linux/xarray.h>
 
-#include "types.h"
+struct fairwq_batch;
+struct fairwq_pool;
+struct fairwq_runner;
+struct fairwq_serializer;
+struct fairwq_turn;
+
+/*
+ * The crew of a pool: its runners, and how many may have turns.
+ *
+ * Invariant: @nr_active is the number of runners that are not on @idle, less those
+ * whose item waits in a join; see fork.c.
+ */
+struct fairwq_crew {
+	/* What each turn touches is in one line, with pool->lock. */
+	unsigned int nr_active;		/* P: runners kicked or running */
+	unsigned int max_active;	/* P and M to write, either to read */
+	unsigned int nr_async;		/* P: turns in flight whose function has returned */
+	unsigned int max_async;		/* I: most of them */
+	unsigned int nr_quick;		/* P: turns in flight with @quick set */
+	bool hungry;			/* p: fewer are active than may; a hint for forks */
+	bool forks;			/* p: an item has forked; set once */
+	struct list_head idle;		/* P: runners; the last to run is first */
+	unsigned long quick_at;		/* P: jiffies when the last of @nr_quick began */
+	u64 turn_number;		/* P: number of the turn that was taken last */
+	unsigned long async_at;		/* P: jiffies when @nr_async changed last */
+	struct list_head runners;	/* P to add, P and M to remove; P to read, or M as by RCU */
+	unsigned int nr_runners;	/* p: a stale value adds one too many or too few */
+	struct delayed_work shrink;	/* takes idle runners away that are too many */
+};
 
 void fairwq_runner_not_quick_locked(struct fairwq_runner *runner);
 bool fairwq_runner_block(struct fairwq_runner *runner);

@@ -11,13 +11,21 @@
 #ifndef FAIRWQ_STATS_H
 #define FAIRWQ_STATS_H
 
+#include <linux/atomic.h>
 #include <linux/average.h>
 #include <linux/bitops.h>
+#include <linux/ktime.h>
 #include <linux/limits.h>
 #include <linux/log2.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/types.h>
+
+/* Read the monotonic clock, ns; in any context. Nothing is ordered by it. */
+static inline u64 fairwq_clock(void)
+{
+	return ktime_get_mono_fast_ns();
+}
 
 /* Counters of a pool. They only grow, except that "reset" sets them to 0. */
 enum fairwq_counter {
@@ -33,6 +41,12 @@ enum fairwq_counter {
 	FAIRWQ_PROMOTED,	/* tasks that other runners could take */
 	FAIRWQ_STOLEN,		/* tasks that they took */
 	FAIRWQ_NR_COUNTERS,
+};
+
+/* What is counted of a pool. */
+struct fairwq_tally {
+	u64 counter[FAIRWQ_NR_COUNTERS];/* P */
+	atomic64_t flow_fallbacks;	/* A: a count, which orders nothing */
 };
 
 /*

@@ -15,7 +15,7 @@
 /* Return when to look at an item that begins now, in jiffies: after half of hung_ms. */
 static inline unsigned long fairwq_tick_due_locked(const struct fairwq_pool *pool)
 {
-	return jiffies + 1 + msecs_to_jiffies(pool->hung_ms) / 2;
+	return jiffies + 1 + msecs_to_jiffies(pool->watch.hung_ms) / 2;
 }
 
 /* Set the timer for a runner that was kicked, unless it is set already. */
@@ -23,8 +23,8 @@ static inline void fairwq_tick_arm_locked(struct fairwq_pool *pool)
 {
 	lockdep_assert_held(&pool->lock);
 
-	if (pool->hung_ms && !timer_pending(&pool->tick))
-		mod_timer(&pool->tick, fairwq_tick_due_locked(pool));
+	if (pool->watch.hung_ms && !timer_pending(&pool->watch.tick))
+		mod_timer(&pool->watch.tick, fairwq_tick_due_locked(pool));
 }
 
 /* Set the timer to the next tick, as something waits for an item that is over at once. */
@@ -32,10 +32,10 @@ static inline void fairwq_tick_soon_locked(struct fairwq_pool *pool)
 {
 	lockdep_assert_held(&pool->lock);
 
-	if (pool->ticking)
+	if (pool->watch.ticking)
 		return;
-	pool->ticking = true;
-	mod_timer(&pool->tick, jiffies + 1);
+	pool->watch.ticking = true;
+	mod_timer(&pool->watch.tick, jiffies + 1);
 }
 
 #endif /* FAIRWQ_TICK_H */

@@ -308,6 +308,7 @@ void fairwq_tree_add(struct fairwq_tree *tree, struct fairwq_node *node)
 {
 	struct fairwq_node *parent = node->parent;
 
+	tree->nr_eligible++;
 	while (parent && !fairwq_node_eligible(node)) {
 		join(tree, node, parent);
 		insert(node, parent);
@@ -341,6 +342,7 @@ void fairwq_tree_del(struct fairwq_tree *tree, struct fairwq_node *node)
 {
 	struct fairwq_node *parent = node->parent;
 
+	tree->nr_eligible--;
 	while (parent) {
 		take_out(node, parent);
 		leave(node, parent);

@@ -86,6 +86,7 @@ struct fairwq_tree {
 	struct fairwq_node rank[FAIRWQ_NR_RANKS];
 	s64 waited[FAIRWQ_NR_RANKS];	/* cost of others' service since; less than 0: debt */
 	unsigned long eligible;		/* bit i is set iff rank i has eligible children */
+	unsigned int nr_eligible;	/* leaves */
 	unsigned int shift;		/* bits of fraction that a unit of cost has in vtime */
 	u64 turn;			/* what an unmeasured turn costs */
 	unsigned int starve_limit;	/* turns of others; 0: lower ranks get what is left */

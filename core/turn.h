@@ -81,8 +81,8 @@ static inline void fairwq_turn_begin_locked(struct fairwq_runner *runner,
 	turn->quick = batch->quick;
 	turn->timed |= !turn->quick || !(turn->number % TIMED_TURNS);
 	if (turn->quick) {
-		pool->nr_quick++;
-		pool->quick_at = jiffies;
+		pool->crew.nr_quick++;
+		pool->crew.quick_at = jiffies;
 	}
 	WRITE_ONCE(runner->yield, false);
 }
@@ -94,7 +94,7 @@ static inline void fairwq_turn_end_locked(struct fairwq_runner *runner)
 
 	lockdep_assert_held(&runner->pool->lock);
 
-	runner->pool->nr_quick -= turn->quick;
+	runner->pool->crew.nr_quick -= turn->quick;
 	turn->took += turn->later;
 	fairwq_fifo_turn_end_locked(turn);
 	turn->batch = NULL;

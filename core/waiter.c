@@ -22,7 +22,7 @@
 #include <linux/completion.h>
 #include <linux/list.h>
 
-#include "waiter.h"
+#include "types.h"
 
 /* Number of no turn: for waiters of a work that will not have one. */
 #define NO_TURN		U64_MAX
@@ -34,7 +34,7 @@ void fairwq_waiters_take_locked(struct fairwq_pool *pool, const void *what, u64 
 
 	lockdep_assert_held(&pool->lock);
 
-	list_for_each_entry(waiter, &pool->waiters, node)
+	list_for_each_entry(waiter, &pool->waits.works, node)
 		if (waiter->what == what && !waiter->turn)
 			waiter->turn = turn;
 }
@@ -46,7 +46,7 @@ void fairwq_waiter_add_locked(struct fairwq_pool *pool, struct fairwq_waiter *wa
 	lockdep_assert_held(&pool->lock);
 
 	waiter->turn = turn;
-	list_add_tail(&waiter->node, &pool->waiters);
+	list_add_tail(&waiter->node, &pool->waits.works);
 }
 
 /* Complete the waiters for turn number @turn, which has ended. */
@@ -56,7 +56,7 @@ void fairwq_waiters_done_locked(struct fairwq_pool *pool, u64 turn)
 
 	lockdep_assert_held(&pool->lock);
 
-	list_for_each_entry_safe(waiter, next, &pool->waiters, node) {
+	list_for_each_entry_safe(waiter, next, &pool->waits.works, node) {
 		if (waiter->turn != turn)
 			continue;
 		list_del(&waiter->node);
@@ -83,7 +83,7 @@ void fairwq_end_waiters_tell_locked(const struct fairwq_batch *batch)
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	list_for_each_entry(waiter, &batch->pool->end_waiters, node)
+	list_for_each_entry(waiter, &batch->pool->waits.batches, node)
 		if (!waiter->batch || waiter->batch == batch)
 			complete(&waiter->done);
 }

@@ -3,7 +3,34 @@
 #ifndef FAIRWQ_WAITER_H
 #define FAIRWQ_WAITER_H
 
-#include "types.h"
+#include <linux/completion.h>
+#include <linux/list.h>
+#include <linux/types.h>
+
+struct fairwq_batch;
+struct fairwq_pool;
+
+/* A waiter: a flush of one work, which waits for one turn to end; see waiter.c. */
+struct fairwq_waiter {
+	struct list_head node;		/* P: in pool->waits.works */
+	const void *what;		/* I: the work */
+	u64 turn;			/* P: number of its turn; 0: not taken yet */
+	bool for_reclaim;		/* I, if a work is waited for: of its pool */
+	struct completion done;
+};
+
+/* A call that waits for batches to leave, and may have to drop what they get meanwhile. */
+struct fairwq_end_waiter {
+	struct list_head node;		/* P: in pool->waits.batches */
+	const struct fairwq_batch *batch; /* I: NULL: all of the pool */
+	struct completion done;		/* P to clear: there is something to look at */
+};
+
+/* The calls that wait in a pool. P: pool->lock. */
+struct fairwq_waits {
+	struct list_head works;		/* P: flushes of one work each */
+	struct list_head batches;	/* P: calls that wait for batches to leave */
+};
 
 void fairwq_waiters_take_locked(struct fairwq_pool *pool, const void *what, u64 turn);
 void fairwq_waiters_done_locked(struct fairwq_pool *pool, u64 turn);

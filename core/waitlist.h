@@ -5,6 +5,12 @@
 
 #include "types.h"
 
+/* A marker: a place in the list of a serializer. A flush waits for all before it. */
+struct fairwq_marker {
+	struct fairwq_work entry;	/* lock of the serializer: in serializer->waiting */
+	struct completion done;
+};
+
 raw_spinlock_t *fairwq_serializer_lock(const struct fairwq_serializer *serializer)
 	__attribute_const__;
 int fairwq_waitlist_enter(struct fairwq_serializer *serializer, struct fairwq_batch *batch,

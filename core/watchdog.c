@@ -20,7 +20,7 @@
  * itself as long as a runner has a turn.
  *
  * Locking: pool->lock, which is dropped to print.
- * Invariant: pool->ticking is set only while the timer is due at the next tick.
+ * Invariant: pool->watch.ticking is set only while the timer is due at the next tick.
  * Model: tests/models/queue.pml, QUICK. When the timer is set: no model.
  *
  * Limits: an item is reported once, with its stack; a pool reports ten a second.
@@ -58,8 +58,8 @@ static bool reported_just_now_locked(const struct fairwq_pool *pool)
 {
 	lockdep_assert_held(&pool->lock);
 
-	return time_in_range_open(jiffies, pool->hung_reported,
-				  pool->hung_reported + HUNG_PAUSE);
+	return time_in_range_open(jiffies, pool->watch.hung_reported,
+				  pool->watch.hung_reported + HUNG_PAUSE);
 }
 
 /* Find an item that hangs and was not reported yet, and fill in @hung for its report. */
@@ -69,12 +69,12 @@ static bool find_hung(struct fairwq_pool *pool, struct fairwq_hung *hung)
 	unsigned long started;
 
 	guard(raw_spinlock_irqsave)(&pool->lock);
-	if (!pool->hung_ms || reported_just_now_locked(pool))
+	if (!pool->watch.hung_ms || reported_just_now_locked(pool))
 		return false;
-	list_for_each_entry(runner, &pool->runners, node) {
+	list_for_each_entry(runner, &pool->crew.runners, node) {
 		started = READ_ONCE(runner->started);
 		if (!runner->turn.batch || runner->reported == started ||
-		    !time_after(jiffies, started + msecs_to_jiffies(pool->hung_ms)))
+		    !time_after(jiffies, started + msecs_to_jiffies(pool->watch.hung_ms)))
 			continue;
 		runner->reported = started;
 		hung->task = get_task_struct(runner->task);
@@ -101,8 +101,8 @@ static void report_hung(struct fairwq_pool *pool)
 	sched_show_task(hung.task);
 	put_task_struct(hung.task);
 	guard(raw_spinlock_irqsave)(&pool->lock);
-	pool->counter[FAIRWQ_HUNG]++;
-	pool->hung_reported = jiffies;
+	pool->tally.counter[FAIRWQ_HUNG]++;
+	pool->watch.hung_reported = jiffies;
 }
 
 /* Check for a standstill at max_async that was not reported, whether items wait or not. */
@@ -110,7 +110,7 @@ static bool is_full_locked(const struct fairwq_pool *pool)
 {
 	lockdep_assert_held(&pool->lock);
 
-	return pool->nr_async >= pool->max_async && pool->async_told != pool->async_at;
+	return pool->crew.nr_async >= pool->crew.max_async && pool->watch.async_told != pool->crew.async_at;
 }
 
 /*
@@ -122,12 +122,12 @@ static void report_full(struct fairwq_pool *pool)
 	unsigned int nr, ms;
 
 	scoped_guard(raw_spinlock_irqsave, &pool->lock) {
-		if (!pool->hung_ms || !is_full_locked(pool) || !pool->nr_eligible ||
-		    !time_after(jiffies, pool->async_at + msecs_to_jiffies(pool->hung_ms)))
+		if (!pool->watch.hung_ms || !is_full_locked(pool) || !pool->tree.nr_eligible ||
+		    !time_after(jiffies, pool->crew.async_at + msecs_to_jiffies(pool->watch.hung_ms)))
 			return;
-		pool->async_told = pool->async_at;
-		nr = pool->nr_async;
-		ms = jiffies_to_msecs(jiffies - pool->async_at);
+		pool->watch.async_told = pool->crew.async_at;
+		nr = pool->crew.nr_async;
+		ms = jiffies_to_msecs(jiffies - pool->crew.async_at);
 	}
 	pr_warn("pool %s: max_async reached, %u turns outstanding for %u ms, and items wait\n",
 		pool->name, nr, ms);
@@ -147,7 +147,7 @@ static bool find_slow_locked(struct fairwq_pool *pool, bool *turns)
 	lockdep_assert_held(&pool->lock);
 
 	*turns = false;
-	list_for_each_entry(runner, &pool->runners, node) {
+	list_for_each_entry(runner, &pool->crew.runners, node) {
 		if (!runner->turn.batch)
 			continue;
 		*turns = true;
@@ -162,7 +162,7 @@ static bool find_slow_locked(struct fairwq_pool *pool, bool *turns)
 /* Look at the runners, and arm the timer again if need be. */
 static void watchdog_fn(struct timer_list *timer)
 {
-	struct fairwq_pool *pool = container_of(timer, struct fairwq_pool, tick);
+	struct fairwq_pool *pool = container_of(timer, struct fairwq_pool, watch.tick);
 	struct fairwq_runner *kick = NULL;
 	bool slow, turns;
 	unsigned long flags;
@@ -170,15 +170,15 @@ static void watchdog_fn(struct timer_list *timer)
 	report_hung(pool);
 	report_full(pool);
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	pool->ticking = false;
+	pool->watch.ticking = false;
 	slow = find_slow_locked(pool, &turns);
 	if (slow && fairwq_has_work_locked(pool))
 		kick = fairwq_kick_activate_locked(pool);
-	if (pool->nr_quick)
+	if (pool->crew.nr_quick)
 		fairwq_tick_soon_locked(pool);
 	else if (reported_just_now_locked(pool))
-		mod_timer(&pool->tick, jiffies + HUNG_PAUSE);	/* there may be more */
-	else if (pool->nr_active || turns || is_full_locked(pool))
+		mod_timer(&pool->watch.tick, jiffies + HUNG_PAUSE);	/* there may be more */
+	else if (pool->crew.nr_active || turns || is_full_locked(pool))
 		fairwq_tick_arm_locked(pool);
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	fairwq_kick_send(pool, kick);
@@ -188,13 +188,13 @@ static void watchdog_fn(struct timer_list *timer)
 int fairwq_set_hung_ms(struct fairwq_pool *pool, unsigned int hung_ms)
 {
 	guard(raw_spinlock_irqsave)(&pool->lock);
-	pool->hung_ms = hung_ms;
+	pool->watch.hung_ms = hung_ms;
 	/*
 	 * Also if no runner is active, because the timer may be set for the old time.
 	 * It must not get later: else a caller that writes again and again hides items.
 	 */
 	if (hung_ms)
-		timer_reduce(&pool->tick, fairwq_tick_due_locked(pool));
+		timer_reduce(&pool->watch.tick, fairwq_tick_due_locked(pool));
 	return 0;
 }
 
@@ -203,6 +203,6 @@ FAIRWQ_TEST_EXPORT(fairwq_set_hung_ms);
 /* Set up the timer of a new pool. */
 void fairwq_watchdog_init(struct fairwq_pool *pool)
 {
-	pool->hung_ms = FAIRWQ_DFL_HUNG_MS;
-	timer_setup(&pool->tick, watchdog_fn, 0);
+	pool->watch.hung_ms = FAIRWQ_DFL_HUNG_MS;
+	timer_setup(&pool->watch.tick, watchdog_fn, 0);
 }

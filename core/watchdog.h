@@ -1,9 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Watchdog: a pool's timer, which looks at its runners from outside. */
+/*
+ * Watchdog: a pool's timer, which looks at its runners from outside.
+ *
+ * P: pool->lock.
+ */
 #ifndef FAIRWQ_WATCHDOG_H
 #define FAIRWQ_WATCHDOG_H
 
-#include "types.h"
+#include <linux/timer.h>
+#include <linux/types.h>
+
+struct fairwq_pool;
+
+struct fairwq_watch {
+	unsigned int hung_ms;		/* P: 0: never report */
+	unsigned long hung_reported;	/* P: jiffies of the last report */
+	unsigned long async_told;	/* P: crew.async_at of a standstill that was reported */
+	bool ticking;			/* P: @tick is due within a jiffy */
+	struct timer_list tick;		/* finds long turns of quick batches, and hung items */
+};
 
 void fairwq_watchdog_init(struct fairwq_pool *pool);
 int fairwq_set_hung_ms(struct fairwq_pool *pool, unsigned int hung_ms);

@@ -198,7 +198,7 @@ static void undo_runners(struct kunit *test, struct mock_alloc *mock)
 	struct mock_item *item = mock_item(test, 'a');
 
 	KUNIT_EXPECT_EQ(test, mock->err ? (unsigned int)RUNNERS : MORE_RUNNERS,
-			READ_ONCE(mock->pool->max_active));
+			READ_ONCE(mock->pool->crew.max_active));
 	KUNIT_EXPECT_EQ(test, 1, mock_pool_queue(mock->pool, &item->work));
 	mock->err = 0;
 	undo_pool(test, mock);
@@ -359,7 +359,7 @@ static void flow_is_done_without(struct kunit *test)
 	KUNIT_EXPECT_LE(test, 4U, tally.failed);
 	KUNIT_EXPECT_EQ(test, 0U, tally.refused);
 	KUNIT_EXPECT_EQ(test, tally.calls, mock->log.nr);
-	KUNIT_EXPECT_LE(test, 4ULL, (u64)atomic64_read(&mock->pool->flow_fallbacks));
+	KUNIT_EXPECT_LE(test, 4ULL, (u64)atomic64_read(&mock->pool->tally.flow_fallbacks));
 }
 
 /* Make the calls that need no memory. Return: true if all succeeded. */

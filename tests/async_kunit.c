@@ -72,7 +72,7 @@ static unsigned int nr_async(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 
-	return READ_ONCE(mock->pool->nr_async);
+	return READ_ONCE(mock->pool->crew.nr_async);
 }
 
 /* ---- limits ------------------------------------------------------------- */
@@ -196,8 +196,8 @@ static void pool_has_a_limit_of_its_own(struct kunit *test)
 	fairwq_batch_resume(b);
 	for (i = 0; i < 2; i++)
 		mock_await(test, &item[i]->returned);
-	mock_until(test, !READ_ONCE(pool->nr_active));
-	KUNIT_EXPECT_EQ(test, 2U, READ_ONCE(pool->nr_async));
+	mock_until(test, !READ_ONCE(pool->crew.nr_active));
+	KUNIT_EXPECT_EQ(test, 2U, READ_ONCE(pool->crew.nr_async));
 	KUNIT_EXPECT_FALSE(test, completion_done(&behind));
 	fairwq_async_complete(&item[0]->async, 0);
 	mock_await(test, &behind);
@@ -238,7 +238,7 @@ static void begun_fn(struct fairwq_work *work)
 static unsigned int nr_active(struct fairwq_pool *pool)
 {
 	guard(raw_spinlock_irq)(&pool->lock);
-	return pool->nr_active;
+	return pool->crew.nr_active;
 }
 
 static struct limited *limited_new(struct kunit *test, unsigned int max_active,
@@ -340,7 +340,7 @@ static void standstill_at_the_limit_is_reported(struct kunit *test)
 		pr_info("# expect-splat begin pool limited: max_async reached, 1 turns outstanding for\n");
 		/* No item runs now, so none is taken for hung. */
 		fairwq_set_hung_ms(pool, 1);
-		mock_until(test, READ_ONCE(pool->async_told) == READ_ONCE(pool->async_at));
+		mock_until(test, READ_ONCE(pool->watch.async_told) == READ_ONCE(pool->crew.async_at));
 		fairwq_set_hung_ms(pool, FAIRWQ_DFL_HUNG_MS);
 		pr_info("# expect-splat end\n");
 		/* Not again. */
@@ -371,10 +371,10 @@ static void full_pool_is_reported_when_an_item_waits(struct kunit *test)
 	fairwq_set_hung_ms(pool, 1);
 	msleep(20);
 	mock_tick(pool);
-	KUNIT_EXPECT_NE(test, READ_ONCE(pool->async_told), READ_ONCE(pool->async_at));
+	KUNIT_EXPECT_NE(test, READ_ONCE(pool->watch.async_told), READ_ONCE(pool->crew.async_at));
 	pr_info("# expect-splat begin pool full: max_async reached, 1 turns outstanding for\n");
 	KUNIT_EXPECT_EQ(test, 1, mock_pool_queue(pool, &next->work));
-	mock_until(test, READ_ONCE(pool->async_told) == READ_ONCE(pool->async_at));
+	mock_until(test, READ_ONCE(pool->watch.async_told) == READ_ONCE(pool->crew.async_at));
 	fairwq_set_hung_ms(pool, FAIRWQ_DFL_HUNG_MS);
 	pr_info("# expect-splat end\n");
 	fairwq_async_complete(&item->async, 0);

@@ -226,8 +226,8 @@ static void late_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 	late_pool = NULL;
 	fairwq_pool_destroy(pool);
 	/* The batch keeps @pool, but not the runners: make an access to them crash. */
-	pool->runners.next = LIST_POISON1;
-	pool->idle_runners.next = LIST_POISON1;
+	pool->crew.runners.next = LIST_POISON1;
+	pool->crew.idle.next = LIST_POISON1;
 }
 
 /* A flush returns though its pool is destroyed after the flush began. */
@@ -349,7 +349,7 @@ static struct fairwq_pool *used_pool(struct kunit *test, struct mock_item *item,
 		fairwq_batch_flush(*own);
 	}
 	/* The runner may be active for a moment after its last item has ended. */
-	mock_until(test, !READ_ONCE(pool->nr_active));
+	mock_until(test, !READ_ONCE(pool->crew.nr_active));
 	return pool;
 }
 

@@ -99,7 +99,7 @@ static struct fairwq_batch *begin(struct kunit *test, unsigned int max_active)
 
 static unsigned int nr_runners(struct fairwq_pool *pool)
 {
-	return READ_ONCE(pool->nr_runners);
+	return READ_ONCE(pool->crew.nr_runners);
 }
 
 /* ---- the limit of active runners ---------------------------------------- */
@@ -217,7 +217,7 @@ static void section_that_does_not_end_is_reported(struct kunit *test)
 	fairwq_batch_flush(a);
 	pr_info("# expect-splat end\n");
 	/* The end of the section is accounted: no runner is active. */
-	mock_until(test, !READ_ONCE(mock->pool->nr_active));
+	mock_until(test, !READ_ONCE(mock->pool->crew.nr_active));
 	queue_item(test, a, 0);
 	fairwq_batch_flush(a);
 }
@@ -306,7 +306,7 @@ static void spares_go_when_they_are_idle(struct kunit *test)
 		KUNIT_EXPECT_GE(test, nr_runners(mock->pool), (unsigned int)MANY);
 		complete_all(&hall.go);
 		fairwq_batch_flush(a);
-		mock_until(test, !READ_ONCE(mock->pool->nr_active));
+		mock_until(test, !READ_ONCE(mock->pool->crew.nr_active));
 		fairwq_pool_shrink(mock->pool, HOUR);
 		KUNIT_EXPECT_GE(test, nr_runners(mock->pool), (unsigned int)MANY);
 		fairwq_pool_shrink(mock->pool, 0);
@@ -342,7 +342,7 @@ static void make_long(struct fairwq_pool *pool, unsigned long ticks)
 
 	fairwq_set_hung_ms(pool, 0);
 	raw_spin_lock_irq(&pool->lock);
-	list_for_each_entry(runner, &pool->runners, node)
+	list_for_each_entry(runner, &pool->crew.runners, node)
 		runner->started -= ticks;
 	raw_spin_unlock_irq(&pool->lock);
 }
@@ -360,7 +360,7 @@ static void spare_is_kept_after_a_long_item(struct kunit *test)
 	make_long(mock->pool, 2 * HOUR);
 	complete_all(&hall.go);
 	fairwq_batch_flush(a);
-	mock_until(test, !READ_ONCE(mock->pool->nr_active));
+	mock_until(test, !READ_ONCE(mock->pool->crew.nr_active));
 	fairwq_pool_shrink(mock->pool, HOUR);
 	KUNIT_EXPECT_GE(test, nr_runners(mock->pool), (unsigned int)MANY);
 	make_long(mock->pool, 2 * HOUR);
@@ -416,7 +416,7 @@ static void join_in_a_section_gives_no_second_place(struct kunit *test)
 	mock_await(test, &item.done);
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_TRUE(test, meeting.met);
-	mock_until(test, !READ_ONCE(mock->pool->nr_active));
+	mock_until(test, !READ_ONCE(mock->pool->crew.nr_active));
 }
 
 static struct kunit_case block_cases[] = {

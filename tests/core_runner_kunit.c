@@ -88,16 +88,16 @@ static void sleeper_is_not_quick(struct kunit *test)
 
 	mock_set_guess(a, 100);
 	mock_gate_enter(test, a, gate);
-	KUNIT_EXPECT_EQ(test, 1U, READ_ONCE(mock->pool->nr_quick));
+	KUNIT_EXPECT_EQ(test, 1U, READ_ONCE(mock->pool->crew.nr_quick));
 	complete_all(&gate->open);
 	fairwq_work_init_onstack(&nap, nap_fn);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &nap));
 	fairwq_batch_flush(a);
-	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->pool->nr_quick));
+	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->pool->crew.nr_quick));
 	reinit_completion(&gate->entered);
 	reinit_completion(&gate->open);
 	mock_gate_enter(test, a, gate);
-	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->pool->nr_quick));
+	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->pool->crew.nr_quick));
 	complete_all(&gate->open);
 	fairwq_batch_flush(a);
 }
@@ -208,7 +208,7 @@ static void backlog_kicks_max_active_runners(struct kunit *test)
 	/* With one runner less, items that run go on, and the sixth waits until two have ended. */
 	KUNIT_EXPECT_EQ(test, 0, fairwq_pool_set_max_active(mock->pool, 5));
 	complete_all(&gate[0].open);
-	mock_until(test, READ_ONCE(mock->pool->nr_active) == 5);
+	mock_until(test, READ_ONCE(mock->pool->crew.nr_active) == 5);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&gate[5].runs));
 	complete_all(&gate[1].open);
 	mock_await(test, &gate[5].entered);
@@ -422,7 +422,7 @@ static void hung_item_is_reported_once(struct kunit *test)
 	mock_until(test, mock_counter(mock->pool, FAIRWQ_HUNG) == 1);
 	/* As if the pause after the report was over. */
 	raw_spin_lock_irq(&mock->pool->lock);
-	mock->pool->hung_reported = jiffies - HZ;
+	mock->pool->watch.hung_reported = jiffies - HZ;
 	raw_spin_unlock_irq(&mock->pool->lock);
 	slow = hung_beside(test, b);
 	pr_info("# expect-splat end\n");
@@ -467,7 +467,7 @@ static void hung_item_is_reported_in_a_section(struct kunit *test)
 		complete_all(&other->open);
 		fairwq_batch_flush(a);
 		/* After a report the timer looks once more. */
-		mock_until(test, !timer_pending(&mock->pool->tick));
+		mock_until(test, !timer_pending(&mock->pool->watch.tick));
 	}
 	pr_info("# expect-splat end\n");
 	KUNIT_EXPECT_EQ(test, 1ULL + HUNG_SECTIONS, mock_counter(mock->pool, FAIRWQ_HUNG));
@@ -519,7 +519,7 @@ static void hung_items_are_reported_one_per_look(struct kunit *test)
 	 */
 	local_bh_disable();
 	raw_spin_lock_irq(&mock->pool->lock);
-	mock->pool->hung_ms = HUNG_MS;
+	mock->pool->watch.hung_ms = HUNG_MS;
 	raw_spin_unlock_irq(&mock->pool->lock);
 	mock_tick(mock->pool);
 	first = mock_counter(mock->pool, FAIRWQ_HUNG);

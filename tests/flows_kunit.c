@@ -369,7 +369,7 @@ static void no_memory_loses_nothing(struct kunit *test)
 	fairwq_test_flows_fail(*nth);
 	KUNIT_EXPECT_EQ(test, 0, fairwq_flows_queue(flows, 1, &item->work));
 	KUNIT_EXPECT_EQ(test, 2ULL, fairwq_flows_fallbacks(flows));
-	KUNIT_EXPECT_EQ(test, 2LL, atomic64_read(&mock->pool->flow_fallbacks));
+	KUNIT_EXPECT_EQ(test, 2LL, atomic64_read(&mock->pool->tally.flow_fallbacks));
 	KUNIT_EXPECT_EQ(test, 0U, nr_flows(test));
 	KUNIT_EXPECT_EQ(test, live, fairwq_test_live_batches());
 	KUNIT_EXPECT_EQ(test, 1, queue_letter(test, 1, 'c'));
@@ -412,7 +412,7 @@ static void keys_beyond_the_limit_share(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, MAX_FLOWS, nr_flows(test));
 	KUNIT_EXPECT_EQ(test, OTHER_BATCHES + MAX_FLOWS, mock_nr_batches(mock->pool));
 	KUNIT_EXPECT_EQ(test, 10ULL, fairwq_flows_fallbacks(flows));
-	KUNIT_EXPECT_EQ(test, 10LL, atomic64_read(&mock->pool->flow_fallbacks));
+	KUNIT_EXPECT_EQ(test, 10LL, atomic64_read(&mock->pool->tally.flow_fallbacks));
 	/* A pending work is not queued to the shared batch, and not counted. */
 	KUNIT_EXPECT_EQ(test, 0, fairwq_flows_queue(flows, 4713, &item->work));
 	KUNIT_EXPECT_EQ(test, 0, fairwq_flows_set_max(flows, 1));

@@ -314,7 +314,7 @@ static void steal_the_oldest(struct forking *x, struct fairwq_task *self)
 		fairwq_fork(self, &part[i].task);
 	}
 	complete(&x->ready);
-	while (READ_ONCE(pool->nr_active) == 2 && !completion_done(&x->begun))
+	while (READ_ONCE(pool->crew.nr_active) == 2 && !completion_done(&x->begun))
 		cond_resched();
 	part_init(&last, x, 3, count_fn);
 	fairwq_fork(self, &last.task);

@@ -86,7 +86,7 @@ static void run_dear(struct kunit *test, struct fairwq_batch *batch, enum dear_h
 	mock_await(test, &item->returned);
 	if (how == DEAR_IN_FUNCTION)
 		return;
-	mock_until(test, READ_ONCE(mock->pool->nr_async) == 1);
+	mock_until(test, READ_ONCE(mock->pool->crew.nr_async) == 1);
 	fairwq_async_complete(&item->async, cost);
 }
 

@@ -340,7 +340,7 @@ static void pause_does_not_hang_destroy(struct kunit *test)
 	mock_queue(test, a, 'a', 1);
 	task = kthread_run(destroyer_fn, d, "destroyer");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
-	mock_until(test, READ_ONCE(d->pool->dying));
+	mock_until(test, READ_ONCE(d->pool->registry.dying));
 	fairwq_batch_pause(a);
 	complete_all(&gate->open);
 	mock_await(test, &d->done);

@@ -96,7 +96,7 @@ static bool sleeps(struct kunit *test)
 {
 	struct mock *mock = test->priv;
 
-	return !list_empty_careful(&mock->pool->end_waiters);
+	return !list_empty_careful(&mock->pool->waits.batches);
 }
 
 /* ---- queued works --------------------------------------------------------- */
@@ -297,7 +297,7 @@ static void end_of_the_pool_does_not_end_a_drop(struct kunit *test)
 	call = start_with(test, a, FAIRWQ_DROP_REST, tally_dropped);
 	mock_until(test, is_disposed(a));
 	destroy = mock_call_start(test, destroy_fn, NULL);
-	mock_until(test, READ_ONCE(pool->dying) && READ_ONCE(pool->draining));
+	mock_until(test, READ_ONCE(pool->registry.dying) && READ_ONCE(pool->draining));
 	complete_all(&gate->open);
 	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
 	mock_call_end(test, destroy);
@@ -803,7 +803,7 @@ static void bad_arguments_are_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, fairwq_batch_shutdown(ERR_PTR(-ENOMEM), 0, NULL));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_batch_shutdown(a, BIT(31), NULL));
 	KUNIT_EXPECT_EQ(test, -EINVAL,
-			fairwq_batch_shutdown(mock->pool->default_batch[0], 0, NULL));
+			fairwq_batch_shutdown(mock->pool->registry.default_batch[0], 0, NULL));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_serializer_shutdown(NULL, 0, NULL));
 	KUNIT_EXPECT_EQ(test, -EINVAL,
 			fairwq_serializer_shutdown(order.serial, BIT(31), NULL));

@@ -93,7 +93,7 @@ unsigned int mock_nr_waiters(struct fairwq_pool *pool)
 	unsigned int nr = 0;
 
 	raw_spin_lock_irq(&pool->lock);
-	list_for_each(node, &pool->waiters)
+	list_for_each(node, &pool->waits.works)
 		nr++;
 	raw_spin_unlock_irq(&pool->lock);
 	return nr;

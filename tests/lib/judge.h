@@ -26,6 +26,7 @@
 #include <linux/math64.h>
 #include <linux/spinlock.h>
 
+#include "core/policy.h"
 #include "core/types.h"
 
 #define JUDGE_NODES	64U
@@ -193,7 +194,7 @@ static inline void judge_begin(struct judge *judge)
 	memcpy(judge->then, judge->now, judge->nr * sizeof(*judge->now));
 	judge->nr_then = judge->nr;
 	judge->looks = 0;
-	judge->in_flight = judge->pool->max_active + judge->pool->nr_async;
+	judge->in_flight = judge->pool->crew.max_active + judge->pool->crew.nr_async;
 }
 
 /* Look at all siblings in the tree of the pool, whose lock is held. */
@@ -208,14 +209,14 @@ static inline void judge_look_locked(struct judge *judge)
 		judge->longest = 0;
 		judge->nr_then = 0;
 	}
-	judge->in_flight = max(judge->in_flight, pool->max_active + pool->nr_async);
+	judge->in_flight = max(judge->in_flight, pool->crew.max_active + pool->crew.nr_async);
 	judge->nr = 0;
 	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
 		judge_see_children(judge, &pool->tree.rank[i]);
 	for (i = 0; i < judge->nr; i++)
 		if (fairwq_node_has_eligible(judge->now[i].node))
 			judge_see_children(judge, judge->now[i].node);
-	list_for_each_entry(batch, &pool->batches, link)
+	list_for_each_entry(batch, &pool->registry.batches, link)
 		judge_note_longest(judge, batch);
 	for (from = 0; from < judge->nr; from = to) {
 		for (to = from + 1; to < judge->nr; to++)

@@ -10,7 +10,7 @@
 
 unsigned int mock_nr_batches(struct fairwq_pool *pool)
 {
-	return READ_ONCE(pool->nr_batches);
+	return READ_ONCE(pool->registry.nr_batches);
 }
 EXPORT_SYMBOL_GPL(mock_nr_batches);
 
@@ -21,7 +21,7 @@ unsigned int mock_nr_eligible(struct fairwq_pool *pool)
 	unsigned int nr = 0;
 
 	raw_spin_lock_irq(&pool->lock);
-	list_for_each_entry(batch, &pool->batches, link)
+	list_for_each_entry(batch, &pool->registry.batches, link)
 		nr += fairwq_node_eligible(&batch->node);
 	raw_spin_unlock_irq(&pool->lock);
 	return nr;
@@ -33,7 +33,7 @@ u64 mock_counter(struct fairwq_pool *pool, enum fairwq_counter which)
 	u64 value;
 
 	raw_spin_lock_irq(&pool->lock);
-	value = pool->counter[which];
+	value = pool->tally.counter[which];
 	raw_spin_unlock_irq(&pool->lock);
 	return value;
 }
@@ -49,7 +49,7 @@ EXPORT_SYMBOL_GPL(mock_one_reaper);
 /* Run the watchdog of @pool now, instead of when its timer is due. */
 void mock_tick(struct fairwq_pool *pool)
 {
-	pool->tick.function(&pool->tick);
+	pool->watch.tick.function(&pool->watch.tick);
 }
 EXPORT_SYMBOL_GPL(mock_tick);
 

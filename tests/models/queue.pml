@@ -41,7 +41,7 @@ bool watched;				/* batch->inbox.watched */
 chan inbox = [ITEMS] of { byte };	/* batch->inbox.works */
 chan fifo = [ITEMS] of { byte };	/* batch->fifo */
 bool eligible;				/* batch->node is in pool->tree */
-bool idle[2] = true;			/* on pool->idle_runners */
+bool idle[2] = true;			/* on crew.idle */
 bool kicked[2];				/* runner->work is queued */
 bool runs[ITEMS], taken[ITEMS];		/* for the properties */
 byte nr_quick;				/* pool->nr_quick */

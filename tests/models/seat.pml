@@ -13,7 +13,7 @@
  * the task waits for an item of B. A turn may go to either batch. Each section
  * under pool->lock is one step.
  *
- *	State of a runner	In nr_active	On pool->idle_runners
+ *	State of a runner	In nr_active	On crew.idle
  *	idle			no		yes
  *	kicked or running	yes		no
  *	asleep in a join	no		no
@@ -38,7 +38,7 @@ mtype = { ITEM_A, ITEM_B, TASK };		/* what a runner has, or 0 */
 mtype = { PRIVATE, PROMOTED, BEGUN, DONE };	/* states of the task */
 
 /* Under pool->lock. */
-bool idle[RUNNERS] = true;	/* on pool->idle_runners */
+bool idle[RUNNERS] = true;	/* on crew.idle */
 bool kicked[RUNNERS];		/* runner->work is queued */
 bool asleep[RUNNERS];		/* in a join */
 byte nr_active;

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* State of a work: where it is, for which batch it is bound, and whose it is. */
+#ifndef FAIRWQ_STATE_H
+#define FAIRWQ_STATE_H
+
+#include <linux/bits.h>
+#include <linux/completion.h>
+
+#include "fairwq.h"
+
+/*
+ * The state of a work. fairwq_work.data is 0, or one of these and the batch that the work is
+ * bound for, which is aligned to more than STATE_MASK.
+ *
+ * State    Where the work is       What changes the state           A cancel
+ * -------- ----------------------  -------------------------------  -------------------
+ * idle     nowhere                 a queue call claims the work     returns false
+ * queued   inbox->works, then      its turn, under pool->lock       takes it out
+ *          batch->fifo
+ * parked   runner->parked          its last run ends: pool->lock    takes it out
+ * listed   waits in a serializer   lock of the serializer           takes it out
+ * delayed  inbox->delayed, its     the timer, under inbox->lock     deletes the timer; tries
+ *          timer is set                                             again if that fires
+ * grace    RCU has it              RCU, under inbox->lock           returns false, or waits
+ * taken    a call moves it to      that call, with interrupts off   tries again
+ *          another place
+ * running  runner->current_work;   as idle: it may be queued again  returns false, or waits
+ *          the word is 0
+ *
+ * A work enters each state under the inbox->lock of its batch, or leaves another one under the
+ * lock in the third column. A cancel has that lock. So it finds the work, or the work is in
+ * another state.
+ *
+ * "Or waits" is fairwq_work_cancel_sync(); fairwq_work_cancel() does not wait. "Tries again"
+ * is soon over, because the other CPU has interrupts off.
+ */
+enum fairwq_state {
+	FAIRWQ_STATE_IDLE,		/* or running */
+	FAIRWQ_STATE_QUEUED,
+	FAIRWQ_STATE_PARKED,
+	FAIRWQ_STATE_LISTED,
+	FAIRWQ_STATE_DELAYED,
+	FAIRWQ_STATE_GRACE,
+	FAIRWQ_STATE_TAKEN,
+};
+
+#define FAIRWQ_STATE_MASK	7UL
+
+/*
+ * fairwq_work.flags. The owner of the work sets them; P once it is queued, and under the lock
+ * of the serializer while it is LISTED.
+ */
+#define FAIRWQ_WORK_BARRIER	BIT(0)	/* not a work: a barrier or a marker */
+#define FAIRWQ_WORK_COUNTED	BIT(1)	/* is or was parked: counted as in flight */
+#define FAIRWQ_WORK_COLOR	BIT(2)	/* color of a COUNTED work */
+#define FAIRWQ_WORK_FORK	BIT(3)	/* of a promoted task */
+#define FAIRWQ_WORK_OWN		BIT(4)	/* in a struct fairwq_own_work; never cleared */
+#define FAIRWQ_WORK_HELD	BIT(5)	/* LISTED, and in nr_held of its batch */
+
+/* Return the word of a work that is bound for @batch, and in @state. */
+static inline long fairwq_word(const struct fairwq_batch *batch, enum fairwq_state state)
+{
+	return (long)batch | state;
+}
+
+/* Return the state of a work with @word. */
+static inline enum fairwq_state fairwq_word_state(long word)
+{
+	return word & FAIRWQ_STATE_MASK;
+}
+
+/* Return the batch that a work with @word is bound for. */
+static inline struct fairwq_batch *fairwq_word_batch(long word)
+{
+	return (struct fairwq_batch *)(word & ~FAIRWQ_STATE_MASK);
+}
+
+/* Return the batch that a pending work is bound for. */
+static inline struct fairwq_batch *fairwq_work_batch(const struct fairwq_work *work)
+{
+	return fairwq_word_batch(atomic_long_read(&work->data));
+}
+
+static inline bool fairwq_work_pending_in(const struct fairwq_work *work, enum fairwq_state state)
+{
+	return fairwq_word_state(atomic_long_read(&work->data)) == state;
+}
+
+/* Check whether @work is a part of an item in flight, which no client has queued. */
+static inline bool fairwq_is_of_item(const struct fairwq_work *work)
+{
+	return work->flags & FAIRWQ_WORK_FORK;
+}
+
+/* Check whether a client has queued @work. */
+static inline bool fairwq_is_of_client(const struct fairwq_work *work)
+{
+	return !(work->flags & (FAIRWQ_WORK_FORK | FAIRWQ_WORK_OWN));
+}
+
+/*
+ * The function of each work in a sequencer; NULL: none was set up. What the client has named
+ * is in the work. See sequencer.c.
+ */
+extern fairwq_func_t fairwq_sequenced_func;
+
+/*
+ * A work that no client has queued: of a call that waits for it, and has it on its stack. It
+ * is WORK_OWN, so it never reaches a client's callback, and no cancel counts it.
+ */
+struct fairwq_own_work {
+	struct fairwq_work work;
+	struct completion done;		/* it has run, or a cancel has taken it out */
+	int ret;			/* until then the caller's; 0 or -ECANCELED */
+};
+
+/* Return the function that tables and traces show for @work, which waits or begins. */
+static inline fairwq_func_t fairwq_shown_func(const struct fairwq_work *work)
+{
+	if (unlikely(work->flags & FAIRWQ_WORK_FORK))
+		return (fairwq_func_t)(void *)container_of(work, struct fairwq_task, work)->func;
+	if (unlikely(work->func == READ_ONCE(fairwq_sequenced_func)))
+		return container_of(work, struct fairwq_sequenced_work, work)->func;
+	return work->func;
+}
+
+#endif /* FAIRWQ_STATE_H */
