@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Turns that outlive their function: an item starts something that ends later, such as
- * I/O, and its turn ends with that.
+ * Turns that outlive their function: an item starts something that ends later,
+ * such as I/O, and its turn ends with that.
  *
  *   State        async->runner  entered by                   left by
  *   -----------  -------------  ---------------------------  -------------------------
@@ -9,20 +9,22 @@
  *   alone        NULL           detach_turn() in             fairwq_async_complete()
  *                               core/run.c
  *
- * Whichever of the return and fairwq_async_complete() comes second ends the turn. If that
- * is the return, the turn ends as any other, and async->batch was NULL before.
+ * Whichever of the return and fairwq_async_complete() comes second ends the
+ * turn. If that is the return, the turn ends as any other, and async->batch was
+ * NULL before.
  *
  * Locking: pool->lock for both states.
  * Invariant: a turn that is alone is in flight for its batch, and counted in
  * pool->crew.nr_async; no runner knows of it.
- * Invariant: a turn is settled once, when it ends, because the tree counts those that are
- * charged and not settled.
- * Invariant: when a turn begins, active runners and turns that are alone are no more than
- * max_async together, because each of these runners may leave one turn alone.
+ * Invariant: a turn is settled once, when it ends, because the tree counts
+ * those that are charged and not settled.
+ * Invariant: when a turn begins, active runners and turns that are alone are no
+ * more than max_async together, because each of these runners may leave one
+ * turn alone.
  * Invariant: after fairwq_async_complete() has returned, async is not touched.
  *
- * Limits: fairwq_work_flush() and fairwq_work_cancel_sync() look for a work that is
- * queued, or whose function runs. They do not see a turn that is alone.
+ * Limits: fairwq_work_flush() and fairwq_work_cancel_sync() look for a work
+ * that is queued, or whose function runs. They do not see a turn that is alone.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

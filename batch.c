@@ -10,22 +10,24 @@
  *   released  released() has returned
  *   freed     its last reference was dropped, and a grace period has passed
  *
- * Works that wait for a delay or a grace period are held. A dispose leaves them alone, so the
- * batch drains after the last of them has run. A shutdown ends the delays: see
- * fairwq_batch_step().
+ * Works that wait for a delay or a grace period are held. A dispose leaves them
+ * alone, so the batch drains after the last of them has run. A shutdown ends
+ * the delays: see fairwq_batch_step().
  *
  * Cancels of what a batch has queued are in work.c.
  *
  * Locking: pool->lock; batch->flush_mutex for one flush at a time.
- * Invariant: a queue call sees that the batch is not disposed, and accepts its work, in one
- * section of inbox->lock. So each work is counted, or refused.
+ * Invariant: a queue call sees that the batch is not disposed, and accepts its
+ * work, in one section of inbox->lock. So each work is counted, or refused.
  * Invariant: a batch is reaped once, by the CPU that sees it drained under the
  * lock. That is when it is disposed, or when the last item or hold goes.
- * Invariant: what a batch is disposed with stays. No pause, resume or other call lets an
- * item of it begin if its works are to be dropped, or holds them back if they are to run.
+ * Invariant: what a batch is disposed with stays. No pause, resume or other
+ * call lets an item of it begin if its works are to be dropped, or holds them
+ * back if they are to run.
  * Model: tests/models/dispose.pml, for all but the last one.
  *
- * Limits: weights of 1 to FAIRWQ_MAX_WEIGHT, and FAIRWQ_MAX_DEPTH owners above a batch.
+ * Limits: weights of 1 to FAIRWQ_MAX_WEIGHT, and FAIRWQ_MAX_DEPTH owners above
+ * a batch.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -191,9 +193,9 @@ static void batch_reap_fn(struct work_struct *work)
 
 /*
  * Wait for the calls that are under way, to end flows or a pool. That is the
- * end of a device or a driver. It often has more to end, one after the other, and is waited for
- * itself. So this is worth an interrupt on each busy CPU. "rcupdate.rcu_normal" on the kernel's
- * command line rules that out.
+ * end of a device or a driver. It often has more to end, one after the other,
+ * and is waited for itself. So this is worth an interrupt on each busy CPU.
+ * "rcupdate.rcu_normal" on the kernel's command line rules that out.
  */
 void fairwq_batch_wait_grace(void)
 {
@@ -222,8 +224,8 @@ static void batch_set_paused(struct fairwq_batch *batch, bool paused)
 }
 
 /*
- * Refuse new items, end a pause, and have the batch reaped when it has drained. With @drop
- * no item of it begins from here on, for good.
+ * Refuse new items, end a pause, and have the batch reaped when it has drained.
+ * With @drop no item of it begins from here on, for good.
  */
 void fairwq_batch_retire(struct fairwq_batch *batch, bool drop)
 {
@@ -262,8 +264,8 @@ EXPORT_SYMBOL_GPL(fairwq_batch_dispose);
 /* ---- the beginning ---------------------------------------------------- */
 
 /*
- * Allocate a batch with one reference, for the creator. Takes over @name, also on
- * error. Return: the batch, or NULL.
+ * Allocate a batch with one reference, for the creator. Takes over @name, also
+ * on error. Return: the batch, or NULL.
  */
 static struct fairwq_batch *batch_alloc(struct fairwq_pool *pool,
 					const struct fairwq_batch_attrs *attrs,
@@ -478,9 +480,9 @@ void fairwq_batch_wait(struct fairwq_batch *batch)
 }
 
 /*
- * Check that the caller may wait for items of the batch: fairwq_wait_begin(). A reaped batch
- * has nothing to wait for, and its pool may be gone. But the pool's lockdep map is there for
- * a grace period after that.
+ * Check that the caller may wait for items of the batch: fairwq_wait_begin(). A
+ * reaped batch has nothing to wait for, and its pool may be gone. But the
+ * pool's lockdep map is there for a grace period after that.
  *
  * Return: whether the batch was reaped.
  */
@@ -536,8 +538,8 @@ bool fairwq_batch_is_idle(struct fairwq_batch *batch)
 /* ---- one batch of a pool after the other ------------------------------- */
 
 /*
- * Find the first batch after @last, or the first if that is NULL. If @last has left the
- * list, its successors are those with a higher number.
+ * Find the first batch after @last, or the first if that is NULL. If @last has
+ * left the list, its successors are those with a higher number.
  *
  * A batch is marked as reaped before it leaves the list. So one that is not
  * marked is in the list now, and what follows it stays during this read-side
@@ -571,8 +573,8 @@ struct fairwq_batch *fairwq_pool_next_batch(struct fairwq_pool *pool,
 /* ---- going away in one call ------------------------------------------- */
 
 /*
- * End the delays of a batch that is shut down. Drop the works that have come into it,
- * unless they are to run. Return: true if the batch has left.
+ * End the delays of a batch that is shut down. Drop the works that have come
+ * into it, unless they are to run. Return: true if the batch has left.
  */
 bool fairwq_batch_step(struct fairwq_batch *batch, unsigned int how, fairwq_func_t dropped)
 {
@@ -583,8 +585,8 @@ bool fairwq_batch_step(struct fairwq_batch *batch, unsigned int how, fairwq_func
 }
 
 /*
- * Call @round for @what until it returns true: now, and each time that there is something
- * to look at in @batch, or in any batch of @pool if that is NULL.
+ * Call @round for @what until it returns true: now, and each time that there is
+ * something to look at in @batch, or in any batch of @pool if that is NULL.
  */
 void fairwq_batch_shutdown_wait(struct fairwq_pool *pool, const struct fairwq_batch *batch,
 				fairwq_round_t round, void *what, unsigned int how,
@@ -606,7 +608,8 @@ void fairwq_batch_shutdown_wait(struct fairwq_pool *pool, const struct fairwq_ba
 }
 
 /*
- * Return the batch of which the caller is an item, or in whose released() it is; or NULL.
+ * Return the batch of which the caller is an item, or in whose released() it
+ * is; or NULL.
  */
 struct fairwq_batch *fairwq_own_batch(void)
 {
@@ -629,7 +632,8 @@ static bool batch_is_below(const struct fairwq_batch *batch, const struct fairwq
 }
 
 /*
- * Find the first batch after @last that goes with @owner, or the first if that is NULL.
+ * Find the first batch after @last that goes with @owner, or the first if that
+ * is NULL.
  * Return: as fairwq_pool_next_batch().
  */
 static struct fairwq_batch *next_owned(struct fairwq_batch *owner, unsigned int how,
@@ -644,8 +648,8 @@ static struct fairwq_batch *next_owned(struct fairwq_batch *owner, unsigned int 
 }
 
 /*
- * Stop all of them first: from here on new items are refused, and what is there is dropped if it
- * is to be.
+ * Stop all of them first: from here on new items are refused, and what is there
+ * is dropped if it is to be.
  */
 static void shutdown_begin(struct fairwq_batch *owner, unsigned int how)
 {

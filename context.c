@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Contexts: on whose behalf a function runs. A context is captured by the caller that
- * queues, and entered by the item.
+ * Contexts: on whose behalf a function runs. A context is captured by the
+ * caller that queues, and entered by the item.
  *
  *   Of the caller    The item enters it by       What uses it
  *   ---------------  --------------------------  ----------------------------
@@ -9,14 +9,15 @@
  *   memory cgroup    set_active_memcg()          allocations, __GFP_ACCOUNT
  *   block cgroup     kthread_associate_blkcg()   bios that the function submits
  *
- * They are left in the opposite order, whatever the function has done meanwhile: see
- * call.c for what a function may leave behind. The tasks that the function forks run in
- * the context, too: run_task() in forkjoin.c. The function must join them. The tasks that
- * were forked before are put aside meanwhile, because theirs is another context.
+ * They are left in the opposite order, whatever the function has done
+ * meanwhile: see call.c for what a function may leave behind. The tasks that
+ * the function forks run in the context, too: run_task() in forkjoin.c. The
+ * function must join them. The tasks that were forked before are put aside
+ * meanwhile, because theirs is another context.
  *
  * Locking: a lock of its own for threads that are no runners.
- * Invariant: runner->context is what the item runs in at the moment, or NULL. The tasks
- * that it promotes take it along.
+ * Invariant: runner->context is what the item runs in at the moment, or NULL.
+ * The tasks that it promotes take it along.
  *
  * Limits: no namespace, no address space and no scheduling class is captured.
  */
@@ -66,8 +67,8 @@ static struct fairwq_context *current_context(void)
 
 #ifdef CONFIG_BLK_CGROUP
 /*
- * Return the block cgroup of the caller, with a reference. A kernel thread is in that of its
- * context, and not in that of its task.
+ * Return the block cgroup of the caller, with a reference. A kernel thread is
+ * in that of its context, and not in that of its task.
  */
 static struct cgroup_subsys_state *get_blkcg(void)
 {

@@ -236,8 +236,9 @@ void fairwq_show_row(struct seq_file *m, struct fairwq_batch *batch)
 FAIRWQ_TEST_EXPORT(fairwq_show_row);
 
 /*
- * Show each batch of a pool by @show. Walk by references and not under RCU, because it may
- * take long. What does not fit is shown again from the beginning, in a larger buffer.
+ * Show each batch of a pool by @show. Walk by references and not under RCU,
+ * because it may take long. What does not fit is shown again from the
+ * beginning, in a larger buffer.
  */
 static void show_batches(struct seq_file *m,
 			 void (*show)(struct seq_file *m, struct fairwq_batch *batch))
@@ -272,8 +273,8 @@ static u64 octave(const struct fairwq_hist *hist, unsigned int i)
 }
 
 /*
- * Print one line for each octave from the first to the last with a sample. Print a copy, so
- * that the lock is not held meanwhile.
+ * Print one line for each octave from the first to the last with a sample.
+ * Print a copy, so that the lock is not held meanwhile.
  */
 static void show_hist(struct seq_file *m, const struct fairwq_batch *batch, bool run)
 {
@@ -396,8 +397,8 @@ static int set_reset(struct fairwq_pool *pool, unsigned int value)
 /* ---- files ------------------------------------------------------------ */
 
 /*
- * A file of a pool. One with @set is a knob: a number, or a word, from @least to @most.
- * Other text gives -EINVAL, and nothing is changed.
+ * A file of a pool. One with @set is a knob: a number, or a word, from @least
+ * to @most. Other text gives -EINVAL, and nothing is changed.
  */
 struct fairwq_file {
 	const char *name;
@@ -508,9 +509,9 @@ static const char *dir_prefix(const char *name)
 }
 
 /*
- * Make a folder. A pool may have any name, and the folder has one like it: '!' stands for
- * '/', and is in front of "", "." and "..". Names need not be unique: the second of a name
- * gets a number.
+ * Make a folder. A pool may have any name, and the folder has one like it: '!'
+ * stands for '/', and is in front of "", "." and "..". Names need not be
+ * unique: the second of a name gets a number.
  */
 static struct dentry *make_dir(const char *name)
 {

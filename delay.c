@@ -7,8 +7,9 @@
  *   fairwq_queue_rcu()      GRACE    queue_rcu_work()    fairwq_arrive()
  *
  * Locking: inbox->lock.
- * Invariant: such a work is pending from the call on, and its batch holds it until it is
- * queued. So a batch that is disposed waits for it to run: see batch.c.
+ * Invariant: such a work is pending from the call on, and its batch holds it
+ * until it is queued. So a batch that is disposed waits for it to run: see
+ * batch.c.
  *
  * The cancels are in work.c.
  */
@@ -86,8 +87,8 @@ EXPORT_SYMBOL_GPL(fairwq_queue_delayed);
 /* ---- a new delay ------------------------------------------------------ */
 
 /*
- * Have @batch hold a work that may be pending elsewhere, so that it cannot refuse the work later.
- * A work that is pending in @batch has room there.
+ * Have @batch hold a work that may be pending elsewhere, so that it cannot
+ * refuse the work later. A work that is pending in @batch has room there.
  * Return: 0, or a negative error.
  */
 static int reserve(struct fairwq_batch *batch, const struct fairwq_work *work)
@@ -116,8 +117,8 @@ static void unreserve(struct fairwq_batch *batch)
 }
 
 /*
- * Move a pending work to @batch, which holds it. The work is pending all the time, so no other
- * call can queue it meanwhile. Return: as fairwq_try_take().
+ * Move a pending work to @batch, which holds it. The work is pending all the
+ * time, so no other call can queue it meanwhile. Return: as fairwq_try_take().
  */
 static int move_pending(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
 			unsigned long delay)

@@ -7,7 +7,8 @@
  * so items are shown a chunk at a time. Between two chunks a cursor keeps the
  * place in the FIFO.
  *
- * Locking: pool->mutex so that no runner goes; pool->lock for one runner or one chunk.
+ * Locking: pool->mutex so that no runner goes; pool->lock for one runner or one
+ * chunk.
  * Limits: the queue is in motion. An item that runs between two chunks is not
  * shown, and one that is put back is shown twice.
  */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Failures: items that fail are counted, and the driver that owns the pool is called.
+ * Failures: items that fail are counted, and the driver that owns the pool is
+ * called.
  *
  * A function returns nothing, and for fairwq an item that failed has ended like
  * any other. No item is skipped after it. The counters are for an operator.

@@ -7,8 +7,8 @@
  *     core/fifo.c           takes over what is in the inbox
  *     core/run.c            a runner takes the turn and calls the function
  *
- * If no runner will look at the inbox, the queue call also takes the pool's lock, puts the batch
- * into the fair tree and kicks a runner.
+ * If no runner will look at the inbox, the queue call also takes the pool's
+ * lock, puts the batch into the fair tree and kicks a runner.
  *
  * Limits: any context but NMI.
  */
@@ -54,10 +54,10 @@ void __fairwq_work_init(struct fairwq_work *work, fairwq_func_t func,
 EXPORT_SYMBOL_GPL(__fairwq_work_init);
 
 /*
- * Works of the module that are active at once. A thousand batches may go at the same
- * time. They must not all be in front of the runners, which have the same workers, nor
- * contend for pool->lock. None of them waits for anything, but a sweep of many flows takes
- * a while, and RCU works must not wait for that.
+ * Works of the module that are active at once. A thousand batches may go at the
+ * same time. They must not all be in front of the runners, which have the same
+ * workers, nor contend for pool->lock. None of them waits for anything, but a
+ * sweep of many flows takes a while, and RCU works must not wait for that.
  */
 #define REAP_ACTIVE	4
 

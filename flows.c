@@ -22,19 +22,19 @@
  *
  * A sweep does not wait for the grace period: it leaves that to the next sweep.
  *
- * A flow with a handle, a reference from fairwq_flows_get(), is not closed. If a holder
- * shuts the batch down, the flow refuses items until that has left. The next queue call
- * puts a new flow in its place.
+ * A flow with a handle, a reference from fairwq_flows_get(), is not closed. If
+ * a holder shuts the batch down, the flow refuses items until that has left.
+ * The next queue call puts a new flow in its place.
  *
  * Invariant: no item is refused because its flow is about to go.
  * Invariant: no item overtakes an earlier one of its key in an old batch. Queue
  * calls that found the flow open have queued before it is removed.
- * Locking: L is flows->lock, raw and irq-safe, outside the pool's lock; S is the
- * sweep, of which there is one at a time; the other letters are those of
+ * Locking: L is flows->lock, raw and irq-safe, outside the pool's lock; S is
+ * the sweep, of which there is one at a time; the other letters are those of
  * core/types.h.
  *
- * Limits: there are @max flows at most. Without memory for a flow, or beyond that, its
- * items go to one batch that all such keys share.
+ * Limits: there are @max flows at most. Without memory for a flow, or beyond
+ * that, its items go to one batch that all such keys share.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -53,8 +53,9 @@
 
 #define FLOWS_DFL_IDLE_MS	10000U
 /*
- * Most flows, unless the driver says another number: up to 48 MiB, at 3 KiB each. Few machines
- * serve more clients within the idle time, and few are in trouble without that much memory.
+ * Most flows, unless the driver says another number: up to 48 MiB, at 3 KiB
+ * each. Few machines serve more clients within the idle time, and few are in
+ * trouble without that much memory.
  */
 #define FLOWS_DFL_MAX		16384U
 /* Between two sweeps while there is no room: one looks at all flows. */
@@ -62,8 +63,8 @@
 
 /*
  * Invariant: a flow in the tree that is not closed has a batch that accepts
- * items. There are two exceptions: the pool is drained or destroyed, or a holder
- * has disposed of the batch.
+ * items. There are two exceptions: the pool is drained or destroyed, or a
+ * holder has disposed of the batch.
  */
 struct fairwq_flow {
 	struct latch_tree_node node;	/* L to write, RCU to read */
@@ -213,7 +214,8 @@ static int flow_setup(struct fairwq_flows *flows, u64 key, struct fairwq_flow_at
 }
 
 /*
- * Make a flow with a batch, which is not in the tree yet. Return: the flow, or an ERR_PTR().
+ * Make a flow with a batch, which is not in the tree yet. Return: the flow, or
+ * an ERR_PTR().
  */
 static struct fairwq_flow *flow_new(struct fairwq_flows *flows, u64 key)
 {
@@ -247,8 +249,9 @@ static bool flows_are_full(const struct fairwq_flows *flows)
 }
 
 /*
- * Open the flow of @key. If there is none, or it has left, put @new in its place. Return: the
- * flow; NULL if there is none and @new is NULL; or an ERR_PTR().
+ * Open the flow of @key. If there is none, or it has left, put @new in its
+ * place. Return: the flow; NULL if there is none and @new is NULL; or an
+ * ERR_PTR().
  */
 static struct fairwq_flow *flow_claim_locked(struct fairwq_flows *flows, u64 key,
 					     struct fairwq_flow *new)
@@ -309,8 +312,8 @@ static void flows_arm(struct fairwq_flows *flows)
 }
 
 /*
- * There is no room for a flow. Let a sweep look soon for those that holders have shut down,
- * also if no flow goes because it is idle.
+ * There is no room for a flow. Let a sweep look soon for those that holders
+ * have shut down, also if no flow goes because it is idle.
  */
 static void flows_make_room(struct fairwq_flows *flows)
 {
@@ -324,11 +327,12 @@ static void flows_make_room(struct fairwq_flows *flows)
 /* ---- queueing --------------------------------------------------------- */
 
 /*
- * Get a flow to queue to, under rcu_read_lock(). If there is none that is open, open or make
- * one under the lock.
+ * Get a flow to queue to, under rcu_read_lock(). If there is none that is open,
+ * open or make one under the lock.
  *
- * Return: the flow, or an ERR_PTR(): -ENOMEM if there is no memory for it, -ENOSPC if there
- * are too many, -ESHUTDOWN if the flows go, or the error of a batch that cannot be made.
+ * Return: the flow, or an ERR_PTR(): -ENOMEM if there is no memory for it,
+ * -ENOSPC if there are too many, -ESHUTDOWN if the flows go, or the error of a
+ * batch that cannot be made.
  */
 static struct fairwq_flow *flow_get(struct fairwq_flows *flows, u64 key)
 {
@@ -475,8 +479,9 @@ EXPORT_SYMBOL_GPL(fairwq_flows_fallbacks);
 /* ---- the sweep -------------------------------------------------------- */
 
 /*
- * Check whether nothing needs the flow: no item is queued, runs or waits for a delay, and
- * no holder has a handle. The flow and the pool have a reference each.
+ * Check whether nothing needs the flow: no item is queued, runs or waits for a
+ * delay, and no holder has a handle. The flow and the pool have a reference
+ * each.
  */
 static bool flow_is_idle_locked(const struct fairwq_flows *flows,
 				const struct fairwq_flow *flow)
@@ -512,8 +517,8 @@ static bool flow_expired_locked(struct fairwq_flows *flows,
 }
 
 /*
- * Look at the first flow in the list, if there is one. Close it if it has expired. Remove it
- * at once if it has left, because no call can queue to it.
+ * Look at the first flow in the list, if there is one. Close it if it has
+ * expired. Remove it at once if it has left, because no call can queue to it.
  */
 static void flows_close_next(struct fairwq_flows *flows, unsigned long now)
 {
@@ -535,8 +540,8 @@ static void flows_close_next(struct fairwq_flows *flows, unsigned long now)
 }
 
 /*
- * Remove the next closed flow if it is closed still and nothing has come in. Else put it
- * back. Return: false if there is none.
+ * Remove the next closed flow if it is closed still and nothing has come in.
+ * Else put it back. Return: false if there is none.
  */
 static bool flows_remove_next(struct fairwq_flows *flows)
 {
@@ -559,11 +564,12 @@ static bool flows_remove_next(struct fairwq_flows *flows)
 }
 
 /*
- * Remove the flows that an earlier sweep has closed, if a grace period has passed since. Then
- * look at each flow once, as if it were @now. Close those that have expired, and remove those
- * that have left.
+ * Remove the flows that an earlier sweep has closed, if a grace period has
+ * passed since. Then look at each flow once, as if it were @now. Close those
+ * that have expired, and remove those that have left.
  *
- * It does not wait, because RCU works and the ends of batches wait for the same workers.
+ * It does not wait, because RCU works and the ends of batches wait for the same
+ * workers.
  *
  * Return: whether flows are closed, for which another sweep must come.
  */
@@ -682,9 +688,9 @@ struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
 EXPORT_SYMBOL_GPL(fairwq_flows_create);
 
 /*
- * Stop all flows first, so that their items run, or are dropped, while this call waits for
- * one. From here on no flow is made, and none is removed. But a queue call that is under way
- * may still let a new one go.
+ * Stop all flows first, so that their items run, or are dropped, while this
+ * call waits for one. From here on no flow is made, and none is removed. But a
+ * queue call that is under way may still let a new one go.
  */
 static void flows_begin_shutdown(struct fairwq_flows *flows, bool drop)
 {
@@ -707,8 +713,9 @@ static void flows_begin_shutdown(struct fairwq_flows *flows, bool drop)
 }
 
 /*
- * Free the flows whose batches have left. To drop a work of one flow may let a work of
- * another one go, out of a serializer. Therefore look at all flows if works are dropped.
+ * Free the flows whose batches have left. To drop a work of one flow may let a
+ * work of another one go, out of a serializer. Therefore look at all flows if
+ * works are dropped.
  * Return: true if no flow is left.
  */
 static bool flows_round(void *what, unsigned int how, fairwq_func_t dropped)

@@ -2,20 +2,21 @@
 /*
  * Fork and join: an item begins to fork, and loops over ranges.
  *
- * fairwq_fork() and fairwq_join() are inline, in fairwq.h. To share a task they call
- * core/fork.c. A join with little stack calls its task on another one: core/stack.c.
+ * fairwq_fork() and fairwq_join() are inline, in fairwq.h. To share a task they
+ * call core/fork.c. A join with little stack calls its task on another one:
+ * core/stack.c.
  *
- * A loop cuts pieces of the grain off the front of its range. When a runner is free, the
- * upper half of the rest becomes a task:
+ * A loop cuts pieces of the grain off the front of its range. When a runner is
+ * free, the upper half of the rest becomes a task:
  *
  *   | done | piece | rest                        |       no runner is free
  *   | done | piece | rest         | a task       |       one is free
  *   | done         | piece | rest | a task       |
  *
- * At its end the loop joins its tasks, the newest first. If no runner has begun that
- * task, its range follows the one just done, and the loop goes on with it in the same
- * frame. So a loop never nests, and a range that no other runner takes costs two loads a
- * piece.
+ * At its end the loop joins its tasks, the newest first. If no runner has begun
+ * that task, its range follows the one just done, and the loop goes on with it
+ * in the same frame. So a loop never nests, and a range that no other runner
+ * takes costs two loads a piece.
  *
  * Locking: pool->lock and pool->mutex for the first item of a pool that forks.
  * Limits: LOOP_HALVES tasks of a loop at a time.
@@ -75,8 +76,9 @@ static void run_task(struct fairwq_work *work)
 	runner->origin = NULL;
 	fairwq_scopes_leave(flags);
 	/*
-	 * From here on @task may be gone. Its join sees what the function stored: pairs with
-	 * is_done() in core/fork.c. Model: tests/models/fork.pml.
+	 * From here on @task may be gone. Its join sees what the function
+	 * stored: pairs with is_done() in core/fork.c. Model:
+	 * tests/models/fork.pml.
 	 */
 	smp_store_release(&task->origin, FAIRWQ_TASK_DONE);
 	smp_mb();			/* as wake_up_var() asks */
@@ -102,8 +104,8 @@ static void run_on_a_stack(void *arg)
 /* ---- an item begins to fork --------------------------------------------- */
 
 /*
- * Make what @runner needs to fork, and runners that stand in for those whose items wait
- * in joins. If there is no memory for these, there are fewer.
+ * Make what @runner needs to fork, and runners that stand in for those whose
+ * items wait in joins. If there is no memory for these, there are fewer.
  *
  * Return: what it needs, or NULL without memory.
  */
@@ -198,8 +200,9 @@ struct fairwq_range {
 static void range_fn(struct fairwq_task *self);
 
 /*
- * Fork the upper half of what is left of @range, rounded to the grain. may_fork() has seen
- * that each half has at least a grain, so no sum here wraps.
+ * Fork the upper half of what is left of @range, rounded to the grain.
+ * may_fork() has seen that each half has at least a grain, so no sum here
+ * wraps.
  */
 static void fork_half(struct fairwq_task *self, struct fairwq_range *range,
 		      struct fairwq_range *half)

@@ -2,9 +2,10 @@
 /*
  * Names: what of a driver's text reaches the log, tables and traces.
  *
- * Drivers name pools and batches after devices and clients, and a client may choose the name
- * of its process. Whatever that is, a name is one line of UTF-8, which does nothing to a
- * terminal, and leaves room for the rest of the line:
+ * Drivers name pools and batches after devices and clients, and a client may
+ * choose the name of its process. Whatever that is, a name is one line of
+ * UTF-8, which does nothing to a terminal, and leaves room for the rest of the
+ * line:
  *
  *   Of the text                                     becomes
  *   ----------------------------------------------  -----------------------------
@@ -14,9 +15,10 @@
  *   what follows after FAIRWQ_MAX_NAME bytes        nothing
  *   " batch=", which ends a pool's name in a trace  " batch?"
  *
- * All else stays, also spaces and what looks like another column. So each line of a table
- * or trace has one name whose end is to be found from the end of the line. A pool's name
- * stands before that of its batch in a trace, and ends at " batch=".
+ * All else stays, also spaces and what looks like another column. So each line
+ * of a table or trace has one name whose end is to be found from the end of the
+ * line. A pool's name stands before that of its batch in a trace, and ends at "
+ * batch=".
  *
  * Locking: none.
  */
@@ -43,8 +45,8 @@ static const struct {
 };
 
 /*
- * Return the character of UTF-8 at @text, and set @len to its length; NO_CHARACTER, and 1, if
- * there is none.
+ * Return the character of UTF-8 at @text, and set @len to its length;
+ * NO_CHARACTER, and 1, if there is none.
  */
 static u32 character_at(const char *text, unsigned int *len)
 {

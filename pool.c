@@ -253,8 +253,8 @@ static void pool_wait(struct fairwq_pool *pool)
 }
 
 /*
- * Check that the caller may wait for the pool, and tell lockdep. An item of the pool would
- * wait for itself: warn. Return: whether it may.
+ * Check that the caller may wait for the pool, and tell lockdep. An item of the
+ * pool would wait for itself: warn. Return: whether it may.
  */
 static bool pool_may_wait(struct fairwq_pool *pool, const char *what)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sequencers: the items of one run in parallel, and are completed in queue order.
+ * Sequencers: the items of one run in parallel, and are completed in queue
+ * order.
  *
  *   State      In the list  @ended  entered by                      left by
  *   ---------  -----------  ------  ------------------------------  -------------------
@@ -8,18 +9,20 @@
  *   runs       yes          no      fairwq_sequencer_queue()        the return of func
  *   waits      yes          yes     the return of func              its turn at the front
  *
- * The item whose end makes the front ready completes all that are ready, one after the
- * other. Meanwhile the ends of others only mark themselves: that item sees them.
+ * The item whose end makes the front ready completes all that are ready, one
+ * after the other. Meanwhile the ends of others only mark themselves: that item
+ * sees them.
  *
  * btrfs' async-thread.c does this by hand for its ordered works.
  *
  * Locking: sequencer->lock, which is not held while a completion is called.
- * Invariant: while @completer is set, that task looks at the front again before it goes.
- * Invariant: no ended work touches a sequencer whose list is empty and that has no
- * @completer. fairwq_sequencer_flush() takes the lock to see that.
+ * Invariant: while @completer is set, that task looks at the front again before
+ * it goes.
+ * Invariant: no ended work touches a sequencer whose list is empty and that has
+ * no @completer. fairwq_sequencer_flush() takes the lock to see that.
  *
- * Limits: the item that completes does so for as long as others are ready, and its batch
- * is charged for that.
+ * Limits: the item that completes does so for as long as others are ready, and
+ * its batch is charged for that.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Serializers: the items of one start in queue order, so many at a time: one, unless
- * fairwq_limiter_init() says more.
+ * Serializers: the items of one start in queue order, so many at a time: one,
+ * unless fairwq_limiter_init() says more.
  *
  *   in_flight       waiting    a queue call                 the end of an item
  *   less than @max  empty      queues its item to a batch   lowers @in_flight
  *   @max            0 or more  appends its item             starts or admits the first
  *
- * Dmitry Vyukov's "local serializer" has a counter and a queue instead. core/waitlist.c has
- * the list and the locks. A runner may go on with the items of one: core/burst.c.
+ * Dmitry Vyukov's "local serializer" has a counter and a queue instead.
+ * core/waitlist.c has the list and the locks. A runner may go on with the items
+ * of one: core/burst.c.
  *
  * Locking: the lock of the serializer, which is not in it.
- * Invariant: if @max is 1, the item in flight *has the serializer*: only its end may start or
- * admit the next one. Its end passes that on, or sees under the lock that none
- * waits and makes the serializer idle.
+ * Invariant: if @max is 1, the item in flight *has the serializer*: only its
+ * end may start or admit the next one. Its end passes that on, or sees under
+ * the lock that none waits and makes the serializer idle.
  * Invariant: a queue call does not touch the serializer after the list, so its
  * owner may free it as soon as its items have ended.
  *
@@ -64,8 +65,8 @@ void fairwq_serializer_flush(struct fairwq_serializer *serializer)
 EXPORT_SYMBOL_GPL(fairwq_serializer_flush);
 
 /*
- * Make the calling item the last one of its serializer. With FAIRWQ_DROP_REST, drop what
- * waits behind it.
+ * Make the calling item the last one of its serializer. With FAIRWQ_DROP_REST,
+ * drop what waits behind it.
  *
  * Return: whether it is the last. If not, @serializer takes items as before.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tuning: changes of a pool that exists: how many runners it has, its policy, its
- * counters and histograms.
+ * Tuning: changes of a pool that exists: how many runners it has, its policy,
+ * its counters and histograms.
  *
  *   Runners                       made                      freed
  *   ----------------------------  ------------------------  --------------------------
@@ -10,7 +10,8 @@
  *   for items that wait in joins  when its first item forks with the pool
  *   for items that block          when one blocks           when idle for long
  *
- * Locking: pool->lock; pool->mutex, too, to take runners away and to change max_active.
+ * Locking: pool->lock; pool->mutex, too, to take runners away and to change
+ * max_active.
  * Limits: runners that are too many stay for up to twice SPARE_IDLE.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -89,9 +90,11 @@ int fairwq_pool_grow(struct fairwq_pool *pool, unsigned int nr, gfp_t gfp)
 }
 
 /*
- * Take the runner that is idle for longest out of the pool, if that is @idle jiffies. Its
- * work may still be at its end. The last idle one stays, because all others may wait.
- * Return: the runner; or NULL, and this is tried again later if there are too many.
+ * Take the runner that is idle for longest out of the pool, if that is @idle
+ * jiffies. Its work may still be at its end. The last idle one stays, because
+ * all others may wait.
+ * Return: the runner; or NULL, and this is tried again later if there are too
+ * many.
  */
 static struct fairwq_runner *remove_idle(struct fairwq_pool *pool, unsigned long idle)
 {
@@ -113,8 +116,8 @@ static struct fairwq_runner *remove_idle(struct fairwq_pool *pool, unsigned long
 }
 
 /*
- * Free the runners that are too many and were idle for @idle jiffies. Come back later for
- * the others.
+ * Free the runners that are too many and were idle for @idle jiffies. Come back
+ * later for the others.
  */
 void fairwq_pool_shrink(struct fairwq_pool *pool, unsigned long idle)
 {
@@ -188,8 +191,8 @@ FAIRWQ_TEST_EXPORT(fairwq_pool_set_policy);
 /* ---- counters and histograms ------------------------------------------ */
 
 /*
- * Begin to keep histograms of waits and run times for each batch, or forget them. Where
- * there is no memory for some, another call tries again.
+ * Begin to keep histograms of waits and run times for each batch, or forget
+ * them. Where there is no memory for some, another call tries again.
  *
  * Return: 0, or -ENOMEM: some batches have none.
  */

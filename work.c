@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Works: cancel, disable, flush one and ask about it; cancel what a batch has queued.
+ * Works: cancel, disable, flush one and ask about it; cancel what a batch has
+ * queued.
  *
  * The calls mean what cancel_work() and its like mean. "Sync" is a cancel that
  * may sleep.
  *
- * core/state.h has the states of a work, and what a cancel does in each: fairwq_try_take().
+ * core/state.h has the states of a work, and what a cancel does in each:
+ * fairwq_try_take().
  *
- * A cancel that finds a work TAKEN, or its timer firing, tries again. It is never an interrupt
- * on top of that, because the other call has interrupts off.
+ * A cancel that finds a work TAKEN, or its timer firing, tries again. It is
+ * never an interrupt on top of that, because the other call has interrupts off.
  *
  * Locking: pool->lock; fairwq_disable_lock for fairwq_work.disabled.
  * Invariant: a runner takes a work out and starts it in one lock section.
- * Limits: waiters and cancels are found by a queue call or a turn. While there are none,
- * that costs the load of one field.
+ * Limits: waiters and cancels are found by a queue call or a turn. While there
+ * are none, that costs the load of one field.
  * Models: tests/models/disable.pml, enter.pml, burst.pml.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -49,8 +51,9 @@ static int take_delayed(struct fairwq_batch *batch, struct fairwq_work *work, lo
 		if (!fairwq_inbox_undelay_locked(batch, dwork))
 			return FAIRWQ_AGAIN;
 		/*
-		 * Pairs with the cmpxchg() of the next queue call. Before the batch may go, so
-		 * that no word names one that has gone. No model.
+		 * Pairs with the cmpxchg() of the next queue call. Before the
+		 * batch may go, so that no word names one that has gone. No
+		 * model.
 		 */
 		atomic_long_set_release(&work->data, word);
 		last = fairwq_inbox_forget_locked(batch);
@@ -61,8 +64,8 @@ static int take_delayed(struct fairwq_batch *batch, struct fairwq_work *work, lo
 }
 
 /*
- * Take over what is in the inbox of @batch. If @work then is QUEUED or PARKED there, it stays
- * so under the lock, and is not in the inbox.
+ * Take over what is in the inbox of @batch. If @work then is QUEUED or PARKED
+ * there, it stays so under the lock, and is not in the inbox.
  * Return: its state; IDLE if it is not bound for @batch.
  */
 static enum fairwq_state look_locked(struct fairwq_batch *batch, const struct fairwq_work *work)
@@ -77,8 +80,8 @@ static enum fairwq_state look_locked(struct fairwq_batch *batch, const struct fa
 }
 
 /*
- * Take a work that is QUEUED or PARKED out. It stays pending until release_work(), so that
- * no queue call uses its fields.
+ * Take a work that is QUEUED or PARKED out. It stays pending until
+ * release_work(), so that no queue call uses its fields.
  */
 static void remove_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 {
@@ -94,8 +97,8 @@ static void remove_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 }
 
 /*
- * Set the word of a removed work to @word. With 0 the work is the client's, which may queue
- * or free it from here on.
+ * Set the word of a removed work to @word. With 0 the work is the client's,
+ * which may queue or free it from here on.
  * Return: its serializer, or NULL. The serializer must be told when the lock
  * was dropped, because it may queue to batches of any pool.
  */
@@ -134,13 +137,15 @@ static int take_queued(struct fairwq_batch *batch, struct fairwq_work *work, lon
 }
 
 /*
- * Try once to take a work out of where it waits. Its word becomes @word in the same step: 0
- * if it is not pending any more, or that of a TAKEN work, which the caller then queues.
- * @wait: the caller can wait for a grace period. Otherwise the work stays there.
+ * Try once to take a work out of where it waits. Its word becomes @word in the
+ * same step: 0 if it is not pending any more, or that of a TAKEN work, which
+ * the caller then queues.
+ * @wait: the caller can wait for a grace period. Otherwise the work stays
+ * there.
  *
- * Return: 1 if it was pending, and is taken out; 0 if it was not pending, or stays; or
- * FAIRWQ_AGAIN. Without @wait that is soon over: the work has another state by now, or another
- * CPU changes it with interrupts off.
+ * Return: 1 if it was pending, and is taken out; 0 if it was not pending, or
+ * stays; or FAIRWQ_AGAIN. Without @wait that is soon over: the work has another
+ * state by now, or another CPU changes it with interrupts off.
  */
 int fairwq_try_take(struct fairwq_work *work, long word, bool wait)
 {
@@ -263,8 +268,9 @@ static int await_running(struct fairwq_work *work, struct fairwq_waiter *waiter)
 		return 0;
 	WRITE_ONCE(runner->yield, true);
 	/*
-	 * Store @yield, then load @current_work. Pairs with fairwq_burst_next():
-	 * the runner ends its turn after the item, or is at another one by now.
+	 * Store @yield, then load @current_work. Pairs with
+	 * fairwq_burst_next(): the runner ends its turn after the item, or is
+	 * at another one by now.
 	 * Model: tests/models/burst.pml.
 	 */
 	smp_mb();
@@ -319,9 +325,9 @@ static bool work_is_behind(const struct fairwq_work *work)
 }
 
 /*
- * Sleep before looking for a work again: until its serializer has admitted it, if the call
- * does not cancel, or until a grace period is over.
- * Every other reason is a call on another CPU that moves the work, or a timer that fires.
+ * Sleep before looking for a work again: until its serializer has admitted it,
+ * if the call does not cancel, or until a grace period is over. Every other
+ * reason is a call on another CPU that moves the work, or a timer that fires.
  * That ends soon, so it is polled.
  */
 static void look_later(struct fairwq_work *work, bool cancels)
@@ -338,8 +344,8 @@ static void look_later(struct fairwq_work *work, bool cancels)
 }
 
 /*
- * Wait until the instance that is queued last, or runs, has ended. @cancels: the work is
- * disabled, and the call waits for a run only.
+ * Wait until the instance that is queued last, or runs, has ended. @cancels:
+ * the work is disabled, and the call waits for a run only.
  */
 static bool wait_for_item(struct fairwq_work *work, bool cancels)
 {
@@ -362,9 +368,9 @@ static bool wait_for_item(struct fairwq_work *work, bool cancels)
 }
 
 /*
- * Check whether the caller is the function of @work, or a task of that, which would wait
- * for itself, and warn. A work that this function has set up anew at the same
- * address is another one.
+ * Check whether the caller is the function of @work, or a task of that, which
+ * would wait for itself, and warn. A work that this function has set up anew at
+ * the same address is another one.
  */
 static bool work_from_inside(const struct fairwq_work *work, const char *what)
 {
@@ -397,9 +403,9 @@ static void disable_item(struct fairwq_work *work)
 		if (!WARN_ON_ONCE(work->disabled == U16_MAX))
 			WRITE_ONCE(work->disabled, work->disabled + 1);
 	/*
-	 * Store @disabled, then load the word. Pairs with fairwq_claim_locked():
-	 * either the queue call sees that the work is disabled, or the cancel
-	 * that follows sees that it is pending. Model:
+	 * Store @disabled, then load the word. Pairs with
+	 * fairwq_claim_locked(): either the queue call sees that the work is
+	 * disabled, or the cancel that follows sees that it is pending. Model:
 	 * tests/models/disable.pml.
 	 */
 	smp_mb();
@@ -470,8 +476,8 @@ EXPORT_SYMBOL_GPL(fairwq_work_cancel_sync);
 /* ---- cancelling what a batch has queued ------------------------------- */
 
 /*
- * Put @last behind the last work that is to be dropped. Parked works are put back at the head,
- * because they may be put back at any time.
+ * Put @last behind the last work that is to be dropped. Parked works are put
+ * back at the head, because they may be put back at any time.
  */
 static void drop_begin_locked(struct fairwq_batch *batch, struct fairwq_barrier *last)
 {
@@ -489,8 +495,8 @@ static void drop_begin_locked(struct fairwq_batch *batch, struct fairwq_barrier 
 }
 
 /*
- * Return the first work to drop, before @last: the parts of items that have begun stay. NULL:
- * there is none.
+ * Return the first work to drop, before @last: the parts of items that have
+ * begun stay. NULL: there is none.
  */
 static struct fairwq_work *first_to_drop_locked(const struct fairwq_batch *batch,
 						const struct fairwq_barrier *last)
@@ -511,8 +517,8 @@ static struct fairwq_work *first_to_drop_locked(const struct fairwq_batch *batch
 }
 
 /*
- * Take out a work that is to be dropped. If no client has queued it, tell the call that waits
- * for it. Return: its serializer, or NULL.
+ * Take out a work that is to be dropped. If no client has queued it, tell the
+ * call that waits for it. Return: its serializer, or NULL.
  */
 static struct fairwq_serializer *drop_locked(struct fairwq_batch *batch,
 					     struct fairwq_work *work, bool own)
@@ -531,9 +537,10 @@ static struct fairwq_serializer *drop_locked(struct fairwq_batch *batch,
 }
 
 /*
- * Works are taken out one by one: each is pending until @dropped is called for it, so another
- * cancel may take it before. Until the last one is out, @nr_canceling keeps items of the batch
- * from beginning, and the batch from leaving.
+ * Works are taken out one by one: each is pending until @dropped is called for
+ * it, so another cancel may take it before. Until the last one is out,
+ * @nr_canceling keeps items of the batch from beginning, and the batch from
+ * leaving.
  */
 unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
 				  void (*dropped)(struct fairwq_work *work))

@@ -4,8 +4,8 @@
  *
  * A *row* is one question, such as "what does an empty item cost". A *side* is
  * one way to run items: queue_work(), kthread_worker, fairwq. In every round a
- * row asks all of its sides, one after the other. Each answer is a *sample*, one
- * line on the console.
+ * row asks all of its sides, one after the other. Each answer is a *sample*,
+ * one line on the console.
  *
  * A side runs items on a *setup*, which has a number of channels. Each client
  * queues to a channel of its own. For fairwq a channel is a batch; for a plain
@@ -37,8 +37,8 @@ struct bench_row;
 
 /*
  * An item is one cache line for every side, so that all sides move the same
- * memory. It has room for the work and one word of the client's own. An item does
- * nothing until a row gives it a function.
+ * memory. It has room for the work and one word of the client's own. An item
+ * does nothing until a row gives it a function.
  */
 struct bench_item {
 	union {
@@ -158,8 +158,8 @@ static inline void bench_queue(struct bench_setup *setup, unsigned int at, unsig
 #define BENCH_STRETCH	1024U
 
 /*
- * The loop of bench_queue(). It is compiled once for each side, so that it has the
- * call that a client would write, and no indirect one.
+ * The loop of bench_queue(). It is compiled once for each side, so that it has
+ * the call that a client would write, and no indirect one.
  */
 static __always_inline void
 bench_rotate(struct bench_setup *setup, unsigned int at, unsigned int over,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Items: empty items, items that spin, and a gate that holds a runner. The finish
- * notes the time when the last of the items that it expects has run.
+ * Items: empty items, items that spin, and a gate that holds a runner. The
+ * finish notes the time when the last of the items that it expects has run.
  *
- * There is one array of items and one finish, because only one sample is taken at
- * a time.
+ * There is one array of items and one finish, because only one sample is taken
+ * at a time.
  */
 #include <linux/cpumask.h>
 #include <linux/mm.h>
@@ -76,8 +76,9 @@ static void bench_gate_fn(struct bench_item *item)
 }
 
 /*
- * Hold one runner of channel 0 at @gate. The caller may free @gate only after it has
- * closed the setup. Until then the item may still run, although the gate is open.
+ * Hold one runner of channel 0 at @gate. The caller may free @gate only after
+ * it has closed the setup. Until then the item may still run, although the gate
+ * is open.
  */
 void bench_gate_close(struct bench_setup *setup, struct bench_gate *gate)
 {

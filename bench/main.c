@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The bench: measure the cost of fairwq beside that of other ways to run items. A
- * write to the parameter "run" asks every row of every side, and prints each sample.
- * tools/bench.sh boots a kernel for the bench. tools/bench.py makes the table.
+ * The bench: measure the cost of fairwq beside that of other ways to run items.
+ * A write to the parameter "run" asks every row of every side, and prints each
+ * sample. tools/bench.sh boots a kernel for the bench. tools/bench.py makes the
+ * table.
  *
  * The bench is a client like any other: it uses only the public header, except
  * inside.c and the rows that measure a part of fairwq alone.
@@ -190,8 +191,8 @@ static bool bench_is_row(const char *word, size_t len)
 static bool bench_has_run;
 
 /*
- * Check whether @row must be asked. A word that names no row selects all rows that
- * begin with it. The first run has the floor in any case.
+ * Check whether @row must be asked. A word that names no row selects all rows
+ * that begin with it. The first run has the floor in any case.
  */
 static bool bench_is_wanted(const struct bench_row *row)
 {
@@ -247,8 +248,8 @@ static int bench_ask_round(const struct bench_row *row)
 }
 
 /*
- * Ask a row for all rounds. On a busy machine it gets fewer, at least ROW_ROUNDS;
- * tools/bench.py reports that. Return: 0, or an error.
+ * Ask a row for all rounds. On a busy machine it gets fewer, at least
+ * ROW_ROUNDS; tools/bench.py reports that. Return: 0, or an error.
  */
 static int bench_ask(const struct bench_row *row)
 {

@@ -49,8 +49,8 @@ void bench_sort_times(unsigned int nr)
 }
 
 /*
- * Return the mean of the middle half. A median would be too coarse, because some
- * clocks move in steps: of 256 ns on user-mode Linux.
+ * Return the mean of the middle half. A median would be too coarse, because
+ * some clocks move in steps: of 256 ns on user-mode Linux.
  */
 u64 bench_middle_mean(unsigned int nr)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Rows: the cost of an item. They measure the queue call, the whole way of an item,
- * its round trip, and the queue call where many threads make it.
+ * Rows: the cost of an item. They measure the queue call, the whole way of an
+ * item, its round trip, and the queue call where many threads make it.
  */
 #include <linux/delay.h>
 #include <linux/math64.h>
@@ -64,13 +64,13 @@ int bench_push(const struct bench_row *row, const struct bench_side *side)
 /* ---- empty: from the first queue call until the last item has run ----- */
 
 /*
- * Queue up to @nr items to all channels in rotation. Stop when the patience is over,
- * because an item can take milliseconds where more virtual CPUs than real ones fight
- * for a lock. Return: the number of queued items.
+ * Queue up to @nr items to all channels in rotation. Stop when the patience is
+ * over, because an item can take milliseconds where more virtual CPUs than real
+ * ones fight for a lock. Return: the number of queued items.
  *
- * The finish expects the last item of every channel. A few of 100,000 items may still
- * run then, because a second runner took them before. To count every item would cost
- * more than the item itself.
+ * The finish expects the last item of every channel. A few of 100,000 items may
+ * still run then, because a second runner took them before. To count every item
+ * would cost more than the item itself.
  */
 static unsigned int empty_queue(struct bench_cost *cost, unsigned int at,
 				struct bench_item *items, unsigned int nr)
@@ -129,9 +129,9 @@ static int empty_run(struct bench_cost *cost, u64 patience, unsigned int *nr, u6
 }
 
 /*
- * Repeat the run until a sample has about the same time for every side. Otherwise a
- * side that is ten times faster would be measured while the CPU still wakes up. The
- * first run does not count.
+ * Repeat the run until a sample has about the same time for every side.
+ * Otherwise a side that is ten times faster would be measured while the CPU
+ * still wakes up. The first run does not count.
  */
 int bench_empty(const struct bench_row *row, const struct bench_side *side)
 {
@@ -223,8 +223,8 @@ int bench_round_trip(const struct bench_row *row, const struct bench_side *side)
 /*
  * ---- one item each: the same as the kernel's lib/test_workqueue.c -------
  *
- * Every thread queues one item, waits for it, and queues it again. Thread i queues
- * to channel i. If there is only one channel, all threads queue to that.
+ * Every thread queues one item, waits for it, and queues it again. Thread i
+ * queues to channel i. If there is only one channel, all threads queue to that.
  */
 
 static struct bench_trip *one_each_trips;

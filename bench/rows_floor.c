@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Rows: the floor, which is the cost of the pieces that a queue is made of. No queue
- * can be cheaper than its pieces. The first run always begins with them, because
- * they tell which machine the other figures come from. On stock user-mode Linux
- * with SMP each change of the interrupt flag is a system call of the host. So is
- * each operation on a per-CPU variable that is safe against interrupts. That is a
- * hundred times the cost on hardware.
+ * Rows: the floor, which is the cost of the pieces that a queue is made of. No
+ * queue can be cheaper than its pieces. The first run always begins with them,
+ * because they tell which machine the other figures come from. On stock
+ * user-mode Linux with SMP each change of the interrupt flag is a system call
+ * of the host. So is each operation on a per-CPU variable that is safe against
+ * interrupts. That is a hundred times the cost on hardware.
  */
 #include <linux/cpumask.h>
 #include <linux/llist.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Rows: the cost and the gain of forks and joins. The same program runs with plain
- * calls, and with tasks that one runner or all runners run.
+ * Rows: the cost and the gain of forks and joins. The same program runs with
+ * plain calls, and with tasks that one runner or all runners run.
  *
  * The programs are
  *	a tree of calls that do nothing (fib),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Rows: the growth of an item's cost with the number of batches. They measure the
- * fair tree alone, and the whole module, with eligible and with idle batches.
+ * Rows: the growth of an item's cost with the number of batches. They measure
+ * the fair tree alone, and the whole module, with eligible and with idle
+ * batches.
  */
 #include <linux/sched.h>
 #include <linux/slab.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Rows: the cost of an order of its own for each of N objects. They measure the time
- * to make and to destroy it, and its memory beside the object. No item is queued.
+ * Rows: the cost of an order of its own for each of N objects. They measure the
+ * time to make and to destroy it, and its memory beside the object. No item is
+ * queued.
  */
 #include <linux/mm.h>
 #include <linux/mutex.h>

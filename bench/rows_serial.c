@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sides: order per object. Each object has a serializer, a mutex around plain items,
- * or an ordered workqueue. A channel is an object here. Its items must not overlap.
- * They start in queue order, except with the mutex.
+ * Sides: order per object. Each object has a serializer, a mutex around plain
+ * items, or an ordered workqueue. A channel is an object here. Its items must
+ * not overlap. They start in queue order, except with the mutex.
  */
 #include <linux/mutex.h>
 #include <linux/slab.h>
@@ -138,8 +138,9 @@ const struct bench_side bench_serial_inline = {
 /* ---- a mutex for each object, which its items take -------------------- */
 
 /*
- * Run an item under the mutex of its object. The one word of an item points to the
- * object, so the object has the function. Hence only one item at a time may have one.
+ * Run an item under the mutex of its object. The one word of an item points to
+ * the object, so the object has the function. Hence only one item at a time may
+ * have one.
  */
 static void mutex_fn(struct fairwq_work *work)
 {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Rows: the shares of the clients of one pool. They measure how long a client waits
- * while others keep the pool busy, and how the time of the pool is divided. Every
- * side has a runner for each CPU, so that all sides have the same to share.
+ * Rows: the shares of the clients of one pool. They measure how long a client
+ * waits while others keep the pool busy, and how the time of the pool is
+ * divided. Every side has a runner for each CPU, so that all sides have the
+ * same to share.
  */
 #include <linux/cpumask.h>
 #include <linux/delay.h>
@@ -65,11 +66,12 @@ static int behind_ideal(const struct bench_row *row)
 }
 
 /*
- * A sample of behind. Every runner is held while the items are queued, the modest ones
- * last. A timer opens the gates when the thread that queued sleeps. Otherwise its CPU
- * looks busy to the scheduler. Then the scheduler puts all runners on the other CPUs,
- * and leaves them there for longer than the sample takes. The timer takes some ticks,
- * because the scheduler also looks for no idle CPU where the load was high just now.
+ * A sample of behind. Every runner is held while the items are queued, the
+ * modest ones last. A timer opens the gates when the thread that queued sleeps.
+ * Otherwise its CPU looks busy to the scheduler. Then the scheduler puts all
+ * runners on the other CPUs, and leaves them there for longer than the sample
+ * takes. The timer takes some ticks, because the scheduler also looks for no
+ * idle CPU where the load was high just now.
  */
 struct bench_behind {
 	struct bench_setup setup;
@@ -139,8 +141,8 @@ int bench_behind(const struct bench_row *row, const struct bench_side *side)
  * ---- quiet: a client that asks for little, next to busy ones -------------
  *
  * Channels from 1 on always have BUSY_DEPTH items queued, each of which queues
- * itself again. Channel 0 gets one short item every millisecond. The result is the
- * time that each of these waits until it starts.
+ * itself again. Channel 0 gets one short item every millisecond. The result is
+ * the time that each of these waits until it starts.
  */
 
 struct bench_busy_item {
@@ -254,8 +256,8 @@ int bench_quiet(const struct bench_row *row, const struct bench_side *side)
 /*
  * ---- time_fair: shares of the time of the runners ------------------------
  *
- * Each client always has TIME_DEPTH items queued, so that it is always eligible.
- * Its service is the run time of its items, by their own clock.
+ * Each client always has TIME_DEPTH items queued, so that it is always
+ * eligible. Its service is the run time of its items, by their own clock.
  */
 struct time_client {
 	unsigned int weight;
@@ -325,8 +327,8 @@ static u64 time_jain(const u64 *us)
 }
 
 /*
- * Return the largest difference between a client's time and its share, in 1/1000 %
- * of the share.
+ * Return the largest difference between a client's time and its share, in
+ * 1/1000 % of the share.
  */
 static u64 time_off(const u64 *us)
 {

@@ -420,8 +420,8 @@ const struct bench_side bench_fairwq_time = {
 };
 
 /*
- * Open a setup. @active: items that may run at once; 0: the default of the side. Return:
- * 0, or an error; then the setup is closed.
+ * Open a setup. @active: items that may run at once; 0: the default of the
+ * side. Return: 0, or an error; then the setup is closed.
  */
 int bench_open(struct bench_setup *setup, const struct bench_side *side,
 	       unsigned int nr_channels, unsigned int active)

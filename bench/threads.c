@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Threads that queue: kernel threads that begin together. Each is bound to a CPU of
- * its own, as long as there are enough. Only one crew of threads may exist at a
- * time.
+ * Threads that queue: kernel threads that begin together. Each is bound to a
+ * CPU of its own, as long as there are enough. Only one crew of threads may
+ * exist at a time.
  */
 #include <linux/cpumask.h>
 #include <linux/sched.h>

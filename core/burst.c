@@ -2,22 +2,25 @@
 /*
  * Bursts: a runner goes on with the items of one serializer.
  *
- * When an item of a serializer ends while others wait, the runner may start the next one
- * at once, for as long as the serializer's inline budget lasts. That item then does not go
- * through its batch, which must be that of the item before.
+ * When an item of a serializer ends while others wait, the runner may start the
+ * next one at once, for as long as the serializer's inline budget lasts. That
+ * item then does not go through its batch, which must be that of the item
+ * before.
  *
  * Otherwise the next item is queued to its batch. So it is if
  *
  * - the batch is another one, or is paused;
  * - the work still runs elsewhere, or more than max_active runners work;
- * - a caller waits for the turn to end, because the next item may wait for that one.
+ * - a caller waits for the turn to end, because the next item may wait for that
+ *   one.
  *
- * All items of a burst are one turn, which is charged one item when it begins and the
- * others when it ends.
+ * All items of a burst are one turn, which is charged one item when it begins
+ * and the others when it ends.
  *
- * Locking: the lock of the serializer, in waitlist.c. struct fairwq_burst is the runner's.
- * Invariant: until it starts, the next item waits in the serializer as all others
- * do. There a cancel finds it, under the lock of the serializer.
+ * Locking: the lock of the serializer, in waitlist.c. struct fairwq_burst is
+ * the runner's.
+ * Invariant: until it starts, the next item waits in the serializer as all
+ * others do. There a cancel finds it, under the lock of the serializer.
  * Models: tests/models/burst.pml; enter.pml for that cancel.
  *
  * Limits: BURST_ITEMS items.
@@ -142,8 +145,8 @@ static void burst_take_locked(struct fairwq_runner *runner,
 /*
  * End an item of a serializer, which this runner has, and go on with the next.
  *
- * Return: the next item, started; or NULL. Then the serializer is not the runner's
- * any more: the next item is queued to its batch, or none waits.
+ * Return: the next item, started; or NULL. Then the serializer is not the
+ * runner's any more: the next item is queued to its batch, or none waits.
  */
 struct fairwq_work *fairwq_burst_next(struct fairwq_runner *runner,
 				      struct fairwq_serializer *serializer)
@@ -153,10 +156,10 @@ struct fairwq_work *fairwq_burst_next(struct fairwq_runner *runner,
 	struct fairwq_work *work;
 
 	/*
-	 * A CPU that sees this also sees what the item stored. Pairs with executing_runner(),
-	 * park_at() and await_running(). Works that are parked here are put back when
-	 * the runner starts another item, or has none. Models: tests/models/park.pml,
-	 * disable.pml.
+	 * A CPU that sees this also sees what the item stored. Pairs with
+	 * executing_runner(), park_at() and await_running(). Works that are
+	 * parked here are put back when the runner starts another item, or has
+	 * none. Models: tests/models/park.pml, disable.pml.
 	 */
 	smp_store_release(&runner->current_work, NULL);
 	/* Not under the lock, which queue calls wait for. A hint: the work may be gone. */
@@ -186,11 +189,11 @@ struct fairwq_work *fairwq_burst_next(struct fairwq_runner *runner,
 }
 
 /*
- * Make the calling item the last one of its serializer. If nothing waits behind it, no
- * runner has the serializer from here on, and its memory may be freed.
+ * Make the calling item the last one of its serializer. If nothing waits behind
+ * it, no runner has the serializer from here on, and its memory may be freed.
  *
- * Return: false if a work waits, or a call, which needs the serializer. Then nothing has
- * changed.
+ * Return: false if a work waits, or a call, which needs the serializer. Then
+ * nothing has changed.
  */
 bool fairwq_burst_detach(struct fairwq_runner *runner, struct fairwq_serializer *serializer)
 {

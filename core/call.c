@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Calls: what surrounds the function of an item. The workqueue core does the same
- * around the function of a work, but it sees only runners.
+ * Calls: what surrounds the function of an item. The workqueue core does the
+ * same around the function of a work, but it sees only runners.
  *
  *   fairwq_call_begin()     by a runner, before its first item
  *   fairwq_call(), call.h     lockdep's maps, the function, then the check
@@ -16,8 +16,9 @@
  *
  * Locking: none, but pool->lock for the count.
  *
- * Limits: a lock is seen only with CONFIG_LOCKDEP, disabled preemption only with
- * CONFIG_PREEMPT_COUNT, an RCU section only with that or CONFIG_PREEMPT_RCU.
+ * Limits: a lock is seen only with CONFIG_LOCKDEP, disabled preemption only
+ * with CONFIG_PREEMPT_COUNT, an RCU section only with that or
+ * CONFIG_PREEMPT_RCU.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -55,8 +56,8 @@ static void call_state_report(const struct fairwq_call_state *before,
 }
 
 /*
- * Report what an item has left behind. Put all but a lock right, so that the next item does
- * not pay for this one.
+ * Report what an item has left behind. Put all but a lock right, so that the
+ * next item does not pay for this one.
  */
 void fairwq_call_leaked(struct fairwq_call_state *before, fairwq_func_t func,
 			struct fairwq_batch *batch)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Calls: what surrounds the function of an item. The part that each item needs is
- * here, to be inline; the rest is in call.c.
+ * Calls: what surrounds the function of an item. The part that each item needs
+ * is here, to be inline; the rest is in call.c.
  */
 #ifndef FAIRWQ_CALL_H
 #define FAIRWQ_CALL_H

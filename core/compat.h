@@ -47,8 +47,8 @@ static inline void fairwq_prefetchw(const void *p)
 }
 
 /*
- * sparse does not see that a guard() drops its lock at the end of the scope, so it is
- * shown none.
+ * sparse does not see that a guard() drops its lock at the end of the scope, so
+ * it is shown none.
  */
 #ifdef __CHECKER__
 #undef guard

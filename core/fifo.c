@@ -7,8 +7,8 @@
  *              | +--> parked --+
  *              +--- put back --+
  *
- * After each change fairwq_fifo_update_locked() decides whether the batch is in the tree. If
- * the FIFO is empty, it takes over what is in the inbox.
+ * After each change fairwq_fifo_update_locked() decides whether the batch is in
+ * the tree. If the FIFO is empty, it takes over what is in the inbox.
  *
  * A barrier waits in the FIFO. When it reaches the head, new turns get the
  * other color, and the flush waits for the turns of the old color.
@@ -49,9 +49,9 @@ bool fairwq_fifo_has_room_locked(const struct fairwq_batch *batch)
 }
 
 /*
- * Check whether a turn of @batch may begin with @work. Nothing holds a part of an item that
- * has begun (promise 15). An item that was put back is counted as in flight already, so it
- * needs no room.
+ * Check whether a turn of @batch may begin with @work. Nothing holds a part of
+ * an item that has begun (promise 15). An item that was put back is counted as
+ * in flight already, so it needs no room.
  */
 static inline bool batch_may_start_locked(const struct fairwq_batch *batch,
 					  const struct fairwq_work *work)
@@ -220,8 +220,8 @@ void fairwq_fifo_take_locked(struct fairwq_batch *batch, struct fairwq_turn *tur
 }
 
 /*
- * Put the work of a task at the head of the FIFO: a part of the item of @turn. It counts as
- * in flight. Model: tests/models/fork.pml.
+ * Put the work of a task at the head of the FIFO: a part of the item of @turn.
+ * It counts as in flight. Model: tests/models/fork.pml.
  */
 void fairwq_fifo_add_part_locked(const struct fairwq_turn *turn, struct fairwq_work *work)
 {
@@ -410,8 +410,8 @@ void fairwq_fifo_turn_end_locked(const struct fairwq_turn *turn)
 }
 
 /*
- * A cancel or a join has taken @work, which was QUEUED or PARKED, out of its list. The caller
- * must then set its word, before it drops the lock.
+ * A cancel or a join has taken @work, which was QUEUED or PARKED, out of its
+ * list. The caller must then set its word, before it drops the lock.
  */
 void fairwq_fifo_removed_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 {

@@ -7,8 +7,8 @@
 
 /*
  * A barrier: a place in a batch's FIFO. It fires when everything before it has
- * been taken, and sets @fired. With @done, the batch changes its color, and that is
- * completed when the turns of the other color have ended.
+ * been taken, and sets @fired. With @done, the batch changes its color, and
+ * that is completed when the turns of the other color have ended.
  */
 struct fairwq_barrier {
 	struct fairwq_work entry;	/* P: in batch->fifo */

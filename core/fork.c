@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Forks: how tasks become turns of other runners, and how a join waits for them.
+ * Forks: how tasks become turns of other runners, and how a join waits for
+ * them.
  *
  *   State of a task   Where it is                    What a join does
  *   ----------------  -----------------------------  ------------------------------
@@ -12,29 +13,32 @@
  *                     turn of that batch             another runner works meanwhile
  *   done              nowhere                        returns
  *
- * A fork or a join promotes the oldest private task when it sees that a runner of the
- * pool is free. The oldest is the largest in a tree of tasks. Promotion costs a lock and
- * a wake-up. So each runner promotes one task in PROMOTE_NS.
+ * A fork or a join promotes the oldest private task when it sees that a runner
+ * of the pool is free. The oldest is the largest in a tree of tasks. Promotion
+ * costs a lock and a wake-up. So each runner promotes one task in PROMOTE_NS.
  *
- * A task is a part of its item (promise 15). Nothing but max_active holds it, and a join
- * needs nothing but its task: it runs that, or another runner has begun it. An item whose
- * task is stolen and not done gives its place among the active runners away. When the
- * task is done, the item takes its place back at once, because it may hold a lock for
- * which the active runners wait. So there is one more active runner for a while.
+ * A task is a part of its item (promise 15). Nothing but max_active holds it,
+ * and a join needs nothing but its task: it runs that, or another runner has
+ * begun it. An item whose task is stolen and not done gives its place among the
+ * active runners away. When the task is done, the item takes its place back at
+ * once, because it may hold a lock for which the active runners wait. So there
+ * is one more active runner for a while.
  *
- * Locking: pool->lock for what is promoted. The forker needs none, because only its
- * runner uses it.
- * Invariant: a stolen task runs at the bottom of a stack, so a join never nests the
- * function of another task than its own.
- * Invariant: what a join waits for was begun by another runner. So among runners that wait
- * for each other at least one makes progress, whatever max_active is.
+ * Locking: pool->lock for what is promoted. The forker needs none, because only
+ * its runner uses it.
+ * Invariant: a stolen task runs at the bottom of a stack, so a join never nests
+ * the function of another task than its own.
+ * Invariant: what a join waits for was begun by another runner. So among
+ * runners that wait for each other at least one makes progress, whatever
+ * max_active is.
  * Models: tests/models/fork.pml for a task, seat.pml for the places of runners.
  *
- * Limits: an item that neither forks nor joins for long keeps its private tasks meanwhile.
+ * Limits: an item that neither forks nor joins for long keeps its private tasks
+ * meanwhile.
  *
- * Source: lazy promotion is that of heartbeat scheduling (Acar et al., PLDI 2018) and
- * of lazy scheduling (Tzannes et al., TOPLAS 2014). A join that runs nothing but its
- * own task avoids what Wagner and Calder (PPoPP 1993) describe.
+ * Source: lazy promotion is that of heartbeat scheduling (Acar et al., PLDI
+ * 2018) and of lazy scheduling (Tzannes et al., TOPLAS 2014). A join that runs
+ * nothing but its own task avoids what Wagner and Calder (PPoPP 1993) describe.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -202,9 +206,9 @@ static void warn_unjoined(const struct fairwq_turn *turn, const void *func)
 }
 
 /*
- * Report a task whose function has returned without a join of what it forked. Its
- * forks may be on the stack that is gone, so they are forgotten, and never run.
- * @newest is what was forked last before the task ran.
+ * Report a task whose function has returned without a join of what it forked.
+ * Its forks may be on the stack that is gone, so they are forgotten, and never
+ * run. @newest is what was forked last before the task ran.
  */
 void __fairwq_task_left(struct fairwq_task *self, struct list_head *newest,
 			fairwq_task_func_t func)
@@ -223,8 +227,8 @@ void __fairwq_task_left(struct fairwq_task *self, struct list_head *newest,
 EXPORT_SYMBOL_GPL(__fairwq_task_left);
 
 /*
- * Report a function that has returned without a join of what it forked. Forget its private
- * tasks. Join those that other runners have, or will have.
+ * Report a function that has returned without a join of what it forked. Forget
+ * its private tasks. Join those that other runners have, or will have.
  */
 void fairwq_forks_unjoined(struct fairwq_forker *forker)
 {

@@ -6,8 +6,8 @@
 #include "types.h"
 
 /*
- * A forker: what a runner needs beside, once an item of it has forked. Only that runner uses
- * it. See fork.c.
+ * A forker: what a runner needs beside, once an item of it has forked. Only
+ * that runner uses it. See fork.c.
  */
 struct fairwq_forker {
 	struct fairwq_forks forks;	/* private tasks */

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Inbox: how a batch accepts a work, and where it keeps the work until a turn takes over.
+ * Inbox: how a batch accepts a work, and where it keeps the work until a turn
+ * takes over.
  *
  *   a queue call --> works ---------------------------------> fifo
  *        |             ^   fairwq_inbox_take_over_locked()
  *        +--> held ----+   fairwq_inbox_arrive_locked()
  *             by a timer, a grace period or a serializer
  *
- * There are two places, because then producers and runners do not write the same cache line
- * for each item. A runner that finds the FIFO empty takes all that is here, in queue order, in
- * one step.
+ * There are two places, because then producers and runners do not write the
+ * same cache line for each item. A runner that finds the FIFO empty takes all
+ * that is here, in queue order, in one step.
  *
- * A queue call claims a work and puts it into its place in one section of the lock. So a CPU
- * that has the lock of a state finds each work of that state in its place.
+ * A queue call claims a work and puts it into its place in one section of the
+ * lock. So a CPU that has the lock of a state finds each work of that state in
+ * its place.
  *
  * Locking: inbox->lock. Under it only timers are set and deleted.
  * Invariants: see struct fairwq_inbox in types.h.
@@ -82,8 +84,9 @@ void fairwq_inbox_trace(const struct fairwq_batch *batch, const struct fairwq_wo
 }
 
 /*
- * Take all that is here over to the end of the FIFO. If that is empty then, no runner will look
- * here again, so the next queue call must activate the batch. Model: tests/models/queue.pml.
+ * Take all that is here over to the end of the FIFO. If that is empty then, no
+ * runner will look here again, so the next queue call must activate the batch.
+ * Model: tests/models/queue.pml.
  *
  * Return: the word of @work, which is not in @works, unless it is NULL.
  */
@@ -102,8 +105,9 @@ long fairwq_inbox_take_over_locked(struct fairwq_batch *batch, const struct fair
 /* ---- works that are held ---------------------------------------------- */
 
 /*
- * Count a work as not held any more. Return: whether @batch may be drained by that, so that
- * the caller must call fairwq_reap() after it has dropped the lock.
+ * Count a work as not held any more. Return: whether @batch may be drained by
+ * that, so that the caller must call fairwq_reap() after it has dropped the
+ * lock.
  */
 bool fairwq_inbox_forget_locked(struct fairwq_batch *batch)
 {
@@ -130,7 +134,8 @@ bool fairwq_inbox_arrive_locked(struct fairwq_batch *batch, struct fairwq_work *
 }
 
 /*
- * Set the timer of a work that is held; link the work, if there is nothing to wait for.
+ * Set the timer of a work that is held; link the work, if there is nothing to
+ * wait for.
  * Return: as fairwq_inbox_link_locked().
  */
 bool fairwq_inbox_delay_locked(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
@@ -151,7 +156,8 @@ bool fairwq_inbox_delay_locked(struct fairwq_batch *batch, struct fairwq_delayed
 }
 
 /*
- * Delete the timer of a work, if the work is DELAYED in @batch. It is held by the caller then.
+ * Delete the timer of a work, if the work is DELAYED in @batch. It is held by
+ * the caller then.
  * Return: false if it is not so, or the timer fires on another CPU.
  */
 bool fairwq_inbox_undelay_locked(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork)

@@ -26,17 +26,17 @@ bool fairwq_inbox_forget_locked(struct fairwq_batch *batch);
 long fairwq_inbox_take_over_locked(struct fairwq_batch *batch, const struct fairwq_work *work);
 
 /*
- * Return how many works wait for their turn in @batch. Without the locks the answer may be
- * old, but it is never too large by what has ended since.
+ * Return how many works wait for their turn in @batch. Without the locks the
+ * answer may be old, but it is never too large by what has ended since.
  */
 static inline unsigned int fairwq_inbox_nr_queued(const struct fairwq_batch *batch)
 {
 	unsigned int out = READ_ONCE(batch->nr_out);
 
 	/*
-	 * Load @nr_out, then @nr_in, so that the first is not larger. A work is counted in
-	 * @nr_in under inbox->lock before it can be counted in @nr_out, so the hand-over of
-	 * that lock pairs with this. No model.
+	 * Load @nr_out, then @nr_in, so that the first is not larger. A work is
+	 * counted in @nr_in under inbox->lock before it can be counted in
+	 * @nr_out, so the hand-over of that lock pairs with this. No model.
 	 */
 	smp_rmb();
 	return READ_ONCE(batch->inbox.nr_in) - out;
@@ -52,7 +52,8 @@ static inline bool fairwq_inbox_is_empty(struct fairwq_batch *batch)
 
 /*
  * Return 0 for a work that is pending, else @ret. A disabled work does not
- * count as pending, because the queue call that claimed it may still give it up.
+ * count as pending, because the queue call that claimed it may still give it
+ * up.
  */
 static inline int fairwq_unless_pending(const struct fairwq_work *work, int ret)
 {
@@ -89,8 +90,8 @@ static inline int fairwq_refusal_locked(struct fairwq_batch *batch)
 }
 
 /*
- * Claim @work: change its word from 0 to @state in @batch. The caller puts it where that says,
- * before it drops the lock of that place.
+ * Claim @work: change its word from 0 to @state in @batch. The caller puts it
+ * where that says, before it drops the lock of that place.
  *
  * Full barrier, also where the call returns 0: the run to come sees the
  * caller's stores before the call. Pairs with the one in fairwq_start_item().
@@ -116,8 +117,9 @@ static __always_inline int fairwq_claim(struct fairwq_batch *batch, struct fairw
 	 */
 	if (unlikely(READ_ONCE(work->disabled))) {
 		/*
-		 * A CPU that finds the word free sees all stores to the work before that.
-		 * Pairs with the cmpxchg() of the next queue call. No model.
+		 * A CPU that finds the word free sees all stores to the work
+		 * before that. Pairs with the cmpxchg() of the next queue call.
+		 * No model.
 		 */
 		atomic_long_set_release(&work->data, 0);
 		return -ECANCELED;
@@ -127,7 +129,8 @@ static __always_inline int fairwq_claim(struct fairwq_batch *batch, struct fairw
 }
 
 /*
- * Accept @work and claim it, as fairwq_claim(). Unless @state is QUEUED, the batch holds it.
+ * Accept @work and claim it, as fairwq_claim(). Unless @state is QUEUED, the
+ * batch holds it.
  *
  * Return: also -ESHUTDOWN or -EAGAIN, if @batch does not take it or is full.
  */
@@ -145,9 +148,10 @@ static __always_inline int fairwq_claim_locked(struct fairwq_batch *batch,
 }
 
 /*
- * Return the time of queueing, or 0. Reading the clock costs as much as the rest of the
- * call, so only some calls read it: in each tick those for another sixteenth of the works.
- * While there are histograms, each call into an empty inbox is measured.
+ * Return the time of queueing, or 0. Reading the clock costs as much as the
+ * rest of the call, so only some calls read it: in each tick those for another
+ * sixteenth of the works. While there are histograms, each call into an empty
+ * inbox is measured.
  */
 static __always_inline u64 fairwq_inbox_stamp(const struct fairwq_batch *batch,
 					      const struct fairwq_work *work)

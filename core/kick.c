@@ -6,13 +6,14 @@
  *   raw_spin_unlock()
  *   fairwq_kick_send()             queue its work to pool->wq
  *
- * A kick has these two halves, because the workqueue core is not called under pool->lock. No
- * wake-up is lost: a batch enters the tree, and a runner goes idle, only under that lock.
+ * A kick has these two halves, because the workqueue core is not called under
+ * pool->lock. No wake-up is lost: a batch enters the tree, and a runner goes
+ * idle, only under that lock.
  *
- * More runners are kicked as long as something waits, but not for items that are
- * over at once: they end before another CPU could reach them. If such an item takes
- * longer for once, the pool's timer finds it within two ticks (watchdog.c). A kick
- * arms that timer.
+ * More runners are kicked as long as something waits, but not for items that
+ * are over at once: they end before another CPU could reach them. If such an
+ * item takes longer for once, the pool's timer finds it within two ticks
+ * (watchdog.c). A kick arms that timer.
  *
  * Locking: pool->lock.
  * Model: tests/models/queue.pml.
@@ -27,9 +28,9 @@
 #include "trace.h"
 
 /*
- * Find the idle runner that ran last on this CPU, else the one that ran last. The
- * workqueue core may still be at the end of its last run, and then runs it where
- * that was.
+ * Find the idle runner that ran last on this CPU, else the one that ran last.
+ * The workqueue core may still be at the end of its last run, and then runs it
+ * where that was.
  *
  * Return: the runner, or NULL if none is idle.
  */
@@ -47,8 +48,8 @@ static struct fairwq_runner *idle_runner_locked(struct fairwq_pool *pool)
 }
 
 /*
- * Say whether a runner may begin a turn, for items that fork. Call this where @nr_active,
- * @max_active or @nr_async changes. Model: tests/models/seat.pml.
+ * Say whether a runner may begin a turn, for items that fork. Call this where
+ * @nr_active, @max_active or @nr_async changes. Model: tests/models/seat.pml.
  */
 void fairwq_kick_update_hungry_locked(struct fairwq_pool *pool)
 {
@@ -63,8 +64,8 @@ void fairwq_kick_update_hungry_locked(struct fairwq_pool *pool)
 /*
  * Make an idle runner active, whatever waits in the tree.
  *
- * Return: the runner, for fairwq_kick_send(); NULL if none is idle or as many work as
- * may.
+ * Return: the runner, for fairwq_kick_send(); NULL if none is idle or as many
+ * work as may.
  */
 struct fairwq_runner *fairwq_kick_activate_locked(struct fairwq_pool *pool)
 {
@@ -86,9 +87,9 @@ struct fairwq_runner *fairwq_kick_activate_locked(struct fairwq_pool *pool)
 }
 
 /*
- * Check whether some runner is at an item that is over at once, as that one then
- * takes what waits. If it does not, the timer finds that. Runners that have been
- * at such items since an earlier tick do not count.
+ * Check whether some runner is at an item that is over at once, as that one
+ * then takes what waits. If it does not, the timer finds that. Runners that
+ * have been at such items since an earlier tick do not count.
  */
 bool fairwq_kick_soon_free_locked(struct fairwq_pool *pool)
 {
@@ -125,10 +126,10 @@ void fairwq_kick_now(struct fairwq_pool *pool, struct fairwq_runner *runner)
 }
 
 /*
- * Queue the work of a runner to the workers of the next CPU, because this one has more
- * to do. The workqueue core wakes a worker near the CPU that it is given, and a worker
- * that waits for this CPU takes nothing off it. A pool that is bound to a CPU keeps to
- * the workers of that one.
+ * Queue the work of a runner to the workers of the next CPU, because this one
+ * has more to do. The workqueue core wakes a worker near the CPU that it is
+ * given, and a worker that waits for this CPU takes nothing off it. A pool that
+ * is bound to a CPU keeps to the workers of that one.
  */
 void fairwq_kick_next_cpu(struct fairwq_pool *pool, struct fairwq_runner *runner)
 {
@@ -145,8 +146,8 @@ void fairwq_kick_next_cpu(struct fairwq_pool *pool, struct fairwq_runner *runner
 }
 
 /*
- * Choose a runner, drop the lock, and kick it. The read-side section begins under the lock,
- * so callers need none of their own.
+ * Choose a runner, drop the lock, and kick it. The read-side section begins
+ * under the lock, so callers need none of their own.
  */
 void fairwq_kick_unlock(struct fairwq_pool *pool, unsigned long flags)
 	__releases(&pool->lock)

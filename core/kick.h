@@ -14,8 +14,9 @@ static inline bool fairwq_has_work_locked(const struct fairwq_pool *pool)
 }
 
 /*
- * Return how many runners may be active: each may have a turn that will go on after its
- * function. So no turn that begins can lead to more than @max_async that do.
+ * Return how many runners may be active: each may have a turn that will go on
+ * after its function. So no turn that begins can lead to more than @max_async
+ * that do.
  */
 static inline unsigned int fairwq_seats_locked(const struct fairwq_pool *pool)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Lockdep: the maps that make it report a deadlock when its shape first appears, and
- * not when it strikes.
+ * Lockdep: the maps that make it report a deadlock when its shape first
+ * appears, and not when it strikes.
  *
  *   Map              Held around                     Taken for a moment by
  *   of a pool        each item, each released()      a call that waits for the
@@ -11,11 +11,12 @@
  *   of a task        its function, but for tasks     a join of it: fairwq.h
  *                    that this joins
  *
- * One map for all batches of a pool is right, because they share its runners. To wait
- * for one batch with a lock held that items of another batch take can hang for good.
+ * One map for all batches of a pool is right, because they share its runners.
+ * To wait for one batch with a lock held that items of another batch take can
+ * hang for good.
  *
- * The map of a serializer is taken inside that of the pool. So an item of the pool may
- * wait for a serializer, which lockdep cannot judge.
+ * The map of a serializer is taken inside that of the pool. So an item of the
+ * pool may wait for a serializer, which lockdep cannot judge.
  *
  * The runners of a pool have a class of their own, because an item may destroy
  * another pool and wait for its workqueue.
@@ -28,8 +29,8 @@
 #include <linux/lockdep.h>
 
 /*
- * Tell lockdep that the caller is about to wait for what holds @map. For a cancel; other
- * calls use fairwq_wait_begin() in runner.c.
+ * Tell lockdep that the caller is about to wait for what holds @map. For a
+ * cancel; other calls use fairwq_wait_begin() in runner.c.
  */
 static inline void fairwq_lockdep_wait(struct lockdep_map *map)
 {

@@ -5,20 +5,24 @@
  *   in its batch --> parked at the runner that executes it --> in its batch
  *        its turn is taken                       the function has returned
  *
- * A work names the runner that started it last. If that runner still executes it
- * when its next turn is taken, the work is parked there. It stays pending. When the
- * function has returned, the runner puts it back at the head of its batch. One look
- * is enough, because a pending work cannot have been started since.
+ * A work names the runner that started it last. If that runner still executes
+ * it when its next turn is taken, the work is parked there. It stays pending.
+ * When the function has returned, the runner puts it back at the head of its
+ * batch. One look is enough, because a pending work cannot have been started
+ * since.
  *
- * A function may free its object, which is then set up again at the same address.
- * Such a work has no last runner, so it does not wait for the one that still executes.
+ * A function may free its object, which is then set up again at the same
+ * address. Such a work has no last runner, so it does not wait for the one that
+ * still executes.
  *
- * Locking: runner->park_lock for the list of one runner. A work gets into the list
- * and out of it under the pool->lock of its batch, too. That may be any pool's.
+ * Locking: runner->park_lock for the list of one runner. A work gets into the
+ * list and out of it under the pool->lock of its batch, too. That may be any
+ * pool's.
  * Invariant: runner->has_parked is set while runner->parked is not empty.
  * Model: tests/models/park.pml.
  *
- * Limits: to find a parked work of a batch all runners of all pools are looked at.
+ * Limits: to find a parked work of a batch all runners of all pools are looked
+ * at.
  */
 #include <linux/rcupdate.h>
 #include <linux/xarray.h>
@@ -37,14 +41,15 @@ static bool park_at(struct fairwq_runner *other, struct fairwq_batch *batch,
 	guard(raw_spinlock)(&other->park_lock);
 	WRITE_ONCE(other->has_parked, true);
 	/*
-	 * Store @has_parked, then load @current_work. Pairs with the full barriers in
-	 * fairwq_start_item() and fairwq_end_current(). Either @other sees @has_parked, or
-	 * this CPU sees another work in @current_work. Model: tests/models/park.pml.
+	 * Store @has_parked, then load @current_work. Pairs with the full
+	 * barriers in fairwq_start_item() and fairwq_end_current(). Either
+	 * @other sees @has_parked, or this CPU sees another work in
+	 * @current_work. Model: tests/models/park.pml.
 	 */
 	smp_mb();
 	/*
-	 * If the last run has ended, the next run sees what it did. Pairs with the
-	 * releases in fairwq_start_item(), fairwq_end_current() and
+	 * If the last run has ended, the next run sees what it did. Pairs with
+	 * the releases in fairwq_start_item(), fairwq_end_current() and
 	 * fairwq_burst_next(). Model: tests/models/park.pml.
 	 */
 	if (smp_load_acquire(&other->current_work) == work) {
@@ -62,9 +67,9 @@ static struct fairwq_runner *executing_runner(const struct fairwq_work *work)
 	struct fairwq_runner *other = xa_load(&fairwq_runners, READ_ONCE(work->last_runner));
 
 	/*
-	 * If that run has ended, its stores are seen. Pairs with the releases in
-	 * fairwq_start_item(), fairwq_end_current() and fairwq_burst_next(). Model:
-	 * tests/models/park.pml.
+	 * If that run has ended, its stores are seen. Pairs with the releases
+	 * in fairwq_start_item(), fairwq_end_current() and fairwq_burst_next().
+	 * Model: tests/models/park.pml.
 	 */
 	return other && smp_load_acquire(&other->current_work) == work ? other : NULL;
 }
@@ -79,8 +84,8 @@ bool fairwq_park_runs_elsewhere(const struct fairwq_work *work, u32 id)
 }
 
 /*
- * Park the next item of @batch if another runner, which ran it last, still executes
- * it. Then the batch has another first item, or none.
+ * Park the next item of @batch if another runner, which ran it last, still
+ * executes it. Then the batch has another first item, or none.
  *
  * Return: whether it was parked.
  */
@@ -113,7 +118,8 @@ void fairwq_unpark_work_locked(struct fairwq_work *work)
 }
 
 /*
- * Find a work of @batch that is parked, at any runner of any pool, if there is one.
+ * Find a work of @batch that is parked, at any runner of any pool, if there is
+ * one.
  *
  * Return: the work, or NULL if none is.
  */
@@ -139,9 +145,10 @@ struct fairwq_work *fairwq_find_parked_locked(struct fairwq_batch *batch)
 }
 
 /*
- * Find the first work that need not wait any more, and its batch. A work that waits for the
- * function which is about to be called must stay. Otherwise another runner would take it and
- * park it here again, any number of times. Model: tests/models/park.pml.
+ * Find the first work that need not wait any more, and its batch. A work that
+ * waits for the function which is about to be called must stay. Otherwise
+ * another runner would take it and park it here again, any number of times.
+ * Model: tests/models/park.pml.
  *
  * Return: the work, or NULL if there is none.
  */
@@ -160,9 +167,9 @@ static struct fairwq_work *first_parked(struct fairwq_runner *runner,
 }
 
 /*
- * Put back the works that have waited for a function that has returned. Their batches
- * may be of any pool. RCU keeps the batch of the first one: it cannot be freed while
- * the work is pending, nor in a grace period after that.
+ * Put back the works that have waited for a function that has returned. Their
+ * batches may be of any pool. RCU keeps the batch of the first one: it cannot
+ * be freed while the work is pending, nor in a grace period after that.
  */
 void fairwq_unpark(struct fairwq_runner *runner)
 {

@@ -20,9 +20,9 @@
  * The time of an item is known when its function has returned. Until then the
  * turn is charged what it may cost. If nothing was charged, several runners in
  * a row would take turns of the batch that looks cheapest, until the first of
- * them ends. An average would not help, because all of these turns may be longer
- * than that. A batch that was charged too much is given back the rest when the
- * turn ends. Until then other batches go before it.
+ * them ends. An average would not help, because all of these turns may be
+ * longer than that. A batch that was charged too much is given back the rest
+ * when the turn ends. Until then other batches go before it.
  *
  * The bound of promise 6 under fair time
  *
@@ -49,16 +49,17 @@
  * that was known of its batch. Then it makes the lead larger after the fact,
  * and so do those that are under way with it.
  *
- * A change of the policy changes the unit, so a new generation of charges begins. Every virtual
- * time is set to 0, so that no batch has more of a debt or a claim than others.
- * A turn that was charged in the generation before is not corrected, so what was owed
- * then is forgotten.
+ * A change of the policy changes the unit, so a new generation of charges
+ * begins. Every virtual time is set to 0, so that no batch has more of a debt
+ * or a claim than others. A turn that was charged in the generation before is
+ * not corrected, so what was owed then is forgotten.
  *
  * Locking: pool->lock.
  * Invariant: each turn is charged once and settled once.
  *
- * Limits: under fair time a turn is charged at most 10 ms when it begins, and costs at most
- * 60 s. Under fair cost a newcomer joins one turn behind, which is its own first one.
+ * Limits: under fair time a turn is charged at most 10 ms when it begins, and
+ * costs at most 60 s. Under fair cost a newcomer joins one turn behind, which
+ * is its own first one.
  */
 #include <linux/limits.h>
 #include <linux/minmax.h>
@@ -169,8 +170,8 @@ const struct fairwq_policy_ops fairwq_policies[FAIRWQ_NR_POLICIES] = {
 /* ---- what all policies share ------------------------------------------ */
 
 /*
- * Note that a turn of @batch, and so of its owners, costs so much. A judge of shares needs
- * the longest one, also while it is charged and has not ended.
+ * Note that a turn of @batch, and so of its owners, costs so much. A judge of
+ * shares needs the longest one, also while it is charged and has not ended.
  */
 static void note_max_cost_locked(struct fairwq_batch *batch, u64 units)
 {
@@ -181,8 +182,8 @@ static void note_max_cost_locked(struct fairwq_batch *batch, u64 units)
 }
 
 /*
- * Tell the tree the unit of the policy, and what the first turn of a batch costs, which
- * begins with @work; or, if that is NULL, of any batch.
+ * Tell the tree the unit of the policy, and what the first turn of a batch
+ * costs, which begins with @work; or, if that is NULL, of any batch.
  */
 void fairwq_policy_set_unit_locked(struct fairwq_pool *pool, const struct fairwq_work *work)
 {
@@ -211,11 +212,11 @@ void fairwq_policy_charge_locked(struct fairwq_turn *turn)
 }
 
 /*
- * Settle a turn that has ended: correct its charge to what it cost. A turn of an
- * earlier policy is left as it is.
+ * Settle a turn that has ended: correct its charge to what it cost. A turn of
+ * an earlier policy is left as it is.
  *
- * The tree must be told of the other items of a burst, too, because the batch may
- * have come back to it while its burst was under way.
+ * The tree must be told of the other items of a burst, too, because the batch
+ * may have come back to it while its burst was under way.
  */
 void fairwq_policy_settle_locked(const struct fairwq_turn *turn)
 {

@@ -23,8 +23,8 @@ static inline u64 fairwq_slice_ns(const struct fairwq_pool *pool)
 #define FAIRWQ_NR_POLICIES	(FAIRWQ_FAIR_COST + 1)
 
 /*
- * A policy counts the service of batches in a unit of its own. A new one is an entry of
- * fairwq_policies[], and its name in enum fairwq_policy.
+ * A policy counts the service of batches in a unit of its own. A new one is an
+ * entry of fairwq_policies[], and its name in enum fairwq_policy.
  */
 struct fairwq_policy_ops {
 	const char *name;		/* as operators write it */
@@ -34,9 +34,11 @@ struct fairwq_policy_ops {
 	bool each;			/* each item is charged as a turn: no bursts */
 
 	/*
-	 * Each returns units, under pool->lock. Without it, a turn counts 1 for each item.
+	 * Each returns units, under pool->lock. Without it, a turn counts 1 for
+	 * each item.
 	 *
-	 * For the first turn of a batch, which begins with @work; or, if that is NULL, of any.
+	 * For the first turn of a batch, which begins with @work; or, if that
+	 * is NULL, of any.
 	 */
 	u32 (*first)(const struct fairwq_pool *pool, const struct fairwq_work *work);
 	u32 (*charge)(struct fairwq_turn *turn);	/* for @turn, which begins */

@@ -6,13 +6,14 @@
  *   under pool->lock    if no runner will look at the inbox: activate the batch, which is
  *                       to put it into the tree, and to kick a runner
  *
- * A timer, a grace period and a serializer do the same when they let a work go that they have
- * held.
+ * A timer, a grace period and a serializer do the same when they let a work go
+ * that they have held.
  *
- * Locking: inbox->lock; pool->lock to activate or reap. Callers are in one RCU read-side
- * section from the first to the second, because the batch may be gone a grace period later.
- * They have interrupts off, because other queue calls rely on the one that activates. If that
- * was preempted, their items would wait for as long.
+ * Locking: inbox->lock; pool->lock to activate or reap. Callers are in one RCU
+ * read-side section from the first to the second, because the batch may be gone
+ * a grace period later. They have interrupts off, because other queue calls
+ * rely on the one that activates. If that was preempted, their items would wait
+ * for as long.
  * Limits: any context but NMI.
  *
  * Model: tests/models/queue.pml.
@@ -48,8 +49,8 @@ void fairwq_reap(struct fairwq_batch *batch)
 }
 
 /*
- * Queue a work, under rcu_read_lock(). Return: 1; 0 if the work was pending; or a
- * negative error.
+ * Queue a work, under rcu_read_lock(). Return: 1; 0 if the work was pending; or
+ * a negative error.
  */
 int fairwq_push(struct fairwq_batch *batch, struct fairwq_work *work)
 {
@@ -115,8 +116,8 @@ bool fairwq_delay_end(struct fairwq_delayed_work *dwork)
 }
 
 /*
- * End the delays of all works that wait for their timer in @batch, for good: queue them. A
- * timer that fires meanwhile does that by itself.
+ * End the delays of all works that wait for their timer in @batch, for good:
+ * queue them. A timer that fires meanwhile does that by itself.
  */
 void fairwq_delays_end(struct fairwq_batch *batch)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Registry: the batches of a pool, and what else it has that must leave before it.
+ * Registry: the batches of a pool, and what else it has that must leave before
+ * it.
  *
  * P: pool->lock. p: written under it, also read without; the comment says why.
  * I: set before another CPU can see the pool. A: atomic.

@@ -12,17 +12,18 @@
  *  |  lock
  *  -- fairwq_turn_end_locked()   tell the batch: its cost, flushes, limits
  *
- * The items in flight are those that run, because a runner decides one turn at a
- * time. So no decision has to be taken back. The price is one hold of pool->lock
- * for each item, as in the workqueue core.
+ * The items in flight are those that run, because a runner decides one turn at
+ * a time. So no decision has to be taken back. The price is one hold of
+ * pool->lock for each item, as in the workqueue core.
  *
  * Locking: pool->lock, which is dropped around the items.
- * Invariant: a runner goes idle only under the lock, for one of three reasons. The
- * tree is empty, more runners work than may, or another runner is soon free.
- * A batch enters the tree only under that lock, so no wake-up is lost. Models:
- * tests/models/queue.pml, seat.pml.
+ * Invariant: a runner goes idle only under the lock, for one of three reasons.
+ * The tree is empty, more runners work than may, or another runner is soon
+ * free. A batch enters the tree only under that lock, so no wake-up is lost.
+ * Models: tests/models/queue.pml, seat.pml.
  *
- * Limits: after FAIRWQ_RUNNER_QUANTUM_MS a runner with more to do is queued again.
+ * Limits: after FAIRWQ_RUNNER_QUANTUM_MS a runner with more to do is queued
+ * again.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -94,8 +95,8 @@ static void run_item(struct fairwq_runner *runner, struct fairwq_work *work,
 }
 
 /*
- * Leave a turn that is to outlive its function to itself, unless what it waits for has
- * ended already.
+ * Leave a turn that is to outlive its function to itself, unless what it waits
+ * for has ended already.
  *
  * Return: whether it is so. Then the runner has no turn any more.
  */
@@ -116,8 +117,8 @@ static bool detach_turn(struct fairwq_runner *runner)
 }
 
 /*
- * Run the items of one turn: one, or those of a burst. Tell the serializer of each, if it
- * has one, that the function has returned.
+ * Run the items of one turn: one, or those of a burst. Tell the serializer of
+ * each, if it has one, that the function has returned.
  */
 static void run_turn(struct fairwq_runner *runner, struct fairwq_call_state *state)
 {
@@ -173,10 +174,11 @@ static void go_idle_locked(struct fairwq_runner *runner)
 }
 
 /*
- * Check whether another runner gets on with items that are over at once, as those of @runner
- * are. Two runners at such items only wait for each other's lock, and one of them gets
- * through as much. The proof is a turn that another runner has begun since @runner began its
- * own. A runner whose item sleeps begins none.
+ * Check whether another runner gets on with items that are over at once, as
+ * those of @runner are. Two runners at such items only wait for each other's
+ * lock, and one of them gets through as much. The proof is a turn that another
+ * runner has begun since @runner began its own. A runner whose item sleeps
+ * begins none.
  */
 static bool is_surplus_locked(const struct fairwq_runner *runner)
 {
@@ -189,9 +191,10 @@ static bool is_surplus_locked(const struct fairwq_runner *runner)
 }
 
 /*
- * Take the next turn. If there is none, the runner is idle; or it must be queued
- * again, if @requeue is set. A runner whose time is up returns to the workqueue
- * core, so that freezing, flushing and changes of affinity work there.
+ * Take the next turn. If there is none, the runner is idle; or it must be
+ * queued again, if @requeue is set. A runner whose time is up returns to the
+ * workqueue core, so that freezing, flushing and changes of affinity work
+ * there.
  */
 static bool runner_next_locked(struct fairwq_runner *runner, unsigned long until,
 			       bool *requeue)

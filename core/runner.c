@@ -8,17 +8,20 @@
  *    |  go_idle_locked() in run.c
  *   idle
  *
- * A runner whose item waits is not active meanwhile: fairwq_runner_block(). tune.c adds
- * runners to a pool, and frees those that are too many and idle for long.
+ * A runner whose item waits is not active meanwhile: fairwq_runner_block().
+ * tune.c adds runners to a pool, and frees those that are too many and idle for
+ * long.
  *
- * Locking: pool->lock. fairwq_runners has a lock of its own, and is read under RCU.
- * Invariant: a runner is on pool->crew.idle iff it is neither kicked nor running.
- * Invariant: between fairwq_runner_block() and fairwq_runner_unblock() a runner is not
- * counted in pool->crew.nr_active.
+ * Locking: pool->lock. fairwq_runners has a lock of its own, and is read under
+ * RCU.
+ * Invariant: a runner is on pool->crew.idle iff it is neither kicked nor
+ * running.
+ * Invariant: between fairwq_runner_block() and fairwq_runner_unblock() a runner
+ * is not counted in pool->crew.nr_active.
  * Model: tests/models/seat.pml, for items that wait in joins.
  *
- * Limits: more than max_active runners are active for a while when items return from
- * where they waited.
+ * Limits: more than max_active runners are active for a while when items return
+ * from where they waited.
  */
 #include <linux/jiffies.h>
 #include <linux/sched.h>
@@ -33,8 +36,9 @@
 #include "tick.h"
 
 /*
- * All runners by id, so that a work can name its last runner without a pointer. A runner that
- * was found stays for an RCU read-side section, or while a work is parked at it.
+ * All runners by id, so that a work can name its last runner without a pointer.
+ * A runner that was found stays for an RCU read-side section, or while a work
+ * is parked at it.
  */
 DEFINE_XARRAY_ALLOC1(fairwq_runners);
 
@@ -46,10 +50,10 @@ static work_func_t fairwq_runner_fn;
 /* ---- turns ------------------------------------------------------------ */
 
 /*
- * Ask the bursts that have a turn of @batch to end with the item that runs, because
- * something waits for turns of it to end. The bursts of others go on. No barrier is
- * needed: a runner goes on with at most what it has taken before it sees this. Model:
- * tests/models/burst.pml, FLUSH.
+ * Ask the bursts that have a turn of @batch to end with the item that runs,
+ * because something waits for turns of it to end. The bursts of others go on.
+ * No barrier is needed: a runner goes on with at most what it has taken before
+ * it sees this. Model: tests/models/burst.pml, FLUSH.
  */
 void fairwq_runner_yield_locked(struct fairwq_batch *batch)
 {
@@ -74,7 +78,8 @@ void fairwq_runner_not_quick_locked(struct fairwq_runner *runner)
 }
 
 /*
- * Give the place of the runner among the active ones away. Model: tests/models/seat.pml.
+ * Give the place of the runner among the active ones away. Model:
+ * tests/models/seat.pml.
  *
  * Return: the runner to kick, or NULL.
  */
@@ -91,9 +96,9 @@ static struct fairwq_runner *leave_locked(struct fairwq_runner *runner)
 }
 
 /*
- * Make the runner active again, also if that makes one too many. It must not wait for a
- * place: all that have one may wait for a lock that it holds. Then another runner goes
- * idle after its turn. Model: tests/models/seat.pml.
+ * Make the runner active again, also if that makes one too many. It must not
+ * wait for a place: all that have one may wait for a lock that it holds. Then
+ * another runner goes idle after its turn. Model: tests/models/seat.pml.
  */
 static void return_locked(struct fairwq_runner *runner)
 {
@@ -108,7 +113,8 @@ static void return_locked(struct fairwq_runner *runner)
 }
 
 /*
- * Let another runner work while the item of @runner, which is the caller's, waits.
+ * Let another runner work while the item of @runner, which is the caller's,
+ * waits.
  *
  * Return: whether there is none that could.
  */
@@ -145,8 +151,8 @@ void fairwq_runner_unblock(struct fairwq_runner *runner)
 /* ---- the runner that executes the caller ------------------------------ */
 
 /*
- * Return the runner that executes the caller, or NULL. An interrupt gets NULL, also
- * on top of an item, because current_work() is NULL there.
+ * Return the runner that executes the caller, or NULL. An interrupt gets NULL,
+ * also on top of an item, because current_work() is NULL there.
  */
 struct fairwq_runner *fairwq_runner_current(void)
 {
@@ -160,8 +166,9 @@ struct fairwq_runner *fairwq_runner_current(void)
 }
 
 /*
- * Return the runner of the item that the caller is a part of, or NULL. That of a stolen
- * task is the one whose item has forked it: it stays there until the task is joined.
+ * Return the runner of the item that the caller is a part of, or NULL. That of
+ * a stolen task is the one whose item has forked it: it stays there until the
+ * task is joined.
  */
 struct fairwq_runner *fairwq_runner_of_item(void)
 {
@@ -197,10 +204,11 @@ const struct fairwq_turn *fairwq_runner_own_turn(void)
 /* ---- a call that is about to wait -------------------------------------- */
 
 /*
- * Warn if reclaim of memory may wait for the caller, and what the caller is about to wait
- * for may need memory to go on: not all of it is @for_reclaim, of pools with
- * FAIRWQ_MEM_RECLAIM. The workqueue core checks flushes of workqueues so, and does not see
- * these calls. As there, a cancel is not checked: it waits for what has a worker already.
+ * Warn if reclaim of memory may wait for the caller, and what the caller is
+ * about to wait for may need memory to go on: not all of it is @for_reclaim, of
+ * pools with FAIRWQ_MEM_RECLAIM. The workqueue core checks flushes of
+ * workqueues so, and does not see these calls. As there, a cancel is not
+ * checked: it waits for what has a worker already.
  *
  * Limits: an item of a workqueue with WQ_MEM_RECLAIM is not recognised.
  */
@@ -222,8 +230,8 @@ void fairwq_check_reclaim(bool for_reclaim)
 }
 
 /*
- * Check that the caller may wait for items that hold @map, by lockdep and as above. Each
- * call that waits for items comes through here first.
+ * Check that the caller may wait for items that hold @map, by lockdep and as
+ * above. Each call that waits for items comes through here first.
  */
 void fairwq_wait_begin(struct lockdep_map *map, bool for_reclaim)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Runners of a pool: those whose items wait, and the one that executes the caller.
+ * Runners of a pool: those whose items wait, and the one that executes the
+ * caller.
  *
- * P: pool->lock. M: pool->mutex. p: written under pool->lock, also read without; the comment
- * says why. I: set before another CPU can see the pool.
+ * P: pool->lock. M: pool->mutex. p: written under pool->lock, also read
+ * without; the comment says why. I: set before another CPU can see the pool.
  */
 #ifndef FAIRWQ_RUNNER_H
 #define FAIRWQ_RUNNER_H
@@ -22,8 +23,8 @@ struct fairwq_turn;
 /*
  * The crew of a pool: its runners, and how many may have turns.
  *
- * Invariant: @nr_active is the number of runners that are not on @idle, less those
- * whose item waits in a join; see fork.c.
+ * Invariant: @nr_active is the number of runners that are not on @idle, less
+ * those whose item waits in a join; see fork.c.
  */
 struct fairwq_crew {
 	/* What each turn touches is in one line, with pool->lock. */

@@ -7,24 +7,26 @@
  *        sleeps                           the function
  *        returns         <- complete --
  *
- * What is called is a part of the caller's item: the worker stands for the runner until
- * it has returned. The runner keeps its turn and its place. No runner of the pool is
- * needed, so the call waits for nothing but a worker, which the workqueue core makes.
+ * What is called is a part of the caller's item: the worker stands for the
+ * runner until it has returned. The runner keeps its turn and its place. No
+ * runner of the pool is needed, so the call waits for nothing but a worker,
+ * which the workqueue core makes.
  *
- * The workqueues are not those of pools: a pool's may be frozen, or all of its workers
- * may wait for a lock that the caller holds. There is one for pools with
- * FAIRWQ_MEM_RECLAIM, because the workqueue core warns if a work of such a workqueue
- * waits for another kind.
+ * The workqueues are not those of pools: a pool's may be frozen, or all of its
+ * workers may wait for a lock that the caller holds. There is one for pools
+ * with FAIRWQ_MEM_RECLAIM, because the workqueue core warns if a work of such a
+ * workqueue waits for another kind.
  *
  * Locking: pool->lock for runner->task.
- * Invariant: of the runner's worker and those that stand for it one runs, and the others
- * sleep in fairwq_stack_call().
+ * Invariant: of the runner's worker and those that stand for it one runs, and
+ * the others sleep in fairwq_stack_call().
  *
- * Limits: FAIRWQ_MAX_STACKS calls at a time; one while there is no memory for workers.
- * The nice value and the CPUs are those of the workqueue, not those of the pool. Lockdep
- * does not see what the caller holds.
+ * Limits: FAIRWQ_MAX_STACKS calls at a time; one while there is no memory for
+ * workers. The nice value and the CPUs are those of the workqueue, not those of
+ * the pool. Lockdep does not see what the caller holds.
  *
- * Source: XFS splits its btrees so, since it may be called with little stack left.
+ * Source: XFS splits its btrees so, since it may be called with little stack
+ * left.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -87,7 +89,8 @@ struct fairwq_runner *fairwq_stack_runner(const struct work_struct *work)
 }
 
 /*
- * Call @func on another stack, as a part of the item of @runner, which is the caller's.
+ * Call @func on another stack, as a part of the item of @runner, which is the
+ * caller's.
  *
  * Return: 0, or -EOVERFLOW if there are too many such calls.
  */

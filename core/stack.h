@@ -11,7 +11,8 @@
 #define FAIRWQ_SCOPES	(PF_MEMALLOC | PF_MEMALLOC_NOFS | PF_MEMALLOC_NOIO)
 
 /*
- * Give the current task the allocation scopes of an item for which it runs a part.
+ * Give the current task the allocation scopes of an item for which it runs a
+ * part.
  *
  * Return: what fairwq_scopes_leave() needs.
  */
@@ -20,8 +21,8 @@ static inline unsigned int fairwq_scopes_enter(unsigned int scopes)
 	unsigned int flags = current->flags;
 
 	/*
-	 * Only a task itself writes its flags. Other CPUs read those of a worker without a lock
-	 * if a CPU goes away or comes back.
+	 * Only a task itself writes its flags. Other CPUs read those of a
+	 * worker without a lock if a CPU goes away or comes back.
 	 */
 	data_race(current->flags |= scopes);
 	return flags;

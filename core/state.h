@@ -9,8 +9,8 @@
 #include "fairwq.h"
 
 /*
- * The state of a work. fairwq_work.data is 0, or one of these and the batch that the work is
- * bound for, which is aligned to more than STATE_MASK.
+ * The state of a work. fairwq_work.data is 0, or one of these and the batch
+ * that the work is bound for, which is aligned to more than STATE_MASK.
  *
  * State    Where the work is       What changes the state           A cancel
  * -------- ----------------------  -------------------------------  -------------------
@@ -27,12 +27,12 @@
  * running  runner->current_work;   as idle: it may be queued again  returns false, or waits
  *          the word is 0
  *
- * A work enters each state under the inbox->lock of its batch, or leaves another one under the
- * lock in the third column. A cancel has that lock. So it finds the work, or the work is in
- * another state.
+ * A work enters each state under the inbox->lock of its batch, or leaves
+ * another one under the lock in the third column. A cancel has that lock. So it
+ * finds the work, or the work is in another state.
  *
- * "Or waits" is fairwq_work_cancel_sync(); fairwq_work_cancel() does not wait. "Tries again"
- * is soon over, because the other CPU has interrupts off.
+ * "Or waits" is fairwq_work_cancel_sync(); fairwq_work_cancel() does not wait.
+ * "Tries again" is soon over, because the other CPU has interrupts off.
  */
 enum fairwq_state {
 	FAIRWQ_STATE_IDLE,		/* or running */
@@ -47,8 +47,8 @@ enum fairwq_state {
 #define FAIRWQ_STATE_MASK	7UL
 
 /*
- * fairwq_work.flags. The owner of the work sets them; P once it is queued, and under the lock
- * of the serializer while it is LISTED.
+ * fairwq_work.flags. The owner of the work sets them; P once it is queued, and
+ * under the lock of the serializer while it is LISTED.
  */
 #define FAIRWQ_WORK_BARRIER	BIT(0)	/* not a work: a barrier or a marker */
 #define FAIRWQ_WORK_COUNTED	BIT(1)	/* is or was parked: counted as in flight */
@@ -99,14 +99,15 @@ static inline bool fairwq_is_of_client(const struct fairwq_work *work)
 }
 
 /*
- * The function of each work in a sequencer; NULL: none was set up. What the client has named
- * is in the work. See sequencer.c.
+ * The function of each work in a sequencer; NULL: none was set up. What the
+ * client has named is in the work. See sequencer.c.
  */
 extern fairwq_func_t fairwq_sequenced_func;
 
 /*
- * A work that no client has queued: of a call that waits for it, and has it on its stack. It
- * is WORK_OWN, so it never reaches a client's callback, and no cancel counts it.
+ * A work that no client has queued: of a call that waits for it, and has it on
+ * its stack. It is WORK_OWN, so it never reaches a client's callback, and no
+ * cancel counts it.
  */
 struct fairwq_own_work {
 	struct fairwq_work work;

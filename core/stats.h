@@ -92,8 +92,8 @@ struct fairwq_batch_stats {
 };
 
 /*
- * Return @part * @scale / @whole for a table, U64_MAX if it is more, and 0 if nothing was
- * counted yet. Unlike mul_u64_u64_div_u64() this never traps.
+ * Return @part * @scale / @whole for a table, U64_MAX if it is more, and 0 if
+ * nothing was counted yet. Unlike mul_u64_u64_div_u64() this never traps.
  */
 static inline u64 fairwq_ratio(u64 part, u64 whole, u64 scale)
 {

@@ -34,10 +34,10 @@
  * keeps its lag behind the clock, up to a turn and the longest recent step of
  * the clock. It could not have used more.
  *
- * Only eligible nodes are in the tree. A node whose key is not below that of the last
- * one in a row goes behind it. With equal costs and weights that is each node which was
- * just served. Other nodes are in a red-black tree beside the row. The first of the row
- * or the first of the tree is served next.
+ * Only eligible nodes are in the tree. A node whose key is not below that of
+ * the last one in a row goes behind it. With equal costs and weights that is
+ * each node which was just served. Other nodes are in a red-black tree beside
+ * the row. The first of the row or the first of the tree is served next.
  *
  *   Picking    two pointers for each level
  *   Charging   O(log n) for each level, n being the nodes beside the row
@@ -89,8 +89,8 @@ static bool rb_goes_first(struct rb_node *a, const struct rb_node *b)
 }
 
 /*
- * Insert a node by its key. Where turns cost much the same, a node that was just served
- * sorts last, so that nothing is searched.
+ * Insert a node by its key. Where turns cost much the same, a node that was
+ * just served sorts last, so that nothing is searched.
  */
 static void insert(struct fairwq_node *node, struct fairwq_node *parent)
 {
@@ -161,8 +161,8 @@ static s64 scaled(struct fairwq_node *node, s64 cost)
 }
 
 /*
- * Set up a node below @parent, or a rank if that is NULL. It is not eligible, and a
- * newcomer.
+ * Set up a node below @parent, or a rank if that is NULL. It is not eligible,
+ * and a newcomer.
  */
 void fairwq_node_init(struct fairwq_node *node, struct fairwq_node *parent,
 		      u32 weight)
@@ -186,9 +186,11 @@ void fairwq_tree_init(struct fairwq_tree *tree)
 }
 
 /**
- * fairwq_tree_set_unit - set the unit of costs, and what an unmeasured turn costs
+ * fairwq_tree_set_unit - set the unit of costs, and what an unmeasured turn
+ * costs
  * @tree: the tree
- * @shift: bits of fraction that a unit has in virtual times; 0 unless this is called
+ * @shift: bits of fraction that a unit has in virtual times; 0 unless this is
+ * called
  * @turn: the cost; FAIRWQ_COST_TURN unless this is called
  *
  * A newcomer joins that much, by its weight, after the clock. A lower priority
@@ -205,8 +207,8 @@ void fairwq_tree_set_unit(struct fairwq_tree *tree, unsigned int shift, u64 turn
  * @tree: the tree
  * @starve_limit: turns of others; 0: for ever
  *
- * A priority that has waited long gets at most one turn for that. What one owes for
- * turns that it had is counted anew.
+ * A priority that has waited long gets at most one turn for that. What one owes
+ * for turns that it had is counted anew.
  */
 void fairwq_tree_set_starve_limit(struct fairwq_tree *tree, unsigned int starve_limit)
 {
@@ -359,8 +361,8 @@ void fairwq_tree_del(struct fairwq_tree *tree, struct fairwq_node *node)
 /* ---- picking ---------------------------------------------------------- */
 
 /*
- * Return for how many turns of others a rank waits. With a turn of each of two lower
- * ranks after one turn of others, nothing would be left for the highest.
+ * Return for how many turns of others a rank waits. With a turn of each of two
+ * lower ranks after one turn of others, nothing would be left for the highest.
  */
 static unsigned int starve_limit_of(const struct fairwq_tree *tree)
 {
@@ -382,7 +384,8 @@ static bool is_due(const struct fairwq_tree *tree, unsigned int rank, unsigned i
  * waited long enough; or NULL. Of two ranks that would be due at the same time
  * the lower one is served a turn earlier, so that neither waits too long.
  *
- * The first one is never due, however long it has waited: it has what the others leave.
+ * The first one is never due, however long it has waited: it has what the
+ * others leave.
  */
 static const struct fairwq_node *pick_rank(const struct fairwq_tree *tree)
 {
@@ -435,7 +438,8 @@ static void note_others(struct fairwq_tree *tree, unsigned int served, s64 cost)
 }
 
 /**
- * fairwq_tree_pay - correct what a priority pays for a turn before a higher one's
+ * fairwq_tree_pay - correct what a priority pays for a turn before a higher
+ * one's
  * @tree: the tree
  * @node: the leaf that took the turn
  * @cost: how much more it cost than was charged; less than 0: it cost less

@@ -48,8 +48,8 @@ enum fairwq_standing {
 /*
  * A node: a rank, a group or a leaf.
  *
- * Invariant: a node is in its parent's @row or @sorted iff it is eligible. A group is
- * eligible iff it has eligible children.
+ * Invariant: a node is in its parent's @row or @sorted iff it is eligible. A
+ * group is eligible iff it has eligible children.
  * Invariant: the nodes of a row are in order, by @key, then by @order.
  */
 struct fairwq_node {

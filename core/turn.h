@@ -8,7 +8,8 @@
  * A turn has one item, or several in a burst. There each item starts directly
  * after the one before; see burst.c. What a turn is charged is in policy.c.
  *
- * Locking: pool->lock; an item of a burst starts under the lock of its serializer.
+ * Locking: pool->lock; an item of a burst starts under the lock of its
+ * serializer.
  * Invariant: runner->current_work is stored before the work's word becomes 0.
  * Models: tests/models/park.pml, pending.pml, disable.pml.
  *
@@ -25,15 +26,15 @@
 #define TIMED_TURNS	64U
 
 /*
- * Start a work: from here on it is not pending. Under pool->lock, or the lock of
- * the serializer in which it waited.
+ * Start a work: from here on it is not pending. Under pool->lock, or the lock
+ * of the serializer in which it waited.
  */
 static inline void fairwq_start_item(struct fairwq_runner *runner, struct fairwq_work *work)
 {
 	/*
-	 * A CPU that sees @work here also sees what the last item of this runner
-	 * did. The lock that was taken since is no such barrier. Pairs with
-	 * executing_runner(), park_at() and await_running(). Models:
+	 * A CPU that sees @work here also sees what the last item of this
+	 * runner did. The lock that was taken since is no such barrier. Pairs
+	 * with executing_runner(), park_at() and await_running(). Models:
 	 * tests/models/park.pml, disable.pml.
 	 */
 	smp_store_release(&runner->current_work, work);
@@ -41,11 +42,11 @@ static inline void fairwq_start_item(struct fairwq_runner *runner, struct fairwq
 	WRITE_ONCE(work->serializer, NULL);
 	WRITE_ONCE(runner->started, jiffies);
 	/*
-	 * A queue call that finds the word 0 also sees which runner has the work. The
-	 * function sees the stores of a queue call that found it pending. Full barrier,
-	 * pairs with fairwq_claim_locked() and fairwq_claim_taken(). It also orders the
-	 * store of @current_work before the load of @has_parked in run_item(): pairs with
-	 * park_at().
+	 * A queue call that finds the word 0 also sees which runner has the
+	 * work. The function sees the stores of a queue call that found it
+	 * pending. Full barrier, pairs with fairwq_claim_locked() and
+	 * fairwq_claim_taken(). It also orders the store of @current_work
+	 * before the load of @has_parked in run_item(): pairs with park_at().
 	 * Models: tests/models/pending.pml, park.pml.
 	 */
 	atomic_long_xchg(&work->data, 0);
@@ -55,14 +56,15 @@ static inline void fairwq_start_item(struct fairwq_runner *runner, struct fairwq
 static inline void fairwq_end_current(struct fairwq_runner *runner)
 {
 	/*
-	 * The next run of the work sees what this one did, and so does a CPU that
-	 * waits for it. Pairs with executing_runner(), park_at() and await_running().
+	 * The next run of the work sees what this one did, and so does a CPU
+	 * that waits for it. Pairs with executing_runner(), park_at() and
+	 * await_running().
 	 * Models: tests/models/park.pml, disable.pml.
 	 */
 	smp_store_release(&runner->current_work, NULL);
 	/*
-	 * Store @current_work, then load @has_parked. Pairs with park_at(). Model:
-	 * tests/models/park.pml.
+	 * Store @current_work, then load @has_parked. Pairs with park_at().
+	 * Model: tests/models/park.pml.
 	 */
 	smp_mb();
 	if (unlikely(READ_ONCE(runner->has_parked)))

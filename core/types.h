@@ -183,11 +183,12 @@ struct fairwq_pool {
 #define FAIRWQ_BATCH_LEFT	1	/* released() has returned; P to set */
 
 /*
- * An inbox: where queue calls put the works of a batch, until a turn finds its FIFO empty, and
- * takes them over.
+ * An inbox: where queue calls put the works of a batch, until a turn finds its
+ * FIFO empty, and takes them over.
  *
- * Invariant: @watched is set while @works is not empty. The call that sets it looks at the
- * batch under pool->lock soon. After that, the FIFO is not empty as long as @watched is set.
+ * Invariant: @watched is set while @works is not empty. The call that sets it
+ * looks at the batch under pool->lock soon. After that, the FIFO is not empty
+ * as long as @watched is set.
  */
 struct fairwq_inbox {
 	raw_spinlock_t lock;		/* see the order above */

@@ -12,8 +12,8 @@
  * Once the work has its turn, only the number counts, because the function may
  * free the work.
  *
- * And calls that wait for batches to leave, such as fairwq_batch_shutdown(). They are
- * in a list of their own, since turns do not concern them.
+ * And calls that wait for batches to leave, such as fairwq_batch_shutdown().
+ * They are in a list of their own, since turns do not concern them.
  *
  * Locking: pool->lock.
  * Invariant: a work for which a waiter with turn 0 waits is linked.
@@ -74,8 +74,8 @@ void fairwq_waiters_drop_locked(struct fairwq_pool *pool, const void *what)
 }
 
 /*
- * Tell the calls that wait for @batch to leave that it has left, or that it has works which are
- * to be dropped. They stay in the list.
+ * Tell the calls that wait for @batch to leave that it has left, or that it has
+ * works which are to be dropped. They stay in the list.
  */
 void fairwq_end_waiters_tell_locked(const struct fairwq_batch *batch)
 {

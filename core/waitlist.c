@@ -8,31 +8,34 @@
  *       +--> waiting: works and markers -------+ an item in flight ends
  *                    \--> taken out by a cancel, or started by a burst
  *
- * A work that waits is LISTED. fairwq_waitlist_complete() tells a serializer that a work has
- * run or was cancelled.
+ * A work that waits is LISTED. fairwq_waitlist_complete() tells a serializer
+ * that a work has run or was cancelled.
  *
- * One hold keeps the batch for all works of a run, which is works in a row that are bound for
- * one batch. The first one is HELD. So a queue call into a serializer that is busy leaves the
- * inbox alone, which would move between CPUs for each item. If the batch has max_queued, each
- * work is HELD, because the held ones are counted.
+ * One hold keeps the batch for all works of a run, which is works in a row that
+ * are bound for one batch. The first one is HELD. So a queue call into a
+ * serializer that is busy leaves the inbox alone, which would move between CPUs
+ * for each item. If the batch has max_queued, each work is HELD, because the
+ * held ones are counted.
  *
- * Serializers and limiters differ in two things only. One is the number that may
- * be in flight. The other is that a runner may go on with a serializer's items
- * (burst.c). A marker waits in the list for a flush. It is through when nothing
- * before it is in the list or in flight.
+ * Serializers and limiters differ in two things only. One is the number that
+ * may be in flight. The other is that a runner may go on with a serializer's
+ * items (burst.c). A marker waits in the list for a flush. It is through when
+ * nothing before it is in the list or in flight.
  *
- * Locking: a list is under one of the hashed locks below. Under that lock a queue call claims
- * the work and lists it, and the end of an item moves it from the list to the inbox. So a
- * cancel that has the lock finds the work in the list, or the work is in another state. The
- * locks are not in the serializers, because a cancel must take one before it can know whether
- * the serializer still exists.
+ * Locking: a list is under one of the hashed locks below. Under that lock a
+ * queue call claims the work and lists it, and the end of an item moves it from
+ * the list to the inbox. So a cancel that has the lock finds the work in the
+ * list, or the work is in another state. The locks are not in the serializers,
+ * because a cancel must take one before it can know whether the serializer
+ * still exists.
  *
- * A shutdown that drops what waits sets @dropping. Then nothing is admitted any more.
+ * A shutdown that drops what waits sets @dropping. Then nothing is admitted any
+ * more.
  *
- * Invariant: under the lock of a serializer, a work that is LISTED and names that serializer
- * is in its list.
- * Invariant: a work in the list is HELD, or the one before it is a work that is bound for the
- * same batch.
+ * Invariant: under the lock of a serializer, a work that is LISTED and names
+ * that serializer is in its list.
+ * Invariant: a work in the list is HELD, or the one before it is a work that is
+ * bound for the same batch.
  * Invariant: if something waits, @max items are in flight, or a marker is first
  * and at least one item is in flight. So an end always comes to admit the next,
  * unless a shutdown takes out what waits.
@@ -41,8 +44,8 @@
  *
  * Model: tests/models/enter.pml.
  *
- * Limits: serializers share 128 locks. A call that sleeps until a work leaves is looked at
- * each time that a work leaves a serializer of the same lock.
+ * Limits: serializers share 128 locks. A call that sleeps until a work leaves
+ * is looked at each time that a work leaves a serializer of the same lock.
  */
 #include <linux/completion.h>
 #include <linux/export.h>
@@ -56,9 +59,9 @@
 #define LOCK_BITS	7
 
 /*
- * The locks of serializers, by the hash of their address. Under one of them a pool->lock
- * and an inbox->lock may be taken. @waiters, under the lock: calls that sleep
- * until a work leaves a serializer.
+ * The locks of serializers, by the hash of their address. Under one of them a
+ * pool->lock and an inbox->lock may be taken. @waiters, under the lock: calls
+ * that sleep until a work leaves a serializer.
  */
 static struct fairwq_serializer_lock {
 	raw_spinlock_t lock ____cacheline_aligned_in_smp;
@@ -83,8 +86,8 @@ raw_spinlock_t *fairwq_serializer_lock(const struct fairwq_serializer *serialize
 FAIRWQ_TEST_EXPORT(fairwq_serializer_lock);
 
 /*
- * Check that @work waits in @serializer, whose lock is held. If it does, that stays so under
- * the lock, and the serializer exists.
+ * Check that @work waits in @serializer, whose lock is held. If it does, that
+ * stays so under the lock, and the serializer exists.
  */
 static bool is_listed_locked(const struct fairwq_work *work,
 			     const struct fairwq_serializer *serializer)
@@ -110,8 +113,8 @@ struct fairwq_kept_waiter {
 };
 
 /*
- * Wake the calls that wait for @work, which leaves @serializer. This walks all calls
- * that wait under this lock.
+ * Wake the calls that wait for @work, which leaves @serializer. This walks all
+ * calls that wait under this lock.
  */
 void fairwq_waitlist_wake_locked(const struct fairwq_serializer *serializer,
 				 const struct fairwq_work *work)
@@ -170,9 +173,11 @@ static bool is_in_run_locked(const struct fairwq_serializer *serializer,
 }
 
 /*
- * Take @work out of the list. If it is HELD, the next one of its run is so from here on.
+ * Take @work out of the list. If it is HELD, the next one of its run is so from
+ * here on.
  *
- * Return: whether there is none, so that the caller must have the batch forget @work.
+ * Return: whether there is none, so that the caller must have the batch forget
+ * @work.
  */
 bool fairwq_waitlist_remove_locked(struct fairwq_serializer *serializer,
 				   struct fairwq_work *work)
@@ -193,8 +198,8 @@ bool fairwq_waitlist_remove_locked(struct fairwq_serializer *serializer,
 }
 
 /*
- * Move a work that waits to its batch. Return: the batch, if the caller must activate it when
- * it has dropped the lock; or NULL.
+ * Move a work that waits to its batch. Return: the batch, if the caller must
+ * activate it when it has dropped the lock; or NULL.
  */
 static struct fairwq_batch *admit_locked(struct fairwq_serializer *serializer,
 					 struct fairwq_work *work)
@@ -214,8 +219,9 @@ static struct fairwq_batch *admit_locked(struct fairwq_serializer *serializer,
 }
 
 /*
- * Take @work out, and set its word to @word. Return: the batch it was bound for, if the caller
- * must call fairwq_reap() for it when it has dropped the lock; or NULL.
+ * Take @work out, and set its word to @word. Return: the batch it was bound
+ * for, if the caller must call fairwq_reap() for it when it has dropped the
+ * lock; or NULL.
  */
 static struct fairwq_batch *release_listed(struct fairwq_serializer *serializer,
 					   struct fairwq_work *work, long word)
@@ -229,8 +235,8 @@ static struct fairwq_batch *release_listed(struct fairwq_serializer *serializer,
 	WRITE_ONCE(work->serializer, NULL);
 	/*
 	 * Pairs with the cmpxchg() of the next queue call, and with
-	 * is_listed_locked(). Before the batch may go, so that no word names one that has
-	 * gone. Model: tests/models/enter.pml.
+	 * is_listed_locked(). Before the batch may go, so that no word names
+	 * one that has gone. Model: tests/models/enter.pml.
 	 */
 	atomic_long_set_release(&work->data, word);
 	if (held) {
@@ -242,7 +248,8 @@ static struct fairwq_batch *release_listed(struct fairwq_serializer *serializer,
 }
 
 /*
- * Claim @work, and queue it to its batch. @activate: whether the caller must activate that.
+ * Claim @work, and queue it to its batch. @activate: whether the caller must
+ * activate that.
  * Return: as fairwq_claim_locked().
  */
 static int start_locked(struct fairwq_serializer *serializer, struct fairwq_batch *batch,
@@ -261,7 +268,8 @@ static int start_locked(struct fairwq_serializer *serializer, struct fairwq_batc
 }
 
 /*
- * Claim @work, and have it wait as the last one. Return: as fairwq_claim_locked().
+ * Claim @work, and have it wait as the last one. Return: as
+ * fairwq_claim_locked().
  */
 static int append_locked(struct fairwq_serializer *serializer, struct fairwq_batch *batch,
 			 struct fairwq_work *work)
@@ -287,8 +295,8 @@ static int append_locked(struct fairwq_serializer *serializer, struct fairwq_bat
 }
 
 /*
- * Queue a work through a serializer, under rcu_read_lock(). It does not wait there if there is
- * room and none waits. Return: as fairwq_claim_locked().
+ * Queue a work through a serializer, under rcu_read_lock(). It does not wait
+ * there if there is room and none waits. Return: as fairwq_claim_locked().
  */
 int fairwq_waitlist_enter(struct fairwq_serializer *serializer, struct fairwq_batch *batch,
 			  struct fairwq_work *work)
@@ -320,10 +328,11 @@ static void pass_marker_locked(struct fairwq_work *marker)
 }
 
 /*
- * Let the markers through that are in front of the first work. Nothing is in flight, but
- * perhaps the item of the caller, which has ended.
+ * Let the markers through that are in front of the first work. Nothing is in
+ * flight, but perhaps the item of the caller, which has ended.
  *
- * Return: the first work, which stays in the list; or NULL, also if none may start.
+ * Return: the first work, which stays in the list; or NULL, also if none may
+ * start.
  */
 struct fairwq_work *fairwq_waitlist_first_locked(struct fairwq_serializer *serializer)
 {
@@ -340,9 +349,9 @@ struct fairwq_work *fairwq_waitlist_first_locked(struct fairwq_serializer *seria
 }
 
 /*
- * Count an item as ended, admit what may go on, and let markers through. The serializer may be
- * gone when the lock is dropped. More than one work may go on if a limiter had a marker in
- * front. Then all but the last are activated here.
+ * Count an item as ended, admit what may go on, and let markers through. The
+ * serializer may be gone when the lock is dropped. More than one work may go on
+ * if a limiter had a marker in front. Then all but the last are activated here.
  *
  * Return: as admit_locked().
  */
@@ -388,8 +397,8 @@ void fairwq_waitlist_complete(struct fairwq_serializer *serializer)
 }
 
 /*
- * Wait until all items that are queued now have ended, or were dropped. Return: false if there
- * were none.
+ * Wait until all items that are queued now have ended, or were dropped. Return:
+ * false if there were none.
  */
 bool fairwq_waitlist_wait(struct fairwq_serializer *serializer)
 {
@@ -421,8 +430,9 @@ static struct fairwq_work *first_work_locked(struct fairwq_serializer *serialize
 }
 
 /*
- * Take the first work out of the list, as a cancel does. If no end will come for the markers
- * in front of the next one, they are through. Return: the work, or NULL.
+ * Take the first work out of the list, as a cancel does. If no end will come
+ * for the markers in front of the next one, they are through. Return: the work,
+ * or NULL.
  */
 static struct fairwq_work *waitlist_take(struct fairwq_serializer *serializer)
 {
@@ -463,8 +473,8 @@ void fairwq_waitlist_stop(struct fairwq_serializer *serializer)
 }
 
 /*
- * Take out what waits, one work after the other: each is pending until @dropped is called
- * for it, so another cancel may take it before.
+ * Take out what waits, one work after the other: each is pending until @dropped
+ * is called for it, so another cancel may take it before.
  */
 void fairwq_waitlist_drop(struct fairwq_serializer *serializer,
 			  void (*dropped)(struct fairwq_work *work))

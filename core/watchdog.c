@@ -14,16 +14,18 @@
  *   half of hung_ms   max_async turns go on         reports it if none has ended for
  *   later                                           hung_ms, and items wait
  *
- * A turn is quick if the items of its batch are over at once, as a rule. No runner is
- * kicked beside such turns. While no turn is under way nothing needs the timer. It may
- * be due once more, and then no longer. Kicks arm it: kick.c. From then on it arms
- * itself as long as a runner has a turn.
+ * A turn is quick if the items of its batch are over at once, as a rule. No
+ * runner is kicked beside such turns. While no turn is under way nothing needs
+ * the timer. It may be due once more, and then no longer. Kicks arm it: kick.c.
+ * From then on it arms itself as long as a runner has a turn.
  *
  * Locking: pool->lock, which is dropped to print.
- * Invariant: pool->watch.ticking is set only while the timer is due at the next tick.
+ * Invariant: pool->watch.ticking is set only while the timer is due at the next
+ * tick.
  * Model: tests/models/queue.pml, QUICK. When the timer is set: no model.
  *
- * Limits: an item is reported once, with its stack; a pool reports ten a second.
+ * Limits: an item is reported once, with its stack; a pool reports ten a
+ * second.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -87,8 +89,8 @@ static bool find_hung(struct fairwq_pool *pool, struct fairwq_hung *hung)
 }
 
 /*
- * Report an item that hangs, outside the lock, because a console is slow. The count
- * is written last, so that a reader of it finds the report in the log.
+ * Report an item that hangs, outside the lock, because a console is slow. The
+ * count is written last, so that a reader of it finds the report in the log.
  */
 static void report_hung(struct fairwq_pool *pool)
 {
@@ -114,8 +116,8 @@ static bool is_full_locked(const struct fairwq_pool *pool)
 }
 
 /*
- * Report, once, that max_async turns go on, and for hung_ms none of them has ended while
- * items wait. What would end them may be among these items.
+ * Report, once, that max_async turns go on, and for hung_ms none of them has
+ * ended while items wait. What would end them may be among these items.
  */
 static void report_full(struct fairwq_pool *pool)
 {
@@ -134,8 +136,8 @@ static void report_full(struct fairwq_pool *pool)
 }
 
 /*
- * Stop counting a turn as quick if its item has seen a whole tick. Nothing waits for its
- * runner from then on.
+ * Stop counting a turn as quick if its item has seen a whole tick. Nothing
+ * waits for its runner from then on.
  *
  * Return: whether there was such a turn. @turns: whether there is any turn.
  */
@@ -190,8 +192,9 @@ int fairwq_set_hung_ms(struct fairwq_pool *pool, unsigned int hung_ms)
 	guard(raw_spinlock_irqsave)(&pool->lock);
 	pool->watch.hung_ms = hung_ms;
 	/*
-	 * Also if no runner is active, because the timer may be set for the old time.
-	 * It must not get later: else a caller that writes again and again hides items.
+	 * Also if no runner is active, because the timer may be set for the old
+	 * time. It must not get later: else a caller that writes again and
+	 * again hides items.
 	 */
 	if (hung_ms)
 		timer_reduce(&pool->watch.tick, fairwq_tick_due_locked(pool));

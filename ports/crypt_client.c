@@ -11,16 +11,18 @@
  *   eager DEVICE MODE SECONDS the same without the pause
  *   alone DEVICE MODE SECONDS the same without the modest reader
  *
- * MODE is read, write or copy. To copy, a flooder has a file of its own beside DEVICE,
- * and has the file system copy that; the copies are compared with the pattern.
+ * MODE is read, write or copy. To copy, a flooder has a file of its own beside
+ * DEVICE, and has the file system copy that; the copies are compared with the
+ * pattern.
  *
- * A DEVICE may be a plain file. An @ in the name of the flood's stands for 0 to 3: its
- * flooders take these in turns. After SECONDS may follow another file or device, for the
- * modest reader. Without a /cgroup there are no cgroups.
+ * A DEVICE may be a plain file. An @ in the name of the flood's stands for 0 to
+ * 3: its flooders take these in turns. After SECONDS may follow another file or
+ * device, for the modest reader. Without a /cgroup there are no cgroups.
  *
- * The figures are: MiB/s of the flood; then of the modest reader: requests per second,
- * and mean, p50 and p99 of its latency in microseconds. Every read of the modest
- * reader, and a sector of every read of the flood, is compared with the pattern.
+ * The figures are: MiB/s of the flood; then of the modest reader: requests per
+ * second, and mean, p50 and p99 of its latency in microseconds. Every read of
+ * the modest reader, and a sector of every read of the flood, is compared with
+ * the pattern.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -38,9 +38,10 @@
  * Lifetimes: an accepted block holds its file, the file holds its client, and
  * the client holds the batch. So a process may close, or die, with blocks
  * outstanding. They are hashed and freed. With the last of them the batch is
- * disposed. When the module goes, those that are left are dropped, user by user:
- * see fairhash_free_users(). A descriptor costs at most max_backlog + FAIRHASH_MAX_WRITE bytes
- * of kernel memory, charged to the writer's memory cgroup.
+ * disposed. When the module goes, those that are left are dropped, user by
+ * user: see fairhash_free_users(). A descriptor costs at most max_backlog +
+ * FAIRHASH_MAX_WRITE bytes of kernel memory, charged to the writer's memory
+ * cgroup.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -296,8 +297,8 @@ static struct fairhash_file *fairhash_file_create(void)
 }
 
 /*
- * Take the file down. Nothing uses it. The caller is the last block, which the serializer
- * lets go; or that may be about to return, and is waited for.
+ * Take the file down. Nothing uses it. The caller is the last block, which the
+ * serializer lets go; or that may be about to return, and is waited for.
  */
 static void fairhash_file_end(struct fairhash_file *file)
 {

@@ -2,9 +2,10 @@
 /*
  * /dev/fairscan: write an image, read the SHA-256 of the digests of its pieces.
  *
- * It shows where fork and join helps. The cost of a piece depends on its content: a
- * piece of zeros is only looked at, because its digest is known. So half of an image
- * is seldom half of the work. The same image is scanned in three ways:
+ * It shows where fork and join helps. The cost of a piece depends on its
+ * content: a piece of zeros is only looked at, because its digest is known. So
+ * half of an image is seldom half of the work. The same image is scanned in
+ * three ways:
  *
  *   one_item       all of it is one plain item
  *   static_split   as many plain items as runners, each with an equal part
@@ -30,11 +31,11 @@
  *   -EIO         two scans gave different digests; that is logged
  *   -ENODATA     a read before any write
  *
- * Locking: fairscan_file::lock for all of a file. The items take no lock: each piece
- * has a digest of its own, and only one item or task writes it.
+ * Locking: fairscan_file::lock for all of a file. The items take no lock: each
+ * piece has a digest of its own, and only one item or task writes it.
  *
- * Limits: an image lies in kernel memory, FAIRSCAN_MAX bytes for each open descriptor,
- * charged to the writer's memory cgroup. No signal ends a scan.
+ * Limits: an image lies in kernel memory, FAIRSCAN_MAX bytes for each open
+ * descriptor, charged to the writer's memory cgroup. No signal ends a scan.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -210,7 +211,8 @@ static int scan_once(struct fairscan_file *file, unsigned int way,
 }
 
 /*
- * Scan in every way, in turn, FAIRSCAN_ROUNDS times. Keep the least time of each way.
+ * Scan in every way, in turn, FAIRSCAN_ROUNDS times. Keep the least time of
+ * each way.
  *
  * Return: 0, or an error: -EIO if not all digests are the same.
  */

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * An order of a driver's own, on top of the queue calls: a step goes on when the steps before
- * it have completed, as with the targets of a makefile. Steps that do not wait for each
- * other run at the same time.
+ * An order of a driver's own, on top of the queue calls: a step goes on when
+ * the steps before it have completed, as with the targets of a makefile. Steps
+ * that do not wait for each other run at the same time.
  *
- * Each step counts what it waits for: the steps before it, and the start. The call that
- * counts down to 0 queues the step. So the steps may be started in any order, and no lock is
- * needed.
+ * Each step counts what it waits for: the steps before it, and the start. The
+ * call that counts down to 0 queues the step. So the steps may be started in
+ * any order, and no lock is needed.
  */
 #include <linux/atomic.h>
 #include <linux/bitops.h>

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Failing allocations: each allocation of a call fails once, one at a time, if it is from the
- * slab or of two pages and more.
+ * Failing allocations: each allocation of a call fails once, one at a time, if
+ * it is from the slab or of two pages and more.
  *
- * The call must return -ENOMEM or do without the memory. It must leave nothing behind, and
- * change nothing that existed before. Calls that promise to need no memory get none at all.
+ * The call must return -ENOMEM or do without the memory. It must leave nothing
+ * behind, and change nothing that existed before. Calls that promise to need no
+ * memory get none at all.
  *
- * Needs CONFIG_FAILSLAB, and for objects as large as a runner CONFIG_FAIL_PAGE_ALLOC.
- * init.sh sets up both. Then allocations fail only in tasks that ask for it, also if they
- * may sleep. kmemleak finds leaks after all modules were unloaded.
+ * Needs CONFIG_FAILSLAB, and for objects as large as a runner
+ * CONFIG_FAIL_PAGE_ALLOC. init.sh sets up both. Then allocations fail only in
+ * tasks that ask for it, also if they may sleep. kmemleak finds leaks after all
+ * modules were unloaded.
  */
 #include <linux/sched.h>
 
@@ -34,9 +36,10 @@ struct mock_alloc {
 /*
  * A call under test. No allocation fails in @ready and @undo.
  *
- * If a call succeeds although an allocation failed, the step is repeated up to @again times.
- * The failed allocation may be a large page that the slab can do without. After that the slab
- * has memory, so the same number fails an allocation of the call itself.
+ * If a call succeeds although an allocation failed, the step is repeated up to
+ * @again times. The failed allocation may be a large page that the slab can do
+ * without. After that the slab has memory, so the same number fails an
+ * allocation of the call itself.
  */
 struct call {
 	void (*ready)(struct kunit *test, struct mock_alloc *mock);
@@ -62,7 +65,8 @@ static struct mock_alloc *mock_of(struct kunit *test)
 /*
  * Let the @nth allocation of this task from now on fail.
  *
- * Return: the rest of the previous count, which is 0 if that allocation has failed.
+ * Return: the rest of the previous count, which is 0 if that allocation has
+ * failed.
  */
 static unsigned int fail_nth(unsigned int nth)
 {
@@ -144,8 +148,8 @@ static bool step(struct kunit *test, const struct call *call, unsigned int nth,
 }
 
 /*
- * Make the call with another failing allocation each time, until none is left. Then check that
- * all batches of the calls are gone. Return: the counts.
+ * Make the call with another failing allocation each time, until none is left.
+ * Then check that all batches of the calls are gone. Return: the counts.
  */
 static struct tally walk(struct kunit *test, const struct call *call)
 {

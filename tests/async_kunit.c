@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Turns that go on after their function has returned. Until a turn is completed it counts for
- * its batch, its serializer and its pool, but the runner is free.
+ * Turns that go on after their function has returned. Until a turn is completed
+ * it counts for its batch, its serializer and its pool, but the runner is free.
  */
 #include <linux/interrupt.h>
 #include <linux/irq_work.h>
@@ -297,8 +297,8 @@ static bool all_have_entered(struct limited *limited, unsigned int least)
 }
 
 /*
- * Items that run may go on, too. So no more begin than may, and each that is completed lets
- * one more begin.
+ * Items that run may go on, too. So no more begin than may, and each that is
+ * completed lets one more begin.
  */
 static void items_that_run_keep_the_limit(struct kunit *test)
 {
@@ -642,8 +642,8 @@ static void storm_fn(struct fairwq_work *work)
 }
 
 /*
- * Timers end turns of two batches. @inside counts those of each that run or go on. Return:
- * the most that were inside at a time.
+ * Timers end turns of two batches. @inside counts those of each that run or go
+ * on. Return: the most that were inside at a time.
  */
 static int storm(struct kunit *test, struct fairwq_batch *b[2], atomic_t *inside[2])
 {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Deferred removal of batches (promise 8). An item is refused or runs, but is never lost.
- * A batch is released once, and leaves no memory behind.
+ * Deferred removal of batches (promise 8). An item is refused or runs, but is
+ * never lost. A batch is released once, and leaves no memory behind.
  *
- * T1, T2 and T3 are faults of the published pattern. T1: an item that is queued after the
- * dispose is lost. T2: a batch that is disposed while its last item is taken is never freed.
- * T3: two calls dispose the same batch, and both remove it.
+ * T1, T2 and T3 are faults of the published pattern. T1: an item that is queued
+ * after the dispose is lost. T2: a batch that is disposed while its last item
+ * is taken is never freed. T3: two calls dispose the same batch, and both
+ * remove it.
  */
 #include <linux/irq_work.h>
 #include <linux/kthread.h>
@@ -123,8 +124,8 @@ static void disposed_idle_goes(struct kunit *test)
 }
 
 /*
- * Several holders may dispose of a batch (T3). Each dispose drops one reference, but the
- * batch leaves its pool once and is released once.
+ * Several holders may dispose of a batch (T3). Each dispose drops one
+ * reference, but the batch leaves its pool once and is released once.
  */
 static void two_holders_may_both_dispose(struct kunit *test)
 {
@@ -280,9 +281,9 @@ static void rcu_item_fn(struct fairwq_work *work)
 }
 
 /*
- * A released() that sleeps delays only its own pool, even if the module's workqueue has a
- * single worker, as when memory is short. Batches of another pool are released, an RCU work
- * runs, and idle flows are removed.
+ * A released() that sleeps delays only its own pool, even if the module's
+ * workqueue has a single worker, as when memory is short. Batches of another
+ * pool are released, an RCU work runs, and idle flows are removed.
  */
 static void sleeping_release_stalls_no_other(struct kunit *test)
 {
@@ -331,8 +332,8 @@ static void sleeping_release_stalls_no_other(struct kunit *test)
 #define POOLS	50
 
 /*
- * Make a pool that has run an item in its default batch. With @own, also make a batch that
- * has run an item.
+ * Make a pool that has run an item in its default batch. With @own, also make a
+ * batch that has run an item.
  */
 static struct fairwq_pool *used_pool(struct kunit *test, struct mock_item *item,
 				     struct fairwq_batch **own)
@@ -372,8 +373,9 @@ static void destroy_pool_of(struct kunit *test, struct mock_item *item, int kind
 }
 
 /*
- * The destruction of a pool waits for few grace periods, because these take most of its
- * time. If a runner is still active it waits for one more, so no runner is.
+ * The destruction of a pool waits for few grace periods, because these take
+ * most of its time. If a runner is still active it waits for one more, so no
+ * runner is.
  */
 static void fifty_pools_leave_nothing(struct kunit *test)
 {
@@ -420,8 +422,8 @@ static int pushing_fn(void *data)
 }
 
 /*
- * Destroy a pool while a queue call to a batch of it is held up before it kicks a runner. With
- * @disposes the batch is disposed before that, else after.
+ * Destroy a pool while a queue call to a batch of it is held up before it kicks
+ * a runner. With @disposes the batch is disposed before that, else after.
  */
 static void destroy_under_a_push(struct kunit *test, bool disposes)
 {
@@ -514,8 +516,8 @@ static void dispose_in_the_middle(enum fairwq_test_point point,
 }
 
 /*
- * A queue call has linked its item and kicked no runner yet when the batch is disposed. The item
- * runs, then the batch is released.
+ * A queue call has linked its item and kicked no runner yet when the batch is
+ * disposed. The item runs, then the batch is released.
  */
 static void item_runs_if_disposed_in_its_queue_call(struct kunit *test)
 {
@@ -538,8 +540,9 @@ static void item_runs_if_disposed_in_its_queue_call(struct kunit *test)
 }
 
 /*
- * An item that was queued before the dispose is accepted and runs, and one that is queued after it
- * is refused. The batch is released also while no grace period can end.
+ * An item that was queued before the dispose is accepted and runs, and one that
+ * is queued after it is refused. The batch is released also while no grace
+ * period can end.
  */
 static void dispose_needs_no_grace_period(struct kunit *test)
 {
@@ -570,8 +573,9 @@ static void dispose_needs_no_grace_period(struct kunit *test)
 /*
  * ---- queue against dispose, 100,000 times on two CPUs ------------------
  *
- * The rounds are split into passes, because one case that runs for half a minute looks like
- * a hang. On a slow machine a pass ends after RACE_TIME, with fewer rounds.
+ * The rounds are split into passes, because one case that runs for half a
+ * minute looks like a hang. On a slow machine a pass ends after RACE_TIME, with
+ * fewer rounds.
  */
 
 /* Rounds of one pass. If a bug may be planted, few are enough: other cases find it. */
@@ -613,8 +617,8 @@ static void race_released(struct fairwq_batch *batch, void *priv)
 }
 
 /*
- * Wait until @count is at least @value. Spin first, so that queuer and disposer meet. Then
- * sleep, so that other threads can run.
+ * Wait until @count is at least @value. Spin first, so that queuer and disposer
+ * meet. Then sleep, so that other threads can run.
  */
 static void race_until(struct race *race, const atomic_t *count, int value)
 {
@@ -647,7 +651,8 @@ static int race_disposer(void *data)
 }
 
 /*
- * Run one round: show a new batch to the disposer, then queue three items to it.
+ * Run one round: show a new batch to the disposer, then queue three items to
+ * it.
  *
  * Return: 0, or a negative error.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sections that may block: while items wait in them, other items run, however many wait. The
- * items count how many of them run at once.
+ * Sections that may block: while items wait in them, other items run, however
+ * many wait. The items count how many of them run at once.
  */
 #include <linux/atomic.h>
 
@@ -257,8 +257,9 @@ static void flush_waits_for_an_item_that_waits(struct kunit *test)
 }
 
 /*
- * An item is not charged for the time that it spends in a section. However long the host
- * stops the guest: what it is charged and what it spends there cannot be more than all.
+ * An item is not charged for the time that it spends in a section. However long
+ * the host stops the guest: what it is charged and what it spends there cannot
+ * be more than all.
  */
 static void item_does_not_pay_for_its_section(struct kunit *test)
 {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Books: each queue call that was accepted has ended as a run, or was reported by a cancel
- * or a drop (promise 1). Works of the module itself are reported to no client (promise 16).
+ * Books: each queue call that was accepted has ended as a run, or was reported
+ * by a cancel or a drop (promise 1). Works of the module itself are reported to
+ * no client (promise 16).
  *
- * The suite keeps an account for each work. Where a workqueue has the same calls, it makes
- * them beside fairwq, in the same threads. Its account shows what the kernel promises.
+ * The suite keeps an account for each work. Where a workqueue has the same
+ * calls, it makes them beside fairwq, in the same threads. Its account shows
+ * what the kernel promises.
  */
 #include <linux/prandom.h>
 
@@ -178,9 +180,10 @@ static void contested_end(struct contested *c)
 }
 
 /*
- * A change of the delay takes the work out, and puts it back. A queue call that comes in
- * between finds it pending, as with a workqueue, or is a run of its own. The exception that
- * fairwq.h names is a disable in between, after which the work is not pending.
+ * A change of the delay takes the work out, and puts it back. A queue call that
+ * comes in between finds it pending, as with a workqueue, or is a run of its
+ * own. The exception that fairwq.h names is a disable in between, after which
+ * the work is not pending.
  */
 static void new_delay_swallows_no_queue_call(struct kunit *test)
 {
@@ -452,8 +455,8 @@ static struct many many_new(struct kunit *test, unsigned int nr)
 #define DROP_ROUNDS	MOCK_MANY(60U)
 
 /*
- * No runner has taken an item that was queued while the batch was paused. So a shutdown that
- * drops begins none of them.
+ * No runner has taken an item that was queued while the batch was paused. So a
+ * shutdown that drops begins none of them.
  */
 static void paused_batch_is_dropped_whole(struct kunit *test)
 {
@@ -490,9 +493,10 @@ static void meddle(struct fairwq_batch *batch, enum meddling meddling)
 }
 
 /*
- * Drop a work that is queued behind a gate, and many that wait in a serializer behind the
- * same gate. When the first is dropped, another holder of the batch pauses or resumes it.
- * The others are dropped when the serializer lets them go.
+ * Drop a work that is queued behind a gate, and many that wait in a serializer
+ * behind the same gate. When the first is dropped, another holder of the batch
+ * pauses or resumes it. The others are dropped when the serializer lets them
+ * go.
  */
 static void drop_beside_another_holder(struct kunit *test, enum meddling meddling, bool of_flows)
 {
@@ -822,8 +826,8 @@ static void call_cancel(struct bookkeeper *keeper, struct item *item)
 	if (!(books.has & MIX_KERNEL) || item->kind == GRACED)
 		return;
 	/*
-	 * While a sync cancel disables a work, mod_delayed_work() returns as if it had queued
-	 * the work. So such a work has none.
+	 * While a sync cancel disables a work, mod_delayed_work() returns as if
+	 * it had queued the work. So such a work has none.
 	 */
 	sync &= item->kind != DELAYED;
 	if (sync ? cancel_delayed_work_sync(&item->kernels) : cancel_delayed_work(&item->kernels))

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Contexts: in fairwq_context_call() an item acts as the task that captured the context. Before
- * and after that, the worker acts as itself.
+ * Contexts: in fairwq_context_call() an item acts as the task that captured the
+ * context. Before and after that, the worker acts as itself.
  *
- * The cases check this from outside: by files that an item can or cannot open, by reference
- * counts of credentials, and by charges to cgroups.
+ * The cases check this from outside: by files that an item can or cannot open,
+ * by reference counts of credentials, and by charges to cgroups.
  */
 #include <linux/cgroup.h>
 #include <linux/cred.h>
@@ -541,9 +541,9 @@ static void call_the_inner(void *arg)
 }
 
 /*
- * Calls nest in a thread, as in an item: after the inner one the thread is in the block
- * cgroup of the outer one. The thread has a reference to the block cgroup that it is in. A
- * context that is captured there has one more.
+ * Calls nest in a thread, as in an item: after the inner one the thread is in
+ * the block cgroup of the outer one. The thread has a reference to the block
+ * cgroup that it is in. A context that is captured there has one more.
  */
 static void calls_nest_in_a_thread(struct kunit *test)
 {

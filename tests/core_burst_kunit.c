@@ -2,9 +2,9 @@
 /*
  * Bursts (promise 10): a runner goes on with the items of one serializer.
  *
- * A case has one runner besides that at the gate of the pool. It waits in an item of the
- * serializer, at another gate. When the case opens that, the runner goes on with the
- * items that are queued behind it.
+ * A case has one runner besides that at the gate of the pool. It waits in an
+ * item of the serializer, at another gate. When the case opens that, the runner
+ * goes on with the items that are queued behind it.
  */
 #include <linux/vmalloc.h>
 
@@ -65,8 +65,8 @@ static struct mock_item *burst_item(struct kunit *test, struct burst *s,
 }
 
 /*
- * Queue a second gate, and 'x' and 'y' of a and 'z' of b behind it. Open the first gate,
- * and wait until the runner has entered the second one.
+ * Queue a second gate, and 'x' and 'y' of a and 'z' of b behind it. Open the
+ * first gate, and wait until the runner has entered the second one.
  */
 static void burst_take(struct kunit *test, struct burst *s, struct mock_item **item)
 {
@@ -211,8 +211,8 @@ static void burst_ends_after_1024_items(struct kunit *test)
 }
 
 /*
- * Queue 'x' of @batch, which is not a, to the serializer behind the gate, and 'n' to a outside
- * of it. In a burst 'x' would be the first.
+ * Queue 'x' of @batch, which is not a, to the serializer behind the gate, and
+ * 'n' to a outside of it. In a burst 'x' would be the first.
  */
 static void expect_no_burst_with(struct kunit *test, struct fairwq_batch *batch)
 {
@@ -384,8 +384,8 @@ static bool flush_batch(struct fairwq_work *data)
 }
 
 /*
- * A flush of a batch does not wait for an item that waits in a serializer and is bound for
- * that batch. So an item in front of it may flush the batch.
+ * A flush of a batch does not wait for an item that waits in a serializer and
+ * is bound for that batch. So an item in front of it may flush the batch.
  */
 static void item_in_front_may_flush_the_batch(struct kunit *test)
 {
@@ -536,8 +536,8 @@ static void bad_budget_is_refused(struct kunit *test)
 #define HOUR	(3600UL * HZ)	/* longer than any case takes */
 
 /*
- * Expect that a burst goes on. What the case has done in other batches since the gate was
- * entered must not end it.
+ * Expect that a burst goes on. What the case has done in other batches since
+ * the gate was entered must not end it.
  */
 static void beside_goes_on(struct kunit *test, struct burst *s)
 {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Kernel under test: interrupts between CPUs, wake-ups from idle, timers, barriers, locks.
- * tests/configs/native.patch changes all of them in user-mode Linux. If the kernel loses
- * one, the results of the other suites and of the bench mean nothing. Nothing of fairwq
- * is used here.
+ * Kernel under test: interrupts between CPUs, wake-ups from idle, timers,
+ * barriers, locks. tests/configs/native.patch changes all of them in user-mode
+ * Linux. If the kernel loses one, the results of the other suites and of the
+ * bench mean nothing. Nothing of fairwq is used here.
  *
- * An event that comes late is not lost. The times below only limit how long a case goes on,
- * and how long it waits for an event. On a busy machine a case makes fewer rounds. The
- * waits count time in which this guest ran, see lib/bound.h.
+ * An event that comes late is not lost. The times below only limit how long a
+ * case goes on, and how long it waits for an event. On a busy machine a case
+ * makes fewer rounds. The waits count time in which this guest ran, see
+ * lib/bound.h.
  */
 #include <kunit/test.h>
 #include <linux/completion.h>
@@ -72,8 +73,8 @@ static bool is_time_left(void)
 }
 
 /*
- * Make @round the last one if the time is up. Only one of the threads may call this, before
- * it lets the others begin the round.
+ * Make @round the last one if the time is up. Only one of the threads may call
+ * this, before it lets the others begin the round.
  */
 static void may_be_last(unsigned int round)
 {
@@ -279,8 +280,8 @@ static void masked_send(void)
 }
 
 /*
- * Have interrupts off until the other CPU has sent. That must be bounded, because the other
- * CPU may itself wait for this one, in a TLB flush.
+ * Have interrupts off until the other CPU has sent. That must be bounded,
+ * because the other CPU may itself wait for this one, in a TLB flush.
  */
 static void masked_look_out(unsigned int round)
 {
@@ -336,11 +337,12 @@ static void ground_test_masked_ipi_waits(struct kunit *test)
 #define LOOK_AGAIN_FOR	(10 * HZ)
 
 /*
- * A CPU that loses a wake-up goes on with its next timer, which may be that of another task.
- * So a late wake-up is the best sign of a lost one. The CPU that sends the wake-up spins
- * until the other one answers, and counts the time in which it ran itself. A host may still
- * keep the other CPU alone from running for that long. Therefore one late wake-up is
- * allowed, and the case then goes on for LOOK_AGAIN_FOR to find another.
+ * A CPU that loses a wake-up goes on with its next timer, which may be that of
+ * another task. So a late wake-up is the best sign of a lost one. The CPU that
+ * sends the wake-up spins until the other one answers, and counts the time in
+ * which it ran itself. A host may still keep the other CPU alone from running
+ * for that long. Therefore one late wake-up is allowed, and the case then goes
+ * on for LOOK_AGAIN_FOR to find another.
  */
 static struct {
 	struct completion turn[2];
@@ -395,8 +397,9 @@ static void wait_for_turn(unsigned int index, bool spins)
 }
 
 /*
- * Let two threads run in turn. In a third of the rounds each one sleeps while the other
- * one runs; else one of them spins while the other one is woken and answers.
+ * Let two threads run in turn. In a third of the rounds each one sleeps while
+ * the other one runs; else one of them spins while the other one is woken and
+ * answers.
  */
 static void in_turn(unsigned int index)
 {

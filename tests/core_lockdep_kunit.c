@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Lockdep: what fairwq tells it about items, and about calls that wait for items.
+ * Lockdep: what fairwq tells it about items, and about calls that wait for
+ * items.
  *
- * An item holds the maps of its pool and of its serializer. A call that waits for items
- * acquires the map that they hold. If a lock is held in that call and taken by an item,
- * lockdep sees a cycle and reports it.
+ * An item holds the maps of its pool and of its serializer. A call that waits
+ * for items acquires the map that they hold. If a lock is held in that call and
+ * taken by an item, lockdep sees a cycle and reports it.
  *
- * The cases only check which maps are held and acquired, because a report would switch
- * lockdep off for all later cases. They were seen to fail when a call that tells lockdep
- * was left out: each of the two pairs in fairwq_call(), and that in each function below
- * that waits.
+ * The cases only check which maps are held and acquired, because a report would
+ * switch lockdep off for all later cases. They were seen to fail when a call
+ * that tells lockdep was left out: each of the two pairs in fairwq_call(), and
+ * that in each function below that waits.
  */
 #include <linux/mutex.h>
 
@@ -86,8 +87,8 @@ static void looker_check(struct kunit *test, const struct looker *looker, bool s
 }
 
 /*
- * An item holds the maps of its pool and of its serializer. The next item on the runner
- * does not hold the map of that serializer.
+ * An item holds the maps of its pool and of its serializer. The next item on
+ * the runner does not hold the map of that serializer.
  */
 static void item_holds_its_maps(struct kunit *test)
 {
@@ -155,9 +156,10 @@ static int judge(const struct lockdep_map *held, const struct lockdep_map *wante
 }
 
 /*
- * Check whether @wait(@what) acquires @map. A copy of @map is held meanwhile, so lockdep
- * asks judge() whether a second map of that class may be acquired. It asks once for each
- * set of held locks, so each use of the macro also holds a map of a new class.
+ * Check whether @wait(@what) acquires @map. A copy of @map is held meanwhile,
+ * so lockdep asks judge() whether a second map of that class may be acquired.
+ * It asks once for each set of held locks, so each use of the macro also holds
+ * a map of a new class.
  */
 #define is_taken(map, wait, what)					\
 	({								\

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Runners: they are work-conserving (promise 7), and lose no wake-up. They repair what an
- * item leaks, and report an item that hangs (promise 12). They return to the workqueue
- * core (promise 13).
+ * Runners: they are work-conserving (promise 7), and lose no wake-up. They
+ * repair what an item leaks, and report an item that hangs (promise 12). They
+ * return to the workqueue core (promise 13).
  */
 #include <linux/cred.h>
 #include <linux/irqflags.h>
@@ -103,8 +103,8 @@ static void sleeper_is_not_quick(struct kunit *test)
 }
 
 /*
- * No other runner is kicked for quick items. If one of them sleeps, the pool's timer finds
- * that, and the items behind it run in their order.
+ * No other runner is kicked for quick items. If one of them sleeps, the pool's
+ * timer finds that, and the items behind it run in their order.
  */
 static void sleeper_among_quick_ones_is_found(struct kunit *test)
 {
@@ -151,8 +151,8 @@ static void loop_fn(struct fairwq_work *work)
 #define LOOP_SLEEPS	5000U
 
 /*
- * While an item sleeps that was quick until then, the quick items of other clients go on.
- * If each of their turns took a tick, the case would time out.
+ * While an item sleeps that was quick until then, the quick items of other
+ * clients go on. If each of their turns took a tick, the case would time out.
  */
 static void quick_items_go_on_beside_a_sleeper(struct kunit *test)
 {
@@ -387,8 +387,9 @@ static struct fairwq_batch *hung_begin(struct kunit *test)
 #define HUNG_MS	20U
 
 /*
- * Queue three items that are over at once, one after the other, and look at the runners
- * beside them. Return: how many of them took HUNG_MS, as the host stopped them.
+ * Queue three items that are over at once, one after the other, and look at the
+ * runners beside them. Return: how many of them took HUNG_MS, as the host
+ * stopped them.
  */
 static unsigned int hung_beside(struct kunit *test, struct fairwq_batch *a)
 {
@@ -443,8 +444,9 @@ static void block_at_gate_fn(struct fairwq_work *work)
 #define HUNG_SECTIONS	3U
 
 /*
- * An item that hangs in a section that may block is reported, beside another item that hangs,
- * and in a pool that is idle otherwise. A late timer may find one of them by chance.
+ * An item that hangs in a section that may block is reported, beside another
+ * item that hangs, and in a pool that is idle otherwise. A late timer may find
+ * one of them by chance.
  */
 static void hung_item_is_reported_in_a_section(struct kunit *test)
 {
@@ -514,8 +516,9 @@ static void hung_items_are_reported_one_per_look(struct kunit *test)
 	msleep(50);			/* or longer: all items have run for HUNG_MS */
 	pr_info("# expect-splat begin item hung: mock_gate_fn\n");
 	/*
-	 * Set hung_ms directly, so that only the first look starts the timer. That is due
-	 * on this CPU, and cannot be the second look here, however long this takes.
+	 * Set hung_ms directly, so that only the first look starts the timer.
+	 * That is due on this CPU, and cannot be the second look here, however
+	 * long this takes.
 	 */
 	local_bh_disable();
 	raw_spin_lock_irq(&mock->pool->lock);
@@ -619,9 +622,10 @@ static void resched_fn(struct fairwq_work *work)
 }
 
 /*
- * No item is charged for the time that other tasks have the CPU between two items. There
- * are several items, because an interrupt may reschedule before the runner does. However
- * long the host stops the guest: the items and the other tasks have no more than all time.
+ * No item is charged for the time that other tasks have the CPU between two
+ * items. There are several items, because an interrupt may reschedule before
+ * the runner does. However long the host stops the guest: the items and the
+ * other tasks have no more than all time.
  */
 static void item_is_not_charged_for_others(struct kunit *test)
 {

@@ -2,9 +2,10 @@
 /*
  * Costs of turns: what a node of the tree is charged, and which node goes next.
  *
- * The first cases use a tree without a pool, where every figure is exact. The cases of
- * fair time use a pool, and cannot know how long an item takes. They know which item takes
- * longer, because it runs while the other ones do, or how many turns are under way.
+ * The first cases use a tree without a pool, where every figure is exact. The
+ * cases of fair time use a pool, and cannot know how long an item takes. They
+ * know which item takes longer, because it runs while the other ones do, or how
+ * many turns are under way.
  */
 #include "core/tree.h"
 #include "lib/fixture.h"
@@ -130,8 +131,9 @@ static void idle_node_keeps_debt_and_no_credit(struct kunit *test)
 }
 
 /*
- * Let node 0, which has one item at a time, join again before the cost of its turn is known.
- * The turn is charged @charged. Node 1 has @meanwhile turns before node 0 joins.
+ * Let node 0, which has one item at a time, join again before the cost of its
+ * turn is known. The turn is charged @charged. Node 1 has @meanwhile turns
+ * before node 0 joins.
  * Return: the virtual time of node 0 after the correction to @cost.
  */
 static u64 closed_loop(struct kunit *test, u64 charged, unsigned int meanwhile, u64 cost)
@@ -157,8 +159,8 @@ static u64 closed_loop(struct kunit *test, u64 charged, unsigned int meanwhile, 
 }
 
 /*
- * A node that joins while its turn is under way gets the place that the true cost would
- * have given it: that cost, or the clock if it is later.
+ * A node that joins while its turn is under way gets the place that the true
+ * cost would have given it: that cost, or the clock if it is later.
  */
 static void joining_under_way_gets_the_place_of_the_true_cost(struct kunit *test)
 {
@@ -262,8 +264,8 @@ static void debt_has_a_limit(struct kunit *test)
 /* ---- newcomers -------------------------------------------------------- */
 
 /*
- * Return how many of 120 turns node 0 gets beside @nr newcomers below @parent. Each newcomer
- * is replaced by a new one after its first turn.
+ * Return how many of 120 turns node 0 gets beside @nr newcomers below @parent.
+ * Each newcomer is replaced by a new one after its first turn.
  */
 static unsigned int turns_beside_newcomers(struct tree_case *t, struct fairwq_node *parent,
 					   unsigned int nr)
@@ -325,8 +327,9 @@ static void light_newcomer_waits_longer(struct kunit *test)
 }
 
 /*
- * A leaf that is served out of order, as for a boosted item, does not move the clock past
- * the nodes that wait. Else node 2, which joins then, would wait until node 0 has caught up.
+ * A leaf that is served out of order, as for a boosted item, does not move the
+ * clock past the nodes that wait. Else node 2, which joins then, would wait
+ * until node 0 has caught up.
  */
 static void clock_waits_for_those_that_wait(struct kunit *test)
 {
@@ -444,8 +447,9 @@ static void young_debt_is_kept(struct kunit *test)
 /* ---- the share of a lower priority -------------------------------------- */
 
 /*
- * Return the service of node 1, in the last rank, out of 640000 for it and node 0, in the
- * first rank. If @guessed, turns are charged 50, and corrected when they end.
+ * Return the service of node 1, in the last rank, out of 640000 for it and node
+ * 0, in the first rank. If @guessed, turns are charged 50, and corrected when
+ * they end.
  */
 static u64 low_share(struct kunit *test, u64 high_cost, u64 low_cost, bool guessed)
 {
@@ -583,8 +587,9 @@ static void many_short_go_before_one_long(struct kunit *test)
 	mock_queue(test, a, 'a', 1);
 	mock_queue(test, b, 'b', 1);
 	/*
-	 * a is forgiven as much as b and @hold had, so its item must take longer than that.
-	 * It takes as long as theirs and these 20 ms, however long the host stops them.
+	 * a is forgiven as much as b and @hold had, so its item must take
+	 * longer than that. It takes as long as theirs and these 20 ms, however
+	 * long the host stops them.
 	 */
 	msleep(20);
 	mock_open(test);
@@ -820,8 +825,9 @@ static void policy_case_desc(const struct policy_case *c, char *desc)
 KUNIT_ARRAY_PARAM(policy, policy_cases, policy_case_desc);
 
 /*
- * Expect that @batch, which is idle, was charged exactly the cost of its turns. With fair
- * time that is at most the time since @began, if no two of its items ran at once.
+ * Expect that @batch, which is idle, was charged exactly the cost of its turns.
+ * With fair time that is at most the time since @began, if no two of its items
+ * ran at once.
  */
 static void expect_paid(struct kunit *test, struct fairwq_batch *batch, u64 began)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fair cost (promise 6): batches share the cost that the client names for their items,
- * however long the items take.
+ * Fair cost (promise 6): batches share the cost that the client names for their
+ * items, however long the items take.
  */
 #include "lib/fixture.h"
 
@@ -25,8 +25,8 @@ struct side {
 };
 
 /*
- * Items count only after both sides have run. One side may run alone until the case has
- * resumed the batch of the other.
+ * Items count only after both sides have run. One side may run alone until the
+ * case has resumed the batch of the other.
  */
 static struct {
 	unsigned int missing;		/* sides that have not run */
@@ -148,8 +148,9 @@ static u64 share(const struct side *side, const struct side *other)
 }
 
 /*
- * Run two sides: the first with items of 4 KiB and @weight, the second with items of 64 KiB,
- * through @serializer if that is not NULL. Return: the share of the first.
+ * Run two sides: the first with items of 4 KiB and @weight, the second with
+ * items of 64 KiB, through @serializer if that is not NULL. Return: the share
+ * of the first.
  */
 static u64 share_of_two(struct kunit *test, unsigned int weight,
 			struct fairwq_serializer *serializer)
@@ -176,7 +177,8 @@ static u64 share_of_two(struct kunit *test, unsigned int weight,
 }
 
 /*
- * A batch waits long after its own long item, while another one makes up for that.
+ * A batch waits long after its own long item, while another one makes up for
+ * that.
  */
 static void wait_after_an_own_long_item_is_fair(struct kunit *test)
 {
@@ -260,8 +262,8 @@ static void new_batches_do_not_starve(struct kunit *test)
 }
 
 /*
- * A client with small items opens a batch for one large item after the other, as for
- * requests. It has its share nevertheless: half of the cost.
+ * A client with small items opens a batch for one large item after the other,
+ * as for requests. It has its share nevertheless: half of the cost.
  */
 static void new_batches_of_large_items_do_not_starve(struct kunit *test)
 {
@@ -334,9 +336,9 @@ static struct priced *priced(struct kunit *test, struct fairwq_batch *batch, u32
 }
 
 /*
- * After one turn that cost @cost, let a client with a backlog of turns that cost 1 run
- * beside a client of @prio that comes then. Return: how many turns the first one had before
- * the first turn of the other.
+ * After one turn that cost @cost, let a client with a backlog of turns that
+ * cost 1 run beside a client of @prio that comes then. Return: how many turns
+ * the first one had before the first turn of the other.
  */
 static unsigned int wait_after_a_turn_of(struct kunit *test, u32 cost, enum fairwq_prio prio)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Delayed and RCU works: works that are queued after a delay or a grace period (promises 1,
- * 8 and 11).
+ * Delayed and RCU works: works that are queued after a delay or a grace period
+ * (promises 1, 8 and 11).
  */
 #include "lib/hook.h"
 
@@ -117,8 +117,8 @@ static void place_is_taken_when_the_time_has_come(struct kunit *test)
 }
 
 /*
- * A delayed work is pending from the call on. Flushes do not wait for it, and only a cancel of
- * the work takes it out.
+ * A delayed work is pending from the call on. Flushes do not wait for it, and
+ * only a cancel of the work takes it out.
  */
 static void delayed_work_is_pending_at_once(struct kunit *test)
 {
@@ -252,8 +252,8 @@ static void deferrable_work_runs(struct kunit *test)
 }
 
 /*
- * A delayed work may be on the stack. CONFIG_DEBUG_OBJECTS_TIMERS warns if its timer is not
- * set up for that.
+ * A delayed work may be on the stack. CONFIG_DEBUG_OBJECTS_TIMERS warns if its
+ * timer is not set up for that.
  */
 static void delayed_work_may_be_on_the_stack(struct kunit *test)
 {
@@ -299,8 +299,8 @@ static void mod_of_what_waits(struct kunit *test)
 }
 
 /*
- * fairwq_mod_delayed() takes a work out of the queue for a delay. It moves the work to another
- * batch, and from there back to the tail of the first.
+ * fairwq_mod_delayed() takes a work out of the queue for a delay. It moves the
+ * work to another batch, and from there back to the tail of the first.
  */
 static void mod_of_what_is_queued(struct kunit *test)
 {
@@ -690,8 +690,8 @@ static struct graced *graced_new(struct kunit *test, struct fairwq_batch *batch)
 }
 
 /*
- * An RCU work does not run while a reader is in its section. It is pending meanwhile, and
- * fairwq_work_cancel() returns false.
+ * An RCU work does not run while a reader is in its section. It is pending
+ * meanwhile, and fairwq_work_cancel() returns false.
  */
 static void runs_after_a_grace_period(struct kunit *test)
 {
@@ -783,8 +783,8 @@ static void cancel_sync_waits_for_the_grace_period(struct kunit *test)
 }
 
 /*
- * fairwq_work_cancel_sync() also waits for the run, if the work starts after its grace period.
- * The function may not queue the work again meanwhile.
+ * fairwq_work_cancel_sync() also waits for the run, if the work starts after
+ * its grace period. The function may not queue the work again meanwhile.
  */
 static void cancel_sync_waits_for_the_graced_run(struct kunit *test)
 {
@@ -824,8 +824,8 @@ static void cancel_finds_it_after_the_grace_period(struct kunit *test)
 }
 
 /*
- * A disposed batch is released after its RCU work has run. Before the dispose the function of
- * the work may queue it again.
+ * A disposed batch is released after its RCU work has run. Before the dispose
+ * the function of the work may queue it again.
  */
 static void disposed_batch_waits_for_the_grace_period(struct kunit *test)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Items that report a failure: the reports are counted for batch and pool, the driver is
- * told, and no other item is affected.
+ * Items that report a failure: the reports are counted for batch and pool, the
+ * driver is told, and no other item is affected.
  */
 #include "lib/fixture.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Flows: a batch for each key, made on first use in any context and removed when idle.
- * Meanwhile no item is lost, refused or overtaken, also if there is no memory for a flow.
+ * Flows: a batch for each key, made on first use in any context and removed
+ * when idle. Meanwhile no item is lost, refused or overtaken, also if there is
+ * no memory for a flow.
  *
  * Most cases call the sweep themselves, with a clock of their own.
  */
@@ -88,8 +89,9 @@ static unsigned int nr_flows(struct kunit *test)
 }
 
 /*
- * Make a flow that has never had an item: queue a work to it that is pending already, as a
- * 'p' behind the gate. The 'p' was queued first, so it runs before the items of the flow.
+ * Make a flow that has never had an item: queue a work to it that is pending
+ * already, as a 'p' behind the gate. The 'p' was queued first, so it runs
+ * before the items of the flow.
  */
 static void make_idle_flow(struct kunit *test, u64 key)
 {
@@ -291,8 +293,8 @@ static void irq_queue_fn(struct irq_work *irq_work)
 }
 
 /*
- * Check that a queue call in atomic context has made a flow. On PREEMPT_RT it may not
- * allocate there, so the item went to the shared batch.
+ * Check that a queue call in atomic context has made a flow. On PREEMPT_RT it
+ * may not allocate there, so the item went to the shared batch.
  */
 static void expect_made_in_atomic(struct kunit *test)
 {
@@ -349,8 +351,8 @@ static void fail_nth_desc(const unsigned int *nth, char *desc)
 KUNIT_ARRAY_PARAM(fail_nth, fail_nths, fail_nth_desc);
 
 /*
- * An item without memory for its flow goes to the shared batch, is counted, and runs. With
- * memory the next item of the key gets a flow.
+ * An item without memory for its flow goes to the shared batch, is counted, and
+ * runs. With memory the next item of the key gets a flow.
  */
 static void no_memory_loses_nothing(struct kunit *test)
 {
@@ -388,8 +390,9 @@ static void queue_on_top(void *work)
 }
 
 /*
- * With as many flows as are allowed further keys share a batch, in any context, and are counted.
- * A key that has a flow keeps it, also if fewer are allowed now.
+ * With as many flows as are allowed further keys share a batch, in any context,
+ * and are counted. A key that has a flow keeps it, also if fewer are allowed
+ * now.
  */
 static void keys_beyond_the_limit_share(struct kunit *test)
 {
@@ -449,8 +452,9 @@ static struct fairwq_batch *batch_of(struct fairwq_flows *flows, u64 key)
 }
 
 /*
- * An item may be of a flow, and delayed, in a serializer, or of a sequencer. The flow stays as
- * long as the item waits, and its batch takes turns as that of any key.
+ * An item may be of a flow, and delayed, in a serializer, or of a sequencer.
+ * The flow stays as long as the item waits, and its batch takes turns as that
+ * of any key.
  */
 static void item_of_a_flow_may_wait_elsewhere(struct kunit *test)
 {
@@ -719,8 +723,8 @@ static void wait_for_stage(int stage, struct call *call)
 }
 
 /*
- * Sweeps of many flows have each closed one, and no grace period ends. All of them have come so
- * far, and another work of the module still finds a worker.
+ * Sweeps of many flows have each closed one, and no grace period ends. All of
+ * them have come so far, and another work of the module still finds a worker.
  */
 static void sweeps_keep_no_worker(struct kunit *test)
 {
@@ -779,8 +783,8 @@ static void sweep_case_desc(const struct sweep_case *c, char *desc)
 KUNIT_ARRAY_PARAM(sweep, sweep_cases, sweep_case_desc);
 
 /*
- * A queue call comes while the sweep removes its flow. The call opens the flow again if it is
- * still there, else makes a new one.
+ * A queue call comes while the sweep removes its flow. The call opens the flow
+ * again if it is still there, else makes a new one.
  */
 static void queue_while_the_flow_goes(struct kunit *test)
 {
@@ -816,8 +820,8 @@ static bool is_at_stage(int stage)
 }
 
 /*
- * Hold up a caller that has found the flow open, until the sweep has closed the flow. Then
- * give a wrong sweep, which does not wait for the push, time to end.
+ * Hold up a caller that has found the flow open, until the sweep has closed the
+ * flow. Then give a wrong sweep, which does not wait for the push, time to end.
  */
 static void push_late(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
@@ -858,8 +862,8 @@ static void sweep_waits_for_a_push_under_way(struct kunit *test)
 }
 
 /*
- * Let the caller find the flow closed, and hold it up before it takes the lock. Meanwhile the
- * sweep removes the flow and disposes of its batch.
+ * Let the caller find the flow closed, and hold it up before it takes the lock.
+ * Meanwhile the sweep removes the flow and disposes of its batch.
  */
 static void look_again_late(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
@@ -894,8 +898,8 @@ static void queue_call_survives_a_removal(struct kunit *test)
 }
 
 /*
- * Let the caller find the flow closed and open it, and hold it up before the push. Meanwhile
- * the sweep goes on, and finds no item in the flow.
+ * Let the caller find the flow closed and open it, and hold it up before the
+ * push. Meanwhile the sweep goes on, and finds no item in the flow.
  */
 static void push_after_the_sweep(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
@@ -986,9 +990,9 @@ static int race_queue_one(struct race *race, unsigned int key)
 }
 
 /*
- * Queue a burst of items to each key in turn. Between its bursts a key is left alone for two
- * or three sweeps, so that the next burst begins about when its flow is removed. The sweep
- * does not wait for this thread.
+ * Queue a burst of items to each key in turn. Between its bursts a key is left
+ * alone for two or three sweeps, so that the next burst begins about when its
+ * flow is removed. The sweep does not wait for this thread.
  */
 static int race_fn(void *data)
 {
@@ -1028,8 +1032,8 @@ static void count_made(enum fairwq_test_point point, struct fairwq_batch *batch)
 }
 
 /*
- * Two threads queue while sweep after sweep removes flows. Every item runs once, and the items
- * of a key run in queue order.
+ * Two threads queue while sweep after sweep removes flows. Every item runs
+ * once, and the items of a key run in queue order.
  */
 static void queue_against_sweep_loses_no_item(struct kunit *test)
 {
@@ -1163,8 +1167,8 @@ static int destroyer_fn(void *data)
 }
 
 /*
- * A destroy returns after all accepted items have run, also those in the shared batch. From
- * its start on, new items are refused.
+ * A destroy returns after all accepted items have run, also those in the shared
+ * batch. From its start on, new items are refused.
  */
 static void destroy_runs_what_was_accepted(struct kunit *test)
 {
@@ -1200,8 +1204,8 @@ static void destroy_runs_what_was_accepted(struct kunit *test)
 }
 
 /*
- * Hold up a caller at @forced.point until a destroy has begun. Then give a wrong destroy,
- * which does not wait for the caller, time to end.
+ * Hold up a caller at @forced.point until a destroy has begun. Then give a
+ * wrong destroy, which does not wait for the caller, time to end.
  */
 static void wait_while_dying(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
@@ -1295,8 +1299,8 @@ static void destroy_from_an_item_is_caught(struct kunit *test)
 }
 
 /*
- * A pool that is destroyed before its flows warns. After that the flows refuse all items, and
- * can be swept and destroyed.
+ * A pool that is destroyed before its flows warns. After that the flows refuse
+ * all items, and can be swept and destroyed.
  */
 static void pool_that_goes_first_is_caught(struct kunit *test)
 {
@@ -1391,8 +1395,8 @@ static struct fairwq_flows *setup_begin(struct kunit *test, unsigned int max_act
 }
 
 /*
- * The setup sets the weight, the name, the owner and released() of each key's batch, also when
- * the key gets a new flow.
+ * The setup sets the weight, the name, the owner and released() of each key's
+ * batch, also when the key gets a new flow.
  */
 static void setup_says_what_a_key_gets(struct kunit *test)
 {
@@ -1506,8 +1510,8 @@ static bool close_fn(struct fairwq_work *work)
 }
 
 /*
- * A key whose batch is shut down refuses items until the rest has run. Then the key gets a new
- * batch.
+ * A key whose batch is shut down refuses items until the rest has run. Then the
+ * key gets a new batch.
  */
 static void closed_key_begins_anew(struct kunit *test)
 {
@@ -1759,9 +1763,10 @@ static u64 queues_go(struct kunit *test, struct queue *queue, bool at_once)
 }
 
 /*
- * Eight queues are taken down in no more time than when all grace periods are hurried, and two
- * more grace periods. What else the machine does in a round may take longer than that, so one
- * round that does it is enough. If each queue waits for grace periods of its own, none does.
+ * Eight queues are taken down in no more time than when all grace periods are
+ * hurried, and two more grace periods. What else the machine does in a round
+ * may take longer than that, so one round that does it is enough. If each queue
+ * waits for grace periods of its own, none does.
  */
 static void queues_go_together(struct kunit *test, bool at_once)
 {

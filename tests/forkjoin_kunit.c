@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fork and join: each task runs once, and a join returns after its task has run. Idle
- * runners steal the oldest task. Other batches get turns beside items that fork.
+ * Fork and join: each task runs once, and a join returns after its task has
+ * run. Idle runners steal the oldest task. Other batches get turns beside items
+ * that fork.
  *
- * X is the item under test. Its work function calls a function of the case, and passes
- * it the task that fairwq_task_here() has set up for the item.
+ * X is the item under test. Its work function calls a function of the case, and
+ * passes it the task that fairwq_task_here() has set up for the item.
  */
 #include <linux/cred.h>
 #include <linux/delay.h>
@@ -619,8 +620,8 @@ static void fork_and_queue_again(struct forking *x, struct fairwq_task *self)
 }
 
 /*
- * An item that is queued again does not run before its stolen tasks have ended, although
- * runners are free (promise 4).
+ * An item that is queued again does not run before its stolen tasks have ended,
+ * although runners are free (promise 4).
  */
 static void item_that_forks_never_runs_twice_at_once(struct kunit *test)
 {
@@ -916,8 +917,9 @@ static void task_that_was_not_joined_is_forgotten(struct kunit *test)
 /* ---- a task that was not joined, and the context of its item -------------- */
 
 /*
- * A task that is forked in a context, and not joined there. Another runner has taken it, and
- * stops before it calls the function. Meanwhile the item leaves the context.
+ * A task that is forked in a context, and not joined there. Another runner has
+ * taken it, and stops before it calls the function. Meanwhile the item leaves
+ * the context.
  */
 static struct {
 	struct fairwq_work work;
@@ -1033,8 +1035,9 @@ static struct fairwq_context *user_context(struct kunit *test)
 }
 
 /*
- * A task that its item has not joined runs as the user of the item, or not at all. That it
- * was not joined was reported in the case before, and is reported only once.
+ * A task that its item has not joined runs as the user of the item, or not at
+ * all. That it was not joined was reported in the case before, and is reported
+ * only once.
  */
 static void task_that_was_not_joined_is_no_root(struct kunit *test)
 {
@@ -1122,8 +1125,8 @@ static void endless_chain(struct forking *x, struct fairwq_task *self)
 }
 
 /*
- * A chain of joins that is too long for one stack goes on at others. As max_active of the
- * batch is 1, no link is stolen.
+ * A chain of joins that is too long for one stack goes on at others. As
+ * max_active of the batch is 1, no link is stolen.
  */
 static void chain_goes_on_at_other_stacks(struct kunit *test)
 {
@@ -1470,9 +1473,10 @@ static void loop_while_frozen(struct forking *x, struct fairwq_task *self)
 }
 
 /*
- * An item that forks ends while no other runner of its pool may begin, as it is when the
- * system freezes (promise 15). The limit of the workqueue stands for the freezer here: what
- * it runs goes on, and nothing else begins. Meanwhile another client queues and cancels.
+ * An item that forks ends while no other runner of its pool may begin, as it is
+ * when the system freezes (promise 15). The limit of the workqueue stands for
+ * the freezer here: what it runs goes on, and nothing else begins. Meanwhile
+ * another client queues and cancels.
  */
 static void item_that_forks_ends_in_a_frozen_pool(struct kunit *test)
 {

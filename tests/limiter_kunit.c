@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Limiters (promise 10): at most a given number of items is in flight. The others
- * wait and start in queue order, none is lost, and a destroy waits for all of them.
+ * Limiters (promise 10): at most a given number of items is in flight. The
+ * others wait and start in queue order, none is lost, and a destroy waits for
+ * all of them.
  */
 #include "lib/order.h"
 
@@ -219,8 +220,8 @@ static struct last_end {
 } last_end;
 
 /*
- * Wait until the CPU that destroys the limiter waits for its lock. Some kinds of lock do
- * not show that, so give it 200 ms to show the bug.
+ * Wait until the CPU that destroys the limiter waits for its lock. Some kinds
+ * of lock do not show that, so give it 200 ms to show the bug.
  */
 static void last_end_await_waiter(void)
 {
@@ -254,9 +255,9 @@ static void thread_destroy_at_the_end(struct thread *thread)
 }
 
 /*
- * When no item is in flight, the runner of the last one may still hold the lock. A
- * destroy waits for that. When the lock is dropped, the runner does not touch the
- * limiter again.
+ * When no item is in flight, the runner of the last one may still hold the
+ * lock. A destroy waits for that. When the lock is dropped, the runner does not
+ * touch the limiter again.
  */
 static void destroy_waits_for_the_last_look(struct kunit *test)
 {
@@ -301,8 +302,8 @@ static void guest_fn(struct fairwq_work *work)
 }
 
 /*
- * Let all items of @meeting end at once, with @more items that wait behind them. Then
- * destroy the limiter and free it.
+ * Let all items of @meeting end at once, with @more items that wait behind
+ * them. Then destroy the limiter and free it.
  */
 static void meet_and_go(struct kunit *test, struct fairwq_batch *a, struct guest *guest,
 			struct meeting *meeting, unsigned int more)

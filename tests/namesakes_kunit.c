@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Counterparts of workqueue calls (promises 3 and 11): is a work pending or running, and the
- * item that the caller is in.
+ * Counterparts of workqueue calls (promises 3 and 11): is a work pending or
+ * running, and the item that the caller is in.
  */
 #include "lib/hook.h"
 #include "lib/order.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Numbers that a driver hands in, at their limits: each is refused, or counts as the
- * largest that fairwq can count. None wraps, so that much becomes little.
+ * Numbers that a driver hands in, at their limits: each is refused, or counts
+ * as the largest that fairwq can count. None wraps, so that much becomes
+ * little.
  *
  * The ranges and grains of loops are in forkjoin_kunit.c.
  */
@@ -119,8 +120,8 @@ static void expect_debt(struct kunit *test, struct fairwq_batch *dear, struct fa
 }
 
 /*
- * A turn that costs more than can be counted puts the batch behind others, as one of a
- * minute does.
+ * A turn that costs more than can be counted puts the batch behind others, as
+ * one of a minute does.
  */
 static void dearest_async_turn_is_paid(struct kunit *test)
 {

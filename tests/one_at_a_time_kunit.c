@@ -2,9 +2,9 @@
 /*
  * One at a time: items that run one by one, in queue order (promise 10).
  *
- * Each case runs with each kind of object that does this: a serializer, one with an
- * inline budget, and a limiter of one item. Cases for only one kind are in
- * serializer_kunit.c, core_burst_kunit.c and limiter_kunit.c.
+ * Each case runs with each kind of object that does this: a serializer, one
+ * with an inline budget, and a limiter of one item. Cases for only one kind are
+ * in serializer_kunit.c, core_burst_kunit.c and limiter_kunit.c.
  */
 #include <linux/vmalloc.h>
 
@@ -375,8 +375,8 @@ static void flush_waits_for_what_is_queued(struct kunit *test)
 }
 
 /*
- * A destroy waits for the items in the order, and refuses new ones. A refused work is
- * unchanged, and may be queued elsewhere.
+ * A destroy waits for the items in the order, and refuses new ones. A refused
+ * work is unchanged, and may be queued elsewhere.
  */
 static void destroy_refuses_and_waits(struct kunit *test)
 {

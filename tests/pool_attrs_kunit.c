@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Pool attributes that are handed to the workqueue: the name in sysfs, and the CPU near
- * which the runners work (promise 14).
+ * Pool attributes that are handed to the workqueue: the name in sysfs, and the
+ * CPU near which the runners work (promise 14).
  */
 #include <linux/cpumask.h>
 #include <linux/dcache.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Order of turns: which batch one runner serves next, turn by turn. The last cases have
- * several runners.
+ * Order of turns: which batch one runner serves next, turn by turn. The last
+ * cases have several runners.
  *
  * Each item writes its letter into a log, which is compared as a string.
  */
@@ -360,12 +360,14 @@ static struct mock_gate *order_gate(struct kunit *test, struct fairwq_batch *bat
 }
 
 /*
- * A batch at its max_active of 1 does not count as idle, so it catches up later.
+ * A batch at its max_active of 1 does not count as idle, so it catches up
+ * later.
  *
- * Its item stops the first runner at a gate, while the second runner serves a and b. Then
- * a gate stops the second runner, and the first one goes on alone, in an exact order. The
- * batch is then three turns behind the others. It gets two turns in a row, and after that
- * each third one. A batch that was idle would not catch up.
+ * Its item stops the first runner at a gate, while the second runner serves a
+ * and b. Then a gate stops the second runner, and the first one goes on alone,
+ * in an exact order. The batch is then three turns behind the others. It gets
+ * two turns in a row, and after that each third one. A batch that was idle
+ * would not catch up.
  */
 static void limit_is_not_away(struct kunit *test)
 {
@@ -545,9 +547,10 @@ static void numbered_fn(struct fairwq_work *work)
 }
 
 /*
- * Four runners start the items of a batch nearly in the order of queueing. Up to three
- * later items may start first, because each of the other runners may be about to start
- * one. A runner that is preempted between its choice and the start makes a few more late.
+ * Four runners start the items of a batch nearly in the order of queueing. Up
+ * to three later items may start first, because each of the other runners may
+ * be about to start one. A runner that is preempted between its choice and the
+ * start makes a few more late.
  */
 static void several_runners_keep_the_order(struct kunit *test)
 {
@@ -599,8 +602,9 @@ static void beside_low_fn(struct fairwq_work *work)
 }
 
 /*
- * A lower priority has no turn while a higher one has a backlog, also a long one that was
- * just queued (promise 9). One turn may be before the runner has seen the backlog.
+ * A lower priority has no turn while a higher one has a backlog, also a long
+ * one that was just queued (promise 9). One turn may be before the runner has
+ * seen the backlog.
  */
 static void lower_priority_waits_for_a_long_backlog(struct kunit *test)
 {

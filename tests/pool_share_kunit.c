@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Shares: what each client of a pool gets, measured by the items alone (promise 6).
+ * Shares: what each client of a pool gets, measured by the items alone (promise
+ * 6).
  *
- * The shares do not come from the counters of the module. Each item reads a clock, runs
- * for a given time, queues itself again, and adds a turn and its time to the sums of its
- * client. The share of a client is compared with that of an ideal server.
+ * The shares do not come from the counters of the module. Each item reads a
+ * clock, runs for a given time, queues itself again, and adds a turn and its
+ * time to the sums of its client. The share of a client is compared with that
+ * of an ideal server.
  *
- * A virtual CPU of a busy machine may stall in the middle of an item. Meanwhile a client
- * that runs one item at a time can have nothing else. So in a try with such a client, items
- * of others count only if they begin while that client runs none. A case passes if one
- * of TRIES tries is within its bounds, because a starved client is starved in each try.
+ * A virtual CPU of a busy machine may stall in the middle of an item. Meanwhile
+ * a client that runs one item at a time can have nothing else. So in a try with
+ * such a client, items of others count only if they begin while that client
+ * runs none. A case passes if one of TRIES tries is within its bounds, because
+ * a starved client is starved in each try.
  */
 #include <linux/hash.h>
 
@@ -153,8 +156,8 @@ static void share_queue_held(struct share *share)
 }
 
 /*
- * In turn, PHASE items end while the second client has items, and PHASE while it is away
- * or paused.
+ * In turn, PHASE items end while the second client has items, and PHASE while
+ * it is away or paused.
  */
 #define PHASE	20U
 
@@ -234,8 +237,8 @@ static void share_part_fn(struct fairwq_task *self)
 }
 
 /*
- * Run for @length ns in all, as NR_PARTS tasks. Return: the sum of their times, less the
- * time that the caller was here, ns. May wrap below 0.
+ * Run for @length ns in all, as NR_PARTS tasks. Return: the sum of their times,
+ * less the time that the caller was here, ns. May wrap below 0.
  */
 static u64 share_fork(const struct share_client *client, u32 length)
 {
@@ -424,10 +427,10 @@ static unsigned int share_of(struct share *share, const struct share_client *cli
 }
 
 /*
- * Return what @client got. If a CPU stalls in an item, this item has a large part of the run
- * time. The other client then gets many turns for it. So under fair time it is enough if the
- * share of run time or that of lengths is within @low and @high. A starved client has too
- * little of both.
+ * Return what @client got. If a CPU stalls in an item, this item has a large
+ * part of the run time. The other client then gets many turns for it. So under
+ * fair time it is enough if the share of run time or that of lengths is within
+ * @low and @high. A starved client has too little of both.
  */
 static unsigned int share_got(struct share *share, const struct share_client *client,
 			      const struct share_case *c, unsigned int low, unsigned int high)
@@ -443,8 +446,9 @@ static unsigned int share_got(struct share *share, const struct share_client *cl
 }
 
 /*
- * Run one try with two clients. The first one may only be able to run one item at a time.
- * Then items of the second count only if they begin while the first runs none.
+ * Run one try with two clients. The first one may only be able to run one item
+ * at a time. Then items of the second count only if they begin while the first
+ * runs none.
  *
  * Return: the share of the first client, in thousandths.
  */
@@ -513,9 +517,10 @@ static void small_backlog_gets_its_share(struct kunit *test)
 }
 
 /*
- * A client with a single item, which queues itself again, gets its share (promise 6). With
- * two runners the item is parked until its last run has ended. Items that begin meanwhile
- * count for the other client, so the bound is lower.
+ * A client with a single item, which queues itself again, gets its share
+ * (promise 6). With two runners the item is parked until its last run has
+ * ended. Items that begin meanwhile count for the other client, so the bound is
+ * lower.
  */
 static void single_item_gets_its_share(struct kunit *test)
 {
@@ -549,8 +554,9 @@ static void strict_priority_does_not_leak(struct kunit *test)
 /* ---- clients that are new each time ------------------------------------------- */
 
 /*
- * Run one try: a client with a backlog, beside @nr items that queue themselves to a new
- * batch or flow each time. Return: the share of that client, in thousandths.
+ * Run one try: a client with a backlog, beside @nr items that queue themselves
+ * to a new batch or flow each time. Return: the share of that client, in
+ * thousandths.
  */
 static unsigned int renew_try(struct kunit *test, const struct share_case *c,
 			      enum share_next next, bool owner, unsigned int nr)
@@ -597,9 +603,10 @@ static void expect_renewed(struct kunit *test, const struct share_case *c, enum 
 }
 
 /*
- * A client with a backlog gets its share beside batches or flows that are always new
- * (promise 6). Under fair time each of these would leave its debt behind when it goes. So
- * there they are below one owner, and count as one client.
+ * A client with a backlog gets its share beside batches or flows that are
+ * always new (promise 6). Under fair time each of these would leave its debt
+ * behind when it goes. So there they are below one owner, and count as one
+ * client.
  */
 static void expect_new_ones(struct kunit *test, enum share_next next)
 {
@@ -621,8 +628,8 @@ static void new_keys_do_not_starve(struct kunit *test)
 }
 
 /*
- * New batches or flows below one owner get one share together. The owner keeps the service
- * of those that are gone.
+ * New batches or flows below one owner get one share together. The owner keeps
+ * the service of those that are gone.
  */
 static void owner_of_new_ones_gets_one_share(struct kunit *test)
 {
@@ -851,11 +858,12 @@ static void later_first_fn(struct fairwq_work *work)
 }
 
 /*
- * An item that waits for a later item of its batch does not wait longer each time. The
- * batch has its next turn only after others had as much as it was charged. So the wait is
- * as long as the charge, and the next charge would be as long as the wait. Therefore a turn
- * is charged 10 ms at most. The case counts the wait in turns of 1 ms or more of another
- * client. Each round begins with the estimate that the last one has left.
+ * An item that waits for a later item of its batch does not wait longer each
+ * time. The batch has its next turn only after others had as much as it was
+ * charged. So the wait is as long as the charge, and the next charge would be
+ * as long as the wait. Therefore a turn is charged 10 ms at most. The case
+ * counts the wait in turns of 1 ms or more of another client. Each round begins
+ * with the estimate that the last one has left.
  */
 static void wait_does_not_feed_itself(struct kunit *test)
 {

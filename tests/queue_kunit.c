@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Public interface: what each call returns, and what the function of a work may do.
+ * Public interface: what each call returns, and what the function of a work may
+ * do.
  */
 #include <linux/irq_work.h>
 #include <linux/irqflags.h>
@@ -378,8 +379,9 @@ static void told_again_fn(struct fairwq_work *work)
 }
 
 /*
- * A caller may initialize a work anew after the function has completed it, while the last
- * lines of the function still run. No call for the new work waits for these lines.
+ * A caller may initialize a work anew after the function has completed it,
+ * while the last lines of the function still run. No call for the new work
+ * waits for these lines.
  */
 static void new_work_in_old_memory_waits_for_nothing(struct kunit *test)
 {
@@ -400,8 +402,8 @@ static void new_work_in_old_memory_waits_for_nothing(struct kunit *test)
 /* ---- limits ----------------------------------------------------------- */
 
 /*
- * A queue call that exceeds max_queued is refused, and leaves the work untouched. When an
- * item starts there is room again.
+ * A queue call that exceeds max_queued is refused, and leaves the work
+ * untouched. When an item starts there is room again.
  */
 static void max_queued_refuses(struct kunit *test)
 {

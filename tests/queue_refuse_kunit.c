@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Refused queue calls: which reason comes first, and that error pointers do no harm
- * (promises 3 and 14).
+ * Refused queue calls: which reason comes first, and that error pointers do no
+ * harm (promises 3 and 14).
  */
 #include <linux/jiffies.h>
 
@@ -155,8 +155,8 @@ static void reasons_come_in_order_for_a_delay(struct kunit *test)
 }
 
 /*
- * A queue call on another CPU has claimed the work, and will find that it is disabled. The work
- * looks pending, but does not run, so 0 would be wrong.
+ * A queue call on another CPU has claimed the work, and will find that it is
+ * disabled. The work looks pending, but does not run, so 0 would be wrong.
  */
 static void disabled_while_it_is_claimed(struct kunit *test)
 {
@@ -228,8 +228,8 @@ static void error_pointers_are_refused(struct kunit *test)
 }
 
 /*
- * Functions that cannot return an error warn, as for NULL. They warn once, so no other case
- * may call them with an error pointer.
+ * Functions that cannot return an error warn, as for NULL. They warn once, so
+ * no other case may call them with an error pointer.
  */
 static void error_pointers_are_warned_of(struct kunit *test)
 {
@@ -347,8 +347,9 @@ static void call_destroy(void *serializer)
 }
 
 /*
- * Let an item drop what waits behind it, and @fn wait for the serializer meanwhile. So the
- * item is not the last. Return: what a queue call returns after that.
+ * Let an item drop what waits behind it, and @fn wait for the serializer
+ * meanwhile. So the item is not the last. Return: what a queue call returns
+ * after that.
  */
 static int fail_to_drop(struct kunit *test, void (*fn)(void *serializer))
 {

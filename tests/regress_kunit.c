@@ -92,8 +92,8 @@ static void traveller_fn(struct fairwq_work *work)
 }
 
 /*
- * Start a traveller in a pool of one runner, and queue it to the other pool. It is
- * parked there when this returns, because its first run goes on.
+ * Start a traveller in a pool of one runner, and queue it to the other pool. It
+ * is parked there when this returns, because its first run goes on.
  */
 static struct traveller *traveller_start(struct kunit *test)
 {
@@ -126,8 +126,8 @@ static struct traveller *traveller_start(struct kunit *test)
 }
 
 /*
- * A parked work runs on a runner of the pool that it was queued to. The only runner
- * of the other pool is free meanwhile.
+ * A parked work runs on a runner of the pool that it was queued to. The only
+ * runner of the other pool is free meanwhile.
  */
 static void parked_work_runs_in_its_own_pool(struct kunit *test)
 {
@@ -371,8 +371,8 @@ static void long_fn(struct fairwq_work *work)
 }
 
 /*
- * The average of run times never exceeds FAIRWQ_RUN_TIME_MAX_NS. Where a long has
- * 32 bits it cannot hold more than 33 ms.
+ * The average of run times never exceeds FAIRWQ_RUN_TIME_MAX_NS. Where a long
+ * has 32 bits it cannot hold more than 33 ms.
  */
 static void average_of_long_items_is_bounded(struct kunit *test)
 {

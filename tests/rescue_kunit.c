@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory reclaim: a pool with FAIRWQ_MEM_RECLAIM goes on when the kernel cannot create
- * workers, because its workqueue has a rescuer thread.
+ * Memory reclaim: a pool with FAIRWQ_MEM_RECLAIM goes on when the kernel cannot
+ * create workers, because its workqueue has a rescuer thread.
  *
- * A case makes each allocation by a worker fail, so that it cannot create another one, and
- * blocks all workers. Needs CONFIG_FAILSLAB; init.sh limits failures to tasks with
- * make_it_fail.
+ * A case makes each allocation by a worker fail, so that it cannot create
+ * another one, and blocks all workers. Needs CONFIG_FAILSLAB; init.sh limits
+ * failures to tasks with make_it_fail.
  *
- * The others check that each call that waits is reported if reclaim may wait for the caller,
- * and what the caller waits for may need memory.
+ * The others check that each call that waits is reported if reclaim may wait
+ * for the caller, and what the caller waits for may need memory.
  */
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -73,8 +73,8 @@ static void starve(struct kunit *test, struct starved *starved)
 		queue_work_on(cpu, starved->wq, &starved->blocker[i].work);
 	}
 	/*
-	 * If this ends too soon, another worker may come. It takes one of the other blockers,
-	 * because these wait in front of the items of the case.
+	 * If this ends too soon, another worker may come. It takes one of the
+	 * other blockers, because these wait in front of the items of the case.
 	 */
 	for (held = 0; still < 20; still++) {
 		msleep(20);
@@ -154,8 +154,8 @@ static void clients_end(struct clients *clients)
 }
 
 /*
- * The items of a pool with FAIRWQ_MEM_RECLAIM run. Those of a pool without it wait until
- * there are workers again.
+ * The items of a pool with FAIRWQ_MEM_RECLAIM run. Those of a pool without it
+ * wait until there are workers again.
  */
 static void pool_for_reclaim_goes_on(struct kunit *test)
 {
@@ -186,9 +186,9 @@ static void pool_for_reclaim_goes_on(struct kunit *test)
 /* ---- calls that wait ------------------------------------------------------- */
 
 /*
- * What an item or a thread waits for: items that stand until @go, in a pool of their own.
- * One is in @one, one each in @serial, @limiter and @sequencer; @behind waits for a turn in
- * @one, and @kept in @serial.
+ * What an item or a thread waits for: items that stand until @go, in a pool of
+ * their own. One is in @one, one each in @serial, @limiter and @sequencer;
+ * @behind waits for a turn in @one, and @kept in @serial.
  */
 struct waited {
 	struct fairwq_pool *pool;
@@ -458,9 +458,10 @@ static bool call_reclaiming(struct fairwq_work *work)
 }
 
 /*
- * Have an item of @from, or a thread with PF_MEMALLOC, wait for items of a pool with @flags,
- * in each way. Expect that it is noticed, or not. A call that is not noticed waits until
- * the items are let go, so these begin to go when the call has begun to wait, or never.
+ * Have an item of @from, or a thread with PF_MEMALLOC, wait for items of a pool
+ * with @flags, in each way. Expect that it is noticed, or not. A call that is
+ * not noticed waits until the items are let go, so these begin to go when the
+ * call has begun to wait, or never.
  */
 static void waits_are(struct kunit *test, struct fairwq_batch *from, unsigned int flags,
 		      bool noticed)
@@ -570,8 +571,8 @@ static void frugal_fn(struct fairwq_work *work)
 }
 
 /*
- * An item that memory reclaim may wait for does not wait for memory when it forks, or when
- * it says that it may block: those calls do without.
+ * An item that memory reclaim may wait for does not wait for memory when it
+ * forks, or when it says that it may block: those calls do without.
  */
 static void first_fork_does_not_wait_for_memory(struct kunit *test)
 {

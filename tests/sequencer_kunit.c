@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sequencers: items run in parallel and are completed in queue order, each once, even if
- * some are cancelled or refused. After a flush a sequencer may be freed.
+ * Sequencers: items run in parallel and are completed in queue order, each
+ * once, even if some are cancelled or refused. After a flush a sequencer may be
+ * freed.
  */
 #include "lib/hook.h"
 

@@ -211,9 +211,10 @@ static void flush_it(void *arg)
 }
 
 /*
- * Items wait in a serializer, bound for two batches that are disposed. They are taken out in
- * any order, all or all but some. Each batch is released when the last of its items has left,
- * and not before. A flush waits among them in every other round.
+ * Items wait in a serializer, bound for two batches that are disposed. They are
+ * taken out in any order, all or all but some. Each batch is released when the
+ * last of its items has left, and not before. A flush waits among them in every
+ * other round.
  */
 static void batches_stay_for_what_waits_round(struct kunit *test, struct rnd_state *rnd,
 					      struct fairwq_batch *front, bool flush)
@@ -319,8 +320,8 @@ static void later_item_runs_after_a_gap(struct kunit *test)
 }
 
 /*
- * Make a paused batch b. Queue 'x', which is admitted to b and does not start, and
- * 'y', which waits behind 'x'. Return: b.
+ * Make a paused batch b. Queue 'x', which is admitted to b and does not start,
+ * and 'y', which waits behind 'x'. Return: b.
  */
 static struct fairwq_batch *admit_to_paused(struct kunit *test, struct mock_item **item,
 					    struct fairwq_serializer *serial)
@@ -340,8 +341,8 @@ static struct fairwq_batch *admit_to_paused(struct kunit *test, struct mock_item
 }
 
 /*
- * An admitted work is pushed, but not sorted if its batch has a backlog and is not
- * served. A cancel finds it, and does not wait for a runner.
+ * An admitted work is pushed, but not sorted if its batch has a backlog and is
+ * not served. A cancel finds it, and does not wait for a runner.
  */
 static void cancel_of_what_was_only_pushed(struct kunit *test)
 {
@@ -558,8 +559,8 @@ static void wait_for_one_behind(struct kunit *test, struct fairwq_batch *a,
 }
 
 /*
- * An item that flushes a work behind it in its serializer warns and does not hang. That
- * also holds if both would run in one burst.
+ * An item that flushes a work behind it in its serializer warns and does not
+ * hang. That also holds if both would run in one burst.
  */
 static void wait_for_an_item_behind_warns(struct kunit *test)
 {

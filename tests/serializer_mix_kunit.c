@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Serializers and limiters in great numbers, and mixed with the other calls. The
- * cases that force an interleaving are in serializer_kunit.c and limiter_kunit.c.
+ * Serializers and limiters in great numbers, and mixed with the other calls.
+ * The cases that force an interleaving are in serializer_kunit.c and
+ * limiter_kunit.c.
  *
- * Each item checks inside its function that it is the next of its serializer. It
- * also checks that no other item runs beside it, and that it runs once.
+ * Each item checks inside its function that it is the next of its serializer.
+ * It also checks that no other item runs beside it, and that it runs once.
  *
  * The suite fails with each of these planted bugs: SERIAL_LIFO, SERIAL_CANCEL,
  * LIMITER_PLUS_ONE.
@@ -33,8 +34,9 @@ MODULE_PARM_DESC(divisor, "of a million items or serializers one in so many is m
 #define PRODUCERS	4U
 
 /*
- * Wait until @cond holds. A million items take long on a busy machine, so wait as long as
- * @progress changes. Return: false if it stands still for the bound of a wait.
+ * Wait until @cond holds. A million items take long on a busy machine, so wait
+ * as long as @progress changes. Return: false if it stands still for the bound
+ * of a wait.
  */
 #define met_in_time(cond, progress)					\
 	({								\
@@ -50,9 +52,10 @@ MODULE_PARM_DESC(divisor, "of a million items or serializers one in so many is m
 	})
 
 /*
- * Return a million, divided by @divisor. The default is much less with more than two
- * CPUs, because there may be more virtual CPUs than real ones. A spinlock goes to the
- * CPU that has waited longest. If the host does not run that one, all others wait.
+ * Return a million, divided by @divisor. The default is much less with more
+ * than two CPUs, because there may be more virtual CPUs than real ones. A
+ * spinlock goes to the CPU that has waited longest. If the host does not run
+ * that one, all others wait.
  */
 static unsigned int million(void)
 {
@@ -218,8 +221,8 @@ static void line_begin(struct kunit *test, bool shared)
 }
 
 /*
- * Expect that all items have run, once and in order, at about the same depth of stack.
- * If some do not run, cancel those that wait, so that the case ends.
+ * Expect that all items have run, once and in order, at about the same depth of
+ * stack. If some do not run, cancel those that wait, so that the case ends.
  */
 static void line_end(struct kunit *test)
 {
@@ -541,8 +544,8 @@ static struct mix_item *mix_any_item(struct producer *producer)
 }
 
 /*
- * Queue @item to its serializer. To every second one all producers queue under a lock,
- * so that the order of their calls is known.
+ * Queue @item to its serializer. To every second one all producers queue under
+ * a lock, so that the order of their calls is known.
  */
 static int mix_queue_serial(struct mix_item *item, struct fairwq_batch *batch)
 {
@@ -621,8 +624,8 @@ static void mix_flush(struct producer *producer)
 }
 
 /*
- * Give @producer a new batch. Items in the old one still run, and so do those that
- * wait in a serializer and are bound for it.
+ * Give @producer a new batch. Items in the old one still run, and so do those
+ * that wait in a serializer and are bound for it.
  */
 static void mix_renew_batch(struct producer *producer)
 {

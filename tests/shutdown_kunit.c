@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Shutdowns of batches and serializers: each accepted work runs once or is dropped once,
- * wherever it is, before the call returns.
+ * Shutdowns of batches and serializers: each accepted work runs once or is
+ * dropped once, wherever it is, before the call returns.
  *
  * log_dropped() logs the letter of a dropped item in upper case.
  */
@@ -127,8 +127,8 @@ static void queued_works_run(struct kunit *test)
 }
 
 /*
- * With FAIRWQ_DROP_REST queued works are dropped in queue order. The call returns although no
- * runner is free, because there is nothing to wait for.
+ * With FAIRWQ_DROP_REST queued works are dropped in queue order. The call
+ * returns although no runner is free, because there is nothing to wait for.
  */
 static void queued_works_are_dropped(struct kunit *test)
 {
@@ -251,8 +251,8 @@ static struct mock_gate *held_begin(struct kunit *test, const struct order *orde
 }
 
 /*
- * The works of a batch wait in a serializer when the drop begins. They are dropped as it lets
- * them go, whatever other holders of the batch do meanwhile.
+ * The works of a batch wait in a serializer when the drop begins. They are
+ * dropped as it lets them go, whatever other holders of the batch do meanwhile.
  */
 static void others_do_not_end_a_drop(struct kunit *test)
 {
@@ -428,8 +428,8 @@ static void owned_batches_stop_together(struct kunit *test)
 }
 
 /*
- * A serializer starts none of its works while they are dropped, if the one in flight ends. A flush
- * that waits behind them returns.
+ * A serializer starts none of its works while they are dropped, if the one in
+ * flight ends. A flush that waits behind them returns.
  */
 static void serializer_stops_at_once(struct kunit *test)
 {
@@ -461,8 +461,9 @@ static bool is_asleep(struct kunit *test, const struct call *call)
 }
 
 /*
- * Shut @a down while an item of it is in flight: a runner's, or one that goes on after its
- * function. While another client runs items, nothing wakes the call.
+ * Shut @a down while an item of it is in flight: a runner's, or one that goes
+ * on after its function. While another client runs items, nothing wakes the
+ * call.
  */
 static void sleep_beside_others(struct kunit *test, struct fairwq_batch *a, unsigned int how)
 {
@@ -527,8 +528,8 @@ static void delayed_dropped(struct fairwq_work *work)
 }
 
 /*
- * Queue many works to @a and one to @b, all with a delay of an hour. Half of them have
- * deferrable timers.
+ * Queue many works to @a and one to @b, all with a delay of an hour. Half of
+ * them have deferrable timers.
  *
  * Return: the work that was queued to @b.
  */
@@ -564,8 +565,8 @@ static void delayed_end(struct kunit *test, struct delayed *other, unsigned int 
 }
 
 /*
- * A shutdown ends the delays of its batch at once, then runs or drops the works. A delayed
- * work of another batch is left alone.
+ * A shutdown ends the delays of its batch at once, then runs or drops the
+ * works. A delayed work of another batch is left alone.
  */
 static void delays_end_at_once(struct kunit *test)
 {
@@ -605,8 +606,9 @@ static void graced_work_is_dropped(struct kunit *test)
 }
 
 /*
- * Shut down a batch whose works wait in a serializer, behind an item of another batch. When
- * the serializer admits them they run or are dropped. The call sleeps until then.
+ * Shut down a batch whose works wait in a serializer, behind an item of another
+ * batch. When the serializer admits them they run or are dropped. The call
+ * sleeps until then.
  */
 static void held_back_works(struct kunit *test, unsigned int how, const char *log)
 {
@@ -711,8 +713,9 @@ static void turn_that_goes_on_is_waited_for(struct kunit *test)
 }
 
 /*
- * With FAIRWQ_AND_OWNED the batches below the owner are shut down with it. Their works, which
- * alternate in one serializer, are all dropped. A batch of no owner is left alone.
+ * With FAIRWQ_AND_OWNED the batches below the owner are shut down with it.
+ * Their works, which alternate in one serializer, are all dropped. A batch of
+ * no owner is left alone.
  */
 static void owned_batches_go_along(struct kunit *test)
 {
@@ -814,8 +817,8 @@ static void bad_arguments_are_refused(struct kunit *test)
 }
 
 /*
- * A shutdown after a dispose drops the rest and waits. If the pool was destroyed, it returns
- * at once.
+ * A shutdown after a dispose drops the rest and waits. If the pool was
+ * destroyed, it returns at once.
  */
 static void disposed_batch_is_waited_for(struct kunit *test)
 {
@@ -902,8 +905,8 @@ static void storm_thread(struct thread *thread)
 }
 
 /*
- * Threads queue in all ways while the batch is shut down. Each accepted work runs once or is
- * dropped once.
+ * Threads queue in all ways while the batch is shut down. Each accepted work
+ * runs once or is dropped once.
  */
 static void nothing_is_lost(struct kunit *test)
 {
@@ -1023,8 +1026,8 @@ static void insider_go(struct kunit *test, struct insider *in)
 }
 
 /*
- * An item of a serializer may drop the items behind it, and may free the serializer then. It
- * may not run them: see queue_refuse_kunit.c.
+ * An item of a serializer may drop the items behind it, and may free the
+ * serializer then. It may not run them: see queue_refuse_kunit.c.
  */
 static void item_drops_those_behind_it(struct kunit *test)
 {
@@ -1116,8 +1119,8 @@ static void item_drops_beside_queue_calls(struct kunit *test)
 }
 
 /*
- * fairwq_serializer_is_last() is true in an item with none behind it. It is false outside the
- * items of the serializer.
+ * fairwq_serializer_is_last() is true in an item with none behind it. It is
+ * false outside the items of the serializer.
  */
 static void last_item_knows_it(struct kunit *test)
 {

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One slow client: while one of its items sleeps, spins or has its CPU stolen, the others go
- * on with what is left (promise 7). The item was as short as theirs until then.
+ * One slow client: while one of its items sleeps, spins or has its CPU stolen,
+ * the others go on with what is left (promise 7). The item was as short as
+ * theirs until then.
  *
- * Phases with the slow item alternate with phases without it, in one pool that is busy all
- * the time. The slow item may keep its place among max_active, and a CPU if it computes. So a
- * phase without it takes as much from the others: one place, and a CPU by a thread outside
- * the pool. The others must keep most of what they get there. In both a phase begins when
- * they are at work. The engine may take some ticks to see that an item is slow.
+ * Phases with the slow item alternate with phases without it, in one pool that
+ * is busy all the time. The slow item may keep its place among max_active, and
+ * a CPU if it computes. So a phase without it takes as much from the others:
+ * one place, and a CPU by a thread outside the pool. The others must keep most
+ * of what they get there. In both a phase begins when they are at work. The
+ * engine may take some ticks to see that an item is slow.
  *
- * A machine that does something else slows down single phases. So medians are compared, and
- * phases are added until the others keep their rate, up to PAIRS of each kind. On an idle
- * machine two or three do. A pool that is slower while the item is slow is so in most phases,
- * and no number of phases helps it.
+ * A machine that does something else slows down single phases. So medians are
+ * compared, and phases are added until the others keep their rate, up to PAIRS
+ * of each kind. On an idle machine two or three do. A pool that is slower while
+ * the item is slow is so in most phases, and no number of phases helps it.
  */
 #include <linux/cpumask.h>
 #include <linux/preempt.h>
@@ -25,14 +27,15 @@
 #define NR_QUICK	32U	/* short turns of the slow client before its slow item */
 #define PAIRS		(MOCK_PLANTED ? 4U : 256U)
 /*
- * Per cent. What spins in an item and what spins in a thread outside the pool does not take
- * the same from the others: beside other load the scheduler makes a difference of some 15 %.
+ * Per cent. What spins in an item and what spins in a thread outside the pool
+ * does not take the same from the others: beside other load the scheduler makes
+ * a difference of some 15 %.
  */
 #define KEPT(how)	((how) == SPINS ? 75U : 90U)
 
 /*
- * The others are at work when they had so many turns. If they have fewer in SETTLE, they are
- * watched all the same.
+ * The others are at work when they had so many turns. If they have fewer in
+ * SETTLE, they are watched all the same.
  */
 #define AT_WORK		500UL
 #define SETTLE		(10 + msecs_to_jiffies(100))
@@ -305,8 +308,8 @@ static void others_pause(bool pause)
 }
 
 /*
- * Steal the CPU of the slow client. The others are paused until that is done, so that none
- * of their items is there. Return: their rate after that.
+ * Steal the CPU of the slow client. The others are paused until that is done,
+ * so that none of their items is there. Return: their rate after that.
  */
 static unsigned long watch_beside_thief(struct kunit *test)
 {
@@ -434,8 +437,8 @@ static void slow_begin(struct kunit *test, const struct slow_case *c, enum kind 
 	struct mock *mock = test->priv;
 
 	/*
-	 * Where stolen time is charged to the task that had the CPU, a fair one may then wait for
-	 * minutes behind the runners.
+	 * Where stolen time is charged to the task that had the CPU, a fair one
+	 * may then wait for minutes behind the runners.
 	 */
 	sched_set_fifo_low(current);
 	memset(&slow, 0, sizeof(slow));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tables: what a row of debugfs says, whatever a batch is called and however much was
- * counted; and which names there are.
+ * Tables: what a row of debugfs says, whatever a batch is called and however
+ * much was counted; and which names there are.
  */
 #include <linux/limits.h>
 #include <linux/string.h>
@@ -258,8 +258,8 @@ static void expect_charged(struct kunit *test, struct fairwq_batch *a, unsigned 
 }
 
 /*
- * A share is that of what the tree has charged: in turns, in time, or in cost. It begins
- * anew with another policy, and not with a reset.
+ * A share is that of what the tree has charged: in turns, in time, or in cost.
+ * It begins anew with another policy, and not with a reset.
  */
 static void share_is_what_was_charged(struct kunit *test)
 {

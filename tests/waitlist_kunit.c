@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Waitlists: cancels and flushes that meet a work on its way into a serializer or out
- * of it. Some of the interleavings were found by tests/models/enter.pml.
+ * Waitlists: cancels and flushes that meet a work on its way into a serializer
+ * or out of it. Some of the interleavings were found by tests/models/enter.pml.
  */
 #include "lib/order.h"
 
@@ -39,8 +39,9 @@ static int meet_queue(unsigned int nr)
 }
 
 /*
- * A cancel waits for the lock of a serializer while the work moves to another one, and
- * @back to the first. The cancel looks again, and takes the work out of where it is.
+ * A cancel waits for the lock of a serializer while the work moves to another
+ * one, and @back to the first. The cancel looks again, and takes the work out
+ * of where it is.
  */
 static void cancel_looks_again_at(struct kunit *test, struct fairwq_batch *a, bool back)
 {
@@ -97,8 +98,8 @@ static void cancel_looks_again(struct kunit *test)
 /* ---- an order, and an item at a gate in front --------------------------- */
 
 /*
- * Wait until @order is idle and @batch has no pin, and destroy @order. If the wait times
- * out, the cancel of the @nr @items lets the case end.
+ * Wait until @order is idle and @batch has no pin, and destroy @order. If the
+ * wait times out, the cancel of the @nr @items lets the case end.
  */
 static void order_end(struct kunit *test, const struct order *order, struct fairwq_batch *batch,
 		      struct mock_item **items, unsigned int nr)
@@ -138,7 +139,8 @@ static const struct spot {
 
 /*
  * A cancel, and the CPU that queues its work. That CPU sets @at when it is at
- * @point, and waits there until the cancel sets @looks. @ok: no wait has timed out.
+ * @point, and waits there until the cancel sets @looks. @ok: no wait has timed
+ * out.
  */
 static struct {
 	struct task_struct *queuer;	/* the test */
@@ -234,8 +236,8 @@ static void still_at(struct kunit *test, struct fairwq_batch *a, struct fairwq_b
 }
 
 /*
- * A cancel on another CPU waits for a queue call through a serializer, at any point of
- * that call. Then the work may be freed.
+ * A cancel on another CPU waits for a queue call through a serializer, at any
+ * point of that call. Then the work may be freed.
  */
 static void cancel_waits_for_the_queue_call(struct kunit *test)
 {
@@ -256,8 +258,8 @@ static void cancel_waits_for_the_queue_call(struct kunit *test)
 /* ---- calls that sleep until a work leaves its serializer ------------------ */
 
 /*
- * Expect that @call waits and sleeps, instead of looking again and again. A call that sleeps
- * does so however long the 300 ms take.
+ * Expect that @call waits and sleeps, instead of looking again and again. A
+ * call that sleeps does so however long the 300 ms take.
  */
 static void expect_asleep(struct kunit *test, struct call *call)
 {

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a wait costs: a call that waits sleeps, is not woken by what it does itself, and takes
- * nothing from the other clients (promise 17).
+ * What a wait costs: a call that waits sleeps, is not woken by what it does
+ * itself, and takes nothing from the other clients (promise 17).
  *
- * Each call waits for an item that the case holds, or for a turn that goes on. Meanwhile a
- * client with short items is busy in the same pool. The case looks at the thread of the call
- * many times: it is asleep, it was not switched to, and it took no CPU time. No such number
- * depends on how fast the machine is. The rate of the busy client is compared with what it
- * was just before the call, while the same item was held.
+ * Each call waits for an item that the case holds, or for a turn that goes on.
+ * Meanwhile a client with short items is busy in the same pool. The case looks
+ * at the thread of the call many times: it is asleep, it was not switched to,
+ * and it took no CPU time. No such number depends on how fast the machine is.
+ * The rate of the busy client is compared with what it was just before the
+ * call, while the same item was held.
  *
- * A thread may be caught awake for another reason, and a machine that does something else
- * slows down the client. So a case passes if one of TRIES tries does. A call that spins
- * does so in each try.
+ * A thread may be caught awake for another reason, and a machine that does
+ * something else slows down the client. So a case passes if one of TRIES tries
+ * does. A call that spins does so in each try.
  */
 #include <linux/rcupdate.h>
 

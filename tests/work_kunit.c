@@ -97,8 +97,8 @@ static bool flush_is_queued(struct fairwq_batch *batch)
 }
 
 /*
- * A flush of the batch ends when the last item before it is cancelled. The cancel
- * of an item behind it does not end it.
+ * A flush of the batch ends when the last item before it is cancelled. The
+ * cancel of an item behind it does not end it.
  */
 static void cancel_of_the_last_item_ends_a_flush(struct kunit *test)
 {
@@ -143,8 +143,9 @@ static void cancel_gives_room_back(struct kunit *test)
 }
 
 /*
- * In a batch at its max_active a waiting work can be cancelled, and the item behind
- * it runs next. No call leaves a waiter, which later turns would have to look at.
+ * In a batch at its max_active a waiting work can be cancelled, and the item
+ * behind it runs next. No call leaves a waiter, which later turns would have to
+ * look at.
  */
 static void cancel_in_a_limited_batch_lets_the_next_run(struct kunit *test)
 {
@@ -502,8 +503,8 @@ static void cancel_sync_of_an_endless_work(struct kunit *test)
 /* ---- disable ---------------------------------------------------------- */
 
 /*
- * A work can be queued again after as many enables as disables. The first disable
- * cancels it.
+ * A work can be queued again after as many enables as disables. The first
+ * disable cancels it.
  */
 static void disable_is_counted(struct kunit *test)
 {
@@ -989,8 +990,8 @@ static void recycling_fn(struct fairwq_work *work)
 }
 
 /*
- * A function may set up a new work in the memory of its own work. Flushing the new
- * one does not warn.
+ * A function may set up a new work in the memory of its own work. Flushing the
+ * new one does not warn.
  */
 static void recycled_work_may_be_flushed(struct kunit *test)
 {
@@ -1018,7 +1019,8 @@ static void waiting_task_fn(struct fairwq_task *self)
 }
 
 /*
- * Fork a task that flushes @work, and join it. The caller is the function of @work.
+ * Fork a task that flushes @work, and join it. The caller is the function of
+ * @work.
  * Return: what the flush returned.
  */
 static bool flush_in_task(struct fairwq_work *work)
@@ -1047,8 +1049,8 @@ static void self_waiting_fn(struct fairwq_work *work)
 }
 
 /*
- * A function that waits for its own work, or a task of that function, warns and does
- * not wait. A sync cancel still takes the work out of the queue.
+ * A function that waits for its own work, or a task of that function, warns and
+ * does not wait. A sync cancel still takes the work out of the queue.
  */
 static void self_wait_warns(struct kunit *test)
 {
@@ -1092,8 +1094,8 @@ static void graced_insider_fn(struct fairwq_work *work)
 
 /*
  * A sync cancel from the work's own function does not wait for a grace period
- * either, so the work runs again. This case must follow self_wait_warns(), because
- * the warning comes once, and that case expects it.
+ * either, so the work runs again. This case must follow self_wait_warns(),
+ * because the warning comes once, and that case expects it.
  */
 static void self_wait_skips_the_grace_period(struct kunit *test)
 {
@@ -1117,8 +1119,9 @@ static void self_wait_skips_the_grace_period(struct kunit *test)
 /* ---- shares ----------------------------------------------------------- */
 
 /*
- * Take a turn of a and park it, then run 100 items of b. Whatever becomes of that
- * turn, a must have no credit: credit_end() expects that a and b alternate.
+ * Take a turn of a and park it, then run 100 items of b. Whatever becomes of
+ * that turn, a must have no credit: credit_end() expects that a and b
+ * alternate.
  * Return: the gate that is parked.
  */
 static struct mock_gate *credit_begin(struct kunit *test, struct fairwq_batch **a,
@@ -1186,8 +1189,8 @@ static void late_turn_is_no_credit(struct kunit *test)
 }
 
 /*
- * A LOW batch that has waited for FAIRWQ_STARVE_LIMIT turns is next. It remains so
- * if a work behind its first one is cancelled.
+ * A LOW batch that has waited for FAIRWQ_STARVE_LIMIT turns is next. It remains
+ * so if a work behind its first one is cancelled.
  */
 static void cancel_of_another_does_not_cost_the_turn(struct kunit *test)
 {

@@ -197,8 +197,9 @@ static void step_irq_fn(struct irq_work *irq_work)
 }
 
 /*
- * Send the interrupt at step.point. It comes there, or as soon as interrupts are on.
- * If it is stuck, clear the word of the work, so that the case can end and fail.
+ * Send the interrupt at step.point. It comes there, or as soon as interrupts
+ * are on. If it is stuck, clear the word of the work, so that the case can end
+ * and fail.
  */
 static void step_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
@@ -349,8 +350,8 @@ static void interrupt_between_two_steps_ends(struct kunit *test)
 }
 
 /*
- * A cancel cannot take out a work that waits for a grace period, nor one that is not
- * yet pushed after it. Once the work is pushed, the cancel returns true.
+ * A cancel cannot take out a work that waits for a grace period, nor one that
+ * is not yet pushed after it. Once the work is pushed, the cancel returns true.
  */
 static void cancel_finds_it_once_it_is_pushed(struct kunit *test)
 {
@@ -392,8 +393,8 @@ static void parks_fn(struct fairwq_work *work)
 }
 
 /*
- * An interrupt on top of a function can cancel, disable or delay its work, which is
- * parked until the function returns.
+ * An interrupt on top of a function can cancel, disable or delay its work,
+ * which is parked until the function returns.
  */
 static void interrupt_while_it_is_parked(struct kunit *test)
 {
@@ -611,8 +612,8 @@ static void race_init(struct kunit *test, struct race *race, struct fairwq_pool 
 }
 
 /*
- * While threads race, a queued work runs once, if it is not cancelled (promise 1). It
- * does not run twice at a time (4), nor after a sync disable of it (11).
+ * While threads race, a queued work runs once, if it is not cancelled (promise
+ * 1). It does not run twice at a time (4), nor after a sync disable of it (11).
  */
 static void queued_works_run_exactly_once(struct kunit *test)
 {
@@ -682,8 +683,8 @@ static void short_lived_fn(struct fairwq_work *work)
 }
 
 /*
- * Queue a new work, cancel it wherever it is, and free it. KASAN reports if fairwq
- * touches it afterwards. Return: false if the work was not queued.
+ * Queue a new work, cancel it wherever it is, and free it. KASAN reports if
+ * fairwq touches it afterwards. Return: false if the work was not queued.
  */
 static bool short_lived_round(struct fairwq_batch *batch, u32 r)
 {

@@ -178,6 +178,17 @@ version() {
 		{ echo "the first version in NEWS.md is not $v"; return 1; }
 }
 
+# Text of a comment of several lines has 80 columns at most. Tables, which have two spaces in
+# a row, and other lines may have as many as code.
+comment_width() {
+	local wide
+	wide=$(ours '*.c' '*.h' | while read -r f; do
+		expand "$top/$f" | awk -v f="$f" \
+			'length > 80 && /^ *\* [^ ]/ && !/[^ ]  / { print f ":" NR ":" $0 }'
+	done)
+	[ -z "$wide" ] || { echo "$wide"; return 1; }
+}
+
 # Check that each patch of tests/bugs applies.
 planted_bugs() {
 	local bug rc=0
@@ -212,6 +223,7 @@ main() {
 	check "checkpatch --strict" run_checkpatch "$source"
 	check "kernel-doc" run_kernel_doc "$source"
 	check "codespell" run_codespell
+	check "width of comments" comment_width
 	check "length of the pages" run_length
 	check "markup of the documentation" run_markup
 	check "shellcheck" run_shellcheck

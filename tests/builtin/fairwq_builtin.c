@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Built-in clients: fairwq used from initcalls of the kernel image. Each client starts at
- * one initcall level, and makes the calls that a driver may make there. The suite runs after
- * all initcalls, and checks the results. Part of the cell "7.3-builtin" of the matrix.
+ * Built-in clients: fairwq used from initcalls of the kernel image. Each client
+ * starts at one initcall level, and makes the calls that a driver may make
+ * there. The suite runs after all initcalls, and checks the results. Part of
+ * the cell "7.3-builtin" of the matrix.
  */
 #include <kunit/test.h>
 #include <linux/atomic.h>

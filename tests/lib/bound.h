@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Bound: when a wait has failed. A case waits for an event, never for a time, so a
- * bound only ends a case that hangs.
+ * Bound: when a wait has failed. A case waits for an event, never for a time,
+ * so a bound only ends a case that hangs.
  *
- * A bound counts the time in which this guest ran. A host may take a CPU away for some
- * milliseconds, or stop the guest for seconds. The clocks of the guest do not stop: when
- * it runs again, jiffies have jumped. So a waiter looks at what it waits for every few
- * milliseconds at the most, and the time between two looks counts as MOCK_STEP_MS at
- * most. If the guest is stopped for two seconds, the bound comes MOCK_STEP_MS nearer.
+ * A bound counts the time in which this guest ran. A host may take a CPU away
+ * for some milliseconds, or stop the guest for seconds. The clocks of the guest
+ * do not stop: when it runs again, jiffies have jumped. So a waiter looks at
+ * what it waits for every few milliseconds at the most, and the time between
+ * two looks counts as MOCK_STEP_MS at most. If the guest is stopped for two
+ * seconds, the bound comes MOCK_STEP_MS nearer.
  */
 #ifndef FAIRWQ_TEST_BOUND_H
 #define FAIRWQ_TEST_BOUND_H
@@ -77,9 +78,10 @@ static inline bool mock_bound_reached(struct mock_bound *bound)
 #define spin_within(cond)	__mock_look(MOCK_SPIN_MS, cond, cpu_relax())
 
 /*
- * Spin until @cond holds, which it only does with a bug. The @ms give the bug time to
- * show itself, and a correct module uses all of them. On a slow machine that may be too
- * little to see the bug, but the case does not fail for that. Return: if it holds.
+ * Spin until @cond holds, which it only does with a bug. The @ms give the bug
+ * time to show itself, and a correct module uses all of them. On a slow machine
+ * that may be too little to see the bug, but the case does not fail for that.
+ * Return: if it holds.
  */
 #define spin_for(ms, cond)	__mock_look(ms, cond, cpu_relax())
 

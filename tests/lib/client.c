@@ -41,8 +41,8 @@ static int caller_thread(void *data)
 }
 
 /*
- * Call @fn(@arg) in a thread of its own. The case must end it by mock_caller_end(). If the
- * call never returns, its memory stays.
+ * Call @fn(@arg) in a thread of its own. The case must end it by
+ * mock_caller_end(). If the call never returns, its memory stays.
  */
 struct caller *mock_caller(struct kunit *test, void (*fn)(void *arg), void *arg)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Client: helpers of the suites that use fairwq as a driver does. They know fairwq.h and
- * facilities of the kernel, and nothing of the engine.
+ * Client: helpers of the suites that use fairwq as a driver does. They know
+ * fairwq.h and facilities of the kernel, and nothing of the engine.
  */
 #ifndef FAIRWQ_TEST_CLIENT_H
 #define FAIRWQ_TEST_CLIENT_H

@@ -79,8 +79,9 @@ struct mock_item *mock_queue_item(struct kunit *test, struct fairwq_batch *batch
 EXPORT_SYMBOL_GPL(mock_queue_item);
 
 /*
- * Queue @n items with the same letter. They are one array, because under KASAN the
- * free of thousands one by one takes so long that the watchdog reports a lockup.
+ * Queue @n items with the same letter. They are one array, because under KASAN
+ * the free of thousands one by one takes so long that the watchdog reports a
+ * lockup.
  */
 void mock_queue(struct kunit *test, struct fairwq_batch *batch, char letter, unsigned int n)
 {
@@ -107,8 +108,9 @@ static void nothing_fn(struct fairwq_task *self)
 }
 
 /*
- * Fork and join as @self until @begun is completed. So what @self has forked before is offered
- * to other runners as soon as one is free. Return: false if that was not within the bound.
+ * Fork and join as @self until @begun is completed. So what @self has forked
+ * before is offered to other runners as soon as one is free. Return: false if
+ * that was not within the bound.
  */
 bool mock_fork_until(struct fairwq_task *self, struct completion *begun)
 {
@@ -152,8 +154,8 @@ void mock_judge(struct kunit *test)
 EXPORT_SYMBOL_GPL(mock_judge);
 
 /*
- * Make a pool with @runners and @policy. One of its runners waits at the gate, which
- * has a batch of its own. That batch has had its turn.
+ * Make a pool with @runners and @policy. One of its runners waits at the gate,
+ * which has a batch of its own. That batch has had its turn.
  */
 void mock_pool_by(struct kunit *test, unsigned int runners, enum fairwq_policy policy)
 {
@@ -297,9 +299,9 @@ void mock_expect(struct kunit *test, const char *order)
 EXPORT_SYMBOL_GPL(mock_expect);
 
 /*
- * Wait until as many items as in @order have run, and compare the log. Before that,
- * cancel the @nr @items: if the wait timed out, some are still queued, and the case
- * could not end.
+ * Wait until as many items as in @order have run, and compare the log. Before
+ * that, cancel the @nr @items: if the wait timed out, some are still queued,
+ * and the case could not end.
  */
 void mock_expect_order(struct kunit *test, const char *order, struct mock_item **items,
 		       unsigned int nr)

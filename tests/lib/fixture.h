@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The fixture of the suites: a pool, a batch "a" in it, a gate in front of both, and
- * a log of what ran.
+ * The fixture of the suites: a pool, a batch "a" in it, a gate in front of
+ * both, and a log of what ran.
  *
  *	fairwq_queue() --> a --.
  *	                        >-- pool, one of whose runners stands at the gate
  *	               gate_batch
  *
- * The gate pattern: the first item blocks its runner at the gate. The test queues
- * the rest and opens the gate. Then it compares the log with the exact order that
- * it expects. No sleep is needed for correctness, and every wait has a bound (see
- * bound.h): a time-out fails the case.
+ * The gate pattern: the first item blocks its runner at the gate. The test
+ * queues the rest and opens the gate. Then it compares the log with the exact
+ * order that it expects. No sleep is needed for correctness, and every wait has
+ * a bound (see bound.h): a time-out fails the case.
  *
  * A suite must name mock_init() and mock_exit(). A case begins with one call:
  *
@@ -24,12 +24,13 @@
  * (judge.h), and mock_exit() asks it. A case with items of its own calls
  * judge_look().
  *
- * With one runner, what the case queues waits behind the gate. With two, one runner
- * is free. mock_exit() frees what these calls and mock_batch() have made, also if the
- * case failed.
+ * With one runner, what the case queues waits behind the gate. With two, one
+ * runner is free. mock_exit() frees what these calls and mock_batch() have
+ * made, also if the case failed.
  *
  * These functions are compiled once, into fairwq_testlib.ko. A header only has
- * macros that report the line of their caller, and functions that must be inline.
+ * macros that report the line of their caller, and functions that must be
+ * inline.
  */
 #ifndef FAIRWQ_TEST_FIXTURE_H
 #define FAIRWQ_TEST_FIXTURE_H
@@ -94,8 +95,8 @@ static inline int mock_pool_queue(struct fairwq_pool *pool, struct fairwq_work *
 }
 
 /*
- * Between these calls of the kernel all grace periods are expedited. It exports them, and
- * declares them in kernel/rcu/rcu.h alone.
+ * Between these calls of the kernel all grace periods are expedited. It exports
+ * them, and declares them in kernel/rcu/rcu.h alone.
  */
 void rcu_expedite_gp(void);
 void rcu_unexpedite_gp(void);
@@ -156,9 +157,9 @@ bool mock_fork_until(struct fairwq_task *self, struct completion *begun);
 void mock_await(struct kunit *test, struct completion *done);
 
 /*
- * Wait until @cond holds, or fail the case. The message must end with a newline.
- * Without one, printk() shows it only with the next message, and after a hang there is
- * none.
+ * Wait until @cond holds, or fail the case. The message must end with a
+ * newline. Without one, printk() shows it only with the next message, and after
+ * a hang there is none.
  */
 #define mock_until(test, cond)						\
 	do {								\

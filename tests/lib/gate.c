@@ -60,9 +60,9 @@ EXPORT_SYMBOL_GPL(mock_gates_open);
 #define QUICK_WARM_UP	200
 
 /*
- * Make a pool with one runner, and a batch whose items so far were quick. Pause the
- * batch and queue @gate to it. Items that the test queues to the batch before
- * mock_held_go() wait behind @gate. Return: the batch.
+ * Make a pool with one runner, and a batch whose items so far were quick. Pause
+ * the batch and queue @gate to it. Items that the test queues to the batch
+ * before mock_held_go() wait behind @gate. Return: the batch.
  */
 struct fairwq_batch *mock_held_begin(struct kunit *test, struct mock_gate *gate)
 {

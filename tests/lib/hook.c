@@ -45,8 +45,8 @@ struct call *mock_call_start(struct kunit *test, bool (*fn)(struct fairwq_work *
 EXPORT_SYMBOL_GPL(mock_call_start);
 
 /*
- * Start @call on another CPU than the test. The test is bound to its CPU for the
- * rest of the case.
+ * Start @call on another CPU than the test. The test is bound to its CPU for
+ * the rest of the case.
  */
 void mock_call_go_apart(struct kunit *test, struct call *call)
 {

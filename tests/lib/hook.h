@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Hook: helpers for a test that steps into the middle of a call. They are calls in a
- * thread of their own, steps between two CPUs, and an interrupt on top of a caller.
- * Hooks at the points in enum fairwq_test_point use them.
+ * Hook: helpers for a test that steps into the middle of a call. They are calls
+ * in a thread of their own, steps between two CPUs, and an interrupt on top of
+ * a caller. Hooks at the points in enum fairwq_test_point use them.
  */
 #ifndef FAIRWQ_TEST_HOOK_H
 #define FAIRWQ_TEST_HOOK_H
@@ -53,8 +53,9 @@ static inline void step_done(bool *flag)
 }
 
 /*
- * Time in which a call on another CPU, next to look at a work, most likely does so. If it
- * does so later, the case does not see how the call waits. It does not fail for that.
+ * Time in which a call on another CPU, next to look at a work, most likely does
+ * so. If it does so later, the case does not see how the call waits. It does
+ * not fail for that.
  */
 #define MOCK_LOOK_US	200
 

@@ -110,8 +110,8 @@ void mock_set_guess(struct fairwq_batch *batch, unsigned long ns)
 EXPORT_SYMBOL_GPL(mock_set_guess);
 
 /*
- * Let a runner settle the turn of @batch that it ends. A flush may return before that, while
- * the runner still holds the lock.
+ * Let a runner settle the turn of @batch that it ends. A flush may return
+ * before that, while the runner still holds the lock.
  */
 void mock_let_settle(struct fairwq_batch *batch)
 {
@@ -121,8 +121,8 @@ void mock_let_settle(struct fairwq_batch *batch)
 EXPORT_SYMBOL_GPL(mock_let_settle);
 
 /*
- * Check whether a CPU waits for the lock of @limiter. Some kinds of lock cannot tell,
- * and then the answer is false.
+ * Check whether a CPU waits for the lock of @limiter. Some kinds of lock cannot
+ * tell, and then the answer is false.
  */
 bool mock_limiter_wanted(struct fairwq_serializer *limiter)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Look: access of a test to state of the engine that a client cannot see or set.
+ * Look: access of a test to state of the engine that a client cannot see or
+ * set.
  */
 #ifndef FAIRWQ_TEST_LOOK_H
 #define FAIRWQ_TEST_LOOK_H

@@ -65,8 +65,9 @@ bool mock_order_idle(const struct order *order)
 EXPORT_SYMBOL_GPL(mock_order_idle);
 
 /*
- * Return the work that was queued last of those that wait in @order. If none does,
- * the pointer is to no work: the caller may compare it, but not dereference it.
+ * Return the work that was queued last of those that wait in @order. If none
+ * does, the pointer is to no work: the caller may compare it, but not
+ * dereference it.
  */
 const struct fairwq_work *mock_order_last(const struct order *order)
 {

@@ -3,8 +3,8 @@
  * Adversaries: clients that try to get more than their share.
  *
  * Each plot is a pool with a victim, which is client 0, and an adversary, which
- * is all other clients. The victim has a backlog at all times. @share is the most
- * that the adversary may get: of turns, or of time.
+ * is all other clients. The victim has a backlog at all times. @share is the
+ * most that the adversary may get: of turns, or of time.
  */
 #ifndef FAIRWQ_SIM_ADVERSARY_H
 #define FAIRWQ_SIM_ADVERSARY_H

@@ -8,9 +8,10 @@
  *	sim.h			is the pool, with a clock of its own
  *	meter.h, judge.h	measure, and share no line with tree.c
  *
- * The output is KTAP. Each case is a family of configurations. It prints how near
- * the worst lag of any two clients came to the bound, over any window. A case whose
- * name ends in _is_seen plants a fault, and passes if the fault is noticed.
+ * The output is KTAP. Each case is a family of configurations. It prints how
+ * near the worst lag of any two clients came to the bound, over any window. A
+ * case whose name ends in _is_seen plants a fault, and passes if the fault is
+ * noticed.
  *
  * The environment variable SEED determines all numbers. With the name of a case
  * as argument, only that case runs.
@@ -120,11 +121,14 @@ static void note_worst(const struct sim *sim, const struct meter *meter, const c
 }
 
 /*
- * Check whether the judge must be left out of this configuration. That is so for
+ * Check whether the judge must be left out of this configuration. That is so
+ * for
  *
- * clients of all kinds, with several runners: the ideal server gives the share of a
+ * clients of all kinds, with several runners: the ideal server gives the share
+ * of a
  *	long item at once to clients that could not have used it in that time,
- * parked items, with weights that change: a client that waits for a turn that was
+ * parked items, with weights that change: a client that waits for a turn that
+ * was
  *	put back has no debt that the ideal server could count by a new weight.
  */
 static bool not_judged(const struct sim *sim)
@@ -657,8 +661,9 @@ static void time_of_all_kinds(void)
 }
 
 /*
- * Create an owner whose children come with one long item each, and go. Each child
- * is charged a slice, because it has no turns before. Beside the owner is one batch.
+ * Create an owner whose children come with one long item each, and go. Each
+ * child is charged a slice, because it has no turns before. Beside the owner is
+ * one batch.
  */
 static struct sim *strangers(const struct picker *picker)
 {
@@ -847,8 +852,8 @@ static void adversaries(void)
 /* ---- the share of a short backlog -------------------------------------------------- */
 
 /*
- * Run two clients with @first and @other items, which queue themselves again. Return: the
- * share of the first.
+ * Run two clients with @first and @other items, which queue themselves again.
+ * Return: the share of the first.
  */
 static double circulate(struct sim_attrs *a, u64 length, unsigned int first, unsigned int other)
 {
@@ -931,8 +936,9 @@ static void own_wait(void)
 }
 
 /*
- * Run a client with a limit of 1 beside an equal one without, and with @third a third
- * one with items of 20 us. Return: its turns, as a share of the second one's.
+ * Run a client with a limit of 1 beside an equal one without, and with @third a
+ * third one with items of 20 us. Return: its turns, as a share of the second
+ * one's.
  */
 static double limit_one(struct sim_attrs *a, u64 length, bool third)
 {
@@ -970,9 +976,9 @@ static void limits_of_one(void)
 }
 
 /*
- * Run a heavy client with @limit items at a time, or one by a serializer if that is 0.
- * Beside it are @others without a limit. Return: its service, as a share of what its
- * weight and that number of runners allow.
+ * Run a heavy client with @limit items at a time, or one by a serializer if
+ * that is 0. Beside it are @others without a limit. Return: its service, as a
+ * share of what its weight and that number of runners allow.
  */
 static double limit_heavy(struct sim_attrs *a, u32 weight, unsigned int limit, int others,
 			  struct sim_time time, struct sim_time other_time)
@@ -996,9 +1002,9 @@ static double limit_heavy(struct sim_attrs *a, u32 weight, unsigned int limit, i
 }
 
 /*
- * Run a heavy client in pools of all kinds, under one policy. Where turns count, all
- * items have the same length, because else a part of the time says nothing about turns.
- * Under fair time the items of the others may be longer.
+ * Run a heavy client in pools of all kinds, under one policy. Where turns
+ * count, all items have the same length, because else a part of the time says
+ * nothing about turns. Under fair time the items of the others may be longer.
  */
 static void play_heavy(const struct picker *picker, enum sim_policy policy)
 {
@@ -1071,9 +1077,10 @@ static void bursts(void)
 }
 
 /*
- * Run a burst that is alone, until others come with longer backlogs. They join at the
- * clock, which is where the burst began. So it pays for all service that it had while it
- * was alone, up to 1024 turns. The result is printed and not judged.
+ * Run a burst that is alone, until others come with longer backlogs. They join
+ * at the clock, which is where the burst began. So it pays for all service that
+ * it had while it was alone, up to 1024 turns. The result is printed and not
+ * judged.
  */
 static void bursts_alone(void)
 {

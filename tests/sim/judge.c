@@ -170,9 +170,9 @@ static double weight_of(const struct judge *judge, const struct judge_group *gro
 }
 
 /*
- * Raise the bounds of the members: how much less a client may have got than the ideal
- * server gave it. The bound of a window is the largest of all sets of members that
- * took part in it.
+ * Raise the bounds of the members: how much less a client may have got than the
+ * ideal server gave it. The bound of a window is the largest of all sets of
+ * members that took part in it.
  */
 static void set_bounds(struct judge *judge, const struct judge_group *group)
 {

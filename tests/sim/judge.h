@@ -13,13 +13,13 @@
  * The input of the judge is which items arrive, start and end. It does not know
  * virtual times, nor which clients are eligible.
  *
- * Its clock is the service that was given. With each item that starts, the ideal
- * server gives the same amount to clients, by weight. A client takes part if it
- * has an item that waits and may start. Items that its own limits hold back are
- * therefore no loss. A client also takes part while it is ahead of the ideal
- * server, because that still has items of it.
- * The children of an owner share what the owner got. The clients of a priority
- * share what that priority got.
+ * Its clock is the service that was given. With each item that starts, the
+ * ideal server gives the same amount to clients, by weight. A client takes part
+ * if it has an item that waits and may start. Items that its own limits hold
+ * back are therefore no loss. A client also takes part while it is ahead of the
+ * ideal server, because that still has items of it. The children of an owner
+ * share what the owner got. The clients of a priority share what that priority
+ * got.
  *
  * Between priorities there is no ideal server. While a higher one has an item
  * that may start, a lower one has a part of all service: 1 in 64, or nothing.

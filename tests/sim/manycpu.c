@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Many CPUs: find where one tree under one lock saturates, and how shards would do.
+ * Many CPUs: find where one tree under one lock saturates, and how shards would
+ * do.
  *
- * Runners, one on each CPU, take turns from tree.c itself. The model is of the cost of
- * a turn. The lock is a queue in order of arrival. A cache line costs a move if another
- * CPU wrote it last, and more if that CPU has another cache. sim.c has the rest of the
- * pool. Every client has a backlog. These pools are compared:
+ * Runners, one on each CPU, take turns from tree.c itself. The model is of the
+ * cost of a turn. The lock is a queue in order of arrival. A cache line costs a
+ * move if another CPU wrote it last, and more if that CPU has another cache.
+ * sim.c has the rest of the pool. Every client has a backlog. These pools are
+ * compared:
  *
  *  MANY_POOL	one tree, one lock: the engine as it is
  *  MANY_TIED	a shard, which is a tree and a lock, for each cache. A client belongs to
@@ -14,8 +16,8 @@
  *		the last shard. If that has only one, the runner takes a turn of it there
  *  MANY_UNTIED	the same without the bound: a pool for each cache
  *
- * The output is KTAP and, as comments in it, the tables from which "Many CPUs" in
- * Documentation/design.rst comes.
+ * The output is KTAP and, as comments in it, the tables from which "Many CPUs"
+ * in Documentation/design.rst comes.
  */
 #include <stdlib.h>
 
@@ -123,9 +125,10 @@ static const struct picker *const picker = &picker_sound;
  *			for each other
  *  send, wake		half of trip, and half of trip_rested, of a workqueue
  *
- * Not modelled: NUMA, hyperthreads, power states; the workqueue core, which since 6.6 keeps
- * a pool in fewer caches; the lines of the items; the locks of inboxes; weights, priorities,
- * owners, fair time, and clients that come and go, for which there is fairwq_sim.
+ * Not modelled: NUMA, hyperthreads, power states; the workqueue core, which
+ * since 6.6 keeps a pool in fewer caches; the lines of the items; the locks of
+ * inboxes; weights, priorities, owners, fair time, and clients that come and
+ * go, for which there is fairwq_sim.
  */
 static const struct machine chiplets = {
 	.name = "8 CPUs a cache", .section = 50, .beside = 25, .near = 37, .far = 158,
@@ -173,8 +176,8 @@ static int last_shard(const struct many *many)
 }
 
 /*
- * Check whether @shard is too far ahead to give a turn. The floor may be old. Then it is
- * too low, which errs on the safe side.
+ * Check whether @shard is too far ahead to give a turn. The floor may be old.
+ * Then it is too low, which errs on the safe side.
  */
 static bool is_ahead(const struct many *many, const struct shard *shard)
 {
@@ -187,8 +190,8 @@ static bool is_ahead(const struct many *many, const struct shard *shard)
 }
 
 /*
- * Read the clocks of all shards. Each has a line of its own, and all move at the same
- * time. Return: the cost.
+ * Read the clocks of all shards. Each has a line of its own, and all move at
+ * the same time. Return: the cost.
  */
 static double look(struct many *many, struct shard *shard)
 {
@@ -201,8 +204,8 @@ static double look(struct many *many, struct shard *shard)
 }
 
 /*
- * Choose the shard that the runner goes to: the one of the turn that has ended, or its
- * own, or the last one. Return: the cost of the choice.
+ * Choose the shard that the runner goes to: the one of the turn that has ended,
+ * or its own, or the last one. Return: the cost of the choice.
  */
 static double choose_shard(struct many *many, int cpu)
 {
@@ -308,8 +311,9 @@ static double take_turn(struct many *many, int cpu)
 }
 
 /*
- * Give the lock to the runner: it ends its last turn and takes the next. It takes none if
- * the shard is ahead, or if it is away and its own shard is not ahead any more.
+ * Give the lock to the runner: it ends its last turn and takes the next. It
+ * takes none if the shard is ahead, or if it is away and its own shard is not
+ * ahead any more.
  */
 static void grant(struct many *many, int cpu, bool waited)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The meter: measure how far apart two clients are that should have got the same.
+ * The meter: measure how far apart two clients are that should have got the
+ * same.
  *
  * Its input is which clients are eligible, their parents and weights, and which
  * service each gets when. It does not know virtual times, and has no line in
@@ -33,22 +34,24 @@
 #define METER_NO_ENTRY	(-1)
 
 /*
- * The form of the bound. "Taken" is the number of turns that may have been taken and
- * not ended. A cost is the most that an entry gets at once, divided by its weight.
+ * The form of the bound. "Taken" is the number of turns that may have been
+ * taken and not ended. A cost is the most that an entry gets at once, divided
+ * by its weight.
  */
 enum meter_bound {
 	/* taken * the larger cost of the two: promise 6, with max_active + 1 */
 	METER_PROMISE,
 	/*
-	 * taken / 2 * the sum of both costs: the bound of policy.c. @taken is the
-	 * same for turns that were given, and twice that for time that was charged.
+	 * taken / 2 * the sum of both costs: the bound of policy.c. @taken is
+	 * the same for turns that were given, and twice that for time that was
+	 * charged.
 	 */
 	METER_HALVES,
 	/*
-	 * 2 * taken * the larger cost: for items that may be longer than the items
-	 * before them. All turns in flight may be of the first entry, with next to
-	 * no charge. At another time in the same window all of them may be of the
-	 * second entry.
+	 * 2 * taken * the larger cost: for items that may be longer than the
+	 * items before them. All turns in flight may be of the first entry,
+	 * with next to no charge. At another time in the same window all of
+	 * them may be of the second entry.
 	 */
 	METER_SURPRISED,
 };

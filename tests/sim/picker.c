@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The picker under test: tree.c itself, compiled for user space. It is built several
- * times, with -DPICKER=picker_<name>. TREE_C may be a copy with a bug of tests/bugs.
- * Or one of these plants a fault:
+ * The picker under test: tree.c itself, compiled for user space. It is built
+ * several times, with -DPICKER=picker_<name>. TREE_C may be a copy with a bug
+ * of tests/bugs. Or one of these plants a fault:
  *
  * PICKER_LINEAR	count as if the place of a node was searched one by one
  * PICKER_STARVE_LIMIT	how often a lower priority is passed over

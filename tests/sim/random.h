@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Random: numbers that look random and are the same for the same seed: splitmix64
- * (G. L. Steele, D. Lea, C. H. Flood, "Fast Splittable Pseudorandom Number
- * Generators", OOPSLA 2014).
+ * Random: numbers that look random and are the same for the same seed:
+ * splitmix64 (G. L. Steele, D. Lea, C. H. Flood, "Fast Splittable Pseudorandom
+ * Number Generators", OOPSLA 2014).
  */
 #ifndef FAIRWQ_SIM_RANDOM_H
 #define FAIRWQ_SIM_RANDOM_H

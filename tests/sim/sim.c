@@ -398,8 +398,8 @@ static void take_out(struct sim_client *client)
 }
 
 /*
- * Park the first item now and then, as if it still ran on another runner. Return: true
- * if it was; then the runner looks for another turn.
+ * Park the first item now and then, as if it still ran on another runner.
+ * Return: true if it was; then the runner looks for another turn.
  */
 static bool park(struct sim *sim, struct sim_client *client)
 {
@@ -874,8 +874,8 @@ static s64 items_of_turn(const struct sim_client *client)
 }
 
 /*
- * Return the most that @client gets at once, ns: an item, or a burst. It is at least
- * a slice, because a newcomer joins a slice behind the others.
+ * Return the most that @client gets at once, ns: an item, or a burst. It is at
+ * least a slice, because a newcomer joins a slice behind the others.
  */
 static s64 time_of_turn(const struct sim *sim, const struct sim_client *client)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Turns that go on: an item starts a timer, which ends its turn. Meanwhile the item
- * still holds its batch and its serializer. The checks of streams, flushes and batches
- * would report it if not.
+ * Turns that go on: an item starts a timer, which ends its turn. Meanwhile the
+ * item still holds its batch and its serializer. The checks of streams, flushes
+ * and batches would report it if not.
  */
 #define pr_fmt(fmt) "fairwq-torture: " fmt
 

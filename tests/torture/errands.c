@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Errands: items that an actor lets run for one of many users. Each must act for that
- * user, and so must its tasks. All other items must act for root.
+ * Errands: items that an actor lets run for one of many users. Each must act
+ * for that user, and so must its tasks. All other items must act for root.
  */
 #define pr_fmt(fmt) "fairwq-torture: " fmt
 

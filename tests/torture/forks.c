@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Items that fork: a tree of tasks, or a loop. Each task and each number must have run
- * once when the join returns.
+ * Items that fork: a tree of tasks, or a loop. Each task and each number must
+ * have run once when the join returns.
  */
 #define pr_fmt(fmt) "fairwq-torture: " fmt
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Hotplug: CPUs go and come back, one by one, while all actors go on. Runners and
- * timers of a CPU that goes must move to others.
+ * Hotplug: CPUs go and come back, one by one, while all actors go on. Runners
+ * and timers of a CPU that goes must move to others.
  */
 #define pr_fmt(fmt) "fairwq-torture: " fmt
 
@@ -26,8 +26,8 @@ static void tt_hotplug_wait(void)
 }
 
 /*
- * Remove @cpu, and add it again. The kernel may refuse to remove it. It may also
- * refuse to add it at once, so try for a while.
+ * Remove @cpu, and add it again. The kernel may refuse to remove it. It may
+ * also refuse to add it at once, so try for a while.
  */
 static void tt_cycle(unsigned int cpu)
 {

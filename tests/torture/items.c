@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Items that live as long as the test. Every actor may queue, cancel, disable
- * and flush them, to any batch of any pool. Each item counts its calls and runs,
- * which must agree in the end.
+ * and flush them, to any batch of any pool. Each item counts its calls and
+ * runs, which must agree in the end.
  *
  * Limits: most delayed items are modified by one actor at a time, see
  * tt_item_is_loose().
@@ -92,8 +92,8 @@ int tt_queued(int ret)
 /*
  * fairwq_mod_delayed() takes the item out if another actor queues it meanwhile,
  * and does not report how often. Therefore an actor must hold a delayed item to
- * queue or modify it. A few items are modified without that. For these the counts
- * may differ.
+ * queue or modify it. A few items are modified without that. For these the
+ * counts may differ.
  */
 #define TT_MOD_UNSURE	4	/* a call takes the item out fewer times, uncounted */
 
@@ -139,9 +139,9 @@ void tt_item_queued(struct tt_item *item, int ret)
 }
 
 /*
- * Queue @item to @batch: a plain item through the stream @way, unless it is NULL; a
- * delayed one after @delay. Return: the result of the queue call; -EBUSY without a
- * call if another actor holds the item.
+ * Queue @item to @batch: a plain item through the stream @way, unless it is
+ * NULL; a delayed one after @delay. Return: the result of the queue call;
+ * -EBUSY without a call if another actor holds the item.
  */
 int tt_item_queue(struct tt_item *item, struct tt_stream *way, struct fairwq_batch *batch,
 		  unsigned long delay)
@@ -180,8 +180,8 @@ static void tt_item_cancel_end(struct tt_item *item)
 }
 
 /*
- * Modify a delayed item. If another actor holds it, only a loose item is modified,
- * and its counts are unsure from then on.
+ * Modify a delayed item. If another actor holds it, only a loose item is
+ * modified, and its counts are unsure from then on.
  */
 void tt_item_mod(struct tt_item *item, struct fairwq_batch *batch, unsigned long delay)
 {
@@ -257,8 +257,8 @@ void tt_dropped(struct fairwq_work *work)
 /* ---- the function ------------------------------------------------------ */
 
 /*
- * Check that @item is not inside already, and note the stamps that it sees. Return:
- * the number of its runs.
+ * Check that @item is not inside already, and note the stamps that it sees.
+ * Return: the number of its runs.
  */
 static u32 tt_item_enter(struct tt_item *item)
 {

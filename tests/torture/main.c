@@ -2,9 +2,9 @@
 /*
  * Torture of fairwq: parameters, threads, progress, the end and the verdict.
  *
- * To load the module starts the test. The test ends after "seconds", or when the
- * module is unloaded. Its last line is "End of test: SUCCESS" or "FAILURE". The
- * parameter "state" has the same: running, success, failure.
+ * To load the module starts the test. The test ends after "seconds", or when
+ * the module is unloaded. Its last line is "End of test: SUCCESS" or "FAILURE".
+ * The parameter "state" has the same: running, success, failure.
  */
 #define pr_fmt(fmt) "fairwq-torture: " fmt
 
@@ -151,8 +151,8 @@ void tt_tell_problem(atomic_t *told, const char *fmt, ...)
 }
 
 /*
- * Add @n to a count of this CPU. For frequent events call it once for many, because
- * it costs two system calls on user-mode Linux.
+ * Add @n to a count of this CPU. For frequent events call it once for many,
+ * because it costs two system calls on user-mode Linux.
  */
 void tt_count(enum tt_count which, long n)
 {
@@ -276,9 +276,9 @@ static int tt_threads_start(void)
 }
 
 /*
- * Stop all threads and their interrupts, and end their streams. Another thread must
- * resume paused batches meanwhile, because the streams wait for their items: see
- * tt_stop_all().
+ * Stop all threads and their interrupts, and end their streams. Another thread
+ * must resume paused batches meanwhile, because the streams wait for their
+ * items: see tt_stop_all().
  */
 static void tt_threads_stop(void)
 {
@@ -399,8 +399,9 @@ static void tt_say_parameters(const char *when)
 }
 
 /*
- * Sleep for a fiftieth of a second, and count that in tt_now. What waits for an item counts
- * its patience in tt_now and not in jiffies. These jump if the host stops the guest.
+ * Sleep for a fiftieth of a second, and count that in tt_now. What waits for an
+ * item counts its patience in tt_now and not in jiffies. These jump if the host
+ * stops the guest.
  */
 static void tt_nap(void)
 {
@@ -439,8 +440,8 @@ static bool tt_is_halted(void)
 }
 
 /*
- * Wait until the time is up. Meanwhile resume all batches now and then, so that a
- * flush of a paused one does not wait for ever.
+ * Wait until the time is up. Meanwhile resume all batches now and then, so that
+ * a flush of a paused one does not wait for ever.
  */
 static void tt_torment(void)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Items that are queued once and free themselves, on their own, in a stream, or with
- * the object that they are part of; and probes, which show that a flush has waited.
+ * Items that are queued once and free themselves, on their own, in a stream, or
+ * with the object that they are part of; and probes, which show that a flush
+ * has waited.
  */
 #define pr_fmt(fmt) "fairwq-torture: " fmt
 
@@ -178,8 +179,8 @@ void tt_oneshot_dropped(struct fairwq_work *work)
 }
 
 /*
- * Queue @oneshot to its stream. If it has none, queue it to @batch, or to one of many flows
- * if that is NULL. Return: the result of the queue call.
+ * Queue @oneshot to its stream. If it has none, queue it to @batch, or to one
+ * of many flows if that is NULL. Return: the result of the queue call.
  */
 static int tt_oneshot_send(struct tt_oneshot *oneshot, struct fairwq_batch *batch)
 {
@@ -368,9 +369,9 @@ void tt_probe(struct fairwq_batch *batch, struct fairwq_pool *pool)
 #define TT_EMPTY_ITEMS	16U
 
 /*
- * Queue items to @batch and cancel the batch. Each item must have run, or been counted
- * by a cancel, which does not report the items that it took out. Then all are freed:
- * fairwq must not touch them any more.
+ * Queue items to @batch and cancel the batch. Each item must have run, or been
+ * counted by a cancel, which does not report the items that it took out. Then
+ * all are freed: fairwq must not touch them any more.
  */
 void tt_empty(struct fairwq_batch *batch, struct tt_actor *actor)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Operations: what actors do to fairwq. Each is a small function in the table at
- * the end. To torture something new, write one more and give it a weight.
+ * Operations: what actors do to fairwq. Each is a small function in the table
+ * at the end. To torture something new, write one more and give it a weight.
  */
 #define pr_fmt(fmt) "fairwq-torture: " fmt
 
@@ -53,8 +53,8 @@ static void tt_batch_released(struct fairwq_batch *batch, void *priv)
 }
 
 /*
- * Get the batch of @slot, and its nature unless @nature is NULL. Return: the batch,
- * with a reference, or NULL.
+ * Get the batch of @slot, and its nature unless @nature is NULL. Return: the
+ * batch, with a reference, or NULL.
  */
 static struct fairwq_batch *tt_slot_get(struct tt_slot *slot, struct tt_nature *nature)
 {
@@ -382,8 +382,8 @@ static void tt_brief_fn(struct fairwq_work *work)
 }
 
 /*
- * Queue a work on the stack, and check that it has ended before this returns. It goes
- * to a default batch, because no actor cancels that.
+ * Queue a work on the stack, and check that it has ended before this returns.
+ * It goes to a default batch, because no actor cancels that.
  */
 static void tt_op_onstack(struct tt_actor *actor)
 {
@@ -505,8 +505,8 @@ enum hrtimer_restart tt_duel_fn(struct hrtimer *timer)
 }
 
 /*
- * Act upon one item by a thread and by a hard interrupt, which comes in the middle
- * of a call of the thread. Most of the time the item is a delayed one.
+ * Act upon one item by a thread and by a hard interrupt, which comes in the
+ * middle of a call of the thread. Most of the time the item is a delayed one.
  */
 static void tt_op_duel(struct tt_actor *actor)
 {
@@ -546,10 +546,10 @@ static bool tt_undisturbed(struct tt_item *item)
 }
 
 /*
- * Store, queue, flush. The run must have seen the store, unless another actor has
- * taken the item out meanwhile. That also holds for an item that was pending, but
- * only for a plain one: another call may be about to start the timer of a delayed
- * item, and a flush may miss that.
+ * Store, queue, flush. The run must have seen the store, unless another actor
+ * has taken the item out meanwhile. That also holds for an item that was
+ * pending, but only for a plain one: another call may be about to start the
+ * timer of a delayed item, and a flush may miss that.
  */
 static void tt_op_stamp(struct tt_actor *actor)
 {
@@ -630,8 +630,8 @@ static void tt_op_dispose(struct tt_actor *actor)
 }
 
 /*
- * Choose whether a shutdown runs or drops the rest; tt_how_end() must follow. While
- * one drops, items are not judged. Return: the flag for the shutdown.
+ * Choose whether a shutdown runs or drops the rest; tt_how_end() must follow.
+ * While one drops, items are not judged. Return: the flag for the shutdown.
  */
 static unsigned int tt_how_begin(struct tt_actor *actor)
 {
@@ -655,9 +655,9 @@ static void tt_gone_released(struct fairwq_batch *batch, void *priv)
 }
 
 /*
- * Create a batch, and one that it owns, queue items to them in all ways, and shut
- * both down. Other actors cancel, modify and hold back these items meanwhile. When
- * the shutdown returns, both batches must have been released.
+ * Create a batch, and one that it owns, queue items to them in all ways, and
+ * shut both down. Other actors cancel, modify and hold back these items
+ * meanwhile. When the shutdown returns, both batches must have been released.
  */
 static void tt_op_shutdown(struct tt_actor *actor)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sequences: an actor queues some items through a sequencer, cancels some of them, and
- * waits. The completions must come in the order of the queue calls, each once.
+ * Sequences: an actor queues some items through a sequencer, cancels some of
+ * them, and waits. The completions must come in the order of the queue calls,
+ * each once.
  */
 #define pr_fmt(fmt) "fairwq-torture: " fmt
 

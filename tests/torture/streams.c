@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Streams: most of the items. A stream is a ring of items, its packets. One producer
- * queues them in turn, each as soon as it has ended. The way of a stream decides
- * which order fairwq promises; see enum tt_way.
+ * Streams: most of the items. A stream is a ring of items, its packets. One
+ * producer queues them in turn, each as soon as it has ended. The way of a
+ * stream decides which order fairwq promises; see enum tt_way.
  *
  * The producer writes a number and a check value into a packet before the queue
  * call. The packet's function checks that
@@ -15,8 +15,8 @@
  *
  * In the end the stream must have seen as many runs as calls were accepted.
  *
- * Locking: a stream has one producer at a time. A stream that all actors share has
- * a lock, and its holder is the producer.
+ * Locking: a stream has one producer at a time. A stream that all actors share
+ * has a lock, and its holder is the producer.
  */
 #define pr_fmt(fmt) "fairwq-torture: " fmt
 
@@ -87,8 +87,8 @@ static unsigned long tt_packet_check(const struct tt_packet *packet, u64 nr)
 /* ---- the function of a packet ------------------------------------------ */
 
 /*
- * Check whether no order is promised. That is so if fairwq had no memory for a flow,
- * because then its items go to a batch that flows share.
+ * Check whether no order is promised. That is so if fairwq had no memory for a
+ * flow, because then its items go to a batch that flows share.
  */
 static bool tt_stream_is_unsure(const struct tt_stream *stream)
 {
@@ -356,9 +356,9 @@ static void tt_stream_flush(struct tt_stream *stream)
 }
 
 /*
- * Send until the ring is full. A wait for its end each time would leave the CPUs
- * idle. Therefore the thread mostly goes on with another stream. It sleeps if all
- * streams seem to be full.
+ * Send until the ring is full. A wait for its end each time would leave the
+ * CPUs idle. Therefore the thread mostly goes on with another stream. It sleeps
+ * if all streams seem to be full.
  */
 void tt_stream_fill(struct tt_actor *actor)
 {
@@ -404,8 +404,9 @@ static void tt_stream_released(struct fairwq_batch *batch, void *priv)
 }
 
 /*
- * Wait until all items of @stream have ended, and free it. A cancel may not yet have
- * counted an item, and not every way has a flush. After tt_patience it is a problem.
+ * Wait until all items of @stream have ended, and free it. A cancel may not yet
+ * have counted an item, and not every way has a flush. After tt_patience it is
+ * a problem.
  */
 static void tt_stream_await(struct tt_stream *stream)
 {
@@ -547,8 +548,8 @@ static const enum tt_way tt_shared_ways[TT_NR_SHARED] = {
 };
 
 /*
- * The holder of @lock is the producer of the stream's packets. Items of items.c go
- * through the stream as well.
+ * The holder of @lock is the producer of the stream's packets. Items of items.c
+ * go through the stream as well.
  */
 static struct tt_shared {
 	raw_spinlock_t lock;
@@ -659,8 +660,8 @@ static void tt_stream_meddle_batch(struct tt_stream *stream, struct tt_actor *ac
 }
 
 /*
- * Meddle with a stream of the thread, or of one of its interrupts, which live as long
- * as the test.
+ * Meddle with a stream of the thread, or of one of its interrupts, which live
+ * as long as the test.
  */
 void tt_stream_meddle(struct tt_actor *actor)
 {

@@ -28,8 +28,8 @@
  *   starved       allocations fail
  *   hotplug       CPUs go and come back
  *
- * Each name is also a value of the parameter bug=. Then the torture breaks its own
- * rule, and each check for that rule must report it.
+ * Each name is also a value of the parameter bug=. Then the torture breaks its
+ * own rule, and each check for that rule must report it.
  */
 #ifndef FAIRWQ_TORTURE_H
 #define FAIRWQ_TORTURE_H

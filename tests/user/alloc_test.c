@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Allocations: calls that lack memory, from user space. Every allocation of a system
- * call from the slab, or of two pages and more, fails once, one at a time. The call
- * must return ENOMEM or do without, and the next call must work. This takes a kernel
- * with FAILSLAB and FAIL_PAGE_ALLOC, and an init.sh that lets allocations fail which
- * may sleep. In other kernels nothing fails.
+ * Allocations: calls that lack memory, from user space. Every allocation of a
+ * system call from the slab, or of two pages and more, fails once, one at a
+ * time. The call must return ENOMEM or do without, and the next call must work.
+ * This takes a kernel with FAILSLAB and FAIL_PAGE_ALLOC, and an init.sh that
+ * lets allocations fail which may sleep. In other kernels nothing fails.
  *
  * Needs: fairhash
  *
@@ -30,8 +30,8 @@
 static int fail_fd;
 
 /*
- * Let the @nth allocation from now on fail; 0: none. Return: the allocations that were
- * left until the failure that was set before; 0: it has happened.
+ * Let the @nth allocation from now on fail; 0: none. Return: the allocations
+ * that were left until the failure that was set before; 0: it has happened.
  */
 static int fail_nth(int nth)
 {
@@ -49,8 +49,8 @@ static int fail_nth(int nth)
 }
 
 /*
- * Repeat @call, each time without another allocation, until all have failed once. @call
- * returns 0 or an error. Return: the number of calls with ENOMEM.
+ * Repeat @call, each time without another allocation, until all have failed
+ * once. @call returns 0 or an error. Return: the number of calls with ENOMEM.
  */
 static int walk(int (*call)(const char *arg), const char *arg)
 {

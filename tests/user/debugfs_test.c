@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Debugfs: check the files in /sys/kernel/debug/fairwq, the knobs with good values and
- * with rubbish, and the tracepoints.
+ * Debugfs: check the files in /sys/kernel/debug/fairwq, the knobs with good
+ * values and with rubbish, and the tracepoints.
  *
  * Needs: fairhash
  *
- * The output is KTAP. The pool is that of /dev/fairhash. The process that uses it is
- * called "operator", and so is its batch.
+ * The output is KTAP. The pool is that of /dev/fairhash. The process that uses
+ * it is called "operator", and so is its batch.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -513,8 +513,8 @@ static bool own_row(struct row *row)
 }
 
 /*
- * Check whether the row has @done items. The caller must wait for that, because a digest
- * may come a moment before the end of the last turn is counted.
+ * Check whether the row has @done items. The caller must wait for that, because
+ * a digest may come a moment before the end of the last turn is counted.
  */
 static bool own_row_has(struct row *row, unsigned long long done)
 {
@@ -968,8 +968,8 @@ static void all_read_under_load(void)
 }
 
 /*
- * Write one block at a time, so that each must wake up the pool, while another thread
- * reads the table of batches. Each digest must come.
+ * Write one block at a time, so that each must wake up the pool, while another
+ * thread reads the table of batches. Each digest must come.
  */
 static void reader_loses_no_wakeup(void)
 {

@@ -238,8 +238,9 @@ static void bad_pointers(void)
 }
 
 /*
- * Write and read without blocking while others have full backlogs. Return: false if the
- * pool was through with all of them before the read, because this process was held up.
+ * Write and read without blocking while others have full backlogs. Return:
+ * false if the pool was through with all of them before the read, because this
+ * process was held up.
  */
 static bool nonblocking_once(void)
 {
@@ -293,8 +294,8 @@ static bool digest_comes(int fd)
 }
 
 /*
- * Check poll() right after a write: only POLLOUT until the block is hashed, then
- * POLLIN, too. Return: true if the first state was seen.
+ * Check poll() right after a write: only POLLOUT until the block is hashed,
+ * then POLLIN, too. Return: true if the first state was seen.
  */
 static bool poll_sees_it_outstanding(int fd)
 {

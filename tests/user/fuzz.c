@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fuzz: random calls to all that user space can reach. These are the knobs and the
- * files in debugfs, and the file operations of /dev/fairhash.
+ * Fuzz: random calls to all that user space can reach. These are the knobs and
+ * the files in debugfs, and the file operations of /dev/fairhash.
  *
  * Needs: fairhash
  *
- * The output is KTAP. The environment, and so the kernel's command line, may set the
- * seed FUZZ_SEED, and FUZZ_ROUNDS, the number of rounds of every process. With one seed
- * each process repeats its calls. The scheduler decides the order between them.
+ * The output is KTAP. The environment, and so the kernel's command line, may
+ * set the seed FUZZ_SEED, and FUZZ_ROUNDS, the number of rounds of every
+ * process. With one seed each process repeats its calls. The scheduler decides
+ * the order between them.
  *
- * If one process alone has a file, a model predicts the answer of each call. If several
- * share it, each call must return, with an answer that is possible. Other faults are for
- * the checks of the kernel to find.
+ * If one process alone has a file, a model predicts the answer of each call. If
+ * several share it, each call must return, with an answer that is possible.
+ * Other faults are for the checks of the kernel to find.
  *
- * With the argument "clients" it only uses the device and the files, which may come and
- * go meanwhile. It runs until it is killed.
+ * With the argument "clients" it only uses the device and the files, which may
+ * come and go meanwhile. It runs until it is killed.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -252,8 +253,8 @@ static size_t any_number(char *text, size_t size)
 }
 
 /*
- * Make a text for a knob. It is not a short hung_ms, because the module would then
- * rightly report that an item hangs.
+ * Make a text for a knob. It is not a short hung_ms, because the module would
+ * then rightly report that an item hangs.
  */
 static size_t any_text(const char *knob, char text[64])
 {
@@ -636,8 +637,8 @@ static void fuzz_device(void)
 static atomic_int shared_fd[SHARED];
 
 /*
- * Make a call on a shared descriptor. It may close it under the reads of other threads,
- * and reuse the number for a new one.
+ * Make a call on a shared descriptor. It may close it under the reads of other
+ * threads, and reuse the number for a new one.
  */
 static void share_step(int fd)
 {
@@ -782,8 +783,8 @@ static void use_for_ever(void)
 }
 
 /*
- * Check for user-mode Linux without KASAN_VMALLOC. It keeps the marks of a module that
- * is gone, and complains about the next one in its place.
+ * Check for user-mode Linux without KASAN_VMALLOC. It keeps the marks of a
+ * module that is gone, and complains about the next one in its place.
  */
 static bool kasan_keeps_marks(void)
 {

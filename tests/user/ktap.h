@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * KTAP: the report of a user-space test, on standard output. Complaints come in lines
- * before the result of their case.
+ * KTAP: the report of a user-space test, on standard output. Complaints come in
+ * lines before the result of their case.
  */
 #ifndef FAIRWQ_USER_KTAP_H
 #define FAIRWQ_USER_KTAP_H
