@@ -98,6 +98,7 @@ static void batch_free_rcu(struct rcu_head *rcu)
 
 	fairwq_pool_put(batch->pool);
 	kfree(batch->group);
+	kfree(batch->order);
 	kfree(batch->stats->hists);
 	kfree(batch->stats);
 	kfree(batch->name);
@@ -278,6 +279,12 @@ static struct fairwq_batch *batch_alloc(struct fairwq_pool *pool,
 	batch->stats = kzalloc(sizeof(*batch->stats), gfp);
 	if (!batch->stats)
 		goto nomem;
+	if (attrs->ordered) {
+		batch->order = kmalloc(sizeof(*batch->order), gfp);
+		if (!batch->order)
+			goto nomem;
+		fairwq_sequencer_init(batch->order);
+	}
 	if (READ_ONCE(pool->histograms))	/* without memory it has none */
 		batch->stats->hists = kzalloc(sizeof(*batch->stats->hists), gfp | __GFP_NOWARN);
 	fairwq_node_init(&batch->node, &pool->tree.rank[fairwq_prio_rank(attrs->prio)],
@@ -303,6 +310,8 @@ static struct fairwq_batch *batch_alloc(struct fairwq_pool *pool,
 	return batch;
 
 nomem:
+	if (batch)
+		kfree(batch->stats);
 	kfree(batch);
 	kfree(name);
 	return NULL;

@@ -332,6 +332,8 @@ enum fairwq_prio {
  *	owner's own items have a weight of FAIRWQ_DFL_WEIGHT among them. Owners
  *	may be nested 8 deep. Pause, flush and dispose of an owner concern its
  *	own items only, and it may be disposed before its batches
+ * @ordered: the batch has a sequencer of its own. Its works are completed when
+ *	a flush of the batch returns, and before @released is called
  * @released: called once, in process context, when the batch was disposed, has
  *	drained and has left its pool; or NULL. It may sleep, which delays only
  *	the end of the pool. It must not wait for that
@@ -343,6 +345,7 @@ struct fairwq_batch_attrs {
 	unsigned int max_active;
 	unsigned int max_queued;
 	struct fairwq_batch *parent;
+	bool ordered;
 	void (*released)(struct fairwq_batch *batch, void *priv);
 	void *priv;
 };
@@ -1150,8 +1153,9 @@ void __fairwq_sequenced_work_init(struct fairwq_sequenced_work *swork, fairwq_fu
 
 /**
  * fairwq_sequencer_queue - queue a work that is completed in its order
- * @sequencer: the sequencer. It must stay until fairwq_sequencer_flush() has
- *	returned, after @swork was completed or dropped
+ * @sequencer: the sequencer, which must stay until fairwq_sequencer_flush() has
+ *	returned, after @swork was completed or dropped; or NULL for that of
+ *	@batch, which must be ordered
  * @serializer: a serializer that @swork passes through, too; or NULL
  * @batch: where @swork is to run; any batch of any pool
  * @swork: the work, set up by fairwq_sequenced_work_init(). If another queue

@@ -15,6 +15,10 @@
  *
  * btrfs' async-thread.c does this by hand for its ordered works.
  *
+ * An ordered batch has a sequencer of its own, which lives as long as the batch. A
+ * task that completes works does so in a turn of a work that was queued no later
+ * than they were. So when the turns of a batch have ended, its works are completed.
+ *
  * Locking: sequencer->lock, which is not held while a completion is called.
  * Invariant: while @completer is set, that task looks at the front again before
  * it goes.
@@ -107,8 +111,10 @@ int fairwq_sequencer_queue(struct fairwq_sequencer *sequencer,
 {
 	int ret;
 
+	if (!sequencer && !fairwq_is_no_pointer(batch))
+		sequencer = batch->order;
 	if (!sequencer)
-		return fairwq_bad_arg("sequencer is NULL");
+		return fairwq_bad_arg("sequencer is NULL, and batch is not ordered");
 	if (!swork || !swork->work.func)
 		return fairwq_bad_arg("swork is NULL or has no function");
 	/* Held over the queue call: the batch and the serializer get works in this order. */

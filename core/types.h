@@ -232,6 +232,7 @@ struct fairwq_batch {
 	struct fairwq_node *group;	/* P, set once: as an owner, the place of all its batches */
 	void (*released)(struct fairwq_batch *batch, void *priv); /* I */
 	void *priv;			/* I */
+	struct fairwq_sequencer *order;	/* I: of an ordered batch, or NULL */
 	struct list_head link;		/* P: in pool->registry.batches, until after @reaped is set */
 
 	/* What a turn touches. */

@@ -640,6 +640,120 @@ static void work_in_recycled_memory_may_be_waited_for(struct kunit *test)
 
 /* ------------------------------------------------------------------------- */
 
+/* ---- ordered batches ------------------------------------------------------ */
+
+/* The works of an ordered batch are completed when a flush of it returns. */
+static void ordered_batch_completes_in_queue_order(struct kunit *test)
+{
+	const struct fairwq_batch_attrs attrs = { .ordered = true };
+	struct mock *mock = test->priv;
+	struct fairwq_batch *ordered;
+	struct step *step[NR];
+	int i;
+
+	begin(test, NR + 1);
+	ordered = mock_batch_with(test, "ordered", &attrs);
+	steps_run(test, NULL, ordered, step);
+	for (i = NR - 1; i > 0; i--)
+		step_end(test, step[i]);
+	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->log.nr));
+	complete(&step[0]->open);
+	fairwq_batch_flush(ordered);
+	KUNIT_EXPECT_STREQ(test, "abcde", &mock->log.text[0]);
+	for (i = 0; i < NR; i++)
+		KUNIT_EXPECT_FALSE(test, step[i]->early);
+}
+
+/* A disposed ordered batch is released after its last completion. */
+static void ordered_batch_stays_until_all_are_completed(struct kunit *test)
+{
+	atomic_t released = ATOMIC_INIT(0);
+	const struct fairwq_batch_attrs attrs = {
+		.ordered = true, .released = mock_released_count, .priv = &released,
+	};
+	struct fairwq_batch *ordered;
+	struct step *step[NR];
+	int i;
+
+	begin(test, NR + 1);
+	ordered = mock_own_batch(test, "ordered", &attrs);
+	steps_run(test, NULL, ordered, step);
+	fairwq_batch_dispose(ordered);
+	for (i = NR - 1; i > 0; i--)
+		step_end(test, step[i]);
+	fairwq_test_wait_released();
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&released));
+	complete(&step[0]->open);
+	mock_until(test, atomic_read(&released) == 1);
+	expect_log(test, "abcde");
+}
+
+/* A work that a cancel has taken out is dropped from the order of its batch, too. */
+static void ordered_batch_goes_on_after_a_cancel(struct kunit *test)
+{
+	const struct fairwq_batch_attrs attrs = { .ordered = true };
+	struct fairwq_batch *ordered;
+	struct step *step[3];
+	int i;
+
+	begin(test, 2);
+	ordered = mock_batch_with(test, "ordered", &attrs);
+	fairwq_batch_pause(ordered);
+	for (i = 0; i < 3; i++) {
+		step[i] = step_new(test, NULL, 'a' + i);
+		complete(&step[i]->open);
+		KUNIT_ASSERT_EQ(test, 1, fairwq_sequencer_queue(NULL, NULL, ordered,
+								&step[i]->swork));
+	}
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&step[0]->swork.work));
+	fairwq_sequencer_drop(&step[0]->swork.work);
+	fairwq_batch_resume(ordered);
+	fairwq_batch_flush(ordered);
+	expect_log(test, "bc");
+}
+
+/* The batch of a key may be ordered, and each of them is so by itself. */
+static void ordered_flows_are_in_order_each(struct kunit *test)
+{
+	const struct fairwq_batch_attrs attrs = { .ordered = true };
+	struct mock *mock = test->priv;
+	struct fairwq_flows *flows;
+	struct step *step[4];
+	int i;
+
+	begin(test, 5);
+	flows = fairwq_flows_create(mock->pool, &attrs);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(flows));
+	for (i = 0; i < 4; i++) {
+		step[i] = step_new(test, NULL, 'a' + i);
+		guard(rcu)();
+		KUNIT_EXPECT_EQ(test, 1, fairwq_sequencer_queue(NULL, NULL,
+								fairwq_flows_batch(flows, i % 2),
+								&step[i]->swork));
+	}
+	for (i = 0; i < 4; i++)
+		mock_await(test, &step[i]->entered);
+	step_end(test, step[2]);		/* behind the first of its key */
+	step_end(test, step[1]);
+	expect_log(test, "b");
+	step_end(test, step[0]);
+	expect_log(test, "bac");
+	complete(&step[3]->open);
+	fairwq_flows_destroy(flows);
+	expect_log(test, "bacd");
+}
+
+/* Without a sequencer the batch must be an ordered one. */
+static void plain_batch_is_not_ordered(struct kunit *test)
+{
+	struct step *step = step_new(test, NULL, 'a');
+	struct fairwq_batch *a = begin(test, 1);
+
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_sequencer_queue(NULL, NULL, a, &step->swork));
+	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_sequencer_queue(NULL, NULL, NULL, &step->swork));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&step->swork.work));
+}
+
 static struct kunit_case sequencer_cases[] = {
 	KUNIT_CASE(items_are_completed_in_queue_order),
 	KUNIT_CASE(those_in_front_are_completed_at_once),
@@ -658,6 +772,11 @@ static struct kunit_case sequencer_cases[] = {
 	KUNIT_CASE(limited_batch_limits_its_serializers),
 	KUNIT_CASE(self_wait_warns),
 	KUNIT_CASE(work_in_recycled_memory_may_be_waited_for),
+	KUNIT_CASE(ordered_batch_completes_in_queue_order),
+	KUNIT_CASE(ordered_batch_stays_until_all_are_completed),
+	KUNIT_CASE(ordered_batch_goes_on_after_a_cancel),
+	KUNIT_CASE(ordered_flows_are_in_order_each),
+	KUNIT_CASE(plain_batch_is_not_ordered),
 	{}
 };
 
