@@ -90,18 +90,19 @@ static u64 service_of(const struct fairwq_pool *pool, const struct fairwq_node *
 
 static void show_summary(struct seq_file *m, struct fairwq_pool *pool)
 {
+	const struct fairwq_crew *crew = &pool->crew;
 	unsigned int i;
 
 	guard(raw_spinlock_irq)(&pool->lock);
 	pool->tally.counter[FAIRWQ_FLOW_FALLBACKS] = atomic64_read(&pool->tally.flow_fallbacks);
 	seq_printf(m, "name: %s\n", pool->name);
 	seq_printf(m, "policy: %s\n", fairwq_policy_of(pool)->name);
-	seq_printf(m, "runners_active: %u\n", pool->crew.nr_active);
-	seq_printf(m, "max_active: %u\n", pool->crew.max_active);
-	seq_printf(m, "async: %u\n", pool->crew.nr_async);
-	seq_printf(m, "max_async: %u\n", pool->crew.max_async == UINT_MAX ? 0 : pool->crew.max_async);
-	seq_printf(m, "async_full_ms: %u\n", pool->crew.nr_async < pool->crew.max_async ? 0 :
-		   jiffies_to_msecs(jiffies - pool->crew.async_at));
+	seq_printf(m, "runners_active: %u\n", crew->nr_active);
+	seq_printf(m, "max_active: %u\n", crew->max_active);
+	seq_printf(m, "async: %u\n", crew->nr_async);
+	seq_printf(m, "max_async: %u\n", crew->max_async == UINT_MAX ? 0 : crew->max_async);
+	seq_printf(m, "async_full_ms: %u\n", crew->nr_async < crew->max_async ? 0 :
+		   jiffies_to_msecs(jiffies - crew->async_at));
 	seq_printf(m, "batches: %u\n", pool->registry.nr_batches);
 	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
 		seq_printf(m, "%s: %llu\n", rank_name[i], service_of(pool, &pool->tree.rank[i]));

@@ -40,7 +40,6 @@ int fairwq_queue(struct fairwq_batch *batch, struct fairwq_work *work)
 }
 EXPORT_SYMBOL_GPL(fairwq_queue);
 
-
 /* Set up a work; fairwq_work_init() has the description. */
 void __fairwq_work_init(struct fairwq_work *work, fairwq_func_t func,
 			const char *name, struct lock_class_key *key)

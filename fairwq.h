@@ -87,9 +87,6 @@
 struct fairwq_pool;
 struct fairwq_batch;
 struct fairwq_serializer;
-struct fairwq_context;
-struct fairwq_runner;
-struct fairwq_flows;
 struct fairwq_work;
 
 /* ---- Work --------------------------------------------------------------- */

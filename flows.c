@@ -761,7 +761,6 @@ int fairwq_flows_shutdown(struct fairwq_flows *flows, unsigned int how,
 }
 EXPORT_SYMBOL_GPL(fairwq_flows_shutdown);
 
-
 #ifdef FAIRWQ_TESTING
 /* Let the @nth allocation from now on fail. */
 void fairwq_test_flows_fail(unsigned int nth)

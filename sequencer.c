@@ -15,9 +15,10 @@
  *
  * btrfs' async-thread.c does this by hand for its ordered works.
  *
- * An ordered batch has a sequencer of its own, which lives as long as the batch. A
- * task that completes works does so in a turn of a work that was queued no later
- * than they were. So when the turns of a batch have ended, its works are completed.
+ * An ordered batch has a sequencer of its own, which lives as long as the
+ * batch. A task that completes works does so in a turn of a work that was
+ * queued no later than they were. So when the turns of a batch have ended, its
+ * works are completed.
  *
  * Locking: sequencer->lock, which is not held while a completion is called.
  * Invariant: while @completer is set, that task looks at the front again before
@@ -193,7 +194,6 @@ void fairwq_sequencer_flush(struct fairwq_sequencer *sequencer)
 EXPORT_SYMBOL_GPL(fairwq_sequencer_flush);
 
 /* ---- setting up --------------------------------------------------------- */
-
 
 void __fairwq_sequenced_work_init(struct fairwq_sequenced_work *swork, fairwq_func_t func,
 				  fairwq_func_t complete, const char *name,

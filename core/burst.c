@@ -108,7 +108,8 @@ static bool burst_goes_on_locked(struct fairwq_runner *runner,
 	if (fairwq_park_runs_elsewhere(work, runner->id))
 		return false;
 	/* Hints, written under the pool's lock. A pause also ends the bursts of @batch. */
-	if (data_race(batch->paused || batch->nr_canceling || pool->crew.nr_active > pool->crew.max_active))
+	if (data_race(batch->paused || batch->nr_canceling ||
+		      pool->crew.nr_active > pool->crew.max_active))
 		return false;
 	if (runner->turn.nr == 1)
 		burst_begin(runner, serializer);

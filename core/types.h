@@ -107,7 +107,7 @@ struct fairwq_runner {
 	struct work_struct work;
 	struct fairwq_pool *pool;	/* I */
 	u32 id;				/* I: index in fairwq_runners */
-	struct list_head node;		/* P and M to write, either to read: in pool->crew.runners */
+	struct list_head node;		/* P and M to write, either to read: in crew.runners */
 	struct list_head idle_node;	/* P: in pool->crew.idle */
 	raw_spinlock_t park_lock;	/* of @parked; taken under any pool's lock */
 	struct list_head parked;	/* K: works that wait for current_work to end */
@@ -233,7 +233,7 @@ struct fairwq_batch {
 	void (*released)(struct fairwq_batch *batch, void *priv); /* I */
 	void *priv;			/* I */
 	struct fairwq_sequencer *order;	/* I: of an ordered batch, or NULL */
-	struct list_head link;		/* P: in pool->registry.batches, until after @reaped is set */
+	struct list_head link;		/* P: in registry.batches, until after @reaped is set */
 
 	/* What a turn touches. */
 	struct fairwq_node node ____cacheline_aligned_in_smp; /* P */

@@ -112,7 +112,8 @@ static bool is_full_locked(const struct fairwq_pool *pool)
 {
 	lockdep_assert_held(&pool->lock);
 
-	return pool->crew.nr_async >= pool->crew.max_async && pool->watch.async_told != pool->crew.async_at;
+	return pool->crew.nr_async >= pool->crew.max_async &&
+	       pool->watch.async_told != pool->crew.async_at;
 }
 
 /*
@@ -122,10 +123,12 @@ static bool is_full_locked(const struct fairwq_pool *pool)
 static void report_full(struct fairwq_pool *pool)
 {
 	unsigned int nr, ms;
+	unsigned long due;
 
 	scoped_guard(raw_spinlock_irqsave, &pool->lock) {
+		due = pool->crew.async_at + msecs_to_jiffies(pool->watch.hung_ms);
 		if (!pool->watch.hung_ms || !is_full_locked(pool) || !pool->tree.nr_eligible ||
-		    !time_after(jiffies, pool->crew.async_at + msecs_to_jiffies(pool->watch.hung_ms)))
+		    !time_after(jiffies, due))
 			return;
 		pool->watch.async_told = pool->crew.async_at;
 		nr = pool->crew.nr_async;

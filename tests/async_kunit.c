@@ -340,7 +340,8 @@ static void standstill_at_the_limit_is_reported(struct kunit *test)
 		pr_info("# expect-splat begin pool limited: max_async reached, 1 turns outstanding for\n");
 		/* No item runs now, so none is taken for hung. */
 		fairwq_set_hung_ms(pool, 1);
-		mock_until(test, READ_ONCE(pool->watch.async_told) == READ_ONCE(pool->crew.async_at));
+		mock_until(test, READ_ONCE(pool->watch.async_told) ==
+				 READ_ONCE(pool->crew.async_at));
 		fairwq_set_hung_ms(pool, FAIRWQ_DFL_HUNG_MS);
 		pr_info("# expect-splat end\n");
 		/* Not again. */

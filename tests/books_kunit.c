@@ -182,8 +182,7 @@ static void contested_end(struct contested *c)
 /*
  * A change of the delay takes the work out, and puts it back. A queue call that
  * comes in between finds it pending, as with a workqueue, or is a run of its
- * own. The exception that fairwq.h names is a disable in between, after which
- * the work is not pending.
+ * own. A disable in between is an exception: after it the work is not pending.
  */
 static void new_delay_swallows_no_queue_call(struct kunit *test)
 {
