@@ -67,19 +67,22 @@ static inline bool batch_may_start_locked(const struct fairwq_batch *batch,
 /* Put @batch into the tree or take it out, unless it is so already. */
 void fairwq_fifo_set_eligible_locked(struct fairwq_batch *batch, bool eligible)
 {
-	struct fairwq_pool *pool = batch->pool;
+	struct fairwq_tree *tree = &batch->pool->tree;
+	u64 turn = tree->turn;
 
-	lockdep_assert_held(&pool->lock);
+	lockdep_assert_held(&batch->pool->lock);
 
 	if (eligible == fairwq_node_eligible(&batch->node))
 		return;
-	if (eligible) {
-		if (!batch->node.service)
-			fairwq_policy_set_unit_locked(pool, fairwq_head_locked(batch));
-		fairwq_tree_add(&pool->tree, &batch->node);
-	} else {
-		fairwq_tree_del(&pool->tree, &batch->node);
+	if (!eligible) {
+		fairwq_tree_del(tree, &batch->node);
+		return;
 	}
+	if (!batch->node.service)
+		fairwq_policy_set_unit_locked(batch->pool, fairwq_head_locked(batch));
+	fairwq_tree_add(tree, &batch->node);
+	/* Lower priorities wait by turns that began, and not by those of newcomers. */
+	tree->turn = turn;
 }
 
 /*

@@ -386,6 +386,59 @@ static void lower_priority_does_not_wait_for_an_old_turn(struct kunit *test)
 	KUNIT_EXPECT_LE(test, waited, 128U);
 }
 
+/* A client that opens a batch for a large item with each of its turns. */
+static struct {
+	struct transfer small, large;
+	struct priced *low;
+	unsigned int turns;
+	struct completion done;
+} opener;
+
+static void opener_fn(struct fairwq_work *work)
+{
+	if (++opener.turns == BACKLOG) {
+		complete(&opener.done);
+		return;
+	}
+	mock_may_refuse(transfer_queue(&opener.small));
+	fairwq_work_cancel(&opener.large.work);
+	transfer_renew(&opener.large);
+	mock_may_refuse(transfer_queue(&opener.large));
+}
+
+/* Nor do large items of newcomers, which have not begun, hold back a lower priority. */
+static void lower_priority_does_not_wait_for_newcomers(struct kunit *test)
+{
+	const struct fairwq_batch_attrs attrs = { .prio = FAIRWQ_PRIO_LOW };
+	struct fairwq_pool *pool = cost_pool(test);
+	struct fairwq_batch *high = fairwq_batch_create(pool, NULL, "high");
+	struct fairwq_batch *low = fairwq_batch_create(pool, &attrs, "low");
+
+	memset(&opener, 0, sizeof(opener));
+	init_completion(&opener.done);
+	fairwq_work_init(&opener.small.work, opener_fn);
+	fairwq_work_init(&opener.large.work, mock_nothing_fn);
+	opener.small.batch = high;
+	opener.small.bytes = 1;
+	opener.large.batch = fairwq_batch_create(pool, NULL, "new");
+	opener.large.bytes = BIT(20);
+	opener.low = priced(test, low, 1, &opener.turns);
+	fairwq_batch_pause(high);
+	fairwq_batch_pause(low);
+	KUNIT_EXPECT_EQ(test, 1, transfer_queue(&opener.small));
+	KUNIT_EXPECT_EQ(test, 1, transfer_queue(&opener.low->transfer));
+	fairwq_batch_resume(high);
+	fairwq_batch_resume(low);
+	mock_await(test, &opener.done);
+	mock_await(test, &opener.low->done);
+	fairwq_pool_flush(pool);
+	KUNIT_EXPECT_LE(test, opener.low->seen, 128U);
+	fairwq_batch_dispose(high);
+	fairwq_batch_dispose(low);
+	fairwq_batch_dispose(opener.large.batch);
+	fairwq_pool_destroy(pool);
+}
+
 /* A pool with FAIRWQ_FAIR_COST is refused without a cost function. */
 static void cost_is_needed(struct kunit *test)
 {
@@ -403,6 +456,7 @@ static struct kunit_case cost_cases[] = {
 	KUNIT_CASE(new_batches_of_large_items_do_not_starve),
 	KUNIT_CASE(newcomer_does_not_wait_for_an_old_turn),
 	KUNIT_CASE(lower_priority_does_not_wait_for_an_old_turn),
+	KUNIT_CASE(lower_priority_does_not_wait_for_newcomers),
 	KUNIT_CASE(cost_is_needed),
 	{}
 };
