@@ -138,6 +138,7 @@ void fairwq_context_call(struct fairwq_context *context, void (*func)(void *arg)
 	struct fairwq_runner *runner = fairwq_runner_current();
 	struct in_context in = { .task = current, .context = context };
 	struct fairwq_context *outer = current_context();
+	struct fairwq_serializer *serializer = runner ? runner->turn.serializer : NULL;
 	struct fairwq_forker *forker = runner ? runner->forker : NULL;
 	struct fairwq_call_state state;
 	struct mem_cgroup *memcg;
@@ -170,6 +171,9 @@ void fairwq_context_call(struct fairwq_context *context, void (*func)(void *arg)
 		list_splice(&forks, &forker->forks.list);
 		list_splice(&promoted, &forker->promoted);
 	}
+	/* The item is the last of its serializer, and has let go of its lockdep map. */
+	if (runner && runner->turn.serializer != serializer && state.locks)
+		state.locks--;
 	/* Here, because afterwards the credentials would hide what @func has left behind. */
 	if (runner && !fairwq_call_state_kept(&state))
 		fairwq_call_leaked(&state, runner->turn.func, runner->turn.batch);

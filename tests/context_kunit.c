@@ -567,6 +567,44 @@ static void calls_nest_in_a_thread(struct kunit *test)
 }
 #endif
 
+/* The last item of a serializer, which ends that in a context. */
+static struct {
+	struct fairwq_work work;
+	struct fairwq_serializer serializer;
+	struct fairwq_context *context;
+	struct completion done;
+} last;
+
+static void end_serializer(void *arg)
+{
+	fairwq_serializer_destroy(&last.serializer);
+}
+
+static void last_fn(struct fairwq_work *work)
+{
+	fairwq_context_call(last.context, end_serializer, NULL);
+	complete(&last.done);
+}
+
+/* It leaves nothing behind by that. */
+static void last_item_ends_its_serializer_in_a_context(struct kunit *test)
+{
+	struct fairwq_batch *a = mock_begin(test, 1);
+	struct mock *mock = test->priv;
+
+	mock_open(test);
+	last.context = fairwq_context_capture(GFP_KERNEL);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(last.context));
+	init_completion(&last.done);
+	fairwq_serializer_init(&last.serializer);
+	fairwq_work_init(&last.work, last_fn);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_serializer_queue(&last.serializer, a, &last.work));
+	mock_await(test, &last.done);
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 0ULL, mock_counter(mock->pool, FAIRWQ_LEAKS));
+	fairwq_context_put(last.context);
+}
+
 static struct kunit_case context_cases[] = {
 	KUNIT_CASE(item_opens_only_what_its_user_may),
 	KUNIT_CASE(context_ends_with_its_item_in_a_burst),
@@ -580,6 +618,7 @@ static struct kunit_case context_cases[] = {
 	KUNIT_CASE(item_charges_the_captured_cgroup),
 	KUNIT_CASE(page_is_charged_to_the_captured_cgroup),
 	KUNIT_CASE(calls_nest_in_a_thread),
+	KUNIT_CASE(last_item_ends_its_serializer_in_a_context),
 	{ }
 };
 
