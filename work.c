@@ -12,7 +12,8 @@
  * A cancel that finds a work TAKEN, or its timer firing, tries again. It is
  * never an interrupt on top of that, because the other call has interrupts off.
  *
- * Locking: pool->lock; fairwq_disable_lock for fairwq_work.disabled.
+ * Locking: that of the state of the work, see core/state.h; fairwq_disable_lock
+ * for fairwq_work.disabled.
  * Invariant: a runner takes a work out and starts it in one lock section.
  * Limits: waiters and cancels are found by a queue call or a turn. While there
  * are none, that costs the load of one field.
@@ -403,9 +404,9 @@ static void disable_item(struct fairwq_work *work)
 		if (!WARN_ON_ONCE(work->disabled == U16_MAX))
 			WRITE_ONCE(work->disabled, work->disabled + 1);
 	/*
-	 * Store @disabled, then load the word. Pairs with
-	 * fairwq_claim_locked(): either the queue call sees that the work is
-	 * disabled, or the cancel that follows sees that it is pending. Model:
+	 * Store @disabled, then load the word. Pairs with fairwq_claim():
+	 * either the queue call sees that the work is disabled, or the cancel
+	 * that follows sees that it is pending. Model:
 	 * tests/models/disable.pml.
 	 */
 	smp_mb();

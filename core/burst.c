@@ -36,7 +36,7 @@
 #include "turn.h"
 #include "waitlist.h"
 
-/* Most items of one burst, however short they are. */
+/* Most items of one burst behind the first, however short they are. */
 #define BURST_ITEMS	1024U
 /* Most items between two readings of the clock. */
 #define BURST_CHECK	64U

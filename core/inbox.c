@@ -5,7 +5,7 @@
  *
  *   a queue call --> works ---------------------------------> fifo
  *        |             ^   fairwq_inbox_take_over_locked()
- *        +--> held ----+   fairwq_inbox_arrive_locked()
+ *        +--> held ----+   fairwq_inbox_put_locked()
  *             by a timer, a grace period or a serializer
  *
  * There are two places, because then producers and runners do not write the

@@ -27,7 +27,7 @@ long fairwq_inbox_take_over_locked(struct fairwq_batch *batch, const struct fair
 
 /*
  * Return how many works wait for their turn in @batch. Without the locks the
- * answer may be old, but it is never too large by what has ended since.
+ * answer may be old, or too large by those that begin during the call.
  */
 static inline unsigned int fairwq_inbox_nr_queued(const struct fairwq_batch *batch)
 {

@@ -6,8 +6,8 @@
  *   raw_spin_unlock()
  *   fairwq_kick_send()             queue its work to pool->wq
  *
- * A kick has these two halves, because the workqueue core is not called under
- * pool->lock. No wake-up is lost: a batch enters the tree, and a runner goes
+ * A kick has these two halves, because a wake-up under pool->lock would make
+ * others wait for it. None is lost: a batch enters the tree, and a runner goes
  * idle, only under that lock.
  *
  * More runners are kicked as long as something waits, but not for items that

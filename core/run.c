@@ -12,9 +12,8 @@
  *  |  lock
  *  -- fairwq_turn_end_locked()   tell the batch: its cost, flushes, limits
  *
- * The items in flight are those that run, because a runner decides one turn at
- * a time. So no decision has to be taken back. The price is one hold of
- * pool->lock for each item, as in the workqueue core.
+ * A runner decides one turn at a time, so no decision has to be taken back. The
+ * price is one hold of pool->lock for each turn, as in the workqueue core.
  *
  * Locking: pool->lock, which is dropped around the items.
  * Invariant: a runner goes idle only under the lock, for one of three reasons.

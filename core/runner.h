@@ -24,7 +24,7 @@ struct fairwq_turn;
  * The crew of a pool: its runners, and how many may have turns.
  *
  * Invariant: @nr_active is the number of runners that are not on @idle, less
- * those whose item waits in a join; see fork.c.
+ * those whose item waits in a join, or is in a section that may block.
  */
 struct fairwq_crew {
 	/* What each turn touches is in one line, with pool->lock. */

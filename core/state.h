@@ -27,9 +27,9 @@
  * running  runner->current_work;   as idle: it may be queued again  returns false, or waits
  *          the word is 0
  *
- * A work enters each state under the inbox->lock of its batch, or leaves
- * another one under the lock in the third column. A cancel has that lock. So it
- * finds the work, or the work is in another state.
+ * A work enters a state, and leaves it, under the lock in the third column, or
+ * under the inbox->lock of its batch. A cancel has that lock. So it finds the
+ * work, or the work is in another state.
  *
  * "Or waits" is fairwq_work_cancel_sync(); fairwq_work_cancel() does not wait.
  * "Tries again" is soon over, because the other CPU has interrupts off.
@@ -51,7 +51,7 @@ enum fairwq_state {
  * under the lock of the serializer while it is LISTED.
  */
 #define FAIRWQ_WORK_BARRIER	BIT(0)	/* not a work: a barrier or a marker */
-#define FAIRWQ_WORK_COUNTED	BIT(1)	/* is or was parked: counted as in flight */
+#define FAIRWQ_WORK_COUNTED	BIT(1)	/* was parked, or is of an item: in flight */
 #define FAIRWQ_WORK_COLOR	BIT(2)	/* color of a COUNTED work */
 #define FAIRWQ_WORK_FORK	BIT(3)	/* of a promoted task */
 #define FAIRWQ_WORK_OWN		BIT(4)	/* in a struct fairwq_own_work; never cleared */

@@ -44,7 +44,7 @@ static inline void fairwq_start_item(struct fairwq_runner *runner, struct fairwq
 	/*
 	 * A queue call that finds the word 0 also sees which runner has the
 	 * work. The function sees the stores of a queue call that found it
-	 * pending. Full barrier, pairs with fairwq_claim_locked() and
+	 * pending. Full barrier, pairs with fairwq_claim() and
 	 * fairwq_claim_taken(). It also orders the store of @current_work
 	 * before the load of @has_parked in run_item(): pairs with park_at().
 	 * Models: tests/models/pending.pml, park.pml.

@@ -136,7 +136,7 @@ struct fairwq_runner {
 /*
  * A pool: a fair tree of batches, and runners that serve it.
  *
- * Each room has its fields in a struct of its own, which its header declares.
+ * A room with several fields has them in a struct, which its header declares.
  */
 struct fairwq_pool {
 	/* Read by every queue call, hardly ever written. */
@@ -238,7 +238,7 @@ struct fairwq_batch {
 	/* What a turn touches. */
 	struct fairwq_node node ____cacheline_aligned_in_smp; /* P */
 	struct list_head fifo;		/* P: in queue order, barriers among them */
-	unsigned int in_flight[2];	/* P: turns not ended, by color */
+	unsigned int in_flight[2];	/* P: turns, parked works and tasks, by color */
 	unsigned int nr_out;		/* p: works that have begun, or were cancelled; of nr_in */
 	unsigned int nr_parked;		/* P: works that wait for their last run to end */
 	unsigned int nr_canceling;	/* P: fairwq_batch_cancel() calls; no item begins */

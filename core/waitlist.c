@@ -8,8 +8,9 @@
  *       +--> waiting: works and markers -------+ an item in flight ends
  *                    \--> taken out by a cancel, or started by a burst
  *
- * A work that waits is LISTED. fairwq_waitlist_complete() tells a serializer
- * that a work has run or was cancelled.
+ * A work that waits is LISTED. fairwq_burst_next(), where one item may be in
+ * flight, and fairwq_waitlist_complete() tell a serializer that a work has run.
+ * The second one also tells it that a work was cancelled.
  *
  * One hold keeps the batch for all works of a run, which is works in a row that
  * are bound for one batch. The first one is HELD. So a queue call into a
