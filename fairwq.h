@@ -1460,7 +1460,8 @@ static inline struct fairwq_task *__fairwq_lockdep_task_begin(struct fairwq_task
 	}
 	if (outer)
 		lock_map_release(&outer->lockdep_map);
-	lock_map_acquire(&task->lockdep_map);
+	/* Outside of an item a join waits for nobody: as a lock that was tried. */
+	lock_acquire_exclusive(&task->lockdep_map, 0, !self->forks, NULL, _THIS_IP_);
 	return outer;
 }
 
@@ -1474,8 +1475,7 @@ static inline struct fairwq_task *__fairwq_lockdep_swap(struct fairwq_forks *for
 
 /*
  * End what __fairwq_lockdep_task_begin() has begun. @outer holds its map again,
- * as a lock that was tried: it waits for nothing, so it comes after no lock
- * that it has taken itself.
+ * as a lock that was tried, so it comes after no lock that it has taken itself.
  */
 static inline void __fairwq_lockdep_task_end(struct fairwq_task *self, struct fairwq_task *task,
 					     struct fairwq_task *outer)

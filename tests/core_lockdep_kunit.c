@@ -453,6 +453,18 @@ static void tasks_fork_each_other(struct kunit *test)
 	expect_quiet(test, mutual, 4, 20);
 }
 
+/* A thread that is no item runs each task in its join, and waits for nobody. */
+static void thread_forks_its_own_class(struct kunit *test)
+{
+	struct fairwq_task self;
+
+	need_lockdep(test);
+	fairwq_task_here(&self);
+	descend(NULL, &self);
+	mutual(NULL, &self);
+	KUNIT_EXPECT_TRUE(test, debug_locks);
+}
+
 static void sleep_body(unsigned long from, unsigned long to, void *arg)
 {
 	usleep_range(50, 100);
@@ -507,6 +519,7 @@ static struct kunit_case lockdep_cases[] = {
 	KUNIT_CASE(task_forks_its_own_class),
 	KUNIT_CASE(stolen_task_forks_its_own_class),
 	KUNIT_CASE(tasks_fork_each_other),
+	KUNIT_CASE(thread_forks_its_own_class),
 	KUNIT_CASE(body_may_loop),
 	KUNIT_CASE(loop_under_a_mutex_of_another_loop),
 	{}
