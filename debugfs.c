@@ -361,7 +361,7 @@ static int set_slice_us(struct fairwq_pool *pool, unsigned int value)
 {
 	guard(raw_spinlock_irq)(&pool->lock);
 	WRITE_ONCE(pool->slice_us, value);
-	fairwq_policy_set_unit_locked(pool, NULL);
+	fairwq_policy_set_unit_locked(pool);
 	return 0;
 }
 

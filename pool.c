@@ -100,7 +100,7 @@ static struct fairwq_pool *pool_alloc(const struct fairwq_pool_attrs *attrs,
 	pool->crew.max_async = attrs->max_async ?: UINT_MAX;
 	pool->watch.async_told = jiffies - 1;	/* none was reported */
 	fairwq_tree_init(&pool->tree);
-	fairwq_policy_set_unit_locked(pool, NULL);
+	fairwq_policy_set_unit_locked(pool);
 	if (attrs->flags & FAIRWQ_STRICT_PRIO)
 		pool->tree.starve_limit = 0;
 	fairwq_watchdog_init(pool);

@@ -68,7 +68,6 @@ static inline bool batch_may_start_locked(const struct fairwq_batch *batch,
 void fairwq_fifo_set_eligible_locked(struct fairwq_batch *batch, bool eligible)
 {
 	struct fairwq_tree *tree = &batch->pool->tree;
-	u64 turn = tree->turn;
 
 	lockdep_assert_held(&batch->pool->lock);
 
@@ -79,10 +78,8 @@ void fairwq_fifo_set_eligible_locked(struct fairwq_batch *batch, bool eligible)
 		return;
 	}
 	if (!batch->node.service)
-		fairwq_policy_set_unit_locked(batch->pool, fairwq_head_locked(batch));
+		tree->first = fairwq_policy_first_locked(batch->pool, fairwq_head_locked(batch));
 	fairwq_tree_add(tree, &batch->node);
-	/* Lower priorities wait by turns that began, and not by those of newcomers. */
-	tree->turn = turn;
 }
 
 /*

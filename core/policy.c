@@ -182,15 +182,21 @@ static void note_max_cost_locked(struct fairwq_batch *batch, u64 units)
 }
 
 /*
- * Tell the tree the unit of the policy, and what the first turn of a batch
- * costs, which begins with @work; or, if that is NULL, of any batch.
+ * Return what the first turn of a batch costs, which begins with @work; or, if
+ * that is NULL, of any batch.
  */
-void fairwq_policy_set_unit_locked(struct fairwq_pool *pool, const struct fairwq_work *work)
+u32 fairwq_policy_first_locked(const struct fairwq_pool *pool, const struct fairwq_work *work)
 {
 	const struct fairwq_policy_ops *policy = fairwq_policy_of(pool);
 
-	fairwq_tree_set_unit(&pool->tree, policy->shift,
-			     policy->first ? policy->first(pool, work) : 1);
+	return policy->first ? policy->first(pool, work) : 1;
+}
+
+/* Tell the tree the unit of the policy, and what an unmeasured turn costs. */
+void fairwq_policy_set_unit_locked(struct fairwq_pool *pool)
+{
+	fairwq_tree_set_unit(&pool->tree, fairwq_policy_of(pool)->shift,
+			     fairwq_policy_first_locked(pool, NULL));
 }
 
 /* Charge the batch for a turn that it takes. It must still be eligible. */
@@ -252,7 +258,7 @@ void fairwq_policy_begin_locked(struct fairwq_pool *pool)
 	pool->policy_gen++;
 	fairwq_tree_init(&pool->tree);
 	pool->tree.starve_limit = starve_limit;
-	fairwq_policy_set_unit_locked(pool, NULL);
+	fairwq_policy_set_unit_locked(pool);
 	list_for_each_entry(batch, &pool->registry.batches, link) {
 		batch->stats->max_cost = 0;
 		for (node = &batch->node; node->parent; node = node->parent)

@@ -55,7 +55,8 @@ static inline const struct fairwq_policy_ops *fairwq_policy_of(const struct fair
 
 void fairwq_policy_charge_locked(struct fairwq_turn *turn);
 void fairwq_policy_settle_locked(const struct fairwq_turn *turn);
-void fairwq_policy_set_unit_locked(struct fairwq_pool *pool, const struct fairwq_work *work);
+u32 fairwq_policy_first_locked(const struct fairwq_pool *pool, const struct fairwq_work *work);
+void fairwq_policy_set_unit_locked(struct fairwq_pool *pool);
 void fairwq_policy_begin_locked(struct fairwq_pool *pool);
 
 #endif /* FAIRWQ_POLICY_H */

@@ -179,7 +179,8 @@ void fairwq_tree_init(struct fairwq_tree *tree)
 	unsigned int i;
 
 	*tree = (struct fairwq_tree){
-		.turn = FAIRWQ_COST_TURN, .starve_limit = FAIRWQ_STARVE_LIMIT,
+		.first = FAIRWQ_COST_TURN, .turn = FAIRWQ_COST_TURN,
+		.starve_limit = FAIRWQ_STARVE_LIMIT,
 	};
 	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
 		fairwq_node_init(&tree->rank[i], NULL, NODE_DFL_WEIGHT);
@@ -199,6 +200,7 @@ void fairwq_tree_init(struct fairwq_tree *tree)
 void fairwq_tree_set_unit(struct fairwq_tree *tree, unsigned int shift, u64 turn)
 {
 	tree->shift = shift;
+	tree->first = turn;
 	tree->turn = turn;
 }
 
@@ -257,7 +259,7 @@ static u64 joins_at(const struct fairwq_tree *tree, const struct fairwq_node *no
 
 	if (!node->service)
 		return parent->clock +
-		       div_u64((tree->turn << tree->shift) * NODE_DFL_WEIGHT, node->weight);
+		       div_u64((tree->first << tree->shift) * NODE_DFL_WEIGHT, node->weight);
 	if (was_long_away(node, parent) || lead > FAIRWQ_MAX_LEAD)
 		return parent->clock;
 	return node->vtime;

@@ -88,7 +88,8 @@ struct fairwq_tree {
 	unsigned long eligible;		/* bit i is set iff rank i has eligible children */
 	unsigned int nr_eligible;	/* leaves */
 	unsigned int shift;		/* bits of fraction that a unit of cost has in vtime */
-	u64 turn;			/* what an unmeasured turn costs */
+	u64 first;			/* what the first turn of a newcomer costs */
+	u64 turn;			/* what a turn costs by which lower ranks wait */
 	unsigned int starve_limit;	/* turns of others; 0: lower ranks get what is left */
 };
 
