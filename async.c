@@ -32,9 +32,9 @@
 #include <linux/minmax.h>
 
 #include "core/fifo.h"
-#include "core/kick.h"
 #include "core/policy.h"
 #include "core/runner.h"
+#include "core/seat.h"
 #include "core/waitlist.h"
 #include "doors.h"
 

@@ -37,9 +37,9 @@
 #include <linux/slab.h>
 
 #include "core/fifo.h"
-#include "core/kick.h"
 #include "core/push.h"
 #include "core/runner.h"
+#include "core/seat.h"
 #include "core/testing.h"
 #include "core/trace.h"
 #include "core/tree.h"

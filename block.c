@@ -8,7 +8,7 @@
  *                                     idle; the surplus goes when it was idle for long
  *
  * The item's place among the active runners goes to another runner, and the
- * item takes it back without asking: see core/runner.c.
+ * item takes it back without asking: see core/seat.c.
  *
  * Locking: pool->lock. Not pool->mutex: an item that waited for that could wait
  * for a caller that needs memory, which the item may be about to free.
@@ -23,6 +23,7 @@
 #include <linux/export.h>
 
 #include "core/runner.h"
+#include "core/seat.h"
 #include "doors.h"
 
 void fairwq_block_begin(void)
@@ -32,7 +33,7 @@ void fairwq_block_begin(void)
 	if (!runner)
 		return;
 	might_sleep();
-	if (fairwq_runner_block(runner))
+	if (fairwq_seat_block(runner))
 		fairwq_pool_add_runner(runner->pool, FAIRWQ_MAX_ACTIVE, FAIRWQ_ITEM_GFP);
 }
 EXPORT_SYMBOL_GPL(fairwq_block_begin);
@@ -42,6 +43,6 @@ void fairwq_block_end(void)
 	struct fairwq_runner *runner = fairwq_runner_current();
 
 	if (runner && !WARN_ON_ONCE(!runner->nr_blocks))
-		fairwq_runner_unblock(runner);
+		fairwq_seat_unblock(runner);
 }
 EXPORT_SYMBOL_GPL(fairwq_block_end);

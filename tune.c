@@ -22,9 +22,9 @@
 
 #include "core/policy.h"
 #include "core/fifo.h"
-#include "core/kick.h"
 #include "core/run.h"
 #include "core/runner.h"
+#include "core/seat.h"
 #include "core/testing.h"
 #include "doors.h"
 
@@ -152,8 +152,7 @@ int fairwq_pool_set_max_active(struct fairwq_pool *pool, unsigned int max_active
 	if (err)
 		return err;
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	pool->crew.max_active = max_active;
-	fairwq_kick_update_hungry_locked(pool);	/* items that fork go by this */
+	fairwq_seat_set_max_locked(pool, max_active);
 	shrink_later_locked(pool);
 	fairwq_kick_unlock(pool, flags);	/* that runner kicks the next one */
 	return 0;

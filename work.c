@@ -27,11 +27,11 @@
 #include <linux/rcupdate.h>
 
 #include "core/fifo.h"
-#include "core/kick.h"
 #include "core/lockdep.h"
 #include "core/park.h"
 #include "core/push.h"
 #include "core/runner.h"
+#include "core/seat.h"
 #include "core/testing.h"
 #include "core/waiter.h"
 #include "core/waitlist.h"

@@ -25,8 +25,8 @@
 #include "policy.h"
 #include "fifo.h"
 #include "inbox.h"
-#include "kick.h"
 #include "runner.h"
+#include "seat.h"
 #include "stats.h"
 #include "testing.h"
 #include "tree.h"
@@ -360,9 +360,7 @@ void fairwq_fifo_detach_locked(struct fairwq_turn *turn, struct fairwq_async *as
 	async->took = turn->took + turn->later;
 	async->nr = turn->nr;
 	async->runner = NULL;
-	pool->crew.nr_async++;
-	pool->crew.async_at = jiffies;
-	fairwq_kick_update_hungry_locked(pool);
+	fairwq_seat_count_async_locked(pool, 1);
 	turn->async = NULL;
 	turn->batch = NULL;
 }
@@ -382,9 +380,7 @@ void fairwq_fifo_async_end_locked(struct fairwq_batch *batch, const struct fairw
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	batch->pool->crew.nr_async--;
-	batch->pool->crew.async_at = jiffies;
-	fairwq_kick_update_hungry_locked(batch->pool);
+	fairwq_seat_count_async_locked(batch->pool, -1);
 	batch->done++;
 	fairwq_fifo_turn_over_locked(batch, async->color);
 	fairwq_policy_settle_locked(&turn);	/* last, as in fairwq_fifo_turn_end_locked() */

@@ -42,6 +42,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/cpumask.h>
 #include <linux/export.h>
 #include <linux/processor.h>
 #include <linux/sched.h>
@@ -49,11 +50,10 @@
 
 #include "fifo.h"
 #include "fork.h"
-#include "kick.h"
 #include "runner.h"
+#include "seat.h"
 #include "stack.h"
 #include "testing.h"
-#include "tick.h"
 
 /* What a promotion costs, about: a runner promotes no more than one in this time. */
 #define PROMOTE_NS		(20 * NSEC_PER_USEC)
@@ -81,6 +81,18 @@ static bool is_wanted_locked(const struct fairwq_runner *runner)
 	       fairwq_fifo_has_room_locked(runner->turn.batch);
 }
 
+/*
+ * Return the next CPU, as this one has more to do. The workqueue core wakes a
+ * worker near the CPU that it is given, and a worker that waits for this CPU
+ * takes nothing off it.
+ */
+static int next_cpu(void)
+{
+	unsigned int cpu = cpumask_next(raw_smp_processor_id(), cpu_online_mask);
+
+	return cpu < nr_cpu_ids ? cpu : cpumask_first(cpu_online_mask);
+}
+
 /* Promote the oldest task, if a runner is free. Model: tests/models/fork.pml. */
 static void promote_oldest(struct fairwq_forker *forker)
 {
@@ -100,15 +112,16 @@ static void promote_oldest(struct fairwq_forker *forker)
 					   (current->flags & FAIRWQ_SCOPES));
 		list_move_tail(&task->node, &forker->promoted);
 		task->origin = runner;
-		fairwq_runner_not_quick_locked(runner);
+		fairwq_seat_not_quick_locked(runner);
 		pool->tally.counter[FAIRWQ_PROMOTED]++;
 		fairwq_fifo_add_part_locked(&runner->turn, &task->work);
-		kick = fairwq_kick_activate_locked(pool);
+		kick = fairwq_seat_take_locked(pool);
 	}
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	if (kick)
-		fairwq_test_point(FAIRWQ_POINT_PROMOTED, runner->turn.batch);
-	fairwq_kick_next_cpu(pool, kick);
+	if (!kick)
+		return;
+	fairwq_test_point(FAIRWQ_POINT_PROMOTED, runner->turn.batch);
+	fairwq_kick_send_to(kick, next_cpu());
 }
 
 /* Check whether it is time for a promotion, without a look at the clock each time. */
@@ -190,9 +203,9 @@ void fairwq_fork_await(struct fairwq_forker *forker, struct fairwq_task *task)
 {
 	if (!spin_for(task)) {
 		/* Another runner works in the place of this one. */
-		fairwq_runner_block(forker->runner);
+		fairwq_seat_block(forker->runner);
 		wait_var_event(&task->origin, is_done(task));
-		fairwq_runner_unblock(forker->runner);
+		fairwq_seat_unblock(forker->runner);
 	}
 	list_del(&task->node);
 }

@@ -28,9 +28,9 @@
 #include <linux/xarray.h>
 
 #include "fifo.h"
-#include "kick.h"
 #include "park.h"
 #include "runner.h"
+#include "seat.h"
 
 /* ---- parking ---------------------------------------------------------- */
 

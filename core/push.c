@@ -22,8 +22,8 @@
 #include <linux/timer.h>
 
 #include "fifo.h"
-#include "kick.h"
 #include "push.h"
+#include "seat.h"
 #include "testing.h"
 
 /* Works whose timers are deleted under one hold of the lock. */

@@ -29,10 +29,10 @@
 #include "call.h"
 #include "fifo.h"
 #include "fork.h"
-#include "kick.h"
 #include "park.h"
 #include "run.h"
 #include "runner.h"
+#include "seat.h"
 #include "burst.h"
 #include "testing.h"
 #include "trace.h"
@@ -50,7 +50,7 @@ static void end_blocks(struct fairwq_runner *runner)
 	WARN_ONCE(1, "fairwq: item %ps of batch %s/%s has not ended a section that may block\n",
 		  turn->func, runner->pool->name, turn->batch->name);
 	runner->nr_blocks = 1;
-	fairwq_runner_unblock(runner);
+	fairwq_seat_unblock(runner);
 }
 
 /* Run the function of a work, with the clock, the traces and the checks around it. */
@@ -108,7 +108,7 @@ static bool detach_turn(struct fairwq_runner *runner)
 	raw_spin_lock_irq(&pool->lock);
 	async = turn->async;
 	if (async) {
-		fairwq_runner_not_quick_locked(runner);
+		fairwq_seat_not_quick_locked(runner);
 		fairwq_fifo_detach_locked(turn, async);
 	}
 	raw_spin_unlock_irq(&pool->lock);
@@ -157,21 +157,6 @@ static bool take_turn_locked(struct fairwq_runner *runner, struct fairwq_node *n
 
 /* ---- between turns ---------------------------------------------------- */
 
-static void go_idle_locked(struct fairwq_runner *runner)
-{
-	struct fairwq_pool *pool = runner->pool;
-
-	lockdep_assert_held(&pool->lock);
-
-	runner->task = NULL;
-	WRITE_ONCE(runner->started, jiffies);	/* for tune.c */
-	pool->crew.nr_active--;
-	fairwq_kick_update_hungry_locked(pool);
-	/* To the front: the caches of this one are the warmest. */
-	list_add(&runner->idle_node, &pool->crew.idle);
-	trace_fairwq_runner(pool, runner, "idle");
-}
-
 /*
  * Check whether another runner gets on with items that are over at once, as
  * those of @runner are. Two runners at such items only wait for each other's
@@ -186,7 +171,7 @@ static bool is_surplus_locked(const struct fairwq_runner *runner)
 	lockdep_assert_held(&pool->lock);
 
 	return runner->turn.quick && pool->crew.turn_number != runner->turn.number &&
-	       fairwq_kick_soon_free_locked(pool);
+	       fairwq_seat_soon_free_locked(pool);
 }
 
 /*
@@ -213,7 +198,7 @@ static bool runner_next_locked(struct fairwq_runner *runner, unsigned long until
 		}
 		if (!has_work || pool->crew.nr_active > fairwq_seats_locked(pool) ||
 		    is_surplus_locked(runner)) {
-			go_idle_locked(runner);
+			fairwq_seat_leave_locked(runner);
 			return false;
 		}
 		node = fairwq_tree_pick(&pool->tree);
@@ -239,7 +224,7 @@ void fairwq_run(struct work_struct *work)
 	while (runner_next_locked(runner, until, &requeue)) {
 		kick = fairwq_kick_locked(pool);
 		raw_spin_unlock_irq(&pool->lock);
-		fairwq_kick_send(pool, kick);
+		fairwq_kick_send(kick);
 		run_turn(runner, &state);
 		raw_spin_lock_irq(&pool->lock);
 		if (likely(runner->turn.batch))
@@ -248,7 +233,7 @@ void fairwq_run(struct work_struct *work)
 	kick = requeue ? NULL : fairwq_kick_locked(pool);
 	raw_spin_unlock_irq(&pool->lock);
 	fairwq_end_current(runner);
-	fairwq_kick_send(pool, kick);
+	fairwq_kick_send(kick);
 	if (requeue)
 		queue_work(pool->wq, &runner->work);
 }

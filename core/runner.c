@@ -1,39 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Runners: their states, and which one executes the caller.
+ * Runners: how they are made, and which one executes the caller.
  *
- *   idle      on pool->crew.idle
- *    |  fairwq_kick_activate_locked() in kick.c
- *   active    kicked, or running the main loop (run.c)
- *    |  go_idle_locked() in run.c
- *   idle
- *
- * A runner whose item waits is not active meanwhile: fairwq_runner_block().
- * tune.c adds runners to a pool, and frees those that are too many and idle for
- * long.
+ * seat.c says when one works. tune.c adds runners to a pool, and frees those
+ * that are too many and idle for long.
  *
  * Locking: pool->lock. fairwq_runners has a lock of its own, and is read under
  * RCU.
- * Invariant: a runner is on pool->crew.idle iff it is neither kicked nor
- * running.
- * Invariant: between fairwq_runner_block() and fairwq_runner_unblock() a runner
- * is not counted in pool->crew.nr_active.
- * Model: tests/models/seat.pml, for items that wait in joins.
- *
- * Limits: more than max_active runners are active for a while when items return
- * from where they waited.
  */
-#include <linux/jiffies.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/xarray.h>
 
-#include "kick.h"
 #include "lockdep.h"
 #include "runner.h"
 #include "stack.h"
 #include "testing.h"
-#include "tick.h"
 
 /*
  * All runners by id, so that a work can name its last runner without a pointer.
@@ -64,88 +46,6 @@ void fairwq_runner_yield_locked(struct fairwq_batch *batch)
 	list_for_each_entry(runner, &batch->pool->crew.runners, node)
 		if (runner->turn.batch == batch)
 			WRITE_ONCE(runner->yield, true);
-}
-
-/* ---- items that wait --------------------------------------------------- */
-
-/* Count the turn as one that is not over at once, whatever the others of its batch were. */
-void fairwq_runner_not_quick_locked(struct fairwq_runner *runner)
-{
-	lockdep_assert_held(&runner->pool->lock);
-
-	runner->pool->crew.nr_quick -= runner->turn.quick;
-	runner->turn.quick = false;
-}
-
-/*
- * Give the place of the runner among the active ones away. Model:
- * tests/models/seat.pml.
- *
- * Return: the runner to kick, or NULL.
- */
-static struct fairwq_runner *leave_locked(struct fairwq_runner *runner)
-{
-	struct fairwq_pool *pool = runner->pool;
-
-	lockdep_assert_held(&pool->lock);
-
-	fairwq_runner_not_quick_locked(runner);
-	pool->crew.nr_active--;
-	fairwq_kick_update_hungry_locked(pool);
-	return fairwq_kick_locked(pool);
-}
-
-/*
- * Make the runner active again, also if that makes one too many. It must not
- * wait for a place: all that have one may wait for a lock that it holds. Then
- * another runner goes idle after its turn. Model: tests/models/seat.pml.
- */
-static void return_locked(struct fairwq_runner *runner)
-{
-	struct fairwq_pool *pool = runner->pool;
-
-	lockdep_assert_held(&pool->lock);
-
-	pool->crew.nr_active++;
-	fairwq_kick_update_hungry_locked(pool);
-	fairwq_tick_arm_locked(pool);	/* it may be the only one */
-	WRITE_ONCE(runner->started, jiffies);
-}
-
-/*
- * Let another runner work while the item of @runner, which is the caller's,
- * waits.
- *
- * Return: whether there is none that could.
- */
-bool fairwq_runner_block(struct fairwq_runner *runner)
-{
-	struct fairwq_pool *pool = runner->pool;
-	struct fairwq_runner *kick;
-	bool none;
-
-	if (runner->nr_blocks++)
-		return false;
-	runner->blocked_at = fairwq_clock();
-	raw_spin_lock_irq(&pool->lock);
-	kick = leave_locked(runner);
-	none = !kick && list_empty(&pool->crew.idle);
-	raw_spin_unlock_irq(&pool->lock);
-	fairwq_kick_send(pool, kick);
-	return none;
-}
-
-/* The item goes on. It is not charged for the time since fairwq_runner_block(). */
-void fairwq_runner_unblock(struct fairwq_runner *runner)
-{
-	struct fairwq_pool *pool = runner->pool;
-
-	if (--runner->nr_blocks)
-		return;
-	scoped_guard(raw_spinlock_irq, &pool->lock)
-		return_locked(runner);
-	if (runner->since)
-		runner->since += fairwq_clock() - runner->blocked_at;
 }
 
 /* ---- the runner that executes the caller ------------------------------ */

@@ -44,9 +44,6 @@ struct fairwq_crew {
 	struct delayed_work shrink;	/* takes idle runners away that are too many */
 };
 
-void fairwq_runner_not_quick_locked(struct fairwq_runner *runner);
-bool fairwq_runner_block(struct fairwq_runner *runner);
-void fairwq_runner_unblock(struct fairwq_runner *runner);
 void fairwq_runner_yield_locked(struct fairwq_batch *batch);
 struct fairwq_runner *fairwq_runner_current(void);
 const struct fairwq_turn *fairwq_runner_turn(const struct fairwq_runner *runner);

@@ -2,26 +2,28 @@
 /*
  * Watchdog: a pool's timer, which looks at its runners from outside.
  *
- *   It is due         while                         then it
- *   at each tick      quick turns are under way,    stops counting a turn as quick
- *                     and the other runners leave   whose item has run for a whole
- *                     the rest to them              tick, and kicks another runner
- *                                                   if work waits
- *   half of hung_ms   a runner is active, or its    reports an item that has run for
- *   later             item waits in a section that  longer than hung_ms
- *                     may block, or in a join
- *   HUNG_PAUSE later  an item was just reported     looks for the next one
- *   half of hung_ms   max_async turns go on         reports it if none has ended for
- *   later                                           hung_ms, and items wait
+ *   At each look  it finds                      and
+ *   ------------  ----------------------------  ---------------------------------
+ *   look()        a quick turn whose item has   does not count it as quick any
+ *                 run for a whole tick          more; kicks a runner if work waits
+ *                 an item that has run for      reports it
+ *                 longer than hung_ms
+ *                 max_async turns that go on,   reports that
+ *                 while items wait, and none
+ *                 has ended for hung_ms
  *
- * A turn is quick if the items of its batch are over at once, as a rule. No
- * runner is kicked beside such turns. While no turn is under way nothing needs
- * the timer. It may be due once more, and then no longer. Kicks arm it: kick.c.
- * From then on it arms itself as long as a runner has a turn.
+ *   It looks again          while
+ *   ----------------------  ---------------------------------------------------
+ *   at the next tick        quick turns are under way
+ *   HUNG_PAUSE later        an item was just reported, and there may be more
+ *   half of hung_ms later   a runner has a seat or a turn, or max_async turns go
+ *                           on
+ *
+ * seat.c says what a quick turn is. While no turn is under way nothing needs
+ * the timer. It may be due once more, and then no longer. Kicks arm it. From
+ * then on it arms itself.
  *
  * Locking: pool->lock, which is dropped to print.
- * Invariant: pool->watch.ticking is set only while the timer is due at the next
- * tick.
  * Model: tests/models/queue.pml, QUICK. When the timer is set: no model.
  *
  * Limits: an item is reported once, with its stack; a pool reports ten a
@@ -34,21 +36,30 @@
 #include <linux/sched/task.h>
 #include <linux/string.h>
 
-#include "kick.h"
 #include "runner.h"
+#include "seat.h"
 #include "testing.h"
-#include "tick.h"
 #include "watchdog.h"
 
 /* Time between two reports of items that hang in one pool. */
 #define HUNG_PAUSE	(HZ / 10)
 
 /* An item that hangs, with what its report needs when the lock was dropped. */
-struct fairwq_hung {
-	struct task_struct *task;	/* a reference */
+struct hung_item {
+	struct task_struct *task;	/* a reference; NULL: there is none */
 	fairwq_func_t func;
 	unsigned int ms;
 	char batch[FAIRWQ_MAX_NAME + 1];
+};
+
+/* What a look has found. */
+struct look {
+	bool turns;			/* a runner has a turn */
+	bool slow;			/* a turn was not quick */
+	struct fairwq_runner *kick;	/* or NULL */
+	struct hung_item hung;
+	unsigned int full_ms;		/* for so long no turn that goes on has ended; or 0 */
+	unsigned int nr_async;
 };
 
 /*
@@ -64,47 +75,13 @@ static bool reported_just_now_locked(const struct fairwq_pool *pool)
 				  pool->watch.hung_reported + HUNG_PAUSE);
 }
 
-/* Find an item that hangs and was not reported yet, and fill in @hung for its report. */
-static bool find_hung(struct fairwq_pool *pool, struct fairwq_hung *hung)
+/* Check for more than hung_ms since @then. */
+static bool is_long_ago_locked(const struct fairwq_pool *pool, unsigned long then)
 {
-	struct fairwq_runner *runner;
-	unsigned long started;
+	lockdep_assert_held(&pool->lock);
 
-	guard(raw_spinlock_irqsave)(&pool->lock);
-	if (!pool->watch.hung_ms || reported_just_now_locked(pool))
-		return false;
-	list_for_each_entry(runner, &pool->crew.runners, node) {
-		started = READ_ONCE(runner->started);
-		if (!runner->turn.batch || runner->reported == started ||
-		    !time_after(jiffies, started + msecs_to_jiffies(pool->watch.hung_ms)))
-			continue;
-		runner->reported = started;
-		hung->task = get_task_struct(runner->task);
-		hung->func = READ_ONCE(runner->turn.func);
-		hung->ms = jiffies_to_msecs(jiffies - started);
-		strscpy(hung->batch, runner->turn.batch->name, sizeof(hung->batch));
-		return true;
-	}
-	return false;
-}
-
-/*
- * Report an item that hangs, outside the lock, because a console is slow. The
- * count is written last, so that a reader of it finds the report in the log.
- */
-static void report_hung(struct fairwq_pool *pool)
-{
-	struct fairwq_hung hung;
-
-	if (!find_hung(pool, &hung))
-		return;
-	pr_err("BUG: item hung: %ps of batch %s/%s has been running for %u ms\n",
-	       hung.func, pool->name, hung.batch, hung.ms);
-	sched_show_task(hung.task);
-	put_task_struct(hung.task);
-	guard(raw_spinlock_irqsave)(&pool->lock);
-	pool->tally.counter[FAIRWQ_HUNG]++;
-	pool->watch.hung_reported = jiffies;
+	return pool->watch.hung_ms &&
+	       time_after(jiffies, then + msecs_to_jiffies(pool->watch.hung_ms));
 }
 
 /* Check for a standstill at max_async that was not reported, whether items wait or not. */
@@ -116,77 +93,101 @@ static bool is_full_locked(const struct fairwq_pool *pool)
 	       pool->watch.async_told != pool->crew.async_at;
 }
 
-/*
- * Report, once, that max_async turns go on, and for hung_ms none of them has
- * ended while items wait. What would end them may be among these items.
- */
-static void report_full(struct fairwq_pool *pool)
+/* Look at a runner that has a turn. */
+static void look_at_locked(struct fairwq_runner *runner, struct look *look)
 {
-	unsigned int nr, ms;
-	unsigned long due;
+	unsigned long started = READ_ONCE(runner->started);
+	struct fairwq_turn *turn = &runner->turn;
+	struct hung_item *hung = &look->hung;
 
-	scoped_guard(raw_spinlock_irqsave, &pool->lock) {
-		due = pool->crew.async_at + msecs_to_jiffies(pool->watch.hung_ms);
-		if (!pool->watch.hung_ms || !is_full_locked(pool) || !pool->tree.nr_eligible ||
-		    !time_after(jiffies, due))
-			return;
-		pool->watch.async_told = pool->crew.async_at;
-		nr = pool->crew.nr_async;
-		ms = jiffies_to_msecs(jiffies - pool->crew.async_at);
+	lockdep_assert_held(&runner->pool->lock);
+
+	look->turns = true;
+	if (turn->quick && time_after(jiffies, started + 1)) {
+		fairwq_seat_not_quick_locked(runner);
+		look->slow = true;
 	}
-	pr_warn("pool %s: max_async reached, %u turns outstanding for %u ms, and items wait\n",
-		pool->name, nr, ms);
+	if (hung->task || runner->reported == started ||
+	    !is_long_ago_locked(runner->pool, started) ||
+	    reported_just_now_locked(runner->pool))
+		return;
+	runner->reported = started;
+	hung->task = get_task_struct(runner->task);
+	hung->func = READ_ONCE(turn->func);
+	hung->ms = jiffies_to_msecs(jiffies - started);
+	strscpy(hung->batch, turn->batch->name, sizeof(hung->batch));
 }
 
 /*
- * Stop counting a turn as quick if its item has seen a whole tick. Nothing
- * waits for its runner from then on.
- *
- * Return: whether there was such a turn. @turns: whether there is any turn.
+ * Look for max_async turns that go on while items wait, as what would end them
+ * may be among these items.
  */
-static bool find_slow_locked(struct fairwq_pool *pool, bool *turns)
+static void look_for_full_locked(struct fairwq_pool *pool, struct look *look)
 {
-	struct fairwq_runner *runner;
-	bool slow = false;
-
 	lockdep_assert_held(&pool->lock);
 
-	*turns = false;
-	list_for_each_entry(runner, &pool->crew.runners, node) {
-		if (!runner->turn.batch)
-			continue;
-		*turns = true;
-		if (!runner->turn.quick || !time_after(jiffies, READ_ONCE(runner->started) + 1))
-			continue;
-		fairwq_runner_not_quick_locked(runner);
-		slow = true;
-	}
-	return slow;
+	if (!is_full_locked(pool) || !pool->tree.nr_eligible ||
+	    !is_long_ago_locked(pool, pool->crew.async_at))
+		return;
+	pool->watch.async_told = pool->crew.async_at;
+	look->nr_async = pool->crew.nr_async;
+	look->full_ms = jiffies_to_msecs(jiffies - pool->crew.async_at);
 }
 
-/* Look at the runners, and arm the timer again if need be. */
+static void look(struct fairwq_pool *pool, struct look *look)
+{
+	struct fairwq_runner *runner;
+
+	guard(raw_spinlock_irqsave)(&pool->lock);
+	list_for_each_entry(runner, &pool->crew.runners, node)
+		if (runner->turn.batch)
+			look_at_locked(runner, look);
+	look_for_full_locked(pool, look);
+	if (look->slow && fairwq_has_work_locked(pool))
+		look->kick = fairwq_seat_take_locked(pool);
+}
+
+/* Report what hangs, outside the lock, because a console is slow. */
+static void report(struct fairwq_pool *pool, const struct look *look)
+{
+	const struct hung_item *hung = &look->hung;
+
+	if (hung->task) {
+		pr_err("BUG: item hung: %ps of batch %s/%s has been running for %u ms\n",
+		       hung->func, pool->name, hung->batch, hung->ms);
+		sched_show_task(hung->task);
+		put_task_struct(hung->task);
+	}
+	if (look->full_ms)
+		pr_warn("pool %s: max_async reached, %u turns outstanding for %u ms, and items wait\n",
+			pool->name, look->nr_async, look->full_ms);
+}
+
+/* Count a report, so that a reader of the count finds it in the log, and arm the timer. */
+static void look_again(struct fairwq_pool *pool, const struct look *look)
+{
+	guard(raw_spinlock_irqsave)(&pool->lock);
+	if (look->hung.task) {
+		pool->tally.counter[FAIRWQ_HUNG]++;
+		pool->watch.hung_reported = jiffies;
+	}
+	if (pool->crew.nr_quick)
+		fairwq_tick_locked(pool, jiffies + 1);
+	if (reported_just_now_locked(pool))
+		fairwq_tick_locked(pool, jiffies + HUNG_PAUSE);
+	if (pool->watch.hung_ms && (pool->crew.nr_active || look->turns || is_full_locked(pool)))
+		fairwq_tick_locked(pool, fairwq_hung_due_locked(pool));
+}
+
 static void watchdog_fn(struct timer_list *timer)
 {
 	struct fairwq_pool *pool = container_of(timer, struct fairwq_pool, watch.tick);
-	struct fairwq_runner *kick = NULL;
-	bool slow, turns;
-	unsigned long flags;
+	struct look what = { };
 
-	report_hung(pool);
-	report_full(pool);
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	pool->watch.ticking = false;
-	slow = find_slow_locked(pool, &turns);
-	if (slow && fairwq_has_work_locked(pool))
-		kick = fairwq_kick_activate_locked(pool);
-	if (pool->crew.nr_quick)
-		fairwq_tick_soon_locked(pool);
-	else if (reported_just_now_locked(pool))
-		mod_timer(&pool->watch.tick, jiffies + HUNG_PAUSE);	/* there may be more */
-	else if (pool->crew.nr_active || turns || is_full_locked(pool))
-		fairwq_tick_arm_locked(pool);
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	fairwq_kick_send(pool, kick);
+	look(pool, &what);
+	fairwq_kick_send(what.kick);
+	report(pool, &what);
+	look_again(pool, &what);
 }
 
 /* Set hung_ms, and look again after the new time, not after the old one. Return: 0. */
@@ -196,11 +197,11 @@ int fairwq_set_hung_ms(struct fairwq_pool *pool, unsigned int hung_ms)
 	pool->watch.hung_ms = hung_ms;
 	/*
 	 * Also if no runner is active, because the timer may be set for the old
-	 * time. It must not get later: else a caller that writes again and
-	 * again hides items.
+	 * time. It does not get later: else a caller that writes again and
+	 * again would hide items.
 	 */
 	if (hung_ms)
-		timer_reduce(&pool->watch.tick, fairwq_tick_due_locked(pool));
+		fairwq_tick_locked(pool, fairwq_hung_due_locked(pool));
 	return 0;
 }
 

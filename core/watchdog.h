@@ -16,7 +16,6 @@ struct fairwq_watch {
 	unsigned int hung_ms;		/* P: 0: never report */
 	unsigned long hung_reported;	/* P: jiffies of the last report */
 	unsigned long async_told;	/* P: crew.async_at of a standstill that was reported */
-	bool ticking;			/* P: @tick is due within a jiffy */
 	struct timer_list tick;		/* finds long turns of quick batches, and hung items */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Queue: queue calls, runners that go idle, and kicks. core/inbox.c, push.c,
- * fifo.c, kick.c, run.c and watchdog.c.
+ * fifo.c, seat.c, run.c and watchdog.c.
  *
  * Two producers push three items to one batch. Two runners take them, one turn
  * at a time. The first item may sleep until the last has run.
@@ -45,23 +45,23 @@ bool idle[2] = true;			/* on crew.idle */
 bool kicked[2];				/* runner->work is queued */
 bool runs[ITEMS], taken[ITEMS];		/* for the properties */
 byte nr_quick;				/* pool->nr_quick */
-bool ticking;				/* pool->ticking */
+bool ticking;				/* the timer is due at the next tick */
 byte patience = 2;			/* ticks until an item is late */
 
-/* fairwq_kick_soon_free_locked(): by chance, because the model has no time. */
+/* fairwq_seat_soon_free_locked(): by chance, because the model has no time. */
 inline is_soon_free_locked()
 {
 	if
 	:: nr_quick ->
 		soon = true;
 #ifndef NO_TICK
-		ticking = true		/* fairwq_tick_soon_locked() */
+		ticking = true		/* fairwq_tick_locked() */
 #endif
 	:: soon = false
 	fi
 }
 
-/* fairwq_kick_activate_locked() */
+/* fairwq_seat_take_locked() */
 inline wake_locked()
 {
 	if
@@ -186,7 +186,7 @@ inline runner_next(me)
 #endif
 	:: !eligible || soon
 #ifndef IDLE_APART
-		-> idle[me] = true	/* go_idle_locked() */
+		-> idle[me] = true	/* fairwq_seat_leave_locked() */
 #endif
 	fi;
 #ifdef KICK_NOT_CHAINED
@@ -222,7 +222,7 @@ end:	do
 }
 
 #ifdef QUICK
-/* watchdog_fn(), find_slow_locked() */
+/* look() in watchdog.c */
 proctype tick()
 {
 	byte kick = NONE;

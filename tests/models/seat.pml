@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Places among the active runners. A runner whose item waits in a join gives
- * its place away, and takes it back without a check. leave_locked() and
- * return_locked() in core/runner.c, promote_oldest(), fairwq_fork_take_back()
- * and fairwq_fork_await() in core/fork.c, runner_next_locked() in core/run.c,
- * fairwq_kick_activate_locked() in core/kick.c. fork.pml has what the task and
- * its join see of each other.
+ * its place away, and takes it back without a check. core/seat.c;
+ * promote_oldest(), fairwq_fork_take_back() and fairwq_fork_await() in
+ * core/fork.c, runner_next_locked() in core/run.c. fork.pml has what the task
+ * and its join see of each other.
  *
  * There are four runners with two places, for a while with three. Batch A has
  * an item, which forks a task and joins it, and may hold a mutex meanwhile.
@@ -26,7 +25,7 @@
  *
  * Broken JOIN_ASKS (invalid end state): a runner that has slept in a join waits
  *	for a place.
- * Broken LEAVE_QUIET (invalid end state): leave_locked() kicks no runner.
+ * Broken LEAVE_QUIET (invalid end state): fairwq_seat_block() kicks no runner.
  * Broken SURPLUS_STAYS (assertion): a runner takes a turn while more than
  *	max_active runners are active.
  * Broken MAX_UNSAID (assertion): a new max_active does not update pool->hungry.
@@ -70,13 +69,13 @@ inline unlock()
 	assert(hungry == (nr_active < max_active))
 }
 
-/* fairwq_kick_update_hungry_locked() */
+/* update_hungry_locked() */
 inline update_hungry()
 {
 	hungry = (nr_active < max_active)
 }
 
-/* fairwq_kick_activate_locked(), fairwq_kick_send() */
+/* fairwq_seat_take_locked(), fairwq_kick_send() */
 inline activate(r)
 {
 	if
@@ -107,7 +106,7 @@ inline runner_next(me, r)
 	atomic {
 		if
 		:: !may_stay || (!eligible_a && !queued) ->
-			/* go_idle_locked() */
+			/* fairwq_seat_leave_locked() */
 			idle[me] = true;
 			nr_active--;
 			update_hungry()
@@ -121,7 +120,7 @@ inline runner_next(me, r)
 	}
 }
 
-/* fairwq_fork_await(): leave_locked() and return_locked() around the sleep. */
+/* fairwq_fork_await(): fairwq_seat_block() and fairwq_seat_unblock() around the sleep. */
 inline await_done(me, r)
 {
 	atomic {

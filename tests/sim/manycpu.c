@@ -353,7 +353,7 @@ static void ask(struct many *many, int cpu)
 	runner->when = NEVER;
 }
 
-/* Check whether a runner may kick others. As in core/kick.c, not for quick items. */
+/* Check whether a runner may kick others. As in core/seat.c, not for quick items. */
 static bool may_kick(const struct many *many)
 {
 	return many->setup.all || many->setup.time >= QUICK_NS;

@@ -7,7 +7,7 @@
 
 #include "sim.h"
 
-/* As in kick.c, policy.c and burst.c of core/. */
+/* As in policy.c and burst.c of core/. */
 #define QUICK_NS		1000
 #define TIMED_TURNS		64
 #define BURST_ITEMS		1024

@@ -9,7 +9,7 @@
  *				when it has ended
  *	core/park.c		an item may be parked
  *	core/burst.c		a turn may go on with the items of a serializer
- *	core/kick.c,		a runner is kicked if a turn waits, unless another
+ *	core/seat.c,		a runner is kicked if a turn waits, unless another
  *	core/watchdog.c		one runs an item that is likely to end at once
  *
  * There is no concurrency: one thread handles one event at a time.

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Seats: which runners work, and how many. */
+#ifndef FAIRWQ_SEAT_H
+#define FAIRWQ_SEAT_H
+
+#include <linux/jiffies.h>
+#include <linux/timer.h>
+
+#include "types.h"
+
+/* Check whether a batch is in the tree, and a turn may begin. */
+static inline bool fairwq_has_work_locked(const struct fairwq_pool *pool)
+{
+	lockdep_assert_held(&pool->lock);
+
+	return pool->tree.nr_eligible && pool->crew.nr_async < pool->crew.max_async;
+}
+
+/*
+ * Return how many seats there are. Each runner that has one may have a turn
+ * that will go on after its function. So no turn that begins can lead to more
+ * than @max_async that do.
+ */
+static inline unsigned int fairwq_seats_locked(const struct fairwq_pool *pool)
+{
+	const struct fairwq_crew *crew = &pool->crew;
+
+	lockdep_assert_held(&pool->lock);
+
+	return min(crew->max_active, crew->max_async - min(crew->nr_async, crew->max_async));
+}
+
+/* Return when to look at an item that begins now, in jiffies: after half of hung_ms. */
+static inline unsigned long fairwq_hung_due_locked(const struct fairwq_pool *pool)
+{
+	return jiffies + 1 + msecs_to_jiffies(pool->watch.hung_ms) / 2;
+}
+
+/* Set the pool's timer for @at, in jiffies, unless it is set for an earlier time. */
+static inline void fairwq_tick_locked(struct fairwq_pool *pool, unsigned long at)
+{
+	struct timer_list *tick = &pool->watch.tick;
+
+	lockdep_assert_held(&pool->lock);
+
+	if (!timer_pending(tick) || time_before(at, tick->expires))
+		mod_timer(tick, at);
+}
+
+struct fairwq_runner *fairwq_seat_take_locked(struct fairwq_pool *pool);
+void fairwq_seat_leave_locked(struct fairwq_runner *runner);
+void fairwq_seat_set_max_locked(struct fairwq_pool *pool, unsigned int max_active);
+void fairwq_seat_count_async_locked(struct fairwq_pool *pool, int n);
+void fairwq_seat_not_quick_locked(struct fairwq_runner *runner);
+bool fairwq_seat_soon_free_locked(struct fairwq_pool *pool);
+bool fairwq_seat_block(struct fairwq_runner *runner);
+void fairwq_seat_unblock(struct fairwq_runner *runner);
+struct fairwq_runner *fairwq_kick_locked(struct fairwq_pool *pool);
+void fairwq_kick_send_to(struct fairwq_runner *runner, int cpu);
+void fairwq_kick_unlock(struct fairwq_pool *pool, unsigned long flags)
+	__releases(&pool->lock);
+
+/* Kick the runner that fairwq_kick_locked() has chosen; NULL: none. */
+static inline void fairwq_kick_send(struct fairwq_runner *runner)
+{
+	if (runner)
+		fairwq_kick_send_to(runner, runner->pool->cpu);
+}
+
+#endif /* FAIRWQ_SEAT_H */
