@@ -274,27 +274,6 @@ static unsigned long watch(bool sleeps)
 	return div64_u64((u64)turns * NSEC_PER_SEC, ktime_get_ns() - begin);
 }
 
-/* A thread that steals a CPU, and watches the others meanwhile. */
-struct thief {
-	struct completion stealing;
-	bool watches;			/* the others go on */
-	unsigned long rate;
-};
-
-static void thief_call(void *arg)
-{
-	unsigned long end = jiffies + MOCK_HOLD;
-	struct thief *thief = arg;
-
-	set_cpus_allowed_ptr(current, cpumask_of(slow.cpu));
-	sched_set_fifo(current);
-	complete(&thief->stealing);
-	while (!READ_ONCE(thief->watches) && time_before(jiffies, end))
-		cpu_relax();
-	thief->rate = watch(false);
-	sched_set_normal(current, 0);
-}
-
 static void others_pause(bool pause)
 {
 	unsigned int i;
@@ -308,21 +287,28 @@ static void others_pause(bool pause)
 }
 
 /*
- * Steal the CPU of the slow client. The others are paused until that is done,
- * so that none of their items is there. Return: their rate after that.
+ * Steal the CPU of the slow client, and watch the others meanwhile. They are
+ * paused until it is stolen, so that none of their items is there. The thief
+ * waits for no thread, which might have to wait for its CPU.
  */
+static void thief_call(void *arg)
+{
+	unsigned long *rate = arg;
+
+	set_cpus_allowed_ptr(current, cpumask_of(slow.cpu));
+	sched_set_fifo(current);
+	others_pause(false);
+	*rate = watch(false);
+	sched_set_normal(current, 0);
+}
+
+/* Return the rate of the others while the CPU of the slow client is stolen. */
 static unsigned long watch_beside_thief(struct kunit *test)
 {
-	struct thief thief = { };
-	struct caller *caller;
+	unsigned long rate = 0;
 
-	init_completion(&thief.stealing);
-	caller = mock_caller(test, thief_call, &thief);
-	mock_await(test, &thief.stealing);
-	others_pause(false);
-	WRITE_ONCE(thief.watches, true);
-	mock_caller_end(test, caller);
-	return thief.rate;
+	mock_caller_end(test, mock_caller(test, thief_call, &rate));
+	return rate;
 }
 
 /* ---- phases ---------------------------------------------------------------- */
