@@ -29,6 +29,7 @@
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>
 
+#include "core/fifo.h"
 #include "core/inbox.h"
 #include "core/policy.h"
 #include "core/runner.h"
@@ -191,13 +192,15 @@ static void quantile(const struct line *line, const char *name, int width,
 }
 
 /* Print the columns of a batch. A new one is one more line here. */
-static void show_columns(const struct line *line, const struct fairwq_batch *batch)
+static void show_columns(const struct line *line, struct fairwq_batch *batch)
 {
 	const struct fairwq_batch_stats *stats = batch->stats;
 	const struct fairwq_hist *wait, *run;
 	const struct fairwq_node *node;
+	u64 oldest;
 
 	guard(raw_spinlock_irq)(&batch->pool->lock);
+	oldest = fairwq_fifo_oldest_locked(batch);
 	wait = stats->hists ? &stats->hists->wait : NULL;
 	run = stats->hists ? &stats->hists->run : NULL;
 	node = batch->group ?: &batch->node;
@@ -213,6 +216,7 @@ static void show_columns(const struct line *line, const struct fairwq_batch *bat
 	number(line, "longest", 8, longest_locked(batch));
 	permille(line, "share%", 6, share_locked(batch));
 	number(line, "stay", 8, fairwq_node_eligible(node) ? node->stay : 0);
+	number(line, "oldestus", 9, oldest ? fairwq_age_us(oldest) : 0);
 	quantile(line, "wait50us", 9, wait, 500);
 	quantile(line, "wait99us", 9, wait, 990);
 	us(line, "waitmaxus", 9, stats->wait_max);

@@ -13,7 +13,6 @@
  * shown, and one that is put back is shown twice.
  */
 #include <linux/export.h>
-#include <linux/math64.h>
 #include <linux/rculist.h>
 #include <linux/seq_file.h>
 
@@ -26,12 +25,10 @@
 static void dump_item(struct seq_file *m, const struct fairwq_batch *batch,
 		      const char *where, fairwq_func_t func, u64 stamp)
 {
-	u64 now = fairwq_clock();
-
 	seq_printf(m, "%-24s %-8s ", batch->name, where);
-	/* Most are not measured. */
-	if (stamp && stamp < now)
-		seq_printf(m, "%9llu", div_u64(now - stamp, NSEC_PER_USEC));
+	/* Parts of items have no stamp, and most that run. */
+	if (stamp)
+		seq_printf(m, "%9llu", fairwq_age_us(stamp));
 	else
 		seq_printf(m, "%9s", "-");
 	seq_printf(m, " %ps\n", func);
@@ -76,6 +73,7 @@ void fairwq_dump_batch(struct seq_file *m, struct fairwq_batch *batch)
 	const struct fairwq_turn *turn;
 	struct fairwq_runner *runner;
 	bool more;
+	u64 stamp;
 
 	lockdep_assert_held(&pool->mutex);
 
@@ -86,9 +84,11 @@ void fairwq_dump_batch(struct seq_file *m, struct fairwq_batch *batch)
 	list_for_each_entry_rcu(runner, &pool->crew.runners, node, lockdep_is_held(&pool->mutex)) {
 		guard(raw_spinlock_irq)(&pool->lock);
 		turn = fairwq_runner_turn(runner);
-		if (turn && turn->batch == batch)
-			dump_item(m, batch, "running", READ_ONCE(turn->func),
-				  READ_ONCE(turn->stamp));
+		if (!turn || turn->batch != batch)
+			continue;
+		stamp = READ_ONCE(turn->stamp);
+		dump_item(m, batch, "running", READ_ONCE(turn->func),
+			  stamp ? FAIRWQ_STAMP_NS(stamp) : 0);
 	}
 	do {
 		more = dump_fifo(m, batch, &cursor);

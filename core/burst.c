@@ -138,7 +138,6 @@ static void burst_take_locked(struct fairwq_runner *runner,
 	WRITE_ONCE(turn->stamp, 0);
 	WRITE_ONCE(turn->func, work->func);
 	WRITE_ONCE(turn->id, work);
-	work->stamp = 0;
 	fairwq_start_item(runner, work);
 	fairwq_waitlist_wake_locked(serializer, work);
 }

@@ -176,7 +176,7 @@ static void turn_fill_locked(struct fairwq_batch *batch, struct fairwq_turn *tur
 	turn->func = work->func;
 	turn->id = work;
 	turn->serializer = work->serializer;
-	turn->stamp = work->stamp;
+	turn->stamp = fairwq_stamp_ns(work->stamp);
 	turn->number = ++pool->crew.turn_number;
 	turn->color = batch_color_locked(batch, work);
 	turn->timed = false;
@@ -266,6 +266,24 @@ bool fairwq_fifo_is_idle_locked(const struct fairwq_batch *batch)
 	lockdep_assert_held(&batch->pool->lock);
 
 	return !fairwq_inbox_nr_queued(batch) && !batch->in_flight[0] && !batch->in_flight[1];
+}
+
+/*
+ * Return the stamp of the item of @batch that waits for longest; 0: none does.
+ * Barriers and parts of items have no stamp.
+ */
+u64 fairwq_fifo_oldest_locked(struct fairwq_batch *batch)
+{
+	struct fairwq_work *work;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	list_for_each_entry(work, &batch->fifo, node)
+		if (work->stamp)
+			return work->stamp;
+	guard(raw_spinlock)(&batch->inbox.lock);
+	work = list_first_entry_or_null(&batch->inbox.works, struct fairwq_work, node);
+	return work ? work->stamp : 0;
 }
 
 /* Check whether nothing is left of a batch that accepts no work any more. */

@@ -24,10 +24,24 @@ static inline struct fairwq_work *fairwq_head_locked(const struct fairwq_batch *
 	return list_first_entry(&batch->fifo, struct fairwq_work, node);
 }
 
+/*
+ * Return for how long an item with @stamp waits, us. To a tick, if its queue
+ * call was not measured.
+ */
+static inline u64 fairwq_age_us(u64 stamp)
+{
+	u64 ns = fairwq_stamp_ns(stamp), now = fairwq_clock();
+
+	if (ns)
+		return now > ns ? div_u64(now - ns, NSEC_PER_USEC) : 0;
+	return (u64)jiffies_to_msecs(jiffies - (unsigned long)(stamp >> 1)) * USEC_PER_MSEC;
+}
+
 extern struct workqueue_struct *fairwq_reap_wq;
 
 void fairwq_fifo_set_eligible_locked(struct fairwq_batch *batch, bool eligible);
 void fairwq_fifo_update_locked(struct fairwq_batch *batch);
+u64 fairwq_fifo_oldest_locked(struct fairwq_batch *batch);
 void fairwq_fifo_add_barrier_locked(struct fairwq_batch *batch,
 				    struct fairwq_barrier *barrier);
 void fairwq_fifo_take_locked(struct fairwq_batch *batch, struct fairwq_turn *turn);

@@ -148,19 +148,21 @@ static __always_inline int fairwq_claim_locked(struct fairwq_batch *batch,
 }
 
 /*
- * Return the time of queueing, or 0. Reading the clock costs as much as the
- * rest of the call, so only some calls read it: in each tick those for another
- * sixteenth of the works. While there are histograms, each call into an empty
- * inbox is measured.
+ * Return the stamp of a work that is queued now. Reading the clock costs as
+ * much as the rest of the call, so only some calls read it: in each tick those
+ * for another sixteenth of the works. While there are histograms, each call
+ * into an empty inbox is measured.
  */
 static __always_inline u64 fairwq_inbox_stamp(const struct fairwq_batch *batch,
 					      const struct fairwq_work *work)
 {
-	if (likely(hash_32((u32)(unsigned long)work + (u32)jiffies, FAIRWQ_WAIT_SAMPLE_BITS) &&
+	unsigned long tick = jiffies;
+
+	if (likely(hash_32((u32)(unsigned long)work + (u32)tick, FAIRWQ_WAIT_SAMPLE_BITS) &&
 		   !trace_fairwq_start_enabled() &&
 		   !(READ_ONCE(batch->pool->histograms) && list_empty(&batch->inbox.works))))
-		return 0;
-	return fairwq_clock();
+		return FAIRWQ_STAMP_TICK(tick);
+	return FAIRWQ_STAMP_NS(fairwq_clock());
 }
 
 /*

@@ -86,6 +86,19 @@ static inline bool fairwq_work_pending_in(const struct fairwq_work *work, enum f
 	return fairwq_word_state(atomic_long_read(&work->data)) == state;
 }
 
+/*
+ * The stamp of a work says when it was queued: 2 * ns + 1, of the clock, where
+ * the queue call was measured; or else 2 * jiffies. 0: no client has queued it.
+ */
+#define FAIRWQ_STAMP_NS(ns)	((u64)(ns) << 1 | 1)
+#define FAIRWQ_STAMP_TICK(tick)	((u64)(tick) << 1)
+
+/* Return the time of queueing, ns, if that was measured; or 0. */
+static inline u64 fairwq_stamp_ns(u64 stamp)
+{
+	return stamp & 1 ? stamp >> 1 : 0;
+}
+
 /* Check whether @work is a part of an item in flight, which no client has queued. */
 static inline bool fairwq_is_of_item(const struct fairwq_work *work)
 {

@@ -71,7 +71,7 @@ struct fairwq_turn {
 	/* as @func: address of the work, which may be gone; NULL: no client has queued it */
 	const void *id;
 	struct fairwq_serializer *serializer; /* R: to be completed at its end, or NULL */
-	u64 stamp;			/* as @func: time of queueing; 0: not measured */
+	u64 stamp;			/* as @func: time of queueing, ns; 0: not measured */
 	u64 number;			/* P: of this turn, in its pool */
 	u8 color;			/* P: index into batch->in_flight */
 	bool timed;			/* P, R reads: @run is to be measured */

@@ -728,13 +728,13 @@ static void one_wait_in_16_is_measured(struct kunit *test)
 	for (i = 0; i < NR_WORKS; i++) {
 		fairwq_work_init(&work[i], mock_nothing_fn);
 		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &work[i]));
-		many += !!work[i].stamp;
+		many += !!fairwq_stamp_ns(work[i].stamp);
 	}
 	fairwq_batch_cancel(a, NULL);
 	/* On a busy machine any ticks are met, so the right one may take a few more. */
 	for (i = 0; i < NR_TICKS || (!one && !mock_bound_reached(&bound)); i++) {
 		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, work));
-		one += !!work->stamp;
+		one += !!fairwq_stamp_ns(work->stamp);
 		fairwq_work_cancel(work);
 		schedule_timeout_uninterruptible(1);
 	}

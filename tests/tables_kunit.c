@@ -3,6 +3,8 @@
  * Tables: what a row of debugfs says, whatever a batch is called and however
  * much was counted; and which names there are.
  */
+#include <linux/delay.h>
+#include <linux/jiffies.h>
 #include <linux/limits.h>
 #include <linux/string.h>
 
@@ -11,9 +13,10 @@
 
 #define ROW_LEN		512
 /* The words behind the name in a row. */
-#define ROW_WORDS	17
+#define ROW_WORDS	18
 #define LONGEST_WORD	7
 #define SHARE_WORD	8
+#define OLDEST_WORD	10
 
 /* ---- names ------------------------------------------------------------- */
 
@@ -337,6 +340,40 @@ static void longest_turn_is_shown_from_its_begin_on(struct kunit *test)
 	fairwq_batch_dispose(owned);
 }
 
+/* ---- the oldest wait ----------------------------------------------------- */
+
+static u64 oldest_ns(struct kunit *test, struct fairwq_batch *batch)
+{
+	u64 us;
+
+	KUNIT_ASSERT_EQ(test, 0, kstrtou64(row_of(test, batch)->word[OLDEST_WORD], 10, &us));
+	return us * NSEC_PER_USEC;
+}
+
+/* The row says for how long the first item waits, measured or not, and to a tick. */
+static void oldest_wait_is_that_of_the_first_item(struct kunit *test)
+{
+	u64 slack = 2 * jiffies_to_nsecs(1), queued, now, shown;
+	struct fairwq_batch *a = mock_begin(test, 1);
+	unsigned int i;
+
+	KUNIT_EXPECT_EQ(test, 0ULL, oldest_ns(test, a));
+	/* One queue call in 16 is measured. */
+	for (i = 0; i < 40; i++) {
+		queued = ktime_get_mono_fast_ns();
+		mock_queue(test, a, 'a', 1);
+		msleep(jiffies_to_msecs(3));	/* so that there is something to see */
+		mock_queue(test, a, 'b', 1);
+		shown = oldest_ns(test, a);
+		now = ktime_get_mono_fast_ns();
+		KUNIT_EXPECT_GE(test, shown, jiffies_to_nsecs(2));
+		KUNIT_EXPECT_LE(test, shown, now - queued + slack);
+		fairwq_batch_cancel(a, NULL);
+		KUNIT_EXPECT_EQ(test, 0ULL, oldest_ns(test, a));
+	}
+	mock_open(test);
+}
+
 /* ---- ratios and percentiles --------------------------------------------- */
 
 static void ratios_do_not_overflow(struct kunit *test)
@@ -395,6 +432,7 @@ static struct kunit_case tables_cases[] = {
 	KUNIT_CASE_PARAM(share_is_what_was_charged, policy_gen_params),
 	KUNIT_CASE(owner_has_the_share_of_its_own),
 	KUNIT_CASE(longest_turn_is_shown_from_its_begin_on),
+	KUNIT_CASE(oldest_wait_is_that_of_the_first_item),
 	KUNIT_CASE(ratios_do_not_overflow),
 	KUNIT_CASE(percentiles_of_many_are_right),
 	{}

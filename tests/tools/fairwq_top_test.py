@@ -18,7 +18,7 @@ from load import load
 top = load("fairwq-top")
 
 HEAD = ("number name state prio weight queued running done service longest share% stay "
-        "wait50us wait99us waitmaxus run50us run99us failed owner\n")
+        "oldestus wait50us wait99us waitmaxus run50us run99us failed owner\n")
 
 
 def number_of(name):
@@ -32,7 +32,7 @@ def row(name, done=0, state="eligible", prio="normal", weight=100, queued=1, own
     number = number_of(name) if number is None else number
     owner = "-" if owner is None else number_of(owner)
     return (f"{number:6} {name:<24} {state:<8} {prio:<6} {weight:6} {queued:8} {0:7} {done:10} "
-            f"{service:10} {longest:8} {12:4}.{5} {stay:9} {'-':>9} {wait99:>9} {7:9} "
+            f"{service:10} {longest:8} {12:4}.{5} {stay:9} {3:9} {'-':>9} {wait99:>9} {7:9} "
             f"{'-':>9} {'-':>9} {0:6} {owner}\n")
 
 

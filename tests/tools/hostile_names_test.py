@@ -281,7 +281,7 @@ class Tables(Case):
         """The table of hostile batches that have these services."""
         return b"".join(
             b"%6d %-24s eligible normal    100        1       0 %10d %10d        1   12.5   999999"
-            b"         -         -         7         -         -      0 %s\n"
+            b"         3         -         -         7         -         -      0 %s\n"
             % (number, name, 1000 + number, service, b"%d" % (number - 1) if number % 2 else b"-")
             for (number, name), service in zip(enumerate(ALL), services))
 

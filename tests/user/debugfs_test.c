@@ -43,7 +43,7 @@
 #define MINE		" [" MODULE "]"
 
 /* The heads of the tables, with single spaces. */
-#define BATCHES_HEAD	"number name state prio weight queued running done service longest share% stay wait50us wait99us waitmaxus run50us run99us failed owner"
+#define BATCHES_HEAD	"number name state prio weight queued running done service longest share% stay oldestus wait50us wait99us waitmaxus run50us run99us failed owner"
 #define DUMP_HEAD	"batch where ageus function"
 #define RUNNERS_HEAD	"runner state sincems batch function"
 
@@ -460,7 +460,7 @@ static void tables_have_their_columns(void)
 	int batches, runners;
 
 	begin_load();
-	batches = expect_table("batches", BATCHES_HEAD, 19, 19);
+	batches = expect_table("batches", BATCHES_HEAD, 20, 20);
 	expect_numbers();
 	/* The function is followed by its module. */
 	runners = expect_table("runners", RUNNERS_HEAD, 5, 6);
@@ -474,12 +474,12 @@ static void tables_have_their_columns(void)
 struct row {
 	char state[16], prio[16];
 	unsigned int weight, queued, running, percent, tenth, longest, stay;
-	unsigned long long done, service, waitmax, failed;
+	unsigned long long done, service, oldest, waitmax, failed;
 	char wait50[24], wait99[24], run50[24], run99[24];	/* numbers, or "-" */
 	char owner[24];			/* number, or "-" */
 };
 
-#define BATCHES_ROW "%*s %15s %15s %u %u %u %llu %llu %u %u.%u %u %23s %23s %llu %23s %23s %llu %23s"
+#define BATCHES_ROW "%*s %15s %15s %u %u %u %llu %llu %u %u.%u %u %llu %23s %23s %llu %23s %23s %llu %23s"
 
 /* Return the number of the batch @name; -1: there is none, or several. */
 static long long number_of_batch(const char *name)
@@ -508,8 +508,8 @@ static bool own_row(struct row *row)
 			      row->state, row->prio, &row->weight, &row->queued,
 			      &row->running, &row->done, &row->service, &row->longest,
 			      &row->percent, &row->tenth, &row->stay,
-			      row->wait50, row->wait99, &row->waitmax, row->run50,
-			      row->run99, &row->failed, row->owner) == 18;
+			      &row->oldest, row->wait50, row->wait99, &row->waitmax, row->run50,
+			      row->run99, &row->failed, row->owner) == 19;
 }
 
 /*
