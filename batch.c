@@ -206,7 +206,7 @@ void fairwq_batch_wait_grace(void)
 }
 
 /* Pause a batch, or resume it. Nothing changes if it was disposed. */
-static void batch_set_paused(struct fairwq_batch *batch, bool paused)
+void __fairwq_batch_set_paused(struct fairwq_batch *batch, bool paused)
 {
 	struct fairwq_pool *pool;
 	unsigned long flags;
@@ -223,6 +223,7 @@ static void batch_set_paused(struct fairwq_batch *batch, bool paused)
 	}
 	fairwq_kick_unlock(pool, flags);
 }
+EXPORT_SYMBOL_GPL(__fairwq_batch_set_paused);
 
 /*
  * Refuse new items, end a pause, and have the batch reaped when it has drained.
@@ -437,7 +438,7 @@ struct fairwq_batch *fairwq_batch_create(struct fairwq_pool *pool,
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_create);
 
-/* ---- weight, pause and flush ------------------------------------------ */
+/* ---- weight and flush --------------------------------------------------- */
 
 int fairwq_batch_set_weight(struct fairwq_batch *batch, unsigned int weight)
 {
@@ -455,18 +456,6 @@ int fairwq_batch_set_weight(struct fairwq_batch *batch, unsigned int weight)
 	return 0;
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_set_weight);
-
-void fairwq_batch_pause(struct fairwq_batch *batch)
-{
-	batch_set_paused(batch, true);
-}
-EXPORT_SYMBOL_GPL(fairwq_batch_pause);
-
-void fairwq_batch_resume(struct fairwq_batch *batch)
-{
-	batch_set_paused(batch, false);
-}
-EXPORT_SYMBOL_GPL(fairwq_batch_resume);
 
 /* Wait until every item that is queued now has ended. */
 void fairwq_batch_wait(struct fairwq_batch *batch)

@@ -60,6 +60,7 @@
 
 #include <linux/atomic.h>
 #include <linux/bits.h>
+#include <linux/bug.h>
 #include <linux/cleanup.h>
 #include <linux/err.h>
 #include <linux/list.h>
@@ -116,7 +117,7 @@ struct fairwq_work {
 	};
 	fairwq_func_t func;
 	struct fairwq_serializer *serializer; /* while pending: to be told of its end, or NULL */
-	u64 stamp;			/* when it was queued, ns; 0: not measured */
+	u64 stamp;			/* when it was queued, see core/state.h */
 	struct lockdep_map lockdep_map;	/* of no size without CONFIG_LOCKDEP */
 };
 
@@ -236,22 +237,6 @@ struct fairwq_work *fairwq_current_work(void);
 bool fairwq_work_cancel(struct fairwq_work *work);
 
 /**
- * fairwq_work_cancel_sync - cancel a work and wait until it does not run
- * @work: the work
- *
- * On return @work is neither pending nor running, also if its function queues
- * itself, because @work is disabled during the call. This waits for the end of
- * a grace period that @work waits for. The caller may free @work unless others
- * queue it. A work of a sequencer may be freed only after
- * fairwq_sequencer_drop() if this returned true, and otherwise after
- * fairwq_sequencer_flush() or its completion.
- * Not promised: that a call of dropped() for @work has returned.
- * Context: Process context, sleeps. Not from @work's own function.
- * Return: true if this took @work out.
- */
-bool fairwq_work_cancel_sync(struct fairwq_work *work);
-
-/**
  * fairwq_work_disable - cancel a work and refuse to queue it
  * @work: the work
  *
@@ -278,6 +263,29 @@ bool fairwq_work_disable_sync(struct fairwq_work *work);
  * Return: true if @work can be queued again, false if it is still disabled.
  */
 bool fairwq_work_enable(struct fairwq_work *work);
+
+/**
+ * fairwq_work_cancel_sync - cancel a work and wait until it does not run
+ * @work: the work
+ *
+ * On return @work is neither pending nor running, also if its function queues
+ * itself, because @work is disabled during the call. This waits for the end of
+ * a grace period that @work waits for. The caller may free @work unless others
+ * queue it. A work of a sequencer may be freed only after
+ * fairwq_sequencer_drop() if this returned true, and otherwise after
+ * fairwq_sequencer_flush() or its completion.
+ * Not promised: that a call of dropped() for @work has returned.
+ * Context: Process context, sleeps. Not from @work's own function.
+ * Return: true if this took @work out.
+ */
+static inline bool fairwq_work_cancel_sync(struct fairwq_work *work)
+{
+	bool ret = fairwq_work_disable_sync(work);
+
+	if (work)
+		fairwq_work_enable(work);
+	return ret;
+}
 
 /**
  * fairwq_work_flush - wait for the run that was queued last
@@ -392,22 +400,29 @@ void fairwq_batch_put(struct fairwq_batch *batch);
  */
 int fairwq_batch_set_weight(struct fairwq_batch *batch, unsigned int weight);
 
+void __fairwq_batch_set_paused(struct fairwq_batch *batch, bool paused);
+
 /**
  * fairwq_batch_pause - start no more items of a batch
  * @batch: the batch. If it was disposed, it is not paused
  *
  * Callers may still queue items. When this returns, only an item that a runner
  * had already taken may still begin; others may still run. Pauses are not
- * counted: one resume undoes any number of them. A paused batch saves up no
- * share for later.
+ * counted: one resume undoes them all. A paused batch saves up no share.
  */
-void fairwq_batch_pause(struct fairwq_batch *batch);
+static inline void fairwq_batch_pause(struct fairwq_batch *batch)
+{
+	__fairwq_batch_set_paused(batch, true);
+}
 
 /**
  * fairwq_batch_resume - undo fairwq_batch_pause()
  * @batch: the batch
  */
-void fairwq_batch_resume(struct fairwq_batch *batch);
+static inline void fairwq_batch_resume(struct fairwq_batch *batch)
+{
+	__fairwq_batch_set_paused(batch, false);
+}
 
 /**
  * fairwq_batch_flush - wait until the items that are queued now have ended
@@ -698,12 +713,6 @@ void __fairwq_delayed_work_init(struct fairwq_delayed_work *dwork, fairwq_func_t
  */
 void fairwq_delayed_work_destroy_onstack(struct fairwq_delayed_work *dwork);
 
-/* As the calls for a work, also while a delayed work waits for its delay. */
-static inline bool fairwq_delayed_work_pending(const struct fairwq_delayed_work *dwork)
-{
-	return fairwq_work_pending(&dwork->work);
-}
-
 /**
  * fairwq_queue_delayed - queue a work after a delay
  * @batch: the batch
@@ -742,6 +751,7 @@ int fairwq_mod_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *d
  */
 bool fairwq_delayed_work_flush(struct fairwq_delayed_work *dwork);
 
+/* As the calls for a work, also while a delayed work waits for its delay. */
 static inline bool fairwq_delayed_work_cancel(struct fairwq_delayed_work *dwork)
 {
 	return fairwq_work_cancel(&dwork->work);	/* which warns of NULL */
@@ -750,21 +760,6 @@ static inline bool fairwq_delayed_work_cancel(struct fairwq_delayed_work *dwork)
 static inline bool fairwq_delayed_work_cancel_sync(struct fairwq_delayed_work *dwork)
 {
 	return fairwq_work_cancel_sync(&dwork->work);
-}
-
-static inline bool fairwq_delayed_work_disable(struct fairwq_delayed_work *dwork)
-{
-	return fairwq_work_disable(&dwork->work);
-}
-
-static inline bool fairwq_delayed_work_disable_sync(struct fairwq_delayed_work *dwork)
-{
-	return fairwq_work_disable_sync(&dwork->work);
-}
-
-static inline bool fairwq_delayed_work_enable(struct fairwq_delayed_work *dwork)
-{
-	return fairwq_work_enable(&dwork->work);
 }
 
 /**
@@ -1001,8 +996,15 @@ struct fairwq_serializer {
 #define fairwq_limiter_init(serializer, max)				\
 	__fairwq_init("(fairwq_limiter)" #serializer, __fairwq_serializer_init, serializer, max)
 
-void __fairwq_serializer_init(struct fairwq_serializer *serializer, unsigned int max,
-			      const char *name, struct lock_class_key *key);
+static inline void __fairwq_serializer_init(struct fairwq_serializer *serializer, unsigned int max,
+					    const char *name, struct lock_class_key *key)
+{
+	if (WARN_ON_ONCE(!serializer))
+		return;
+	*serializer = (struct fairwq_serializer){ .max = WARN_ON_ONCE(!max) ? 1 : max };
+	INIT_LIST_HEAD(&serializer->waiting);
+	lockdep_init_map(&serializer->lockdep_map, name, key, 0);
+}
 
 /**
  * fairwq_serializer_queue - queue a work to a batch, behind others
@@ -1101,15 +1103,12 @@ bool fairwq_serializer_is_last(const struct fairwq_serializer *serializer);
 /**
  * struct fairwq_sequencer - runs items in parallel, and completes them in order
  *
- * It may be freed after a fairwq_sequencer_flush(), if no call queues to it. A
- * completion, or a task that one wakes, must not free it without that flush,
- * because fairwq still uses it when the completion returns.
+ * If no call queues to it, it may be freed by the completion of the last work,
+ * or after a fairwq_sequencer_flush().
  */
 struct fairwq_sequencer {
-	/* private: */
-	raw_spinlock_t lock;
+	/* private: under fairwq's lock */
 	struct list_head works;		/* in queue order, until they are completed */
-	struct task_struct *completer;	/* the task that completes works, or NULL */
 	bool unsafe;			/* as in struct fairwq_serializer */
 };
 
@@ -1130,9 +1129,8 @@ struct fairwq_sequenced_work {
 /* Set up a sequencer. */
 static inline void fairwq_sequencer_init(struct fairwq_sequencer *sequencer)
 {
-	*sequencer = (struct fairwq_sequencer){ };
-	raw_spin_lock_init(&sequencer->lock);
 	INIT_LIST_HEAD(&sequencer->works);
+	sequencer->unsafe = false;
 }
 
 /**
@@ -1150,9 +1148,9 @@ void __fairwq_sequenced_work_init(struct fairwq_sequenced_work *swork, fairwq_fu
 
 /**
  * fairwq_sequencer_queue - queue a work that is completed in its order
- * @sequencer: the sequencer, which must stay until fairwq_sequencer_flush() has
- *	returned, after @swork was completed or dropped; or NULL for that of
- *	@batch, which must be ordered
+ * @sequencer: the sequencer, which must stay until the completion of @swork
+ *	begins, or a call that drops it has returned; or NULL for that of @batch,
+ *	which must be ordered
  * @serializer: a serializer that @swork passes through, too; or NULL
  * @batch: where @swork is to run; any batch of any pool
  * @swork: the work, set up by fairwq_sequenced_work_init(). If another queue
@@ -1645,12 +1643,14 @@ static __always_inline void fairwq_join(struct fairwq_task *self, struct fairwq_
  * @end: the number after the last; nothing is done unless it is above @start
  * @grain: the most numbers in one call of @body, at least 1
  * @body: called with the first number of a part, the number after its last, and
- *	@arg
+ *	@arg. Returns 0, or another number to end the loop
  * @arg: passed to @body
  *
  * Each number is in one call of @body, and all calls have returned when this
  * does. They may run in parallel, and in any order. They see what the caller
- * has stored before this, and their stores are seen after it.
+ * has stored before this, and their stores are seen after it. After a call that
+ * does not return 0 no other one begins, except on a CPU that does not yet see
+ * that.
  *
  * In an item this forks and joins. Elsewhere it queues one item of its own to
  * @batch and waits for it. That item is given to neither dropped() nor cost(),
@@ -1658,9 +1658,10 @@ static __always_inline void fairwq_join(struct fairwq_task *self, struct fairwq_
  * @body may call this, too, which takes about 1 KiB of stack each time,
  * unchecked.
  * Context: Process context, sleeps.
- * Return: 0; -EINVAL, also in an item whose batch is not @batch; -ECANCELED,
- * without a call of @body, if fairwq_batch_cancel() or a shutdown that drops
- * has taken the item out; or an error of fairwq_queue().
+ * Return: 0; what a call of @body has returned first that is not 0; -EINVAL,
+ * also in an item whose batch is not @batch; -ECANCELED, without a call of
+ * @body, if fairwq_batch_cancel() or a shutdown that drops has taken the item
+ * out; or an error of fairwq_queue().
  */
 #define fairwq_parallel_for(batch, start, end, grain, body, arg)		\
 ({										\
@@ -1673,7 +1674,7 @@ static __always_inline void fairwq_join(struct fairwq_task *self, struct fairwq_
 __must_check
 int __fairwq_parallel_for(struct fairwq_batch *batch, unsigned long start,
 			  unsigned long end, unsigned long grain,
-			  void (*body)(unsigned long from, unsigned long to, void *arg),
+			  int (*body)(unsigned long from, unsigned long to, void *arg),
 			  void *arg, const char *name, struct lock_class_key *key);
 
 /* ---- Failure ------------------------------------------------------------ */
@@ -1691,10 +1692,9 @@ void fairwq_report_failure(int err);
 /*
  * ---- Limits ---------------------------------------------------------------
  *
- * No function may be called from NMI. No item is preempted: a turn lasts as
- * long as its function. Turns are fair within one pool, not between pools. No
- * choice of CPU but by FAIRWQ_NEAR. An item that waits for another item of its
- * pool needs a second runner.
+ * No item is preempted: a turn lasts as long as its function. Turns are fair
+ * within one pool, not between pools. An item that waits for another item of
+ * its pool needs a second runner.
  */
 
 #endif /* FAIRWQ_H */

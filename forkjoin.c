@@ -16,7 +16,8 @@
  * At its end the loop joins its tasks, the newest first. If no runner has begun
  * that task, its range follows the one just done, and the loop goes on with it
  * in the same frame. So a loop never nests, and a range that no other runner
- * takes costs two loads a piece.
+ * takes costs three loads a piece. A body that does not return 0 ends all
+ * ranges.
  *
  * Locking: pool->lock and pool->mutex for the first item of a pool that forks.
  * Limits: LOOP_HALVES tasks of a loop at a time.
@@ -183,9 +184,10 @@ EXPORT_SYMBOL_GPL(__fairwq_unfork);
 #define LOOP_HALVES	4U
 
 struct fairwq_loop {
-	void (*body)(unsigned long from, unsigned long to, void *arg);
+	int (*body)(unsigned long from, unsigned long to, void *arg);
 	void *arg;
 	unsigned long grain;
+	atomic_t ret;			/* what @body has returned first, but 0 */
 	const char *name;		/* of its tasks, for lockdep */
 	struct lock_class_key *key;
 };
@@ -193,7 +195,7 @@ struct fairwq_loop {
 /* A part of a range: the upper half of what a loop had left when it forked it. */
 struct fairwq_range {
 	struct fairwq_task task;
-	const struct fairwq_loop *loop;
+	struct fairwq_loop *loop;
 	unsigned long from, to;
 };
 
@@ -225,18 +227,24 @@ static bool may_fork(const struct fairwq_task *self, const struct fairwq_range *
 	       nr < LOOP_HALVES && (range->to - range->from) / 2 >= range->loop->grain;
 }
 
-/* Do the pieces of @range, and fork halves of it while runners are free. */
+/*
+ * Do the pieces of @range, unless one of the loop has ended it, and fork halves
+ * of it while runners are free.
+ */
 static unsigned int run_pieces(struct fairwq_task *self, struct fairwq_range *range,
 			       struct fairwq_range *half, unsigned int nr)
 {
-	const struct fairwq_loop *loop = range->loop;
+	struct fairwq_loop *loop = range->loop;
 	unsigned long to;
+	int ret;
 
-	while (range->from < range->to) {
+	while (range->from < range->to && likely(!atomic_read(&loop->ret))) {
 		if (unlikely(may_fork(self, range, nr)))
 			fork_half(self, range, &half[nr++]);
 		to = range->from + min(range->to - range->from, loop->grain);
-		loop->body(range->from, to, loop->arg);
+		ret = loop->body(range->from, to, loop->arg);
+		if (unlikely(ret))
+			atomic_cmpxchg(&loop->ret, 0, ret);
 		range->from = to;
 		cond_resched();
 	}
@@ -297,13 +305,13 @@ static int loop_outside(struct fairwq_batch *batch, const struct fairwq_range *r
 	if (ret < 0)
 		return ret;
 	wait_for_completion(&item.own.done);
-	return item.own.ret;
+	return item.own.ret ?: atomic_read(&range->loop->ret);
 }
 
 /* Run a loop; fairwq_parallel_for() has the description. */
 int __fairwq_parallel_for(struct fairwq_batch *batch, unsigned long start,
 			  unsigned long end, unsigned long grain,
-			  void (*body)(unsigned long from, unsigned long to, void *arg),
+			  int (*body)(unsigned long from, unsigned long to, void *arg),
 			  void *arg, const char *name, struct lock_class_key *key)
 {
 	struct fairwq_loop loop = {
@@ -327,6 +335,6 @@ int __fairwq_parallel_for(struct fairwq_batch *batch, unsigned long start,
 		return loop_outside(batch, &range);
 	fairwq_task_here(&range.task);
 	run_range(&range.task, &range);
-	return 0;
+	return atomic_read(&loop.ret);
 }
 EXPORT_SYMBOL_GPL(__fairwq_parallel_for);

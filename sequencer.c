@@ -11,7 +11,8 @@
  *
  * The item whose end makes the front ready completes all that are ready, one
  * after the other. Meanwhile the ends of others only mark themselves: that item
- * sees them.
+ * sees them. It is on record outside of the sequencer, which the completion of
+ * the last work may free.
  *
  * btrfs' async-thread.c does this by hand for its ordered works.
  *
@@ -20,23 +21,74 @@
  * queued no later than they were. So when the turns of a batch have ended, its
  * works are completed.
  *
- * Locking: sequencer->lock, which is not held while a completion is called.
- * Invariant: while @completer is set, that task looks at the front again before
- * it goes.
- * Invariant: no ended work touches a sequencer whose list is empty and that has
- * no @completer. fairwq_sequencer_flush() takes the lock to see that.
+ * Locking: one of the hashed locks below, which is not held while a completion
+ * is called.
+ * Invariant: while a sequencer has a completer, that looks at the front again
+ * before it goes.
+ * Invariant: no CPU touches a sequencer after it has seen its list empty and
+ * dropped the lock.
  *
- * Limits: the item that completes does so for as long as others are ready, and
- * its batch is charged for that.
+ * Limits: sequencers share 32 locks. The item that completes does so for as long
+ * as others are ready, and its batch is charged for that.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/completion.h>
 #include <linux/export.h>
+#include <linux/hash.h>
 #include <linux/sched.h>
 
 #include "core/runner.h"
 #include "doors.h"
+
+/* ---- locks -------------------------------------------------------------- */
+
+#define LOCK_BITS	5
+
+/* A task that calls completions. On its stack. */
+struct completer {
+	struct hlist_node node;
+	const struct fairwq_sequencer *sequencer;
+	struct task_struct *task;
+	bool more;			/* works are in the sequencer, so it exists */
+};
+
+/* By the hash of the sequencer's address. Under it all others may be taken. */
+static struct fairwq_sequencer_lock {
+	raw_spinlock_t lock ____cacheline_aligned_in_smp;
+	struct hlist_head completers;	/* under the lock */
+} fairwq_sequencer_locks[1 << LOCK_BITS] = {
+	[0 ... (1 << LOCK_BITS) - 1] = {
+		.lock = __RAW_SPIN_LOCK_UNLOCKED(fairwq_sequencer_locks.lock),
+	},
+};
+
+static struct fairwq_sequencer_lock *lock_of(const struct fairwq_sequencer *sequencer)
+{
+	return &fairwq_sequencer_locks[hash_ptr(sequencer, LOCK_BITS)];
+}
+
+/* Return the task that completes works of @sequencer, or NULL. */
+static struct completer *completer_locked(const struct fairwq_sequencer *sequencer)
+{
+	struct completer *completer;
+
+	lockdep_assert_held(&lock_of(sequencer)->lock);
+
+	hlist_for_each_entry(completer, &lock_of(sequencer)->completers, node)
+		if (completer->sequencer == sequencer)
+			return completer;
+	return NULL;
+}
+
+/* Tell the task that completes works that the list has changed. */
+static void list_changed_locked(const struct fairwq_sequencer *sequencer)
+{
+	struct completer *completer = completer_locked(sequencer);
+
+	if (completer)
+		completer->more = !list_empty(&sequencer->works);
+}
 
 /* ---- completing --------------------------------------------------------- */
 
@@ -50,35 +102,46 @@ static struct fairwq_sequenced_work *ready_locked(struct fairwq_sequencer *seque
 {
 	struct fairwq_sequenced_work *first;
 
-	lockdep_assert_held(&sequencer->lock);
+	lockdep_assert_held(&lock_of(sequencer)->lock);
 
 	first = list_first_entry_or_null(&sequencer->works, struct fairwq_sequenced_work, node);
 	return first && first->ended ? first : NULL;
 }
 
-/* Complete the works that are ready, unless another task does. Takes the lock, and drops it. */
+/*
+ * Complete the works that are ready, unless another task does, and drop the
+ * lock. The sequencer may be gone then.
+ */
 static void complete_ready(struct fairwq_sequencer *sequencer, unsigned long flags)
-	__releases(&sequencer->lock)
 {
+	struct completer self = { .sequencer = sequencer, .task = current };
+	struct fairwq_sequencer_lock *lock = lock_of(sequencer);
 	struct fairwq_sequenced_work *first;
 
-	lockdep_assert_held(&sequencer->lock);
+	lockdep_assert_held(&lock->lock);
 
-	while (!sequencer->completer && (first = ready_locked(sequencer))) {
+	if (completer_locked(sequencer)) {
+		raw_spin_unlock_irqrestore(&lock->lock, flags);
+		return;
+	}
+	hlist_add_head(&self.node, &lock->completers);
+	list_changed_locked(sequencer);
+	while (self.more && (first = ready_locked(sequencer))) {
 		list_del_init(&first->node);
+		list_changed_locked(sequencer);
 		if (!first->func) {
 			complete(&container_of(first, struct marker, entry)->done);
 			continue;
 		}
-		sequencer->completer = current;
 		first->sequencer = NULL;
-		raw_spin_unlock_irqrestore(&sequencer->lock, flags);
-		first->complete(&first->work);	/* may free it, or queue it again */
+		raw_spin_unlock_irqrestore(&lock->lock, flags);
+		/* May free it, or queue it again; the last one may free the sequencer. */
+		first->complete(&first->work);
 		cond_resched();
-		raw_spin_lock_irqsave(&sequencer->lock, flags);
-		sequencer->completer = NULL;
+		raw_spin_lock_irqsave(&lock->lock, flags);
 	}
-	raw_spin_unlock_irqrestore(&sequencer->lock, flags);
+	hlist_del(&self.node);
+	raw_spin_unlock_irqrestore(&lock->lock, flags);
 }
 
 /* Run a work of a sequencer. The function that the engine calls; not the client's. */
@@ -99,7 +162,7 @@ static void sequenced_fn(struct fairwq_work *work)
 		swork->complete(work);
 		return;
 	}
-	raw_spin_lock_irqsave(&sequencer->lock, flags);
+	raw_spin_lock_irqsave(&lock_of(sequencer)->lock, flags);
 	swork->ended = true;
 	complete_ready(sequencer, flags);
 }
@@ -119,7 +182,7 @@ int fairwq_sequencer_queue(struct fairwq_sequencer *sequencer,
 	if (!swork || !swork->work.func)
 		return fairwq_bad_arg("swork is NULL or has no function");
 	/* Held over the queue call: the batch and the serializer get works in this order. */
-	guard(raw_spinlock_irqsave)(&sequencer->lock);
+	guard(raw_spinlock_irqsave)(&lock_of(sequencer)->lock);
 	if (!list_empty(&swork->node))
 		return 0;
 	swork->sequencer = sequencer;
@@ -133,6 +196,7 @@ int fairwq_sequencer_queue(struct fairwq_sequencer *sequencer,
 	} else if (!fairwq_is_for_reclaim(batch)) {
 		WRITE_ONCE(sequencer->unsafe, true);
 	}
+	list_changed_locked(sequencer);
 	return ret;
 }
 EXPORT_SYMBOL_GPL(fairwq_sequencer_queue);
@@ -150,8 +214,9 @@ void fairwq_sequencer_drop(struct fairwq_work *work)
 	sequencer = swork->sequencer;
 	if (!sequencer)		/* it is in none */
 		return;
-	raw_spin_lock_irqsave(&sequencer->lock, flags);
+	raw_spin_lock_irqsave(&lock_of(sequencer)->lock, flags);
 	list_del_init(&swork->node);
+	list_changed_locked(sequencer);
 	swork->sequencer = NULL;
 	complete_ready(sequencer, flags);
 }
@@ -163,8 +228,13 @@ EXPORT_SYMBOL_GPL(fairwq_sequencer_drop);
 static bool is_inside(const struct fairwq_sequencer *sequencer)
 {
 	const struct fairwq_runner *runner = fairwq_runner_of_item();
-	bool inside = READ_ONCE(sequencer->completer) == current;
+	const struct completer *completer;
+	bool inside;
 
+	scoped_guard(raw_spinlock_irqsave, &lock_of(sequencer)->lock) {
+		completer = completer_locked(sequencer);
+		inside = completer && completer->task == current;
+	}
 	/* The work may be gone, if it is none of a sequencer. */
 	inside |= runner && runner->sequencer == sequencer;
 	return WARN_ONCE(inside, "fairwq: item %ps would wait for itself in %s of %p\n",
@@ -183,13 +253,11 @@ void fairwq_sequencer_flush(struct fairwq_sequencer *sequencer)
 		return;
 	fairwq_check_reclaim(!READ_ONCE(sequencer->unsafe));
 	init_completion(&marker.done);
-	raw_spin_lock_irqsave(&sequencer->lock, flags);
+	raw_spin_lock_irqsave(&lock_of(sequencer)->lock, flags);
 	list_add_tail(&marker.entry.node, &sequencer->works);
+	list_changed_locked(sequencer);
 	complete_ready(sequencer, flags);	/* the marker, if nothing is before it */
 	wait_for_completion(&marker.done);
-	/* The task that has completed the marker is out of the lock then. */
-	raw_spin_lock_irqsave(&sequencer->lock, flags);
-	raw_spin_unlock_irqrestore(&sequencer->lock, flags);
 }
 EXPORT_SYMBOL_GPL(fairwq_sequencer_flush);
 

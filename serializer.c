@@ -30,19 +30,6 @@
 #include "core/waitlist.h"
 #include "doors.h"
 
-/* Set up a serializer; fairwq_serializer_init() has the description. */
-void __fairwq_serializer_init(struct fairwq_serializer *serializer, unsigned int max,
-			      const char *name, struct lock_class_key *key)
-{
-	if (WARN_ON_ONCE(!serializer))
-		return;
-	memset(serializer, 0, sizeof(*serializer));
-	INIT_LIST_HEAD(&serializer->waiting);
-	serializer->max = WARN_ON_ONCE(!max) ? 1 : max;
-	lockdep_init_map(&serializer->lockdep_map, name, key, 0);
-}
-EXPORT_SYMBOL_GPL(__fairwq_serializer_init);
-
 int fairwq_serializer_set_inline(struct fairwq_serializer *serializer, unsigned int budget_us)
 {
 	if (!serializer)

@@ -128,8 +128,9 @@ static int take_queued(struct fairwq_batch *batch, struct fairwq_work *work, lon
 		remove_locked(batch, work);
 		serializer = release_work(work, word);
 		ret = 1;
+	} else {
+		fairwq_fifo_update_locked(batch);	/* by what was in the inbox */
 	}
-	fairwq_fifo_update_locked(batch);
 	fairwq_kick_unlock(pool, flags);
 	/* An interrupt here finds an idle work. The serializer counts the old one until then. */
 	if (serializer)
@@ -463,16 +464,6 @@ bool fairwq_work_enable(struct fairwq_work *work)
 	return !work->disabled;
 }
 EXPORT_SYMBOL_GPL(fairwq_work_enable);
-
-bool fairwq_work_cancel_sync(struct fairwq_work *work)
-{
-	bool ret = fairwq_work_disable_sync(work);
-
-	if (work)
-		fairwq_work_enable(work);
-	return ret;
-}
-EXPORT_SYMBOL_GPL(fairwq_work_cancel_sync);
 
 /* ---- cancelling what a batch has queued ------------------------------- */
 

@@ -232,10 +232,11 @@ static void tiny_program(struct bench_program *program, struct fairwq_task *self
 
 /* ---- parallel_for: numbers of different cost ---------------------------- */
 
-static void loop_body(unsigned long from, unsigned long to, void *arg)
+static int loop_body(unsigned long from, unsigned long to, void *arg)
 {
 	for (; from < to; from++)
 		work_for(LOOP_NS * (from * 64 / LOOP_NUMBERS));
+	return 0;
 }
 
 static void loop_program(struct bench_program *program, struct fairwq_task *self)

@@ -127,12 +127,13 @@ static void scan_piece(struct fairscan_file *file, unsigned long nr)
 }
 
 /* The body of the loop. */
-static void scan_pieces(unsigned long from, unsigned long to, void *arg)
+static int scan_pieces(unsigned long from, unsigned long to, void *arg)
 {
 	for (; from < to; from++) {
 		scan_piece(arg, from);
 		cond_resched();
 	}
+	return 0;
 }
 
 /* The function of an item. */

@@ -217,11 +217,12 @@ struct loop {
 	int ret;
 };
 
-static void loop_body(unsigned long from, unsigned long to, void *arg)
+static int loop_body(unsigned long from, unsigned long to, void *arg)
 {
 	struct loop *loop = arg;
 
 	atomic_add(to - from, &loop->numbers);
+	return 0;
 }
 
 static void loop_call(void *arg)
@@ -929,9 +930,10 @@ static void call_shutdown(struct bookkeeper *keeper, struct item *item)
 
 #define LOOP	64U
 
-static void count_numbers(unsigned long from, unsigned long to, void *arg)
+static int count_numbers(unsigned long from, unsigned long to, void *arg)
 {
 	atomic_add(to - from, arg);
+	return 0;
 }
 
 static void call_loop(struct bookkeeper *keeper, struct item *item)

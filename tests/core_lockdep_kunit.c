@@ -201,8 +201,9 @@ static void waiting_call_takes_the_map(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, debug_locks);
 }
 
-static void empty_body(unsigned long from, unsigned long to, void *arg)
+static int empty_body(unsigned long from, unsigned long to, void *arg)
 {
+	return 0;
 }
 
 static void loop_in(struct fairwq_batch *batch)
@@ -465,16 +466,18 @@ static void thread_forks_its_own_class(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, debug_locks);
 }
 
-static void sleep_body(unsigned long from, unsigned long to, void *arg)
+static int sleep_body(unsigned long from, unsigned long to, void *arg)
 {
 	usleep_range(50, 100);
+	return 0;
 }
 
 static int looped;
 
-static void loop_body(unsigned long from, unsigned long to, void *arg)
+static int loop_body(unsigned long from, unsigned long to, void *arg)
 {
 	looped = fairwq_parallel_for(NULL, 0, 4, 1, sleep_body, arg);
+	return 0;
 }
 
 static void nested_loops(struct right *right, struct fairwq_task *self)
@@ -488,10 +491,11 @@ static void body_may_loop(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, looped);
 }
 
-static void mutex_body(unsigned long from, unsigned long to, void *arg)
+static int mutex_body(unsigned long from, unsigned long to, void *arg)
 {
 	guard(mutex)(&((struct right *)arg)->mutex);
 	usleep_range(50, 100);
+	return 0;
 }
 
 /* The body of one loop takes a mutex that is held over the other loop. */

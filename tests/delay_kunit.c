@@ -218,16 +218,16 @@ static void delayed_namesakes_do_the_same(struct kunit *test)
 	struct later *later = later_new(test, a, later_fn);
 	struct fairwq_delayed_work *dwork = &later->dwork;
 
-	KUNIT_EXPECT_FALSE(test, fairwq_delayed_work_pending(dwork));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&dwork->work));
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, dwork, HOUR));
-	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_pending(dwork));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_pending(&dwork->work));
 	KUNIT_EXPECT_EQ(test, FAIRWQ_BUSY_PENDING, fairwq_work_busy(&dwork->work));
-	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_disable(dwork));
-	KUNIT_EXPECT_FALSE(test, fairwq_delayed_work_pending(dwork));
-	KUNIT_EXPECT_FALSE(test, fairwq_delayed_work_disable_sync(dwork));
-	KUNIT_EXPECT_FALSE(test, fairwq_delayed_work_enable(dwork));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_disable(&dwork->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&dwork->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_disable_sync(&dwork->work));
+	KUNIT_EXPECT_FALSE(test, fairwq_work_enable(&dwork->work));
 	KUNIT_EXPECT_EQ(test, -ECANCELED, fairwq_queue_delayed(a, dwork, HOUR));
-	KUNIT_EXPECT_TRUE(test, fairwq_delayed_work_enable(dwork));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_enable(&dwork->work));
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, dwork, 1));
 	mock_expect(test, "x");
 }

@@ -1060,9 +1060,10 @@ static void task_that_was_not_joined_is_no_root(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1000U, from_kuid(&init_user_ns, unjoined.uid));
 }
 
-static void count_number(unsigned long from, unsigned long to, void *arg)
+static int count_number(unsigned long from, unsigned long to, void *arg)
 {
 	atomic_add(to - from, (atomic_t *)arg);
+	return 0;
 }
 
 /* Loop over numbers, and fail if not each has run. */
@@ -1411,15 +1412,16 @@ static struct {
 } beside;
 
 /* Compute for PIECE_US; or do nothing, if it is clear already that the promise is broken. */
-static void piece(unsigned long from, unsigned long to, void *arg)
+static int piece(unsigned long from, unsigned long to, void *arg)
 {
 	struct forking *x = arg;
 	u64 end = ktime_get_ns() + PIECE_US * NSEC_PER_USEC;
 
 	if (READ_ONCE(x->failed))
-		return;
+		return 0;
 	while (ktime_get_ns() < end)
 		cpu_relax();
+	return 0;
 }
 
 static void beside_fn(struct fairwq_work *work)
@@ -1545,7 +1547,7 @@ struct loop {
 	atomic_t calls, longest;
 };
 
-static void see(unsigned long from, unsigned long to, void *arg)
+static int see(unsigned long from, unsigned long to, void *arg)
 {
 	struct loop *loop = arg;
 	unsigned long i;
@@ -1555,6 +1557,7 @@ static void see(unsigned long from, unsigned long to, void *arg)
 		atomic_set(&loop->longest, to - from);
 	for (i = from; i < to; i++)
 		atomic_inc(&loop->seen[i]);
+	return 0;
 }
 
 static struct loop *loop(struct kunit *test)
@@ -1603,13 +1606,14 @@ struct spans {
 	} span[1000];
 };
 
-static void note_span(unsigned long from, unsigned long to, void *arg)
+static int note_span(unsigned long from, unsigned long to, void *arg)
 {
 	struct spans *spans = arg;
 	unsigned int i = atomic_inc_return(&spans->nr) - 1;
 
 	if (i < ARRAY_SIZE(spans->span))
 		spans->span[i] = (struct span){ from, to };
+	return 0;
 }
 
 static int span_cmp(const void *a, const void *b)
@@ -1683,11 +1687,59 @@ static void bad_loops_are_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&each->calls));
 }
 
+/* A loop whose body ends it, and the workers on which it has done so. */
+struct ending {
+	atomic_t calls, nr, wrong;
+	const struct task_struct *ended[8];
+};
+
+#define END_AT	100UL
+
+/* Return 1 more than the first number of the part, from END_AT on. */
+static int end_loop(unsigned long from, unsigned long to, void *arg)
+{
+	struct ending *ending = arg;
+	unsigned int i;
+
+	atomic_inc(&ending->calls);
+	for (i = 0; i < ARRAY_SIZE(ending->ended); i++)
+		if (READ_ONCE(ending->ended[i]) == current)
+			atomic_inc(&ending->wrong);
+	if (from < END_AT)
+		return 0;
+	i = atomic_inc_return(&ending->nr) - 1;
+	if (i < ARRAY_SIZE(ending->ended))
+		WRITE_ONCE(ending->ended[i], current);
+	return from + 1;
+}
+
+/* The loop returns what its body has, and no worker on which that was calls the body again. */
+static void body_ends_its_loop(struct kunit *test)
+{
+	unsigned int runners = *(const unsigned int *)test->param_value;
+	struct ending ending = { };
+	struct fairwq_batch *batch;
+	int ret;
+
+	free_pool(test, runners, FAIRWQ_ROUND_ROBIN);
+	batch = kept_batch(test, "x", NULL);
+	ret = fairwq_parallel_for(batch, 0, NUMBERS, 10, end_loop, &ending);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&ending.wrong));
+	KUNIT_EXPECT_GT(test, ret, (int)END_AT);
+	KUNIT_EXPECT_LE(test, ret, (int)NUMBERS);
+	if (runners == 1) {
+		KUNIT_EXPECT_EQ(test, (int)END_AT + 1, ret);
+		KUNIT_EXPECT_EQ(test, (int)END_AT / 10 + 1, atomic_read(&ending.calls));
+	}
+}
+
 static void loop_in_an_item(struct forking *x, struct fairwq_task *self)
 {
 	struct loop *each = loop(x->test);
+	struct ending ending = { };
 
 	x->failed = fairwq_parallel_for(NULL, 0, NUMBERS, 10, see, each) ||
+		    fairwq_parallel_for(NULL, END_AT, NUMBERS, 10, end_loop, &ending) <= 0 ||
 		    fairwq_parallel_for(x->batch, 0, NUMBERS, 10, see, each) ||
 		    fairwq_parallel_for((struct fairwq_batch *)x, 0, 9, 1, see, each) != -EINVAL ||
 		    atomic_read(&each->seen[0]) != 2 ||
@@ -1751,6 +1803,7 @@ static struct kunit_case forkjoin_cases[] = {
 	KUNIT_CASE(lock_is_not_held_for_turns_of_others),
 	KUNIT_CASE_PARAM(each_number_is_in_one_call, nr_runners_gen_params),
 	KUNIT_CASE_PARAM(loops_at_the_limits_stay_in_their_range, nr_runners_gen_params),
+	KUNIT_CASE_PARAM(body_ends_its_loop, nr_runners_gen_params),
 	KUNIT_CASE(bad_loops_are_refused),
 	KUNIT_CASE(loop_in_an_item_is_of_its_batch),
 	{}

@@ -209,11 +209,12 @@ static void near_fn(struct fairwq_work *work)
 	complete(&near->done);
 }
 
-static void near_part(unsigned long from, unsigned long to, void *arg)
+static int near_part(unsigned long from, unsigned long to, void *arg)
 {
 	note_cpu(arg);
 	/* So that another runner takes the next part; any time will do. */
 	usleep_range(500, 1000);
+	return 0;
 }
 
 /* With a strict affinity scope of one CPU, all items run on it, wherever the caller is. */

@@ -379,8 +379,9 @@ static void cancel_queued(struct waited *w)
 	fairwq_work_cancel_sync(&w->behind);
 }
 
-static void body(unsigned long from, unsigned long to, void *arg)
+static int body(unsigned long from, unsigned long to, void *arg)
 {
+	return 0;
 }
 
 static void loop_outside(struct waited *w)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Sequencers: items run in parallel and are completed in queue order, each
- * once, even if some are cancelled or refused. After a flush a sequencer may be
- * freed.
+ * once, even if some are cancelled or refused. After a flush, and by its last
+ * completion, a sequencer may be freed.
  */
 #include "lib/hook.h"
 
@@ -262,6 +262,54 @@ static void all_may_be_freed(struct kunit *test)
 		kfree(sequencer);
 	}
 	KUNIT_EXPECT_EQ(test, 3 * rounds, nr);
+}
+
+/* A sequencer with its works, whose last completion ends the sequencer. */
+struct owner {
+	struct fairwq_sequencer sequencer;
+	struct owned {
+		struct fairwq_sequenced_work swork;
+		struct owner *owner;
+	} work[3];
+	unsigned int left;
+};
+
+#define GONE	0x6b
+
+/* Completions are called one at a time, so @left needs no lock. */
+static void owned_complete(struct fairwq_work *work)
+{
+	struct owner *owner = container_of(work, struct owned, swork.work)->owner;
+
+	if (!--owner->left)
+		memset(&owner->sequencer, GONE, sizeof(owner->sequencer));
+}
+
+/* The completion of the last work may free the sequencer: nothing touches it after that. */
+static void last_completion_may_free_the_sequencer(struct kunit *test)
+{
+	struct owner *owner = kunit_kzalloc(test, sizeof(*owner), GFP_KERNEL);
+	struct fairwq_batch *a = begin(test, 4);
+	unsigned int i, round, rounds = MOCK_MANY(5000), touched = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, owner);
+	for (i = 0; i < ARRAY_SIZE(owner->work); i++) {
+		owner->work[i].owner = owner;
+		fairwq_sequenced_work_init(&owner->work[i].swork, gone_fn, owned_complete);
+	}
+	for (round = 0; round < rounds; round++) {
+		fairwq_sequencer_init(&owner->sequencer);
+		owner->left = ARRAY_SIZE(owner->work);
+		fairwq_batch_pause(a);	/* until all are queued */
+		for (i = 0; i < ARRAY_SIZE(owner->work); i++)
+			mock_may_refuse(fairwq_sequencer_queue(&owner->sequencer, NULL, a,
+							       &owner->work[i].swork));
+		fairwq_batch_resume(a);
+		fairwq_batch_flush(a);
+		touched += !!memchr_inv(&owner->sequencer, GONE, sizeof(owner->sequencer));
+	}
+	KUNIT_EXPECT_EQ(test, 0U, owner->left);
+	KUNIT_EXPECT_EQ(test, 0U, touched);
 }
 
 /* ---- cancelled and refused ---------------------------------------------- */
@@ -638,9 +686,7 @@ static void work_in_recycled_memory_may_be_waited_for(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, renewed->waited);
 }
 
-/* ------------------------------------------------------------------------- */
-
-/* ---- ordered batches ------------------------------------------------------ */
+/* ---- ordered batches ---------------------------------------------------- */
 
 /* The works of an ordered batch are completed when a flush of it returns. */
 static void ordered_batch_completes_in_queue_order(struct kunit *test)
@@ -760,6 +806,7 @@ static struct kunit_case sequencer_cases[] = {
 	KUNIT_CASE(end_beside_a_completion_is_not_lost),
 	KUNIT_CASE(completion_may_queue_its_work_again),
 	KUNIT_CASE(all_may_be_freed),
+	KUNIT_CASE(last_completion_may_free_the_sequencer),
 	KUNIT_CASE(dropped_work_lets_the_others_go_on),
 	KUNIT_CASE(batch_is_cancelled),
 	KUNIT_CASE(refused_work_holds_up_nothing),

@@ -69,9 +69,10 @@ static void held_fn(struct fairwq_work *work)
 	complete(&site->entered);
 }
 
-static void held_body(unsigned long from, unsigned long to, void *arg)
+static int held_body(unsigned long from, unsigned long to, void *arg)
 {
 	hold(arg);
+	return 0;
 }
 
 static int hold_plain(struct site *site)

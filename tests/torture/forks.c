@@ -69,12 +69,13 @@ static void tt_task_fn(struct fairwq_task *self)
 	}
 }
 
-static void tt_number_fn(unsigned long from, unsigned long to, void *arg)
+static int tt_number_fn(unsigned long from, unsigned long to, void *arg)
 {
 	atomic_t *ran = arg;
 
 	for (; from < to; from++)
 		atomic_inc(&ran[from]);
+	return 0;
 }
 
 /* Run a parallel loop, and check that each number came once. */

@@ -397,7 +397,7 @@ static void tt_op_onstack(struct tt_actor *actor)
 		fairwq_delayed_work_flush(&brief.dwork);
 	else if (fairwq_delayed_work_cancel_sync(&brief.dwork))
 		queued = false;
-	if (fairwq_delayed_work_pending(&brief.dwork) || READ_ONCE(brief.ran) != queued)
+	if (fairwq_work_pending(&brief.dwork.work) || READ_ONCE(brief.ran) != queued)
 		tt_problem("a work on the stack has not ended, or is lost\n");
 	fairwq_delayed_work_destroy_onstack(&brief.dwork);
 }
