@@ -28,8 +28,8 @@
  * Invariant: no CPU touches a sequencer after it has seen its list empty and
  * dropped the lock.
  *
- * Limits: sequencers share 32 locks. The item that completes does so for as long
- * as others are ready, and its batch is charged for that.
+ * Limits: sequencers share 32 locks. The item that completes does so for as
+ * long as others are ready, and its batch is charged for that.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -113,6 +113,7 @@ static struct fairwq_sequenced_work *ready_locked(struct fairwq_sequencer *seque
  * lock. The sequencer may be gone then.
  */
 static void complete_ready(struct fairwq_sequencer *sequencer, unsigned long flags)
+	__releases(&lock_of(sequencer)->lock)
 {
 	struct completer self = { .sequencer = sequencer, .task = current };
 	struct fairwq_sequencer_lock *lock = lock_of(sequencer);
