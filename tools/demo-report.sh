@@ -198,8 +198,9 @@ promises() {
 	# Half, while it has a block queued. On a busy host its process waits for a CPU meanwhile.
 	promise "in turns it gets at least 0.33 ($share_round_robin)" \
 		"$share_round_robin >= 0.33"
-	promise "and is done at least 10 times sooner ($rr s, not $fifo s)" \
-		"$fifo >= 10 * $rr"
+	# Not in seconds: what else the host does makes one run slower than the other.
+	promise "and is done after at most a tenth of the blocks (in $rr s, not $fifo s)" \
+		"$share_round_robin >= 10 * $share_fifo"
 	promise "no digest is wrong ($wrong of $checked)" "$checked > 0 && $wrong == 0"
 	top=$(share_by_top) trace=$(share_by_trace)
 	# Less, because the watchers take CPU time from the modest client. Meanwhile it has
