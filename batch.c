@@ -285,6 +285,7 @@ static struct fairwq_batch *batch_alloc(struct fairwq_pool *pool,
 		if (!batch->order)
 			goto nomem;
 		fairwq_sequencer_init(batch->order);
+		batch->order->batch = batch;
 	}
 	if (READ_ONCE(pool->histograms))	/* without memory it has none */
 		batch->stats->hists = kzalloc(sizeof(*batch->stats->hists), gfp | __GFP_NOWARN);

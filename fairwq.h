@@ -275,7 +275,8 @@ bool fairwq_work_enable(struct fairwq_work *work);
  * fairwq_sequencer_drop() if this returned true, and otherwise after
  * fairwq_sequencer_flush() or its completion.
  * Not promised: that a call of dropped() for @work has returned.
- * Context: Process context, sleeps. Not from @work's own function.
+ * Context: Process context, sleeps. Not from @work's own function, nor from its
+ * completion.
  * Return: true if this took @work out.
  */
 static inline bool fairwq_work_cancel_sync(struct fairwq_work *work)
@@ -338,7 +339,8 @@ enum fairwq_prio {
  *	may be nested 8 deep. Pause, flush and dispose of an owner concern its
  *	own items only, and it may be disposed before its batches
  * @ordered: the batch has a sequencer of its own. Its works are completed when
- *	a flush of the batch returns, and before @released is called
+ *	a flush of the batch returns, and before @released is called, unless
+ *	they wait for one that was cancelled, until that is dropped
  * @released: called once, in process context, when the batch was disposed, has
  *	drained and has left its pool; or NULL. It may sleep, which delays only
  *	the end of the pool. It must not wait for that
@@ -1103,12 +1105,14 @@ bool fairwq_serializer_is_last(const struct fairwq_serializer *serializer);
 /**
  * struct fairwq_sequencer - runs items in parallel, and completes them in order
  *
- * If no call queues to it, it may be freed by the completion of the last work,
- * or after a fairwq_sequencer_flush().
+ * If no other call for it is under way, it may be freed by the completion of
+ * the last work, or after a fairwq_sequencer_flush().
  */
 struct fairwq_sequencer {
 	/* private: under fairwq's lock */
 	struct list_head works;		/* in queue order, until they are completed */
+	struct fairwq_completer *completer; /* the task that does that, or did, or NULL */
+	struct fairwq_batch *batch;	/* of which each work has a reference; or NULL */
 	bool unsafe;			/* as in struct fairwq_serializer */
 };
 
@@ -1129,8 +1133,7 @@ struct fairwq_sequenced_work {
 /* Set up a sequencer. */
 static inline void fairwq_sequencer_init(struct fairwq_sequencer *sequencer)
 {
-	INIT_LIST_HEAD(&sequencer->works);
-	sequencer->unsafe = false;
+	*sequencer = (struct fairwq_sequencer){ .works = LIST_HEAD_INIT(sequencer->works) };
 }
 
 /**
@@ -1180,7 +1183,7 @@ int fairwq_sequencer_queue(struct fairwq_sequencer *sequencer,
  * @work: the work, which is the caller's again when this returns
  *
  * It is not completed. This call completes those behind that waited for it. May
- * be used as @dropped, if the batch or serializer has no other works.
+ * be used as @dropped by a caller that may sleep, if all works are such.
  * Context: Process context, may sleep.
  */
 void fairwq_sequencer_drop(struct fairwq_work *work);
@@ -1688,13 +1691,5 @@ int __fairwq_parallel_for(struct fairwq_batch *batch, unsigned long start,
  * Context: From an item, may sleep. From elsewhere it warns and does nothing.
  */
 void fairwq_report_failure(int err);
-
-/*
- * ---- Limits ---------------------------------------------------------------
- *
- * No item is preempted: a turn lasts as long as its function. Turns are fair
- * within one pool, not between pools. An item that waits for another item of
- * its pool needs a second runner.
- */
 
 #endif /* FAIRWQ_H */

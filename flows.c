@@ -660,9 +660,13 @@ struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
 	flows = kzalloc(sizeof(*flows), GFP_KERNEL);
 	if (!flows)
 		return ERR_PTR(-ENOMEM);
-	/* For items that get no flow. It has no limit, because they may be of any key. */
+	/*
+	 * For items that get no flow. It has no limit, because they may be of
+	 * any key. It is ordered, because the setup of a key may ask for that.
+	 */
 	shared_attrs = *attrs;
 	shared_attrs.max_queued = 0;
+	shared_attrs.ordered = true;
 	shared = fairwq_batch_new(pool, &shared_attrs, false, kstrdup("flows-shared", GFP_KERNEL),
 				  GFP_KERNEL);
 	if (IS_ERR(shared)) {

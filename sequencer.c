@@ -12,14 +12,15 @@
  * The item whose end makes the front ready completes all that are ready, one
  * after the other. Meanwhile the ends of others only mark themselves: that item
  * sees them. It is on record outside of the sequencer, which the completion of
- * the last work may free.
+ * the last work may free, or set up anew.
  *
  * btrfs' async-thread.c does this by hand for its ordered works.
  *
  * An ordered batch has a sequencer of its own, which lives as long as the
- * batch. A task that completes works does so in a turn of a work that was
- * queued no later than they were. So when the turns of a batch have ended, its
- * works are completed.
+ * batch. Each work in it has a reference to the batch, also between a cancel
+ * and its drop. Unless works are dropped, a task completes works in a turn of
+ * one that was queued no later than they were. So when the turns of a batch
+ * have ended, its works are completed.
  *
  * Locking: one of the hashed locks below, which is not held while a completion
  * is called.
@@ -46,7 +47,7 @@
 #define LOCK_BITS	5
 
 /* A task that calls completions. On its stack. */
-struct completer {
+struct fairwq_completer {
 	struct hlist_node node;
 	const struct fairwq_sequencer *sequencer;
 	struct task_struct *task;
@@ -68,15 +69,19 @@ static struct fairwq_sequencer_lock *lock_of(const struct fairwq_sequencer *sequ
 	return &fairwq_sequencer_locks[hash_ptr(sequencer, LOCK_BITS)];
 }
 
-/* Return the task that completes works of @sequencer, or NULL. */
-static struct completer *completer_locked(const struct fairwq_sequencer *sequencer)
+/*
+ * Return the task that completes works of @sequencer, or NULL. The one that it
+ * names may be gone. One that is on record for this address may have completed
+ * the works of another sequencer, which was there before.
+ */
+static struct fairwq_completer *completer_locked(const struct fairwq_sequencer *sequencer)
 {
-	struct completer *completer;
+	struct fairwq_completer *completer;
 
 	lockdep_assert_held(&lock_of(sequencer)->lock);
 
 	hlist_for_each_entry(completer, &lock_of(sequencer)->completers, node)
-		if (completer->sequencer == sequencer)
+		if (completer == sequencer->completer && completer->sequencer == sequencer)
 			return completer;
 	return NULL;
 }
@@ -84,7 +89,7 @@ static struct completer *completer_locked(const struct fairwq_sequencer *sequenc
 /* Tell the task that completes works that the list has changed. */
 static void list_changed_locked(const struct fairwq_sequencer *sequencer)
 {
-	struct completer *completer = completer_locked(sequencer);
+	struct fairwq_completer *completer = completer_locked(sequencer);
 
 	if (completer)
 		completer->more = !list_empty(&sequencer->works);
@@ -115,9 +120,10 @@ static struct fairwq_sequenced_work *ready_locked(struct fairwq_sequencer *seque
 static void complete_ready(struct fairwq_sequencer *sequencer, unsigned long flags)
 	__releases(&lock_of(sequencer)->lock)
 {
-	struct completer self = { .sequencer = sequencer, .task = current };
+	struct fairwq_completer self = { .sequencer = sequencer, .task = current };
 	struct fairwq_sequencer_lock *lock = lock_of(sequencer);
 	struct fairwq_sequenced_work *first;
+	struct fairwq_batch *batch;
 
 	lockdep_assert_held(&lock->lock);
 
@@ -126,6 +132,7 @@ static void complete_ready(struct fairwq_sequencer *sequencer, unsigned long fla
 		return;
 	}
 	hlist_add_head(&self.node, &lock->completers);
+	sequencer->completer = &self;
 	list_changed_locked(sequencer);
 	while (self.more && (first = ready_locked(sequencer))) {
 		list_del_init(&first->node);
@@ -135,9 +142,11 @@ static void complete_ready(struct fairwq_sequencer *sequencer, unsigned long fla
 			continue;
 		}
 		first->sequencer = NULL;
+		batch = sequencer->batch;
 		raw_spin_unlock_irqrestore(&lock->lock, flags);
 		/* May free it, or queue it again; the last one may free the sequencer. */
 		first->complete(&first->work);
+		fairwq_batch_put(batch);	/* of an ordered batch: the work's */
 		cond_resched();
 		raw_spin_lock_irqsave(&lock->lock, flags);
 	}
@@ -186,6 +195,9 @@ int fairwq_sequencer_queue(struct fairwq_sequencer *sequencer,
 	guard(raw_spinlock_irqsave)(&lock_of(sequencer)->lock);
 	if (!list_empty(&swork->node))
 		return 0;
+	/* A batch that was found by RCU alone may have gone. */
+	if (sequencer->batch && !kref_get_unless_zero(&sequencer->batch->refs))
+		return -ESHUTDOWN;
 	swork->sequencer = sequencer;
 	swork->ended = false;
 	list_add_tail(&swork->node, &sequencer->works);
@@ -194,6 +206,7 @@ int fairwq_sequencer_queue(struct fairwq_sequencer *sequencer,
 	if (ret <= 0) {
 		list_del_init(&swork->node);
 		swork->sequencer = NULL;
+		fairwq_batch_put(sequencer->batch);
 	} else if (!fairwq_is_for_reclaim(batch)) {
 		WRITE_ONCE(sequencer->unsafe, true);
 	}
@@ -206,6 +219,7 @@ void fairwq_sequencer_drop(struct fairwq_work *work)
 {
 	struct fairwq_sequenced_work *swork;
 	struct fairwq_sequencer *sequencer;
+	struct fairwq_batch *batch;
 	unsigned long flags;
 
 	if (WARN_ON_ONCE(!work || work->func != sequenced_fn))
@@ -219,7 +233,9 @@ void fairwq_sequencer_drop(struct fairwq_work *work)
 	list_del_init(&swork->node);
 	list_changed_locked(sequencer);
 	swork->sequencer = NULL;
+	batch = sequencer->batch;
 	complete_ready(sequencer, flags);
+	fairwq_batch_put(batch);
 }
 EXPORT_SYMBOL_GPL(fairwq_sequencer_drop);
 
@@ -229,7 +245,7 @@ EXPORT_SYMBOL_GPL(fairwq_sequencer_drop);
 static bool is_inside(const struct fairwq_sequencer *sequencer)
 {
 	const struct fairwq_runner *runner = fairwq_runner_of_item();
-	const struct completer *completer;
+	const struct fairwq_completer *completer;
 	bool inside;
 
 	scoped_guard(raw_spinlock_irqsave, &lock_of(sequencer)->lock) {

@@ -312,6 +312,49 @@ static void last_completion_may_free_the_sequencer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, touched);
 }
 
+/* A sequencer that is set up anew by its last completion, which then goes on. */
+struct renewed_by_last {
+	struct fairwq_sequencer sequencer;
+	struct fairwq_sequenced_work last, next;
+	struct completion renewed, go, completed;
+};
+
+static void renewing_complete(struct fairwq_work *work)
+{
+	struct renewed_by_last *r = container_of(work, struct renewed_by_last, last.work);
+
+	fairwq_sequencer_init(&r->sequencer);
+	complete(&r->renewed);
+	mock_wait(&r->go);
+}
+
+static void next_complete(struct fairwq_work *work)
+{
+	complete(&container_of(work, struct renewed_by_last, next.work)->completed);
+}
+
+/* The completion that is still under way is nothing to the new sequencer at that address. */
+static void new_sequencer_at_the_address_is_another(struct kunit *test)
+{
+	struct renewed_by_last *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	struct fairwq_batch *a = begin(test, 4);
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	init_completion(&r->renewed);
+	init_completion(&r->go);
+	init_completion(&r->completed);
+	fairwq_sequenced_work_init(&r->last, gone_fn, renewing_complete);
+	fairwq_sequenced_work_init(&r->next, gone_fn, next_complete);
+	fairwq_sequencer_init(&r->sequencer);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_sequencer_queue(&r->sequencer, NULL, a, &r->last));
+	mock_await(test, &r->renewed);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_sequencer_queue(&r->sequencer, NULL, a, &r->next));
+	mock_await(test, &r->completed);
+	fairwq_sequencer_flush(&r->sequencer);
+	complete(&r->go);
+	fairwq_batch_flush(a);
+}
+
 /* ---- cancelled and refused ---------------------------------------------- */
 
 /* A cancelled work holds up the works behind it until fairwq_sequencer_drop() is called. */
@@ -758,6 +801,60 @@ static void ordered_batch_goes_on_after_a_cancel(struct kunit *test)
 	expect_log(test, "bc");
 }
 
+/* A work that was cancelled keeps the memory of its ordered batch until it is dropped. */
+static void cancelled_work_keeps_its_ordered_batch(struct kunit *test)
+{
+	const struct fairwq_batch_attrs attrs = { .ordered = true };
+	struct step *step = step_new(test, NULL, 'x');
+	struct fairwq_batch *ordered;
+	long live;
+
+	begin(test, 2);
+	fairwq_test_wait_released();	/* also those of the cases before */
+	live = fairwq_test_live_batches();
+	ordered = mock_own_batch(test, "ordered", &attrs);
+	fairwq_batch_pause(ordered);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_sequencer_queue(NULL, NULL, ordered, &step->swork));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&step->swork.work));
+	fairwq_batch_dispose(ordered);
+	fairwq_test_wait_released();
+	KUNIT_EXPECT_EQ(test, live + 1, fairwq_test_live_batches());
+	fairwq_sequencer_drop(&step->swork.work);
+	fairwq_test_wait_released();
+	KUNIT_EXPECT_EQ(test, live, fairwq_test_live_batches());
+}
+
+static void setup_ordered(struct fairwq_flow_attrs *attrs, u64 key, void *data)
+{
+	attrs->batch.ordered = true;
+}
+
+/* Keys beyond the limit share a batch that takes the same calls, whoever has asked for order. */
+static void keys_beyond_the_limit_are_ordered_too(struct kunit *test)
+{
+	struct step *step[3];
+	struct mock *mock = test->priv;
+	struct fairwq_flows *flows;
+	unsigned int i;
+	int ret;
+
+	begin(test, 2);
+	flows = fairwq_flows_create(mock->pool, NULL);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(flows));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_flows_set_setup(flows, setup_ordered, NULL));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_flows_set_max(flows, 1));
+	for (i = 0; i < 3; i++) {
+		step[i] = step_new(test, NULL, 'a' + i);
+		complete(&step[i]->open);
+		scoped_guard(rcu)
+			ret = fairwq_sequencer_queue(NULL, NULL, fairwq_flows_batch(flows, i),
+						     &step[i]->swork);
+		KUNIT_EXPECT_EQ(test, 1, ret);
+	}
+	fairwq_flows_destroy(flows);
+	KUNIT_EXPECT_EQ(test, 3U, READ_ONCE(mock->log.nr));
+}
+
 /* The batch of a key may be ordered, and each of them is so by itself. */
 static void ordered_flows_are_in_order_each(struct kunit *test)
 {
@@ -807,6 +904,7 @@ static struct kunit_case sequencer_cases[] = {
 	KUNIT_CASE(completion_may_queue_its_work_again),
 	KUNIT_CASE(all_may_be_freed),
 	KUNIT_CASE(last_completion_may_free_the_sequencer),
+	KUNIT_CASE(new_sequencer_at_the_address_is_another),
 	KUNIT_CASE(dropped_work_lets_the_others_go_on),
 	KUNIT_CASE(batch_is_cancelled),
 	KUNIT_CASE(refused_work_holds_up_nothing),
@@ -822,6 +920,8 @@ static struct kunit_case sequencer_cases[] = {
 	KUNIT_CASE(ordered_batch_completes_in_queue_order),
 	KUNIT_CASE(ordered_batch_stays_until_all_are_completed),
 	KUNIT_CASE(ordered_batch_goes_on_after_a_cancel),
+	KUNIT_CASE(cancelled_work_keeps_its_ordered_batch),
+	KUNIT_CASE(keys_beyond_the_limit_are_ordered_too),
 	KUNIT_CASE(ordered_flows_are_in_order_each),
 	KUNIT_CASE(plain_batch_is_not_ordered),
 	{}
