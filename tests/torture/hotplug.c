@@ -26,8 +26,9 @@ static void tt_hotplug_wait(void)
 }
 
 /*
- * Remove @cpu, and add it again. The kernel may refuse to remove it. It may
- * also refuse to add it at once, so try for a while.
+ * Remove @cpu, and add it again. The kernel may refuse to remove it. It also
+ * refuses to add it while tasks are frozen, which takes long where they read
+ * large files. So try as often as there is patience for.
  */
 static void tt_cycle(unsigned int cpu)
 {
@@ -35,6 +36,8 @@ static void tt_cycle(unsigned int cpu)
 
 	if (remove_cpu(cpu))
 		return;
+	if (tt_bug != TT_BUG_HOTPLUG)
+		tries += tt_patience * MSEC_PER_SEC / (hotplug ?: 1);
 	do {
 		tt_hotplug_wait();
 		if (tt_bug != TT_BUG_HOTPLUG && !add_cpu(cpu)) {
