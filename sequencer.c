@@ -133,10 +133,10 @@ static void complete_ready(struct fairwq_sequencer *sequencer, unsigned long fla
 	}
 	hlist_add_head(&self.node, &lock->completers);
 	sequencer->completer = &self;
-	list_changed_locked(sequencer);
+	self.more = !list_empty(&sequencer->works);
 	while (self.more && (first = ready_locked(sequencer))) {
 		list_del_init(&first->node);
-		list_changed_locked(sequencer);
+		self.more = !list_empty(&sequencer->works);
 		if (!first->func) {
 			complete(&container_of(first, struct marker, entry)->done);
 			continue;

@@ -5,7 +5,8 @@
  *
  *   in_flight       waiting    a queue call                 the end of an item
  *   less than @max  empty      queues its item to a batch   lowers @in_flight
- *   @max            0 or more  appends its item             starts or admits the first
+ *   @max            empty      appends its item             lowers @in_flight
+ *   @max            1 or more  appends its item             starts or admits the first
  *
  * Dmitry Vyukov's "local serializer" has a counter and a queue instead.
  * core/waitlist.c has the list and the locks. A runner may go on with the items

@@ -45,9 +45,12 @@
  * Say whether a seat is free, for items that fork. Call this where @nr_active,
  * @max_active or @nr_async changes. Model: tests/models/seat.pml.
  */
-static void update_hungry_locked(struct fairwq_crew *crew, unsigned int seats)
+static void update_hungry_locked(struct fairwq_pool *pool)
 {
-	bool hungry = crew->nr_active < seats;
+	struct fairwq_crew *crew = &pool->crew;
+	bool hungry = crew->nr_active < fairwq_seats_locked(pool);
+
+	lockdep_assert_held(&pool->lock);
 
 	if (hungry != crew->hungry)
 		WRITE_ONCE(crew->hungry, hungry);
@@ -59,7 +62,7 @@ static void count_active_locked(struct fairwq_pool *pool, int n)
 	lockdep_assert_held(&pool->lock);
 
 	pool->crew.nr_active += n;
-	update_hungry_locked(&pool->crew, fairwq_seats_locked(pool));
+	update_hungry_locked(pool);
 }
 
 /* Change the number of seats. */

@@ -33,6 +33,8 @@ static inline unsigned int fairwq_seats_locked(const struct fairwq_pool *pool)
 /* Return when to look at an item that begins now, in jiffies: after half of hung_ms. */
 static inline unsigned long fairwq_hung_due_locked(const struct fairwq_pool *pool)
 {
+	lockdep_assert_held(&pool->lock);
+
 	return jiffies + 1 + msecs_to_jiffies(pool->watch.hung_ms) / 2;
 }
 

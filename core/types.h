@@ -16,8 +16,8 @@
  * A: atomic, or a lock-free list; the comment names the partners
  * R: only the worker that executes the runner
  *
- * Order: batch->flush_mutex, pool->mutex, the lock of a serializer, pool->lock,
- * runner->park_lock, then inbox->lock.
+ * Order: batch->flush_mutex, pool->mutex, that of a sequencer, flows->lock, that
+ * of a serializer, pool->lock, runner->park_lock, then inbox->lock.
  *
  * pool->lock is raw and irq-safe, because a queue call may come from any
  * context but NMI, on PREEMPT_RT too. Code that holds it must not sleep or
