@@ -100,10 +100,12 @@ static void show_summary(struct seq_file *m, struct fairwq_pool *pool)
 	seq_printf(m, "policy: %s\n", fairwq_policy_of(pool)->name);
 	seq_printf(m, "runners_active: %u\n", crew->nr_active);
 	seq_printf(m, "max_active: %u\n", crew->max_active);
+	seq_printf(m, "runners_asleep: %u\n", crew->nr_asleep);
+	seq_printf(m, "max_in_flight: %u\n", crew->max_in_flight);
 	seq_printf(m, "async: %u\n", crew->nr_async);
 	seq_printf(m, "max_async: %u\n", crew->max_async == UINT_MAX ? 0 : crew->max_async);
-	seq_printf(m, "async_full_ms: %u\n", crew->nr_async < crew->max_async ? 0 :
-		   jiffies_to_msecs(jiffies - crew->async_at));
+	seq_printf(m, "full_ms: %u\n", crew->seats ? 0 :
+		   jiffies_to_msecs(jiffies - crew->changed_at));
 	seq_printf(m, "batches: %u\n", pool->registry.nr_batches);
 	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
 		seq_printf(m, "%s: %llu\n", rank_name[i], service_of(pool, &pool->tree.rank[i]));
@@ -342,7 +344,8 @@ static void show_runners(struct seq_file *m, struct fairwq_pool *pool)
 		guard(raw_spinlock_irq)(&pool->lock);
 		turn = fairwq_runner_turn(runner);
 		if (turn)
-			seq_printf(m, "%6u %-8s %7u %-24s %ps\n", runner->id, "running",
+			seq_printf(m, "%6u %-8s %7u %-24s %ps\n", runner->id,
+				   runner->seated ? "running" : "asleep",
 				   jiffies_to_msecs(jiffies - READ_ONCE(runner->started)),
 				   turn->batch->name, READ_ONCE(turn->func));
 		else

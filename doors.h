@@ -53,12 +53,11 @@ struct fairwq_context {
 struct seq_file;
 
 /* tune.c */
-unsigned int fairwq_nr_runners(unsigned int max_active, bool forks);
 /* For an item, for which memory reclaim may wait. It does without, if there is none. */
 #define FAIRWQ_ITEM_GFP		(GFP_NOIO | __GFP_NORETRY | __GFP_NOWARN)
 
-int fairwq_pool_add_runner(struct fairwq_pool *pool, unsigned int limit, gfp_t gfp);
-int fairwq_pool_grow(struct fairwq_pool *pool, unsigned int nr, gfp_t gfp);
+int fairwq_pool_add_runner(struct fairwq_pool *pool, gfp_t gfp);
+void fairwq_pool_grow_fn(struct work_struct *work);
 void fairwq_pool_shrink(struct fairwq_pool *pool, unsigned long idle);
 void fairwq_pool_shrink_fn(struct work_struct *work);
 void fairwq_pool_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy);

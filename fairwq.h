@@ -501,8 +501,8 @@ unsigned int fairwq_batch_nr_queued(struct fairwq_batch *batch);
  * before, because a queue call for a key may make a new batch.
  * Not promised: that no item starts after the call has begun: a runner may have
  * taken one already. That no item of another batch waits for one of @batch: an
- * item of the pool that calls this needs a second runner, and must have no work
- * of @batch behind it in its serializer.
+ * item of the pool that calls this must have no work of @batch behind it in its
+ * serializer.
  * Context: Process context, sleeps. Not from an item, or the released(), of a
  * batch that is to leave.
  * Return: 0; -EDEADLK or -EINVAL, with nothing done and no reference dropped.
@@ -536,8 +536,8 @@ DEFINE_FREE(fairwq_batch_put, struct fairwq_batch *, fairwq_batch_put(_T))
  * enum fairwq_policy - which batch gets the next turn
  * @FAIRWQ_ROUND_ROBIN: the batches take turns; a turn costs 1 / weight
  * @FAIRWQ_FAIR_TIME: a turn costs the time that its function takes / weight,
- *	whether it computes, sleeps or is preempted; at most a minute. Costs two
- *	readings of the clock
+ *	also while it is preempted, but not while it sleeps and does not count
+ *	in @max_active; at most a minute. Costs two readings of the clock
  * @FAIRWQ_FAIR_COST: a turn costs what the pool's @cost says / weight, before
  *	the item runs. Each item of a serializer is a turn
  */
@@ -552,14 +552,18 @@ enum fairwq_policy {
  * @flags: FAIRWQ_MEM_RECLAIM, FAIRWQ_HIGHPRI, FAIRWQ_FREEZABLE, FAIRWQ_SYSFS,
  *	FAIRWQ_STRICT_PRIO, FAIRWQ_NEAR
  * @max_active: the most items that may run at once, 1 to FAIRWQ_MAX_ACTIVE; 0
- *	for the number of possible CPUs, at least 2
+ *	for the number of possible CPUs, at least 2. An item that sleeps does
+ *	not count, from the second tick on, and another one runs
+ * @max_in_flight: the most functions of items and stolen tasks that have begun
+ *	and not returned, asleep or not, 1 to FAIRWQ_MAX_ACTIVE; 0 for that. No
+ *	less than max_active: with 1, items that sleep count as others do. At
+ *	this number nothing begins; that is reported after hung_ms
  * @policy: which batch gets the next turn
  * @slice_us: what a turn is charged under FAIRWQ_FAIR_TIME while the batch has
  *	no measured one, in microseconds, 1 to FAIRWQ_MAX_SLICE_US; 0 for 50
  * @max_async: the most turns that may be in flight without a runner, see
- *	fairwq_async_begin(); 0 for no limit. Items that run count, too, because
- *	they may become such turns. One in fairwq_block_begin() or a join does
- *	not, and may make one too many afterwards
+ *	fairwq_async_begin(); 0 for no limit. Items that run or sleep count, too,
+ *	because they may become such turns
  * @cost: for FAIRWQ_FAIR_COST: returns the cost of an item, in a unit of the
  *	driver's own such as bytes; 0 counts as 1. Called when a turn begins,
  *	and before that for the first item of a batch without a turn, under a
@@ -577,6 +581,7 @@ enum fairwq_policy {
 struct fairwq_pool_attrs {
 	unsigned int flags;
 	unsigned int max_active;
+	unsigned int max_in_flight;
 	enum fairwq_policy policy;
 	unsigned int slice_us;
 	unsigned int max_async;
@@ -619,8 +624,7 @@ void fairwq_pool_destroy(struct fairwq_pool *pool);
  * @pool: the pool
  * @max_active: 1 to FAIRWQ_MAX_ACTIVE. If this is less than before, more items
  *	may run until enough of them have ended
- * Context: Process context, may sleep. May be called from an item.
- * Return: 0, -EINVAL or -ENOMEM. On an error nothing was changed.
+ * Return: 0, or -EINVAL.
  */
 int fairwq_pool_set_max_active(struct fairwq_pool *pool, unsigned int max_active);
 
@@ -810,21 +814,19 @@ static inline bool fairwq_rcu_work_flush(struct fairwq_rcu_work *rwork)
 /* ---- Blocking ----------------------------------------------------------- */
 
 /*
- * A pool's max_active counts the items that run, also while they sleep. If all
- * of them wait for an item that is queued behind them, the pool is stuck. So an
- * item that waits for I/O, for another item or for user space should do that
- * between fairwq_block_begin() and fairwq_block_end().
+ * An item that sleeps for longer than two ticks does not count in its pool's
+ * max_active, and another one runs meanwhile. An item that knows that it will
+ * wait for long can say so, and another one runs at once.
  */
 
 /**
  * fairwq_block_begin - begin a section in which the calling item may wait
  *
- * In the section the item does not count in the pool's max_active, and another
- * item may run. If no runner is idle, the pool makes one more, up to 512.
- * Without memory for that, the other item waits for a free runner. The item
- * stays in flight: for the max_active of its batch, for its serializer or
- * limiter, and for calls that wait for it. It is reported as hung after
- * hung_ms, as any item. Under FAIRWQ_FAIR_TIME it does not pay for the section.
+ * From here on the item counts as asleep, until the end of the section. It
+ * stays in flight: for the max_in_flight and max_async of its pool, for the
+ * max_active of its batch, for its serializer or limiter, and for calls that
+ * wait for it. It is reported as hung after hung_ms, as any item. Under
+ * FAIRWQ_FAIR_TIME it does not pay for the section, which is for waiting only.
  * Sections nest, and only the outermost one counts. A section costs more than a
  * wait of a few microseconds.
  * Context: From an item or task, may sleep. Elsewhere it does nothing.
@@ -1517,8 +1519,7 @@ void __fairwq_task_left(struct fairwq_task *self, struct list_head *newest,
  * @self: the task, not set up; valid until the function of the item returns, in
  *	that function and in those that it calls
  *
- * In an interrupt, or where no item runs, each task runs when it is joined. The
- * first call in a pool adds runners.
+ * In an interrupt, or where no item runs, each task runs when it is joined.
  * Context: From the function of an item, may sleep. From elsewhere, any.
  */
 void fairwq_task_here(struct fairwq_task *self);

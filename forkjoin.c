@@ -19,7 +19,7 @@
  * takes costs three loads a piece. A body that does not return 0 ends all
  * ranges.
  *
- * Locking: pool->lock and pool->mutex for the first item of a pool that forks.
+ * Locking: none.
  * Limits: LOOP_HALVES tasks of a loop at a time.
  */
 #include <linux/completion.h>
@@ -104,31 +104,18 @@ static void run_on_a_stack(void *arg)
 
 /* ---- an item begins to fork --------------------------------------------- */
 
-/*
- * Make what @runner needs to fork, and runners that stand in for those whose
- * items wait in joins. If there is no memory for these, there are fewer.
- *
- * Return: what it needs, or NULL without memory.
- */
+/* Make what @runner needs to fork. Return: that, or NULL without memory. */
 static struct fairwq_forker *make_forker(struct fairwq_runner *runner)
 {
-	struct fairwq_pool *pool = runner->pool;
 	struct fairwq_forker *forker;
 
 	might_sleep();
-	if (!READ_ONCE(pool->crew.forks)) {
-		guard(mutex)(&pool->mutex);	/* @max_active stays */
-		scoped_guard(raw_spinlock_irq, &pool->lock)
-			WRITE_ONCE(pool->crew.forks, true);
-		fairwq_pool_grow(pool, fairwq_nr_runners(pool->crew.max_active, true),
-				 FAIRWQ_ITEM_GFP);
-	}
 	forker = kzalloc(sizeof(*forker), FAIRWQ_ITEM_GFP);
 	if (!forker)
 		return NULL;
 	INIT_LIST_HEAD(&forker->forks.list);
 	INIT_LIST_HEAD(&forker->promoted);
-	forker->forks.hungry = &pool->crew.hungry;
+	forker->forks.hungry = &runner->pool->crew.hungry;
 	forker->runner = runner;
 	forker->run_task = run_task;
 	runner->forker = forker;

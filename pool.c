@@ -26,6 +26,7 @@
 #include "core/policy.h"
 #include "core/fifo.h"
 #include "core/runner.h"
+#include "core/seat.h"
 #include "core/testing.h"
 #include "core/tree.h"
 #include "core/watchdog.h"
@@ -42,6 +43,8 @@ static int pool_check_attrs(const struct fairwq_pool_attrs *attrs)
 		return fairwq_bad_arg("attrs->flags has an unknown flag");
 	if (attrs->max_active > FAIRWQ_MAX_ACTIVE)
 		return fairwq_bad_arg("attrs->max_active is not in 0..512");
+	if (attrs->max_in_flight > FAIRWQ_MAX_ACTIVE)
+		return fairwq_bad_arg("attrs->max_in_flight is not in 0..512");
 	if (attrs->slice_us > FAIRWQ_MAX_SLICE_US)
 		return fairwq_bad_arg("attrs->slice_us is not in 0..10000");
 	if ((unsigned int)attrs->policy >= FAIRWQ_NR_POLICIES)
@@ -82,8 +85,6 @@ static struct fairwq_pool *pool_alloc(const struct fairwq_pool_attrs *attrs,
 	pool->cost = attrs->cost;
 	pool->failed = attrs->failed;
 	pool->slice_us = attrs->slice_us ?: FAIRWQ_DFL_SLICE_US;
-	pool->crew.max_active = attrs->max_active ?:
-			   clamp(num_possible_cpus(), 2U, FAIRWQ_MAX_ACTIVE);
 	raw_spin_lock_init(&pool->lock);
 	mutex_init(&pool->mutex);
 	kref_init(&pool->refs);
@@ -93,12 +94,17 @@ static struct fairwq_pool *pool_alloc(const struct fairwq_pool_attrs *attrs,
 	INIT_LIST_HEAD(&pool->crew.idle);
 	INIT_LIST_HEAD(&pool->registry.batches);
 	INIT_LIST_HEAD(&pool->crew.runners);
+	INIT_WORK(&pool->crew.grow, fairwq_pool_grow_fn);
 	INIT_DELAYED_WORK(&pool->crew.shrink, fairwq_pool_shrink_fn);
 	INIT_LIST_HEAD(&pool->waits.works);
 	INIT_LIST_HEAD(&pool->waits.batches);
 	INIT_LIST_HEAD(&pool->debugfs.link);
+	pool->crew.max_in_flight = attrs->max_in_flight ?: FAIRWQ_MAX_ACTIVE;
 	pool->crew.max_async = attrs->max_async ?: UINT_MAX;
-	pool->watch.async_told = jiffies - 1;	/* none was reported */
+	scoped_guard(raw_spinlock_irq, &pool->lock)
+		fairwq_seat_set_max_locked(pool, attrs->max_active ?:
+					   clamp(num_possible_cpus(), 2U, FAIRWQ_MAX_ACTIVE));
+	pool->watch.full_told = jiffies - 1;	/* none was reported */
 	fairwq_tree_init(&pool->tree);
 	fairwq_policy_set_unit_locked(pool);
 	if (attrs->flags & FAIRWQ_STRICT_PRIO)
@@ -133,13 +139,14 @@ static int pool_add_default_batches(struct fairwq_pool *pool)
 
 /*
  * Allocate the workqueue. Its own limit is the highest, because the pool counts
- * its runners and may get more later. Return: 0, or a negative error.
+ * its runners and may get more later, and because the workqueue core may divide
+ * it among the nodes. Return: 0, or a negative error.
  */
 static int pool_alloc_wq(struct fairwq_pool *pool)
 {
 	if (pool->flags & FAIRWQ_SYSFS && !*pool->name)
 		return fairwq_bad_arg("with FAIRWQ_SYSFS the name is empty");
-	pool->wq = alloc_workqueue("%s", wq_flags(pool->flags), FAIRWQ_MAX_ACTIVE, pool->name);
+	pool->wq = alloc_workqueue("%s", wq_flags(pool->flags), WQ_MAX_ACTIVE, pool->name);
 	return pool->wq ? 0 : -ENOMEM;
 }
 
@@ -221,7 +228,8 @@ struct fairwq_pool *fairwq_pool_create(const struct fairwq_pool_attrs *attrs,
 	if (!pool)
 		return ERR_PTR(-ENOMEM);
 	err = pool_alloc_wq(pool);
-	err = err ?: fairwq_pool_grow(pool, pool->crew.max_active, GFP_KERNEL);
+	while (!err && pool->crew.nr_runners < pool->crew.max_active)
+		err = fairwq_pool_add_runner(pool, GFP_KERNEL);
 	err = err ?: pool_add_default_batches(pool);
 	if (err) {
 		pool_teardown(pool);

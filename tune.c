@@ -5,13 +5,11 @@
  *
  *   Runners                       made                      freed
  *   ----------------------------  ------------------------  --------------------------
- *   max_active                    with the pool             with the pool, or when idle
- *                                                           for long after it was lowered
- *   for items that wait in joins  when its first item forks with the pool
- *   for items that block          when one blocks           when idle for long
+ *   max_active                    with the pool             with the pool
+ *   more: max_active was raised,  when an item waits, and   when idle for long
+ *   or items sleep                none is idle
  *
- * Locking: pool->lock; pool->mutex, too, to take runners away and to change
- * max_active.
+ * Locking: pool->lock; pool->mutex, too, to take runners away.
  * Limits: runners that are too many stay for up to twice SPARE_IDLE.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -30,24 +28,15 @@
 
 /* ---- runners ---------------------------------------------------------- */
 
-/* Least number of runners of a pool that stand in for those whose items wait in joins. */
-#define SPARES		8U
-
 /* What is idle for so long is freed, if the pool has more runners than it needs. */
 #define SPARE_IDLE	(10 * HZ)
-
-/* Return the number of runners of a pool; with @forks items of it fork. */
-unsigned int fairwq_nr_runners(unsigned int max_active, bool forks)
-{
-	return max_active + (forks ? max(max_active, SPARES) : 0);
-}
 
 /* Check whether the pool has more runners than its limit asks for. */
 static bool has_surplus_locked(const struct fairwq_pool *pool)
 {
 	lockdep_assert_held(&pool->lock);
 
-	return pool->crew.nr_runners > fairwq_nr_runners(pool->crew.max_active, pool->crew.forks);
+	return pool->crew.nr_runners > pool->crew.max_active;
 }
 
 /* Have the runners that are too many freed later. */
@@ -57,42 +46,37 @@ static void shrink_later_locked(struct fairwq_pool *pool)
 		queue_delayed_work(fairwq_reap_wq, &pool->crew.shrink, SPARE_IDLE);
 }
 
-/* Add a runner, unless the pool has @limit, and let it work. Return: 0, or -ENOMEM. */
-int fairwq_pool_add_runner(struct fairwq_pool *pool, unsigned int limit, gfp_t gfp)
+/* Add a runner, and let it work. Return: 0, or -ENOMEM. */
+int fairwq_pool_add_runner(struct fairwq_pool *pool, gfp_t gfp)
 {
 	struct fairwq_runner *runner = fairwq_runner_alloc(pool, fairwq_run, gfp);
 	unsigned long flags;
 
 	if (!runner)
 		return -ENOMEM;
+	runner->started = jiffies;
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	if (pool->crew.nr_runners < limit) {
-		list_add_tail_rcu(&runner->node, &pool->crew.runners);
-		list_add_tail(&runner->idle_node, &pool->crew.idle);
-		WRITE_ONCE(pool->crew.nr_runners, pool->crew.nr_runners + 1);
-		runner = NULL;
-	}
+	list_add_tail_rcu(&runner->node, &pool->crew.runners);
+	list_add_tail(&runner->idle_node, &pool->crew.idle);
+	pool->crew.nr_runners++;
 	shrink_later_locked(pool);
 	fairwq_kick_unlock(pool, flags);
-	if (runner)
-		fairwq_runner_free(runner);
 	return 0;
 }
 
-/* Add runners until there are @nr. Return: 0, or -ENOMEM. */
-int fairwq_pool_grow(struct fairwq_pool *pool, unsigned int nr, gfp_t gfp)
+/* Add a runner, because one is needed and none is idle. It kicks the next one. */
+void fairwq_pool_grow_fn(struct work_struct *work)
 {
-	int err = 0;
+	struct fairwq_pool *pool = container_of(work, struct fairwq_pool, crew.grow);
 
-	while (!err && READ_ONCE(pool->crew.nr_runners) < nr)
-		err = fairwq_pool_add_runner(pool, nr, gfp);
-	return err;
+	/* What frees memory may wait for this runner, so this must not wait for memory. */
+	fairwq_pool_add_runner(pool, pool->flags & FAIRWQ_MEM_RECLAIM ?
+			       GFP_NOWAIT | __GFP_NOWARN : FAIRWQ_ITEM_GFP);
 }
 
 /*
  * Take the runner that is idle for longest out of the pool, if that is @idle
- * jiffies. Its work may still be at its end. The last idle one stays, because
- * all others may wait.
+ * jiffies. Its work may still be at its end.
  * Return: the runner; or NULL, and this is tried again later if there are too
  * many.
  */
@@ -104,14 +88,13 @@ static struct fairwq_runner *remove_idle(struct fairwq_pool *pool, unsigned long
 	guard(raw_spinlock_irq)(&pool->lock);
 	runner = list_last_entry(&pool->crew.idle, struct fairwq_runner, idle_node);
 	if (!has_surplus_locked(pool) || list_empty(&pool->crew.idle) ||
-	    list_is_singular(&pool->crew.idle) ||
 	    time_before(jiffies, runner->started + idle)) {
 		shrink_later_locked(pool);
 		return NULL;
 	}
 	list_del(&runner->idle_node);
 	list_del(&runner->node);
-	WRITE_ONCE(pool->crew.nr_runners, pool->crew.nr_runners - 1);
+	pool->crew.nr_runners--;
 	return runner;
 }
 
@@ -140,17 +123,11 @@ void fairwq_pool_shrink_fn(struct work_struct *work)
 int fairwq_pool_set_max_active(struct fairwq_pool *pool, unsigned int max_active)
 {
 	unsigned long flags;
-	int err;
 
 	if (fairwq_is_no_pointer(pool))
 		return fairwq_bad_arg("pool is NULL or an error");
 	if (!max_active || max_active > FAIRWQ_MAX_ACTIVE)
 		return fairwq_bad_arg("max_active is not in 1..512");
-	guard(mutex)(&pool->mutex);
-	/* Without I/O, which may need an item of this pool. */
-	err = fairwq_pool_grow(pool, fairwq_nr_runners(max_active, pool->crew.forks), GFP_NOIO);
-	if (err)
-		return err;
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	fairwq_seat_set_max_locked(pool, max_active);
 	shrink_later_locked(pool);

@@ -25,7 +25,9 @@ struct bench_object {
 
 static int objects_open(struct bench_setup *setup, unsigned int active)
 {
-	const struct fairwq_pool_attrs attrs = { .max_active = active };
+	const struct fairwq_pool_attrs attrs = {
+		.max_active = active, .max_in_flight = 1, /* as in sides.c */
+	};
 	struct bench_object *objects;
 	struct fairwq_batch *batch;
 	unsigned int i;

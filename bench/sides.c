@@ -296,6 +296,7 @@ static int fairwq_open(struct bench_setup *setup, unsigned int active)
 	const struct fairwq_pool_attrs attrs = {
 		.flags = setup->side->flags,
 		.max_active = active,
+		.max_in_flight = 1,	/* no more: the gate holds its runner */
 		.policy = setup->side->policy,
 	};
 	struct fairwq_pool *pool = fairwq_pool_create(&attrs, "bench");

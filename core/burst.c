@@ -10,7 +10,8 @@
  * Otherwise the next item is queued to its batch. So it is if
  *
  * - the batch is another one, or is paused;
- * - the work still runs elsewhere, or more than max_active runners work;
+ * - the work still runs elsewhere, or with this one more than max_active
+ *   runners work;
  * - a caller waits for the turn to end, because the next item may wait for that
  *   one.
  *
@@ -109,7 +110,7 @@ static bool burst_goes_on_locked(struct fairwq_runner *runner,
 		return false;
 	/* Hints, written under the pool's lock. A pause also ends the bursts of @batch. */
 	if (data_race(batch->paused || batch->nr_canceling ||
-		      pool->crew.nr_active > pool->crew.max_active))
+		      pool->crew.nr_active + !runner->seated > pool->crew.max_active))
 		return false;
 	if (runner->turn.nr == 1)
 		burst_begin(runner, serializer);

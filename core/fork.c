@@ -69,18 +69,6 @@ static struct fairwq_forker *to_forker(struct fairwq_forks *forks)
 
 /* ---- promotion ---------------------------------------------------------- */
 
-/* Check whether a runner is free for a fork of @runner's item. */
-static bool is_wanted_locked(const struct fairwq_runner *runner)
-{
-	const struct fairwq_pool *pool = runner->pool;
-
-	lockdep_assert_held(&pool->lock);
-
-	return !list_empty(&pool->crew.idle) &&
-	       pool->crew.nr_active < fairwq_seats_locked(pool) &&
-	       fairwq_fifo_has_room_locked(runner->turn.batch);
-}
-
 /*
  * Return the next CPU, as this one has more to do. The workqueue core wakes a
  * worker near the CPU that it is given, and a worker that waits for this CPU
@@ -106,7 +94,9 @@ static void promote_oldest(struct fairwq_forker *forker)
 	lockdep_init_map(&task->work.lockdep_map, "(fairwq_fork)", &key, 0);
 	task->context = runner->context;
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	if (is_wanted_locked(runner)) {
+	if (fairwq_fifo_has_room_locked(runner->turn.batch))
+		kick = fairwq_seat_take_locked(pool);
+	if (kick) {
 		/* Those of tasks before may be more than @task needs. That does no harm. */
 		WRITE_ONCE(forker->scopes, (list_empty(&forker->promoted) ? 0 : forker->scopes) |
 					   (current->flags & FAIRWQ_SCOPES));
@@ -115,7 +105,6 @@ static void promote_oldest(struct fairwq_forker *forker)
 		fairwq_seat_not_quick_locked(runner);
 		pool->tally.counter[FAIRWQ_PROMOTED]++;
 		fairwq_fifo_add_part_locked(&runner->turn, &task->work);
-		kick = fairwq_seat_take_locked(pool);
 	}
 	raw_spin_unlock_irqrestore(&pool->lock, flags);
 	if (!kick)

@@ -66,7 +66,6 @@ static void run_item(struct fairwq_runner *runner, struct fairwq_work *work,
 	if (unlikely(READ_ONCE(runner->has_parked)))
 		fairwq_unpark(runner);
 	turn->wait = turn->stamp && start > turn->stamp ? start - turn->stamp : 0;
-	runner->since = timed ? start : 0;
 	trace_fairwq_start(turn, work);
 	fairwq_call(work, turn, state);
 	/* @work may have been freed: from here on it is only an address. */
@@ -75,9 +74,9 @@ static void run_item(struct fairwq_runner *runner, struct fairwq_work *work,
 	if (unlikely(runner->nr_blocks))
 		end_blocks(runner);
 	turn->run = 0;
-	if (runner->since) {
+	if (timed) {
 		/* The clock may step back a little. */
-		turn->run = max_t(s64, fairwq_clock() - runner->since, 1);
+		turn->run = max_t(s64, fairwq_clock() - start, 1);
 		turn->took += turn->run;
 	}
 	if (unlikely(state->self->nvcsw != switches))
@@ -109,6 +108,7 @@ static bool detach_turn(struct fairwq_runner *runner)
 	async = turn->async;
 	if (async) {
 		fairwq_seat_not_quick_locked(runner);
+		fairwq_seat_return_locked(runner);
 		fairwq_fifo_detach_locked(turn, async);
 	}
 	raw_spin_unlock_irq(&pool->lock);
@@ -196,7 +196,7 @@ static bool runner_next_locked(struct fairwq_runner *runner, unsigned long until
 			*requeue = true;
 			return false;
 		}
-		if (!has_work || pool->crew.nr_active > fairwq_seats_locked(pool) ||
+		if (!has_work || pool->crew.nr_active > pool->crew.seats ||
 		    is_surplus_locked(runner)) {
 			fairwq_seat_leave_locked(runner);
 			return false;
@@ -227,6 +227,7 @@ void fairwq_run(struct work_struct *work)
 		fairwq_kick_send(kick);
 		run_turn(runner, &state);
 		raw_spin_lock_irq(&pool->lock);
+		fairwq_seat_return_locked(runner);
 		if (likely(runner->turn.batch))
 			fairwq_turn_end_locked(runner);
 	}

@@ -21,26 +21,28 @@ struct fairwq_serializer;
 struct fairwq_turn;
 
 /*
- * The crew of a pool: its runners, and how many may have turns.
+ * The crew of a pool: its runners, and how many may have turns. See seat.c.
  *
- * Invariant: @nr_active is the number of runners that are not on @idle, less
- * those whose item waits in a join, or is in a section that may block.
+ * Invariant: a runner is on @idle, or has a seat, or is asleep.
  */
 struct fairwq_crew {
 	/* What each turn touches is in one line, with pool->lock. */
-	unsigned int nr_active;		/* P: runners kicked or running */
-	unsigned int max_active;	/* P and M to write, either to read */
-	unsigned int nr_async;		/* P: turns in flight whose function has returned */
-	unsigned int max_async;		/* I: most of them */
+	unsigned int nr_active;		/* P: runners that have a seat: kicked or running */
+	unsigned int seats;		/* P: most of them, by all limits below */
 	unsigned int nr_quick;		/* P: turns in flight with @quick set */
 	bool hungry;			/* p: fewer are active than may; a hint for forks */
-	bool forks;			/* p: an item has forked; set once */
 	struct list_head idle;		/* P: runners; the last to run is first */
 	unsigned long quick_at;		/* P: jiffies when the last of @nr_quick began */
 	u64 turn_number;		/* P: number of the turn that was taken last */
-	unsigned long async_at;		/* P: jiffies when @nr_async changed last */
+	unsigned int max_active;	/* p: a hint for a burst */
+	unsigned int nr_asleep;		/* P: runners whose item sleeps, without a seat */
+	unsigned int max_in_flight;	/* I: most of both, or max_active if that is more */
+	unsigned int nr_async;		/* P: turns in flight whose function has returned */
+	unsigned int max_async;		/* I: most of all three */
+	unsigned long changed_at;	/* P: jiffies when @nr_asleep or @nr_async changed last */
 	struct list_head runners;	/* P to add, P and M to remove; P to read, or M as by RCU */
-	unsigned int nr_runners;	/* p: a stale value adds one too many or too few */
+	unsigned int nr_runners;	/* P */
+	struct work_struct grow;	/* adds a runner, because none is idle */
 	struct delayed_work shrink;	/* takes idle runners away that are too many */
 };
 

@@ -6,15 +6,26 @@
  *   ----------  ------------  ----------  -------------------------------------
  *   is idle     yes           no          fairwq_seat_take_locked(): kicked
  *   is active   no            yes         fairwq_seat_leave_locked(): idle
- *                                         fairwq_seat_block(): waits
- *   waits, in   no            no          fairwq_seat_unblock(): active, also if
- *   its item                              that is one more than there are seats
+ *                                         lose_locked(): asleep
+ *   is asleep   no            no          fairwq_seat_return_locked(): active, also
+ *                                         if that is one more than there are seats
+ *
+ * A seat is for running. An item that sleeps loses its seat: at once, if it
+ * says so by a section or waits in a join; else at the second tick of the
+ * pool's timer (watchdog.c) that finds that it sleeps, or has slept and had
+ * little of a CPU since the tick before. It has its seat back when it says that
+ * it goes on, when a tick finds it running, or when it ends. It must not wait
+ * for that: all that have seats may wait for a lock that it holds. If that
+ * makes one too many, the next runner that ends a turn goes idle.
+ *
+ * What a turn costs under fair time is the time with a seat; and what it had of
+ * a CPU without one, but in sections and joins.
  *
  * A runner is kicked as long as something waits and a seat is free, but not
  * beside a turn that is quick: the items of its batch are over at once, as a
  * rule. They end before another CPU could reach what waits. If such an item
- * takes longer for once, the pool's timer finds it within two ticks
- * (watchdog.c).
+ * takes longer for once, the pool's timer finds it within two ticks. If no
+ * runner is idle, one more is made.
  *
  * A kick has two halves, because a wake-up under pool->lock would make others
  * wait for it:
@@ -28,12 +39,15 @@
  *
  * Locking: pool->lock.
  * Invariants: see struct fairwq_crew in runner.h.
- * Models: tests/models/queue.pml; seat.pml, for items that wait in joins.
+ * Models: tests/models/queue.pml; seat.pml, for items that sleep.
  *
  * Limits: more than max_active runners are active for a while when items go on
- * that have waited.
+ * that have slept. An item that has woken up since the last tick runs without a
+ * seat. If no memory is left for a runner, what waits goes on when one is idle,
+ * or at a tick that finds some. A tick looks at all runners under the lock.
  */
 #include <linux/cpumask.h>
+#include <linux/sched.h>
 
 #include "seat.h"
 #include "testing.h"
@@ -42,13 +56,13 @@
 /* ---- a seat is taken, and left ----------------------------------------- */
 
 /*
- * Say whether a seat is free, for items that fork. Call this where @nr_active,
- * @max_active or @nr_async changes. Model: tests/models/seat.pml.
+ * Say whether a seat is free, for items that fork. Call this where @nr_active
+ * or @seats changes. Model: tests/models/seat.pml.
  */
 static void update_hungry_locked(struct fairwq_pool *pool)
 {
 	struct fairwq_crew *crew = &pool->crew;
-	bool hungry = crew->nr_active < fairwq_seats_locked(pool);
+	bool hungry = crew->nr_active < crew->seats;
 
 	lockdep_assert_held(&pool->lock);
 
@@ -65,13 +79,30 @@ static void count_active_locked(struct fairwq_pool *pool, int n)
 	update_hungry_locked(pool);
 }
 
+/*
+ * Say how many seats there are. Each runner that has one, or sleeps, may have a
+ * turn that will go on after its function. So no turn that begins can lead to
+ * more than @max_async that do.
+ */
+static void update_seats_locked(struct fairwq_pool *pool)
+{
+	struct fairwq_crew *crew = &pool->crew;
+	unsigned int room = min(max(crew->max_in_flight, crew->max_active),
+				crew->max_async - min(crew->nr_async, crew->max_async));
+
+	lockdep_assert_held(&pool->lock);
+
+	crew->seats = min(crew->max_active, room - min(crew->nr_asleep, room));
+	update_hungry_locked(pool);
+}
+
 /* Change the number of seats. */
 void fairwq_seat_set_max_locked(struct fairwq_pool *pool, unsigned int max_active)
 {
 	lockdep_assert_held(&pool->lock);
 
-	pool->crew.max_active = max_active;
-	count_active_locked(pool, 0);
+	WRITE_ONCE(pool->crew.max_active, max_active);
+	update_seats_locked(pool);
 }
 
 /* Count @n more turns that go on after their function. */
@@ -80,8 +111,8 @@ void fairwq_seat_count_async_locked(struct fairwq_pool *pool, int n)
 	lockdep_assert_held(&pool->lock);
 
 	pool->crew.nr_async += n;
-	pool->crew.async_at = jiffies;
-	count_active_locked(pool, 0);
+	pool->crew.changed_at = jiffies;
+	update_seats_locked(pool);
 }
 
 /*
@@ -105,10 +136,11 @@ static struct fairwq_runner *idle_runner_locked(struct fairwq_pool *pool)
 }
 
 /*
- * Give a seat to an idle runner, whatever waits in the tree.
+ * Give a seat to an idle runner, whatever waits in the tree. If no runner is
+ * idle, one is made, which begins by itself. If there is no memory, the next
+ * tick tries again.
  *
- * Return: the runner, for fairwq_kick_send(); NULL if none is idle or no seat
- * is free.
+ * Return: the runner, for fairwq_kick_send(); or NULL.
  */
 struct fairwq_runner *fairwq_seat_take_locked(struct fairwq_pool *pool)
 {
@@ -116,16 +148,18 @@ struct fairwq_runner *fairwq_seat_take_locked(struct fairwq_pool *pool)
 
 	lockdep_assert_held(&pool->lock);
 
-	if (pool->crew.nr_active >= fairwq_seats_locked(pool))
+	if (pool->crew.nr_active >= pool->crew.seats)
 		return NULL;
+	fairwq_tick_locked(pool, jiffies);
 	runner = idle_runner_locked(pool);
-	if (!runner)
+	if (!runner) {
+		queue_work(pool->wq, &pool->crew.grow);
 		return NULL;
+	}
 	list_del_init(&runner->idle_node);
+	WRITE_ONCE(runner->seated, true);
 	count_active_locked(pool, 1);
 	pool->tally.counter[FAIRWQ_KICKS]++;
-	if (pool->watch.hung_ms)
-		fairwq_tick_locked(pool, fairwq_hung_due_locked(pool));
 	return runner;
 }
 
@@ -138,6 +172,7 @@ void fairwq_seat_leave_locked(struct fairwq_runner *runner)
 
 	runner->task = NULL;
 	WRITE_ONCE(runner->started, jiffies);	/* for tune.c */
+	WRITE_ONCE(runner->seated, false);
 	count_active_locked(pool, -1);
 	list_add(&runner->idle_node, &pool->crew.idle);
 	trace_fairwq_runner(pool, runner, "idle");
@@ -163,10 +198,7 @@ bool fairwq_seat_soon_free_locked(struct fairwq_pool *pool)
 {
 	lockdep_assert_held(&pool->lock);
 
-	if (!pool->crew.nr_quick || time_after(jiffies, pool->crew.quick_at))
-		return false;
-	fairwq_tick_locked(pool, jiffies + 1);
-	return true;
+	return pool->crew.nr_quick && !time_after(jiffies, pool->crew.quick_at);
 }
 
 /*
@@ -215,46 +247,121 @@ void fairwq_kick_unlock(struct fairwq_pool *pool, unsigned long flags)
 	rcu_read_unlock();
 }
 
-/* ---- items that wait ---------------------------------------------------- */
+/* ---- items that sleep --------------------------------------------------- */
 
 /*
- * Let another runner work while the item of @runner, which is the caller's,
- * waits. Model: tests/models/seat.pml.
- *
- * Return: whether there is none that could.
+ * Return the time that @task had a CPU, or waited for one where the kernel
+ * counts that, in ns. What a task that runs had since the last tick is missing.
  */
-bool fairwq_seat_block(struct fairwq_runner *runner)
+static u64 active_ns(const struct task_struct *task)
+{
+	/* The scheduler may write it meanwhile, on another CPU. */
+	u64 ns = data_race(task->se.sum_exec_runtime);
+
+#ifdef CONFIG_SCHED_INFO
+	/* As above. */
+	ns += data_race(task->sched_info.run_delay);
+#endif
+	return ns;
+}
+
+/* Count the runner, which is not idle, as asleep, or as active again. */
+static void set_asleep_locked(struct fairwq_runner *runner, bool asleep)
 {
 	struct fairwq_pool *pool = runner->pool;
-	struct fairwq_runner *kick;
-	bool none;
 
-	if (runner->nr_blocks++)
-		return false;
-	runner->blocked_at = fairwq_clock();
-	raw_spin_lock_irq(&pool->lock);
-	fairwq_seat_not_quick_locked(runner);
-	count_active_locked(pool, -1);
-	kick = fairwq_kick_locked(pool);
-	none = !kick && list_empty(&pool->crew.idle);
-	raw_spin_unlock_irq(&pool->lock);
-	fairwq_kick_send(kick);
-	return none;
+	lockdep_assert_held(&pool->lock);
+
+	WRITE_ONCE(runner->seated, !asleep);
+	pool->crew.nr_active += asleep ? -1 : 1;
+	pool->crew.nr_asleep += asleep ? 1 : -1;
+	pool->crew.changed_at = jiffies;
+	update_seats_locked(pool);
 }
 
 /*
- * The item goes on. It must not wait for a seat: all that have one may wait for
- * a lock that it holds. If that makes one too many, another runner goes idle
- * after its turn. The item is not charged for the time since
- * fairwq_seat_block(). Model: tests/models/seat.pml.
+ * The item sleeps, or @waits, as it says: the runner loses its seat, unless it
+ * has. A task that says so runs, so it is not known how long it was active.
  */
+static void lose_locked(struct fairwq_runner *runner, bool waits)
+{
+	lockdep_assert_held(&runner->pool->lock);
+
+	fairwq_seat_not_quick_locked(runner);
+	if (!runner->seated)
+		return;
+	runner->lost_at = fairwq_clock();
+	runner->lost_ns = waits ? 0 : active_ns(runner->task);
+	set_asleep_locked(runner, true);
+}
+
+/* The item goes on, or has ended: the runner, which has lost its seat, has it back. */
+void fairwq_seat_regain_locked(struct fairwq_runner *runner)
+{
+	u64 active = runner->lost_ns ? active_ns(runner->task) - runner->lost_ns : 0;
+	u64 elapsed = max_t(s64, fairwq_clock() - runner->lost_at, 0);
+
+	lockdep_assert_held(&runner->pool->lock);
+
+	runner->away += elapsed - min(elapsed, active);
+	set_asleep_locked(runner, false);
+	fairwq_tick_locked(runner->pool, jiffies);
+}
+
+/*
+ * A tick looks at a runner that has a turn, since a tick before. It sleeps, or
+ * it has slept and was active for less than half of a tick. An item that was
+ * only preempted has not slept. A task that is about to sleep, or to wake up,
+ * may be taken for one that sleeps until the next tick.
+ */
+void fairwq_seat_look_locked(struct fairwq_runner *runner)
+{
+	const struct task_struct *task = runner->task;
+	/* The scheduler may write it meanwhile. */
+	unsigned long sleeps = data_race(task->nvcsw);
+	bool same = runner->looked_turn == runner->turn.number, slept;
+	u64 ns = active_ns(task);
+
+	lockdep_assert_held(&runner->pool->lock);
+
+	slept = sleeps != runner->looked_sleeps || !task_is_running(task);
+	if (READ_ONCE(runner->nr_blocks) || !same)
+		;
+	else if (slept && ns - runner->looked_ns < TICK_NSEC / 2)
+		lose_locked(runner, false);
+	else if (!runner->seated)
+		fairwq_seat_regain_locked(runner);
+	runner->looked_turn = runner->turn.number;
+	runner->looked_sleeps = sleeps;
+	runner->looked_ns = ns;
+}
+
+/*
+ * The item of @runner, which is the caller's, is about to wait, and says so.
+ * Model: tests/models/seat.pml.
+ */
+void fairwq_seat_block(struct fairwq_runner *runner)
+{
+	struct fairwq_pool *pool = runner->pool;
+	struct fairwq_runner *kick;
+
+	WRITE_ONCE(runner->nr_blocks, runner->nr_blocks + 1);
+	if (runner->nr_blocks > 1)
+		return;
+	raw_spin_lock_irq(&pool->lock);
+	lose_locked(runner, true);
+	kick = fairwq_kick_locked(pool);
+	raw_spin_unlock_irq(&pool->lock);
+	fairwq_kick_send(kick);
+}
+
+/* The item goes on. Model: tests/models/seat.pml. */
 void fairwq_seat_unblock(struct fairwq_runner *runner)
 {
-	if (--runner->nr_blocks)
+	WRITE_ONCE(runner->nr_blocks, runner->nr_blocks - 1);
+	if (runner->nr_blocks)
 		return;
-	WRITE_ONCE(runner->started, jiffies);
-	scoped_guard(raw_spinlock_irq, &runner->pool->lock)
-		count_active_locked(runner->pool, 1);
-	if (runner->since)
-		runner->since += fairwq_clock() - runner->blocked_at;
+	guard(raw_spinlock_irq)(&runner->pool->lock);
+	if (!runner->seated)
+		fairwq_seat_regain_locked(runner);
 }

@@ -13,21 +13,7 @@ static inline bool fairwq_has_work_locked(const struct fairwq_pool *pool)
 {
 	lockdep_assert_held(&pool->lock);
 
-	return pool->tree.nr_eligible && pool->crew.nr_async < pool->crew.max_async;
-}
-
-/*
- * Return how many seats there are. Each runner that has one may have a turn
- * that will go on after its function. So no turn that begins can lead to more
- * than @max_async that do.
- */
-static inline unsigned int fairwq_seats_locked(const struct fairwq_pool *pool)
-{
-	const struct fairwq_crew *crew = &pool->crew;
-
-	lockdep_assert_held(&pool->lock);
-
-	return min(crew->max_active, crew->max_async - min(crew->nr_async, crew->max_async));
+	return pool->tree.nr_eligible && pool->crew.seats;
 }
 
 /* Return when to look at an item that begins now, in jiffies: after half of hung_ms. */
@@ -45,17 +31,20 @@ static inline void fairwq_tick_locked(struct fairwq_pool *pool, unsigned long at
 
 	lockdep_assert_held(&pool->lock);
 
-	if (!timer_pending(tick) || time_before(at, tick->expires))
+	/* If it is about to be called, that looks at the pool after this section. */
+	if (!data_race(timer_pending(tick)) || time_before(at, tick->expires))
 		mod_timer(tick, at);
 }
 
 struct fairwq_runner *fairwq_seat_take_locked(struct fairwq_pool *pool);
 void fairwq_seat_leave_locked(struct fairwq_runner *runner);
+void fairwq_seat_regain_locked(struct fairwq_runner *runner);
+void fairwq_seat_look_locked(struct fairwq_runner *runner);
 void fairwq_seat_set_max_locked(struct fairwq_pool *pool, unsigned int max_active);
 void fairwq_seat_count_async_locked(struct fairwq_pool *pool, int n);
 void fairwq_seat_not_quick_locked(struct fairwq_runner *runner);
 bool fairwq_seat_soon_free_locked(struct fairwq_pool *pool);
-bool fairwq_seat_block(struct fairwq_runner *runner);
+void fairwq_seat_block(struct fairwq_runner *runner);
 void fairwq_seat_unblock(struct fairwq_runner *runner);
 struct fairwq_runner *fairwq_kick_locked(struct fairwq_pool *pool);
 void fairwq_kick_send_to(struct fairwq_runner *runner, int cpu);
@@ -67,6 +56,24 @@ static inline void fairwq_kick_send(struct fairwq_runner *runner)
 {
 	if (runner)
 		fairwq_kick_send_to(runner, runner->pool->cpu);
+}
+
+/*
+ * The function of the runner's item has returned: it has its seat back, if that
+ * was lost, and the turn does not pay for the time without.
+ */
+static inline void fairwq_seat_return_locked(struct fairwq_runner *runner)
+{
+	struct fairwq_turn *turn = &runner->turn;
+
+	lockdep_assert_held(&runner->pool->lock);
+
+	if (unlikely(!runner->seated))
+		fairwq_seat_regain_locked(runner);
+	if (unlikely(runner->away && turn->took)) {
+		turn->took = max_t(s64, turn->took - runner->away, 1);
+		runner->away = 0;
+	}
 }
 
 #endif /* FAIRWQ_SEAT_H */

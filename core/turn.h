@@ -86,6 +86,7 @@ static inline void fairwq_turn_begin_locked(struct fairwq_runner *runner,
 		pool->crew.nr_quick++;
 		pool->crew.quick_at = jiffies;
 	}
+	runner->away = 0;
 	WRITE_ONCE(runner->yield, false);
 }
 

@@ -16,8 +16,8 @@
  * A: atomic, or a lock-free list; the comment names the partners
  * R: only the worker that executes the runner
  *
- * Order: batch->flush_mutex, pool->mutex, that of a sequencer, flows->lock, that
- * of a serializer, pool->lock, runner->park_lock, then inbox->lock.
+ * Order: batch->flush_mutex, pool->mutex, that of a sequencer, flows->lock,
+ * that of a serializer, pool->lock, runner->park_lock, then inbox->lock.
  *
  * pool->lock is raw and irq-safe, because a queue call may come from any
  * context but NMI, on PREEMPT_RT too. Code that holds it must not sleep or
@@ -112,7 +112,13 @@ struct fairwq_runner {
 	raw_spinlock_t park_lock;	/* of @parked; taken under any pool's lock */
 	struct list_head parked;	/* K: works that wait for current_work to end */
 	bool has_parked;		/* K; R reads: @parked is not empty */
-	struct task_struct *task;	/* P: worker that executes it, while it is active */
+	bool seated;			/* p: has a seat; a hint for a burst */
+	struct task_struct *task;	/* P: worker that executes it, unless it is idle */
+	/* P: of its item, when a tick has looked at it last; see fairwq_seat_look_locked() */
+	u64 looked_turn, looked_ns;
+	unsigned long looked_sleeps;
+	u64 lost_at, lost_ns;		/* P: when it lost its seat: clock; as looked_ns, or 0 */
+	u64 away;			/* P: ns of the turn without a seat */
 	unsigned long started;		/* R: jiffies: the item began, or it went idle */
 	unsigned long reported;		/* P: @started of an item that was reported as hung */
 	/* R: the work that runs, or ran last; see fairwq_park_locked() */
@@ -120,12 +126,10 @@ struct fairwq_runner {
 	/* P to set, R reads: a burst must end, because a call waits for turns */
 	bool yield;
 	int cpu;			/* P: CPU that it ran on last */
-	u64 since;			/* R: start of the item, later by what it slept; or 0 */
 	struct fairwq_forker *forker;	/* R, set once: NULL: no item has forked yet */
 	/* R; read by its tasks: that of the item, while the function runs, or NULL */
 	const struct fairwq_sequencer *sequencer;
-	unsigned int nr_blocks;		/* R: sections of the item that may block */
-	u64 blocked_at;			/* R: ns, when the outermost of them began */
+	unsigned int nr_blocks;		/* R, a hint for others: sections of it that may block */
 	struct fairwq_context *context;	/* R: that of the item, or NULL */
 	struct fairwq_runner *origin;	/* R: of the task that it has taken, or NULL */
 	struct fairwq_turn turn;	/* letters as in the struct */

@@ -5,23 +5,27 @@
  *   At each look  it finds                      and
  *   ------------  ----------------------------  ---------------------------------
  *   look()        a quick turn whose item has   does not count it as quick any
- *                 run for a whole tick          more; kicks a runner if work waits
+ *                 run for a whole tick          more
+ *                 an item that sleeps, or has   takes its seat, or gives it back
+ *                 woken up
+ *                 that work waits, and a seat   kicks a runner
+ *                 is free
  *                 an item that has run for      reports it
  *                 longer than hung_ms
- *                 max_async turns that go on,   reports that
- *                 while items wait, and none
- *                 has ended for hung_ms
+ *                 that work waits, no seat is   reports that
+ *                 left, and no turn has ended
+ *                 for hung_ms
  *
  *   It looks again          while
  *   ----------------------  ---------------------------------------------------
- *   at the next tick        quick turns are under way
+ *   at the next tick        a runner has a seat, or work waits for one
  *   HUNG_PAUSE later        an item was just reported, and there may be more
- *   half of hung_ms later   a runner has a seat or a turn, or max_async turns go
- *                           on
+ *   half of hung_ms later   all that have begun sleep
  *
- * seat.c says what a quick turn is. While no turn is under way nothing needs
- * the timer. It may be due once more, and then no longer. Kicks arm it. From
- * then on it arms itself.
+ * seat.c says what a quick turn is, and when an item loses its seat. While no
+ * turn is under way nothing needs the timer. It may be due once more, and then
+ * no longer. Whatever makes a runner active arms it. From then on it arms
+ * itself.
  *
  * Locking: pool->lock, which is dropped to print.
  * Model: tests/models/queue.pml, QUICK. When the timer is set: no model.
@@ -55,11 +59,10 @@ struct hung_item {
 /* What a look has found. */
 struct look {
 	bool turns;			/* a runner has a turn */
-	bool slow;			/* a turn was not quick */
 	struct fairwq_runner *kick;	/* or NULL */
 	struct hung_item hung;
-	unsigned int full_ms;		/* for so long no turn that goes on has ended; or 0 */
-	unsigned int nr_async;
+	unsigned int full_ms;		/* for so long no seat was left, and no turn ended; or 0 */
+	unsigned int nr_async, nr_asleep;
 };
 
 /*
@@ -84,13 +87,12 @@ static bool is_long_ago_locked(const struct fairwq_pool *pool, unsigned long the
 	       time_after(jiffies, then + msecs_to_jiffies(pool->watch.hung_ms));
 }
 
-/* Check for a standstill at max_async that was not reported, whether items wait or not. */
+/* Check for a standstill that was not reported, whether items wait or not. */
 static bool is_full_locked(const struct fairwq_pool *pool)
 {
 	lockdep_assert_held(&pool->lock);
 
-	return pool->crew.nr_async >= pool->crew.max_async &&
-	       pool->watch.async_told != pool->crew.async_at;
+	return !pool->crew.seats && pool->watch.full_told != pool->crew.changed_at;
 }
 
 /* Look at a runner that has a turn. */
@@ -103,10 +105,9 @@ static void look_at_locked(struct fairwq_runner *runner, struct look *look)
 	lockdep_assert_held(&runner->pool->lock);
 
 	look->turns = true;
-	if (turn->quick && time_after(jiffies, started + 1)) {
+	if (turn->quick && time_after(jiffies, started + 1))
 		fairwq_seat_not_quick_locked(runner);
-		look->slow = true;
-	}
+	fairwq_seat_look_locked(runner);
 	if (hung->task || runner->reported == started ||
 	    !is_long_ago_locked(runner->pool, started) ||
 	    reported_just_now_locked(runner->pool))
@@ -119,19 +120,20 @@ static void look_at_locked(struct fairwq_runner *runner, struct look *look)
 }
 
 /*
- * Look for max_async turns that go on while items wait, as what would end them
- * may be among these items.
+ * Look for turns that go on, or sleep, and leave no seat to items that wait.
+ * What would end them may be among these items.
  */
 static void look_for_full_locked(struct fairwq_pool *pool, struct look *look)
 {
 	lockdep_assert_held(&pool->lock);
 
 	if (!is_full_locked(pool) || !pool->tree.nr_eligible ||
-	    !is_long_ago_locked(pool, pool->crew.async_at))
+	    !is_long_ago_locked(pool, pool->crew.changed_at))
 		return;
-	pool->watch.async_told = pool->crew.async_at;
+	pool->watch.full_told = pool->crew.changed_at;
 	look->nr_async = pool->crew.nr_async;
-	look->full_ms = jiffies_to_msecs(jiffies - pool->crew.async_at);
+	look->nr_asleep = pool->crew.nr_asleep;
+	look->full_ms = jiffies_to_msecs(jiffies - pool->crew.changed_at);
 }
 
 static void look(struct fairwq_pool *pool, struct look *look)
@@ -143,8 +145,7 @@ static void look(struct fairwq_pool *pool, struct look *look)
 		if (runner->turn.batch)
 			look_at_locked(runner, look);
 	look_for_full_locked(pool, look);
-	if (look->slow && fairwq_has_work_locked(pool))
-		look->kick = fairwq_seat_take_locked(pool);
+	look->kick = fairwq_kick_locked(pool);
 }
 
 /* Report what hangs, outside the lock, because a console is slow. */
@@ -159,8 +160,8 @@ static void report(struct fairwq_pool *pool, const struct look *look)
 		put_task_struct(hung->task);
 	}
 	if (look->full_ms)
-		pr_warn("pool %s: max_async reached, %u turns outstanding for %u ms, and items wait\n",
-			pool->name, look->nr_async, look->full_ms);
+		pr_warn("pool %s: no seat is left for %u ms, %u turns go on, %u sleep, and items wait\n",
+			pool->name, look->full_ms, look->nr_async, look->nr_asleep);
 }
 
 /* Count a report, so that a reader of the count finds it in the log, and arm the timer. */
@@ -171,11 +172,11 @@ static void look_again(struct fairwq_pool *pool, const struct look *look)
 		pool->tally.counter[FAIRWQ_HUNG]++;
 		pool->watch.hung_reported = jiffies;
 	}
-	if (pool->crew.nr_quick)
-		fairwq_tick_locked(pool, jiffies + 1);
 	if (reported_just_now_locked(pool))
 		fairwq_tick_locked(pool, jiffies + HUNG_PAUSE);
-	if (pool->watch.hung_ms && (pool->crew.nr_active || look->turns || is_full_locked(pool)))
+	if (pool->crew.nr_active || fairwq_has_work_locked(pool))
+		fairwq_tick_locked(pool, jiffies);
+	else if (pool->watch.hung_ms && (look->turns || is_full_locked(pool)))
 		fairwq_tick_locked(pool, fairwq_hung_due_locked(pool));
 }
 

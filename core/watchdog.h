@@ -15,8 +15,8 @@ struct fairwq_pool;
 struct fairwq_watch {
 	unsigned int hung_ms;		/* P: 0: never report */
 	unsigned long hung_reported;	/* P: jiffies of the last report */
-	unsigned long async_told;	/* P: crew.async_at of a standstill that was reported */
-	struct timer_list tick;		/* finds long turns of quick batches, and hung items */
+	unsigned long full_told;	/* P: crew.changed_at of a standstill that was reported */
+	struct timer_list tick;		/* finds items that sleep, take longer, or hang */
 };
 
 void fairwq_watchdog_init(struct fairwq_pool *pool);

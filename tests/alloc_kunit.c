@@ -18,7 +18,6 @@
 
 #define MOST		200	/* more than any call makes */
 #define RUNNERS		4
-#define MORE_RUNNERS	9
 
 /* The fixture, and the objects that a call has made. */
 struct mock_alloc {
@@ -185,34 +184,6 @@ static void undo_pool(struct kunit *test, struct mock_alloc *mock)
 
 static const struct call call_pool = { .make = make_pool, .undo = undo_pool };
 
-static void ready_pool(struct kunit *test, struct mock_alloc *mock)
-{
-	make_pool(mock);
-	KUNIT_ASSERT_EQ(test, 0, mock->err);
-}
-
-static void make_runners(struct mock_alloc *mock)
-{
-	mock->err = fairwq_pool_set_max_active(mock->pool, MORE_RUNNERS);
-}
-
-/* Check that the pool still works, with the limit that the call has returned. */
-static void undo_runners(struct kunit *test, struct mock_alloc *mock)
-{
-	struct mock_item *item = mock_item(test, 'a');
-
-	KUNIT_EXPECT_EQ(test, mock->err ? (unsigned int)RUNNERS : MORE_RUNNERS,
-			READ_ONCE(mock->pool->crew.max_active));
-	KUNIT_EXPECT_EQ(test, 1, mock_pool_queue(mock->pool, &item->work));
-	mock->err = 0;
-	undo_pool(test, mock);
-	KUNIT_EXPECT_FALSE(test, fairwq_work_pending(&item->work));
-}
-
-static const struct call call_runners = {
-	.ready = ready_pool, .make = make_runners, .undo = undo_runners, .again = 2,
-};
-
 /* Make a new owner for each call, so that the call makes its first child. */
 static void ready_parent(struct kunit *test, struct mock_alloc *mock)
 {
@@ -309,19 +280,6 @@ static void pool_with_rescuer_is_refused(struct kunit *test)
 	mock->pool_attrs.max_active = RUNNERS;
 	mock->pool_attrs.flags = FAIRWQ_MEM_RECLAIM;
 	KUNIT_EXPECT_LE(test, 3U + 9U + RUNNERS + 1U, walk(test, &call_pool).refused);
-}
-
-/* A larger max_active is refused without all its runners, and the old value stays. */
-static void more_runners_are_refused(struct kunit *test)
-{
-	struct mock_alloc *mock = mock_of(test);
-
-	/* A runner is too large for the slab, so failslab does not see it. */
-	if (!IS_ENABLED(CONFIG_FAIL_PAGE_ALLOC))
-		kunit_skip(test, "a kernel without CONFIG_FAIL_PAGE_ALLOC");
-	mock->pool_attrs.max_active = RUNNERS;
-	KUNIT_EXPECT_LE(test, (unsigned int)MORE_RUNNERS - RUNNERS,
-			walk(test, &call_runners).refused);
 }
 
 /* A batch is refused without its statistics or its name. */
@@ -436,7 +394,6 @@ static int alloc_init(struct kunit *test)
 static struct kunit_case alloc_cases[] = {
 	KUNIT_CASE(pool_is_refused),
 	KUNIT_CASE(pool_with_rescuer_is_refused),
-	KUNIT_CASE(more_runners_are_refused),
 	KUNIT_CASE(batch_is_refused),
 	KUNIT_CASE(batch_of_an_owner_is_refused),
 	KUNIT_CASE(flows_are_refused),

@@ -8,6 +8,7 @@
 #include <linux/timer.h>
 
 #include "lib/hook.h"
+#include "lib/look.h"
 
 /* An item whose turn goes on until it is completed. */
 struct async_item {
@@ -196,7 +197,7 @@ static void pool_has_a_limit_of_its_own(struct kunit *test)
 	fairwq_batch_resume(b);
 	for (i = 0; i < 2; i++)
 		mock_await(test, &item[i]->returned);
-	mock_until(test, !READ_ONCE(pool->crew.nr_active));
+	mock_until(test, !mock_nr_begun(pool));
 	KUNIT_EXPECT_EQ(test, 2U, READ_ONCE(pool->crew.nr_async));
 	KUNIT_EXPECT_FALSE(test, completion_done(&behind));
 	fairwq_async_complete(&item[0]->async, 0);
@@ -235,17 +236,11 @@ static void begun_fn(struct fairwq_work *work)
 	WRITE_ONCE(item->goes_on, fairwq_async_begin(&item->async));
 }
 
-static unsigned int nr_active(struct fairwq_pool *pool)
-{
-	guard(raw_spinlock_irq)(&pool->lock);
-	return pool->crew.nr_active;
-}
-
 static struct limited *limited_new(struct kunit *test, unsigned int max_active,
 				   unsigned int max_async)
 {
 	const struct fairwq_pool_attrs attrs = {
-		.max_active = max_active, .max_async = max_async,
+		.max_active = max_active, .max_async = max_async, .max_in_flight = 1,
 	};
 	struct limited *limited = kunit_kzalloc(test, sizeof(*limited), GFP_KERNEL);
 	int i;
@@ -293,7 +288,7 @@ static bool all_have_entered(struct limited *limited, unsigned int least)
 {
 	unsigned int entered = atomic_read(&limited->entered);
 
-	return entered >= least && nr_active(limited->pool) == entered;
+	return entered >= least && mock_nr_begun(limited->pool) == entered;
 }
 
 /*
@@ -317,7 +312,7 @@ static void items_that_run_keep_the_limit(struct kunit *test)
 		mock_until(test, all_have_entered(limited, least));
 		complete_all(&limited->go);
 		for (left = MOST_LIMITED; left; left--) {
-			mock_until(test, !nr_active(limited->pool));
+			mock_until(test, !mock_nr_begun(limited->pool));
 			most = min(left, row[i].max_async);
 			KUNIT_EXPECT_EQ(test, most,
 					(unsigned int)atomic_read(&limited->outstanding));
@@ -336,12 +331,12 @@ static void standstill_at_the_limit_is_reported(struct kunit *test)
 
 	complete_all(&limited->go);
 	for (i = 0; i < 2; i++) {
-		mock_until(test, !nr_active(pool));
-		pr_info("# expect-splat begin pool limited: max_async reached, 1 turns outstanding for\n");
+		mock_until(test, !mock_nr_begun(pool));
+		pr_info("# expect-splat begin pool limited: no seat is left for\n");
 		/* No item runs now, so none is taken for hung. */
 		fairwq_set_hung_ms(pool, 1);
-		mock_until(test, READ_ONCE(pool->watch.async_told) ==
-				 READ_ONCE(pool->crew.async_at));
+		mock_until(test, READ_ONCE(pool->watch.full_told) ==
+				 READ_ONCE(pool->crew.changed_at));
 		fairwq_set_hung_ms(pool, FAIRWQ_DFL_HUNG_MS);
 		pr_info("# expect-splat end\n");
 		/* Not again. */
@@ -350,7 +345,7 @@ static void standstill_at_the_limit_is_reported(struct kunit *test)
 		complete_one(test, limited);
 	}
 	for (i = 2; i < MOST_LIMITED; i++) {
-		mock_until(test, !nr_active(pool));
+		mock_until(test, !mock_nr_begun(pool));
 		complete_one(test, limited);
 	}
 	limited_end(limited);
@@ -368,14 +363,14 @@ static void full_pool_is_reported_when_an_item_waits(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(pool));
 	KUNIT_EXPECT_EQ(test, 1, mock_pool_queue(pool, &item->work));
 	mock_await(test, &item->returned);
-	mock_until(test, !nr_active(pool));
+	mock_until(test, !mock_nr_begun(pool));
 	fairwq_set_hung_ms(pool, 1);
 	msleep(20);
 	mock_tick(pool);
-	KUNIT_EXPECT_NE(test, READ_ONCE(pool->watch.async_told), READ_ONCE(pool->crew.async_at));
-	pr_info("# expect-splat begin pool full: max_async reached, 1 turns outstanding for\n");
+	KUNIT_EXPECT_NE(test, READ_ONCE(pool->watch.full_told), READ_ONCE(pool->crew.changed_at));
+	pr_info("# expect-splat begin pool full: no seat is left for\n");
 	KUNIT_EXPECT_EQ(test, 1, mock_pool_queue(pool, &next->work));
-	mock_until(test, READ_ONCE(pool->watch.async_told) == READ_ONCE(pool->crew.async_at));
+	mock_until(test, READ_ONCE(pool->watch.full_told) == READ_ONCE(pool->crew.changed_at));
 	fairwq_set_hung_ms(pool, FAIRWQ_DFL_HUNG_MS);
 	pr_info("# expect-splat end\n");
 	fairwq_async_complete(&item->async, 0);

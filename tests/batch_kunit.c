@@ -13,6 +13,7 @@
 #include <linux/wait.h>
 
 #include "lib/hook.h"
+#include "lib/look.h"
 
 /* Counts of the calls of released(). */
 struct releases {
@@ -350,7 +351,7 @@ static struct fairwq_pool *used_pool(struct kunit *test, struct mock_item *item,
 		fairwq_batch_flush(*own);
 	}
 	/* The runner may be active for a moment after its last item has ended. */
-	mock_until(test, !READ_ONCE(pool->crew.nr_active));
+	mock_until(test, !mock_nr_begun(pool));
 	return pool;
 }
 

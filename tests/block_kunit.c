@@ -89,8 +89,11 @@ static struct block_item *queue_item(struct kunit *test, struct fairwq_batch *ba
 /* Make a pool with its gate open, and reset @hall. Return: the batch "a". */
 static struct fairwq_batch *begin(struct kunit *test, unsigned int max_active)
 {
-	struct fairwq_batch *a = mock_begin(test, max_active);
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
 
+	mock->max_in_flight = FAIRWQ_MAX_ACTIVE;
+	a = mock_begin(test, max_active);
 	memset(&hall, 0, sizeof(hall));
 	init_completion(&hall.go);
 	mock_open(test);
@@ -217,7 +220,7 @@ static void section_that_does_not_end_is_reported(struct kunit *test)
 	fairwq_batch_flush(a);
 	pr_info("# expect-splat end\n");
 	/* The end of the section is accounted: no runner is active. */
-	mock_until(test, !READ_ONCE(mock->pool->crew.nr_active));
+	mock_until(test, !mock_nr_begun(mock->pool));
 	queue_item(test, a, 0);
 	fairwq_batch_flush(a);
 }
@@ -263,11 +266,13 @@ static void flush_waits_for_an_item_that_waits(struct kunit *test)
  */
 static void item_does_not_pay_for_its_section(struct kunit *test)
 {
-	struct fairwq_batch *a = mock_begin_by(test, 1, FAIRWQ_FAIR_TIME);
 	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
 	struct block_item *item;
 	u64 began, all, charged;
 
+	mock->max_in_flight = FAIRWQ_MAX_ACTIVE;
+	a = mock_begin_by(test, 1, FAIRWQ_FAIR_TIME);
 	memset(&hall, 0, sizeof(hall));
 	init_completion(&hall.go);
 	mock_open(test);
@@ -307,7 +312,7 @@ static void spares_go_when_they_are_idle(struct kunit *test)
 		KUNIT_EXPECT_GE(test, nr_runners(mock->pool), (unsigned int)MANY);
 		complete_all(&hall.go);
 		fairwq_batch_flush(a);
-		mock_until(test, !READ_ONCE(mock->pool->crew.nr_active));
+		mock_until(test, !mock_nr_begun(mock->pool));
 		fairwq_pool_shrink(mock->pool, HOUR);
 		KUNIT_EXPECT_GE(test, nr_runners(mock->pool), (unsigned int)MANY);
 		fairwq_pool_shrink(mock->pool, 0);
@@ -361,7 +366,7 @@ static void spare_is_kept_after_a_long_item(struct kunit *test)
 	make_long(mock->pool, 2 * HOUR);
 	complete_all(&hall.go);
 	fairwq_batch_flush(a);
-	mock_until(test, !READ_ONCE(mock->pool->crew.nr_active));
+	mock_until(test, !mock_nr_begun(mock->pool));
 	fairwq_pool_shrink(mock->pool, HOUR);
 	KUNIT_EXPECT_GE(test, nr_runners(mock->pool), (unsigned int)MANY);
 	make_long(mock->pool, 2 * HOUR);
@@ -417,7 +422,7 @@ static void join_in_a_section_gives_no_second_place(struct kunit *test)
 	mock_await(test, &item.done);
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_TRUE(test, meeting.met);
-	mock_until(test, !READ_ONCE(mock->pool->crew.nr_active));
+	mock_until(test, !mock_nr_begun(mock->pool));
 }
 
 static struct kunit_case block_cases[] = {

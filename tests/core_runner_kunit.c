@@ -8,6 +8,7 @@
 #include <linux/irqflags.h>
 
 #include "lib/fixture.h"
+#include "lib/look.h"
 
 /* An item that sleeps blocks only its own runner. */
 static void sleeper_holds_up_only_itself(struct kunit *test)
@@ -88,7 +89,7 @@ static void sleeper_is_not_quick(struct kunit *test)
 
 	mock_set_guess(a, 100);
 	mock_gate_enter(test, a, gate);
-	KUNIT_EXPECT_EQ(test, 1U, READ_ONCE(mock->pool->crew.nr_quick));
+	KUNIT_EXPECT_TRUE(test, a->quick);
 	complete_all(&gate->open);
 	fairwq_work_init_onstack(&nap, nap_fn);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &nap));
@@ -208,7 +209,7 @@ static void backlog_kicks_max_active_runners(struct kunit *test)
 	/* With one runner less, items that run go on, and the sixth waits until two have ended. */
 	KUNIT_EXPECT_EQ(test, 0, fairwq_pool_set_max_active(mock->pool, 5));
 	complete_all(&gate[0].open);
-	mock_until(test, READ_ONCE(mock->pool->crew.nr_active) == 5);
+	mock_until(test, mock_nr_begun(mock->pool) == 5);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&gate[5].runs));
 	complete_all(&gate[1].open);
 	mock_await(test, &gate[5].entered);
@@ -433,20 +434,26 @@ static void hung_item_is_reported_once(struct kunit *test)
 	fairwq_batch_flush(a);
 }
 
-/* Wait at a gate, in a section that may block. */
+#define SECTION_HUNG_MS	200
+
+/*
+ * Wait at a gate, in a section that may block. Go on for so long that a second
+ * report would come.
+ */
 static void block_at_gate_fn(struct fairwq_work *work)
 {
 	fairwq_block_begin();
 	mock_gate_fn(work);
 	fairwq_block_end();
+	msleep(2 * SECTION_HUNG_MS + 100);	/* or longer */
 }
 
 #define HUNG_SECTIONS	3U
 
 /*
  * An item that hangs in a section that may block is reported, beside another
- * item that hangs, and in a pool that is idle otherwise. A late timer may find
- * one of them by chance.
+ * item that hangs, and in a pool that is idle otherwise; once, also if it hangs
+ * after that. A late timer may find one of them by chance.
  */
 static void hung_item_is_reported_in_a_section(struct kunit *test)
 {
@@ -459,7 +466,7 @@ static void hung_item_is_reported_in_a_section(struct kunit *test)
 	mock_free_runners(test);
 	fairwq_work_init(&gate->work, block_at_gate_fn);
 	pr_info("# expect-splat begin item hung:\n");
-	fairwq_set_hung_ms(mock->pool, 200);
+	fairwq_set_hung_ms(mock->pool, SECTION_HUNG_MS);
 	mock_gate_enter(test, a, other);
 	for (i = 0; i < HUNG_SECTIONS; i++) {
 		reinit_completion(&gate->open);
@@ -514,6 +521,9 @@ static void hung_items_are_reported_one_per_look(struct kunit *test)
 		mock_gate_enter(test, a, &gates[i]);
 	}
 	msleep(50);			/* or longer: all items have run for HUNG_MS */
+	/* All are asleep, so no tick comes. */
+	mock_until(test, !READ_ONCE(mock->pool->crew.nr_active) &&
+		   !timer_pending(&mock->pool->watch.tick));
 	pr_info("# expect-splat begin item hung: mock_gate_fn\n");
 	/*
 	 * Set hung_ms directly, so that only the first look starts the timer.

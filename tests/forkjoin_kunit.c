@@ -18,6 +18,7 @@
 #include <linux/vmalloc.h>
 
 #include "lib/hook.h"
+#include "lib/look.h"
 
 /* Item X, and the state that its function and the case share. */
 struct forking {
@@ -99,6 +100,9 @@ static struct forking *queue_forking(struct kunit *test, struct fairwq_batch *ba
 /* Make a pool whose runners are all free. */
 static void free_pool(struct kunit *test, unsigned int nr, enum fairwq_policy policy)
 {
+	struct mock *mock = test->priv;
+
+	mock->max_in_flight = mock->max_in_flight ?: FAIRWQ_MAX_ACTIVE;
 	mock_pool_by(test, nr, policy);
 	mock_free_runners(test);
 }
@@ -315,7 +319,7 @@ static void steal_the_oldest(struct forking *x, struct fairwq_task *self)
 		fairwq_fork(self, &part[i].task);
 	}
 	complete(&x->ready);
-	while (READ_ONCE(pool->crew.nr_active) == 2 && !completion_done(&x->begun))
+	while (mock_nr_begun(pool) == 2 && !completion_done(&x->begun))
 		cond_resched();
 	part_init(&last, x, 3, count_fn);
 	fairwq_fork(self, &last.task);
@@ -555,8 +559,10 @@ static struct forking *promoted_begin(struct kunit *test)
 {
 	const struct fairwq_batch_attrs attrs = { .prio = FAIRWQ_PRIO_HIGH };
 	const struct fairwq_batch_attrs small = { .max_queued = 1 };
+	struct mock *mock = test->priv;
 	struct forking *x;
 
+	mock->max_in_flight = 1;	/* no more: the gate holds its runner */
 	free_pool(test, 2, FAIRWQ_ROUND_ROBIN);
 	x = forking(test, kept_batch(test, "x", &small), promote_behind_a_gate);
 	x->high = kept_batch(test, "high", &attrs);
@@ -1303,8 +1309,11 @@ static void endless_chain_that_loops(struct forking *x, struct fairwq_task *self
 /* A loop runs each of its numbers, also where no stack is left. */
 static void loop_needs_no_stack(struct kunit *test)
 {
+	struct mock *mock = test->priv;
 	struct forking *x;
 
+	/* A task that another runner takes has a new stack, and the chain gets longer. */
+	mock->max_in_flight = 12;
 	/* The case before has had the report, which comes once. */
 	x = run_forking(test, 4, endless_chain_that_loops);
 	KUNIT_EXPECT_GE(test, counter(x, FAIRWQ_FAILURES), 1ULL);

@@ -367,7 +367,7 @@ static void parked_work_keeps_its_room(struct kunit *test)
 /* The cases need no more than that it takes 40 ms at least. */
 static void long_fn(struct fairwq_work *work)
 {
-	msleep(40);
+	mdelay(40);
 }
 
 /*

@@ -5,11 +5,12 @@
  * theirs until then.
  *
  * Phases with the slow item alternate with phases without it, in one pool that
- * is busy all the time. The slow item may keep its place among max_active, and
- * a CPU if it computes. So a phase without it takes as much from the others:
- * one place, and a CPU by a thread outside the pool. The others must keep most
- * of what they get there. In both a phase begins when they are at work. The
- * engine may take some ticks to see that an item is slow.
+ * is busy all the time. A slow item that sleeps takes nothing from the others.
+ * One that computes keeps its place among max_active, and a CPU. So a phase
+ * without it takes as much from the others: one place, and a CPU by a thread
+ * outside the pool. The others must keep most of what they get there. In both
+ * a phase begins when they are at work. The engine may take some ticks to see
+ * that an item is slow.
  *
  * A machine that does something else slows down single phases. So medians are
  * compared, and phases are added until the others keep their rate, up to PAIRS
@@ -352,6 +353,8 @@ static unsigned long phase_with(struct kunit *test)
 	unsigned long rate;
 
 	phase_begin(test, true);
+	if (slow.how == SLEEPS)		/* or longer: the engine sees it at a tick */
+		schedule_timeout_uninterruptible(6);
 	rate = slow.how == STOLEN ? watch_beside_thief(test) : watch(true);
 	phase_end(test);
 	return rate;
@@ -366,7 +369,8 @@ static unsigned long phase_without(struct kunit *test)
 	phase_begin(test, false);
 	if (slow.how == SPINS)
 		hog = mock_caller(test, hog_call, NULL);
-	KUNIT_ASSERT_EQ(test, 0, fairwq_pool_set_max_active(slow.pool, slow.max_active - 1));
+	KUNIT_ASSERT_EQ(test, 0, fairwq_pool_set_max_active(slow.pool, slow.max_active -
+							    (slow.how != SLEEPS)));
 	rate = slow.how == STOLEN ? watch_beside_thief(test) : watch(true);
 	KUNIT_ASSERT_EQ(test, 0, fairwq_pool_set_max_active(slow.pool, slow.max_active));
 	phase_end(test);

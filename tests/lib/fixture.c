@@ -163,6 +163,8 @@ void mock_pool_by(struct kunit *test, unsigned int runners, enum fairwq_policy p
 	struct fairwq_pool_attrs attrs = {
 		.max_active = runners, .policy = policy, .flags = mock->flags,
 		.failed = mock->failed,
+		/* An item that waits at a gate holds its runner. */
+		.max_in_flight = mock->max_in_flight ?: 1,
 	};
 
 	mock->pool = fairwq_pool_create(&attrs, "mock");

@@ -79,6 +79,7 @@ struct mock {
 	struct fairwq_pool *pool;
 	/* Of the pool, if set before the case begins: */
 	unsigned int flags;
+	unsigned int max_in_flight;	/* 0: as many as may be active */
 	void (*failed)(struct fairwq_batch *batch, fairwq_func_t func, int err);
 	struct mock_kept *kept;		/* batches of the case, the newest first */
 	struct fairwq_batch *gate_batch;

@@ -188,13 +188,19 @@ static inline void judge_see_children(struct judge *judge, const struct fairwq_n
 			return;
 }
 
+/* Return how many turns may be under way. */
+static inline unsigned int judge_in_flight(const struct fairwq_pool *pool)
+{
+	return pool->crew.max_active + pool->crew.nr_asleep + pool->crew.nr_async;
+}
+
 /* Begin a window with this look. */
 static inline void judge_begin(struct judge *judge)
 {
 	memcpy(judge->then, judge->now, judge->nr * sizeof(*judge->now));
 	judge->nr_then = judge->nr;
 	judge->looks = 0;
-	judge->in_flight = judge->pool->crew.max_active + judge->pool->crew.nr_async;
+	judge->in_flight = judge_in_flight(judge->pool);
 }
 
 /* Look at all siblings in the tree of the pool, whose lock is held. */
@@ -209,7 +215,7 @@ static inline void judge_look_locked(struct judge *judge)
 		judge->longest = 0;
 		judge->nr_then = 0;
 	}
-	judge->in_flight = max(judge->in_flight, pool->crew.max_active + pool->crew.nr_async);
+	judge->in_flight = max(judge->in_flight, judge_in_flight(pool));
 	judge->nr = 0;
 	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
 		judge_see_children(judge, &pool->tree.rank[i]);

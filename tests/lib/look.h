@@ -27,6 +27,13 @@ static inline unsigned int mock_nr_held(const struct fairwq_batch *batch)
 	return READ_ONCE(batch->inbox.nr_held);
 }
 
+/* Return how many runners are not idle: active, or asleep with their items. */
+static inline unsigned int mock_nr_begun(struct fairwq_pool *pool)
+{
+	guard(raw_spinlock_irq)(&pool->lock);
+	return pool->crew.nr_active + pool->crew.nr_asleep;
+}
+
 size_t mock_dump(struct fairwq_batch *batch, char *buf, size_t size);
 void mock_row(struct fairwq_batch *batch, char *buf, size_t size);
 void mock_reset(struct fairwq_pool *pool);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Places among the active runners. A runner whose item waits in a join gives
- * its place away, and takes it back without a check. core/seat.c;
- * promote_oldest(), fairwq_fork_take_back() and fairwq_fork_await() in
- * core/fork.c, runner_next_locked() in core/run.c. fork.pml has what the task
- * and its join see of each other.
+ * Seats. A runner whose item waits in a join gives its seat away, and takes it
+ * back without a check. So does one whose item sleeps, when a tick finds it.
+ * core/seat.c; promote_oldest(), fairwq_fork_take_back() and
+ * fairwq_fork_await() in core/fork.c, runner_next_locked() in core/run.c.
+ * fork.pml has what the task and its join see of each other.
  *
- * There are four runners with two places, for a while with three. Batch A has
- * an item, which forks a task and joins it, and may hold a mutex meanwhile.
- * Batch B has two items, which take that mutex. If the forker does not hold it,
- * the task waits for an item of B. A turn may go to either batch. Each section
- * under pool->lock is one step.
+ * There are four runners with one seat, for a while with two. Batch A has an
+ * item, which forks a task and joins it, and may hold a mutex meanwhile. Batch
+ * B has two items, which take that mutex; one may first wait for the other. If
+ * the forker does not hold the mutex, the task waits for an item of B. A turn
+ * may go to either batch. Each section under pool->lock is one step.
  *
  *	State of a runner	In nr_active	On crew.idle
  *	idle			no		yes
  *	kicked or running	yes		no
- *	asleep in a join	no		no
+ *	asleep			no		no
  *
  * Holds:
  *	all items and the task end;
@@ -23,9 +23,11 @@
  *	a turn is taken only if no more than max_active runners are active;
  *	pool->hungry is set iff fewer are active.
  *
+ * Broken NO_TICK (invalid end state): no tick finds an item that sleeps.
+ * Broken TICK_QUIET (invalid end state): one that does kicks no runner.
+ * Broken NOT_RETURNED (assertion): a turn ends, and the seat is not counted.
  * Broken JOIN_ASKS (invalid end state): a runner that has slept in a join waits
- *	for a place.
- * Broken LEAVE_QUIET (invalid end state): fairwq_seat_block() kicks no runner.
+ *	for a seat.
  * Broken SURPLUS_STAYS (assertion): a runner takes a turn while more than
  *	max_active runners are active.
  * Broken MAX_UNSAID (assertion): a new max_active does not update pool->hungry.
@@ -39,15 +41,17 @@ mtype = { PRIVATE, PROMOTED, BEGUN, DONE };	/* states of the task */
 /* Under pool->lock. */
 bool idle[RUNNERS] = true;	/* on crew.idle */
 bool kicked[RUNNERS];		/* runner->work is queued */
-bool asleep[RUNNERS];		/* in a join */
+bool asleep[RUNNERS];		/* without a seat: not runner->seated */
+bool joins[RUNNERS];		/* runner->nr_blocks is not 0 */
 byte nr_active;
-byte max_active = 2;
+byte max_active = 1;
 bool hungry = true;		/* pool->hungry */
 bool item_a;			/* is queued */
 byte task = PRIVATE;
 byte queued;			/* items of batch B */
 
 /* For the properties. */
+bool sleeps[RUNNERS];		/* the task of the item sleeps */
 byte ended;			/* items of batch B */
 bool over;			/* the item of A has ended */
 bool mutex, waits;		/* mutex is held; the task waits for batch B */
@@ -69,10 +73,18 @@ inline unlock()
 	assert(hungry == (nr_active < max_active))
 }
 
-/* update_hungry_locked() */
-inline update_hungry()
+/* count_active_locked() */
+inline count_active(n)
 {
+	nr_active = nr_active + n;
 	hungry = (nr_active < max_active)
+}
+
+/* fairwq_seat_set_asleep_locked() */
+inline set_asleep(me, how)
+{
+	asleep[me] = how;
+	count_active(1 - 2 * how)
 }
 
 /* fairwq_seat_take_locked(), fairwq_kick_send() */
@@ -82,8 +94,7 @@ inline activate(r)
 	:: nr_active < max_active && any_idle ->
 		r = (idle[0] -> 0 : (idle[1] -> 1 : (idle[2] -> 2 : 3)));
 		idle[r] = false;
-		nr_active++;
-		update_hungry();
+		count_active(1);
 		assert(!kicked[r]);
 		kicked[r] = true;
 		r = 0
@@ -100,16 +111,20 @@ inline kick(r)
 	fi
 }
 
-/* runner_next_locked(), with the kick after it */
+/* The end of a turn, and runner_next_locked(), with the kick after it */
 inline runner_next(me, r)
 {
 	atomic {
+#ifndef NOT_RETURNED
+		if
+		:: asleep[me] -> set_asleep(me, false)
+		:: else
+		fi;
+#endif
 		if
 		:: !may_stay || (!eligible_a && !queued) ->
-			/* fairwq_seat_leave_locked() */
-			idle[me] = true;
-			nr_active--;
-			update_hungry()
+			idle[me] = true;	/* fairwq_seat_leave_locked() */
+			count_active(-1)
 		:: may_stay && task == PROMOTED -> what = TASK; task = BEGUN
 		:: may_stay && item_a -> what = ITEM_A; item_a = false
 		:: may_stay && queued -> what = ITEM_B; queued--
@@ -123,25 +138,43 @@ inline runner_next(me, r)
 /* fairwq_fork_await(): fairwq_seat_block() and fairwq_seat_unblock() around the sleep. */
 inline await_done(me, r)
 {
-	atomic {
-		asleep[me] = true;
-		nr_active--;
-		update_hungry();
-#ifndef LEAVE_QUIET
-		kick(r);
-#endif
-		unlock()
-	}
+	atomic { joins[me] = true; set_asleep(me, true); kick(r); unlock() }
 	task == DONE;
 	atomic {
 #ifdef JOIN_ASKS
 		nr_active < max_active;
 #endif
-		asleep[me] = false;
-		nr_active++;
-		update_hungry();
+		joins[me] = false;
+		set_asleep(me, false);
 		unlock()
 	}
+}
+
+/* An item sleeps until one of batch B has ended. */
+inline sleep(me)
+{
+	sleeps[me] = true;
+	atomic { ended > 0 -> sleeps[me] = false }
+}
+
+/* fairwq_seat_look_locked(): a tick, at any moment. */
+proctype tick(byte me)
+{
+	byte r;
+
+end:	do
+#ifndef NO_TICK
+	:: atomic { sleeps[me] && is_active(me) && !joins[me] ->
+		set_asleep(me, true);
+#ifndef TICK_QUIET
+		kick(r);
+#endif
+		unlock() }
+#endif
+	:: atomic { asleep[me] && !sleeps[me] && !joins[me] ->
+		set_asleep(me, false);
+		unlock() }
+	od
 }
 
 /* promote_oldest() */
@@ -191,7 +224,10 @@ end:	do
 			if
 			:: !what -> break
 			:: what == ITEM_A -> forking(me, r)
-			:: what == TASK -> !waits || ended > 0; task = DONE
+			:: what == TASK && waits -> sleep(me); task = DONE
+			:: what == TASK && !waits -> task = DONE
+			:: what == ITEM_B && queued && !ended -> sleep(me);
+				ended++
 			:: what == ITEM_B ->
 				atomic { !mutex -> mutex = true };
 				atomic { mutex = false; ended++ }
@@ -220,9 +256,9 @@ proctype tuner()
 
 	do
 	:: atomic { i < 2 ->
-		max_active = (i -> 2 : 3);
+		max_active = (i -> 1 : 2);
 #ifndef MAX_UNSAID
-		update_hungry();
+		count_active(0);
 #endif
 		kick(r);	/* fairwq_kick_unlock() */
 		i++;
@@ -239,10 +275,8 @@ proctype waiter()
 
 init {
 	atomic {
-		run runner(0);
-		run runner(1);
-		run runner(2);
-		run runner(3);
+		run runner(0); run runner(1); run runner(2); run runner(3);
+		run tick(0); run tick(1); run tick(2); run tick(3);
 		run producer();
 		run tuner();
 		run waiter()

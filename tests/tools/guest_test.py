@@ -132,7 +132,7 @@ class GuestTest(unittest.TestCase):
         loops = [subprocess.Popen(['sh', '-c', SPIN], start_new_session=True) for _ in range(8)]
         try:
             begin = time.monotonic()
-            self.assertEqual(self.run_guest(WORK + 'work 10; echo "# one"; work 10'), 0)
+            self.assertEqual(self.run_guest(WORK + 'work 7; echo "# one"; work 7'), 0)
             self.assertGreater(time.monotonic() - begin, 4 * LIMIT)
         finally:
             os.sched_setaffinity(0, mask)

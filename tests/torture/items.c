@@ -43,7 +43,7 @@ static void tt_block(u32 dice)
 {
 	fairwq_block_begin();
 	if (dice % 2)
-		schedule_timeout_uninterruptible(1);
+		schedule_timeout_uninterruptible(dice % 8);
 	else
 		usleep_range(20, 200);
 	fairwq_block_end();
@@ -54,7 +54,7 @@ void tt_behave(u32 dice)
 {
 	dice %= 1024;
 	if (dice < 2)
-		schedule_timeout_uninterruptible(1);
+		schedule_timeout_uninterruptible(1 + 5 * dice);
 	else if (dice < 16)
 		usleep_range(20, 200);
 	else if (dice < 20)

@@ -350,7 +350,7 @@ static int tt_pools_init(void)
 
 	struct fairwq_pool_attrs attrs[TT_NR_POOLS] = {
 		{ },
-		{ .max_active = 2 },
+		{ .max_active = 2, .max_in_flight = 8 },
 		{ .policy = FAIRWQ_FAIR_TIME, .slice_us = 1000, .max_active = 4 },
 		{ .flags = FAIRWQ_MEM_RECLAIM | FAIRWQ_HIGHPRI | FAIRWQ_FREEZABLE |
 			   FAIRWQ_SYSFS, .slice_us = FAIRWQ_MAX_SLICE_US,

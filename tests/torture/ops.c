@@ -822,8 +822,7 @@ static void tt_op_pool(struct tt_actor *actor)
 		return;
 	nature.pool = pool;
 	tt_count(TT_POOLS, 1);
-	tt_fail_begin(actor);
-	tt_fail_end(fairwq_pool_set_max_active(pool, 1 + tt_random(actor, 8)) == -ENOMEM);
+	fairwq_pool_set_max_active(pool, 1 + tt_random(actor, 8));
 	batch = tt_new_batch(actor, &nature);
 	for (n = tt_random(actor, 200); n && batch; n--) {
 		tt_oneshot(batch, NULL, GFP_KERNEL);

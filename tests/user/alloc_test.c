@@ -99,36 +99,6 @@ static int read_file(const char *name)
 	return err;
 }
 
-static int knob_fd;
-
-static int knob_value(void)
-{
-	char text[16] = "";
-
-	expect(pread(knob_fd, text, sizeof(text) - 1, 0) > 0, "read the knob");
-	return atoi(text);
-}
-
-/* Allow one more runner, or leave the knob as it was. Only the write may lack memory. */
-static int raise_limit(const char *name)
-{
-	int before, nth = fail_fd < 0 ? 0 : fail_nth(0), err = 0;
-	char text[16];
-
-	(void)name;
-	before = knob_value();
-	snprintf(text, sizeof(text), "%d", before + 1);
-	if (nth)
-		fail_nth(nth);
-	if (write(knob_fd, text, strlen(text)) < 0)
-		err = errno;
-	nth = fail_fd < 0 ? 0 : fail_nth(0);
-	expect(knob_value() == before + !err, "after error %d", err);
-	if (nth)
-		fail_nth(nth);
-	return err;
-}
-
 /* Keep histograms and drop them. Without memory some batches may lack one for a while. */
 static int keep_histograms(const char *name)
 {
@@ -178,14 +148,6 @@ static void debugfs_without_memory(void)
 		expect(walk(read_file, files[i]) > 0, "nothing failed");
 }
 
-static void knob_without_memory(void)
-{
-	knob_fd = open(POOL "/max_active", O_RDWR | O_CLOEXEC);
-	expect(knob_fd >= 0, "open the knob");
-	expect(walk(raise_limit, "max_active") > 0, "nothing failed");
-	close(knob_fd);
-}
-
 static void histograms_without_memory(void)
 {
 	expect(walk(keep_histograms, POOL "/histograms") > 0, "nothing failed");
@@ -203,7 +165,6 @@ static const struct {
 } cases[] = {
 #define CASE(name) { #name, name }
 	CASE(debugfs_without_memory),
-	CASE(knob_without_memory),
 	CASE(histograms_without_memory),
 	CASE(client_without_memory),
 };

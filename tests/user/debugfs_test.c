@@ -399,9 +399,9 @@ static void expect_lines(const char *name, const char * const *keys, size_t nr, 
 static void summary_has_its_lines(void)
 {
 	static const char * const keys[] = {
-		"name", "policy", "runners_active", "max_active", "async", "max_async",
-		"async_full_ms", "batches", "service_high", "service_normal",
-		"service_low", "turns",
+		"name", "policy", "runners_active", "max_active", "runners_asleep",
+		"max_in_flight", "async", "max_async", "full_ms", "batches",
+		"service_high", "service_normal", "service_low", "turns",
 		"kicks", "requeues", "parked", "canceled", "leaks", "hung", "flow_fallbacks",
 		"failures", "promoted", "stolen",
 	};

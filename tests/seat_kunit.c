@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Seats: an item that sleeps, and says nothing of it, loses its seat to another
+ * one. Order and limits count it all the same, and it pays for no more than its
+ * seat.
+ */
+#include <linux/atomic.h>
+#include <linux/sched.h>
+
+#include "lib/fixture.h"
+#include "lib/look.h"
+
+/* What the items of a case share. */
+static struct {
+	atomic_t asleep, spinning, ended;
+	struct completion wake;		/* ends all sleeps */
+	atomic_t stop;			/* so many may end their spin */
+} hall;
+
+struct sleeper {
+	struct fairwq_work work;
+	struct completion done;
+	bool spins;			/* runs after its sleep, until it may stop */
+	u64 slept, ran;			/* ns: asleep; on a CPU after that */
+	u64 burn;			/* ns of a CPU to use after the sleep */
+};
+
+/* Use so many ns of a CPU, by the scheduler's account of this task. */
+static u64 burn(u64 ns)
+{
+	u64 from = READ_ONCE(current->se.sum_exec_runtime), used;
+
+	do {
+		cond_resched();
+		used = READ_ONCE(current->se.sum_exec_runtime) - from;
+	} while (used < ns);
+	return used;
+}
+
+static void sleeper_fn(struct fairwq_work *work)
+{
+	struct sleeper *sleeper = container_of(work, struct sleeper, work);
+	u64 from = ktime_get_ns();
+
+	atomic_inc(&hall.asleep);
+	wait_for_completion(&hall.wake);
+	atomic_dec(&hall.asleep);
+	sleeper->slept = ktime_get_ns() - from;
+	if (sleeper->burn)
+		sleeper->ran = burn(sleeper->burn);
+	if (sleeper->spins) {
+		atomic_inc(&hall.spinning);
+		while (atomic_dec_if_positive(&hall.stop) < 0)
+			cond_resched();
+		atomic_dec(&hall.spinning);
+	}
+	atomic_inc(&hall.ended);
+	complete(&sleeper->done);
+}
+
+static struct sleeper *sleepers(struct kunit *test, unsigned int nr)
+{
+	struct sleeper *sleeper = kunit_kcalloc(test, nr, sizeof(*sleeper), GFP_KERNEL);
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, sleeper);
+	for (i = 0; i < nr; i++) {
+		fairwq_work_init(&sleeper[i].work, sleeper_fn);
+		init_completion(&sleeper[i].done);
+	}
+	return sleeper;
+}
+
+static void queue_sleepers(struct kunit *test, struct fairwq_batch *batch,
+			   struct sleeper *sleeper, unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		KUNIT_EXPECT_EQ(test, 1, fairwq_queue(batch, &sleeper[i].work));
+}
+
+/* Make a pool, whose gate is open. Return: the batch "a". */
+static struct fairwq_batch *begin(struct kunit *test, const struct fairwq_pool_attrs *attrs)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	memset(&hall, 0, sizeof(hall));
+	init_completion(&hall.wake);
+	mock->max_in_flight = attrs->max_in_flight ?: FAIRWQ_MAX_ACTIVE;
+	a = mock_begin_by(test, attrs->max_active, attrs->policy);
+	mock_free_runners(test);
+	return a;
+}
+
+/* Wake all, and wait for the end of @nr. So a case that has failed ends, too. */
+static void wake_up_all_of(struct sleeper *sleeper, unsigned int nr)
+{
+	unsigned int i;
+
+	atomic_set(&hall.stop, INT_MAX / 2);
+	complete_all(&hall.wake);
+	for (i = 0; i < nr; i++)
+		fairwq_work_cancel_sync(&sleeper[i].work);
+}
+
+/* ---- an item sleeps, and others run -------------------------------------- */
+
+/* With one seat, an item runs while the one before it sleeps. */
+static void item_runs_beside_one_that_sleeps(struct kunit *test)
+{
+	struct fairwq_batch *a = begin(test, &(struct fairwq_pool_attrs){ .max_active = 1 });
+	struct sleeper *sleeper = sleepers(test, 1);
+	struct mock *mock = test->priv;
+	bool ran;
+
+	queue_sleepers(test, a, sleeper, 1);
+	mock_until(test, atomic_read(&hall.asleep) == 1);
+	mock_queue(test, a, 'a', 1);
+	ran = mock_within(READ_ONCE(mock->log.nr) == 1);
+	KUNIT_EXPECT_TRUE(test, ran);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&hall.asleep));
+	wake_up_all_of(sleeper, 1);
+}
+
+/* The same, where the item was queued before the other one began to sleep. */
+static void item_that_waits_already_runs_too(struct kunit *test)
+{
+	struct fairwq_batch *a = begin(test, &(struct fairwq_pool_attrs){ .max_active = 1 });
+	struct sleeper *sleeper = sleepers(test, 1);
+	struct mock *mock = test->priv;
+
+	fairwq_batch_pause(a);
+	queue_sleepers(test, a, sleeper, 1);
+	mock_queue(test, a, 'a', 3);
+	fairwq_batch_resume(a);
+	KUNIT_EXPECT_TRUE(test, mock_within(READ_ONCE(mock->log.nr) == 3));
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&hall.asleep));
+	wake_up_all_of(sleeper, 1);
+}
+
+struct poller {
+	struct fairwq_work work;
+	bool *stop;
+	bool timed_out;
+};
+
+/* Sleep for a tick, over and over. A tick of the pool may never find this asleep. */
+static void poller_fn(struct fairwq_work *work)
+{
+	struct poller *poller = container_of(work, struct poller, work);
+	struct mock_bound bound = mock_bound(MOCK_WAIT_MS);
+
+	while (!READ_ONCE(*poller->stop) && !poller->timed_out) {
+		schedule_timeout_uninterruptible(1);
+		poller->timed_out = mock_bound_reached(&bound);
+	}
+}
+
+struct stopper {
+	struct fairwq_work work;
+	bool stop;
+};
+
+static void stopper_fn(struct fairwq_work *work)
+{
+	WRITE_ONCE(container_of(work, struct stopper, work)->stop, true);
+}
+
+/* An item that sleeps most of the time has no seat, though it wakes up at each tick. */
+static void item_runs_beside_one_that_polls(struct kunit *test)
+{
+	struct fairwq_batch *a = begin(test, &(struct fairwq_pool_attrs){ .max_active = 1 });
+	struct stopper stopper = { };
+	struct poller poller = { .stop = &stopper.stop };
+	unsigned int round;
+
+	fairwq_work_init_onstack(&poller.work, poller_fn);
+	fairwq_work_init_onstack(&stopper.work, stopper_fn);
+	for (round = 0; round < 20 && !poller.timed_out; round++) {
+		stopper.stop = false;
+		KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &poller.work));
+		KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &stopper.work));
+		fairwq_work_flush(&poller.work);
+		fairwq_work_flush(&stopper.work);
+	}
+	KUNIT_EXPECT_FALSE(test, poller.timed_out);
+}
+
+/* With a few seats this takes a tick for each. */
+#define BOUND	((unsigned int)(MOCK_WATCHED || MOCK_PLANTED ? 64 : FAIRWQ_MAX_ACTIVE))
+
+static void wake_fn(struct fairwq_work *work)
+{
+	complete_all(&hall.wake);
+}
+
+/* Items wait for one that is queued behind them, one less than may be in flight. */
+static void items_may_wait_for_a_later_one(struct kunit *test)
+{
+	struct fairwq_batch *a = begin(test, &(struct fairwq_pool_attrs){
+		.max_active = 2, .max_in_flight = BOUND });
+	struct sleeper *sleeper = sleepers(test, BOUND - 1);
+	struct fairwq_work last;
+
+	fairwq_work_init_onstack(&last, wake_fn);
+	queue_sleepers(test, a, sleeper, BOUND - 1);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &last));
+	KUNIT_EXPECT_TRUE(test, mock_within(atomic_read(&hall.ended) == BOUND - 1));
+	wake_up_all_of(sleeper, BOUND - 1);
+	fairwq_work_cancel_sync(&last);
+}
+
+/* ---- limits ------------------------------------------------------------- */
+
+/* Have none of the items that run reported as hung. */
+static void let_items_look_reported(struct fairwq_pool *pool)
+{
+	struct fairwq_runner *runner;
+
+	raw_spin_lock_irq(&pool->lock);
+	list_for_each_entry(runner, &pool->crew.runners, node)
+		runner->reported = READ_ONCE(runner->started);
+	raw_spin_unlock_irq(&pool->lock);
+}
+
+/* As many items as may be in flight sleep: nothing begins until one has ended. */
+static void at_the_bound_nothing_begins(struct kunit *test)
+{
+	struct fairwq_batch *a = begin(test, &(struct fairwq_pool_attrs){
+		.max_active = 2, .max_in_flight = 5 });
+	struct sleeper *sleeper = sleepers(test, 5);
+	struct mock *mock = test->priv;
+
+	queue_sleepers(test, a, sleeper, 5);
+	mock_until(test, atomic_read(&hall.asleep) == 5);
+	mock_queue(test, a, 'a', 1);
+	mock_until(test, !READ_ONCE(mock->pool->crew.seats));
+	let_items_look_reported(mock->pool);
+	pr_info("# expect-splat begin pool mock: no seat is left\n");
+	fairwq_set_hung_ms(mock->pool, 100);
+	mock_until(test, READ_ONCE(mock->pool->watch.full_told) ==
+			 READ_ONCE(mock->pool->crew.changed_at));
+	fairwq_set_hung_ms(mock->pool, 0);
+	pr_info("# expect-splat end\n");
+	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->log.nr));
+	KUNIT_EXPECT_EQ(test, 5, atomic_read(&hall.asleep));
+	complete(&hall.wake);
+	KUNIT_EXPECT_TRUE(test, mock_within(READ_ONCE(mock->log.nr) == 1));
+	wake_up_all_of(sleeper, 5);
+}
+
+/* Items that have slept run on. Until enough of them have ended, no other one begins. */
+static void seats_are_as_many_as_ever(struct kunit *test)
+{
+	struct fairwq_batch *a = begin(test, &(struct fairwq_pool_attrs){ .max_active = 2 });
+	struct sleeper *sleeper = sleepers(test, 6);
+	struct mock *mock = test->priv;
+	unsigned int i;
+
+	for (i = 0; i < 6; i++)
+		sleeper[i].spins = true;
+	queue_sleepers(test, a, sleeper, 6);
+	mock_until(test, atomic_read(&hall.asleep) == 6);
+	complete_all(&hall.wake);
+	mock_until(test, atomic_read(&hall.spinning) == 6);
+	mock_tick(mock->pool);		/* as while something waits */
+	KUNIT_EXPECT_EQ(test, 6U, READ_ONCE(mock->pool->crew.nr_active));
+	mock_queue(test, a, 'a', 1);
+	atomic_set(&hall.stop, 4);	/* two go on */
+	mock_until(test, atomic_read(&hall.ended) == 4);
+	spin_for(20, READ_ONCE(mock->log.nr));
+	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->log.nr));
+	wake_up_all_of(sleeper, 6);
+	mock_until(test, READ_ONCE(mock->log.nr));
+}
+
+/* An item that sleeps counts in max_active of its batch, and others run meanwhile. */
+static void batch_of_one_stays_one(struct kunit *test)
+{
+	const struct fairwq_batch_attrs one = { .max_active = 1 };
+	struct fairwq_batch *a = begin(test, &(struct fairwq_pool_attrs){ .max_active = 1 });
+	struct sleeper *sleeper = sleepers(test, 2);
+	struct mock *mock = test->priv;
+	struct fairwq_batch *b = mock_batch_with(test, "one", &one);
+
+	queue_sleepers(test, b, sleeper, 2);
+	mock_until(test, atomic_read(&hall.asleep) == 1);
+	mock_queue(test, a, 'a', 20);
+	mock_until(test, READ_ONCE(mock->log.nr) == 20);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&hall.asleep));
+	wake_up_all_of(sleeper, 2);
+}
+
+/* The items of a serializer never overlap, though one sleeps and a seat is free. */
+static void serializer_stays_in_order(struct kunit *test)
+{
+	struct fairwq_batch *a = begin(test, &(struct fairwq_pool_attrs){ .max_active = 2 });
+	struct sleeper *sleeper = sleepers(test, 2);
+	struct mock *mock = test->priv;
+	struct fairwq_serializer serializer;
+	unsigned int i;
+
+	fairwq_serializer_init(&serializer);
+	KUNIT_ASSERT_EQ(test, 0, fairwq_serializer_set_inline(&serializer, 100));
+	for (i = 0; i < 2; i++)
+		KUNIT_ASSERT_EQ(test, 1,
+				fairwq_serializer_queue(&serializer, a, &sleeper[i].work));
+	mock_until(test, atomic_read(&hall.asleep) == 1);
+	mock_queue(test, a, 'a', 20);
+	mock_until(test, READ_ONCE(mock->log.nr) == 20);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&hall.asleep));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_pending(&sleeper[1].work));
+	wake_up_all_of(sleeper, 2);
+	fairwq_serializer_destroy(&serializer);
+}
+
+/* ---- what it costs -------------------------------------------------------- */
+
+/* A timer that is due at each tick, as that of a pool is, and what it saw. */
+static struct {
+	struct timer_list timer;
+	u64 last, longest;		/* ns: of its last call; between two calls */
+} control;
+
+static void control_fn(struct timer_list *timer)
+{
+	u64 now = ktime_get_ns();
+
+	control.longest = max(control.longest, now - control.last);
+	control.last = now;
+	mod_timer(timer, jiffies);
+}
+
+static void control_begin(void)
+{
+	control.longest = 0;
+	control.last = ktime_get_ns();
+	timer_setup(&control.timer, control_fn, 0);
+	mod_timer(&control.timer, jiffies);
+}
+
+/* What @batch was charged for @sleeper, which sleeps for 20 ticks, or longer, alone. */
+static u64 charge_of(struct kunit *test, struct fairwq_batch *batch, struct sleeper *sleeper)
+{
+	u64 before = READ_ONCE(batch->node.service);
+
+	queue_sleepers(test, batch, sleeper, 1);
+	mock_until(test, atomic_read(&hall.asleep) == 1);
+	schedule_timeout_uninterruptible(20);
+	complete(&hall.wake);
+	mock_await(test, &sleeper->done);
+	fairwq_batch_flush(batch);
+	return READ_ONCE(batch->node.service) - before;
+}
+
+/*
+ * An item pays for no more of its sleep than two ticks, as long as they are in
+ * this moment. However long the host stops the guest: what it is charged and
+ * what it sleeps are no more than all.
+ */
+static void item_does_not_pay_for_its_sleep(struct kunit *test)
+{
+	struct fairwq_batch *a = begin(test, &(struct fairwq_pool_attrs){
+		.max_active = 1, .policy = FAIRWQ_FAIR_TIME });
+	struct sleeper *sleeper = sleepers(test, 1);
+	u64 began = ktime_get_ns(), charged;
+
+	control_begin();
+	charged = charge_of(test, a, sleeper);
+	began = ktime_get_ns() - began;
+	timer_delete_sync(&control.timer);
+	kunit_info(test, "slept %llu us, charged %llu us, a tick took up to %llu us\n",
+		   sleeper->slept / 1000, charged / 1000, control.longest / 1000);
+	KUNIT_EXPECT_GE(test, sleeper->slept, 18ULL * TICK_NSEC);
+	KUNIT_EXPECT_LE(test, charged, began - sleeper->slept + 2 * control.longest + TICK_NSEC);
+}
+
+/* What it runs after that is not for free. */
+static void item_pays_for_what_it_runs(struct kunit *test)
+{
+	struct fairwq_batch *a = begin(test, &(struct fairwq_pool_attrs){
+		.max_active = 1, .policy = FAIRWQ_FAIR_TIME });
+	struct sleeper *sleeper = sleepers(test, 1);
+	u64 charged;
+
+	sleeper->burn = 30ULL * TICK_NSEC;
+	charged = charge_of(test, a, sleeper);
+	/* Up to a tick may be missing when it has its seat back, and when it ends. */
+	KUNIT_EXPECT_GE(test, charged + 2ULL * TICK_NSEC, sleeper->ran);
+}
+
+static struct kunit_case seat_cases[] = {
+	KUNIT_CASE(item_runs_beside_one_that_sleeps),
+	KUNIT_CASE(item_that_waits_already_runs_too),
+	KUNIT_CASE(item_runs_beside_one_that_polls),
+	KUNIT_CASE(items_may_wait_for_a_later_one),
+	KUNIT_CASE(at_the_bound_nothing_begins),
+	KUNIT_CASE(seats_are_as_many_as_ever),
+	KUNIT_CASE(batch_of_one_stays_one),
+	KUNIT_CASE(serializer_stays_in_order),
+	KUNIT_CASE(item_does_not_pay_for_its_sleep),
+	KUNIT_CASE(item_pays_for_what_it_runs),
+	{ }
+};
+
+static struct kunit_suite seat_suite = {
+	.name = "fairwq_seat",
+	.init = mock_init,
+	.exit = mock_exit,
+	.test_cases = seat_cases,
+};
+
+kunit_test_suite(seat_suite);
+
+MODULE_DESCRIPTION("KUnit: items that sleep, and those that run meanwhile");
+MODULE_LICENSE("GPL");
