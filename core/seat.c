@@ -295,14 +295,17 @@ static void lose_locked(struct fairwq_runner *runner, bool waits)
 	set_asleep_locked(runner, true);
 }
 
-/* The item goes on, or has ended: the runner, which has lost its seat, has it back. */
+/* The item goes on, or has ended: the runner has its seat back, if it has lost it. */
 void fairwq_seat_regain_locked(struct fairwq_runner *runner)
 {
-	u64 active = runner->lost_ns ? active_ns(runner->task) - runner->lost_ns : 0;
-	u64 elapsed = max_t(s64, fairwq_clock() - runner->lost_at, 0);
+	u64 active, elapsed;
 
 	lockdep_assert_held(&runner->pool->lock);
 
+	if (runner->seated)
+		return;
+	active = runner->lost_ns ? active_ns(runner->task) - runner->lost_ns : 0;
+	elapsed = max_t(s64, fairwq_clock() - runner->lost_at, 0);
 	runner->away += elapsed - min(elapsed, active);
 	set_asleep_locked(runner, false);
 	fairwq_tick_locked(runner->pool, jiffies);
@@ -329,7 +332,7 @@ void fairwq_seat_look_locked(struct fairwq_runner *runner)
 		;
 	else if (slept && ns - runner->looked_ns < TICK_NSEC / 2)
 		lose_locked(runner, false);
-	else if (!runner->seated)
+	else
 		fairwq_seat_regain_locked(runner);
 	runner->looked_turn = runner->turn.number;
 	runner->looked_sleeps = sleeps;
@@ -362,6 +365,5 @@ void fairwq_seat_unblock(struct fairwq_runner *runner)
 	if (runner->nr_blocks)
 		return;
 	guard(raw_spinlock_irq)(&runner->pool->lock);
-	if (!runner->seated)
-		fairwq_seat_regain_locked(runner);
+	fairwq_seat_regain_locked(runner);
 }

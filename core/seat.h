@@ -16,14 +16,6 @@ static inline bool fairwq_has_work_locked(const struct fairwq_pool *pool)
 	return pool->tree.nr_eligible && pool->crew.seats;
 }
 
-/* Return when to look at an item that begins now, in jiffies: after half of hung_ms. */
-static inline unsigned long fairwq_hung_due_locked(const struct fairwq_pool *pool)
-{
-	lockdep_assert_held(&pool->lock);
-
-	return jiffies + 1 + msecs_to_jiffies(pool->watch.hung_ms) / 2;
-}
-
 /* Set the pool's timer for @at, in jiffies, unless it is set for an earlier time. */
 static inline void fairwq_tick_locked(struct fairwq_pool *pool, unsigned long at)
 {

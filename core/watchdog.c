@@ -87,6 +87,14 @@ static bool is_long_ago_locked(const struct fairwq_pool *pool, unsigned long the
 	       time_after(jiffies, then + msecs_to_jiffies(pool->watch.hung_ms));
 }
 
+/* Return when to look at an item that begins now, in jiffies: after half of hung_ms. */
+static unsigned long hung_due_locked(const struct fairwq_pool *pool)
+{
+	lockdep_assert_held(&pool->lock);
+
+	return jiffies + 1 + msecs_to_jiffies(pool->watch.hung_ms) / 2;
+}
+
 /* Check for a standstill that was not reported, whether items wait or not. */
 static bool is_full_locked(const struct fairwq_pool *pool)
 {
@@ -177,7 +185,7 @@ static void look_again(struct fairwq_pool *pool, const struct look *look)
 	if (pool->crew.nr_active || fairwq_has_work_locked(pool))
 		fairwq_tick_locked(pool, jiffies);
 	else if (pool->watch.hung_ms && (look->turns || is_full_locked(pool)))
-		fairwq_tick_locked(pool, fairwq_hung_due_locked(pool));
+		fairwq_tick_locked(pool, hung_due_locked(pool));
 }
 
 static void watchdog_fn(struct timer_list *timer)
@@ -202,7 +210,7 @@ int fairwq_set_hung_ms(struct fairwq_pool *pool, unsigned int hung_ms)
 	 * again would hide items.
 	 */
 	if (hung_ms)
-		fairwq_tick_locked(pool, fairwq_hung_due_locked(pool));
+		fairwq_tick_locked(pool, hung_due_locked(pool));
 	return 0;
 }
 

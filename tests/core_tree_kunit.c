@@ -567,21 +567,60 @@ static void lower_starve_limit_is_less_debt(struct kunit *test)
 
 /* ---- fair time -------------------------------------------------------- */
 
+/* An item that runs for 1 ms at least, and until @go_on is set. */
+struct slow {
+	struct mock_item item;
+	struct completion *entered;
+	const bool *go_on;
+};
+
+static void slow_fn(struct fairwq_work *work)
+{
+	struct slow *slow = container_of(work, struct slow, item.work);
+	struct mock_bound bound = mock_bound(MOCK_WAIT_MS);
+	u64 end = fairwq_clock() + NSEC_PER_MSEC;
+
+	mock_log_add(slow->item.log, slow->item.letter);
+	complete(slow->entered);
+	while (fairwq_clock() < end ||
+	       (!READ_ONCE(*slow->go_on) && !mock_bound_reached(&bound)))
+		cond_resched();
+}
+
+static void slow_init(struct slow *slow, struct mock *mock, char letter,
+		      struct completion *entered, const bool *go_on)
+{
+	fairwq_work_init(&slow->item.work, slow_fn);
+	slow->item.log = &mock->log;
+	slow->item.letter = letter;
+	slow->entered = entered;
+	slow->go_on = go_on;
+}
+
 /* A batch that had 500 short items goes before one that had a long item. */
 static void many_short_go_before_one_long(struct kunit *test)
 {
+	struct slow *slow = kunit_kzalloc(test, sizeof(*slow), GFP_KERNEL);
 	struct mock *mock = test->priv;
+	DECLARE_COMPLETION_ONSTACK(entered);
 	struct mock_gate hold;
 	struct fairwq_batch *a, *b;
+	bool go_on = false;
+	u64 end;
 
+	KUNIT_ASSERT_NOT_NULL(test, slow);
 	mock_gate_init(&hold);
 	mock_pool_by(test, 2, FAIRWQ_FAIR_TIME);
-	a = mock->gate_batch;
+	a = mock_batch(test, "a");
 	b = mock_batch(test, "b");
-	/* These items all run while the gate does, which is the long item of a. */
+	slow_init(slow, mock, 'A', &entered, &go_on);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &slow->item.work));
+	mock_await(test, &entered);
+	mock_free_runners(test);
+	/* These items all run while the long item of a does. */
 	mock_queue(test, b, '.', 500);
 	fairwq_batch_flush(b);
-	/* Both runners are at gates when the two items are queued, that of a first. */
+	/* Both runners are busy when the two items are queued, that of a first. */
 	KUNIT_ASSERT_EQ(test, 1, mock_pool_queue(mock->pool, &hold.work));
 	mock_await(test, &hold.entered);
 	mock_queue(test, a, 'a', 1);
@@ -591,11 +630,12 @@ static void many_short_go_before_one_long(struct kunit *test)
 	 * longer than that. It takes as long as theirs and these 20 ms, however
 	 * long the host stops them.
 	 */
-	msleep(20);
-	mock_open(test);
-	mock_until(test, READ_ONCE(mock->log.nr) == 502);
+	end = fairwq_clock() + 20 * NSEC_PER_MSEC;
+	mock_until(test, fairwq_clock() > end);
+	WRITE_ONCE(go_on, true);
+	mock_until(test, READ_ONCE(mock->log.nr) == 503);
 	complete_all(&hold.open);
-	KUNIT_EXPECT_STREQ(test, "ba", &mock->log.text[500]);
+	KUNIT_EXPECT_STREQ(test, "ba", &mock->log.text[501]);
 	fairwq_pool_flush(mock->pool);
 }
 
@@ -669,36 +709,6 @@ static void longest_turn_is_charged(struct kunit *test)
 	longest = max(a->stats->recent.longest[0], a->stats->recent.longest[1]);
 	KUNIT_EXPECT_EQ(test, min(longest, FAIRWQ_RUN_TIME_MAX_NS), charged_for(test, a));
 	KUNIT_EXPECT_LE(test, longest, all);
-}
-
-/* An item that runs for 1 ms at least, and until @go_on is set. */
-struct slow {
-	struct mock_item item;
-	struct completion *entered;
-	const bool *go_on;
-};
-
-static void slow_fn(struct fairwq_work *work)
-{
-	struct slow *slow = container_of(work, struct slow, item.work);
-	struct mock_bound bound = mock_bound(MOCK_WAIT_MS);
-	u64 end = fairwq_clock() + NSEC_PER_MSEC;
-
-	mock_log_add(slow->item.log, slow->item.letter);
-	complete(slow->entered);
-	while (fairwq_clock() < end ||
-	       (!READ_ONCE(*slow->go_on) && !mock_bound_reached(&bound)))
-		cond_resched();
-}
-
-static void slow_init(struct slow *slow, struct mock *mock, char letter,
-		      struct completion *entered, const bool *go_on)
-{
-	fairwq_work_init(&slow->item.work, slow_fn);
-	slow->item.log = &mock->log;
-	slow->item.letter = letter;
-	slow->entered = entered;
-	slow->go_on = go_on;
 }
 
 /* A wrong estimate delays a HIGH item by one item, and not by those behind that. */

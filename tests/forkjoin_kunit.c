@@ -534,7 +534,7 @@ static void promote_behind_a_gate(struct forking *x, struct fairwq_task *self)
 
 	part_init(&part, x, 0, count_fn);
 	fairwq_fork(self, &part.task);
-	await_in(x, &x->gate->entered);
+	look_up_until(x, self, &x->gate->entered);
 	x->failed |= atomic_read(&part.runs) != 0;
 	complete(&x->ready);
 	await_in(x, &x->go);
