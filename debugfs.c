@@ -95,7 +95,7 @@ static void show_summary(struct seq_file *m, struct fairwq_pool *pool)
 	unsigned int i;
 
 	guard(raw_spinlock_irq)(&pool->lock);
-	pool->tally.counter[FAIRWQ_FLOW_FALLBACKS] = atomic64_read(&pool->tally.flow_fallbacks);
+	fairwq_tally_locked(pool);
 	seq_printf(m, "name: %s\n", pool->name);
 	seq_printf(m, "policy: %s\n", fairwq_policy_of(pool)->name);
 	seq_printf(m, "runners_active: %u\n", crew->nr_active);

@@ -195,6 +195,19 @@ int fairwq_pool_set_histograms(struct fairwq_pool *pool, unsigned int on)
 	return err;
 }
 
+/* Bring those of @pool's counters up to date that are kept elsewhere. */
+void fairwq_tally_locked(struct fairwq_pool *pool)
+{
+	struct fairwq_tally *tally = &pool->tally;
+
+	lockdep_assert_held(&pool->lock);
+
+	tally->counter[FAIRWQ_TURNS] = pool->crew.nr_taken;
+	tally->counter[FAIRWQ_FLOW_FALLBACKS] = atomic64_read(&tally->flow_fallbacks);
+}
+
+FAIRWQ_TEST_EXPORT(fairwq_tally_locked);
+
 void fairwq_pool_reset_stats(struct fairwq_pool *pool)
 {
 	struct fairwq_batch_stats *stats;
@@ -215,6 +228,7 @@ void fairwq_pool_reset_stats(struct fairwq_pool *pool)
 	}
 	guard(raw_spinlock_irq)(&pool->lock);
 	memset(pool->tally.counter, 0, sizeof(pool->tally.counter));
+	pool->crew.nr_taken = 0;
 	atomic64_set(&pool->tally.flow_fallbacks, 0);
 }
 

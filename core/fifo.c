@@ -36,6 +36,22 @@
 struct workqueue_struct *fairwq_reap_wq;
 FAIRWQ_TEST_EXPORT(fairwq_reap_wq);
 
+/*
+ * Under round robin, a turn of a batch that stays eligible writes five lines of
+ * memory, besides those of its runner. In the pool that is the one of its lock,
+ * and two of the rank's node; in the batch the first one of its node, and the
+ * one that begins with the FIFO. Debugging makes locks larger.
+ */
+#define IN_ONE_LINE(type, first, last)					\
+	(!IS_ENABLED(CONFIG_SMP) || SMP_CACHE_BYTES < 64 ||		\
+	 offsetof(type, first) / SMP_CACHE_BYTES ==			\
+	 (offsetofend(type, last) - 1) / SMP_CACHE_BYTES)
+static_assert(IN_ONE_LINE(struct fairwq_node, next, joined));
+static_assert(IN_ONE_LINE(struct fairwq_node, row, lap));
+static_assert(IN_ONE_LINE(struct fairwq_batch, fifo, done));
+static_assert(IS_ENABLED(CONFIG_DEBUG_SPINLOCK) || IS_ENABLED(CONFIG_DEBUG_LOCK_ALLOC) ||
+	      IN_ONE_LINE(struct fairwq_pool, lock, crew.nr_taken));
+
 /* Least time that a turn with an item that slept counts in the average, ns. */
 #define SLEPT_NS		16000ULL
 
@@ -184,7 +200,7 @@ static void turn_fill_locked(struct fairwq_batch *batch, struct fairwq_turn *tur
 	turn->nr = 1;
 	turn->took = 0;
 	turn->later = 0;
-	pool->tally.counter[FAIRWQ_TURNS]++;
+	pool->crew.nr_taken++;
 	if (unlikely(!list_empty(&pool->waits.works)))
 		fairwq_waiters_take_locked(pool, work, turn->number);
 }
@@ -355,7 +371,7 @@ static void turn_count_locked(const struct fairwq_turn *turn)
 	lockdep_assert_held(&batch->pool->lock);
 
 	batch->done += more;
-	batch->pool->tally.counter[FAIRWQ_TURNS] += more;
+	batch->pool->crew.nr_taken += more;
 	if (turn->took || turn->stamp || turn->slept)
 		turn_stats_locked(turn);
 }

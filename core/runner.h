@@ -26,7 +26,7 @@ struct fairwq_turn;
  * Invariant: a runner is on @idle, or has a seat, or is asleep.
  */
 struct fairwq_crew {
-	/* What each turn touches is in one line, with pool->lock. */
+	/* What each turn writes is in one line, with pool->lock. */
 	unsigned int nr_active;		/* P: runners that have a seat: kicked or running */
 	unsigned int seats;		/* P: most of them, by all limits below */
 	unsigned int nr_quick;		/* P: turns in flight with @quick set */
@@ -34,6 +34,8 @@ struct fairwq_crew {
 	struct list_head idle;		/* P: runners; the last to run is first */
 	unsigned long quick_at;		/* P: jiffies when the last of @nr_quick began */
 	u64 turn_number;		/* P: number of the turn that was taken last */
+	u64 nr_taken;			/* P: items that were taken: a counter, see stats.h */
+
 	unsigned int max_active;	/* p: a hint for a burst */
 	unsigned int nr_asleep;		/* P: runners whose item sleeps, without a seat */
 	unsigned int max_in_flight;	/* I: most of both, or max_active if that is more */

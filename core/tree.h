@@ -16,6 +16,7 @@
 #define FAIRWQ_TREE_H
 
 #include <linux/bits.h>
+#include <linux/cache.h>
 #include <linux/list.h>
 #include <linux/rbtree.h>
 #include <linux/types.h>
@@ -53,6 +54,7 @@ enum fairwq_standing {
  * Invariant: the nodes of a row are in order, by @key, then by @order.
  */
 struct fairwq_node {
+	/* What a turn writes is in one line. */
 	union {				/* @standing says which */
 		struct list_head next;	/* in the parent's @row */
 		struct rb_node rb;	/* in the parent's @sorted */
@@ -60,26 +62,31 @@ struct fairwq_node {
 	u64 key;			/* sort key among the siblings */
 	u64 vtime;			/* virtual time: service received / weight */
 	u64 turn;			/* charge of its last turn / weight */
-	struct fairwq_node *parent;	/* NULL: a rank of the tree */
 	u64 service;			/* cost of all its turns, not by weight */
 	u32 order;			/* orders of the parent when it was inserted */
-	u32 orders;			/* number of children that were inserted */
+	u16 open;			/* turns charged and not corrected */
+	u8 standing;			/* enum fairwq_standing */
+	bool joined;			/* not served since it joined */
+
+	/* What a turn of a child writes is in another one. */
 	struct list_head row;		/* eligible children that came behind the last, by key */
 	struct rb_root_cached sorted;	/* the other eligible children, by key */
 	u64 clock;			/* vtime of the child that was served last */
 	u64 step;			/* longest recent step of @clock */
+	u32 orders;			/* number of children that were inserted */
+	u8 lap;				/* laps of @clock so far */
+
+	u16 weight;			/* there is room */
+	struct fairwq_node *parent;	/* NULL: a rank of the tree */
+
+	/* What changes when it joins or leaves, or with its weight. */
 	s64 behind;			/* lag behind the clock when it joined last, */
 					/* if turns were under way */
-	u16 open;			/* turns charged and not corrected */
 	u16 early;			/* of @open, those charged before it joined last */
-	u16 weight;
 	u16 rest;			/* remainder that vtime lacks, in 1 / weight */
-	u8 standing;			/* enum fairwq_standing */
-	bool joined;			/* not served since it joined */
-	u8 lap;				/* laps of @clock so far */
-	u8 left;			/* @lap of its parent when it left last */
 	u32 stay;			/* changes when it joins, and with its weight */
-};
+	u8 left;			/* @lap of its parent when it left last */
+} ____cacheline_aligned_in_smp;
 
 /* A tree: a rank for each priority, and how long each has waited. */
 struct fairwq_tree {

@@ -232,15 +232,16 @@ struct fairwq_batch {
 	/* Written by queue calls. A turn leaves this line alone, so that it does not move. */
 	struct fairwq_inbox inbox ____cacheline_aligned_in_smp;
 	/* Not touched by either, but there is room. */
-	struct kref refs;		/* A: holders, and the pool until it is reaped */
+	struct work_struct reap_work;	/* reaps the batch, then calls released() */
+	struct kref refs;		/* A: holders, and the pool until it has left */
 	struct fairwq_node *group;	/* P, set once: as an owner, the place of all its batches */
 	void (*released)(struct fairwq_batch *batch, void *priv); /* I */
 	void *priv;			/* I */
 	struct fairwq_sequencer *order;	/* I: of an ordered batch, or NULL */
 	struct list_head link;		/* P: in registry.batches, until after @reaped is set */
 
-	/* What a turn touches. */
-	struct fairwq_node node ____cacheline_aligned_in_smp; /* P */
+	/* What a turn writes is in two lines: the first of @node, and this one. */
+	struct fairwq_node node;	/* P */
 	struct list_head fifo;		/* P: in queue order, barriers among them */
 	unsigned int in_flight[2];	/* P: turns, parked works and tasks, by color */
 	unsigned int nr_out;		/* p: works that have begun, or were cancelled; of nr_in */
@@ -256,7 +257,6 @@ struct fairwq_batch {
 	u64 done;			/* P: items that have ended */
 
 	struct mutex flush_mutex;	/* one flush at a time */
-	struct work_struct reap_work;	/* reaps the batch, then calls released() */
 	struct rcu_head rcu;		/* frees it when it was put */
 };
 

@@ -33,6 +33,7 @@ u64 mock_counter(struct fairwq_pool *pool, enum fairwq_counter which)
 	u64 value;
 
 	raw_spin_lock_irq(&pool->lock);
+	fairwq_tally_locked(pool);
 	value = pool->tally.counter[which];
 	raw_spin_unlock_irq(&pool->lock);
 	return value;
