@@ -18,9 +18,9 @@
  * pool->crew.nr_async; no runner knows of it.
  * Invariant: a turn is settled once, when it ends, because the tree counts
  * those that are charged and not settled.
- * Invariant: when a turn begins, active runners and turns that are alone are no
- * more than max_async together, because each of these runners may leave one
- * turn alone.
+ * Invariant: when a turn begins, runners that are active or asleep, and turns
+ * that are alone, are no more than max_async together, because each of these
+ * runners may leave one turn alone.
  * Invariant: after fairwq_async_complete() has returned, async is not touched.
  *
  * Limits: fairwq_work_flush() and fairwq_work_cancel_sync() look for a work

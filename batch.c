@@ -46,7 +46,7 @@
 #include "core/waiter.h"
 #include "doors.h"
 
-/* Calls released(), which may sleep. So it must be none that other works wait in. */
+/* Calls released(), which may sleep. So nothing else may be queued here. */
 struct workqueue_struct *fairwq_release_wq;
 
 /* For tests: batches whose memory is there. */

@@ -2,7 +2,7 @@
 /*
  * Doors: functions that the files at the top level offer each other.
  *
- * Each file at the top level has the functions of one section of fairwq.h.
+ * Where the functions of fairwq.h are:
  *
  *   fairwq.c       queueing; the start and end of the module
  *   work.c         cancel, disable, flush of works; cancel of a batch's works

@@ -80,7 +80,7 @@ void fairwq_dump_batch(struct seq_file *m, struct fairwq_batch *batch)
 	if (fairwq_batch_is_idle(batch))
 		return;
 	scoped_guard(raw_spinlock_irq, &pool->lock)
-		fairwq_inbox_take_over_locked(batch, NULL);
+		fairwq_fifo_take_over_locked(batch, NULL);
 	list_for_each_entry_rcu(runner, &pool->crew.runners, node, lockdep_is_held(&pool->mutex)) {
 		guard(raw_spinlock_irq)(&pool->lock);
 		turn = fairwq_runner_turn(runner);

@@ -53,10 +53,10 @@ void __fairwq_work_init(struct fairwq_work *work, fairwq_func_t func,
 EXPORT_SYMBOL_GPL(__fairwq_work_init);
 
 /*
- * Works of the module that are active at once. A thousand batches may go at the
- * same time. They must not all be in front of the runners, which have the same
- * workers, nor contend for pool->lock. None of them waits for anything, but a
- * sweep of many flows takes a while, and RCU works must not wait for that.
+ * Works of the module that are active at once. A thousand batches may leave at
+ * once. They must not crowd out the runners, which have the same workers, nor
+ * contend for pool->lock. None of them waits for anything, but a sweep of many
+ * flows takes a while, and RCU works must not wait for that.
  */
 #define REAP_ACTIVE	4
 

@@ -29,8 +29,8 @@
  *   Control characters, and what is no UTF-8, become '?'.
  *
  * A pool lives until fairwq_pool_destroy(), and flows until
- * fairwq_flows_destroy(). A batch lives until it was disposed and has drained,
- * and its memory for a grace period after its last reference.
+ * fairwq_flows_destroy(). A batch lives until it has been disposed of and has
+ * drained. Its memory is freed a grace period after the last reference.
  *
  * A work belongs to the caller unless it is pending. While it is pending, the
  * caller must not free it or write to it. fairwq does not touch a work once its
@@ -555,9 +555,10 @@ enum fairwq_policy {
  *	for the number of possible CPUs, at least 2. An item that sleeps does
  *	not count, from the second tick on, and another one runs
  * @max_in_flight: the most functions of items and stolen tasks that have begun
- *	and not returned, asleep or not, 1 to FAIRWQ_MAX_ACTIVE; 0 for that. No
- *	less than max_active: with 1, items that sleep count as others do. At
- *	this number nothing begins; that is reported after hung_ms
+ *	and not returned, asleep or not, 1 to FAIRWQ_MAX_ACTIVE; 0 for the
+ *	largest. A value below max_active is raised to it, so with 1, items that
+ *	sleep count as others do. At this number nothing begins; that is
+ *	reported after hung_ms
  * @policy: which batch gets the next turn
  * @slice_us: what a turn is charged under FAIRWQ_FAIR_TIME while the batch has
  *	no measured one, in microseconds, 1 to FAIRWQ_MAX_SLICE_US; 0 for 50
@@ -1168,9 +1169,10 @@ void __fairwq_sequenced_work_init(struct fairwq_sequenced_work *swork, fairwq_fu
  *
  * @swork may be freed by its completion, or after fairwq_sequencer_flush(). A
  * flush of a work, batch or pool waits for functions, and for the completions
- * that these items call: of a pool for all, if all works of @sequencer are of
- * that pool, and none was dropped. If a work is cancelled, the caller must call
- * fairwq_sequencer_drop(), or those behind it are not completed.
+ * that these items call. That of a pool waits for all completions, provided
+ * that all works of @sequencer are of that pool, and none was dropped. If a
+ * work is cancelled, the caller must call fairwq_sequencer_drop(), or those
+ * behind it are not completed.
  * Not promised: that a turn that continues after its function ends before that.
  * Return: 1 if the work was queued; 0 if it is in the sequencer already, or
  * pending; or a negative error as fairwq_serializer_queue().

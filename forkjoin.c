@@ -150,21 +150,6 @@ void __fairwq_task_elsewhere(struct fairwq_task *self, struct fairwq_task *task)
 }
 EXPORT_SYMBOL_GPL(__fairwq_task_elsewhere);
 
-/* Take back a task that was promoted, or wait until it has run: see fairwq_unfork(). */
-bool __fairwq_unfork(struct fairwq_task *self, struct fairwq_task *task)
-{
-	struct fairwq_forker *forker = container_of(self->forks, struct fairwq_forker, forks);
-
-	might_sleep();
-	if (!fairwq_fork_take_back(forker, task)) {
-		fairwq_fork_await(forker, task);
-		return false;
-	}
-	task->forks = self->forks;
-	return true;
-}
-EXPORT_SYMBOL_GPL(__fairwq_unfork);
-
 /* ---- loops over ranges -------------------------------------------------- */
 
 /* Most tasks that one loop has forked and not joined. */

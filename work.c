@@ -15,8 +15,8 @@
  * Locking: that of the state of the work, see core/state.h; fairwq_disable_lock
  * for fairwq_work.disabled.
  * Invariant: a runner takes a work out and starts it in one lock section.
- * Limits: waiters and cancels are found by a queue call or a turn. While there
- * are none, that costs the load of one field.
+ * Limits: a queue call looks at work->disabled, and a turn at pool->waits.works.
+ * While nobody waits or cancels, that costs the load of one field.
  * Models: tests/models/disable.pml, enter.pml, burst.pml.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -75,7 +75,7 @@ static enum fairwq_state look_locked(struct fairwq_batch *batch, const struct fa
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	data = fairwq_inbox_take_over_locked(batch, work);
+	data = fairwq_fifo_take_over_locked(batch, work);
 	fairwq_test_point(FAIRWQ_POINT_LOOK, batch);
 	return fairwq_word_batch(data) == batch ? fairwq_word_state(data) : FAIRWQ_STATE_IDLE;
 }

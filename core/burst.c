@@ -7,13 +7,14 @@
  * item then does not go through its batch, which must be that of the item
  * before.
  *
- * Otherwise the next item is queued to its batch. So it is if
+ * The runner does not go on, and the next item is queued to its batch, if
  *
- * - the batch is another one, or is paused;
+ * - the batch is another one, is paused, or is being cancelled;
  * - the work still runs elsewhere, or with this one more than max_active
  *   runners work;
- * - a caller waits for the turn to end, because the next item may wait for that
- *   one.
+ * - a caller waits for the turn to end, because the next item might itself wait
+ *   for that caller;
+ * - each item is charged as a turn, by the policy.
  *
  * All items of a burst are one turn, which is charged one item when it begins
  * and the others when it ends.

@@ -80,6 +80,25 @@ static inline bool batch_may_start_locked(const struct fairwq_batch *batch,
 	       (work->flags & FAIRWQ_WORK_COUNTED || fairwq_fifo_has_room_locked(batch));
 }
 
+/*
+ * Take all that is in the inbox over to the end of the FIFO. If that is empty
+ * then, no runner will look there again, so the next queue call must activate the batch.
+ * Model: tests/models/queue.pml.
+ *
+ * Return: the word of @work, which is not in there, unless it is NULL.
+ */
+long fairwq_fifo_take_over_locked(struct fairwq_batch *batch, const struct fairwq_work *work)
+{
+	struct fairwq_inbox *inbox = &batch->inbox;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	guard(raw_spinlock)(&inbox->lock);
+	list_splice_tail_init(&inbox->works, &batch->fifo);
+	inbox->watched = !list_empty(&batch->fifo);
+	return work ? atomic_long_read(&work->data) : 0;
+}
+
 /* Put @batch into the tree or take it out, unless it is so already. */
 void fairwq_fifo_set_eligible_locked(struct fairwq_batch *batch, bool eligible)
 {
@@ -109,7 +128,7 @@ void fairwq_fifo_update_locked(struct fairwq_batch *batch)
 	lockdep_assert_held(&batch->pool->lock);
 
 	if (list_empty(&batch->fifo))
-		fairwq_inbox_take_over_locked(batch, NULL);
+		fairwq_fifo_take_over_locked(batch, NULL);
 	head = list_first_entry_or_null(&batch->fifo, struct fairwq_work, node);
 	fairwq_fifo_set_eligible_locked(batch, head && batch_may_start_locked(batch, head));
 	/* No turn takes new items. A cancel that is under way comes here again. */
@@ -162,7 +181,7 @@ void fairwq_fifo_add_barrier_locked(struct fairwq_batch *batch,
 	lockdep_assert_held(&batch->pool->lock);
 
 	barrier->entry.flags = FAIRWQ_WORK_BARRIER;
-	fairwq_inbox_take_over_locked(batch, NULL);
+	fairwq_fifo_take_over_locked(batch, NULL);
 	list_add_tail(&barrier->entry.node, &batch->fifo);
 	batch_fire_barriers_locked(batch);
 	fairwq_fifo_update_locked(batch);

@@ -40,6 +40,7 @@ static inline u64 fairwq_age_us(u64 stamp)
 extern struct workqueue_struct *fairwq_reap_wq;
 
 void fairwq_fifo_set_eligible_locked(struct fairwq_batch *batch, bool eligible);
+long fairwq_fifo_take_over_locked(struct fairwq_batch *batch, const struct fairwq_work *work);
 void fairwq_fifo_update_locked(struct fairwq_batch *batch);
 u64 fairwq_fifo_oldest_locked(struct fairwq_batch *batch);
 void fairwq_fifo_add_barrier_locked(struct fairwq_batch *batch,

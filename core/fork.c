@@ -17,12 +17,12 @@
  * of the pool is free. The oldest is the largest in a tree of tasks. Promotion
  * costs a lock and a wake-up. So each runner promotes one task in PROMOTE_NS.
  *
- * A task is a part of its item (promise 15). Nothing but max_active holds it,
- * and a join needs nothing but its task: it runs that, or another runner has
- * begun it. An item whose task is stolen and not done gives its place among the
- * active runners away. When the task is done, the item takes its place back at
- * once, because it may hold a lock for which the active runners wait. So there
- * is one more active runner for a while.
+ * A task is a part of its item (promise 15 in guarantees.rst). Only max_active
+ * can delay it, and a join needs nothing but its task: it runs that, or another
+ * runner has begun it. An item whose task is stolen and not done gives up its
+ * seat. When the task is done, the item takes a seat at once, because it may
+ * hold a lock for which the active runners wait. So there is one more active
+ * runner for a while.
  *
  * Locking: pool->lock for what is promoted. The forker needs none, because only
  * its runner uses it.
@@ -151,7 +151,7 @@ EXPORT_SYMBOL_GPL(__fairwq_fork_hungry);
  *
  * Return: false if a runner has begun it.
  */
-bool fairwq_fork_take_back(struct fairwq_forker *forker, struct fairwq_task *task)
+static bool take_back(struct fairwq_forker *forker, struct fairwq_task *task)
 {
 	struct fairwq_pool *pool = forker->runner->pool;
 
@@ -188,7 +188,7 @@ static bool spin_for(const struct fairwq_task *task)
 }
 
 /* Wait for the end of a stolen task. Models: tests/models/fork.pml, seat.pml. */
-void fairwq_fork_await(struct fairwq_forker *forker, struct fairwq_task *task)
+static void await_stolen(struct fairwq_forker *forker, struct fairwq_task *task)
 {
 	if (!spin_for(task)) {
 		/* Another runner works in the place of this one. */
@@ -198,6 +198,21 @@ void fairwq_fork_await(struct fairwq_forker *forker, struct fairwq_task *task)
 	}
 	list_del(&task->node);
 }
+
+/* Take back a task that was promoted, or wait until it has run: see fairwq_unfork(). */
+bool __fairwq_unfork(struct fairwq_task *self, struct fairwq_task *task)
+{
+	struct fairwq_forker *forker = to_forker(self->forks);
+
+	might_sleep();
+	if (!take_back(forker, task)) {
+		await_stolen(forker, task);
+		return false;
+	}
+	task->forks = self->forks;
+	return true;
+}
+EXPORT_SYMBOL_GPL(__fairwq_unfork);
 
 /* ---- tasks that were not joined ----------------------------------------- */
 
@@ -241,7 +256,7 @@ void fairwq_forks_unjoined(struct fairwq_forker *forker)
 	INIT_LIST_HEAD(&forker->forks.list);
 	while (!list_empty(&forker->promoted)) {
 		task = list_first_entry(&forker->promoted, struct fairwq_task, node);
-		if (!fairwq_fork_take_back(forker, task))
-			fairwq_fork_await(forker, task);
+		if (!take_back(forker, task))
+			await_stolen(forker, task);
 	}
 }

@@ -20,8 +20,6 @@ struct fairwq_forker {
 	unsigned int scopes;		/* p: FAIRWQ_SCOPES of @promoted, all together */
 };
 
-bool fairwq_fork_take_back(struct fairwq_forker *forker, struct fairwq_task *task);
-void fairwq_fork_await(struct fairwq_forker *forker, struct fairwq_task *task);
 void fairwq_forks_unjoined(struct fairwq_forker *forker);
 
 /* Check that a function that has returned has joined all that it has forked. */

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Inbox: how a batch accepts a work, and where it keeps the work until a turn
- * takes over.
+ * Inbox: how a batch accepts a work, and where it keeps the work until a holder
+ * of pool->lock moves it to the FIFO.
  *
  *   a queue call --> works ---------------------------------> fifo
- *        |             ^   fairwq_inbox_take_over_locked()
+ *        |             ^   fairwq_fifo_take_over_locked()
  *        +--> held ----+   fairwq_inbox_put_locked()
  *             by a timer, a grace period or a serializer
  *
  * There are two places, because then producers and runners do not write the
- * same cache line for each item. A runner that finds the FIFO empty takes all
- * that is here, in queue order, in one step.
+ * same cache line for each item. The queue call that activates the batch, or a
+ * turn that empties the FIFO, takes all that is here, in queue order, in one
+ * step.
  *
  * A queue call claims a work and puts it into its place in one section of the
  * lock. So a CPU that has the lock of a state finds each work of that state in
@@ -81,25 +82,6 @@ int fairwq_claim_taken(struct fairwq_work *work, long word)
 void fairwq_inbox_trace(const struct fairwq_batch *batch, const struct fairwq_work *work)
 {
 	trace_fairwq_queue(batch, work);
-}
-
-/*
- * Take all that is here over to the end of the FIFO. If that is empty then, no
- * runner will look here again, so the next queue call must activate the batch.
- * Model: tests/models/queue.pml.
- *
- * Return: the word of @work, which is not in @works, unless it is NULL.
- */
-long fairwq_inbox_take_over_locked(struct fairwq_batch *batch, const struct fairwq_work *work)
-{
-	struct fairwq_inbox *inbox = &batch->inbox;
-
-	lockdep_assert_held(&batch->pool->lock);
-
-	guard(raw_spinlock)(&inbox->lock);
-	list_splice_tail_init(&inbox->works, &batch->fifo);
-	inbox->watched = !list_empty(&batch->fifo);
-	return work ? atomic_long_read(&work->data) : 0;
 }
 
 /* ---- works that are held ---------------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Inbox: how a batch accepts a work, and where it keeps the work until a turn takes over. */
+/* Inbox: how a batch accepts a work, and where it keeps the work until the FIFO has it. */
 #ifndef FAIRWQ_INBOX_H
 #define FAIRWQ_INBOX_H
 
@@ -23,7 +23,6 @@ bool fairwq_inbox_delay_locked(struct fairwq_batch *batch, struct fairwq_delayed
 			       unsigned long delay);
 bool fairwq_inbox_undelay_locked(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork);
 bool fairwq_inbox_forget_locked(struct fairwq_batch *batch);
-long fairwq_inbox_take_over_locked(struct fairwq_batch *batch, const struct fairwq_work *work);
 
 /*
  * Return how many works wait for their turn in @batch. Without the locks the

@@ -29,8 +29,8 @@
 #include <linux/lockdep.h>
 
 /*
- * Tell lockdep that the caller is about to wait for what holds @map. For a
- * cancel; other calls use fairwq_wait_begin() in runner.c.
+ * Tell lockdep that the caller is about to wait for what holds @map.
+ * fairwq_wait_begin() in runner.c also checks for memory reclaim.
  */
 static inline void fairwq_lockdep_wait(struct lockdep_map *map)
 {

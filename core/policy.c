@@ -27,11 +27,12 @@
  * The bound of promise 6 under fair time
  *
  * A turn is charged what it may cost, u, and given back the rest when it ends.
- * So P(i), what i was charged and has not had, is never less than 0. The
- * virtual time of i is V(i) = A(i) + P(i), where A(i) is what it had; all by
- * weight. A runner adds at most one item to P, because it settles a turn before
- * it takes the next. A turn that goes on after its function leaves its runner,
- * and adds one more. With N for max_active and such turns:
+ * Suppose that no turn takes longer than it was charged. Then P(i), what i was
+ * charged and has not had, is never less than 0. The virtual time of i is V(i)
+ * = A(i) + P(i), where A(i) is what it had; all by weight. A runner adds at
+ * most one item to P, because it settles a turn before it takes the next. A
+ * turn that goes on after its function leaves its runner, and adds one more.
+ * With N for max_active and such turns:
  *
  * - When i is chosen, A(i) + P(i) <= A(j) + P(j). Until it is chosen again it
  *   has no more than P(i) and that turn. So it is never ahead of j by more than

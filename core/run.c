@@ -10,7 +10,7 @@
  *  |  unlock, send the kick
  *  |  run_turn()                 the item; in a burst those behind it, too
  *  |  lock
- *  -- fairwq_turn_end_locked()   tell the batch: its cost, flushes, limits
+ *  -- turn_end_locked()          tell the batch: its cost, flushes, limits
  *
  * A runner decides one turn at a time, so no decision has to be taken back. The
  * price is one hold of pool->lock for each turn, as in the workqueue core.
@@ -39,6 +39,9 @@
 #include "tree.h"
 #include "turn.h"
 #include "waitlist.h"
+
+/* Of turns that are over at once, and need not be timed, one in so many is. */
+#define TIMED_TURNS	64U
 
 /* ---- one turn --------------------------------------------------------- */
 
@@ -93,8 +96,8 @@ static void run_item(struct fairwq_runner *runner, struct fairwq_work *work,
 }
 
 /*
- * Leave a turn that is to outlive its function to itself, unless what it waits
- * for has ended already.
+ * Detach a turn that is to outlive its function, unless what it waits for has
+ * ended already.
  *
  * Return: whether it is so. Then the runner has no turn any more.
  */
@@ -139,6 +142,37 @@ static void run_turn(struct fairwq_runner *runner, struct fairwq_call_state *sta
 	} while (work);
 }
 
+/* Begin a turn of @batch, which was charged. The caller starts its first item next. */
+static void turn_begin_locked(struct fairwq_runner *runner, struct fairwq_batch *batch)
+{
+	struct fairwq_turn *turn = &runner->turn;
+	struct fairwq_pool *pool = runner->pool;
+
+	lockdep_assert_held(&pool->lock);
+
+	turn->quick = batch->quick;
+	turn->timed |= !turn->quick || !(turn->number % TIMED_TURNS);
+	if (turn->quick) {
+		pool->crew.nr_quick++;
+		pool->crew.quick_at = jiffies;
+	}
+	runner->away = 0;
+	WRITE_ONCE(runner->yield, false);
+}
+
+/* End the runner's turn: tell its batch, which may be gone when the lock is dropped. */
+static void turn_end_locked(struct fairwq_runner *runner)
+{
+	struct fairwq_turn *turn = &runner->turn;
+
+	lockdep_assert_held(&runner->pool->lock);
+
+	runner->pool->crew.nr_quick -= turn->quick;
+	turn->took += turn->later;
+	fairwq_fifo_turn_end_locked(turn);
+	turn->batch = NULL;
+}
+
 /* Take a turn of the batch of @node. Return false if its item was parked instead. */
 static bool take_turn_locked(struct fairwq_runner *runner, struct fairwq_node *node)
 {
@@ -150,7 +184,7 @@ static bool take_turn_locked(struct fairwq_runner *runner, struct fairwq_node *n
 	if (fairwq_park_ran_elsewhere(work, runner->id) && fairwq_park_locked(runner, batch))
 		return false;
 	fairwq_fifo_take_locked(batch, &runner->turn);
-	fairwq_turn_begin_locked(runner, batch);
+	turn_begin_locked(runner, batch);
 	fairwq_start_item(runner, work);
 	return true;
 }
@@ -229,7 +263,7 @@ void fairwq_run(struct work_struct *work)
 		raw_spin_lock_irq(&pool->lock);
 		fairwq_seat_return_locked(runner);
 		if (likely(runner->turn.batch))
-			fairwq_turn_end_locked(runner);
+			turn_end_locked(runner);
 	}
 	kick = requeue ? NULL : fairwq_kick_locked(pool);
 	raw_spin_unlock_irq(&pool->lock);

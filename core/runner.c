@@ -131,7 +131,7 @@ void fairwq_check_reclaim(bool for_reclaim)
 
 /*
  * Check that the caller may wait for items that hold @map, by lockdep and as
- * above. Each call that waits for items comes through here first.
+ * above. Flushes of works and sequencers make these checks by themselves.
  */
 void fairwq_wait_begin(struct lockdep_map *map, bool for_reclaim)
 {

@@ -281,7 +281,8 @@ static void set_asleep_locked(struct fairwq_runner *runner, bool asleep)
 
 /*
  * The item sleeps, or @waits, as it says: the runner loses its seat, unless it
- * has. A task that says so runs, so it is not known how long it was active.
+ * has lost it already. A task that says so runs, so it is not known how long it
+ * was active.
  */
 static void lose_locked(struct fairwq_runner *runner, bool waits)
 {

@@ -2,7 +2,7 @@
 /*
  * Stacks: a call that has more stack than the caller has left.
  *
- *   the runner's worker              a worker of fairwq_stack_wq
+ *   the runner's worker              a worker of stack_wq[]
  *   fairwq_stack_call()  -- queue -->  stack_fn()
  *        sleeps                           the function
  *        returns         <- complete --

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Turns and items: what a runner does when they begin and end.
+ * Items: how a runner starts one, and how it ends the last.
  *
- *   turn:  fairwq_turn_begin_locked() ............ fairwq_turn_end_locked()
- *   item:    fairwq_start_item()  function  fairwq_end_current()
+ *   fairwq_start_item()  function  fairwq_start_item()  function ...
+ *                                                fairwq_end_current()
  *
- * A turn has one item, or several in a burst. There each item starts directly
- * after the one before; see burst.c. What a turn is charged is in policy.c.
+ * The start of an item ends the one before it. fairwq_end_current() ends an
+ * item behind which the runner has no other.
  *
  * Locking: pool->lock; an item of a burst starts under the lock of its
  * serializer.
  * Invariant: runner->current_work is stored before the work's word becomes 0.
  * Models: tests/models/park.pml, pending.pml, disable.pml.
  *
- * Inline, as each turn comes through here.
+ * Inline, as each item comes through here.
  */
 #ifndef FAIRWQ_TURN_H
 #define FAIRWQ_TURN_H
@@ -21,9 +21,6 @@
 #include "fifo.h"
 #include "park.h"
 #include "types.h"
-
-/* Of turns that are over at once, and need not be timed, one in so many is. */
-#define TIMED_TURNS	64U
 
 /*
  * Start a work: from here on it is not pending. Under pool->lock, or the lock
@@ -69,38 +66,6 @@ static inline void fairwq_end_current(struct fairwq_runner *runner)
 	smp_mb();
 	if (unlikely(READ_ONCE(runner->has_parked)))
 		fairwq_unpark(runner);
-}
-
-/* Begin a turn of @batch, which was charged. The caller starts its first item next. */
-static inline void fairwq_turn_begin_locked(struct fairwq_runner *runner,
-					    struct fairwq_batch *batch)
-{
-	struct fairwq_turn *turn = &runner->turn;
-	struct fairwq_pool *pool = runner->pool;
-
-	lockdep_assert_held(&pool->lock);
-
-	turn->quick = batch->quick;
-	turn->timed |= !turn->quick || !(turn->number % TIMED_TURNS);
-	if (turn->quick) {
-		pool->crew.nr_quick++;
-		pool->crew.quick_at = jiffies;
-	}
-	runner->away = 0;
-	WRITE_ONCE(runner->yield, false);
-}
-
-/* End the runner's turn: tell its batch, which may be gone when the lock is dropped. */
-static inline void fairwq_turn_end_locked(struct fairwq_runner *runner)
-{
-	struct fairwq_turn *turn = &runner->turn;
-
-	lockdep_assert_held(&runner->pool->lock);
-
-	runner->pool->crew.nr_quick -= turn->quick;
-	turn->took += turn->later;
-	fairwq_fifo_turn_end_locked(turn);
-	turn->batch = NULL;
 }
 
 #endif /* FAIRWQ_TURN_H */

@@ -16,8 +16,8 @@
  * A: atomic, or a lock-free list; the comment names the partners
  * R: only the worker that executes the runner
  *
- * Order: batch->flush_mutex, pool->mutex, that of a sequencer, flows->lock,
- * that of a serializer, pool->lock, runner->park_lock, then inbox->lock.
+ * Order: batch->flush_mutex or pool->mutex; the spinlock of a sequencer or of
+ * flows; of a serializer; pool->lock; a runner's park_lock; then inbox->lock.
  *
  * pool->lock is raw and irq-safe, because a queue call may come from any
  * context but NMI, on PREEMPT_RT too. Code that holds it must not sleep or
@@ -101,7 +101,7 @@ struct fairwq_burst {
 /*
  * A runner: a work of the backing workqueue that takes turns.
  *
- * Invariant: on pool->crew.idle iff it is neither kicked nor running.
+ * Invariant: on pool->crew.idle iff it has no seat, and is not asleep.
  */
 struct fairwq_runner {
 	struct work_struct work;
@@ -109,7 +109,7 @@ struct fairwq_runner {
 	u32 id;				/* I: index in fairwq_runners */
 	struct list_head node;		/* P and M to write, either to read: in crew.runners */
 	struct list_head idle_node;	/* P: in pool->crew.idle */
-	raw_spinlock_t park_lock;	/* of @parked; taken under any pool's lock */
+	raw_spinlock_t park_lock;	/* of @parked; inside any pool's lock */
 	struct list_head parked;	/* K: works that wait for current_work to end */
 	bool has_parked;		/* K; R reads: @parked is not empty */
 	bool seated;			/* p: has a seat; a hint for a burst */
@@ -140,7 +140,7 @@ struct fairwq_runner {
 /*
  * A pool: a fair tree of batches, and runners that serve it.
  *
- * A room with several fields has them in a struct, which its header declares.
+ * The fields of one file are in a struct that its header declares.
  */
 struct fairwq_pool {
 	/* Read by every queue call, hardly ever written. */
@@ -187,8 +187,8 @@ struct fairwq_pool {
 #define FAIRWQ_BATCH_LEFT	1	/* released() has returned; P to set */
 
 /*
- * An inbox: where queue calls put the works of a batch, until a turn finds its
- * FIFO empty, and takes them over.
+ * An inbox: where queue calls put the works of a batch, until a holder of
+ * pool->lock finds its FIFO empty, and takes them over.
  *
  * Invariant: @watched is set while @works is not empty. The call that sets it
  * looks at the batch under pool->lock soon. After that, the FIFO is not empty
@@ -207,10 +207,9 @@ struct fairwq_inbox {
 /*
  * A batch: one client's queue.
  *
- * Invariant: the node is in the tree iff
- * - an item is in @fifo, and it is a part of one that has begun; or
- * - @paused is not set, and @nr_canceling is 0, and
- * - fewer than @max_active are in flight, or the head was put back.
+ * Invariant: the node is in the tree iff @fifo is not empty, and either its head
+ * is a part of an item that has begun; or @paused is not set, @nr_canceling is
+ * 0, and fewer than @max_active are in flight, or the head was put back.
  * Invariant: the head of @fifo is never a barrier.
  * Invariant: what is in @fifo is older than what is in the inbox.
  */
@@ -252,7 +251,7 @@ struct fairwq_batch {
 	u8 dropping:1;			/* P: disposed, to drop what waits; @paused for good */
 	u8 reaping:1;			/* P: will leave the pool */
 	u8 quick:1;			/* P: its items are over at once, as a rule */
-	bool reaped;			/* p: has left the pool; set once */
+	bool reaped;			/* p: not in registry.batches any more; set once */
 	struct completion *flush;	/* P: waits for the turns of the other color, or NULL */
 	u64 done;			/* P: items that have ended */
 

@@ -47,7 +47,7 @@ byte runs;
 bool inside;			/* the function runs */
 bool returned;			/* fairwq_work_disable_sync() has */
 
-/* fairwq_inbox_take_over_locked(); @data: work->data */
+/* fairwq_fifo_take_over_locked(); @data: work->data */
 inline take_over_locked(cpu)
 {
 	lock(INBOX);
@@ -204,7 +204,7 @@ end:	do
 			write_once(cpu, DATA, data + 1);
 			assert(!returned);
 			d_step { inside = false; runs++; data = 0 }
-			/* fairwq_turn_end_locked(), complete() */
+			/* turn_end_locked(), complete() */
 			spin_lock(cpu);
 			if
 			:: awaited -> store_release(cpu, ENDED, 1)

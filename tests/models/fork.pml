@@ -2,9 +2,9 @@
 /*
  * Forks: a task is private to its forker, which may promote it. Then another
  * runner may steal it, and the join takes it back or waits for it.
- * fairwq_fork() and fairwq_unfork() in fairwq.h, promote_oldest(),
- * fairwq_fork_take_back() and fairwq_fork_await() in core/fork.c, run_task() in
- * forkjoin.c, and fairwq_fifo_add_part_locked() in core/fifo.c.
+ * fairwq_fork() and fairwq_unfork() in fairwq.h, promote_oldest(), take_back()
+ * and await_stolen() in core/fork.c, run_task() in forkjoin.c, and
+ * fairwq_fifo_add_part_locked() in core/fifo.c.
  *
  * An item forks two tasks and joins them, in any order. A fork or a join may
  * promote a task at any time. There are two other runners. Kicks are in
@@ -19,7 +19,7 @@
  *	the join ends.
  *
  * Broken ORIGIN_UNSEEN (assertion): a join does not look at task->origin.
- * Broken LOOK_UNLOCKED (assertion): fairwq_fork_take_back() looks at work->data
+ * Broken LOOK_UNLOCKED (assertion): take_back() looks at work->data
  *	before it has the lock.
  * Broken ADDED_UNLOCKED (assertion): a promotion drops the lock by no release.
  * Broken DONE_NOT_LAST (assertion): run_task() uses the task after its mark.
@@ -97,7 +97,7 @@ inline called()
 	fi
 }
 
-/* fairwq_fork_take_back() */
+/* take_back() */
 inline take_back(t)
 {
 #ifdef LOOK_UNLOCKED
@@ -217,7 +217,7 @@ end:	do
 		if
 		:: task != NONE ->
 			run_task(me);
-			/* fairwq_turn_end_locked() */
+			/* turn_end_locked() */
 			spin_lock(me);
 			d_step { assert(in_flight); in_flight--; task = 0 }
 			spin_unlock(me)

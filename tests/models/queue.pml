@@ -19,7 +19,7 @@
  * Case QUICK: items usually end at once, so a runner that runs one is expected
  *	to take the next. If it is late, the tick must find that.
  *
- * Broken WATCHED_LATE (invalid end state): fairwq_inbox_take_over_locked()
+ * Broken WATCHED_LATE (invalid end state): fairwq_fifo_take_over_locked()
  *	looks first, then clears @watched in a later section.
  * Broken NOT_ACTIVATED (invalid end state): a queue call that has set @watched
  *	does not activate the batch if a runner is active.
@@ -104,7 +104,7 @@ inline kick_unlock()
 	unlock_and_kick()
 }
 
-/* fairwq_inbox_take_over_locked() */
+/* fairwq_fifo_take_over_locked() */
 inline take_over_locked()
 {
 	d_step {
@@ -163,7 +163,7 @@ inline runner_next(me)
 {
 	spin_lock();
 	atomic {
-		/* fairwq_turn_end_locked(), is_surplus_locked() */
+		/* turn_end_locked(), is_surplus_locked() */
 		nr_quick = nr_quick - quick;
 		if
 		:: quick -> is_soon_free_locked()
@@ -181,7 +181,7 @@ inline runner_next(me)
 		}
 		update_locked();
 #ifdef QUICK
-		/* fairwq_turn_begin_locked() */
+		/* turn_begin_locked() */
 		atomic { nr_quick++; quick = true }
 #endif
 	:: !eligible || soon

@@ -2,8 +2,8 @@
 /*
  * Seats. A runner whose item waits in a join gives its seat away, and takes it
  * back without a check. So does one whose item sleeps, when a tick finds it.
- * core/seat.c; promote_oldest(), fairwq_fork_take_back() and
- * fairwq_fork_await() in core/fork.c, runner_next_locked() in core/run.c.
+ * core/seat.c; promote_oldest(), take_back() and await_stolen() in core/fork.c,
+ * runner_next_locked() in core/run.c.
  * fork.pml has what the task and its join see of each other.
  *
  * There are four runners with one seat, for a while with two. Batch A has an
@@ -135,7 +135,7 @@ inline runner_next(me, r)
 	}
 }
 
-/* fairwq_fork_await(): fairwq_seat_block() and fairwq_seat_unblock() around the sleep. */
+/* await_stolen(): fairwq_seat_block() and fairwq_seat_unblock() around the sleep. */
 inline await_done(me, r)
 {
 	atomic { joins[me] = true; set_asleep(me, true); kick(r); unlock() }
@@ -203,7 +203,7 @@ inline forking(me, r)
 	:: true
 	fi;
 	if
-	/* fairwq_fork_take_back() */
+	/* take_back() */
 	:: d_step { task == PRIVATE || task == PROMOTED -> task = DONE }
 	:: task == DONE					/* spin_for() */
 	:: task == BEGUN -> await_done(me, r)
