@@ -40,10 +40,12 @@ FAIRWQ_TEST_EXPORT(fairwq_reap_wq);
  * Under round robin, a turn of a batch that stays eligible writes five lines of
  * memory, besides those of its runner. In the pool that is the one of its lock,
  * and two of the rank's node; in the batch the first one of its node, and the
- * one that begins with the FIFO. Debugging makes locks larger.
+ * one that begins with the FIFO. Debugging makes locks larger, and a CPU of 32
+ * bits has other sizes.
  */
 #define IN_ONE_LINE(type, first, last)					\
-	(!IS_ENABLED(CONFIG_SMP) || SMP_CACHE_BYTES < 64 ||		\
+	(!IS_ENABLED(CONFIG_SMP) || !IS_ENABLED(CONFIG_64BIT) ||		\
+	 SMP_CACHE_BYTES < 64 ||					\
 	 offsetof(type, first) / SMP_CACHE_BYTES ==			\
 	 (offsetofend(type, last) - 1) / SMP_CACHE_BYTES)
 static_assert(IN_ONE_LINE(struct fairwq_node, next, joined));

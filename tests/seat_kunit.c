@@ -372,7 +372,8 @@ static void item_does_not_pay_for_its_sleep(struct kunit *test)
 	began = ktime_get_ns() - began;
 	timer_delete_sync(&control.timer);
 	kunit_info(test, "slept %llu us, charged %llu us, a tick took up to %llu us\n",
-		   sleeper->slept / 1000, charged / 1000, control.longest / 1000);
+		   div_u64(sleeper->slept, 1000), div_u64(charged, 1000),
+		   div_u64(control.longest, 1000));
 	KUNIT_EXPECT_GE(test, sleeper->slept, 18ULL * TICK_NSEC);
 	KUNIT_EXPECT_LE(test, charged, began - sleeper->slept + 2 * control.longest + TICK_NSEC);
 }
